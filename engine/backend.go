@@ -1,0 +1,83 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+)
+
+// ErrUnsupported is wrapped by Backend.Plan when a backend has no method for a
+// problem.
+var ErrUnsupported = errors.New("engine: not supported by this backend")
+
+// Problem is what is public about a computation: everything that the choice of
+// a method, its roundoff bound and its cost may depend on.
+type Problem struct {
+	N, D   int     // records and features, N >= 2, D >= 1
+	Bounds Bounds  // of every record
+	Loss   Loss    // the pair loss
+	Radius float64 // r: GradSum is only called with ||w||_2 <= r; > 0
+	// NonZerosPerRow bounds the stored features of a row; 0 means D. It is
+	// public, as part of the schema.
+	NonZerosPerRow int
+}
+
+// Validate returns an error that names the first field out of range.
+func (p Problem) Validate() error {
+	switch {
+	case p.N < 2:
+		return fmt.Errorf("engine: Problem.N is %d, a pairwise loss needs at least 2 records", p.N)
+	case p.D < 1:
+		return fmt.Errorf("engine: Problem.D is %d, want at least 1 feature", p.D)
+	case p.Loss == nil:
+		return errors.New("engine: Problem.Loss is nil, choose a loss such as Logistic{}")
+	case !(p.Radius > 0) || math.IsInf(p.Radius, 0):
+		return fmt.Errorf("engine: Problem.Radius is %v, must be positive and finite", p.Radius)
+	case p.NonZerosPerRow < 0 || p.NonZerosPerRow > p.D:
+		return fmt.Errorf("engine: Problem.NonZerosPerRow is %d, want 0 (dense) to %d", p.NonZerosPerRow, p.D)
+	}
+	return p.Bounds.Validate()
+}
+
+// Backend turns a public Problem into a Kernel.
+type Backend interface {
+	// Name identifies the backend and its variant in reports, e.g. "cpu".
+	Name() string
+	// Plan chooses the cheapest exact method from public numbers alone. It
+	// wraps ErrUnsupported if it has none.
+	Plan(Problem) (Kernel, error)
+}
+
+// Kernel is a chosen method for a Problem, still without data.
+type Kernel interface {
+	// Problem returns the problem it was planned for.
+	Problem() Problem
+	// Method names the method, e.g. "near-linear", for reports.
+	Method() string
+	// Roundoff bounds ||computed - exact||_2 of GradSum over p, for every data
+	// set within Bounds and every w in the ball of radius Problem.Radius, where
+	// "exact" is the real-arithmetic sum for the stored (float64) records and w.
+	// It is +Inf for a kind of pairs that the kernel cannot evaluate.
+	Roundoff(p Pairs) float64
+	// Bind attaches records. It fails if their shape or bounds differ from the
+	// problem's; it never fails on content.
+	Bind(*Records) (Evaluator, error)
+}
+
+// Evaluator computes gradient sums over bound records. It holds no randomness
+// and returns no loss value: a loss on private data is not a release.
+//
+// It is used from one goroutine at a time.
+type Evaluator interface {
+	// Kernel returns what the evaluator was bound from.
+	Kernel() Kernel
+	// GradSum sets dst (length ParamDim) to the sum of grad l(w; z, z') over
+	// the ordered pairs p, without any division. Its bits depend on the
+	// records, w and p only: not on the number of workers. ||w||_2 must be at
+	// most Problem.Radius. When ctx is done it returns ctx.Err() and dst is
+	// unspecified.
+	GradSum(ctx context.Context, dst, w []float64, p Pairs) error
+	// Close releases workers and device memory.
+	Close() error
+}

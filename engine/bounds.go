@@ -1,0 +1,32 @@
+package engine
+
+import (
+	"fmt"
+	"math"
+)
+
+// Bounds are the public limits of a record. They are declared by the user and
+// enforced on every record; they are never taken from the data.
+type Bounds struct {
+	// FeatureNorm is R > 0: every feature vector is projected to ||x||_2 <= R.
+	FeatureNorm float64
+	// LabelAbs is the largest |y|, > 0: every label is clamped to
+	// [-LabelAbs, LabelAbs]. Binary labels are -1 and +1 with LabelAbs 1.
+	LabelAbs float64
+}
+
+// UnitBounds are R = 1 and |y| <= 1.
+func UnitBounds() Bounds { return Bounds{FeatureNorm: 1, LabelAbs: 1} }
+
+// Validate returns an error unless both bounds are positive and finite.
+func (b Bounds) Validate() error {
+	for _, f := range []struct {
+		name string
+		v    float64
+	}{{"FeatureNorm", b.FeatureNorm}, {"LabelAbs", b.LabelAbs}} {
+		if !(f.v > 0) || math.IsInf(f.v, 0) {
+			return fmt.Errorf("engine: Bounds.%s is %v, must be positive and finite", f.name, f.v)
+		}
+	}
+	return nil
+}

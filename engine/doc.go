@@ -1,0 +1,20 @@
+// Package engine computes exact sums of pair gradients over records.
+//
+// It is one of the two halves of Dyad: engine sees records and has no
+// randomness; package privacy has all randomness and never sees a record. They
+// meet only in package algorithms.
+//
+// The flow inside the engine is
+//
+//	Problem (public numbers) --Backend.Plan--> Kernel (public: method, Roundoff)
+//	Records --Kernel.Bind--> Evaluator.GradSum
+//
+// Everything on the first line is computed before any record is read, so that a
+// privacy report can be printed, and charged, without data.
+//
+// # Conventions
+//
+// n records, d features, w parameters, z = (x, y) a record, (z, z') an ordered
+// pair of different records, R = Bounds.FeatureNorm, r = Problem.Radius,
+// u = (y - y') w.(x - x') the margin of a score pair.
+package engine

@@ -1,0 +1,95 @@
+package engine
+
+// Record is one record as a Loss sees it.
+type Record struct {
+	X []float64 // d features, ||X||_2 <= Bounds.FeatureNorm
+	Y float64   // label, |Y| <= Bounds.LabelAbs
+}
+
+// Loss is a pairwise loss l(w; z, z') without its regulariser (an L2 term
+// belongs to the algorithm, because it cancels in every sensitivity).
+//
+// Value and AddGrad are the definition that every backend must match; they are
+// written for clarity and used as the oracle of the conformance suite.
+type Loss interface {
+	// Name is the identifier used on the command line and in models.
+	Name() string
+	// Definition is the formula, for reports.
+	Definition() string
+	// ParamDim is the length of w for d features.
+	ParamDim(d int) int
+	// Constants holds for every pair of records within b and every w with
+	// ||w||_2 <= radius. It fails if b or radius is not positive and finite.
+	Constants(b Bounds, radius float64) (Constants, error)
+	// Value is l(w; z, zp).
+	Value(w []float64, z, zp Record) float64
+	// AddGrad adds the gradient of l(.; z, zp) at w to dst (length ParamDim).
+	AddGrad(dst, w []float64, z, zp Record)
+}
+
+// ScoreLoss is a Loss of the form
+//
+//	l(w; z, z') = phi(u),   u = (y - y') w.(x - x')
+//
+// with linear scores. It is symmetric in (z, z'). Backends evaluate it from the
+// n scores alone: the gradient sum over all ordered pairs is X^T c with
+// c_i = 2 sum_j phi'(u_ij) (y_i - y_j).
+type ScoreLoss interface {
+	Loss
+	// Phi is phi(u).
+	Phi(u float64) float64
+	// DPhi is phi'(u).
+	DPhi(u float64) float64
+}
+
+// AnalyticLoss is a ScoreLoss whose phi' is analytic in a strip around the real
+// axis, which is what a Chebyshev expansion with a proved error needs.
+type AnalyticLoss interface {
+	ScoreLoss
+	// StripBound is an upper bound of |phi'(u)| for all complex u with
+	// |Im u| <= height, or +Inf if phi' has a singularity there.
+	StripBound(height float64) float64
+}
+
+// Origin says where a constant comes from; it is printed in every report.
+type Origin int
+
+// The origins, from the strongest to the weakest.
+const (
+	Proved   Origin = iota // by hand, next to the code
+	Derived                // by interval arithmetic
+	Clipped                // enforced by clipping every pair gradient
+	Asserted               // stated by the user, not checked
+)
+
+// String returns the word used in reports.
+func (o Origin) String() string {
+	switch o {
+	case Proved:
+		return "proved"
+	case Derived:
+		return "derived by interval arithmetic"
+	case Clipped:
+		return "enforced by clipping"
+	case Asserted:
+		return "asserted by the user"
+	}
+	return "unknown"
+}
+
+// Constants are the properties of a pair loss that privacy and convergence rest
+// on, for all records within Bounds and all w in the ball of the stated radius.
+// Every number is rounded up.
+type Constants struct {
+	// Lipschitz is G: ||grad l(w; z, z')|| <= G.
+	Lipschitz float64
+	// Smoothness is L: grad l is L-Lipschitz in w. +Inf if it is not smooth.
+	Smoothness float64
+	// PairDiameter is Dg: the largest ||grad l(w; z, z') - grad l(w; z~, z')||
+	// over w, z, z~, z' in both argument orders; at most 2 G (privacy.md 1.1).
+	PairDiameter float64
+	// Convex says that l(.; z, z') is convex.
+	Convex bool
+	// Origin says how the constants were obtained.
+	Origin Origin
+}

@@ -1,0 +1,137 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"math"
+)
+
+// Logistic is the logistic AUC (bipartite ranking) loss
+//
+//	l(w; z, z') = log(1 + exp(-u)),   u = (y - y') w.(x - x')
+//
+// with labels in [-b, b], b = Bounds.LabelAbs ([Huai20] Example 2, [Xue21]
+// Section 5). Pairs of equal labels have the constant loss log 2.
+type Logistic struct{}
+
+var _ AnalyticLoss = Logistic{}
+
+// Name returns "logistic".
+func (Logistic) Name() string { return "logistic" }
+
+// Definition returns the formula.
+func (Logistic) Definition() string { return "log(1 + exp(-(y - y') w.(x - x')))" }
+
+// ParamDim returns d.
+func (Logistic) ParamDim(d int) int { return d }
+
+// Constants returns, with R = b.FeatureNorm, r = radius and l = 2 b.LabelAbs
+// the length of the label interval,
+//
+//	G <= 2 R l sigm(2 R r l),   L <= R^2 l^2,   Dg <= 2 R l sigm(2 R r l).
+//
+// For binary labels (l = 2) this is 4R sigm(4Rr), 4R^2 and 4R sigm(4Rr).
+//
+// Proof. grad l = -s (y - y')(x - x') with s = sigm(-u) and
+// |u| <= l ||w|| ||x - x'|| <= 2 R r l, so 0 < s <= s_max = sigm(2 R r l) and G
+// follows from |y - y'| <= l, ||x - x'|| <= 2R. The Hessian is
+// s(1-s)(y-y')^2 (x-x')(x-x')^T with s(1-s) <= 1/4, whose norm is at most
+// l^2 (2R)^2 / 4.
+//
+// Dg: fix z' and w, and let z = (x, y) vary over the ball X of radius R and the
+// label interval. With t = y - y' the gradient is s |t| (x' - x) for t > 0 and
+// s |t| (x - x') for t < 0; t <= p := b - y' and -t <= l - p. So the gradients
+// with t > 0 lie in P = p s_max (x' - X), those with t < 0 in
+// N = (l - p) s_max (X - x'), both convex sets that contain 0 (x' is in X), and
+// t = 0 gives 0. Two vectors of P differ by at most p s_max 2R, two of N by at
+// most (l - p) s_max 2R, and one of each by at most the sum of their norms,
+// (p + l - p) s_max 2R. All are at most 2 R l s_max. The loss is symmetric in
+// (z, z'), so the other argument order gives the same. QED
+// (privacy.md 1.1 gives the binary case, attained up to 0.98).
+func (Logistic) Constants(b Bounds, radius float64) (Constants, error) {
+	if err := b.Validate(); err != nil {
+		return Constants{}, err
+	}
+	if !(radius > 0) || math.IsInf(radius, 0) {
+		return Constants{}, fmt.Errorf("engine: Logistic.Constants: radius is %v, must be positive and finite", radius)
+	}
+	l, R := 2*b.LabelAbs, b.FeatureNorm
+	// Each product below has at most six roundings; eight units in the last
+	// place make the result an upper bound.
+	up := func(x float64) float64 { return x * (1 + 8*0x1p-52) }
+	g := up(2 * R * l * sigmoid(up(2*R*radius*l)))
+	c := Constants{
+		Lipschitz:    g,
+		Smoothness:   up(R * R * l * l),
+		PairDiameter: g,
+		Convex:       true,
+		Origin:       Proved,
+	}
+	if math.IsInf(c.Smoothness, 0) || math.IsInf(g, 0) {
+		return Constants{}, errors.New("engine: Logistic.Constants: bounds too large, the constants overflow; rescale the features")
+	}
+	return c, nil
+}
+
+// Phi returns log(1 + exp(-u)) without overflow.
+func (Logistic) Phi(u float64) float64 {
+	if u > 0 {
+		return math.Log1p(math.Exp(-u))
+	}
+	return math.Log1p(math.Exp(u)) - u
+}
+
+// DPhi returns -sigm(-u).
+func (Logistic) DPhi(u float64) float64 { return -sigmoid(-u) }
+
+// StripBound returns the bound of |sigm| in |Im u| <= h: 1 for h <= pi/2,
+// 1/sin h below pi, +Inf from pi on.
+//
+// Proof. |1 + exp(a + ib)| with cos b >= 0 is at least its real part, >= 1.
+// With cos b < 0 the minimum over e^a > 0 of |1 + e^a e^ib| is the distance
+// from -1 to the ray of direction e^ib, |sin b|. The poles are at i pi (2k+1).
+func (Logistic) StripBound(h float64) float64 {
+	switch {
+	case h <= math.Pi/2:
+		return 1
+	case h < math.Pi:
+		return 1 / math.Sin(h)
+	}
+	return math.Inf(1)
+}
+
+// Value returns l(w; z, zp).
+func (l Logistic) Value(w []float64, z, zp Record) float64 {
+	return l.Phi(scoreMargin(w, z, zp))
+}
+
+// AddGrad adds phi'(u) (y - y') (x - x') to dst.
+func (l Logistic) AddGrad(dst, w []float64, z, zp Record) {
+	addScoreGrad(dst, w, z, zp, l.DPhi)
+}
+
+func sigmoid(v float64) float64 {
+	if v >= 0 {
+		return 1 / (1 + math.Exp(-v))
+	}
+	e := math.Exp(v)
+	return e / (1 + e)
+}
+
+func scoreMargin(w []float64, z, zp Record) float64 {
+	var s float64
+	for k := range w {
+		s += w[k] * (z.X[k] - zp.X[k])
+	}
+	return (z.Y - zp.Y) * s
+}
+
+func addScoreGrad(dst, w []float64, z, zp Record, dphi func(float64) float64) {
+	if z.Y == zp.Y {
+		return
+	}
+	c := dphi(scoreMargin(w, z, zp)) * (z.Y - zp.Y)
+	for k := range dst {
+		dst[k] += c * (z.X[k] - zp.X[k])
+	}
+}

@@ -1,0 +1,40 @@
+package engine
+
+// Pairs is a set of ordered pairs of records, chosen without looking at the
+// data. It is sealed: backends know every kind.
+type Pairs interface {
+	// Len is the number of ordered pairs.
+	Len() int64
+	// MaxPerRecord is the largest number of these pairs that contain one record.
+	MaxPerRecord() int64
+
+	pairs()
+}
+
+// AllPairs are the n(n-1) ordered pairs of N different records.
+type AllPairs struct{ N int }
+
+// Len returns N(N-1).
+func (p AllPairs) Len() int64 { return int64(p.N) * int64(p.N-1) }
+
+// MaxPerRecord returns 2(N-1): one replaced record touches that many pairs.
+func (p AllPairs) MaxPerRecord() int64 { return 2 * int64(p.N-1) }
+
+func (AllPairs) pairs() {}
+
+// PrefixPairs are the T pairs (z_t, z_i), i < t, of the (T+1)-st record with
+// those before it: the penalty of one step of online pairwise descent ([Huai20]
+// equation 3, 0-based). Record number i is record Order[i] of the Records, or
+// record i if Order is nil. Order must not depend on the data.
+type PrefixPairs struct {
+	Order []int32
+	T     int // 1 <= T < n
+}
+
+// Len returns T.
+func (p PrefixPairs) Len() int64 { return int64(p.T) }
+
+// MaxPerRecord returns T: the current record is in every pair.
+func (p PrefixPairs) MaxPerRecord() int64 { return int64(p.T) }
+
+func (PrefixPairs) pairs() {}

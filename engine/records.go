@@ -1,0 +1,240 @@
+package engine
+
+import (
+	"fmt"
+	"math"
+
+	"gorgonia.org/tensor"
+)
+
+// Records are n records of d features with labels, each within Bounds. They are
+// dense (row-major) or sparse (compressed rows) and immutable.
+type Records struct {
+	n, d   int
+	bounds Bounds
+	y      []float64
+
+	dense []float64 // n*d, nil if sparse
+
+	start []int64 // n+1 row offsets into index and value, nil if dense
+	index []int32 // columns, increasing within a row
+	value []float64
+}
+
+// NewRecords copies n = len(y) rows of d features from the row-major x and
+// enforces b: a row x becomes x / max(1, ||x||/R), a label is clamped to
+// [-LabelAbs, LabelAbs]. A row or label with a value that is not finite becomes
+// zero: whether a value is acceptable is for the reader of the data to say; here
+// content can no longer cause an error (design rule 5). It fails on shape or
+// bounds only.
+func NewRecords(x, y []float64, d int, b Bounds) (*Records, error) {
+	return AdoptRecords(append([]float64(nil), x...), append([]float64(nil), y...), d, b)
+}
+
+// AdoptRecords is NewRecords without the copy: it takes ownership of x and y,
+// which the caller must not use again.
+func AdoptRecords(x, y []float64, d int, b Bounds) (*Records, error) {
+	if err := checkShape(len(y), d, b); err != nil {
+		return nil, err
+	}
+	if len(x) != len(y)*d {
+		return nil, fmt.Errorf("engine: NewRecords: %d feature values for %d labels of %d features, want %d", len(x), len(y), d, len(y)*d)
+	}
+	r := &Records{n: len(y), d: d, bounds: b, y: y, dense: x}
+	for i := 0; i < r.n; i++ {
+		projectRow(x[i*d:(i+1)*d], b.FeatureNorm)
+	}
+	clampLabels(y, b.LabelAbs)
+	return r, nil
+}
+
+// NewSparseRecords takes ownership of compressed rows: row i holds
+// value[start[i]:start[i+1]] in the columns index[start[i]:start[i+1]],
+// strictly increasing and below d. Bounds are enforced as by NewRecords.
+func NewSparseRecords(start []int64, index []int32, value, y []float64, d int, b Bounds) (*Records, error) {
+	if err := checkShape(len(y), d, b); err != nil {
+		return nil, err
+	}
+	n := len(y)
+	if len(start) != n+1 || start[0] != 0 || start[n] != int64(len(value)) || len(index) != len(value) {
+		return nil, fmt.Errorf("engine: NewSparseRecords: want %d row offsets from 0 to %d values and as many columns, got %d offsets, %d values, %d columns", n+1, len(value), len(start), len(value), len(index))
+	}
+	for i := 0; i < n; i++ {
+		if start[i+1] < start[i] || start[i+1] > int64(len(value)) {
+			return nil, fmt.Errorf("engine: NewSparseRecords: row offset %d is out of order", i+1)
+		}
+		prev := int32(-1)
+		for _, c := range index[start[i]:start[i+1]] {
+			if c <= prev || int(c) >= d {
+				return nil, fmt.Errorf("engine: NewSparseRecords: columns of row %d must increase and stay below %d", i, d)
+			}
+			prev = c
+		}
+		projectRow(value[start[i]:start[i+1]], b.FeatureNorm)
+	}
+	clampLabels(y, b.LabelAbs)
+	return &Records{n: n, d: d, bounds: b, y: y, start: start, index: index, value: value}, nil
+}
+
+// RecordsFromTensor copies an n x d matrix and n labels of type float64.
+func RecordsFromTensor(x, y *tensor.Dense, b Bounds) (*Records, error) {
+	if x.Dims() != 2 || y.Dims() != 1 || x.Shape()[0] != y.Shape()[0] {
+		return nil, fmt.Errorf("engine: RecordsFromTensor: want shapes (n, d) and (n), got %v and %v", x.Shape(), y.Shape())
+	}
+	xc, ok := x.Clone().(*tensor.Dense) // a clone is contiguous even if x is a view
+	if !ok || xc.Dtype() != tensor.Float64 || y.Dtype() != tensor.Float64 {
+		return nil, fmt.Errorf("engine: RecordsFromTensor: want float64, got %v and %v", x.Dtype(), y.Dtype())
+	}
+	if x.RequiresIterator() || x.DataOrder().IsColMajor() {
+		xc = tensor.New(tensor.WithShape(x.Shape().Clone()...), tensor.Of(tensor.Float64))
+		flat := xc.Float64s()
+		n, d := x.Shape()[0], x.Shape()[1]
+		for i := 0; i < n; i++ {
+			for j := 0; j < d; j++ {
+				v, err := x.At(i, j)
+				if err != nil {
+					return nil, fmt.Errorf("engine: RecordsFromTensor: %w", err)
+				}
+				flat[i*d+j] = v.(float64)
+			}
+		}
+	}
+	labels := make([]float64, y.Shape()[0])
+	for i := range labels {
+		v, err := y.At(i)
+		if err != nil {
+			return nil, fmt.Errorf("engine: RecordsFromTensor: %w", err)
+		}
+		labels[i] = v.(float64)
+	}
+	return NewRecords(xc.Float64s(), labels, x.Shape()[1], b)
+}
+
+// Tensors returns copies of the features (n x d, dense) and the labels (n).
+func (r *Records) Tensors() (x, y *tensor.Dense) {
+	flat := make([]float64, r.n*r.d)
+	for i := 0; i < r.n; i++ {
+		r.Row(i, flat[i*r.d:(i+1)*r.d])
+	}
+	x = tensor.New(tensor.WithShape(r.n, r.d), tensor.WithBacking(flat))
+	y = tensor.New(tensor.WithShape(r.n), tensor.WithBacking(append([]float64(nil), r.y...)))
+	return x, y
+}
+
+// Len is n.
+func (r *Records) Len() int { return r.n }
+
+// Dim is d.
+func (r *Records) Dim() int { return r.d }
+
+// Bounds are the enforced bounds.
+func (r *Records) Bounds() Bounds { return r.bounds }
+
+// Label is y_i.
+func (r *Records) Label(i int) float64 { return r.y[i] }
+
+// Labels are all labels; the caller must not change them.
+func (r *Records) Labels() []float64 { return r.y }
+
+// IsSparse says that rows are stored compressed.
+func (r *Records) IsSparse() bool { return r.start != nil }
+
+// Dense is the row-major matrix, nil if IsSparse; the caller must not change it.
+func (r *Records) Dense() []float64 { return r.dense }
+
+// Sparse are the compressed rows, nil if not IsSparse; the caller must not
+// change them.
+func (r *Records) Sparse() (start []int64, index []int32, value []float64) {
+	return r.start, r.index, r.value
+}
+
+// Row copies the features of record i to dst, of length d.
+func (r *Records) Row(i int, dst []float64) {
+	if r.dense != nil {
+		copy(dst, r.dense[i*r.d:(i+1)*r.d])
+		return
+	}
+	clear(dst)
+	for k := r.start[i]; k < r.start[i+1]; k++ {
+		dst[r.index[k]] = r.value[k]
+	}
+}
+
+// Subset copies the records rows, in that order.
+func (r *Records) Subset(rows []int) *Records {
+	s := &Records{n: len(rows), d: r.d, bounds: r.bounds, y: make([]float64, len(rows))}
+	if r.dense != nil {
+		s.dense = make([]float64, len(rows)*r.d)
+	} else {
+		s.start = make([]int64, 1, len(rows)+1)
+	}
+	for k, i := range rows {
+		s.y[k] = r.y[i]
+		if r.dense != nil {
+			copy(s.dense[k*r.d:(k+1)*r.d], r.dense[i*r.d:(i+1)*r.d])
+			continue
+		}
+		s.index = append(s.index, r.index[r.start[i]:r.start[i+1]]...)
+		s.value = append(s.value, r.value[r.start[i]:r.start[i+1]]...)
+		s.start = append(s.start, int64(len(s.value)))
+	}
+	return s
+}
+
+func checkShape(n, d int, b Bounds) error {
+	if n < 1 || d < 1 {
+		return fmt.Errorf("engine: %d records of %d features, want at least one of each", n, d)
+	}
+	if int64(d) > math.MaxInt32 {
+		return fmt.Errorf("engine: %d features, want at most %d", d, math.MaxInt32)
+	}
+	return b.Validate()
+}
+
+// projectRow scales x so that its exact norm is at most R.
+//
+// Proof. The sum of m squares computed in any order, with no overflow, is at
+// least (1 - m u) times the exact sum, u = 2^-53, for m u < 1/2; its root loses
+// at most half of that and one rounding, so the exact norm is at most
+// computed (1 + (m+4) u). Each product x_k*s adds one rounding. With
+// s = R/norm (1 - (m+8) 2u) the exact norm of the result is at most R. A row
+// whose computed norm is within R (1 - (m+8) 2u) is left as it is. Underflowed
+// squares lose at most sqrt(m) 2^-537 in norm; they are covered because values
+// are first divided by the largest magnitude.
+func projectRow(x []float64, R float64) {
+	var largest float64
+	for _, v := range x {
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			clear(x)
+			return
+		}
+		largest = max(largest, math.Abs(v))
+	}
+	if largest == 0 {
+		return
+	}
+	var sum float64
+	for _, v := range x {
+		q := v / largest
+		sum += q * q
+	}
+	norm := math.Sqrt(sum) // in units of largest, in [1, sqrt(m)]
+	slack := 1 - float64(len(x)+8)*0x1p-52
+	if norm*largest <= R*slack {
+		return
+	}
+	s := R / norm * slack
+	for k := range x {
+		x[k] = x[k] / largest * s
+	}
+}
+
+func clampLabels(y []float64, bound float64) {
+	for i, v := range y {
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			y[i] = 0
+			continue
+		}
+		y[i] = min(max(v, -bound), bound)
+	}
+}

@@ -1,0 +1,74 @@
+package privacy
+
+import (
+	"errors"
+	"fmt"
+	"math"
+)
+
+// Certificate is a proved bound of how far a released vector can move, in the
+// Euclidean norm, when one record is replaced. It is the only number from which
+// noise is scaled. Its fields are unexported: it is built by the constructors of
+// this package, from public numbers, and nothing else.
+type Certificate struct {
+	exact      float64 // sensitivity of the query in real arithmetic, rounded up
+	total      float64 // sensitivity of the computed query, rounded up; >= exact
+	derivation string  // which theorem, with its numbers
+	released   string  // what is released
+}
+
+// Sensitivity is the replace-one L2 sensitivity of the computed query, floating
+// point errors on both sides included. Noise is scaled to it.
+func (c Certificate) Sensitivity() float64 { return c.total }
+
+// ExactSensitivity is the sensitivity in real arithmetic.
+func (c Certificate) ExactSensitivity() float64 { return c.exact }
+
+// RoundoffShare is the part of Sensitivity that pays for floating point, in [0, 1).
+func (c Certificate) RoundoffShare() float64 {
+	if c.total == 0 {
+		return 0
+	}
+	return (c.total - c.exact) / c.total
+}
+
+// Derivation names the theorem and the numbers put into it.
+func (c Certificate) Derivation() string { return c.derivation }
+
+// Released says which vector the certificate is about.
+func (c Certificate) Released() string { return c.released }
+
+// IsZero says that the certificate was not built by a constructor.
+func (c Certificate) IsZero() bool { return c == Certificate{} }
+
+// Equal says that two certificates state the same bound for the same reason.
+func (c Certificate) Equal(o Certificate) bool { return c == o }
+
+func newCertificate(exact, total float64, released, derivation string) (Certificate, error) {
+	if !(exact > 0) || !(total >= exact) || math.IsInf(total, 0) {
+		return Certificate{}, fmt.Errorf("privacy: certificate of %s is %v (exact) and %v (computed), want positive finite numbers: a step size, bound or constant overflows or is zero", released, exact, total)
+	}
+	return Certificate{exact: exact, total: total, derivation: derivation, released: released}, nil
+}
+
+// roundUp returns an upper bound of the real number that x approximates after at
+// most ops rounded additions or multiplications of nonnegative numbers.
+func roundUp(x float64, ops int) float64 {
+	return math.Nextafter(x*(1+float64(ops)*0x1p-52), math.Inf(1))
+}
+
+var errCertificate = errors.New("privacy: certificate")
+
+func positive(name string, v float64) error {
+	if !(v > 0) || math.IsInf(v, 0) {
+		return fmt.Errorf("%w: %s is %v, must be positive and finite", errCertificate, name, v)
+	}
+	return nil
+}
+
+func nonNegative(name string, v float64) error {
+	if !(v >= 0) || math.IsInf(v, 0) {
+		return fmt.Errorf("%w: %s is %v, must be finite and not negative", errCertificate, name, v)
+	}
+	return nil
+}

@@ -1,0 +1,28 @@
+package privacy
+
+import "errors"
+
+// Errors of a Session and a Ledger that callers branch on.
+var (
+	// ErrUnplanned is wrapped when a release was not in the plan that was
+	// charged, or exceeds it.
+	ErrUnplanned = errors.New("privacy: release was not planned and charged")
+	// ErrBudget is wrapped when a cap set by the user would be exceeded.
+	ErrBudget = errors.New("privacy: budget exceeded")
+	// ErrLedger is wrapped when the ledger cannot be locked, read or written.
+	ErrLedger = errors.New("privacy: ledger unavailable")
+)
+
+// Session is an algorithm's only randomness and its only exit. What an algorithm
+// returns may depend on the data only through released vectors.
+type Session interface {
+	// Permutation returns a uniformly random order of 0..n-1, secret and
+	// independent of the data.
+	Permutation(n int) []int32
+	// UniformBall sets dst to a uniformly random point of the centred ball,
+	// independent of the data.
+	UniformBall(dst []float64, radius float64)
+	// Release replaces x by x + noise, in place: the exact value is gone
+	// afterwards. On error (wrapping ErrUnplanned) x is zeroed.
+	Release(x []float64, c Certificate, m Gaussian) error
+}
