@@ -1,0 +1,261 @@
+package autodiff
+
+import "math"
+
+// op is the operation of one instruction.
+type op uint8
+
+const (
+	opConst op = iota
+	opVar
+
+	opNeg
+	opExp
+	opLog
+	opLog1p
+	opExpm1
+	opTanh
+	opSigmoid
+	opSoftplus
+	opSqrt
+	opSquare
+	opAbs
+	opSin
+	opCos
+	opPow // a to the constant power c
+
+	opAdd
+	opSub
+	opMul
+	opDiv
+	opMax
+	opMin
+	opGe // 1 if a >= b, else 0
+	opGt
+	opEq
+)
+
+// binary says whether o has two operands.
+func (o op) binary() bool { return o >= opAdd }
+
+// leaf says whether o has no operand.
+func (o op) leaf() bool { return o <= opVar }
+
+// instr computes one value from earlier ones: a and b are indices of earlier
+// instructions, c is the value of a constant or the exponent of a power.
+type instr struct {
+	op   op
+	a, b int
+	c    float64
+}
+
+// Expr is an immutable real function phi(u) of one variable, kept as straight
+// line code in which equal subexpressions occur once. The zero Expr is the
+// constant 0. Exprs are safe for concurrent use.
+//
+// The functions that build an Expr fold constants and replace forms that lose
+// digits or overflow by stable ones that are equal for all real u: for example
+// log(1+exp(x)) becomes softplus(x), and exp(x)/(1+exp(x)) becomes sigmoid(x).
+// A product with the constant 0 becomes 0, also where the other factor is
+// infinite or undefined.
+type Expr struct {
+	code []instr // the last one is the result
+}
+
+// U returns the variable u.
+func U() Expr { return Expr{code: []instr{{op: opVar}}} }
+
+// Const returns the constant c. A NaN or an infinity is kept, and Check rejects
+// it.
+func Const(c float64) Expr { return Expr{code: []instr{{op: opConst, c: c}}} }
+
+// Neg returns -a.
+func Neg(a Expr) Expr { return unary(opNeg, a) }
+
+// Exp returns e^a.
+func Exp(a Expr) Expr { return unary(opExp, a) }
+
+// Log returns the natural logarithm of a.
+func Log(a Expr) Expr { return unary(opLog, a) }
+
+// Log1p returns log(1 + a).
+func Log1p(a Expr) Expr { return unary(opLog1p, a) }
+
+// Expm1 returns e^a - 1.
+func Expm1(a Expr) Expr { return unary(opExpm1, a) }
+
+// Tanh returns the hyperbolic tangent of a.
+func Tanh(a Expr) Expr { return unary(opTanh, a) }
+
+// Sigmoid returns 1/(1 + e^-a), without overflow.
+func Sigmoid(a Expr) Expr { return unary(opSigmoid, a) }
+
+// Softplus returns log(1 + e^a), without overflow.
+func Softplus(a Expr) Expr { return unary(opSoftplus, a) }
+
+// Sqrt returns the square root of a.
+func Sqrt(a Expr) Expr { return unary(opSqrt, a) }
+
+// Square returns a*a.
+func Square(a Expr) Expr { return unary(opSquare, a) }
+
+// Abs returns |a|. Its derivative at a = 0 is taken as that from the right.
+func Abs(a Expr) Expr { return unary(opAbs, a) }
+
+// Sin returns the sine of a, in radians.
+func Sin(a Expr) Expr { return unary(opSin, a) }
+
+// Cos returns the cosine of a, in radians.
+func Cos(a Expr) Expr { return unary(opCos, a) }
+
+// Pow returns a^c with math.Pow's conventions.
+func Pow(a Expr, c float64) Expr {
+	b := newBuilder()
+	return b.expr(b.pow(b.load(a), c))
+}
+
+// Add returns a + b.
+func Add(a, b Expr) Expr { return combine(opAdd, a, b) }
+
+// Sub returns a - b.
+func Sub(a, b Expr) Expr { return combine(opSub, a, b) }
+
+// Mul returns a * b.
+func Mul(a, b Expr) Expr { return combine(opMul, a, b) }
+
+// Div returns a / b.
+func Div(a, b Expr) Expr { return combine(opDiv, a, b) }
+
+// Max returns the larger of a and b. Where they are equal its derivative is
+// that of a.
+func Max(a, b Expr) Expr { return combine(opMax, a, b) }
+
+// Min returns the smaller of a and b. Where they are equal its derivative is
+// that of a.
+func Min(a, b Expr) Expr { return combine(opMin, a, b) }
+
+// Ge returns the mask 1 if a >= b, else 0. Its derivative is 0; Check rejects a
+// phi that jumps.
+func Ge(a, b Expr) Expr { return combine(opGe, a, b) }
+
+// Gt returns the mask 1 if a > b, else 0, with derivative 0 as for Ge.
+func Gt(a, b Expr) Expr { return combine(opGt, a, b) }
+
+func unary(o op, a Expr) Expr {
+	b := newBuilder()
+	return b.expr(b.unary(o, b.load(a)))
+}
+
+func combine(o op, x, y Expr) Expr {
+	b := newBuilder()
+	return b.expr(b.binary(o, b.load(x), b.load(y)))
+}
+
+// instrs is e.code with the zero Expr made explicit.
+func (e Expr) instrs() []instr {
+	if len(e.code) == 0 {
+		return []instr{{op: opConst}}
+	}
+	return e.code
+}
+
+// Size is the number of operations, constants and uses of u, after equal
+// subexpressions have been merged.
+func (e Expr) Size() int { return len(e.instrs()) }
+
+// Eval returns the value at u. Outside the domain it is NaN or an infinity; it
+// never panics.
+func (e Expr) Eval(u float64) float64 {
+	code := e.instrs()
+	var buf [64]float64
+	v := buf[:0]
+	if len(code) > len(buf) {
+		v = make([]float64, 0, len(code))
+	}
+	for _, in := range code {
+		v = append(v, in.eval(u, v))
+	}
+	return v[len(v)-1]
+}
+
+// eval is the value of one instruction, given those before it.
+func (in instr) eval(u float64, v []float64) float64 {
+	switch {
+	case in.op == opConst:
+		return in.c
+	case in.op == opVar:
+		return u
+	case in.op.binary():
+		return evalBinary(in.op, v[in.a], v[in.b])
+	}
+	return evalUnary(in.op, v[in.a], in.c)
+}
+
+func evalUnary(o op, a, c float64) float64 {
+	switch o {
+	case opNeg:
+		return -a
+	case opExp:
+		return math.Exp(a)
+	case opLog:
+		return math.Log(a)
+	case opLog1p:
+		return math.Log1p(a)
+	case opExpm1:
+		return math.Expm1(a)
+	case opTanh:
+		return math.Tanh(a)
+	case opSigmoid:
+		if a >= 0 {
+			return 1 / (1 + math.Exp(-a))
+		}
+		e := math.Exp(a)
+		return e / (1 + e)
+	case opSoftplus:
+		return math.Max(a, 0) + math.Log1p(math.Exp(-math.Abs(a)))
+	case opSqrt:
+		return math.Sqrt(a)
+	case opSquare:
+		return a * a
+	case opAbs:
+		return math.Abs(a)
+	case opSin:
+		return math.Sin(a)
+	case opCos:
+		return math.Cos(a)
+	case opPow:
+		return math.Pow(a, c)
+	}
+	return math.NaN()
+}
+
+func evalBinary(o op, a, b float64) float64 {
+	switch o {
+	case opAdd:
+		return a + b
+	case opSub:
+		return a - b
+	case opMul:
+		return a * b
+	case opDiv:
+		return a / b
+	case opMax:
+		return math.Max(a, b)
+	case opMin:
+		return math.Min(a, b)
+	case opGe:
+		return mask(a >= b)
+	case opGt:
+		return mask(a > b)
+	case opEq:
+		return mask(a == b)
+	}
+	return math.NaN()
+}
+
+func mask(b bool) float64 {
+	if b {
+		return 1
+	}
+	return 0
+}

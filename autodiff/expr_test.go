@@ -1,0 +1,274 @@
+package autodiff
+
+import (
+	"math"
+	"math/big"
+	"math/rand/v2"
+	"testing"
+)
+
+// definitions are functions with a hand-written derivative, which Derivative
+// must match on (lo, hi).
+var definitions = []struct {
+	name   string
+	expr   Expr
+	lo, hi float64
+	value  func(u float64) float64
+	slope  func(u float64) float64
+}{
+	{"const", Const(3), -5, 5, func(float64) float64 { return 3 }, func(float64) float64 { return 0 }},
+	{"variable", U(), -5, 5, func(u float64) float64 { return u }, func(float64) float64 { return 1 }},
+	{"neg", Neg(U()), -5, 5, func(u float64) float64 { return -u }, func(float64) float64 { return -1 }},
+	{"add", Add(U(), Sin(U())), -5, 5, func(u float64) float64 { return u + math.Sin(u) }, func(u float64) float64 { return 1 + math.Cos(u) }},
+	{"sub", Sub(Cos(U()), U()), -5, 5, func(u float64) float64 { return math.Cos(u) - u }, func(u float64) float64 { return -math.Sin(u) - 1 }},
+	{"mul", Mul(U(), Exp(U())), -5, 5, func(u float64) float64 { return u * math.Exp(u) }, func(u float64) float64 { return (1 + u) * math.Exp(u) }},
+	{"div", Div(U(), Add(Const(1), Square(U()))), -5, 5,
+		func(u float64) float64 { return u / (1 + u*u) },
+		func(u float64) float64 { return (1 - u*u) / ((1 + u*u) * (1 + u*u)) }},
+	{"exp", Exp(Mul(Const(-2), U())), -5, 5, func(u float64) float64 { return math.Exp(-2 * u) }, func(u float64) float64 { return -2 * math.Exp(-2*u) }},
+	{"log", Log(U()), 0.1, 9, math.Log, func(u float64) float64 { return 1 / u }},
+	{"log1p", Log1p(U()), -0.9, 9, math.Log1p, func(u float64) float64 { return 1 / (1 + u) }},
+	{"expm1", Expm1(U()), -5, 5, math.Expm1, math.Exp},
+	{"tanh", Tanh(U()), -5, 5, math.Tanh, func(u float64) float64 { return 1 / (math.Cosh(u) * math.Cosh(u)) }},
+	{"sigmoid", Sigmoid(U()), -5, 5,
+		func(u float64) float64 { return 1 / (1 + math.Exp(-u)) },
+		func(u float64) float64 { return 1 / (2 + 2*math.Cosh(u)) }},
+	{"softplus", Softplus(U()), -5, 5,
+		func(u float64) float64 { return math.Log(1 + math.Exp(u)) },
+		func(u float64) float64 { return 1 / (1 + math.Exp(-u)) }},
+	{"sqrt", Sqrt(U()), 0.1, 9, math.Sqrt, func(u float64) float64 { return 1 / (2 * math.Sqrt(u)) }},
+	{"square", Square(U()), -5, 5, func(u float64) float64 { return u * u }, func(u float64) float64 { return 2 * u }},
+	{"pow", Pow(U(), -1.5), 0.1, 9, func(u float64) float64 { return math.Pow(u, -1.5) }, func(u float64) float64 { return -1.5 * math.Pow(u, -2.5) }},
+	{"abs", Abs(U()), -5, 5, math.Abs, func(u float64) float64 { return math.Copysign(1, u) }},
+	{"max", Max(U(), Square(U())), 1.1, 5, func(u float64) float64 { return u * u }, func(u float64) float64 { return 2 * u }},
+	{"min", Min(U(), Square(U())), 1.1, 5, func(u float64) float64 { return u }, func(float64) float64 { return 1 }},
+	{"ge", Mul(Ge(U(), Const(0)), U()), -5, 5, func(u float64) float64 { return math.Max(u, 0) }, func(u float64) float64 { return mask(u >= 0) }},
+	{"gt", Mul(Gt(Const(0), U()), U()), -5, 5, func(u float64) float64 { return math.Min(u, 0) }, func(u float64) float64 { return mask(u < 0) }},
+}
+
+func TestDerivativeMatchesHandFormula(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	for _, d := range definitions {
+		slope := d.expr.Derivative()
+		for range 500 {
+			u := d.lo + (d.hi-d.lo)*rng.Float64()
+			if got, want := d.expr.Eval(u), d.value(u); !near(got, want, 1e-13) {
+				t.Fatalf("%s: %v at %v is %v, want %v", d.name, d.expr, u, got, want)
+			}
+			if got, want := slope.Eval(u), d.slope(u); !near(got, want, 1e-12) {
+				t.Fatalf("%s: derivative %v at %v is %v, want %v", d.name, slope, u, got, want)
+			}
+		}
+	}
+}
+
+func near(a, b, tol float64) bool {
+	return math.Abs(a-b) <= tol*math.Max(1, math.Max(math.Abs(a), math.Abs(b)))
+}
+
+// TestSecondDerivative uses the derivative that Gorgonia gets wrong.
+func TestSecondDerivative(t *testing.T) {
+	dd := Tanh(U()).Derivative().Derivative()
+	x := math.Tanh(0.7)
+	if got, want := dd.Eval(0.7), -2*x*(1-x*x); !near(got, want, 1e-14) {
+		t.Errorf("tanh''(0.7) = %v, want %v", got, want)
+	}
+	dd = Softplus(Neg(U())).Derivative().Derivative()
+	if got := dd.Eval(0); got != 0.25 {
+		t.Errorf("second derivative of the logistic loss at 0 is %v, want 0.25", got)
+	}
+}
+
+func TestStableForms(t *testing.T) {
+	u, one := U(), Const(1)
+	inv := func(e Expr) Expr { return Div(one, e) }
+	for _, c := range []struct {
+		got, want Expr
+	}{
+		{Log(Add(one, Exp(Neg(u)))), Softplus(Neg(u))},
+		{Log(Add(Exp(u), one)), Softplus(u)},
+		{Log1p(Exp(u)), Softplus(u)},
+		{Log(Sub(one, Sigmoid(u))), Neg(Softplus(u))},
+		{Log(Sigmoid(u)), Neg(Softplus(Neg(u)))},
+		{Sub(Exp(u), one), Expm1(u)},
+		{Sub(one, Sigmoid(u)), Sigmoid(Neg(u))},
+		{inv(Add(one, Exp(Neg(u)))), Sigmoid(u)},
+		{Div(Exp(u), Add(one, Exp(u))), Sigmoid(u)},
+		{Div(Mul(Const(3), Exp(Neg(u))), Add(Exp(Neg(u)), one)), Mul(Const(3), Sigmoid(Neg(u)))},
+		{Mul(Exp(Neg(Exp(Neg(u)))), Exp(Neg(u))), Exp(Sub(Neg(Exp(Neg(u))), u))},
+		{Neg(Neg(u)), u},
+		{Mul(u, Const(0)), Const(0)},
+		{Add(u, Const(0)), u},
+		{Mul(u, u), Square(u)},
+		{Pow(u, 2), Square(u)},
+		{Mul(Const(2), Mul(u, Const(3))), Mul(Const(6), u)},
+	} {
+		if c.got.String() != c.want.String() {
+			t.Errorf("got %v, want %v", c.got, c.want)
+		}
+	}
+}
+
+// TestRewritesKeepTheValue applies every operation to all pairs of a pool that
+// holds the patterns of the rewriting rules, and then every function to all
+// results, and compares with the same operations on numbers.
+func TestRewritesKeepTheValue(t *testing.T) {
+	u := U()
+	pool := []Expr{
+		u, Neg(u), Const(0), Const(1), Const(-1), Const(2), Exp(u), Exp(Neg(u)), Exp(Square(u)),
+		Sigmoid(u), Sigmoid(Neg(u)), Add(Const(1), Exp(u)), Add(Exp(Neg(u)), Const(1)), Expm1(u),
+		Mul(Const(-3), u), Sub(Const(1), Exp(u)), Square(u), Div(Const(2), u), Mul(u, Exp(u)),
+	}
+	checked := 0
+	for _, at := range []float64{-1.7, 0.3, 2.2} {
+		for _, x := range pool {
+			for _, y := range pool {
+				for o := opAdd; o <= opGt; o++ {
+					e, want := combine(o, x, y), evalBinary(o, x.Eval(at), y.Eval(at))
+					compareValue(t, e, at, want)
+					for f := opNeg; f <= opCos; f++ {
+						// Functions with steep parts or poles amplify the last
+						// digits of their argument.
+						if v := evalUnary(f, want, 0); math.Abs(want) < 20 && math.Abs(want) > 1e-3 {
+							compareValue(t, unary(f, e), at, v)
+							checked++
+						}
+					}
+				}
+			}
+		}
+	}
+	if checked < 50000 {
+		t.Errorf("only %d compositions checked", checked)
+	}
+}
+
+func compareValue(t *testing.T, e Expr, at, want float64) {
+	t.Helper()
+	if got := e.Eval(at); finite(want) && !near(got, want, 1e-9) {
+		t.Fatalf("%v at %v is %v, want %v", e, at, got, want)
+	}
+}
+
+// TestRoundingEstimate: the estimate covers an actual rounding error that only
+// arises because an operand's error is passed on, and is not far above it.
+func TestRoundingEstimate(t *testing.T) {
+	lost := Sub(Add(Const(1), U()), Const(1)) // u without its last digits
+	amplified := Exp(Mul(Const(40), lost))
+	for _, u := range []float64{1e-3, 1.1e-7, 3.3e-12} {
+		v, err := lost.evalErr(u)
+		if actual := math.Abs(v - u); actual == 0 || actual > err || err > 1e-15 {
+			t.Errorf("u = %v: error %v, estimate %v", u, actual, err)
+		}
+		v, err = amplified.evalErr(u)
+		if actual := math.Abs(v - math.Exp(40*u)); actual > err || err > 1e-13 {
+			t.Errorf("u = %v: error %v, estimate %v after exp(40 u)", u, actual, err)
+		}
+	}
+}
+
+// TestStableValues compares softplus and sigmoid, and the derivative of
+// softplus, with 200-bit arithmetic far outside the range of exp.
+func TestStableValues(t *testing.T) {
+	loss := Log(Add(Const(1), Exp(Neg(U()))))
+	slope := loss.Derivative()
+	for _, u := range []float64{-1e300, -1000, -745, -40, -1, 0, 1e-9, 1, 36, 40, 700, 1000} {
+		wantLoss, wantSlope := logisticReference(u)
+		if got := loss.Eval(u); math.Abs(got-wantLoss) > 4e-16*math.Abs(wantLoss) {
+			t.Errorf("phi(%v) = %v, want %v", u, got, wantLoss)
+		}
+		if got := slope.Eval(u); math.Abs(got-wantSlope) > 4e-16*math.Abs(wantSlope) {
+			t.Errorf("phi'(%v) = %v, want %v", u, got, wantSlope)
+		}
+	}
+}
+
+// logisticReference is log(1+e^-u) and -1/(1+e^u), from the series of e^x and
+// of log(1+x) in big arithmetic.
+func logisticReference(u float64) (loss, slope float64) {
+	e := math.Abs(u)
+	if e > 760 { // e^-|u| is below the smallest float64
+		if u > 0 {
+			return 0, 0
+		}
+		return -u, -1
+	}
+	newFloat := func(x float64) *big.Float { return new(big.Float).SetPrec(200).SetFloat64(x) }
+	x, term := newFloat(1), newFloat(1) // e^(-|u|/2^12), then squared 12 times
+	step := newFloat(-e / 4096)
+	for k := 1; k < 40; k++ {
+		term.Mul(term, step).Quo(term, newFloat(float64(k)))
+		x.Add(x, term)
+	}
+	for range 12 {
+		x.Mul(x, x)
+	}
+	// log(1+x) = 2 atanh(x/(2+x)), x <= 1.
+	z := new(big.Float).Quo(x, new(big.Float).Add(newFloat(2), x))
+	z2 := new(big.Float).Mul(z, z)
+	sum, power := newFloat(0), new(big.Float).Copy(z)
+	for k := 1; k < 130; k += 2 {
+		sum.Add(sum, new(big.Float).Quo(power, newFloat(float64(k))))
+		power.Mul(power, z2)
+	}
+	sum.Mul(sum, newFloat(2))
+	denominator := new(big.Float).Add(newFloat(1), x)
+	if u < 0 {
+		sum.Add(sum, newFloat(-u))
+		s, _ := new(big.Float).Quo(newFloat(-1), denominator).Float64()
+		l, _ := sum.Float64()
+		return l, s
+	}
+	s, _ := new(big.Float).Quo(new(big.Float).Neg(x), denominator).Float64()
+	l, _ := sum.Float64()
+	return l, s
+}
+
+func TestString(t *testing.T) {
+	u := U()
+	for _, c := range []struct {
+		e    Expr
+		want string
+	}{
+		{Expr{}, "0"},
+		{Sub(u, Sub(Const(2), u)), "u - (2 - u)"},
+		{Mul(Const(-2), Add(u, Const(1))), "-2*(1 + u)"},
+		{Div(u, Mul(u, Exp(u))), "u/(u*exp(u))"},
+		{Neg(Add(u, Tanh(u))), "-(u + tanh(u))"},
+		{Max(Const(0), Sub(Const(1), u)), "max(0, 1 - u)"},
+		{Pow(u, 1.5), "pow(u, 1.5)"},
+		{Ge(u, Const(0)), "ge(u, 0)"},
+	} {
+		if got := c.e.String(); got != c.want {
+			t.Errorf("got %q, want %q", got, c.want)
+		}
+	}
+}
+
+// TestSharing: a chain whose tree has 2^40 leaves stays small in code, in its
+// derivative and in text, and evaluates at once.
+func TestSharing(t *testing.T) {
+	e := U()
+	for range 40 {
+		e = Tanh(Add(e, Sin(e)))
+	}
+	if e.Size() > 200 || e.Derivative().Size() > 1000 {
+		t.Errorf("sizes %d and %d", e.Size(), e.Derivative().Size())
+	}
+	if s := e.String(); len(s) > 4000 {
+		t.Errorf("formula of %d characters", len(s))
+	}
+	if v := e.Eval(0.5); !finite(v) {
+		t.Errorf("value %v", v)
+	}
+}
+
+func TestExprIsImmutable(t *testing.T) {
+	e := Add(U(), Exp(U()))
+	before := e.String()
+	Neg(e).Derivative()
+	Mul(e, e)
+	if e.String() != before {
+		t.Errorf("%q became %q", before, e)
+	}
+}

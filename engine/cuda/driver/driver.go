@@ -1,0 +1,98 @@
+// Package driver is the thin layer under the CUDA backend: what a GPU driver
+// must offer, and two implementations of it.
+//
+// Open loads libcuda.so.1 when it is called. It needs no CUDA toolkit and no C
+// compiler to build, and a machine without a GPU gets an ordinary error.
+//
+// OpenGorgonia uses gorgonia.org/cu and exists only with
+//
+//	go build -tags gorgoniacu
+//
+// and cgo. It is a second, independent binding to compare the first with, and is
+// not in the default build because that package ends the process at start if
+// there is no GPU, links against libcuda, and needs NVIDIA's headers:
+//
+//   - cuda.h of CUDA 11 or 12, for example from the PyPI package
+//     nvidia-cuda-runtime-cu12, named by CGO_CFLAGS=-I<its include directory>,
+//     and libcuda.so (a link or a stub is enough to build), named by
+//     CGO_LDFLAGS=-L<its directory>;
+//   - with cuda.h of CUDA 13 also a directory placed first in CGO_CFLAGS whose
+//     cuda.h includes the real one (#include_next <cuda.h>), undefines
+//     cuMemAdvise, cuMemPrefetchAsync, cuCtxCreate, cuGraphAddDependencies and
+//     cuGraphGetEdges, and declares these five as CUDA 12 did.
+//
+// The tag must not be called "cuda": that one changes Gorgonia itself to a build
+// that no longer compiles.
+package driver
+
+import (
+	"errors"
+	"fmt"
+)
+
+// ErrUnavailable says that no GPU can be used on this machine. The error that
+// wraps it says why in one sentence; callers fall back to the CPU or stop.
+var ErrUnavailable = errors.New("CUDA is not available")
+
+// ErrClosed is returned by a Driver after Close.
+var ErrClosed = errors.New("driver: already closed")
+
+// Driver is a loaded CUDA driver. Its methods may be called from any goroutine.
+type Driver interface {
+	// Version is the newest CUDA version that the driver supports, as
+	// 1000 major + 10 minor: 13000 is CUDA 13.0.
+	Version() (int, error)
+	// Devices lists the visible GPUs in the driver's order, at least one.
+	Devices() ([]Device, error)
+	// Close ends the use of the driver; later calls return ErrClosed. The
+	// library stays in memory, because NVIDIA's cannot be unloaded safely.
+	Close() error
+}
+
+// Device describes one GPU.
+type Device struct {
+	// Index is the driver's number of the GPU, from 0.
+	Index int
+	// Name is the product name, such as "NVIDIA H200".
+	Name string
+	// TotalMemory is the size of the GPU's memory in bytes.
+	TotalMemory uint64
+	// Major and Minor are the compute capability: 9 and 0 for Hopper.
+	Major, Minor int
+	// Multiprocessors is the number of streaming multiprocessors.
+	Multiprocessors int
+}
+
+// Attribute numbers of cuDeviceGetAttribute, from the CUDA driver API manual.
+const (
+	attrMultiprocessors = 16
+	attrMajor           = 75
+	attrMinor           = 76
+)
+
+// Result is a CUresult other than success.
+type Result int
+
+// Error names the code and, for those that users meet, what to do.
+func (r Result) Error() string {
+	text := map[Result]string{
+		3:   "the driver is not initialised",
+		34:  "the driver is a stub library; install an NVIDIA driver",
+		35:  "the driver library is older than the kernel module supports; reinstall the NVIDIA driver",
+		100: "no GPU is visible; check CUDA_VISIBLE_DEVICES and the container's GPU options",
+		101: "no such GPU",
+		201: "the thread has no CUDA context",
+		802: "the system is not ready; is the NVIDIA fabric manager running?",
+		803: "the driver library and the kernel module have different versions; reboot or reinstall the driver",
+		999: "unknown driver error; look at the kernel log",
+	}[r]
+	if text == "" {
+		return fmt.Sprintf("CUDA error %d", int(r))
+	}
+	return fmt.Sprintf("CUDA error %d: %s", int(r), text)
+}
+
+// unavailable wraps ErrUnavailable with the reason.
+func unavailable(format string, args ...any) error {
+	return fmt.Errorf("driver: %w: %w", ErrUnavailable, fmt.Errorf(format, args...))
+}

@@ -1,0 +1,175 @@
+//go:build linux && !android && (amd64 || arm64)
+
+package driver
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// mockSource is a libcuda.so.1 with two GPUs. cuInit returns INIT, there are
+// COUNT GPUs, and cuDeviceGetName fails for GPU BROKEN. Every result has its
+// upper 32 bits set, which the ABI leaves undefined for an int.
+const mockSource = `
+#include <string.h>
+#define RESULT(code) return 0x7fffffff00000000L | (unsigned)(code)
+long cuInit(unsigned flags) { RESULT(flags == 0 ? INIT : 1); }
+long cuDriverGetVersion(int *v) { *v = 13020; RESULT(0); }
+long cuDeviceGetCount(int *n) { *n = COUNT; RESULT(0); }
+long cuDeviceGet(int *dev, int i) { *dev = 40 + i; RESULT(i < COUNT ? 0 : 101); }
+long cuDeviceGetName(char *s, int len, int dev) {
+	strncpy(s, dev == 40 ? "Mock H200" : "Mock A100 ", len);
+	RESULT(dev == 40 + BROKEN ? 101 : 0);
+}
+#ifndef OLD
+long cuDeviceTotalMem_v2(unsigned long *bytes, int dev) {
+	*bytes = dev == 40 ? 150754820096UL : 42949672961UL;
+	RESULT(0);
+}
+#endif
+long cuDeviceGetAttribute(int *v, int attr, int dev) {
+	int first = dev == 40;
+	switch (attr) {
+	case 16: *v = first ? 132 : 108; RESULT(0);
+	case 75: *v = first ? 9 : 8; RESULT(0);
+	case 76: *v = first ? 0 : 6; RESULT(0);
+	}
+	RESULT(1);
+}
+`
+
+var mockDevices = []Device{
+	{Index: 0, Name: "Mock H200", TotalMemory: 150754820096, Major: 9, Minor: 0, Multiprocessors: 132},
+	{Index: 1, Name: "Mock A100", TotalMemory: 42949672961, Major: 8, Minor: 6, Multiprocessors: 108},
+}
+
+// mock compiles mockSource with the given -D definitions over the defaults of a
+// machine with two working GPUs, and returns its path.
+func mock(t *testing.T, defines ...string) string {
+	t.Helper()
+	gcc, err := exec.LookPath("gcc")
+	if err != nil {
+		t.Skip("gcc is not installed")
+	}
+	dir := t.TempDir()
+	source, library := filepath.Join(dir, "cuda.c"), filepath.Join(dir, "libcuda.so.1")
+	if err := os.WriteFile(source, []byte(mockSource), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	args := []string{"-shared", "-fPIC", "-w", "-o", library}
+	for _, name := range []string{"INIT=0", "COUNT=2", "BROKEN=-1"} {
+		if !strings.HasPrefix(strings.Join(defines, " "), strings.Split(name, "=")[0]+"=") {
+			args = append(args, "-D"+name)
+		}
+	}
+	for _, d := range defines {
+		args = append(args, "-D"+d)
+	}
+	if out, err := exec.Command(gcc, append(args, source)...).CombinedOutput(); err != nil {
+		t.Fatalf("gcc: %v\n%s", err, out)
+	}
+	return library
+}
+
+func TestMockDriver(t *testing.T) {
+	d, err := open([]string{"/nonexistent/libcuda.so.1", mock(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v, err := d.Version(); v != 13020 || err != nil {
+		t.Errorf("version %d, %v", v, err)
+	}
+	devices, err := d.Devices()
+	if err != nil || !reflect.DeepEqual(devices, mockDevices) {
+		t.Errorf("got %+v, %v\nwant %+v", devices, err, mockDevices)
+	}
+	checkGPUs(t, d)
+	if _, err := d.Version(); !errors.Is(err, ErrClosed) {
+		t.Errorf("Version after Close: %v", err)
+	}
+	if _, err := d.Devices(); !errors.Is(err, ErrClosed) {
+		t.Errorf("Devices after Close: %v", err)
+	}
+	if err := d.Close(); !errors.Is(err, ErrClosed) {
+		t.Errorf("second Close: %v", err)
+	}
+}
+
+func TestUnavailable(t *testing.T) {
+	notALibrary := filepath.Join(t.TempDir(), "libcuda.so.1")
+	if err := os.WriteFile(notALibrary, []byte("text"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name  string
+		paths []string
+		code  Result // expected cause, or 0
+		text  string
+	}{
+		{"no path", nil, 0, "cannot be loaded"},
+		{"no library", []string{"/nonexistent/libcuda.so.1", "/nonexistent/other"}, 0, "/nonexistent/libcuda.so.1"},
+		{"not a library", []string{notALibrary}, 0, "cannot be loaded"},
+		{"old library", []string{mock(t, "OLD")}, 0, "cuDeviceTotalMem_v2"},
+		{"cuInit: no device", []string{mock(t, "INIT=100")}, 100, "cuInit failed"},
+		{"cuInit: mismatch", []string{mock(t, "INIT=803")}, 803, "reboot"},
+		{"no GPU", []string{mock(t, "COUNT=0")}, 0, "sees no GPU"},
+	} {
+		d, err := open(c.paths)
+		var code Result
+		errors.As(err, &code)
+		if d != nil || !errors.Is(err, ErrUnavailable) || code != c.code || !strings.Contains(err.Error(), c.text) {
+			t.Errorf("%s: got %v, %v; want code %d and %q", c.name, d, err, c.code, c.text)
+		}
+	}
+}
+
+// TestDeviceError: a GPU that fails after initialisation is an error, and not
+// the absence of CUDA.
+func TestDeviceError(t *testing.T) {
+	d, err := open([]string{mock(t, "BROKEN=1")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	devices, err := d.Devices()
+	var code Result
+	if devices != nil || !errors.As(err, &code) || code != 101 || errors.Is(err, ErrUnavailable) || !strings.Contains(err.Error(), "GPU 1") {
+		t.Errorf("got %v, %v", devices, err)
+	}
+}
+
+// TestStacksThatGrow calls from fresh goroutines at every depth of the stack, so
+// that it grows and moves inside some of the calls. A result that was written to
+// the old stack would be lost.
+func TestStacksThatGrow(t *testing.T) {
+	d, err := open([]string{mock(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var wg sync.WaitGroup
+	for depth := range 2000 {
+		wg.Go(func() {
+			if v, err := versionAt(d, depth%400); v != 13020 || err != nil {
+				t.Errorf("depth %d: version %d, %v", depth%400, v, err)
+			}
+		})
+		if depth%100 == 99 {
+			runtime.GC()
+		}
+	}
+	wg.Wait()
+}
+
+//go:noinline
+func versionAt(d Driver, depth int) (int, error) {
+	if depth > 0 {
+		return versionAt(d, depth-1)
+	}
+	return d.Version()
+}
