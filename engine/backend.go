@@ -40,6 +40,18 @@ func (p Problem) Validate() error {
 	return p.Bounds.Validate()
 }
 
+// Fits returns an error unless the records have the problem's n, d and bounds,
+// and no more stored features in a row than it allows.
+func (p Problem) Fits(r *Records) error {
+	if r.Len() != p.N || r.Dim() != p.D || r.Bounds() != p.Bounds {
+		return fmt.Errorf("engine: records of shape %d x %d with bounds %+v do not fit a problem planned for %d x %d with %+v", r.Len(), r.Dim(), r.Bounds(), p.N, p.D, p.Bounds)
+	}
+	if p.NonZerosPerRow > 0 && r.MaxRow() > p.NonZerosPerRow {
+		return fmt.Errorf("engine: a row stores more than the %d features of Problem.NonZerosPerRow", p.NonZerosPerRow)
+	}
+	return nil
+}
+
 // Backend turns a public Problem into a Kernel.
 type Backend interface {
 	// Name identifies the backend and its variant in reports, e.g. "cpu".

@@ -56,13 +56,12 @@ func (Logistic) Constants(b Bounds, radius float64) (Constants, error) {
 		return Constants{}, fmt.Errorf("engine: Logistic.Constants: radius is %v, must be positive and finite", radius)
 	}
 	l, R := 2*b.LabelAbs, b.FeatureNorm
-	// Each product below has at most six roundings; eight units in the last
-	// place make the result an upper bound.
-	up := func(x float64) float64 { return x * (1 + 8*0x1p-52) }
-	g := up(2 * R * l * sigmoid(up(2*R*radius*l)))
+	// math.Exp is within 1 ulp; four units in the last place cover the sigmoid.
+	s := min(1, sigmoid(mulUp(mulUp(2*R, radius), l))*(1+4*0x1p-52))
+	g := mulUp(mulUp(2*R, l), s)
 	c := Constants{
 		Lipschitz:    g,
-		Smoothness:   up(R * R * l * l),
+		Smoothness:   mulUp(mulUp(R, R), mulUp(l, l)),
 		PairDiameter: g,
 		Convex:       true,
 		Origin:       Proved,
@@ -108,6 +107,15 @@ func (l Logistic) Value(w []float64, z, zp Record) float64 {
 // AddGrad adds phi'(u) (y - y') (x - x') to dst.
 func (l Logistic) AddGrad(dst, w []float64, z, zp Record) {
 	addScoreGrad(dst, w, z, zp, l.DPhi)
+}
+
+// mulUp is the product of positive a and b rounded up.
+func mulUp(a, b float64) float64 {
+	p := a * b
+	if math.FMA(a, b, -p) > 0 {
+		return math.Nextafter(p, math.Inf(1))
+	}
+	return p
 }
 
 func sigmoid(v float64) float64 {

@@ -42,7 +42,7 @@ func AdoptRecords(x, y []float64, d int, b Bounds) (*Records, error) {
 	}
 	r := &Records{n: len(y), d: d, bounds: b, y: y, dense: x}
 	for i := 0; i < r.n; i++ {
-		projectRow(x[i*d:(i+1)*d], b.FeatureNorm)
+		ProjectBall(x[i*d:(i+1)*d], b.FeatureNorm)
 	}
 	clampLabels(y, b.LabelAbs)
 	return r, nil
@@ -70,7 +70,7 @@ func NewSparseRecords(start []int64, index []int32, value, y []float64, d int, b
 			}
 			prev = c
 		}
-		projectRow(value[start[i]:start[i+1]], b.FeatureNorm)
+		ProjectBall(value[start[i]:start[i+1]], b.FeatureNorm)
 	}
 	clampLabels(y, b.LabelAbs)
 	return &Records{n: n, d: d, bounds: b, y: y, start: start, index: index, value: value}, nil
@@ -148,6 +148,18 @@ func (r *Records) Sparse() (start []int64, index []int32, value []float64) {
 	return r.start, r.index, r.value
 }
 
+// MaxRow is the largest number of features stored in a row: d if dense.
+func (r *Records) MaxRow() int {
+	if !r.IsSparse() {
+		return r.d
+	}
+	var most int64
+	for i := range r.n {
+		most = max(most, r.start[i+1]-r.start[i])
+	}
+	return int(most)
+}
+
 // Row copies the features of record i to dst, of length d.
 func (r *Records) Row(i int, dst []float64) {
 	if r.dense != nil {
@@ -189,44 +201,6 @@ func checkShape(n, d int, b Bounds) error {
 		return fmt.Errorf("engine: %d features, want at most %d", d, math.MaxInt32)
 	}
 	return b.Validate()
-}
-
-// projectRow scales x so that its exact norm is at most R.
-//
-// Proof. The sum of m squares computed in any order, with no overflow, is at
-// least (1 - m u) times the exact sum, u = 2^-53, for m u < 1/2; its root loses
-// at most half of that and one rounding, so the exact norm is at most
-// computed (1 + (m+4) u). Each product x_k*s adds one rounding. With
-// s = R/norm (1 - (m+8) 2u) the exact norm of the result is at most R. A row
-// whose computed norm is within R (1 - (m+8) 2u) is left as it is. Underflowed
-// squares lose at most sqrt(m) 2^-537 in norm; they are covered because values
-// are first divided by the largest magnitude.
-func projectRow(x []float64, R float64) {
-	var largest float64
-	for _, v := range x {
-		if math.IsNaN(v) || math.IsInf(v, 0) {
-			clear(x)
-			return
-		}
-		largest = max(largest, math.Abs(v))
-	}
-	if largest == 0 {
-		return
-	}
-	var sum float64
-	for _, v := range x {
-		q := v / largest
-		sum += q * q
-	}
-	norm := math.Sqrt(sum) // in units of largest, in [1, sqrt(m)]
-	slack := 1 - float64(len(x)+8)*0x1p-52
-	if norm*largest <= R*slack {
-		return
-	}
-	s := R / norm * slack
-	for k := range x {
-		x[k] = x[k] / largest * s
-	}
 }
 
 func clampLabels(y []float64, bound float64) {

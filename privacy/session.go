@@ -23,6 +23,11 @@ type Session interface {
 	// independent of the data.
 	UniformBall(dst []float64, radius float64)
 	// Release replaces x by x + noise, in place: the exact value is gone
-	// afterwards. On error (wrapping ErrUnplanned) x is zeroed.
+	// afterwards. On any error x is zeroed; it wraps ErrUnplanned if the release
+	// was not planned, or is one more than planned.
 	Release(x []float64, c Certificate, m Gaussian) error
+	// ReleaseExact lets x out without noise. It is for the non-private baseline
+	// and for public data: on any other session it returns an error wrapping
+	// ErrUnplanned and x is zeroed.
+	ReleaseExact(x []float64) error
 }

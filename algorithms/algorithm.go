@@ -1,0 +1,141 @@
+package algorithms
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"dyad/engine"
+	"dyad/privacy"
+)
+
+// ErrAssumption is wrapped by Plan when an assumption of the algorithm, or in
+// paper mode a condition of the paper, does not hold for a Spec. The message
+// says which, with numbers, and what would work.
+var ErrAssumption = errors.New("algorithms: assumption not met")
+
+// Mode says where the noise comes from.
+type Mode int
+
+// The modes; Certified is the default.
+const (
+	Certified Mode = iota
+	Paper
+	NonPrivate
+)
+
+// String returns the word used on the command line.
+func (m Mode) String() string {
+	switch m {
+	case Certified:
+		return "certified"
+	case Paper:
+		return "paper"
+	case NonPrivate:
+		return "nonprivate"
+	}
+	return "unknown"
+}
+
+// ParseMode reads what String writes.
+func ParseMode(s string) (Mode, error) {
+	for m := Certified; m <= NonPrivate; m++ {
+		if m.String() == s {
+			return m, nil
+		}
+	}
+	return 0, fmt.Errorf("algorithms: mode %q is unknown, want certified, paper or nonprivate", s)
+}
+
+// Spec is everything public that a plan depends on.
+type Spec struct {
+	Kernel    engine.Kernel    // method and roundoff, planned without data
+	Constants engine.Constants // of the loss on the kernel's bounds and radius
+	L2        float64          // alpha >= 0: the objective has alpha/2 ||w||^2
+	Budget    privacy.Budget   // ignored in NonPrivate mode
+	Mode      Mode
+	// BoundsFromData marks bounds that were taken from the data: the guarantee
+	// then carries a warning that voids it.
+	BoundsFromData bool
+}
+
+// NewSpec plans the kernel on backend and fills in the constants of the loss.
+func NewSpec(backend engine.Backend, p engine.Problem, l2 float64, b privacy.Budget, m Mode) (Spec, error) {
+	k, err := backend.Plan(p)
+	if err != nil {
+		return Spec{}, err
+	}
+	c, err := p.Loss.Constants(p.Bounds, p.Radius)
+	if err != nil {
+		return Spec{}, err
+	}
+	s := Spec{Kernel: k, Constants: c, L2: l2, Budget: b, Mode: m}
+	return s, s.Validate()
+}
+
+// Validate returns an error for the first field out of range.
+func (s Spec) Validate() error {
+	if s.Kernel == nil {
+		return errors.New("algorithms: Spec.Kernel is nil, use NewSpec")
+	}
+	if !(s.L2 >= 0) || s.L2 > 1e300 {
+		return fmt.Errorf("algorithms: the L2 weight is %v, must be finite and not negative", s.L2)
+	}
+	if s.Mode < Certified || s.Mode > NonPrivate {
+		return fmt.Errorf("algorithms: mode %d is unknown", s.Mode)
+	}
+	if s.Mode == NonPrivate {
+		return nil
+	}
+	return s.Budget.Validate()
+}
+
+// Info describes an algorithm for the catalogue.
+type Info struct {
+	Name        string // on the command line
+	Title       string
+	Paper       string // key of doc.go, with algorithm and theorem
+	Assumptions []string
+	Released    string // what an adversary sees
+	Claim       string // the paper's claim
+	Verdict     string // what is true of it, and what is done here
+	Maths       string // recursion, sensitivity and noise, as text
+	Modes       []Mode
+	NeedsL2     bool // requires Spec.L2 > 0
+}
+
+// Supports says whether m is one of Modes.
+func (i Info) Supports(m Mode) bool {
+	for _, k := range i.Modes {
+		if k == m {
+			return true
+		}
+	}
+	return false
+}
+
+// Algorithm is a batch training algorithm. Its exported fields are its options;
+// they can change the guarantee and are part of the plan.
+type Algorithm interface {
+	// Info describes it.
+	Info() Info
+	// Plan computes schedule, certificate, noise and guarantee from public
+	// numbers. It is pure. It wraps ErrAssumption where the algorithm does not
+	// apply.
+	Plan(Spec) (*Plan, error)
+	// Train runs p. What it returns depends on the data only through releases
+	// of s. It calls t.Step between steps and returns its error.
+	Train(ctx context.Context, ev engine.Evaluator, p *Plan, s privacy.Session, t Tracker) ([]float64, error)
+}
+
+// Tracker is told how far a training is. It must not depend on data.
+type Tracker interface {
+	// Step says that done of total steps are done.
+	Step(done, total int)
+}
+
+// NoTracker ignores progress.
+type NoTracker struct{}
+
+// Step does nothing.
+func (NoTracker) Step(int, int) {}

@@ -1,0 +1,97 @@
+package algotest
+
+import (
+	"math"
+	"math/rand/v2"
+
+	"dyad/engine"
+)
+
+// RandomRecords are n records of d features, uniform directions with norms up to
+// R and random labels -b or b. They are for tests: the coins are not secret.
+func RandomRecords(n, d int, b engine.Bounds, seed uint64) *engine.Records {
+	rng := rand.New(rand.NewPCG(seed, 1))
+	x, y := make([]float64, n*d), make([]float64, n)
+	for i := range y {
+		randomRecord(rng, x[i*d:(i+1)*d], b)
+		y[i] = randomLabel(rng, b)
+	}
+	return mustRecords(x, y, d, b)
+}
+
+// Neighbours returns count copies of r with one record replaced by a random one,
+// a mirrored one, or one whose label is flipped, in turn.
+func Neighbours(r *engine.Records, count int, seed uint64) []*engine.Records {
+	rng := rand.New(rand.NewPCG(seed, 2))
+	out := make([]*engine.Records, count)
+	for c := range out {
+		x, y := copies(r)
+		d := r.Dim()
+		k := rng.IntN(r.Len())
+		row := x[k*d : (k+1)*d]
+		switch c % 3 {
+		case 0:
+			randomRecord(rng, row, r.Bounds())
+			y[k] = randomLabel(rng, r.Bounds())
+		case 1:
+			for j := range row {
+				row[j] = -row[j]
+			}
+			y[k] = -y[k]
+		default:
+			y[k] = -y[k]
+		}
+		out[c] = mustRecords(x, y, d, r.Bounds())
+	}
+	return out
+}
+
+// WorstCase is the structured instance of privacy.md test T4: every record is
+// (-R u, -b) for a unit vector u; the neighbour's record k is (R u, b). On it the
+// change of the AUC gradient nearly attains its bound.
+func WorstCase(n, d, k int, b engine.Bounds) (data, neighbour *engine.Records) {
+	x, y := make([]float64, n*d), make([]float64, n)
+	for i := range y {
+		x[i*d] = -b.FeatureNorm
+		y[i] = -b.LabelAbs
+	}
+	data = mustRecords(append([]float64(nil), x...), append([]float64(nil), y...), d, b)
+	x[k*d] = b.FeatureNorm
+	y[k] = b.LabelAbs
+	return data, mustRecords(x, y, d, b)
+}
+
+func copies(r *engine.Records) (x, y []float64) {
+	x = make([]float64, r.Len()*r.Dim())
+	for i := range r.Len() {
+		r.Row(i, x[i*r.Dim():(i+1)*r.Dim()])
+	}
+	return x, append([]float64(nil), r.Labels()...)
+}
+
+func randomRecord(rng *rand.Rand, row []float64, b engine.Bounds) {
+	var square float64
+	for j := range row {
+		row[j] = rng.NormFloat64()
+		square += row[j] * row[j]
+	}
+	scale := b.FeatureNorm * math.Pow(rng.Float64(), 0.2) / math.Sqrt(square)
+	for j := range row {
+		row[j] *= scale
+	}
+}
+
+func randomLabel(rng *rand.Rand, b engine.Bounds) float64 {
+	if rng.IntN(2) == 0 {
+		return -b.LabelAbs
+	}
+	return b.LabelAbs
+}
+
+func mustRecords(x, y []float64, d int, b engine.Bounds) *engine.Records {
+	r, err := engine.AdoptRecords(x, y, d, b)
+	if err != nil {
+		panic(err) // the shapes are this package's own
+	}
+	return r
+}

@@ -1,0 +1,224 @@
+// Package algotest attacks algorithms with neighbouring data sets.
+//
+// Record/replay: a run on D is recorded; the run on a neighbour D' is answered
+// with the recorded releases. A sound algorithm then asks for the same things in
+// the same order, moves each released vector by at most its certificate, and
+// returns the same bits, because what it returns depends on data only through
+// releases. (The idea is that of the dp-recorder project; arXiv 2602.17454.)
+package algotest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+
+	"dyad/algorithms"
+	"dyad/engine"
+	"dyad/privacy"
+)
+
+// Violation is what an attack found.
+type Violation struct{ Reason string }
+
+func (v Violation) Error() string { return "algotest: " + v.Reason }
+
+func violation(format string, args ...any) error {
+	return Violation{fmt.Sprintf(format, args...)}
+}
+
+// call is one thing that an algorithm asked for.
+type call struct {
+	kind        string // permutation, ball, release, exact, gradient, step
+	detail      string // sizes; must not depend on data
+	certificate privacy.Certificate
+	noise       privacy.Gaussian
+	before      []float64 // the exact vector of a release
+	after       []float64 // what came out
+	order       []int32
+}
+
+// tape records a run, or checks a second one against it.
+type tape struct {
+	source  *privacy.Source
+	calls   []call
+	replay  bool
+	next    int
+	largest float64 // moved / certified, over all releases
+	err     error   // first violation
+}
+
+func (t *tape) fail(format string, args ...any) {
+	if t.err == nil {
+		t.err = violation(format, args...)
+	}
+}
+
+// expect returns the recorded call that must match c, or nil.
+func (t *tape) expect(c call) *call {
+	if t.next >= len(t.calls) {
+		t.fail("on the neighbour the algorithm asks for more: %s %s", c.kind, c.detail)
+		return nil
+	}
+	r := &t.calls[t.next]
+	t.next++
+	if r.kind != c.kind || r.detail != c.detail {
+		t.fail("call %d is %s %s on one data set and %s %s on its neighbour", t.next, r.kind, r.detail, c.kind, c.detail)
+		return nil
+	}
+	return r
+}
+
+// Permutation records or replays data-independent coins.
+func (t *tape) Permutation(n int) []int32 {
+	c := call{kind: "permutation", detail: fmt.Sprint(n)}
+	if t.replay {
+		if r := t.expect(c); r != nil {
+			return append([]int32(nil), r.order...)
+		}
+		return t.source.Permutation(n)
+	}
+	c.order = t.source.Permutation(n)
+	t.calls = append(t.calls, c)
+	return append([]int32(nil), c.order...)
+}
+
+// UniformBall records or replays data-independent coins.
+func (t *tape) UniformBall(dst []float64, radius float64) {
+	c := call{kind: "ball", detail: fmt.Sprint(len(dst), radius)}
+	if t.replay {
+		if r := t.expect(c); r != nil {
+			copy(dst, r.after)
+			return
+		}
+	}
+	t.source.UniformBall(dst, radius)
+	c.after = append([]float64(nil), dst...)
+	if !t.replay {
+		t.calls = append(t.calls, c)
+	}
+}
+
+// Release records the vector and its noisy version, or checks how far the
+// vector moved and answers with the recorded version.
+func (t *tape) Release(x []float64, cert privacy.Certificate, m privacy.Gaussian) error {
+	c := call{kind: "release", detail: fmt.Sprint(len(x)), certificate: cert, noise: m, before: append([]float64(nil), x...)}
+	if !t.replay {
+		if err := m.Add(x, t.source); err != nil {
+			return err
+		}
+		c.after = append([]float64(nil), x...)
+		t.calls = append(t.calls, c)
+		return nil
+	}
+	r := t.expect(c)
+	if r == nil {
+		clear(x)
+		return t.err
+	}
+	if !r.certificate.Equal(cert) || r.noise != m {
+		t.fail("release %d: the certificate or the noise depends on the data", t.next)
+	}
+	var square float64
+	for k := range x {
+		square += (x[k] - r.before[k]) * (x[k] - r.before[k])
+	}
+	moved := math.Sqrt(square)
+	t.largest = max(t.largest, moved/cert.Sensitivity())
+	if !(moved <= cert.Sensitivity()) {
+		t.fail("release %d: moved %.6g, certified %.6g", t.next, moved, cert.Sensitivity())
+	}
+	copy(x, r.after)
+	return nil
+}
+
+// ReleaseExact records the exact release of a non-private run.
+func (t *tape) ReleaseExact(x []float64) error {
+	c := call{kind: "exact", detail: fmt.Sprint(len(x)), after: append([]float64(nil), x...)}
+	if !t.replay {
+		t.calls = append(t.calls, c)
+		return nil
+	}
+	if r := t.expect(c); r != nil {
+		copy(x, r.after)
+	}
+	return t.err
+}
+
+// Step makes the number of steps part of what must not depend on data.
+func (t *tape) Step(done, total int) {
+	c := call{kind: "step", detail: fmt.Sprint(done, total)}
+	if t.replay {
+		t.expect(c)
+		return
+	}
+	t.calls = append(t.calls, c)
+}
+
+// watched makes gradient requests part of the tape.
+type watched struct {
+	engine.Evaluator
+	t *tape
+}
+
+func (w watched) GradSum(ctx context.Context, dst, params []float64, p engine.Pairs) error {
+	c := call{kind: "gradient", detail: fmt.Sprintf("%T %d", p, p.Len())}
+	if w.t.replay {
+		w.t.expect(c)
+	} else {
+		w.t.calls = append(w.t.calls, c)
+	}
+	return w.Evaluator.GradSum(ctx, dst, params, p)
+}
+
+// Replay runs plan p of a on data and replays it on every neighbour, each of the
+// same shape and bounds. It returns a Violation if the algorithm is not sound on
+// them, and the largest moved/certified ratio seen.
+func Replay(a algorithms.Algorithm, p *algorithms.Plan, data *engine.Records, neighbours []*engine.Records, seed uint64) (float64, error) {
+	record := &tape{source: privacy.NewSeededSource(seed)}
+	want, err := run(a, p, data, record)
+	if err != nil {
+		return 0, err
+	}
+	if len(record.calls) == 0 {
+		return 0, violation("the run asked for nothing")
+	}
+	largest := 0.0
+	for i, neighbour := range neighbours {
+		replay := &tape{source: privacy.NewSeededSource(seed), calls: record.calls, replay: true}
+		got, err := run(a, p, neighbour, replay)
+		largest = max(largest, replay.largest)
+		switch {
+		case replay.err != nil:
+			return largest, fmt.Errorf("neighbour %d: %w", i, replay.err)
+		case err != nil:
+			return largest, err
+		case replay.next != len(record.calls):
+			return largest, fmt.Errorf("neighbour %d: %w", i, violation("the algorithm stops after %d of %d calls", replay.next, len(record.calls)))
+		case !sameBits(got, want):
+			return largest, fmt.Errorf("neighbour %d: %w", i, violation("the result depends on an unreleased value"))
+		}
+	}
+	return largest, nil
+}
+
+func run(a algorithms.Algorithm, p *algorithms.Plan, data *engine.Records, t *tape) ([]float64, error) {
+	ev, err := p.Spec.Kernel.Bind(data)
+	if err != nil {
+		return nil, err
+	}
+	w, err := a.Train(context.Background(), watched{ev, t}, p, t, t)
+	return w, errors.Join(err, ev.Close())
+}
+
+func sameBits(a, b []float64) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for k := range a {
+		if math.Float64bits(a[k]) != math.Float64bits(b[k]) {
+			return false
+		}
+	}
+	return true
+}

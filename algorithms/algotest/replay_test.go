@@ -1,0 +1,189 @@
+package algotest_test
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+
+	"dyad/algorithms"
+	"dyad/algorithms/algotest"
+	"dyad/engine"
+	"dyad/engine/cpu"
+	"dyad/privacy"
+)
+
+// spec is a public problem of n records and d features.
+func spec(t *testing.T, n, d int, radius, l2 float64, m algorithms.Mode) algorithms.Spec {
+	t.Helper()
+	s, err := algorithms.NewSpec(cpu.Backend{}, engine.Problem{
+		N: n, D: d, Bounds: engine.UnitBounds(), Loss: engine.Logistic{}, Radius: radius,
+	}, l2, privacy.Budget{Epsilon: 1, Delta: 1e-5}, m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// Every algorithm of the catalogue, in every mode that it offers, on random and
+// structured neighbours.
+func TestCatalogReplays(t *testing.T) {
+	for _, a := range algorithms.Catalog() {
+		info := a.Info()
+		for _, m := range info.Modes {
+			t.Run(info.Name+"/"+m.String(), func(t *testing.T) {
+				l2 := 0.0
+				if info.NeedsL2 {
+					l2 = 0.01
+				}
+				n := 31
+				if m == algorithms.Paper { // the burn-in must end: 16 L^2/alpha^2 < n
+					n, l2 = 60, 10*l2*100
+					if paper, ok := a.(algorithms.OffPairC); ok {
+						paper.PaperAlpha = 20
+						a = paper
+					}
+				}
+				p, err := a.Plan(spec(t, n, 3, 0.5, l2, m))
+				if err != nil {
+					t.Fatal(err)
+				}
+				data := algotest.RandomRecords(n, 3, engine.UnitBounds(), 7)
+				ratio, err := algotest.Replay(a, p, data, algotest.Neighbours(data, 12, 8), 9)
+				if err != nil {
+					t.Errorf("random neighbours: %v", err)
+				}
+				for _, k := range []int{0, 1, n / 2, n - 1} {
+					data, neighbour := algotest.WorstCase(n, 3, k, engine.UnitBounds())
+					r, err := algotest.Replay(a, p, data, []*engine.Records{neighbour}, 9)
+					if err != nil {
+						t.Errorf("worst case, record %d: %v", k, err)
+					}
+					ratio = max(ratio, r)
+				}
+				t.Logf("largest move: %.3g of the certificate", ratio)
+				if m != algorithms.NonPrivate && ratio < 0.05 {
+					t.Errorf("no neighbour moves more than %.3g of the certificate: the attack is too weak to mean anything", ratio)
+				}
+			})
+		}
+	}
+}
+
+// Three seeded bugs, each of which the replay must catch.
+
+// forgottenDivision descends on the sum instead of the mean.
+type forgottenDivision struct{ algorithms.DPGDSC }
+
+func (forgottenDivision) Train(ctx context.Context, ev engine.Evaluator, p *algorithms.Plan, s privacy.Session, t algorithms.Tracker) ([]float64, error) {
+	problem := ev.Kernel().Problem()
+	w, sum := make([]float64, problem.D), make([]float64, problem.D)
+	for i := range p.Schedule.Steps {
+		if err := ev.GradSum(ctx, sum, w, engine.AllPairs{N: problem.N}); err != nil {
+			return nil, err
+		}
+		for k := range w {
+			w[k] -= p.Schedule.Constant * sum[k]
+		}
+		engine.ProjectBall(w, problem.Radius)
+		t.Step(i+1, p.Schedule.Steps)
+	}
+	return w, s.Release(w, p.Certificate, p.Noise)
+}
+
+// dataDependentStop stops when the gradient is small.
+type dataDependentStop struct{ algorithms.DPGDSC }
+
+func (dataDependentStop) Train(ctx context.Context, ev engine.Evaluator, p *algorithms.Plan, s privacy.Session, t algorithms.Tracker) ([]float64, error) {
+	problem := ev.Kernel().Problem()
+	pairs := engine.AllPairs{N: problem.N}
+	w, sum := make([]float64, problem.D), make([]float64, problem.D)
+	for range p.Schedule.Steps {
+		if err := ev.GradSum(ctx, sum, w, pairs); err != nil {
+			return nil, err
+		}
+		var square float64
+		for k := range w {
+			g := sum[k] / float64(pairs.Len())
+			w[k] -= p.Schedule.Constant * g
+			square += g * g
+		}
+		if math.Sqrt(square) < 0.03 {
+			break
+		}
+		engine.ProjectBall(w, problem.Radius)
+	}
+	return w, s.Release(w, p.Certificate, p.Noise)
+}
+
+// unreleasedValue returns the sign pattern of the exact iterate with the noisy
+// numbers.
+type unreleasedValue struct{ algorithms.DPGDSC }
+
+func (unreleasedValue) Train(ctx context.Context, ev engine.Evaluator, p *algorithms.Plan, s privacy.Session, t algorithms.Tracker) ([]float64, error) {
+	problem := ev.Kernel().Problem()
+	sum := make([]float64, problem.D)
+	if err := ev.GradSum(ctx, sum, make([]float64, problem.D), engine.AllPairs{N: problem.N}); err != nil {
+		return nil, err
+	}
+	w := make([]float64, problem.D)
+	for k := range w {
+		w[k] = -p.Schedule.Constant * sum[k] / float64(engine.AllPairs{N: problem.N}.Len())
+	}
+	exact := append([]float64(nil), w...)
+	if err := s.Release(w, p.Certificate, p.Noise); err != nil {
+		return nil, err
+	}
+	for k := range w {
+		w[k] = math.Copysign(w[k], exact[k])
+	}
+	return w, nil
+}
+
+func TestReplayCatchesSeededBugs(t *testing.T) {
+	p, err := algorithms.DPGDSC{Steps: 5, StepSize: 0.1}.Plan(spec(t, 20, 2, 5, 0.001, algorithms.Certified))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		a    algorithms.Algorithm
+		want string
+	}{
+		{forgottenDivision{}, "certified"},
+		{dataDependentStop{}, "call"},
+		{unreleasedValue{}, "unreleased value"},
+	} {
+		caught := 0
+		var message string
+		for seed := uint64(0); seed < 20; seed++ {
+			data := algotest.RandomRecords(20, 2, engine.UnitBounds(), seed)
+			if _, err := algotest.Replay(c.a, p, data, algotest.Neighbours(data, 12, seed), seed); err != nil {
+				caught++
+				message = err.Error()
+			}
+		}
+		t.Logf("%T: caught on %d of 20 data sets: %s", c.a, caught, message)
+		if caught == 0 || !strings.Contains(message, c.want) {
+			t.Errorf("%T: caught on %d of 20 data sets, last message %q, want one about %q", c.a, caught, message, c.want)
+		}
+	}
+	// The sound algorithm passes on the same data sets.
+	for seed := uint64(0); seed < 20; seed++ {
+		data := algotest.RandomRecords(20, 2, engine.UnitBounds(), seed)
+		if _, err := algotest.Replay(algorithms.DPGDSC{}, p, data, algotest.Neighbours(data, 12, seed), seed); err != nil {
+			t.Errorf("sound algorithm, data set %d: %v", seed, err)
+		}
+	}
+}
+
+func ExampleReplay() {
+	s, _ := algorithms.NewSpec(cpu.Backend{}, engine.Problem{
+		N: 20, D: 2, Bounds: engine.UnitBounds(), Loss: engine.Logistic{}, Radius: 1,
+	}, 0.001, privacy.Budget{Epsilon: 1, Delta: 1e-5}, algorithms.Certified)
+	p, _ := algorithms.DPGDSC{}.Plan(s)
+	data := algotest.RandomRecords(20, 2, engine.UnitBounds(), 1)
+	_, err := algotest.Replay(algorithms.DPGDSC{}, p, data, algotest.Neighbours(data, 6, 2), 3)
+	fmt.Println("violation:", err)
+	// Output: violation: <nil>
+}

@@ -1,0 +1,30 @@
+package algorithms
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Catalog returns every algorithm with its default options, private ones first.
+// Tests that must hold for all algorithms take them from here, so that none can
+// be forgotten.
+func Catalog() []Algorithm {
+	return []Algorithm{
+		DPGDSC{},
+		OffPairStrC{},
+		OffPairC{},
+		ProjectedGradient{},
+	}
+}
+
+// ByName returns the catalogue's algorithm of that name.
+func ByName(name string) (Algorithm, error) {
+	var names []string
+	for _, a := range Catalog() {
+		if a.Info().Name == name {
+			return a, nil
+		}
+		names = append(names, a.Info().Name)
+	}
+	return nil, fmt.Errorf("algorithms: %q is not in the catalogue; choose one of %s", name, strings.Join(names, ", "))
+}

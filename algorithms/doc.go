@@ -1,0 +1,28 @@
+// Package algorithms trains pairwise models. It is the only place where the
+// engine (which sees records and has no randomness) and privacy (which has all
+// randomness and sees no records) meet.
+//
+// Run does, in this order:
+//
+//	Spec (public numbers) -> Algorithm.Plan -> Plan
+//	Ledger.Begin(plan)        charged durably, before any record is evaluated
+//	Kernel.Bind(records)      -> Evaluator
+//	Algorithm.Train           iterates; releases through the Session only
+//
+// # Papers
+//
+//	[Huai20]  Huai, Wang, Miao, Xu, Zhang. Pairwise Learning with Differential
+//	          Privacy Guarantees. AAAI 2020.
+//	[Xue21]   Xue, Yang, Huai, Wang. Differentially Private Pairwise Learning
+//	          Revisited. IJCAI 2021.
+//
+// "privacy.md" in a comment is the project's audit of these papers; where a
+// proof is needed it stands next to the code.
+//
+// # Modes
+//
+// Certified mode (the default) scales noise by a proved certificate. Paper mode
+// uses the paper's formula and schedule literally, refuses where the paper's own
+// condition fails, and reports the guarantee that this noise provably gives
+// beside the claim. Non-private mode is the baseline and says so everywhere.
+package algorithms

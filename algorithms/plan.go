@@ -1,0 +1,136 @@
+package algorithms
+
+import (
+	"fmt"
+	"math"
+
+	"dyad/privacy"
+)
+
+// Plan is what a run will do, computed from public numbers: it can be printed
+// and charged before any data is read.
+type Plan struct {
+	Algorithm string
+	Mode      Mode
+	Spec      Spec
+
+	Schedule    Schedule
+	Certificate privacy.Certificate // zero in NonPrivate mode
+	Noise       privacy.Gaussian    // zero in NonPrivate mode
+	Events      []privacy.Event     // everything that is released
+	Guarantee   privacy.Guarantee
+
+	// GradientPairs is the number of ordered pairs whose gradients are summed,
+	// over the whole run.
+	GradientPairs float64
+}
+
+// Schedule are the steps of a run.
+type Schedule struct {
+	Name string // of the rule, for reports
+	// Steps is the number of updates.
+	Steps int
+	// Eta[t] is the step size of update t; Constant if all are equal.
+	Eta      []float64 `json:"-"`
+	Constant float64   // step size of every update, 0 if they differ
+	// BurnIn is the number of leading iterates drawn at random (paper mode).
+	BurnIn int
+	// Path is the sum of the step sizes.
+	Path float64
+	// Average releases the average iterate instead of the last one.
+	Average bool
+}
+
+// publicPath is the total step length H of privacy.md 2.4, a function of public
+// numbers: H = ||C|| sqrt(n mu / (4 G Dg sqrt d)), which balances the progress
+// of a path of length H against the noise 2 Dg H sqrt(d)/(n mu) that it costs.
+func publicPath(s Spec, mu float64) float64 {
+	p := s.Kernel.Problem()
+	d := float64(p.Loss.ParamDim(p.D))
+	return p.Domain().Diameter() * math.Sqrt(float64(p.N)*mu/(4*s.Constants.Lipschitz*s.Constants.PairDiameter*math.Sqrt(d)))
+}
+
+// curvature are the constants of the objective for a certificate.
+func (s Spec) curvature() privacy.Curvature {
+	return privacy.Curvature{
+		PairDiameter:    s.Constants.PairDiameter,
+		Smoothness:      s.Constants.Smoothness,
+		StrongConvexity: s.L2,
+		Convex:          s.Constants.Convex,
+		Diameter:        s.Kernel.Problem().Domain().Diameter(),
+	}
+}
+
+// largestStep is 2/(L~ + alpha) with L~ = L + alpha, the longest step whose
+// update contracts at rate 1 - eta alpha (privacy.md 1.3), rounded down.
+func (s Spec) largestStep() float64 {
+	return 2 / (s.Constants.Smoothness + 2*s.L2) * (1 - 0x1p-50)
+}
+
+// gaussianPlan fills in noise, events and guarantee of one release with
+// certificate p.Certificate: calibrated in Certified mode, with the paper's sigma
+// in Paper mode.
+func (p *Plan) gaussianPlan(sigma float64, claim string) error {
+	b := p.Spec.Budget
+	if p.Mode == Certified {
+		noise, err := privacy.CalibrateGaussian(p.Certificate, b, 1)
+		if err != nil {
+			return err
+		}
+		p.Noise = noise
+	} else {
+		p.Noise = privacy.Gaussian{Sigma: sigma}
+	}
+	event := p.Noise.Event(p.Certificate)
+	p.Events = []privacy.Event{event}
+	var account privacy.GDP
+	if err := account.Compose(event); err != nil {
+		return err
+	}
+	p.Guarantee = p.baseGuarantee()
+	p.Guarantee.Kind = privacy.ApproxDP
+	p.Guarantee.Epsilon = account.Epsilon(b.Delta)
+	p.Guarantee.Delta = b.Delta
+	p.Guarantee.Mu = account.Mu()
+	if p.Mode == Paper {
+		p.Guarantee.Claim = &privacy.Claim{
+			Source: claim, Epsilon: b.Epsilon, Delta: b.Delta, Sigma: sigma,
+			Holds: p.Guarantee.Epsilon <= b.Epsilon,
+		}
+	}
+	return nil
+}
+
+// baseGuarantee is the part of a guarantee that all plans share.
+func (p *Plan) baseGuarantee() privacy.Guarantee {
+	pr := p.Spec.Kernel.Problem()
+	g := privacy.Guarantee{
+		Unit:       "one record",
+		Relation:   "replacing one of n records (features and label)",
+		Released:   p.Certificate.Released() + " with Gaussian noise",
+		Derivation: p.Certificate.Derivation(),
+		Assumptions: []string{
+			fmt.Sprintf("public: n = %d, d = %d, norm bound R = %g, label bound %g, radius r = %g, alpha = %g, the schema (ranges, categories) and all options; every row was projected to R", pr.N, pr.D, pr.Bounds.FeatureNorm, pr.Bounds.LabelAbs, pr.Radius, p.Spec.L2),
+			fmt.Sprintf("constants of loss %s: G = %.6g, L = %.6g, Dg = %.6g, %s", pr.Loss.Name(), p.Spec.Constants.Lipschitz, p.Spec.Constants.Smoothness, p.Spec.Constants.PairDiameter, p.Spec.Constants.Origin),
+			"each person contributes one record; the noise bits are secret",
+		},
+	}
+	if w := privacy.DeltaWarning(p.Spec.Budget.Delta, pr.N); w != "" {
+		g.Warnings = append(g.Warnings, w)
+	}
+	if p.Spec.BoundsFromData {
+		g.Warnings = append(g.Warnings, "BOUNDS NOT PRIVATE: ranges were taken from the data, so this guarantee does not hold; declare public ranges in the schema")
+	}
+	return g
+}
+
+// nonPrivatePlan is the guarantee and the event of an exact release.
+func (p *Plan) nonPrivatePlan() {
+	p.Events = []privacy.Event{privacy.NonPrivateEvent{}}
+	p.Guarantee = privacy.Guarantee{
+		Kind:     privacy.None,
+		Unit:     "nobody",
+		Released: "exact iterate",
+		Warnings: []string{"non-private baseline: the model may reveal its training records"},
+	}
+}

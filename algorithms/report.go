@@ -1,0 +1,103 @@
+package algorithms
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"dyad/privacy"
+)
+
+// Report is a plan as plain values, for JSON and for text: the same whether or
+// not data have been read.
+type Report struct {
+	Algorithm string `json:"algorithm"`
+	Paper     string `json:"paper"`
+	Mode      string `json:"mode"`
+
+	Records   int     `json:"records"`
+	Features  int     `json:"features"`
+	Norm      float64 `json:"norm_bound"`
+	Radius    float64 `json:"radius"`
+	L2        float64 `json:"l2"`
+	Loss      string  `json:"loss"`
+	LossText  string  `json:"loss_definition"`
+	Lipschitz float64 `json:"lipschitz"`
+	Smooth    float64 `json:"smoothness"`
+	Diameter  float64 `json:"pair_diameter"`
+	Origin    string  `json:"constants_origin"`
+	Method    string  `json:"method"`
+
+	Rule     string  `json:"schedule"`
+	Steps    int     `json:"steps"`
+	BurnIn   int     `json:"burn_in,omitempty"`
+	StepSize float64 `json:"step_size,omitempty"`
+	Path     float64 `json:"path"`
+	Pairs    float64 `json:"pair_gradients"`
+
+	Sensitivity   float64 `json:"sensitivity,omitempty"`
+	RoundoffShare float64 `json:"roundoff_share,omitempty"`
+	Sigma         float64 `json:"sigma,omitempty"`
+	Grid          float64 `json:"grid,omitempty"`
+	// NoiseToRadius is the expected norm of the noise over the radius, about
+	// sigma sqrt(d)/r: above 1 the model is mostly noise.
+	NoiseToRadius float64 `json:"noise_to_radius,omitempty"`
+
+	Events    []string          `json:"events"`
+	Guarantee privacy.Guarantee `json:"guarantee"`
+}
+
+// Report returns p as plain values.
+func (p *Plan) Report() Report {
+	problem := p.Spec.Kernel.Problem()
+	c := p.Spec.Constants
+	r := Report{
+		Algorithm: p.Algorithm, Mode: p.Mode.String(),
+		Records: problem.N, Features: problem.D, Norm: problem.Bounds.FeatureNorm,
+		Radius: problem.Radius, L2: p.Spec.L2,
+		Loss: problem.Loss.Name(), LossText: problem.Loss.Definition(),
+		Lipschitz: c.Lipschitz, Smooth: c.Smoothness, Diameter: c.PairDiameter, Origin: c.Origin.String(),
+		Method: p.Spec.Kernel.Method(),
+		Rule:   p.Schedule.Name, Steps: p.Schedule.Steps, BurnIn: p.Schedule.BurnIn,
+		StepSize: p.Schedule.Constant, Path: p.Schedule.Path, Pairs: p.GradientPairs,
+		Guarantee: p.Guarantee,
+	}
+	if a, err := ByName(p.Algorithm); err == nil {
+		r.Paper = a.Info().Paper
+	}
+	if !p.Certificate.IsZero() {
+		r.Sensitivity, r.RoundoffShare = p.Certificate.Sensitivity(), p.Certificate.RoundoffShare()
+		r.Sigma, r.Grid = p.Noise.Sigma, privacy.GridFor(p.Noise.Sigma)
+		r.NoiseToRadius = p.Noise.Sigma * math.Sqrt(float64(problem.Loss.ParamDim(problem.D))) / problem.Radius
+	}
+	for _, e := range p.Events {
+		r.Events = append(r.Events, e.String())
+	}
+	return r
+}
+
+// Text is the report as aligned lines.
+func (r Report) Text() string {
+	var b strings.Builder
+	line := func(label, format string, args ...any) {
+		fmt.Fprintf(&b, "%-11s %s\n", label, fmt.Sprintf(format, args...))
+	}
+	line("algorithm", "%s, %s mode (%s)", r.Algorithm, r.Mode, r.Paper)
+	line("records", "n = %d, d = %d features, ||x|| <= %g", r.Records, r.Features, r.Norm)
+	line("loss", "%s: %s; objective + alpha/2 ||w||^2, alpha = %g, ||w|| <= r = %.6g", r.Loss, r.LossText, r.L2, r.Radius)
+	line("constants", "G = %.6g, L = %.6g, Dg = %.6g (%s)", r.Lipschitz, r.Smooth, r.Diameter, r.Origin)
+	steps := fmt.Sprintf("%d steps, path %.6g: %s", r.Steps, r.Path, r.Rule)
+	if r.StepSize > 0 {
+		steps = fmt.Sprintf("%d steps of %.6g, path %.6g: %s", r.Steps, r.StepSize, r.Path, r.Rule)
+	}
+	line("schedule", "%s", steps)
+	line("engine", "%s, %.3g pair gradients in all", r.Method, r.Pairs)
+	if r.Sigma > 0 {
+		line("noise", "sigma = %.6g per coordinate, exact, on a grid of %.3g; sensitivity %.6g (%.2g of it for floating point)", r.Sigma, r.Grid, r.Sensitivity, r.RoundoffShare)
+		if r.NoiseToRadius > 1 {
+			line("", "the noise is about %.2g times the radius of the model's domain: expect a model near chance; more records, a larger epsilon or fewer features would help", r.NoiseToRadius)
+		}
+	}
+	line("guarantee", "%s", strings.TrimSuffix(strings.ReplaceAll(r.Guarantee.Report(), "\n  ", "\n"+strings.Repeat(" ", 12)), "\n"))
+	return b.String()
+}

@@ -1,0 +1,85 @@
+package algorithms
+
+import (
+	"fmt"
+	"math"
+
+	"dyad/privacy"
+)
+
+// equalisingSchedule returns step sizes Eta[2..n] for which every record has the
+// same influence on the last iterate (privacy.md 2.4):
+//
+//	eta_t = (t-1) / (v + alpha (t^2-t-2)/2),   v = alpha n^2 / (2 (e^(alpha H) - 1)),
+//	eta_t = 2 H (t-1) / (n(n-1))               if alpha = 0,
+//
+// with sum of about H.
+//
+// Proof. With contraction c_t = 1 - alpha eta_t the influences of records k and
+// k+1 differ by P_(k+1) [c_(k+1) eta_k + eta_(k+1)/k - eta_(k+1)], which is zero
+// iff (k-1)/k eta_(k+1) = (1 - alpha eta_(k+1)) eta_k; with u = 1/eta this is
+// k u_(k+1) = (k-1) u_k + alpha k, solved by the formula. Then every record moves
+// w_n by Dg eta_n. QED. The certificate does not use this: it evaluates the
+// recursion for the sizes returned here.
+func equalisingSchedule(n int, alpha, path float64) []float64 {
+	eta := make([]float64, n+1)
+	// (e^(alpha H) - 1)/alpha tends to H.
+	growth := path
+	if alpha > 0 {
+		growth = math.Expm1(alpha*path) / alpha
+	}
+	v := float64(n) * float64(n-1) / (2 * growth)
+	if alpha > 0 {
+		v = float64(n) * float64(n) / (2 * growth)
+	}
+	for t := 2; t <= n; t++ {
+		f := float64(t)
+		eta[t] = (f - 1) / (v + alpha*(f*f-f-2)/2)
+	}
+	return eta
+}
+
+// equalisingSpec is the equalising schedule with total length path, or by the
+// public rule if path is 0, shortened so that every step is at most
+// 2/(L~+alpha).
+func equalisingSpec(name string, s Spec, path float64) (Schedule, error) {
+	if !(path >= 0) || math.IsInf(path, 0) {
+		return Schedule{}, fmt.Errorf("%w: %s: the path length is %v, must be finite and not negative", ErrAssumption, name, path)
+	}
+	rule := "equalising, given path length"
+	if path == 0 {
+		path = publicPath(s, privacy.GDPMu(s.Budget.Epsilon, s.Budget.Delta))
+		rule = "equalising, public rule H = ||C|| sqrt(n mu/(4 G Dg sqrt d))"
+	}
+	n, limit := s.Kernel.Problem().N, s.largestStep()
+	fits := func(h float64) bool {
+		eta := equalisingSchedule(n, s.L2, h)
+		for _, e := range eta[2:] {
+			if !(e <= limit) {
+				return false
+			}
+		}
+		return true
+	}
+	if !fits(path) {
+		lo, hi := 0.0, path
+		for range 60 {
+			mid := (lo + hi) / 2
+			if mid > 0 && fits(mid) {
+				lo = mid
+			} else {
+				hi = mid
+			}
+		}
+		if lo == 0 {
+			return Schedule{}, fmt.Errorf("%w: %s: no step of the equalising schedule is below 2/(L~+alpha) = %.6g; lower alpha (now %.6g)", ErrAssumption, name, limit, s.L2)
+		}
+		path, rule = lo, rule+", shortened to steps of at most 2/(L~+alpha)"
+	}
+	eta := equalisingSchedule(n, s.L2, path)
+	sum := 0.0
+	for _, e := range eta {
+		sum += e
+	}
+	return Schedule{Name: rule, Steps: n - 1, Eta: eta, Path: sum}, nil
+}

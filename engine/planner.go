@@ -1,0 +1,170 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"math"
+)
+
+// Roundoff of one float64 operation to nearest.
+const unitRoundoff = 0x1p-53
+
+// Gamma returns k u / (1 - k u) with u = 2^-53, rounded up: the relative error
+// of k consecutive roundings (Higham 2002, Lemma 3.1). It is +Inf from k u = 1/2
+// on.
+func Gamma(k int) float64 {
+	ku := float64(k) * unitRoundoff
+	if ku >= 0.5 {
+		return math.Inf(1)
+	}
+	return ku / (1 - ku) * (1 + 4*unitRoundoff)
+}
+
+// RadiusSlack is the relative amount by which ||w|| may exceed Problem.Radius
+// through rounding; every bound of ScoreRange covers it.
+const RadiusSlack = 0x1p-30
+
+// ScoreRange are the public limits of a score problem, from which methods are
+// chosen and roundoff bounds are computed. All are rounded up.
+type ScoreRange struct {
+	LabelSpan float64 // l = 2 Bounds.LabelAbs: |y - y'| <= l
+	Score     float64 // S: |w.x| <= S, exact or computed
+	Margin    float64 // V = 2 l S: |u| <= V, exact or computed
+	Slope     float64 // sup |phi'(u)| over |u| <= V
+	Curvature float64 // sup of the derivative of phi' there, +Inf if not smooth
+	ScoreErr  float64 // |computed w.x - w.x| for a dot product of depth ScoreDepth
+}
+
+// NewScoreRange returns the limits for a problem whose Loss is a ScoreLoss, when
+// every computed score is a sum of products of the given depth (at most depth
+// roundings on the way of each product). It wraps ErrUnsupported for any other
+// loss and for constants that clipping enforces, because these say nothing of
+// phi.
+//
+// Proof. |w.x| <= R ||w|| <= R r (1 + 2^-30), and a computed score differs by at
+// most gamma(depth) sum |x_k w_k| <= gamma(depth) R ||w|| plus one smallest
+// number per product that underflows. S = R r (1 + 2^-20) covers both when
+// gamma(depth) < 2^-21, which is checked. Slope and Curvature: take z, z' with
+// y - y' = l, x = -x' of norm R, and w parallel to x of any norm up to r':
+// then u takes every value in [0, 2 l R r'], and with w reversed the negative
+// ones, while the gradient has norm |phi'(u)| 2 R l and the Hessian
+// its slope times (2 R l)^2. So Constants at radius r' = r (1 + 2^-19) bounds phi' by
+// G / (2 R l) and its derivative by L / (2 R l)^2 on [-V, V]. QED
+func NewScoreRange(p Problem, depth int) (ScoreLoss, ScoreRange, error) {
+	if err := p.Validate(); err != nil {
+		return nil, ScoreRange{}, err
+	}
+	loss, ok := p.Loss.(ScoreLoss)
+	if !ok {
+		return nil, ScoreRange{}, fmt.Errorf("%w: loss %q is not a function of score differences", ErrUnsupported, p.Loss.Name())
+	}
+	c, err := loss.Constants(p.Bounds, p.Radius*(1+0x1p-19))
+	if err != nil {
+		return nil, ScoreRange{}, err
+	}
+	if c.Origin == Clipped {
+		return nil, ScoreRange{}, fmt.Errorf("%w: the constants of loss %q are enforced by clipping pairs, which sums of scores cannot do", ErrUnsupported, loss.Name())
+	}
+	up := 1 + 16*unitRoundoff
+	R := p.Bounds.FeatureNorm
+	s := ScoreRange{LabelSpan: 2 * p.Bounds.LabelAbs, Score: R * p.Radius * (1 + 0x1p-20)}
+	s.Margin = 2 * s.LabelSpan * s.Score
+	full := 2 * R * s.LabelSpan
+	s.Slope = c.Lipschitz / full * up
+	s.Curvature = c.Smoothness / full / full * up
+	g := Gamma(depth)
+	s.ScoreErr = g*R*p.Radius*(1+2*RadiusSlack) + float64(depth+p.D)*0x1p-1070
+	switch {
+	case g >= 0x1p-21:
+		return nil, ScoreRange{}, fmt.Errorf("%w: dot products of %d features lose too many digits", ErrUnsupported, p.D)
+	case s.ScoreErr > s.Score*0x1p-21 || !(s.Margin < math.MaxFloat64/16) || !(full*full < math.MaxFloat64):
+		return nil, ScoreRange{}, errors.New("engine: FeatureNorm, LabelAbs or Radius is outside the range of float64 products; rescale the features or labels")
+	}
+	return loss, s, nil
+}
+
+// ExpansionMaxTerms is the largest number of terms that Expand returns. Shorter
+// intervals are cheaper and more accurate than longer expansions.
+const ExpansionMaxTerms = 32
+
+// Expansion is a Chebyshev interpolation of y -> phi'(u0 + HalfWidth y) on
+// [-1, 1] with a proved error, the same for every real u0.
+type Expansion struct {
+	HalfWidth  float64 // of the interval in the argument of phi'
+	Terms      int     // p: interpolation in the p zeros of T_p, degree p - 1
+	Truncation float64 // sup |f - interpolant|
+	Lebesgue   float64 // bounds the Lebesgue constant of the p nodes
+	// CoefNorm bounds sum_a |c_a| and CoefGrowth sum_a |c_a| (a+1)(a+2)/2 over
+	// the coefficients c_a of the interpolant.
+	CoefNorm, CoefGrowth float64
+}
+
+// Expand returns the shortest expansion with Truncation <= tol, or false if it
+// would need more than ExpansionMaxTerms terms.
+//
+// Proof. Let E_rho be the Bernstein ellipse with semi-axis sum rho > 1. Its
+// points have |Im y| <= (rho - 1/rho)/2, so |phi'| <= M there with
+// M = StripBound(HalfWidth (rho - 1/rho)/2), for every u0. Then (Trefethen,
+// Approximation Theory and Approximation Practice, Theorems 8.1, 8.2 and 15.2)
+// the Chebyshev coefficients satisfy |a_k| <= 2 M rho^-k, the interpolant of
+// degree p - 1 has error at most 4 M rho^(1-p) / (rho - 1), and the Lebesgue
+// constant is at most 1 + (2/pi) log p. (Theorem 8.2 is stated for extrema of
+// T_p; for its zeros the same aliasing argument holds: T_k aliases to +-T_m or
+// 0 with m < p, so the error is at most 2 sum_{k>=p} |a_k|.)
+// The coefficient c_k of the interpolant is a_k plus, with signs,
+// a_(2mp-k) + a_(2mp+k) for m >= 1, so |c_k| <= 2 M kappa rho^-k with
+// kappa = 1 + 2 rho^-2 / (1 - rho^-2), since 2mp - k >= k + 2m. Also
+// |c_0| <= Q and |c_k| <= 2 Q where Q = StripBound(0), because c_k is 2/p (c_0:
+// 1/p) times a sum of p values of at most Q. QED
+//
+// The search over rho is a grid; any rho gives a valid bound.
+func Expand(loss AnalyticLoss, halfWidth, tol float64) (Expansion, bool) {
+	e := Expansion{HalfWidth: halfWidth, Terms: ExpansionMaxTerms + 1}
+	rhos := make([]float64, 0, 400)
+	for x := 0.02; x < 9; x *= 1.03 {
+		rhos = append(rhos, math.Exp(x))
+	}
+	const up = 1 + 0x1p-30 // covers the rounding of all formulas here
+	strip := func(rho float64) float64 {
+		return loss.StripBound(halfWidth*(rho-1/rho)/2*up) * up
+	}
+	bounds := make([]float64, len(rhos))
+	for i, rho := range rhos {
+		m := strip(rho)
+		bounds[i] = m
+		if !(m < math.MaxFloat64) {
+			continue
+		}
+		p := 2
+		t := 4 * m / (rho - 1) / rho * up
+		for ; t > tol && p <= ExpansionMaxTerms; p++ {
+			t /= rho
+		}
+		if t <= tol && (p < e.Terms || p == e.Terms && t < e.Truncation) {
+			e.Terms, e.Truncation = p, t*up
+		}
+	}
+	if e.Terms > ExpansionMaxTerms {
+		return Expansion{}, false
+	}
+	e.Lebesgue = (1 + 2/math.Pi*math.Log(float64(e.Terms))) * up
+	q := strip(1)
+	e.CoefNorm, e.CoefGrowth = math.Inf(1), math.Inf(1)
+	for i, rho := range rhos {
+		if !(bounds[i] < math.MaxFloat64) {
+			continue
+		}
+		kappa := 1 + 2/(rho*rho-1)
+		norm, growth := q, q
+		decay := 2 * bounds[i] * kappa
+		for k := 1; k < e.Terms; k++ {
+			decay /= rho
+			c := min(2*q, decay) * up
+			norm += c
+			growth += c * float64((k+1)*(k+2)) / 2
+		}
+		e.CoefNorm = min(e.CoefNorm, norm*up)
+		e.CoefGrowth = min(e.CoefGrowth, growth*up)
+	}
+	return e, true
+}

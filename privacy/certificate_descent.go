@@ -1,0 +1,94 @@
+package privacy
+
+import (
+	"errors"
+	"fmt"
+	"math"
+)
+
+// Curvature are the public constants of the objective that a recursion
+// certificate rests on.
+type Curvature struct {
+	// PairDiameter is Dg > 0, the replace-one diameter of the un-regularised
+	// pair gradient (privacy.md 1.1). The regulariser cancels.
+	PairDiameter float64
+	// Smoothness is L >= 0 of the un-regularised pair loss.
+	Smoothness float64
+	// StrongConvexity is alpha >= 0 of the L2 term alpha/2 ||w||^2, separate
+	// from the loss: the objective is (L + alpha)-smooth.
+	StrongConvexity float64
+	// Convex must be true: without convexity a gradient step can expand.
+	Convex bool
+	// Diameter is the diameter of the domain C, > 0; +Inf if unbounded.
+	Diameter float64
+}
+
+func (c Curvature) validate() error {
+	if !c.Convex {
+		return errors.New("privacy: this certificate needs a convex loss; use an algorithm that adds noise to every gradient")
+	}
+	if !(c.Diameter > 0) {
+		return fmt.Errorf("%w: diameter is %v, must be positive", errCertificate, c.Diameter)
+	}
+	return errors.Join(positive("pair diameter Dg", c.PairDiameter),
+		nonNegative("smoothness L (finite: output perturbation needs a smooth loss)", c.Smoothness),
+		nonNegative("strong convexity alpha", c.StrongConvexity))
+}
+
+// contraction is an upper bound of the Lipschitz constant of
+// w -> w - eta grad f(w), max(|1 - eta alpha|, |1 - eta (L + alpha)|)
+// (privacy.md 1.3). A projection onto a convex set does not increase it.
+func (c Curvature) contraction(eta float64) float64 {
+	a := math.Abs(1 - eta*c.StrongConvexity)
+	b := math.Abs(1 - eta*(c.Smoothness+c.StrongConvexity))
+	// eta*x has relative error 2u and 1 - eta*x one rounding more; an absolute
+	// slack covers cancellation near eta*x = 1.
+	return max(a, b) + (4+2*eta*(c.Smoothness+c.StrongConvexity))*0x1p-52
+}
+
+// GradientDescent are the public numbers of full-batch projected gradient
+// descent w_t = Pi_C[w_{t-1} - eta (grad L(w_{t-1}; D) + alpha w_{t-1})],
+// t = 1..Steps, from a data-independent start, of which only w_Steps is released.
+type GradientDescent struct {
+	Curvature
+	Records     int     // n >= 2, public
+	Steps       int     // T >= 1
+	StepSize    float64 // eta > 0
+	UpdateError float64 // rho >= 0: error of one computed update, see Certify
+}
+
+// Certify returns the certificate of w_Steps.
+//
+// Theorem ([Xue21] Lemma 1 with the constants of privacy.md 1.1, 1.2 and 4.1).
+// Replacing one record changes the mean pair gradient by at most 2 Dg / n, since
+// 2(n-1) of the n(n-1) ordered pairs contain it and each moves by at most Dg.
+// One exact update is a map with Lipschitz constant c = max(|1 - eta alpha|,
+// |1 - eta (L + alpha)|). If the computed update is within UpdateError of the
+// exact one for every data set and every w in C, then
+//
+//	delta_t <= c delta_{t-1} + 2 Dg eta / n + 2 rho,   delta_0 = 0,
+//
+// and delta_t <= diam C. For c = 1 - eta alpha and rho = 0 this is
+// (2 Dg / (alpha n)) (1 - (1 - eta alpha)^T).
+func (g GradientDescent) Certify() (Certificate, error) {
+	err := errors.Join(g.validate(), positive("step size", g.StepSize), nonNegative("update error", g.UpdateError))
+	if g.Records < 2 || g.Steps < 1 {
+		err = errors.Join(err, fmt.Errorf("%w: %d records and %d steps, want at least 2 and 1", errCertificate, g.Records, g.Steps))
+	}
+	if err != nil {
+		return Certificate{}, err
+	}
+	c := g.contraction(g.StepSize)
+	move := roundUp(2*g.PairDiameter*g.StepSize/float64(g.Records), 4)
+	var exact, total float64
+	for range g.Steps {
+		exact = min(roundUp(c*exact+move, 3), g.Diameter)
+		total = min(roundUp(c*total+move+2*g.UpdateError, 5), g.Diameter)
+		if total == g.Diameter && exact == g.Diameter {
+			break
+		}
+	}
+	return newCertificate(exact, total, "last iterate of projected gradient descent",
+		fmt.Sprintf("delta_t = c delta_(t-1) + 2 Dg eta/n + 2 rho, at most diam C; c = %.9g, Dg = %.6g, eta = %.6g, n = %d, T = %d, rho = %.3g, diam C = %.6g ([Xue21] Lemma 1, tightened)",
+			c, g.PairDiameter, g.StepSize, g.Records, g.Steps, g.UpdateError, g.Diameter))
+}

@@ -1,0 +1,119 @@
+package privacy
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+)
+
+// PairwiseRecursion are the public numbers of one pass of pairwise online
+// descent (pairwise GIGA, [Huai20]): for t = 2..n, in a data-independent order,
+//
+//	w_t = Pi_C[w_{t-1} - eta_t (1/(t-1) sum_{i<t} grad l(w_{t-1}; z_t, z_i) + alpha w_{t-1})],
+//
+// of which one weighted sum, sum_t Weight(t) w_t, is released.
+type PairwiseRecursion struct {
+	Curvature
+	// Eta[t], t = 2..n, are the step sizes. Leading zeros are a burn-in without
+	// updates, whose w_t do not depend on the data; after it every step is
+	// positive. Entries 0 and 1 are ignored. n = len(Eta) - 1 >= 2.
+	Eta []float64
+	// UpdateError[t] is rho_t >= 0, the error of one computed update for every
+	// data set; nil means exact arithmetic.
+	UpdateError []float64
+	// Average: release (w_1 + ... + w_n)/n instead of w_n.
+	Average bool
+	// OutputError bounds the error of computing the released vector from the
+	// computed iterates.
+	OutputError float64
+}
+
+// Certify returns the certificate of the released vector.
+//
+// Theorem (privacy.md 2.1). Let record k be replaced and delta_t = ||w_t - w_t'||.
+// Iterates before k are equal. At t = k every pair of the penalty changes, after
+// that one pair of t - 1 does:
+//
+//	delta_k <= Dg eta_k + 2 rho_k,
+//	delta_t <= c_t delta_{t-1} + Dg eta_t/(t-1) + 2 rho_t   (t > k),
+//
+// and a step with eta_t = 0 has delta_t = 0. With the adjoint
+// a_n = p_n, a_t = p_t + c_{t+1} a_{t+1} (weights p; c_{t+1} = 0 where there is
+// no update) the released sum moves by at most
+//
+//	S(k) = a_k (Dg eta_k + 2 rho_k) + sum_{t>k} a_t (Dg eta_t/(t-1) + 2 rho_t),
+//
+// and the certificate is min(max_k S(k), diam C): the released vector is in C, a
+// convex set. Attained with equality by linear pair losses with an L2 term.
+// Cost O(n).
+func (r PairwiseRecursion) Certify() (Certificate, error) {
+	n := len(r.Eta) - 1
+	err := r.validate()
+	if n < 2 || r.UpdateError != nil && len(r.UpdateError) != n+1 {
+		return Certificate{}, errors.Join(err, fmt.Errorf("%w: %d step sizes and %d update errors, want n+1 >= 3 of each", errCertificate, len(r.Eta), len(r.UpdateError)))
+	}
+	err = errors.Join(err, nonNegative("output error", r.OutputError))
+	var largest, path float64
+	for t := 2; t <= n; t++ {
+		if r.Eta[t] == 0 && path > 0 {
+			err = errors.Join(err, fmt.Errorf("%w: step size %d is 0 after a positive one; only a burn-in may have no updates", errCertificate, t))
+		}
+		err = errors.Join(err, nonNegative(fmt.Sprintf("step size %d", t), r.Eta[t]))
+		if r.UpdateError != nil {
+			err = errors.Join(err, nonNegative(fmt.Sprintf("update error %d", t), r.UpdateError[t]))
+		}
+		largest, path = max(largest, r.Eta[t]), path+r.Eta[t]
+	}
+	if path == 0 {
+		err = errors.Join(err, fmt.Errorf("%w: there is no step: nothing is computed from the records", errCertificate))
+	}
+	if err != nil {
+		return Certificate{}, err
+	}
+	exact := roundUp(slices.Max(r.replaced(false)), 2)
+	total := roundUp(slices.Max(r.replaced(true))+2*r.OutputError, 2)
+	released := "last iterate of pairwise online descent"
+	if r.Average {
+		released = "average iterate of pairwise online descent"
+	}
+	return newCertificate(min(exact, r.Diameter), min(total, r.Diameter), released,
+		fmt.Sprintf("max_k of delta_t(k) = c_t delta_(t-1)(k) + Dg eta_t/(t-1) (Dg eta_k at t = k) + 2 rho_t, at most diam C; Dg = %.6g, n = %d, sum eta = %.6g, max eta = %.6g, L = %.6g, alpha = %.6g, diam C = %.6g (privacy.md 2.1)",
+			r.PairDiameter, n, path, largest, r.Smoothness, r.StrongConvexity, r.Diameter))
+}
+
+// replaced returns S(k) for k = 1..n (entry 0 is 0), every operation rounded up.
+func (r PairwiseRecursion) replaced(withError bool) []float64 {
+	n := len(r.Eta) - 1
+	rho := func(t int) float64 {
+		if !withError || r.UpdateError == nil {
+			return 0
+		}
+		return r.UpdateError[t]
+	}
+	s := make([]float64, n+1)
+	var later float64   // sum_{t>k} a_t (Dg eta_t/(t-1) + 2 rho_t)
+	var adjoint float64 // a_t
+	for t := n; t >= 1; t-- {
+		weight := 0.0
+		switch {
+		case r.Average:
+			weight = math.Nextafter(1/float64(n), 1)
+		case t == n:
+			weight = 1
+		}
+		c := 0.0
+		if t < n && r.Eta[t+1] > 0 {
+			c = r.contraction(r.Eta[t+1])
+		}
+		adjoint = roundUp(weight+c*adjoint, 2)
+		if t == 1 || r.Eta[t] == 0 {
+			s[t] = later
+			continue
+		}
+		move := r.PairDiameter * r.Eta[t]
+		s[t] = roundUp(adjoint*(move+2*rho(t))+later, 4)
+		later = roundUp(later+adjoint*(move/float64(t-1)+2*rho(t)), 5)
+	}
+	return s
+}

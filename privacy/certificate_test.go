@@ -1,0 +1,188 @@
+package privacy
+
+import (
+	"math"
+	"strings"
+	"testing"
+)
+
+// linear are the constants of the pair loss l(w; a, a') = (a + a') w with
+// a in [-dg/2, dg/2]: replacing a moves every pair that contains it by dg.
+func linear(dg, alpha float64) Curvature {
+	return Curvature{PairDiameter: dg, StrongConvexity: alpha, Convex: true, Diameter: math.Inf(1)}
+}
+
+// onePassLinear runs the one-dimensional recursion on records a[1..n] and returns
+// the last or the average iterate (iterates before the first step are 0).
+func onePassLinear(a, eta []float64, alpha float64, average bool) float64 {
+	n := len(a) - 1
+	var w, sum float64
+	prefix := a[1]
+	for t := 2; t <= n; t++ {
+		if eta[t] > 0 {
+			w -= eta[t] * (a[t] + prefix/float64(t-1) + alpha*w)
+		}
+		prefix += a[t]
+		sum += w
+	}
+	if average {
+		return sum / float64(n)
+	}
+	return w
+}
+
+// privacy.md T2: the linear loss with an L2 term attains the recursion.
+func TestPairwiseRecursionIsAttainedByLinearLoss(t *testing.T) {
+	const n, dg = 40, 3.0
+	schedules := map[string]func(t int) float64{
+		"constant": func(int) float64 { return 0.1 },
+		"1/t":      func(t int) float64 { return 1 / float64(t) },
+		"linear":   func(t int) float64 { return 0.01 * float64(t-1) },
+		"burn-in": func(t int) float64 {
+			if t <= 7 {
+				return 0
+			}
+			return 0.2
+		},
+	}
+	for name, schedule := range schedules {
+		for _, alpha := range []float64{0, 0.5} {
+			for _, average := range []bool{false, true} {
+				eta := make([]float64, n+1)
+				for k := 2; k <= n; k++ {
+					eta[k] = schedule(k)
+				}
+				r := PairwiseRecursion{Curvature: linear(dg, alpha), Eta: eta, Average: average}
+				influence := r.replaced(false)
+				worst := 0.0
+				for k := 1; k <= n; k++ {
+					a := make([]float64, n+1)
+					for i := range a {
+						a[i] = dg / 2 * math.Cos(float64(i))
+					}
+					a[k] = dg / 2
+					low := append([]float64(nil), a...)
+					low[k] = -dg / 2
+					moved := math.Abs(onePassLinear(a, eta, alpha, average) - onePassLinear(low, eta, alpha, average))
+					if d := math.Abs(moved - influence[k]); d > 1e-10 {
+						t.Errorf("%s alpha=%g average=%v k=%d: moved %.12g, recursion %.12g", name, alpha, average, k, moved, influence[k])
+					}
+					worst = max(worst, moved)
+				}
+				c, err := r.Certify()
+				if err != nil {
+					t.Fatal(err)
+				}
+				if c.Sensitivity() < worst || c.Sensitivity() > worst+1e-10 {
+					t.Errorf("%s alpha=%g average=%v: certificate %.12g, attained %.12g", name, alpha, average, c.Sensitivity(), worst)
+				}
+			}
+		}
+	}
+}
+
+func TestGradientDescentIsAttainedByLinearLoss(t *testing.T) {
+	const n, dg = 25, 2.0
+	for _, alpha := range []float64{0, 0.3, 2} {
+		for _, steps := range []int{1, 2, 17, 400} {
+			eta := 0.25
+			mean := func(a []float64) float64 { // of a_i + a_j over ordered pairs
+				s := 0.0
+				for _, v := range a {
+					s += v
+				}
+				return 2 * s / float64(len(a))
+			}
+			descend := func(a []float64) float64 {
+				w := 0.0
+				for range steps {
+					w -= eta * (mean(a) + alpha*w)
+				}
+				return w
+			}
+			a := make([]float64, n)
+			a[3] = dg / 2
+			high := descend(a)
+			a[3] = -dg / 2
+			moved := math.Abs(high - descend(a))
+			c, err := GradientDescent{Curvature: linear(dg, alpha), Records: n, Steps: steps, StepSize: eta}.Certify()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if c.Sensitivity() < moved-1e-12 || c.Sensitivity() > moved+1e-10 {
+				t.Errorf("alpha=%g T=%d: certificate %.14g, attained %.14g", alpha, steps, c.Sensitivity(), moved)
+			}
+			if alpha > 0 {
+				closed := 2 * dg / (alpha * n) * (1 - math.Pow(1-eta*alpha, float64(steps)))
+				if math.Abs(closed-c.ExactSensitivity()) > 1e-10 {
+					t.Errorf("alpha=%g T=%d: certificate %.14g, closed form %.14g", alpha, steps, c.ExactSensitivity(), closed)
+				}
+			}
+		}
+	}
+}
+
+// The update error enters on both sides of every step, and the certificate is
+// capped by the diameter.
+func TestCertificatesPayForRoundoffAndStopAtDiameter(t *testing.T) {
+	base := GradientDescent{Curvature: linear(2, 0), Records: 10, Steps: 5, StepSize: 0.1}
+	clean, _ := base.Certify()
+	base.UpdateError = 0.01
+	dirty, err := base.Certify()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := dirty.Sensitivity()-clean.Sensitivity(), 5*2*0.01; math.Abs(got-want) > 1e-12 {
+		t.Errorf("five steps with update error 0.01 add %.6g, want %.6g", got, want)
+	}
+	if dirty.ExactSensitivity() != clean.ExactSensitivity() {
+		t.Errorf("update error changed the exact sensitivity")
+	}
+	base.Diameter = 0.05
+	capped, _ := base.Certify()
+	if capped.Sensitivity() != 0.05 {
+		t.Errorf("certificate %.6g, want the diameter 0.05", capped.Sensitivity())
+	}
+
+	eta := []float64{0, 0, 0.1, 0.1, 0.1}
+	pass := PairwiseRecursion{Curvature: linear(2, 0), Eta: eta}
+	clean, _ = pass.Certify()
+	pass.UpdateError = []float64{0, 0, 0.01, 0.01, 0.01}
+	pass.OutputError = 0.005
+	dirty, err = pass.Certify()
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The worst record is 1 or 2, both present in all three steps.
+	if got, want := dirty.Sensitivity()-clean.Sensitivity(), 3*2*0.01+2*0.005; math.Abs(got-want) > 1e-12 {
+		t.Errorf("update and output errors add %.6g, want %.6g", got, want)
+	}
+}
+
+func TestCertificatesRefuse(t *testing.T) {
+	convex := linear(2, 0)
+	bent := convex
+	bent.Convex = false
+	rough := convex
+	rough.Smoothness = math.Inf(1)
+	cases := map[string]func() (Certificate, error){
+		"nonconvex":       GradientDescent{Curvature: bent, Records: 10, Steps: 1, StepSize: 1}.Certify,
+		"not smooth":      GradientDescent{Curvature: rough, Records: 10, Steps: 1, StepSize: 1}.Certify,
+		"one record":      GradientDescent{Curvature: convex, Records: 1, Steps: 1, StepSize: 1}.Certify,
+		"no step":         GradientDescent{Curvature: convex, Records: 10, StepSize: 1}.Certify,
+		"NaN step":        GradientDescent{Curvature: convex, Records: 10, Steps: 1, StepSize: math.NaN()}.Certify,
+		"negative error":  GradientDescent{Curvature: convex, Records: 10, Steps: 1, StepSize: 1, UpdateError: -1}.Certify,
+		"infinite error":  GradientDescent{Curvature: convex, Records: 10, Steps: 1, StepSize: 1, UpdateError: math.Inf(1)}.Certify,
+		"pass nonconvex":  PairwiseRecursion{Curvature: bent, Eta: []float64{0, 0, 1}}.Certify,
+		"hole in steps":   PairwiseRecursion{Curvature: convex, Eta: []float64{0, 0, 1, 0, 1}}.Certify,
+		"too few errors":  PairwiseRecursion{Curvature: convex, Eta: []float64{0, 0, 1}, UpdateError: []float64{0}}.Certify,
+		"no steps at all": PairwiseRecursion{Curvature: convex, Eta: []float64{0, 0, 0, 0}}.Certify,
+	}
+	for name, certify := range cases {
+		if c, err := certify(); err == nil || !c.IsZero() {
+			t.Errorf("%s: got certificate %v, error %v; want a refusal", name, c.Sensitivity(), err)
+		} else if !strings.HasPrefix(err.Error(), "privacy: ") {
+			t.Errorf("%s: error %q lacks the package's prefix", name, err)
+		}
+	}
+}

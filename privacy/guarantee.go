@@ -1,0 +1,83 @@
+package privacy
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Kind is the form of a guarantee.
+type Kind string
+
+// The kinds of guarantee.
+const (
+	// None: no privacy guarantee at all.
+	None Kind = "none"
+	// Public: the data were declared public; nothing needs protection.
+	Public Kind = "public data"
+	// ApproxDP: (epsilon, delta)-differential privacy, with the exact mu-GDP
+	// curve behind it.
+	ApproxDP Kind = "(epsilon, delta)-DP"
+)
+
+// Guarantee is what may be printed about a run. Without one, the only true
+// sentence is "no privacy guarantee". Fields are public numbers.
+type Guarantee struct {
+	Kind    Kind    `json:"kind"`
+	Epsilon float64 `json:"epsilon,omitempty"`
+	Delta   float64 `json:"delta,omitempty"`
+	Mu      float64 `json:"mu,omitempty"` // of mu-GDP, 0 if none
+
+	Unit     string `json:"unit,omitempty"`     // whose data is protected, e.g. "one record"
+	Relation string `json:"relation,omitempty"` // of neighbouring data sets
+	Released string `json:"released,omitempty"` // what an adversary sees
+
+	Assumptions []string `json:"assumptions,omitempty"` // each one is needed
+	Derivation  string   `json:"derivation,omitempty"`  // theorem and numbers
+	Warnings    []string `json:"warnings,omitempty"`    // what weakens or voids it
+
+	Claim *Claim `json:"paper_claim,omitempty"` // in paper mode
+}
+
+// Claim is what a paper states for its own noise, beside the guarantee that this
+// noise provably gives.
+type Claim struct {
+	Source  string  `json:"source"` // paper key and theorem
+	Epsilon float64 `json:"epsilon"`
+	Delta   float64 `json:"delta"`
+	Sigma   float64 `json:"sigma"` // of the paper's formula
+	Holds   bool    `json:"holds"` // the proved guarantee is at least as strong
+}
+
+// String is the guarantee in one sentence.
+func (g Guarantee) String() string {
+	switch g.Kind {
+	case ApproxDP:
+		return fmt.Sprintf("(%.6g, %.6g)-differentially private (%.6g-GDP) for %s under %s; released: %s", g.Epsilon, g.Delta, g.Mu, g.Unit, g.Relation, g.Released)
+	case Public:
+		return "data declared public: no guarantee is needed and none is given"
+	}
+	return "no privacy guarantee"
+}
+
+// Report is the guarantee as lines of text.
+func (g Guarantee) Report() string {
+	var b strings.Builder
+	fmt.Fprintln(&b, g.String())
+	if g.Derivation != "" {
+		fmt.Fprintln(&b, "  why:", g.Derivation)
+	}
+	for _, a := range g.Assumptions {
+		fmt.Fprintln(&b, "  assumes:", a)
+	}
+	if c := g.Claim; c != nil {
+		verdict := "the noise of the paper gives at least what it claims"
+		if !c.Holds {
+			verdict = "THE CLAIM IS NOT MET by the noise of the paper"
+		}
+		fmt.Fprintf(&b, "  paper: %s claims (%.6g, %.6g) with sigma %.6g; %s\n", c.Source, c.Epsilon, c.Delta, c.Sigma, verdict)
+	}
+	for _, w := range g.Warnings {
+		fmt.Fprintln(&b, "  warning:", w)
+	}
+	return b.String()
+}

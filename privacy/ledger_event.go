@@ -1,0 +1,116 @@
+package privacy
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+)
+
+// maxEventDepth bounds the nesting of composed events.
+const maxEventDepth = 64
+
+// unknownEvent stands for an event that this program cannot read exactly. No
+// accountant composes it.
+type unknownEvent struct{ kind string }
+
+func (unknownEvent) event() {}
+
+// String names the kind.
+func (e unknownEvent) String() string {
+	return fmt.Sprintf("event of kind %q, unknown to this version", e.kind)
+}
+
+// eventJSON holds every known kind. A field that a kind does not use is nil.
+type eventJSON struct {
+	Kind        string            `json:"kind"`
+	Sensitivity *float64          `json:"sensitivity,omitempty"`
+	Sigma       *float64          `json:"sigma,omitempty"`
+	Count       *int              `json:"count,omitempty"`
+	Events      []json.RawMessage `json:"events,omitempty"`
+}
+
+const (
+	kindGaussian   = "gaussian"
+	kindNonPrivate = "non-private"
+	kindPublic     = "public"
+	kindComposed   = "composed"
+)
+
+// encodeEvent writes e exactly: encoding/json prints the shortest decimal that
+// reads back as the same float64. It fails for events out of range.
+func encodeEvent(e Event) (json.RawMessage, error) { return encodeEventAt(e, 0) }
+
+func encodeEventAt(e Event, depth int) (json.RawMessage, error) {
+	if depth > maxEventDepth {
+		return nil, fmt.Errorf("privacy: events are nested more than %d deep", maxEventDepth)
+	}
+	switch e := e.(type) {
+	case GaussianEvent:
+		if err := e.validate(); err != nil {
+			return nil, err
+		}
+		return json.Marshal(eventJSON{Kind: kindGaussian, Sensitivity: &e.Sensitivity, Sigma: &e.Sigma, Count: &e.Count})
+	case NonPrivateEvent:
+		return json.Marshal(eventJSON{Kind: kindNonPrivate})
+	case PublicEvent:
+		return json.Marshal(eventJSON{Kind: kindPublic})
+	case ComposedEvent:
+		if len(e.Events) == 0 {
+			return nil, errors.New("privacy: a composed event has no parts")
+		}
+		parts := make([]json.RawMessage, len(e.Events))
+		for i, p := range e.Events {
+			var err error
+			if parts[i], err = encodeEventAt(p, depth+1); err != nil {
+				return nil, err
+			}
+		}
+		return json.Marshal(eventJSON{Kind: kindComposed, Events: parts})
+	}
+	return nil, fmt.Errorf("privacy: the ledger cannot record an event of type %T", e)
+}
+
+// decodeEvent reads an event. It trusts nothing that it would not have written
+// itself: if encoding the result does not give the same bytes (another kind, a
+// field added by a later version, a number out of range) the event is unknown.
+func decodeEvent(raw []byte) Event {
+	if e := decodeEventAt(raw, 0); e != nil {
+		if again, err := encodeEvent(e); err == nil && bytes.Equal(again, raw) {
+			return e
+		}
+	}
+	var named struct {
+		Kind string `json:"kind"`
+	}
+	_ = json.Unmarshal(raw, &named) // an unreadable kind stays empty
+	return unknownEvent{kind: named.Kind}
+}
+
+// decodeEventAt returns nil for what it cannot read.
+func decodeEventAt(raw []byte, depth int) Event {
+	var j eventJSON
+	if depth > maxEventDepth || json.Unmarshal(raw, &j) != nil {
+		return nil
+	}
+	switch j.Kind {
+	case kindGaussian:
+		if j.Sensitivity == nil || j.Sigma == nil || j.Count == nil {
+			return nil
+		}
+		return GaussianEvent{Sensitivity: *j.Sensitivity, Sigma: *j.Sigma, Count: *j.Count}
+	case kindNonPrivate:
+		return NonPrivateEvent{}
+	case kindPublic:
+		return PublicEvent{}
+	case kindComposed:
+		parts := make([]Event, len(j.Events))
+		for i, p := range j.Events {
+			if parts[i] = decodeEventAt(p, depth+1); parts[i] == nil {
+				return nil
+			}
+		}
+		return ComposedEvent{Events: parts}
+	}
+	return nil
+}

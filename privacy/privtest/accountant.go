@@ -1,0 +1,245 @@
+package privtest
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"dyad/privacy"
+)
+
+// unknownEvent is an event that no accountant can know.
+type unknownEvent struct{ privacy.Event }
+
+// CheckAccountant runs the checks that every privacy.Accountant must pass; fresh
+// returns an accountant that has composed nothing. The accountant must support
+// GaussianEvent, NonPrivateEvent, PublicEvent and ComposedEvent. Checked:
+//   - nothing composed, or public events only, costs epsilon 0 and delta 0;
+//   - a non-private release costs epsilon +Inf and delta 1, from then on;
+//   - an unknown or invalid event is an error (unknown: wrapping ErrUnsupported)
+//     that changes nothing, also as the last part of a ComposedEvent;
+//   - epsilon falls with delta, delta falls with epsilon, both grow with every
+//     event, and less noise costs more;
+//   - Delta(Epsilon(delta)) <= delta up to 1e-9 relative;
+//   - the same cost in any order, nested or flat, and for Count as for repetition,
+//     up to 1e-9 relative;
+//   - one and many Gaussian releases cost no less than the exact value.
+func CheckAccountant(fresh func() privacy.Accountant) error {
+	for _, check := range []struct {
+		name string
+		run  func(func() privacy.Accountant) error
+	}{
+		{"nothing released", checkEmpty},
+		{"non-private release", checkNonPrivate},
+		{"rejected events", checkRejected},
+		{"monotone", checkMonotone},
+		{"composition", checkComposition},
+		{"lower bounds", checkLowerBounds},
+	} {
+		if err := check.run(fresh); err != nil {
+			return fmt.Errorf("privtest: accountant, %s: %w", check.name, err)
+		}
+	}
+	return nil
+}
+
+var (
+	deltas = []float64{1e-12, 1e-9, 1e-6, 1e-5, 1e-3, 1e-2, 0.1, 0.5}
+	base   = privacy.GaussianEvent{Sensitivity: 0.5, Sigma: 2, Count: 1}
+)
+
+func compose(a privacy.Accountant, events ...privacy.Event) error {
+	for _, e := range events {
+		if err := a.Compose(e); err != nil {
+			return fmt.Errorf("composing %v: %w", e, err)
+		}
+	}
+	return nil
+}
+
+// curve is what the accountant says at fixed points.
+func curve(a privacy.Accountant) []float64 {
+	var v []float64
+	for _, d := range deltas {
+		v = append(v, a.Epsilon(d))
+	}
+	for _, e := range []float64{0, 0.01, 0.1, 1, 4} {
+		v = append(v, a.Delta(e))
+	}
+	return v
+}
+
+func near(a, b []float64) bool {
+	for i := range a {
+		if a[i] != b[i] && !(math.Abs(a[i]-b[i]) <= 1e-9*max(math.Abs(a[i]), math.Abs(b[i]))) {
+			return false
+		}
+	}
+	return true
+}
+
+func checkEmpty(fresh func() privacy.Accountant) error {
+	a := fresh()
+	for range 2 {
+		for _, d := range append([]float64{0}, deltas...) {
+			if e := a.Epsilon(d); e != 0 {
+				return fmt.Errorf("Epsilon(%v) = %v, want 0", d, e)
+			}
+		}
+		for _, e := range []float64{0, 1} {
+			if d := a.Delta(e); d != 0 {
+				return fmt.Errorf("Delta(%v) = %v, want 0", e, d)
+			}
+		}
+		if err := compose(a, privacy.PublicEvent{}, privacy.ComposedEvent{}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func checkNonPrivate(fresh func() privacy.Accountant) error {
+	a := fresh()
+	for _, e := range []privacy.Event{
+		privacy.ComposedEvent{Events: []privacy.Event{base, privacy.NonPrivateEvent{}}}, base, privacy.PublicEvent{},
+	} {
+		if err := compose(a, e); err != nil {
+			return err
+		}
+		if e, d := a.Epsilon(0.1), a.Delta(100); !math.IsInf(e, 1) || d != 1 {
+			return fmt.Errorf("epsilon %v and delta %v after a non-private release, want +Inf and 1", e, d)
+		}
+	}
+	return nil
+}
+
+func checkRejected(fresh func() privacy.Accountant) error {
+	nan, inf := math.NaN(), math.Inf(1)
+	type testCase struct {
+		event   privacy.Event
+		unknown bool
+	}
+	cases := []testCase{{event: nil, unknown: true}, {event: unknownEvent{base}, unknown: true}}
+	for _, v := range []float64{0, -1, nan, inf} {
+		cases = append(cases,
+			testCase{event: privacy.GaussianEvent{Sensitivity: v, Sigma: 1, Count: 1}},
+			testCase{event: privacy.GaussianEvent{Sensitivity: 1, Sigma: v, Count: 1}})
+	}
+	cases = append(cases,
+		testCase{event: privacy.GaussianEvent{Sensitivity: 1, Sigma: 1}},
+		testCase{event: privacy.GaussianEvent{Sensitivity: 1, Sigma: 1, Count: -1}})
+	a := fresh()
+	if err := compose(a, base); err != nil {
+		return err
+	}
+	before := curve(a)
+	for _, c := range cases {
+		nested := privacy.ComposedEvent{Events: []privacy.Event{base, privacy.ComposedEvent{Events: []privacy.Event{base, c.event}}}}
+		for _, e := range []privacy.Event{c.event, nested} {
+			err := a.Compose(e)
+			if err == nil {
+				return fmt.Errorf("accepted %#v", e)
+			}
+			if c.unknown && !errors.Is(err, privacy.ErrUnsupported) {
+				return fmt.Errorf("error of an unknown event does not wrap ErrUnsupported: %w", err)
+			}
+			after := curve(a)
+			for i := range after {
+				if after[i] != before[i] {
+					return fmt.Errorf("rejected %#v changed the state: %v became %v", e, before[i], after[i])
+				}
+			}
+		}
+	}
+	return nil
+}
+
+func checkMonotone(fresh func() privacy.Accountant) error {
+	a := fresh()
+	last := curve(a)
+	for i := range 6 {
+		e := base
+		e.Sigma *= float64(1 + i%3)
+		e.Count += i
+		if err := compose(a, e); err != nil {
+			return err
+		}
+		now := curve(a)
+		for j := range now {
+			if now[j] < last[j] || math.IsNaN(now[j]) {
+				return fmt.Errorf("the cost fell from %v to %v with another release", last[j], now[j])
+			}
+		}
+		last = now
+		for j, d := range deltas[1:] {
+			if a.Epsilon(d) > a.Epsilon(deltas[j]) {
+				return fmt.Errorf("epsilon at delta %v is above epsilon at delta %v", d, deltas[j])
+			}
+		}
+		for eps := 0.0; eps < 3; eps += 0.25 {
+			if a.Delta(eps+0.25) > a.Delta(eps) {
+				return fmt.Errorf("delta at epsilon %v is above delta at %v", eps+0.25, eps)
+			}
+		}
+		for _, d := range deltas {
+			if got := a.Delta(a.Epsilon(d)); got > d*(1+1e-9) {
+				return fmt.Errorf("Delta(Epsilon(%v)) = %v", d, got)
+			}
+		}
+	}
+	noisy, quiet := fresh(), fresh()
+	if err := errors.Join(compose(noisy, base), compose(quiet, privacy.GaussianEvent{Sensitivity: 0.5, Sigma: 1, Count: 1})); err != nil {
+		return err
+	}
+	if !(noisy.Epsilon(1e-5) < quiet.Epsilon(1e-5)) {
+		return errors.New("half the noise does not cost more")
+	}
+	return nil
+}
+
+func checkComposition(fresh func() privacy.Accountant) error {
+	other := privacy.GaussianEvent{Sensitivity: 1, Sigma: 7, Count: 3}
+	one := other
+	one.Count = 1
+	want := fresh()
+	if err := compose(want, base, other); err != nil {
+		return err
+	}
+	for name, events := range map[string][]privacy.Event{
+		"another order":   {other, base},
+		"repetition":      {one, base, one, one},
+		"ComposedEvent":   {privacy.ComposedEvent{Events: []privacy.Event{base, privacy.PublicEvent{}, other}}},
+		"nested composed": {privacy.ComposedEvent{Events: []privacy.Event{privacy.ComposedEvent{Events: []privacy.Event{other}}, base}}},
+	} {
+		a := fresh()
+		if err := compose(a, events...); err != nil {
+			return err
+		}
+		if w, g := curve(want), curve(a); !near(w, g) {
+			return fmt.Errorf("%s: %v, want %v", name, g, w)
+		}
+	}
+	return nil
+}
+
+// checkLowerBounds compares with privacy.md 1.4: mu = sqrt(Count)
+// Sensitivity/Sigma is exact for Gaussian releases, so no sound accountant is
+// below these (epsilon, delta, mu) reference values by more than their rounding.
+func checkLowerBounds(fresh func() privacy.Accountant) error {
+	for _, r := range []struct{ epsilon, delta, mu float64 }{
+		{1, 1. / 64, .577560}, {1, 1. / 512, .419846}, {1, 1e-5, .268051},
+		{2, 1e-5, .501552}, {2.5, 1e-5, .611994}, {1, 1e-6, .236704},
+	} {
+		for _, count := range []int{1, 100} {
+			a := fresh()
+			sigma := 3 * math.Sqrt(float64(count)) / r.mu
+			if err := compose(a, privacy.GaussianEvent{Sensitivity: 3, Sigma: sigma, Count: count}); err != nil {
+				return err
+			}
+			if got := a.Epsilon(r.delta); got < r.epsilon*(1-1e-5) {
+				return fmt.Errorf("mu %v: epsilon %v at delta %v is below the exact %v", r.mu, got, r.delta, r.epsilon)
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,181 @@
+package privacy
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"sync"
+)
+
+// releasePlan counts the releases that a session may still make.
+type releasePlan struct {
+	left       map[GaussianEvent]int // by an event with Count 1
+	nonPrivate bool                  // the plan has a NonPrivateEvent
+	public     bool                  // the plan has a PublicEvent
+	exact      bool                  // ReleaseExact is allowed
+}
+
+func newReleasePlan(events []Event) (releasePlan, error) {
+	p := releasePlan{left: map[GaussianEvent]int{}}
+	if len(events) == 0 {
+		return p, errors.New("privacy: the plan has no events: nothing could be released")
+	}
+	for _, e := range events {
+		if err := p.add(e, 0); err != nil {
+			return p, err
+		}
+	}
+	return p, nil
+}
+
+func (p *releasePlan) add(e Event, depth int) error {
+	if depth > maxEventDepth {
+		return fmt.Errorf("privacy: events are nested more than %d deep", maxEventDepth)
+	}
+	switch e := e.(type) {
+	case GaussianEvent:
+		if err := e.validate(); err != nil {
+			return err
+		}
+		count := e.Count
+		e.Count = 1
+		if count > math.MaxInt-p.left[e] {
+			return fmt.Errorf("privacy: the plan has too many releases of %v", e)
+		}
+		p.left[e] += count
+	case NonPrivateEvent:
+		p.nonPrivate = true
+	case PublicEvent:
+		p.public = true
+	case ComposedEvent:
+		for _, part := range e.Events {
+			if err := p.add(part, depth+1); err != nil {
+				return err
+			}
+		}
+	default:
+		return fmt.Errorf("privacy: no session can release an event of type %T", e)
+	}
+	return nil
+}
+
+// take uses up one planned release whose numbers equal those of e exactly.
+func (p *releasePlan) take(e GaussianEvent) error {
+	switch left, planned := p.left[e]; {
+	case !planned:
+		return fmt.Errorf("%w: %v is not in the plan", ErrUnplanned, e)
+	case left == 0:
+		return fmt.Errorf("%w: all planned releases of %v are used", ErrUnplanned, e)
+	}
+	p.left[e]--
+	return nil
+}
+
+// LiveSession makes the releases of one plan and no others. It comes from
+// Ledger.Begin, which has charged the plan, or from NewPublicSession. Its methods
+// may be called by several goroutines; the Source must not be used elsewhere
+// meanwhile.
+type LiveSession struct {
+	mu      sync.Mutex
+	src     *Source
+	plan    releasePlan
+	receipt Receipt
+	closed  bool
+}
+
+var _ Session = (*LiveSession)(nil)
+
+// NewPublicSession returns a session for data that the user declared public as a
+// whole. Nothing is charged. The plan still binds: releases get the same noise
+// and the same checks as on private data, and ReleaseExact needs a PublicEvent
+// or a NonPrivateEvent in it.
+func NewPublicSession(src *Source, events []Event) (*LiveSession, error) {
+	if src == nil {
+		return nil, errors.New("privacy: a session needs a source of randomness: call NewSource")
+	}
+	plan, err := newReleasePlan(events)
+	if err != nil {
+		return nil, err
+	}
+	plan.exact = plan.nonPrivate || plan.public
+	warnings := []string{"data declared public: nothing was charged"}
+	if !src.Secret() {
+		warnings = append(warnings, seededWarning)
+	}
+	return &LiveSession{src: src, plan: plan, receipt: Receipt{Warnings: warnings}}, nil
+}
+
+// Receipt says how the session was charged, with warnings to be shown.
+func (s *LiveSession) Receipt() Receipt { return s.receipt }
+
+// Permutation implements Session by Source.Permutation.
+func (s *LiveSession) Permutation(n int) []int32 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.src.Permutation(n)
+}
+
+// UniformBall implements Session by Source.UniformBall.
+func (s *LiveSession) UniformBall(dst []float64, radius float64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.src.UniformBall(dst, radius)
+}
+
+// Release implements Session: if m.Event(c) equals a planned release that is
+// still unused, in all its numbers, that release is used up and m.Add is applied
+// to x. Otherwise, or after Close, x is zeroed and the error wraps ErrUnplanned.
+// If x is not finite, x is zeroed, the release is used up all the same, and the
+// error says so.
+func (s *LiveSession) Release(x []float64, c Certificate, m Gaussian) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	err := s.open()
+	if err == nil {
+		err = s.plan.take(m.Event(c))
+	}
+	if err == nil {
+		err = m.Add(x, s.src)
+	}
+	if err != nil {
+		clear(x)
+	}
+	return err
+}
+
+// ReleaseExact implements Session. It is allowed if the plan has a
+// NonPrivateEvent, which makes the total of the data id infinite, or, in a
+// session from NewPublicSession, a PublicEvent. The number of exact releases is
+// not limited. A vector that is not finite is zeroed and an error.
+func (s *LiveSession) ReleaseExact(x []float64) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	err := s.open()
+	if err == nil && !s.plan.exact {
+		err = fmt.Errorf("%w: the plan allows no release without noise", ErrUnplanned)
+	}
+	for i := 0; i < len(x) && err == nil; i++ {
+		if math.IsNaN(x[i]) || math.IsInf(x[i], 0) {
+			err = errNotFinite
+		}
+	}
+	if err != nil {
+		clear(x)
+	}
+	return err
+}
+
+// Close ends the session: later releases fail with ErrUnplanned and are zeroed.
+// What was charged and not released stays charged.
+func (s *LiveSession) Close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = true
+}
+
+func (s *LiveSession) open() error {
+	if s.closed {
+		return fmt.Errorf("%w: the session is closed", ErrUnplanned)
+	}
+	return nil
+}

@@ -1,0 +1,257 @@
+package privacy
+
+import (
+	"errors"
+	"math"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+)
+
+var (
+	sessionCert = Certificate{exact: 0.1, total: 0.125, released: "w"}
+	sessionMech = Gaussian{Sigma: 0.5}
+)
+
+func sessionPlan(count int) []Event {
+	return []Event{ComposedEvent{Events: []Event{GaussianEvent{Sensitivity: 0.125, Sigma: 0.5, Count: count}}}}
+}
+
+// wantRefused checks that the error wraps target and that x was zeroed.
+func wantRefused(t *testing.T, name string, x []float64, err, target error) {
+	t.Helper()
+	if !errors.Is(err, target) {
+		t.Errorf("%s: %v, want %v", name, err, target)
+	}
+	if slices.ContainsFunc(x, func(v float64) bool { return v != 0 }) {
+		t.Errorf("%s: x = %v survived the refusal", name, x)
+	}
+}
+
+func TestReleaseAddsTheNoiseOfTheMechanism(t *testing.T) {
+	l := newTestLedger(t)
+	c := testCharge("a")
+	c.Events = sessionPlan(1)
+	s, err := l.Begin(c, NewSeededSource(7))
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := []float64{1, -2, 3}
+	want := slices.Clone(x)
+	if err := s.Release(x, sessionCert, sessionMech); err != nil {
+		t.Fatal(err)
+	}
+	if err := sessionMech.Add(want, NewSeededSource(7)); err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(x, want) || slices.Equal(x, []float64{1, -2, 3}) {
+		t.Errorf("released %v, want %v", x, want)
+	}
+}
+
+func TestReleaseKeepsToThePlan(t *testing.T) {
+	next := math.Nextafter(0.5, 0)
+	for name, m := range map[string]Gaussian{
+		"less noise":  {Sigma: next},
+		"more noise":  {Sigma: 1},
+		"no noise":    {Sigma: 0},
+		"NaN":         {Sigma: math.NaN()},
+		"empty value": {},
+	} {
+		s, err := NewPublicSession(NewSeededSource(1), sessionPlan(1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		x := []float64{1, 2}
+		wantRefused(t, name, x, s.Release(x, sessionCert, m), ErrUnplanned)
+		// A refused release uses up nothing.
+		x = []float64{1, 2}
+		if err := s.Release(x, sessionCert, sessionMech); err != nil {
+			t.Errorf("%s: the planned release failed afterwards: %v", name, err)
+		}
+	}
+	for name, c := range map[string]Certificate{
+		"larger sensitivity":  {exact: 0.1, total: 0.25},
+		"smaller sensitivity": {exact: 0.1, total: math.Nextafter(0.125, 0)},
+		"no certificate":      {},
+	} {
+		s, err := NewPublicSession(NewSeededSource(1), sessionPlan(1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		x := []float64{1, 2}
+		wantRefused(t, name, x, s.Release(x, c, sessionMech), ErrUnplanned)
+	}
+}
+
+func TestReleaseCounts(t *testing.T) {
+	// Equal events of the plan add up: 2 + 1.
+	plan := append(sessionPlan(2), GaussianEvent{Sensitivity: 0.125, Sigma: 0.5, Count: 1})
+	s, err := NewPublicSession(NewSeededSource(1), plan)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 3 {
+		if err := s.Release([]float64{1}, sessionCert, sessionMech); err != nil {
+			t.Fatalf("release %d of 3: %v", i+1, err)
+		}
+	}
+	x := []float64{1}
+	wantRefused(t, "fourth of three", x, s.Release(x, sessionCert, sessionMech), ErrUnplanned)
+}
+
+func TestReleaseNotFiniteIsSpent(t *testing.T) {
+	for _, bad := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
+		s, err := NewPublicSession(NewSeededSource(1), sessionPlan(1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		x := []float64{1, bad, 2}
+		wantRefused(t, "not finite", x, s.Release(x, sessionCert, sessionMech), errNotFinite)
+		x = []float64{1}
+		wantRefused(t, "after a vector that was not finite", x, s.Release(x, sessionCert, sessionMech), ErrUnplanned)
+	}
+	s, err := NewPublicSession(NewSeededSource(1), []Event{PublicEvent{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := []float64{1, math.NaN()}
+	wantRefused(t, "exact", x, s.ReleaseExact(x), errNotFinite)
+}
+
+func TestReleaseBadGridIsZeroed(t *testing.T) {
+	s, err := NewPublicSession(NewSeededSource(1), sessionPlan(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := []float64{1, 2}
+	if err := s.Release(x, sessionCert, Gaussian{Sigma: 0.5, Grid: 0.3}); err == nil || x[0] != 0 || x[1] != 0 {
+		t.Errorf("grid 0.3: %v, x = %v; want an error and zeros", err, x)
+	}
+}
+
+func TestClosedSessionReleasesNothing(t *testing.T) {
+	s, err := NewPublicSession(NewSeededSource(1), append(sessionPlan(5), PublicEvent{}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Close()
+	x := []float64{1, 2}
+	wantRefused(t, "Release after Close", x, s.Release(x, sessionCert, sessionMech), ErrUnplanned)
+	x = []float64{1, 2}
+	wantRefused(t, "ReleaseExact after Close", x, s.ReleaseExact(x), ErrUnplanned)
+}
+
+// Exact values leave only through a plan that says so, and on private data a
+// PublicEvent, which costs nothing, must not open the door.
+func TestReleaseExact(t *testing.T) {
+	private := func(run string, e Event) *LiveSession {
+		c := testCharge(run)
+		c.Events = append(c.Events, ComposedEvent{Events: []Event{e}})
+		return mustBegin(t, newTestLedger(t), c)
+	}
+	public := func(e Event) *LiveSession {
+		s, err := NewPublicSession(NewSeededSource(1), []Event{e})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	noise := GaussianEvent{Sensitivity: 1, Sigma: 1, Count: 1}
+	for name, s := range map[string]*LiveSession{
+		"private, noise only":     private("a", noise),
+		"private, public event":   private("b", PublicEvent{}),
+		"public data, noise only": public(noise),
+	} {
+		x := []float64{1, 2}
+		wantRefused(t, name, x, s.ReleaseExact(x), ErrUnplanned)
+	}
+	for name, s := range map[string]*LiveSession{
+		"private, non-private event":     private("c", NonPrivateEvent{}),
+		"public data, public event":      public(PublicEvent{}),
+		"public data, non-private event": public(NonPrivateEvent{}),
+	} {
+		x := []float64{1, 2}
+		if err := s.ReleaseExact(x); err != nil || !slices.Equal(x, []float64{1, 2}) {
+			t.Errorf("%s: %v, x = %v; want x unchanged", name, err, x)
+		}
+	}
+}
+
+func TestPublicSession(t *testing.T) {
+	s, err := NewPublicSession(NewSeededSource(1), []Event{PublicEvent{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantWarning(t, s, "nothing was charged", true)
+	wantWarning(t, s, "noise is not secret", true)
+	if s.Receipt().Run != "" || s.Receipt().Seq != 0 {
+		t.Errorf("receipt %+v, want no charge", s.Receipt())
+	}
+	x := []float64{1}
+	wantRefused(t, "unplanned", x, s.Release(x, sessionCert, sessionMech), ErrUnplanned)
+	if _, err := NewPublicSession(nil, []Event{PublicEvent{}}); err == nil {
+		t.Error("a session without a source was made")
+	}
+	if _, err := NewPublicSession(NewSeededSource(1), nil); err == nil {
+		t.Error("a session without a plan was made")
+	}
+	if _, err := NewPublicSession(NewSeededSource(1), []Event{unknownEvent{"x"}}); err == nil {
+		t.Error("a session for an unknown event was made")
+	}
+	deep := Event(PublicEvent{})
+	for range maxEventDepth + 2 {
+		deep = ComposedEvent{Events: []Event{deep}}
+	}
+	if _, err := NewPublicSession(NewSeededSource(1), []Event{deep}); err == nil || !strings.Contains(err.Error(), "nested") {
+		t.Errorf("too deep a plan: %v", err)
+	}
+	if _, err := encodeEvent(deep); err == nil || !strings.Contains(err.Error(), "nested") {
+		t.Errorf("too deep an event: %v", err)
+	}
+}
+
+func TestSessionDrawsFromItsSource(t *testing.T) {
+	s, err := NewPublicSession(NewSeededSource(3), []Event{PublicEvent{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	src := NewSeededSource(3)
+	if got, want := s.Permutation(20), src.Permutation(20); !slices.Equal(got, want) {
+		t.Errorf("permutation %v, want %v", got, want)
+	}
+	got, want := make([]float64, 3), make([]float64, 3)
+	s.UniformBall(got, 2)
+	src.UniformBall(want, 2)
+	if !slices.Equal(got, want) {
+		t.Errorf("ball %v, want %v", got, want)
+	}
+}
+
+// Goroutines that share a session cannot make more releases than planned.
+func TestSessionConcurrentReleases(t *testing.T) {
+	s, err := NewPublicSession(NewSeededSource(3), sessionPlan(50))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var wg sync.WaitGroup
+	released := make([]int, 8)
+	for g := range released {
+		wg.Go(func() {
+			for range 20 {
+				if s.Release([]float64{1}, sessionCert, sessionMech) == nil {
+					released[g]++
+				}
+			}
+		})
+	}
+	wg.Wait()
+	total := 0
+	for _, n := range released {
+		total += n
+	}
+	if total != 50 {
+		t.Errorf("%d releases, want 50", total)
+	}
+}
