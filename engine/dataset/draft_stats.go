@@ -1,0 +1,124 @@
+package dataset
+
+import (
+	"hash/maphash"
+	"math"
+	"slices"
+	"strings"
+)
+
+// Limits of what a draft looks at.
+const (
+	draftCategories = 50      // more texts than this are no categorical column
+	draftUnique     = 1 << 20 // values compared to find a column of ids
+)
+
+// missingWords are texts that a draft takes for missing.
+var missingWords = [...]string{"?", "NA", "N/A", "na", "n/a", "NaN", "nan", "null", "NULL", "None"}
+
+// columnStats is what a draft learns about one column. It knows the data: a
+// schema made from it is not private.
+type columnStats struct {
+	values   int            // not missing
+	numbers  int            // of these, finite numbers
+	integers int            // of these, whole
+	lo, hi   float64        // of the numbers
+	missing  []string       // words that stood for missing, "" for an empty field
+	texts    map[string]int // up to draftCategories+1 different values and their counts
+	seed     maphash.Seed
+	unique   map[uint64]struct{} // nil once a value came twice
+}
+
+func newColumnStats() *columnStats {
+	return &columnStats{
+		lo: math.Inf(1), hi: math.Inf(-1),
+		texts: map[string]int{}, seed: maphash.MakeSeed(), unique: map[uint64]struct{}{},
+	}
+}
+
+func (s *columnStats) add(field []byte) {
+	if len(field) == 0 || slices.Contains(missingWords[:], string(field)) {
+		if !slices.Contains(s.missing, string(field)) {
+			s.missing = append(s.missing, string(field))
+		}
+		return
+	}
+	s.values++
+	whole := false
+	if v, rule := parseNumber(field); rule == "" {
+		s.numbers++
+		s.lo, s.hi = min(s.lo, v), max(s.hi, v)
+		if whole = v == math.Trunc(v); whole {
+			s.integers++
+		}
+	}
+	if _, ok := s.texts[string(field)]; ok || len(s.texts) <= draftCategories {
+		s.texts[string(field)]++
+	}
+	if s.unique != nil && len(s.unique) < draftUnique {
+		h := maphash.Bytes(s.seed, field)
+		if _, ok := s.unique[h]; ok {
+			s.unique = nil
+		} else {
+			s.unique[h] = struct{}{}
+		}
+	}
+}
+
+func (s *columnStats) isNumeric() bool { return s.values > 0 && s.numbers == s.values }
+
+func (s *columnStats) isCategorical() bool { return len(s.texts) <= draftCategories }
+
+// categories are the texts in a fixed order.
+func (s *columnStats) categories() []string {
+	out := make([]string, 0, len(s.texts))
+	for t := range s.texts {
+		out = append(out, t)
+	}
+	slices.Sort(out)
+	return out
+}
+
+// isID says that the column of n rows has a different text or whole number in
+// every row, and more of them than a measurement would have.
+func (s *columnStats) isID(name string, first bool, n int) bool {
+	if s.unique == nil || s.values < n || s.numbers != s.integers {
+		return false
+	}
+	name = strings.ToLower(name)
+	return name == "id" || name == "index" || strings.HasSuffix(name, "_id") || strings.HasSuffix(name, " id") ||
+		n > draftCategories && (first || s.numbers == 0)
+}
+
+// labelNames are column names that suggest a label.
+var labelNames = [...]string{"label", "class", "y", "target", "outcome", "diagnosis", "response", "event", "income", "died", "death", "default"}
+
+// positiveWords are label values that suggest the positive class, lower case.
+var positiveWords = [...]string{"1", "+1", "1.0", "yes", "true", "positive", "pos", "y", "t", "case", "m", "malignant", ">50k", ">50k."}
+
+// guessPositive returns which of the texts of a label is likely the positive
+// class: a usual word, else the larger number, else the rarer value.
+func (s *columnStats) guessPositive() string {
+	texts := s.categories()
+	for _, w := range positiveWords {
+		for _, t := range texts {
+			if strings.ToLower(t) == w && !(w == "1" && s.lo == 1) { // of 1 and 2, 2 is likely "yes"
+				return t
+			}
+		}
+	}
+	best := texts[0]
+	for _, t := range texts[1:] {
+		a, okA := parseNumber([]byte(best))
+		b, okB := parseNumber([]byte(t))
+		switch {
+		case okA == "" && okB == "":
+			if b > a {
+				best = t
+			}
+		case s.texts[t] < s.texts[best]:
+			best = t
+		}
+	}
+	return best
+}

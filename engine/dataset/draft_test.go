@@ -1,0 +1,101 @@
+package dataset
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func writeFile(t *testing.T, name, content string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// Each draft loads its own file, and has these lines.
+func TestDraft(t *testing.T) {
+	for _, c := range []struct {
+		name, file, content string
+		n, d                int
+		want                []string
+	}{
+		{"header", "My data (1).csv", "id,age,colour,target\na1,3,red,0\na2,5,blue,1\na3,,red,1\n", 3, 2,
+			[]string{`data_id: "My-data-1"`, `{name: "id", role: id}`, "header: true", `{name: "age", range: [3, 5], missing: {policy: middle}}`, `{name: "colour", categories: ["blue", "red"]}`, `{name: "target", role: label, positive: "1", negative: "0"}`}},
+		{"no header, semicolons", "x.csv.gz", "1;2.5;?\n0;1e3;4\n1;-7;NA\n", 3, 1,
+			[]string{`data_id: "x"`, "header: false", `delimiter: ";"`, `{name: "column1", role: label, positive: "1", negative: "0"}`, "range: [-7, 1000]"}},
+		{"tabs", "x.tsv", "a\tb\ty\n1\tx y\tno\n2\tz\tyes\n", 2, 2,
+			[]string{`delimiter: "tab"`, `categories: ["x y", "z"]`, `positive: "yes", negative: "no"`}},
+		{"arff", "x.arff", "@relation r\n@attribute a numeric\n% c\n@data\n1,2,M\n3,4,B\n3,5,B\n", 3, 2,
+			[]string{`comment: ["@", "%"]`, `positive: "M", negative: "B"`}},
+		{"quotes and YAML words", "x.csv", "\"the, \"\"name\"\"\",no,y\n\"~\",1,true\n\"a: b #\",2,false\nnull,3,true\n<&>é,4,true\n", 4, 4,
+			[]string{`{name: "the, \"name\"", categories: ["<&>é", "a: b #", "~"], missing: {values: ["null"], policy: middle}}`, `{name: "no", range: [1, 4]}`}},
+		{"all text", "x.csv", "shape,size,class\nround,big,e\nflat,small,p\nround,small,e\n", 3, 2,
+			[]string{"header: true", `positive: "p", negative: "e"`}},
+		{"unnamed column", "x.csv", ",a,y\n1,5,0\n2,7,1\n", 2, 1, []string{"ignore_others: true"}},
+		{"constant column", "x.csv", "a,b,y\n1,5,0\n1,7,1\n", 2, 1, []string{`{name: "a", role: ignore}`}},
+		{"one and two", "x.csv", "5,1\n7,2\n9,2\n", 3, 1, []string{`positive: "2", negative: "1"`}},
+		{"ids", "x.csv", "patient_id,a,y\n17,5,0\n4,7,1\n", 2, 1, []string{`{name: "patient_id", role: id}`}},
+		{"libsvm", "x.svm", "+1 1:0.5 4:-2 # c\n-1 2:3\n+1\n", 3, 4,
+			[]string{"format: libsvm", "features: 4 ", "nonzeros: 2 ", "range: [-2, 3]", `positive: "+1", negative: "-1"`}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			content := c.content
+			if strings.HasSuffix(c.file, ".gz") {
+				content = string(gzipped(t, content))
+			}
+			path := writeFile(t, c.file, content)
+			text, err := Draft(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, w := range append(c.want, "!!!", "bounds_from_data: true") {
+				if !strings.Contains(string(text), w) {
+					t.Errorf("the draft lacks %q:\n%s", w, text)
+				}
+			}
+			s, err := ParseSchema(text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			d, err := Load(path, s, Options{})
+			if err != nil {
+				t.Fatalf("%v\n%s", err, text)
+			}
+			if d.Records.Len() != c.n || d.Records.Dim() != c.d || !d.Schema().BoundsFromData {
+				t.Errorf("n %d, d %d, want %d, %d\n%s", d.Records.Len(), d.Records.Dim(), c.n, c.d, text)
+			}
+			checkNorms(t, d.Records)
+		})
+	}
+}
+
+func TestDraftErrors(t *testing.T) {
+	var p *ParseError
+	for name, c := range map[string]struct {
+		content, want string
+		parse         bool
+	}{
+		"empty":          {"", ruleEmpty, true},
+		"only comments":  {"# a\n", ruleEmpty, true},
+		"no label":       {"a,b\n1,2\n3,4\n5,6\n", "no column has exactly two values", false},
+		"ragged":         {"a,b\n1,2\n3,4,5\n", "row has 3 fields", true},
+		"name twice":     {"a,a,y\n1,2,0\n3,4,1\n", "a name twice", true},
+		"labels":         {"1 1:1\n2 1:2\n3 1:1\n", "exactly two different labels", true},
+		"libsvm zero":    {"1 1:0\n-1 1:0\n", "every feature is 0", true},
+		"libsvm order":   {"1 2:1 1:1\n-1 1:0\n", ruleIndexOrder, true},
+		"truncated gzip": {string(gzipped(t, "a,b\n1,2\n"))[:20], ruleTruncated, true},
+	} {
+		_, err := Draft(writeFile(t, "x.csv", c.content))
+		if err == nil || !strings.Contains(err.Error(), c.want) || errors.As(err, &p) != c.parse {
+			t.Errorf("%s: got %v, want %q", name, err, c.want)
+		}
+	}
+	if _, err := Draft(filepath.Join(t.TempDir(), "absent")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("got %v, want os.ErrNotExist", err)
+	}
+}

@@ -1,0 +1,389 @@
+package dataset
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+
+	"dyad/engine"
+)
+
+// Encoder maps a row of a file to the features of a record by the public numbers
+// of a Schema (see the package comment for the map). Its JSON form, which models
+// carry, is the schema, from which everything else follows.
+type Encoder struct {
+	schema   *Schema
+	columns  []featureEncoder // the feature columns that the schema lists, in its order
+	listed   map[int]int      // LIBSVM: index - 1 to a place in columns
+	common   featureEncoder   // LIBSVM: every other index
+	dim      int
+	factor   float64
+	label    *Column
+	positive *valueSet
+	negative *valueSet // nil: every value that is not positive
+}
+
+// featureEncoder encodes one column.
+type featureEncoder struct {
+	name      string
+	offset    int // first output
+	width     int // outputs: 1, or m for m > 2 categories
+	factor    float64
+	numeric   bool
+	transform string
+	lo, hi    float64 // range, before the transform
+	center    float64 // of the transformed range; 0 if sparse
+	half      float64 // half its length; the largest magnitude if sparse
+	cats      *valueSet
+	catNames  []string
+	missing   *valueSet
+	policy    string
+	value     float64 // for MissingValue
+}
+
+// NewEncoder validates s and builds its encoder. s is copied.
+func NewEncoder(s *Schema) (*Encoder, error) {
+	if s == nil {
+		return nil, fmt.Errorf("dataset: schema is nil; load one, or write one with Draft")
+	}
+	if err := s.Validate(); err != nil {
+		return nil, err
+	}
+	text, err := json.Marshal(s)
+	if err != nil {
+		return nil, fmt.Errorf("dataset: schema: %w", err)
+	}
+	clone := new(Schema)
+	if err := json.Unmarshal(text, clone); err != nil {
+		return nil, fmt.Errorf("dataset: schema: %w", err)
+	}
+	e := &Encoder{schema: clone}
+	for i := range clone.Columns {
+		if c := &clone.Columns[i]; c.role() == RoleLabel {
+			e.label = c
+			e.positive = newValueSet([]string{c.Positive})
+			if c.Negative != "" {
+				e.negative = newValueSet([]string{c.Negative})
+			}
+		}
+	}
+	e.addFeatures()
+	e.setFactor()
+	return e, nil
+}
+
+func (e *Encoder) addFeatures() {
+	s := e.schema
+	sets := map[*Missing]*valueSet{}
+	for i := range s.Columns {
+		c := &s.Columns[i]
+		if c.role() != RoleFeature {
+			continue
+		}
+		f := s.featureEncoder(c, sets)
+		if s.IsLIBSVM() {
+			f.offset = c.Position - 1
+			if e.listed == nil {
+				e.listed = map[int]int{}
+			}
+			e.listed[c.Position-1] = len(e.columns)
+		} else {
+			f.offset = e.dim
+			e.dim += f.width
+		}
+		e.columns = append(e.columns, f)
+	}
+	if s.IsLIBSVM() {
+		e.dim = s.Features
+		if s.Range != nil {
+			e.common = s.featureEncoder(&Column{Range: s.Range}, sets)
+		}
+	}
+}
+
+// featureEncoder builds the encoder of c without offset and factor. sets keeps
+// the values of each policy.
+func (s *Schema) featureEncoder(c *Column, sets map[*Missing]*valueSet) featureEncoder {
+	m := s.missingOf(c)
+	f := featureEncoder{name: c.Name, width: 1, policy: m.policy()}
+	if f.missing = sets[m]; f.missing == nil {
+		var values []string
+		if m != nil {
+			values = m.Values
+		}
+		f.missing = newValueSet(values)
+		sets[m] = f.missing
+	}
+	if m != nil && m.Value != nil {
+		f.value = *m.Value
+	}
+	if c.kind() == KindNumeric {
+		f.numeric = true
+		f.transform = c.Transform
+		f.lo, f.hi = c.Range[0], c.Range[1]
+		f.center, f.half = centerAndHalf(f.lo, f.hi, f.transform, s.IsSparse())
+		return f
+	}
+	f.cats = newValueSet(c.Categories)
+	f.catNames = append([]string(nil), c.Categories...)
+	if f.policy == MissingCategory {
+		f.catNames = append(f.catNames, "(missing)")
+	}
+	if len(f.catNames) > 2 {
+		f.width = len(f.catNames)
+	}
+	return f
+}
+
+// centerAndHalf are the shift and the divisor of a numeric column.
+func centerAndHalf(lo, hi float64, transform string, sparse bool) (center, half float64) {
+	a, b := transformed(lo, transform), transformed(hi, transform)
+	if sparse {
+		return 0, max(math.Abs(a), math.Abs(b))
+	}
+	return a/2 + b/2, b/2 - a/2
+}
+
+func (e *Encoder) setFactor() {
+	switch s := e.schema; {
+	case s.IsSparse():
+		e.factor = 1 / math.Sqrt(float64(e.NonZerosPerRow()))
+	case s.IsLIBSVM():
+		e.factor = 1 / math.Sqrt(float64(e.dim)/3)
+	default:
+		thirds := 0 // V counted in thirds
+		for _, f := range e.columns {
+			if f.numeric {
+				thirds++
+			} else {
+				thirds += 3
+			}
+		}
+		e.factor = 1 / math.Sqrt(float64(thirds)/3)
+	}
+	for i := range e.columns {
+		e.columns[i].factor = e.factor
+	}
+	e.common.factor = e.factor
+}
+
+// width is the number of feature fields of a row.
+func (e *Encoder) width() int {
+	if e.schema.IsLIBSVM() {
+		return e.dim
+	}
+	return len(e.columns)
+}
+
+// feature is the encoder of feature field k, from 0, and its first output.
+func (e *Encoder) feature(k int) (f *featureEncoder, offset int) {
+	if !e.schema.IsLIBSVM() {
+		return &e.columns[k], e.columns[k].offset
+	}
+	if i, ok := e.listed[k]; ok {
+		return &e.columns[i], k
+	}
+	return &e.common, k
+}
+
+// featureName is the name of feature field k, from 0.
+func (e *Encoder) featureName(k int) string {
+	if f, _ := e.feature(k); f.name != "" {
+		return f.name
+	}
+	return fmt.Sprintf("f%d", k+1)
+}
+
+// Schema returns the schema; the caller must not change it.
+func (e *Encoder) Schema() *Schema { return e.schema }
+
+// Dim is d, the number of features of a record.
+func (e *Encoder) Dim() int { return e.dim }
+
+// Factor is the public factor that all columns share.
+func (e *Encoder) Factor() float64 { return e.factor }
+
+// Bounds are the bounds of the records: R = 1, |y| <= 1.
+func (e *Encoder) Bounds() engine.Bounds { return engine.UnitBounds() }
+
+// NonZerosPerRow is the public bound on the stored features of a record; 0 if
+// records are dense (engine.Problem.NonZerosPerRow).
+func (e *Encoder) NonZerosPerRow() int {
+	switch s := e.schema; {
+	case !s.IsSparse():
+		return 0
+	case s.NonZeros > 0:
+		return s.NonZeros
+	}
+	return e.schema.Features
+}
+
+// FeatureNames are the Dim names of the features: the name of the column, or
+// "column=category" for the category that a feature (or its +1) stands for.
+func (e *Encoder) FeatureNames() []string {
+	names := make([]string, 0, e.dim)
+	for k := range e.width() {
+		f, _ := e.feature(k)
+		switch {
+		case f.numeric:
+			names = append(names, e.featureName(k))
+		case f.width == 1:
+			names = append(names, f.name+"="+f.catNames[1])
+		default:
+			for _, c := range f.catNames {
+				names = append(names, f.name+"="+c)
+			}
+		}
+	}
+	return names
+}
+
+// Columns are the names of the feature columns in the order that Encode wants.
+func (e *Encoder) Columns() []string {
+	names := make([]string, e.width())
+	for k := range names {
+		names[k] = e.featureName(k)
+	}
+	return names
+}
+
+// Encode returns the record of one row, with norm at most 1: the same bits as
+// Load gives. fields are the texts of the columns that Columns names, in that
+// order; for a LIBSVM schema, "0" where the row has no such index. An error is a
+// *ParseError without file and row.
+func (e *Encoder) Encode(fields []string) ([]float64, error) {
+	if len(fields) != e.width() {
+		return nil, &ParseError{Rule: fmt.Sprintf("row has %d feature fields, want %d", len(fields), e.width())}
+	}
+	x := make([]float64, e.dim)
+	for k, field := range fields {
+		f, offset := e.feature(k)
+		if rule := f.encode([]byte(field), x[offset:offset+f.width]); rule != "" {
+			return nil, &ParseError{Column: e.featureName(k), Position: k + 1, Rule: rule}
+		}
+	}
+	return x, e.project(x)
+}
+
+// project projects one encoded row in place, just as Load does.
+func (e *Encoder) project(x []float64) error {
+	if !e.schema.IsSparse() {
+		_, err := engine.AdoptRecords(x, make([]float64, 1), e.dim, e.Bounds())
+		return err
+	}
+	var index []int32
+	var value []float64
+	for k, v := range x {
+		if v != 0 {
+			index, value = append(index, int32(k)), append(value, v)
+		}
+	}
+	if bound := e.NonZerosPerRow(); len(value) > bound {
+		return &ParseError{Rule: tooManyNonZeros(bound)}
+	}
+	r, err := engine.NewSparseRecords([]int64{0, int64(len(value))}, index, value, make([]float64, 1), e.dim, e.Bounds())
+	if err != nil {
+		return err
+	}
+	r.Row(0, x)
+	return nil
+}
+
+func tooManyNonZeros(bound int) string {
+	return fmt.Sprintf("row has more than %d features that are not 0; raise nonzeros in the schema", bound)
+}
+
+// encode writes the outputs of a trimmed field to dst, which must be zero. The
+// rule is empty on success.
+func (f *featureEncoder) encode(field []byte, dst []float64) (rule string) {
+	if len(field) == 0 || f.missing.find(field) >= 0 {
+		return f.encodeMissing(dst)
+	}
+	if f.numeric {
+		v, rule := parseNumber(field)
+		if rule != "" {
+			return rule
+		}
+		return f.encodeNumber(v, dst)
+	}
+	k := f.cats.find(field)
+	if k < 0 {
+		return ruleCategory
+	}
+	f.setCategory(k, dst)
+	return ""
+}
+
+// encodeNumber is encode for a number v of a numeric column.
+func (f *featureEncoder) encodeNumber(v float64, dst []float64) (rule string) {
+	if f.missing.findNumber(v) >= 0 {
+		return f.encodeMissing(dst)
+	}
+	dst[0] = f.scale(v)
+	return ""
+}
+
+func (f *featureEncoder) encodeMissing(dst []float64) (rule string) {
+	switch f.policy {
+	case MissingMiddle:
+		clear(dst)
+	case MissingValue:
+		dst[0] = f.scale(f.value)
+	case MissingCategory:
+		f.setCategory(len(f.catNames)-1, dst)
+	default:
+		return ruleMissing
+	}
+	return ""
+}
+
+func (f *featureEncoder) setCategory(k int, dst []float64) {
+	if f.width == 1 {
+		dst[0] = float64(2*k-1) * f.factor
+		return
+	}
+	dst[k] = f.factor
+}
+
+// scale maps v, which is finite, to [-factor, factor].
+func (f *featureEncoder) scale(v float64) float64 {
+	u := (transformed(min(max(v, f.lo), f.hi), f.transform) - f.center) / f.half
+	return min(max(u, -1), 1) * f.factor
+}
+
+func transformed(v float64, transform string) float64 {
+	if transform == TransformLog1p {
+		return math.Log1p(v)
+	}
+	return v
+}
+
+// encodeLabel returns -1 or +1. The rule is empty on success.
+func (e *Encoder) encodeLabel(field []byte) (y float64, rule string) {
+	switch {
+	case len(field) == 0:
+		return 0, ruleNoLabel
+	case e.positive.find(field) >= 0:
+		return 1, ""
+	case e.negative == nil || e.negative.find(field) >= 0:
+		return -1, ""
+	}
+	return 0, ruleLabel
+}
+
+// MarshalJSON writes the schema.
+func (e *Encoder) MarshalJSON() ([]byte, error) { return json.Marshal(e.schema) }
+
+// UnmarshalJSON reads what MarshalJSON wrote and validates it.
+func (e *Encoder) UnmarshalJSON(text []byte) error {
+	var s Schema
+	if err := json.Unmarshal(text, &s); err != nil {
+		return fmt.Errorf("dataset: encoder: %w", err)
+	}
+	n, err := NewEncoder(&s)
+	if err != nil {
+		return err
+	}
+	*e = *n
+	return nil
+}

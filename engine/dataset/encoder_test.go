@@ -1,0 +1,214 @@
+package dataset
+
+import (
+	"encoding/json"
+	"errors"
+	"math"
+	"slices"
+	"testing"
+)
+
+const mixedSchema = `
+data_id: mixed
+columns:
+  - {name: age, range: [20, 60]}
+  - {name: area, range: [0, 99], transform: log1p, missing: {values: [0, none], policy: middle}}
+  - {name: dose, range: [0, 10], missing: {policy: value, value: 2.5}}
+  - {name: sex, categories: [f, m], missing: {values: ["?"], policy: middle}}
+  - {name: stage, categories: [1, 2, 3], missing: {policy: category}}
+  - {name: grade, categories: [a, b, c], missing: {policy: middle}}
+  - {name: y, role: label, positive: 1}
+`
+
+func TestEncode(t *testing.T) {
+	e := mustEncoder(t, mixedSchema)
+	if want := []string{"age", "area", "dose", "sex=m", "stage=1", "stage=2", "stage=3", "stage=(missing)", "grade=a", "grade=b", "grade=c"}; !slices.Equal(e.FeatureNames(), want) || e.Dim() != len(want) {
+		t.Errorf("names %q, d %d, want %q", e.FeatureNames(), e.Dim(), want)
+	}
+	if want := []string{"age", "area", "dose", "sex", "stage", "grade"}; !slices.Equal(e.Columns(), want) {
+		t.Errorf("columns %q, want %q", e.Columns(), want)
+	}
+	// Three numeric columns and three categorical ones: V = 3/3 + 3.
+	if want := 1 / math.Sqrt(4); e.Factor() != want {
+		t.Errorf("factor %v, want %v", e.Factor(), want)
+	}
+	for _, c := range []struct {
+		fields []string
+		want   []float64 // before the factor 1/2
+	}{
+		{[]string{"40", "9", "5", "f", "2", "a"}, []float64{0, 0, 0, -1, 0, 1, 0, 0, 1, 0, 0}}, // log1p(9) is half of log1p(99)
+		{[]string{"30", "", "", "?", "", ""}, []float64{-0.5, 0, -0.5, 0, 0, 0, 0, 1, 0, 0, 0}},
+		{[]string{"50", "none", "5", "m", "2.0", ""}, []float64{0.5, 0, 0, 1, 0, 1, 0, 0, 0, 0, 0}},
+		{[]string{"4e1", "0.0", "5", "m", "+3", ""}, []float64{0, 0, 0, 1, 0, 0, 1, 0, 0, 0, 0}},
+		{[]string{"40", "-7", "5", "?", "1", ""}, []float64{0, -1, 0, 0, 1, 0, 0, 0, 0, 0, 0}}, // below the range
+		{[]string{"1e300", "9", "5", "?", "1", ""}, []float64{1, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0}},
+	} {
+		got, err := e.Encode(c.fields)
+		if err != nil {
+			t.Errorf("%q: %v", c.fields, err)
+			continue
+		}
+		var norm float64
+		for _, v := range c.want {
+			norm += v * v / 4
+		}
+		norm = max(1, math.Sqrt(norm))
+		for k, v := range c.want {
+			if math.Abs(got[k]-v/2/norm) > 1e-14 {
+				t.Errorf("%q: got %v, want %v / %v", c.fields, got, c.want, 2*norm)
+				break
+			}
+		}
+	}
+	var p *ParseError
+	for _, c := range []struct {
+		fields []string
+		column string
+	}{
+		{[]string{"", "9", "5", "f", "2", "a"}, "age"},
+		{[]string{"40", "9", "x", "f", "2", "a"}, "dose"},
+		{[]string{"40", "9", "5", "F", "2", "a"}, "sex"},
+		{[]string{"40"}, ""},
+	} {
+		if _, err := e.Encode(c.fields); !errors.As(err, &p) || p.Column != c.column {
+			t.Errorf("%q: got %v, want an error in column %q", c.fields, err, c.column)
+		}
+	}
+}
+
+// A two-category column with its own missing category has three outputs, and
+// one category with it has one.
+func TestMissingCategoryWidth(t *testing.T) {
+	e := mustEncoder(t, `
+data_id: t
+columns:
+  - {name: a, categories: [x, y], missing: {policy: category}}
+  - {name: b, categories: [x], missing: {policy: category}}
+  - {name: out, role: label, positive: 1}
+`)
+	if want := []string{"a=x", "a=y", "a=(missing)", "b=(missing)"}; !slices.Equal(e.FeatureNames(), want) {
+		t.Errorf("names %q, want %q", e.FeatureNames(), want)
+	}
+}
+
+// Values that are the same number as text differ as categories only by text.
+func TestAmbiguousCategories(t *testing.T) {
+	e := mustEncoder(t, `
+data_id: t
+columns:
+  - {name: code, categories: ["07", "7", "8", 1E2]}
+  - {name: out, role: label, positive: 1}
+`)
+	x, err := e.Encode([]string{"07"})
+	if err != nil || x[0] == 0 || x[1] != 0 {
+		t.Errorf("07 gave %v, %v", x, err)
+	}
+	for _, unknown := range []string{"8.0", "100", "007"} {
+		if _, err := e.Encode([]string{unknown}); err == nil {
+			t.Errorf("%q was accepted", unknown)
+		}
+	}
+}
+
+// Rows uniform in their ranges have mean square norm 1 before the projection.
+// The squares lie in [0, 3], so the mean of N is within t of 1 with probability
+// at least 1 - 2 exp(-2 N t^2 / 9) (Hoeffding): 1 - 1e-9 for the t below. The
+// control, a factor 10 % off, must be rejected.
+func TestUniformRowsHaveUnitNorm(t *testing.T) {
+	e := mustEncoder(t, mixedSchema)
+	const n = 20000
+	limit := math.Sqrt(9 * math.Log(2e9) / (2 * n))
+	c := newCoins(1, 1)
+	var sum float64
+	x := make([]float64, e.dim)
+	for range n {
+		clear(x)
+		for i := range e.columns {
+			f := &e.columns[i]
+			out := x[f.offset : f.offset+f.width]
+			if f.numeric {
+				u := c.uniform()
+				out[0] = f.scale(f.lo + u*(f.hi-f.lo))
+				if f.transform == TransformLog1p {
+					out[0] = f.scale(math.Expm1(u * math.Log1p(f.hi)))
+				}
+			} else {
+				f.setCategory(int(c.below(uint64(len(f.catNames)))), out)
+			}
+		}
+		for _, v := range x {
+			sum += v * v
+		}
+	}
+	if mean := sum / n; math.Abs(mean-1) > limit {
+		t.Errorf("mean square norm %v, want 1 within %v", mean, limit)
+	}
+	if biased := sum / n * 1.1 * 1.1; math.Abs(biased-1) <= limit {
+		t.Errorf("the biased control %v passed", biased)
+	}
+}
+
+func TestSparseEncode(t *testing.T) {
+	e := mustEncoder(t, sparseSchema) // nonzeros 2, ranges [-1, 1], third [0, 10]
+	x, err := e.Encode([]string{"0.5", "0", "5", "0", "0"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for k, want := range []float64{0.5 / math.Sqrt2, 0, 0.5 / math.Sqrt2, 0, 0} {
+		if math.Abs(x[k]-want) > 1e-15 {
+			t.Errorf("got %v", x)
+		}
+	}
+	if e.NonZerosPerRow() != 2 || mustEncoder(t, plainSchema).NonZerosPerRow() != 0 {
+		t.Error("wrong NonZerosPerRow")
+	}
+	if _, err := e.Encode([]string{"1", "1", "1", "0", "0"}); err == nil {
+		t.Error("three values were accepted where two are allowed")
+	}
+	if names := e.FeatureNames(); !slices.Equal(names, []string{"f1", "f2", "third", "f4", "f5"}) {
+		t.Errorf("names %q", names)
+	}
+}
+
+// A model carries its encoder as JSON; it must give the same bits.
+func TestEncoderJSON(t *testing.T) {
+	for _, text := range []string{mixedSchema, sparseSchema, denseSchema, headerSchema, clinicalSchema} {
+		e := mustEncoder(t, text)
+		b, err := json.Marshal(e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		back := new(Encoder)
+		if err := json.Unmarshal(b, back); err != nil {
+			t.Fatal(err)
+		}
+		again, err := json.Marshal(back)
+		if err != nil || string(again) != string(b) {
+			t.Errorf("%s became %s (%v)", b, again, err)
+		}
+		if back.Dim() != e.Dim() || back.Factor() != e.Factor() || !slices.Equal(back.FeatureNames(), e.FeatureNames()) {
+			t.Error("the copy differs")
+		}
+	}
+	for _, bad := range []string{`{}`, `{"data_id":"t","columns":[]}`, `[]`, `{"data_id":1}`} {
+		if err := json.Unmarshal([]byte(bad), new(Encoder)); err == nil {
+			t.Errorf("%s was accepted", bad)
+		}
+	}
+}
+
+// The encoder does not see later changes of the schema it was built from.
+func TestEncoderCopiesSchema(t *testing.T) {
+	s := mustSchema(t, plainSchema)
+	e, err := NewEncoder(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Columns[0].Range[1] = 1e6
+	if got := e.Schema().Columns[0].Range[1]; got != 100 {
+		t.Errorf("range became %v", got)
+	}
+	if _, err := NewEncoder(nil); err == nil {
+		t.Error("a nil schema was accepted")
+	}
+}

@@ -1,0 +1,189 @@
+package dataset
+
+import (
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"strings"
+	"testing"
+)
+
+const headerSchema = `
+data_id: t
+csv: {header: true}
+columns:
+  - {name: age, range: [0, 100]}
+  - {name: sex, categories: [f, m]}
+  - {name: out, role: label, positive: yes, negative: no}
+`
+
+const plainSchema = `
+data_id: t
+columns:
+  - {name: age, range: [0, 100]}
+  - {name: weight, range: [0, 200]}
+  - {name: out, role: label, positive: 1, negative: 0}
+`
+
+const sparseSchema = `
+data_id: t
+features: 5
+nonzeros: 2
+range: [-1, 1]
+columns:
+  - {name: out, role: label, positive: 1, negative: -1}
+  - {name: third, position: 3, range: [0, 10]}
+`
+
+const denseSchema = `
+data_id: t
+features: 2
+dense: true
+range: [0, 1]
+columns:
+  - {name: out, role: label, positive: 1}
+  - {name: second, position: 2, range: [0, 10], missing: {values: [0]}}
+`
+
+// Every rule with a file that breaks it: where, which rule, and never the value.
+func TestParseErrors(t *testing.T) {
+	const secret = "7391" // marks offending values; no message may contain it
+	good := "age,sex,out\n30,f,yes\n40,m,no\n"
+	zipped := gzipped(t, good)
+	damaged := bytes.Clone(zipped)
+	damaged[len(damaged)-5] ^= 1 // checksum
+	for _, c := range []struct {
+		name, schema, content string
+		row                   int
+		column                string
+		position              int
+		rule                  string // part of it
+	}{
+		{"empty", headerSchema, "", 0, "", 0, ruleEmpty},
+		{"blank lines", headerSchema, "\n\n \n", 0, "", 0, ruleEmpty},
+		{"header only", headerSchema, "age,sex,out\n", 0, "", 0, ruleEmpty},
+		{"one row", headerSchema, "age,sex,out\n30,f,yes\n", 0, "", 0, ruleTooFew},
+		{"no positive", headerSchema, "age,sex,out\n30,f,no\n31,m,no\n", 0, "out", 0, ruleNoPositive},
+		{"only positive", headerSchema, "age,sex,out\n30,f,yes\n31,m,yes\n", 0, "out", 0, ruleNoNegative},
+		{"too many fields", headerSchema, good + "50,f,yes,7391\n", 4, "", 0, "row has 4 fields, want 3"},
+		{"too few fields", headerSchema, good + "7391,f\n", 4, "", 0, "row has 2 fields, want 3"},
+		{"wrong delimiter", plainSchema, "1;7391;0\n", 1, "", 0, "check csv.delimiter"},
+		{"text in number", headerSchema, good + "x7391,f,yes\n", 4, "age", 1, ruleNotNumber},
+		{"NaN", headerSchema, good + "\nNaN,f,yes\n", 5, "age", 1, ruleNotFinite},
+		{"Inf", headerSchema, good + "-inf,f,yes\n", 4, "age", 1, ruleNotFinite},
+		{"overflow", headerSchema, good + "1e7391,f,yes\n", 4, "age", 1, ruleNotFinite},
+		{"missing number", headerSchema, good + " ,f,yes\n", 4, "age", 1, ruleMissing},
+		{"missing category", headerSchema, good + "33,\"\",yes\n", 4, "sex", 2, ruleMissing},
+		{"unknown category", headerSchema, good + "33,7391,yes\n", 4, "sex", 2, ruleCategory},
+		{"unknown label", headerSchema, good + "33,f,7391\n", 4, "out", 3, ruleLabel},
+		{"missing label", headerSchema, good + "33,f,\n", 4, "out", 3, ruleNoLabel},
+		{"open quote", headerSchema, good + "\"7391,f,yes\n", 4, "", 0, ruleOpenQuote},
+		{"row after a row of two lines", headerSchema, "age,sex,out\n30,\"f\",yes\n\"40\n\",f,yes\n", 3, "age", 1, ruleNotNumber},
+		{"text after quote", headerSchema, good + "\"33\"7391,f,yes\n", 4, "", 1, ruleAfterQuote},
+		{"header missing", headerSchema, "7391,f,yes\n40,m,no\n", 1, "", 0, ruleNotHeader},
+		{"header lacks feature", headerSchema, "age7391,sex,out\n", 1, "age", 0, "lacks this column"},
+		{"header lacks label", headerSchema, "age,sex,out7391\n", 1, "out", 0, "lacks this column"},
+		{"header has more", headerSchema, "age,sex,x7391,out\n", 1, "", 3, "a name that the schema lacks"},
+		{"header twice", headerSchema, "age,sex,out,sex\n", 1, "sex", 4, "twice"},
+		{"header not expected", plainSchema, "a,b,c\n1,2,0\n", 1, "", 0, ruleIsHeader},
+		{"header not expected, names", plainSchema, "age,7391,c\n1,2,0\n", 1, "", 0, ruleIsHeader},
+		{"UTF-16", headerSchema, "\xff\xfea\x00", 0, "", 0, ruleUTF16},
+		{"truncated gzip", headerSchema, string(zipped[:len(zipped)-12]), 4, "", 0, ruleTruncated},
+		{"gzip without trailer", headerSchema, string(zipped[:len(zipped)-6]), 4, "", 0, ruleTruncated},
+		{"gzip header only", headerSchema, string(zipped[:5]), 1, "", 0, ruleTruncated},
+		{"damaged gzip", headerSchema, string(damaged), 4, "", 0, ruleBadGzip},
+
+		{"libsvm empty", sparseSchema, "# nothing\n", 0, "", 0, ruleEmpty},
+		{"libsvm one row", sparseSchema, "1 1:1\n", 0, "", 0, ruleTooFew},
+		{"libsvm one class", sparseSchema, "1 1:1\n1 1:1\n", 0, "out", 0, ruleNoNegative},
+		{"libsvm duplicate", sparseSchema, "1 1:1\n-1 2:1 2:7391\n", 2, "f2", 2, ruleIndexOrder},
+		{"libsvm decreasing", sparseSchema, "1 1:1\n-1 3:1 1:7391\n", 2, "f1", 1, ruleIndexOrder},
+		{"libsvm index", sparseSchema, "1 1:1\n-1 6:7391\n", 2, "", 6, "above features"},
+		{"libsvm zero index", sparseSchema, "1 0:7391\n", 1, "", 0, ruleIndex},
+		{"libsvm text index", sparseSchema, "1 x7391:1\n", 1, "", 0, ruleIndex},
+		{"libsvm value", sparseSchema, "1 3:x7391\n", 1, "third", 3, ruleNotNumber},
+		{"libsvm NaN", sparseSchema, "1 3:nan\n", 1, "third", 3, ruleNotFinite},
+		{"libsvm no pair", sparseSchema, "1 7391\n", 1, "", 0, ruleNoPair},
+		{"libsvm csv", sparseSchema, "7391,2,3\n", 1, "out", 0, ruleNoPair},
+		{"libsvm qid", sparseSchema, "1 qid:7391 1:1\n", 1, "", 0, ruleQID},
+		{"libsvm text label", sparseSchema, "x7391 1:1\n", 1, "out", 0, ruleLabelNumber},
+		{"libsvm label", sparseSchema, "7391 1:1\n", 1, "out", 0, ruleLabel},
+		{"libsvm no label", sparseSchema, "1:7391\n", 1, "out", 0, ruleNoLabel},
+		{"libsvm nonzeros", sparseSchema, "1 1:1 2:1 3:7391\n", 1, "", 0, "more than 2 features"},
+		{"libsvm missing", denseSchema, "1 1:1 2:0\n", 1, "second", 2, ruleMissing},
+		{"libsvm left out", denseSchema, "1 1:7391\n", 1, "second", 2, ruleMissing},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := load(mustSchema(t, c.schema), c.content, Options{})
+			var p *ParseError
+			if !errors.As(err, &p) {
+				t.Fatalf("got %v, want a ParseError", err)
+			}
+			if p.File != "file" || p.Row != c.row || p.Column != c.column || p.Position != c.position || !strings.Contains(p.Rule, c.rule) {
+				t.Errorf("got %+v, want row %d, column %q, position %d, rule %q", *p, c.row, c.column, c.position, c.rule)
+			}
+			if strings.Contains(err.Error(), secret) {
+				t.Errorf("the message shows the value: %v", err)
+			}
+			if !strings.HasPrefix(err.Error(), "dataset: file: ") {
+				t.Errorf("message %q lacks the prefix", err)
+			}
+		})
+	}
+}
+
+func TestPredictErrors(t *testing.T) {
+	s := mustSchema(t, sparseSchema)
+	_, err := load(s, "1:1\n1 2:1\n", Options{Labels: LabelsOptional})
+	var p *ParseError
+	if !errors.As(err, &p) || p.Rule != ruleMixedLabels || p.Row != 2 {
+		t.Errorf("got %v, want mixed labels at row 2", err)
+	}
+	_, err = load(mustSchema(t, plainSchema), "1\n", Options{Labels: LabelsOptional})
+	if !errors.As(err, &p) || p.Row != 1 || !strings.Contains(p.Rule, "row has 1 fields, want 3") {
+		t.Errorf("got %v, want a wrong number of fields", err)
+	}
+}
+
+func TestTooLongRow(t *testing.T) {
+	s := mustSchema(t, plainSchema)
+	for name, r := range map[string]*repeat{
+		"one line":            {text: bytes.Repeat([]byte("1,"), 1000), n: maxRowBytes / 1000},
+		"lines inside quotes": {text: bytes.Repeat([]byte("1\n"), 1000), n: maxRowBytes / 1000},
+	} {
+		var p *ParseError
+		if _, err := LoadReader("file", readAfter("\"", r), s, Options{}); !errors.As(err, &p) || p.Rule != ruleTooLong || p.Row != 1 {
+			t.Errorf("%s: got %v, want %q in row 1", name, err, ruleTooLong)
+		}
+		if r.n <= 0 {
+			t.Errorf("%s: the whole input was read", name)
+		}
+	}
+}
+
+func TestParseErrorText(t *testing.T) {
+	for want, e := range map[string]ParseError{
+		`dataset: a.csv: row 3, column "x" (number 2): bad`: {File: "a.csv", Row: 3, Column: "x", Position: 2, Rule: "bad"},
+		`dataset: a.csv: row 3, column 2: bad`:              {File: "a.csv", Row: 3, Position: 2, Rule: "bad"},
+		`dataset: a.csv: row 3: bad`:                        {File: "a.csv", Row: 3, Rule: "bad"},
+		`dataset: a.csv: bad`:                               {File: "a.csv", Rule: "bad"},
+		`dataset: column "x": bad`:                          {Column: "x", Rule: "bad"},
+	} {
+		if e.Error() != want {
+			t.Errorf("got %q, want %q", e.Error(), want)
+		}
+	}
+}
+
+func gzipped(t *testing.T, text string) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	w := gzip.NewWriter(&b)
+	if _, err := w.Write([]byte(text)); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}

@@ -1,0 +1,126 @@
+package dataset
+
+import (
+	"errors"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// checkLoaded says what holds for every content: a ParseError, or records within
+// their bounds.
+func checkLoaded(t *testing.T, d *Dataset, err error) {
+	t.Helper()
+	if err != nil {
+		var p *ParseError
+		if !errors.As(err, &p) {
+			t.Fatalf("content gave %v, which is no ParseError", err)
+		}
+		return
+	}
+	x := make([]float64, d.Records.Dim())
+	for i := range d.Records.Len() {
+		d.Records.Row(i, x)
+		var s float64
+		for _, v := range x {
+			s += v * v
+		}
+		if !(math.Sqrt(s) <= 1+1e-12) {
+			t.Fatalf("record %d has norm %v", i, math.Sqrt(s))
+		}
+	}
+}
+
+func FuzzCSV(f *testing.F) {
+	for _, seed := range []string{"age,sex,out\n30,f,yes\n40,m,no\n", "30,60,1\n40,70,0\n", "\"a\"\"\n\",1\n", "\x1f\x8b\x08", "\ufeff,,\n", "1,\"2\n"} {
+		f.Add(seed)
+	}
+	header, plain := mustSchema(f, headerSchema), mustSchema(f, plainSchema)
+	mixed := mustSchema(f, mixedSchema)
+	f.Fuzz(func(t *testing.T, content string) {
+		for _, s := range []*Schema{header, plain, mixed} {
+			for _, o := range []Options{{}, {Labels: LabelsOptional, KeepIDs: true}} {
+				d, err := load(s, content, o)
+				checkLoaded(t, d, err)
+			}
+		}
+	})
+}
+
+func FuzzLIBSVM(f *testing.F) {
+	for _, seed := range []string{"1 1:1 2:2\n-1 3:4\n", "1:1\n", "1 qid:3 1:1\n", "0 1:0 2:0 # x\n1 2:1e999\n"} {
+		f.Add(seed)
+	}
+	sparse, dense := mustSchema(f, sparseSchema), mustSchema(f, denseSchema)
+	f.Fuzz(func(t *testing.T, content string) {
+		for _, s := range []*Schema{sparse, dense} {
+			for _, o := range []Options{{}, {Labels: LabelsOptional}} {
+				d, err := load(s, content, o)
+				checkLoaded(t, d, err)
+			}
+		}
+	})
+}
+
+// A schema that parses must build an encoder, whose JSON builds the same one.
+func FuzzSchema(f *testing.F) {
+	for _, seed := range []string{headerSchema, plainSchema, sparseSchema, denseSchema, mixedSchema, clinicalSchema, "a: &a [*a]\n", "? x\n: y\n", "columns: [{<<: *x}]\n"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		s, err := ParseSchema([]byte(text))
+		if err != nil {
+			return
+		}
+		if s.IsLIBSVM() && s.Features > 1000 {
+			return
+		}
+		e, err := NewEncoder(s)
+		if err != nil {
+			t.Fatalf("a valid schema has no encoder: %v", err)
+		}
+		if n := len(e.FeatureNames()); n != e.Dim() || n < 1 || !(e.Factor() > 0) {
+			t.Fatalf("%d names, d %d, factor %v", n, e.Dim(), e.Factor())
+		}
+		b, err := e.MarshalJSON()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := new(Encoder).UnmarshalJSON(b); err != nil {
+			t.Fatalf("%s: %v", b, err)
+		}
+	})
+}
+
+// A draft never panics, and one that succeeds loads its file unless the file
+// has another flaw (such as a single row).
+func FuzzDraft(f *testing.F) {
+	for _, seed := range []string{"a,b,y\n1,2,0\n3,4,1\n", "1 1:1\n-1 2:3\n", "x;y\n", "@data\n1,2\n3,4\n", "\"a\n"} {
+		f.Add(seed)
+	}
+	dir := f.TempDir()
+	f.Fuzz(func(t *testing.T, content string) {
+		path := filepath.Join(dir, "x.csv")
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		text, err := Draft(path)
+		if err != nil {
+			if !strings.HasPrefix(err.Error(), "dataset: ") {
+				t.Fatalf("error %v lacks the prefix", err)
+			}
+			return
+		}
+		s, err := ParseSchema(text)
+		if err != nil {
+			t.Fatalf("%v\n%s", err, text)
+		}
+		d, err := Load(path, s, Options{})
+		if err != nil {
+			t.Fatalf("%v\n%s", err, text)
+		}
+		checkLoaded(t, d, err)
+	})
+}

@@ -1,0 +1,172 @@
+package dataset
+
+import (
+	"bytes"
+	"errors"
+	"math"
+	"slices"
+	"testing"
+
+	"dyad/engine"
+)
+
+func TestSplit(t *testing.T) {
+	train, test, err := Split(10, 0.7, 1)
+	if err != nil || len(train) != 7 || len(test) != 3 {
+		t.Fatalf("got %v %v %v", train, test, err)
+	}
+	all := append(slices.Clone(train), test...)
+	slices.Sort(all)
+	for i, v := range all {
+		if v != i {
+			t.Fatalf("parts %v %v do not cover 0..9 once", train, test)
+		}
+	}
+	if !slices.IsSorted(train) || !slices.IsSorted(test) {
+		t.Error("parts are not in order")
+	}
+	again, _, _ := Split(10, 0.7, 1)
+	if !slices.Equal(train, again) {
+		t.Error("the same seed gave another split")
+	}
+	// Fixed for ever: results name a split by its seed.
+	if want := []int{0, 1, 2, 3, 5, 6, 8}; !slices.Equal(train, want) {
+		t.Errorf("train %v, want %v", train, want)
+	}
+	for _, c := range []struct {
+		n        int
+		fraction float64
+	}{{1, 0.5}, {10, 0}, {10, 1}, {10, -1}, {10, math.NaN()}, {10, 0.01}, {10, 0.99}, {2, 0.9}} {
+		if _, _, err := Split(c.n, c.fraction, 1); err == nil {
+			t.Errorf("Split(%d, %v) was accepted", c.n, c.fraction)
+		}
+	}
+}
+
+// Every record is equally likely in the training part: over m seeds each count
+// is within t m of m/2 with probability at least 1 - 2 exp(-2 m t^2), for all 20
+// records 1 - 1e-9. The control, the first half always, must be rejected.
+func TestSplitIsUniform(t *testing.T) {
+	const n, m = 20, 3000
+	limit := m * math.Sqrt(math.Log(2*n*1e9)/(2*m))
+	count := make([]int, n)
+	for seed := range uint64(m) {
+		train, _, err := Split(n, 0.5, seed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, i := range train {
+			count[i]++
+		}
+	}
+	for i, k := range count {
+		if math.Abs(float64(k)-m/2) > limit {
+			t.Errorf("record %d is in %d of %d training parts, want %d within %v", i, k, m, m/2, limit)
+		}
+	}
+	if m/2 <= limit {
+		t.Error("the control, a record in every training part, would pass")
+	}
+}
+
+func TestSyntheticClinical(t *testing.T) {
+	const n = 3000
+	d, err := SyntheticClinical(n, 7)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s := d.Schema(); s.DataID != "synthetic-clinical" || !s.Public || s.BoundsFromData {
+		t.Errorf("schema %+v", s)
+	}
+	if d.Records.Len() != n || d.Records.Dim() != 12 || d.Positives < n/10 || d.Positives > n/2 {
+		t.Errorf("n %d, d %d, %d positive", d.Records.Len(), d.Records.Dim(), d.Positives)
+	}
+	checkNorms(t, d.Records)
+	var file bytes.Buffer
+	if err := WriteSyntheticClinical(&file, n, 7); err != nil {
+		t.Fatal(err)
+	}
+	s, err := SyntheticClinicalSchema()
+	if err != nil {
+		t.Fatal(err)
+	}
+	same, err := LoadReader("file", &file, s, Options{})
+	if err != nil || !slices.Equal(same.Records.Dense(), d.Records.Dense()) || !slices.Equal(same.Records.Labels(), d.Records.Labels()) {
+		t.Errorf("the file differs from the records (%v)", err)
+	}
+	other, err := SyntheticClinical(n, 8)
+	if err != nil || slices.Equal(other.Records.Dense(), d.Records.Dense()) {
+		t.Errorf("another seed gave the same records (%v)", err)
+	}
+	for _, bad := range []int{-1, 0, 1} {
+		if _, err := SyntheticClinical(bad, 1); err == nil {
+			t.Errorf("%d records were accepted", bad)
+		}
+	}
+	broken := errors.New("broken disk")
+	if err := WriteSyntheticClinical(errWriter{broken}, 10, 1); !errors.Is(err, broken) {
+		t.Errorf("got %v, want the error of the writer", err)
+	}
+}
+
+type errWriter struct{ err error }
+
+func (w errWriter) Write([]byte) (int, error) { return 0, w.err }
+
+// The generator's own score has the AUC that its documentation states, and its
+// ranges hold nearly all values: clamping is rare.
+func TestClinicalRealism(t *testing.T) {
+	const n = 20000
+	c := newCoins(1, clinicalStream)
+	type scored struct {
+		s   float64
+		pos bool
+	}
+	rows := make([]scored, n)
+	var line []byte
+	for i := range rows {
+		line, rows[i].s = clinicalRow(line[:0], c)
+		rows[i].pos = line[len(line)-1] == '1'
+	}
+	slices.SortFunc(rows, func(a, b scored) int {
+		if a.s < b.s {
+			return -1
+		}
+		return 1
+	})
+	var pos, neg, below float64
+	for _, r := range rows {
+		if r.pos {
+			pos++
+			below += neg
+		} else {
+			neg++
+		}
+	}
+	if auc := below / (pos * neg); auc < 0.78 || auc > 0.82 {
+		t.Errorf("AUC %v, want about 0.8", auc)
+	}
+	if rate := pos / n; rate < 0.15 || rate > 0.35 {
+		t.Errorf("rate %v", rate)
+	}
+}
+
+func TestSyntheticScores(t *testing.T) {
+	r, err := SyntheticScores(5000, 9, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Len() != 5000 || r.Dim() != 9 || r.Bounds() != engine.UnitBounds() || r.Label(0) != 1 || r.Label(1) != -1 {
+		t.Errorf("n %d, d %d, bounds %v", r.Len(), r.Dim(), r.Bounds())
+	}
+	checkNorms(t, r)
+	again, err := SyntheticScores(5000, 9, 3)
+	if err != nil || !slices.Equal(r.Dense(), again.Dense()) || !slices.Equal(r.Labels(), again.Labels()) {
+		t.Errorf("the same seed gave other records (%v)", err)
+	}
+	for _, c := range [][2]int{{1, 5}, {5, 0}, {-1, 5}, {math.MaxInt / 8, 100}} {
+		if _, err := SyntheticScores(c[0], c[1], 1); err == nil {
+			t.Errorf("%v was accepted", c)
+		}
+	}
+}

@@ -1,0 +1,262 @@
+package dataset
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// All these contents are the same two records.
+func TestCSVForms(t *testing.T) {
+	schema := func(csv string) string {
+		return "data_id: t\ncsv: {" + csv + "}\ncolumns:\n  - {name: age, range: [0, 100]}\n  - {name: sex, categories: [f, \"a,\\\"b\\n c\"]}\n  - {name: out, role: label, positive: yes}\n"
+	}
+	const second = "\"a,\"\"b\n c\""
+	want, err := load(mustSchema(t, schema("header: false")), "30,f,yes\n40,"+second+",no\n", Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want.Positives != 1 || want.Negatives != 1 || !slices.Equal(want.Records.Labels(), []float64{1, -1}) || !want.HasLabels {
+		t.Fatalf("got %+v", want)
+	}
+	for name, c := range map[string][2]string{
+		"no final newline": {"header: false", "30,f,yes\n40," + second + ",no"},
+		"blanks":           {"header: false", " 30\t,f , yes\n40, " + second + " ,no\n"},
+		"quoted number":    {"header: false", "\"30\",\"f\",\"yes\"\n40," + second + ",no\n"},
+		"CRLF":             {"header: false", "30,f,yes\r\n40," + second + ",no\r\n"},
+		"byte order mark":  {"header: false", "\ufeff30,f,yes\n40," + second + ",no\n"},
+		"empty lines":      {"header: false", "\n30,f,yes\n\n \n40," + second + ",no\n\n"},
+		"comments":         {"comment: [\"#\", \"//\"]", "# x\n30,f,yes\n// y\n40," + second + ",no\n"},
+		"tab":              {"delimiter: tab", "30\tf\tyes\n40\t" + second + "\tno\n"},
+		"semicolon":        {"delimiter: \";\"", "30;f;yes\n40;" + second + ";no\n"},
+		"space":            {"delimiter: \" \"", "30 f yes\n40 " + second + " no\n"},
+		"header":           {"header: true", "age,sex,out\n30,f,yes\n40," + second + ",no\n"},
+		"quoted header":    {"header: true", "\"age\",\"sex\",\"out\"\n30,f,yes\n40," + second + ",no\n"},
+		"other order":      {"header: true", "out,sex,age\nyes,f,30\nno," + second + ",40\n"},
+		"ignored columns":  {"header: true, ignore_others: true", "a,out,sex,b,age\n1,yes,f,2,30\n,no," + second + ",,40\n"},
+	} {
+		for _, zip := range []bool{false, true} {
+			content := c[1]
+			if zip {
+				content = string(gzipped(t, content))
+			}
+			got, err := load(mustSchema(t, schema(c[0])), content, Options{})
+			if err != nil {
+				t.Errorf("%s: %v", name, err)
+				continue
+			}
+			if !slices.Equal(got.Records.Dense(), want.Records.Dense()) || !slices.Equal(got.Records.Labels(), want.Records.Labels()) {
+				t.Errorf("%s (gzip %v): got %v %v, want %v", name, zip, got.Records.Dense(), got.Records.Labels(), want.Records.Dense())
+			}
+		}
+	}
+}
+
+func TestPositionsAndIDs(t *testing.T) {
+	s := mustSchema(t, `
+data_id: t
+columns:
+  - {name: y, position: 4, role: label, positive: 1}
+  - {name: b, position: 3, range: [0, 10]}
+  - {name: who, position: 1, role: id}
+  - {name: junk, position: 2, role: ignore}
+`)
+	d, err := load(s, "p1,x,10,1\np2,,0,0\n", Options{KeepIDs: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(d.IDs, []string{"p1", "p2"}) || !slices.Equal(d.Records.Labels(), []float64{1, -1}) {
+		t.Errorf("ids %q, labels %v", d.IDs, d.Records.Labels())
+	}
+	if d, err = load(s, "p1,x,10,1\np2,,0,0\n", Options{}); err != nil || d.IDs != nil {
+		t.Errorf("ids %q without KeepIDs (%v)", d.IDs, err)
+	}
+}
+
+// Prediction reads files with and without the label; the features agree.
+func TestPredictWithoutLabel(t *testing.T) {
+	labelFirst := "data_id: t\ncolumns:\n  - {name: out, role: label, positive: 1, negative: 0}\n  - {name: a, range: [0, 1]}\n  - {name: b, range: [0, 1]}\n"
+	for name, c := range map[string]struct{ schema, with, without string }{
+		"position": {plainSchema, "30,60,1\n40,70,1\n", "30,60\n40,70\n"},
+		"first":    {labelFirst, "1,0.25,0.5\n1,1,0\n", "0.25,0.5\n1,0\n"},
+		"header":   {headerSchema, "age,sex,out\n30,f,yes\n40,m,yes\n", "sex,age\nf,30\nm,40\n"},
+		"sparse":   {sparseSchema, "1 1:1 3:5\n1 2:0.5\n", "1:1 3:5\n2:0.5\n"},
+		"one row":  {plainSchema, "30,60,0\n", "30,60\n"},
+	} {
+		s := mustSchema(t, c.schema)
+		with, err := load(s, c.with, Options{Labels: LabelsOptional})
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		without, err := load(s, c.without, Options{Labels: LabelsOptional})
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		ignored, err := load(s, strings.ReplaceAll(c.with, "yes", "unknown"), Options{Labels: LabelsIgnored})
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if !with.HasLabels || without.HasLabels || ignored.HasLabels {
+			t.Errorf("%s: labels %v %v %v, want true false false", name, with.HasLabels, without.HasLabels, ignored.HasLabels)
+		}
+		x, _ := with.Records.Tensors()
+		for _, other := range []*Dataset{without, ignored} {
+			o, _ := other.Records.Tensors()
+			if !slices.Equal(x.Float64s(), o.Float64s()) {
+				t.Errorf("%s: features differ: %v, %v", name, x, o)
+			}
+		}
+		if _, err := load(s, c.without, Options{}); err == nil {
+			t.Errorf("%s: training accepted a file without labels", name)
+		}
+	}
+	if _, err := load(mustSchema(t, plainSchema), "30,60,2\n", Options{Labels: LabelsOptional}); err == nil {
+		t.Error("a label that is there must be valid")
+	}
+}
+
+func TestLIBSVM(t *testing.T) {
+	s := mustSchema(t, sparseSchema)
+	d, err := load(s, "# head\n+1 1:1 3:5 # tail\r\n\n-1\t2:0 5:-3\n-1.0\n", Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	start, index, value := d.Records.Sparse()
+	if !slices.Equal(start, []int64{0, 2, 3, 3}) || !slices.Equal(index, []int32{0, 2, 4}) || len(value) != 3 || value[2] >= -0.7 {
+		t.Errorf("got %v %v %v", start, index, value)
+	}
+	if !slices.Equal(d.Records.Labels(), []float64{1, -1, -1}) {
+		t.Errorf("labels %v", d.Records.Labels())
+	}
+
+	dense := mustSchema(t, denseSchema)
+	if d, err = load(dense, "1 1:1 2:10\n0 2:5\n", Options{}); err != nil {
+		t.Fatal(err)
+	}
+	if d.Records.IsSparse() || d.Records.Dense()[2] >= 0 || d.Records.Dense()[3] != 0 {
+		t.Errorf("got %v, want the record (-1, 0) scaled", d.Records.Dense())
+	}
+}
+
+// Load, LoadReader and Encode give the same bits, also over many blocks.
+func TestLoadersAgree(t *testing.T) {
+	var csv, svm strings.Builder
+	c := newCoins(3, 0)
+	rows := 70000
+	if testing.Short() {
+		rows = 20000
+	}
+	fields := make([][]string, rows)
+	for i := range rows {
+		a, b := fmt.Sprint(c.below(200)), fmt.Sprint(c.below(3))
+		fields[i] = []string{a, b}
+		fmt.Fprintf(&csv, "%s,%s,%d\n", a, b, i%2)
+		fmt.Fprintf(&svm, "%d 1:%s 2:%s\n", 2*(i%2)-1, a, b)
+	}
+	sparse := "data_id: t\nfeatures: 2\nrange: [0, 100]\ncolumns: [{name: y, role: label, positive: 1}]\n"
+	for name, f := range map[string]struct{ schema, content string }{"csv": {plainSchema, csv.String()}, "libsvm": {sparse, svm.String()}} {
+		s := mustSchema(t, f.schema)
+		path := filepath.Join(t.TempDir(), name)
+		if err := os.WriteFile(path, gzipped(t, f.content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		calls := 0
+		a, err := Load(path, s, Options{Progress: func(n int) error { calls++; return nil }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := rows / progressRows; calls != want {
+			t.Errorf("%d progress calls, want %d", calls, want)
+		}
+		b, err := load(s, f.content, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		x, y := make([]float64, 2), make([]float64, 2)
+		for i := range rows {
+			a.Records.Row(i, x)
+			b.Records.Row(i, y)
+			want, err := a.Encoder.Encode(fields[i])
+			if err != nil || !slices.Equal(x, want) || !slices.Equal(y, want) || a.Records.Label(i) != b.Records.Label(i) {
+				t.Fatalf("%s row %d: Load %v, LoadReader %v, Encode %v (%v)", name, i, x, y, want, err)
+			}
+		}
+	}
+}
+
+func TestLoadStops(t *testing.T) {
+	stop := errors.New("stop")
+	r := &repeat{text: []byte(strings.Repeat("1,2,0\n", 1000)), n: 1000}
+	_, err := LoadReader("file", r, mustSchema(t, plainSchema), Options{Progress: func(int) error { return stop }})
+	if !errors.Is(err, stop) || r.n == 0 {
+		t.Errorf("got %v with %d blocks left", err, r.n)
+	}
+}
+
+func TestLoadIOErrors(t *testing.T) {
+	s := mustSchema(t, plainSchema)
+	var p *ParseError
+	if _, err := Load(filepath.Join(t.TempDir(), "absent"), s, Options{}); !errors.Is(err, os.ErrNotExist) || errors.As(err, &p) {
+		t.Errorf("got %v, want os.ErrNotExist", err)
+	}
+	broken := errors.New("broken disk")
+	if _, err := LoadReader("file", readAfter("1,2,0\n", errReader{broken}), s, Options{}); !errors.Is(err, broken) || errors.As(err, &p) {
+		t.Errorf("got %v, want the error of the reader", err)
+	}
+}
+
+type errReader struct{ err error }
+
+func (r errReader) Read([]byte) (int, error) { return 0, r.err }
+
+// Load keeps about one copy of the data: the heap it allocates in all is below
+// 1.05 times the records plus buffers, where a text or a second copy would need
+// more.
+func TestLoadMemory(t *testing.T) {
+	const rows, cols = 40000, 20
+	var b strings.Builder
+	b.WriteString("data_id: t\ncolumns:\n  - {name: y, role: label, positive: 1}\n")
+	for k := range cols {
+		fmt.Fprintf(&b, "  - {name: x%d, range: [0, 1]}\n", k)
+	}
+	s := mustSchema(t, b.String())
+	path := filepath.Join(t.TempDir(), "big.csv")
+	line := strings.Repeat(",0.123456789", cols) + "\n"
+	if err := os.WriteFile(path, []byte(strings.Repeat("1"+line+"0"+line, rows/2)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	allocated := func(f func() error) uint64 {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		if err := f(); err != nil {
+			t.Fatal(err)
+		}
+		runtime.ReadMemStats(&after)
+		return after.TotalAlloc - before.TotalAlloc
+	}
+	const data = rows * (cols + 1) * 8
+	if got := allocated(func() error { _, err := Load(path, s, Options{}); return err }); got > data*21/20+1<<20 {
+		t.Errorf("Load allocated %d bytes for %d bytes of records", got, data)
+	}
+	got := allocated(func() error {
+		f, err := os.Open(path)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		_, err = LoadReader(path, f, s, Options{})
+		return err
+	})
+	// The blocks and their join; the last block (8 MB at most) may be partly empty.
+	if got > 2*data+9<<20 || got < data {
+		t.Errorf("LoadReader allocated %d bytes for %d bytes of records", got, data)
+	}
+}

@@ -1,0 +1,179 @@
+package dataset
+
+import (
+	"math"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"dyad/engine"
+)
+
+const (
+	realData     = "../../../shared/data"
+	benchSchemas = "../../bench/schemas"
+)
+
+// needRealData skips the test on a machine that has only the repository.
+func needRealData(t *testing.T) {
+	t.Helper()
+	if _, err := os.Stat(realData); err != nil {
+		t.Skip("real data not present")
+	}
+}
+
+func checkNorms(t *testing.T, r *engine.Records) {
+	t.Helper()
+	x := make([]float64, r.Dim())
+	for i := range r.Len() {
+		r.Row(i, x)
+		var s float64
+		for _, v := range x {
+			s += v * v
+		}
+		if math.Sqrt(s) > 1+1e-12 || math.IsNaN(s) {
+			t.Fatalf("record %d has norm %v, want at most 1", i, math.Sqrt(s))
+		}
+		if y := r.Label(i); y != 1 && y != -1 {
+			t.Fatalf("record %d has label %v", i, y)
+		}
+	}
+}
+
+func TestBenchSchemas(t *testing.T) {
+	files, err := filepath.Glob(benchSchemas + "/*.yaml")
+	if err != nil || len(files) < 5 {
+		t.Fatalf("found %d schemas, want at least 5 (%v)", len(files), err)
+	}
+	for _, f := range files {
+		s, err := LoadSchema(f)
+		if err != nil {
+			t.Error(err)
+		} else if s.BoundsFromData || s.Public {
+			t.Errorf("%s: a benchmark schema must have public ranges and private records", f)
+		}
+	}
+}
+
+func TestRealData(t *testing.T) {
+	needRealData(t)
+	for _, c := range []struct {
+		schema, file   string
+		n, positive, d int
+	}{
+		{"pima", "pima/pima-indians-diabetes.data", 768, 268, 8},
+		{"pima-libsvm", "pima/diabetes.libsvm", 768, 268, 8},
+		{"debrecen", "debrecen/messidor_features.arff", 1151, 611, 19},
+		{"wdbc", "wdbc/wdbc.data", 569, 212, 30},
+		{"hepatitis", "hepatitis/hepatitis.data", 155, 32, 19},
+	} {
+		t.Run(c.schema, func(t *testing.T) {
+			s, err := LoadSchema(filepath.Join(benchSchemas, c.schema+".yaml"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			d, err := Load(filepath.Join(realData, c.file), s, Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d.Records.Len() != c.n || d.Positives != c.positive || d.Negatives != c.n-c.positive || d.Records.Dim() != c.d {
+				t.Errorf("n %d, positive %d, d %d; want %d, %d, %d", d.Records.Len(), d.Positives, d.Records.Dim(), c.n, c.positive, c.d)
+			}
+			checkNorms(t, d.Records)
+		})
+	}
+}
+
+// The two forms of Pima hold the same records, LIBSVM in single precision.
+func TestPimaFormsAgree(t *testing.T) {
+	needRealData(t)
+	var rec [2]*engine.Records
+	for i, c := range [][2]string{{"pima", "pima-indians-diabetes.data"}, {"pima-libsvm", "diabetes.libsvm"}} {
+		s, err := LoadSchema(filepath.Join(benchSchemas, c[0]+".yaml"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		d, err := Load(filepath.Join(realData, "pima", c[1]), s, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		rec[i] = d.Records
+	}
+	for k, v := range rec[0].Dense() {
+		if math.Abs(v-rec[1].Dense()[k]) > 1e-6 {
+			t.Fatalf("value %d differs: %v and %v", k, v, rec[1].Dense()[k])
+		}
+	}
+	for i, y := range rec[0].Labels() {
+		if y != rec[1].Label(i) {
+			t.Fatalf("label %d differs", i)
+		}
+	}
+}
+
+func TestA7aIsSparse(t *testing.T) {
+	needRealData(t)
+	s := mustSchema(t, `
+data_id: a7a
+format: libsvm
+features: 123
+nonzeros: 14
+range: [0, 1]
+columns: [{name: income, role: label, positive: +1, negative: -1}]
+`)
+	for file, want := range map[string][2]int{"a7a.gz": {16100, 3918}, "a7a.t.gz": {16461, 3923}} {
+		d, err := Load(filepath.Join(realData, "a7a", file), s, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !d.Records.IsSparse() || d.Records.Dim() != 123 || d.Records.Len() != want[0] || d.Positives != want[1] {
+			t.Errorf("%s: n %d, positive %d, want %v", file, d.Records.Len(), d.Positives, want)
+		}
+		checkNorms(t, d.Records)
+	}
+}
+
+// A draft of every real file loads at once, with both classes.
+func TestDraftRealData(t *testing.T) {
+	needRealData(t)
+	for _, c := range []struct {
+		file  string
+		n     int
+		label string
+	}{
+		{"pima/pima-indians-diabetes.data", 768, "column9"},
+		{"pima/diabetes.libsvm", 768, "label"},
+		{"debrecen/messidor_features.arff", 1151, "column20"},
+		{"wdbc/wdbc.data", 569, "column2"},
+		{"hepatitis/hepatitis.data", 155, "column20"},
+		{"a7a/a7a.gz", 16100, "label"},
+		{"adult/adult.data.gz", 32561, "column15"},
+		{"bank/bank-full.csv.gz", 45211, "y"},
+	} {
+		t.Run(c.file, func(t *testing.T) {
+			if testing.Short() && c.n > 10000 {
+				t.Skip("large")
+			}
+			path := filepath.Join(realData, c.file)
+			text, err := Draft(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s, err := ParseSchema(text)
+			if err != nil {
+				t.Fatalf("%v\n%s", err, text)
+			}
+			if !s.BoundsFromData {
+				t.Error("a draft must set bounds_from_data")
+			}
+			d, err := Load(path, s, Options{})
+			if err != nil {
+				t.Fatalf("%v\n%s", err, text)
+			}
+			if d.Records.Len() != c.n || d.Encoder.label.Name != c.label {
+				t.Errorf("n %d, label %q, want %d, %q", d.Records.Len(), d.Encoder.label.Name, c.n, c.label)
+			}
+			checkNorms(t, d.Records)
+		})
+	}
+}

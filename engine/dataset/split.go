@@ -1,0 +1,74 @@
+package dataset
+
+import (
+	"fmt"
+	"math"
+	"math/bits"
+	"math/rand/v2"
+)
+
+// coins are public random bits: the same on every machine for a seed. They
+// shuffle and generate test data; no release uses them.
+type coins struct{ src *rand.PCG }
+
+func newCoins(seed, stream uint64) coins { return coins{rand.NewPCG(seed, stream)} }
+
+// below returns a uniform whole number in [0, n), n >= 1 (Lemire 2019).
+func (c coins) below(n uint64) uint64 {
+	hi, lo := bits.Mul64(c.src.Uint64(), n)
+	if lo < n {
+		for reject := -n % n; lo < reject; {
+			hi, lo = bits.Mul64(c.src.Uint64(), n)
+		}
+	}
+	return hi
+}
+
+// uniform returns a multiple of 2^-53 in [0, 1).
+func (c coins) uniform() float64 { return float64(c.src.Uint64()>>11) * 0x1p-53 }
+
+// normal returns the sum of 12 uniform numbers minus 6: mean 0, variance 1, and
+// close enough to a normal number for test data. It uses additions only, so it
+// is the same on every machine.
+func (c coins) normal() float64 {
+	s := -6.0
+	for range 12 {
+		s += c.uniform()
+	}
+	return s
+}
+
+// splitStream separates the coins of Split from other uses of a seed.
+const splitStream = 0x5eed5711
+
+// Split cuts the records 0..n-1 into a training part of round(n fraction) and a
+// test part, at random. The parts depend on n, fraction and seed only, so a
+// split reveals nothing about the records and a changed record stays where it
+// was; never split by label or by any other content. Both parts are in
+// increasing order. It fails if n < 2, fraction is not in (0, 1) or a part would
+// be empty.
+func Split(n int, fraction float64, seed uint64) (train, test []int, err error) {
+	if n < 2 || n > math.MaxInt32 {
+		return nil, nil, fmt.Errorf("dataset: Split: %d records, want 2 to %d", n, math.MaxInt32)
+	}
+	if !(fraction > 0 && fraction < 1) {
+		return nil, nil, fmt.Errorf("dataset: Split: fraction is %v, want a number between 0 and 1", fraction)
+	}
+	k := int(math.Round(float64(n) * fraction))
+	if k < 1 || k > n-1 {
+		return nil, nil, fmt.Errorf("dataset: Split: fraction %v of %d records leaves a part empty", fraction, n)
+	}
+	// Selection sampling: record i is taken with probability (still
+	// wanted)/(records left), which makes every k-subset equally likely and
+	// the parts come out in order (Knuth, volume 2, 3.4.2, algorithm S).
+	c := newCoins(seed, splitStream)
+	train, test = make([]int, 0, k), make([]int, 0, n-k)
+	for i := range n {
+		if c.below(uint64(n-i)) < uint64(k-len(train)) {
+			train = append(train, i)
+		} else {
+			test = append(test, i)
+		}
+	}
+	return train, test, nil
+}

@@ -1,0 +1,56 @@
+package dataset
+
+// blocks collects values in blocks that are never moved, so that growing costs
+// no copy: the peak is the values themselves, or twice that when several blocks
+// are joined at the end. With a good size hint there is one block.
+type blocks[T any] struct {
+	full [][]T
+	last []T
+}
+
+// Sizes of a block, in values. They double up to the largest.
+const (
+	firstBlock   = 1 << 10
+	largestBlock = 1 << 20
+)
+
+// newBlocks expects about hint values.
+func newBlocks[T any](hint int) *blocks[T] {
+	return &blocks[T]{last: make([]T, 0, max(hint, firstBlock))}
+}
+
+// grow returns width zeroed values at the end.
+func (b *blocks[T]) grow(width int) []T {
+	if len(b.last)+width > cap(b.last) {
+		b.full = append(b.full, b.last)
+		b.last = make([]T, 0, max(width, min(2*cap(b.last), largestBlock)))
+	}
+	n := len(b.last)
+	b.last = b.last[:n+width]
+	clear(b.last[n:])
+	return b.last[n:]
+}
+
+func (b *blocks[T]) add(v T) { b.grow(1)[0] = v }
+
+// join returns all values and empties b.
+func (b *blocks[T]) join() []T {
+	if len(b.full) == 0 {
+		out := b.last
+		b.last = nil
+		return out
+	}
+	n := len(b.last)
+	for _, f := range b.full {
+		n += len(f)
+	}
+	out := make([]T, 0, n)
+	b.full = append(b.full, b.last)
+	b.last = nil
+	for i, f := range b.full {
+		out = append(out, f...)
+		b.full[i] = nil // can be collected from here on
+	}
+	b.full = nil
+	return out
+}

@@ -1,0 +1,178 @@
+// Package metrics measures scores against binary labels: AUC, accuracy and the
+// confusion matrix. It draws no noise: a metric of private records is not a
+// release. Print one only for public or test data that may be published.
+//
+// A record is positive if its label is above 0, negative otherwise.
+package metrics
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/big"
+	"slices"
+
+	"dyad/engine"
+)
+
+// ErrOneClass is returned where a metric needs both classes and one is empty.
+var ErrOneClass = errors.New("metrics: every label is of one class; a measure of ranking needs both")
+
+// Scores returns the n linear scores w.x_i of r. It fails unless w has length
+// r.Dim().
+func Scores(r *engine.Records, w []float64) ([]float64, error) {
+	if len(w) != r.Dim() {
+		return nil, fmt.Errorf("metrics: %d weights for %d features", len(w), r.Dim())
+	}
+	out := make([]float64, r.Len())
+	if !r.IsSparse() {
+		x := r.Dense()
+		for i := range out {
+			var s float64
+			for k, v := range x[i*len(w) : (i+1)*len(w)] {
+				s += w[k] * v
+			}
+			out[i] = s
+		}
+		return out, nil
+	}
+	start, index, value := r.Sparse()
+	for i := range out {
+		var s float64
+		for k := start[i]; k < start[i+1]; k++ {
+			s += w[index[k]] * value[k]
+		}
+		out[i] = s
+	}
+	return out, nil
+}
+
+// AUC is the area under the ROC curve: the share of pairs (positive, negative)
+// in which the positive record scores higher, ties counting one half
+// (Mann-Whitney statistic over the number of pairs). It equals
+//
+//	var u2 int
+//	for p in positives { for q in negatives {
+//		if p > q { u2 += 2 } else if p == q { u2++ }
+//	} }
+//	return u2 / (2 P N)
+//
+// but takes O(n log n) time. The count is exact and the quotient is the nearest
+// float64. len(scores) must be len(labels), at most 2^31; a NaN score is an
+// error, infinite scores are not. ErrOneClass if a class is empty.
+func AUC(scores, labels []float64) (float64, error) {
+	if err := check(scores, labels); err != nil {
+		return 0, err
+	}
+	var pos, neg []float64
+	for i, s := range scores {
+		if labels[i] > 0 {
+			pos = append(pos, s)
+		} else {
+			neg = append(neg, s)
+		}
+	}
+	slices.Sort(pos)
+	slices.Sort(neg)
+	// below and upTo count the negatives < p and <= p. Twice the statistic is
+	// at most 2 P N <= n^2/2 <= 2^61.
+	var u2 uint64
+	below, upTo := 0, 0
+	for _, p := range pos {
+		for below < len(neg) && neg[below] < p {
+			below++
+		}
+		for upTo < len(neg) && neg[upTo] <= p {
+			upTo++
+		}
+		u2 += uint64(below) + uint64(upTo)
+	}
+	pairs2 := 2 * uint64(len(pos)) * uint64(len(neg))
+	auc, _ := new(big.Rat).SetFrac(new(big.Int).SetUint64(u2), new(big.Int).SetUint64(pairs2)).Float64()
+	return auc, nil
+}
+
+// Confusion counts the four outcomes of a classification.
+type Confusion struct {
+	TruePositives, FalsePositives, TrueNegatives, FalseNegatives int
+}
+
+// ConfusionAt classifies a record as positive if its score is at least
+// threshold. Its errors are those of AUC; threshold must not be NaN.
+func ConfusionAt(scores, labels []float64, threshold float64) (Confusion, error) {
+	if err := check(scores, labels); err != nil {
+		return Confusion{}, err
+	}
+	if math.IsNaN(threshold) {
+		return Confusion{}, errors.New("metrics: the threshold is not a number")
+	}
+	var c Confusion
+	for i, s := range scores {
+		switch predicted, actual := s >= threshold, labels[i] > 0; {
+		case predicted && actual:
+			c.TruePositives++
+		case predicted:
+			c.FalsePositives++
+		case actual:
+			c.FalseNegatives++
+		default:
+			c.TrueNegatives++
+		}
+	}
+	return c, nil
+}
+
+// Accuracy is the share of records that ConfusionAt classifies correctly.
+func Accuracy(scores, labels []float64, threshold float64) (float64, error) {
+	c, err := ConfusionAt(scores, labels, threshold)
+	return c.Accuracy(), err
+}
+
+// Total is n.
+func (c Confusion) Total() int {
+	return c.TruePositives + c.FalsePositives + c.TrueNegatives + c.FalseNegatives
+}
+
+// Accuracy is (TP + TN)/n, in [0, 1]; 0 if n is 0.
+func (c Confusion) Accuracy() float64 { return ratio(c.TruePositives+c.TrueNegatives, c.Total()) }
+
+// Sensitivity (recall, true positive rate) is TP/(TP + FN); 0 without positives.
+func (c Confusion) Sensitivity() float64 {
+	return ratio(c.TruePositives, c.TruePositives+c.FalseNegatives)
+}
+
+// Specificity (true negative rate) is TN/(TN + FP); 0 without negatives.
+func (c Confusion) Specificity() float64 {
+	return ratio(c.TrueNegatives, c.TrueNegatives+c.FalsePositives)
+}
+
+// Precision is TP/(TP + FP); 0 if nothing is classified as positive.
+func (c Confusion) Precision() float64 {
+	return ratio(c.TruePositives, c.TruePositives+c.FalsePositives)
+}
+
+func ratio(a, b int) float64 {
+	if b == 0 {
+		return 0
+	}
+	return float64(a) / float64(b)
+}
+
+func check(scores, labels []float64) error {
+	if len(scores) != len(labels) || int64(len(scores)) > 1<<31 {
+		return fmt.Errorf("metrics: %d scores and %d labels, want as many, at most 2^31", len(scores), len(labels))
+	}
+	positives := 0
+	for i, s := range scores {
+		if math.IsNaN(s) || math.IsNaN(labels[i]) {
+			return errors.New("metrics: a score or label is not a number; the model may have diverged")
+		}
+		if labels[i] > 0 {
+			positives++
+		}
+	}
+	if positives == 0 || positives == len(scores) {
+		return ErrOneClass
+	}
+	return nil
+}

@@ -1,0 +1,144 @@
+package metrics
+
+import (
+	"errors"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"dyad/engine"
+)
+
+// slowAUC is the definition.
+func slowAUC(scores, labels []float64) float64 {
+	var u2, pairs int
+	for i, p := range scores {
+		for j, q := range scores {
+			if labels[i] <= 0 || labels[j] > 0 {
+				continue
+			}
+			pairs++
+			if p > q {
+				u2 += 2
+			} else if p == q {
+				u2++
+			}
+		}
+	}
+	return float64(u2) / float64(2*pairs)
+}
+
+func TestAUCEqualsDefinition(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	for trial := range 300 {
+		n := 2 + r.IntN(60)
+		s, y := make([]float64, n), make([]float64, n)
+		levels := 1 + r.IntN(20) // few levels: many ties
+		for i := range s {
+			s[i] = float64(r.IntN(levels)-levels/2) / 3
+			y[i] = float64(2*r.IntN(2) - 1)
+		}
+		y[0], y[1] = 1, -1
+		if trial%10 == 0 {
+			s[0], s[n-1] = math.Inf(1), math.Copysign(0, -1)
+		}
+		got, err := AUC(s, y)
+		if want := slowAUC(s, y); err != nil || got != want {
+			t.Fatalf("AUC(%v, %v) = %v, %v, want %v", s, y, got, err, want)
+		}
+	}
+}
+
+func TestAUCValues(t *testing.T) {
+	for _, c := range []struct {
+		scores, labels []float64
+		want           float64
+	}{
+		{[]float64{1, 2, 3}, []float64{-1, -1, 1}, 1},
+		{[]float64{3, 2, 1}, []float64{-1, -1, 1}, 0},
+		{[]float64{5, 5, 5}, []float64{-1, -1, 1}, 0.5},
+		{[]float64{1, 2, 2}, []float64{-1, -1, 1}, 0.75},
+		{[]float64{1, 2, 2}, []float64{0, 0, 0.5}, 0.75}, // any label above 0 is positive
+	} {
+		if got, err := AUC(c.scores, c.labels); err != nil || got != c.want {
+			t.Errorf("AUC(%v, %v) = %v, %v, want %v", c.scores, c.labels, got, err, c.want)
+		}
+	}
+}
+
+// For counts beyond 2^53 the quotient must still be the nearest float64. Here
+// the positives lie above all negatives but one, which lies above all of them:
+// AUC = 1 - 1/N exactly.
+func TestAUCLarge(t *testing.T) {
+	const n = 200001
+	s, y := make([]float64, 2*n), make([]float64, 2*n)
+	for i := range n {
+		s[i], y[i] = -1, -1
+		s[n+i], y[n+i] = float64(i), 1
+	}
+	s[0] = math.Inf(1)
+	if got, err := AUC(s, y); err != nil || got != float64(n-1)/float64(n) {
+		t.Errorf("got %v, %v, want %v", got, err, float64(n-1)/float64(n))
+	}
+}
+
+func TestConfusion(t *testing.T) {
+	s := []float64{0.1, 0.5, 0.9, 0.5, 0.2}
+	y := []float64{-1, 1, 1, -1, 1}
+	c, err := ConfusionAt(s, y, 0.5)
+	if want := (Confusion{TruePositives: 2, FalsePositives: 1, TrueNegatives: 1, FalseNegatives: 1}); err != nil || c != want {
+		t.Fatalf("got %+v, %v, want %+v", c, err, want)
+	}
+	a, err := Accuracy(s, y, 0.5)
+	if err != nil || a != 0.6 || c.Sensitivity() != 2.0/3 || c.Specificity() != 0.5 || c.Precision() != 2.0/3 || c.Total() != 5 {
+		t.Errorf("accuracy %v (%v), %+v", a, err, c)
+	}
+	if z := (Confusion{}); z.Accuracy() != 0 || z.Precision() != 0 {
+		t.Error("an empty confusion matrix must give 0")
+	}
+}
+
+func TestErrors(t *testing.T) {
+	for _, c := range []struct {
+		scores, labels []float64
+		oneClass       bool
+	}{
+		{[]float64{1, 2}, []float64{1, 1}, true},
+		{[]float64{1, 2}, []float64{-1, 0}, true},
+		{nil, nil, true},
+		{[]float64{1}, []float64{1, -1}, false},
+		{[]float64{1, math.NaN()}, []float64{1, -1}, false},
+		{[]float64{1, 1}, []float64{1, math.NaN()}, false},
+	} {
+		_, a := AUC(c.scores, c.labels)
+		_, b := Accuracy(c.scores, c.labels, 0)
+		for _, err := range []error{a, b} {
+			if err == nil || errors.Is(err, ErrOneClass) != c.oneClass {
+				t.Errorf("%v %v: got %v", c.scores, c.labels, err)
+			}
+		}
+	}
+	if _, err := ConfusionAt([]float64{1, 2}, []float64{1, -1}, math.NaN()); err == nil {
+		t.Error("a NaN threshold was accepted")
+	}
+}
+
+func TestScores(t *testing.T) {
+	dense, err := engine.NewRecords([]float64{0.5, 0, 0, 0.25}, []float64{1, -1}, 2, engine.UnitBounds())
+	if err != nil {
+		t.Fatal(err)
+	}
+	sparse, err := engine.NewSparseRecords([]int64{0, 1, 2}, []int32{0, 1}, []float64{0.5, 0.25}, []float64{1, -1}, 2, engine.UnitBounds())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range []*engine.Records{dense, sparse} {
+		s, err := Scores(r, []float64{2, -4})
+		if err != nil || s[0] != 1 || s[1] != -1 {
+			t.Errorf("got %v, %v", s, err)
+		}
+		if _, err := Scores(r, []float64{1}); err == nil {
+			t.Error("one weight for two features was accepted")
+		}
+	}
+}

@@ -1,0 +1,242 @@
+package objective
+
+import (
+	"context"
+	"errors"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"dyad/engine"
+)
+
+// phiLoss is a score loss given by phi alone.
+type phiLoss struct {
+	engine.Logistic
+	phi func(u float64) float64
+}
+
+func (l phiLoss) Phi(u float64) float64 { return l.phi(u) }
+
+func (l phiLoss) Value(w []float64, z, zp engine.Record) float64 {
+	var s float64
+	for k := range w {
+		s += w[k] * (z.X[k] - zp.X[k])
+	}
+	return l.phi((z.Y - zp.Y) * s)
+}
+
+// asymmetric is a loss that is no ScoreLoss and depends on the order of a pair.
+type asymmetric struct{}
+
+func (asymmetric) Name() string                               { return "asymmetric" }
+func (asymmetric) Definition() string                         { return "(w.x - 2 w.x')^2 + y" }
+func (asymmetric) ParamDim(d int) int                         { return d }
+func (asymmetric) AddGrad(_, _ []float64, _, _ engine.Record) {}
+func (asymmetric) Constants(engine.Bounds, float64) (engine.Constants, error) {
+	return engine.Constants{}, errors.New("not needed")
+}
+func (asymmetric) Value(w []float64, z, zp engine.Record) float64 {
+	var s float64
+	for k := range w {
+		s += w[k] * (z.X[k] - 2*zp.X[k])
+	}
+	return s*s + z.Y
+}
+
+// slowMean is the definition.
+func slowMean(loss engine.Loss, w []float64, r *engine.Records) float64 {
+	n, d := r.Len(), r.Dim()
+	x := make([]float64, n*d)
+	for i := range n {
+		r.Row(i, x[i*d:(i+1)*d])
+	}
+	var a accumulator
+	for i := range n {
+		for j := range n {
+			if i != j {
+				a.add(loss.Value(w, engine.Record{X: x[i*d : (i+1)*d], Y: r.Label(i)}, engine.Record{X: x[j*d : (j+1)*d], Y: r.Label(j)}))
+			}
+		}
+	}
+	return a.value() / float64(n) / float64(n-1)
+}
+
+func sample(t testing.TB, n, d int, labels []float64) *engine.Records {
+	t.Helper()
+	c := rand.New(rand.NewPCG(1, uint64(n)))
+	x, y := make([]float64, n*d), make([]float64, n)
+	for i := range y {
+		y[i] = labels[c.IntN(len(labels))]
+		for k := range d {
+			x[i*d+k] = c.Float64() - 0.5 + 0.2*y[i]
+		}
+	}
+	r, err := engine.AdoptRecords(x, y, d, engine.UnitBounds())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func near(got, want, tol float64) bool { return math.Abs(got-want) <= tol*math.Abs(want) }
+
+// All ways agree with the definition.
+func TestMeanEqualsDefinition(t *testing.T) {
+	ctx := t.Context()
+	binary, graded, one := []float64{-1, 1}, []float64{-1, -0.25, 0.5, 1}, []float64{1}
+	for _, c := range []struct {
+		name   string
+		loss   engine.Loss
+		labels []float64
+	}{
+		{"binary", engine.Logistic{}, binary},
+		{"labels 0 and 1", engine.Logistic{}, []float64{0, 1}},
+		{"one class", engine.Logistic{}, one},
+		{"graded", engine.Logistic{}, graded},
+		{"no score loss", asymmetric{}, binary},
+	} {
+		r := sample(t, 90, 3, c.labels)
+		for _, exact := range []int{exactRecords, 0} {
+			got, err := mean(ctx, c.loss, []float64{2, -1, 4}, r, 2, exact)
+			if want := slowMean(c.loss, []float64{2, -1, 4}, r); err != nil || !near(got, want, 1e-12) {
+				t.Errorf("%s, exact up to %d: got %v, %v, want %v", c.name, exact, got, err, want)
+			}
+		}
+	}
+}
+
+func TestSparse(t *testing.T) {
+	r, err := engine.NewSparseRecords([]int64{0, 1, 3, 3}, []int32{1, 0, 1}, []float64{0.5, 0.25, -0.5}, []float64{1, -1, 1}, 2, engine.UnitBounds())
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := []float64{3, -2}
+	for _, loss := range []engine.Loss{engine.Logistic{}, asymmetric{}} {
+		got, err := Mean(t.Context(), loss, w, r)
+		if want := slowMean(loss, w, r); err != nil || !near(got, want, 1e-13) {
+			t.Errorf("%s: got %v, %v, want %v", loss.Name(), got, err, want)
+		}
+	}
+}
+
+// The binned sum agrees with the direct one for smooth, kinked, jumping and wild
+// losses, from nearly equal scores to very large ones.
+func TestBinned(t *testing.T) {
+	losses := map[string]func(u float64) float64{
+		"logistic":      engine.Logistic{}.Phi,
+		"hinge":         func(u float64) float64 { return max(0, 1-u) },
+		"squared hinge": func(u float64) float64 { return max(0, 1-u) * max(0, 1-u) },
+		"jump": func(u float64) float64 {
+			if u <= 0 {
+				return 1
+			}
+			return 0
+		},
+		"wild":        func(u float64) float64 { return 2 + math.Sin(1e5*u) },
+		"exponential": func(u float64) float64 { return math.Exp(-u) },
+		"bump":        func(u float64) float64 { return 1 / (1 + 100*u*u) },
+	}
+	r := sample(t, 3000, 2, []float64{-1, 1})
+	for name, phi := range losses {
+		loss := phiLoss{phi: phi}
+		for _, scale := range []float64{1e-9, 1, 30, 1000} {
+			if name == "exponential" && scale > 100 {
+				continue // overflows
+			}
+			c, _ := twoClasses(scores(r, []float64{scale, scale / 2}), r.Labels())
+			got, err := c.binned(t.Context(), loss, 2)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want, err := c.direct(t.Context(), loss, 2)
+			if err != nil || !near(got, want, 1e-11) {
+				t.Errorf("%s at scale %v: binned %v, direct %v (%v)", name, scale, got, want, err)
+			}
+		}
+	}
+}
+
+// The check of the interpolation finds a corner of phi, and only there; without
+// it the value would be off. Positive control of the guard.
+func TestKernelRefusesCorner(t *testing.T) {
+	g := newGrid(0, 10, 20) // width 0.5
+	hinge := phiLoss{phi: func(u float64) float64 { return max(0, 1-u) }}
+	for distance := -19; distance <= 19; distance++ {
+		// u lies in 0.5 [distance - 1, distance + 1]; the corner u = 1 is inside
+		// for distance 2 and at an end for 1 and 3.
+		if k := g.kernel(hinge, distance); (k == nil) != (distance == 2) {
+			t.Errorf("distance %d: interpolated %v", distance, k != nil)
+		}
+	}
+	inside := newGrid(0, 10, 20)
+	inside.test = [tests][nodes]float64{} // a check that compares with 0
+	if inside.kernel(hinge, -5) != nil {
+		t.Error("wrong interpolation weights passed the check")
+	}
+	narrow := phiLoss{phi: func(u float64) float64 { return max(0, 1-1e-9-u) }} // corner just before an end
+	if g.kernel(narrow, 1) != nil {
+		t.Error("a corner 1e-9 before the end of the interval was missed")
+	}
+}
+
+func TestSameBits(t *testing.T) {
+	for _, c := range []struct {
+		n      int
+		labels []float64
+		loss   engine.Loss
+	}{{5000, []float64{-1, 1}, engine.Logistic{}}, {400, []float64{-1, 1}, engine.Logistic{}}, {400, []float64{-1, 0, 1}, engine.Logistic{}}, {100, []float64{-1, 1}, asymmetric{}}} {
+		r := sample(t, c.n, 3, c.labels)
+		want, err := mean(t.Context(), c.loss, []float64{5, 1, -2}, r, 1, exactRecords)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, workers := range []int{2, 7} {
+			if got, err := mean(t.Context(), c.loss, []float64{5, 1, -2}, r, workers, exactRecords); err != nil || got != want {
+				t.Errorf("n %d: %v with %d workers, %v with 1 (%v)", c.n, got, workers, want, err)
+			}
+		}
+	}
+}
+
+func TestErrors(t *testing.T) {
+	r := sample(t, 10, 2, []float64{-1, 1})
+	single := sample(t, 1, 2, []float64{1})
+	for name, err := range map[string]error{
+		"one record": second(Mean(t.Context(), engine.Logistic{}, []float64{1, 1}, single)),
+		"dimension":  second(Mean(t.Context(), engine.Logistic{}, []float64{1}, r)),
+		"NaN":        second(Mean(t.Context(), engine.Logistic{}, []float64{1, math.NaN()}, r)),
+	} {
+		if err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+	done, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, labels := range [][]float64{{-1, 1}, {-1, 0, 1}} {
+		for _, exact := range []int{exactRecords, 0} {
+			if _, err := mean(done, engine.Logistic{}, []float64{1, 1}, sample(t, 50, 2, labels), 2, exact); !errors.Is(err, context.Canceled) {
+				t.Errorf("got %v, want context.Canceled", err)
+			}
+		}
+	}
+	if _, err := mean(done, asymmetric{}, []float64{1, 1}, r, 2, 0); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, want context.Canceled", err)
+	}
+}
+
+func second(_ float64, err error) error { return err }
+
+func BenchmarkMean(b *testing.B) {
+	r := sample(b, 100000, 10, []float64{-1, 1})
+	w := []float64{5, 1, -2, 0, 0, 3, 1, 1, -4, 2}
+	for name, loss := range map[string]engine.Loss{"logistic": engine.Logistic{}, "hinge": phiLoss{phi: func(u float64) float64 { return max(0, 1-u) }}} {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				if _, err := Mean(b.Context(), loss, w, r); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
