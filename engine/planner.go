@@ -32,7 +32,7 @@ type ScoreRange struct {
 	Margin    float64 // V = 2 l S: |u| <= V, exact or computed
 	Slope     float64 // sup |phi'(u)| over |u| <= V
 	Curvature float64 // sup of the derivative of phi' there, +Inf if not smooth
-	ScoreErr  float64 // |computed w.x - w.x| for a dot product of depth ScoreDepth
+	ScoreErr  float64 // |computed w.x - w.x| for dot products of the given depth
 }
 
 // NewScoreRange returns the limits for a problem whose Loss is a ScoreLoss, when
@@ -47,9 +47,9 @@ type ScoreRange struct {
 // gamma(depth) < 2^-21, which is checked. Slope and Curvature: take z, z' with
 // y - y' = l, x = -x' of norm R, and w parallel to x of any norm up to r':
 // then u takes every value in [0, 2 l R r'], and with w reversed the negative
-// ones, while the gradient has norm |phi'(u)| 2 R l and the Hessian
-// its slope times (2 R l)^2. So Constants at radius r' = r (1 + 2^-19) bounds phi' by
-// G / (2 R l) and its derivative by L / (2 R l)^2 on [-V, V]. QED
+// ones, while the gradient has norm |phi'(u)| 2 R l and the Hessian the slope of
+// phi' times (2 R l)^2. So Constants at radius r' = r (1 + 2^-19) bounds phi' by
+// G / (2 R l) and its slope by L / (2 R l)^2 on [-V, V]. QED
 func NewScoreRange(p Problem, depth int) (ScoreLoss, ScoreRange, error) {
 	if err := p.Validate(); err != nil {
 		return nil, ScoreRange{}, err
@@ -120,8 +120,8 @@ type Expansion struct {
 // The search over rho is a grid; any rho gives a valid bound.
 func Expand(loss AnalyticLoss, halfWidth, tol float64) (Expansion, bool) {
 	e := Expansion{HalfWidth: halfWidth, Terms: ExpansionMaxTerms + 1}
-	rhos := make([]float64, 0, 400)
-	for x := 0.02; x < 9; x *= 1.03 {
+	rhos := make([]float64, 0, 150)
+	for x := 0.02; x < 9; x *= 1.05 {
 		rhos = append(rhos, math.Exp(x))
 	}
 	const up = 1 + 0x1p-30 // covers the rounding of all formulas here

@@ -1,0 +1,67 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"dyad/algorithms"
+)
+
+type algorithmsCmd struct {
+	Name string `arg:"" optional:"" help:"Algorithm to explain; without it all are listed."`
+}
+
+// Help shows examples.
+func (algorithmsCmd) Help() string {
+	return `Examples:
+  dyad algorithms
+  dyad algorithms dpgdsc
+  dyad algorithms --json`
+}
+
+type algorithmInfo struct {
+	Name        string   `json:"name"`
+	Title       string   `json:"title"`
+	Paper       string   `json:"paper"`
+	Modes       []string `json:"modes"`
+	Assumptions []string `json:"assumptions"`
+	Released    string   `json:"released"`
+	Claim       string   `json:"paper_claim"`
+	Verdict     string   `json:"verdict"`
+	Maths       string   `json:"maths"`
+}
+
+func describe(i algorithms.Info) algorithmInfo {
+	out := algorithmInfo{i.Name, i.Title, i.Paper, nil, i.Assumptions, i.Released, i.Claim, i.Verdict, i.Maths}
+	for _, m := range i.Modes {
+		out.Modes = append(out.Modes, m.String())
+	}
+	return out
+}
+
+// Run lists or explains.
+func (c *algorithmsCmd) Run(a *app) error {
+	if c.Name == "" {
+		var all []algorithmInfo
+		var text strings.Builder
+		for _, alg := range algorithms.Catalog() {
+			i := describe(alg.Info())
+			all = append(all, i)
+			fmt.Fprintf(&text, "%s  (%s; %s)\n  %s\n  released: %s\n  verdict: %s\n\n", i.Name, i.Paper, strings.Join(i.Modes, ", "), i.Title, i.Released, i.Verdict)
+		}
+		text.WriteString("\"dyad algorithms NAME\" shows assumptions and maths.\n")
+		return a.emit(all, text.String())
+	}
+	alg, err := algorithms.ByName(c.Name)
+	if err != nil {
+		return asInput(err)
+	}
+	i := describe(alg.Info())
+	var text strings.Builder
+	fmt.Fprintf(&text, "%s: %s\n%s; modes %s\n\nassumes\n", i.Name, i.Title, i.Paper, strings.Join(i.Modes, ", "))
+	for _, s := range i.Assumptions {
+		fmt.Fprintf(&text, "  - %s\n", s)
+	}
+	fmt.Fprintf(&text, "released  %s\npaper     %s\nverdict   %s\n\n%s\n", i.Released, i.Claim, i.Verdict, i.Maths)
+	return a.emit(i, text.String())
+}

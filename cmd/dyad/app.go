@@ -1,0 +1,222 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/alecthomas/kong"
+	"golang.org/x/term"
+
+	"dyad/algorithms"
+	"dyad/engine/cuda/driver"
+	"dyad/privacy"
+)
+
+// The exit codes of every command.
+const (
+	exitOK        = 0
+	exitFailure   = 1   // a failure, or a check that did not hold
+	exitInput     = 2   // bad input, flag, schema or plan that cannot be honoured
+	exitResource  = 3   // device, budget or ledger unavailable
+	exitCancelled = 130 // interrupted
+)
+
+// cli is the command line. Flags common to all commands come first.
+type cli struct {
+	JSON  bool `name:"json" help:"Write the result as JSON on standard output."`
+	Quiet bool `short:"q" help:"Write nothing but errors (and the result with --json)."`
+
+	Train      trainCmd      `cmd:"" help:"Train a model. Without --data: on an embedded synthetic clinical data set."`
+	Plan       planCmd       `cmd:"" help:"Print the whole privacy report of a training run without reading any data."`
+	Evaluate   evaluateCmd   `cmd:"" help:"Evaluate a model on a data file."`
+	Predict    predictCmd    `cmd:"" help:"Score records with a model."`
+	Account    accountCmd    `cmd:"" help:"Convert between noise and epsilon."`
+	Algorithms algorithmsCmd `cmd:"" help:"List the algorithms, or explain one."`
+	Ledger     ledgerCmd     `cmd:"" help:"Show, check or cap what has been spent on each data set."`
+	Data       dataCmd       `cmd:"" help:"Work with data files."`
+	Doctor     doctorCmd     `cmd:"" help:"Check this machine: CPU, GPU, ledger, randomness."`
+	Version    versionCmd    `cmd:"" help:"Print the version."`
+	Docs       docsCmd       `cmd:"" hidden:"" help:"Write the help of all commands as Markdown."`
+}
+
+// app is what a command may use.
+type app struct {
+	ctx            context.Context
+	stdin          io.Reader
+	stdout, stderr io.Writer
+	json, quiet    bool
+	interactive    bool // progress bars are welcome
+}
+
+// inputError marks an error as exit code 2.
+type inputError struct{ error }
+
+func (e inputError) Unwrap() error { return e.error }
+
+// badInput returns an error with exit code 2.
+func badInput(format string, args ...any) error {
+	return inputError{fmt.Errorf(format, args...)}
+}
+
+// asInput marks err as exit code 2; nil stays nil.
+func asInput(err error) error {
+	if err == nil {
+		return nil
+	}
+	return inputError{err}
+}
+
+// checkFailed is the error of a check that did not hold: exit code 1.
+var checkFailed = errors.New("dyad: a check did not hold")
+
+// exitCode maps an error to the exit codes.
+func exitCode(err error) int {
+	var input inputError
+	switch {
+	case err == nil:
+		return exitOK
+	case errors.Is(err, context.Canceled):
+		return exitCancelled
+	case errors.Is(err, privacy.ErrBudget), errors.Is(err, privacy.ErrLedger), errors.Is(err, driver.ErrUnavailable):
+		return exitResource
+	case errors.As(err, &input), errors.Is(err, algorithms.ErrAssumption), errors.Is(err, fs.ErrNotExist):
+		return exitInput
+	}
+	return exitFailure
+}
+
+// stopped is what kong's exit becomes, so that run can return the code.
+type stopped struct{ code int }
+
+// run is the whole program, for main and for tests.
+func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) (code int) {
+	var c cli
+	defer func() {
+		if r := recover(); r != nil {
+			s, ok := r.(stopped)
+			if !ok {
+				panic(r)
+			}
+			code = s.code
+		}
+	}()
+	parser, err := kong.New(&c,
+		kong.Name("dyad"),
+		kong.Description("Train pairwise models (AUC maximisation, bipartite ranking) with differential privacy."),
+		kong.Writers(stdout, stderr),
+		kong.Exit(func(code int) { panic(stopped{code}) }),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 110}),
+		kong.UsageOnError(),
+	)
+	if err != nil {
+		fmt.Fprintln(stderr, "dyad:", err)
+		return exitFailure
+	}
+	if len(args) == 0 {
+		args = []string{"--help"}
+	}
+	command, err := parser.Parse(args)
+	if err != nil {
+		fmt.Fprintf(stderr, "dyad: %v\nRun \"dyad --help\" or \"dyad COMMAND --help\" for usage and examples.\n", err)
+		return exitInput
+	}
+	a := &app{ctx: ctx, stdin: stdin, stdout: stdout, stderr: stderr, json: c.JSON, quiet: c.Quiet, interactive: !c.Quiet && isTerminal(stderr)}
+	err = command.Run(a)
+	if err != nil {
+		if errors.Is(err, context.Canceled) {
+			fmt.Fprintln(stderr, "dyad: cancelled")
+		} else if !errors.Is(err, checkFailed) {
+			fmt.Fprintln(stderr, message(err))
+		}
+	}
+	return exitCode(err)
+}
+
+// message starts with "dyad: " and leaves out a package prefix, which means
+// nothing to a user.
+func message(err error) string {
+	lines := strings.Split(err.Error(), "\n")
+	for i, l := range lines {
+		for _, p := range []string{"algorithms: ", "engine: ", "privacy: ", "dataset: ", "metrics: ", "dyad: "} {
+			l = strings.TrimPrefix(l, p)
+		}
+		lines[i] = "dyad: " + l
+	}
+	return strings.Join(lines, "\n")
+}
+
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// emit writes the result of a command: v as JSON with --json, else text unless
+// --quiet.
+func (a *app) emit(v any, text string) error {
+	if a.json {
+		e := json.NewEncoder(a.stdout)
+		e.SetIndent("", "  ")
+		return e.Encode(v)
+	}
+	if a.quiet {
+		return nil
+	}
+	_, err := io.WriteString(a.stdout, text)
+	return err
+}
+
+// note writes a remark for people to standard error.
+func (a *app) note(format string, args ...any) {
+	if !a.quiet {
+		fmt.Fprintf(a.stderr, format+"\n", args...)
+	}
+}
+
+// stateDir is where the ledger lives by default:
+// $XDG_STATE_HOME/dyad, or ~/.local/state/dyad.
+func stateDir() (string, error) {
+	if d := os.Getenv("XDG_STATE_HOME"); filepath.IsAbs(d) {
+		return filepath.Join(d, "dyad"), nil
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return "", fmt.Errorf("dyad: no home folder for the ledger, name one with --ledger: %w", err)
+	}
+	return filepath.Join(home, ".local", "state", "dyad"), nil
+}
+
+// ledgerFlag is the --ledger flag of the commands that use a ledger.
+type ledgerFlag struct {
+	Ledger string `name:"ledger" placeholder:"FILE" help:"Ledger file. Default: $XDG_STATE_HOME/dyad/ledger.jsonl, else ~/.local/state/dyad/ledger.jsonl."`
+}
+
+// path is the file of the flag, or the default one.
+func (f ledgerFlag) path() (string, error) {
+	if f.Ledger != "" {
+		return f.Ledger, nil
+	}
+	dir, err := stateDir()
+	return filepath.Join(dir, "ledger.jsonl"), err
+}
+
+// open opens the ledger or makes it, with its folder if it is the default one.
+func (f ledgerFlag) open() (*privacy.Ledger, string, error) {
+	path, err := f.path()
+	if err != nil {
+		return nil, "", err
+	}
+	if f.Ledger == "" {
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			return nil, "", fmt.Errorf("%w: cannot create the folder of the ledger: %v", privacy.ErrLedger, err)
+		}
+	}
+	l, err := privacy.OpenLedger(path)
+	return l, path, err
+}

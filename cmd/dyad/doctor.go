@@ -1,0 +1,141 @@
+package main
+
+import (
+	"fmt"
+	"runtime"
+	"strings"
+
+	"golang.org/x/sys/cpu"
+
+	"dyad/engine/cuda/driver"
+	"dyad/privacy"
+)
+
+type doctorCmd struct {
+	ledgerFlag
+}
+
+// Help shows examples.
+func (doctorCmd) Help() string {
+	return `Prints what a run on this machine would use, and what is missing. A missing GPU is not an error:
+this version computes on the CPU.
+
+Examples:
+  dyad doctor
+  dyad doctor --json`
+}
+
+type doctorResult struct {
+	Platform  string          `json:"platform"`
+	Go        string          `json:"go"`
+	Cores     int             `json:"cores"`
+	CPU       []string        `json:"cpu_features"`
+	Devices   []driver.Device `json:"cuda_devices,omitempty"`
+	CUDA      string          `json:"cuda"`
+	Ledger    string          `json:"ledger"`
+	LedgerOK  bool            `json:"ledger_ok"`
+	LedgerErr string          `json:"ledger_error,omitempty"`
+	Noise     string          `json:"randomness"`
+	NoiseOK   bool            `json:"randomness_ok"`
+}
+
+// Run checks the machine.
+func (c *doctorCmd) Run(a *app) error {
+	r := doctorResult{Platform: runtime.GOOS + "/" + runtime.GOARCH, Go: runtime.Version(), Cores: runtime.GOMAXPROCS(0), CPU: cpuFeatures()}
+	r.CUDA, r.Devices = cudaState()
+	r.Ledger, r.LedgerOK, r.LedgerErr = c.ledgerState()
+	r.Noise, r.NoiseOK = noiseState()
+
+	var b strings.Builder
+	mark := func(ok bool) string {
+		if ok {
+			return "ok"
+		}
+		return "FAIL"
+	}
+	fmt.Fprintf(&b, "platform    %s, %s, %d cores, %s\n", r.Platform, r.Go, r.Cores, strings.Join(r.CPU, " "))
+	fmt.Fprintf(&b, "gpu         %s\n", r.CUDA)
+	fmt.Fprintf(&b, "randomness  %s: %s\n", mark(r.NoiseOK), r.Noise)
+	fmt.Fprintf(&b, "ledger      %s: %s\n", mark(r.LedgerOK), r.Ledger)
+	if r.LedgerErr != "" {
+		fmt.Fprintf(&b, "            %s\n", r.LedgerErr)
+	}
+	if err := a.emit(r, b.String()); err != nil {
+		return err
+	}
+	if !r.LedgerOK || !r.NoiseOK {
+		return checkFailed
+	}
+	return nil
+}
+
+func cpuFeatures() []string {
+	var out []string
+	for _, f := range []struct {
+		name string
+		has  bool
+	}{{"AVX2", cpu.X86.HasAVX2}, {"FMA", cpu.X86.HasFMA}, {"AVX-512F", cpu.X86.HasAVX512F}, {"AVX-512DQ", cpu.X86.HasAVX512DQ}, {"NEON", cpu.ARM64.HasASIMD}} {
+		if f.has {
+			out = append(out, f.name)
+		}
+	}
+	return out
+}
+
+func cudaState() (string, []driver.Device) {
+	d, err := driver.Open()
+	if err != nil {
+		return "none usable (" + err.Error() + "); runs use the CPU", nil
+	}
+	defer d.Close()
+	devices, err := d.Devices()
+	if err != nil {
+		return "driver found, but " + err.Error(), nil
+	}
+	var names []string
+	for _, v := range devices {
+		names = append(names, fmt.Sprintf("%s (compute capability %d.%d, %.0f GiB)", v.Name, v.Major, v.Minor, float64(v.TotalMemory)/(1<<30)))
+	}
+	return fmt.Sprintf("%d found: %s; this version computes on the CPU", len(devices), strings.Join(names, ", ")), devices
+}
+
+// ledgerState opens the ledger if there is one; it creates nothing.
+func (c *doctorCmd) ledgerState() (path string, ok bool, problem string) {
+	path, err := c.path()
+	if err != nil {
+		return "", false, err.Error()
+	}
+	if !exists(path) {
+		return path + " (not there yet; the first private run makes it)", true, ""
+	}
+	if _, err := privacy.OpenLedger(path); err != nil {
+		return path, false, err.Error()
+	}
+	return path, true, ""
+}
+
+// noiseState draws one release and checks that it is on the grid and moved.
+func noiseState() (string, bool) {
+	source, err := privacy.NewSource()
+	if err != nil {
+		return err.Error(), false
+	}
+	x := make([]float64, 64)
+	if err := (privacy.Gaussian{Sigma: 1}).Add(x, source); err != nil {
+		return err.Error(), false
+	}
+	grid := privacy.GridFor(1)
+	moved := 0
+	for _, v := range x {
+		if k := v / grid; k != float64(int64(k)) {
+			return "a noisy value is off its grid", false
+		}
+		if v != 0 {
+			moved++
+		}
+	}
+	if moved < len(x)/2 {
+		return "the noise is zero", false
+	}
+	return "ChaCha8 keyed by the operating system; exact Gaussian noise on a grid", true
+}

@@ -1,0 +1,53 @@
+package main
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"dyad/algorithms"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+// Golden output of plan for every algorithm and mode, and of the texts that a
+// user reads first. A change here is a change of what is promised.
+func TestGoldenOutput(t *testing.T) {
+	golden, err := filepath.Abs("testdata")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cases := map[string][]string{
+		"account-noise":   {"account", "--epsilon", "1", "--delta", "1e-5"},
+		"account-epsilon": {"account", "--sigma", "50", "--steps", "100", "--delta", "1e-6"},
+		"algorithms":      {"algorithms"},
+	}
+	for _, a := range algorithms.Catalog() {
+		info := a.Info()
+		for _, m := range info.Modes {
+			name := info.Name + "-" + m.String()
+			cases["plan-"+name] = []string{"plan", "-n", "512", "-d", "8", "--algorithm", info.Name, "--mode", m.String(), "--epsilon", "1", "--delta", "1e-5"}
+		}
+	}
+	for name, args := range cases {
+		t.Run(name, func(t *testing.T) {
+			file := filepath.Join(golden, name+".golden")
+			code, out, errs := dyad(t, t.TempDir(), args...)
+			got := "exit " + string(rune('0'+code)) + "\n" + out + errs
+			if *update {
+				if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatalf("%v; run go test ./cmd/dyad -run TestGoldenOutput -update", err)
+			}
+			if got != string(want) {
+				t.Errorf("dyad %s changed; if that is meant, run with -update\n--- want\n%s--- got\n%s", strings.Join(args, " "), want, got)
+			}
+		})
+	}
+}

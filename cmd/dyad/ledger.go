@@ -1,0 +1,187 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"os"
+	"slices"
+	"strings"
+
+	"dyad/privacy"
+)
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return !errors.Is(err, fs.ErrNotExist)
+}
+
+type ledgerCmd struct {
+	Init   ledgerInitCmd   `cmd:"" help:"Set the most that may ever be spent on a data set."`
+	Show   ledgerShowCmd   `cmd:"" help:"Show what has been spent."`
+	Verify ledgerVerifyCmd `cmd:"" help:"Check that no line was changed or lost."`
+}
+
+type ledgerInitCmd struct {
+	DataID  string  `arg:"" help:"Data id, as in the schema."`
+	Epsilon float64 `required:"" help:"Most epsilon over all runs, past ones included."`
+	Delta   float64 `required:"" help:"Delta at which it is counted."`
+	ledgerFlag
+}
+
+// Help shows examples.
+func (ledgerInitCmd) Help() string {
+	return `A run that would exceed the cap is refused before it reads a record (exit code 3). Without a cap the
+ledger records and never refuses.
+
+Examples:
+  dyad ledger init my-study --epsilon 4 --delta 1e-5`
+}
+
+// Run sets the cap.
+func (c *ledgerInitCmd) Run(a *app) error {
+	b := privacy.Budget{Epsilon: c.Epsilon, Delta: c.Delta}
+	if err := b.Validate(); err != nil {
+		return asInput(err)
+	}
+	if b.Delta == 0 {
+		return badInput("--delta must be positive")
+	}
+	l, path, err := c.open()
+	if err != nil {
+		return err
+	}
+	if err := l.SetCap(c.DataID, b); err != nil {
+		if !errors.Is(err, privacy.ErrLedger) {
+			return asInput(err)
+		}
+		return err
+	}
+	return a.emit(map[string]any{"data_id": c.DataID, "cap": b, "ledger": path}, fmt.Sprintf("runs on %q may spend at most epsilon = %g at delta = %g in all; recorded in %s\n", c.DataID, b.Epsilon, b.Delta, path))
+}
+
+type ledgerShowCmd struct {
+	DataID string  `arg:"" optional:"" help:"Data id; without it all are shown."`
+	Delta  float64 `default:"1e-5" help:"Delta at which epsilon is computed."`
+	ledgerFlag
+}
+
+// Help shows examples.
+func (ledgerShowCmd) Help() string {
+	return `Examples:
+  dyad ledger show
+  dyad ledger show my-study --delta 1e-6`
+}
+
+// spending is a privacy.Summary for output. Epsilon is nil if it is infinite.
+type spending struct {
+	DataID     string          `json:"data_id"`
+	Runs       int             `json:"runs"`
+	SeededRuns int             `json:"seeded_runs,omitempty"`
+	Mu         float64         `json:"mu,omitempty"`
+	Epsilon    *float64        `json:"epsilon"`
+	Delta      float64         `json:"delta"`
+	Cap        *privacy.Budget `json:"cap,omitempty"`
+	text       string
+}
+
+func spendingOf(l *privacy.Ledger, id string, delta float64) (*spending, error) {
+	s, err := l.Summary(id, delta)
+	if err != nil {
+		return nil, err
+	}
+	out := &spending{DataID: id, Runs: s.Runs, SeededRuns: s.SeededRuns, Delta: s.Delta, text: s.String()}
+	if !math.IsInf(s.Epsilon, 0) {
+		out.Mu, out.Epsilon = s.Mu, &s.Epsilon
+	}
+	if s.Cap != (privacy.Budget{}) {
+		out.Cap = &s.Cap
+	}
+	return out, nil
+}
+
+// dataIDs are the ids that the ledger knows, in order of appearance.
+func dataIDs(l *privacy.Ledger) ([]string, error) {
+	entries, err := l.Entries()
+	if err != nil {
+		return nil, err
+	}
+	var ids []string
+	for _, e := range entries {
+		if e.DataID != "" && !slices.Contains(ids, e.DataID) {
+			ids = append(ids, e.DataID)
+		}
+	}
+	return ids, nil
+}
+
+// Run shows the spending.
+func (c *ledgerShowCmd) Run(a *app) error {
+	if !(c.Delta > 0 && c.Delta < 1) {
+		return badInput("--delta must be strictly between 0 and 1")
+	}
+	l, path, err := c.openExisting()
+	if err != nil {
+		return err
+	}
+	ids := []string{c.DataID}
+	if c.DataID == "" {
+		if ids, err = dataIDs(l); err != nil {
+			return err
+		}
+	}
+	all := []*spending{}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s\n", path)
+	for _, id := range ids {
+		s, err := spendingOf(l, id, c.Delta)
+		if err != nil {
+			return err
+		}
+		all = append(all, s)
+		fmt.Fprintf(&b, "  %s\n", s.text)
+	}
+	if len(ids) == 0 {
+		b.WriteString("  nothing was charged\n")
+	}
+	return a.emit(all, b.String())
+}
+
+type ledgerVerifyCmd struct{ ledgerFlag }
+
+// Help shows examples.
+func (ledgerVerifyCmd) Help() string {
+	return `Examples:
+  dyad ledger verify`
+}
+
+// Run verifies the chain.
+func (c *ledgerVerifyCmd) Run(a *app) error {
+	l, path, err := c.openExisting()
+	if err != nil {
+		return err
+	}
+	v, err := l.Verify()
+	if err != nil {
+		return err
+	}
+	text := fmt.Sprintf("%s is whole: %d lines, none changed or lost\n", path, v.Lines)
+	if v.HeadBehind || v.TornBytes > 0 {
+		text += "the last write was interrupted; the next run repairs that, and nothing that was charged is lost\n"
+	}
+	return a.emit(map[string]any{"ledger": path, "ok": true, "lines": v.Lines, "torn_bytes": v.TornBytes}, text)
+}
+
+// openExisting opens a ledger without making one.
+func (f ledgerFlag) openExisting() (*privacy.Ledger, string, error) {
+	path, err := f.path()
+	if err != nil {
+		return nil, "", err
+	}
+	if !exists(path) {
+		return nil, "", badInput("there is no ledger at %s; the first private run makes one", path)
+	}
+	l, err := privacy.OpenLedger(path)
+	return l, path, err
+}

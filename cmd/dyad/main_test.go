@@ -1,0 +1,284 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"dyad/engine/dataset"
+)
+
+// dyad runs the program in dir with a ledger of its own.
+func dyad(t *testing.T, dir string, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	t.Setenv("XDG_STATE_HOME", filepath.Join(dir, "state"))
+	t.Chdir(dir)
+	var out, errs bytes.Buffer
+	code = run(context.Background(), args, strings.NewReader(""), &out, &errs)
+	return code, out.String(), errs.String()
+}
+
+// clinic writes patients.csv and a private patients.yaml into a new folder.
+func clinic(t *testing.T, n int) (dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	var text bytes.Buffer
+	if err := dataset.WriteSyntheticClinical(&text, n, 5); err != nil {
+		t.Fatal(err)
+	}
+	private := strings.Replace(dataset.SyntheticClinicalYAML(), "public: true", "public: false", 1)
+	if private == dataset.SyntheticClinicalYAML() {
+		t.Fatal("the synthetic schema does not say public: true")
+	}
+	write(t, dir, "patients.csv", text.String())
+	write(t, dir, "patients.yaml", private)
+	return dir
+}
+
+func write(t *testing.T, dir, name, text string) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestTrainWithoutDataIsPublicAndChargesNothing(t *testing.T) {
+	dir := t.TempDir()
+	code, out, errs := dyad(t, dir, "train")
+	if code != exitOK {
+		t.Fatalf("exit %d: %s", code, errs)
+	}
+	for _, want := range []string{"synthetic", "public", "guarantee", "AUC", "nothing was charged"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("the output lacks %q:\n%s", want, out)
+		}
+	}
+	if entries, _ := os.ReadDir(dir); len(entries) != 0 {
+		t.Errorf("the run left files behind: %v", entries)
+	}
+}
+
+func TestPrivateRoad(t *testing.T) {
+	dir := clinic(t, 400)
+	steps := []struct {
+		args []string
+		want []string
+	}{
+		{[]string{"plan", "-n", "400", "--schema", "patients.yaml", "--epsilon", "2"}, []string{"sigma", "guarantee", "nothing"}},
+		{[]string{"train", "--data", "patients.csv", "--schema", "patients.yaml", "--epsilon", "2", "--holdout", "0.25"}, []string{"differentially private", "charged to", "not covered by the guarantee", "model.json"}},
+		{[]string{"evaluate", "model.json", "--data", "patients.csv"}, []string{"AUC", "guarantee  none"}},
+		{[]string{"predict", "model.json", "--data", "patients.csv", "--out", "scores.csv"}, []string{"400 scores"}},
+		{[]string{"train", "--data", "patients.csv", "--schema", "patients.yaml", "--epsilon", "1", "--algorithm", "offpairc", "--out", "second.json"}, []string{"2 runs"}},
+		{[]string{"ledger", "show"}, []string{"2 runs", "epsilon"}},
+		{[]string{"ledger", "verify"}, []string{"whole"}},
+		{[]string{"doctor"}, []string{"randomness  ok", "ledger      ok", "gpu"}},
+	}
+	for _, s := range steps {
+		code, out, errs := dyad(t, dir, s.args...)
+		if code != exitOK {
+			t.Fatalf("dyad %v: exit %d: %s", s.args, code, errs)
+		}
+		for _, want := range s.want {
+			if !strings.Contains(out, want) {
+				t.Errorf("dyad %v: the output lacks %q:\n%s", s.args, want, out)
+			}
+		}
+	}
+	// A model knows its guarantee, and predict needs nothing else.
+	m, err := readModel(filepath.Join(dir, "model.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m.Guarantee.Epsilon <= 0 || m.Guarantee.Epsilon > 2 || m.Run == "" || len(m.Features) != len(m.Weights) {
+		t.Errorf("the model's guarantee is %+v of run %q with %d features", m.Guarantee, m.Run, len(m.Features))
+	}
+	scores, err := os.ReadFile(filepath.Join(dir, "scores.csv"))
+	if err != nil || strings.Count(string(scores), "\n") != 401 {
+		t.Errorf("scores.csv has %d lines, want 401 (%v)", strings.Count(string(scores), "\n"), err)
+	}
+}
+
+// plan and train print the same report.
+func TestPlanIsTheReportOfTrain(t *testing.T) {
+	dir := clinic(t, 300)
+	for _, algorithm := range []string{"dpgdsc", "offpairstrc", "offpairc"} {
+		flags := []string{"--schema", "patients.yaml", "--epsilon", "1.5", "--delta", "1e-6", "--algorithm", algorithm, "--json"}
+		_, planned, errs := dyad(t, dir, append([]string{"plan", "-n", "300"}, flags...)...)
+		_, trained, errs2 := dyad(t, dir, append([]string{"train", "--data", "patients.csv", "--out", algorithm + ".json"}, flags...)...)
+		var plan map[string]any
+		var train struct{ Report map[string]any }
+		if err := json.Unmarshal([]byte(planned), &plan); err != nil {
+			t.Fatalf("plan: %v: %s", err, errs)
+		}
+		if err := json.Unmarshal([]byte(trained), &train); err != nil {
+			t.Fatalf("train: %v: %s", err, errs2)
+		}
+		a, _ := json.Marshal(plan)
+		b, _ := json.Marshal(train.Report)
+		if !bytes.Equal(a, b) {
+			t.Errorf("%s: plan and train differ:\n%s\n%s", algorithm, a, b)
+		}
+	}
+}
+
+// Bad input gives exit 2 and an error that says where; the ledger stays empty.
+func TestBadInputIsRefusedAndNothingCharged(t *testing.T) {
+	dir := clinic(t, 200)
+	good, err := os.ReadFile(filepath.Join(dir, "patients.csv"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.SplitAfter(string(good), "\n")
+	broken := func(row int, line string) string {
+		out := append([]string(nil), lines...)
+		out[row-1] = line
+		return strings.Join(out, "")
+	}
+	secret := "731.25x"
+	fields := strings.Split(strings.TrimSpace(lines[4]), ",")
+	fields[1] = secret
+	write(t, dir, "text.csv", broken(5, strings.Join(fields, ",")+"\n"))
+	write(t, dir, "short.csv", broken(9, "1,2\n"))
+	write(t, dir, "empty.csv", "")
+	write(t, dir, "bad.yaml", "data_id: x\ncolums: []\n")
+	write(t, dir, "exists.json", "{}")
+	train := func(data, schema string, more ...string) []string {
+		return append([]string{"train", "--data", data, "--schema", schema}, more...)
+	}
+	for _, c := range []struct {
+		args []string
+		code int
+		want []string
+	}{
+		{train("text.csv", "patients.yaml"), exitInput, []string{"text.csv", "5"}},
+		{train("short.csv", "patients.yaml"), exitInput, []string{"short.csv", "9"}},
+		{train("empty.csv", "patients.yaml"), exitInput, []string{"empty.csv"}},
+		{train("missing.csv", "patients.yaml"), exitInput, []string{"missing.csv"}},
+		{train("patients.csv", "bad.yaml"), exitInput, []string{"bad.yaml", "colums"}},
+		{train("patients.csv", "missing.yaml"), exitInput, []string{"missing.yaml"}},
+		{train("patients.csv", "patients.yaml", "--epsilon", "-1"), exitInput, []string{"epsilon"}},
+		{train("patients.csv", "patients.yaml", "--delta", "1.5"), exitInput, []string{"delta"}},
+		{train("patients.csv", "patients.yaml", "--algorithm", "sgd"), exitInput, []string{"dpgdsc"}},
+		{train("patients.csv", "patients.yaml", "--algorithm", "offpairc", "--steps", "3"), exitInput, []string{"--steps"}},
+		{train("patients.csv", "patients.yaml", "--mode", "paper", "--algorithm", "offpairstrc"), exitInput, []string{"never takes a step", "sigma"}},
+		{train("patients.csv", "patients.yaml", "--out", "exists.json"), exitInput, []string{"exists.json", "--force"}},
+		{train("patients.csv", "patients.yaml", "--out", "no/folder/m.json"), exitInput, []string{"no/folder"}},
+		{train("patients.csv", "patients.yaml", "--holdout", "1"), exitInput, []string{"--holdout"}},
+		{train("patients.csv", "patients.yaml", "--workers", "-2"), exitInput, []string{"--workers"}},
+		{[]string{"train", "--data", "patients.csv"}, exitInput, []string{"dyad data schema"}},
+		{[]string{"train", "--nonsense"}, exitInput, []string{"nonsense"}},
+		{[]string{"plan", "-n", "1", "-d", "3"}, exitInput, []string{"2 records"}},
+		{[]string{"plan", "-n", "10"}, exitInput, []string{"-d"}},
+		{[]string{"account"}, exitInput, []string{"--sigma"}},
+		{[]string{"evaluate", "exists.json", "--data", "patients.csv"}, exitInput, []string{"exists.json"}},
+		{[]string{"predict", "nothing.json", "--data", "patients.csv"}, exitInput, []string{"nothing.json"}},
+		{[]string{"ledger", "show"}, exitInput, []string{"no ledger"}},
+	} {
+		code, out, errs := dyad(t, dir, c.args...)
+		if code != c.code {
+			t.Errorf("dyad %v: exit %d, want %d: %s%s", c.args, code, c.code, out, errs)
+		}
+		for _, want := range c.want {
+			if !strings.Contains(errs, want) {
+				t.Errorf("dyad %v: the error lacks %q: %s", c.args, want, errs)
+			}
+		}
+		if strings.Contains(errs, secret) {
+			t.Errorf("dyad %v: the error shows a value of the data: %s", c.args, errs)
+		}
+		if !strings.HasPrefix(errs, "dyad: ") {
+			t.Errorf("dyad %v: the error does not start with \"dyad: \": %s", c.args, errs)
+		}
+	}
+	if exists(filepath.Join(dir, "state")) || exists(filepath.Join(dir, "model.json")) {
+		t.Error("refused runs left a ledger or a model")
+	}
+}
+
+func TestBudgetCapGivesExit3(t *testing.T) {
+	dir := clinic(t, 200)
+	schema, err := dataset.LoadSchema(filepath.Join(dir, "patients.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if code, _, errs := dyad(t, dir, "ledger", "init", schema.DataID, "--epsilon", "1", "--delta", "1e-5"); code != exitOK {
+		t.Fatalf("ledger init: %s", errs)
+	}
+	args := []string{"train", "--data", "patients.csv", "--schema", "patients.yaml", "--epsilon", "0.9", "--delta", "1e-5"}
+	if code, _, errs := dyad(t, dir, args...); code != exitOK {
+		t.Fatalf("the first run is within the cap: %s", errs)
+	}
+	code, _, errs := dyad(t, dir, append(args, "--out", "second.json")...)
+	if code != exitResource || !strings.Contains(errs, "cap") {
+		t.Errorf("the second run exits with %d: %s", code, errs)
+	}
+	if exists(filepath.Join(dir, "second.json")) {
+		t.Error("a refused run wrote a model")
+	}
+}
+
+func TestCancelledRunExits130(t *testing.T) {
+	dir := clinic(t, 200)
+	t.Setenv("XDG_STATE_HOME", filepath.Join(dir, "state"))
+	t.Chdir(dir)
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	var out, errs bytes.Buffer
+	if code := run(ctx, []string{"train", "--data", "patients.csv", "--schema", "patients.yaml"}, strings.NewReader(""), &out, &errs); code != exitCancelled {
+		t.Errorf("exit %d, want 130: %s", code, errs.String())
+	}
+}
+
+// Every example of every help text runs.
+func TestHelpExamplesRun(t *testing.T) {
+	dir := clinic(t, 300)
+	write(t, dir, "dummy", "")
+	if err := os.MkdirAll(filepath.Join(dir, "bench", "schemas"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	pima, err := os.ReadFile(filepath.Join("..", "..", "bench", "schemas", "pima.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(dir, "bench", "schemas"), "pima.yaml", string(pima))
+	paths, err := commandPaths()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var examples []string
+	a := &app{ctx: context.Background()}
+	for _, words := range paths {
+		help, err := helpOf(a, words)
+		if err != nil {
+			t.Fatal(err)
+		}
+		count := 0
+		for _, line := range strings.Split(help, "\n") {
+			if example, ok := strings.CutPrefix(strings.TrimSpace(line), "dyad "); ok {
+				examples = append(examples, example)
+				count++
+			}
+		}
+		if count == 0 && words[0] != "docs" {
+			t.Errorf("dyad %s --help shows no example", strings.Join(words, " "))
+		}
+	}
+	// Examples of train come first: others use the model and the ledger.
+	for _, wantTrain := range []bool{true, false} {
+		for _, e := range examples {
+			if strings.HasPrefix(e, "train") != wantTrain {
+				continue
+			}
+			if code, _, errs := dyad(t, dir, strings.Fields(e)...); code != exitOK {
+				t.Errorf("dyad %s: exit %d: %s", e, code, errs)
+			}
+		}
+	}
+	if len(examples) < 20 {
+		t.Errorf("only %d examples found", len(examples))
+	}
+}

@@ -1,0 +1,113 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"time"
+
+	"dyad/algorithms"
+	"dyad/engine/dataset"
+	"dyad/privacy"
+)
+
+const modelFormat = "dyad-model/1"
+
+// model is the content of a model file: everything that predict needs, and the
+// whole guarantee.
+type model struct {
+	Format   string            `json:"format"`
+	Version  string            `json:"dyad_version"`
+	Created  time.Time         `json:"created"`
+	Task     string            `json:"task"`
+	DataID   string            `json:"data_id"`
+	Run      string            `json:"run,omitempty"` // in the ledger
+	Features []string          `json:"features"`      // of the weights
+	Weights  []float64         `json:"weights"`       // for encoded features
+	Encoder  *dataset.Encoder  `json:"encoder"`       // raw columns to features
+	Report   algorithms.Report `json:"report"`
+
+	// Guarantee is the report's, with what the run added to it.
+	Guarantee privacy.Guarantee `json:"guarantee"`
+}
+
+// checkOut makes sure, before anything is charged, that a model can be written.
+func checkOut(path string, force bool) error {
+	if path == "" {
+		return nil
+	}
+	if _, err := os.Stat(path); err == nil && !force {
+		return badInput("%s exists; choose another --out, or --force to replace it", path)
+	} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return asInput(fmt.Errorf("cannot look at %s: %w", path, err))
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), ".dyad-*")
+	if err != nil {
+		return badInput("cannot write to the folder of %s: %v", path, err)
+	}
+	f.Close()
+	return os.Remove(f.Name())
+}
+
+// write stores the model atomically. If that fails, it is written to a
+// temporary file instead: a charged model is never lost.
+func (m *model) write(path string) (written string, err error) {
+	text, err := json.MarshalIndent(m, "", "  ")
+	if err != nil {
+		return "", err
+	}
+	text = append(text, '\n')
+	if err := writeFile(path, text); err == nil {
+		return path, nil
+	}
+	f, err := os.CreateTemp("", "dyad-model-*.json")
+	if err != nil {
+		return "", fmt.Errorf("cannot write %s or a temporary file: %w", path, err)
+	}
+	_, err = f.Write(text)
+	return f.Name(), errors.Join(err, f.Sync(), f.Close())
+}
+
+// writeFile replaces path by text: written, synced, then renamed.
+func writeFile(path string, text []byte) error {
+	f, err := os.CreateTemp(filepath.Dir(path), ".dyad-*")
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(text)
+	if err = errors.Join(err, f.Sync(), f.Chmod(0o644), f.Close()); err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		os.Remove(f.Name())
+	}
+	return err
+}
+
+// readModel reads and checks a model file.
+func readModel(path string) (*model, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, asInput(fmt.Errorf("cannot read the model: %w", err))
+	}
+	m := &model{}
+	if err := json.Unmarshal(text, m); err != nil {
+		return nil, badInput("%s is not a model of this program, or was cut short: %v", path, err)
+	}
+	if m.Format != modelFormat {
+		return nil, badInput("%s has format %q, this program reads %q", path, m.Format, modelFormat)
+	}
+	if m.Encoder == nil || len(m.Weights) != m.Encoder.Dim() {
+		return nil, badInput("%s is damaged: it needs an encoder and one weight for each of its features", path)
+	}
+	for i, w := range m.Weights {
+		if math.IsNaN(w) || math.IsInf(w, 0) {
+			return nil, badInput("%s is damaged: weight %d is not finite", path, i+1)
+		}
+	}
+	return m, nil
+}

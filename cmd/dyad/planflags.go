@@ -1,0 +1,111 @@
+package main
+
+import (
+	"dyad/algorithms"
+	"dyad/engine"
+	"dyad/engine/cpu"
+	"dyad/privacy"
+)
+
+// planFlags are the flags that decide what a run will do and guarantee.
+type planFlags struct {
+	Algorithm string   `placeholder:"NAME" help:"Algorithm, see \"dyad algorithms\". Default: dpgdsc, or projected-gradient with --mode nonprivate."`
+	Mode      string   `default:"certified" enum:"certified,paper,nonprivate" help:"certified: proved noise; paper: the paper's formula, with what it really gives; nonprivate: the baseline."`
+	Epsilon   float64  `default:"1" help:"Epsilon to spend."`
+	Delta     float64  `help:"Delta. Default: min(1e-5, n^-1.5)."`
+	L2        *float64 `name:"l2" placeholder:"ALPHA" help:"Weight alpha of the term alpha/2 ||w||^2. Default: 0.001, or 0 for offpairc."`
+	Radius    float64  `placeholder:"R" help:"Radius of the ball that w lives in; public. Default: a rule of n, d, epsilon and delta."`
+	Steps     int      `help:"Number of full-batch steps. Default: the algorithm's public rule."`
+	StepSize  float64  `placeholder:"ETA" help:"Step size. Default: the algorithm's public rule."`
+	Path      float64  `placeholder:"H" help:"Sum of the step sizes. Default: the algorithm's public rule."`
+	Workers   int      `help:"CPU workers; the result has the same bits for any number. Default: all cores."`
+}
+
+// dataShape is what is public about the data.
+type dataShape struct {
+	n, d, nonZeros int
+	boundsFromData bool
+}
+
+// plan builds the algorithm and its plan from public numbers.
+func (f planFlags) plan(s dataShape) (algorithms.Algorithm, *algorithms.Plan, error) {
+	mode, err := algorithms.ParseMode(f.Mode)
+	if err != nil {
+		return nil, nil, asInput(err)
+	}
+	if f.Steps < 0 || f.Workers < 0 || !(f.Radius >= 0) || !(f.StepSize >= 0) || !(f.Path >= 0) {
+		return nil, nil, badInput("--steps, --workers, --radius, --step-size and --path must not be negative")
+	}
+	name := f.Algorithm
+	if name == "" {
+		name = "dpgdsc"
+		if mode == algorithms.NonPrivate {
+			name = "projected-gradient"
+		}
+	}
+	a, err := algorithms.ByName(name)
+	if err != nil {
+		return nil, nil, asInput(err)
+	}
+	if a, err = f.configure(a); err != nil {
+		return nil, nil, err
+	}
+	if s.n < 2 {
+		return nil, nil, badInput("a pairwise loss needs at least 2 records, got %d", s.n)
+	}
+	budget := privacy.Budget{Epsilon: f.Epsilon, Delta: f.Delta}
+	if budget.Delta == 0 {
+		budget.Delta = privacy.DefaultDelta(s.n)
+	}
+	if mode != algorithms.NonPrivate {
+		if err := budget.Validate(); err != nil {
+			return nil, nil, asInput(err)
+		}
+	}
+	l2 := 0.001
+	if name == "offpairc" {
+		l2 = 0
+	}
+	if f.L2 != nil {
+		l2 = *f.L2
+	}
+	radius := f.Radius
+	if radius == 0 {
+		radius = algorithms.DefaultRadius(s.n, s.d, budget, mode)
+	}
+	spec, err := algorithms.NewSpec(cpu.Backend{Workers: f.Workers}, engine.Problem{
+		N: s.n, D: s.d, Bounds: engine.UnitBounds(), Loss: engine.Logistic{},
+		Radius: radius, NonZerosPerRow: s.nonZeros,
+	}, l2, budget, mode)
+	if err != nil {
+		return nil, nil, asInput(err)
+	}
+	spec.BoundsFromData = s.boundsFromData
+	p, err := a.Plan(spec)
+	return a, p, asInput(err)
+}
+
+// configure puts the step flags into the algorithm's options; a flag that an
+// algorithm does not have is an error, not ignored.
+func (f planFlags) configure(a algorithms.Algorithm) (algorithms.Algorithm, error) {
+	unused := func(flags ...string) error {
+		set := map[string]bool{"--steps": f.Steps != 0, "--step-size": f.StepSize != 0, "--path": f.Path != 0}
+		for _, flag := range flags {
+			if set[flag] {
+				return badInput("%s does not take %s", a.Info().Name, flag)
+			}
+		}
+		return nil
+	}
+	switch a.(type) {
+	case algorithms.DPGDSC:
+		return algorithms.DPGDSC{Steps: f.Steps, StepSize: f.StepSize, Path: f.Path}, nil
+	case algorithms.OffPairStrC:
+		return algorithms.OffPairStrC{Path: f.Path}, unused("--steps", "--step-size")
+	case algorithms.OffPairC:
+		return algorithms.OffPairC{Path: f.Path}, unused("--steps", "--step-size")
+	case algorithms.ProjectedGradient:
+		return algorithms.ProjectedGradient{Steps: f.Steps, StepSize: f.StepSize}, unused("--path")
+	}
+	return a, unused("--steps", "--step-size", "--path")
+}

@@ -1,0 +1,97 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/csv"
+	"fmt"
+	"io"
+	"strconv"
+
+	"dyad/engine/dataset"
+	"dyad/engine/metrics"
+)
+
+type predictCmd struct {
+	Model string `arg:"" help:"Model file; nothing else is needed, it holds the preprocessing."`
+	Data  string `required:"" placeholder:"FILE" help:"Data file in the format of the training data; the label may be missing."`
+	Out   string `short:"o" placeholder:"FILE" help:"CSV file for the scores. Default: standard output."`
+	Force bool   `help:"Replace an existing output file."`
+}
+
+// Help shows examples.
+func (predictCmd) Help() string {
+	return `Writes one line a record: its id (or row number) and its score. Higher scores rank as more positive.
+
+Examples:
+  dyad predict model.json --data patients.csv
+  dyad predict model.json --data patients.csv --out scores.csv`
+}
+
+type predictResult struct {
+	Records int       `json:"records"`
+	Out     string    `json:"out,omitempty"`
+	IDs     []string  `json:"ids,omitempty"`
+	Scores  []float64 `json:"scores,omitempty"`
+}
+
+// Run scores the records.
+func (c *predictCmd) Run(a *app) error {
+	m, err := readModel(c.Model)
+	if err != nil {
+		return err
+	}
+	if err := checkOut(c.Out, c.Force); err != nil {
+		return err
+	}
+	data, err := dataset.Load(c.Data, m.Encoder.Schema(), dataset.Options{Labels: dataset.LabelsIgnored, KeepIDs: true, Progress: a.rowProgress("reading")})
+	if err != nil {
+		return readError(a, err)
+	}
+	s, err := metrics.Scores(data.Records, m.Weights)
+	if err != nil {
+		return err
+	}
+	r := predictResult{Records: len(s), Out: c.Out}
+	if c.Out != "" {
+		var text bytes.Buffer
+		if err := writeScores(&text, data.IDs, s); err != nil {
+			return err
+		}
+		if err := writeFile(c.Out, text.Bytes()); err != nil {
+			return err
+		}
+		return a.emit(r, fmt.Sprintf("%d scores written to %s\n", len(s), c.Out))
+	}
+	if a.json {
+		r.IDs, r.Scores = data.IDs, s
+		return a.emit(r, "")
+	}
+	return writeScores(a.stdout, data.IDs, s)
+}
+
+func writeScores(w io.Writer, ids []string, s []float64) error {
+	b := bufio.NewWriter(w)
+	out := csv.NewWriter(b)
+	label := "row"
+	if ids != nil {
+		label = "id"
+	}
+	if err := out.Write([]string{label, "score"}); err != nil {
+		return err
+	}
+	for i, v := range s {
+		id := strconv.Itoa(i + 1)
+		if ids != nil {
+			id = ids[i]
+		}
+		if err := out.Write([]string{id, strconv.FormatFloat(v, 'g', -1, 64)}); err != nil {
+			return err
+		}
+	}
+	out.Flush()
+	if err := out.Error(); err != nil {
+		return err
+	}
+	return b.Flush()
+}

@@ -1,0 +1,159 @@
+package cpu
+
+import (
+	"fmt"
+	"math"
+	"runtime"
+
+	"dyad/engine"
+	"dyad/kernels"
+)
+
+// Method selects how sums over all pairs are computed.
+type Method int
+
+// The methods.
+const (
+	Auto       Method = iota // the cheaper one by a model of cost in public numbers
+	Direct                   // every pair, O(n^2)
+	NearLinear               // Chebyshev expansions, O(n)
+)
+
+// String returns the name used in reports and by Kernel.Method.
+func (m Method) String() string {
+	switch m {
+	case Auto:
+		return "auto"
+	case Direct:
+		return "direct"
+	case NearLinear:
+		return "near-linear"
+	}
+	return "unknown"
+}
+
+// Backend computes on the CPU. The zero value uses all processors and chooses
+// the method.
+type Backend struct {
+	// Workers is the number of goroutines of an Evaluator; 0 or less means
+	// GOMAXPROCS. It changes the time, never the result.
+	Workers int
+	// Method is the method for AllPairs; the zero value is Auto.
+	Method Method
+}
+
+var _ engine.Backend = Backend{}
+
+// Name returns "cpu".
+func (Backend) Name() string { return "cpu" }
+
+// Plan returns the kernel for a problem with a smooth engine.ScoreLoss. It wraps
+// engine.ErrUnsupported for other losses, for a loss without a finite
+// smoothness constant, and for Method NearLinear if the loss is no
+// engine.AnalyticLoss or its expansion does not converge over the public range.
+func (b Backend) Plan(p engine.Problem) (engine.Kernel, error) {
+	if b.Method < Auto || b.Method > NearLinear {
+		return nil, fmt.Errorf("cpu: Backend.Method is %d, want Auto, Direct or NearLinear", b.Method)
+	}
+	if err := p.Validate(); err != nil {
+		return nil, err
+	}
+	if p.N >= math.MaxInt32 {
+		return nil, fmt.Errorf("%w: %d records, the cpu backend takes fewer than %d", engine.ErrUnsupported, p.N, math.MaxInt32)
+	}
+	k := &kernel{problem: p, rowLen: p.D, workers: b.Workers}
+	if p.NonZerosPerRow > 0 {
+		k.rowLen = p.NonZerosPerRow
+	}
+	if k.workers <= 0 {
+		k.workers = runtime.GOMAXPROCS(0)
+	}
+	var err error
+	if k.loss, k.scores, err = engine.NewScoreRange(p, kernels.DotDepth(k.rowLen)); err != nil {
+		return nil, err
+	}
+	if math.IsInf(k.scores.Curvature, 0) {
+		return nil, fmt.Errorf("%w: loss %q is not smooth, the cpu backend cannot bound its rounding error", engine.ErrUnsupported, k.loss.Name())
+	}
+	_, logistic := k.loss.(engine.Logistic)
+	k.dphi = k.loss.DPhi
+	if logistic {
+		k.dphi = kernels.LogisticSlope
+	}
+	k.factored = logistic && k.scores.Margin <= kernels.MaxLogisticMargin
+	expansion := b.Method != Direct && k.planExpansion()
+	switch {
+	case b.Method == Direct:
+		k.method = Direct
+	case b.Method == NearLinear && !expansion:
+		return nil, fmt.Errorf("%w: loss %q has no convergent expansion over margins up to %.3g, use Direct", engine.ErrUnsupported, k.loss.Name(), k.scores.Margin)
+	case b.Method == NearLinear, expansion && k.nearCost() < k.directCost():
+		k.method = NearLinear
+	default:
+		k.method = Direct
+	}
+	k.planGrid()
+	if !k.usable() {
+		return nil, fmt.Errorf("%w: rounding errors of loss %q over margins up to %.3g are not small", engine.ErrUnsupported, k.loss.Name(), k.scores.Margin)
+	}
+	return k, nil
+}
+
+// kernel is a planned problem. It is immutable.
+type kernel struct {
+	problem engine.Problem
+	loss    engine.ScoreLoss
+	dphi    func(u float64) float64 // phi'
+	scores  engine.ScoreRange
+	rowLen  int // stored features per row, at most
+	workers int
+	method  Method
+	// factored says that LogisticTile cannot overflow on the public range.
+	factored bool
+
+	bins      int              // of the score range, near-linear only
+	expansion engine.Expansion // of one bin against any other
+
+	blockRows int // rows summed into one accumulator before it is flushed
+	chunkRows int // rows of one job, a multiple of blockRows
+}
+
+var _ engine.Kernel = (*kernel)(nil)
+
+// Problem returns the planned problem.
+func (k *kernel) Problem() engine.Problem { return k.problem }
+
+// Method returns "direct" or "near-linear".
+func (k *kernel) Method() string { return k.method.String() }
+
+// terms is the number of Chebyshev terms per bin.
+func (k *kernel) terms() int { return k.expansion.Terms }
+
+// Limits of the fixed grid.
+const (
+	minBlockRows = 256     // bounds the depth of sums over rows
+	maxBlockRows = 2048    // for rows with few of many features
+	maxChunks    = 128     // bounds the number of partial sums
+	maxPartials  = 4 << 20 // floats held in partial sums, 32 MB
+	prefixJob    = 32      // blocks of one job of PrefixPairs
+)
+
+// planGrid fixes how rows are cut into blocks and chunks, from n, d and the
+// number of stored features per row. A block costs one pass over d floats, so
+// rows with few stored features get longer blocks.
+func (k *kernel) planGrid() {
+	p := k.problem
+	k.blockRows = minBlockRows
+	for k.blockRows < maxBlockRows && k.blockRows*k.rowLen < 4*p.D {
+		k.blockRows *= 2
+	}
+	rows := max(min(65536/k.rowLen, 2048), k.blockRows)
+	chunks := min(max(maxPartials/max(p.D, k.momentLen(2)), 1), maxChunks)
+	rows = max(rows, (p.N+chunks-1)/chunks)
+	k.chunkRows = (rows + k.blockRows - 1) / k.blockRows * k.blockRows
+}
+
+func (k *kernel) chunks() int { return (k.problem.N + k.chunkRows - 1) / k.chunkRows }
+
+// momentLen is the number of moments of q classes.
+func (k *kernel) momentLen(q int) int { return q * k.bins * k.terms() }

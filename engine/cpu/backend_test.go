@@ -1,0 +1,317 @@
+package cpu_test
+
+import (
+	"context"
+	"errors"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"dyad/engine"
+	"dyad/engine/cpu"
+	"dyad/engine/enginetest"
+)
+
+func problem(n, d int, radius float64) engine.Problem {
+	return engine.Problem{N: n, D: d, Bounds: engine.UnitBounds(), Loss: engine.Logistic{}, Radius: radius}
+}
+
+// scoreOnly is a loss without StripBound; rough has no smoothness constant.
+type scoreOnly struct{ engine.ScoreLoss }
+
+type rough struct{ engine.Logistic }
+
+func (rough) Constants(engine.Bounds, float64) (engine.Constants, error) {
+	return engine.Constants{Lipschitz: 4, Smoothness: math.Inf(1), PairDiameter: 8}, nil
+}
+
+func TestPlanChoosesByPublicNumbers(t *testing.T) {
+	for _, c := range []struct {
+		method cpu.Method
+		n      int
+		radius float64
+		want   string
+	}{
+		{cpu.Auto, 32, 1, "direct"},
+		{cpu.Auto, 100, 1, "direct"},
+		{cpu.Auto, 1000, 1, "near-linear"},
+		{cpu.Auto, 1000, 200, "direct"},
+		{cpu.Auto, 1000000, 200, "near-linear"},
+		{cpu.Direct, 1000000, 1, "direct"},
+		{cpu.NearLinear, 3, 1, "near-linear"},
+	} {
+		k, err := cpu.Backend{Method: c.method}.Plan(problem(c.n, 5, c.radius))
+		if err != nil || k.Method() != c.want {
+			t.Errorf("%v n=%d r=%v: %v, %v, want %s", c.method, c.n, c.radius, k, err, c.want)
+		}
+	}
+	p := problem(100000, 5, 1)
+	p.Loss = scoreOnly{engine.Logistic{}}
+	if k, err := (cpu.Backend{}).Plan(p); err != nil || k.Method() != "direct" {
+		t.Errorf("a loss without StripBound: %v, want direct", err)
+	}
+}
+
+func TestPlanDeclines(t *testing.T) {
+	base := problem(100, 5, 1)
+	for name, c := range map[string]struct {
+		method cpu.Method
+		change func(*engine.Problem)
+	}{
+		"no strip":         {cpu.NearLinear, func(p *engine.Problem) { p.Loss = scoreOnly{engine.Logistic{}} }},
+		"no convergence":   {cpu.NearLinear, func(p *engine.Problem) { p.Radius = 1e6 }},
+		"not smooth":       {cpu.Auto, func(p *engine.Problem) { p.Loss = rough{} }},
+		"huge margins":     {cpu.Direct, func(p *engine.Problem) { p.Radius = 1e12 }},
+		"too many records": {cpu.Auto, func(p *engine.Problem) { p.N = math.MaxInt }},
+	} {
+		p := base
+		c.change(&p)
+		if _, err := (cpu.Backend{Method: c.method}).Plan(p); !errors.Is(err, engine.ErrUnsupported) {
+			t.Errorf("%s: error %v, want ErrUnsupported", name, err)
+		}
+	}
+	if _, err := (cpu.Backend{Method: 9}).Plan(base); err == nil {
+		t.Error("Method 9 is accepted")
+	}
+	base.D = 0
+	if _, err := (cpu.Backend{}).Plan(base); err == nil {
+		t.Error("an invalid problem is accepted")
+	}
+}
+
+func mustBind(t *testing.T, b cpu.Backend, p engine.Problem, r *engine.Records) engine.Evaluator {
+	t.Helper()
+	k, err := b.Plan(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := k.Bind(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+func TestBindChecksShape(t *testing.T) {
+	r := benchRecords(t, 20, 5)
+	sparse, err := engine.NewSparseRecords([]int64{0, 1, 4}, []int32{0, 0, 1, 2}, []float64{1, .1, .1, .1}, []float64{1, -1}, 5, engine.UnitBounds())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		r      *engine.Records
+		change func(*engine.Problem)
+		ok     bool
+	}{
+		"same":            {r, func(*engine.Problem) {}, true},
+		"no records":      {nil, func(*engine.Problem) {}, false},
+		"other n":         {r, func(p *engine.Problem) { p.N = 21 }, false},
+		"other d":         {r, func(p *engine.Problem) { p.D = 4 }, false},
+		"other bounds":    {r, func(p *engine.Problem) { p.Bounds.LabelAbs = 2 }, false},
+		"dense but few":   {r, func(p *engine.Problem) { p.NonZerosPerRow = 4 }, false},
+		"sparse":          {sparse, func(p *engine.Problem) { p.N, p.NonZerosPerRow = 2, 3 }, true},
+		"sparse too many": {sparse, func(p *engine.Problem) { p.N, p.NonZerosPerRow = 2, 2 }, false},
+	} {
+		p := problem(20, 5, 1)
+		c.change(&p)
+		k, err := (cpu.Backend{}).Plan(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := k.Bind(c.r); (err == nil) != c.ok {
+			t.Errorf("%s: Bind says %v", name, err)
+		}
+	}
+}
+
+// otherPairs is a kind of pairs that no backend knows.
+type otherPairs struct{ engine.Pairs }
+
+func TestGradSumChecksArguments(t *testing.T) {
+	const n, d = 20, 5
+	e := mustBind(t, cpu.Backend{}, problem(n, d, 1), benchRecords(t, n, d))
+	defer e.Close()
+	dst, w := make([]float64, d), inBall(d, 1)
+	order := func(at int, v int32) []int32 {
+		o := make([]int32, n)
+		for i := range o {
+			o[i] = int32(i)
+		}
+		o[at] = v
+		return o
+	}
+	for name, c := range map[string]struct {
+		dst, w []float64
+		pairs  engine.Pairs
+		want   string
+	}{
+		"short dst":        {dst[:4], w, engine.AllPairs{N: n}, "lengths"},
+		"short w":          {dst, w[:4], engine.AllPairs{N: n}, "lengths"},
+		"outside the ball": {dst, []float64{1, 0.01, 0, 0, 0}, engine.AllPairs{N: n}, "Radius"},
+		"NaN":              {dst, []float64{math.NaN(), 0, 0, 0, 0}, engine.AllPairs{N: n}, "Radius"},
+		"other N":          {dst, w, engine.AllPairs{N: n + 1}, "AllPairs.N"},
+		"T zero":           {dst, w, engine.PrefixPairs{}, "T = 0"},
+		"T too large":      {dst, w, engine.PrefixPairs{T: n}, "T = 20"},
+		"short order":      {dst, w, engine.PrefixPairs{T: 3, Order: []int32{1, 2, 3}}, "entries of Order"},
+		"bad current":      {dst, w, engine.PrefixPairs{T: 3, Order: order(3, n)}, "Order"},
+		"bad entry":        {dst, w, engine.PrefixPairs{T: 3, Order: order(1, -1)}, "Order"},
+		"other pairs":      {dst, w, otherPairs{engine.AllPairs{N: n}}, "not supported"},
+	} {
+		if err := e.GradSum(context.Background(), c.dst, c.w, c.pairs); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: error %v, want one with %q", name, err, c.want)
+		}
+	}
+	for _, pairs := range []engine.Pairs{engine.AllPairs{N: n}, engine.PrefixPairs{T: 3, Order: order(1, 1)}} {
+		if err := e.GradSum(context.Background(), dst, w, pairs); err != nil {
+			t.Errorf("after the errors: %v", err)
+		}
+	}
+	if !math.IsInf(e.Kernel().Roundoff(otherPairs{engine.AllPairs{N: n}}), 1) {
+		t.Error("Roundoff of unknown pairs is finite")
+	}
+}
+
+// TestManyChunks covers sizes at which the grid has many chunks, stripes, panels
+// and prefix jobs: same bits for any number of workers, both methods and the
+// parallel and serial prefix within their bounds of each other.
+func TestManyChunks(t *testing.T) {
+	const n, d = 20011, 3
+	r := benchRecords(t, n, d)
+	p, w := problem(n, d, 1), inBall(d, 1)
+	for _, pairs := range []engine.Pairs{engine.AllPairs{N: n}, engine.PrefixPairs{T: n - 1}} {
+		var results [][]float64
+		var bounds float64
+		for _, method := range []cpu.Method{cpu.NearLinear, cpu.Direct} {
+			if testing.Short() && method == cpu.Direct {
+				continue
+			}
+			var first []float64
+			for _, workers := range []int{1, 2, 7} {
+				e := mustBind(t, cpu.Backend{Method: method, Workers: workers}, p, r)
+				dst := make([]float64, d)
+				if err := e.GradSum(context.Background(), dst, w, pairs); err != nil {
+					t.Fatal(err)
+				}
+				if first == nil {
+					first = dst
+					bounds += e.Kernel().Roundoff(pairs)
+				}
+				for k := range dst {
+					if dst[k] != first[k] {
+						t.Errorf("%v over %T: %d workers give %v, 1 gives %v", method, pairs, workers, dst, first)
+					}
+				}
+				e.Close()
+			}
+			results = append(results, first)
+		}
+		if len(results) == 2 {
+			var diff float64
+			for k := range w {
+				diff = math.Hypot(diff, results[0][k]-results[1][k])
+			}
+			if diff > bounds {
+				t.Errorf("%T: the methods differ by %v, their bounds add up to %v", pairs, diff, bounds)
+			}
+		}
+	}
+}
+
+// TestSparseWideRows covers the longer blocks of rows with few of many features.
+func TestSparseWideRows(t *testing.T) {
+	const n, d, nnz = 3000, 5000, 4
+	rng := rand.New(rand.NewPCG(9, 9))
+	start, index, value, y := []int64{0}, []int32{}, []float64{}, []float64{}
+	for range n {
+		for k := range nnz {
+			index = append(index, int32(k*d/nnz+rng.IntN(d/nnz)))
+			value = append(value, rng.NormFloat64())
+		}
+		start, y = append(start, int64(len(value))), append(y, float64(2*rng.IntN(2)-1))
+	}
+	sparse, err := engine.NewSparseRecords(start, index, value, y, d, engine.UnitBounds())
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := problem(n, d, 1)
+	p.NonZerosPerRow = nnz
+	w := inBall(d, 1)
+	for _, pairs := range []engine.Pairs{engine.AllPairs{N: n}, engine.PrefixPairs{T: n - 1}} {
+		var results [][]float64
+		var bounds float64
+		for _, method := range []cpu.Method{cpu.NearLinear, cpu.Direct} {
+			e := mustBind(t, cpu.Backend{Method: method, Workers: 2}, p, sparse)
+			dst := make([]float64, d)
+			if err := e.GradSum(context.Background(), dst, w, pairs); err != nil {
+				t.Fatal(err)
+			}
+			results, bounds = append(results, dst), bounds+e.Kernel().Roundoff(pairs)
+			e.Close()
+		}
+		var diff, size float64
+		for k := range w {
+			diff = math.Hypot(diff, results[0][k]-results[1][k])
+			size = math.Hypot(size, results[0][k])
+		}
+		if diff > bounds || size < 1e6*bounds {
+			t.Errorf("%T: the methods differ by %v, bounds add up to %v, size %v", pairs, diff, bounds, size)
+		}
+	}
+}
+
+// slowLoss takes a while per pair and cancels its context during the sum.
+type slowLoss struct {
+	enginetest.SmoothHinge
+	calls  *int
+	cancel context.CancelFunc
+}
+
+func (l slowLoss) DPhi(u float64) float64 {
+	if *l.calls++; *l.calls == 1000 {
+		l.cancel()
+	}
+	return l.SmoothHinge.DPhi(u)
+}
+
+// TestCancelDuringSum checks that a cancelled sum stops long before its end.
+func TestCancelDuringSum(t *testing.T) {
+	const n = 20000
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	calls := 0
+	p := problem(n, 1, 1)
+	p.Loss = slowLoss{calls: &calls, cancel: cancel}
+	e := mustBind(t, cpu.Backend{Method: cpu.Direct, Workers: 1}, p, benchRecords(t, n, 1))
+	defer e.Close()
+	begin := time.Now()
+	err := e.GradSum(ctx, make([]float64, 1), []float64{1}, engine.AllPairs{N: n})
+	if !errors.Is(err, context.Canceled) || calls > n*n/8 {
+		t.Errorf("error %v after %d of about %d pairs (%v)", err, calls, n*n/4, time.Since(begin))
+	}
+}
+
+// TestPrefixDoesNotAllocate guards the inner loop of the online recursion.
+func TestPrefixDoesNotAllocate(t *testing.T) {
+	const n, d = 1000, 7
+	e := mustBind(t, cpu.Backend{}, problem(n, d, 1), benchRecords(t, n, d))
+	defer e.Close()
+	dst, w, ctx := make([]float64, d), inBall(d, 1), context.Background()
+	var pairs engine.Pairs = engine.PrefixPairs{T: n - 1}
+	if got := testing.AllocsPerRun(20, func() {
+		if err := e.GradSum(ctx, dst, w, pairs); err != nil {
+			t.Error(err)
+		}
+	}); got > 0 {
+		t.Errorf("%v allocations per call", got)
+	}
+}
+
+func BenchmarkPlan(b *testing.B) {
+	for b.Loop() {
+		if _, err := (cpu.Backend{}).Plan(problem(1000000, 20, 20)); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,122 @@
+package cpu_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"dyad/engine"
+	"dyad/engine/cpu"
+)
+
+// benchRecords are n binary records of d features in the unit ball.
+func benchRecords(b testing.TB, n, d int) *engine.Records {
+	b.Helper()
+	rng := rand.New(rand.NewPCG(1, uint64(n)))
+	x, y := make([]float64, n*d), make([]float64, n)
+	for i := range x {
+		x[i] = rng.NormFloat64()
+	}
+	for i := range y {
+		y[i] = float64(2*rng.IntN(2) - 1)
+	}
+	r, err := engine.AdoptRecords(x, y, d, engine.UnitBounds())
+	if err != nil {
+		b.Fatal(err)
+	}
+	return r
+}
+
+func benchEvaluator(b testing.TB, backend cpu.Backend, r *engine.Records, radius float64) engine.Evaluator {
+	b.Helper()
+	k, err := backend.Plan(engine.Problem{N: r.Len(), D: r.Dim(), Bounds: r.Bounds(), Loss: engine.Logistic{}, Radius: radius})
+	if err != nil {
+		b.Fatal(err)
+	}
+	e, err := k.Bind(r)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return e
+}
+
+func inBall(d int, radius float64) []float64 {
+	w := make([]float64, d)
+	w[0], w[d-1] = 0.6*radius, 0.7*radius
+	return w
+}
+
+// BenchmarkAllPairs times whole gradients; margins lie in [-2k, 2k] with
+// k = 2 b R r. A pair is an unordered pair of different labels.
+func BenchmarkAllPairs(b *testing.B) {
+	for _, c := range []struct {
+		method  cpu.Method
+		n, d    int
+		radius  float64
+		workers int
+	}{
+		{cpu.Direct, 64, 2, 1, 1}, {cpu.NearLinear, 64, 2, 1, 1},
+		{cpu.Direct, 128, 2, 1, 1}, {cpu.NearLinear, 128, 2, 1, 1},
+		{cpu.Direct, 256, 2, 1, 1}, {cpu.NearLinear, 256, 2, 1, 1},
+		{cpu.Direct, 1024, 2, 1, 1}, {cpu.NearLinear, 1024, 2, 1, 1},
+		{cpu.Direct, 8192, 2, 1, 1}, {cpu.NearLinear, 8192, 2, 1, 1},
+		{cpu.Direct, 8192, 2, 1, 2}, {cpu.Direct, 2048, 2, 100, 1}, {cpu.NearLinear, 2048, 2, 100, 1},
+		{cpu.NearLinear, 100000, 20, 1, 1},
+		{cpu.NearLinear, 1000000, 1, 1, 1}, {cpu.NearLinear, 1000000, 1, 5, 1}, {cpu.NearLinear, 1000000, 1, 25, 1},
+		{cpu.NearLinear, 1000000, 20, 1, 1}, {cpu.NearLinear, 1000000, 20, 1, 2},
+	} {
+		b.Run(fmt.Sprintf("method=%v/n=%d/d=%d/k=%g/workers=%d", c.method, c.n, c.d, 2*c.radius, c.workers), func(b *testing.B) {
+			r := benchRecords(b, c.n, c.d)
+			e := benchEvaluator(b, cpu.Backend{Method: c.method, Workers: c.workers}, r, c.radius)
+			defer e.Close()
+			w, dst, pairs := inBall(c.d, c.radius), make([]float64, c.d), engine.AllPairs{N: c.n}
+			b.ReportAllocs()
+			for b.Loop() {
+				if err := e.GradSum(context.Background(), dst, w, pairs); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(float64(differing(r))*float64(b.N)/b.Elapsed().Seconds(), "pairs/s")
+		})
+	}
+}
+
+// BenchmarkPrefixPairs times one step of an online recursion.
+func BenchmarkPrefixPairs(b *testing.B) {
+	const n, d = 100001, 20
+	r := benchRecords(b, n, d)
+	order := make([]int32, n)
+	for k, i := range rand.New(rand.NewPCG(3, 3)).Perm(n) {
+		order[k] = int32(i)
+	}
+	for _, T := range []int{1, 10, 100, 1000, 10000, 100000} {
+		for _, workers := range []int{1, 2} {
+			b.Run(fmt.Sprintf("T=%d/d=%d/workers=%d", T, d, workers), func(b *testing.B) {
+				e := benchEvaluator(b, cpu.Backend{Workers: workers}, r, 1)
+				defer e.Close()
+				w, dst := inBall(d, 1), make([]float64, d)
+				var pairs engine.Pairs = engine.PrefixPairs{Order: order, T: T}
+				b.ReportAllocs()
+				for b.Loop() {
+					if err := e.GradSum(context.Background(), dst, w, pairs); err != nil {
+						b.Fatal(err)
+					}
+				}
+				b.ReportMetric(float64(T)*float64(b.N)/b.Elapsed().Seconds(), "pairs/s")
+			})
+		}
+	}
+}
+
+// differing is the number of unordered pairs of different binary labels: the
+// terms of a gradient sum.
+func differing(r *engine.Records) int {
+	var positive int
+	for _, y := range r.Labels() {
+		if y > 0 {
+			positive++
+		}
+	}
+	return positive * (r.Len() - positive)
+}

@@ -1,0 +1,58 @@
+package cpu
+
+import "dyad/engine"
+
+// Costs in nanoseconds of one core, measured with the benchmarks of this
+// package. Only their ratios matter: they place the crossover between methods.
+const (
+	nsFactoredPair = 1.0  // LogisticTile, per unordered pair
+	nsSmoothPair   = 12   // PairTile with an exponential, per unordered pair
+	nsPoint        = 6    // Locate and the two loops per record
+	nsTerm         = 1.1  // ChebyshevMoments and Clenshaw, per record and term
+	nsNode         = 0.4  // one product of the node matrix
+	nsNearCall     = 3000 // fixed
+)
+
+// planExpansion chooses the number of bins that minimises nearCost. It reports
+// false if there is no expansion.
+//
+// More bins mean fewer terms per record, but a node matrix of (bins terms)^2.
+// The truncation error is set to a quarter unit roundoff of sup |phi'|, so it
+// never decides the bound.
+func (k *kernel) planExpansion() bool {
+	loss, ok := k.loss.(engine.AnalyticLoss)
+	if !ok {
+		return false
+	}
+	tol := loss.StripBound(0) * 0x1p-55
+	best := kernel{}
+	for _, b := range []int{1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096} {
+		e, ok := engine.Expand(loss, k.scores.LabelSpan*k.scores.Score/float64(b), tol)
+		if !ok || 2*b*e.Terms*e.Terms > maxTable {
+			continue
+		}
+		c := kernel{problem: k.problem, bins: b, expansion: e}
+		if best.bins == 0 || c.nearCost() < best.nearCost() {
+			best = c
+		}
+	}
+	k.bins, k.expansion = best.bins, best.expansion
+	return k.bins > 0
+}
+
+// nearCost is the cost of c by the near-linear method for binary labels.
+func (k *kernel) nearCost() float64 {
+	n, nodes := float64(k.problem.N), float64(k.bins*k.terms())
+	flush := 2 * nodes / minBlockRows * 0.5
+	return n*(nsPoint+nsTerm*float64(k.terms())+flush) + 2*nodes*nodes*nsNode + nsNearCall
+}
+
+// directCost is the cost of c by the direct method for binary labels of equal
+// frequency.
+func (k *kernel) directCost() float64 {
+	n := float64(k.problem.N)
+	if k.factored {
+		return n * n / 4 * nsFactoredPair
+	}
+	return n * n / 4 * nsSmoothPair
+}

@@ -1,0 +1,41 @@
+package cpu_test
+
+import (
+	"testing"
+
+	"dyad/engine"
+	"dyad/engine/cpu"
+	"dyad/engine/enginetest"
+)
+
+func TestConformance(t *testing.T) {
+	for _, method := range []cpu.Method{cpu.Auto, cpu.Direct, cpu.NearLinear} {
+		t.Run(method.String(), func(t *testing.T) {
+			opts := enginetest.Options{
+				Short:       testing.Short(),
+				WithWorkers: func(k int) engine.Backend { return cpu.Backend{Workers: k, Method: method} },
+			}
+			if method == cpu.NearLinear {
+				opts.Radii = []float64{0.05, 1} // the others below
+			}
+			enginetest.Run(t, cpu.Backend{Method: method}, opts)
+		})
+	}
+}
+
+// TestNearLinearOverLargeRange uses few sizes, because over a large range a few
+// records cost as much as a hundred thousand.
+func TestNearLinearOverLargeRange(t *testing.T) {
+	enginetest.Run(t, cpu.Backend{Method: cpu.NearLinear}, enginetest.Options{
+		Sizes: []int{3, 129},
+		Radii: []float64{20},
+	})
+	if testing.Short() {
+		return
+	}
+	enginetest.Run(t, cpu.Backend{Method: cpu.NearLinear}, enginetest.Options{
+		Losses: []engine.ScoreLoss{engine.Logistic{}},
+		Sizes:  []int{129},
+		Radii:  []float64{200},
+	})
+}

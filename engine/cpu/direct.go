@@ -1,0 +1,185 @@
+package cpu
+
+import (
+	"context"
+	"math"
+
+	"dyad/kernels"
+)
+
+// The fixed grid of the direct method. A tile stays in the first-level cache;
+// stripes of rows are the jobs; a panel of columns bounds the partial sums.
+const (
+	tileRows   = 256
+	tileCols   = 512
+	minStripe  = 64 // rows
+	maxStripes = 64
+	panelCols  = 8192
+)
+
+// side is one of the two sets of records whose pairs are summed.
+type side struct {
+	s   []float64 // scores, or their exponentials for LogisticTile
+	y   []float64 // labels, not for LogisticTile
+	sum []float64
+}
+
+// direct computes c by visiting every pair of different labels once.
+type direct struct {
+	e *evaluator
+	// slot[i] >= 0 is the place of record i among the rows, -1-slot[i] >= 0 that
+	// among the columns. It is nil when both sides are all records.
+	slot       []int32
+	rows, cols side
+	factored   bool
+	stripe     int       // rows per stripe
+	partial    []float64 // stripes * panel
+	panel      int       // columns per panel
+	tile       [][]float64
+}
+
+func newDirect(e *evaluator) *direct {
+	n := len(e.y)
+	m := &direct{e: e}
+	if len(e.values) == 2 {
+		// The larger label is on the rows, so D = l > 0 for every pair.
+		m.slot = make([]int32, n)
+		for i, c := range e.class {
+			if c == 1 {
+				m.slot[i] = int32(len(m.rows.y))
+				m.rows.y = append(m.rows.y, e.y[i])
+			} else {
+				m.slot[i] = -1 - int32(len(m.cols.y))
+				m.cols.y = append(m.cols.y, e.y[i])
+			}
+		}
+		m.factored = e.factored
+		m.rows.s, m.cols.s = make([]float64, len(m.rows.y)), make([]float64, len(m.cols.y))
+	} else {
+		s := make([]float64, n)
+		m.rows, m.cols = side{s: s, y: e.y}, side{s: s, y: e.y}
+	}
+	m.rows.sum, m.cols.sum = make([]float64, len(m.rows.s)), make([]float64, len(m.cols.s))
+	m.stripe = max(minStripe, (len(m.rows.s)+maxStripes-1)/maxStripes)
+	m.stripe = (m.stripe + 3) &^ 3
+	m.panel = min(panelCols, len(m.cols.s))
+	m.partial = make([]float64, m.stripes()*m.panel)
+	m.tile = make([][]float64, min(e.kernel.workers, m.stripes()))
+	for i := range m.tile {
+		m.tile[i] = make([]float64, tileCols)
+	}
+	return m
+}
+
+func (m *direct) stripes() int { return (len(m.rows.s) + m.stripe - 1) / m.stripe }
+
+// prepare computes the scores and the sums over both sides.
+func (m *direct) prepare(ctx context.Context, w []float64) error {
+	e := m.e
+	err := forEach(ctx, e.kernel.workers, e.chunks(), func(worker, chunk int) {
+		from, to := e.chunk(chunk)
+		for ; from < to; from += e.blockRows {
+			end := min(from+e.blockRows, to)
+			if m.slot == nil {
+				e.x.dots(m.rows.s[from:end], w, from)
+				continue
+			}
+			s := e.rowWork[worker].c[:end-from]
+			e.x.dots(s, w, from)
+			m.place(s, m.slot[from:end])
+		}
+	})
+	if err != nil {
+		return err
+	}
+	clear(m.rows.sum)
+	clear(m.cols.sum)
+	for p0 := 0; p0 < len(m.cols.s); p0 += m.panel {
+		p1 := min(p0+m.panel, len(m.cols.s))
+		err := forEach(ctx, e.kernel.workers, m.stripes(), func(worker, job int) {
+			m.stripeSums(ctx, m.tile[worker], job, p0, p1)
+		})
+		if err != nil {
+			return err
+		}
+		for job := range m.stripes() {
+			addTo(m.cols.sum[p0:p1], m.partial[job*m.panel:][:p1-p0])
+		}
+	}
+	return nil
+}
+
+// place puts scores, or their exponentials, in their slots.
+func (m *direct) place(s []float64, slot []int32) {
+	l := 0.0
+	if m.factored {
+		l = m.e.values[1] - m.e.values[0]
+	}
+	for i, at := range slot {
+		v := s[i]
+		switch {
+		case !m.factored && at >= 0:
+			m.rows.s[at] = v
+		case !m.factored:
+			m.cols.s[-1-at] = v
+		case at >= 0:
+			m.rows.s[at] = math.Exp(l * v)
+		default:
+			m.cols.s[-1-at] = math.Exp(-(l * v))
+		}
+	}
+}
+
+// stripeSums adds the pairs of one stripe of rows and one panel of columns. It
+// returns early when ctx is done.
+func (m *direct) stripeSums(ctx context.Context, tile []float64, job, p0, p1 int) {
+	part := m.partial[job*m.panel:][:p1-p0]
+	clear(part)
+	first, last := job*m.stripe, min((job+1)*m.stripe, len(m.rows.s))
+	for c0 := p0; c0 < p1 && ctx.Err() == nil; c0 += tileCols {
+		c1 := min(c0+tileCols, p1)
+		for r0 := first; r0 < last; r0 += tileRows {
+			r1 := min(r0+tileRows, last)
+			if m.slot == nil && c1 <= r0+1 {
+				break // below the diagonal
+			}
+			col := tile[:c1-c0]
+			clear(col)
+			m.sumTile(col, r0, r1, c0, c1)
+			addTo(part[c0-p0:c1-p0], col)
+		}
+	}
+}
+
+func (m *direct) sumTile(col []float64, r0, r1, c0, c1 int) {
+	r, c := m.rows, m.cols
+	if m.factored {
+		kernels.LogisticTile(r.sum[r0:r1], col, r.s[r0:r1], c.s[c0:c1])
+		return
+	}
+	skip := r0 - r1 // all pairs
+	if m.slot == nil {
+		skip = r0 - c0 + 1 // j > i
+	}
+	kernels.PairTile(r.sum[r0:r1], col, r.s[r0:r1], r.y[r0:r1], c.s[c0:c1], c.y[c0:c1], skip, m.e.dphi)
+}
+
+// block implements coefficients. LogisticTile sums sigma = -phi', to be
+// multiplied by the label difference; PairTile includes it.
+func (m *direct) block(c []float64, from int) {
+	row, col := 2.0, 2.0
+	if m.factored {
+		l := m.e.values[1] - m.e.values[0]
+		row, col = -2*l, 2*l
+	}
+	for i := range c {
+		switch {
+		case m.slot == nil:
+			c[i] = 2 * (m.rows.sum[from+i] + m.cols.sum[from+i])
+		case m.slot[from+i] >= 0:
+			c[i] = row * m.rows.sum[m.slot[from+i]]
+		default:
+			c[i] = col * m.cols.sum[-1-m.slot[from+i]]
+		}
+	}
+}

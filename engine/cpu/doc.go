@@ -1,0 +1,16 @@
+// Package cpu is the CPU backend of package engine: exact gradient sums of score
+// losses in float64, with a proved bound of their rounding error.
+//
+// A gradient sum over all ordered pairs is X^T c with
+// c_i = 2 sum_j phi'((y_i - y_j)(s_i - s_j)) (y_i - y_j) and scores s = X w.
+// There are two methods for c:
+//
+//   - direct: every pair once, O(n^2). Any labels, any smooth ScoreLoss. The
+//     logistic loss on binary labels needs no exponential per pair.
+//   - near-linear: Chebyshev expansions of phi' in bins of the public score
+//     range, O(n) per gradient, for an AnalyticLoss and up to 16 distinct labels.
+//
+// The method and every bound come from public numbers alone. Work is cut along
+// a fixed grid and partial sums are combined in a fixed order, so the bits of a
+// result do not depend on the number of workers.
+package cpu

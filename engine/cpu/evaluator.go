@@ -1,0 +1,201 @@
+package cpu
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+
+	"dyad/engine"
+)
+
+// evaluator holds the records and all scratch space of a kernel: O(n + d) floats
+// and at most maxPartials of partial sums.
+type evaluator struct {
+	*kernel
+	x matrix
+	y []float64
+
+	values []float64 // the distinct labels in increasing order; nil if too many
+	class  []uint8   // index into values
+
+	// all prepares c for all pairs; nil until the first call for all pairs.
+	all     coefficients
+	partial []float64 // chunks * d sums of rows
+	rowWork []rowScratch
+	prefix  []prefixScratch
+	jobSums []float64 // partial sums of prefix jobs
+}
+
+// coefficients computes c for all pairs in two steps.
+type coefficients interface {
+	// prepare computes from w whatever c depends on.
+	prepare(ctx context.Context, w []float64) error
+	// block sets c to c_from, c_(from+1), ...
+	block(c []float64, from int)
+}
+
+// rowScratch is what one worker needs for X^T c.
+type rowScratch struct{ c, acc []float64 }
+
+// Bind implements engine.Kernel. Besides shape and bounds it fails if a row
+// stores more features than Problem.NonZerosPerRow, because the roundoff bound
+// would not hold.
+func (k *kernel) Bind(r *engine.Records) (engine.Evaluator, error) {
+	p := k.problem
+	switch {
+	case r == nil:
+		return nil, errors.New("cpu: Bind: no records")
+	case r.Len() != p.N || r.Dim() != p.D:
+		return nil, fmt.Errorf("cpu: Bind: %d records of %d features, but the problem has %d of %d", r.Len(), r.Dim(), p.N, p.D)
+	case r.Bounds() != p.Bounds:
+		return nil, fmt.Errorf("cpu: Bind: records have bounds %+v, the problem %+v", r.Bounds(), p.Bounds)
+	}
+	e := &evaluator{kernel: k, x: newMatrix(r), y: r.Labels()}
+	if e.x.longestRow() > k.rowLen {
+		return nil, fmt.Errorf("cpu: Bind: a row stores more than Problem.NonZerosPerRow = %d features; use compressed rows or declare more", k.rowLen)
+	}
+	e.classify()
+	return e, nil
+}
+
+// maxClasses is the largest number of distinct labels for the near-linear
+// method.
+const maxClasses = 16
+
+// classify finds the distinct labels, if there are at most maxClasses.
+func (e *evaluator) classify() {
+	values := make([]float64, 0, maxClasses)
+	for _, y := range e.y {
+		i := 0
+		for i < len(values) && values[i] < y {
+			i++
+		}
+		if i < len(values) && values[i] == y {
+			continue
+		}
+		if len(values) == maxClasses {
+			return
+		}
+		values = append(values, 0)
+		copy(values[i+1:], values[i:])
+		values[i] = y
+	}
+	e.values, e.class = values, make([]uint8, len(e.y))
+	for j, y := range e.y {
+		for values[e.class[j]] != y {
+			e.class[j]++
+		}
+	}
+}
+
+// Kernel implements engine.Evaluator.
+func (e *evaluator) Kernel() engine.Kernel { return e.kernel }
+
+// Close implements engine.Evaluator. It drops the scratch space.
+func (e *evaluator) Close() error {
+	e.all, e.partial, e.rowWork, e.prefix, e.jobSums = nil, nil, nil, nil, nil
+	return nil
+}
+
+// GradSum implements engine.Evaluator. It fails if w is longer than
+// Problem.Radius by more than engine.RadiusSlack, relatively, because the
+// roundoff bound would not hold.
+func (e *evaluator) GradSum(ctx context.Context, dst, w []float64, pairs engine.Pairs) error {
+	p := e.problem
+	if len(dst) != p.D || len(w) != p.D {
+		return fmt.Errorf("cpu: GradSum: lengths %d and %d of dst and w, want %d", len(dst), len(w), p.D)
+	}
+	if !inBall(w, p.Radius) {
+		return fmt.Errorf("cpu: GradSum: ||w|| is not within Problem.Radius = %v; project w first", p.Radius)
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	switch q := pairs.(type) {
+	case engine.AllPairs:
+		if q.N != p.N {
+			return fmt.Errorf("cpu: GradSum: AllPairs.N is %d, the problem has %d records", q.N, p.N)
+		}
+		return e.allPairs(ctx, dst, w)
+	case engine.PrefixPairs:
+		return e.prefixPairs(ctx, dst, w, q)
+	}
+	return fmt.Errorf("%w: pairs of type %T", engine.ErrUnsupported, pairs)
+}
+
+// inBall reports that ||w|| <= r (1 + RadiusSlack/2), up to rounding. Sums of
+// 4096 squares are joined, so the depth stays below 2^20 for any d that fits an
+// int32 and the exact norm is at most r (1 + RadiusSlack).
+func inBall(w []float64, r float64) bool {
+	var sum float64
+	for len(w) > 0 {
+		var part float64
+		m := min(len(w), 4096)
+		for _, v := range w[:m] {
+			v /= r
+			part += v * v
+		}
+		sum += part
+		w = w[m:]
+	}
+	return math.Sqrt(sum) <= 1+engine.RadiusSlack/2
+}
+
+// allPairs computes X^T c.
+func (e *evaluator) allPairs(ctx context.Context, dst, w []float64) error {
+	if len(e.values) == 1 {
+		clear(dst) // no pair of different labels
+		return nil
+	}
+	if e.all == nil {
+		e.all = e.chooseMethod()
+		e.partial = make([]float64, e.chunks()*e.x.d)
+		e.rowWork = make([]rowScratch, min(e.kernel.workers, e.chunks()))
+		for i := range e.rowWork {
+			e.rowWork[i] = rowScratch{make([]float64, e.blockRows), make([]float64, e.x.d)}
+		}
+	}
+	if err := e.all.prepare(ctx, w); err != nil {
+		return err
+	}
+	d := e.x.d
+	err := forEach(ctx, e.kernel.workers, e.chunks(), func(worker, chunk int) {
+		s := e.rowWork[worker]
+		sum := e.partial[chunk*d : (chunk+1)*d]
+		clear(sum)
+		from, to := e.chunk(chunk)
+		for ; from < to; from += e.blockRows {
+			c := s.c[:min(e.blockRows, to-from)]
+			e.all.block(c, from)
+			clear(s.acc)
+			e.x.add(s.acc, c, from)
+			addTo(sum, s.acc)
+		}
+	})
+	if err != nil {
+		return err
+	}
+	sumRows(e.partial, d)
+	copy(dst, e.partial)
+	return nil
+}
+
+// chunk returns the rows of a chunk.
+func (k *kernel) chunk(i int) (from, to int) {
+	return i * k.chunkRows, min((i+1)*k.chunkRows, k.problem.N)
+}
+
+// chooseMethod returns the planned method, or the direct one if the labels are
+// too many for the near-linear one or make it dearer.
+func (e *evaluator) chooseMethod() coefficients {
+	if e.method == NearLinear && e.values != nil {
+		q, n := float64(len(e.values)), float64(len(e.y))
+		nodes := float64(e.bins * e.terms())
+		small := q*(q-1)*nodes*float64(e.terms()) <= maxTable
+		if small && (q == 2 || q*q*nodes*nodes*nsNode < n*n/2*nsSmoothPair) {
+			return newNearLinear(e)
+		}
+	}
+	return newDirect(e)
+}

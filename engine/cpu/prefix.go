@@ -1,0 +1,167 @@
+package cpu
+
+import (
+	"context"
+	"fmt"
+
+	"dyad/engine"
+)
+
+// prefixScratch is what one worker needs for PrefixPairs.
+type prefixScratch struct {
+	rows   []int32   // of a block, those whose label differs
+	diff   []float64 // y_T - y_i
+	v      []float64 // score, then phi'(u) (y_T - y_i)
+	acc    []float64 // d: sum of v_i x_i over a block
+	failed bool      // Order has an entry out of range
+}
+
+func (k *kernel) newPrefixScratch(rows int) prefixScratch {
+	return prefixScratch{
+		rows: make([]int32, rows), diff: make([]float64, rows), v: make([]float64, rows),
+		acc: make([]float64, k.problem.D),
+	}
+}
+
+// prefixPairs computes x_T sum_i v_i - sum_i v_i x_i, v_i = phi'(u_i) (y_T - y_i),
+// in blocks of blockRows rows and jobs of prefixJob blocks, each summed in order.
+func (e *evaluator) prefixPairs(ctx context.Context, dst, w []float64, q engine.PrefixPairs) error {
+	T, d := q.T, e.x.d
+	if T < 1 || T >= e.problem.N || q.Order != nil && len(q.Order) <= T {
+		return fmt.Errorf("cpu: GradSum: PrefixPairs with T = %d and %d entries of Order for %d records", T, len(q.Order), e.problem.N)
+	}
+	current := int32(T)
+	if q.Order != nil {
+		current = q.Order[T]
+	}
+	if current < 0 || int(current) >= e.problem.N {
+		return fmt.Errorf("cpu: GradSum: PrefixPairs.Order[%d] is %d, want 0 to %d", T, current, e.problem.N-1)
+	}
+	jobRows := prefixJob * e.blockRows
+	jobs := (T + jobRows - 1) / jobRows
+	workers := min(e.kernel.workers, jobs)
+	if block := min(e.blockRows, e.problem.N); len(e.prefix) < workers {
+		for len(e.prefix) < workers {
+			e.prefix = append(e.prefix, e.newPrefixScratch(block))
+		}
+	}
+	for i := range e.prefix {
+		e.prefix[i].failed = false
+	}
+	s := &e.prefix[0]
+	s.rows[0] = current
+	e.x.gatherDots(s.v[:1], w, s.rows[:1])
+	score, label := s.v[0], e.y[current]
+
+	clear(dst)
+	var total float64
+	if workers == 1 {
+		total = e.prefixSerial(ctx, dst, w, q, score, label)
+	} else if err := e.prefixParallel(ctx, dst, &total, w, q, score, label); err != nil {
+		return err
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	for i := range e.prefix {
+		if e.prefix[i].failed {
+			return fmt.Errorf("cpu: GradSum: PrefixPairs.Order has an entry outside 0 to %d", e.problem.N-1)
+		}
+	}
+	s.rows[0], s.v[0] = current, total
+	clear(s.acc)
+	e.x.gatherAdd(s.acc, s.v[:1], s.rows[:1])
+	for k := range d {
+		dst[k] = s.acc[k] - dst[k]
+	}
+	return nil
+}
+
+// prefixSerial adds one job after the other. Its sums are those of
+// prefixParallel: the first job starts from zero either way.
+func (e *evaluator) prefixSerial(ctx context.Context, dst, w []float64, q engine.PrefixPairs, score, label float64) (total float64) {
+	jobRows := prefixJob * e.blockRows
+	if q.T <= jobRows {
+		return e.prefixRun(&e.prefix[0], dst, w, q.Order, 0, q.T, score, label)
+	}
+	if len(e.jobSums) < e.x.d+1 {
+		e.jobSums = make([]float64, e.x.d+1)
+	}
+	sum := e.jobSums[:e.x.d]
+	for from := 0; from < q.T && ctx.Err() == nil; from += jobRows {
+		clear(sum)
+		total += e.prefixRun(&e.prefix[0], sum, w, q.Order, from, min(from+jobRows, q.T), score, label)
+		addTo(dst, sum)
+	}
+	return total
+}
+
+func (e *evaluator) prefixParallel(ctx context.Context, dst []float64, total *float64, w []float64, q engine.PrefixPairs, score, label float64) error {
+	d, jobRows := e.x.d, prefixJob*e.blockRows
+	jobs := (q.T + jobRows - 1) / jobRows
+	// Jobs in waves of a bounded number of partial sums.
+	wave := min(jobs, max(maxPartials/(d+1), e.kernel.workers))
+	if len(e.jobSums) < wave*(d+1) {
+		e.jobSums = make([]float64, wave*(d+1))
+	}
+	for first := 0; first < jobs; first += wave {
+		count := min(wave, jobs-first)
+		err := forEach(ctx, min(e.kernel.workers, len(e.prefix)), count, func(worker, job int) {
+			sum := e.jobSums[job*(d+1) : (job+1)*(d+1)]
+			clear(sum)
+			from := (first + job) * jobRows
+			sum[d] = e.prefixRun(&e.prefix[worker], sum[:d], w, q.Order, from, min(from+jobRows, q.T), score, label)
+		})
+		if err != nil {
+			return err
+		}
+		for job := range count {
+			sum := e.jobSums[job*(d+1) : (job+1)*(d+1)]
+			addTo(dst, sum[:d])
+			*total += sum[d]
+		}
+	}
+	return nil
+}
+
+// prefixRun adds sum v_i x_i over the rows [from, to) of the order to sum, which
+// is zero, and returns sum v_i.
+func (e *evaluator) prefixRun(s *prefixScratch, sum, w []float64, order []int32, from, to int, score, label float64) (total float64) {
+	n := uint32(len(e.y))
+	single := to-from <= e.blockRows
+	for ; from < to; from += e.blockRows {
+		end, m := min(from+e.blockRows, to), 0
+		for i := from; i < end; i++ {
+			row := int32(i)
+			if order != nil {
+				if row = order[i]; uint32(row) >= n {
+					s.failed = true
+					return 0
+				}
+			}
+			diff, keep := label-e.y[row], 0
+			if diff != 0 {
+				keep = 1 // not m++: labels in random order defeat branch prediction
+			}
+			s.rows[m], s.diff[m] = row, diff
+			m += keep
+		}
+		rows, v := s.rows[:m], s.v[:m]
+		e.x.gatherDots(v, w, rows)
+		var part float64
+		for i, si := range v {
+			diff := s.diff[i]
+			v[i] = e.dphi(diff*(score-si)) * diff
+			part += v[i]
+		}
+		total += part
+		if single {
+			e.x.gatherAdd(sum, v, rows)
+			return total
+		}
+		clear(s.acc)
+		e.x.gatherAdd(s.acc, v, rows)
+		addTo(sum, s.acc)
+	}
+	return total
+}

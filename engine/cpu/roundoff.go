@@ -1,0 +1,180 @@
+package cpu
+
+import (
+	"math"
+	"math/bits"
+
+	"dyad/engine"
+	"dyad/kernels"
+)
+
+const (
+	u = 0x1p-53
+	// dphiError bounds |computed - exact| of phi' in units of u sup |phi'|, for
+	// the float64 argument that it is given. For the logistic loss it is proved
+	// in kernels.LogisticSlope (4 u, and sup |phi'| >= 1/2) from an error of
+	// math.Exp below 2 ulp; its sources state less than 1 ulp. For any other
+	// ScoreLoss it is an assumption on DPhi.
+	dphiError = 16
+	// secondOrder covers products of two or more error terms: each term is below
+	// 2^-20 of its quantity (checked by usable) and there are fewer than 30.
+	secondOrder = 1.01
+)
+
+// Roundoff implements engine.Kernel.
+//
+// Notation: n, d, R as in package engine; l, S, V, ds = ScoreErr as in
+// engine.ScoreRange; Q = Slope = sup |phi'|, C = Curvature, the sup of its slope, both
+// on [-V, V], which contains every exact and computed argument; D_ij = y_i - y_j;
+// g(k) = engine.Gamma(k).
+//
+// # All pairs
+//
+// Claim. If every computed sum of phi'(u_ij) D_ij over j has an error of at most
+// E sum_j |D_ij|, then ||error of X^T c|| <= R l n^2 (E + g(m) Q), where m is the
+// depth of the sums over rows.
+//
+// Proof. ||X^T (c^ - c)|| <= R sum_i |c^_i - c_i| <= 2 R E sum_ij |D_ij|; the
+// summation adds at most g(m) sum_i |c^_i| ||x_i|| <= g(m) R 2 Q sum_ij |D_ij|
+// to first order. sum_ij |D_ij| is convex in every label, so it is largest for
+// labels at the ends of their interval, where it is 2 l k (n-k) <= l n^2 / 2. QED
+//
+// # Direct
+//
+// A computed argument of phi' differs by at most l 2 ds + 4 u V (label
+// difference, score difference and product are rounded), so phi' by
+// C (2 l ds + 4 u V) + 16 u Q; two roundings of the label difference and the
+// product, and the sum over j of depth directDepth, give
+//
+//	E = C (2 l ds + 4 u V) + (16 u + 3 u + g(directDepth)) Q.
+//
+// LogisticTile: a_i = exp(D s_i) has relative error u V + 4 u (D and the argument
+// are rounded, |D s_i| <= V/2; exponential), b_j too, so the logistic function
+// changes by at most C (2 u V + 8 u), and its own 9 u Q follow: below the same E,
+// since C = 1/4 and Q >= 1/2.
+//
+// # Near-linear
+//
+// For a record i and one other label, put F(x, y) = phi'(D (s_i - s_j)) with x, y
+// the positions of s_i, s_j in their bins, p = Terms, B = bins, L = Lebesgue,
+// A = CoefNorm, A2 = CoefGrowth, tau = Truncation. The method computes
+// I_x I_y F, interpolation in both variables, summed over j: moments of y,
+// weights W_k of the nodes (sum_k |W_k| <= L N for N records), values at the
+// nodes of x, coefficients, Clenshaw. Errors in units of N |D|:
+//
+//	(1 + L) tau            |F - I_x F| <= tau and |I_x (F - I_y F)| <= L tau
+//	C 2 l (ds + 7 u S)     scores; Locate rounds z <= B thrice (3.1 u B bins of
+//	                       width 2 S/B), and x once
+//	L^2 (14 C u V + 16uQ)  node matrix: nodes within 8 u (16 u on a difference of
+//	                       at most 2 B), l S / B and 4 more roundings; both
+//	                       interpolations pass an error on with factor L
+//	L A g(momentDepth)     sums of T_a(y): the value at a node of x is
+//	 + L A2 3.2 u          sum_a f_a M_a with |f_a| summing to A; T_a itself is
+//	                       within 1.6 a (a-1) u <= 3.2 u (a+1)(a+2)/2
+//	2 p L Q (g(q) + 10 u)  weights: (2/p) T_a(x_k) is within (2/p) 10 u, the dot
+//	                       product has depth q = DotDepth(p), |M_a| <= N, p nodes
+//	L^2 Q g(DotDepth(Bp)+18)  node sums, up to 16 labels, times D
+//	2 p Q (g(q) + 12 u)    coefficients, likewise, |value at a node| <= (Q+tau) N
+//	L u (A + 4 A2)         Clenshaw perturbs each coefficient by eta_a (see
+//	                       kernels.Clenshaw); |b_a| <= sum_{k>=a} (k-a+1) |c_k|
+//	                       and the coefficients in x are bounded by L times those
+//	                       of one expansion
+//	3 u Q                  D
+//
+// Records with more than maxClasses labels, or with labels for which the direct
+// method is cheaper, are computed directly; the bound is the larger of both, so
+// it holds for every data set.
+//
+// # Prefix pairs
+//
+// The T terms phi'(u) D (x_T - x_i) have norm at most Q l 2R and errors as in the
+// direct method; x_T sum v_i - sum v_i x_i has depth prefixDepth, so the bound
+// is T 2 R l (E + g(prefixDepth) Q).
+//
+// The last summand covers every underflow: there are fewer than 2^10 n^2 d
+// operations whose result can underflow, each loses at most 2^-1021 and is
+// multiplied by at most 1 + R l.
+func (k *kernel) Roundoff(pairs engine.Pairs) float64 {
+	p := k.problem
+	R, l := p.Bounds.FeatureNorm, k.scores.LabelSpan
+	n := float64(p.N)
+	tiny := n * n * float64(p.D) * (1 + R*l) * 0x1p-1000
+	switch q := pairs.(type) {
+	case engine.AllPairs:
+		if q.N != p.N {
+			return math.Inf(1)
+		}
+		e := k.directError() + engine.Gamma(directDepth(p.N))*k.scores.Slope
+		if k.method == NearLinear {
+			e = max(e, k.nearError())
+		}
+		return R*l*n*n*(e+engine.Gamma(k.rowSumDepth())*k.scores.Slope)*secondOrder + tiny
+	case engine.PrefixPairs:
+		if q.T < 1 || q.T >= p.N {
+			return math.Inf(1)
+		}
+		e := k.directError() + engine.Gamma(k.prefixDepth(q.T))*k.scores.Slope
+		return float64(q.T)*2*R*l*e*secondOrder + tiny
+	}
+	return math.Inf(1)
+}
+
+// directError is E without the summation.
+func (k *kernel) directError() float64 {
+	s := k.scores
+	return s.Curvature*(2*s.LabelSpan*s.ScoreErr+4*u*s.Margin) + (dphiError+3)*u*s.Slope
+}
+
+// nearError is E of the near-linear method.
+func (k *kernel) nearError() float64 {
+	s, e := k.scores, k.expansion
+	p, L, Q, C := float64(e.Terms), e.Lebesgue, s.Slope, s.Curvature
+	dot := engine.Gamma(kernels.DotDepth(e.Terms))
+	sum := (1 + L) * e.Truncation
+	sum += C * 2 * s.LabelSpan * (s.ScoreErr + 7*u*s.Score)
+	sum += L * L * (C*14*u*s.Margin + dphiError*u*Q)
+	sum += L * (e.CoefNorm*engine.Gamma(k.momentDepth()) + 3.2*u*e.CoefGrowth)
+	sum += 2 * p * L * Q * (dot + 10*u)
+	sum += L * L * Q * engine.Gamma(kernels.DotDepth(k.bins*e.Terms)+maxClasses+2)
+	sum += 2 * p * Q * (dot + 12*u)
+	sum += L * u * (e.CoefNorm + 4*e.CoefGrowth)
+	return sum + 3*u*Q
+}
+
+// rowSumDepth is the depth of X^T c: rows of a block, blocks of a chunk one after
+// the other, chunks in a binary tree.
+func (k *kernel) rowSumDepth() int {
+	return kernels.AddRowsDepth(k.blockRows) + k.chunkRows/k.blockRows + bits.Len(uint(k.chunks()))
+}
+
+// momentDepth is the depth of the moments, likewise.
+func (k *kernel) momentDepth() int {
+	return minBlockRows + k.chunkRows/minBlockRows + bits.Len(uint(k.chunks()))
+}
+
+// directDepth is the depth of c by the direct method. A record is a row in at
+// most n/tileCols + 1 tiles of tileCols pairs, and a column in tiles of tileRows
+// pairs: at most n/(tileRows maxStripes) + 2 of them per stripe, maxStripes
+// stripes.
+func directDepth(n int) int {
+	row := tileCols + 2 + n/tileCols
+	col := tileRows + 8 + n/(tileRows*maxStripes) + maxStripes
+	return max(row, col) + 4
+}
+
+// prefixDepth is the depth of a sum over T prefix pairs.
+func (k *kernel) prefixDepth(T int) int {
+	jobRows := prefixJob * k.blockRows
+	return kernels.AddRowsDepth(min(T, k.blockRows)) + prefixJob + T/jobRows + 5
+}
+
+// usable reports that all first-order error terms are small enough for
+// secondOrder to cover their products.
+func (k *kernel) usable() bool {
+	most := max(k.directError(), engine.Gamma(directDepth(k.problem.N))*k.scores.Slope,
+		engine.Gamma(k.rowSumDepth())*k.scores.Slope)
+	if k.method == NearLinear {
+		most = max(most, k.nearError())
+	}
+	return most < 0x1p-20*k.scores.Slope
+}

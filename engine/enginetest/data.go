@@ -1,0 +1,121 @@
+package enginetest
+
+import (
+	"errors"
+	"math"
+	"math/rand/v2"
+
+	"dyad/engine"
+)
+
+// declined handles an error of Plan.
+func (s *suite) declined(p engine.Problem, err error) {
+	s.Helper()
+	if s.opts.Unsupported != nil && errors.Is(err, engine.ErrUnsupported) {
+		s.opts.Unsupported(p)
+		return
+	}
+	s.fail("Plan: %v", err)
+}
+
+// makeRecords returns the same records dense and sparse. A third of the features
+// is zero, some rows are all zero or repeat, and most norms are close to R.
+func makeRecords(rng *rand.Rand, p engine.Problem, labels labelling) (dense, sparse *engine.Records, err error) {
+	x := make([]float64, p.N*p.D)
+	start, index, value := []int64{0}, []int32(nil), []float64(nil)
+	for i := range p.N {
+		row := x[i*p.D : (i+1)*p.D]
+		switch {
+		case i%11 == 7:
+		case i%11 == 8:
+			copy(row, x[(i-2)*p.D:(i-1)*p.D])
+		default:
+			for k := range row {
+				if rng.IntN(3) > 0 {
+					row[k] = rng.NormFloat64()
+				}
+			}
+			scale := 0.999
+			if i%4 == 0 {
+				scale = rng.Float64() * 0.999
+			}
+			scaleTo(row, scale*p.Bounds.FeatureNorm)
+		}
+		for k, v := range row {
+			if v != 0 {
+				index, value = append(index, int32(k)), append(value, v)
+			}
+		}
+		start = append(start, int64(len(value)))
+	}
+	y := labels.make(rng, p.N, p.Bounds.LabelAbs)
+	if dense, err = engine.NewRecords(x, y, p.D, p.Bounds); err != nil {
+		return nil, nil, err
+	}
+	sparse, err = engine.NewSparseRecords(start, index, value, append([]float64(nil), y...), p.D, p.Bounds)
+	return dense, sparse, err
+}
+
+// prefixesOf returns prefixes of the natural and of a random order.
+func prefixesOf(rng *rand.Rand, n int) []engine.PrefixPairs {
+	order := make([]int32, n)
+	for k, i := range rng.Perm(n) {
+		order[k] = int32(i)
+	}
+	q := []engine.PrefixPairs{{T: n - 1}, {Order: order, T: n - 1}}
+	if n > 2 {
+		q = append(q, engine.PrefixPairs{T: 1}, engine.PrefixPairs{Order: order, T: n / 2})
+	}
+	return q
+}
+
+// scaleTo makes ||x|| = length up to rounding, if x is not zero.
+func scaleTo(x []float64, length float64) {
+	s := norm(x)
+	if s == 0 {
+		return
+	}
+	for k := range x {
+		x[k] *= length / s
+	}
+}
+
+func norm(x []float64) float64 {
+	var s float64
+	for _, v := range x {
+		s += v * v
+	}
+	return math.Sqrt(s)
+}
+
+func distance(x, y []float64) float64 {
+	diff := make([]float64, len(x))
+	for k := range x {
+		diff[k] = x[k] - y[k]
+	}
+	return norm(diff)
+}
+
+func sameBits(x, y []float64) bool {
+	for k := range x {
+		if math.Float64bits(x[k]) != math.Float64bits(y[k]) {
+			return false
+		}
+	}
+	return len(x) == len(y)
+}
+
+// snapshot copies everything that GradSum must not change.
+func snapshot(r *engine.Records, w []float64) []float64 {
+	s := append([]float64(nil), w...)
+	s = append(s, r.Labels()...)
+	s = append(s, r.Dense()...)
+	start, index, value := r.Sparse()
+	for _, v := range start {
+		s = append(s, float64(v))
+	}
+	for _, v := range index {
+		s = append(s, float64(v))
+	}
+	return append(s, value...)
+}

@@ -1,0 +1,100 @@
+package enginetest
+
+import "dyad/engine"
+
+// reference is the gradient sum over pairs by the definition of a ScoreLoss,
+//
+//	sum phi'(u) (y - y') (x - x'),   u = (y - y') w.(x - x'),
+//
+// one pair at a time, with u, the products and all sums in twice the precision.
+// Only phi' itself is evaluated in float64, at u rounded to float64.
+func reference(loss engine.ScoreLoss, r *engine.Records, w []float64, pairs engine.Pairs) []float64 {
+	n, d := r.Len(), r.Dim()
+	x := make([]float64, n*d)
+	s := make([]wide, n)
+	for i := range s {
+		row := x[i*d : (i+1)*d]
+		r.Row(i, row)
+		for k, v := range row {
+			s[i] = s[i].add(twoProduct(v, w[k]))
+		}
+	}
+	// v is phi'(u_ij) (y_i - y_j).
+	v := func(i, j int) wide {
+		diff := twoSum(r.Label(i), -r.Label(j))
+		if diff.hi == 0 {
+			return wide{}
+		}
+		margin := diff.mul(s[i].add(s[j].neg()))
+		return diff.scale(loss.DPhi(margin.value()))
+	}
+	// The pair (i, j) adds v x_i - v x_j, so records have coefficients c.
+	c := make([]wide, n)
+	pair := func(i, j int) {
+		p := v(i, j)
+		c[i] = c[i].add(p)
+		c[j] = c[j].add(p.neg())
+	}
+	switch q := pairs.(type) {
+	case engine.AllPairs:
+		// (i, j) and (j, i) have opposite v and opposite x - x': the same term.
+		for i := range n {
+			for j := range i {
+				pair(i, j)
+			}
+		}
+		for i := range c {
+			c[i] = c[i].scale(2)
+		}
+	case engine.PrefixPairs:
+		for t := range q.T {
+			i, j := q.T, t
+			if q.Order != nil {
+				i, j = int(q.Order[q.T]), int(q.Order[t])
+			}
+			pair(i, j)
+		}
+	}
+	sum := make([]wide, d)
+	for i, ci := range c {
+		for k := range sum {
+			sum[k] = sum[k].add(ci.scale(x[i*d+k]))
+		}
+	}
+	g := make([]float64, d)
+	for k := range g {
+		g[k] = sum[k].value()
+	}
+	return g
+}
+
+// definition is the gradient sum by Loss.AddGrad over the ordered pairs, in
+// float64.
+func definition(loss engine.Loss, r *engine.Records, w []float64, pairs engine.Pairs) []float64 {
+	n := r.Len()
+	rec := make([]engine.Record, n)
+	for i := range rec {
+		rec[i] = engine.Record{X: make([]float64, r.Dim()), Y: r.Label(i)}
+		r.Row(i, rec[i].X)
+	}
+	g := make([]float64, loss.ParamDim(r.Dim()))
+	switch q := pairs.(type) {
+	case engine.AllPairs:
+		for i := range n {
+			for j := range n {
+				if i != j {
+					loss.AddGrad(g, w, rec[i], rec[j])
+				}
+			}
+		}
+	case engine.PrefixPairs:
+		for t := range q.T {
+			i, j := q.T, t
+			if q.Order != nil {
+				i, j = int(q.Order[q.T]), int(q.Order[t])
+			}
+			loss.AddGrad(g, w, rec[i], rec[j])
+		}
+	}
+	return g
+}

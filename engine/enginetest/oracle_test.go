@@ -1,0 +1,97 @@
+package enginetest
+
+import (
+	"math"
+	"math/big"
+	"math/rand/v2"
+	"testing"
+
+	"dyad/engine"
+)
+
+// TestWide compares double-double arithmetic with 300-bit floats: relative error
+// below 2^-100 of the operands.
+func TestWide(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	random := func() wide {
+		return twoSum(rng.NormFloat64()*math.Exp2(float64(rng.IntN(60)-30)), 0).
+			add(wide{hi: rng.NormFloat64() * 0x1p-60})
+	}
+	exact := func(w wide) *big.Float {
+		hi := new(big.Float).SetPrec(300).SetFloat64(w.hi)
+		return hi.Add(hi, new(big.Float).SetFloat64(w.lo))
+	}
+	check := func(op string, got wide, want, size *big.Float) {
+		t.Helper()
+		diff := new(big.Float).Sub(exact(got), want)
+		limit := new(big.Float).Mul(size.Abs(size), big.NewFloat(0x1p-100))
+		if diff.Abs(diff).Cmp(limit) > 0 {
+			t.Errorf("%s is off by %v, limit %v", op, diff, limit)
+		}
+	}
+	for range 2000 {
+		a, b := random(), random()
+		x, y := exact(a), exact(b)
+		size := new(big.Float).Add(new(big.Float).Abs(x), new(big.Float).Abs(y))
+		check("add", a.add(b), new(big.Float).Add(x, y), size)
+		product := new(big.Float).Mul(x, y)
+		check("mul", a.mul(b), product, new(big.Float).Set(product))
+	}
+}
+
+// TestReferenceOnTwoRecords checks the reference against a sum done by hand.
+func TestReferenceOnTwoRecords(t *testing.T) {
+	r, err := engine.NewRecords([]float64{0.5, 0, 0, 0.5}, []float64{1, -1}, 2, engine.UnitBounds())
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := []float64{0.25, -0.75}
+	// u = 2 (w.x0 - w.x1) = 2 (0.125 + 0.375) = 1; both ordered pairs give
+	// phi'(1) 2 (x0 - x1).
+	slope := -1 / (1 + math.E)
+	want := []float64{2 * slope, -2 * slope}
+	for _, c := range []struct {
+		pairs engine.Pairs
+		times float64
+	}{{engine.AllPairs{N: 2}, 1}, {engine.PrefixPairs{T: 1}, 0.5}, {engine.PrefixPairs{T: 1, Order: []int32{1, 0}}, 0.5}} {
+		for name, got := range map[string][]float64{
+			"reference":  reference(engine.Logistic{}, r, w, c.pairs),
+			"definition": definition(engine.Logistic{}, r, w, c.pairs),
+		} {
+			for k := range got {
+				if math.Abs(got[k]-c.times*want[k]) > 1e-15 {
+					t.Errorf("%s over %+v: %v, want %v times %v", name, c.pairs, got, c.times, want)
+				}
+			}
+		}
+	}
+}
+
+// TestStripBound samples |phi'| on lines of the complex plane: below the bound,
+// and above half of it near the branch points.
+func TestStripBound(t *testing.T) {
+	dphi := func(u complex128) complex128 { return u/sqrtC(1+u*u) - 1 }
+	for _, h := range []float64{0, 0.3, 0.7, 0.9, 0.99} {
+		bound := SmoothHinge{}.StripBound(h)
+		var most float64
+		for x := -50.0; x <= 50; x += 0.01 {
+			v := dphi(complex(x, h))
+			most = max(most, math.Hypot(real(v), imag(v)))
+		}
+		if most > bound {
+			t.Errorf("|phi'| reaches %v at height %v, StripBound says %v", most, h, bound)
+		}
+		if h > 0.9 && most < 0.5*bound {
+			t.Errorf("StripBound(%v) = %v is far above %v", h, bound, most)
+		}
+	}
+	if !math.IsInf(SmoothHinge{}.StripBound(1), 1) {
+		t.Error("StripBound(1) is finite at the branch point")
+	}
+}
+
+// sqrtC is the branch with positive real part, which is analytic in the strip.
+func sqrtC(z complex128) complex128 {
+	r := math.Hypot(real(z), imag(z))
+	return complex(math.Sqrt((r+real(z))/2), math.Copysign(math.Sqrt((r-real(z))/2), imag(z)))
+}

@@ -1,0 +1,325 @@
+package enginetest
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+
+	"dyad/engine"
+)
+
+// T is the part of *testing.T that Run uses, so that a test of the suite can
+// watch it fail.
+type T interface {
+	Helper()
+	Errorf(format string, args ...any)
+	Logf(format string, args ...any)
+}
+
+// Options choose what Run covers. The zero value covers everything.
+type Options struct {
+	// Losses defaults to engine.Logistic{} and SmoothHinge{}.
+	Losses []engine.ScoreLoss
+	// Sizes are the numbers of records; default 2, 3, 17, 64, 129, 500, 1500.
+	Sizes []int
+	// Radii default to 0.05, 1, 20 and 200.
+	Radii []float64
+	// Short keeps sizes up to 129.
+	Short bool
+	// WithWorkers returns the backend with another number of workers; results
+	// must have the same bits for 1, 2 and 7. Nil skips that check.
+	WithWorkers func(workers int) engine.Backend
+	// PerPair limits Roundoff / Pairs.Len in units of the Lipschitz constant,
+	// times max(1, V/8) where V = 4 LabelAbs FeatureNorm Radius is the largest
+	// margin, for 64 records or more; default 6e-13. A bound that anything
+	// satisfies proves nothing.
+	PerPair float64
+	// Unsupported is called for a problem that the backend declines with
+	// engine.ErrUnsupported; nil makes that a failure.
+	Unsupported func(engine.Problem)
+}
+
+// A labelling makes n labels within [-b, b].
+type labelling struct {
+	name string
+	make func(rng *rand.Rand, n int, b float64) []float64
+}
+
+var labellings = []labelling{
+	{"binary", func(rng *rand.Rand, n int, b float64) []float64 {
+		return fill(n, func(i int) float64 { return math.Copysign(b, rng.Float64()-0.4) })
+	}},
+	{"one positive", func(_ *rand.Rand, n int, b float64) []float64 {
+		return fill(n, func(i int) float64 {
+			if i == n-1 {
+				return b
+			}
+			return -b
+		})
+	}},
+	{"one class", func(_ *rand.Rand, n int, b float64) []float64 {
+		return fill(n, func(int) float64 { return b })
+	}},
+	{"five grades", func(rng *rand.Rand, n int, b float64) []float64 {
+		return fill(n, func(int) float64 { return b * (float64(rng.IntN(5))/2 - 1) })
+	}},
+	{"real", func(rng *rand.Rand, n int, b float64) []float64 {
+		return fill(n, func(int) float64 { return b * (2*rng.Float64() - 1) })
+	}},
+}
+
+func fill(n int, f func(i int) float64) []float64 {
+	y := make([]float64, n)
+	for i := range y {
+		y[i] = f(i)
+	}
+	return y
+}
+
+// boundsOf cycle with the case number.
+var boundsOf = []engine.Bounds{
+	{FeatureNorm: 1, LabelAbs: 1},
+	{FeatureNorm: 2, LabelAbs: 0.5},
+	{FeatureNorm: 0.5, LabelAbs: 2.5},
+}
+
+// Run checks that a backend conforms to package engine: for every loss, radius,
+// size, labelling and storage the gradient sums over all pairs and over prefixes
+// are within Roundoff of a sum in twice the precision, overwrite dst, leave
+// their inputs alone, honour the context, and have the same bits when repeated
+// and for any number of workers.
+func Run(t T, b engine.Backend, opts Options) {
+	t.Helper()
+	if opts.Losses == nil {
+		opts.Losses = []engine.ScoreLoss{engine.Logistic{}, SmoothHinge{}}
+	}
+	if opts.Sizes == nil {
+		opts.Sizes = []int{2, 3, 17, 64, 129, 500, 1500}
+	}
+	if opts.Radii == nil {
+		opts.Radii = []float64{0.05, 1, 20, 200}
+	}
+	if opts.PerPair == 0 {
+		opts.PerPair = 6e-13
+	}
+	s := &suite{T: t, backend: b, opts: opts, worst: map[string]float64{}}
+	number := 0
+	for _, loss := range opts.Losses {
+		for _, radius := range opts.Radii {
+			for _, n := range opts.Sizes {
+				if opts.Short && n > 129 {
+					continue
+				}
+				for _, labels := range labellings {
+					if n > 500 && (radius != 1 || labels.name == "one class") {
+						continue // the reference is slow and the sizes below cover them
+					}
+					s.testCase(loss, radius, n, labels, number)
+					number++
+				}
+			}
+			s.testBound(loss, radius)
+		}
+	}
+	methods := make([]string, 0, len(s.worst))
+	for m := range s.worst {
+		methods = append(methods, m)
+	}
+	slices.Sort(methods)
+	for _, m := range methods {
+		t.Logf("%s, %s: largest |error| / Roundoff = %.2g", b.Name(), m, s.worst[m])
+	}
+}
+
+type suite struct {
+	T
+	backend engine.Backend
+	opts    Options
+	worst   map[string]float64
+	name    string
+}
+
+func (s *suite) fail(format string, args ...any) {
+	s.Helper()
+	s.Errorf("%s: %s", s.name, fmt.Sprintf(format, args...))
+}
+
+// testCase checks one data set, dense and sparse.
+func (s *suite) testCase(loss engine.ScoreLoss, radius float64, n int, labels labelling, number int) {
+	s.Helper()
+	rng := rand.New(rand.NewPCG(uint64(number), 17))
+	d := []int{1, 3, 8, 21, 300}[number%5]
+	if n > 129 {
+		d = 5
+	}
+	p := engine.Problem{N: n, D: d, Bounds: boundsOf[number%3], Loss: loss, Radius: radius}
+	dense, sparse, err := makeRecords(rng, p, labels)
+	if err != nil {
+		s.fail("%v", err)
+		return
+	}
+	s.name = fmt.Sprintf("%s r=%g n=%d d=%d %s", loss.Name(), radius, n, d, labels.name)
+	kernels := s.plan(p)
+	if kernels == nil {
+		return
+	}
+	w := make([]float64, d)
+	for k := range w {
+		w[k] = rng.NormFloat64()
+	}
+	scaleTo(w, radius)
+	prefixes := prefixesOf(rng, n)
+	want := [][]float64{reference(loss, dense, w, engine.AllPairs{N: n})}
+	for _, q := range prefixes {
+		want = append(want, reference(loss, dense, w, q))
+	}
+	for _, r := range []*engine.Records{dense, sparse} {
+		name := s.name
+		s.name = fmt.Sprintf("%s sparse=%v", name, r.IsSparse())
+		s.testRecords(kernels, r, w, prefixes, want)
+		s.name = name
+	}
+	s.testDefinition(loss, dense, w, want[0])
+}
+
+// testRecords checks all kinds of pairs on bound records.
+func (s *suite) testRecords(kernels map[int]engine.Kernel, r *engine.Records, w []float64, prefixes []engine.PrefixPairs, want [][]float64) {
+	s.Helper()
+	bound := map[int]engine.Evaluator{}
+	for workers, k := range kernels {
+		e, err := k.Bind(r)
+		if err != nil {
+			s.fail("Bind: %v", err)
+			return
+		}
+		defer e.Close()
+		bound[workers] = e
+	}
+	e := bound[0]
+	delete(bound, 0)
+	before := snapshot(r, w)
+	s.testPairs(e, bound, w, engine.AllPairs{N: r.Len()}, want[0])
+	for i, q := range prefixes {
+		s.testPairs(e, bound, w, q, want[i+1])
+	}
+	if !slices.Equal(before, snapshot(r, w)) {
+		s.fail("GradSum changed the records or w")
+	}
+}
+
+// plan returns the kernels of the backend, under 0, and of its variants by number
+// of workers; nil if there is none.
+func (s *suite) plan(p engine.Problem) map[int]engine.Kernel {
+	s.Helper()
+	backends := map[int]engine.Backend{0: s.backend}
+	if s.opts.WithWorkers != nil {
+		for _, workers := range []int{1, 2, 7} {
+			backends[workers] = s.opts.WithWorkers(workers)
+		}
+	}
+	kernels := map[int]engine.Kernel{}
+	for workers, b := range backends {
+		k, err := b.Plan(p)
+		if err != nil {
+			s.declined(p, err)
+			return nil
+		}
+		got := k.Problem()
+		name := got.Loss.Name()
+		if got.Loss = p.Loss; name != p.Loss.Name() || !reflect.DeepEqual(got, p) {
+			s.fail("Kernel.Problem() is %+v with loss %q, want %+v", got, name, p)
+		}
+		kernels[workers] = k
+	}
+	return kernels
+}
+
+func (s *suite) testPairs(e engine.Evaluator, workers map[int]engine.Evaluator, w []float64, pairs engine.Pairs, want []float64) {
+	s.Helper()
+	ctx := context.Background()
+	got := fill(len(w), func(int) float64 { return math.NaN() }) // must be overwritten
+	if err := e.GradSum(ctx, got, w, pairs); err != nil {
+		s.fail("GradSum over %T: %v", pairs, err)
+		return
+	}
+	bound := e.Kernel().Roundoff(pairs)
+	diff := distance(got, want)
+	if !(diff <= bound) || math.IsInf(bound, 0) {
+		s.fail("%s: |error| = %.3g over %T, Roundoff says %.3g", e.Kernel().Method(), diff, pairs, bound)
+	}
+	key := fmt.Sprintf("%s %T", e.Kernel().Method(), pairs)
+	s.worst[key] = max(s.worst[key], diff/bound)
+
+	again := fill(len(w), func(int) float64 { return 1e9 })
+	if err := e.GradSum(ctx, again, w, pairs); err != nil || !sameBits(got, again) {
+		s.fail("GradSum over %T differs when repeated (error %v)", pairs, err)
+	}
+	for _, k := range []int{1, 2, 7} {
+		if workers[k] == nil {
+			continue
+		}
+		if err := workers[k].GradSum(ctx, again, w, pairs); err != nil || !sameBits(got, again) {
+			s.fail("GradSum over %T with %d workers has other bits (error %v)", pairs, k, err)
+		}
+	}
+	done, cancel := context.WithCancel(ctx)
+	cancel()
+	if err := e.GradSum(done, again, w, pairs); err != context.Canceled {
+		s.fail("GradSum over %T with a cancelled context returned %v, want %v", pairs, err, context.Canceled)
+	}
+	if err := e.GradSum(ctx, again, w, pairs); err != nil || !sameBits(got, again) {
+		s.fail("GradSum over %T differs after a cancelled call (error %v)", pairs, err)
+	}
+}
+
+// testDefinition compares the reference with Loss.AddGrad, so that a loss whose
+// DPhi contradicts its AddGrad is caught. Both are float64 up to twice the
+// precision, so the tolerance is a wide multiple of the roundoff.
+func (s *suite) testDefinition(loss engine.ScoreLoss, r *engine.Records, w, want []float64) {
+	s.Helper()
+	if r.Len() > 129 {
+		return
+	}
+	c, err := loss.Constants(r.Bounds(), math.Max(norm(w), 1e-3))
+	if err != nil {
+		s.fail("Constants: %v", err)
+		return
+	}
+	n, v := float64(r.Len()), 4*r.Bounds().LabelAbs*r.Bounds().FeatureNorm*norm(w)
+	tol := n * n * c.Lipschitz * (1 + v) * (n*n + float64(r.Dim()) + 20) * 0x1p-52
+	if diff := distance(definition(loss, r, w, engine.AllPairs{N: r.Len()}), want); !(diff <= tol) {
+		s.fail("AddGrad and DPhi of the loss disagree: sums differ by %.3g", diff)
+	}
+}
+
+// testBound checks that Roundoff is finite, positive and not vacuous, without
+// data, up to a million records.
+func (s *suite) testBound(loss engine.ScoreLoss, radius float64) {
+	s.Helper()
+	for _, n := range []int{64, 1000, 30000, 1000000} {
+		p := engine.Problem{N: n, D: 20, Bounds: engine.UnitBounds(), Loss: loss, Radius: radius}
+		s.name = fmt.Sprintf("%s r=%g n=%d", loss.Name(), radius, n)
+		k, err := s.backend.Plan(p)
+		if err != nil {
+			s.declined(p, err)
+			continue
+		}
+		c, err := loss.Constants(p.Bounds, radius)
+		if err != nil {
+			s.fail("Constants: %v", err)
+			continue
+		}
+		limit := s.opts.PerPair * c.Lipschitz * max(1, radius/2)
+		for _, pairs := range []engine.Pairs{engine.AllPairs{N: n}, engine.PrefixPairs{T: n - 1}, engine.PrefixPairs{T: 1}} {
+			if got := k.Roundoff(pairs) / float64(pairs.Len()); !(got > 0 && got <= limit) {
+				s.fail("%s: Roundoff per pair of %T is %.3g, want above 0 and at most %.3g", k.Method(), pairs, got, limit)
+			}
+		}
+		if !math.IsInf(k.Roundoff(engine.AllPairs{N: n - 1}), 1) || !math.IsInf(k.Roundoff(engine.PrefixPairs{T: n}), 1) {
+			s.fail("Roundoff is finite for pairs of another number of records")
+		}
+	}
+}

@@ -1,0 +1,240 @@
+package enginetest_test
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+
+	"dyad/engine"
+	"dyad/engine/cpu"
+	"dyad/engine/enginetest"
+)
+
+// watcher is an enginetest.T that collects failures.
+type watcher struct{ failures []string }
+
+func (*watcher) Helper()             {}
+func (*watcher) Logf(string, ...any) {}
+func (w *watcher) Errorf(format string, args ...any) {
+	w.failures = append(w.failures, fmt.Sprintf(format, args...))
+}
+
+// broken is the CPU backend with one defect; nil hooks change nothing.
+type broken struct {
+	cpu.Backend
+	// roundoff replaces the bound.
+	roundoff func(bound float64) float64
+	// pairs and ctx change what the correct backend is asked.
+	pairs func(engine.Pairs) engine.Pairs
+	ctx   func(context.Context) context.Context
+	// after changes the result; before holds dst as the caller passed it.
+	after func(k engine.Kernel, dst, before, w []float64, pairs engine.Pairs)
+	// records changes what is bound.
+	records func(*engine.Records) *engine.Records
+}
+
+type brokenKernel struct {
+	engine.Kernel
+	b broken
+}
+
+type brokenEvaluator struct {
+	engine.Evaluator
+	k brokenKernel
+}
+
+func (b broken) Plan(p engine.Problem) (engine.Kernel, error) {
+	k, err := b.Backend.Plan(p)
+	if err != nil {
+		return nil, err
+	}
+	return brokenKernel{k, b}, nil
+}
+
+func (k brokenKernel) Roundoff(p engine.Pairs) float64 {
+	if k.b.roundoff == nil {
+		return k.Kernel.Roundoff(p)
+	}
+	return k.b.roundoff(k.Kernel.Roundoff(p))
+}
+
+func (k brokenKernel) Bind(r *engine.Records) (engine.Evaluator, error) {
+	if k.b.records != nil {
+		r = k.b.records(r)
+	}
+	e, err := k.Kernel.Bind(r)
+	if err != nil {
+		return nil, err
+	}
+	return brokenEvaluator{e, k}, nil
+}
+
+func (e brokenEvaluator) Kernel() engine.Kernel { return e.k }
+
+func (e brokenEvaluator) GradSum(ctx context.Context, dst, w []float64, p engine.Pairs) error {
+	before := append([]float64(nil), dst...)
+	inner := p
+	if e.k.b.ctx != nil {
+		ctx = e.k.b.ctx(ctx)
+	}
+	if e.k.b.pairs != nil {
+		inner = e.k.b.pairs(p)
+	}
+	if err := e.Evaluator.GradSum(ctx, dst, w, inner); err != nil {
+		return err
+	}
+	if e.k.b.after != nil {
+		e.k.b.after(e.k.Kernel, dst, before, w, p)
+	}
+	return nil
+}
+
+// small keeps the control runs short.
+var small = enginetest.Options{Sizes: []int{3, 17, 64}, Radii: []float64{1}}
+
+func TestSuitePassesCorrectBackend(t *testing.T) {
+	var w watcher
+	opts := small
+	opts.WithWorkers = func(k int) engine.Backend { return broken{Backend: cpu.Backend{Workers: k}} }
+	enginetest.Run(&w, broken{}, opts)
+	if len(w.failures) > 0 {
+		t.Errorf("%d failures without a defect, first: %s", len(w.failures), w.failures[0])
+	}
+}
+
+// TestSuiteCatchesDefects is the positive control of the suite.
+func TestSuiteCatchesDefects(t *testing.T) {
+	var calls int
+	defects := map[string]struct {
+		b    broken
+		want string
+	}{
+		"drops the last record": {broken{records: func(r *engine.Records) *engine.Records {
+			// The last record takes the place of the first: its pairs are lost.
+			rows := make([]int, r.Len())
+			for i := range rows {
+				rows[i] = i
+			}
+			rows[len(rows)-1] = 0
+			return r.Subset(rows)
+		}}, "Roundoff says"},
+		"drops the last prefix pair": {broken{pairs: func(p engine.Pairs) engine.Pairs {
+			if q, ok := p.(engine.PrefixPairs); ok && q.T > 1 && q.Order == nil {
+				order := make([]int32, q.T)
+				for i := range order {
+					order[i] = int32(i)
+				}
+				order[q.T-1] = int32(q.T)
+				return engine.PrefixPairs{Order: order, T: q.T - 1}
+			}
+			return p
+		}}, "Roundoff says"},
+		"ignores the order": {broken{pairs: func(p engine.Pairs) engine.Pairs {
+			if q, ok := p.(engine.PrefixPairs); ok {
+				return engine.PrefixPairs{T: q.T}
+			}
+			return p
+		}}, "Roundoff says"},
+		"single precision": {broken{after: func(_ engine.Kernel, dst, _, _ []float64, _ engine.Pairs) {
+			for k, v := range dst {
+				dst[k] = float64(float32(v))
+			}
+		}}, "Roundoff says"},
+		"half of the ordered pairs": {broken{after: func(_ engine.Kernel, dst, _, _ []float64, p engine.Pairs) {
+			if _, ok := p.(engine.AllPairs); ok {
+				for k := range dst {
+					dst[k] /= 2
+				}
+			}
+		}}, "Roundoff says"},
+		"error of twice the bound": {broken{after: func(k engine.Kernel, dst, _, _ []float64, p engine.Pairs) {
+			dst[0] += 2 * k.Roundoff(p)
+		}}, "Roundoff says"},
+		"accumulates": {broken{after: func(_ engine.Kernel, dst, before, _ []float64, _ engine.Pairs) {
+			for k := range dst {
+				dst[k] += before[k]
+			}
+		}}, "Roundoff says"},
+		"not reproducible": {broken{after: func(_ engine.Kernel, dst, _, _ []float64, _ engine.Pairs) {
+			if calls++; calls%2 == 0 {
+				dst[0] = math.Nextafter(dst[0], 1e9)
+			}
+		}}, "differs when repeated"},
+		"writes w": {broken{after: func(_ engine.Kernel, _, _, w []float64, _ engine.Pairs) {
+			w[0] = math.Nextafter(w[0], 0)
+		}}, "changed the records or w"},
+		"writes labels": {broken{records: func(r *engine.Records) *engine.Records {
+			y := r.Labels()
+			y[0] = -y[0]
+			return r
+		}}, "Roundoff says"},
+		"ignores the context": {broken{ctx: func(context.Context) context.Context { return context.Background() }}, "cancelled context"},
+		"vacuous bound":       {broken{roundoff: func(b float64) float64 { return 1e6 * b }}, "Roundoff per pair"},
+		"infinite bound":      {broken{roundoff: func(float64) float64 { return math.Inf(1) }}, "Roundoff says"},
+		"zero bound":          {broken{roundoff: func(float64) float64 { return 0 }}, "Roundoff says"},
+		"bound for other pairs": {broken{roundoff: func(b float64) float64 {
+			return min(b, 1e-9)
+		}}, "pairs of another number"},
+	}
+	for name, d := range defects {
+		t.Run(name, func(t *testing.T) {
+			var w watcher
+			enginetest.Run(&w, d.b, small)
+			expectFailure(t, w, d.want)
+		})
+	}
+	t.Run("bits depend on workers", func(t *testing.T) {
+		opts := small
+		opts.WithWorkers = func(k int) engine.Backend {
+			return broken{after: func(_ engine.Kernel, dst, _, _ []float64, _ engine.Pairs) {
+				if k == 7 {
+					dst[0] = math.Nextafter(dst[0], 1e9)
+				}
+			}}
+		}
+		var w watcher
+		enginetest.Run(&w, broken{}, opts)
+		expectFailure(t, w, "with 7 workers")
+	})
+	t.Run("loss contradicts itself", func(t *testing.T) {
+		opts := small
+		opts.Losses = []engine.ScoreLoss{twoFaced{}}
+		var w watcher
+		enginetest.Run(&w, cpu.Backend{}, opts)
+		expectFailure(t, w, "AddGrad and DPhi")
+	})
+	t.Run("declines", func(t *testing.T) {
+		opts := small
+		opts.Losses = []engine.ScoreLoss{scoreOnly{enginetest.SmoothHinge{}}}
+		var w watcher
+		enginetest.Run(&w, cpu.Backend{Method: cpu.NearLinear}, opts)
+		expectFailure(t, w, "not supported")
+		declined := 0
+		opts.Unsupported = func(engine.Problem) { declined++ }
+		w = watcher{}
+		enginetest.Run(&w, cpu.Backend{Method: cpu.NearLinear}, opts)
+		if len(w.failures) > 0 || declined == 0 {
+			t.Errorf("with Unsupported set: %d failures, %d problems declined", len(w.failures), declined)
+		}
+	})
+}
+
+func expectFailure(t *testing.T, w watcher, want string) {
+	t.Helper()
+	for _, f := range w.failures {
+		if strings.Contains(f, want) {
+			return
+		}
+	}
+	t.Errorf("the suite does not say %q; it has %d failures: %.200q", want, len(w.failures), w.failures)
+}
+
+// twoFaced has a DPhi that is not the slope in AddGrad.
+type twoFaced struct{ enginetest.SmoothHinge }
+
+func (l twoFaced) DPhi(u float64) float64 { return 0.999999 * l.SmoothHinge.DPhi(u) }
+
+// scoreOnly hides StripBound.
+type scoreOnly struct{ engine.ScoreLoss }

@@ -1,0 +1,145 @@
+package engine_test
+
+import (
+	"errors"
+	"math"
+	"testing"
+
+	"dyad/engine"
+	"dyad/engine/enginetest"
+)
+
+// clipped has constants that clipping enforces.
+type clipped struct{ engine.Logistic }
+
+func (c clipped) Constants(b engine.Bounds, radius float64) (engine.Constants, error) {
+	k, err := c.Logistic.Constants(b, radius)
+	k.Origin = engine.Clipped
+	return k, err
+}
+
+// general hides that a loss is a ScoreLoss.
+type general struct{ engine.Loss }
+
+func TestScoreRange(t *testing.T) {
+	for _, b := range []engine.Bounds{{FeatureNorm: 1, LabelAbs: 1}, {FeatureNorm: 3, LabelAbs: 0.25}} {
+		for _, r := range []float64{0.01, 1, 50} {
+			for _, loss := range []engine.ScoreLoss{engine.Logistic{}, enginetest.SmoothHinge{}} {
+				_, s, err := engine.NewScoreRange(engine.Problem{N: 10, D: 20, Bounds: b, Loss: loss, Radius: r}, 30)
+				if err != nil {
+					t.Fatal(err)
+				}
+				reach := 4 * b.LabelAbs * b.FeatureNorm * r
+				if s.Margin < reach || s.Margin > reach*1.00001 {
+					t.Errorf("Margin %v, want just above %v", s.Margin, reach)
+				}
+				if !(s.ScoreErr > 0 && s.ScoreErr < 100*0x1p-53*b.FeatureNorm*r) {
+					t.Errorf("ScoreErr %v", s.ScoreErr)
+				}
+				for i := range 2001 {
+					u := s.Margin * (float64(i)/1000 - 1)
+					if v := math.Abs(loss.DPhi(u)); v > s.Slope {
+						t.Errorf("%s: |phi'(%v)| = %v exceeds Slope %v", loss.Name(), u, v, s.Slope)
+					}
+					h := 1e-4 * max(1, math.Abs(u))
+					if v := math.Abs(loss.DPhi(u+h)-loss.DPhi(u)) / h; v > s.Curvature*(1+1e-8)+1e-9 {
+						t.Errorf("%s: slope of phi' at %v is %v, exceeds Curvature %v", loss.Name(), u, v, s.Curvature)
+					}
+				}
+			}
+		}
+	}
+}
+
+func TestScoreRangeDeclines(t *testing.T) {
+	p := engine.Problem{N: 10, D: 20, Bounds: engine.UnitBounds(), Loss: engine.Logistic{}, Radius: 1}
+	for name, change := range map[string]func(*engine.Problem){
+		"not a score loss": func(p *engine.Problem) { p.Loss = general{engine.Logistic{}} },
+		"clipped":          func(p *engine.Problem) { p.Loss = clipped{} },
+	} {
+		q := p
+		change(&q)
+		if _, _, err := engine.NewScoreRange(q, 30); !errors.Is(err, engine.ErrUnsupported) {
+			t.Errorf("%s: error %v, want ErrUnsupported", name, err)
+		}
+	}
+	if _, _, err := engine.NewScoreRange(p, 1<<40); !errors.Is(err, engine.ErrUnsupported) {
+		t.Errorf("depth 2^40: error %v, want ErrUnsupported", err)
+	}
+	for name, change := range map[string]func(*engine.Problem){
+		"invalid problem": func(p *engine.Problem) { p.N = 1 },
+		"overflow":        func(p *engine.Problem) { p.Radius = 1e300; p.Bounds.FeatureNorm = 1e30 },
+		"underflow":       func(p *engine.Problem) { p.Radius = 1e-300; p.Bounds.FeatureNorm = 1e-20 },
+	} {
+		q := p
+		change(&q)
+		if _, _, err := engine.NewScoreRange(q, 30); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+}
+
+// interpolate evaluates the p-point Chebyshev interpolant of f and returns its
+// value at y and sum |c_a|, sum |c_a| (a+1)(a+2)/2.
+func interpolate(f func(float64) float64, p int, y float64) (v, norm, growth float64) {
+	for a := range p {
+		var c float64
+		for k := range p {
+			x := math.Pi * (float64(k) + 0.5) / float64(p)
+			c += f(math.Cos(x)) * math.Cos(float64(a)*x) * 2 / float64(p)
+		}
+		if a == 0 {
+			c /= 2
+		}
+		v += c * math.Cos(float64(a)*math.Acos(y))
+		norm += math.Abs(c)
+		growth += math.Abs(c) * float64((a+1)*(a+2)) / 2
+	}
+	return v, norm, growth
+}
+
+// TestExpand checks every bound of an expansion on a grid of centres and points,
+// and that the truncation bound is not idle: half of the terms violate it.
+func TestExpand(t *testing.T) {
+	for _, loss := range []engine.AnalyticLoss{engine.Logistic{}, enginetest.SmoothHinge{}} {
+		for _, c := range []struct{ width, tol float64 }{{0.1, 1e-9}, {0.5, 1e-6}, {1, 1e-9}, {1.5, 1e-5}} {
+			e, ok := engine.Expand(loss, c.width, c.tol)
+			if !ok || e.Truncation > c.tol || e.Terms > engine.ExpansionMaxTerms {
+				t.Fatalf("%s: Expand(%v, %v) = %+v, %v", loss.Name(), c.width, c.tol, e, ok)
+			}
+			worst := func(p int) (diff float64) {
+				for centre := -6.0; centre <= 6; centre += 0.5 {
+					f := func(y float64) float64 { return loss.DPhi(centre + c.width*y) }
+					for y := -1.0; y <= 1; y += 0.05 {
+						v, norm, growth := interpolate(f, p, min(y, 1))
+						diff = max(diff, math.Abs(v-f(y)))
+						if p == e.Terms && (norm > e.CoefNorm || growth > e.CoefGrowth) {
+							t.Fatalf("%s width %v: coefficient sums %v and %v exceed %+v", loss.Name(), c.width, norm, growth, e)
+						}
+					}
+				}
+				return diff
+			}
+			if d := worst(e.Terms); d > e.Truncation {
+				t.Errorf("%s width %v: truncation %v exceeds the bound %v", loss.Name(), c.width, d, e.Truncation)
+			}
+			if p := (e.Terms + 1) / 2; p > 1 {
+				if d := worst(p); d <= e.Truncation {
+					t.Errorf("%s width %v: half of the terms still satisfy the bound %v", loss.Name(), c.width, e.Truncation)
+				}
+			}
+		}
+		if e, ok := engine.Expand(loss, 1000, 1e-16); ok {
+			t.Errorf("%s: width 1000 has an expansion %+v", loss.Name(), e)
+		}
+	}
+}
+
+func TestGamma(t *testing.T) {
+	if g := engine.Gamma(100); g < 100*0x1p-53 || g > 100.001*0x1p-53 {
+		t.Errorf("Gamma(100) = %v", g)
+	}
+	if !math.IsInf(engine.Gamma(1<<53), 1) {
+		t.Error("Gamma(2^53) is finite")
+	}
+}

@@ -1,0 +1,232 @@
+package kernels
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+// guarded is a slice with NaN directly before and after it in memory, and at any
+// offset from an aligned address: a read outside the slice spoils the result, a
+// write is seen by check.
+type guarded struct {
+	all  []float64
+	at   int
+	data []float64
+	copy []float64
+}
+
+func newGuarded(x []float64, offset int) *guarded {
+	g := &guarded{all: make([]float64, len(x)+16+offset), at: 8 + offset}
+	for i := range g.all {
+		g.all[i] = math.NaN()
+	}
+	// The capacity includes the guards: a kernel that reslices is caught, too.
+	g.data = g.all[g.at : g.at+len(x)]
+	copy(g.data, x)
+	g.copy = append([]float64(nil), x...)
+	return g
+}
+
+// intact reports that the guards are still NaN.
+func (g *guarded) intact() bool {
+	for i, v := range g.all {
+		if (i < g.at || i >= g.at+len(g.data)) && !math.IsNaN(v) {
+			return false
+		}
+	}
+	return true
+}
+
+// unchanged reports that a read-only slice was not written.
+func (g *guarded) unchanged() bool { return g.intact() && slices.Equal(g.data, g.copy) }
+
+func normals(rng *rand.Rand, n int) []float64 {
+	x := make([]float64, n)
+	for i := range x {
+		x[i] = rng.NormFloat64()
+	}
+	return x
+}
+
+// near reports |got - want| <= tol max(1, size); NaN is never near.
+func near(got, want, size, tol float64) bool {
+	return math.Abs(got-want) <= tol*max(1, size)
+}
+
+func TestGuardsCatch(t *testing.T) {
+	g := newGuarded([]float64{1, 2, 3}, 1)
+	if !g.unchanged() {
+		t.Fatal("fresh guards are not intact")
+	}
+	over := g.all[g.at : g.at+4]
+	if v := Dot(over, []float64{1, 1, 1, 1}); !math.IsNaN(v) {
+		t.Errorf("reading past the end gives %v, want NaN", v)
+	}
+	AddRows(over, []float64{1}, make([]float64, 4))
+	if !g.intact() { // NaN + 0 is still NaN
+		t.Error("adding zero changed a guard")
+	}
+	over[3] = 0
+	if g.intact() {
+		t.Error("a write past the end is not seen")
+	}
+	g = newGuarded([]float64{1}, 0)
+	g.data[0] = 2
+	if g.unchanged() {
+		t.Error("a write to a read-only slice is not seen")
+	}
+}
+
+// lengths are 0 to 67 and some around the block length of Dot.
+func lengths() []int {
+	var n []int
+	for i := range 68 {
+		n = append(n, i)
+	}
+	return append(n, 255, 256, 257, 259, 511, 512, 513, 1030)
+}
+
+func TestDot(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 1))
+	for _, n := range lengths() {
+		for offset := range 4 {
+			x, y := newGuarded(normals(rng, n), offset), newGuarded(normals(rng, n), 3-offset)
+			var want, size float64
+			for k := range x.data {
+				want += x.data[k] * y.data[k]
+				size += math.Abs(x.data[k] * y.data[k])
+			}
+			if got := Dot(x.data, y.data); !near(got, want, size, 1e-13) {
+				t.Errorf("n=%d offset=%d: Dot %v, want %v", n, offset, got, want)
+			}
+			index := make([]int32, n)
+			for k := range index {
+				index[k] = int32(n - 1 - k)
+			}
+			reversed := append([]float64(nil), y.data...)
+			slices.Reverse(reversed)
+			if got := SparseDot(x.data, index, reversed); !near(got, want, size, 1e-13) {
+				t.Errorf("n=%d offset=%d: SparseDot %v, want %v", n, offset, got, want)
+			}
+			if !x.unchanged() || !y.unchanged() {
+				t.Errorf("n=%d: Dot wrote to its arguments", n)
+			}
+		}
+	}
+}
+
+// TestDotDepth compares sums of equal terms, whose roundings all go one way, with
+// their exact value.
+func TestDotDepth(t *testing.T) {
+	if DotDepth(1) < 2 || DotDepth(256) > 80 || DotDepth(100000) > 470 {
+		t.Errorf("depths %d, %d, %d", DotDepth(1), DotDepth(256), DotDepth(100000))
+	}
+	for _, n := range []int{1, 7, 256, 5000} {
+		x, y := make([]float64, n), make([]float64, n)
+		for k := range x {
+			x[k], y[k] = 1+0x1p-30, 1+0x1p-30
+		}
+		exact := float64(n) * (1 + 0x1p-29) // the term 2^-60 n is far below the bound
+		if rel := math.Abs(Dot(x, y)-exact) / exact; rel > float64(DotDepth(n)+1)*0x1p-53 {
+			t.Errorf("n=%d: relative error %v above depth %d", n, rel, DotDepth(n))
+		}
+	}
+}
+
+// rowsCase is a matrix dense and in compressed rows.
+type rowsCase struct {
+	n, d  int
+	x     *guarded
+	start []int64
+	index []int32
+	value *guarded
+	rows  []int32
+}
+
+func newRowsCase(rng *rand.Rand, n, d, offset int) rowsCase {
+	x := normals(rng, n*d)
+	c := rowsCase{n: n, d: d, start: []int64{0}}
+	var value []float64
+	for i := range n {
+		for k := range d {
+			if rng.IntN(3) == 0 {
+				x[i*d+k] = 0
+				continue
+			}
+			c.index, value = append(c.index, int32(k)), append(value, x[i*d+k])
+		}
+		c.start = append(c.start, int64(len(value)))
+	}
+	for range n {
+		c.rows = append(c.rows, int32(rng.IntN(n)))
+	}
+	c.x, c.value = newGuarded(x, offset), newGuarded(value, offset)
+	return c
+}
+
+func TestRows(t *testing.T) {
+	rng := rand.New(rand.NewPCG(2, 2))
+	for _, d := range append(lengths()[1:20], 64, 67, 300) {
+		for _, n := range []int{0, 1, 2, 3, 4, 5, 8, 9, 31, 67} {
+			c := newRowsCase(rng, n, d, n%4)
+			w, coef := newGuarded(normals(rng, d), 1), newGuarded(normals(rng, n), 2)
+			natural := make([]int32, n)
+			for i := range natural {
+				natural[i] = int32(i)
+			}
+			for _, v := range []struct {
+				name string
+				rows []int32
+				dots func(dst []float64)
+				add  func(acc []float64)
+			}{
+				{"dense", natural, func(dst []float64) { Dots(dst, c.x.data, w.data) },
+					func(acc []float64) { AddRows(acc, coef.data, c.x.data) }},
+				{"sparse", natural, func(dst []float64) { SparseDots(dst, c.start, c.index, c.value.data, w.data) },
+					func(acc []float64) { SparseAddRows(acc, coef.data, c.start, c.index, c.value.data) }},
+				{"gather", c.rows, func(dst []float64) { GatherDots(dst, c.x.data, w.data, c.rows) },
+					func(acc []float64) { GatherAddRows(acc, coef.data, c.x.data, c.rows) }},
+				{"sparse gather", c.rows, func(dst []float64) { SparseGatherDots(dst, c.start, c.index, c.value.data, w.data, c.rows) },
+					func(acc []float64) { SparseGatherAddRows(acc, coef.data, c.start, c.index, c.value.data, c.rows) }},
+			} {
+				checkRows(t, fmt.Sprintf("%s n=%d d=%d", v.name, n, d), c, v.rows, w.data, coef.data, v.dots, v.add)
+			}
+			if !c.x.unchanged() || !c.value.unchanged() || !w.unchanged() || !coef.unchanged() {
+				t.Errorf("n=%d d=%d: a kernel wrote to its arguments", n, d)
+			}
+		}
+	}
+}
+
+func checkRows(t *testing.T, name string, c rowsCase, rows []int32, w, coef []float64, dots, add func([]float64)) {
+	t.Helper()
+	dst, acc := newGuarded(make([]float64, c.n), 3), newGuarded(make([]float64, c.d), 1)
+	for k := range acc.data {
+		acc.data[k] = float64(k)
+	}
+	want := append([]float64(nil), acc.data...)
+	dots(dst.data)
+	add(acc.data)
+	for i, r := range rows {
+		row := c.x.data[int(r)*c.d:][:c.d]
+		var s float64
+		for k, v := range row {
+			s += v * w[k]
+			want[k] += coef[i] * v
+		}
+		if !near(dst.data[i], s, float64(c.d), 1e-14) {
+			t.Errorf("%s: score %d is %v, want %v", name, i, dst.data[i], s)
+		}
+	}
+	for k := range want {
+		if !near(acc.data[k], want[k], float64(c.n+c.d), 1e-14) {
+			t.Errorf("%s: column %d is %v, want %v", name, k, acc.data[k], want[k])
+		}
+	}
+	if !dst.intact() || !acc.intact() {
+		t.Errorf("%s: wrote outside its slices", name)
+	}
+}

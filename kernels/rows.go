@@ -1,0 +1,136 @@
+package kernels
+
+// dotBlock is the longest run of products that Dot sums before it starts a new
+// partial sum: it keeps the depth of long dot products low.
+const dotBlock = 256
+
+// DotDepth is the depth of a dot product of n terms in this package: one
+// product, n/4 additions per lane and up to three of the tail, two to join the
+// lanes, and one per block of 256.
+func DotDepth(n int) int {
+	return min(n, dotBlock)/4 + 6 + (n+dotBlock-1)/dotBlock
+}
+
+// Dot is
+//
+//	for k := range x {
+//		sum += x[k] * y[k]
+//	}
+//
+// with depth DotDepth(len(x)); len(y) >= len(x).
+func Dot(x, y []float64) float64 {
+	y = y[:len(x)]
+	var sum float64
+	for len(x) > dotBlock {
+		sum += dotRun(x[:dotBlock], y[:dotBlock])
+		x, y = x[dotBlock:], y[dotBlock:]
+	}
+	return sum + dotRun(x, y)
+}
+
+func dotRun(x, y []float64) float64 {
+	var s0, s1, s2, s3 float64
+	for len(x) >= 4 && len(y) >= 4 {
+		s0 += x[0] * y[0]
+		s1 += x[1] * y[1]
+		s2 += x[2] * y[2]
+		s3 += x[3] * y[3]
+		x, y = x[4:], y[4:]
+	}
+	for k, v := range x {
+		s0 += v * y[k]
+	}
+	return (s0 + s1) + (s2 + s3)
+}
+
+// Dots multiplies the len(dst) rows of the row-major matrix x, of d = len(w)
+// columns, by w:
+//
+//	for i := range dst {
+//		dst[i] = Dot(x[i*d:(i+1)*d], w)
+//	}
+func Dots(dst, x, w []float64) {
+	d := len(w)
+	for i := range dst {
+		row := x[i*d:][:d]
+		if d <= dotBlock {
+			dst[i] = dotRun(row, w)
+		} else {
+			dst[i] = Dot(row, w)
+		}
+	}
+}
+
+// GatherDots is Dots for selected rows:
+//
+//	for i, r := range rows {
+//		dst[i] = Dot(x[r*d:(r+1)*d], w)
+//	}
+//
+// with len(dst) >= len(rows).
+func GatherDots(dst, x, w []float64, rows []int32) {
+	d := len(w)
+	dst = dst[:len(rows)]
+	for i, r := range rows {
+		dst[i] = Dot(x[int(r)*d:][:d], w)
+	}
+}
+
+// AddRowsDepth is the depth that AddRows and its variants add to acc for n rows:
+// one product and at most n additions. (The dense ones need n/4 + 6.)
+func AddRowsDepth(n int) int { return n + 1 }
+
+// AddRows adds the rows of the row-major matrix x, of d = len(acc) columns,
+// times c:
+//
+//	for i := range c {
+//		for k := range acc {
+//			acc[k] += c[i] * x[i*d+k]
+//		}
+//	}
+func AddRows(acc, c, x []float64) {
+	d := len(acc)
+	i := 0
+	for ; i+4 <= len(c); i += 4 {
+		add4(acc, c[i], c[i+1], c[i+2], c[i+3],
+			x[i*d:], x[(i+1)*d:], x[(i+2)*d:], x[(i+3)*d:])
+	}
+	for ; i < len(c); i++ {
+		add1(acc, c[i], x[i*d:])
+	}
+}
+
+// GatherAddRows is AddRows for selected rows:
+//
+//	for i, r := range rows {
+//		for k := range acc {
+//			acc[k] += c[i] * x[r*d+k]
+//		}
+//	}
+func GatherAddRows(acc, c, x []float64, rows []int32) {
+	d := len(acc)
+	c = c[:len(rows)]
+	i := 0
+	for ; i+4 <= len(rows); i += 4 {
+		add4(acc, c[i], c[i+1], c[i+2], c[i+3],
+			x[int(rows[i])*d:], x[int(rows[i+1])*d:], x[int(rows[i+2])*d:], x[int(rows[i+3])*d:])
+	}
+	for ; i < len(rows); i++ {
+		add1(acc, c[i], x[int(rows[i])*d:])
+	}
+}
+
+func add4(acc []float64, c0, c1, c2, c3 float64, x0, x1, x2, x3 []float64) {
+	n := len(acc)
+	x0, x1, x2, x3 = x0[:n], x1[:n], x2[:n], x3[:n]
+	for k := range acc {
+		acc[k] += (c0*x0[k] + c1*x1[k]) + (c2*x2[k] + c3*x3[k])
+	}
+}
+
+func add1(acc []float64, c float64, x []float64) {
+	x = x[:len(acc)]
+	for k := range acc {
+		acc[k] += c * x[k]
+	}
+}
