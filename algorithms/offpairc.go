@@ -72,7 +72,7 @@ func (a OffPairC) remedy(smoothness float64, n int, burnIn float64) string {
 		text = fmt.Sprintf("it needs n >= %.0f at this alpha", burnIn+1)
 	}
 	if root := math.Sqrt(float64(n - 1)); root > 4 {
-		text += fmt.Sprintf(", or alpha > %.6g at this n", 4*smoothness/(root-4))
+		text += fmt.Sprintf("; an alpha above %.6g would do at this n", 4*smoothness/(root-4))
 	}
 	return text
 }

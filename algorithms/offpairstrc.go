@@ -54,7 +54,7 @@ func (a OffPairStrC) pass(s Spec) onePass {
 		remedy: func(n int, burnIn float64) string {
 			text := fmt.Sprintf("it needs n >= %.0f at this alpha", burnIn+1)
 			if n > 7 {
-				text += fmt.Sprintf(", or alpha > %.6g at this n", 4*s.Constants.Smoothness/math.Sqrt(float64(n-1)))
+				text += fmt.Sprintf("; an alpha above %.6g would do at this n", 4*s.Constants.Smoothness/math.Sqrt(float64(n-1)))
 			}
 			return text
 		},

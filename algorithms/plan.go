@@ -106,7 +106,7 @@ func (p *Plan) baseGuarantee() privacy.Guarantee {
 	pr := p.Spec.Kernel.Problem()
 	g := privacy.Guarantee{
 		Unit:       "one record",
-		Relation:   "replacing one of n records (features and label)",
+		Relation:   "same n, one record replaced, features and label",
 		Released:   p.Certificate.Released() + " with Gaussian noise",
 		Derivation: p.Certificate.Derivation(),
 		Assumptions: []string{

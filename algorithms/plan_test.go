@@ -166,7 +166,7 @@ func TestTableOfPaperAndEqualisingNoise(t *testing.T) {
 func TestPaperModeRefusesWithReasonAndNumbers(t *testing.T) {
 	b := privacy.Budget{Epsilon: 1, Delta: 1.0 / 512}
 	_, err := algorithms.OffPairStrC{}.Plan(newSpec(t, 512, 8, 1, 1e-3, b, algorithms.Paper))
-	for _, want := range []string{"T1", "of n = 512", "sigma =", "n >= 256000001", "alpha > 0.7"} {
+	for _, want := range []string{"T1", "of n = 512", "sigma =", "n >= 256000001", "alpha above 0.7"} {
 		if err == nil || !errors.Is(err, algorithms.ErrAssumption) || !strings.Contains(err.Error(), want) {
 			t.Errorf("offpairstrc: error %v, want one with %q", err, want)
 		}

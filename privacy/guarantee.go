@@ -52,7 +52,7 @@ type Claim struct {
 func (g Guarantee) String() string {
 	switch g.Kind {
 	case ApproxDP:
-		return fmt.Sprintf("(%.6g, %.6g)-differentially private (%.6g-GDP) for %s under %s; released: %s", g.Epsilon, g.Delta, g.Mu, g.Unit, g.Relation, g.Released)
+		return fmt.Sprintf("(%.6g, %.6g)-differentially private (%.6g-GDP) for %s (neighbours: %s); released: %s", g.Epsilon, g.Delta, g.Mu, g.Unit, g.Relation, g.Released)
 	case Public:
 		return "data declared public: no guarantee is needed and none is given"
 	}

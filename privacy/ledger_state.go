@@ -191,7 +191,11 @@ type Summary struct {
 
 // String is the summary in one line.
 func (s Summary) String() string {
-	text := fmt.Sprintf("%s: %d runs, %s", s.DataID, s.Runs, epsilonText(s.Epsilon))
+	runs := fmt.Sprintf("%d runs", s.Runs)
+	if s.Runs == 1 {
+		runs = "1 run"
+	}
+	text := fmt.Sprintf("%s: %s, %s", s.DataID, runs, epsilonText(s.Epsilon))
 	if !math.IsInf(s.Epsilon, 1) {
 		text += fmt.Sprintf(" at delta %.6g (%.6g-GDP)", s.Delta, s.Mu)
 	}

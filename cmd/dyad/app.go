@@ -73,8 +73,8 @@ func asInput(err error) error {
 	return inputError{err}
 }
 
-// checkFailed is the error of a check that did not hold: exit code 1.
-var checkFailed = errors.New("dyad: a check did not hold")
+// errCheckFailed is the error of a check that did not hold: exit code 1.
+var errCheckFailed = errors.New("dyad: a check did not hold")
 
 // exitCode maps an error to the exit codes.
 func exitCode(err error) int {
@@ -132,7 +132,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	if err != nil {
 		if errors.Is(err, context.Canceled) {
 			fmt.Fprintln(stderr, "dyad: cancelled")
-		} else if !errors.Is(err, checkFailed) {
+		} else if !errors.Is(err, errCheckFailed) {
 			fmt.Fprintln(stderr, message(err))
 		}
 	}

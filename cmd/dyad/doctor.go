@@ -64,7 +64,7 @@ func (c *doctorCmd) Run(a *app) error {
 		return err
 	}
 	if !r.LedgerOK || !r.NoiseOK {
-		return checkFailed
+		return errCheckFailed
 	}
 	return nil
 }

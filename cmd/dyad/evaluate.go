@@ -43,9 +43,9 @@ func (c *evaluateCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	data, err := dataset.Load(c.Data, m.Encoder.Schema(), dataset.Options{Progress: a.rowProgress("reading")})
+	data, err := a.readData(c.Data, m.Encoder.Schema(), dataset.Options{})
 	if err != nil {
-		return readError(a, err)
+		return err
 	}
 	e, err := evaluate(a.ctx, data.Records, m.Weights, c.Threshold, engine.Problem{Loss: engine.Logistic{}, Radius: m.Report.Radius})
 	if err != nil {

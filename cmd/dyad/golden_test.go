@@ -37,6 +37,9 @@ func TestGoldenOutput(t *testing.T) {
 			code, out, errs := dyad(t, t.TempDir(), args...)
 			got := "exit " + string(rune('0'+code)) + "\n" + out + errs
 			if *update {
+				if err := os.MkdirAll(golden, 0o755); err != nil {
+					t.Fatal(err)
+				}
 				if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
 					t.Fatal(err)
 				}

@@ -44,9 +44,9 @@ func (c *predictCmd) Run(a *app) error {
 	if err := checkOut(c.Out, c.Force); err != nil {
 		return err
 	}
-	data, err := dataset.Load(c.Data, m.Encoder.Schema(), dataset.Options{Labels: dataset.LabelsIgnored, KeepIDs: true, Progress: a.rowProgress("reading")})
+	data, err := a.readData(c.Data, m.Encoder.Schema(), dataset.Options{Labels: dataset.LabelsIgnored, KeepIDs: true})
 	if err != nil {
-		return readError(a, err)
+		return err
 	}
 	s, err := metrics.Scores(data.Records, m.Weights)
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"github.com/schollz/progressbar/v3"
 
 	"dyad/algorithms"
+	"dyad/engine/dataset"
 )
 
 // tracker shows a progress bar on an interactive terminal.
@@ -37,12 +38,34 @@ func (b *barTracker) Step(done, total int) {
 	_ = b.bar.Set(done) // a terminal that cannot be written to is no reason to stop
 }
 
-// rowProgress reports rows read and lets an interrupt stop the load.
-func (a *app) rowProgress(what string) func(rows int) error {
-	return func(rows int) error {
+// rowProgress shows the rows read so far on an interactive terminal, and lets an
+// interrupt stop the load. done wipes the line.
+func (a *app) rowProgress(what string) (progress func(rows int) error, done func()) {
+	shown := false
+	progress = func(rows int) error {
 		if a.interactive {
+			shown = true
 			fmt.Fprintf(a.stderr, "\r%s: %d rows", what, rows)
 		}
 		return a.ctx.Err()
 	}
+	done = func() {
+		if shown {
+			fmt.Fprint(a.stderr, "\r\x1b[K")
+		}
+	}
+	return progress, done
+}
+
+// readData loads a file with progress. Bad content is bad input, an interrupt is
+// context.Canceled.
+func (a *app) readData(path string, s *dataset.Schema, o dataset.Options) (*dataset.Dataset, error) {
+	progress, done := a.rowProgress("reading")
+	o.Progress = progress
+	d, err := dataset.Load(path, s, o)
+	done()
+	if a.ctx.Err() != nil {
+		return nil, a.ctx.Err()
+	}
+	return d, asInput(err)
 }

@@ -149,16 +149,8 @@ func (c *trainCmd) load(a *app) (*dataset.Dataset, string, error) {
 	if err != nil {
 		return nil, "", asInput(err)
 	}
-	d, err := dataset.Load(c.Data, s, dataset.Options{Progress: a.rowProgress("reading")})
-	return d, c.Data, readError(a, err)
-}
-
-// readError is bad input, unless the load was cancelled.
-func readError(a *app, err error) error {
-	if a.ctx.Err() != nil {
-		return a.ctx.Err()
-	}
-	return asInput(err)
+	d, err := a.readData(c.Data, s, dataset.Options{})
+	return d, c.Data, err
 }
 
 // split holds out a fraction of the records; held is nil without one.
