@@ -78,6 +78,9 @@ func (s Spec) Validate() error {
 	if s.Kernel == nil {
 		return errors.New("algorithms: Spec.Kernel is nil, use NewSpec")
 	}
+	if s.Constants.Origin < engine.Proved || s.Constants.Origin > engine.Asserted {
+		return fmt.Errorf("algorithms: the constants of loss %s have no Origin; say Proved, Derived, Clipped or Asserted", s.Kernel.Problem().Loss.Name())
+	}
 	if !(s.L2 >= 0) || s.L2 > 1e300 {
 		return fmt.Errorf("algorithms: the L2 weight is %v, must be finite and not negative", s.L2)
 	}
@@ -101,7 +104,8 @@ type Info struct {
 	Verdict     string // what is true of it, and what is done here
 	Maths       string // recursion, sensitivity and noise, as text
 	Modes       []Mode
-	NeedsL2     bool // requires Spec.L2 > 0
+	PureModes   []Mode // those of Modes that also run with delta = 0
+	NeedsL2     bool   // requires Spec.L2 > 0
 }
 
 // Supports says whether m is one of Modes.

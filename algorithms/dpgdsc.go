@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
 	"dyad/engine"
 	"dyad/privacy"
@@ -12,8 +13,9 @@ import (
 // DPGDSC is output perturbation of full-batch projected gradient descent for a
 // strongly convex objective ([Xue21] Algorithm 1 and Theorem 1).
 //
-// Guarantee: Certified mode, (epsilon, delta)-DP for replacing one record, by
-// the finite-T certificate of privacy.GradientDescent (privacy.md 4.1).
+// Guarantee: Certified mode, (epsilon, delta)-DP for replacing one record, or
+// epsilon-DP if delta is 0, by the finite-T certificate of
+// privacy.GradientDescent (privacy.md 4.1).
 type DPGDSC struct {
 	// Steps is T. 0 means the public rule: enough steps of the allowed size
 	// for Path, at least 32. In Paper mode 0 means ceil((L+alpha)/alpha ln n).
@@ -38,15 +40,17 @@ func (DPGDSC) Info() Info {
 			"data-independent start, last iterate only",
 		},
 		Released: "last iterate plus noise",
-		Claim:    "(epsilon, delta)-DP with sensitivity 8G/(alpha n), classical Gaussian noise",
+		Claim:    "(epsilon, delta)-DP with sensitivity 8G/(alpha n), classical Gaussian noise; epsilon-DP with Laplace noise if delta = 0",
 		Verdict:  "valid for replace-one (epsilon <= 1 proved by the classical formula, checked exactly here for all), at least 2x too much noise, 10^2 to 10^4 times at alpha = 1e-3 because T is finite",
 		Maths: `w_t = Pi_C[w_(t-1) - eta (grad L(w_(t-1); D) + alpha w_(t-1))],  t = 1..T,  w_0 = 0
 delta_t = c delta_(t-1) + 2 Dg eta/n + 2 rho,  c = max(|1 - eta alpha|, |1 - eta (L + alpha)|),  at most diam C
 (rho = 0, c = 1 - eta alpha:  Delta = (2 Dg/(alpha n)) (1 - (1 - eta alpha)^T), at most 2 Dg eta T/n)
 release w_T + N(0, sigma^2 I), sigma = Delta/mu(epsilon, delta), then project
-paper: sigma = 8 sqrt(2 ln(1.25/delta)) G/(alpha n epsilon)`,
-		Modes:   []Mode{Certified, Paper},
-		NeedsL2: true,
+delta = 0: Z of density proportional to exp(-epsilon ||z||/Delta) in place of N(0, sigma^2 I)
+paper: sigma = 8 sqrt(2 ln(1.25/delta)) G/(alpha n epsilon); delta = 0: Lap(8 G sqrt(d)/(alpha n epsilon)) per coordinate`,
+		Modes:     []Mode{Certified, Paper},
+		PureModes: []Mode{Certified, Paper},
+		NeedsL2:   true,
 	}
 }
 
@@ -78,8 +82,18 @@ func (a DPGDSC) Plan(s Spec) (*Plan, error) {
 		Schedule: schedule, Certificate: certificate,
 		GradientPairs: float64(schedule.Steps) * float64(pairs.Len()),
 	}
-	sigma := 8 * math.Sqrt(2*math.Log(1.25/s.Budget.Delta)) * s.Constants.Lipschitz / (s.L2 * float64(problem.N) * s.Budget.Epsilon)
-	return p, p.gaussianPlan(sigma, "[Xue21] Theorem 1")
+	return p, p.releasePlan(a.paperNoise(s), "[Xue21] Theorem 1")
+}
+
+// paperNoise is the noise of [Xue21] Algorithm 1 for sensitivity 8G/(alpha n):
+// lines 4 (delta > 0) and 5 (delta = 0).
+func (DPGDSC) paperNoise(s Spec) privacy.Mechanism {
+	sensitivity := 8 * s.Constants.Lipschitz / (s.L2 * float64(s.Kernel.Problem().N))
+	if s.Budget.Delta > 0 {
+		return privacy.Gaussian{Sigma: math.Sqrt(2*math.Log(1.25/s.Budget.Delta)) * sensitivity / s.Budget.Epsilon}
+	}
+	d := s.coordinates()
+	return privacy.Laplace{Scale: sensitivity * math.Sqrt(float64(d)) / s.Budget.Epsilon, Coordinates: d}
 }
 
 func (a DPGDSC) schedule(s Spec) (Schedule, error) {
@@ -101,9 +115,8 @@ func (a DPGDSC) schedule(s Spec) (Schedule, error) {
 		path := a.Path
 		name = "given path length"
 		if path == 0 {
-			mu := privacy.GDPMu(s.Budget.Epsilon, s.Budget.Delta)
-			path = publicPath(s, mu)
-			name = "public rule H = ||C|| sqrt(n mu/(4 G Dg sqrt d))"
+			path = publicPath(s)
+			name = "public rule " + publicPathRule(s)
 		}
 		switch {
 		case steps == 0 && eta == 0:
@@ -166,8 +179,8 @@ func checkApplies(i Info, s Spec) error {
 	if i.NeedsL2 && s.L2 == 0 {
 		return fmt.Errorf("%w: %s needs a strongly convex objective, L2 weight alpha > 0 (the papers use 0.001)", ErrAssumption, i.Name)
 	}
-	if s.Mode != NonPrivate && !(s.Budget.Delta > 0) {
-		return fmt.Errorf("%w: %s adds Gaussian noise and needs delta > 0; the default is min(1e-5, n^-1.5) = %.3g", ErrAssumption, i.Name, privacy.DefaultDelta(s.Kernel.Problem().N))
+	if s.Mode != NonPrivate && s.Budget.Delta == 0 && !slices.Contains(i.PureModes, s.Mode) {
+		return fmt.Errorf("%w: %s adds Gaussian noise in %s mode and needs delta > 0, the default is min(1e-5, n^-1.5) = %.3g; with delta = 0 it offers %v", ErrAssumption, i.Name, s.Mode, privacy.DefaultDelta(s.Kernel.Problem().N), i.PureModes)
 	}
 	return nil
 }

@@ -68,7 +68,7 @@ func (o onePass) plan(s Spec) (*Plan, error) {
 		Schedule: schedule, Certificate: certificate,
 		GradientPairs: float64(n) * float64(n-1) / 2,
 	}
-	return p, p.gaussianPlan(sigma, o.theorem)
+	return p, p.releasePlan(privacy.Gaussian{Sigma: sigma}, o.theorem)
 }
 
 // paperSchedule is [Huai20] Algorithm 3 line 3-7. It refuses when the burn-in

@@ -12,7 +12,8 @@ import (
 // OffPairC is offline pairwise private GIGA for convex objectives ([Huai20]
 // Algorithm 4 and Theorem 5): the objective has no L2 term.
 //
-// Guarantee: Certified mode, (epsilon, delta)-DP for replacing one record, with
+// Guarantee: Certified mode, (epsilon, delta)-DP for replacing one record, or
+// epsilon-DP if delta is 0, with
 // the linear (equalising, alpha = 0) schedule and the last iterate
 // (privacy.md 2.4).
 type OffPairC struct {
@@ -41,8 +42,10 @@ func (OffPairC) Info() Info {
 		Maths: `w_t = Pi_C[w_(t-1) - eta_t/(t-1) sum_(i<t) grad l(w_(t-1); z_t, z_i)],  t = 2..n
 eta_t = 2 H (t-1)/(n(n-1)):  delta_n(k) = 2 Dg H/n for every k (optimal among schedules of length H)
 release w_n + N(0, sigma^2 I), sigma = min(2 Dg H/n, diam C)/mu(epsilon, delta), then project
+delta = 0: Z of density proportional to exp(-epsilon ||z||/Delta) in place of N(0, sigma^2 I)
 paper: OffPairStrC with G~ = G + alpha ||C||, L~ = L + alpha, alpha = O(1/sqrt n)`,
-		Modes: []Mode{Certified, Paper},
+		Modes:     []Mode{Certified, Paper},
+		PureModes: []Mode{Certified},
 	}
 }
 

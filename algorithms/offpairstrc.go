@@ -12,7 +12,8 @@ import (
 // OffPairStrC is offline pairwise private GIGA for strongly convex objectives
 // ([Huai20] Algorithm 3 and Theorem 5).
 //
-// Guarantee: Certified mode, (epsilon, delta)-DP for replacing one record, with
+// Guarantee: Certified mode, (epsilon, delta)-DP for replacing one record, or
+// epsilon-DP if delta is 0, with
 // the equalising schedule and the last iterate in place of the burn-in and the
 // average (privacy.md 2.4).
 type OffPairStrC struct {
@@ -39,10 +40,12 @@ func (OffPairStrC) Info() Info {
 delta_t(k) = c_t delta_(t-1)(k) + Dg eta_t/(t-1),  delta_k(k) = Dg eta_k;  Delta = max_k delta_n(k), at most diam C
 eta_t = (t-1)/(v + alpha (t^2-t-2)/2),  v = alpha n^2/(2 (e^(alpha H) - 1)):  delta_n(k) = Dg eta_n for every k
 release w_n + N(0, sigma^2 I), sigma = Delta/mu(epsilon, delta), then project
+delta = 0: Z of density proportional to exp(-epsilon ||z||/Delta) in place of N(0, sigma^2 I)
 paper: eta_t = (t-1)/(t-2) 2/(alpha t) for t > T1 = max(ceil(16 L^2/alpha^2), 7), release (w_1+...+w_n)/n with
        sigma^2 = 128 G^2 ln^2 n ln(1.25/delta)/(alpha^2 n^2 epsilon^2)`,
-		Modes:   []Mode{Certified, Paper},
-		NeedsL2: true,
+		Modes:     []Mode{Certified, Paper},
+		PureModes: []Mode{Certified},
+		NeedsL2:   true,
 	}
 }
 

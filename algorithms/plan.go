@@ -16,7 +16,7 @@ type Plan struct {
 
 	Schedule    Schedule
 	Certificate privacy.Certificate // zero in NonPrivate mode
-	Noise       privacy.Gaussian    // zero in NonPrivate mode
+	Noise       privacy.Mechanism   // nil in NonPrivate mode
 	Events      []privacy.Event     // everything that is released
 	Guarantee   privacy.Guarantee
 
@@ -43,11 +43,22 @@ type Schedule struct {
 
 // publicPath is the total step length H of privacy.md 2.4, a function of public
 // numbers: H = ||C|| sqrt(n mu / (4 G Dg sqrt d)), which balances the progress
-// of a path of length H against the noise 2 Dg H sqrt(d)/(n mu) that it costs.
-func publicPath(s Spec, mu float64) float64 {
+// of a path of length H against the noise 2 Dg H sqrt(d)/(n mu) that it costs,
+// with mu = noiseMu for any noise.
+func publicPath(s Spec) float64 {
 	p := s.Kernel.Problem()
-	d := float64(p.Loss.ParamDim(p.D))
-	return p.Domain().Diameter() * math.Sqrt(float64(p.N)*mu/(4*s.Constants.Lipschitz*s.Constants.PairDiameter*math.Sqrt(d)))
+	d := s.coordinates()
+	mu := noiseMu(s.Budget, d)
+	return p.Domain().Diameter() * math.Sqrt(float64(p.N)*mu/(4*s.Constants.Lipschitz*s.Constants.PairDiameter*math.Sqrt(float64(d))))
+}
+
+// publicPathRule is publicPath in words.
+func publicPathRule(s Spec) string {
+	rule := "H = ||C|| sqrt(n mu/(4 G Dg sqrt d))"
+	if s.Budget.Delta == 0 {
+		rule += ", mu = epsilon/sqrt(d+1)"
+	}
+	return rule
 }
 
 // curvature are the constants of the objective for a certificate.
@@ -67,19 +78,18 @@ func (s Spec) largestStep() float64 {
 	return 2 / (s.Constants.Smoothness + 2*s.L2) * (1 - 0x1p-50)
 }
 
-// gaussianPlan fills in noise, events and guarantee of one release with
-// certificate p.Certificate: calibrated in Certified mode, with the paper's sigma
-// in Paper mode.
-func (p *Plan) gaussianPlan(sigma float64, claim string) error {
+// releasePlan fills in noise, events and guarantee of one release with
+// certificate p.Certificate. In Certified mode the noise is calibrated: Gaussian,
+// or K-norm noise if delta is 0. In Paper mode it is the paper's, whose theorem
+// claims the budget; the guarantee is what the certificate proves for it.
+func (p *Plan) releasePlan(paper privacy.Mechanism, theorem string) error {
 	b := p.Spec.Budget
+	p.Noise = paper
 	if p.Mode == Certified {
-		noise, err := privacy.CalibrateGaussian(p.Certificate, b, 1)
-		if err != nil {
+		var err error
+		if p.Noise, err = p.Spec.calibrate(p.Certificate); err != nil {
 			return err
 		}
-		p.Noise = noise
-	} else {
-		p.Noise = privacy.Gaussian{Sigma: sigma}
 	}
 	event := p.Noise.Event(p.Certificate)
 	p.Events = []privacy.Event{event}
@@ -88,17 +98,47 @@ func (p *Plan) gaussianPlan(sigma float64, claim string) error {
 		return err
 	}
 	p.Guarantee = p.baseGuarantee()
-	p.Guarantee.Kind = privacy.ApproxDP
+	p.Guarantee.Kind = privacy.PureDP
 	p.Guarantee.Epsilon = account.Epsilon(b.Delta)
-	p.Guarantee.Delta = b.Delta
-	p.Guarantee.Mu = account.Mu()
+	if b.Delta > 0 {
+		p.Guarantee.Kind = privacy.ApproxDP
+		p.Guarantee.Delta = b.Delta
+		p.Guarantee.Mu = account.Mu()
+	}
 	if p.Mode == Paper {
-		p.Guarantee.Claim = &privacy.Claim{
-			Source: claim, Epsilon: b.Epsilon, Delta: b.Delta, Sigma: sigma,
+		claim := &privacy.Claim{
+			Source: theorem, Epsilon: b.Epsilon, Delta: b.Delta,
 			Holds: p.Guarantee.Epsilon <= b.Epsilon,
 		}
+		switch m := paper.(type) {
+		case privacy.Gaussian:
+			claim.Sigma = m.Sigma
+		case privacy.Laplace:
+			claim.Scale = m.Scale
+		}
+		p.Guarantee.Claim = claim
 	}
 	return nil
+}
+
+// calibrate returns the noise of Certified mode for one release of a parameter
+// vector.
+func (s Spec) calibrate(c privacy.Certificate) (privacy.Mechanism, error) {
+	if s.Budget.Delta > 0 {
+		// Not returned directly: a Gaussian beside an error is no nil Mechanism.
+		m, err := privacy.CalibrateGaussian(c, s.Budget, 1)
+		if err != nil {
+			return nil, err
+		}
+		return m, nil
+	}
+	return privacy.CalibratePure(c, s.Budget.Epsilon, s.coordinates(), privacy.KNormNoise)
+}
+
+// coordinates is the number of released coordinates.
+func (s Spec) coordinates() int {
+	p := s.Kernel.Problem()
+	return p.Loss.ParamDim(p.D)
 }
 
 // baseGuarantee is the part of a guarantee that all plans share.
@@ -107,7 +147,7 @@ func (p *Plan) baseGuarantee() privacy.Guarantee {
 	g := privacy.Guarantee{
 		Unit:       "one record",
 		Relation:   "same n, one record replaced, features and label",
-		Released:   p.Certificate.Released() + " with Gaussian noise",
+		Released:   p.Certificate.Released() + " with " + p.Noise.Name() + " noise",
 		Derivation: p.Certificate.Derivation(),
 		Assumptions: []string{
 			fmt.Sprintf("public: n = %d, d = %d, norm bound R = %g, label bound %g, radius r = %g, alpha = %g, the schema (ranges, categories) and all options; every row was projected to R", pr.N, pr.D, pr.Bounds.FeatureNorm, pr.Bounds.LabelAbs, pr.Radius, p.Spec.L2),

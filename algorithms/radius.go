@@ -11,7 +11,7 @@ import (
 //
 //	r = min(10, max(0.05, 0.05 (q/50)^2)),   q = n mu / sqrt(d),
 //
-// with mu of the budget. AUC does not change when w is scaled, and the replace-one
+// with mu = noiseMu of the budget. AUC does not change when w is scaled, and the replace-one
 // diameter Dg = 4 sigm(4r) falls with r, so where noise dominates (small q) a
 // small radius is free and better; where it does not, a larger one lets the model
 // leave the direction of the difference of the class means. The sweeps behind
@@ -20,9 +20,21 @@ func DefaultRadius(n, d int, b privacy.Budget, m Mode) float64 {
 	if m == NonPrivate {
 		return 10
 	}
-	if b.Validate() != nil || b.Delta == 0 {
+	if b.Validate() != nil {
 		return 1
 	}
-	q := float64(n) * privacy.GDPMu(b.Epsilon, b.Delta) / math.Sqrt(float64(d))
+	q := float64(n) * noiseMu(b, d) / math.Sqrt(float64(d))
 	return min(10, max(0.05, 0.05*(q/50)*(q/50)))
+}
+
+// noiseMu is the sensitivity over the root mean square of a coordinate of the
+// noise that meets the budget with d coordinates, the one number by which the
+// public rules know how much noise there will be: GDPMu for Gaussian noise, and
+// for delta = 0 epsilon/sqrt(d+1), as E||Z||^2 = d(d+1) (sensitivity/epsilon)^2
+// for K-norm noise.
+func noiseMu(b privacy.Budget, d int) float64 {
+	if b.Delta == 0 {
+		return b.Epsilon / math.Sqrt(float64(d)+1)
+	}
+	return privacy.GDPMu(b.Epsilon, b.Delta)
 }

@@ -2,7 +2,6 @@ package algorithms
 
 import (
 	"fmt"
-	"math"
 	"strings"
 
 	"dyad/privacy"
@@ -37,10 +36,12 @@ type Report struct {
 
 	Sensitivity   float64 `json:"sensitivity,omitempty"`
 	RoundoffShare float64 `json:"roundoff_share,omitempty"`
-	Sigma         float64 `json:"sigma,omitempty"`
+	Noise         string  `json:"noise,omitempty"` // Gaussian, Laplace or K-norm
+	Sigma         float64 `json:"sigma,omitempty"` // of Gaussian noise
+	Scale         float64 `json:"scale,omitempty"` // of Laplace and K-norm noise
 	Grid          float64 `json:"grid,omitempty"`
-	// NoiseToRadius is the expected norm of the noise over the radius, about
-	// sigma sqrt(d)/r: above 1 the model is mostly noise.
+	// NoiseToRadius is the root mean square of the norm of the noise over the
+	// radius, sigma sqrt(d)/r: above 1 the model is mostly noise.
 	NoiseToRadius float64 `json:"noise_to_radius,omitempty"`
 
 	Events    []string          `json:"events"`
@@ -67,8 +68,16 @@ func (p *Plan) Report() Report {
 	}
 	if !p.Certificate.IsZero() {
 		r.Sensitivity, r.RoundoffShare = p.Certificate.Sensitivity(), p.Certificate.RoundoffShare()
-		r.Sigma, r.Grid = p.Noise.Sigma, privacy.GridFor(p.Noise.Sigma)
-		r.NoiseToRadius = p.Noise.Sigma * math.Sqrt(float64(problem.Loss.ParamDim(problem.D))) / problem.Radius
+		r.Noise, r.Grid = p.Noise.Name(), p.Noise.GridSize()
+		r.NoiseToRadius = p.Noise.NoiseNorm(p.Spec.coordinates()) / problem.Radius
+		switch m := p.Noise.(type) {
+		case privacy.Gaussian:
+			r.Sigma = m.Sigma
+		case privacy.Laplace:
+			r.Scale = m.Scale
+		case privacy.KNorm:
+			r.Scale = m.Scale
+		}
 	}
 	for _, e := range p.Events {
 		r.Events = append(r.Events, e.String())
@@ -92,8 +101,15 @@ func (r Report) Text() string {
 	}
 	line("schedule", "%s", steps)
 	line("engine", "%s, %.3g pair gradients in all", r.Method, r.Pairs)
-	if r.Sigma > 0 {
-		line("noise", "sigma = %.6g per coordinate, exact, on a grid of %.3g; sensitivity %.6g (%.2g of it for floating point)", r.Sigma, r.Grid, r.Sensitivity, r.RoundoffShare)
+	if r.Noise != "" {
+		size := fmt.Sprintf("sigma = %.6g per coordinate", r.Sigma)
+		switch r.Noise {
+		case "Laplace":
+			size = fmt.Sprintf("Laplace, scale %.6g per coordinate", r.Scale)
+		case "K-norm":
+			size = fmt.Sprintf("K-norm (density exp(-||z||/scale)), scale %.6g", r.Scale)
+		}
+		line("noise", "%s, exact, on a grid of %.3g; sensitivity %.6g (%.2g of it for floating point)", size, r.Grid, r.Sensitivity, r.RoundoffShare)
 		if r.NoiseToRadius > 1 {
 			line("", "the noise is about %.2g times the radius of the model's domain: expect a model near chance; more records, a larger epsilon or fewer features would help", r.NoiseToRadius)
 		}

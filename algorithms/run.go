@@ -99,7 +99,7 @@ func begin(p *Plan, source *privacy.Source, o Options, result *Result) (*privacy
 	switch {
 	case o.Public:
 		result.Guarantee = privacy.Guarantee{Kind: privacy.Public, Released: g.Released}
-		if g.Kind == privacy.ApproxDP {
+		if g.Kind == privacy.ApproxDP || g.Kind == privacy.PureDP {
 			result.warn("the data were declared public: nothing was charged. On private data this run would be " + g.String())
 		}
 		return privacy.NewPublicSession(source, p.Events)

@@ -3,8 +3,6 @@ package algorithms
 import (
 	"fmt"
 	"math"
-
-	"dyad/privacy"
 )
 
 // equalisingSchedule returns step sizes Eta[2..n] for which every record has the
@@ -48,8 +46,8 @@ func equalisingSpec(name string, s Spec, path float64) (Schedule, error) {
 	}
 	rule := "equalising, given path length"
 	if path == 0 {
-		path = publicPath(s, privacy.GDPMu(s.Budget.Epsilon, s.Budget.Delta))
-		rule = "equalising, public rule H = ||C|| sqrt(n mu/(4 G Dg sqrt d))"
+		path = publicPath(s)
+		rule = "equalising, public rule " + publicPathRule(s)
 	}
 	n, limit := s.Kernel.Problem().N, s.largestStep()
 	fits := func(h float64) bool {

@@ -72,8 +72,8 @@ type Kernel interface {
 	// "exact" is the real-arithmetic sum for the stored (float64) records and w.
 	// It is +Inf for a kind of pairs that the kernel cannot evaluate.
 	Roundoff(p Pairs) float64
-	// Bind attaches records. It fails if their shape or bounds differ from the
-	// problem's; it never fails on content.
+	// Bind attaches records. It fails if Problem.Fits does; it never fails on
+	// content.
 	Bind(*Records) (Evaluator, error)
 }
 

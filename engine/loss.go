@@ -18,8 +18,9 @@ type Loss interface {
 	Definition() string
 	// ParamDim is the length of w for d features.
 	ParamDim(d int) int
-	// Constants holds for every pair of records within b and every w with
-	// ||w||_2 <= radius. It fails if b or radius is not positive and finite.
+	// Constants holds for every pair of records within b and every w in the
+	// ball of that radius, or in the smaller Domain of a ConstrainedLoss. It
+	// fails if b or radius is not positive and finite.
 	Constants(b Bounds, radius float64) (Constants, error)
 	// Value is l(w; z, zp).
 	Value(w []float64, z, zp Record) float64
@@ -54,12 +55,13 @@ type AnalyticLoss interface {
 // Origin says where a constant comes from; it is printed in every report.
 type Origin int
 
-// The origins, from the strongest to the weakest.
+// The origins, from the strongest to the weakest. The zero value is none of
+// them: a loss that does not say where its constants come from is refused.
 const (
-	Proved   Origin = iota // by hand, next to the code
-	Derived                // by interval arithmetic
-	Clipped                // enforced by clipping every pair gradient
-	Asserted               // stated by the user, not checked
+	Proved   Origin = iota + 1 // by hand, next to the code
+	Derived                    // by interval arithmetic
+	Clipped                    // enforced by clipping every pair gradient
+	Asserted                   // stated by the user, not checked
 )
 
 // String returns the word used in reports.

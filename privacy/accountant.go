@@ -26,63 +26,123 @@ type Accountant interface {
 
 // GDP accounts by Gaussian differential privacy: releases with parameters mu_t
 // compose adaptively to mu^2 = sum mu_t^2, and this is exact for Gaussian noise
-// [Dong, Roth and Su 2022, Corollary 3.3; privacy.md 1.4]. The zero value has
-// composed nothing.
+// [Dong, Roth and Su 2022, Corollary 3.3; privacy.md 1.4]. A release with pure
+// epsilon is PureGDPMu(epsilon)-GDP, which is proved but not tight, so the
+// answers are the better of two bounds that both hold: everything as GDP, or the
+// pure epsilons added to the epsilon of the rest (basic composition: an
+// (e1, 0)-DP and an (e2, delta)-DP release are (e1+e2, delta)-DP together). The
+// zero value has composed nothing.
 type GDP struct {
-	mu2 float64 // sum of Count (Sensitivity/Sigma)^2, rounded up; +Inf: no guarantee
+	mu2  float64 // sum of mu_t^2 over all releases, rounded up; +Inf: no guarantee
+	rest float64 // the same without the pure releases
+	pure float64 // sum of the pure epsilons, rounded up
 }
 
 var _ Accountant = (*GDP)(nil)
 
-// Compose adds the event. It knows GaussianEvent, NonPrivateEvent, PublicEvent
-// and ComposedEvent.
+// Compose adds the event. It knows GaussianEvent, LaplaceEvent, PureEvent,
+// RandomizedResponseEvent, NonPrivateEvent, PublicEvent and ComposedEvent.
 func (a *GDP) Compose(e Event) error {
-	mu2, err := composeGDP(a.mu2, e)
-	if err != nil {
+	next := *a
+	if err := next.compose(e); err != nil {
 		return err
 	}
-	a.mu2 = mu2
+	*a = next
 	return nil
 }
 
-// Mu is the mu of everything composed, rounded up: 0 for nothing, +Inf for a
-// non-private release.
-func (a *GDP) Mu() float64 {
-	if a.mu2 == 0 {
+// Mu is a mu such that everything composed is mu-GDP, rounded up: 0 for nothing,
+// +Inf for a non-private release. Epsilon and Delta can be better than what
+// follows from it if pure releases were composed.
+func (a *GDP) Mu() float64 { return rootUp(a.mu2) }
+
+func rootUp(mu2 float64) float64 {
+	if mu2 == 0 {
 		return 0
 	}
-	return roundUp(math.Sqrt(a.mu2), 1)
+	return roundUp(math.Sqrt(mu2), 1)
 }
 
-// Epsilon is GDPEpsilon(Mu, delta).
-func (a *GDP) Epsilon(delta float64) float64 { return GDPEpsilon(a.Mu(), delta) }
+// Epsilon is the smaller of GDPEpsilon(Mu, delta) and, with the pure releases
+// counted by their epsilons, the sum of these and GDPEpsilon of the rest. At
+// delta = 0 it is finite if all releases are pure.
+func (a *GDP) Epsilon(delta float64) float64 {
+	all := GDPEpsilon(a.Mu(), delta)
+	if a.pure == 0 {
+		return all
+	}
+	return min(all, addUp(a.pure, GDPEpsilon(rootUp(a.rest), delta)))
+}
 
-// Delta is GDPDelta(epsilon, Mu).
-func (a *GDP) Delta(epsilon float64) float64 { return GDPDelta(epsilon, a.Mu()) }
+// Delta is the smaller of GDPDelta(epsilon, Mu) and GDPDelta of what the pure
+// releases leave of epsilon for the rest.
+func (a *GDP) Delta(epsilon float64) float64 {
+	all := GDPDelta(epsilon, a.Mu())
+	if a.pure == 0 || !(epsilon >= a.pure) {
+		return all
+	}
+	left := epsilon - a.pure
+	if left > 0 {
+		left = math.Nextafter(left, 0)
+	}
+	return min(all, GDPDelta(left, rootUp(a.rest)))
+}
 
-func composeGDP(mu2 float64, e Event) (float64, error) {
+func (a *GDP) compose(e Event) error {
 	switch e := e.(type) {
 	case GaussianEvent:
 		if err := e.validate(); err != nil {
-			return 0, err
+			return err
 		}
 		ratio := e.Sensitivity / e.Sigma
-		return roundUp(mu2+roundUp(float64(e.Count)*ratio*ratio, 6), 1), nil
+		mu2 := roundUp(float64(e.Count)*ratio*ratio, 6)
+		a.mu2, a.rest = roundUp(a.mu2+mu2, 1), roundUp(a.rest+mu2, 1)
+	case LaplaceEvent:
+		if err := e.validate(); err != nil {
+			return err
+		}
+		count := e.Count
+		e.Count = 1
+		a.composePure(pureEpsilon(e), count)
+	case PureEvent:
+		if err := e.validate(); err != nil {
+			return err
+		}
+		a.composePure(e.Epsilon, e.Count)
+	case RandomizedResponseEvent:
+		if err := e.validate(); err != nil {
+			return err
+		}
+		count := e.Count
+		e.Count = 1
+		a.composePure(pureEpsilon(e), count)
 	case NonPrivateEvent:
-		return math.Inf(1), nil
+		a.mu2, a.rest = math.Inf(1), math.Inf(1)
 	case PublicEvent:
-		return mu2, nil
 	case ComposedEvent:
 		for i, part := range e.Events {
-			var err error
-			if mu2, err = composeGDP(mu2, part); err != nil {
-				return 0, fmt.Errorf("part %d of %d: %w", i+1, len(e.Events), err)
+			if err := a.compose(part); err != nil {
+				return fmt.Errorf("part %d of %d: %w", i+1, len(e.Events), err)
 			}
 		}
-		return mu2, nil
 	default:
-		return 0, fmt.Errorf("%w: %T", ErrUnsupported, e)
+		return fmt.Errorf("%w: %T", ErrUnsupported, e)
 	}
+	return nil
+}
+
+// composePure adds count releases of pure epsilon each. Uniform randomised
+// response has epsilon 0 and costs nothing.
+func (a *GDP) composePure(epsilon float64, count int) {
+	mu := PureGDPMu(epsilon)
+	if mu == 0 {
+		return
+	}
+	a.mu2 = roundUp(a.mu2+roundUp(float64(count)*mu*mu, 6), 1)
+	if count > 1 {
+		epsilon = roundUp(float64(count)*epsilon, 2)
+	}
+	a.pure = addUp(a.pure, epsilon)
 }
 
 func (e GaussianEvent) validate() error {

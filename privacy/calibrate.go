@@ -13,7 +13,8 @@ import (
 //
 // (privacy.md 1.4), rounded up until GDP accounts at most b.Epsilon at b.Delta.
 // Grid is GridFor(Sigma). Errors: c was not built by a constructor, b is out of
-// range or has delta = 0 (no Gaussian noise gives pure epsilon), releases < 1.
+// range or has delta = 0 (no Gaussian noise gives pure epsilon: CalibratePure),
+// releases < 1.
 func CalibrateGaussian(c Certificate, b Budget, releases int) (Gaussian, error) {
 	if c.IsZero() {
 		return Gaussian{}, errors.New("privacy: calibrating noise: the certificate is empty, build it with a constructor")
@@ -22,7 +23,7 @@ func CalibrateGaussian(c Certificate, b Budget, releases int) (Gaussian, error) 
 		return Gaussian{}, err
 	}
 	if b.Delta == 0 {
-		return Gaussian{}, errors.New("privacy: calibrating noise: delta is 0, but Gaussian noise never gives pure epsilon: choose delta > 0, for example DefaultDelta(n)")
+		return Gaussian{}, errors.New("privacy: calibrating noise: delta is 0, but Gaussian noise never gives pure epsilon: choose delta > 0, for example DefaultDelta(n), or CalibratePure")
 	}
 	if releases < 1 {
 		return Gaussian{}, fmt.Errorf("privacy: calibrating noise: %d releases, must be at least 1", releases)
@@ -36,9 +37,7 @@ func CalibrateGaussian(c Certificate, b Budget, releases int) (Gaussian, error) 
 			return Gaussian{}, fmt.Errorf("privacy: calibrating noise for epsilon %v, delta %v: %w", b.Epsilon, b.Delta, err)
 		}
 		var a GDP
-		event := m.Event(c)
-		event.Count = releases
-		if err := a.Compose(event); err != nil {
+		if err := a.Compose(m.event(c, releases)); err != nil {
 			return Gaussian{}, err
 		}
 		if a.Epsilon(b.Delta) <= b.Epsilon {
@@ -47,4 +46,77 @@ func CalibrateGaussian(c Certificate, b Budget, releases int) (Gaussian, error) 
 		sigma *= 1 + step
 	}
 	return Gaussian{}, fmt.Errorf("privacy: calibrating noise: epsilon %v with delta %v is beyond the precision of float64", b.Epsilon, b.Delta)
+}
+
+// PureNoise chooses the noise of a pure epsilon guarantee.
+type PureNoise int
+
+// The kinds of pure noise. The zero value is the better one.
+const (
+	// KNormNoise is KNorm: E||z||^2 = m(m+1) (Delta/epsilon)^2.
+	KNormNoise PureNoise = iota
+	// LaplaceNoise is Laplace: E||z||^2 = 2 m^2 (Delta/epsilon)^2.
+	LaplaceNoise
+)
+
+// String returns "K-norm" or "Laplace".
+func (k PureNoise) String() string {
+	switch k {
+	case KNormNoise:
+		return "K-norm"
+	case LaplaceNoise:
+		return "Laplace"
+	}
+	return fmt.Sprintf("PureNoise(%d)", int(k))
+}
+
+// CalibratePure returns noise with which one release of a query of that many
+// coordinates with certificate c is epsilon-differentially private, delta = 0:
+//
+//	KNorm:    Scale = c.Sensitivity()/epsilon
+//	Laplace:  Scale = sqrt(coordinates) c.Sensitivity()/epsilon
+//
+// (privacy.md 1.5), rounded up until GDP accounts at most epsilon at delta 0. Grid is GridFor(Scale). Several releases compose by adding their
+// epsilons. Errors: c was not built by a constructor, epsilon is not positive and
+// finite, coordinates < 1, unknown kind, or numbers beyond float64.
+func CalibratePure(c Certificate, epsilon float64, coordinates int, kind PureNoise) (Mechanism, error) {
+	if c.IsZero() {
+		return nil, errors.New("privacy: calibrating noise: the certificate is empty, build it with a constructor")
+	}
+	if err := (Budget{Epsilon: epsilon}).Validate(); err != nil {
+		return nil, err
+	}
+	if coordinates < 1 {
+		return nil, fmt.Errorf("privacy: calibrating noise for %d coordinates, must be at least 1", coordinates)
+	}
+	var build func(scale float64) Mechanism
+	scale := c.Sensitivity() / epsilon
+	switch kind {
+	case KNormNoise:
+		build = func(scale float64) Mechanism { return KNorm{Scale: scale, Grid: GridFor(scale)} }
+	case LaplaceNoise:
+		scale *= math.Sqrt(float64(coordinates))
+		build = func(scale float64) Mechanism {
+			return Laplace{Scale: scale, Coordinates: coordinates, Grid: GridFor(scale)}
+		}
+	default:
+		return nil, fmt.Errorf("privacy: calibrating noise: %v is unknown, want KNormNoise or LaplaceNoise", kind)
+	}
+	// The event rounds its epsilon up; a few units in the last place make up for
+	// it. Growing steps, so it ends.
+	for step := 0x1p-52; step < 0x1p-20; step *= 2 {
+		m := build(scale)
+		if err := m.Validate(); err != nil {
+			return nil, fmt.Errorf("privacy: calibrating noise for epsilon %v: %w", epsilon, err)
+		}
+		var a GDP
+		if err := a.Compose(m.Event(c)); err != nil {
+			return nil, fmt.Errorf("privacy: calibrating noise for epsilon %v: %w", epsilon, err)
+		}
+		if a.Epsilon(0) <= epsilon {
+			return m, nil
+		}
+		scale *= 1 + step
+	}
+	return nil, fmt.Errorf("privacy: calibrating noise: epsilon %v is beyond the precision of float64", epsilon)
 }

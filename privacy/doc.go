@@ -5,7 +5,8 @@
 //
 //	Certificate   how far a query can move when one record is replaced,
 //	              computed from public numbers, roundoff included
-//	Gaussian      the noise, calibrated to a Certificate and a Budget
+//	Mechanism     the noise, Gaussian, Laplace or KNorm, calibrated to a
+//	              Certificate and a Budget
 //	Event         what was released, as an accountant sees it
 //	Guarantee     what may be printed
 //	Ledger.Begin  charges the whole plan, durably, before any data is touched

@@ -39,11 +39,18 @@ func (s *Source) Normal(width uint) (negative bool, k uint64, x float64) {
 // ExpMinusHalf is the Bernoulli(exp(-1/2)) trial.
 func (s *Source) ExpMinusHalf(width uint) bool { return karney{src: s, width: width}.expMinusHalf() }
 
-// AddWidth is Gaussian.Add with digits of width bits.
-func (m Gaussian) AddWidth(x []float64, src *Source, width uint) {
-	r := newRounder(m.Sigma, m.Grid, karney{src: src, width: width})
-	for i, v := range x {
-		x[i] = r.noisy(v)
+// AddNoise is what a session does with a planned release.
+func AddNoise(m Mechanism, x []float64, src *Source) error { return m.add(x, src) }
+
+// AddNoiseWidth is AddNoise with digits of width bits.
+func AddNoiseWidth(m Mechanism, x []float64, src *Source, width uint) {
+	switch m := m.(type) {
+	case Gaussian:
+		m.addDigits(x, karney{src: src, width: width})
+	case Laplace:
+		m.addDigits(x, karney{src: src, width: width})
+	case KNorm:
+		m.addDigits(x, karney{src: src, width: width})
 	}
 }
 
@@ -73,14 +80,14 @@ type CellCase struct {
 // Fast is the 128-bit decision from the first digit.
 func (c CellCase) Fast() (m int64, ok bool) {
 	r := newRounder(c.Sigma, c.Grid, karney{width: 64})
-	return r.fast(c.X, &normal{negative: c.Negative, k: c.K, x: urand{head: c.Digits[0]}})
+	return r.fast(c.X, &lazyReal{negative: c.Negative, k: c.K, x: urand{head: c.Digits[0]}})
 }
 
 // Slow is the decision in big integers; digits beyond Digits come from src. It
 // returns the number of digits used, at least len(Digits).
 func (c CellCase) Slow(src *Source) (m *big.Int, digits int) {
 	r := newRounder(c.Sigma, c.Grid, karney{src: src, width: 64})
-	z := normal{negative: c.Negative, k: c.K, x: urand{head: c.Digits[0], tail: c.Digits[1:]}}
+	z := lazyReal{negative: c.Negative, k: c.K, x: urand{head: c.Digits[0], tail: c.Digits[1:]}}
 	m = r.slow(c.X, &z)
 	return m, 1 + len(z.x.tail)
 }

@@ -30,10 +30,10 @@ func dyadic(v float64) (m int64, e int) {
 //
 //	m = floor((x + sigma Z)/g + 1/2)
 //
-// for dyadic numbers x, sigma = S 2^es, g = 2^eg and an exact normal Z. It
-// encloses Z by the digits drawn so far and draws more until both ends of the
-// enclosure have the same m, so m is the cell of the real number; no rounded
-// operation takes part.
+// for dyadic numbers x, sigma = S 2^es, g = 2^eg and an exact real Z of a
+// continuous law (normal or Laplace). It encloses Z by the digits drawn so far
+// and draws more until both ends of the enclosure have the same m, so m is the
+// cell of the real number; no rounded operation takes part.
 type rounder struct {
 	draw  karney
 	s     uint64 // S
@@ -49,16 +49,19 @@ func newRounder(sigma, grid float64, draw karney) rounder {
 	return rounder{draw: draw, s: uint64(s), es: es, eg: e - 1, g: grid, shift: e - 1 - es + 64}
 }
 
-// noisy returns m g for m as above and Z a new normal. The conversion to float64
-// rounds for |m| > 2^53 and saturates at the largest float64: a function of m
-// alone, hence post-processing. Zero is always +0.
-func (r *rounder) noisy(x float64) float64 {
-	z := r.draw.normal()
-	if m, ok := r.fast(x, &z); ok {
+// noisy returns m g for m as above. The conversion to float64 rounds for
+// |m| > 2^53 and saturates at the largest float64: a function of m alone, hence
+// post-processing. Zero is always +0.
+func (r *rounder) noisy(x float64, z *lazyReal) float64 {
+	if m, ok := r.fast(x, z); ok {
 		return saturate(float64(m) * r.g)
 	}
-	m := r.slow(x, &z)
-	v, _ := new(big.Float).SetMantExp(new(big.Float).SetInt(m), r.eg).Float64()
+	return gridPoint(r.slow(x, z), r.eg)
+}
+
+// gridPoint is the float64 of m 2^eg, as described at noisy.
+func gridPoint(m *big.Int, eg int) float64 {
+	v, _ := new(big.Float).SetMantExp(new(big.Float).SetInt(m), eg).Float64()
 	return saturate(v)
 }
 
@@ -72,7 +75,7 @@ func saturate(v float64) float64 {
 // K = k 2^64 + U, so sigma Z is in s S [K, K+1] units. x is split exactly into
 // q g + rest with |rest| < g and the sign of x; a part of rest below one unit is
 // enclosed by [0, 1] units.
-func (r *rounder) fast(x float64, z *normal) (m int64, ok bool) {
+func (r *rounder) fast(x float64, z *lazyReal) (m int64, ok bool) {
 	// Noise below 2^53 (k+1) 2^64 <= 2^122, rest below 2^124, so no sum below
 	// overflows 127 bits; the cell is below 2^62 + 1.
 	if r.draw.width != 64 || r.shift < 62 || r.shift > 124 || z.k >= 16 {
@@ -139,7 +142,7 @@ func (r *rounder) fast(x float64, z *normal) (m int64, ok bool) {
 // slow decides m for any arguments, in big integers, with as many digits as it
 // takes. The loop ends with probability 1: the real number x + sigma Z lies on
 // the boundary of a cell with probability 0.
-func (r *rounder) slow(x float64, z *normal) *big.Int {
+func (r *rounder) slow(x float64, z *lazyReal) *big.Int {
 	mx, ex := dyadic(x)
 	for n := 1; ; n++ {
 		lo, hi := r.enclose(mx, ex, z, n)
@@ -151,30 +154,39 @@ func (r *rounder) slow(x float64, z *normal) *big.Int {
 
 // enclose returns the cells of both ends of the enclosure of x + sigma Z that
 // the first n digits of Z give; x = mx 2^ex.
-func (r *rounder) enclose(mx int64, ex int, z *normal, n int) (lo, hi *big.Int) {
-	w := r.draw.width
-	k := new(big.Int).SetUint64(z.k)
-	k.Lsh(k, w).Add(k, new(big.Int).SetUint64(z.x.head))
-	for i := 0; i < n-1; i++ {
-		k.Lsh(k, w).Add(k, new(big.Int).SetUint64(r.draw.digitAt(&z.x, i)))
-	}
-	en := r.es - n*int(w) // sigma Z is in s S [k, k+1] 2^en
-	unit := min(ex, en, r.eg-1)
+func (r *rounder) enclose(mx int64, ex int, z *lazyReal, n int) (lo, hi *big.Int) {
+	k := r.draw.digits(z, n)
 	s := new(big.Int).SetUint64(r.s)
-	s.Lsh(s, uint(en-unit))
-	near := new(big.Int).Mul(s, k)
-	far := new(big.Int).Add(near, s)
-	if z.negative {
+	near := new(big.Int).Mul(s, k) // |sigma Z| is in [near, near+s] 2^(es-n w)
+	return cellsBetween(mx, ex, near, new(big.Int).Add(near, s), z.negative, r.es-n*int(r.draw.width), r.eg)
+}
+
+// digits returns floor(|z| B^n): |z| is in [digits, digits+1] B^-n, B = 2^width.
+func (s karney) digits(z *lazyReal, n int) *big.Int {
+	k := new(big.Int).SetUint64(z.k)
+	k.Lsh(k, s.width).Add(k, new(big.Int).SetUint64(z.x.head))
+	for i := 0; i < n-1; i++ {
+		k.Lsh(k, s.width).Add(k, new(big.Int).SetUint64(s.digitAt(&z.x, i)))
+	}
+	return k
+}
+
+// cellsBetween returns the cells in the grid of multiples of 2^eg of both ends of
+// mx 2^ex + [near, far] 2^en, or minus that interval; 0 <= near <= far. It
+// overwrites near and far.
+func cellsBetween(mx int64, ex int, near, far *big.Int, negative bool, en, eg int) (lo, hi *big.Int) {
+	unit := min(ex, en, eg-1)
+	if negative {
 		near.Neg(near)
 		far.Neg(far)
 		near, far = far, near
 	}
 	base := big.NewInt(mx)
 	base.Lsh(base, uint(ex-unit))
-	base.Add(base, new(big.Int).Lsh(big.NewInt(1), uint(r.eg-1-unit)))
-	lo = near.Add(near, base)
-	hi = far.Add(far, base)
-	cell := uint(r.eg - unit)
+	base.Add(base, new(big.Int).Lsh(big.NewInt(1), uint(eg-1-unit)))
+	lo = near.Lsh(near, uint(en-unit)).Add(near, base)
+	hi = far.Lsh(far, uint(en-unit)).Add(far, base)
+	cell := uint(eg - unit)
 	return lo.Rsh(lo, cell), hi.Rsh(hi, cell) // Rsh rounds towards minus infinity
 }
 

@@ -17,6 +17,8 @@ const (
 	// ApproxDP: (epsilon, delta)-differential privacy, with the exact mu-GDP
 	// curve behind it.
 	ApproxDP Kind = "(epsilon, delta)-DP"
+	// PureDP: epsilon-differential privacy, delta = 0.
+	PureDP Kind = "epsilon-DP"
 )
 
 // Guarantee is what may be printed about a run. Without one, the only true
@@ -44,8 +46,11 @@ type Claim struct {
 	Source  string  `json:"source"` // paper key and theorem
 	Epsilon float64 `json:"epsilon"`
 	Delta   float64 `json:"delta"`
-	Sigma   float64 `json:"sigma"` // of the paper's formula
-	Holds   bool    `json:"holds"` // the proved guarantee is at least as strong
+	// Sigma is the standard deviation of the paper's Gaussian noise, Scale the
+	// scale of its Laplace noise, per coordinate; one of them is 0.
+	Sigma float64 `json:"sigma,omitempty"`
+	Scale float64 `json:"scale,omitempty"`
+	Holds bool    `json:"holds"` // the proved guarantee is at least as strong
 }
 
 // String is the guarantee in one sentence.
@@ -53,6 +58,8 @@ func (g Guarantee) String() string {
 	switch g.Kind {
 	case ApproxDP:
 		return fmt.Sprintf("(%.6g, %.6g)-differentially private (%.6g-GDP) for %s (neighbours: %s); released: %s", g.Epsilon, g.Delta, g.Mu, g.Unit, g.Relation, g.Released)
+	case PureDP:
+		return fmt.Sprintf("%.6g-differentially private (pure: delta = 0) for %s (neighbours: %s); released: %s", g.Epsilon, g.Unit, g.Relation, g.Released)
 	case Public:
 		return "data declared public: no guarantee is needed and none is given"
 	}
@@ -74,7 +81,11 @@ func (g Guarantee) Report() string {
 		if !c.Holds {
 			verdict = "THE CLAIM IS NOT MET by the noise of the paper"
 		}
-		fmt.Fprintf(&b, "  paper: %s claims (%.6g, %.6g) with sigma %.6g; %s\n", c.Source, c.Epsilon, c.Delta, c.Sigma, verdict)
+		claim := fmt.Sprintf("(%.6g, %.6g) with sigma %.6g", c.Epsilon, c.Delta, c.Sigma)
+		if c.Delta == 0 {
+			claim = fmt.Sprintf("epsilon %.6g with Laplace scale %.6g", c.Epsilon, c.Scale)
+		}
+		fmt.Fprintf(&b, "  paper: %s claims %s; %s\n", c.Source, claim, verdict)
 	}
 	for _, w := range g.Warnings {
 		fmt.Fprintln(&b, "  warning:", w)

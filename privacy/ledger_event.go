@@ -26,12 +26,16 @@ type eventJSON struct {
 	Kind        string            `json:"kind"`
 	Sensitivity *float64          `json:"sensitivity,omitempty"`
 	Sigma       *float64          `json:"sigma,omitempty"`
+	Scale       *float64          `json:"scale,omitempty"`
+	Epsilon     *float64          `json:"epsilon,omitempty"`
 	Count       *int              `json:"count,omitempty"`
 	Events      []json.RawMessage `json:"events,omitempty"`
 }
 
 const (
 	kindGaussian   = "gaussian"
+	kindLaplace    = "laplace"
+	kindPure       = "pure"
 	kindNonPrivate = "non-private"
 	kindPublic     = "public"
 	kindComposed   = "composed"
@@ -51,6 +55,16 @@ func encodeEventAt(e Event, depth int) (json.RawMessage, error) {
 			return nil, err
 		}
 		return json.Marshal(eventJSON{Kind: kindGaussian, Sensitivity: &e.Sensitivity, Sigma: &e.Sigma, Count: &e.Count})
+	case LaplaceEvent:
+		if err := e.validate(); err != nil {
+			return nil, err
+		}
+		return json.Marshal(eventJSON{Kind: kindLaplace, Sensitivity: &e.Sensitivity, Scale: &e.Scale, Count: &e.Count})
+	case PureEvent:
+		if err := e.validate(); err != nil {
+			return nil, err
+		}
+		return json.Marshal(eventJSON{Kind: kindPure, Epsilon: &e.Epsilon, Count: &e.Count})
 	case NonPrivateEvent:
 		return json.Marshal(eventJSON{Kind: kindNonPrivate})
 	case PublicEvent:
@@ -99,6 +113,16 @@ func decodeEventAt(raw []byte, depth int) Event {
 			return nil
 		}
 		return GaussianEvent{Sensitivity: *j.Sensitivity, Sigma: *j.Sigma, Count: *j.Count}
+	case kindLaplace:
+		if j.Sensitivity == nil || j.Scale == nil || j.Count == nil {
+			return nil
+		}
+		return LaplaceEvent{Sensitivity: *j.Sensitivity, Scale: *j.Scale, Count: *j.Count}
+	case kindPure:
+		if j.Epsilon == nil || j.Count == nil {
+			return nil
+		}
+		return PureEvent{Epsilon: *j.Epsilon, Count: *j.Count}
 	case kindNonPrivate:
 		return NonPrivateEvent{}
 	case kindPublic:

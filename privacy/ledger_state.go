@@ -186,6 +186,7 @@ type Summary struct {
 	Mu         float64 // of all charged events together; +Inf: no guarantee
 	Delta      float64
 	Epsilon    float64 // at Delta, rounded up; +Inf: no finite epsilon
+	Pure       float64 // epsilon at delta 0; +Inf unless all noise is pure
 	Cap        Budget  // zero if no cap is set
 }
 
@@ -198,6 +199,9 @@ func (s Summary) String() string {
 	text := fmt.Sprintf("%s: %s, %s", s.DataID, runs, epsilonText(s.Epsilon))
 	if !math.IsInf(s.Epsilon, 1) {
 		text += fmt.Sprintf(" at delta %.6g (%.6g-GDP)", s.Delta, s.Mu)
+	}
+	if s.Pure > 0 && !math.IsInf(s.Pure, 1) {
+		text += fmt.Sprintf(", pure epsilon %.6g", s.Pure)
 	}
 	if s.Cap != (Budget{}) {
 		text += fmt.Sprintf(", cap: epsilon %.6g at delta %.6g", s.Cap.Epsilon, s.Cap.Delta)
@@ -235,7 +239,7 @@ func (l *Ledger) Summary(dataID string, delta float64) (Summary, error) {
 			s.SeededRuns++
 		}
 	})
-	s.Mu, s.Epsilon = total.Mu(), total.Epsilon(s.Delta)
+	s.Mu, s.Epsilon, s.Pure = total.Mu(), total.Epsilon(s.Delta), total.Epsilon(0)
 	return s, nil
 }
 

@@ -6,69 +6,62 @@ import (
 	"math"
 )
 
-// Gaussian adds N(0, Sigma^2) to every coordinate, drawn exactly, and rounds the
-// sum to the grid of multiples of Grid.
-type Gaussian struct {
-	Sigma float64 // standard deviation, > 0 and finite
-	// Grid is a power of two. Rounding is post-processing of the exact sum, so
-	// it does not enter the guarantee. 0 means GridFor(Sigma).
-	Grid float64
+// Mechanism is noise for one release: Gaussian, Laplace or KNorm. It is sealed: a
+// Session accepts only values of these three types, and the noise is added
+// nowhere else.
+type Mechanism interface {
+	// Event is what an accountant sees of one release with certificate c. The
+	// values are comparable, and equal for equal public numbers.
+	Event(c Certificate) Event
+	// Validate returns an error unless the parameters are in range.
+	Validate() error
+	// NoiseNorm is sqrt(E ||Z||^2), Z the noise of that many coordinates, for
+	// reports.
+	NoiseNorm(coordinates int) float64
+	// GridSize is the distance of neighbouring released values.
+	GridSize() float64
+	// Name is "Gaussian", "Laplace" or "K-norm".
+	Name() string
+	// String is one phrase for reports.
+	String() string
+
+	// add replaces every x[i] by the multiple of GridSize nearest to x[i] + Z_i
+	// (a tie goes up), where x[i] is the exact dyadic number that the float64
+	// is and Z is drawn exactly from its continuous law. The law of the result
+	// is that of the continuous mechanism followed by rounding (privacy.md 1.6,
+	// item 1): its support is the grid for every x, and the guarantee of the
+	// continuous mechanism holds with no term for the noise. Where the multiple
+	// needs more than 53 bits its conversion to float64 rounds, which is
+	// post-processing too.
+	//
+	// If x has a NaN or an infinity, or the mechanism does not validate, or src
+	// is nil, x is zeroed and an error returned.
+	add(x []float64, src *Source) error
 }
 
-// Event is the event of one release with certificate c.
-func (m Gaussian) Event(c Certificate) GaussianEvent {
-	return GaussianEvent{Sensitivity: c.Sensitivity(), Sigma: m.Sigma, Count: 1}
+// known says that m is one of the types of this package. An interface alone is
+// no seal: a struct of another package that embeds a Mechanism has its methods,
+// and could replace Event by one that is planned.
+func known(m Mechanism) bool {
+	switch m.(type) {
+	case Gaussian, Laplace, KNorm:
+		return true
+	}
+	return false
 }
 
-var errNotFinite = errors.New("privacy: the vector to release is not finite: a step size or bound overflows; nothing was released")
+var (
+	errNotFinite = errors.New("privacy: the vector to release is not finite: a step size or bound overflows; nothing was released")
+	errNoSource  = errors.New("privacy: no source of randomness: call NewSource")
+)
 
-// Validate returns an error unless Sigma and Grid are in range.
-func (m Gaussian) Validate() error {
-	if !(m.Sigma > 0) || math.IsInf(m.Sigma, 0) {
-		return fmt.Errorf("privacy: Gaussian sigma is %v, must be positive and finite", m.Sigma)
-	}
-	if m.Grid == 0 {
-		return nil
-	}
-	if f, _ := math.Frexp(m.Grid); f != 0.5 { // negative, NaN, Inf or not a power of two
-		return fmt.Errorf("privacy: noise grid is %v, must be a power of two (0 means GridFor(sigma))", m.Grid)
-	}
-	return nil
-}
-
-// Add replaces every x[i] by the multiple of Grid nearest to x[i] + Sigma Z_i
-// (a tie goes up), where x[i] and Sigma are the exact dyadic numbers that the
-// float64 values are and Z_i are independent standard normal reals, drawn
-// exactly [Karney 2016]. The law of the result is exactly that of a continuous
-// Gaussian mechanism followed by rounding (privacy.md 1.6, item 1): its support
-// is the grid for every x, and mu-GDP holds with no term for the noise. Where
-// the multiple needs more than 53 bits its conversion to float64 rounds, which
-// is post-processing too.
-//
-// If x has a NaN or an infinity, or m does not validate, or src is nil, Add
-// returns an error and x is zeroed.
-func (m Gaussian) Add(x []float64, src *Source) error {
-	if err := m.check(x, src); err != nil {
-		clear(x)
-		return err
-	}
-	grid := m.Grid
-	if grid == 0 {
-		grid = GridFor(m.Sigma)
-	}
-	r := newRounder(m.Sigma, grid, karney{src: src, width: 64})
-	for i, v := range x {
-		x[i] = r.noisy(v)
-	}
-	return nil
-}
-
-func (m Gaussian) check(x []float64, src *Source) error {
+// checkRelease returns an error unless m can be added to x.
+func checkRelease(m Mechanism, x []float64, src *Source) error {
 	if err := m.Validate(); err != nil {
 		return err
 	}
 	if src == nil {
-		return errors.New("privacy: no source of randomness: call NewSource")
+		return errNoSource
 	}
 	for _, v := range x {
 		if math.IsNaN(v) || math.IsInf(v, 0) {
@@ -76,4 +69,78 @@ func (m Gaussian) check(x []float64, src *Source) error {
 		}
 	}
 	return nil
+}
+
+// checkScale is the part of Validate that all mechanisms share.
+func checkScale(name string, scale, grid float64) error {
+	if !(scale > 0) || math.IsInf(scale, 0) {
+		return fmt.Errorf("privacy: %s is %v, must be positive and finite", name, scale)
+	}
+	if grid == 0 {
+		return nil
+	}
+	if f, _ := math.Frexp(grid); f != 0.5 { // negative, NaN, Inf or not a power of two
+		return fmt.Errorf("privacy: noise grid is %v, must be a power of two (0 means GridFor(%s))", grid, name)
+	}
+	return nil
+}
+
+// gridOr is grid, or GridFor(scale) for 0.
+func gridOr(grid, scale float64) float64 {
+	if grid == 0 {
+		return GridFor(scale)
+	}
+	return grid
+}
+
+// Gaussian adds N(0, Sigma^2) to every coordinate, drawn exactly [Karney 2016],
+// and rounds the sum to the grid of multiples of Grid.
+type Gaussian struct {
+	Sigma float64 // standard deviation, > 0 and finite
+	// Grid is a power of two. Rounding is post-processing of the exact sum, so
+	// it does not enter the guarantee. 0 means GridFor(Sigma).
+	Grid float64
+}
+
+// Event is a GaussianEvent with the sensitivity of c.
+func (m Gaussian) Event(c Certificate) Event { return m.event(c, 1) }
+
+func (m Gaussian) event(c Certificate, count int) GaussianEvent {
+	return GaussianEvent{Sensitivity: c.Sensitivity(), Sigma: m.Sigma, Count: count}
+}
+
+// Validate returns an error unless Sigma and Grid are in range.
+func (m Gaussian) Validate() error { return checkScale("Gaussian sigma", m.Sigma, m.Grid) }
+
+// NoiseNorm is Sigma sqrt(coordinates).
+func (m Gaussian) NoiseNorm(coordinates int) float64 {
+	return m.Sigma * math.Sqrt(float64(coordinates))
+}
+
+// GridSize is Grid, or GridFor(Sigma).
+func (m Gaussian) GridSize() float64 { return gridOr(m.Grid, m.Sigma) }
+
+// Name returns "Gaussian".
+func (Gaussian) Name() string { return "Gaussian" }
+
+// String returns e.g. "Gaussian noise of sigma 0.5 per coordinate".
+func (m Gaussian) String() string {
+	return fmt.Sprintf("Gaussian noise of sigma %.6g per coordinate", m.Sigma)
+}
+
+func (m Gaussian) add(x []float64, src *Source) error {
+	if err := checkRelease(m, x, src); err != nil {
+		clear(x)
+		return err
+	}
+	m.addDigits(x, karney{src: src, width: 64})
+	return nil
+}
+
+func (m Gaussian) addDigits(x []float64, draw karney) {
+	r := newRounder(m.Sigma, m.GridSize(), draw)
+	for i, v := range x {
+		z := draw.normal()
+		x[i] = r.noisy(v, &z)
+	}
 }

@@ -49,7 +49,7 @@ var gridCases = []gridCase{
 	{0x1p80, 0x1p75, 0x1p75},
 }
 
-func draws(m privacy.Gaussian, x float64, src *privacy.Source, width uint) func() float64 {
+func draws(m privacy.Mechanism, x float64, src *privacy.Source, width uint) func() float64 {
 	buf := make([]float64, 512)
 	next := len(buf)
 	return func() float64 {
@@ -57,7 +57,7 @@ func draws(m privacy.Gaussian, x float64, src *privacy.Source, width uint) func(
 			for i := range buf {
 				buf[i] = x
 			}
-			m.AddWidth(buf, src, width)
+			privacy.AddNoiseWidth(m, buf, src, width)
 			next = 0
 		}
 		next++
@@ -117,11 +117,11 @@ func TestGaussianAddIsAddWidth64(t *testing.T) {
 	m := privacy.Gaussian{Sigma: 0.3}
 	a := []float64{1, -2, 3e-9, 0}
 	b := append([]float64(nil), a...)
-	if err := m.Add(a, privacy.NewSeededSource(1)); err != nil {
+	if err := privacy.AddNoise(m, a, privacy.NewSeededSource(1)); err != nil {
 		t.Fatal(err)
 	}
 	m.Grid = privacy.GridFor(m.Sigma)
-	m.AddWidth(b, privacy.NewSeededSource(1), 64)
+	privacy.AddNoiseWidth(m, b, privacy.NewSeededSource(1), 64)
 	for i := range a {
 		if a[i] != b[i] || math.Signbit(a[i]) && a[i] == 0 {
 			t.Errorf("coordinate %d: %v and %v", i, a[i], b[i])
@@ -171,7 +171,7 @@ func TestGaussianExtremes(t *testing.T) {
 		{1, 5e-324, 0}, {5e-324, 1, 0}, {1, 1, 0x1p1023}, {1, 1, 5e-324}, {-1, 1e300, 0},
 	} {
 		x := []float64{c.x}
-		if err := (privacy.Gaussian{Sigma: c.sigma, Grid: c.grid}).Add(x, src); err != nil {
+		if err := privacy.AddNoise(privacy.Gaussian{Sigma: c.sigma, Grid: c.grid}, x, src); err != nil {
 			t.Errorf("%+v: %v", c, err)
 		}
 		if v := x[0]; math.IsNaN(v) || math.IsInf(v, 0) || v == 0 && math.Signbit(v) || math.Abs(v-c.x) > 16*max(c.sigma, c.grid) && !math.IsInf(v-c.x, 0) {
@@ -195,7 +195,7 @@ func TestGaussianAddRefuses(t *testing.T) {
 		{privacy.Gaussian{Sigma: 1, Grid: nan}, 1, src}, {privacy.Gaussian{Sigma: 1, Grid: inf}, 1, src},
 	} {
 		x := []float64{5, c.x, 7}
-		if err := c.m.Add(x, c.src); err == nil {
+		if err := privacy.AddNoise(c.m, x, c.src); err == nil {
 			t.Errorf("%+v, x = %v: no error", c.m, c.x)
 		}
 		for _, v := range x {

@@ -1,16 +1,16 @@
 package privacy
 
-// normal is a standard normal real Z = (k + x) or -(k + x), exactly: x is a
-// lazily drawn uniform real conditioned by Algorithm N below.
-type normal struct {
+// lazyReal is an exact real (k + x) or -(k + x): x is a uniform real of [0, 1]
+// of which only some digits are drawn, conditioned by the sampler that made it.
+type lazyReal struct {
 	negative bool
 	k        uint64
 	x        urand
 }
 
-// float64 is Z to about 2^-52 relative to k+1, from the first digit (of 64
+// float64 is the real to about 2^-52 relative to k+1, from the first digit (of 64
 // bits). It is for coins that no guarantee rests on, never for noise.
-func (z *normal) float64() float64 {
+func (z *lazyReal) float64() float64 {
 	v := float64(z.k) + float64(z.x.head)*0x1p-64
 	if z.negative {
 		return -v
@@ -18,14 +18,14 @@ func (z *normal) float64() float64 {
 	return v
 }
 
-// normal returns one exact draw: Algorithm N of [Karney 2016].
+// normal returns one exact standard normal draw: Algorithm N of [Karney 2016].
 //
 // The density of |Z| at k + x, k = 0, 1, ..., x in [0, 1), is proportional to
 // exp(-(k+x)^2/2) = exp(-k^2/2) exp(-x(2k+x)/2). The first factor is the law of
 // k given by steps N1 and N2, the second the acceptance probability of a uniform
 // x in N4; rejection starts over with everything new. What was drawn of an
 // accepted x beyond its acceptance has its unconditioned law (see urand).
-func (s karney) normal() normal {
+func (s karney) normal() lazyReal {
 	for {
 		// N1: P(k) = exp(-k/2) (1 - exp(-1/2)), the number of successes before
 		// the first failure.
@@ -40,7 +40,7 @@ func (s karney) normal() normal {
 		}
 		// N3, N4: accept a uniform x with probability exp(-x(2k+x)/2), as k+1
 		// independent trials of exp(-x(2k+x)/(2k+2)).
-		z := normal{k: k, x: s.fresh()}
+		z := lazyReal{k: k, x: s.fresh()}
 		if !s.acceptFraction(k, &z.x) {
 			continue
 		}

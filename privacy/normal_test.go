@@ -181,7 +181,7 @@ func BenchmarkAdd(b *testing.B) {
 				for i := range x {
 					x[i] = start
 				}
-				if err := (privacy.Gaussian{Sigma: 0.3}).Add(x, src); err != nil {
+				if err := privacy.AddNoise(privacy.Gaussian{Sigma: 0.3}, x, src); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -24,8 +24,9 @@ type Session interface {
 	UniformBall(dst []float64, radius float64)
 	// Release replaces x by x + noise, in place: the exact value is gone
 	// afterwards. On any error x is zeroed; it wraps ErrUnplanned if the release
-	// was not planned, or is one more than planned.
-	Release(x []float64, c Certificate, m Gaussian) error
+	// was not planned, or is one more than planned, or m is not one of the
+	// mechanisms of this package (as a value, not a pointer).
+	Release(x []float64, c Certificate, m Mechanism) error
 	// ReleaseExact lets x out without noise. It is for the non-private baseline
 	// and for public data: on any other session it returns an error wrapping
 	// ErrUnplanned and x is zeroed.

@@ -9,14 +9,14 @@ import (
 
 // releasePlan counts the releases that a session may still make.
 type releasePlan struct {
-	left       map[GaussianEvent]int // by an event with Count 1
-	nonPrivate bool                  // the plan has a NonPrivateEvent
-	public     bool                  // the plan has a PublicEvent
-	exact      bool                  // ReleaseExact is allowed
+	left       map[Event]int // by an event of a mechanism, with Count 1
+	nonPrivate bool          // the plan has a NonPrivateEvent
+	public     bool          // the plan has a PublicEvent
+	exact      bool          // ReleaseExact is allowed
 }
 
 func newReleasePlan(events []Event) (releasePlan, error) {
-	p := releasePlan{left: map[GaussianEvent]int{}}
+	p := releasePlan{left: map[Event]int{}}
 	if len(events) == 0 {
 		return p, errors.New("privacy: the plan has no events: nothing could be released")
 	}
@@ -34,15 +34,17 @@ func (p *releasePlan) add(e Event, depth int) error {
 	}
 	switch e := e.(type) {
 	case GaussianEvent:
-		if err := e.validate(); err != nil {
-			return err
-		}
 		count := e.Count
 		e.Count = 1
-		if count > math.MaxInt-p.left[e] {
-			return fmt.Errorf("privacy: the plan has too many releases of %v", e)
-		}
-		p.left[e] += count
+		return p.count(e, count, e.validate())
+	case LaplaceEvent:
+		count := e.Count
+		e.Count = 1
+		return p.count(e, count, e.validate())
+	case PureEvent:
+		count := e.Count
+		e.Count = 1
+		return p.count(e, count, e.validate())
 	case NonPrivateEvent:
 		p.nonPrivate = true
 	case PublicEvent:
@@ -59,8 +61,27 @@ func (p *releasePlan) add(e Event, depth int) error {
 	return nil
 }
 
-// take uses up one planned release whose numbers equal those of e exactly.
-func (p *releasePlan) take(e GaussianEvent) error {
+// count adds releases of the event one, which has Count 1.
+func (p *releasePlan) count(one Event, releases int, invalid error) error {
+	switch {
+	case invalid != nil:
+		return invalid
+	case releases < 1:
+		return fmt.Errorf("privacy: the plan has %d releases of %v, must be at least 1", releases, one)
+	case releases > math.MaxInt-p.left[one]:
+		return fmt.Errorf("privacy: the plan has too many releases of %v", one)
+	}
+	p.left[one] += releases
+	return nil
+}
+
+// take uses up one planned release whose event by m and c equals the planned one
+// in all its numbers.
+func (p *releasePlan) take(m Mechanism, c Certificate) error {
+	if !known(m) {
+		return fmt.Errorf("%w: noise of type %T, want Gaussian, Laplace or KNorm", ErrUnplanned, m)
+	}
+	e := m.Event(c)
 	switch left, planned := p.left[e]; {
 	case !planned:
 		return fmt.Errorf("%w: %v is not in the plan", ErrUnplanned, e)
@@ -123,19 +144,19 @@ func (s *LiveSession) UniformBall(dst []float64, radius float64) {
 }
 
 // Release implements Session: if m.Event(c) equals a planned release that is
-// still unused, in all its numbers, that release is used up and m.Add is applied
-// to x. Otherwise, or after Close, x is zeroed and the error wraps ErrUnplanned.
+// still unused, in all its numbers, that release is used up and the noise of m is
+// added to x. Otherwise, or after Close, x is zeroed and the error wraps ErrUnplanned.
 // If x is not finite, x is zeroed, the release is used up all the same, and the
 // error says so.
-func (s *LiveSession) Release(x []float64, c Certificate, m Gaussian) error {
+func (s *LiveSession) Release(x []float64, c Certificate, m Mechanism) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	err := s.open()
 	if err == nil {
-		err = s.plan.take(m.Event(c))
+		err = s.plan.take(m, c)
 	}
 	if err == nil {
-		err = m.Add(x, s.src)
+		err = m.add(x, s.src)
 	}
 	if err != nil {
 		clear(x)

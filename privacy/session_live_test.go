@@ -42,7 +42,7 @@ func TestReleaseAddsTheNoiseOfTheMechanism(t *testing.T) {
 	if err := s.Release(x, sessionCert, sessionMech); err != nil {
 		t.Fatal(err)
 	}
-	if err := sessionMech.Add(want, NewSeededSource(7)); err != nil {
+	if err := sessionMech.add(want, NewSeededSource(7)); err != nil {
 		t.Fatal(err)
 	}
 	if !slices.Equal(x, want) || slices.Equal(x, []float64{1, -2, 3}) {

@@ -32,15 +32,16 @@ type call struct {
 	kind        string // permutation, ball, release, exact, gradient, step
 	detail      string // sizes; must not depend on data
 	certificate privacy.Certificate
-	noise       privacy.Gaussian
+	noise       privacy.Mechanism
 	before      []float64 // the exact vector of a release
 	after       []float64 // what came out
 	order       []int32
 }
 
-// tape records a run, or checks a second one against it.
+// tape records a run, or checks a second one against it. The recorded run goes
+// through a session of the plan, so that releases that were not planned fail.
 type tape struct {
-	source  *privacy.Source
+	session *privacy.LiveSession
 	calls   []call
 	replay  bool
 	next    int
@@ -76,9 +77,9 @@ func (t *tape) Permutation(n int) []int32 {
 		if r := t.expect(c); r != nil {
 			return append([]int32(nil), r.order...)
 		}
-		return t.source.Permutation(n)
+		return t.session.Permutation(n)
 	}
-	c.order = t.source.Permutation(n)
+	c.order = t.session.Permutation(n)
 	t.calls = append(t.calls, c)
 	return append([]int32(nil), c.order...)
 }
@@ -92,7 +93,7 @@ func (t *tape) UniformBall(dst []float64, radius float64) {
 			return
 		}
 	}
-	t.source.UniformBall(dst, radius)
+	t.session.UniformBall(dst, radius)
 	c.after = append([]float64(nil), dst...)
 	if !t.replay {
 		t.calls = append(t.calls, c)
@@ -101,10 +102,10 @@ func (t *tape) UniformBall(dst []float64, radius float64) {
 
 // Release records the vector and its noisy version, or checks how far the
 // vector moved and answers with the recorded version.
-func (t *tape) Release(x []float64, cert privacy.Certificate, m privacy.Gaussian) error {
+func (t *tape) Release(x []float64, cert privacy.Certificate, m privacy.Mechanism) error {
 	c := call{kind: "release", detail: fmt.Sprint(len(x)), certificate: cert, noise: m, before: append([]float64(nil), x...)}
 	if !t.replay {
-		if err := m.Add(x, t.source); err != nil {
+		if err := t.session.Release(x, cert, m); err != nil {
 			return err
 		}
 		c.after = append([]float64(nil), x...)
@@ -136,6 +137,9 @@ func (t *tape) Release(x []float64, cert privacy.Certificate, m privacy.Gaussian
 func (t *tape) ReleaseExact(x []float64) error {
 	c := call{kind: "exact", detail: fmt.Sprint(len(x)), after: append([]float64(nil), x...)}
 	if !t.replay {
+		if err := t.session.ReleaseExact(x); err != nil {
+			return err
+		}
 		t.calls = append(t.calls, c)
 		return nil
 	}
@@ -175,7 +179,11 @@ func (w watched) GradSum(ctx context.Context, dst, params []float64, p engine.Pa
 // same shape and bounds. It returns a Violation if the algorithm is not sound on
 // them, and the largest moved/certified ratio seen.
 func Replay(a algorithms.Algorithm, p *algorithms.Plan, data *engine.Records, neighbours []*engine.Records, seed uint64) (float64, error) {
-	record := &tape{source: privacy.NewSeededSource(seed)}
+	session, err := privacy.NewPublicSession(privacy.NewSeededSource(seed), p.Events)
+	if err != nil {
+		return 0, err
+	}
+	record := &tape{session: session}
 	want, err := run(a, p, data, record)
 	if err != nil {
 		return 0, err
@@ -185,7 +193,7 @@ func Replay(a algorithms.Algorithm, p *algorithms.Plan, data *engine.Records, ne
 	}
 	largest := 0.0
 	for i, neighbour := range neighbours {
-		replay := &tape{source: privacy.NewSeededSource(seed), calls: record.calls, replay: true}
+		replay := &tape{session: session, calls: record.calls, replay: true}
 		got, err := run(a, p, neighbour, replay)
 		largest = max(largest, replay.largest)
 		switch {

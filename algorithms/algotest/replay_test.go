@@ -2,8 +2,10 @@ package algotest_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -17,57 +19,67 @@ import (
 // spec is a public problem of n records and d features.
 func spec(t *testing.T, n, d int, radius, l2 float64, m algorithms.Mode) algorithms.Spec {
 	t.Helper()
+	return specFor(t, n, d, radius, l2, m, 1e-5)
+}
+
+func specFor(t *testing.T, n, d int, radius, l2 float64, m algorithms.Mode, delta float64) algorithms.Spec {
+	t.Helper()
 	s, err := algorithms.NewSpec(cpu.Backend{}, engine.Problem{
 		N: n, D: d, Bounds: engine.UnitBounds(), Loss: engine.Logistic{}, Radius: radius,
-	}, l2, privacy.Budget{Epsilon: 1, Delta: 1e-5}, m)
+	}, l2, privacy.Budget{Epsilon: 1, Delta: delta}, m)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return s
 }
 
-// Every algorithm of the catalogue, in every mode that it offers, on random and
-// structured neighbours.
+// Every algorithm of the catalogue, in every mode that it offers, with and
+// without delta, on random and structured neighbours.
 func TestCatalogReplays(t *testing.T) {
 	for _, a := range algorithms.Catalog() {
 		info := a.Info()
 		for _, m := range info.Modes {
-			t.Run(info.Name+"/"+m.String(), func(t *testing.T) {
-				l2 := 0.0
-				if info.NeedsL2 {
-					l2 = 0.01
-				}
-				n := 31
-				if m == algorithms.Paper { // the burn-in must end: 16 L^2/alpha^2 < n
-					n, l2 = 60, 10*l2*100
-					if paper, ok := a.(algorithms.OffPairC); ok {
-						paper.PaperAlpha = 20
-						a = paper
-					}
-				}
-				p, err := a.Plan(spec(t, n, 3, 0.5, l2, m))
-				if err != nil {
-					t.Fatal(err)
-				}
-				data := algotest.RandomRecords(n, 3, engine.UnitBounds(), 7)
-				ratio, err := algotest.Replay(a, p, data, algotest.Neighbours(data, 12, 8), 9)
-				if err != nil {
-					t.Errorf("random neighbours: %v", err)
-				}
-				for _, k := range []int{0, 1, n / 2, n - 1} {
-					data, neighbour := algotest.WorstCase(n, 3, k, engine.UnitBounds())
-					r, err := algotest.Replay(a, p, data, []*engine.Records{neighbour}, 9)
-					if err != nil {
-						t.Errorf("worst case, record %d: %v", k, err)
-					}
-					ratio = max(ratio, r)
-				}
-				t.Logf("largest move: %.3g of the certificate", ratio)
-				if m != algorithms.NonPrivate && ratio < 0.05 {
-					t.Errorf("no neighbour moves more than %.3g of the certificate: the attack is too weak to mean anything", ratio)
-				}
-			})
+			t.Run(info.Name+"/"+m.String(), func(t *testing.T) { replayCatalog(t, a, m, 1e-5) })
+			if slices.Contains(info.PureModes, m) {
+				t.Run(info.Name+"/"+m.String()+"/pure", func(t *testing.T) { replayCatalog(t, a, m, 0) })
+			}
 		}
+	}
+}
+
+func replayCatalog(t *testing.T, a algorithms.Algorithm, m algorithms.Mode, delta float64) {
+	l2 := 0.0
+	if a.Info().NeedsL2 {
+		l2 = 0.01
+	}
+	n := 31
+	if m == algorithms.Paper { // the burn-in must end: 16 L^2/alpha^2 < n
+		n, l2 = 60, 10*l2*100
+		if paper, ok := a.(algorithms.OffPairC); ok {
+			paper.PaperAlpha = 20
+			a = paper
+		}
+	}
+	p, err := a.Plan(specFor(t, n, 3, 0.5, l2, m, delta))
+	if err != nil {
+		t.Fatal(err)
+	}
+	data := algotest.RandomRecords(n, 3, engine.UnitBounds(), 7)
+	ratio, err := algotest.Replay(a, p, data, algotest.Neighbours(data, 12, 8), 9)
+	if err != nil {
+		t.Errorf("random neighbours: %v", err)
+	}
+	for _, k := range []int{0, 1, n / 2, n - 1} {
+		data, neighbour := algotest.WorstCase(n, 3, k, engine.UnitBounds())
+		r, err := algotest.Replay(a, p, data, []*engine.Records{neighbour}, 9)
+		if err != nil {
+			t.Errorf("worst case, record %d: %v", k, err)
+		}
+		ratio = max(ratio, r)
+	}
+	t.Logf("largest move: %.3g of the certificate", ratio)
+	if m != algorithms.NonPrivate && ratio < 0.05 {
+		t.Errorf("no neighbour moves more than %.3g of the certificate: the attack is too weak to mean anything", ratio)
 	}
 }
 
@@ -173,6 +185,33 @@ func TestReplayCatchesSeededBugs(t *testing.T) {
 		data := algotest.RandomRecords(20, 2, engine.UnitBounds(), seed)
 		if _, err := algotest.Replay(algorithms.DPGDSC{}, p, data, algotest.Neighbours(data, 12, seed), seed); err != nil {
 			t.Errorf("sound algorithm, data set %d: %v", seed, err)
+		}
+	}
+}
+
+// unplanned releases twice what was planned once, or with less noise.
+type unplanned struct {
+	algorithms.DPGDSC
+	noise privacy.Mechanism
+}
+
+func (u unplanned) Train(ctx context.Context, ev engine.Evaluator, p *algorithms.Plan, s privacy.Session, t algorithms.Tracker) ([]float64, error) {
+	w := make([]float64, ev.Kernel().Problem().D)
+	if err := s.Release(w, p.Certificate, p.Noise); err != nil {
+		return nil, err
+	}
+	return w, s.Release(make([]float64, len(w)), p.Certificate, u.noise)
+}
+
+func TestReplayRefusesUnplannedReleases(t *testing.T) {
+	p, err := algorithms.DPGDSC{Steps: 5, StepSize: 0.1}.Plan(spec(t, 20, 2, 5, 0.001, algorithms.Certified))
+	if err != nil {
+		t.Fatal(err)
+	}
+	data := algotest.RandomRecords(20, 2, engine.UnitBounds(), 1)
+	for _, noise := range []privacy.Mechanism{p.Noise, privacy.Gaussian{Sigma: 1e-9}, privacy.KNorm{Scale: 1}, nil} {
+		if _, err := algotest.Replay(unplanned{noise: noise}, p, data, algotest.Neighbours(data, 1, 1), 1); !errors.Is(err, privacy.ErrUnplanned) {
+			t.Errorf("a second release with %v: %v", noise, err)
 		}
 	}
 }

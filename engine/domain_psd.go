@@ -1,0 +1,222 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"math"
+)
+
+// PSDBall is the set of positive semidefinite Dim x Dim matrices W of Frobenius
+// norm at most B, in Symmetric coordinates: the set C of metric learning. Dim is
+// at least 1 and B positive and finite.
+type PSDBall struct {
+	Dim int
+	B   float64
+}
+
+var _ Domain = PSDBall{}
+
+// errEigen is returned by Project when no solver is accurate enough.
+var errEigen = errors.New("engine: PSDBall.Project: no eigensolver reached the accuracy that the privacy guarantee assumes")
+
+// Text returns "W positive semidefinite, ||W||_F <= B".
+func (c PSDBall) Text() string { return "W positive semidefinite, ||W||_F <= B" }
+
+// Diameter is sqrt(2) B rounded up, or B if Dim is 1.
+//
+// Proof. tr(V W) >= 0 for positive semidefinite V and W, so
+// ||V - W||^2 = ||V||^2 + ||W||^2 - 2 tr(V W) <= 2 B^2, attained by B e e^T and
+// B f f^T with orthonormal e and f. For Dim = 1 the set is [0, B].
+func (c PSDBall) Diameter() float64 {
+	if c.Dim == 1 {
+		return c.B
+	}
+	return mulUp(math.Nextafter(math.Sqrt2, 2), c.B)
+}
+
+// Start is the multiple of the identity of norm B, within rounding and not above.
+// It is as far from the semidefinite boundary as any member of that norm.
+func (c PSDBall) Start() []float64 {
+	w := make([]float64, Symmetric{Dim: c.Dim}.Len())
+	for i := range c.Dim {
+		w[Symmetric{Dim: c.Dim}.Index(i, i)] = c.B / math.Sqrt(float64(c.Dim))
+	}
+	ProjectBall(w, c.B)
+	return w
+}
+
+// ProjectError bounds the distance of Project's result to the exact projection,
+// for ||w|| <= norm. With p = Dim(Dim+1)/2 and u = 2^-53 it is
+//
+//	ProjectBallError(p, B) + (d^2 + 6 d^1.5 + 32 d + 64) u norm + 2^-1000 d^2.
+//
+// It is a public number, not a theorem about eigensolvers: Project measures the
+// error of each decomposition and refuses one that exceeds this. The roundings
+// of Project's own steps cost (d^2 + 8d + 6 d^1.5 + 7 d^0.5 + 3) u norm to first
+// order; the rest, about 20 d u norm, is left to the solver, of which LAPACK's
+// symmetric QR method needs a small part.
+func (c PSDBall) ProjectError(norm float64) float64 {
+	return ProjectBallError(Symmetric{Dim: c.Dim}.Len(), c.B) + psdAllowance(c.Dim, norm)
+}
+
+// psdAllowance is ProjectError without the error of the ball.
+func psdAllowance(dim int, norm float64) float64 {
+	d := float64(dim)
+	return ((d*d+6*d*math.Sqrt(d)+32*d+64)*unitRoundoff*norm + 0x1p-1000*d*d) * (1 + 0x1p-40)
+}
+
+// Project replaces w by a member of C (in exact arithmetic) within
+// ProjectError(norm) of the exact projection of w. It costs O(d^3) operations
+// and a few d^2 numbers of memory. Its bits do not depend on the number of
+// threads. A vector that is not finite becomes Start. It returns an error, with w
+// zeroed, if no eigensolver is accurate enough or if ||w|| exceeds norm by so
+// much that the bound fails.
+//
+// The exact projection clips eigenvalues, then scales: for a closed convex cone
+// K and a ball S around 0, P_S(P_K(M)) is the projection of M onto the
+// intersection (privacy.md 1.3). Proof. Let k = P_K(M) and f k = P_S(k), 0 < f <= 1.
+// k is characterised by <M - k, k> = 0 and <M - k, z> <= 0 for z in K (Moreau).
+// For z in K and S, <M - f k, z - f k> = <M - k, z> - f <M - k, k> +
+// (1 - f) (<k, z> - f ||k||^2). The first two terms are at most 0. The last is 0 if
+// f = 1, and otherwise ||f k|| is the radius, so <k, z> <= ||k|| ||f k|| = f ||k||^2.
+// By this variational inequality f k is the projection. QED
+//
+// That the result is in C and near is proved at clipEigenvalues and ProjectBall:
+// the last scaling multiplies the matrix by one number, up to the roundings that
+// clipEigenvalues has made room for.
+func (c PSDBall) Project(w []float64, norm float64) error {
+	return c.project(w, norm, solveLAPACK, jacobi{}.solve)
+}
+
+// project tries the solvers in turn.
+func (c PSDBall) project(w []float64, norm float64, solvers ...eigenSolver) error {
+	s := Symmetric{Dim: c.Dim}
+	if len(w) != s.Len() {
+		clear(w)
+		return fmt.Errorf("engine: PSDBall.Project: %d coordinates, want %d for dimension %d", len(w), s.Len(), c.Dim)
+	}
+	for _, v := range w {
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			copy(w, c.Start())
+			return nil
+		}
+	}
+	d := c.Dim
+	a := make([]float64, d*d)
+	s.Unpack(a, w)
+	unpackError := SymmetricError * frobenius(w) * (1 + Gamma(len(w)+8))
+	allowed := psdAllowance(d, norm)
+	for _, solve := range solvers {
+		v, lambda, ok := solve(a, d)
+		if !ok {
+			continue
+		}
+		clipped, bound := clipEigenvalues(a, v, lambda, d)
+		if total := (bound + unpackError) * (1 + 0x1p-50); !(total <= min(allowed, math.MaxFloat64)) {
+			continue
+		}
+		s.Pack(w, clipped)
+		ProjectBall(w, c.B)
+		return nil
+	}
+	clear(w)
+	return errEigen
+}
+
+// clipEigenvalues returns, for a symmetric d x d matrix A, any d x d matrix V and
+// any d numbers lambda, a symmetric matrix Y and a bound of ||Y - P(A)||_F, where P
+// clips negative eigenvalues. The bound is small if A is near V diag(lambda) V^T
+// and V is near orthogonal; nothing is assumed of where they come from, and it is
+// NaN if they contain a NaN. It covers the error of Pack(Y). If it is finite,
+// every symmetric matrix whose entries differ from those of f Y, f > 0, by
+// relative errors of at most gamma(4) (two for Pack, two for ProjectBall), is
+// positive semidefinite.
+//
+// Proof. Let L = diag(lambda), L+ its clipping, E = A - V L V^T, F = V^T V - I,
+// k = ||F||_F, and V = Q H with Q orthogonal and H = (I + F)^(1/2) semidefinite.
+// Then H - I = G F with G = (H + I)^-1, which commutes with F and has norm at most 1.
+// V L V^T - Q L Q^T = Q (K L + L K + K L K) Q^T with K = H - I, so its Frobenius
+// norm is at most (2 + k) ||K L|| <= (2 + k) ||F L||; the same holds for L+ with
+// ||F L+|| <= ||F L||. P is non-expansive and P(Q L Q^T) = Q L+ Q^T, hence
+//
+//	||V L+ V^T - P(A)|| <= ||E|| + 2 (2 + k) ||F L||.
+//
+// Rounding, with |.| entrywise and t = sum_j lambda_j+ ||v_j||^2 = tr(V L+ V^T): the
+// computed Z of V L+ V^T has |Z - V L+ V^T| <= gamma(d+1) |V| L+ |V|^T, a sum of
+// matrices lambda_j+ |v_j||v_j|^T, so of norm at most gamma(d+1) t. Likewise the
+// computed E is off by at most gamma(d+2) (||A|| + sum_j |lambda_j| ||v_j||^2), and
+// column j of the computed F by gamma(d+1) (|V|^T |v_j| + e_j), of norm at most
+// gamma(d+1) (||V||_F ||v_j|| + 1).
+// Y = Z + tau I with tau = gamma(d+8) t (1 + 2^-20). The room: what is added to
+// f (V L+ V^T + tau I), a matrix with eigenvalues of at least f tau, has a norm of at
+// most f times gamma(d+1) t + gamma(5) (t + gamma(d+1) t + tau sqrt d), the 5 being 4
+// and the rounding of adding tau; that is below f tau if gamma(d+8) sqrt d < 2^-24,
+// which is checked. The same terms and tau sqrt(d) are in the bound. Underflow takes
+// less than 2^-1072 d from an entry, in norm less than the 2^-1060 d^2 that tau and
+// the bound have more. (Underflow in ProjectBall is below u f t for B > 2^-900.) If
+// t = 0 then Y = 0. QED
+func clipEigenvalues(a, v, lambda []float64, d int) (y []float64, bound float64) {
+	root := math.Sqrt(float64(d))
+	up := 1 + 4*Gamma(d*d+64) // covers the rounding of norms and of these formulas
+	if !(Gamma(d+8)*root < 0x1p-24) {
+		return nil, math.Inf(1)
+	}
+	columns := transpose(v, d)
+	squares := make([]float64, d) // ||v_j||^2
+	var total float64
+	for j := range squares {
+		squares[j] = dot(columns[j*d:(j+1)*d], columns[j*d:(j+1)*d]) * up
+		total += squares[j]
+	}
+	length := math.Sqrt(total) * up // ||V||_F
+
+	gramError, weighted := make([]float64, d*d), make([]float64, d)
+	for j := range d {
+		column := gramError[j*d : (j+1)*d]
+		for i := range column {
+			column[i] = dot(columns[i*d:(i+1)*d], columns[j*d:(j+1)*d])
+		}
+		column[j]--
+		weighted[j] = math.Abs(lambda[j]) * (frobenius(column)*up + Gamma(d+1)*(length*math.Sqrt(squares[j])+1)) * up
+	}
+	k := (frobenius(gramError) + Gamma(d+1)*(total+root)) * up
+	nonOrthogonal := 2 * (2 + k) * frobenius(weighted) * up
+
+	scaled, residual := make([]float64, d*d), gramError
+	var sum float64 // of |lambda_j| ||v_j||^2
+	for j, l := range lambda {
+		sum += math.Abs(l) * squares[j]
+	}
+	scaleColumns(scaled, v, lambda, d)
+	for i := range d {
+		for j := i; j < d; j++ {
+			r := a[i*d+j] - dot(scaled[i*d:(i+1)*d], v[j*d:(j+1)*d])
+			residual[i*d+j], residual[j*d+i] = r, r
+		}
+	}
+	decomposition := (frobenius(residual) + Gamma(d+2)*(frobenius(a)+sum)) * up
+
+	var trace float64
+	clip := make([]float64, d)
+	for j, l := range lambda {
+		clip[j] = max(l, 0)
+		trace += clip[j] * squares[j]
+	}
+	trace *= up
+	lost := 0x1p-1060 * float64(d) * float64(d)
+	tau := 0.0
+	if trace > 0 {
+		tau = Gamma(d+8)*trace*(1+0x1p-20) + lost
+	}
+	scaleColumns(scaled, v, clip, d)
+	y = make([]float64, d*d)
+	for i := range d {
+		for j := i; j < d; j++ {
+			z := dot(scaled[i*d:(i+1)*d], v[j*d:(j+1)*d])
+			y[i*d+j], y[j*d+i] = z, z
+		}
+		y[i*d+i] += tau
+	}
+	rounding := (Gamma(d+1)+Gamma(5)*(1+0x1p-20))*trace + tau*root
+	return y, (decomposition+nonOrthogonal+rounding)*up + 8*lost
+}

@@ -1,0 +1,222 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"math"
+)
+
+// MetricLoss is a Loss of the form
+//
+//	l(W; z, z') = phi(u),   u = y y' (1 - (x - x')^T W (x - x'))
+//
+// with a symmetric d x d matrix W in Symmetric coordinates. It is symmetric in
+// (z, z'). Backends evaluate it without the p coordinates of each pair: with
+// c_ij = -phi'(u_ij) y_i y_j, c_ii = 0, C1 the row sums of c and X the n x d
+// features, the gradient sum over all ordered pairs is the coordinates of
+//
+//	sum_{i!=j} c_ij (x_i - x_j)(x_i - x_j)^T = 2 [X^T diag(C1) X - X^T c X].
+//
+// The methods are not named Phi and DPhi, so that a MetricLoss is never taken
+// for a ScoreLoss.
+type MetricLoss interface {
+	ConstrainedLoss
+	// MetricPhi is phi(u).
+	MetricPhi(u float64) float64
+	// MetricDPhi is phi'(u).
+	MetricDPhi(u float64) float64
+}
+
+// MahalanobisLogistic is the logistic loss of a Mahalanobis distance
+//
+//	l(W; z, z') = log(1 + exp(-u)),   u = y y' (1 - (x - x')^T W (x - x'))
+//
+// over positive semidefinite W of Frobenius norm at most r ([Huai20] Example 1,
+// [Xue21] Section 5): pairs of equal labels should be closer than 1, the others
+// farther. Labels are in [-b, b], b = Bounds.LabelAbs; a pair with a label 0 has
+// the constant loss log 2.
+type MahalanobisLogistic struct{}
+
+var _ MetricLoss = MahalanobisLogistic{}
+
+// Name returns "mahalanobis-logistic".
+func (MahalanobisLogistic) Name() string { return "mahalanobis-logistic" }
+
+// Definition returns the formula.
+func (MahalanobisLogistic) Definition() string {
+	return "log(1 + exp(-y y' (1 - (x - x')^T W (x - x'))))"
+}
+
+// ParamDim returns d(d+1)/2.
+func (MahalanobisLogistic) ParamDim(d int) int { return Symmetric{Dim: d}.Len() }
+
+// Domain returns the PSDBall of that radius.
+func (MahalanobisLogistic) Domain(d int, radius float64) Domain {
+	return PSDBall{Dim: d, B: radius}
+}
+
+// Constants returns, with R = b.FeatureNorm, B = radius, q = b.LabelAbs^2,
+// A = 4 R^2 B and sigm(v) = 1/(1+e^-v),
+//
+//	G <= 4 R^2 max(P, N),   Dg <= 4 R^2 (P + N),   L <= 16 R^4 S,
+//	P = sup {t sigm(t (A - 1)) : 0 < t <= q},   N = q sigm(q),
+//	S = sup {t^2 sigm'(t max(0, 1 - A)) : 0 < t <= q} <= q^2 / 4.
+//
+// P is q sigm(q) and S is q^2 sigm'(q max(0, 1-A)) if q (1-A) <= 1.278, in
+// particular for every A when labels are within [-1, 1]. They hold for
+// every d and every W with ||W||_F <= B (1 + 2^-30) and no eigenvalue below
+// -2^-30 B: a slack for callers that round, which the exact members of PSDBall
+// that Project returns do not need. A and the argument of N below include it.
+// They do not hold for indefinite W of that norm.
+//
+// Proof. Let v = x - x', D = v v^T, M = <W, D>, t = y y' in [-q, q]. In isometric
+// coordinates grad l = c D with c = -t phi'(u) = t sigm(-t (1 - M)), of the sign
+// of t, and ||D||_F = ||v||^2 <= 4 R^2. With s = 2^-30 A and A increased by s, M is
+// in [-s, A]. For t > 0, c = t sigm(t (M-1)) increases in M, so c <= P. For t < 0,
+// |c| = |t| sigm(|t| (1-M)) decreases in M and increases with |t| at M = -s, so
+// |c| <= q sigm(q (1+s)) = N. That is G; it is attained at s = 0 (W = B e e^T,
+// v = 2 R e; W = 0). For P, let k = 1 - A. If k <= 0, t sigm(-t k) increases in
+// t. Otherwise its derivative sigm(-tk) (1 - tk sigm(tk)) changes sign once, at
+// tk = x with x sigm(x) = 1, x = 1.27846..., where t sigm(-tk) = (x-1)/k.
+//
+// L: the Hessian is t^2 sigm'(u) D D^T (D as a vector), of norm at most
+// t^2 sigm'(t (1-M)) (4 R^2)^2. It is positive semidefinite, so l is convex in W.
+// sigm' is even and decreases on [0, inf), so it is largest at the |1 - M| nearest
+// to 0, and S follows. The derivative of log(t^2 sigm'(tk)), 2/t - k tanh(tk/2), is
+// positive up to tk = x with x tanh(x/2) = 2, x = 2.39936..., where
+// t^2 sigm'(tk) = 0.43923.../k^2.
+//
+// Dg: fix z', W and vary z = (x, y) in both arguments of the difference. v lies
+// in V, the ball of radius R around -x', which contains 0. If both t are of one
+// sign, let K = P or N: both |c| are in [0, K], and |c| v v^T = K v~ v~^T with
+// v~ = sqrt(|c|/K) v, in V too. By the lemma the difference is at most
+// K 4 R^2. If the signs differ (or t = 0), it is at most 4 R^2 (P + N), the sum of
+// the norms. The loss is symmetric in (z, z'). QED
+//
+// Lemma. If u, v are in a ball V of radius R that contains 0, then
+// ||u u^T - v v^T||_F <= 4 R^2. Proof. f = |u|^4 + |v|^4 - 2 (u.v)^2. Take V's
+// section with a plane through 0, u and v: a disc that contains 0, of centre c and
+// of radius at most R; write R for it, so |c| <= R. Along the ray of u, f is a
+// convex function of |u|^2, so it is largest at 0 or on the circle, and so for v.
+// With v = 0, f = |u|^4 <= (2R)^4. Else u = c + R e(mu + theta) and
+// v = c + R e(mu - theta), where e(.) is the unit vector at that angle to c. Since
+// u u^T - v v^T = (p m^T + m p^T)/2 with p = u + v and m = u - v,
+// f = (|p|^2 |m|^2 + (p.m)^2)/2, and |m| = 2 R |sin theta|,
+// |p|^2 = 4 (a^2 + R^2 C^2 + 2 a R C X), p.m = -4 a R sin(theta) sin(mu), where
+// a = |c|, C = cos theta, X = cos mu. So
+// f = 8 R^2 (1 - C^2) [a^2 + R^2 C^2 + 2 a R C X + a^2 (1 - X^2)], convex in a,
+// largest at a = 0, where it is at most 2 R^4, or at a = R, where it is
+// 8 R^4 (1 - C^2)(2 + 2 C^2 - (X - C)^2) <= 16 R^4 (1 - C^4) <= 16 R^4. QED
+//
+// With R = B = b = 1: G <= 3.811, Dg <= 6.735 and L <= 4 (privacy.md 1.1, where a
+// search finds a difference of 5.013).
+func (MahalanobisLogistic) Constants(b Bounds, radius float64) (Constants, error) {
+	if err := b.Validate(); err != nil {
+		return Constants{}, err
+	}
+	if !(radius > 0) || math.IsInf(radius, 0) {
+		return Constants{}, fmt.Errorf("engine: MahalanobisLogistic.Constants: radius is %v, must be positive and finite", radius)
+	}
+	const slack = 0x1p-30
+	q := mulUp(b.LabelAbs, b.LabelAbs)
+	full := mulUp(4*b.FeatureNorm, b.FeatureNorm) // 4 R^2
+	s := full * radius * slack * (1 + 0x1p-50)
+	largest := mulUp(full, radius) + 2*s // 2 s: covers the rounding of the sum
+	near := metricSlope(q, largest)
+	far := sigmoidUp(q*(1+s)*(1+0x1p-50)) * q * (1 + 0x1p-52)
+	up := 1 + 0x1p-50
+	c := Constants{
+		Lipschitz:    full * max(near, far) * up,
+		Smoothness:   mulUp(mulUp(full, full), metricCurvature(q, largest)),
+		PairDiameter: full * (near + far) * up,
+		Convex:       true,
+		Origin:       Proved,
+	}
+	if math.IsInf(largest, 0) || math.IsInf(c.Smoothness, 0) || math.IsInf(c.PairDiameter, 0) {
+		return Constants{}, errors.New("engine: MahalanobisLogistic.Constants: bounds too large, the constants overflow; rescale the features")
+	}
+	if !(c.Smoothness >= 0x1p-1000) || !(c.Lipschitz >= 0x1p-1000) || s == 0 {
+		return Constants{}, errors.New("engine: MahalanobisLogistic.Constants: bounds too small for float64; rescale the features")
+	}
+	return c, nil
+}
+
+// metricSlope is sup {t sigm(t (A - 1)) : 0 < t <= q}, rounded up. The proof is
+// at MahalanobisLogistic.Constants.
+func metricSlope(q, A float64) float64 {
+	const stationary, atStationary = 1.278, 0.278465 // x - 1 = 0.27846454...
+	v := A - 1
+	if -v*q*(1+0x1p-50) > stationary {
+		// For -q v in [stationary, x] the supremum is at q and below (x-1)/-v too.
+		return atStationary / -v * (1 + 0x1p-50)
+	}
+	// The rounded argument is off by 2 ulp and sigm has slope at most 1/4.
+	return sigmoidUp(v*q+math.Abs(v*q)*0x1p-51) * q * (1 + 0x1p-52)
+}
+
+// metricCurvature is sup {t^2 sigm'(t max(0, 1 - A)) : 0 < t <= q}, rounded up. The
+// proof is at MahalanobisLogistic.Constants.
+func metricCurvature(q, A float64) float64 {
+	const stationary, atStationary = 2.399, 0.43924
+	k := 1 - A
+	if k <= 0 {
+		return mulUp(q, q) / 4
+	}
+	if q*k*(1+0x1p-50) > stationary {
+		return atStationary / k / k * (1 + 0x1p-50)
+	}
+	// q k is off by 2 ulp, sigm' changes by at most twice that, relatively, and the
+	// formula loses a few units more in 1 - s >= 0.08.
+	s := sigmoid(q * k)
+	return mulUp(q, q) * min(0.25, s*(1-s)*(1+0x1p-45))
+}
+
+// sigmoidUp is an upper bound of sigm(v), at most 1: math.Exp is within 1 ulp,
+// so four units in the last place cover sigmoid.
+func sigmoidUp(v float64) float64 { return min(1, sigmoid(v)*(1+4*0x1p-52)) }
+
+// MetricPhi returns log(1 + exp(-u)) without overflow.
+func (MahalanobisLogistic) MetricPhi(u float64) float64 { return Logistic{}.Phi(u) }
+
+// MetricDPhi returns -sigm(-u).
+func (MahalanobisLogistic) MetricDPhi(u float64) float64 { return Logistic{}.DPhi(u) }
+
+// Value returns l(W; z, zp).
+func (l MahalanobisLogistic) Value(w []float64, z, zp Record) float64 {
+	return l.MetricPhi(metricMargin(w, z, zp))
+}
+
+// AddGrad adds -phi'(u) y y' times the coordinates of (x - x')(x - x')^T to dst.
+func (l MahalanobisLogistic) AddGrad(dst, w []float64, z, zp Record) {
+	addMetricGrad(dst, w, z, zp, l.MetricDPhi)
+}
+
+// metricMargin is y y' (1 - (x - x')^T W (x - x')).
+func metricMargin(w []float64, z, zp Record) float64 {
+	var m float64
+	k := 0
+	for i := range z.X {
+		vi := z.X[i] - zp.X[i]
+		m += w[k] * (vi * vi)
+		k++
+		for j := i + 1; j < len(z.X); j++ {
+			m += w[k] * (math.Sqrt2 * vi * (z.X[j] - zp.X[j]))
+			k++
+		}
+	}
+	return z.Y * zp.Y * (1 - m)
+}
+
+func addMetricGrad(dst, w []float64, z, zp Record, dphi func(float64) float64) {
+	c := -dphi(metricMargin(w, z, zp)) * (z.Y * zp.Y)
+	k := 0
+	for i := range z.X {
+		vi := z.X[i] - zp.X[i]
+		dst[k] += c * (vi * vi)
+		k++
+		for j := i + 1; j < len(z.X); j++ {
+			dst[k] += c * (math.Sqrt2 * vi * (z.X[j] - zp.X[j]))
+			k++
+		}
+	}
+}

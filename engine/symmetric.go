@@ -1,0 +1,59 @@
+package engine
+
+import "math"
+
+// Symmetric are isometric coordinates of symmetric Dim x Dim matrices: W is the
+// vector of its p = Dim(Dim+1)/2 upper triangular entries, row by row
+//
+//	W_00, W_01, ..., W_0(Dim-1), W_11, W_12, ..., W_(Dim-1)(Dim-1),
+//
+// those off the diagonal times sqrt 2. Inner products of coordinates are the
+// traces <V, W> = tr(V W), so the Euclidean norm is the Frobenius norm. Only
+// these p numbers are released for a symmetric parameter (privacy.md 1.5).
+type Symmetric struct{ Dim int }
+
+// Len is p = Dim(Dim+1)/2.
+func (s Symmetric) Len() int { return s.Dim * (s.Dim + 1) / 2 }
+
+// Index is the coordinate of W_ij, 0 <= i <= j < Dim.
+func (s Symmetric) Index(i, j int) int { return i*s.Dim - i*(i-1)/2 + j - i }
+
+// SymmetricError is the relative error of every coordinate that Pack computes
+// and of every entry that Unpack computes, apart from underflow: below 2^-1022 a
+// value may be off by 2^-1075 more. Hence the Frobenius distance to the exact
+// result is at most SymmetricError times the Frobenius norm.
+//
+// Proof. Diagonal entries are copied. The others are multiplied by a constant
+// that is sqrt 2 or its inverse rounded to nearest, and the product is rounded:
+// (1 + u)^2 - 1 < 2^-52 (1 + 2^-40), u = 2^-53. The Frobenius norm adds squares,
+// each off-diagonal one in two places or once doubled. QED
+const SymmetricError = 0x1p-52 * (1 + 0x1p-40)
+
+// Pack sets dst (length Len) to the coordinates of the row-major symmetric
+// matrix m; it reads the upper triangle only. SymmetricError bounds its error.
+func (s Symmetric) Pack(dst, m []float64) {
+	k := 0
+	for i := range s.Dim {
+		dst[k] = m[i*s.Dim+i]
+		k++
+		for j := i + 1; j < s.Dim; j++ {
+			dst[k] = m[i*s.Dim+j] * math.Sqrt2
+			k++
+		}
+	}
+}
+
+// Unpack sets the row-major m (length Dim^2) to the symmetric matrix with
+// coordinates w. SymmetricError bounds its error.
+func (s Symmetric) Unpack(m, w []float64) {
+	k := 0
+	for i := range s.Dim {
+		m[i*s.Dim+i] = w[k]
+		k++
+		for j := i + 1; j < s.Dim; j++ {
+			v := w[k] * (math.Sqrt2 / 2)
+			m[i*s.Dim+j], m[j*s.Dim+i] = v, v
+			k++
+		}
+	}
+}

@@ -1,0 +1,169 @@
+package privacy
+
+import (
+	"fmt"
+	"math"
+)
+
+// LaplaceEvent is Count adaptive releases, each of a query with replace-one L1
+// sensitivity Sensitivity plus exact independent Laplace noise of density
+// exp(-|x|/Scale)/(2 Scale) in every coordinate, rounded to a grid after the
+// addition. Each one is (Sensitivity/Scale)-DP.
+type LaplaceEvent struct {
+	Sensitivity float64 // L1, > 0, roundoff included
+	Scale       float64 // > 0
+	Count       int     // >= 1
+}
+
+// PureEvent is Count adaptive releases, each by a mechanism that is
+// Epsilon-differentially private under replace-one and of which nothing else is
+// known: K-norm noise of scale sensitivity/Epsilon, randomised response, a sum of
+// such parts.
+type PureEvent struct {
+	Epsilon float64 // > 0
+	Count   int     // >= 1
+}
+
+// DiscreteGaussianEvent is Count adaptive releases, each of an integer query (a
+// multiple of a public grid, in units of that grid) with replace-one L2
+// sensitivity Sensitivity plus independent discrete Gaussian noise N_Z(0,
+// Sigma^2) in every coordinate: P(k) proportional to exp(-k^2/(2 Sigma^2)). It is
+// Sensitivity^2/(2 Sigma^2)-zCDP [Canonne, Kamath and Steinke 2020, Theorem 4];
+// the curve of mu-GDP does not hold for it (privacy.md 1.6).
+type DiscreteGaussianEvent struct {
+	Sensitivity float64 // L2, > 0, in units of the grid
+	Sigma       float64 // > 0, in units of the grid
+	Count       int     // >= 1
+}
+
+// RandomizedResponseEvent is Count adaptive releases, each the answer of one
+// record to a question with Buckets possible answers: uniform over all of them
+// with probability Uniform, else the true one. Under replace-one the true answer
+// may change into any other.
+type RandomizedResponseEvent struct {
+	Buckets int     // >= 2
+	Uniform float64 // in (0, 1]
+	Count   int     // >= 1
+}
+
+func (LaplaceEvent) event()            {}
+func (PureEvent) event()               {}
+func (DiscreteGaussianEvent) event()   {}
+func (RandomizedResponseEvent) event() {}
+
+// String returns e.g. "Laplace(sensitivity 1, scale 2) x 10".
+func (e LaplaceEvent) String() string {
+	return fmt.Sprintf("Laplace(sensitivity %.6g, scale %.6g) x %d", e.Sensitivity, e.Scale, e.Count)
+}
+
+// String returns e.g. "pure DP(epsilon 0.5) x 1".
+func (e PureEvent) String() string {
+	return fmt.Sprintf("pure DP(epsilon %.6g) x %d", e.Epsilon, e.Count)
+}
+
+// String returns e.g. "discrete Gaussian(sensitivity 4, sigma 20) x 1".
+func (e DiscreteGaussianEvent) String() string {
+	return fmt.Sprintf("discrete Gaussian(sensitivity %.6g, sigma %.6g) x %d", e.Sensitivity, e.Sigma, e.Count)
+}
+
+// String returns e.g. "randomized response(10 buckets, uniform 0.3) x 1".
+func (e RandomizedResponseEvent) String() string {
+	return fmt.Sprintf("randomized response(%d buckets, uniform %.6g) x %d", e.Buckets, e.Uniform, e.Count)
+}
+
+func (e LaplaceEvent) validate() error {
+	return checkEvent("a Laplace event", e.Count, "sensitivity", e.Sensitivity, "scale", e.Scale)
+}
+
+func (e PureEvent) validate() error {
+	return checkEvent("a pure event", e.Count, "epsilon", e.Epsilon, "epsilon", e.Epsilon)
+}
+
+func (e DiscreteGaussianEvent) validate() error {
+	return checkEvent("a discrete Gaussian event", e.Count, "sensitivity", e.Sensitivity, "sigma", e.Sigma)
+}
+
+func (e RandomizedResponseEvent) validate() error {
+	if e.Buckets < 2 {
+		return fmt.Errorf("privacy: a randomized response has %d buckets, must be at least 2", e.Buckets)
+	}
+	if !(e.Uniform > 0 && e.Uniform <= 1) {
+		return fmt.Errorf("privacy: a randomized response is uniform with probability %v, must be in (0, 1]", e.Uniform)
+	}
+	return checkEvent("a randomized response", e.Count, "probability", e.Uniform, "probability", e.Uniform)
+}
+
+// checkEvent checks the count and two numbers that must be positive and finite.
+func checkEvent(what string, count int, name1 string, v1 float64, name2 string, v2 float64) error {
+	if err := positive(name1+" of "+what, v1); err != nil {
+		return err
+	}
+	if err := positive(name2+" of "+what, v2); err != nil {
+		return err
+	}
+	if count < 1 {
+		return fmt.Errorf("privacy: count of %s is %d, must be at least 1", what, count)
+	}
+	return nil
+}
+
+// probabilities returns the chance of the true answer and of each other one.
+func (e RandomizedResponseEvent) probabilities() (same, other float64) {
+	other = e.Uniform / float64(e.Buckets)
+	return 1 - e.Uniform + other, other
+}
+
+// pureEpsilon is the epsilon of a leaf event by itself, all its releases counted:
+// basic composition, rounded up. It is +Inf for a mechanism without pure epsilon.
+// e has been validated.
+func pureEpsilon(e Event) float64 {
+	switch e := e.(type) {
+	case LaplaceEvent:
+		return roundUp(float64(e.Count)*roundUp(e.Sensitivity/e.Scale, 1), 1)
+	case PureEvent:
+		return roundUp(float64(e.Count)*e.Epsilon, 1)
+	case RandomizedResponseEvent:
+		same, other := e.probabilities()
+		if e.Uniform == 1 {
+			return 0
+		}
+		return roundUp(float64(e.Count)*math.Log1p((same-other)/other), 16)
+	case PoissonEvent:
+		if e.Law == LaplaceLaw {
+			return roundUp(float64(e.Count)*e.base().lossBound(), 1)
+		}
+	case WithoutReplacementEvent:
+		if e.Law == LaplaceLaw {
+			return roundUp(float64(e.Count)*e.base().lossBound(), 1)
+		}
+	}
+	return math.Inf(1)
+}
+
+// addUp adds two nonnegative numbers, rounded up; adding 0 changes nothing.
+func addUp(a, b float64) float64 {
+	if b == 0 {
+		return a
+	}
+	if a == 0 {
+		return b
+	}
+	return roundUp(a+b, 1)
+}
+
+// leaves calls add for every event of e that is not composed, in order, and stops
+// at the first error. It leaves out public releases.
+func leaves(e Event, add func(Event) error) error {
+	switch e := e.(type) {
+	case PublicEvent:
+		return nil
+	case ComposedEvent:
+		for i, part := range e.Events {
+			if err := leaves(part, add); err != nil {
+				return fmt.Errorf("part %d of %d: %w", i+1, len(e.Events), err)
+			}
+		}
+		return nil
+	}
+	return add(e)
+}

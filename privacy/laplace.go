@@ -1,0 +1,116 @@
+package privacy
+
+import (
+	"fmt"
+	"math"
+)
+
+// Laplace adds to every coordinate a real of density exp(-|z|/Scale)/(2 Scale),
+// drawn exactly, and rounds the sum to the grid of multiples of Grid. For the
+// same guarantee KNorm needs less noise.
+type Laplace struct {
+	Scale float64 // > 0 and finite
+	// Coordinates is the number m of coordinates of the released vector, >= 1.
+	// It is part of the mechanism because the guarantee rests on the L1
+	// sensitivity, and a Certificate bounds the L2 sensitivity: in R^m,
+	// ||v||_1 <= sqrt(m) ||v||_2 by Cauchy-Schwarz (privacy.md 1.5). A vector
+	// of any other length is refused.
+	Coordinates int
+	Grid        float64 // a power of two; 0 means GridFor(Scale)
+}
+
+// Event is a LaplaceEvent with the L1 sensitivity sqrt(Coordinates) times the
+// sensitivity of c, rounded up.
+func (m Laplace) Event(c Certificate) Event {
+	return LaplaceEvent{Sensitivity: m.sensitivity(c), Scale: m.Scale, Count: 1}
+}
+
+// sensitivity bounds the L1 sensitivity: the square root and the product round.
+func (m Laplace) sensitivity(c Certificate) float64 {
+	if m.Coordinates == 1 {
+		return c.Sensitivity()
+	}
+	return roundUp(math.Sqrt(float64(m.Coordinates))*c.Sensitivity(), 2)
+}
+
+// Validate returns an error unless all fields are in range.
+func (m Laplace) Validate() error {
+	if m.Coordinates < 1 {
+		return fmt.Errorf("privacy: Laplace noise for %d coordinates, must be at least 1", m.Coordinates)
+	}
+	return checkScale("Laplace scale", m.Scale, m.Grid)
+}
+
+// NoiseNorm is Scale sqrt(2 coordinates).
+func (m Laplace) NoiseNorm(coordinates int) float64 {
+	return m.Scale * math.Sqrt(2*float64(coordinates))
+}
+
+// GridSize is Grid, or GridFor(Scale).
+func (m Laplace) GridSize() float64 { return gridOr(m.Grid, m.Scale) }
+
+// Name returns "Laplace".
+func (Laplace) Name() string { return "Laplace" }
+
+// String returns e.g. "Laplace noise of scale 0.5 per coordinate".
+func (m Laplace) String() string {
+	return fmt.Sprintf("Laplace noise of scale %.6g per coordinate", m.Scale)
+}
+
+func (m Laplace) add(x []float64, src *Source) error {
+	err := checkRelease(m, x, src)
+	if err == nil && len(x) != m.Coordinates {
+		err = fmt.Errorf("privacy: Laplace noise for %d coordinates cannot be added to a vector of %d: its scale would be wrong", m.Coordinates, len(x))
+	}
+	if err != nil {
+		clear(x)
+		return err
+	}
+	m.addDigits(x, karney{src: src, width: 64})
+	return nil
+}
+
+func (m Laplace) addDigits(x []float64, draw karney) {
+	r := newRounder(m.Scale, m.GridSize(), draw)
+	for i, v := range x {
+		z := draw.exponential()
+		z.negative = draw.src.bit() == 1
+		x[i] = r.noisy(v, &z)
+	}
+}
+
+// exponential returns one exact draw of density exp(-z), z >= 0 [von Neumann
+// 1951; Karney 2016, Algorithm E without its shortcuts].
+//
+// A uniform x is accepted with probability exp(-x), so an accepted x has density
+// proportional to exp(-x), and a trial is rejected with probability
+// 1 - (1 - 1/e) = 1/e. Hence k, the number of rejected trials, has
+// P(k) = e^-k (1 - 1/e), independent of x, and k + x has density exp(-(k+x)).
+func (s karney) exponential() lazyReal {
+	for k := uint64(0); ; k++ {
+		x := s.fresh()
+		if s.expMinus(&x) {
+			return lazyReal{k: k, x: x}
+		}
+	}
+}
+
+// expMinus is true with probability exp(-x). Let L be the length of the run
+// x > U1 > U2 > ... > UL. P(L >= n) = x^n/n!, so
+// P(L even) = sum_n (-1)^n x^n/n! = exp(-x).
+func (s karney) expMinus(x *urand) bool {
+	a := s.fresh()
+	if !s.less(&a, x) {
+		return true
+	}
+	for {
+		b := s.fresh()
+		if !s.less(&b, &a) { // L is odd
+			return false
+		}
+		a = s.fresh()
+		if !s.less(&a, &b) { // L is even
+			return true
+		}
+	}
+}

@@ -1,0 +1,241 @@
+package privacy
+
+import (
+	"math"
+	"math/cmplx"
+)
+
+// A lossSum is the sum of independent losses, each of a lossPMF on the grid h Z.
+type lossSum struct {
+	h     float64
+	parts []lossPMF
+	// Tilts are searched in this range: from next to nothing on the scale of
+	// the whole sum to beyond what a single loss can use.
+	thetaLo, thetaHi float64
+}
+
+func newLossSum(h float64, parts []lossPMF) lossSum {
+	variance, count := 0.0, 0.0
+	for _, p := range parts {
+		variance += float64(p.count) * p.variance(h)
+		count += float64(p.count)
+	}
+	return lossSum{h: h, parts: parts, thetaLo: 0.01 / math.Sqrt(variance), thetaHi: 100 / math.Sqrt(variance/count)}
+}
+
+// maxWindow bounds the length of a transform.
+const maxWindow = 1 << 22
+
+// windowLog is -log of the tilted probability that a window may leave out.
+const windowLog = 34
+
+func (s lossSum) logMGF(theta float64) float64 {
+	k := 0.0
+	for _, p := range s.parts {
+		k += float64(p.count) * p.logMGF(theta, s.h)
+	}
+	return k
+}
+
+// shift, inf and count add up what the parts leave: the rounding of losses, the
+// probability of an infinite loss (union bound) and the number of releases.
+func (s lossSum) rest() (shift, inf, count float64) {
+	for _, p := range s.parts {
+		n := float64(p.count)
+		shift += n * p.shift
+		inf += n * p.inf
+		count += n
+	}
+	return shift * (1 + 1e-9), inf * (1 + 1e-9), count
+}
+
+// minimise returns the place of the minimum of a function that first falls and
+// then rises, over the logarithms of lo..hi, by golden section. Every use of it is
+// sound at any place; the minimum is only tight.
+func minimise(lo, hi float64, f func(float64) float64) float64 {
+	const ratio = 0.61803398874989485
+	a, b := math.Log(lo), math.Log(hi)
+	x1, x2 := b-ratio*(b-a), a+ratio*(b-a)
+	f1, f2 := f(math.Exp(x1)), f(math.Exp(x2))
+	for b-a > 1e-3 {
+		if f1 <= f2 || math.IsNaN(f2) {
+			b, x2, f2 = x2, x1, f1
+			x1 = b - ratio*(b-a)
+			f1 = f(math.Exp(x1))
+		} else {
+			a, x1, f1 = x1, x2, f2
+			x2 = a + ratio*(b-a)
+			f2 = f(math.Exp(x2))
+		}
+	}
+	return math.Exp((a + b) / 2)
+}
+
+// saddle is the tilt that makes the Chernoff bound at epsilon smallest.
+func (s lossSum) saddle(epsilon float64) float64 {
+	return minimise(s.thetaLo, s.thetaHi, func(theta float64) float64 { return s.logMGF(theta) - theta*epsilon })
+}
+
+// tiltedSum is the law of a lossSum, computed under the tilt exp(theta loss): node
+// (first+i) h has probability at most (v[i] + e[i]) scale, where the Euclidean
+// norm of e/u is at most err.
+//
+// The tilt is what makes small deltas possible: rounding errors of a transform are
+// small against the largest value, and the tilt puts that near the epsilon of
+// interest [the saddle point; Esscher 1932].
+type tiltedSum struct {
+	h        float64
+	first    int
+	v, u     []float64 // relative to scale
+	logScale float64
+	err      float64
+	relative float64 // factor for relative errors, > 1
+	outside  float64 // probability of losses above the window, infinite ones too
+	shift    float64
+}
+
+// tilt computes the sum under the tilt theta > 0.
+//
+// With q_e the tilted losses of part e, d_e a bound of the error of each of their
+// computed transforms phi_e (the bound of the whole vector), the error of the
+// product of powers at frequency k is at most prod (|phi_e|+d_e)^n_e - prod
+// |phi_e|^n_e, plus its own rounding. The backward transform is linear, so the
+// squares add up by Parseval.
+//
+// The transform is cyclic of length N. Losses below the window come back at its
+// top, which only raises delta. Losses above it would be lost: their probability
+// is at most exp(K(theta+eta) - (theta+eta) top) for every eta >= 0 (Chernoff).
+func (s lossSum) tilt(theta float64) tiltedSum {
+	k := s.logMGF(theta)
+	jlo, jhi := s.window(theta, k)
+	n := 2
+	for n < jhi-jlo && n < maxWindow {
+		n *= 2
+	}
+	top := float64(jlo+n) * s.h
+	chernoff := func(eta float64) float64 { return s.logMGF(theta+eta) - (theta+eta)*top }
+	logOutside := chernoff(minimise(theta*1e-3, theta*1e6, chernoff))
+	shift, inf, count := s.rest()
+	t := tiltedSum{h: s.h, first: jlo, shift: shift, outside: inf}
+	if !s.endsBelow(top) {
+		t.outside += math.Exp(logOutside + 1e-6)
+	}
+
+	transform := newFFT(n)
+	root := math.Sqrt(float64(n))
+	product, x := make([]complex128, n), make([]complex128, n)
+	logAbs, logUpper := make([]float64, n/2+1), make([]float64, n/2+1)
+	for i := range product {
+		product[i] = 1
+	}
+	tilting := 0.0 // relative error of the tilted probabilities, composed
+	for _, p := range s.parts {
+		logM := p.logMGF(theta, s.h)
+		clear(x)
+		largest := 0.0
+		for i, v := range p.p {
+			exponent := theta*float64(p.lo+i)*s.h - logM
+			if v > 0 {
+				largest = max(largest, theta*math.Abs(float64(p.lo+i))*s.h)
+			}
+			x[(p.lo+i)&(n-1)] += complex(v*math.Exp(exponent), 0)
+		}
+		tilting += float64(p.count) * (8 + 4*largest + 4*math.Abs(logM) + float64(len(p.p)/n)) * 0x1p-53
+		norm := 0.0
+		for _, v := range x {
+			norm += real(v) * real(v)
+		}
+		transform.forward(x)
+		d := 1.01 * transform.relativeError() * root * math.Sqrt(norm)
+		power := float64(p.count)
+		for i, v := range x[:n/2+1] { // the rest is conjugate, the input being real
+			a := cmplx.Abs(v)
+			logAbs[i] += power * math.Log(a)
+			logUpper[i] += power * math.Log(a+d)
+			if p.count == 1 {
+				product[i] *= v
+			} else {
+				sin, cos := math.Sincos(power * cmplx.Phase(v))
+				product[i] *= complex(cos, sin) * complex(math.Exp(power*math.Log(a)), 0)
+			}
+		}
+	}
+	errSq, sizeSq := 0.0, 0.0
+	for i := range logAbs {
+		size, upper := math.Exp(logAbs[i]), math.Exp(logUpper[i])
+		e := upper // no cancellation where the product vanishes
+		if size > 0 {
+			e = size * math.Expm1(logUpper[i]-logAbs[i])
+		}
+		// A power n by logarithm and phase: relative error below 16 n u.
+		e += size * (16*count + 16) * 0x1p-53
+		errSq += 2 * e * e // with its conjugate
+		sizeSq += 2 * size * size
+		product[(n-i)&(n-1)] = cmplx.Conj(product[i])
+	}
+	transform.backward(product)
+	t.err = 1.01 * (math.Sqrt(errSq) + 1.01*transform.relativeError()*math.Sqrt(sizeSq)) / root
+
+	t.v, t.u = make([]float64, n), make([]float64, n)
+	t.logScale = k - theta*top
+	for i := range t.v {
+		// Far below the window's top the weights overflow; such nodes get an
+		// infinite weight, so that no small epsilon can be claimed from them.
+		t.u[i] = math.Exp(theta * float64(n-i) * s.h)
+		t.v[i] = t.u[i] * real(product[(jlo+i)&(n-1)])
+	}
+	exponents := math.Abs(k) + theta*(math.Abs(top)+float64(n)*s.h)
+	t.relative = math.Exp(tilting+8*exponents*0x1p-53) * (1 + 1e-12)
+	return t
+}
+
+// endsBelow says that every finite loss is below top.
+func (s lossSum) endsBelow(top float64) bool {
+	end := 0.0
+	for _, p := range s.parts {
+		end += float64(p.count) * float64(p.lo+len(p.p)-1) * s.h
+	}
+	return end < top*(1-1e-12)
+}
+
+// window returns nodes between which all but about exp(-windowLog) of the tilted
+// probability lies, by Chernoff bounds on both sides.
+func (s lossSum) window(theta, k float64) (jlo, jhi int) {
+	above := func(eta float64) float64 { return (s.logMGF(theta+eta) - k + windowLog) / eta }
+	below := func(eta float64) float64 { return (s.logMGF(theta-eta) - k + windowLog) / eta }
+	top := above(minimise(s.thetaLo, s.thetaHi, above))
+	bottom := -below(minimise(s.thetaLo, s.thetaHi, below))
+	jlo, jhi = int(math.Floor(bottom/s.h))-1, int(math.Ceil(top/s.h))+1
+	least, most := 0.0, 0.0
+	for _, p := range s.parts {
+		least += float64(p.count) * float64(p.lo)
+		most += float64(p.count) * float64(p.lo+len(p.p)-1)
+	}
+	return max(jlo, int(least)), min(jhi, int(most)+2)
+}
+
+// delta is an upper bound of the hockey-stick divergence of order exp(eps).
+func (t tiltedSum) delta(eps float64) float64 {
+	eps -= t.shift + 1e-15*math.Abs(eps)
+	start := max(0, int(math.Floor(eps/t.h))+1-t.first)
+	sum, size, errSq := 0.0, 0.0, 0.0
+	step, ratio := math.Exp(-t.h), 0.0
+	for i := start; i < len(t.v); i++ {
+		if (i-start)%256 == 0 {
+			ratio = math.Exp(eps - float64(t.first+i)*t.h)
+		}
+		// ratio is exp(eps - loss) within 300 roundings and those of the loss.
+		weight := max(0, 1-ratio*(1-1e-13)) + 1e-15
+		ratio *= step
+		term, error := weight*t.v[i], weight*t.u[i]
+		sum += term
+		size += math.Abs(term)
+		errSq += error * error
+	}
+	total := sum + size*float64(len(t.v))*0x1p-51 + t.err*math.Sqrt(errSq)
+	d := t.relative*math.Exp(t.logScale)*total + t.outside
+	if !(d < 1) { // NaN too
+		return 1
+	}
+	return max(d, minDelta)
+}

@@ -1,0 +1,247 @@
+package privacy_test
+
+import (
+	"errors"
+	"math"
+	"math/cmplx"
+	"testing"
+
+	"dyad/privacy"
+)
+
+// within says that got is an upper bound of want, by at most rel.
+func within(got, want, rel float64) bool {
+	return got >= want*(1-1e-13) && got <= want*(1+rel)
+}
+
+// At integer orders the moment is a binomial sum of positive terms [Mironov,
+// Talwar and Zhang 2019, Section 3.3].
+func TestPoissonRenyi(t *testing.T) {
+	for _, m := range []float64{0.01, 0.3, 1, 3, 20} {
+		for _, q := range []float64{1e-4, 0.05, 0.6, 0.999} {
+			for _, alpha := range []int{2, 3, 7, 40, 300} {
+				largest, logs := 0.0, []float64{}
+				for k := range alpha + 1 {
+					l1, _ := math.Lgamma(float64(alpha) + 1)
+					l2, _ := math.Lgamma(float64(k) + 1)
+					l3, _ := math.Lgamma(float64(alpha-k) + 1)
+					l := l1 - l2 - l3 + float64(k)*math.Log(q) + float64(alpha-k)*math.Log1p(-q) + float64(k*(k-1))*m*m/2
+					logs = append(logs, l)
+					largest = max(largest, l)
+				}
+				sum := 0.0
+				for _, l := range logs {
+					sum += math.Exp(l - largest)
+				}
+				want := (largest + math.Log(sum)) / float64(alpha-1)
+				got := privacy.PoissonRenyi(float64(alpha), m, q)
+				// The sum itself loses digits where it is near 1.
+				slack := 1e-12 * (1 + largest) * float64(alpha) / float64(alpha-1)
+				if got < want-slack || got > want*(1+1e-8)+slack {
+					t.Errorf("m %v, q %v, order %d: %v, want %v", m, q, alpha, got, want)
+				}
+			}
+		}
+	}
+	if d := privacy.PoissonRenyi(2, 1, 0.1); !within(d, math.Log1p(0.01*math.Expm1(1)), 1e-9) {
+		t.Errorf("order 2: %v, want log(1 + q^2 (exp(m^2) - 1))", d)
+	}
+}
+
+// simpson integrates f over a..b.
+func simpson(a, b float64, n int, f func(float64) float64) float64 {
+	h, sum := (b-a)/float64(2*n), f(a)+f(b)
+	for i := 1; i < 2*n; i++ {
+		sum += float64(2+2*(i%2)) * f(a+float64(i)*h)
+	}
+	return sum * h / 3
+}
+
+func TestSubsetRenyi(t *testing.T) {
+	for _, m := range []float64{0.1, 0.7, 2} {
+		for _, q := range []float64{1e-3, 0.2, 0.9} {
+			last := 0.0
+			for _, alpha := range []float64{1.01, 1.5, 4, 30} {
+				f := func(x float64) float64 { return math.Exp(-x*x/2) / math.Sqrt(2*math.Pi) }
+				excess := simpson(m/2, m/2+alpha*m+14, 20_000, func(x float64) float64 {
+					r := 1 - q + q*math.Exp(m*x-m*m/2)
+					return f(x) * (math.Pow(r, alpha) - 1 + math.Pow(r, 1-alpha) - r)
+				})
+				want := math.Log1p(excess) / (alpha - 1)
+				got := privacy.SubsetRenyi(alpha, m, q)
+				if math.Abs(got-want) > 1e-8*want+1e-13/(alpha-1) {
+					t.Errorf("m %v, q %v, order %v: %v, want %v", m, q, alpha, got, want)
+				}
+				// Between the direction without mirror and no subsampling.
+				if got < last || got > alpha*m*m/2 {
+					t.Errorf("m %v, q %v, order %v: %v must grow from %v and stay below %v", m, q, alpha, got, last, alpha*m*m/2)
+				}
+				last = got
+			}
+		}
+	}
+}
+
+func TestPureAndLaplaceRenyi(t *testing.T) {
+	for _, loss := range []float64{1e-5, 1e-3, 0.02, 0.5, 2, 30} {
+		for _, alpha := range []float64{1.0001, 1.1, 2, 9.5, 200} {
+			p := 1 / (1 + math.Exp(-loss))
+			slack := 1e-13 * alpha / (alpha - 1)
+			want := privacy.FiniteRenyi(alpha, []float64{p, math.Exp(-loss) * p}, []float64{math.Exp(-loss) * p, p})
+			if got := privacy.PureRenyi(alpha, loss); math.Abs(got-want) > 1e-9*want+slack {
+				t.Errorf("pure epsilon %v, order %v: %v, want %v", loss, alpha, got, want)
+			}
+			// Atoms of probability 1/2 and exp(-loss)/2, and in between density
+			// exp((l-loss)/2)/4; the excess over 1 is integrated without cancellation.
+			g := func(l float64) float64 { return math.Expm1((alpha - 1) * l) }
+			excess := g(loss)/2 + g(-loss)*math.Exp(-loss)/2 +
+				simpson(-loss, loss, 4000, func(l float64) float64 { return math.Exp((l-loss)/2) / 4 * g(l) })
+			want = math.Log1p(excess) / (alpha - 1)
+			got := privacy.LaplaceRenyi(alpha, loss)
+			if (alpha-1)*loss < 600 && math.Abs(got-want) > 1e-7*want+slack {
+				t.Errorf("Laplace loss %v, order %v: %v, want %v", loss, alpha, got, want)
+			}
+			if got > privacy.PureRenyi(alpha, loss)*(1+1e-9) || got > loss*(1+1e-9) {
+				t.Errorf("Laplace loss %v, order %v: %v is above every pure mechanism", loss, alpha, got)
+			}
+		}
+	}
+}
+
+// The moments are never below the loss distribution, and not far above.
+func TestRDPAgainstPLD(t *testing.T) {
+	for _, e := range []privacy.Event{
+		privacy.LaplaceEvent{Sensitivity: 1, Scale: 10, Count: 100},
+		privacy.PureEvent{Epsilon: 0.1, Count: 100},
+		privacy.RandomizedResponseEvent{Buckets: 4, Uniform: 0.9, Count: 40},
+		privacy.PoissonEvent{Law: privacy.GaussianLaw, Sensitivity: 1, Scale: 1, Rate: 0.02, Relation: privacy.AddRemove, Count: 500},
+		privacy.WithoutReplacementEvent{Law: privacy.GaussianLaw, Sensitivity: 1, Scale: 2, Batch: 20, Records: 400, Count: 300},
+	} {
+		var pld privacy.PLD
+		var rdp privacy.RDP
+		if err := errors.Join(pld.Compose(e), rdp.Compose(e)); err != nil {
+			t.Fatal(err)
+		}
+		for _, delta := range []float64{1e-3, 1e-9} {
+			p, r := pld.Epsilon(delta), rdp.Epsilon(delta)
+			if !(p <= r*(1+1e-3)) || !(p >= 0.75*r) {
+				t.Errorf("%v, delta %v: PLD %v, RDP %v", e, delta, p, r)
+			}
+		}
+	}
+}
+
+// Refused events change nothing.
+func TestRefusedEvents(t *testing.T) {
+	poisson := privacy.PoissonEvent{Law: privacy.GaussianLaw, Sensitivity: 1, Scale: 1, Rate: 0.1, Relation: privacy.AddRemove, Count: 1}
+	replaced, laplace := poisson, poisson
+	replaced.Relation = privacy.ReplaceOne
+	laplace.Law = privacy.LaplaceLaw
+	gaussian := privacy.GaussianEvent{Sensitivity: 1, Sigma: 2, Count: 3}
+	discrete := privacy.DiscreteGaussianEvent{Sensitivity: 1, Sigma: 2, Count: 1}
+	subset := privacy.WithoutReplacementEvent{Law: privacy.LaplaceLaw, Sensitivity: 1, Scale: 1, Batch: 1, Records: 2, Count: 1}
+	for _, c := range []struct {
+		name   string
+		a      privacy.Accountant
+		before privacy.Event
+		refuse []privacy.Event
+	}{
+		{"PLD, replace-one", new(privacy.PLD), gaussian, []privacy.Event{poisson, discrete}},
+		{"PLD, add/remove", new(privacy.PLD), poisson, []privacy.Event{gaussian, replaced, subset, discrete}},
+		{"RDP, replace-one", new(privacy.RDP), gaussian, []privacy.Event{poisson, replaced, laplace, subset}},
+		{"RDP, add/remove", new(privacy.RDP), poisson, []privacy.Event{gaussian, discrete}},
+		{"ZCDP", new(privacy.ZCDP), gaussian, []privacy.Event{poisson, replaced, subset}},
+		{"GDP", new(privacy.GDP), gaussian, []privacy.Event{poisson, replaced, subset, discrete}},
+	} {
+		if err := c.a.Compose(c.before); err != nil {
+			t.Fatal(err)
+		}
+		eps, delta := c.a.Epsilon(1e-5), c.a.Delta(0.5)
+		for _, e := range c.refuse {
+			for _, whole := range []privacy.Event{e, privacy.ComposedEvent{Events: []privacy.Event{c.before, e}}} {
+				if err := c.a.Compose(whole); !errors.Is(err, privacy.ErrUnsupported) {
+					t.Errorf("%s: %v gives %v, want ErrUnsupported", c.name, whole, err)
+				}
+			}
+		}
+		if c.a.Epsilon(1e-5) != eps || c.a.Delta(0.5) != delta {
+			t.Errorf("%s: refused events changed the state", c.name)
+		}
+	}
+	nan := math.NaN()
+	for _, e := range []privacy.Event{
+		privacy.LaplaceEvent{Sensitivity: nan, Scale: 1, Count: 1}, privacy.LaplaceEvent{Sensitivity: 1, Count: 1}, privacy.LaplaceEvent{Sensitivity: 1, Scale: 1},
+		privacy.PureEvent{Epsilon: -1, Count: 1}, privacy.PureEvent{Epsilon: 1},
+		privacy.RandomizedResponseEvent{Buckets: 1, Uniform: 0.5, Count: 1}, privacy.RandomizedResponseEvent{Buckets: 2, Count: 1},
+		privacy.RandomizedResponseEvent{Buckets: 2, Uniform: 1.5, Count: 1},
+		privacy.PoissonEvent{Sensitivity: 1, Scale: 1, Rate: 0.1, Relation: privacy.AddRemove, Count: 1},
+		privacy.PoissonEvent{Law: privacy.GaussianLaw, Sensitivity: 1, Scale: 1, Rate: 0.1, Count: 1},
+		privacy.PoissonEvent{Law: privacy.GaussianLaw, Sensitivity: 1, Scale: 1, Relation: privacy.AddRemove, Count: 1},
+		privacy.PoissonEvent{Law: privacy.GaussianLaw, Sensitivity: 1, Scale: 1, Rate: 1.1, Relation: privacy.AddRemove, Count: 1},
+		privacy.WithoutReplacementEvent{Law: privacy.GaussianLaw, Sensitivity: 1, Scale: 1, Batch: 3, Records: 2, Count: 1},
+		privacy.WithoutReplacementEvent{Law: privacy.GaussianLaw, Sensitivity: 1, Scale: 1, Records: 2, Count: 1},
+	} {
+		for name, a := range map[string]privacy.Accountant{"PLD": new(privacy.PLD), "RDP": new(privacy.RDP), "ZCDP": new(privacy.ZCDP)} {
+			if err := a.Compose(e); err == nil || a.Epsilon(1e-5) != 0 {
+				t.Errorf("%s accepts %#v", name, e)
+			}
+		}
+	}
+	for _, orders := range [][]float64{{1}, {0.5}, {nan}, {math.Inf(1)}} {
+		if err := (&privacy.RDP{Orders: orders}).Compose(gaussian); err == nil {
+			t.Errorf("orders %v are accepted", orders)
+		}
+	}
+}
+
+// The transform against the defining sum, within the proved bound and the errors
+// of that sum; and the bound is not so large that it would hide an error.
+func TestTransform(t *testing.T) {
+	const n = 64
+	for _, backward := range []bool{false, true} {
+		x, want := make([]complex128, n), make([]complex128, n)
+		for i := range x {
+			x[i] = complex(math.Sin(float64(3*i*i)), math.Cos(float64(7*i)))
+		}
+		norm := 0.0
+		for k := range want {
+			for j, v := range x {
+				angle := -2 * math.Pi * float64(j*k%n) / n
+				if backward {
+					angle = -angle
+				}
+				want[k] += v * cmplx.Exp(complex(0, angle))
+			}
+			if backward {
+				want[k] /= n
+			}
+			norm += real(want[k])*real(want[k]) + imag(want[k])*imag(want[k])
+		}
+		bound := privacy.Transform(x, backward)
+		diff := 0.0
+		for k := range x {
+			d := cmplx.Abs(x[k] - want[k])
+			diff += d * d
+		}
+		if relative := math.Sqrt(diff / norm); relative > bound+n*0x1p-52 || bound > 1e-13 {
+			t.Errorf("backward %v: relative error %v, bound %v", backward, relative, bound)
+		}
+	}
+}
+
+func BenchmarkRDP(b *testing.B) {
+	for name, e := range map[string]privacy.Event{
+		"poisson/q=0.01/sigma=1": privacy.PoissonEvent{Law: privacy.GaussianLaw, Sensitivity: 1, Scale: 1, Rate: 0.01, Relation: privacy.AddRemove, Count: 10_000},
+		"subset/q=0.05/sigma=2":  privacy.WithoutReplacementEvent{Law: privacy.GaussianLaw, Sensitivity: 1, Scale: 2, Batch: 50, Records: 1000, Count: 1000},
+		"gaussian":               privacy.GaussianEvent{Sensitivity: 1, Sigma: 40, Count: 1000},
+	} {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				var a privacy.RDP
+				if err := a.Compose(e); err != nil || !(a.Epsilon(1e-6) > 0) {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,137 @@
+package privacy
+
+import (
+	"errors"
+	"fmt"
+)
+
+// NoiseLaw is the law of the noise of a subsampled release. The zero value is not
+// a law.
+type NoiseLaw string
+
+const (
+	// GaussianLaw: N(0, Scale^2) in every coordinate, sensitivity in L2.
+	GaussianLaw NoiseLaw = "gaussian"
+	// LaplaceLaw: density exp(-|x|/Scale)/(2 Scale) in every coordinate,
+	// sensitivity in L1.
+	LaplaceLaw NoiseLaw = "laplace"
+)
+
+// PoissonEvent is Count adaptive releases. For each, every record enters a batch
+// with probability Rate, independently of everything else and of the other
+// releases; which records entered stays secret, also how many. Released is a query
+// of the batch plus exact continuous noise of law Law and scale Scale, rounded to
+// a grid after the addition. The query moves by at most Sensitivity when one
+// record is added to the batch or taken out of it. A sum over the batch divided by
+// a public constant is such a query, a mean over the random batch size is not.
+//
+// Relation is that of the whole data sets. Under AddRemove a neighbour has one
+// record more or less. Under ReplaceOne the replaced record enters the batch with
+// the same coin, and both records are Sensitivity away from the query without
+// them, so the batches with it differ by up to 2 Sensitivity.
+//
+// With f the noise density in one dimension and m = Sensitivity/Scale, the
+// releases are dominated by
+//
+//	AddRemove, record removed:  ((1-Rate) f(x) + Rate f(x-m),  f(x))
+//	AddRemove, record added:    (f(x),  (1-Rate) f(x) + Rate f(x-m))
+//	ReplaceOne:                 ((1-Rate) f(x) + Rate f(x-m),  (1-Rate) f(x) + Rate f(x+m))
+//
+// (see dominate.go for the proof). The two cases of AddRemove compose separately:
+// which one it is does not change from release to release.
+type PoissonEvent struct {
+	Law         NoiseLaw
+	Sensitivity float64 // > 0, roundoff included
+	Scale       float64 // > 0
+	Rate        float64 // in (0, 1]; 1 is no subsampling
+	Relation    Relation
+	Count       int // >= 1
+}
+
+// WithoutReplacementEvent is Count adaptive releases. For each, a batch of Batch
+// of the Records records is drawn, uniform over all subsets of this size,
+// independently of everything else and of the other releases; the batch stays
+// secret. Released is a query of the batch plus exact continuous noise of law Law
+// and scale Scale, rounded to a grid after the addition. The query moves by at
+// most Sensitivity when one record of the batch is replaced by any other. The
+// relation is ReplaceOne: Records is public.
+//
+// With f the noise density in one dimension, m = Sensitivity/Scale and gamma =
+// Batch/Records, the hockey-stick divergence of every order exp(epsilon) >= 1
+// between neighbours is at most that of
+//
+//	((1-gamma) f(x) + gamma f(x-m),  f(x))
+//
+// and, the relation being symmetric, this gives the orders below 1 too (see
+// dominate.go for the proof).
+type WithoutReplacementEvent struct {
+	Law         NoiseLaw
+	Sensitivity float64 // > 0, roundoff included
+	Scale       float64 // > 0
+	Batch       int     // >= 1
+	Records     int     // >= Batch
+	Count       int     // >= 1
+}
+
+func (PoissonEvent) event()            {}
+func (WithoutReplacementEvent) event() {}
+
+// String returns e.g. "gaussian(sensitivity 1, scale 2) on Poisson batches of
+// rate 0.01 (add/remove) x 100".
+func (e PoissonEvent) String() string {
+	return fmt.Sprintf("%s(sensitivity %.6g, scale %.6g) on Poisson batches of rate %.6g (%s) x %d", e.Law, e.Sensitivity, e.Scale, e.Rate, e.Relation, e.Count)
+}
+
+// String returns e.g. "gaussian(sensitivity 1, scale 2) on batches of 16 of 256
+// records (replace-one) x 100".
+func (e WithoutReplacementEvent) String() string {
+	return fmt.Sprintf("%s(sensitivity %.6g, scale %.6g) on batches of %d of %d records (%s) x %d", e.Law, e.Sensitivity, e.Scale, e.Batch, e.Records, ReplaceOne, e.Count)
+}
+
+func (l NoiseLaw) validate() error {
+	if l == GaussianLaw || l == LaplaceLaw {
+		return nil
+	}
+	return fmt.Errorf("privacy: noise law is %q, must be %q or %q", string(l), GaussianLaw, LaplaceLaw)
+}
+
+func (e PoissonEvent) validate() error {
+	if !(e.Rate > 0 && e.Rate <= 1) {
+		return fmt.Errorf("privacy: rate of a Poisson event is %v, must be in (0, 1]", e.Rate)
+	}
+	return errors.Join(e.Law.validate(), e.Relation.Validate(),
+		checkEvent("a Poisson event", e.Count, "sensitivity", e.Sensitivity, "scale", e.Scale))
+}
+
+func (e WithoutReplacementEvent) validate() error {
+	if e.Batch < 1 || e.Batch > e.Records {
+		return fmt.Errorf("privacy: batches of %d of %d records: want at least 1 and at most all", e.Batch, e.Records)
+	}
+	return errors.Join(e.Law.validate(),
+		checkEvent("an event on batches", e.Count, "sensitivity", e.Sensitivity, "scale", e.Scale))
+}
+
+// relationOf is the relation of a leaf event, "" if it holds for both.
+func relationOf(e Event) Relation {
+	switch e := e.(type) {
+	case PoissonEvent:
+		return e.Relation
+	case NonPrivateEvent:
+		return ""
+	}
+	return ReplaceOne
+}
+
+// joinRelation returns the relation of a composition that had relation r when e
+// is added: neighbours of one relation are not neighbours of the other, so the
+// costs of different relations do not add up.
+func joinRelation(r Relation, e Event) (Relation, error) {
+	switch other := relationOf(e); {
+	case other == "" || other == r:
+		return r, nil
+	case r == "":
+		return other, nil
+	default:
+		return r, fmt.Errorf("%w: it is %s, what was composed before is %s", ErrUnsupported, other, r)
+	}
+}
