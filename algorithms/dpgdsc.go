@@ -47,7 +47,7 @@ delta_t = c delta_(t-1) + 2 Dg eta/n + 2 rho,  c = max(|1 - eta alpha|, |1 - eta
 (rho = 0, c = 1 - eta alpha:  Delta = (2 Dg/(alpha n)) (1 - (1 - eta alpha)^T), at most 2 Dg eta T/n)
 release w_T + N(0, sigma^2 I), sigma = Delta/mu(epsilon, delta), then project
 delta = 0: Z of density proportional to exp(-epsilon ||z||/Delta) in place of N(0, sigma^2 I)
-paper: sigma = 8 sqrt(2 ln(1.25/delta)) G/(alpha n epsilon); delta = 0: Lap(8 G sqrt(d)/(alpha n epsilon)) per coordinate`,
+paper: sigma = 8 sqrt(2 ln(1.25/delta)) G/(alpha n epsilon), not projected (the projection here is post-processing); delta = 0: Lap(8 G sqrt(d)/(alpha n epsilon)) per coordinate`,
 		Modes:     []Mode{Certified, Paper},
 		PureModes: []Mode{Certified, Paper},
 		NeedsL2:   true,
@@ -148,9 +148,6 @@ func (a DPGDSC) Train(ctx context.Context, ev engine.Evaluator, p *Plan, s priva
 			return nil, err
 		}
 		t.Step(i+1, p.Schedule.Steps)
-	}
-	if p.Mode == Paper { // the paper returns the noisy iterate as it is
-		return w, s.Release(w, p.Certificate, p.Noise)
 	}
 	return releaseProjected(w, p, s)
 }

@@ -19,6 +19,7 @@ type Report struct {
 	Norm      float64 `json:"norm_bound"`
 	Radius    float64 `json:"radius"`
 	L2        float64 `json:"l2"`
+	Domain    string  `json:"domain"`
 	Loss      string  `json:"loss"`
 	LossText  string  `json:"loss_definition"`
 	Lipschitz float64 `json:"lipschitz"`
@@ -55,7 +56,7 @@ func (p *Plan) Report() Report {
 	r := Report{
 		Algorithm: p.Algorithm, Mode: p.Mode.String(),
 		Records: problem.N, Features: problem.D, Norm: problem.Bounds.FeatureNorm,
-		Radius: problem.Radius, L2: p.Spec.L2,
+		Radius: problem.Radius, Domain: problem.Domain().Text(), L2: p.Spec.L2,
 		Loss: problem.Loss.Name(), LossText: problem.Loss.Definition(),
 		Lipschitz: c.Lipschitz, Smooth: c.Smoothness, Diameter: c.PairDiameter, Origin: c.Origin.String(),
 		Method: p.Spec.Kernel.Method(),
@@ -93,7 +94,7 @@ func (r Report) Text() string {
 	}
 	line("algorithm", "%s, %s mode (%s)", r.Algorithm, r.Mode, r.Paper)
 	line("records", "n = %d, d = %d features, ||x|| <= %g", r.Records, r.Features, r.Norm)
-	line("loss", "%s: %s; objective + alpha/2 ||w||^2, alpha = %g, ||w|| <= r = %.6g", r.Loss, r.LossText, r.L2, r.Radius)
+	line("loss", "%s: %s; objective + alpha/2 ||w||^2, alpha = %g; %s, r = %.6g", r.Loss, r.LossText, r.L2, r.Domain, r.Radius)
 	line("constants", "G = %.6g, L = %.6g, Dg = %.6g (%s)", r.Lipschitz, r.Smooth, r.Diameter, r.Origin)
 	steps := fmt.Sprintf("%d steps, path %.6g: %s", r.Steps, r.Path, r.Rule)
 	if r.StepSize > 0 {

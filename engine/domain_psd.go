@@ -19,8 +19,8 @@ var _ Domain = PSDBall{}
 // errEigen is returned by Project when no solver is accurate enough.
 var errEigen = errors.New("engine: PSDBall.Project: no eigensolver reached the accuracy that the privacy guarantee assumes")
 
-// Text returns "W positive semidefinite, ||W||_F <= B".
-func (c PSDBall) Text() string { return "W positive semidefinite, ||W||_F <= B" }
+// Text returns "w = W positive semidefinite, ||W||_F <= r".
+func (c PSDBall) Text() string { return "w = W positive semidefinite, ||W||_F <= r" }
 
 // Diameter is sqrt(2) B rounded up, or B if Dim is 1.
 //

@@ -176,7 +176,7 @@ func (a *PLD) Delta(epsilon float64) float64 {
 	}
 	worst := 0.0
 	for _, s := range a.compose() {
-		worst = max(worst, s.tilt(s.saddle(epsilon)).delta(epsilon))
+		worst = max(worst, s.delta(epsilon))
 	}
 	return worst
 }

@@ -27,7 +27,7 @@ func newLossSum(h float64, parts []lossPMF) lossSum {
 const maxWindow = 1 << 22
 
 // windowLog is -log of the tilted probability that a window may leave out.
-const windowLog = 34
+const windowLog = 28
 
 func (s lossSum) logMGF(theta float64) float64 {
 	k := 0.0
@@ -77,21 +77,20 @@ func (s lossSum) saddle(epsilon float64) float64 {
 }
 
 // tiltedSum is the law of a lossSum, computed under the tilt exp(theta loss): node
-// (first+i) h has probability at most (v[i] + e[i]) scale, where the Euclidean
-// norm of e/u is at most err.
+// (first+i) h has probability exp(k - theta (first+i) h) (q[i] + e[i]), where the
+// Euclidean norm of e is at most err.
 //
 // The tilt is what makes small deltas possible: rounding errors of a transform are
 // small against the largest value, and the tilt puts that near the epsilon of
 // interest [the saddle point; Esscher 1932].
 type tiltedSum struct {
-	h        float64
-	first    int
-	v, u     []float64 // relative to scale
-	logScale float64
-	err      float64
-	relative float64 // factor for relative errors, > 1
-	outside  float64 // probability of losses above the window, infinite ones too
-	shift    float64
+	h, theta, k float64
+	first       int
+	q           []float64
+	err         float64
+	relative    float64 // factor for relative errors, > 1
+	outside     float64 // probability of losses above the window, infinite ones too
+	shift       float64
 }
 
 // tilt computes the sum under the tilt theta > 0.
@@ -114,11 +113,10 @@ func (s lossSum) tilt(theta float64) tiltedSum {
 	}
 	top := float64(jlo+n) * s.h
 	chernoff := func(eta float64) float64 { return s.logMGF(theta+eta) - (theta+eta)*top }
-	logOutside := chernoff(minimise(theta*1e-3, theta*1e6, chernoff))
 	shift, inf, count := s.rest()
-	t := tiltedSum{h: s.h, first: jlo, shift: shift, outside: inf}
+	t := tiltedSum{h: s.h, theta: theta, k: k, first: jlo, shift: shift, outside: inf}
 	if !s.endsBelow(top) {
-		t.outside += math.Exp(logOutside + 1e-6)
+		t.outside += math.Exp(chernoff(minimise(s.thetaLo, s.thetaHi, chernoff)) + 1e-6)
 	}
 
 	transform := newFFT(n)
@@ -176,15 +174,11 @@ func (s lossSum) tilt(theta float64) tiltedSum {
 	transform.backward(product)
 	t.err = 1.01 * (math.Sqrt(errSq) + 1.01*transform.relativeError()*math.Sqrt(sizeSq)) / root
 
-	t.v, t.u = make([]float64, n), make([]float64, n)
-	t.logScale = k - theta*top
-	for i := range t.v {
-		// Far below the window's top the weights overflow; such nodes get an
-		// infinite weight, so that no small epsilon can be claimed from them.
-		t.u[i] = math.Exp(theta * float64(n-i) * s.h)
-		t.v[i] = t.u[i] * real(product[(jlo+i)&(n-1)])
+	t.q = make([]float64, n)
+	for i := range t.q {
+		t.q[i] = real(product[(jlo+i)&(n-1)])
 	}
-	exponents := math.Abs(k) + theta*(math.Abs(top)+float64(n)*s.h)
+	exponents := math.Abs(k) + theta*(math.Abs(top)+math.Abs(float64(jlo)*s.h))
 	t.relative = math.Exp(tilting+8*exponents*0x1p-53) * (1 + 1e-12)
 	return t
 }
@@ -195,7 +189,7 @@ func (s lossSum) endsBelow(top float64) bool {
 	for _, p := range s.parts {
 		end += float64(p.count) * float64(p.lo+len(p.p)-1) * s.h
 	}
-	return end < top*(1-1e-12)
+	return end+1e-12*math.Abs(end) < top
 }
 
 // window returns nodes between which all but about exp(-windowLog) of the tilted
@@ -214,28 +208,44 @@ func (s lossSum) window(theta, k float64) (jlo, jhi int) {
 	return max(jlo, int(least)), min(jhi, int(most)+2)
 }
 
-// delta is an upper bound of the hockey-stick divergence of order exp(eps).
+// delta is an upper bound of the hockey-stick divergence of order exp(eps). Where
+// exp(-theta (loss - eps)) is below 1e-30 the rest of the sum is replaced by that
+// weight, the tilted probabilities being at most 1 together.
 func (t tiltedSum) delta(eps float64) float64 {
 	eps -= t.shift + 1e-15*math.Abs(eps)
 	start := max(0, int(math.Floor(eps/t.h))+1-t.first)
-	sum, size, errSq := 0.0, 0.0, 0.0
-	step, ratio := math.Exp(-t.h), 0.0
-	for i := start; i < len(t.v); i++ {
-		if (i-start)%256 == 0 {
-			ratio = math.Exp(eps - float64(t.first+i)*t.h)
+	sum, size, errSq, rest := 0.0, 0.0, 0.0, 0.0
+	tiltStep, step := math.Exp(-t.theta*t.h), math.Exp(-t.h)
+	tilt, ratio := 0.0, 0.0
+	for i := start; i < len(t.q); i++ {
+		if (i-start)%256 == 0 { // below, 256 roundings at most
+			above := float64(t.first+i)*t.h - eps
+			tilt, ratio = math.Exp(-t.theta*above), math.Exp(-above)
+			if tilt < 1e-30 {
+				rest = 1.01 * tilt
+				break
+			}
 		}
-		// ratio is exp(eps - loss) within 300 roundings and those of the loss.
-		weight := max(0, 1-ratio*(1-1e-13)) + 1e-15
+		weight := tilt * (max(0, 1-ratio*(1-1e-13)) + 1e-15)
+		tilt *= tiltStep
 		ratio *= step
-		term, error := weight*t.v[i], weight*t.u[i]
+		term := weight * t.q[i]
 		sum += term
 		size += math.Abs(term)
-		errSq += error * error
+		errSq += weight * weight
 	}
-	total := sum + size*float64(len(t.v))*0x1p-51 + t.err*math.Sqrt(errSq)
-	d := t.relative*math.Exp(t.logScale)*total + t.outside
+	total := sum*(1+1e-13) + size*float64(len(t.q))*0x1p-51 + t.err*math.Sqrt(errSq) + rest
+	d := t.relative*math.Exp(t.k-t.theta*eps)*total + t.outside
 	if !(d < 1) { // NaN too
 		return 1
 	}
 	return max(d, minDelta)
+}
+
+// delta is an upper bound of the hockey-stick divergence of order exp(eps).
+func (s lossSum) delta(eps float64) float64 {
+	if shift, inf, _ := s.rest(); s.endsBelow(eps*(1-1e-15) - shift) {
+		return min(1, max(inf, minDelta)) // only infinite losses are larger
+	}
+	return s.tilt(s.saddle(eps)).delta(eps)
 }

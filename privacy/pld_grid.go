@@ -136,6 +136,13 @@ func (l releaseLaw) discretise(h float64, reversed bool) lossPMF {
 		out.p[0] += below.p * up
 		out.inf = above.p * up
 	}
+	for len(out.p) > 1 && out.p[0] == 0 {
+		out.p = out.p[1:]
+		out.lo++
+	}
+	for len(out.p) > 1 && out.p[len(out.p)-1] == 0 {
+		out.p = out.p[:len(out.p)-1]
+	}
 	return out
 }
 

@@ -269,6 +269,19 @@ func TestPLDExtremes(t *testing.T) {
 	if eps := tiny.Epsilon(1e-5); eps > 1e-3 || math.IsNaN(eps) {
 		t.Errorf("next to no loss costs epsilon %v", eps)
 	}
+	// Rare huge losses: one direction ends far below epsilon, the other needs a
+	// wide window. The moments are a bound, so the answer must be below them.
+	rare := privacy.PoissonEvent{Law: privacy.GaussianLaw, Sensitivity: 1, Scale: 0.1, Rate: 0.01, Relation: privacy.AddRemove, Count: 10}
+	var pld privacy.PLD
+	var rdp privacy.RDP
+	if err := errors.Join(pld.Compose(rare), rdp.Compose(rare)); err != nil {
+		t.Fatal(err)
+	}
+	for _, delta := range []float64{1e-5, 1e-10} {
+		if p, r := pld.Epsilon(delta), rdp.Epsilon(delta); !(p < r && p > 0.7*r) || pld.Delta(p) > delta*(1+1e-9) {
+			t.Errorf("rare losses, delta %v: PLD %v, RDP %v, delta again %v", delta, p, r, pld.Delta(p))
+		}
+	}
 	if err := (&privacy.PLD{Interval: -1}).Compose(privacy.PublicEvent{}); err == nil {
 		t.Error("a negative interval is accepted")
 	}

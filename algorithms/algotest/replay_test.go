@@ -19,13 +19,13 @@ import (
 // spec is a public problem of n records and d features.
 func spec(t *testing.T, n, d int, radius, l2 float64, m algorithms.Mode) algorithms.Spec {
 	t.Helper()
-	return specFor(t, n, d, radius, l2, m, 1e-5)
+	return specFor(t, engine.Logistic{}, n, d, radius, l2, m, 1e-5)
 }
 
-func specFor(t *testing.T, n, d int, radius, l2 float64, m algorithms.Mode, delta float64) algorithms.Spec {
+func specFor(t *testing.T, loss engine.Loss, n, d int, radius, l2 float64, m algorithms.Mode, delta float64) algorithms.Spec {
 	t.Helper()
 	s, err := algorithms.NewSpec(cpu.Backend{}, engine.Problem{
-		N: n, D: d, Bounds: engine.UnitBounds(), Loss: engine.Logistic{}, Radius: radius,
+		N: n, D: d, Bounds: engine.UnitBounds(), Loss: loss, Radius: radius,
 	}, l2, privacy.Budget{Epsilon: 1, Delta: delta}, m)
 	if err != nil {
 		t.Fatal(err)
@@ -33,21 +33,24 @@ func specFor(t *testing.T, n, d int, radius, l2 float64, m algorithms.Mode, delt
 	return s
 }
 
-// Every algorithm of the catalogue, in every mode that it offers, with and
-// without delta, on random and structured neighbours.
+// Every algorithm of the catalogue, for every loss, in every mode that it offers,
+// with and without delta, on random and structured neighbours.
 func TestCatalogReplays(t *testing.T) {
-	for _, a := range algorithms.Catalog() {
-		info := a.Info()
-		for _, m := range info.Modes {
-			t.Run(info.Name+"/"+m.String(), func(t *testing.T) { replayCatalog(t, a, m, 1e-5) })
-			if slices.Contains(info.PureModes, m) {
-				t.Run(info.Name+"/"+m.String()+"/pure", func(t *testing.T) { replayCatalog(t, a, m, 0) })
+	for _, loss := range []engine.Loss{engine.Logistic{}, engine.MahalanobisLogistic{}} {
+		for _, a := range algorithms.Catalog() {
+			info := a.Info()
+			for _, m := range info.Modes {
+				name := loss.Name() + "/" + info.Name + "/" + m.String()
+				t.Run(name, func(t *testing.T) { replayCatalog(t, a, loss, m, 1e-5) })
+				if slices.Contains(info.PureModes, m) {
+					t.Run(name+"/pure", func(t *testing.T) { replayCatalog(t, a, loss, m, 0) })
+				}
 			}
 		}
 	}
 }
 
-func replayCatalog(t *testing.T, a algorithms.Algorithm, m algorithms.Mode, delta float64) {
+func replayCatalog(t *testing.T, a algorithms.Algorithm, loss engine.Loss, m algorithms.Mode, delta float64) {
 	l2 := 0.0
 	if a.Info().NeedsL2 {
 		l2 = 0.01
@@ -60,7 +63,7 @@ func replayCatalog(t *testing.T, a algorithms.Algorithm, m algorithms.Mode, delt
 			a = paper
 		}
 	}
-	p, err := a.Plan(specFor(t, n, 3, 0.5, l2, m, delta))
+	p, err := a.Plan(specFor(t, loss, n, 3, 0.5, l2, m, delta))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -37,6 +37,7 @@ type cli struct {
 	Plan       planCmd       `cmd:"" help:"Print the whole privacy report of a training run without reading any data."`
 	Evaluate   evaluateCmd   `cmd:"" help:"Evaluate a model on a data file."`
 	Predict    predictCmd    `cmd:"" help:"Score records with a model."`
+	Transform  transformCmd  `cmd:"" help:"Map records by a learned metric."`
 	Account    accountCmd    `cmd:"" help:"Convert between noise and epsilon."`
 	Algorithms algorithmsCmd `cmd:"" help:"List the algorithms, or explain one."`
 	Ledger     ledgerCmd     `cmd:"" help:"Show, check or cap what has been spent on each data set."`

@@ -114,28 +114,44 @@ func (c *doctorCmd) ledgerState() (path string, ok bool, problem string) {
 	return path, true, ""
 }
 
-// noiseState draws one release and checks that it is on the grid and moved.
+// noiseState releases zeros with every kind of noise and checks that they moved
+// and are on the grid.
 func noiseState() (string, bool) {
 	source, err := privacy.NewSource()
 	if err != nil {
 		return err.Error(), false
 	}
-	x := make([]float64, 64)
-	if err := (privacy.Gaussian{Sigma: 1}).Add(x, source); err != nil {
+	certificate, err := privacy.GradientDescent{
+		Curvature: privacy.Curvature{PairDiameter: 1, Smoothness: 1, Convex: true, Diameter: 2},
+		Records:   2, Steps: 1, StepSize: 1,
+	}.Certify()
+	if err != nil {
 		return err.Error(), false
 	}
-	grid := privacy.GridFor(1)
-	moved := 0
-	for _, v := range x {
-		if k := v / grid; k != float64(int64(k)) {
-			return "a noisy value is off its grid", false
+	const coordinates = 64
+	for _, m := range []privacy.Mechanism{
+		privacy.Gaussian{Sigma: 1}, privacy.Laplace{Scale: 1, Coordinates: coordinates}, privacy.KNorm{Scale: 1},
+	} {
+		session, err := privacy.NewPublicSession(source, []privacy.Event{m.Event(certificate)})
+		if err != nil {
+			return err.Error(), false
 		}
-		if v != 0 {
-			moved++
+		x := make([]float64, coordinates)
+		if err := session.Release(x, certificate, m); err != nil {
+			return err.Error(), false
+		}
+		moved := 0
+		for _, v := range x {
+			if k := v / m.GridSize(); k != float64(int64(k)) {
+				return "a value with " + m.Name() + " noise is off its grid", false
+			}
+			if v != 0 {
+				moved++
+			}
+		}
+		if moved < coordinates/2 {
+			return "the " + m.Name() + " noise is zero", false
 		}
 	}
-	if moved < len(x)/2 {
-		return "the noise is zero", false
-	}
-	return "ChaCha8 keyed by the operating system; exact Gaussian noise on a grid", true
+	return "ChaCha8 keyed by the operating system; exact Gaussian, Laplace and K-norm noise on a grid", true
 }

@@ -2,7 +2,10 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"os"
+	"strings"
 
 	"dyad/engine"
 	"dyad/engine/dataset"
@@ -11,28 +14,51 @@ import (
 )
 
 type evaluateCmd struct {
-	Model     string  `arg:"" help:"Model file."`
-	Data      string  `required:"" placeholder:"FILE" help:"Data file in the format of the training data, with labels."`
-	Threshold float64 `default:"0" help:"Score at or above which a record counts as positive, for the accuracy."`
+	Model      string  `arg:"" help:"Model file."`
+	Data       string  `required:"" placeholder:"FILE" help:"Data file in the format of the training data, with labels."`
+	Threshold  float64 `default:"0" help:"Score at or above which a record counts as positive, for the accuracy."`
+	Neighbours string  `placeholder:"FILE" help:"For a metric: labelled records among which the nearest neighbours are looked for, e.g. the training file; if it is the data file, each record is left out of its own neighbours."`
+	Confidence float64 `default:"0.95" help:"Level of the interval of the AUC."`
 }
 
 // Help shows examples.
 func (evaluateCmd) Help() string {
 	return `The figures are computed from the records of the file and carry no privacy guarantee.
 
+For a metric the accuracy of nearest neighbour classifiers is printed beside that of the identity metric.
+Such a classifier consists of raw records: publishing it is not covered by the guarantee of the metric.
+
 Examples:
   dyad evaluate model.json --data patients.csv
-  dyad evaluate model.json --data patients.csv --threshold 0.01 --json`
+  dyad evaluate model.json --data patients.csv --threshold 0.01 --json
+  dyad evaluate metric.json --data patients.csv --neighbours patients.csv`
 }
 
 // evaluation are figures of a model on labelled records.
 type evaluation struct {
+	Task      string  `json:"task"`
 	Records   int     `json:"records"`
-	AUC       float64 `json:"auc"`
-	Threshold float64 `json:"threshold"`
-	Accuracy  float64 `json:"accuracy"`
 	Objective float64 `json:"objective"` // mean pair loss, without the L2 term
-	Guarantee string  `json:"guarantee"`
+
+	// For scores:
+	AUC        float64  `json:"auc,omitempty"`
+	AUCLow     *float64 `json:"auc_low,omitempty"` // DeLong interval
+	AUCHigh    *float64 `json:"auc_high,omitempty"`
+	Confidence float64  `json:"confidence,omitempty"`
+	Threshold  float64  `json:"threshold,omitempty"`
+	Accuracy   float64  `json:"accuracy,omitempty"`
+
+	// For a metric:
+	KNN []knnAccuracy `json:"knn,omitempty"`
+
+	Guarantee string `json:"guarantee"`
+}
+
+// knnAccuracy compares a metric with the identity.
+type knnAccuracy struct {
+	K        int     `json:"k"`
+	Learned  float64 `json:"accuracy"`
+	Identity float64 `json:"accuracy_identity"`
 }
 
 const notCovered = "none: computed from the records themselves"
@@ -43,33 +69,137 @@ func (c *evaluateCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
+	if !(c.Confidence > 0 && c.Confidence < 1) {
+		return badInput("--confidence is %v, want strictly between 0 and 1", c.Confidence)
+	}
 	data, err := a.readData(c.Data, m.Encoder.Schema(), dataset.Options{})
 	if err != nil {
 		return err
 	}
-	e, err := evaluate(a.ctx, data.Records, m.Weights, c.Threshold, engine.Problem{Loss: engine.Logistic{}, Radius: m.Report.Radius})
+	var among *engine.Records
+	if m.Task == taskMetric {
+		if c.Neighbours == "" {
+			return badInput("a metric is evaluated by nearest neighbours: name the records to look among with --neighbours FILE")
+		}
+		if sameFile(c.Data, c.Neighbours) {
+			among = data.Records
+		} else {
+			neighbours, err := a.readData(c.Neighbours, m.Encoder.Schema(), dataset.Options{})
+			if err != nil {
+				return err
+			}
+			among = neighbours.Records
+		}
+	} else if c.Neighbours != "" {
+		return badInput("--neighbours is for a metric, and %s is a model of task %s", c.Model, m.Task)
+	}
+	e, err := evaluate(a.ctx, m.Task, m.Weights, data.Records, among, c.Threshold, c.Confidence)
 	if err != nil {
 		return err
 	}
-	return a.emit(e, fmt.Sprintf("records    %d\nAUC        %.6f\naccuracy   %.6f (score >= %g counts as positive)\nobjective  %.6g (mean pair loss)\nguarantee  %s\n", e.Records, e.AUC, e.Accuracy, e.Threshold, e.Objective, e.Guarantee))
+	return a.emit(e, fmt.Sprintf("records    %d\n%sobjective  %.6g (mean pair loss)\nguarantee  %s\n", e.Records, e.figures("%-10s %s\n"), e.Objective, e.Guarantee))
 }
 
-func evaluate(ctx context.Context, r *engine.Records, w []float64, threshold float64, p engine.Problem) (*evaluation, error) {
+// sameFile says that two names lead to one file.
+func sameFile(a, b string) bool {
+	x, errX := os.Stat(a)
+	y, errY := os.Stat(b)
+	return errX == nil && errY == nil && os.SameFile(x, y)
+}
+
+// evaluate computes the figures of a task; among are the records among which
+// neighbours are looked for, leaving out the record itself if they are r.
+func evaluate(ctx context.Context, task string, w []float64, r, among *engine.Records, threshold, confidence float64) (*evaluation, error) {
+	e := &evaluation{Task: task, Records: r.Len(), Guarantee: notCovered}
+	var err error
+	if e.Objective, err = objective.Mean(ctx, tasks[task], w, r); err != nil {
+		return nil, err
+	}
+	if task == taskMetric {
+		return e, e.neighbours(ctx, w, r, among)
+	}
 	s, err := metrics.Scores(r, w)
 	if err != nil {
 		return nil, err
 	}
-	auc, err := metrics.AUC(s, r.Labels())
-	if err != nil {
+	if e.AUC, err = metrics.AUC(s, r.Labels()); err != nil {
 		return nil, asInput(err)
 	}
-	accuracy, err := metrics.Accuracy(s, r.Labels(), threshold)
-	if err != nil {
+	e.Threshold = threshold
+	if e.Accuracy, err = metrics.Accuracy(s, r.Labels(), threshold); err != nil {
 		return nil, asInput(err)
 	}
-	mean, err := objective.Mean(ctx, p.Loss, w, r)
-	if err != nil {
-		return nil, err
+	return e, e.interval(s, r.Labels(), confidence)
+}
+
+// interval adds the DeLong interval where the records allow one.
+func (e *evaluation) interval(scores, labels []float64, confidence float64) error {
+	estimate, err := metrics.DeLong(scores, labels)
+	if errors.Is(err, metrics.ErrOneRecord) {
+		return nil
 	}
-	return &evaluation{Records: r.Len(), AUC: auc, Threshold: threshold, Accuracy: accuracy, Objective: mean, Guarantee: notCovered}, nil
+	if err != nil {
+		return err
+	}
+	low, high, err := estimate.Interval(confidence, metrics.Logit)
+	if errors.Is(err, metrics.ErrDegenerate) {
+		return nil
+	}
+	e.AUCLow, e.AUCHigh, e.Confidence = &low, &high, confidence
+	return err
+}
+
+// neighbours adds the accuracy of nearest neighbour classifiers.
+func (e *evaluation) neighbours(ctx context.Context, w []float64, r, among *engine.Records) error {
+	for _, k := range []int{3, 5} {
+		row := knnAccuracy{K: k}
+		for _, learned := range []bool{true, false} {
+			o := metrics.KNNOptions{K: k}
+			if learned {
+				o.Metric = metricMatrix(w, r.Dim())
+			}
+			var found metrics.Classification
+			var err error
+			if among == r {
+				found, err = metrics.KNNLeaveOneOut(ctx, r, o)
+			} else {
+				found, err = metrics.KNN(ctx, among, r, o)
+			}
+			if err != nil {
+				return asInput(err)
+			}
+			if learned {
+				row.Learned = found.Accuracy()
+			} else {
+				row.Identity = found.Accuracy()
+			}
+		}
+		e.KNN = append(e.KNN, row)
+	}
+	return nil
+}
+
+// figures are the task's figures, each line by the format of label and text.
+func (e *evaluation) figures(format string) string {
+	var b strings.Builder
+	for _, k := range e.KNN {
+		fmt.Fprintf(&b, format, fmt.Sprintf("%d-NN", k.K), fmt.Sprintf("accuracy %.6f with the metric, %.6f with the identity", k.Learned, k.Identity))
+	}
+	if e.KNN != nil {
+		return b.String()
+	}
+	auc := fmt.Sprintf("%.6f", e.AUC)
+	if e.AUCLow != nil {
+		auc += fmt.Sprintf(" (%g %% interval %.4f to %.4f, DeLong)", 100*e.Confidence, *e.AUCLow, *e.AUCHigh)
+	}
+	fmt.Fprintf(&b, format, "AUC", auc)
+	fmt.Fprintf(&b, format, "accuracy", fmt.Sprintf("%.6f (score >= %g counts as positive)", e.Accuracy, e.Threshold))
+	return b.String()
+}
+
+// metricMatrix is the row-major d x d matrix of a metric model's weights.
+func metricMatrix(w []float64, d int) []float64 {
+	m := make([]float64, d*d)
+	engine.Symmetric{Dim: d}.Unpack(m, w)
+	return m
 }

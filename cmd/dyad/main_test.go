@@ -102,6 +102,35 @@ func TestPrivateRoad(t *testing.T) {
 	}
 }
 
+func TestMetricRoad(t *testing.T) {
+	dir := clinic(t, 200)
+	for _, s := range []struct {
+		args []string
+		code int
+		want []string
+	}{
+		{[]string{"plan", "-n", "200", "--schema", "patients.yaml", "--task", "metric"}, exitOK, []string{"positive semidefinite", "mahalanobis"}},
+		{[]string{"train", "--data", "patients.csv", "--schema", "patients.yaml", "--task", "metric", "--holdout", "0.3", "--out", "metric.json"}, exitOK, []string{"3-NN", "identity", "dyad transform"}},
+		{[]string{"evaluate", "metric.json", "--data", "patients.csv", "--neighbours", "patients.csv"}, exitOK, []string{"3-NN", "5-NN", "guarantee  none"}},
+		{[]string{"transform", "metric.json", "--data", "patients.csv", "--out", "mapped.csv"}, exitOK, []string{"200 records mapped"}},
+		{[]string{"evaluate", "metric.json", "--data", "patients.csv"}, exitInput, []string{"--neighbours"}},
+		{[]string{"predict", "metric.json", "--data", "patients.csv"}, exitInput, []string{"raw training records"}},
+		{[]string{"train", "--data", "patients.csv", "--schema", "patients.yaml", "--out", "auc.json"}, exitOK, nil},
+		{[]string{"transform", "auc.json", "--data", "patients.csv", "--out", "no.csv"}, exitInput, []string{"dyad predict"}},
+		{[]string{"evaluate", "auc.json", "--data", "patients.csv", "--neighbours", "patients.csv"}, exitInput, []string{"--neighbours"}},
+	} {
+		code, out, errs := dyad(t, dir, s.args...)
+		if code != s.code {
+			t.Fatalf("dyad %v: exit %d, want %d: %s", s.args, code, s.code, errs)
+		}
+		for _, want := range s.want {
+			if !strings.Contains(out+errs, want) {
+				t.Errorf("dyad %v: the output lacks %q:\n%s%s", s.args, want, out, errs)
+			}
+		}
+	}
+}
+
 // plan and train print the same report.
 func TestPlanIsTheReportOfTrain(t *testing.T) {
 	dir := clinic(t, 300)

@@ -27,7 +27,7 @@ type model struct {
 	DataID   string            `json:"data_id"`
 	Run      string            `json:"run,omitempty"` // in the ledger
 	Features []string          `json:"features"`      // of the weights
-	Weights  []float64         `json:"weights"`       // for encoded features
+	Weights  []float64         `json:"weights"`       // for encoded features; of a metric: engine.Symmetric coordinates
 	Encoder  *dataset.Encoder  `json:"encoder"`       // raw columns to features
 	Report   algorithms.Report `json:"report"`
 
@@ -101,8 +101,12 @@ func readModel(path string) (*model, error) {
 	if m.Format != modelFormat {
 		return nil, badInput("%s has format %q, this program reads %q", path, m.Format, modelFormat)
 	}
-	if m.Encoder == nil || len(m.Weights) != m.Encoder.Dim() {
-		return nil, badInput("%s is damaged: it needs an encoder and one weight for each of its features", path)
+	loss, known := tasks[m.Task]
+	if !known {
+		return nil, badInput("%s is a model of task %q, which this program does not know", path, m.Task)
+	}
+	if m.Encoder == nil || len(m.Weights) != loss.ParamDim(m.Encoder.Dim()) {
+		return nil, badInput("%s is damaged: it needs an encoder and as many weights as its features ask for", path)
 	}
 	for i, w := range m.Weights {
 		if math.IsNaN(w) || math.IsInf(w, 0) {

@@ -9,17 +9,34 @@ import (
 
 // planFlags are the flags that decide what a run will do and guarantee.
 type planFlags struct {
+	Task      string   `default:"auc" enum:"auc,metric" help:"auc: linear scores that rank positives above negatives; metric: a Mahalanobis metric in which equal labels are close."`
 	Algorithm string   `placeholder:"NAME" help:"Algorithm, see \"dyad algorithms\". Default: dpgdsc, or projected-gradient with --mode nonprivate."`
 	Mode      string   `default:"certified" enum:"certified,paper,nonprivate" help:"certified: proved noise; paper: the paper's formula, with what it really gives; nonprivate: the baseline."`
 	Epsilon   float64  `default:"1" help:"Epsilon to spend."`
-	Delta     float64  `help:"Delta. Default: min(1e-5, n^-1.5)."`
+	Delta     *float64 `placeholder:"DELTA" help:"Delta; 0 asks for pure epsilon. Default: min(1e-5, n^-1.5)."`
 	L2        *float64 `name:"l2" placeholder:"ALPHA" help:"Weight alpha of the term alpha/2 ||w||^2. Default: 0.001, or 0 for offpairc."`
-	Radius    float64  `placeholder:"R" help:"Radius of the ball that w lives in; public. Default: a rule of n, d, epsilon and delta."`
+	Radius    float64  `placeholder:"R" help:"Radius of the ball that w lives in; public. Default: a rule of n, d, epsilon and delta, or 1 for --task metric."`
 	Steps     int      `help:"Number of full-batch steps. Default: the algorithm's public rule."`
 	StepSize  float64  `placeholder:"ETA" help:"Step size. Default: the algorithm's public rule."`
 	Path      float64  `placeholder:"H" help:"Sum of the step sizes. Default: the algorithm's public rule."`
 	Workers   int      `help:"CPU workers; the result has the same bits for any number. Default: all cores."`
 }
+
+// The tasks of the program and their losses.
+const (
+	taskAUC    = "auc"
+	taskMetric = "metric"
+)
+
+var tasks = map[string]engine.Loss{
+	taskAUC:    engine.Logistic{},
+	taskMetric: engine.MahalanobisLogistic{},
+}
+
+// metricRadius is the default Frobenius radius for --task metric: the papers' 1,
+// the norm of their start I/sqrt(d). Unlike a score, a metric has a scale: the
+// loss compares distances with 1.
+const metricRadius = 1
 
 // dataShape is what is public about the data.
 type dataShape struct {
@@ -53,9 +70,9 @@ func (f planFlags) plan(s dataShape) (algorithms.Algorithm, *algorithms.Plan, er
 	if s.n < 2 {
 		return nil, nil, badInput("a pairwise loss needs at least 2 records, got %d", s.n)
 	}
-	budget := privacy.Budget{Epsilon: f.Epsilon, Delta: f.Delta}
-	if budget.Delta == 0 {
-		budget.Delta = privacy.DefaultDelta(s.n)
+	budget := privacy.Budget{Epsilon: f.Epsilon, Delta: privacy.DefaultDelta(s.n)}
+	if f.Delta != nil {
+		budget.Delta = *f.Delta
 	}
 	if mode != algorithms.NonPrivate {
 		if err := budget.Validate(); err != nil {
@@ -69,12 +86,16 @@ func (f planFlags) plan(s dataShape) (algorithms.Algorithm, *algorithms.Plan, er
 	if f.L2 != nil {
 		l2 = *f.L2
 	}
+	loss := tasks[f.Task]
 	radius := f.Radius
 	if radius == 0 {
-		radius = algorithms.DefaultRadius(s.n, s.d, budget, mode)
+		radius = metricRadius
+		if f.Task == taskAUC {
+			radius = algorithms.DefaultRadius(s.n, s.d, budget, mode)
+		}
 	}
 	spec, err := algorithms.NewSpec(cpu.Backend{Workers: f.Workers}, engine.Problem{
-		N: s.n, D: s.d, Bounds: engine.UnitBounds(), Loss: engine.Logistic{},
+		N: s.n, D: s.d, Bounds: engine.UnitBounds(), Loss: loss,
 		Radius: radius, NonZerosPerRow: s.nonZeros,
 	}, l2, budget, mode)
 	if err != nil {

@@ -1,12 +1,9 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
-	"encoding/csv"
 	"fmt"
 	"io"
-	"strconv"
 
 	"dyad/engine/dataset"
 	"dyad/engine/metrics"
@@ -41,6 +38,9 @@ func (c *predictCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
+	if m.Task != taskAUC {
+		return badInput("%s is a metric: it gives distances, not scores. \"dyad transform\" maps records by it. A nearest neighbour classifier would publish raw training records, which the guarantee does not cover, so this program does not write one", c.Model)
+	}
 	if err := checkOut(c.Out, c.Force); err != nil {
 		return err
 	}
@@ -71,27 +71,5 @@ func (c *predictCmd) Run(a *app) error {
 }
 
 func writeScores(w io.Writer, ids []string, s []float64) error {
-	b := bufio.NewWriter(w)
-	out := csv.NewWriter(b)
-	label := "row"
-	if ids != nil {
-		label = "id"
-	}
-	if err := out.Write([]string{label, "score"}); err != nil {
-		return err
-	}
-	for i, v := range s {
-		id := strconv.Itoa(i + 1)
-		if ids != nil {
-			id = ids[i]
-		}
-		if err := out.Write([]string{id, strconv.FormatFloat(v, 'g', -1, 64)}); err != nil {
-			return err
-		}
-	}
-	out.Flush()
-	if err := out.Error(); err != nil {
-		return err
-	}
-	return b.Flush()
+	return writeTable(w, ids, s, []string{"score"})
 }

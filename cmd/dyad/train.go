@@ -35,11 +35,14 @@ Examples:
   dyad train
   dyad train --data patients.csv --schema patients.yaml --epsilon 1 --delta 1e-5
   dyad train --data patients.csv --schema patients.yaml --algorithm offpairc --epsilon 2 --out second.json
+  dyad train --data patients.csv --schema patients.yaml --epsilon 1 --delta 0 --out pure.json
+  dyad train --data patients.csv --schema patients.yaml --task metric --epsilon 2 --out metric.json
   dyad train --data patients.csv --schema patients.yaml --mode nonprivate --public-data --holdout 0.3 --out baseline.json`
 }
 
 // trainResult is the JSON output of train.
 type trainResult struct {
+	Task      string             `json:"task"`
 	Data      string             `json:"data"`
 	DataID    string             `json:"data_id"`
 	Public    bool               `json:"public"`
@@ -80,7 +83,7 @@ func (c *trainCmd) Run(a *app) error {
 	if err := checkOut(out, c.Force); err != nil {
 		return err
 	}
-	result := trainResult{Data: source, DataID: schema.DataID, Public: public, Records: train.Len()}
+	result := trainResult{Task: c.Task, Data: source, DataID: schema.DataID, Public: public, Records: train.Len()}
 	if c.DataID != "" {
 		result.DataID = c.DataID
 	}
@@ -105,7 +108,7 @@ func (c *trainCmd) Run(a *app) error {
 	if out != "" {
 		m := model{
 			Format: modelFormat, Version: version, Created: time.Now().UTC().Truncate(time.Second),
-			Task: "auc", DataID: result.DataID, Run: run.Run,
+			Task: c.Task, DataID: result.DataID, Run: run.Run,
 			Features: data.Encoder.FeatureNames(), Weights: run.Weights, Encoder: data.Encoder,
 			Report: result.Report, Guarantee: run.Guarantee,
 		}
@@ -117,13 +120,17 @@ func (c *trainCmd) Run(a *app) error {
 		}
 	}
 	if held != nil {
-		if result.Held, err = evaluate(a.ctx, held, run.Weights, 0, plan.Spec.Kernel.Problem()); err != nil {
+		if result.Held, err = evaluate(a.ctx, c.Task, run.Weights, held, train, 0, 0.95); err != nil {
 			return fmt.Errorf("evaluation of the held-out records (the model is trained and charged): %w", err)
 		}
 		result.Heldout = held.Len()
 	}
 	if options.Ledger != nil {
-		if result.Spent, err = spendingOf(options.Ledger, result.DataID, plan.Spec.Budget.Delta); err != nil {
+		delta := plan.Spec.Budget.Delta
+		if delta == 0 { // other runs on the data may need one
+			delta = privacy.DefaultDelta(train.Len())
+		}
+		if result.Spent, err = spendingOf(options.Ledger, result.DataID, delta); err != nil {
 			return err
 		}
 	}
@@ -197,13 +204,17 @@ func (r *trainResult) text(synthetic bool) string {
 		fmt.Fprintf(&b, "%-11s spent on it in all: %s\n", "", r.Spent.text)
 	}
 	if r.Held != nil {
-		fmt.Fprintf(&b, "%-11s AUC %.4f, objective %.6g on %d held-out records\n", "held out", r.Held.AUC, r.Held.Objective, r.Heldout)
+		fmt.Fprintf(&b, "%-11s %d records, objective %.6g\n%s", "held out", r.Heldout, r.Held.Objective, r.Held.figures("            %s: %s\n"))
 		if !r.Public {
 			fmt.Fprintf(&b, "%-11s computed from private records: these figures are not covered by the guarantee\n", "")
 		}
 	}
 	if r.Model != "" {
-		fmt.Fprintf(&b, "%-11s %s (score new records: dyad predict %s --data FILE)\n", "model", r.Model, r.Model)
+		use := "score new records: dyad predict"
+		if r.Task == taskMetric {
+			use = "map records by the metric: dyad transform"
+		}
+		fmt.Fprintf(&b, "%-11s %s (%s %s --data FILE)\n", "model", r.Model, use, r.Model)
 	} else if synthetic {
 		fmt.Fprintf(&b, "%-11s not saved; add --out FILE. On your own data:\n%-11s dyad data schema FILE > schema.yaml, edit it, dyad train --data FILE --schema schema.yaml --epsilon 1\n", "model", "")
 	}

@@ -1,8 +1,12 @@
-// Package metrics measures scores against binary labels: AUC, accuracy and the
-// confusion matrix. It draws no noise: a metric of private records is not a
-// release. Print one only for public or test data that may be published.
+// Package metrics evaluates models: AUC with DeLong's variance, accuracy and the
+// confusion matrix for binary labels; ranking accuracy, NDCG and precision at k
+// for graded labels and query groups; nearest neighbours under a Mahalanobis
+// metric. It draws no noise: a metric of private records is not a release. Print
+// one only for public or test data that may be published.
 //
-// A record is positive if its label is above 0, negative otherwise.
+// Where labels are binary, a record is positive if its label is above 0 and
+// negative otherwise. Ties in score count as the average over all orders of the
+// tied records, never as the order of the file.
 package metrics
 
 import (
@@ -10,7 +14,6 @@ import (
 	"fmt"
 	"math"
 	"math/big"
-	"slices"
 
 	"dyad/engine"
 )
@@ -64,32 +67,27 @@ func AUC(scores, labels []float64) (float64, error) {
 	if err := check(scores, labels); err != nil {
 		return 0, err
 	}
-	var pos, neg []float64
-	for i, s := range scores {
-		if labels[i] > 0 {
-			pos = append(pos, s)
-		} else {
-			neg = append(neg, s)
-		}
-	}
-	slices.Sort(pos)
-	slices.Sort(neg)
+	pos, neg := sortedClasses(scores, labels)
 	// below and upTo count the negatives < p and <= p. Twice the statistic is
 	// at most 2 P N <= n^2/2 <= 2^61.
 	var u2 uint64
 	below, upTo := 0, 0
 	for _, p := range pos {
-		for below < len(neg) && neg[below] < p {
+		for below < len(neg) && neg[below].key < p.key {
 			below++
 		}
-		for upTo < len(neg) && neg[upTo] <= p {
+		for upTo < len(neg) && neg[upTo].key <= p.key {
 			upTo++
 		}
 		u2 += uint64(below) + uint64(upTo)
 	}
-	pairs2 := 2 * uint64(len(pos)) * uint64(len(neg))
-	auc, _ := new(big.Rat).SetFrac(new(big.Int).SetUint64(u2), new(big.Int).SetUint64(pairs2)).Float64()
-	return auc, nil
+	return quotient(u2, 2*uint64(len(pos))*uint64(len(neg))), nil
+}
+
+// quotient is the float64 nearest to a/b, b > 0.
+func quotient(a, b uint64) float64 {
+	q, _ := new(big.Rat).SetFrac(new(big.Int).SetUint64(a), new(big.Int).SetUint64(b)).Float64()
+	return q
 }
 
 // Confusion counts the four outcomes of a classification.

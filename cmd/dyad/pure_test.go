@@ -1,0 +1,76 @@
+package main
+
+import (
+	"encoding/json"
+	"math"
+	"strings"
+	"testing"
+)
+
+// --delta 0 asks for pure epsilon; without the flag delta is the default.
+func TestDeltaZeroIsPure(t *testing.T) {
+	dir := clinic(t, 300)
+	base := []string{"--schema", "patients.yaml", "--epsilon", "0.5"}
+	for _, c := range []struct {
+		args []string
+		code int
+		want []string
+		not  string
+	}{
+		{append([]string{"plan", "-n", "300"}, base...), exitOK, []string{"(0.5, 1e-05)-differentially private", "sigma ="}, "pure"},
+		{append([]string{"plan", "-n", "300", "--delta", "0"}, base...), exitOK, []string{"0.5-differentially private (pure: delta = 0)", "K-norm"}, "sigma ="},
+		{append([]string{"plan", "-n", "300", "--delta", "0", "--mode", "paper"}, base...), exitOK, []string{"Laplace", "claims epsilon 0.5"}, "sigma ="},
+		{append([]string{"plan", "-n", "300", "--delta", "0", "--mode", "paper", "--algorithm", "offpairc"}, base...), exitInput, []string{"delta > 0"}, ""},
+		{append([]string{"plan", "-n", "300", "--delta", "-0.5"}, base...), exitInput, []string{"delta"}, ""},
+		{append([]string{"train", "--data", "patients.csv", "--delta", "0"}, base...), exitOK, []string{"(pure: delta = 0)", "charged to", "1 run,", "pure epsilon 0.5"}, "sigma ="},
+		{append([]string{"train", "--data", "patients.csv", "--delta", "0", "--out", "b.json", "--algorithm", "offpairstrc"}, base...), exitOK, []string{"2 runs", "pure epsilon 1"}, "sigma ="},
+		{append([]string{"train", "--data", "patients.csv", "--out", "c.json"}, base...), exitOK, []string{"3 runs", "epsilon 1.5"}, "pure epsilon"},
+	} {
+		code, out, errs := dyad(t, dir, c.args...)
+		if code != c.code {
+			t.Errorf("dyad %v: exit %d, want %d: %s", c.args, code, c.code, errs)
+		}
+		for _, want := range c.want {
+			if !strings.Contains(out+errs, want) {
+				t.Errorf("dyad %v: the output lacks %q:\n%s%s", c.args, want, out, errs)
+			}
+		}
+		if c.not != "" && strings.Contains(out, c.not) {
+			t.Errorf("dyad %v: the output has %q:\n%s", c.args, c.not, out)
+		}
+	}
+}
+
+func TestAccountPure(t *testing.T) {
+	dir := t.TempDir()
+	for _, c := range []struct {
+		args                     []string
+		noise                    string
+		scale, norm, epsilon, mu float64
+	}{
+		{[]string{"--epsilon", "1", "--delta", "0", "--coordinates", "10"}, "K-norm", 1, math.Sqrt(110), 1, 0},
+		{[]string{"--epsilon", "1", "--delta", "0", "--coordinates", "10", "--noise", "laplace"}, "Laplace", math.Sqrt(10), 10 * math.Sqrt2, 1, 0},
+		{[]string{"--epsilon", "2", "--delta", "0", "--steps", "4", "--sensitivity", "0.1"}, "K-norm", 0.2, 0.2 * math.Sqrt2, 2, 0},
+		{[]string{"--scale", "2", "--delta", "0", "--noise", "laplace", "--coordinates", "4", "--steps", "3"}, "Laplace", 2, 4 * math.Sqrt2, 3, 0},
+		{[]string{"--scale", "5", "--delta", "0", "--coordinates", "400"}, "K-norm", 5, 5 * math.Sqrt(400*401), 0.2, 0},
+		{[]string{"--sigma", "4"}, "Gaussian", 0, 0, 0.9266, 0.25},
+	} {
+		code, out, errs := dyad(t, dir, append([]string{"account", "--json"}, c.args...)...)
+		var r accountResult
+		if err := json.Unmarshal([]byte(out), &r); err != nil || code != exitOK {
+			t.Fatalf("dyad account %v: exit %d, %v: %s", c.args, code, err, errs)
+		}
+		near := func(got, want float64) bool { return math.Abs(got-want) <= 1e-3*want }
+		if r.Noise != c.noise || !near(r.Scale, c.scale) || !near(r.NoiseNorm, c.norm) || !near(r.Epsilon, c.epsilon) || !near(r.Mu, c.mu) {
+			t.Errorf("dyad account %v: %+v, want %+v", c.args, r, c)
+		}
+	}
+	for _, args := range [][]string{
+		{"--delta", "0"}, {"--delta", "0", "--sigma", "1"}, {"--scale", "1"}, {"--delta", "0", "--epsilon", "1", "--scale", "1"},
+		{"--delta", "0", "--scale", "-1"}, {"--delta", "0", "--epsilon", "1", "--coordinates", "0"}, {"--delta", "0", "--epsilon", "1", "--noise", "staircase"},
+	} {
+		if code, out, _ := dyad(t, dir, append([]string{"account"}, args...)...); code != exitInput {
+			t.Errorf("dyad account %v: exit %d, want %d: %s", args, code, exitInput, out)
+		}
+	}
+}

@@ -1,0 +1,40 @@
+package main
+
+import (
+	"bufio"
+	"encoding/csv"
+	"io"
+	"strconv"
+)
+
+// writeTable writes a CSV table of row-major numbers, one column a name, after a
+// column of ids, or of row numbers if ids is nil.
+func writeTable(w io.Writer, ids []string, values []float64, names []string) error {
+	b := bufio.NewWriter(w)
+	out := csv.NewWriter(b)
+	first := "row"
+	if ids != nil {
+		first = "id"
+	}
+	if err := out.Write(append([]string{first}, names...)); err != nil {
+		return err
+	}
+	line := make([]string, 1+len(names))
+	for i := 0; i < len(values)/len(names); i++ {
+		line[0] = strconv.Itoa(i + 1)
+		if ids != nil {
+			line[0] = ids[i]
+		}
+		for k := range names {
+			line[1+k] = strconv.FormatFloat(values[i*len(names)+k], 'g', -1, 64)
+		}
+		if err := out.Write(line); err != nil {
+			return err
+		}
+	}
+	out.Flush()
+	if err := out.Error(); err != nil {
+		return err
+	}
+	return b.Flush()
+}

@@ -1,0 +1,73 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+
+	"dyad/engine/dataset"
+	"dyad/engine/metrics"
+)
+
+type transformCmd struct {
+	Model string `arg:"" help:"Model file of a metric (dyad train --task metric)."`
+	Data  string `required:"" placeholder:"FILE" help:"Data file in the format of the training data; the label may be missing."`
+	Out   string `short:"o" required:"" placeholder:"FILE" help:"CSV file to write."`
+	Force bool   `help:"Replace an existing output file."`
+}
+
+// Help shows examples.
+func (transformCmd) Help() string {
+	return `Maps each record x to L x with L^T L = W: Euclidean distances of the output are the learned distances.
+The output is about the records of the file and carries no privacy guarantee.
+
+Examples:
+  dyad transform metric.json --data patients.csv --out mapped.csv`
+}
+
+type transformResult struct {
+	Records    int    `json:"records"`
+	Dimensions int    `json:"dimensions"`
+	Out        string `json:"out"`
+}
+
+// Run maps the records.
+func (c *transformCmd) Run(a *app) error {
+	m, err := readModel(c.Model)
+	if err != nil {
+		return err
+	}
+	if m.Task != taskMetric {
+		return badInput("%s is a model of task %s; dyad predict scores records with it, and dyad transform needs a metric", c.Model, m.Task)
+	}
+	if err := checkOut(c.Out, c.Force); err != nil {
+		return err
+	}
+	data, err := a.readData(c.Data, m.Encoder.Schema(), dataset.Options{Labels: dataset.LabelsIgnored, KeepIDs: true})
+	if err != nil {
+		return err
+	}
+	factor, err := metrics.FactorMetric(metricMatrix(m.Weights, m.Encoder.Dim()), m.Encoder.Dim())
+	if err != nil {
+		return err
+	}
+	rows, err := metrics.Transform(data.Records, factor)
+	if err != nil {
+		return err
+	}
+	if factor.Rank == 0 {
+		return badInput("the metric of %s is zero: all distances are 0", c.Model)
+	}
+	names := make([]string, factor.Rank)
+	for k := range names {
+		names[k] = fmt.Sprintf("z%d", k+1)
+	}
+	var text bytes.Buffer
+	if err := writeTable(&text, data.IDs, rows, names); err != nil {
+		return err
+	}
+	if err := writeFile(c.Out, text.Bytes()); err != nil {
+		return err
+	}
+	r := transformResult{data.Records.Len(), factor.Rank, c.Out}
+	return a.emit(r, fmt.Sprintf("%d records mapped to %d dimensions in %s\n", r.Records, r.Dimensions, r.Out))
+}

@@ -1,0 +1,375 @@
+package metrics
+
+import (
+	"errors"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+// slowPlacements are V10 (of the positives) and V01 (of the negatives).
+func slowPlacements(s, y []float64) (v10, v01 []float64) {
+	kernel := func(p, q float64) float64 {
+		switch {
+		case p > q:
+			return 1
+		case p == q:
+			return 0.5
+		}
+		return 0
+	}
+	for i := range s {
+		var sum, n float64
+		for j := range s {
+			if (y[i] > 0) == (y[j] > 0) {
+				continue
+			}
+			n++
+			if y[i] > 0 {
+				sum += kernel(s[i], s[j])
+			} else {
+				sum += kernel(s[j], s[i])
+			}
+		}
+		if y[i] > 0 {
+			v10 = append(v10, sum/n)
+		} else {
+			v01 = append(v01, sum/n)
+		}
+	}
+	return v10, v01
+}
+
+// slowCovariance is the sum over the classes of covariance/size.
+func slowCovariance(a, b, y []float64) float64 {
+	covariance := func(u, v []float64) float64 {
+		var mu, mv, sum float64
+		for i := range u {
+			mu += u[i] / float64(len(u))
+			mv += v[i] / float64(len(v))
+		}
+		for i := range u {
+			sum += (u[i] - mu) * (v[i] - mv)
+		}
+		return sum / float64(len(u)-1) / float64(len(u))
+	}
+	a10, a01 := slowPlacements(a, y)
+	b10, b01 := slowPlacements(b, y)
+	return covariance(a10, b10) + covariance(a01, b01)
+}
+
+// slowJackknife leaves out each record in turn.
+func slowJackknife(s, y []float64) float64 {
+	full, sizes, sums := slowAUC(s, y), [2]float64{}, [2]float64{}
+	for i := range s {
+		without := slowAUC(slices.Delete(slices.Clone(s), i, i+1), slices.Delete(slices.Clone(y), i, i+1))
+		class := 0
+		if y[i] > 0 {
+			class = 1
+		}
+		sizes[class]++
+		sums[class] += (without - full) * (without - full)
+	}
+	return sums[0]*(sizes[0]-1)/sizes[0] + sums[1]*(sizes[1]-1)/sizes[1]
+}
+
+func binaryData(r *rand.Rand, n int) (a, b, y []float64) {
+	a, b, y = make([]float64, n), make([]float64, n), make([]float64, n)
+	levels := 2 + r.IntN(30)
+	for i := range y {
+		y[i] = float64(2*r.IntN(2) - 1)
+		a[i] = float64(r.IntN(levels)) / 3
+		b[i] = a[i] + float64(r.IntN(3))
+	}
+	copy(y, []float64{1, -1, 1, -1})
+	return a, b, y
+}
+
+func near(got, want, tolerance float64) bool {
+	return math.Abs(got-want) <= tolerance*math.Max(1e-3, math.Abs(want))
+}
+
+func TestDeLongEqualsDefinition(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 1))
+	for range 200 {
+		a, b, y := binaryData(r, 4+r.IntN(40))
+		e, err := DeLong(a, y)
+		if err != nil || e.AUC != slowAUC(a, y) {
+			t.Fatalf("%+v, %v", e, err)
+		}
+		if want := slowCovariance(a, a, y); !near(e.Variance, want, 1e-12) {
+			t.Fatalf("variance %v, want %v", e.Variance, want)
+		}
+		if want := slowJackknife(a, y); !near(e.Variance, want, 1e-10) {
+			t.Fatalf("variance %v, the jackknife gives %v", e.Variance, want)
+		}
+		c, err := CompareAUC(a, b, y)
+		if errors.Is(err, ErrDegenerate) {
+			continue
+		}
+		if err != nil || c.A != e || !near(c.Covariance, slowCovariance(a, b, y), 1e-12) {
+			t.Fatalf("%+v, %v", c, err)
+		}
+		variance := c.A.Variance + c.B.Variance - 2*c.Covariance
+		if !near(c.StandardError*c.StandardError, variance, 1e-11) || math.Abs(c.Difference-(slowAUC(a, y)-slowAUC(b, y))) > 1e-15 {
+			t.Fatalf("%+v", c)
+		}
+		if back, err := CompareAUC(b, a, y); err != nil || back.Difference != -c.Difference || back.PValue != c.PValue || back.Z != -c.Z {
+			t.Fatalf("%v: swapping the models changed more than signs:\n%+v\n%+v", err, c, back)
+		}
+	}
+}
+
+// m copies of every record leave the placements as they are and multiply the sums
+// of squares by m; this long input takes the radix sort.
+func TestDeLongOfCopies(t *testing.T) {
+	r := rand.New(rand.NewPCG(4, 4))
+	a, _, y := binaryData(r, 60)
+	small, err := DeLong(a, y)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const m = 4 * radixFrom / 20
+	var longA, longY []float64
+	for range m {
+		longA, longY = append(longA, a...), append(longY, y...)
+	}
+	long, err := DeLong(longA, longY)
+	if err != nil || long.AUC != small.AUC {
+		t.Fatalf("%+v, %v", long, err)
+	}
+	v10, v01 := slowPlacements(a, y)
+	var want float64
+	for _, v := range [][]float64{v10, v01} {
+		var sum float64
+		for _, p := range v {
+			sum += (p - small.AUC) * (p - small.AUC)
+		}
+		size := float64(m * len(v))
+		want += m * sum / size / (size - 1)
+	}
+	if math.Abs(long.Variance/want-1) > 1e-12 {
+		t.Errorf("variance %v, want %v", long.Variance, want)
+	}
+}
+
+// The ratings of 109 images of Hanley & McNeil 1982, Table I: 58 normal, 51
+// abnormal. Statistics programs that use DeLong's formula report area 0.8932,
+// standard error 0.0307, 95 % interval 0.83295 to 0.95339.
+func TestDeLongPublishedExample(t *testing.T) {
+	var s, y []float64
+	for class, counts := range map[float64][]int{-1: {33, 6, 6, 11, 2}, 1: {3, 2, 2, 11, 33}} {
+		for rating, n := range counts {
+			for range n {
+				s, y = append(s, float64(rating+1)), append(y, class)
+			}
+		}
+	}
+	e, err := DeLong(s, y)
+	if err != nil || math.Abs(e.AUC-0.8932) > 5e-5 || math.Abs(e.StandardError()-0.0307) > 5e-5 {
+		t.Fatalf("%+v, %v", e, err)
+	}
+	low, high, err := e.Interval(0.95, Wald)
+	if err != nil || math.Abs(low-0.83295) > 5e-6 || math.Abs(high-0.95339) > 5e-6 {
+		t.Errorf("interval %v to %v, %v", low, high, err)
+	}
+}
+
+// By hand. a: AUC 1, no variance. b: AUC 2/3, V10 = (0, 1, 1) of variance 1/3,
+// V01 = (2/3, 2/3). The difference 1/3 has variance 1/9, so Z = 1.
+func TestCompareAUCByHand(t *testing.T) {
+	y := []float64{-1, -1, 1, 1, 1}
+	a := []float64{0.1, 0.2, 0.6, 0.7, 0.8}
+	b := []float64{0.3, 0.6, 0.2, 0.7, 0.9}
+	c, err := CompareAUC(a, b, y)
+	if err != nil || c.A.Variance != 0 || c.B.Variance != 1.0/9 || c.Covariance != 0 || c.Difference != 1.0/3 || c.StandardError != 1.0/3 || c.Z != 1 {
+		t.Fatalf("%+v, %v", c, err)
+	}
+	if math.Abs(c.PValue-0.31731050786291415) > 1e-15 {
+		t.Errorf("p = %v", c.PValue)
+	}
+	low, high, err := c.Interval(0.95)
+	if want := 1.959963984540054 / 3; err != nil || !near(high, 1.0/3+want, 1e-14) || !near(low, 1.0/3-want, 1e-14) {
+		t.Errorf("%v to %v, %v", low, high, err)
+	}
+	// A monotone transform ranks alike.
+	for i := range b {
+		a[i] = math.Exp(b[i])
+	}
+	if c, err = CompareAUC(a, b, y); err != nil || c.Difference != 0 || c.StandardError != 0 || c.Z != 0 || c.PValue != 1 {
+		t.Errorf("%+v, %v", c, err)
+	}
+	if _, _, err := c.Interval(0.95); !errors.Is(err, ErrDegenerate) {
+		t.Errorf("no error for a difference without variance: %v", err)
+	}
+	if _, err := CompareAUC(y, []float64{1, 1, -1, -1, -1}, y); !errors.Is(err, ErrDegenerate) {
+		t.Errorf("AUC 1 against AUC 0: %v", err)
+	}
+}
+
+func TestIntervalValues(t *testing.T) {
+	e := AUCEstimate{AUC: 0.9, Variance: 0.0009, Positives: 50, Negatives: 200}
+	const z = 1.959963984540054
+	g, h := math.Log(9), z*0.03/0.09
+	for _, c := range []struct {
+		method    IntervalMethod
+		low, high float64
+	}{
+		{Logit, 1 / (1 + math.Exp(h-g)), 1 / (1 + math.Exp(-h-g))},
+		{Wald, 0.9 - z*0.03, 0.9 + z*0.03},
+		{Hoeffding, 0.9 - math.Sqrt(math.Log(40)/100), 1},
+	} {
+		low, high, err := e.Interval(0.95, c.method)
+		if err != nil || !near(low, c.low, 1e-13) || !near(high, c.high, 1e-13) {
+			t.Errorf("%v: %v to %v (%v), want %v to %v", c.method, low, high, err, c.low, c.high)
+		}
+	}
+	perfect, err := DeLong([]float64{1, 2, 3, 4}, []float64{-1, -1, 1, 1})
+	if err != nil || perfect.AUC != 1 || perfect.Variance != 0 {
+		t.Fatalf("%+v, %v", perfect, err)
+	}
+	for _, m := range []IntervalMethod{Logit, Wald} {
+		if _, _, err := perfect.Interval(0.95, m); !errors.Is(err, ErrDegenerate) {
+			t.Errorf("method %v claims an interval from a variance of 0: %v", m, err)
+		}
+	}
+	if low, high, err := perfect.Interval(0.95, Hoeffding); err != nil || !near(low, 1-math.Sqrt(math.Log(40)/4), 1e-12) || high != 1 {
+		t.Errorf("%v to %v, %v", low, high, err)
+	}
+	for _, level := range []float64{0, 1, -1, math.NaN()} {
+		if _, _, err := e.Interval(level, Logit); err == nil {
+			t.Errorf("level %v was accepted", level)
+		}
+	}
+	if _, _, err := e.Interval(0.9, 7); err == nil {
+		t.Error("an unknown method was accepted")
+	}
+}
+
+// Coverage over 3000 samples of 12 + 12 records with true AUC 1/2 (continuous
+// scores that ignore the labels). Misses of the Hoeffding interval at level 0.9
+// are at most Binomial(3000, 0.1): more than misses() happen with probability at
+// most 1e-9. The same interval cut to a fifth must be caught.
+func TestHoeffdingCoverage(t *testing.T) {
+	const trials = 3000
+	r := rand.New(rand.NewPCG(9, 9))
+	s, y := make([]float64, 24), make([]float64, 24)
+	var missed, missedCut int
+	for range trials {
+		for i := range s {
+			s[i], y[i] = r.Float64(), float64(2*(i%2)-1)
+		}
+		e, err := DeLong(s, y)
+		if err != nil {
+			t.Fatal(err)
+		}
+		low, high, err := e.Interval(0.9, Hoeffding)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if low > 0.5 || high < 0.5 {
+			missed++
+		}
+		if math.Abs(e.AUC-0.5) > (high-low)/10 {
+			missedCut++
+		}
+	}
+	// Hoeffding's bound: P(misses > trials (0.1 + t)) <= exp(-2 trials t^2).
+	limit := int(trials * (0.1 + math.Sqrt(math.Log(1e9)/(2*trials))))
+	if missed > limit || missedCut <= limit {
+		t.Errorf("missed %d, with a fifth of the width %d, limit %d of %d", missed, missedCut, limit, trials)
+	}
+}
+
+func TestDeLongErrors(t *testing.T) {
+	if _, err := DeLong([]float64{1, 2, 3}, []float64{1, -1, -1}); !errors.Is(err, ErrOneRecord) {
+		t.Errorf("one positive: %v", err)
+	}
+	if _, err := DeLong([]float64{1, 2, 3}, []float64{-1, -1, -1}); !errors.Is(err, ErrOneClass) {
+		t.Errorf("no positive: %v", err)
+	}
+	if _, err := CompareAUC([]float64{1, 2, 3}, []float64{1, 2, 4}, []float64{1, -1, -1}); !errors.Is(err, ErrOneRecord) {
+		t.Errorf("one positive: %v", err)
+	}
+	if _, err := CompareAUC([]float64{1, 2}, []float64{1, math.NaN()}, []float64{1, -1}); err == nil {
+		t.Error("a NaN score was accepted")
+	}
+}
+
+// The radix sort against the library's, and the 128-bit sum against math/big.
+func TestSortScored(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 5))
+	for _, n := range []int{0, 1, 100, radixFrom, 3*radixFrom + 1} {
+		for _, levels := range []int{1, 3, 1 << 40} {
+			x := make([]scored, n)
+			for i := range x {
+				v := float64(r.IntN(levels)-levels/2) * 0x1p-20
+				x[i] = scored{orderKey(v), uint32(i)}
+			}
+			want := slices.Clone(x)
+			slices.SortFunc(want, func(a, b scored) int {
+				if a.key != b.key {
+					if a.key < b.key {
+						return -1
+					}
+					return 1
+				}
+				return int(a.row) - int(b.row)
+			})
+			sortScored(x)
+			if !slices.Equal(x, want) {
+				t.Fatalf("n = %d, %d levels: not the stable order", n, levels)
+			}
+		}
+	}
+	ordered := []float64{math.Inf(-1), -1e300, -1, -5e-324, 0, 5e-324, 1, math.Inf(1)}
+	for i, v := range ordered[1:] {
+		if orderKey(ordered[i]) >= orderKey(v) {
+			t.Errorf("keys of %v and %v are out of order", ordered[i], v)
+		}
+	}
+	if orderKey(math.Copysign(0, -1)) != orderKey(0) {
+		t.Error("-0 and 0 differ")
+	}
+}
+
+func TestWideSum(t *testing.T) {
+	var w wide
+	big := uint64(1)<<33 - 1
+	for range 1000 {
+		w.addProduct(big, big)
+	}
+	// 1000 (2^33 - 1)^2 = 1000 (2^66 - 2^34 + 1)
+	if got, want := w.int().String(), "73786976277658337281000"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+func BenchmarkDeLong1e6(b *testing.B) {
+	s, y := benchmarkScores(1_000_000)
+	for b.Loop() {
+		if _, err := DeLong(s, y); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkAUC1e7(b *testing.B) {
+	s, y := benchmarkScores(10_000_000)
+	for b.Loop() {
+		if _, err := AUC(s, y); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func benchmarkScores(n int) (s, y []float64) {
+	r := rand.New(rand.NewPCG(1, 1))
+	s, y = make([]float64, n), make([]float64, n)
+	for i := range s {
+		y[i] = float64(2*r.IntN(2) - 1)
+		s[i] = r.NormFloat64() + y[i]
+	}
+	return s, y
+}

@@ -1,0 +1,143 @@
+package metrics
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/mat"
+
+	"dyad/engine"
+	"dyad/kernels"
+)
+
+// MetricFactor is a linear map L with L^T L = W: the Mahalanobis distance of
+// x and x' under W is the Euclidean distance of L x and L x'.
+type MetricFactor struct {
+	// Dim is d, the number of features; Rank is the number of rows of L.
+	Dim, Rank int
+	// L is row-major, Rank x Dim. Its rows are orthogonal and of descending norm:
+	// sqrt(lambda_k) times the k-th unit eigenvector of W.
+	L []float64
+	// Norm is the largest eigenvalue of W, ||L||^2; 0 if Rank is 0.
+	Norm float64
+}
+
+// Relative to the largest eigenvalue: negative eigenvalues down to -negativeSlack
+// are taken for rounding of a positive semidefinite matrix; entries may differ
+// from their mirror image by symmetrySlack of the largest entry.
+const (
+	negativeSlack = 0x1p-20
+	symmetrySlack = 0x1p-40
+)
+
+// FactorMetric factors the row-major symmetric positive semidefinite d x d matrix
+// w by its eigenvalues. (engine.Symmetric.Unpack gives w from the coordinates
+// that a metric loss trains.) Eigenvalues below d 2^-52 times the largest,
+// negative ones included, count as 0, so singular matrices are no special case.
+// Then ||L^T L - W||_2 is at most the largest magnitude left out plus the error
+// of the eigensolver, of the order d 2^-52 ||W||_2 (none but rounded roots for a
+// diagonal matrix). It fails if w is not d x d,
+// finite and symmetric within 2^-40, or has an eigenvalue below -2^-20 times the
+// largest.
+func FactorMetric(w []float64, d int) (MetricFactor, error) {
+	if d < 1 || len(w) != d*d {
+		return MetricFactor{}, fmt.Errorf("metrics: a metric of %d entries for %d features, want %d x %d", len(w), d, d, d)
+	}
+	var largest float64
+	for _, v := range w {
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			return MetricFactor{}, errors.New("metrics: the metric has an entry that is not finite; the model may have diverged")
+		}
+		largest = max(largest, math.Abs(v))
+	}
+	f := MetricFactor{Dim: d}
+	if largest == 0 {
+		return f, nil
+	}
+	_, e := math.Frexp(largest)
+	e += e & 1 // even: the root of 2^e is exact
+	largest = math.Ldexp(largest, -e)
+	scaled := mat.NewSymDense(d, nil) // by 2^-e, exact but for underflow
+	diagonal := true
+	for i := range d {
+		for j := i; j < d; j++ {
+			a, b := math.Ldexp(w[i*d+j], -e), math.Ldexp(w[j*d+i], -e)
+			if math.Abs(a-b) > symmetrySlack*largest {
+				return MetricFactor{}, errors.New("metrics: the metric is not symmetric")
+			}
+			scaled.SetSym(i, j, (a+b)/2)
+			diagonal = diagonal && (i == j || a+b == 0)
+		}
+	}
+	values, vectors, err := eigenpairs(scaled, diagonal)
+	if err != nil {
+		return MetricFactor{}, err
+	}
+	top := values[d-1]
+	if values[0] < -negativeSlack*top {
+		return MetricFactor{}, errors.New("metrics: the metric has a negative eigenvalue, so it is not positive semidefinite; project it first")
+	}
+	for k := d - 1; k >= 0 && values[k] > float64(d)*0x1p-52*top; k-- {
+		root := math.Sqrt(values[k])
+		for j := range d {
+			f.L = append(f.L, math.Ldexp(root*vectors.At(j, k), e/2))
+		}
+		f.Rank++
+	}
+	f.Norm = math.Ldexp(top, e)
+	return f, nil
+}
+
+// eigenpairs returns the eigenvalues of s in ascending order and its eigenvectors
+// as columns. Those of a diagonal matrix are exact, so that distances of equal
+// size stay equal under such a metric.
+func eigenpairs(s *mat.SymDense, diagonal bool) ([]float64, *mat.Dense, error) {
+	d := s.SymmetricDim()
+	vectors := mat.NewDense(d, d, nil)
+	if diagonal {
+		order, values := make([]int, d), make([]float64, d)
+		for i := range order {
+			order[i] = i
+		}
+		slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(s.At(a, a), s.At(b, b)) })
+		for k, i := range order {
+			values[k] = s.At(i, i)
+			vectors.Set(i, k, 1)
+		}
+		return values, vectors, nil
+	}
+	var eigen mat.EigenSym
+	if !eigen.Factorize(s, true) {
+		return nil, nil, errors.New("metrics: the eigenvalues of the metric did not converge")
+	}
+	eigen.VectorsTo(vectors)
+	return eigen.Values(nil), vectors, nil
+}
+
+// Transform returns the rows L x of all records, row-major, Len() x f.Rank: their
+// Euclidean distances are the Mahalanobis distances of the records. Each entry is
+// a dot product of depth kernels.DotDepth(d), so a row is within
+// sqrt(Rank) gamma(depth) ||L|| ||x|| of the exact product. The memory is that of
+// the result. It fails if f does not fit the records or a value overflows.
+func Transform(r *engine.Records, f MetricFactor) ([]float64, error) {
+	if f.Dim != r.Dim() || f.Rank < 0 || len(f.L) != f.Rank*f.Dim {
+		return nil, fmt.Errorf("metrics: a factor of %d x %d with %d entries for records of %d features", f.Rank, f.Dim, len(f.L), r.Dim())
+	}
+	out := make([]float64, r.Len()*f.Rank)
+	x := make([]float64, r.Dim())
+	for i := range r.Len() {
+		r.Row(i, x)
+		f.apply(out[i*f.Rank:(i+1)*f.Rank], x)
+	}
+	for _, v := range out {
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			return nil, errors.New("metrics: a transformed feature overflows; rescale the metric or the features")
+		}
+	}
+	return out, nil
+}
+
+func (f MetricFactor) apply(dst, x []float64) { kernels.Dots(dst, f.L, x) }

@@ -1,0 +1,127 @@
+package metrics
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+)
+
+// ErrNothingToRank is returned if no group has anything to measure.
+var ErrNothingToRank = errors.New("metrics: no group has anything to rank; every group lacks records of different labels, or a relevant record")
+
+// Undefined says what a group counts for in which a measure is not defined: one
+// without two different labels for RankingAccuracy, without a record of positive
+// relevance for NDCG, without a positive record for PrecisionAt.
+type Undefined int
+
+const (
+	// Skip leaves the group out of the mean.
+	Skip Undefined = iota
+	// AsZero counts it as 0.
+	AsZero
+	// AsOne counts it as 1.
+	AsOne
+)
+
+// Grouping divides records into query groups; records are compared within their
+// group only. The zero value is one group of all records.
+type Grouping struct {
+	// IDs is the group of each record; nil if all are in one group.
+	IDs []int
+	// Undefined is the policy for groups that have nothing to measure.
+	Undefined Undefined
+}
+
+// GroupMean is the unweighted mean of a measure over groups.
+type GroupMean struct {
+	// Mean is in [0, 1].
+	Mean float64
+	// Groups is the number of groups in Mean.
+	Groups int
+	// Undefined is the number of groups with nothing to measure: not among Groups
+	// under Skip, among them otherwise.
+	Undefined int
+}
+
+// mean averages measure over the groups of n records in ascending order of their
+// ids. rows are the records of a group in ascending order; measure may reorder
+// them. It reports false where the group has nothing to measure.
+func (g Grouping) mean(n int, measure func(rows []int) (value float64, defined bool)) (GroupMean, error) {
+	if g.IDs != nil && len(g.IDs) != n {
+		return GroupMean{}, fmt.Errorf("metrics: %d group ids for %d records", len(g.IDs), n)
+	}
+	if g.Undefined < Skip || g.Undefined > AsOne {
+		return GroupMean{}, fmt.Errorf("metrics: Undefined is %d, want Skip, AsZero or AsOne", g.Undefined)
+	}
+	rows := make([]int, n)
+	for i := range rows {
+		rows[i] = i
+	}
+	if g.IDs != nil {
+		slices.SortStableFunc(rows, func(a, b int) int {
+			if g.IDs[a] < g.IDs[b] {
+				return -1
+			}
+			if g.IDs[a] > g.IDs[b] {
+				return 1
+			}
+			return 0
+		})
+	}
+	var sum compensated
+	var m GroupMean
+	for len(rows) > 0 {
+		end := len(rows)
+		if g.IDs != nil {
+			id := g.IDs[rows[0]]
+			for end = 1; end < len(rows) && g.IDs[rows[end]] == id; {
+				end++
+			}
+		}
+		value, defined := measure(rows[:end:end])
+		rows = rows[end:]
+		if !defined {
+			m.Undefined++
+			if g.Undefined == Skip {
+				continue
+			}
+			value = float64(g.Undefined - AsZero)
+		}
+		sum.add(value)
+		m.Groups++
+	}
+	if m.Groups == 0 {
+		return m, ErrNothingToRank
+	}
+	m.Mean = sum.value() / float64(m.Groups)
+	return m, nil
+}
+
+// compensated is Neumaier's sum: for n values of one sign the relative error is
+// at most u + 2 n^2 u^2 or so, u = 2^-53.
+type compensated struct{ sum, low float64 }
+
+func (c *compensated) add(v float64) {
+	t := c.sum + v
+	if math.Abs(c.sum) >= math.Abs(v) {
+		c.low += (c.sum - t) + v
+	} else {
+		c.low += (v - t) + c.sum
+	}
+	c.sum = t
+}
+
+func (c *compensated) value() float64 { return c.sum + c.low }
+
+func checkGraded(scores, labels []float64, what string) error {
+	if len(scores) != len(labels) || int64(len(scores)) > 1<<31 || len(scores) == 0 {
+		return fmt.Errorf("metrics: %d scores and %d %s, want as many, from 1 to 2^31", len(scores), len(labels), what)
+	}
+	for i, s := range scores {
+		if math.IsNaN(s) || math.IsNaN(labels[i]) || math.IsInf(labels[i], 0) {
+			return fmt.Errorf("metrics: a score is not a number or one of the %s is not finite; the model may have diverged", what)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,280 @@
+package metrics
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"runtime"
+	"sync"
+	"sync/atomic"
+
+	"dyad/engine"
+)
+
+// KNNOptions sets a nearest neighbour classifier.
+type KNNOptions struct {
+	// K is the number of neighbours that vote; 0 means 3.
+	K int
+	// Metric is the row-major symmetric positive semidefinite d x d matrix W of
+	// the distance (x - x')^T W (x - x'); nil is the identity. FactorMetric says
+	// what is accepted.
+	Metric []float64
+	// Workers is the number of goroutines; 0 means GOMAXPROCS. The result is the
+	// same for any number.
+	Workers int
+}
+
+// Classification is the outcome of a classifier on labelled records.
+type Classification struct {
+	// Predicted is the label of each test record by the classifier.
+	Predicted []float64
+	// Correct counts the predictions that equal the label.
+	Correct int
+}
+
+// Accuracy is Correct over the number of records, in [0, 1].
+func (c Classification) Accuracy() float64 { return ratio(c.Correct, len(c.Predicted)) }
+
+// KNN predicts the label of each test record from the K training records nearest
+// to it:
+//
+//	for each test record x {
+//		neighbours = the first K training records, ordered by
+//			((x - x_i)^T W (x - x_i), i)
+//		predicted = the label of most neighbours; of labels with as many votes,
+//			the one whose first neighbour comes first
+//	}
+//
+// So of equal distances the lower index is nearer, and a tied vote goes to the
+// class with the nearest neighbour. Classes are the distinct label values. Every
+// distance is looked at, O(n m d) for n training and m test records: it is exact
+// but for rounding. The compared distances are those of the rows of Transform
+// (of the features themselves for the identity), each with a relative error below
+// gamma(d/4 + 9); training records with the same features tie exactly.
+//
+// Beside the records it holds at most 128 MiB of rows and neighbours, 64 rows for
+// each worker, and Predicted. It fails if the shapes do not fit, K is above n, the
+// metric is not accepted, distances overflow or ctx is done.
+func KNN(ctx context.Context, train, test *engine.Records, o KNNOptions) (Classification, error) {
+	return classify(ctx, recordPoints(train), recordPoints(test), o, false)
+}
+
+// KNNLeaveOneOut is KNN of each record of r by the others; K is at most n - 1.
+func KNNLeaveOneOut(ctx context.Context, r *engine.Records, o KNNOptions) (Classification, error) {
+	p := recordPoints(r)
+	return classify(ctx, p, p, o, true)
+}
+
+// NearestPrototype predicts the label of the nearest prototype, of equally near
+// ones that of the lowest index. prototypes is row-major, len(labels) x
+// test.Dim(), used as given: not projected to the bounds of the records. o.K must
+// be 0 or 1. Otherwise it is KNN with the prototypes as training records. It only
+// evaluates: whether prototypes are private is for the one who made them to say.
+func NearestPrototype(ctx context.Context, prototypes, labels []float64, test *engine.Records, o KNNOptions) (Classification, error) {
+	if o.K != 0 && o.K != 1 {
+		return Classification{}, fmt.Errorf("metrics: K is %d, but the nearest prototype is one; want 0 or 1", o.K)
+	}
+	o.K = 1
+	p, err := prototypePoints(prototypes, labels, test.Dim())
+	if err != nil {
+		return Classification{}, err
+	}
+	return classify(ctx, p, recordPoints(test), o, false)
+}
+
+const (
+	blockBytes = 1 << 26 // of training rows, and of neighbour lists
+	tileBytes  = 1 << 17 // of training rows that stay in the cache
+	testTile   = 64      // test rows of a job
+)
+
+// neighbour is a training record and its squared distance.
+type neighbour struct {
+	distance float64
+	index    int
+}
+
+func classify(ctx context.Context, train, test points, o KNNOptions, leaveOneOut bool) (Classification, error) {
+	k, workers := o.K, o.Workers
+	if k == 0 {
+		k = 3
+	}
+	if workers == 0 {
+		workers = runtime.GOMAXPROCS(0)
+	}
+	candidates := train.n
+	if leaveOneOut {
+		candidates--
+	}
+	if train.d != test.d || k < 1 || k > candidates || workers < 1 {
+		return Classification{}, fmt.Errorf("metrics: %d of %d neighbours of %d features for records of %d features on %d workers: want K from 1 to the number of neighbours, as many features, and Workers at least 0",
+			o.K, candidates, train.d, test.d, o.Workers)
+	}
+	s, err := newSpace(o.Metric, train.d, train.norm, test.norm)
+	if err != nil {
+		return Classification{}, err
+	}
+	q := search{
+		space: s, train: train, test: test, k: k, leaveOneOut: leaveOneOut, workers: workers,
+		predicted:  make([]float64, test.n),
+		trainBlock: max(1, blockBytes/8/max(1, s.width)),
+		testBlock:  max(1, blockBytes/16/k),
+	}
+	if err := q.run(ctx); err != nil {
+		return Classification{}, err
+	}
+	c := Classification{Predicted: q.predicted}
+	for i, y := range c.Predicted {
+		if y == test.labels[i] {
+			c.Correct++
+		}
+	}
+	return c, nil
+}
+
+// search is one classification. Test rows are split into blocks whose lists of
+// neighbours fit blockBytes, training rows into blocks that fit it; a job is a
+// tile of test rows against one training block. Training rows come in ascending
+// order to each test row, whatever the jobs, so results do not depend on them.
+type search struct {
+	space
+	train, test points
+	k           int
+	leaveOneOut bool
+	workers     int
+	predicted   []float64
+
+	trainBlock, testBlock int // rows
+}
+
+func (q *search) run(ctx context.Context) error {
+	block := make([]float64, q.bufferLen(q.train, min(q.train.n, q.trainBlock)))
+	best := make([]neighbour, min(q.test.n, q.testBlock)*q.k)
+	for lo := 0; lo < q.test.n; lo += q.testBlock {
+		hi := min(lo+q.testBlock, q.test.n)
+		for i := range best {
+			best[i] = neighbour{math.Inf(1), -1}
+		}
+		for from := 0; from < q.train.n; from += q.trainBlock {
+			to := min(from+q.trainBlock, q.train.n)
+			rows, err := q.loadParallel(ctx, from, to, block)
+			if err != nil {
+				return err
+			}
+			if err := q.scanBlock(ctx, rows, from, to, lo, hi, best); err != nil {
+				return err
+			}
+		}
+		for i := lo; i < hi; i++ {
+			q.predicted[i] = vote(best[(i-lo)*q.k:(i-lo+1)*q.k], q.train.labels)
+		}
+	}
+	return nil
+}
+
+// bufferLen is the length of a buffer for load.
+func (s space) bufferLen(p points, rows int) int {
+	if s.factor == nil && p.dense != nil {
+		return 0
+	}
+	return rows * s.width
+}
+
+func (q *search) loadParallel(ctx context.Context, from, to int, block []float64) ([]float64, error) {
+	if len(block) == 0 {
+		return q.load(q.train, from, to, nil, nil), ctx.Err()
+	}
+	const chunk = 256
+	err := q.forEach(ctx, (to-from+chunk-1)/chunk, func() func(int) {
+		scratch := make([]float64, q.train.d)
+		return func(job int) {
+			a := from + job*chunk
+			b := min(a+chunk, to)
+			q.load(q.train, a, b, block[(a-from)*q.width:], scratch)
+		}
+	})
+	return block[:(to-from)*q.width], err
+}
+
+// scanBlock offers the training rows of indices [from, to) to the neighbours of
+// the test rows [lo, hi).
+func (q *search) scanBlock(ctx context.Context, rows []float64, from, to, lo, hi int, best []neighbour) error {
+	step := max(16, tileBytes/8/max(1, q.width))
+	return q.forEach(ctx, (hi-lo+testTile-1)/testTile, func() func(int) {
+		scratch := make([]float64, q.test.d)
+		buffer := make([]float64, q.bufferLen(q.test, testTile))
+		return func(job int) {
+			a := lo + job*testTile
+			b := min(a+testTile, hi)
+			tile := q.load(q.test, a, b, buffer, scratch)
+			for first := 0; first < to-from; first += step {
+				last := min(first+step, to-from)
+				for t := a; t < b; t++ {
+					skip := -1
+					if q.leaveOneOut {
+						skip = t - from
+					}
+					q.scan(tile[(t-a)*q.width:(t-a+1)*q.width], rows, first, last, from, skip, best[(t-lo)*q.k:(t-lo+1)*q.k])
+				}
+			}
+		}
+	})
+}
+
+// scan offers the rows [first, last) but skip, whose indices start at from.
+func (q *search) scan(x, rows []float64, first, last, from, skip int, best []neighbour) {
+	w := q.width
+	for j := first; j < last; j++ {
+		d, nearer := squaredDistance(x, rows[j*w:(j+1)*w], best[len(best)-1].distance)
+		if !nearer || j == skip {
+			continue
+		}
+		at := len(best) - 1
+		for at > 0 && best[at-1].distance > d {
+			best[at] = best[at-1]
+			at--
+		}
+		best[at] = neighbour{d, from + j}
+	}
+}
+
+// vote returns the label of most neighbours, of tied labels the first to occur.
+func vote(neighbours []neighbour, labels []float64) float64 {
+	var winner float64
+	most := 0
+	for a, n := range neighbours {
+		votes := 0
+		for _, m := range neighbours[a:] { // whole for the first of each label
+			if labels[m.index] == labels[n.index] {
+				votes++
+			}
+		}
+		if votes > most {
+			winner, most = labels[n.index], votes
+		}
+	}
+	return winner
+}
+
+// forEach runs the jobs on the workers, each with its own work from start, and
+// returns ctx.Err().
+func (q *search) forEach(ctx context.Context, jobs int, start func() func(job int)) error {
+	var next atomic.Int64
+	run := func() {
+		work := start()
+		for ctx.Err() == nil {
+			job := int(next.Add(1)) - 1
+			if job >= jobs {
+				return
+			}
+			work(job)
+		}
+	}
+	var wg sync.WaitGroup
+	for range min(q.workers, jobs) - 1 {
+		wg.Go(run)
+	}
+	run()
+	wg.Wait()
+	return ctx.Err()
+}

@@ -1,0 +1,351 @@
+package metrics
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"sort"
+	"testing"
+
+	"dyad/engine"
+)
+
+// slowKNN is the definition, with distances (x - x')^T W (x - x').
+func slowKNN(train, test *engine.Records, w []float64, k int, leaveOneOut bool) []float64 {
+	d := train.Dim()
+	x, v := make([]float64, d), make([]float64, d)
+	var out []float64
+	for t := range test.Len() {
+		var near []neighbour
+		for i := range train.Len() {
+			if leaveOneOut && i == t {
+				continue
+			}
+			test.Row(t, x)
+			train.Row(i, v)
+			for c := range v {
+				v[c] -= x[c]
+			}
+			var q float64
+			for a := range v {
+				if w == nil {
+					q += v[a] * v[a]
+					continue
+				}
+				for b := range v {
+					q += v[a] * w[a*d+b] * v[b]
+				}
+			}
+			near = append(near, neighbour{q, i})
+		}
+		sort.SliceStable(near, func(a, b int) bool { return near[a].distance < near[b].distance })
+		var labels []float64
+		votes := map[float64]int{}
+		for _, n := range near[:k] {
+			labels = append(labels, train.Label(n.index))
+			votes[train.Label(n.index)]++
+		}
+		best := labels[0]
+		for _, l := range labels {
+			if votes[l] > votes[best] {
+				best = l
+			}
+		}
+		out = append(out, best)
+	}
+	return out
+}
+
+func records(t testing.TB, x, y []float64, d int) *engine.Records {
+	t.Helper()
+	r, err := engine.NewRecords(x, y, d, engine.Bounds{FeatureNorm: 1000, LabelAbs: 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// sparseCopy has the same rows, compressed.
+func sparseCopy(t testing.TB, r *engine.Records) *engine.Records {
+	t.Helper()
+	start, index, value := []int64{0}, []int32{}, []float64{}
+	row := make([]float64, r.Dim())
+	for i := range r.Len() {
+		r.Row(i, row)
+		for c, v := range row {
+			if v != 0 {
+				index, value = append(index, int32(c)), append(value, v)
+			}
+		}
+		start = append(start, int64(len(value)))
+	}
+	s, err := engine.NewSparseRecords(start, index, value, slices.Clone(r.Labels()), r.Dim(), r.Bounds())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// gridRecords have features in {-3, ..., 3}: distances are exact, ties frequent.
+func gridRecords(t testing.TB, r *rand.Rand, n, d, classes int) *engine.Records {
+	x, y := make([]float64, n*d), make([]float64, n)
+	for i := range x {
+		x[i] = float64(r.IntN(7) - 3)
+	}
+	for i := range y {
+		y[i] = float64(r.IntN(classes))
+	}
+	return records(t, x, y, d)
+}
+
+// randomPSD is A^T A with A of the given rank.
+func randomPSD(r *rand.Rand, d, rank int) []float64 {
+	a, w := make([]float64, rank*d), make([]float64, d*d)
+	for i := range a {
+		a[i] = r.NormFloat64()
+	}
+	for i := range d {
+		for j := range d {
+			for k := range rank {
+				w[i*d+j] += a[k*d+i] * a[k*d+j]
+			}
+		}
+	}
+	return w
+}
+
+func TestKNNEqualsDefinition(t *testing.T) {
+	r := rand.New(rand.NewPCG(21, 3))
+	ctx := context.Background()
+	for trial := range 24 {
+		d := 1 + r.IntN(18)
+		train := gridRecords(t, r, 6+r.IntN(60), d, 1+r.IntN(4))
+		test := gridRecords(t, r, 1+r.IntN(100), d, 4)
+		for _, k := range []int{1, 2, 3, 5} {
+			var w []float64
+			if trial%2 == 1 { // a diagonal of powers of 4 keeps distances exact
+				w = make([]float64, d*d)
+				for c := range d {
+					w[c*d+c] = math.Ldexp(1, 2*r.IntN(4))
+				}
+			}
+			o := KNNOptions{K: k, Metric: w, Workers: 1}
+			want := slowKNN(train, test, w, k, false)
+			first, err := KNN(ctx, train, test, o)
+			if err != nil || !slices.Equal(first.Predicted, want) {
+				t.Fatalf("d = %d, k = %d, metric %v: %v, got %v, want %v", d, k, w, err, first.Predicted, want)
+			}
+			correct := 0
+			for i, y := range want {
+				if y == test.Label(i) {
+					correct++
+				}
+			}
+			if first.Correct != correct || first.Accuracy() != float64(correct)/float64(test.Len()) {
+				t.Fatalf("correct %d, want %d", first.Correct, correct)
+			}
+			for _, workers := range []int{2, 7} {
+				o.Workers = workers
+				got, err := KNN(ctx, sparseCopy(t, train), sparseCopy(t, test), o)
+				if err != nil || !slices.Equal(got.Predicted, want) {
+					t.Fatalf("sparse, %d workers: %v", workers, err)
+				}
+			}
+			loo, err := KNNLeaveOneOut(ctx, train, o)
+			if want := slowKNN(train, train, w, k, true); err != nil || !slices.Equal(loo.Predicted, want) {
+				t.Fatalf("leave one out: %v, got %v, want %v", err, loo.Predicted, want)
+			}
+		}
+	}
+}
+
+// Under a general metric no distances tie, so rounding decides nothing.
+func TestKNNMetric(t *testing.T) {
+	r := rand.New(rand.NewPCG(22, 3))
+	const d, n = 9, 120
+	make3 := func() *engine.Records {
+		x, y := make([]float64, n*d), make([]float64, n)
+		for i := range x {
+			x[i] = r.NormFloat64()
+		}
+		for i := range y {
+			y[i] = float64(r.IntN(3))
+		}
+		return records(t, x, y, d)
+	}
+	train, test := make3(), make3()
+	for _, rank := range []int{1, 4, d} {
+		w := randomPSD(r, d, rank)
+		got, err := KNN(context.Background(), train, test, KNNOptions{Metric: w})
+		if want := slowKNN(train, test, w, 3, false); err != nil || !slices.Equal(got.Predicted, want) {
+			t.Errorf("rank %d: %v", rank, err)
+		}
+		if plain := slowKNN(train, test, nil, 3, false); slices.Equal(got.Predicted, plain) {
+			t.Errorf("rank %d: the metric changes nothing, so the test shows nothing", rank)
+		}
+	}
+	// The zero metric: all tie, so the first K training records vote.
+	got, err := KNN(context.Background(), train, test, KNNOptions{K: 1, Metric: make([]float64, d*d)})
+	if err != nil || slices.ContainsFunc(got.Predicted, func(y float64) bool { return y != train.Label(0) }) {
+		t.Errorf("the zero metric: %v", err)
+	}
+}
+
+func TestKNNTies(t *testing.T) {
+	train := records(t, []float64{1, -1, 2, -2, 5}, []float64{7, 8, 8, 7, 9}, 1)
+	test := records(t, []float64{0}, []float64{7}, 1)
+	for k, want := range map[int]float64{1: 7, 2: 7, 3: 8, 4: 7} {
+		got, err := KNN(context.Background(), train, test, KNNOptions{K: k})
+		if err != nil || got.Predicted[0] != want {
+			t.Errorf("k = %d: %v, %v, want %v", k, got.Predicted, err, want)
+		}
+	}
+	// 0 has its duplicate as neighbour when left out, but never itself.
+	r := records(t, []float64{0, 0, 10}, []float64{1, 2, 3}, 1)
+	got, err := KNNLeaveOneOut(context.Background(), r, KNNOptions{K: 1})
+	if err != nil || !slices.Equal(got.Predicted, []float64{2, 1, 1}) {
+		t.Errorf("%v, %v", got.Predicted, err)
+	}
+}
+
+// Blocks and tiles: more rows than a tile of training rows and than one job.
+func TestKNNTiles(t *testing.T) {
+	r := rand.New(rand.NewPCG(23, 3))
+	d := tileBytes / 8 / 20 // 20 rows fill a tile
+	train, test := gridRecords(t, r, 70, d, 3), gridRecords(t, r, testTile+3, d, 3)
+	// A training block of sparse rows holds blockBytes/8/width.
+	got, err := KNN(context.Background(), sparseCopy(t, train), test, KNNOptions{K: 5})
+	if err != nil || !slices.Equal(got.Predicted, slowKNN(train, test, nil, 5, false)) {
+		t.Errorf("%v", err)
+	}
+	// Small blocks through the search itself, with a record left out and without.
+	train = gridRecords(t, r, 50, 4, 3)
+	for _, w := range [][]float64{nil, randomPSD(r, 4, 4)} {
+		for _, leaveOneOut := range []bool{false, true} {
+			s, err := newSpace(w, 4, 10, 10)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var want []float64
+			for _, block := range []int{1000, 1, 7, 16} {
+				q := search{space: s, train: recordPoints(sparseCopy(t, train)), test: recordPoints(train), k: 3, leaveOneOut: leaveOneOut,
+					workers: 2, predicted: make([]float64, 50), trainBlock: block, testBlock: block}
+				if err := q.run(context.Background()); err != nil {
+					t.Fatal(err)
+				}
+				if want == nil {
+					want = q.predicted
+				}
+				if !slices.Equal(q.predicted, want) {
+					t.Errorf("blocks of %d rows change the result", block)
+				}
+			}
+		}
+	}
+}
+
+func TestNearestPrototype(t *testing.T) {
+	// Prototypes beyond the bound of the records, 1000, stay where they are: else
+	// the first would be nearest to the last record.
+	test := records(t, []float64{1, 0, -1, 0, 0, 9, 900, 0}, []float64{1, -1, 2, 1}, 2)
+	prototypes, labels := []float64{2000, 0, -1, 0, 0, 4}, []float64{1, -1, 2}
+	got, err := NearestPrototype(context.Background(), prototypes, labels, test, KNNOptions{})
+	if err != nil || !slices.Equal(got.Predicted, []float64{-1, -1, 2, 2}) || got.Correct != 2 {
+		t.Errorf("%+v, %v", got, err)
+	}
+	// Only the second feature counts: 0 and 0 tie, 9 is nearest to 4.
+	w := []float64{0, 0, 0, 2}
+	got, err = NearestPrototype(context.Background(), prototypes, labels, test, KNNOptions{Metric: w})
+	if err != nil || !slices.Equal(got.Predicted, []float64{1, 1, 2, 1}) {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
+
+func TestKNNErrors(t *testing.T) {
+	ctx := context.Background()
+	r := rand.New(rand.NewPCG(1, 9))
+	a, b := gridRecords(t, r, 5, 2, 2), gridRecords(t, r, 5, 3, 2)
+	knn := func(train, test *engine.Records, o KNNOptions) error { _, err := KNN(ctx, train, test, o); return err }
+	prototype := func(x, y []float64, o KNNOptions) error { _, err := NearestPrototype(ctx, x, y, a, o); return err }
+	done, cancel := context.WithCancel(ctx)
+	cancel()
+	_, cancelled := KNN(done, a, a, KNNOptions{})
+	_, tooFew := KNNLeaveOneOut(ctx, a, KNNOptions{K: 5})
+	huge, err := engine.NewRecords([]float64{1, 1}, []float64{1, 1}, 1, engine.Bounds{FeatureNorm: 1e200, LabelAbs: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, err := range map[string]error{
+		"dimension":     knn(a, b, KNNOptions{}),
+		"K above n":     knn(a, a, KNNOptions{K: 6}),
+		"negative K":    knn(a, a, KNNOptions{K: -1}),
+		"workers":       knn(a, a, KNNOptions{Workers: -1}),
+		"metric size":   knn(a, a, KNNOptions{Metric: []float64{1}}),
+		"asymmetric":    knn(a, a, KNNOptions{Metric: []float64{1, 0.5, 0, 1}}),
+		"indefinite":    knn(a, a, KNNOptions{Metric: []float64{1, 2, 2, 1}}),
+		"negative":      knn(a, a, KNNOptions{Metric: []float64{-1, 0, 0, -1}}),
+		"NaN metric":    knn(a, a, KNNOptions{Metric: []float64{1, 0, 0, math.NaN()}}),
+		"overflow":      knn(huge, huge, KNNOptions{K: 1}),
+		"underflow":     knn(a, a, KNNOptions{Metric: []float64{1e-320, 0, 0, 0}}),
+		"cancelled":     cancelled,
+		"left out":      tooFew,
+		"K prototypes":  prototype([]float64{1, 2}, []float64{1}, KNNOptions{K: 2}),
+		"no prototype":  prototype(nil, nil, KNNOptions{}),
+		"shape":         prototype([]float64{1}, []float64{1}, KNNOptions{}),
+		"NaN prototype": prototype([]float64{1, math.NaN()}, []float64{1}, KNNOptions{}),
+		"NaN label":     prototype([]float64{1, 1}, []float64{math.NaN()}, KNNOptions{}),
+	} {
+		if err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+}
+
+// Abandoned distances: never one that is below the limit, always one that is not.
+func TestSquaredDistance(t *testing.T) {
+	r := rand.New(rand.NewPCG(6, 6))
+	for n := range 68 {
+		a, b := make([]float64, n), make([]float64, n)
+		var want float64
+		for i := range a {
+			a[i], b[i] = r.NormFloat64(), r.NormFloat64()
+			want += (a[i] - b[i]) * (a[i] - b[i])
+		}
+		d, ok := squaredDistance(a, b, math.Inf(1))
+		if !ok || !near(d, want, 1e-14) {
+			t.Fatalf("n = %d: %v, want %v", n, d, want)
+		}
+		if back, _ := squaredDistance(b, a, math.Inf(1)); back != d {
+			t.Errorf("n = %d: the distance is not symmetric", n)
+		}
+		if again, ok := squaredDistance(a, b, math.Nextafter(d, 1e9)); !ok || again != d {
+			t.Errorf("n = %d: a distance below the limit was dropped", n)
+		}
+		if _, ok := squaredDistance(a, b, d); ok {
+			t.Errorf("n = %d: a distance at the limit was kept", n)
+		}
+	}
+}
+
+func BenchmarkKNN1e4x1e4d32(b *testing.B) {
+	r := rand.New(rand.NewPCG(1, 1))
+	const n, d = 10_000, 32
+	x, y := make([]float64, n*d), make([]float64, n)
+	for i := range y {
+		y[i] = float64(2*r.IntN(2) - 1)
+		for c := range d {
+			x[i*d+c] = r.NormFloat64() + y[i]/8
+		}
+	}
+	rec := records(b, x, y, d)
+	for name, w := range map[string][]float64{"identity": nil, "metric": randomPSD(r, d, d)} {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				if _, err := KNN(context.Background(), rec, rec, KNNOptions{Metric: w}); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

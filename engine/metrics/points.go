@@ -1,0 +1,121 @@
+package metrics
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"dyad/engine"
+)
+
+// points are labelled rows: records or prototypes.
+type points struct {
+	n, d   int
+	dense  []float64 // row-major, nil if only row is there
+	row    func(i int, dst []float64)
+	labels []float64
+	norm   float64 // bounds the Euclidean norms
+}
+
+func recordPoints(r *engine.Records) points {
+	return points{n: r.Len(), d: r.Dim(), dense: r.Dense(), row: r.Row, labels: r.Labels(), norm: r.Bounds().FeatureNorm}
+}
+
+func prototypePoints(x, labels []float64, d int) (points, error) {
+	n := len(labels)
+	if n < 1 || len(x) != n*d {
+		return points{}, fmt.Errorf("metrics: %d prototype values for %d labels of %d features, want at least one prototype and %d values", len(x), n, d, n*d)
+	}
+	var largest float64
+	for _, v := range x {
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			return points{}, errors.New("metrics: a prototype has a value that is not finite; the model may have diverged")
+		}
+		largest = max(largest, math.Abs(v))
+	}
+	for _, v := range labels {
+		if math.IsNaN(v) {
+			return points{}, errors.New("metrics: the label of a prototype is not a number")
+		}
+	}
+	return points{n: n, d: d, dense: x, labels: labels, norm: largest * math.Sqrt(float64(d))}, nil
+}
+
+// space maps points to rows whose Euclidean distances are to be compared.
+type space struct {
+	factor *MetricFactor // nil: the identity
+	width  int
+}
+
+// newSpace checks that squared distances of points of norms a and b neither
+// overflow nor lie so low that all underflow.
+func newSpace(metric []float64, d int, a, b float64) (space, error) {
+	s, norm := space{width: d}, 1.0
+	if metric != nil {
+		f, err := FactorMetric(metric, d)
+		if err != nil {
+			return space{}, err
+		}
+		s, norm = space{&f, f.Rank}, f.Norm
+	}
+	reach := math.Sqrt(norm) * (a + b)
+	if reach > 0x1p500 || norm > 0 && reach < 0x1p-480 {
+		return space{}, errors.New("metrics: squared distances leave the range of float64; rescale the metric or the features")
+	}
+	return s, nil
+}
+
+// load returns the rows [lo, hi) of p in s: part of p.dense where that is enough,
+// otherwise in buffer, of at least (hi-lo) width entries.
+func (s space) load(p points, lo, hi int, buffer, scratch []float64) []float64 {
+	if s.factor == nil && p.dense != nil {
+		return p.dense[lo*s.width : hi*s.width]
+	}
+	out := buffer[:(hi-lo)*s.width]
+	for i := lo; i < hi; i++ {
+		dst := out[(i-lo)*s.width : (i-lo+1)*s.width]
+		switch {
+		case s.factor == nil:
+			p.row(i, dst)
+		case p.dense != nil:
+			s.factor.apply(dst, p.dense[i*p.d:(i+1)*p.d])
+		default:
+			p.row(i, scratch)
+			s.factor.apply(dst, scratch)
+		}
+	}
+	return out
+}
+
+// squaredDistance is sum_k (a[k] - b[k])^2 of two rows of one length, if it is
+// below limit; otherwise it returns false, as soon as a partial sum is no longer
+// below it. All terms are at least 0 and rounding is monotone, so no partial sum
+// exceeds the final one. Each term has three roundings at most and takes part in
+// at most n/4 + 5 additions: the relative error is below gamma(n/4 + 9). It does not
+// depend on the order of the two rows.
+func squaredDistance(a, b []float64, limit float64) (float64, bool) {
+	b = b[:len(a)]
+	var s0, s1, s2, s3 float64
+	for len(a) >= 8 && len(b) >= 8 {
+		d0, d1, d2, d3 := a[0]-b[0], a[1]-b[1], a[2]-b[2], a[3]-b[3]
+		s0 += d0 * d0
+		s1 += d1 * d1
+		s2 += d2 * d2
+		s3 += d3 * d3
+		d0, d1, d2, d3 = a[4]-b[4], a[5]-b[5], a[6]-b[6], a[7]-b[7]
+		s0 += d0 * d0
+		s1 += d1 * d1
+		s2 += d2 * d2
+		s3 += d3 * d3
+		if (s0+s1)+(s2+s3) >= limit {
+			return 0, false
+		}
+		a, b = a[8:], b[8:]
+	}
+	for k, v := range a {
+		d := v - b[k]
+		s0 += d * d
+	}
+	sum := (s0 + s1) + (s2 + s3)
+	return sum, sum < limit
+}

@@ -1,0 +1,158 @@
+package metrics
+
+import (
+	"errors"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+// eachOrder visits all permutations of rows that list the scores in descending
+// order.
+func eachOrder(s []float64, rows []int, visit func(order []int)) {
+	var extend func(order, left []int)
+	extend = func(order, left []int) {
+		if len(left) == 0 {
+			visit(order)
+			return
+		}
+		top := math.Inf(-1)
+		for _, i := range left {
+			top = max(top, s[i])
+		}
+		for k, i := range left {
+			if s[i] == top {
+				extend(append(slices.Clone(order), i), slices.Delete(slices.Clone(left), k, k+1))
+			}
+		}
+	}
+	extend(nil, rows)
+}
+
+// slowTop averages DCG at k and precision at k over all orders.
+func slowTop(s, relevance []float64, rows []int, k int, gain func(float64) float64) (dcg, precision float64) {
+	var orders float64
+	eachOrder(s, rows, func(order []int) {
+		orders++
+		for r, i := range order[:min(k, len(order))] {
+			dcg += gain(relevance[i]) / math.Log2(float64(r+2))
+			if relevance[i] > 0 {
+				precision += 1 / float64(k)
+			}
+		}
+	})
+	return dcg / orders, precision / orders
+}
+
+func TestTopKEqualsAverageOverOrders(t *testing.T) {
+	r := rand.New(rand.NewPCG(11, 4))
+	for range 150 {
+		n := 1 + r.IntN(6)
+		s, y, ids := gradedData(r, n)
+		relevance := make([]float64, n)
+		for i := range y {
+			relevance[i] = max(0, 3*y[i]) // 0, 1, 2 ... : half of the labels
+		}
+		k := 1 + r.IntN(7)
+		for gain, f := range map[Gain]func(float64) float64{
+			Exponential: func(v float64) float64 { return math.Pow(2, v) - 1 },
+			Linear:      func(v float64) float64 { return v },
+		} {
+			var ndcg, precision float64
+			groups, undefined := 0, 0
+			for _, rows := range rowsOf(ids) {
+				ideal, _ := slowTop(relevance, relevance, rows, k, f)
+				if ideal == 0 {
+					undefined++
+					continue
+				}
+				d, p := slowTop(s, relevance, rows, k, f)
+				ndcg += d / ideal
+				precision += p
+				groups++
+			}
+			a, err := NDCG(s, relevance, k, gain, Grouping{IDs: ids})
+			b, err2 := PrecisionAt(s, relevance, k, Grouping{IDs: ids})
+			if groups == 0 {
+				if !errors.Is(err, ErrNothingToRank) || !errors.Is(err2, ErrNothingToRank) {
+					t.Fatalf("no relevant record: %v, %v", err, err2)
+				}
+				continue
+			}
+			if err != nil || math.Abs(a.Mean-ndcg/float64(groups)) > 1e-13 || a.Groups != groups || a.Undefined != undefined {
+				t.Fatalf("NDCG %+v, %v, want %v", a, err, ndcg/float64(groups))
+			}
+			if err2 != nil || math.Abs(b.Mean-precision/float64(groups)) > 1e-14 || b.Groups != groups {
+				t.Fatalf("precision %+v, %v, want %v", b, err2, precision/float64(groups))
+			}
+		}
+	}
+}
+
+func TestTopKByHand(t *testing.T) {
+	// Relevances in the order of the scores: 3, 2, 3, 0, 1, 2 (a common textbook
+	// example): linear DCG 6.861127, ideal order 3, 3, 2, 2, 1, 0: 7.140995.
+	l := math.Log2
+	s := []float64{6, 5, 4, 3, 2, 1}
+	relevance := []float64{3, 2, 3, 0, 1, 2}
+	got, err := NDCG(s, relevance, 0, Linear, Grouping{})
+	dcg, ideal := 3+2/l(3)+3/l(4)+1/l(6)+2/l(7), 3+3/l(3)+2/l(4)+2/l(5)+1/l(6)
+	if err != nil || math.Abs(got.Mean-dcg/ideal) > 1e-14 || math.Abs(dcg-6.861127) > 1e-6 || math.Abs(ideal-7.140995) > 1e-6 {
+		t.Errorf("%v, %v, want %v over %v", got, err, dcg, ideal)
+	}
+	// Top 2, exponential: (7 + 3/log2 3) / (7 + 7/log2 3).
+	got, err = NDCG(s, relevance, 2, Exponential, Grouping{})
+	if want := (7 + 3/l(3)) / (7 + 7/l(3)); err != nil || math.Abs(got.Mean-want) > 1e-15 {
+		t.Errorf("%v, %v, want %v", got, err, want)
+	}
+	// A tie of one positive and two negatives takes ranks 2 to 4: at k = 3 it
+	// holds 2/3 of a positive.
+	p, err := PrecisionAt([]float64{9, 5, 5, 5, 1}, []float64{1, 1, -1, -1, 1}, 3, Grouping{})
+	if want := (1 + 2.0/3) / 3; err != nil || math.Abs(p.Mean-want) > 1e-15 {
+		t.Errorf("%v, %v, want %v", p, err, want)
+	}
+	p, err = PrecisionAt([]float64{1, 2, 3}, []float64{1, -1, -1}, 5, Grouping{})
+	if err != nil || p.Mean != 0.2 {
+		t.Errorf("a short group: %v, %v, want 0.2", p, err)
+	}
+	// One group without positives, under the three policies.
+	ids, y := []int{1, 1, 2, 2}, []float64{1, -1, -1, -1}
+	for u, want := range map[Undefined]GroupMean{Skip: {1, 1, 1}, AsZero: {0.5, 2, 1}, AsOne: {1, 2, 1}} {
+		if p, err := PrecisionAt([]float64{2, 1, 2, 1}, y, 1, Grouping{ids, u}); err != nil || p != want {
+			t.Errorf("policy %v: %+v, %v, want %+v", u, p, err, want)
+		}
+	}
+	rel, err := Relevance([]float64{-1, -0.5, 0, 0.5, 1}, 4)
+	if err != nil || !slices.Equal(rel, []float64{0, 1, 2, 3, 4}) {
+		t.Errorf("%v, %v", rel, err)
+	}
+}
+
+// The order of the file and monotone maps of the scores change nothing but
+// the rounding of sums; sorting by relevance gives 1.
+func TestTopKProperties(t *testing.T) {
+	r := rand.New(rand.NewPCG(2, 12))
+	for range 30 {
+		n := 50 + r.IntN(200)
+		s, y, _ := gradedData(r, n)
+		y[0] = 1
+		relevance := make([]float64, n)
+		mapped, permuted := make([]float64, n), make([]float64, n)
+		for i := range y {
+			relevance[i] = y[i] + 1
+		}
+		for i, p := range r.Perm(n) {
+			mapped[i], permuted[i] = math.Exp(s[p]), relevance[p]
+		}
+		a, err := NDCG(s, relevance, 10, Exponential, Grouping{})
+		b, err2 := NDCG(mapped, permuted, 10, Exponential, Grouping{})
+		if err != nil || err2 != nil || math.Abs(a.Mean-b.Mean) > 1e-13 {
+			t.Fatalf("%v %v: %v and %v", err, err2, a, b)
+		}
+		best, err := NDCG(relevance, relevance, 10, Exponential, Grouping{})
+		if err != nil || best.Mean != 1 || a.Mean > 1 || a.Mean < 0 {
+			t.Fatalf("%v: best %v, got %v", err, best, a)
+		}
+	}
+}
