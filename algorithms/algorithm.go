@@ -59,9 +59,10 @@ type Spec struct {
 	BoundsFromData bool
 }
 
-// NewSpec plans the kernel on backend and fills in the constants of the loss.
+// NewSpec plans the kernel on backend, within the problem's groups if it has any,
+// and fills in the constants of the loss.
 func NewSpec(backend engine.Backend, p engine.Problem, l2 float64, b privacy.Budget, m Mode) (Spec, error) {
-	k, err := backend.Plan(p)
+	k, err := engine.Grouped{Backend: backend}.Plan(p)
 	if err != nil {
 		return Spec{}, err
 	}

@@ -43,7 +43,7 @@ func (DPGDSC) Info() Info {
 		Claim:    "(epsilon, delta)-DP with sensitivity 8G/(alpha n), classical Gaussian noise; epsilon-DP with Laplace noise if delta = 0",
 		Verdict:  "valid for replace-one (epsilon <= 1 proved by the classical formula, checked exactly here for all), at least 2x too much noise, 10^2 to 10^4 times at alpha = 1e-3 because T is finite",
 		Maths: `w_t = Pi_C[w_(t-1) - eta (grad L(w_(t-1); D) + alpha w_(t-1))],  t = 1..T,  w_0 = 0
-delta_t = c delta_(t-1) + 2 Dg eta/n + 2 rho,  c = max(|1 - eta alpha|, |1 - eta (L + alpha)|),  at most diam C
+delta_t = c delta_(t-1) + p Dg eta + 2 rho,  p = 2/n the share of the pairs that contain one record,  c = max(|1 - eta alpha|, |1 - eta (L + alpha)|),  at most diam C
 (rho = 0, c = 1 - eta alpha:  Delta = (2 Dg/(alpha n)) (1 - (1 - eta alpha)^T), at most 2 Dg eta T/n)
 release w_T + N(0, sigma^2 I), sigma = Delta/mu(epsilon, delta), then project
 delta = 0: Z of density proportional to exp(-epsilon ||z||/Delta) in place of N(0, sigma^2 I)
@@ -62,14 +62,17 @@ func (a DPGDSC) Plan(s Spec) (*Plan, error) {
 		return nil, err
 	}
 	problem := s.Kernel.Problem()
+	if s.Mode == Paper && len(problem.Groups) > 0 {
+		return nil, fmt.Errorf("%w: the paper's DPGDSC has no query groups; use certified mode", ErrAssumption)
+	}
 	schedule, err := a.schedule(s)
 	if err != nil {
 		return nil, err
 	}
-	pairs := engine.AllPairs{N: problem.N}
+	pairs := problem.Pairs()
 	certificate, err := privacy.GradientDescent{
 		Curvature:   s.curvature(),
-		Records:     problem.N,
+		Share:       share(pairs),
 		Steps:       schedule.Steps,
 		StepSize:    schedule.Constant,
 		UpdateError: s.updateError(schedule.Constant, pairs),
@@ -136,7 +139,7 @@ func (a DPGDSC) schedule(s Spec) (Schedule, error) {
 
 // Train runs the descent and releases the last iterate.
 func (a DPGDSC) Train(ctx context.Context, ev engine.Evaluator, p *Plan, s privacy.Session, t Tracker) ([]float64, error) {
-	pairs := engine.AllPairs{N: ev.Kernel().Problem().N}
+	pairs := ev.Kernel().Problem().Pairs()
 	u := p.Spec.newUpdate(meanRoundoff(p.Spec.Kernel, pairs))
 	w := u.domain.Start()
 	sum := make([]float64, len(w))

@@ -29,6 +29,9 @@ type onePass struct {
 // w_1..w_n, sigma^2 = 128 G^2 ln^2 n ln(1.25/delta)/(alpha^2 n^2 epsilon^2).
 func (o onePass) plan(s Spec) (*Plan, error) {
 	problem := s.Kernel.Problem()
+	if len(problem.Groups) > 0 {
+		return nil, fmt.Errorf("%w: %s makes one pass over pairs of all records and has no query groups; use dpgdsc", ErrAssumption, o.info.Name)
+	}
 	s.L2 = o.alpha
 	var schedule Schedule
 	var err error

@@ -49,7 +49,8 @@ func publicPath(s Spec) float64 {
 	p := s.Kernel.Problem()
 	d := s.coordinates()
 	mu := noiseMu(s.Budget, d)
-	return p.Domain().Diameter() * math.Sqrt(float64(p.N)*mu/(4*s.Constants.Lipschitz*s.Constants.PairDiameter*math.Sqrt(float64(d))))
+	records := 2 / share(p.Pairs()) // n, or its like within groups
+	return p.Domain().Diameter() * math.Sqrt(records*mu/(4*s.Constants.Lipschitz*s.Constants.PairDiameter*math.Sqrt(float64(d))))
 }
 
 // publicPathRule is publicPath in words.
@@ -154,6 +155,9 @@ func (p *Plan) baseGuarantee() privacy.Guarantee {
 			fmt.Sprintf("constants of loss %s: G = %.6g, L = %.6g, Dg = %.6g, %s", pr.Loss.Name(), p.Spec.Constants.Lipschitz, p.Spec.Constants.Smoothness, p.Spec.Constants.PairDiameter, p.Spec.Constants.Origin),
 			"each person contributes one record; the noise bits are secret",
 		},
+	}
+	if len(pr.Groups) > 0 {
+		g.Assumptions = append(g.Assumptions, fmt.Sprintf("public: which of the %d query groups each record belongs to; a replaced record stays in its group", len(pr.Groups)))
 	}
 	if w := privacy.DeltaWarning(p.Spec.Budget.Delta, pr.N); w != "" {
 		g.Warnings = append(g.Warnings, w)

@@ -63,7 +63,7 @@ func (a ProjectedGradient) Plan(s Spec) (*Plan, error) {
 	p := &Plan{
 		Algorithm: a.Info().Name, Mode: s.Mode, Spec: s,
 		Schedule:      Schedule{Name: name, Steps: steps, Constant: eta, Path: eta * float64(steps)},
-		GradientPairs: float64(steps) * float64(engine.AllPairs{N: s.Kernel.Problem().N}.Len()),
+		GradientPairs: float64(steps) * float64(s.Kernel.Problem().Pairs().Len()),
 	}
 	p.nonPrivatePlan()
 	return p, nil
@@ -71,7 +71,7 @@ func (a ProjectedGradient) Plan(s Spec) (*Plan, error) {
 
 // Train runs the descent and releases the last iterate exactly.
 func (a ProjectedGradient) Train(ctx context.Context, ev engine.Evaluator, p *Plan, s privacy.Session, t Tracker) ([]float64, error) {
-	pairs := engine.AllPairs{N: ev.Kernel().Problem().N}
+	pairs := ev.Kernel().Problem().Pairs()
 	u := p.Spec.newUpdate(meanRoundoff(p.Spec.Kernel, pairs))
 	w := u.domain.Start()
 	d := len(w)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"dyad/engine"
@@ -27,8 +28,22 @@ type Options struct {
 	// Source draws all randomness; nil means a new one keyed by the operating
 	// system. A seeded source marks the guarantee as reproducible.
 	Source *privacy.Source
+	// Resume is the id of a charged run that released nothing, to be continued
+	// without a new charge; "" means a new run. Plan, DataID and Fingerprint must
+	// be those of the charge (Ledger.Resume).
+	Resume string
 	// Tracker is told the progress; nil means nobody is.
 	Tracker Tracker
+	// Trace, if not nil, is called with the name of each stage when it is done:
+	// "charged", "bound", "trained", "released". It serves tests that stop or
+	// disturb a run there.
+	Trace func(stage string)
+}
+
+func (o Options) at(stage string) {
+	if o.Trace != nil {
+		o.Trace(stage)
+	}
 }
 
 // Result is a trained model.
@@ -40,8 +55,40 @@ type Result struct {
 	Seconds   float64           // of training, charge excluded
 }
 
-// Run carries out plan p of algorithm a on records. If it fails after the
-// charge, the charge stands: noise may already have been drawn.
+// ChargedError is the error of a run that was charged and whose weights were
+// withheld.
+type ChargedError struct {
+	Run string
+	// Resumable says that Options.Resume can continue the run without a new
+	// charge. It is false if the run is finished in the ledger.
+	Resumable bool
+	Err       error
+}
+
+// Error is the message of Err.
+func (e *ChargedError) Error() string { return e.Err.Error() }
+
+// Unwrap returns Err.
+func (e *ChargedError) Unwrap() error { return e.Err }
+
+// Run carries out plan p of algorithm a on records. On private data:
+//
+//  1. the whole plan is charged, durably, before the records are bound to an
+//     evaluator (or a run charged before is resumed);
+//  2. the algorithm trains;
+//  3. the ledger records that the run released its result, durably;
+//  4. Run returns the weights.
+//
+// Weights leave Run in step 4 only, so a run without the line of step 3 released
+// nothing: whatever stopped it, noise that it drew was seen by nobody. This is
+// what makes Ledger.Resume sound, and Charge.Resumable promises it. If step 3
+// fails the weights are dropped and its error is returned.
+//
+// Any error after the charge is a *ChargedError. The charge stands. The run can
+// be resumed unless the ledger says that it is finished. That is the case if
+// another process released it meanwhile, or if the algorithm failed by itself
+// after it had drawn noise: whether that happens could depend on the noise, so
+// trying again until it does not would change the law of what is released.
 func Run(ctx context.Context, records *engine.Records, a Algorithm, p *Plan, o Options) (*Result, error) {
 	if a.Info().Name != p.Algorithm {
 		return nil, fmt.Errorf("algorithms: a plan of %s cannot be run by %s", p.Algorithm, a.Info().Name)
@@ -62,31 +109,66 @@ func Run(ctx context.Context, records *engine.Records, a Algorithm, p *Plan, o O
 	if err != nil {
 		return nil, err
 	}
+	o.at("charged")
+	watched := &watchedSession{Session: session}
+	err = train(ctx, records, a, p, watched, o, result)
+	session.Close()
+	if result.Run == "" {
+		if err != nil {
+			return nil, err
+		}
+		return result, nil
+	}
+	if err == nil {
+		err = o.Ledger.Finish(result.Run, privacy.StatusReleased)
+	} else if watched.released && ctx.Err() == nil {
+		err = errors.Join(err, o.Ledger.Finish(result.Run, "failed"))
+	}
+	if err != nil {
+		return nil, &ChargedError{Run: result.Run, Resumable: resumable(o.Ledger, result.Run), Err: err}
+	}
+	o.at("released")
+	return result, nil
+}
+
+// train binds the records and fills in the weights.
+func train(ctx context.Context, records *engine.Records, a Algorithm, p *Plan, s privacy.Session, o Options, result *Result) error {
 	ev, err := p.Spec.Kernel.Bind(records)
 	if err != nil {
-		return nil, err
+		return err
 	}
+	o.at("bound")
 	tracker := o.Tracker
 	if tracker == nil {
 		tracker = NoTracker{}
 	}
 	start := time.Now()
-	result.Weights, err = a.Train(ctx, ev, p, session, tracker)
+	result.Weights, err = a.Train(ctx, ev, p, s, tracker)
 	result.Seconds = time.Since(start).Seconds()
-	session.Close()
-	err = errors.Join(err, ev.Close())
-	if result.Run != "" && o.Ledger != nil {
-		status := "done"
-		if err != nil {
-			status = "failed"
-		}
-		// The note is informative; the charge is already durable.
-		_ = o.Ledger.Finish(result.Run, status)
+	if err = errors.Join(err, ev.Close()); err != nil {
+		return err
 	}
-	if err != nil {
-		return nil, err
-	}
-	return result, nil
+	o.at("trained")
+	return ctx.Err() // an interrupt counts until the release is recorded
+}
+
+// watchedSession notes whether noise may have been drawn.
+type watchedSession struct {
+	privacy.Session
+	released bool
+}
+
+// Release implements privacy.Session.
+func (s *watchedSession) Release(x []float64, c privacy.Certificate, m privacy.Mechanism) error {
+	s.released = true
+	return s.Session.Release(x, c, m)
+}
+
+// resumable says whether the run is not finished, as far as the ledger can be
+// read: an error of Finish may have left its line.
+func resumable(l *privacy.Ledger, run string) bool {
+	open, err := l.Unfinished("")
+	return err != nil || slices.ContainsFunc(open, func(e privacy.Entry) bool { return e.Run == run })
 }
 
 func (r *Result) warn(text string) {
@@ -97,6 +179,8 @@ func (r *Result) warn(text string) {
 func begin(p *Plan, source *privacy.Source, o Options, result *Result) (*privacy.LiveSession, error) {
 	g := p.Guarantee
 	switch {
+	case o.Public && o.Resume != "":
+		return nil, errors.New("algorithms: Options.Resume continues a charged run, but a run on public data is never charged; leave it out")
 	case o.Public:
 		result.Guarantee = privacy.Guarantee{Kind: privacy.Public, Released: g.Released}
 		if g.Kind == privacy.ApproxDP || g.Kind == privacy.PureDP {
@@ -106,11 +190,18 @@ func begin(p *Plan, source *privacy.Source, o Options, result *Result) (*privacy
 	case o.Ledger == nil:
 		return nil, errors.New("algorithms: a run on private data needs Options.Ledger (privacy.OpenLedger), or Public for public data")
 	}
-	session, err := o.Ledger.Begin(privacy.Charge{
+	charge := privacy.Charge{
 		DataID: o.DataID, Algorithm: p.Algorithm, Events: p.Events,
 		Guarantee: g.String(), Unit: g.Unit, Relation: g.Relation, Released: g.Released,
-		Fingerprint: o.Fingerprint,
-	}, source)
+		Fingerprint: o.Fingerprint, Resumable: true, // Run withholds the weights until Finish
+	}
+	var session *privacy.LiveSession
+	var err error
+	if o.Resume != "" {
+		session, err = o.Ledger.Resume(o.Resume, charge, source)
+	} else {
+		session, err = o.Ledger.Begin(charge, source)
+	}
 	if err != nil {
 		return nil, err
 	}

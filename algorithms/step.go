@@ -58,3 +58,8 @@ func (s Spec) updateError(eta float64, pairs engine.Pairs) float64 {
 func meanRoundoff(k engine.Kernel, pairs engine.Pairs) float64 {
 	return k.Roundoff(pairs) / float64(pairs.Len())
 }
+
+// share is the largest share of the pairs that contain one record, rounded up.
+func share(p engine.Pairs) float64 {
+	return float64(p.MaxPerRecord()) / float64(p.Len()) * (1 + 0x1p-51)
+}

@@ -21,6 +21,9 @@ type Problem struct {
 	// NonZerosPerRow bounds the stored features of a row; 0 means D. It is
 	// public, as part of the schema.
 	NonZerosPerRow int
+	// Groups are the sizes of public query groups of consecutive records, which
+	// add up to N; pairs are then formed within groups only. nil means all pairs.
+	Groups []int
 }
 
 // Validate returns an error that names the first field out of range.
@@ -36,6 +39,9 @@ func (p Problem) Validate() error {
 		return fmt.Errorf("engine: Problem.Radius is %v, must be positive and finite", p.Radius)
 	case p.NonZerosPerRow < 0 || p.NonZerosPerRow > p.D:
 		return fmt.Errorf("engine: Problem.NonZerosPerRow is %d, want 0 (dense) to %d", p.NonZerosPerRow, p.D)
+	}
+	if err := p.validateGroups(); err != nil {
+		return err
 	}
 	return p.Bounds.Validate()
 }

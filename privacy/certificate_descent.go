@@ -51,7 +51,9 @@ func (c Curvature) contraction(eta float64) float64 {
 // t = 1..Steps, from a data-independent start, of which only w_Steps is released.
 type GradientDescent struct {
 	Curvature
-	Records     int     // n >= 2, public
+	// Share is the largest share of the ordered pairs that contain one record,
+	// in (0, 1]: 2/n for all pairs of n records.
+	Share       float64
 	Steps       int     // T >= 1
 	StepSize    float64 // eta > 0
 	UpdateError float64 // rho >= 0: error of one computed update, see Certify
@@ -60,26 +62,27 @@ type GradientDescent struct {
 // Certify returns the certificate of w_Steps.
 //
 // Theorem ([Xue21] Lemma 1 with the constants of privacy.md 1.1, 1.2 and 4.1).
-// Replacing one record changes the mean pair gradient by at most 2 Dg / n, since
-// 2(n-1) of the n(n-1) ordered pairs contain it and each moves by at most Dg.
+// Replacing one record changes the mean pair gradient by at most Share Dg, since
+// that share of the ordered pairs contains it and each moves by at most Dg: with
+// all pairs, 2(n-1) of n(n-1), which is 2 Dg / n.
 // One exact update is a map with Lipschitz constant c = max(|1 - eta alpha|,
 // |1 - eta (L + alpha)|). If the computed update is within UpdateError of the
 // exact one for every data set and every w in C, then
 //
-//	delta_t <= c delta_{t-1} + 2 Dg eta / n + 2 rho,   delta_0 = 0,
+//	delta_t <= c delta_{t-1} + Share Dg eta + 2 rho,   delta_0 = 0,
 //
-// and delta_t <= diam C. For c = 1 - eta alpha and rho = 0 this is
+// and delta_t <= diam C. For all pairs, c = 1 - eta alpha and rho = 0 this is
 // (2 Dg / (alpha n)) (1 - (1 - eta alpha)^T).
 func (g GradientDescent) Certify() (Certificate, error) {
 	err := errors.Join(g.validate(), positive("step size", g.StepSize), nonNegative("update error", g.UpdateError))
-	if g.Records < 2 || g.Steps < 1 {
-		err = errors.Join(err, fmt.Errorf("%w: %d records and %d steps, want at least 2 and 1", errCertificate, g.Records, g.Steps))
+	if !(g.Share > 0 && g.Share <= 1) || g.Steps < 1 {
+		err = errors.Join(err, fmt.Errorf("%w: share %v of the pairs and %d steps, want a share in (0, 1] and at least 1 step", errCertificate, g.Share, g.Steps))
 	}
 	if err != nil {
 		return Certificate{}, err
 	}
 	c := g.contraction(g.StepSize)
-	move := roundUp(2*g.PairDiameter*g.StepSize/float64(g.Records), 4)
+	move := roundUp(g.PairDiameter*g.StepSize*g.Share, 4)
 	var exact, total float64
 	for range g.Steps {
 		exact = min(roundUp(c*exact+move, 3), g.Diameter)
@@ -89,6 +92,6 @@ func (g GradientDescent) Certify() (Certificate, error) {
 		}
 	}
 	return newCertificate(exact, total, "last iterate of projected gradient descent",
-		fmt.Sprintf("delta_t = c delta_(t-1) + 2 Dg eta/n + 2 rho, at most diam C; c = %.9g, Dg = %.6g, eta = %.6g, n = %d, T = %d, rho = %.3g, diam C = %.6g ([Xue21] Lemma 1, tightened)",
-			c, g.PairDiameter, g.StepSize, g.Records, g.Steps, g.UpdateError, g.Diameter))
+		fmt.Sprintf("delta_t = c delta_(t-1) + p Dg eta + 2 rho, at most diam C; c = %.9g, Dg = %.6g, eta = %.6g, p = %.6g of the pairs contain one record, T = %d, rho = %.3g, diam C = %.6g ([Xue21] Lemma 1, tightened)",
+			c, g.PairDiameter, g.StepSize, g.Share, g.Steps, g.UpdateError, g.Diameter))
 }

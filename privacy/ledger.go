@@ -62,26 +62,49 @@ import (
 // deleting both. The lock needs a file system on which flock works between all
 // machines that share the ledger.
 //
+// # Charged, released, resumed
+//
+// A run has one charge line and at most one finish line, which says "released"
+// if its results left the program. Between the two it can be resumed without a
+// new charge: see Resume for the conditions and the argument.
+//
 // A Ledger holds no open file and may be used by several goroutines.
 type Ledger struct {
 	path     string
 	key      []byte
 	lockWait time.Duration
-	stage    func(string) // called between the steps of a change; nil outside tests
+	stage    func(string) // LedgerOptions.Trace
+}
+
+// LedgerOptions say how a ledger is used. They cannot change what is recorded.
+type LedgerOptions struct {
+	// LockWait is how long to wait for another process that holds the lock;
+	// 0 means 10 s.
+	LockWait time.Duration
+	// Trace, if not nil, is called with the name of each step of a change when
+	// the step is done, in this order: "created" (the file, if it was absent),
+	// "locked", "admitted", "head prepared", "line written", "line durable",
+	// "head renamed", "acknowledged". The lock is held meanwhile. It serves tests
+	// that stop or disturb a program there.
+	Trace func(step string)
 }
 
 const defaultLockWait = 10 * time.Second
 
 // OpenLedger verifies the ledger at path, or creates it (mode 0600) if neither
 // path nor path.head exists. The directory must exist. Errors wrap ErrLedger.
-func OpenLedger(path string) (*Ledger, error) { return openLedger(path, nil) }
+func OpenLedger(path string) (*Ledger, error) { return OpenLedgerWith(path, LedgerOptions{}) }
 
-func openLedger(path string, stage func(string)) (*Ledger, error) {
+// OpenLedgerWith is OpenLedger with options.
+func OpenLedgerWith(path string, o LedgerOptions) (*Ledger, error) {
 	resolved, err := resolveLedger(path)
 	if err != nil {
 		return nil, err
 	}
-	l := &Ledger{path: resolved, lockWait: defaultLockWait, stage: stage}
+	l := &Ledger{path: resolved, lockWait: defaultLockWait, stage: o.Trace}
+	if o.LockWait > 0 {
+		l.lockWait = o.LockWait
+	}
 	unlock, err := l.lock()
 	if err != nil {
 		return nil, err
@@ -117,12 +140,17 @@ type Charge struct {
 	Fingerprint string    // from Ledger.Fingerprint, or empty
 	SeededNoise bool      // Begin sets it for a source that is not secret
 	Time        time.Time // informative; zero means now
+
+	// Resumable is a promise of the caller, recorded with the charge: nothing
+	// that depends on the session's releases leaves the program before
+	// Finish(Run, StatusReleased) has succeeded. Only such a run can be resumed.
+	Resumable bool
 }
 
 // Receipt says how a session was charged.
 type Receipt struct {
 	Run      string
-	Seq      int // line of the ledger, 0 if nothing was charged
+	Seq      int // line of the charge in the ledger, 0 if nothing was charged
 	Warnings []string
 }
 
@@ -180,32 +208,6 @@ func (l *Ledger) SetCap(dataID string, b Budget) error {
 		return err
 	}
 	_, _, err = l.change(typeCap, time.Time{}, body, func(*ledgerState) ([]string, error) { return nil, nil })
-	return err
-}
-
-// Finish notes how a charged run ended, e.g. "done" or "cancelled". The note is
-// informative: it changes no total. A run can be finished once.
-func (l *Ledger) Finish(run, status string) error {
-	body, err := encodeBody(typeFinish, finishBody{Run: run, Status: status}, run, status)
-	if err != nil {
-		return err
-	}
-	_, _, err = l.change(typeFinish, time.Time{}, body, func(st *ledgerState) ([]string, error) {
-		charged := false
-		for _, e := range st.entries {
-			if e.Run != run {
-				continue
-			}
-			if e.Type == typeFinish {
-				return nil, fmt.Errorf("privacy: run %q is already finished in %s", run, l.path)
-			}
-			charged = charged || e.Type == typeCharge
-		}
-		if !charged {
-			return nil, fmt.Errorf("privacy: run %q was never charged in %s", run, l.path)
-		}
-		return nil, nil
-	})
 	return err
 }
 

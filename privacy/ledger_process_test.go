@@ -91,7 +91,7 @@ func TestLedgerChild(t *testing.T) {
 }
 
 func childOpen(path string, stage func(string)) *Ledger {
-	l, err := openLedger(path, stage)
+	l, err := OpenLedgerWith(path, LedgerOptions{Trace: stage})
 	if err != nil {
 		childFail(err)
 	}

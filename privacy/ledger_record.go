@@ -20,6 +20,7 @@ const (
 	typeCharge = "charge"
 	typeCap    = "cap"
 	typeFinish = "finish"
+	typeResume = "resume"
 )
 
 type lineHash [sha256.Size]byte
@@ -50,6 +51,7 @@ type chargeBody struct {
 	Released    string            `json:"released,omitempty"`
 	Fingerprint string            `json:"fingerprint,omitempty"`
 	SeededNoise bool              `json:"seeded_noise,omitempty"`
+	Resumable   bool              `json:"resumable,omitempty"`
 }
 
 type capBody struct {
@@ -63,17 +65,21 @@ type finishBody struct {
 	Status string `json:"status"`
 }
 
+type resumeBody struct {
+	Run string `json:"run"`
+}
+
 // Entry is one line of a ledger.
 type Entry struct {
 	Seq  int
 	Time time.Time // zero if not readable; informative
-	Type string    // "charge", "cap", "finish", or one unknown to this version
+	Type string    // "charge", "cap", "finish", "resume", or one unknown to this version
 	// Known is false for a line that this version cannot read exactly. Nothing
 	// is composed in a ledger with such a line.
 	Known bool
 
 	DataID string  // of a charge or a cap
-	Run    string  // of a charge or a finish
+	Run    string  // of a charge, a finish or a resume
 	Charge *Charge // of a charge
 	Cap    Budget  // of a cap
 	Status string  // of a finish
@@ -171,6 +177,7 @@ func parseEntry(c lineContent) Entry {
 			DataID: b.DataID, Run: b.Run, Algorithm: b.Algorithm, Events: make([]Event, len(b.Events)),
 			Guarantee: b.Guarantee, Unit: b.Unit, Relation: b.Relation, Released: b.Released,
 			Fingerprint: b.Fingerprint, SeededNoise: b.SeededNoise, Time: e.Time,
+			Resumable: b.Resumable,
 		}
 		for i, raw := range b.Events {
 			e.Charge.Events[i] = decodeEvent(raw)
@@ -185,6 +192,11 @@ func parseEntry(c lineContent) Entry {
 		if e.Known = decodeExact(c.Body, &b); e.Known {
 			e.Run, e.Status = b.Run, b.Status
 		}
+	case typeResume:
+		var b resumeBody
+		if e.Known = decodeExact(c.Body, &b); e.Known {
+			e.Run = b.Run
+		}
 	}
 	return e
 }
@@ -193,7 +205,7 @@ func encodeCharge(c Charge) ([]byte, error) {
 	b := chargeBody{
 		DataID: c.DataID, Run: c.Run, Algorithm: c.Algorithm, Events: make([]json.RawMessage, len(c.Events)),
 		Guarantee: c.Guarantee, Unit: c.Unit, Relation: c.Relation, Released: c.Released,
-		Fingerprint: c.Fingerprint, SeededNoise: c.SeededNoise,
+		Fingerprint: c.Fingerprint, SeededNoise: c.SeededNoise, Resumable: c.Resumable,
 	}
 	for i, e := range c.Events {
 		var err error

@@ -129,20 +129,26 @@ func (st *ledgerState) admit(c Charge) (warnings []string, err error) {
 	switch {
 	case err != nil && capped:
 		return nil, err
-	case err != nil:
-		warnings = append(warnings, "the total of data id "+c.DataID+" cannot be computed: "+err.Error())
-	case capped:
+	case err == nil && capped:
 		if eps := total.Epsilon(limit.Delta); !(eps <= limit.Epsilon) {
 			return nil, fmt.Errorf("%w: with this run data id %q would reach %s at delta %.6g, its cap is %.6g; nothing was charged", ErrBudget, c.DataID, epsilonText(eps), limit.Delta, limit.Epsilon)
 		}
 	}
-	if err == nil && math.IsInf(total.Mu(), 1) {
+	return st.warnings(c, total, err), nil
+}
+
+// warnings are what the user of run c should know. The total is of its data id,
+// c included; err says why it cannot be computed.
+func (st *ledgerState) warnings(c Charge, total *GDP, err error) (warnings []string) {
+	if err != nil {
+		warnings = append(warnings, "the total of data id "+c.DataID+" cannot be computed: "+err.Error())
+	} else if math.IsInf(total.Mu(), 1) {
 		warnings = append(warnings, "no finite epsilon: data id "+c.DataID+" has a non-private release")
 	}
 	if c.SeededNoise {
 		warnings = append(warnings, seededWarning)
 	}
-	return append(warnings, st.compareFingerprint(c)...), nil
+	return append(warnings, st.compareFingerprint(c)...)
 }
 
 const seededWarning = "reproducible, noise is not secret"

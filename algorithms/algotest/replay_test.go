@@ -86,6 +86,53 @@ func replayCatalog(t *testing.T, a algorithms.Algorithm, loss engine.Loss, m alg
 	}
 }
 
+// Query groups: the certificate pays for the largest group, and refuses where an
+// algorithm or paper has none.
+func TestGroupedReplays(t *testing.T) {
+	spec := func(m algorithms.Mode) algorithms.Spec {
+		s, err := algorithms.NewSpec(cpu.Backend{}, engine.Problem{
+			N: 30, D: 3, Bounds: engine.UnitBounds(), Loss: engine.Logistic{}, Radius: 1, Groups: []int{4, 10, 1, 15},
+		}, 0.01, privacy.Budget{Epsilon: 1, Delta: 1e-5}, m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	a := algorithms.DPGDSC{}
+	p, err := a.Plan(spec(algorithms.Certified))
+	if err != nil {
+		t.Fatal(err)
+	}
+	largest := 0.0
+	for seed := uint64(0); seed < 10; seed++ {
+		data := algotest.RandomRecords(30, 3, engine.UnitBounds(), seed)
+		ratio, err := algotest.Replay(a, p, data, algotest.Neighbours(data, 12, seed), seed)
+		if err != nil {
+			t.Error(err)
+		}
+		largest = max(largest, ratio)
+	}
+	for _, k := range []int{0, 5, 29} {
+		data, neighbour := algotest.WorstCase(30, 3, k, engine.UnitBounds())
+		ratio, err := algotest.Replay(a, p, data, []*engine.Records{neighbour}, 1)
+		if err != nil {
+			t.Error(err)
+		}
+		largest = max(largest, ratio)
+	}
+	if largest < 0.4 {
+		t.Errorf("the attack reaches only %.3g of the certificate", largest)
+	}
+	for _, refused := range []struct {
+		a algorithms.Algorithm
+		m algorithms.Mode
+	}{{algorithms.OffPairStrC{}, algorithms.Certified}, {algorithms.DPGDSC{}, algorithms.Paper}} {
+		if _, err := refused.a.Plan(spec(refused.m)); !errors.Is(err, algorithms.ErrAssumption) {
+			t.Errorf("%s (%s) with groups: %v", refused.a.Info().Name, refused.m, err)
+		}
+	}
+}
+
 // Three seeded bugs, each of which the replay must catch.
 
 // forgottenDivision descends on the sum instead of the mean.

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"math"
+	"strings"
 
 	"dyad/privacy"
 )
@@ -10,111 +12,295 @@ import (
 type accountCmd struct {
 	Epsilon     float64 `help:"Target epsilon: print the noise that reaches it."`
 	Sigma       float64 `help:"Standard deviation of Gaussian noise in every coordinate: print its epsilon."`
-	Scale       float64 `help:"Scale of Laplace or K-norm noise, with --delta 0: print its epsilon."`
+	Scale       float64 `help:"Scale of Laplace or K-norm noise: print its epsilon."`
 	Delta       float64 `default:"1e-5" help:"Delta of the guarantee; 0 for pure epsilon, by Laplace or K-norm noise."`
-	Noise       string  `default:"knorm" enum:"knorm,laplace" help:"Noise for --delta 0: knorm, density exp(-||z||/scale), or laplace in every coordinate."`
-	Coordinates int     `default:"1" help:"Number of released coordinates, for --delta 0."`
+	Noise       string  `default:"" enum:",gaussian,laplace,knorm" help:"gaussian, laplace in every coordinate, or knorm with density exp(-||z||/scale). Default: gaussian, or knorm with --delta 0."`
+	Coordinates int     `default:"1" help:"Number of released coordinates, for laplace and knorm."`
 	Sensitivity float64 `default:"1" help:"L2 sensitivity of one release."`
 	Steps       int     `default:"1" help:"Number of adaptive releases."`
+	Rate        float64 `placeholder:"Q" help:"Each release uses a Poisson sample of the records with this rate."`
+	Batch       int     `placeholder:"M" help:"Each release uses M records drawn without replacement out of --records."`
+	Records     int     `placeholder:"N" help:"Number of records, with --batch."`
+	Relation    string  `default:"replace-one" enum:"replace-one,add/remove" help:"Neighbours that the sensitivity is for: replace-one or add/remove."`
+	Group       int     `default:"1" placeholder:"K" help:"Also state the guarantee for the K records of one person."`
+	Padded      bool    `help:"The mechanism fills every data set up to a public capacity: then a replace-one guarantee is one for add/remove too."`
 }
 
 // Help shows examples.
 func (accountCmd) Help() string {
-	return `Accounting of Gaussian noise (exact, mu-GDP), or with --delta 0 of Laplace and K-norm noise, whose epsilons
-add up. Give --epsilon or the noise, --sigma or --scale.
+	return `What a number of noisy releases costs, by several accountants side by side: GDP (exact for Gaussian noise),
+PLD (numerical, never below the truth), RDP and zCDP. Each line is a valid bound; the smallest is the guarantee.
+Give --epsilon or the noise, --sigma or --scale.
 
 Examples:
   dyad account --epsilon 1 --delta 1e-5
   dyad account --sigma 50 --steps 100 --delta 1e-6
   dyad account --epsilon 2 --sensitivity 0.016 --json
   dyad account --epsilon 1 --delta 0 --coordinates 10
-  dyad account --scale 2 --delta 0 --noise laplace --coordinates 4 --steps 3`
+  dyad account --scale 2 --delta 0 --noise laplace --coordinates 4 --steps 3
+  dyad account --sigma 1 --steps 1000 --rate 0.01 --relation add/remove
+  dyad account --sigma 4 --steps 100 --batch 100 --records 1000 --delta 1e-6
+  dyad account --sigma 20 --group 3 --padded`
 }
 
 type accountResult struct {
-	Epsilon     float64 `json:"epsilon"`
-	Delta       float64 `json:"delta"`
-	Mu          float64 `json:"mu,omitempty"`
-	Noise       string  `json:"noise"`
-	Sigma       float64 `json:"sigma,omitempty"`
-	Scale       float64 `json:"scale,omitempty"`
-	Coordinates int     `json:"coordinates,omitempty"`
-	NoiseNorm   float64 `json:"noise_norm,omitempty"`
-	Sensitivity float64 `json:"sensitivity"`
-	Steps       int     `json:"steps"`
+	Epsilon     *float64 `json:"epsilon"` // smallest of Bounds, nil if infinite
+	Delta       float64  `json:"delta"`
+	Mu          float64  `json:"mu,omitempty"`
+	Relation    string   `json:"relation"`
+	Noise       string   `json:"noise"`
+	Sigma       float64  `json:"sigma,omitempty"`
+	Scale       float64  `json:"scale,omitempty"`
+	Coordinates int      `json:"coordinates,omitempty"`
+	NoiseNorm   float64  `json:"noise_norm,omitempty"`
+	Sensitivity float64  `json:"sensitivity"`
+	Steps       int      `json:"steps"`
+	Event       string   `json:"event"`
+
+	Bounds    []accountBound      `json:"accountants"`
+	Converted []accountConversion `json:"converted,omitempty"`
+}
+
+// accountBound is what one accountant says; Epsilon is nil if it is infinite or
+// the accountant does not cover the event.
+type accountBound struct {
+	Accountant string   `json:"accountant"`
+	Epsilon    *float64 `json:"epsilon"`
+	Note       string   `json:"note,omitempty"`
+}
+
+// accountConversion is the guarantee for a group or another relation.
+type accountConversion struct {
+	For     string  `json:"for"`
+	Epsilon float64 `json:"epsilon,omitempty"`
+	Delta   float64 `json:"delta,omitempty"`
+	Refused string  `json:"refused,omitempty"`
 }
 
 // Run converts in either direction.
 func (c *accountCmd) Run(a *app) error {
-	if !(c.Sensitivity > 0) || math.IsInf(c.Sensitivity, 0) || c.Steps < 1 || c.Coordinates < 1 || !(c.Delta >= 0 && c.Delta < 1) {
-		return badInput("--sensitivity must be positive, --steps and --coordinates at least 1, and --delta at least 0 and below 1")
-	}
-	given, noise, other := c.Sigma, "--sigma", c.Scale
-	if c.Delta == 0 {
-		given, noise, other = c.Scale, "--scale", c.Sigma
-	}
-	if other != 0 || (c.Epsilon == 0) == (given == 0) {
-		return badInput("at delta = %g give exactly one of --epsilon (to get the noise) and %s (to get epsilon); --delta 0 is for Laplace and K-norm noise, a positive one for Gaussian noise", c.Delta, noise)
-	}
-	if given == 0 {
-		if err := (privacy.Budget{Epsilon: c.Epsilon, Delta: c.Delta}).Validate(); err != nil {
-			return asInput(err)
+	if c.Noise == "" {
+		c.Noise = "gaussian"
+		if c.Delta == 0 {
+			c.Noise = "knorm"
 		}
-	} else if !(given > 0) || math.IsInf(given, 0) {
-		return badInput("%s must be positive and finite", noise)
 	}
-	r := accountResult{Delta: c.Delta, Sensitivity: c.Sensitivity, Steps: c.Steps}
-	var event privacy.Event
-	var text string
-	if c.Delta > 0 {
-		event, text = c.gaussian(&r)
+	if err := c.check(); err != nil {
+		return err
+	}
+	amount := c.Sigma + c.Scale
+	if c.Epsilon > 0 {
+		var err error
+		if amount, err = c.calibrate(); err != nil {
+			return err
+		}
+	}
+	event, mechanism := c.event(amount)
+	r := accountResult{Delta: c.Delta, Relation: c.Relation, Noise: mechanism.Name(), Sensitivity: c.Sensitivity, Steps: c.Steps, Event: event.String()}
+	if c.Noise == "gaussian" {
+		r.Sigma = amount
 	} else {
-		event, text = c.pure(&r)
+		r.Scale, r.Coordinates, r.NoiseNorm = amount, c.Coordinates, mechanism.NoiseNorm(c.Coordinates)
 	}
-	var account privacy.GDP
-	if err := account.Compose(event); err != nil {
+	if err := r.account(event); err != nil {
 		return asInput(err)
 	}
-	r.Epsilon = account.Epsilon(c.Delta)
-	guarantee := fmt.Sprintf("%.6g-DP (pure: delta = 0)", r.Epsilon)
-	if c.Delta > 0 {
-		r.Mu = account.Mu()
-		guarantee = fmt.Sprintf("(%.6g, %g)-DP, %.6g-GDP", r.Epsilon, r.Delta, r.Mu)
+	if err := c.convert(&r); err != nil {
+		return err
 	}
-	releases := fmt.Sprintf("%d releases", r.Steps)
-	if r.Steps == 1 {
-		releases = "1 release"
-	}
-	return a.emit(r, fmt.Sprintf("%s of sensitivity %g with %s:\n  %s\n  (replace-one, or whatever relation the sensitivity is for)\n", releases, r.Sensitivity, text, guarantee))
+	return a.emit(r, c.text(&r, mechanism))
 }
 
-// gaussian fills in the noise; it meets the target after the accountant's
-// rounding.
-func (c *accountCmd) gaussian(r *accountResult) (privacy.Event, string) {
-	r.Noise, r.Sigma = "Gaussian", c.Sigma
-	if c.Sigma == 0 {
-		r.Sigma = c.Sensitivity * math.Sqrt(float64(c.Steps)) / privacy.GDPMu(c.Epsilon, c.Delta) * (1 + 0x1p-50)
+func (c *accountCmd) check() error {
+	switch {
+	case !(c.Sensitivity > 0) || math.IsInf(c.Sensitivity, 0) || c.Steps < 1 || c.Coordinates < 1 || !(c.Delta >= 0 && c.Delta < 1) || c.Group < 1:
+		return badInput("--sensitivity must be positive, --steps, --coordinates and --group at least 1, and --delta at least 0 and below 1")
+	case c.Noise == "gaussian" && c.Delta == 0:
+		return badInput("Gaussian noise has no finite epsilon at delta 0; give a positive --delta, or --noise knorm")
+	case c.Noise == "gaussian" && c.Scale != 0, c.Noise != "gaussian" && c.Sigma != 0:
+		return badInput("--sigma is for Gaussian noise and --scale for Laplace and K-norm noise; this is %s", c.Noise)
+	case (c.Epsilon == 0) == (c.Sigma+c.Scale == 0):
+		return badInput("give exactly one of --epsilon (to get the noise) and the noise, --sigma or --scale (to get epsilon)")
+	case c.Epsilon == 0 && (!(c.Sigma+c.Scale > 0) || math.IsInf(c.Sigma+c.Scale, 0)):
+		return badInput("--sigma and --scale must be positive and finite")
+	case c.Rate != 0 && c.Batch != 0, c.Batch != 0 && c.Records == 0, c.Records != 0 && c.Batch == 0:
+		return badInput("sampling is either --rate Q, or --batch M with --records N")
+	case c.Rate != 0 && !(c.Rate > 0 && c.Rate <= 1), c.Batch < 0, c.Batch > c.Records:
+		return badInput("--rate must be above 0 and at most 1, and --batch at least 1 and at most --records")
+	case c.Batch != 0 && c.Relation != string(privacy.ReplaceOne):
+		return badInput("a batch of fixed size is accounted for replace-one neighbours; leave --relation out")
+	case (c.Rate != 0 || c.Batch != 0) && c.Noise == "knorm":
+		return badInput("sampled releases are accounted for gaussian and laplace noise")
 	}
-	return privacy.GaussianEvent{Sensitivity: c.Sensitivity, Sigma: r.Sigma, Count: c.Steps},
-		fmt.Sprintf("Gaussian noise sigma = %.6g", r.Sigma)
+	if c.Epsilon != 0 {
+		return asInput((privacy.Budget{Epsilon: c.Epsilon, Delta: c.Delta}).Validate())
+	}
+	return nil
 }
 
-// pure fills in the noise for delta = 0 (privacy.KNorm, privacy.Laplace).
-func (c *accountCmd) pure(r *accountResult) (privacy.Event, string) {
-	sensitivity := c.Sensitivity // in the norm of the noise, rounded up
-	if c.Noise == "laplace" && c.Coordinates > 1 {
-		sensitivity *= math.Sqrt(float64(c.Coordinates)) * (1 + 0x1p-51)
+// event is what the accountants see for an amount of noise, sigma or scale.
+func (c *accountCmd) event(amount float64) (privacy.Event, privacy.Mechanism) {
+	sensitivity, law := c.Sensitivity, privacy.GaussianLaw
+	var m privacy.Mechanism = privacy.Gaussian{Sigma: amount}
+	var e privacy.Event = privacy.GaussianEvent{Sensitivity: sensitivity, Sigma: amount, Count: c.Steps}
+	switch c.Noise {
+	case "laplace":
+		if c.Coordinates > 1 { // L1 from L2, rounded up
+			sensitivity *= math.Sqrt(float64(c.Coordinates)) * (1 + 0x1p-51)
+		}
+		law, m = privacy.LaplaceLaw, privacy.Laplace{Scale: amount, Coordinates: c.Coordinates}
+		e = privacy.LaplaceEvent{Sensitivity: sensitivity, Scale: amount, Count: c.Steps}
+	case "knorm":
+		m = privacy.KNorm{Scale: amount}
+		e = privacy.PureEvent{Epsilon: sensitivity / amount * (1 + 0x1p-51), Count: c.Steps}
 	}
-	r.Scale, r.Coordinates = c.Scale, c.Coordinates
-	if c.Scale == 0 {
-		r.Scale = sensitivity * float64(c.Steps) / c.Epsilon * (1 + 0x1p-48)
+	switch {
+	case c.Rate != 0:
+		e = privacy.PoissonEvent{Law: law, Sensitivity: sensitivity, Scale: amount, Rate: c.Rate, Relation: privacy.Relation(c.Relation), Count: c.Steps}
+	case c.Batch != 0:
+		e = privacy.WithoutReplacementEvent{Law: law, Sensitivity: sensitivity, Scale: amount, Batch: c.Batch, Records: c.Records, Count: c.Steps}
 	}
-	var m privacy.Mechanism = privacy.KNorm{Scale: r.Scale}
-	var event privacy.Event = privacy.PureEvent{Epsilon: sensitivity / r.Scale * (1 + 0x1p-51), Count: c.Steps}
-	if c.Noise == "laplace" {
-		m = privacy.Laplace{Scale: r.Scale, Coordinates: c.Coordinates}
-		event = privacy.LaplaceEvent{Sensitivity: sensitivity, Scale: r.Scale, Count: c.Steps}
+	return e, m
+}
+
+// accountants are all of them, the most exact first.
+func accountants() []struct {
+	name string
+	a    privacy.Accountant
+} {
+	return []struct {
+		name string
+		a    privacy.Accountant
+	}{{"GDP", new(privacy.GDP)}, {"PLD", new(privacy.PLD)}, {"RDP", new(privacy.RDP)}, {"zCDP", new(privacy.ZCDP)}}
+}
+
+// account fills in the bounds and the smallest of them.
+func (r *accountResult) account(e privacy.Event) error {
+	for _, k := range accountants() {
+		b := accountBound{Accountant: k.name}
+		err := k.a.Compose(e)
+		switch {
+		case errors.Is(err, privacy.ErrUnsupported):
+			b.Note = "does not cover this kind of release"
+		case err != nil:
+			return err
+		default:
+			epsilon := k.a.Epsilon(r.Delta)
+			if math.IsInf(epsilon, 1) {
+				b.Note = "no finite epsilon"
+				break
+			}
+			b.Epsilon = &epsilon
+			if r.Epsilon == nil || epsilon < *r.Epsilon {
+				r.Epsilon = &epsilon
+			}
+			if g, ok := k.a.(*privacy.GDP); ok && r.Noise == "Gaussian" {
+				r.Mu = g.Mu()
+			}
+		}
+		r.Bounds = append(r.Bounds, b)
 	}
-	r.Noise, r.NoiseNorm = m.Name(), m.NoiseNorm(c.Coordinates)
-	return event, fmt.Sprintf("%v (norm about %.6g in %d coordinates)", m, r.NoiseNorm, r.Coordinates)
+	return nil
+}
+
+// calibrate finds the least noise, within 1e-9, whose smallest bound is at most
+// the target.
+func (c *accountCmd) calibrate() (float64, error) {
+	meets := func(amount float64) bool {
+		e, _ := c.event(amount)
+		r := accountResult{Delta: c.Delta}
+		return r.account(e) == nil && r.Epsilon != nil && *r.Epsilon <= c.Epsilon
+	}
+	high := c.Sensitivity
+	for !meets(high) {
+		high *= 2
+		if math.IsInf(high, 1) || high > 1e12*c.Sensitivity {
+			return 0, badInput("no noise below 1e12 times the sensitivity reaches epsilon = %g at delta = %g", c.Epsilon, c.Delta)
+		}
+	}
+	low := high / 2
+	for low > 0 && meets(low) {
+		low, high = low/2, low
+	}
+	for high-low > 1e-9*high {
+		if mid := (low + high) / 2; meets(mid) {
+			high = mid
+		} else {
+			low = mid
+		}
+	}
+	return high, nil
+}
+
+// convert adds what the guarantee means for a group and for the other relation.
+func (c *accountCmd) convert(r *accountResult) error {
+	if r.Epsilon == nil {
+		return nil
+	}
+	b := privacy.Budget{Epsilon: *r.Epsilon, Delta: c.Delta}
+	add := func(what string, budget privacy.Budget, mu float64, err error) {
+		out := accountConversion{For: what}
+		switch {
+		case err != nil:
+			out.Refused = err.Error()
+		case mu > 0: // the curve itself is exact, and better than a point of it
+			out.Epsilon, out.Delta = privacy.GDPEpsilon(mu, c.Delta), c.Delta
+		default:
+			out.Epsilon, out.Delta = budget.Epsilon, budget.Delta
+		}
+		r.Converted = append(r.Converted, out)
+	}
+	if c.Group > 1 {
+		mu, _ := privacy.GroupMu(r.Mu, c.Group)
+		budget, err := privacy.GroupBudget(b, c.Group)
+		if mu > 0 {
+			err = nil
+		}
+		add(fmt.Sprintf("the %d records of one person", c.Group), budget, mu, err)
+	}
+	from, to := privacy.Relation(c.Relation), privacy.AddRemove
+	if from == privacy.AddRemove {
+		to = privacy.ReplaceOne
+	}
+	budget, err := privacy.ConvertBudget(b, from, to, c.Padded)
+	mu := 0.0
+	if err == nil && r.Mu > 0 {
+		mu, err = privacy.ConvertMu(r.Mu, from, to, c.Padded)
+	}
+	add(fmt.Sprintf("%s neighbours", to), budget, mu, err)
+	return nil
+}
+
+func (c *accountCmd) text(r *accountResult, m privacy.Mechanism) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s\n", r.Event)
+	if r.Scale > 0 {
+		fmt.Fprintf(&b, "noise       %v, norm about %.6g in %d coordinates\n", m, r.NoiseNorm, r.Coordinates)
+	} else {
+		fmt.Fprintf(&b, "noise       sigma = %.6g in every coordinate\n", r.Sigma)
+	}
+	for _, k := range r.Bounds {
+		text := k.Note
+		if k.Epsilon != nil {
+			text = fmt.Sprintf("epsilon = %.6g", *k.Epsilon)
+		}
+		fmt.Fprintf(&b, "%-11s %s\n", k.Accountant, text)
+	}
+	if r.Epsilon == nil {
+		b.WriteString("guarantee   none: no accountant gives a finite epsilon\n")
+		return b.String()
+	}
+	curve := ""
+	if r.Mu > 0 {
+		curve = fmt.Sprintf(", %.6g-GDP", r.Mu)
+	}
+	fmt.Fprintf(&b, "guarantee   (%.6g, %g)-DP%s for %s neighbours\n", *r.Epsilon, r.Delta, curve, r.Relation)
+	for _, k := range r.Converted {
+		if k.Refused != "" {
+			fmt.Fprintf(&b, "            for %s: nothing follows (see --padded)\n", k.For)
+			continue
+		}
+		fmt.Fprintf(&b, "            (%.6g, %.6g)-DP for %s\n", k.Epsilon, k.Delta, k.For)
+	}
+	return b.String()
 }

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/alecthomas/kong"
 	"golang.org/x/term"
@@ -54,6 +55,21 @@ type app struct {
 	stdout, stderr io.Writer
 	json, quiet    bool
 	interactive    bool // progress bars are welcome
+	hooks          hooks
+}
+
+// hooks let the tests stop or disturb the program at a stage. They are zero in
+// the program itself: no flag and no variable of the environment sets them.
+type hooks struct {
+	stage    func(name string)
+	lockWait time.Duration // for the ledger's lock, 0: the default
+}
+
+// at says that a stage was reached.
+func (a *app) at(stage string) {
+	if a.hooks.stage != nil {
+		a.hooks.stage(stage)
+	}
 }
 
 // inputError marks an error as exit code 2.
@@ -98,6 +114,10 @@ type stopped struct{ code int }
 
 // run is the whole program, for main and for tests.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) (code int) {
+	return runHooked(ctx, args, stdin, stdout, stderr, hooks{})
+}
+
+func runHooked(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer, h hooks) (code int) {
 	var c cli
 	defer func() {
 		if r := recover(); r != nil {
@@ -128,7 +148,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		fmt.Fprintf(stderr, "dyad: %v\nRun \"dyad --help\" or \"dyad COMMAND --help\" for usage and examples.\n", err)
 		return exitInput
 	}
-	a := &app{ctx: ctx, stdin: stdin, stdout: stdout, stderr: stderr, json: c.JSON, quiet: c.Quiet, interactive: !c.Quiet && isTerminal(stderr)}
+	a := &app{ctx: ctx, stdin: stdin, stdout: stdout, stderr: stderr, json: c.JSON, quiet: c.Quiet, interactive: !c.Quiet && isTerminal(stderr), hooks: h}
 	err = command.Run(a)
 	if err != nil {
 		if errors.Is(err, context.Canceled) {
@@ -208,7 +228,7 @@ func (f ledgerFlag) path() (string, error) {
 }
 
 // open opens the ledger or makes it, with its folder if it is the default one.
-func (f ledgerFlag) open() (*privacy.Ledger, string, error) {
+func (f ledgerFlag) open(o privacy.LedgerOptions) (*privacy.Ledger, string, error) {
 	path, err := f.path()
 	if err != nil {
 		return nil, "", err
@@ -218,6 +238,6 @@ func (f ledgerFlag) open() (*privacy.Ledger, string, error) {
 			return nil, "", fmt.Errorf("%w: cannot create the folder of the ledger: %v", privacy.ErrLedger, err)
 		}
 	}
-	l, err := privacy.OpenLedger(path)
+	l, err := privacy.OpenLedgerWith(path, o)
 	return l, path, err
 }

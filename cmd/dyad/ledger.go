@@ -8,6 +8,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"dyad/privacy"
 )
@@ -48,7 +49,7 @@ func (c *ledgerInitCmd) Run(a *app) error {
 	if b.Delta == 0 {
 		return badInput("--delta must be positive")
 	}
-	l, path, err := c.open()
+	l, path, err := c.open(privacy.LedgerOptions{})
 	if err != nil {
 		return err
 	}
@@ -69,7 +70,10 @@ type ledgerShowCmd struct {
 
 // Help shows examples.
 func (ledgerShowCmd) Help() string {
-	return `Examples:
+	return `Shows the total of each data id, and the charged runs that have not released their result: they can be
+continued at no further cost with "dyad train --resume RUN".
+
+Examples:
   dyad ledger show
   dyad ledger show my-study --delta 1e-6`
 }
@@ -83,6 +87,7 @@ type spending struct {
 	Epsilon    *float64        `json:"epsilon"`
 	Delta      float64         `json:"delta"`
 	Cap        *privacy.Budget `json:"cap,omitempty"`
+	Unfinished []unfinishedRun `json:"unfinished_runs,omitempty"`
 	text       string
 }
 
@@ -99,6 +104,34 @@ func spendingOf(l *privacy.Ledger, id string, delta float64) (*spending, error) 
 		out.Cap = &s.Cap
 	}
 	return out, nil
+}
+
+// unfinishedRun is a charged run without a finish line.
+type unfinishedRun struct {
+	Run       string    `json:"run"`
+	Algorithm string    `json:"algorithm"`
+	Guarantee string    `json:"guarantee,omitempty"`
+	Charged   time.Time `json:"charged"`
+	Resumable bool      `json:"resumable"`
+}
+
+func unfinishedRuns(l *privacy.Ledger, id string) (runs []unfinishedRun, err error) {
+	entries, err := l.Unfinished(id)
+	for _, e := range entries {
+		runs = append(runs, unfinishedRun{Run: e.Run, Algorithm: e.Charge.Algorithm, Guarantee: e.Charge.Guarantee, Charged: e.Time, Resumable: e.Charge.Resumable})
+	}
+	return runs, err
+}
+
+func (r unfinishedRun) text() string {
+	text := fmt.Sprintf("    unfinished run %s: %s, charged %s\n", r.Run, r.Algorithm, r.Charged.Format(time.DateTime))
+	if r.Guarantee != "" {
+		text += "      charged for " + r.Guarantee + "\n"
+	}
+	if !r.Resumable {
+		return text + "      it may have released its results; it cannot be resumed\n"
+	}
+	return text + fmt.Sprintf("      released nothing; continue it at no further cost: its train command with --resume %s\n", r.Run)
 }
 
 // dataIDs are the ids that the ledger knows, in order of appearance.
@@ -121,7 +154,7 @@ func (c *ledgerShowCmd) Run(a *app) error {
 	if !(c.Delta > 0 && c.Delta < 1) {
 		return badInput("--delta must be strictly between 0 and 1")
 	}
-	l, path, err := c.openExisting()
+	l, path, err := c.openExisting(privacy.LedgerOptions{})
 	if err != nil {
 		return err
 	}
@@ -139,8 +172,14 @@ func (c *ledgerShowCmd) Run(a *app) error {
 		if err != nil {
 			return err
 		}
+		if s.Unfinished, err = unfinishedRuns(l, id); err != nil {
+			return err
+		}
 		all = append(all, s)
 		fmt.Fprintf(&b, "  %s\n", s.text)
+		for _, r := range s.Unfinished {
+			b.WriteString(r.text())
+		}
 	}
 	if len(ids) == 0 {
 		b.WriteString("  nothing was charged\n")
@@ -158,7 +197,7 @@ func (ledgerVerifyCmd) Help() string {
 
 // Run verifies the chain.
 func (c *ledgerVerifyCmd) Run(a *app) error {
-	l, path, err := c.openExisting()
+	l, path, err := c.openExisting(privacy.LedgerOptions{})
 	if err != nil {
 		return err
 	}
@@ -174,7 +213,7 @@ func (c *ledgerVerifyCmd) Run(a *app) error {
 }
 
 // openExisting opens a ledger without making one.
-func (f ledgerFlag) openExisting() (*privacy.Ledger, string, error) {
+func (f ledgerFlag) openExisting(o privacy.LedgerOptions) (*privacy.Ledger, string, error) {
 	path, err := f.path()
 	if err != nil {
 		return nil, "", err
@@ -182,6 +221,6 @@ func (f ledgerFlag) openExisting() (*privacy.Ledger, string, error) {
 	if !exists(path) {
 		return nil, "", badInput("there is no ledger at %s; the first private run makes one", path)
 	}
-	l, err := privacy.OpenLedger(path)
+	l, err := privacy.OpenLedgerWith(path, o)
 	return l, path, err
 }

@@ -54,32 +54,45 @@ func checkOut(path string, force bool) error {
 }
 
 // write stores the model atomically. If that fails, it is written to a
-// temporary file instead: a charged model is never lost.
-func (m *model) write(path string) (written string, err error) {
-	text, err := json.MarshalIndent(m, "", "  ")
+// temporary file instead: a charged model is never lost. It calls at after the
+// text is on disk ("model written") and after it has its name ("model renamed").
+func (m *model) write(path string, at func(stage string)) (written string, err error) {
+	text, err := m.text()
 	if err != nil {
 		return "", err
 	}
-	text = append(text, '\n')
-	if err := writeFile(path, text); err == nil {
+	if err = replaceFile(path, text, func() { at("model written") }); err == nil {
+		at("model renamed")
 		return path, nil
 	}
-	f, err := os.CreateTemp("", "dyad-model-*.json")
-	if err != nil {
-		return "", fmt.Errorf("cannot write %s or a temporary file: %w", path, err)
+	f, errTemp := os.CreateTemp("", "dyad-model-*.json")
+	if errTemp != nil {
+		return "", fmt.Errorf("cannot write %s or a temporary file: %w", path, errors.Join(err, errTemp))
 	}
-	_, err = f.Write(text)
-	return f.Name(), errors.Join(err, f.Sync(), f.Close())
+	_, errTemp = f.Write(text)
+	if errTemp = errors.Join(errTemp, f.Sync(), f.Close()); errTemp != nil {
+		os.Remove(f.Name())
+		return "", fmt.Errorf("cannot write %s or a temporary file: %w", path, errors.Join(err, errTemp))
+	}
+	return f.Name(), nil
+}
+
+func (m *model) text() ([]byte, error) {
+	text, err := json.MarshalIndent(m, "", "  ")
+	return append(text, '\n'), err
 }
 
 // writeFile replaces path by text: written, synced, then renamed.
-func writeFile(path string, text []byte) error {
+func writeFile(path string, text []byte) error { return replaceFile(path, text, func() {}) }
+
+func replaceFile(path string, text []byte, beforeRename func()) error {
 	f, err := os.CreateTemp(filepath.Dir(path), ".dyad-*")
 	if err != nil {
 		return err
 	}
 	_, err = f.Write(text)
 	if err = errors.Join(err, f.Sync(), f.Chmod(0o644), f.Close()); err == nil {
+		beforeRename()
 		err = os.Rename(f.Name(), path)
 	}
 	if err != nil {

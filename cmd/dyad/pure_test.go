@@ -61,16 +61,53 @@ func TestAccountPure(t *testing.T) {
 			t.Fatalf("dyad account %v: exit %d, %v: %s", c.args, code, err, errs)
 		}
 		near := func(got, want float64) bool { return math.Abs(got-want) <= 1e-3*want }
-		if r.Noise != c.noise || !near(r.Scale, c.scale) || !near(r.NoiseNorm, c.norm) || !near(r.Epsilon, c.epsilon) || !near(r.Mu, c.mu) {
+		if r.Noise != c.noise || !near(r.Scale, c.scale) || !near(r.NoiseNorm, c.norm) || r.Epsilon == nil || !near(*r.Epsilon, c.epsilon) || !near(r.Mu, c.mu) {
 			t.Errorf("dyad account %v: %+v, want %+v", c.args, r, c)
 		}
 	}
 	for _, args := range [][]string{
 		{"--delta", "0"}, {"--delta", "0", "--sigma", "1"}, {"--scale", "1"}, {"--delta", "0", "--epsilon", "1", "--scale", "1"},
 		{"--delta", "0", "--scale", "-1"}, {"--delta", "0", "--epsilon", "1", "--coordinates", "0"}, {"--delta", "0", "--epsilon", "1", "--noise", "staircase"},
+		{"--sigma", "1", "--rate", "2"}, {"--sigma", "1", "--batch", "3"}, {"--sigma", "1", "--batch", "3", "--records", "2"},
+		{"--sigma", "1", "--batch", "3", "--records", "9", "--rate", "0.1"}, {"--sigma", "1", "--group", "0"}, {"--sigma", "1", "--epsilon", "1"},
+		{"--sigma", "1", "--batch", "3", "--records", "9", "--relation", "add/remove"}, {"--noise", "knorm", "--scale", "1", "--rate", "0.1"},
 	} {
 		if code, out, _ := dyad(t, dir, append([]string{"account"}, args...)...); code != exitInput {
 			t.Errorf("dyad account %v: exit %d, want %d: %s", args, code, exitInput, out)
 		}
+	}
+}
+
+// The accountants stand side by side, the guarantee is the smallest, and it
+// converts to groups and other relations where that holds.
+func TestAccountSideBySide(t *testing.T) {
+	dir := t.TempDir()
+	account := func(args ...string) accountResult {
+		code, out, errs := dyad(t, dir, append([]string{"account", "--json"}, args...)...)
+		var r accountResult
+		if err := json.Unmarshal([]byte(out), &r); err != nil || code != exitOK || r.Epsilon == nil {
+			t.Fatalf("dyad account %v: exit %d, %v: %s%s", args, code, err, out, errs)
+		}
+		return r
+	}
+	gauss := account("--sigma", "20", "--steps", "10", "--group", "3", "--padded")
+	for _, b := range gauss.Bounds {
+		if b.Epsilon == nil || *b.Epsilon < *gauss.Epsilon || *b.Epsilon > 1.5**gauss.Epsilon {
+			t.Errorf("%s says %+v, the smallest is %g", b.Accountant, b, *gauss.Epsilon)
+		}
+	}
+	if len(gauss.Converted) != 2 || gauss.Converted[0].Epsilon <= 2.9**gauss.Epsilon || gauss.Converted[1].Epsilon != *gauss.Epsilon {
+		t.Errorf("conversions of epsilon %g: %+v", *gauss.Epsilon, gauss.Converted)
+	}
+	if open := account("--sigma", "20"); open.Converted[0].Refused == "" {
+		t.Errorf("replace-one was converted to add/remove without padding: %+v", open.Converted)
+	}
+	sampled := account("--sigma", "1", "--steps", "1000", "--rate", "0.01", "--relation", "add/remove")
+	if *sampled.Epsilon < 1 || *sampled.Epsilon > 4 || sampled.Bounds[0].Epsilon != nil {
+		t.Errorf("1000 sampled releases: %+v", sampled)
+	}
+	target := account("--epsilon", "1", "--steps", "100", "--batch", "50", "--records", "1000")
+	if *target.Epsilon > 1 || *target.Epsilon < 0.999 {
+		t.Errorf("noise for epsilon 1 gives %g", *target.Epsilon)
 	}
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -21,6 +22,7 @@ type trainCmd struct {
 	SplitSeed  uint64  `default:"1" help:"Seed of the split into training and held-out records."`
 	PublicData bool    `help:"The data are public: nothing is charged, and the report says so."`
 	DataID     string  `placeholder:"ID" help:"Name of the data in the ledger. Default: the schema's data_id."`
+	Resume     string  `placeholder:"RUN" help:"Continue a charged run that has released nothing, at no further cost, with the flags and the data of its first attempt."`
 	Seed       *uint64 `help:"Seed the noise, for reproduction only: the noise is then not secret."`
 	planFlags
 	ledgerFlag
@@ -28,8 +30,9 @@ type trainCmd struct {
 
 // Help shows examples.
 func (trainCmd) Help() string {
-	return `A private run is charged to the ledger before any record is used, and is charged even if it is
-interrupted. Nothing is charged when a flag, the schema or the data are wrong.
+	return `A private run is charged to the ledger before any record is used. If it is interrupted it stays charged,
+but no result has left the program: the same command with --resume RUN continues it at no further cost
+("dyad ledger show" lists such runs). Nothing is charged when a flag, the schema or the data are wrong.
 
 Examples:
   dyad train
@@ -87,12 +90,26 @@ func (c *trainCmd) Run(a *app) error {
 	if c.DataID != "" {
 		result.DataID = c.DataID
 	}
-	options := algorithms.Options{Public: public, DataID: result.DataID, Tracker: a.tracker("training")}
+	options := algorithms.Options{Public: public, DataID: result.DataID, Resume: c.Resume, Tracker: a.tracker("training"), Trace: a.at}
+	if a.hooks.stage != nil {
+		options.Tracker = stageTracker{a}
+	}
 	if c.Seed != nil {
 		options.Source = privacy.NewSeededSource(*c.Seed)
 	}
+	if public && c.Resume != "" {
+		return badInput("--resume continues a charged run, but these data are public and nothing is charged; leave it out")
+	}
+	if err := a.ctx.Err(); err != nil {
+		return err // nothing is charged yet
+	}
 	if !public {
-		if options.Ledger, result.Ledger, err = c.open(); err != nil {
+		a.at("opening ledger")
+		open := c.open
+		if c.Resume != "" {
+			open = c.openExisting
+		}
+		if options.Ledger, result.Ledger, err = open(privacy.LedgerOptions{LockWait: a.hooks.lockWait, Trace: a.at}); err != nil {
 			return err
 		}
 		if options.Fingerprint, err = fingerprint(options.Ledger, c.Data); err != nil {
@@ -101,7 +118,7 @@ func (c *trainCmd) Run(a *app) error {
 	}
 	run, err := algorithms.Run(a.ctx, train, algorithm, plan, options)
 	if err != nil {
-		return err
+		return a.charged(err)
 	}
 	result.Report, result.Guarantee, result.Run, result.Seconds = plan.Report(), run.Guarantee, run.Run, run.Seconds
 	result.Report.Guarantee = run.Guarantee
@@ -112,8 +129,8 @@ func (c *trainCmd) Run(a *app) error {
 			Features: data.Encoder.FeatureNames(), Weights: run.Weights, Encoder: data.Encoder,
 			Report: result.Report, Guarantee: run.Guarantee,
 		}
-		if result.Model, err = m.write(out); err != nil {
-			return err
+		if result.Model, err = m.write(out, a.at); err != nil {
+			return a.printModel(&m, err)
 		}
 		if result.Model != out {
 			a.note("dyad: cannot write %s; the model was saved as %s instead", out, result.Model)
@@ -131,10 +148,48 @@ func (c *trainCmd) Run(a *app) error {
 			delta = privacy.DefaultDelta(train.Len())
 		}
 		if result.Spent, err = spendingOf(options.Ledger, result.DataID, delta); err != nil {
-			return err
+			return fmt.Errorf("the model is trained, charged and saved as %s, but the ledger cannot be read back: %w", result.Model, err)
 		}
 	}
-	return a.emit(result, result.text(c.Data == ""))
+	err = a.emit(result, result.text(c.Data == ""))
+	a.at("reported")
+	return err
+}
+
+// charged tells about the charge of a run that failed, if there is one.
+func (a *app) charged(err error) error {
+	var c *algorithms.ChargedError
+	if errors.As(err, &c) && c.Resumable {
+		fmt.Fprintf(a.stderr, "dyad: run %s is charged and released nothing; the same command with --resume %s continues it at no further cost\n", c.Run, c.Run)
+	} else if c != nil {
+		fmt.Fprintf(a.stderr, "dyad: run %s is charged and finished, so it cannot be resumed; what was trained here was dropped\n", c.Run)
+	}
+	if errors.Is(err, privacy.ErrResume) {
+		return asInput(err)
+	}
+	return err
+}
+
+// printModel saves a model that no disk takes: it was paid for.
+func (a *app) printModel(m *model, cause error) error {
+	text, err := m.text()
+	if err == nil {
+		_, err = a.stdout.Write(text)
+	}
+	if err != nil {
+		return fmt.Errorf("the model is charged and lost: %w", errors.Join(cause, err))
+	}
+	return fmt.Errorf("%w\nthe model was written to standard output instead; save it, its run cannot be repeated without a new charge", cause)
+}
+
+// stageTracker reports the middle of the training as a stage.
+type stageTracker struct{ a *app }
+
+// Step implements algorithms.Tracker.
+func (t stageTracker) Step(done, total int) {
+	if done == (total+1)/2 {
+		t.a.at("training")
+	}
 }
 
 // syntheticRecords is the size of the embedded default.

@@ -1,0 +1,180 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+)
+
+// GroupPairs are the ordered pairs of different records of the same group, for
+// ranking within public query groups: group g holds Sizes[g] consecutive records.
+type GroupPairs struct{ Sizes []int }
+
+// Len is the sum of s(s-1) over the group sizes s.
+func (p GroupPairs) Len() int64 {
+	var sum int64
+	for _, s := range p.Sizes {
+		sum += AllPairs{N: s}.Len()
+	}
+	return sum
+}
+
+// MaxPerRecord is 2(s-1) for the largest group size s.
+func (p GroupPairs) MaxPerRecord() int64 {
+	return AllPairs{N: slices.Max(p.Sizes)}.MaxPerRecord()
+}
+
+func (GroupPairs) pairs() {}
+
+// Pairs are all pairs that the problem's objective averages over: those within
+// its groups, or all.
+func (p Problem) Pairs() Pairs {
+	if len(p.Groups) > 0 {
+		return GroupPairs{Sizes: p.Groups}
+	}
+	return AllPairs{N: p.N}
+}
+
+func (p Problem) validateGroups() error {
+	if len(p.Groups) == 0 {
+		return nil
+	}
+	total, largest := 0, 0
+	for _, s := range p.Groups {
+		if s < 1 {
+			return fmt.Errorf("engine: Problem.Groups has a group of %d records, want at least 1", s)
+		}
+		total, largest = total+s, max(largest, s)
+	}
+	if total != p.N {
+		return fmt.Errorf("engine: Problem.Groups has %d records and Problem.N is %d", total, p.N)
+	}
+	if largest < 2 {
+		return errors.New("engine: Problem.Groups has no group of 2 records or more, so there is no pair")
+	}
+	return nil
+}
+
+// Grouped adds query groups to a Backend that knows none: a problem with groups
+// is planned group by group, and its gradient sum is the sum of theirs, in order.
+type Grouped struct{ Backend }
+
+// Plan is the inner backend's without groups; with groups, one inner kernel for
+// each group size.
+func (b Grouped) Plan(p Problem) (Kernel, error) {
+	if err := p.Validate(); err != nil {
+		return nil, err
+	}
+	if len(p.Groups) == 0 {
+		return b.Backend.Plan(p)
+	}
+	k := &groupedKernel{problem: p, inner: make(map[int]Kernel)}
+	for _, size := range p.Groups {
+		if size < 2 || k.inner[size] != nil {
+			continue
+		}
+		one := p
+		one.N, one.Groups = size, nil
+		kernel, err := b.Backend.Plan(one)
+		if err != nil {
+			return nil, err
+		}
+		k.inner[size] = kernel
+	}
+	return k, nil
+}
+
+type groupedKernel struct {
+	problem Problem
+	inner   map[int]Kernel // by group size, at least 2
+}
+
+func (k *groupedKernel) Problem() Problem { return k.problem }
+
+func (k *groupedKernel) Method() string {
+	largest := slices.Max(k.problem.Groups)
+	return fmt.Sprintf("%s, within %d groups", k.inner[largest].Method(), len(k.problem.Groups))
+}
+
+// Roundoff is the sum of the groups' bounds, plus the error of adding G vectors
+// one after the other, each of norm at most its number of pairs times the
+// Lipschitz constant G_l: gamma_G sum.
+func (k *groupedKernel) Roundoff(p Pairs) float64 {
+	g, ok := p.(GroupPairs)
+	if !ok || !slices.Equal(g.Sizes, k.problem.Groups) {
+		return math.Inf(1)
+	}
+	c, err := k.problem.Loss.Constants(k.problem.Bounds, k.problem.Radius)
+	if err != nil {
+		return math.Inf(1)
+	}
+	var bound, size float64
+	for _, s := range g.Sizes {
+		if s < 2 {
+			continue
+		}
+		pairs := AllPairs{N: s}
+		r := k.inner[s].Roundoff(pairs)
+		bound += r
+		size += float64(pairs.Len())*c.Lipschitz + r
+	}
+	return (bound + Gamma(len(g.Sizes)+1)*size) * (1 + 0x1p-40)
+}
+
+func (k *groupedKernel) Bind(r *Records) (Evaluator, error) {
+	if err := k.problem.Fits(r); err != nil {
+		return nil, err
+	}
+	e := &groupedEvaluator{kernel: k, part: make([]float64, k.problem.Loss.ParamDim(k.problem.D))}
+	from := 0
+	for _, size := range k.problem.Groups {
+		rows := make([]int, size)
+		for i := range rows {
+			rows[i] = from + i
+		}
+		from += size
+		if size < 2 {
+			continue
+		}
+		inner, err := k.inner[size].Bind(r.Subset(rows))
+		if err != nil {
+			return nil, errors.Join(err, e.Close())
+		}
+		e.groups = append(e.groups, inner)
+	}
+	return e, nil
+}
+
+type groupedEvaluator struct {
+	kernel *groupedKernel
+	groups []Evaluator
+	part   []float64
+}
+
+func (e *groupedEvaluator) Kernel() Kernel { return e.kernel }
+
+func (e *groupedEvaluator) GradSum(ctx context.Context, dst, w []float64, p Pairs) error {
+	if g, ok := p.(GroupPairs); !ok || !slices.Equal(g.Sizes, e.kernel.problem.Groups) {
+		return fmt.Errorf("engine: a grouped problem sums over its own GroupPairs, not over %T", p)
+	}
+	clear(dst)
+	for _, g := range e.groups {
+		if err := g.GradSum(ctx, e.part, w, AllPairs{N: g.Kernel().Problem().N}); err != nil {
+			return err
+		}
+		for k, v := range e.part {
+			dst[k] += v
+		}
+	}
+	return nil
+}
+
+func (e *groupedEvaluator) Close() error {
+	var err error
+	for _, g := range e.groups {
+		err = errors.Join(err, g.Close())
+	}
+	return err
+}
