@@ -47,9 +47,9 @@ var _ engine.Backend = Backend{}
 // Name returns "cpu".
 func (Backend) Name() string { return "cpu" }
 
-// Plan returns the kernel for a problem with a smooth engine.ScoreLoss. It wraps
-// engine.ErrUnsupported for other losses, for a loss without a finite
-// smoothness constant, and for Method NearLinear if the loss is no
+// Plan returns the kernel for a problem with a smooth engine.ScoreLoss or
+// engine.MetricLoss. It wraps engine.ErrUnsupported for other losses, for a loss
+// without a finite smoothness constant, and for Method NearLinear if the loss is no
 // engine.AnalyticLoss or its expansion does not converge over the public range.
 func (b Backend) Plan(p engine.Problem) (engine.Kernel, error) {
 	if b.Method < Auto || b.Method > NearLinear {
@@ -61,6 +61,14 @@ func (b Backend) Plan(p engine.Problem) (engine.Kernel, error) {
 	if p.N >= math.MaxInt32 {
 		return nil, fmt.Errorf("%w: %d records, the cpu backend takes fewer than %d", engine.ErrUnsupported, p.N, math.MaxInt32)
 	}
+	if loss, ok := p.Loss.(engine.MetricLoss); ok {
+		return b.planMetric(p, loss)
+	}
+	return b.planScore(p)
+}
+
+// planScore returns the kernel for a valid problem with a ScoreLoss.
+func (b Backend) planScore(p engine.Problem) (engine.Kernel, error) {
 	k := &kernel{problem: p, rowLen: p.D, workers: b.Workers}
 	if p.NonZerosPerRow > 0 {
 		k.rowLen = p.NonZerosPerRow

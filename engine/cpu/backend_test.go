@@ -81,7 +81,7 @@ func TestPlanDeclines(t *testing.T) {
 	}
 }
 
-func mustBind(t *testing.T, b cpu.Backend, p engine.Problem, r *engine.Records) engine.Evaluator {
+func mustBind(t testing.TB, b cpu.Backend, p engine.Problem, r *engine.Records) engine.Evaluator {
 	t.Helper()
 	k, err := b.Plan(p)
 	if err != nil {

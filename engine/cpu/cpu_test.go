@@ -8,12 +8,18 @@ import (
 	"dyad/engine/enginetest"
 )
 
+// noMetric leaves metric losses out: they have no near-linear method.
+var noMetric = []engine.MetricLoss{}
+
 func TestConformance(t *testing.T) {
 	for _, method := range []cpu.Method{cpu.Auto, cpu.Direct, cpu.NearLinear} {
 		t.Run(method.String(), func(t *testing.T) {
 			opts := enginetest.Options{
 				Short:       testing.Short(),
 				WithWorkers: func(k int) engine.Backend { return cpu.Backend{Workers: k, Method: method} },
+			}
+			if method != cpu.Auto {
+				opts.MetricLosses = noMetric // Auto covers them
 			}
 			if method == cpu.NearLinear {
 				opts.Radii = []float64{0.05, 1} // the others below
@@ -27,15 +33,17 @@ func TestConformance(t *testing.T) {
 // records cost as much as a hundred thousand.
 func TestNearLinearOverLargeRange(t *testing.T) {
 	enginetest.Run(t, cpu.Backend{Method: cpu.NearLinear}, enginetest.Options{
-		Sizes: []int{3, 129},
-		Radii: []float64{20},
+		MetricLosses: noMetric,
+		Sizes:        []int{3, 129},
+		Radii:        []float64{20},
 	})
 	if testing.Short() {
 		return
 	}
 	enginetest.Run(t, cpu.Backend{Method: cpu.NearLinear}, enginetest.Options{
-		Losses: []engine.ScoreLoss{engine.Logistic{}},
-		Sizes:  []int{129},
-		Radii:  []float64{200},
+		Losses:       []engine.ScoreLoss{engine.Logistic{}},
+		MetricLosses: noMetric,
+		Sizes:        []int{129},
+		Radii:        []float64{200},
 	})
 }

@@ -1,5 +1,6 @@
 // Package cpu is the CPU backend of package engine: exact gradient sums of score
-// losses in float64, with a proved bound of their rounding error.
+// losses and of Mahalanobis losses in float64, with a proved bound of their rounding
+// error.
 //
 // A gradient sum over all ordered pairs is X^T c with
 // c_i = 2 sum_j phi'((y_i - y_j)(s_i - s_j)) (y_i - y_j) and scores s = X w.
@@ -9,6 +10,10 @@
 //     logistic loss on binary labels needs no exponential per pair.
 //   - near-linear: Chebyshev expansions of phi' in bins of the public score
 //     range, O(n) per gradient, for an AnalyticLoss and up to 16 distinct labels.
+//
+// A Mahalanobis loss is summed over tiles of the upper triangle of pairs: inner
+// products under W, coefficients c in their place, then the product of c with the
+// features. It costs n^2 d multiplications and as many additions; no n x n matrix is stored.
 //
 // The method and every bound come from public numbers alone. Work is cut along
 // a fixed grid and partial sums are combined in a fixed order, so the bits of a

@@ -2,9 +2,6 @@ package cpu
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"math"
 
 	"dyad/engine"
 )
@@ -42,19 +39,10 @@ type rowScratch struct{ c, acc []float64 }
 // stores more features than Problem.NonZerosPerRow, because the roundoff bound
 // would not hold.
 func (k *kernel) Bind(r *engine.Records) (engine.Evaluator, error) {
-	p := k.problem
-	switch {
-	case r == nil:
-		return nil, errors.New("cpu: Bind: no records")
-	case r.Len() != p.N || r.Dim() != p.D:
-		return nil, fmt.Errorf("cpu: Bind: %d records of %d features, but the problem has %d of %d", r.Len(), r.Dim(), p.N, p.D)
-	case r.Bounds() != p.Bounds:
-		return nil, fmt.Errorf("cpu: Bind: records have bounds %+v, the problem %+v", r.Bounds(), p.Bounds)
+	if err := fits(k.problem, r); err != nil {
+		return nil, err
 	}
 	e := &evaluator{kernel: k, x: newMatrix(r), y: r.Labels()}
-	if e.x.longestRow() > k.rowLen {
-		return nil, fmt.Errorf("cpu: Bind: a row stores more than Problem.NonZerosPerRow = %d features; use compressed rows or declare more", k.rowLen)
-	}
 	e.classify()
 	return e, nil
 }
@@ -102,44 +90,13 @@ func (e *evaluator) Close() error {
 // Problem.Radius by more than engine.RadiusSlack, relatively, because the
 // roundoff bound would not hold.
 func (e *evaluator) GradSum(ctx context.Context, dst, w []float64, pairs engine.Pairs) error {
-	p := e.problem
-	if len(dst) != p.D || len(w) != p.D {
-		return fmt.Errorf("cpu: GradSum: lengths %d and %d of dst and w, want %d", len(dst), len(w), p.D)
-	}
-	if !inBall(w, p.Radius) {
-		return fmt.Errorf("cpu: GradSum: ||w|| is not within Problem.Radius = %v; project w first", p.Radius)
-	}
-	if err := ctx.Err(); err != nil {
+	if err := checkCall(ctx, e.problem, dst, w, pairs); err != nil {
 		return err
 	}
-	switch q := pairs.(type) {
-	case engine.AllPairs:
-		if q.N != p.N {
-			return fmt.Errorf("cpu: GradSum: AllPairs.N is %d, the problem has %d records", q.N, p.N)
-		}
-		return e.allPairs(ctx, dst, w)
-	case engine.PrefixPairs:
+	if q, ok := pairs.(engine.PrefixPairs); ok {
 		return e.prefixPairs(ctx, dst, w, q)
 	}
-	return fmt.Errorf("%w: pairs of type %T", engine.ErrUnsupported, pairs)
-}
-
-// inBall reports that ||w|| <= r (1 + RadiusSlack/2), up to rounding. Sums of
-// 4096 squares are joined, so the depth stays below 2^20 for any d that fits an
-// int32 and the exact norm is at most r (1 + RadiusSlack).
-func inBall(w []float64, r float64) bool {
-	var sum float64
-	for len(w) > 0 {
-		var part float64
-		m := min(len(w), 4096)
-		for _, v := range w[:m] {
-			v /= r
-			part += v * v
-		}
-		sum += part
-		w = w[m:]
-	}
-	return math.Sqrt(sum) <= 1+engine.RadiusSlack/2
+	return e.allPairs(ctx, dst, w)
 }
 
 // allPairs computes X^T c.

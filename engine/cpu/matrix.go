@@ -22,18 +22,6 @@ func newMatrix(r *engine.Records) matrix {
 	return m
 }
 
-// longestRow is the largest number of stored features in a row.
-func (m matrix) longestRow() int {
-	if m.start == nil {
-		return m.d
-	}
-	longest := 0
-	for i := 1; i < len(m.start); i++ {
-		longest = max(longest, int(m.start[i]-m.start[i-1]))
-	}
-	return longest
-}
-
 // dots sets dst to the scores of len(dst) rows from the given one on.
 func (m matrix) dots(dst, w []float64, from int) {
 	if m.start == nil {
@@ -68,4 +56,36 @@ func (m matrix) gatherAdd(acc, c []float64, rows []int32) {
 		return
 	}
 	kernels.SparseGatherAddRows(acc, c, m.start, m.index, m.value, rows)
+}
+
+// rows returns count rows from the given one on as a dense count x d matrix, in dst or, if
+// they are stored like that, in place.
+func (m matrix) rows(dst []float64, from, count int) []float64 {
+	if m.start == nil {
+		return m.dense[from*m.d:][:count*m.d]
+	}
+	dst = dst[:count*m.d]
+	clear(dst)
+	for i := range count {
+		row := dst[i*m.d:][:m.d]
+		for k := m.start[from+i]; k < m.start[from+i+1]; k++ {
+			row[m.index[k]] = m.value[k]
+		}
+	}
+	return dst
+}
+
+// difference sets dst (length d) to row i minus row j.
+func (m matrix) difference(dst []float64, i, j int) {
+	if m.start == nil {
+		x, z := m.dense[i*m.d:][:len(dst)], m.dense[j*m.d:][:len(dst)]
+		for k := range dst {
+			dst[k] = x[k] - z[k]
+		}
+		return
+	}
+	m.rows(dst, i, 1)
+	for k := m.start[j]; k < m.start[j+1]; k++ {
+		dst[m.index[k]] -= m.value[k]
+	}
 }

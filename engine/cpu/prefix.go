@@ -27,15 +27,9 @@ func (k *kernel) newPrefixScratch(rows int) prefixScratch {
 // in blocks of blockRows rows and jobs of prefixJob blocks, each summed in order.
 func (e *evaluator) prefixPairs(ctx context.Context, dst, w []float64, q engine.PrefixPairs) error {
 	T, d := q.T, e.x.d
-	if T < 1 || T >= e.problem.N || q.Order != nil && len(q.Order) <= T {
-		return fmt.Errorf("cpu: GradSum: PrefixPairs with T = %d and %d entries of Order for %d records", T, len(q.Order), e.problem.N)
-	}
 	current := int32(T)
 	if q.Order != nil {
 		current = q.Order[T]
-	}
-	if current < 0 || int(current) >= e.problem.N {
-		return fmt.Errorf("cpu: GradSum: PrefixPairs.Order[%d] is %d, want 0 to %d", T, current, e.problem.N-1)
 	}
 	jobRows := prefixJob * e.blockRows
 	jobs := (T + jobRows - 1) / jobRows

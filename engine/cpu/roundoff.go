@@ -13,8 +13,9 @@ const (
 	// dphiError bounds |computed - exact| of phi' in units of u sup |phi'|, for
 	// the float64 argument that it is given. For the logistic loss it is proved
 	// in kernels.LogisticSlope (4 u, and sup |phi'| >= 1/2) from an error of
-	// math.Exp below 2 ulp; its sources state less than 1 ulp. For any other
-	// ScoreLoss it is an assumption on DPhi.
+	// math.Exp below 2 ulp; its sources state less than 1 ulp, and in
+	// kernels.LogisticSlopes (12 u relative). For any other loss it is an assumption on
+	// DPhi or MetricDPhi.
 	dphiError = 16
 	// secondOrder covers products of two or more error terms: each term is below
 	// 2^-20 of its quantity (checked by usable) and there are fewer than 30.

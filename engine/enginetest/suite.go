@@ -21,9 +21,14 @@ type T interface {
 
 // Options choose what Run covers. The zero value covers everything.
 type Options struct {
-	// Losses defaults to engine.Logistic{} and SmoothHinge{}.
+	// Losses defaults to engine.Logistic{} and SmoothHinge{}; an empty list that is
+	// not nil means none.
 	Losses []engine.ScoreLoss
-	// Sizes are the numbers of records; default 2, 3, 17, 64, 129, 500, 1500.
+	// MetricLosses defaults to engine.MahalanobisLogistic{} and SmoothMetric{},
+	// likewise.
+	MetricLosses []engine.MetricLoss
+	// Sizes are the numbers of records; default 2, 3, 17, 64, 129, 500, 1500. Metric
+	// losses take those up to 400; default 2, 3, 17, 65, 129, 400.
 	Sizes []int
 	// Radii default to 0.05, 1, 20 and 200.
 	Radii []float64
@@ -34,7 +39,8 @@ type Options struct {
 	WithWorkers func(workers int) engine.Backend
 	// PerPair limits Roundoff / Pairs.Len in units of the Lipschitz constant,
 	// times max(1, V/8) where V = 4 LabelAbs FeatureNorm Radius is the largest
-	// margin, for 64 records or more; default 6e-13. A bound that anything
+	// margin, for 64 records or more; default 6e-13. Metric losses have a third of
+	// it, times max(1, Radius/8): below 1e-12 at Radius 1. A bound that anything
 	// satisfies proves nothing.
 	PerPair float64
 	// Unsupported is called for a problem that the backend declines with
@@ -96,8 +102,13 @@ func Run(t T, b engine.Backend, opts Options) {
 	if opts.Losses == nil {
 		opts.Losses = []engine.ScoreLoss{engine.Logistic{}, SmoothHinge{}}
 	}
+	if opts.MetricLosses == nil {
+		opts.MetricLosses = []engine.MetricLoss{engine.MahalanobisLogistic{}, SmoothMetric{}}
+	}
+	metricSizes := opts.Sizes
 	if opts.Sizes == nil {
 		opts.Sizes = []int{2, 3, 17, 64, 129, 500, 1500}
+		metricSizes = []int{2, 3, 17, 65, 129, 400}
 	}
 	if opts.Radii == nil {
 		opts.Radii = []float64{0.05, 1, 20, 200}
@@ -121,7 +132,13 @@ func Run(t T, b engine.Backend, opts Options) {
 					number++
 				}
 			}
-			s.testBound(loss, radius)
+			s.testBound(loss, radius, opts.PerPair*max(1, radius/2))
+		}
+	}
+	number, s.opts.Sizes = 0, metricSizes
+	for _, loss := range opts.MetricLosses {
+		for _, radius := range opts.Radii {
+			s.metricLoss(loss, radius, &number)
 		}
 	}
 	methods := make([]string, 0, len(s.worst))
@@ -182,7 +199,7 @@ func (s *suite) testCase(loss engine.ScoreLoss, radius float64, n int, labels la
 		s.testRecords(kernels, r, w, prefixes, want)
 		s.name = name
 	}
-	s.testDefinition(loss, dense, w, want[0])
+	s.testDefinition(loss, dense, w, want[0], 4*p.Bounds.LabelAbs*p.Bounds.FeatureNorm*norm(w))
 }
 
 // testRecords checks all kinds of pairs on bound records.
@@ -250,7 +267,7 @@ func (s *suite) testPairs(e engine.Evaluator, workers map[int]engine.Evaluator, 
 	if !(diff <= bound) || math.IsInf(bound, 0) {
 		s.fail("%s: |error| = %.3g over %T, Roundoff says %.3g", e.Kernel().Method(), diff, pairs, bound)
 	}
-	key := fmt.Sprintf("%s %T", e.Kernel().Method(), pairs)
+	key := fmt.Sprintf("%s %s %T", e.Kernel().Problem().Loss.Name(), e.Kernel().Method(), pairs)
 	s.worst[key] = max(s.worst[key], diff/bound)
 
 	again := fill(len(w), func(int) float64 { return 1e9 })
@@ -277,8 +294,9 @@ func (s *suite) testPairs(e engine.Evaluator, workers map[int]engine.Evaluator, 
 
 // testDefinition compares the reference with Loss.AddGrad, so that a loss whose
 // DPhi contradicts its AddGrad is caught. Both are float64 up to twice the
-// precision, so the tolerance is a wide multiple of the roundoff.
-func (s *suite) testDefinition(loss engine.ScoreLoss, r *engine.Records, w, want []float64) {
+// precision, so the tolerance is a wide multiple of the roundoff. margin is the
+// largest |u|.
+func (s *suite) testDefinition(loss engine.Loss, r *engine.Records, w, want []float64, margin float64) {
 	s.Helper()
 	if r.Len() > 129 {
 		return
@@ -288,16 +306,16 @@ func (s *suite) testDefinition(loss engine.ScoreLoss, r *engine.Records, w, want
 		s.fail("Constants: %v", err)
 		return
 	}
-	n, v := float64(r.Len()), 4*r.Bounds().LabelAbs*r.Bounds().FeatureNorm*norm(w)
-	tol := n * n * c.Lipschitz * (1 + v) * (n*n + float64(r.Dim()) + 20) * 0x1p-52
+	n := float64(r.Len())
+	tol := n * n * c.Lipschitz * (1 + margin) * (n*n + float64(len(w)) + 20) * 0x1p-52
 	if diff := distance(definition(loss, r, w, engine.AllPairs{N: r.Len()}), want); !(diff <= tol) {
 		s.fail("AddGrad and DPhi of the loss disagree: sums differ by %.3g", diff)
 	}
 }
 
 // testBound checks that Roundoff is finite, positive and not vacuous, without
-// data, up to a million records.
-func (s *suite) testBound(loss engine.ScoreLoss, radius float64) {
+// data, up to a million records: at most perPair times the Lipschitz constant.
+func (s *suite) testBound(loss engine.Loss, radius, perPair float64) {
 	s.Helper()
 	for _, n := range []int{64, 1000, 30000, 1000000} {
 		p := engine.Problem{N: n, D: 20, Bounds: engine.UnitBounds(), Loss: loss, Radius: radius}
@@ -312,7 +330,7 @@ func (s *suite) testBound(loss engine.ScoreLoss, radius float64) {
 			s.fail("Constants: %v", err)
 			continue
 		}
-		limit := s.opts.PerPair * c.Lipschitz * max(1, radius/2)
+		limit := perPair * c.Lipschitz
 		for _, pairs := range []engine.Pairs{engine.AllPairs{N: n}, engine.PrefixPairs{T: n - 1}, engine.PrefixPairs{T: 1}} {
 			if got := k.Roundoff(pairs) / float64(pairs.Len()); !(got > 0 && got <= limit) {
 				s.fail("%s: Roundoff per pair of %T is %.3g, want above 0 and at most %.3g", k.Method(), pairs, got, limit)

@@ -92,7 +92,7 @@ func (e brokenEvaluator) GradSum(ctx context.Context, dst, w []float64, p engine
 }
 
 // small keeps the control runs short.
-var small = enginetest.Options{Sizes: []int{3, 17, 64}, Radii: []float64{1}}
+var small = enginetest.Options{MetricLosses: []engine.MetricLoss{}, Sizes: []int{3, 17, 64}, Radii: []float64{1}}
 
 func TestSuitePassesCorrectBackend(t *testing.T) {
 	var w watcher

@@ -1,0 +1,257 @@
+package cpu
+
+import (
+	"context"
+
+	"dyad/engine"
+	"dyad/kernels"
+)
+
+// metricEvaluator holds the records and all scratch space of a metricKernel:
+// O(n + d^2) floats, tiles of O(d) floats for each worker, partialFloats of partial
+// sums, and X W if it has at most productFloats.
+type metricEvaluator struct {
+	*metricKernel
+	x matrix
+	y []float64
+
+	w     []float64 // W, d x d
+	total []float64 // d x d
+
+	rowSum, colSum []float64 // n: sums of c_ij over j > i, and over i < j
+	own            []float64 // n: x_i^T W x_i
+	products       []float64 // X W, nil if too large
+	panelSum       []float64 // d x d
+	partial        []float64 // slots * d * d
+	partialCol     []float64 // slots * panel
+
+	work []metricScratch
+}
+
+// metricScratch is what one worker needs. m is metricRows, or n if that is less.
+type metricScratch struct {
+	x, xw    []float64 // m x d: rows of X, or differences of rows, and their product with W
+	xt       []float64 // d x m: the transpose of x
+	weighted []float64 // d x m: xt with weighted columns, or the transpose of c X
+	row, c   []float64 // m
+
+	// For AllPairs only.
+	right, rightT []float64 // metricCols x d and d x metricCols: the columns of a tile
+	tile          []float64 // m x metricCols
+	col           []float64 // metricCols
+
+	failed bool // PrefixPairs.Order has an entry out of range
+}
+
+// scratch makes the scratch space of the given number of workers.
+func (e *metricEvaluator) scratch(workers int, tiles bool) {
+	d, m := e.x.d, min(metricRows, e.problem.N)
+	for len(e.work) < workers {
+		e.work = append(e.work, metricScratch{
+			x: make([]float64, m*d), xw: make([]float64, m*d),
+			xt: make([]float64, m*d), weighted: make([]float64, m*d),
+			row: make([]float64, m), c: make([]float64, m),
+		})
+	}
+	for i := range e.work {
+		if s := &e.work[i]; tiles && s.tile == nil {
+			s.right, s.rightT = make([]float64, metricCols*d), make([]float64, metricCols*d)
+			s.tile, s.col = make([]float64, m*metricCols), make([]float64, metricCols)
+		}
+	}
+}
+
+// Kernel implements engine.Evaluator.
+func (e *metricEvaluator) Kernel() engine.Kernel { return e.metricKernel }
+
+// Close implements engine.Evaluator. It drops the scratch space.
+func (e *metricEvaluator) Close() error {
+	e.own, e.products, e.panelSum, e.partial, e.partialCol, e.work = nil, nil, nil, nil, nil, nil
+	return nil
+}
+
+// GradSum implements engine.Evaluator. It fails if w is longer than
+// Problem.Radius by more than engine.RadiusSlack, relatively, because the roundoff
+// bound would not hold. W need not be positive semidefinite.
+func (e *metricEvaluator) GradSum(ctx context.Context, dst, w []float64, pairs engine.Pairs) error {
+	if err := checkCall(ctx, e.problem, dst, w, pairs); err != nil {
+		return err
+	}
+	s := engine.Symmetric{Dim: e.x.d}
+	s.Unpack(e.w, w)
+	clear(e.total)
+	var err error
+	switch q := pairs.(type) {
+	case engine.AllPairs:
+		err = e.allPairs(ctx)
+	case engine.PrefixPairs:
+		err = e.prefixPairs(ctx, q)
+	}
+	if err != nil {
+		return err
+	}
+	s.Pack(dst, e.total)
+	return nil
+}
+
+// allPairs sets the upper triangle of total to 2 [X^T diag(C1) X - (M + M^T)].
+func (e *metricEvaluator) allPairs(ctx context.Context) error {
+	d, n := e.x.d, e.problem.N
+	e.scratch(min(e.workers, e.stripes()), true)
+	slots := e.slots(e.stripes())
+	panel := e.panel
+	if e.partialCol == nil {
+		e.own, e.panelSum = make([]float64, n), make([]float64, d*d)
+		e.partialCol = make([]float64, slots*panel)
+		if n*d <= e.productFloats {
+			e.products = make([]float64, n*d)
+		}
+	}
+	if len(e.partial) < slots*d*d {
+		e.partial = make([]float64, slots*d*d)
+	}
+	if err := forEach(ctx, e.workers, e.stripes(), e.ownProducts); err != nil {
+		return err
+	}
+	clear(e.rowSum)
+	clear(e.colSum)
+	for p0 := 0; p0 < n; p0 += panel {
+		p1 := min(p0+panel, n)
+		clear(e.panelSum)
+		// Stripes from p1 on have no pair i < j < p1.
+		jobs := (p1 + e.stripe - 1) / e.stripe
+		err := e.reduce(ctx, e.panelSum, jobs, slots, func(worker, job, slot int) {
+			e.stripePairs(ctx, &e.work[worker], e.partial[slot*d*d:][:d*d], e.partialCol[slot*panel:][:p1-p0], job, p0)
+		}, func(slot int) { addTo(e.colSum[p0:p1], e.partialCol[slot*panel:][:p1-p0]) })
+		if err != nil {
+			return err
+		}
+		addTo(e.total, e.panelSum)
+	}
+	// e.total is M. The diagonal term takes the place of panelSum.
+	clear(e.panelSum)
+	addTo(e.rowSum, e.colSum)
+	err := e.reduce(ctx, e.panelSum, e.stripes(), slots, func(worker, job, slot int) {
+		e.diagonal(ctx, &e.work[worker], e.partial[slot*d*d:][:d*d], job)
+	}, nil)
+	if err != nil {
+		return err
+	}
+	for a := range d {
+		for b := a; b < d; b++ {
+			e.total[a*d+b] = 2 * (e.panelSum[a*d+b] - (e.total[a*d+b] + e.total[b*d+a]))
+		}
+	}
+	return nil
+}
+
+// reduce runs jobs that each fill one slot of partial, and adds the slots to sum in
+// the order of the jobs, so the number of slots does not matter. then, if not nil, is
+// called for each slot, too.
+func (e *metricEvaluator) reduce(ctx context.Context, sum []float64, jobs, slots int, run func(worker, job, slot int), then func(slot int)) error {
+	size := len(sum)
+	for first := 0; first < jobs; first += slots {
+		count := min(slots, jobs-first)
+		err := forEach(ctx, min(e.workers, len(e.work)), count, func(worker, slot int) {
+			clear(e.partial[slot*size:][:size])
+			run(worker, first+slot, slot)
+		})
+		if err != nil {
+			return err
+		}
+		for slot := range count {
+			addTo(sum, e.partial[slot*size:][:size])
+			if then != nil {
+				then(slot)
+			}
+		}
+	}
+	return nil
+}
+
+// ownProducts computes x_i^T W x_i for the rows of a stripe, and keeps X W if there is
+// room.
+func (e *metricEvaluator) ownProducts(worker, job int) {
+	s, d := &e.work[worker], e.x.d
+	for i0 := job * e.stripe; i0 < min((job+1)*e.stripe, e.problem.N); i0 += metricRows {
+		m := min(metricRows, e.problem.N-i0)
+		x := e.x.rows(s.x, i0, m)
+		xw := s.xw[:m*d]
+		if e.products != nil {
+			xw = e.products[i0*d:][:m*d]
+		}
+		e.timesW(xw, x, m)
+		for i := range m {
+			e.own[i0+i] = kernels.Dot(x[i*d:][:d], xw[i*d:][:d])
+		}
+	}
+}
+
+// timesW sets xw to m rows x times W.
+func (e *metricEvaluator) timesW(xw, x []float64, m int) {
+	clear(xw)
+	kernels.AddProducts(xw, e.x.d, x, e.w, m, e.x.d, e.x.d)
+}
+
+// stripePairs adds the part of M = X^T U X of a stripe of rows and the panel of
+// columns from p0 on to sum, sets part to the column sums of U, and adds its row sums
+// to rowSum. It returns early when ctx is done.
+func (e *metricEvaluator) stripePairs(ctx context.Context, s *metricScratch, sum, part []float64, job, p0 int) {
+	d, p1 := e.x.d, p0+len(part)
+	clear(part)
+	for i0 := job * e.stripe; i0 < min((job+1)*e.stripe, e.problem.N, p1); i0 += metricRows {
+		m := min(metricRows, e.problem.N-i0)
+		x := e.x.rows(s.x, i0, m)
+		xw := s.xw[:m*d]
+		if e.products != nil {
+			xw = e.products[i0*d:][:m*d]
+		} else {
+			e.timesW(xw, x, m)
+		}
+		row, cx := s.row[:m], s.weighted[:d*m] // cx is the transpose of c X
+		clear(row)
+		clear(cx)
+		for c0 := max(p0, i0); c0 < p1 && ctx.Err() == nil; c0 += metricCols {
+			c1 := min(c0+metricCols, p1)
+			k := c1 - c0
+			right, rightT := e.x.rows(s.right, c0, k), s.rightT[:d*k]
+			tile, col := s.tile[:m*k], s.col[:k]
+			clear(tile)
+			clear(col)
+			kernels.AddProducts(tile, k, xw, right, m, k, d)
+			kernels.MetricTile(tile, row, col, e.own[i0:i0+m], e.y[i0:i0+m], e.own[c0:c1], e.y[c0:c1], i0-c0+1, e.slopes)
+			addTo(part[c0-p0:c1-p0], col)
+			kernels.Transpose(rightT, right, k, d)
+			kernels.AddProducts(cx, m, rightT, tile, d, m, k)
+		}
+		kernels.Transpose(s.xt[:d*m], x, m, d)
+		kernels.AddProducts(sum, d, s.xt[:d*m], cx, d, d, m)
+		addTo(e.rowSum[i0:i0+m], row)
+	}
+}
+
+// diagonal adds the upper triangle of X^T diag(C1) X over a stripe to sum, with C1 in
+// rowSum.
+func (e *metricEvaluator) diagonal(ctx context.Context, s *metricScratch, sum []float64, job int) {
+	d := e.x.d
+	for i0 := job * e.stripe; i0 < min((job+1)*e.stripe, e.problem.N) && ctx.Err() == nil; i0 += metricRows {
+		m := min(metricRows, e.problem.N-i0)
+		kernels.Transpose(s.xt[:d*m], e.x.rows(s.x, i0, m), m, d)
+		s.addWeighted(sum, e.rowSum[i0:i0+m], d)
+	}
+}
+
+// triangleBand is the number of rows of a d x d sum that are computed from the same
+// first column on.
+const triangleBand = 24
+
+// addWeighted adds sum_i c_i x_i x_i^T to the upper triangle of sum, with x_i in the
+// columns of xt. What it writes below the diagonal has no meaning.
+func (s *metricScratch) addWeighted(sum, c []float64, d int) {
+	m := len(c)
+	xt, weighted := s.xt[:d*m], s.weighted[:d*m]
+	kernels.ScaleColumns(weighted, c, xt, d)
+	for a := 0; a < d; a += triangleBand {
+		kernels.AddProducts(sum[a*d+a:], d, weighted[a*m:], xt[a*m:], min(triangleBand, d-a), d-a, m)
+	}
+}

@@ -1,0 +1,248 @@
+package cpu
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"dyad/engine"
+)
+
+func metricProblem(n, d int) engine.Problem {
+	return engine.Problem{N: n, D: d, Bounds: engine.UnitBounds(), Loss: engine.MahalanobisLogistic{}, Radius: 1}
+}
+
+// metricData are records and a W of rank one and norm 1.
+func metricData(t *testing.T, n, d int) (*engine.Records, []float64) {
+	t.Helper()
+	rng := rand.New(rand.NewPCG(21, uint64(n)))
+	x, y := make([]float64, n*d), make([]float64, n)
+	for i := range x {
+		x[i] = rng.NormFloat64()
+	}
+	for i := range y {
+		y[i] = float64(rng.IntN(3) - 1)
+	}
+	y[n-1] = 1 // the current record of the longest prefix
+	r, err := engine.AdoptRecords(x, y, d, engine.UnitBounds())
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, m := make([]float64, d), make([]float64, d*d)
+	for k := range e {
+		e[k] = rng.NormFloat64()
+	}
+	engine.ProjectBall(e, 1)
+	for k := range m {
+		m[k] = e[k/d] * e[k%d]
+	}
+	w := make([]float64, engine.Symmetric{Dim: d}.Len())
+	engine.Symmetric{Dim: d}.Pack(w, m)
+	engine.ProjectBall(w, 1)
+	return r, w
+}
+
+// gradSum binds and evaluates.
+func gradSum(t *testing.T, k *metricKernel, r *engine.Records, w []float64, pairs engine.Pairs) []float64 {
+	t.Helper()
+	e, err := k.Bind(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	dst := make([]float64, len(w))
+	for range 2 { // the second call finds used scratch space
+		if err := e.GradSum(context.Background(), dst, w, pairs); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dst
+}
+
+func planned(t *testing.T, p engine.Problem, workers int) *metricKernel {
+	t.Helper()
+	k, err := Backend{Workers: workers}.Plan(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return k.(*metricKernel)
+}
+
+func norm2(x, y []float64) (s float64) {
+	for k := range x {
+		s = math.Hypot(s, x[k]-y[k])
+	}
+	return s
+}
+
+// TestMetricGrid makes panels and the limits of memory small: limits and workers change
+// no bit, panels stay within the bounds of each other.
+func TestMetricGrid(t *testing.T) {
+	const n, d = 1500, 5
+	r, w := metricData(t, n, d)
+	for _, pairs := range []engine.Pairs{engine.AllPairs{N: n}, engine.PrefixPairs{T: n - 1}} {
+		var results [][]float64
+		var bounds float64
+		for _, panel := range []int{metricPanel, 480, metricCols} {
+			var first []float64
+			for _, partial := range []int{16 << 20, 0, 3 * d * d} {
+				for _, product := range []int{4 << 20, 0} {
+					for _, workers := range []int{1, 2, 7} {
+						k := planned(t, metricProblem(n, d), workers)
+						k.panel, k.partialFloats, k.productFloats = min(panel, n), partial, product
+						got := gradSum(t, k, r, w, pairs)
+						if first == nil {
+							first, bounds = got, bounds+k.Roundoff(pairs)
+						}
+						if !slices.Equal(got, first) {
+							t.Errorf("panel %d: %d partial sums, %d products and %d workers give %v, want %v", panel, partial, product, workers, got, first)
+						}
+					}
+				}
+			}
+			results = append(results, first)
+		}
+		for _, got := range results[1:] {
+			if diff := norm2(got, results[0]); !(diff <= bounds) {
+				t.Errorf("%T: panels differ by %v, bounds add up to %v", pairs, diff, bounds)
+			}
+		}
+		if size := norm2(results[0], make([]float64, len(w))); size < 1e6*bounds {
+			t.Errorf("%T: result of norm %v, bounds %v", pairs, size, bounds)
+		}
+	}
+}
+
+// plainSum adds AddGrad over ordered pairs.
+func plainSum(r *engine.Records, w []float64, pairs func(yield func(i, j int) bool)) []float64 {
+	z, zp := engine.Record{X: make([]float64, r.Dim())}, engine.Record{X: make([]float64, r.Dim())}
+	sum := make([]float64, len(w))
+	for i, j := range pairs {
+		r.Row(i, z.X)
+		r.Row(j, zp.X)
+		z.Y, zp.Y = r.Label(i), r.Label(j)
+		engine.MahalanobisLogistic{}.AddGrad(sum, w, z, zp)
+	}
+	return sum
+}
+
+// TestMetricManyStripes covers stripes of several tiles, two panels and prefix jobs:
+// same bits for any number of workers, the same sum in another order, and a long
+// prefix against the definition.
+func TestMetricManyStripes(t *testing.T) {
+	n, d := 8400, 3
+	if testing.Short() {
+		n = 2000
+	}
+	r, w := metricData(t, n, d)
+	all, prefix := engine.AllPairs{N: n}, engine.PrefixPairs{T: n - 1}
+	one := gradSum(t, planned(t, metricProblem(n, d), 1), r, w, all)
+	onePrefix := gradSum(t, planned(t, metricProblem(n, d), 1), r, w, prefix)
+	for _, workers := range []int{2, 7} {
+		k := planned(t, metricProblem(n, d), workers)
+		if got := gradSum(t, k, r, w, all); !slices.Equal(got, one) {
+			t.Errorf("%d workers give %v, 1 gives %v", workers, got, one)
+		}
+		if got := gradSum(t, k, r, w, prefix); !slices.Equal(got, onePrefix) {
+			t.Errorf("prefix: %d workers give %v, 1 gives %v", workers, got, onePrefix)
+		}
+	}
+	want := plainSum(r, w, func(yield func(i, j int) bool) {
+		for i := range n - 1 {
+			if !yield(n-1, i) {
+				return
+			}
+		}
+	})
+	if diff := norm2(onePrefix, want); !(diff <= 1e-13*float64(n)) {
+		t.Errorf("a prefix of %d pairs is off by %v", n-1, diff)
+	}
+	// The same sum for the records in reverse order: all tiles differ.
+	rows := make([]int, n)
+	for i := range rows {
+		rows[i] = n - 1 - i
+	}
+	k := planned(t, metricProblem(n, d), 2)
+	if diff := norm2(gradSum(t, k, r.Subset(rows), w, all), one); !(diff <= 2*k.Roundoff(all)) || diff == 0 {
+		t.Errorf("reversed records: the sums differ by %v, bound %v", diff, k.Roundoff(all))
+	}
+}
+
+// TestPrefixesAddUp compares two ways that share little code.
+func TestPrefixesAddUp(t *testing.T) {
+	const n, d = 250, 7
+	r, w := metricData(t, n, d)
+	k := planned(t, metricProblem(n, d), 1)
+	e, err := k.Bind(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum, dst := make([]float64, len(w)), make([]float64, len(w))
+	var bound float64
+	for T := 1; T < n; T++ {
+		if err := e.GradSum(context.Background(), dst, w, engine.PrefixPairs{T: T}); err != nil {
+			t.Fatal(err)
+		}
+		for i, v := range dst {
+			sum[i] += 2 * v
+		}
+		bound += 2 * k.Roundoff(engine.PrefixPairs{T: T})
+	}
+	all := gradSum(t, k, r, w, engine.AllPairs{N: n})
+	size := norm2(all, make([]float64, len(w)))
+	bound += k.Roundoff(engine.AllPairs{N: n}) + engine.Gamma(n)*float64(n*n)*8
+	if diff := norm2(sum, all); !(diff <= bound) || size < 1e6*bound {
+		t.Errorf("prefixes add up to %v off the sum over all pairs, bounds %v, size %v", diff, bound, size)
+	}
+}
+
+// TestMetricRange checks the limits against samples, also outside the semidefinite
+// cone, for which the constants of the loss do not hold.
+func TestMetricRange(t *testing.T) {
+	for _, b := range []engine.Bounds{{FeatureNorm: 1, LabelAbs: 1}, {FeatureNorm: 3, LabelAbs: 0.25}, {FeatureNorm: 0.1, LabelAbs: 3}} {
+		for _, radius := range []float64{0.01, 1, 50} {
+			p := metricProblem(10, 20)
+			p.Bounds, p.Radius = b, radius
+			m, err := newMetricRange(p, engine.MahalanobisLogistic{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			q := b.LabelAbs * b.LabelAbs
+			reach := q * (1 + 4*b.FeatureNorm*b.FeatureNorm*radius)
+			if m.margin < reach || m.margin > reach*1.00001 {
+				t.Errorf("%+v r=%v: margin %v, want just above %v", b, radius, m.margin, reach)
+			}
+			if !(m.distanceErr > 0 && m.distanceErr < 100*u*m.distance) {
+				t.Errorf("%+v r=%v: distanceErr %v of %v", b, radius, m.distanceErr, m.distance)
+			}
+			sup := 1 / (1 + math.Exp(-m.margin))
+			if m.slope < sup || m.curvature < 0.25 || m.slope > 1.1 || m.curvature > 0.26 {
+				t.Errorf("%+v r=%v: slope %v and curvature %v, want just above %v and 1/4", b, radius, m.slope, m.curvature, sup)
+			}
+		}
+	}
+}
+
+// TestIndefiniteMatrix checks that a W outside the cone is within the bound of a plain
+// sum, up to the error of that sum.
+func TestIndefiniteMatrix(t *testing.T) {
+	const n, d = 40, 4
+	r, w := metricData(t, n, d)
+	for i := range w {
+		w[i] = -w[i]
+	}
+	k := planned(t, metricProblem(n, d), 1)
+	want := plainSum(r, w, func(yield func(i, j int) bool) {
+		for k := range n * n {
+			if i, j := k/n, k%n; i != j && !yield(i, j) {
+				return
+			}
+		}
+	})
+	bound := k.Roundoff(engine.AllPairs{N: n})
+	if diff := norm2(gradSum(t, k, r, w, engine.AllPairs{N: n}), want); !(diff <= 10*bound) {
+		t.Errorf("|error| = %v, Roundoff %v", diff, bound)
+	}
+}

@@ -1,0 +1,108 @@
+package cpu
+
+import (
+	"fmt"
+	"runtime"
+
+	"dyad/engine"
+	"dyad/kernels"
+)
+
+// The fixed grid of metric losses. A tile is a few hundred kilobytes for any d
+// below 256; its rows and columns are summed over a panel of columns before they
+// meet other rows.
+const (
+	metricRows    = 96
+	metricCols    = 48
+	metricPanel   = 8160 // columns, a multiple of metricCols
+	metricStripes = 64   // at most, of rows; they are the jobs
+	metricJob     = 16   // blocks of metricRows records of one job of PrefixPairs
+)
+
+// metricKernel is a planned problem with a MetricLoss. It is immutable.
+type metricKernel struct {
+	problem engine.Problem
+	loss    engine.MetricLoss
+	slopes  func(u []float64) // replaces margins by phi'
+	limits  metricRange
+	workers int
+	stripe  int // rows of one job of AllPairs, a multiple of metricRows
+	panel   int // columns that are summed together, a multiple of metricCols
+
+	// Limits of memory; they do not change results.
+	partialFloats int // in partial sums of d^2 numbers, if more than one such sum
+	productFloats int // in X W; it is computed again for each panel if it has more
+}
+
+var _ engine.Kernel = (*metricKernel)(nil)
+
+// planMetric returns the kernel for a valid problem with a MetricLoss.
+func (b Backend) planMetric(p engine.Problem, loss engine.MetricLoss) (engine.Kernel, error) {
+	if b.Method == NearLinear {
+		return nil, fmt.Errorf("%w: loss %q is not a function of scores and has no near-linear method, use Auto or Direct", engine.ErrUnsupported, loss.Name())
+	}
+	k := &metricKernel{problem: p, loss: loss, workers: b.Workers,
+		panel: min(metricPanel, p.N), partialFloats: 16 << 20, productFloats: 4 << 20}
+	if k.workers <= 0 {
+		k.workers = runtime.GOMAXPROCS(0)
+	}
+	if got, want := loss.ParamDim(p.D), (engine.Symmetric{Dim: p.D}).Len(); got != want {
+		return nil, fmt.Errorf("cpu: loss %q has %d parameters for %d features, want the %d coordinates of a symmetric matrix", loss.Name(), got, p.D, want)
+	}
+	var err error
+	if k.limits, err = newMetricRange(p, loss); err != nil {
+		return nil, err
+	}
+	_, logistic := loss.(engine.MahalanobisLogistic)
+	switch {
+	case logistic && k.limits.margin <= kernels.MaxLogisticMargin:
+		k.slopes = kernels.LogisticSlopes
+	case logistic:
+		k.slopes = each(kernels.LogisticSlope)
+	default:
+		k.slopes = each(loss.MetricDPhi)
+	}
+	blocks := (p.N + metricRows - 1) / metricRows
+	k.stripe = (blocks + metricStripes - 1) / metricStripes * metricRows
+	if !k.usable() {
+		return nil, fmt.Errorf("%w: rounding errors of loss %q over margins up to %.3g are not small", engine.ErrUnsupported, loss.Name(), k.limits.margin)
+	}
+	return k, nil
+}
+
+// each applies f to every number of a slice.
+func each(f func(float64) float64) func([]float64) {
+	return func(x []float64) {
+		for i, v := range x {
+			x[i] = f(v)
+		}
+	}
+}
+
+// Problem returns the planned problem.
+func (k *metricKernel) Problem() engine.Problem { return k.problem }
+
+// Method returns "direct".
+func (k *metricKernel) Method() string { return Direct.String() }
+
+func (k *metricKernel) stripes() int { return (k.problem.N + k.stripe - 1) / k.stripe }
+
+// slots is the number of jobs that run between two reductions. It limits memory
+// and changes no result.
+func (k *metricKernel) slots(jobs int) int {
+	d := k.problem.D
+	return min(jobs, max(k.partialFloats/d/d, 1))
+}
+
+// Bind implements engine.Kernel.
+func (k *metricKernel) Bind(r *engine.Records) (engine.Evaluator, error) {
+	if err := fits(k.problem, r); err != nil {
+		return nil, err
+	}
+	n, d := k.problem.N, k.problem.D
+	return &metricEvaluator{
+		metricKernel: k, x: newMatrix(r), y: r.Labels(),
+		w: make([]float64, d*d), total: make([]float64, d*d),
+		rowSum: make([]float64, n), colSum: make([]float64, n),
+	}, nil
+}

@@ -1,0 +1,84 @@
+package cpu
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"dyad/engine"
+	"dyad/kernels"
+)
+
+// metricRange are the public limits of a problem with a MetricLoss. All are
+// rounded up.
+type metricRange struct {
+	labels      float64 // q = LabelAbs^2: |y y'| <= q
+	distance    float64 // A = 4 R^2 r: |(x - x')^T W (x - x')| <= A, exact or computed
+	margin      float64 // V = q (1 + A): |u| <= V, exact or computed
+	slope       float64 // Q = sup |phi'(u)| over |u| <= V
+	curvature   float64 // C = sup of the derivative of phi' there, +Inf if not smooth
+	distanceErr float64 // |computed - exact| of a distance
+}
+
+// newMetricRange returns the limits. It wraps engine.ErrUnsupported for constants
+// that clipping enforces, because these say nothing of phi.
+//
+// Distances. A symmetric W of coordinates w, ||w|| <= r (1 + 2^-30), not necessarily
+// semidefinite, has |x|^T |W| |x'| <= R^2 || |W| ||_2 <= R^2 ||W||_F with |.|
+// entrywise. All pairs are computed from s_i + s_j - 2 x_i^T W x_j, whose terms have
+// absolute values of at most 4 R^2 ||W||_F together; every product x_ia W_ab x_jb is
+// in at most 3 (Unpack) + AddProductsDepth(d) (X W) + max(AddProductsDepth(d),
+// DotDepth(d)) (inner product) + 2 (sums) roundings. Prefix pairs are computed from
+// v^T W v with v = x - x' rounded, in 3 + 2 (v, twice) + AddProductsDepth(d) +
+// DotDepth(d) roundings. So an error is at most gamma(k) A with k as in distanceDepth.
+// A = 4 R^2 r (1 + 2^-20) also covers computed distances if gamma(k) < 2^-22, which is
+// checked. Underflow: fewer than 8 d^2 operations, each of which loses at most
+// 2^-1074 and is multiplied by at most 4 d (1 + R)^2.
+//
+// Slope and curvature. Take x = -x' of norm R, y = y' or y = -y' of size LabelAbs and
+// W = B e e^T along x, for any B up to r' = (r + 1/(2 R^2)) (1 + 2^-19): semidefinite
+// and of norm B. Then u = +-q (1 - 4 R^2 B) takes every value of [-V, V], because
+// 4 R^2 r' - 1 >= V/q. The gradient has norm |phi'(u)| q 4 R^2 and the Hessian
+// phi”(u) (q 4 R^2)^2. So Constants at radius r' bounds phi' by G / (4 R^2 q) and its
+// slope by L / (4 R^2 q)^2 on [-V, V], also for the indefinite W for which the
+// constants themselves do not hold. QED
+func newMetricRange(p engine.Problem, loss engine.MetricLoss) (metricRange, error) {
+	up := 1 + 16*u
+	R, r, b := p.Bounds.FeatureNorm, p.Radius, p.Bounds.LabelAbs
+	outside := errors.New("cpu: FeatureNorm, LabelAbs or Radius is outside the range of float64 products; rescale the features or labels")
+	reach := (r + 1/(2*R*R)) * (1 + 0x1p-19)
+	if !(reach < math.MaxFloat64) || !(R*R > 0x1p-500) || !(b*b > 0x1p-500) || !(4*R*R*r > 0x1p-500) {
+		return metricRange{}, outside
+	}
+	c, err := loss.Constants(p.Bounds, reach)
+	if err != nil {
+		return metricRange{}, err
+	}
+	if c.Origin == engine.Clipped {
+		return metricRange{}, fmt.Errorf("%w: the constants of loss %q are enforced by clipping pairs, which sums of products cannot do", engine.ErrUnsupported, loss.Name())
+	}
+	if math.IsInf(c.Smoothness, 0) {
+		return metricRange{}, fmt.Errorf("%w: loss %q is not smooth, the cpu backend cannot bound its rounding error", engine.ErrUnsupported, loss.Name())
+	}
+	g := engine.Gamma(distanceDepth(p.D))
+	if g >= 0x1p-22 {
+		return metricRange{}, fmt.Errorf("%w: products of %d features lose too many digits", engine.ErrUnsupported, p.D)
+	}
+	m := metricRange{labels: b * b * up, distance: 4 * R * R * r * (1 + 0x1p-20)}
+	m.margin = m.labels * (1 + m.distance) * up
+	full := 4 * R * R * b * b // the rounding of these four is in up, below
+	m.slope = c.Lipschitz / full * up
+	m.curvature = c.Smoothness / full / full * up
+	d := float64(p.D)
+	m.distanceErr = g*m.distance*up + d*d*d*(1+R)*(1+R)*0x1p-1060
+	if !(m.margin < math.MaxFloat64/16) || !(full*full < math.MaxFloat64) || m.distanceErr > m.distance*0x1p-21 {
+		return metricRange{}, outside
+	}
+	return m, nil
+}
+
+// distanceDepth is the depth of a distance by either way.
+func distanceDepth(d int) int {
+	k := kernels.AddProductsDepth(d)
+	return 5 + k + max(k, kernels.DotDepth(d))
+}

@@ -1,0 +1,109 @@
+package cpu
+
+import (
+	"math"
+
+	"dyad/engine"
+	"dyad/kernels"
+)
+
+// Roundoff implements engine.Kernel: the Frobenius norm of the error, which is the
+// Euclidean norm in Symmetric coordinates.
+//
+// Notation: n, d, R as in package engine; q, A, V, Q, C and the error dA of a distance
+// as in metricRange; g(k) = engine.Gamma(k); v_ij = x_i - x_j.
+//
+// # Coefficients
+//
+// The computed label product differs from t = y_i y_j by u q, the computed margin
+// t (1 - M) by
+//
+//	q dA + 3 u V            the distance M; t, the difference and the product
+//
+// and c = -phi'(margin) t by q E with
+//
+//	E = C (q dA + 3 u V) + (16 + 2) u Q
+//
+// where 16 u is the error of phi' (dphiError) and 2 u that of t and the product.
+//
+// # All pairs
+//
+// The result is 2 [X^T diag(C1) X - (M + M^T)] with U the strict upper triangle of
+// c, C1 its row sums plus its column sums and M = X^T U X. For the computed U this is
+// exactly sum_(i != j) c_ij v_ij v_ij^T, so the errors of c add at most
+//
+//	q E sum_(i != j) ||v_ij||^2 = q E (2 n sum ||x_i||^2 - 2 ||sum x_i||^2) <= 2 n^2 R^2 q E.
+//
+// Each product c_ij x_ia x_jb of the sums takes part in at most k = allDepth
+// roundings, packing and its constant sqrt 2 included. There are four such products
+// for an unordered pair and an entry, with factor 2, whose absolute values are the
+// entries of |c_ij| (|x_i| + |x_j|)(|x_i| + |x_j|)^T, of norm at most q Q 4 R^2. Hence
+// the sums add at most g(k) 4 n (n-1) R^2 q Q.
+//
+// # Prefix pairs
+//
+// The same with sum over T pairs of ||v||^2 <= 4 R^2 T and the products
+// c v_a v_b: T 4 R^2 q (E + g(prefixDepth) Q).
+//
+// The last summand covers every underflow outside the distances: an entry is a sum of
+// fewer than 2^4 n^2 products of c, x and x' (or v and v'), each of which loses at most
+// 2^-1073 in either multiplication, multiplied by at most 1 + R, and each c loses as
+// much, multiplied by 4 R^2 and C q (1 + A); there are d^2 entries.
+func (k *metricKernel) Roundoff(pairs engine.Pairs) float64 {
+	p, m := k.problem, k.limits
+	R, n, d := p.Bounds.FeatureNorm, float64(p.N), float64(p.D)
+	tiny := n * n * d * d * (1 + R) * (1 + R) * (1 + m.labels) * (1 + m.curvature*m.margin + m.slope) * 0x1p-1000
+	switch q := pairs.(type) {
+	case engine.AllPairs:
+		if q.N != p.N {
+			return math.Inf(1)
+		}
+		e := 2*n*n*k.coefficientError() + 4*n*(n-1)*engine.Gamma(k.allDepth())*m.slope
+		return R*R*m.labels*e*secondOrder + tiny
+	case engine.PrefixPairs:
+		if q.T < 1 || q.T >= p.N {
+			return math.Inf(1)
+		}
+		e := k.coefficientError() + engine.Gamma(k.prefixDepth(q.T))*m.slope
+		return float64(q.T)*4*R*R*m.labels*e*secondOrder + tiny
+	}
+	return math.Inf(1)
+}
+
+// coefficientError is E.
+func (k *metricKernel) coefficientError() float64 {
+	m := k.limits
+	return m.curvature*(m.labels*m.distanceErr+3*u*m.margin) + (dphiError+2)*u*m.slope
+}
+
+// finish is the depth of the last steps: two sums of entries, and Pack.
+const finish = 2 + 3
+
+// allDepth is the largest depth of the two kinds of products. M: a tile, tiles of a
+// panel, the rows of a tile, the tiles of a stripe, stripes, panels. The diagonal term:
+// row sums over a tile, a panel, the panels, or column sums over a tile, a stripe, the
+// stripes; rows plus columns and the multiplication; then sums over rows as for M.
+func (k *metricKernel) allDepth() int {
+	n := k.problem.N
+	panels := (n + k.panel - 1) / k.panel
+	panelTiles := k.panel/metricCols + 1
+	blocks := k.stripe/metricRows + 1
+	reduce := blocks + metricStripes + panels
+	product := kernels.AddProductsDepth(metricCols) + panelTiles
+	row := metricCols + 1 + panelTiles + panels
+	col := metricRows + reduce
+	return max(product, max(row, col)+2) + kernels.AddProductsDepth(metricRows) + reduce + finish
+}
+
+// prefixDepth is the depth of a sum over T prefix pairs: two differences, the
+// multiplication, a block, the blocks of a job, jobs.
+func (k *metricKernel) prefixDepth(T int) int {
+	return 3 + kernels.AddProductsDepth(metricRows) + metricJob + T/(metricJob*metricRows) + 1 + finish
+}
+
+// usable reports that all first-order error terms are small enough for
+// secondOrder to cover their products.
+func (k *metricKernel) usable() bool {
+	most := max(k.coefficientError(), engine.Gamma(max(k.allDepth(), k.prefixDepth(k.problem.N)))*k.limits.slope)
+	return most < 0x1p-20*k.limits.slope
+}

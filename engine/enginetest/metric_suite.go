@@ -1,0 +1,98 @@
+package enginetest
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+
+	"dyad/engine"
+)
+
+// A weighting makes the Symmetric coordinates of a positive semidefinite d x d matrix
+// of Frobenius norm at most r, up to rounding.
+type weighting struct {
+	name string
+	make func(rng *rand.Rand, d int, r float64) []float64
+}
+
+var weightings = []weighting{
+	{"random W", func(rng *rand.Rand, d int, r float64) []float64 { return semidefinite(rng, d, d, r) }},
+	{"W = identity", func(_ *rand.Rand, d int, r float64) []float64 {
+		w := make([]float64, engine.Symmetric{Dim: d}.Len())
+		for a := range d {
+			w[engine.Symmetric{Dim: d}.Index(a, a)] = r / math.Sqrt(float64(d))
+		}
+		return w
+	}},
+	{"W of rank one", func(rng *rand.Rand, d int, r float64) []float64 { return semidefinite(rng, d, 1, r) }},
+	{"W = 0", func(_ *rand.Rand, d int, _ float64) []float64 {
+		return make([]float64, engine.Symmetric{Dim: d}.Len())
+	}},
+}
+
+// semidefinite is a random matrix of that rank and of Frobenius norm r.
+func semidefinite(rng *rand.Rand, d, rank int, r float64) []float64 {
+	m := make([]float64, d*d)
+	for range rank {
+		v := fill(d, func(int) float64 { return rng.NormFloat64() })
+		for k := range m {
+			m[k] += v[k/d] * v[k%d]
+		}
+	}
+	s := engine.Symmetric{Dim: d}
+	w := make([]float64, s.Len())
+	s.Pack(w, m)
+	scaleTo(w, r)
+	return w
+}
+
+// largestMetricSize keeps the reference, which costs n^2 d^2, short.
+const largestMetricSize = 400
+
+// metricLoss checks all cases of a loss and a radius; number counts cases.
+func (s *suite) metricLoss(loss engine.MetricLoss, radius float64, number *int) {
+	s.Helper()
+	for _, n := range s.opts.Sizes {
+		if n > largestMetricSize || n > 129 && (s.opts.Short || radius != 1) {
+			continue
+		}
+		for _, weights := range weightings {
+			s.metricCase(loss, radius, n, weights, *number)
+			*number++
+		}
+	}
+	s.testBound(loss, radius, s.opts.PerPair/3*max(1, radius/8))
+}
+
+// metricCase checks one data set, dense and sparse.
+func (s *suite) metricCase(loss engine.MetricLoss, radius float64, n int, weights weighting, number int) {
+	s.Helper()
+	rng := rand.New(rand.NewPCG(uint64(number), 18))
+	d := []int{19, 8, 2, 1}[(number+number/len(weightings))%4]
+	labels := labellings[number%len(labellings)]
+	p := engine.Problem{N: n, D: d, Bounds: boundsOf[number%3], Loss: loss, Radius: radius}
+	dense, sparse, err := makeRecords(rng, p, labels)
+	if err != nil {
+		s.fail("%v", err)
+		return
+	}
+	s.name = fmt.Sprintf("%s r=%g n=%d d=%d %s %s", loss.Name(), radius, n, d, labels.name, weights.name)
+	kernels := s.plan(p)
+	if kernels == nil {
+		return
+	}
+	w := weights.make(rng, d, radius)
+	prefixes := prefixesOf(rng, n)
+	want := [][]float64{metricReference(loss, dense, w, engine.AllPairs{N: n})}
+	for _, q := range prefixes {
+		want = append(want, metricReference(loss, dense, w, q))
+	}
+	name := s.name
+	for _, r := range []*engine.Records{dense, sparse} {
+		s.name = fmt.Sprintf("%s sparse=%v", name, r.IsSparse())
+		s.testRecords(kernels, r, w, prefixes, want)
+	}
+	s.name = name
+	R, b := p.Bounds.FeatureNorm, p.Bounds.LabelAbs
+	s.testDefinition(loss, dense, w, want[0], b*b*(1+4*R*R*norm(w)))
+}

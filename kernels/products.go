@@ -1,0 +1,138 @@
+package kernels
+
+// AddProductsDepth is the depth of AddProducts for sums of k products: the
+// product and the additions of a run of 256, and one addition per run.
+func AddProductsDepth(k int) int { return min(k, dotBlock) + (k+dotBlock-1)/dotBlock }
+
+// AddProducts adds the product of the row-major m x k matrix a with the transpose
+// of the row-major n x k matrix b to a row-major m x n matrix, whose rows start
+// every stride >= n numbers in dst:
+//
+//	for i := range m {
+//		for j := range n {
+//			for l := range k {
+//				dst[i*stride+j] += a[i*k+l] * b[j*k+l]
+//			}
+//		}
+//	}
+//
+// with depth AddProductsDepth(k). The order of summation of an element depends on
+// k alone. Blocks of 2 x 3 elements: larger ones do not fit the registers that
+// the compiler uses on amd64 and are slower.
+func AddProducts(dst []float64, stride int, a, b []float64, m, n, k int) {
+	if n == 0 {
+		return
+	}
+	for from := 0; from < k; from += dotBlock {
+		run := min(dotBlock, k-from)
+		i := 0
+		for ; i+2 <= m; i += 2 {
+			addProducts2(dst[i*stride:][:n], dst[(i+1)*stride:][:n], a[i*k+from:][:run], a[(i+1)*k+from:][:run], b[from:], k)
+		}
+		if i < m {
+			addProducts1(dst[i*stride:][:n], a[i*k+from:][:run], b[from:], k)
+		}
+	}
+}
+
+// addProducts2 adds to two rows of the result.
+func addProducts2(d0, d1, a0, a1, b []float64, k int) {
+	a1, d1 = a1[:len(a0)], d1[:len(d0)]
+	j := 0
+	for ; j+3 <= len(d0); j += 3 {
+		b0, b1, b2 := b[j*k:][:len(a0)], b[(j+1)*k:][:len(a0)], b[(j+2)*k:][:len(a0)]
+		var s00, s01, s02, s10, s11, s12 float64
+		for l, u := range a0 {
+			v := a1[l]
+			x0, x1, x2 := b0[l], b1[l], b2[l]
+			s00 += u * x0
+			s01 += u * x1
+			s02 += u * x2
+			s10 += v * x0
+			s11 += v * x1
+			s12 += v * x2
+		}
+		d0[j] += s00
+		d0[j+1] += s01
+		d0[j+2] += s02
+		d1[j] += s10
+		d1[j+1] += s11
+		d1[j+2] += s12
+	}
+	for ; j < len(d0); j++ {
+		b0 := b[j*k:][:len(a0)]
+		var s0, s1 float64
+		for l, u := range a0 {
+			s0 += u * b0[l]
+			s1 += a1[l] * b0[l]
+		}
+		d0[j] += s0
+		d1[j] += s1
+	}
+}
+
+// addProducts1 adds to one row of the result.
+func addProducts1(d0, a0, b []float64, k int) {
+	j := 0
+	for ; j+3 <= len(d0); j += 3 {
+		b0, b1, b2 := b[j*k:][:len(a0)], b[(j+1)*k:][:len(a0)], b[(j+2)*k:][:len(a0)]
+		var s0, s1, s2 float64
+		for l, u := range a0 {
+			s0 += u * b0[l]
+			s1 += u * b1[l]
+			s2 += u * b2[l]
+		}
+		d0[j] += s0
+		d0[j+1] += s1
+		d0[j+2] += s2
+	}
+	for ; j < len(d0); j++ {
+		b0 := b[j*k:][:len(a0)]
+		var s float64
+		for l, u := range a0 {
+			s += u * b0[l]
+		}
+		d0[j] += s
+	}
+}
+
+// Transpose sets dst to the transpose of a row-major rows x cols matrix:
+//
+//	for i := range rows {
+//		for j := range cols {
+//			dst[j*rows+i] = x[i*cols+j]
+//		}
+//	}
+func Transpose(dst, x []float64, rows, cols int) {
+	i := 0
+	for ; i+4 <= rows; i += 4 {
+		x0, x1, x2, x3 := x[i*cols:][:cols], x[(i+1)*cols:][:cols], x[(i+2)*cols:][:cols], x[(i+3)*cols:][:cols]
+		for j, v := range x0 {
+			t := dst[j*rows+i:][:4]
+			t[0], t[1], t[2], t[3] = v, x1[j], x2[j], x3[j]
+		}
+	}
+	for ; i < rows; i++ {
+		for j, v := range x[i*cols:][:cols] {
+			dst[j*rows+i] = v
+		}
+	}
+}
+
+// ScaleColumns sets dst to a row-major rows x len(c) matrix with column i times
+// c_i:
+//
+//	for k := range rows {
+//		for i := range c {
+//			dst[k*len(c)+i] = c[i] * x[k*len(c)+i]
+//		}
+//	}
+func ScaleColumns(dst, c, x []float64, rows int) {
+	n := len(c)
+	for k := range rows {
+		to, from := dst[k*n:][:n], x[k*n:][:n]
+		for i, v := range c {
+			to[i] = v * from[i]
+		}
+	}
+}

@@ -1,0 +1,109 @@
+package kernels
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+)
+
+func TestAddProducts(t *testing.T) {
+	rng := rand.New(rand.NewPCG(8, 8))
+	for _, k := range []int{0, 1, 2, 3, 4, 5, 7, 16, 67, 255, 256, 257, 520} {
+		for m := range 8 {
+			for n := range 10 {
+				stride := n + (m+k)%3
+				a, b := newGuarded(normals(rng, m*k), m%4), newGuarded(normals(rng, n*k), n%4)
+				dst := newGuarded(normals(rng, max(m*stride-(stride-n), 0)), 1)
+				AddProducts(dst.data, stride, a.data, b.data, m, n, k)
+				for at, got := range dst.data {
+					i, j := 0, at
+					if stride > 0 {
+						i, j = at/stride, at%stride
+					}
+					if j >= n {
+						if got != dst.copy[at] {
+							t.Fatalf("m=%d n=%d k=%d: wrote between the rows of dst", m, n, k)
+						}
+						continue
+					}
+					want, size := dst.copy[at], math.Abs(dst.copy[at])
+					for l := range k {
+						want += a.data[i*k+l] * b.data[j*k+l]
+						size += math.Abs(a.data[i*k+l] * b.data[j*k+l])
+					}
+					if !near(got, want, size, 1e-13) {
+						t.Errorf("m=%d n=%d k=%d: element %d,%d is %v, want %v", m, n, k, i, j, got, want)
+					}
+				}
+				if !a.unchanged() || !b.unchanged() || !dst.intact() {
+					t.Fatalf("m=%d n=%d k=%d: wrote outside dst", m, n, k)
+				}
+			}
+		}
+	}
+}
+
+// TestAddProductsDepth compares sums of equal terms, whose roundings all go one
+// way, with their exact value.
+func TestAddProductsDepth(t *testing.T) {
+	for _, k := range []int{1, 3, 100, 256, 300, 5000} {
+		if k > 256 && AddProductsDepth(k) >= k {
+			t.Errorf("depth %d of %d products", AddProductsDepth(k), k)
+		}
+		a := make([]float64, 2*k)
+		for l := range a {
+			a[l] = 1 + 0x1p-30
+		}
+		exact := float64(k) * (1 + 0x1p-29) // the term 2^-60 k is far below the bound
+		dst := make([]float64, 4)
+		AddProducts(dst, 2, a, a, 2, 2, k)
+		for _, got := range dst {
+			if rel := math.Abs(got-exact) / exact; rel > float64(AddProductsDepth(k)+1)*0x1p-53 {
+				t.Errorf("k=%d: relative error %v above depth %d", k, rel, AddProductsDepth(k))
+			}
+		}
+	}
+}
+
+// TestAddProductsBits checks that an element does not depend on the place of its
+// rows in the matrices.
+func TestAddProductsBits(t *testing.T) {
+	rng := rand.New(rand.NewPCG(9, 9))
+	const m, n, k = 7, 11, 300
+	a, b, dst := normals(rng, m*k), normals(rng, n*k), make([]float64, m*n)
+	AddProducts(dst, n, a, b, m, n, k)
+	for i := range m {
+		for j := range n {
+			one := []float64{0}
+			AddProducts(one, 1, a[i*k:], b[j*k:], 1, 1, k)
+			if one[0] != dst[i*n+j] {
+				t.Errorf("element %d,%d alone is %v, among others %v", i, j, one[0], dst[i*n+j])
+			}
+		}
+	}
+}
+
+func TestTransposeAndScale(t *testing.T) {
+	rng := rand.New(rand.NewPCG(10, 10))
+	for rows := range 11 {
+		for _, cols := range []int{0, 1, 2, 5, 67} {
+			x, c := newGuarded(normals(rng, rows*cols), rows%4), newGuarded(normals(rng, cols), 1)
+			dst, scaled := newGuarded(make([]float64, rows*cols), 2), newGuarded(make([]float64, rows*cols), 3)
+			Transpose(dst.data, x.data, rows, cols)
+			ScaleColumns(scaled.data, c.data, x.data, rows)
+			for i := range rows {
+				for j := range cols {
+					if dst.data[j*rows+i] != x.data[i*cols+j] {
+						t.Errorf("%d x %d: element %d,%d of the transpose is wrong", rows, cols, j, i)
+					}
+					if scaled.data[i*cols+j] != c.data[j]*x.data[i*cols+j] {
+						t.Errorf("%d x %d: element %d,%d is not scaled", rows, cols, i, j)
+					}
+				}
+			}
+			if !x.unchanged() || !c.unchanged() || !dst.intact() || !scaled.intact() {
+				t.Fatalf("%d x %d: wrote outside dst", rows, cols)
+			}
+		}
+	}
+}
