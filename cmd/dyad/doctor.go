@@ -123,7 +123,7 @@ func noiseState() (string, bool) {
 	}
 	certificate, err := privacy.GradientDescent{
 		Curvature: privacy.Curvature{PairDiameter: 1, Smoothness: 1, Convex: true, Diameter: 2},
-		Records:   2, Steps: 1, StepSize: 1,
+		Share:     0.01, Steps: 1, StepSize: 1,
 	}.Certify()
 	if err != nil {
 		return err.Error(), false
