@@ -8,12 +8,28 @@ import (
 )
 
 type dataCmd struct {
-	Schema dataSchemaCmd `cmd:"" help:"Draft a schema for a data file."`
-	Synth  dataSynthCmd  `cmd:"" help:"Write the synthetic clinical data set and its schema."`
+	Schema  dataSchemaCmd  `cmd:"" help:"Draft a schema for a data file."`
+	Inspect dataInspectCmd `cmd:"" help:"Describe a data file as its schema reads it. The figures are private."`
+	Convert dataConvertCmd `cmd:"" help:"Write the rows of a data file in another format."`
+	Synth   dataSynthCmd   `cmd:"" help:"Write the synthetic clinical data set and its schema."`
+	List    dataListCmd    `cmd:"" help:"List the public data sets that can be fetched."`
+	Fetch   dataFetchCmd   `cmd:"" help:"Fetch a public data set into the cache."`
+	Verify  dataVerifyCmd  `cmd:"" help:"Check files against the catalogue of public data sets."`
+}
+
+// labelsFlag names the labels of formats that keep them in a second file.
+type labelsFlag struct {
+	Labels string `placeholder:"FILE" help:"File of the labels, for NPY and IDX. Default: what the schema says, else the usual name beside the data."`
+}
+
+// options are o with the flag.
+func (f labelsFlag) options(o dataset.Options) dataset.Options {
+	o.LabelsFile = f.Labels
+	return o
 }
 
 type dataSchemaCmd struct {
-	File string `arg:"" help:"Data file, CSV or LIBSVM, gzipped or not."`
+	File string `arg:"" help:"Data file: CSV, ARFF, JSON lines, Parquet, LIBSVM, NPY, NPZ or IDX, gzip or zstd or neither."`
 	Out  string `short:"o" placeholder:"FILE" help:"Schema file to write. Default: standard output."`
 }
 

@@ -1,28 +1,14 @@
 package dataset
 
 import (
-	"bytes"
 	"fmt"
 	"io"
 	"strings"
 )
 
-// field says what one field of a CSV row is.
-type field struct {
-	role    string
-	name    string
-	feature int // place among the feature columns
-}
-
-// layout is what the fields of a row are, in the order of the file.
-type layout struct {
-	fields   []field
-	hasLabel bool
-}
-
-func readCSV(t *table, z sizes) error {
+func readCSV(t *table, src *source, z sizes) error {
 	s := t.e.schema
-	r := newCSVReader(t.src, &s.CSV)
+	r := newCSVReader(src, &s.CSV)
 	first, err := r.next()
 	if err == io.EOF {
 		return t.errorf(0, "", 0, ruleEmpty)
@@ -32,7 +18,7 @@ func readCSV(t *table, z sizes) error {
 	}
 	var l *layout
 	if s.CSV.Header {
-		if l, err = t.headerLayout(first, r.row); err != nil {
+		if l, err = t.headerLayout(first, r.row, &csvNames); err != nil {
 			return err
 		}
 		first = nil
@@ -50,61 +36,23 @@ func readCSV(t *table, z sizes) error {
 				return err
 			}
 		}
-		if err := t.addCSVRow(l, row, r.row); err != nil {
+		if len(row) != len(l.fields) {
+			return t.widthError(len(row), len(l.fields), r.row)
+		}
+		if err := t.addRow(l, row, nil, r.row); err != nil {
 			return err
 		}
 	}
 }
 
-// headerLayout finds the schema's columns in a header. Its errors never show a
-// field, because the row may be a record of a file without a header.
-func (t *table) headerLayout(header [][]byte, row int) (*layout, error) {
-	s := t.e.schema
-	byName := make(map[string]field, len(s.Columns))
-	features := 0
-	for i := range s.Columns {
-		c := &s.Columns[i]
-		f := field{role: c.role(), name: c.Name}
-		if f.role == RoleFeature {
-			f.feature = features
-			features++
-		}
-		byName[c.Name] = f
+func (t *table) widthError(got, want, row int) error {
+	rule := fmt.Sprintf("row has %d fields, want %d", got, want)
+	if got == 1 {
+		rule += "; check csv.delimiter, or remove the row"
+	} else {
+		rule += "; quote a field that contains the delimiter, or correct the row or the schema"
 	}
-	l := &layout{fields: make([]field, len(header))}
-	unknown := 0
-	at := map[string]int{}
-	for i, h := range header {
-		f, ok := byName[string(h)]
-		if !ok {
-			if unknown == 0 {
-				unknown = i + 1
-			}
-			l.fields[i].role = RoleIgnore
-			continue
-		}
-		if at[f.name] != 0 {
-			return nil, t.errorf(row, f.name, i+1, "the header names this column twice; rename one")
-		}
-		at[f.name] = i + 1
-		l.fields[i] = f
-	}
-	if len(at) == 0 {
-		return nil, t.errorf(row, "", 0, ruleNotHeader)
-	}
-	for i := range s.Columns {
-		c := &s.Columns[i]
-		switch role := c.role(); {
-		case at[c.Name] != 0:
-			l.hasLabel = l.hasLabel || role == RoleLabel
-		case role == RoleFeature, role == RoleLabel && t.o.Labels == LabelsRequired, role == RoleID && t.o.KeepIDs:
-			return nil, t.errorf(row, c.Name, 0, "the header does not match the schema: it lacks this column; correct the name in the file or in the schema")
-		}
-	}
-	if unknown != 0 && !s.CSV.IgnoreOthers {
-		return nil, t.errorf(row, "", unknown, "the header does not match the schema: it has a name that the schema lacks; add the column (role: ignore drops it), or set csv.ignore_others: true")
-	}
-	return l, nil
+	return t.errorf(row, "", 0, rule)
 }
 
 // positionLayout lays out a file without a header. Where labels are not
@@ -128,10 +76,10 @@ func (t *table) positionLayout(first [][]byte, row int) (*layout, error) {
 			label = p
 		}
 	}
-	l := &layout{fields: all, hasLabel: true}
+	l := &layout{fields: all, label: label, hasLabel: true}
 	if t.o.Labels != LabelsRequired && len(first) == len(all)-1 {
 		l.fields = append(append([]field(nil), all[:label]...), all[label+1:]...)
-		l.hasLabel = false
+		l.label, l.hasLabel = -1, false
 	}
 	if len(first) == len(l.fields) && t.looksLikeHeader(l, first) {
 		return nil, t.errorf(row, "", 0, ruleIsHeader)
@@ -160,38 +108,4 @@ func (t *table) looksLikeHeader(l *layout, row [][]byte) bool {
 		}
 	}
 	return numeric >= 2 && texts == numeric
-}
-
-func (t *table) addCSVRow(l *layout, row [][]byte, number int) error {
-	if len(row) != len(l.fields) {
-		rule := fmt.Sprintf("row has %d fields, want %d", len(row), len(l.fields))
-		if len(row) == 1 {
-			rule += "; check csv.delimiter, or remove the row"
-		} else {
-			rule += "; quote a field that contains the delimiter, or correct the row or the schema"
-		}
-		return t.errorf(number, "", 0, rule)
-	}
-	x := t.dense.grow(t.e.dim)
-	var y float64
-	for i, f := range l.fields {
-		var rule string
-		switch f.role {
-		case RoleFeature:
-			c := &t.e.columns[f.feature]
-			rule = c.encode(row[i], x[c.offset:c.offset+c.width])
-		case RoleLabel:
-			if t.o.Labels != LabelsIgnored {
-				y, rule = t.e.encodeLabel(row[i])
-			}
-		case RoleID:
-			if t.o.KeepIDs {
-				t.ids = append(t.ids, string(bytes.ToValidUTF8(row[i], []byte("?"))))
-			}
-		}
-		if rule != "" {
-			return t.errorf(number, f.name, i+1, rule)
-		}
-	}
-	return t.endRow(y)
 }

@@ -17,12 +17,14 @@ func draftLIBSVM(text []byte, path string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	src, f, err := openPath(path)
+	src, closer, err := openLines(path)
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
-	t := &table{e: e, src: src}
+	defer closer()
+	r := &libsvmReader{t: newTable(path, e, Options{}, nil), src: src}
+	r.t.hasLabels = true
+	groups := false
 	features, nonzeros := 0, 0
 	var lo, hi float64 // 0 is among the values: it is what a row leaves out
 	labels := newColumnStats()
@@ -41,12 +43,15 @@ func draftLIBSVM(text []byte, path string) ([]byte, error) {
 		if len(first) == 0 {
 			continue
 		}
-		if _, err := t.libsvmLabel(first); err != nil {
+		if _, err := r.label(first); err != nil {
 			return nil, err
 		}
 		labels.add(first)
 		row := 0
-		err = t.pairs(rest, func(k int, v float64) error {
+		if token, more := cutToken(rest); bytes.HasPrefix(token, qidPrefix) {
+			groups, rest = true, more
+		}
+		err = r.pairs(rest, func(k int, v float64) error {
 			features = max(features, k+1)
 			lo, hi = min(lo, v), max(hi, v)
 			if v != 0 {
@@ -65,16 +70,16 @@ func draftLIBSVM(text []byte, path string) ([]byte, error) {
 	case !(lo < hi) || math.IsInf(hi-lo, 0):
 		return nil, &ParseError{File: path, Rule: "every feature is 0, or a value is too large to scale; write the schema by hand"}
 	}
-	positive, c := labels.guessPositive(), labels.categories()
-	negative := c[0]
-	if negative == positive {
-		negative = c[1]
+	group := ""
+	if groups {
+		group = "  - {name: query, role: group} # the qid of a row\n"
 	}
+	positive, negative := labels.guessClasses()
 	return fmt.Appendf(text, `format: libsvm
 features: %d # FROM THE DATA: the largest index
 nonzeros: %d # FROM THE DATA: the most features that are not 0 in a row
 range: [%s, %s] # FROM THE DATA
 columns:
   - {name: label, role: label, positive: %s, negative: %s} # check which class should score high
-`, features, nonzeros, formatNumber(lo), formatNumber(hi), quoteYAML(positive), quoteYAML(negative)), nil
+%s`, features, nonzeros, formatNumber(lo), formatNumber(hi), quoteYAML(positive), quoteYAML(negative), group), nil
 }

@@ -24,6 +24,7 @@ type columnStats struct {
 	integers int            // of these, whole
 	lo, hi   float64        // of the numbers
 	missing  []string       // words that stood for missing, "" for an empty field
+	nominal  []string       // of the header of an ARFF file
 	texts    map[string]int // up to draftCategories+1 different values and their counts
 	seed     maphash.Seed
 	unique   map[uint64]struct{} // nil once a value came twice
@@ -121,4 +122,14 @@ func (s *columnStats) guessPositive() string {
 		}
 	}
 	return best
+}
+
+// guessClasses is the likely positive class of two, and the other one.
+func (s *columnStats) guessClasses() (positive, negative string) {
+	positive = s.guessPositive()
+	c := s.categories()
+	if c[0] == positive {
+		return positive, c[1]
+	}
+	return positive, c[0]
 }

@@ -14,11 +14,12 @@ import (
 type Encoder struct {
 	schema   *Schema
 	columns  []featureEncoder // the feature columns that the schema lists, in its order
-	listed   map[int]int      // LIBSVM: index - 1 to a place in columns
-	common   featureEncoder   // LIBSVM: every other index
+	listed   map[int]int      // numbered features: index - 1 to a place in columns
+	common   featureEncoder   // numbered features: every other index
 	dim      int
 	factor   float64
 	label    *Column
+	group    *Column // nil without query groups
 	positive *valueSet
 	negative *valueSet // nil: every value that is not positive
 }
@@ -59,7 +60,10 @@ func NewEncoder(s *Schema) (*Encoder, error) {
 	}
 	e := &Encoder{schema: clone}
 	for i := range clone.Columns {
-		if c := &clone.Columns[i]; c.role() == RoleLabel {
+		switch c := &clone.Columns[i]; c.role() {
+		case RoleGroup:
+			e.group = c
+		case RoleLabel:
 			e.label = c
 			e.positive = newValueSet([]string{c.Positive})
 			if c.Negative != "" {
@@ -81,7 +85,7 @@ func (e *Encoder) addFeatures() {
 			continue
 		}
 		f := s.featureEncoder(c, sets)
-		if s.IsLIBSVM() {
+		if s.byIndex() {
 			f.offset = c.Position - 1
 			if e.listed == nil {
 				e.listed = map[int]int{}
@@ -93,7 +97,7 @@ func (e *Encoder) addFeatures() {
 		}
 		e.columns = append(e.columns, f)
 	}
-	if s.IsLIBSVM() {
+	if s.byIndex() {
 		e.dim = s.Features
 		if s.Range != nil {
 			e.common = s.featureEncoder(&Column{Range: s.Range}, sets)
@@ -148,7 +152,7 @@ func (e *Encoder) setFactor() {
 	switch s := e.schema; {
 	case s.IsSparse():
 		e.factor = 1 / math.Sqrt(float64(e.NonZerosPerRow()))
-	case s.IsLIBSVM():
+	case s.byIndex():
 		e.factor = 1 / math.Sqrt(float64(e.dim)/3)
 	default:
 		thirds := 0 // V counted in thirds
@@ -169,7 +173,7 @@ func (e *Encoder) setFactor() {
 
 // width is the number of feature fields of a row.
 func (e *Encoder) width() int {
-	if e.schema.IsLIBSVM() {
+	if e.schema.byIndex() {
 		return e.dim
 	}
 	return len(e.columns)
@@ -177,7 +181,7 @@ func (e *Encoder) width() int {
 
 // feature is the encoder of feature field k, from 0, and its first output.
 func (e *Encoder) feature(k int) (f *featureEncoder, offset int) {
-	if !e.schema.IsLIBSVM() {
+	if !e.schema.byIndex() {
 		return &e.columns[k], e.columns[k].offset
 	}
 	if i, ok := e.listed[k]; ok {
@@ -356,19 +360,6 @@ func transformed(v float64, transform string) float64 {
 		return math.Log1p(v)
 	}
 	return v
-}
-
-// encodeLabel returns -1 or +1. The rule is empty on success.
-func (e *Encoder) encodeLabel(field []byte) (y float64, rule string) {
-	switch {
-	case len(field) == 0:
-		return 0, ruleNoLabel
-	case e.positive.find(field) >= 0:
-		return 1, ""
-	case e.negative == nil || e.negative.find(field) >= 0:
-		return -1, ""
-	}
-	return 0, ruleLabel
 }
 
 // MarshalJSON writes the schema.

@@ -91,7 +91,7 @@ func TestParseErrors(t *testing.T) {
 		{"truncated gzip", headerSchema, string(zipped[:len(zipped)-12]), 4, "", 0, ruleTruncated},
 		{"gzip without trailer", headerSchema, string(zipped[:len(zipped)-6]), 4, "", 0, ruleTruncated},
 		{"gzip header only", headerSchema, string(zipped[:5]), 1, "", 0, ruleTruncated},
-		{"damaged gzip", headerSchema, string(damaged), 4, "", 0, ruleBadGzip},
+		{"damaged gzip", headerSchema, string(damaged), 4, "", 0, ruleBadPacked},
 
 		{"libsvm empty", sparseSchema, "# nothing\n", 0, "", 0, ruleEmpty},
 		{"libsvm one row", sparseSchema, "1 1:1\n", 0, "", 0, ruleTooFew},

@@ -124,3 +124,59 @@ func FuzzDraft(f *testing.F) {
 		checkLoaded(t, d, err)
 	})
 }
+
+func FuzzARFF(f *testing.F) {
+	for _, seed := range []string{"@relation r\n@attribute age real\n@attribute sex {f,'m'}\n@attribute out {yes,no}\n@data\n1,f,yes\n?,m,no\n", "@attribute 'a\\'b' {", "@data\n{0 1}\n", "@attribute age\tnumeric\n@data\n'1\\"} {
+		f.Add(seed)
+	}
+	s := mustSchema(f, "data_id: t\nformat: arff\nignore_others: true\ncolumns:\n  - {name: age, range: [0, 100], missing: {policy: middle}}\n  - {name: sex, categories: [f, m]}\n  - {name: out, role: label, positive: yes}\n")
+	f.Fuzz(func(t *testing.T, content string) {
+		d, err := load(s, content, Options{})
+		checkLoaded(t, d, err)
+		d, err = load(s, content, Options{Labels: LabelsOptional})
+		checkLoaded(t, d, err)
+	})
+}
+
+func FuzzJSONL(f *testing.F) {
+	for _, seed := range []string{"{\"age\":1,\"sex\":\"f\",\"out\":\"yes\"}\n{\"age\":null,\"sex\":\"\\u006d\",\"out\":false}\n", "{\"x\":{\"a\":[1,\"}\"]}}\n", "{\"age\":\"\\ud800\xff\"\r,\"\":1}", "[]\n{}"} {
+		f.Add(seed)
+	}
+	s := mustSchema(f, "data_id: t\nformat: jsonl\nignore_others: true\ncolumns:\n  - {name: age, range: [0, 100], missing: {policy: middle}}\n  - {name: sex, categories: [f, m]}\n  - {name: out, role: label, positive: yes}\n")
+	f.Fuzz(func(t *testing.T, content string) {
+		d, err := load(s, content, Options{})
+		checkLoaded(t, d, err)
+		d, err = load(s, content, Options{Labels: LabelsOptional})
+		checkLoaded(t, d, err)
+	})
+}
+
+// NPY, NPZ and IDX, as the first bytes say.
+func FuzzArrays(f *testing.F) {
+	for _, name := range []string{"X_numpy.npy", "numpy_stored.npz", "numpy_fortran.npz"} {
+		b, err := os.ReadFile(filepath.Join("testdata", name))
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(string(b))
+	}
+	f.Add(idx(8, []byte{4, 3}, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12))
+	f.Add(idx(0x0d, []byte{4, 1, 3}, make([]byte, 48)...))
+	s := mustSchema(f, "data_id: t\nfeatures: 3\ndense: true\nrange: [-5, 5]\nmissing: {policy: middle}\ncolumns: [{name: y, role: label, positive: 1, negative: 0, others: drop}]\n")
+	f.Fuzz(func(t *testing.T, content string) {
+		d, err := load(s, content, Options{Labels: LabelsOptional})
+		checkLoaded(t, d, err)
+		d, err = load(s, content, Options{LabelsFile: "testdata/y_numpy.npy"})
+		checkLoaded(t, d, err)
+	})
+}
+
+func FuzzParquet(f *testing.F) {
+	f.Add(parquetFile(f, patients()...))
+	f.Add("PAR1PAR1")
+	s := mustSchema(f, "data_id: t\nformat: parquet"+namedColumns)
+	f.Fuzz(func(t *testing.T, content string) {
+		d, err := load(s, content, Options{Labels: LabelsOptional})
+		checkLoaded(t, d, err)
+	})
+}

@@ -7,65 +7,87 @@ import (
 	"strconv"
 )
 
-// readLIBSVM reads lines "LABEL INDEX:VALUE ... # comment" with indices that
-// count from 1 and increase.
-func readLIBSVM(t *table, z sizes) error {
+// libsvmReader reads lines "LABEL qid:GROUP INDEX:VALUE ... # comment" with
+// indices that count from 1 and increase.
+type libsvmReader struct {
+	t   *table
+	src *source
+}
+
+func readLIBSVM(t *table, src *source, z sizes) error {
 	t.allocate(z, 1)
+	r := &libsvmReader{t: t, src: src}
 	var absent *absentRow
+	if t.e.schema.Dense {
+		absent = t.newAbsentRow()
+	}
 	for {
-		line, err := t.src.next()
+		line, err := src.next()
 		if err == io.EOF {
 			return nil
 		}
 		if err != nil {
 			return err
 		}
-		if k := bytes.IndexByte(line, '#'); k >= 0 {
-			line = line[:k]
-		}
-		first, rest := cutToken(line)
-		if len(first) == 0 {
-			continue
-		}
-		hasLabel := bytes.IndexByte(first, ':') < 0
-		switch {
-		case t.rows == 0 && (hasLabel || t.o.Labels == LabelsRequired):
-			t.hasLabels = true
-		case t.rows > 0 && t.o.Labels != LabelsRequired && hasLabel != t.hasLabels:
-			return t.errorf(t.src.line, t.e.label.Name, 0, ruleMixedLabels)
-		}
-		var y float64
-		if t.hasLabels {
-			if y, err = t.libsvmLabel(first); err != nil {
-				return err
-			}
-		} else {
-			rest = line
-		}
-		if t.e.schema.Dense {
-			if absent == nil {
-				absent = t.newAbsentRow()
-			}
-			err = t.addDense(rest, absent)
-		} else {
-			err = t.addSparse(rest)
-		}
-		if err != nil {
-			return err
-		}
-		if err := t.endRow(y); err != nil {
+		if err := r.addLine(line, absent); err != nil {
 			return err
 		}
 	}
 }
 
-func (t *table) libsvmLabel(token []byte) (y float64, err error) {
-	name, row := t.e.label.Name, t.src.line
+func (r *libsvmReader) addLine(line []byte, absent *absentRow) error {
+	t := r.t
+	if k := bytes.IndexByte(line, '#'); k >= 0 {
+		line = line[:k]
+	}
+	first, rest := cutToken(line)
+	if len(first) == 0 {
+		return nil
+	}
+	hasLabel := bytes.IndexByte(first, ':') < 0
+	switch {
+	case t.seen == 0 && (hasLabel || t.o.Labels == LabelsRequired):
+		t.hasLabels = true
+	case t.seen > 0 && t.o.Labels != LabelsRequired && hasLabel != t.hasLabels:
+		return t.errorf(r.src.line, t.e.label.Name, 0, ruleMixedLabels)
+	}
+	var label encodedLabel
+	if !t.hasLabels {
+		rest = line
+	} else {
+		var err error
+		if label, err = r.label(first); err != nil {
+			return err
+		}
+		if label.drop {
+			return t.count()
+		}
+	}
+	rest, err := r.group(rest)
+	if err != nil {
+		return err
+	}
+	if absent != nil {
+		err = r.addDense(rest, absent)
+	} else {
+		err = r.addSparse(rest)
+	}
+	if err != nil {
+		return err
+	}
+	if t.scan != nil && t.readsLabels() {
+		t.scan.row.Label = string(first)
+	}
+	return t.endRow(r.src.line, label.y)
+}
+
+func (r *libsvmReader) label(token []byte) (l encodedLabel, err error) {
+	t, name, row := r.t, r.t.e.label.Name, r.src.line
 	if bytes.IndexByte(token, ':') >= 0 {
-		return 0, t.errorf(row, name, 0, ruleNoLabel)
+		return l, t.errorf(row, name, 0, ruleNoLabel)
 	}
 	if t.o.Labels == LabelsIgnored {
-		return 0, nil
+		return l, nil
 	}
 	if _, rule := parseNumber(token); rule != "" {
 		if bytes.IndexByte(token, ',') >= 0 {
@@ -73,17 +95,31 @@ func (t *table) libsvmLabel(token []byte) (y float64, err error) {
 		} else {
 			rule = ruleLabelNumber
 		}
-		return 0, t.errorf(row, name, 0, rule)
+		return l, t.errorf(row, name, 0, rule)
 	}
-	y, rule := t.e.encodeLabel(token)
-	if rule != "" {
-		return 0, t.errorf(row, name, 0, rule)
+	return t.readLabel(token, row, 0)
+}
+
+var qidPrefix = []byte("qid:")
+
+// group takes the query id off a line.
+func (r *libsvmReader) group(rest []byte) ([]byte, error) {
+	token, more := cutToken(rest)
+	id, has := bytes.CutPrefix(token, qidPrefix)
+	switch {
+	case has && r.t.e.group == nil:
+		return nil, r.t.errorf(r.src.line, "", 0, ruleQID)
+	case has:
+		return more, r.t.addGroup(id, r.src.line, 0)
+	case r.t.e.group != nil:
+		return nil, r.t.errorf(r.src.line, r.t.e.group.Name, 0, ruleNoGroup)
 	}
-	return y, nil
+	return rest, nil
 }
 
 // pairs calls add for each pair of a line, index from 0, and checks the order.
-func (t *table) pairs(rest []byte, add func(k int, v float64) error) error {
+func (r *libsvmReader) pairs(rest []byte, add func(k int, v float64) error) error {
+	t := r.t
 	prev := 0
 	for {
 		token, more := cutToken(rest)
@@ -91,16 +127,16 @@ func (t *table) pairs(rest []byte, add func(k int, v float64) error) error {
 			return nil
 		}
 		rest = more
-		k, v, rule := t.pair(token)
+		k, v, rule := libsvmPair(token)
 		switch {
 		case rule != "" && k > 0 && k <= t.e.dim:
-			return t.errorf(t.src.line, t.e.featureName(k-1), k, rule)
+			return t.errorf(r.src.line, t.e.featureName(k-1), k, rule)
 		case rule != "":
-			return t.errorf(t.src.line, "", 0, rule)
+			return t.errorf(r.src.line, "", 0, rule)
 		case k > t.e.dim:
-			return t.errorf(t.src.line, "", k, "index is above features; raise features in the schema, or correct the row")
+			return t.errorf(r.src.line, "", k, "index is above features; raise features in the schema, or correct the row")
 		case k <= prev:
-			return t.errorf(t.src.line, t.e.featureName(k-1), k, ruleIndexOrder)
+			return t.errorf(r.src.line, t.e.featureName(k-1), k, ruleIndexOrder)
 		}
 		prev = k
 		if err := add(k-1, v); err != nil {
@@ -109,14 +145,14 @@ func (t *table) pairs(rest []byte, add func(k int, v float64) error) error {
 	}
 }
 
-// pair reads INDEX:VALUE. With a rule, index is 0 unless it could be read.
-func (t *table) pair(token []byte) (index int, v float64, rule string) {
+// libsvmPair reads INDEX:VALUE. With a rule, index is 0 unless it could be read.
+func libsvmPair(token []byte) (index int, v float64, rule string) {
 	colon := bytes.IndexByte(token, ':')
 	if colon < 0 {
 		return 0, 0, ruleNoPair
 	}
-	if string(token[:colon]) == "qid" {
-		return 0, 0, ruleQID
+	if bytes.HasPrefix(token, qidPrefix) {
+		return 0, 0, ruleQIDFirst
 	}
 	index, err := strconv.Atoi(string(token[:colon]))
 	if err != nil || index < 1 {
@@ -126,16 +162,20 @@ func (t *table) pair(token []byte) (index int, v float64, rule string) {
 	return index, v, rule
 }
 
-func (t *table) addSparse(rest []byte) error {
+func (r *libsvmReader) addSparse(rest []byte) error {
+	t := r.t
 	stored, bound := 0, t.e.NonZerosPerRow()
-	err := t.pairs(rest, func(k int, v float64) error {
+	err := r.pairs(rest, func(k int, v float64) error {
+		if t.scan != nil {
+			t.scan.addPair(k, v)
+		}
 		f, _ := t.e.feature(k)
 		u := f.scale(v)
 		if u == 0 {
 			return nil
 		}
 		if stored++; stored > bound {
-			return t.errorf(t.src.line, "", 0, tooManyNonZeros(bound))
+			return t.errorf(r.src.line, "", 0, tooManyNonZeros(bound))
 		}
 		t.index.add(int32(k))
 		t.value.add(u)
@@ -166,13 +206,17 @@ func (t *table) newAbsentRow() *absentRow {
 	return a
 }
 
-func (t *table) addDense(rest []byte, absent *absentRow) error {
+func (r *libsvmReader) addDense(rest []byte, absent *absentRow) error {
+	t := r.t
 	x := t.dense.grow(t.e.dim)
 	copy(x, absent.x)
-	err := t.pairs(rest, func(k int, v float64) error {
+	err := r.pairs(rest, func(k int, v float64) error {
+		if t.scan != nil {
+			t.scan.addPair(k, v)
+		}
 		f, _ := t.e.feature(k)
 		if rule := f.encodeNumber(v, x[k:k+1]); rule != "" {
-			return t.errorf(t.src.line, t.e.featureName(k), k+1, rule)
+			return t.errorf(r.src.line, t.e.featureName(k), k+1, rule)
 		}
 		return nil
 	})
@@ -181,7 +225,7 @@ func (t *table) addDense(rest []byte, absent *absentRow) error {
 	}
 	for _, k := range absent.required {
 		if math.IsNaN(x[k]) {
-			return t.errorf(t.src.line, t.e.featureName(k), k+1, ruleMissing)
+			return t.errorf(r.src.line, t.e.featureName(k), k+1, ruleMissing)
 		}
 	}
 	return nil

@@ -1,9 +1,9 @@
 package dataset
 
 import (
+	"bytes"
 	"fmt"
 	"io"
-	"math"
 	"os"
 
 	"dyad/engine"
@@ -30,6 +30,9 @@ type Options struct {
 	Labels LabelMode
 	// KeepIDs fills Dataset.IDs from the column with role id.
 	KeepIDs bool
+	// LabelsFile is the file of the labels of FormatNPY and FormatIDX. Empty
+	// means what Schema.LabelsFile says.
+	LabelsFile string
 	// Progress, if not nil, is called now and then with the rows read so far;
 	// an error stops the load and is returned.
 	Progress func(rows int) error
@@ -37,24 +40,55 @@ type Options struct {
 
 // Dataset is a file read by a schema.
 type Dataset struct {
-	Records *engine.Records // labels -1 and +1, or all 0 without HasLabels
+	// Records have labels -1 and +1, or in [-1, 1] if they are graded, or all 0
+	// without HasLabels.
+	Records *engine.Records
 	Encoder *Encoder
 	// HasLabels says that the file had labels and that they were read.
 	HasLabels bool
-	// Positives and Negatives count the classes. They are private like the
-	// records; no report may show them unless the data are public.
+	// Positives and Negatives count the two classes; both are 0 for graded
+	// labels. They are private like the records; no report may show them unless
+	// the data are public.
 	Positives, Negatives int
 	// IDs are n texts with Options.KeepIDs and an id column, otherwise nil.
 	IDs []string
+	// Groups are the n query groups of the column with role group, numbered from
+	// 0 to GroupCount-1 by first appearance, otherwise nil. They are public.
+	Groups     []int32
+	GroupCount int
 }
 
 // Schema is the schema that the data were read by.
 func (d *Dataset) Schema() *Schema { return d.Encoder.Schema() }
 
-// Load reads a file, gzipped or not. Content that breaks a rule gives a
+// Load reads a file, gzip or zstd or neither. Content that breaks a rule gives a
 // *ParseError. Its memory is about that of the records: a first pass over the
-// file counts rows.
+// file counts rows. (A Fortran-ordered array inside a compressed file is held as
+// well.)
 func Load(path string, s *Schema, o Options) (*Dataset, error) {
+	t, err := loadTable(path, s, o, nil)
+	if err != nil {
+		return nil, err
+	}
+	return t.finish()
+}
+
+// LoadReader is Load from r; name stands for the file in errors, and names the
+// folder of a labels file. Its peak memory is about twice that of the records;
+// formats that are not read in one go (Parquet, NPY, NPZ, IDX) are held as well.
+func LoadReader(name string, r io.Reader, s *Schema, o Options) (*Dataset, error) {
+	e, err := NewEncoder(s)
+	if err != nil {
+		return nil, err
+	}
+	t := newTable(name, e, o, nil)
+	if err := t.read(&input{name: name, r: r}); err != nil {
+		return nil, err
+	}
+	return t.finish()
+}
+
+func loadTable(path string, s *Schema, o Options, scan *scanner) (*table, error) {
 	e, err := NewEncoder(s)
 	if err != nil {
 		return nil, err
@@ -64,124 +98,75 @@ func Load(path string, s *Schema, o Options) (*Dataset, error) {
 		return nil, fmt.Errorf("dataset: cannot read data: %w", err)
 	}
 	defer f.Close()
-	var z sizes
+	in := &input{name: path, r: f}
 	if info, err := f.Stat(); err == nil && info.Mode().IsRegular() { // a pipe can be read only once
-		z = countFile(path)
+		in.at, in.size = f, info.Size()
 	}
-	return read(path, f, e, o, z)
+	t := newTable(path, e, o, scan)
+	return t, t.read(in)
 }
 
-// LoadReader is Load from r; name stands for the file in errors. Its peak memory
-// is about twice that of the records.
-func LoadReader(name string, r io.Reader, s *Schema, o Options) (*Dataset, error) {
-	e, err := NewEncoder(s)
+// input is a file as it comes: at is nil unless it can be read twice.
+type input struct {
+	name string
+	r    io.Reader
+	at   io.ReaderAt
+	size int64
+}
+
+// read finds the format and reads all rows.
+func (t *table) read(in *input) error {
+	u, err := unpack(in.name, in.r)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return read(name, r, e, o, sizes{})
-}
-
-func read(name string, r io.Reader, e *Encoder, o Options, z sizes) (*Dataset, error) {
-	src, err := openSource(name, r)
+	defer u.close()
+	head, _ := u.Peek(sniffBytes) // an error comes again when the rows are read
+	format, err := t.e.schema.formatOf(in.name, head)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	t := &table{e: e, o: o, src: src, hasLabels: o.Labels == LabelsRequired}
-	if e.schema.IsLIBSVM() {
-		err = readLIBSVM(t, z)
-	} else {
-		err = readCSV(t, z)
+	switch format {
+	case FormatParquet, FormatNPZ:
+		if u.compressed {
+			return t.errorf(0, "", 0, rulePackedTwice)
+		}
+		if in.at == nil {
+			if in, err = in.hold(u); err != nil {
+				return err
+			}
+		}
+		if format == FormatParquet {
+			return readParquet(t, in)
+		}
+		return readNPZ(t, in)
+	case FormatNPY, FormatIDX:
+		return readArrayFiles(t, format, in, u)
 	}
+	src, err := newSource(in.name, u)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return t.finish()
+	var z sizes
+	if in.at != nil && t.scan == nil {
+		z = countFile(in.name)
+	}
+	switch format {
+	case FormatLIBSVM:
+		return readLIBSVM(t, src, z)
+	case FormatARFF:
+		return readARFF(t, src, z)
+	case FormatJSONL:
+		return readJSONL(t, src, z)
+	}
+	return readCSV(t, src, z)
 }
 
-// progressRows is how often Options.Progress is called.
-const progressRows = 1 << 16
-
-// table collects the rows of a file.
-type table struct {
-	e         *Encoder
-	o         Options
-	src       *source
-	hasLabels bool // of the file; settled by the first row
-	rows      int
-	positives int
-	ids       []string
-
-	dense *blocks[float64]
-	label *blocks[float64]
-	start *blocks[int64] // sparse
-	index *blocks[int32]
-	value *blocks[float64]
-}
-
-// allocate makes room for what the first pass counted. Every row has at least
-// fields bytes, so that a small file cannot ask for much memory.
-func (t *table) allocate(z sizes, fields int) {
-	rows := min(z.rows, int(z.bytes/int64(max(fields, 1))))
-	t.label = newBlocks[float64](rows)
-	if t.e.schema.IsSparse() {
-		t.start = newBlocks[int64](rows + 1)
-		t.start.add(0)
-		t.index = newBlocks[int32](z.colons)
-		t.value = newBlocks[float64](z.colons)
-		return
-	}
-	if t.e.dim > 0 && rows > math.MaxInt/16/t.e.dim {
-		rows = 0
-	}
-	t.dense = newBlocks[float64](rows * t.e.dim)
-}
-
-// endRow counts a row with label y.
-func (t *table) endRow(y float64) error {
-	t.rows++
-	t.label.add(y)
-	if y > 0 {
-		t.positives++
-	}
-	if t.o.Progress != nil && t.rows%progressRows == 0 {
-		return t.o.Progress(t.rows)
-	}
-	return nil
-}
-
-// errorf is a ParseError at a row of this file.
-func (t *table) errorf(row int, column string, position int, rule string) error {
-	return &ParseError{File: t.src.name, Row: row, Column: column, Position: position, Rule: rule}
-}
-
-// finish checks the file as a whole and builds the records.
-func (t *table) finish() (*Dataset, error) {
-	n, e := t.rows, t.e
-	labels := t.hasLabels && t.o.Labels != LabelsIgnored
-	switch {
-	case n == 0:
-		return nil, t.errorf(0, "", 0, ruleEmpty)
-	case t.o.Labels != LabelsRequired:
-	case n < 2:
-		return nil, t.errorf(0, "", 0, ruleTooFew)
-	case t.positives == 0:
-		return nil, t.errorf(0, e.label.Name, 0, ruleNoPositive)
-	case t.positives == n:
-		return nil, t.errorf(0, e.label.Name, 0, ruleNoNegative)
-	}
-	d := &Dataset{Encoder: e, HasLabels: labels, IDs: t.ids}
-	if labels {
-		d.Positives, d.Negatives = t.positives, n-t.positives
-	}
-	y := t.label.join()
-	var err error
-	if e.schema.IsSparse() {
-		d.Records, err = engine.NewSparseRecords(t.start.join(), t.index.join(), t.value.join(), y, e.dim, e.Bounds())
-	} else {
-		d.Records, err = engine.AdoptRecords(t.dense.join(), y, e.dim, e.Bounds())
-	}
+// hold reads what is left of u into memory.
+func (in *input) hold(u *unpacked) (*input, error) {
+	b, err := io.ReadAll(u)
 	if err != nil {
-		return nil, fmt.Errorf("dataset: %w", err)
+		return nil, u.readError(in.name, 0, err)
 	}
-	return d, nil
+	return &input{name: in.name, r: bytes.NewReader(b), at: bytes.NewReader(b), size: int64(len(b))}, nil
 }

@@ -42,8 +42,8 @@ func checkNorms(t *testing.T, r *engine.Records) {
 
 func TestBenchSchemas(t *testing.T) {
 	files, err := filepath.Glob(benchSchemas + "/*.yaml")
-	if err != nil || len(files) < 5 {
-		t.Fatalf("found %d schemas, want at least 5 (%v)", len(files), err)
+	if err != nil || len(files) < 9 {
+		t.Fatalf("found %d schemas, want at least 9 (%v)", len(files), err)
 	}
 	for _, f := range files {
 		s, err := LoadSchema(f)
@@ -66,8 +66,18 @@ func TestRealData(t *testing.T) {
 		{"debrecen", "debrecen/messidor_features.arff", 1151, 611, 19},
 		{"wdbc", "wdbc/wdbc.data", 569, 212, 30},
 		{"hepatitis", "hepatitis/hepatitis.data", 155, 32, 19},
+		{"a7a", "a7a/a7a.gz", 16100, 3918, 123},
+		{"a7a", "a7a/a7a.t.gz", 16461, 3923, 123},
+		{"adult", "adult/adult.data.gz", 32561, 7841, 90},
+		{"adult", "adult/adult.test.gz", 16281, 3846, 90},
+		{"bank", "bank/bank-full.csv.gz", 45211, 5289, 47},
+		{"mnist38", "mnist38/mnist38-train-images-idx3-ubyte.gz", 11982, 5851, 784},
+		{"mnist38", "mnist38/mnist38-t10k-images-idx3-ubyte.gz", 1984, 974, 784},
 	} {
-		t.Run(c.schema, func(t *testing.T) {
+		t.Run(c.file, func(t *testing.T) {
+			if testing.Short() && c.n > 20000 {
+				t.Skip("large")
+			}
 			s, err := LoadSchema(filepath.Join(benchSchemas, c.schema+".yaml"))
 			if err != nil {
 				t.Fatal(err)
@@ -113,14 +123,10 @@ func TestPimaFormsAgree(t *testing.T) {
 
 func TestA7aIsSparse(t *testing.T) {
 	needRealData(t)
-	s := mustSchema(t, `
-data_id: a7a
-format: libsvm
-features: 123
-nonzeros: 14
-range: [0, 1]
-columns: [{name: income, role: label, positive: +1, negative: -1}]
-`)
+	s, err := LoadSchema(filepath.Join(benchSchemas, "a7a.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
 	for file, want := range map[string][2]int{"a7a.gz": {16100, 3918}, "a7a.t.gz": {16461, 3923}} {
 		d, err := Load(filepath.Join(realData, "a7a", file), s, Options{})
 		if err != nil {
@@ -143,10 +149,11 @@ func TestDraftRealData(t *testing.T) {
 	}{
 		{"pima/pima-indians-diabetes.data", 768, "column9"},
 		{"pima/diabetes.libsvm", 768, "label"},
-		{"debrecen/messidor_features.arff", 1151, "column20"},
+		{"debrecen/messidor_features.arff", 1151, "19"},
 		{"wdbc/wdbc.data", 569, "column2"},
 		{"hepatitis/hepatitis.data", 155, "column20"},
 		{"a7a/a7a.gz", 16100, "label"},
+		{"mnist38/mnist38-t10k-images-idx3-ubyte.gz", 1984, "label"},
 		{"adult/adult.data.gz", 32561, "column15"},
 		{"bank/bank-full.csv.gz", 45211, "y"},
 	} {

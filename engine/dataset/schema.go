@@ -1,22 +1,21 @@
 package dataset
 
 import (
-	"errors"
-	"fmt"
-	"io"
-	"os"
+	"cmp"
 	"slices"
-
-	"github.com/goccy/go-yaml"
-	"github.com/goccy/go-yaml/ast"
-	"github.com/goccy/go-yaml/parser"
-	"github.com/goccy/go-yaml/token"
 )
 
-// Formats of a file.
+// Formats of a file. The first four have named columns, the others number their
+// features from 1.
 const (
-	FormatCSV    = "csv"    // delimited text
-	FormatLIBSVM = "libsvm" // LABEL INDEX:VALUE ..., also called svmlight
+	FormatCSV     = "csv"     // delimited text
+	FormatARFF    = "arff"    // Weka: a header of attributes, then delimited text
+	FormatJSONL   = "jsonl"   // one JSON object a line
+	FormatParquet = "parquet" // flat columns
+	FormatLIBSVM  = "libsvm"  // LABEL [qid:GROUP] INDEX:VALUE ..., also called svmlight
+	FormatNPY     = "npy"     // one NumPy matrix, the labels in a second file
+	FormatNPZ     = "npz"     // NumPy archive of a matrix and its labels
+	FormatIDX     = "idx"     // images and labels in two files, as MNIST has them
 )
 
 // Roles of a column.
@@ -24,10 +23,14 @@ const (
 	RoleFeature = "feature" // the default
 	RoleLabel   = "label"   // exactly one column
 	RoleID      = "id"      // kept with Options.KeepIDs, never a feature; at most one
+	RoleGroup   = "group"   // public query of the row, for ranking; at most one
 	RoleIgnore  = "ignore"  // read and dropped
 )
 
-// Kinds of a feature.
+// OthersDrop leaves out the rows whose label is neither of the two classes.
+const OthersDrop = "drop"
+
+// Kinds of a feature; a label of KindNumeric is graded.
 const (
 	KindNumeric     = "numeric"     // needs Range; the default without Categories
 	KindCategorical = "categorical" // needs Categories; the default with them
@@ -53,77 +56,108 @@ type Schema struct {
 	// digits, dots, hyphens and underscores.
 	DataID string `yaml:"data_id" json:"data_id"`
 	// Description is free text.
-	Description string `yaml:"description" json:"description,omitempty"`
-	// Format is FormatCSV or FormatLIBSVM. Empty means LIBSVM if Features is
-	// set, which only LIBSVM has, and CSV otherwise.
-	Format string `yaml:"format" json:"format,omitempty"`
+	Description string `yaml:"description,omitempty" json:"description,omitempty"`
+	// Format is one of the formats. Empty means that Load looks at the file,
+	// among the formats that encode alike: without Features CSV, ARFF, JSON
+	// lines or Parquet; with Features and Dense LIBSVM, NPY, NPZ or IDX; with
+	// Features alone LIBSVM.
+	Format string `yaml:"format,omitempty" json:"format,omitempty"`
 	// Public marks the records themselves as public: nothing is charged.
-	Public bool `yaml:"public" json:"public,omitempty"`
+	Public bool `yaml:"public,omitempty" json:"public,omitempty"`
 	// BoundsFromData marks ranges or categories that were taken from the data.
 	// Every report then says "bounds not private".
-	BoundsFromData bool `yaml:"bounds_from_data" json:"bounds_from_data,omitempty"`
+	BoundsFromData bool `yaml:"bounds_from_data,omitempty" json:"bounds_from_data,omitempty"`
 	// Missing is the policy of feature columns that have none of their own.
-	Missing *Missing `yaml:"missing" json:"missing,omitempty"`
+	Missing *Missing `yaml:"missing,omitempty" json:"missing,omitempty"`
 	// CSV are options of FormatCSV.
-	CSV CSVOptions `yaml:"csv" json:"csv,omitzero"`
+	CSV CSVOptions `yaml:"csv,omitzero" json:"csv,omitzero"`
 
-	// Features is d of a LIBSVM file, at least 1.
-	Features int `yaml:"features" json:"features,omitempty"`
+	// IgnoreOthers allows columns of an ARFF, JSON lines or Parquet file that
+	// the schema does not list.
+	IgnoreOthers bool `yaml:"ignore_others,omitempty" json:"ignore_others,omitempty"`
+	// Arrays names the arrays of an NPZ file.
+	Arrays *ArrayNames `yaml:"arrays,omitempty" json:"arrays,omitempty"`
+	// LabelsFile is the file of the labels of FormatNPY and FormatIDX, relative
+	// to the folder of the data file. Empty means the usual name: for IDX
+	// "labels" in place of "images" and "idx1" of "idx3", for NPY "y" in place
+	// of a leading "X".
+	LabelsFile string `yaml:"labels_file,omitempty" json:"labels_file,omitempty"`
+
+	// Features is d of a file without column names, at least 1.
+	Features int `yaml:"features,omitempty" json:"features,omitempty"`
 	// NonZeros bounds the features stored in a row of a sparse LIBSVM file;
 	// a row with more is an error. 0 means Features.
-	NonZeros int `yaml:"nonzeros" json:"nonzeros,omitempty"`
-	// Range is [lo, hi] of the LIBSVM features that Columns does not list.
-	Range []float64 `yaml:"range" json:"range,omitempty"`
+	NonZeros int `yaml:"nonzeros,omitempty" json:"nonzeros,omitempty"`
+	// Range is [lo, hi] of the numbered features that Columns does not list.
+	Range []float64 `yaml:"range,omitempty" json:"range,omitempty"`
 	// Dense stores a LIBSVM file as dense records and scales it like a CSV
 	// file; an index that a row leaves out is the value 0.
-	Dense bool `yaml:"dense" json:"dense,omitempty"`
+	Dense bool `yaml:"dense,omitempty" json:"dense,omitempty"`
 
-	// Columns are, for CSV, the columns of the file; for LIBSVM the label and
-	// the features (by Position, the index) that differ from the default.
+	// Columns are the columns of the file; where features are numbered, the
+	// label, the group and the features (by Position) that differ from Range.
 	Columns []Column `yaml:"columns" json:"columns"`
 }
 
 // CSVOptions say how delimited text is cut into fields.
 type CSVOptions struct {
 	// Delimiter is one ASCII character, or "tab". Empty means a comma.
-	Delimiter string `yaml:"delimiter" json:"delimiter,omitempty"`
+	Delimiter string `yaml:"delimiter,omitempty" json:"delimiter,omitempty"`
 	// Header says that the first row holds column names. Columns are then
 	// found by name, in any order; otherwise by Column.Position.
-	Header bool `yaml:"header" json:"header,omitempty"`
-	// Comment are prefixes of lines to skip, e.g. ["#"], or ["%", "@"] for the
-	// header of an ARFF file. They are not looked for inside quoted fields.
-	Comment []string `yaml:"comment" json:"comment,omitempty"`
+	Header bool `yaml:"header,omitempty" json:"header,omitempty"`
+	// Comment are prefixes of lines to skip, e.g. ["#"]. They are not looked for
+	// inside quoted fields.
+	Comment []string `yaml:"comment,omitempty" json:"comment,omitempty"`
 	// IgnoreOthers allows columns of the file that the schema does not list.
 	// It needs a header.
-	IgnoreOthers bool `yaml:"ignore_others" json:"ignore_others,omitempty"`
+	IgnoreOthers bool `yaml:"ignore_others,omitempty" json:"ignore_others,omitempty"`
+}
+
+// ArrayNames are the arrays of an NPZ file; an empty name is the default.
+type ArrayNames struct {
+	X     string `yaml:"x,omitempty" json:"x,omitempty"`         // n x d features; default "X"
+	Y     string `yaml:"y,omitempty" json:"y,omitempty"`         // n labels; default "y"
+	Group string `yaml:"group,omitempty" json:"group,omitempty"` // n whole numbers; default "group"
 }
 
 // Column describes one column.
 type Column struct {
-	// Name is unique. It must be the name in the header if there is one.
+	// Name is unique. It must be the name in the file if there is one there
+	// and Field is empty.
 	Name string `yaml:"name" json:"name"`
-	// Position is the field (CSV without a header) or the index (LIBSVM) from
-	// 1. For CSV, leave all positions out to mean the order of the list.
-	Position int `yaml:"position" json:"position,omitempty"`
-	// Role is RoleFeature (default), RoleLabel, RoleID or RoleIgnore.
-	Role string `yaml:"role" json:"role,omitempty"`
-	// Kind of a feature is KindNumeric or KindCategorical; see the defaults there.
-	Kind string `yaml:"kind" json:"kind,omitempty"`
-	// Range is the public [lo, hi] of a numeric feature, lo < hi, finite.
-	Range []float64 `yaml:"range" json:"range,omitempty"`
+	// Field is the name in the file (header, attribute, key) if it is not Name.
+	Field string `yaml:"field,omitempty" json:"field,omitempty"`
+	// Position is the field (CSV without a header) or the number of the feature
+	// from 1. For CSV, leave all positions out to mean the order of the list.
+	Position int `yaml:"position,omitempty" json:"position,omitempty"`
+	// Role is RoleFeature (default), RoleLabel, RoleID, RoleGroup or RoleIgnore.
+	Role string `yaml:"role,omitempty" json:"role,omitempty"`
+	// Kind of a feature is KindNumeric or KindCategorical; see the defaults
+	// there. A label is one of two classes, or graded with KindNumeric.
+	Kind string `yaml:"kind,omitempty" json:"kind,omitempty"`
+	// Range is the public [lo, hi] of a numeric feature or label, lo < hi,
+	// finite. A feature outside is clamped; a label outside is an error.
+	Range []float64 `yaml:"range,omitempty" json:"range,omitempty"`
 	// Transform of a numeric feature is empty or TransformLog1p.
-	Transform string `yaml:"transform" json:"transform,omitempty"`
+	Transform string `yaml:"transform,omitempty" json:"transform,omitempty"`
 	// Categories are the public values of a categorical feature, at least two
 	// counting the one that MissingCategory adds. They match as text, or as
 	// plain decimal numbers ("2" and "2.0").
-	Categories []string `yaml:"categories" json:"categories,omitempty"`
+	Categories []string `yaml:"categories,omitempty" json:"categories,omitempty"`
 	// Missing overrides Schema.Missing for this feature.
-	Missing *Missing `yaml:"missing" json:"missing,omitempty"`
+	Missing *Missing `yaml:"missing,omitempty" json:"missing,omitempty"`
 	// Positive is the value of the label that becomes +1.
-	Positive string `yaml:"positive" json:"positive,omitempty"`
+	Positive string `yaml:"positive,omitempty" json:"positive,omitempty"`
 	// Negative is the value that becomes -1. If it is empty, every other value
 	// is negative; if it is set, every other value is an error.
-	Negative string `yaml:"negative" json:"negative,omitempty"`
+	Negative string `yaml:"negative,omitempty" json:"negative,omitempty"`
+	// TrimSuffix is cut off the end of the label before it is compared, e.g. "."
+	// where one of two files ends its labels in a dot.
+	TrimSuffix string `yaml:"trim_suffix,omitempty" json:"trim_suffix,omitempty"`
+	// Others is OthersDrop to leave out rows with a label that is neither
+	// Positive nor Negative: the data set is then the rows of two classes.
+	Others string `yaml:"others,omitempty" json:"others,omitempty"`
 }
 
 // Missing says which values stand for "not known" and what becomes of them. An
@@ -131,128 +165,67 @@ type Column struct {
 type Missing struct {
 	// Values are further texts that mean missing, matched like categories:
 	// "0" also matches 0.0.
-	Values []string `yaml:"values" json:"values,omitempty"`
+	Values []string `yaml:"values,omitempty" json:"values,omitempty"`
 	// Policy is MissingError (default), MissingMiddle, MissingValue or
 	// MissingCategory.
-	Policy string `yaml:"policy" json:"policy,omitempty"`
+	Policy string `yaml:"policy,omitempty" json:"policy,omitempty"`
 	// Value is used by MissingValue; it is clamped to the range.
-	Value *float64 `yaml:"value" json:"value,omitempty"`
+	Value *float64 `yaml:"value,omitempty" json:"value,omitempty"`
 }
 
-// maxSchemaBytes bounds the text of a schema.
-const maxSchemaBytes = 8 << 20
-
-// LoadSchema reads and validates a schema file.
-func LoadSchema(path string) (*Schema, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, fmt.Errorf("dataset: cannot read schema: %w", err)
-	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, maxSchemaBytes+1))
-	if err != nil {
-		return nil, fmt.Errorf("dataset: cannot read schema: %w", err)
-	}
-	s, err := ParseSchema(text)
-	if err != nil {
-		return nil, fmt.Errorf("dataset: %s: %w", path, err)
-	}
-	return s, nil
-}
-
-// ParseSchema reads a schema from YAML and validates it. A syntax error or an
-// unknown key is reported with its line; problems found by Validate are
-// reported all at once.
-func ParseSchema(text []byte) (*Schema, error) {
-	if len(text) > maxSchemaBytes {
-		return nil, fmt.Errorf("dataset: schema is longer than %d bytes", maxSchemaBytes)
-	}
-	file, err := parser.ParseBytes(text, 0)
-	if err != nil {
-		return nil, schemaError(err)
-	}
-	var body ast.Node
-	for _, doc := range file.Docs {
-		if doc.Body == nil {
-			continue
-		}
-		if body != nil {
-			return nil, schemaError(&yaml.SyntaxError{Message: "want one YAML document", Token: doc.Body.GetToken()})
-		}
-		body = doc.Body
-	}
-	if body == nil {
-		return nil, errors.New("dataset: schema is empty; Draft writes one from a file")
-	}
-	fix := &textFixer{}
-	ast.Walk(fix, body)
-	if fix.err != nil {
-		return nil, schemaError(fix.err)
-	}
-	var s Schema
-	if err := yaml.NodeToValue(body, &s, yaml.Strict()); err != nil {
-		return nil, schemaError(err)
-	}
-	if err := s.Validate(); err != nil {
-		return nil, err
-	}
-	return &s, nil
-}
-
-// schemaError adds the prefix and keeps the line and the excerpt of the schema.
-func schemaError(err error) error {
-	return fmt.Errorf("dataset: schema: %w", err)
-}
-
-// textFixer undoes YAML's typing where the schema wants the text of the file
-// (`positive: +1`, `categories: [007, no]`), and refuses fractions where it wants
-// a whole number, which the decoder would cut off.
-type textFixer struct{ err error }
-
-// Visit implements ast.Visitor.
-func (f *textFixer) Visit(n ast.Node) ast.Visitor {
-	kv, ok := n.(*ast.MappingValueNode)
-	if !ok || f.err != nil || kv.Key == nil || kv.Key.GetToken() == nil {
-		return f
-	}
-	key := kv.Key.GetToken().Value
+// format is the format, as far as the schema alone tells it: FormatCSV stands
+// for all formats with column names if Format is empty.
+func (s *Schema) format() string {
 	switch {
-	case slices.Contains([]string{"name", "positive", "negative", "delimiter", "data_id"}, key):
-		kv.Value = asText(kv.Value)
-	case slices.Contains([]string{"categories", "values", "comment"}, key):
-		if list, ok := kv.Value.(*ast.SequenceNode); ok {
-			for i, v := range list.Values {
-				list.Values[i] = asText(v)
-			}
-		}
-	case slices.Contains([]string{"features", "nonzeros", "position"}, key):
-		if _, ok := kv.Value.(*ast.FloatNode); ok {
-			f.err = &yaml.SyntaxError{Message: key + " must be a whole number", Token: kv.Value.GetToken()}
-		}
+	case s.Format != "":
+		return s.Format
+	case s.Features > 0:
+		return FormatLIBSVM
 	}
-	return f
+	return FormatCSV
 }
 
-// asText replaces a number, boolean or null that is written out by its text.
-func asText(n ast.Node) ast.Node {
-	switch n.(type) {
-	case *ast.IntegerNode, *ast.FloatNode, *ast.BoolNode, *ast.NullNode, *ast.InfinityNode, *ast.NanNode:
-		tk := n.GetToken()
-		if tk == nil || tk.Value == "" {
-			return n
-		}
-		return ast.String(&token.Token{
-			Type: token.StringType, Value: tk.Value, Origin: tk.Origin, Position: tk.Position,
-			Prev: tk.Prev, Next: tk.Next,
-		})
-	}
-	return n
+// byIndex says that the features are numbered, not named.
+func (s *Schema) byIndex() bool {
+	return slices.Contains([]string{FormatLIBSVM, FormatNPY, FormatNPZ, FormatIDX}, s.format())
 }
 
-// IsLIBSVM says that the file format is LIBSVM.
-func (s *Schema) IsLIBSVM() bool {
-	return s.Format == FormatLIBSVM || s.Format == "" && s.Features > 0
-}
+// IsLIBSVM says that the schema describes a LIBSVM file.
+func (s *Schema) IsLIBSVM() bool { return s.format() == FormatLIBSVM }
 
 // IsSparse says that records are stored as compressed rows.
 func (s *Schema) IsSparse() bool { return s.IsLIBSVM() && !s.Dense }
+
+// IsGraded says that labels are numbers in [-1, 1] and not two classes.
+func (s *Schema) IsGraded() bool {
+	c := s.column(RoleLabel)
+	return c != nil && c.Kind == KindNumeric
+}
+
+// column returns the first column with a role, or nil.
+func (s *Schema) column(role string) *Column {
+	for i := range s.Columns {
+		if s.Columns[i].role() == role {
+			return &s.Columns[i]
+		}
+	}
+	return nil
+}
+
+// arrays are the names with their defaults; group is empty without a column for it.
+func (s *Schema) arrays() ArrayNames {
+	a := ArrayNames{}
+	if s.Arrays != nil {
+		a = *s.Arrays
+	}
+	a.X, a.Y = cmp.Or(a.X, "X"), cmp.Or(a.Y, "y")
+	if s.column(RoleGroup) == nil {
+		a.Group = ""
+	} else {
+		a.Group = cmp.Or(a.Group, "group")
+	}
+	return a
+}
+
+// field is the name of the column in the file.
+func (c *Column) field() string { return cmp.Or(c.Field, c.Name) }

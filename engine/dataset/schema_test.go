@@ -96,7 +96,7 @@ func TestValidate(t *testing.T) {
 		{"data_id: t\nfeatures: 5\nrange: [0, 1]\ncolumns:\n" + label + x, "its index from 1"},
 		{"data_id: t\nfeatures: 5\nrange: [0, 1]\ncolumns:\n  - {name: y, position: 1, role: label, positive: 1}\n", "its first token"},
 		{"data_id: t\nfeatures: 5\nrange: [0, 1]\ncolumns:\n  - {name: y, role: label, positive: a}\n", "are numbers"},
-		{"data_id: t\nfeatures: 5\nrange: [0, 1]\ncolumns:\n" + label + "  - {name: a, role: id}\n", "a label and features only"},
+		{"data_id: t\nfeatures: 5\nrange: [0, 1]\ncolumns:\n" + label + "  - {name: a, role: id}\n", "a label, a group and features only"},
 		{"data_id: t\nfeatures: 5\nrange: [0, 1]\ncolumns:\n" + label + "  - {name: a, position: 1, categories: [a, b]}\n", "are numeric"},
 		{"data_id: t\nfeatures: 5\nrange: [0, 1]\ncolumns:\n" + label + "  - {name: a, position: 1, range: [0, 1]}\n  - {name: b, position: 1, range: [0, 1]}\n", "used twice"},
 	} {

@@ -33,6 +33,9 @@ func (b *blocks[T]) grow(width int) []T {
 
 func (b *blocks[T]) add(v T) { b.grow(1)[0] = v }
 
+// reset drops all values and keeps the memory of the last block.
+func (b *blocks[T]) reset() { b.full, b.last = nil, b.last[:0] }
+
 // join returns all values and empties b.
 func (b *blocks[T]) join() []T {
 	if len(b.full) == 0 {

@@ -6,6 +6,7 @@ import (
 	"math"
 	"regexp"
 	"slices"
+	"strings"
 )
 
 var dataID = regexp.MustCompile(`^[A-Za-z0-9._-]{1,128}$`)
@@ -13,6 +14,9 @@ var dataID = regexp.MustCompile(`^[A-Za-z0-9._-]{1,128}$`)
 // maxColumns bounds d and the columns of a schema, so that a mistyped number
 // cannot ask for unbounded memory.
 const maxColumns = 1 << 27
+
+// formats are all formats, in the order of messages.
+var formats = [...]string{FormatCSV, FormatARFF, FormatJSONL, FormatParquet, FormatLIBSVM, FormatNPY, FormatNPZ, FormatIDX}
 
 // Validate returns every problem of the schema, joined, or nil.
 func (s *Schema) Validate() error {
@@ -35,14 +39,14 @@ func (v *validator) check() {
 	if !dataID.MatchString(s.DataID) {
 		v.addf("data_id must be 1 to 128 letters, digits, dots, hyphens or underscores; it names the data in the privacy ledger")
 	}
-	if !slices.Contains([]string{"", FormatCSV, FormatLIBSVM}, s.Format) {
-		v.addf("format is %q, want csv or libsvm", s.Format)
+	if s.Format != "" && !slices.Contains(formats[:], s.Format) {
+		v.addf("format is %q, want %s", s.Format, strings.Join(formats[:], ", "))
 	}
 	v.missing("missing", s.Missing, "")
-	if s.IsLIBSVM() {
-		v.libsvm()
+	if s.byIndex() {
+		v.byIndex()
 	} else {
-		v.csv()
+		v.byName()
 	}
 	v.roles()
 	names := map[string]bool{}
@@ -58,107 +62,16 @@ func (v *validator) check() {
 	}
 }
 
-func (v *validator) csv() {
-	s := v.s
-	if s.Features != 0 || s.NonZeros != 0 || s.Range != nil || s.Dense {
-		v.addf("features, nonzeros, range and dense at the top level are for format: libsvm")
-	}
-	if _, ok := s.CSV.delimiter(); !ok {
-		v.addf("csv.delimiter is %q, want one ASCII character other than a quote, a letter, a digit or a point, or tab", s.CSV.Delimiter)
-	}
-	for _, p := range s.CSV.Comment {
-		if p == "" {
-			v.addf("csv.comment has an empty prefix, which every line begins with")
-		}
-	}
-	if s.CSV.IgnoreOthers && !s.CSV.Header {
-		v.addf("csv.ignore_others needs csv.header: true")
-	}
-	if len(s.Columns) == 0 {
-		v.addf("columns is empty; list the columns of the file")
-	}
-	positions := map[int]bool{}
-	given := 0
-	for _, c := range s.Columns {
-		if c.Position == 0 {
-			continue
-		}
-		given++
-		switch {
-		case s.CSV.Header:
-			v.addf("column %q has a position, but the header already says where it is", c.Name)
-		case c.Position < 1 || c.Position > len(s.Columns):
-			v.addf("position of column %q is %d, want 1 to %d; list every column of the file (role: ignore drops one)", c.Name, c.Position, len(s.Columns))
-		case positions[c.Position]:
-			v.addf("position %d is used twice", c.Position)
-		}
-		positions[c.Position] = true
-	}
-	if given != 0 && given != len(s.Columns) {
-		v.addf("%d of %d columns have a position; give all of them or none", given, len(s.Columns))
-	}
-}
-
-func (v *validator) libsvm() {
-	s := v.s
-	if s.Features < 1 || s.Features > maxColumns {
-		v.addf("features is %d, want 1 to %d", s.Features, maxColumns)
-	}
-	if s.NonZeros < 0 || s.NonZeros > s.Features {
-		v.addf("nonzeros is %d, want 0 (not bounded) to features", s.NonZeros)
-	}
-	if s.Dense && s.NonZeros != 0 {
-		v.addf("nonzeros is for sparse records; leave it out or remove dense")
-	}
-	if !s.CSV.isZero() {
-		v.addf("csv options are for format: csv")
-	}
-	positions := map[int]bool{}
-	listed := 0
-	for _, c := range s.Columns {
-		if c.role() != RoleFeature {
-			if c.role() == RoleLabel && c.Position != 0 {
-				v.addf("column %q: the label of a LIBSVM file is its first token; remove position", c.Name)
-			}
-			if c.role() == RoleID || c.role() == RoleIgnore {
-				v.addf("column %q: a LIBSVM file has a label and features only", c.Name)
-			}
-			continue
-		}
-		listed++
-		switch {
-		case c.Position < 1 || c.Position > s.Features:
-			v.addf("position of column %q is %d, want its index from 1 to features", c.Name, c.Position)
-		case positions[c.Position]:
-			v.addf("position %d is used twice", c.Position)
-		}
-		positions[c.Position] = true
-		if c.kind() == KindCategorical {
-			v.addf("column %q: features of a LIBSVM file are numeric", c.Name)
-		}
-		if s.IsSparse() && c.Missing != nil {
-			v.addf("column %q: sparse records have no missing values; use dense: true", c.Name)
-		}
-	}
-	if s.IsSparse() && s.Missing != nil {
-		v.addf("missing: sparse records have no missing values; use dense: true")
-	}
-	switch {
-	case s.Range != nil:
-		v.numericRange("range", s.Range, "")
-	case listed < s.Features:
-		v.addf("range is missing; it is the public [lo, hi] of the features that columns does not list")
-	}
-}
-
 func (v *validator) roles() {
-	var labels, ids, features int
+	var labels, ids, groups, features int
 	for i := range v.s.Columns {
 		switch v.s.Columns[i].role() {
 		case RoleLabel:
 			labels++
 		case RoleID:
 			ids++
+		case RoleGroup:
+			groups++
 		case RoleFeature:
 			features++
 		}
@@ -169,7 +82,10 @@ func (v *validator) roles() {
 	if ids > 1 {
 		v.addf("%d columns have role: id, want at most 1", ids)
 	}
-	if features == 0 && !v.s.IsLIBSVM() {
+	if groups > 1 {
+		v.addf("%d columns have role: group, want at most 1", groups)
+	}
+	if features == 0 && !v.s.byIndex() {
 		v.addf("no column is a feature")
 	}
 }
@@ -177,28 +93,60 @@ func (v *validator) roles() {
 func (v *validator) column(c *Column) {
 	where := fmt.Sprintf("column %q", c.Name)
 	role := c.role()
-	if !slices.Contains([]string{RoleFeature, RoleLabel, RoleID, RoleIgnore}, role) {
-		v.addf("%s: role is %q, want feature, label, id or ignore", where, c.Role)
+	if !slices.Contains([]string{RoleFeature, RoleLabel, RoleID, RoleGroup, RoleIgnore}, role) {
+		v.addf("%s: role is %q, want feature, label, id, group or ignore", where, c.Role)
 		return
 	}
-	if role != RoleFeature && (c.Kind != "" || c.Range != nil || c.Transform != "" || c.Categories != nil || c.Missing != nil) {
-		v.addf("%s: kind, range, transform, categories and missing are for features", where)
+	if role != RoleFeature && (c.Transform != "" || c.Categories != nil || c.Missing != nil) {
+		v.addf("%s: transform, categories and missing are for features", where)
 	}
-	if role != RoleLabel && (c.Positive != "" || c.Negative != "") {
-		v.addf("%s: positive and negative are for the label", where)
+	if role != RoleFeature && role != RoleLabel && (c.Kind != "" || c.Range != nil) {
+		v.addf("%s: kind and range are for features and graded labels", where)
 	}
-	switch role {
-	case RoleLabel:
-		if c.Positive == "" {
-			v.addf("%s: positive is missing; it is the value of the class that should score high", where)
-		} else if c.Negative != "" && newValueSet([]string{c.Positive}).find([]byte(c.Negative)) >= 0 {
-			v.addf("%s: positive and negative are the same value", where)
-		}
-		if v.s.IsLIBSVM() && (!isPlainDecimal(c.Positive) || c.Negative != "" && !isPlainDecimal(c.Negative)) {
-			v.addf("%s: labels of a LIBSVM file are numbers", where)
-		}
-	case RoleFeature:
+	if role != RoleLabel && (c.Positive != "" || c.Negative != "" || c.Others != "" || c.TrimSuffix != "") {
+		v.addf("%s: positive, negative, others and trim_suffix are for the label", where)
+	}
+	switch {
+	case role == RoleLabel && c.Kind != "":
+		v.gradedLabel(where, c)
+	case role == RoleLabel:
+		v.label(where, c)
+	case role == RoleFeature:
 		v.feature(where, c)
+	}
+}
+
+func (v *validator) label(where string, c *Column) {
+	if c.Range != nil {
+		v.addf("%s: range is for a label of kind: numeric", where)
+	}
+	if c.Positive == "" {
+		v.addf("%s: positive is missing; it is the value of the class that should score high (or give kind: numeric and a range for graded labels)", where)
+	} else if c.Negative != "" && newValueSet([]string{c.Positive}).find([]byte(c.Negative)) >= 0 {
+		v.addf("%s: positive and negative are the same value", where)
+	}
+	if v.s.byIndex() && (!isPlainDecimal(c.Positive) || c.Negative != "" && !isPlainDecimal(c.Negative)) {
+		v.addf("%s: labels of a file with numbered features are numbers", where)
+	}
+	switch {
+	case c.Others != "" && c.Others != OthersDrop:
+		v.addf("%s: others is %q, want drop or none", where, c.Others)
+	case c.Others != "" && c.Negative == "":
+		v.addf("%s: others needs negative; without it every other value is negative", where)
+	}
+}
+
+func (v *validator) gradedLabel(where string, c *Column) {
+	if c.Kind != KindNumeric {
+		v.addf("%s: kind of a label is %q, want numeric or none", where, c.Kind)
+	}
+	if c.Positive != "" || c.Negative != "" || c.Others != "" {
+		v.addf("%s: a graded label has a range; positive, negative and others are for two classes", where)
+	}
+	if len(c.Range) != 2 {
+		v.addf("%s: a graded label needs its public range: [lo, hi]", where)
+	} else if lo, hi := c.Range[0], c.Range[1]; !(lo < hi) || math.IsInf(hi-lo, 0) {
+		v.addf("%s: range is [%v, %v], want finite lo < hi", where, lo, hi)
 	}
 }
 

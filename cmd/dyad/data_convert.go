@@ -1,0 +1,146 @@
+package main
+
+import (
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"dyad/engine/dataset"
+)
+
+type dataConvertCmd struct {
+	In        string `arg:"" help:"Data file."`
+	Out       string `arg:"" help:"File to write."`
+	Schema    string `required:"" placeholder:"FILE" help:"Schema of the data file."`
+	To        string `placeholder:"FORMAT" help:"csv, jsonl, parquet, libsvm or npz. Default: by the name of the file to write."`
+	Encoded   bool   `help:"Write the records as training sees them: scaled numbers within norm 1, labels in [-1, 1]."`
+	OutSchema string `placeholder:"FILE" help:"Also write the schema of the new file. Not with --encoded."`
+	Force     bool   `help:"Replace existing files."`
+	labelsFlag
+}
+
+// Help shows examples.
+func (dataConvertCmd) Help() string {
+	return `Rows keep their values; columns with role ignore are left out. The new file with the schema of
+--out-schema gives the same records. With --encoded, rows are what training sees, for other programs.
+LIBSVM and NPZ hold numbers only: categorical columns need --encoded. A name that ends in .gz is
+compressed. The new file is as private as the old one.
+
+Examples:
+  dyad data convert patients.csv patients.parquet --schema patients.yaml --out-schema parquet.yaml
+  dyad data convert patients.csv patients.jsonl.gz --schema patients.yaml
+  dyad data convert patients.csv matrix.npz --schema patients.yaml --encoded`
+}
+
+type convertResult struct {
+	Out    string `json:"out"`
+	Schema string `json:"schema,omitempty"`
+	Format string `json:"format"`
+	Rows   int    `json:"rows"`
+}
+
+// outFormats are the formats of file names.
+var outFormats = map[string]string{
+	".csv": dataset.FormatCSV, ".jsonl": dataset.FormatJSONL, ".ndjson": dataset.FormatJSONL,
+	".parquet": dataset.FormatParquet, ".libsvm": dataset.FormatLIBSVM, ".svm": dataset.FormatLIBSVM, ".npz": dataset.FormatNPZ,
+}
+
+func (c *dataConvertCmd) format() (format string, zip bool, err error) {
+	name, zip := strings.CutSuffix(strings.ToLower(c.Out), ".gz")
+	format = c.To
+	if format == "" {
+		format = outFormats[filepath.Ext(name)]
+	}
+	switch {
+	case format == "":
+		return "", false, badInput("%s has no ending that names a format; add --to csv, jsonl, parquet, libsvm or npz", c.Out)
+	case zip && (format == dataset.FormatNPZ || format == dataset.FormatParquet):
+		return "", false, badInput("%s files are compressed inside; leave out .gz", format)
+	case c.Encoded && c.OutSchema != "":
+		return "", false, badInput("--out-schema is not for --encoded: the rows are scaled already")
+	}
+	return format, zip, nil
+}
+
+// Run converts.
+func (c *dataConvertCmd) Run(a *app) error {
+	format, zip, err := c.format()
+	if err != nil {
+		return err
+	}
+	s, err := dataset.LoadSchema(c.Schema)
+	if err != nil {
+		return asInput(err)
+	}
+	for _, f := range []string{c.Out, c.OutSchema} {
+		if err := checkOut(f, c.Force); err != nil {
+			return err
+		}
+	}
+	r := convertResult{Out: c.Out, Schema: c.OutSchema, Format: format}
+	progress, done := a.rowProgress("converting")
+	var schema *dataset.Schema
+	err = createFile(c.Out, zip, func(w io.Writer) error {
+		var err error
+		r.Rows, schema, err = dataset.Convert(c.In, s, w, format, dataset.ConvertOptions{Encoded: c.Encoded, LabelsFile: c.Labels, Progress: progress})
+		return err
+	})
+	done()
+	var full *os.PathError
+	switch {
+	case a.ctx.Err() != nil:
+		return a.ctx.Err()
+	case errors.As(err, &full): // of a disk, not of the content
+		return err
+	case err != nil:
+		return asInput(err)
+	}
+	if c.OutSchema != "" {
+		text, err := schema.YAML()
+		if err != nil {
+			return err
+		}
+		if err := writeFile(c.OutSchema, text); err != nil {
+			return err
+		}
+	}
+	text := fmt.Sprintf("%d rows written to %s (%s)\n", r.Rows, r.Out, r.Format)
+	if r.Schema != "" {
+		text += "its schema is " + r.Schema + "\n"
+	}
+	return a.emit(r, text)
+}
+
+// createFile writes path atomically: under another name, synced, then renamed.
+func createFile(path string, zip bool, fill func(io.Writer) error) (err error) {
+	f, err := os.CreateTemp(filepath.Dir(path), ".dyad-*")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			f.Close()
+			os.Remove(f.Name())
+		}
+	}()
+	if zip {
+		z := gzip.NewWriter(f)
+		err = fill(z)
+		if err == nil {
+			err = z.Close()
+		}
+	} else {
+		err = fill(f)
+	}
+	if err != nil {
+		return err
+	}
+	if err = errors.Join(f.Sync(), f.Chmod(0o644), f.Close()); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), path)
+}

@@ -1,0 +1,104 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// page is what a Markdown page offers to run.
+type page struct {
+	files    map[string]string
+	commands []string
+}
+
+// readPage finds the blocks that begin with "```LANGUAGE file=NAME" and the lines
+// "$ dyad ..." of blocks that begin with "```console runnable".
+func readPage(text string) page {
+	p := page{files: map[string]string{}}
+	inside, file, runnable := false, "", false
+	for _, line := range strings.Split(text, "\n") {
+		if info, fence := strings.CutPrefix(line, "```"); fence {
+			file, runnable = "", false
+			if inside = !inside; inside {
+				for _, word := range strings.Fields(info) {
+					if name, ok := strings.CutPrefix(word, "file="); ok {
+						file = name
+					}
+				}
+				runnable = strings.HasPrefix(info, "console runnable")
+			}
+			continue
+		}
+		if command, ok := strings.CutPrefix(line, "$ dyad "); ok && runnable {
+			command, _, _ = strings.Cut(command, " # ")
+			p.commands = append(p.commands, command)
+		}
+		if file != "" {
+			p.files[file] += line + "\n"
+		}
+	}
+	return p
+}
+
+// runPage runs a page in an empty folder and returns what went wrong.
+func runPage(t *testing.T, p page) (failures []string) {
+	t.Helper()
+	dir := t.TempDir()
+	t.Setenv("XDG_CACHE_HOME", filepath.Join(dir, "cache"))
+	for name, content := range p.files {
+		write(t, dir, name, content)
+	}
+	for _, c := range p.commands {
+		if code, _, errs := dyad(t, dir, strings.Fields(c)...); code != exitOK {
+			failures = append(failures, "dyad "+c+": "+errs)
+		}
+	}
+	return failures
+}
+
+// Every command of every page in docs that is marked runnable runs.
+func TestDocsRun(t *testing.T) {
+	files, err := filepath.Glob("../../docs/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	pages := map[string]page{}
+	for _, f := range files {
+		text, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pages[filepath.Base(f)] = readPage(string(text))
+	}
+	if p := pages["data.md"]; len(p.commands) < 15 || len(p.files) < 8 {
+		t.Errorf("data.md has %d commands and %d files, want at least 15 and 8", len(p.commands), len(p.files))
+	}
+	for name, p := range pages {
+		t.Run(name, func(t *testing.T) {
+			for _, f := range runPage(t, p) {
+				t.Error(f)
+			}
+		})
+	}
+}
+
+// The control: a page that has rotted is caught, in its commands and its files.
+func TestDocsRunCatchesRot(t *testing.T) {
+	const good = "```csv file=a.csv\n1,2,0\n3,4,1\n```\n```yaml file=a.yaml\ndata_id: a\ncolumns:\n  - {name: x, range: [0, 9]}\n  - {name: z, range: [0, 9]}\n  - {name: y, role: label, positive: 1}\n```\n```console runnable\n$ dyad data inspect a.csv --schema a.yaml # a remark\n```\n```console\n$ dyad nonsense\n```\n"
+	if f := runPage(t, readPage(good)); len(f) != 0 {
+		t.Errorf("the good page fails: %q", f)
+	}
+	for _, rot := range []string{
+		strings.Replace(good, "data inspect", "data inspekt", 1),
+		strings.Replace(good, "--schema", "--scheme", 1),
+		strings.Replace(good, "range", "rang", 1),
+		strings.Replace(good, "3,4,1", "3,4", 1),
+		strings.Replace(good, "console\n", "console runnable\n", 1),
+	} {
+		if f := runPage(t, readPage(rot)); len(f) != 1 {
+			t.Errorf("want one failure, got %q for\n%s", f, rot)
+		}
+	}
+}

@@ -1,0 +1,222 @@
+package dataset
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// convertFile converts and returns the file written.
+func convertFile(t *testing.T, in string, s *Schema, format string, o ConvertOptions) (path string, rows int, out *Schema) {
+	t.Helper()
+	var b bytes.Buffer
+	rows, out, err := Convert(in, s, &b, format, o)
+	if err != nil {
+		t.Fatalf("%s: %v", format, err)
+	}
+	return writeFile(t, "out."+format, b.String()), rows, out
+}
+
+const convertMixed = `
+data_id: t
+csv: {header: true, ignore_others: true}
+columns:
+  - {name: who, role: id}
+  - {name: age, range: [0, 100], missing: {values: ["?", 0], policy: middle}}
+  - {name: area, field: "a, \"b\"", range: [0, 50], transform: log1p}
+  - {name: sex, categories: [f, "m <é>"], missing: {policy: middle}}
+  - {name: note, role: ignore}
+  - {name: out, role: label, positive: yes, negative: no, trim_suffix: ".", others: drop}
+  - {name: query, role: group}
+`
+
+const convertMixedData = "who,age,\"a, \"\"b\"\"\",sex,note,out,query,more\np1,30,1e1,f,x,yes,q9,1\np2,?,0.1,m <é>,y,no.,q2,2\np3,5,5,f,z,perhaps,q2,3\np4,0,+05.50,,w,no,q9,4\n"
+
+// Raw rows in any format load to the same records by the schema that Convert
+// returns, also after its YAML.
+func TestConvertKeepsRecords(t *testing.T) {
+	numeric := strings.Replace(strings.Replace(convertMixed, "  - {name: sex, categories: [f, \"m <é>\"], missing: {policy: middle}}\n", "  - {name: sex, role: ignore}\n", 1), ", missing: {values: [\"?\", 0], policy: middle}", ", missing: {values: [\"?\"], policy: middle}", 1)
+	graded := "data_id: t\ncolumns:\n  - {name: a, range: [0, 9]}\n  - {name: y, role: label, kind: numeric, range: [0, 4]}\n  - {name: q, role: group}\n"
+	for _, c := range []struct {
+		name, schema, content string
+		formats               []string
+	}{
+		{"mixed", convertMixed, convertMixedData, []string{FormatCSV, FormatJSONL, FormatParquet}},
+		{"numeric", numeric, convertMixedData, []string{FormatCSV, FormatJSONL, FormatParquet, FormatNPZ}},
+		{"graded", graded, "1,0,x\n2,3,y\n3,4,x\n4,2.5,y\n", convertFormats[:]},
+		{"numbered", denseSchema, "1 1:0.5 2:3\n0 2:10\n", convertFormats[:]},
+		{"sparse", sparseSchema, "1 1:0.5 3:3\n-1 2:0.25\n1\n", []string{FormatLIBSVM}},
+	} {
+		s := mustSchema(t, c.schema)
+		in := writeFile(t, "in", c.content)
+		want, err := Load(in, s, Options{KeepIDs: true})
+		if err != nil {
+			t.Fatalf("%s: %v", c.name, err)
+		}
+		for _, format := range c.formats {
+			path, rows, out := convertFile(t, in, s, format, ConvertOptions{})
+			text, err := out.YAML()
+			if err != nil {
+				t.Fatal(err)
+			}
+			back, err := ParseSchema(text)
+			if err != nil {
+				t.Fatalf("%s %s: %v\n%s", c.name, format, err, text)
+			}
+			if !reflect.DeepEqual(back, out) {
+				t.Errorf("%s %s: the schema changed in YAML:\n%s", c.name, format, text)
+			}
+			d, err := Load(path, back, Options{KeepIDs: true})
+			if err != nil {
+				content, _ := os.ReadFile(path)
+				t.Fatalf("%s %s: %v\n%s\n%s", c.name, format, err, text, content)
+			}
+			x, _ := want.Records.Tensors()
+			got, _ := d.Records.Tensors()
+			if rows != want.Records.Len() || !slices.Equal(got.Float64s(), x.Float64s()) || !slices.Equal(d.Records.Labels(), want.Records.Labels()) || !slices.Equal(d.Groups, want.Groups) {
+				t.Errorf("%s %s: records differ: %v %v, want %v %v", c.name, format, got, d.Records.Labels(), x, want.Records.Labels())
+			}
+			if format != FormatNPZ && format != FormatLIBSVM && !slices.Equal(d.IDs, want.IDs) {
+				t.Errorf("%s %s: ids %q, want %q", c.name, format, d.IDs, want.IDs)
+			}
+		}
+	}
+}
+
+// Encoded rows hold the bits of the records.
+func TestConvertEncoded(t *testing.T) {
+	s := mustSchema(t, convertMixed)
+	in := writeFile(t, "in.csv", convertMixedData)
+	want, err := Load(in, s, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := want.Encoder.Factor()
+	for _, format := range convertFormats {
+		path, rows, out := convertFile(t, in, s, format, ConvertOptions{Encoded: true})
+		if rows != 3 || out != nil {
+			t.Errorf("%s: %d rows, schema %v", format, rows, out)
+		}
+		// Read back without scaling: a range of [-1, 1] multiplies by 1/sqrt(d/3).
+		var b strings.Builder
+		switch format {
+		case FormatLIBSVM, FormatNPZ:
+			fmt.Fprintf(&b, "data_id: t\nformat: %s\nfeatures: 3\nrange: [-1, 1]\ncolumns:\n", format)
+			if format == FormatLIBSVM {
+				b.WriteString("  - {name: q, role: group}\n")
+			}
+		default:
+			fmt.Fprintf(&b, "data_id: t\nformat: %s\n", format)
+			if format == FormatCSV {
+				b.WriteString("csv: {header: true}\n")
+			}
+			b.WriteString("columns:\n  - {name: who, role: id}\n  - {name: query, role: ignore}\n")
+			for _, name := range want.Encoder.FeatureNames() {
+				fmt.Fprintf(&b, "  - {name: %s, range: [-1, 1]}\n", quoteYAML(name))
+			}
+		}
+		b.WriteString("  - {name: out, role: label, positive: 1, negative: -1}\n")
+		d, err := Load(path, mustSchema(t, b.String()), Options{})
+		if err != nil {
+			t.Fatalf("%s: %v\n%s", format, err, b.String())
+		}
+		x, _ := want.Records.Tensors()
+		got, _ := d.Records.Tensors()
+		g := d.Encoder.Factor()
+		for k, v := range x.Float64s() {
+			if v*g != got.Float64s()[k] {
+				t.Errorf("%s: value %d is %v, want %v (factors %v, %v)", format, k, got.Float64s()[k], v*g, f, g)
+			}
+		}
+		if !slices.Equal(d.Records.Labels(), want.Records.Labels()) {
+			t.Errorf("%s: labels %v", format, d.Records.Labels())
+		}
+	}
+}
+
+func TestConvertErrors(t *testing.T) {
+	s := mustSchema(t, convertMixed)
+	in := writeFile(t, "in.csv", convertMixedData)
+	missing := mustSchema(t, "data_id: t\ncolumns:\n  - {name: a, range: [0, 1], missing: {policy: middle}}\n  - {name: y, role: label, positive: 1}\n")
+	var p *ParseError
+	for _, c := range []struct {
+		s                *Schema
+		in, format, want string
+		parse            bool
+	}{
+		{s, in, "xml", "cannot write format", false},
+		{s, in, FormatNPZ, `column "sex" is categorical`, false},
+		{s, in, FormatLIBSVM, `column "sex" is categorical`, false},
+		{missing, writeFile(t, "m.csv", "1,1\n,0\n"), FormatLIBSVM, `row 2, column "a": value is missing, which`, true},
+		{missing, writeFile(t, "m.csv", "1,1\nx7391,0\n"), FormatCSV, ruleNotNumber, true},
+		{missing, filepath.Join(t.TempDir(), "absent"), FormatCSV, "cannot read data", false},
+	} {
+		_, _, err := Convert(c.in, c.s, new(bytes.Buffer), c.format, ConvertOptions{})
+		if err == nil || !strings.Contains(err.Error(), c.want) || errors.As(err, &p) != c.parse {
+			t.Errorf("%s: got %v, want %q", c.format, err, c.want)
+		}
+	}
+	full := errors.New("disk full")
+	for _, format := range []string{FormatCSV, FormatJSONL, FormatParquet} {
+		if _, _, err := Convert(in, s, failingWriter{full}, format, ConvertOptions{}); !errors.Is(err, full) {
+			t.Errorf("%s: got %v, want the error of the writer", format, err)
+		}
+	}
+}
+
+type failingWriter struct{ err error }
+
+func (w failingWriter) Write([]byte) (int, error) { return 0, w.err }
+
+// Scan allocates a bounded amount, however many rows there are.
+func TestScanMemory(t *testing.T) {
+	s := mustSchema(t, plainSchema)
+	path := writeFile(t, "big.csv", strings.Repeat("0.123456789,55.5,1\n3,4,0\n", 100_000))
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	rows := 0
+	if err := Scan(path, s, Options{}, func(*Row) error { rows++; return nil }); err != nil {
+		t.Fatal(err)
+	}
+	runtime.ReadMemStats(&after)
+	if got := after.TotalAlloc - before.TotalAlloc; rows != 200_000 || got > 1<<20 {
+		t.Errorf("%d rows, %d bytes allocated", rows, got)
+	}
+}
+
+func TestSummarize(t *testing.T) {
+	m, err := Summarize(writeFile(t, "in.csv", convertMixedData), mustSchema(t, convertMixed), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m.Rows != 3 || m.Positives != 1 || m.Negatives != 2 || m.Groups != 2 || m.LargestGroup != 2 || m.Features != 3 || !m.Labels {
+		t.Errorf("got %+v", m)
+	}
+	age, area, sex := m.Columns[0], m.Columns[1], m.Columns[2]
+	if age.Missing != 2 || age.Min != 30 || age.Max != 30 || age.Used != 0 || area.Min != 0.1 || area.Max != 10 || !(area.Used > 0.58 && area.Used < 0.59) {
+		t.Errorf("got %+v, %+v", age, area)
+	}
+	if !slices.Equal(sex.Counts, []int{1, 1}) || sex.Missing != 1 {
+		t.Errorf("got %+v", sex)
+	}
+	if m, err = Summarize(writeFile(t, "in", "1 1:-4 3:20\n-1 2:0.5\n1 3:5\n"), mustSchema(t, sparseSchema), Options{}); err != nil {
+		t.Fatal(err)
+	}
+	first, third := m.Columns[0], m.Columns[2]
+	if first.Min != -4 || first.Max != 0 || first.Clamped != 1 || first.Used != 0.5 || third.Clamped != 1 || third.Min != 0 || third.Used != 1 {
+		t.Errorf("got %+v, %+v", first, third)
+	}
+	if m, err = Summarize("testdata/numpy_stored.npz", mustSchema(t, "data_id: t\nformat: npz\nfeatures: 3\nrange: [0, 10]\nmissing: {policy: middle}\ncolumns: [{name: y, role: label, kind: numeric, range: [0, 4]}]\n"), Options{}); err != nil {
+		t.Fatal(err)
+	}
+	if m.Grades == nil || m.Grades.Max != 1 || m.Grades.Used != 0.25 || m.Columns[0].Missing != 1 || m.Columns[2].Clamped != 1 || m.Columns[1].Clamped != 1 {
+		t.Errorf("got %+v, grades %+v", m, m.Grades)
+	}
+}

@@ -1,0 +1,104 @@
+package dataset
+
+import (
+	"bytes"
+	"path/filepath"
+	"strings"
+)
+
+// sniffBytes is how much of a file is looked at to find its format.
+const sniffBytes = 4096
+
+// binaryFormat recognises a format by its first bytes; "" if none matches.
+func binaryFormat(head []byte) string {
+	switch {
+	case bytes.HasPrefix(head, []byte("PAR1")):
+		return FormatParquet
+	case bytes.HasPrefix(head, []byte("\x93NUMPY")):
+		return FormatNPY
+	case bytes.HasPrefix(head, []byte("PK\x03\x04")), bytes.HasPrefix(head, []byte("PK\x05\x06")):
+		return FormatNPZ
+	case len(head) >= 4 && head[0] == 0 && head[1] == 0 && idxTypes[head[2]].size > 0 && head[3] > 0 && head[3] <= maxIDXAxes:
+		return FormatIDX
+	}
+	return ""
+}
+
+// textFormat tells ARFF and JSON lines from CSV, by the extension first and then
+// by the content.
+func textFormat(name string, head []byte) string {
+	name = strings.ToLower(filepath.Base(name))
+	name = strings.TrimSuffix(strings.TrimSuffix(name, ".gz"), ".zst")
+	switch filepath.Ext(name) {
+	case ".arff":
+		return FormatARFF
+	case ".jsonl", ".ndjson":
+		return FormatJSONL
+	case ".csv", ".tsv":
+		return FormatCSV
+	}
+	head = bytes.TrimPrefix(head, []byte{0xef, 0xbb, 0xbf})
+	for line := range bytes.Lines(head) {
+		line = bytes.TrimSpace(line)
+		switch {
+		case len(line) == 0 || line[0] == '%':
+		case line[0] == '{':
+			return FormatJSONL
+		case hasWord(line, "@relation"), hasWord(line, "@attribute"):
+			return FormatARFF
+		default:
+			return FormatCSV
+		}
+	}
+	return FormatCSV
+}
+
+// hasWord says that a line begins with a word, in any case.
+func hasWord(line []byte, word string) bool {
+	return len(line) >= len(word) && strings.EqualFold(string(line[:len(word)]), word) &&
+		(len(line) == len(word) || line[len(word)] == ' ' || line[len(word)] == '\t')
+}
+
+// formatOf is the format of a file that begins with head. A schema that names
+// its format is believed, but a file that is clearly another one is an error,
+// and so is a format that would be encoded differently than the schema says.
+func (s *Schema) formatOf(name string, head []byte) (string, error) {
+	found := binaryFormat(head)
+	named := found == "" || found == FormatParquet
+	wrong := func() error {
+		return &ParseError{File: name, Rule: "the file is of format " + found + ", the schema is not; set format: " + found + " in the schema (with the keys of that format), or give another file"}
+	}
+	switch {
+	case s.Format != "":
+		if found != "" && found != s.Format {
+			return "", wrong()
+		}
+		return s.Format, nil
+	case s.byIndex() && found == "":
+		return FormatLIBSVM, nil
+	case s.byIndex():
+		if named || !s.Dense {
+			return "", wrong()
+		}
+		return found, nil
+	case !named:
+		return "", wrong()
+	case !s.CSV.isZero() || s.hasPositions():
+		if found != "" {
+			return "", wrong()
+		}
+		return FormatCSV, nil
+	case found != "":
+		return found, nil
+	}
+	return textFormat(name, head), nil
+}
+
+func (s *Schema) hasPositions() bool {
+	for _, c := range s.Columns {
+		if c.Position != 0 {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,258 @@
+package dataset
+
+import (
+	"archive/zip"
+	"bytes"
+	"errors"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// checkRule loads content and compares the one error with what is expected.
+func checkRule(t *testing.T, s *Schema, file, content string, o Options, row int, column string, position int, rule string) {
+	t.Helper()
+	_, err := Load(writeFile(t, file, content), s, o)
+	var p *ParseError
+	if !errors.As(err, &p) {
+		t.Fatalf("got %v, want a ParseError", err)
+	}
+	if p.Row != row || p.Column != column || p.Position != position || !strings.Contains(p.Rule, rule) {
+		t.Errorf("got %+v, want row %d, column %q, position %d, rule %q", *p, row, column, position, rule)
+	}
+	if strings.Contains(p.Rule, "7391") {
+		t.Errorf("the message shows the value: %v", err)
+	}
+}
+
+func TestNamedFormatErrors(t *testing.T) {
+	const columns = "columns:\n  - {name: age, range: [0, 100]}\n  - {name: sex, categories: [f, m]}\n  - {name: out, role: label, positive: yes, negative: no}\n"
+	const arff = "@relation r\n@attribute age numeric\n@attribute sex {f, m, '7391'}\n@attribute out {yes, no}\n@data\n30,f,yes\n"
+	const jsonl = `{"age": 30, "sex": "f", "out": "yes"}` + "\n"
+	type wide struct {
+		Age float64 `parquet:"age"`
+		Sex string  `parquet:"sex"`
+		Out string  `parquet:"out"`
+		X   int32   `parquet:"x7391"`
+	}
+	type list struct {
+		Age []float64 `parquet:"age"`
+		Sex string    `parquet:"sex"`
+		Out string    `parquet:"out"`
+	}
+	type date struct {
+		Age int32  `parquet:"age,date"`
+		Sex string `parquet:"sex"`
+		Out string `parquet:"out"`
+	}
+	type row struct {
+		Age *float64 `parquet:"age,optional"`
+		Sex string   `parquet:"sex"`
+		Out string   `parquet:"out"`
+	}
+	good := row{pointer(30.0), "f", "yes"}
+	pq := parquetFile(t, good, row{pointer(7391.0), "m", "no"})
+	inf := math.Inf(1)
+	for _, c := range []struct {
+		name, format, content string
+		row                   int
+		column                string
+		position              int
+		rule                  string
+	}{
+		{"no data line", FormatARFF, "@relation r\n@attribute age numeric\n", 2, "", 0, ruleARFFData},
+		{"data before attributes", FormatARFF, "@relation r\n@data\n1\n", 2, "", 0, ruleARFFAttribute},
+		{"strange header line", FormatARFF, "@relation r\n7391\n", 2, "", 0, ruleARFFLine},
+		{"attribute without type", FormatARFF, "@attribute age\n@data\n", 1, "", 0, ruleARFFAttribute},
+		{"attribute of strange type", FormatARFF, "@attribute age 7391\n@data\n", 1, "", 0, ruleARFFAttribute},
+		{"attribute with open quote", FormatARFF, "@attribute 'age7391 numeric\n@data\n", 1, "", 0, ruleARFFAttribute},
+		{"nominal not closed", FormatARFF, "@attribute age {a, 7391\n@data\n", 1, "", 0, ruleARFFAttribute},
+		{"other names", FormatARFF, "@attribute age7391 numeric\n@data\n1\n", 2, "", 0, ruleARFFNames},
+		{"name twice", FormatARFF, "@attribute age numeric\n@attribute age numeric\n@data\n", 3, "age", 2, "twice"},
+		{"attribute lacking", FormatARFF, "@attribute age numeric\n@attribute sex {f,m}\n@data\n", 3, "out", 0, "lacks this column"},
+		{"attribute unknown", FormatARFF, "@attribute age numeric\n@attribute x7391 numeric\n@attribute sex {f,m}\n@attribute out {yes,no}\n@data\n", 5, "", 2, "a name that the schema lacks"},
+		{"date", FormatARFF, "@attribute age date yyyy\n@attribute sex {f,m}\n@attribute out {yes,no}\n@data\n", 1, "age", 1, ruleARFFType},
+		{"text as number", FormatARFF, "@attribute age string\n@attribute sex {f,m}\n@attribute out {yes,no}\n@data\n", 1, "age", 1, ruleARFFType},
+		{"nominal as number", FormatARFF, "@attribute age {old7391,young}\n@attribute sex {f,m}\n@attribute out {yes,no}\n@data\n", 1, "age", 1, ruleARFFNumeric},
+		{"sparse", FormatARFF, arff + "{0 7391, 1 f}\n", 7, "", 0, ruleARFFSparse},
+		{"weight", FormatARFF, arff + "40,m,no,{7391}\n", 7, "", 4, ruleARFFWeight},
+		{"few fields", FormatARFF, arff + "7391,m\n", 7, "", 0, "row has 2 fields, want 3"},
+		{"open quote", FormatARFF, arff + "40,'7391,no\n", 7, "", 2, ruleARFFOpen},
+		{"text after quote", FormatARFF, arff + "40,'m'7391,no\n", 7, "", 2, ruleAfterQuote},
+		{"not nominal", FormatARFF, arff + "40,x7391,no\n", 7, "sex", 2, ruleARFFNominal},
+		{"nominal, not in schema", FormatARFF, arff + "40,7391,no\n", 7, "sex", 2, ruleCategory},
+		{"missing", FormatARFF, arff + "?,m,no\n", 7, "age", 1, ruleMissing},
+		{"missing label", FormatARFF, arff + "7391,m,?\n", 7, "out", 3, ruleNoLabel},
+		{"no rows", FormatARFF, strings.TrimSuffix(arff, "30,f,yes\n"), 0, "", 0, ruleEmpty},
+		{"one row", FormatARFF, arff, 0, "", 0, ruleTooFew},
+
+		{"not JSON", FormatJSONL, jsonl + "{7391\n", 2, "", 0, ruleJSONLine},
+		{"list", FormatJSONL, "[7391]\n", 1, "", 0, ruleJSONLine},
+		{"two objects", FormatJSONL, jsonl + `{"age":7391} {}` + "\n", 2, "", 0, ruleJSONLine},
+		{"other keys", FormatJSONL, `{}` + "\n", 1, "", 0, ruleJSONNames},
+		{"unknown key", FormatJSONL, `{"age": 1, "x7391": 2}` + "\n", 1, "", 0, ruleJSONUnknown},
+		{"key twice", FormatJSONL, `{"age": 1, "age": 7391}` + "\n", 1, "age", 0, ruleJSONTwice},
+		{"nested", FormatJSONL, `{"age": {"a": "}7391"}}` + "\n", 1, "age", 0, ruleJSONNested},
+		{"null", FormatJSONL, jsonl + `{"age": null, "sex": "7391", "out": "yes"}` + "\n", 2, "age", 1, ruleMissing},
+		{"absent key", FormatJSONL, jsonl + `{"sex": "7391", "out": "yes"}` + "\n", 2, "age", 1, ruleMissing},
+		{"word as number", FormatJSONL, jsonl + `{"age": true, "sex": "7391", "out": "yes"}` + "\n", 2, "age", 1, ruleNotNumber},
+		{"overflow", FormatJSONL, jsonl + `{"age": 1e7391, "sex": "f", "out": "yes"}` + "\n", 2, "age", 1, ruleNotFinite},
+		{"no label", FormatJSONL, jsonl + `{"age": 7391, "sex": "f"}` + "\n", 2, "out", 3, ruleNoLabel},
+		{"one object", FormatJSONL, jsonl, 0, "", 0, ruleTooFew},
+
+		{"damaged footer", FormatParquet, pq[:len(pq)-9] + "7391" + pq[len(pq)-5:], 0, "", 0, ruleBadParquet},
+		{"truncated", FormatParquet, pq[:len(pq)/2], 0, "", 0, ruleBadParquet},
+		{"magic only", FormatParquet, "PAR1", 0, "", 0, ruleBadParquet},
+		{"columns unknown", FormatParquet, parquetFile(t, wide{1, "f", "yes", 7391}), 0, "", 4, "a name that the schema lacks"},
+		{"repeated", FormatParquet, parquetFile(t, list{[]float64{7391}, "f", "yes"}), 0, "age", 1, ruleParquetType},
+		{"date type", FormatParquet, parquetFile(t, date{7391, "f", "yes"}), 0, "age", 1, ruleParquetType},
+		{"null value", FormatParquet, parquetFile(t, good, row{nil, "f", "no"}), 2, "age", 1, ruleMissing},
+		{"infinite", FormatParquet, parquetFile(t, good, row{&inf, "f", "no"}), 2, "age", 1, ruleNotFinite},
+		{"category", FormatParquet, parquetFile(t, good, row{pointer(7391.0), "x7391", "no"}), 2, "sex", 2, ruleCategory},
+		{"no other row", FormatParquet, parquetFile(t, good), 0, "", 0, ruleTooFew},
+		{"gzip around", FormatParquet, string(gzipped(t, pq)), 0, "", 0, rulePackedTwice},
+
+		{"a Parquet file", FormatCSV, pq, 0, "", 0, "is of format parquet"},
+		{"an archive", FormatJSONL, "PK\x03\x047391", 0, "", 0, "is of format npz"},
+		{"damaged zstd", FormatCSV, "\x28\xb5\x2f\xfd\xff\xff7391", 1, "", 0, ruleBadPacked},
+		{"truncated zstd", FormatCSV, string(zstded(t, jsonl+jsonl)[:20]), 1, "", 0, ruleTruncated},
+	} {
+		t.Run(c.format+" "+c.name, func(t *testing.T) {
+			checkRule(t, mustSchema(t, "data_id: t\nformat: "+c.format+"\n"+columns), "x", c.content, Options{}, c.row, c.column, c.position, c.rule)
+		})
+	}
+}
+
+// A schema without a format does not read what it would encode differently.
+func TestOpenFormatErrors(t *testing.T) {
+	npy := string(npyHeader("<f8", "(1, 1)")) + "\x00\x00\x00\x00\x00\x00\xf0\x3f"
+	for _, c := range []struct{ schema, content, rule string }{
+		{sparseSchema, npy, "is of format npy"},
+		{plainSchema, npy, "is of format npy"},
+		{denseSchema, parquetFile(t, patients()...), "is of format parquet"},
+		{headerSchema, parquetFile(t, patients()...), "is of format parquet"},
+	} {
+		checkRule(t, mustSchema(t, c.schema), "x", c.content, Options{}, 0, "", 0, c.rule)
+	}
+}
+
+func npz(t *testing.T, members map[string]string) string {
+	t.Helper()
+	var b bytes.Buffer
+	z := zip.NewWriter(&b)
+	for name, content := range members {
+		w, err := z.Create(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.Write([]byte(content)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+func TestArrayFormatErrors(t *testing.T) {
+	array := func(descr, shape string, values ...byte) string {
+		return string(npyHeader(descr, shape)) + string(values)
+	}
+	x, y := array("|u1", "(2, 1)", 3, 4), array("|i1", "(2,)", 1, 0)
+	const columns = "columns: [{name: y, role: label, positive: 1, negative: 0}]\n"
+	schema := func(format string) *Schema {
+		return mustSchema(t, "data_id: t\nformat: "+format+"\nfeatures: 1\nrange: [0, 9]\n"+columns)
+	}
+	labels := writeFile(t, "y.npy", y)
+	for _, c := range []struct {
+		name, content string
+		row           int
+		column, rule  string
+	}{
+		{"empty", "", 0, "", ruleNPYHeader},
+		{"short header", array("|u1", "(2, 1)")[:40], 0, "", ruleNPYHeader},
+		{"version", "\x93NUMPY\x09\x00" + x[8:], 0, "", ruleNPYHeader},
+		{"no shape", strings.Replace(x, "shape", "7391s", 1), 0, "", ruleNPYHeader},
+		{"objects", array("|O", "(2, 1)", 1, 2), 0, "", ruleNPYType},
+		{"half floats", array("<f2", "(1, 1)", 1, 2), 0, "", ruleNPYType},
+		{"texts", array("<U4", "(2, 1)", 1, 2), 0, "", ruleNPYType},
+		{"structure", strings.Replace(x, "'|u1'", "[7391]", 1), 0, "", ruleNPYType},
+		{"vector", y, 0, "", ruleMatrix},
+		{"scalar", array("|u1", "()", 1), 0, "", ruleMatrix},
+		{"three axes", array("|u1", "(2, 1, 1)", 1, 2), 0, "", ruleMatrix},
+		{"too wide", array("|u1", "(1, 2)", 1, 2), 0, "", "rows have 2 numbers, want the 1"},
+		{"short", x[:len(x)-1], 0, "", ruleArrayShort},
+		{"huge", array("<f8", "(99999999999, 99999999999)"), 0, "", ruleArrayShort},
+		{"long", x + "7391", 0, "", ruleArrayLong},
+		{"rows", array("|u1", "(3, 1)", 1, 2, 3), 0, "", ruleArrayRows},
+		{"NaN", array("<f4", "(2, 1)", 0, 0, 0, 0, 0, 0, 0xc0, 0x7f), 2, "f1", ruleMissing},
+		{"Inf", array(">f4", "(2, 1)", 0, 0, 0, 0, 0x7f, 0x80, 0, 0), 2, "f1", ruleNotFinite},
+	} {
+		t.Run("npy "+c.name, func(t *testing.T) {
+			position := 0
+			if c.column == "f1" {
+				position = 1
+			}
+			checkRule(t, schema(FormatNPY), "x.npy", c.content, Options{LabelsFile: labels}, c.row, c.column, position, c.rule)
+		})
+	}
+	for _, c := range []struct {
+		name, content string
+		row           int
+		rule          string
+	}{
+		{"unknown label", array("|i1", "(2,)", 1, 73), 2, ruleLabel},
+		{"label NaN", array("<f4", "(2,)", 0, 0, 0, 0, 0, 0, 0xc0, 0x7f), 2, ruleNoLabel},
+		{"one class", array("|b1", "(2,)", 1, 1), 0, ruleNoNegative},
+		{"matrix", array("|b1", "(1, 2)", 1, 1), 0, ruleVector},
+		{"not an array", "7391", 0, ruleNPYHeader},
+	} {
+		t.Run("npy labels "+c.name, func(t *testing.T) {
+			column := "y"
+			if c.rule == ruleVector || c.rule == ruleNPYHeader {
+				column = ""
+			}
+			checkRule(t, schema(FormatNPY), "x.npy", x, Options{LabelsFile: writeFile(t, "y.npy", c.content)}, c.row, column, 0, c.rule)
+		})
+	}
+	checkRule(t, schema(FormatNPY), "x.npy", x, Options{}, 0, "y", 0, ruleNoLabels)
+	checkRule(t, schema(FormatNPY), "X.npy", x, Options{}, 0, "y", 0, ruleNoLabels)
+	checkRule(t, schema(FormatNPY), "x.npy", x, Options{LabelsFile: "absent", Labels: LabelsOptional}, 0, "y", 0, ruleNoLabels)
+
+	for name, c := range map[string]struct{ content, column, rule string }{
+		"not a zip": {"PK\x03\x047391", "", ruleBadZip},
+		"no X":      {npz(t, map[string]string{"z.npy": x, "y.npy": y}), "", ruleNPZArray},
+		"no y":      {npz(t, map[string]string{"X.npy": x}), "y", ruleNPZArray},
+		"no array":  {npz(t, map[string]string{"X.npy": "7391", "y.npy": y}), "", ruleNPYHeader},
+		"truncated": {npz(t, map[string]string{"X.npy": x, "y.npy": y})[:60], "", ruleBadZip},
+		"rows":      {npz(t, map[string]string{"X.npy": x, "y.npy": array("|b1", "(1,)", 1)}), "", ruleArrayRows},
+	} {
+		t.Run("npz "+name, func(t *testing.T) {
+			checkRule(t, schema(FormatNPZ), "x", c.content, Options{}, 0, c.column, 0, c.rule)
+		})
+	}
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "labels"), []byte(idx(8, []byte{2}, 1, 0)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct{ content, rule string }{
+		"type":      {idx(7, []byte{2, 1}, 1, 2), ruleIDXHeader},
+		"axes":      {"\x00\x00\x08\x09", ruleIDXHeader},
+		"header":    {idx(8, []byte{2, 1})[:9], ruleIDXHeader},
+		"short":     {idx(8, []byte{2, 1}, 1), ruleArrayShort},
+		"long":      {idx(8, []byte{2, 1}, 1, 2, 3), ruleArrayLong},
+		"one axis":  {idx(8, []byte{2}, 1, 2), ruleMatrix},
+		"truncated": {string(gzipped(t, idx(8, []byte{2, 1}, 1, 2))[:25]), ruleTruncated},
+	} {
+		t.Run("idx "+name, func(t *testing.T) {
+			row := 0
+			if c.rule == ruleTruncated {
+				row = 1
+			}
+			checkRule(t, schema(FormatIDX), "x", c.content, Options{LabelsFile: filepath.Join(dir, "labels")}, row, "", 0, c.rule)
+		})
+	}
+}

@@ -1,0 +1,249 @@
+package dataset
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/klauspost/compress/zstd"
+	"github.com/parquet-go/parquet-go"
+)
+
+func zstded(t testing.TB, text string) []byte {
+	t.Helper()
+	w, err := zstd.NewWriter(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w.EncodeAll([]byte(text), nil)
+}
+
+// parquetFile writes rows with parquet-go.
+func parquetFile[T any](t testing.TB, rows ...T) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := parquet.Write(&b, rows); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+type patient struct {
+	Age   *float32 `parquet:"age,optional"`
+	Sex   string   `parquet:"sex"`
+	Stage int64    `parquet:"stage"`
+	Out   bool     `parquet:"out"`
+	Query *string  `parquet:"query,optional"`
+}
+
+func pointer[T any](v T) *T { return &v }
+
+func patients() []patient {
+	return []patient{
+		{pointer(float32(30.5)), "f", 1, true, pointer("q1")},
+		{nil, "m", 2, false, pointer("q1")},
+		{pointer(float32(70)), "it's, \"m\"", 1, true, pointer("q2")},
+	}
+}
+
+const namedColumns = `
+columns:
+  - {name: years, field: age, range: [0, 100], missing: {policy: middle}}
+  - {name: sex, categories: [f, m, "it's, \"m\""]}
+  - {name: stage, categories: [1, 2]}
+  - {name: out, role: label, positive: true, negative: false}
+  - {name: query, role: group}
+`
+
+// The same three records in every format with named columns, compressed or not,
+// with the format named and found.
+func TestNamedFormatsAgree(t *testing.T) {
+	files := map[string]struct{ name, content string }{
+		FormatCSV:     {"x.csv", "stage,age,sex,out,query\n1,30.5,f,true,q1\n2,,m,false,q1\n1,7e1,\"it's, \"\"m\"\"\",true,q2\n"},
+		FormatARFF:    {"x.arff", "% c\n@RELATION 'a b'\n@attribute age real\n@Attribute 'sex' {f,m,'it\\'s, \\\"m\\\"'}\n@attribute stage{1,2}\n@attribute \"out\" {true, false}\n@attribute query string\n\n@DATA\n30.5,f,1,true,q1\n% c\n?, 'm' ,2,false,q1\n70,\"it's, \\\"m\\\"\",1,true,'q2'\n"},
+		FormatJSONL:   {"x.jsonl", "{\"age\": 30.5, \"sex\": \"f\", \"stage\": 1, \"out\": true, \"query\": \"q1\"}\n\n{\"sex\":\"m\",\"stage\":2,\"age\":null,\"out\":false,\"query\":\"q\\u0031\"}\r\n{\"stage\":\"1\",\"age\":70.0,\"sex\":\"it's, \\\"m\\\"\",\"out\":true,\"query\":\"q2\"}\n"},
+		FormatParquet: {"x.parquet", parquetFile(t, patients()...)},
+	}
+	var want *Dataset
+	check := func(name string, d *Dataset, err error) {
+		t.Helper()
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			return
+		}
+		if want == nil {
+			want = d
+		}
+		if !slices.Equal(d.Records.Dense(), want.Records.Dense()) || !slices.Equal(d.Records.Labels(), []float64{1, -1, 1}) ||
+			!slices.Equal(d.Groups, []int32{0, 0, 1}) || d.GroupCount != 2 || d.Positives != 2 {
+			t.Errorf("%s: got %v, labels %v, groups %v", name, d.Records.Dense(), d.Records.Labels(), d.Groups)
+		}
+	}
+	for _, format := range []string{FormatCSV, FormatARFF, FormatJSONL, FormatParquet} {
+		f := files[format]
+		head := "data_id: t\nformat: " + format
+		if format == FormatCSV {
+			head += "\ncsv: {header: true}"
+		}
+		named, open := mustSchema(t, head+namedColumns), mustSchema(t, "data_id: t"+namedColumns)
+		if format == FormatCSV {
+			open = mustSchema(t, "data_id: t\ncsv: {header: true}"+namedColumns)
+		}
+		for _, s := range []*Schema{named, open} {
+			d, err := Load(writeFile(t, f.name, f.content), s, Options{})
+			check(f.name, d, err)
+			d, err = Load(writeFile(t, "without-extension", f.content), s, Options{})
+			check(f.name+" by content", d, err)
+			d, err = load(s, f.content, Options{})
+			check(f.name+" from a reader", d, err)
+			if format != FormatParquet {
+				d, err = Load(writeFile(t, f.name+".gz", string(gzipped(t, f.content))), s, Options{})
+				check(f.name+".gz", d, err)
+				d, err = Load(writeFile(t, f.name+".zst", string(zstded(t, f.content))), s, Options{})
+				check(f.name+".zst", d, err)
+			}
+		}
+	}
+}
+
+// NumPy wrote the files in testdata: stored, compressed, Fortran order, both
+// byte orders.
+func TestArrayFormatsAgree(t *testing.T) {
+	const rest = "features: 3\nrange: [-5, 5]\ncolumns:\n  - {name: y, role: label, positive: 1, negative: 0}\n  - {name: third, position: 3, range: [0, 200], transform: log1p, missing: {values: [0], policy: middle}}\n  - {name: first, position: 1, range: [0, 4], missing: {policy: middle}}\n"
+	want, err := load(mustSchema(t, "data_id: t\ncolumns:\n  - {name: a, range: [0, 4], missing: {policy: middle}}\n  - {name: b, range: [-5, 5]}\n  - {name: c, range: [0, 200], transform: log1p, missing: {values: [0], policy: middle}}\n  - {name: y, role: label, positive: 1}\n"),
+		"1.5,-2,0,1\n0.25,3,100,0\n,1,7,0\n4,5,6,1\n", Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	check := func(name string, d *Dataset, err error) {
+		t.Helper()
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		} else if !slices.Equal(d.Records.Dense(), want.Records.Dense()) || !slices.Equal(d.Records.Labels(), want.Records.Labels()) {
+			t.Errorf("%s: got %v %v, want %v", name, d.Records.Dense(), d.Records.Labels(), want.Records.Dense())
+		}
+	}
+	npz, npy := mustSchema(t, "data_id: t\nformat: npz\n"+rest), mustSchema(t, "data_id: t\nformat: npy\n"+rest)
+	open := mustSchema(t, "data_id: t\ndense: true\n"+rest)
+	for _, s := range []*Schema{npz, open} {
+		d, err := Load("testdata/numpy_stored.npz", s, Options{})
+		check("stored", d, err)
+		d, err = Load("testdata/numpy_fortran.npz", s, Options{})
+		check("fortran", d, err)
+	}
+	for _, s := range []*Schema{npy, open} {
+		d, err := Load("testdata/X_numpy.npy", s, Options{})
+		check("npy", d, err)
+		d, err = Load("testdata/X_numpy.npy", s, Options{LabelsFile: "testdata/y_numpy.npy"})
+		check("npy, labels named", d, err)
+	}
+	content, err := os.ReadFile("testdata/X_numpy.npy")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for ext, packed := range map[string][]byte{".gz": gzipped(t, string(content)), ".zst": zstded(t, string(content))} {
+		d, err := Load(writeFile(t, "X.npy"+ext, string(packed)), npy, Options{LabelsFile: "testdata/y_numpy.npy"})
+		check("npy"+ext, d, err)
+	}
+	d, err := LoadReader("testdata/X_numpy.npy", bytes.NewReader(content), npy, Options{})
+	check("npy from a reader", d, err)
+	if d, err = Load(writeFile(t, "Z.npy", string(content)), npy, Options{Labels: LabelsOptional}); err != nil || d.HasLabels {
+		t.Errorf("without labels: %v", err)
+	}
+	grouped := mustSchema(t, "data_id: t\nformat: npz\n"+rest+"  - {name: query, role: group}\n")
+	if d, err = Load("testdata/numpy_fortran.npz", grouped, Options{}); err != nil || !slices.Equal(d.Groups, []int32{0, 0, 1, 1}) {
+		t.Errorf("groups %v (%v)", d, err)
+	}
+}
+
+func idx(kind byte, dims []byte, values ...byte) string {
+	b := []byte{0, 0, kind, byte(len(dims))}
+	for _, d := range dims {
+		b = append(b, 0, 0, 0, d)
+	}
+	return string(append(b, values...))
+}
+
+// Images beside their labels; rows of other digits are left out.
+func TestIDXDropsOthers(t *testing.T) {
+	dir := t.TempDir()
+	for name, content := range map[string]string{
+		"t-images-idx3-ubyte.gz": string(gzipped(t, idx(8, []byte{4, 1, 2}, 0, 255, 9, 9, 51, 102, 255, 0))),
+		"t-labels-idx1-ubyte.gz": string(gzipped(t, idx(8, []byte{4}, 8, 5, 3, 8))),
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const columns = "features: 2\nrange: [0, 255]\ncolumns: [{name: digit, role: label, positive: 8, negative: 3, others: drop}]\n"
+	s := mustSchema(t, "data_id: t\nformat: idx\n"+columns)
+	d, err := Load(filepath.Join(dir, "t-images-idx3-ubyte.gz"), s, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := d.Encoder.Factor()
+	if d.Records.Len() != 3 || !slices.Equal(d.Records.Labels(), []float64{1, -1, 1}) || d.Records.Dense()[2] >= -0.59*f || d.Records.Dense()[3] >= 0 {
+		t.Errorf("got %v %v", d.Records.Dense(), d.Records.Labels())
+	}
+	strict := mustSchema(t, "data_id: t\nformat: idx\n"+strings.Replace(columns, ", others: drop", "", 1))
+	if _, err := Load(filepath.Join(dir, "t-images-idx3-ubyte.gz"), strict, Options{}); err == nil || !strings.Contains(err.Error(), ruleLabel) {
+		t.Errorf("without others: drop: got %v, want %q", err, ruleLabel)
+	}
+}
+
+// Dropped rows leave CSV and LIBSVM as if they had not been there, also with
+// features that would be errors.
+func TestDropOthers(t *testing.T) {
+	for name, c := range map[string]struct{ schema, content string }{
+		"csv":    {"data_id: t\ncolumns: [{name: a, range: [0, 9]}, {name: who, role: id}, {name: y, role: label, positive: 8, negative: 3, others: drop}]\n", "1,a,8\nx,b,4\n2,c,3\n,d,\"5\"\n"},
+		"libsvm": {"data_id: t\nfeatures: 1\nrange: [0, 9]\ncolumns: [{name: y, role: label, positive: 8, negative: 3, others: drop}]\n", "8 1:1\n4 9:9\n3 1:2\n5 x\n"},
+	} {
+		d, err := load(mustSchema(t, c.schema), c.content, Options{KeepIDs: true})
+		if err != nil || d.Records.Len() != 2 || !slices.Equal(d.Records.Labels(), []float64{1, -1}) {
+			t.Errorf("%s: %v", name, err)
+		} else if name == "csv" && !slices.Equal(d.IDs, []string{"a", "c"}) {
+			t.Errorf("ids %q", d.IDs)
+		}
+	}
+}
+
+func TestGradedLabels(t *testing.T) {
+	const label = "columns:\n  - {name: a, range: [0, 9]}\n  - {name: y, role: label, kind: numeric, range: [0, 4]}\n  - {name: q, role: group}\n"
+	s := mustSchema(t, "data_id: t\n"+label)
+	d, err := load(s, "1,0,x\n2,3,y\n3,4,x\n4,2.5,y\n", Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(d.Records.Labels(), []float64{-1, 0.5, 1, 0.25}) || !slices.Equal(d.Groups, []int32{0, 1, 0, 1}) || d.Positives != 0 || d.Negatives != 0 || !s.IsGraded() {
+		t.Errorf("labels %v, groups %v", d.Records.Labels(), d.Groups)
+	}
+	svm := mustSchema(t, "data_id: t\nfeatures: 2\nrange: [0, 1]\ncolumns:\n  - {name: y, role: label, kind: numeric, range: [0, 4]}\n  - {name: q, role: group}\n")
+	if d, err = load(svm, "0 qid:10 1:1\n3 qid:2 2:1 # c\n4 qid:10\n", Options{}); err != nil || !slices.Equal(d.Groups, []int32{0, 1, 0}) || d.Records.Label(1) != 0.5 {
+		t.Errorf("libsvm: %v (%v)", d, err)
+	}
+	if d, err = load(svm, "qid:10 1:1\nqid:2 2:1\n", Options{Labels: LabelsIgnored}); err != nil || d.HasLabels || d.GroupCount != 2 {
+		t.Errorf("libsvm without labels: %v (%v)", d, err)
+	}
+	for _, c := range []struct {
+		s                     *Schema
+		content, column, rule string
+	}{
+		{s, "1,0,x\n2,7391,y\n", "y", ruleLabelRange},
+		{s, "1,0,x\n2,a7391,y\n", "y", ruleLabelNumber},
+		{s, "1,0,x\n2,nan,y\n", "y", ruleLabelNumber},
+		{s, "1,2,x\n2,2,x\n", "y", ruleSameLabel},
+		{s, "1,2,x\n2,3,7391\n", "q", ruleNoGroupPair},
+		{s, "1,2,x\n2,3,\n", "q", ruleNoGroup},
+		{svm, "1 qid:1 1:1\n2 1:1\n", "q", ruleNoGroup},
+		{svm, "1 qid:1 1:1\n2 qid:1 1:1 qid:7391\n", "", ruleQIDFirst},
+	} {
+		_, err := load(c.s, c.content, Options{})
+		p, ok := err.(*ParseError)
+		if !ok || p.Column != c.column || p.Rule != c.rule || strings.Contains(err.Error(), "7391") {
+			t.Errorf("%q: got %v, want column %q: %s", c.content, err, c.column, c.rule)
+		}
+	}
+}

@@ -1,0 +1,140 @@
+package dataset
+
+import "math"
+
+// field says what one field of a row is.
+type field struct {
+	role    string
+	name    string
+	feature int // place among the feature columns
+}
+
+// layout is what the fields of a row are, in the order of the file.
+type layout struct {
+	fields   []field
+	label    int // place of the label, -1 without
+	hasLabel bool
+}
+
+// names are the words for the header of a format.
+type names struct {
+	notHeader string // rule if no name matches
+	header    string // what holds the names
+	ignore    string // the option that allows more names
+}
+
+var csvNames = names{ruleNotHeader, "the header", "csv.ignore_others: true"}
+
+// headerLayout finds the schema's columns in a header. Its errors never show a
+// field, because the row may be a record of a file without a header.
+func (t *table) headerLayout(header [][]byte, row int, n *names) (*layout, error) {
+	s := t.e.schema
+	byName := make(map[string]field, len(s.Columns))
+	features := 0
+	for i := range s.Columns {
+		c := &s.Columns[i]
+		f := field{role: c.role(), name: c.Name}
+		if f.role == RoleFeature {
+			f.feature = features
+			features++
+		}
+		byName[c.field()] = f
+	}
+	l := &layout{fields: make([]field, len(header)), label: -1}
+	unknown := 0
+	at := map[string]int{}
+	for i, h := range header {
+		f, ok := byName[string(h)]
+		if !ok {
+			if unknown == 0 {
+				unknown = i + 1
+			}
+			l.fields[i].role = RoleIgnore
+			continue
+		}
+		if at[f.name] != 0 {
+			return nil, t.errorf(row, f.name, i+1, n.header+" names this column twice; rename one")
+		}
+		at[f.name] = i + 1
+		l.fields[i] = f
+		if f.role == RoleLabel {
+			l.label, l.hasLabel = i, true
+		}
+	}
+	if len(at) == 0 {
+		return nil, t.errorf(row, "", 0, n.notHeader)
+	}
+	for i := range s.Columns {
+		c := &s.Columns[i]
+		switch role := c.role(); {
+		case at[c.Name] != 0:
+		case role == RoleFeature, role == RoleLabel && t.o.Labels == LabelsRequired, role == RoleGroup, role == RoleID && t.o.KeepIDs:
+			return nil, t.errorf(row, c.Name, 0, n.header+" does not match the schema: it lacks this column; correct the name in the file or in the schema")
+		}
+	}
+	if unknown != 0 && !s.CSV.IgnoreOthers && !s.IgnoreOthers {
+		return nil, t.errorf(row, "", unknown, n.header+" does not match the schema: it has a name that the schema lacks; add the column (role: ignore drops it), or set "+n.ignore)
+	}
+	return l, nil
+}
+
+// addRow encodes one row with named columns. row[i] is the text of field i,
+// empty for missing; where numbers is not nil and row[i] is nil, numbers[i] is
+// the value, NaN for missing.
+func (t *table) addRow(l *layout, row [][]byte, numbers []float64, number int) error {
+	var label encodedLabel
+	if l.hasLabel {
+		var err error
+		if label, err = t.readLabel(row[l.label], number, l.label+1); err != nil {
+			return err
+		}
+		if label.drop {
+			return t.count()
+		}
+	}
+	if t.scan != nil {
+		t.scan.setFields(l, row, t.readsLabels(), len(t.e.columns))
+	}
+	x := t.dense.grow(t.e.dim)
+	for i, f := range l.fields {
+		switch f.role {
+		case RoleFeature:
+			c := &t.e.columns[f.feature]
+			out := x[c.offset : c.offset+c.width]
+			var rule string
+			switch {
+			case row[i] != nil || numbers == nil || math.IsNaN(numbers[i]):
+				rule = c.encode(row[i], out)
+			case math.IsInf(numbers[i], 0):
+				rule = ruleNotFinite
+			default:
+				rule = c.encodeNumber(numbers[i], out)
+			}
+			if rule != "" {
+				return t.errorf(number, f.name, i+1, rule)
+			}
+		case RoleID:
+			t.addID(row[i])
+		case RoleGroup:
+			if err := t.addGroup(row[i], number, i+1); err != nil {
+				return err
+			}
+		}
+	}
+	return t.endRow(number, label.y)
+}
+
+// setFields notes the texts of a row for a scan.
+func (s *scanner) setFields(l *layout, row [][]byte, labels bool, features int) {
+	if s.row.Fields == nil {
+		s.row.Fields = make([][]byte, features)
+	}
+	for i, f := range l.fields {
+		if f.role == RoleFeature {
+			s.row.Fields[f.feature] = row[i]
+		}
+	}
+	if l.hasLabel && labels {
+		s.row.Label = string(row[l.label])
+	}
+}

@@ -1,0 +1,320 @@
+package dataset
+
+import (
+	"io"
+	"math"
+	"strconv"
+
+	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/deprecated"
+	"github.com/parquet-go/parquet-go/format"
+)
+
+// parquetType is how the values of a Parquet column are read.
+type parquetType int
+
+const (
+	parquetRefused parquetType = iota // dates, decimals, lists, ...
+	parquetText
+	parquetBool
+	parquetInt32
+	parquetUint32
+	parquetInt64
+	parquetUint64
+	parquetFloat
+	parquetDouble
+)
+
+// parquetTypeOf is the type of a column; parquetRefused where the stored number
+// or bytes are not the value.
+func parquetTypeOf(c *parquet.Column) parquetType {
+	if !c.Leaf() || c.Repeated() {
+		return parquetRefused
+	}
+	t := c.Type()
+	text, unsigned := false, false
+	if l := t.LogicalType(); l != nil && l.Value != nil {
+		switch v := l.Value.(type) {
+		case *format.StringType, *format.EnumType, *format.JsonType:
+			text = true
+		case *format.IntType:
+			unsigned = !v.IsSigned
+		case *format.NullType:
+		default:
+			return parquetRefused
+		}
+	} else if l := t.ConvertedType(); l != nil {
+		switch *l {
+		case deprecated.UTF8, deprecated.Enum, deprecated.Json:
+			text = true
+		case deprecated.Uint8, deprecated.Uint16, deprecated.Uint32, deprecated.Uint64:
+			unsigned = true
+		case deprecated.Int8, deprecated.Int16, deprecated.Int32, deprecated.Int64:
+		default:
+			return parquetRefused
+		}
+	}
+	kind := t.Kind()
+	switch {
+	case text && kind != parquet.ByteArray:
+		return parquetRefused
+	case kind == parquet.ByteArray:
+		return parquetText
+	case kind == parquet.Boolean:
+		return parquetBool
+	case kind == parquet.Int32 && unsigned:
+		return parquetUint32
+	case kind == parquet.Int32:
+		return parquetInt32
+	case kind == parquet.Int64 && unsigned:
+		return parquetUint64
+	case kind == parquet.Int64:
+		return parquetInt64
+	case kind == parquet.Float:
+		return parquetFloat
+	case kind == parquet.Double:
+		return parquetDouble
+	}
+	return parquetRefused
+}
+
+// parquetBatch is how many values of a column are read at a time.
+const parquetBatch = 1024
+
+// parquetCursor reads one column of one row group.
+type parquetCursor struct {
+	kind    parquetType
+	numbers bool // the column is a numeric feature: no texts are needed
+	reader  parquet.ColumnChunkValueReader
+	batch   []parquet.Value
+	texts   [][]byte  // of the batch; nil where numbers holds the value, or for null
+	values  []float64 // NaN for null
+	arena   []byte
+	at, n   int
+}
+
+// fill reads the next batch.
+func (c *parquetCursor) fill() error {
+	n, err := c.reader.ReadValues(c.batch)
+	if n == 0 {
+		if err == nil {
+			err = io.ErrNoProgress
+		}
+		return err
+	}
+	c.at, c.n, c.arena = 0, n, c.arena[:0]
+	ends := make([]int, 0, parquetBatch)
+	for i, v := range c.batch[:n] {
+		c.values[i] = math.NaN()
+		switch {
+		case v.IsNull():
+		case c.numbers && c.kind != parquetText && c.kind != parquetBool:
+			c.values[i] = c.number(v)
+		default:
+			c.arena = c.appendText(c.arena, v)
+		}
+		ends = append(ends, len(c.arena))
+	}
+	begin := 0
+	for i, end := range ends { // the arena no longer moves
+		c.texts[i] = nil
+		if end > begin {
+			c.texts[i] = trimBlanks(c.arena[begin:end:end], 0)
+		}
+		begin = end
+	}
+	return nil
+}
+
+func (c *parquetCursor) number(v parquet.Value) float64 {
+	switch c.kind {
+	case parquetInt32:
+		return float64(v.Int32())
+	case parquetUint32:
+		return float64(v.Uint32())
+	case parquetInt64:
+		return float64(v.Int64())
+	case parquetUint64:
+		return float64(v.Uint64())
+	case parquetFloat:
+		return float64(v.Float())
+	}
+	return v.Double()
+}
+
+// appendText writes a value as CSV would have it. NaN is missing.
+func (c *parquetCursor) appendText(b []byte, v parquet.Value) []byte {
+	switch c.kind {
+	case parquetText:
+		return append(b, v.ByteArray()...)
+	case parquetBool:
+		return strconv.AppendBool(b, v.Boolean())
+	case parquetFloat:
+		return appendFloat(b, float64(v.Float()), 32)
+	case parquetDouble:
+		return appendFloat(b, v.Double(), 64)
+	case parquetUint32:
+		return strconv.AppendUint(b, uint64(v.Uint32()), 10)
+	case parquetUint64:
+		return strconv.AppendUint(b, v.Uint64(), 10)
+	case parquetInt32:
+		return strconv.AppendInt(b, int64(v.Int32()), 10)
+	}
+	return strconv.AppendInt(b, v.Int64(), 10)
+}
+
+// appendFloat writes a number so that whole numbers match categories such as "2";
+// NaN is empty.
+func appendFloat(b []byte, v float64, bits int) []byte {
+	switch {
+	case math.IsNaN(v):
+		return b
+	case math.Abs(v) >= 1e21 || v != 0 && math.Abs(v) < 1e-6:
+		return strconv.AppendFloat(b, v, 'g', -1, bits)
+	}
+	return strconv.AppendFloat(b, v, 'f', -1, bits)
+}
+
+// parquetReader reads the columns of a file in step.
+type parquetReader struct {
+	name    string
+	file    *parquet.File
+	columns []*parquet.Column
+	used    []bool
+	numeric []bool
+	cursors []*parquetCursor // of the current row group; nil if not used
+	group   int              // next row group
+	left    int64            // rows left in the current one
+	row     int              // rows read
+	texts   [][]byte
+	values  []float64
+}
+
+// openParquet reads the footer.
+func openParquet(in *input) (r *parquetReader, err error) {
+	r = &parquetReader{name: in.name}
+	defer r.caught(&err)
+	f, err := parquet.OpenFile(in.at, in.size, parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))
+	if err != nil {
+		return nil, r.errorf(0, ruleBadParquet)
+	}
+	r.file, r.columns = f, f.Root().Columns()
+	n := len(r.columns)
+	r.used, r.numeric, r.cursors = make([]bool, n), make([]bool, n), make([]*parquetCursor, n)
+	r.texts, r.values = make([][]byte, n), make([]float64, n)
+	return r, nil
+}
+
+// caught turns a panic of the Parquet library, which some damaged files cause,
+// into an error about the file.
+func (r *parquetReader) caught(err *error) {
+	if p := recover(); p != nil {
+		*err = r.errorf(r.row+1, ruleBadParquet)
+	}
+}
+
+// next reads a row into texts and values: values[i] holds a number where
+// texts[i] is nil, NaN for null. At the end the error is io.EOF.
+func (r *parquetReader) next() (err error) {
+	defer r.caught(&err)
+	for r.left == 0 {
+		if err := r.nextGroup(); err != nil {
+			return err
+		}
+	}
+	for i, c := range r.cursors {
+		if c == nil {
+			continue
+		}
+		if c.at == c.n {
+			if err := c.fill(); err != nil {
+				return r.errorf(r.row+1, ruleBadParquet)
+			}
+		}
+		r.texts[i], r.values[i] = c.texts[c.at], c.values[c.at]
+		c.at++
+	}
+	r.left--
+	r.row++
+	return nil
+}
+
+func (r *parquetReader) nextGroup() error {
+	r.close()
+	groups := r.file.RowGroups()
+	if r.group == len(groups) {
+		return io.EOF
+	}
+	g := groups[r.group]
+	r.group++
+	r.left = g.NumRows()
+	chunks := g.ColumnChunks()
+	for i, used := range r.used {
+		if !used {
+			continue
+		}
+		k := r.columns[i].Index()
+		if k < 0 || k >= len(chunks) || chunks[k].NumValues() != r.left {
+			return r.errorf(r.row+1, ruleBadParquet)
+		}
+		r.cursors[i] = &parquetCursor{
+			kind: parquetTypeOf(r.columns[i]), numbers: r.numeric[i],
+			reader: parquet.NewColumnChunkValueReader(chunks[k]), batch: make([]parquet.Value, parquetBatch),
+			texts: make([][]byte, parquetBatch), values: make([]float64, parquetBatch),
+		}
+	}
+	return nil
+}
+
+// close releases the pages of the current row group.
+func (r *parquetReader) close() {
+	for i, c := range r.cursors {
+		if c != nil {
+			_ = c.reader.Close() // reading is over
+		}
+		r.cursors[i] = nil
+	}
+}
+
+func (r *parquetReader) errorf(row int, rule string) error {
+	return &ParseError{File: r.name, Row: row, Rule: rule}
+}
+
+var parquetNames = names{ruleParquetNames, "the Parquet schema", "ignore_others: true"}
+
+func readParquet(t *table, in *input) (err error) {
+	r, err := openParquet(in)
+	if err != nil {
+		return err
+	}
+	defer r.close()
+	header := make([][]byte, len(r.columns))
+	for i, c := range r.columns {
+		header[i] = []byte(c.Name())
+	}
+	l, err := t.headerLayout(header, 0, &parquetNames)
+	if err != nil {
+		return err
+	}
+	for i, f := range l.fields {
+		r.used[i] = f.role != RoleIgnore
+		r.numeric[i] = f.role == RoleFeature && t.e.columns[f.feature].numeric && t.scan == nil
+		if r.used[i] && parquetTypeOf(r.columns[i]) == parquetRefused {
+			return t.errorf(0, f.name, i+1, ruleParquetType)
+		}
+	}
+	t.hasLabels = l.hasLabel
+	// Equal values take next to no bytes in a page, so one byte a row is no
+	// bound here; memory that the footer promises but no row fills is not touched.
+	t.allocate(sizes{rows: int(min(max(r.file.NumRows(), 0), in.size*64)), bytes: in.size * 64}, 1)
+	for {
+		if err := r.next(); err == io.EOF {
+			return nil
+		} else if err != nil {
+			return err
+		}
+		if err := t.addRow(l, r.texts, r.values, r.row); err != nil {
+			return err
+		}
+	}
+}

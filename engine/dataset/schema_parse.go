@@ -1,0 +1,133 @@
+package dataset
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/parser"
+	"github.com/goccy/go-yaml/token"
+)
+
+// maxSchemaBytes bounds the text of a schema.
+const maxSchemaBytes = 8 << 20
+
+// LoadSchema reads and validates a schema file.
+func LoadSchema(path string) (*Schema, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("dataset: cannot read schema: %w", err)
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, maxSchemaBytes+1))
+	if err != nil {
+		return nil, fmt.Errorf("dataset: cannot read schema: %w", err)
+	}
+	s, err := ParseSchema(text)
+	if err != nil {
+		return nil, fmt.Errorf("dataset: %s: %w", path, err)
+	}
+	return s, nil
+}
+
+// ParseSchema reads a schema from YAML and validates it. A syntax error or an
+// unknown key is reported with its line; problems found by Validate are
+// reported all at once.
+func ParseSchema(text []byte) (*Schema, error) {
+	if len(text) > maxSchemaBytes {
+		return nil, fmt.Errorf("dataset: schema is longer than %d bytes", maxSchemaBytes)
+	}
+	file, err := parser.ParseBytes(text, 0)
+	if err != nil {
+		return nil, schemaError(err)
+	}
+	var body ast.Node
+	for _, doc := range file.Docs {
+		if doc.Body == nil {
+			continue
+		}
+		if body != nil {
+			return nil, schemaError(&yaml.SyntaxError{Message: "want one YAML document", Token: doc.Body.GetToken()})
+		}
+		body = doc.Body
+	}
+	if body == nil {
+		return nil, errors.New("dataset: schema is empty; Draft writes one from a file")
+	}
+	fix := &textFixer{}
+	ast.Walk(fix, body)
+	if fix.err != nil {
+		return nil, schemaError(fix.err)
+	}
+	var s Schema
+	if err := yaml.NodeToValue(body, &s, yaml.Strict()); err != nil {
+		return nil, schemaError(err)
+	}
+	if err := s.Validate(); err != nil {
+		return nil, err
+	}
+	return &s, nil
+}
+
+// schemaError adds the prefix and keeps the line and the excerpt of the schema.
+func schemaError(err error) error {
+	return fmt.Errorf("dataset: schema: %w", err)
+}
+
+// textFixer undoes YAML's typing where the schema wants the text of the file
+// (`positive: +1`, `categories: [007, no]`), and refuses fractions where it wants
+// a whole number, which the decoder would cut off.
+type textFixer struct{ err error }
+
+// Visit implements ast.Visitor.
+func (f *textFixer) Visit(n ast.Node) ast.Visitor {
+	kv, ok := n.(*ast.MappingValueNode)
+	if !ok || f.err != nil || kv.Key == nil || kv.Key.GetToken() == nil {
+		return f
+	}
+	key := kv.Key.GetToken().Value
+	switch {
+	case slices.Contains([]string{"name", "field", "positive", "negative", "delimiter", "data_id", "labels_file", "trim_suffix", "x", "y"}, key):
+		kv.Value = asText(kv.Value)
+	case slices.Contains([]string{"categories", "values", "comment"}, key):
+		if list, ok := kv.Value.(*ast.SequenceNode); ok {
+			for i, v := range list.Values {
+				list.Values[i] = asText(v)
+			}
+		}
+	case slices.Contains([]string{"features", "nonzeros", "position"}, key):
+		if _, ok := kv.Value.(*ast.FloatNode); ok {
+			f.err = &yaml.SyntaxError{Message: key + " must be a whole number", Token: kv.Value.GetToken()}
+		}
+	}
+	return f
+}
+
+// asText replaces a number, boolean or null that is written out by its text.
+func asText(n ast.Node) ast.Node {
+	switch n.(type) {
+	case *ast.IntegerNode, *ast.FloatNode, *ast.BoolNode, *ast.NullNode, *ast.InfinityNode, *ast.NanNode:
+		tk := n.GetToken()
+		if tk == nil || tk.Value == "" {
+			return n
+		}
+		return ast.String(&token.Token{
+			Type: token.StringType, Value: tk.Value, Origin: tk.Origin, Position: tk.Position,
+			Prev: tk.Prev, Next: tk.Next,
+		})
+	}
+	return n
+}
+
+// YAML is the text of the schema; ParseSchema reads it back.
+func (s *Schema) YAML() ([]byte, error) {
+	text, err := yaml.MarshalWithOptions(s, yaml.IndentSequence(true))
+	if err != nil {
+		return nil, schemaError(err)
+	}
+	return text, nil
+}

@@ -1,0 +1,184 @@
+package dataset
+
+import "math"
+
+// Summary is what a data set looks like under a schema. All of it but the names
+// and ranges is computed from the records, and private like them.
+type Summary struct {
+	DataID   string `json:"data_id"`
+	Rows     int    `json:"rows"`
+	Features int    `json:"features"` // d, of the records
+	// Label is the name of the label; the counts are those of two classes, or
+	// Grades describes graded labels. Labels is false for a file without.
+	Label     string         `json:"label"`
+	Labels    bool           `json:"has_labels"`
+	Positives int            `json:"positives"`
+	Negatives int            `json:"negatives"`
+	Grades    *ColumnSummary `json:"grades,omitempty"`
+	// Groups is the number of query groups, LargestGroup the rows of the largest.
+	Groups       int             `json:"groups,omitempty"`
+	LargestGroup int             `json:"largest_group,omitempty"`
+	Columns      []ColumnSummary `json:"columns"`
+}
+
+// ColumnSummary describes a feature column.
+type ColumnSummary struct {
+	Name    string `json:"name"`
+	Kind    string `json:"kind"` // KindNumeric or KindCategorical
+	Missing int    `json:"missing"`
+
+	// Of numeric columns: the public range, the values in the file, how many of
+	// them lie outside the range and are clamped, and the share of the range
+	// (as scaled, after the transform) between the smallest and the largest.
+	Range     []float64 `json:"range,omitempty"`
+	Transform string    `json:"transform,omitempty"`
+	Min       float64   `json:"min"`
+	Max       float64   `json:"max"`
+	Clamped   int       `json:"clamped"`
+	Used      float64   `json:"used"`
+
+	// Of categorical columns: rows of each category, in the schema's order.
+	Categories []string `json:"categories,omitempty"`
+	Counts     []int    `json:"counts,omitempty"`
+
+	present int
+}
+
+// Summarize reads the file by s and describes it. Labels may be absent.
+func Summarize(path string, s *Schema, o Options) (*Summary, error) {
+	e, err := NewEncoder(s)
+	if err != nil {
+		return nil, err
+	}
+	m := &Summary{DataID: s.DataID, Features: e.dim, Label: e.label.Name, Columns: make([]ColumnSummary, e.width())}
+	encoders := make([]*featureEncoder, e.width())
+	for k := range m.Columns {
+		f, _ := e.feature(k)
+		encoders[k] = f
+		m.Columns[k] = newColumnSummary(e.featureName(k), f)
+	}
+	if s.IsGraded() {
+		m.Grades = &ColumnSummary{Name: e.label.Name, Kind: KindNumeric, Range: e.label.Range, Min: math.Inf(1), Max: math.Inf(-1)}
+	}
+	groups := map[string]int{}
+	o.Labels = LabelsOptional
+	err = Scan(path, s, o, func(r *Row) error {
+		m.Rows++
+		m.addLabel(e, r)
+		if e.group != nil {
+			groups[r.Group]++
+			m.LargestGroup = max(m.LargestGroup, groups[r.Group])
+		}
+		switch {
+		case r.Fields != nil:
+			for k, field := range r.Fields {
+				m.Columns[k].addField(encoders[k], field)
+			}
+		case s.IsLIBSVM():
+			for j, k := range r.Index {
+				m.Columns[k].addNumber(encoders[k], r.Value[j])
+			}
+		default:
+			for k, v := range r.Value {
+				m.Columns[k].addNumber(encoders[k], v)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	m.Groups = len(groups)
+	for k := range m.Columns {
+		c := &m.Columns[k]
+		if absent := m.Rows - c.present - c.Missing; s.IsLIBSVM() && absent > 0 {
+			c.addZeros(encoders[k], absent)
+		}
+		c.finish(encoders[k])
+	}
+	if m.Grades != nil {
+		m.Grades.Used = share(m.Grades.Min, m.Grades.Max, m.Grades.Range[0], m.Grades.Range[1])
+	}
+	return m, nil
+}
+
+func newColumnSummary(name string, f *featureEncoder) ColumnSummary {
+	if !f.numeric {
+		return ColumnSummary{Name: name, Kind: KindCategorical, Categories: f.catNames, Counts: make([]int, len(f.catNames))}
+	}
+	return ColumnSummary{
+		Name: name, Kind: KindNumeric, Range: []float64{f.lo, f.hi}, Transform: f.transform,
+		Min: math.Inf(1), Max: math.Inf(-1),
+	}
+}
+
+func (m *Summary) addLabel(e *Encoder, r *Row) {
+	if r.Label == "" {
+		return
+	}
+	m.Labels = true
+	switch {
+	case m.Grades != nil:
+		v := textNumber([]byte(e.trimLabel(r.Label)))
+		m.Grades.Min, m.Grades.Max = min(m.Grades.Min, v), max(m.Grades.Max, v)
+	case r.Y > 0:
+		m.Positives++
+	default:
+		m.Negatives++
+	}
+}
+
+func (c *ColumnSummary) addField(f *featureEncoder, field []byte) {
+	switch {
+	case len(field) == 0 || f.missing.find(field) >= 0:
+		c.Missing++
+		if f.policy == MissingCategory {
+			c.Counts[len(c.Counts)-1]++
+		}
+	case f.numeric:
+		c.addNumber(f, textNumber(field))
+	default:
+		c.Counts[f.cats.find(field)]++
+	}
+}
+
+func (c *ColumnSummary) addNumber(f *featureEncoder, v float64) {
+	if math.IsNaN(v) || f.missing.findNumber(v) >= 0 {
+		c.Missing++
+		return
+	}
+	c.present++
+	c.Min, c.Max = min(c.Min, v), max(c.Max, v)
+	if v < f.lo || v > f.hi {
+		c.Clamped++
+	}
+}
+
+// addZeros counts the rows that leave a feature out: its value is 0.
+func (c *ColumnSummary) addZeros(f *featureEncoder, rows int) {
+	missing, present, clamped := c.Missing, c.present, c.Clamped
+	c.addNumber(f, 0)
+	c.Missing = missing + (c.Missing-missing)*rows
+	c.present = present + (c.present-present)*rows
+	c.Clamped = clamped + (c.Clamped-clamped)*rows
+}
+
+func (c *ColumnSummary) finish(f *featureEncoder) {
+	switch {
+	case c.Kind != KindNumeric:
+	case c.present == 0:
+		c.Min, c.Max = 0, 0
+	default:
+		lo, hi := transformed(f.lo, f.transform), transformed(f.hi, f.transform)
+		clamp := func(v float64) float64 { return transformed(min(max(v, f.lo), f.hi), f.transform) }
+		c.Used = share(clamp(c.Min), clamp(c.Max), lo, hi)
+	}
+}
+
+// share is the part of [lo, hi] between a and b; 0 without values.
+func share(a, b, lo, hi float64) float64 {
+	if !(a < b) {
+		return 0
+	}
+	return min((b-a)/(hi-lo), 1)
+}

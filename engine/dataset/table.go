@@ -1,0 +1,204 @@
+package dataset
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+
+	"dyad/engine"
+)
+
+// progressRows is how often Options.Progress is called.
+const progressRows = 1 << 16
+
+// table collects the rows of a file, or shows them one by one to a scan.
+type table struct {
+	e         *Encoder
+	o         Options
+	name      string
+	hasLabels bool // of the file; settled by the first row
+	seen      int  // rows read, with those left out
+	rows      int
+	positives int
+	lo, hi    float64 // of the labels
+	ids       []string
+	groups    grouping
+
+	dense *blocks[float64]
+	label *blocks[float64]
+	start *blocks[int64] // sparse
+	index *blocks[int32]
+	value *blocks[float64]
+
+	scan *scanner // nil when loading
+}
+
+// grouping numbers the query groups by first appearance.
+type grouping struct {
+	of     *blocks[int32] // group of each row
+	number map[string]int32
+	lo, hi []float64 // labels in each group
+}
+
+func newTable(name string, e *Encoder, o Options, scan *scanner) *table {
+	t := &table{e: e, o: o, name: name, hasLabels: o.Labels == LabelsRequired, scan: scan, lo: math.Inf(1), hi: math.Inf(-1)}
+	if e.group != nil {
+		t.groups = grouping{of: newBlocks[int32](0), number: map[string]int32{}}
+	}
+	return t
+}
+
+// allocate makes room for what the first pass counted. Every row has at least
+// fields bytes, so that a small file cannot ask for much memory.
+func (t *table) allocate(z sizes, fields int) {
+	rows := min(z.rows, int(z.bytes/int64(max(fields, 1))))
+	if t.scan != nil {
+		rows, z.colons = 0, 0
+	}
+	t.label = newBlocks[float64](rows)
+	if t.e.schema.IsSparse() {
+		t.start = newBlocks[int64](rows + 1)
+		t.start.add(0)
+		t.index = newBlocks[int32](z.colons)
+		t.value = newBlocks[float64](z.colons)
+		return
+	}
+	if t.e.dim > 0 && rows > math.MaxInt/16/t.e.dim {
+		rows = 0
+	}
+	t.dense = newBlocks[float64](rows * t.e.dim)
+}
+
+// readsLabels says that the labels of the file count.
+func (t *table) readsLabels() bool { return t.hasLabels && t.o.Labels != LabelsIgnored }
+
+// readLabel encodes the label of a row; drop leaves the row out. The column is
+// the label's, position as in ParseError.
+func (t *table) readLabel(field []byte, row, position int) (l encodedLabel, err error) {
+	if !t.readsLabels() {
+		return l, nil
+	}
+	l, rule := t.e.encodeLabel(field)
+	if rule != "" {
+		return l, t.errorf(row, t.e.label.Name, position, rule)
+	}
+	return l, nil
+}
+
+// addGroup notes the group of the row that the next endRow ends.
+func (t *table) addGroup(field []byte, row, position int) error {
+	if len(field) == 0 {
+		return t.errorf(row, t.e.group.Name, position, ruleNoGroup)
+	}
+	k, ok := t.groups.number[string(field)]
+	if !ok {
+		if len(t.groups.number) >= math.MaxInt32 {
+			return t.errorf(row, t.e.group.Name, position, ruleTooManyIDs)
+		}
+		k = int32(len(t.groups.number))
+		t.groups.number[string(field)] = k
+		t.groups.lo = append(t.groups.lo, math.Inf(1))
+		t.groups.hi = append(t.groups.hi, math.Inf(-1))
+	}
+	t.groups.of.add(k)
+	if t.scan != nil {
+		t.scan.row.Group = string(field)
+	}
+	return nil
+}
+
+func (t *table) addID(field []byte) {
+	if t.o.KeepIDs && t.scan == nil {
+		t.ids = append(t.ids, string(bytes.ToValidUTF8(field, []byte("?"))))
+	}
+	if t.scan != nil {
+		t.scan.row.ID = string(field)
+	}
+}
+
+// endRow counts row number with label y, whose features and group were added.
+func (t *table) endRow(number int, y float64) error {
+	t.rows++
+	t.label.add(y)
+	if y > 0 {
+		t.positives++
+	}
+	t.lo, t.hi = min(t.lo, y), max(t.hi, y)
+	if t.e.group != nil {
+		k := t.groups.of.last[len(t.groups.of.last)-1]
+		t.groups.lo[k], t.groups.hi[k] = min(t.groups.lo[k], y), max(t.groups.hi[k], y)
+	}
+	if t.scan != nil {
+		if err := t.showRow(number, y); err != nil {
+			return err
+		}
+	}
+	return t.count()
+}
+
+// count counts a row read, used or left out.
+func (t *table) count() error {
+	t.seen++
+	if t.o.Progress != nil && t.seen%progressRows == 0 {
+		return t.o.Progress(t.seen)
+	}
+	return nil
+}
+
+// errorf is a ParseError at a row of this file.
+func (t *table) errorf(row int, column string, position int, rule string) error {
+	return &ParseError{File: t.name, Row: row, Column: column, Position: position, Rule: rule}
+}
+
+// check holds what is true of the file as a whole.
+func (t *table) check() error {
+	n, name := t.rows, t.e.label.Name
+	graded := t.e.schema.IsGraded()
+	switch {
+	case n == 0:
+		return t.errorf(0, "", 0, ruleEmpty)
+	case t.o.Labels != LabelsRequired:
+	case n < 2:
+		return t.errorf(0, "", 0, ruleTooFew)
+	case graded && t.lo == t.hi:
+		return t.errorf(0, name, 0, ruleSameLabel)
+	case !graded && t.positives == 0:
+		return t.errorf(0, name, 0, ruleNoPositive)
+	case !graded && t.positives == n:
+		return t.errorf(0, name, 0, ruleNoNegative)
+	case t.e.group != nil:
+		for k, lo := range t.groups.lo {
+			if lo < t.groups.hi[k] {
+				return nil
+			}
+		}
+		return t.errorf(0, t.e.group.Name, 0, ruleNoGroupPair)
+	}
+	return nil
+}
+
+// finish checks the file as a whole and builds the records.
+func (t *table) finish() (*Dataset, error) {
+	if err := t.check(); err != nil {
+		return nil, err
+	}
+	e := t.e
+	d := &Dataset{Encoder: e, HasLabels: t.readsLabels(), IDs: t.ids}
+	if d.HasLabels && !e.schema.IsGraded() {
+		d.Positives, d.Negatives = t.positives, t.rows-t.positives
+	}
+	if e.group != nil {
+		d.Groups, d.GroupCount = t.groups.of.join(), len(t.groups.number)
+	}
+	y := t.label.join()
+	var err error
+	if e.schema.IsSparse() {
+		d.Records, err = engine.NewSparseRecords(t.start.join(), t.index.join(), t.value.join(), y, e.dim, e.Bounds())
+	} else {
+		d.Records, err = engine.AdoptRecords(t.dense.join(), y, e.dim, e.Bounds())
+	}
+	if err != nil {
+		return nil, fmt.Errorf("dataset: %w", err)
+	}
+	return d, nil
+}
