@@ -24,6 +24,7 @@ var importRules = map[string][]string{
 	"algorithms":          {"engine", "engine/pairgraph", "privacy"},
 	"algorithms/local":    {"engine", "privacy"},
 	"algorithms/algotest": {"algorithms", "engine", "privacy"},
+	"algorithms/audit":    {"algorithms", "algorithms/algotest", "engine", "privacy"},
 	"bench/...":           {"*"},
 	"bench":               {"*"},
 	"cmd/...":             {"*"},

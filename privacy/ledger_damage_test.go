@@ -37,7 +37,8 @@ func wantDamaged(t *testing.T, l *Ledger, text string, lines ...[]byte) {
 	_, errVerify := l.Verify()
 	_, errSummary := l.Summary("clinic", 1e-5)
 	s, errBegin := l.Begin(testCharge("new"), NewSeededSource(1))
-	for _, err := range []error{errOpen, errVerify, errSummary, errBegin, l.SetCap("clinic", Budget{Epsilon: 9, Delta: 0.1}), l.Finish("a", "done")} {
+	_, errResume := l.Resume("a", testCharge("a"), NewSeededSource(1))
+	for _, err := range []error{errOpen, errVerify, errSummary, errBegin, errResume, l.SetCap("clinic", Budget{Epsilon: 9, Delta: 0.1}), l.Finish("a", "done")} {
 		if !errors.Is(err, ErrLedger) || !strings.Contains(err.Error(), text) {
 			t.Errorf("%v; want ErrLedger with %q", err, text)
 		}

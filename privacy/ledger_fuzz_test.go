@@ -16,7 +16,8 @@ func FuzzLedger(f *testing.F) {
 		{typeHeader, `{"format":1,"key":"` + key + `"}`},
 		{typeCharge, `{"data_id":"clinic","run":"a","algorithm":"","events":[{"kind":"gaussian","sensitivity":1,"sigma":2,"count":1}]}`},
 		{typeCap, `{"data_id":"clinic","epsilon":1,"delta":1e-06}`},
-		{typeFinish, `{"run":"a","status":"done"}`},
+		{typeResume, `{"run":"a"}`},
+		{typeFinish, `{"run":"a","status":"released"}`},
 	} {
 		line, hash, err := formatLine(last, seq, l[0], time.Unix(0, 0), []byte(l[1]))
 		if err != nil {
@@ -24,7 +25,7 @@ func FuzzLedger(f *testing.F) {
 		}
 		valid, last = append(valid, line...), hash
 	}
-	head := &ledgerHead{Lines: 4, Hash: last.String()}
+	head := &ledgerHead{Lines: 5, Hash: last.String()}
 	if _, err := parseLedger(valid, head); err != nil {
 		f.Fatal(err)
 	}
@@ -51,7 +52,7 @@ func FuzzLedger(f *testing.F) {
 		if err == nil && !bytes.HasPrefix(data, valid) {
 			t.Fatalf("a modified ledger was accepted: %q", data)
 		}
-		if err == nil && (st.lines < 4 || int(st.size)+len(st.torn) != len(data)) {
+		if err == nil && (st.lines < 5 || int(st.size)+len(st.torn) != len(data)) {
 			t.Fatalf("bytes were lost: %+v", st)
 		}
 		if err != nil && bytes.Equal(data, valid) {

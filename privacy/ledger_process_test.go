@@ -56,6 +56,8 @@ func TestLedgerChild(t *testing.T) {
 			childFail(err)
 		}
 		childRelease(s)
+	case "resume":
+		childResume(path, arg)
 	case "small disk": // no file may grow beyond a number of bytes
 		l := childOpen(path, nil)
 		limit, err := strconv.ParseUint(arg, 10, 64)

@@ -40,6 +40,7 @@ type cli struct {
 	Predict    predictCmd    `cmd:"" help:"Score records with a model."`
 	Transform  transformCmd  `cmd:"" help:"Map records by a learned metric."`
 	Account    accountCmd    `cmd:"" help:"Convert between noise and epsilon."`
+	Audit      auditCmd      `cmd:"" help:"Attack an algorithm and bound its epsilon from below."`
 	Algorithms algorithmsCmd `cmd:"" help:"List the algorithms, or explain one."`
 	Ledger     ledgerCmd     `cmd:"" help:"Show, check or cap what has been spent on each data set."`
 	Data       dataCmd       `cmd:"" help:"Work with data files."`
@@ -165,7 +166,7 @@ func runHooked(ctx context.Context, args []string, stdin io.Reader, stdout, stde
 func message(err error) string {
 	lines := strings.Split(err.Error(), "\n")
 	for i, l := range lines {
-		for _, p := range []string{"algorithms: ", "engine: ", "privacy: ", "dataset: ", "metrics: ", "dyad: "} {
+		for _, p := range []string{"audit: ", "algorithms: ", "engine: ", "privacy: ", "dataset: ", "metrics: ", "dyad: "} {
 			l = strings.TrimPrefix(l, p)
 		}
 		lines[i] = "dyad: " + l

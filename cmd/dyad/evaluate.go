@@ -19,6 +19,7 @@ type evaluateCmd struct {
 	Threshold  float64 `default:"0" help:"Score at or above which a record counts as positive, for the accuracy."`
 	Neighbours string  `placeholder:"FILE" help:"For a metric: labelled records among which the nearest neighbours are looked for, e.g. the training file; if it is the data file, each record is left out of its own neighbours."`
 	Confidence float64 `default:"0.95" help:"Level of the interval of the AUC."`
+	Top        int     `default:"10" help:"Ranks that count for NDCG and precision, with graded labels or query groups."`
 }
 
 // Help shows examples.
@@ -40,13 +41,19 @@ type evaluation struct {
 	Records   int     `json:"records"`
 	Objective float64 `json:"objective"` // mean pair loss, without the L2 term
 
-	// For scores:
-	AUC        float64  `json:"auc,omitempty"`
+	// For scores of two classes:
+	AUC        *float64 `json:"auc,omitempty"`
 	AUCLow     *float64 `json:"auc_low,omitempty"` // DeLong interval
 	AUCHigh    *float64 `json:"auc_high,omitempty"`
 	Confidence float64  `json:"confidence,omitempty"`
-	Threshold  float64  `json:"threshold,omitempty"`
-	Accuracy   float64  `json:"accuracy,omitempty"`
+	Threshold  float64  `json:"threshold"`
+	Accuracy   *float64 `json:"accuracy,omitempty"`
+
+	// For graded labels or query groups, means over groups:
+	Ranking   *float64 `json:"ranking_accuracy,omitempty"`
+	Top       int      `json:"top,omitempty"`
+	NDCG      *float64 `json:"ndcg,omitempty"`
+	Precision *float64 `json:"precision,omitempty"`
 
 	// For a metric:
 	KNN []knnAccuracy `json:"knn,omitempty"`
@@ -69,8 +76,8 @@ func (c *evaluateCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	if !(c.Confidence > 0 && c.Confidence < 1) {
-		return badInput("--confidence is %v, want strictly between 0 and 1", c.Confidence)
+	if !(c.Confidence > 0 && c.Confidence < 1) || c.Top < 1 {
+		return badInput("--confidence is %v and --top %d, want strictly between 0 and 1, and at least 1", c.Confidence, c.Top)
 	}
 	data, err := a.readData(c.Data, m.Encoder.Schema(), dataset.Options{})
 	if err != nil {
@@ -93,7 +100,7 @@ func (c *evaluateCmd) Run(a *app) error {
 	} else if c.Neighbours != "" {
 		return badInput("--neighbours is for a metric, and %s is a model of task %s", c.Model, m.Task)
 	}
-	e, err := evaluate(a.ctx, m.Task, m.Weights, data.Records, among, c.Threshold, c.Confidence)
+	e, err := evaluate(a.ctx, m.Task, m.Weights, sampleOf(data), among, evaluationOptions{c.Threshold, c.Confidence, c.Top})
 	if err != nil {
 		return err
 	}
@@ -107,9 +114,18 @@ func sameFile(a, b string) bool {
 	return errX == nil && errY == nil && os.SameFile(x, y)
 }
 
+// evaluationOptions say how scores are judged.
+type evaluationOptions struct {
+	threshold, confidence float64
+	top                   int
+}
+
+var defaultEvaluation = evaluationOptions{threshold: 0, confidence: 0.95, top: 10}
+
 // evaluate computes the figures of a task; among are the records among which
-// neighbours are looked for, leaving out the record itself if they are r.
-func evaluate(ctx context.Context, task string, w []float64, r, among *engine.Records, threshold, confidence float64) (*evaluation, error) {
+// neighbours are looked for, leaving out the record itself if they are those of s.
+func evaluate(ctx context.Context, task string, w []float64, s sample, among *engine.Records, o evaluationOptions) (*evaluation, error) {
+	r := s.records
 	e := &evaluation{Task: task, Records: r.Len(), Guarantee: notCovered}
 	var err error
 	if e.Objective, err = objective.Mean(ctx, tasks[task], w, r); err != nil {
@@ -118,18 +134,56 @@ func evaluate(ctx context.Context, task string, w []float64, r, among *engine.Re
 	if task == taskMetric {
 		return e, e.neighbours(ctx, w, r, among)
 	}
-	s, err := metrics.Scores(r, w)
+	scores, err := metrics.Scores(r, w)
 	if err != nil {
 		return nil, err
 	}
-	if e.AUC, err = metrics.AUC(s, r.Labels()); err != nil {
+	if s.graded || s.groups != nil {
+		return e, asInput(e.ranking(scores, s, o.top))
+	}
+	auc, err := metrics.AUC(scores, r.Labels())
+	if err != nil {
 		return nil, asInput(err)
 	}
-	e.Threshold = threshold
-	if e.Accuracy, err = metrics.Accuracy(s, r.Labels(), threshold); err != nil {
+	accuracy, err := metrics.Accuracy(scores, r.Labels(), o.threshold)
+	if err != nil {
 		return nil, asInput(err)
 	}
-	return e, e.interval(s, r.Labels(), confidence)
+	e.AUC, e.Accuracy, e.Threshold = &auc, &accuracy, o.threshold
+	return e, e.interval(scores, r.Labels(), o.confidence)
+}
+
+// relevanceScale maps labels in [-1, 1] to relevances in [0, 4], the usual range
+// of graded judgements.
+const relevanceScale = 4
+
+// ranking adds the figures within groups, or of all records as one group.
+func (e *evaluation) ranking(scores []float64, s sample, top int) error {
+	labels, g := s.records.Labels(), metrics.Grouping{IDs: s.groups}
+	e.Top = top
+	accuracy, err := metrics.RankingAccuracy(scores, labels, metrics.Equal, g)
+	if err != nil {
+		return err
+	}
+	e.Ranking = &accuracy.Mean
+	relevance, err := metrics.Relevance(labels, relevanceScale)
+	if err != nil {
+		return err
+	}
+	ndcg, err := metrics.NDCG(scores, relevance, top, metrics.Exponential, g)
+	if err != nil {
+		return err
+	}
+	e.NDCG = &ndcg.Mean
+	if s.graded {
+		return nil
+	}
+	precision, err := metrics.PrecisionAt(scores, labels, top, g)
+	if err != nil {
+		return err
+	}
+	e.Precision = &precision.Mean
+	return nil
 }
 
 // interval adds the DeLong interval where the records allow one.
@@ -185,15 +239,24 @@ func (e *evaluation) figures(format string) string {
 	for _, k := range e.KNN {
 		fmt.Fprintf(&b, format, fmt.Sprintf("%d-NN", k.K), fmt.Sprintf("accuracy %.6f with the metric, %.6f with the identity", k.Learned, k.Identity))
 	}
-	if e.KNN != nil {
-		return b.String()
+	line := func(label, text string, args ...any) {
+		fmt.Fprintf(&b, format, label, fmt.Sprintf(text, args...))
 	}
-	auc := fmt.Sprintf("%.6f", e.AUC)
-	if e.AUCLow != nil {
-		auc += fmt.Sprintf(" (%g %% interval %.4f to %.4f, DeLong)", 100*e.Confidence, *e.AUCLow, *e.AUCHigh)
+	if e.AUC != nil {
+		interval := ""
+		if e.AUCLow != nil {
+			interval = fmt.Sprintf(" (%g %% interval %.4f to %.4f, DeLong)", 100*e.Confidence, *e.AUCLow, *e.AUCHigh)
+		}
+		line("AUC", "%.6f%s", *e.AUC, interval)
+		line("accuracy", "%.6f (score >= %g counts as positive)", *e.Accuracy, e.Threshold)
 	}
-	fmt.Fprintf(&b, format, "AUC", auc)
-	fmt.Fprintf(&b, format, "accuracy", fmt.Sprintf("%.6f (score >= %g counts as positive)", e.Accuracy, e.Threshold))
+	if e.Ranking != nil {
+		line("ranking", "%.6f of the pairs with different labels in the right order, mean over groups", *e.Ranking)
+		line("NDCG", "%.6f at %d", *e.NDCG, e.Top)
+	}
+	if e.Precision != nil {
+		line("precision", "%.6f at %d", *e.Precision, e.Top)
+	}
 	return b.String()
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -118,6 +119,40 @@ func TestMetricRoad(t *testing.T) {
 		{[]string{"train", "--data", "patients.csv", "--schema", "patients.yaml", "--out", "auc.json"}, exitOK, nil},
 		{[]string{"transform", "auc.json", "--data", "patients.csv", "--out", "no.csv"}, exitInput, []string{"dyad predict"}},
 		{[]string{"evaluate", "auc.json", "--data", "patients.csv", "--neighbours", "patients.csv"}, exitInput, []string{"--neighbours"}},
+	} {
+		code, out, errs := dyad(t, dir, s.args...)
+		if code != s.code {
+			t.Fatalf("dyad %v: exit %d, want %d: %s", s.args, code, s.code, errs)
+		}
+		for _, want := range s.want {
+			if !strings.Contains(out+errs, want) {
+				t.Errorf("dyad %v: the output lacks %q:\n%s%s", s.args, want, out, errs)
+			}
+		}
+	}
+}
+
+// Graded labels within query groups.
+func TestRankingRoad(t *testing.T) {
+	dir := t.TempDir()
+	var text strings.Builder
+	text.WriteString("query,a,b,grade\n")
+	for i := range 300 {
+		fmt.Fprintf(&text, "q%d,%d,%d,%d\n", i%23, i*37%100, i*53%100, i*37%100/20)
+	}
+	write(t, dir, "rank.csv", text.String())
+	write(t, dir, "rank.yaml", "data_id: rank\ncsv: {header: true}\ncolumns:\n  - {name: query, role: ignore}\n  - {name: a, range: [0, 100]}\n  - {name: b, range: [0, 100]}\n  - {name: grade, role: label, kind: numeric, range: [0, 4]}\n")
+	for _, s := range []struct {
+		args []string
+		code int
+		want []string
+	}{
+		{[]string{"train", "--data", "rank.csv", "--schema", "rank.yaml", "--group-column", "query", "--epsilon", "3", "--holdout", "0.3"}, exitOK, []string{"query groups", "NDCG", "right order"}},
+		{[]string{"evaluate", "model.json", "--data", "rank.csv", "--top", "3"}, exitOK, []string{"at 3"}},
+		{[]string{"train", "--data", "rank.csv", "--schema", "rank.yaml", "--epsilon", "3", "--out", "flat.json"}, exitOK, []string{"differentially private"}},
+		{[]string{"train", "--data", "rank.csv", "--schema", "rank.yaml", "--group-column", "nobody", "--out", "no.json"}, exitInput, []string{"nobody"}},
+		{[]string{"train", "--data", "rank.csv", "--schema", "rank.yaml", "--group-column", "query", "--algorithm", "offpairc", "--out", "no.json"}, exitInput, []string{"query groups"}},
+		{[]string{"plan", "-n", "60", "-d", "4", "--group-sizes", "10,20,31"}, exitInput, []string{"61"}},
 	} {
 		code, out, errs := dyad(t, dir, s.args...)
 		if code != s.code {

@@ -8,6 +8,7 @@ type planCmd struct {
 	Schema string `placeholder:"FILE" help:"Schema file (YAML): gives the number of encoded features. No data file is opened."`
 	N      int    `short:"n" required:"" help:"Number of training records."`
 	D      int    `short:"d" help:"Number of features, if there is no schema."`
+	Groups []int  `name:"group-sizes" placeholder:"S,..." help:"Sizes of the public query groups, if pairs are formed within groups."`
 	planFlags
 }
 
@@ -19,6 +20,7 @@ Examples:
   dyad plan -n 512 -d 8 --epsilon 1 --delta 1e-5
   dyad plan -n 768 --schema bench/schemas/pima.yaml --epsilon 2
   dyad plan -n 5000 -d 20 --algorithm offpairstrc --l2 0.01
+  dyad plan -n 60 -d 4 --group-sizes 10,20,30
   dyad plan -n 100000 -d 20 --json`
 }
 
@@ -42,6 +44,7 @@ func (c *planCmd) Run(a *app) error {
 	if shape.d < 1 {
 		return badInput("give the number of features with -d, or a --schema")
 	}
+	shape.groups = c.Groups
 	_, p, err := c.plan(shape)
 	if err != nil {
 		return err

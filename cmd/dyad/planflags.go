@@ -42,6 +42,7 @@ const metricRadius = 1
 type dataShape struct {
 	n, d, nonZeros int
 	boundsFromData bool
+	groups         []int // sizes of query groups, nil without
 }
 
 // plan builds the algorithm and its plan from public numbers.
@@ -96,7 +97,7 @@ func (f planFlags) plan(s dataShape) (algorithms.Algorithm, *algorithms.Plan, er
 	}
 	spec, err := algorithms.NewSpec(cpu.Backend{Workers: f.Workers}, engine.Problem{
 		N: s.n, D: s.d, Bounds: engine.UnitBounds(), Loss: loss,
-		Radius: radius, NonZerosPerRow: s.nonZeros,
+		Radius: radius, NonZerosPerRow: s.nonZeros, Groups: s.groups,
 	}, l2, budget, mode)
 	if err != nil {
 		return nil, nil, asInput(err)

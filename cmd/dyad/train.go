@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"dyad/algorithms"
-	"dyad/engine"
 	"dyad/engine/dataset"
 	"dyad/privacy"
 )
@@ -21,6 +20,7 @@ type trainCmd struct {
 	Holdout    float64 `placeholder:"F" help:"Fraction of the records held out and evaluated. The figures are not covered by the guarantee. Default: 0.3 for the synthetic data, else 0."`
 	SplitSeed  uint64  `default:"1" help:"Seed of the split into training and held-out records."`
 	PublicData bool    `help:"The data are public: nothing is charged, and the report says so."`
+	Group      string  `name:"group-column" placeholder:"NAME" help:"Column of public query groups: pairs are formed within a group only. Default: the schema's column with role group."`
 	DataID     string  `placeholder:"ID" help:"Name of the data in the ledger. Default: the schema's data_id."`
 	Resume     string  `placeholder:"RUN" help:"Continue a charged run that has released nothing, at no further cost, with the flags and the data of its first attempt."`
 	Seed       *uint64 `help:"Seed the noise, for reproduction only: the noise is then not secret."`
@@ -45,21 +45,20 @@ Examples:
 
 // trainResult is the JSON output of train.
 type trainResult struct {
-	Task      string             `json:"task"`
-	Data      string             `json:"data"`
-	DataID    string             `json:"data_id"`
-	Public    bool               `json:"public"`
-	Records   int                `json:"training_records"`
-	Heldout   int                `json:"held_out_records"`
-	Report    algorithms.Report  `json:"report"`
-	Guarantee privacy.Guarantee  `json:"guarantee"`
-	Run       string             `json:"run,omitempty"`
-	Ledger    string             `json:"ledger,omitempty"`
-	Spent     *spending          `json:"spent_in_all,omitempty"`
-	Model     string             `json:"model,omitempty"`
-	Seconds   float64            `json:"training_seconds"`
-	Held      *evaluation        `json:"held_out,omitempty"`
-	Compared  map[string]float64 `json:"-"`
+	Task      string            `json:"task"`
+	Data      string            `json:"data"`
+	DataID    string            `json:"data_id"`
+	Public    bool              `json:"public"`
+	Records   int               `json:"training_records"`
+	Heldout   int               `json:"held_out_records"`
+	Report    algorithms.Report `json:"report"`
+	Guarantee privacy.Guarantee `json:"guarantee"`
+	Run       string            `json:"run,omitempty"`
+	Ledger    string            `json:"ledger,omitempty"`
+	Spent     *spending         `json:"spent_in_all,omitempty"`
+	Model     string            `json:"model,omitempty"`
+	Seconds   float64           `json:"training_seconds"`
+	Held      *evaluation       `json:"held_out,omitempty"`
 }
 
 // Run trains a model.
@@ -70,11 +69,12 @@ func (c *trainCmd) Run(a *app) error {
 	}
 	schema := data.Schema()
 	public := c.PublicData || schema.Public
-	train, held, err := c.split(data.Records)
+	train, held, err := c.split(sampleOf(data))
 	if err != nil {
 		return err
 	}
-	shape := shapeOf(data.Encoder, train.Len())
+	shape := shapeOf(data.Encoder, train.records.Len())
+	shape.groups = train.sizes()
 	algorithm, plan, err := c.plan(shape)
 	if err != nil {
 		return err
@@ -86,7 +86,7 @@ func (c *trainCmd) Run(a *app) error {
 	if err := checkOut(out, c.Force); err != nil {
 		return err
 	}
-	result := trainResult{Task: c.Task, Data: source, DataID: schema.DataID, Public: public, Records: train.Len()}
+	result := trainResult{Task: c.Task, Data: source, DataID: schema.DataID, Public: public, Records: train.records.Len()}
 	if c.DataID != "" {
 		result.DataID = c.DataID
 	}
@@ -116,7 +116,7 @@ func (c *trainCmd) Run(a *app) error {
 			return err
 		}
 	}
-	run, err := algorithms.Run(a.ctx, train, algorithm, plan, options)
+	run, err := algorithms.Run(a.ctx, train.records, algorithm, plan, options)
 	if err != nil {
 		return a.charged(err)
 	}
@@ -137,15 +137,15 @@ func (c *trainCmd) Run(a *app) error {
 		}
 	}
 	if held != nil {
-		if result.Held, err = evaluate(a.ctx, c.Task, run.Weights, held, train, 0, 0.95); err != nil {
+		if result.Held, err = evaluate(a.ctx, c.Task, run.Weights, *held, train.records, defaultEvaluation); err != nil {
 			return fmt.Errorf("evaluation of the held-out records (the model is trained and charged): %w", err)
 		}
-		result.Heldout = held.Len()
+		result.Heldout = held.records.Len()
 	}
 	if options.Ledger != nil {
 		delta := plan.Spec.Budget.Delta
 		if delta == 0 { // other runs on the data may need one
-			delta = privacy.DefaultDelta(train.Len())
+			delta = privacy.DefaultDelta(train.records.Len())
 		}
 		if result.Spent, err = spendingOf(options.Ledger, result.DataID, delta); err != nil {
 			return fmt.Errorf("the model is trained, charged and saved as %s, but the ledger cannot be read back: %w", result.Model, err)
@@ -211,27 +211,31 @@ func (c *trainCmd) load(a *app) (*dataset.Dataset, string, error) {
 	if err != nil {
 		return nil, "", asInput(err)
 	}
+	if err := setGroupColumn(s, c.Group); err != nil {
+		return nil, "", err
+	}
 	d, err := a.readData(c.Data, s, dataset.Options{})
 	return d, c.Data, err
 }
 
-// split holds out a fraction of the records; held is nil without one.
-func (c *trainCmd) split(r *engine.Records) (train, held *engine.Records, err error) {
+// split holds out a fraction of the records, or of the groups; held is nil
+// without one.
+func (c *trainCmd) split(all sample) (train sample, held *sample, err error) {
 	fraction := c.Holdout
 	if fraction == 0 && c.Data == "" {
 		fraction = 0.3
 	}
 	if !(fraction >= 0 && fraction < 1) {
-		return nil, nil, badInput("--holdout is %v, want at least 0 and below 1", fraction)
+		return sample{}, nil, badInput("--holdout is %v, want at least 0 and below 1", fraction)
 	}
 	if fraction == 0 {
-		return r, nil, nil
+		return all, nil, nil
 	}
-	keep, out, err := dataset.Split(r.Len(), 1-fraction, c.SplitSeed)
+	train, out, err := all.split(fraction, c.SplitSeed)
 	if err != nil {
-		return nil, nil, asInput(err)
+		return sample{}, nil, asInput(err)
 	}
-	return r.Subset(keep), r.Subset(out), nil
+	return train, &out, nil
 }
 
 func fingerprint(l *privacy.Ledger, path string) (string, error) {

@@ -1,0 +1,171 @@
+package audit
+
+import (
+	"math"
+
+	"gonum.org/v1/gonum/mathext"
+	"gonum.org/v1/gonum/stat/distuv"
+
+	"dyad/privacy"
+)
+
+// binomialAtMost is P(X <= k) for X ~ Bin(n, p): I_(1-p)(n-k, k+1).
+func binomialAtMost(k, n int, p float64) float64 {
+	switch {
+	case k < 0:
+		return 0
+	case k >= n || p <= 0:
+		return 1
+	case p >= 1:
+		return 0
+	}
+	return mathext.RegIncBeta(float64(n-k), float64(k+1), 1-p)
+}
+
+// binomialAtLeast is P(X >= k) for X ~ Bin(n, p): I_p(k, n-k+1).
+func binomialAtLeast(k, n int, p float64) float64 {
+	switch {
+	case k <= 0:
+		return 1
+	case k > n || p <= 0:
+		return 0
+	case p >= 1:
+		return 1
+	}
+	return mathext.RegIncBeta(float64(k), float64(n-k+1), p)
+}
+
+// ProportionUpper is the Clopper-Pearson upper bound of a probability from k
+// successes of n independent trials: the probability that it is below the true one
+// is at most alpha, exactly, for every n. 0 <= k <= n, n >= 1, alpha in (0, 1).
+func ProportionUpper(k, n int, alpha float64) float64 {
+	lo, hi := float64(k)/float64(n), 1.0
+	for range 60 { // binomialAtMost falls with p
+		if mid := (lo + hi) / 2; binomialAtMost(k, n, mid) > alpha {
+			lo = mid
+		} else {
+			hi = mid
+		}
+	}
+	return hi
+}
+
+// ProportionLower is the Clopper-Pearson lower bound, 1 - ProportionUpper(n-k).
+func ProportionLower(k, n int, alpha float64) float64 {
+	return 1 - ProportionUpper(n-k, n, alpha)
+}
+
+// Event counts how often an event happened under each of two data sets.
+type Event struct {
+	Likely, LikelyRuns int // on the data set under which it is the likelier one
+	Rare, RareRuns     int // on its neighbour
+}
+
+// ClopperPearson is a lower bound on the epsilon of any (epsilon, delta)-DP
+// mechanism for which the counts of e were observed in independent runs: it is too
+// large with probability at most alpha, whatever the mechanism. It is 0 where the
+// counts say nothing.
+//
+// Proof. (epsilon, delta)-DP gives p <= e^epsilon q + delta for the probabilities p,
+// q of every event. With p >= p- and q <= q+, each wrong with probability at most
+// alpha/2, epsilon >= ln((p- - delta)/q+). QED. The event must not have been chosen
+// by looking at these runs.
+func ClopperPearson(e Event, delta, alpha float64) float64 {
+	p := ProportionLower(e.Likely, e.LikelyRuns, alpha/2)
+	q := ProportionUpper(e.Rare, e.RareRuns, alpha/2)
+	if !(p > delta) {
+		return 0
+	}
+	return max(0, math.Log((p-delta)/q))
+}
+
+// Shift is how far apart a score is under two data sets, in standard deviations.
+type Shift struct {
+	Mu            float64 `json:"mu"`             // estimate of gap/sd
+	StandardError float64 `json:"standard_error"` // of Mu
+	Lower         float64 `json:"lower"`          // holds with probability at least 1 - alpha
+	Upper         float64 `json:"upper"`          // holds with probability at least 1 - alpha
+}
+
+// GaussianModel estimates gap/sd of a score that has the same normal law under both
+// data sets but for its mean. Under that assumption telling the data sets apart by
+// thresholds of the score has exactly the trade-off curve of mu-GDP, mu = gap/sd, so
+// Lower is a lower bound on the mu of the mechanism, and GDPEpsilon(Lower, delta) one
+// on its epsilon.
+//
+// Intervals: the gap by Student's t and the sd by chi-square, both exact for normal
+// scores, alpha/2 each. low and high need two values or more; the means may be in any
+// order.
+func GaussianModel(low, high []float64, alpha float64) Shift {
+	m0, s0 := meanSquares(low)
+	m1, s1 := meanSquares(high)
+	n0, n1 := float64(len(low)), float64(len(high))
+	nu := n0 + n1 - 2
+	gap, sd := math.Abs(m1-m0), math.Sqrt((s0+s1)/nu)
+	if !(sd > 0) {
+		if gap == 0 {
+			return Shift{}
+		}
+		return Shift{Mu: unlimited, Lower: unlimited, Upper: unlimited}
+	}
+	root := math.Sqrt(1/n0 + 1/n1)
+	t := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: nu}.Quantile(1 - alpha/4)
+	chi := distuv.ChiSquared{K: nu}
+	sdUpper := sd * math.Sqrt(nu/chi.Quantile(alpha/2))
+	sdLower := sd * math.Sqrt(nu/chi.Quantile(1-alpha/2))
+	mu := gap / sd
+	return Shift{
+		Mu:            mu,
+		StandardError: math.Sqrt(root*root + mu*mu/(2*nu)),
+		Lower:         max(0, gap-t*sd*root) / sdUpper,
+		Upper:         (gap + t*sd*root) / sdLower,
+	}
+}
+
+// meanSquares is the mean and the sum of squared deviations from it.
+func meanSquares(v []float64) (mean, squares float64) {
+	for _, x := range v {
+		mean += x
+	}
+	mean /= float64(len(v))
+	for _, x := range v {
+		squares += (x - mean) * (x - mean)
+	}
+	return mean, squares
+}
+
+// gdpEpsilonLower is the epsilon at delta that mu-GDP does not beat. GDPEpsilon is
+// rounded up by a few units in the last place; 1e-9 covers that.
+func gdpEpsilonLower(mu, delta float64) float64 {
+	return min(unlimited, privacy.GDPEpsilon(mu, delta)*(1-1e-9))
+}
+
+// unlimited stands for every larger number: a lower bound may be lowered, and JSON
+// has no infinity.
+const unlimited = 1e9
+
+// RatioMethod is an approximate lower bound of a ratio of two proportions.
+type RatioMethod int
+
+// The methods, by author.
+const (
+	KatzLog RatioMethod = iota // Katz, Baptista, Azen and Pike 1978
+	Bailey                     // Bailey 1987
+)
+
+// RatioLower is an approximate lower bound of p/q from the counts of e, wrong with
+// probability near alpha for large counts. Other tools print these; no verdict here
+// rests on them, because they are not exact. It is 0 without successes.
+func RatioLower(e Event, m RatioMethod, alpha float64) float64 {
+	x, y := float64(e.Likely), float64(e.Rare)
+	p, q := x/float64(e.LikelyRuns), y/float64(e.RareRuns)
+	if x == 0 || y == 0 {
+		return 0
+	}
+	z := distuv.UnitNormal.Quantile(1 - alpha)
+	if m == KatzLog {
+		return p / q * math.Exp(-z*math.Sqrt((1-p)/x+(1-q)/y))
+	}
+	inner := (1-p)/x + (1-q)/y - z*z*(1-p)*(1-q)/(9*x*y)
+	return p / q * math.Pow((1-z*math.Sqrt(inner)/3)/(1-z*z*(1-q)/(9*y)), 3)
+}

@@ -1,0 +1,221 @@
+package audit
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"dyad/algorithms"
+	"dyad/algorithms/algotest"
+	"dyad/engine"
+	"dyad/engine/cpu"
+	"dyad/privacy"
+)
+
+func binomialMass(k, n int, p float64) float64 {
+	return math.Exp(logBinomial(n, k) + float64(k)*math.Log(p) + float64(n-k)*math.Log1p(-p))
+}
+
+// missProbability is the exact probability that upper(k) is below p.
+func missProbability(n int, p float64, upper func(k int) float64) float64 {
+	miss := 0.0
+	for k := 0; k <= n; k++ {
+		if upper(k) < p {
+			miss += binomialMass(k, n, p)
+		}
+	}
+	return miss
+}
+
+// Clopper-Pearson misses with probability at most alpha, summed exactly over all
+// counts; the textbook normal interval does not.
+func TestProportionBoundsCover(t *testing.T) {
+	worst, control := 0.0, 0.0
+	const n, alpha = 60, 0.01
+	for _, p := range []float64{0.001, 0.01, 0.03, 0.1, 0.3, 0.5, 0.77, 0.95, 0.999} {
+		worst = max(worst, missProbability(n, p, func(k int) float64 { return ProportionUpper(k, n, alpha) }))
+		worst = max(worst, missProbability(n, 1-p, func(k int) float64 { return 1 - ProportionLower(n-k, n, alpha) }))
+		control = max(control, missProbability(n, p, func(k int) float64 {
+			q := float64(k) / n
+			return q + 2.326*math.Sqrt(q*(1-q)/n)
+		}))
+	}
+	if worst > alpha*(1+1e-9) {
+		t.Errorf("misses with probability %g, want at most %g", worst, alpha)
+	}
+	if worst < alpha/3 {
+		t.Errorf("misses with probability %g at most: the bounds are too loose to mean anything", worst)
+	}
+	if control < 10*alpha {
+		t.Errorf("the normal interval misses with probability %g: the check is blind", control)
+	}
+}
+
+// The bound from counts exceeds the true epsilon of an event with probability at most
+// alpha; here by the exact law of both counts.
+func TestClopperPearsonIsSound(t *testing.T) {
+	const n, alpha, delta = 40, 0.05, 0.02
+	for _, epsilon := range []float64{0.2, 1, 2} {
+		q := 0.1
+		p := math.Exp(epsilon)*q + delta
+		exceeded := 0.0
+		for k := 0; k <= n; k++ {
+			for j := 0; j <= n; j++ {
+				if ClopperPearson(Event{k, n, j, n}, delta, alpha) > epsilon*(1+1e-12) {
+					exceeded += binomialMass(k, n, p) * binomialMass(j, n, q)
+				}
+			}
+		}
+		if exceeded > alpha {
+			t.Errorf("epsilon %g is exceeded with probability %g, want at most %g", epsilon, exceeded, alpha)
+		}
+	}
+}
+
+// The p-value of one run agrees with the sum that defines it, and holds for randomised
+// response, whose number of correct guesses is binomial: exact, over all counts.
+func TestOneRunPValue(t *testing.T) {
+	for _, g := range []Guesses{{10, 5, 5}, {100, 40, 31}, {1000, 100, 70}, {1000, 1000, 400}, {50, 50, 0}, {64, 1, 1}} {
+		for _, epsilon := range []float64{0, 0.5, 1, 4} {
+			for _, delta := range []float64{0, 1e-6, 1e-3, 0.1} {
+				q := 1 / (1 + math.Exp(-epsilon))
+				beta, worst, sum := 0.0, 0.0, 0.0
+				for k := g.Correct; k <= g.Made; k++ {
+					beta += binomialMass(k, g.Made, q)
+				}
+				for i := 1; i <= g.Correct; i++ {
+					sum += binomialMass(g.Correct-i, g.Made, q)
+					worst = max(worst, sum/float64(i))
+				}
+				want := min(1, beta+2*float64(g.Canaries)*delta*worst)
+				if got := OneRunPValue(g, epsilon, delta); math.Abs(got-want) > 1e-9 {
+					t.Errorf("%+v epsilon %g delta %g: %g, want %g", g, epsilon, delta, got, want)
+				}
+			}
+		}
+	}
+	const m, alpha = 200, 0.01
+	for _, epsilon := range []float64{0.1, 1, 3} {
+		refuted, refutedGDP := 0.0, 0.0
+		q := 1 / (1 + math.Exp(-epsilon))
+		for v := 0; v <= m; v++ {
+			g := Guesses{m, m, v}
+			if OneRunEpsilon(g, 0, alpha) > epsilon {
+				refuted += binomialMass(v, m, q)
+			}
+			if refutesGDP(g, privacy.PureGDPMu(epsilon), alpha) {
+				refutedGDP += binomialMass(v, m, q)
+			}
+		}
+		if refuted > alpha || refutedGDP > alpha {
+			t.Errorf("epsilon %g of randomised response is refuted with probability %g, its mu with %g; want at most %g", epsilon, refuted, refutedGDP, alpha)
+		}
+		if refuted < alpha/10 {
+			t.Errorf("epsilon %g of randomised response is refuted with probability %g: the bound is blind", epsilon, refuted)
+		}
+	}
+}
+
+// The Gaussian interval covers: 400 samples at alpha 0.05 miss at most 47 times but
+// with probability 1e-8; with half the interval's width they miss more often.
+func TestGaussianModelCovers(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 6))
+	const samples, n, mu, alpha = 400, 30, 0.7, 0.05
+	missed, control := 0, 0
+	for range samples {
+		low, high := make([]float64, n), make([]float64, n)
+		for i := range low {
+			low[i], high[i] = 3*rng.NormFloat64()-1, 3*(rng.NormFloat64()+mu)-1
+		}
+		s := GaussianModel(low, high, alpha)
+		if s.Lower > mu {
+			missed++
+		}
+		if (s.Lower+s.Mu)/2 > mu {
+			control++
+		}
+	}
+	if limit := 47; missed > limit {
+		t.Errorf("missed %d of %d times, want at most %d", missed, samples, limit)
+	}
+	if control <= 20 {
+		t.Errorf("half the width misses %d times only: the check is blind", control)
+	}
+	if s := GaussianModel([]float64{1, 1}, []float64{2, 2}, alpha); s.Lower != unlimited {
+		t.Errorf("no noise at all: %+v", s)
+	}
+}
+
+// A grid that depends on the size of the noise tells data sets apart by low bits
+// alone; noise on one grid does not.
+func TestLowBitsOfFloatNoiseTellDataApart(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	audited := func(round func(float64) float64) float64 {
+		var s [2]sample // pilot, held out
+		for i := range 4 {
+			x := []float64{0, 0.3}[i%2]
+			for range 1000 {
+				v := round(x + 0.5*math.Sqrt2*math.Erfinv(2*rng.Float64()-1))
+				s[i/2][i%2] = append(s[i/2][i%2], Observation{Releases: []Release{{Value: []float64{v}}}})
+			}
+		}
+		a := bestAttack(s[0].scores(lowBitScore, 0), s[0].scores(lowBitScore, 1), 1000, 1e-5, 0.001)
+		return ClopperPearson(a.count(s[1].scores(lowBitScore, 0), s[1].scores(lowBitScore, 1)), 1e-5, 0.001)
+	}
+	if epsilon := audited(func(v float64) float64 { return v }); !(epsilon > 1) {
+		t.Errorf("float noise: epsilon >= %g by low bits, want above 1", epsilon)
+	}
+	if epsilon := audited(func(v float64) float64 { return math.Round(v*0x1p30) * 0x1p-30 }); epsilon > 0.05 {
+		t.Errorf("noise on a grid: epsilon >= %g by low bits", epsilon)
+	}
+}
+
+// A run that looks gradients up has the bits of a run that computes them, for every
+// algorithm, and a report does not depend on the number of workers.
+func TestLookupAndWorkersKeepTheBits(t *testing.T) {
+	for _, a := range algorithms.Catalog() {
+		if !a.Info().Supports(algorithms.Certified) {
+			continue
+		}
+		l2 := 0.0
+		if a.Info().NeedsL2 {
+			l2 = 0.01
+		}
+		spec, err := algorithms.NewSpec(cpu.Backend{Workers: 1}, engine.Problem{N: 24, D: 3, Bounds: engine.UnitBounds(), Loss: engine.Logistic{}, Radius: 0.5}, l2, privacy.Budget{Epsilon: 1, Delta: 1e-5}, algorithms.Certified)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := a.Plan(spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		data := algotest.RandomRecords(24, 3, engine.UnitBounds(), 1)
+		target := Target{Algorithm: a, Plan: p, Data: data, Neighbour: algotest.Neighbours(data, 1, 2)[0], Coins: 9}
+		warm, err := newWorker(target)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for seed := range uint64(3) {
+			cold, err := newWorker(target)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, _, err1 := warm.pair(context.Background(), seed == 2, seed)
+			want, _, err2 := cold.pair(context.Background(), seed == 2, seed)
+			if err1 != nil || err2 != nil || !sameBits(got.Weights, want.Weights) || got.LogRatio != want.LogRatio {
+				t.Errorf("%s: looked up %v %v, computed %v %v (%v, %v)", p.Algorithm, got.Weights, got.LogRatio, want.Weights, want.LogRatio, err1, err2)
+			}
+		}
+		var bounds [2]*Report
+		for i, workers := range []int{1, 3} {
+			if bounds[i], err = Run(context.Background(), target, Options{Runs: 50, Workers: workers}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if !slices.Equal(bounds[0].Bounds, bounds[1].Bounds) {
+			t.Errorf("%s: %+v with one worker, %+v with three", p.Algorithm, bounds[0].Bounds, bounds[1].Bounds)
+		}
+	}
+}

@@ -1,0 +1,145 @@
+package audit
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"dyad/algorithms"
+	"dyad/engine"
+	"dyad/privacy"
+)
+
+// CanaryOptions of a one-run audit.
+type CanaryOptions struct {
+	// Canaries is m; 0 means as many as fit, min(d, n/2), which is the most.
+	Canaries int
+	// Guesses is how many bits are guessed, chosen before the run; 0 means m/4.
+	Guesses    int
+	Confidence float64 // 0 means 0.999
+	Seed       uint64
+	Tracker    algorithms.Tracker // nil: nobody
+}
+
+// Canaries audits a plan by one run [SNJ23]. Record i < m is a canary: features
+// S_i R e_i along axis i with the label b, where the S_i are m independent fair signs;
+// all other records are at the origin with label -b. A released vector that has
+// learned from canary i points along S_i e_i, so the adversary guesses S_i as the
+// sign of the sum of the i-th released coordinates, for the canaries where that sum is
+// largest. Changing a sign replaces one record, so the relation is that of the
+// guarantees.
+//
+// With few canaries or a fair amount of noise the bound is weak; it is one run, of a
+// data set with many unusual records at once. It needs an engine.ScoreLoss, whose
+// parameters lie along the features.
+func Canaries(ctx context.Context, a algorithms.Algorithm, p *algorithms.Plan, o CanaryOptions) (*Report, error) {
+	problem := p.Spec.Kernel.Problem()
+	most := min(problem.D, problem.N/2)
+	if o.Canaries == 0 {
+		o.Canaries = most
+	}
+	if o.Guesses == 0 {
+		o.Guesses = max(1, o.Canaries/4)
+	}
+	if o.Confidence == 0 {
+		o.Confidence = 0.999
+	}
+	if o.Tracker == nil {
+		o.Tracker = algorithms.NoTracker{}
+	}
+	if o.Canaries < 1 || o.Canaries > most || o.Guesses < 1 || o.Guesses > o.Canaries {
+		return nil, fmt.Errorf("audit: %d canaries and %d guesses; want 1 to min(d, n/2) = %d canaries and at most as many guesses", o.Canaries, o.Guesses, most)
+	}
+	if !(o.Confidence >= 0.5 && o.Confidence < 1) {
+		return nil, fmt.Errorf("audit: the confidence is %v, want at least 0.5 and below 1", o.Confidence)
+	}
+	if _, ok := problem.Loss.(engine.ScoreLoss); !ok {
+		return nil, fmt.Errorf("audit: canaries need a loss of score differences, %s is none", problem.Loss.Name())
+	}
+	signs := canarySigns(o.Canaries, o.Seed)
+	records, err := canaryRecords(problem, signs)
+	if err != nil {
+		return nil, err
+	}
+	if err := (Target{Algorithm: a, Plan: p, Data: records, Neighbour: records}).check(); err != nil {
+		return nil, err
+	}
+	var seen Observation
+	if _, err := algorithms.Run(ctx, records, spy{a, &seen}, p, algorithms.Options{Public: true, Source: privacy.NewSeededSource(o.Seed), Tracker: o.Tracker}); err != nil {
+		return nil, err
+	}
+	g := guessSigns(signs, seen, o.Guesses)
+	r := newReport(p, o.Confidence)
+	r.Access, r.Runs, r.Seed = "one run with canaries", 1, o.Seed
+	r.Instance = fmt.Sprintf("%d canaries, %d of %d guesses correct", g.Canaries, g.Correct, g.Made)
+	alpha := 1 - o.Confidence
+	if r.Mu > 0 && r.Delta > 0 {
+		alpha /= 2
+		r.Bounds = append(r.Bounds, Bound{
+			Method: "one run, GDP", Attack: "signs of the canaries' coordinates", Confidence: 1 - alpha,
+			Epsilon: OneRunGDPEpsilon(g, r.Delta, alpha), Assumes: "the claim is mu-GDP, of which this is the epsilon at delta",
+		})
+	}
+	r.Bounds = append(r.Bounds, Bound{
+		Method: "one run", Attack: "signs of the canaries' coordinates", Confidence: 1 - alpha,
+		Epsilon: OneRunEpsilon(g, r.Delta, alpha), Assumes: "nothing",
+	})
+	r.Values, r.OffGrid = OffGrid([]Observation{seen})
+	r.Repeated = Repeated([]Observation{seen})
+	r.finish()
+	return r, nil
+}
+
+// canarySigns are m independent fair signs.
+func canarySigns(m int, seed uint64) []float64 {
+	source := privacy.NewSeededSource(runSeed(seed, m))
+	signs := make([]float64, m)
+	for i := range signs {
+		signs[i] = float64(2*int(source.Uint64()>>63) - 1)
+	}
+	return signs
+}
+
+func canaryRecords(p engine.Problem, signs []float64) (*engine.Records, error) {
+	x, y := make([]float64, p.N*p.D), make([]float64, p.N)
+	for i := range y {
+		y[i] = -p.Bounds.LabelAbs
+		if i < len(signs) {
+			y[i] = p.Bounds.LabelAbs
+			x[i*p.D+i] = signs[i] * p.Bounds.FeatureNorm
+		}
+	}
+	return engine.AdoptRecords(x, y, p.D, p.Bounds)
+}
+
+// guessSigns guesses the bits of the canaries whose coordinates are largest; ties go
+// by index, which is independent of the bits.
+func guessSigns(signs []float64, seen Observation, guesses int) Guesses {
+	score := make([]float64, len(signs))
+	for _, r := range seen.Releases {
+		for i := range score {
+			score[i] += r.Value[i]
+		}
+	}
+	order := make([]int, len(signs))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int {
+		switch x, y := math.Abs(score[a]), math.Abs(score[b]); {
+		case x > y:
+			return -1
+		case x < y:
+			return 1
+		}
+		return 0
+	})
+	g := Guesses{Canaries: len(signs), Made: guesses}
+	for _, i := range order[:guesses] {
+		if score[i]*signs[i] > 0 {
+			g.Correct++
+		}
+	}
+	return g
+}

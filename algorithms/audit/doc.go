@@ -1,0 +1,31 @@
+// Package audit attacks the algorithms: it runs them many times on two
+// neighbouring data sets, guesses from what they release which of the two it was,
+// and turns the success of the guesses into a lower bound on epsilon that holds
+// with a stated confidence. A lower bound above the claimed epsilon refutes the
+// claim; a lower bound below it refutes nothing and proves nothing.
+//
+// # Who attacks
+//
+// WhiteBox (fast): the adversary knows both data sets, all coins except the noise
+// (order, random starts) and the program. It sees every released vector and scores
+// a run by the log-likelihood ratio of its releases, which no other score beats
+// (Neyman and Pearson), and by a direction that it learns. The guarantees of this
+// project hold against it: they are proved for every value of the coins. Gradients
+// are computed once and looked up afterwards, with the same bits.
+//
+// BlackBox: the whole algorithm through algorithms.Run, coins and noise fresh in
+// every run. The adversary does not know the coins.
+//
+// # What a bound means
+//
+// The attack (score, direction, threshold) is chosen on one half of the runs, and
+// the bound computed from the other half, which the choice has not seen. Each
+// method gets its share of 1 - confidence, so that all bounds of a report hold
+// together with the stated confidence. See ClopperPearson, GaussianModel and
+// OneRunEpsilon for the theorems.
+//
+//	[SNJ23] Steinke, Nasr, Jagielski. Privacy Auditing with One (1) Training Run.
+//	        NeurIPS 2023, arXiv 2305.08846.
+//	[MMC24] Mahloujifar, Melis, Chaudhuri. Auditing f-Differential Privacy in One
+//	        Run. 2024, arXiv 2410.22235.
+package audit

@@ -1,0 +1,72 @@
+package audit
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"dyad/engine"
+)
+
+// Linear is the loss on which the certificates are attained (privacy.md T2, T10):
+//
+//	l(w; z, z') = -(y - y') w.(x - x')
+//
+// Its gradient does not depend on w, so a replaced record moves every iterate by
+// what the worst case allows. It is for audits: its minimum is at the boundary of
+// the ball.
+type Linear struct{}
+
+var _ engine.AnalyticLoss = Linear{}
+
+// Name returns "linear".
+func (Linear) Name() string { return "linear" }
+
+// Definition returns the formula.
+func (Linear) Definition() string { return "-(y - y') w.(x - x')" }
+
+// ParamDim returns d.
+func (Linear) ParamDim(d int) int { return d }
+
+// Constants returns G = Dg = 2 R l and L = 0, with R = b.FeatureNorm and l =
+// 2 b.LabelAbs the length of the label interval. The proof is that of
+// engine.Logistic.Constants with s = 1. G and Dg are attained by (R u, b) against
+// (-R u, -b).
+func (Linear) Constants(b engine.Bounds, radius float64) (engine.Constants, error) {
+	if err := b.Validate(); err != nil {
+		return engine.Constants{}, err
+	}
+	if !(radius > 0) || math.IsInf(radius, 0) {
+		return engine.Constants{}, fmt.Errorf("audit: Linear.Constants: radius is %v, must be positive and finite", radius)
+	}
+	g := 4 * b.FeatureNorm * b.LabelAbs * (1 + 0x1p-50)
+	if math.IsInf(g, 0) {
+		return engine.Constants{}, errors.New("audit: Linear.Constants: bounds too large, the constants overflow")
+	}
+	return engine.Constants{Lipschitz: g, PairDiameter: g, Convex: true, Origin: engine.Proved}, nil
+}
+
+// Phi returns -u.
+func (Linear) Phi(u float64) float64 { return -u }
+
+// DPhi returns -1.
+func (Linear) DPhi(float64) float64 { return -1 }
+
+// StripBound returns 1.
+func (Linear) StripBound(float64) float64 { return 1 }
+
+// Value returns l(w; z, zp).
+func (Linear) Value(w []float64, z, zp engine.Record) float64 {
+	var s float64
+	for k := range w {
+		s += w[k] * (z.X[k] - zp.X[k])
+	}
+	return -(z.Y - zp.Y) * s
+}
+
+// AddGrad adds -(y - y') (x - x') to dst.
+func (Linear) AddGrad(dst, _ []float64, z, zp engine.Record) {
+	for k := range dst {
+		dst[k] -= (z.Y - zp.Y) * (z.X[k] - zp.X[k])
+	}
+}

@@ -1,0 +1,177 @@
+package audit
+
+import (
+	"fmt"
+	"math"
+	"math/bits"
+	"slices"
+
+	"gonum.org/v1/gonum/mat"
+
+	"dyad/privacy"
+)
+
+// logRatio is the log of the ratio of the densities of value, x + noise for x =
+// replaced against x = data. The grid is 2^-28 of the noise and is left out: scores
+// need not be exact.
+func logRatio(m privacy.Mechanism, value, data, replaced []float64) (float64, error) {
+	switch m := m.(type) {
+	case privacy.Gaussian:
+		return (distance2(value, data) - distance2(value, replaced)) / (2 * m.Sigma * m.Sigma), nil
+	case privacy.KNorm:
+		return (math.Sqrt(distance2(value, data)) - math.Sqrt(distance2(value, replaced))) / m.Scale, nil
+	case privacy.Laplace:
+		sum := 0.0
+		for k, v := range value {
+			sum += math.Abs(v-data[k]) - math.Abs(v-replaced[k])
+		}
+		return sum / m.Scale, nil
+	}
+	return 0, fmt.Errorf("audit: no density is known for noise of type %T", m)
+}
+
+func distance2(a, b []float64) float64 {
+	sum := 0.0
+	for k := range a {
+		sum += (a[k] - b[k]) * (a[k] - b[k])
+	}
+	return sum
+}
+
+// score maps a run to a number by which the two data sets are told apart.
+type score struct {
+	name string
+	of   func(Observation) float64
+}
+
+var likelihoodScore = score{"log-likelihood ratio", func(o Observation) float64 { return o.LogRatio }}
+
+// mostFeatures bounds the dimension in which a direction is learned.
+const mostFeatures = 64
+
+// learnedScore is the projection on the direction that best separates the pilot runs
+// by Fisher's criterion, (S + ridge)^-1 (m1 - m0), in the released vectors side by
+// side or in the returned weights. It knows neither the exact vectors nor the law of
+// the noise, so it also finds noise that repeats or is correlated. ok is false in too
+// many dimensions or for too few runs.
+func learnedScore(pilot sample, name string, features func(Observation) []float64) (score, bool) {
+	d := len(features(pilot[0][0]))
+	runs := len(pilot[0])
+	if d == 0 || d > mostFeatures || runs < 2*d+2 {
+		return score{}, false
+	}
+	var means [2][]float64
+	within := mat.NewSymDense(d, nil)
+	for side, runs := range pilot {
+		m := make([]float64, d)
+		for _, o := range runs {
+			for k, v := range features(o) {
+				m[k] += v / float64(len(runs))
+			}
+		}
+		means[side] = m
+		for _, o := range runs {
+			v := slices.Clone(features(o))
+			for k := range v {
+				v[k] -= m[k]
+			}
+			within.SymRankOne(within, 1, mat.NewVecDense(d, v))
+		}
+	}
+	trace := 0.0
+	for k := range d {
+		trace += within.At(k, k)
+	}
+	for k := range d {
+		within.SetSym(k, k, within.At(k, k)+1e-14*trace)
+	}
+	difference := make([]float64, d)
+	for k := range difference {
+		difference[k] = means[1][k] - means[0][k]
+	}
+	direction := difference
+	var factor mat.Cholesky
+	if trace > 0 && factor.Factorize(within) {
+		var solved mat.VecDense
+		// A condition number is no reason to stop: any direction is an attack.
+		_ = factor.SolveVecTo(&solved, mat.NewVecDense(d, difference))
+		direction = solved.RawVector().Data
+	}
+	return score{name, func(o Observation) float64 {
+		sum := 0.0
+		for k, v := range features(o) {
+			sum += v * direction[k]
+		}
+		return sum
+	}}, true
+}
+
+// lowBitScore is the exponent of the lowest set bit over all released coordinates:
+// where a mechanism's grid depends on the data or on the size of the noise, it tells
+// data sets apart although the values are alike.
+var lowBitScore = score{"lowest set bit", func(o Observation) float64 {
+	lowest := math.Inf(1)
+	for _, r := range o.Releases {
+		for _, v := range r.Value {
+			if v != 0 {
+				lowest = min(lowest, float64(lowBit(v)))
+			}
+		}
+	}
+	return lowest
+}}
+
+// lowBit is the e for which v is an odd multiple of 2^e; v is finite and not 0.
+func lowBit(v float64) int {
+	f, e := math.Frexp(v)
+	return e - 53 + bits.TrailingZeros64(uint64(int64(math.Abs(f)*0x1p53)))
+}
+
+// OffGrid counts the released coordinates that are no multiple of the grid of their
+// noise. With exact noise there are none: the set of values that can be released is
+// the grid whatever the data (privacy.md 1.6), up to where float64 itself is coarser.
+func OffGrid(runs []Observation) (values, off int) {
+	for _, o := range runs {
+		for _, r := range o.Releases {
+			grid := r.Noise.GridSize()
+			_, e := math.Frexp(grid)
+			for _, v := range r.Value {
+				values++
+				if v != 0 && lowBit(v) < e-1 {
+					off++
+				}
+			}
+		}
+	}
+	return values, off
+}
+
+// Repeated counts the releases whose noise vector is the same as that of another
+// release, to 16 grid steps in each coordinate. Noise of standard deviation sigma has
+// sigma/g >= 2^28 grid steps, so two independent vectors of two coordinates agree with
+// probability below (16 * 2^-28 / (2 sqrt(pi)))^2 * 4 < 2^-49, and 10^5 releases hold
+// such a pair with probability below 10^-5. Vectors of one coordinate are not counted.
+func Repeated(runs []Observation) int {
+	seen := map[string]int{}
+	for _, o := range runs {
+		for _, r := range o.Releases {
+			if len(r.Value) < 2 {
+				continue
+			}
+			// Value - Exact is rounded; the grid is far coarser than its error.
+			grid := r.Noise.GridSize()
+			key := make([]byte, 0, 8*len(r.Value))
+			for k, v := range r.Value {
+				key = fmt.Appendf(key, "%d,", int64(math.Floor((v-r.Exact[k])/grid/16)))
+			}
+			seen[string(key)]++
+		}
+	}
+	repeated := 0
+	for _, count := range seen {
+		if count > 1 {
+			repeated += count
+		}
+	}
+	return repeated
+}

@@ -1,0 +1,147 @@
+package audit
+
+import (
+	"context"
+	"math"
+	"slices"
+
+	"dyad/algorithms"
+	"dyad/engine"
+	"dyad/privacy"
+)
+
+// Release is one released vector as the strongest adversary sees it.
+type Release struct {
+	Exact []float64         // before the noise; only an audit has it
+	Value []float64         // as released, before any post-processing
+	Noise privacy.Mechanism // the claimed noise
+}
+
+// Observation is one run of an algorithm.
+type Observation struct {
+	Releases []Release
+	Weights  []float64 // what the algorithm returned
+	// LogRatio is the log-likelihood ratio of the releases, neighbour against data,
+	// under the claimed noise. It is set in white-box runs.
+	LogRatio float64
+}
+
+// flat is all released coordinates in order.
+func (o Observation) flat() []float64 {
+	var v []float64
+	for _, r := range o.Releases {
+		v = append(v, r.Value...)
+	}
+	return v
+}
+
+// observer passes an algorithm's requests on and notes what is released. With coins,
+// data-independent coins come from there; without, from the session.
+type observer struct {
+	privacy.Session
+	coins    *privacy.Source
+	observed *Observation
+}
+
+func (o observer) Permutation(n int) []int32 {
+	if o.coins == nil {
+		return o.Session.Permutation(n)
+	}
+	return o.coins.Permutation(n)
+}
+
+func (o observer) UniformBall(dst []float64, radius float64) {
+	if o.coins == nil {
+		o.Session.UniformBall(dst, radius)
+		return
+	}
+	o.coins.UniformBall(dst, radius)
+}
+
+func (o observer) Release(x []float64, c privacy.Certificate, m privacy.Mechanism) error {
+	r := Release{Exact: slices.Clone(x), Noise: m}
+	if err := o.Session.Release(x, c, m); err != nil {
+		return err
+	}
+	r.Value = slices.Clone(x)
+	o.observed.Releases = append(o.observed.Releases, r)
+	return nil
+}
+
+// replayer answers releases with recorded ones and notes the exact vectors that it
+// was given: what the run on the other data set would have added noise to.
+type replayer struct {
+	observer
+	recorded []Release
+}
+
+func (p replayer) Release(x []float64, c privacy.Certificate, m privacy.Mechanism) error {
+	i := len(p.observed.Releases)
+	if i >= len(p.recorded) {
+		clear(x)
+		return errMoreReleases
+	}
+	p.observed.Releases = append(p.observed.Releases, Release{Exact: slices.Clone(x), Noise: m})
+	copy(x, p.recorded[i].Value)
+	return nil
+}
+
+// spy is an algorithm whose releases are noted, for runs through algorithms.Run.
+type spy struct {
+	algorithms.Algorithm
+	observed *Observation
+}
+
+func (s spy) Train(ctx context.Context, ev engine.Evaluator, p *algorithms.Plan, session privacy.Session, t algorithms.Tracker) ([]float64, error) {
+	return s.Algorithm.Train(ctx, ev, p, observer{Session: session, observed: s.observed}, t)
+}
+
+// lookup is an evaluator that remembers the gradients of the last run. With equal
+// coins an algorithm asks for the same ones again until a release comes between, and
+// GradSum has the same bits for the same records, w and pairs, so a run through a
+// lookup has the bits of a run without it.
+type lookup struct {
+	engine.Evaluator
+	known []gradient
+	next  int
+}
+
+type gradient struct {
+	w, sum []float64
+	pairs  engine.Pairs
+}
+
+// rewind starts a new run.
+func (l *lookup) rewind() { l.next = 0 }
+
+func (l *lookup) GradSum(ctx context.Context, dst, w []float64, p engine.Pairs) error {
+	i := l.next
+	l.next++
+	if i < len(l.known) && sameBits(l.known[i].w, w) && samePairs(l.known[i].pairs, p) {
+		copy(dst, l.known[i].sum)
+		return ctx.Err()
+	}
+	if err := l.Evaluator.GradSum(ctx, dst, w, p); err != nil {
+		return err
+	}
+	l.known = append(l.known[:min(i, len(l.known))], gradient{slices.Clone(w), slices.Clone(dst), p})
+	return nil
+}
+
+func sameBits(a, b []float64) bool {
+	return slices.EqualFunc(a, b, func(x, y float64) bool { return math.Float64bits(x) == math.Float64bits(y) })
+}
+
+func samePairs(a, b engine.Pairs) bool {
+	switch a := a.(type) {
+	case engine.AllPairs:
+		return a == b
+	case engine.PrefixPairs:
+		b, ok := b.(engine.PrefixPairs)
+		if !ok || a.T != b.T || (a.Order == nil) != (b.Order == nil) {
+			return false
+		}
+		return a.Order == nil || slices.Equal(a.Order[:a.T+1], b.Order[:b.T+1])
+	}
+	return false
+}

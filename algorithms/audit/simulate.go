@@ -1,0 +1,195 @@
+package audit
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"runtime"
+	"sync"
+
+	"dyad/algorithms"
+	"dyad/engine"
+	"dyad/privacy"
+)
+
+// Access is what the adversary knows beside what is released.
+type Access int
+
+// The kinds of access; the zero value is the stronger and faster one.
+const (
+	// WhiteBox: both data sets and all coins but the noise.
+	WhiteBox Access = iota
+	// BlackBox: both data sets.
+	BlackBox
+)
+
+// String returns "white-box" or "black-box".
+func (a Access) String() string {
+	if a == BlackBox {
+		return "black-box"
+	}
+	return "white-box"
+}
+
+// sample are runs on the data and on the neighbour.
+type sample [2][]Observation
+
+// worker runs a target in one goroutine.
+type worker struct {
+	t   Target
+	own [2]*lookup
+}
+
+func newWorker(t Target) (*worker, error) {
+	w := &worker{t: t}
+	for side, r := range []*engine.Records{t.Data, t.Neighbour} {
+		ev, err := t.Plan.Spec.Kernel.Bind(r)
+		if err != nil {
+			return nil, errors.Join(err, w.close())
+		}
+		w.own[side] = &lookup{Evaluator: ev}
+	}
+	return w, nil
+}
+
+func (w *worker) close() error {
+	var errs []error
+	for _, l := range w.own {
+		if l != nil {
+			errs = append(errs, l.Close())
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func index(neighbour bool) int {
+	if neighbour {
+		return 1
+	}
+	return 0
+}
+
+// pair runs the plan on one data set, through a real session with the given noise,
+// and replays its releases on the other. It returns the run and the releases of the
+// replay, of which only Exact is set.
+func (w *worker) pair(ctx context.Context, neighbour bool, noise uint64) (Observation, []Release, error) {
+	p := w.t.Plan
+	session, err := privacy.NewPublicSession(privacy.NewSeededSource(noise), p.Events)
+	if err != nil {
+		return Observation{}, nil, err
+	}
+	var o, other Observation
+	first := observer{Session: session, coins: privacy.NewSeededSource(w.t.Coins), observed: &o}
+	if o.Weights, err = w.train(ctx, neighbour, first); err != nil {
+		return Observation{}, nil, err
+	}
+	second := replayer{observer{Session: session, coins: privacy.NewSeededSource(w.t.Coins), observed: &other}, o.Releases}
+	if _, err = w.train(ctx, !neighbour, second); err != nil {
+		return Observation{}, nil, err
+	}
+	if len(other.Releases) != len(o.Releases) || len(o.Releases) == 0 {
+		return Observation{}, nil, errMoreReleases
+	}
+	for i, r := range o.Releases {
+		data, replaced := r.Exact, other.Releases[i].Exact
+		if neighbour {
+			data, replaced = replaced, data
+		}
+		ratio, err := logRatio(r.Noise, r.Value, data, replaced)
+		if err != nil {
+			return Observation{}, nil, err
+		}
+		o.LogRatio += ratio
+	}
+	return o, other.Releases, nil
+}
+
+func (w *worker) train(ctx context.Context, neighbour bool, s privacy.Session) ([]float64, error) {
+	l := w.own[index(neighbour)]
+	l.rewind()
+	return w.t.Algorithm.Train(ctx, l, w.t.Plan, s, algorithms.NoTracker{})
+}
+
+// whole runs everything from binding to the returned weights through algorithms.Run.
+func (w *worker) whole(ctx context.Context, neighbour bool, seed uint64) (Observation, error) {
+	records := w.t.Data
+	if neighbour {
+		records = w.t.Neighbour
+	}
+	var o Observation
+	r, err := algorithms.Run(ctx, records, spy{w.t.Algorithm, &o}, w.t.Plan, algorithms.Options{Public: true, Source: privacy.NewSeededSource(seed)})
+	if err != nil {
+		return Observation{}, err
+	}
+	o.Weights = r.Weights
+	return o, nil
+}
+
+// simulate makes runs on each of the two data sets. Run i of a side has its own seed,
+// so the result does not depend on the number of workers.
+func simulate(ctx context.Context, t Target, access Access, runs int, seed uint64, workers int, tracker algorithms.Tracker) (sample, error) {
+	s := sample{make([]Observation, runs), make([]Observation, runs)}
+	if workers <= 0 {
+		workers = runtime.GOMAXPROCS(0)
+	}
+	var mu sync.Mutex
+	next, done := 0, 0
+	var failed error
+	take := func(finished int, err error) (int, bool) {
+		mu.Lock()
+		defer mu.Unlock()
+		if done += finished; finished > 0 && (done%64 == 0 || done == 2*runs) {
+			tracker.Step(done, 2*runs)
+		}
+		if failed == nil {
+			failed = err
+		}
+		if failed == nil {
+			failed = ctx.Err()
+		}
+		i := next
+		next++
+		return i, failed == nil && i < 2*runs
+	}
+	var wait sync.WaitGroup
+	for range workers {
+		wait.Go(func() {
+			w, err := newWorker(t)
+			if err != nil {
+				take(0, err)
+				return
+			}
+			for i, ok := take(0, nil); ok; {
+				neighbour := i >= runs
+				var o Observation
+				if access == BlackBox {
+					o, err = w.whole(ctx, neighbour, runSeed(seed, i))
+				} else {
+					o, _, err = w.pair(ctx, neighbour, runSeed(seed, i))
+				}
+				s[index(neighbour)][i%runs] = o
+				i, ok = take(1, err)
+			}
+			if err := w.close(); err != nil {
+				take(0, err)
+			}
+		})
+	}
+	wait.Wait()
+	if failed != nil {
+		return sample{}, fmt.Errorf("audit: %s: %w", t.Plan.Algorithm, failed)
+	}
+	return s, nil
+}
+
+// runSeed mixes a seed with a run number.
+func runSeed(seed uint64, run int) uint64 {
+	h := fnv.New64a()
+	var b [16]byte
+	binary.LittleEndian.PutUint64(b[:8], seed)
+	binary.LittleEndian.PutUint64(b[8:], uint64(run)+1)
+	_, _ = h.Write(b[:])
+	return h.Sum64()
+}

@@ -1,0 +1,191 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"dyad/algorithms"
+	"dyad/algorithms/audit"
+	"dyad/engine"
+	"dyad/engine/cpu"
+	"dyad/privacy"
+)
+
+type auditCmd struct {
+	Algorithm  string   `arg:"" help:"Algorithm to attack, see \"dyad algorithms\"."`
+	Mode       string   `default:"certified" enum:"certified,paper" help:"certified or paper; the attacked claim is the guarantee that the report of the mode prints."`
+	Epsilon    float64  `default:"1" help:"Epsilon to spend."`
+	Delta      *float64 `placeholder:"DELTA" help:"Delta; 0 asks for pure epsilon. Default: min(1e-5, n^-1.5)."`
+	N          int      `short:"n" default:"64" help:"Number of records."`
+	D          int      `short:"d" default:"2" help:"Number of features."`
+	L2         *float64 `name:"l2" placeholder:"ALPHA" help:"Weight of the L2 term. Default: 0.001, or 0 if the algorithm takes none."`
+	Loss       string   `default:"linear" enum:"linear,logistic" help:"linear: the loss on which sensitivity bounds are attained; logistic: the AUC loss."`
+	Radius     float64  `placeholder:"R" help:"Radius of the ball that w lives in. Default: 1, or the public rule for the logistic loss."`
+	Method     string   `default:"runs" enum:"runs,canaries" help:"runs: many runs on two neighbouring data sets; canaries: one run with many canary records."`
+	BlackBox   bool     `help:"The adversary does not know the coins; every run is whole. Slower and weaker."`
+	Runs       int      `default:"4000" help:"Runs on each of the two data sets; half of them choose the attack."`
+	Canaries   int      `placeholder:"M" help:"Canary records, at most min(d, n/2), which is the default."`
+	Guesses    int      `placeholder:"K" help:"Canaries whose bit is guessed. Default: a quarter."`
+	Confidence float64  `default:"0.999" help:"Confidence of the bound."`
+	Seed       uint64   `default:"1" help:"Seed of all randomness; the same seed gives the same output."`
+	Workers    int      `help:"CPU workers; the result is the same for any number. Default: all cores."`
+	Plot       string   `placeholder:"FILE.svg" help:"Plot what the attack achieves against what the claim allows."`
+}
+
+// Help shows examples.
+func (auditCmd) Help() string {
+	return `Runs the algorithm on two data sets that differ in one record, guesses from the released vectors which one it
+was, and prints the epsilon that the success of the guesses proves to be exceeded. A bound above the claim refutes
+it (exit code 1). A bound below it is no proof of privacy. No data file is read and nothing is charged.
+
+Examples:
+  dyad audit dpgdsc --runs 1000
+  dyad audit dpgdsc --epsilon 2 --delta 0 -d 1 --runs 1000 --json
+  dyad audit dpgdsc --mode paper --l2 0.1 --loss logistic --runs 500
+  dyad audit offpairc -n 40 --runs 1000 --plot audit.svg
+  dyad audit offpairstrc -n 40 --l2 0.01 --black-box --runs 500
+  dyad audit dpgdsc --method canaries -n 256 -d 64`
+}
+
+// auditResult is the JSON output of audit.
+type auditResult struct {
+	*audit.Report
+	Holds bool   `json:"holds"`
+	Plot  string `json:"plot,omitempty"`
+}
+
+// Run attacks.
+func (c *auditCmd) Run(a *app) error {
+	if c.Workers < 0 {
+		return badInput("--workers must not be negative")
+	}
+	if c.Plot != "" {
+		if c.Method == "canaries" {
+			return badInput("--plot needs many runs; leave it or --method canaries out")
+		}
+		if err := checkPlot(c.Plot); err != nil {
+			return err
+		}
+	}
+	algorithm, plan, err := c.plan()
+	if err != nil {
+		return err
+	}
+	var r *audit.Report
+	tracker := a.tracker("auditing")
+	if c.Method == "canaries" {
+		r, err = audit.Canaries(a.ctx, algorithm, plan, audit.CanaryOptions{
+			Canaries: c.Canaries, Guesses: c.Guesses, Confidence: c.Confidence, Seed: c.Seed, Tracker: tracker,
+		})
+	} else {
+		var target audit.Target
+		if target, err = audit.Worst(a.ctx, algorithm, plan, c.Seed); err == nil {
+			o := audit.Options{Runs: c.Runs, Confidence: c.Confidence, Seed: c.Seed, Workers: c.Workers, Tracker: tracker}
+			if c.BlackBox {
+				o.Access = audit.BlackBox
+			}
+			r, err = audit.Run(a.ctx, target, o)
+		}
+	}
+	if err != nil {
+		if a.ctx.Err() != nil {
+			return a.ctx.Err()
+		}
+		return asInput(err)
+	}
+	if c.Plot != "" {
+		if err := writeAuditPlot(c.Plot, r); err != nil {
+			return err
+		}
+	}
+	if err := a.emit(auditResult{r, r.Holds(), c.Plot}, auditText(r, c.Plot)); err != nil {
+		return err
+	}
+	if !r.Holds() {
+		return errCheckFailed
+	}
+	return nil
+}
+
+// plan is the plan whose guarantee is attacked.
+func (c *auditCmd) plan() (algorithms.Algorithm, *algorithms.Plan, error) {
+	a, err := algorithms.ByName(c.Algorithm)
+	if err != nil {
+		return nil, nil, asInput(err)
+	}
+	mode, err := algorithms.ParseMode(c.Mode)
+	if err != nil {
+		return nil, nil, asInput(err)
+	}
+	if c.N < 2 || c.D < 1 {
+		return nil, nil, badInput("-n must be at least 2 and -d at least 1")
+	}
+	b := privacy.Budget{Epsilon: c.Epsilon, Delta: privacy.DefaultDelta(c.N)}
+	if c.Delta != nil {
+		b.Delta = *c.Delta
+	}
+	l2 := 0.0
+	if a.Info().NeedsL2 {
+		l2 = 0.001
+	}
+	if c.L2 != nil {
+		l2 = *c.L2
+	}
+	problem := engine.Problem{N: c.N, D: c.D, Bounds: engine.UnitBounds(), Loss: audit.Linear{}, Radius: 1}
+	if c.Loss == "logistic" {
+		problem.Loss, problem.Radius = engine.Logistic{}, algorithms.DefaultRadius(c.N, c.D, b, mode)
+	}
+	if c.Radius != 0 {
+		problem.Radius = c.Radius
+	}
+	// One worker per evaluator: the runs themselves are spread over the cores.
+	spec, err := algorithms.NewSpec(cpu.Backend{Workers: 1}, problem, l2, b, mode)
+	if err != nil {
+		return nil, nil, asInput(err)
+	}
+	p, err := a.Plan(spec)
+	return a, p, asInput(err)
+}
+
+func auditText(r *audit.Report, plot string) string {
+	var b strings.Builder
+	line := func(label, format string, args ...any) {
+		fmt.Fprintf(&b, "%-11s %s\n", label, fmt.Sprintf(format, args...))
+	}
+	line("algorithm", "%s, %s mode, %s loss, n = %d, d = %d", r.Algorithm, r.Mode, r.Loss, r.Records, r.Features)
+	line("attack", "%s; %s", r.Access, r.Instance)
+	if r.Runs > 1 {
+		line("", "%d runs on each of two neighbours, half of them to choose the attack; seed %d", r.Runs, r.Seed)
+		line("", "the exact vectors move %.4g of what the certificate allows", r.Move)
+	}
+	claim := fmt.Sprintf("epsilon %.6g at delta %.6g (%.6g-GDP)", r.Epsilon, r.Delta, r.Mu)
+	if r.Delta == 0 {
+		claim = fmt.Sprintf("epsilon %.6g (pure: delta = 0)", r.Epsilon)
+	}
+	line("claimed", "%s", claim)
+	line("audited", "epsilon >= %.6g with confidence %g", r.LowerBound, r.Confidence)
+	for _, bound := range r.Bounds {
+		line("", "%s: epsilon >= %.6g with confidence %g; assumes %s", bound.Method, bound.Epsilon, bound.Confidence, bound.Assumes)
+		line("", "  %s", bound.Attack)
+	}
+	if s := r.Shift; s != nil {
+		line("", "gap/sd of the scores: %.4f, standard error %.4f", s.Mu, s.StandardError)
+	}
+	line("low bits", "%d released values, %d off the noise grid; %d noise vectors repeat", r.Values, r.OffGrid, r.Repeated)
+	verdict := "the claim is not refuted (this is no proof of it)"
+	if !r.Holds() {
+		verdict = "THE CLAIM IS REFUTED"
+	}
+	if e := r.PaperEpsilon; e > 0 {
+		paper := "is not refuted"
+		if r.LowerBound > e {
+			paper = "IS REFUTED"
+		}
+		verdict += fmt.Sprintf("; the paper's claim, epsilon %g, %s", e, paper)
+	}
+	line("verdict", "%s", verdict)
+	if plot != "" {
+		line("plot", "%s", plot)
+	}
+	return b.String()
+}

@@ -1,0 +1,123 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"dyad/algorithms/audit"
+)
+
+func TestAuditReport(t *testing.T) {
+	dir := t.TempDir()
+	code, out, errs := dyad(t, dir, "audit", "dpgdsc", "--runs", "400", "--plot", "attack.svg")
+	if code != exitOK {
+		t.Fatalf("exit %d: %s", code, errs)
+	}
+	for _, want := range []string{"claimed     epsilon 1 at delta 1e-05", "Clopper-Pearson", "Gaussian model", "confidence 0.999", "not refuted", "0 off the noise grid", "attack.svg"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("the output lacks %q:\n%s", want, out)
+		}
+	}
+	if exists(filepath.Join(dir, "state")) {
+		t.Error("an audit opened a ledger")
+	}
+	text, err := os.ReadFile(filepath.Join(dir, "attack.svg"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := 0
+	for dec := xml.NewDecoder(bytes.NewReader(text)); ; {
+		token, err := dec.Token()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			t.Fatalf("the plot is no XML: %v", err)
+		}
+		if e, ok := token.(xml.StartElement); ok && e.Name.Local == "polyline" {
+			lines++
+		}
+	}
+	if lines != 3 {
+		t.Errorf("the plot has %d lines, want the diagonal, the limit and the attack", lines)
+	}
+	// The same seed gives the same bytes for any number of workers.
+	_, one, _ := dyad(t, dir, "audit", "offpairc", "-n", "20", "--runs", "200", "--json", "--workers", "1")
+	_, three, _ := dyad(t, dir, "audit", "offpairc", "-n", "20", "--runs", "200", "--json", "--workers", "3")
+	if one == "" || one != three {
+		t.Errorf("one worker:\n%s\nthree:\n%s", one, three)
+	}
+	var r struct {
+		Claimed float64 `json:"claimed_epsilon"`
+		Audited float64 `json:"audited_epsilon"`
+		Holds   bool    `json:"holds"`
+		Bounds  []audit.Bound
+	}
+	if err := json.Unmarshal([]byte(one), &r); err != nil || !(r.Claimed > 0 && r.Claimed <= 1) || !r.Holds || len(r.Bounds) != 2 {
+		t.Errorf("%v: %+v", err, r)
+	}
+}
+
+// At confidence 0.5 a bound on an attained certificate is above the claim for a
+// quarter of the seeds or so; then the exit code is 1.
+func TestAuditRefutedClaimExits1(t *testing.T) {
+	dir := t.TempDir()
+	refuted := 0
+	for seed := range 40 {
+		code, out, errs := dyad(t, dir, "audit", "dpgdsc", "--runs", "200", "--confidence", "0.5", "--seed", fmt.Sprint(seed))
+		switch {
+		case code == exitFailure && strings.Contains(out, "THE CLAIM IS REFUTED"):
+			refuted++
+		case code != exitOK || !strings.Contains(out, "not refuted"):
+			t.Fatalf("seed %d: exit %d: %s%s", seed, code, out, errs)
+		}
+	}
+	if refuted == 0 || refuted > 30 {
+		t.Errorf("%d of 40 seeds are refuted at confidence 0.5", refuted)
+	}
+}
+
+func TestAuditRefusesBadInput(t *testing.T) {
+	dir := t.TempDir()
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"sgd"}, "dpgdsc"},
+		{[]string{"projected-gradient"}, "certified"},
+		{[]string{"dpgdsc", "-n", "1"}, "-n"},
+		{[]string{"dpgdsc", "--runs", "3"}, "at least 20"},
+		{[]string{"dpgdsc", "--confidence", "1"}, "confidence"},
+		{[]string{"dpgdsc", "--workers", "-1"}, "--workers"},
+		{[]string{"dpgdsc", "--epsilon", "-1"}, "epsilon"},
+		{[]string{"dpgdsc", "--delta", "2"}, "delta"},
+		{[]string{"dpgdsc", "--plot", "x.gif"}, "svg"},
+		{[]string{"dpgdsc", "--plot", "no/folder/x.svg"}, "no/folder"},
+		{[]string{"dpgdsc", "--method", "canaries", "--plot", "x.svg"}, "--plot"},
+		{[]string{"dpgdsc", "--method", "canaries", "--canaries", "9"}, "canaries"},
+		{[]string{"offpairstrc", "--mode", "paper", "--loss", "logistic"}, "never takes a step"},
+	} {
+		code, _, errs := dyad(t, dir, append([]string{"audit"}, c.args...)...)
+		if code != exitInput || !strings.Contains(errs, c.want) || !strings.HasPrefix(errs, "dyad: ") {
+			t.Errorf("dyad audit %v: exit %d, want 2: %s", c.args, code, errs)
+		}
+	}
+	t.Chdir(dir)
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	for _, args := range [][]string{{"audit", "dpgdsc"}, {"audit", "dpgdsc", "--method", "canaries", "-d", "20"}} {
+		var out, errs bytes.Buffer
+		if code := run(ctx, args, strings.NewReader(""), &out, &errs); code != exitCancelled {
+			t.Errorf("dyad %v, cancelled: exit %d: %s", args, code, errs.String())
+		}
+	}
+}

@@ -1,0 +1,258 @@
+//go:build unix
+
+package main
+
+import (
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"dyad/privacy"
+)
+
+// cell is one attack on "dyad train" and what must come of it.
+type cell struct {
+	fault string
+	stage string // with #n for its n-th occurrence: #1 is the charge, #2 the release
+	code  int    // -1: killed
+	want  outcome
+	says  string
+	short bool // also with -short
+}
+
+const (
+	killed   = -1
+	resumeIt = "continues it at no further cost"
+)
+
+// crashMatrix is stage x fault. The stages are, in order: opening ledger, locked,
+// admitted, line written, line durable, acknowledged, bound, training, trained,
+// again the steps of a change for the line that records the release, released,
+// model written, model renamed, reported.
+var crashMatrix = []cell{
+	{"kill -9", "opening ledger#1", killed, untouched, "", false},
+	{"kill -9", "locked#1", killed, untouched, "", false},
+	{"kill -9", "admitted#1", killed, untouched, "", true},
+	{"kill -9", "line written#1", killed, pending, "", false},
+	{"kill -9", "line durable#1", killed, pending, "", true},
+	{"kill -9", "acknowledged#1", killed, pending, "", false},
+	{"kill -9", "bound#1", killed, pending, "", false},
+	{"kill -9", "training#1", killed, pending, "", false},
+	{"kill -9", "trained#1", killed, pending, "", true},
+	{"kill -9", "admitted#2", killed, pending, "", false},
+	{"kill -9", "line durable#2", killed, lost, "", true},
+	{"kill -9", "released#1", killed, lost, "", false},
+	{"kill -9", "model written#1", killed, lost, "", false},
+	{"kill -9", "model renamed#1", killed, done, "", false},
+	{"kill -9", "reported#1", killed, done, "differentially private", false},
+
+	{"interrupt", "opening ledger#1", exitCancelled, pending, resumeIt, false},
+	{"interrupt", "locked#1", exitCancelled, pending, resumeIt, false},
+	{"interrupt", "admitted#1", exitCancelled, pending, resumeIt, false},
+	{"interrupt", "line durable#1", exitCancelled, pending, resumeIt, false},
+	{"interrupt", "acknowledged#1", exitCancelled, pending, resumeIt, false},
+	{"interrupt", "bound#1", exitCancelled, pending, resumeIt, false},
+	{"interrupt", "training#1", exitCancelled, pending, "cancelled", true},
+	{"interrupt", "trained#1", exitCancelled, pending, resumeIt, false},
+	{"interrupt", "line durable#2", exitOK, done, "charged to", true},
+	{"interrupt", "released#1", exitOK, done, "charged to", false},
+	{"interrupt", "model written#1", exitOK, done, "charged to", false},
+	{"interrupt", "model renamed#1", exitOK, done, "charged to", false},
+	{"interrupt", "reported#1", exitOK, done, "charged to", false},
+
+	{"disk full", "opening ledger#1", exitResource, untouched, "nothing was released", false},
+	{"disk full", "locked#1", exitResource, untouched, "check space", false},
+	{"disk full", "admitted#1", exitResource, untouched, "check space", true},
+	{"disk full", "line durable#1", exitResource, pending, resumeIt, false},
+	{"disk full", "bound#1", exitResource, pending, resumeIt, false},
+	{"disk full", "training#1", exitResource, pending, resumeIt, false},
+	{"disk full", "trained#1", exitResource, pending, "check space", true},
+	{"disk full", "line durable#2", exitFailure, printed, "standard output instead", true},
+	{"disk full", "released#1", exitFailure, printed, "standard output instead", false},
+	{"disk full", "model written#1", exitOK, done, "charged to", false},
+	{"disk full within a line", "admitted#1", exitResource, untouched, "is the disk full?", false},
+	{"disk full within a line", "trained#1", exitResource, pending, "is the disk full?", false},
+
+	{"ledger folder read-only", "opening ledger#1", exitResource, untouched, "check space and permissions", false},
+	{"ledger folder read-only", "admitted#1", exitResource, untouched, "check space and permissions", false},
+	{"ledger folder read-only", "line durable#1", exitResource, pending, "the line is written and counts", true},
+	{"ledger folder read-only", "bound#1", exitResource, pending, resumeIt, false},
+	{"ledger folder read-only", "trained#1", exitResource, pending, resumeIt, false},
+	{"ledger folder read-only", "line durable#2", exitResource, lost, "cannot be resumed", false},
+	{"ledger folder read-only", "released#1", exitOK, done, "charged to", false},
+	{"model folder read-only", "bound#1", exitOK, elsewhere, "was saved as", false},
+	{"model folder read-only", "released#1", exitOK, elsewhere, "was saved as", true},
+	{"model folder read-only", "model written#1", exitOK, elsewhere, "was saved as", false},
+
+	{"other run", "opening ledger#1", exitOK, done, "charged to", false},
+	{"other run", "locked#1", exitOK, done, "charged to", false},
+	{"other run", "line durable#1", exitOK, done, "charged to", false},
+	{"other run", "bound#1", exitOK, done, "charged to", false},
+	{"other run", "training#1", exitOK, done, "charged to", false},
+	{"other run", "line durable#2", exitOK, done, "charged to", false},
+	{"other run", "model written#1", exitOK, done, "charged to", false},
+	{"same run", "line durable#1", exitOK, done, "charged to", false},
+	{"same run", "bound#1", exitInput, overtaken, "cannot be resumed", false},
+	{"same run", "training#1", exitInput, overtaken, "was released on", true},
+	{"same run", "trained#1", exitInput, overtaken, "was released on", false},
+	{"same run", "admitted#2", exitOK, done, "charged to", false},
+	{"same run", "released#1", exitOK, done, "charged to", true},
+
+	{"clock in 1990", "opening ledger#1", exitOK, done, "3 runs", false},
+	{"clock in 1990", "trained#1", exitOK, done, "3 runs", false},
+	{"clock in 2190", "opening ledger#1", exitOK, done, "3 runs", false},
+	{"clock in 2190", "trained#1", exitOK, done, "3 runs", false},
+
+	{"line lost", "opening ledger#1", exitResource, untouched, "lost lines", false},
+	{"line lost", "training#1", exitResource, pending, "lost lines", true},
+	{"line lost", "released#1", exitResource, done, "saved as", false},
+	{"line edited", "opening ledger#1", exitResource, untouched, "line 2 is not valid", false},
+	{"line edited", "training#1", exitResource, pending, "line 2 is not valid", false},
+	{"line edited", "released#1", exitResource, done, "line 2 is not valid", false},
+	{"head deleted", "opening ledger#1", exitResource, untouched, ".head) is missing", false},
+	{"head deleted", "training#1", exitResource, pending, ".head) is missing", true},
+	{"head deleted", "released#1", exitResource, done, ".head) is missing", false},
+
+	{"model cut short", "reported#1", exitOK, done, "charged to", true},
+}
+
+func TestCrashMatrix(t *testing.T) {
+	for _, c := range crashMatrix {
+		if testing.Short() && !c.short {
+			continue
+		}
+		t.Run(c.fault+" at "+c.stage, func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t)
+			e := f.attack(t, c)
+			f.writable()
+			e.want(t, "attacked run", c.code, c.says)
+			f.check(t, c.want, e)
+		})
+	}
+}
+
+// attack runs the program with the fault of a cell.
+func (f *fixture) attack(t *testing.T, c cell) ended {
+	t.Helper()
+	stage, nth, _ := strings.Cut(c.stage, "#")
+	spec := childSpec{Args: f.train(), Stage: stage}
+	var err error
+	if spec.Nth, err = strconv.Atoi(nth); err != nil {
+		t.Fatal(err)
+	}
+	var pause func(*testing.T, string)
+	switch c.fault {
+	case "kill -9":
+		spec.Fault = "kill"
+	case "interrupt":
+		spec.Fault = "interrupt"
+	case "disk full":
+		spec.Fault = "full"
+	case "disk full within a line":
+		spec.Fault, spec.Limit = "full", uint64(len(f.ledger)+20)
+		if stage == "trained" { // the charge is in the file by then
+			spec.Limit = uint64(2*len(f.ledger) - 400)
+		}
+	case "ledger folder read-only":
+		spec.Fault, spec.Folder, spec.Nobody = "read-only", f.in("ledger"), true
+	case "model folder read-only":
+		spec.Fault, spec.Folder, spec.Nobody = "read-only", f.in("out"), true
+	case "other run":
+		pause = f.otherRun
+	case "same run":
+		pause = f.sameRun
+	case "clock in 1990", "clock in 2190":
+		pause = func(t *testing.T, _ string) { f.chargeAt(t, strings.TrimPrefix(c.fault, "clock in ")) }
+	case "line lost", "line edited", "head deleted":
+		return f.damaged(t, spec, c)
+	case "model cut short":
+		pause = f.cutModel
+	default:
+		t.Fatalf("no fault %q", c.fault)
+	}
+	if pause == nil {
+		return f.start(t, spec).end()
+	}
+	spec.Fault = "pause"
+	child := f.start(t, spec)
+	child.paused(t)
+	pause(t, c.stage)
+	return child.end()
+}
+
+// check verifies the files after an attack, and that the user can go on.
+func (f *fixture) check(t *testing.T, want outcome, e ended) {
+	t.Helper()
+	if now := f.get(t, "ledger/ledger.jsonl"); !strings.HasPrefix(now, f.ledger) {
+		t.Error("the ledger lost lines")
+	}
+	f.dyad("ledger", "verify", "--ledger", f.in("ledger/ledger.jsonl")).want(t, "verify", exitOK, "is whole")
+	run, charges, finished := f.attacked(t)
+	named, all := f.models(t, run, e.stdout)
+	wantCharges, wantFinished, wantNamed, wantAll := 1, []string{privacy.StatusReleased}, 0, 1
+	switch want {
+	case untouched:
+		wantCharges, wantFinished, wantAll = 0, nil, 0
+	case pending:
+		wantFinished, wantAll = nil, 0
+	case lost:
+		wantAll = 0
+	case done:
+		wantNamed = 1
+	}
+	if charges != wantCharges || !slices.Equal(finished, wantFinished) || named != wantNamed || all != wantAll {
+		t.Errorf("want %s; got %d charges, finish lines %q, %d models by its name, %d in all", want, charges, finished, named, all)
+	}
+	if _, err := readModel(f.in("out/model.json")); err != nil {
+		t.Errorf("neither the old nor the new model is there: %v", err)
+	}
+	switch want {
+	case untouched:
+		f.dyad(f.train()...).want(t, "again", exitOK, "charged to")
+	case pending:
+		f.dyad("ledger", "show", "--ledger", f.in("ledger/ledger.jsonl")).want(t, "show", exitOK, "--resume "+run)
+		f.dyad(f.train("--resume", run)...).want(t, "resume", exitOK, "run "+run)
+		if e.code != killed && e.code != exitResource && !strings.Contains(e.stderr, "--resume "+run) {
+			t.Errorf("the message does not say how to resume: %s", e.stderr)
+		}
+	}
+	resumed, charges, finished := f.attacked(t)
+	if want != untouched && resumed != run || charges != 1 || len(finished) != 1 {
+		t.Errorf("afterwards: %d charges of run %s (before: %q), finish lines %q; want one of each", charges, resumed, run, finished)
+	}
+	if named, all := f.models(t, resumed, e.stdout); (want == untouched || want == pending) && (named != 1 || all != 1) {
+		t.Errorf("the second attempt left %d models by name, %d in all", named, all)
+	}
+	if want == lost { // a new run with a new charge works
+		f.dyad(f.train("--out", f.in("out/new.json"))...).want(t, "new run", exitOK, "charged to")
+		m, err := readModel(f.in("out/new.json"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.known = append(f.known, m.Run)
+	}
+	// What is released is never released again, and costs no more.
+	f.dyad(f.train("--resume", resumed)...).want(t, "resume after the release", exitInput, "was released on")
+	l, err := privacy.OpenLedger(f.in("ledger/ledger.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	tmpl, err := crashTemplate()
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := readModel(f.in("out/model.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := l.Summary(m.DataID, crashDelta)
+	if err != nil || s.Runs != 1+len(f.known) || len(f.known) == 1 && s.Epsilon != tmpl.epsilon {
+		t.Errorf("spent in the end: %v, %v; want %d runs, for two runs epsilon %v", s, err, 1+len(f.known), tmpl.epsilon)
+	}
+	if left, err := os.ReadDir(f.in("ledger")); err != nil || len(left) != 3 {
+		t.Errorf("the ledger's folder has %d files, want 3 (%v)", len(left), err)
+	}
+}
