@@ -161,9 +161,7 @@ func runViolations(t *testing.T, run runFunc) (broken []string) {
 	w = newWorld(t)
 	w.onClose = func() {
 		if _, _, id := w.state(); id != "" {
-			if err := w.ledger.Finish(id, privacy.StatusReleased); err != nil {
-				t.Fatal(err)
-			}
+			_ = w.ledger.Finish(id, privacy.StatusReleased) // fails if a defect released it before
 		}
 	}
 	res, err = w.run(run, ctx, "")

@@ -93,9 +93,11 @@ type Shift struct {
 // Lower is a lower bound on the mu of the mechanism, and GDPEpsilon(Lower, delta) one
 // on its epsilon.
 //
-// Intervals: the gap by Student's t and the sd by chi-square, both exact for normal
-// scores, alpha/2 each. low and high need two values or more; the means may be in any
-// order.
+// Exact for normal scores: with probability 1 - alpha/2 the sd is below its bound by
+// chi-square, sd+, and with probability 1 - alpha/2 the observed gap is within
+// z sd root of the true one, root = sqrt(1/n0 + 1/n1), z = Phi^-1(1 - alpha/4). Then
+// mu >= gap/sd - z root >= gap/sd+ - z root; Upper likewise. low and high need two
+// values or more; the means may be in any order.
 func GaussianModel(low, high []float64, alpha float64) Shift {
 	m0, s0 := meanSquares(low)
 	m1, s1 := meanSquares(high)
@@ -109,7 +111,7 @@ func GaussianModel(low, high []float64, alpha float64) Shift {
 		return Shift{Mu: unlimited, Lower: unlimited, Upper: unlimited}
 	}
 	root := math.Sqrt(1/n0 + 1/n1)
-	t := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: nu}.Quantile(1 - alpha/4)
+	z := distuv.UnitNormal.Quantile(1 - alpha/4)
 	chi := distuv.ChiSquared{K: nu}
 	sdUpper := sd * math.Sqrt(nu/chi.Quantile(alpha/2))
 	sdLower := sd * math.Sqrt(nu/chi.Quantile(1-alpha/2))
@@ -117,8 +119,8 @@ func GaussianModel(low, high []float64, alpha float64) Shift {
 	return Shift{
 		Mu:            mu,
 		StandardError: math.Sqrt(root*root + mu*mu/(2*nu)),
-		Lower:         max(0, gap-t*sd*root) / sdUpper,
-		Upper:         (gap + t*sd*root) / sdLower,
+		Lower:         max(0, gap/sdUpper-z*root),
+		Upper:         gap/sdLower + z*root,
 	}
 }
 

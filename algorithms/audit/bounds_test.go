@@ -7,6 +7,8 @@ import (
 	"slices"
 	"testing"
 
+	"gonum.org/v1/gonum/stat/distuv"
+
 	"dyad/algorithms"
 	"dyad/algorithms/algotest"
 	"dyad/engine"
@@ -148,6 +150,26 @@ func TestGaussianModelCovers(t *testing.T) {
 	}
 }
 
+// The quantiles behind GaussianModel are right far into the tails: their tail
+// probability by the distribution function is the one asked for.
+func TestQuantilesReachTheTails(t *testing.T) {
+	for _, nu := range []float64{38, 1998, 199998} {
+		for _, alpha := range []float64{1e-2, 2.5e-4, 1e-8, 2.5e-12} {
+			chi := distuv.ChiSquared{K: nu}
+			for name, tail := range map[string]float64{
+				"normal":            distuv.UnitNormal.Survival(distuv.UnitNormal.Quantile(1 - alpha)),
+				"chi-square, lower": chi.CDF(chi.Quantile(alpha)),
+				"chi-square, upper": chi.Survival(chi.Quantile(1 - alpha)),
+			} {
+				// 1 - alpha is rounded to 1.1e-16.
+				if math.Abs(tail-alpha) > 1e-6*alpha+1.2e-16 {
+					t.Errorf("%s, nu %g: the tail is %g, want %g", name, nu, tail, alpha)
+				}
+			}
+		}
+	}
+}
+
 // A grid that depends on the size of the noise tells data sets apart by low bits
 // alone; noise on one grid does not.
 func TestLowBitsOfFloatNoiseTellDataApart(t *testing.T) {
@@ -216,6 +238,36 @@ func TestLookupAndWorkersKeepTheBits(t *testing.T) {
 		}
 		if !slices.Equal(bounds[0].Bounds, bounds[1].Bounds) {
 			t.Errorf("%s: %+v with one worker, %+v with three", p.Algorithm, bounds[0].Bounds, bounds[1].Bounds)
+		}
+	}
+}
+
+// Binomial tails agree with sums of the law, for many runs and far into the tails.
+func TestBinomialTails(t *testing.T) {
+	for _, n := range []int{1, 60, 5000, 200_000} {
+		for _, p := range []float64{1e-5, 0.01, 0.3, 0.5, 0.9} {
+			sd := math.Sqrt(float64(n) * p * (1 - p))
+			for _, z := range []float64{-6, -3, 0, 3, 6} {
+				k := int(math.Round(float64(n)*p + z*sd))
+				if k < 0 || k > n {
+					continue
+				}
+				most, least := 0.0, 0.0
+				for i := max(0, k-int(40*sd)-40); i <= k; i++ {
+					most += binomialMass(i, n, p)
+				}
+				for i := k; i <= min(n, k+int(40*sd)+40); i++ {
+					least += binomialMass(i, n, p)
+				}
+				// Lgamma of 2e5 is right to 1e-16 of 2e6.
+				tolerance := 1e-9 + 1e-15*float64(n)
+				if got := binomialAtMost(k, n, p); math.Abs(got-most) > tolerance*most {
+					t.Errorf("P(Bin(%d, %g) <= %d) = %g, want %g", n, p, k, got, most)
+				}
+				if got := binomialAtLeast(k, n, p); math.Abs(got-least) > tolerance*least {
+					t.Errorf("P(Bin(%d, %g) >= %d) = %g, want %g", n, p, k, got, least)
+				}
+			}
 		}
 	}
 }

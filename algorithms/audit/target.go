@@ -31,7 +31,8 @@ func (t Target) check() error {
 	if t.Plan == nil || t.Algorithm == nil || t.Data == nil || t.Neighbour == nil {
 		return errors.New("audit: the target needs an algorithm, a plan and two data sets")
 	}
-	if t.Plan.Certificate.IsZero() || t.Plan.Noise == nil {
+	kind := t.Plan.Guarantee.Kind
+	if t.Plan.Noise == nil || kind != privacy.ApproxDP && kind != privacy.PureDP {
 		return fmt.Errorf("audit: %s in %s mode claims no privacy: there is nothing to refute", t.Plan.Algorithm, t.Plan.Mode)
 	}
 	p := t.Plan.Spec.Kernel.Problem()

@@ -1,20 +1,31 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
+	"image/color"
 	"math"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/vg"
+
 	"dyad/algorithms/audit"
 	"dyad/privacy"
 )
 
+// plotFormat is the format that a plot file's name asks for.
+func plotFormat(path string) string {
+	return strings.ToLower(strings.TrimPrefix(filepath.Ext(path), "."))
+}
+
 // checkPlot refuses a plot file that writeAuditPlot cannot write.
 func checkPlot(path string) error {
-	if !strings.EqualFold(filepath.Ext(path), ".svg") {
-		return badInput("--plot writes SVG; give a file name that ends in .svg")
+	if f := plotFormat(path); f != "svg" && f != "png" {
+		return badInput("--plot writes SVG or PNG; give a file name that ends in .svg or .png")
 	}
 	return checkOut(path, true)
 }
@@ -68,38 +79,49 @@ func allowed(r *audit.Report, alarm float64) float64 {
 }
 
 // writeAuditPlot draws the rates of the attack on the runs that did not choose it,
-// and the limit of the claim, as SVG.
+// and the limit of the claim, as SVG or PNG by the name of the file.
 func writeAuditPlot(path string, r *audit.Report) error {
-	const size, margin = 480.0, 60.0
-	x := func(v float64) float64 { return margin + v*size }
-	y := func(v float64) float64 { return margin/2 + (1-v)*size }
-	line := func(xs, ys []float64) string {
-		var b strings.Builder
-		for i := range xs {
-			fmt.Fprintf(&b, "%.2f,%.2f ", x(xs[i]), y(ys[i]))
-		}
-		return strings.TrimSpace(b.String())
-	}
 	var grid, limit []float64
 	for i := range 401 {
 		grid = append(grid, float64(i)/400)
 		limit = append(limit, allowed(r, grid[i]))
 	}
 	alarms, hits := rates(r.Scores)
-	var b strings.Builder
-	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %g %g" font-family="sans-serif" font-size="13">`+"\n", size+2*margin, size+2*margin)
-	fmt.Fprintf(&b, `<rect width="100%%" height="100%%" fill="white"/><rect x="%g" y="%g" width="%g" height="%g" fill="none" stroke="#999"/>`+"\n", x(0), y(1), size, size)
-	for i := 0; i <= 10; i += 2 {
-		v := float64(i) / 10
-		fmt.Fprintf(&b, `<text x="%g" y="%g" text-anchor="middle">%.1f</text><text x="%g" y="%g" text-anchor="end">%.1f</text>`+"\n", x(v), y(0)+18, v, x(0)-6, y(v)+4, v)
+	p := plot.New()
+	p.Title.Text = fmt.Sprintf("Attack on %s (%s loss), %d runs on each side", r.Algorithm, r.Loss, len(r.Scores[0]))
+	p.X.Label.Text = "false alarms: guesses \"neighbour\" on the data"
+	p.Y.Label.Text = "hits: guesses \"neighbour\" on the neighbour"
+	p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = 0, 1, 0, 1
+	p.Legend.Left = false
+	for _, c := range []struct {
+		name   string
+		xs, ys []float64
+		color  color.Color
+		dashes []vg.Length
+	}{
+		{fmt.Sprintf("most that the claim allows (epsilon %.4g, delta %.3g)", r.Epsilon, r.Delta), grid, limit, color.RGBA{R: 200, G: 30, B: 30, A: 255}, nil},
+		{"attack", alarms, hits, color.RGBA{R: 20, G: 70, B: 120, A: 255}, nil},
+		{"guessing", []float64{0, 1}, []float64{0, 1}, color.Gray{Y: 160}, []vg.Length{vg.Points(4), vg.Points(4)}},
+	} {
+		points := make(plotter.XYs, len(c.xs))
+		for i := range points {
+			points[i].X, points[i].Y = c.xs[i], c.ys[i]
+		}
+		line, err := plotter.NewLine(points)
+		if err != nil {
+			return fmt.Errorf("plotting %s: %w", c.name, err)
+		}
+		line.Color, line.Width, line.Dashes = c.color, vg.Points(1.5), c.dashes
+		p.Add(line)
+		p.Legend.Add(c.name, line)
 	}
-	fmt.Fprintf(&b, `<polyline points="%s" fill="none" stroke="#bbb" stroke-dasharray="4 4"/>`+"\n", line([]float64{0, 1}, []float64{0, 1}))
-	fmt.Fprintf(&b, `<polyline points="%s" fill="none" stroke="#c22" stroke-width="2"/>`+"\n", line(grid, limit))
-	fmt.Fprintf(&b, `<polyline points="%s" fill="none" stroke="#147" stroke-width="2"/>`+"\n", line(alarms, hits))
-	fmt.Fprintf(&b, `<text x="%g" y="%g" text-anchor="middle">false alarms: guesses "neighbour" on the data</text>`+"\n", x(0.5), y(0)+38)
-	fmt.Fprintf(&b, `<text x="16" y="%g" text-anchor="middle" transform="rotate(-90 16 %g)">hits: guesses "neighbour" on the neighbour</text>`+"\n", y(0.5), y(0.5))
-	fmt.Fprintf(&b, `<text x="%g" y="%g" text-anchor="end" fill="#c22">most that the claim allows (epsilon %.4g, delta %.3g)</text>`+"\n", x(0.98), y(0.10), r.Epsilon, r.Delta)
-	fmt.Fprintf(&b, `<text x="%g" y="%g" text-anchor="end" fill="#147">attack on %s, %d runs on each side</text>`+"\n", x(0.98), y(0.05), r.Algorithm, len(r.Scores[0]))
-	b.WriteString("</svg>\n")
-	return writeFile(path, []byte(b.String()))
+	w, err := p.WriterTo(6*vg.Inch, 6*vg.Inch, plotFormat(path))
+	if err != nil {
+		return fmt.Errorf("plotting: %w", err)
+	}
+	var b bytes.Buffer
+	if _, err := w.WriteTo(&b); err != nil {
+		return fmt.Errorf("plotting: %w", err)
+	}
+	return writeFile(path, b.Bytes())
 }

@@ -43,12 +43,12 @@ func TestAuditReport(t *testing.T) {
 		if err != nil {
 			t.Fatalf("the plot is no XML: %v", err)
 		}
-		if e, ok := token.(xml.StartElement); ok && e.Name.Local == "polyline" {
+		if e, ok := token.(xml.StartElement); ok && (e.Name.Local == "polyline" || e.Name.Local == "path") {
 			lines++
 		}
 	}
-	if lines != 3 {
-		t.Errorf("the plot has %d lines, want the diagonal, the limit and the attack", lines)
+	if lines < 3 {
+		t.Errorf("the plot has %d lines, want at least the diagonal, the limit and the attack", lines)
 	}
 	// The same seed gives the same bytes for any number of workers.
 	_, one, _ := dyad(t, dir, "audit", "offpairc", "-n", "20", "--runs", "200", "--json", "--workers", "1")

@@ -22,7 +22,7 @@ const crashEnv = "DYAD_TEST_CRASH_CHILD"
 // childSpec is what a child does: the program with Args, and a fault at a stage.
 type childSpec struct {
 	Args   []string
-	Stage  string // "" means no fault
+	Stage  string // "start" means from the start, or no fault
 	Nth    int    // occurrence of the stage, from 1
 	Fault  string // kill, interrupt, full, read-only, pause
 	Limit  uint64 // of "full": no file may grow beyond these bytes
@@ -55,6 +55,11 @@ func (s childSpec) run() int {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	if s.Stage == "start" && s.Fault != "" {
+		if err := s.fault(ctx); err != nil {
+			childBroke(err)
+		}
+	}
 	seen := 0
 	stage := func(name string) {
 		if name != s.Stage {

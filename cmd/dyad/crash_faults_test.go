@@ -98,6 +98,8 @@ func (f *fixture) damaged(t *testing.T, spec childSpec, c cell) ended {
 	switch c.fault {
 	case "line lost":
 		f.put(t, map[string]string{"ledger/ledger.jsonl": strings.Join(lines[:len(lines)-2], "")})
+	case "line cut":
+		f.put(t, map[string]string{"ledger/ledger.jsonl": strings.TrimSuffix(strings.Join(lines, ""), lines[len(lines)-2][30:])})
 	case "line edited":
 		lines[1] = strings.Replace(lines[1], `"sigma":`, `"sigma":9`, 1)
 		f.put(t, map[string]string{"ledger/ledger.jsonl": strings.Join(lines, "")})

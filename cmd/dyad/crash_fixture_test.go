@@ -151,7 +151,7 @@ func newFixture(t *testing.T) *fixture {
 
 func (f *fixture) in(name string) string { return filepath.Join(f.dir, name) }
 
-func (f *fixture) put(t *testing.T, files map[string]string) {
+func (f *fixture) put(t testing.TB, files map[string]string) {
 	t.Helper()
 	for name, text := range files {
 		if err := os.WriteFile(f.in(name), []byte(text), 0o644); err != nil {
@@ -160,7 +160,7 @@ func (f *fixture) put(t *testing.T, files map[string]string) {
 	}
 }
 
-func (f *fixture) get(t *testing.T, name string) string {
+func (f *fixture) get(t testing.TB, name string) string {
 	t.Helper()
 	text, err := os.ReadFile(f.in(name))
 	if err != nil {
@@ -190,7 +190,7 @@ func (f *fixture) dyad(args ...string) ended {
 }
 
 // want checks exit code and message.
-func (e ended) want(t *testing.T, what string, code int, says string) {
+func (e ended) want(t testing.TB, what string, code int, says string) {
 	t.Helper()
 	if e.code != code || !strings.Contains(e.stdout+e.stderr, says) {
 		t.Errorf("%s: exit %d, want %d with %q:\n%s%s", what, e.code, code, says, e.stdout, e.stderr)
@@ -202,7 +202,7 @@ func (e ended) want(t *testing.T, what string, code int, says string) {
 
 // attacked is the run of the attacked program, "" if it was not charged, with
 // the number of its charges and of its finish lines.
-func (f *fixture) attacked(t *testing.T) (run string, charges int, finished []string) {
+func (f *fixture) attacked(t testing.TB) (run string, charges int, finished []string) {
 	t.Helper()
 	l, err := privacy.OpenLedger(f.in("ledger/ledger.jsonl"))
 	if err != nil {
@@ -231,7 +231,7 @@ func (f *fixture) attacked(t *testing.T) (run string, charges int, finished []st
 // models counts the models of a run in all files and in a text. Every model,
 // those in the hidden files of unfinished writes included, must belong to a run
 // that the ledger has as charged and released.
-func (f *fixture) models(t *testing.T, run, text string) (named, all int) {
+func (f *fixture) models(t testing.TB, run, text string) (named, all int) {
 	t.Helper()
 	l, err := privacy.OpenLedger(f.in("ledger/ledger.jsonl"))
 	if err != nil {

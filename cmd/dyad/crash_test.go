@@ -3,6 +3,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"slices"
 	"strconv"
@@ -82,6 +83,7 @@ var crashMatrix = []cell{
 	{"ledger folder read-only", "trained#1", exitResource, pending, resumeIt, false},
 	{"ledger folder read-only", "line durable#2", exitResource, lost, "cannot be resumed", false},
 	{"ledger folder read-only", "released#1", exitOK, done, "charged to", false},
+	{"model folder read-only", "start", exitInput, untouched, "cannot write to the folder", false},
 	{"model folder read-only", "bound#1", exitOK, elsewhere, "was saved as", false},
 	{"model folder read-only", "released#1", exitOK, elsewhere, "was saved as", true},
 	{"model folder read-only", "model written#1", exitOK, elsewhere, "was saved as", false},
@@ -108,6 +110,8 @@ var crashMatrix = []cell{
 	{"line lost", "opening ledger#1", exitResource, untouched, "lost lines", false},
 	{"line lost", "training#1", exitResource, pending, "lost lines", true},
 	{"line lost", "released#1", exitResource, done, "saved as", false},
+	{"line cut", "opening ledger#1", exitResource, untouched, "lost lines", false},
+	{"line cut", "training#1", exitResource, pending, "lost lines", false},
 	{"line edited", "opening ledger#1", exitResource, untouched, "line 2 is not valid", false},
 	{"line edited", "training#1", exitResource, pending, "line 2 is not valid", false},
 	{"line edited", "released#1", exitResource, done, "line 2 is not valid", false},
@@ -139,9 +143,11 @@ func (f *fixture) attack(t *testing.T, c cell) ended {
 	t.Helper()
 	stage, nth, _ := strings.Cut(c.stage, "#")
 	spec := childSpec{Args: f.train(), Stage: stage}
-	var err error
-	if spec.Nth, err = strconv.Atoi(nth); err != nil {
-		t.Fatal(err)
+	if stage != "start" {
+		var err error
+		if spec.Nth, err = strconv.Atoi(nth); err != nil {
+			t.Fatal(err)
+		}
 	}
 	var pause func(*testing.T, string)
 	switch c.fault {
@@ -166,7 +172,7 @@ func (f *fixture) attack(t *testing.T, c cell) ended {
 		pause = f.sameRun
 	case "clock in 1990", "clock in 2190":
 		pause = func(t *testing.T, _ string) { f.chargeAt(t, strings.TrimPrefix(c.fault, "clock in ")) }
-	case "line lost", "line edited", "head deleted":
+	case "line lost", "line cut", "line edited", "head deleted":
 		return f.damaged(t, spec, c)
 	case "model cut short":
 		pause = f.cutModel
@@ -184,7 +190,7 @@ func (f *fixture) attack(t *testing.T, c cell) ended {
 }
 
 // check verifies the files after an attack, and that the user can go on.
-func (f *fixture) check(t *testing.T, want outcome, e ended) {
+func (f *fixture) check(t testing.TB, want outcome, e ended) {
 	t.Helper()
 	if now := f.get(t, "ledger/ledger.jsonl"); !strings.HasPrefix(now, f.ledger) {
 		t.Error("the ledger lost lines")
@@ -254,5 +260,60 @@ func (f *fixture) check(t *testing.T, want outcome, e ended) {
 	}
 	if left, err := os.ReadDir(f.in("ledger")); err != nil || len(left) != 3 {
 		t.Errorf("the ledger's folder has %d files, want 3 (%v)", len(left), err)
+	}
+}
+
+// recorder notes errors instead of failing.
+type recorder struct {
+	testing.TB
+	said string
+}
+
+func (r *recorder) Errorf(format string, args ...any) {
+	r.said += fmt.Sprintf(format, args...) + "\n"
+}
+
+// Control: the check of the matrix notices what must never happen.
+func TestCrashCheckNotices(t *testing.T) {
+	killed := func(t *testing.T, stage string) (*fixture, ended) {
+		f := newFixture(t)
+		return f, f.start(t, childSpec{Args: f.train(), Stage: stage, Nth: 1, Fault: "kill"}).end()
+	}
+	t.Run("a model without a charge", func(t *testing.T) {
+		f, e := killed(t, "admitted")
+		model := strings.Replace(f.get(t, "out/model.json"), f.known[0], "GHOST", 1)
+		f.put(t, map[string]string{"out/ghost.json": model})
+		wantNoticed(t, f, untouched, e, `model of run "GHOST", which the ledger does not have as charged and released`)
+	})
+	t.Run("a model of a run that is not released", func(t *testing.T) {
+		f, e := killed(t, "trained")
+		run, _, _ := f.attacked(t)
+		f.put(t, map[string]string{"tmp/early.json": strings.Replace(f.get(t, "out/model.json"), f.known[0], run, 1)})
+		wantNoticed(t, f, pending, e, "which the ledger does not have as charged and released")
+	})
+	t.Run("a second charge", func(t *testing.T) {
+		f, e := killed(t, "trained")
+		f.dyad(f.train("--out", f.in("out/again.json"))...).want(t, "again", exitOK, "charged to")
+		wantNoticed(t, f, pending, e, "got 2 charges")
+	})
+	t.Run("a charge that vanished", func(t *testing.T) {
+		f := newFixture(t)
+		before := map[string]string{"ledger/ledger.jsonl": f.ledger, "ledger/ledger.jsonl.head": f.get(t, "ledger/ledger.jsonl.head")}
+		e := f.start(t, childSpec{Args: f.train(), Stage: "start"}).end()
+		f.put(t, before) // a consistent old copy: only the model shows it
+		wantNoticed(t, f, done, e, "got 0 charges")
+	})
+	t.Run("a model that was lost", func(t *testing.T) {
+		f, e := killed(t, "released")
+		wantNoticed(t, f, done, e, "0 models by its name")
+	})
+}
+
+func wantNoticed(t *testing.T, f *fixture, want outcome, e ended, text string) {
+	t.Helper()
+	r := &recorder{TB: t}
+	f.check(r, want, e)
+	if !strings.Contains(r.said, text) {
+		t.Errorf("the check does not say %q, only:\n%s", text, r.said)
 	}
 }

@@ -1,5 +1,6 @@
 // Package dataset turns files into engine.Records: schemas, encoders, readers
-// for CSV and LIBSVM, splits and synthetic data.
+// for CSV, ARFF, JSON lines, Parquet, LIBSVM, NPY, NPZ and IDX, conversion between
+// them, splits and synthetic data. docs/data.md is the manual of the formats.
 //
 // It is the only step of Dyad that may fail on the content of a file, and it
 // runs before anything is charged to a privacy budget. Its errors name the
@@ -25,9 +26,19 @@
 //     mean square norm 1.
 //  4. engine.NewRecords projects the row to norm R = 1.
 //
+// Where features are numbered (dense LIBSVM, NPY, NPZ, IDX) all are numeric, and a
+// row is encoded in the same way.
+//
 // A sparse row (LIBSVM) is not centred, so that zero stays zero: a value is
 // clamped to its range, which must contain 0, transformed, divided by the
 // largest magnitude that the range allows, and multiplied by 1/sqrt(z), where z
 // is the public bound Schema.NonZeros on the features stored in a row. So every
 // row has norm at most 1 and the projection changes nothing but roundoff.
+//
+// # Labels and groups
+//
+// A label of two classes becomes -1 or +1. A graded one (kind: numeric) is mapped
+// linearly from its public range [lo, hi] to [-1, 1]; outside of it is an error.
+// A column with role group puts rows into public query groups, numbered by first
+// appearance, within which a ranking compares rows.
 package dataset

@@ -59,6 +59,9 @@ func looksLikeLIBSVM(lines []string) bool {
 				break
 			}
 			index, value, ok := strings.Cut(token, ":")
+			if i <= 1 && index == "qid" {
+				continue
+			}
 			if !ok && i > 0 || !isPlainDecimal(index) {
 				return false
 			}

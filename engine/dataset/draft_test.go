@@ -40,6 +40,13 @@ func TestDraft(t *testing.T) {
 		{"constant column", "x.csv", "a,b,y\n1,5,0\n1,7,1\n", 2, 1, []string{`{name: "a", role: ignore}`}},
 		{"one and two", "x.csv", "5,1\n7,2\n9,2\n", 3, 1, []string{`positive: "2", negative: "1"`}},
 		{"ids", "x.csv", "patient_id,a,y\n17,5,0\n4,7,1\n", 2, 1, []string{`{name: "patient_id", role: id}`}},
+		{"arff with sets", "x.arff", "@relation r\n@attribute a {p,q,r}\n@attribute 'b c' numeric\n@attribute when date\n@attribute class {yes,no}\n@data\np,1,2001,yes\n?,3,2002,no\n", 2, 4,
+			[]string{"format: arff", `{name: "a", categories: ["p", "q", "r"], missing: {policy: middle}} # the nominal set`, `{name: "b c", range: [1, 3]}`, `{name: "when", role: ignore}`}},
+		{"jsonl", "x.ndjson", "{\"a\": 1, \"y\": true}\n{\"a\": 2.5, \"y\": false, \"b\": \"u\"}\n{\"y\": true, \"b\": \"v\", \"c\": [1]}\n", 3, 2,
+			[]string{"format: jsonl", `{name: "a", range: [1, 2.5], missing: {policy: middle}}`, `{name: "b", categories: ["u", "v"], missing: {policy: middle}}`, `{name: "c", role: ignore}`, `positive: "true", negative: "false"`}},
+		{"parquet", "x.parquet", parquetFile(t, patients()...), 3, 6,
+			[]string{"format: parquet", `{name: "age", range: [30.5, 70], missing: {policy: middle}}`, `{name: "sex", categories: ["f", "it's, \"m\"", "m"]}`, `{name: "stage", range: [1, 2]}`, `{name: "out", categories: ["false", "true"]}`, `{name: "query", role: label, positive: "q2", negative: "q1"}`}},
+		{"grouped libsvm", "x.svm", "1 qid:3 1:0.5\n0 qid:3 2:3\n", 2, 2, []string{`{name: query, role: group}`}},
 		{"libsvm", "x.svm", "+1 1:0.5 4:-2 # c\n-1 2:3\n+1\n", 3, 4,
 			[]string{"format: libsvm", "features: 4 ", "nonzeros: 2 ", "range: [-2, 3]", `positive: "+1", negative: "-1"`}},
 	} {
@@ -71,6 +78,42 @@ func TestDraft(t *testing.T) {
 			}
 			checkNorms(t, d.Records)
 		})
+	}
+}
+
+// Drafts of arrays load their files.
+func TestDraftArrays(t *testing.T) {
+	dir := t.TempDir()
+	for name, content := range map[string]string{
+		"a-images-idx3-ubyte": idx(8, []byte{2, 1, 2}, 0, 9, 7, 3), "a-labels-idx1-ubyte": idx(8, []byte{2}, 3, 8),
+		"X_a.npy": string(npyHeader("|b1", "(2, 3)")) + "\x00\x01\x00\x01\x01\x00", "y_a.npy": string(npyHeader("|i1", "(2,)")) + "\x01\xff",
+		"b.npz": npz(t, map[string]string{"labels.npy": string(npyHeader("|u1", "(2,)")) + "\x00\x01", "data.npy": string(npyHeader("|i1", "(2, 2)")) + "\xff\x01\x07\x02"}),
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, want := range map[string][]string{
+		"a-images-idx3-ubyte": {"format: idx", "features: 2", "range: [0, 255] # of the type", `positive: "8", negative: "3"`},
+		"X_a.npy":             {"format: npy", "features: 3", "range: [0, 1]", `positive: "1", negative: "-1"`},
+		"b.npz":               {`arrays: {x: "data", y: "labels"}`, "features: 2", "range: [-1, 7] # FROM THE DATA"},
+	} {
+		path := filepath.Join(dir, name)
+		text, err := Draft(path)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		for _, w := range want {
+			if !strings.Contains(string(text), w) {
+				t.Errorf("%s: the draft lacks %q:\n%s", name, w, text)
+			}
+		}
+		d, err := Load(path, mustSchema(t, string(text)), Options{})
+		if err != nil {
+			t.Fatalf("%s: %v\n%s", name, err, text)
+		}
+		checkNorms(t, d.Records)
 	}
 }
 

@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"encoding/binary"
 	"io"
 	"math"
 	"strconv"
@@ -190,10 +191,14 @@ type parquetReader struct {
 	values  []float64
 }
 
-// openParquet reads the footer.
+// openParquet reads the footer. The library believes the page sizes of a file, so
+// a damaged one may cost up to 2 GiB of memory for a moment before it is refused.
 func openParquet(in *input) (r *parquetReader, err error) {
 	r = &parquetReader{name: in.name}
 	defer r.caught(&err)
+	if !in.hasParquetFooter() {
+		return nil, r.errorf(0, ruleBadParquet)
+	}
 	f, err := parquet.OpenFile(in.at, in.size, parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))
 	if err != nil {
 		return nil, r.errorf(0, ruleBadParquet)
@@ -203,6 +208,19 @@ func openParquet(in *input) (r *parquetReader, err error) {
 	r.used, r.numeric, r.cursors = make([]bool, n), make([]bool, n), make([]*parquetCursor, n)
 	r.texts, r.values = make([][]byte, n), make([]float64, n)
 	return r, nil
+}
+
+// hasParquetFooter checks the length of the footer, for which the Parquet library
+// would allocate memory unseen.
+func (in *input) hasParquetFooter() bool {
+	var end [8]byte
+	if in.size < 12 {
+		return false
+	}
+	if _, err := in.at.ReadAt(end[:], in.size-8); err != nil || string(end[4:]) != "PAR1" {
+		return false
+	}
+	return int64(binary.LittleEndian.Uint32(end[:4])) <= in.size-12
 }
 
 // caught turns a panic of the Parquet library, which some damaged files cause,
