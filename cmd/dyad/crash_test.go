@@ -49,7 +49,7 @@ var crashMatrix = []cell{
 	{"kill -9", "model renamed#1", killed, done, "", false},
 	{"kill -9", "reported#1", killed, done, "differentially private", false},
 
-	{"interrupt", "opening ledger#1", exitCancelled, pending, resumeIt, false},
+	{"interrupt", "opening ledger#1", exitCancelled, untouched, "cancelled", false},
 	{"interrupt", "locked#1", exitCancelled, pending, resumeIt, false},
 	{"interrupt", "admitted#1", exitCancelled, pending, resumeIt, false},
 	{"interrupt", "line durable#1", exitCancelled, pending, resumeIt, false},

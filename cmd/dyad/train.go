@@ -100,9 +100,6 @@ func (c *trainCmd) Run(a *app) error {
 	if public && c.Resume != "" {
 		return badInput("--resume continues a charged run, but these data are public and nothing is charged; leave it out")
 	}
-	if err := a.ctx.Err(); err != nil {
-		return err // nothing is charged yet
-	}
 	if !public {
 		a.at("opening ledger")
 		open := c.open
@@ -115,6 +112,9 @@ func (c *trainCmd) Run(a *app) error {
 		if options.Fingerprint, err = fingerprint(options.Ledger, c.Data); err != nil {
 			return err
 		}
+	}
+	if err := a.ctx.Err(); err != nil {
+		return err // nothing is charged yet
 	}
 	run, err := algorithms.Run(a.ctx, train.records, algorithm, plan, options)
 	if err != nil {

@@ -75,7 +75,7 @@ func TestRealData(t *testing.T) {
 		{"mnist38", "mnist38/mnist38-t10k-images-idx3-ubyte.gz", 1984, 974, 784},
 	} {
 		t.Run(c.file, func(t *testing.T) {
-			if testing.Short() && c.n > 20000 {
+			if testing.Short() && c.n > 10000 {
 				t.Skip("large")
 			}
 			s, err := LoadSchema(filepath.Join(benchSchemas, c.schema+".yaml"))

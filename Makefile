@@ -1,0 +1,18 @@
+# Everything here is also a plain command; make only names it.
+
+.PHONY: check test generate golden nightly
+
+check: # what must hold before a change lands
+	.ci/run
+
+test:
+	go test ./...
+
+generate: # docs/commands.md
+	go generate ./...
+
+golden: # rewrite the golden output of the program, after looking at the difference
+	go test ./cmd/dyad -run TestGoldenOutput -update
+
+nightly: # attack every algorithm in every mode; fails if a claim is refuted
+	go run ./bench/audits > bench/results/audits.csv
