@@ -166,7 +166,7 @@ func runHooked(ctx context.Context, args []string, stdin io.Reader, stdout, stde
 func message(err error) string {
 	lines := strings.Split(err.Error(), "\n")
 	for i, l := range lines {
-		for _, p := range []string{"audit: ", "algorithms: ", "engine: ", "privacy: ", "dataset: ", "metrics: ", "dyad: "} {
+		for _, p := range []string{"audit: ", "algorithms: ", "engine: ", "privacy: ", "dataset: ", "metrics: ", "catalog: ", "dyad: "} {
 			l = strings.TrimPrefix(l, p)
 		}
 		lines[i] = "dyad: " + l

@@ -19,7 +19,8 @@ type evaluateCmd struct {
 	Threshold  float64 `default:"0" help:"Score at or above which a record counts as positive, for the accuracy."`
 	Neighbours string  `placeholder:"FILE" help:"For a metric: labelled records among which the nearest neighbours are looked for, e.g. the training file; if it is the data file, each record is left out of its own neighbours."`
 	Confidence float64 `default:"0.95" help:"Level of the interval of the AUC."`
-	Top        int     `default:"10" help:"Ranks that count for NDCG and precision, with graded labels or query groups."`
+	labelsFlag
+	Top int `default:"10" help:"Ranks that count for NDCG and precision, with graded labels or query groups."`
 }
 
 // Help shows examples.
@@ -79,7 +80,7 @@ func (c *evaluateCmd) Run(a *app) error {
 	if !(c.Confidence > 0 && c.Confidence < 1) || c.Top < 1 {
 		return badInput("--confidence is %v and --top %d, want strictly between 0 and 1, and at least 1", c.Confidence, c.Top)
 	}
-	data, err := a.readData(c.Data, m.Encoder.Schema(), dataset.Options{})
+	data, err := a.readData(c.Data, m.Encoder.Schema(), c.options(dataset.Options{}))
 	if err != nil {
 		return err
 	}

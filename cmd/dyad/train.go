@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 	"time"
@@ -24,6 +25,7 @@ type trainCmd struct {
 	DataID     string  `placeholder:"ID" help:"Name of the data in the ledger. Default: the schema's data_id."`
 	Resume     string  `placeholder:"RUN" help:"Continue a charged run that has released nothing, at no further cost, with the flags and the data of its first attempt."`
 	Seed       *uint64 `help:"Seed the noise, for reproduction only: the noise is then not secret."`
+	labelsFlag
 	planFlags
 	ledgerFlag
 }
@@ -109,7 +111,7 @@ func (c *trainCmd) Run(a *app) error {
 		if options.Ledger, result.Ledger, err = open(privacy.LedgerOptions{LockWait: a.hooks.lockWait, Trace: a.at}); err != nil {
 			return err
 		}
-		if options.Fingerprint, err = fingerprint(options.Ledger, c.Data); err != nil {
+		if options.Fingerprint, err = fingerprint(options.Ledger, c.Data, data.LabelsFile); err != nil {
 			return err
 		}
 	}
@@ -214,7 +216,7 @@ func (c *trainCmd) load(a *app) (*dataset.Dataset, string, error) {
 	if err := setGroupColumn(s, c.Group); err != nil {
 		return nil, "", err
 	}
-	d, err := a.readData(c.Data, s, dataset.Options{})
+	d, err := a.readData(c.Data, s, c.options(dataset.Options{}))
 	return d, c.Data, err
 }
 
@@ -238,13 +240,22 @@ func (c *trainCmd) split(all sample) (train sample, held *sample, err error) {
 	return train, &out, nil
 }
 
-func fingerprint(l *privacy.Ledger, path string) (string, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return "", asInput(err)
+// fingerprint is that of the files that the records came from, one after the
+// other.
+func fingerprint(l *privacy.Ledger, paths ...string) (string, error) {
+	var all []io.Reader
+	for _, path := range paths {
+		if path == "" {
+			continue
+		}
+		f, err := os.Open(path)
+		if err != nil {
+			return "", asInput(err)
+		}
+		defer f.Close()
+		all = append(all, f)
 	}
-	defer f.Close()
-	return l.Fingerprint(f)
+	return l.Fingerprint(io.MultiReader(all...))
 }
 
 func (r *trainResult) text(synthetic bool) string {

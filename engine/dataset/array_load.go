@@ -106,6 +106,7 @@ func (t *table) labelArray(format string) ([]float64, error) {
 		}
 		return nil, nil
 	}
+	t.labels = path
 	if err != nil {
 		return nil, fmt.Errorf("dataset: cannot read labels: %w", err)
 	}

@@ -56,6 +56,9 @@ type Dataset struct {
 	// 0 to GroupCount-1 by first appearance, otherwise nil. They are public.
 	Groups     []int32
 	GroupCount int
+	// LabelsFile is the second file that the labels came from, "" if there is
+	// none.
+	LabelsFile string
 }
 
 // Schema is the schema that the data were read by.

@@ -16,8 +16,9 @@ type table struct {
 	e         *Encoder
 	o         Options
 	name      string
-	hasLabels bool // of the file; settled by the first row
-	seen      int  // rows read, with those left out
+	labels    string // second file that was read for labels, "" without one
+	hasLabels bool   // of the file; settled by the first row
+	seen      int    // rows read, with those left out
 	rows      int
 	positives int
 	lo, hi    float64 // of the labels
@@ -183,7 +184,7 @@ func (t *table) finish() (*Dataset, error) {
 		return nil, err
 	}
 	e := t.e
-	d := &Dataset{Encoder: e, HasLabels: t.readsLabels(), IDs: t.ids}
+	d := &Dataset{Encoder: e, HasLabels: t.readsLabels(), IDs: t.ids, LabelsFile: t.labels}
 	if d.HasLabels && !e.schema.IsGraded() {
 		d.Positives, d.Negatives = t.positives, t.rows-t.positives
 	}
