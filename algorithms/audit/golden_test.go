@@ -1,12 +1,10 @@
 package audit_test
 
 import (
-	"encoding/csv"
 	"encoding/json"
 	"errors"
 	"io/fs"
 	"math"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -16,6 +14,7 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"dyad/algorithms/audit"
+	"dyad/privacy/privtest"
 )
 
 type goldenRow struct {
@@ -37,28 +36,18 @@ func (r goldenRow) matches(got float64) bool {
 	return math.Abs(got-r.expected) <= limit
 }
 
-// readGolden reads the rows whose quantity starts with audit_ from
-// ../shared/golden/privacy.csv, beside the repository, or from the file that
-// DYAD_GOLDEN names; it skips the test where there is none.
+// readGolden are the rows whose quantity starts with audit_; it skips the test
+// where there is no table.
 func readGolden(t *testing.T) (rows []goldenRow) {
 	t.Helper()
-	name := os.Getenv("DYAD_GOLDEN")
-	if name == "" {
-		name = filepath.Join("..", "..", "..", "shared", "golden", "privacy.csv")
-	}
-	f, err := os.Open(name)
-	if errors.Is(err, fs.ErrNotExist) && os.Getenv("DYAD_GOLDEN") == "" {
-		t.Skip("no table of reference values; DYAD_GOLDEN can name one")
+	table, err := privtest.GoldenTable(filepath.Join("..", ".."))
+	if errors.Is(err, fs.ErrNotExist) {
+		t.Skip(err)
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer f.Close()
-	records, err := csv.NewReader(f).ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, r := range records[1:] {
+	for _, r := range table {
 		if !strings.HasPrefix(r[0], "audit_") {
 			continue
 		}

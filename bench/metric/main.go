@@ -17,7 +17,6 @@ import (
 	"dyad/bench"
 	"dyad/engine"
 	"dyad/engine/cpu"
-	"dyad/engine/dataset"
 	"dyad/engine/metrics"
 	"dyad/privacy"
 )
@@ -45,17 +44,9 @@ func main() {
 }
 
 func (s settings) compare() error {
-	schema, err := dataset.LoadSchema(s.schema)
+	all, err := bench.Public(s.data, s.schema, s.n)
 	if err != nil {
 		return err
-	}
-	data, err := dataset.Load(s.data, schema, dataset.Options{})
-	if err != nil {
-		return err
-	}
-	all := data.Records
-	if s.n < 2 || s.n >= all.Len() {
-		return fmt.Errorf("-n is %d, want at least 2 and fewer than the %d records", s.n, all.Len())
 	}
 	bench.Header(os.Stdout, "metric", os.Args[1:])
 	fmt.Printf("# %d-NN accuracy on held-out records; radius 1; data treated as public, noise seeded by the split\n", s.k)
@@ -76,11 +67,10 @@ func (s settings) compare() error {
 	accuracies, differences := make(map[string][]float64), make(map[string][]float64)
 	var names []string
 	for split := range s.splits {
-		keep, out, err := dataset.Split(all.Len(), float64(s.n)/float64(all.Len()), uint64(split))
+		train, test, err := bench.Split(all, s.n, uint64(split))
 		if err != nil {
 			return err
 		}
-		train, test := all.Subset(keep), all.Subset(out)
 		if identity[split], err = s.accuracy(train, test, nil); err != nil {
 			return err
 		}

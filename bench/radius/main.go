@@ -41,15 +41,7 @@ func load(file, schema string, n int) (*engine.Records, error) {
 		}
 		return d.Records, nil
 	}
-	s, err := dataset.LoadSchema(schema)
-	if err != nil {
-		return nil, err
-	}
-	d, err := dataset.Load(file, s, dataset.Options{})
-	if err != nil {
-		return nil, err
-	}
-	return d.Records, nil
+	return bench.Public(file, schema, n)
 }
 
 func sweep(file, schema string, n, splits int) error {
@@ -68,7 +60,7 @@ func sweep(file, schema string, n, splits int) error {
 			var aucs []float64
 			var report algorithms.Report
 			for split := range splits {
-				keep, out, err := dataset.Split(all.Len(), float64(n)/float64(all.Len()), uint64(split))
+				train, test, err := bench.Split(all, n, uint64(split))
 				if err != nil {
 					return err
 				}
@@ -81,11 +73,11 @@ func sweep(file, schema string, n, splits int) error {
 					return err
 				}
 				report = p.Report()
-				res, err := algorithms.Run(context.Background(), all.Subset(keep), a, p, algorithms.Options{Public: true, Source: privacy.NewSeededSource(uint64(split))})
+				res, err := algorithms.Run(context.Background(), train, a, p, algorithms.Options{Public: true, Source: privacy.NewSeededSource(uint64(split))})
 				if err != nil {
 					return err
 				}
-				auc, err := bench.AUC(all.Subset(out), res.Weights)
+				auc, err := bench.AUC(test, res.Weights)
 				if err != nil {
 					return err
 				}

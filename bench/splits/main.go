@@ -17,7 +17,6 @@ import (
 	"dyad/bench"
 	"dyad/engine"
 	"dyad/engine/cpu"
-	"dyad/engine/dataset"
 	"dyad/privacy"
 )
 
@@ -52,17 +51,9 @@ type method struct {
 }
 
 func (s settings) compare() error {
-	schema, err := dataset.LoadSchema(s.schema)
+	all, err := bench.Public(s.data, s.schema, s.n)
 	if err != nil {
 		return err
-	}
-	data, err := dataset.Load(s.data, schema, dataset.Options{})
-	if err != nil {
-		return err
-	}
-	all := data.Records
-	if s.n < 2 || s.n >= all.Len() {
-		return fmt.Errorf("-n is %d, want at least 2 and fewer than the %d records", s.n, all.Len())
 	}
 	bench.Header(os.Stdout, "splits", os.Args[1:])
 	fmt.Printf("# data treated as public: every split spends nothing; noise seeded by the split\n")
@@ -79,11 +70,10 @@ func (s settings) compare() error {
 	fmt.Println("split,method,auc")
 	aucs := make(map[string][]float64)
 	for split := range s.splits {
-		keep, out, err := dataset.Split(all.Len(), float64(s.n)/float64(all.Len()), uint64(split))
+		train, test, err := bench.Split(all, s.n, uint64(split))
 		if err != nil {
 			return err
 		}
-		train, test := all.Subset(keep), all.Subset(out)
 		for _, m := range methods {
 			w, err := m.train(train, uint64(split))
 			if errors.Is(err, algorithms.ErrAssumption) {

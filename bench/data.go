@@ -1,0 +1,34 @@
+package bench
+
+import (
+	"fmt"
+
+	"dyad/engine"
+	"dyad/engine/dataset"
+)
+
+// Public loads a data file for a benchmark that treats it as public and trains
+// on n of its records, at least 2 and fewer than there are.
+func Public(file, schema string, n int) (*engine.Records, error) {
+	s, err := dataset.LoadSchema(schema)
+	if err != nil {
+		return nil, err
+	}
+	d, err := dataset.Load(file, s, dataset.Options{})
+	if err != nil {
+		return nil, err
+	}
+	if n < 2 || n >= d.Records.Len() {
+		return nil, fmt.Errorf("-n is %d, want at least 2 and fewer than the %d records", n, d.Records.Len())
+	}
+	return d.Records, nil
+}
+
+// Split cuts records into n to train and the others, at random by seed.
+func Split(r *engine.Records, n int, seed uint64) (train, test *engine.Records, err error) {
+	keep, out, err := dataset.Split(r.Len(), float64(n)/float64(r.Len()), seed)
+	if err != nil {
+		return nil, nil, err
+	}
+	return r.Subset(keep), r.Subset(out), nil
+}

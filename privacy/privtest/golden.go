@@ -1,0 +1,35 @@
+package privtest
+
+import (
+	"encoding/csv"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// GoldenTable reads the table of reference values: rows of quantity, inputs as
+// JSON, expected value, tolerance, source, without the header. It is the file
+// that the environment variable DYAD_GOLDEN names, else shared/golden/privacy.csv
+// beside the repository, whose root is given. The error wraps fs.ErrNotExist if
+// DYAD_GOLDEN is not set and there is no such file.
+func GoldenTable(root string) ([][]string, error) {
+	name := os.Getenv("DYAD_GOLDEN")
+	named := name != ""
+	if !named {
+		name = filepath.Join(root, "..", "shared", "golden", "privacy.csv")
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		if named {
+			return nil, fmt.Errorf("privtest: DYAD_GOLDEN: %v", err)
+		}
+		return nil, fmt.Errorf("privtest: no table of reference values, DYAD_GOLDEN can name one: %w", fs.ErrNotExist)
+	}
+	defer f.Close()
+	rows, err := csv.NewReader(f).ReadAll()
+	if err != nil || len(rows) < 2 || len(rows[0]) != 5 || rows[0][0] != "quantity" {
+		return nil, fmt.Errorf("privtest: %s is not a table of quantity, inputs, expected, tolerance, source: %v", name, err)
+	}
+	return rows[1:], nil
+}
