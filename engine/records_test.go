@@ -1,0 +1,205 @@
+package engine_test
+
+import (
+	"math"
+	"math/big"
+	"math/rand/v2"
+	"testing"
+
+	"gorgonia.org/tensor"
+
+	"dyad/engine"
+)
+
+// exactNormAtMost compares the exact squared norm with the exact R^2.
+func exactNormAtMost(x []float64, R float64) bool {
+	sum, square := new(big.Rat), new(big.Rat)
+	for _, v := range x {
+		r := new(big.Rat)
+		if r.SetFloat64(v) == nil {
+			return false
+		}
+		sum.Add(sum, square.Mul(r, r))
+	}
+	bound := new(big.Rat).SetFloat64(R)
+	return sum.Cmp(bound.Mul(bound, bound)) <= 0
+}
+
+// However large, small or broken a row is, its exact norm ends up at most R, and
+// labels within their bound.
+func FuzzRecords(f *testing.F) {
+	f.Add(1.0, 1.0, 1.0, 1.0, 1.0)
+	f.Add(math.NaN(), 1.0, 1.0, 2.0, -3.0)
+	f.Add(math.Inf(1), 0.0, -1.0, 0.5, math.Inf(-1))
+	f.Add(1e308, -1e308, 1e308, 1e-3, math.NaN())
+	f.Add(5e-324, 1e-310, 0.0, 1.0, 0.3)
+	f.Add(1e-200, 1e-200, 1e-200, 1e-200, 1.0)
+	f.Add(0.6, 0.8, 5e-324, 1.0, -1.0)
+	f.Add(1/math.Sqrt(3), 1/math.Sqrt(3), 1/math.Sqrt(3), 1.0, 1.0)
+	f.Fuzz(func(t *testing.T, a, b, c, R, y float64) {
+		bounds := engine.Bounds{FeatureNorm: R, LabelAbs: 1}
+		r, err := engine.NewRecords([]float64{a, b, c, 0, 0, 0}, []float64{y, 1}, 3, bounds)
+		if bounds.Validate() != nil {
+			if err == nil {
+				t.Fatalf("bounds %v were accepted", bounds)
+			}
+			return
+		}
+		if err != nil {
+			t.Fatal(err) // content never causes an error
+		}
+		if R < 1e-290 { // squares of the bound itself leave float64's range
+			return
+		}
+		row := make([]float64, 3)
+		r.Row(0, row)
+		if !exactNormAtMost(row, R) {
+			t.Errorf("row %v has a norm above %v", row, R)
+		}
+		if math.Abs(r.Label(0)) > 1 || math.IsNaN(r.Label(0)) {
+			t.Errorf("label %v is out of bounds", r.Label(0))
+		}
+	})
+}
+
+func TestProjectBallKeepsWhatFitsAndIsClose(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	for range 2000 {
+		d := 1 + rng.IntN(40)
+		R := math.Exp(10*rng.Float64() - 5)
+		x := make([]float64, d)
+		for k := range x {
+			x[k] = rng.NormFloat64() * R * math.Exp(4*rng.Float64()-2) / math.Sqrt(float64(d))
+		}
+		was := append([]float64(nil), x...)
+		engine.ProjectBall(x, R)
+		if !exactNormAtMost(x, R) {
+			t.Fatalf("norm above R = %v after projection of %v", R, was)
+		}
+		// Distance to the exact projection, in 200 bits.
+		sum := new(big.Float).SetPrec(200)
+		for _, v := range was {
+			f := new(big.Float).SetPrec(200).SetFloat64(v)
+			sum.Add(sum, f.Mul(f, f))
+		}
+		factor := new(big.Float).SetPrec(200).SetFloat64(1)
+		if norm := new(big.Float).SetPrec(200).Sqrt(sum); norm.Cmp(new(big.Float).SetFloat64(R)) > 0 {
+			factor.Quo(new(big.Float).SetPrec(200).SetFloat64(R), norm)
+		}
+		distance := new(big.Float).SetPrec(200)
+		for k, v := range was {
+			f := new(big.Float).SetPrec(200).SetFloat64(v)
+			f.Sub(f.Mul(f, factor), new(big.Float).SetFloat64(x[k]))
+			distance.Add(distance, f.Mul(f, f))
+		}
+		if d2, _ := distance.Sqrt(distance).Float64(); d2 > engine.ProjectBallError(d, R) {
+			t.Fatalf("d = %d: %.3g from the exact projection, bound %.3g", d, d2, engine.ProjectBallError(d, R))
+		}
+	}
+}
+
+func TestRecordsFromTensorsAndBack(t *testing.T) {
+	values := []float64{0.1, 0.2, 0.3, -0.4, 0.5, 0.6}
+	y := tensor.New(tensor.WithShape(3), tensor.WithBacking([]float64{1, -1, 1}))
+	x := tensor.New(tensor.WithShape(3, 2), tensor.WithBacking(append([]float64(nil), values...)))
+	r, err := engine.RecordsFromTensor(x, y, engine.UnitBounds())
+	if err != nil {
+		t.Fatal(err)
+	}
+	check := func(name string, r *engine.Records) {
+		t.Helper()
+		row := make([]float64, 2)
+		for i := range 3 {
+			r.Row(i, row)
+			if row[0] != values[2*i] || row[1] != values[2*i+1] {
+				t.Errorf("%s: row %d is %v", name, i, row)
+			}
+		}
+	}
+	check("row-major", r)
+	back, labels := r.Tensors()
+	if again, err := engine.RecordsFromTensor(back, labels, engine.UnitBounds()); err != nil {
+		t.Error(err)
+	} else {
+		check("back and forth", again)
+	}
+	// A transposed view and a column-major tensor mean the same matrix.
+	transposed := tensor.New(tensor.WithShape(2, 3), tensor.WithBacking([]float64{0.1, 0.3, 0.5, 0.2, -0.4, 0.6}))
+	if err := transposed.T(); err != nil {
+		t.Fatal(err)
+	}
+	if r, err := engine.RecordsFromTensor(transposed, y, engine.UnitBounds()); err != nil {
+		t.Error(err)
+	} else {
+		check("transposed view", r)
+	}
+	column := tensor.New(tensor.WithShape(3, 2), tensor.AsFortran(append([]float64(nil), values...))) // transposes its backing
+	if r, err := engine.RecordsFromTensor(column, y, engine.UnitBounds()); err != nil {
+		t.Error(err)
+	} else {
+		check("column-major", r)
+	}
+	// The caller's tensor is not aliased.
+	x.Set(0, 0.9)
+	check("after a change of the tensor", r)
+	for name, bad := range map[string][2]*tensor.Dense{
+		"float32":  {tensor.New(tensor.WithShape(3, 2), tensor.Of(tensor.Float32)), y},
+		"vector":   {tensor.New(tensor.WithShape(6), tensor.Of(tensor.Float64)), y},
+		"mismatch": {tensor.New(tensor.WithShape(2, 2), tensor.Of(tensor.Float64)), y},
+	} {
+		if _, err := engine.RecordsFromTensor(bad[0], bad[1], engine.UnitBounds()); err == nil {
+			t.Errorf("%s was accepted", name)
+		}
+	}
+}
+
+func TestSparseRecords(t *testing.T) {
+	b := engine.UnitBounds()
+	r, err := engine.NewSparseRecords([]int64{0, 2, 2, 3}, []int32{0, 3, 1}, []float64{3, 4, 0.5}, []float64{1, -1, 1}, 4, b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	row := make([]float64, 4)
+	r.Row(0, row)
+	if !exactNormAtMost(row, 1) || math.Abs(row[0]-0.6) > 1e-14 || math.Abs(row[3]-0.8) > 1e-14 {
+		t.Errorf("row 0 is %v, want (0.6, 0, 0, 0.8)", row)
+	}
+	if r.MaxRow() != 2 || !r.IsSparse() || r.Dense() != nil {
+		t.Errorf("MaxRow %d, sparse %v", r.MaxRow(), r.IsSparse())
+	}
+	s := r.Subset([]int{2, 0})
+	s.Row(0, row)
+	if row[1] != 0.5 || s.Label(1) != 1 || s.MaxRow() != 2 {
+		t.Errorf("subset row %v, label %v", row, s.Label(1))
+	}
+	for name, bad := range map[string]func() error{
+		"decreasing columns": func() error {
+			_, err := engine.NewSparseRecords([]int64{0, 2}, []int32{1, 0}, []float64{1, 1}, []float64{1}, 4, b)
+			return err
+		},
+		"repeated column": func() error {
+			_, err := engine.NewSparseRecords([]int64{0, 2}, []int32{1, 1}, []float64{1, 1}, []float64{1}, 4, b)
+			return err
+		},
+		"column too large": func() error {
+			_, err := engine.NewSparseRecords([]int64{0, 1}, []int32{4}, []float64{1}, []float64{1}, 4, b)
+			return err
+		},
+		"negative column": func() error {
+			_, err := engine.NewSparseRecords([]int64{0, 1}, []int32{-1}, []float64{1}, []float64{1}, 4, b)
+			return err
+		},
+		"offsets out of order": func() error {
+			_, err := engine.NewSparseRecords([]int64{0, 2, 1, 3}, []int32{0, 1, 2}, []float64{1, 1, 1}, []float64{1, 1, 1}, 4, b)
+			return err
+		},
+		"too few offsets": func() error {
+			_, err := engine.NewSparseRecords([]int64{0, 1}, []int32{0}, []float64{1}, []float64{1, 1}, 4, b)
+			return err
+		},
+	} {
+		if bad() == nil {
+			t.Errorf("%s was accepted", name)
+		}
+	}
+}
