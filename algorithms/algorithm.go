@@ -50,6 +50,7 @@ func ParseMode(s string) (Mode, error) {
 // Spec is everything public that a plan depends on.
 type Spec struct {
 	Kernel    engine.Kernel    // method and roundoff, planned without data
+	Backend   engine.Backend   // of Kernel, for algorithms that plan another kernel
 	Constants engine.Constants // of the loss on the kernel's bounds and radius
 	L2        float64          // alpha >= 0: the objective has alpha/2 ||w||^2
 	Budget    privacy.Budget   // ignored in NonPrivate mode
@@ -70,7 +71,7 @@ func NewSpec(backend engine.Backend, p engine.Problem, l2 float64, b privacy.Bud
 	if err != nil {
 		return Spec{}, err
 	}
-	s := Spec{Kernel: k, Constants: c, L2: l2, Budget: b, Mode: m}
+	s := Spec{Kernel: k, Backend: backend, Constants: c, L2: l2, Budget: b, Mode: m}
 	return s, s.Validate()
 }
 
@@ -129,7 +130,9 @@ type Algorithm interface {
 	// apply.
 	Plan(Spec) (*Plan, error)
 	// Train runs p. What it returns depends on the data only through releases
-	// of s. It calls t.Step between steps and returns its error.
+	// of s, and nothing that depends on a release leaves Train by another way
+	// or before it returns: a run that fails is continued without a new charge.
+	// It calls t.Step between steps.
 	Train(ctx context.Context, ev engine.Evaluator, p *Plan, s privacy.Session, t Tracker) ([]float64, error)
 }
 

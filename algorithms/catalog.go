@@ -13,6 +13,10 @@ func Catalog() []Algorithm {
 		DPGDSC{},
 		OffPairStrC{},
 		OffPairC{},
+		DPGDC{},
+		DPGDC2{},
+		DPEGD{},
+		GradientPerturbation{},
 		ProjectedGradient{},
 	}
 }

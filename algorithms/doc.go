@@ -13,6 +13,8 @@
 //
 //	[Huai20]  Huai, Wang, Miao, Xu, Zhang. Pairwise Learning with Differential
 //	          Privacy Guarantees. AAAI 2020.
+//	[Kang21]  Kang, Liu, Li, Wang. Towards Sharper Utility Bounds for
+//	          Differentially Private Pairwise Learning. 2021.
 //	[Xue21]   Xue, Yang, Huai, Wang. Differentially Private Pairwise Learning
 //	          Revisited. IJCAI 2021.
 //

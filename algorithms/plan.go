@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"dyad/engine"
 	"dyad/privacy"
 )
 
@@ -23,6 +24,24 @@ type Plan struct {
 	// GradientPairs is the number of ordered pairs whose gradients are summed,
 	// over the whole run.
 	GradientPairs float64
+
+	// Epochs are the parts of a run that releases once for each of several disjoint
+	// sets of records; nil for other runs. Certificate and Noise are then those of
+	// the costliest.
+	Epochs []Epoch
+
+	// ModelNoise is the root mean square norm of the noise that reaches the
+	// model, projections aside; 0 means that of Noise.
+	ModelNoise float64
+}
+
+// Epoch is a part of a run on records of its own.
+type Epoch struct {
+	Records     int
+	Steps       int
+	StepSize    float64
+	Certificate privacy.Certificate
+	Noise       privacy.Mechanism
 }
 
 // Schedule are the steps of a run.
@@ -84,7 +103,6 @@ func (s Spec) largestStep() float64 {
 // or K-norm noise if delta is 0. In Paper mode it is the paper's, whose theorem
 // claims the budget; the guarantee is what the certificate proves for it.
 func (p *Plan) releasePlan(paper privacy.Mechanism, theorem string) error {
-	b := p.Spec.Budget
 	p.Noise = paper
 	if p.Mode == Certified {
 		var err error
@@ -92,11 +110,20 @@ func (p *Plan) releasePlan(paper privacy.Mechanism, theorem string) error {
 			return err
 		}
 	}
-	event := p.Noise.Event(p.Certificate)
-	p.Events = []privacy.Event{event}
+	return p.account(theorem, p.Noise.Event(p.Certificate))
+}
+
+// account fills in the guarantee of the events, all of them releases with noise
+// like p.Noise and certificates like p.Certificate. In Paper mode it is what they
+// provably give, beside the claim of the theorem, the budget.
+func (p *Plan) account(theorem string, events ...privacy.Event) error {
+	b := p.Spec.Budget
+	p.Events = events
 	var account privacy.GDP
-	if err := account.Compose(event); err != nil {
-		return err
+	for _, event := range events {
+		if err := account.Compose(event); err != nil {
+			return err
+		}
 	}
 	p.Guarantee = p.baseGuarantee()
 	p.Guarantee.Kind = privacy.PureDP
@@ -111,7 +138,7 @@ func (p *Plan) releasePlan(paper privacy.Mechanism, theorem string) error {
 			Source: theorem, Epsilon: b.Epsilon, Delta: b.Delta,
 			Holds: p.Guarantee.Epsilon <= b.Epsilon,
 		}
-		switch m := paper.(type) {
+		switch m := p.Noise.(type) {
 		case privacy.Gaussian:
 			claim.Sigma = m.Sigma
 		case privacy.Laplace:
@@ -155,6 +182,9 @@ func (p *Plan) baseGuarantee() privacy.Guarantee {
 			fmt.Sprintf("constants of loss %s: G = %.6g, L = %.6g, Dg = %.6g, %s", pr.Loss.Name(), p.Spec.Constants.Lipschitz, p.Spec.Constants.Smoothness, p.Spec.Constants.PairDiameter, p.Spec.Constants.Origin),
 			"each person contributes one record; the noise bits are secret",
 		},
+	}
+	if _, metric := pr.Loss.(engine.MetricLoss); metric {
+		g.Assumptions = append(g.Assumptions, "the eigensolver reaches its stated accuracy on every input; this is checked, and a run that fails the check stops")
 	}
 	if len(pr.Groups) > 0 {
 		g.Assumptions = append(g.Assumptions, fmt.Sprintf("public: which of the %d query groups each record belongs to; a replaced record stays in its group", len(pr.Groups)))

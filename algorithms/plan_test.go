@@ -38,13 +38,25 @@ func sigma(p *algorithms.Plan) float64 {
 // bisection. It shares no function with the calibration.
 func epsilonByQuadrature(t *testing.T, events []privacy.Event, delta float64) float64 {
 	t.Helper()
-	var square float64
-	for _, e := range events {
+	ratio := func(e privacy.Event) float64 {
 		g, ok := e.(privacy.GaussianEvent)
 		if !ok {
 			t.Fatalf("event %v has no second path", e)
 		}
-		square += float64(g.Count) * g.Sensitivity * g.Sensitivity / (g.Sigma * g.Sigma)
+		return float64(g.Count) * g.Sensitivity * g.Sensitivity / (g.Sigma * g.Sigma)
+	}
+	var square float64
+	for _, e := range events {
+		parallel, ok := e.(privacy.ParallelEvent)
+		if !ok {
+			square += ratio(e)
+			continue
+		}
+		worst := 0.0 // the replaced record is in one part
+		for _, part := range parallel.Parts {
+			worst = max(worst, ratio(part))
+		}
+		square += worst
 	}
 	m := math.Sqrt(square)
 	density := func(x float64) float64 { return math.Exp(-x*x/2) / math.Sqrt(2*math.Pi) }

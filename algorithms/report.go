@@ -35,18 +35,29 @@ type Report struct {
 	Path     float64 `json:"path"`
 	Pairs    float64 `json:"pair_gradients"`
 
+	Epochs []EpochReport `json:"epochs,omitempty"`
+
 	Sensitivity   float64 `json:"sensitivity,omitempty"`
 	RoundoffShare float64 `json:"roundoff_share,omitempty"`
 	Noise         string  `json:"noise,omitempty"` // Gaussian, Laplace or K-norm
 	Sigma         float64 `json:"sigma,omitempty"` // of Gaussian noise
 	Scale         float64 `json:"scale,omitempty"` // of Laplace and K-norm noise
 	Grid          float64 `json:"grid,omitempty"`
-	// NoiseToRadius is the root mean square of the norm of the noise over the
-	// radius, sigma sqrt(d)/r: above 1 the model is mostly noise.
+	// NoiseToRadius is the root mean square of the norm of the noise in the model
+	// over the radius, e.g. sigma sqrt(d)/r: above 1 the model is mostly noise.
 	NoiseToRadius float64 `json:"noise_to_radius,omitempty"`
 
 	Events    []string          `json:"events"`
 	Guarantee privacy.Guarantee `json:"guarantee"`
+}
+
+// EpochReport is an Epoch as plain values.
+type EpochReport struct {
+	Records     int     `json:"records"`
+	Steps       int     `json:"steps"`
+	StepSize    float64 `json:"step_size"`
+	Sensitivity float64 `json:"sensitivity"`
+	Noise       string  `json:"noise"` // with its scale
 }
 
 // Report returns p as plain values.
@@ -70,7 +81,11 @@ func (p *Plan) Report() Report {
 	if !p.Certificate.IsZero() {
 		r.Sensitivity, r.RoundoffShare = p.Certificate.Sensitivity(), p.Certificate.RoundoffShare()
 		r.Noise, r.Grid = p.Noise.Name(), p.Noise.GridSize()
-		r.NoiseToRadius = p.Noise.NoiseNorm(p.Spec.coordinates()) / problem.Radius
+		noise := p.ModelNoise
+		if noise == 0 {
+			noise = p.Noise.NoiseNorm(p.Spec.coordinates())
+		}
+		r.NoiseToRadius = noise / problem.Radius
 		switch m := p.Noise.(type) {
 		case privacy.Gaussian:
 			r.Sigma = m.Sigma
@@ -79,6 +94,9 @@ func (p *Plan) Report() Report {
 		case privacy.KNorm:
 			r.Scale = m.Scale
 		}
+	}
+	for _, e := range p.Epochs {
+		r.Epochs = append(r.Epochs, EpochReport{e.Records, e.Steps, e.StepSize, e.Certificate.Sensitivity(), e.Noise.String()})
 	}
 	for _, e := range p.Events {
 		r.Events = append(r.Events, e.String())
@@ -102,6 +120,9 @@ func (r Report) Text() string {
 	}
 	line("schedule", "%s", steps)
 	line("engine", "%s, %.3g pair gradients in all", r.Method, r.Pairs)
+	for i, e := range r.Epochs {
+		line("", "epoch %d: %d records, %d steps of %.6g, sensitivity %.6g, %s", i+1, e.Records, e.Steps, e.StepSize, e.Sensitivity, e.Noise)
+	}
 	if r.Noise != "" {
 		size := fmt.Sprintf("sigma = %.6g per coordinate", r.Sigma)
 		switch r.Noise {
@@ -109,6 +130,9 @@ func (r Report) Text() string {
 			size = fmt.Sprintf("Laplace, scale %.6g per coordinate", r.Scale)
 		case "K-norm":
 			size = fmt.Sprintf("K-norm (density exp(-||z||/scale)), scale %.6g", r.Scale)
+		}
+		if len(r.Epochs) > 0 {
+			size = "of the costliest epoch: " + size
 		}
 		line("noise", "%s, exact, on a grid of %.3g; sensitivity %.6g (%.2g of it for floating point)", size, r.Grid, r.Sensitivity, r.RoundoffShare)
 		if r.NoiseToRadius > 1 {

@@ -80,7 +80,7 @@ func (a hookedAlgorithm) Train(ctx context.Context, ev engine.Evaluator, p *algo
 }
 
 func (w *world) run(run runFunc, ctx context.Context, resume string) (*algorithms.Result, error) {
-	return run(ctx, w.data, hookedAlgorithm{w: w}, w.plan, algorithms.Options{Ledger: w.ledger, DataID: "x", Resume: resume})
+	return run(ctx, w.data, hookedAlgorithm{w: w}, w.plan, algorithms.Trusted(algorithms.Options{Ledger: w.ledger, DataID: "x", Resume: resume}))
 }
 
 // state is the number of charges and of runs without a finish line, and the last
@@ -211,6 +211,31 @@ func TestRunKeepsItsPromises(t *testing.T) {
 }
 
 // A run on public data has nothing to resume.
+// An algorithm that is not the catalogue's own could let a release out before it
+// returns, so its runs are never continued without a new charge.
+func TestForeignAlgorithmCannotResume(t *testing.T) {
+	w := newWorld(t)
+	ctx, cancel := context.WithCancel(context.Background())
+	var kept [][]float64 // noisy vectors that the algorithm keeps for itself
+	w.onTrain = func(s privacy.Session, x []float64) error {
+		err := s.Release(x, w.plan.Certificate, w.plan.Noise)
+		kept = append(kept, x)
+		cancel()
+		return err
+	}
+	run := func(ctx context.Context, resume string) error {
+		_, err := algorithms.Run(ctx, w.data, hookedAlgorithm{w: w}, w.plan, algorithms.Options{Ledger: w.ledger, DataID: "x", Resume: resume})
+		return err
+	}
+	if err := run(ctx, ""); !errors.Is(err, context.Canceled) {
+		t.Fatalf("the first run: %v", err)
+	}
+	_, _, id := w.state()
+	if err := run(context.Background(), id); !errors.Is(err, privacy.ErrResume) || len(kept) != 1 {
+		t.Errorf("the run was continued: %v, %d vectors kept for one charge", err, len(kept))
+	}
+}
+
 func TestPublicRunCannotResume(t *testing.T) {
 	w := newWorld(t)
 	if _, err := algorithms.Run(context.Background(), w.data, algorithms.DPGDSC{}, w.plan, algorithms.Options{Public: true, Resume: "a"}); err == nil {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 )
 
 // ErrUnsupported is wrapped by Backend.Plan when a backend has no method for a
@@ -26,6 +25,13 @@ type Problem struct {
 	Groups []int
 }
 
+// Radii and norms stay where squares and roundings neither overflow nor underflow,
+// so that the relative error bounds of the proofs hold.
+const (
+	smallestScale = 0x1p-500
+	largestScale  = 0x1p+500
+)
+
 // Validate returns an error that names the first field out of range.
 func (p Problem) Validate() error {
 	switch {
@@ -35,8 +41,10 @@ func (p Problem) Validate() error {
 		return fmt.Errorf("engine: Problem.D is %d, want at least 1 feature", p.D)
 	case p.Loss == nil:
 		return errors.New("engine: Problem.Loss is nil, choose a loss such as Logistic{}")
-	case !(p.Radius > 0) || math.IsInf(p.Radius, 0):
-		return fmt.Errorf("engine: Problem.Radius is %v, must be positive and finite", p.Radius)
+	case !(p.Radius >= smallestScale && p.Radius <= largestScale):
+		return fmt.Errorf("engine: Problem.Radius is %v, want between 2^-500 and 2^500", p.Radius)
+	case !(p.Bounds.FeatureNorm >= smallestScale && p.Bounds.FeatureNorm <= largestScale):
+		return fmt.Errorf("engine: Bounds.FeatureNorm is %v, want between 2^-500 and 2^500", p.Bounds.FeatureNorm)
 	case p.NonZerosPerRow < 0 || p.NonZerosPerRow > p.D:
 		return fmt.Errorf("engine: Problem.NonZerosPerRow is %d, want 0 (dense) to %d", p.NonZerosPerRow, p.D)
 	}

@@ -41,7 +41,8 @@ type GDP struct {
 var _ Accountant = (*GDP)(nil)
 
 // Compose adds the event. It knows GaussianEvent, LaplaceEvent, PureEvent,
-// RandomizedResponseEvent, NonPrivateEvent, PublicEvent and ComposedEvent.
+// RandomizedResponseEvent, NonPrivateEvent, PublicEvent, ComposedEvent and
+// ParallelEvent.
 func (a *GDP) Compose(e Event) error {
 	next := *a
 	if err := next.compose(e); err != nil {
@@ -97,6 +98,11 @@ func (a *GDP) compose(e Event) error {
 		ratio := e.Sensitivity / e.Sigma
 		mu2 := roundUp(float64(e.Count)*ratio*ratio, 6)
 		a.mu2, a.rest = roundUp(a.mu2+mu2, 1), roundUp(a.rest+mu2, 1)
+	case StreamEvent:
+		if err := e.validate(); err != nil {
+			return err
+		}
+		return a.compose(GaussianEvent{Sensitivity: e.Sensitivity, Sigma: e.Sigma, Count: 1})
 	case LaplaceEvent:
 		if err := e.validate(); err != nil {
 			return err
@@ -119,6 +125,8 @@ func (a *GDP) compose(e Event) error {
 	case NonPrivateEvent:
 		a.mu2, a.rest = math.Inf(1), math.Inf(1)
 	case PublicEvent:
+	case ParallelEvent:
+		return a.composeParallel(e)
 	case ComposedEvent:
 		for i, part := range e.Events {
 			if err := a.compose(part); err != nil {

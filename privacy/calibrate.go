@@ -19,6 +19,9 @@ func CalibrateGaussian(c Certificate, b Budget, releases int) (Gaussian, error) 
 	if c.IsZero() {
 		return Gaussian{}, errors.New("privacy: calibrating noise: the certificate is empty, build it with a constructor")
 	}
+	if c.releases > 0 && releases != 1 {
+		return Gaussian{}, fmt.Errorf("privacy: calibrating noise: the certificate is the joint one of all releases; ask for 1, not %d", releases)
+	}
 	if err := b.Validate(); err != nil {
 		return Gaussian{}, err
 	}
@@ -82,6 +85,9 @@ func (k PureNoise) String() string {
 func CalibratePure(c Certificate, epsilon float64, coordinates int, kind PureNoise) (Mechanism, error) {
 	if c.IsZero() {
 		return nil, errors.New("privacy: calibrating noise: the certificate is empty, build it with a constructor")
+	}
+	if c.releases > 0 {
+		return nil, errors.New("privacy: calibrating noise: a joint certificate of several releases bounds their L2 norm, which gives no pure epsilon: choose delta > 0")
 	}
 	if err := (Budget{Epsilon: epsilon}).Validate(); err != nil {
 		return nil, err

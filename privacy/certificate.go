@@ -15,6 +15,9 @@ type Certificate struct {
 	total      float64 // sensitivity of the computed query, rounded up; >= exact
 	derivation string  // which theorem, with its numbers
 	released   string  // what is released
+	// releases > 0: the sensitivities are joint ones of a StreamEvent of at most
+	// that many releases.
+	releases int
 }
 
 // Sensitivity is the replace-one L2 sensitivity of the computed query, floating
@@ -31,6 +34,10 @@ func (c Certificate) RoundoffShare() float64 {
 	}
 	return (c.total - c.exact) / c.total
 }
+
+// Releases is the largest number of releases that share the sensitivity (see
+// StreamEvent), or 0 if the certificate is about one release.
+func (c Certificate) Releases() int { return c.releases }
 
 // Derivation names the theorem and the numbers put into it.
 func (c Certificate) Derivation() string { return c.derivation }

@@ -77,7 +77,12 @@ func (r PairwiseRecursion) Certify() (Certificate, error) {
 	if r.Average {
 		released = "average iterate of pairwise online descent"
 	}
-	return newCertificate(min(exact, r.Diameter), min(total, r.Diameter), released,
+	// The computed vector is within OutputError of C.
+	limit := roundUp(r.Diameter+2*r.OutputError, 2)
+	if r.OutputError == 0 {
+		limit = r.Diameter
+	}
+	return newCertificate(min(exact, r.Diameter), min(total, limit), released,
 		fmt.Sprintf("max_k of delta_t(k) = c_t delta_(t-1)(k) + Dg eta_t/(t-1) (Dg eta_k at t = k) + 2 rho_t, at most diam C; Dg = %.6g, n = %d, sum eta = %.6g, max eta = %.6g, L = %.6g, alpha = %.6g, diam C = %.6g (privacy.md 2.1)",
 			r.PairDiameter, n, path, largest, r.Smoothness, r.StrongConvexity, r.Diameter))
 }

@@ -159,6 +159,17 @@ func TestCertificatesPayForRoundoffAndStopAtDiameter(t *testing.T) {
 	}
 }
 
+// The computed average may lie outside the domain by its own error, so the cap
+// pays for it.
+func TestAverageCapPaysForOutputError(t *testing.T) {
+	c := linear(100, 0)
+	c.Diameter = 1
+	got, err := PairwiseRecursion{Curvature: c, Eta: []float64{0, 0, 1, 1}, Average: true, OutputError: 0.25}.Certify()
+	if err != nil || got.Sensitivity() < 1.5 || got.Sensitivity() > 1.5+1e-9 || got.ExactSensitivity() != 1 {
+		t.Errorf("certificate %v (exact %v, %v), want 1.5 and 1", got.Sensitivity(), got.ExactSensitivity(), err)
+	}
+}
+
 func TestCertificatesRefuse(t *testing.T) {
 	convex := linear(2, 0)
 	bent := convex

@@ -23,7 +23,10 @@
 // # Known limits
 //
 // Running time, memory use and the number of retries of the noise sampler are
-// not protected. Sampling is exact (each released coordinate is the rounding of
+// not protected: reports on private data show no time, and who can watch the
+// machine sees more than the report. For a metric the guarantee also rests on an
+// eigensolver that reaches its stated accuracy on every input (checked at run
+// time; a run that cannot keep it fails). Sampling is exact (each released coordinate is the rounding of
 // query + continuous noise to a grid, decided from as many random bits as it
 // takes), so floating point does not weaken the guarantee; the random bits come
 // from ChaCha8 keyed by the operating system, so the guarantee is against

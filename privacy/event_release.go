@@ -123,11 +123,12 @@ func pureEpsilon(e Event) float64 {
 	case PureEvent:
 		return roundUp(float64(e.Count)*e.Epsilon, 1)
 	case RandomizedResponseEvent:
-		same, other := e.probabilities()
 		if e.Uniform == 1 {
 			return 0
 		}
-		return roundUp(float64(e.Count)*math.Log1p((same-other)/other), 16)
+		// (same-other)/other = (1-Uniform) Buckets/Uniform; in this form nothing
+		// cancels: 1-Uniform is exact from 1/2 on and within 2 ulp below.
+		return roundUp(float64(e.Count)*math.Log1p((1-e.Uniform)*float64(e.Buckets)/e.Uniform), 16)
 	case PoissonEvent:
 		if e.Law == LaplaceLaw {
 			return roundUp(float64(e.Count)*e.base().lossBound(), 1)

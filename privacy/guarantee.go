@@ -57,9 +57,9 @@ type Claim struct {
 func (g Guarantee) String() string {
 	switch g.Kind {
 	case ApproxDP:
-		return fmt.Sprintf("(%.6g, %.6g)-differentially private (%.6g-GDP) for %s (neighbours: %s); released: %s", g.Epsilon, g.Delta, g.Mu, g.Unit, g.Relation, g.Released)
+		return fmt.Sprintf("(%s, %s)-differentially private (%s-GDP) for %s (neighbours: %s); released: %s", FormatUp(g.Epsilon), FormatUp(g.Delta), FormatUp(g.Mu), g.Unit, g.Relation, g.Released)
 	case PureDP:
-		return fmt.Sprintf("%.6g-differentially private (pure: delta = 0) for %s (neighbours: %s); released: %s", g.Epsilon, g.Unit, g.Relation, g.Released)
+		return fmt.Sprintf("%s-differentially private (pure: delta = 0) for %s (neighbours: %s); released: %s", FormatUp(g.Epsilon), g.Unit, g.Relation, g.Released)
 	case Public:
 		return "data declared public: no guarantee is needed and none is given"
 	}

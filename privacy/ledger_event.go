@@ -36,9 +36,11 @@ const (
 	kindGaussian   = "gaussian"
 	kindLaplace    = "laplace"
 	kindPure       = "pure"
+	kindStream     = "stream"
 	kindNonPrivate = "non-private"
 	kindPublic     = "public"
 	kindComposed   = "composed"
+	kindParallel   = "parallel"
 )
 
 // encodeEvent writes e exactly: encoding/json prints the shortest decimal that
@@ -55,6 +57,11 @@ func encodeEventAt(e Event, depth int) (json.RawMessage, error) {
 			return nil, err
 		}
 		return json.Marshal(eventJSON{Kind: kindGaussian, Sensitivity: &e.Sensitivity, Sigma: &e.Sigma, Count: &e.Count})
+	case StreamEvent:
+		if err := e.validate(); err != nil {
+			return nil, err
+		}
+		return json.Marshal(eventJSON{Kind: kindStream, Sensitivity: &e.Sensitivity, Sigma: &e.Sigma, Count: &e.Count})
 	case LaplaceEvent:
 		if err := e.validate(); err != nil {
 			return nil, err
@@ -73,16 +80,25 @@ func encodeEventAt(e Event, depth int) (json.RawMessage, error) {
 		if len(e.Events) == 0 {
 			return nil, errors.New("privacy: a composed event has no parts")
 		}
-		parts := make([]json.RawMessage, len(e.Events))
-		for i, p := range e.Events {
-			var err error
-			if parts[i], err = encodeEventAt(p, depth+1); err != nil {
-				return nil, err
-			}
+		return encodeParts(kindComposed, e.Events, depth)
+	case ParallelEvent:
+		if len(e.Parts) == 0 {
+			return nil, errNoParts
 		}
-		return json.Marshal(eventJSON{Kind: kindComposed, Events: parts})
+		return encodeParts(kindParallel, e.Parts, depth)
 	}
 	return nil, fmt.Errorf("privacy: the ledger cannot record an event of type %T", e)
+}
+
+func encodeParts(kind string, events []Event, depth int) (json.RawMessage, error) {
+	parts := make([]json.RawMessage, len(events))
+	for i, p := range events {
+		var err error
+		if parts[i], err = encodeEventAt(p, depth+1); err != nil {
+			return nil, err
+		}
+	}
+	return json.Marshal(eventJSON{Kind: kind, Events: parts})
 }
 
 // decodeEvent reads an event. It trusts nothing that it would not have written
@@ -113,6 +129,11 @@ func decodeEventAt(raw []byte, depth int) Event {
 			return nil
 		}
 		return GaussianEvent{Sensitivity: *j.Sensitivity, Sigma: *j.Sigma, Count: *j.Count}
+	case kindStream:
+		if j.Sensitivity == nil || j.Sigma == nil || j.Count == nil {
+			return nil
+		}
+		return StreamEvent{Sensitivity: *j.Sensitivity, Sigma: *j.Sigma, Count: *j.Count}
 	case kindLaplace:
 		if j.Sensitivity == nil || j.Scale == nil || j.Count == nil {
 			return nil
@@ -127,12 +148,15 @@ func decodeEventAt(raw []byte, depth int) Event {
 		return NonPrivateEvent{}
 	case kindPublic:
 		return PublicEvent{}
-	case kindComposed:
+	case kindComposed, kindParallel:
 		parts := make([]Event, len(j.Events))
 		for i, p := range j.Events {
 			if parts[i] = decodeEventAt(p, depth+1); parts[i] == nil {
 				return nil
 			}
+		}
+		if j.Kind == kindParallel {
+			return ParallelEvent{Parts: parts}
 		}
 		return ComposedEvent{Events: parts}
 	}

@@ -67,6 +67,8 @@ type finishBody struct {
 
 type resumeBody struct {
 	Run string `json:"run"`
+	// Released are the releases that a stream had made before.
+	Released int `json:"released,omitempty"`
 }
 
 // Entry is one line of a ledger.
@@ -83,6 +85,9 @@ type Entry struct {
 	Charge *Charge // of a charge
 	Cap    Budget  // of a cap
 	Status string  // of a finish
+	// Released is the number of releases that a stream had made when it was
+	// resumed.
+	Released int
 }
 
 func hashContent(prev lineHash, content []byte) lineHash {
@@ -195,7 +200,7 @@ func parseEntry(c lineContent) Entry {
 	case typeResume:
 		var b resumeBody
 		if e.Known = decodeExact(c.Body, &b); e.Known {
-			e.Run = b.Run
+			e.Run, e.Released = b.Run, b.Released
 		}
 	}
 	return e

@@ -181,7 +181,7 @@ func epsilonText(eps float64) string {
 	if math.IsInf(eps, 1) || math.IsNaN(eps) {
 		return "no finite epsilon"
 	}
-	return fmt.Sprintf("epsilon %.6g", eps)
+	return "epsilon " + FormatUp(eps)
 }
 
 // Summary is what was spent on one data id.
@@ -204,10 +204,10 @@ func (s Summary) String() string {
 	}
 	text := fmt.Sprintf("%s: %s, %s", s.DataID, runs, epsilonText(s.Epsilon))
 	if !math.IsInf(s.Epsilon, 1) {
-		text += fmt.Sprintf(" at delta %.6g (%.6g-GDP)", s.Delta, s.Mu)
+		text += fmt.Sprintf(" at delta %s (%s-GDP)", FormatUp(s.Delta), FormatUp(s.Mu))
 	}
 	if s.Pure > 0 && !math.IsInf(s.Pure, 1) {
-		text += fmt.Sprintf(", pure epsilon %.6g", s.Pure)
+		text += ", pure epsilon " + FormatUp(s.Pure)
 	}
 	if s.Cap != (Budget{}) {
 		text += fmt.Sprintf(", cap: epsilon %.6g at delta %.6g", s.Cap.Epsilon, s.Cap.Delta)

@@ -102,8 +102,14 @@ type Gaussian struct {
 	Grid float64
 }
 
-// Event is a GaussianEvent with the sensitivity of c.
-func (m Gaussian) Event(c Certificate) Event { return m.event(c, 1) }
+// Event is a GaussianEvent with the sensitivity of c, or the whole StreamEvent if c
+// is a joint certificate.
+func (m Gaussian) Event(c Certificate) Event {
+	if c.releases > 0 {
+		return StreamEvent{Sensitivity: c.Sensitivity(), Sigma: m.Sigma, Count: c.releases}
+	}
+	return m.event(c, 1)
+}
 
 func (m Gaussian) event(c Certificate, count int) GaussianEvent {
 	return GaussianEvent{Sensitivity: c.Sensitivity(), Sigma: m.Sigma, Count: count}

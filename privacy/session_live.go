@@ -9,7 +9,7 @@ import (
 
 // releasePlan counts the releases that a session may still make.
 type releasePlan struct {
-	left       map[Event]int // by an event of a mechanism, with Count 1
+	left       map[Event]int // by the event of a mechanism and a certificate
 	nonPrivate bool          // the plan has a NonPrivateEvent
 	public     bool          // the plan has a PublicEvent
 	exact      bool          // ReleaseExact is allowed
@@ -37,6 +37,11 @@ func (p *releasePlan) add(e Event, depth int) error {
 		count := e.Count
 		e.Count = 1
 		return p.count(e, count, e.validate())
+	case StreamEvent:
+		if p.left[e] > 0 {
+			return fmt.Errorf("privacy: the plan has %v twice; its sensitivity is that of one stream", e)
+		}
+		return p.count(e, e.Count, e.validate())
 	case LaplaceEvent:
 		count := e.Count
 		e.Count = 1
@@ -49,6 +54,15 @@ func (p *releasePlan) add(e Event, depth int) error {
 		p.nonPrivate = true
 	case PublicEvent:
 		p.public = true
+	case ParallelEvent:
+		if len(e.Parts) == 0 {
+			return errNoParts
+		}
+		for _, part := range e.Parts {
+			if err := p.add(part, depth+1); err != nil {
+				return err
+			}
+		}
 	case ComposedEvent:
 		for _, part := range e.Events {
 			if err := p.add(part, depth+1); err != nil {
@@ -61,7 +75,7 @@ func (p *releasePlan) add(e Event, depth int) error {
 	return nil
 }
 
-// count adds releases of the event one, which has Count 1.
+// count adds releases of what Mechanism.Event calls one.
 func (p *releasePlan) count(one Event, releases int, invalid error) error {
 	switch {
 	case invalid != nil:

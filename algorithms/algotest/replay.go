@@ -46,6 +46,8 @@ type tape struct {
 	replay  bool
 	next    int
 	largest float64 // moved / certified, over all releases
+	mu2     float64 // sum of (moved / sigma)^2 over Gaussian releases
+	pure    float64 // sum of moved / scale over K-norm and Laplace releases
 	err     error   // first violation
 }
 
@@ -129,8 +131,30 @@ func (t *tape) Release(x []float64, cert privacy.Certificate, m privacy.Mechanis
 	if !(moved <= cert.Sensitivity()) {
 		t.fail("release %d: moved %.6g, certified %.6g", t.next, moved, cert.Sensitivity())
 	}
+	switch m := m.(type) {
+	case privacy.Gaussian:
+		t.mu2 += square / (m.Sigma * m.Sigma)
+	case privacy.KNorm:
+		t.pure += moved / m.Scale
+	case privacy.Laplace:
+		for k := range x {
+			t.pure += math.Abs(x[k]-r.before[k]) / m.Scale
+		}
+	}
 	copy(x, r.after)
 	return nil
+}
+
+// together checks what all releases of a replay moved against the whole guarantee: a
+// plan may charge less than the sum of its releases, if they read different records.
+func (t *tape) together(g privacy.Guarantee) {
+	const slack = 1 + 1e-9
+	if mu := math.Sqrt(t.mu2); g.Kind == privacy.ApproxDP && mu > g.Mu*slack {
+		t.fail("all releases together move %.6g standard deviations, and the guarantee is %.6g-GDP", mu, g.Mu)
+	}
+	if g.Kind == privacy.PureDP && t.pure > g.Epsilon*slack {
+		t.fail("all releases together move the log-likelihood by up to %.6g, and the guarantee is epsilon = %.6g", t.pure, g.Epsilon)
+	}
 }
 
 // ReleaseExact records the exact release of a non-private run.
@@ -195,6 +219,7 @@ func Replay(a algorithms.Algorithm, p *algorithms.Plan, data *engine.Records, ne
 	for i, neighbour := range neighbours {
 		replay := &tape{session: session, calls: record.calls, replay: true}
 		got, err := run(a, p, neighbour, replay)
+		replay.together(p.Guarantee)
 		largest = max(largest, replay.largest)
 		switch {
 		case replay.err != nil:

@@ -62,6 +62,10 @@ func replayCatalog(t *testing.T, a algorithms.Algorithm, loss engine.Loss, m alg
 			paper.PaperAlpha = 20
 			a = paper
 		}
+		if paper, ok := a.(algorithms.DPGDC2); ok { // the printed step may exceed 2/L
+			paper.StepSize = 0.1
+			a = paper
+		}
 	}
 	p, err := a.Plan(specFor(t, loss, n, 3, 0.5, l2, m, delta))
 	if err != nil {

@@ -282,7 +282,7 @@ func (c *accountCmd) text(r *accountResult, m privacy.Mechanism) string {
 	for _, k := range r.Bounds {
 		text := k.Note
 		if k.Epsilon != nil {
-			text = fmt.Sprintf("epsilon = %.6g", *k.Epsilon)
+			text = "epsilon = " + privacy.FormatUp(*k.Epsilon)
 		}
 		fmt.Fprintf(&b, "%-11s %s\n", k.Accountant, text)
 	}
@@ -292,15 +292,15 @@ func (c *accountCmd) text(r *accountResult, m privacy.Mechanism) string {
 	}
 	curve := ""
 	if r.Mu > 0 {
-		curve = fmt.Sprintf(", %.6g-GDP", r.Mu)
+		curve = ", " + privacy.FormatUp(r.Mu) + "-GDP"
 	}
-	fmt.Fprintf(&b, "guarantee   (%.6g, %g)-DP%s for %s neighbours\n", *r.Epsilon, r.Delta, curve, r.Relation)
+	fmt.Fprintf(&b, "guarantee   (%s, %s)-DP%s for %s neighbours\n", privacy.FormatUp(*r.Epsilon), privacy.FormatUp(r.Delta), curve, r.Relation)
 	for _, k := range r.Converted {
 		if k.Refused != "" {
 			fmt.Fprintf(&b, "            for %s: nothing follows (see --padded)\n", k.For)
 			continue
 		}
-		fmt.Fprintf(&b, "            (%.6g, %.6g)-DP for %s\n", k.Epsilon, k.Delta, k.For)
+		fmt.Fprintf(&b, "            (%s, %s)-DP for %s\n", privacy.FormatUp(k.Epsilon), privacy.FormatUp(k.Delta), k.For)
 	}
 	return b.String()
 }

@@ -35,6 +35,7 @@ type cli struct {
 	Quiet bool `short:"q" help:"Write nothing but errors (and the result with --json)."`
 
 	Train      trainCmd      `cmd:"" help:"Train a model. Without --data: on an embedded synthetic clinical data set."`
+	Online     onlineCmd     `cmd:"" help:"Train on a stream of records and release a model after every batch."`
 	Plan       planCmd       `cmd:"" help:"Print the whole privacy report of a training run without reading any data."`
 	Evaluate   evaluateCmd   `cmd:"" help:"Evaluate a model on a data file."`
 	Predict    predictCmd    `cmd:"" help:"Score records with a model."`

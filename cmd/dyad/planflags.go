@@ -14,7 +14,7 @@ type planFlags struct {
 	Mode      string   `default:"certified" enum:"certified,paper,nonprivate" help:"certified: proved noise; paper: the paper's formula, with what it really gives; nonprivate: the baseline."`
 	Epsilon   float64  `default:"1" help:"Epsilon to spend."`
 	Delta     *float64 `placeholder:"DELTA" help:"Delta; 0 asks for pure epsilon. Default: min(1e-5, n^-1.5)."`
-	L2        *float64 `name:"l2" placeholder:"ALPHA" help:"Weight alpha of the term alpha/2 ||w||^2. Default: 0.001, or 0 for offpairc."`
+	L2        *float64 `name:"l2" placeholder:"ALPHA" help:"Weight alpha of the term alpha/2 ||w||^2. Default: 0.001, or 0 for offpairc, dpgdc, dpgdc2 and dpegd."`
 	Radius    float64  `placeholder:"R" help:"Radius of the ball that w lives in; public. Default: a rule of n, d, epsilon and delta, or 1 for --task metric."`
 	Steps     int      `help:"Number of full-batch steps. Default: the algorithm's public rule."`
 	StepSize  float64  `placeholder:"ETA" help:"Step size. Default: the algorithm's public rule."`
@@ -81,7 +81,8 @@ func (f planFlags) plan(s dataShape) (algorithms.Algorithm, *algorithms.Plan, er
 		}
 	}
 	l2 := 0.001
-	if name == "offpairc" {
+	switch name {
+	case "offpairc", "dpgdc", "dpgdc2", "dpegd": // for convex objectives
 		l2 = 0
 	}
 	if f.L2 != nil {
@@ -126,6 +127,14 @@ func (f planFlags) configure(a algorithms.Algorithm) (algorithms.Algorithm, erro
 		return algorithms.OffPairStrC{Path: f.Path}, unused("--steps", "--step-size")
 	case algorithms.OffPairC:
 		return algorithms.OffPairC{Path: f.Path}, unused("--steps", "--step-size")
+	case algorithms.DPGDC:
+		return algorithms.DPGDC{Steps: f.Steps, StepSize: f.StepSize, Path: f.Path}, nil
+	case algorithms.DPGDC2:
+		return algorithms.DPGDC2{Steps: f.Steps, StepSize: f.StepSize}, unused("--path")
+	case algorithms.DPEGD:
+		return algorithms.DPEGD{Steps: f.Steps, StepSize: f.StepSize}, unused("--path")
+	case algorithms.GradientPerturbation:
+		return algorithms.GradientPerturbation{Steps: f.Steps, StepSize: f.StepSize, Path: f.Path}, nil
 	case algorithms.ProjectedGradient:
 		return algorithms.ProjectedGradient{Steps: f.Steps, StepSize: f.StepSize}, unused("--path")
 	}

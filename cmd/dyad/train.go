@@ -61,6 +61,8 @@ type trainResult struct {
 	Model     string            `json:"model,omitempty"`
 	Seconds   float64           `json:"training_seconds"`
 	Held      *evaluation       `json:"held_out,omitempty"`
+	// HeldProblem says why the held-out records gave no figures.
+	HeldProblem string `json:"held_out_problem,omitempty"`
 }
 
 // Run trains a model.
@@ -122,7 +124,10 @@ func (c *trainCmd) Run(a *app) error {
 	if err != nil {
 		return a.charged(err)
 	}
-	result.Report, result.Guarantee, result.Run, result.Seconds = plan.Report(), run.Guarantee, run.Run, run.Seconds
+	result.Report, result.Guarantee, result.Run = plan.Report(), run.Guarantee, run.Run
+	if public {
+		result.Seconds = run.Seconds
+	}
 	result.Report.Guarantee = run.Guarantee
 	if out != "" {
 		m := model{
@@ -139,8 +144,13 @@ func (c *trainCmd) Run(a *app) error {
 		}
 	}
 	if held != nil {
+		// The model is trained, charged and saved: figures that cannot be had
+		// are a warning.
 		if result.Held, err = evaluate(a.ctx, c.Task, run.Weights, *held, train.records, defaultEvaluation); err != nil {
-			return fmt.Errorf("evaluation of the held-out records (the model is trained and charged): %w", err)
+			if a.ctx.Err() != nil {
+				return a.ctx.Err()
+			}
+			result.HeldProblem = strings.TrimPrefix(message(err), "dyad: ")
 		}
 		result.Heldout = held.records.Len()
 	}
@@ -273,6 +283,9 @@ func (r *trainResult) text(synthetic bool) string {
 		fmt.Fprintf(&b, "%-11s run %s charged to %q in %s\n", "ledger", r.Run, r.DataID, r.Ledger)
 		fmt.Fprintf(&b, "%-11s spent on it in all: %s\n", "", r.Spent.text)
 	}
+	if r.HeldProblem != "" {
+		fmt.Fprintf(&b, "%-11s no figures: %s\n", "held out", r.HeldProblem)
+	}
 	if r.Held != nil {
 		fmt.Fprintf(&b, "%-11s %d records, objective %.6g\n%s", "held out", r.Heldout, r.Held.Objective, r.Held.figures("            %s: %s\n"))
 		if !r.Public {
@@ -288,6 +301,8 @@ func (r *trainResult) text(synthetic bool) string {
 	} else if synthetic {
 		fmt.Fprintf(&b, "%-11s not saved; add --out FILE. On your own data:\n%-11s dyad data schema FILE > schema.yaml, edit it, dyad train --data FILE --schema schema.yaml --epsilon 1\n", "model", "")
 	}
-	fmt.Fprintf(&b, "%-11s %.2f s of training\n", "time", r.Seconds)
+	if r.Public {
+		fmt.Fprintf(&b, "%-11s %.2f s of training\n", "time", r.Seconds)
+	}
 	return b.String()
 }

@@ -1,0 +1,216 @@
+package algotest_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"dyad/algorithms"
+	"dyad/algorithms/algotest"
+	"dyad/engine"
+	"dyad/engine/cpu"
+	"dyad/privacy"
+)
+
+func streamPlan(t *testing.T, a algorithms.Stream, loss engine.Loss, n int, o algorithms.StreamOptions, l2 float64, m algorithms.Mode) *algorithms.StreamPlan {
+	t.Helper()
+	o.Horizon = n
+	s, err := algorithms.NewStreamSpec(cpu.Backend{}, engine.Problem{
+		N: 2, D: 3, Bounds: engine.UnitBounds(), Loss: loss, Radius: 0.5,
+	}, o, l2, privacy.Budget{Epsilon: 1, Delta: 1e-5}, m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := a.Plan(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func starter(p *algorithms.StreamPlan) func(privacy.Session) (algotest.Stepper, error) {
+	return func(s privacy.Session) (algotest.Stepper, error) { return algorithms.NewStream(p, s) }
+}
+
+// Every online algorithm, reading and mode, with batches and buffers, for every
+// loss, on random and structured neighbours.
+func TestStreamsReplay(t *testing.T) {
+	type variant struct {
+		a  algorithms.Stream
+		o  algorithms.StreamOptions
+		m  algorithms.Mode
+		l2 float64
+		n  int
+	}
+	variants := []variant{
+		{a: algorithms.OnPairStrC{}, l2: 0.1, n: 31},
+		{a: algorithms.OnPairC{}, n: 31},
+		{a: algorithms.OnPairC{}, n: 41, o: algorithms.StreamOptions{Batch: 4, Buffer: 6}},
+		{a: algorithms.OnPairC{}, n: 41, o: algorithms.StreamOptions{Batch: 7, Buffer: 5, BurnIn: 6}},
+		{a: algorithms.OnPairC{}, n: 41, o: algorithms.StreamOptions{Batch: 3, Buffer: 4, Reservoir: true}},
+		{a: algorithms.OnPairC{}, n: 31, o: algorithms.StreamOptions{Buffer: 1}},
+		{a: algorithms.OnPairStrC{Reading: algorithms.SecretState}, l2: 0.1, n: 31},
+		{a: algorithms.OnPairC{Reading: algorithms.SecretState}, n: 31},
+		{a: algorithms.OnPairStrC{}, l2: 10, n: 60, m: algorithms.Paper},
+		{a: algorithms.OnPairC{PaperAlpha: 200}, n: 60, m: algorithms.Paper},
+	}
+	for _, loss := range []engine.Loss{engine.Logistic{}, engine.MahalanobisLogistic{}} {
+		for i, v := range variants {
+			t.Run(fmt.Sprintf("%s/%d-%s-%s", loss.Name(), i, v.a.Info().Name, v.m), func(t *testing.T) {
+				if loss.Name() != (engine.Logistic{}).Name() && v.m == algorithms.Paper {
+					v.l2 *= 4
+					if c, ok := v.a.(algorithms.OnPairC); ok {
+						c.PaperAlpha *= 4
+						v.a = c
+					}
+				}
+				p := streamPlan(t, v.a, loss, v.n, v.o, v.l2, v.m)
+				data := algotest.RandomRecords(v.n, 3, engine.UnitBounds(), 7)
+				ratio, err := algotest.ReplayStream(p, starter(p), data, algotest.Neighbours(data, 24, 8), 9)
+				if err != nil {
+					t.Errorf("random neighbours: %v", err)
+				}
+				for _, k := range []int{0, 1, p.Spec.BurnIn, p.Spec.BurnIn + 1, v.n / 2, v.n - 1} {
+					data, neighbour := algotest.WorstCase(v.n, 3, k, engine.UnitBounds())
+					r, err := algotest.ReplayStream(p, starter(p), data, []*engine.Records{neighbour}, 9)
+					if err != nil {
+						t.Errorf("worst case, record %d: %v", k, err)
+					}
+					ratio = max(ratio, r)
+				}
+				t.Logf("largest joint move: %.3g of the certificate", ratio)
+				if ratio < 0.05 {
+					t.Errorf("no neighbour moves more than %.3g of the certificate: the attack is too weak to mean anything", ratio)
+				}
+			})
+		}
+	}
+}
+
+// spy keeps the exact vector of the last release, and may change it first.
+type spy struct {
+	privacy.Session
+	exact  []float64
+	factor float64
+}
+
+func (s *spy) Release(x []float64, c privacy.Certificate, m privacy.Mechanism) error {
+	for k := range x {
+		x[k] *= s.factor
+	}
+	s.exact = slices.Clone(x)
+	return s.Session.Release(x, c, m)
+}
+
+// leaky returns the secret state instead of its noisy copy.
+type leaky struct {
+	*algorithms.Online
+	s *spy
+}
+
+func (l leaky) Step(ctx context.Context, x []float64, y float64) ([]float64, error) {
+	out, err := l.Online.Step(ctx, x, y)
+	if out != nil {
+		out = l.s.exact
+	}
+	return out, err
+}
+
+// eager updates whether or not the batch is full if the label is positive.
+type eager struct{ *algorithms.Online }
+
+func (e eager) Step(ctx context.Context, x []float64, y float64) ([]float64, error) {
+	out, err := e.Online.Step(ctx, x, y)
+	if err == nil && y > 0 && out != nil {
+		out = append(out, y)
+	}
+	return out, err
+}
+
+// Seeded defects, each of which the replay must catch.
+func TestReplayStreamCatchesBugs(t *testing.T) {
+	p := streamPlan(t, algorithms.OnPairC{Reading: algorithms.SecretState}, engine.Logistic{}, 20, algorithms.StreamOptions{}, 0, algorithms.Certified)
+	data, neighbour := algotest.WorstCase(20, 3, 4, engine.UnitBounds())
+	for name, c := range map[string]struct {
+		start func(privacy.Session) (algotest.Stepper, error)
+		want  string
+	}{
+		"the secret state is returned": {func(s privacy.Session) (algotest.Stepper, error) {
+			spied := &spy{Session: s, factor: 1}
+			o, err := algorithms.NewStream(p, spied)
+			return leaky{o, spied}, err
+		}, "unreleased value"},
+		"the query is 10 times too large": {func(s privacy.Session) (algotest.Stepper, error) {
+			return algorithms.NewStream(p, &spy{Session: s, factor: 10})
+		}, "certified"},
+		"the label decides what is returned": {func(s privacy.Session) (algotest.Stepper, error) {
+			o, err := algorithms.NewStream(p, s)
+			return eager{o}, err
+		}, "unreleased value"},
+	} {
+		_, err := algotest.ReplayStream(p, c.start, data, []*engine.Records{neighbour}, 1)
+		var v algotest.Violation
+		if !errors.As(err, &v) || !strings.Contains(v.Reason, c.want) {
+			t.Errorf("%s: %v, want a violation about %q", name, err, c.want)
+		}
+	}
+	if _, err := algotest.ReplayStream(p, starter(p), data, []*engine.Records{neighbour}, 1); err != nil {
+		t.Errorf("sound stream: %v", err)
+	}
+}
+
+// With noise fed back, a saved state is the same for neighbours that differ in a
+// record that has left the buffer, given the same releases; with a secret state it
+// is not, as documented.
+func TestSavedStateDependsOnReleasesAndBufferOnly(t *testing.T) {
+	n := 30
+	data, neighbour := algotest.WorstCase(n, 3, 5, engine.UnitBounds())
+	for _, c := range []struct {
+		a    algorithms.Stream
+		o    algorithms.StreamOptions
+		same bool
+	}{
+		{algorithms.OnPairC{}, algorithms.StreamOptions{Buffer: 4, Batch: 2}, true},
+		{algorithms.OnPairC{Reading: algorithms.SecretState}, algorithms.StreamOptions{}, false},
+	} {
+		p := streamPlan(t, c.a, engine.Logistic{}, n, c.o, 0, algorithms.Certified)
+		var saved [][]float64
+		start := func(s privacy.Session) (algotest.Stepper, error) {
+			o, err := algorithms.NewStream(p, s)
+			return saving{o, n, &saved}, err
+		}
+		if _, err := algotest.ReplayStream(p, start, data, []*engine.Records{neighbour}, 3); err != nil {
+			t.Error(err)
+		}
+		if len(saved) != 2 || slices.Equal(saved[0], saved[1]) != c.same {
+			t.Errorf("%T: the saved iterates %v are equal: want %v", c.a, saved, c.same)
+		}
+	}
+}
+
+// saving notes the iterate of the saved state after n records.
+type saving struct {
+	*algorithms.Online
+	n     int
+	saved *[][]float64
+}
+
+func (s saving) Step(ctx context.Context, x []float64, y float64) ([]float64, error) {
+	out, err := s.Online.Step(ctx, x, y)
+	if err == nil && s.Count() == s.n {
+		var b bytes.Buffer
+		if err := s.Save(&b); err != nil {
+			return nil, err
+		}
+		state, err := algorithms.ReadStreamState(&b)
+		if err != nil {
+			return nil, err
+		}
+		*s.saved = append(*s.saved, state.W)
+	}
+	return out, err
+}

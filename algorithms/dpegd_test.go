@@ -1,0 +1,144 @@
+package algorithms_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"dyad/algorithms"
+	"dyad/algorithms/algotest"
+	"dyad/engine"
+	"dyad/privacy"
+)
+
+// privacy.md 4.4: Delta_i = Dg eta_i (T_i+1)/|D_i| from the actual sizes; the cost is
+// that of the costliest epoch, not the sum; the paper's noise keeps its claim.
+func TestDPEGDNoise(t *testing.T) {
+	b := privacy.Budget{Epsilon: 1, Delta: 1e-5}
+	a := algorithms.DPEGD{StepSize: 0.4}
+	for _, n := range []int{40, 100, 128, 350, 512} {
+		p, err := a.Plan(newSpec(t, n, 8, 1, 0, b, algorithms.Certified))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, e := range p.Epochs {
+			size, eta := float64(e.Records), 0.4*math.Pow(4, -float64(i+1))
+			want := p.Spec.Constants.PairDiameter * eta * (size + 1) / size
+			if got := e.Certificate.ExactSensitivity(); got < want || got > want*(1+1e-9) || e.Steps != e.Records {
+				t.Errorf("n=%d epoch %d of %d records: sensitivity %.12g, want %.12g", n, i+1, e.Records, got, want)
+			}
+			if got := e.Noise.(privacy.Gaussian).Sigma; math.Abs(got-want/0.268051) > 1e-5*got {
+				t.Errorf("n=%d epoch %d: sigma %.8g, want %.8g", n, i+1, got, want/0.268051)
+			}
+		}
+		if g := p.Guarantee; g.Epsilon > 1 || g.Epsilon < 1-1e-9 || math.Abs(g.Mu-0.268051) > 1e-6 {
+			t.Errorf("n=%d: guarantee %v", n, g)
+		}
+		paper, err := a.Plan(newSpec(t, n, 8, 1, 0, b, algorithms.Paper))
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := 4 * math.Sqrt(2*math.Log(1.25e5)) * p.Spec.Constants.Lipschitz * 0.1
+		if got := paper.Epochs[0].Noise.(privacy.Gaussian).Sigma; math.Abs(got-want) > 1e-9*want || !paper.Guarantee.Claim.Holds {
+			t.Errorf("n=%d: paper sigma %.8g, want %.8g; claim %+v", n, got, want, paper.Guarantee.Claim)
+		}
+	}
+	capped, err := algorithms.DPEGD{StepSize: 0.4, Steps: 10}.Plan(newSpec(t, 128, 8, 1, 0, b, algorithms.Certified))
+	if err != nil || capped.Epochs[0].Steps != 10 || capped.Epochs[6].Steps != 2 {
+		t.Errorf("with at most 10 steps: %+v (%v)", capped, err)
+	}
+}
+
+func TestDPEGDRefuses(t *testing.T) {
+	b := privacy.Budget{Epsilon: 1, Delta: 1e-5}
+	for _, c := range []struct {
+		a  algorithms.DPEGD
+		l2 float64
+		m  algorithms.Mode
+		ok bool
+	}{
+		{algorithms.DPEGD{StepSize: 0.6}, 0, algorithms.Paper, false}, // eta <= 2/L = 0.5
+		{algorithms.DPEGD{StepSize: 0.49}, 0, algorithms.Paper, true},
+		{algorithms.DPEGD{StepSize: 2.1}, 0, algorithms.Certified, false}, // eta/4 <= 0.5
+		{algorithms.DPEGD{StepSize: 1.9}, 0, algorithms.Certified, true},
+		{algorithms.DPEGD{}, 0.1, algorithms.Paper, false},
+		{algorithms.DPEGD{}, 0.1, algorithms.Certified, true},
+		{algorithms.DPEGD{Steps: -1}, 0, algorithms.Certified, false},
+	} {
+		if _, err := c.a.Plan(newSpec(t, 64, 3, 1, c.l2, b, c.m)); (err == nil) != c.ok || err != nil && !errors.Is(err, algorithms.ErrAssumption) {
+			t.Errorf("%+v, alpha %g, %s: %v", c.a, c.l2, c.m, err)
+		}
+	}
+}
+
+// samePart runs every epoch on the same records: releases that are certified one by
+// one, and together cost more than is charged.
+type samePart struct{ algorithms.DPEGD }
+
+func (samePart) Train(ctx context.Context, ev engine.Evaluator, p *algorithms.Plan, s privacy.Session, t algorithms.Tracker) ([]float64, error) {
+	return algorithms.DPEGD{}.Train(ctx, fromZero{ev}, p, s, t)
+}
+
+type fromZero struct{ engine.Evaluator }
+
+func (e fromZero) GradSum(ctx context.Context, dst, w []float64, p engine.Pairs) error {
+	part := p.(engine.SubsetPairs)
+	part.From, part.Order = 0, nil
+	return e.Evaluator.GradSum(ctx, dst, w, part)
+}
+
+func TestReplayCatchesEpochsOnTheSameRecords(t *testing.T) {
+	// The steps are so small that the noise leaves w inside the ball; near w = 0 the
+	// structured neighbour moves each average by nearly its certificate.
+	for _, delta := range []float64{1e-5, 0} {
+		a := algorithms.DPEGD{StepSize: 0.001}
+		p, err := a.Plan(newSpec(t, 8, 2, 0.05, 0, privacy.Budget{Epsilon: 1, Delta: delta}, algorithms.Certified))
+		if err != nil {
+			t.Fatal(err)
+		}
+		data, neighbour := algotest.WorstCase(8, 2, 0, engine.UnitBounds())
+		for seed := range uint64(20) {
+			if _, err := algotest.Replay(a, p, data, []*engine.Records{neighbour}, seed); err != nil {
+				t.Errorf("disjoint parts: %v", err)
+			}
+		}
+		if _, err := algotest.Replay(samePart{a}, p, data, []*engine.Records{neighbour}, 1); err == nil || !strings.Contains(err.Error(), "together") {
+			t.Errorf("delta %g, the same part in every epoch: %v", delta, err)
+		}
+	}
+}
+
+// A charged run: the ledger records the parallel event, charges the maximum, and the
+// session lets every epoch release.
+func TestDPEGDIsChargedItsWorstEpoch(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "ledger.jsonl")
+	ledger, err := privacy.OpenLedger(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := algorithms.DPEGD{}
+	p, err := a.Plan(newSpec(t, 64, 3, 1, 0, privacy.Budget{Epsilon: 1, Delta: 1e-5}, algorithms.Certified))
+	if err != nil {
+		t.Fatal(err)
+	}
+	data := algotest.RandomRecords(64, 3, engine.UnitBounds(), 1)
+	if _, err := algorithms.Run(context.Background(), data, a, p, algorithms.Options{Ledger: ledger, DataID: "x"}); err != nil {
+		t.Fatal(err)
+	}
+	if ledger, err = privacy.OpenLedger(file); err != nil {
+		t.Fatal(err)
+	}
+	s, err := ledger.Summary("x", 1e-5)
+	if err != nil || s.Runs != 1 || math.Abs(s.Mu-p.Guarantee.Mu) > 1e-9 {
+		t.Errorf("the ledger has %d runs and mu = %.9g, want %.9g (%v)", s.Runs, s.Mu, p.Guarantee.Mu, err)
+	}
+}
+
+func ExampleDPEGD() {
+	fmt.Println(algorithms.DPEGD{}.Info().Title)
+	// Output: DP epoch gradient descent: disjoint halves of the records, output perturbation of each average
+}

@@ -1,0 +1,162 @@
+package algorithms
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"dyad/engine"
+	"dyad/privacy"
+)
+
+// DPGDC is output perturbation of the average iterate of full-batch projected
+// gradient descent, for convex objectives without an L2 term ([Xue21] Algorithm 4
+// and Theorem 4).
+//
+// Guarantee: Certified mode, (epsilon, delta)-DP for replacing one record, or
+// epsilon-DP if delta is 0, by privacy.AverageDescent (privacy.md 4.2).
+type DPGDC struct {
+	// Steps is T. 0 means the public rule: enough steps of at most 2/L for Path, at
+	// least 32. The paper gives no T; Paper mode uses the same rule.
+	Steps int
+	// StepSize is eta <= 2/L. 0 means Path/Steps, at most 2/L.
+	StepSize float64
+	// Path is H = eta T. 0 means the public rule of privacy.md 2.4. Ignored if Steps
+	// and StepSize are both set.
+	Path float64
+}
+
+// Info describes the algorithm.
+func (DPGDC) Info() Info {
+	return Info{
+		Name:  "dpgdc",
+		Title: "DP gradient descent, convex: output perturbation of the average iterate",
+		Paper: "[Xue21] Algorithm 4, Lemma 7, Theorem 4",
+		Assumptions: []string{
+			"the pair loss is convex, G-Lipschitz and L-smooth on the ball of radius r",
+			"no L2 term (alpha = 0)",
+			"steps at most 2/L",
+			"data-independent start",
+		},
+		Released: "average of w_1..w_T plus noise",
+		Claim:    "(epsilon, delta)-DP with sensitivity 4 G eta T/n, classical Gaussian noise; epsilon-DP with Laplace noise if delta = 0",
+		Verdict:  "valid, about 2x too much noise in sensitivity alone; line 6 of the pseudo-code returns the average without the Laplace noise that it defines, which would be no privacy: here the noise is added",
+		Maths: `w_t = Pi_C[w_(t-1) - eta grad L(w_(t-1); D)],  t = 1..T,  w_0 public
+delta_t = c delta_(t-1) + p Dg eta + 2 rho,  p = 2/n the share of the pairs that contain one record,  c = max(1, |1 - eta L|) = 1,  at most diam C
+Delta = (delta_1 + ... + delta_T)/T  (rho = 0: Dg eta (T+1)/n)
+release (w_1 + ... + w_T)/T + N(0, sigma^2 I), sigma = Delta/mu(epsilon, delta), then project
+delta = 0: Z of density proportional to exp(-epsilon ||z||/Delta) in place of N(0, sigma^2 I)
+paper: sigma = 4 sqrt(2 ln(1.25/delta)) G eta T/(n epsilon), not projected (the projection here is post-processing); delta = 0: Lap(4 G eta T sqrt(d)/(n epsilon)) per coordinate`,
+		Modes:     []Mode{Certified, Paper},
+		PureModes: []Mode{Certified, Paper},
+	}
+}
+
+// Plan computes schedule, certificate and noise.
+func (a DPGDC) Plan(s Spec) (*Plan, error) {
+	if err := checkApplies(a.Info(), s); err != nil {
+		return nil, err
+	}
+	problem := s.Kernel.Problem()
+	if s.L2 != 0 {
+		return nil, fmt.Errorf("%w: dpgdc is for objectives without an L2 term and alpha is %.6g; set it to 0 or use dpgdsc", ErrAssumption, s.L2)
+	}
+	if err := paperHasNoGroups(a.Info(), s); err != nil {
+		return nil, err
+	}
+	schedule, err := descentOptions{a.Steps, a.StepSize, a.Path}.schedule(a.Info().Name, s)
+	if err != nil {
+		return nil, err
+	}
+	schedule.Average = true
+	if limit := s.largestStep(); !(schedule.Constant <= limit) {
+		return nil, fmt.Errorf("%w: dpgdc: step size %.6g exceeds 2/L = %.6g (L = %.6g); use a smaller one", ErrAssumption, schedule.Constant, limit, s.Constants.Smoothness)
+	}
+	pairs := problem.Pairs()
+	certificate, err := s.averageDescent(schedule.Steps, schedule.Constant, pairs, s.Kernel)
+	if err != nil {
+		return nil, err
+	}
+	p := &Plan{
+		Algorithm: a.Info().Name, Mode: s.Mode, Spec: s,
+		Schedule: schedule, Certificate: certificate,
+		GradientPairs: float64(schedule.Steps) * float64(pairs.Len()),
+	}
+	return p, p.releasePlan(a.paperNoise(s, schedule.Path), "[Xue21] Theorem 4")
+}
+
+// averageDescent certifies the average iterate of a descent over pairs.
+func (s Spec) averageDescent(steps int, eta float64, pairs engine.Pairs, k engine.Kernel) (privacy.Certificate, error) {
+	mean := meanRoundoff(k, pairs)
+	return privacy.AverageDescent{
+		GradientDescent: privacy.GradientDescent{
+			Curvature:   s.curvature(),
+			Share:       share(pairs),
+			Steps:       steps,
+			StepSize:    eta,
+			UpdateError: eta*mean + s.newUpdate(mean).roundoff(eta),
+		},
+		OutputError: averageError(steps, s.Kernel.Problem().Radius),
+	}.Certify()
+}
+
+// paperNoise is the noise of [Xue21] Algorithm 4 for sensitivity 4 G eta T/n: lines 5
+// (delta > 0) and 6 (delta = 0, where "+ zeta" is missing in print).
+func (DPGDC) paperNoise(s Spec, path float64) privacy.Mechanism {
+	return classicalNoise(s, 4*s.Constants.Lipschitz*path/float64(s.Kernel.Problem().N))
+}
+
+// classicalNoise is the noise of the papers for an L2 sensitivity: Gaussian of
+// standard deviation sqrt(2 ln(1.25/delta)) sensitivity/epsilon, or for delta = 0
+// Laplace of scale sqrt(d) sensitivity/epsilon per coordinate.
+func classicalNoise(s Spec, sensitivity float64) privacy.Mechanism {
+	if s.Budget.Delta > 0 {
+		return privacy.Gaussian{Sigma: math.Sqrt(2*math.Log(1.25/s.Budget.Delta)) * sensitivity / s.Budget.Epsilon}
+	}
+	d := s.coordinates()
+	return privacy.Laplace{Scale: sensitivity * math.Sqrt(float64(d)) / s.Budget.Epsilon, Coordinates: d}
+}
+
+// paperHasNoGroups refuses query groups in Paper mode.
+func paperHasNoGroups(i Info, s Spec) error {
+	if s.Mode == Paper && len(s.Kernel.Problem().Groups) > 0 {
+		return fmt.Errorf("%w: the paper's %s has no query groups; use certified mode", ErrAssumption, i.Name)
+	}
+	return nil
+}
+
+// Train runs the descent and releases the average iterate.
+func (a DPGDC) Train(ctx context.Context, ev engine.Evaluator, p *Plan, s privacy.Session, t Tracker) ([]float64, error) {
+	pairs := ev.Kernel().Problem().Pairs()
+	w := p.Spec.newUpdate(0).domain.Start()
+	step := func(i int) { t.Step(i, p.Schedule.Steps) }
+	average, err := p.Spec.descendAverage(ctx, ev, w, pairs, p.Schedule.Steps, p.Schedule.Constant, meanRoundoff(p.Spec.Kernel, pairs), step)
+	if err != nil {
+		return nil, err
+	}
+	return releaseProjected(average, p, s)
+}
+
+// descendAverage runs steps of gradient descent over pairs from w, in place, and
+// returns the average of the iterates after the first, still exact. It calls done
+// after every step.
+func (s Spec) descendAverage(ctx context.Context, ev engine.Evaluator, w []float64, pairs engine.Pairs, steps int, eta, meanRoundoff float64, done func(steps int)) ([]float64, error) {
+	u := s.newUpdate(meanRoundoff)
+	sum, average := make([]float64, len(w)), make([]float64, len(w))
+	for i := range steps {
+		if err := ev.GradSum(ctx, sum, w, pairs); err != nil {
+			return nil, err
+		}
+		if err := u.apply(w, sum, eta, float64(pairs.Len())); err != nil {
+			return nil, err
+		}
+		for k := range average {
+			average[k] += w[k]
+		}
+		done(i + 1)
+	}
+	for k := range average {
+		average[k] /= float64(steps)
+	}
+	return average, nil
+}

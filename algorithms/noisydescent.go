@@ -1,0 +1,171 @@
+package algorithms
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"dyad/engine"
+	"dyad/privacy"
+)
+
+// noisyDescent is full-batch projected gradient descent in which every mean
+// gradient is released with noise: what GradientPerturbation and DPGDC2 share.
+//
+//	w_t = Pi_C[w_(t-1) - eta (g(w_(t-1)) + N(0, sigma^2 I) + alpha w_(t-1))]
+//
+// The noisy gradients are the releases; every iterate, and whatever is returned, is
+// computed from them and from public numbers.
+type noisyDescent struct {
+	name    string
+	average bool // return (w_0 + ... + w_T)/(T+1) instead of w_T
+}
+
+// certificate is that of one computed mean gradient.
+func (noisyDescent) certificate(s Spec) (privacy.Certificate, error) {
+	pairs := s.Kernel.Problem().Pairs()
+	return privacy.MeanGradient{
+		PairDiameter: s.Constants.PairDiameter,
+		Share:        share(pairs),
+		Error:        s.meanGradientError(pairs),
+	}.Certify()
+}
+
+// meanGradientError bounds the error of a gradient sum over pairs divided by their
+// number.
+//
+// Proof. The computed sum over the number of pairs, as an exact quotient, is off by
+// at most meanRoundoff, and its norm is at most G plus that. Conversion of the number
+// and the division are two roundings, at most 2 u of the norm and a term for
+// underflow. QED
+func (s Spec) meanGradientError(pairs engine.Pairs) float64 {
+	mean := meanRoundoff(s.Kernel, pairs)
+	return (mean + 0x1p-52*(s.Constants.Lipschitz+mean) + 0x1p-1000*float64(s.coordinates())) * (1 + 0x1p-40)
+}
+
+// plan fills in a plan with the given schedule and noise for T = schedule.Steps
+// releases.
+func (d noisyDescent) plan(s Spec, schedule Schedule, c privacy.Certificate, noise privacy.Gaussian, theorem string) (*Plan, error) {
+	schedule.Average = d.average
+	if err := noise.Validate(); err != nil {
+		return nil, err
+	}
+	// Independent noise of every step, carried to the end: it is a random walk. In
+	// the average of w_0..w_T, step t counts (T+1-t)/(T+1).
+	steps := float64(schedule.Steps)
+	walk := steps
+	if d.average {
+		walk = steps * (2*steps + 1) / (6 * (steps + 1))
+	}
+	p := &Plan{
+		Algorithm: d.name, Mode: s.Mode, Spec: s, Schedule: schedule,
+		Certificate: c, Noise: noise,
+		GradientPairs: steps * float64(s.Kernel.Problem().Pairs().Len()),
+		ModelNoise:    schedule.Constant * noise.NoiseNorm(s.coordinates()) * math.Sqrt(walk),
+	}
+	event := privacy.GaussianEvent{Sensitivity: c.Sensitivity(), Sigma: noise.Sigma, Count: schedule.Steps}
+	return p, p.account(theorem, event)
+}
+
+// train runs the descent. Only released gradients enter the iterates.
+func (d noisyDescent) train(ctx context.Context, ev engine.Evaluator, p *Plan, s privacy.Session, t Tracker) ([]float64, error) {
+	problem := ev.Kernel().Problem()
+	pairs, domain := problem.Pairs(), problem.Domain()
+	w := domain.Start()
+	gradient, total := make([]float64, len(w)), append([]float64(nil), w...)
+	count := float64(pairs.Len())
+	for i := range p.Schedule.Steps {
+		if err := ev.GradSum(ctx, gradient, w, pairs); err != nil {
+			return nil, err
+		}
+		for k := range gradient {
+			gradient[k] /= count
+		}
+		if err := s.Release(gradient, p.Certificate, p.Noise); err != nil {
+			return nil, err
+		}
+		for k := range w {
+			w[k] -= p.Schedule.Constant * (gradient[k] + p.Spec.L2*w[k])
+		}
+		if err := domain.Project(w, normAbove(w)); err != nil {
+			return nil, err
+		}
+		for k := range total {
+			total[k] += w[k]
+		}
+		t.Step(i+1, p.Schedule.Steps)
+	}
+	if !d.average {
+		return w, nil
+	}
+	for k := range total {
+		total[k] /= float64(p.Schedule.Steps) + 1
+	}
+	return total, domain.Project(total, normAbove(total))
+}
+
+// normAbove is the Euclidean norm rounded up.
+func normAbove(w []float64) float64 {
+	var square float64
+	for _, v := range w {
+		square += v * v
+	}
+	return math.Sqrt(square) * (1 + 0x1p-40)
+}
+
+// descentOptions are the step options of a full-batch descent; 0 means the public
+// rule.
+type descentOptions struct {
+	steps     int
+	eta, path float64
+}
+
+func (o descentOptions) validate(name string) error {
+	if o.steps < 0 || !(o.eta >= 0) || !(o.path >= 0) || math.IsInf(o.eta+o.path, 0) {
+		return fmt.Errorf("%w: %s: steps, step size and path must be finite and not negative", ErrAssumption, name)
+	}
+	return nil
+}
+
+// roughSteps is the number of steps by the public rule for a loss that is not smooth.
+const roughSteps = 1000
+
+// schedule is a constant step size by the options, or by the public rule: total
+// length path = publicPath, in steps of at most 2/(L~+alpha) and at least 32 of them.
+//
+// The rule is that of output perturbation. The noise that T noisy steps of total
+// length H carry into the last iterate is eta sigma sqrt(T d) with sigma = p Dg
+// sqrt(T)/mu, so H p Dg sqrt(d)/mu: the same as that of one release of the last
+// iterate, whatever T is.
+func (o descentOptions) schedule(name string, s Spec) (Schedule, error) {
+	if err := o.validate(name); err != nil {
+		return Schedule{}, err
+	}
+	steps, eta, rule := o.steps, o.eta, "given steps and step size"
+	if steps == 0 || eta == 0 {
+		path := o.path
+		rule = "given path length"
+		if path == 0 {
+			path = publicPath(s)
+			rule = "public rule " + publicPathRule(s)
+		}
+		limit := s.largestStep() // 0 if the loss is not smooth
+		if steps == 0 {
+			switch {
+			case eta > 0:
+				steps = max(1, int(math.Round(path/eta)))
+			case limit > 0:
+				steps = max(smallestDescentSteps, int(math.Ceil(path/limit)))
+			default:
+				steps = roughSteps
+			}
+		}
+		if eta == 0 {
+			eta = path / float64(steps)
+			if limit > 0 {
+				eta = min(eta, limit)
+			}
+		}
+	}
+	return Schedule{Name: rule, Steps: steps, Constant: eta, Path: eta * float64(steps)}, nil
+}

@@ -1,0 +1,84 @@
+package algorithms_test
+
+import (
+	"context"
+	"errors"
+	"math"
+	"strings"
+	"testing"
+
+	"dyad/algorithms"
+	"dyad/algorithms/algotest"
+	"dyad/engine"
+	"dyad/privacy"
+)
+
+// privacy.md 3: sigma = (2 Dg/n) sqrt(T)/mu; no convexity, no smoothness; no paper mode.
+func TestGradientPerturbationPlan(t *testing.T) {
+	b := privacy.Budget{Epsilon: 1, Delta: 1e-5}
+	s := newSpec(t, 512, 8, 0.5, 0.001, b, algorithms.Certified)
+	p, err := algorithms.GradientPerturbation{Steps: 100, StepSize: 3}.Plan(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := 2 * s.Constants.PairDiameter / 512 * 10 / 0.268051
+	if got := sigma(p); math.Abs(got-want) > 1e-5*want {
+		t.Errorf("sigma %.8g, want %.8g", got, want)
+	}
+	if e := p.Events[0].(privacy.GaussianEvent); e.Count != 100 || p.Guarantee.Epsilon > 1 || p.Guarantee.Epsilon < 1-1e-9 {
+		t.Errorf("event %v, guarantee %v", e, p.Guarantee)
+	}
+	rough := s
+	rough.Constants.Convex, rough.Constants.Smoothness = false, math.Inf(1)
+	if _, err := (algorithms.DPGDSC{}).Plan(rough); err == nil {
+		t.Error("the control: output perturbation accepted a loss that is neither convex nor smooth")
+	}
+	q, err := algorithms.GradientPerturbation{}.Plan(rough)
+	if err != nil || !(q.Schedule.Constant > 0) || q.Guarantee.Epsilon > 1 {
+		t.Errorf("a loss that is neither convex nor smooth: %v", err)
+	}
+	s.Mode = algorithms.Paper
+	if _, err := (algorithms.GradientPerturbation{}).Plan(s); !errors.Is(err, algorithms.ErrAssumption) || !strings.Contains(err.Error(), "constant") {
+		t.Errorf("paper mode: %v, want a refusal that names the constant", err)
+	}
+	// The public rule: the noise in the model does not depend on the number of steps.
+	s.Mode = algorithms.Certified
+	few, err1 := algorithms.GradientPerturbation{Steps: 50, Path: 1}.Plan(s)
+	many, err2 := algorithms.GradientPerturbation{Steps: 500, Path: 1}.Plan(s)
+	if err1 != nil || err2 != nil || math.Abs(few.ModelNoise-many.ModelNoise) > 1e-9*few.ModelNoise {
+		t.Errorf("noise in the model %v and %v (%v, %v)", few.ModelNoise, many.ModelNoise, err1, err2)
+	}
+}
+
+// The structured neighbour moves a released mean gradient by nearly its certificate;
+// a release that forgets to divide by n-1 is caught.
+func TestNoisyGradientsAttainTheirCertificate(t *testing.T) {
+	a := algorithms.GradientPerturbation{Steps: 3, StepSize: 0.1}
+	p, err := a.Plan(newSpec(t, 40, 2, 1, 0, privacy.Budget{Epsilon: 1, Delta: 1e-5}, algorithms.Certified))
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, neighbour := algotest.WorstCase(40, 2, 3, engine.UnitBounds())
+	// At w = 0 the weight sigm(-u) is 1/2 of at most sigm(4) = 0.982.
+	ratio, err := algotest.Replay(a, p, data, []*engine.Records{neighbour}, 1)
+	if err != nil || ratio < 0.5 {
+		t.Errorf("moved %.4g of the certificate (%v), want at least half", ratio, err)
+	}
+	if _, err := algotest.Replay(sumReleased{a}, p, data, []*engine.Records{neighbour}, 1); err == nil || !strings.Contains(err.Error(), "certified") {
+		t.Errorf("releasing the gradient sum in place of the mean: %v", err)
+	}
+}
+
+// sumReleased forgets to divide by the number of pairs.
+type sumReleased struct {
+	algorithms.GradientPerturbation
+}
+
+func (sumReleased) Train(ctx context.Context, ev engine.Evaluator, p *algorithms.Plan, s privacy.Session, _ algorithms.Tracker) ([]float64, error) {
+	problem := ev.Kernel().Problem()
+	g := make([]float64, problem.D)
+	if err := ev.GradSum(ctx, g, make([]float64, problem.D), problem.Pairs()); err != nil {
+		return nil, err
+	}
+	return g, s.Release(g, p.Certificate, p.Noise)
+}

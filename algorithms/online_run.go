@@ -1,0 +1,272 @@
+package algorithms
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+
+	"dyad/engine"
+	"dyad/privacy"
+)
+
+// Online is a running stream. It is used from one goroutine at a time. Its memory
+// does not grow with the number of records if the stream has a buffer.
+type Online struct {
+	// Run is the id of the charge, kept in the saved state.
+	Run string
+
+	plan    *StreamPlan
+	session privacy.Session
+	update  update
+	rows    int // that the kernel looks at
+	cap     int // of held
+
+	count, updates int
+	// w is the iterate: a function of releases, except that it is noiseless and
+	// secret with a secret state.
+	w      []float64
+	centre []float64 // w_0 of OnPairC as printed
+	x, y   []float64 // rows x d features, rows labels
+	held   []int32   // the rows of the buffer, oldest first if not a reservoir
+	fresh  []int32   // the rows of the unfinished batch
+	failed error
+
+	sum, query []float64
+	order      []int32
+}
+
+// NewStream starts a stream whose releases go through s. The plan must have been
+// charged (privacy.Ledger.Begin with its Events), or s be a session on public data.
+func NewStream(p *StreamPlan, s privacy.Session) (*Online, error) {
+	o := newOnline(p, s)
+	if p.printed {
+		radius := p.Spec.Kernel.Problem().Radius
+		if p.centred {
+			o.centre = make([]float64, len(o.w))
+			s.UniformBall(o.centre, radius)
+			if err := o.update.domain.Project(o.centre, radius*(1+0x1p-40)); err != nil {
+				return nil, err
+			}
+		}
+		s.UniformBall(o.w, radius) // w_T1; those before it are random too
+		if err := o.update.domain.Project(o.w, radius*(1+0x1p-40)); err != nil {
+			return nil, err
+		}
+	}
+	return o, nil
+}
+
+func newOnline(p *StreamPlan, s privacy.Session) *Online {
+	pr := p.Spec.Kernel.Problem()
+	o := &Online{plan: p, session: s, rows: pr.N, cap: p.Spec.Buffer}
+	o.update = p.Spec.newUpdate(worstMeanRoundoff(p.Spec.Kernel, p.largestT+1))
+	if o.cap == 0 {
+		o.cap = p.Spec.Horizon
+	}
+	o.w = o.update.domain.Start()
+	o.x, o.y = make([]float64, pr.N*pr.D), make([]float64, pr.N)
+	o.sum, o.query = make([]float64, len(o.w)), make([]float64, len(o.w))
+	return o
+}
+
+// Count is the number of records taken.
+func (o *Online) Count() int { return o.count }
+
+// Updates is the number of releases made.
+func (o *Online) Updates() int { return o.updates }
+
+// Step takes the next record, of d features, which is projected to the bounds. At
+// the end of a batch it returns the released iterate, otherwise nil. Whether it
+// does depends on the number of records only.
+//
+// The release may leave the program only after the state (Save) that counts it is
+// durable: otherwise a crash could lead to a second, different one. ErrStreamEnd
+// means that the record was not taken. After any other error the stream is over,
+// except that nothing is taken if ctx is done before.
+func (o *Online) Step(ctx context.Context, x []float64, y float64) ([]float64, error) {
+	pr := o.plan.Spec.Kernel.Problem()
+	switch {
+	case o.failed != nil:
+		return nil, o.failed
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case len(x) != pr.D:
+		return nil, fmt.Errorf("algorithms: a record of %d features in a stream of %d", len(x), pr.D)
+	case o.count >= o.plan.Spec.Horizon:
+		return nil, fmt.Errorf("%w of %d records", ErrStreamEnd, o.plan.Spec.Horizon)
+	}
+	record, err := engine.NewRecords(x, []float64{y}, pr.D, pr.Bounds)
+	if err != nil {
+		return nil, err
+	}
+	row := o.freeRow()
+	record.Row(0, o.x[int(row)*pr.D:(int(row)+1)*pr.D])
+	o.y[row] = record.Label(0)
+	o.count++
+	if o.count <= o.plan.Spec.BurnIn {
+		o.hold(row, o.count)
+		return nil, nil
+	}
+	o.fresh = append(o.fresh, row)
+	if len(o.fresh) < o.plan.Spec.Batch {
+		return nil, nil
+	}
+	w, err := o.finishBatch(context.WithoutCancel(ctx))
+	if err != nil {
+		o.failed = fmt.Errorf("algorithms: the stream is over: %w", err)
+		clear(o.w)
+		return nil, o.failed
+	}
+	return w, nil
+}
+
+// freeRow is a row that neither the buffer nor the batch uses.
+func (o *Online) freeRow() int32 {
+	if !o.plan.Spec.Reservoir {
+		return int32(o.count % o.rows) // the last cap + Batch records are in a ring
+	}
+	used := make([]bool, o.rows)
+	for _, r := range o.held {
+		used[r] = true
+	}
+	for _, r := range o.fresh {
+		used[r] = true
+	}
+	for r := range used {
+		if !used[r] {
+			return int32(r)
+		}
+	}
+	return 0 // not reached: rows >= cap + Batch
+}
+
+// hold puts record t, in a row, into the buffer.
+func (o *Online) hold(row int32, t int) {
+	switch {
+	case len(o.held) < o.cap:
+		o.held = append(o.held, row)
+	case !o.plan.Spec.Reservoir:
+		copy(o.held, o.held[1:])
+		o.held[len(o.held)-1] = row
+	default:
+		// Algorithm R: the record enters with probability cap/t, by a coin that
+		// does not depend on data.
+		var coin [1]float64
+		o.session.UniformBall(coin[:], 1)
+		if slot := int(math.Floor((coin[0] + 1) / 2 * float64(t))); slot >= 0 && slot < o.cap {
+			o.held[slot] = row
+		}
+	}
+}
+
+// finishBatch makes the update of the records fresh and returns what is released.
+func (o *Online) finishBatch(ctx context.Context) ([]float64, error) {
+	p := o.plan
+	pr := p.Spec.Kernel.Problem()
+	records, err := engine.NewRecords(o.x, o.y, pr.D, pr.Bounds)
+	if err != nil {
+		return nil, err
+	}
+	ev, err := p.Spec.Kernel.Bind(records)
+	if err != nil {
+		return nil, err
+	}
+	clear(o.query)
+	first := o.count - len(o.fresh) + 1
+	for i, row := range o.fresh {
+		o.order = append(append(o.order[:0], o.held...), row)
+		pairs := float64(len(o.held))
+		if err := ev.GradSum(ctx, o.sum, o.w, engine.PrefixPairs{Order: o.order, T: len(o.held)}); err != nil {
+			return nil, errors.Join(err, ev.Close())
+		}
+		for k, g := range o.sum {
+			o.query[k] += g / pairs
+		}
+		o.hold(row, first+i)
+	}
+	if err := ev.Close(); err != nil {
+		return nil, err
+	}
+	for k := range o.query {
+		o.query[k] /= float64(len(o.fresh))
+	}
+	o.fresh = o.fresh[:0]
+	o.updates++
+	switch {
+	case p.printed:
+		return o.printed()
+	case p.Reading == SecretState:
+		return o.secret()
+	}
+	return o.fedBack()
+}
+
+// fedBack releases the gradient and makes a step from it.
+func (o *Online) fedBack() ([]float64, error) {
+	if err := o.session.Release(o.query, o.plan.Certificate, o.plan.Noise); err != nil {
+		return nil, err
+	}
+	eta := o.plan.eta(o.updates)
+	for k := range o.w {
+		o.w[k] -= eta * (o.query[k] + o.update.alpha*o.w[k])
+	}
+	return o.publish(o.w)
+}
+
+// publish projects w, a function of releases, in place and returns a copy.
+func (o *Online) publish(w []float64) ([]float64, error) {
+	square := 0.0
+	for _, v := range w {
+		square += v * v
+	}
+	if err := o.update.domain.Project(w, math.Sqrt(square)*(1+0x1p-20)); err != nil {
+		return nil, err
+	}
+	return append([]float64(nil), w...), nil
+}
+
+// secret makes a noiseless step and releases a noisy copy of the iterate: state and
+// output are two variables.
+func (o *Online) secret() ([]float64, error) {
+	if err := o.update.apply(o.w, o.query, o.plan.eta(o.updates), 1); err != nil {
+		return nil, err
+	}
+	scale := o.plan.scale[o.updates]
+	out := make([]float64, len(o.w))
+	for k := range out {
+		out[k] = o.w[k] / scale
+	}
+	if err := o.session.Release(out, o.plan.Certificate, o.plan.Noise); err != nil {
+		return nil, err
+	}
+	for k := range out {
+		out[k] *= scale
+	}
+	return o.publish(out)
+}
+
+// printed is [Huai20] Algorithm 1, lines 10 to 13.
+func (o *Online) printed() ([]float64, error) {
+	if o.centre != nil {
+		for k := range o.query {
+			o.query[k] -= o.update.alpha * o.centre[k]
+		}
+	}
+	u := o.update
+	u.lipschitz += u.alpha * u.radius
+	if err := u.apply(o.w, o.query, o.plan.eta(o.updates), 1); err != nil {
+		return nil, err
+	}
+	unit := u.alpha * float64(o.count) / 2
+	for k := range o.w {
+		o.w[k] *= unit
+	}
+	if err := o.session.Release(o.w, o.plan.Certificate, o.plan.Noise); err != nil {
+		return nil, err
+	}
+	for k := range o.w {
+		o.w[k] /= unit
+	}
+	return o.publish(o.w)
+}

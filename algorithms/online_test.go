@@ -1,0 +1,327 @@
+package algorithms
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"dyad/engine"
+	"dyad/engine/cpu"
+	"dyad/privacy"
+)
+
+func streamSpec(t *testing.T, o StreamOptions, l2 float64, m Mode) StreamSpec {
+	t.Helper()
+	s, err := NewStreamSpec(cpu.Backend{}, engine.Problem{
+		N: 2, D: 2, Bounds: engine.UnitBounds(), Loss: engine.Logistic{}, Radius: 1,
+	}, o, l2, privacy.Budget{Epsilon: 1, Delta: 1e-5}, m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// record is deterministic record number t of 2 features.
+func streamRecord(t int) ([]float64, float64) {
+	y := float64(2*(t*7%3%2) - 1)
+	return []float64{0.5 * y * math.Cos(float64(t)), 0.3 * math.Sin(3*float64(t))}, y
+}
+
+func openStream(t *testing.T, p *StreamPlan, seed uint64) *privacy.LiveSession {
+	t.Helper()
+	s, err := privacy.NewPublicSession(privacy.NewSeededSource(seed), p.Events)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// feedStream steps from record o.Count()+1 to record last, and returns the releases.
+func feedStream(t *testing.T, o *Online, last int) (out [][]float64) {
+	t.Helper()
+	for o.Count() < last {
+		x, y := streamRecord(o.Count() + 1)
+		w, err := o.Step(context.Background(), x, y)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if w != nil {
+			out = append(out, w)
+		}
+	}
+	return out
+}
+
+// The guarantee is S = 1.645 and not n releases of their own: the noise does not
+// grow with the horizon, and every release of the plan is made.
+func TestStreamNoiseDoesNotGrowWithTheHorizon(t *testing.T) {
+	var sigma [2]float64
+	for i, n := range []int{100, 10_000} {
+		p, err := OnPairC{}.Plan(streamSpec(t, StreamOptions{Horizon: n, Buffer: n - 1}, 0, Certified))
+		if err != nil {
+			t.Fatal(err)
+		}
+		sigma[i] = p.Noise.Sigma
+		want := p.Spec.Constants.PairDiameter * math.Sqrt(math.Pi*math.Pi/6) / privacy.GDPMu(1, 1e-5)
+		if !(sigma[i] <= want*(1+1e-6)) || sigma[i] < 0.99*want {
+			t.Errorf("n = %d: sigma %v, want just below %v", n, sigma[i], want)
+		}
+		if p.Updates() != n-1 || !(p.Guarantee.Epsilon <= 1) || p.Guarantee.Epsilon < 0.999 {
+			t.Errorf("n = %d: %d updates, %v", n, p.Updates(), p.Guarantee)
+		}
+	}
+	if !(sigma[0] < sigma[1]) {
+		t.Errorf("sigma %v: more records must not need less noise", sigma)
+	}
+	p, err := OnPairC{}.Plan(streamSpec(t, StreamOptions{Horizon: 100}, 0, Certified))
+	if err != nil {
+		t.Fatal(err)
+	}
+	o, err := NewStream(p, openStream(t, p, 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out := feedStream(t, o, 100); len(out) != 99 || o.Updates() != 99 {
+		t.Errorf("%d releases", len(out))
+	}
+	if _, err := o.Step(context.Background(), []float64{0, 0}, 1); !errors.Is(err, ErrStreamEnd) {
+		t.Errorf("a record after the horizon: %v", err)
+	}
+}
+
+func TestPrintedStreamsRefuseWithNumbers(t *testing.T) {
+	for _, c := range []struct {
+		a    Stream
+		o    StreamOptions
+		l2   float64
+		m    Mode
+		want []string
+	}{
+		{OnPairStrC{}, StreamOptions{Horizon: 100}, 0.1, Paper, []string{"T1", "of n = 100", "sigma = ", "n >= ", "alpha above"}},
+		{OnPairC{}, StreamOptions{Horizon: 1_000_000, Buffer: 999_999}, 0, Paper, []string{"buffer"}},
+		{OnPairC{}, StreamOptions{Horizon: 5000}, 0, Paper, []string{"never takes a step", "c > 4(L+alpha) = ", "here c = 1"}},
+		{OnPairStrC{}, StreamOptions{Horizon: 100}, 0, Certified, []string{"alpha > 0"}},
+		{OnPairC{Reading: SecretState}, StreamOptions{Horizon: 100, Batch: 2}, 0, Certified, []string{"batch 1"}},
+		{OnPairC{Reading: SecretState}, StreamOptions{Horizon: 20_000}, 0, Certified, []string{"at most 16384"}},
+		{OnPairC{}, StreamOptions{Horizon: 100}, 0, NonPrivate, []string{"nonprivate"}},
+	} {
+		p, err := c.a.Plan(streamSpec(t, c.o, c.l2, c.m))
+		if !errors.Is(err, ErrAssumption) {
+			t.Errorf("%+v %+v: %v, %v", c.a, c.o, p, err)
+			continue
+		}
+		for _, w := range c.want {
+			if !strings.Contains(err.Error(), w) {
+				t.Errorf("%+v %+v: %v lacks %q", c.a, c.o, err, w)
+			}
+		}
+	}
+	pure := streamSpec(t, StreamOptions{Horizon: 100}, 0, Certified)
+	pure.Budget.Delta = 0
+	if _, err := (OnPairC{}).Plan(pure); !errors.Is(err, ErrAssumption) {
+		t.Errorf("delta = 0: %v", err)
+	}
+	// c just above 4(L+alpha) steps.
+	n := 5000
+	for _, f := range []float64{0.97, 1.05} {
+		s := streamSpec(t, StreamOptions{Horizon: n}, 0, Paper)
+		c := f * 4 * s.Constants.Smoothness / (1 - 4/math.Sqrt(float64(n)))
+		_, err := OnPairC{PaperAlpha: c}.Plan(s)
+		if (err == nil) != (f > 1) {
+			t.Errorf("c = %v: %v", c, err)
+		}
+	}
+}
+
+// The printed noise is valid and far too large (privacy.md 2.2: 37 to 110 times).
+func TestPrintedNoiseIsTooLarge(t *testing.T) {
+	s := streamSpec(t, StreamOptions{Horizon: 600}, 1, Paper)
+	s.L2 = 4 * s.Constants.Smoothness / math.Sqrt(255) // T1 = 255 or 256
+	p, err := OnPairStrC{}.Plan(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := math.Log(1e5)
+	nominal := math.Sqrt2 * (math.Sqrt(l+1) - math.Sqrt(l)) // sqrt(2 rho)
+	// 36.9 in 04_online.out (n = 600, T1 = 256) is for Dg = 2G.
+	ratio := nominal / p.Guarantee.Mu * p.Spec.Constants.PairDiameter / (2 * p.Spec.Constants.Lipschitz)
+	if !p.Guarantee.Claim.Holds || math.Abs(ratio-36.9) > 0.2 {
+		t.Errorf("the printed noise is %.4g times the needed one, want 36.9; claim holds: %v", ratio, p.Guarantee.Claim.Holds)
+	}
+}
+
+// A stream that is saved and resumed makes the releases that it would have made,
+// given the same noise: nothing is lost from the state.
+func TestStreamResumes(t *testing.T) {
+	for _, c := range []struct {
+		a Stream
+		o StreamOptions
+	}{
+		{OnPairC{}, StreamOptions{Horizon: 40}},
+		{OnPairC{}, StreamOptions{Horizon: 40, Batch: 4, Buffer: 6}},
+		{OnPairC{Reading: SecretState}, StreamOptions{Horizon: 40}},
+	} {
+		p, err := c.a.Plan(streamSpec(t, c.o, 0, Certified))
+		if err != nil {
+			t.Fatal(err)
+		}
+		session := openStream(t, p, 5)
+		whole, err := NewStream(p, session)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := feedStream(t, whole, 39)
+		for _, stop := range []int{0, 1, 7, 8, 22} {
+			session := openStream(t, p, 5)
+			o, err := NewStream(p, session)
+			if err != nil {
+				t.Fatal(err)
+			}
+			o.Run = "run"
+			got := feedStream(t, o, stop)
+			var saved bytes.Buffer
+			if err := o.Save(&saved); err != nil {
+				t.Fatal(err)
+			}
+			state, err := ReadStreamState(bytes.NewReader(saved.Bytes()))
+			if err != nil {
+				t.Fatal(err)
+			}
+			again, err := ResumeStream(p, session, state)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got = append(got, feedStream(t, again, 39)...)
+			if !slices.EqualFunc(got, want, slices.Equal[[]float64]) || again.Run != "run" {
+				t.Errorf("%+v stopped after %d: the releases differ", c.o, stop)
+			}
+		}
+	}
+}
+
+func TestResumeStreamRefuses(t *testing.T) {
+	o := StreamOptions{Horizon: 40, Batch: 4, Buffer: 6}
+	p, err := OnPairC{}.Plan(streamSpec(t, o, 0, Certified))
+	if err != nil {
+		t.Fatal(err)
+	}
+	stream, err := NewStream(p, openStream(t, p, 5))
+	if err != nil {
+		t.Fatal(err)
+	}
+	feedStream(t, stream, 21)
+	var saved bytes.Buffer
+	if err := stream.Save(&saved); err != nil {
+		t.Fatal(err)
+	}
+	for name, change := range map[string]func(*StreamState){
+		"algorithm":       func(s *StreamState) { s.Algorithm = "onpairstrc" },
+		"reading":         func(s *StreamState) { s.Reading = SecretState.String() },
+		"options":         func(s *StreamState) { s.Options.Batch = 2 },
+		"noise":           func(s *StreamState) { s.Event.Sigma /= 2 },
+		"fewer releases":  func(s *StreamState) { s.Updates-- },
+		"fewer records":   func(s *StreamState) { s.Count-- },
+		"a short iterate": func(s *StreamState) { s.W = s.W[:1] },
+		"a short buffer":  func(s *StreamState) { s.Held = s.Held[1:] },
+		"a row twice":     func(s *StreamState) { s.Held[0] = s.Held[1] },
+		"a row too large": func(s *StreamState) { s.Held[0] = 1000 },
+		"lost features":   func(s *StreamState) { s.X = s.X[1:] },
+	} {
+		state, err := ReadStreamState(bytes.NewReader(saved.Bytes()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := ResumeStream(p, openStream(t, p, 1), state); err != nil {
+			t.Fatalf("the state itself: %v", err)
+		}
+		change(state)
+		if _, err := ResumeStream(p, openStream(t, p, 1), state); err == nil {
+			t.Errorf("%s: resumed", name)
+		}
+	}
+	if _, err := ReadStreamState(strings.NewReader(`{"format":"x"}`)); err == nil {
+		t.Error("another format was read")
+	}
+	if _, err := ReadStreamState(strings.NewReader(saved.String()[:20])); err == nil {
+		t.Error("half a state was read")
+	}
+	var raw map[string]any
+	if err := json.Unmarshal(saved.Bytes(), &raw); err != nil || len(raw["y"].([]any)) != 6+1 {
+		t.Errorf("the state has %d records (%v), want the buffer of 6 and the batch of 1", len(raw["y"].([]any)), err)
+	}
+}
+
+// A stream without the session of its plan releases nothing and stays over.
+func TestStreamStopsAtARefusedRelease(t *testing.T) {
+	p, err := OnPairC{}.Plan(streamSpec(t, StreamOptions{Horizon: 10}, 0, Certified))
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := OnPairC{}.Plan(streamSpec(t, StreamOptions{Horizon: 12}, 0, Certified))
+	if err != nil {
+		t.Fatal(err)
+	}
+	o, err := NewStream(p, openStream(t, other, 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	x, y := streamRecord(1)
+	if _, err := o.Step(context.Background(), x, y); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if w, err := o.Step(context.Background(), x, y); !errors.Is(err, privacy.ErrUnplanned) || w != nil {
+			t.Errorf("%v, %v", w, err)
+		}
+	}
+	if err := o.Save(new(bytes.Buffer)); err == nil {
+		t.Error("a stream that is over was saved")
+	}
+	cancelled, cancel := context.WithCancel(context.Background())
+	cancel()
+	o, err = NewStream(p, openStream(t, p, 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := o.Step(cancelled, x, y); !errors.Is(err, context.Canceled) || o.Count() != 0 {
+		t.Errorf("cancelled: %v, %d records taken", err, o.Count())
+	}
+	if _, err := o.Step(context.Background(), []float64{math.NaN(), 1}, y); err != nil || o.Save(new(bytes.Buffer)) != nil {
+		t.Errorf("a record that is not finite: %v", err)
+	}
+}
+
+// The reservoir holds a uniform sample: each record is in it with chance s/n.
+// Exact false-alarm rate below 1e-9 by Hoeffding: |mean - s/n| <= sqrt(ln(2 n/1e-9)/(2 runs)).
+func TestReservoirIsUniform(t *testing.T) {
+	const n, size, runs = 20, 4, 2000
+	p, err := OnPairC{}.Plan(streamSpec(t, StreamOptions{Horizon: n + 1, Buffer: size, Reservoir: true, Batch: 3}, 0, Certified))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var kept [n]int
+	for seed := range uint64(runs) {
+		o := newOnline(p, openStream(t, p, seed+1))
+		for k := range n {
+			o.hold(int32(k), k+1) // any label of a record
+		}
+		for _, r := range o.held {
+			kept[r]++
+		}
+	}
+	margin := math.Sqrt(math.Log(2*n/1e-9) / (2 * runs))
+	first := float64(runs) // control: keeping the first records is noticed
+	if math.Abs(first/runs-float64(size)/n) <= margin {
+		t.Fatalf("the margin %v notices nothing", margin)
+	}
+	for k, c := range kept {
+		if math.Abs(float64(c)/runs-float64(size)/n) > margin {
+			t.Errorf("record %d is kept in %d of %d runs, want about %d", k+1, c, runs, runs*size/n)
+		}
+	}
+}

@@ -1,0 +1,361 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/gofrs/flock"
+
+	"dyad/algorithms"
+	"dyad/engine"
+	"dyad/engine/cpu"
+	"dyad/engine/dataset"
+	"dyad/privacy"
+)
+
+type onlineCmd struct {
+	Data       string   `default:"-" placeholder:"FILE" help:"Records, CSV, JSON lines or LIBSVM; - is standard input."`
+	Schema     string   `required:"" placeholder:"FILE" help:"Schema of the records (YAML)."`
+	Records    int      `required:"" short:"n" help:"Public maximum of the number of records; all of them are paid for at the start."`
+	State      string   `required:"" placeholder:"FILE" help:"File of the state, for --resume. It holds the records of the buffer: keep it private."`
+	Resume     bool     `help:"Continue from the state file, at no further cost, with the flags of the start. Records of a FILE that were taken before are skipped; standard input goes on with new ones."`
+	Follow     bool     `help:"Wait for more at the end of FILE, until interrupted."`
+	Every      int      `default:"1" placeholder:"K" help:"New records per update and release."`
+	Buffer     int      `default:"1000" help:"Earlier records that a new one is paired with; 0: all, in memory."`
+	Reservoir  bool     `help:"Keep a uniform sample of all earlier records in the buffer, not the last ones."`
+	BurnIn     int      `placeholder:"T1" help:"First records, which only fill the buffer. Default: K."`
+	Algorithm  string   `default:"onpairc" enum:"onpairc,onpairstrc" help:"onpairc (convex) or onpairstrc (strongly convex, needs --l2)."`
+	Secret     bool     `name:"secret-state" help:"Keep a noiseless iterate in the state, to be kept as private as the records, and release noisy copies. Needs --every 1 --buffer 0."`
+	Mode       string   `default:"certified" enum:"certified,paper" help:"certified: proved noise; paper: the paper's formula, with what it really gives."`
+	Task       string   `default:"auc" enum:"auc,metric" help:"As for train."`
+	Epsilon    float64  `default:"1" help:"Epsilon to spend on all releases together."`
+	Delta      *float64 `placeholder:"DELTA" help:"Delta. Default: min(1e-5, n^-1.5)."`
+	L2         float64  `name:"l2" placeholder:"ALPHA" help:"Weight alpha of the term alpha/2 ||w||^2."`
+	Radius     float64  `default:"1" placeholder:"R" help:"Radius of the ball that w lives in; public."`
+	PublicData bool     `help:"The records are public: nothing is charged, and every line has the AUC of the scores given before each label was used."`
+	DataID     string   `placeholder:"ID" help:"Name of the data in the ledger. Default: the schema's data_id."`
+	ledgerFlag
+}
+
+// Help shows examples.
+func (onlineCmd) Help() string {
+	return `Writes JSON lines: first the guarantee of all releases together, then a model after every K records. A release is
+written after the state that counts it is on disk, so what is resumed never releases twice. The charge is made when
+the first record arrives, for --records of them.
+
+Examples:
+  dyad online --data patients.csv --schema patients.yaml --records 100000 --every 100 --state patients.state
+  tail -f patients.csv | dyad online --schema patients.yaml --records 100000 --every 100 --state patients.state
+Stopped, each goes on with the same flags and --resume.`
+}
+
+// onlineStart is the first line of the output.
+type onlineStart struct {
+	Features  []string          `json:"features"`
+	Noise     float64           `json:"sigma"` // of one released query
+	StepRule  string            `json:"step_sizes"`
+	Guarantee privacy.Guarantee `json:"guarantee"`
+	DataID    string            `json:"data_id"`
+	Run       string            `json:"run,omitempty"`
+	Records   int               `json:"records"` // taken before
+}
+
+// onlineRelease is a released model.
+type onlineRelease struct {
+	Records int       `json:"records"`
+	Release int       `json:"release"`
+	Weights []float64 `json:"weights"`
+	AUC     *float64  `json:"prequential_auc,omitempty"` // public data only
+}
+
+// online is a run of the command.
+type online struct {
+	*onlineCmd
+	a       *app
+	schema  *dataset.Schema
+	encoder *dataset.Encoder
+	plan    *algorithms.StreamPlan
+	public  bool
+	ledger  *privacy.Ledger
+	stream  *algorithms.Online // nil before the first record of a new run
+	skip    int                // rows of the file that were taken before
+	scores  prequential
+}
+
+// Run reads records until they or the horizon end.
+func (c *onlineCmd) Run(a *app) error {
+	o := &online{onlineCmd: c, a: a}
+	if err := o.prepare(); err != nil {
+		return err
+	}
+	lock := flock.New(c.State + ".lock")
+	if ok, err := lock.TryLock(); err != nil || !ok {
+		return badInput("the state %s is in use by another process, or cannot be locked (%v)", c.State, err)
+	}
+	defer lock.Unlock()
+	if c.Resume {
+		if err := o.resume(); err != nil {
+			return err
+		}
+	} else if exists(c.State) {
+		return badInput("%s exists; continue it with --resume, or name another --state", c.State)
+	}
+	err := o.read()
+	if o.stream == nil || errors.Is(err, errStreamLost) {
+		return err
+	}
+	ended := errors.Is(err, algorithms.ErrStreamEnd)
+	if err == nil || ended || errors.Is(err, context.Canceled) {
+		// Records of the unfinished batch are kept for --resume.
+		if saved := o.save(); saved != nil {
+			return saved
+		}
+		a.note("dyad: %d records taken, %d releases; the state is in %s", o.stream.Count(), o.stream.Updates(), c.State)
+		if ended || o.stream.Count() == o.Records {
+			return o.end()
+		}
+	}
+	return err
+}
+
+// errStreamLost marks a state that could not be saved: the release is withheld.
+var errStreamLost = errors.New("the state cannot be saved, so the release was withheld")
+
+// prepare reads the schema and plans.
+func (o *online) prepare() (err error) {
+	if o.schema, err = dataset.LoadSchema(o.Schema); err != nil {
+		return asInput(err)
+	}
+	if o.encoder, err = dataset.NewEncoder(o.schema); err != nil {
+		return asInput(err)
+	}
+	if o.Follow && o.Data == "-" {
+		return badInput("--follow waits at the end of a file; standard input ends when its writer says so")
+	}
+	o.public = o.PublicData || o.schema.Public
+	if o.DataID == "" {
+		o.DataID = o.schema.DataID
+	}
+	mode, err := algorithms.ParseMode(o.Mode)
+	if err != nil {
+		return asInput(err)
+	}
+	budget := privacy.Budget{Epsilon: o.Epsilon, Delta: privacy.DefaultDelta(max(o.Records, 2))}
+	if o.Delta != nil {
+		budget.Delta = *o.Delta
+	}
+	spec, err := algorithms.NewStreamSpec(cpu.Backend{}, engine.Problem{
+		N: 2, D: o.encoder.Dim(), Bounds: o.encoder.Bounds(), Loss: tasks[o.Task], Radius: o.Radius,
+	}, algorithms.StreamOptions{Horizon: o.Records, Batch: o.Every, Buffer: o.Buffer, Reservoir: o.Reservoir, BurnIn: o.BurnIn}, o.L2, budget, mode)
+	if err != nil {
+		return asInput(err)
+	}
+	spec.BoundsFromData = o.schema.BoundsFromData
+	reading := algorithms.NoiseFedBack
+	if o.Secret {
+		reading = algorithms.SecretState
+	}
+	var algorithm algorithms.Stream = algorithms.OnPairC{Reading: reading}
+	if o.Algorithm == "onpairstrc" {
+		algorithm = algorithms.OnPairStrC{Reading: reading}
+	}
+	o.plan, err = algorithm.Plan(spec)
+	return asInput(err)
+}
+
+// charge is what the ledger is told.
+func (o *online) charge() privacy.Charge {
+	g := o.plan.Guarantee
+	return privacy.Charge{DataID: o.DataID, Algorithm: o.plan.Algorithm, Events: o.plan.Events, Guarantee: g.String(), Unit: g.Unit, Relation: g.Relation, Released: g.Released}
+}
+
+// session opens the ledger and charges a new run, or continues one after releases.
+func (o *online) session(run string, releases int) (*privacy.LiveSession, error) {
+	source, err := privacy.NewSource()
+	if err != nil {
+		return nil, err
+	}
+	if o.public {
+		return privacy.NewPublicSession(source, o.plan.Events)
+	}
+	open := o.open
+	if run != "" {
+		open = o.openExisting
+	}
+	if o.ledger, _, err = open(privacy.LedgerOptions{LockWait: o.a.hooks.lockWait, Trace: o.a.at}); err != nil {
+		return nil, err
+	}
+	if run != "" {
+		s, err := o.ledger.ResumeStream(run, o.charge(), releases, source)
+		if errors.Is(err, privacy.ErrResume) {
+			err = asInput(err)
+		}
+		return s, err
+	}
+	return o.ledger.Begin(o.charge(), source)
+}
+
+// begin charges and starts a new stream.
+func (o *online) begin() error {
+	session, err := o.session("", 0)
+	if err != nil {
+		return err
+	}
+	if o.stream, err = algorithms.NewStream(o.plan, session); err != nil {
+		return err
+	}
+	o.stream.Run = session.Receipt().Run
+	if err := o.save(); err != nil {
+		return err
+	}
+	return o.announce(session)
+}
+
+// resume reads the state and continues.
+func (o *online) resume() error {
+	f, err := os.Open(o.State)
+	if err != nil {
+		return asInput(fmt.Errorf("cannot read the state: %w", err))
+	}
+	defer f.Close()
+	state, err := algorithms.ReadStreamState(f)
+	if err != nil {
+		return asInput(err)
+	}
+	if o.public != (state.Run == "") {
+		return badInput("the state %s is of a run on %s data", o.State, map[bool]string{true: "public", false: "private"}[state.Run == ""])
+	}
+	session, err := o.session(state.Run, state.Updates)
+	if err != nil {
+		return err
+	}
+	if o.stream, err = algorithms.ResumeStream(o.plan, session, state); err != nil {
+		return asInput(err)
+	}
+	if o.Data != "-" {
+		o.skip = state.Count
+	}
+	return o.announce(session)
+}
+
+func (o *online) announce(session *privacy.LiveSession) error {
+	g := o.plan.Guarantee
+	if o.public {
+		g = privacy.Guarantee{Kind: privacy.Public, Released: g.Released}
+	}
+	g.Warnings = append(append([]string(nil), g.Warnings...), session.Receipt().Warnings...)
+	return o.line(onlineStart{
+		Features: o.encoder.FeatureNames(), Noise: o.plan.Noise.Sigma, StepRule: o.plan.Rule,
+		Guarantee: g, DataID: o.DataID, Run: o.stream.Run, Records: o.stream.Count(),
+	})
+}
+
+func (o *online) line(v any) error { return json.NewEncoder(o.a.stdout).Encode(v) }
+
+// read feeds the stream.
+func (o *online) read() error {
+	var r io.Reader = o.a.stdin
+	if o.Data != "-" {
+		f, err := os.Open(o.Data)
+		if err != nil {
+			return asInput(err)
+		}
+		defer f.Close()
+		r = f
+	}
+	options := dataset.Options{Labels: dataset.LabelsOptional}
+	err := dataset.ScanReader(o.Data, &liveReader{ctx: o.a.ctx, r: r, follow: o.Follow}, o.schema, options, o.take)
+	var parse *dataset.ParseError
+	switch {
+	case o.a.ctx.Err() != nil:
+		return o.a.ctx.Err()
+	case errors.As(err, &parse):
+		return asInput(err)
+	}
+	return err
+}
+
+// take is called for every row.
+func (o *online) take(r *dataset.Row) error {
+	if o.skip > 0 {
+		o.skip--
+		return nil
+	}
+	if r.Label == "" {
+		return badInput("%s: row %d has no label; a stream learns from labelled records", o.Data, r.Number)
+	}
+	x, err := o.encoder.EncodeRow(r)
+	if err != nil {
+		return asInput(fmt.Errorf("%s: row %d: %w", o.Data, r.Number, err))
+	}
+	if o.stream == nil {
+		if err := o.begin(); err != nil {
+			return err
+		}
+	}
+	if o.public && o.Task == taskAUC {
+		o.scores.add(x, r.Y)
+	}
+	w, err := o.stream.Step(o.a.ctx, x, r.Y)
+	if err != nil || w == nil {
+		return err
+	}
+	if err := o.save(); err != nil {
+		return err
+	}
+	o.a.at("state saved")
+	release := onlineRelease{Records: o.stream.Count(), Release: o.stream.Updates(), Weights: w}
+	if o.public && o.Task == taskAUC {
+		release.AUC = o.scores.auc()
+		o.scores.w = w
+	}
+	return o.line(release)
+}
+
+// end closes the run in the ledger: its horizon is reached.
+func (o *online) end() error {
+	if o.public {
+		return nil
+	}
+	return o.ledger.Finish(o.stream.Run, privacy.StatusReleased)
+}
+
+// save replaces the state file, durably. It is readable by its owner only.
+func (o *online) save() error {
+	dir := filepath.Dir(o.State)
+	f, err := os.CreateTemp(dir, ".dyad-*") // mode 0600
+	if err != nil {
+		return fmt.Errorf("%w: %w", errStreamLost, err)
+	}
+	err = o.stream.Save(f)
+	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
+		err = os.Rename(f.Name(), o.State)
+	}
+	if err == nil {
+		err = syncDir(dir)
+	}
+	if err != nil {
+		os.Remove(f.Name())
+		return fmt.Errorf("%w: %w", errStreamLost, err)
+	}
+	return nil
+}
+
+// syncDir makes a rename durable where directories can be synced.
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	if err := d.Sync(); err != nil && !errors.Is(err, fs.ErrInvalid) {
+		return err
+	}
+	return nil
+}

@@ -1,0 +1,163 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+)
+
+// SubsetPairs are all ordered pairs of different records of a subset: records
+// Order[From], ..., Order[From+N-1]. Order is a permutation of all records, or their
+// own order if it is nil. It must not depend on the data.
+type SubsetPairs struct {
+	Order   []int32
+	From, N int // N >= 2
+}
+
+// Len returns N(N-1).
+func (p SubsetPairs) Len() int64 { return AllPairs{N: p.N}.Len() }
+
+// MaxPerRecord returns 2(N-1).
+func (p SubsetPairs) MaxPerRecord() int64 { return AllPairs{N: p.N}.MaxPerRecord() }
+
+func (SubsetPairs) pairs() {}
+
+// Parts plans a problem whose gradients are summed over SubsetPairs of the given
+// sizes, each with the inner backend's method for that many records. It has no method
+// for other pairs.
+type Parts struct {
+	Backend
+	Sizes []int // each from 2 to Problem.N
+}
+
+// Plan returns a kernel with one inner kernel for each size.
+func (b Parts) Plan(p Problem) (Kernel, error) {
+	if err := p.Validate(); err != nil {
+		return nil, err
+	}
+	if len(p.Groups) > 0 {
+		return nil, fmt.Errorf("%w: parts of records and query groups together", ErrUnsupported)
+	}
+	if len(b.Sizes) == 0 {
+		return nil, errors.New("engine: Parts.Sizes is empty")
+	}
+	k := &partsKernel{problem: p, inner: make(map[int]Kernel), largest: slices.Max(b.Sizes)}
+	for _, size := range b.Sizes {
+		if size < 2 || size > p.N {
+			return nil, fmt.Errorf("engine: Parts.Sizes has a part of %d records, want 2 to %d", size, p.N)
+		}
+		if k.inner[size] != nil {
+			continue
+		}
+		one := p
+		one.N = size
+		kernel, err := b.Backend.Plan(one)
+		if err != nil {
+			return nil, err
+		}
+		k.inner[size] = kernel
+	}
+	return k, nil
+}
+
+type partsKernel struct {
+	problem Problem
+	inner   map[int]Kernel // by size
+	largest int
+}
+
+func (k *partsKernel) Problem() Problem { return k.problem }
+
+func (k *partsKernel) Method() string {
+	return fmt.Sprintf("%s, on parts of at most %d records", k.inner[k.largest].Method(), k.largest)
+}
+
+// Roundoff is that of the inner kernel: the sum is the same on a copy of the records.
+func (k *partsKernel) Roundoff(p Pairs) float64 {
+	s, ok := p.(SubsetPairs)
+	if !ok || k.inner[s.N] == nil {
+		return math.Inf(1)
+	}
+	return k.inner[s.N].Roundoff(AllPairs{N: s.N})
+}
+
+func (k *partsKernel) Bind(r *Records) (Evaluator, error) {
+	if err := k.problem.Fits(r); err != nil {
+		return nil, err
+	}
+	return &partsEvaluator{kernel: k, records: r}, nil
+}
+
+// partsEvaluator keeps the part of the last call bound, so a descent on one part after
+// the other copies each once.
+type partsEvaluator struct {
+	kernel  *partsKernel
+	records *Records
+	rows    []int // of the bound part
+	part    Evaluator
+}
+
+func (e *partsEvaluator) Kernel() Kernel { return e.kernel }
+
+func (e *partsEvaluator) GradSum(ctx context.Context, dst, w []float64, p Pairs) error {
+	s, ok := p.(SubsetPairs)
+	if !ok {
+		return fmt.Errorf("%w: pairs of type %T by a kernel for parts, which sums over SubsetPairs", ErrUnsupported, p)
+	}
+	if err := e.bind(s); err != nil {
+		return err
+	}
+	return e.part.GradSum(ctx, dst, w, AllPairs{N: s.N})
+}
+
+// bind binds the records of s unless they are bound.
+func (e *partsEvaluator) bind(s SubsetPairs) error {
+	n := e.records.Len()
+	inner := e.kernel.inner[s.N]
+	if inner == nil || s.From < 0 || s.From > n-s.N || s.Order != nil && len(s.Order) != n {
+		return fmt.Errorf("engine: SubsetPairs of records %d to %d of an order of %d do not fit a kernel for %d records, or the size was not planned", s.From, s.From+s.N-1, len(s.Order), n)
+	}
+	row := func(i int) int {
+		if s.Order == nil {
+			return s.From + i
+		}
+		return int(s.Order[s.From+i])
+	}
+	if e.part != nil && len(e.rows) == s.N {
+		same := true
+		for i := 0; same && i < s.N; i++ {
+			same = e.rows[i] == row(i)
+		}
+		if same {
+			return nil
+		}
+	}
+	rows, seen := make([]int, s.N), make(map[int]bool, s.N)
+	for i := range rows {
+		rows[i] = row(i)
+		if rows[i] < 0 || rows[i] >= n || seen[rows[i]] {
+			return fmt.Errorf("engine: SubsetPairs.Order has an entry outside 0 to %d or twice", n-1)
+		}
+		seen[rows[i]] = true
+	}
+	if err := e.Close(); err != nil {
+		return err
+	}
+	part, err := inner.Bind(e.records.Subset(rows))
+	if err != nil {
+		return err
+	}
+	e.part, e.rows = part, rows
+	return nil
+}
+
+func (e *partsEvaluator) Close() error {
+	if e.part == nil {
+		return nil
+	}
+	part := e.part
+	e.part, e.rows = nil, nil
+	return part.Close()
+}

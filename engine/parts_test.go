@@ -1,0 +1,80 @@
+package engine_test
+
+import (
+	"context"
+	"errors"
+	"math"
+	"slices"
+	"testing"
+
+	"dyad/algorithms/algotest"
+	"dyad/engine"
+	"dyad/engine/cpu"
+)
+
+// A sum over a part is that of the plain kernel on a copy of its records, bit for bit,
+// in any order of calls, and nothing else is accepted.
+func TestPartsEqualTheirSubset(t *testing.T) {
+	const n, d = 45, 3
+	order := make([]int32, n)
+	for i := range order {
+		order[i] = int32((i*19 + 4) % n)
+	}
+	for _, loss := range []engine.Loss{engine.Logistic{}, engine.MahalanobisLogistic{}} {
+		p := engine.Problem{N: n, D: d, Bounds: engine.UnitBounds(), Loss: loss, Radius: 1}
+		kernel, err := engine.Parts{Backend: cpu.Backend{}, Sizes: []int{20, 2, 23, 20}}.Plan(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		records := algotest.RandomRecords(n, d, engine.UnitBounds(), 3)
+		ev, err := kernel.Bind(records)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer ev.Close()
+		w := p.Domain().Start()
+		w[0] -= 0.25
+		got, want := make([]float64, len(w)), make([]float64, len(w))
+		for _, part := range []engine.SubsetPairs{{N: 20}, {From: 22, N: 23}, {Order: order, From: 3, N: 20}, {Order: order, N: 20}, {Order: order, N: 20}, {From: 43, N: 2}} {
+			rows := make([]int, part.N)
+			for i := range rows {
+				rows[i] = part.From + i
+				if part.Order != nil {
+					rows[i] = int(order[part.From+i])
+				}
+			}
+			one := p
+			one.N = part.N
+			plain, err := cpu.Backend{}.Plan(one)
+			if err != nil {
+				t.Fatal(err)
+			}
+			direct, err := plain.Bind(records.Subset(rows))
+			if err != nil {
+				t.Fatal(err)
+			}
+			err = errors.Join(ev.GradSum(context.Background(), got, w, part), direct.GradSum(context.Background(), want, w, engine.AllPairs{N: part.N}), direct.Close())
+			if err != nil || !slices.Equal(got, want) {
+				t.Errorf("%s, %+v: %v, want %v (%v)", loss.Name(), part, got, want, err)
+			}
+			if r := kernel.Roundoff(part); r != plain.Roundoff(engine.AllPairs{N: part.N}) || math.IsInf(r, 0) {
+				t.Errorf("%s: roundoff of %+v is %v", loss.Name(), part, r)
+			}
+		}
+		twice := slices.Clone(order)
+		twice[1] = twice[0]
+		for _, bad := range []engine.Pairs{engine.AllPairs{N: n}, engine.SubsetPairs{N: 21}, engine.SubsetPairs{From: 26, N: 20}, engine.SubsetPairs{From: -1, N: 20}, engine.SubsetPairs{Order: order[:20], N: 20}, engine.SubsetPairs{Order: twice, N: 20}} {
+			if err := ev.GradSum(context.Background(), got, w, bad); err == nil {
+				t.Errorf("%s: a sum over %+v was computed", loss.Name(), bad)
+			}
+		}
+		if !math.IsInf(kernel.Roundoff(engine.AllPairs{N: n}), 1) || !math.IsInf(kernel.Roundoff(engine.SubsetPairs{N: 21}), 1) {
+			t.Error("roundoff of pairs that were not planned is finite")
+		}
+	}
+	for _, sizes := range [][]int{nil, {1}, {46}} {
+		if _, err := (engine.Parts{Backend: cpu.Backend{}, Sizes: sizes}).Plan(engine.Problem{N: n, D: d, Bounds: engine.UnitBounds(), Loss: engine.Logistic{}, Radius: 1}); err == nil {
+			t.Errorf("sizes %v were planned", sizes)
+		}
+	}
+}

@@ -1,0 +1,46 @@
+package privacy
+
+import "fmt"
+
+// AverageDescent is GradientDescent of which (w_1 + ... + w_T)/T is released, once.
+type AverageDescent struct {
+	GradientDescent
+	// OutputError bounds the error of computing the average from the computed
+	// iterates, >= 0.
+	OutputError float64
+}
+
+// Certify returns the certificate of the average.
+//
+// Theorem ([Xue21] Lemma 7 with the constants of privacy.md 1.1 and 4.2). With
+// delta_t = ||w_t - w_t'|| as in GradientDescent.Certify,
+//
+//	delta_t <= min(c delta_(t-1) + Share Dg eta + 2 rho, diam C),   delta_0 = 0,
+//
+// the average moves by at most (delta_1 + ... + delta_T)/T + 2 OutputError, by the
+// triangle inequality. The exact average is in the convex set C, so without the
+// output error it moves by at most diam C. For all pairs, c = 1 and no rounding this
+// is (2 Dg eta/n) (T+1)/2 = Dg eta (T+1)/n. Attained with equality by linear pair
+// losses. QED
+func (g AverageDescent) Certify() (Certificate, error) {
+	if _, err := g.GradientDescent.Certify(); err != nil {
+		return Certificate{}, err
+	}
+	if err := nonNegative("output error", g.OutputError); err != nil {
+		return Certificate{}, err
+	}
+	c := g.contraction(g.StepSize)
+	move := roundUp(g.PairDiameter*g.StepSize*g.Share, 4)
+	var exact, total, exactSum, totalSum float64
+	for range g.Steps {
+		exact = min(roundUp(c*exact+move, 3), g.Diameter)
+		total = min(roundUp(c*total+move+2*g.UpdateError, 5), g.Diameter)
+		exactSum, totalSum = roundUp(exactSum+exact, 1), roundUp(totalSum+total, 1)
+	}
+	steps := float64(g.Steps)
+	exact = min(roundUp(exactSum/steps, 1), g.Diameter)
+	total = roundUp(min(roundUp(totalSum/steps, 1), g.Diameter)+2*g.OutputError, 2)
+	return newCertificate(exact, total, "average iterate of projected gradient descent",
+		fmt.Sprintf("mean over t of delta_t = c delta_(t-1) + p Dg eta + 2 rho, at most diam C; c = %.9g, Dg = %.6g, eta = %.6g, p = %.6g of the pairs contain one record, T = %d, rho = %.3g, diam C = %.6g ([Xue21] Lemma 7, tightened)",
+			c, g.PairDiameter, g.StepSize, g.Share, g.Steps, g.UpdateError, g.Diameter))
+}

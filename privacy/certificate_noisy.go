@@ -1,0 +1,45 @@
+package privacy
+
+import (
+	"errors"
+	"fmt"
+)
+
+// MeanGradient are the public numbers of the mean pair gradient
+//
+//	g(w) = 1/|P| sum over the pairs (z, z') of P of grad l(w; z, z')
+//
+// at a point w of the domain that depends on the data through earlier releases
+// only, as in gradient perturbation: w_t = Pi_C[w_(t-1) - eta (g(w_(t-1)) + noise)].
+type MeanGradient struct {
+	// PairDiameter is Dg > 0 on the domain (Curvature.PairDiameter).
+	PairDiameter float64
+	// Share is the largest share of the pairs P that contain one record, in (0, 1]:
+	// 2/n for all ordered pairs of n records.
+	Share float64
+	// Error bounds ||computed - exact|| of g(w), for every data set and every w of
+	// the domain, >= 0.
+	Error float64
+}
+
+// Certify returns the certificate of one computed g(w).
+//
+// Theorem (privacy.md 1.2 and 3). Fix w. Replacing one record changes the terms of
+// the pairs that contain it, a share of at most Share, and each by at most Dg. So
+// the exact g(w) moves by at most Share Dg and the computed one by at most
+// Share Dg + 2 Error. For adaptive releases this is what composition asks for: w is
+// the same on both data sets once all earlier releases are. The loss need be neither
+// convex nor smooth. An L2 term alpha w is not in g: it is computed from w, which is
+// known. QED
+func (g MeanGradient) Certify() (Certificate, error) {
+	err := errors.Join(positive("pair diameter Dg", g.PairDiameter), nonNegative("error of a mean gradient", g.Error))
+	if !(g.Share > 0 && g.Share <= 1) {
+		err = errors.Join(err, fmt.Errorf("%w: share %v of the pairs, want one in (0, 1]", errCertificate, g.Share))
+	}
+	if err != nil {
+		return Certificate{}, err
+	}
+	exact := roundUp(g.PairDiameter*g.Share, 1)
+	return newCertificate(exact, roundUp(exact+2*g.Error, 2), "mean pair gradient of every step",
+		fmt.Sprintf("given the releases before, a mean gradient moves by p Dg + 2 rho; Dg = %.6g, p = %.6g of the pairs contain one record, rho = %.3g (privacy.md 1.2, 3)", g.PairDiameter, g.Share, g.Error))
+}

@@ -1,0 +1,49 @@
+package privacy
+
+import (
+	"math"
+	"testing"
+)
+
+// The linear pair loss (a + a') w attains the certificate, and a share that forgets
+// one of the two argument orders is too small.
+func TestMeanGradientIsAttainedByLinearLoss(t *testing.T) {
+	const n, dg = 9, 3.0
+	mean := func(a []float64) float64 {
+		var sum float64
+		for i := range a {
+			for j := range a {
+				if i != j {
+					sum += a[i] + a[j]
+				}
+			}
+		}
+		return sum / float64(n*(n-1))
+	}
+	a := make([]float64, n)
+	a[4] = dg / 2
+	high := mean(a)
+	a[4] = -dg / 2
+	moved := high - mean(a)
+	certify := func(share, rho float64) float64 {
+		c, err := MeanGradient{PairDiameter: dg, Share: share, Error: rho}.Certify()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c.Sensitivity()
+	}
+	if got := certify(2.0/n, 0); got < moved-1e-15 || got > moved*(1+1e-12) {
+		t.Errorf("certificate %.15g, attained %.15g", got, moved)
+	}
+	if got := certify(1.0/n, 0); got > 0.6*moved {
+		t.Errorf("the control, half the share, certifies %.6g of %.6g", got, moved)
+	}
+	if got, want := certify(2.0/n, 0.01), moved+0.02; math.Abs(got-want) > 1e-12 {
+		t.Errorf("with roundoff 0.01 the certificate is %.12g, want %.12g", got, want)
+	}
+	for _, bad := range []MeanGradient{{Share: 0.1}, {PairDiameter: 1}, {PairDiameter: 1, Share: 1.5}, {PairDiameter: 1, Share: 1, Error: -1}, {PairDiameter: math.NaN(), Share: 1}} {
+		if _, err := bad.Certify(); err == nil {
+			t.Errorf("%+v was certified", bad)
+		}
+	}
+}

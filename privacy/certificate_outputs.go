@@ -1,0 +1,93 @@
+package privacy
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+)
+
+// StreamOutputs are the public numbers of pairwise online descent whose noiseless
+// iterates stay secret while noisy copies of all of them are released (reading A
+// of [Huai20] Algorithm 1, privacy.md 2.2).
+type StreamOutputs struct {
+	Curvature
+	// Eta[t], t = 2..n, are the step sizes, all positive. n = len(Eta) - 1 is
+	// public and at most MaxStreamOutputs.
+	Eta []float64
+	// UpdateError[t] is rho_t >= 0 as in PairwiseRecursion; nil means 0.
+	UpdateError []float64
+	// Radius bounds the norm of an iterate.
+	Radius float64
+}
+
+// MaxStreamOutputs is the largest n: the certificate costs O(n^2).
+const MaxStreamOutputs = 1 << 14
+
+// Certify returns the joint certificate of the releases w_t/scale[t], t = 2..n,
+// each computed by one division per coordinate, and the scales.
+//
+// Theorem. The released vectors together are one vector-valued query, which moves by
+// (sum_t (delta_t(k)/scale_t)^2)^(1/2) when record k is replaced, with delta_t(k) of
+// PairwiseRecursion; the noise of one is independent of the others and is not fed
+// back, so this is not even adaptive. scale_t = max_k delta_t(k) gives every release
+// the noise that its own sensitivity asks for. A division adds at most
+// 2^-53 Radius/scale_t to the error of each side.
+func (r StreamOutputs) Certify() (Certificate, []float64, error) {
+	n := len(r.Eta) - 1
+	err := errors.Join(r.validate(), positive("radius", r.Radius))
+	if n < 2 || n > MaxStreamOutputs || r.UpdateError != nil && len(r.UpdateError) != n+1 {
+		return Certificate{}, nil, errors.Join(err, fmt.Errorf("%w: %d step sizes and %d update errors, want n+1 of each, n from 2 to %d", errCertificate, len(r.Eta), len(r.UpdateError), MaxStreamOutputs))
+	}
+	for t := 2; t <= n; t++ {
+		err = errors.Join(err, positive(fmt.Sprintf("step size %d", t), r.Eta[t]))
+		if r.UpdateError != nil {
+			err = errors.Join(err, nonNegative(fmt.Sprintf("update error %d", t), r.UpdateError[t]))
+		}
+	}
+	if err != nil {
+		return Certificate{}, nil, err
+	}
+	scale := make([]float64, n+1)
+	delta := make([]float64, n+1) // of record k, so far
+	r.each(true, delta, func(t int) { scale[t] = slices.Max(delta[1 : t+1]) })
+	var joint [2]float64
+	for i, withError := range []bool{false, true} {
+		sums := make([]float64, n+1)
+		clear(delta)
+		r.each(withError, delta, func(t int) {
+			division := 0.0
+			if withError {
+				division = 0x1p-52 * r.Radius
+			}
+			for k := 1; k <= t; k++ {
+				u := (delta[k] + division) / scale[t]
+				sums[k] += u * u
+			}
+		})
+		joint[i] = roundUp(math.Sqrt(roundUp(slices.Max(sums), n+8)), 2)
+	}
+	c, err := newCertificate(joint[0], joint[1], "noisy copies of all iterates of pairwise online descent",
+		fmt.Sprintf("the noiseless iterates are secret; iterate t moves by delta_t(k) = c_t delta_(t-1)(k) + Dg eta_t/(t-1) (Dg eta_k at t = k) + 2 rho_t, at most diam C; joint sensitivity max_k sqrt(sum_t (delta_t(k)/scale_t)^2) with scale_t = max_k delta_t(k); Dg = %.6g, n = %d, L = %.6g, alpha = %.6g, scale_n = %.6g (privacy.md 2.2, reading A)",
+			r.PairDiameter, n, r.Smoothness, r.StrongConvexity, scale[n]))
+	c.releases = n - 1
+	return c, scale, err
+}
+
+// each runs the recursion for all records, rounded up, and calls after for t = 2..n.
+func (r StreamOutputs) each(withError bool, delta []float64, after func(t int)) {
+	n := len(r.Eta) - 1
+	for t := 2; t <= n; t++ {
+		c, rho := r.contraction(r.Eta[t]), 0.0
+		if withError && r.UpdateError != nil {
+			rho = 2 * r.UpdateError[t]
+		}
+		own := r.PairDiameter * r.Eta[t]
+		other := own/float64(t-1) + rho
+		for k := 1; k < t; k++ {
+			delta[k] = min(roundUp(c*delta[k]+other, 6), r.Diameter)
+		}
+		delta[t] = min(roundUp(own+rho, 3), r.Diameter)
+		after(t)
+	}
+}

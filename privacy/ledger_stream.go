@@ -1,0 +1,69 @@
+package privacy
+
+import (
+	"errors"
+	"fmt"
+)
+
+// ResumeStream continues a charged run that releases as it goes, without a new
+// charge. released is the number of its releases that may have left the program.
+// The session may make the rest of the releases of the plan, of which every event
+// must be a StreamEvent; there is one of them.
+//
+// The caller promises that a release leaves the program only after it was counted
+// durably, so that a release not counted in released was seen by nobody: it may
+// then be drawn again, by the argument of Resume. A number below that of an earlier
+// resume of the run is refused, since it comes from an old copy of the state; an
+// old copy within one uninterrupted run cannot be recognised.
+//
+// Errors wrap ErrResume as those of Resume do. A run that was charged as
+// resumable promised to release nothing before its end and is refused.
+func (l *Ledger) ResumeStream(run string, c Charge, released int, src *Source) (*LiveSession, error) {
+	if src == nil {
+		return nil, errors.New("privacy: ResumeStream needs a source of randomness: call NewSource")
+	}
+	if len(c.Events) != 1 {
+		return nil, fmt.Errorf("%w: a stream has one event, not %d", ErrResume, len(c.Events))
+	}
+	e, ok := c.Events[0].(StreamEvent)
+	if !ok || released < 0 || released > e.Count {
+		return nil, fmt.Errorf("%w: %d releases were made of %v", ErrResume, released, c.Events[0])
+	}
+	plan, err := newReleasePlan(c.Events)
+	if err != nil {
+		return nil, err
+	}
+	plan.left[e] -= released
+	c.Run, c.SeededNoise, c.Resumable = run, c.SeededNoise || !src.Secret(), true
+	body, err := encodeBody(typeResume, resumeBody{Run: run, Released: released}, run)
+	if err != nil {
+		return nil, err
+	}
+	receipt := Receipt{Run: run}
+	_, receipt.Warnings, err = l.change(typeResume, c.Time, body, func(st *ledgerState) ([]string, error) {
+		charged, err := st.unfinished(run)
+		if err != nil {
+			return nil, err
+		}
+		if charged.Charge.Resumable {
+			return nil, fmt.Errorf("%w: run %q is no stream", ErrResume, run)
+		}
+		for _, e := range st.entries {
+			if e.Type == typeResume && e.Run == run && e.Released > released {
+				return nil, fmt.Errorf("%w: run %q was resumed after %d releases before, the state is an old copy after %d; use the latest state, or start a new run", ErrResume, run, e.Released, released)
+			}
+		}
+		was := *charged.Charge
+		was.Resumable = true
+		if err := sameRun(was, c); err != nil {
+			return nil, err
+		}
+		receipt.Seq = charged.Seq
+		total, err := st.compose(c.DataID, nil)
+		return st.warnings(c, total, err), nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &LiveSession{src: src, plan: plan, receipt: receipt}, nil
+}
