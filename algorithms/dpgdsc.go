@@ -112,7 +112,7 @@ func (a DPGDSC) schedule(s Spec) (Schedule, error) {
 			eta = limit
 		}
 		if steps == 0 {
-			steps = int(math.Ceil((s.Constants.Smoothness + s.L2) / s.L2 * math.Log(float64(s.Kernel.Problem().N))))
+			steps = wholeSteps((s.Constants.Smoothness + s.L2) / s.L2 * math.Log(float64(s.Kernel.Problem().N)))
 		}
 	} else if steps == 0 || eta == 0 {
 		path := a.Path
@@ -123,10 +123,10 @@ func (a DPGDSC) schedule(s Spec) (Schedule, error) {
 		}
 		switch {
 		case steps == 0 && eta == 0:
-			steps = max(smallestDescentSteps, int(math.Ceil(path/limit)))
+			steps = max(smallestDescentSteps, wholeSteps(path/limit))
 			eta = min(path/float64(steps), limit)
 		case steps == 0:
-			steps = max(1, int(math.Round(path/eta)))
+			steps = wholeSteps(math.Round(path / eta))
 		default:
 			eta = min(path/float64(steps), limit)
 		}
@@ -134,7 +134,7 @@ func (a DPGDSC) schedule(s Spec) (Schedule, error) {
 	if eta > limit {
 		return Schedule{}, fmt.Errorf("%w: dpgdsc: step size %.6g exceeds 2/(L~+alpha) = %.6g (L~ = L + alpha, L = %.6g, alpha = %.6g); use a smaller one", ErrAssumption, eta, limit, s.Constants.Smoothness, s.L2)
 	}
-	return Schedule{Name: name, Steps: steps, Constant: eta, Path: eta * float64(steps)}, nil
+	return Schedule{Name: name, Steps: steps, Constant: eta, Path: eta * float64(steps)}, checkSteps("dpgdsc", steps)
 }
 
 // Train runs the descent and releases the last iterate.

@@ -124,7 +124,7 @@ func (o descentOptions) validate(name string) error {
 	if o.steps < 0 || !(o.eta >= 0) || !(o.path >= 0) || math.IsInf(o.eta+o.path, 0) {
 		return fmt.Errorf("%w: %s: steps, step size and path must be finite and not negative", ErrAssumption, name)
 	}
-	return nil
+	return checkSteps(name, o.steps)
 }
 
 // roughSteps is the number of steps by the public rule for a loss that is not smooth.
@@ -153,9 +153,9 @@ func (o descentOptions) schedule(name string, s Spec) (Schedule, error) {
 		if steps == 0 {
 			switch {
 			case eta > 0:
-				steps = max(1, int(math.Round(path/eta)))
+				steps = wholeSteps(math.Round(path / eta))
 			case limit > 0:
-				steps = max(smallestDescentSteps, int(math.Ceil(path/limit)))
+				steps = max(smallestDescentSteps, wholeSteps(path/limit))
 			default:
 				steps = roughSteps
 			}
@@ -167,5 +167,5 @@ func (o descentOptions) schedule(name string, s Spec) (Schedule, error) {
 			}
 		}
 	}
-	return Schedule{Name: rule, Steps: steps, Constant: eta, Path: eta * float64(steps)}, nil
+	return Schedule{Name: rule, Steps: steps, Constant: eta, Path: eta * float64(steps)}, checkSteps(name, steps)
 }

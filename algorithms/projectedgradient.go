@@ -53,6 +53,9 @@ func (a ProjectedGradient) Plan(s Spec) (*Plan, error) {
 	if steps == 0 {
 		steps = defaultBaselineSteps
 	}
+	if err := checkSteps("projected-gradient", steps); err != nil {
+		return nil, err
+	}
 	if eta == 0 {
 		eta = 1 / (s.Constants.Smoothness + s.L2)
 	}

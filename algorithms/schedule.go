@@ -81,3 +81,24 @@ func equalisingSpec(name string, s Spec, path float64) (Schedule, error) {
 	}
 	return Schedule{Name: rule, Steps: n - 1, Eta: eta, Path: sum}, nil
 }
+
+// mostSteps bounds the steps of a plan: more would run for years, and the
+// recursion of the certificate takes them one by one.
+const mostSteps = 10_000_000
+
+// wholeSteps rounds a number of steps that a rule asks for, up to one more than
+// mostSteps.
+func wholeSteps(x float64) int {
+	if !(x < mostSteps) {
+		return mostSteps + 1
+	}
+	return max(1, int(math.Ceil(x)))
+}
+
+// checkSteps refuses a plan of more than mostSteps steps.
+func checkSteps(name string, steps int) error {
+	if steps > mostSteps {
+		return fmt.Errorf("%w: %s would take more than %d steps; ask for fewer, a shorter path or larger steps (they are at most 2/(L~+alpha), so a large alpha or smoothness makes them short)", ErrAssumption, name, mostSteps)
+	}
+	return nil
+}

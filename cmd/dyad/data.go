@@ -50,7 +50,7 @@ type schemaResult struct {
 
 // Run drafts a schema.
 func (c *dataSchemaCmd) Run(a *app) error {
-	if err := checkOut(c.Out, false); err != nil {
+	if err := checkOut(c.Out, false, c.File); err != nil {
 		return err
 	}
 	text, err := dataset.Draft(c.File)
@@ -63,7 +63,7 @@ func (c *dataSchemaCmd) Run(a *app) error {
 	if err := writeFile(c.Out, text); err != nil {
 		return err
 	}
-	return a.emit(schemaResult{Schema: string(text), Out: c.Out}, "draft written to "+c.Out+"; replace its ranges by public ones, then set bounds_from_data: false\n")
+	return a.emit(schemaResult{Schema: string(text), Out: c.Out}, "draft written to "+c.Out+"; replace its ranges by public ones, then delete its line bounds_from_data\n")
 }
 
 type dataSynthCmd struct {

@@ -77,7 +77,7 @@ func (c *dataConvertCmd) Run(a *app) error {
 		return asInput(err)
 	}
 	for _, f := range []string{c.Out, c.OutSchema} {
-		if err := checkOut(f, c.Force); err != nil {
+		if err := checkOut(f, c.Force, c.In, c.Schema, c.Labels); err != nil {
 			return err
 		}
 	}

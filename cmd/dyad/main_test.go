@@ -263,6 +263,100 @@ func TestBadInputIsRefusedAndNothingCharged(t *testing.T) {
 	}
 }
 
+// Slips that would cost data: a data file named as schema is not printed, and no
+// output ever replaces an input.
+func TestSlipsCostNoData(t *testing.T) {
+	dir := clinic(t, 100)
+	before, err := os.ReadFile(filepath.Join(dir, "patients.csv"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	row := strings.Split(string(before), "\n")[7]
+	for _, args := range [][]string{
+		{"train", "--data", "patients.csv", "--schema", "patients.csv"},
+		{"plan", "-n", "100", "--schema", "patients.csv"},
+		{"data", "inspect", "patients.csv", "--schema", "patients.csv"},
+		{"train", "--data", "patients.csv", "--schema", "patients.yaml", "--out", "patients.csv", "--force"},
+		{"train", "--data", "patients.csv", "--schema", "patients.yaml", "--out", "patients.yaml", "--force"},
+		{"data", "convert", "patients.csv", "patients.csv", "--schema", "patients.yaml", "--force"},
+		{"data", "schema", "patients.csv", "--out", "patients.csv"},
+	} {
+		code, out, errs := dyad(t, dir, args...)
+		if code != exitInput {
+			t.Errorf("dyad %v: exit %d, want 2: %s%s", args, code, out, errs)
+		}
+		if strings.Contains(out+errs, row) || len(errs) > 1000 {
+			t.Errorf("dyad %v prints records: %.2000s", args, errs)
+		}
+	}
+	if after, err := os.ReadFile(filepath.Join(dir, "patients.csv")); err != nil || !bytes.Equal(before, after) {
+		t.Error("the data file was changed")
+	}
+	if exists(filepath.Join(dir, "state")) {
+		t.Error("a refused run was charged")
+	}
+}
+
+// No plan runs away: an absurd number of steps is refused at once.
+func TestAbsurdPlansAreRefused(t *testing.T) {
+	dir := t.TempDir()
+	for _, more := range [][]string{
+		{"--steps", "100000000000"}, {"--l2", "1e10"}, {"--path", "1e300"}, {"--step-size", "1e-300"},
+		{"--algorithm", "gradient-perturbation", "--steps", "100000000000"},
+		{"--algorithm", "dpgdc", "--l2", "0", "--path", "1e300"},
+		{"--mode", "nonprivate", "--steps", "100000000000"},
+	} {
+		if code, _, errs := dyad(t, dir, append([]string{"plan", "-n", "1000", "-d", "10"}, more...)...); code != exitInput || !strings.Contains(errs, "steps") {
+			t.Errorf("dyad plan %v: exit %d: %s", more, code, errs)
+		}
+	}
+	if code, _, errs := dyad(t, dir, "plan", "-n", "2", "-d", "1"); code != exitOK {
+		t.Errorf("two records: exit %d: %s", code, errs)
+	}
+}
+
+// A report on private data shows no time: it can depend on the records.
+func TestReportsOnPrivateDataShowNoTime(t *testing.T) {
+	dir := clinic(t, 100)
+	for _, public := range []bool{false, true} {
+		args := []string{"train", "--data", "patients.csv", "--schema", "patients.yaml", "--out", fmt.Sprint(public, ".json"), "--holdout", "0.3"}
+		if public {
+			args = append(args, "--public-data")
+		}
+		_, text, _ := dyad(t, dir, args...)
+		if strings.Contains(text, "s of training") != public {
+			t.Errorf("public %v: %s", public, text)
+		}
+		_, text, _ = dyad(t, dir, append(args, "--json", "--force")...)
+		if strings.Contains(text, "training_seconds") != public {
+			t.Errorf("public %v: %s", public, text)
+		}
+	}
+}
+
+// Held-out records of one class give no figures, but the run is trained, charged
+// and reported: not an input error.
+func TestHeldOutOfOneClassIsAWarning(t *testing.T) {
+	dir := t.TempDir()
+	text := "a,y\n"
+	for i := range 40 {
+		text += fmt.Sprintf("%d,%d\n", i, max(0, 1-i/2))
+	}
+	write(t, dir, "x.csv", text)
+	write(t, dir, "x.yaml", "data_id: x\ncsv: {header: true}\ncolumns:\n  - {name: a, range: [0, 40]}\n  - {name: y, role: label, positive: 1}\n")
+	warned := false
+	for seed := range 8 {
+		code, out, errs := dyad(t, dir, "train", "--data", "x.csv", "--schema", "x.yaml", "--holdout", "0.2", "--split-seed", fmt.Sprint(seed), "--out", fmt.Sprint(seed, ".json"))
+		if code != exitOK {
+			t.Fatalf("exit %d: %s%s", code, out, errs)
+		}
+		warned = warned || strings.Contains(out, "no figures")
+	}
+	if !warned {
+		t.Error("no split had held-out records of one class")
+	}
+}
+
 func TestBudgetCapGivesExit3(t *testing.T) {
 	dir := clinic(t, 200)
 	schema, err := dataset.LoadSchema(filepath.Join(dir, "patients.yaml"))

@@ -36,9 +36,15 @@ type model struct {
 }
 
 // checkOut makes sure, before anything is charged, that a model can be written.
-func checkOut(path string, force bool) error {
+// It never is one of the inputs, not even with force.
+func checkOut(path string, force bool, inputs ...string) error {
 	if path == "" {
 		return nil
+	}
+	for _, in := range inputs {
+		if in != "" && sameFile(path, in) {
+			return badInput("%s is an input of this command; name another file to write", path)
+		}
 	}
 	if _, err := os.Stat(path); err == nil && !force {
 		return badInput("%s exists; choose another --out, or --force to replace it", path)

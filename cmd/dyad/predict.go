@@ -41,7 +41,7 @@ func (c *predictCmd) Run(a *app) error {
 	if m.Task != taskAUC {
 		return badInput("%s is a metric: it gives distances, not scores. \"dyad transform\" maps records by it. A nearest neighbour classifier would publish raw training records, which the guarantee does not cover, so this program does not write one", c.Model)
 	}
-	if err := checkOut(c.Out, c.Force); err != nil {
+	if err := checkOut(c.Out, c.Force, c.Data, c.Model); err != nil {
 		return err
 	}
 	data, err := a.readData(c.Data, m.Encoder.Schema(), dataset.Options{Labels: dataset.LabelsIgnored, KeepIDs: true})

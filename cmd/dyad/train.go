@@ -59,8 +59,10 @@ type trainResult struct {
 	Ledger    string            `json:"ledger,omitempty"`
 	Spent     *spending         `json:"spent_in_all,omitempty"`
 	Model     string            `json:"model,omitempty"`
-	Seconds   float64           `json:"training_seconds"`
-	Held      *evaluation       `json:"held_out,omitempty"`
+	// Seconds is given for public data only: a time can depend on records, and
+	// the report is part of what an adversary sees.
+	Seconds float64     `json:"training_seconds,omitempty"`
+	Held    *evaluation `json:"held_out,omitempty"`
 	// HeldProblem says why the held-out records gave no figures.
 	HeldProblem string `json:"held_out_problem,omitempty"`
 }
@@ -87,7 +89,7 @@ func (c *trainCmd) Run(a *app) error {
 	if out == "" && c.Data != "" {
 		out = "model.json"
 	}
-	if err := checkOut(out, c.Force); err != nil {
+	if err := checkOut(out, c.Force, c.Data, c.Schema, c.Labels, c.Ledger); err != nil {
 		return err
 	}
 	result := trainResult{Task: c.Task, Data: source, DataID: schema.DataID, Public: public, Records: train.records.Len()}
@@ -293,11 +295,11 @@ func (r *trainResult) text(synthetic bool) string {
 		}
 	}
 	if r.Model != "" {
-		use := "score new records: dyad predict"
+		use := fmt.Sprintf("score new records: dyad predict %s --data FILE", r.Model)
 		if r.Task == taskMetric {
-			use = "map records by the metric: dyad transform"
+			use = fmt.Sprintf("map records by the metric: dyad transform %s --data FILE --out FILE", r.Model)
 		}
-		fmt.Fprintf(&b, "%-11s %s (%s %s --data FILE)\n", "model", r.Model, use, r.Model)
+		fmt.Fprintf(&b, "%-11s %s (%s)\n", "model", r.Model, use)
 	} else if synthetic {
 		fmt.Fprintf(&b, "%-11s not saved; add --out FILE. On your own data:\n%-11s dyad data schema FILE > schema.yaml, edit it, dyad train --data FILE --schema schema.yaml --epsilon 1\n", "model", "")
 	}

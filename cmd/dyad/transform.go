@@ -39,7 +39,7 @@ func (c *transformCmd) Run(a *app) error {
 	if m.Task != taskMetric {
 		return badInput("%s is a model of task %s; dyad predict scores records with it, and dyad transform needs a metric", c.Model, m.Task)
 	}
-	if err := checkOut(c.Out, c.Force); err != nil {
+	if err := checkOut(c.Out, c.Force, c.Data, c.Model); err != nil {
 		return err
 	}
 	data, err := a.readData(c.Data, m.Encoder.Schema(), dataset.Options{Labels: dataset.LabelsIgnored, KeepIDs: true})

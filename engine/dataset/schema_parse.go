@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strings"
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
@@ -73,9 +74,11 @@ func ParseSchema(text []byte) (*Schema, error) {
 	return &s, nil
 }
 
-// schemaError adds the prefix and keeps the line and the excerpt of the schema.
+// schemaError adds the prefix and keeps line and column, but not the excerpt of
+// the source: whoever names a data file as a schema must not find records in the
+// message.
 func schemaError(err error) error {
-	return fmt.Errorf("dataset: schema: %w", err)
+	return fmt.Errorf("dataset: schema: %s; the file must be a schema in YAML, not data", strings.TrimSpace(yaml.FormatError(err, false, false)))
 }
 
 // textFixer undoes YAML's typing where the schema wants the text of the file
