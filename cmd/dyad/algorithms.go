@@ -39,29 +39,45 @@ func describe(i algorithms.Info) algorithmInfo {
 	return out
 }
 
+// catalogue is every algorithm that the program runs, those of dyad train first,
+// then those of dyad online.
+func catalogue() []algorithms.Info {
+	var all []algorithms.Info
+	for _, a := range algorithms.Catalog() {
+		all = append(all, a.Info())
+	}
+	for _, s := range algorithms.StreamCatalog() {
+		all = append(all, s.Info())
+	}
+	return all
+}
+
 // Run lists or explains.
 func (c *algorithmsCmd) Run(a *app) error {
-	if c.Name == "" {
-		var all []algorithmInfo
-		var text strings.Builder
-		for _, alg := range algorithms.Catalog() {
-			i := describe(alg.Info())
-			all = append(all, i)
-			fmt.Fprintf(&text, "%s  (%s; %s)\n  %s\n  released: %s\n  verdict: %s\n\n", i.Name, i.Paper, strings.Join(i.Modes, ", "), i.Title, i.Released, i.Verdict)
+	var all []algorithmInfo
+	var names []string
+	var text strings.Builder
+	for _, info := range catalogue() {
+		i := describe(info)
+		if i.Name == c.Name {
+			return a.emit(i, i.explain())
 		}
-		text.WriteString("\"dyad algorithms NAME\" shows assumptions and maths.\n")
-		return a.emit(all, text.String())
+		all, names = append(all, i), append(names, i.Name)
+		fmt.Fprintf(&text, "%s  (%s; %s)\n  %s\n  released: %s\n  verdict: %s\n\n", i.Name, i.Paper, strings.Join(i.Modes, ", "), i.Title, i.Released, i.Verdict)
 	}
-	alg, err := algorithms.ByName(c.Name)
-	if err != nil {
-		return asInput(err)
+	if c.Name != "" {
+		return badInput("%q is not in the catalogue; choose one of %s", c.Name, strings.Join(names, ", "))
 	}
-	i := describe(alg.Info())
+	text.WriteString("\"dyad algorithms NAME\" shows assumptions and maths.\n")
+	return a.emit(all, text.String())
+}
+
+func (i algorithmInfo) explain() string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "%s: %s\n%s; modes %s\n\nassumes\n", i.Name, i.Title, i.Paper, strings.Join(i.Modes, ", "))
 	for _, s := range i.Assumptions {
 		fmt.Fprintf(&text, "  - %s\n", s)
 	}
 	fmt.Fprintf(&text, "released  %s\npaper     %s\nverdict   %s\n\n%s\n", i.Released, i.Claim, i.Verdict, i.Maths)
-	return a.emit(i, text.String())
+	return text.String()
 }
