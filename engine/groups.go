@@ -49,7 +49,7 @@ func (p Problem) validateGroups() error {
 		total, largest = total+s, max(largest, s)
 	}
 	if total != p.N {
-		return fmt.Errorf("engine: Problem.Groups has %d records and Problem.N is %d", total, p.N)
+		return fmt.Errorf("engine: the query groups have %d records together, but there are %d", total, p.N)
 	}
 	if largest < 2 {
 		return errors.New("engine: Problem.Groups has no group of 2 records or more, so there is no pair")

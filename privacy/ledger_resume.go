@@ -138,6 +138,9 @@ func (e *Entry) day() string { return e.Time.Format(time.DateOnly) }
 // encoding, which is exact.
 func sameRun(charged, c Charge) error {
 	refuse := func(what, was, is string) error {
+		if was == is {
+			is += " with other digits behind these"
+		}
 		return fmt.Errorf("%w: run %q was charged for %s %s, now it is %s; use the options and the data of the first attempt", ErrResume, c.Run, what, was, is)
 	}
 	for _, f := range []struct{ what, was, is string }{

@@ -142,8 +142,13 @@ func runHooked(ctx context.Context, args []string, stdin io.Reader, stdout, stde
 		fmt.Fprintln(stderr, "dyad:", err)
 		return exitFailure
 	}
-	if len(args) == 0 {
+	switch {
+	case len(args) == 0:
 		args = []string{"--help"}
+	case args[0] == "help": // what other programs understand too
+		args = append(args[1:len(args):len(args)], "--help")
+	case args[0] == "--version":
+		args = append([]string{"version"}, args[1:]...)
 	}
 	command, err := parser.Parse(args)
 	if err != nil {

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"strings"
 
 	"dyad/engine/dataset"
 )
@@ -57,6 +58,7 @@ func (c *dataSchemaCmd) Run(a *app) error {
 	if err != nil {
 		return asInput(err)
 	}
+	a.guesses(text)
 	if c.Out == "" {
 		return a.emit(schemaResult{Schema: string(text)}, string(text))
 	}
@@ -64,6 +66,30 @@ func (c *dataSchemaCmd) Run(a *app) error {
 		return err
 	}
 	return a.emit(schemaResult{Schema: string(text), Out: c.Out}, "draft written to "+c.Out+"; replace its ranges by public ones, then delete its line bounds_from_data\n")
+}
+
+// guesses says what the draft decided and may have got wrong.
+func (a *app) guesses(draft []byte) {
+	s, err := dataset.ParseSchema(draft)
+	if err != nil {
+		return // the draft itself says what is open
+	}
+	var ignored []string
+	label := ""
+	for _, c := range s.Columns {
+		switch c.Role {
+		case dataset.RoleIgnore:
+			ignored = append(ignored, c.Name)
+		case dataset.RoleLabel:
+			label = c.Name
+		}
+	}
+	if label != "" {
+		a.note("dyad: check the draft: label guessed: %s", label)
+	}
+	if len(ignored) > 0 {
+		a.note("dyad: check the draft: columns ignored, the reasons are in it: %s", strings.Join(ignored, ", "))
+	}
 }
 
 type dataSynthCmd struct {

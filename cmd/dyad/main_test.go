@@ -297,6 +297,32 @@ func TestSlipsCostNoData(t *testing.T) {
 	}
 }
 
+func TestWordsThatOtherProgramsUnderstand(t *testing.T) {
+	dir := t.TempDir()
+	for _, c := range []struct {
+		args []string
+		want string
+	}{{[]string{"help"}, "Commands:"}, {[]string{"help", "train"}, "--epsilon"}, {[]string{"--version"}, version}} {
+		if code, out, errs := dyad(t, dir, c.args...); code != exitOK || !strings.Contains(out, c.want) {
+			t.Errorf("dyad %v: exit %d: %s%s", c.args, code, out, errs)
+		}
+	}
+}
+
+// The draft of a schema says what it guessed.
+func TestDraftSaysWhatItGuessed(t *testing.T) {
+	dir := t.TempDir()
+	text := "id;glucose;age;sick\n"
+	for i := range 120 { // decimal commas: texts, not numbers
+		text += fmt.Sprintf("%d;%d,%d;%d;%d\n", i, i%90+40, i%10, 20+i%60, i%2)
+	}
+	write(t, dir, "x.csv", text)
+	code, _, errs := dyad(t, dir, "data", "schema", "x.csv", "--out", "x.yaml")
+	if code != exitOK || !strings.Contains(errs, "label guessed: sick") || !strings.Contains(errs, "glucose") {
+		t.Errorf("exit %d: %s", code, errs)
+	}
+}
+
 // No plan runs away: an absurd number of steps is refused at once.
 func TestAbsurdPlansAreRefused(t *testing.T) {
 	dir := t.TempDir()
