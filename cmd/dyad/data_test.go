@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// realData is where a workplace may keep the real files.
+// realData is where the real files are, if they are at hand.
 func realData(t *testing.T) string {
 	t.Helper()
 	dir, err := filepath.Abs("../../../shared/data")
