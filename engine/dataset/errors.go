@@ -62,7 +62,7 @@ const (
 	ruleOpenQuote     = "a quoted field begins in this row and is never closed; close it, or double a quote that belongs to the text"
 	ruleAfterQuote    = "text follows a closing quote; put a delimiter between, or double a quote that belongs to the text"
 	ruleIsHeader      = "the first row looks like a header; set csv.header: true"
-	ruleNotHeader     = "the first row holds none of the schema's column names; set csv.header: false if the file has no header, or correct the names"
+	ruleNotHeader     = "the first row holds none of the schema's column names; set csv.delimiter if they are not separated by the schema's, csv.header: false if the file has no header, or correct the names"
 	ruleNoPair        = "want INDEX:VALUE pairs after the label (if this is a CSV file, set format: csv)"
 	ruleIndex         = "index is not a whole number of at least 1; LIBSVM indices count from 1"
 	ruleIndexOrder    = "indices must increase within a row; sort the row and remove duplicates"
