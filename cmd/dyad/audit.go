@@ -29,7 +29,7 @@ type auditCmd struct {
 	Confidence float64  `default:"0.999" help:"Confidence of the bound."`
 	Seed       uint64   `default:"1" help:"Seed of all randomness; the same seed gives the same output."`
 	Workers    int      `help:"CPU workers; the result is the same for any number. Default: all cores."`
-	Plot       string   `placeholder:"FILE.svg" help:"Plot what the attack achieves against what the claim allows."`
+	Plot       string   `placeholder:"FILE" help:"Plot what the attack achieves against what the claim allows, as SVG or PNG by the ending."`
 }
 
 // Help shows examples.
