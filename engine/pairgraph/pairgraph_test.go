@@ -2,6 +2,7 @@ package pairgraph_test
 
 import (
 	"errors"
+	"math"
 	"math/bits"
 	"math/rand/v2"
 	"slices"
@@ -379,6 +380,34 @@ func BenchmarkKappaBound(b *testing.B) {
 		}
 		if bits.Len(uint(g.KappaBound(pairgraph.Transitive))) == 0 {
 			b.Fatal("kappa' is 0")
+		}
+	}
+}
+
+func TestDraw(t *testing.T) {
+	p, err := pairgraph.Draw(1000, 2, 6, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := graph(t, 1000, p)
+	if len(p) != 2000 || g.MaxDegree() > 6 {
+		t.Errorf("%d pairs of degree up to %d, want 2000 and at most 6", len(p), g.MaxDegree())
+	}
+	again, _ := pairgraph.Draw(1000, 2, 6, 1)
+	other, _ := pairgraph.Draw(1000, 2, 6, 2)
+	if !slices.Equal(p, again) || slices.Equal(p, other) {
+		t.Error("the pairs are not a function of the seed")
+	}
+	if p, err := pairgraph.Draw(5, 2, 4, 1); err != nil || len(p) != 10 {
+		t.Errorf("the complete graph of 5: %d pairs, %v", len(p), err)
+	}
+	for _, c := range []struct {
+		n       int
+		density float64
+		limit   int
+	}{{1000, 2, 3}, {1, 1, 1}, {10, 0, 3}, {10, 5, 20}, {10, math.NaN(), 3}, {10, 1, 0}} {
+		if _, err := pairgraph.Draw(c.n, c.density, c.limit, 1); err == nil {
+			t.Errorf("%+v was accepted", c)
 		}
 	}
 }
