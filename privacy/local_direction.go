@@ -222,14 +222,22 @@ func (c *DirectionChannel) favoured(g []float64, seed [32]byte, positive bool) [
 	return best
 }
 
+// Check returns an error for a message that no user can have sent.
+func (c *DirectionChannel) Check(msg DirectionMessage) error {
+	if int(msg.Choice) >= 2*c.m.Pairs {
+		return fmt.Errorf("privacy: a message chose candidate %d of %d", msg.Choice, 2*c.m.Pairs)
+	}
+	return nil
+}
+
 // AddDecoded adds weight times the unbiased estimate of the vector to dst, of
 // length Dim. It fails for a message that no user can have sent.
 func (c *DirectionChannel) AddDecoded(dst []float64, weight float64, msg DirectionMessage) error {
 	if len(dst) != c.m.Dim {
 		return fmt.Errorf("privacy: a message of %d dimensions cannot be added to %d", c.m.Dim, len(dst))
 	}
-	if int(msg.Choice) >= 2*c.m.Pairs {
-		return fmt.Errorf("privacy: a message chose candidate %d of %d", msg.Choice, 2*c.m.Pairs)
+	if err := c.Check(msg); err != nil {
+		return err
 	}
 	d := newDirections(msg.Seed)
 	for range msg.Choice / 2 {

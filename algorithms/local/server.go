@@ -73,24 +73,18 @@ func (p *Plan) Apply(st *State, batch []Message) error {
 func (p *Plan) mean(batch []Message) ([]float64, int, error) {
 	g, taken := make([]float64, p.Dim), 0
 	for _, m := range batch {
+		if err := p.Check(m); err != nil {
+			return nil, 0, err
+		}
 		if !m.Takes {
-			if p.Method == Prestige || p.Method == DJW {
-				return nil, 0, errMessage // every visited user sends
-			}
 			continue
 		}
 		taken++
 		if !p.Method.private() {
-			if len(m.Gradient) != p.Dim {
-				return nil, 0, errMessage
-			}
 			for i, v := range m.Gradient {
 				g[i] += v
 			}
 			continue
-		}
-		if p.channel == nil || m.Gradient != nil {
-			return nil, 0, errMessage
 		}
 		weight := 1.0
 		if p.Method == PrestigePrinted {
@@ -101,6 +95,24 @@ func (p *Plan) mean(batch []Message) ([]float64, int, error) {
 		}
 	}
 	return g, taken, nil
+}
+
+// Check says whether m is a message that a user can have sent.
+func (p *Plan) Check(m Message) error {
+	switch everybody := p.Method == Prestige || p.Method == DJW; {
+	case !m.Takes && (everybody || m.Gradient != nil):
+		return errMessage
+	case !m.Takes:
+		return nil
+	case !p.Method.private():
+		if len(m.Gradient) != p.Dim {
+			return errMessage
+		}
+		return nil
+	case p.channel == nil || m.Gradient != nil:
+		return errMessage
+	}
+	return p.channel.Check(m.Direction)
 }
 
 // update makes one step along scale g.
