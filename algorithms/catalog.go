@@ -18,6 +18,7 @@ func Catalog() []Algorithm {
 		DPEGD{},
 		GradientPerturbation{},
 		ProjectedGradient{},
+		OffGIGA{},
 	}
 }
 

@@ -130,7 +130,8 @@ func TestUnitTable(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		near("prefix sums", p.Sensitivity()*s.Factor.PrefixNoise(s.Updates())[s.Updates()-1], row.prefix)
+		last, _ := s.Factor.PrefixNoise(s.Updates())
+		near("prefix sums", p.Sensitivity()*last, row.prefix)
 		column := 0.0
 		for _, c := range s.Factor.coefficients(s.Updates()) {
 			column += c * c
@@ -155,8 +156,8 @@ func keptPerClass(class []bool, before, each int) map[int]bool {
 }
 
 // Replacing a record and with it its class changes the buffers by the record and at
-// most one other on either side, in all 2^10 streams of two classes; dividing by the
-// number held instead of D_t is the known defect, which this would not cover.
+// most one other on either side, in all 2^10 streams of two classes. The number held
+// changes too, so it must not be what a sum is divided by.
 func TestBuffersPerClassOfNeighbours(t *testing.T) {
 	const n, each = 10, 2
 	most, counts := 0, false

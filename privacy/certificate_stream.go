@@ -72,8 +72,7 @@ func (s PairwiseStream) Updates() int { return max(0, (s.Horizon-s.BurnIn)/max(1
 // itself, or not at all. So of the sum over B_t the pair with k becomes one with its
 // replacement, which moves it by at most Dg, and at most one more pair is exchanged
 // (Dg) or gained or lost (G). How long this lasts depends on the private classes of
-// later records: at worst for ever. Divided by |B_t| instead of D_t, the sum would
-// also move by the change of a private count.
+// later records: at worst for ever. D_t is public; |B_t| is not, and may be half of it.
 //
 // Factor C. Given the past, all of w_0..w_{b-1} are the same, so row b moves by at
 // most Dg (C u_k)_b, as C >= 0 (privacy.md 7.4; the norm of one column of C, which

@@ -289,6 +289,39 @@ func TestStreamEvent(t *testing.T) {
 	}
 }
 
+// A stream without noise is charged as infinite, and goes on without a new charge.
+func TestResumeStreamWithoutNoise(t *testing.T) {
+	l, err := OpenLedger(filepath.Join(t.TempDir(), "ledger"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	charge := Charge{DataID: "people", Algorithm: "a", Events: []Event{NonPrivateEvent{}}}
+	s, err := l.Begin(charge, NewSeededSource(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := l.ResumeStream(s.Receipt().Run, charge, 2, NewSeededSource(2))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := again.ReleaseExact([]float64{1}); err != nil {
+		t.Error(err)
+	}
+	if _, err := l.ResumeStream(s.Receipt().Run, charge, 1, NewSeededSource(2)); !errors.Is(err, ErrResume) {
+		t.Errorf("an old copy: %v", err)
+	}
+	private := Charge{DataID: "people", Algorithm: "a", Events: []Event{StreamEvent{1, 1, 3}}}
+	if s, err = l.Begin(private, NewSeededSource(1)); err != nil {
+		t.Fatal(err)
+	}
+	if again, err = l.ResumeStream(s.Receipt().Run, private, 1, NewSeededSource(2)); err != nil {
+		t.Fatal(err)
+	}
+	if err := again.ReleaseExact([]float64{1}); !errors.Is(err, ErrUnplanned) {
+		t.Errorf("an exact release of a private stream: %v", err)
+	}
+}
+
 // batchRun charges a run that promised to release nothing before its end.
 func batchRun(t *testing.T, l *Ledger) string {
 	s, err := l.Begin(Charge{DataID: "batch", Algorithm: "a", Resumable: true, Events: []Event{GaussianEvent{1, 1, 1}}}, NewSeededSource(1))

@@ -126,14 +126,15 @@ func (f *ToeplitzFilter) Push(x []float64) {
 	}
 }
 
-// PrefixNoise returns, for b = 1..rows, the norm of row b of B = A C^-1: the standard
-// deviation of prefix sum b that is computed from C x + unit noise.
-func (f *ToeplitzFactor) PrefixNoise(rows int) []float64 {
+// PrefixNoise is about the rows of B = A C^-1, of which the norm of row b is the
+// standard deviation of prefix sum b when it is computed from C x + unit noise. It
+// returns the norm of the last one, which is the largest, and the mean of all norms.
+func (f *ToeplitzFactor) PrefixNoise(rows int) (last, mean float64) {
 	inverse := NewToeplitzFilter(f, 1)
-	out := make([]float64, rows)
+	x := make([]float64, 1)
 	var entry, square float64 // of B, first column
-	for b := range out {
-		x := []float64{0}
+	for b := range rows {
+		x[0] = 0
 		if b == 0 {
 			x[0] = 1
 		}
@@ -141,7 +142,8 @@ func (f *ToeplitzFactor) PrefixNoise(rows int) []float64 {
 		inverse.Push(x)
 		entry += x[0]
 		square += entry * entry
-		out[b] = math.Sqrt(square)
+		last = math.Sqrt(square)
+		mean += last / float64(rows)
 	}
-	return out
+	return last, mean
 }

@@ -88,12 +88,14 @@ func TestToeplitzFilterInverts(t *testing.T) {
 			inv[b] -= c[b-s] * inv[s]
 		}
 	}
-	var entry, square float64
-	for b, got := range f.PrefixNoise(rows) {
+	var entry, square, sum float64
+	for b := range inv {
 		entry += inv[b]
 		square += entry * entry
-		if math.Abs(got-math.Sqrt(square)) > 1e-12 {
-			t.Fatalf("row %d of B has norm %v, by substitution %v", b, got, math.Sqrt(square))
+		sum += math.Sqrt(square)
+		last, mean := f.PrefixNoise(b + 1)
+		if math.Abs(last-math.Sqrt(square)) > 1e-12 || math.Abs(mean-sum/float64(b+1)) > 1e-12 {
+			t.Fatalf("row %d of B has norm %v, mean %v, by substitution %v, %v", b, last, mean, math.Sqrt(square), sum/float64(b+1))
 		}
 	}
 }
