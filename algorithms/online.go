@@ -199,12 +199,14 @@ func (p *StreamPlan) descend(noise float64, decay bool) {
 	s := p.Spec
 	diameter := s.Kernel.Problem().Domain().Diameter()
 	gradient := math.Hypot(s.Constants.Lipschitz+s.L2*s.Kernel.Problem().Radius, noise)
-	p.Rule = "eta_b = ||C||/(B sqrt b), B^2 = (G + alpha r)^2 + d sigma^2"
-	alpha := 0.0
+	alpha, rule, size := 0.0, "||C||/(B sqrt b)", "B^2 = (G + alpha r)^2 + d sigma^2"
 	if decay && s.L2 > 0 {
-		alpha = s.L2
-		p.Rule = "eta_b = min(1/(alpha b), ||C||/(B sqrt b)), B^2 = (G + alpha r)^2 + d sigma^2"
+		alpha, rule = s.L2, "min(1/(alpha b), ||C||/(B sqrt b))"
 	}
+	if noise == 0 {
+		size = "B = G + alpha r"
+	}
+	p.Rule = fmt.Sprintf("eta_b = %s, %s", rule, size)
 	p.eta = func(b int) float64 {
 		eta := diameter / (gradient * math.Sqrt(float64(b)))
 		if alpha > 0 {

@@ -86,6 +86,14 @@ func (o *Online) Count() int { return o.count }
 // Updates is the number of releases made.
 func (o *Online) Updates() int { return o.updates }
 
+// Last is what was released last, or nil before the first update.
+func (o *Online) Last() []float64 {
+	if o.updates == 0 || o.failed != nil {
+		return nil
+	}
+	return slices.Clone(o.released)
+}
+
 // Average is the mean of the iterates w_0, ..., w_(b-1) that the b updates so far
 // were made at, or nil before the first update: the model of online-to-batch
 // conversion ([Huai20] equation 6 and Theorem 4), whose expected excess risk on
