@@ -208,7 +208,7 @@ func (o *Online) holdInClass(row int32) {
 			count++
 		}
 	}
-	if count == o.cap/2 {
+	if count >= o.cap/2 {
 		o.held = slices.Delete(o.held, oldest, oldest+1)
 	}
 	o.held = append(o.held, row)

@@ -137,6 +137,15 @@ func ResumeStream(p *StreamPlan, s privacy.Session, state *StreamState) (*Online
 		copy(o.x[int(r)*d:], state.X[i*d:(i+1)*d])
 		o.y[r] = state.Y[i]
 	}
+	positive := 0
+	for _, r := range state.Held {
+		if o.y[r] > 0 {
+			positive++
+		}
+	}
+	if spec.PerClass && max(positive, len(state.Held)-positive) > o.cap/2 {
+		return nil, errors.New("algorithms: the saved state is damaged: a class has more records than its share of the buffer")
+	}
 	copy(o.w, state.W)
 	copy(o.released, state.Released)
 	copy(o.played, state.Played)

@@ -264,6 +264,33 @@ func TestResumeStreamRefuses(t *testing.T) {
 			t.Errorf("%s: resumed", name)
 		}
 	}
+	o.PerClass = true
+	classes, err := OnPairC{}.Plan(streamSpec(t, o, 0, Certified))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if stream, err = NewStream(classes, openStream(t, classes, 5)); err != nil {
+		t.Fatal(err)
+	}
+	feedStream(t, stream, 21)
+	var one bytes.Buffer
+	if err := stream.Save(&one); err != nil {
+		t.Fatal(err)
+	}
+	for _, same := range []bool{false, true} {
+		state, err := ReadStreamState(bytes.NewReader(one.Bytes()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range state.Y {
+			if same {
+				state.Y[i] = 1
+			}
+		}
+		if _, err := ResumeStream(classes, openStream(t, classes, 1), state); (err != nil) != same {
+			t.Errorf("all of one class: %v, error %v", same, err)
+		}
+	}
 	if _, err := ReadStreamState(strings.NewReader(`{"format":"x"}`)); err == nil {
 		t.Error("another format was read")
 	}
