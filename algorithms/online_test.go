@@ -151,6 +151,21 @@ func TestPrintedStreamsRefuseWithNumbers(t *testing.T) {
 	}
 }
 
+func TestNamesOfStreams(t *testing.T) {
+	for _, a := range StreamCatalog() {
+		name := a.Info().Name
+		if s, err := StreamByName(name); err != nil || s.Info().Name != name {
+			t.Errorf("%s: %v, %v", name, s, err)
+		}
+		if _, err := ByName(name); err == nil || !strings.Contains(err.Error(), "dyad online") {
+			t.Errorf("%s as a batch algorithm: %v", name, err)
+		}
+	}
+	if _, err := StreamByName("dpgdsc"); err == nil || !strings.Contains(err.Error(), "dpftrl") {
+		t.Errorf("dpgdsc as an online algorithm: %v", err)
+	}
+}
+
 // The printed noise is valid and far too large (privacy.md 2.2: 37 to 110 times).
 func TestPrintedNoiseIsTooLarge(t *testing.T) {
 	s := streamSpec(t, StreamOptions{Horizon: 600}, 1, Paper)

@@ -124,7 +124,7 @@ func (s PairwiseStream) Certify() (Certificate, error) {
 	released, what, source := "every iterate of pairwise online descent", "noise is fed back, so given the past an update moves by s_b(k) = Dg u_k(b) + 2 rho", "privacy.md 2.2, reading B"
 	if s.Factor != nil {
 		released, source = "every noisy prefix sum of pairwise gradients", "privacy.md 7.4"
-		what = fmt.Sprintf("given the past, row b of C g moves by s_b(k) = Dg (C u_k)_b + 2 rho, C the square-root Toeplitz factor of %d exponentials", len(s.Factor.Decay))
+		what = fmt.Sprintf("given the past, row b of C g moves by s_b(k) = Dg (C u_k)_b + 2 rho, C the Toeplitz factor of %d exponentials", len(s.Factor.Decay))
 	}
 	later := "1/D_t"
 	if s.PerClass {

@@ -21,7 +21,7 @@ type onlineCmd struct {
 	Data       string   `default:"-" placeholder:"FILE" help:"Records, CSV, JSON lines or LIBSVM; - is standard input."`
 	Schema     string   `required:"" placeholder:"FILE" help:"Schema of the records (YAML)."`
 	Records    int      `required:"" short:"n" help:"Public maximum of the number of records; all of them are paid for at the start."`
-	State      string   `required:"" placeholder:"FILE" help:"File of the state, for --resume. It holds the records of the buffer: keep it private."`
+	State      string   `required:"" placeholder:"FILE" help:"File of the state, for --resume. It holds the records of the buffer, and with dpftrl or --secret-state functions of all records: keep it private."`
 	Resume     bool     `help:"Continue from the state file, at no further cost, with the flags of the start. Records of a FILE that were taken before are skipped; standard input goes on with new ones."`
 	Follow     bool     `help:"Wait for more at the end of FILE, until interrupted."`
 	Algorithm  string   `placeholder:"NAME" help:"onpairc (convex), onpairstrc (strongly convex, needs --l2), dpftrl (correlated noise, less of it from about 64 updates on) or ongiga (not private). Default: onpairc, or ongiga with --mode nonprivate."`
