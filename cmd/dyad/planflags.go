@@ -43,6 +43,7 @@ type dataShape struct {
 	n, d, nonZeros int
 	boundsFromData bool
 	groups         []int // sizes of query groups, nil without
+	labelValues    int   // as engine.Problem.LabelValues
 }
 
 // plan builds the algorithm and its plan from public numbers.
@@ -98,7 +99,7 @@ func (f planFlags) plan(s dataShape) (algorithms.Algorithm, *algorithms.Plan, er
 	}
 	spec, err := algorithms.NewSpec(cpu.Backend{Workers: f.Workers}, engine.Problem{
 		N: s.n, D: s.d, Bounds: engine.UnitBounds(), Loss: loss,
-		Radius: radius, NonZerosPerRow: s.nonZeros, Groups: s.groups,
+		Radius: radius, NonZerosPerRow: s.nonZeros, Groups: s.groups, LabelValues: s.labelValues,
 	}, l2, budget, mode)
 	if err != nil {
 		return nil, nil, asInput(err)
