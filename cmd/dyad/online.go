@@ -22,14 +22,14 @@ import (
 type onlineCmd struct {
 	Data       string   `default:"-" placeholder:"FILE" help:"Records, CSV, JSON lines or LIBSVM; - is standard input."`
 	Schema     string   `required:"" placeholder:"FILE" help:"Schema of the records (YAML)."`
-	Records    int      `required:"" short:"n" help:"Public maximum of the number of records; all of them are paid for at the start."`
+	Records    int      `positive:"" required:"" short:"n" help:"Public maximum of the number of records; all of them are paid for at the start."`
 	State      string   `required:"" placeholder:"FILE" help:"File of the state, for --resume. It holds the records of the buffer: keep it private."`
 	Resume     bool     `help:"Continue from the state file, at no further cost, with the flags of the start. Records of a FILE that were taken before are skipped; standard input goes on with new ones."`
 	Follow     bool     `help:"Wait for more at the end of FILE, until interrupted."`
-	Every      int      `default:"1" placeholder:"K" help:"New records per update and release."`
+	Every      int      `positive:"" default:"1" placeholder:"K" help:"New records per update and release."`
 	Buffer     int      `default:"1000" help:"Earlier records that a new one is paired with; 0: all, in memory."`
 	Reservoir  bool     `help:"Keep a uniform sample of all earlier records in the buffer, not the last ones."`
-	BurnIn     int      `placeholder:"T1" help:"First records, which only fill the buffer. Default: K."`
+	BurnIn     int      `positive:"" placeholder:"T1" help:"First records, which only fill the buffer. Default: K."`
 	Algorithm  string   `default:"onpairc" enum:"onpairc,onpairstrc" help:"onpairc (convex) or onpairstrc (strongly convex, needs --l2)."`
 	Secret     bool     `name:"secret-state" help:"Keep a noiseless iterate in the state, to be kept as private as the records, and release noisy copies. Needs --every 1 --buffer 0."`
 	Mode       string   `default:"certified" enum:"certified,paper" help:"certified: proved noise; paper: the paper's formula, with what it really gives."`
@@ -37,7 +37,7 @@ type onlineCmd struct {
 	Epsilon    float64  `default:"1" help:"Epsilon to spend on all releases together."`
 	Delta      *float64 `placeholder:"DELTA" help:"Delta. Default: min(1e-5, n^-1.5)."`
 	L2         float64  `name:"l2" placeholder:"ALPHA" help:"Weight alpha of the term alpha/2 ||w||^2."`
-	Radius     float64  `default:"1" placeholder:"R" help:"Radius of the ball that w lives in; public."`
+	Radius     float64  `positive:"" default:"1" placeholder:"R" help:"Radius of the ball that w lives in; public."`
 	PublicData bool     `help:"The records are public: nothing is charged, and every line has the AUC of the scores given before each label was used."`
 	DataID     string   `placeholder:"ID" help:"Name of the data in the ledger. Default: the schema's data_id."`
 	ledgerFlag

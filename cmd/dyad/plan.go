@@ -6,8 +6,8 @@ import (
 
 type planCmd struct {
 	Schema string `placeholder:"FILE" help:"Schema file (YAML): gives the number of encoded features. No data file is opened."`
-	N      int    `short:"n" required:"" help:"Number of training records."`
-	D      int    `short:"d" help:"Number of features, if there is no schema."`
+	N      int    `positive:"" short:"n" required:"" help:"Number of training records."`
+	D      int    `positive:"" short:"d" help:"Number of features, if there is no schema."`
 	Groups []int  `name:"group-sizes" placeholder:"S,..." help:"Sizes of the public query groups, if pairs are formed within groups."`
 	planFlags
 }

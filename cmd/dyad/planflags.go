@@ -14,12 +14,12 @@ type planFlags struct {
 	Mode      string   `default:"certified" enum:"certified,paper,nonprivate" help:"certified: proved noise; paper: the paper's formula, with what it really gives; nonprivate: the baseline."`
 	Epsilon   float64  `default:"1" help:"Epsilon to spend."`
 	Delta     *float64 `placeholder:"DELTA" help:"Delta; 0 asks for pure epsilon. Default: min(1e-5, n^-1.5)."`
-	L2        *float64 `name:"l2" placeholder:"ALPHA" help:"Weight alpha of the term alpha/2 ||w||^2. Default: 0.001, or 0 for offpairc, dpgdc, dpgdc2 and dpegd."`
-	Radius    float64  `placeholder:"R" help:"Radius of the ball that w lives in; public. Default: a rule of n, d, epsilon and delta, or 1 for --task metric."`
-	Steps     int      `help:"Number of full-batch steps. Default: the algorithm's public rule."`
-	StepSize  float64  `placeholder:"ETA" help:"Step size. Default: the algorithm's public rule."`
-	Path      float64  `placeholder:"H" help:"Sum of the step sizes. Default: the algorithm's public rule."`
-	Workers   int      `help:"CPU workers; the result has the same bits for any number. Default: all cores."`
+	L2        *float64 `name:"l2" aliases:"alpha" placeholder:"ALPHA" help:"Weight alpha of the term alpha/2 ||w||^2. Default: 0.001, or 0 for offpairc, dpgdc, dpgdc2 and dpegd."`
+	Radius    float64  `positive:"" placeholder:"R" help:"Radius of the ball that w lives in; public. Default: a rule of n, d, epsilon and delta, or 1 for --task metric."`
+	Steps     int      `positive:"" help:"Number of full-batch steps. Default: the algorithm's public rule."`
+	StepSize  float64  `positive:"" placeholder:"ETA" help:"Step size. Default: the algorithm's public rule."`
+	Path      float64  `positive:"" aliases:"H" placeholder:"H" help:"Sum of the step sizes. Default: the algorithm's public rule."`
+	Workers   int      `positive:"" help:"CPU workers; the result has the same bits for any number. Default: all cores."`
 }
 
 // The tasks of the program and their losses.
@@ -51,9 +51,6 @@ func (f planFlags) plan(s dataShape) (algorithms.Algorithm, *algorithms.Plan, er
 	mode, err := algorithms.ParseMode(f.Mode)
 	if err != nil {
 		return nil, nil, asInput(err)
-	}
-	if f.Steps < 0 || f.Workers < 0 || !(f.Radius >= 0) || !(f.StepSize >= 0) || !(f.Path >= 0) {
-		return nil, nil, badInput("--steps, --workers, --radius, --step-size and --path must not be negative")
 	}
 	name := f.Algorithm
 	if name == "" {
