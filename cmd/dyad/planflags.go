@@ -18,7 +18,7 @@ type planFlags struct {
 	Radius    float64  `positive:"" placeholder:"R" help:"Radius of the ball that w lives in; public. Default: a rule of n, d, epsilon and delta, or 1 for --task metric."`
 	Steps     int      `positive:"" help:"Number of full-batch steps. Default: the algorithm's public rule."`
 	StepSize  float64  `positive:"" placeholder:"ETA" help:"Step size. Default: the algorithm's public rule."`
-	Path      float64  `positive:"" aliases:"H" placeholder:"H" help:"Sum of the step sizes. Default: the algorithm's public rule."`
+	Path      float64  `positive:"" placeholder:"H" help:"Sum of the step sizes. Default: the algorithm's public rule."`
 	Workers   int      `positive:"" help:"CPU workers; the result has the same bits for any number. Default: all cores."`
 }
 
@@ -48,14 +48,15 @@ type dataShape struct {
 
 // plan builds the algorithm and its plan from public numbers.
 func (f planFlags) plan(s dataShape) (algorithms.Algorithm, *algorithms.Plan, error) {
-	mode, err := algorithms.ParseMode(f.Mode)
-	if err != nil {
-		return nil, nil, asInput(err)
-	}
+	return f.assertedPlan(s, engine.Assertion{})
+}
+
+// assertedPlan is plan with constants of the loss as the user asserts them.
+func (f planFlags) assertedPlan(s dataShape, asserted engine.Assertion) (algorithms.Algorithm, *algorithms.Plan, error) {
 	name := f.Algorithm
 	if name == "" {
 		name = "dpgdsc"
-		if mode == algorithms.NonPrivate {
+		if f.Mode == algorithms.NonPrivate.String() {
 			name = "projected-gradient"
 		}
 	}
@@ -66,8 +67,35 @@ func (f planFlags) plan(s dataShape) (algorithms.Algorithm, *algorithms.Plan, er
 	if a, err = f.configure(a); err != nil {
 		return nil, nil, err
 	}
+	spec, err := f.spec(s, asserted)
+	if err != nil {
+		return nil, nil, err
+	}
+	spec.L2 = f.l2(name)
+	p, err := a.Plan(spec)
+	return a, p, asInput(err)
+}
+
+// l2 is the weight of the L2 term: the flag's, or the default for an algorithm.
+func (f planFlags) l2(algorithm string) float64 {
+	if f.L2 != nil {
+		return *f.L2
+	}
+	switch algorithm {
+	case "offpairc", "dpgdc", "dpgdc2", "dpegd": // for convex objectives
+		return 0
+	}
+	return 0.001
+}
+
+// spec is everything that plans depend on but the algorithm, without an L2 term.
+func (f planFlags) spec(s dataShape, asserted engine.Assertion) (algorithms.Spec, error) {
+	mode, err := algorithms.ParseMode(f.Mode)
+	if err != nil {
+		return algorithms.Spec{}, asInput(err)
+	}
 	if s.n < 2 {
-		return nil, nil, badInput("a pairwise loss needs at least 2 records, got %d", s.n)
+		return algorithms.Spec{}, badInput("a pairwise loss needs at least 2 records, got %d", s.n)
 	}
 	budget := privacy.Budget{Epsilon: f.Epsilon, Delta: privacy.DefaultDelta(s.n)}
 	if f.Delta != nil {
@@ -75,18 +103,9 @@ func (f planFlags) plan(s dataShape) (algorithms.Algorithm, *algorithms.Plan, er
 	}
 	if mode != algorithms.NonPrivate {
 		if err := budget.Validate(); err != nil {
-			return nil, nil, asInput(err)
+			return algorithms.Spec{}, asInput(err)
 		}
 	}
-	l2 := 0.001
-	switch name {
-	case "offpairc", "dpgdc", "dpgdc2", "dpegd": // for convex objectives
-		l2 = 0
-	}
-	if f.L2 != nil {
-		l2 = *f.L2
-	}
-	loss := tasks[f.Task]
 	radius := f.Radius
 	if radius == 0 {
 		radius = metricRadius
@@ -95,15 +114,15 @@ func (f planFlags) plan(s dataShape) (algorithms.Algorithm, *algorithms.Plan, er
 		}
 	}
 	spec, err := algorithms.NewSpec(cpu.Backend{Workers: f.Workers}, engine.Problem{
-		N: s.n, D: s.d, Bounds: engine.UnitBounds(), Loss: loss,
+		N: s.n, D: s.d, Bounds: engine.UnitBounds(), Loss: tasks[f.Task],
 		Radius: radius, NonZerosPerRow: s.nonZeros, Groups: s.groups, LabelValues: s.labelValues,
-	}, l2, budget, mode)
+	}, 0, budget, mode)
 	if err != nil {
-		return nil, nil, asInput(err)
+		return algorithms.Spec{}, asInput(err)
 	}
 	spec.BoundsFromData = s.boundsFromData
-	p, err := a.Plan(spec)
-	return a, p, asInput(err)
+	spec.Constants, err = spec.Constants.Assert(asserted)
+	return spec, asInput(err)
 }
 
 // configure puts the step flags into the algorithm's options; a flag that an

@@ -60,7 +60,7 @@ func TestNumericFlagsSayWhetherZeroIsAValue(t *testing.T) {
 	zeroIsAValue := map[string]bool{
 		"plan delta": true, "online buffer": true, "online l2": true, "account delta": true,
 		"evaluate threshold": true,
-		"train epsilon": true, "plan epsilon": true, "online epsilon": true, "audit epsilon": true, // refused by Budget.Validate
+		"train epsilon":      true, "plan epsilon": true, "online epsilon": true, "audit epsilon": true, // refused by Budget.Validate
 		"ledger init epsilon": true, "ledger init delta": true, "ledger show delta": true,
 	}
 	var c cli
