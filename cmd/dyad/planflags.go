@@ -137,6 +137,13 @@ func (f planFlags) configure(a algorithms.Algorithm) (algorithms.Algorithm, erro
 		}
 		return nil
 	}
+	switch {
+	case f.Path == 0:
+	case f.Steps != 0 && f.StepSize != 0:
+		return nil, badInput("--path is --steps times --step-size; leave one of the three out")
+	case f.Mode == algorithms.Paper.String() && a.Info().Name != "dpgdc":
+		return nil, badInput("%s in paper mode does not take --path: the paper gives the schedule", a.Info().Name)
+	}
 	switch a.(type) {
 	case algorithms.DPGDSC:
 		return algorithms.DPGDSC{Steps: f.Steps, StepSize: f.StepSize, Path: f.Path}, nil
