@@ -138,3 +138,31 @@ func TestPlanRefusesInconsistentConstants(t *testing.T) {
 		t.Errorf("train takes --G: exit %d", code)
 	}
 }
+
+// The ranking is the same as JSON and as text, needs no data, and follows the flags.
+func TestCompareJSON(t *testing.T) {
+	ranking := func(args ...string) (c algorithms.Comparison) {
+		t.Helper()
+		code, out, errs := dyad(t, t.TempDir(), append([]string{"--json", "plan", "--compare", "-n", "400", "-d", "5"}, args...)...)
+		if err := json.Unmarshal([]byte(out), &c); code != exitOK || err != nil {
+			t.Fatalf("exit %d, %v\n%s", code, err, errs)
+		}
+		return c
+	}
+	c := ranking()
+	all := len(algorithms.Catalog()) + len(algorithms.StreamCatalog())
+	if len(c.Rows)+len(c.Excluded) != all || c.Recommended == "" {
+		t.Errorf("%d ranked, %d not, of %d; recommended %q", len(c.Rows), len(c.Excluded), all, c.Recommended)
+	}
+	_, text, _ := dyad(t, t.TempDir(), "plan", "--compare", "-n", "400", "-d", "5")
+	for _, r := range c.Rows {
+		if !strings.Contains(text, fmt.Sprintf("%s ", r.Algorithm)) || !strings.Contains(text, fmt.Sprintf(" %.3g ", r.Noise)) {
+			t.Errorf("the text lacks %s with noise %.3g", r.Algorithm, r.Noise)
+		}
+	}
+	metric := ranking("--task", "metric", "--epsilon", "4")
+	asserted := ranking("--G", "4", "--Dg", "8", "--radius", "1")
+	if metric.Loss == c.Loss || metric.Epsilon != 4 || asserted.Origin != "asserted by the user" || asserted.Diameter != 8 {
+		t.Errorf("flags are ignored: %+v, %+v", metric, asserted)
+	}
+}
