@@ -40,7 +40,7 @@ func (ConvergentDescent) Info() Info {
 		},
 		Released: "last iterate only",
 		Claim:    "[Xue21] releases the average of all iterates and pays for every step; [Bok24] is about exact arithmetic",
-		Verdict:  "valid for a state that is rounded to the grid of its noise, with the rounding in the gap (proof: privacy.ConvergentEvent); false for states off the grid, and no bound at all for averages. Gains over gradient-perturbation once T > 4 diam(C)/(eta Delta) or T > (1+c)/(1-c)",
+		Verdict:  "valid for a state that is rounded to the grid of its noise, with the rounding in the gap (proof: privacy.ConvergentEvent); false for states off the grid, and no bound at all for averages. It needs less noise than gradient-perturbation once T > 4 diam(C)/(eta Delta) or T > (1+c)/(1-c); the public path length is shorter than that, so ask for --steps and --step-size to gain",
 		Maths: `u_t = Q[w - eta (grad L(w; D) + alpha w)] + xi_t,  w = Pi_C u_(t-1),  t = 1..T
 Q rounds to the grid h Z^d, xi_t is exact N(0, tau^2 I) rounded to it; u_1..u_(T-1) stay secret, Pi_C u_T is returned
 gap of one step on two data sets: s = p Dg eta + 2 rho + 2 h sqrt(d),  p = 2/n;  contraction c = 1 - eta alpha;  D = diam C
@@ -87,6 +87,7 @@ func (a ConvergentDescent) Plan(s Spec) (*Plan, error) {
 	if err := p.account("", noise.Event(c)); err != nil {
 		return nil, err
 	}
+	p.Guarantee.Assumptions = append(p.Guarantee.Assumptions, "the iterates before the last stay secret")
 	composed, err := (noisyDescent{name: name}).certificate(s)
 	if err != nil {
 		return nil, err

@@ -19,6 +19,7 @@ type planFlags struct {
 	Steps     int      `help:"Number of full-batch steps. Default: the algorithm's public rule."`
 	StepSize  float64  `placeholder:"ETA" help:"Step size. Default: the algorithm's public rule."`
 	Path      float64  `placeholder:"H" help:"Sum of the step sizes. Default: the algorithm's public rule."`
+	Batch     int      `name:"batch-records" placeholder:"M" help:"Records drawn for each step of subsampled-descent, which uses all pairs within them. Default: the algorithm's public rule."`
 	Workers   int      `help:"CPU workers; the result has the same bits for any number. Default: all cores."`
 }
 
@@ -51,8 +52,8 @@ func (f planFlags) plan(s dataShape) (algorithms.Algorithm, *algorithms.Plan, er
 	if err != nil {
 		return nil, nil, asInput(err)
 	}
-	if f.Steps < 0 || f.Workers < 0 || !(f.Radius >= 0) || !(f.StepSize >= 0) || !(f.Path >= 0) {
-		return nil, nil, badInput("--steps, --workers, --radius, --step-size and --path must not be negative")
+	if f.Steps < 0 || f.Workers < 0 || f.Batch < 0 || !(f.Radius >= 0) || !(f.StepSize >= 0) || !(f.Path >= 0) {
+		return nil, nil, badInput("--steps, --batch-records, --workers, --radius, --step-size and --path must not be negative")
 	}
 	name := f.Algorithm
 	if name == "" {
@@ -120,6 +121,9 @@ func (f planFlags) configure(a algorithms.Algorithm) (algorithms.Algorithm, erro
 		}
 		return nil
 	}
+	if _, batches := a.(algorithms.SubsampledDescent); f.Batch != 0 && !batches {
+		return nil, badInput("%s does not take --batch-records; subsampled-descent does", a.Info().Name)
+	}
 	switch a.(type) {
 	case algorithms.DPGDSC:
 		return algorithms.DPGDSC{Steps: f.Steps, StepSize: f.StepSize, Path: f.Path}, nil
@@ -135,6 +139,10 @@ func (f planFlags) configure(a algorithms.Algorithm) (algorithms.Algorithm, erro
 		return algorithms.DPEGD{Steps: f.Steps, StepSize: f.StepSize}, unused("--path")
 	case algorithms.GradientPerturbation:
 		return algorithms.GradientPerturbation{Steps: f.Steps, StepSize: f.StepSize, Path: f.Path}, nil
+	case algorithms.ConvergentDescent:
+		return algorithms.ConvergentDescent{Steps: f.Steps, StepSize: f.StepSize, Path: f.Path}, nil
+	case algorithms.SubsampledDescent:
+		return algorithms.SubsampledDescent{BatchRecords: f.Batch, Steps: f.Steps, StepSize: f.StepSize, Path: f.Path}, nil
 	case algorithms.ProjectedGradient:
 		return algorithms.ProjectedGradient{Steps: f.Steps, StepSize: f.StepSize}, unused("--path")
 	}
