@@ -4,7 +4,9 @@
 // with the recorded releases. A sound algorithm then asks for the same things in
 // the same order, moves each released vector by at most its certificate, and
 // returns the same bits, because what it returns depends on data only through
-// releases. (The idea is that of the dp-recorder project; arXiv 2602.17454.)
+// releases. If its guarantee rests on secret batches or steps, it returns the same bits
+// for other ones too, and steps of a secret state are coupled: the two runs get the same
+// noise, and their states may not drift apart faster than certified. (The idea is that of the dp-recorder project; arXiv 2602.17454.)
 package algotest
 
 import (
@@ -44,6 +46,9 @@ type tape struct {
 	session *privacy.LiveSession
 	calls   []call
 	replay  bool
+	// other: a replay on the same data with other secret coins, batches and hidden
+	// noise. Releases are answered as recorded, so the result must not change.
+	other   bool
 	next    int
 	largest float64 // moved / certified, over all releases
 	mu2     float64 // sum of (moved / sigma)^2 over Gaussian releases
@@ -91,7 +96,9 @@ func (t *tape) Permutation(n int) []int32 {
 func (t *tape) Sample(order []int32, m int) error {
 	c := call{kind: "sample", detail: fmt.Sprint(len(order), m)}
 	if t.replay {
-		if r := t.expect(c); r != nil {
+		if r := t.expect(c); r != nil && t.other {
+			return t.session.Sample(order, m)
+		} else if r != nil {
 			copy(order, r.order)
 		}
 		return t.err
@@ -139,6 +146,10 @@ func (t *tape) Release(x []float64, cert privacy.Certificate, m privacy.Mechanis
 	}
 	if !r.certificate.Equal(cert) || r.noise != m {
 		t.fail("release %d: the certificate or the noise depends on the data", t.next)
+	}
+	if t.other {
+		copy(x, r.after)
+		return nil
 	}
 	if cert.HiddenSteps() > 0 {
 		t.hidden(x, r, m)
@@ -189,7 +200,16 @@ func (t *tape) Perturb(x []float64, cert privacy.Certificate, m privacy.Mechanis
 	if !r.certificate.Equal(cert) || r.noise != m {
 		t.fail("hidden step %d: the certificate or the noise depends on the data", t.next)
 	}
-	moved := t.hidden(x, r, m)
+	moved := append([]float64(nil), r.before...)
+	if t.other { // the noise of another run: its law is symmetric
+		privacy.RoundToGrid(x, m.GridSize())
+		privacy.RoundToGrid(moved, m.GridSize())
+		for k := range x {
+			x[k] -= r.after[k] - moved[k]
+		}
+		return nil
+	}
+	moved = t.hidden(x, r, m)
 	for k := range x {
 		x[k] += r.after[k] - moved[k]
 	}
@@ -305,6 +325,18 @@ func Replay(a algorithms.Algorithm, p *algorithms.Plan, data *engine.Records, ne
 		return 0, violation("the run asked for nothing")
 	}
 	largest := 0.0
+	if batch, _ := p.Certificate.Batch(); batch > 0 || p.Certificate.HiddenSteps() > 0 {
+		other := &tape{session: session, calls: record.calls, replay: true, other: true}
+		got, err := run(a, p, data, other)
+		switch {
+		case other.err != nil:
+			return largest, fmt.Errorf("other secret coins: %w", other.err)
+		case err != nil:
+			return largest, err
+		case !sameBits(got, want):
+			return largest, fmt.Errorf("other secret coins: %w", violation("the result depends on batches or steps that must stay secret"))
+		}
+	}
 	for i, neighbour := range neighbours {
 		replay := &tape{session: session, calls: record.calls, replay: true}
 		got, err := run(a, p, neighbour, replay)
