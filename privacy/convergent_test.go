@@ -231,19 +231,19 @@ func TestLastIterateReproducesTheSpecification(t *testing.T) {
 
 func TestLastIterateRefuses(t *testing.T) {
 	change := map[string]func(*LastIterate){
-		"non-convex":       func(l *LastIterate) { l.Convex = false },
-		"not smooth":       func(l *LastIterate) { l.Smoothness = math.Inf(1) },
-		"long step":        func(l *LastIterate) { l.StepSize = 0.5001 },
-		"long with alpha":  func(l *LastIterate) { l.StrongConvexity = 0.01 },
-		"un-quantised":     func(l *LastIterate) { l.Grid = 0 },
-		"grid of a third":  func(l *LastIterate) { l.Grid = 1.0 / 3 },
-		"no domain":        func(l *LastIterate) { l.Diameter = math.Inf(1) },
-		"no steps":         func(l *LastIterate) { l.Steps = 0 },
-		"no coordinates":   func(l *LastIterate) { l.Coordinates = 0 },
-		"share":            func(l *LastIterate) { l.Share = 1.5 },
-		"negative error":   func(l *LastIterate) { l.UpdateError = -1 },
-		"pair diameter":    func(l *LastIterate) { l.PairDiameter = math.NaN() },
-		"negative step":    func(l *LastIterate) { l.StepSize = -0.1 },
+		"non-convex":        func(l *LastIterate) { l.Convex = false },
+		"not smooth":        func(l *LastIterate) { l.Smoothness = math.Inf(1) },
+		"long step":         func(l *LastIterate) { l.StepSize = 0.5001 },
+		"long with alpha":   func(l *LastIterate) { l.StrongConvexity = 0.01 },
+		"un-quantised":      func(l *LastIterate) { l.Grid = 0 },
+		"grid of a third":   func(l *LastIterate) { l.Grid = 1.0 / 3 },
+		"no domain":         func(l *LastIterate) { l.Diameter = math.Inf(1) },
+		"no steps":          func(l *LastIterate) { l.Steps = 0 },
+		"no coordinates":    func(l *LastIterate) { l.Coordinates = 0 },
+		"share":             func(l *LastIterate) { l.Share = 1.5 },
+		"negative error":    func(l *LastIterate) { l.UpdateError = -1 },
+		"pair diameter":     func(l *LastIterate) { l.PairDiameter = math.NaN() },
+		"negative step":     func(l *LastIterate) { l.StepSize = -0.1 },
 		"infinite diameter": func(l *LastIterate) { l.Diameter = math.NaN() },
 	}
 	for name, f := range change {
