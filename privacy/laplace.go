@@ -27,7 +27,7 @@ func (m Laplace) Event(c Certificate) Event {
 
 // sensitivity bounds the L1 sensitivity: the square root and the product round.
 func (m Laplace) sensitivity(c Certificate) float64 {
-	if c.releases > 0 {
+	if c.joint() {
 		return math.Inf(1) // a joint L2 bound says nothing about pure epsilon
 	}
 	if m.Coordinates == 1 {
