@@ -8,7 +8,8 @@ import (
 
 // PairGroup are the public numbers of training on labelled pairs in disjoint batches:
 // every release is the sum over a batch of Batch pairs of terms, each a function of its
-// own pair and of what was released before, with norm at most 1, divided by Batch. A
+// own pair and of what was released before, with norm at most TermNorm, divided by the
+// size of the batch, Batch or more. A
 // clipped gradient divided by the clip is such a term; the clip may be any function of
 // what was released before.
 //
@@ -25,6 +26,8 @@ type PairGroup struct {
 	Batch, Batches int
 	// Epochs is T_max >= 1: how often every pair is used.
 	Epochs int
+	// TermNorm bounds the norm of a term; 0 means 1.
+	TermNorm float64
 	// Manhattan says that norms are L1 norms, of all released entries together;
 	// otherwise they are L2 norms.
 	Manhattan bool
@@ -38,10 +41,10 @@ type PairGroup struct {
 //
 // Theorem (privacy.md 6.2). Fix two neighbours; k_b of the changed pairs are in batch b,
 // sum_b k_b <= Group. Given what was released before, the release about batch b moves
-// by at most s_b = 2 k_b/Batch + 2 rho, and not at all, in its bits, if k_b = 0. In one
+// by at most s_b = 2 h k_b/Batch + 2 rho, h = TermNorm, and not at all, in its bits, if k_b = 0. In one
 // epoch
 //
-//	sum_b s_b <= 2 Group/Batch + 2 rho min(Group, Batches) =: s,
+//	sum_b s_b <= 2 h Group/Batch + 2 rho min(Group, Batches) =: s,
 //
 // and sum_b s_b^2 <= s^2. The same batches come back in every epoch, so the sum of all
 // squares is at most Epochs s^2 and the sum of all s_b at most Epochs s. QED
@@ -73,14 +76,21 @@ func (g PairGroup) certify(epochs float64, total string) (Certificate, error) {
 	if err != nil {
 		return Certificate{}, err
 	}
-	exact := roundUp(2*float64(g.Group)/float64(g.Batch), 1)
+	term := g.TermNorm
+	if term == 0 {
+		term = 1
+	}
+	if err := positive("norm of a term", term); err != nil {
+		return Certificate{}, err
+	}
+	exact := roundUp(2*float64(g.Group)*term/float64(g.Batch), 2)
 	touched := float64(min(g.Group, g.Batches))
 	norm := "L2"
 	if g.Manhattan {
 		norm = "L1"
 	}
 	c, err := newCertificate(roundUp(epochs*exact, 2), roundUp(epochs*(exact+2*touched*g.Roundoff), 4), "mean clipped pair gradient of every batch",
-		fmt.Sprintf("%s of the %s sensitivities of all batches, %d epochs: 2 kappa/|B| + 2 rho min(kappa, batches) an epoch; kappa = %d replaced pairs, |B| = %d, rho = %.3g (privacy.md 6.2)", total, norm, g.Epochs, g.Group, g.Batch, g.Roundoff))
+		fmt.Sprintf("%s of the %s sensitivities of all batches, %d epochs: 2 h kappa/|B| + 2 rho min(kappa, batches) an epoch; kappa = %d replaced pairs, |B| = %d, terms of norm h = %.6g, rho = %.3g (privacy.md 6.2)", total, norm, g.Epochs, g.Group, g.Batch, term, g.Roundoff))
 	c.releases = g.Batches * g.Epochs
 	return c, err
 }
