@@ -120,6 +120,11 @@ func (a *GDP) compose(e Event) error {
 			return err
 		}
 		a.composePure(e.Epsilon, e.Count)
+	case PureStreamEvent:
+		if err := e.validate(); err != nil {
+			return err
+		}
+		a.composePure(e.Epsilon, 1)
 	case RandomizedResponseEvent:
 		if err := e.validate(); err != nil {
 			return err

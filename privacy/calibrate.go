@@ -86,7 +86,8 @@ func (k PureNoise) String() string {
 // coordinates with certificate c is epsilon-differentially private, delta = 0:
 //
 //	KNorm:    Scale = c.Sensitivity()/epsilon
-//	Laplace:  Scale = sqrt(coordinates) c.Sensitivity()/epsilon
+//	Laplace:  Scale = sqrt(coordinates) c.Sensitivity()/epsilon, without the root if c
+//	          is in the L1 norm
 //
 // (privacy.md 1.5), rounded up until GDP accounts at most epsilon at delta 0. Grid is GridFor(Scale). Several releases compose by adding their
 // epsilons. Errors: c was not built by a constructor, epsilon is not positive and
@@ -110,7 +111,7 @@ func CalibratePure(c Certificate, epsilon float64, coordinates int, kind PureNoi
 	case KNormNoise:
 		build = func(scale float64) Mechanism { return KNorm{Scale: scale, Grid: GridFor(scale)} }
 	case LaplaceNoise:
-		scale *= math.Sqrt(float64(coordinates))
+		scale = Laplace{Coordinates: coordinates}.sensitivity(c) / epsilon
 		build = func(scale float64) Mechanism {
 			return Laplace{Scale: scale, Coordinates: coordinates, Grid: GridFor(scale)}
 		}

@@ -123,6 +123,8 @@ func pureEpsilon(e Event) float64 {
 		return roundUp(float64(e.Count)*roundUp(e.Sensitivity/e.Scale, 1), 1)
 	case PureEvent:
 		return roundUp(float64(e.Count)*e.Epsilon, 1)
+	case PureStreamEvent:
+		return e.Epsilon
 	case RandomizedResponseEvent:
 		if e.Uniform == 1 {
 			return 0

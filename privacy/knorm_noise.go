@@ -25,7 +25,7 @@ func (m KNorm) Event(c Certificate) Event {
 	if c.joint() {
 		return PureEvent{Epsilon: math.Inf(1), Count: 1} // a joint L2 bound says nothing about pure epsilon
 	}
-	return PureEvent{Epsilon: roundUp(c.Sensitivity()/m.Scale, 1), Count: 1}
+	return c.pureEvent(c.Sensitivity(), m.Scale)
 }
 
 // Validate returns an error unless Scale and Grid are in range.

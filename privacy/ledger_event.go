@@ -46,6 +46,7 @@ const (
 	kindStream     = "stream"
 	kindConvergent = "convergent"
 	kindBatch      = "without-replacement"
+	kindPureStream = "pure-stream"
 	kindNonPrivate = "non-private"
 	kindPublic     = "public"
 	kindComposed   = "composed"
@@ -91,6 +92,11 @@ func encodeEventAt(e Event, depth int) (json.RawMessage, error) {
 			return nil, err
 		}
 		return json.Marshal(eventJSON{Kind: kindPure, Epsilon: &e.Epsilon, Count: &e.Count})
+	case PureStreamEvent:
+		if err := e.validate(); err != nil {
+			return nil, err
+		}
+		return json.Marshal(eventJSON{Kind: kindPureStream, Epsilon: &e.Epsilon, Count: &e.Count})
 	case NonPrivateEvent:
 		return json.Marshal(eventJSON{Kind: kindNonPrivate})
 	case PublicEvent:
@@ -173,6 +179,11 @@ func decodeEventAt(raw []byte, depth int) Event {
 			return nil
 		}
 		return PureEvent{Epsilon: *j.Epsilon, Count: *j.Count}
+	case kindPureStream:
+		if j.Epsilon == nil || j.Count == nil {
+			return nil
+		}
+		return PureStreamEvent{Epsilon: *j.Epsilon, Count: *j.Count}
 	case kindNonPrivate:
 		return NonPrivateEvent{}
 	case kindPublic:

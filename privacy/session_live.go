@@ -42,6 +42,11 @@ func (p *releasePlan) add(e Event, depth int) error {
 			return fmt.Errorf("privacy: the plan has %v twice; its sensitivity is that of one stream", e)
 		}
 		return p.count(e, e.Count, e.validate())
+	case PureStreamEvent:
+		if p.left[e] > 0 {
+			return fmt.Errorf("privacy: the plan has %v twice; its epsilon is that of one stream", e)
+		}
+		return p.count(e, e.Count, e.validate())
 	case ConvergentEvent:
 		if p.left[e] > 0 {
 			return fmt.Errorf("privacy: the plan has %v twice; its noise is that of one state", e)

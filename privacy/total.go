@@ -139,7 +139,7 @@ func (a *PLD) composeByGDP(e Event) error {
 		}
 		*a = next
 		return nil
-	case StreamEvent, ConvergentEvent, ParallelEvent:
+	case StreamEvent, PureStreamEvent, ConvergentEvent, ParallelEvent:
 		known, err := mapLeaves(e, knownBatch)
 		if err != nil {
 			return err
