@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"dyad/engine"
 	"dyad/privacy"
@@ -13,8 +14,10 @@ import (
 // Online is a running stream. It is used from one goroutine at a time. Its memory
 // does not grow with the number of records if the stream has a buffer.
 type Online struct {
-	// Run is the id of the charge, kept in the saved state.
-	Run string
+	// Run is the id of the charge, and Session the number of times that it was
+	// resumed. They are kept in the saved state.
+	Run     string
+	Session int
 
 	plan    *StreamPlan
 	session privacy.Session
@@ -30,7 +33,9 @@ type Online struct {
 	x, y   []float64 // rows x d features, rows labels
 	held   []int32   // the rows of the buffer, oldest first if not a reservoir
 	fresh  []int32   // the rows of the unfinished batch
-	failed error
+	// released is the last release, nil before the first.
+	released []float64
+	failed   error
 
 	sum, query []float64
 	order      []int32
@@ -76,6 +81,15 @@ func (o *Online) Count() int { return o.count }
 // Updates is the number of releases made.
 func (o *Online) Updates() int { return o.updates }
 
+// Released is the last release and the number of records at it, nil and 0 before
+// the first.
+func (o *Online) Released() (w []float64, records int) {
+	if o.released == nil {
+		return nil, 0
+	}
+	return slices.Clone(o.released), o.plan.Spec.BurnIn + o.updates*o.plan.Spec.Batch
+}
+
 // Step takes the next record, of d features, which is projected to the bounds. At
 // the end of a batch it returns the released iterate, otherwise nil. Whether it
 // does depends on the number of records only.
@@ -118,6 +132,7 @@ func (o *Online) Step(ctx context.Context, x []float64, y float64) ([]float64, e
 		clear(o.w)
 		return nil, o.failed
 	}
+	o.released = slices.Clone(w)
 	return w, nil
 }
 

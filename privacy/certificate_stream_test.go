@@ -249,7 +249,7 @@ func TestStreamEvent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := l.ResumeStream(run, charge, 2, NewSeededSource(2))
+	again, err := l.ResumeStream(run, charge, 2, 1, NewSeededSource(2))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -261,12 +261,14 @@ func TestStreamEvent(t *testing.T) {
 	other := charge
 	other.Events = []Event{StreamEvent{Sensitivity: c.Sensitivity(), Sigma: noise.Sigma * 0.5, Count: 3}}
 	for name, try := range map[string]func() (*LiveSession, error){
-		"an old copy":      func() (*LiveSession, error) { return l.ResumeStream(run, charge, 1, NewSeededSource(2)) },
-		"less noise":       func() (*LiveSession, error) { return l.ResumeStream(run, other, 2, NewSeededSource(2)) },
-		"more than all":    func() (*LiveSession, error) { return l.ResumeStream(run, charge, 4, NewSeededSource(2)) },
-		"an unknown run":   func() (*LiveSession, error) { return l.ResumeStream("x", charge, 2, NewSeededSource(2)) },
-		"as a batch run":   func() (*LiveSession, error) { return l.Resume(run, charge, NewSeededSource(2)) },
-		"a released batch": func() (*LiveSession, error) { return l.ResumeStream(batchRun(t, l), charge, 0, NewSeededSource(2)) },
+		"an old copy":                   func() (*LiveSession, error) { return l.ResumeStream(run, charge, 1, 2, NewSeededSource(2)) },
+		"a copy from before the resume": func() (*LiveSession, error) { return l.ResumeStream(run, charge, 2, 1, NewSeededSource(2)) },
+		"a number that is ahead":        func() (*LiveSession, error) { return l.ResumeStream(run, charge, 2, 3, NewSeededSource(2)) },
+		"less noise":                    func() (*LiveSession, error) { return l.ResumeStream(run, other, 2, 2, NewSeededSource(2)) },
+		"more than all":                 func() (*LiveSession, error) { return l.ResumeStream(run, charge, 4, 2, NewSeededSource(2)) },
+		"an unknown run":                func() (*LiveSession, error) { return l.ResumeStream("x", charge, 2, 1, NewSeededSource(2)) },
+		"as a batch run":                func() (*LiveSession, error) { return l.Resume(run, charge, NewSeededSource(2)) },
+		"a released batch":              func() (*LiveSession, error) { return l.ResumeStream(batchRun(t, l), charge, 0, 1, NewSeededSource(2)) },
 	} {
 		if _, err := try(); !errors.Is(err, ErrResume) {
 			t.Errorf("%s: %v", name, err)
@@ -278,7 +280,7 @@ func TestStreamEvent(t *testing.T) {
 	if err := l.Finish(run, "ended"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := l.ResumeStream(run, charge, 3, NewSeededSource(2)); !errors.Is(err, ErrResume) {
+	if _, err := l.ResumeStream(run, charge, 3, 2, NewSeededSource(2)); !errors.Is(err, ErrResume) {
 		t.Errorf("a finished stream was resumed: %v", err)
 	}
 }
