@@ -106,7 +106,11 @@ func (o onePass) train(ctx context.Context, ev engine.Evaluator, p *Plan, s priv
 	w := u.domain.Start()
 	sum, total := make([]float64, len(w)), make([]float64, len(w))
 	burnIn := p.Schedule.BurnIn
-	for k := 1; k <= n; k++ {
+	done, err := restore(t, order, w, total)
+	if err != nil {
+		return nil, err
+	}
+	for k := done + 1; k <= n; k++ {
 		switch {
 		case k <= burnIn:
 			s.UniformBall(w, problem.Radius)
@@ -127,6 +131,7 @@ func (o onePass) train(ctx context.Context, ev engine.Evaluator, p *Plan, s priv
 				total[j] += w[j]
 			}
 		}
+		keep(t, k, order, w, total)
 		t.Step(k, n)
 	}
 	if p.Schedule.Average {

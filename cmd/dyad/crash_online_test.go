@@ -204,7 +204,7 @@ func (f *fixture) damageState(t *testing.T, fault string, e ended) ended {
 			t.Fatal(err)
 		}
 		f.dyad(f.online("--resume")...).want(t, fault, exitInput, "cannot read the state")
-		f.dyad("ledger", "show", "--ledger", f.in("ledger/ledger.jsonl")).want(t, "show", exitOK, "unfinished run")
+		f.dyad("ledger", "show", "--ledger", f.in("ledger/ledger.jsonl")).want(t, "show", exitOK, "its state file continues it")
 		if err := os.Rename(f.in("tmp/away"), f.in(stateName)); err != nil {
 			t.Fatal(err)
 		}
