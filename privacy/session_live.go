@@ -12,9 +12,9 @@ type releasePlan struct {
 	left       map[Event]int // by the event of a mechanism and a certificate
 	planned    map[Event]int
 	order      []Event // of the plan, each once
-	nonPrivate bool          // the plan has a NonPrivateEvent
-	public     bool          // the plan has a PublicEvent
-	exact      bool          // ReleaseExact is allowed
+	nonPrivate bool    // the plan has a NonPrivateEvent
+	public     bool    // the plan has a PublicEvent
+	exact      bool    // ReleaseExact is allowed
 }
 
 func newReleasePlan(events []Event) (releasePlan, error) {
