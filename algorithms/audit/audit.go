@@ -43,6 +43,7 @@ type Bound struct {
 type Report struct {
 	Algorithm string  `json:"algorithm"`
 	Mode      string  `json:"mode"`
+	Variant   string  `json:"variant,omitempty"` // of a stream: reading, batches, buffer
 	Loss      string  `json:"loss"`
 	Records   int     `json:"records"`
 	Features  int     `json:"features"`
@@ -159,7 +160,7 @@ func (o *Options) defaults() error {
 
 func newReport(c claim, confidence float64) *Report {
 	r := &Report{
-		Algorithm: c.algorithm, Mode: c.mode, Loss: c.problem.Loss.Name(),
+		Algorithm: c.algorithm, Mode: c.mode, Variant: c.variant, Loss: c.problem.Loss.Name(),
 		Records: c.problem.N, Features: c.problem.D,
 		Epsilon: c.guarantee.Epsilon, Delta: c.guarantee.Delta, Mu: c.guarantee.Mu,
 		Confidence: confidence,

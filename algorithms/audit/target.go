@@ -33,6 +33,7 @@ type Target struct {
 // claim is what a plan claims, of either kind.
 type claim struct {
 	algorithm, mode string
+	variant         string         // of a stream
 	problem         engine.Problem // N: records in all
 	guarantee       privacy.Guarantee
 	noise           privacy.Mechanism
@@ -43,10 +44,19 @@ type claim struct {
 
 func (t Target) claim() claim {
 	if s := t.Stream; s != nil {
-		c := claim{s.Algorithm, s.Spec.Mode.String(), s.Spec.Kernel.Problem(), s.Guarantee, s.Noise, s.Events, s.Certificate, true}
+		c := claim{
+			algorithm: s.Algorithm, mode: s.Spec.Mode.String(), variant: s.Reading.String(), problem: s.Spec.Kernel.Problem(),
+			guarantee: s.Guarantee, noise: s.Noise, events: s.Events, certificate: s.Certificate, joint: true,
+		}
 		c.problem.N = s.Spec.Horizon
-		if s.Spec.Mode == algorithms.Certified {
-			c.mode += ", " + s.Reading.String()
+		if s.Spec.Batch > 1 {
+			c.variant += fmt.Sprintf(", batches of %d", s.Spec.Batch)
+		}
+		if s.Spec.Buffer > 0 {
+			c.variant += fmt.Sprintf(", buffer of %d", s.Spec.Buffer)
+		}
+		if s.Spec.Reservoir {
+			c.variant += ", reservoir"
 		}
 		return c
 	}
@@ -54,7 +64,10 @@ func (t Target) claim() claim {
 }
 
 func planClaim(p *algorithms.Plan) claim {
-	return claim{p.Algorithm, p.Mode.String(), p.Spec.Kernel.Problem(), p.Guarantee, p.Noise, p.Events, p.Certificate, false}
+	return claim{
+		algorithm: p.Algorithm, mode: p.Mode.String(), problem: p.Spec.Kernel.Problem(),
+		guarantee: p.Guarantee, noise: p.Noise, events: p.Events, certificate: p.Certificate,
+	}
 }
 
 // check returns an error unless there is a claim to attack.
