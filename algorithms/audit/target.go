@@ -38,15 +38,13 @@ type claim struct {
 	guarantee       privacy.Guarantee
 	noise           privacy.Mechanism
 	events          []privacy.Event
-	certificate     privacy.Certificate
-	joint           bool // the certificate is one of all releases together
 }
 
 func (t Target) claim() claim {
 	if s := t.Stream; s != nil {
 		c := claim{
 			algorithm: s.Algorithm, mode: s.Spec.Mode.String(), variant: s.Reading.String(), problem: s.Spec.Kernel.Problem(),
-			guarantee: s.Guarantee, noise: s.Noise, events: s.Events, certificate: s.Certificate, joint: true,
+			guarantee: s.Guarantee, noise: s.Noise, events: s.Events,
 		}
 		c.problem.N = s.Spec.Horizon
 		if s.Spec.Batch > 1 {
@@ -66,7 +64,7 @@ func (t Target) claim() claim {
 func planClaim(p *algorithms.Plan) claim {
 	return claim{
 		algorithm: p.Algorithm, mode: p.Mode.String(), problem: p.Spec.Kernel.Problem(),
-		guarantee: p.Guarantee, noise: p.Noise, events: p.Events, certificate: p.Certificate,
+		guarantee: p.Guarantee, noise: p.Noise, events: p.Events,
 	}
 }
 
@@ -150,8 +148,9 @@ func worst(ctx context.Context, t Target, indices []int, seed uint64) (Target, e
 }
 
 // Move is how far the exact vectors move between the two data sets over what their
-// certificates allow, by the root of the sum of squares over all releases: 1 if the
-// certificates, or the joint one of a stream, are attained.
+// certificates allow: 1 if they are attained. It is the root of the mean of the squared
+// ratios of all releases, or of their sum where one certificate is for all of them (a
+// stream) or one of them only reads the replaced record (epochs).
 func (t Target) Move(ctx context.Context) (float64, error) {
 	w, err := newWorker(t)
 	if err != nil {
@@ -164,15 +163,12 @@ func (t Target) Move(ctx context.Context) (float64, error) {
 	}
 	square := 0.0
 	for i, r := range o.Releases {
-		for k := range r.Exact {
-			square += (other[i].Exact[k] - r.Exact[k]) * (other[i].Exact[k] - r.Exact[k])
-		}
+		square += distance2(other[i].Exact, r.Exact) / (r.Bound * r.Bound)
 	}
-	c := t.claim()
-	if !c.joint {
+	if t.Stream == nil && len(t.Plan.Epochs) == 0 {
 		square /= float64(len(o.Releases))
 	}
-	return math.Sqrt(square) / c.certificate.Sensitivity(), nil
+	return math.Sqrt(square), nil
 }
 
 // relabelled is r with other labels.
