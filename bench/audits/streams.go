@@ -26,6 +26,9 @@ type variant struct {
 func streams() []variant {
 	var all []variant
 	for _, a := range algorithms.StreamCatalog() {
+		if !a.Info().Supports(algorithms.Certified) {
+			continue
+		}
 		l2 := 0.0
 		if a.Info().NeedsL2 {
 			l2 = 0.1
