@@ -74,6 +74,7 @@ func (d noisyDescent) plan(s Spec, schedule Schedule, c privacy.Certificate, noi
 		Certificate: c, Noise: noise,
 		GradientPairs: steps * float64(d.pairs(s.Kernel.Problem()).Len()),
 		ModelNoise:    schedule.Constant * noise.NoiseNorm(s.coordinates()) * math.Sqrt(walk),
+		Utility:       s.noisyUtility(schedule.Steps, schedule.Constant, noise.NoiseNorm(s.coordinates()), d.average),
 	}
 	return p, p.account(theorem, privacy.Repeat(noise.Event(c), schedule.Steps))
 }
