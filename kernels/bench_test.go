@@ -64,3 +64,31 @@ func BenchmarkChebyshev(b *testing.B) {
 		}
 	}
 }
+
+func BenchmarkLogisticPairTile(b *testing.B) { benchVariants(b, benchLogisticPairTile) }
+
+func benchLogisticPairTile(b *testing.B, kernel *Set) {
+	const rows, cols = 256, 512
+	s, t := uniform(rows, -25, 25), uniform(cols, -25, 25)
+	y, z := make([]float64, rows), make([]float64, cols)
+	for i := range y {
+		y[i] = 1
+	}
+	row, col := make([]float64, rows), make([]float64, cols)
+	for b.Loop() {
+		kernel.LogisticPairTile(row, col, s, y, t, z, -rows)
+	}
+	b.ReportMetric(rows*cols*float64(b.N)/b.Elapsed().Seconds(), "pairs/s")
+}
+
+func BenchmarkLogisticSlopes(b *testing.B) { benchVariants(b, benchLogisticSlopes) }
+
+func benchLogisticSlopes(b *testing.B, kernel *Set) {
+	x := uniform(1024, -4, 4)
+	v := make([]float64, len(x))
+	for b.Loop() {
+		copy(v, x)
+		kernel.LogisticSlopes(v)
+	}
+	b.ReportMetric(float64(len(x))*float64(b.N)/b.Elapsed().Seconds(), "numbers/s")
+}

@@ -9,7 +9,27 @@ package kernels
 //go:noescape
 func logisticTileAVX2(row *float64, col *float64, a *float64, b *float64, m int, n int)
 
+// logisticPairTileAVX2 adds the sums of pairs with any labels, see LogisticPairTile.
+//
+//go:noescape
+func logisticPairTileAVX2(row *float64, col *float64, s *float64, y *float64, t *float64, z *float64, m int, n int, skip int)
+
+// logisticSlopesAVX2 replaces x by -1/(1 + exp(x)), see LogisticSlopes.
+//
+//go:noescape
+func logisticSlopesAVX2(x *float64, n int)
+
 // logisticTileAVX512 adds the row and column sums of 1/(1 + a_i b_j), see LogisticTile.
 //
 //go:noescape
 func logisticTileAVX512(row *float64, col *float64, a *float64, b *float64, m int, n int)
+
+// logisticPairTileAVX512 adds the sums of pairs with any labels, see LogisticPairTile.
+//
+//go:noescape
+func logisticPairTileAVX512(row *float64, col *float64, s *float64, y *float64, t *float64, z *float64, m int, n int, skip int)
+
+// logisticSlopesAVX512 replaces x by -1/(1 + exp(x)), see LogisticSlopes.
+//
+//go:noescape
+func logisticSlopesAVX512(x *float64, n int)

@@ -51,7 +51,9 @@ func Variants() []Variant {
 type Set struct {
 	variant Variant
 
-	LogisticTile func(row, col, a, b []float64)
+	LogisticTile     func(row, col, a, b []float64)
+	LogisticPairTile func(row, col, s, y, t, z []float64, skip int)
+	LogisticSlopes   func(v []float64)
 }
 
 // Variant is the variant of the set, never Best.
@@ -68,8 +70,10 @@ func Select(v Variant) (*Set, error) {
 		return nil, fmt.Errorf("kernels: no %v kernels on this machine: use %v or %v", v, Best, Variants())
 	}
 	s := &Set{
-		variant:      v,
-		LogisticTile: LogisticTile,
+		variant:          v,
+		LogisticTile:     LogisticTile,
+		LogisticPairTile: LogisticPairTile,
+		LogisticSlopes:   LogisticSlopes,
 	}
 	s.accelerate()
 	return s, nil

@@ -11,6 +11,8 @@ func main() {
 	vec.File()
 	for _, v := range []vec.ISA{vec.AVX2, vec.AVX512} {
 		logisticTile(v)
+		logisticPairTile(v)
+		logisticSlopes(v)
 	}
 	Generate()
 }

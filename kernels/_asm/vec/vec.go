@@ -104,6 +104,27 @@ func (v ISA) Broadcast(m Mem) VecVirtual {
 	return r
 }
 
+// Set sets all lanes of r to c.
+func (v ISA) Set(c float64, r VecVirtual) { VBROADCASTSD(Number(c), r) }
+
+// vector is a vector in read-only memory with all lanes equal.
+func (v ISA) vector(x uint64) Mem {
+	if v.Wide() {
+		panic("vec: use an embedded broadcast")
+	}
+	return table(fmt.Sprintf("vector%016x", x), x, x, x, x)
+}
+
+// constant emits an instruction whose first operand is a vector with all lanes c:
+// in the form plain from a vector in memory, in the form bcst from one number.
+func (v ISA) constant(plain, bcst func(...Op), c float64, ops ...Op) {
+	if v.Wide() {
+		bcst(append([]Op{Number(c)}, ops...)...)
+	} else {
+		plain(append([]Op{v.vector(math.Float64bits(c))}, ops...)...)
+	}
+}
+
 // HSum returns the sum of the lanes of r in the lowest one, in 2 or 3 roundings. r is
 // overwritten.
 func (v ISA) HSum(r VecVirtual) VecVirtual {
