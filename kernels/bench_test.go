@@ -92,3 +92,38 @@ func benchLogisticSlopes(b *testing.B, kernel *Set) {
 	}
 	b.ReportMetric(float64(len(x))*float64(b.N)/b.Elapsed().Seconds(), "numbers/s")
 }
+
+// BenchmarkRows times both passes over a matrix of 16 MB, and copies it.
+func BenchmarkRows(b *testing.B) {
+	const size = 2 << 20
+	x, to := uniform(size, -1, 1), make([]float64, size)
+	report := func(b *testing.B, numbers int) {
+		b.ReportMetric(8*float64(numbers)*float64(b.N)/b.Elapsed().Seconds()/1e9, "GB/s")
+	}
+	b.Run("copy", func(b *testing.B) {
+		for b.Loop() {
+			copy(to, x)
+		}
+		report(b, 2*size)
+	})
+	for _, d := range []int{8, 20, 128, 1000} {
+		n := size / d
+		w, dst := uniform(d, -1, 1), make([]float64, n)
+		for _, k := range []struct {
+			name string
+			run  func(kernel *Set)
+		}{
+			{"dots", func(kernel *Set) { kernel.Dots(dst, x, w) }},
+			{"add", func(kernel *Set) { kernel.AddRows(w, dst, x) }},
+		} {
+			b.Run(fmt.Sprintf("%s/d=%d", k.name, d), func(b *testing.B) {
+				benchVariants(b, func(b *testing.B, kernel *Set) {
+					for b.Loop() {
+						k.run(kernel)
+					}
+					report(b, n*d)
+				})
+			})
+		}
+	}
+}

@@ -30,7 +30,7 @@ rows4:
 	XORQ         R8, R8
 
 by1_4:
-	CMPQ        R9, $0x04
+	CMPQ        R9, $+4
 	JL          by1end_4
 	VMOVUPD     (BX)(R8*8), Y9
 	VMOVAPD     Y0, Y10
@@ -57,8 +57,8 @@ by1_4:
 	VFMADD231PD Y13, Y9, Y11
 	VADDPD      (CX)(R8*8), Y11, Y11
 	VMOVUPD     Y11, (CX)(R8*8)
-	ADDQ        $0x04, R8
-	SUBQ        $0x04, R9
+	ADDQ        $+4, R8
+	SUBQ        $+4, R9
 	JMP         by1_4
 
 by1end_4:
@@ -135,7 +135,7 @@ rows1:
 	XORQ         R8, R8
 
 by1_1:
-	CMPQ        R9, $0x04
+	CMPQ        R9, $+4
 	JL          by1end_1
 	VMOVUPD     (BX)(R8*8), Y3
 	VMOVAPD     Y0, Y4
@@ -144,8 +144,8 @@ by1_1:
 	VADDPD      Y3, Y2, Y2
 	VADDPD      (CX)(R8*8), Y3, Y3
 	VMOVUPD     Y3, (CX)(R8*8)
-	ADDQ        $0x04, R8
-	SUBQ        $0x04, R9
+	ADDQ        $+4, R8
+	SUBQ        $+4, R9
 	JMP         by1_1
 
 by1end_1:
@@ -226,7 +226,7 @@ rows:
 	SUBQ         R10, R12
 
 by1_row:
-	CMPQ         R12, $0x04
+	CMPQ         R12, $+4
 	JL           by1end_row
 	VMOVUPD      (SI)(R11*8), Y4
 	VMOVUPD      (DI)(R11*8), Y5
@@ -273,8 +273,8 @@ by1_row:
 	VSUBPD       Y7, Y3, Y3
 	VADDPD       (CX)(R11*8), Y7, Y7
 	VMOVUPD      Y7, (CX)(R11*8)
-	ADDQ         $0x04, R11
-	SUBQ         $0x04, R12
+	ADDQ         $+4, R11
+	SUBQ         $+4, R12
 	JMP          by1_row
 
 by1end_row:
@@ -435,7 +435,7 @@ TEXT ·logisticSlopesAVX2(SB), NOSPLIT, $0-16
 	VBROADCASTSD wordbff0000000000000<>+0(SB), Y1
 
 by2:
-	CMPQ         CX, $0x08
+	CMPQ         CX, $+8
 	JL           by2end
 	VMOVUPD      (AX), Y2
 	VMOVUPD      32(AX), Y3
@@ -495,13 +495,13 @@ by2:
 	VDIVPD       Y3, Y0, Y3
 	VMOVUPD      Y2, (AX)
 	VMOVUPD      Y3, 32(AX)
-	ADDQ         $0x40, AX
-	SUBQ         $0x08, CX
+	ADDQ         $+64, AX
+	SUBQ         $+8, CX
 	JMP          by2
 
 by2end:
 by1:
-	CMPQ         CX, $0x04
+	CMPQ         CX, $+4
 	JL           by1end
 	VMOVUPD      (AX), Y2
 	VBROADCASTSD word3ff71547652b82fe<>+0(SB), Y3
@@ -532,8 +532,8 @@ by1:
 	VSUBPD       Y2, Y1, Y2
 	VDIVPD       Y2, Y0, Y2
 	VMOVUPD      Y2, (AX)
-	ADDQ         $0x20, AX
-	SUBQ         $0x04, CX
+	ADDQ         $+32, AX
+	SUBQ         $+4, CX
 	JMP          by1
 
 by1end:
@@ -580,6 +580,1119 @@ done:
 DATA wordbff0000000000000<>+0(SB)/8, $0xbff0000000000000
 GLOBL wordbff0000000000000<>(SB), RODATA|NOPTR, $8
 
+// func dotAVX2(x *float64, y *float64, n int) float64
+// Requires: AVX, FMA3, SSE2
+TEXT ·dotAVX2(SB), NOSPLIT, $0-32
+	MOVQ   x+0(FP), AX
+	MOVQ   y+8(FP), CX
+	MOVQ   n+16(FP), DX
+	VXORPD Y0, Y0, Y0
+	VXORPD Y1, Y1, Y1
+	VXORPD Y2, Y2, Y2
+	VXORPD Y3, Y3, Y3
+
+by4:
+	CMPQ        DX, $+16
+	JL          by4end
+	VMOVUPD     (AX), Y4
+	VMOVUPD     32(AX), Y5
+	VMOVUPD     64(AX), Y6
+	VMOVUPD     96(AX), Y7
+	VFMADD231PD (CX), Y4, Y0
+	VFMADD231PD 32(CX), Y5, Y1
+	VFMADD231PD 64(CX), Y6, Y2
+	VFMADD231PD 96(CX), Y7, Y3
+	ADDQ        $+128, AX
+	ADDQ        $+128, CX
+	SUBQ        $+16, DX
+	JMP         by4
+
+by4end:
+by1:
+	CMPQ        DX, $+4
+	JL          by1end
+	VMOVUPD     (AX), Y4
+	VFMADD231PD (CX), Y4, Y0
+	ADDQ        $+32, AX
+	ADDQ        $+32, CX
+	SUBQ        $+4, DX
+	JMP         by1
+
+by1end:
+	TESTQ       DX, DX
+	JZ          join
+	LEAQ        laneMasks<>+0(SB), SI
+	MOVQ        $0x00000004, BX
+	SUBQ        DX, BX
+	VMOVUPD     (SI)(BX*8), Y4
+	VMASKMOVPD  (AX), Y4, Y5
+	VMASKMOVPD  (CX), Y4, Y4
+	VFMADD231PD Y5, Y4, Y1
+
+join:
+	VADDPD       Y0, Y1, Y0
+	VADDPD       Y2, Y3, Y2
+	VADDPD       Y0, Y2, Y0
+	VEXTRACTF128 $0x01, Y0, X1
+	VADDPD       X1, X0, X0
+	VPERMILPD    $0x01, X0, X1
+	VADDSD       X1, X0, X0
+	MOVSD        X0, ret+24(FP)
+	VZEROUPPER
+	RET
+
+// func dotsAVX2(dst *float64, x *float64, w *float64, rows int, d int, stride int)
+// Requires: AVX, FMA3
+TEXT ·dotsAVX2(SB), NOSPLIT, $0-48
+	MOVQ    dst+0(FP), AX
+	MOVQ    w+16(FP), CX
+	MOVQ    rows+24(FP), DX
+	MOVQ    d+32(FP), BX
+	MOVQ    x+8(FP), SI
+	MOVQ    stride+40(FP), DI
+	SHLQ    $0x03, DI
+	MOVQ    BX, R8
+	ANDQ    $+3, R8
+	SUBQ    R8, BX
+	LEAQ    laneMasks<>+0(SB), R10
+	MOVQ    $0x00000004, R9
+	SUBQ    R8, R9
+	VMOVUPD (R10)(R9*8), Y0
+
+rows4:
+	CMPQ   DX, $0x04
+	JL     rows1
+	MOVQ   SI, R10
+	ADDQ   DI, SI
+	MOVQ   SI, R11
+	ADDQ   DI, SI
+	MOVQ   SI, R12
+	ADDQ   DI, SI
+	MOVQ   SI, R13
+	ADDQ   DI, SI
+	VXORPD Y1, Y1, Y1
+	VXORPD Y2, Y2, Y2
+	VXORPD Y3, Y3, Y3
+	VXORPD Y4, Y4, Y4
+	XORQ   R9, R9
+
+columns4:
+	CMPQ        R9, BX
+	JGE         tail4
+	VMOVUPD     (CX)(R9*8), Y5
+	VFMADD231PD (R10)(R9*8), Y5, Y1
+	VFMADD231PD (R11)(R9*8), Y5, Y2
+	VFMADD231PD (R12)(R9*8), Y5, Y3
+	VFMADD231PD (R13)(R9*8), Y5, Y4
+	ADDQ        $+4, R9
+	JMP         columns4
+
+tail4:
+	TESTQ       R8, R8
+	JZ          join4
+	VMASKMOVPD  (CX)(R9*8), Y0, Y5
+	VMASKMOVPD  (R10)(R9*8), Y0, Y6
+	VFMADD231PD Y6, Y5, Y1
+	VMASKMOVPD  (R11)(R9*8), Y0, Y6
+	VFMADD231PD Y6, Y5, Y2
+	VMASKMOVPD  (R12)(R9*8), Y0, Y6
+	VFMADD231PD Y6, Y5, Y3
+	VMASKMOVPD  (R13)(R9*8), Y0, Y6
+	VFMADD231PD Y6, Y5, Y4
+
+join4:
+	VHADDPD    Y2, Y1, Y1
+	VHADDPD    Y4, Y3, Y2
+	VPERM2F128 $0x21, Y2, Y1, Y3
+	VBLENDPD   $0x0c, Y2, Y1, Y1
+	VADDPD     Y1, Y3, Y3
+	VADDPD     (AX), Y3, Y3
+	VMOVUPD    Y3, (AX)
+	ADDQ       $0x20, AX
+	SUBQ       $0x04, DX
+	JMP        rows4
+
+rows1:
+	TESTQ  DX, DX
+	JZ     done
+	MOVQ   SI, R10
+	ADDQ   DI, SI
+	VXORPD Y1, Y1, Y1
+	XORQ   R9, R9
+
+columns1:
+	CMPQ        R9, BX
+	JGE         tail1
+	VMOVUPD     (CX)(R9*8), Y2
+	VFMADD231PD (R10)(R9*8), Y2, Y1
+	ADDQ        $+4, R9
+	JMP         columns1
+
+tail1:
+	TESTQ       R8, R8
+	JZ          join1
+	VMASKMOVPD  (CX)(R9*8), Y0, Y2
+	VMASKMOVPD  (R10)(R9*8), Y0, Y3
+	VFMADD231PD Y3, Y2, Y1
+
+join1:
+	VEXTRACTF128 $0x01, Y1, X2
+	VADDPD       X2, X1, X1
+	VPERMILPD    $0x01, X1, X2
+	VADDSD       X2, X1, X1
+	VADDSD       (AX), X1, X1
+	VMOVSD       X1, (AX)
+	ADDQ         $0x08, AX
+	DECQ         DX
+	JMP          rows1
+
+done:
+	VZEROUPPER
+	RET
+
+// func addRowsAVX2(acc *float64, c *float64, x *float64, rows int, d int, stride int)
+// Requires: AVX, FMA3
+TEXT ·addRowsAVX2(SB), NOSPLIT, $0-48
+	MOVQ    acc+0(FP), AX
+	MOVQ    c+8(FP), CX
+	MOVQ    rows+24(FP), DX
+	MOVQ    d+32(FP), BX
+	MOVQ    x+16(FP), SI
+	MOVQ    stride+40(FP), DI
+	SHLQ    $0x03, DI
+	CMPQ    BX, $+4
+	JLE     short1
+	CMPQ    BX, $+8
+	JLE     short2
+	CMPQ    BX, $+12
+	JLE     short3
+	CMPQ    BX, $+16
+	JLE     short4
+	CMPQ    BX, $+20
+	JLE     short5
+	CMPQ    BX, $+24
+	JLE     short6
+	CMPQ    BX, $+28
+	JLE     short7
+	CMPQ    BX, $+32
+	JLE     short8
+	MOVQ    BX, R8
+	ANDQ    $+3, R8
+	SUBQ    R8, BX
+	LEAQ    laneMasks<>+0(SB), R10
+	MOVQ    $0x00000004, R9
+	SUBQ    R8, R9
+	VMOVUPD (R10)(R9*8), Y0
+
+rows_long4:
+	CMPQ         DX, $+4
+	JL           end_long4
+	VBROADCASTSD (CX), Y1
+	VBROADCASTSD 8(CX), Y2
+	VBROADCASTSD 16(CX), Y3
+	VBROADCASTSD 24(CX), Y4
+	MOVQ         SI, R10
+	ADDQ         DI, SI
+	MOVQ         SI, R11
+	ADDQ         DI, SI
+	MOVQ         SI, R12
+	ADDQ         DI, SI
+	MOVQ         SI, R13
+	ADDQ         DI, SI
+	XORQ         R9, R9
+
+columns_long4:
+	CMPQ        R9, BX
+	JGE         tail_long4
+	VMOVUPD     (AX)(R9*8), Y5
+	VFMADD231PD (R10)(R9*8), Y1, Y5
+	VFMADD231PD (R11)(R9*8), Y2, Y5
+	VFMADD231PD (R12)(R9*8), Y3, Y5
+	VFMADD231PD (R13)(R9*8), Y4, Y5
+	VMOVUPD     Y5, (AX)(R9*8)
+	ADDQ        $+4, R9
+	JMP         columns_long4
+
+tail_long4:
+	TESTQ       R8, R8
+	JZ          next_long4
+	VMASKMOVPD  (AX)(R9*8), Y0, Y5
+	VMASKMOVPD  (R10)(R9*8), Y0, Y6
+	VFMADD231PD Y6, Y1, Y5
+	VMASKMOVPD  (R11)(R9*8), Y0, Y1
+	VFMADD231PD Y1, Y2, Y5
+	VMASKMOVPD  (R12)(R9*8), Y0, Y1
+	VFMADD231PD Y1, Y3, Y5
+	VMASKMOVPD  (R13)(R9*8), Y0, Y1
+	VFMADD231PD Y1, Y4, Y5
+	VMASKMOVPD  Y5, Y0, (AX)(R9*8)
+
+next_long4:
+	ADDQ $+32, CX
+	SUBQ $+4, DX
+	JMP  rows_long4
+
+end_long4:
+rows_long1:
+	CMPQ         DX, $+1
+	JL           end_long1
+	VBROADCASTSD (CX), Y1
+	MOVQ         SI, R10
+	ADDQ         DI, SI
+	XORQ         R9, R9
+
+columns_long1:
+	CMPQ        R9, BX
+	JGE         tail_long1
+	VMOVUPD     (AX)(R9*8), Y2
+	VFMADD231PD (R10)(R9*8), Y1, Y2
+	VMOVUPD     Y2, (AX)(R9*8)
+	ADDQ        $+4, R9
+	JMP         columns_long1
+
+tail_long1:
+	TESTQ       R8, R8
+	JZ          next_long1
+	VMASKMOVPD  (AX)(R9*8), Y0, Y2
+	VMASKMOVPD  (R10)(R9*8), Y0, Y3
+	VFMADD231PD Y3, Y1, Y2
+	VMASKMOVPD  Y2, Y0, (AX)(R9*8)
+
+next_long1:
+	ADDQ $+8, CX
+	SUBQ $+1, DX
+	JMP  rows_long1
+
+end_long1:
+	VZEROUPPER
+	RET
+
+short1:
+	SUBQ       $+0, BX
+	LEAQ       laneMasks<>+0(SB), R9
+	MOVQ       $0x00000004, R8
+	SUBQ       BX, R8
+	VMOVUPD    (R9)(R8*8), Y0
+	VMASKMOVPD (AX), Y0, Y1
+
+row_short1:
+	TESTQ        DX, DX
+	JZ           store_short1
+	MOVQ         SI, BX
+	ADDQ         DI, SI
+	VBROADCASTSD (CX), Y3
+	VMASKMOVPD   (BX), Y0, Y2
+	VFMADD231PD  Y2, Y3, Y1
+	ADDQ         $+8, CX
+	DECQ         DX
+	JMP          row_short1
+
+store_short1:
+	VMASKMOVPD Y1, Y0, (AX)
+	VZEROUPPER
+	RET
+
+short2:
+	SUBQ       $+4, BX
+	LEAQ       laneMasks<>+0(SB), R9
+	MOVQ       $0x00000004, R8
+	SUBQ       BX, R8
+	VMOVUPD    (R9)(R8*8), Y0
+	VMOVUPD    (AX), Y1
+	VMASKMOVPD 32(AX), Y0, Y2
+
+row_short2:
+	TESTQ        DX, DX
+	JZ           store_short2
+	MOVQ         SI, BX
+	ADDQ         DI, SI
+	VBROADCASTSD (CX), Y4
+	VFMADD231PD  (BX), Y4, Y1
+	VMASKMOVPD   32(BX), Y0, Y3
+	VFMADD231PD  Y3, Y4, Y2
+	ADDQ         $+8, CX
+	DECQ         DX
+	JMP          row_short2
+
+store_short2:
+	VMOVUPD    Y1, (AX)
+	VMASKMOVPD Y2, Y0, 32(AX)
+	VZEROUPPER
+	RET
+
+short3:
+	SUBQ       $+8, BX
+	LEAQ       laneMasks<>+0(SB), R9
+	MOVQ       $0x00000004, R8
+	SUBQ       BX, R8
+	VMOVUPD    (R9)(R8*8), Y0
+	VMOVUPD    (AX), Y1
+	VMOVUPD    32(AX), Y2
+	VMASKMOVPD 64(AX), Y0, Y3
+
+row_short3:
+	TESTQ        DX, DX
+	JZ           store_short3
+	MOVQ         SI, BX
+	ADDQ         DI, SI
+	VBROADCASTSD (CX), Y5
+	VFMADD231PD  (BX), Y5, Y1
+	VFMADD231PD  32(BX), Y5, Y2
+	VMASKMOVPD   64(BX), Y0, Y4
+	VFMADD231PD  Y4, Y5, Y3
+	ADDQ         $+8, CX
+	DECQ         DX
+	JMP          row_short3
+
+store_short3:
+	VMOVUPD    Y1, (AX)
+	VMOVUPD    Y2, 32(AX)
+	VMASKMOVPD Y3, Y0, 64(AX)
+	VZEROUPPER
+	RET
+
+short4:
+	SUBQ       $+12, BX
+	LEAQ       laneMasks<>+0(SB), R9
+	MOVQ       $0x00000004, R8
+	SUBQ       BX, R8
+	VMOVUPD    (R9)(R8*8), Y0
+	VMOVUPD    (AX), Y1
+	VMOVUPD    32(AX), Y2
+	VMOVUPD    64(AX), Y3
+	VMASKMOVPD 96(AX), Y0, Y4
+
+row_short4:
+	TESTQ        DX, DX
+	JZ           store_short4
+	MOVQ         SI, BX
+	ADDQ         DI, SI
+	VBROADCASTSD (CX), Y6
+	VFMADD231PD  (BX), Y6, Y1
+	VFMADD231PD  32(BX), Y6, Y2
+	VFMADD231PD  64(BX), Y6, Y3
+	VMASKMOVPD   96(BX), Y0, Y5
+	VFMADD231PD  Y5, Y6, Y4
+	ADDQ         $+8, CX
+	DECQ         DX
+	JMP          row_short4
+
+store_short4:
+	VMOVUPD    Y1, (AX)
+	VMOVUPD    Y2, 32(AX)
+	VMOVUPD    Y3, 64(AX)
+	VMASKMOVPD Y4, Y0, 96(AX)
+	VZEROUPPER
+	RET
+
+short5:
+	SUBQ       $+16, BX
+	LEAQ       laneMasks<>+0(SB), R9
+	MOVQ       $0x00000004, R8
+	SUBQ       BX, R8
+	VMOVUPD    (R9)(R8*8), Y0
+	VMOVUPD    (AX), Y1
+	VMOVUPD    32(AX), Y2
+	VMOVUPD    64(AX), Y3
+	VMOVUPD    96(AX), Y4
+	VMASKMOVPD 128(AX), Y0, Y5
+
+row_short5:
+	TESTQ        DX, DX
+	JZ           store_short5
+	MOVQ         SI, BX
+	ADDQ         DI, SI
+	VBROADCASTSD (CX), Y7
+	VFMADD231PD  (BX), Y7, Y1
+	VFMADD231PD  32(BX), Y7, Y2
+	VFMADD231PD  64(BX), Y7, Y3
+	VFMADD231PD  96(BX), Y7, Y4
+	VMASKMOVPD   128(BX), Y0, Y6
+	VFMADD231PD  Y6, Y7, Y5
+	ADDQ         $+8, CX
+	DECQ         DX
+	JMP          row_short5
+
+store_short5:
+	VMOVUPD    Y1, (AX)
+	VMOVUPD    Y2, 32(AX)
+	VMOVUPD    Y3, 64(AX)
+	VMOVUPD    Y4, 96(AX)
+	VMASKMOVPD Y5, Y0, 128(AX)
+	VZEROUPPER
+	RET
+
+short6:
+	SUBQ       $+20, BX
+	LEAQ       laneMasks<>+0(SB), R9
+	MOVQ       $0x00000004, R8
+	SUBQ       BX, R8
+	VMOVUPD    (R9)(R8*8), Y0
+	VMOVUPD    (AX), Y1
+	VMOVUPD    32(AX), Y2
+	VMOVUPD    64(AX), Y3
+	VMOVUPD    96(AX), Y4
+	VMOVUPD    128(AX), Y5
+	VMASKMOVPD 160(AX), Y0, Y6
+
+row_short6:
+	TESTQ        DX, DX
+	JZ           store_short6
+	MOVQ         SI, BX
+	ADDQ         DI, SI
+	VBROADCASTSD (CX), Y8
+	VFMADD231PD  (BX), Y8, Y1
+	VFMADD231PD  32(BX), Y8, Y2
+	VFMADD231PD  64(BX), Y8, Y3
+	VFMADD231PD  96(BX), Y8, Y4
+	VFMADD231PD  128(BX), Y8, Y5
+	VMASKMOVPD   160(BX), Y0, Y7
+	VFMADD231PD  Y7, Y8, Y6
+	ADDQ         $+8, CX
+	DECQ         DX
+	JMP          row_short6
+
+store_short6:
+	VMOVUPD    Y1, (AX)
+	VMOVUPD    Y2, 32(AX)
+	VMOVUPD    Y3, 64(AX)
+	VMOVUPD    Y4, 96(AX)
+	VMOVUPD    Y5, 128(AX)
+	VMASKMOVPD Y6, Y0, 160(AX)
+	VZEROUPPER
+	RET
+
+short7:
+	SUBQ       $+24, BX
+	LEAQ       laneMasks<>+0(SB), R9
+	MOVQ       $0x00000004, R8
+	SUBQ       BX, R8
+	VMOVUPD    (R9)(R8*8), Y0
+	VMOVUPD    (AX), Y1
+	VMOVUPD    32(AX), Y2
+	VMOVUPD    64(AX), Y3
+	VMOVUPD    96(AX), Y4
+	VMOVUPD    128(AX), Y5
+	VMOVUPD    160(AX), Y6
+	VMASKMOVPD 192(AX), Y0, Y7
+
+row_short7:
+	TESTQ        DX, DX
+	JZ           store_short7
+	MOVQ         SI, BX
+	ADDQ         DI, SI
+	VBROADCASTSD (CX), Y9
+	VFMADD231PD  (BX), Y9, Y1
+	VFMADD231PD  32(BX), Y9, Y2
+	VFMADD231PD  64(BX), Y9, Y3
+	VFMADD231PD  96(BX), Y9, Y4
+	VFMADD231PD  128(BX), Y9, Y5
+	VFMADD231PD  160(BX), Y9, Y6
+	VMASKMOVPD   192(BX), Y0, Y8
+	VFMADD231PD  Y8, Y9, Y7
+	ADDQ         $+8, CX
+	DECQ         DX
+	JMP          row_short7
+
+store_short7:
+	VMOVUPD    Y1, (AX)
+	VMOVUPD    Y2, 32(AX)
+	VMOVUPD    Y3, 64(AX)
+	VMOVUPD    Y4, 96(AX)
+	VMOVUPD    Y5, 128(AX)
+	VMOVUPD    Y6, 160(AX)
+	VMASKMOVPD Y7, Y0, 192(AX)
+	VZEROUPPER
+	RET
+
+short8:
+	SUBQ       $+28, BX
+	LEAQ       laneMasks<>+0(SB), R9
+	MOVQ       $0x00000004, R8
+	SUBQ       BX, R8
+	VMOVUPD    (R9)(R8*8), Y0
+	VMOVUPD    (AX), Y1
+	VMOVUPD    32(AX), Y2
+	VMOVUPD    64(AX), Y3
+	VMOVUPD    96(AX), Y4
+	VMOVUPD    128(AX), Y5
+	VMOVUPD    160(AX), Y6
+	VMOVUPD    192(AX), Y7
+	VMASKMOVPD 224(AX), Y0, Y8
+
+row_short8:
+	TESTQ        DX, DX
+	JZ           store_short8
+	MOVQ         SI, BX
+	ADDQ         DI, SI
+	VBROADCASTSD (CX), Y10
+	VFMADD231PD  (BX), Y10, Y1
+	VFMADD231PD  32(BX), Y10, Y2
+	VFMADD231PD  64(BX), Y10, Y3
+	VFMADD231PD  96(BX), Y10, Y4
+	VFMADD231PD  128(BX), Y10, Y5
+	VFMADD231PD  160(BX), Y10, Y6
+	VFMADD231PD  192(BX), Y10, Y7
+	VMASKMOVPD   224(BX), Y0, Y9
+	VFMADD231PD  Y9, Y10, Y8
+	ADDQ         $+8, CX
+	DECQ         DX
+	JMP          row_short8
+
+store_short8:
+	VMOVUPD    Y1, (AX)
+	VMOVUPD    Y2, 32(AX)
+	VMOVUPD    Y3, 64(AX)
+	VMOVUPD    Y4, 96(AX)
+	VMOVUPD    Y5, 128(AX)
+	VMOVUPD    Y6, 160(AX)
+	VMOVUPD    Y7, 192(AX)
+	VMASKMOVPD Y8, Y0, 224(AX)
+	VZEROUPPER
+	RET
+
+// func gatherDotsAVX2(dst *float64, x *float64, w *float64, index *int32, rows int, d int, stride int)
+// Requires: AVX, FMA3
+TEXT ·gatherDotsAVX2(SB), NOSPLIT, $0-56
+	MOVQ    dst+0(FP), AX
+	MOVQ    w+16(FP), CX
+	MOVQ    rows+32(FP), DX
+	MOVQ    d+40(FP), BX
+	MOVQ    x+8(FP), SI
+	MOVQ    stride+48(FP), DI
+	SHLQ    $0x03, DI
+	MOVQ    index+24(FP), R8
+	MOVQ    BX, R9
+	ANDQ    $+3, R9
+	SUBQ    R9, BX
+	LEAQ    laneMasks<>+0(SB), R11
+	MOVQ    $0x00000004, R10
+	SUBQ    R9, R10
+	VMOVUPD (R11)(R10*8), Y0
+
+rows4:
+	CMPQ    DX, $0x04
+	JL      rows1
+	MOVLQSX (R8), R11
+	IMULQ   DI, R11
+	ADDQ    SI, R11
+	MOVLQSX 4(R8), R12
+	IMULQ   DI, R12
+	ADDQ    SI, R12
+	MOVLQSX 8(R8), R13
+	IMULQ   DI, R13
+	ADDQ    SI, R13
+	MOVLQSX 12(R8), R14
+	IMULQ   DI, R14
+	ADDQ    SI, R14
+	ADDQ    $+16, R8
+	VXORPD  Y1, Y1, Y1
+	VXORPD  Y2, Y2, Y2
+	VXORPD  Y3, Y3, Y3
+	VXORPD  Y4, Y4, Y4
+	XORQ    R10, R10
+
+columns4:
+	CMPQ        R10, BX
+	JGE         tail4
+	VMOVUPD     (CX)(R10*8), Y5
+	VFMADD231PD (R11)(R10*8), Y5, Y1
+	VFMADD231PD (R12)(R10*8), Y5, Y2
+	VFMADD231PD (R13)(R10*8), Y5, Y3
+	VFMADD231PD (R14)(R10*8), Y5, Y4
+	ADDQ        $+4, R10
+	JMP         columns4
+
+tail4:
+	TESTQ       R9, R9
+	JZ          join4
+	VMASKMOVPD  (CX)(R10*8), Y0, Y5
+	VMASKMOVPD  (R11)(R10*8), Y0, Y6
+	VFMADD231PD Y6, Y5, Y1
+	VMASKMOVPD  (R12)(R10*8), Y0, Y6
+	VFMADD231PD Y6, Y5, Y2
+	VMASKMOVPD  (R13)(R10*8), Y0, Y6
+	VFMADD231PD Y6, Y5, Y3
+	VMASKMOVPD  (R14)(R10*8), Y0, Y6
+	VFMADD231PD Y6, Y5, Y4
+
+join4:
+	VHADDPD    Y2, Y1, Y1
+	VHADDPD    Y4, Y3, Y2
+	VPERM2F128 $0x21, Y2, Y1, Y3
+	VBLENDPD   $0x0c, Y2, Y1, Y1
+	VADDPD     Y1, Y3, Y3
+	VADDPD     (AX), Y3, Y3
+	VMOVUPD    Y3, (AX)
+	ADDQ       $0x20, AX
+	SUBQ       $0x04, DX
+	JMP        rows4
+
+rows1:
+	TESTQ   DX, DX
+	JZ      done
+	MOVLQSX (R8), R11
+	IMULQ   DI, R11
+	ADDQ    SI, R11
+	ADDQ    $+4, R8
+	VXORPD  Y1, Y1, Y1
+	XORQ    R10, R10
+
+columns1:
+	CMPQ        R10, BX
+	JGE         tail1
+	VMOVUPD     (CX)(R10*8), Y2
+	VFMADD231PD (R11)(R10*8), Y2, Y1
+	ADDQ        $+4, R10
+	JMP         columns1
+
+tail1:
+	TESTQ       R9, R9
+	JZ          join1
+	VMASKMOVPD  (CX)(R10*8), Y0, Y2
+	VMASKMOVPD  (R11)(R10*8), Y0, Y3
+	VFMADD231PD Y3, Y2, Y1
+
+join1:
+	VEXTRACTF128 $0x01, Y1, X2
+	VADDPD       X2, X1, X1
+	VPERMILPD    $0x01, X1, X2
+	VADDSD       X2, X1, X1
+	VADDSD       (AX), X1, X1
+	VMOVSD       X1, (AX)
+	ADDQ         $0x08, AX
+	DECQ         DX
+	JMP          rows1
+
+done:
+	VZEROUPPER
+	RET
+
+// func gatherAddRowsAVX2(acc *float64, c *float64, x *float64, index *int32, rows int, d int, stride int)
+// Requires: AVX, FMA3
+TEXT ·gatherAddRowsAVX2(SB), NOSPLIT, $0-56
+	MOVQ    acc+0(FP), AX
+	MOVQ    c+8(FP), CX
+	MOVQ    rows+32(FP), DX
+	MOVQ    d+40(FP), BX
+	MOVQ    x+16(FP), SI
+	MOVQ    stride+48(FP), DI
+	SHLQ    $0x03, DI
+	MOVQ    index+24(FP), R8
+	CMPQ    BX, $+4
+	JLE     short1
+	CMPQ    BX, $+8
+	JLE     short2
+	CMPQ    BX, $+12
+	JLE     short3
+	CMPQ    BX, $+16
+	JLE     short4
+	CMPQ    BX, $+20
+	JLE     short5
+	CMPQ    BX, $+24
+	JLE     short6
+	CMPQ    BX, $+28
+	JLE     short7
+	CMPQ    BX, $+32
+	JLE     short8
+	MOVQ    BX, R9
+	ANDQ    $+3, R9
+	SUBQ    R9, BX
+	LEAQ    laneMasks<>+0(SB), R11
+	MOVQ    $0x00000004, R10
+	SUBQ    R9, R10
+	VMOVUPD (R11)(R10*8), Y0
+
+rows_long4:
+	CMPQ         DX, $+4
+	JL           end_long4
+	VBROADCASTSD (CX), Y1
+	VBROADCASTSD 8(CX), Y2
+	VBROADCASTSD 16(CX), Y3
+	VBROADCASTSD 24(CX), Y4
+	MOVLQSX      (R8), R11
+	IMULQ        DI, R11
+	ADDQ         SI, R11
+	MOVLQSX      4(R8), R12
+	IMULQ        DI, R12
+	ADDQ         SI, R12
+	MOVLQSX      8(R8), R13
+	IMULQ        DI, R13
+	ADDQ         SI, R13
+	MOVLQSX      12(R8), R14
+	IMULQ        DI, R14
+	ADDQ         SI, R14
+	ADDQ         $+16, R8
+	XORQ         R10, R10
+
+columns_long4:
+	CMPQ        R10, BX
+	JGE         tail_long4
+	VMOVUPD     (AX)(R10*8), Y5
+	VFMADD231PD (R11)(R10*8), Y1, Y5
+	VFMADD231PD (R12)(R10*8), Y2, Y5
+	VFMADD231PD (R13)(R10*8), Y3, Y5
+	VFMADD231PD (R14)(R10*8), Y4, Y5
+	VMOVUPD     Y5, (AX)(R10*8)
+	ADDQ        $+4, R10
+	JMP         columns_long4
+
+tail_long4:
+	TESTQ       R9, R9
+	JZ          next_long4
+	VMASKMOVPD  (AX)(R10*8), Y0, Y5
+	VMASKMOVPD  (R11)(R10*8), Y0, Y6
+	VFMADD231PD Y6, Y1, Y5
+	VMASKMOVPD  (R12)(R10*8), Y0, Y1
+	VFMADD231PD Y1, Y2, Y5
+	VMASKMOVPD  (R13)(R10*8), Y0, Y1
+	VFMADD231PD Y1, Y3, Y5
+	VMASKMOVPD  (R14)(R10*8), Y0, Y1
+	VFMADD231PD Y1, Y4, Y5
+	VMASKMOVPD  Y5, Y0, (AX)(R10*8)
+
+next_long4:
+	ADDQ $+32, CX
+	SUBQ $+4, DX
+	JMP  rows_long4
+
+end_long4:
+rows_long1:
+	CMPQ         DX, $+1
+	JL           end_long1
+	VBROADCASTSD (CX), Y1
+	MOVLQSX      (R8), R11
+	IMULQ        DI, R11
+	ADDQ         SI, R11
+	ADDQ         $+4, R8
+	XORQ         R10, R10
+
+columns_long1:
+	CMPQ        R10, BX
+	JGE         tail_long1
+	VMOVUPD     (AX)(R10*8), Y2
+	VFMADD231PD (R11)(R10*8), Y1, Y2
+	VMOVUPD     Y2, (AX)(R10*8)
+	ADDQ        $+4, R10
+	JMP         columns_long1
+
+tail_long1:
+	TESTQ       R9, R9
+	JZ          next_long1
+	VMASKMOVPD  (AX)(R10*8), Y0, Y2
+	VMASKMOVPD  (R11)(R10*8), Y0, Y3
+	VFMADD231PD Y3, Y1, Y2
+	VMASKMOVPD  Y2, Y0, (AX)(R10*8)
+
+next_long1:
+	ADDQ $+8, CX
+	SUBQ $+1, DX
+	JMP  rows_long1
+
+end_long1:
+	VZEROUPPER
+	RET
+
+short1:
+	SUBQ       $+0, BX
+	LEAQ       laneMasks<>+0(SB), R10
+	MOVQ       $0x00000004, R9
+	SUBQ       BX, R9
+	VMOVUPD    (R10)(R9*8), Y0
+	VMASKMOVPD (AX), Y0, Y1
+
+row_short1:
+	TESTQ        DX, DX
+	JZ           store_short1
+	MOVLQSX      (R8), BX
+	IMULQ        DI, BX
+	ADDQ         SI, BX
+	ADDQ         $+4, R8
+	VBROADCASTSD (CX), Y3
+	VMASKMOVPD   (BX), Y0, Y2
+	VFMADD231PD  Y2, Y3, Y1
+	ADDQ         $+8, CX
+	DECQ         DX
+	JMP          row_short1
+
+store_short1:
+	VMASKMOVPD Y1, Y0, (AX)
+	VZEROUPPER
+	RET
+
+short2:
+	SUBQ       $+4, BX
+	LEAQ       laneMasks<>+0(SB), R10
+	MOVQ       $0x00000004, R9
+	SUBQ       BX, R9
+	VMOVUPD    (R10)(R9*8), Y0
+	VMOVUPD    (AX), Y1
+	VMASKMOVPD 32(AX), Y0, Y2
+
+row_short2:
+	TESTQ        DX, DX
+	JZ           store_short2
+	MOVLQSX      (R8), BX
+	IMULQ        DI, BX
+	ADDQ         SI, BX
+	ADDQ         $+4, R8
+	VBROADCASTSD (CX), Y4
+	VFMADD231PD  (BX), Y4, Y1
+	VMASKMOVPD   32(BX), Y0, Y3
+	VFMADD231PD  Y3, Y4, Y2
+	ADDQ         $+8, CX
+	DECQ         DX
+	JMP          row_short2
+
+store_short2:
+	VMOVUPD    Y1, (AX)
+	VMASKMOVPD Y2, Y0, 32(AX)
+	VZEROUPPER
+	RET
+
+short3:
+	SUBQ       $+8, BX
+	LEAQ       laneMasks<>+0(SB), R10
+	MOVQ       $0x00000004, R9
+	SUBQ       BX, R9
+	VMOVUPD    (R10)(R9*8), Y0
+	VMOVUPD    (AX), Y1
+	VMOVUPD    32(AX), Y2
+	VMASKMOVPD 64(AX), Y0, Y3
+
+row_short3:
+	TESTQ        DX, DX
+	JZ           store_short3
+	MOVLQSX      (R8), BX
+	IMULQ        DI, BX
+	ADDQ         SI, BX
+	ADDQ         $+4, R8
+	VBROADCASTSD (CX), Y5
+	VFMADD231PD  (BX), Y5, Y1
+	VFMADD231PD  32(BX), Y5, Y2
+	VMASKMOVPD   64(BX), Y0, Y4
+	VFMADD231PD  Y4, Y5, Y3
+	ADDQ         $+8, CX
+	DECQ         DX
+	JMP          row_short3
+
+store_short3:
+	VMOVUPD    Y1, (AX)
+	VMOVUPD    Y2, 32(AX)
+	VMASKMOVPD Y3, Y0, 64(AX)
+	VZEROUPPER
+	RET
+
+short4:
+	SUBQ       $+12, BX
+	LEAQ       laneMasks<>+0(SB), R10
+	MOVQ       $0x00000004, R9
+	SUBQ       BX, R9
+	VMOVUPD    (R10)(R9*8), Y0
+	VMOVUPD    (AX), Y1
+	VMOVUPD    32(AX), Y2
+	VMOVUPD    64(AX), Y3
+	VMASKMOVPD 96(AX), Y0, Y4
+
+row_short4:
+	TESTQ        DX, DX
+	JZ           store_short4
+	MOVLQSX      (R8), BX
+	IMULQ        DI, BX
+	ADDQ         SI, BX
+	ADDQ         $+4, R8
+	VBROADCASTSD (CX), Y6
+	VFMADD231PD  (BX), Y6, Y1
+	VFMADD231PD  32(BX), Y6, Y2
+	VFMADD231PD  64(BX), Y6, Y3
+	VMASKMOVPD   96(BX), Y0, Y5
+	VFMADD231PD  Y5, Y6, Y4
+	ADDQ         $+8, CX
+	DECQ         DX
+	JMP          row_short4
+
+store_short4:
+	VMOVUPD    Y1, (AX)
+	VMOVUPD    Y2, 32(AX)
+	VMOVUPD    Y3, 64(AX)
+	VMASKMOVPD Y4, Y0, 96(AX)
+	VZEROUPPER
+	RET
+
+short5:
+	SUBQ       $+16, BX
+	LEAQ       laneMasks<>+0(SB), R10
+	MOVQ       $0x00000004, R9
+	SUBQ       BX, R9
+	VMOVUPD    (R10)(R9*8), Y0
+	VMOVUPD    (AX), Y1
+	VMOVUPD    32(AX), Y2
+	VMOVUPD    64(AX), Y3
+	VMOVUPD    96(AX), Y4
+	VMASKMOVPD 128(AX), Y0, Y5
+
+row_short5:
+	TESTQ        DX, DX
+	JZ           store_short5
+	MOVLQSX      (R8), BX
+	IMULQ        DI, BX
+	ADDQ         SI, BX
+	ADDQ         $+4, R8
+	VBROADCASTSD (CX), Y7
+	VFMADD231PD  (BX), Y7, Y1
+	VFMADD231PD  32(BX), Y7, Y2
+	VFMADD231PD  64(BX), Y7, Y3
+	VFMADD231PD  96(BX), Y7, Y4
+	VMASKMOVPD   128(BX), Y0, Y6
+	VFMADD231PD  Y6, Y7, Y5
+	ADDQ         $+8, CX
+	DECQ         DX
+	JMP          row_short5
+
+store_short5:
+	VMOVUPD    Y1, (AX)
+	VMOVUPD    Y2, 32(AX)
+	VMOVUPD    Y3, 64(AX)
+	VMOVUPD    Y4, 96(AX)
+	VMASKMOVPD Y5, Y0, 128(AX)
+	VZEROUPPER
+	RET
+
+short6:
+	SUBQ       $+20, BX
+	LEAQ       laneMasks<>+0(SB), R10
+	MOVQ       $0x00000004, R9
+	SUBQ       BX, R9
+	VMOVUPD    (R10)(R9*8), Y0
+	VMOVUPD    (AX), Y1
+	VMOVUPD    32(AX), Y2
+	VMOVUPD    64(AX), Y3
+	VMOVUPD    96(AX), Y4
+	VMOVUPD    128(AX), Y5
+	VMASKMOVPD 160(AX), Y0, Y6
+
+row_short6:
+	TESTQ        DX, DX
+	JZ           store_short6
+	MOVLQSX      (R8), BX
+	IMULQ        DI, BX
+	ADDQ         SI, BX
+	ADDQ         $+4, R8
+	VBROADCASTSD (CX), Y8
+	VFMADD231PD  (BX), Y8, Y1
+	VFMADD231PD  32(BX), Y8, Y2
+	VFMADD231PD  64(BX), Y8, Y3
+	VFMADD231PD  96(BX), Y8, Y4
+	VFMADD231PD  128(BX), Y8, Y5
+	VMASKMOVPD   160(BX), Y0, Y7
+	VFMADD231PD  Y7, Y8, Y6
+	ADDQ         $+8, CX
+	DECQ         DX
+	JMP          row_short6
+
+store_short6:
+	VMOVUPD    Y1, (AX)
+	VMOVUPD    Y2, 32(AX)
+	VMOVUPD    Y3, 64(AX)
+	VMOVUPD    Y4, 96(AX)
+	VMOVUPD    Y5, 128(AX)
+	VMASKMOVPD Y6, Y0, 160(AX)
+	VZEROUPPER
+	RET
+
+short7:
+	SUBQ       $+24, BX
+	LEAQ       laneMasks<>+0(SB), R10
+	MOVQ       $0x00000004, R9
+	SUBQ       BX, R9
+	VMOVUPD    (R10)(R9*8), Y0
+	VMOVUPD    (AX), Y1
+	VMOVUPD    32(AX), Y2
+	VMOVUPD    64(AX), Y3
+	VMOVUPD    96(AX), Y4
+	VMOVUPD    128(AX), Y5
+	VMOVUPD    160(AX), Y6
+	VMASKMOVPD 192(AX), Y0, Y7
+
+row_short7:
+	TESTQ        DX, DX
+	JZ           store_short7
+	MOVLQSX      (R8), BX
+	IMULQ        DI, BX
+	ADDQ         SI, BX
+	ADDQ         $+4, R8
+	VBROADCASTSD (CX), Y9
+	VFMADD231PD  (BX), Y9, Y1
+	VFMADD231PD  32(BX), Y9, Y2
+	VFMADD231PD  64(BX), Y9, Y3
+	VFMADD231PD  96(BX), Y9, Y4
+	VFMADD231PD  128(BX), Y9, Y5
+	VFMADD231PD  160(BX), Y9, Y6
+	VMASKMOVPD   192(BX), Y0, Y8
+	VFMADD231PD  Y8, Y9, Y7
+	ADDQ         $+8, CX
+	DECQ         DX
+	JMP          row_short7
+
+store_short7:
+	VMOVUPD    Y1, (AX)
+	VMOVUPD    Y2, 32(AX)
+	VMOVUPD    Y3, 64(AX)
+	VMOVUPD    Y4, 96(AX)
+	VMOVUPD    Y5, 128(AX)
+	VMOVUPD    Y6, 160(AX)
+	VMASKMOVPD Y7, Y0, 192(AX)
+	VZEROUPPER
+	RET
+
+short8:
+	SUBQ       $+28, BX
+	LEAQ       laneMasks<>+0(SB), R10
+	MOVQ       $0x00000004, R9
+	SUBQ       BX, R9
+	VMOVUPD    (R10)(R9*8), Y0
+	VMOVUPD    (AX), Y1
+	VMOVUPD    32(AX), Y2
+	VMOVUPD    64(AX), Y3
+	VMOVUPD    96(AX), Y4
+	VMOVUPD    128(AX), Y5
+	VMOVUPD    160(AX), Y6
+	VMOVUPD    192(AX), Y7
+	VMASKMOVPD 224(AX), Y0, Y8
+
+row_short8:
+	TESTQ        DX, DX
+	JZ           store_short8
+	MOVLQSX      (R8), BX
+	IMULQ        DI, BX
+	ADDQ         SI, BX
+	ADDQ         $+4, R8
+	VBROADCASTSD (CX), Y10
+	VFMADD231PD  (BX), Y10, Y1
+	VFMADD231PD  32(BX), Y10, Y2
+	VFMADD231PD  64(BX), Y10, Y3
+	VFMADD231PD  96(BX), Y10, Y4
+	VFMADD231PD  128(BX), Y10, Y5
+	VFMADD231PD  160(BX), Y10, Y6
+	VFMADD231PD  192(BX), Y10, Y7
+	VMASKMOVPD   224(BX), Y0, Y9
+	VFMADD231PD  Y9, Y10, Y8
+	ADDQ         $+8, CX
+	DECQ         DX
+	JMP          row_short8
+
+store_short8:
+	VMOVUPD    Y1, (AX)
+	VMOVUPD    Y2, 32(AX)
+	VMOVUPD    Y3, 64(AX)
+	VMOVUPD    Y4, 96(AX)
+	VMOVUPD    Y5, 128(AX)
+	VMOVUPD    Y6, 160(AX)
+	VMOVUPD    Y7, 192(AX)
+	VMASKMOVPD Y8, Y0, 224(AX)
+	VZEROUPPER
+	RET
+
 // func logisticTileAVX512(row *float64, col *float64, a *float64, b *float64, m int, n int)
 // Requires: AVX, AVX512DQ, AVX512F, AVX512VL, BMI2
 TEXT ·logisticTileAVX512(SB), NOSPLIT, $0-48
@@ -606,7 +1719,7 @@ rows4:
 	XORQ         R8, R8
 
 by2_4:
-	CMPQ         R9, $0x10
+	CMPQ         R9, $+16
 	JL           by2end_4
 	VMOVUPD      (BX)(R8*8), Z9
 	VMOVUPD      64(BX)(R8*8), Z10
@@ -670,13 +1783,13 @@ by2_4:
 	VMOVUPD      Z12, (CX)(R8*8)
 	VADDPD       64(CX)(R8*8), Z16, Z16
 	VMOVUPD      Z16, 64(CX)(R8*8)
-	ADDQ         $0x10, R8
-	SUBQ         $0x10, R9
+	ADDQ         $+16, R8
+	SUBQ         $+16, R9
 	JMP          by2_4
 
 by2end_4:
 by1_4:
-	CMPQ         R9, $0x08
+	CMPQ         R9, $+8
 	JL           by1end_4
 	VMOVUPD      (BX)(R8*8), Z9
 	VMOVAPD      Z0, Z10
@@ -709,8 +1822,8 @@ by1_4:
 	VFMADD231PD  Z13, Z9, Z11
 	VADDPD       (CX)(R8*8), Z11, Z11
 	VMOVUPD      Z11, (CX)(R8*8)
-	ADDQ         $0x08, R8
-	SUBQ         $0x08, R9
+	ADDQ         $+8, R8
+	SUBQ         $+8, R9
 	JMP          by1_4
 
 by1end_4:
@@ -800,7 +1913,7 @@ rows1:
 	XORQ         R8, R8
 
 by1_1:
-	CMPQ         R9, $0x08
+	CMPQ         R9, $+8
 	JL           by1end_1
 	VMOVUPD      (BX)(R8*8), Z2
 	VMOVAPD      Z0, Z3
@@ -815,8 +1928,8 @@ by1_1:
 	VADDPD       Z2, Z18, Z18
 	VADDPD       (CX)(R8*8), Z2, Z2
 	VMOVUPD      Z2, (CX)(R8*8)
-	ADDQ         $0x08, R8
-	SUBQ         $0x08, R9
+	ADDQ         $+8, R8
+	SUBQ         $+8, R9
 	JMP          by1_1
 
 by1end_1:
@@ -891,7 +2004,7 @@ rows:
 	SUBQ         R10, R12
 
 by1_row:
-	CMPQ              R12, $0x08
+	CMPQ              R12, $+8
 	JL                by1end_row
 	VMOVUPD           (SI)(R11*8), Z4
 	VMOVUPD           (DI)(R11*8), Z5
@@ -942,8 +2055,8 @@ by1_row:
 	VSUBPD            Z8, Z3, Z3
 	VADDPD            (CX)(R11*8), Z8, Z8
 	VMOVUPD           Z8, (CX)(R11*8)
-	ADDQ              $0x08, R11
-	SUBQ              $0x08, R12
+	ADDQ              $+8, R11
+	SUBQ              $+8, R12
 	JMP               by1_row
 
 by1end_row:
@@ -1055,7 +2168,7 @@ TEXT ·logisticSlopesAVX512(SB), NOSPLIT, $0-16
 	VBROADCASTSD wordbff0000000000000<>+0(SB), Z1
 
 by2:
-	CMPQ              CX, $0x10
+	CMPQ              CX, $+16
 	JL                by2end
 	VMOVUPD           (AX), Z2
 	VMOVUPD           64(AX), Z3
@@ -1123,13 +2236,13 @@ by2:
 	VFMADD231PD       Z7, Z5, Z5
 	VMOVUPD           Z4, (AX)
 	VMOVUPD           Z5, 64(AX)
-	ADDQ              $0x80, AX
-	SUBQ              $0x10, CX
+	ADDQ              $+128, AX
+	SUBQ              $+16, CX
 	JMP               by2
 
 by2end:
 by1:
-	CMPQ              CX, $0x08
+	CMPQ              CX, $+8
 	JL                by1end
 	VMOVUPD           (AX), Z2
 	VBROADCASTSD      word3ff71547652b82fe<>+0(SB), Z3
@@ -1164,8 +2277,8 @@ by1:
 	VFNMADD231PD      Z2, Z3, Z4
 	VFMADD231PD       Z4, Z3, Z3
 	VMOVUPD           Z3, (AX)
-	ADDQ              $0x40, AX
-	SUBQ              $0x08, CX
+	ADDQ              $+64, AX
+	SUBQ              $+8, CX
 	JMP               by1
 
 by1end:
@@ -1209,5 +2322,1119 @@ by1end:
 	VMOVUPD           Z1, K1, (AX)
 
 done:
+	VZEROUPPER
+	RET
+
+// func dotAVX512(x *float64, y *float64, n int) float64
+// Requires: AVX, AVX512DQ, AVX512F, AVX512VL, BMI2, SSE2
+TEXT ·dotAVX512(SB), NOSPLIT, $0-32
+	MOVQ   x+0(FP), AX
+	MOVQ   y+8(FP), CX
+	MOVQ   n+16(FP), DX
+	VPXORQ Z0, Z0, Z0
+	VPXORQ Z1, Z1, Z1
+	VPXORQ Z2, Z2, Z2
+	VPXORQ Z3, Z3, Z3
+
+by4:
+	CMPQ        DX, $+32
+	JL          by4end
+	VMOVUPD     (AX), Z4
+	VMOVUPD     64(AX), Z5
+	VMOVUPD     128(AX), Z6
+	VMOVUPD     192(AX), Z7
+	VFMADD231PD (CX), Z4, Z0
+	VFMADD231PD 64(CX), Z5, Z1
+	VFMADD231PD 128(CX), Z6, Z2
+	VFMADD231PD 192(CX), Z7, Z3
+	ADDQ        $+256, AX
+	ADDQ        $+256, CX
+	SUBQ        $+32, DX
+	JMP         by4
+
+by4end:
+by1:
+	CMPQ        DX, $+8
+	JL          by1end
+	VMOVUPD     (AX), Z4
+	VFMADD231PD (CX), Z4, Z0
+	ADDQ        $+64, AX
+	ADDQ        $+64, CX
+	SUBQ        $+8, DX
+	JMP         by1
+
+by1end:
+	TESTQ       DX, DX
+	JZ          join
+	MOVQ        $-1, BX
+	BZHIQ       DX, BX, BX
+	KMOVW       BX, K1
+	VMOVUPD.Z   (AX), K1, Z4
+	VMOVUPD.Z   (CX), K1, Z5
+	VFMADD231PD Z4, Z5, Z1
+
+join:
+	VADDPD        Z0, Z1, Z0
+	VADDPD        Z2, Z3, Z2
+	VADDPD        Z0, Z2, Z0
+	VEXTRACTF64X4 $0x01, Z0, Y1
+	VADDPD        Y1, Y0, Y0
+	VEXTRACTF64X2 $0x01, Y0, X1
+	VADDPD        X1, X0, X0
+	VPERMILPD     $0x01, X0, X1
+	VADDSD        X1, X0, X0
+	MOVSD         X0, ret+24(FP)
+	VZEROUPPER
+	RET
+
+// func dotsAVX512(dst *float64, x *float64, w *float64, rows int, d int, stride int)
+// Requires: AVX, AVX512DQ, AVX512F, AVX512VL, BMI2
+TEXT ·dotsAVX512(SB), NOSPLIT, $0-48
+	MOVQ  dst+0(FP), AX
+	MOVQ  w+16(FP), CX
+	MOVQ  rows+24(FP), DX
+	MOVQ  d+32(FP), BX
+	MOVQ  x+8(FP), SI
+	MOVQ  stride+40(FP), DI
+	SHLQ  $0x03, DI
+	MOVQ  BX, R8
+	ANDQ  $+7, R8
+	SUBQ  R8, BX
+	MOVQ  $-1, R9
+	BZHIQ R8, R9, R9
+	KMOVW R9, K1
+
+rows4:
+	CMPQ   DX, $0x04
+	JL     rows1
+	MOVQ   SI, R10
+	ADDQ   DI, SI
+	MOVQ   SI, R11
+	ADDQ   DI, SI
+	MOVQ   SI, R12
+	ADDQ   DI, SI
+	MOVQ   SI, R13
+	ADDQ   DI, SI
+	VPXORQ Z0, Z0, Z0
+	VPXORQ Z1, Z1, Z1
+	VPXORQ Z2, Z2, Z2
+	VPXORQ Z3, Z3, Z3
+	XORQ   R9, R9
+
+columns4:
+	CMPQ        R9, BX
+	JGE         tail4
+	VMOVUPD     (CX)(R9*8), Z4
+	VFMADD231PD (R10)(R9*8), Z4, Z0
+	VFMADD231PD (R11)(R9*8), Z4, Z1
+	VFMADD231PD (R12)(R9*8), Z4, Z2
+	VFMADD231PD (R13)(R9*8), Z4, Z3
+	ADDQ        $+8, R9
+	JMP         columns4
+
+tail4:
+	TESTQ       R8, R8
+	JZ          join4
+	VMOVUPD.Z   (CX)(R9*8), K1, Z4
+	VMOVUPD.Z   (R10)(R9*8), K1, Z6
+	VFMADD231PD Z6, Z4, Z0
+	VMOVUPD.Z   (R11)(R9*8), K1, Z6
+	VFMADD231PD Z6, Z4, Z1
+	VMOVUPD.Z   (R12)(R9*8), K1, Z6
+	VFMADD231PD Z6, Z4, Z2
+	VMOVUPD.Z   (R13)(R9*8), K1, Z6
+	VFMADD231PD Z6, Z4, Z3
+
+join4:
+	VEXTRACTF64X4 $0x01, Z0, Y4
+	VADDPD        Y4, Y0, Y0
+	VEXTRACTF64X4 $0x01, Z1, Y4
+	VADDPD        Y4, Y1, Y1
+	VEXTRACTF64X4 $0x01, Z2, Y4
+	VADDPD        Y4, Y2, Y2
+	VEXTRACTF64X4 $0x01, Z3, Y4
+	VADDPD        Y4, Y3, Y3
+	VHADDPD       Y1, Y0, Y4
+	VHADDPD       Y3, Y2, Y6
+	VPERM2F128    $0x21, Y6, Y4, Y7
+	VBLENDPD      $0x0c, Y6, Y4, Y4
+	VADDPD        Y4, Y7, Y7
+	VADDPD        (AX), Y7, Y7
+	VMOVUPD       Y7, (AX)
+	ADDQ          $0x20, AX
+	SUBQ          $0x04, DX
+	JMP           rows4
+
+rows1:
+	TESTQ  DX, DX
+	JZ     done
+	MOVQ   SI, R10
+	ADDQ   DI, SI
+	VPXORQ Z5, Z5, Z5
+	XORQ   R9, R9
+
+columns1:
+	CMPQ        R9, BX
+	JGE         tail1
+	VMOVUPD     (CX)(R9*8), Z0
+	VFMADD231PD (R10)(R9*8), Z0, Z5
+	ADDQ        $+8, R9
+	JMP         columns1
+
+tail1:
+	TESTQ       R8, R8
+	JZ          join1
+	VMOVUPD.Z   (CX)(R9*8), K1, Z0
+	VMOVUPD.Z   (R10)(R9*8), K1, Z1
+	VFMADD231PD Z1, Z0, Z5
+
+join1:
+	VEXTRACTF64X4 $0x01, Z5, Y0
+	VADDPD        Y0, Y5, Y5
+	VEXTRACTF64X2 $0x01, Y5, X0
+	VADDPD        X0, X5, X5
+	VPERMILPD     $0x01, X5, X0
+	VADDSD        X0, X5, X5
+	VADDSD        (AX), X5, X5
+	VMOVSD        X5, (AX)
+	ADDQ          $0x08, AX
+	DECQ          DX
+	JMP           rows1
+
+done:
+	VZEROUPPER
+	RET
+
+// func addRowsAVX512(acc *float64, c *float64, x *float64, rows int, d int, stride int)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·addRowsAVX512(SB), NOSPLIT, $0-48
+	MOVQ  acc+0(FP), AX
+	MOVQ  c+8(FP), CX
+	MOVQ  rows+24(FP), DX
+	MOVQ  d+32(FP), BX
+	MOVQ  x+16(FP), SI
+	MOVQ  stride+40(FP), DI
+	SHLQ  $0x03, DI
+	CMPQ  BX, $+8
+	JLE   short1
+	CMPQ  BX, $+16
+	JLE   short2
+	CMPQ  BX, $+24
+	JLE   short3
+	CMPQ  BX, $+32
+	JLE   short4
+	CMPQ  BX, $+40
+	JLE   short5
+	CMPQ  BX, $+48
+	JLE   short6
+	CMPQ  BX, $+56
+	JLE   short7
+	CMPQ  BX, $+64
+	JLE   short8
+	MOVQ  BX, R8
+	ANDQ  $+7, R8
+	SUBQ  R8, BX
+	MOVQ  $-1, R9
+	BZHIQ R8, R9, R9
+	KMOVW R9, K1
+
+rows_long4:
+	CMPQ         DX, $+4
+	JL           end_long4
+	VBROADCASTSD (CX), Z0
+	VBROADCASTSD 8(CX), Z1
+	VBROADCASTSD 16(CX), Z2
+	VBROADCASTSD 24(CX), Z3
+	MOVQ         SI, R10
+	ADDQ         DI, SI
+	MOVQ         SI, R11
+	ADDQ         DI, SI
+	MOVQ         SI, R12
+	ADDQ         DI, SI
+	MOVQ         SI, R13
+	ADDQ         DI, SI
+	XORQ         R9, R9
+
+columns_long4:
+	CMPQ        R9, BX
+	JGE         tail_long4
+	VMOVUPD     (AX)(R9*8), Z4
+	VFMADD231PD (R10)(R9*8), Z0, Z4
+	VFMADD231PD (R11)(R9*8), Z1, Z4
+	VFMADD231PD (R12)(R9*8), Z2, Z4
+	VFMADD231PD (R13)(R9*8), Z3, Z4
+	VMOVUPD     Z4, (AX)(R9*8)
+	ADDQ        $+8, R9
+	JMP         columns_long4
+
+tail_long4:
+	TESTQ       R8, R8
+	JZ          next_long4
+	VMOVUPD.Z   (AX)(R9*8), K1, Z4
+	VMOVUPD.Z   (R10)(R9*8), K1, Z5
+	VFMADD231PD Z5, Z0, Z4
+	VMOVUPD.Z   (R11)(R9*8), K1, Z0
+	VFMADD231PD Z0, Z1, Z4
+	VMOVUPD.Z   (R12)(R9*8), K1, Z0
+	VFMADD231PD Z0, Z2, Z4
+	VMOVUPD.Z   (R13)(R9*8), K1, Z0
+	VFMADD231PD Z0, Z3, Z4
+	VMOVUPD     Z4, K1, (AX)(R9*8)
+
+next_long4:
+	ADDQ $+32, CX
+	SUBQ $+4, DX
+	JMP  rows_long4
+
+end_long4:
+rows_long1:
+	CMPQ         DX, $+1
+	JL           end_long1
+	VBROADCASTSD (CX), Z0
+	MOVQ         SI, R10
+	ADDQ         DI, SI
+	XORQ         R9, R9
+
+columns_long1:
+	CMPQ        R9, BX
+	JGE         tail_long1
+	VMOVUPD     (AX)(R9*8), Z1
+	VFMADD231PD (R10)(R9*8), Z0, Z1
+	VMOVUPD     Z1, (AX)(R9*8)
+	ADDQ        $+8, R9
+	JMP         columns_long1
+
+tail_long1:
+	TESTQ       R8, R8
+	JZ          next_long1
+	VMOVUPD.Z   (AX)(R9*8), K1, Z1
+	VMOVUPD.Z   (R10)(R9*8), K1, Z2
+	VFMADD231PD Z2, Z0, Z1
+	VMOVUPD     Z1, K1, (AX)(R9*8)
+
+next_long1:
+	ADDQ $+8, CX
+	SUBQ $+1, DX
+	JMP  rows_long1
+
+end_long1:
+	VZEROUPPER
+	RET
+
+short1:
+	SUBQ      $+0, BX
+	MOVQ      $-1, R8
+	BZHIQ     BX, R8, R8
+	KMOVW     R8, K1
+	VMOVUPD.Z (AX), K1, Z0
+
+row_short1:
+	TESTQ        DX, DX
+	JZ           store_short1
+	MOVQ         SI, BX
+	ADDQ         DI, SI
+	VBROADCASTSD (CX), Z2
+	VMOVUPD.Z    (BX), K1, Z1
+	VFMADD231PD  Z1, Z2, Z0
+	ADDQ         $+8, CX
+	DECQ         DX
+	JMP          row_short1
+
+store_short1:
+	VMOVUPD Z0, K1, (AX)
+	VZEROUPPER
+	RET
+
+short2:
+	SUBQ      $+8, BX
+	MOVQ      $-1, R8
+	BZHIQ     BX, R8, R8
+	KMOVW     R8, K1
+	VMOVUPD   (AX), Z0
+	VMOVUPD.Z 64(AX), K1, Z1
+
+row_short2:
+	TESTQ        DX, DX
+	JZ           store_short2
+	MOVQ         SI, BX
+	ADDQ         DI, SI
+	VBROADCASTSD (CX), Z3
+	VFMADD231PD  (BX), Z3, Z0
+	VMOVUPD.Z    64(BX), K1, Z2
+	VFMADD231PD  Z2, Z3, Z1
+	ADDQ         $+8, CX
+	DECQ         DX
+	JMP          row_short2
+
+store_short2:
+	VMOVUPD Z0, (AX)
+	VMOVUPD Z1, K1, 64(AX)
+	VZEROUPPER
+	RET
+
+short3:
+	SUBQ      $+16, BX
+	MOVQ      $-1, R8
+	BZHIQ     BX, R8, R8
+	KMOVW     R8, K1
+	VMOVUPD   (AX), Z0
+	VMOVUPD   64(AX), Z1
+	VMOVUPD.Z 128(AX), K1, Z2
+
+row_short3:
+	TESTQ        DX, DX
+	JZ           store_short3
+	MOVQ         SI, BX
+	ADDQ         DI, SI
+	VBROADCASTSD (CX), Z4
+	VFMADD231PD  (BX), Z4, Z0
+	VFMADD231PD  64(BX), Z4, Z1
+	VMOVUPD.Z    128(BX), K1, Z3
+	VFMADD231PD  Z3, Z4, Z2
+	ADDQ         $+8, CX
+	DECQ         DX
+	JMP          row_short3
+
+store_short3:
+	VMOVUPD Z0, (AX)
+	VMOVUPD Z1, 64(AX)
+	VMOVUPD Z2, K1, 128(AX)
+	VZEROUPPER
+	RET
+
+short4:
+	SUBQ      $+24, BX
+	MOVQ      $-1, R8
+	BZHIQ     BX, R8, R8
+	KMOVW     R8, K1
+	VMOVUPD   (AX), Z0
+	VMOVUPD   64(AX), Z1
+	VMOVUPD   128(AX), Z2
+	VMOVUPD.Z 192(AX), K1, Z3
+
+row_short4:
+	TESTQ        DX, DX
+	JZ           store_short4
+	MOVQ         SI, BX
+	ADDQ         DI, SI
+	VBROADCASTSD (CX), Z5
+	VFMADD231PD  (BX), Z5, Z0
+	VFMADD231PD  64(BX), Z5, Z1
+	VFMADD231PD  128(BX), Z5, Z2
+	VMOVUPD.Z    192(BX), K1, Z4
+	VFMADD231PD  Z4, Z5, Z3
+	ADDQ         $+8, CX
+	DECQ         DX
+	JMP          row_short4
+
+store_short4:
+	VMOVUPD Z0, (AX)
+	VMOVUPD Z1, 64(AX)
+	VMOVUPD Z2, 128(AX)
+	VMOVUPD Z3, K1, 192(AX)
+	VZEROUPPER
+	RET
+
+short5:
+	SUBQ      $+32, BX
+	MOVQ      $-1, R8
+	BZHIQ     BX, R8, R8
+	KMOVW     R8, K1
+	VMOVUPD   (AX), Z0
+	VMOVUPD   64(AX), Z1
+	VMOVUPD   128(AX), Z2
+	VMOVUPD   192(AX), Z3
+	VMOVUPD.Z 256(AX), K1, Z4
+
+row_short5:
+	TESTQ        DX, DX
+	JZ           store_short5
+	MOVQ         SI, BX
+	ADDQ         DI, SI
+	VBROADCASTSD (CX), Z6
+	VFMADD231PD  (BX), Z6, Z0
+	VFMADD231PD  64(BX), Z6, Z1
+	VFMADD231PD  128(BX), Z6, Z2
+	VFMADD231PD  192(BX), Z6, Z3
+	VMOVUPD.Z    256(BX), K1, Z5
+	VFMADD231PD  Z5, Z6, Z4
+	ADDQ         $+8, CX
+	DECQ         DX
+	JMP          row_short5
+
+store_short5:
+	VMOVUPD Z0, (AX)
+	VMOVUPD Z1, 64(AX)
+	VMOVUPD Z2, 128(AX)
+	VMOVUPD Z3, 192(AX)
+	VMOVUPD Z4, K1, 256(AX)
+	VZEROUPPER
+	RET
+
+short6:
+	SUBQ      $+40, BX
+	MOVQ      $-1, R8
+	BZHIQ     BX, R8, R8
+	KMOVW     R8, K1
+	VMOVUPD   (AX), Z0
+	VMOVUPD   64(AX), Z1
+	VMOVUPD   128(AX), Z2
+	VMOVUPD   192(AX), Z3
+	VMOVUPD   256(AX), Z4
+	VMOVUPD.Z 320(AX), K1, Z5
+
+row_short6:
+	TESTQ        DX, DX
+	JZ           store_short6
+	MOVQ         SI, BX
+	ADDQ         DI, SI
+	VBROADCASTSD (CX), Z7
+	VFMADD231PD  (BX), Z7, Z0
+	VFMADD231PD  64(BX), Z7, Z1
+	VFMADD231PD  128(BX), Z7, Z2
+	VFMADD231PD  192(BX), Z7, Z3
+	VFMADD231PD  256(BX), Z7, Z4
+	VMOVUPD.Z    320(BX), K1, Z6
+	VFMADD231PD  Z6, Z7, Z5
+	ADDQ         $+8, CX
+	DECQ         DX
+	JMP          row_short6
+
+store_short6:
+	VMOVUPD Z0, (AX)
+	VMOVUPD Z1, 64(AX)
+	VMOVUPD Z2, 128(AX)
+	VMOVUPD Z3, 192(AX)
+	VMOVUPD Z4, 256(AX)
+	VMOVUPD Z5, K1, 320(AX)
+	VZEROUPPER
+	RET
+
+short7:
+	SUBQ      $+48, BX
+	MOVQ      $-1, R8
+	BZHIQ     BX, R8, R8
+	KMOVW     R8, K1
+	VMOVUPD   (AX), Z0
+	VMOVUPD   64(AX), Z1
+	VMOVUPD   128(AX), Z2
+	VMOVUPD   192(AX), Z3
+	VMOVUPD   256(AX), Z4
+	VMOVUPD   320(AX), Z5
+	VMOVUPD.Z 384(AX), K1, Z6
+
+row_short7:
+	TESTQ        DX, DX
+	JZ           store_short7
+	MOVQ         SI, BX
+	ADDQ         DI, SI
+	VBROADCASTSD (CX), Z8
+	VFMADD231PD  (BX), Z8, Z0
+	VFMADD231PD  64(BX), Z8, Z1
+	VFMADD231PD  128(BX), Z8, Z2
+	VFMADD231PD  192(BX), Z8, Z3
+	VFMADD231PD  256(BX), Z8, Z4
+	VFMADD231PD  320(BX), Z8, Z5
+	VMOVUPD.Z    384(BX), K1, Z7
+	VFMADD231PD  Z7, Z8, Z6
+	ADDQ         $+8, CX
+	DECQ         DX
+	JMP          row_short7
+
+store_short7:
+	VMOVUPD Z0, (AX)
+	VMOVUPD Z1, 64(AX)
+	VMOVUPD Z2, 128(AX)
+	VMOVUPD Z3, 192(AX)
+	VMOVUPD Z4, 256(AX)
+	VMOVUPD Z5, 320(AX)
+	VMOVUPD Z6, K1, 384(AX)
+	VZEROUPPER
+	RET
+
+short8:
+	SUBQ      $+56, BX
+	MOVQ      $-1, R8
+	BZHIQ     BX, R8, R8
+	KMOVW     R8, K1
+	VMOVUPD   (AX), Z0
+	VMOVUPD   64(AX), Z1
+	VMOVUPD   128(AX), Z2
+	VMOVUPD   192(AX), Z3
+	VMOVUPD   256(AX), Z4
+	VMOVUPD   320(AX), Z5
+	VMOVUPD   384(AX), Z6
+	VMOVUPD.Z 448(AX), K1, Z7
+
+row_short8:
+	TESTQ        DX, DX
+	JZ           store_short8
+	MOVQ         SI, BX
+	ADDQ         DI, SI
+	VBROADCASTSD (CX), Z9
+	VFMADD231PD  (BX), Z9, Z0
+	VFMADD231PD  64(BX), Z9, Z1
+	VFMADD231PD  128(BX), Z9, Z2
+	VFMADD231PD  192(BX), Z9, Z3
+	VFMADD231PD  256(BX), Z9, Z4
+	VFMADD231PD  320(BX), Z9, Z5
+	VFMADD231PD  384(BX), Z9, Z6
+	VMOVUPD.Z    448(BX), K1, Z8
+	VFMADD231PD  Z8, Z9, Z7
+	ADDQ         $+8, CX
+	DECQ         DX
+	JMP          row_short8
+
+store_short8:
+	VMOVUPD Z0, (AX)
+	VMOVUPD Z1, 64(AX)
+	VMOVUPD Z2, 128(AX)
+	VMOVUPD Z3, 192(AX)
+	VMOVUPD Z4, 256(AX)
+	VMOVUPD Z5, 320(AX)
+	VMOVUPD Z6, 384(AX)
+	VMOVUPD Z7, K1, 448(AX)
+	VZEROUPPER
+	RET
+
+// func gatherDotsAVX512(dst *float64, x *float64, w *float64, index *int32, rows int, d int, stride int)
+// Requires: AVX, AVX512DQ, AVX512F, AVX512VL, BMI2
+TEXT ·gatherDotsAVX512(SB), NOSPLIT, $0-56
+	MOVQ  dst+0(FP), AX
+	MOVQ  w+16(FP), CX
+	MOVQ  rows+32(FP), DX
+	MOVQ  d+40(FP), BX
+	MOVQ  x+8(FP), SI
+	MOVQ  stride+48(FP), DI
+	SHLQ  $0x03, DI
+	MOVQ  index+24(FP), R8
+	MOVQ  BX, R9
+	ANDQ  $+7, R9
+	SUBQ  R9, BX
+	MOVQ  $-1, R10
+	BZHIQ R9, R10, R10
+	KMOVW R10, K1
+
+rows4:
+	CMPQ    DX, $0x04
+	JL      rows1
+	MOVLQSX (R8), R11
+	IMULQ   DI, R11
+	ADDQ    SI, R11
+	MOVLQSX 4(R8), R12
+	IMULQ   DI, R12
+	ADDQ    SI, R12
+	MOVLQSX 8(R8), R13
+	IMULQ   DI, R13
+	ADDQ    SI, R13
+	MOVLQSX 12(R8), R14
+	IMULQ   DI, R14
+	ADDQ    SI, R14
+	ADDQ    $+16, R8
+	VPXORQ  Z0, Z0, Z0
+	VPXORQ  Z1, Z1, Z1
+	VPXORQ  Z2, Z2, Z2
+	VPXORQ  Z3, Z3, Z3
+	XORQ    R10, R10
+
+columns4:
+	CMPQ        R10, BX
+	JGE         tail4
+	VMOVUPD     (CX)(R10*8), Z4
+	VFMADD231PD (R11)(R10*8), Z4, Z0
+	VFMADD231PD (R12)(R10*8), Z4, Z1
+	VFMADD231PD (R13)(R10*8), Z4, Z2
+	VFMADD231PD (R14)(R10*8), Z4, Z3
+	ADDQ        $+8, R10
+	JMP         columns4
+
+tail4:
+	TESTQ       R9, R9
+	JZ          join4
+	VMOVUPD.Z   (CX)(R10*8), K1, Z4
+	VMOVUPD.Z   (R11)(R10*8), K1, Z6
+	VFMADD231PD Z6, Z4, Z0
+	VMOVUPD.Z   (R12)(R10*8), K1, Z6
+	VFMADD231PD Z6, Z4, Z1
+	VMOVUPD.Z   (R13)(R10*8), K1, Z6
+	VFMADD231PD Z6, Z4, Z2
+	VMOVUPD.Z   (R14)(R10*8), K1, Z6
+	VFMADD231PD Z6, Z4, Z3
+
+join4:
+	VEXTRACTF64X4 $0x01, Z0, Y4
+	VADDPD        Y4, Y0, Y0
+	VEXTRACTF64X4 $0x01, Z1, Y4
+	VADDPD        Y4, Y1, Y1
+	VEXTRACTF64X4 $0x01, Z2, Y4
+	VADDPD        Y4, Y2, Y2
+	VEXTRACTF64X4 $0x01, Z3, Y4
+	VADDPD        Y4, Y3, Y3
+	VHADDPD       Y1, Y0, Y4
+	VHADDPD       Y3, Y2, Y6
+	VPERM2F128    $0x21, Y6, Y4, Y7
+	VBLENDPD      $0x0c, Y6, Y4, Y4
+	VADDPD        Y4, Y7, Y7
+	VADDPD        (AX), Y7, Y7
+	VMOVUPD       Y7, (AX)
+	ADDQ          $0x20, AX
+	SUBQ          $0x04, DX
+	JMP           rows4
+
+rows1:
+	TESTQ   DX, DX
+	JZ      done
+	MOVLQSX (R8), R11
+	IMULQ   DI, R11
+	ADDQ    SI, R11
+	ADDQ    $+4, R8
+	VPXORQ  Z5, Z5, Z5
+	XORQ    R10, R10
+
+columns1:
+	CMPQ        R10, BX
+	JGE         tail1
+	VMOVUPD     (CX)(R10*8), Z0
+	VFMADD231PD (R11)(R10*8), Z0, Z5
+	ADDQ        $+8, R10
+	JMP         columns1
+
+tail1:
+	TESTQ       R9, R9
+	JZ          join1
+	VMOVUPD.Z   (CX)(R10*8), K1, Z0
+	VMOVUPD.Z   (R11)(R10*8), K1, Z1
+	VFMADD231PD Z1, Z0, Z5
+
+join1:
+	VEXTRACTF64X4 $0x01, Z5, Y0
+	VADDPD        Y0, Y5, Y5
+	VEXTRACTF64X2 $0x01, Y5, X0
+	VADDPD        X0, X5, X5
+	VPERMILPD     $0x01, X5, X0
+	VADDSD        X0, X5, X5
+	VADDSD        (AX), X5, X5
+	VMOVSD        X5, (AX)
+	ADDQ          $0x08, AX
+	DECQ          DX
+	JMP           rows1
+
+done:
+	VZEROUPPER
+	RET
+
+// func gatherAddRowsAVX512(acc *float64, c *float64, x *float64, index *int32, rows int, d int, stride int)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·gatherAddRowsAVX512(SB), NOSPLIT, $0-56
+	MOVQ  acc+0(FP), AX
+	MOVQ  c+8(FP), CX
+	MOVQ  rows+32(FP), DX
+	MOVQ  d+40(FP), BX
+	MOVQ  x+16(FP), SI
+	MOVQ  stride+48(FP), DI
+	SHLQ  $0x03, DI
+	MOVQ  index+24(FP), R8
+	CMPQ  BX, $+8
+	JLE   short1
+	CMPQ  BX, $+16
+	JLE   short2
+	CMPQ  BX, $+24
+	JLE   short3
+	CMPQ  BX, $+32
+	JLE   short4
+	CMPQ  BX, $+40
+	JLE   short5
+	CMPQ  BX, $+48
+	JLE   short6
+	CMPQ  BX, $+56
+	JLE   short7
+	CMPQ  BX, $+64
+	JLE   short8
+	MOVQ  BX, R9
+	ANDQ  $+7, R9
+	SUBQ  R9, BX
+	MOVQ  $-1, R10
+	BZHIQ R9, R10, R10
+	KMOVW R10, K1
+
+rows_long4:
+	CMPQ         DX, $+4
+	JL           end_long4
+	VBROADCASTSD (CX), Z0
+	VBROADCASTSD 8(CX), Z1
+	VBROADCASTSD 16(CX), Z2
+	VBROADCASTSD 24(CX), Z3
+	MOVLQSX      (R8), R11
+	IMULQ        DI, R11
+	ADDQ         SI, R11
+	MOVLQSX      4(R8), R12
+	IMULQ        DI, R12
+	ADDQ         SI, R12
+	MOVLQSX      8(R8), R13
+	IMULQ        DI, R13
+	ADDQ         SI, R13
+	MOVLQSX      12(R8), R14
+	IMULQ        DI, R14
+	ADDQ         SI, R14
+	ADDQ         $+16, R8
+	XORQ         R10, R10
+
+columns_long4:
+	CMPQ        R10, BX
+	JGE         tail_long4
+	VMOVUPD     (AX)(R10*8), Z4
+	VFMADD231PD (R11)(R10*8), Z0, Z4
+	VFMADD231PD (R12)(R10*8), Z1, Z4
+	VFMADD231PD (R13)(R10*8), Z2, Z4
+	VFMADD231PD (R14)(R10*8), Z3, Z4
+	VMOVUPD     Z4, (AX)(R10*8)
+	ADDQ        $+8, R10
+	JMP         columns_long4
+
+tail_long4:
+	TESTQ       R9, R9
+	JZ          next_long4
+	VMOVUPD.Z   (AX)(R10*8), K1, Z4
+	VMOVUPD.Z   (R11)(R10*8), K1, Z5
+	VFMADD231PD Z5, Z0, Z4
+	VMOVUPD.Z   (R12)(R10*8), K1, Z0
+	VFMADD231PD Z0, Z1, Z4
+	VMOVUPD.Z   (R13)(R10*8), K1, Z0
+	VFMADD231PD Z0, Z2, Z4
+	VMOVUPD.Z   (R14)(R10*8), K1, Z0
+	VFMADD231PD Z0, Z3, Z4
+	VMOVUPD     Z4, K1, (AX)(R10*8)
+
+next_long4:
+	ADDQ $+32, CX
+	SUBQ $+4, DX
+	JMP  rows_long4
+
+end_long4:
+rows_long1:
+	CMPQ         DX, $+1
+	JL           end_long1
+	VBROADCASTSD (CX), Z0
+	MOVLQSX      (R8), R11
+	IMULQ        DI, R11
+	ADDQ         SI, R11
+	ADDQ         $+4, R8
+	XORQ         R10, R10
+
+columns_long1:
+	CMPQ        R10, BX
+	JGE         tail_long1
+	VMOVUPD     (AX)(R10*8), Z1
+	VFMADD231PD (R11)(R10*8), Z0, Z1
+	VMOVUPD     Z1, (AX)(R10*8)
+	ADDQ        $+8, R10
+	JMP         columns_long1
+
+tail_long1:
+	TESTQ       R9, R9
+	JZ          next_long1
+	VMOVUPD.Z   (AX)(R10*8), K1, Z1
+	VMOVUPD.Z   (R11)(R10*8), K1, Z2
+	VFMADD231PD Z2, Z0, Z1
+	VMOVUPD     Z1, K1, (AX)(R10*8)
+
+next_long1:
+	ADDQ $+8, CX
+	SUBQ $+1, DX
+	JMP  rows_long1
+
+end_long1:
+	VZEROUPPER
+	RET
+
+short1:
+	SUBQ      $+0, BX
+	MOVQ      $-1, R9
+	BZHIQ     BX, R9, R9
+	KMOVW     R9, K1
+	VMOVUPD.Z (AX), K1, Z0
+
+row_short1:
+	TESTQ        DX, DX
+	JZ           store_short1
+	MOVLQSX      (R8), BX
+	IMULQ        DI, BX
+	ADDQ         SI, BX
+	ADDQ         $+4, R8
+	VBROADCASTSD (CX), Z2
+	VMOVUPD.Z    (BX), K1, Z1
+	VFMADD231PD  Z1, Z2, Z0
+	ADDQ         $+8, CX
+	DECQ         DX
+	JMP          row_short1
+
+store_short1:
+	VMOVUPD Z0, K1, (AX)
+	VZEROUPPER
+	RET
+
+short2:
+	SUBQ      $+8, BX
+	MOVQ      $-1, R9
+	BZHIQ     BX, R9, R9
+	KMOVW     R9, K1
+	VMOVUPD   (AX), Z0
+	VMOVUPD.Z 64(AX), K1, Z1
+
+row_short2:
+	TESTQ        DX, DX
+	JZ           store_short2
+	MOVLQSX      (R8), BX
+	IMULQ        DI, BX
+	ADDQ         SI, BX
+	ADDQ         $+4, R8
+	VBROADCASTSD (CX), Z3
+	VFMADD231PD  (BX), Z3, Z0
+	VMOVUPD.Z    64(BX), K1, Z2
+	VFMADD231PD  Z2, Z3, Z1
+	ADDQ         $+8, CX
+	DECQ         DX
+	JMP          row_short2
+
+store_short2:
+	VMOVUPD Z0, (AX)
+	VMOVUPD Z1, K1, 64(AX)
+	VZEROUPPER
+	RET
+
+short3:
+	SUBQ      $+16, BX
+	MOVQ      $-1, R9
+	BZHIQ     BX, R9, R9
+	KMOVW     R9, K1
+	VMOVUPD   (AX), Z0
+	VMOVUPD   64(AX), Z1
+	VMOVUPD.Z 128(AX), K1, Z2
+
+row_short3:
+	TESTQ        DX, DX
+	JZ           store_short3
+	MOVLQSX      (R8), BX
+	IMULQ        DI, BX
+	ADDQ         SI, BX
+	ADDQ         $+4, R8
+	VBROADCASTSD (CX), Z4
+	VFMADD231PD  (BX), Z4, Z0
+	VFMADD231PD  64(BX), Z4, Z1
+	VMOVUPD.Z    128(BX), K1, Z3
+	VFMADD231PD  Z3, Z4, Z2
+	ADDQ         $+8, CX
+	DECQ         DX
+	JMP          row_short3
+
+store_short3:
+	VMOVUPD Z0, (AX)
+	VMOVUPD Z1, 64(AX)
+	VMOVUPD Z2, K1, 128(AX)
+	VZEROUPPER
+	RET
+
+short4:
+	SUBQ      $+24, BX
+	MOVQ      $-1, R9
+	BZHIQ     BX, R9, R9
+	KMOVW     R9, K1
+	VMOVUPD   (AX), Z0
+	VMOVUPD   64(AX), Z1
+	VMOVUPD   128(AX), Z2
+	VMOVUPD.Z 192(AX), K1, Z3
+
+row_short4:
+	TESTQ        DX, DX
+	JZ           store_short4
+	MOVLQSX      (R8), BX
+	IMULQ        DI, BX
+	ADDQ         SI, BX
+	ADDQ         $+4, R8
+	VBROADCASTSD (CX), Z5
+	VFMADD231PD  (BX), Z5, Z0
+	VFMADD231PD  64(BX), Z5, Z1
+	VFMADD231PD  128(BX), Z5, Z2
+	VMOVUPD.Z    192(BX), K1, Z4
+	VFMADD231PD  Z4, Z5, Z3
+	ADDQ         $+8, CX
+	DECQ         DX
+	JMP          row_short4
+
+store_short4:
+	VMOVUPD Z0, (AX)
+	VMOVUPD Z1, 64(AX)
+	VMOVUPD Z2, 128(AX)
+	VMOVUPD Z3, K1, 192(AX)
+	VZEROUPPER
+	RET
+
+short5:
+	SUBQ      $+32, BX
+	MOVQ      $-1, R9
+	BZHIQ     BX, R9, R9
+	KMOVW     R9, K1
+	VMOVUPD   (AX), Z0
+	VMOVUPD   64(AX), Z1
+	VMOVUPD   128(AX), Z2
+	VMOVUPD   192(AX), Z3
+	VMOVUPD.Z 256(AX), K1, Z4
+
+row_short5:
+	TESTQ        DX, DX
+	JZ           store_short5
+	MOVLQSX      (R8), BX
+	IMULQ        DI, BX
+	ADDQ         SI, BX
+	ADDQ         $+4, R8
+	VBROADCASTSD (CX), Z6
+	VFMADD231PD  (BX), Z6, Z0
+	VFMADD231PD  64(BX), Z6, Z1
+	VFMADD231PD  128(BX), Z6, Z2
+	VFMADD231PD  192(BX), Z6, Z3
+	VMOVUPD.Z    256(BX), K1, Z5
+	VFMADD231PD  Z5, Z6, Z4
+	ADDQ         $+8, CX
+	DECQ         DX
+	JMP          row_short5
+
+store_short5:
+	VMOVUPD Z0, (AX)
+	VMOVUPD Z1, 64(AX)
+	VMOVUPD Z2, 128(AX)
+	VMOVUPD Z3, 192(AX)
+	VMOVUPD Z4, K1, 256(AX)
+	VZEROUPPER
+	RET
+
+short6:
+	SUBQ      $+40, BX
+	MOVQ      $-1, R9
+	BZHIQ     BX, R9, R9
+	KMOVW     R9, K1
+	VMOVUPD   (AX), Z0
+	VMOVUPD   64(AX), Z1
+	VMOVUPD   128(AX), Z2
+	VMOVUPD   192(AX), Z3
+	VMOVUPD   256(AX), Z4
+	VMOVUPD.Z 320(AX), K1, Z5
+
+row_short6:
+	TESTQ        DX, DX
+	JZ           store_short6
+	MOVLQSX      (R8), BX
+	IMULQ        DI, BX
+	ADDQ         SI, BX
+	ADDQ         $+4, R8
+	VBROADCASTSD (CX), Z7
+	VFMADD231PD  (BX), Z7, Z0
+	VFMADD231PD  64(BX), Z7, Z1
+	VFMADD231PD  128(BX), Z7, Z2
+	VFMADD231PD  192(BX), Z7, Z3
+	VFMADD231PD  256(BX), Z7, Z4
+	VMOVUPD.Z    320(BX), K1, Z6
+	VFMADD231PD  Z6, Z7, Z5
+	ADDQ         $+8, CX
+	DECQ         DX
+	JMP          row_short6
+
+store_short6:
+	VMOVUPD Z0, (AX)
+	VMOVUPD Z1, 64(AX)
+	VMOVUPD Z2, 128(AX)
+	VMOVUPD Z3, 192(AX)
+	VMOVUPD Z4, 256(AX)
+	VMOVUPD Z5, K1, 320(AX)
+	VZEROUPPER
+	RET
+
+short7:
+	SUBQ      $+48, BX
+	MOVQ      $-1, R9
+	BZHIQ     BX, R9, R9
+	KMOVW     R9, K1
+	VMOVUPD   (AX), Z0
+	VMOVUPD   64(AX), Z1
+	VMOVUPD   128(AX), Z2
+	VMOVUPD   192(AX), Z3
+	VMOVUPD   256(AX), Z4
+	VMOVUPD   320(AX), Z5
+	VMOVUPD.Z 384(AX), K1, Z6
+
+row_short7:
+	TESTQ        DX, DX
+	JZ           store_short7
+	MOVLQSX      (R8), BX
+	IMULQ        DI, BX
+	ADDQ         SI, BX
+	ADDQ         $+4, R8
+	VBROADCASTSD (CX), Z8
+	VFMADD231PD  (BX), Z8, Z0
+	VFMADD231PD  64(BX), Z8, Z1
+	VFMADD231PD  128(BX), Z8, Z2
+	VFMADD231PD  192(BX), Z8, Z3
+	VFMADD231PD  256(BX), Z8, Z4
+	VFMADD231PD  320(BX), Z8, Z5
+	VMOVUPD.Z    384(BX), K1, Z7
+	VFMADD231PD  Z7, Z8, Z6
+	ADDQ         $+8, CX
+	DECQ         DX
+	JMP          row_short7
+
+store_short7:
+	VMOVUPD Z0, (AX)
+	VMOVUPD Z1, 64(AX)
+	VMOVUPD Z2, 128(AX)
+	VMOVUPD Z3, 192(AX)
+	VMOVUPD Z4, 256(AX)
+	VMOVUPD Z5, 320(AX)
+	VMOVUPD Z6, K1, 384(AX)
+	VZEROUPPER
+	RET
+
+short8:
+	SUBQ      $+56, BX
+	MOVQ      $-1, R9
+	BZHIQ     BX, R9, R9
+	KMOVW     R9, K1
+	VMOVUPD   (AX), Z0
+	VMOVUPD   64(AX), Z1
+	VMOVUPD   128(AX), Z2
+	VMOVUPD   192(AX), Z3
+	VMOVUPD   256(AX), Z4
+	VMOVUPD   320(AX), Z5
+	VMOVUPD   384(AX), Z6
+	VMOVUPD.Z 448(AX), K1, Z7
+
+row_short8:
+	TESTQ        DX, DX
+	JZ           store_short8
+	MOVLQSX      (R8), BX
+	IMULQ        DI, BX
+	ADDQ         SI, BX
+	ADDQ         $+4, R8
+	VBROADCASTSD (CX), Z9
+	VFMADD231PD  (BX), Z9, Z0
+	VFMADD231PD  64(BX), Z9, Z1
+	VFMADD231PD  128(BX), Z9, Z2
+	VFMADD231PD  192(BX), Z9, Z3
+	VFMADD231PD  256(BX), Z9, Z4
+	VFMADD231PD  320(BX), Z9, Z5
+	VFMADD231PD  384(BX), Z9, Z6
+	VMOVUPD.Z    448(BX), K1, Z8
+	VFMADD231PD  Z8, Z9, Z7
+	ADDQ         $+8, CX
+	DECQ         DX
+	JMP          row_short8
+
+store_short8:
+	VMOVUPD Z0, (AX)
+	VMOVUPD Z1, 64(AX)
+	VMOVUPD Z2, 128(AX)
+	VMOVUPD Z3, 192(AX)
+	VMOVUPD Z4, 256(AX)
+	VMOVUPD Z5, 320(AX)
+	VMOVUPD Z6, 384(AX)
+	VMOVUPD Z7, K1, 448(AX)
 	VZEROUPPER
 	RET

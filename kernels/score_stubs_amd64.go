@@ -19,6 +19,31 @@ func logisticPairTileAVX2(row *float64, col *float64, s *float64, y *float64, t 
 //go:noescape
 func logisticSlopesAVX2(x *float64, n int)
 
+// dotAVX2 returns the sum of x_k y_k, see Dot.
+//
+//go:noescape
+func dotAVX2(x *float64, y *float64, n int) float64
+
+// dotsAVX2 adds the products of rows with w, see Dots and GatherDots.
+//
+//go:noescape
+func dotsAVX2(dst *float64, x *float64, w *float64, rows int, d int, stride int)
+
+// addRowsAVX2 adds the rows times c, see AddRows and GatherAddRows.
+//
+//go:noescape
+func addRowsAVX2(acc *float64, c *float64, x *float64, rows int, d int, stride int)
+
+// gatherDotsAVX2 adds the products of rows with w, see Dots and GatherDots.
+//
+//go:noescape
+func gatherDotsAVX2(dst *float64, x *float64, w *float64, index *int32, rows int, d int, stride int)
+
+// gatherAddRowsAVX2 adds the rows times c, see AddRows and GatherAddRows.
+//
+//go:noescape
+func gatherAddRowsAVX2(acc *float64, c *float64, x *float64, index *int32, rows int, d int, stride int)
+
 // logisticTileAVX512 adds the row and column sums of 1/(1 + a_i b_j), see LogisticTile.
 //
 //go:noescape
@@ -33,3 +58,28 @@ func logisticPairTileAVX512(row *float64, col *float64, s *float64, y *float64, 
 //
 //go:noescape
 func logisticSlopesAVX512(x *float64, n int)
+
+// dotAVX512 returns the sum of x_k y_k, see Dot.
+//
+//go:noescape
+func dotAVX512(x *float64, y *float64, n int) float64
+
+// dotsAVX512 adds the products of rows with w, see Dots and GatherDots.
+//
+//go:noescape
+func dotsAVX512(dst *float64, x *float64, w *float64, rows int, d int, stride int)
+
+// addRowsAVX512 adds the rows times c, see AddRows and GatherAddRows.
+//
+//go:noescape
+func addRowsAVX512(acc *float64, c *float64, x *float64, rows int, d int, stride int)
+
+// gatherDotsAVX512 adds the products of rows with w, see Dots and GatherDots.
+//
+//go:noescape
+func gatherDotsAVX512(dst *float64, x *float64, w *float64, index *int32, rows int, d int, stride int)
+
+// gatherAddRowsAVX512 adds the rows times c, see AddRows and GatherAddRows.
+//
+//go:noescape
+func gatherAddRowsAVX512(acc *float64, c *float64, x *float64, index *int32, rows int, d int, stride int)

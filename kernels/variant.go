@@ -51,6 +51,12 @@ func Variants() []Variant {
 type Set struct {
 	variant Variant
 
+	Dot           func(x, y []float64) float64
+	Dots          func(dst, x, w []float64)
+	GatherDots    func(dst, x, w []float64, rows []int32)
+	AddRows       func(acc, c, x []float64)
+	GatherAddRows func(acc, c, x []float64, rows []int32)
+
 	LogisticTile     func(row, col, a, b []float64)
 	LogisticPairTile func(row, col, s, y, t, z []float64, skip int)
 	LogisticSlopes   func(v []float64)
@@ -71,6 +77,11 @@ func Select(v Variant) (*Set, error) {
 	}
 	s := &Set{
 		variant:          v,
+		Dot:              Dot,
+		Dots:             Dots,
+		GatherDots:       GatherDots,
+		AddRows:          AddRows,
+		GatherAddRows:    GatherAddRows,
 		LogisticTile:     LogisticTile,
 		LogisticPairTile: LogisticPairTile,
 		LogisticSlopes:   LogisticSlopes,

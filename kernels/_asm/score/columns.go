@@ -38,7 +38,7 @@ func (c columns) each(unroll int, body func(in [][]VecVirtual, add func(k int, x
 	for blocks := unroll; blocks > 0; blocks-- {
 		loop, end := label(fmt.Sprintf("by%d", blocks)), label(fmt.Sprintf("by%dend", blocks))
 		Label(loop)
-		CMPQ(left, Imm(uint64(blocks*lanes)))
+		CMPQ(left, I32(blocks*lanes))
 		JL(LabelRef(end))
 		in := make([][]VecVirtual, len(c.in))
 		for i := range in {
@@ -51,8 +51,8 @@ func (c columns) each(unroll int, body func(in [][]VecVirtual, add func(k int, x
 			VADDPD(at(c.col, k), x, x)
 			VMOVUPD(x, at(c.col, k))
 		}, func(VecVirtual) {})
-		ADDQ(Imm(uint64(blocks*lanes)), j)
-		SUBQ(Imm(uint64(blocks*lanes)), left)
+		ADDQ(I32(blocks*lanes), j)
+		SUBQ(I32(blocks*lanes), left)
 		JMP(LabelRef(loop))
 		Label(end)
 	}

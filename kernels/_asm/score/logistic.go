@@ -133,7 +133,7 @@ func logisticSlopes(v vec.ISA) {
 	for _, blocks := range []int{2, 1} {
 		loop, end := fmt.Sprintf("by%d", blocks), fmt.Sprintf("by%dend", blocks)
 		Label(loop)
-		CMPQ(n, Imm(uint64(blocks*v.Lanes())))
+		CMPQ(n, I32(blocks*v.Lanes()))
 		JL(LabelRef(end))
 		r := v.Regs(blocks)
 		for k := range r {
@@ -143,8 +143,8 @@ func logisticSlopes(v vec.ISA) {
 		for k := range r {
 			VMOVUPD(r[k], Mem{Base: x, Disp: k * v.Bytes})
 		}
-		ADDQ(Imm(uint64(blocks*v.Bytes)), x)
-		SUBQ(Imm(uint64(blocks*v.Lanes())), n)
+		ADDQ(I32(blocks*v.Bytes), x)
+		SUBQ(I32(blocks*v.Lanes()), n)
 		JMP(LabelRef(loop))
 		Label(end)
 	}

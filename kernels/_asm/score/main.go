@@ -13,6 +13,11 @@ func main() {
 		logisticTile(v)
 		logisticPairTile(v)
 		logisticSlopes(v)
+		dot(v)
+		for _, gather := range []bool{false, true} {
+			dots(v, gather)
+			addRows(v, gather)
+		}
 	}
 	Generate()
 }

@@ -142,6 +142,27 @@ func (v ISA) HSum(r VecVirtual) VecVirtual {
 	return XMMOf(r)
 }
 
+// HSum4 returns the sums of the lanes of r[0] to r[3] as 4 lanes, in 2 or 3 roundings.
+// The r, in registers 0 to 15, are overwritten.
+func (v ISA) HSum4(r []VecVirtual) VecVirtual {
+	h := make([]Register, 4)
+	for i := range h {
+		h[i] = r[i].AsY()
+		if v.Wide() {
+			t := YMM()
+			VEXTRACTF64X4(Imm(1), r[i], t)
+			VADDPD(t, h[i], h[i])
+		}
+	}
+	a, b, s := YMM(), YMM(), YMM()
+	VHADDPD(h[1], h[0], a)
+	VHADDPD(h[3], h[2], b)
+	VPERM2F128(Imm(0x21), b, a, s)
+	VBLENDPD(Imm(0xc), b, a, a)
+	VADDPD(a, s, s)
+	return s
+}
+
 // XMMOf is the low 128 bits of r.
 func XMMOf(r VecVirtual) VecVirtual { return r.AsX().(VecVirtual) }
 
