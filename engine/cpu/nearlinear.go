@@ -112,9 +112,9 @@ func (m *nearLinear) prepare(ctx context.Context, w []float64) error {
 			end := min(from+minBlockRows, to)
 			scores, pos, off := s.s[:end-from], m.pos[from:end], m.off[from:end]
 			e.x.dots(scores, w, from)
-			kernels.Locate(pos, off, scores, e.class[from:end], m.lo, m.scale, e.bins, p)
+			e.set.Locate(pos, off, scores, e.class[from:end], m.lo, m.scale, e.bins, p)
 			clear(s.moments)
-			kernels.ChebyshevMoments(s.moments, p, pos, off)
+			e.set.ChebyshevMoments(s.moments, p, pos, off)
 			addTo(sum, s.moments)
 		}
 	})
@@ -177,5 +177,5 @@ func (m *nearLinear) nodeSums(g []float64, a, bin int) {
 // block implements coefficients.
 func (m *nearLinear) block(c []float64, from int) {
 	to := from + len(c)
-	kernels.Clenshaw(c, m.coefs, m.e.terms(), m.pos[from:to], m.off[from:to])
+	m.e.set.Clenshaw(c, m.coefs, m.e.terms(), m.pos[from:to], m.off[from:to])
 }
