@@ -15,12 +15,25 @@ func uniform(n int, lo, hi float64) []float64 {
 	return x
 }
 
-func BenchmarkLogisticTile(b *testing.B) {
+// benchVariants runs a benchmark for every variant of this processor.
+func benchVariants(b *testing.B, bench func(b *testing.B, kernel *Set)) {
+	for _, v := range Variants() {
+		s, err := Select(v)
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.Run("variant="+v.String(), func(b *testing.B) { bench(b, s) })
+	}
+}
+
+func BenchmarkLogisticTile(b *testing.B) { benchVariants(b, benchLogisticTile) }
+
+func benchLogisticTile(b *testing.B, kernel *Set) {
 	const rows, cols = 256, 512
 	a, c := uniform(rows, 0.1, 7), uniform(cols, 0.1, 7)
 	row, col := make([]float64, rows), make([]float64, cols)
 	for b.Loop() {
-		LogisticTile(row, col, a, c)
+		kernel.LogisticTile(row, col, a, c)
 	}
 	b.ReportMetric(rows*cols*float64(b.N)/b.Elapsed().Seconds(), "pairs/s")
 }
