@@ -2,42 +2,27 @@
 
 package kernels
 
-// panelCols is the number of columns of a packed panel, three vectors of 512 bits or
-// six of 256.
-const panelCols = 24
-
-// panelMulAdd is
-//
-//	for i := range m {
-//		for j := range panelCols {
-//			sum := 0.0
-//			for l := range k {
-//				sum += a[i*rs+l*ls] * b[l*panelCols+j]
-//			}
-//			if !add {
-//				dst[i*ldd+j] = 0
-//			}
-//			dst[i*ldd+j] += sum
-//		}
-//	}
-//
-// with depth k + 1.
-func panelMulAdd(wide bool, dst []float64, ldd int, a []float64, rs, ls int, b []float64, m, k int, add bool) {
-	if m == 0 || k == 0 {
+func (s *Set) accelerateMetric() {
+	if s.variant == Generic {
 		return
 	}
-	_, _, _ = dst[(m-1)*ldd+panelCols-1], a[(m-1)*rs+(k-1)*ls], b[k*panelCols-1]
-	keep := 0
-	if add {
-		keep = 1
+	wide := s.variant == AVX512
+	s.AddProducts = func(dst []float64, stride int, a, b []float64, m, n, k int) {
+		panelAddProducts(wide, dst, stride, a, b, m, n, k)
 	}
-	if wide {
-		mulAddAVX512(&dst[0], ldd, &a[0], rs, ls, &b[0], m, k, keep)
-		return
+	s.NewMetricBlock = func(rows, d int) MetricBlock { return newPanelBlock(wide, rows, d) }
+	s.peak = func(rounds int) int {
+		if wide {
+			peakAVX512(rounds)
+			return 8 * peakRound
+		}
+		peakAVX2(rounds)
+		return 4 * peakRound
 	}
-	mulAddAVX2(&dst[0], ldd, &a[0], rs, ls, &b[0], m, k, keep)
-	mulAddAVX2(&dst[panelCols/2], ldd, &a[0], rs, ls, &b[panelCols/2], m, k, keep)
 }
+
+// peakRound is the number of vectors of a round of peakAVX2 and peakAVX512.
+const peakRound = 12
 
 // panelLogistic replaces n rows of a tile of panelCols columns by coefficients, as
 // MetricTile does with LogisticSlopes and the roles of rows and columns exchanged:
@@ -64,12 +49,12 @@ func panelLogistic(wide bool, c []float64, n int, s, y, t, z, row, col []float64
 	_, _, _, _ = c[n*panelCols-1], t[n-1], z[n-1], col[n*lanes-1]
 	_, _, _ = s[panelCols-1], y[panelCols-1], row[panelCols-1]
 	if wide {
-		logisticTileAVX512(&c[0], n, &s[0], &y[0], &t[0], &z[0], &row[0], &col[0])
+		metricLogisticAVX512(&c[0], n, &s[0], &y[0], &t[0], &z[0], &row[0], &col[0])
 		return
 	}
-	const half = panelCols / 2
-	logisticTileAVX2(&c[0], n, &s[0], &y[0], &t[0], &z[0], &row[0], &col[0])
-	logisticTileAVX2(&c[half], n, &s[half], &y[half], &t[0], &z[0], &row[half], &col[lanes/2])
+	for i := 0; i < panelCols; i += 8 {
+		metricLogisticAVX2(&c[i], n, &s[i], &y[i], &t[0], &z[0], &row[i], &col[0])
+	}
 }
 
 // lanes is the number of partial sums of a column of a tile.
@@ -110,28 +95,6 @@ func (b *panelBlock) Start(xw, s, y []float64) {
 	clear(b.cx[:rows*d])
 	for p := range b.panels {
 		packTransposed(b.xw[p*panelCols*d:], xw[p*panelCols*d:], min(panelCols, m-p*panelCols), d, d, 2)
-	}
-}
-
-// packTransposed packs the transpose of rows x k numbers, times scale, into a panel.
-// Rows of x start every stride numbers; rows <= panelCols, the rest is zero.
-func packTransposed(panel, x []float64, rows, k, stride int, scale float64) {
-	panel = panel[:k*panelCols]
-	if rows < panelCols {
-		clear(panel)
-	}
-	i := 0
-	for ; i+4 <= rows; i += 4 {
-		x0, x1, x2, x3 := x[i*stride:][:k], x[(i+1)*stride:][:k], x[(i+2)*stride:][:k], x[(i+3)*stride:][:k]
-		for l, v := range x0 {
-			to := panel[l*panelCols+i:][:4]
-			to[0], to[1], to[2], to[3] = scale*v, scale*x1[l], scale*x2[l], scale*x3[l]
-		}
-	}
-	for ; i < rows; i++ {
-		for l, v := range x[i*stride:][:k] {
-			panel[l*panelCols+i] = scale * v
-		}
 	}
 }
 
@@ -225,7 +188,7 @@ func (b *panelBlock) Sums(cx, row []float64) {
 	for p := range b.panels {
 		from, rows := p*panelCols, min(panelCols, b.m-p*panelCols)
 		for a := range b.d {
-			to, sums := cx[a*b.m+from:][:rows], b.cx[(from*b.d+a*panelCols):][:rows]
+			to, sums := cx[a*b.m+from:][:rows], b.cx[(from*b.d + a*panelCols):][:rows]
 			for i, v := range sums {
 				to[i] += v
 			}

@@ -30,7 +30,7 @@ const MetricTileCols = 48
 // Depths: c has AddProductsDepth(d). A coefficient v takes part in at most
 // MetricTileCols + T + 2 roundings of a row and of cx if Add was called with T tiles
 // of MetricTileCols columns or less, those of its product included, and in at most
-// len(s) + 1 of a column.
+// len(s) + 1 of a column. A margin takes the roundings of MetricTile, or fewer.
 type MetricBlock interface {
 	// Start begins a block of len(s) <= rows rows. xw is row-major, len(s) x d. The
 	// slices must not change before Sums.
@@ -44,6 +44,10 @@ type MetricBlock interface {
 	// Sums adds the sums since Start: cx is row-major, d x len(s).
 	Sums(cx, row []float64)
 }
+
+// NewMetricBlock returns a MetricBlock for blocks of up to the given number of rows with
+// d features. It holds O(rows d) numbers.
+func NewMetricBlock(rows, d int) MetricBlock { return newPlainBlock(rows, d) }
 
 // plainBlock is a MetricBlock by AddProducts and MetricTile.
 type plainBlock struct {

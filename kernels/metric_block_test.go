@@ -7,15 +7,6 @@ import (
 	"testing"
 )
 
-// metricBlocks are the implementations.
-func metricBlocks(rows, d int) map[string]MetricBlock {
-	return map[string]MetricBlock{
-		"plain":  newPlainBlock(rows, d),
-		"AVX2":   newPanelBlock(false, rows, d),
-		"AVX512": newPanelBlock(true, rows, d),
-	}
-}
-
 func TestMetricBlock(t *testing.T) {
 	rng := rand.New(rand.NewPCG(14, 14))
 	slope := func(v []float64) {
@@ -23,22 +14,22 @@ func TestMetricBlock(t *testing.T) {
 			v[i] = x / (1 + x*x)
 		}
 	}
-	for _, m := range []int{1, 2, 7, 23, 24, 25, 67, 96} {
-		for _, n := range []int{1, 3, 47, 48, 50, 67, 130} {
-			for _, d := range []int{1, 2, 3, 7, 8, 15, 33} {
-				for name, b := range metricBlocks(96, d) {
+	variants(t, func(t *testing.T, set *Set) {
+		for _, d := range []int{1, 2, 7, 33, 260} {
+			b := set.NewMetricBlock(96, d)
+			for _, m := range []int{1, 7, 23, 24, 25, 67, 96} {
+				for _, n := range []int{1, 3, 47, 48, 67, 130} {
 					for _, skip := range []int{-m, 1, -5, n} {
-						for _, f := range []func([]float64){nil, slope} {
-							checkMetricBlock(t, fmt.Sprintf("%s: m=%d n=%d d=%d skip=%d custom=%v", name, m, n, d, skip, f != nil), rng, b, m, n, d, skip, f)
-							if t.Failed() {
-								return
-							}
+						f := []func([]float64){nil, slope}[rng.IntN(2)]
+						checkMetricBlock(t, fmt.Sprintf("m=%d n=%d d=%d skip=%d custom=%v", m, n, d, skip, f != nil), rng, b, m, n, d, skip, f)
+						if t.Failed() {
+							return
 						}
 					}
 				}
 			}
 		}
-	}
+	})
 }
 
 func checkMetricBlock(t *testing.T, name string, rng *rand.Rand, b MetricBlock, m, n, d, skip int, f func([]float64)) {
@@ -92,9 +83,13 @@ func checkMetricBlock(t *testing.T, name string, rng *rand.Rand, b MetricBlock, 
 func BenchmarkMetricBlock(b *testing.B) {
 	const m, n = 96, 480
 	for _, d := range []int{8, 32, 128} {
-		for _, name := range []string{"plain", "AVX2", "AVX512"} {
-			b.Run(fmt.Sprintf("d=%d/%s", d, name), func(b *testing.B) {
-				k := metricBlocks(m, d)[name]
+		for _, v := range Variants() {
+			b.Run(fmt.Sprintf("d=%d/%v", d, v), func(b *testing.B) {
+				set, err := Select(v)
+				if err != nil {
+					b.Fatal(err)
+				}
+				k := set.NewMetricBlock(m, d)
 				xw, s, y := uniform(m*d, -.1, .1), uniform(m, -1, 1), uniform(m, -1, 1)
 				x, t, z, col := uniform(n*d, -.1, .1), uniform(n, -1, 1), uniform(n, -1, 1), make([]float64, n)
 				k.Start(xw, s, y)

@@ -40,6 +40,10 @@ type Backend struct {
 	Workers int
 	// Method is the method for AllPairs; the zero value is Auto.
 	Method Method
+	// Variant is the implementation of the kernels that have several; the zero value is
+	// the best one of this processor. Results differ by less than the roundoff bound of
+	// the Kernel, which is the same for all.
+	Variant kernels.Variant
 }
 
 var _ engine.Backend = Backend{}

@@ -13,7 +13,7 @@ import (
 // meet other rows.
 const (
 	metricRows    = 96
-	metricCols    = 48
+	metricCols    = kernels.MetricTileCols
 	metricPanel   = 8160 // columns, a multiple of metricCols
 	metricStripes = 64   // at most, of rows; they are the jobs
 	metricJob     = 16   // blocks of metricRows records of one job of PrefixPairs
@@ -24,6 +24,8 @@ type metricKernel struct {
 	problem engine.Problem
 	loss    engine.MetricLoss
 	slopes  func(u []float64) // replaces margins by phi'
+	tiles   func(u []float64) // slopes, or nil for the logistic slopes of a kernels.MetricBlock
+	set     *kernels.Set
 	limits  metricRange
 	workers int
 	stripe  int // rows of one job of AllPairs, a multiple of metricRows
@@ -53,6 +55,9 @@ func (b Backend) planMetric(p engine.Problem, loss engine.MetricLoss) (engine.Ke
 	if k.limits, err = newMetricRange(p, loss); err != nil {
 		return nil, err
 	}
+	if k.set, err = kernels.Select(b.Variant); err != nil {
+		return nil, fmt.Errorf("cpu: Backend.Variant: %w", err)
+	}
 	_, logistic := loss.(engine.MahalanobisLogistic)
 	switch {
 	case logistic && k.limits.margin <= kernels.MaxLogisticMargin:
@@ -61,6 +66,9 @@ func (b Backend) planMetric(p engine.Problem, loss engine.MetricLoss) (engine.Ke
 		k.slopes = each(kernels.LogisticSlope)
 	default:
 		k.slopes = each(loss.MetricDPhi)
+	}
+	if !logistic || k.limits.margin > kernels.MaxLogisticMargin {
+		k.tiles = k.slopes
 	}
 	blocks := (p.N + metricRows - 1) / metricRows
 	k.stripe = (blocks + metricStripes - 1) / metricStripes * metricRows

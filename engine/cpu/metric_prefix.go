@@ -77,6 +77,6 @@ func (e *metricEvaluator) prefixRun(ctx context.Context, s *metricScratch, sum [
 			c[i] *= -p[i]
 		}
 		kernels.Transpose(s.xt[:d*m], v, m, d)
-		s.addWeighted(sum, c, d)
+		s.addWeighted(e.set.AddProducts, sum, c, d)
 	}
 }
