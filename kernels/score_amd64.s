@@ -26,14 +26,13 @@ rows4:
 	VXORPD       Y6, Y6, Y6
 	VXORPD       Y7, Y7, Y7
 	VXORPD       Y8, Y8, Y8
-	MOVQ         BX, R8
-	MOVQ         CX, R9
-	MOVQ         DI, R10
+	MOVQ         DI, R9
+	XORQ         R8, R8
 
 by1_4:
-	CMPQ        R10, $0x04
+	CMPQ        R9, $+4
 	JL          by1end_4
-	VMOVUPD     (R8), Y9
+	VMOVUPD     (BX)(R8*8), Y9
 	VMOVAPD     Y0, Y10
 	VFMADD231PD Y9, Y1, Y10
 	VMOVAPD     Y0, Y11
@@ -56,21 +55,20 @@ by1_4:
 	VADDPD      Y12, Y13, Y13
 	VMULPD      Y11, Y14, Y11
 	VFMADD231PD Y13, Y9, Y11
-	VADDPD      (R9), Y11, Y11
-	VMOVUPD     Y11, (R9)
-	ADDQ        $0x20, R8
-	ADDQ        $0x20, R9
-	SUBQ        $0x04, R10
+	VADDPD      (CX)(R8*8), Y11, Y11
+	VMOVUPD     Y11, (CX)(R8*8)
+	ADDQ        $+4, R8
+	SUBQ        $+4, R9
 	JMP         by1_4
 
 by1end_4:
-	TESTQ       R10, R10
+	TESTQ       R9, R9
 	JZ          end_4
-	LEAQ        laneMasks<>+0(SB), R12
-	MOVQ        $0x00000004, R11
-	SUBQ        R10, R11
-	VMOVUPD     (R12)(R11*8), Y9
-	VMASKMOVPD  (R8), Y9, Y10
+	LEAQ        laneMasks<>+0(SB), R11
+	MOVQ        $0x00000004, R10
+	SUBQ        R9, R10
+	VMOVUPD     (R11)(R10*8), Y9
+	VMASKMOVPD  (BX)(R8*8), Y9, Y10
 	VMOVAPD     Y0, Y11
 	VFMADD231PD Y10, Y1, Y11
 	VMOVAPD     Y0, Y1
@@ -94,9 +92,9 @@ by1end_4:
 	VADDPD      Y2, Y3, Y3
 	VMULPD      Y1, Y10, Y1
 	VFMADD231PD Y3, Y4, Y1
-	VMASKMOVPD  (R9), Y9, Y2
+	VMASKMOVPD  (CX)(R8*8), Y9, Y2
 	VADDPD      Y2, Y1, Y1
-	VMASKMOVPD  Y1, Y9, (R9)
+	VMASKMOVPD  Y1, Y9, (CX)(R8*8)
 
 end_4:
 	VEXTRACTF128 $0x01, Y5, X1
@@ -133,41 +131,39 @@ rows1:
 	JZ           done
 	VBROADCASTSD (DX), Y1
 	VXORPD       Y2, Y2, Y2
-	MOVQ         BX, R8
-	MOVQ         CX, R9
-	MOVQ         DI, R10
+	MOVQ         DI, R9
+	XORQ         R8, R8
 
 by1_1:
-	CMPQ        R10, $0x04
+	CMPQ        R9, $+4
 	JL          by1end_1
-	VMOVUPD     (R8), Y3
+	VMOVUPD     (BX)(R8*8), Y3
 	VMOVAPD     Y0, Y4
 	VFMADD231PD Y3, Y1, Y4
 	VDIVPD      Y4, Y0, Y3
 	VADDPD      Y3, Y2, Y2
-	VADDPD      (R9), Y3, Y3
-	VMOVUPD     Y3, (R9)
-	ADDQ        $0x20, R8
-	ADDQ        $0x20, R9
-	SUBQ        $0x04, R10
+	VADDPD      (CX)(R8*8), Y3, Y3
+	VMOVUPD     Y3, (CX)(R8*8)
+	ADDQ        $+4, R8
+	SUBQ        $+4, R9
 	JMP         by1_1
 
 by1end_1:
-	TESTQ       R10, R10
+	TESTQ       R9, R9
 	JZ          end_1
-	LEAQ        laneMasks<>+0(SB), R12
-	MOVQ        $0x00000004, R11
-	SUBQ        R10, R11
-	VMOVUPD     (R12)(R11*8), Y3
-	VMASKMOVPD  (R8), Y3, Y4
+	LEAQ        laneMasks<>+0(SB), R11
+	MOVQ        $0x00000004, R10
+	SUBQ        R9, R10
+	VMOVUPD     (R11)(R10*8), Y3
+	VMASKMOVPD  (BX)(R8*8), Y3, Y4
 	VMOVAPD     Y0, Y5
 	VFMADD231PD Y4, Y1, Y5
 	VDIVPD      Y5, Y0, Y1
 	VANDPD      Y3, Y1, Y1
 	VADDPD      Y1, Y2, Y2
-	VMASKMOVPD  (R9), Y3, Y4
+	VMASKMOVPD  (CX)(R8*8), Y3, Y4
 	VADDPD      Y4, Y1, Y1
-	VMASKMOVPD  Y1, Y3, (R9)
+	VMASKMOVPD  Y1, Y3, (CX)(R8*8)
 
 end_1:
 	VEXTRACTF128 $0x01, Y2, X1
@@ -198,6 +194,1505 @@ DATA laneMasks<>+48(SB)/8, $0x0000000000000000
 DATA laneMasks<>+56(SB)/8, $0x0000000000000000
 GLOBL laneMasks<>(SB), RODATA|NOPTR, $64
 
+// func logisticPairTileAVX2(row *float64, col *float64, s *float64, y *float64, t *float64, z *float64, m int, n int, skip int)
+// Requires: AVX, AVX2, CMOV, FMA3
+TEXT ·logisticPairTileAVX2(SB), NOSPLIT, $0-72
+	MOVQ         row+0(FP), AX
+	MOVQ         col+8(FP), CX
+	MOVQ         s+16(FP), DX
+	MOVQ         y+24(FP), BX
+	MOVQ         t+32(FP), SI
+	MOVQ         z+40(FP), DI
+	MOVQ         skip+64(FP), R8
+	VBROADCASTSD word3ff0000000000000<>+0(SB), Y0
+	XORQ         R9, R9
+
+rows:
+	MOVQ         m+48(FP), R10
+	CMPQ         R9, R10
+	JGE          done
+	MOVQ         n+56(FP), R11
+	XORQ         R12, R12
+	LEAQ         (R8)(R9*1), R10
+	TESTQ        R10, R10
+	CMOVQLT      R12, R10
+	CMPQ         R10, R11
+	JGE          next
+	VBROADCASTSD (DX)(R9*8), Y1
+	VBROADCASTSD (BX)(R9*8), Y2
+	VXORPD       Y3, Y3, Y3
+	MOVQ         R11, R12
+	MOVQ         R10, R11
+	SUBQ         R10, R12
+
+by1_row:
+	CMPQ         R12, $+4
+	JL           by1end_row
+	VMOVUPD      (SI)(R11*8), Y4
+	VMOVUPD      (DI)(R11*8), Y5
+	VBROADCASTSD wordc086180000000000<>+0(SB), Y7
+	VBROADCASTSD word8000000000000000<>+0(SB), Y6
+	VSUBPD       Y5, Y2, Y5
+	VSUBPD       Y4, Y1, Y4
+	VMULPD       Y5, Y4, Y4
+	VORPD        Y6, Y4, Y6
+	VMAXPD       Y6, Y7, Y6
+	VBROADCASTSD word3ff71547652b82fe<>+0(SB), Y7
+	VFMADD213PD  vector4338000000000000<>+0(SB), Y6, Y7
+	VSUBPD       vector4338000000000000<>+0(SB), Y7, Y8
+	VFNMADD231PD vector3fe62e42fefa3800<>+0(SB), Y8, Y6
+	VFNMADD231PD vector3d2ef35793c76730<>+0(SB), Y8, Y6
+	VPSLLQ       $0x34, Y7, Y7
+	VPADDQ       vector3ff0000000000000<>+0(SB), Y7, Y7
+	VMULPD       Y6, Y6, Y9
+	VBROADCASTSD word3e5af38a9b0ec855<>+0(SB), Y8
+	VFMADD213PD  vector3e9289185613a3d6<>+0(SB), Y6, Y8
+	VBROADCASTSD word3ec71de0dae63bb3<>+0(SB), Y10
+	VFMADD213PD  vector3efa019b90d2ae7a<>+0(SB), Y6, Y10
+	VFMADD213PD  Y10, Y9, Y8
+	VBROADCASTSD word3f2a01a01a7c41d5<>+0(SB), Y10
+	VFMADD213PD  vector3f56c16c1788bd90<>+0(SB), Y6, Y10
+	VFMADD213PD  Y10, Y9, Y8
+	VBROADCASTSD word3f811111111109b3<>+0(SB), Y10
+	VFMADD213PD  vector3fa5555555553d63<>+0(SB), Y6, Y10
+	VFMADD213PD  Y10, Y9, Y8
+	VBROADCASTSD word3fc5555555555556<>+0(SB), Y10
+	VFMADD213PD  vector3fe0000000000001<>+0(SB), Y6, Y10
+	VFMADD213PD  Y10, Y9, Y8
+	VFMADD213PD  vector3ff0000000000000<>+0(SB), Y6, Y8
+	VFMADD213PD  vector3ff0000000000000<>+0(SB), Y6, Y8
+	VMULPD       Y7, Y8, Y6
+	VADDPD       Y0, Y6, Y7
+	VDIVPD       Y7, Y0, Y7
+	VBLENDVPD    Y4, Y0, Y6, Y6
+	VMULPD       Y6, Y7, Y7
+	VXORPD       Y4, Y4, Y4
+	VCMPPD       $0x04, Y4, Y5, Y4
+	VMULPD       Y5, Y7, Y7
+	VANDPD       Y4, Y7, Y7
+	VSUBPD       Y7, Y3, Y3
+	VADDPD       (CX)(R11*8), Y7, Y7
+	VMOVUPD      Y7, (CX)(R11*8)
+	ADDQ         $+4, R11
+	SUBQ         $+4, R12
+	JMP          by1_row
+
+by1end_row:
+	TESTQ        R12, R12
+	JZ           end_row
+	LEAQ         laneMasks<>+0(SB), R13
+	MOVQ         $0x00000004, R10
+	SUBQ         R12, R10
+	VMOVUPD      (R13)(R10*8), Y4
+	VMASKMOVPD   (SI)(R11*8), Y4, Y5
+	VMASKMOVPD   (DI)(R11*8), Y4, Y6
+	VBROADCASTSD wordc086180000000000<>+0(SB), Y7
+	VBROADCASTSD word8000000000000000<>+0(SB), Y8
+	VSUBPD       Y6, Y2, Y6
+	VSUBPD       Y5, Y1, Y5
+	VMULPD       Y6, Y5, Y5
+	VORPD        Y8, Y5, Y1
+	VMAXPD       Y1, Y7, Y1
+	VBROADCASTSD word3ff71547652b82fe<>+0(SB), Y2
+	VFMADD213PD  vector4338000000000000<>+0(SB), Y1, Y2
+	VSUBPD       vector4338000000000000<>+0(SB), Y2, Y7
+	VFNMADD231PD vector3fe62e42fefa3800<>+0(SB), Y7, Y1
+	VFNMADD231PD vector3d2ef35793c76730<>+0(SB), Y7, Y1
+	VPSLLQ       $0x34, Y2, Y2
+	VPADDQ       vector3ff0000000000000<>+0(SB), Y2, Y2
+	VMULPD       Y1, Y1, Y8
+	VBROADCASTSD word3e5af38a9b0ec855<>+0(SB), Y7
+	VFMADD213PD  vector3e9289185613a3d6<>+0(SB), Y1, Y7
+	VBROADCASTSD word3ec71de0dae63bb3<>+0(SB), Y9
+	VFMADD213PD  vector3efa019b90d2ae7a<>+0(SB), Y1, Y9
+	VFMADD213PD  Y9, Y8, Y7
+	VBROADCASTSD word3f2a01a01a7c41d5<>+0(SB), Y9
+	VFMADD213PD  vector3f56c16c1788bd90<>+0(SB), Y1, Y9
+	VFMADD213PD  Y9, Y8, Y7
+	VBROADCASTSD word3f811111111109b3<>+0(SB), Y9
+	VFMADD213PD  vector3fa5555555553d63<>+0(SB), Y1, Y9
+	VFMADD213PD  Y9, Y8, Y7
+	VBROADCASTSD word3fc5555555555556<>+0(SB), Y9
+	VFMADD213PD  vector3fe0000000000001<>+0(SB), Y1, Y9
+	VFMADD213PD  Y9, Y8, Y7
+	VFMADD213PD  vector3ff0000000000000<>+0(SB), Y1, Y7
+	VFMADD213PD  vector3ff0000000000000<>+0(SB), Y1, Y7
+	VMULPD       Y2, Y7, Y1
+	VADDPD       Y0, Y1, Y2
+	VDIVPD       Y2, Y0, Y2
+	VBLENDVPD    Y5, Y0, Y1, Y1
+	VMULPD       Y1, Y2, Y2
+	VXORPD       Y1, Y1, Y1
+	VCMPPD       $0x04, Y1, Y6, Y1
+	VMULPD       Y6, Y2, Y2
+	VANDPD       Y1, Y2, Y2
+	VANDPD       Y4, Y2, Y2
+	VSUBPD       Y2, Y3, Y3
+	VMASKMOVPD   (CX)(R11*8), Y4, Y1
+	VADDPD       Y1, Y2, Y2
+	VMASKMOVPD   Y2, Y4, (CX)(R11*8)
+
+end_row:
+	VEXTRACTF128 $0x01, Y3, X1
+	VADDPD       X1, X3, X3
+	VPERMILPD    $0x01, X3, X1
+	VADDSD       X1, X3, X3
+	VADDSD       (AX)(R9*8), X3, X3
+	VMOVSD       X3, (AX)(R9*8)
+
+next:
+	INCQ R9
+	JMP  rows
+
+done:
+	VZEROUPPER
+	RET
+
+DATA wordc086180000000000<>+0(SB)/8, $0xc086180000000000
+GLOBL wordc086180000000000<>(SB), RODATA|NOPTR, $8
+
+DATA word8000000000000000<>+0(SB)/8, $0x8000000000000000
+GLOBL word8000000000000000<>(SB), RODATA|NOPTR, $8
+
+DATA word3ff71547652b82fe<>+0(SB)/8, $0x3ff71547652b82fe
+GLOBL word3ff71547652b82fe<>(SB), RODATA|NOPTR, $8
+
+DATA vector4338000000000000<>+0(SB)/8, $0x4338000000000000
+DATA vector4338000000000000<>+8(SB)/8, $0x4338000000000000
+DATA vector4338000000000000<>+16(SB)/8, $0x4338000000000000
+DATA vector4338000000000000<>+24(SB)/8, $0x4338000000000000
+GLOBL vector4338000000000000<>(SB), RODATA|NOPTR, $32
+
+DATA vector3fe62e42fefa3800<>+0(SB)/8, $0x3fe62e42fefa3800
+DATA vector3fe62e42fefa3800<>+8(SB)/8, $0x3fe62e42fefa3800
+DATA vector3fe62e42fefa3800<>+16(SB)/8, $0x3fe62e42fefa3800
+DATA vector3fe62e42fefa3800<>+24(SB)/8, $0x3fe62e42fefa3800
+GLOBL vector3fe62e42fefa3800<>(SB), RODATA|NOPTR, $32
+
+DATA vector3d2ef35793c76730<>+0(SB)/8, $0x3d2ef35793c76730
+DATA vector3d2ef35793c76730<>+8(SB)/8, $0x3d2ef35793c76730
+DATA vector3d2ef35793c76730<>+16(SB)/8, $0x3d2ef35793c76730
+DATA vector3d2ef35793c76730<>+24(SB)/8, $0x3d2ef35793c76730
+GLOBL vector3d2ef35793c76730<>(SB), RODATA|NOPTR, $32
+
+DATA vector3ff0000000000000<>+0(SB)/8, $0x3ff0000000000000
+DATA vector3ff0000000000000<>+8(SB)/8, $0x3ff0000000000000
+DATA vector3ff0000000000000<>+16(SB)/8, $0x3ff0000000000000
+DATA vector3ff0000000000000<>+24(SB)/8, $0x3ff0000000000000
+GLOBL vector3ff0000000000000<>(SB), RODATA|NOPTR, $32
+
+DATA word3e5af38a9b0ec855<>+0(SB)/8, $0x3e5af38a9b0ec855
+GLOBL word3e5af38a9b0ec855<>(SB), RODATA|NOPTR, $8
+
+DATA vector3e9289185613a3d6<>+0(SB)/8, $0x3e9289185613a3d6
+DATA vector3e9289185613a3d6<>+8(SB)/8, $0x3e9289185613a3d6
+DATA vector3e9289185613a3d6<>+16(SB)/8, $0x3e9289185613a3d6
+DATA vector3e9289185613a3d6<>+24(SB)/8, $0x3e9289185613a3d6
+GLOBL vector3e9289185613a3d6<>(SB), RODATA|NOPTR, $32
+
+DATA word3ec71de0dae63bb3<>+0(SB)/8, $0x3ec71de0dae63bb3
+GLOBL word3ec71de0dae63bb3<>(SB), RODATA|NOPTR, $8
+
+DATA vector3efa019b90d2ae7a<>+0(SB)/8, $0x3efa019b90d2ae7a
+DATA vector3efa019b90d2ae7a<>+8(SB)/8, $0x3efa019b90d2ae7a
+DATA vector3efa019b90d2ae7a<>+16(SB)/8, $0x3efa019b90d2ae7a
+DATA vector3efa019b90d2ae7a<>+24(SB)/8, $0x3efa019b90d2ae7a
+GLOBL vector3efa019b90d2ae7a<>(SB), RODATA|NOPTR, $32
+
+DATA word3f2a01a01a7c41d5<>+0(SB)/8, $0x3f2a01a01a7c41d5
+GLOBL word3f2a01a01a7c41d5<>(SB), RODATA|NOPTR, $8
+
+DATA vector3f56c16c1788bd90<>+0(SB)/8, $0x3f56c16c1788bd90
+DATA vector3f56c16c1788bd90<>+8(SB)/8, $0x3f56c16c1788bd90
+DATA vector3f56c16c1788bd90<>+16(SB)/8, $0x3f56c16c1788bd90
+DATA vector3f56c16c1788bd90<>+24(SB)/8, $0x3f56c16c1788bd90
+GLOBL vector3f56c16c1788bd90<>(SB), RODATA|NOPTR, $32
+
+DATA word3f811111111109b3<>+0(SB)/8, $0x3f811111111109b3
+GLOBL word3f811111111109b3<>(SB), RODATA|NOPTR, $8
+
+DATA vector3fa5555555553d63<>+0(SB)/8, $0x3fa5555555553d63
+DATA vector3fa5555555553d63<>+8(SB)/8, $0x3fa5555555553d63
+DATA vector3fa5555555553d63<>+16(SB)/8, $0x3fa5555555553d63
+DATA vector3fa5555555553d63<>+24(SB)/8, $0x3fa5555555553d63
+GLOBL vector3fa5555555553d63<>(SB), RODATA|NOPTR, $32
+
+DATA word3fc5555555555556<>+0(SB)/8, $0x3fc5555555555556
+GLOBL word3fc5555555555556<>(SB), RODATA|NOPTR, $8
+
+DATA vector3fe0000000000001<>+0(SB)/8, $0x3fe0000000000001
+DATA vector3fe0000000000001<>+8(SB)/8, $0x3fe0000000000001
+DATA vector3fe0000000000001<>+16(SB)/8, $0x3fe0000000000001
+DATA vector3fe0000000000001<>+24(SB)/8, $0x3fe0000000000001
+GLOBL vector3fe0000000000001<>(SB), RODATA|NOPTR, $32
+
+// func logisticSlopesAVX2(x *float64, n int)
+// Requires: AVX, AVX2, FMA3
+TEXT ·logisticSlopesAVX2(SB), NOSPLIT, $0-16
+	MOVQ         x+0(FP), AX
+	MOVQ         n+8(FP), CX
+	VBROADCASTSD word3ff0000000000000<>+0(SB), Y0
+	VBROADCASTSD wordbff0000000000000<>+0(SB), Y1
+
+by2:
+	CMPQ         CX, $+8
+	JL           by2end
+	VMOVUPD      (AX), Y2
+	VMOVUPD      32(AX), Y3
+	VBROADCASTSD word3ff71547652b82fe<>+0(SB), Y4
+	VBROADCASTSD word3ff71547652b82fe<>+0(SB), Y5
+	VFMADD213PD  vector4338000000000000<>+0(SB), Y2, Y4
+	VFMADD213PD  vector4338000000000000<>+0(SB), Y3, Y5
+	VSUBPD       vector4338000000000000<>+0(SB), Y4, Y6
+	VSUBPD       vector4338000000000000<>+0(SB), Y5, Y7
+	VFNMADD231PD vector3fe62e42fefa3800<>+0(SB), Y6, Y2
+	VFNMADD231PD vector3fe62e42fefa3800<>+0(SB), Y7, Y3
+	VFNMADD231PD vector3d2ef35793c76730<>+0(SB), Y6, Y2
+	VFNMADD231PD vector3d2ef35793c76730<>+0(SB), Y7, Y3
+	VPSLLQ       $0x34, Y4, Y4
+	VPSLLQ       $0x34, Y5, Y5
+	VPADDQ       vector3ff0000000000000<>+0(SB), Y4, Y4
+	VPADDQ       vector3ff0000000000000<>+0(SB), Y5, Y5
+	VMULPD       Y2, Y2, Y8
+	VMULPD       Y3, Y3, Y9
+	VBROADCASTSD word3e5af38a9b0ec855<>+0(SB), Y6
+	VBROADCASTSD word3e5af38a9b0ec855<>+0(SB), Y7
+	VFMADD213PD  vector3e9289185613a3d6<>+0(SB), Y2, Y6
+	VFMADD213PD  vector3e9289185613a3d6<>+0(SB), Y3, Y7
+	VBROADCASTSD word3ec71de0dae63bb3<>+0(SB), Y10
+	VBROADCASTSD word3ec71de0dae63bb3<>+0(SB), Y11
+	VFMADD213PD  vector3efa019b90d2ae7a<>+0(SB), Y2, Y10
+	VFMADD213PD  vector3efa019b90d2ae7a<>+0(SB), Y3, Y11
+	VFMADD213PD  Y10, Y8, Y6
+	VFMADD213PD  Y11, Y9, Y7
+	VBROADCASTSD word3f2a01a01a7c41d5<>+0(SB), Y10
+	VBROADCASTSD word3f2a01a01a7c41d5<>+0(SB), Y11
+	VFMADD213PD  vector3f56c16c1788bd90<>+0(SB), Y2, Y10
+	VFMADD213PD  vector3f56c16c1788bd90<>+0(SB), Y3, Y11
+	VFMADD213PD  Y10, Y8, Y6
+	VFMADD213PD  Y11, Y9, Y7
+	VBROADCASTSD word3f811111111109b3<>+0(SB), Y10
+	VBROADCASTSD word3f811111111109b3<>+0(SB), Y11
+	VFMADD213PD  vector3fa5555555553d63<>+0(SB), Y2, Y10
+	VFMADD213PD  vector3fa5555555553d63<>+0(SB), Y3, Y11
+	VFMADD213PD  Y10, Y8, Y6
+	VFMADD213PD  Y11, Y9, Y7
+	VBROADCASTSD word3fc5555555555556<>+0(SB), Y10
+	VBROADCASTSD word3fc5555555555556<>+0(SB), Y11
+	VFMADD213PD  vector3fe0000000000001<>+0(SB), Y2, Y10
+	VFMADD213PD  vector3fe0000000000001<>+0(SB), Y3, Y11
+	VFMADD213PD  Y10, Y8, Y6
+	VFMADD213PD  Y11, Y9, Y7
+	VFMADD213PD  vector3ff0000000000000<>+0(SB), Y2, Y6
+	VFMADD213PD  vector3ff0000000000000<>+0(SB), Y3, Y7
+	VFMADD213PD  vector3ff0000000000000<>+0(SB), Y2, Y6
+	VFMADD213PD  vector3ff0000000000000<>+0(SB), Y3, Y7
+	VMULPD       Y4, Y6, Y2
+	VMULPD       Y5, Y7, Y3
+	VSUBPD       Y2, Y1, Y2
+	VSUBPD       Y3, Y1, Y3
+	VDIVPD       Y2, Y0, Y2
+	VDIVPD       Y3, Y0, Y3
+	VMOVUPD      Y2, (AX)
+	VMOVUPD      Y3, 32(AX)
+	ADDQ         $+64, AX
+	SUBQ         $+8, CX
+	JMP          by2
+
+by2end:
+by1:
+	CMPQ         CX, $+4
+	JL           by1end
+	VMOVUPD      (AX), Y2
+	VBROADCASTSD word3ff71547652b82fe<>+0(SB), Y3
+	VFMADD213PD  vector4338000000000000<>+0(SB), Y2, Y3
+	VSUBPD       vector4338000000000000<>+0(SB), Y3, Y4
+	VFNMADD231PD vector3fe62e42fefa3800<>+0(SB), Y4, Y2
+	VFNMADD231PD vector3d2ef35793c76730<>+0(SB), Y4, Y2
+	VPSLLQ       $0x34, Y3, Y3
+	VPADDQ       vector3ff0000000000000<>+0(SB), Y3, Y3
+	VMULPD       Y2, Y2, Y5
+	VBROADCASTSD word3e5af38a9b0ec855<>+0(SB), Y4
+	VFMADD213PD  vector3e9289185613a3d6<>+0(SB), Y2, Y4
+	VBROADCASTSD word3ec71de0dae63bb3<>+0(SB), Y6
+	VFMADD213PD  vector3efa019b90d2ae7a<>+0(SB), Y2, Y6
+	VFMADD213PD  Y6, Y5, Y4
+	VBROADCASTSD word3f2a01a01a7c41d5<>+0(SB), Y6
+	VFMADD213PD  vector3f56c16c1788bd90<>+0(SB), Y2, Y6
+	VFMADD213PD  Y6, Y5, Y4
+	VBROADCASTSD word3f811111111109b3<>+0(SB), Y6
+	VFMADD213PD  vector3fa5555555553d63<>+0(SB), Y2, Y6
+	VFMADD213PD  Y6, Y5, Y4
+	VBROADCASTSD word3fc5555555555556<>+0(SB), Y6
+	VFMADD213PD  vector3fe0000000000001<>+0(SB), Y2, Y6
+	VFMADD213PD  Y6, Y5, Y4
+	VFMADD213PD  vector3ff0000000000000<>+0(SB), Y2, Y4
+	VFMADD213PD  vector3ff0000000000000<>+0(SB), Y2, Y4
+	VMULPD       Y3, Y4, Y2
+	VSUBPD       Y2, Y1, Y2
+	VDIVPD       Y2, Y0, Y2
+	VMOVUPD      Y2, (AX)
+	ADDQ         $+32, AX
+	SUBQ         $+4, CX
+	JMP          by1
+
+by1end:
+	TESTQ        CX, CX
+	JZ           done
+	LEAQ         laneMasks<>+0(SB), BX
+	MOVQ         $0x00000004, DX
+	SUBQ         CX, DX
+	VMOVUPD      (BX)(DX*8), Y2
+	VMASKMOVPD   (AX), Y2, Y3
+	VBROADCASTSD word3ff71547652b82fe<>+0(SB), Y4
+	VFMADD213PD  vector4338000000000000<>+0(SB), Y3, Y4
+	VSUBPD       vector4338000000000000<>+0(SB), Y4, Y5
+	VFNMADD231PD vector3fe62e42fefa3800<>+0(SB), Y5, Y3
+	VFNMADD231PD vector3d2ef35793c76730<>+0(SB), Y5, Y3
+	VPSLLQ       $0x34, Y4, Y4
+	VPADDQ       vector3ff0000000000000<>+0(SB), Y4, Y4
+	VMULPD       Y3, Y3, Y6
+	VBROADCASTSD word3e5af38a9b0ec855<>+0(SB), Y5
+	VFMADD213PD  vector3e9289185613a3d6<>+0(SB), Y3, Y5
+	VBROADCASTSD word3ec71de0dae63bb3<>+0(SB), Y7
+	VFMADD213PD  vector3efa019b90d2ae7a<>+0(SB), Y3, Y7
+	VFMADD213PD  Y7, Y6, Y5
+	VBROADCASTSD word3f2a01a01a7c41d5<>+0(SB), Y7
+	VFMADD213PD  vector3f56c16c1788bd90<>+0(SB), Y3, Y7
+	VFMADD213PD  Y7, Y6, Y5
+	VBROADCASTSD word3f811111111109b3<>+0(SB), Y7
+	VFMADD213PD  vector3fa5555555553d63<>+0(SB), Y3, Y7
+	VFMADD213PD  Y7, Y6, Y5
+	VBROADCASTSD word3fc5555555555556<>+0(SB), Y7
+	VFMADD213PD  vector3fe0000000000001<>+0(SB), Y3, Y7
+	VFMADD213PD  Y7, Y6, Y5
+	VFMADD213PD  vector3ff0000000000000<>+0(SB), Y3, Y5
+	VFMADD213PD  vector3ff0000000000000<>+0(SB), Y3, Y5
+	VMULPD       Y4, Y5, Y3
+	VSUBPD       Y3, Y1, Y3
+	VDIVPD       Y3, Y0, Y0
+	VMASKMOVPD   Y0, Y2, (AX)
+
+done:
+	VZEROUPPER
+	RET
+
+DATA wordbff0000000000000<>+0(SB)/8, $0xbff0000000000000
+GLOBL wordbff0000000000000<>(SB), RODATA|NOPTR, $8
+
+// func dotAVX2(x *float64, y *float64, n int) float64
+// Requires: AVX, FMA3, SSE2
+TEXT ·dotAVX2(SB), NOSPLIT, $0-32
+	MOVQ   x+0(FP), AX
+	MOVQ   y+8(FP), CX
+	MOVQ   n+16(FP), DX
+	VXORPD Y0, Y0, Y0
+	VXORPD Y1, Y1, Y1
+	VXORPD Y2, Y2, Y2
+	VXORPD Y3, Y3, Y3
+
+by4:
+	CMPQ        DX, $+16
+	JL          by4end
+	VMOVUPD     (AX), Y4
+	VMOVUPD     32(AX), Y5
+	VMOVUPD     64(AX), Y6
+	VMOVUPD     96(AX), Y7
+	VFMADD231PD (CX), Y4, Y0
+	VFMADD231PD 32(CX), Y5, Y1
+	VFMADD231PD 64(CX), Y6, Y2
+	VFMADD231PD 96(CX), Y7, Y3
+	ADDQ        $+128, AX
+	ADDQ        $+128, CX
+	SUBQ        $+16, DX
+	JMP         by4
+
+by4end:
+by1:
+	CMPQ        DX, $+4
+	JL          by1end
+	VMOVUPD     (AX), Y4
+	VFMADD231PD (CX), Y4, Y0
+	ADDQ        $+32, AX
+	ADDQ        $+32, CX
+	SUBQ        $+4, DX
+	JMP         by1
+
+by1end:
+	TESTQ       DX, DX
+	JZ          join
+	LEAQ        laneMasks<>+0(SB), SI
+	MOVQ        $0x00000004, BX
+	SUBQ        DX, BX
+	VMOVUPD     (SI)(BX*8), Y4
+	VMASKMOVPD  (AX), Y4, Y5
+	VMASKMOVPD  (CX), Y4, Y4
+	VFMADD231PD Y5, Y4, Y1
+
+join:
+	VADDPD       Y0, Y1, Y0
+	VADDPD       Y2, Y3, Y2
+	VADDPD       Y0, Y2, Y0
+	VEXTRACTF128 $0x01, Y0, X1
+	VADDPD       X1, X0, X0
+	VPERMILPD    $0x01, X0, X1
+	VADDSD       X1, X0, X0
+	MOVSD        X0, ret+24(FP)
+	VZEROUPPER
+	RET
+
+// func dotsAVX2(dst *float64, x *float64, w *float64, rows int, d int, stride int)
+// Requires: AVX, FMA3
+TEXT ·dotsAVX2(SB), NOSPLIT, $0-48
+	MOVQ    dst+0(FP), AX
+	MOVQ    w+16(FP), CX
+	MOVQ    rows+24(FP), DX
+	MOVQ    d+32(FP), BX
+	MOVQ    x+8(FP), SI
+	MOVQ    stride+40(FP), DI
+	SHLQ    $0x03, DI
+	MOVQ    BX, R8
+	ANDQ    $+3, R8
+	SUBQ    R8, BX
+	LEAQ    laneMasks<>+0(SB), R10
+	MOVQ    $0x00000004, R9
+	SUBQ    R8, R9
+	VMOVUPD (R10)(R9*8), Y0
+
+rows4:
+	CMPQ   DX, $0x04
+	JL     rows1
+	MOVQ   SI, R10
+	ADDQ   DI, SI
+	MOVQ   SI, R11
+	ADDQ   DI, SI
+	MOVQ   SI, R12
+	ADDQ   DI, SI
+	MOVQ   SI, R13
+	ADDQ   DI, SI
+	VXORPD Y1, Y1, Y1
+	VXORPD Y2, Y2, Y2
+	VXORPD Y3, Y3, Y3
+	VXORPD Y4, Y4, Y4
+	XORQ   R9, R9
+
+columns4:
+	CMPQ        R9, BX
+	JGE         tail4
+	VMOVUPD     (CX)(R9*8), Y5
+	VFMADD231PD (R10)(R9*8), Y5, Y1
+	VFMADD231PD (R11)(R9*8), Y5, Y2
+	VFMADD231PD (R12)(R9*8), Y5, Y3
+	VFMADD231PD (R13)(R9*8), Y5, Y4
+	ADDQ        $+4, R9
+	JMP         columns4
+
+tail4:
+	TESTQ       R8, R8
+	JZ          join4
+	VMASKMOVPD  (CX)(R9*8), Y0, Y5
+	VMASKMOVPD  (R10)(R9*8), Y0, Y6
+	VFMADD231PD Y6, Y5, Y1
+	VMASKMOVPD  (R11)(R9*8), Y0, Y6
+	VFMADD231PD Y6, Y5, Y2
+	VMASKMOVPD  (R12)(R9*8), Y0, Y6
+	VFMADD231PD Y6, Y5, Y3
+	VMASKMOVPD  (R13)(R9*8), Y0, Y6
+	VFMADD231PD Y6, Y5, Y4
+
+join4:
+	VHADDPD    Y2, Y1, Y1
+	VHADDPD    Y4, Y3, Y2
+	VPERM2F128 $0x21, Y2, Y1, Y3
+	VBLENDPD   $0x0c, Y2, Y1, Y1
+	VADDPD     Y1, Y3, Y3
+	VADDPD     (AX), Y3, Y3
+	VMOVUPD    Y3, (AX)
+	ADDQ       $0x20, AX
+	SUBQ       $0x04, DX
+	JMP        rows4
+
+rows1:
+	TESTQ  DX, DX
+	JZ     done
+	MOVQ   SI, R10
+	ADDQ   DI, SI
+	VXORPD Y1, Y1, Y1
+	XORQ   R9, R9
+
+columns1:
+	CMPQ        R9, BX
+	JGE         tail1
+	VMOVUPD     (CX)(R9*8), Y2
+	VFMADD231PD (R10)(R9*8), Y2, Y1
+	ADDQ        $+4, R9
+	JMP         columns1
+
+tail1:
+	TESTQ       R8, R8
+	JZ          join1
+	VMASKMOVPD  (CX)(R9*8), Y0, Y2
+	VMASKMOVPD  (R10)(R9*8), Y0, Y3
+	VFMADD231PD Y3, Y2, Y1
+
+join1:
+	VEXTRACTF128 $0x01, Y1, X2
+	VADDPD       X2, X1, X1
+	VPERMILPD    $0x01, X1, X2
+	VADDSD       X2, X1, X1
+	VADDSD       (AX), X1, X1
+	VMOVSD       X1, (AX)
+	ADDQ         $0x08, AX
+	DECQ         DX
+	JMP          rows1
+
+done:
+	VZEROUPPER
+	RET
+
+// func addRowsAVX2(acc *float64, c *float64, x *float64, rows int, d int, stride int)
+// Requires: AVX, FMA3
+TEXT ·addRowsAVX2(SB), NOSPLIT, $0-48
+	MOVQ    acc+0(FP), AX
+	MOVQ    c+8(FP), CX
+	MOVQ    rows+24(FP), DX
+	MOVQ    d+32(FP), BX
+	MOVQ    x+16(FP), SI
+	MOVQ    stride+40(FP), DI
+	SHLQ    $0x03, DI
+	CMPQ    BX, $+4
+	JLE     short1
+	CMPQ    BX, $+8
+	JLE     short2
+	CMPQ    BX, $+12
+	JLE     short3
+	CMPQ    BX, $+16
+	JLE     short4
+	CMPQ    BX, $+20
+	JLE     short5
+	CMPQ    BX, $+24
+	JLE     short6
+	CMPQ    BX, $+28
+	JLE     short7
+	CMPQ    BX, $+32
+	JLE     short8
+	MOVQ    BX, R8
+	ANDQ    $+3, R8
+	SUBQ    R8, BX
+	LEAQ    laneMasks<>+0(SB), R10
+	MOVQ    $0x00000004, R9
+	SUBQ    R8, R9
+	VMOVUPD (R10)(R9*8), Y0
+
+rows_long4:
+	CMPQ         DX, $+4
+	JL           end_long4
+	VBROADCASTSD (CX), Y1
+	VBROADCASTSD 8(CX), Y2
+	VBROADCASTSD 16(CX), Y3
+	VBROADCASTSD 24(CX), Y4
+	MOVQ         SI, R10
+	ADDQ         DI, SI
+	MOVQ         SI, R11
+	ADDQ         DI, SI
+	MOVQ         SI, R12
+	ADDQ         DI, SI
+	MOVQ         SI, R13
+	ADDQ         DI, SI
+	XORQ         R9, R9
+
+columns_long4:
+	CMPQ        R9, BX
+	JGE         tail_long4
+	VMOVUPD     (AX)(R9*8), Y5
+	VFMADD231PD (R10)(R9*8), Y1, Y5
+	VFMADD231PD (R11)(R9*8), Y2, Y5
+	VFMADD231PD (R12)(R9*8), Y3, Y5
+	VFMADD231PD (R13)(R9*8), Y4, Y5
+	VMOVUPD     Y5, (AX)(R9*8)
+	ADDQ        $+4, R9
+	JMP         columns_long4
+
+tail_long4:
+	TESTQ       R8, R8
+	JZ          next_long4
+	VMASKMOVPD  (AX)(R9*8), Y0, Y5
+	VMASKMOVPD  (R10)(R9*8), Y0, Y6
+	VFMADD231PD Y6, Y1, Y5
+	VMASKMOVPD  (R11)(R9*8), Y0, Y1
+	VFMADD231PD Y1, Y2, Y5
+	VMASKMOVPD  (R12)(R9*8), Y0, Y1
+	VFMADD231PD Y1, Y3, Y5
+	VMASKMOVPD  (R13)(R9*8), Y0, Y1
+	VFMADD231PD Y1, Y4, Y5
+	VMASKMOVPD  Y5, Y0, (AX)(R9*8)
+
+next_long4:
+	ADDQ $+32, CX
+	SUBQ $+4, DX
+	JMP  rows_long4
+
+end_long4:
+rows_long1:
+	CMPQ         DX, $+1
+	JL           end_long1
+	VBROADCASTSD (CX), Y1
+	MOVQ         SI, R10
+	ADDQ         DI, SI
+	XORQ         R9, R9
+
+columns_long1:
+	CMPQ        R9, BX
+	JGE         tail_long1
+	VMOVUPD     (AX)(R9*8), Y2
+	VFMADD231PD (R10)(R9*8), Y1, Y2
+	VMOVUPD     Y2, (AX)(R9*8)
+	ADDQ        $+4, R9
+	JMP         columns_long1
+
+tail_long1:
+	TESTQ       R8, R8
+	JZ          next_long1
+	VMASKMOVPD  (AX)(R9*8), Y0, Y2
+	VMASKMOVPD  (R10)(R9*8), Y0, Y3
+	VFMADD231PD Y3, Y1, Y2
+	VMASKMOVPD  Y2, Y0, (AX)(R9*8)
+
+next_long1:
+	ADDQ $+8, CX
+	SUBQ $+1, DX
+	JMP  rows_long1
+
+end_long1:
+	VZEROUPPER
+	RET
+
+short1:
+	SUBQ       $+0, BX
+	LEAQ       laneMasks<>+0(SB), R9
+	MOVQ       $0x00000004, R8
+	SUBQ       BX, R8
+	VMOVUPD    (R9)(R8*8), Y0
+	VMASKMOVPD (AX), Y0, Y1
+
+row_short1:
+	TESTQ        DX, DX
+	JZ           store_short1
+	MOVQ         SI, BX
+	ADDQ         DI, SI
+	VBROADCASTSD (CX), Y3
+	VMASKMOVPD   (BX), Y0, Y2
+	VFMADD231PD  Y2, Y3, Y1
+	ADDQ         $+8, CX
+	DECQ         DX
+	JMP          row_short1
+
+store_short1:
+	VMASKMOVPD Y1, Y0, (AX)
+	VZEROUPPER
+	RET
+
+short2:
+	SUBQ       $+4, BX
+	LEAQ       laneMasks<>+0(SB), R9
+	MOVQ       $0x00000004, R8
+	SUBQ       BX, R8
+	VMOVUPD    (R9)(R8*8), Y0
+	VMOVUPD    (AX), Y1
+	VMASKMOVPD 32(AX), Y0, Y2
+
+row_short2:
+	TESTQ        DX, DX
+	JZ           store_short2
+	MOVQ         SI, BX
+	ADDQ         DI, SI
+	VBROADCASTSD (CX), Y4
+	VFMADD231PD  (BX), Y4, Y1
+	VMASKMOVPD   32(BX), Y0, Y3
+	VFMADD231PD  Y3, Y4, Y2
+	ADDQ         $+8, CX
+	DECQ         DX
+	JMP          row_short2
+
+store_short2:
+	VMOVUPD    Y1, (AX)
+	VMASKMOVPD Y2, Y0, 32(AX)
+	VZEROUPPER
+	RET
+
+short3:
+	SUBQ       $+8, BX
+	LEAQ       laneMasks<>+0(SB), R9
+	MOVQ       $0x00000004, R8
+	SUBQ       BX, R8
+	VMOVUPD    (R9)(R8*8), Y0
+	VMOVUPD    (AX), Y1
+	VMOVUPD    32(AX), Y2
+	VMASKMOVPD 64(AX), Y0, Y3
+
+row_short3:
+	TESTQ        DX, DX
+	JZ           store_short3
+	MOVQ         SI, BX
+	ADDQ         DI, SI
+	VBROADCASTSD (CX), Y5
+	VFMADD231PD  (BX), Y5, Y1
+	VFMADD231PD  32(BX), Y5, Y2
+	VMASKMOVPD   64(BX), Y0, Y4
+	VFMADD231PD  Y4, Y5, Y3
+	ADDQ         $+8, CX
+	DECQ         DX
+	JMP          row_short3
+
+store_short3:
+	VMOVUPD    Y1, (AX)
+	VMOVUPD    Y2, 32(AX)
+	VMASKMOVPD Y3, Y0, 64(AX)
+	VZEROUPPER
+	RET
+
+short4:
+	SUBQ       $+12, BX
+	LEAQ       laneMasks<>+0(SB), R9
+	MOVQ       $0x00000004, R8
+	SUBQ       BX, R8
+	VMOVUPD    (R9)(R8*8), Y0
+	VMOVUPD    (AX), Y1
+	VMOVUPD    32(AX), Y2
+	VMOVUPD    64(AX), Y3
+	VMASKMOVPD 96(AX), Y0, Y4
+
+row_short4:
+	TESTQ        DX, DX
+	JZ           store_short4
+	MOVQ         SI, BX
+	ADDQ         DI, SI
+	VBROADCASTSD (CX), Y6
+	VFMADD231PD  (BX), Y6, Y1
+	VFMADD231PD  32(BX), Y6, Y2
+	VFMADD231PD  64(BX), Y6, Y3
+	VMASKMOVPD   96(BX), Y0, Y5
+	VFMADD231PD  Y5, Y6, Y4
+	ADDQ         $+8, CX
+	DECQ         DX
+	JMP          row_short4
+
+store_short4:
+	VMOVUPD    Y1, (AX)
+	VMOVUPD    Y2, 32(AX)
+	VMOVUPD    Y3, 64(AX)
+	VMASKMOVPD Y4, Y0, 96(AX)
+	VZEROUPPER
+	RET
+
+short5:
+	SUBQ       $+16, BX
+	LEAQ       laneMasks<>+0(SB), R9
+	MOVQ       $0x00000004, R8
+	SUBQ       BX, R8
+	VMOVUPD    (R9)(R8*8), Y0
+	VMOVUPD    (AX), Y1
+	VMOVUPD    32(AX), Y2
+	VMOVUPD    64(AX), Y3
+	VMOVUPD    96(AX), Y4
+	VMASKMOVPD 128(AX), Y0, Y5
+
+row_short5:
+	TESTQ        DX, DX
+	JZ           store_short5
+	MOVQ         SI, BX
+	ADDQ         DI, SI
+	VBROADCASTSD (CX), Y7
+	VFMADD231PD  (BX), Y7, Y1
+	VFMADD231PD  32(BX), Y7, Y2
+	VFMADD231PD  64(BX), Y7, Y3
+	VFMADD231PD  96(BX), Y7, Y4
+	VMASKMOVPD   128(BX), Y0, Y6
+	VFMADD231PD  Y6, Y7, Y5
+	ADDQ         $+8, CX
+	DECQ         DX
+	JMP          row_short5
+
+store_short5:
+	VMOVUPD    Y1, (AX)
+	VMOVUPD    Y2, 32(AX)
+	VMOVUPD    Y3, 64(AX)
+	VMOVUPD    Y4, 96(AX)
+	VMASKMOVPD Y5, Y0, 128(AX)
+	VZEROUPPER
+	RET
+
+short6:
+	SUBQ       $+20, BX
+	LEAQ       laneMasks<>+0(SB), R9
+	MOVQ       $0x00000004, R8
+	SUBQ       BX, R8
+	VMOVUPD    (R9)(R8*8), Y0
+	VMOVUPD    (AX), Y1
+	VMOVUPD    32(AX), Y2
+	VMOVUPD    64(AX), Y3
+	VMOVUPD    96(AX), Y4
+	VMOVUPD    128(AX), Y5
+	VMASKMOVPD 160(AX), Y0, Y6
+
+row_short6:
+	TESTQ        DX, DX
+	JZ           store_short6
+	MOVQ         SI, BX
+	ADDQ         DI, SI
+	VBROADCASTSD (CX), Y8
+	VFMADD231PD  (BX), Y8, Y1
+	VFMADD231PD  32(BX), Y8, Y2
+	VFMADD231PD  64(BX), Y8, Y3
+	VFMADD231PD  96(BX), Y8, Y4
+	VFMADD231PD  128(BX), Y8, Y5
+	VMASKMOVPD   160(BX), Y0, Y7
+	VFMADD231PD  Y7, Y8, Y6
+	ADDQ         $+8, CX
+	DECQ         DX
+	JMP          row_short6
+
+store_short6:
+	VMOVUPD    Y1, (AX)
+	VMOVUPD    Y2, 32(AX)
+	VMOVUPD    Y3, 64(AX)
+	VMOVUPD    Y4, 96(AX)
+	VMOVUPD    Y5, 128(AX)
+	VMASKMOVPD Y6, Y0, 160(AX)
+	VZEROUPPER
+	RET
+
+short7:
+	SUBQ       $+24, BX
+	LEAQ       laneMasks<>+0(SB), R9
+	MOVQ       $0x00000004, R8
+	SUBQ       BX, R8
+	VMOVUPD    (R9)(R8*8), Y0
+	VMOVUPD    (AX), Y1
+	VMOVUPD    32(AX), Y2
+	VMOVUPD    64(AX), Y3
+	VMOVUPD    96(AX), Y4
+	VMOVUPD    128(AX), Y5
+	VMOVUPD    160(AX), Y6
+	VMASKMOVPD 192(AX), Y0, Y7
+
+row_short7:
+	TESTQ        DX, DX
+	JZ           store_short7
+	MOVQ         SI, BX
+	ADDQ         DI, SI
+	VBROADCASTSD (CX), Y9
+	VFMADD231PD  (BX), Y9, Y1
+	VFMADD231PD  32(BX), Y9, Y2
+	VFMADD231PD  64(BX), Y9, Y3
+	VFMADD231PD  96(BX), Y9, Y4
+	VFMADD231PD  128(BX), Y9, Y5
+	VFMADD231PD  160(BX), Y9, Y6
+	VMASKMOVPD   192(BX), Y0, Y8
+	VFMADD231PD  Y8, Y9, Y7
+	ADDQ         $+8, CX
+	DECQ         DX
+	JMP          row_short7
+
+store_short7:
+	VMOVUPD    Y1, (AX)
+	VMOVUPD    Y2, 32(AX)
+	VMOVUPD    Y3, 64(AX)
+	VMOVUPD    Y4, 96(AX)
+	VMOVUPD    Y5, 128(AX)
+	VMOVUPD    Y6, 160(AX)
+	VMASKMOVPD Y7, Y0, 192(AX)
+	VZEROUPPER
+	RET
+
+short8:
+	SUBQ       $+28, BX
+	LEAQ       laneMasks<>+0(SB), R9
+	MOVQ       $0x00000004, R8
+	SUBQ       BX, R8
+	VMOVUPD    (R9)(R8*8), Y0
+	VMOVUPD    (AX), Y1
+	VMOVUPD    32(AX), Y2
+	VMOVUPD    64(AX), Y3
+	VMOVUPD    96(AX), Y4
+	VMOVUPD    128(AX), Y5
+	VMOVUPD    160(AX), Y6
+	VMOVUPD    192(AX), Y7
+	VMASKMOVPD 224(AX), Y0, Y8
+
+row_short8:
+	TESTQ        DX, DX
+	JZ           store_short8
+	MOVQ         SI, BX
+	ADDQ         DI, SI
+	VBROADCASTSD (CX), Y10
+	VFMADD231PD  (BX), Y10, Y1
+	VFMADD231PD  32(BX), Y10, Y2
+	VFMADD231PD  64(BX), Y10, Y3
+	VFMADD231PD  96(BX), Y10, Y4
+	VFMADD231PD  128(BX), Y10, Y5
+	VFMADD231PD  160(BX), Y10, Y6
+	VFMADD231PD  192(BX), Y10, Y7
+	VMASKMOVPD   224(BX), Y0, Y9
+	VFMADD231PD  Y9, Y10, Y8
+	ADDQ         $+8, CX
+	DECQ         DX
+	JMP          row_short8
+
+store_short8:
+	VMOVUPD    Y1, (AX)
+	VMOVUPD    Y2, 32(AX)
+	VMOVUPD    Y3, 64(AX)
+	VMOVUPD    Y4, 96(AX)
+	VMOVUPD    Y5, 128(AX)
+	VMOVUPD    Y6, 160(AX)
+	VMOVUPD    Y7, 192(AX)
+	VMASKMOVPD Y8, Y0, 224(AX)
+	VZEROUPPER
+	RET
+
+// func gatherDotsAVX2(dst *float64, x *float64, w *float64, index *int32, rows int, d int, stride int)
+// Requires: AVX, FMA3
+TEXT ·gatherDotsAVX2(SB), NOSPLIT, $0-56
+	MOVQ    dst+0(FP), AX
+	MOVQ    w+16(FP), CX
+	MOVQ    rows+32(FP), DX
+	MOVQ    d+40(FP), BX
+	MOVQ    x+8(FP), SI
+	MOVQ    stride+48(FP), DI
+	SHLQ    $0x03, DI
+	MOVQ    index+24(FP), R8
+	MOVQ    BX, R9
+	ANDQ    $+3, R9
+	SUBQ    R9, BX
+	LEAQ    laneMasks<>+0(SB), R11
+	MOVQ    $0x00000004, R10
+	SUBQ    R9, R10
+	VMOVUPD (R11)(R10*8), Y0
+
+rows4:
+	CMPQ    DX, $0x04
+	JL      rows1
+	MOVLQSX (R8), R11
+	IMULQ   DI, R11
+	ADDQ    SI, R11
+	MOVLQSX 4(R8), R12
+	IMULQ   DI, R12
+	ADDQ    SI, R12
+	MOVLQSX 8(R8), R13
+	IMULQ   DI, R13
+	ADDQ    SI, R13
+	MOVLQSX 12(R8), R14
+	IMULQ   DI, R14
+	ADDQ    SI, R14
+	ADDQ    $+16, R8
+	VXORPD  Y1, Y1, Y1
+	VXORPD  Y2, Y2, Y2
+	VXORPD  Y3, Y3, Y3
+	VXORPD  Y4, Y4, Y4
+	XORQ    R10, R10
+
+columns4:
+	CMPQ        R10, BX
+	JGE         tail4
+	VMOVUPD     (CX)(R10*8), Y5
+	VFMADD231PD (R11)(R10*8), Y5, Y1
+	VFMADD231PD (R12)(R10*8), Y5, Y2
+	VFMADD231PD (R13)(R10*8), Y5, Y3
+	VFMADD231PD (R14)(R10*8), Y5, Y4
+	ADDQ        $+4, R10
+	JMP         columns4
+
+tail4:
+	TESTQ       R9, R9
+	JZ          join4
+	VMASKMOVPD  (CX)(R10*8), Y0, Y5
+	VMASKMOVPD  (R11)(R10*8), Y0, Y6
+	VFMADD231PD Y6, Y5, Y1
+	VMASKMOVPD  (R12)(R10*8), Y0, Y6
+	VFMADD231PD Y6, Y5, Y2
+	VMASKMOVPD  (R13)(R10*8), Y0, Y6
+	VFMADD231PD Y6, Y5, Y3
+	VMASKMOVPD  (R14)(R10*8), Y0, Y6
+	VFMADD231PD Y6, Y5, Y4
+
+join4:
+	VHADDPD    Y2, Y1, Y1
+	VHADDPD    Y4, Y3, Y2
+	VPERM2F128 $0x21, Y2, Y1, Y3
+	VBLENDPD   $0x0c, Y2, Y1, Y1
+	VADDPD     Y1, Y3, Y3
+	VADDPD     (AX), Y3, Y3
+	VMOVUPD    Y3, (AX)
+	ADDQ       $0x20, AX
+	SUBQ       $0x04, DX
+	JMP        rows4
+
+rows1:
+	TESTQ   DX, DX
+	JZ      done
+	MOVLQSX (R8), R11
+	IMULQ   DI, R11
+	ADDQ    SI, R11
+	ADDQ    $+4, R8
+	VXORPD  Y1, Y1, Y1
+	XORQ    R10, R10
+
+columns1:
+	CMPQ        R10, BX
+	JGE         tail1
+	VMOVUPD     (CX)(R10*8), Y2
+	VFMADD231PD (R11)(R10*8), Y2, Y1
+	ADDQ        $+4, R10
+	JMP         columns1
+
+tail1:
+	TESTQ       R9, R9
+	JZ          join1
+	VMASKMOVPD  (CX)(R10*8), Y0, Y2
+	VMASKMOVPD  (R11)(R10*8), Y0, Y3
+	VFMADD231PD Y3, Y2, Y1
+
+join1:
+	VEXTRACTF128 $0x01, Y1, X2
+	VADDPD       X2, X1, X1
+	VPERMILPD    $0x01, X1, X2
+	VADDSD       X2, X1, X1
+	VADDSD       (AX), X1, X1
+	VMOVSD       X1, (AX)
+	ADDQ         $0x08, AX
+	DECQ         DX
+	JMP          rows1
+
+done:
+	VZEROUPPER
+	RET
+
+// func gatherAddRowsAVX2(acc *float64, c *float64, x *float64, index *int32, rows int, d int, stride int)
+// Requires: AVX, FMA3
+TEXT ·gatherAddRowsAVX2(SB), NOSPLIT, $0-56
+	MOVQ    acc+0(FP), AX
+	MOVQ    c+8(FP), CX
+	MOVQ    rows+32(FP), DX
+	MOVQ    d+40(FP), BX
+	MOVQ    x+16(FP), SI
+	MOVQ    stride+48(FP), DI
+	SHLQ    $0x03, DI
+	MOVQ    index+24(FP), R8
+	CMPQ    BX, $+4
+	JLE     short1
+	CMPQ    BX, $+8
+	JLE     short2
+	CMPQ    BX, $+12
+	JLE     short3
+	CMPQ    BX, $+16
+	JLE     short4
+	CMPQ    BX, $+20
+	JLE     short5
+	CMPQ    BX, $+24
+	JLE     short6
+	CMPQ    BX, $+28
+	JLE     short7
+	CMPQ    BX, $+32
+	JLE     short8
+	MOVQ    BX, R9
+	ANDQ    $+3, R9
+	SUBQ    R9, BX
+	LEAQ    laneMasks<>+0(SB), R11
+	MOVQ    $0x00000004, R10
+	SUBQ    R9, R10
+	VMOVUPD (R11)(R10*8), Y0
+
+rows_long4:
+	CMPQ         DX, $+4
+	JL           end_long4
+	VBROADCASTSD (CX), Y1
+	VBROADCASTSD 8(CX), Y2
+	VBROADCASTSD 16(CX), Y3
+	VBROADCASTSD 24(CX), Y4
+	MOVLQSX      (R8), R11
+	IMULQ        DI, R11
+	ADDQ         SI, R11
+	MOVLQSX      4(R8), R12
+	IMULQ        DI, R12
+	ADDQ         SI, R12
+	MOVLQSX      8(R8), R13
+	IMULQ        DI, R13
+	ADDQ         SI, R13
+	MOVLQSX      12(R8), R14
+	IMULQ        DI, R14
+	ADDQ         SI, R14
+	ADDQ         $+16, R8
+	XORQ         R10, R10
+
+columns_long4:
+	CMPQ        R10, BX
+	JGE         tail_long4
+	VMOVUPD     (AX)(R10*8), Y5
+	VFMADD231PD (R11)(R10*8), Y1, Y5
+	VFMADD231PD (R12)(R10*8), Y2, Y5
+	VFMADD231PD (R13)(R10*8), Y3, Y5
+	VFMADD231PD (R14)(R10*8), Y4, Y5
+	VMOVUPD     Y5, (AX)(R10*8)
+	ADDQ        $+4, R10
+	JMP         columns_long4
+
+tail_long4:
+	TESTQ       R9, R9
+	JZ          next_long4
+	VMASKMOVPD  (AX)(R10*8), Y0, Y5
+	VMASKMOVPD  (R11)(R10*8), Y0, Y6
+	VFMADD231PD Y6, Y1, Y5
+	VMASKMOVPD  (R12)(R10*8), Y0, Y1
+	VFMADD231PD Y1, Y2, Y5
+	VMASKMOVPD  (R13)(R10*8), Y0, Y1
+	VFMADD231PD Y1, Y3, Y5
+	VMASKMOVPD  (R14)(R10*8), Y0, Y1
+	VFMADD231PD Y1, Y4, Y5
+	VMASKMOVPD  Y5, Y0, (AX)(R10*8)
+
+next_long4:
+	ADDQ $+32, CX
+	SUBQ $+4, DX
+	JMP  rows_long4
+
+end_long4:
+rows_long1:
+	CMPQ         DX, $+1
+	JL           end_long1
+	VBROADCASTSD (CX), Y1
+	MOVLQSX      (R8), R11
+	IMULQ        DI, R11
+	ADDQ         SI, R11
+	ADDQ         $+4, R8
+	XORQ         R10, R10
+
+columns_long1:
+	CMPQ        R10, BX
+	JGE         tail_long1
+	VMOVUPD     (AX)(R10*8), Y2
+	VFMADD231PD (R11)(R10*8), Y1, Y2
+	VMOVUPD     Y2, (AX)(R10*8)
+	ADDQ        $+4, R10
+	JMP         columns_long1
+
+tail_long1:
+	TESTQ       R9, R9
+	JZ          next_long1
+	VMASKMOVPD  (AX)(R10*8), Y0, Y2
+	VMASKMOVPD  (R11)(R10*8), Y0, Y3
+	VFMADD231PD Y3, Y1, Y2
+	VMASKMOVPD  Y2, Y0, (AX)(R10*8)
+
+next_long1:
+	ADDQ $+8, CX
+	SUBQ $+1, DX
+	JMP  rows_long1
+
+end_long1:
+	VZEROUPPER
+	RET
+
+short1:
+	SUBQ       $+0, BX
+	LEAQ       laneMasks<>+0(SB), R10
+	MOVQ       $0x00000004, R9
+	SUBQ       BX, R9
+	VMOVUPD    (R10)(R9*8), Y0
+	VMASKMOVPD (AX), Y0, Y1
+
+row_short1:
+	TESTQ        DX, DX
+	JZ           store_short1
+	MOVLQSX      (R8), BX
+	IMULQ        DI, BX
+	ADDQ         SI, BX
+	ADDQ         $+4, R8
+	VBROADCASTSD (CX), Y3
+	VMASKMOVPD   (BX), Y0, Y2
+	VFMADD231PD  Y2, Y3, Y1
+	ADDQ         $+8, CX
+	DECQ         DX
+	JMP          row_short1
+
+store_short1:
+	VMASKMOVPD Y1, Y0, (AX)
+	VZEROUPPER
+	RET
+
+short2:
+	SUBQ       $+4, BX
+	LEAQ       laneMasks<>+0(SB), R10
+	MOVQ       $0x00000004, R9
+	SUBQ       BX, R9
+	VMOVUPD    (R10)(R9*8), Y0
+	VMOVUPD    (AX), Y1
+	VMASKMOVPD 32(AX), Y0, Y2
+
+row_short2:
+	TESTQ        DX, DX
+	JZ           store_short2
+	MOVLQSX      (R8), BX
+	IMULQ        DI, BX
+	ADDQ         SI, BX
+	ADDQ         $+4, R8
+	VBROADCASTSD (CX), Y4
+	VFMADD231PD  (BX), Y4, Y1
+	VMASKMOVPD   32(BX), Y0, Y3
+	VFMADD231PD  Y3, Y4, Y2
+	ADDQ         $+8, CX
+	DECQ         DX
+	JMP          row_short2
+
+store_short2:
+	VMOVUPD    Y1, (AX)
+	VMASKMOVPD Y2, Y0, 32(AX)
+	VZEROUPPER
+	RET
+
+short3:
+	SUBQ       $+8, BX
+	LEAQ       laneMasks<>+0(SB), R10
+	MOVQ       $0x00000004, R9
+	SUBQ       BX, R9
+	VMOVUPD    (R10)(R9*8), Y0
+	VMOVUPD    (AX), Y1
+	VMOVUPD    32(AX), Y2
+	VMASKMOVPD 64(AX), Y0, Y3
+
+row_short3:
+	TESTQ        DX, DX
+	JZ           store_short3
+	MOVLQSX      (R8), BX
+	IMULQ        DI, BX
+	ADDQ         SI, BX
+	ADDQ         $+4, R8
+	VBROADCASTSD (CX), Y5
+	VFMADD231PD  (BX), Y5, Y1
+	VFMADD231PD  32(BX), Y5, Y2
+	VMASKMOVPD   64(BX), Y0, Y4
+	VFMADD231PD  Y4, Y5, Y3
+	ADDQ         $+8, CX
+	DECQ         DX
+	JMP          row_short3
+
+store_short3:
+	VMOVUPD    Y1, (AX)
+	VMOVUPD    Y2, 32(AX)
+	VMASKMOVPD Y3, Y0, 64(AX)
+	VZEROUPPER
+	RET
+
+short4:
+	SUBQ       $+12, BX
+	LEAQ       laneMasks<>+0(SB), R10
+	MOVQ       $0x00000004, R9
+	SUBQ       BX, R9
+	VMOVUPD    (R10)(R9*8), Y0
+	VMOVUPD    (AX), Y1
+	VMOVUPD    32(AX), Y2
+	VMOVUPD    64(AX), Y3
+	VMASKMOVPD 96(AX), Y0, Y4
+
+row_short4:
+	TESTQ        DX, DX
+	JZ           store_short4
+	MOVLQSX      (R8), BX
+	IMULQ        DI, BX
+	ADDQ         SI, BX
+	ADDQ         $+4, R8
+	VBROADCASTSD (CX), Y6
+	VFMADD231PD  (BX), Y6, Y1
+	VFMADD231PD  32(BX), Y6, Y2
+	VFMADD231PD  64(BX), Y6, Y3
+	VMASKMOVPD   96(BX), Y0, Y5
+	VFMADD231PD  Y5, Y6, Y4
+	ADDQ         $+8, CX
+	DECQ         DX
+	JMP          row_short4
+
+store_short4:
+	VMOVUPD    Y1, (AX)
+	VMOVUPD    Y2, 32(AX)
+	VMOVUPD    Y3, 64(AX)
+	VMASKMOVPD Y4, Y0, 96(AX)
+	VZEROUPPER
+	RET
+
+short5:
+	SUBQ       $+16, BX
+	LEAQ       laneMasks<>+0(SB), R10
+	MOVQ       $0x00000004, R9
+	SUBQ       BX, R9
+	VMOVUPD    (R10)(R9*8), Y0
+	VMOVUPD    (AX), Y1
+	VMOVUPD    32(AX), Y2
+	VMOVUPD    64(AX), Y3
+	VMOVUPD    96(AX), Y4
+	VMASKMOVPD 128(AX), Y0, Y5
+
+row_short5:
+	TESTQ        DX, DX
+	JZ           store_short5
+	MOVLQSX      (R8), BX
+	IMULQ        DI, BX
+	ADDQ         SI, BX
+	ADDQ         $+4, R8
+	VBROADCASTSD (CX), Y7
+	VFMADD231PD  (BX), Y7, Y1
+	VFMADD231PD  32(BX), Y7, Y2
+	VFMADD231PD  64(BX), Y7, Y3
+	VFMADD231PD  96(BX), Y7, Y4
+	VMASKMOVPD   128(BX), Y0, Y6
+	VFMADD231PD  Y6, Y7, Y5
+	ADDQ         $+8, CX
+	DECQ         DX
+	JMP          row_short5
+
+store_short5:
+	VMOVUPD    Y1, (AX)
+	VMOVUPD    Y2, 32(AX)
+	VMOVUPD    Y3, 64(AX)
+	VMOVUPD    Y4, 96(AX)
+	VMASKMOVPD Y5, Y0, 128(AX)
+	VZEROUPPER
+	RET
+
+short6:
+	SUBQ       $+20, BX
+	LEAQ       laneMasks<>+0(SB), R10
+	MOVQ       $0x00000004, R9
+	SUBQ       BX, R9
+	VMOVUPD    (R10)(R9*8), Y0
+	VMOVUPD    (AX), Y1
+	VMOVUPD    32(AX), Y2
+	VMOVUPD    64(AX), Y3
+	VMOVUPD    96(AX), Y4
+	VMOVUPD    128(AX), Y5
+	VMASKMOVPD 160(AX), Y0, Y6
+
+row_short6:
+	TESTQ        DX, DX
+	JZ           store_short6
+	MOVLQSX      (R8), BX
+	IMULQ        DI, BX
+	ADDQ         SI, BX
+	ADDQ         $+4, R8
+	VBROADCASTSD (CX), Y8
+	VFMADD231PD  (BX), Y8, Y1
+	VFMADD231PD  32(BX), Y8, Y2
+	VFMADD231PD  64(BX), Y8, Y3
+	VFMADD231PD  96(BX), Y8, Y4
+	VFMADD231PD  128(BX), Y8, Y5
+	VMASKMOVPD   160(BX), Y0, Y7
+	VFMADD231PD  Y7, Y8, Y6
+	ADDQ         $+8, CX
+	DECQ         DX
+	JMP          row_short6
+
+store_short6:
+	VMOVUPD    Y1, (AX)
+	VMOVUPD    Y2, 32(AX)
+	VMOVUPD    Y3, 64(AX)
+	VMOVUPD    Y4, 96(AX)
+	VMOVUPD    Y5, 128(AX)
+	VMASKMOVPD Y6, Y0, 160(AX)
+	VZEROUPPER
+	RET
+
+short7:
+	SUBQ       $+24, BX
+	LEAQ       laneMasks<>+0(SB), R10
+	MOVQ       $0x00000004, R9
+	SUBQ       BX, R9
+	VMOVUPD    (R10)(R9*8), Y0
+	VMOVUPD    (AX), Y1
+	VMOVUPD    32(AX), Y2
+	VMOVUPD    64(AX), Y3
+	VMOVUPD    96(AX), Y4
+	VMOVUPD    128(AX), Y5
+	VMOVUPD    160(AX), Y6
+	VMASKMOVPD 192(AX), Y0, Y7
+
+row_short7:
+	TESTQ        DX, DX
+	JZ           store_short7
+	MOVLQSX      (R8), BX
+	IMULQ        DI, BX
+	ADDQ         SI, BX
+	ADDQ         $+4, R8
+	VBROADCASTSD (CX), Y9
+	VFMADD231PD  (BX), Y9, Y1
+	VFMADD231PD  32(BX), Y9, Y2
+	VFMADD231PD  64(BX), Y9, Y3
+	VFMADD231PD  96(BX), Y9, Y4
+	VFMADD231PD  128(BX), Y9, Y5
+	VFMADD231PD  160(BX), Y9, Y6
+	VMASKMOVPD   192(BX), Y0, Y8
+	VFMADD231PD  Y8, Y9, Y7
+	ADDQ         $+8, CX
+	DECQ         DX
+	JMP          row_short7
+
+store_short7:
+	VMOVUPD    Y1, (AX)
+	VMOVUPD    Y2, 32(AX)
+	VMOVUPD    Y3, 64(AX)
+	VMOVUPD    Y4, 96(AX)
+	VMOVUPD    Y5, 128(AX)
+	VMOVUPD    Y6, 160(AX)
+	VMASKMOVPD Y7, Y0, 192(AX)
+	VZEROUPPER
+	RET
+
+short8:
+	SUBQ       $+28, BX
+	LEAQ       laneMasks<>+0(SB), R10
+	MOVQ       $0x00000004, R9
+	SUBQ       BX, R9
+	VMOVUPD    (R10)(R9*8), Y0
+	VMOVUPD    (AX), Y1
+	VMOVUPD    32(AX), Y2
+	VMOVUPD    64(AX), Y3
+	VMOVUPD    96(AX), Y4
+	VMOVUPD    128(AX), Y5
+	VMOVUPD    160(AX), Y6
+	VMOVUPD    192(AX), Y7
+	VMASKMOVPD 224(AX), Y0, Y8
+
+row_short8:
+	TESTQ        DX, DX
+	JZ           store_short8
+	MOVLQSX      (R8), BX
+	IMULQ        DI, BX
+	ADDQ         SI, BX
+	ADDQ         $+4, R8
+	VBROADCASTSD (CX), Y10
+	VFMADD231PD  (BX), Y10, Y1
+	VFMADD231PD  32(BX), Y10, Y2
+	VFMADD231PD  64(BX), Y10, Y3
+	VFMADD231PD  96(BX), Y10, Y4
+	VFMADD231PD  128(BX), Y10, Y5
+	VFMADD231PD  160(BX), Y10, Y6
+	VFMADD231PD  192(BX), Y10, Y7
+	VMASKMOVPD   224(BX), Y0, Y9
+	VFMADD231PD  Y9, Y10, Y8
+	ADDQ         $+8, CX
+	DECQ         DX
+	JMP          row_short8
+
+store_short8:
+	VMOVUPD    Y1, (AX)
+	VMOVUPD    Y2, 32(AX)
+	VMOVUPD    Y3, 64(AX)
+	VMOVUPD    Y4, 96(AX)
+	VMOVUPD    Y5, 128(AX)
+	VMOVUPD    Y6, 160(AX)
+	VMOVUPD    Y7, 192(AX)
+	VMASKMOVPD Y8, Y0, 224(AX)
+	VZEROUPPER
+	RET
+
 // func logisticTileAVX512(row *float64, col *float64, a *float64, b *float64, m int, n int)
 // Requires: AVX, AVX512DQ, AVX512F, AVX512VL, BMI2
 TEXT ·logisticTileAVX512(SB), NOSPLIT, $0-48
@@ -220,15 +1715,14 @@ rows4:
 	VPXORQ       Z6, Z6, Z6
 	VPXORQ       Z7, Z7, Z7
 	VPXORQ       Z8, Z8, Z8
-	MOVQ         BX, R8
-	MOVQ         CX, R9
-	MOVQ         DI, R10
+	MOVQ         DI, R9
+	XORQ         R8, R8
 
 by2_4:
-	CMPQ         R10, $0x10
+	CMPQ         R9, $+16
 	JL           by2end_4
-	VMOVUPD      (R8), Z9
-	VMOVUPD      64(R8), Z10
+	VMOVUPD      (BX)(R8*8), Z9
+	VMOVUPD      64(BX)(R8*8), Z10
 	VMOVAPD      Z0, Z11
 	VFMADD231PD  Z9, Z1, Z11
 	VMOVAPD      Z0, Z15
@@ -285,20 +1779,19 @@ by2_4:
 	VMULPD       Z16, Z21, Z16
 	VFMADD231PD  Z14, Z10, Z12
 	VFMADD231PD  Z9, Z19, Z16
-	VADDPD       (R9), Z12, Z12
-	VMOVUPD      Z12, (R9)
-	VADDPD       64(R9), Z16, Z16
-	VMOVUPD      Z16, 64(R9)
-	ADDQ         $0x80, R8
-	ADDQ         $0x80, R9
-	SUBQ         $0x10, R10
+	VADDPD       (CX)(R8*8), Z12, Z12
+	VMOVUPD      Z12, (CX)(R8*8)
+	VADDPD       64(CX)(R8*8), Z16, Z16
+	VMOVUPD      Z16, 64(CX)(R8*8)
+	ADDQ         $+16, R8
+	SUBQ         $+16, R9
 	JMP          by2_4
 
 by2end_4:
 by1_4:
-	CMPQ         R10, $0x08
+	CMPQ         R9, $+8
 	JL           by1end_4
-	VMOVUPD      (R8), Z9
+	VMOVUPD      (BX)(R8*8), Z9
 	VMOVAPD      Z0, Z10
 	VFMADD231PD  Z9, Z1, Z10
 	VMOVAPD      Z0, Z11
@@ -327,20 +1820,19 @@ by1_4:
 	VADDPD       Z12, Z13, Z13
 	VMULPD       Z11, Z14, Z11
 	VFMADD231PD  Z13, Z9, Z11
-	VADDPD       (R9), Z11, Z11
-	VMOVUPD      Z11, (R9)
-	ADDQ         $0x40, R8
-	ADDQ         $0x40, R9
-	SUBQ         $0x08, R10
+	VADDPD       (CX)(R8*8), Z11, Z11
+	VMOVUPD      Z11, (CX)(R8*8)
+	ADDQ         $+8, R8
+	SUBQ         $+8, R9
 	JMP          by1_4
 
 by1end_4:
-	TESTQ        R10, R10
+	TESTQ        R9, R9
 	JZ           end_4
-	MOVQ         $-1, R11
-	BZHIQ        R10, R11, R11
-	KMOVW        R11, K1
-	VMOVUPD.Z    (R8), K1, Z9
+	MOVQ         $-1, R10
+	BZHIQ        R9, R10, R10
+	KMOVW        R10, K1
+	VMOVUPD.Z    (BX)(R8*8), K1, Z9
 	VMOVAPD      Z0, Z10
 	VFMADD231PD  Z9, Z1, Z10
 	VMOVAPD      Z0, Z1
@@ -370,9 +1862,9 @@ by1end_4:
 	VADDPD       Z2, Z3, Z3
 	VMULPD       Z1, Z9, Z1
 	VFMADD231PD  Z3, Z4, Z1
-	VMOVUPD.Z    (R9), K1, Z2
+	VMOVUPD.Z    (CX)(R8*8), K1, Z2
 	VADDPD       Z2, Z1, Z1
-	VMOVUPD      Z1, K1, (R9)
+	VMOVUPD      Z1, K1, (CX)(R8*8)
 
 end_4:
 	VEXTRACTF64X4 $0x01, Z5, Y1
@@ -417,14 +1909,13 @@ rows1:
 	JZ           done
 	VBROADCASTSD (DX), Z1
 	VPXORQ       Z18, Z18, Z18
-	MOVQ         BX, R8
-	MOVQ         CX, R9
-	MOVQ         DI, R10
+	MOVQ         DI, R9
+	XORQ         R8, R8
 
 by1_1:
-	CMPQ         R10, $0x08
+	CMPQ         R9, $+8
 	JL           by1end_1
-	VMOVUPD      (R8), Z2
+	VMOVUPD      (BX)(R8*8), Z2
 	VMOVAPD      Z0, Z3
 	VFMADD231PD  Z2, Z1, Z3
 	VRCP14PD     Z3, Z2
@@ -435,20 +1926,19 @@ by1_1:
 	VFNMADD231PD Z3, Z2, Z4
 	VFMADD231PD  Z4, Z2, Z2
 	VADDPD       Z2, Z18, Z18
-	VADDPD       (R9), Z2, Z2
-	VMOVUPD      Z2, (R9)
-	ADDQ         $0x40, R8
-	ADDQ         $0x40, R9
-	SUBQ         $0x08, R10
+	VADDPD       (CX)(R8*8), Z2, Z2
+	VMOVUPD      Z2, (CX)(R8*8)
+	ADDQ         $+8, R8
+	SUBQ         $+8, R9
 	JMP          by1_1
 
 by1end_1:
-	TESTQ        R10, R10
+	TESTQ        R9, R9
 	JZ           end_1
-	MOVQ         $-1, R11
-	BZHIQ        R10, R11, R11
-	KMOVW        R11, K1
-	VMOVUPD.Z    (R8), K1, Z2
+	MOVQ         $-1, R10
+	BZHIQ        R9, R10, R10
+	KMOVW        R10, K1
+	VMOVUPD.Z    (BX)(R8*8), K1, Z2
 	VMOVAPD      Z0, Z3
 	VFMADD231PD  Z2, Z1, Z3
 	VRCP14PD     Z3, Z1
@@ -460,9 +1950,9 @@ by1end_1:
 	VFMADD231PD  Z2, Z1, Z1
 	VMOVAPD.Z    Z1, K1, Z1
 	VADDPD       Z1, Z18, Z18
-	VMOVUPD.Z    (R9), K1, Z2
+	VMOVUPD.Z    (CX)(R8*8), K1, Z2
 	VADDPD       Z2, Z1, Z1
-	VMOVUPD      Z1, K1, (R9)
+	VMOVUPD      Z1, K1, (CX)(R8*8)
 
 end_1:
 	VEXTRACTF64X4 $0x01, Z18, Y1
@@ -479,5 +1969,1472 @@ end_1:
 	JMP           rows1
 
 done:
+	VZEROUPPER
+	RET
+
+// func logisticPairTileAVX512(row *float64, col *float64, s *float64, y *float64, t *float64, z *float64, m int, n int, skip int)
+// Requires: AVX, AVX512DQ, AVX512F, AVX512VL, BMI2, CMOV
+TEXT ·logisticPairTileAVX512(SB), NOSPLIT, $0-72
+	MOVQ         row+0(FP), AX
+	MOVQ         col+8(FP), CX
+	MOVQ         s+16(FP), DX
+	MOVQ         y+24(FP), BX
+	MOVQ         t+32(FP), SI
+	MOVQ         z+40(FP), DI
+	MOVQ         skip+64(FP), R8
+	VBROADCASTSD word3ff0000000000000<>+0(SB), Z0
+	XORQ         R9, R9
+
+rows:
+	MOVQ         m+48(FP), R10
+	CMPQ         R9, R10
+	JGE          done
+	MOVQ         n+56(FP), R11
+	XORQ         R12, R12
+	LEAQ         (R8)(R9*1), R10
+	TESTQ        R10, R10
+	CMOVQLT      R12, R10
+	CMPQ         R10, R11
+	JGE          next
+	VBROADCASTSD (DX)(R9*8), Z1
+	VBROADCASTSD (BX)(R9*8), Z2
+	VPXORQ       Z3, Z3, Z3
+	MOVQ         R11, R12
+	MOVQ         R10, R11
+	SUBQ         R10, R12
+
+by1_row:
+	CMPQ              R12, $+8
+	JL                by1end_row
+	VMOVUPD           (SI)(R11*8), Z4
+	VMOVUPD           (DI)(R11*8), Z5
+	VBROADCASTSD      wordc086180000000000<>+0(SB), Z7
+	VBROADCASTSD      word8000000000000000<>+0(SB), Z6
+	VSUBPD            Z5, Z2, Z5
+	VSUBPD            Z4, Z1, Z4
+	VMULPD            Z5, Z4, Z4
+	VORPD             Z6, Z4, Z6
+	VMAXPD            Z6, Z7, Z6
+	VBROADCASTSD      word3ff71547652b82fe<>+0(SB), Z7
+	VFMADD213PD.BCST  word4338000000000000<>+0(SB), Z6, Z7
+	VSUBPD.BCST       word4338000000000000<>+0(SB), Z7, Z7
+	VFNMADD231PD.BCST word3fe62e42fefa3800<>+0(SB), Z7, Z6
+	VFNMADD231PD.BCST word3d2ef35793c76730<>+0(SB), Z7, Z6
+	VMULPD            Z6, Z6, Z9
+	VBROADCASTSD      word3e5af38a9b0ec855<>+0(SB), Z8
+	VFMADD213PD.BCST  word3e9289185613a3d6<>+0(SB), Z6, Z8
+	VBROADCASTSD      word3ec71de0dae63bb3<>+0(SB), Z12
+	VFMADD213PD.BCST  word3efa019b90d2ae7a<>+0(SB), Z6, Z12
+	VFMADD213PD       Z12, Z9, Z8
+	VBROADCASTSD      word3f2a01a01a7c41d5<>+0(SB), Z12
+	VFMADD213PD.BCST  word3f56c16c1788bd90<>+0(SB), Z6, Z12
+	VFMADD213PD       Z12, Z9, Z8
+	VBROADCASTSD      word3f811111111109b3<>+0(SB), Z12
+	VFMADD213PD.BCST  word3fa5555555553d63<>+0(SB), Z6, Z12
+	VFMADD213PD       Z12, Z9, Z8
+	VBROADCASTSD      word3fc5555555555556<>+0(SB), Z12
+	VFMADD213PD.BCST  word3fe0000000000001<>+0(SB), Z6, Z12
+	VFMADD213PD       Z12, Z9, Z8
+	VFMADD213PD.BCST  word3ff0000000000000<>+0(SB), Z6, Z8
+	VFMADD213PD.BCST  word3ff0000000000000<>+0(SB), Z6, Z8
+	VSCALEFPD         Z7, Z8, Z6
+	VADDPD            Z0, Z6, Z7
+	VRCP14PD          Z7, Z8
+	VMOVAPD           Z0, Z9
+	VFNMADD231PD      Z7, Z8, Z9
+	VFMADD231PD       Z9, Z8, Z8
+	VMOVAPD           Z0, Z9
+	VFNMADD231PD      Z7, Z8, Z9
+	VFMADD231PD       Z9, Z8, Z8
+	VPMOVQ2M          Z4, K1
+	VMOVAPD           Z0, K1, Z6
+	VMULPD            Z6, Z8, Z8
+	VPXORQ            Z10, Z10, Z10
+	VCMPPD            $0x04, Z10, Z5, K1
+	VMULPD.Z          Z5, Z8, K1, Z8
+	VSUBPD            Z8, Z3, Z3
+	VADDPD            (CX)(R11*8), Z8, Z8
+	VMOVUPD           Z8, (CX)(R11*8)
+	ADDQ              $+8, R11
+	SUBQ              $+8, R12
+	JMP               by1_row
+
+by1end_row:
+	TESTQ             R12, R12
+	JZ                end_row
+	MOVQ              $-1, R10
+	BZHIQ             R12, R10, R10
+	KMOVW             R10, K1
+	VMOVUPD.Z         (SI)(R11*8), K1, Z4
+	VMOVUPD.Z         (DI)(R11*8), K1, Z5
+	VBROADCASTSD      wordc086180000000000<>+0(SB), Z6
+	VBROADCASTSD      word8000000000000000<>+0(SB), Z7
+	VSUBPD            Z5, Z2, Z5
+	VSUBPD            Z4, Z1, Z4
+	VMULPD            Z5, Z4, Z4
+	VORPD             Z7, Z4, Z1
+	VMAXPD            Z1, Z6, Z1
+	VBROADCASTSD      word3ff71547652b82fe<>+0(SB), Z2
+	VFMADD213PD.BCST  word4338000000000000<>+0(SB), Z1, Z2
+	VSUBPD.BCST       word4338000000000000<>+0(SB), Z2, Z2
+	VFNMADD231PD.BCST word3fe62e42fefa3800<>+0(SB), Z2, Z1
+	VFNMADD231PD.BCST word3d2ef35793c76730<>+0(SB), Z2, Z1
+	VMULPD            Z1, Z1, Z7
+	VBROADCASTSD      word3e5af38a9b0ec855<>+0(SB), Z6
+	VFMADD213PD.BCST  word3e9289185613a3d6<>+0(SB), Z1, Z6
+	VBROADCASTSD      word3ec71de0dae63bb3<>+0(SB), Z8
+	VFMADD213PD.BCST  word3efa019b90d2ae7a<>+0(SB), Z1, Z8
+	VFMADD213PD       Z8, Z7, Z6
+	VBROADCASTSD      word3f2a01a01a7c41d5<>+0(SB), Z8
+	VFMADD213PD.BCST  word3f56c16c1788bd90<>+0(SB), Z1, Z8
+	VFMADD213PD       Z8, Z7, Z6
+	VBROADCASTSD      word3f811111111109b3<>+0(SB), Z8
+	VFMADD213PD.BCST  word3fa5555555553d63<>+0(SB), Z1, Z8
+	VFMADD213PD       Z8, Z7, Z6
+	VBROADCASTSD      word3fc5555555555556<>+0(SB), Z8
+	VFMADD213PD.BCST  word3fe0000000000001<>+0(SB), Z1, Z8
+	VFMADD213PD       Z8, Z7, Z6
+	VFMADD213PD.BCST  word3ff0000000000000<>+0(SB), Z1, Z6
+	VFMADD213PD.BCST  word3ff0000000000000<>+0(SB), Z1, Z6
+	VSCALEFPD         Z2, Z6, Z1
+	VADDPD            Z0, Z1, Z2
+	VRCP14PD          Z2, Z6
+	VMOVAPD           Z0, Z7
+	VFNMADD231PD      Z2, Z6, Z7
+	VFMADD231PD       Z7, Z6, Z6
+	VMOVAPD           Z0, Z7
+	VFNMADD231PD      Z2, Z6, Z7
+	VFMADD231PD       Z7, Z6, Z6
+	VPMOVQ2M          Z4, K2
+	VMOVAPD           Z0, K2, Z1
+	VMULPD            Z1, Z6, Z6
+	VPXORQ            Z11, Z11, Z11
+	VCMPPD            $0x04, Z11, Z5, K2
+	VMULPD.Z          Z5, Z6, K2, Z6
+	VMOVAPD.Z         Z6, K1, Z6
+	VSUBPD            Z6, Z3, Z3
+	VMOVUPD.Z         (CX)(R11*8), K1, Z1
+	VADDPD            Z1, Z6, Z6
+	VMOVUPD           Z6, K1, (CX)(R11*8)
+
+end_row:
+	VEXTRACTF64X4 $0x01, Z3, Y1
+	VADDPD        Y1, Y3, Y3
+	VEXTRACTF64X2 $0x01, Y3, X1
+	VADDPD        X1, X3, X3
+	VPERMILPD     $0x01, X3, X1
+	VADDSD        X1, X3, X3
+	VADDSD        (AX)(R9*8), X3, X3
+	VMOVSD        X3, (AX)(R9*8)
+
+next:
+	INCQ R9
+	JMP  rows
+
+done:
+	VZEROUPPER
+	RET
+
+DATA word4338000000000000<>+0(SB)/8, $0x4338000000000000
+GLOBL word4338000000000000<>(SB), RODATA|NOPTR, $8
+
+DATA word3fe62e42fefa3800<>+0(SB)/8, $0x3fe62e42fefa3800
+GLOBL word3fe62e42fefa3800<>(SB), RODATA|NOPTR, $8
+
+DATA word3d2ef35793c76730<>+0(SB)/8, $0x3d2ef35793c76730
+GLOBL word3d2ef35793c76730<>(SB), RODATA|NOPTR, $8
+
+DATA word3e9289185613a3d6<>+0(SB)/8, $0x3e9289185613a3d6
+GLOBL word3e9289185613a3d6<>(SB), RODATA|NOPTR, $8
+
+DATA word3efa019b90d2ae7a<>+0(SB)/8, $0x3efa019b90d2ae7a
+GLOBL word3efa019b90d2ae7a<>(SB), RODATA|NOPTR, $8
+
+DATA word3f56c16c1788bd90<>+0(SB)/8, $0x3f56c16c1788bd90
+GLOBL word3f56c16c1788bd90<>(SB), RODATA|NOPTR, $8
+
+DATA word3fa5555555553d63<>+0(SB)/8, $0x3fa5555555553d63
+GLOBL word3fa5555555553d63<>(SB), RODATA|NOPTR, $8
+
+DATA word3fe0000000000001<>+0(SB)/8, $0x3fe0000000000001
+GLOBL word3fe0000000000001<>(SB), RODATA|NOPTR, $8
+
+// func logisticSlopesAVX512(x *float64, n int)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·logisticSlopesAVX512(SB), NOSPLIT, $0-16
+	MOVQ         x+0(FP), AX
+	MOVQ         n+8(FP), CX
+	VBROADCASTSD word3ff0000000000000<>+0(SB), Z0
+	VBROADCASTSD wordbff0000000000000<>+0(SB), Z1
+
+by2:
+	CMPQ              CX, $+16
+	JL                by2end
+	VMOVUPD           (AX), Z2
+	VMOVUPD           64(AX), Z3
+	VBROADCASTSD      word3ff71547652b82fe<>+0(SB), Z4
+	VBROADCASTSD      word3ff71547652b82fe<>+0(SB), Z5
+	VFMADD213PD.BCST  word4338000000000000<>+0(SB), Z2, Z4
+	VFMADD213PD.BCST  word4338000000000000<>+0(SB), Z3, Z5
+	VSUBPD.BCST       word4338000000000000<>+0(SB), Z4, Z4
+	VSUBPD.BCST       word4338000000000000<>+0(SB), Z5, Z5
+	VFNMADD231PD.BCST word3fe62e42fefa3800<>+0(SB), Z4, Z2
+	VFNMADD231PD.BCST word3fe62e42fefa3800<>+0(SB), Z5, Z3
+	VFNMADD231PD.BCST word3d2ef35793c76730<>+0(SB), Z4, Z2
+	VFNMADD231PD.BCST word3d2ef35793c76730<>+0(SB), Z5, Z3
+	VMULPD            Z2, Z2, Z8
+	VMULPD            Z3, Z3, Z9
+	VBROADCASTSD      word3e5af38a9b0ec855<>+0(SB), Z6
+	VBROADCASTSD      word3e5af38a9b0ec855<>+0(SB), Z7
+	VFMADD213PD.BCST  word3e9289185613a3d6<>+0(SB), Z2, Z6
+	VFMADD213PD.BCST  word3e9289185613a3d6<>+0(SB), Z3, Z7
+	VBROADCASTSD      word3ec71de0dae63bb3<>+0(SB), Z10
+	VBROADCASTSD      word3ec71de0dae63bb3<>+0(SB), Z11
+	VFMADD213PD.BCST  word3efa019b90d2ae7a<>+0(SB), Z2, Z10
+	VFMADD213PD.BCST  word3efa019b90d2ae7a<>+0(SB), Z3, Z11
+	VFMADD213PD       Z10, Z8, Z6
+	VFMADD213PD       Z11, Z9, Z7
+	VBROADCASTSD      word3f2a01a01a7c41d5<>+0(SB), Z10
+	VBROADCASTSD      word3f2a01a01a7c41d5<>+0(SB), Z11
+	VFMADD213PD.BCST  word3f56c16c1788bd90<>+0(SB), Z2, Z10
+	VFMADD213PD.BCST  word3f56c16c1788bd90<>+0(SB), Z3, Z11
+	VFMADD213PD       Z10, Z8, Z6
+	VFMADD213PD       Z11, Z9, Z7
+	VBROADCASTSD      word3f811111111109b3<>+0(SB), Z10
+	VBROADCASTSD      word3f811111111109b3<>+0(SB), Z11
+	VFMADD213PD.BCST  word3fa5555555553d63<>+0(SB), Z2, Z10
+	VFMADD213PD.BCST  word3fa5555555553d63<>+0(SB), Z3, Z11
+	VFMADD213PD       Z10, Z8, Z6
+	VFMADD213PD       Z11, Z9, Z7
+	VBROADCASTSD      word3fc5555555555556<>+0(SB), Z10
+	VBROADCASTSD      word3fc5555555555556<>+0(SB), Z11
+	VFMADD213PD.BCST  word3fe0000000000001<>+0(SB), Z2, Z10
+	VFMADD213PD.BCST  word3fe0000000000001<>+0(SB), Z3, Z11
+	VFMADD213PD       Z10, Z8, Z6
+	VFMADD213PD       Z11, Z9, Z7
+	VFMADD213PD.BCST  word3ff0000000000000<>+0(SB), Z2, Z6
+	VFMADD213PD.BCST  word3ff0000000000000<>+0(SB), Z3, Z7
+	VFMADD213PD.BCST  word3ff0000000000000<>+0(SB), Z2, Z6
+	VFMADD213PD.BCST  word3ff0000000000000<>+0(SB), Z3, Z7
+	VSCALEFPD         Z4, Z6, Z2
+	VSCALEFPD         Z5, Z7, Z3
+	VSUBPD            Z2, Z1, Z2
+	VSUBPD            Z3, Z1, Z3
+	VRCP14PD          Z2, Z4
+	VRCP14PD          Z3, Z5
+	VMOVAPD           Z0, Z6
+	VFNMADD231PD      Z2, Z4, Z6
+	VMOVAPD           Z0, Z7
+	VFNMADD231PD      Z3, Z5, Z7
+	VFMADD231PD       Z6, Z4, Z4
+	VFMADD231PD       Z7, Z5, Z5
+	VMOVAPD           Z0, Z6
+	VFNMADD231PD      Z2, Z4, Z6
+	VMOVAPD           Z0, Z7
+	VFNMADD231PD      Z3, Z5, Z7
+	VFMADD231PD       Z6, Z4, Z4
+	VFMADD231PD       Z7, Z5, Z5
+	VMOVUPD           Z4, (AX)
+	VMOVUPD           Z5, 64(AX)
+	ADDQ              $+128, AX
+	SUBQ              $+16, CX
+	JMP               by2
+
+by2end:
+by1:
+	CMPQ              CX, $+8
+	JL                by1end
+	VMOVUPD           (AX), Z2
+	VBROADCASTSD      word3ff71547652b82fe<>+0(SB), Z3
+	VFMADD213PD.BCST  word4338000000000000<>+0(SB), Z2, Z3
+	VSUBPD.BCST       word4338000000000000<>+0(SB), Z3, Z3
+	VFNMADD231PD.BCST word3fe62e42fefa3800<>+0(SB), Z3, Z2
+	VFNMADD231PD.BCST word3d2ef35793c76730<>+0(SB), Z3, Z2
+	VMULPD            Z2, Z2, Z5
+	VBROADCASTSD      word3e5af38a9b0ec855<>+0(SB), Z4
+	VFMADD213PD.BCST  word3e9289185613a3d6<>+0(SB), Z2, Z4
+	VBROADCASTSD      word3ec71de0dae63bb3<>+0(SB), Z6
+	VFMADD213PD.BCST  word3efa019b90d2ae7a<>+0(SB), Z2, Z6
+	VFMADD213PD       Z6, Z5, Z4
+	VBROADCASTSD      word3f2a01a01a7c41d5<>+0(SB), Z6
+	VFMADD213PD.BCST  word3f56c16c1788bd90<>+0(SB), Z2, Z6
+	VFMADD213PD       Z6, Z5, Z4
+	VBROADCASTSD      word3f811111111109b3<>+0(SB), Z6
+	VFMADD213PD.BCST  word3fa5555555553d63<>+0(SB), Z2, Z6
+	VFMADD213PD       Z6, Z5, Z4
+	VBROADCASTSD      word3fc5555555555556<>+0(SB), Z6
+	VFMADD213PD.BCST  word3fe0000000000001<>+0(SB), Z2, Z6
+	VFMADD213PD       Z6, Z5, Z4
+	VFMADD213PD.BCST  word3ff0000000000000<>+0(SB), Z2, Z4
+	VFMADD213PD.BCST  word3ff0000000000000<>+0(SB), Z2, Z4
+	VSCALEFPD         Z3, Z4, Z2
+	VSUBPD            Z2, Z1, Z2
+	VRCP14PD          Z2, Z3
+	VMOVAPD           Z0, Z4
+	VFNMADD231PD      Z2, Z3, Z4
+	VFMADD231PD       Z4, Z3, Z3
+	VMOVAPD           Z0, Z4
+	VFNMADD231PD      Z2, Z3, Z4
+	VFMADD231PD       Z4, Z3, Z3
+	VMOVUPD           Z3, (AX)
+	ADDQ              $+64, AX
+	SUBQ              $+8, CX
+	JMP               by1
+
+by1end:
+	TESTQ             CX, CX
+	JZ                done
+	MOVQ              $-1, DX
+	BZHIQ             CX, DX, DX
+	KMOVW             DX, K1
+	VMOVUPD.Z         (AX), K1, Z2
+	VBROADCASTSD      word3ff71547652b82fe<>+0(SB), Z3
+	VFMADD213PD.BCST  word4338000000000000<>+0(SB), Z2, Z3
+	VSUBPD.BCST       word4338000000000000<>+0(SB), Z3, Z3
+	VFNMADD231PD.BCST word3fe62e42fefa3800<>+0(SB), Z3, Z2
+	VFNMADD231PD.BCST word3d2ef35793c76730<>+0(SB), Z3, Z2
+	VMULPD            Z2, Z2, Z5
+	VBROADCASTSD      word3e5af38a9b0ec855<>+0(SB), Z4
+	VFMADD213PD.BCST  word3e9289185613a3d6<>+0(SB), Z2, Z4
+	VBROADCASTSD      word3ec71de0dae63bb3<>+0(SB), Z6
+	VFMADD213PD.BCST  word3efa019b90d2ae7a<>+0(SB), Z2, Z6
+	VFMADD213PD       Z6, Z5, Z4
+	VBROADCASTSD      word3f2a01a01a7c41d5<>+0(SB), Z6
+	VFMADD213PD.BCST  word3f56c16c1788bd90<>+0(SB), Z2, Z6
+	VFMADD213PD       Z6, Z5, Z4
+	VBROADCASTSD      word3f811111111109b3<>+0(SB), Z6
+	VFMADD213PD.BCST  word3fa5555555553d63<>+0(SB), Z2, Z6
+	VFMADD213PD       Z6, Z5, Z4
+	VBROADCASTSD      word3fc5555555555556<>+0(SB), Z6
+	VFMADD213PD.BCST  word3fe0000000000001<>+0(SB), Z2, Z6
+	VFMADD213PD       Z6, Z5, Z4
+	VFMADD213PD.BCST  word3ff0000000000000<>+0(SB), Z2, Z4
+	VFMADD213PD.BCST  word3ff0000000000000<>+0(SB), Z2, Z4
+	VSCALEFPD         Z3, Z4, Z2
+	VSUBPD            Z2, Z1, Z2
+	VRCP14PD          Z2, Z1
+	VMOVAPD           Z0, Z3
+	VFNMADD231PD      Z2, Z1, Z3
+	VFMADD231PD       Z3, Z1, Z1
+	VMOVAPD           Z0, Z3
+	VFNMADD231PD      Z2, Z1, Z3
+	VFMADD231PD       Z3, Z1, Z1
+	VMOVUPD           Z1, K1, (AX)
+
+done:
+	VZEROUPPER
+	RET
+
+// func dotAVX512(x *float64, y *float64, n int) float64
+// Requires: AVX, AVX512DQ, AVX512F, AVX512VL, BMI2, SSE2
+TEXT ·dotAVX512(SB), NOSPLIT, $0-32
+	MOVQ   x+0(FP), AX
+	MOVQ   y+8(FP), CX
+	MOVQ   n+16(FP), DX
+	VPXORQ Z0, Z0, Z0
+	VPXORQ Z1, Z1, Z1
+	VPXORQ Z2, Z2, Z2
+	VPXORQ Z3, Z3, Z3
+
+by4:
+	CMPQ        DX, $+32
+	JL          by4end
+	VMOVUPD     (AX), Z4
+	VMOVUPD     64(AX), Z5
+	VMOVUPD     128(AX), Z6
+	VMOVUPD     192(AX), Z7
+	VFMADD231PD (CX), Z4, Z0
+	VFMADD231PD 64(CX), Z5, Z1
+	VFMADD231PD 128(CX), Z6, Z2
+	VFMADD231PD 192(CX), Z7, Z3
+	ADDQ        $+256, AX
+	ADDQ        $+256, CX
+	SUBQ        $+32, DX
+	JMP         by4
+
+by4end:
+by1:
+	CMPQ        DX, $+8
+	JL          by1end
+	VMOVUPD     (AX), Z4
+	VFMADD231PD (CX), Z4, Z0
+	ADDQ        $+64, AX
+	ADDQ        $+64, CX
+	SUBQ        $+8, DX
+	JMP         by1
+
+by1end:
+	TESTQ       DX, DX
+	JZ          join
+	MOVQ        $-1, BX
+	BZHIQ       DX, BX, BX
+	KMOVW       BX, K1
+	VMOVUPD.Z   (AX), K1, Z4
+	VMOVUPD.Z   (CX), K1, Z5
+	VFMADD231PD Z4, Z5, Z1
+
+join:
+	VADDPD        Z0, Z1, Z0
+	VADDPD        Z2, Z3, Z2
+	VADDPD        Z0, Z2, Z0
+	VEXTRACTF64X4 $0x01, Z0, Y1
+	VADDPD        Y1, Y0, Y0
+	VEXTRACTF64X2 $0x01, Y0, X1
+	VADDPD        X1, X0, X0
+	VPERMILPD     $0x01, X0, X1
+	VADDSD        X1, X0, X0
+	MOVSD         X0, ret+24(FP)
+	VZEROUPPER
+	RET
+
+// func dotsAVX512(dst *float64, x *float64, w *float64, rows int, d int, stride int)
+// Requires: AVX, AVX512DQ, AVX512F, AVX512VL, BMI2
+TEXT ·dotsAVX512(SB), NOSPLIT, $0-48
+	MOVQ  dst+0(FP), AX
+	MOVQ  w+16(FP), CX
+	MOVQ  rows+24(FP), DX
+	MOVQ  d+32(FP), BX
+	MOVQ  x+8(FP), SI
+	MOVQ  stride+40(FP), DI
+	SHLQ  $0x03, DI
+	MOVQ  BX, R8
+	ANDQ  $+7, R8
+	SUBQ  R8, BX
+	MOVQ  $-1, R9
+	BZHIQ R8, R9, R9
+	KMOVW R9, K1
+
+rows4:
+	CMPQ   DX, $0x04
+	JL     rows1
+	MOVQ   SI, R10
+	ADDQ   DI, SI
+	MOVQ   SI, R11
+	ADDQ   DI, SI
+	MOVQ   SI, R12
+	ADDQ   DI, SI
+	MOVQ   SI, R13
+	ADDQ   DI, SI
+	VPXORQ Z0, Z0, Z0
+	VPXORQ Z1, Z1, Z1
+	VPXORQ Z2, Z2, Z2
+	VPXORQ Z3, Z3, Z3
+	XORQ   R9, R9
+
+columns4:
+	CMPQ        R9, BX
+	JGE         tail4
+	VMOVUPD     (CX)(R9*8), Z4
+	VFMADD231PD (R10)(R9*8), Z4, Z0
+	VFMADD231PD (R11)(R9*8), Z4, Z1
+	VFMADD231PD (R12)(R9*8), Z4, Z2
+	VFMADD231PD (R13)(R9*8), Z4, Z3
+	ADDQ        $+8, R9
+	JMP         columns4
+
+tail4:
+	TESTQ       R8, R8
+	JZ          join4
+	VMOVUPD.Z   (CX)(R9*8), K1, Z4
+	VMOVUPD.Z   (R10)(R9*8), K1, Z6
+	VFMADD231PD Z6, Z4, Z0
+	VMOVUPD.Z   (R11)(R9*8), K1, Z6
+	VFMADD231PD Z6, Z4, Z1
+	VMOVUPD.Z   (R12)(R9*8), K1, Z6
+	VFMADD231PD Z6, Z4, Z2
+	VMOVUPD.Z   (R13)(R9*8), K1, Z6
+	VFMADD231PD Z6, Z4, Z3
+
+join4:
+	VEXTRACTF64X4 $0x01, Z0, Y4
+	VADDPD        Y4, Y0, Y0
+	VEXTRACTF64X4 $0x01, Z1, Y4
+	VADDPD        Y4, Y1, Y1
+	VEXTRACTF64X4 $0x01, Z2, Y4
+	VADDPD        Y4, Y2, Y2
+	VEXTRACTF64X4 $0x01, Z3, Y4
+	VADDPD        Y4, Y3, Y3
+	VHADDPD       Y1, Y0, Y4
+	VHADDPD       Y3, Y2, Y6
+	VPERM2F128    $0x21, Y6, Y4, Y7
+	VBLENDPD      $0x0c, Y6, Y4, Y4
+	VADDPD        Y4, Y7, Y7
+	VADDPD        (AX), Y7, Y7
+	VMOVUPD       Y7, (AX)
+	ADDQ          $0x20, AX
+	SUBQ          $0x04, DX
+	JMP           rows4
+
+rows1:
+	TESTQ  DX, DX
+	JZ     done
+	MOVQ   SI, R10
+	ADDQ   DI, SI
+	VPXORQ Z5, Z5, Z5
+	XORQ   R9, R9
+
+columns1:
+	CMPQ        R9, BX
+	JGE         tail1
+	VMOVUPD     (CX)(R9*8), Z0
+	VFMADD231PD (R10)(R9*8), Z0, Z5
+	ADDQ        $+8, R9
+	JMP         columns1
+
+tail1:
+	TESTQ       R8, R8
+	JZ          join1
+	VMOVUPD.Z   (CX)(R9*8), K1, Z0
+	VMOVUPD.Z   (R10)(R9*8), K1, Z1
+	VFMADD231PD Z1, Z0, Z5
+
+join1:
+	VEXTRACTF64X4 $0x01, Z5, Y0
+	VADDPD        Y0, Y5, Y5
+	VEXTRACTF64X2 $0x01, Y5, X0
+	VADDPD        X0, X5, X5
+	VPERMILPD     $0x01, X5, X0
+	VADDSD        X0, X5, X5
+	VADDSD        (AX), X5, X5
+	VMOVSD        X5, (AX)
+	ADDQ          $0x08, AX
+	DECQ          DX
+	JMP           rows1
+
+done:
+	VZEROUPPER
+	RET
+
+// func addRowsAVX512(acc *float64, c *float64, x *float64, rows int, d int, stride int)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·addRowsAVX512(SB), NOSPLIT, $0-48
+	MOVQ  acc+0(FP), AX
+	MOVQ  c+8(FP), CX
+	MOVQ  rows+24(FP), DX
+	MOVQ  d+32(FP), BX
+	MOVQ  x+16(FP), SI
+	MOVQ  stride+40(FP), DI
+	SHLQ  $0x03, DI
+	CMPQ  BX, $+8
+	JLE   short1
+	CMPQ  BX, $+16
+	JLE   short2
+	CMPQ  BX, $+24
+	JLE   short3
+	CMPQ  BX, $+32
+	JLE   short4
+	CMPQ  BX, $+40
+	JLE   short5
+	CMPQ  BX, $+48
+	JLE   short6
+	CMPQ  BX, $+56
+	JLE   short7
+	CMPQ  BX, $+64
+	JLE   short8
+	MOVQ  BX, R8
+	ANDQ  $+7, R8
+	SUBQ  R8, BX
+	MOVQ  $-1, R9
+	BZHIQ R8, R9, R9
+	KMOVW R9, K1
+
+rows_long4:
+	CMPQ         DX, $+4
+	JL           end_long4
+	VBROADCASTSD (CX), Z0
+	VBROADCASTSD 8(CX), Z1
+	VBROADCASTSD 16(CX), Z2
+	VBROADCASTSD 24(CX), Z3
+	MOVQ         SI, R10
+	ADDQ         DI, SI
+	MOVQ         SI, R11
+	ADDQ         DI, SI
+	MOVQ         SI, R12
+	ADDQ         DI, SI
+	MOVQ         SI, R13
+	ADDQ         DI, SI
+	XORQ         R9, R9
+
+columns_long4:
+	CMPQ        R9, BX
+	JGE         tail_long4
+	VMOVUPD     (AX)(R9*8), Z4
+	VFMADD231PD (R10)(R9*8), Z0, Z4
+	VFMADD231PD (R11)(R9*8), Z1, Z4
+	VFMADD231PD (R12)(R9*8), Z2, Z4
+	VFMADD231PD (R13)(R9*8), Z3, Z4
+	VMOVUPD     Z4, (AX)(R9*8)
+	ADDQ        $+8, R9
+	JMP         columns_long4
+
+tail_long4:
+	TESTQ       R8, R8
+	JZ          next_long4
+	VMOVUPD.Z   (AX)(R9*8), K1, Z4
+	VMOVUPD.Z   (R10)(R9*8), K1, Z5
+	VFMADD231PD Z5, Z0, Z4
+	VMOVUPD.Z   (R11)(R9*8), K1, Z0
+	VFMADD231PD Z0, Z1, Z4
+	VMOVUPD.Z   (R12)(R9*8), K1, Z0
+	VFMADD231PD Z0, Z2, Z4
+	VMOVUPD.Z   (R13)(R9*8), K1, Z0
+	VFMADD231PD Z0, Z3, Z4
+	VMOVUPD     Z4, K1, (AX)(R9*8)
+
+next_long4:
+	ADDQ $+32, CX
+	SUBQ $+4, DX
+	JMP  rows_long4
+
+end_long4:
+rows_long1:
+	CMPQ         DX, $+1
+	JL           end_long1
+	VBROADCASTSD (CX), Z0
+	MOVQ         SI, R10
+	ADDQ         DI, SI
+	XORQ         R9, R9
+
+columns_long1:
+	CMPQ        R9, BX
+	JGE         tail_long1
+	VMOVUPD     (AX)(R9*8), Z1
+	VFMADD231PD (R10)(R9*8), Z0, Z1
+	VMOVUPD     Z1, (AX)(R9*8)
+	ADDQ        $+8, R9
+	JMP         columns_long1
+
+tail_long1:
+	TESTQ       R8, R8
+	JZ          next_long1
+	VMOVUPD.Z   (AX)(R9*8), K1, Z1
+	VMOVUPD.Z   (R10)(R9*8), K1, Z2
+	VFMADD231PD Z2, Z0, Z1
+	VMOVUPD     Z1, K1, (AX)(R9*8)
+
+next_long1:
+	ADDQ $+8, CX
+	SUBQ $+1, DX
+	JMP  rows_long1
+
+end_long1:
+	VZEROUPPER
+	RET
+
+short1:
+	SUBQ      $+0, BX
+	MOVQ      $-1, R8
+	BZHIQ     BX, R8, R8
+	KMOVW     R8, K1
+	VMOVUPD.Z (AX), K1, Z0
+
+row_short1:
+	TESTQ        DX, DX
+	JZ           store_short1
+	MOVQ         SI, BX
+	ADDQ         DI, SI
+	VBROADCASTSD (CX), Z2
+	VMOVUPD.Z    (BX), K1, Z1
+	VFMADD231PD  Z1, Z2, Z0
+	ADDQ         $+8, CX
+	DECQ         DX
+	JMP          row_short1
+
+store_short1:
+	VMOVUPD Z0, K1, (AX)
+	VZEROUPPER
+	RET
+
+short2:
+	SUBQ      $+8, BX
+	MOVQ      $-1, R8
+	BZHIQ     BX, R8, R8
+	KMOVW     R8, K1
+	VMOVUPD   (AX), Z0
+	VMOVUPD.Z 64(AX), K1, Z1
+
+row_short2:
+	TESTQ        DX, DX
+	JZ           store_short2
+	MOVQ         SI, BX
+	ADDQ         DI, SI
+	VBROADCASTSD (CX), Z3
+	VFMADD231PD  (BX), Z3, Z0
+	VMOVUPD.Z    64(BX), K1, Z2
+	VFMADD231PD  Z2, Z3, Z1
+	ADDQ         $+8, CX
+	DECQ         DX
+	JMP          row_short2
+
+store_short2:
+	VMOVUPD Z0, (AX)
+	VMOVUPD Z1, K1, 64(AX)
+	VZEROUPPER
+	RET
+
+short3:
+	SUBQ      $+16, BX
+	MOVQ      $-1, R8
+	BZHIQ     BX, R8, R8
+	KMOVW     R8, K1
+	VMOVUPD   (AX), Z0
+	VMOVUPD   64(AX), Z1
+	VMOVUPD.Z 128(AX), K1, Z2
+
+row_short3:
+	TESTQ        DX, DX
+	JZ           store_short3
+	MOVQ         SI, BX
+	ADDQ         DI, SI
+	VBROADCASTSD (CX), Z4
+	VFMADD231PD  (BX), Z4, Z0
+	VFMADD231PD  64(BX), Z4, Z1
+	VMOVUPD.Z    128(BX), K1, Z3
+	VFMADD231PD  Z3, Z4, Z2
+	ADDQ         $+8, CX
+	DECQ         DX
+	JMP          row_short3
+
+store_short3:
+	VMOVUPD Z0, (AX)
+	VMOVUPD Z1, 64(AX)
+	VMOVUPD Z2, K1, 128(AX)
+	VZEROUPPER
+	RET
+
+short4:
+	SUBQ      $+24, BX
+	MOVQ      $-1, R8
+	BZHIQ     BX, R8, R8
+	KMOVW     R8, K1
+	VMOVUPD   (AX), Z0
+	VMOVUPD   64(AX), Z1
+	VMOVUPD   128(AX), Z2
+	VMOVUPD.Z 192(AX), K1, Z3
+
+row_short4:
+	TESTQ        DX, DX
+	JZ           store_short4
+	MOVQ         SI, BX
+	ADDQ         DI, SI
+	VBROADCASTSD (CX), Z5
+	VFMADD231PD  (BX), Z5, Z0
+	VFMADD231PD  64(BX), Z5, Z1
+	VFMADD231PD  128(BX), Z5, Z2
+	VMOVUPD.Z    192(BX), K1, Z4
+	VFMADD231PD  Z4, Z5, Z3
+	ADDQ         $+8, CX
+	DECQ         DX
+	JMP          row_short4
+
+store_short4:
+	VMOVUPD Z0, (AX)
+	VMOVUPD Z1, 64(AX)
+	VMOVUPD Z2, 128(AX)
+	VMOVUPD Z3, K1, 192(AX)
+	VZEROUPPER
+	RET
+
+short5:
+	SUBQ      $+32, BX
+	MOVQ      $-1, R8
+	BZHIQ     BX, R8, R8
+	KMOVW     R8, K1
+	VMOVUPD   (AX), Z0
+	VMOVUPD   64(AX), Z1
+	VMOVUPD   128(AX), Z2
+	VMOVUPD   192(AX), Z3
+	VMOVUPD.Z 256(AX), K1, Z4
+
+row_short5:
+	TESTQ        DX, DX
+	JZ           store_short5
+	MOVQ         SI, BX
+	ADDQ         DI, SI
+	VBROADCASTSD (CX), Z6
+	VFMADD231PD  (BX), Z6, Z0
+	VFMADD231PD  64(BX), Z6, Z1
+	VFMADD231PD  128(BX), Z6, Z2
+	VFMADD231PD  192(BX), Z6, Z3
+	VMOVUPD.Z    256(BX), K1, Z5
+	VFMADD231PD  Z5, Z6, Z4
+	ADDQ         $+8, CX
+	DECQ         DX
+	JMP          row_short5
+
+store_short5:
+	VMOVUPD Z0, (AX)
+	VMOVUPD Z1, 64(AX)
+	VMOVUPD Z2, 128(AX)
+	VMOVUPD Z3, 192(AX)
+	VMOVUPD Z4, K1, 256(AX)
+	VZEROUPPER
+	RET
+
+short6:
+	SUBQ      $+40, BX
+	MOVQ      $-1, R8
+	BZHIQ     BX, R8, R8
+	KMOVW     R8, K1
+	VMOVUPD   (AX), Z0
+	VMOVUPD   64(AX), Z1
+	VMOVUPD   128(AX), Z2
+	VMOVUPD   192(AX), Z3
+	VMOVUPD   256(AX), Z4
+	VMOVUPD.Z 320(AX), K1, Z5
+
+row_short6:
+	TESTQ        DX, DX
+	JZ           store_short6
+	MOVQ         SI, BX
+	ADDQ         DI, SI
+	VBROADCASTSD (CX), Z7
+	VFMADD231PD  (BX), Z7, Z0
+	VFMADD231PD  64(BX), Z7, Z1
+	VFMADD231PD  128(BX), Z7, Z2
+	VFMADD231PD  192(BX), Z7, Z3
+	VFMADD231PD  256(BX), Z7, Z4
+	VMOVUPD.Z    320(BX), K1, Z6
+	VFMADD231PD  Z6, Z7, Z5
+	ADDQ         $+8, CX
+	DECQ         DX
+	JMP          row_short6
+
+store_short6:
+	VMOVUPD Z0, (AX)
+	VMOVUPD Z1, 64(AX)
+	VMOVUPD Z2, 128(AX)
+	VMOVUPD Z3, 192(AX)
+	VMOVUPD Z4, 256(AX)
+	VMOVUPD Z5, K1, 320(AX)
+	VZEROUPPER
+	RET
+
+short7:
+	SUBQ      $+48, BX
+	MOVQ      $-1, R8
+	BZHIQ     BX, R8, R8
+	KMOVW     R8, K1
+	VMOVUPD   (AX), Z0
+	VMOVUPD   64(AX), Z1
+	VMOVUPD   128(AX), Z2
+	VMOVUPD   192(AX), Z3
+	VMOVUPD   256(AX), Z4
+	VMOVUPD   320(AX), Z5
+	VMOVUPD.Z 384(AX), K1, Z6
+
+row_short7:
+	TESTQ        DX, DX
+	JZ           store_short7
+	MOVQ         SI, BX
+	ADDQ         DI, SI
+	VBROADCASTSD (CX), Z8
+	VFMADD231PD  (BX), Z8, Z0
+	VFMADD231PD  64(BX), Z8, Z1
+	VFMADD231PD  128(BX), Z8, Z2
+	VFMADD231PD  192(BX), Z8, Z3
+	VFMADD231PD  256(BX), Z8, Z4
+	VFMADD231PD  320(BX), Z8, Z5
+	VMOVUPD.Z    384(BX), K1, Z7
+	VFMADD231PD  Z7, Z8, Z6
+	ADDQ         $+8, CX
+	DECQ         DX
+	JMP          row_short7
+
+store_short7:
+	VMOVUPD Z0, (AX)
+	VMOVUPD Z1, 64(AX)
+	VMOVUPD Z2, 128(AX)
+	VMOVUPD Z3, 192(AX)
+	VMOVUPD Z4, 256(AX)
+	VMOVUPD Z5, 320(AX)
+	VMOVUPD Z6, K1, 384(AX)
+	VZEROUPPER
+	RET
+
+short8:
+	SUBQ      $+56, BX
+	MOVQ      $-1, R8
+	BZHIQ     BX, R8, R8
+	KMOVW     R8, K1
+	VMOVUPD   (AX), Z0
+	VMOVUPD   64(AX), Z1
+	VMOVUPD   128(AX), Z2
+	VMOVUPD   192(AX), Z3
+	VMOVUPD   256(AX), Z4
+	VMOVUPD   320(AX), Z5
+	VMOVUPD   384(AX), Z6
+	VMOVUPD.Z 448(AX), K1, Z7
+
+row_short8:
+	TESTQ        DX, DX
+	JZ           store_short8
+	MOVQ         SI, BX
+	ADDQ         DI, SI
+	VBROADCASTSD (CX), Z9
+	VFMADD231PD  (BX), Z9, Z0
+	VFMADD231PD  64(BX), Z9, Z1
+	VFMADD231PD  128(BX), Z9, Z2
+	VFMADD231PD  192(BX), Z9, Z3
+	VFMADD231PD  256(BX), Z9, Z4
+	VFMADD231PD  320(BX), Z9, Z5
+	VFMADD231PD  384(BX), Z9, Z6
+	VMOVUPD.Z    448(BX), K1, Z8
+	VFMADD231PD  Z8, Z9, Z7
+	ADDQ         $+8, CX
+	DECQ         DX
+	JMP          row_short8
+
+store_short8:
+	VMOVUPD Z0, (AX)
+	VMOVUPD Z1, 64(AX)
+	VMOVUPD Z2, 128(AX)
+	VMOVUPD Z3, 192(AX)
+	VMOVUPD Z4, 256(AX)
+	VMOVUPD Z5, 320(AX)
+	VMOVUPD Z6, 384(AX)
+	VMOVUPD Z7, K1, 448(AX)
+	VZEROUPPER
+	RET
+
+// func gatherDotsAVX512(dst *float64, x *float64, w *float64, index *int32, rows int, d int, stride int)
+// Requires: AVX, AVX512DQ, AVX512F, AVX512VL, BMI2
+TEXT ·gatherDotsAVX512(SB), NOSPLIT, $0-56
+	MOVQ  dst+0(FP), AX
+	MOVQ  w+16(FP), CX
+	MOVQ  rows+32(FP), DX
+	MOVQ  d+40(FP), BX
+	MOVQ  x+8(FP), SI
+	MOVQ  stride+48(FP), DI
+	SHLQ  $0x03, DI
+	MOVQ  index+24(FP), R8
+	MOVQ  BX, R9
+	ANDQ  $+7, R9
+	SUBQ  R9, BX
+	MOVQ  $-1, R10
+	BZHIQ R9, R10, R10
+	KMOVW R10, K1
+
+rows4:
+	CMPQ    DX, $0x04
+	JL      rows1
+	MOVLQSX (R8), R11
+	IMULQ   DI, R11
+	ADDQ    SI, R11
+	MOVLQSX 4(R8), R12
+	IMULQ   DI, R12
+	ADDQ    SI, R12
+	MOVLQSX 8(R8), R13
+	IMULQ   DI, R13
+	ADDQ    SI, R13
+	MOVLQSX 12(R8), R14
+	IMULQ   DI, R14
+	ADDQ    SI, R14
+	ADDQ    $+16, R8
+	VPXORQ  Z0, Z0, Z0
+	VPXORQ  Z1, Z1, Z1
+	VPXORQ  Z2, Z2, Z2
+	VPXORQ  Z3, Z3, Z3
+	XORQ    R10, R10
+
+columns4:
+	CMPQ        R10, BX
+	JGE         tail4
+	VMOVUPD     (CX)(R10*8), Z4
+	VFMADD231PD (R11)(R10*8), Z4, Z0
+	VFMADD231PD (R12)(R10*8), Z4, Z1
+	VFMADD231PD (R13)(R10*8), Z4, Z2
+	VFMADD231PD (R14)(R10*8), Z4, Z3
+	ADDQ        $+8, R10
+	JMP         columns4
+
+tail4:
+	TESTQ       R9, R9
+	JZ          join4
+	VMOVUPD.Z   (CX)(R10*8), K1, Z4
+	VMOVUPD.Z   (R11)(R10*8), K1, Z6
+	VFMADD231PD Z6, Z4, Z0
+	VMOVUPD.Z   (R12)(R10*8), K1, Z6
+	VFMADD231PD Z6, Z4, Z1
+	VMOVUPD.Z   (R13)(R10*8), K1, Z6
+	VFMADD231PD Z6, Z4, Z2
+	VMOVUPD.Z   (R14)(R10*8), K1, Z6
+	VFMADD231PD Z6, Z4, Z3
+
+join4:
+	VEXTRACTF64X4 $0x01, Z0, Y4
+	VADDPD        Y4, Y0, Y0
+	VEXTRACTF64X4 $0x01, Z1, Y4
+	VADDPD        Y4, Y1, Y1
+	VEXTRACTF64X4 $0x01, Z2, Y4
+	VADDPD        Y4, Y2, Y2
+	VEXTRACTF64X4 $0x01, Z3, Y4
+	VADDPD        Y4, Y3, Y3
+	VHADDPD       Y1, Y0, Y4
+	VHADDPD       Y3, Y2, Y6
+	VPERM2F128    $0x21, Y6, Y4, Y7
+	VBLENDPD      $0x0c, Y6, Y4, Y4
+	VADDPD        Y4, Y7, Y7
+	VADDPD        (AX), Y7, Y7
+	VMOVUPD       Y7, (AX)
+	ADDQ          $0x20, AX
+	SUBQ          $0x04, DX
+	JMP           rows4
+
+rows1:
+	TESTQ   DX, DX
+	JZ      done
+	MOVLQSX (R8), R11
+	IMULQ   DI, R11
+	ADDQ    SI, R11
+	ADDQ    $+4, R8
+	VPXORQ  Z5, Z5, Z5
+	XORQ    R10, R10
+
+columns1:
+	CMPQ        R10, BX
+	JGE         tail1
+	VMOVUPD     (CX)(R10*8), Z0
+	VFMADD231PD (R11)(R10*8), Z0, Z5
+	ADDQ        $+8, R10
+	JMP         columns1
+
+tail1:
+	TESTQ       R9, R9
+	JZ          join1
+	VMOVUPD.Z   (CX)(R10*8), K1, Z0
+	VMOVUPD.Z   (R11)(R10*8), K1, Z1
+	VFMADD231PD Z1, Z0, Z5
+
+join1:
+	VEXTRACTF64X4 $0x01, Z5, Y0
+	VADDPD        Y0, Y5, Y5
+	VEXTRACTF64X2 $0x01, Y5, X0
+	VADDPD        X0, X5, X5
+	VPERMILPD     $0x01, X5, X0
+	VADDSD        X0, X5, X5
+	VADDSD        (AX), X5, X5
+	VMOVSD        X5, (AX)
+	ADDQ          $0x08, AX
+	DECQ          DX
+	JMP           rows1
+
+done:
+	VZEROUPPER
+	RET
+
+// func gatherAddRowsAVX512(acc *float64, c *float64, x *float64, index *int32, rows int, d int, stride int)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·gatherAddRowsAVX512(SB), NOSPLIT, $0-56
+	MOVQ  acc+0(FP), AX
+	MOVQ  c+8(FP), CX
+	MOVQ  rows+32(FP), DX
+	MOVQ  d+40(FP), BX
+	MOVQ  x+16(FP), SI
+	MOVQ  stride+48(FP), DI
+	SHLQ  $0x03, DI
+	MOVQ  index+24(FP), R8
+	CMPQ  BX, $+8
+	JLE   short1
+	CMPQ  BX, $+16
+	JLE   short2
+	CMPQ  BX, $+24
+	JLE   short3
+	CMPQ  BX, $+32
+	JLE   short4
+	CMPQ  BX, $+40
+	JLE   short5
+	CMPQ  BX, $+48
+	JLE   short6
+	CMPQ  BX, $+56
+	JLE   short7
+	CMPQ  BX, $+64
+	JLE   short8
+	MOVQ  BX, R9
+	ANDQ  $+7, R9
+	SUBQ  R9, BX
+	MOVQ  $-1, R10
+	BZHIQ R9, R10, R10
+	KMOVW R10, K1
+
+rows_long4:
+	CMPQ         DX, $+4
+	JL           end_long4
+	VBROADCASTSD (CX), Z0
+	VBROADCASTSD 8(CX), Z1
+	VBROADCASTSD 16(CX), Z2
+	VBROADCASTSD 24(CX), Z3
+	MOVLQSX      (R8), R11
+	IMULQ        DI, R11
+	ADDQ         SI, R11
+	MOVLQSX      4(R8), R12
+	IMULQ        DI, R12
+	ADDQ         SI, R12
+	MOVLQSX      8(R8), R13
+	IMULQ        DI, R13
+	ADDQ         SI, R13
+	MOVLQSX      12(R8), R14
+	IMULQ        DI, R14
+	ADDQ         SI, R14
+	ADDQ         $+16, R8
+	XORQ         R10, R10
+
+columns_long4:
+	CMPQ        R10, BX
+	JGE         tail_long4
+	VMOVUPD     (AX)(R10*8), Z4
+	VFMADD231PD (R11)(R10*8), Z0, Z4
+	VFMADD231PD (R12)(R10*8), Z1, Z4
+	VFMADD231PD (R13)(R10*8), Z2, Z4
+	VFMADD231PD (R14)(R10*8), Z3, Z4
+	VMOVUPD     Z4, (AX)(R10*8)
+	ADDQ        $+8, R10
+	JMP         columns_long4
+
+tail_long4:
+	TESTQ       R9, R9
+	JZ          next_long4
+	VMOVUPD.Z   (AX)(R10*8), K1, Z4
+	VMOVUPD.Z   (R11)(R10*8), K1, Z5
+	VFMADD231PD Z5, Z0, Z4
+	VMOVUPD.Z   (R12)(R10*8), K1, Z0
+	VFMADD231PD Z0, Z1, Z4
+	VMOVUPD.Z   (R13)(R10*8), K1, Z0
+	VFMADD231PD Z0, Z2, Z4
+	VMOVUPD.Z   (R14)(R10*8), K1, Z0
+	VFMADD231PD Z0, Z3, Z4
+	VMOVUPD     Z4, K1, (AX)(R10*8)
+
+next_long4:
+	ADDQ $+32, CX
+	SUBQ $+4, DX
+	JMP  rows_long4
+
+end_long4:
+rows_long1:
+	CMPQ         DX, $+1
+	JL           end_long1
+	VBROADCASTSD (CX), Z0
+	MOVLQSX      (R8), R11
+	IMULQ        DI, R11
+	ADDQ         SI, R11
+	ADDQ         $+4, R8
+	XORQ         R10, R10
+
+columns_long1:
+	CMPQ        R10, BX
+	JGE         tail_long1
+	VMOVUPD     (AX)(R10*8), Z1
+	VFMADD231PD (R11)(R10*8), Z0, Z1
+	VMOVUPD     Z1, (AX)(R10*8)
+	ADDQ        $+8, R10
+	JMP         columns_long1
+
+tail_long1:
+	TESTQ       R9, R9
+	JZ          next_long1
+	VMOVUPD.Z   (AX)(R10*8), K1, Z1
+	VMOVUPD.Z   (R11)(R10*8), K1, Z2
+	VFMADD231PD Z2, Z0, Z1
+	VMOVUPD     Z1, K1, (AX)(R10*8)
+
+next_long1:
+	ADDQ $+8, CX
+	SUBQ $+1, DX
+	JMP  rows_long1
+
+end_long1:
+	VZEROUPPER
+	RET
+
+short1:
+	SUBQ      $+0, BX
+	MOVQ      $-1, R9
+	BZHIQ     BX, R9, R9
+	KMOVW     R9, K1
+	VMOVUPD.Z (AX), K1, Z0
+
+row_short1:
+	TESTQ        DX, DX
+	JZ           store_short1
+	MOVLQSX      (R8), BX
+	IMULQ        DI, BX
+	ADDQ         SI, BX
+	ADDQ         $+4, R8
+	VBROADCASTSD (CX), Z2
+	VMOVUPD.Z    (BX), K1, Z1
+	VFMADD231PD  Z1, Z2, Z0
+	ADDQ         $+8, CX
+	DECQ         DX
+	JMP          row_short1
+
+store_short1:
+	VMOVUPD Z0, K1, (AX)
+	VZEROUPPER
+	RET
+
+short2:
+	SUBQ      $+8, BX
+	MOVQ      $-1, R9
+	BZHIQ     BX, R9, R9
+	KMOVW     R9, K1
+	VMOVUPD   (AX), Z0
+	VMOVUPD.Z 64(AX), K1, Z1
+
+row_short2:
+	TESTQ        DX, DX
+	JZ           store_short2
+	MOVLQSX      (R8), BX
+	IMULQ        DI, BX
+	ADDQ         SI, BX
+	ADDQ         $+4, R8
+	VBROADCASTSD (CX), Z3
+	VFMADD231PD  (BX), Z3, Z0
+	VMOVUPD.Z    64(BX), K1, Z2
+	VFMADD231PD  Z2, Z3, Z1
+	ADDQ         $+8, CX
+	DECQ         DX
+	JMP          row_short2
+
+store_short2:
+	VMOVUPD Z0, (AX)
+	VMOVUPD Z1, K1, 64(AX)
+	VZEROUPPER
+	RET
+
+short3:
+	SUBQ      $+16, BX
+	MOVQ      $-1, R9
+	BZHIQ     BX, R9, R9
+	KMOVW     R9, K1
+	VMOVUPD   (AX), Z0
+	VMOVUPD   64(AX), Z1
+	VMOVUPD.Z 128(AX), K1, Z2
+
+row_short3:
+	TESTQ        DX, DX
+	JZ           store_short3
+	MOVLQSX      (R8), BX
+	IMULQ        DI, BX
+	ADDQ         SI, BX
+	ADDQ         $+4, R8
+	VBROADCASTSD (CX), Z4
+	VFMADD231PD  (BX), Z4, Z0
+	VFMADD231PD  64(BX), Z4, Z1
+	VMOVUPD.Z    128(BX), K1, Z3
+	VFMADD231PD  Z3, Z4, Z2
+	ADDQ         $+8, CX
+	DECQ         DX
+	JMP          row_short3
+
+store_short3:
+	VMOVUPD Z0, (AX)
+	VMOVUPD Z1, 64(AX)
+	VMOVUPD Z2, K1, 128(AX)
+	VZEROUPPER
+	RET
+
+short4:
+	SUBQ      $+24, BX
+	MOVQ      $-1, R9
+	BZHIQ     BX, R9, R9
+	KMOVW     R9, K1
+	VMOVUPD   (AX), Z0
+	VMOVUPD   64(AX), Z1
+	VMOVUPD   128(AX), Z2
+	VMOVUPD.Z 192(AX), K1, Z3
+
+row_short4:
+	TESTQ        DX, DX
+	JZ           store_short4
+	MOVLQSX      (R8), BX
+	IMULQ        DI, BX
+	ADDQ         SI, BX
+	ADDQ         $+4, R8
+	VBROADCASTSD (CX), Z5
+	VFMADD231PD  (BX), Z5, Z0
+	VFMADD231PD  64(BX), Z5, Z1
+	VFMADD231PD  128(BX), Z5, Z2
+	VMOVUPD.Z    192(BX), K1, Z4
+	VFMADD231PD  Z4, Z5, Z3
+	ADDQ         $+8, CX
+	DECQ         DX
+	JMP          row_short4
+
+store_short4:
+	VMOVUPD Z0, (AX)
+	VMOVUPD Z1, 64(AX)
+	VMOVUPD Z2, 128(AX)
+	VMOVUPD Z3, K1, 192(AX)
+	VZEROUPPER
+	RET
+
+short5:
+	SUBQ      $+32, BX
+	MOVQ      $-1, R9
+	BZHIQ     BX, R9, R9
+	KMOVW     R9, K1
+	VMOVUPD   (AX), Z0
+	VMOVUPD   64(AX), Z1
+	VMOVUPD   128(AX), Z2
+	VMOVUPD   192(AX), Z3
+	VMOVUPD.Z 256(AX), K1, Z4
+
+row_short5:
+	TESTQ        DX, DX
+	JZ           store_short5
+	MOVLQSX      (R8), BX
+	IMULQ        DI, BX
+	ADDQ         SI, BX
+	ADDQ         $+4, R8
+	VBROADCASTSD (CX), Z6
+	VFMADD231PD  (BX), Z6, Z0
+	VFMADD231PD  64(BX), Z6, Z1
+	VFMADD231PD  128(BX), Z6, Z2
+	VFMADD231PD  192(BX), Z6, Z3
+	VMOVUPD.Z    256(BX), K1, Z5
+	VFMADD231PD  Z5, Z6, Z4
+	ADDQ         $+8, CX
+	DECQ         DX
+	JMP          row_short5
+
+store_short5:
+	VMOVUPD Z0, (AX)
+	VMOVUPD Z1, 64(AX)
+	VMOVUPD Z2, 128(AX)
+	VMOVUPD Z3, 192(AX)
+	VMOVUPD Z4, K1, 256(AX)
+	VZEROUPPER
+	RET
+
+short6:
+	SUBQ      $+40, BX
+	MOVQ      $-1, R9
+	BZHIQ     BX, R9, R9
+	KMOVW     R9, K1
+	VMOVUPD   (AX), Z0
+	VMOVUPD   64(AX), Z1
+	VMOVUPD   128(AX), Z2
+	VMOVUPD   192(AX), Z3
+	VMOVUPD   256(AX), Z4
+	VMOVUPD.Z 320(AX), K1, Z5
+
+row_short6:
+	TESTQ        DX, DX
+	JZ           store_short6
+	MOVLQSX      (R8), BX
+	IMULQ        DI, BX
+	ADDQ         SI, BX
+	ADDQ         $+4, R8
+	VBROADCASTSD (CX), Z7
+	VFMADD231PD  (BX), Z7, Z0
+	VFMADD231PD  64(BX), Z7, Z1
+	VFMADD231PD  128(BX), Z7, Z2
+	VFMADD231PD  192(BX), Z7, Z3
+	VFMADD231PD  256(BX), Z7, Z4
+	VMOVUPD.Z    320(BX), K1, Z6
+	VFMADD231PD  Z6, Z7, Z5
+	ADDQ         $+8, CX
+	DECQ         DX
+	JMP          row_short6
+
+store_short6:
+	VMOVUPD Z0, (AX)
+	VMOVUPD Z1, 64(AX)
+	VMOVUPD Z2, 128(AX)
+	VMOVUPD Z3, 192(AX)
+	VMOVUPD Z4, 256(AX)
+	VMOVUPD Z5, K1, 320(AX)
+	VZEROUPPER
+	RET
+
+short7:
+	SUBQ      $+48, BX
+	MOVQ      $-1, R9
+	BZHIQ     BX, R9, R9
+	KMOVW     R9, K1
+	VMOVUPD   (AX), Z0
+	VMOVUPD   64(AX), Z1
+	VMOVUPD   128(AX), Z2
+	VMOVUPD   192(AX), Z3
+	VMOVUPD   256(AX), Z4
+	VMOVUPD   320(AX), Z5
+	VMOVUPD.Z 384(AX), K1, Z6
+
+row_short7:
+	TESTQ        DX, DX
+	JZ           store_short7
+	MOVLQSX      (R8), BX
+	IMULQ        DI, BX
+	ADDQ         SI, BX
+	ADDQ         $+4, R8
+	VBROADCASTSD (CX), Z8
+	VFMADD231PD  (BX), Z8, Z0
+	VFMADD231PD  64(BX), Z8, Z1
+	VFMADD231PD  128(BX), Z8, Z2
+	VFMADD231PD  192(BX), Z8, Z3
+	VFMADD231PD  256(BX), Z8, Z4
+	VFMADD231PD  320(BX), Z8, Z5
+	VMOVUPD.Z    384(BX), K1, Z7
+	VFMADD231PD  Z7, Z8, Z6
+	ADDQ         $+8, CX
+	DECQ         DX
+	JMP          row_short7
+
+store_short7:
+	VMOVUPD Z0, (AX)
+	VMOVUPD Z1, 64(AX)
+	VMOVUPD Z2, 128(AX)
+	VMOVUPD Z3, 192(AX)
+	VMOVUPD Z4, 256(AX)
+	VMOVUPD Z5, 320(AX)
+	VMOVUPD Z6, K1, 384(AX)
+	VZEROUPPER
+	RET
+
+short8:
+	SUBQ      $+56, BX
+	MOVQ      $-1, R9
+	BZHIQ     BX, R9, R9
+	KMOVW     R9, K1
+	VMOVUPD   (AX), Z0
+	VMOVUPD   64(AX), Z1
+	VMOVUPD   128(AX), Z2
+	VMOVUPD   192(AX), Z3
+	VMOVUPD   256(AX), Z4
+	VMOVUPD   320(AX), Z5
+	VMOVUPD   384(AX), Z6
+	VMOVUPD.Z 448(AX), K1, Z7
+
+row_short8:
+	TESTQ        DX, DX
+	JZ           store_short8
+	MOVLQSX      (R8), BX
+	IMULQ        DI, BX
+	ADDQ         SI, BX
+	ADDQ         $+4, R8
+	VBROADCASTSD (CX), Z9
+	VFMADD231PD  (BX), Z9, Z0
+	VFMADD231PD  64(BX), Z9, Z1
+	VFMADD231PD  128(BX), Z9, Z2
+	VFMADD231PD  192(BX), Z9, Z3
+	VFMADD231PD  256(BX), Z9, Z4
+	VFMADD231PD  320(BX), Z9, Z5
+	VFMADD231PD  384(BX), Z9, Z6
+	VMOVUPD.Z    448(BX), K1, Z8
+	VFMADD231PD  Z8, Z9, Z7
+	ADDQ         $+8, CX
+	DECQ         DX
+	JMP          row_short8
+
+store_short8:
+	VMOVUPD Z0, (AX)
+	VMOVUPD Z1, 64(AX)
+	VMOVUPD Z2, 128(AX)
+	VMOVUPD Z3, 192(AX)
+	VMOVUPD Z4, 256(AX)
+	VMOVUPD Z5, 320(AX)
+	VMOVUPD Z6, 384(AX)
+	VMOVUPD Z7, K1, 448(AX)
 	VZEROUPPER
 	RET

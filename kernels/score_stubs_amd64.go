@@ -9,7 +9,77 @@ package kernels
 //go:noescape
 func logisticTileAVX2(row *float64, col *float64, a *float64, b *float64, m int, n int)
 
+// logisticPairTileAVX2 adds the sums of pairs with any labels, see LogisticPairTile.
+//
+//go:noescape
+func logisticPairTileAVX2(row *float64, col *float64, s *float64, y *float64, t *float64, z *float64, m int, n int, skip int)
+
+// logisticSlopesAVX2 replaces x by -1/(1 + exp(x)), see LogisticSlopes.
+//
+//go:noescape
+func logisticSlopesAVX2(x *float64, n int)
+
+// dotAVX2 returns the sum of x_k y_k, see Dot.
+//
+//go:noescape
+func dotAVX2(x *float64, y *float64, n int) float64
+
+// dotsAVX2 adds the products of rows with w, see Dots and GatherDots.
+//
+//go:noescape
+func dotsAVX2(dst *float64, x *float64, w *float64, rows int, d int, stride int)
+
+// addRowsAVX2 adds the rows times c, see AddRows and GatherAddRows.
+//
+//go:noescape
+func addRowsAVX2(acc *float64, c *float64, x *float64, rows int, d int, stride int)
+
+// gatherDotsAVX2 adds the products of rows with w, see Dots and GatherDots.
+//
+//go:noescape
+func gatherDotsAVX2(dst *float64, x *float64, w *float64, index *int32, rows int, d int, stride int)
+
+// gatherAddRowsAVX2 adds the rows times c, see AddRows and GatherAddRows.
+//
+//go:noescape
+func gatherAddRowsAVX2(acc *float64, c *float64, x *float64, index *int32, rows int, d int, stride int)
+
 // logisticTileAVX512 adds the row and column sums of 1/(1 + a_i b_j), see LogisticTile.
 //
 //go:noescape
 func logisticTileAVX512(row *float64, col *float64, a *float64, b *float64, m int, n int)
+
+// logisticPairTileAVX512 adds the sums of pairs with any labels, see LogisticPairTile.
+//
+//go:noescape
+func logisticPairTileAVX512(row *float64, col *float64, s *float64, y *float64, t *float64, z *float64, m int, n int, skip int)
+
+// logisticSlopesAVX512 replaces x by -1/(1 + exp(x)), see LogisticSlopes.
+//
+//go:noescape
+func logisticSlopesAVX512(x *float64, n int)
+
+// dotAVX512 returns the sum of x_k y_k, see Dot.
+//
+//go:noescape
+func dotAVX512(x *float64, y *float64, n int) float64
+
+// dotsAVX512 adds the products of rows with w, see Dots and GatherDots.
+//
+//go:noescape
+func dotsAVX512(dst *float64, x *float64, w *float64, rows int, d int, stride int)
+
+// addRowsAVX512 adds the rows times c, see AddRows and GatherAddRows.
+//
+//go:noescape
+func addRowsAVX512(acc *float64, c *float64, x *float64, rows int, d int, stride int)
+
+// gatherDotsAVX512 adds the products of rows with w, see Dots and GatherDots.
+//
+//go:noescape
+func gatherDotsAVX512(dst *float64, x *float64, w *float64, index *int32, rows int, d int, stride int)
+
+// gatherAddRowsAVX512 adds the rows times c, see AddRows and GatherAddRows.
+//
+//go:noescape
+func gatherAddRowsAVX512(acc *float64, c *float64, x *float64, index *int32, rows int, d int, stride int)

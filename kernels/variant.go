@@ -52,7 +52,15 @@ func Variants() []Variant {
 type Set struct {
 	variant Variant
 
-	LogisticTile func(row, col, a, b []float64)
+	Dot           func(x, y []float64) float64
+	Dots          func(dst, x, w []float64)
+	GatherDots    func(dst, x, w []float64, rows []int32)
+	AddRows       func(acc, c, x []float64)
+	GatherAddRows func(acc, c, x []float64, rows []int32)
+
+	LogisticTile     func(row, col, a, b []float64)
+	LogisticPairTile func(row, col, s, y, t, z []float64, skip int)
+	LogisticSlopes   func(v []float64)
 
 	AddProducts    func(dst []float64, stride int, a, b []float64, m, n, k int)
 	NewMetricBlock func(rows, d int) MetricBlock
@@ -74,13 +82,18 @@ func Select(v Variant) (*Set, error) {
 		return nil, fmt.Errorf("kernels: no %v kernels on this machine: use %v or %v", v, Best, Variants())
 	}
 	s := &Set{
-		variant:      v,
-		LogisticTile: LogisticTile,
-
-		AddProducts:    AddProducts,
-		NewMetricBlock: NewMetricBlock,
-
-		peak: scalarPeak,
+		variant:          v,
+		Dot:              Dot,
+		Dots:             Dots,
+		GatherDots:       GatherDots,
+		AddRows:          AddRows,
+		GatherAddRows:    GatherAddRows,
+		LogisticTile:     LogisticTile,
+		LogisticPairTile: LogisticPairTile,
+		LogisticSlopes:   LogisticSlopes,
+		AddProducts:      AddProducts,
+		NewMetricBlock:   NewMetricBlock,
+		peak:             scalarPeak,
 	}
 	s.accelerate()
 	return s, nil

@@ -154,12 +154,16 @@ func (m *direct) stripeSums(ctx context.Context, tile []float64, job, p0, p1 int
 func (m *direct) sumTile(col []float64, r0, r1, c0, c1 int) {
 	r, c := m.rows, m.cols
 	if m.factored {
-		kernels.LogisticTile(r.sum[r0:r1], col, r.s[r0:r1], c.s[c0:c1])
+		m.e.set.LogisticTile(r.sum[r0:r1], col, r.s[r0:r1], c.s[c0:c1])
 		return
 	}
 	skip := r0 - r1 // all pairs
 	if m.slot == nil {
 		skip = r0 - c0 + 1 // j > i
+	}
+	if m.e.logistic {
+		m.e.set.LogisticPairTile(r.sum[r0:r1], col, r.s[r0:r1], r.y[r0:r1], c.s[c0:c1], c.y[c0:c1], skip)
+		return
 	}
 	kernels.PairTile(r.sum[r0:r1], col, r.s[r0:r1], r.y[r0:r1], c.s[c0:c1], c.y[c0:c1], skip, m.e.dphi)
 }

@@ -182,7 +182,7 @@ func (e *metricEvaluator) ownProducts(worker, job int) {
 		}
 		e.timesW(xw, x, m)
 		for i := range m {
-			e.own[i0+i] = kernels.Dot(x[i*d:][:d], xw[i*d:][:d])
+			e.own[i0+i] = e.set.Dot(x[i*d:][:d], xw[i*d:][:d])
 		}
 	}
 }

@@ -70,7 +70,7 @@ func (e *metricEvaluator) prefixRun(ctx context.Context, s *metricScratch, sum [
 		}
 		e.timesW(vw, v, m)
 		for i := range c {
-			c[i] = p[i] * (1 - kernels.Dot(v[i*d:][:d], vw[i*d:][:d]))
+			c[i] = p[i] * (1 - e.set.Dot(v[i*d:][:d], vw[i*d:][:d]))
 		}
 		e.slopes(c)
 		for i := range c {

@@ -125,7 +125,7 @@ func (m *nearLinear) prepare(ctx context.Context, w []float64) error {
 	for a := range m.q {
 		for i := a * m.nodes; i < (a+1)*m.nodes; i += p {
 			for k := range p {
-				w := kernels.Dot(m.toWeights[k*p:(k+1)*p], m.moments[i:])
+				w := m.e.set.Dot(m.toWeights[k*p:(k+1)*p], m.moments[i:])
 				m.weights[i+k] = w
 				m.reversed[(2*a+1)*m.nodes-1-(i+k)] = w
 			}
@@ -165,12 +165,12 @@ func (m *nearLinear) nodeSums(g []float64, a, bin int) {
 			if a < b {
 				node = p - 1 - k
 			}
-			g[k] += diff * kernels.Dot(w, table[node*row+at*p:])
+			g[k] += diff * m.e.set.Dot(w, table[node*row+at*p:])
 		}
 	}
 	c := m.coefs[a*m.nodes+bin*p:][:p]
 	for k := range c {
-		c[k] = kernels.Dot(m.toCoefs[k*p:(k+1)*p], g)
+		c[k] = m.e.set.Dot(m.toCoefs[k*p:(k+1)*p], g)
 	}
 }
 

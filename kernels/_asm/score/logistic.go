@@ -30,13 +30,13 @@ func logisticTile(v vec.ISA) {
 			VBROADCASTSD(Mem{Base: a, Disp: 8 * i}, ai[i])
 		}
 		v.Zero(r...)
-		c := columns{v, "4", col, b, n}
+		c := columns{v: v, name: "4", in: []Register{b}, col: col, n: n}
 		unroll := 1
 		if v.Wide() {
 			unroll = 2
 		}
-		c.each(unroll, func(bj []VecVirtual, add func(k int, x VecVirtual), keep func(VecVirtual)) {
-			logisticRows4(v, one, ai, r, bj, add, keep)
+		c.each(unroll, func(in [][]VecVirtual, add func(k int, x VecVirtual), keep func(VecVirtual)) {
+			logisticRows4(v, one, ai, r, in[0], add, keep)
 		})
 		for i := range r {
 			s := v.HSum(r[i])
@@ -56,11 +56,11 @@ func logisticTile(v vec.ISA) {
 		ai, r := v.Reg(), v.Reg()
 		VBROADCASTSD(Mem{Base: a}, ai)
 		v.Zero(r)
-		c := columns{v, "1", col, b, n}
-		c.each(1, func(bj []VecVirtual, add func(k int, x VecVirtual), keep func(VecVirtual)) {
+		c := columns{v: v, name: "1", in: []Register{b}, col: col, n: n}
+		c.each(1, func(in [][]VecVirtual, add func(k int, x VecVirtual), keep func(VecVirtual)) {
 			p, q := v.Reg(), v.Reg()
 			vec.Move(one, p)
-			VFMADD231PD(bj[0], ai, p)
+			VFMADD231PD(in[0][0], ai, p)
 			v.Reciprocal([]VecVirtual{p}, []VecVirtual{q}, one)
 			keep(q)
 			VADDPD(q, r, r)
@@ -116,56 +116,133 @@ func logisticRows4(v vec.ISA, one VecVirtual, a, r, bj []VecVirtual, add func(in
 	each(func(k int) { add(k, p[k][1]) })
 }
 
-// columns runs over the n columns of a tile.
-type columns struct {
-	v         vec.ISA
-	name      string // of labels
-	col, b, n Register
-}
-
-// each emits body for unroll vectors of b, for one, and for the last lanes. add adds x
-// to the k-th vector of col; keep clears the lanes of x beyond the last column.
-func (c columns) each(unroll int, body func(bj []VecVirtual, add func(k int, x VecVirtual), keep func(x VecVirtual))) {
-	v, lanes := c.v, c.v.Lanes()
-	b, col, left := GP64(), GP64(), GP64()
-	MOVQ(c.b, b)
-	MOVQ(c.col, col)
-	MOVQ(c.n, left)
-	add := func(k int, x VecVirtual) {
-		at := Mem{Base: col, Disp: k * v.Bytes}
-		VADDPD(at, x, x)
-		VMOVUPD(x, at)
-	}
-	label := func(s string) string { return fmt.Sprintf("%s_%s", s, c.name) }
-	for _, blocks := range []int{unroll, 1} {
-		loop, end := label(fmt.Sprintf("by%d", blocks)), label(fmt.Sprintf("by%dend", blocks))
-		Label(loop)
-		CMPQ(left, Imm(uint64(blocks*lanes)))
-		JL(LabelRef(end))
-		bj := v.Regs(blocks)
-		for k := range bj {
-			VMOVUPD(Mem{Base: b, Disp: k * v.Bytes}, bj[k])
+// logisticSlopes is the loop of kernels.LogisticSlopes.
+func logisticSlopes(v vec.ISA) {
+	v.Func("logisticSlopes", "func(x *float64, n int)", "replaces x by -1/(1 + exp(x)), see LogisticSlopes.")
+	x, n := Load(Param("x"), GP64()), Load(Param("n"), GP64())
+	one, minus := v.Broadcast(vec.Number(1)), v.Broadcast(vec.Number(-1))
+	slopes := func(x []VecVirtual) {
+		v.Exp(x)
+		for k := range x {
+			VSUBPD(x[k], minus, x[k])
 		}
-		body(bj, add, func(VecVirtual) {})
-		ADDQ(Imm(uint64(blocks*v.Bytes)), b)
-		ADDQ(Imm(uint64(blocks*v.Bytes)), col)
-		SUBQ(Imm(uint64(blocks*lanes)), left)
+		q := v.Regs(len(x))
+		v.Reciprocal(x, q, one)
+		copy(x, q)
+	}
+	for _, blocks := range []int{2, 1} {
+		loop, end := fmt.Sprintf("by%d", blocks), fmt.Sprintf("by%dend", blocks)
+		Label(loop)
+		CMPQ(n, I32(blocks*v.Lanes()))
+		JL(LabelRef(end))
+		r := v.Regs(blocks)
+		for k := range r {
+			VMOVUPD(Mem{Base: x, Disp: k * v.Bytes}, r[k])
+		}
+		slopes(r)
+		for k := range r {
+			VMOVUPD(r[k], Mem{Base: x, Disp: k * v.Bytes})
+		}
+		ADDQ(I32(blocks*v.Bytes), x)
+		SUBQ(I32(blocks*v.Lanes()), n)
 		JMP(LabelRef(loop))
 		Label(end)
-		if unroll == 1 {
-			break
+	}
+	TESTQ(n, n)
+	JZ(LabelRef("done"))
+	tail, r := v.Tail(n), v.Regs(1)
+	tail.Load(Mem{Base: x}, r[0])
+	slopes(r)
+	tail.Store(r[0], Mem{Base: x})
+	Label("done")
+	vec.End()
+}
+
+// logisticPairTile is the loop of kernels.LogisticPairTile, a row at a time.
+func logisticPairTile(v vec.ISA) {
+	v.Func("logisticPairTile", "func(row, col, s, y, t, z *float64, m, n, skip int)",
+		"adds the sums of pairs with any labels, see LogisticPairTile.")
+	row, col := Load(Param("row"), GP64()), Load(Param("col"), GP64())
+	s, y := Load(Param("s"), GP64()), Load(Param("y"), GP64())
+	t, z := Load(Param("t"), GP64()), Load(Param("z"), GP64())
+	skip, i, first := Load(Param("skip"), GP64()), GP64(), GP64()
+	one, si, yi, r := v.Broadcast(vec.Number(1)), v.Reg(), v.Reg(), v.Reg()
+	XORQ(i, i)
+
+	Label("rows")
+	m := Load(Param("m"), GP64())
+	CMPQ(i, m)
+	JGE(LabelRef("done"))
+	n := Load(Param("n"), GP64())
+	zero := GP64()
+	XORQ(zero, zero)
+	LEAQ(Mem{Base: skip, Index: i, Scale: 1}, first)
+	TESTQ(first, first)
+	CMOVQLT(zero, first)
+	CMPQ(first, n)
+	JGE(LabelRef("next")) // no column for this row, nor for a later one if skip grows with it
+	VBROADCASTSD(Mem{Base: s, Index: i, Scale: 8}, si)
+	VBROADCASTSD(Mem{Base: y, Index: i, Scale: 8}, yi)
+	v.Zero(r)
+	c := columns{v: v, name: "row", in: []Register{t, z}, col: col, from: first, n: n}
+	c.each(1, func(in [][]VecVirtual, add func(k int, x VecVirtual), keep func(VecVirtual)) {
+		x := pairTerms(v, one, si, yi, in[0], in[1])
+		for k := range x {
+			keep(x[k])
+			VSUBPD(x[k], r, r)
+			add(k, x[k])
+		}
+	})
+	sum := v.HSum(r)
+	VADDSD(Mem{Base: row, Index: i, Scale: 8}, sum, sum)
+	VMOVSD(sum, Mem{Base: row, Index: i, Scale: 8})
+	Label("next")
+	INCQ(i)
+	JMP(LabelRef("rows"))
+	Label("done")
+	vec.End()
+}
+
+// pairTerms returns D sigma(-D (s - t)), D = y - z, for sigma(x) = 1/(1 + exp(-x)), and 0
+// where D = 0. t and z are overwritten.
+func pairTerms(v vec.ISA, one, s, y VecVirtual, t, z []VecVirtual) []VecVirtual {
+	const largest = 707 // of Exp; e^-707 is below the error of 1 + e
+	e, p, q := v.Regs(len(t)), v.Regs(len(t)), v.Regs(len(t))
+	least, sign := v.Broadcast(vec.Number(-largest)), v.Broadcast(vec.Word(1<<63))
+	for k := range t {
+		VSUBPD(z[k], y, z[k])
+		VSUBPD(t[k], s, t[k])
+		VMULPD(z[k], t[k], t[k])
+		VORPD(sign, t[k], e[k])
+		VMAXPD(e[k], least, e[k]) // of two operands with a NaN, the first
+	}
+	v.Exp(e)
+	for k := range t {
+		VADDPD(one, e[k], p[k])
+	}
+	v.Reciprocal(p, q, one)
+	for k := range t {
+		// The numerator is e^-|u|, or 1 for u < 0.
+		if v.Wide() {
+			negative := K()
+			VPMOVQ2M(t[k], negative)
+			VMOVAPD(one, negative, e[k])
+		} else {
+			VBLENDVPD(t[k], one, e[k], e[k])
+		}
+		VMULPD(e[k], q[k], q[k])
+		if v.Wide() {
+			differ, zero := K(), v.Reg()
+			v.Zero(zero)
+			VCMPPD(Imm(4), zero, z[k], differ)
+			VMULPD_Z(z[k], q[k], differ, q[k])
+		} else {
+			differ := v.Reg()
+			v.Zero(differ)
+			VCMPPD(Imm(4), differ, z[k], differ)
+			VMULPD(z[k], q[k], q[k])
+			VANDPD(differ, q[k], q[k])
 		}
 	}
-	TESTQ(left, left)
-	JZ(LabelRef(label("end")))
-	tail := v.Tail(left)
-	bj := v.Reg()
-	tail.Load(Mem{Base: b}, bj)
-	body([]VecVirtual{bj}, func(_ int, x VecVirtual) {
-		y := v.Reg()
-		tail.Load(Mem{Base: col}, y)
-		VADDPD(y, x, x)
-		tail.Store(x, Mem{Base: col})
-	}, tail.Keep)
-	Label(label("end"))
+	return q
 }

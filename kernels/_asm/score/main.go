@@ -11,6 +11,13 @@ func main() {
 	vec.File()
 	for _, v := range []vec.ISA{vec.AVX2, vec.AVX512} {
 		logisticTile(v)
+		logisticPairTile(v)
+		logisticSlopes(v)
+		dot(v)
+		for _, gather := range []bool{false, true} {
+			dots(v, gather)
+			addRows(v, gather)
+		}
 	}
 	Generate()
 }

@@ -104,6 +104,27 @@ func (v ISA) Broadcast(m Mem) VecVirtual {
 	return r
 }
 
+// Set sets all lanes of r to c.
+func (v ISA) Set(c float64, r VecVirtual) { VBROADCASTSD(Number(c), r) }
+
+// vector is a vector in read-only memory with all lanes equal.
+func (v ISA) vector(x uint64) Mem {
+	if v.Wide() {
+		panic("vec: use an embedded broadcast")
+	}
+	return table(fmt.Sprintf("vector%016x", x), x, x, x, x)
+}
+
+// constant emits an instruction whose first operand is a vector with all lanes c:
+// in the form plain from a vector in memory, in the form bcst from one number.
+func (v ISA) constant(plain, bcst func(...Op), c float64, ops ...Op) {
+	if v.Wide() {
+		bcst(append([]Op{Number(c)}, ops...)...)
+	} else {
+		plain(append([]Op{v.vector(math.Float64bits(c))}, ops...)...)
+	}
+}
+
 // HSum returns the sum of the lanes of r in the lowest one, in 2 or 3 roundings. r is
 // overwritten.
 func (v ISA) HSum(r VecVirtual) VecVirtual {
@@ -119,6 +140,27 @@ func (v ISA) HSum(r VecVirtual) VecVirtual {
 	VPERMILPD(Imm(1), r.AsX(), t.AsX())
 	VADDSD(t.AsX(), r.AsX(), r.AsX())
 	return XMMOf(r)
+}
+
+// HSum4 returns the sums of the lanes of r[0] to r[3] as 4 lanes, in 2 or 3 roundings.
+// The r, in registers 0 to 15, are overwritten.
+func (v ISA) HSum4(r []VecVirtual) VecVirtual {
+	h := make([]Register, 4)
+	for i := range h {
+		h[i] = r[i].AsY()
+		if v.Wide() {
+			t := YMM()
+			VEXTRACTF64X4(Imm(1), r[i], t)
+			VADDPD(t, h[i], h[i])
+		}
+	}
+	a, b, s := YMM(), YMM(), YMM()
+	VHADDPD(h[1], h[0], a)
+	VHADDPD(h[3], h[2], b)
+	VPERM2F128(Imm(0x21), b, a, s)
+	VBLENDPD(Imm(0xc), b, a, a)
+	VADDPD(a, s, s)
+	return s
 }
 
 // XMMOf is the low 128 bits of r.
