@@ -3,6 +3,7 @@ package kernels
 import "fmt"
 
 //go:generate go run -C _asm ./score -pkg kernels -out ../score_amd64.s -stubs ../score_stubs_amd64.go
+//go:generate go run -C _asm ./metric -pkg kernels -out ../metric_amd64.s -stubs ../metric_stubs_amd64.go
 
 // Variant selects one of the implementations of the kernels in a Set. Results of
 // different variants differ by rounding errors, within the bounds that the doc
@@ -64,6 +65,11 @@ type Set struct {
 	LogisticTile     func(row, col, a, b []float64)
 	LogisticPairTile func(row, col, s, y, t, z []float64, skip int)
 	LogisticSlopes   func(v []float64)
+
+	AddProducts    func(dst []float64, stride int, a, b []float64, m, n, k int)
+	NewMetricBlock func(rows, d int) MetricBlock
+
+	peak func(rounds int) int
 }
 
 // Variant is the variant of the set, never Best.
@@ -92,6 +98,9 @@ func Select(v Variant) (*Set, error) {
 		LogisticTile:     LogisticTile,
 		LogisticPairTile: LogisticPairTile,
 		LogisticSlopes:   LogisticSlopes,
+		AddProducts:      AddProducts,
+		NewMetricBlock:   NewMetricBlock,
+		peak:             scalarPeak,
 	}
 	s.accelerate()
 	return s, nil

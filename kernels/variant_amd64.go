@@ -21,4 +21,5 @@ func supported(v Variant) bool {
 // accelerate replaces the generic kernels by those of s.variant.
 func (s *Set) accelerate() {
 	s.accelerateScore()
+	s.accelerateMetric()
 }

@@ -13,7 +13,7 @@ import (
 // meet other rows.
 const (
 	metricRows    = 96
-	metricCols    = 48
+	metricCols    = kernels.MetricTileCols
 	metricPanel   = 8160 // columns, a multiple of metricCols
 	metricStripes = 64   // at most, of rows; they are the jobs
 	metricJob     = 16   // blocks of metricRows records of one job of PrefixPairs
@@ -25,6 +25,7 @@ type metricKernel struct {
 	set     *kernels.Set
 	loss    engine.MetricLoss
 	slopes  func(u []float64) // replaces margins by phi'
+	tiles   func(u []float64) // slopes, or nil for the logistic ones of a kernels.MetricBlock
 	limits  metricRange
 	workers int
 	stripe  int // rows of one job of AllPairs, a multiple of metricRows
@@ -60,8 +61,10 @@ func (b Backend) planMetric(p engine.Problem, loss engine.MetricLoss, set *kerne
 		k.slopes = set.LogisticSlopes
 	case logistic:
 		k.slopes = each(kernels.LogisticSlope)
+		k.tiles = k.slopes
 	default:
 		k.slopes = each(loss.MetricDPhi)
+		k.tiles = k.slopes
 	}
 	blocks := (p.N + metricRows - 1) / metricRows
 	k.stripe = (blocks + metricStripes - 1) / metricStripes * metricRows
