@@ -48,12 +48,13 @@ func benchChebyshev(b *testing.B, kernel *Set) {
 			class[i] = uint8(i*7/5) % 2
 		}
 		pos, off, dst := make([]float64, n), make([]int32, n), make([]float64, n)
-		mom := make([]float64, 2*bins*terms)
+		row := PaddedTerms(terms)
+		mom := make([]float64, 2*bins*row)
 		for _, k := range []struct {
 			name string
 			run  func()
 		}{
-			{"locate", func() { kernel.Locate(pos, off, s, class, -1, bins/2, bins, terms) }},
+			{"locate", func() { kernel.Locate(pos, off, s, class, -1, bins/2, bins, row) }},
 			{"moments", func() { kernel.ChebyshevMoments(mom, terms, pos, off) }},
 			{"clenshaw", func() { kernel.Clenshaw(dst, mom, terms, pos, off) }},
 		} {

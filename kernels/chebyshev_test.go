@@ -103,15 +103,16 @@ func testChebyshevMoments(t *testing.T, kernel *Set) {
 			off := make([]int32, n)
 			for j := range pos.data {
 				pos.data[j] = 2*rng.Float64() - 1
-				off[j] = int32(rng.IntN(3) * terms)
+				off[j] = int32(rng.IntN(3) * PaddedTerms(terms))
 			}
 			if n > 2 {
 				pos.data[0], pos.data[1], pos.data[2] = 1, -1, 0
 			}
 			pos.copy = append([]float64(nil), pos.data...)
-			mom := newGuarded(make([]float64, 3*terms), 1)
+			row := PaddedTerms(terms)
+			mom := newGuarded(make([]float64, 3*row), 1)
 			kernel.ChebyshevMoments(mom.data, terms, pos.data, off)
-			want := make([]float64, 3*terms)
+			want := make([]float64, 3*row)
 			for j, x := range pos.data {
 				for a := range terms {
 					v, _ := bigT(a, x).Float64()
@@ -119,7 +120,10 @@ func testChebyshevMoments(t *testing.T, kernel *Set) {
 				}
 			}
 			for i := range want {
-				a := float64(i % terms)
+				if i%row >= terms {
+					continue
+				}
+				a := float64(i % row)
 				tol := (1.6*a*(a+1) + float64(n) + 2) * float64(n) * 0x1p-53
 				if !(math.Abs(mom.data[i]-want[i]) <= tol) {
 					t.Errorf("terms=%d n=%d: moment %d is %v, want %v", terms, n, i, mom.data[i], want[i])
@@ -138,11 +142,11 @@ func testClenshaw(t *testing.T, kernel *Set) {
 	rng := rand.New(rand.NewPCG(7, 7))
 	for terms := 2; terms < 35; terms++ {
 		for _, n := range []int{0, 1, 2, 3, 17, 67} {
-			pos, coef := newGuarded(make([]float64, n), 2), newGuarded(normals(rng, 3*terms), terms%4)
+			pos, coef := newGuarded(make([]float64, n), 2), newGuarded(normals(rng, 3*PaddedTerms(terms)), terms%4)
 			off := make([]int32, n)
 			for j := range pos.data {
 				pos.data[j] = 2*rng.Float64() - 1
-				off[j] = int32(rng.IntN(3) * terms)
+				off[j] = int32(rng.IntN(3) * PaddedTerms(terms))
 			}
 			if n > 1 {
 				pos.data[0], pos.data[1] = 1, -1

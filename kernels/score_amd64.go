@@ -132,12 +132,12 @@ func logisticSlopesBy(f func(x *float64, n int)) func(v []float64) {
 // The assembly for points takes multiples of the lanes; the last few points are left to
 // the generic loop.
 
-func locateBy(f func(pos *float64, off *int32, s *float64, class *uint8, n int, lo, scale float64, bins, terms int32), lanes int) func(pos []float64, off []int32, s []float64, class []uint8, lo, scale float64, bins, terms int) {
-	return func(pos []float64, off []int32, s []float64, class []uint8, lo, scale float64, bins, terms int) {
+func locateBy(f func(pos *float64, off *int32, s *float64, class *uint8, n int, lo, scale float64, bins, row int32), lanes int) func(pos []float64, off []int32, s []float64, class []uint8, lo, scale float64, bins, row int) {
+	return func(pos []float64, off []int32, s []float64, class []uint8, lo, scale float64, bins, row int) {
 		pos, off, class = pos[:len(s)], off[:len(s)], class[:len(s)]
 		n := len(s) / lanes * lanes
-		f(unsafe.SliceData(pos), unsafe.SliceData(off), unsafe.SliceData(s), unsafe.SliceData(class), n, lo, scale, int32(bins), int32(terms))
-		Locate(pos[n:], off[n:], s[n:], class[n:], lo, scale, bins, terms)
+		f(unsafe.SliceData(pos), unsafe.SliceData(off), unsafe.SliceData(s), unsafe.SliceData(class), n, lo, scale, int32(bins), int32(row))
+		Locate(pos[n:], off[n:], s[n:], class[n:], lo, scale, bins, row)
 	}
 }
 
@@ -146,8 +146,9 @@ func chebyshevMomentsBy(f func(mom *float64, limit, terms int, pos *float64, off
 		off = off[:len(pos)]
 		n := len(pos) / lanes * lanes
 		if n > 0 {
-			_ = mom[:terms]
-			f(unsafe.SliceData(mom), len(mom)-terms, terms, unsafe.SliceData(pos), unsafe.SliceData(off), n)
+			last := len(mom) - PaddedTerms(terms)
+			_ = mom[last:]
+			f(unsafe.SliceData(mom), last, terms, unsafe.SliceData(pos), unsafe.SliceData(off), n)
 		}
 		ChebyshevMoments(mom, terms, pos[n:], off[n:])
 	}
@@ -158,8 +159,9 @@ func clenshawBy(f func(dst, coef *float64, limit, terms int, pos *float64, off *
 		dst, off = dst[:len(pos)], off[:len(pos)]
 		n := len(pos) / lanes * lanes
 		if n > 0 {
-			_ = coef[:terms]
-			f(unsafe.SliceData(dst), unsafe.SliceData(coef), len(coef)-terms, terms, unsafe.SliceData(pos), unsafe.SliceData(off), n)
+			last := len(coef) - PaddedTerms(terms)
+			_ = coef[last:]
+			f(unsafe.SliceData(dst), unsafe.SliceData(coef), last, terms, unsafe.SliceData(pos), unsafe.SliceData(off), n)
 		}
 		Clenshaw(dst[n:], coef, terms, pos[n:], off[n:])
 	}

@@ -580,7 +580,7 @@ done:
 DATA wordbff0000000000000<>+0(SB)/8, $0xbff0000000000000
 GLOBL wordbff0000000000000<>(SB), RODATA|NOPTR, $8
 
-// func locateAVX2(pos *float64, off *int32, s *float64, class *uint8, n int, lo float64, scale float64, bins int32, terms int32)
+// func locateAVX2(pos *float64, off *int32, s *float64, class *uint8, n int, lo float64, scale float64, bins int32, row int32)
 // Requires: AVX, AVX2
 TEXT ·locateAVX2(SB), NOSPLIT, $0-64
 	MOVQ         pos+0(FP), AX
@@ -595,7 +595,7 @@ TEXT ·locateAVX2(SB), NOSPLIT, $0-64
 	MOVL         bins+56(FP), DI
 	VMOVD        DI, X4
 	VPBROADCASTD X4, X4
-	MOVL         terms+60(FP), DI
+	MOVL         row+60(FP), DI
 	VMOVD        DI, X5
 	VPBROADCASTD X5, X5
 	VPCMPEQD     X6, X6, X6
@@ -640,157 +640,134 @@ done:
 // func chebyshevMomentsAVX2(mom *float64, limit int, terms int, pos *float64, off *int32, n int)
 // Requires: AVX, AVX2, CMOV, FMA3
 TEXT ·chebyshevMomentsAVX2(SB), NOSPLIT, $64-48
-	MOVQ    mom+0(FP), AX
-	MOVQ    limit+8(FP), CX
-	MOVQ    terms+16(FP), DX
-	MOVQ    pos+24(FP), BX
-	MOVQ    off+32(FP), SI
-	MOVQ    n+40(FP), DI
-	LEAQ    -1(DX), R8
-	SHRQ    $0x02, R8
-	MOVQ    R8, R9
-	SHLQ    $0x02, R9
-	SUBQ    R9, DX
-	LEAQ    laneMasks<>+0(SB), R10
-	MOVQ    $0x00000004, R9
-	SUBQ    DX, R9
-	VMOVUPD (R10)(R9*8), Y0
+	MOVQ mom+0(FP), AX
+	MOVQ limit+8(FP), CX
+	MOVQ terms+16(FP), DX
+	MOVQ pos+24(FP), BX
+	MOVQ off+32(FP), SI
+	MOVQ n+40(FP), DI
+	LEAQ 3(DX), DX
+	SHRQ $0x02, DX
 
 loop:
 	CMPQ         DI, $+4
 	JL           done
-	VMOVUPD      (BX), Y1
-	VADDPD       Y1, Y1, Y2
-	VBROADCASTSD word3ff0000000000000<>+0(SB), Y3
-	VMOVAPD      Y3, Y4
-	VFMSUB231PD  Y1, Y2, Y4
-	VMOVAPD      Y1, Y5
-	VFMSUB231PD  Y4, Y2, Y5
-	VMOVAPD      Y4, Y6
-	VFMSUB231PD  Y5, Y2, Y6
-	VMOVUPD      Y6, (SP)
-	VADDPD       Y6, Y6, Y6
-	VMOVUPD      Y6, 32(SP)
-	VUNPCKLPD    Y1, Y3, Y2
-	VUNPCKHPD    Y1, Y3, Y1
-	VUNPCKLPD    Y5, Y4, Y3
-	VUNPCKHPD    Y5, Y4, Y4
-	VPERM2F128   $0x20, Y3, Y2, Y5
-	VPERM2F128   $0x31, Y3, Y2, Y3
-	VPERM2F128   $0x20, Y4, Y1, Y2
-	VPERM2F128   $0x31, Y4, Y1, Y1
-	MOVLQSX      (SI), DX
-	CMPQ         DX, CX
-	CMOVQHI      CX, DX
-	LEAQ         (AX)(DX*8), DX
-	MOVQ         R8, R9
-	VBROADCASTSD (SP), Y6
-	VPERMPD      $0x6c, Y5, Y4
-	VBLENDPD     $0x01, Y6, Y4, Y4
-	VBROADCASTSD 32(SP), Y6
+	VMOVUPD      (BX), Y0
+	VADDPD       Y0, Y0, Y1
+	VBROADCASTSD word3ff0000000000000<>+0(SB), Y2
+	VMOVAPD      Y2, Y3
+	VFMSUB231PD  Y0, Y1, Y3
+	VMOVAPD      Y0, Y4
+	VFMSUB231PD  Y3, Y1, Y4
+	VMOVAPD      Y3, Y5
+	VFMSUB231PD  Y4, Y1, Y5
+	VMOVUPD      Y5, (SP)
+	VADDPD       Y5, Y5, Y5
+	VMOVUPD      Y5, 32(SP)
+	VUNPCKLPD    Y0, Y2, Y1
+	VUNPCKHPD    Y0, Y2, Y0
+	VUNPCKLPD    Y4, Y3, Y2
+	VUNPCKHPD    Y4, Y3, Y3
+	VPERM2F128   $0x20, Y2, Y1, Y4
+	VPERM2F128   $0x31, Y2, Y1, Y2
+	VPERM2F128   $0x20, Y3, Y0, Y1
+	VPERM2F128   $0x31, Y3, Y0, Y0
+	MOVLQSX      (SI), R8
+	CMPQ         R8, CX
+	CMOVQHI      CX, R8
+	LEAQ         (AX)(R8*8), R8
+	MOVQ         DX, R9
+	VBROADCASTSD (SP), Y5
+	VPERMPD      $0x6c, Y4, Y3
+	VBLENDPD     $0x01, Y5, Y3, Y3
+	VBROADCASTSD 32(SP), Y5
 
 group0:
-	TESTQ       R9, R9
-	JZ          last0
-	VADDPD      (DX), Y5, Y7
-	VMOVUPD     Y7, (DX)
-	VMOVAPD     Y4, Y7
-	VFMSUB231PD Y5, Y6, Y7
-	VMOVAPD     Y5, Y4
-	VMOVAPD     Y7, Y5
-	ADDQ        $+32, DX
+	VADDPD      (R8), Y4, Y6
+	VMOVUPD     Y6, (R8)
 	DECQ        R9
+	JZ          end0
+	VMOVAPD     Y3, Y6
+	VFMSUB231PD Y4, Y5, Y6
+	VMOVAPD     Y4, Y3
+	VMOVAPD     Y6, Y4
+	ADDQ        $+32, R8
 	JMP         group0
 
-last0:
-	VMASKMOVPD   (DX), Y0, Y4
-	VADDPD       Y5, Y4, Y4
-	VMASKMOVPD   Y4, Y0, (DX)
-	MOVLQSX      4(SI), DX
-	CMPQ         DX, CX
-	CMOVQHI      CX, DX
-	LEAQ         (AX)(DX*8), DX
-	MOVQ         R8, R9
-	VBROADCASTSD 8(SP), Y5
-	VPERMPD      $0x6c, Y2, Y4
-	VBLENDPD     $0x01, Y5, Y4, Y4
-	VBROADCASTSD 40(SP), Y5
+end0:
+	MOVLQSX      4(SI), R8
+	CMPQ         R8, CX
+	CMOVQHI      CX, R8
+	LEAQ         (AX)(R8*8), R8
+	MOVQ         DX, R9
+	VBROADCASTSD 8(SP), Y4
+	VPERMPD      $0x6c, Y1, Y3
+	VBLENDPD     $0x01, Y4, Y3, Y3
+	VBROADCASTSD 40(SP), Y4
 
 group1:
-	TESTQ       R9, R9
-	JZ          last1
-	VADDPD      (DX), Y2, Y6
-	VMOVUPD     Y6, (DX)
-	VMOVAPD     Y4, Y6
-	VFMSUB231PD Y2, Y5, Y6
-	VMOVAPD     Y2, Y4
-	VMOVAPD     Y6, Y2
-	ADDQ        $+32, DX
+	VADDPD      (R8), Y1, Y5
+	VMOVUPD     Y5, (R8)
 	DECQ        R9
+	JZ          end1
+	VMOVAPD     Y3, Y5
+	VFMSUB231PD Y1, Y4, Y5
+	VMOVAPD     Y1, Y3
+	VMOVAPD     Y5, Y1
+	ADDQ        $+32, R8
 	JMP         group1
 
-last1:
-	VMASKMOVPD   (DX), Y0, Y4
-	VADDPD       Y2, Y4, Y4
-	VMASKMOVPD   Y4, Y0, (DX)
-	MOVLQSX      8(SI), DX
-	CMPQ         DX, CX
-	CMOVQHI      CX, DX
-	LEAQ         (AX)(DX*8), DX
-	MOVQ         R8, R9
-	VBROADCASTSD 16(SP), Y4
-	VPERMPD      $0x6c, Y3, Y2
-	VBLENDPD     $0x01, Y4, Y2, Y2
-	VBROADCASTSD 48(SP), Y4
+end1:
+	MOVLQSX      8(SI), R8
+	CMPQ         R8, CX
+	CMOVQHI      CX, R8
+	LEAQ         (AX)(R8*8), R8
+	MOVQ         DX, R9
+	VBROADCASTSD 16(SP), Y3
+	VPERMPD      $0x6c, Y2, Y1
+	VBLENDPD     $0x01, Y3, Y1, Y1
+	VBROADCASTSD 48(SP), Y3
 
 group2:
-	TESTQ       R9, R9
-	JZ          last2
-	VADDPD      (DX), Y3, Y5
-	VMOVUPD     Y5, (DX)
-	VMOVAPD     Y2, Y5
-	VFMSUB231PD Y3, Y4, Y5
-	VMOVAPD     Y3, Y2
-	VMOVAPD     Y5, Y3
-	ADDQ        $+32, DX
+	VADDPD      (R8), Y2, Y4
+	VMOVUPD     Y4, (R8)
 	DECQ        R9
+	JZ          end2
+	VMOVAPD     Y1, Y4
+	VFMSUB231PD Y2, Y3, Y4
+	VMOVAPD     Y2, Y1
+	VMOVAPD     Y4, Y2
+	ADDQ        $+32, R8
 	JMP         group2
 
-last2:
-	VMASKMOVPD   (DX), Y0, Y2
-	VADDPD       Y3, Y2, Y2
-	VMASKMOVPD   Y2, Y0, (DX)
-	MOVLQSX      12(SI), DX
-	CMPQ         DX, CX
-	CMOVQHI      CX, DX
-	LEAQ         (AX)(DX*8), DX
-	MOVQ         R8, R9
-	VBROADCASTSD 24(SP), Y3
-	VPERMPD      $0x6c, Y1, Y2
-	VBLENDPD     $0x01, Y3, Y2, Y2
-	VBROADCASTSD 56(SP), Y3
+end2:
+	MOVLQSX      12(SI), R8
+	CMPQ         R8, CX
+	CMOVQHI      CX, R8
+	LEAQ         (AX)(R8*8), R8
+	MOVQ         DX, R9
+	VBROADCASTSD 24(SP), Y2
+	VPERMPD      $0x6c, Y0, Y1
+	VBLENDPD     $0x01, Y2, Y1, Y1
+	VBROADCASTSD 56(SP), Y2
 
 group3:
-	TESTQ       R9, R9
-	JZ          last3
-	VADDPD      (DX), Y1, Y4
-	VMOVUPD     Y4, (DX)
-	VMOVAPD     Y2, Y4
-	VFMSUB231PD Y1, Y3, Y4
-	VMOVAPD     Y1, Y2
-	VMOVAPD     Y4, Y1
-	ADDQ        $+32, DX
+	VADDPD      (R8), Y0, Y3
+	VMOVUPD     Y3, (R8)
 	DECQ        R9
+	JZ          end3
+	VMOVAPD     Y1, Y3
+	VFMSUB231PD Y0, Y2, Y3
+	VMOVAPD     Y0, Y1
+	VMOVAPD     Y3, Y0
+	ADDQ        $+32, R8
 	JMP         group3
 
-last3:
-	VMASKMOVPD (DX), Y0, Y2
-	VADDPD     Y1, Y2, Y2
-	VMASKMOVPD Y2, Y0, (DX)
-	ADDQ       $+32, BX
-	ADDQ       $+16, SI
-	SUBQ       $+4, DI
-	JMP        loop
+end3:
+	ADDQ $+32, BX
+	ADDQ $+16, SI
+	SUBQ $+4, DI
+	JMP  loop
 
 done:
 	VZEROUPPER
@@ -2677,7 +2654,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func locateAVX512(pos *float64, off *int32, s *float64, class *uint8, n int, lo float64, scale float64, bins int32, terms int32)
+// func locateAVX512(pos *float64, off *int32, s *float64, class *uint8, n int, lo float64, scale float64, bins int32, row int32)
 // Requires: AVX, AVX2, AVX512F, AVX512VL
 TEXT ·locateAVX512(SB), NOSPLIT, $0-64
 	MOVQ         pos+0(FP), AX
@@ -2692,7 +2669,7 @@ TEXT ·locateAVX512(SB), NOSPLIT, $0-64
 	MOVL         bins+56(FP), DI
 	VMOVD        DI, X4
 	VPBROADCASTD X4, Y4
-	MOVL         terms+60(FP), DI
+	MOVL         row+60(FP), DI
 	VMOVD        DI, X5
 	VPBROADCASTD X5, Y5
 	VPTERNLOGD   $0xff, Y6, Y6, Y6
@@ -2735,7 +2712,7 @@ done:
 	RET
 
 // func chebyshevMomentsAVX512(mom *float64, limit int, terms int, pos *float64, off *int32, n int)
-// Requires: AVX, AVX512F, BMI2, CMOV
+// Requires: AVX, AVX512F, CMOV
 TEXT ·chebyshevMomentsAVX512(SB), NOSPLIT, $128-48
 	MOVQ      mom+0(FP), AX
 	MOVQ      limit+8(FP), CX
@@ -2743,17 +2720,11 @@ TEXT ·chebyshevMomentsAVX512(SB), NOSPLIT, $128-48
 	MOVQ      pos+24(FP), BX
 	MOVQ      off+32(FP), SI
 	MOVQ      n+40(FP), DI
-	LEAQ      -1(DX), R8
-	SHRQ      $0x03, R8
-	MOVQ      R8, R9
-	SHLQ      $0x03, R9
-	SUBQ      R9, DX
-	MOVQ      $-1, R9
-	BZHIQ     DX, R9, R9
-	KMOVW     R9, K1
+	LEAQ      7(DX), DX
+	SHRQ      $0x03, DX
 	VMOVDQU64 reverse<>+0(SB), Z0
-	MOVL      $0x00000001, DX
-	KMOVW     DX, K2
+	MOVL      $0x00000001, R8
+	KMOVW     R8, K1
 
 loop:
 	CMPQ         DI, $+8
@@ -2802,218 +2773,186 @@ loop:
 	VSHUFF64X2   $0xdd, Z4, Z7, Z7
 	VSHUFF64X2   $0x88, Z8, Z1, Z4
 	VSHUFF64X2   $0xdd, Z8, Z1, Z1
-	MOVLQSX      (SI), DX
-	CMPQ         DX, CX
-	CMOVQHI      CX, DX
-	LEAQ         (AX)(DX*8), DX
-	MOVQ         R8, R9
+	MOVLQSX      (SI), R8
+	CMPQ         R8, CX
+	CMOVQHI      CX, R8
+	LEAQ         (AX)(R8*8), R8
+	MOVQ         DX, R9
 	VPERMPD      Z5, Z0, Z8
-	VBROADCASTSD (SP), K2, Z8
+	VBROADCASTSD (SP), K1, Z8
 	VBROADCASTSD 64(SP), Z10
 
 group0:
-	TESTQ       R9, R9
-	JZ          last0
-	VADDPD      (DX), Z5, Z11
-	VMOVUPD     Z11, (DX)
+	VADDPD      (R8), Z5, Z11
+	VMOVUPD     Z11, (R8)
+	DECQ        R9
+	JZ          end0
 	VMOVAPD     Z8, Z11
 	VFMSUB231PD Z5, Z10, Z11
 	VMOVAPD     Z5, Z8
 	VMOVAPD     Z11, Z5
-	ADDQ        $+64, DX
-	DECQ        R9
+	ADDQ        $+64, R8
 	JMP         group0
 
-last0:
-	VMOVUPD.Z    (DX), K1, Z8
-	VADDPD       Z5, Z8, Z8
-	VMOVUPD      Z8, K1, (DX)
-	MOVLQSX      4(SI), DX
-	CMPQ         DX, CX
-	CMOVQHI      CX, DX
-	LEAQ         (AX)(DX*8), DX
-	MOVQ         R8, R9
+end0:
+	MOVLQSX      4(SI), R8
+	CMPQ         R8, CX
+	CMOVQHI      CX, R8
+	LEAQ         (AX)(R8*8), R8
+	MOVQ         DX, R9
 	VPERMPD      Z6, Z0, Z5
-	VBROADCASTSD 8(SP), K2, Z5
+	VBROADCASTSD 8(SP), K1, Z5
 	VBROADCASTSD 72(SP), Z8
 
 group1:
-	TESTQ       R9, R9
-	JZ          last1
-	VADDPD      (DX), Z6, Z10
-	VMOVUPD     Z10, (DX)
+	VADDPD      (R8), Z6, Z10
+	VMOVUPD     Z10, (R8)
+	DECQ        R9
+	JZ          end1
 	VMOVAPD     Z5, Z10
 	VFMSUB231PD Z6, Z8, Z10
 	VMOVAPD     Z6, Z5
 	VMOVAPD     Z10, Z6
-	ADDQ        $+64, DX
-	DECQ        R9
+	ADDQ        $+64, R8
 	JMP         group1
 
-last1:
-	VMOVUPD.Z    (DX), K1, Z5
-	VADDPD       Z6, Z5, Z5
-	VMOVUPD      Z5, K1, (DX)
-	MOVLQSX      8(SI), DX
-	CMPQ         DX, CX
-	CMOVQHI      CX, DX
-	LEAQ         (AX)(DX*8), DX
-	MOVQ         R8, R9
+end1:
+	MOVLQSX      8(SI), R8
+	CMPQ         R8, CX
+	CMOVQHI      CX, R8
+	LEAQ         (AX)(R8*8), R8
+	MOVQ         DX, R9
 	VPERMPD      Z3, Z0, Z5
-	VBROADCASTSD 16(SP), K2, Z5
+	VBROADCASTSD 16(SP), K1, Z5
 	VBROADCASTSD 80(SP), Z6
 
 group2:
-	TESTQ       R9, R9
-	JZ          last2
-	VADDPD      (DX), Z3, Z8
-	VMOVUPD     Z8, (DX)
+	VADDPD      (R8), Z3, Z8
+	VMOVUPD     Z8, (R8)
+	DECQ        R9
+	JZ          end2
 	VMOVAPD     Z5, Z8
 	VFMSUB231PD Z3, Z6, Z8
 	VMOVAPD     Z3, Z5
 	VMOVAPD     Z8, Z3
-	ADDQ        $+64, DX
-	DECQ        R9
+	ADDQ        $+64, R8
 	JMP         group2
 
-last2:
-	VMOVUPD.Z    (DX), K1, Z5
-	VADDPD       Z3, Z5, Z5
-	VMOVUPD      Z5, K1, (DX)
-	MOVLQSX      12(SI), DX
-	CMPQ         DX, CX
-	CMOVQHI      CX, DX
-	LEAQ         (AX)(DX*8), DX
-	MOVQ         R8, R9
+end2:
+	MOVLQSX      12(SI), R8
+	CMPQ         R8, CX
+	CMOVQHI      CX, R8
+	LEAQ         (AX)(R8*8), R8
+	MOVQ         DX, R9
 	VPERMPD      Z4, Z0, Z3
-	VBROADCASTSD 24(SP), K2, Z3
+	VBROADCASTSD 24(SP), K1, Z3
 	VBROADCASTSD 88(SP), Z5
 
 group3:
-	TESTQ       R9, R9
-	JZ          last3
-	VADDPD      (DX), Z4, Z6
-	VMOVUPD     Z6, (DX)
+	VADDPD      (R8), Z4, Z6
+	VMOVUPD     Z6, (R8)
+	DECQ        R9
+	JZ          end3
 	VMOVAPD     Z3, Z6
 	VFMSUB231PD Z4, Z5, Z6
 	VMOVAPD     Z4, Z3
 	VMOVAPD     Z6, Z4
-	ADDQ        $+64, DX
-	DECQ        R9
+	ADDQ        $+64, R8
 	JMP         group3
 
-last3:
-	VMOVUPD.Z    (DX), K1, Z3
-	VADDPD       Z4, Z3, Z3
-	VMOVUPD      Z3, K1, (DX)
-	MOVLQSX      16(SI), DX
-	CMPQ         DX, CX
-	CMOVQHI      CX, DX
-	LEAQ         (AX)(DX*8), DX
-	MOVQ         R8, R9
+end3:
+	MOVLQSX      16(SI), R8
+	CMPQ         R8, CX
+	CMOVQHI      CX, R8
+	LEAQ         (AX)(R8*8), R8
+	MOVQ         DX, R9
 	VPERMPD      Z9, Z0, Z3
-	VBROADCASTSD 32(SP), K2, Z3
+	VBROADCASTSD 32(SP), K1, Z3
 	VBROADCASTSD 96(SP), Z4
 
 group4:
-	TESTQ       R9, R9
-	JZ          last4
-	VADDPD      (DX), Z9, Z5
-	VMOVUPD     Z5, (DX)
+	VADDPD      (R8), Z9, Z5
+	VMOVUPD     Z5, (R8)
+	DECQ        R9
+	JZ          end4
 	VMOVAPD     Z3, Z5
 	VFMSUB231PD Z9, Z4, Z5
 	VMOVAPD     Z9, Z3
 	VMOVAPD     Z5, Z9
-	ADDQ        $+64, DX
-	DECQ        R9
+	ADDQ        $+64, R8
 	JMP         group4
 
-last4:
-	VMOVUPD.Z    (DX), K1, Z3
-	VADDPD       Z9, Z3, Z3
-	VMOVUPD      Z3, K1, (DX)
-	MOVLQSX      20(SI), DX
-	CMPQ         DX, CX
-	CMOVQHI      CX, DX
-	LEAQ         (AX)(DX*8), DX
-	MOVQ         R8, R9
+end4:
+	MOVLQSX      20(SI), R8
+	CMPQ         R8, CX
+	CMOVQHI      CX, R8
+	LEAQ         (AX)(R8*8), R8
+	MOVQ         DX, R9
 	VPERMPD      Z7, Z0, Z3
-	VBROADCASTSD 40(SP), K2, Z3
+	VBROADCASTSD 40(SP), K1, Z3
 	VBROADCASTSD 104(SP), Z4
 
 group5:
-	TESTQ       R9, R9
-	JZ          last5
-	VADDPD      (DX), Z7, Z5
-	VMOVUPD     Z5, (DX)
+	VADDPD      (R8), Z7, Z5
+	VMOVUPD     Z5, (R8)
+	DECQ        R9
+	JZ          end5
 	VMOVAPD     Z3, Z5
 	VFMSUB231PD Z7, Z4, Z5
 	VMOVAPD     Z7, Z3
 	VMOVAPD     Z5, Z7
-	ADDQ        $+64, DX
-	DECQ        R9
+	ADDQ        $+64, R8
 	JMP         group5
 
-last5:
-	VMOVUPD.Z    (DX), K1, Z3
-	VADDPD       Z7, Z3, Z3
-	VMOVUPD      Z3, K1, (DX)
-	MOVLQSX      24(SI), DX
-	CMPQ         DX, CX
-	CMOVQHI      CX, DX
-	LEAQ         (AX)(DX*8), DX
-	MOVQ         R8, R9
+end5:
+	MOVLQSX      24(SI), R8
+	CMPQ         R8, CX
+	CMOVQHI      CX, R8
+	LEAQ         (AX)(R8*8), R8
+	MOVQ         DX, R9
 	VPERMPD      Z2, Z0, Z3
-	VBROADCASTSD 48(SP), K2, Z3
+	VBROADCASTSD 48(SP), K1, Z3
 	VBROADCASTSD 112(SP), Z4
 
 group6:
-	TESTQ       R9, R9
-	JZ          last6
-	VADDPD      (DX), Z2, Z5
-	VMOVUPD     Z5, (DX)
+	VADDPD      (R8), Z2, Z5
+	VMOVUPD     Z5, (R8)
+	DECQ        R9
+	JZ          end6
 	VMOVAPD     Z3, Z5
 	VFMSUB231PD Z2, Z4, Z5
 	VMOVAPD     Z2, Z3
 	VMOVAPD     Z5, Z2
-	ADDQ        $+64, DX
-	DECQ        R9
+	ADDQ        $+64, R8
 	JMP         group6
 
-last6:
-	VMOVUPD.Z    (DX), K1, Z3
-	VADDPD       Z2, Z3, Z3
-	VMOVUPD      Z3, K1, (DX)
-	MOVLQSX      28(SI), DX
-	CMPQ         DX, CX
-	CMOVQHI      CX, DX
-	LEAQ         (AX)(DX*8), DX
-	MOVQ         R8, R9
+end6:
+	MOVLQSX      28(SI), R8
+	CMPQ         R8, CX
+	CMOVQHI      CX, R8
+	LEAQ         (AX)(R8*8), R8
+	MOVQ         DX, R9
 	VPERMPD      Z1, Z0, Z2
-	VBROADCASTSD 56(SP), K2, Z2
+	VBROADCASTSD 56(SP), K1, Z2
 	VBROADCASTSD 120(SP), Z3
 
 group7:
-	TESTQ       R9, R9
-	JZ          last7
-	VADDPD      (DX), Z1, Z4
-	VMOVUPD     Z4, (DX)
+	VADDPD      (R8), Z1, Z4
+	VMOVUPD     Z4, (R8)
+	DECQ        R9
+	JZ          end7
 	VMOVAPD     Z2, Z4
 	VFMSUB231PD Z1, Z3, Z4
 	VMOVAPD     Z1, Z2
 	VMOVAPD     Z4, Z1
-	ADDQ        $+64, DX
-	DECQ        R9
+	ADDQ        $+64, R8
 	JMP         group7
 
-last7:
-	VMOVUPD.Z (DX), K1, Z2
-	VADDPD    Z1, Z2, Z2
-	VMOVUPD   Z2, K1, (DX)
-	ADDQ      $+64, BX
-	ADDQ      $+32, SI
-	SUBQ      $+8, DI
-	JMP       loop
+end7:
+	ADDQ $+64, BX
+	ADDQ $+32, SI
+	SUBQ $+8, DI
+	JMP  loop
 
 done:
 	VZEROUPPER

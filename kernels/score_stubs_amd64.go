@@ -22,7 +22,7 @@ func logisticSlopesAVX2(x *float64, n int)
 // locateAVX2 maps scores to bins, see Locate.
 //
 //go:noescape
-func locateAVX2(pos *float64, off *int32, s *float64, class *uint8, n int, lo float64, scale float64, bins int32, terms int32)
+func locateAVX2(pos *float64, off *int32, s *float64, class *uint8, n int, lo float64, scale float64, bins int32, row int32)
 
 // chebyshevMomentsAVX2 adds to the moments of bins, see ChebyshevMoments. limit is the largest offset.
 //
@@ -77,7 +77,7 @@ func logisticSlopesAVX512(x *float64, n int)
 // locateAVX512 maps scores to bins, see Locate.
 //
 //go:noescape
-func locateAVX512(pos *float64, off *int32, s *float64, class *uint8, n int, lo float64, scale float64, bins int32, terms int32)
+func locateAVX512(pos *float64, off *int32, s *float64, class *uint8, n int, lo float64, scale float64, bins int32, row int32)
 
 // chebyshevMomentsAVX512 adds to the moments of bins, see ChebyshevMoments. limit is the largest offset.
 //

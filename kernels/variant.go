@@ -58,7 +58,7 @@ type Set struct {
 	AddRows       func(acc, c, x []float64)
 	GatherAddRows func(acc, c, x []float64, rows []int32)
 
-	Locate           func(pos []float64, off []int32, s []float64, class []uint8, lo, scale float64, bins, terms int)
+	Locate           func(pos []float64, off []int32, s []float64, class []uint8, lo, scale float64, bins, row int)
 	ChebyshevMoments func(mom []float64, terms int, pos []float64, off []int32)
 	Clenshaw         func(dst, coef []float64, terms int, pos []float64, off []int32)
 

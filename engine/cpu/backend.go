@@ -173,5 +173,8 @@ func (k *kernel) planGrid() {
 
 func (k *kernel) chunks() int { return (k.problem.N + k.chunkRows - 1) / k.chunkRows }
 
+// row is the distance of the terms of two bins.
+func (k *kernel) row() int { return kernels.PaddedTerms(k.terms()) }
+
 // momentLen is the number of moments of q classes.
-func (k *kernel) momentLen(q int) int { return q * k.bins * k.terms() }
+func (k *kernel) momentLen(q int) int { return q * k.bins * k.row() }

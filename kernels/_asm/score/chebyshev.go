@@ -10,7 +10,7 @@ import (
 
 // locate is the loop of kernels.Locate for a multiple of vec.ISA.Lanes points.
 func locate(v vec.ISA) {
-	v.Func("locate", "func(pos *float64, off *int32, s *float64, class *uint8, n int, lo, scale float64, bins, terms int32)",
+	v.Func("locate", "func(pos *float64, off *int32, s *float64, class *uint8, n int, lo, scale float64, bins, row int32)",
 		"maps scores to bins, see Locate.")
 	pos, off := Load(Param("pos"), GP64()), Load(Param("off"), GP64())
 	s, class := Load(Param("s"), GP64()), Load(Param("class"), GP64())
@@ -31,7 +31,7 @@ func locate(v vec.ISA) {
 		VPBROADCASTD(r.AsX(), words(r))
 		return words(r)
 	}
-	bins, terms := count("bins"), count("terms")
+	bins, row := count("bins"), count("row")
 	last, zero, limit := words(v.Reg()), words(v.Reg()), v.Reg()
 	if v.Wide() {
 		VPTERNLOGD(Imm(0xff), last, last, last)
@@ -72,7 +72,7 @@ func locate(v vec.ISA) {
 	VPMOVZXBD(Mem{Base: class}, c)
 	VPMULLD(bins, c, c)
 	VPADDD(words(b), c, c)
-	VPMULLD(terms, c, c)
+	VPMULLD(row, c, c)
 	if v.Wide() {
 		VMOVDQU32(c, Mem{Base: off})
 	} else {
@@ -109,14 +109,9 @@ func chebyshevMoments(v vec.ISA) {
 	lanes := v.Lanes()
 	top, twice := AllocLocal(v.Bytes), AllocLocal(v.Bytes) // T_W and 2 T_W of each point
 
-	// groups vectors of moments, and rest more moments under tail, 1 <= rest <= W.
-	groups, rest := GP64(), GP64()
-	LEAQ(Mem{Base: terms, Disp: -1}, groups)
+	groups := GP64() // vectors of moments
+	LEAQ(Mem{Base: terms, Disp: lanes - 1}, groups)
 	SHRQ(Imm(uint64(v.LogLanes())), groups)
-	MOVQ(groups, rest)
-	SHLQ(Imm(uint64(v.LogLanes())), rest)
-	SUBQ(rest, terms)
-	tail := v.Tail(terms)
 	reverse := v.Reverser()
 
 	Label("loop")
@@ -147,23 +142,18 @@ func chebyshevMoments(v vec.ISA) {
 		reverse(cur, top.Offset(8*j), prev)
 		VBROADCASTSD(twice.Offset(8*j), factor)
 		Label(label("group"))
-		TESTQ(k, k)
-		JZ(LabelRef(label("last")))
 		sum, next := v.Reg(), v.Reg()
 		VADDPD(Mem{Base: m}, cur, sum)
 		VMOVUPD(sum, Mem{Base: m})
+		DECQ(k)
+		JZ(LabelRef(label("end")))
 		vec.Move(prev, next)
 		VFMSUB231PD(cur, factor, next)
 		vec.Move(cur, prev)
 		vec.Move(next, cur)
 		ADDQ(I32(v.Bytes), m)
-		DECQ(k)
 		JMP(LabelRef(label("group")))
-		Label(label("last"))
-		sum = v.Reg()
-		tail.Load(Mem{Base: m}, sum)
-		VADDPD(cur, sum, sum)
-		tail.Store(sum, Mem{Base: m})
+		Label(label("end"))
 	}
 	ADDQ(I32(v.Bytes), pos)
 	ADDQ(I32(4*lanes), off)
@@ -185,7 +175,8 @@ func clenshaw(v vec.ISA) {
 	lanes := v.Lanes()
 	index := AllocLocal(8 * lanes) // offsets, checked
 
-	groups, rest := GP64(), GP64() // as in chebyshevMoments
+	// groups vectors of coefficients, and 1 to W more under tail.
+	groups, rest := GP64(), GP64()
 	LEAQ(Mem{Base: terms, Disp: -1}, groups)
 	SHRQ(Imm(uint64(v.LogLanes())), groups)
 	MOVQ(groups, rest)
