@@ -93,10 +93,11 @@ func (m *nearLinear) table(label float64, nodes []float64) []float64 {
 	for _, x := range nodes {
 		for dist := bins - 1; dist > -bins; dist-- {
 			for _, y := range nodes {
-				t = append(t, m.e.dphi(width*(2*float64(dist)+(x-y))))
+				t = append(t, width*(2*float64(dist)+(x-y)))
 			}
 		}
 	}
+	m.e.slopes(t)
 	return t
 }
 
