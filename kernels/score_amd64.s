@@ -677,22 +677,25 @@ loop:
 	CMOVQHI      CX, R8
 	LEAQ         (AX)(R8*8), R8
 	MOVQ         DX, R9
+	VADDPD       (R8), Y4, Y3
+	VMOVUPD      Y3, (R8)
+	DECQ         R9
+	JZ           end0
 	VBROADCASTSD (SP), Y5
 	VPERMPD      $0x6c, Y4, Y3
 	VBLENDPD     $0x01, Y5, Y3, Y3
 	VBROADCASTSD 32(SP), Y5
 
 group0:
-	VADDPD      (R8), Y4, Y6
-	VMOVUPD     Y6, (R8)
-	DECQ        R9
-	JZ          end0
 	VMOVAPD     Y3, Y6
 	VFMSUB231PD Y4, Y5, Y6
 	VMOVAPD     Y4, Y3
 	VMOVAPD     Y6, Y4
 	ADDQ        $+32, R8
-	JMP         group0
+	VADDPD      (R8), Y4, Y6
+	VMOVUPD     Y6, (R8)
+	DECQ        R9
+	JNZ         group0
 
 end0:
 	MOVLQSX      4(SI), R8
@@ -700,22 +703,25 @@ end0:
 	CMOVQHI      CX, R8
 	LEAQ         (AX)(R8*8), R8
 	MOVQ         DX, R9
+	VADDPD       (R8), Y1, Y3
+	VMOVUPD      Y3, (R8)
+	DECQ         R9
+	JZ           end1
 	VBROADCASTSD 8(SP), Y4
 	VPERMPD      $0x6c, Y1, Y3
 	VBLENDPD     $0x01, Y4, Y3, Y3
 	VBROADCASTSD 40(SP), Y4
 
 group1:
-	VADDPD      (R8), Y1, Y5
-	VMOVUPD     Y5, (R8)
-	DECQ        R9
-	JZ          end1
 	VMOVAPD     Y3, Y5
 	VFMSUB231PD Y1, Y4, Y5
 	VMOVAPD     Y1, Y3
 	VMOVAPD     Y5, Y1
 	ADDQ        $+32, R8
-	JMP         group1
+	VADDPD      (R8), Y1, Y5
+	VMOVUPD     Y5, (R8)
+	DECQ        R9
+	JNZ         group1
 
 end1:
 	MOVLQSX      8(SI), R8
@@ -723,22 +729,25 @@ end1:
 	CMOVQHI      CX, R8
 	LEAQ         (AX)(R8*8), R8
 	MOVQ         DX, R9
+	VADDPD       (R8), Y2, Y1
+	VMOVUPD      Y1, (R8)
+	DECQ         R9
+	JZ           end2
 	VBROADCASTSD 16(SP), Y3
 	VPERMPD      $0x6c, Y2, Y1
 	VBLENDPD     $0x01, Y3, Y1, Y1
 	VBROADCASTSD 48(SP), Y3
 
 group2:
-	VADDPD      (R8), Y2, Y4
-	VMOVUPD     Y4, (R8)
-	DECQ        R9
-	JZ          end2
 	VMOVAPD     Y1, Y4
 	VFMSUB231PD Y2, Y3, Y4
 	VMOVAPD     Y2, Y1
 	VMOVAPD     Y4, Y2
 	ADDQ        $+32, R8
-	JMP         group2
+	VADDPD      (R8), Y2, Y4
+	VMOVUPD     Y4, (R8)
+	DECQ        R9
+	JNZ         group2
 
 end2:
 	MOVLQSX      12(SI), R8
@@ -746,22 +755,25 @@ end2:
 	CMOVQHI      CX, R8
 	LEAQ         (AX)(R8*8), R8
 	MOVQ         DX, R9
+	VADDPD       (R8), Y0, Y1
+	VMOVUPD      Y1, (R8)
+	DECQ         R9
+	JZ           end3
 	VBROADCASTSD 24(SP), Y2
 	VPERMPD      $0x6c, Y0, Y1
 	VBLENDPD     $0x01, Y2, Y1, Y1
 	VBROADCASTSD 56(SP), Y2
 
 group3:
-	VADDPD      (R8), Y0, Y3
-	VMOVUPD     Y3, (R8)
-	DECQ        R9
-	JZ          end3
 	VMOVAPD     Y1, Y3
 	VFMSUB231PD Y0, Y2, Y3
 	VMOVAPD     Y0, Y1
 	VMOVAPD     Y3, Y0
 	ADDQ        $+32, R8
-	JMP         group3
+	VADDPD      (R8), Y0, Y3
+	VMOVUPD     Y3, (R8)
+	DECQ        R9
+	JNZ         group3
 
 end3:
 	ADDQ $+32, BX
@@ -2778,21 +2790,24 @@ loop:
 	CMOVQHI      CX, R8
 	LEAQ         (AX)(R8*8), R8
 	MOVQ         DX, R9
+	VADDPD       (R8), Z5, Z8
+	VMOVUPD      Z8, (R8)
+	DECQ         R9
+	JZ           end0
 	VPERMPD      Z5, Z0, Z8
 	VBROADCASTSD (SP), K1, Z8
 	VBROADCASTSD 64(SP), Z10
 
 group0:
-	VADDPD      (R8), Z5, Z11
-	VMOVUPD     Z11, (R8)
-	DECQ        R9
-	JZ          end0
 	VMOVAPD     Z8, Z11
 	VFMSUB231PD Z5, Z10, Z11
 	VMOVAPD     Z5, Z8
 	VMOVAPD     Z11, Z5
 	ADDQ        $+64, R8
-	JMP         group0
+	VADDPD      (R8), Z5, Z11
+	VMOVUPD     Z11, (R8)
+	DECQ        R9
+	JNZ         group0
 
 end0:
 	MOVLQSX      4(SI), R8
@@ -2800,21 +2815,24 @@ end0:
 	CMOVQHI      CX, R8
 	LEAQ         (AX)(R8*8), R8
 	MOVQ         DX, R9
+	VADDPD       (R8), Z6, Z5
+	VMOVUPD      Z5, (R8)
+	DECQ         R9
+	JZ           end1
 	VPERMPD      Z6, Z0, Z5
 	VBROADCASTSD 8(SP), K1, Z5
 	VBROADCASTSD 72(SP), Z8
 
 group1:
-	VADDPD      (R8), Z6, Z10
-	VMOVUPD     Z10, (R8)
-	DECQ        R9
-	JZ          end1
 	VMOVAPD     Z5, Z10
 	VFMSUB231PD Z6, Z8, Z10
 	VMOVAPD     Z6, Z5
 	VMOVAPD     Z10, Z6
 	ADDQ        $+64, R8
-	JMP         group1
+	VADDPD      (R8), Z6, Z10
+	VMOVUPD     Z10, (R8)
+	DECQ        R9
+	JNZ         group1
 
 end1:
 	MOVLQSX      8(SI), R8
@@ -2822,21 +2840,24 @@ end1:
 	CMOVQHI      CX, R8
 	LEAQ         (AX)(R8*8), R8
 	MOVQ         DX, R9
+	VADDPD       (R8), Z3, Z5
+	VMOVUPD      Z5, (R8)
+	DECQ         R9
+	JZ           end2
 	VPERMPD      Z3, Z0, Z5
 	VBROADCASTSD 16(SP), K1, Z5
 	VBROADCASTSD 80(SP), Z6
 
 group2:
-	VADDPD      (R8), Z3, Z8
-	VMOVUPD     Z8, (R8)
-	DECQ        R9
-	JZ          end2
 	VMOVAPD     Z5, Z8
 	VFMSUB231PD Z3, Z6, Z8
 	VMOVAPD     Z3, Z5
 	VMOVAPD     Z8, Z3
 	ADDQ        $+64, R8
-	JMP         group2
+	VADDPD      (R8), Z3, Z8
+	VMOVUPD     Z8, (R8)
+	DECQ        R9
+	JNZ         group2
 
 end2:
 	MOVLQSX      12(SI), R8
@@ -2844,21 +2865,24 @@ end2:
 	CMOVQHI      CX, R8
 	LEAQ         (AX)(R8*8), R8
 	MOVQ         DX, R9
+	VADDPD       (R8), Z4, Z3
+	VMOVUPD      Z3, (R8)
+	DECQ         R9
+	JZ           end3
 	VPERMPD      Z4, Z0, Z3
 	VBROADCASTSD 24(SP), K1, Z3
 	VBROADCASTSD 88(SP), Z5
 
 group3:
-	VADDPD      (R8), Z4, Z6
-	VMOVUPD     Z6, (R8)
-	DECQ        R9
-	JZ          end3
 	VMOVAPD     Z3, Z6
 	VFMSUB231PD Z4, Z5, Z6
 	VMOVAPD     Z4, Z3
 	VMOVAPD     Z6, Z4
 	ADDQ        $+64, R8
-	JMP         group3
+	VADDPD      (R8), Z4, Z6
+	VMOVUPD     Z6, (R8)
+	DECQ        R9
+	JNZ         group3
 
 end3:
 	MOVLQSX      16(SI), R8
@@ -2866,21 +2890,24 @@ end3:
 	CMOVQHI      CX, R8
 	LEAQ         (AX)(R8*8), R8
 	MOVQ         DX, R9
+	VADDPD       (R8), Z9, Z3
+	VMOVUPD      Z3, (R8)
+	DECQ         R9
+	JZ           end4
 	VPERMPD      Z9, Z0, Z3
 	VBROADCASTSD 32(SP), K1, Z3
 	VBROADCASTSD 96(SP), Z4
 
 group4:
-	VADDPD      (R8), Z9, Z5
-	VMOVUPD     Z5, (R8)
-	DECQ        R9
-	JZ          end4
 	VMOVAPD     Z3, Z5
 	VFMSUB231PD Z9, Z4, Z5
 	VMOVAPD     Z9, Z3
 	VMOVAPD     Z5, Z9
 	ADDQ        $+64, R8
-	JMP         group4
+	VADDPD      (R8), Z9, Z5
+	VMOVUPD     Z5, (R8)
+	DECQ        R9
+	JNZ         group4
 
 end4:
 	MOVLQSX      20(SI), R8
@@ -2888,21 +2915,24 @@ end4:
 	CMOVQHI      CX, R8
 	LEAQ         (AX)(R8*8), R8
 	MOVQ         DX, R9
+	VADDPD       (R8), Z7, Z3
+	VMOVUPD      Z3, (R8)
+	DECQ         R9
+	JZ           end5
 	VPERMPD      Z7, Z0, Z3
 	VBROADCASTSD 40(SP), K1, Z3
 	VBROADCASTSD 104(SP), Z4
 
 group5:
-	VADDPD      (R8), Z7, Z5
-	VMOVUPD     Z5, (R8)
-	DECQ        R9
-	JZ          end5
 	VMOVAPD     Z3, Z5
 	VFMSUB231PD Z7, Z4, Z5
 	VMOVAPD     Z7, Z3
 	VMOVAPD     Z5, Z7
 	ADDQ        $+64, R8
-	JMP         group5
+	VADDPD      (R8), Z7, Z5
+	VMOVUPD     Z5, (R8)
+	DECQ        R9
+	JNZ         group5
 
 end5:
 	MOVLQSX      24(SI), R8
@@ -2910,21 +2940,24 @@ end5:
 	CMOVQHI      CX, R8
 	LEAQ         (AX)(R8*8), R8
 	MOVQ         DX, R9
+	VADDPD       (R8), Z2, Z3
+	VMOVUPD      Z3, (R8)
+	DECQ         R9
+	JZ           end6
 	VPERMPD      Z2, Z0, Z3
 	VBROADCASTSD 48(SP), K1, Z3
 	VBROADCASTSD 112(SP), Z4
 
 group6:
-	VADDPD      (R8), Z2, Z5
-	VMOVUPD     Z5, (R8)
-	DECQ        R9
-	JZ          end6
 	VMOVAPD     Z3, Z5
 	VFMSUB231PD Z2, Z4, Z5
 	VMOVAPD     Z2, Z3
 	VMOVAPD     Z5, Z2
 	ADDQ        $+64, R8
-	JMP         group6
+	VADDPD      (R8), Z2, Z5
+	VMOVUPD     Z5, (R8)
+	DECQ        R9
+	JNZ         group6
 
 end6:
 	MOVLQSX      28(SI), R8
@@ -2932,21 +2965,24 @@ end6:
 	CMOVQHI      CX, R8
 	LEAQ         (AX)(R8*8), R8
 	MOVQ         DX, R9
+	VADDPD       (R8), Z1, Z2
+	VMOVUPD      Z2, (R8)
+	DECQ         R9
+	JZ           end7
 	VPERMPD      Z1, Z0, Z2
 	VBROADCASTSD 56(SP), K1, Z2
 	VBROADCASTSD 120(SP), Z3
 
 group7:
-	VADDPD      (R8), Z1, Z4
-	VMOVUPD     Z4, (R8)
-	DECQ        R9
-	JZ          end7
 	VMOVAPD     Z2, Z4
 	VFMSUB231PD Z1, Z3, Z4
 	VMOVAPD     Z1, Z2
 	VMOVAPD     Z4, Z1
 	ADDQ        $+64, R8
-	JMP         group7
+	VADDPD      (R8), Z1, Z4
+	VMOVUPD     Z4, (R8)
+	DECQ        R9
+	JNZ         group7
 
 end7:
 	ADDQ $+64, BX

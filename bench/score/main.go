@@ -137,20 +137,25 @@ func measureKernels(set *kernels.Set) {
 		copy(v, s)
 		set.LogisticSlopes(v)
 	})
-	const bins, terms = 16, 12
+	const bins, terms = 64, 8 // as for n = 10^6
 	class, pos, off := make([]uint8, n), make([]float64, n), make([]int32, n)
 	for i := range class {
 		class[i] = uint8(i*7/5) % 2
 		s[i] /= 25
 	}
 	mom, dst := make([]float64, 2*bins*kernels.PaddedTerms(terms)), make([]float64, n)
-	report("locate 16 bins", "point", n, 6, func() {
+	report("locate 64 bins", "point", n, 6, func() {
 		set.Locate(pos, off, s, class, -2, bins/4.0, bins, kernels.PaddedTerms(terms))
 	})
-	report("chebyshev moments 12 terms", "point", n, 2*terms, func() {
+	report("chebyshev moments 8 terms", "point", n, 2*terms, func() {
 		set.ChebyshevMoments(mom, terms, pos, off)
 	})
-	report("clenshaw 12 terms", "point", n, 2*terms, func() {
+	report("clenshaw 8 terms", "point", n, 2*terms, func() {
+		set.Clenshaw(dst, mom, terms, pos, off)
+	})
+	report("near-linear sums 64 bins of 8 terms", "point", n, 6+4*terms, func() {
+		set.Locate(pos, off, s, class, -2, bins/4.0, bins, kernels.PaddedTerms(terms))
+		set.ChebyshevMoments(mom, terms, pos, off)
 		set.Clenshaw(dst, mom, terms, pos, off)
 	})
 	x, w, out := even(20*256, 1), even(20, 1), make([]float64, 256)

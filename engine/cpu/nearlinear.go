@@ -104,6 +104,7 @@ func (m *nearLinear) table(label float64, nodes []float64) []float64 {
 // prepare computes positions, moments and, from these, coefficients.
 func (m *nearLinear) prepare(ctx context.Context, w []float64) error {
 	e, p, length := m.e, m.e.terms(), m.e.momentLen(m.q)
+	one := []float64{1}
 	err := forEach(ctx, e.kernel.workers, e.chunks(), func(worker, chunk int) {
 		s := m.work[worker]
 		sum := m.moments[chunk*length : (chunk+1)*length]
@@ -116,7 +117,7 @@ func (m *nearLinear) prepare(ctx context.Context, w []float64) error {
 			e.set.Locate(pos, off, scores, e.class[from:end], m.lo, m.scale, e.bins, e.row())
 			clear(s.moments)
 			e.set.ChebyshevMoments(s.moments, p, pos, off)
-			addTo(sum, s.moments)
+			e.set.AddRows(sum, one, s.moments) // as addTo, but with vectors
 		}
 	})
 	if err != nil {
