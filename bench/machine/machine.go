@@ -126,10 +126,10 @@ func measure(ctx context.Context, b *bench, o Options, set *kernels.Set) (Line, 
 			continue // warms up
 		}
 		times = append(times, seconds)
-		if b.count > 0 && used > 0 {
+		if b.count > 0 {
 			after = peak()
 			peaks = append(peaks, (before+after)/2)
-			shares = append(shares, b.count/used*2/(before+after))
+			shares = append(shares, b.count/max(used, clockStep)*2/(before+after))
 		}
 	}
 	l := b.line
@@ -149,6 +149,9 @@ func median(x []float64) float64 {
 	slices.Sort(x)
 	return x[len(x)/2]
 }
+
+// clockStep is less than any processor time that is worth measuring.
+const clockStep = 1e-6
 
 // window is the processor time of a measurement of a peak, in seconds.
 const window = 4e-3
