@@ -37,6 +37,8 @@ type Line struct {
 	// Seconds is the median wall clock time of a run; Least the shortest.
 	Seconds float64 `json:"seconds"`
 	Least   float64 `json:"least_seconds"`
+	// Processor is the median processor time of a run over all threads, in seconds.
+	Processor float64 `json:"processor_seconds"`
 	// Rate is the work per second of Seconds, in units of Unit: "pairs" or "scores".
 	Rate float64 `json:"rate"`
 	Unit string  `json:"unit"`
@@ -108,7 +110,7 @@ func measure(ctx context.Context, b *bench, o Options, set *kernels.Set) (Line, 
 	if b.line.Of == "copy" {
 		peak = copyPeak()
 	}
-	var times, peaks, shares []float64
+	var times, useds, peaks, shares []float64
 	for k := range o.Runs + 1 {
 		var before, after float64
 		if b.count > 0 {
@@ -125,7 +127,7 @@ func measure(ctx context.Context, b *bench, o Options, set *kernels.Set) (Line, 
 		if k == 0 {
 			continue // warms up
 		}
-		times = append(times, seconds)
+		times, useds = append(times, seconds), append(useds, used)
 		if b.count > 0 {
 			after = peak()
 			peaks = append(peaks, (before+after)/2)
@@ -135,6 +137,7 @@ func measure(ctx context.Context, b *bench, o Options, set *kernels.Set) (Line, 
 	l := b.line
 	l.Device, l.Workers = "cpu", o.Workers
 	l.Seconds, l.Least = median(times), slices.Min(times)
+	l.Processor = median(useds)
 	l.Rate = b.work / l.Seconds
 	if len(shares) > 0 {
 		l.Share, l.BestShare, l.Peak = median(shares), slices.Max(shares), median(peaks)/1e9
