@@ -355,3 +355,44 @@ func BenchmarkKNN1e4x1e4d32(b *testing.B) {
 		})
 	}
 }
+
+// TestKNNFarFromOrigin has distances far below the rounding errors of norms and inner
+// products, which rule out nothing there: the exact distances must decide. A search by
+// s + t - 2 c alone fails on these records.
+func TestKNNFarFromOrigin(t *testing.T) {
+	r := rand.New(rand.NewPCG(29, 3))
+	const n, d = 300, 20
+	make1 := func() *engine.Records {
+		x, y := make([]float64, n*d), make([]float64, n)
+		for i := range x {
+			x[i] = 200 + 0x1p-24*r.NormFloat64()
+		}
+		for i := range y {
+			y[i] = float64(r.IntN(10))
+		}
+		return records(t, x, y, d)
+	}
+	train, test := make1(), make1()
+	got, err := KNN(context.Background(), train, test, KNNOptions{K: 1})
+	want := slowKNN(train, test, nil, 1, false)
+	if err != nil || !slices.Equal(got.Predicted, want) {
+		t.Errorf("%v", err)
+	}
+	wrong := 0
+	for i := range n {
+		nearest, label := math.Inf(1), 0.0
+		x := test.Dense()[i*d:][:d]
+		for j := range n {
+			z := train.Dense()[j*d:][:d]
+			if v := kernels.Dot(x, x) + kernels.Dot(z, z) - 2*kernels.Dot(x, z); v < nearest {
+				nearest, label = v, train.Label(j)
+			}
+		}
+		if label != want[i] {
+			wrong++
+		}
+	}
+	if wrong < n/4 {
+		t.Errorf("inner products alone get only %d of %d wrong: the test is too easy", wrong, n)
+	}
+}
