@@ -38,7 +38,9 @@ func benchLogisticTile(b *testing.B, kernel *Set) {
 	b.ReportMetric(rows*cols*float64(b.N)/b.Elapsed().Seconds(), "pairs/s")
 }
 
-func BenchmarkChebyshev(b *testing.B) {
+func BenchmarkChebyshev(b *testing.B) { benchVariants(b, benchChebyshev) }
+
+func benchChebyshev(b *testing.B, kernel *Set) {
 	const n, bins = 256, 16
 	for _, terms := range []int{8, 12, 16, 24} {
 		s, class := uniform(n, -1, 1), make([]uint8, n)
@@ -46,14 +48,15 @@ func BenchmarkChebyshev(b *testing.B) {
 			class[i] = uint8(i*7/5) % 2
 		}
 		pos, off, dst := make([]float64, n), make([]int32, n), make([]float64, n)
-		mom := make([]float64, 2*bins*terms)
+		row := PaddedTerms(terms)
+		mom := make([]float64, 2*bins*row)
 		for _, k := range []struct {
 			name string
 			run  func()
 		}{
-			{"locate", func() { Locate(pos, off, s, class, -1, bins/2, bins, terms) }},
-			{"moments", func() { ChebyshevMoments(mom, terms, pos, off) }},
-			{"clenshaw", func() { Clenshaw(dst, mom, terms, pos, off) }},
+			{"locate", func() { kernel.Locate(pos, off, s, class, -1, bins/2, bins, row) }},
+			{"moments", func() { kernel.ChebyshevMoments(mom, terms, pos, off) }},
+			{"clenshaw", func() { kernel.Clenshaw(dst, mom, terms, pos, off) }},
 		} {
 			b.Run(fmt.Sprintf("%s/terms=%d", k.name, terms), func(b *testing.B) {
 				for b.Loop() {

@@ -16,6 +16,9 @@ func (s *Set) accelerateScore() {
 		s.GatherDots = gatherDotsBy(gatherDotsAVX2, 4*dotColumns)
 		s.AddRows = addRowsBy(addRowsAVX2)
 		s.GatherAddRows = gatherAddRowsBy(gatherAddRowsAVX2)
+		s.Locate = locateBy(locateAVX2, 4)
+		s.ChebyshevMoments = chebyshevMomentsBy(chebyshevMomentsAVX2, 4)
+		s.Clenshaw = clenshawBy(clenshawAVX2, 4)
 		s.LogisticTile = logisticTileBy(logisticTileAVX2)
 		s.LogisticPairTile = logisticPairTileBy(logisticPairTileAVX2)
 		s.LogisticSlopes = logisticSlopesBy(logisticSlopesAVX2)
@@ -25,6 +28,9 @@ func (s *Set) accelerateScore() {
 		s.GatherDots = gatherDotsBy(gatherDotsAVX512, 8*dotColumns)
 		s.AddRows = addRowsBy(addRowsAVX512)
 		s.GatherAddRows = gatherAddRowsBy(gatherAddRowsAVX512)
+		s.Locate = locateBy(locateAVX512, 8)
+		s.ChebyshevMoments = chebyshevMomentsBy(chebyshevMomentsAVX512, 8)
+		s.Clenshaw = clenshawBy(clenshawAVX512, 8)
 		s.LogisticTile = logisticTileBy(logisticTileAVX512)
 		s.LogisticPairTile = logisticPairTileBy(logisticPairTileAVX512)
 		s.LogisticSlopes = logisticSlopesBy(logisticSlopesAVX512)
@@ -121,4 +127,42 @@ func logisticPairTileBy(f func(row, col, s, y, t, z *float64, m, n, skip int)) f
 
 func logisticSlopesBy(f func(x *float64, n int)) func(v []float64) {
 	return func(v []float64) { f(unsafe.SliceData(v), len(v)) }
+}
+
+// The assembly for points takes multiples of the lanes; the last few points are left to
+// the generic loop.
+
+func locateBy(f func(pos *float64, off *int32, s *float64, class *uint8, n int, lo, scale float64, bins, row int32), lanes int) func(pos []float64, off []int32, s []float64, class []uint8, lo, scale float64, bins, row int) {
+	return func(pos []float64, off []int32, s []float64, class []uint8, lo, scale float64, bins, row int) {
+		pos, off, class = pos[:len(s)], off[:len(s)], class[:len(s)]
+		n := len(s) / lanes * lanes
+		f(unsafe.SliceData(pos), unsafe.SliceData(off), unsafe.SliceData(s), unsafe.SliceData(class), n, lo, scale, int32(bins), int32(row))
+		Locate(pos[n:], off[n:], s[n:], class[n:], lo, scale, bins, row)
+	}
+}
+
+func chebyshevMomentsBy(f func(mom *float64, limit, terms int, pos *float64, off *int32, n int), lanes int) func(mom []float64, terms int, pos []float64, off []int32) {
+	return func(mom []float64, terms int, pos []float64, off []int32) {
+		off = off[:len(pos)]
+		n := len(pos) / lanes * lanes
+		if n > 0 {
+			last := len(mom) - PaddedTerms(terms)
+			_ = mom[last:]
+			f(unsafe.SliceData(mom), last, terms, unsafe.SliceData(pos), unsafe.SliceData(off), n)
+		}
+		ChebyshevMoments(mom, terms, pos[n:], off[n:])
+	}
+}
+
+func clenshawBy(f func(dst, coef *float64, limit, terms int, pos *float64, off *int32, n int), lanes int) func(dst, coef []float64, terms int, pos []float64, off []int32) {
+	return func(dst, coef []float64, terms int, pos []float64, off []int32) {
+		dst, off = dst[:len(pos)], off[:len(pos)]
+		n := len(pos) / lanes * lanes
+		if n > 0 {
+			last := len(coef) - PaddedTerms(terms)
+			_ = coef[last:]
+			f(unsafe.SliceData(dst), unsafe.SliceData(coef), last, terms, unsafe.SliceData(pos), unsafe.SliceData(off), n)
+		}
+		Clenshaw(dst[n:], coef, terms, pos[n:], off[n:])
+	}
 }

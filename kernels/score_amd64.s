@@ -580,6 +580,347 @@ done:
 DATA wordbff0000000000000<>+0(SB)/8, $0xbff0000000000000
 GLOBL wordbff0000000000000<>(SB), RODATA|NOPTR, $8
 
+// func locateAVX2(pos *float64, off *int32, s *float64, class *uint8, n int, lo float64, scale float64, bins int32, row int32)
+// Requires: AVX, AVX2
+TEXT ·locateAVX2(SB), NOSPLIT, $0-64
+	MOVQ         pos+0(FP), AX
+	MOVQ         off+8(FP), CX
+	MOVQ         s+16(FP), DX
+	MOVQ         class+24(FP), BX
+	MOVQ         n+32(FP), SI
+	VBROADCASTSD word3ff0000000000000<>+0(SB), Y2
+	VBROADCASTSD wordbff0000000000000<>+0(SB), Y3
+	VBROADCASTSD lo+40(FP), Y0
+	VBROADCASTSD scale+48(FP), Y1
+	MOVL         bins+56(FP), DI
+	VMOVD        DI, X4
+	VPBROADCASTD X4, X4
+	MOVL         row+60(FP), DI
+	VMOVD        DI, X5
+	VPBROADCASTD X5, X5
+	VPCMPEQD     X6, X6, X6
+	VPADDD       X6, X4, X6
+	VPXOR        X7, X7, X7
+	VCVTDQ2PD    X4, Y8
+
+loop:
+	CMPQ        SI, $+4
+	JL          done
+	VMOVUPD     (DX), Y9
+	VSUBPD      Y0, Y9, Y9
+	VMULPD      Y1, Y9, Y9
+	VMAXPD      Y9, Y3, Y9
+	VMINPD      Y9, Y8, Y9
+	VCVTTPD2DQY Y9, X11
+	VPMAXSD     X11, X7, X11
+	VPMINSD     X11, X6, X11
+	VCVTDQ2PD   X11, Y10
+	VSUBPD      Y10, Y9, Y10
+	VADDPD      Y10, Y10, Y10
+	VSUBPD      Y2, Y10, Y10
+	VMINPD      Y10, Y2, Y10
+	VMAXPD      Y10, Y3, Y10
+	VMOVUPD     Y10, (AX)
+	VPMOVZXBD   (BX), X9
+	VPMULLD     X4, X9, X9
+	VPADDD      X11, X9, X9
+	VPMULLD     X5, X9, X9
+	VMOVDQU     X9, (CX)
+	ADDQ        $+32, AX
+	ADDQ        $+32, DX
+	ADDQ        $+16, CX
+	ADDQ        $+4, BX
+	SUBQ        $+4, SI
+	JMP         loop
+
+done:
+	VZEROUPPER
+	RET
+
+// func chebyshevMomentsAVX2(mom *float64, limit int, terms int, pos *float64, off *int32, n int)
+// Requires: AVX, AVX2, CMOV, FMA3
+TEXT ·chebyshevMomentsAVX2(SB), NOSPLIT, $64-48
+	MOVQ mom+0(FP), AX
+	MOVQ limit+8(FP), CX
+	MOVQ terms+16(FP), DX
+	MOVQ pos+24(FP), BX
+	MOVQ off+32(FP), SI
+	MOVQ n+40(FP), DI
+	LEAQ 3(DX), DX
+	SHRQ $0x02, DX
+
+loop:
+	CMPQ         DI, $+4
+	JL           done
+	VMOVUPD      (BX), Y0
+	VADDPD       Y0, Y0, Y1
+	VBROADCASTSD word3ff0000000000000<>+0(SB), Y2
+	VMOVAPD      Y2, Y3
+	VFMSUB231PD  Y0, Y1, Y3
+	VMOVAPD      Y0, Y4
+	VFMSUB231PD  Y3, Y1, Y4
+	VMOVAPD      Y3, Y5
+	VFMSUB231PD  Y4, Y1, Y5
+	VMOVUPD      Y5, (SP)
+	VADDPD       Y5, Y5, Y5
+	VMOVUPD      Y5, 32(SP)
+	VUNPCKLPD    Y0, Y2, Y1
+	VUNPCKHPD    Y0, Y2, Y0
+	VUNPCKLPD    Y4, Y3, Y2
+	VUNPCKHPD    Y4, Y3, Y3
+	VPERM2F128   $0x20, Y2, Y1, Y4
+	VPERM2F128   $0x31, Y2, Y1, Y2
+	VPERM2F128   $0x20, Y3, Y0, Y1
+	VPERM2F128   $0x31, Y3, Y0, Y0
+	MOVLQSX      (SI), R8
+	CMPQ         R8, CX
+	CMOVQHI      CX, R8
+	LEAQ         (AX)(R8*8), R8
+	MOVQ         DX, R9
+	VADDPD       (R8), Y4, Y3
+	VMOVUPD      Y3, (R8)
+	DECQ         R9
+	JZ           end0
+	VBROADCASTSD (SP), Y5
+	VPERMPD      $0x6c, Y4, Y3
+	VBLENDPD     $0x01, Y5, Y3, Y3
+	VBROADCASTSD 32(SP), Y5
+
+group0:
+	VMOVAPD     Y3, Y6
+	VFMSUB231PD Y4, Y5, Y6
+	VMOVAPD     Y4, Y3
+	VMOVAPD     Y6, Y4
+	ADDQ        $+32, R8
+	VADDPD      (R8), Y4, Y6
+	VMOVUPD     Y6, (R8)
+	DECQ        R9
+	JNZ         group0
+
+end0:
+	MOVLQSX      4(SI), R8
+	CMPQ         R8, CX
+	CMOVQHI      CX, R8
+	LEAQ         (AX)(R8*8), R8
+	MOVQ         DX, R9
+	VADDPD       (R8), Y1, Y3
+	VMOVUPD      Y3, (R8)
+	DECQ         R9
+	JZ           end1
+	VBROADCASTSD 8(SP), Y4
+	VPERMPD      $0x6c, Y1, Y3
+	VBLENDPD     $0x01, Y4, Y3, Y3
+	VBROADCASTSD 40(SP), Y4
+
+group1:
+	VMOVAPD     Y3, Y5
+	VFMSUB231PD Y1, Y4, Y5
+	VMOVAPD     Y1, Y3
+	VMOVAPD     Y5, Y1
+	ADDQ        $+32, R8
+	VADDPD      (R8), Y1, Y5
+	VMOVUPD     Y5, (R8)
+	DECQ        R9
+	JNZ         group1
+
+end1:
+	MOVLQSX      8(SI), R8
+	CMPQ         R8, CX
+	CMOVQHI      CX, R8
+	LEAQ         (AX)(R8*8), R8
+	MOVQ         DX, R9
+	VADDPD       (R8), Y2, Y1
+	VMOVUPD      Y1, (R8)
+	DECQ         R9
+	JZ           end2
+	VBROADCASTSD 16(SP), Y3
+	VPERMPD      $0x6c, Y2, Y1
+	VBLENDPD     $0x01, Y3, Y1, Y1
+	VBROADCASTSD 48(SP), Y3
+
+group2:
+	VMOVAPD     Y1, Y4
+	VFMSUB231PD Y2, Y3, Y4
+	VMOVAPD     Y2, Y1
+	VMOVAPD     Y4, Y2
+	ADDQ        $+32, R8
+	VADDPD      (R8), Y2, Y4
+	VMOVUPD     Y4, (R8)
+	DECQ        R9
+	JNZ         group2
+
+end2:
+	MOVLQSX      12(SI), R8
+	CMPQ         R8, CX
+	CMOVQHI      CX, R8
+	LEAQ         (AX)(R8*8), R8
+	MOVQ         DX, R9
+	VADDPD       (R8), Y0, Y1
+	VMOVUPD      Y1, (R8)
+	DECQ         R9
+	JZ           end3
+	VBROADCASTSD 24(SP), Y2
+	VPERMPD      $0x6c, Y0, Y1
+	VBLENDPD     $0x01, Y2, Y1, Y1
+	VBROADCASTSD 56(SP), Y2
+
+group3:
+	VMOVAPD     Y1, Y3
+	VFMSUB231PD Y0, Y2, Y3
+	VMOVAPD     Y0, Y1
+	VMOVAPD     Y3, Y0
+	ADDQ        $+32, R8
+	VADDPD      (R8), Y0, Y3
+	VMOVUPD     Y3, (R8)
+	DECQ        R9
+	JNZ         group3
+
+end3:
+	ADDQ $+32, BX
+	ADDQ $+16, SI
+	SUBQ $+4, DI
+	JMP  loop
+
+done:
+	VZEROUPPER
+	RET
+
+// func clenshawAVX2(dst *float64, coef *float64, limit int, terms int, pos *float64, off *int32, n int)
+// Requires: AVX, CMOV, FMA3
+TEXT ·clenshawAVX2(SB), NOSPLIT, $32-56
+	MOVQ    dst+0(FP), AX
+	MOVQ    coef+8(FP), CX
+	MOVQ    limit+16(FP), DX
+	MOVQ    terms+24(FP), BX
+	MOVQ    pos+32(FP), SI
+	MOVQ    off+40(FP), DI
+	MOVQ    n+48(FP), R8
+	LEAQ    -1(BX), R9
+	SHRQ    $0x02, R9
+	MOVQ    R9, R10
+	SHLQ    $0x02, R10
+	SUBQ    R10, BX
+	LEAQ    laneMasks<>+0(SB), R11
+	MOVQ    $0x00000004, R10
+	SUBQ    BX, R10
+	VMOVUPD (R11)(R10*8), Y0
+	MOVQ    $+4, BX
+	LEAQ    laneMasks<>+0(SB), R11
+	MOVQ    $0x00000004, R10
+	SUBQ    BX, R10
+	VMOVUPD (R11)(R10*8), Y1
+
+loop:
+	CMPQ    R8, $+4
+	JL      done
+	MOVLQSX (DI), BX
+	CMPQ    BX, DX
+	CMOVQHI DX, BX
+	MOVQ    BX, (SP)
+	MOVLQSX 4(DI), BX
+	CMPQ    BX, DX
+	CMOVQHI DX, BX
+	MOVQ    BX, 8(SP)
+	MOVLQSX 8(DI), BX
+	CMPQ    BX, DX
+	CMOVQHI DX, BX
+	MOVQ    BX, 16(SP)
+	MOVLQSX 12(DI), BX
+	CMPQ    BX, DX
+	CMOVQHI DX, BX
+	MOVQ    BX, 24(SP)
+	VMOVUPD (SI), Y2
+	VADDPD  Y2, Y2, Y3
+	VXORPD  Y4, Y4, Y4
+	VXORPD  Y5, Y5, Y5
+	VMOVAPD Y0, Y6
+	MOVQ    R9, R10
+	MOVQ    R9, BX
+	SHLQ    $0x05, BX
+	ADDQ    CX, BX
+
+group:
+	TESTQ       R10, R10
+	JZ          last
+	MOVQ        (SP), R11
+	VMASKMOVPD  (BX)(R11*8), Y6, Y7
+	MOVQ        8(SP), R11
+	VMASKMOVPD  (BX)(R11*8), Y6, Y8
+	MOVQ        16(SP), R11
+	VMASKMOVPD  (BX)(R11*8), Y6, Y9
+	MOVQ        24(SP), R11
+	VMASKMOVPD  (BX)(R11*8), Y6, Y6
+	VUNPCKLPD   Y8, Y7, Y10
+	VUNPCKHPD   Y8, Y7, Y7
+	VUNPCKLPD   Y6, Y9, Y8
+	VUNPCKHPD   Y6, Y9, Y6
+	VPERM2F128  $0x20, Y8, Y10, Y9
+	VPERM2F128  $0x31, Y8, Y10, Y10
+	VPERM2F128  $0x20, Y6, Y7, Y8
+	VPERM2F128  $0x31, Y6, Y7, Y6
+	VSUBPD      Y5, Y6, Y6
+	VFMADD231PD Y3, Y4, Y6
+	VMOVAPD     Y4, Y5
+	VMOVAPD     Y6, Y4
+	VSUBPD      Y5, Y10, Y10
+	VFMADD231PD Y3, Y4, Y10
+	VMOVAPD     Y4, Y5
+	VMOVAPD     Y10, Y4
+	VSUBPD      Y5, Y8, Y8
+	VFMADD231PD Y3, Y4, Y8
+	VMOVAPD     Y4, Y5
+	VMOVAPD     Y8, Y4
+	VSUBPD      Y5, Y9, Y9
+	VFMADD231PD Y3, Y4, Y9
+	VMOVAPD     Y4, Y5
+	VMOVAPD     Y9, Y4
+	VMOVAPD     Y1, Y6
+	SUBQ        $+32, BX
+	DECQ        R10
+	JMP         group
+
+last:
+	MOVQ        (SP), R10
+	VMASKMOVPD  (BX)(R10*8), Y6, Y7
+	MOVQ        8(SP), R10
+	VMASKMOVPD  (BX)(R10*8), Y6, Y8
+	MOVQ        16(SP), R10
+	VMASKMOVPD  (BX)(R10*8), Y6, Y9
+	MOVQ        24(SP), R10
+	VMASKMOVPD  (BX)(R10*8), Y6, Y6
+	VUNPCKLPD   Y8, Y7, Y10
+	VUNPCKHPD   Y8, Y7, Y7
+	VUNPCKLPD   Y6, Y9, Y8
+	VUNPCKHPD   Y6, Y9, Y6
+	VPERM2F128  $0x20, Y8, Y10, Y9
+	VPERM2F128  $0x31, Y8, Y10, Y10
+	VPERM2F128  $0x20, Y6, Y7, Y8
+	VPERM2F128  $0x31, Y6, Y7, Y6
+	VSUBPD      Y5, Y6, Y6
+	VFMADD231PD Y3, Y4, Y6
+	VMOVAPD     Y4, Y5
+	VMOVAPD     Y6, Y4
+	VSUBPD      Y5, Y10, Y10
+	VFMADD231PD Y3, Y4, Y10
+	VMOVAPD     Y4, Y5
+	VMOVAPD     Y10, Y4
+	VSUBPD      Y5, Y8, Y8
+	VFMADD231PD Y3, Y4, Y8
+	VMOVAPD     Y4, Y5
+	VMOVAPD     Y8, Y4
+	VSUBPD      Y5, Y9, Y9
+	VFMADD231PD Y2, Y4, Y9
+	VMOVUPD     Y9, (AX)
+	ADDQ        $+32, AX
+	ADDQ        $+32, SI
+	ADDQ        $+16, DI
+	SUBQ        $+4, R8
+	JMP         loop
+
+done:
+	VZEROUPPER
+	RET
+
 // func dotAVX2(x *float64, y *float64, n int) float64
 // Requires: AVX, FMA3, SSE2
 TEXT ·dotAVX2(SB), NOSPLIT, $0-32
@@ -2320,6 +2661,574 @@ by1end:
 	VFNMADD231PD      Z2, Z1, Z3
 	VFMADD231PD       Z3, Z1, Z1
 	VMOVUPD           Z1, K1, (AX)
+
+done:
+	VZEROUPPER
+	RET
+
+// func locateAVX512(pos *float64, off *int32, s *float64, class *uint8, n int, lo float64, scale float64, bins int32, row int32)
+// Requires: AVX, AVX2, AVX512F, AVX512VL
+TEXT ·locateAVX512(SB), NOSPLIT, $0-64
+	MOVQ         pos+0(FP), AX
+	MOVQ         off+8(FP), CX
+	MOVQ         s+16(FP), DX
+	MOVQ         class+24(FP), BX
+	MOVQ         n+32(FP), SI
+	VBROADCASTSD word3ff0000000000000<>+0(SB), Z2
+	VBROADCASTSD wordbff0000000000000<>+0(SB), Z3
+	VBROADCASTSD lo+40(FP), Z0
+	VBROADCASTSD scale+48(FP), Z1
+	MOVL         bins+56(FP), DI
+	VMOVD        DI, X4
+	VPBROADCASTD X4, Y4
+	MOVL         row+60(FP), DI
+	VMOVD        DI, X5
+	VPBROADCASTD X5, Y5
+	VPTERNLOGD   $0xff, Y6, Y6, Y6
+	VPADDD       Y6, Y4, Y6
+	VPXORD       Y7, Y7, Y7
+	VCVTDQ2PD    Y4, Z8
+
+loop:
+	CMPQ       SI, $+8
+	JL         done
+	VMOVUPD    (DX), Z9
+	VSUBPD     Z0, Z9, Z9
+	VMULPD     Z1, Z9, Z9
+	VMAXPD     Z9, Z3, Z9
+	VMINPD     Z9, Z8, Z9
+	VCVTTPD2DQ Z9, Y11
+	VPMAXSD    Y11, Y7, Y11
+	VPMINSD    Y11, Y6, Y11
+	VCVTDQ2PD  Y11, Z10
+	VSUBPD     Z10, Z9, Z10
+	VADDPD     Z10, Z10, Z10
+	VSUBPD     Z2, Z10, Z10
+	VMINPD     Z10, Z2, Z10
+	VMAXPD     Z10, Z3, Z10
+	VMOVUPD    Z10, (AX)
+	VPMOVZXBD  (BX), Y9
+	VPMULLD    Y4, Y9, Y9
+	VPADDD     Y11, Y9, Y9
+	VPMULLD    Y5, Y9, Y9
+	VMOVDQU32  Y9, (CX)
+	ADDQ       $+64, AX
+	ADDQ       $+64, DX
+	ADDQ       $+32, CX
+	ADDQ       $+8, BX
+	SUBQ       $+8, SI
+	JMP        loop
+
+done:
+	VZEROUPPER
+	RET
+
+// func chebyshevMomentsAVX512(mom *float64, limit int, terms int, pos *float64, off *int32, n int)
+// Requires: AVX, AVX512F, CMOV
+TEXT ·chebyshevMomentsAVX512(SB), NOSPLIT, $128-48
+	MOVQ      mom+0(FP), AX
+	MOVQ      limit+8(FP), CX
+	MOVQ      terms+16(FP), DX
+	MOVQ      pos+24(FP), BX
+	MOVQ      off+32(FP), SI
+	MOVQ      n+40(FP), DI
+	LEAQ      7(DX), DX
+	SHRQ      $0x03, DX
+	VMOVDQU64 reverse<>+0(SB), Z0
+	MOVL      $0x00000001, R8
+	KMOVW     R8, K1
+
+loop:
+	CMPQ         DI, $+8
+	JL           done
+	VMOVUPD      (BX), Z1
+	VADDPD       Z1, Z1, Z2
+	VBROADCASTSD word3ff0000000000000<>+0(SB), Z3
+	VMOVAPD      Z3, Z4
+	VFMSUB231PD  Z1, Z2, Z4
+	VMOVAPD      Z1, Z5
+	VFMSUB231PD  Z4, Z2, Z5
+	VMOVAPD      Z4, Z6
+	VFMSUB231PD  Z5, Z2, Z6
+	VMOVAPD      Z5, Z7
+	VFMSUB231PD  Z6, Z2, Z7
+	VMOVAPD      Z6, Z8
+	VFMSUB231PD  Z7, Z2, Z8
+	VMOVAPD      Z7, Z9
+	VFMSUB231PD  Z8, Z2, Z9
+	VMOVAPD      Z8, Z10
+	VFMSUB231PD  Z9, Z2, Z10
+	VMOVUPD      Z10, (SP)
+	VADDPD       Z10, Z10, Z10
+	VMOVUPD      Z10, 64(SP)
+	VUNPCKLPD    Z1, Z3, Z2
+	VUNPCKHPD    Z1, Z3, Z1
+	VUNPCKLPD    Z5, Z4, Z3
+	VUNPCKHPD    Z5, Z4, Z4
+	VUNPCKLPD    Z7, Z6, Z5
+	VUNPCKHPD    Z7, Z6, Z6
+	VUNPCKLPD    Z9, Z8, Z7
+	VUNPCKHPD    Z9, Z8, Z8
+	VSHUFF64X2   $0x88, Z3, Z2, Z9
+	VSHUFF64X2   $0xdd, Z3, Z2, Z2
+	VSHUFF64X2   $0x88, Z7, Z5, Z3
+	VSHUFF64X2   $0xdd, Z7, Z5, Z7
+	VSHUFF64X2   $0x88, Z3, Z9, Z5
+	VSHUFF64X2   $0xdd, Z3, Z9, Z9
+	VSHUFF64X2   $0x88, Z7, Z2, Z3
+	VSHUFF64X2   $0xdd, Z7, Z2, Z2
+	VSHUFF64X2   $0x88, Z4, Z1, Z7
+	VSHUFF64X2   $0xdd, Z4, Z1, Z1
+	VSHUFF64X2   $0x88, Z8, Z6, Z4
+	VSHUFF64X2   $0xdd, Z8, Z6, Z8
+	VSHUFF64X2   $0x88, Z4, Z7, Z6
+	VSHUFF64X2   $0xdd, Z4, Z7, Z7
+	VSHUFF64X2   $0x88, Z8, Z1, Z4
+	VSHUFF64X2   $0xdd, Z8, Z1, Z1
+	MOVLQSX      (SI), R8
+	CMPQ         R8, CX
+	CMOVQHI      CX, R8
+	LEAQ         (AX)(R8*8), R8
+	MOVQ         DX, R9
+	VADDPD       (R8), Z5, Z8
+	VMOVUPD      Z8, (R8)
+	DECQ         R9
+	JZ           end0
+	VPERMPD      Z5, Z0, Z8
+	VBROADCASTSD (SP), K1, Z8
+	VBROADCASTSD 64(SP), Z10
+
+group0:
+	VMOVAPD     Z8, Z11
+	VFMSUB231PD Z5, Z10, Z11
+	VMOVAPD     Z5, Z8
+	VMOVAPD     Z11, Z5
+	ADDQ        $+64, R8
+	VADDPD      (R8), Z5, Z11
+	VMOVUPD     Z11, (R8)
+	DECQ        R9
+	JNZ         group0
+
+end0:
+	MOVLQSX      4(SI), R8
+	CMPQ         R8, CX
+	CMOVQHI      CX, R8
+	LEAQ         (AX)(R8*8), R8
+	MOVQ         DX, R9
+	VADDPD       (R8), Z6, Z5
+	VMOVUPD      Z5, (R8)
+	DECQ         R9
+	JZ           end1
+	VPERMPD      Z6, Z0, Z5
+	VBROADCASTSD 8(SP), K1, Z5
+	VBROADCASTSD 72(SP), Z8
+
+group1:
+	VMOVAPD     Z5, Z10
+	VFMSUB231PD Z6, Z8, Z10
+	VMOVAPD     Z6, Z5
+	VMOVAPD     Z10, Z6
+	ADDQ        $+64, R8
+	VADDPD      (R8), Z6, Z10
+	VMOVUPD     Z10, (R8)
+	DECQ        R9
+	JNZ         group1
+
+end1:
+	MOVLQSX      8(SI), R8
+	CMPQ         R8, CX
+	CMOVQHI      CX, R8
+	LEAQ         (AX)(R8*8), R8
+	MOVQ         DX, R9
+	VADDPD       (R8), Z3, Z5
+	VMOVUPD      Z5, (R8)
+	DECQ         R9
+	JZ           end2
+	VPERMPD      Z3, Z0, Z5
+	VBROADCASTSD 16(SP), K1, Z5
+	VBROADCASTSD 80(SP), Z6
+
+group2:
+	VMOVAPD     Z5, Z8
+	VFMSUB231PD Z3, Z6, Z8
+	VMOVAPD     Z3, Z5
+	VMOVAPD     Z8, Z3
+	ADDQ        $+64, R8
+	VADDPD      (R8), Z3, Z8
+	VMOVUPD     Z8, (R8)
+	DECQ        R9
+	JNZ         group2
+
+end2:
+	MOVLQSX      12(SI), R8
+	CMPQ         R8, CX
+	CMOVQHI      CX, R8
+	LEAQ         (AX)(R8*8), R8
+	MOVQ         DX, R9
+	VADDPD       (R8), Z4, Z3
+	VMOVUPD      Z3, (R8)
+	DECQ         R9
+	JZ           end3
+	VPERMPD      Z4, Z0, Z3
+	VBROADCASTSD 24(SP), K1, Z3
+	VBROADCASTSD 88(SP), Z5
+
+group3:
+	VMOVAPD     Z3, Z6
+	VFMSUB231PD Z4, Z5, Z6
+	VMOVAPD     Z4, Z3
+	VMOVAPD     Z6, Z4
+	ADDQ        $+64, R8
+	VADDPD      (R8), Z4, Z6
+	VMOVUPD     Z6, (R8)
+	DECQ        R9
+	JNZ         group3
+
+end3:
+	MOVLQSX      16(SI), R8
+	CMPQ         R8, CX
+	CMOVQHI      CX, R8
+	LEAQ         (AX)(R8*8), R8
+	MOVQ         DX, R9
+	VADDPD       (R8), Z9, Z3
+	VMOVUPD      Z3, (R8)
+	DECQ         R9
+	JZ           end4
+	VPERMPD      Z9, Z0, Z3
+	VBROADCASTSD 32(SP), K1, Z3
+	VBROADCASTSD 96(SP), Z4
+
+group4:
+	VMOVAPD     Z3, Z5
+	VFMSUB231PD Z9, Z4, Z5
+	VMOVAPD     Z9, Z3
+	VMOVAPD     Z5, Z9
+	ADDQ        $+64, R8
+	VADDPD      (R8), Z9, Z5
+	VMOVUPD     Z5, (R8)
+	DECQ        R9
+	JNZ         group4
+
+end4:
+	MOVLQSX      20(SI), R8
+	CMPQ         R8, CX
+	CMOVQHI      CX, R8
+	LEAQ         (AX)(R8*8), R8
+	MOVQ         DX, R9
+	VADDPD       (R8), Z7, Z3
+	VMOVUPD      Z3, (R8)
+	DECQ         R9
+	JZ           end5
+	VPERMPD      Z7, Z0, Z3
+	VBROADCASTSD 40(SP), K1, Z3
+	VBROADCASTSD 104(SP), Z4
+
+group5:
+	VMOVAPD     Z3, Z5
+	VFMSUB231PD Z7, Z4, Z5
+	VMOVAPD     Z7, Z3
+	VMOVAPD     Z5, Z7
+	ADDQ        $+64, R8
+	VADDPD      (R8), Z7, Z5
+	VMOVUPD     Z5, (R8)
+	DECQ        R9
+	JNZ         group5
+
+end5:
+	MOVLQSX      24(SI), R8
+	CMPQ         R8, CX
+	CMOVQHI      CX, R8
+	LEAQ         (AX)(R8*8), R8
+	MOVQ         DX, R9
+	VADDPD       (R8), Z2, Z3
+	VMOVUPD      Z3, (R8)
+	DECQ         R9
+	JZ           end6
+	VPERMPD      Z2, Z0, Z3
+	VBROADCASTSD 48(SP), K1, Z3
+	VBROADCASTSD 112(SP), Z4
+
+group6:
+	VMOVAPD     Z3, Z5
+	VFMSUB231PD Z2, Z4, Z5
+	VMOVAPD     Z2, Z3
+	VMOVAPD     Z5, Z2
+	ADDQ        $+64, R8
+	VADDPD      (R8), Z2, Z5
+	VMOVUPD     Z5, (R8)
+	DECQ        R9
+	JNZ         group6
+
+end6:
+	MOVLQSX      28(SI), R8
+	CMPQ         R8, CX
+	CMOVQHI      CX, R8
+	LEAQ         (AX)(R8*8), R8
+	MOVQ         DX, R9
+	VADDPD       (R8), Z1, Z2
+	VMOVUPD      Z2, (R8)
+	DECQ         R9
+	JZ           end7
+	VPERMPD      Z1, Z0, Z2
+	VBROADCASTSD 56(SP), K1, Z2
+	VBROADCASTSD 120(SP), Z3
+
+group7:
+	VMOVAPD     Z2, Z4
+	VFMSUB231PD Z1, Z3, Z4
+	VMOVAPD     Z1, Z2
+	VMOVAPD     Z4, Z1
+	ADDQ        $+64, R8
+	VADDPD      (R8), Z1, Z4
+	VMOVUPD     Z4, (R8)
+	DECQ        R9
+	JNZ         group7
+
+end7:
+	ADDQ $+64, BX
+	ADDQ $+32, SI
+	SUBQ $+8, DI
+	JMP  loop
+
+done:
+	VZEROUPPER
+	RET
+
+DATA reverse<>+0(SB)/8, $0x0000000000000000
+DATA reverse<>+8(SB)/8, $0x0000000000000007
+DATA reverse<>+16(SB)/8, $0x0000000000000006
+DATA reverse<>+24(SB)/8, $0x0000000000000005
+DATA reverse<>+32(SB)/8, $0x0000000000000004
+DATA reverse<>+40(SB)/8, $0x0000000000000003
+DATA reverse<>+48(SB)/8, $0x0000000000000002
+DATA reverse<>+56(SB)/8, $0x0000000000000001
+GLOBL reverse<>(SB), RODATA|NOPTR, $64
+
+// func clenshawAVX512(dst *float64, coef *float64, limit int, terms int, pos *float64, off *int32, n int)
+// Requires: AVX, AVX512F, BMI2, CMOV
+TEXT ·clenshawAVX512(SB), NOSPLIT, $64-56
+	MOVQ  dst+0(FP), AX
+	MOVQ  coef+8(FP), CX
+	MOVQ  limit+16(FP), DX
+	MOVQ  terms+24(FP), BX
+	MOVQ  pos+32(FP), SI
+	MOVQ  off+40(FP), DI
+	MOVQ  n+48(FP), R8
+	LEAQ  -1(BX), R9
+	SHRQ  $0x03, R9
+	MOVQ  R9, R10
+	SHLQ  $0x03, R10
+	SUBQ  R10, BX
+	MOVQ  $-1, R10
+	BZHIQ BX, R10, R10
+	KMOVW R10, K1
+	MOVQ  $+8, BX
+	MOVQ  $-1, R10
+	BZHIQ BX, R10, R10
+	KMOVW R10, K2
+
+loop:
+	CMPQ    R8, $+8
+	JL      done
+	MOVLQSX (DI), BX
+	CMPQ    BX, DX
+	CMOVQHI DX, BX
+	MOVQ    BX, (SP)
+	MOVLQSX 4(DI), BX
+	CMPQ    BX, DX
+	CMOVQHI DX, BX
+	MOVQ    BX, 8(SP)
+	MOVLQSX 8(DI), BX
+	CMPQ    BX, DX
+	CMOVQHI DX, BX
+	MOVQ    BX, 16(SP)
+	MOVLQSX 12(DI), BX
+	CMPQ    BX, DX
+	CMOVQHI DX, BX
+	MOVQ    BX, 24(SP)
+	MOVLQSX 16(DI), BX
+	CMPQ    BX, DX
+	CMOVQHI DX, BX
+	MOVQ    BX, 32(SP)
+	MOVLQSX 20(DI), BX
+	CMPQ    BX, DX
+	CMOVQHI DX, BX
+	MOVQ    BX, 40(SP)
+	MOVLQSX 24(DI), BX
+	CMPQ    BX, DX
+	CMOVQHI DX, BX
+	MOVQ    BX, 48(SP)
+	MOVLQSX 28(DI), BX
+	CMPQ    BX, DX
+	CMOVQHI DX, BX
+	MOVQ    BX, 56(SP)
+	VMOVUPD (SI), Z0
+	VADDPD  Z0, Z0, Z1
+	VPXORQ  Z2, Z2, Z2
+	VPXORQ  Z3, Z3, Z3
+	KMOVW   K1, K3
+	MOVQ    R9, R10
+	MOVQ    R9, BX
+	SHLQ    $0x06, BX
+	ADDQ    CX, BX
+
+group:
+	TESTQ       R10, R10
+	JZ          last
+	MOVQ        (SP), R11
+	VMOVUPD.Z   (BX)(R11*8), K3, Z4
+	MOVQ        8(SP), R11
+	VMOVUPD.Z   (BX)(R11*8), K3, Z5
+	MOVQ        16(SP), R11
+	VMOVUPD.Z   (BX)(R11*8), K3, Z6
+	MOVQ        24(SP), R11
+	VMOVUPD.Z   (BX)(R11*8), K3, Z7
+	MOVQ        32(SP), R11
+	VMOVUPD.Z   (BX)(R11*8), K3, Z8
+	MOVQ        40(SP), R11
+	VMOVUPD.Z   (BX)(R11*8), K3, Z9
+	MOVQ        48(SP), R11
+	VMOVUPD.Z   (BX)(R11*8), K3, Z10
+	MOVQ        56(SP), R11
+	VMOVUPD.Z   (BX)(R11*8), K3, Z11
+	VUNPCKLPD   Z5, Z4, Z12
+	VUNPCKHPD   Z5, Z4, Z4
+	VUNPCKLPD   Z7, Z6, Z5
+	VUNPCKHPD   Z7, Z6, Z6
+	VUNPCKLPD   Z9, Z8, Z7
+	VUNPCKHPD   Z9, Z8, Z8
+	VUNPCKLPD   Z11, Z10, Z9
+	VUNPCKHPD   Z11, Z10, Z10
+	VSHUFF64X2  $0x88, Z5, Z12, Z11
+	VSHUFF64X2  $0xdd, Z5, Z12, Z5
+	VSHUFF64X2  $0x88, Z9, Z7, Z12
+	VSHUFF64X2  $0xdd, Z9, Z7, Z9
+	VSHUFF64X2  $0x88, Z12, Z11, Z7
+	VSHUFF64X2  $0xdd, Z12, Z11, Z12
+	VSHUFF64X2  $0x88, Z9, Z5, Z11
+	VSHUFF64X2  $0xdd, Z9, Z5, Z5
+	VSHUFF64X2  $0x88, Z6, Z4, Z9
+	VSHUFF64X2  $0xdd, Z6, Z4, Z4
+	VSHUFF64X2  $0x88, Z10, Z8, Z6
+	VSHUFF64X2  $0xdd, Z10, Z8, Z10
+	VSHUFF64X2  $0x88, Z6, Z9, Z8
+	VSHUFF64X2  $0xdd, Z6, Z9, Z9
+	VSHUFF64X2  $0x88, Z10, Z4, Z6
+	VSHUFF64X2  $0xdd, Z10, Z4, Z4
+	VSUBPD      Z3, Z4, Z4
+	VFMADD231PD Z1, Z2, Z4
+	VMOVAPD     Z2, Z3
+	VMOVAPD     Z4, Z2
+	VSUBPD      Z3, Z5, Z5
+	VFMADD231PD Z1, Z2, Z5
+	VMOVAPD     Z2, Z3
+	VMOVAPD     Z5, Z2
+	VSUBPD      Z3, Z9, Z9
+	VFMADD231PD Z1, Z2, Z9
+	VMOVAPD     Z2, Z3
+	VMOVAPD     Z9, Z2
+	VSUBPD      Z3, Z12, Z12
+	VFMADD231PD Z1, Z2, Z12
+	VMOVAPD     Z2, Z3
+	VMOVAPD     Z12, Z2
+	VSUBPD      Z3, Z6, Z6
+	VFMADD231PD Z1, Z2, Z6
+	VMOVAPD     Z2, Z3
+	VMOVAPD     Z6, Z2
+	VSUBPD      Z3, Z11, Z11
+	VFMADD231PD Z1, Z2, Z11
+	VMOVAPD     Z2, Z3
+	VMOVAPD     Z11, Z2
+	VSUBPD      Z3, Z8, Z8
+	VFMADD231PD Z1, Z2, Z8
+	VMOVAPD     Z2, Z3
+	VMOVAPD     Z8, Z2
+	VSUBPD      Z3, Z7, Z7
+	VFMADD231PD Z1, Z2, Z7
+	VMOVAPD     Z2, Z3
+	VMOVAPD     Z7, Z2
+	KMOVW       K2, K3
+	SUBQ        $+64, BX
+	DECQ        R10
+	JMP         group
+
+last:
+	MOVQ        (SP), R10
+	VMOVUPD.Z   (BX)(R10*8), K3, Z4
+	MOVQ        8(SP), R10
+	VMOVUPD.Z   (BX)(R10*8), K3, Z5
+	MOVQ        16(SP), R10
+	VMOVUPD.Z   (BX)(R10*8), K3, Z6
+	MOVQ        24(SP), R10
+	VMOVUPD.Z   (BX)(R10*8), K3, Z7
+	MOVQ        32(SP), R10
+	VMOVUPD.Z   (BX)(R10*8), K3, Z8
+	MOVQ        40(SP), R10
+	VMOVUPD.Z   (BX)(R10*8), K3, Z9
+	MOVQ        48(SP), R10
+	VMOVUPD.Z   (BX)(R10*8), K3, Z10
+	MOVQ        56(SP), R10
+	VMOVUPD.Z   (BX)(R10*8), K3, Z11
+	VUNPCKLPD   Z5, Z4, Z12
+	VUNPCKHPD   Z5, Z4, Z4
+	VUNPCKLPD   Z7, Z6, Z5
+	VUNPCKHPD   Z7, Z6, Z6
+	VUNPCKLPD   Z9, Z8, Z7
+	VUNPCKHPD   Z9, Z8, Z8
+	VUNPCKLPD   Z11, Z10, Z9
+	VUNPCKHPD   Z11, Z10, Z10
+	VSHUFF64X2  $0x88, Z5, Z12, Z11
+	VSHUFF64X2  $0xdd, Z5, Z12, Z5
+	VSHUFF64X2  $0x88, Z9, Z7, Z12
+	VSHUFF64X2  $0xdd, Z9, Z7, Z9
+	VSHUFF64X2  $0x88, Z12, Z11, Z7
+	VSHUFF64X2  $0xdd, Z12, Z11, Z12
+	VSHUFF64X2  $0x88, Z9, Z5, Z11
+	VSHUFF64X2  $0xdd, Z9, Z5, Z5
+	VSHUFF64X2  $0x88, Z6, Z4, Z9
+	VSHUFF64X2  $0xdd, Z6, Z4, Z4
+	VSHUFF64X2  $0x88, Z10, Z8, Z6
+	VSHUFF64X2  $0xdd, Z10, Z8, Z10
+	VSHUFF64X2  $0x88, Z6, Z9, Z8
+	VSHUFF64X2  $0xdd, Z6, Z9, Z9
+	VSHUFF64X2  $0x88, Z10, Z4, Z6
+	VSHUFF64X2  $0xdd, Z10, Z4, Z4
+	VSUBPD      Z3, Z4, Z4
+	VFMADD231PD Z1, Z2, Z4
+	VMOVAPD     Z2, Z3
+	VMOVAPD     Z4, Z2
+	VSUBPD      Z3, Z5, Z5
+	VFMADD231PD Z1, Z2, Z5
+	VMOVAPD     Z2, Z3
+	VMOVAPD     Z5, Z2
+	VSUBPD      Z3, Z9, Z9
+	VFMADD231PD Z1, Z2, Z9
+	VMOVAPD     Z2, Z3
+	VMOVAPD     Z9, Z2
+	VSUBPD      Z3, Z12, Z12
+	VFMADD231PD Z1, Z2, Z12
+	VMOVAPD     Z2, Z3
+	VMOVAPD     Z12, Z2
+	VSUBPD      Z3, Z6, Z6
+	VFMADD231PD Z1, Z2, Z6
+	VMOVAPD     Z2, Z3
+	VMOVAPD     Z6, Z2
+	VSUBPD      Z3, Z11, Z11
+	VFMADD231PD Z1, Z2, Z11
+	VMOVAPD     Z2, Z3
+	VMOVAPD     Z11, Z2
+	VSUBPD      Z3, Z8, Z8
+	VFMADD231PD Z1, Z2, Z8
+	VMOVAPD     Z2, Z3
+	VMOVAPD     Z8, Z2
+	VSUBPD      Z3, Z7, Z7
+	VFMADD231PD Z0, Z2, Z7
+	VMOVUPD     Z7, (AX)
+	ADDQ        $+64, AX
+	ADDQ        $+64, SI
+	ADDQ        $+32, DI
+	SUBQ        $+8, R8
+	JMP         loop
 
 done:
 	VZEROUPPER

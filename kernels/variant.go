@@ -58,6 +58,10 @@ type Set struct {
 	AddRows       func(acc, c, x []float64)
 	GatherAddRows func(acc, c, x []float64, rows []int32)
 
+	Locate           func(pos []float64, off []int32, s []float64, class []uint8, lo, scale float64, bins, row int)
+	ChebyshevMoments func(mom []float64, terms int, pos []float64, off []int32)
+	Clenshaw         func(dst, coef []float64, terms int, pos []float64, off []int32)
+
 	LogisticTile     func(row, col, a, b []float64)
 	LogisticPairTile func(row, col, s, y, t, z []float64, skip int)
 	LogisticSlopes   func(v []float64)
@@ -88,6 +92,9 @@ func Select(v Variant) (*Set, error) {
 		GatherDots:       GatherDots,
 		AddRows:          AddRows,
 		GatherAddRows:    GatherAddRows,
+		Locate:           Locate,
+		ChebyshevMoments: ChebyshevMoments,
+		Clenshaw:         Clenshaw,
 		LogisticTile:     LogisticTile,
 		LogisticPairTile: LogisticPairTile,
 		LogisticSlopes:   LogisticSlopes,

@@ -173,5 +173,19 @@ func (k *kernel) planGrid() {
 
 func (k *kernel) chunks() int { return (k.problem.N + k.chunkRows - 1) / k.chunkRows }
 
+// slopes replaces numbers by phi'.
+func (k *kernel) slopes(u []float64) {
+	if k.factored {
+		k.set.LogisticSlopes(u)
+		return
+	}
+	for i, v := range u {
+		u[i] = k.dphi(v)
+	}
+}
+
+// row is the distance of the terms of two bins.
+func (k *kernel) row() int { return kernels.PaddedTerms(k.terms()) }
+
 // momentLen is the number of moments of q classes.
-func (k *kernel) momentLen(q int) int { return q * k.bins * k.terms() }
+func (k *kernel) momentLen(q int) int { return q * k.bins * k.row() }

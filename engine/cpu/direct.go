@@ -136,9 +136,9 @@ func (m *direct) stripeSums(ctx context.Context, tile []float64, job, p0, p1 int
 	part := m.partial[job*m.panel:][:p1-p0]
 	clear(part)
 	first, last := job*m.stripe, min((job+1)*m.stripe, len(m.rows.s))
-	for c0 := p0; c0 < p1 && ctx.Err() == nil; c0 += tileCols {
+	for c0 := p0; c0 < p1; c0 += tileCols {
 		c1 := min(c0+tileCols, p1)
-		for r0 := first; r0 < last; r0 += tileRows {
+		for r0 := first; r0 < last && ctx.Err() == nil; r0 += tileRows {
 			r1 := min(r0+tileRows, last)
 			if m.slot == nil && c1 <= r0+1 {
 				break // below the diagonal

@@ -17,7 +17,6 @@
 //
 // The inner loops are those of a kernels.Variant: plain Go or vector instructions of the
 // processor. The method and every bound come from public numbers alone and hold for every
-// variant. Work is cut along
-// a fixed grid and partial sums are combined in a fixed order, so the bits of a
-// result do not depend on the number of workers.
+// variant. Work is cut along a fixed grid and partial sums are combined in a fixed order,
+// so the bits of a result depend on the variant, but not on the number of workers.
 package cpu

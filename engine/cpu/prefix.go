@@ -161,13 +161,7 @@ func (k *kernel) prefixTerms(v, diff []float64, score float64) (sum float64) {
 	for i, s := range v {
 		v[i] = diff[i] * (score - s)
 	}
-	if k.factored {
-		k.set.LogisticSlopes(v)
-	} else {
-		for i, x := range v {
-			v[i] = k.dphi(x)
-		}
-	}
+	k.slopes(v)
 	for i := range v {
 		v[i] *= diff[i]
 		sum += v[i]

@@ -13,6 +13,9 @@ func main() {
 		logisticTile(v)
 		logisticPairTile(v)
 		logisticSlopes(v)
+		locate(v)
+		chebyshevMoments(v)
+		clenshaw(v)
 		dot(v)
 		for _, gather := range []bool{false, true} {
 			dots(v, gather)

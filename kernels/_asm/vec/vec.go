@@ -5,6 +5,7 @@ package vec
 import (
 	"fmt"
 	"math"
+	"math/bits"
 
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
@@ -43,6 +44,9 @@ func End() {
 
 // Lanes is the number of float64 in a vector.
 func (v ISA) Lanes() int { return v.Bytes / 8 }
+
+// LogLanes is the binary logarithm of Lanes.
+func (v ISA) LogLanes() int { return bits.TrailingZeros(uint(v.Lanes())) }
 
 // Wide reports 512 bits.
 func (v ISA) Wide() bool { return v.Bytes == 64 }
@@ -177,11 +181,11 @@ type Tail struct {
 func (v ISA) Tail(n Register) Tail {
 	t := Tail{isa: v}
 	if v.Wide() {
-		bits := GP64()
-		MOVQ(I32(-1), bits)
-		BZHIQ(n, bits, bits)
+		ones := GP64()
+		MOVQ(I32(-1), ones)
+		BZHIQ(n, ones, ones)
 		t.k = K()
-		KMOVW(bits.As32(), t.k)
+		KMOVW(ones.As32(), t.k)
 		return t
 	}
 	at, base := GP64(), GP64()
@@ -197,6 +201,27 @@ func (v ISA) Tail(n Register) Tail {
 func laneMasks() Mem {
 	const full = math.MaxUint64
 	return table("laneMasks", full, full, full, full, 0, 0, 0, 0)
+}
+
+// Copy is a tail that selects the lanes of from, until it is assigned others.
+func (t Tail) Copy(from Tail) Tail {
+	c := Tail{isa: t.isa}
+	if t.isa.Wide() {
+		c.k = K()
+	} else {
+		c.mask = YMM()
+	}
+	c.Assign(from)
+	return c
+}
+
+// Assign lets t select the lanes of from.
+func (t Tail) Assign(from Tail) {
+	if t.isa.Wide() {
+		KMOVW(from.k, t.k)
+	} else {
+		VMOVAPD(from.mask, t.mask)
+	}
 }
 
 // Load reads the selected lanes and clears the others. It reads no memory outside.
