@@ -3,7 +3,7 @@
     python3 bench/peers/mahalanobis_torch.py --threads 1 > bench/results/mahalanobis-torch.csv
 
 The same half work as Dyad: blocks of rows against the columns from the block on, only pairs i < j, in float64, without the loss
-value; eager and, where it works, torch.compile. A time is the median of the runs after one to warm up, in processor time over all
+value; eager and, with --compile, torch.compile. A time is the median of the runs after one to warm up, in processor time over all
 threads, which other programs on the machine disturb less than the wall clock; both are printed. Gflop/s counts 2 n^2 d operations.
 """
 import argparse
@@ -71,13 +71,16 @@ p = argparse.ArgumentParser()
 p.add_argument("--threads", type=int, default=1)
 p.add_argument("--runs", type=int, default=3)
 p.add_argument("--sizes", type=int, nargs="*", default=[4096, 16384])
+p.add_argument("--compile", action="store_true", help="measure torch.compile, too; it needs a C++ compiler")
 p.add_argument("--block", type=int, default=256, help="rows of a block")
 o = p.parse_args()
 torch.set_num_threads(o.threads)
 print(f"# PyTorch {torch.__version__}, python {platform.python_version()}, {torch.backends.cpu.get_cpu_capability()}, {o.threads} threads")
 print(f"# {processor()}, {os.cpu_count()} processors, load {os.getloadavg()[0]:.1f}, {o.runs} runs")
 print("method,n,d,wall_s,cpu_s,gflops")
-variants = {"eager": block_sums, "compile": torch.compile(block_sums, dynamic=True)}
+variants = {"eager": block_sums}
+if o.compile:
+    variants["compile"] = torch.compile(block_sums, dynamic=True)
 for name, sums in variants.items():
     try:
         with torch.no_grad():
