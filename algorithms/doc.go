@@ -11,10 +11,21 @@
 //
 // # Papers
 //
+//	[BBG18]   Balle, Barthe, Gaboardi. Privacy Amplification by Subsampling: Tight
+//	          Analyses via Couplings and Divergences. NeurIPS 2018.
+//	[Bok24]   Bok, Su, Altschuler. Shifted Interpolation for Differential Privacy.
+//	          ICML 2024.
 //	[Huai20]  Huai, Wang, Miao, Xu, Zhang. Pairwise Learning with Differential
 //	          Privacy Guarantees. AAAI 2020.
 //	[Kang21]  Kang, Liu, Li, Wang. Towards Sharper Utility Bounds for
 //	          Differentially Private Pairwise Learning. 2021.
+//	[FHU23]   Fichtenberger, Henzinger, Upadhyay. Constant Matters: Fine-grained
+//	          Error Bound on Differentially Private Continual Observation.
+//	          ICML 2023.
+//	[Kairouz21] Kairouz, McMahan, Song, Thakkar, Thakurta, Xu. Practical and
+//	          Private (Deep) Learning without Sampling or Shuffling. ICML 2021.
+//	[Kar13]   Kar, Sriperumbudur, Jain, Karnick. On the Generalization Ability of
+//	          Online Learning Algorithms for Pairwise Loss Functions. ICML 2013.
 //	[Xue21]   Xue, Yang, Huai, Wang. Differentially Private Pairwise Learning
 //	          Revisited. IJCAI 2021.
 //

@@ -36,6 +36,7 @@ type Report struct {
 	Pairs    float64 `json:"pair_gradients"`
 
 	Epochs []EpochReport `json:"epochs,omitempty"`
+	Stream *StreamReport `json:"stream,omitempty"` // of online algorithms
 
 	Sensitivity   float64 `json:"sensitivity,omitempty"`
 	RoundoffShare float64 `json:"roundoff_share,omitempty"`
@@ -81,11 +82,7 @@ func (p *Plan) Report() Report {
 	if !p.Certificate.IsZero() {
 		r.Sensitivity, r.RoundoffShare = p.Certificate.Sensitivity(), p.Certificate.RoundoffShare()
 		r.Noise, r.Grid = p.Noise.Name(), p.Noise.GridSize()
-		noise := p.ModelNoise
-		if noise == 0 {
-			noise = p.Noise.NoiseNorm(p.Spec.coordinates())
-		}
-		r.NoiseToRadius = noise / problem.Radius
+		r.NoiseToRadius = p.modelNoise() / problem.Radius
 		switch m := p.Noise.(type) {
 		case privacy.Gaussian:
 			r.Sigma = m.Sigma
@@ -119,6 +116,9 @@ func (r Report) Text() string {
 		steps = fmt.Sprintf("%d steps of %.6g, path %.6g: %s", r.Steps, r.StepSize, r.Path, r.Rule)
 	}
 	line("schedule", "%s", steps)
+	if r.Stream != nil {
+		line("stream", "%s", r.Stream.text(r.BurnIn))
+	}
 	line("engine", "%s, %.3g pair gradients in all", r.Method, r.Pairs)
 	for i, e := range r.Epochs {
 		line("", "epoch %d: %d records, %d steps of %.6g, sensitivity %.6g, %s", i+1, e.Records, e.Steps, e.StepSize, e.Sensitivity, e.Noise)

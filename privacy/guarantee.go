@@ -14,11 +14,16 @@ const (
 	None Kind = "none"
 	// Public: the data were declared public; nothing needs protection.
 	Public Kind = "public data"
-	// ApproxDP: (epsilon, delta)-differential privacy, with the exact mu-GDP
-	// curve behind it.
+	// ApproxDP: (epsilon, delta)-differential privacy, with a mu-GDP curve behind it
+	// unless batches were drawn in secret.
 	ApproxDP Kind = "(epsilon, delta)-DP"
 	// PureDP: epsilon-differential privacy, delta = 0.
 	PureDP Kind = "epsilon-DP"
+	// LocalDP: the messages of every user are epsilon-locally private, towards
+	// everybody else including the server.
+	LocalDP Kind = "epsilon-local-DP"
+	// LabelLDP: as LocalDP for the label alone; the features are public.
+	LabelLDP Kind = "label-local-DP"
 )
 
 // Guarantee is what may be printed about a run. Without one, the only true
@@ -57,9 +62,17 @@ type Claim struct {
 func (g Guarantee) String() string {
 	switch g.Kind {
 	case ApproxDP:
-		return fmt.Sprintf("(%s, %s)-differentially private (%s-GDP) for %s (neighbours: %s); released: %s", FormatUp(g.Epsilon), FormatUp(g.Delta), FormatUp(g.Mu), g.Unit, g.Relation, g.Released)
+		curve := ""
+		if g.Mu > 0 {
+			curve = " (" + FormatUp(g.Mu) + "-GDP)"
+		}
+		return fmt.Sprintf("(%s, %s)-differentially private%s for %s (neighbours: %s); released: %s", FormatUp(g.Epsilon), FormatUp(g.Delta), curve, g.Unit, g.Relation, g.Released)
 	case PureDP:
 		return fmt.Sprintf("%s-differentially private (pure: delta = 0) for %s (neighbours: %s); released: %s", FormatUp(g.Epsilon), g.Unit, g.Relation, g.Released)
+	case LocalDP:
+		return fmt.Sprintf("%s-locally differentially private for %s (neighbours: %s); released: %s", FormatUp(g.Epsilon), g.Unit, g.Relation, g.Released)
+	case LabelLDP:
+		return fmt.Sprintf("%s-locally differentially private for the LABEL of %s only (neighbours: %s); released: %s", FormatUp(g.Epsilon), g.Unit, g.Relation, g.Released)
 	case Public:
 		return "data declared public: no guarantee is needed and none is given"
 	}

@@ -101,9 +101,11 @@ func (b Backend) planScore(p engine.Problem, set *kernels.Set) (engine.Kernel, e
 	switch {
 	case b.Method == Direct:
 		k.method = Direct
+	case b.Method == NearLinear && !k.fewLabels():
+		return nil, fmt.Errorf("%w: up to %d different labels, the near-linear method takes %d; set Problem.LabelValues or use Direct", engine.ErrUnsupported, p.LabelLimit(), maxClasses)
 	case b.Method == NearLinear && !expansion:
 		return nil, fmt.Errorf("%w: loss %q has no convergent expansion over margins up to %.3g, use Direct", engine.ErrUnsupported, k.loss.Name(), k.scores.Margin)
-	case b.Method == NearLinear, expansion && k.nearCost() < k.directCost():
+	case b.Method == NearLinear, expansion && k.fewLabels() && k.nearCost() < k.directCost():
 		k.method = NearLinear
 	default:
 		k.method = Direct

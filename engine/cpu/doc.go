@@ -9,7 +9,8 @@
 //   - direct: every pair once, O(n^2). Any labels, any smooth ScoreLoss. The
 //     logistic loss on binary labels needs no exponential per pair.
 //   - near-linear: Chebyshev expansions of phi' in bins of the public score
-//     range, O(n) per gradient, for an AnalyticLoss and up to 16 distinct labels.
+//     range, O(n) per gradient, for an AnalyticLoss and up to 16 different labels
+//     (Problem.LabelValues).
 //
 // A Mahalanobis loss is summed over tiles of the upper triangle of pairs: inner
 // products under W, coefficients c in their place, then the product of c with the

@@ -11,7 +11,7 @@ import (
 )
 
 // logisticTile is the loop of kernels.LogisticTile. Four rows are held in registers
-// and share one reciprocal; two vectors of columns are computed stage by stage if
+// and share one division; two vectors of columns are computed stage by stage if
 // there are registers for them.
 func logisticTile(v vec.ISA) {
 	v.Func("logisticTile", "func(row, col, a, b *float64, m, n int)",
@@ -61,7 +61,7 @@ func logisticTile(v vec.ISA) {
 			p, q := v.Reg(), v.Reg()
 			vec.Move(one, p)
 			VFMADD231PD(in[0][0], ai, p)
-			v.Reciprocal([]VecVirtual{p}, []VecVirtual{q}, one)
+			VDIVPD(p, one, q)
 			keep(q)
 			VADDPD(q, r, r)
 			add(0, q)
@@ -101,7 +101,7 @@ func logisticRows4(v vec.ISA, one VecVirtual, a, r, bj []VecVirtual, add func(in
 	each(func(k int) { VMULPD(p[k][0], p[k][1], p01[k]) })
 	each(func(k int) { VMULPD(p[k][2], p[k][3], p23[k]) })
 	each(func(k int) { VMULPD(p01[k], p23[k], all[k]) })
-	v.Reciprocal(all, q, one)
+	each(func(k int) { VDIVPD(all[k], one, q[k]) })
 	each(func(k int) { keep(q[k]) })
 	each(func(k int) { VMULPD(q[k], p23[k], p23[k]) })
 	each(func(k int) { VMULPD(q[k], p01[k], p01[k]) })
@@ -126,9 +126,9 @@ func logisticSlopes(v vec.ISA) {
 		for k := range x {
 			VSUBPD(x[k], minus, x[k])
 		}
-		q := v.Regs(len(x))
-		v.Reciprocal(x, q, one)
-		copy(x, q)
+		for k := range x {
+			VDIVPD(x[k], one, x[k])
+		}
 	}
 	for _, blocks := range []int{2, 1} {
 		loop, end := fmt.Sprintf("by%d", blocks), fmt.Sprintf("by%dend", blocks)
@@ -220,7 +220,9 @@ func pairTerms(v vec.ISA, one, s, y VecVirtual, t, z []VecVirtual) []VecVirtual 
 	for k := range t {
 		VADDPD(one, e[k], p[k])
 	}
-	v.Reciprocal(p, q, one)
+	for k := range t {
+		VDIVPD(p[k], one, q[k])
+	}
 	for k := range t {
 		// The numerator is e^-|u|, or 1 for u < 0.
 		if v.Wide() {

@@ -253,29 +253,3 @@ func (t Tail) Keep(r VecVirtual) {
 
 // Move copies src to dst, all lanes.
 func Move(src, dst VecVirtual) { VMOVAPD(src, dst) }
-
-// Reciprocal sets every q to 1 / p for 2^-1000 < |p| < 2^1000, with a relative error
-// below 1.2 u: a division, or an estimate within 2^-14 and two steps of Newton's
-// method, q + q (1 - p q), whose residual is computed with one rounding. They leave
-// 2^-28 and then u + 2^-56 + 2^-28 3 u.
-func (v ISA) Reciprocal(p, q []VecVirtual, one VecVirtual) {
-	if !v.Wide() {
-		for i := range p {
-			VDIVPD(p[i], one, q[i])
-		}
-		return
-	}
-	for i := range p {
-		VRCP14PD(p[i], q[i])
-	}
-	e := v.Regs(len(p))
-	for range 2 {
-		for i := range p {
-			Move(one, e[i])
-			VFNMADD231PD(p[i], q[i], e[i])
-		}
-		for i := range p {
-			VFMADD231PD(e[i], q[i], q[i])
-		}
-	}
-}
