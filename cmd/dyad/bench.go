@@ -12,10 +12,10 @@ import (
 
 type benchCmd struct {
 	Quick   bool   `help:"Smaller sizes and 3 runs: less than a minute."`
-	Runs    int    `placeholder:"N" help:"Timed runs of each line. Default: 11, or 3 with --quick."`
-	Workers int    `default:"1" placeholder:"N" help:"Goroutines; the default shows one core."`
+	Runs    int    `positive:"" placeholder:"N" help:"Timed runs of each line. Default: 11, or 3 with --quick."`
+	Workers int    `positive:"" default:"1" placeholder:"N" help:"Goroutines; the default shows one core."`
 	Variant string `default:"all" enum:"all,best,generic,avx2,avx512" help:"Kernels to measure: ${enum}."`
-	Records int    `hidden:"" help:"Records of every line."`
+	Records int    `positive:"" hidden:"" help:"Records of every line."`
 }
 
 // Help shows examples.
@@ -41,8 +41,8 @@ type benchResult struct {
 
 // Run measures and prints.
 func (c *benchCmd) Run(a *app) error {
-	if c.Runs < 0 || c.Workers < 1 || c.Records < 0 || c.Records == 1 {
-		return badInput("dyad: --runs and --workers must be at least 1")
+	if c.Records == 1 {
+		return badInput("--records must be at least 2")
 	}
 	o := machine.Options{Quick: c.Quick, Records: c.Records, Runs: c.Runs, Workers: c.Workers}
 	for _, v := range []kernels.Variant{kernels.Best, kernels.Generic, kernels.AVX2, kernels.AVX512} {
