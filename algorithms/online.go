@@ -163,7 +163,7 @@ func checkStream(i Info, s StreamSpec, r Reading) error {
 	whole := s.Batch == 1 && s.Buffer == 0
 	switch {
 	case s.Mode == Paper && (!whole || r != NoiseFedBack):
-		return fmt.Errorf("%w: %s as printed pairs every record with all earlier ones and overwrites the iterate; paper mode takes no batch, buffer or reading", ErrAssumption, i.Name)
+		return fmt.Errorf("%w: %s as printed pairs every record with all earlier ones and overwrites the iterate; paper mode needs batch 1, buffer 0 (all earlier records) and no other reading", ErrAssumption, i.Name)
 	case r == SecretState && (!whole || s.BurnIn > 1):
 		return fmt.Errorf("%w: %s with a secret state needs batch 1, burn-in 1 and no buffer; its certificate is the recursion over all earlier records", ErrAssumption, i.Name)
 	case r == SecretState && s.Horizon > privacy.MaxStreamOutputs:

@@ -45,6 +45,7 @@ type cli struct {
 	Algorithms algorithmsCmd `cmd:"" help:"List the algorithms, or explain one."`
 	Ledger     ledgerCmd     `cmd:"" help:"Show, check or cap what has been spent on each data set."`
 	Data       dataCmd       `cmd:"" help:"Work with data files."`
+	Bench      benchCmd      `cmd:"" help:"Measure this machine: time, pairs per second, share of its peak."`
 	Doctor     doctorCmd     `cmd:"" help:"Check this machine: CPU, GPU, ledger, randomness."`
 	Version    versionCmd    `cmd:"" help:"Print the version."`
 	Docs       docsCmd       `cmd:"" hidden:"" help:"Write the help of all commands as Markdown."`

@@ -457,6 +457,10 @@ func TestHelpExamplesRun(t *testing.T) {
 			if strings.HasPrefix(e, "train") != wantTrain {
 				continue
 			}
+			e, _, _ = strings.Cut(e, " > ")
+			if strings.HasPrefix(e, "bench") {
+				e += " --records 64 --runs 1" // the sizes of the examples take minutes
+			}
 			if code, _, errs := dyad(t, dir, strings.Fields(e)...); code != exitOK {
 				t.Errorf("dyad %s: exit %d: %s", e, code, errs)
 			}
