@@ -39,17 +39,28 @@ type ScoreLoss interface {
 	Loss
 	// Phi is phi(u).
 	Phi(u float64) float64
-	// DPhi is phi'(u).
+	// DPhi is phi'(u), the slope that AddGrad uses: after clipping, if the loss clips
+	// slopes.
 	DPhi(u float64) float64
 }
 
-// AnalyticLoss is a ScoreLoss whose phi' is analytic in a strip around the real
-// axis, which is what a Chebyshev expansion with a proved error needs.
+// AnalyticLoss is a ScoreLoss whose phi' is analytic in a rectangle around the
+// margins, which is what a Chebyshev expansion with a proved error needs.
 type AnalyticLoss interface {
 	ScoreLoss
 	// StripBound is an upper bound of |phi'(u)| for all complex u with
-	// |Im u| <= height, or +Inf if phi' has a singularity there.
-	StripBound(height float64) float64
+	// |Re u| <= reach and |Im u| <= height, or +Inf if phi' has a singularity
+	// there or nothing is proved.
+	StripBound(reach, height float64) float64
+}
+
+// ScalarLoss is a loss of a Scalar: Score or Metric.
+type ScalarLoss interface {
+	Loss
+	// Scalar is phi.
+	Scalar() Scalar
+	// MarginRange is the interval of u on which Constants bounds phi'.
+	MarginRange(b Bounds, radius float64) (lo, hi float64)
 }
 
 // Origin says where a constant comes from; it is printed in every report.
@@ -60,7 +71,7 @@ type Origin int
 const (
 	Proved   Origin = iota + 1 // by hand, next to the code
 	Derived                    // by interval arithmetic
-	Clipped                    // enforced by clipping every pair gradient
+	Clipped                    // enforced by clipping the slope phi' of every pair
 	Asserted                   // stated by the user, not checked
 )
 
@@ -72,7 +83,7 @@ func (o Origin) String() string {
 	case Derived:
 		return "derived by interval arithmetic"
 	case Clipped:
-		return "enforced by clipping"
+		return "enforced by clipping the slope"
 	case Asserted:
 		return "asserted by the user"
 	}

@@ -47,9 +47,9 @@ var _ engine.Backend = Backend{}
 // Name returns "cpu".
 func (Backend) Name() string { return "cpu" }
 
-// Plan returns the kernel for a problem with a smooth engine.ScoreLoss or
-// engine.MetricLoss. It wraps engine.ErrUnsupported for other losses, for a loss
-// without a finite smoothness constant, and for Method NearLinear if the loss is no
+// Plan returns the kernel for a problem with an engine.ScoreLoss or engine.MetricLoss
+// that is smooth or an engine.ScalarLoss. It wraps engine.ErrUnsupported for other
+// losses and for Method NearLinear if the loss is no
 // engine.AnalyticLoss or its expansion does not converge over the public range.
 func (b Backend) Plan(p engine.Problem) (engine.Kernel, error) {
 	if b.Method < Auto || b.Method > NearLinear {
@@ -80,13 +80,21 @@ func (b Backend) planScore(p engine.Problem) (engine.Kernel, error) {
 	if k.loss, k.scores, err = engine.NewScoreRange(p, kernels.DotDepth(k.rowLen)); err != nil {
 		return nil, err
 	}
-	if math.IsInf(k.scores.Curvature, 0) {
-		return nil, fmt.Errorf("%w: loss %q is not smooth, the cpu backend cannot bound its rounding error", engine.ErrUnsupported, k.loss.Name())
+	form, scalar := k.loss.(engine.ScalarLoss)
+	if !k.scores.Smooth() && !scalar {
+		return nil, fmt.Errorf("%w: loss %q is neither smooth nor an engine.ScalarLoss, the cpu backend cannot bound its rounding error", engine.ErrUnsupported, k.loss.Name())
 	}
 	_, logistic := k.loss.(engine.Logistic)
 	k.dphi = k.loss.DPhi
-	if logistic {
+	switch {
+	case logistic:
 		k.dphi = kernels.LogisticSlope
+	case !k.scores.Smooth():
+		lo, hi := k.scores.SlopeMin, k.scores.SlopeMax
+		k.dphi = func(u float64) float64 { return kernels.Clamp(form.Scalar().DPhi(u), lo, hi) }
+		k.slopes = kernels.ClampedSlopes(form.Scalar().Slopes, lo, hi)
+	case scalar:
+		k.slopes = form.Scalar().Slopes
 	}
 	k.factored = logistic && k.scores.Margin <= kernels.MaxLogisticMargin
 	expansion := b.Method != Direct && k.planExpansion()
@@ -112,6 +120,7 @@ type kernel struct {
 	problem engine.Problem
 	loss    engine.ScoreLoss
 	dphi    func(u float64) float64 // phi'
+	slopes  func(u []float64)       // dphi of a slice, nil if there is no faster way
 	scores  engine.ScoreRange
 	rowLen  int // stored features per row, at most
 	workers int

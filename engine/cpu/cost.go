@@ -24,10 +24,10 @@ func (k *kernel) planExpansion() bool {
 	if !ok {
 		return false
 	}
-	tol := loss.StripBound(0) * 0x1p-55
+	tol := loss.StripBound(k.scores.Margin, 0) * 0x1p-55
 	best := kernel{}
 	for _, b := range []int{1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096} {
-		e, ok := engine.Expand(loss, k.scores.LabelSpan*k.scores.Score/float64(b), tol)
+		e, ok := engine.Expand(loss, k.scores.Margin, k.scores.LabelSpan*k.scores.Score/float64(b), tol)
 		if !ok || 2*b*e.Terms*e.Terms > maxTable {
 			continue
 		}

@@ -53,12 +53,17 @@ func (b Backend) planMetric(p engine.Problem, loss engine.MetricLoss) (engine.Ke
 	if k.limits, err = newMetricRange(p, loss); err != nil {
 		return nil, err
 	}
+	form, scalar := loss.(engine.ScalarLoss)
 	_, logistic := loss.(engine.MahalanobisLogistic)
 	switch {
 	case logistic && k.limits.margin <= kernels.MaxLogisticMargin:
 		k.slopes = kernels.LogisticSlopes
 	case logistic:
 		k.slopes = each(kernels.LogisticSlope)
+	case scalar && k.limits.smooth():
+		k.slopes = form.Scalar().Slopes
+	case scalar:
+		k.slopes = kernels.ClampedSlopes(form.Scalar().Slopes, k.limits.slopeMin, k.limits.slopeMax)
 	default:
 		k.slopes = each(loss.MetricDPhi)
 	}
