@@ -17,6 +17,7 @@ const (
 	Auto       Method = iota // the cheaper one by a model of cost in public numbers
 	Direct                   // every pair, O(n^2)
 	NearLinear               // Chebyshev expansions, O(n)
+	Sorted                   // sorted scores, O(n log n)
 )
 
 // String returns the name used in reports and by Kernel.Method.
@@ -28,6 +29,8 @@ func (m Method) String() string {
 		return "direct"
 	case NearLinear:
 		return "near-linear"
+	case Sorted:
+		return "sorted"
 	}
 	return "unknown"
 }
@@ -49,11 +52,12 @@ func (Backend) Name() string { return "cpu" }
 
 // Plan returns the kernel for a problem with an engine.ScoreLoss or engine.MetricLoss
 // that is smooth or an engine.ScalarLoss. It wraps engine.ErrUnsupported for other
-// losses and for Method NearLinear if the loss is no
-// engine.AnalyticLoss or its expansion does not converge over the public range.
+// losses, for Method NearLinear if the loss is no engine.AnalyticLoss or its expansion
+// does not converge over the public range, and for Method Sorted if the slope is not
+// piecewise linear there.
 func (b Backend) Plan(p engine.Problem) (engine.Kernel, error) {
-	if b.Method < Auto || b.Method > NearLinear {
-		return nil, fmt.Errorf("cpu: Backend.Method is %d, want Auto, Direct or NearLinear", b.Method)
+	if b.Method < Auto || b.Method > Sorted {
+		return nil, fmt.Errorf("cpu: Backend.Method is %d, want Auto, Direct, NearLinear or Sorted", b.Method)
 	}
 	if err := p.Validate(); err != nil {
 		return nil, err
@@ -97,10 +101,15 @@ func (b Backend) planScore(p engine.Problem) (engine.Kernel, error) {
 		k.slopes = form.Scalar().Slopes
 	}
 	k.factored = logistic && k.scores.Margin <= kernels.MaxLogisticMargin
-	expansion := b.Method != Direct && k.planExpansion()
+	expansion := (b.Method == Auto || b.Method == NearLinear) && k.planExpansion()
+	pieces := (b.Method == Auto || b.Method == Sorted) && k.planPieces()
 	switch {
 	case b.Method == Direct:
 		k.method = Direct
+	case b.Method == Sorted && !pieces:
+		return nil, fmt.Errorf("%w: the slope of loss %q is not piecewise linear over margins up to %.3g, use Direct", engine.ErrUnsupported, k.loss.Name(), k.scores.Margin)
+	case b.Method == Sorted, pieces && k.sortedCost() < k.directCost() && k.sortedError() < k.smallError():
+		k.method = Sorted
 	case b.Method == NearLinear && !expansion:
 		return nil, fmt.Errorf("%w: loss %q has no convergent expansion over margins up to %.3g, use Direct", engine.ErrUnsupported, k.loss.Name(), k.scores.Margin)
 	case b.Method == NearLinear, expansion && k.nearCost() < k.directCost():
@@ -128,6 +137,7 @@ type kernel struct {
 	// factored says that LogisticTile cannot overflow on the public range.
 	factored bool
 
+	steps     []engine.Piece   // of phi', sorted only
 	bins      int              // of the score range, near-linear only
 	expansion engine.Expansion // of one bin against any other
 
@@ -140,7 +150,7 @@ var _ engine.Kernel = (*kernel)(nil)
 // Problem returns the planned problem.
 func (k *kernel) Problem() engine.Problem { return k.problem }
 
-// Method returns "direct" or "near-linear".
+// Method returns "direct", "near-linear" or "sorted".
 func (k *kernel) Method() string { return k.method.String() }
 
 // terms is the number of Chebyshev terms per bin.

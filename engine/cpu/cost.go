@@ -11,6 +11,9 @@ const (
 	nsTerm         = 1.1  // ChebyshevMoments and Clenshaw, per record and term
 	nsNode         = 0.4  // one product of the node matrix
 	nsNearCall     = 3000 // fixed
+	nsSorted       = 25   // SortPairs and the loops per record
+	nsStep         = 6    // StepSums, per record and step
+	nsSortedCall   = 3000 // fixed
 )
 
 // planExpansion chooses the number of bins that minimises nearCost. It reports

@@ -144,8 +144,12 @@ func (k *kernel) chunk(i int) (from, to int) {
 }
 
 // chooseMethod returns the planned method, or the direct one if the labels are
-// too many for the near-linear one or make it dearer.
+// too many for the near-linear one or make it dearer. Only smooth losses are
+// near-linear, so both are close to the exact gradient.
 func (e *evaluator) chooseMethod() coefficients {
+	if e.method == Sorted {
+		return newSorted(e)
+	}
 	if e.method == NearLinear && e.values != nil {
 		q, n := float64(len(e.values)), float64(len(e.y))
 		nodes := float64(e.bins * e.terms())

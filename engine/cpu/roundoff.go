@@ -85,6 +85,22 @@ const (
 // method is cheaper, are computed directly; the bound is the larger of both, so
 // it holds for every data set.
 //
+// # Sorted
+//
+// With the steps (From, a, b) of phi', A = sum |a| + |b| V and r = sum |b|, c_i is a sum
+// of D (a + b D (s_i - s_j)) over the steps with s_j <= fl(s_i - fl(From/D)). Errors in
+// units of D: 8 u A in the sums (kernels.StepSums), 4 u A in the coefficients of steps and
+// pieces, 2 u Q for the rounding of D and 2 u Q once for the result. The step of a pair
+// is taken up to 3 u V too early or too late, which changes a continuous slope by
+// 3 u V r. The scores and D change the margin by 2 l ds + 2 u V. So
+//
+//	E = C (2 l ds + 2 u V) + e + (14 A + 4 Q + 8 r V) u.
+//
+// For a loss that is not smooth the sum is compared with that of the pairs' own pieces
+// at the computed scores, clamped to the bounds of phi': a piece leaves these by at most
+// 3 u V r plus the errors of its coefficients, so E is its last part. The method is
+// used for any labels, so all data sets have the same rule for a pair.
+//
 // # Prefix pairs
 //
 // The T terms phi'(u) D (x_T - x_i) have norm at most Q l 2R and errors as in the
@@ -105,8 +121,11 @@ func (k *kernel) Roundoff(pairs engine.Pairs) float64 {
 			return math.Inf(1)
 		}
 		e := k.directError() + engine.Gamma(directDepth(p.N))*k.scores.Slope
-		if k.method == NearLinear {
+		switch k.method {
+		case NearLinear:
 			e = max(e, k.nearError())
+		case Sorted:
+			e = k.sortedError()
 		}
 		return R*l*n*n*(e+engine.Gamma(k.rowSumDepth())*k.scores.Slope)*secondOrder + tiny
 	case engine.PrefixPairs:
@@ -176,8 +195,14 @@ func (k *kernel) prefixDepth(T int) int {
 func (k *kernel) usable() bool {
 	most := max(k.directError(), engine.Gamma(directDepth(k.problem.N))*k.scores.Slope,
 		engine.Gamma(k.rowSumDepth())*k.scores.Slope)
-	if k.method == NearLinear {
+	switch k.method {
+	case NearLinear:
 		most = max(most, k.nearError())
+	case Sorted:
+		most = max(most, k.sortedError())
 	}
-	return most < 0x1p-20*k.scores.Slope
+	return most < k.smallError()
 }
+
+// smallError is the largest E whose square is negligible.
+func (k *kernel) smallError() float64 { return 0x1p-20 * k.scores.Slope }
