@@ -13,15 +13,15 @@ type builder struct {
 }
 
 type key struct {
-	op   op
-	a, b int
-	bits uint64 // of c, so that NaN equals itself and -0 differs from 0
+	op      op
+	a, b, m int
+	bits    uint64 // of c, so that NaN equals itself and -0 differs from 0
 }
 
 func newBuilder() *builder { return &builder{ids: make(map[key]int)} }
 
 func (b *builder) put(in instr) int {
-	k := key{in.op, in.a, in.b, math.Float64bits(in.c)}
+	k := key{in.op, in.a, in.b, in.m, math.Float64bits(in.c)}
 	if id, ok := b.ids[k]; ok {
 		return id
 	}
@@ -35,13 +35,7 @@ func (b *builder) load(e Expr) int {
 	code := e.instrs()
 	ids := make([]int, len(code))
 	for i, in := range code {
-		switch {
-		case in.op.binary():
-			in.a, in.b = ids[in.a], ids[in.b]
-		case !in.op.leaf():
-			in.a = ids[in.a]
-		}
-		ids[i] = b.put(in)
+		ids[i] = b.put(in.rename(func(k int) int { return ids[k] }))
 	}
 	return ids[len(ids)-1]
 }
@@ -51,11 +45,8 @@ func (b *builder) expr(root int) Expr {
 	used := make([]bool, root+1)
 	used[root] = true
 	for i := root; i >= 0; i-- {
-		if in := b.code[i]; used[i] && !in.op.leaf() {
-			used[in.a] = true
-			if in.op.binary() {
-				used[in.b] = true
-			}
+		if used[i] {
+			b.code[i].rename(func(k int) int { used[k] = true; return k })
 		}
 	}
 	ids := make([]int, root+1)
@@ -64,14 +55,8 @@ func (b *builder) expr(root int) Expr {
 		if !used[i] {
 			continue
 		}
-		if !in.op.leaf() {
-			in.a = ids[in.a]
-		}
-		if in.op.binary() {
-			in.b = ids[in.b]
-		}
 		ids[i] = len(code)
-		code = append(code, in)
+		code = append(code, in.rename(func(k int) int { return ids[k] }))
 	}
 	return Expr{code: code}
 }
@@ -189,8 +174,96 @@ func (b *builder) binary(o op, x, y int) int {
 		if x == y {
 			return x
 		}
+	case opGe, opGt:
+		return b.compare(o, x, y)
 	}
 	return b.put(instr{op: o, a: x, b: y})
+}
+
+// compare is x >= y or x > y, with sums, differences and products of constants
+// moved to the other side where that is exact: 0 >= 1 - u becomes u >= 1, whose
+// mask has no rounding error.
+func (b *builder) compare(o op, x, y int) int {
+	if d, ok := b.isConst(y); ok {
+		if p, c, flip, ok := b.isolate(x, d); ok {
+			if flip {
+				return b.binary(o, c, p)
+			}
+			return b.binary(o, p, c)
+		}
+	}
+	if d, ok := b.isConst(x); ok {
+		if p, c, flip, ok := b.isolate(y, d); ok {
+			if flip {
+				return b.binary(o, p, c)
+			}
+			return b.binary(o, c, p)
+		}
+	}
+	return b.put(instr{op: o, a: x, b: y})
+}
+
+// isolate rewrites the comparison of x with the constant d as one of p with c,
+// in the same direction or flipped.
+func (b *builder) isolate(x int, d float64) (p, c int, flip, ok bool) {
+	in := b.code[x]
+	switch in.op {
+	case opNeg:
+		return in.a, b.constant(-d), true, true
+	case opSub:
+		if d == 0 {
+			return in.a, in.b, false, true
+		}
+		if k, ok := b.isConst(in.a); ok { // k - p against d
+			if c, exact := exactSum(k, -d); exact {
+				return in.b, b.constant(c), true, true
+			}
+		}
+		if k, ok := b.isConst(in.b); ok {
+			if c, exact := exactSum(k, d); exact {
+				return in.a, b.constant(c), false, true
+			}
+		}
+	case opAdd:
+		if k, ok := b.isConst(in.a); ok {
+			if c, exact := exactSum(d, -k); exact {
+				return in.b, b.constant(c), false, true
+			}
+		}
+	case opMul:
+		if k, ok := b.isConst(in.a); ok && k != 0 && finite(k) {
+			q := d / k
+			if normal(q) && math.FMA(q, k, -d) == 0 || d == 0 {
+				return in.b, b.constant(q), k < 0, true
+			}
+		}
+	}
+	return 0, 0, false, false
+}
+
+// exactSum returns x + y if it is a float64.
+func exactSum(x, y float64) (float64, bool) {
+	s := x + y
+	t := s - x
+	return s, finite(s) && (x-(s-t))+(y-t) == 0
+}
+
+// normal says that products and quotients near x are free of underflow and
+// overflow, and that the error of one is a float64.
+func normal(x float64) bool { return math.Abs(x) > 0x1p-900 && math.Abs(x) < 0x1p900 }
+
+// where is x if m is not 0, else y.
+func (b *builder) where(m, x, y int) int {
+	if c, ok := b.isConst(m); ok {
+		if c != 0 {
+			return x
+		}
+		return y
+	}
+	if x == y {
+		return x
+	}
+	return b.put(instr{op: opWhere, a: x, b: y, m: m})
 }
 
 func (b *builder) add(x, y int) int {
