@@ -108,7 +108,7 @@ func (Logistic) Bounds(lo, hi float64) (ScalarBounds, error) {
 	nearest := max(lo, -hi, 0) // of |u|
 	return ScalarBounds{
 		SlopeMin: -sigmoidUp(-lo), SlopeMax: -sigmoid(-hi) / up,
-		CurvatureMin: curvature(max(-lo, hi)) / up, CurvatureMax: min(0.25, curvature(nearest)*up),
+		Curvature: min(0.25, curvature(nearest)*up), Convex: true,
 		SlopeError: 8 * unitRoundoff, Origin: Proved,
 	}, nil
 }

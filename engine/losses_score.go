@@ -92,14 +92,14 @@ func scalarConstants(of Scalar, k ScalarBounds, full, hessian, slope, spread flo
 		Lipschitz:    mulUp(full, slope),
 		PairDiameter: mulUp(full, spread*(1+0x1p-52)),
 		Smoothness:   math.Inf(1),
-		Convex:       k.Convex(),
+		Convex:       k.Convex,
 		Origin:       k.Origin,
 	}
 	if c.Lipschitz == 0 {
 		return Constants{}, fmt.Errorf("engine: loss %s is constant on the range of margins, there is nothing to learn", of.Name())
 	}
 	if k.Smooth() {
-		c.Smoothness = mulUp(hessian, k.Curvature())
+		c.Smoothness = mulUp(hessian, k.Curvature)
 	}
 	if math.IsInf(c.PairDiameter, 0) || k.Smooth() && math.IsInf(c.Smoothness, 0) {
 		return Constants{}, fmt.Errorf("engine: loss %s: bounds too large, the constants overflow; rescale the features", of.Name())

@@ -97,6 +97,6 @@ func (p Pointwise) Constants(b Bounds, radius float64) (PointwiseConstants, erro
 	c.Slope = k.Slope()
 	c.Lipschitz = mulUp(full, c.Slope)
 	c.Smoothness = mulUp(mulUp(full, full), k.smoothness())
-	c.Convex, c.Origin = k.Convex(), k.Origin
+	c.Convex, c.Origin = k.Convex, k.Origin
 	return c, nil
 }

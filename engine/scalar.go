@@ -39,12 +39,12 @@ type AnalyticScalar interface {
 type ScalarBounds struct {
 	// SlopeMin <= phi'(u) <= SlopeMax, finite, one-sided slopes at kinks included.
 	SlopeMin, SlopeMax float64
-	// CurvatureMin <= (phi'(v) - phi'(u)) / (v - u) <= CurvatureMax for u < v: bounds
-	// of phi'' where it exists. -Inf or +Inf if phi' jumps or if nothing is proved.
-	CurvatureMin, CurvatureMax float64
-	// SlopeError bounds |DPhi(u) - phi'(u)| for every float64 u, +Inf if nothing is
-	// proved. The slope is then still within [SlopeMin, SlopeMax] up to rounding,
-	// and backends enforce that.
+	// Curvature is a Lipschitz constant of g, +Inf if phi' jumps or nothing is proved,
+	// and Convex says that g does not decrease, for one g with |DPhi(u) - g(u)| <=
+	// SlopeError for every float64 u. g is phi' itself or differs from it by roundings
+	// in the constants of phi. SlopeError is +Inf if nothing is proved.
+	Curvature  float64
+	Convex     bool
 	SlopeError float64
 	// Gap is the largest amount by which one of the slope bounds can exceed the true
 	// one, relative to the larger of both, 0 if unknown or exact.
@@ -57,12 +57,6 @@ type ScalarBounds struct {
 // Slope is sup |phi'|.
 func (b ScalarBounds) Slope() float64 { return max(-b.SlopeMin, b.SlopeMax, 0) }
 
-// Curvature is the Lipschitz constant of phi', +Inf if there is none.
-func (b ScalarBounds) Curvature() float64 { return max(-b.CurvatureMin, b.CurvatureMax, 0) }
-
-// Convex says that phi is convex on the interval.
-func (b ScalarBounds) Convex() bool { return b.CurvatureMin >= 0 }
-
 // falling and rising are sup max(0, -phi') and sup max(0, phi').
 func (b ScalarBounds) falling() float64 { return max(-b.SlopeMin, 0) }
 func (b ScalarBounds) rising() float64  { return max(b.SlopeMax, 0) }
@@ -70,7 +64,7 @@ func (b ScalarBounds) rising() float64  { return max(b.SlopeMax, 0) }
 // Smooth says that phi' is Lipschitz and computed with a proved error: then a
 // Kernel's Roundoff is a distance to the exact gradient.
 func (b ScalarBounds) Smooth() bool {
-	return !math.IsInf(b.Curvature(), 0) && !math.IsInf(b.SlopeError, 0)
+	return !math.IsInf(b.Curvature, 0) && !math.IsInf(b.SlopeError, 0)
 }
 
 // smoothness is Curvature, or +Inf unless Smooth.
@@ -78,7 +72,7 @@ func (b ScalarBounds) smoothness() float64 {
 	if !b.Smooth() {
 		return math.Inf(1)
 	}
-	return b.Curvature()
+	return b.Curvature
 }
 
 // scalarMarginSlack widens the range of margins on which the constants of a Scalar's

@@ -81,7 +81,7 @@ func (m *metricRange) slopes(p engine.Problem, loss engine.MetricLoss, reach, fu
 		if err != nil {
 			return err
 		}
-		m.slope, m.curvature, m.slopeErr = k.Slope(), k.Curvature(), k.SlopeError
+		m.slope, m.curvature, m.slopeErr = k.Slope(), k.Curvature, k.SlopeError
 		if k.Smooth() {
 			return nil
 		}

@@ -93,8 +93,7 @@ func (p Pieces) Pieces(lo, hi float64) ([]engine.Piece, bool) {
 // Bounds are attained at the ends of the pieces.
 func (p Pieces) Bounds(lo, hi float64) (engine.ScalarBounds, error) {
 	b := engine.ScalarBounds{
-		SlopeMin: math.Inf(1), SlopeMax: math.Inf(-1), CurvatureMin: math.Inf(1), CurvatureMax: math.Inf(-1),
-		Origin: engine.Proved,
+		SlopeMin: math.Inf(1), SlopeMax: math.Inf(-1), Convex: true, Origin: engine.Proved,
 	}
 	parts, _ := p.Pieces(lo, hi)
 	for i, part := range parts {
@@ -104,13 +103,11 @@ func (p Pieces) Bounds(lo, hi float64) (engine.ScalarBounds, error) {
 		}
 		left, right := part.Slope+part.Rise*max(lo, part.From), part.Slope+part.Rise*to
 		b.SlopeMin, b.SlopeMax = min(b.SlopeMin, left, right), max(b.SlopeMax, left, right)
-		b.CurvatureMin, b.CurvatureMax = min(b.CurvatureMin, part.Rise), max(b.CurvatureMax, part.Rise)
+		b.Curvature, b.Convex = max(b.Curvature, math.Abs(part.Rise)), b.Convex && part.Rise >= 0
 		if i > 0 {
 			before := parts[i-1].Slope + parts[i-1].Rise*part.From
-			if jump := left - before; jump > 0 {
-				b.CurvatureMax = math.Inf(1)
-			} else if jump < 0 {
-				b.CurvatureMin = math.Inf(-1)
+			if left != before {
+				b.Curvature, b.Convex = math.Inf(1), b.Convex && left > before
 			}
 		}
 	}

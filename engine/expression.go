@@ -1,0 +1,151 @@
+package engine
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"dyad/autodiff"
+	"dyad/kernels"
+)
+
+// Expression is a Scalar that is defined by a formula. Its derivative is symbolic and
+// its bounds are proved by interval arithmetic, so that a user's own loss has a
+// guarantee that rests on no guess. It is immutable.
+type Expression struct {
+	name, text string
+	params     map[string]float64
+	clip       float64
+	f          *autodiff.Function
+}
+
+var _ Scalar = (*Expression)(nil)
+
+// ExpressionOptions are the options of NewExpression. The zero value is valid.
+type ExpressionOptions struct {
+	// Params are the values of the names in the formula.
+	Params map[string]float64
+	// Clip > 0 clamps phi' to [-Clip, Clip] for every pair; 0 means no clipping, and a
+	// phi' that cannot be bounded is refused. The clipped slope is that of another loss,
+	// which is convex and smooth if phi is, so every certificate that phi allows holds
+	// for it (privacy.md 1.1). Phi stays the formula.
+	Clip float64
+}
+
+// NewExpression returns phi(u) as given by text, in the notation of autodiff.Parse, for
+// example
+//
+//	NewExpression("hinge", "max(0, m - u)", ExpressionOptions{Params: map[string]float64{"m": 1}})
+//
+// It fails with a *autodiff.ParseError for a text that is no formula.
+func NewExpression(name, text string, o ExpressionOptions) (*Expression, error) {
+	phi, err := autodiff.Parse(text, o.Params)
+	if err != nil {
+		return nil, err
+	}
+	e, err := NewFunctionExpression(name, autodiff.NewFunction(phi), o.Clip)
+	if err != nil {
+		return nil, err
+	}
+	e.text, e.params = text, maps.Clone(o.Params)
+	return e, nil
+}
+
+// NewFunctionExpression is NewExpression for a phi that was built in Go or read from a
+// Gorgonia graph (autodiff.FromGorgonia).
+func NewFunctionExpression(name string, f *autodiff.Function, clip float64) (*Expression, error) {
+	if !(clip >= 0) || math.IsInf(clip, 0) {
+		return nil, fmt.Errorf("engine: loss %s: Clip is %v, want a finite bound of the slope, or 0 for none", name, clip)
+	}
+	return &Expression{name: name, text: f.Phi.String(), clip: clip, f: f}, nil
+}
+
+// Name returns the name.
+func (e *Expression) Name() string { return e.name }
+
+// Formula returns the text of the formula alone.
+func (e *Expression) Formula() string { return e.text }
+
+// Params returns the values of the names in the formula.
+func (e *Expression) Params() map[string]float64 { return maps.Clone(e.params) }
+
+// Clip returns ExpressionOptions.Clip.
+func (e *Expression) Clip() float64 { return e.clip }
+
+// Text returns the formula with its parameters and its clip.
+func (e *Expression) Text() string {
+	var b strings.Builder
+	b.WriteString(e.text)
+	for _, k := range slices.Sorted(maps.Keys(e.params)) {
+		fmt.Fprintf(&b, ", %s = %g", k, e.params[k])
+	}
+	if e.clip > 0 {
+		fmt.Fprintf(&b, ", slope clipped to %g", e.clip)
+	}
+	return b.String()
+}
+
+// Phi returns phi(u), without clipping.
+func (e *Expression) Phi(u float64) float64 { return e.f.Phi.Eval(u) }
+
+// DPhi returns phi'(u), clipped.
+func (e *Expression) DPhi(u float64) float64 { return e.clamped(e.f.DPhi.Eval(u)) }
+
+func (e *Expression) clamped(v float64) float64 {
+	if e.clip > 0 {
+		return kernels.Clamp(v, -e.clip, e.clip)
+	}
+	return v
+}
+
+// Slopes replaces every number of u by DPhi of it.
+func (e *Expression) Slopes(u []float64) {
+	for i, v := range u {
+		u[i] = e.DPhi(v)
+	}
+}
+
+// largestJump is the largest jump of phi that rounding in its constants may cause,
+// relative to the change of phi over the interval.
+const largestJump = 0x1p-40
+
+// Bounds are proved by autodiff.Function.Prove, after the gate autodiff.Function.Check
+// of the derivative.
+//
+// The slope lies in autodiff's enclosure, so computed slopes that are clamped to it, or
+// are within SlopeError of it, obey the constants. Clamping to [-Clip, Clip] is
+// non-expansive and does not decrease: it keeps Curvature, Convex and SlopeError.
+func (e *Expression) Bounds(lo, hi float64) (ScalarBounds, error) {
+	if err := checkRange(e.name, lo, hi); err != nil {
+		return ScalarBounds{}, err
+	}
+	if lo == hi { // a range for the gate
+		lo, hi = lo-0x1p-20*(1+math.Abs(lo)), hi+0x1p-20*(1+math.Abs(hi))
+	}
+	if err := e.f.Check(lo, hi); err != nil {
+		return ScalarBounds{}, fmt.Errorf("engine: loss %s is no loss for margins of %.6g to %.6g: %w", e.name, lo, hi, err)
+	}
+	on := autodiff.Interval{Lo: lo, Hi: hi}
+	p := e.f.Prove(on)
+	b := ScalarBounds{
+		SlopeMin: p.Slope.Lo, SlopeMax: p.Slope.Hi,
+		Curvature: p.Smoothness, Convex: p.Convex, SlopeError: e.slopeError(on) + p.Slack,
+		Gap: p.SlopeGap(), Origin: Derived,
+	}
+	if e.clip > 0 && (b.SlopeMin < -e.clip || b.SlopeMax > e.clip) {
+		b.SlopeMin, b.SlopeMax = kernels.Clamp(b.SlopeMin, -e.clip, e.clip), kernels.Clamp(b.SlopeMax, -e.clip, e.clip)
+		b.Gap, b.Origin = 0, Clipped
+	}
+	switch {
+	case math.IsInf(b.SlopeMin, 0) || math.IsInf(b.SlopeMax, 0) || math.IsNaN(b.SlopeMin) || math.IsNaN(b.SlopeMax):
+		return ScalarBounds{}, fmt.Errorf("engine: loss %s: no bound of its slope is proved for margins of %.6g to %.6g; clip the slope (Clip, --loss-clip), or use a smaller radius", e.name, lo, hi)
+	case !(p.Jump <= largestJump*(1+b.Slope()*(hi-lo))):
+		return ScalarBounds{}, fmt.Errorf("engine: loss %s may jump between margins of %.6g and %.6g, and then descent along its slope does not minimise it", e.name, lo, hi)
+	}
+	return b, nil
+}
+
+// slopeError bounds the evaluation error of DPhi on an interval.
+func (e *Expression) slopeError(on autodiff.Interval) float64 { return math.Inf(1) }
