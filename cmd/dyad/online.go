@@ -20,20 +20,21 @@ import (
 )
 
 type onlineCmd struct {
-	Data       string   `default:"-" placeholder:"FILE" help:"Records, CSV, JSON lines or LIBSVM; - is standard input."`
-	Schema     string   `required:"" placeholder:"FILE" help:"Schema of the records (YAML)."`
-	Records    int      `required:"" short:"n" help:"Public maximum of the number of records; all of them are paid for at the start."`
-	State      string   `required:"" placeholder:"FILE" help:"File of the state, for --resume. It holds the records of the buffer: keep it private."`
-	Resume     bool     `help:"Continue from the state file, at no further cost, with the flags of the start. Records of a FILE that were taken before are skipped; standard input goes on with new ones."`
-	Follow     bool     `help:"Wait for more at the end of FILE, until interrupted."`
-	Every      int      `default:"1" placeholder:"K" help:"New records per update and release."`
-	Buffer     int      `default:"1000" help:"Earlier records that a new one is paired with; 0: all, in memory."`
-	Reservoir  bool     `help:"Keep a uniform sample of all earlier records in the buffer, not the last ones."`
-	BurnIn     int      `placeholder:"T1" help:"First records, which only fill the buffer. Default: K."`
-	Algorithm  string   `default:"onpairc" enum:"onpairc,onpairstrc" help:"onpairc (convex) or onpairstrc (strongly convex, needs --l2)."`
-	Secret     bool     `name:"secret-state" help:"Keep a noiseless iterate in the state, to be kept as private as the records, and release noisy copies. Needs --every 1 --buffer 0."`
-	Mode       string   `default:"certified" enum:"certified,paper" help:"certified: proved noise; paper: the paper's formula, with what it really gives."`
-	Task       string   `default:"auc" enum:"auc,metric" help:"As for train."`
+	Data      string `default:"-" placeholder:"FILE" help:"Records, CSV, JSON lines or LIBSVM; - is standard input."`
+	Schema    string `required:"" placeholder:"FILE" help:"Schema of the records (YAML)."`
+	Records   int    `required:"" short:"n" help:"Public maximum of the number of records; all of them are paid for at the start."`
+	State     string `required:"" placeholder:"FILE" help:"File of the state, for --resume. It holds the records of the buffer: keep it private."`
+	Resume    bool   `help:"Continue from the state file, at no further cost, with the flags of the start. Records of a FILE that were taken before are skipped; standard input goes on with new ones."`
+	Follow    bool   `help:"Wait for more at the end of FILE, until interrupted."`
+	Every     int    `default:"1" placeholder:"K" help:"New records per update and release."`
+	Buffer    int    `default:"1000" help:"Earlier records that a new one is paired with; 0: all, in memory."`
+	Reservoir bool   `help:"Keep a uniform sample of all earlier records in the buffer, not the last ones."`
+	BurnIn    int    `placeholder:"T1" help:"First records, which only fill the buffer. Default: K."`
+	Algorithm string `default:"onpairc" enum:"onpairc,onpairstrc" help:"onpairc (convex) or onpairstrc (strongly convex, needs --l2)."`
+	Secret    bool   `name:"secret-state" help:"Keep a noiseless iterate in the state, to be kept as private as the records, and release noisy copies. Needs --every 1 --buffer 0."`
+	Mode      string `default:"certified" enum:"certified,paper" help:"certified: proved noise; paper: the paper's formula, with what it really gives."`
+	Task      string `default:"auc" enum:"auc,metric" help:"As for train."`
+	lossFlags
 	Epsilon    float64  `default:"1" help:"Epsilon to spend on all releases together."`
 	Delta      *float64 `placeholder:"DELTA" help:"Delta. Default: min(1e-5, n^-1.5)."`
 	L2         float64  `name:"l2" placeholder:"ALPHA" help:"Weight alpha of the term alpha/2 ||w||^2."`
@@ -150,8 +151,12 @@ func (o *online) prepare() (err error) {
 	if o.Delta != nil {
 		budget.Delta = *o.Delta
 	}
+	loss, err := o.loss(o.Task)
+	if err != nil {
+		return err
+	}
 	spec, err := algorithms.NewStreamSpec(cpu.Backend{}, engine.Problem{
-		N: 2, D: o.encoder.Dim(), Bounds: o.encoder.Bounds(), Loss: tasks[o.Task], Radius: o.Radius,
+		N: 2, D: o.encoder.Dim(), Bounds: o.encoder.Bounds(), Loss: loss, Radius: o.Radius,
 	}, algorithms.StreamOptions{Horizon: o.Records, Batch: o.Every, Buffer: o.Buffer, Reservoir: o.Reservoir, BurnIn: o.BurnIn}, o.L2, budget, mode)
 	if err != nil {
 		return asInput(err)

@@ -19,7 +19,8 @@ type planFlags struct {
 	Steps     int      `help:"Number of full-batch steps. Default: the algorithm's public rule."`
 	StepSize  float64  `placeholder:"ETA" help:"Step size. Default: the algorithm's public rule."`
 	Path      float64  `placeholder:"H" help:"Sum of the step sizes. Default: the algorithm's public rule."`
-	Workers   int      `help:"CPU workers; the result has the same bits for any number. Default: all cores."`
+	lossFlags
+	Workers int `help:"CPU workers; the result has the same bits for any number. Default: all cores."`
 }
 
 // The tasks of the program and their losses.
@@ -88,7 +89,10 @@ func (f planFlags) plan(s dataShape) (algorithms.Algorithm, *algorithms.Plan, er
 	if f.L2 != nil {
 		l2 = *f.L2
 	}
-	loss := tasks[f.Task]
+	loss, err := f.loss(f.Task)
+	if err != nil {
+		return nil, nil, err
+	}
 	radius := f.Radius
 	if radius == 0 {
 		radius = metricRadius
