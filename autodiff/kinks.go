@@ -13,7 +13,7 @@ type changes struct {
 	// up and down bound what phi' may rise and fall by in jumps. Changes of phi'
 	// between jumps count in down.
 	up, down float64
-	// curvature contains phi'' between the jumps.
+	// curvature contains phi" between the jumps.
 	curvature Interval
 }
 

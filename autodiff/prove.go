@@ -7,9 +7,9 @@ import (
 
 // The work that Prove does, in interval evaluations of phi', and its tolerances.
 const (
-	rangeWork      = 4000    // for each end of the range of phi' and of phi''
+	rangeWork      = 4000    // for each end of the range of phi' and of phi"
 	kinkWork       = 20000   // for locating kinks
-	signWork       = 20000   // for the sign of phi''
+	signWork       = 20000   // for the sign of phi"
 	slopeTolerance = 0x1p-16 // gap, relative to the largest value
 	curveTolerance = 0x1p-11
 	slackTolerance = 0x1p-44 // Slack, relative to the largest |phi'|
@@ -37,7 +37,7 @@ type Properties struct {
 	// SlopeFound lies within the range of phi': values that are attained, up to
 	// their own rounding.
 	SlopeFound Interval
-	// Curvature contains phi''(u) for all u in On at which phi' is differentiable.
+	// Curvature contains phi"(u) for all u in On at which phi' is differentiable.
 	Curvature Interval
 	// CurvatureFound is to Curvature as SlopeFound to Slope.
 	CurvatureFound Interval
@@ -56,7 +56,7 @@ type Properties struct {
 // 1 if nothing is known.
 func (p Properties) SlopeGap() float64 { return gap(p.Slope, p.SlopeFound) }
 
-// CurvatureGap is the same for phi''.
+// CurvatureGap is the same for phi".
 func (p Properties) CurvatureGap() float64 { return gap(p.Curvature, p.CurvatureFound) }
 
 func gap(bound, found Interval) float64 {
@@ -199,7 +199,7 @@ func (a *analysis) slopeRange() (bound, found Interval) {
 	return a.extremes([]Interval{a.on}, at, slopeTolerance)
 }
 
-// curvatureRange bounds the range of phi'' on the regions and adds that in kinks.
+// curvatureRange bounds the range of phi" on the regions and adds that in kinks.
 func (a *analysis) curvatureRange(kinks Interval) (bound, found Interval) {
 	at := func(c Interval) (upper, lower Interval) {
 		_, d := a.jet.slopes(c)
@@ -249,9 +249,9 @@ func (a *analysis) extremes(parts []Interval, at func(Interval) (enclosure, samp
 	return Interval{0 - lo, hi + 0}, found // no -0
 }
 
-// negativePart bounds the integral of max(0, -phi'') over the regions. It splits
+// negativePart bounds the integral of max(0, -phi") over the regions. It splits
 // where the bound is large until the sum is far below tolerance, and stops at a
-// point at which phi'' is negative.
+// point at which phi" is negative.
 func (a *analysis) negativePart(scale, tolerance float64) float64 {
 	var open cells
 	push := func(c Interval) {
