@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"sync"
 
 	"dyad/autodiff"
 	"dyad/kernels"
@@ -19,6 +20,8 @@ type Expression struct {
 	params     map[string]float64
 	clip       float64
 	f          *autodiff.Function
+	slope      *autodiff.Program // of phi'
+	scratch    *sync.Pool        // of slope: *[]float64
 }
 
 var _ Scalar = (*Expression)(nil)
@@ -59,7 +62,12 @@ func NewFunctionExpression(name string, f *autodiff.Function, clip float64) (*Ex
 	if !(clip >= 0) || math.IsInf(clip, 0) {
 		return nil, fmt.Errorf("engine: loss %s: Clip is %v, want a finite bound of the slope, or 0 for none", name, clip)
 	}
-	return &Expression{name: name, text: f.Phi.String(), clip: clip, f: f}, nil
+	e := &Expression{name: name, text: f.Phi.String(), clip: clip, f: f, slope: f.Phi.Derivative().Compile()}
+	e.scratch = &sync.Pool{New: func() any {
+		s := make([]float64, e.slope.ScratchLen())
+		return &s
+	}}
+	return e, nil
 }
 
 // Name returns the name.
@@ -91,19 +99,21 @@ func (e *Expression) Text() string {
 func (e *Expression) Phi(u float64) float64 { return e.f.Phi.Eval(u) }
 
 // DPhi returns phi'(u), clipped.
-func (e *Expression) DPhi(u float64) float64 { return e.clamped(e.f.DPhi.Eval(u)) }
-
-func (e *Expression) clamped(v float64) float64 {
-	if e.clip > 0 {
-		return kernels.Clamp(v, -e.clip, e.clip)
-	}
-	return v
+func (e *Expression) DPhi(u float64) float64 {
+	v := [1]float64{u}
+	e.Slopes(v[:])
+	return v[0]
 }
 
 // Slopes replaces every number of u by DPhi of it.
 func (e *Expression) Slopes(u []float64) {
-	for i, v := range u {
-		u[i] = e.DPhi(v)
+	scratch := e.scratch.Get().(*[]float64)
+	e.slope.Eval(u, u, *scratch)
+	e.scratch.Put(scratch)
+	if e.clip > 0 {
+		for i, v := range u {
+			u[i] = kernels.Clamp(v, -e.clip, e.clip)
+		}
 	}
 }
 
@@ -114,8 +124,8 @@ const largestJump = 0x1p-40
 // Bounds are proved by autodiff.Function.Prove, after the gate autodiff.Function.Check
 // of the derivative.
 //
-// The slope lies in autodiff's enclosure, so computed slopes that are clamped to it, or
-// are within SlopeError of it, obey the constants. Clamping to [-Clip, Clip] is
+// Convex and Curvature are those of a g within Properties.Slack of phi', which is part of
+// SlopeError, besides the rounding errors of the program that computes phi'. Clamping to [-Clip, Clip] is
 // non-expansive and does not decrease: it keeps Curvature, Convex and SlopeError.
 func (e *Expression) Bounds(lo, hi float64) (ScalarBounds, error) {
 	if err := checkRange(e.name, lo, hi); err != nil {
@@ -131,7 +141,7 @@ func (e *Expression) Bounds(lo, hi float64) (ScalarBounds, error) {
 	p := e.f.Prove(on)
 	b := ScalarBounds{
 		SlopeMin: p.Slope.Lo, SlopeMax: p.Slope.Hi,
-		Curvature: p.Smoothness, Convex: p.Convex, SlopeError: e.slopeError(on) + p.Slack,
+		Curvature: p.Smoothness, Convex: p.Convex, SlopeError: e.slope.Roundoff(on) + p.Slack,
 		Gap: p.SlopeGap(), Origin: Derived,
 	}
 	if e.clip > 0 && (b.SlopeMin < -e.clip || b.SlopeMax > e.clip) {
@@ -146,6 +156,3 @@ func (e *Expression) Bounds(lo, hi float64) (ScalarBounds, error) {
 	}
 	return b, nil
 }
-
-// slopeError bounds the evaluation error of DPhi on an interval.
-func (e *Expression) slopeError(on autodiff.Interval) float64 { return math.Inf(1) }

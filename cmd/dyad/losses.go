@@ -56,7 +56,7 @@ Examples:
   dyad losses check 'max(0, m - u)' --loss-param m=0.5
   dyad losses check gompertz --loss-param c=3
   dyad losses check 'exp(-u)' --task metric --radius 2
-  dyad losses check 'sqrt(abs(1 - u))' --loss-clip 1`
+  dyad losses check 'exp(-u)' --loss-clip 2`
 }
 
 // lossConstants are the constants of a loss as plain values.
@@ -234,11 +234,14 @@ func (c lossConstants) text(s engine.Scalar, n, d int) string {
 		line("roundoff", "a computed phi' is within %.2g of the exact one", *c.SlopeError)
 	}
 	line("engine", "%s at n = %d, d = %d", c.Method, n, d)
-	label := "algorithms"
+	label, first := "algorithms", map[string]string{}
 	for _, a := range c.Algorithms {
 		verdict := "applies"
 		if !a.Applies {
-			verdict = "refuses: " + a.Reason
+			reason := strings.ReplaceAll(a.Reason, a.Name, "")
+			if verdict = "refuses, as " + first[reason]; first[reason] == "" {
+				verdict, first[reason] = "refuses: "+a.Reason, a.Name
+			}
 		}
 		line(label, "%-22s %s", a.Name, verdict)
 		label = ""
