@@ -230,6 +230,13 @@ func (b *builder) isolate(x int, d float64) (p, c int, flip, ok bool) {
 				return in.b, b.constant(c), false, true
 			}
 		}
+	case opDiv:
+		if k, ok := b.isConst(in.b); ok && k != 0 && finite(k) {
+			q := d * k
+			if normal(q) && math.FMA(d, k, -q) == 0 || d == 0 {
+				return in.a, b.constant(q), k < 0, true
+			}
+		}
 	case opMul:
 		if k, ok := b.isConst(in.a); ok && k != 0 && finite(k) {
 			q := d / k

@@ -63,7 +63,6 @@ func meet(a, b Interval) Interval {
 }
 
 func below(x float64) float64 { return math.Nextafter(x, -inf) }
-func above(x float64) float64 { return math.Nextafter(x, inf) }
 
 // addDown is a + b rounded down. The error of a sum of two float64 is a float64
 // and is found by TwoSum (Knuth), so that exact sums stay exact.

@@ -5,11 +5,17 @@ import (
 	"math"
 )
 
-// The work that Prove does, in interval evaluations of phi', and its tolerances.
+// effort limits the work of Prove, in interval evaluations of phi'.
+type effort struct {
+	ends  int // for each end of the range of phi' and of phi"
+	kinks int // for locating kinks
+	sign  int // for the sign of phi"
+}
+
+var fullEffort = effort{ends: 4000, kinks: 20000, sign: 20000}
+
+// The tolerances of Prove.
 const (
-	rangeWork      = 4000    // for each end of the range of phi' and of phi"
-	kinkWork       = 20000   // for locating kinks
-	signWork       = 20000   // for the sign of phi"
 	slopeTolerance = 0x1p-16 // gap, relative to the largest value
 	curveTolerance = 0x1p-11
 	slackTolerance = 0x1p-44 // Slack, relative to the largest |phi'|
@@ -77,7 +83,7 @@ func NewFunction(phi Expr) *Function { return &Function{Phi: phi, DPhi: phi.Deri
 func (f *Function) Prove(on Interval) Properties {
 	p := f.Phi.Derivative().Prove(on)
 	if validRange(on) {
-		a := newAnalysis(f.Phi, on)
+		a := newAnalysis(f.Phi, on, fullEffort)
 		c := a.kinkChanges()
 		p.Jump = addUp(c.up, c.down)
 	}
@@ -102,12 +108,14 @@ func validRange(on Interval) bool {
 // that is proved positive. Then |e - g| is at most the sum over the kinks of the
 // jumps that g leaves out and of the changes of e inside, plus the integral of
 // max(0, -e') over the regions: these are what Slack adds up. QED
-func (e Expr) Prove(on Interval) Properties {
+func (e Expr) Prove(on Interval) Properties { return e.prove(on, fullEffort) }
+
+func (e Expr) prove(on Interval, work effort) Properties {
 	p := Properties{On: on, Slope: whole, Curvature: whole, SlopeFound: zero, CurvatureFound: zero, Smoothness: inf, Slack: inf, Jump: inf}
 	if !validRange(on) {
 		return p
 	}
-	a := newAnalysis(e, on)
+	a := newAnalysis(e, on, work)
 	p.Slope, p.SlopeFound = a.slopeRange()
 	k := a.kinkChanges()
 	p.Curvature, p.CurvatureFound = a.curvatureRange(k.curvature)
@@ -133,12 +141,13 @@ func (e Expr) Prove(on Interval) Properties {
 type analysis struct {
 	jet, point *jet
 	on         Interval
+	work       effort
 	regions    []Interval // without undecided masks
 	kinks      []Interval // the rest
 }
 
-func newAnalysis(e Expr, on Interval) *analysis {
-	a := &analysis{jet: newJet(e), point: newJet(e), on: on}
+func newAnalysis(e Expr, on Interval, work effort) *analysis {
+	a := &analysis{jet: newJet(e), point: newJet(e), on: on, work: work}
 	a.locate()
 	return a
 }
@@ -156,7 +165,7 @@ func (j *jet) undecidedMask() bool {
 // locate splits the interval into regions and kinks.
 func (a *analysis) locate() {
 	least := kinkWidth * a.on.Abs()
-	work := kinkWork
+	work := a.work.kinks
 	stack := []Interval{a.on}
 	for len(stack) > 0 {
 		c := stack[len(stack)-1]
@@ -237,11 +246,11 @@ func (a *analysis) extremes(parts []Interval, at func(Interval) (enclosure, samp
 	hi, most := maximise(parts, func(c Interval) (float64, float64) {
 		v, m := at(c)
 		return v.Hi, m.Lo
-	}, tolerance, rangeWork)
+	}, tolerance, a.work.ends)
 	lo, least := maximise(parts, func(c Interval) (float64, float64) {
 		v, m := at(c)
 		return -v.Lo, -m.Hi
-	}, tolerance, rangeWork)
+	}, tolerance, a.work.ends)
 	found = Interval{-least, most}
 	if !(found.Lo <= found.Hi) {
 		found = Interval{math.Min(-least, most), math.Max(-least, most)}
@@ -267,7 +276,7 @@ func (a *analysis) negativePart(scale, tolerance float64) float64 {
 		push(r)
 	}
 	fixed := 0.0
-	for work := signWork; len(open) > 0 && work > 0; work-- {
+	for work := a.work.sign; len(open) > 0 && work > 0; work-- {
 		if work%64 == 0 || open[0].bound <= tolerance/1024 {
 			if sum := addUp(fixed, open.sum()); sum <= tolerance/16 {
 				return sum
