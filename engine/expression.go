@@ -22,9 +22,10 @@ type Expression struct {
 	f          *autodiff.Function
 	slope      *autodiff.Program // of phi'
 	scratch    *sync.Pool        // of slope: *[]float64
+	pieces     []Piece           // of phi' if it is piecewise linear, else nil
 }
 
-var _ Scalar = (*Expression)(nil)
+var _ PiecewiseScalar = (*Expression)(nil)
 
 // ExpressionOptions are the options of NewExpression. The zero value is valid.
 type ExpressionOptions struct {
@@ -62,7 +63,11 @@ func NewFunctionExpression(name string, f *autodiff.Function, clip float64) (*Ex
 	if !(clip >= 0) || math.IsInf(clip, 0) {
 		return nil, fmt.Errorf("engine: loss %s: Clip is %v, want a finite bound of the slope, or 0 for none", name, clip)
 	}
-	e := &Expression{name: name, text: f.Phi.String(), clip: clip, f: f, slope: f.Phi.Derivative().Compile()}
+	slope := f.Phi.Derivative()
+	e := &Expression{name: name, text: f.Phi.String(), clip: clip, f: f, slope: slope.Compile()}
+	if p, ok := slope.Piecewise(); ok && clip == 0 {
+		e.pieces = piecesOf(p)
+	}
 	e.scratch = &sync.Pool{New: func() any {
 		s := make([]float64, e.slope.ScratchLen())
 		return &s
@@ -116,6 +121,10 @@ func (e *Expression) Slopes(u []float64) {
 		}
 	}
 }
+
+// Pieces implements PiecewiseScalar: piecewise linear slopes are found in rational
+// arithmetic.
+func (e *Expression) Pieces(lo, hi float64) ([]Piece, bool) { return piecesOn(e.pieces, lo, hi) }
 
 // largestJump is the largest jump of phi that rounding in its constants may cause,
 // relative to the change of phi over the interval.
