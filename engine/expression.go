@@ -23,6 +23,7 @@ type Expression struct {
 	slope      *autodiff.Program // of phi'
 	scratch    *sync.Pool        // of slope: *[]float64
 	pieces     []Piece           // of phi' if it is piecewise linear, else nil
+	proved     *sync.Map         // autodiff.Interval -> ScalarBounds, gatePassed -> true: they take milliseconds
 }
 
 var _ PiecewiseScalar = (*Expression)(nil)
@@ -64,7 +65,7 @@ func NewFunctionExpression(name string, f *autodiff.Function, clip float64) (*Ex
 		return nil, fmt.Errorf("engine: loss %s: Clip is %v, want a finite bound of the slope, or 0 for none", name, clip)
 	}
 	slope := f.Phi.Derivative()
-	e := &Expression{name: name, text: f.Phi.String(), clip: clip, f: f, slope: slope.Compile()}
+	e := &Expression{name: name, text: f.Phi.String(), clip: clip, f: f, slope: slope.Compile(), proved: new(sync.Map)}
 	if p, ok := slope.Piecewise(); ok && clip == 0 {
 		e.pieces = piecesOf(p)
 	}
@@ -130,8 +131,24 @@ func (e *Expression) Pieces(lo, hi float64) ([]Piece, bool) { return piecesOn(e.
 // relative to the change of phi over the interval.
 const largestJump = 0x1p-40
 
-// Bounds are proved by autodiff.Function.Prove, after the gate autodiff.Function.Check
-// of the derivative.
+// gatePassed is the key of a range that Gate has passed.
+type gatePassed autodiff.Interval
+
+// Gate is autodiff.Function.Check on [lo, hi]: the derivative agrees with differences of
+// phi, and both are finite. The constants of a loss ask it for the whole range of margins.
+func (e *Expression) Gate(lo, hi float64) error {
+	on := gatePassed{Lo: lo, Hi: hi}
+	if _, ok := e.proved.Load(on); ok {
+		return nil
+	}
+	if err := e.f.Check(lo, hi); err != nil {
+		return fmt.Errorf("engine: loss %s cannot be used for margins of %.6g to %.6g: %w", e.name, lo, hi, err)
+	}
+	e.proved.Store(on, true)
+	return nil
+}
+
+// Bounds are proved by autodiff.Function.Prove.
 //
 // Convex and Curvature are those of a g within Properties.Slack of phi', which is part of
 // SlopeError, besides the rounding errors of the program that computes phi'. Clamping to [-Clip, Clip] is
@@ -140,13 +157,10 @@ func (e *Expression) Bounds(lo, hi float64) (ScalarBounds, error) {
 	if err := checkRange(e.name, lo, hi); err != nil {
 		return ScalarBounds{}, err
 	}
-	if lo == hi { // a range for the gate
-		lo, hi = lo-0x1p-20*(1+math.Abs(lo)), hi+0x1p-20*(1+math.Abs(hi))
-	}
-	if err := e.f.Check(lo, hi); err != nil {
-		return ScalarBounds{}, fmt.Errorf("engine: loss %s is no loss for margins of %.6g to %.6g: %w", e.name, lo, hi, err)
-	}
 	on := autodiff.Interval{Lo: lo, Hi: hi}
+	if b, ok := e.proved.Load(on); ok {
+		return b.(ScalarBounds), nil
+	}
 	p := e.f.Prove(on)
 	b := ScalarBounds{
 		SlopeMin: p.Slope.Lo, SlopeMax: p.Slope.Hi,
@@ -163,5 +177,6 @@ func (e *Expression) Bounds(lo, hi float64) (ScalarBounds, error) {
 	case !(p.Jump <= largestJump*(1+b.Slope()*(hi-lo))):
 		return ScalarBounds{}, fmt.Errorf("engine: loss %s may jump between margins of %.6g and %.6g, and then descent along its slope does not minimise it", e.name, lo, hi)
 	}
+	e.proved.Store(on, b)
 	return b, nil
 }

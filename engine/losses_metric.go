@@ -77,7 +77,7 @@ func (m Metric) Constants(b Bounds, radius float64) (Constants, error) {
 		return Constants{}, err
 	}
 	lo, hi := m.MarginRange(b, radius)
-	k, err := m.Of.Bounds(lo, hi)
+	k, err := boundsOn(m.Of, lo, hi)
 	if err != nil {
 		return Constants{}, err
 	}

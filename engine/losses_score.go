@@ -77,7 +77,7 @@ func (s Score) Constants(b Bounds, radius float64) (Constants, error) {
 		return Constants{}, err
 	}
 	lo, hi := s.MarginRange(b, radius)
-	k, err := s.Of.Bounds(lo, hi)
+	k, err := boundsOn(s.Of, lo, hi)
 	if err != nil {
 		return Constants{}, err
 	}

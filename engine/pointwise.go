@@ -90,7 +90,7 @@ func (p Pointwise) Constants(b Bounds, radius float64) (PointwiseConstants, erro
 	if math.IsInf(c.Margin, 0) || math.IsInf(full*full, 0) {
 		return PointwiseConstants{}, fmt.Errorf("engine: loss %s: bounds too large; rescale the features", p.Name())
 	}
-	k, err := p.Of.Bounds(-c.Margin, c.Margin)
+	k, err := boundsOn(p.Of, -c.Margin, c.Margin)
 	if err != nil {
 		return PointwiseConstants{}, err
 	}

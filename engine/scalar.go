@@ -81,6 +81,22 @@ func (b ScalarBounds) smoothness() float64 {
 // constants are also those of pair gradients at computed margins. See Kernel.Roundoff.
 const scalarMarginSlack = 0x1p-18
 
+// gatedScalar is a Scalar whose derivative is checked by machine before it is used.
+type gatedScalar interface {
+	Scalar
+	Gate(lo, hi float64) error
+}
+
+// boundsOn are the bounds of a Scalar on a whole range of margins, after its gate.
+func boundsOn(of Scalar, lo, hi float64) (ScalarBounds, error) {
+	if g, ok := of.(gatedScalar); ok {
+		if err := g.Gate(lo, hi); err != nil {
+			return ScalarBounds{}, err
+		}
+	}
+	return of.Bounds(lo, hi)
+}
+
 // checkRange returns an error unless [lo, hi] is a finite interval.
 func checkRange(name string, lo, hi float64) error {
 	if !(lo <= hi) || math.IsInf(lo, 0) || math.IsInf(hi, 0) {
