@@ -12,7 +12,7 @@ import (
 // Limits of Parse, against input that is no formula.
 const (
 	maxText  = 20000 // bytes
-	maxDepth = 200   // of nested parentheses, signs and exponents
+	maxDepth = 1000  // of nested parentheses, signs and exponents
 )
 
 // ParseError says what is wrong in a formula, and where.

@@ -149,8 +149,9 @@ func (p *Program) ScratchLen() int { return (p.slots - 1) * programBlock }
 //
 // up to rounding. dst has the length of u and may be u. scratch has at least
 // ScratchLen elements, not used by another call at the same time; its content does
-// not matter, and nil stands for a new one. A value depends on its u only, not on
-// its place. Eval panics on wrong lengths.
+// not matter, and nil stands for a new one. The rounding of a value may depend on its
+// neighbours in u (kernels.Sigmoid shares divisions), within Roundoff. Eval panics
+// on wrong lengths.
 func (p *Program) Eval(dst, u, scratch []float64) {
 	if len(dst) != len(u) {
 		panic("autodiff: Program.Eval: dst and u differ in length")

@@ -169,8 +169,11 @@ func (r *rounding) ownPower(in instr) (relative, absolute float64) {
 	if !(a.Lo >= 0) {
 		return 0, inf
 	}
-	// |log a| of a positive float64 is below 746.
-	return (10*c*746*unitRoundoff + libraryError) * (1 + 0x1p-20), libraryTiny
+	log := 746.0 // bounds |log a| of every positive float64
+	if a.Lo > 0 {
+		log = math.Min(log, a.log().Abs())
+	}
+	return (10*c*log*unitRoundoff + libraryError) * (1 + 0x1p-20), libraryTiny
 }
 
 // carried bounds what the errors of the operands do to an exact operation.
