@@ -20,13 +20,19 @@ type Expression struct {
 	params     map[string]float64
 	clip       float64
 	f          *autodiff.Function
-	slope      *autodiff.Program // of phi'
+	dphi       autodiff.Expr     // phi', without clipping
+	slope      *autodiff.Program // of dphi
 	scratch    *sync.Pool        // of slope: *[]float64
 	pieces     []Piece           // of phi' if it is piecewise linear, else nil
-	proved     *sync.Map         // autodiff.Interval -> ScalarBounds, gatePassed -> true: they take milliseconds
+	// proved keeps what takes milliseconds to prove: autodiff.Interval -> ScalarBounds,
+	// gatePassed -> true, strip -> StripBound.
+	proved *sync.Map
 }
 
-var _ PiecewiseScalar = (*Expression)(nil)
+var (
+	_ PiecewiseScalar = (*Expression)(nil)
+	_ AnalyticScalar  = (*Expression)(nil)
+)
 
 // ExpressionOptions are the options of NewExpression. The zero value is valid.
 type ExpressionOptions struct {
@@ -65,7 +71,7 @@ func NewFunctionExpression(name string, f *autodiff.Function, clip float64) (*Ex
 		return nil, fmt.Errorf("engine: loss %s: Clip is %v, want a finite bound of the slope, or 0 for none", name, clip)
 	}
 	slope := f.Phi.Derivative()
-	e := &Expression{name: name, text: f.Phi.String(), clip: clip, f: f, slope: slope.Compile(), proved: new(sync.Map)}
+	e := &Expression{name: name, text: f.Phi.String(), clip: clip, f: f, dphi: slope, slope: slope.Compile(), proved: new(sync.Map)}
 	if p, ok := slope.Piecewise(); ok && clip == 0 {
 		e.pieces = piecesOf(p)
 	}
@@ -126,6 +132,24 @@ func (e *Expression) Slopes(u []float64) {
 // Pieces implements PiecewiseScalar: piecewise linear slopes are found in rational
 // arithmetic.
 func (e *Expression) Pieces(lo, hi float64) ([]Piece, bool) { return piecesOn(e.pieces, lo, hi) }
+
+// StripBound implements AnalyticScalar, by complex interval arithmetic. A slope that is
+// clipped is not analytic.
+func (e *Expression) StripBound(reach, height float64) float64 {
+	if e.clip > 0 {
+		return math.Inf(1)
+	}
+	at := strip{reach, height}
+	if b, ok := e.proved.Load(at); ok {
+		return b.(float64)
+	}
+	b := e.dphi.StripBound(autodiff.Interval{Lo: -reach, Hi: reach}, height)
+	e.proved.Store(at, b)
+	return b
+}
+
+// strip is the key of a StripBound.
+type strip struct{ reach, height float64 }
 
 // largestJump is the largest jump of phi that rounding in its constants may cause,
 // relative to the change of phi over the interval.

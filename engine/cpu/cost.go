@@ -1,6 +1,10 @@
 package cpu
 
-import "dyad/engine"
+import (
+	"math"
+
+	"dyad/engine"
+)
 
 // Costs in nanoseconds of one core, measured with the benchmarks of this
 // package. Only their ratios matter: they place the crossover between methods.
@@ -27,7 +31,11 @@ func (k *kernel) planExpansion() bool {
 	if !ok {
 		return false
 	}
-	tol := loss.StripBound(k.scores.Margin, 0) * 0x1p-55
+	size := loss.StripBound(k.scores.Margin, 0)
+	if !(size < math.MaxFloat64) {
+		return false
+	}
+	tol := size * 0x1p-55
 	best := kernel{}
 	for _, b := range []int{1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096} {
 		e, ok := engine.Expand(loss, k.scores.Margin, k.scores.LabelSpan*k.scores.Score/float64(b), tol)
@@ -35,6 +43,9 @@ func (k *kernel) planExpansion() bool {
 			continue
 		}
 		c := kernel{problem: k.problem, bins: b, expansion: e}
+		if best.bins > 0 && c.nearCost() > 2*best.nearCost() {
+			break // the node matrix grows on
+		}
 		if best.bins == 0 || c.nearCost() < best.nearCost() {
 			best = c
 		}
