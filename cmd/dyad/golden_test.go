@@ -23,6 +23,17 @@ func TestGoldenOutput(t *testing.T) {
 		"account-noise":   {"account", "--epsilon", "1", "--delta", "1e-5"},
 		"account-epsilon": {"account", "--sigma", "50", "--steps", "100", "--delta", "1e-6"},
 		"algorithms":      {"algorithms"},
+		"losses":          {"losses"},
+		"losses-metric":   {"losses", "--task", "metric", "--radius", "0.2"},
+		"losses-smooth":   {"losses", "check", "log1p(exp(-u))"},
+		"losses-kink":     {"losses", "check", "max(0, m - u)", "--loss-param", "m=0.5", "--task", "metric"},
+		"losses-clipped":  {"losses", "check", "exp(-u)", "--loss-clip", "2", "--radius", "5"},
+		"losses-typo":     {"losses", "check", "log1p(exp(-u)"},
+		"losses-unknown":  {"losses", "check", "hing"},
+		"losses-jump":     {"losses", "check", "where(u > 0, 0, 1)"},
+		"losses-unbound":  {"losses", "check", "log(abs(u))"},
+		"plan-loss":       {"plan", "-n", "512", "-d", "8", "--loss", "1 - tanh(c*u)", "--loss-param", "c=0.5", "--algorithm", "gradient-perturbation", "--delta", "1e-5"},
+		"plan-loss-kink":  {"plan", "-n", "512", "-d", "8", "--loss", "hinge", "--delta", "1e-5"},
 	}
 	for _, a := range algorithms.Catalog() {
 		info := a.Info()
