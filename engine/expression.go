@@ -151,6 +151,34 @@ func (e *Expression) StripBound(reach, height float64) float64 {
 // strip is the key of a StripBound.
 type strip struct{ reach, height float64 }
 
+// clippedCells is the number of parts of a range in which a clipped slope is analysed.
+const clippedCells = 128
+
+// unclipped returns the curvature and the evaluation error of the clipped slope of a phi'
+// that is Lipschitz on the interval.
+//
+// Proof. In a part of the interval where phi' exceeds Clip by more than its evaluation
+// error, the clipped slope is constant and computed exactly. Elsewhere clipping does not
+// increase differences. A continuous function that is Lipschitz with one constant on
+// each of finitely many adjacent parts is so on their union. QED
+func (e *Expression) unclipped(on autodiff.Interval) (curvature, slopeError float64) {
+	at := func(i int) float64 {
+		if i == clippedCells {
+			return on.Hi
+		}
+		return on.Lo + (on.Hi-on.Lo)*float64(i)/clippedCells
+	}
+	for i := range clippedCells {
+		cell := autodiff.Interval{Lo: at(i), Hi: at(i + 1)}
+		p, roundoff := e.f.Prove(cell), e.slope.Roundoff(cell)
+		if beyond := e.clip + 2*roundoff; p.Slope.Hi < -beyond || p.Slope.Lo > beyond {
+			continue
+		}
+		curvature, slopeError = max(curvature, p.Smoothness), max(slopeError, roundoff+p.Slack)
+	}
+	return curvature, slopeError
+}
+
 // largestJump is the largest jump of phi that rounding in its constants may cause,
 // relative to the change of phi over the interval.
 const largestJump = 0x1p-40
@@ -194,6 +222,9 @@ func (e *Expression) Bounds(lo, hi float64) (ScalarBounds, error) {
 	if e.clip > 0 && (b.SlopeMin < -e.clip || b.SlopeMax > e.clip) {
 		b.SlopeMin, b.SlopeMax = kernels.Clamp(b.SlopeMin, -e.clip, e.clip), kernels.Clamp(b.SlopeMax, -e.clip, e.clip)
 		b.Gap, b.Origin = 0, Clipped
+		if !math.IsInf(b.Curvature, 0) && p.Slack == 0 {
+			b.Curvature, b.SlopeError = e.unclipped(on)
+		}
 	}
 	switch {
 	case math.IsInf(b.SlopeMin, 0) || math.IsInf(b.SlopeMax, 0) || math.IsNaN(b.SlopeMin) || math.IsNaN(b.SlopeMax):

@@ -294,6 +294,14 @@ func TestClippedExpression(t *testing.T) {
 	if e.DPhi(-10) != -2 || math.Abs(e.DPhi(1)+math.Exp(-1)) > 1e-15 {
 		t.Errorf("phi' = %v and %v", e.DPhi(-10), e.DPhi(1))
 	}
+	var steepest float64
+	const h = 1e-3
+	for u := -20.0; u < 20; u += h {
+		steepest = max(steepest, math.Abs(e.DPhi(u+h)-e.DPhi(u))/h)
+	}
+	if curvature := k.Smoothness / 16; curvature < steepest || curvature > 1.5*steepest {
+		t.Errorf("curvature %v of the clipped slope, sampled %v", curvature, steepest)
+	}
 	// A clip that changes nothing is not reported as one.
 	k, err = engine.Score{Of: newExpression(t, "exp(-u)", engine.ExpressionOptions{Clip: 100})}.Constants(engine.UnitBounds(), 1)
 	if err != nil || k.Origin != engine.Derived {

@@ -33,7 +33,7 @@ func TestGoldenOutput(t *testing.T) {
 		"losses-jump":     {"losses", "check", "where(u > 0, 0, 1)"},
 		"losses-unbound":  {"losses", "check", "log(abs(u))"},
 		"plan-loss":       {"plan", "-n", "512", "-d", "8", "--loss", "1 - tanh(c*u)", "--loss-param", "c=0.5", "--algorithm", "gradient-perturbation", "--delta", "1e-5"},
-		"plan-loss-kink":  {"plan", "-n", "512", "-d", "8", "--loss", "hinge", "--delta", "1e-5"},
+		"plan-loss-kink":  {"plan", "-n", "512", "-d", "8", "--loss", "hinge", "--radius", "1", "--delta", "1e-5"},
 	}
 	for _, a := range algorithms.Catalog() {
 		info := a.Info()

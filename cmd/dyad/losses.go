@@ -238,7 +238,7 @@ func (c lossConstants) text(s engine.Scalar, n, d int) string {
 	for _, a := range c.Algorithms {
 		verdict := "applies"
 		if !a.Applies {
-			reason := strings.ReplaceAll(a.Reason, a.Name, "")
+			reason := strings.Replace(a.Reason, a.Name, "", 1)
 			if verdict = "refuses, as " + first[reason]; first[reason] == "" {
 				verdict, first[reason] = "refuses: "+a.Reason, a.Name
 			}
