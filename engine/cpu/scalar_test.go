@@ -264,3 +264,65 @@ func TestPlanOfScalars(t *testing.T) {
 		}
 	}
 }
+
+// TestMillionRecords: a thousand copies of a thousand records have 10^6 times their
+// gradient sum, because copies of one record have no gradient. So the methods for large
+// n are compared with the direct sum over the thousand, within both bounds.
+func TestMillionRecords(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes a few seconds")
+	}
+	const base, copies, d = 1000, 1000, 3
+	w := inBall(d, 1)
+	small := benchRecords(t, base, d)
+	x, y := make([]float64, 0, base*copies*d), make([]float64, 0, base*copies)
+	row := make([]float64, d)
+	for range copies {
+		for i := range base {
+			small.Row(i, row)
+			x, y = append(x, row...), append(y, small.Label(i))
+		}
+	}
+	for name, method := range map[string]string{"gompertz": "near-linear", "1 - tanh(u)": "near-linear", "squared-hinge": "sorted", "huberised-hinge": "sorted"} {
+		p := problem(base, d, 1)
+		p.Loss = engine.Score{Of: expression(t, name, nil)}
+		e := mustBind(t, cpu.Backend{Method: cpu.Direct}, p, small)
+		want := make([]float64, d)
+		if err := e.GradSum(context.Background(), want, w, engine.AllPairs{N: base}); err != nil {
+			t.Fatal(err)
+		}
+		bound := copies * copies * e.Kernel().Roundoff(engine.AllPairs{N: base})
+		for k := range want {
+			want[k] *= copies * copies
+		}
+		p.N = base * copies
+		got, b := gradSum(t, cpu.Auto, p, x, y, w)
+		if k, err := (cpu.Backend{}).Plan(p); err != nil || k.Method() != method {
+			t.Errorf("%s: %v, %v, want %s", name, k, err, method)
+		}
+		diff, size := distance(got, want), distance(want, make([]float64, d))
+		t.Logf("%s, %s: |error| = %.2g of %.3g, bounds %.2g and %.2g", name, method, diff, size, b, bound)
+		if diff > bound+b || bound+b > 1e-9*size {
+			t.Errorf("%s, %s: sums of norm %v differ by %v, the bounds are %v and %v", name, method, size, diff, b, bound)
+		}
+	}
+}
+
+func BenchmarkGradientMillion(b *testing.B) {
+	const n, d = 1_000_000, 2
+	r := benchRecords(b, n, d)
+	w := inBall(d, 1)
+	for _, name := range []string{"logistic", "gompertz", "hinge", "squared-hinge", "ramp"} {
+		b.Run(name, func(b *testing.B) {
+			p := problem(n, d, 1)
+			p.Loss = engine.Score{Of: expression(b, name, nil)}
+			e := mustBind(b, cpu.Backend{Workers: 1}, p, r)
+			dst := make([]float64, d)
+			for b.Loop() {
+				if err := e.GradSum(context.Background(), dst, w, engine.AllPairs{N: n}); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
