@@ -6,29 +6,54 @@ import "math"
 //
 //	slices.SortStableFunc(pairs of key[i] and index[i], by key)
 //
-// without NaNs; -0 comes before 0. key2 and index2 are scratch of the same length. It
-// is a radix sort of the bits, 11 at a time from the lowest on (Knuth 1998, 5.2.5,
-// algorithm R): 6 passes, of which those are left out in which all keys agree.
+// without NaNs and infinities; the order of -0 and 0 is left open. key2 and index2 are
+// scratch of the same length.
+//
+// It is a radix sort (Knuth 1998, 5.2.5, algorithm R) with 11 bits a pass. The first
+// three passes sort by the place of a key in the range of all keys, in 2^33 equal
+// parts; keys in one part are then put in order by insertion. If that moves too many,
+// because the keys are in few parts, six passes over the bits of the keys follow.
 func SortPairs(key []float64, index []int32, key2 []float64, index2 []int32) {
 	n := len(key)
 	index, key2, index2 = index[:n], key2[:n], index2[:n]
 	if n <= 64 {
-		insertionSort(key, index)
+		insertionSort(key, index, n*n)
 		return
 	}
+	lo, hi := key[0], key[0]
+	for _, v := range key {
+		lo, hi = min(lo, v), max(hi, v)
+	}
+	if lo == hi {
+		return
+	}
+	const parts = 1<<(3*radixBits) - 1
+	if scale := parts / (hi - lo); scale > 0 && scale < math.MaxFloat64 {
+		// (v - lo) * scale, rounded, does not decrease with v and is at most parts (1 +
+		// 2^-51).
+		radixSort(key, index, key2, index2, 3, func(v float64) uint64 { return uint64((v - lo) * scale) })
+		if insertionSort(key, index, 4*n) {
+			return
+		}
+	}
+	radixSort(key, index, key2, index2, radixPasses, sortable)
+}
+
+// radixSort sorts by the lowest bits of code, 11 in each pass. A pass in which all agree
+// is left out.
+func radixSort(key []float64, index []int32, key2 []float64, index2 []int32, passes int, code func(float64) uint64) {
 	var count [radixPasses][1 << radixBits]int32
 	for _, v := range key {
-		b := sortable(v)
-		for p := range count {
+		b := code(v)
+		for p := range passes {
 			count[p][b>>(radixBits*p)&(1<<radixBits-1)]++
 		}
 	}
 	from, fromIndex, to, toIndex := key, index, key2, index2
-	moved := false
-	for p := range count {
+	for p := range passes {
 		c := &count[p]
 		shift := radixBits * p
-		if int(c[sortable(from[0])>>shift&(1<<radixBits-1)]) == n {
+		if int(c[code(from[0])>>shift&(1<<radixBits-1)]) == len(key) {
 			continue
 		}
 		var at int32
@@ -37,15 +62,14 @@ func SortPairs(key []float64, index []int32, key2 []float64, index2 []int32) {
 			at += k
 		}
 		for i, v := range from {
-			digit := sortable(v) >> shift & (1<<radixBits - 1)
+			digit := code(v) >> shift & (1<<radixBits - 1)
 			j := c[digit]
 			c[digit] = j + 1
 			to[j], toIndex[j] = v, fromIndex[i]
 		}
 		from, fromIndex, to, toIndex = to, toIndex, from, fromIndex
-		moved = !moved
 	}
-	if moved {
+	if &from[0] != &key[0] {
 		copy(key, from)
 		copy(index, fromIndex)
 	}
@@ -62,15 +86,20 @@ func sortable(v float64) uint64 {
 	return b ^ (uint64(int64(b)>>63) | 1<<63)
 }
 
-func insertionSort(key []float64, index []int32) {
+// insertionSort sorts stably. It gives up and reports false after the given number of
+// moves.
+func insertionSort(key []float64, index []int32, moves int) bool {
 	for i := 1; i < len(key); i++ {
 		v, x, j := key[i], index[i], i
-		b := sortable(v)
-		for ; j > 0 && sortable(key[j-1]) > b; j-- {
+		for ; j > 0 && key[j-1] > v; j-- {
 			key[j], index[j] = key[j-1], index[j-1]
 		}
 		key[j], index[j] = v, x
+		if moves -= i - j; moves < 0 {
+			return false
+		}
 	}
+	return true
 }
 
 // PrefixSums sets sum[k] to x[0] + ... + x[k-1] for k = 0 .. len(x), each with an error

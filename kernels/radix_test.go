@@ -13,11 +13,15 @@ func sortCases() map[string][]float64 {
 	cases := map[string][]float64{"empty": {}, "one": {3}, "zeros": {0, math.Copysign(0, -1), 0, -1, 1}}
 	for _, n := range []int{2, 64, 65, 67, 300, 5000} {
 		random, few, wide := make([]float64, n), make([]float64, n), make([]float64, n)
+		crowded := make([]float64, n) // in few parts of the range
 		for i := range n {
 			random[i], few[i] = rng.NormFloat64(), float64(rng.IntN(3)-1)
+			crowded[i] = 1 + 1e-14*rng.Float64()
 			wide[i] = math.Ldexp(rng.NormFloat64(), rng.IntN(2000)-1000)
 		}
 		cases["random"+string(rune('a'+n%26))], cases["few"+string(rune('a'+n%26))], cases["wide"+string(rune('a'+n%26))] = random, few, wide
+		crowded[0] = 3
+		cases["crowded"+string(rune('a'+n%26))] = crowded
 		sorted := slices.Clone(random)
 		slices.Sort(sorted)
 		cases["sorted"+string(rune('a'+n%26))] = sorted
@@ -38,10 +42,10 @@ func TestSortPairs(t *testing.T) {
 			want[i] = int32(i)
 		}
 		slices.SortStableFunc(want, func(a, b int32) int {
-			switch p, q := sortable(x[a]), sortable(x[b]); {
-			case p < q:
+			switch {
+			case x[a] < x[b]:
 				return -1
-			case p > q:
+			case x[a] > x[b]:
 				return 1
 			}
 			return 0
