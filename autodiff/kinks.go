@@ -53,10 +53,10 @@ func (a *analysis) kink(on Interval) changes {
 	if v.undefined() || d.undefined() {
 		return changes{inf, inf, whole}
 	}
-	any := changes{v.Width(), v.Width(), d}
+	unknown := changes{v.Width(), v.Width(), d}
 	conditions, rising, ok := j.switches()
 	if !ok || len(conditions) == 0 {
-		return any
+		return unknown
 	}
 	steps := float64(len(conditions))
 	type side struct{ v, d Interval }
@@ -69,7 +69,7 @@ func (a *analysis) kink(on Interval) changes {
 		}
 		v, d := j.slopes(on)
 		if v.undefined() || d.undefined() || math.IsInf(v.Width(), 0) {
-			return any
+			return unknown
 		}
 		sides[s] = side{v, d}
 	}

@@ -173,34 +173,73 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
+var parseSeeds = []string{
+	"log1p(exp(-u))", "max(0, 1-u)^2", "where(u > s, 0, (s-u)^2)", "a = u; a*a", "1e-3*u", "2u", "((",
+	"u^-1.5", "- - u", "clamp(u, -1, 1)", "ge(u, eq(u, 0))", "π", "\x00", "u<=1", "pow(2, 0.5)", "1/0", "0*log(u)",
+}
+
 // FuzzParse: no input panics, errors have a place in the text, and what is
 // accepted can be written and read again.
 func FuzzParse(f *testing.F) {
-	for _, s := range []string{
-		"log1p(exp(-u))", "max(0, 1-u)^2", "where(u > s, 0, (s-u)^2)", "a = u; a*a", "1e-3*u", "2u", "((",
-		"u^-1.5", "- - u", "clamp(u, -1, 1)", "ge(u, eq(u, 0))", "π", "\x00", "u<=1", "pow(2, 0.5)", "1/0", "0*log(u)",
-	} {
+	for _, s := range parseSeeds {
 		f.Add(s)
 	}
-	f.Fuzz(func(t *testing.T, text string) {
-		e, err := Parse(text, map[string]float64{"s": 2})
-		var p *ParseError
-		if errors.As(err, &p) {
-			if p.Column < 1 || p.Column > len([]rune(text))+1 || p.Reason == "" {
-				t.Fatalf("%q: %v", text, err)
+	f.Fuzz(checkParse)
+}
+
+// TestParseMutated is FuzzParse on mutations of the seeds.
+func TestParseMutated(t *testing.T) {
+	n := 30000
+	if testing.Short() {
+		n = 3000
+	}
+	rng := rand.New(rand.NewPCG(25, 26))
+	const letters = "u01.e+-*/^(),;= <>sπ\xffmaxexp"
+	accepted := 0
+	for range n {
+		text := []byte(parseSeeds[rng.IntN(len(parseSeeds))] + parseSeeds[rng.IntN(len(parseSeeds))])
+		for range 1 + rng.IntN(6) {
+			i := rng.IntN(len(text))
+			switch rng.IntN(3) {
+			case 0:
+				text[i] = letters[rng.IntN(len(letters))]
+			case 1:
+				text = append(text[:i:i], text[i+1:]...)
+			default:
+				text = append(text[:i:i], append([]byte{letters[rng.IntN(len(letters))]}, text[i:]...)...)
 			}
-			return
+			if len(text) == 0 {
+				text = []byte("u")
+			}
 		}
-		if err != nil {
-			return
+		checkParse(t, string(text))
+		if _, err := Parse(string(text), nil); err == nil {
+			accepted++
 		}
-		e.Eval(0.5)
-		s := e.String()
-		if strings.Contains(s, "Inf") || strings.Contains(s, "NaN") {
-			return
+	}
+	if accepted < n/300 {
+		t.Errorf("only %d of %d accepted", accepted, n)
+	}
+}
+
+func checkParse(t *testing.T, text string) {
+	e, err := Parse(text, map[string]float64{"s": 2})
+	var p *ParseError
+	if errors.As(err, &p) {
+		if p.Column < 1 || p.Column > len([]rune(text))+1 || p.Reason == "" {
+			t.Fatalf("%q: %v", text, err)
 		}
-		if _, err := Parse(s, nil); err != nil && len(s) < maxText/2 {
-			t.Fatalf("%q was written as %q: %v", text, s, err)
-		}
-	})
+		return
+	}
+	if err != nil {
+		return
+	}
+	e.Eval(0.5)
+	s := e.String()
+	if strings.Contains(s, "Inf") || strings.Contains(s, "NaN") {
+		return
+	}
+	if _, err := Parse(s, nil); err != nil && len(s) < maxText/2 {
+		t.Fatalf("%q was written as %q: %v", text, s, err)
+	}
 }

@@ -1,6 +1,9 @@
 package autodiff
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // programBlock is the number of values that a Program computes at a time; a slot
 // of 2 KiB keeps some ten slots in the first-level cache.
@@ -20,11 +23,12 @@ type Program struct {
 
 // step computes slot dst from the slots a, b and m. Slot 0 is the input u, which no
 // step writes; operand constants are in k and b is -1 (k is the second operand)
-// or a is -1 (k is the first).
+// or a is -1 (k is the first). in and out are factors 1 or -1 of the operand and the
+// result of opSigmoid, which are free there.
 type step struct {
 	op           op
 	dst, a, b, m int
-	k            float64
+	k, in, out   float64
 }
 
 // fill is a slot that holds a constant through the whole evaluation.
@@ -36,29 +40,59 @@ type fill struct {
 // Compile returns the program of e. Its results differ from those of Eval by
 // rounding errors; Roundoff bounds the difference from exact arithmetic.
 func (e Expr) Compile() *Program {
-	c := &compiler{code: e.instrs(), p: &Program{expr: e, slots: 1}}
+	c := &compiler{code: slices.Clone(e.instrs()), p: &Program{expr: e, slots: 1}}
+	c.fuse()
 	c.run()
 	return c.p
 }
 
 // compiler assigns slots: a slot is free again after the last use of its value.
 type compiler struct {
-	code  []instr
-	p     *Program
-	slot  []int // of each instruction, -1 if it has none
-	uses  []int // left
-	free  []int
-	fixed map[int]bool // slots of constants
+	code    []instr
+	in, out []float64 // signs of sigmoids
+	p       *Program
+	slot    []int // of each instruction, -1 if it has none
+	uses    []int // left; 0 at first if it is not needed
+	free    []int
+	fixed   map[int]bool // slots of constants
+}
+
+// fuse moves negations into sigmoids and counts the uses that are left.
+func (c *compiler) fuse() {
+	n := len(c.code)
+	c.in, c.out, c.uses = make([]float64, n), make([]float64, n), make([]int, n)
+	for _, in := range c.code {
+		in.rename(func(k int) int { c.uses[k]++; return k })
+	}
+	for i, in := range c.code {
+		c.in[i], c.out[i] = 1, 1
+		if in.op.leaf() {
+			continue
+		}
+		a := c.code[in.a]
+		switch {
+		case in.op == opSigmoid && a.op == opNeg:
+			c.code[i].a, c.in[i] = a.a, -1
+		case in.op == opNeg && a.op == opSigmoid && c.uses[in.a] == 1:
+			c.code[i], c.in[i], c.out[i] = a, c.in[in.a], -1
+		}
+	}
+	clear(c.uses)
+	c.uses[n-1] = 1
+	for i := n - 1; i >= 0; i-- {
+		if c.uses[i] > 0 {
+			c.code[i].rename(func(k int) int { c.uses[k]++; return k })
+		}
+	}
 }
 
 func (c *compiler) run() {
 	n := len(c.code)
-	c.slot, c.uses, c.fixed = make([]int, n), make([]int, n), make(map[int]bool)
-	for _, in := range c.code {
-		in.rename(func(k int) int { c.uses[k]++; return k })
-	}
-	c.uses[n-1]++
+	c.slot, c.fixed = make([]int, n), make(map[int]bool)
 	for i, in := range c.code {
+		if c.uses[i] == 0 {
+			continue
+		}
 		switch in.op {
 		case opConst:
 			c.slot[i] = -1
@@ -70,7 +104,7 @@ func (c *compiler) run() {
 			c.slot[i] = 0
 			continue
 		}
-		s := step{op: in.op, a: c.operand(in.a), b: -1, m: -1, k: in.c}
+		s := step{op: in.op, a: c.operand(in.a), b: -1, m: -1, k: in.c, in: c.in[i], out: c.out[i]}
 		if in.op.binary() {
 			s = c.binary(in)
 		}

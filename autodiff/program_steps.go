@@ -33,7 +33,7 @@ func (s *step) unary(dst, a []float64) {
 	case opExp:
 		kernels.Exp(dst, a)
 	case opSigmoid:
-		kernels.Sigmoid(dst, a)
+		kernels.Sigmoid(dst, a, s.in, s.out)
 	case opSoftplus:
 		kernels.Softplus(dst, a)
 	case opSquare:

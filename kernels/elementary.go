@@ -26,10 +26,11 @@ func Exp(dst, x []float64) {
 	}
 }
 
-// Sigmoid sets dst[i] to 1/(1 + e^-x[i]) without overflow:
+// Sigmoid sets dst[i] to out / (1 + e^(-in x[i])) without overflow, for factors in and
+// out that are 1 or -1:
 //
 //	for i, v := range x {
-//		dst[i] = 1 / (1 + math.Exp(-v))
+//		dst[i] = out / (1 + math.Exp(-in*v))
 //	}
 //
 // with a relative error below 12 u, plus 2^-1074 where the result is not a normal
@@ -40,24 +41,25 @@ func Exp(dst, x []float64) {
 // has 3 u of the exponential and two roundings, and e^v/(1 + e^v) for v < 0 has
 // 3 u twice and two roundings; math.Exp below -708 is taken to be within 4 u and
 // one subnormal.
-func Sigmoid(dst, x []float64) {
+func Sigmoid(dst, x []float64, in, out float64) {
 	dst = dst[:len(x)]
+	minus := -in
 	for len(x) >= 4 && len(dst) >= 4 {
 		if !(math.Abs(x[0]) <= MaxLogisticMargin && math.Abs(x[1]) <= MaxLogisticMargin &&
 			math.Abs(x[2]) <= MaxLogisticMargin && math.Abs(x[3]) <= MaxLogisticMargin) {
 			for i, v := range x[:4] {
-				dst[i] = sigmoid(v)
+				dst[i] = out * sigmoid(in*v)
 			}
 			dst, x = dst[4:], x[4:]
 			continue
 		}
-		p0 := 1 + expUpTo(-x[0])
-		p1 := 1 + expUpTo(-x[1])
-		p2 := 1 + expUpTo(-x[2])
-		p3 := 1 + expUpTo(-x[3])
+		p0 := 1 + expUpTo(minus*x[0])
+		p1 := 1 + expUpTo(minus*x[1])
+		p2 := 1 + expUpTo(minus*x[2])
+		p3 := 1 + expUpTo(minus*x[3])
 		p01 := p0 * p1
 		p23 := p2 * p3
-		q := 1 / (p01 * p23)
+		q := out / (p01 * p23)
 		q01 := q * p23
 		q23 := q * p01
 		dst[0] = q01 * p1
@@ -67,11 +69,11 @@ func Sigmoid(dst, x []float64) {
 		dst, x = dst[4:], x[4:]
 	}
 	for i, v := range x {
-		dst[i] = sigmoid(v)
+		dst[i] = out * sigmoid(in*v)
 	}
 }
 
-// sigmoid is one value of Sigmoid.
+// sigmoid is 1/(1 + e^-v).
 func sigmoid(v float64) float64 {
 	switch {
 	case v >= 709:

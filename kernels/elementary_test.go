@@ -12,6 +12,28 @@ func bigSigmoid(x float64) *big.Float {
 	return new(big.Float).Quo(one, bigExp(-x).Add(bigExp(-x), one))
 }
 
+func upSigmoid(dst, x []float64) { Sigmoid(dst, x, 1, 1) }
+
+// TestSigmoidSigns: the four signs give the same bits as negations outside.
+func TestSigmoidSigns(t *testing.T) {
+	x := []float64{0, 1, -2, 300, -300, 0.3, 5, 1e-9, -1e-9, 2, 3}
+	for _, in := range []float64{1, -1} {
+		for _, out := range []float64{1, -1} {
+			y, got, want := make([]float64, len(x)), make([]float64, len(x)), make([]float64, len(x))
+			for i, v := range x {
+				y[i] = in * v
+			}
+			Sigmoid(got, x, in, out)
+			Sigmoid(want, y, 1, 1)
+			for i := range x {
+				if got[i] != out*want[i] {
+					t.Errorf("%v sigmoid(%v * %v) is %v, want %v", out, in, x[i], got[i], out*want[i])
+				}
+			}
+		}
+	}
+}
+
 // TestElementaryErrors: the stated bounds hold over the whole range of normal
 // results, and half of them does not.
 func TestElementaryErrors(t *testing.T) {
@@ -27,7 +49,7 @@ func TestElementaryErrors(t *testing.T) {
 		least, bound float64
 	}{
 		{"Exp", Exp, bigExp, -708, 709.7, 1, 3},
-		{"Sigmoid", Sigmoid, bigSigmoid, -708, 740, 2, 12},
+		{"Sigmoid", upSigmoid, bigSigmoid, -708, 740, 2, 12},
 	} {
 		rng := rand.New(rand.NewPCG(1, 2))
 		x := make([]float64, n)
@@ -69,8 +91,8 @@ func TestElementaryLimits(t *testing.T) {
 	}{
 		{"Exp", Exp, inf, inf}, {"Exp", Exp, -inf, 0}, {"Exp", Exp, nan, nan}, {"Exp", Exp, 710, inf},
 		{"Exp", Exp, -746, 0}, {"Exp", Exp, -745, 0x1p-1074}, {"Exp", Exp, 0, 1},
-		{"Sigmoid", Sigmoid, inf, 1}, {"Sigmoid", Sigmoid, -inf, 0}, {"Sigmoid", Sigmoid, nan, nan},
-		{"Sigmoid", Sigmoid, 710, 1}, {"Sigmoid", Sigmoid, -745, 0x1p-1074}, {"Sigmoid", Sigmoid, -1e300, 0}, {"Sigmoid", Sigmoid, 0, 0.5},
+		{"Sigmoid", upSigmoid, inf, 1}, {"Sigmoid", upSigmoid, -inf, 0}, {"Sigmoid", upSigmoid, nan, nan},
+		{"Sigmoid", upSigmoid, 710, 1}, {"Sigmoid", upSigmoid, -745, 0x1p-1074}, {"Sigmoid", upSigmoid, -1e300, 0}, {"Sigmoid", upSigmoid, 0, 0.5},
 		{"Softplus", Softplus, inf, inf}, {"Softplus", Softplus, -inf, 0}, {"Softplus", Softplus, nan, nan},
 		{"Softplus", Softplus, 1000, 1000}, {"Softplus", Softplus, 0, math.Ln2},
 	} {
