@@ -18,6 +18,7 @@ func Catalog() []Algorithm {
 		DPEGD{},
 		GradientPerturbation{},
 		ProjectedGradient{},
+		OffGIGA{},
 	}
 }
 
@@ -29,6 +30,9 @@ func ByName(name string) (Algorithm, error) {
 			return a, nil
 		}
 		names = append(names, a.Info().Name)
+	}
+	if _, err := StreamByName(name); err == nil {
+		return nil, fmt.Errorf("algorithms: %s is an online algorithm, which takes its records one by one (dyad online)", name)
 	}
 	return nil, fmt.Errorf("algorithms: %q is not in the catalogue; choose one of %s", name, strings.Join(names, ", "))
 }

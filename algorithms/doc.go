@@ -15,6 +15,13 @@
 //	          Privacy Guarantees. AAAI 2020.
 //	[Kang21]  Kang, Liu, Li, Wang. Towards Sharper Utility Bounds for
 //	          Differentially Private Pairwise Learning. 2021.
+//	[FHU23]   Fichtenberger, Henzinger, Upadhyay. Constant Matters: Fine-grained
+//	          Error Bound on Differentially Private Continual Observation.
+//	          ICML 2023.
+//	[Kairouz21] Kairouz, McMahan, Song, Thakkar, Thakurta, Xu. Practical and
+//	          Private (Deep) Learning without Sampling or Shuffling. ICML 2021.
+//	[Kar13]   Kar, Sriperumbudur, Jain, Karnick. On the Generalization Ability of
+//	          Online Learning Algorithms for Pairwise Loss Functions. ICML 2013.
 //	[Xue21]   Xue, Yang, Huai, Wang. Differentially Private Pairwise Learning
 //	          Revisited. IJCAI 2021.
 //

@@ -30,7 +30,7 @@ type onePass struct {
 func (o onePass) plan(s Spec) (*Plan, error) {
 	problem := s.Kernel.Problem()
 	if len(problem.Groups) > 0 {
-		return nil, fmt.Errorf("%w: %s makes one pass over pairs of all records and has no query groups; use dpgdsc", ErrAssumption, o.info.Name)
+		return nil, noGroups(o.info.Name)
 	}
 	s.L2 = o.alpha
 	var schedule Schedule
@@ -96,9 +96,22 @@ func (o onePass) paperSchedule(s Spec, sigma float64) (Schedule, error) {
 	return schedule, nil
 }
 
-// train runs the pass. State and output are two variables: in an average the
-// iterates themselves stay noiseless and secret.
+func noGroups(name string) error {
+	return fmt.Errorf("%w: %s makes one pass over pairs of all records and has no query groups; use dpgdsc", ErrAssumption, name)
+}
+
+// train runs the pass and releases its result.
 func (o onePass) train(ctx context.Context, ev engine.Evaluator, p *Plan, s privacy.Session, t Tracker) ([]float64, error) {
+	w, err := runPass(ctx, ev, p, s, t)
+	if err != nil {
+		return nil, err
+	}
+	return releaseProjected(w, p, s)
+}
+
+// runPass returns the noiseless result of one pass. State and output are two
+// variables: in an average the iterates themselves stay noiseless and secret.
+func runPass(ctx context.Context, ev engine.Evaluator, p *Plan, s privacy.Session, t Tracker) ([]float64, error) {
 	problem := ev.Kernel().Problem()
 	n := problem.N
 	order := s.Permutation(n)
@@ -134,7 +147,7 @@ func (o onePass) train(ctx context.Context, ev engine.Evaluator, p *Plan, s priv
 			w[j] = total[j] / float64(n)
 		}
 	}
-	return releaseProjected(w, p, s)
+	return w, nil
 }
 
 // averageError bounds the error of the mean of n vectors of norm at most r,

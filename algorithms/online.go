@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strings"
 
 	"dyad/engine"
 	"dyad/privacy"
@@ -21,7 +22,19 @@ type Stream interface {
 }
 
 // StreamCatalog returns every online algorithm with its default options.
-func StreamCatalog() []Stream { return []Stream{OnPairStrC{}, OnPairC{}} }
+func StreamCatalog() []Stream { return []Stream{OnPairStrC{}, OnPairC{}, DPFTRL{}, OnGIGA{}} }
+
+// StreamByName returns the online algorithm of that name.
+func StreamByName(name string) (Stream, error) {
+	var names []string
+	for _, s := range StreamCatalog() {
+		if s.Info().Name == name {
+			return s, nil
+		}
+		names = append(names, s.Info().Name)
+	}
+	return nil, fmt.Errorf("algorithms: %q is no online algorithm; choose one of %s", name, strings.Join(names, ", "))
+}
 
 // Reading is how [Huai20] Algorithm 1 is read (privacy.md 2.2).
 type Reading int
@@ -58,6 +71,11 @@ type StreamOptions struct {
 	// Reservoir keeps a uniform sample of all earlier records (Vitter's algorithm
 	// R) in the buffer instead of the last ones.
 	Reservoir bool
+	// PerClass keeps the last Buffer/2 records with a positive label and the last
+	// Buffer/2 others, so that a rare class stays represented. Which class a record
+	// is in is private: later records count at least twice (privacy.PairwiseStream),
+	// and sums over pairs are divided by min(t-1, Buffer), not by the number held.
+	PerClass bool
 	// BurnIn is the number of first records that only fill the buffer; 0 means
 	// min(Batch, Horizon-Batch), at least 1. More than 1 lowers the noise
 	// (privacy.md 2.2). Ignored in Paper mode, where the paper says it.
@@ -81,8 +99,11 @@ func NewStreamSpec(backend engine.Backend, p engine.Problem, o StreamOptions, l2
 	if o.Horizon < 2 || o.Batch < 1 || o.Buffer < 0 || o.BurnIn < 0 || o.Batch >= o.Horizon || o.Reservoir && o.Buffer == 0 {
 		return StreamSpec{}, fmt.Errorf("%w: a stream of at most %d records in batches of %d with a buffer of %d after a burn-in of %d; want at least 2 records, a smaller batch, no negative number, and a buffer for a reservoir", ErrAssumption, o.Horizon, o.Batch, o.Buffer, o.BurnIn)
 	}
+	if o.PerClass && (o.Reservoir || o.Buffer < 2 || o.Buffer%2 != 0) {
+		return StreamSpec{}, fmt.Errorf("%w: a buffer of %d records for two classes; want an even number, half for each, and no reservoir", ErrAssumption, o.Buffer)
+	}
 	if o.Buffer >= o.Horizon {
-		o.Buffer, o.Reservoir = 0, false
+		o.Buffer, o.Reservoir, o.PerClass = 0, false, false
 	}
 	if o.BurnIn == 0 {
 		o.BurnIn = max(1, min(o.Batch, o.Horizon-o.Batch))
@@ -103,10 +124,18 @@ type StreamPlan struct {
 	Reading   Reading
 	Rule      string // of the step sizes, for reports
 
-	Certificate privacy.Certificate // joint, of all releases
+	Certificate privacy.Certificate // joint, of all releases; zero in NonPrivate mode
 	Noise       privacy.Gaussian    // of one release of the query
 	Events      []privacy.Event
 	Guarantee   privacy.Guarantee
+
+	// Regret bounds, over the noise, the expected sum over the updates of the
+	// losses at the iterates minus that at any fixed w of C, each loss the mean over
+	// the pairs of the update plus alpha/2 ||w||^2 (convex losses); 0 if no bound is
+	// known.
+	Regret float64
+
+	factor *privacy.ToeplitzFactor // of DPFTRL, nil for others
 
 	eta      func(b int) float64 // step size of update b = 1, 2, ...
 	scale    []float64           // SecretState: of release b
@@ -116,7 +145,11 @@ type StreamPlan struct {
 }
 
 // Updates is the number of updates, each with one release.
-func (p *StreamPlan) Updates() int { return p.Certificate.Releases() }
+func (p *StreamPlan) Updates() int { return (p.Spec.Horizon - p.Spec.BurnIn) / p.Spec.Batch }
+
+// SecretState says that a saved state holds noiseless functions of all records, not
+// only those of the buffer.
+func (p *StreamPlan) SecretState() bool { return p.Reading == SecretState || p.factor != nil }
 
 // checkStream is what both algorithms require of a spec.
 func checkStream(i Info, s StreamSpec, r Reading) error {
@@ -156,14 +189,29 @@ func planFedBack(i Info, s StreamSpec, decay bool) (*StreamPlan, error) {
 	if p.Noise, err = privacy.CalibrateGaussian(c, s.Budget, 1); err != nil {
 		return nil, err
 	}
+	p.descend(p.Noise.NoiseNorm(s.coordinates()), decay)
+	return p, p.finish("noise is fed back: what is released at each update is one noisy mean gradient, and everything else follows from it")
+}
+
+// descend sets the step sizes and the regret of online gradient descent with
+// unbiased gradients whose noise has norm noise, root mean square.
+//
+// Regret [Zinkevich 2003; Hazan, Agarwal and Kale 2007]: sum_b (1/eta_b - 1/eta_(b-1) -
+// alpha) D^2/2 + sum_b eta_b B^2/2 for any non-increasing eta, with D = ||C||, B^2 = (G
+// + alpha r)^2 + noise^2. 1/eta_b is B sqrt(b)/D or the larger of that and alpha b, so it
+// grows by at most alpha more than B sqrt(b)/D does: at most D B sqrt(T)/2 + D B sqrt(T).
+func (p *StreamPlan) descend(noise float64, decay bool) {
+	s := p.Spec
 	diameter := s.Kernel.Problem().Domain().Diameter()
-	gradient := math.Hypot(s.Constants.Lipschitz+s.L2*s.Kernel.Problem().Radius, p.Noise.NoiseNorm(s.coordinates()))
-	p.Rule = "eta_b = ||C||/(B sqrt b), B^2 = (G + alpha r)^2 + d sigma^2"
-	alpha := 0.0
-	if decay {
-		alpha = s.L2
-		p.Rule = "eta_b = min(1/(alpha b), ||C||/(B sqrt b)), B^2 = (G + alpha r)^2 + d sigma^2"
+	gradient := math.Hypot(s.Constants.Lipschitz+s.L2*s.Kernel.Problem().Radius, noise)
+	alpha, rule, size := 0.0, "||C||/(B sqrt b)", "B^2 = (G + alpha r)^2 + d sigma^2"
+	if decay && s.L2 > 0 {
+		alpha, rule = s.L2, "min(1/(alpha b), ||C||/(B sqrt b))"
 	}
+	if noise == 0 {
+		size = "B = G + alpha r"
+	}
+	p.Rule = fmt.Sprintf("eta_b = %s, %s", rule, size)
 	p.eta = func(b int) float64 {
 		eta := diameter / (gradient * math.Sqrt(float64(b)))
 		if alpha > 0 {
@@ -171,14 +219,17 @@ func planFedBack(i Info, s StreamSpec, decay bool) (*StreamPlan, error) {
 		}
 		return eta
 	}
-	return p, p.finish("noise is fed back: what is released at each update is one noisy mean gradient, and everything else follows from it")
+	if s.Constants.Convex {
+		p.Regret = 1.5 * diameter * gradient * math.Sqrt(float64(p.Updates()))
+	}
 }
 
 // pairwise are the numbers of the certificate of reading B.
 func (s StreamSpec) pairwise(burnIn int, weights []float64, roundoff float64) privacy.PairwiseStream {
 	return privacy.PairwiseStream{
 		PairDiameter: s.Constants.PairDiameter, Horizon: s.Horizon, Batch: s.Batch, BurnIn: burnIn,
-		Buffer: s.Buffer, Reservoir: s.Reservoir, Weights: weights, Roundoff: roundoff,
+		Buffer: s.Buffer, Reservoir: s.Reservoir, PerClass: s.PerClass, Lipschitz: s.Constants.Lipschitz,
+		Weights: weights, Roundoff: roundoff,
 	}
 }
 
@@ -238,7 +289,7 @@ func (p *StreamPlan) finish(assumption string) error {
 		Released:   fmt.Sprintf("%s, up to %d of them, with Gaussian noise", p.Certificate.Released(), p.Updates()),
 		Derivation: p.Certificate.Derivation(),
 		Assumptions: []string{
-			fmt.Sprintf("public: at most n = %d records and when they arrive, batch %d, burn-in %d, buffer %d (0: all), d = %d, norm bound R = %g, label bound %g, radius r = %g, alpha = %g, the schema and all options; every row was projected to R", s.Horizon, s.Batch, s.BurnIn, s.Buffer, pr.D, pr.Bounds.FeatureNorm, pr.Bounds.LabelAbs, pr.Radius, s.L2),
+			fmt.Sprintf("public: at most n = %d records and when they arrive, batch %d, burn-in %d, %s, d = %d, norm bound R = %g, label bound %g, radius r = %g, alpha = %g, the schema and all options; every row was projected to R", s.Horizon, s.Batch, s.BurnIn, s.bufferText(), pr.D, pr.Bounds.FeatureNorm, pr.Bounds.LabelAbs, pr.Radius, s.L2),
 			fmt.Sprintf("constants of loss %s: G = %.6g, L = %.6g, Dg = %.6g, %s", pr.Loss.Name(), s.Constants.Lipschitz, s.Constants.Smoothness, s.Constants.PairDiameter, s.Constants.Origin),
 			assumption,
 			"each person contributes one record; the noise bits are secret; a release leaves only after the state that counts it is durable",
@@ -251,6 +302,27 @@ func (p *StreamPlan) finish(assumption string) error {
 		p.Guarantee.Warnings = append(p.Guarantee.Warnings, "BOUNDS NOT PRIVATE: ranges were taken from the data, so this guarantee does not hold; declare public ranges in the schema")
 	}
 	return nil
+}
+
+// bufferText says which records a new one is paired with.
+func (o StreamOptions) bufferText() string {
+	switch {
+	case o.Buffer == 0:
+		return "pairs with all earlier records"
+	case o.Reservoir:
+		return fmt.Sprintf("pairs with a reservoir of %d records", o.Buffer)
+	case o.PerClass:
+		return fmt.Sprintf("pairs with the last %d records of each class (label positive or not)", o.Buffer/2)
+	}
+	return fmt.Sprintf("pairs with the last %d records", o.Buffer)
+}
+
+// partners is the public number that a sum over the pairs of record t is divided by.
+func (o StreamOptions) partners(t int) int {
+	if o.Buffer > 0 {
+		return min(t-1, o.Buffer)
+	}
+	return t - 1
 }
 
 // ErrStreamEnd is returned by Online.Step when the horizon is reached: nothing

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"dyad/engine"
 	"dyad/privacy"
@@ -27,10 +28,14 @@ type Online struct {
 	// secret with a secret state.
 	w      []float64
 	centre []float64 // w_0 of OnPairC as printed
-	x, y   []float64 // rows x d features, rows labels
-	held   []int32   // the rows of the buffer, oldest first if not a reservoir
-	fresh  []int32   // the rows of the unfinished batch
-	failed error
+	// released is what was released last, played the sum of what was released
+	// before it; the start counts as the first.
+	released, played []float64
+	prefix           *prefixState // of DPFTRL
+	x, y             []float64    // rows x d features, rows labels
+	held             []int32      // the rows of the buffer, oldest first if not a reservoir
+	fresh            []int32      // the rows of the unfinished batch
+	failed           error
 
 	sum, query []float64
 	order      []int32
@@ -54,6 +59,7 @@ func NewStream(p *StreamPlan, s privacy.Session) (*Online, error) {
 			return nil, err
 		}
 	}
+	copy(o.released, o.w)
 	return o, nil
 }
 
@@ -67,6 +73,10 @@ func newOnline(p *StreamPlan, s privacy.Session) *Online {
 	o.w = o.update.domain.Start()
 	o.x, o.y = make([]float64, pr.N*pr.D), make([]float64, pr.N)
 	o.sum, o.query = make([]float64, len(o.w)), make([]float64, len(o.w))
+	o.released, o.played = make([]float64, len(o.w)), make([]float64, len(o.w))
+	if p.factor != nil {
+		o.prefix = newPrefixState(p.factor, len(o.w))
+	}
 	return o
 }
 
@@ -75,6 +85,30 @@ func (o *Online) Count() int { return o.count }
 
 // Updates is the number of releases made.
 func (o *Online) Updates() int { return o.updates }
+
+// Last is what was released last, or nil before the first update.
+func (o *Online) Last() []float64 {
+	if o.updates == 0 || o.failed != nil {
+		return nil
+	}
+	return slices.Clone(o.released)
+}
+
+// Average is the mean of the iterates w_0, ..., w_(b-1) that the b updates so far
+// were made at, or nil before the first update: the model of online-to-batch
+// conversion ([Huai20] equation 6 and Theorem 4), whose expected excess risk on
+// independent records is at most the mean regret. It is a function of releases and
+// of the start, so it costs nothing (with a secret state: of noisy copies).
+func (o *Online) Average() []float64 {
+	if o.updates == 0 || o.failed != nil {
+		return nil
+	}
+	mean := make([]float64, len(o.played))
+	for k, v := range o.played {
+		mean[k] = v / float64(o.updates)
+	}
+	return mean
+}
 
 // Step takes the next record, of d features, which is projected to the bounds. At
 // the end of a batch it returns the released iterate, otherwise nil. Whether it
@@ -123,7 +157,7 @@ func (o *Online) Step(ctx context.Context, x []float64, y float64) ([]float64, e
 
 // freeRow is a row that neither the buffer nor the batch uses.
 func (o *Online) freeRow() int32 {
-	if !o.plan.Spec.Reservoir {
+	if !o.plan.Spec.Reservoir && !o.plan.Spec.PerClass {
 		return int32(o.count % o.rows) // the last cap + Batch records are in a ring
 	}
 	used := make([]bool, o.rows)
@@ -144,6 +178,8 @@ func (o *Online) freeRow() int32 {
 // hold puts record t, in a row, into the buffer.
 func (o *Online) hold(row int32, t int) {
 	switch {
+	case o.plan.Spec.PerClass:
+		o.holdInClass(row)
 	case len(o.held) < o.cap:
 		o.held = append(o.held, row)
 	case !o.plan.Spec.Reservoir:
@@ -158,6 +194,24 @@ func (o *Online) hold(row int32, t int) {
 			o.held[slot] = row
 		}
 	}
+}
+
+// holdInClass puts a row into the buffer in place of the oldest of its class, if
+// that has its share.
+func (o *Online) holdInClass(row int32) {
+	oldest, count := -1, 0
+	for i, r := range o.held {
+		if (o.y[r] > 0) == (o.y[row] > 0) {
+			if count == 0 {
+				oldest = i
+			}
+			count++
+		}
+	}
+	if count >= o.cap/2 {
+		o.held = slices.Delete(o.held, oldest, oldest+1)
+	}
+	o.held = append(o.held, row)
 }
 
 // finishBatch makes the update of the records fresh and returns what is released.
@@ -176,7 +230,7 @@ func (o *Online) finishBatch(ctx context.Context) ([]float64, error) {
 	first := o.count - len(o.fresh) + 1
 	for i, row := range o.fresh {
 		o.order = append(append(o.order[:0], o.held...), row)
-		pairs := float64(len(o.held))
+		pairs := float64(p.Spec.partners(first + i))
 		if err := ev.GradSum(ctx, o.sum, o.w, engine.PrefixPairs{Order: o.order, T: len(o.held)}); err != nil {
 			return nil, errors.Join(err, ev.Close())
 		}
@@ -193,7 +247,24 @@ func (o *Online) finishBatch(ctx context.Context) ([]float64, error) {
 	}
 	o.fresh = o.fresh[:0]
 	o.updates++
-	switch {
+	w, err := o.release()
+	if err != nil {
+		return nil, err
+	}
+	for k, v := range o.released {
+		o.played[k] += v
+	}
+	copy(o.released, w)
+	return w, nil
+}
+
+// release makes the update by the query and returns what is released.
+func (o *Online) release() ([]float64, error) {
+	switch p := o.plan; {
+	case p.Spec.Mode == NonPrivate:
+		return o.exact()
+	case p.factor != nil:
+		return o.prefixSum()
 	case p.printed:
 		return o.printed()
 	case p.Reading == SecretState:

@@ -12,11 +12,13 @@ import (
 )
 
 // streamFormat is the version of a saved state.
-const streamFormat = "dyad-stream/1"
+const streamFormat = "dyad-stream/2"
 
 // StreamState is the saved state of a stream. It holds the records of the buffer
-// and of the unfinished batch, and with a secret state the noiseless iterate: keep
-// it as private as the records. It holds no noise, and no key of any.
+// and of the unfinished batch, with a secret state the noiseless iterate, and for
+// DPFTRL noiseless sums of gradients: keep it as private as the records. It holds no
+// noise and no key of any; but who has a noiseless vector and the noisy one that was
+// released has their difference.
 type StreamState struct {
 	Format    string `json:"format"`
 	Algorithm string `json:"algorithm"`
@@ -30,11 +32,24 @@ type StreamState struct {
 	Updates int                 `json:"releases"`
 	W       []float64           `json:"w"`
 	Centre  []float64           `json:"centre,omitempty"`
+	// Released is what was released last, Played the sum of what was before.
+	Released []float64 `json:"released"`
+	Played   []float64 `json:"played"`
+	// Of DPFTRL: Gradients is noiseless, Noisy and Total follow from releases.
+	Gradients []float64 `json:"gradients,omitempty"`
+	Noisy     []float64 `json:"noisy,omitempty"`
+	Total     []float64 `json:"total,omitempty"`
 	// Records are the rows that are in use, Held and Fresh their places in X.
 	X     []float64 `json:"x"`
 	Y     []float64 `json:"y"`
 	Held  []int32   `json:"held"`
 	Fresh []int32   `json:"fresh"`
+}
+
+// event is the plan's event, or zero for a plan without noise.
+func (p *StreamPlan) event() privacy.StreamEvent {
+	e, _ := p.Events[0].(privacy.StreamEvent)
+	return e
 }
 
 // Save writes the state. Resuming from it makes the same updates as going on, but
@@ -43,14 +58,13 @@ func (o *Online) Save(w io.Writer) error {
 	if o.failed != nil {
 		return o.failed
 	}
-	event, ok := o.plan.Events[0].(privacy.StreamEvent)
-	if !ok {
-		return errors.New("algorithms: a plan without a stream event cannot be saved")
-	}
 	s := StreamState{
-		Format: streamFormat, Algorithm: o.plan.Algorithm, Reading: o.plan.Reading.String(), Event: event,
+		Format: streamFormat, Algorithm: o.plan.Algorithm, Reading: o.plan.Reading.String(), Event: o.plan.event(),
 		Options: o.plan.Spec.StreamOptions, Run: o.Run, Count: o.count, Updates: o.updates,
-		W: o.w, Centre: o.centre, Held: o.held, Fresh: o.fresh,
+		W: o.w, Centre: o.centre, Held: o.held, Fresh: o.fresh, Released: o.released, Played: o.played,
+	}
+	if o.prefix != nil {
+		s.Gradients, s.Noisy, s.Total = o.prefix.gradients.Memory, o.prefix.noisy.Memory, o.prefix.total
 	}
 	d := len(o.x) / o.rows
 	for _, rows := range [][]int32{o.held, o.fresh} {
@@ -86,7 +100,7 @@ func ResumeStream(p *StreamPlan, s privacy.Session, state *StreamState) (*Online
 		return nil, refuse("another algorithm")
 	case state.Options != spec.StreamOptions:
 		return nil, refuse("another horizon, batch, buffer or burn-in")
-	case len(p.Events) != 1 || p.Events[0] != privacy.Event(state.Event):
+	case p.event() != state.Event:
 		return nil, refuse("another noise or sensitivity")
 	}
 	o := newOnline(p, s)
@@ -100,10 +114,18 @@ func ResumeStream(p *StreamPlan, s privacy.Session, state *StreamState) (*Online
 	if active := state.Count - spec.BurnIn; active > 0 {
 		fresh, updates = active%spec.Batch, active/spec.Batch
 	}
-	if len(state.W) != len(o.w) || p.centred != (len(state.Centre) > 0) || p.centred && len(state.Centre) != len(o.w) ||
-		!finite(state.W) || !finite(state.Centre) || !finite(state.X) || !finite(state.Y) ||
+	prefix := 0
+	if o.prefix != nil {
+		prefix = len(o.prefix.gradients.Memory)
+	}
+	if len(state.W) != len(o.w) || len(state.Released) != len(o.w) || len(state.Played) != len(o.w) ||
+		len(state.Gradients) != prefix || len(state.Noisy) != prefix || prefix > 0 && len(state.Total) != len(o.w) || prefix == 0 && len(state.Total) > 0 ||
+		p.centred != (len(state.Centre) > 0) || p.centred && len(state.Centre) != len(o.w) ||
+		!finite(state.W) || !finite(state.Centre) || !finite(state.Released) || !finite(state.Played) ||
+		!finite(state.Gradients) || !finite(state.Noisy) || !finite(state.Total) || !finite(state.X) || !finite(state.Y) ||
 		state.Count < 0 || state.Count > spec.Horizon || state.Updates != updates || len(state.Fresh) != fresh ||
-		len(state.Held) != min(state.Count-fresh, o.cap) || len(state.X) != len(rows)*d || len(state.Y) != len(rows) {
+		!spec.PerClass && len(state.Held) != min(state.Count-fresh, o.cap) || len(state.Held) > min(state.Count-fresh, o.cap) ||
+		len(state.Held) == 0 && state.Count > fresh || len(state.X) != len(rows)*d || len(state.Y) != len(rows) {
 		return nil, errors.New("algorithms: the saved state is damaged: its sizes do not fit its own numbers")
 	}
 	used := make([]bool, o.rows)
@@ -115,7 +137,23 @@ func ResumeStream(p *StreamPlan, s privacy.Session, state *StreamState) (*Online
 		copy(o.x[int(r)*d:], state.X[i*d:(i+1)*d])
 		o.y[r] = state.Y[i]
 	}
+	positive := 0
+	for _, r := range state.Held {
+		if o.y[r] > 0 {
+			positive++
+		}
+	}
+	if spec.PerClass && max(positive, len(state.Held)-positive) > o.cap/2 {
+		return nil, errors.New("algorithms: the saved state is damaged: a class has more records than its share of the buffer")
+	}
 	copy(o.w, state.W)
+	copy(o.released, state.Released)
+	copy(o.played, state.Played)
+	if o.prefix != nil {
+		copy(o.prefix.gradients.Memory, state.Gradients)
+		copy(o.prefix.noisy.Memory, state.Noisy)
+		copy(o.prefix.total, state.Total)
+	}
 	if p.centred {
 		o.centre = slices.Clone(state.Centre)
 	}

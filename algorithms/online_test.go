@@ -109,6 +109,11 @@ func TestPrintedStreamsRefuseWithNumbers(t *testing.T) {
 		{OnPairC{Reading: SecretState}, StreamOptions{Horizon: 100, Batch: 2}, 0, Certified, []string{"batch 1"}},
 		{OnPairC{Reading: SecretState}, StreamOptions{Horizon: 20_000}, 0, Certified, []string{"at most 16384"}},
 		{OnPairC{}, StreamOptions{Horizon: 100}, 0, NonPrivate, []string{"nonprivate"}},
+		{OnGIGA{}, StreamOptions{Horizon: 100}, 0, Certified, []string{"no certified mode"}},
+		{DPFTRL{}, StreamOptions{Horizon: 100}, 0, Paper, []string{"no paper mode"}},
+		{DPFTRL{}, StreamOptions{Horizon: 2}, 0, Certified, []string{"with 1 updates", "2 to 16777216"}},
+		{DPFTRL{}, StreamOptions{Horizon: 20_000_000, Buffer: 10}, 0, Certified, []string{"19999999 rows", "more records per update"}},
+		{OnPairC{Reading: SecretState}, StreamOptions{Horizon: 100, Buffer: 4, PerClass: true}, 0, Certified, []string{"no buffer"}},
 	} {
 		p, err := c.a.Plan(streamSpec(t, c.o, c.l2, c.m))
 		if !errors.Is(err, ErrAssumption) {
@@ -126,6 +131,14 @@ func TestPrintedStreamsRefuseWithNumbers(t *testing.T) {
 	if _, err := (OnPairC{}).Plan(pure); !errors.Is(err, ErrAssumption) {
 		t.Errorf("delta = 0: %v", err)
 	}
+	if _, err := (DPFTRL{}).Plan(pure); !errors.Is(err, ErrAssumption) {
+		t.Errorf("delta = 0: %v", err)
+	}
+	for _, o := range []StreamOptions{{Horizon: 100, PerClass: true}, {Horizon: 100, Buffer: 5, PerClass: true}, {Horizon: 100, Buffer: 4, PerClass: true, Reservoir: true}} {
+		if _, err := NewStreamSpec(cpu.Backend{}, engine.Problem{N: 2, D: 2, Bounds: engine.UnitBounds(), Loss: engine.Logistic{}, Radius: 1}, o, 0, privacy.Budget{Epsilon: 1, Delta: 1e-5}, Certified); !errors.Is(err, ErrAssumption) {
+			t.Errorf("%+v: %v", o, err)
+		}
+	}
 	// c just above 4(L+alpha) steps.
 	n := 5000
 	for _, f := range []float64{0.97, 1.05} {
@@ -135,6 +148,21 @@ func TestPrintedStreamsRefuseWithNumbers(t *testing.T) {
 		if (err == nil) != (f > 1) {
 			t.Errorf("c = %v: %v", c, err)
 		}
+	}
+}
+
+func TestNamesOfStreams(t *testing.T) {
+	for _, a := range StreamCatalog() {
+		name := a.Info().Name
+		if s, err := StreamByName(name); err != nil || s.Info().Name != name {
+			t.Errorf("%s: %v, %v", name, s, err)
+		}
+		if _, err := ByName(name); err == nil || !strings.Contains(err.Error(), "dyad online") {
+			t.Errorf("%s as a batch algorithm: %v", name, err)
+		}
+	}
+	if _, err := StreamByName("dpgdsc"); err == nil || !strings.Contains(err.Error(), "dpftrl") {
+		t.Errorf("dpgdsc as an online algorithm: %v", err)
 	}
 }
 
@@ -165,8 +193,12 @@ func TestStreamResumes(t *testing.T) {
 		{OnPairC{}, StreamOptions{Horizon: 40}},
 		{OnPairC{}, StreamOptions{Horizon: 40, Batch: 4, Buffer: 6}},
 		{OnPairC{Reading: SecretState}, StreamOptions{Horizon: 40}},
+		{OnPairC{}, StreamOptions{Horizon: 40, Batch: 3, Buffer: 6, PerClass: true}},
+		{DPFTRL{}, StreamOptions{Horizon: 40}},
+		{DPFTRL{}, StreamOptions{Horizon: 40, Batch: 4, Buffer: 6}},
+		{OnGIGA{}, StreamOptions{Horizon: 40, Batch: 2, Buffer: 6}},
 	} {
-		p, err := c.a.Plan(streamSpec(t, c.o, 0, Certified))
+		p, err := c.a.Plan(streamSpec(t, c.o, 0, c.a.Info().Modes[0]))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -197,7 +229,7 @@ func TestStreamResumes(t *testing.T) {
 				t.Fatal(err)
 			}
 			got = append(got, feedStream(t, again, 39)...)
-			if !slices.EqualFunc(got, want, slices.Equal[[]float64]) || again.Run != "run" {
+			if !slices.EqualFunc(got, want, slices.Equal[[]float64]) || again.Run != "run" || !slices.Equal(again.Average(), whole.Average()) {
 				t.Errorf("%+v stopped after %d: the releases differ", c.o, stop)
 			}
 		}
@@ -231,6 +263,9 @@ func TestResumeStreamRefuses(t *testing.T) {
 		"a row twice":     func(s *StreamState) { s.Held[0] = s.Held[1] },
 		"a row too large": func(s *StreamState) { s.Held[0] = 1000 },
 		"lost features":   func(s *StreamState) { s.X = s.X[1:] },
+		"no average":      func(s *StreamState) { s.Played = nil },
+		"prefix sums":     func(s *StreamState) { s.Total = s.W },
+		"gradient sums":   func(s *StreamState) { s.Gradients = s.W },
 	} {
 		state, err := ReadStreamState(bytes.NewReader(saved.Bytes()))
 		if err != nil {
@@ -242,6 +277,33 @@ func TestResumeStreamRefuses(t *testing.T) {
 		change(state)
 		if _, err := ResumeStream(p, openStream(t, p, 1), state); err == nil {
 			t.Errorf("%s: resumed", name)
+		}
+	}
+	o.PerClass = true
+	classes, err := OnPairC{}.Plan(streamSpec(t, o, 0, Certified))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if stream, err = NewStream(classes, openStream(t, classes, 5)); err != nil {
+		t.Fatal(err)
+	}
+	feedStream(t, stream, 21)
+	var one bytes.Buffer
+	if err := stream.Save(&one); err != nil {
+		t.Fatal(err)
+	}
+	for _, same := range []bool{false, true} {
+		state, err := ReadStreamState(bytes.NewReader(one.Bytes()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range state.Y {
+			if same {
+				state.Y[i] = 1
+			}
+		}
+		if _, err := ResumeStream(classes, openStream(t, classes, 1), state); (err != nil) != same {
+			t.Errorf("all of one class: %v, error %v", same, err)
 		}
 	}
 	if _, err := ReadStreamState(strings.NewReader(`{"format":"x"}`)); err == nil {

@@ -199,12 +199,14 @@ func (p *Plan) baseGuarantee() privacy.Guarantee {
 }
 
 // nonPrivatePlan is the guarantee and the event of an exact release.
-func (p *Plan) nonPrivatePlan() {
-	p.Events = []privacy.Event{privacy.NonPrivateEvent{}}
-	p.Guarantee = privacy.Guarantee{
+func (p *Plan) nonPrivatePlan() { p.Events, p.Guarantee = nonPrivate("exact iterate") }
+
+// nonPrivate are the events and the guarantee of exact releases.
+func nonPrivate(released string) ([]privacy.Event, privacy.Guarantee) {
+	return []privacy.Event{privacy.NonPrivateEvent{}}, privacy.Guarantee{
 		Kind:     privacy.None,
 		Unit:     "nobody",
-		Released: "exact iterate",
+		Released: released,
 		Warnings: []string{"non-private baseline: the model may reveal its training records"},
 	}
 }

@@ -36,6 +36,7 @@ type Report struct {
 	Pairs    float64 `json:"pair_gradients"`
 
 	Epochs []EpochReport `json:"epochs,omitempty"`
+	Stream *StreamReport `json:"stream,omitempty"` // of online algorithms
 
 	Sensitivity   float64 `json:"sensitivity,omitempty"`
 	RoundoffShare float64 `json:"roundoff_share,omitempty"`
@@ -119,6 +120,9 @@ func (r Report) Text() string {
 		steps = fmt.Sprintf("%d steps of %.6g, path %.6g: %s", r.Steps, r.StepSize, r.Path, r.Rule)
 	}
 	line("schedule", "%s", steps)
+	if r.Stream != nil {
+		line("stream", "%s", r.Stream.text(r.BurnIn))
+	}
 	line("engine", "%s, %.3g pair gradients in all", r.Method, r.Pairs)
 	for i, e := range r.Epochs {
 		line("", "epoch %d: %d records, %d steps of %.6g, sensitivity %.6g, %s", i+1, e.Records, e.Steps, e.StepSize, e.Sensitivity, e.Noise)

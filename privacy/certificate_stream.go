@@ -11,27 +11,36 @@ import (
 // [Huai20] Algorithm 1, privacy.md 2.2). Records 1..BurnIn only enter the buffer.
 // Update b uses the Batch records t in (BurnIn + (b-1) Batch, BurnIn + b Batch]:
 //
-//	q_b = Weights[b-1]/Batch sum_t 1/|B_t| sum_{i in B_t} grad l(w_{b-1}; z_t, z_i),
+//	q_b = Weights[b-1]/Batch sum_t 1/D_t sum_{i in B_t} grad l(w_{b-1}; z_t, z_i),
 //
-// where B_t are the records buffered before t, |B_t| = min(t-1, Buffer), and
+// where B_t are the records buffered before t, at most D_t = min(t-1, Buffer), and
 // w_{b-1} is a function of public numbers and of earlier noisy queries. q_b may be
-// followed by a map that is 1-Lipschitz and depends on the past only.
+// followed by a map that is 1-Lipschitz and depends on the past only. With a Factor
+// C, what is released at update b is not q_b but sum_{s<=b} C_bs q_s.
 type PairwiseStream struct {
 	PairDiameter float64 // Dg > 0
 	// Horizon is the public maximum n of the number of records; 0 means any
-	// number, which needs Roundoff 0, no Weights and no Reservoir.
+	// number, which needs Roundoff 0, no Weights, no Factor and the last records.
 	Horizon int
 	Batch   int // >= 1
 	BurnIn  int // T1 >= 1
 	// Buffer is the size s >= 1 of the buffer; 0 means that all records are kept.
+	// Without Reservoir or PerClass it is the last s records.
 	Buffer int
 	// Reservoir: a record that enters takes one slot by coins that do not depend
-	// on the data (Vitter's algorithm R), and may stay for ever. Otherwise the
-	// last Buffer records are kept.
+	// on the data (Vitter's algorithm R), and may stay for ever.
 	Reservoir bool
+	// PerClass: the last Buffer/2 records of each of two classes are kept. The
+	// class of a record is a function of the record, so it is as private.
+	PerClass bool
+	// Lipschitz is G > 0, the largest norm of a pair gradient; for PerClass only.
+	Lipschitz float64
 	// Weights of the updates, positive and non-increasing; nil means 1.
 	Weights []float64
-	// Roundoff is rho >= 0: the error of one computed q_b, for every data set.
+	// Factor is C; nil means the identity.
+	Factor *ToeplitzFactor
+	// Roundoff is rho >= 0: the error of what is computed at one update before its
+	// noise, for every data set.
 	Roundoff float64
 }
 
@@ -45,21 +54,40 @@ func (s PairwiseStream) Updates() int { return max(0, (s.Horizon-s.BurnIn)/max(1
 //
 // Theorem (privacy.md 2.2, extended to batches). Replace record k. Given the
 // released past, w_{b-1} is the same for both streams. If k is in batch b, its own
-// mean over pairs moves by at most Dg, and so does each pair (t, k) of a later
-// record t that has k in its buffer, with weight 1/|B_t|. So q_b moves by at most
+// mean over pairs moves by at most Dg, as its partners are the same. For a later
+// record t, at most one pair (t, k) changes, with weight 1/D_t, and only if k may be
+// in B_t. So q_b moves by at most Dg u_k(b),
 //
-//	s_b(k) = Weights Dg/Batch ([k in batch b] + sum_{t in b, t > k, k in B_t} 1/|B_t|) + 2 rho,
+//	u_k(b) = Weights/Batch ([k in batch b] + p sum_{t in b, t > k, k in B_t} 1/D_t),  p = 1,
 //
 // and not at all (the computed values have the same bits) if no such pair is in
-// batch b. All updates together have the joint sensitivity sqrt(max_k sum_b s_b(k)^2).
+// batch b.
+//
+// PerClass, p = 1 + max(1, G/Dg), and k counts as in B_t for every t > k. A class
+// keeps the last Buffer/2 of the sequence of its records. If k is in the class and
+// the record that replaces it is not, one of the two sequences lacks one record of
+// the other, so the kept sets differ by k, which only one of them has, and by at most
+// one older record, which only the other has. The same holds for the other class with
+// the roles exchanged, and a class that both or neither are in differs by the record
+// itself, or not at all. So of the sum over B_t the pair with k becomes one with its
+// replacement, which moves it by at most Dg, and at most one more pair is exchanged
+// (Dg) or gained or lost (G). How long this lasts depends on the private classes of
+// later records: at worst for ever. D_t is public; |B_t| is not, and may be half of it.
+//
+// Factor C. Given the past, all of w_0..w_{b-1} are the same, so row b moves by at
+// most Dg (C u_k)_b, as C >= 0 (privacy.md 7.4; the norm of one column of C, which
+// counts a record once, is too small). Let s_b(k) = Dg (C u_k)_b + 2 rho from the
+// first touched row on (without a Factor: for touched rows). All updates together have
+// the joint sensitivity sqrt(max_k sum_b s_b(k)^2).
 //
 // Maximum. Among the records of the burn-in the last one is in every set of pairs
 // that an earlier one is in. Let k > T1 + Batch. Record k - Batch has the same place in
 // its batch, weights that are not smaller, and at least as many updates before the
-// horizon, of which each term is not smaller as |B_t| does not fall with t. So
-// the maximum is at a k in [T1, T1 + Batch]. QED
+// horizon, of which each term is not smaller as D_t does not fall with t: u_{k-Batch}(b)
+// >= u_k(b+1), and the same follows for the rows of a Toeplitz C >= 0. So the maximum
+// is at a k in [T1, T1 + Batch]. QED
 //
-// For Batch = 1 and no buffer limit this is Dg sqrt(S), S = max_k ([k > T1] +
+// For Batch = 1, no buffer limit and no Factor this is Dg sqrt(S), S = max_k ([k > T1] +
 // sum_{t > max(k, T1)} 1/(t-1)^2), at most pi^2/6 for any number of records.
 func (s PairwiseStream) Certify() (Certificate, error) {
 	if err := s.validate(); err != nil {
@@ -81,8 +109,11 @@ func (s PairwiseStream) Certify() (Certificate, error) {
 	kept := "all earlier records"
 	if s.Buffer > 0 {
 		kept = fmt.Sprintf("the last %d records", s.Buffer)
-		if s.Reservoir {
+		switch {
+		case s.Reservoir:
 			kept = fmt.Sprintf("a reservoir of %d records", s.Buffer)
+		case s.PerClass:
+			kept = fmt.Sprintf("the last %d records of each class, p = %.6g for what one record changes in both", s.Buffer/2, s.exchanged())
 		}
 	}
 	horizon := fmt.Sprintf("n = %d", s.Horizon)
@@ -90,9 +121,18 @@ func (s PairwiseStream) Certify() (Certificate, error) {
 		horizon = "any n"
 	}
 	ratio := exact / s.PairDiameter
-	c, err := newCertificate(exact, max(exact, total), "every iterate of pairwise online descent",
-		fmt.Sprintf("noise is fed back, so given the past an update moves by s_b(k) = Dg/m ([k in batch b] + sum_(t > k in b) 1/|B_t|) + 2 rho; joint sensitivity sqrt(max_k sum_b s_b(k)^2) = Dg sqrt(S), S = %.6g; Dg = %.6g, %s, m = %d, T1 = %d, pairs with %s, rho = %.3g (privacy.md 2.2, reading B)",
-			ratio*ratio, s.PairDiameter, horizon, s.Batch, s.BurnIn, kept, s.Roundoff))
+	released, what, source := "every iterate of pairwise online descent", "noise is fed back, so given the past an update moves by s_b(k) = Dg u_k(b) + 2 rho", "privacy.md 2.2, reading B"
+	if s.Factor != nil {
+		released, source = "every noisy prefix sum of pairwise gradients", "privacy.md 7.4"
+		what = fmt.Sprintf("given the past, row b of C g moves by s_b(k) = Dg (C u_k)_b + 2 rho, C the Toeplitz factor of %d exponentials", len(s.Factor.Decay))
+	}
+	later := "1/D_t"
+	if s.PerClass {
+		later = "p/D_t"
+	}
+	c, err := newCertificate(exact, max(exact, total), released,
+		fmt.Sprintf("%s, u_k(b) = 1/m ([k in batch b] + sum_(t > k in b, k in B_t) %s); joint sensitivity sqrt(max_k sum_b s_b(k)^2) = Dg sqrt(S), S = %.6g; Dg = %.6g, %s, m = %d, T1 = %d, pairs with %s, rho = %.3g (%s)",
+			what, later, ratio*ratio, s.PairDiameter, horizon, s.Batch, s.BurnIn, kept, s.Roundoff, source))
 	c.releases = updates
 	if s.Horizon == 0 {
 		c.releases = math.MaxInt
@@ -105,16 +145,23 @@ func (s PairwiseStream) validate() error {
 	switch {
 	case s.Batch < 1 || s.BurnIn < 1 || s.Buffer < 0 || s.Horizon < 0:
 		err = errors.Join(err, fmt.Errorf("%w: batch %d, burn-in %d, buffer %d, horizon %d; want batch and burn-in of at least 1 and no negative number", errCertificate, s.Batch, s.BurnIn, s.Buffer, s.Horizon))
-	case s.Horizon == 0 && (s.Roundoff > 0 || s.Weights != nil || s.Reservoir):
-		err = errors.Join(err, fmt.Errorf("%w: with roundoff, weights or a reservoir the bound grows with the number of records; declare a public maximum of it", errCertificate))
+	case s.Horizon == 0 && (s.Roundoff > 0 || s.Weights != nil || s.Reservoir || s.PerClass):
+		err = errors.Join(err, fmt.Errorf("%w: with roundoff, weights, a reservoir or buffers per class the bound grows with the number of records; declare a public maximum of it", errCertificate))
 	case s.Horizon > 0 && s.Updates() < 1:
 		err = errors.Join(err, fmt.Errorf("%w: %d records after a burn-in of %d make no update of %d records", errCertificate, s.Horizon, s.BurnIn, s.Batch))
 	case max(s.Updates(), s.Batch, s.Buffer) > maxStreamUpdates:
 		err = errors.Join(err, fmt.Errorf("%w: %d updates, batch %d, buffer %d; want at most %d of each", errCertificate, s.Updates(), s.Batch, s.Buffer, maxStreamUpdates))
 	case s.Reservoir && s.Buffer == 0:
 		err = errors.Join(err, fmt.Errorf("%w: a reservoir needs a size", errCertificate))
+	case s.PerClass && (s.Buffer < 2 || s.Buffer%2 != 0 || s.Reservoir || !(s.Lipschitz > 0) || math.IsInf(s.Lipschitz, 0)):
+		err = errors.Join(err, fmt.Errorf("%w: buffers per class share an even number of records equally, without a reservoir, and need the Lipschitz constant; have %d records and G = %v", errCertificate, s.Buffer, s.Lipschitz))
+	case s.Factor != nil && (s.Horizon == 0 || s.Weights != nil):
+		err = errors.Join(err, fmt.Errorf("%w: a Toeplitz factor needs a public maximum of the number of records and takes no weights", errCertificate))
 	case s.Weights != nil && len(s.Weights) != s.Updates():
 		err = errors.Join(err, fmt.Errorf("%w: %d weights for %d updates", errCertificate, len(s.Weights), s.Updates()))
+	}
+	if s.Factor != nil {
+		err = errors.Join(err, s.Factor.Validate())
 	}
 	for i, w := range s.Weights {
 		if !(w > 0) || math.IsInf(w, 0) || i > 0 && w > s.Weights[i-1] {
@@ -124,19 +171,21 @@ func (s PairwiseStream) validate() error {
 	return err
 }
 
+// exchanged is the p of Certify.
+func (s PairwiseStream) exchanged() float64 {
+	if s.PerClass {
+		return roundUp(1+max(1, s.Lipschitz/s.PairDiameter), 3)
+	}
+	return 1
+}
+
 // largest returns max_k sum_b s_b(k)^2, to be rounded up by the operations that
 // it counts.
 func (s PairwiseStream) largest(updates int, tail, rho float64) (sum float64, ops int) {
 	m, t1 := s.Batch, s.BurnIn
-	move := func(b int, pairs float64) float64 {
-		u := s.PairDiameter * pairs / float64(m)
-		if s.Weights != nil {
-			u *= s.Weights[b-1]
-		}
-		return (u + 2*rho) * (u + 2*rho)
-	}
-	evicts := s.Buffer > 0 && !s.Reservoir
-	// pairs is sum 1/|B_t| over t in update b with t > k and k in B_t.
+	evicts := s.Buffer > 0 && !s.Reservoir && !s.PerClass
+	exchanged := s.exchanged()
+	// pairs is p sum 1/D_t over t in update b with t > k and k in B_t.
 	pairs := func(b, k int) float64 {
 		from, to := t1+(b-1)*m+1, t1+b*m
 		from = max(from, k+1)
@@ -151,42 +200,71 @@ func (s PairwiseStream) largest(updates int, tail, rho float64) (sum float64, op
 			}
 			h += 1 / float64(size)
 		}
-		return h
+		return exchanged * h
 	}
 	last := updates // that the first batch and the record before it can reach
 	if evicts {
 		last = min(last, (m+s.Buffer+m-1)/m)
 	}
-	whole := make([]float64, last+2) // of updates that see the record in all buffers
+	whole := make([]float64, last+1) // of updates that see the record in all buffers
 	for b := 1; b <= last; b++ {
-		whole[b] = move(b, pairs(b, 0+max(0, s.within(evicts, b))))
+		whole[b] = pairs(b, s.within(evicts, b))
 	}
-	after := make([]float64, last+2) // without eviction: sum of whole over later updates
-	for b := last; b >= 1; b-- {
-		after[b-1] = after[b] + whole[b]
-	}
+	touched := make([]float64, last+1) // m u_k(b)
 	tail *= s.PairDiameter * s.PairDiameter
 	for k := t1; k <= t1+m; k++ {
-		own, first := 0.0, 1
-		if k > t1 {
-			own, first = move(1, 1+pairs(1, k)), 2
-		}
-		total := own + tail
-		if !evicts {
-			total += after[first-1]
-		} else {
-			for b := first; b <= last; b++ {
-				switch end := t1 + b*m; {
-				case end <= k+s.Buffer:
-					total += whole[b]
-				case end-m < k+s.Buffer:
-					total += move(b, pairs(b, k))
-				}
+		for b := 1; b <= last; b++ {
+			switch end := t1 + b*m; {
+			case b == 1 && k > t1:
+				touched[b] = 1 + pairs(b, k)
+			case !evicts || end <= k+s.Buffer:
+				touched[b] = whole[b]
+			case end-m < k+s.Buffer:
+				touched[b] = pairs(b, k)
+			default:
+				touched[b] = 0
 			}
+		}
+		if s.Factor != nil {
+			sum = max(sum, s.rows(touched, updates, rho))
+			continue
+		}
+		total := tail
+		for b := 1; b <= last; b++ {
+			if touched[b] == 0 {
+				continue
+			}
+			u := s.PairDiameter * touched[b] / float64(m)
+			if s.Weights != nil {
+				u *= s.Weights[b-1]
+			}
+			total += (u + 2*rho) * (u + 2*rho)
 		}
 		sum = max(sum, total)
 	}
-	return sum, 4*(m+last) + 20
+	ops = 4*(m+last) + 24
+	if s.Factor != nil {
+		ops += 6*updates + 4*len(s.Factor.Decay)
+	}
+	return sum, ops
+}
+
+// rows returns sum_b (Dg (C u)_b + 2 rho)^2 over all updates, where touched is m u.
+// Update 1 is touched for every k that is tried.
+func (s PairwiseStream) rows(touched []float64, updates int, rho float64) (total float64) {
+	filter := NewToeplitzFilter(s.Factor, 1)
+	x, row := make([]float64, 1), make([]float64, 1)
+	for b := 1; b <= updates; b++ {
+		x[0] = 0
+		if b < len(touched) {
+			x[0] = s.PairDiameter * touched[b] / float64(s.Batch)
+		}
+		row[0] = x[0]
+		filter.AddPast(row, 1)
+		filter.Push(x)
+		total += (row[0] + 2*rho) * (row[0] + 2*rho)
+	}
+	return total
 }
 
 // within is a record that is in all buffers of update b, for the sum over them.

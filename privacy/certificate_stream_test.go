@@ -131,6 +131,12 @@ func TestPairwiseStreamRefuses(t *testing.T) {
 		"no update":              func(s *PairwiseStream) { s.BurnIn = 9 },
 		"any n with roundoff":    func(s *PairwiseStream) { s.Horizon, s.Roundoff = 0, 1e-9 },
 		"any n with a reservoir": func(s *PairwiseStream) { s.Horizon, s.Buffer, s.Reservoir = 0, 3, true },
+		"a factor for any n":     func(s *PairwiseStream) { s.Horizon, s.Factor = 0, &ToeplitzFactor{} },
+		"a factor and weights":   func(s *PairwiseStream) { s.Factor, s.Weights = &ToeplitzFactor{}, []float64{1, 1, 1, 1} },
+		"a negative factor":      func(s *PairwiseStream) { s.Factor = &ToeplitzFactor{Weight: []float64{-1}, Decay: []float64{1}} },
+		"an odd class buffer":    func(s *PairwiseStream) { s.Buffer, s.PerClass, s.Lipschitz = 3, true, 1 },
+		"classes without G":      func(s *PairwiseStream) { s.Buffer, s.PerClass = 4, true },
+		"classes for any n":      func(s *PairwiseStream) { s.Horizon, s.Buffer, s.PerClass, s.Lipschitz = 0, 4, true, 1 },
 		"reservoir of no size":   func(s *PairwiseStream) { s.Reservoir = true },
 		"increasing weights":     func(s *PairwiseStream) { s.Weights = []float64{1, 1, 1, 2} },
 		"a weight too few":       func(s *PairwiseStream) { s.Weights = []float64{1, 1, 1} },
@@ -280,6 +286,39 @@ func TestStreamEvent(t *testing.T) {
 	}
 	if _, err := l.ResumeStream(run, charge, 3, NewSeededSource(2)); !errors.Is(err, ErrResume) {
 		t.Errorf("a finished stream was resumed: %v", err)
+	}
+}
+
+// A stream without noise is charged as infinite, and goes on without a new charge.
+func TestResumeStreamWithoutNoise(t *testing.T) {
+	l, err := OpenLedger(filepath.Join(t.TempDir(), "ledger"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	charge := Charge{DataID: "people", Algorithm: "a", Events: []Event{NonPrivateEvent{}}}
+	s, err := l.Begin(charge, NewSeededSource(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := l.ResumeStream(s.Receipt().Run, charge, 2, NewSeededSource(2))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := again.ReleaseExact([]float64{1}); err != nil {
+		t.Error(err)
+	}
+	if _, err := l.ResumeStream(s.Receipt().Run, charge, 1, NewSeededSource(2)); !errors.Is(err, ErrResume) {
+		t.Errorf("an old copy: %v", err)
+	}
+	private := Charge{DataID: "people", Algorithm: "a", Events: []Event{StreamEvent{1, 1, 3}}}
+	if s, err = l.Begin(private, NewSeededSource(1)); err != nil {
+		t.Fatal(err)
+	}
+	if again, err = l.ResumeStream(s.Receipt().Run, private, 1, NewSeededSource(2)); err != nil {
+		t.Fatal(err)
+	}
+	if err := again.ReleaseExact([]float64{1}); !errors.Is(err, ErrUnplanned) {
+		t.Errorf("an exact release of a private stream: %v", err)
 	}
 }
 

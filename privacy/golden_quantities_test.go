@@ -162,6 +162,13 @@ func goldenQuantities() map[string]goldenQuantity {
 			b := privacy.Budget{Epsilon: in.number("epsilon"), Delta: in.number("claimed_delta")}
 			return privacy.GDPDelta(b.Epsilon, in.sensitivity()/privacy.ClassicalSigma(in.sensitivity(), b))
 		}),
+		"ldp_duchi_l2_ball_magnitude": {compute: func(in goldenInputs) (float64, error) {
+			c, err := privacy.PrivateDirection{Dim: int(in.number("d")), Bound: in.number("L"), Epsilon: in.number("epsilon")}.Channel()
+			if err != nil {
+				return 0, err
+			}
+			return c.Scale(), nil
+		}},
 		"gdp_tradeoff_tpr_at_fpr": direct(func(in goldenInputs) float64 { return privacy.GDPTradeoff(in.number("mu"), in.number("fpr")) }),
 
 		"zcdp_to_delta":             direct(func(in goldenInputs) float64 { return privacy.ZCDPDelta(in.number("epsilon"), in.number("rho")) }),

@@ -30,7 +30,6 @@ func goldenSkip(quantity string) string {
 		"population_":                 "amplification of a population",
 		"reference_code_":             "formula without a guarantee",
 		"composition_epsilon_kairouz": "closed form of pure composition; PLD is tighter",
-		"ldp_":                        "local randomisers",
 	} {
 		if strings.HasPrefix(quantity, prefix) {
 			return why

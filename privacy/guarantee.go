@@ -19,6 +19,11 @@ const (
 	ApproxDP Kind = "(epsilon, delta)-DP"
 	// PureDP: epsilon-differential privacy, delta = 0.
 	PureDP Kind = "epsilon-DP"
+	// LocalDP: the messages of every user are epsilon-locally private, towards
+	// everybody else including the server.
+	LocalDP Kind = "epsilon-local-DP"
+	// LabelLDP: as LocalDP for the label alone; the features are public.
+	LabelLDP Kind = "label-local-DP"
 )
 
 // Guarantee is what may be printed about a run. Without one, the only true
@@ -60,6 +65,10 @@ func (g Guarantee) String() string {
 		return fmt.Sprintf("(%s, %s)-differentially private (%s-GDP) for %s (neighbours: %s); released: %s", FormatUp(g.Epsilon), FormatUp(g.Delta), FormatUp(g.Mu), g.Unit, g.Relation, g.Released)
 	case PureDP:
 		return fmt.Sprintf("%s-differentially private (pure: delta = 0) for %s (neighbours: %s); released: %s", FormatUp(g.Epsilon), g.Unit, g.Relation, g.Released)
+	case LocalDP:
+		return fmt.Sprintf("%s-locally differentially private for %s (neighbours: %s); released: %s", FormatUp(g.Epsilon), g.Unit, g.Relation, g.Released)
+	case LabelLDP:
+		return fmt.Sprintf("%s-locally differentially private for the LABEL of %s only (neighbours: %s); released: %s", FormatUp(g.Epsilon), g.Unit, g.Relation, g.Released)
 	case Public:
 		return "data declared public: no guarantee is needed and none is given"
 	}

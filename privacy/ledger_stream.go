@@ -8,7 +8,8 @@ import (
 // ResumeStream continues a charged run that releases as it goes, without a new
 // charge. released is the number of its releases that may have left the program.
 // The session may make the rest of the releases of the plan, of which every event
-// must be a StreamEvent; there is one of them.
+// must be a StreamEvent; there is one of them. A run of one NonPrivateEvent, which
+// is charged as infinite, may be continued too, whatever released is.
 //
 // The caller promises that a release leaves the program only after it was counted
 // durably, so that a release not counted in released was seen by nobody: it may
@@ -25,15 +26,19 @@ func (l *Ledger) ResumeStream(run string, c Charge, released int, src *Source) (
 	if len(c.Events) != 1 {
 		return nil, fmt.Errorf("%w: a stream has one event, not %d", ErrResume, len(c.Events))
 	}
-	e, ok := c.Events[0].(StreamEvent)
-	if !ok || released < 0 || released > e.Count {
+	e, stream := c.Events[0].(StreamEvent)
+	_, exact := c.Events[0].(NonPrivateEvent)
+	if !stream && !exact || released < 0 || stream && released > e.Count {
 		return nil, fmt.Errorf("%w: %d releases were made of %v", ErrResume, released, c.Events[0])
 	}
 	plan, err := newReleasePlan(c.Events)
 	if err != nil {
 		return nil, err
 	}
-	plan.left[e] -= released
+	plan.exact = exact
+	if stream {
+		plan.left[e] -= released
+	}
 	c.Run, c.SeededNoise, c.Resumable = run, c.SeededNoise || !src.Secret(), true
 	body, err := encodeBody(typeResume, resumeBody{Run: run, Released: released}, run)
 	if err != nil {

@@ -27,13 +27,17 @@ func main() {
 	buffer := flag.Int("buffer", 1000, "records in the buffer")
 	batch := flag.Int("batch", 1000, "records per release")
 	reservoir := flag.Bool("reservoir", false, "a reservoir in place of the last records")
+	perClass := flag.Bool("per-class", false, "a buffer per class in place of the last records")
+	algorithm := flag.String("algorithm", "onpairc", "online algorithm, without L2 term")
 	flag.Parse()
-	if err := measure(*n, *d, *buffer, *batch, *reservoir); err != nil {
+	o := algorithms.StreamOptions{Horizon: *n, Batch: *batch, Buffer: *buffer, Reservoir: *reservoir, PerClass: *perClass}
+	if err := measure(*algorithm, *d, o); err != nil {
 		log.Fatal("online: ", err)
 	}
 }
 
-func measure(n, d, buffer, batch int, reservoir bool) error {
+func measure(algorithm string, d int, o algorithms.StreamOptions) error {
+	n := o.Horizon
 	runtime.GOMAXPROCS(1)
 	const cycle = 10_000 // records, repeated: they are not part of the memory that is measured
 	records, err := dataset.SyntheticScores(cycle, d, 1)
@@ -41,11 +45,15 @@ func measure(n, d, buffer, batch int, reservoir bool) error {
 		return err
 	}
 	spec, err := algorithms.NewStreamSpec(cpu.Backend{Workers: 1}, engine.Problem{N: 2, D: d, Bounds: records.Bounds(), Loss: engine.Logistic{}, Radius: 1},
-		algorithms.StreamOptions{Horizon: n, Batch: batch, Buffer: buffer, Reservoir: reservoir}, 0, privacy.Budget{Epsilon: 1, Delta: privacy.DefaultDelta(n)}, algorithms.Certified)
+		o, 0, privacy.Budget{Epsilon: 1, Delta: privacy.DefaultDelta(n)}, algorithms.Certified)
 	if err != nil {
 		return err
 	}
-	plan, err := algorithms.OnPairC{}.Plan(spec)
+	a, err := algorithms.StreamByName(algorithm)
+	if err != nil {
+		return err
+	}
+	plan, err := a.Plan(spec)
 	if err != nil {
 		return err
 	}

@@ -42,6 +42,22 @@ func TestGoldenOutput(t *testing.T) {
 			cases["plan-"+name] = []string{"plan", "-n", "512", "-d", "8", "--algorithm", info.Name, "--mode", m.String(), "--epsilon", "1", "--delta", "1e-5"}
 		}
 	}
+	for _, a := range algorithms.StreamCatalog() {
+		info := a.Info()
+		for _, m := range info.Modes {
+			args := []string{"plan", "-n", "5000", "-d", "8", "--algorithm", info.Name, "--mode", m.String(), "--epsilon", "1", "--delta", "1e-5"}
+			switch {
+			case m == algorithms.Paper:
+				args = append(args, "--buffer", "0", "--l2", "1")
+			case info.NeedsL2:
+				args = append(args, "--every", "50", "--l2", "0.01", "--buffer", "100", "--per-class")
+			default:
+				args = append(args, "--every", "50", "--buffer", "100")
+			}
+			cases["plan-"+info.Name+"-"+m.String()] = args
+			cases["algorithms-"+info.Name] = []string{"algorithms", info.Name}
+		}
+	}
 	for name, args := range cases {
 		t.Run(name, func(t *testing.T) {
 			file := filepath.Join(golden, name+".golden")

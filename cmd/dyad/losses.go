@@ -279,11 +279,14 @@ func applicable(p engine.Problem) []lossAlgorithm {
 		add(info.Name, err)
 	}
 	for _, s := range algorithms.StreamCatalog() {
-		l2 := 0.0
+		mode, l2 := algorithms.Certified, 0.0
+		if !s.Info().Supports(mode) {
+			mode = algorithms.NonPrivate
+		}
 		if s.Info().NeedsL2 {
 			l2 = 0.01
 		}
-		spec, err := algorithms.NewStreamSpec(cpu.Backend{}, p, algorithms.StreamOptions{Horizon: p.N}, l2, budget, algorithms.Certified)
+		spec, err := algorithms.NewStreamSpec(cpu.Backend{}, p, algorithms.StreamOptions{Horizon: p.N}, l2, budget, mode)
 		if err == nil {
 			_, err = s.Plan(spec)
 		}

@@ -13,34 +13,32 @@ import (
 	"github.com/gofrs/flock"
 
 	"dyad/algorithms"
-	"dyad/engine"
-	"dyad/engine/cpu"
 	"dyad/engine/dataset"
 	"dyad/privacy"
 )
 
 type onlineCmd struct {
-	Data      string `default:"-" placeholder:"FILE" help:"Records, CSV, JSON lines or LIBSVM; - is standard input."`
-	Schema    string `required:"" placeholder:"FILE" help:"Schema of the records (YAML)."`
-	Records   int    `required:"" short:"n" help:"Public maximum of the number of records; all of them are paid for at the start."`
-	State     string `required:"" placeholder:"FILE" help:"File of the state, for --resume. It holds the records of the buffer: keep it private."`
-	Resume    bool   `help:"Continue from the state file, at no further cost, with the flags of the start. Records of a FILE that were taken before are skipped; standard input goes on with new ones."`
-	Follow    bool   `help:"Wait for more at the end of FILE, until interrupted."`
-	Every     int    `default:"1" placeholder:"K" help:"New records per update and release."`
-	Buffer    int    `default:"1000" help:"Earlier records that a new one is paired with; 0: all, in memory."`
-	Reservoir bool   `help:"Keep a uniform sample of all earlier records in the buffer, not the last ones."`
-	BurnIn    int    `placeholder:"T1" help:"First records, which only fill the buffer. Default: K."`
-	Algorithm string `default:"onpairc" enum:"onpairc,onpairstrc" help:"onpairc (convex) or onpairstrc (strongly convex, needs --l2)."`
-	Secret    bool   `name:"secret-state" help:"Keep a noiseless iterate in the state, to be kept as private as the records, and release noisy copies. Needs --every 1 --buffer 0."`
-	Mode      string `default:"certified" enum:"certified,paper" help:"certified: proved noise; paper: the paper's formula, with what it really gives."`
-	Task      string `default:"auc" enum:"auc,metric" help:"As for train."`
+	Data       string   `default:"-" placeholder:"FILE" help:"Records, CSV, JSON lines or LIBSVM; - is standard input."`
+	Schema     string   `required:"" placeholder:"FILE" help:"Schema of the records (YAML)."`
+	Records    int      `required:"" short:"n" help:"Public maximum of the number of records; all of them are paid for at the start."`
+	State      string   `required:"" placeholder:"FILE" help:"File of the state, for --resume. It holds the records of the buffer, and with dpftrl or --secret-state functions of all records: keep it private."`
+	Resume     bool     `help:"Continue from the state file, at no further cost, with the flags of the start. Records of a FILE that were taken before are skipped; standard input goes on with new ones."`
+	Follow     bool     `help:"Wait for more at the end of FILE, until interrupted."`
+	Algorithm  string   `placeholder:"NAME" help:"onpairc (convex), onpairstrc (strongly convex, needs --l2), dpftrl (correlated noise, less of it from about 64 updates on) or ongiga (not private). Default: onpairc, or ongiga with --mode nonprivate."`
+	Mode       string   `default:"certified" enum:"certified,paper,nonprivate" help:"certified: proved noise; paper: the paper's formula, with what it really gives; nonprivate: the baseline."`
+	Task       string   `default:"auc" enum:"auc,metric" help:"As for train."`
 	lossFlags
 	Epsilon    float64  `default:"1" help:"Epsilon to spend on all releases together."`
 	Delta      *float64 `placeholder:"DELTA" help:"Delta. Default: min(1e-5, n^-1.5)."`
 	L2         float64  `name:"l2" placeholder:"ALPHA" help:"Weight alpha of the term alpha/2 ||w||^2."`
 	Radius     float64  `default:"1" placeholder:"R" help:"Radius of the ball that w lives in; public."`
 	PublicData bool     `help:"The records are public: nothing is charged, and every line has the AUC of the scores given before each label was used."`
+	Average    bool     `help:"Write the average of the iterates beside each release, at no further cost (online-to-batch)."`
+	Out        string   `short:"o" placeholder:"FILE" help:"Model file for the last release, or the average with --average, written at the end of the run."`
+	Force      bool     `help:"Replace an existing model file; with --resume it is replaced anyway."`
+	Regret     bool     `help:"With public records: end with the measured regret against the best fixed model, which is not private. Keeps all records in memory."`
 	DataID     string   `placeholder:"ID" help:"Name of the data in the ledger. Default: the schema's data_id."`
+	streamFlags
 	ledgerFlag
 }
 
@@ -53,11 +51,13 @@ the first record arrives, for --records of them.
 Examples:
   dyad online --data patients.csv --schema patients.yaml --records 100000 --every 100 --state patients.state
   tail -f patients.csv | dyad online --schema patients.yaml --records 100000 --every 100 --state patients.state
-Stopped, each goes on with the same flags and --resume.`
+  dyad online --data patients.csv --schema patients.yaml --records 2000 --state public.state --public-data --regret
+Stopped, each goes on with the same flags and --resume (--regret cannot).`
 }
 
 // onlineStart is the first line of the output.
 type onlineStart struct {
+	Algorithm string            `json:"algorithm"`
 	Features  []string          `json:"features"`
 	Noise     float64           `json:"sigma"` // of one released query
 	StepRule  string            `json:"step_sizes"`
@@ -72,7 +72,13 @@ type onlineRelease struct {
 	Records int       `json:"records"`
 	Release int       `json:"release"`
 	Weights []float64 `json:"weights"`
+	Average []float64 `json:"average,omitempty"`
 	AUC     *float64  `json:"prequential_auc,omitempty"` // public data only
+}
+
+// onlineRegret is the last line with --regret.
+type onlineRegret struct {
+	Measured *regretReport `json:"measured_regret"`
 }
 
 // online is a run of the command.
@@ -87,6 +93,7 @@ type online struct {
 	stream  *algorithms.Online // nil before the first record of a new run
 	skip    int                // rows of the file that were taken before
 	scores  prequential
+	regret  *streamRegret // nil unless measured
 }
 
 // Run reads records until they or the horizon end.
@@ -118,11 +125,32 @@ func (c *onlineCmd) Run(a *app) error {
 			return saved
 		}
 		a.note("dyad: %d records taken, %d releases; the state is in %s", o.stream.Count(), o.stream.Updates(), c.State)
-		if ended || o.stream.Count() == o.Records {
-			return o.end()
+		if finished := o.finish(ended || o.stream.Count() == o.Records); finished != nil || ended {
+			return finished
 		}
 	}
 	return err
+}
+
+// finish writes what comes after the last release of this run, and closes the charge
+// if the horizon was reached.
+func (o *online) finish(horizon bool) error {
+	if err := o.writeModel(); err != nil {
+		return err
+	}
+	if o.regret != nil && o.stream.Updates() > 0 && o.a.ctx.Err() == nil {
+		measured, err := o.regret.measure(o.a.ctx, o.plan)
+		if err != nil {
+			return err
+		}
+		if err := o.line(onlineRegret{measured}); err != nil {
+			return err
+		}
+	}
+	if horizon {
+		return o.end()
+	}
+	return nil
 }
 
 // errStreamLost marks a state that could not be saved: the release is withheld.
@@ -143,35 +171,19 @@ func (o *online) prepare() (err error) {
 	if o.DataID == "" {
 		o.DataID = o.schema.DataID
 	}
-	mode, err := algorithms.ParseMode(o.Mode)
-	if err != nil {
-		return asInput(err)
-	}
-	budget := privacy.Budget{Epsilon: o.Epsilon, Delta: privacy.DefaultDelta(max(o.Records, 2))}
-	if o.Delta != nil {
-		budget.Delta = *o.Delta
-	}
-	loss, err := o.loss(o.Task)
-	if err != nil {
+	if o.plan, err = (streamRequest{
+		streamFlags: o.streamFlags, lossFlags: o.lossFlags, algorithm: o.Algorithm, mode: o.Mode, task: o.Task,
+		records: o.Records, features: o.encoder.Dim(), epsilon: o.Epsilon, delta: o.Delta, l2: o.L2, radius: o.Radius,
+		boundsFromData: o.schema.BoundsFromData,
+	}).plan(); err != nil {
 		return err
 	}
-	spec, err := algorithms.NewStreamSpec(cpu.Backend{}, engine.Problem{
-		N: 2, D: o.encoder.Dim(), Bounds: o.encoder.Bounds(), Loss: loss, Radius: o.Radius,
-	}, algorithms.StreamOptions{Horizon: o.Records, Batch: o.Every, Buffer: o.Buffer, Reservoir: o.Reservoir, BurnIn: o.BurnIn}, o.L2, budget, mode)
-	if err != nil {
-		return asInput(err)
+	if o.Regret {
+		if o.regret, err = o.newRegret(); err != nil {
+			return err
+		}
 	}
-	spec.BoundsFromData = o.schema.BoundsFromData
-	reading := algorithms.NoiseFedBack
-	if o.Secret {
-		reading = algorithms.SecretState
-	}
-	var algorithm algorithms.Stream = algorithms.OnPairC{Reading: reading}
-	if o.Algorithm == "onpairstrc" {
-		algorithm = algorithms.OnPairStrC{Reading: reading}
-	}
-	o.plan, err = algorithm.Plan(spec)
-	return asInput(err)
+	return checkOut(o.Out, o.Force || o.Resume, o.Data, o.Schema, o.State, o.Ledger)
 }
 
 // charge is what the ledger is told.
@@ -250,14 +262,9 @@ func (o *online) resume() error {
 }
 
 func (o *online) announce(session *privacy.LiveSession) error {
-	g := o.plan.Guarantee
-	if o.public {
-		g = privacy.Guarantee{Kind: privacy.Public, Released: g.Released}
-	}
-	g.Warnings = append(append([]string(nil), g.Warnings...), session.Receipt().Warnings...)
 	return o.line(onlineStart{
-		Features: o.encoder.FeatureNames(), Noise: o.plan.Noise.Sigma, StepRule: o.plan.Rule,
-		Guarantee: g, DataID: o.DataID, Run: o.stream.Run, Records: o.stream.Count(),
+		Algorithm: o.plan.Algorithm, Features: o.encoder.FeatureNames(), Noise: o.plan.Noise.Sigma, StepRule: o.plan.Rule,
+		Guarantee: o.guarantee(session.Receipt().Warnings), DataID: o.DataID, Run: o.stream.Run, Records: o.stream.Count(),
 	})
 }
 
@@ -307,6 +314,9 @@ func (o *online) take(r *dataset.Row) error {
 	if o.public && o.Task == taskAUC {
 		o.scores.add(x, r.Y)
 	}
+	if o.regret != nil {
+		o.regret.take(x, r.Y)
+	}
 	w, err := o.stream.Step(o.a.ctx, x, r.Y)
 	if err != nil || w == nil {
 		return err
@@ -315,7 +325,13 @@ func (o *online) take(r *dataset.Row) error {
 		return err
 	}
 	o.a.at("state saved")
+	if o.regret != nil {
+		o.regret.update(w)
+	}
 	release := onlineRelease{Records: o.stream.Count(), Release: o.stream.Updates(), Weights: w}
+	if o.Average {
+		release.Average = o.stream.Average()
+	}
 	if o.public && o.Task == taskAUC {
 		release.AUC = o.scores.auc()
 		o.scores.w = w

@@ -10,6 +10,7 @@ type planCmd struct {
 	D      int    `short:"d" help:"Number of features, if there is no schema."`
 	Groups []int  `name:"group-sizes" placeholder:"S,..." help:"Sizes of the public query groups, if pairs are formed within groups."`
 	planFlags
+	streamFlags
 }
 
 // Help shows examples.
@@ -21,7 +22,8 @@ Examples:
   dyad plan -n 768 --schema bench/schemas/pima.yaml --epsilon 2
   dyad plan -n 5000 -d 20 --algorithm offpairstrc --l2 0.01
   dyad plan -n 60 -d 4 --group-sizes 10,20,30
-  dyad plan -n 100000 -d 20 --json`
+  dyad plan -n 100000 -d 20 --json
+  dyad plan -n 100000 -d 20 --algorithm dpftrl --every 100 --buffer 500`
 }
 
 // Run prints the report.
@@ -43,6 +45,9 @@ func (c *planCmd) Run(a *app) error {
 	}
 	if shape.d < 1 {
 		return badInput("give the number of features with -d, or a --schema")
+	}
+	if asked, err := c.streams(a, shape); asked {
+		return err
 	}
 	shape.groups = c.Groups
 	_, p, err := c.plan(shape)

@@ -1,0 +1,19 @@
+// Package local learns linear models from users who do not trust the server: every
+// visited user sends one privatised message, and the server sees nothing else
+// ([Han19], Privacy-preserving Stochastic Gradual Learning; privacy.md section 5).
+//
+// # What runs where
+//
+// client.go is all that ever sees a record. It runs at the user. A message is a
+// function of the record, of public numbers (Plan, State) and of randomness drawn
+// at the user. server.go runs at the server; it is deterministic, sees messages
+// only, and holds the State that is published. simulate.go runs both over a data
+// set.
+//
+// # Units
+//
+// The unit is a user with one record (x, y), ||x|| <= FeatureNorm, y = -1 or 1.
+// Epsilon is that of one visit; a user is visited once an epoch, so all visits
+// together cost Epochs times as much. The number, order and time of visits must
+// not depend on records.
+package local

@@ -1,0 +1,88 @@
+package local
+
+import (
+	"fmt"
+	"math"
+
+	"dyad/privacy"
+)
+
+// guarantee is what a protocol may claim (privacy.md 5.4, 5.5).
+//
+// Proof. Prestige and DJW: the message of a visit is one private sample, Epsilon
+// locally private for any two records, whatever their gradients, so also for the
+// gradient that a threshold set to zero; State is post-processing of messages, and
+// the visits of a user compose to Epochs Epsilon. PrestigeParticipation: the
+// response is e_p-private, the sample given it e_s-private, and if the response is
+// no nothing else is sent. PrestigeLabel: with public x all that depends on y is
+// one response. PrestigePrinted: a record with |w.x + b| below the threshold never
+// sends, one above it does with positive probability, so no finite epsilon holds;
+// for public x whether it sends, and what, are post-processing of one response of
+// y an epoch, and the private sampling of a function of that response adds
+// nothing. QED
+func (p *Plan) guarantee(sampling float64) privacy.Guarantee {
+	g := privacy.Guarantee{
+		Kind: privacy.LocalDP, Unit: "one user", Relation: "any two records of that user, features and label",
+		Released: fmt.Sprintf("the user's messages of %d epochs, and with them every published model", p.Epochs),
+		Assumptions: []string{
+			fmt.Sprintf("public: %d users, each visited once an epoch in an order that does not depend on records, %d epochs, d = %d, norm bound %g, radius %g, lambda = %g, all options", p.Users, p.Epochs, p.Dim, p.FeatureNorm, p.Radius, p.L2),
+			"each user has one record and draws the noise at home; the server need not be trusted",
+		},
+	}
+	all := float64(p.Epochs) * p.Epsilon
+	if math.FMA(float64(p.Epochs), p.Epsilon, -all) > 0 {
+		all = math.Nextafter(all, math.Inf(1))
+	}
+	switch p.Method {
+	case Prestige, DJW:
+		g.Epsilon = all
+		g.Derivation = fmt.Sprintf("private sampling on the sphere, %g-LDP for any vector sent (privacy.PrivateDirection), %d times", p.Epsilon, p.Epochs)
+	case PrestigeParticipation:
+		g.Epsilon = all
+		g.Derivation = fmt.Sprintf("randomised response (%g) and private sampling (%g), %d times", p.response.Epsilon, sampling, p.Epochs)
+	case PrestigeLabel:
+		g.Kind, g.Epsilon = privacy.LabelLDP, p.Epsilon
+		g.Relation = "the two labels of that user"
+		g.Released = "the user's features, in clear, and one randomised label, used in every epoch"
+		g.Derivation = fmt.Sprintf("one memoised randomised response of the label, %g-LDP", p.Epsilon)
+		g.Warnings = []string{"features are public in this form: nothing hides them"}
+	case PrestigePrinted:
+		g.Kind, g.Epsilon = privacy.None, 0
+		g.Claim = &privacy.Claim{Source: "[Han19] Algorithm 1", Epsilon: p.Epsilon}
+		g.Warnings = []string{
+			"NO GUARANTEE: whether a user sends at all is decided by the raw features, so no finite epsilon holds for them (privacy.md 5.3)",
+			fmt.Sprintf("if all features were public, the labels would have %g-LDP: one fresh response of epsilon %g in each of %d epochs", float64(p.Epochs)*p.response.Epsilon, p.response.Epsilon, p.Epochs),
+		}
+	case Curriculum, SGD:
+		return privacy.Guarantee{Kind: privacy.None, Unit: "nobody", Released: "exact gradients", Warnings: []string{"non-private baseline: the server sees every gradient"}}
+	}
+	if reach := p.Radius*p.FeatureNorm + math.Abs(p.Bias); p.Method.gradual() && p.Threshold > reach {
+		wasted := 0
+		for e := 1; e <= p.Epochs && p.ThresholdAt(e) > reach; e++ {
+			wasted++
+		}
+		g.Warnings = append(g.Warnings, fmt.Sprintf("no record can reach the threshold in the first %d epochs: margins are at most %.3g; choose a larger radius or a smaller threshold", wasted, reach))
+	}
+	return g
+}
+
+// Shuffled is the guarantee towards an analyst who sees only the messages, in a
+// hidden and fresh random order in every epoch, without knowing who sent which
+// (privacy.ShuffleEpsilon, composed over the epochs by addition). delta is for all
+// epochs together. It wraps ErrProtocol where the theorem does not apply.
+func (p *Plan) Shuffled(delta float64) (privacy.Guarantee, error) {
+	if p.Method != Prestige && p.Method != DJW || p.Batch != 1 {
+		return privacy.Guarantee{}, fmt.Errorf("%w: shuffle amplification is stated for one message of every user an epoch (methods prestige and djw, batch 1)", ErrProtocol)
+	}
+	share := delta / float64(p.Epochs)
+	epsilon, err := privacy.ShuffleEpsilon(p.Epsilon, p.Users, share*(1-0x1p-50))
+	if err != nil {
+		return privacy.Guarantee{}, fmt.Errorf("%w: %w", ErrProtocol, err)
+	}
+	g := p.Guarantee
+	g.Kind, g.Epsilon, g.Delta = privacy.ApproxDP, epsilon*float64(p.Epochs)*(1+0x1p-50), delta
+	g.Relation = "same users, one user's record replaced, features and label"
+	g.Derivation = fmt.Sprintf("shuffling of %d messages of epsilon %g (Feldman, McMillan and Talwar 2021, Theorem 3.1, cited), %d epochs added up", p.Users, p.Epsilon, p.Epochs)
+	g.Assumptions = append(append([]string(nil), g.Assumptions...), "messages reach the analyst in a secret, uniformly random order, fresh in every epoch, and without their senders: a trusted shuffler stands between")
+	return g, nil
+}

@@ -1,0 +1,238 @@
+package local
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"dyad/privacy"
+)
+
+// ErrProtocol is wrapped by Protocol.Plan when a protocol cannot be carried out.
+var ErrProtocol = errors.New("local: protocol not possible")
+
+// Loss is a margin loss phi(v), v = y (w.x + b).
+type Loss interface {
+	// Name identifies the loss in reports.
+	Name() string
+	// Slope is phi'(v).
+	Slope(v float64) float64
+	// MaxSlope bounds |phi'(v)| for |v| <= margin; +Inf if there is no bound.
+	MaxSlope(margin float64) float64
+}
+
+// Method is a learner.
+type Method int
+
+// The methods.
+const (
+	// Prestige is [Han19] Algorithm 1 in the form "send always": every visited user
+	// sends the private sample of the gradient, or of zero if the record is not in
+	// the curriculum (privacy.md 5.5, R1). The default.
+	Prestige Method = iota
+	// PrestigeParticipation sends a randomised response whether the record is in the
+	// curriculum, and a private sample if the response is yes (R2).
+	PrestigeParticipation
+	// PrestigeLabel is for public x: each user answers once with a randomised label,
+	// and the server runs the curriculum on the answers (R3).
+	PrestigeLabel
+	// DJW is private sampling of every gradient, without a curriculum.
+	DJW
+	// PrestigePrinted is Algorithm 1 to the letter: whether a user sends at all
+	// depends on x. It gives no guarantee for a private x (privacy.md 5.3).
+	PrestigePrinted
+	// Curriculum is Prestige without privacy.
+	Curriculum
+	// SGD is DJW without privacy.
+	SGD
+)
+
+var methodNames = []string{"prestige", "prestige-participation", "prestige-label", "djw", "prestige-printed", "curriculum", "sgd"}
+
+// Methods returns all methods, private ones first.
+func Methods() []Method {
+	return []Method{Prestige, PrestigeParticipation, PrestigeLabel, DJW, PrestigePrinted, Curriculum, SGD}
+}
+
+// String returns the name on the command line.
+func (m Method) String() string {
+	if m < 0 || int(m) >= len(methodNames) {
+		return "unknown"
+	}
+	return methodNames[m]
+}
+
+// ParseMethod reads what String writes.
+func ParseMethod(s string) (Method, error) {
+	for i, name := range methodNames {
+		if name == s {
+			return Method(i), nil
+		}
+	}
+	return 0, fmt.Errorf("local: method %q is unknown, want one of %v", s, methodNames)
+}
+
+// private says that messages are privatised.
+func (m Method) private() bool { return m != Curriculum && m != SGD }
+
+// gradual says that the threshold selects records.
+func (m Method) gradual() bool { return m != DJW && m != SGD }
+
+// Protocol is everything public about a learning task.
+type Protocol struct {
+	Method      Method
+	Loss        Loss
+	Dim         int     // d, features of a record
+	FeatureNorm float64 // R_x: ||x||_2 <= R_x, enforced at the user; > 0
+	Radius      float64 // R: the model is projected to ||w||_2 <= R; > 0
+	Bias        float64 // b, fixed and public
+	L2          float64 // lambda > 0: the objective has lambda/2 ||w||^2
+	Users       int     // n, visited once in every epoch
+	Epochs      int     // T_max; 0 means 10
+	Batch       int     // messages averaged in one update; 0 means 1
+
+	// Epsilon is the local epsilon of one visit, > 0; for PrestigeLabel, of the one
+	// answer of a user. Ignored by methods without privacy.
+	Epsilon float64
+	// ResponseShare is the part of Epsilon that a randomised response gets, in
+	// (0, 1), for PrestigeParticipation and PrestigePrinted; 0 means 1/5, the paper's
+	// 1:4.
+	ResponseShare float64
+	// Pairs are the candidate directions of private sampling
+	// (privacy.PrivateDirection); 0 means 1.
+	Pairs int
+
+	// A record is in the curriculum of epoch T if y (w.x + b) is at least the
+	// threshold D_T: D_1 = Threshold (0 means 1.5), D_(T+1) = D_T - ThresholdStep
+	// sqrt T (0 means 1).
+	Threshold     float64
+	ThresholdStep float64
+}
+
+// Plan is a validated protocol with its constants. It is immutable and public.
+type Plan struct {
+	Protocol
+	// Lipschitz is L: the gradient of the loss part has norm at most L = R_x sup
+	// |phi'|, and is clipped to it.
+	Lipschitz float64
+	// EstimateNorm is B: the norm of a decoded message, or a bound of the gradient
+	// without privacy. Steps are eta_t = R/(lambda B sqrt t).
+	EstimateNorm float64
+	// Guarantee is for one user, all epochs together.
+	Guarantee privacy.Guarantee
+
+	channel  *privacy.DirectionChannel // nil without private sampling
+	response privacy.RandomizedResponse
+}
+
+// Plan validates p and computes its constants and guarantee. It wraps ErrProtocol.
+func (p Protocol) Plan() (*Plan, error) {
+	if err := p.fill(); err != nil {
+		return nil, fmt.Errorf("%w: %s: %w", ErrProtocol, p.Method, err)
+	}
+	q := &Plan{Protocol: p}
+	margin := p.Radius*p.FeatureNorm*(1+0x1p-40) + math.Abs(p.Bias)
+	q.Lipschitz = p.FeatureNorm * p.Loss.MaxSlope(margin)
+	if !(q.Lipschitz > 0 && q.Lipschitz < 1e150) {
+		return nil, fmt.Errorf("%w: %s: the slope of loss %s is not bounded for margins up to %g; choose a smaller radius or another loss", ErrProtocol, p.Method, p.Loss.Name(), margin)
+	}
+	q.EstimateNorm = q.Lipschitz
+	sampling := p.Epsilon
+	switch p.Method {
+	case PrestigeParticipation, PrestigePrinted:
+		q.response.Epsilon = p.Epsilon * p.ResponseShare
+		sampling = p.Epsilon - q.response.Epsilon
+	case PrestigeLabel:
+		q.response.Epsilon, sampling = p.Epsilon, 0
+	}
+	if q.response.Epsilon > 0 {
+		if err := q.response.Validate(); err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrProtocol, err)
+		}
+	}
+	if p.Method.private() && sampling > 0 {
+		var err error
+		m := privacy.PrivateDirection{Dim: p.Dim, Bound: q.Lipschitz, Epsilon: sampling, Pairs: p.Pairs}
+		if q.channel, err = m.Channel(); err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrProtocol, err)
+		}
+		q.EstimateNorm = q.channel.Scale()
+	}
+	if p.Method == PrestigePrinted {
+		q.EstimateNorm *= 2 // [Han19] Lemma 2 loses a factor (privacy.md 5.2)
+	}
+	q.Guarantee = q.guarantee(sampling)
+	return q, nil
+}
+
+// fill sets defaults and validates.
+func (p *Protocol) fill() error {
+	for _, d := range []struct {
+		value    *float64
+		fallback float64
+	}{{&p.ResponseShare, 0.2}, {&p.Threshold, 1.5}, {&p.ThresholdStep, 1}} {
+		if *d.value == 0 {
+			*d.value = d.fallback
+		}
+	}
+	if p.Epochs == 0 {
+		p.Epochs = 10
+	}
+	if p.Batch == 0 {
+		p.Batch = 1
+	}
+	if p.Method < 0 || int(p.Method) >= len(methodNames) {
+		return errors.New("the method is unknown")
+	}
+	if p.Loss == nil {
+		return errors.New("no loss is given")
+	}
+	for _, c := range []struct {
+		name      string
+		value     float64
+		low, high float64
+	}{
+		{"the feature norm", p.FeatureNorm, 1e-100, 1e100}, {"the radius", p.Radius, 1e-100, 1e100}, {"the L2 weight", p.L2, 1e-100, 1e100},
+		{"the bias", p.Bias, -1e100, 1e100}, {"the threshold", p.Threshold, -1e100, 1e100}, {"the threshold's step", p.ThresholdStep, 0, 1e100},
+		{"the share of the response", p.ResponseShare, 0x1p-20, 1 - 0x1p-20},
+	} {
+		if !(c.value >= c.low && c.value <= c.high) {
+			return fmt.Errorf("%s is %v, must be between %g and %g", c.name, c.value, c.low, c.high)
+		}
+	}
+	switch {
+	case p.Dim < 1:
+		return fmt.Errorf("the number of features is %d, must be at least 1", p.Dim)
+	case p.Users < 1 || p.Epochs < 1 || p.Batch < 1:
+		return fmt.Errorf("%d users, %d epochs and batches of %d, all must be at least 1", p.Users, p.Epochs, p.Batch)
+	case p.Method.private() && !(p.Epsilon > 0 && p.Epsilon <= privacy.MaxLocalEpsilon):
+		return fmt.Errorf("epsilon is %v, must be positive and at most %d", p.Epsilon, privacy.MaxLocalEpsilon)
+	}
+	return nil
+}
+
+// ThresholdAt is D_T of epoch T = 1, 2, ...
+func (p *Plan) ThresholdAt(epoch int) float64 {
+	d := p.Threshold
+	for t := 1; t < epoch; t++ {
+		d -= p.ThresholdStep * math.Sqrt(float64(t))
+	}
+	return d
+}
+
+// StepSize is eta_t = R/(lambda B sqrt t), the paper's rule.
+func (p *Plan) StepSize(t int64) float64 {
+	return p.Radius / (p.L2 * p.EstimateNorm * math.Sqrt(float64(t)))
+}
+
+// KWIKEpochs is a number of epochs after the KWIK bound O((r/R) ln(1/delta)) of
+// [Han19] Theorem 2 and Remark 6, with the constant 1: ratio is the paper's r
+// between maximum and virtual complexity, radius its R, delta the failure
+// probability. It is a stopping rule from public numbers, not a guarantee.
+func KWIKEpochs(ratio, radius, delta float64) (int, error) {
+	epochs := math.Ceil(ratio / radius * math.Log(1/delta))
+	if !(ratio > 0 && radius > 0 && delta > 0 && delta < 1 && epochs <= 1e6) {
+		return 0, fmt.Errorf("%w: the KWIK bound of ratio %v, radius %v and delta %v: want positive numbers, delta below 1 and at most 10^6 epochs", ErrProtocol, ratio, radius, delta)
+	}
+	return max(1, int(epochs)), nil
+}

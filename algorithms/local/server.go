@@ -1,0 +1,183 @@
+package local
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"dyad/engine"
+)
+
+var (
+	errShape     = errors.New("local: a record or model has another number of features than the plan")
+	errLabel     = errors.New("local: a label is neither -1 nor 1")
+	errLabelOnly = errors.New("local: method prestige-label sends labels, not gradients; use Client.Label and Plan.Learn")
+	errMessage   = errors.New("local: a message has no private sample, or one that nobody can have sent")
+)
+
+// State is what the server publishes. It is a function of messages.
+type State struct {
+	Epoch   int       // 1 .. Epochs; Epochs+1 when done
+	Visits  int64     // users visited in all epochs
+	Updates int64     // t
+	W       []float64 // model, ||w|| <= Radius
+	Sum     []float64 // of the models after every update
+}
+
+// Start returns the state before the first visit: w = 0.
+func (p *Plan) Start() *State {
+	return &State{Epoch: 1, W: make([]float64, p.Dim), Sum: make([]float64, p.Dim)}
+}
+
+// Done says that all epochs are over.
+func (p *Plan) Done(st *State) bool { return st.Epoch > p.Epochs }
+
+// Average is the mean of the models after each update, or the model if there was
+// none.
+func (st *State) Average() []float64 {
+	a := append([]float64(nil), st.W...)
+	if st.Updates > 0 {
+		for i, v := range st.Sum {
+			a[i] = v / float64(st.Updates)
+		}
+	}
+	return a
+}
+
+// Apply takes the messages of the next Batch users, fewer at the end of an epoch,
+// and makes at most one update: w = Pi_R[w - eta_t (lambda w + mean of the decoded
+// gradients)] over the messages that carry one. Nothing changes if it fails.
+//
+// Averaging privatised gradients keeps every message locally private; an average
+// privatised afterwards would need a trusted aggregator.
+func (p *Plan) Apply(st *State, batch []Message) error {
+	if p.Done(st) {
+		return errors.New("local: all epochs are over")
+	}
+	inEpoch := st.Visits - int64(st.Epoch-1)*int64(p.Users)
+	if len(batch) == 0 || len(batch) > p.Batch || inEpoch+int64(len(batch)) > int64(p.Users) {
+		return fmt.Errorf("local: %d messages at visit %d of %d, want 1 to %d and no more than the epoch has left", len(batch), inEpoch, p.Users, p.Batch)
+	}
+	g, taken, err := p.mean(batch)
+	if err != nil {
+		return err
+	}
+	if taken > 0 {
+		p.update(st, g, 1/float64(taken))
+	}
+	p.visited(st, len(batch))
+	return nil
+}
+
+// mean is the sum of the decoded gradients and their number.
+func (p *Plan) mean(batch []Message) ([]float64, int, error) {
+	g, taken := make([]float64, p.Dim), 0
+	for _, m := range batch {
+		if err := p.Check(m); err != nil {
+			return nil, 0, err
+		}
+		if !m.Takes {
+			continue
+		}
+		taken++
+		if !p.Method.private() {
+			for i, v := range m.Gradient {
+				g[i] += v
+			}
+			continue
+		}
+		weight := 1.0
+		if p.Method == PrestigePrinted {
+			weight = 2
+		}
+		if err := p.channel.AddDecoded(g, weight, m.Direction); err != nil {
+			return nil, 0, fmt.Errorf("%w: %w", errMessage, err)
+		}
+	}
+	return g, taken, nil
+}
+
+// Check says whether m is a message that a user can have sent.
+func (p *Plan) Check(m Message) error {
+	switch everybody := p.Method == Prestige || p.Method == DJW; {
+	case !m.Takes && (everybody || m.Gradient != nil):
+		return errMessage
+	case !m.Takes:
+		return nil
+	case !p.Method.private():
+		if len(m.Gradient) != p.Dim {
+			return errMessage
+		}
+		return nil
+	case p.channel == nil || m.Gradient != nil:
+		return errMessage
+	}
+	return p.channel.Check(m.Direction)
+}
+
+// update makes one step along scale g.
+func (p *Plan) update(st *State, g []float64, scale float64) {
+	st.Updates++
+	eta := p.StepSize(st.Updates)
+	decay := p.L2
+	if p.Method == PrestigePrinted {
+		decay = 0 // it is in the sampled gradient
+	}
+	for i, w := range st.W {
+		st.W[i] = w - eta*(decay*w+scale*g[i])
+	}
+	if p.Method != PrestigePrinted {
+		engine.ProjectBall(st.W, p.Radius)
+	}
+	for i, w := range st.W {
+		st.Sum[i] += w
+	}
+}
+
+// visited counts visits and ends the epoch after its last one.
+func (p *Plan) visited(st *State, n int) {
+	st.Visits += int64(n)
+	if st.Visits == int64(st.Epoch)*int64(p.Users) {
+		st.Epoch++
+	}
+}
+
+// Learn runs the server of PrestigeLabel for one visit: x is public and y the
+// user's one randomised label.
+func (p *Plan) Learn(st *State, x []float64, y float64) error {
+	if p.Method != PrestigeLabel {
+		return fmt.Errorf("local: Learn is for method prestige-label, not %s", p.Method)
+	}
+	if p.Done(st) {
+		return errors.New("local: all epochs are over")
+	}
+	if len(x) != p.Dim {
+		return errShape
+	}
+	if _, err := label(y); err != nil {
+		return err
+	}
+	g := make([]float64, p.Dim)
+	if lossGradient(g, p, st.W, x, y) >= p.ThresholdAt(st.Epoch) {
+		p.update(st, g, 1)
+	}
+	p.visited(st, 1)
+	return nil
+}
+
+// Validate says whether st can be a state of p, e.g. one read from a file.
+func (p *Plan) Validate(st *State) error {
+	if len(st.W) != p.Dim || len(st.Sum) != p.Dim {
+		return errShape
+	}
+	low, high := int64(st.Epoch-1)*int64(p.Users), int64(st.Epoch)*int64(p.Users)
+	if st.Epoch < 1 || st.Epoch > p.Epochs+1 || st.Visits < low || st.Visits >= high || st.Updates < 0 || st.Updates > st.Visits || p.Done(st) && st.Visits != low {
+		return fmt.Errorf("local: a state of epoch %d, %d visits and %d updates is none of %d epochs of %d users", st.Epoch, st.Visits, st.Updates, p.Epochs, p.Users)
+	}
+	for i := range st.W {
+		if math.IsNaN(st.W[i]-st.W[i]) || math.IsNaN(st.Sum[i]-st.Sum[i]) {
+			return errors.New("local: the model of a state is not finite")
+		}
+	}
+	return nil
+}

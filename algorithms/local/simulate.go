@@ -1,0 +1,88 @@
+package local
+
+import (
+	"context"
+
+	"dyad/engine"
+	"dyad/privacy"
+)
+
+// Simulate runs a protocol over records, one user each: the users of an epoch are
+// visited in a fresh random order. Labels must be -1 or 1. progress, if not nil, is
+// told the visits done and all visits.
+//
+// src draws what the users and the shuffler would draw. With a seeded source it is
+// an experiment; its guarantee holds only where the noise is secret.
+func Simulate(ctx context.Context, p *Plan, records *engine.Records, src *privacy.Source, progress func(done, total int64)) (*State, error) {
+	if records.Len() != p.Users || records.Dim() != p.Dim {
+		return nil, errShape
+	}
+	s := &simulation{plan: p, records: records, client: NewClient(p, src), x: make([]float64, p.Dim), state: p.Start()}
+	if p.Method == PrestigeLabel {
+		if err := s.askLabels(); err != nil {
+			return nil, err
+		}
+	}
+	total := int64(p.Users) * int64(p.Epochs)
+	for !p.Done(s.state) {
+		order := src.Permutation(p.Users)
+		for from := 0; from < len(order); from += p.Batch {
+			if err := s.visit(order[from:min(from+p.Batch, len(order))]); err != nil {
+				return nil, err
+			}
+			if from%4096 < p.Batch {
+				if err := ctx.Err(); err != nil {
+					return nil, err
+				}
+				if progress != nil {
+					progress(s.state.Visits, total)
+				}
+			}
+		}
+	}
+	return s.state, nil
+}
+
+type simulation struct {
+	plan    *Plan
+	records *engine.Records
+	client  *Client
+	state   *State
+	x       []float64
+	labels  []float64 // randomised, PrestigeLabel only
+	batch   []Message
+}
+
+func (s *simulation) askLabels() error {
+	s.labels = make([]float64, s.plan.Users)
+	for i := range s.labels {
+		var err error
+		if s.labels[i], err = s.client.Label(s.records.Label(i)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// visit visits the users of one batch.
+func (s *simulation) visit(users []int32) error {
+	s.batch = s.batch[:0]
+	for _, u := range users {
+		s.records.Row(int(u), s.x)
+		if s.labels != nil {
+			if err := s.plan.Learn(s.state, s.x, s.labels[u]); err != nil {
+				return err
+			}
+			continue
+		}
+		m, err := s.client.Message(s.state, engine.Record{X: s.x, Y: s.records.Label(int(u))})
+		if err != nil {
+			return err
+		}
+		s.batch = append(s.batch, m)
+	}
+	if s.labels != nil {
+		return nil
+	}
+	return s.plan.Apply(s.state, s.batch)
+}

@@ -1,0 +1,20 @@
+// Package localserve is the server of the local learners over HTTP, and the client's
+// side of it.
+//
+// # Requests
+//
+//	GET  /v1/plan           the public protocol
+//	GET  /v1/state          the published model, epoch and number of visits
+//	POST /v1/messages       one privatised message of one user in one epoch
+//	GET  /v1/users/{id}     visits and epsilon of a user, as far as the server knows
+//
+// A request that the server does not accept gets a 4xx or 503 with a JSON body
+// {"error": "..."} and changes nothing.
+//
+// # Durability
+//
+// A message is acknowledged after it is in the log on disk. The state is a function of
+// the log: after any crash the server replays it, drops a last line that was cut short
+// (its sender got no acknowledgement and may send again), and refuses a second message
+// of a user in an epoch. So nothing is lost, counted twice or applied twice.
+package localserve

@@ -1,0 +1,171 @@
+package localserve
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"golang.org/x/time/rate"
+)
+
+// maxBody bounds the body of a message in bytes.
+const maxBody = 4096
+
+// HandlerOptions bound what a server does for its clients.
+type HandlerOptions struct {
+	// MessagesPerSecond limits messages of all users together; 0 means no limit.
+	MessagesPerSecond float64
+}
+
+// Handler serves s. Every answer is JSON.
+func Handler(s *Service, o HandlerOptions) http.Handler {
+	limit := rate.NewLimiter(rate.Inf, 0)
+	if o.MessagesPerSecond > 0 {
+		limit = rate.NewLimiter(rate.Limit(o.MessagesPerSecond), max(1, int(o.MessagesPerSecond)))
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /v1/plan", func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, PublicPlan(s.Plan())) })
+	mux.HandleFunc("GET /v1/state", func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, s.State()) })
+	mux.HandleFunc("GET /v1/users/{id}", func(w http.ResponseWriter, r *http.Request) {
+		visits, epsilon := s.User(r.PathValue("id"))
+		answer(w, http.StatusOK, map[string]any{"user_visits": visits, "user_epsilon": epsilon})
+	})
+	mux.HandleFunc("POST /v1/messages", func(w http.ResponseWriter, r *http.Request) {
+		if !limit.Allow() {
+			w.Header().Set("Retry-After", "1")
+			refuse(w, http.StatusTooManyRequests, errors.New("too many messages; try again in a second"))
+			return
+		}
+		var m Submission
+		if err := decodeStrictly(http.MaxBytesReader(w, r.Body, maxBody), &m); err != nil {
+			if tooLarge := new(http.MaxBytesError); errors.As(err, &tooLarge) {
+				refuse(w, http.StatusRequestEntityTooLarge, fmt.Errorf("a message has at most %d bytes", maxBody))
+				return
+			}
+			refuse(w, http.StatusBadRequest, errors.New("the body is not one JSON object with user, epoch, takes, seed and choice"))
+			return
+		}
+		receipt, err := s.Submit(r.Context(), m)
+		if err != nil {
+			refuse(w, statusOf(err), err)
+			return
+		}
+		answer(w, http.StatusOK, receipt)
+	})
+	return mux
+}
+
+func statusOf(err error) int {
+	switch {
+	case errors.Is(err, ErrMessage):
+		return http.StatusBadRequest
+	case errors.Is(err, ErrEpoch), errors.Is(err, ErrTwice):
+		return http.StatusConflict
+	case errors.Is(err, ErrFull):
+		return http.StatusGone
+	}
+	return http.StatusServiceUnavailable
+}
+
+func answer(w http.ResponseWriter, status int, v any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(v) // an error is the client's broken connection
+}
+
+func refuse(w http.ResponseWriter, status int, err error) {
+	answer(w, status, map[string]string{"error": err.Error()})
+}
+
+// NewServer is an HTTP server for s with timeouts that a slow or hostile client cannot
+// stretch.
+func NewServer(s *Service, o HandlerOptions) *http.Server {
+	return &http.Server{
+		Handler:           Handler(s, o),
+		ReadHeaderTimeout: 5 * time.Second,
+		ReadTimeout:       10 * time.Second,
+		WriteTimeout:      30 * time.Second,
+		IdleTimeout:       60 * time.Second,
+		MaxHeaderBytes:    16 << 10,
+	}
+}
+
+// Remote is the client's side of a server.
+type Remote struct {
+	URL    string       // e.g. https://learn.example.org
+	Client *http.Client // nil means one with a timeout of 30 seconds
+}
+
+// RefusedError is the server's answer to a request that it did not accept.
+type RefusedError struct {
+	Status  int
+	Message string
+}
+
+// Error is the server's message with its status.
+func (e *RefusedError) Error() string {
+	return fmt.Sprintf("localserve: the server answered %d: %s", e.Status, e.Message)
+}
+
+// Plan fetches the protocol.
+func (r Remote) Plan(ctx context.Context) (p Protocol, err error) {
+	err = r.do(ctx, http.MethodGet, "/v1/plan", nil, &p)
+	return p, err
+}
+
+// State fetches the published state.
+func (r Remote) State(ctx context.Context) (s PublicState, err error) {
+	err = r.do(ctx, http.MethodGet, "/v1/state", nil, &s)
+	return s, err
+}
+
+// Submit sends a message.
+func (r Remote) Submit(ctx context.Context, m Submission) (receipt Receipt, err error) {
+	err = r.do(ctx, http.MethodPost, "/v1/messages", m, &receipt)
+	return receipt, err
+}
+
+// maxAnswer bounds what is read of an answer: a model of 2^20 features in decimal.
+const maxAnswer = 64 << 20
+
+func (r Remote) do(ctx context.Context, method, path string, body, into any) error {
+	base, err := url.Parse(r.URL)
+	if err != nil || base.Host == "" || base.Scheme != "http" && base.Scheme != "https" {
+		return fmt.Errorf("localserve: %q is no server address, want http://host:port or https://host", r.URL)
+	}
+	text, err := json.Marshal(body)
+	if err != nil {
+		return fmt.Errorf("localserve: %w", err)
+	}
+	request, err := http.NewRequestWithContext(ctx, method, strings.TrimSuffix(r.URL, "/")+path, bytes.NewReader(text))
+	if err != nil {
+		return fmt.Errorf("localserve: %w", err)
+	}
+	request.Header.Set("Content-Type", "application/json")
+	client := r.Client
+	if client == nil {
+		client = &http.Client{Timeout: 30 * time.Second}
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		return fmt.Errorf("localserve: %w", err)
+	}
+	defer response.Body.Close()
+	limited := io.LimitReader(response.Body, maxAnswer)
+	if response.StatusCode != http.StatusOK {
+		var problem struct{ Error string }
+		_ = json.NewDecoder(limited).Decode(&problem)
+		return &RefusedError{Status: response.StatusCode, Message: problem.Error}
+	}
+	if err := json.NewDecoder(limited).Decode(into); err != nil {
+		return fmt.Errorf("localserve: the server's answer to %s is not understood: %w", path, err)
+	}
+	return nil
+}

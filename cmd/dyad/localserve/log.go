@@ -1,0 +1,153 @@
+package localserve
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/gofrs/flock"
+)
+
+// messageLog is the durable list of accepted submissions: a header line that names the
+// plan, then one line for each, "crc json". One process holds it at a time.
+type messageLog struct {
+	file *os.File
+	lock *flock.Flock
+	size int64 // of whole lines
+	// broken is the error after which the file's content is unknown.
+	broken error
+}
+
+var (
+	errLogBusy = errors.New("localserve: another server uses this directory; stop it, or choose another --dir")
+	errLogPlan = errors.New("localserve: this directory holds messages of another protocol; choose another --dir, or start with the flags of its first start")
+)
+
+// openLog opens or creates the log in dir for a plan and calls each for every whole
+// line. A cut last line is removed; a damaged line elsewhere is an error, because
+// messages that were acknowledged would be lost.
+func openLog(dir string, plan []byte, each func(Submission) error) (_ *messageLog, err error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("localserve: %w", err)
+	}
+	l := &messageLog{lock: flock.New(filepath.Join(dir, "lock"))}
+	if ok, err := l.lock.TryLock(); err != nil {
+		return nil, fmt.Errorf("localserve: locking %s: %w", dir, err)
+	} else if !ok {
+		return nil, errLogBusy
+	}
+	defer func() {
+		if err != nil {
+			_ = l.close()
+		}
+	}()
+	path := filepath.Join(dir, "messages.log")
+	if l.file, err = os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600); err != nil {
+		return nil, fmt.Errorf("localserve: %w", err)
+	}
+	if err := l.replay(plan, each); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	if err := l.file.Truncate(l.size); err != nil {
+		return nil, fmt.Errorf("localserve: %w", err)
+	}
+	if l.size == 0 {
+		if err := l.append([][]byte{line(plan)}); err != nil {
+			return nil, err
+		}
+		if err := syncDir(dir); err != nil {
+			return nil, fmt.Errorf("localserve: %w", err)
+		}
+	}
+	return l, nil
+}
+
+func (l *messageLog) replay(plan []byte, each func(Submission) error) error {
+	r := bufio.NewReaderSize(l.file, 1<<20)
+	for number := 0; ; number++ {
+		text, err := r.ReadBytes('\n')
+		if err == io.EOF {
+			return nil // nothing, or a line cut short
+		}
+		if err != nil {
+			return err
+		}
+		body, ok := unline(text)
+		switch {
+		case !ok:
+			return fmt.Errorf("localserve: line %d is damaged; restore the file from a copy", number+1)
+		case number == 0 && !bytes.Equal(body, plan):
+			return errLogPlan
+		case number > 0:
+			var s Submission
+			if err := json.Unmarshal(body, &s); err != nil {
+				return fmt.Errorf("localserve: line %d: %w", number+1, err)
+			}
+			if err := each(s); err != nil {
+				return fmt.Errorf("localserve: line %d: %w", number+1, err)
+			}
+		}
+		l.size += int64(len(text))
+	}
+}
+
+// append writes whole lines and returns when they are on disk. After an error nothing
+// is known to be durable, and every later append fails.
+func (l *messageLog) append(lines [][]byte) error {
+	if l.broken != nil {
+		return l.broken
+	}
+	text := bytes.Join(lines, nil)
+	_, err := l.file.WriteAt(text, l.size)
+	if err == nil {
+		err = l.file.Sync()
+	}
+	if err != nil {
+		// A part of the lines may be there: cut it off, so that it is not replayed as
+		// accepted. If that fails too the log cannot be used any more.
+		if again := errors.Join(l.file.Truncate(l.size), l.file.Sync()); again != nil {
+			l.broken = fmt.Errorf("localserve: the log could not be written or repaired: %w", errors.Join(err, again))
+			return l.broken
+		}
+		return fmt.Errorf("localserve: the log could not be written: %w", err)
+	}
+	l.size += int64(len(text))
+	return nil
+}
+
+func (l *messageLog) close() error {
+	var err error
+	if l.file != nil {
+		err = l.file.Close()
+	}
+	return errors.Join(err, l.lock.Unlock())
+}
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// line is a body with its checksum, one line.
+func line(body []byte) []byte {
+	return fmt.Appendf(nil, "%08x %s\n", crc32.Checksum(body, castagnoli), body)
+}
+
+func unline(text []byte) (body []byte, ok bool) {
+	if len(text) < 10 || text[8] != ' ' {
+		return nil, false
+	}
+	body = bytes.TrimSuffix(text[9:], []byte{'\n'})
+	return body, bytes.Equal(line(body), text)
+}
+
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}

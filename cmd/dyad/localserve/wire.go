@@ -1,0 +1,97 @@
+package localserve
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"dyad/algorithms/local"
+)
+
+// maxUserID bounds the length of a user's id in bytes.
+const maxUserID = 128
+
+// Submission is the body of POST /v1/messages. It carries nothing of a record but the
+// privatised message.
+type Submission struct {
+	User  string `json:"user"`
+	Epoch int    `json:"epoch"` // of the state that the message was made for
+	Takes bool   `json:"takes"`
+	// Seed, 32 bytes in base64, and Choice are privacy.DirectionMessage, if Takes.
+	Seed   string `json:"seed,omitempty"`
+	Choice uint16 `json:"choice,omitempty"`
+}
+
+// NewSubmission is the submission of a message that was made for a state.
+func NewSubmission(user string, epoch int, m local.Message) (Submission, error) {
+	s := Submission{User: user, Epoch: epoch, Takes: m.Takes}
+	if m.Gradient != nil {
+		return Submission{}, errors.New("localserve: the message is an exact gradient; it is not sent")
+	}
+	if m.Takes {
+		s.Seed, s.Choice = base64.StdEncoding.EncodeToString(m.Direction.Seed[:]), m.Direction.Choice
+	}
+	return s, s.validate()
+}
+
+func (s Submission) validate() error {
+	switch {
+	case s.User == "" || len(s.User) > maxUserID:
+		return fmt.Errorf("user must have 1 to %d bytes", maxUserID)
+	case s.Epoch < 1:
+		return errors.New("epoch must be at least 1")
+	case !s.Takes && (s.Seed != "" || s.Choice != 0):
+		return errors.New("a message that does not take part has no seed and no choice")
+	}
+	return nil
+}
+
+// message is the message of a validated submission.
+func (s Submission) message() (local.Message, error) {
+	m := local.Message{Takes: s.Takes}
+	if !s.Takes {
+		return m, nil
+	}
+	seed, err := base64.StdEncoding.DecodeString(s.Seed)
+	if err != nil || len(seed) != len(m.Direction.Seed) {
+		return m, errors.New("seed must be 32 bytes in base64")
+	}
+	copy(m.Direction.Seed[:], seed)
+	m.Direction.Choice = s.Choice
+	return m, nil
+}
+
+// decodeStrictly reads exactly one JSON value without unknown fields.
+func decodeStrictly(r io.Reader, v any) error {
+	d := json.NewDecoder(r)
+	d.DisallowUnknownFields()
+	if err := d.Decode(v); err != nil {
+		return err
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return errors.New("more than one JSON value")
+	}
+	return nil
+}
+
+// PublicState is the body of GET /v1/state.
+type PublicState struct {
+	Epoch   int       `json:"epoch"`
+	Epochs  int       `json:"epochs"`
+	Visits  int64     `json:"visits"` // in all epochs
+	Users   int       `json:"users"`
+	Updates int64     `json:"updates"`
+	Done    bool      `json:"done"`
+	Model   []float64 `json:"model"`
+	Average []float64 `json:"average"`
+}
+
+// Receipt is the answer to an accepted message.
+type Receipt struct {
+	Visit   int64   `json:"visit"`         // number of the message, from 1
+	Visits  int     `json:"user_visits"`   // of this user
+	Epsilon float64 `json:"user_epsilon"`  // local epsilon of all of them together
+	Left    float64 `json:"epsilon_ahead"` // of the epochs still to come
+}

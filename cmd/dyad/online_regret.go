@@ -1,0 +1,216 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"math"
+
+	"dyad/algorithms"
+	"dyad/engine"
+	"dyad/engine/cpu"
+	"dyad/engine/objective"
+)
+
+// streamRegret records a public stream and measures what the released models lost
+// against the best fixed one. Nothing of it is private.
+type streamRegret struct {
+	loss             engine.Loss
+	radius, l2       float64
+	batch, burnIn, d int
+	x, y             []float64
+	played           [][]float64 // the model of each update: the start, then the releases
+}
+
+// regretReport is measured after the last update. With w_(b-1) the model that update b
+// was made at, t over the N records of all updates, L_t the mean loss of the pairs of
+// record t with all earlier ones and L the mean loss of all pairs of the stream, each
+// plus alpha/2 ||w||^2,
+//
+//	Regret      = sum_t L_t(w_(b-1)) - min_C sum_t L_t        ([Huai20] equation 4),
+//	Generalised = sum_t L(w_(b-1)) - N min_C L                ([Huai20] equation 5),
+//
+// where L stands for the expected loss, which nobody has. Minima are computed by
+// accelerated projected gradient descent, and are too large by at most Gap and
+// GeneralisedGap (by convexity, over the whole ball), so that much of the regret may be
+// missing. With a secret state the models are the released, noisy ones.
+type regretReport struct {
+	Records        int     `json:"records"` // N
+	Updates        int     `json:"updates"`
+	Regret         float64 `json:"regret"`
+	Gap            float64 `json:"regret_gap"`
+	Played         float64 `json:"mean_loss_played"`
+	Best           float64 `json:"mean_loss_best"`
+	Generalised    float64 `json:"generalised_regret"`
+	GeneralisedGap float64 `json:"generalised_regret_gap"`
+	Note           string  `json:"note"`
+}
+
+// mostRegretWork bounds the pairs of a stream times the parameters: the minimum takes
+// some hundred gradients of that cost.
+const mostRegretWork = 3e8
+
+// newRegret refuses where a regret cannot be measured or would not be public.
+func (o *online) newRegret() (*streamRegret, error) {
+	parameters := float64(tasks[o.Task].ParamDim(o.encoder.Dim()))
+	most := int(math.Sqrt(2 * mostRegretWork / parameters))
+	switch {
+	case !o.public:
+		return nil, badInput("--regret compares with the best model for these very records, a figure without noise that no guarantee covers; it is for records declared public (--public-data)")
+	case o.Resume:
+		return nil, badInput("--regret needs the stream from its first record, and a state does not have it; leave out --resume and start again")
+	case o.Records > most:
+		return nil, badInput("--regret sums over all pairs of the stream several hundred times; with %.0f parameters at most %d --records, not %d", parameters, most, o.Records)
+	}
+	s := o.plan.Spec
+	problem := s.Kernel.Problem()
+	return &streamRegret{
+		loss: problem.Loss, radius: problem.Radius, l2: s.L2, batch: s.Batch, burnIn: s.BurnIn, d: problem.D,
+		played: [][]float64{problem.Domain().Start()},
+	}, nil
+}
+
+func (r *streamRegret) take(x []float64, y float64) { r.x, r.y = append(r.x, x...), append(r.y, y) }
+
+func (r *streamRegret) update(w []float64) { r.played = append(r.played, w) }
+
+// measure is called after the last update.
+func (r *streamRegret) measure(ctx context.Context, p *algorithms.StreamPlan) (*regretReport, error) {
+	updates := len(r.played) - 1
+	n := r.burnIn + updates*r.batch // records of an unfinished batch met no model
+	records, err := engine.NewRecords(r.x[:n*r.d], r.y[:n], r.d, p.Spec.Kernel.Problem().Bounds)
+	if err != nil {
+		return nil, err
+	}
+	problem := engine.Problem{N: n, D: r.d, Bounds: records.Bounds(), Loss: r.loss, Radius: r.radius}
+	kernel, err := cpu.Backend{}.Plan(problem)
+	if err != nil {
+		return nil, err
+	}
+	ev, err := kernel.Bind(records)
+	if err != nil {
+		return nil, err
+	}
+	defer ev.Close()
+	met := float64(n - r.burnIn)
+	report := &regretReport{Records: n - r.burnIn, Updates: updates, Note: "computed from the records without noise: not private"}
+	for b, w := range r.played[:updates] {
+		for t := r.burnIn + b*r.batch; t < r.burnIn+(b+1)*r.batch; t++ {
+			report.Played += r.prefixLoss(records, w, t) / met
+		}
+		mean, err := objective.Mean(ctx, r.loss, w, records)
+		if err != nil {
+			return nil, err
+		}
+		report.Generalised += float64(r.batch) * (mean + r.l2/2*squaredNorm(w))
+	}
+	sum := make([]float64, len(r.played[0]))
+	prefix := func(dst, w []float64) error {
+		clear(dst)
+		for t := r.burnIn; t < n; t++ {
+			if err := ev.GradSum(ctx, sum, w, engine.PrefixPairs{T: t}); err != nil {
+				return err
+			}
+			for k, g := range sum {
+				dst[k] += g / float64(t) / met
+			}
+		}
+		return nil
+	}
+	best, gap, err := r.minimise(problem, p.Spec.Constants, prefix)
+	if err != nil {
+		return nil, err
+	}
+	for t := r.burnIn; t < n; t++ {
+		report.Best += r.prefixLoss(records, best, t) / met
+	}
+	report.Regret, report.Gap = met*(report.Played-report.Best), met*gap
+	all := func(dst, w []float64) error {
+		err := ev.GradSum(ctx, dst, w, engine.AllPairs{N: n})
+		for k := range dst {
+			dst[k] /= float64(n) * float64(n-1)
+		}
+		return err
+	}
+	if best, gap, err = r.minimise(problem, p.Spec.Constants, all); err != nil {
+		return nil, err
+	}
+	mean, err := objective.Mean(ctx, r.loss, best, records)
+	if err != nil {
+		return nil, err
+	}
+	report.Generalised -= met * (mean + r.l2/2*squaredNorm(best))
+	report.GeneralisedGap = met * gap
+	return report, nil
+}
+
+// prefixLoss is the mean loss of record t, 0-based, with the t records before it, and
+// the L2 term.
+func (r *streamRegret) prefixLoss(records *engine.Records, w []float64, t int) float64 {
+	row := func(i int) engine.Record {
+		return engine.Record{X: records.Dense()[i*r.d : (i+1)*r.d], Y: records.Label(i)}
+	}
+	sum, z := 0.0, row(t)
+	for i := range t {
+		sum += r.loss.Value(w, z, row(i))
+	}
+	return sum/float64(t) + r.l2/2*squaredNorm(w)
+}
+
+func squaredNorm(w []float64) (sum float64) {
+	for _, v := range w {
+		sum += v * v
+	}
+	return sum
+}
+
+// minimise returns a model of C and how much the mean loss with this gradient can be
+// above its minimum: for convex f, f(w) - f(v) <= <g, w - v> <= <g, w> + r ||g|| for
+// every v of the ball.
+func (r *streamRegret) minimise(problem engine.Problem, c engine.Constants, gradient func(dst, w []float64) error) (best []float64, gap float64, err error) {
+	const steps, enough = 300, 1e-9
+	domain := problem.Domain()
+	w := domain.Start()
+	look, g, previous := append([]float64(nil), w...), make([]float64, len(w)), make([]float64, len(w))
+	eta, momentum := 1/(c.Smoothness+r.l2), 0.0
+	gap = math.Inf(1)
+	for step := 0; ; step++ {
+		if err := gradient(g, look); err != nil {
+			return nil, 0, err
+		}
+		inner := 0.0
+		for k := range g {
+			g[k] += r.l2 * look[k]
+			inner += g[k] * look[k]
+		}
+		if above := inner + r.radius*math.Sqrt(squaredNorm(g)); above < gap {
+			best, gap = append(best[:0], look...), max(0, above)
+		}
+		if gap <= enough*c.Lipschitz*r.radius || step == steps {
+			return best, gap, nil
+		}
+		copy(previous, w)
+		turn := 0.0
+		for k := range w {
+			w[k] = look[k] - eta*g[k]
+		}
+		if err := domain.Project(w, math.Sqrt(squaredNorm(w))*(1+0x1p-20)); err != nil {
+			return nil, 0, err
+		}
+		for k := range w {
+			turn += (look[k] - w[k]) * (w[k] - previous[k])
+		}
+		momentum++
+		if turn > 0 {
+			momentum = 0
+		}
+		for k := range look {
+			look[k] = w[k] + momentum/(momentum+3)*(w[k]-previous[k])
+		}
+		if err := domain.Project(look, 3*r.radius); err != nil {
+			return nil, 0, err
+		}
+		if math.IsNaN(look[0]) {
+			return nil, 0, errors.New("the minimum of the measured loss is not finite")
+		}
+	}
+}

@@ -1,0 +1,65 @@
+package pairgraph
+
+// cuts describe how a graph falls apart.
+type cuts struct {
+	// parts[v] is the number of components that v's component falls into when v is
+	// removed; 0 for an individual without pairs.
+	parts []int32
+	// bridge[i] says that removing pair i separates its ends.
+	bridge []bool
+}
+
+// cut computes cuts in O(V + E) (Tarjan 1972; Hopcroft and Tarjan 1973), without
+// recursion: a path of 10^6 individuals is no problem.
+//
+// low(v) is the smallest visiting time that v's subtree reaches by one back edge. A
+// child c with low(c) >= time(v) is a part of its own when v is removed, with low(c)
+// > time(v) its edge is a bridge; the rest of the component, if v is not the root, is
+// one more part.
+func (g *Graph) cut() cuts {
+	c := cuts{parts: make([]int32, g.n), bridge: make([]bool, len(g.pairs))}
+	time, low := make([]int32, g.n), make([]int32, g.n) // time 0: not visited
+	next := append([]int32(nil), g.start[:g.n]...)
+	type step struct{ v, by int32 } // by: the pair that led to v
+	var stack []step
+	clock := int32(0)
+	visit := func(v, by int32) {
+		clock++
+		time[v], low[v] = clock, clock
+		stack = append(stack, step{v, by})
+	}
+	for root := range int32(g.n) {
+		if time[root] != 0 {
+			continue
+		}
+		visit(root, -1)
+		for len(stack) > 0 {
+			s := stack[len(stack)-1]
+			if i := next[s.v]; i < g.start[s.v+1] {
+				next[s.v]++
+				switch u := g.near[i]; {
+				case g.edge[i] == s.by:
+				case time[u] == 0:
+					visit(u, g.edge[i])
+				default:
+					low[s.v] = min(low[s.v], time[u])
+				}
+				continue
+			}
+			stack = stack[:len(stack)-1]
+			if len(stack) == 0 {
+				continue
+			}
+			if s.v != root {
+				c.parts[s.v]++ // the side of its parent
+			}
+			parent := stack[len(stack)-1].v
+			if low[s.v] >= time[parent] {
+				c.parts[parent]++
+			}
+			c.bridge[s.by] = low[s.v] > time[parent]
+			low[parent] = min(low[parent], low[s.v])
+		}
+	}
+	return c
+}

@@ -1,0 +1,43 @@
+package pairgraph
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+)
+
+// Draw returns round(density n) different pairs of n individuals, nobody in more than
+// limit of them, in random order: a topology that is a function of n and the seed
+// alone. Who is paired with whom then says nothing of anybody's record, kappa' and the
+// degrees are public, and a guarantee for limit replaced pairs is one for a replaced
+// individual (privacy.md 6.6). Labels of the pairs may come from the records.
+//
+// Pairs are drawn uniformly and kept if they are new and both ends have room. It fails
+// if density is not positive, or above limit/2 or (n-1)/2 where no such graph exists,
+// or so close to it that the draw gets stuck.
+func Draw(n int, density float64, limit int, seed uint64) ([]Pair, error) {
+	m := math.Round(density * float64(n))
+	most := min(float64(limit), float64(n-1)) * float64(n) / 2
+	if n < 2 || n > math.MaxInt32 || limit < 1 || !(m >= 1) || m > most || m > 1<<30 {
+		return nil, fmt.Errorf("pairgraph: %v pairs per individual of %d individuals with at most %d pairs each; want at least 2 individuals and a density above 0 and at most %g", density, n, limit, min(float64(limit), float64(n-1))/2)
+	}
+	r := rand.New(rand.NewPCG(seed, 0x6479616470616972))
+	degree := make([]int32, n)
+	taken := make(map[uint64]struct{}, int(m))
+	pairs := make([]Pair, 0, int(m))
+	for tries := 0; len(pairs) < int(m); tries++ {
+		if tries > 1000*int(m)+1000 {
+			return nil, fmt.Errorf("pairgraph: only %d of %d pairs fit with at most %d pairs each; lower the density or raise the limit", len(pairs), int(m), limit)
+		}
+		a, b := int32(r.IntN(n)), int32(r.IntN(n))
+		key := uint64(min(a, b))<<32 | uint64(max(a, b))
+		if _, twice := taken[key]; twice || a == b || int(degree[a]) >= limit || int(degree[b]) >= limit {
+			continue
+		}
+		taken[key] = struct{}{}
+		degree[a]++
+		degree[b]++
+		pairs = append(pairs, Pair{a, b})
+	}
+	return pairs, nil
+}

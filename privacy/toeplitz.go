@@ -1,0 +1,149 @@
+package privacy
+
+import (
+	"fmt"
+	"math"
+)
+
+// ToeplitzFactor is a lower-triangular Toeplitz matrix C with nonnegative entries
+// C_bs = c_(b-s), where
+//
+//	c_0 = 1,  c_j = sum_i Weight[i] Decay[i]^(j-1)  (j >= 1).
+//
+// The sum of exponentials makes its products and those with its inverse cheap: a
+// ToeplitzFilter keeps len(Decay) vectors, however many rows there are [Dvijotham,
+// McMahan, Pillutla, Steinke and Thakurta 2024, buffered linear Toeplitz].
+type ToeplitzFactor struct {
+	Weight []float64 // > 0
+	Decay  []float64 // in [0, 1]
+}
+
+// MaxToeplitzRows is the largest number of rows of NewSquareRootToeplitz.
+const MaxToeplitzRows = 1 << 24
+
+// SquareRootToeplitz returns the square root C of the prefix-sum matrix A (ones on
+// and below the diagonal) for the given number of rows, 2 to MaxToeplitzRows, with
+// coefficients that are c_j = binom(2j, j)/4^j up to a few parts in 10^5.
+// [Fichtenberger, Henzinger and Upadhyay 2023]
+//
+// C C = A makes C a factorisation of A = B C with B = C. For the returned C, B = A
+// C^-1 exactly, whatever the error of the coefficients, and a certificate is
+// evaluated for the coefficients in hand: the approximation costs nothing but a
+// little utility.
+//
+// Coefficients. c_j is the j-th moment of the arcsine law, 1/pi int_0^1 x^j (x
+// (1-x))^(-1/2) dx. With x = e^-v, v = sinh(t/2)^2/rows, the integrand is even and
+// analytic in t for |Im t| < pi/2 and falls doubly exponentially, so the trapezoidal
+// rule of step h has an error of about e^(-pi^2/h); v <= 12 cuts off e^-18.
+func SquareRootToeplitz(rows int) (*ToeplitzFactor, error) {
+	if rows < 2 || rows > MaxToeplitzRows {
+		return nil, fmt.Errorf("%w: a square-root Toeplitz factor of %d rows; want 2 to %d; more records per update make fewer rows", errCertificate, rows, MaxToeplitzRows)
+	}
+	const h, end = 0.75, 12.0
+	f := &ToeplitzFactor{}
+	unit := 1 / float64(rows)
+	for k := 0; ; k++ {
+		sinh, cosh := math.Sinh(float64(k)*h/2), math.Cosh(float64(k)*h/2)
+		v := unit * sinh * sinh
+		if v > end {
+			return f, nil
+		}
+		weight := h / math.Pi * math.Sqrt(unit) / 2 // at t = 0, half of the limit
+		if k > 0 {
+			weight = h / math.Pi * math.Exp(-1.5*v) / math.Sqrt(-math.Expm1(-v)) * unit * sinh * cosh
+		}
+		f.Weight, f.Decay = append(f.Weight, weight), append(f.Decay, math.Exp(-v))
+	}
+}
+
+// Validate returns an error unless all coefficients are nonnegative and finite.
+func (f *ToeplitzFactor) Validate() error {
+	if len(f.Weight) != len(f.Decay) {
+		return fmt.Errorf("%w: a Toeplitz factor of %d weights and %d decays", errCertificate, len(f.Weight), len(f.Decay))
+	}
+	for i, w := range f.Weight {
+		if !(w > 0) || math.IsInf(w, 0) || !(f.Decay[i] >= 0) || f.Decay[i] > 1 {
+			return fmt.Errorf("%w: a Toeplitz factor with weight %v and decay %v; want a positive weight and a decay of 0 to 1", errCertificate, w, f.Decay[i])
+		}
+	}
+	return nil
+}
+
+// RowError bounds, for every b <= rows, the error of row b of C x as a ToeplitzFilter
+// computes it, where each computed x_s has norm at most norm and is within err of
+// the exact one.
+//
+// Proof. A memory M_i = sum_(j<b) Decay^j x_(b-1-j) has norm at most norm N_i, N_i =
+// min(rows, 1/(1 - Decay_i)). Its update Decay M + x rounds at most twice, by less
+// than 2.1 u norm (N_i + 1), so its error is at most N_i (err + 2.1 u norm (N_i + 1)).
+// The sum over len(Weight) memories and x rounds at most len(Weight) + 2 times. QED
+func (f *ToeplitzFactor) RowError(norm, err float64, rows int) float64 {
+	const u = 0x1p-53
+	total, size := err, norm
+	for i, w := range f.Weight {
+		n := float64(rows)
+		if gap := 1 - f.Decay[i]; gap > 0 {
+			n = min(n, 1/gap*(1+0x1p-50))
+		}
+		total += w * n * (err + 2.1*u*norm*(n+1))
+		size += w * n * norm
+	}
+	return (total + float64(len(f.Weight)+3)*1.1*u*size) * (1 + 0x1p-40)
+}
+
+// ToeplitzFilter computes products with a factor and its inverse, row by row, for
+// vectors of a fixed length. For C x, row b is Past + x_b, and x_b is pushed. For x
+// = C^-1 y, x_b is y_b - Past, and x_b is pushed.
+type ToeplitzFilter struct {
+	factor *ToeplitzFactor
+	// Memory[i*d+k] is coordinate k of sum_(s<b) Decay[i]^(b-1-s) x_s.
+	Memory []float64
+}
+
+// NewToeplitzFilter starts at row 1, with vectors of length d. factor must be valid.
+func NewToeplitzFilter(factor *ToeplitzFactor, d int) *ToeplitzFilter {
+	return &ToeplitzFilter{factor: factor, Memory: make([]float64, len(factor.Decay)*d)}
+}
+
+// AddPast adds scale times sum_(s<b) c_(b-s) x_s to dst.
+func (f *ToeplitzFilter) AddPast(dst []float64, scale float64) {
+	for k := range dst {
+		var sum float64
+		for i, w := range f.factor.Weight {
+			sum += w * f.Memory[i*len(dst)+k]
+		}
+		dst[k] += scale * sum
+	}
+}
+
+// Push appends x_b.
+func (f *ToeplitzFilter) Push(x []float64) {
+	for i, decay := range f.factor.Decay {
+		memory := f.Memory[i*len(x) : (i+1)*len(x)]
+		for k, v := range x {
+			memory[k] = decay*memory[k] + v
+		}
+	}
+}
+
+// PrefixNoise is about the rows of B = A C^-1, of which the norm of row b is the
+// standard deviation of prefix sum b when it is computed from C x + unit noise. It
+// returns the norm of the last one, which is the largest, and the mean of all norms.
+func (f *ToeplitzFactor) PrefixNoise(rows int) (last, mean float64) {
+	inverse := NewToeplitzFilter(f, 1)
+	x := make([]float64, 1)
+	var entry, square float64 // of B, first column
+	for b := range rows {
+		x[0] = 0
+		if b == 0 {
+			x[0] = 1
+		}
+		inverse.AddPast(x, -1)
+		inverse.Push(x)
+		entry += x[0]
+		square += entry * entry
+		last = math.Sqrt(square)
+		mean += last / float64(rows)
+	}
+	return last, mean
+}
