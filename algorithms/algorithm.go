@@ -83,6 +83,9 @@ func (s Spec) Validate() error {
 	if s.Constants.Origin < engine.Proved || s.Constants.Origin > engine.Asserted {
 		return fmt.Errorf("algorithms: the constants of loss %s have no Origin; say Proved, Derived, Clipped or Asserted", s.Kernel.Problem().Loss.Name())
 	}
+	if err := s.Constants.Validate(); err != nil {
+		return fmt.Errorf("algorithms: loss %s: %w", s.Kernel.Problem().Loss.Name(), err)
+	}
 	if !(s.L2 >= 0) || s.L2 > 1e300 {
 		return fmt.Errorf("algorithms: the L2 weight is %v, must be finite and not negative", s.L2)
 	}

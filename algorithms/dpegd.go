@@ -126,6 +126,12 @@ func (a DPEGD) Plan(s Spec) (*Plan, error) {
 		return nil, fmt.Errorf("%w: dpegd plans a kernel for every part and needs Spec.Backend; use NewSpec", ErrAssumption)
 	}
 	sizes := epochSizes(problem.N)
+	if a.Steps == 0 {
+		// T_i = |D_i|, so T = n in all.
+		if err := checkSteps(a.Info().Name, problem.N); err != nil {
+			return nil, err
+		}
+	}
 	var err error
 	if s.Kernel, err = (engine.Parts{Backend: s.Backend, Sizes: sizes}).Plan(problem); err != nil {
 		return nil, err

@@ -83,7 +83,11 @@ func (a DPGDC) Plan(s Spec) (*Plan, error) {
 		Schedule: schedule, Certificate: certificate,
 		GradientPairs: float64(schedule.Steps) * float64(pairs.Len()),
 	}
-	return p, p.releasePlan(a.paperNoise(s, schedule.Path), "[Xue21] Theorem 4")
+	if err := p.releasePlan(a.paperNoise(s, schedule.Path), "[Xue21] Theorem 4"); err != nil {
+		return nil, err
+	}
+	p.Utility = s.outputUtility(s.descentUtility(schedule.Steps, schedule.Constant, true), p.modelNoise())
+	return p, nil
 }
 
 // averageDescent certifies the average iterate of a descent over pairs.

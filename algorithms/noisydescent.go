@@ -62,6 +62,7 @@ func (d noisyDescent) plan(s Spec, schedule Schedule, c privacy.Certificate, noi
 		Certificate: c, Noise: noise,
 		GradientPairs: steps * float64(s.Kernel.Problem().Pairs().Len()),
 		ModelNoise:    schedule.Constant * noise.NoiseNorm(s.coordinates()) * math.Sqrt(walk),
+		Utility:       s.noisyUtility(schedule.Steps, schedule.Constant, noise.NoiseNorm(s.coordinates()), d.average),
 	}
 	event := privacy.GaussianEvent{Sensitivity: c.Sensitivity(), Sigma: noise.Sigma, Count: schedule.Steps}
 	return p, p.account(theorem, event)

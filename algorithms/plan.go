@@ -33,6 +33,17 @@ type Plan struct {
 	// ModelNoise is the root mean square norm of the noise that reaches the
 	// model, projections aside; 0 means that of Noise.
 	ModelNoise float64
+
+	// Utility is the proved utility bound, if a theorem gives one.
+	Utility Utility
+}
+
+// modelNoise is the root mean square norm of the noise in the model.
+func (p *Plan) modelNoise() float64 {
+	if p.ModelNoise != 0 {
+		return p.ModelNoise
+	}
+	return p.Noise.NoiseNorm(p.Spec.coordinates())
 }
 
 // Epoch is a part of a run on records of its own.

@@ -16,21 +16,21 @@ type auditCmd struct {
 	Mode       string             `default:"certified" enum:"certified,paper" help:"certified or paper; the attacked claim is the guarantee that the report of the mode prints."`
 	Epsilon    float64            `default:"1" help:"Epsilon to spend."`
 	Delta      *float64           `placeholder:"DELTA" help:"Delta; 0 asks for pure epsilon. Default: min(1e-5, n^-1.5)."`
-	N          int                `short:"n" default:"64" help:"Number of records."`
-	D          int                `short:"d" default:"2" help:"Number of features."`
+	N          int                `positive:"" short:"n" default:"64" help:"Number of records."`
+	D          int                `positive:"" short:"d" default:"2" help:"Number of features."`
 	L2         *float64           `name:"l2" placeholder:"ALPHA" help:"Weight of the L2 term. Default: 0.001, or 0 if the algorithm takes none."`
 	Loss       string             `default:"linear" placeholder:"NAME|EXPR" help:"linear: the loss on which sensitivity bounds are attained; or any loss of train."`
 	LossParam  map[string]float64 `name:"loss-param" placeholder:"K=V" help:"As for train."`
-	LossClip   float64            `name:"loss-clip" placeholder:"C" help:"As for train."`
-	Radius     float64            `placeholder:"R" help:"Radius of the ball that w lives in. Default: 1, or the public rule for other losses than linear."`
+	LossClip   float64            `positive:"" name:"loss-clip" placeholder:"C" help:"As for train."`
+	Radius     float64            `positive:"" placeholder:"R" help:"Radius of the ball that w lives in. Default: 1, or the public rule for other losses than linear."`
 	Method     string             `default:"runs" enum:"runs,canaries" help:"runs: many runs on two neighbouring data sets; canaries: one run with many canary records."`
 	BlackBox   bool               `help:"The adversary does not know the coins; every run is whole. Slower and weaker."`
-	Runs       int                `default:"4000" help:"Runs on each of the two data sets; half of them choose the attack."`
-	Canaries   int                `placeholder:"M" help:"Canary records, at most min(d, n/2), which is the default."`
-	Guesses    int                `placeholder:"K" help:"Canaries whose bit is guessed. Default: a quarter."`
-	Confidence float64            `default:"0.999" help:"Confidence of the bound."`
+	Runs       int                `positive:"" default:"4000" help:"Runs on each of the two data sets; half of them choose the attack."`
+	Canaries   int                `positive:"" placeholder:"M" help:"Canary records, at most min(d, n/2), which is the default."`
+	Guesses    int                `positive:"" placeholder:"K" help:"Canaries whose bit is guessed. Default: a quarter."`
+	Confidence float64            `positive:"" default:"0.999" help:"Confidence of the bound."`
 	Seed       uint64             `default:"1" help:"Seed of all randomness; the same seed gives the same output."`
-	Workers    int                `help:"CPU workers; the result is the same for any number. Default: all cores."`
+	Workers    int                `positive:"" help:"CPU workers; the result is the same for any number. Default: all cores."`
 	Plot       string             `placeholder:"FILE" help:"Plot what the attack achieves against what the claim allows, as SVG or PNG by the ending."`
 }
 
@@ -58,9 +58,6 @@ type auditResult struct {
 
 // Run attacks.
 func (c *auditCmd) Run(a *app) error {
-	if c.Workers < 0 {
-		return badInput("--workers must not be negative")
-	}
 	if c.Plot != "" {
 		if c.Method == "canaries" {
 			return badInput("--plot needs many runs; leave it or --method canaries out")

@@ -32,8 +32,8 @@ const (
 // lossName is what a name of a loss looks like; anything else is a formula.
 var lossName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9]*(-[A-Za-z][A-Za-z0-9]*)*$`)
 
-// spec is the loss that the flags describe, and loss builds it for a task.
-func (f lossFlags) spec() (lossSpec, error) {
+// definition is the loss that the flags describe, and loss builds it for a task.
+func (f lossFlags) definition() (lossSpec, error) {
 	s := lossSpec{Name: f.Loss, Params: f.LossParam, Clip: f.LossClip}
 	if l, ok := engine.LibraryByName(f.Loss); ok {
 		e, err := l.Expression(engine.ExpressionOptions{Params: f.LossParam, Clip: f.LossClip})
@@ -88,7 +88,7 @@ func (s lossSpec) build(task string) (engine.Loss, error) {
 
 // loss is the pair loss of the flags.
 func (f lossFlags) loss(task string) (engine.Loss, error) {
-	s, err := f.spec()
+	s, err := f.definition()
 	if err != nil {
 		return nil, err
 	}

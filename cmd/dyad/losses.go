@@ -117,7 +117,7 @@ func constantsOf(loss engine.ScalarLoss, task string, radius float64) (lossConst
 
 // scalarLoss is the loss of flags as one that can be analysed: the logistic loss too.
 func (f lossFlags) scalarLoss(task string) (engine.ScalarLoss, error) {
-	s, err := f.spec()
+	s, err := f.definition()
 	if err != nil {
 		return nil, err
 	}

@@ -20,7 +20,7 @@ import (
 type onlineCmd struct {
 	Data      string `default:"-" placeholder:"FILE" help:"Records, CSV, JSON lines or LIBSVM; - is standard input."`
 	Schema    string `required:"" placeholder:"FILE" help:"Schema of the records (YAML)."`
-	Records   int    `required:"" short:"n" help:"Public maximum of the number of records; all of them are paid for at the start."`
+	Records   int    `positive:"" required:"" short:"n" help:"Public maximum of the number of records; all of them are paid for at the start."`
 	State     string `required:"" placeholder:"FILE" help:"File of the state, for --resume. It holds the records of the buffer, and with dpftrl or --secret-state functions of all records: keep it private."`
 	Resume    bool   `help:"Continue from the state file, at no further cost, with the flags of the start. Records of a FILE that were taken before are skipped; standard input goes on with new ones."`
 	Follow    bool   `help:"Wait for more at the end of FILE, until interrupted."`
@@ -31,7 +31,7 @@ type onlineCmd struct {
 	Epsilon    float64  `default:"1" help:"Epsilon to spend on all releases together."`
 	Delta      *float64 `placeholder:"DELTA" help:"Delta. Default: min(1e-5, n^-1.5)."`
 	L2         float64  `name:"l2" placeholder:"ALPHA" help:"Weight alpha of the term alpha/2 ||w||^2."`
-	Radius     float64  `default:"1" placeholder:"R" help:"Radius of the ball that w lives in; public."`
+	Radius     float64  `positive:"" default:"1" placeholder:"R" help:"Radius of the ball that w lives in; public."`
 	PublicData bool     `help:"The records are public: nothing is charged, and every line has the AUC of the scores given before each label was used."`
 	Average    bool     `help:"Write the average of the iterates beside each release, at no further cost (online-to-batch)."`
 	Out        string   `short:"o" placeholder:"FILE" help:"Model file for the last release, or the average with --average, written at the end of the run."`

@@ -14,17 +14,17 @@ import (
 )
 
 type trainCmd struct {
-	Data       string  `placeholder:"FILE" help:"Data file, CSV or LIBSVM, gzipped or not. Without it: synthetic clinical records made by this program, public."`
-	Schema     string  `placeholder:"FILE" help:"Schema of the data (YAML); \"dyad data schema FILE\" drafts one."`
-	Out        string  `short:"o" placeholder:"FILE" help:"Model file. Default: model.json with --data; the synthetic run writes one only if asked."`
-	Force      bool    `help:"Replace an existing model file."`
-	Holdout    float64 `placeholder:"F" help:"Fraction of the records held out and evaluated. The figures are not covered by the guarantee. Default: 0.3 for the synthetic data, else 0."`
-	SplitSeed  uint64  `default:"1" help:"Seed of the split into training and held-out records."`
-	PublicData bool    `help:"The data are public: nothing is charged, and the report says so."`
-	Group      string  `name:"group-column" placeholder:"NAME" help:"Column of public query groups: pairs are formed within a group only. Default: the schema's column with role group."`
-	DataID     string  `placeholder:"ID" help:"Name of the data in the ledger. Default: the schema's data_id."`
-	Resume     string  `placeholder:"RUN" help:"Continue a charged run that has released nothing, at no further cost, with the flags and the data of its first attempt."`
-	Seed       *uint64 `help:"Seed the noise, for reproduction only: the noise is then not secret."`
+	Data       string   `placeholder:"FILE" help:"Data file, CSV or LIBSVM, gzipped or not. Without it: synthetic clinical records made by this program, public."`
+	Schema     string   `placeholder:"FILE" help:"Schema of the data (YAML); \"dyad data schema FILE\" drafts one."`
+	Out        string   `short:"o" placeholder:"FILE" help:"Model file. Default: model.json with --data; the synthetic run writes one only if asked."`
+	Force      bool     `help:"Replace an existing model file."`
+	Holdout    *float64 `placeholder:"F" help:"Fraction of the records held out and evaluated. The figures are not covered by the guarantee. Default: 0.3 for the synthetic data, else 0."`
+	SplitSeed  uint64   `default:"1" help:"Seed of the split into training and held-out records."`
+	PublicData bool     `help:"The data are public: nothing is charged, and the report says so."`
+	Group      string   `name:"group-column" placeholder:"NAME" help:"Column of public query groups: pairs are formed within a group only. Default: the schema's column with role group."`
+	DataID     string   `placeholder:"ID" help:"Name of the data in the ledger. Default: the schema's data_id."`
+	Resume     string   `placeholder:"RUN" help:"Continue a charged run that has released nothing, at no further cost, with the flags and the data of its first attempt."`
+	Seed       *uint64  `help:"Seed the noise, for reproduction only: the noise is then not secret."`
 	labelsFlag
 	planFlags
 	ledgerFlag
@@ -85,7 +85,7 @@ func (c *trainCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	loss, err := c.spec()
+	loss, err := c.definition()
 	if err != nil {
 		return err
 	}
@@ -239,8 +239,11 @@ func (c *trainCmd) load(a *app) (*dataset.Dataset, string, error) {
 // split holds out a fraction of the records, or of the groups; held is nil
 // without one.
 func (c *trainCmd) split(all sample) (train sample, held *sample, err error) {
-	fraction := c.Holdout
-	if fraction == 0 && c.Data == "" {
+	fraction := 0.0
+	switch {
+	case c.Holdout != nil:
+		fraction = *c.Holdout
+	case c.Data == "":
 		fraction = 0.3
 	}
 	if !(fraction >= 0 && fraction < 1) {

@@ -9,7 +9,8 @@
 //   - direct: every pair once, O(n^2). Any labels, any ScoreLoss. The
 //     logistic loss on binary labels needs no exponential per pair.
 //   - near-linear: Chebyshev expansions of phi' in bins of the public score
-//     range, O(n) per gradient, for an AnalyticLoss and up to 16 distinct labels.
+//     range, O(n) per gradient, for an AnalyticLoss and up to 16 different labels
+//     (Problem.LabelValues).
 //   - sorted: for a piecewise linear phi', from the sorted scores of each label and
 //     their prefix sums, O(n log n) per gradient for few labels.
 //

@@ -81,10 +81,6 @@ const (
 //	                       of one expansion
 //	3 u Q                  D
 //
-// Records with more than maxClasses labels, or with labels for which the direct
-// method is cheaper, are computed directly; the bound is the larger of both, so
-// it holds for every data set.
-//
 // # Sorted
 //
 // With the steps (From, a, b) of phi', A = sum |a| + |b| V and r = sum |b|, c_i is a sum
@@ -123,7 +119,7 @@ func (k *kernel) Roundoff(pairs engine.Pairs) float64 {
 		e := k.directError() + engine.Gamma(directDepth(p.N))*k.scores.Slope
 		switch k.method {
 		case NearLinear:
-			e = max(e, k.nearError())
+			e = k.nearError()
 		case Sorted:
 			e = k.sortedError()
 		}
