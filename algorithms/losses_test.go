@@ -56,8 +56,8 @@ func TestLossesThatAreNotSmoothOrNotConvex(t *testing.T) {
 						t.Errorf("%s, %s: %v", name, info.Name, err)
 					}
 				case mode == algorithms.NonPrivate:
-					if !(plan.Schedule.Constant > 0) || math.IsInf(plan.Schedule.Constant, 0) {
-						t.Errorf("%s, %s: step size %v", name, info.Name, plan.Schedule.Constant)
+					if !(plan.Schedule.Path > 0) || math.IsInf(plan.Schedule.Path, 0) {
+						t.Errorf("%s, %s: path %v", name, info.Name, plan.Schedule.Path)
 					}
 				default:
 					applied++

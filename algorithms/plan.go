@@ -130,7 +130,7 @@ func (p *Plan) releasePlan(paper privacy.Mechanism, theorem string) error {
 func (p *Plan) account(theorem string, events ...privacy.Event) error {
 	b := p.Spec.Budget
 	p.Events = events
-	var account privacy.GDP
+	var account privacy.Total
 	for _, event := range events {
 		if err := account.Compose(event); err != nil {
 			return err
@@ -142,7 +142,9 @@ func (p *Plan) account(theorem string, events ...privacy.Event) error {
 	if b.Delta > 0 {
 		p.Guarantee.Kind = privacy.ApproxDP
 		p.Guarantee.Delta = b.Delta
-		p.Guarantee.Mu = account.Mu()
+		if !account.Sampled() {
+			p.Guarantee.Mu = account.Mu()
+		}
 	}
 	if p.Mode == Paper {
 		claim := &privacy.Claim{

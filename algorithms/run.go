@@ -167,6 +167,12 @@ func (s *watchedSession) Release(x []float64, c privacy.Certificate, m privacy.M
 	return s.Session.Release(x, c, m)
 }
 
+// Perturb implements privacy.Session.
+func (s *watchedSession) Perturb(x []float64, c privacy.Certificate, m privacy.Mechanism) error {
+	s.released = true
+	return s.Session.Perturb(x, c, m)
+}
+
 // resumable says whether the run is not finished, as far as the ledger can be
 // read: an error of Finish may have left its line.
 func resumable(l *privacy.Ledger, run string) bool {

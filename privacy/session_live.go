@@ -42,6 +42,26 @@ func (p *releasePlan) add(e Event, depth int) error {
 			return fmt.Errorf("privacy: the plan has %v twice; its sensitivity is that of one stream", e)
 		}
 		return p.count(e, e.Count, e.validate())
+	case PureStreamEvent:
+		if p.left[e] > 0 {
+			return fmt.Errorf("privacy: the plan has %v twice; its epsilon is that of one stream", e)
+		}
+		return p.count(e, e.Count, e.validate())
+	case ConvergentEvent:
+		if p.left[e] > 0 {
+			return fmt.Errorf("privacy: the plan has %v twice; its noise is that of one state", e)
+		}
+		return p.count(e, e.Steps, e.validate())
+	case WithoutReplacementEvent:
+		if err := e.validate(); err != nil {
+			return err
+		}
+		if e.Law != GaussianLaw {
+			return fmt.Errorf("privacy: no session can release %v: the noise must be Gaussian", e)
+		}
+		count := e.Count
+		e.Count = 1
+		return p.count(e, count, nil)
 	case LaplaceEvent:
 		count := e.Count
 		e.Count = 1
@@ -90,8 +110,8 @@ func (p *releasePlan) count(one Event, releases int, invalid error) error {
 }
 
 // take uses up one planned release whose event by m and c equals the planned one
-// in all its numbers.
-func (p *releasePlan) take(m Mechanism, c Certificate) error {
+// in all its numbers, or one hidden step, of which the last is a release.
+func (p *releasePlan) take(m Mechanism, c Certificate, hidden bool) error {
 	if !known(m) {
 		return fmt.Errorf("%w: noise of type %T, want Gaussian, Laplace or KNorm", ErrUnplanned, m)
 	}
@@ -101,6 +121,13 @@ func (p *releasePlan) take(m Mechanism, c Certificate) error {
 		return fmt.Errorf("%w: %v is not in the plan", ErrUnplanned, e)
 	case left == 0:
 		return fmt.Errorf("%w: all planned releases of %v are used", ErrUnplanned, e)
+	case hidden && left == 1:
+		return fmt.Errorf("%w: the last step of %v must be a release", ErrUnplanned, e)
+	case !hidden && left > 1 && c.hidden.steps > 0:
+		return fmt.Errorf("%w: %v is released %d steps too early", ErrUnplanned, e, left-1)
+	}
+	if hidden && c.hidden.steps == 0 {
+		return fmt.Errorf("%w: %v has no hidden steps", ErrUnplanned, e)
 	}
 	p.left[e]--
 	return nil
@@ -116,6 +143,9 @@ type LiveSession struct {
 	plan    releasePlan
 	receipt Receipt
 	closed  bool
+	// drawn is the number of records of the last Sample and of the data set that it
+	// was drawn from; a release about a batch uses it up.
+	drawn [2]int
 }
 
 var _ Session = (*LiveSession)(nil)
@@ -157,6 +187,17 @@ func (s *LiveSession) UniformBall(dst []float64, radius float64) {
 	s.src.UniformBall(dst, radius)
 }
 
+// Sample implements Session by Source.Sample.
+func (s *LiveSession) Sample(order []int32, m int) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.src.Sample(order, m); err != nil {
+		return err
+	}
+	s.drawn = [2]int{m, len(order)}
+	return nil
+}
+
 // Release implements Session: if m.Event(c) equals a planned release that is
 // still unused, in all its numbers, that release is used up and the noise of m is
 // added to x. Otherwise, or after Close, x is zeroed and the error wraps ErrUnplanned.
@@ -165,11 +206,29 @@ func (s *LiveSession) UniformBall(dst []float64, radius float64) {
 func (s *LiveSession) Release(x []float64, c Certificate, m Mechanism) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	return s.add(x, c, m, false)
+}
+
+// Perturb implements Session.
+func (s *LiveSession) Perturb(x []float64, c Certificate, m Mechanism) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.add(x, c, m, true)
+}
+
+func (s *LiveSession) add(x []float64, c Certificate, m Mechanism, hidden bool) error {
 	err := s.open()
+	if batch, records := c.Batch(); err == nil && batch > 0 && s.drawn != [2]int{batch, records} {
+		err = fmt.Errorf("%w: a release about %d of %d records needs a Sample of them, a new one for each", ErrUnplanned, batch, records)
+	}
+	s.drawn = [2]int{}
 	if err == nil {
-		err = s.plan.take(m, c)
+		err = s.plan.take(m, c, hidden)
 	}
 	if err == nil {
+		if c.hidden.steps > 0 {
+			RoundToGrid(x, c.hidden.grid)
+		}
 		err = m.add(x, s.src)
 	}
 	if err != nil {

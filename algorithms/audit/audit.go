@@ -15,6 +15,8 @@ import (
 
 // Options of an audit. The zero value is a fast white-box audit.
 type Options struct {
+	// Access of the adversary. Plans whose guarantee rests on secret batches or steps
+	// are attacked by BlackBox whatever it says.
 	Access Access
 	// Runs on each of the two data sets; half of them choose the attack. 0 means
 	// 4000; at least 20.
@@ -86,6 +88,9 @@ func Run(ctx context.Context, t Target, o Options) (*Report, error) {
 	}
 	if err := o.defaults(); err != nil {
 		return nil, err
+	}
+	if t.secret() {
+		o.Access = BlackBox
 	}
 	r := newReport(t.Plan, o.Confidence)
 	r.Access, r.Instance, r.Runs, r.Seed = o.Access.String(), t.Instance, o.Runs, o.Seed

@@ -85,7 +85,7 @@ func (w *worker) pair(ctx context.Context, neighbour bool, noise uint64) (Observ
 	if o.Weights, err = w.train(ctx, neighbour, first); err != nil {
 		return Observation{}, nil, err
 	}
-	second := replayer{observer{Session: session, coins: privacy.NewSeededSource(w.t.Coins), observed: &other}, o.Releases}
+	second := replayer{observer{Session: session, coins: privacy.NewSeededSource(w.t.Coins), observed: &other}, o.Releases, o.hidden}
 	if _, err = w.train(ctx, !neighbour, second); err != nil {
 		return Observation{}, nil, err
 	}

@@ -98,5 +98,20 @@ func (t Target) Move(ctx context.Context) (float64, error) {
 			square += (other[i].Exact[k] - r.Exact[k]) * (other[i].Exact[k] - r.Exact[k])
 		}
 	}
-	return math.Sqrt(square/float64(len(o.Releases))) / t.Plan.Certificate.Sensitivity(), nil
+	allowed := t.Plan.Certificate.Sensitivity()
+	if t.Plan.Certificate.HiddenSteps() > 0 { // coupled states, see replayer
+		e, ok := t.Plan.Noise.Event(t.Plan.Certificate).(privacy.ConvergentEvent)
+		if !ok {
+			return 0, fmt.Errorf("audit: %s has hidden steps without their event", t.Plan.Algorithm)
+		}
+		allowed = min(e.Gap*float64(e.Steps), e.Contraction*e.Diameter+e.Gap)
+	}
+	return math.Sqrt(square/float64(len(o.Releases))) / allowed, nil
+}
+
+// secret says that the guarantee of a plan rests on coins or states that stay secret,
+// beside the noise of its releases: a white-box adversary is more than it promises.
+func (t Target) secret() bool {
+	batch, _ := t.Plan.Certificate.Batch()
+	return batch > 0 || t.Plan.Certificate.HiddenSteps() > 0
 }

@@ -19,6 +19,7 @@ type planFlags struct {
 	Steps     int      `positive:"" help:"Number of full-batch steps. Default: the algorithm's public rule."`
 	StepSize  float64  `positive:"" placeholder:"ETA" help:"Step size. Default: the algorithm's public rule."`
 	Path      float64  `positive:"" placeholder:"H" help:"Sum of the step sizes. Default: the algorithm's public rule."`
+	Batch     int      `positive:"" name:"batch-records" placeholder:"M" help:"Records drawn for each step of subsampled-descent, which uses all pairs within them. Default: the algorithm's public rule."`
 	lossFlags
 	Workers int `positive:"" help:"CPU workers; the result has the same bits for any number. Default: all cores."`
 }
@@ -149,6 +150,9 @@ func (f planFlags) configure(a algorithms.Algorithm) (algorithms.Algorithm, erro
 	case f.Mode == algorithms.Paper.String() && a.Info().Name != "dpgdc":
 		return nil, badInput("%s in paper mode does not take --path: the paper gives the schedule", a.Info().Name)
 	}
+	if _, batches := a.(algorithms.SubsampledDescent); f.Batch != 0 && !batches {
+		return nil, badInput("%s does not take --batch-records; subsampled-descent does", a.Info().Name)
+	}
 	switch a.(type) {
 	case algorithms.DPGDSC:
 		return algorithms.DPGDSC{Steps: f.Steps, StepSize: f.StepSize, Path: f.Path}, nil
@@ -164,6 +168,10 @@ func (f planFlags) configure(a algorithms.Algorithm) (algorithms.Algorithm, erro
 		return algorithms.DPEGD{Steps: f.Steps, StepSize: f.StepSize}, unused("--path")
 	case algorithms.GradientPerturbation:
 		return algorithms.GradientPerturbation{Steps: f.Steps, StepSize: f.StepSize, Path: f.Path}, nil
+	case algorithms.ConvergentDescent:
+		return algorithms.ConvergentDescent{Steps: f.Steps, StepSize: f.StepSize, Path: f.Path}, nil
+	case algorithms.SubsampledDescent:
+		return algorithms.SubsampledDescent{BatchRecords: f.Batch, Steps: f.Steps, StepSize: f.StepSize, Path: f.Path}, nil
 	case algorithms.ProjectedGradient:
 		return algorithms.ProjectedGradient{Steps: f.Steps, StepSize: f.StepSize}, unused("--path")
 	}
