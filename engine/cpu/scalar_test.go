@@ -326,3 +326,28 @@ func BenchmarkGradientMillion(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkDirectPairs compares the block evaluator of an expression with the plain
+// exponential path of the logistic loss.
+func BenchmarkDirectPairs(b *testing.B) {
+	const n, d = 4096, 2
+	r := benchRecords(b, n, d)
+	w := inBall(d, 1)
+	for name, loss := range map[string]engine.Loss{
+		"exponential path": scoreOnly{engine.Logistic{}},
+		"expression":       engine.Score{Of: expression(b, "logistic", nil)},
+		"gompertz":         engine.Score{Of: expression(b, "gompertz", nil)},
+	} {
+		b.Run(name, func(b *testing.B) {
+			p := problem(n, d, 1)
+			p.Loss = loss
+			e := mustBind(b, cpu.Backend{Workers: 1, Method: cpu.Direct}, p, r)
+			dst := make([]float64, d)
+			for b.Loop() {
+				if err := e.GradSum(context.Background(), dst, w, engine.AllPairs{N: n}); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
