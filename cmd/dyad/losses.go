@@ -19,7 +19,7 @@ type lossesCmd struct {
 
 type lossesListCmd struct {
 	Task   string  `default:"auc" enum:"auc,metric" help:"Task whose constants are printed."`
-	Radius float64 `default:"1" placeholder:"R" help:"Radius of the ball that w lives in."`
+	Radius float64 `positive:"" default:"1" placeholder:"R" help:"Radius of the ball that w lives in."`
 	Plot   string  `placeholder:"FILE" help:"Plot the losses, as SVG or PNG by the ending."`
 }
 
@@ -38,11 +38,11 @@ type lossesCheckCmd struct {
 
 type lossCheckFlags struct {
 	LossParam map[string]float64 `name:"loss-param" placeholder:"K=V" help:"Value of a name in the formula."`
-	LossClip  float64            `name:"loss-clip" placeholder:"C" help:"Clamp phi' of every pair to [-C, C]."`
+	LossClip  float64            `positive:"" name:"loss-clip" placeholder:"C" help:"Clamp phi' of every pair to [-C, C]."`
 	Task      string             `default:"auc" enum:"auc,metric" help:"auc or metric: what u is."`
-	Radius    float64            `default:"1" placeholder:"R" help:"Radius of the ball that w lives in."`
-	N         int                `short:"n" default:"1000" help:"Number of records, for the method and the algorithms."`
-	D         int                `short:"d" default:"10" help:"Number of features."`
+	Radius    float64            `positive:"" default:"1" placeholder:"R" help:"Radius of the ball that w lives in."`
+	N         int                `positive:"" short:"n" default:"1000" help:"Number of records, for the method and the algorithms."`
+	D         int                `positive:"" short:"d" default:"10" help:"Number of features."`
 	Plot      string             `placeholder:"FILE" help:"Plot phi and phi' over the range of u, as SVG or PNG by the ending."`
 }
 

@@ -114,7 +114,7 @@ func TestSumsAreSumsOfPairs(t *testing.T) {
 				p.Loss = engine.Score{Of: form}
 				x, y := atKinks(rng, n, d, w)
 				if trial%2 == 1 {
-					y[0] = rng.Float64()
+					y[0], p.LabelValues = rng.Float64(), engine.AnyLabels
 				}
 				whole, bound := gradSum(t, method, p, x, y, w)
 				differs := func(method cpu.Method) (diff, limit float64) {
