@@ -138,7 +138,8 @@ type Algorithm interface {
 	// Train runs p. What it returns depends on the data only through releases
 	// of s, and nothing that depends on a release leaves Train by another way
 	// or before it returns: a run that fails is continued without a new charge.
-	// It calls t.Step between steps.
+	// It calls t.Step between steps. If t is a Keeper it may leave its state there,
+	// which is as private as the records.
 	Train(ctx context.Context, ev engine.Evaluator, p *Plan, s privacy.Session, t Tracker) ([]float64, error)
 }
 

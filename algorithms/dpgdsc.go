@@ -148,13 +148,18 @@ func (a DPGDSC) Train(ctx context.Context, ev engine.Evaluator, p *Plan, s priva
 	u := p.Spec.newUpdate(meanRoundoff(p.Spec.Kernel, pairs))
 	w := u.domain.Start()
 	sum := make([]float64, len(w))
-	for i := range p.Schedule.Steps {
+	done, err := restore(t, nil, w)
+	if err != nil {
+		return nil, err
+	}
+	for i := done; i < p.Schedule.Steps; i++ {
 		if err := ev.GradSum(ctx, sum, w, pairs); err != nil {
 			return nil, err
 		}
 		if err := u.apply(w, sum, p.Schedule.Constant, float64(pairs.Len())); err != nil {
 			return nil, err
 		}
+		keep(t, i+1, nil, w)
 		t.Step(i+1, p.Schedule.Steps)
 	}
 	return releaseProjected(w, p, s)

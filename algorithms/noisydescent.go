@@ -94,7 +94,11 @@ func (d noisyDescent) train(ctx context.Context, ev engine.Evaluator, p *Plan, s
 	w := domain.Start()
 	gradient, total := make([]float64, len(w)), append([]float64(nil), w...)
 	count := float64(pairs.Len())
-	for i := range p.Schedule.Steps {
+	done, err := restore(t, nil, w, total)
+	if err != nil {
+		return nil, err
+	}
+	for i := done; i < p.Schedule.Steps; i++ {
 		if d.batch > 0 {
 			if err := s.Sample(order, d.batch); err != nil {
 				return nil, err
@@ -118,6 +122,7 @@ func (d noisyDescent) train(ctx context.Context, ev engine.Evaluator, p *Plan, s
 		for k := range total {
 			total[k] += w[k]
 		}
+		keep(t, i+1, nil, w, total)
 		t.Step(i+1, p.Schedule.Steps)
 	}
 	if !d.average {

@@ -10,13 +10,15 @@ import (
 // releasePlan counts the releases that a session may still make.
 type releasePlan struct {
 	left       map[Event]int // by the event of a mechanism and a certificate
-	nonPrivate bool          // the plan has a NonPrivateEvent
-	public     bool          // the plan has a PublicEvent
-	exact      bool          // ReleaseExact is allowed
+	planned    map[Event]int
+	order      []Event // of the plan, each once
+	nonPrivate bool    // the plan has a NonPrivateEvent
+	public     bool    // the plan has a PublicEvent
+	exact      bool    // ReleaseExact is allowed
 }
 
 func newReleasePlan(events []Event) (releasePlan, error) {
-	p := releasePlan{left: map[Event]int{}}
+	p := releasePlan{left: map[Event]int{}, planned: map[Event]int{}}
 	if len(events) == 0 {
 		return p, errors.New("privacy: the plan has no events: nothing could be released")
 	}
@@ -105,7 +107,11 @@ func (p *releasePlan) count(one Event, releases int, invalid error) error {
 	case releases > math.MaxInt-p.left[one]:
 		return fmt.Errorf("privacy: the plan has too many releases of %v", one)
 	}
+	if p.planned[one] == 0 {
+		p.order = append(p.order, one)
+	}
 	p.left[one] += releases
+	p.planned[one] += releases
 	return nil
 }
 
@@ -257,6 +263,37 @@ func (s *LiveSession) ReleaseExact(x []float64) error {
 		clear(x)
 	}
 	return err
+}
+
+// Releases says how many releases of each kind were made or skipped, in the order in
+// which the kinds occur in the plan.
+func (s *LiveSession) Releases() []int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	made := make([]int, len(s.plan.order))
+	for i, e := range s.plan.order {
+		made[i] = s.plan.planned[e] - s.plan.left[e]
+	}
+	return made
+}
+
+// Skip uses up releases that an earlier attempt at the same plan made, as Releases of
+// its session said, without drawing noise. If the plan has fewer left, it skips none
+// and the error wraps ErrUnplanned.
+func (s *LiveSession) Skip(made []int) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	fits := len(made) == len(s.plan.order)
+	for i := 0; fits && i < len(made); i++ {
+		fits = made[i] >= 0 && made[i] <= s.plan.left[s.plan.order[i]]
+	}
+	if !fits {
+		return fmt.Errorf("%w: %d kinds of releases cannot be skipped in a plan of %d", ErrUnplanned, len(made), len(s.plan.order))
+	}
+	for i, e := range s.plan.order {
+		s.plan.left[e] -= made[i]
+	}
+	return nil
 }
 
 // Close ends the session: later releases fail with ErrUnplanned and are zeroed.

@@ -15,6 +15,7 @@ type Release struct {
 	Exact []float64         // before the noise; only an audit has it
 	Value []float64         // as released, before any post-processing
 	Noise privacy.Mechanism // the claimed noise
+	Bound float64           // the certified sensitivity of Exact; of all together in a stream
 }
 
 // Observation is one run of an algorithm.
@@ -85,7 +86,7 @@ func (o observer) UniformBall(dst []float64, radius float64) {
 }
 
 func (o observer) Release(x []float64, c privacy.Certificate, m privacy.Mechanism) error {
-	r := Release{Exact: slices.Clone(x), Noise: m}
+	r := Release{Exact: slices.Clone(x), Noise: m, Bound: c.Sensitivity()}
 	if err := o.Session.Release(x, c, m); err != nil {
 		return err
 	}
