@@ -296,6 +296,7 @@ func (p *StreamPlan) finish(assumption string) error {
 			"each person contributes one record; the noise bits are secret; a release leaves only after the state that counts it is durable",
 		},
 	}
+	p.Guarantee.Assumptions = append(p.Guarantee.Assumptions, s.selection()...)
 	if w := privacy.DeltaWarning(s.Budget.Delta, s.Horizon); w != "" {
 		p.Guarantee.Warnings = append(p.Guarantee.Warnings, w)
 	}

@@ -176,7 +176,7 @@ func (o *online) prepare() (err error) {
 	if o.plan, err = (streamRequest{
 		streamFlags: o.streamFlags, lossFlags: o.lossFlags, algorithm: o.Algorithm, mode: o.Mode, task: o.Task,
 		records: o.Records, features: o.encoder.Dim(), epsilon: o.Epsilon, delta: o.Delta, l2: o.L2, radius: o.Radius,
-		boundsFromData: o.schema.BoundsFromData,
+		boundsFromData: o.schema.BoundsFromData, selectedByLabel: o.schema.SelectsByLabel(),
 	}).plan(); err != nil {
 		return err
 	}

@@ -42,10 +42,11 @@ const metricRadius = 1
 
 // dataShape is what is public about the data.
 type dataShape struct {
-	n, d, nonZeros int
-	boundsFromData bool
-	groups         []int // sizes of query groups, nil without
-	labelValues    int   // as engine.Problem.LabelValues
+	n, d, nonZeros  int
+	boundsFromData  bool
+	selectedByLabel bool  // algorithms.Spec.SelectedByLabel
+	groups          []int // sizes of query groups, nil without
+	labelValues     int   // as engine.Problem.LabelValues
 }
 
 // plan builds the algorithm and its plan from public numbers.
@@ -126,7 +127,7 @@ func (f planFlags) spec(s dataShape, asserted engine.Assertion) (algorithms.Spec
 	if err != nil {
 		return algorithms.Spec{}, asInput(err)
 	}
-	spec.BoundsFromData = s.boundsFromData
+	spec.BoundsFromData, spec.SelectedByLabel = s.boundsFromData, s.selectedByLabel
 	spec.Constants, err = spec.Constants.Assert(asserted)
 	return spec, asInput(err)
 }
