@@ -122,6 +122,9 @@ type Info struct {
 	Modes       []Mode
 	PureModes   []Mode // those of Modes that also run with delta = 0
 	NeedsL2     bool   // requires Spec.L2 > 0
+	// NeedsSmooth says that the certificate compares whole descents, not single
+	// gradients: it requires a convex and smooth loss.
+	NeedsSmooth bool
 }
 
 // Supports says whether m is one of Modes.

@@ -157,6 +157,11 @@ func checkStream(i Info, s StreamSpec, r Reading) error {
 	if err := checkApplies(i, s.Spec); err != nil {
 		return err
 	}
+	if r == SecretState {
+		if err := checkSmooth(i.Name+" with a secret state", s.Spec); err != nil {
+			return err
+		}
+	}
 	if s.Horizon < 2 {
 		return fmt.Errorf("%w: %s: the spec has no horizon; use NewStreamSpec", ErrAssumption, i.Name)
 	}

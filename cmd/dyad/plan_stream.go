@@ -23,6 +23,7 @@ type streamFlags struct {
 // streamRequest is all that a plan of an online algorithm depends on.
 type streamRequest struct {
 	streamFlags
+	lossFlags
 	algorithm, mode, task string
 	records, features     int
 	epsilon               float64
@@ -63,8 +64,12 @@ func (r streamRequest) plan() (*algorithms.StreamPlan, error) {
 	if r.delta != nil {
 		budget.Delta = *r.delta
 	}
+	loss, err := r.loss(r.task)
+	if err != nil {
+		return nil, err
+	}
 	spec, err := algorithms.NewStreamSpec(cpu.Backend{}, engine.Problem{
-		N: 2, D: r.features, Bounds: engine.UnitBounds(), Loss: tasks[r.task], Radius: r.radius,
+		N: 2, D: r.features, Bounds: engine.UnitBounds(), Loss: loss, Radius: r.radius,
 	}, algorithms.StreamOptions{
 		Horizon: r.records, Batch: r.Every, Buffer: r.Buffer, Reservoir: r.Reservoir, PerClass: r.PerClass, BurnIn: r.BurnIn,
 	}, r.l2, budget, mode)
@@ -88,7 +93,7 @@ func (c *planCmd) streams(a *app, shape dataShape) (asked bool, err error) {
 		return true, badInput("%s is an online algorithm and does not take --steps, --step-size, --path, --workers or --group-sizes", c.Algorithm)
 	}
 	request := streamRequest{
-		streamFlags: c.streamFlags, algorithm: c.Algorithm, mode: c.Mode, task: c.Task,
+		streamFlags: c.streamFlags, lossFlags: c.lossFlags, algorithm: c.Algorithm, mode: c.Mode, task: c.Task,
 		records: shape.n, features: shape.d, epsilon: c.Epsilon, delta: c.Delta, radius: c.Radius,
 		boundsFromData: shape.boundsFromData, selectedByLabel: shape.selectedByLabel,
 	}
