@@ -83,6 +83,9 @@ func (s Spec) Validate() error {
 	if s.Constants.Origin < engine.Proved || s.Constants.Origin > engine.Asserted {
 		return fmt.Errorf("algorithms: the constants of loss %s have no Origin; say Proved, Derived, Clipped or Asserted", s.Kernel.Problem().Loss.Name())
 	}
+	if err := s.Constants.Validate(); err != nil {
+		return fmt.Errorf("algorithms: loss %s: %w", s.Kernel.Problem().Loss.Name(), err)
+	}
 	if !(s.L2 >= 0) || s.L2 > 1e300 {
 		return fmt.Errorf("algorithms: the L2 weight is %v, must be finite and not negative", s.L2)
 	}
@@ -132,7 +135,8 @@ type Algorithm interface {
 	// Train runs p. What it returns depends on the data only through releases
 	// of s, and nothing that depends on a release leaves Train by another way
 	// or before it returns: a run that fails is continued without a new charge.
-	// It calls t.Step between steps.
+	// It calls t.Step between steps. If t is a Keeper it may leave its state there,
+	// which is as private as the records.
 	Train(ctx context.Context, ev engine.Evaluator, p *Plan, s privacy.Session, t Tracker) ([]float64, error)
 }
 

@@ -17,6 +17,8 @@ func Catalog() []Algorithm {
 		DPGDC2{},
 		DPEGD{},
 		GradientPerturbation{},
+		ConvergentDescent{},
+		SubsampledDescent{},
 		ProjectedGradient{},
 		OffGIGA{},
 	}

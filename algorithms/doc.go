@@ -11,6 +11,10 @@
 //
 // # Papers
 //
+//	[BBG18]   Balle, Barthe, Gaboardi. Privacy Amplification by Subsampling: Tight
+//	          Analyses via Couplings and Divergences. NeurIPS 2018.
+//	[Bok24]   Bok, Su, Altschuler. Shifted Interpolation for Differential Privacy.
+//	          ICML 2024.
 //	[Huai20]  Huai, Wang, Miao, Xu, Zhang. Pairwise Learning with Differential
 //	          Privacy Guarantees. AAAI 2020.
 //	[Kang21]  Kang, Liu, Li, Wang. Towards Sharper Utility Bounds for

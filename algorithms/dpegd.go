@@ -125,6 +125,12 @@ func (a DPEGD) Plan(s Spec) (*Plan, error) {
 		return nil, fmt.Errorf("%w: dpegd plans a kernel for every part and needs Spec.Backend; use NewSpec", ErrAssumption)
 	}
 	sizes := epochSizes(problem.N)
+	if a.Steps == 0 {
+		// T_i = |D_i|, so T = n in all.
+		if err := checkSteps(a.Info().Name, problem.N); err != nil {
+			return nil, err
+		}
+	}
 	var err error
 	if s.Kernel, err = (engine.Parts{Backend: s.Backend, Sizes: sizes}).Plan(problem); err != nil {
 		return nil, err
@@ -189,20 +195,30 @@ func (a DPEGD) Train(ctx context.Context, ev engine.Evaluator, p *Plan, s privac
 	domain := problem.Domain()
 	pairs := engine.SubsetPairs{Order: s.Permutation(problem.N)}
 	w := domain.Start()
+	average := make([]float64, len(w))
+	from, err := restore(t, pairs.Order, w, average)
+	if err != nil {
+		return nil, err
+	}
 	steps := 0
 	for _, e := range p.Epochs {
-		pairs.N = e.Records
-		done := func(i int) { t.Step(steps+i, p.Schedule.Steps) }
-		average, err := p.Spec.descendAverage(ctx, ev, w, pairs, e.Steps, e.StepSize, meanRoundoff(p.Spec.Kernel, pairs), done)
-		if err != nil {
-			return nil, err
-		}
-		if err := s.Release(average, e.Certificate, e.Noise); err != nil {
-			return nil, err
-		}
-		w = average
-		if err := domain.Project(w, normAbove(w)); err != nil {
-			return nil, err
+		before := max(0, from-steps)
+		if pairs.N = e.Records; before <= e.Steps {
+			done := func(i int) {
+				keep(t, steps+i, pairs.Order, w, average)
+				t.Step(steps+i, p.Schedule.Steps)
+			}
+			if err := p.Spec.descendAverage(ctx, ev, w, average, pairs, before, e.Steps, e.StepSize, meanRoundoff(p.Spec.Kernel, pairs), done); err != nil {
+				return nil, err
+			}
+			if err := s.Release(average, e.Certificate, e.Noise); err != nil {
+				return nil, err
+			}
+			copy(w, average)
+			clear(average)
+			if err := domain.Project(w, normAbove(w)); err != nil {
+				return nil, err
+			}
 		}
 		pairs.From += e.Records
 		steps += e.Steps

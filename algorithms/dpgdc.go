@@ -82,7 +82,11 @@ func (a DPGDC) Plan(s Spec) (*Plan, error) {
 		Schedule: schedule, Certificate: certificate,
 		GradientPairs: float64(schedule.Steps) * float64(pairs.Len()),
 	}
-	return p, p.releasePlan(a.paperNoise(s, schedule.Path), "[Xue21] Theorem 4")
+	if err := p.releasePlan(a.paperNoise(s, schedule.Path), "[Xue21] Theorem 4"); err != nil {
+		return nil, err
+	}
+	p.Utility = s.outputUtility(s.descentUtility(schedule.Steps, schedule.Constant, true), p.modelNoise())
+	return p, nil
 }
 
 // averageDescent certifies the average iterate of a descent over pairs.
@@ -129,26 +133,34 @@ func paperHasNoGroups(i Info, s Spec) error {
 func (a DPGDC) Train(ctx context.Context, ev engine.Evaluator, p *Plan, s privacy.Session, t Tracker) ([]float64, error) {
 	pairs := ev.Kernel().Problem().Pairs()
 	w := p.Spec.newUpdate(0).domain.Start()
-	step := func(i int) { t.Step(i, p.Schedule.Steps) }
-	average, err := p.Spec.descendAverage(ctx, ev, w, pairs, p.Schedule.Steps, p.Schedule.Constant, meanRoundoff(p.Spec.Kernel, pairs), step)
+	average := make([]float64, len(w))
+	from, err := restore(t, nil, w, average)
+	if err != nil {
+		return nil, err
+	}
+	done := func(i int) {
+		keep(t, i, nil, w, average)
+		t.Step(i, p.Schedule.Steps)
+	}
+	err = p.Spec.descendAverage(ctx, ev, w, average, pairs, from, p.Schedule.Steps, p.Schedule.Constant, meanRoundoff(p.Spec.Kernel, pairs), done)
 	if err != nil {
 		return nil, err
 	}
 	return releaseProjected(average, p, s)
 }
 
-// descendAverage runs steps of gradient descent over pairs from w, in place, and
-// returns the average of the iterates after the first, still exact. It calls done
-// after every step.
-func (s Spec) descendAverage(ctx context.Context, ev engine.Evaluator, w []float64, pairs engine.Pairs, steps int, eta, meanRoundoff float64, done func(steps int)) ([]float64, error) {
+// descendAverage runs steps from+1 to steps of gradient descent over pairs from w, in
+// place. It adds the iterates to average, which holds the sum of those before, and at
+// the end divides by steps; the average is still exact. It calls done after every step.
+func (s Spec) descendAverage(ctx context.Context, ev engine.Evaluator, w, average []float64, pairs engine.Pairs, from, steps int, eta, meanRoundoff float64, done func(steps int)) error {
 	u := s.newUpdate(meanRoundoff)
-	sum, average := make([]float64, len(w)), make([]float64, len(w))
-	for i := range steps {
+	sum := make([]float64, len(w))
+	for i := from; i < steps; i++ {
 		if err := ev.GradSum(ctx, sum, w, pairs); err != nil {
-			return nil, err
+			return err
 		}
 		if err := u.apply(w, sum, eta, float64(pairs.Len())); err != nil {
-			return nil, err
+			return err
 		}
 		for k := range average {
 			average[k] += w[k]
@@ -158,5 +170,5 @@ func (s Spec) descendAverage(ctx context.Context, ev engine.Evaluator, w []float
 	for k := range average {
 		average[k] /= float64(steps)
 	}
-	return average, nil
+	return nil
 }

@@ -75,6 +75,9 @@ func (a DPGDC2) Plan(s Spec) (*Plan, error) {
 		return nil, err
 	}
 	steps := a.steps(s)
+	if err := checkSteps(a.Info().Name, steps); err != nil {
+		return nil, err
+	}
 	c, err := a.descent().certificate(s)
 	if err != nil {
 		return nil, err

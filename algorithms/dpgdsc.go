@@ -85,7 +85,11 @@ func (a DPGDSC) Plan(s Spec) (*Plan, error) {
 		Schedule: schedule, Certificate: certificate,
 		GradientPairs: float64(schedule.Steps) * float64(pairs.Len()),
 	}
-	return p, p.releasePlan(a.paperNoise(s), "[Xue21] Theorem 1")
+	if err := p.releasePlan(a.paperNoise(s), "[Xue21] Theorem 1"); err != nil {
+		return nil, err
+	}
+	p.Utility = s.outputUtility(s.descentUtility(schedule.Steps, schedule.Constant, false), p.modelNoise())
+	return p, nil
 }
 
 // paperNoise is the noise of [Xue21] Algorithm 1 for sensitivity 8G/(alpha n):
@@ -143,13 +147,18 @@ func (a DPGDSC) Train(ctx context.Context, ev engine.Evaluator, p *Plan, s priva
 	u := p.Spec.newUpdate(meanRoundoff(p.Spec.Kernel, pairs))
 	w := u.domain.Start()
 	sum := make([]float64, len(w))
-	for i := range p.Schedule.Steps {
+	done, err := restore(t, nil, w)
+	if err != nil {
+		return nil, err
+	}
+	for i := done; i < p.Schedule.Steps; i++ {
 		if err := ev.GradSum(ctx, sum, w, pairs); err != nil {
 			return nil, err
 		}
 		if err := u.apply(w, sum, p.Schedule.Constant, float64(pairs.Len())); err != nil {
 			return nil, err
 		}
+		keep(t, i+1, nil, w)
 		t.Step(i+1, p.Schedule.Steps)
 	}
 	return releaseProjected(w, p, s)
@@ -180,7 +189,11 @@ func checkApplies(i Info, s Spec) error {
 		return fmt.Errorf("%w: %s needs a strongly convex objective, L2 weight alpha > 0 (the papers use 0.001)", ErrAssumption, i.Name)
 	}
 	if s.Mode != NonPrivate && s.Budget.Delta == 0 && !slices.Contains(i.PureModes, s.Mode) {
-		return fmt.Errorf("%w: %s adds Gaussian noise in %s mode and needs delta > 0, the default is min(1e-5, n^-1.5) = %.3g; with delta = 0 it offers %v", ErrAssumption, i.Name, s.Mode, privacy.DefaultDelta(s.Kernel.Problem().N), i.PureModes)
+		pure := "it has no pure epsilon form"
+		if len(i.PureModes) > 0 {
+			pure = fmt.Sprintf("with delta = 0 it offers %v", i.PureModes)
+		}
+		return fmt.Errorf("%w: %s adds Gaussian noise in %s mode and needs delta > 0, the default is min(1e-5, n^-1.5) = %.3g; %s", ErrAssumption, i.Name, s.Mode, privacy.DefaultDelta(s.Kernel.Problem().N), pure)
 	}
 	return nil
 }

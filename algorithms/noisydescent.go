@@ -9,8 +9,8 @@ import (
 	"dyad/privacy"
 )
 
-// noisyDescent is full-batch projected gradient descent in which every mean
-// gradient is released with noise: what GradientPerturbation and DPGDC2 share.
+// noisyDescent is projected gradient descent in which every mean gradient is released
+// with noise: what GradientPerturbation, DPGDC2 and SubsampledDescent share.
 //
 //	w_t = Pi_C[w_(t-1) - eta (g(w_(t-1)) + N(0, sigma^2 I) + alpha w_(t-1))]
 //
@@ -19,12 +19,24 @@ import (
 type noisyDescent struct {
 	name    string
 	average bool // return (w_0 + ... + w_T)/(T+1) instead of w_T
+	batch   int  // > 0: pairs within that many records, drawn anew for every step
+}
+
+// pairs are those of one step: all pairs, or those within the first records of an
+// order that the session draws.
+func (d noisyDescent) pairs(p engine.Problem) engine.Pairs {
+	if d.batch > 0 {
+		return engine.SubsetPairs{N: d.batch}
+	}
+	return p.Pairs()
 }
 
 // certificate is that of one computed mean gradient.
-func (noisyDescent) certificate(s Spec) (privacy.Certificate, error) {
-	pairs := s.Kernel.Problem().Pairs()
+func (d noisyDescent) certificate(s Spec) (privacy.Certificate, error) {
+	pairs := d.pairs(s.Kernel.Problem())
 	return privacy.MeanGradient{
+		Batch:        d.batch,
+		Records:      s.Kernel.Problem().N,
 		PairDiameter: s.Constants.PairDiameter,
 		Share:        share(pairs),
 		Error:        s.meanGradientError(pairs),
@@ -60,21 +72,38 @@ func (d noisyDescent) plan(s Spec, schedule Schedule, c privacy.Certificate, noi
 	p := &Plan{
 		Algorithm: d.name, Mode: s.Mode, Spec: s, Schedule: schedule,
 		Certificate: c, Noise: noise,
-		GradientPairs: steps * float64(s.Kernel.Problem().Pairs().Len()),
+		GradientPairs: steps * float64(d.pairs(s.Kernel.Problem()).Len()),
 		ModelNoise:    schedule.Constant * noise.NoiseNorm(s.coordinates()) * math.Sqrt(walk),
+		Utility:       s.noisyUtility(schedule.Steps, schedule.Constant, noise.NoiseNorm(s.coordinates()), d.average),
 	}
-	event := privacy.GaussianEvent{Sensitivity: c.Sensitivity(), Sigma: noise.Sigma, Count: schedule.Steps}
-	return p, p.account(theorem, event)
+	return p, p.account(theorem, privacy.Repeat(noise.Event(c), schedule.Steps))
 }
 
 // train runs the descent. Only released gradients enter the iterates.
 func (d noisyDescent) train(ctx context.Context, ev engine.Evaluator, p *Plan, s privacy.Session, t Tracker) ([]float64, error) {
 	problem := ev.Kernel().Problem()
-	pairs, domain := problem.Pairs(), problem.Domain()
+	pairs, domain := d.pairs(problem), problem.Domain()
+	var order []int32
+	if d.batch > 0 {
+		order = make([]int32, problem.N)
+		for i := range order {
+			order[i] = int32(i)
+		}
+		pairs = engine.SubsetPairs{Order: order, N: d.batch}
+	}
 	w := domain.Start()
 	gradient, total := make([]float64, len(w)), append([]float64(nil), w...)
 	count := float64(pairs.Len())
-	for i := range p.Schedule.Steps {
+	done, err := restore(t, nil, w, total)
+	if err != nil {
+		return nil, err
+	}
+	for i := done; i < p.Schedule.Steps; i++ {
+		if d.batch > 0 {
+			if err := s.Sample(order, d.batch); err != nil {
+				return nil, err
+			}
+		}
 		if err := ev.GradSum(ctx, gradient, w, pairs); err != nil {
 			return nil, err
 		}
@@ -93,6 +122,7 @@ func (d noisyDescent) train(ctx context.Context, ev engine.Evaluator, p *Plan, s
 		for k := range total {
 			total[k] += w[k]
 		}
+		keep(t, i+1, nil, w, total)
 		t.Step(i+1, p.Schedule.Steps)
 	}
 	if !d.average {

@@ -119,7 +119,11 @@ func runPass(ctx context.Context, ev engine.Evaluator, p *Plan, s privacy.Sessio
 	w := u.domain.Start()
 	sum, total := make([]float64, len(w)), make([]float64, len(w))
 	burnIn := p.Schedule.BurnIn
-	for k := 1; k <= n; k++ {
+	done, err := restore(t, order, w, total)
+	if err != nil {
+		return nil, err
+	}
+	for k := done + 1; k <= n; k++ {
 		switch {
 		case k <= burnIn:
 			s.UniformBall(w, problem.Radius)
@@ -140,6 +144,7 @@ func runPass(ctx context.Context, ev engine.Evaluator, p *Plan, s privacy.Sessio
 				total[j] += w[j]
 			}
 		}
+		keep(t, k, order, w, total)
 		t.Step(k, n)
 	}
 	if p.Schedule.Average {

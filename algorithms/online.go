@@ -90,8 +90,8 @@ type StreamSpec struct {
 	StreamOptions
 }
 
-// NewStreamSpec plans the kernel of a stream of records like those of p, of which N
-// and Groups are ignored.
+// NewStreamSpec plans the kernel of a stream of records like those of p, of which N,
+// Groups and LabelValues are ignored.
 func NewStreamSpec(backend engine.Backend, p engine.Problem, o StreamOptions, l2 float64, b privacy.Budget, m Mode) (StreamSpec, error) {
 	if o.Batch == 0 {
 		o.Batch = 1
@@ -109,6 +109,7 @@ func NewStreamSpec(backend engine.Backend, p engine.Problem, o StreamOptions, l2
 		o.BurnIn = max(1, min(o.Batch, o.Horizon-o.Batch))
 	}
 	p.Groups = nil
+	p.LabelValues = engine.AnyLabels // free slots of the buffer have label 0
 	p.N = o.Horizon
 	if o.Buffer > 0 {
 		p.N = min(p.N, o.Buffer+o.Batch)

@@ -14,8 +14,10 @@ import (
 // Online is a running stream. It is used from one goroutine at a time. Its memory
 // does not grow with the number of records if the stream has a buffer.
 type Online struct {
-	// Run is the id of the charge, kept in the saved state.
-	Run string
+	// Run is the id of the charge, and Session the number of times that it was
+	// resumed. They are kept in the saved state.
+	Run     string
+	Session int
 
 	plan    *StreamPlan
 	session privacy.Session

@@ -1,7 +1,6 @@
 package algorithms
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -12,7 +11,7 @@ import (
 )
 
 // streamFormat is the version of a saved state.
-const streamFormat = "dyad-stream/2"
+const streamFormat = "dyad-stream/3"
 
 // StreamState is the saved state of a stream. It holds the records of the buffer
 // and of the unfinished batch, with a secret state the noiseless iterate, and for
@@ -28,10 +27,13 @@ type StreamState struct {
 	Event   privacy.StreamEvent `json:"event"`
 	Options StreamOptions       `json:"options"`
 	Run     string              `json:"run,omitempty"`
-	Count   int                 `json:"records"`
-	Updates int                 `json:"releases"`
-	W       []float64           `json:"w"`
-	Centre  []float64           `json:"centre,omitempty"`
+	// Session is the number of times that the run was resumed, the attempt that
+	// wrote the state included (privacy.Ledger.ResumeStream).
+	Session int       `json:"session"`
+	Count   int       `json:"records"`
+	Updates int       `json:"releases"`
+	W       []float64 `json:"w"`
+	Centre  []float64 `json:"centre,omitempty"`
 	// Released is what was released last, Played the sum of what was before.
 	Released []float64 `json:"released"`
 	Played   []float64 `json:"played"`
@@ -52,17 +54,27 @@ func (p *StreamPlan) event() privacy.StreamEvent {
 	return e
 }
 
+// Start is the state before the first record. Saved before the charge, it keeps a
+// crash between the two from losing the run.
+func (p *StreamPlan) Start(run string) *StreamState {
+	return &StreamState{
+		Format: streamFormat, Algorithm: p.Algorithm, Reading: p.Reading.String(),
+		Event: p.event(), Options: p.Spec.StreamOptions, Run: run,
+	}
+}
+
+// Save writes a state, with a check sum.
+func (s *StreamState) Save(w io.Writer) error { return writeSealed(w, s) }
+
 // Save writes the state. Resuming from it makes the same updates as going on, but
 // with fresh noise for the releases after it.
 func (o *Online) Save(w io.Writer) error {
 	if o.failed != nil {
 		return o.failed
 	}
-	s := StreamState{
-		Format: streamFormat, Algorithm: o.plan.Algorithm, Reading: o.plan.Reading.String(), Event: o.plan.event(),
-		Options: o.plan.Spec.StreamOptions, Run: o.Run, Count: o.count, Updates: o.updates,
-		W: o.w, Centre: o.centre, Held: o.held, Fresh: o.fresh, Released: o.released, Played: o.played,
-	}
+	s := o.plan.Start(o.Run)
+	s.Session, s.Count, s.Updates, s.Released, s.Played = o.Session, o.count, o.updates, o.released, o.played
+	s.W, s.Centre, s.Held, s.Fresh = o.w, o.centre, o.held, o.fresh
 	if o.prefix != nil {
 		s.Gradients, s.Noisy, s.Total = o.prefix.gradients.Memory, o.prefix.noisy.Memory, o.prefix.total
 	}
@@ -73,13 +85,14 @@ func (o *Online) Save(w io.Writer) error {
 			s.Y = append(s.Y, o.y[r])
 		}
 	}
-	return json.NewEncoder(w).Encode(s)
+	return s.Save(w)
 }
 
-// ReadStreamState reads what Save wrote.
+// ReadStreamState reads what Save wrote. It refuses a state that is not
+// as it was written.
 func ReadStreamState(r io.Reader) (*StreamState, error) {
 	s := &StreamState{}
-	if err := json.NewDecoder(r).Decode(s); err != nil {
+	if err := readSealed(r, s); err != nil {
 		return nil, fmt.Errorf("algorithms: the state of the stream cannot be read: %w", err)
 	}
 	if s.Format != streamFormat {
@@ -103,8 +116,16 @@ func ResumeStream(p *StreamPlan, s privacy.Session, state *StreamState) (*Online
 	case p.event() != state.Event:
 		return nil, refuse("another noise or sensitivity")
 	}
+	if state.Count == 0 {
+		o, err := NewStream(p, s)
+		if err != nil {
+			return nil, err
+		}
+		o.Run, o.Session = state.Run, state.Session
+		return o, nil
+	}
 	o := newOnline(p, s)
-	o.Run, o.count, o.updates = state.Run, state.Count, state.Updates
+	o.Run, o.Session, o.count, o.updates = state.Run, state.Session, state.Count, state.Updates
 	d := len(o.x) / o.rows
 	rows := slices.Concat(state.Held, state.Fresh)
 	finite := func(v []float64) bool {

@@ -309,11 +309,19 @@ func TestResumeStreamRefuses(t *testing.T) {
 	if _, err := ReadStreamState(strings.NewReader(`{"format":"x"}`)); err == nil {
 		t.Error("another format was read")
 	}
-	if _, err := ReadStreamState(strings.NewReader(saved.String()[:20])); err == nil {
-		t.Error("half a state was read")
+	for size := range saved.Len() {
+		if _, err := ReadStreamState(strings.NewReader(saved.String()[:size])); err == nil {
+			t.Errorf("%d of %d bytes of a state were read", size, saved.Len())
+		}
+	}
+	for _, edit := range [][2]string{{`"releases":4`, `"releases":3`}, {`"w":[`, `"w":[1`}, {`"session":0`, `"session":1`}} {
+		edited := strings.Replace(saved.String(), edit[0], edit[1], 1)
+		if _, err := ReadStreamState(strings.NewReader(edited)); err == nil || edited == saved.String() {
+			t.Errorf("a state with %s was read", edit[1])
+		}
 	}
 	var raw map[string]any
-	if err := json.Unmarshal(saved.Bytes(), &raw); err != nil || len(raw["y"].([]any)) != 6+1 {
+	if err := json.NewDecoder(&saved).Decode(&raw); err != nil || len(raw["y"].([]any)) != 6+1 {
 		t.Errorf("the state has %d records (%v), want the buffer of 6 and the batch of 1", len(raw["y"].([]any)), err)
 	}
 }

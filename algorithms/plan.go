@@ -33,6 +33,17 @@ type Plan struct {
 	// ModelNoise is the root mean square norm of the noise that reaches the
 	// model, projections aside; 0 means that of Noise.
 	ModelNoise float64
+
+	// Utility is the proved utility bound, if a theorem gives one.
+	Utility Utility
+}
+
+// modelNoise is the root mean square norm of the noise in the model.
+func (p *Plan) modelNoise() float64 {
+	if p.ModelNoise != 0 {
+		return p.ModelNoise
+	}
+	return p.Noise.NoiseNorm(p.Spec.coordinates())
 }
 
 // Epoch is a part of a run on records of its own.
@@ -119,7 +130,7 @@ func (p *Plan) releasePlan(paper privacy.Mechanism, theorem string) error {
 func (p *Plan) account(theorem string, events ...privacy.Event) error {
 	b := p.Spec.Budget
 	p.Events = events
-	var account privacy.GDP
+	var account privacy.Total
 	for _, event := range events {
 		if err := account.Compose(event); err != nil {
 			return err
@@ -131,7 +142,9 @@ func (p *Plan) account(theorem string, events ...privacy.Event) error {
 	if b.Delta > 0 {
 		p.Guarantee.Kind = privacy.ApproxDP
 		p.Guarantee.Delta = b.Delta
-		p.Guarantee.Mu = account.Mu()
+		if !account.Sampled() {
+			p.Guarantee.Mu = account.Mu()
+		}
 	}
 	if p.Mode == Paper {
 		claim := &privacy.Claim{

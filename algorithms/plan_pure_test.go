@@ -107,15 +107,17 @@ func TestPaperLaplaceClaim(t *testing.T) {
 	if text := p.Guarantee.Report(); !strings.Contains(text, "Laplace scale") {
 		t.Errorf("the report does not show the claim: %s", text)
 	}
-	// A claim that does not hold is seen: constants with Dg above 4 G.
-	s = newSpec(t, n, d, 1, 1, privacy.Budget{Epsilon: epsilon}, algorithms.Paper)
-	s.Constants.PairDiameter = 8 * s.Constants.Lipschitz
-	bad, err := algorithms.DPGDSC{}.Plan(s)
-	if err != nil {
+	// A claim that does not hold is seen: a thousandth of the paper's noise.
+	if err := algorithms.Relabel(p, privacy.Laplace{Scale: m.Scale / 1000, Coordinates: d}); err != nil {
 		t.Fatal(err)
 	}
-	if bad.Guarantee.Claim.Holds || bad.Guarantee.Epsilon <= epsilon || !strings.Contains(bad.Guarantee.Report(), "NOT MET") {
-		t.Errorf("Dg = 8 G: epsilon %v, claim %+v", bad.Guarantee.Epsilon, bad.Guarantee.Claim)
+	if p.Guarantee.Claim.Holds || p.Guarantee.Epsilon <= epsilon || !strings.Contains(p.Guarantee.Report(), "NOT MET") {
+		t.Errorf("too little noise: epsilon %v, claim %+v", p.Guarantee.Epsilon, p.Guarantee.Claim)
+	}
+	// Constants that no loss has are refused.
+	s.Constants.PairDiameter = 8 * s.Constants.Lipschitz
+	if _, err := (algorithms.DPGDSC{}).Plan(s); err == nil || !strings.Contains(err.Error(), "exceeds 2 G") {
+		t.Errorf("Dg = 8 G: %v", err)
 	}
 }
 

@@ -39,6 +39,9 @@ func sigma(p *algorithms.Plan) float64 {
 func epsilonByQuadrature(t *testing.T, events []privacy.Event, delta float64) float64 {
 	t.Helper()
 	ratio := func(e privacy.Event) float64 {
+		if c, ok := e.(privacy.ConvergentEvent); ok {
+			return hiddenRatio(c)
+		}
 		g, ok := e.(privacy.GaussianEvent)
 		if !ok {
 			t.Fatalf("event %v has no second path", e)
@@ -89,6 +92,29 @@ func epsilonByQuadrature(t *testing.T, events []privacy.Event, delta float64) fl
 	return hi
 }
 
+// hiddenRatio is mu^2 of hidden steps: the smallest sum of squares of shifts a_t that
+// bring two states together, starting at any step at any distance. Among shifts in
+// proportion to c^-t, c for c < 1 and equal ones for c = 1, the last k of them.
+func hiddenRatio(e privacy.ConvergentEvent) float64 {
+	best := math.Inf(1)
+	for k := 1; k <= e.Steps; k++ {
+		apart := e.Diameter
+		if k == e.Steps {
+			apart = 0 // the same start
+		}
+		weight, squares := 1.0, 0.0
+		for range k {
+			apart = e.Contraction*apart + e.Gap
+			squares += weight * weight
+			weight *= e.Contraction
+		}
+		best = min(best, apart*apart/squares)
+	}
+	return best / (e.Sigma * e.Sigma)
+}
+
+// Plans that draw batches have a second path of their own in TestBatchesBySecondPath of
+// the privacy package.
 func TestEpsilonBySecondPath(t *testing.T) {
 	for _, a := range algorithms.Catalog() {
 		info := a.Info()
@@ -103,6 +129,12 @@ func TestEpsilonBySecondPath(t *testing.T) {
 			p, err := a.Plan(newSpec(t, 512, 8, 0.1, l2, b, algorithms.Certified))
 			if err != nil {
 				t.Fatal(err)
+			}
+			if batch, _ := p.Certificate.Batch(); batch > 0 {
+				if p.Guarantee.Epsilon > b.Epsilon || p.Guarantee.Epsilon < 0.999*b.Epsilon {
+					t.Errorf("%s: epsilon %.9g of a budget of %g", info.Name, p.Guarantee.Epsilon, b.Epsilon)
+				}
+				continue
 			}
 			got := epsilonByQuadrature(t, p.Events, b.Delta)
 			if math.Abs(got-p.Guarantee.Epsilon) > 1e-5*got || p.Guarantee.Epsilon > b.Epsilon {

@@ -82,11 +82,7 @@ func (p *Plan) Report() Report {
 	if !p.Certificate.IsZero() {
 		r.Sensitivity, r.RoundoffShare = p.Certificate.Sensitivity(), p.Certificate.RoundoffShare()
 		r.Noise, r.Grid = p.Noise.Name(), p.Noise.GridSize()
-		noise := p.ModelNoise
-		if noise == 0 {
-			noise = p.Noise.NoiseNorm(p.Spec.coordinates())
-		}
-		r.NoiseToRadius = noise / problem.Radius
+		r.NoiseToRadius = p.modelNoise() / problem.Radius
 		switch m := p.Noise.(type) {
 		case privacy.Gaussian:
 			r.Sigma = m.Sigma

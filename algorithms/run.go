@@ -33,10 +33,13 @@ type Options struct {
 	// without a new charge; "" means a new run. Plan, DataID and Fingerprint must
 	// be those of the charge (Ledger.Resume).
 	Resume string
+	// Checkpoints keep the state of a long private training for Resume.
+	Checkpoints Checkpoints
 	// Tracker is told the progress; nil means nobody is.
 	Tracker Tracker
 	// Trace, if not nil, is called with the name of each stage when it is done:
-	// "charged", "bound", "trained", "released". It serves tests that stop or
+	// "charged", "bound", "trained", "released", and in between "checkpoint written"
+	// (not yet under its name) and "checkpoint saved". It serves tests that stop or
 	// disturb a run there.
 	Trace func(stage string)
 
@@ -55,6 +58,7 @@ type Result struct {
 	Plan      *Plan
 	Guarantee privacy.Guarantee // the plan's, with what the run adds to it
 	Run       string            // id of the run in the ledger, "" without one
+	Restored  int               // steps that came from a checkpoint
 	Seconds   float64           // of training, charge excluded
 }
 
@@ -90,8 +94,12 @@ func (e *ChargedError) Unwrap() error { return e.Err }
 // Any error after the charge is a *ChargedError. The charge stands. The run can
 // be resumed unless the ledger says that it is finished. That is the case if
 // another process released it meanwhile, or if the algorithm failed by itself
-// after it had drawn noise: whether that happens could depend on the noise, so
-// trying again until it does not would change the law of what is released.
+// after noise was drawn for its iterate, in this attempt or before its checkpoint:
+// whether that happens could depend on the noise, so trying again until it does not
+// would change the law of what is released.
+//
+// A resumed run draws fresh noise. It starts at step 1, or with Options.Checkpoints
+// where its last checkpoint was written (see Checkpoints for why that is sound).
 func Run(ctx context.Context, records *engine.Records, a Algorithm, p *Plan, o Options) (*Result, error) {
 	if a.Info().Name != p.Algorithm {
 		return nil, fmt.Errorf("algorithms: a plan of %s cannot be run by %s", p.Algorithm, a.Info().Name)
@@ -108,13 +116,21 @@ func Run(ctx context.Context, records *engine.Records, a Algorithm, p *Plan, o O
 	}
 	result := &Result{Plan: p, Guarantee: p.Guarantee}
 	result.Guarantee.Warnings = append([]string(nil), p.Guarantee.Warnings...)
+	keeper, err := newKeeper(records, p, source.Secret(), inCatalog(a) || o.trusted, o)
+	if err != nil {
+		return nil, err
+	}
 	session, err := begin(a, p, source, o, result)
 	if err != nil {
 		return nil, err
 	}
 	o.at("charged")
-	watched := &watchedSession{Session: session}
-	err = train(ctx, records, a, p, watched, o, result)
+	tracker, err := keeper.attach(session, o.Tracker)
+	result.Restored = keeper.restored()
+	watched := &watchedSession{Session: session, released: slices.ContainsFunc(session.Releases(), func(n int) bool { return n > 0 })}
+	if err == nil {
+		err = train(ctx, records, a, p, watched, tracker, o, result)
+	}
 	session.Close()
 	if result.Run == "" {
 		if err != nil {
@@ -128,25 +144,26 @@ func Run(ctx context.Context, records *engine.Records, a Algorithm, p *Plan, o O
 		err = errors.Join(err, o.Ledger.Finish(result.Run, "failed"))
 	}
 	if err != nil {
-		return nil, &ChargedError{Run: result.Run, Resumable: resumable(o.Ledger, result.Run), Err: err}
+		charged := &ChargedError{Run: result.Run, Resumable: resumable(o.Ledger, result.Run), Err: err}
+		if !charged.Resumable {
+			keeper.remove()
+		}
+		return nil, charged
 	}
+	keeper.remove()
 	o.at("released")
 	return result, nil
 }
 
 // train binds the records and fills in the weights.
-func train(ctx context.Context, records *engine.Records, a Algorithm, p *Plan, s privacy.Session, o Options, result *Result) error {
+func train(ctx context.Context, records *engine.Records, a Algorithm, p *Plan, s privacy.Session, t Tracker, o Options, result *Result) error {
 	ev, err := p.Spec.Kernel.Bind(records)
 	if err != nil {
 		return err
 	}
 	o.at("bound")
-	tracker := o.Tracker
-	if tracker == nil {
-		tracker = NoTracker{}
-	}
 	start := time.Now()
-	result.Weights, err = a.Train(ctx, ev, p, s, tracker)
+	result.Weights, err = a.Train(ctx, ev, p, s, t)
 	result.Seconds = time.Since(start).Seconds()
 	if err = errors.Join(err, ev.Close()); err != nil {
 		return err
@@ -155,7 +172,8 @@ func train(ctx context.Context, records *engine.Records, a Algorithm, p *Plan, s
 	return ctx.Err() // an interrupt counts until the release is recorded
 }
 
-// watchedSession notes whether noise may have been drawn.
+// watchedSession notes whether noise may have been drawn, in this attempt or before
+// the checkpoint that it started from.
 type watchedSession struct {
 	privacy.Session
 	released bool
@@ -165,6 +183,12 @@ type watchedSession struct {
 func (s *watchedSession) Release(x []float64, c privacy.Certificate, m privacy.Mechanism) error {
 	s.released = true
 	return s.Session.Release(x, c, m)
+}
+
+// Perturb implements privacy.Session.
+func (s *watchedSession) Perturb(x []float64, c privacy.Certificate, m privacy.Mechanism) error {
+	s.released = true
+	return s.Session.Perturb(x, c, m)
 }
 
 // resumable says whether the run is not finished, as far as the ledger can be

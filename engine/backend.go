@@ -20,9 +20,28 @@ type Problem struct {
 	// NonZerosPerRow bounds the stored features of a row; 0 means D. It is
 	// public, as part of the schema.
 	NonZerosPerRow int
+	// LabelValues bounds the number of different labels; 0 means 2, for two classes,
+	// and AnyLabels sets no bound. It is public, as part of the schema: methods that
+	// need few labels are chosen by it, never by the labels of the records, so that
+	// the time of a run does not tell about them.
+	LabelValues int
 	// Groups are the sizes of public query groups of consecutive records, which
 	// add up to N; pairs are then formed within groups only. nil means all pairs.
 	Groups []int
+}
+
+// AnyLabels is Problem.LabelValues without a bound, e.g. for graded labels.
+const AnyLabels = -1
+
+// LabelLimit is the largest number of different labels of N records.
+func (p Problem) LabelLimit() int {
+	switch p.LabelValues {
+	case 0:
+		return min(2, p.N)
+	case AnyLabels:
+		return p.N
+	}
+	return min(p.LabelValues, p.N)
 }
 
 // Radii and norms stay where squares and roundings neither overflow nor underflow,
@@ -47,6 +66,8 @@ func (p Problem) Validate() error {
 		return fmt.Errorf("engine: Bounds.FeatureNorm is %v, want between 2^-500 and 2^500", p.Bounds.FeatureNorm)
 	case p.NonZerosPerRow < 0 || p.NonZerosPerRow > p.D:
 		return fmt.Errorf("engine: Problem.NonZerosPerRow is %d, want 0 (dense) to %d", p.NonZerosPerRow, p.D)
+	case p.LabelValues < AnyLabels:
+		return fmt.Errorf("engine: Problem.LabelValues is %d, want a number of labels, 0 (two classes) or AnyLabels", p.LabelValues)
 	}
 	if err := p.validateGroups(); err != nil {
 		return err
@@ -55,13 +76,16 @@ func (p Problem) Validate() error {
 }
 
 // Fits returns an error unless the records have the problem's n, d and bounds,
-// and no more stored features in a row than it allows.
+// and no more stored features in a row and no more different labels than it allows.
 func (p Problem) Fits(r *Records) error {
 	if r.Len() != p.N || r.Dim() != p.D || r.Bounds() != p.Bounds {
 		return fmt.Errorf("engine: records of shape %d x %d with bounds %+v do not fit a problem planned for %d x %d with %+v", r.Len(), r.Dim(), r.Bounds(), p.N, p.D, p.Bounds)
 	}
 	if p.NonZerosPerRow > 0 && r.MaxRow() > p.NonZerosPerRow {
 		return fmt.Errorf("engine: a row stores more than the %d features of Problem.NonZerosPerRow", p.NonZerosPerRow)
+	}
+	if limit := p.LabelLimit(); limit < p.N && r.MoreLabelsThan(limit) {
+		return fmt.Errorf("engine: the records have more than the %d different labels of Problem.LabelValues; declare more, or engine.AnyLabels for graded labels", limit)
 	}
 	return nil
 }

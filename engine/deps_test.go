@@ -23,6 +23,7 @@ var importRules = map[string][]string{
 	"engine/enginetest":   {"engine", "autodiff", "kernels"},
 	"algorithms":          {"engine", "engine/pairgraph", "privacy"},
 	"algorithms/local":    {"engine", "privacy"},
+	"algorithms/pairs":    {"algorithms", "engine", "engine/pairgraph", "privacy"},
 	"algorithms/algotest": {"algorithms", "engine", "privacy"},
 	"algorithms/audit":    {"algorithms", "algorithms/algotest", "engine", "privacy"},
 	"bench/...":           {"*"},

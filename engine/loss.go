@@ -1,5 +1,10 @@
 package engine
 
+import (
+	"fmt"
+	"math"
+)
+
 // Record is one record as a Loss sees it.
 type Record struct {
 	X []float64 // d features, ||X||_2 <= Bounds.FeatureNorm
@@ -94,4 +99,50 @@ type Constants struct {
 	Convex bool
 	// Origin says how the constants were obtained.
 	Origin Origin
+}
+
+// Validate returns an error for constants that no loss has: G and Dg must be
+// positive and finite, L not negative (+Inf: not smooth), and Dg <= 2 G, because
+// two gradients of norm at most G are at most 2 G apart.
+func (c Constants) Validate() error {
+	finite := func(v float64) bool { return v > 0 && !math.IsInf(v, 0) }
+	switch {
+	case !finite(c.Lipschitz):
+		return fmt.Errorf("engine: the Lipschitz constant G is %v, must be positive and finite", c.Lipschitz)
+	case !(c.Smoothness >= 0):
+		return fmt.Errorf("engine: the smoothness constant L is %v, must not be negative", c.Smoothness)
+	case !finite(c.PairDiameter):
+		return fmt.Errorf("engine: the pair diameter Dg is %v, must be positive and finite", c.PairDiameter)
+	case c.PairDiameter > 2*c.Lipschitz*(1+0x1p-40): // both are rounded up
+		return fmt.Errorf("engine: the pair diameter Dg = %g exceeds 2 G = %g, and two gradients of norm at most G are at most 2 G apart; lower Dg or raise G", c.PairDiameter, 2*c.Lipschitz)
+	}
+	return nil
+}
+
+// Assertion are constants that a user states for a loss; nil leaves one as it is.
+type Assertion struct {
+	Lipschitz, Smoothness, PairDiameter *float64 // G, L, Dg
+}
+
+// Assert returns c with the constants that a states, Origin Asserted, or c itself if
+// it states none. A stated G without Dg makes Dg = 2 G, which holds for any loss: the
+// Dg of c belongs to its own G. It fails if Validate does, or L is not finite.
+func (c Constants) Assert(a Assertion) (Constants, error) {
+	if a == (Assertion{}) {
+		return c, nil
+	}
+	c.Origin = Asserted
+	if a.Lipschitz != nil {
+		c.Lipschitz, c.PairDiameter = *a.Lipschitz, 2**a.Lipschitz
+	}
+	if a.Smoothness != nil {
+		c.Smoothness = *a.Smoothness
+		if math.IsInf(c.Smoothness, 0) {
+			return c, fmt.Errorf("engine: the smoothness constant L is %v, must be finite", c.Smoothness)
+		}
+	}
+	if a.PairDiameter != nil {
+		c.PairDiameter = *a.PairDiameter
+	}
+	return c, c.Validate()
 }

@@ -3,6 +3,7 @@ package engine
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"gorgonia.org/tensor"
 )
@@ -158,6 +159,22 @@ func (r *Records) MaxRow() int {
 		most = max(most, r.start[i+1]-r.start[i])
 	}
 	return int(most)
+}
+
+// MoreLabelsThan says that there are more than limit different labels.
+func (r *Records) MoreLabelsThan(limit int) bool {
+	var seen []float64
+	for _, y := range r.y {
+		i, found := slices.BinarySearch(seen, y)
+		switch {
+		case found:
+		case len(seen) == limit:
+			return true
+		default:
+			seen = slices.Insert(seen, i, y)
+		}
+	}
+	return false
 }
 
 // Row copies the features of record i to dst, of length d.

@@ -40,9 +40,9 @@ type GDP struct {
 
 var _ Accountant = (*GDP)(nil)
 
-// Compose adds the event. It knows GaussianEvent, LaplaceEvent, PureEvent,
-// RandomizedResponseEvent, NonPrivateEvent, PublicEvent, ComposedEvent and
-// ParallelEvent.
+// Compose adds the event. It knows GaussianEvent, StreamEvent, ConvergentEvent,
+// LaplaceEvent, PureEvent, RandomizedResponseEvent, NonPrivateEvent, PublicEvent,
+// ComposedEvent and ParallelEvent.
 func (a *GDP) Compose(e Event) error {
 	next := *a
 	if err := next.compose(e); err != nil {
@@ -103,6 +103,11 @@ func (a *GDP) compose(e Event) error {
 			return err
 		}
 		return a.compose(GaussianEvent{Sensitivity: e.Sensitivity, Sigma: e.Sigma, Count: 1})
+	case ConvergentEvent:
+		if err := e.validate(); err != nil {
+			return err
+		}
+		return a.compose(e.gaussian())
 	case LaplaceEvent:
 		if err := e.validate(); err != nil {
 			return err
@@ -115,6 +120,11 @@ func (a *GDP) compose(e Event) error {
 			return err
 		}
 		a.composePure(e.Epsilon, e.Count)
+	case PureStreamEvent:
+		if err := e.validate(); err != nil {
+			return err
+		}
+		a.composePure(e.Epsilon, 1)
 	case RandomizedResponseEvent:
 		if err := e.validate(); err != nil {
 			return err

@@ -12,14 +12,16 @@ import (
 //	Sigma = c.Sensitivity() sqrt(releases) / GDPMu(epsilon, delta)
 //
 // (privacy.md 1.4), rounded up until GDP accounts at most b.Epsilon at b.Delta.
-// Grid is GridFor(Sigma). Errors: c was not built by a constructor, b is out of
+// Grid is GridFor(Sigma), or that of c if its theorem rests on one. If c is about
+// batches, the noise is the smallest that the PLD accountant grants, within 2e-4
+// relative (see calibrateBatch). Errors: c was not built by a constructor, b is out of
 // range or has delta = 0 (no Gaussian noise gives pure epsilon: CalibratePure),
 // releases < 1.
 func CalibrateGaussian(c Certificate, b Budget, releases int) (Gaussian, error) {
 	if c.IsZero() {
 		return Gaussian{}, errors.New("privacy: calibrating noise: the certificate is empty, build it with a constructor")
 	}
-	if c.releases > 0 && releases != 1 {
+	if c.joint() && releases != 1 {
 		return Gaussian{}, fmt.Errorf("privacy: calibrating noise: the certificate is the joint one of all releases; ask for 1, not %d", releases)
 	}
 	if err := b.Validate(); err != nil {
@@ -31,16 +33,23 @@ func CalibrateGaussian(c Certificate, b Budget, releases int) (Gaussian, error) 
 	if releases < 1 {
 		return Gaussian{}, fmt.Errorf("privacy: calibrating noise: %d releases, must be at least 1", releases)
 	}
+	if c.batch > 0 {
+		return calibrateBatch(c, b, releases)
+	}
 	sigma := c.Sensitivity() * math.Sqrt(float64(releases)) / GDPMu(b.Epsilon, b.Delta)
 	// GDPMu is rounded down, the accountant up: a few units in the last place
 	// make up for the roundings in between. Growing steps, so it ends.
 	for step := 0x1p-52; step < 0x1p-20; step *= 2 {
-		m := Gaussian{Sigma: sigma, Grid: GridFor(sigma)}
+		m := Gaussian{Sigma: sigma, Grid: gridOr(c.hidden.grid, sigma)}
 		if err := m.Validate(); err != nil {
 			return Gaussian{}, fmt.Errorf("privacy: calibrating noise for epsilon %v, delta %v: %w", b.Epsilon, b.Delta, err)
 		}
+		event := m.Event(c)
+		if !c.joint() {
+			event = m.event(c, releases)
+		}
 		var a GDP
-		if err := a.Compose(m.event(c, releases)); err != nil {
+		if err := a.Compose(event); err != nil {
 			return Gaussian{}, err
 		}
 		if a.Epsilon(b.Delta) <= b.Epsilon {
@@ -77,7 +86,8 @@ func (k PureNoise) String() string {
 // coordinates with certificate c is epsilon-differentially private, delta = 0:
 //
 //	KNorm:    Scale = c.Sensitivity()/epsilon
-//	Laplace:  Scale = sqrt(coordinates) c.Sensitivity()/epsilon
+//	Laplace:  Scale = sqrt(coordinates) c.Sensitivity()/epsilon, without the root if c
+//	          is in the L1 norm
 //
 // (privacy.md 1.5), rounded up until GDP accounts at most epsilon at delta 0. Grid is GridFor(Scale). Several releases compose by adding their
 // epsilons. Errors: c was not built by a constructor, epsilon is not positive and
@@ -86,7 +96,7 @@ func CalibratePure(c Certificate, epsilon float64, coordinates int, kind PureNoi
 	if c.IsZero() {
 		return nil, errors.New("privacy: calibrating noise: the certificate is empty, build it with a constructor")
 	}
-	if c.releases > 0 {
+	if c.joint() {
 		return nil, errors.New("privacy: calibrating noise: a joint certificate of several releases bounds their L2 norm, which gives no pure epsilon: choose delta > 0")
 	}
 	if err := (Budget{Epsilon: epsilon}).Validate(); err != nil {
@@ -101,7 +111,7 @@ func CalibratePure(c Certificate, epsilon float64, coordinates int, kind PureNoi
 	case KNormNoise:
 		build = func(scale float64) Mechanism { return KNorm{Scale: scale, Grid: GridFor(scale)} }
 	case LaplaceNoise:
-		scale *= math.Sqrt(float64(coordinates))
+		scale = Laplace{Coordinates: coordinates}.sensitivity(c) / epsilon
 		build = func(scale float64) Mechanism {
 			return Laplace{Scale: scale, Coordinates: coordinates, Grid: GridFor(scale)}
 		}

@@ -18,6 +18,14 @@ type Certificate struct {
 	// releases > 0: the sensitivities are joint ones of a StreamEvent of at most
 	// that many releases.
 	releases int
+	// added: the joint sensitivities add up, instead of their squares; manhattan: they
+	// are in the L1 norm. Both serve noise of pure epsilon.
+	added, manhattan bool
+	// hidden.steps > 0: the sensitivities are joint ones of a ConvergentEvent.
+	hidden hiddenSteps
+	// batch > 0: the query is about batches of that many of records records, and its
+	// noise is a release of a WithoutReplacementEvent.
+	batch, records int
 }
 
 // Sensitivity is the replace-one L2 sensitivity of the computed query, floating
@@ -38,6 +46,27 @@ func (c Certificate) RoundoffShare() float64 {
 // Releases is the largest number of releases that share the sensitivity (see
 // StreamEvent), or 0 if the certificate is about one release.
 func (c Certificate) Releases() int { return c.releases }
+
+// HiddenSteps is the number of noisy steps of which only the last is released (see
+// ConvergentEvent), or 0 if the certificate is about a release of another kind.
+func (c Certificate) HiddenSteps() int { return c.hidden.steps }
+
+// Batch returns the sizes of a batch and of the whole data set if the certificate is
+// about a query of a batch drawn without replacement, else 0, 0.
+func (c Certificate) Batch() (batch, records int) { return c.batch, c.records }
+
+// joint says that the sensitivities are those of several noises together, as sums of
+// squares: they are in the L2 norm and about Gaussian noise only.
+func (c Certificate) joint() bool { return c.releases > 0 && !c.added || c.hidden.steps > 0 }
+
+// pureEvent is one release, or all of a stream, of noise that is (s/scale)-DP for a
+// query that moves by at most s.
+func (c Certificate) pureEvent(sensitivity, scale float64) Event {
+	if c.added {
+		return PureStreamEvent{Epsilon: roundUp(sensitivity/scale, 1), Count: c.releases}
+	}
+	return PureEvent{Epsilon: roundUp(sensitivity/scale, 1), Count: 1}
+}
 
 // Derivation names the theorem and the numbers put into it.
 func (c Certificate) Derivation() string { return c.derivation }

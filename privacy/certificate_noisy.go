@@ -17,6 +17,10 @@ type MeanGradient struct {
 	// Share is the largest share of the pairs P that contain one record, in (0, 1]:
 	// 2/n for all ordered pairs of n records.
 	Share float64
+	// Batch > 0: P are pairs within a batch of that many of Records records, drawn
+	// without replacement and anew for every release, and secret. Share is then about
+	// the pairs within the batch.
+	Batch, Records int
 	// Error bounds ||computed - exact|| of g(w), for every data set and every w of
 	// the domain, >= 0.
 	Error float64
@@ -30,16 +34,28 @@ type MeanGradient struct {
 // Share Dg + 2 Error. For adaptive releases this is what composition asks for: w is
 // the same on both data sets once all earlier releases are. The loss need be neither
 // convex nor smooth. An L2 term alpha w is not in g: it is computed from w, which is
-// known. QED
+// known. On batches this is about two batches that differ in one record, which is what
+// a WithoutReplacementEvent asks for. QED
 func (g MeanGradient) Certify() (Certificate, error) {
 	err := errors.Join(positive("pair diameter Dg", g.PairDiameter), nonNegative("error of a mean gradient", g.Error))
 	if !(g.Share > 0 && g.Share <= 1) {
 		err = errors.Join(err, fmt.Errorf("%w: share %v of the pairs, want one in (0, 1]", errCertificate, g.Share))
 	}
+	if g.Batch < 0 || g.Batch > 0 && (g.Batch < 2 || g.Batch > g.Records) {
+		err = errors.Join(err, fmt.Errorf("%w: batches of %d of %d records, want 2 or more and at most all", errCertificate, g.Batch, g.Records))
+	}
 	if err != nil {
 		return Certificate{}, err
 	}
 	exact := roundUp(g.PairDiameter*g.Share, 1)
-	return newCertificate(exact, roundUp(exact+2*g.Error, 2), "mean pair gradient of every step",
+	released := "mean pair gradient of every step"
+	if g.Batch > 0 {
+		released = fmt.Sprintf("mean pair gradient of every step, within %d records drawn from %d", g.Batch, g.Records)
+	}
+	c, err := newCertificate(exact, roundUp(exact+2*g.Error, 2), released,
 		fmt.Sprintf("given the releases before, a mean gradient moves by p Dg + 2 rho; Dg = %.6g, p = %.6g of the pairs contain one record, rho = %.3g (privacy.md 1.2, 3)", g.PairDiameter, g.Share, g.Error))
+	if g.Batch > 0 {
+		c.batch, c.records = g.Batch, g.Records
+	}
+	return c, err
 }

@@ -255,7 +255,7 @@ func TestStreamEvent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := l.ResumeStream(run, charge, 2, NewSeededSource(2))
+	again, err := l.ResumeStream(run, charge, 2, 1, NewSeededSource(2))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -267,12 +267,14 @@ func TestStreamEvent(t *testing.T) {
 	other := charge
 	other.Events = []Event{StreamEvent{Sensitivity: c.Sensitivity(), Sigma: noise.Sigma * 0.5, Count: 3}}
 	for name, try := range map[string]func() (*LiveSession, error){
-		"an old copy":      func() (*LiveSession, error) { return l.ResumeStream(run, charge, 1, NewSeededSource(2)) },
-		"less noise":       func() (*LiveSession, error) { return l.ResumeStream(run, other, 2, NewSeededSource(2)) },
-		"more than all":    func() (*LiveSession, error) { return l.ResumeStream(run, charge, 4, NewSeededSource(2)) },
-		"an unknown run":   func() (*LiveSession, error) { return l.ResumeStream("x", charge, 2, NewSeededSource(2)) },
-		"as a batch run":   func() (*LiveSession, error) { return l.Resume(run, charge, NewSeededSource(2)) },
-		"a released batch": func() (*LiveSession, error) { return l.ResumeStream(batchRun(t, l), charge, 0, NewSeededSource(2)) },
+		"an old copy":                   func() (*LiveSession, error) { return l.ResumeStream(run, charge, 1, 2, NewSeededSource(2)) },
+		"a copy from before the resume": func() (*LiveSession, error) { return l.ResumeStream(run, charge, 2, 1, NewSeededSource(2)) },
+		"a number that is ahead":        func() (*LiveSession, error) { return l.ResumeStream(run, charge, 2, 3, NewSeededSource(2)) },
+		"less noise":                    func() (*LiveSession, error) { return l.ResumeStream(run, other, 2, 2, NewSeededSource(2)) },
+		"more than all":                 func() (*LiveSession, error) { return l.ResumeStream(run, charge, 4, 2, NewSeededSource(2)) },
+		"an unknown run":                func() (*LiveSession, error) { return l.ResumeStream("x", charge, 2, 1, NewSeededSource(2)) },
+		"as a batch run":                func() (*LiveSession, error) { return l.Resume(run, charge, NewSeededSource(2)) },
+		"a released batch":              func() (*LiveSession, error) { return l.ResumeStream(batchRun(t, l), charge, 0, 1, NewSeededSource(2)) },
 	} {
 		if _, err := try(); !errors.Is(err, ErrResume) {
 			t.Errorf("%s: %v", name, err)
@@ -284,7 +286,7 @@ func TestStreamEvent(t *testing.T) {
 	if err := l.Finish(run, "ended"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := l.ResumeStream(run, charge, 3, NewSeededSource(2)); !errors.Is(err, ErrResume) {
+	if _, err := l.ResumeStream(run, charge, 3, 2, NewSeededSource(2)); !errors.Is(err, ErrResume) {
 		t.Errorf("a finished stream was resumed: %v", err)
 	}
 }
@@ -300,21 +302,21 @@ func TestResumeStreamWithoutNoise(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := l.ResumeStream(s.Receipt().Run, charge, 2, NewSeededSource(2))
+	again, err := l.ResumeStream(s.Receipt().Run, charge, 2, 1, NewSeededSource(2))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := again.ReleaseExact([]float64{1}); err != nil {
 		t.Error(err)
 	}
-	if _, err := l.ResumeStream(s.Receipt().Run, charge, 1, NewSeededSource(2)); !errors.Is(err, ErrResume) {
+	if _, err := l.ResumeStream(s.Receipt().Run, charge, 1, 2, NewSeededSource(2)); !errors.Is(err, ErrResume) {
 		t.Errorf("an old copy: %v", err)
 	}
 	private := Charge{DataID: "people", Algorithm: "a", Events: []Event{StreamEvent{1, 1, 3}}}
 	if s, err = l.Begin(private, NewSeededSource(1)); err != nil {
 		t.Fatal(err)
 	}
-	if again, err = l.ResumeStream(s.Receipt().Run, private, 1, NewSeededSource(2)); err != nil {
+	if again, err = l.ResumeStream(s.Receipt().Run, private, 1, 1, NewSeededSource(2)); err != nil {
 		t.Fatal(err)
 	}
 	if err := again.ReleaseExact([]float64{1}); !errors.Is(err, ErrUnplanned) {

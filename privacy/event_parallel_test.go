@@ -84,10 +84,10 @@ func TestParallelEventInLedgerAndSession(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.total = 0.1
-	if err := plan.take(Gaussian{Sigma: 3}, c); err != nil {
+	if err := plan.take(Gaussian{Sigma: 3}, c, false); err != nil {
 		t.Error(err)
 	}
-	if err := plan.take(Gaussian{Sigma: 3}, c); !errors.Is(err, ErrUnplanned) {
+	if err := plan.take(Gaussian{Sigma: 3}, c, false); !errors.Is(err, ErrUnplanned) {
 		t.Errorf("a second release of a part: %v", err)
 	}
 	if _, err := newReleasePlan([]Event{ParallelEvent{}}); err == nil {

@@ -3,6 +3,7 @@ package privacy
 import (
 	"fmt"
 	"math"
+	"slices"
 )
 
 // LaplaceEvent is Count adaptive releases, each of a query with replace-one L1
@@ -122,6 +123,8 @@ func pureEpsilon(e Event) float64 {
 		return roundUp(float64(e.Count)*roundUp(e.Sensitivity/e.Scale, 1), 1)
 	case PureEvent:
 		return roundUp(float64(e.Count)*e.Epsilon, 1)
+	case PureStreamEvent:
+		return e.Epsilon
 	case RandomizedResponseEvent:
 		if e.Uniform == 1 {
 			return 0
@@ -167,4 +170,23 @@ func leaves(e Event, add func(Event) error) error {
 		return nil
 	}
 	return add(e)
+}
+
+// Repeat is count adaptive releases of an event that Mechanism.Event returned for one.
+func Repeat(one Event, count int) Event {
+	switch e := one.(type) {
+	case GaussianEvent:
+		e.Count = count
+		return e
+	case WithoutReplacementEvent:
+		e.Count = count
+		return e
+	case LaplaceEvent:
+		e.Count = count
+		return e
+	case PureEvent:
+		e.Count = count
+		return e
+	}
+	return ComposedEvent{Events: slices.Repeat([]Event{one}, count)}
 }

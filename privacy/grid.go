@@ -19,6 +19,16 @@ func GridFor(sigma float64) float64 {
 	return math.Ldexp(1, max(e-29, -1074))
 }
 
+// RoundToGrid rounds every x[i] to a nearest multiple of grid, a power of two, exactly
+// (a tie goes to the even one). Multiples beyond 2^53 grid are float64 numbers already.
+func RoundToGrid(x []float64, grid float64) {
+	for i, v := range x {
+		if r := math.RoundToEven(v / grid); math.Abs(r) < 0x1p53 {
+			x[i] = r*grid + 0 // never -0
+		}
+	}
+}
+
 // dyadic returns the integer m and exponent e with v = m 2^e, 2^52 <= |m| < 2^53
 // (m = 0 for v = 0). v must be finite.
 func dyadic(v float64) (m int64, e int) {

@@ -14,8 +14,8 @@ const (
 	None Kind = "none"
 	// Public: the data were declared public; nothing needs protection.
 	Public Kind = "public data"
-	// ApproxDP: (epsilon, delta)-differential privacy, with the exact mu-GDP
-	// curve behind it.
+	// ApproxDP: (epsilon, delta)-differential privacy, with a mu-GDP curve behind it
+	// unless batches were drawn in secret.
 	ApproxDP Kind = "(epsilon, delta)-DP"
 	// PureDP: epsilon-differential privacy, delta = 0.
 	PureDP Kind = "epsilon-DP"
@@ -62,7 +62,11 @@ type Claim struct {
 func (g Guarantee) String() string {
 	switch g.Kind {
 	case ApproxDP:
-		return fmt.Sprintf("(%s, %s)-differentially private (%s-GDP) for %s (neighbours: %s); released: %s", FormatUp(g.Epsilon), FormatUp(g.Delta), FormatUp(g.Mu), g.Unit, g.Relation, g.Released)
+		curve := ""
+		if g.Mu > 0 {
+			curve = " (" + FormatUp(g.Mu) + "-GDP)"
+		}
+		return fmt.Sprintf("(%s, %s)-differentially private%s for %s (neighbours: %s); released: %s", FormatUp(g.Epsilon), FormatUp(g.Delta), curve, g.Unit, g.Relation, g.Released)
 	case PureDP:
 		return fmt.Sprintf("%s-differentially private (pure: delta = 0) for %s (neighbours: %s); released: %s", FormatUp(g.Epsilon), g.Unit, g.Relation, g.Released)
 	case LocalDP:

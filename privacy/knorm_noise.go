@@ -22,10 +22,10 @@ type KNorm struct {
 
 // Event is a PureEvent with epsilon = c.Sensitivity()/Scale, rounded up.
 func (m KNorm) Event(c Certificate) Event {
-	if c.releases > 0 {
+	if c.joint() {
 		return PureEvent{Epsilon: math.Inf(1), Count: 1} // a joint L2 bound says nothing about pure epsilon
 	}
-	return PureEvent{Epsilon: roundUp(c.Sensitivity()/m.Scale, 1), Count: 1}
+	return c.pureEvent(c.Sensitivity(), m.Scale)
 }
 
 // Validate returns an error unless Scale and Grid are in range.

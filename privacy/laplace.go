@@ -20,17 +20,21 @@ type Laplace struct {
 }
 
 // Event is a LaplaceEvent with the L1 sensitivity sqrt(Coordinates) times the
-// sensitivity of c, rounded up.
+// sensitivity of c, or that of c if it is one in the L1 norm; for a certificate of
+// sums over a stream, a PureStreamEvent.
 func (m Laplace) Event(c Certificate) Event {
+	if c.added {
+		return c.pureEvent(m.sensitivity(c), m.Scale)
+	}
 	return LaplaceEvent{Sensitivity: m.sensitivity(c), Scale: m.Scale, Count: 1}
 }
 
 // sensitivity bounds the L1 sensitivity: the square root and the product round.
 func (m Laplace) sensitivity(c Certificate) float64 {
-	if c.releases > 0 {
+	if c.joint() {
 		return math.Inf(1) // a joint L2 bound says nothing about pure epsilon
 	}
-	if m.Coordinates == 1 {
+	if m.Coordinates == 1 || c.manhattan {
 		return c.Sensitivity()
 	}
 	return roundUp(math.Sqrt(float64(m.Coordinates))*c.Sensitivity(), 2)

@@ -28,6 +28,13 @@ type eventJSON struct {
 	Sigma       *float64          `json:"sigma,omitempty"`
 	Scale       *float64          `json:"scale,omitempty"`
 	Epsilon     *float64          `json:"epsilon,omitempty"`
+	Law         *NoiseLaw         `json:"law,omitempty"`
+	Batch       *int              `json:"batch,omitempty"`
+	Records     *int              `json:"records,omitempty"`
+	Gap         *float64          `json:"gap,omitempty"`
+	Contraction *float64          `json:"contraction,omitempty"`
+	Diameter    *float64          `json:"diameter,omitempty"`
+	Grid        *float64          `json:"grid,omitempty"`
 	Count       *int              `json:"count,omitempty"`
 	Events      []json.RawMessage `json:"events,omitempty"`
 }
@@ -37,6 +44,9 @@ const (
 	kindLaplace    = "laplace"
 	kindPure       = "pure"
 	kindStream     = "stream"
+	kindConvergent = "convergent"
+	kindBatch      = "without-replacement"
+	kindPureStream = "pure-stream"
 	kindNonPrivate = "non-private"
 	kindPublic     = "public"
 	kindComposed   = "composed"
@@ -62,6 +72,16 @@ func encodeEventAt(e Event, depth int) (json.RawMessage, error) {
 			return nil, err
 		}
 		return json.Marshal(eventJSON{Kind: kindStream, Sensitivity: &e.Sensitivity, Sigma: &e.Sigma, Count: &e.Count})
+	case ConvergentEvent:
+		if err := e.validate(); err != nil {
+			return nil, err
+		}
+		return json.Marshal(eventJSON{Kind: kindConvergent, Sigma: &e.Sigma, Gap: &e.Gap, Contraction: &e.Contraction, Diameter: &e.Diameter, Grid: &e.Grid, Count: &e.Steps})
+	case WithoutReplacementEvent:
+		if err := e.validate(); err != nil {
+			return nil, err
+		}
+		return json.Marshal(eventJSON{Kind: kindBatch, Sensitivity: &e.Sensitivity, Scale: &e.Scale, Law: &e.Law, Batch: &e.Batch, Records: &e.Records, Count: &e.Count})
 	case LaplaceEvent:
 		if err := e.validate(); err != nil {
 			return nil, err
@@ -72,6 +92,11 @@ func encodeEventAt(e Event, depth int) (json.RawMessage, error) {
 			return nil, err
 		}
 		return json.Marshal(eventJSON{Kind: kindPure, Epsilon: &e.Epsilon, Count: &e.Count})
+	case PureStreamEvent:
+		if err := e.validate(); err != nil {
+			return nil, err
+		}
+		return json.Marshal(eventJSON{Kind: kindPureStream, Epsilon: &e.Epsilon, Count: &e.Count})
 	case NonPrivateEvent:
 		return json.Marshal(eventJSON{Kind: kindNonPrivate})
 	case PublicEvent:
@@ -134,6 +159,16 @@ func decodeEventAt(raw []byte, depth int) Event {
 			return nil
 		}
 		return StreamEvent{Sensitivity: *j.Sensitivity, Sigma: *j.Sigma, Count: *j.Count}
+	case kindConvergent:
+		if j.Sigma == nil || j.Gap == nil || j.Contraction == nil || j.Diameter == nil || j.Grid == nil || j.Count == nil {
+			return nil
+		}
+		return ConvergentEvent{Gap: *j.Gap, Contraction: *j.Contraction, Diameter: *j.Diameter, Sigma: *j.Sigma, Grid: *j.Grid, Steps: *j.Count}
+	case kindBatch:
+		if j.Sensitivity == nil || j.Scale == nil || j.Law == nil || j.Batch == nil || j.Records == nil || j.Count == nil {
+			return nil
+		}
+		return WithoutReplacementEvent{Law: *j.Law, Sensitivity: *j.Sensitivity, Scale: *j.Scale, Batch: *j.Batch, Records: *j.Records, Count: *j.Count}
 	case kindLaplace:
 		if j.Sensitivity == nil || j.Scale == nil || j.Count == nil {
 			return nil
@@ -144,6 +179,11 @@ func decodeEventAt(raw []byte, depth int) Event {
 			return nil
 		}
 		return PureEvent{Epsilon: *j.Epsilon, Count: *j.Count}
+	case kindPureStream:
+		if j.Epsilon == nil || j.Count == nil {
+			return nil
+		}
+		return PureStreamEvent{Epsilon: *j.Epsilon, Count: *j.Count}
 	case kindNonPrivate:
 		return NonPrivateEvent{}
 	case kindPublic:

@@ -94,13 +94,13 @@ func (st *ledgerState) cap(dataID string) (b Budget, ok bool) {
 // compose adds all charged events of the data id and then the extra ones. It
 // refuses if any line of the ledger is unknown to this version: such a line
 // might concern the data id.
-func (st *ledgerState) compose(dataID string, extra []Event) (*GDP, error) {
+func (st *ledgerState) compose(dataID string, extra []Event) (*Total, error) {
 	for _, e := range st.entries {
 		if !e.Known {
 			return nil, fmt.Errorf("%w: line %d of the ledger (%q) was written by a later version; use that version", ErrUnsupported, e.Seq+1, e.Type)
 		}
 	}
-	total := new(GDP)
+	total := new(Total)
 	var err error
 	add := func(run string, events []Event) {
 		for i := 0; i < len(events) && err == nil; i++ {
@@ -139,7 +139,7 @@ func (st *ledgerState) admit(c Charge) (warnings []string, err error) {
 
 // warnings are what the user of run c should know. The total is of its data id,
 // c included; err says why it cannot be computed.
-func (st *ledgerState) warnings(c Charge, total *GDP, err error) (warnings []string) {
+func (st *ledgerState) warnings(c Charge, total *Total, err error) (warnings []string) {
 	if err != nil {
 		warnings = append(warnings, "the total of data id "+c.DataID+" cannot be computed: "+err.Error())
 	} else if math.IsInf(total.Mu(), 1) {
@@ -187,13 +187,15 @@ func epsilonText(eps float64) string {
 // Summary is what was spent on one data id.
 type Summary struct {
 	DataID     string
-	Runs       int     // charged, finished or not
-	SeededRuns int     // of these, runs whose noise is not secret
-	Mu         float64 // of all charged events together; +Inf: no guarantee
-	Delta      float64
-	Epsilon    float64 // at Delta, rounded up; +Inf: no finite epsilon
-	Pure       float64 // epsilon at delta 0; +Inf unless all noise is pure
-	Cap        Budget  // zero if no cap is set
+	Runs       int // charged, finished or not
+	SeededRuns int // of these, runs whose noise is not secret
+	// Mu is that of all charged events together, +Inf: no guarantee. It is 0 if a run
+	// drew batches in secret: Epsilon is then smaller than what follows from a mu.
+	Mu      float64
+	Delta   float64
+	Epsilon float64 // at Delta, rounded up; +Inf: no finite epsilon
+	Pure    float64 // epsilon at delta 0; +Inf unless all noise is pure
+	Cap     Budget  // zero if no cap is set
 }
 
 // String is the summary in one line.
@@ -204,7 +206,10 @@ func (s Summary) String() string {
 	}
 	text := fmt.Sprintf("%s: %s, %s", s.DataID, runs, epsilonText(s.Epsilon))
 	if !math.IsInf(s.Epsilon, 1) {
-		text += fmt.Sprintf(" at delta %s (%s-GDP)", FormatUp(s.Delta), FormatUp(s.Mu))
+		text += " at delta " + FormatUp(s.Delta)
+		if s.Mu > 0 || s.Epsilon == 0 {
+			text += " (" + FormatUp(s.Mu) + "-GDP)"
+		}
 	}
 	if s.Pure > 0 && !math.IsInf(s.Pure, 1) {
 		text += ", pure epsilon " + FormatUp(s.Pure)
@@ -245,7 +250,10 @@ func (l *Ledger) Summary(dataID string, delta float64) (Summary, error) {
 			s.SeededRuns++
 		}
 	})
-	s.Mu, s.Epsilon, s.Pure = total.Mu(), total.Epsilon(s.Delta), total.Epsilon(0)
+	if !total.Sampled() {
+		s.Mu = total.Mu()
+	}
+	s.Epsilon, s.Pure = total.Epsilon(s.Delta), total.Epsilon(0)
 	return s, nil
 }
 

@@ -13,13 +13,19 @@ import (
 //
 // The caller promises that a release leaves the program only after it was counted
 // durably, so that a release not counted in released was seen by nobody: it may
-// then be drawn again, by the argument of Resume. A number below that of an earlier
-// resume of the run is refused, since it comes from an old copy of the state; an
-// old copy within one uninterrupted run cannot be recognised.
+// then be drawn again, by the argument of Resume.
+//
+// session is the number of this resume, from 1; the caller keeps it in the state
+// and makes it durable before this call. It is refused unless the ledger has
+// session - 1 resumes of the run: so of all copies of a state one is continued, and a
+// copy from before a resume never is. (Copies that one attempt makes between two
+// resumes have the same number and cannot be told apart: that would need a line of
+// the ledger for every release.) A number of releases below that of an earlier resume
+// is refused too.
 //
 // Errors wrap ErrResume as those of Resume do. A run that was charged as
 // resumable promised to release nothing before its end and is refused.
-func (l *Ledger) ResumeStream(run string, c Charge, released int, src *Source) (*LiveSession, error) {
+func (l *Ledger) ResumeStream(run string, c Charge, released, session int, src *Source) (*LiveSession, error) {
 	if src == nil {
 		return nil, errors.New("privacy: ResumeStream needs a source of randomness: call NewSource")
 	}
@@ -53,10 +59,17 @@ func (l *Ledger) ResumeStream(run string, c Charge, released int, src *Source) (
 		if charged.Charge.Resumable {
 			return nil, fmt.Errorf("%w: run %q is no stream", ErrResume, run)
 		}
+		resumes := 0
 		for _, e := range st.entries {
-			if e.Type == typeResume && e.Run == run && e.Released > released {
+			if e.Type != typeResume || e.Run != run {
+				continue
+			}
+			if resumes++; e.Released > released {
 				return nil, fmt.Errorf("%w: run %q was resumed after %d releases before, the state is an old copy after %d; use the latest state, or start a new run", ErrResume, run, e.Released, released)
 			}
+		}
+		if resumes != session-1 {
+			return nil, fmt.Errorf("%w: run %q was resumed %d times and the state, for resume %d, is an old copy or another process continued it; use the latest state, or start a new run", ErrResume, run, resumes, session)
 		}
 		was := *charged.Charge
 		was.Resumable = true

@@ -48,7 +48,7 @@ func poissonRenyi(alpha, m, q float64) float64 {
 		for i := range points + 1 {
 			x := -reach + float64(i)*step
 			l := m*x - m*m/2
-			if power := alpha * logMix(l, q); power > 300 { // the rest is lost in the margin
+			if power := alpha * logMix(l, q); power > 300 { // the rest would lower the sum, for orders near 1 by a few percent
 				sum += math.Exp(power - x*x/2)
 			} else {
 				sum += math.Exp(-x*x/2) * bernoulliExcess(alpha, q*math.Expm1(l))
@@ -122,7 +122,7 @@ func subsetRenyi(alpha, m, q float64) float64 {
 			switch l := logMix(m*x-m*m/2, q); {
 			case large:
 				sum += n[1] * math.Exp(alpha*l-x*x/2-largest)
-			case alpha*l > 300: // the rest of the bracket is lost in the margin
+			case t*l > 300: // the rest of the bracket is lost in the margin
 				sum += n[1] * math.Exp(alpha*l-x*x/2)
 			default:
 				sum += n[1] * math.Exp(l-x*x/2) * math.Expm1(t*l) * -math.Expm1(-alpha*l)

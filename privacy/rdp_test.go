@@ -82,6 +82,48 @@ func TestSubsetRenyi(t *testing.T) {
 	}
 }
 
+// Orders near 1 and in the hundreds, noise from far above to far below the sensitivity,
+// rare and near-full batches: the moment by a Simpson sum of logarithms.
+func TestSubsetRenyiAtExtremes(t *testing.T) {
+	brute := func(alpha, m, q float64) float64 {
+		top := alpha*m + m/2 + 40
+		n := 2 * int(math.Min(2e5, math.Max(5000, top*(100+10*m))))
+		h := (top - m/2) / float64(n)
+		logs := make([]float64, n+1)
+		largest := math.Inf(-1)
+		for i := range logs {
+			x := m/2 + float64(i)*h
+			l := mixLoss(q, m, x)
+			up, down := alpha*l, (1-alpha)*l
+			logs[i] = up + math.Log1p(math.Exp(down-up)) - x*x/2
+			largest = max(largest, logs[i])
+		}
+		sum := 0.0
+		for i, l := range logs {
+			weight := 2 + 2*float64(i%2)
+			if i == 0 || i == n {
+				weight = 1
+			}
+			sum += weight * math.Exp(l-largest)
+		}
+		atom := (1 - q) * (1 - 2*normalTail(m/2))
+		return (largest + math.Log(sum*h/3/math.Sqrt(2*math.Pi)+atom*math.Exp(-largest))) / (alpha - 1)
+	}
+	for _, alpha := range []float64{1.01, 1.7, 8, 1024} {
+		for _, m := range []float64{0.01, 0.3, 3, 40} {
+			for _, q := range []float64{1e-6, 1e-3, 0.1, 0.9} {
+				if alpha*m > 1100 || testing.Short() && alpha*m > 100 {
+					continue
+				}
+				want, got := brute(alpha, m, q), privacy.SubsetRenyi(alpha, m, q)
+				if slack := 1e-7*want + 1e-11/(alpha-1); got < want-slack || got > want+slack {
+					t.Errorf("order %v, m %v, q %v: %.12g, brute force %.12g", alpha, m, q, got, want)
+				}
+			}
+		}
+	}
+}
+
 func TestPureAndLaplaceRenyi(t *testing.T) {
 	for _, loss := range []float64{1e-5, 1e-3, 0.02, 0.5, 2, 30} {
 		for _, alpha := range []float64{1.0001, 1.1, 2, 9.5, 200} {

@@ -22,10 +22,22 @@ type Session interface {
 	// UniformBall sets dst to a uniformly random point of the centred ball,
 	// independent of the data.
 	UniformBall(dst []float64, radius float64)
+	// Sample moves a uniformly random set of m of the entries of order to its front,
+	// in random order, by coins that are secret and independent of the data and of
+	// all earlier ones. With order a permutation of the records it draws a batch
+	// without replacement. It is an error unless 0 < m <= len(order) < 2^31.
+	Sample(order []int32, m int) error
+	// Perturb makes a step of a state that stays secret, for a certificate with
+	// HiddenSteps: it rounds x to the grid of m and adds noise, in place. Every step
+	// but the last is a call of Perturb, and the last is one of Release, which rounds
+	// in the same way. Nothing that depends on the state may leave before. Errors and
+	// what they do to x are those of Release.
+	Perturb(x []float64, c Certificate, m Mechanism) error
 	// Release replaces x by x + noise, in place: the exact value is gone
 	// afterwards. On any error x is zeroed; it wraps ErrUnplanned if the release
 	// was not planned, or is one more than planned, or m is not one of the
-	// mechanisms of this package (as a value, not a pointer).
+	// mechanisms of this package (as a value, not a pointer). A release about a batch
+	// must follow a Sample of its size, with no other release in between.
 	Release(x []float64, c Certificate, m Mechanism) error
 	// ReleaseExact lets x out without noise. It is for the non-private baseline
 	// and for public data: on any other session it returns an error wrapping

@@ -10,13 +10,15 @@ import (
 // releasePlan counts the releases that a session may still make.
 type releasePlan struct {
 	left       map[Event]int // by the event of a mechanism and a certificate
-	nonPrivate bool          // the plan has a NonPrivateEvent
-	public     bool          // the plan has a PublicEvent
-	exact      bool          // ReleaseExact is allowed
+	planned    map[Event]int
+	order      []Event // of the plan, each once
+	nonPrivate bool    // the plan has a NonPrivateEvent
+	public     bool    // the plan has a PublicEvent
+	exact      bool    // ReleaseExact is allowed
 }
 
 func newReleasePlan(events []Event) (releasePlan, error) {
-	p := releasePlan{left: map[Event]int{}}
+	p := releasePlan{left: map[Event]int{}, planned: map[Event]int{}}
 	if len(events) == 0 {
 		return p, errors.New("privacy: the plan has no events: nothing could be released")
 	}
@@ -42,6 +44,26 @@ func (p *releasePlan) add(e Event, depth int) error {
 			return fmt.Errorf("privacy: the plan has %v twice; its sensitivity is that of one stream", e)
 		}
 		return p.count(e, e.Count, e.validate())
+	case PureStreamEvent:
+		if p.left[e] > 0 {
+			return fmt.Errorf("privacy: the plan has %v twice; its epsilon is that of one stream", e)
+		}
+		return p.count(e, e.Count, e.validate())
+	case ConvergentEvent:
+		if p.left[e] > 0 {
+			return fmt.Errorf("privacy: the plan has %v twice; its noise is that of one state", e)
+		}
+		return p.count(e, e.Steps, e.validate())
+	case WithoutReplacementEvent:
+		if err := e.validate(); err != nil {
+			return err
+		}
+		if e.Law != GaussianLaw {
+			return fmt.Errorf("privacy: no session can release %v: the noise must be Gaussian", e)
+		}
+		count := e.Count
+		e.Count = 1
+		return p.count(e, count, nil)
 	case LaplaceEvent:
 		count := e.Count
 		e.Count = 1
@@ -85,13 +107,17 @@ func (p *releasePlan) count(one Event, releases int, invalid error) error {
 	case releases > math.MaxInt-p.left[one]:
 		return fmt.Errorf("privacy: the plan has too many releases of %v", one)
 	}
+	if p.planned[one] == 0 {
+		p.order = append(p.order, one)
+	}
 	p.left[one] += releases
+	p.planned[one] += releases
 	return nil
 }
 
 // take uses up one planned release whose event by m and c equals the planned one
-// in all its numbers.
-func (p *releasePlan) take(m Mechanism, c Certificate) error {
+// in all its numbers, or one hidden step, of which the last is a release.
+func (p *releasePlan) take(m Mechanism, c Certificate, hidden bool) error {
 	if !known(m) {
 		return fmt.Errorf("%w: noise of type %T, want Gaussian, Laplace or KNorm", ErrUnplanned, m)
 	}
@@ -101,6 +127,13 @@ func (p *releasePlan) take(m Mechanism, c Certificate) error {
 		return fmt.Errorf("%w: %v is not in the plan", ErrUnplanned, e)
 	case left == 0:
 		return fmt.Errorf("%w: all planned releases of %v are used", ErrUnplanned, e)
+	case hidden && left == 1:
+		return fmt.Errorf("%w: the last step of %v must be a release", ErrUnplanned, e)
+	case !hidden && left > 1 && c.hidden.steps > 0:
+		return fmt.Errorf("%w: %v is released %d steps too early", ErrUnplanned, e, left-1)
+	}
+	if hidden && c.hidden.steps == 0 {
+		return fmt.Errorf("%w: %v has no hidden steps", ErrUnplanned, e)
 	}
 	p.left[e]--
 	return nil
@@ -116,6 +149,9 @@ type LiveSession struct {
 	plan    releasePlan
 	receipt Receipt
 	closed  bool
+	// drawn is the number of records of the last Sample and of the data set that it
+	// was drawn from; a release about a batch uses it up.
+	drawn [2]int
 }
 
 var _ Session = (*LiveSession)(nil)
@@ -157,6 +193,17 @@ func (s *LiveSession) UniformBall(dst []float64, radius float64) {
 	s.src.UniformBall(dst, radius)
 }
 
+// Sample implements Session by Source.Sample.
+func (s *LiveSession) Sample(order []int32, m int) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.src.Sample(order, m); err != nil {
+		return err
+	}
+	s.drawn = [2]int{m, len(order)}
+	return nil
+}
+
 // Release implements Session: if m.Event(c) equals a planned release that is
 // still unused, in all its numbers, that release is used up and the noise of m is
 // added to x. Otherwise, or after Close, x is zeroed and the error wraps ErrUnplanned.
@@ -165,11 +212,29 @@ func (s *LiveSession) UniformBall(dst []float64, radius float64) {
 func (s *LiveSession) Release(x []float64, c Certificate, m Mechanism) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	return s.add(x, c, m, false)
+}
+
+// Perturb implements Session.
+func (s *LiveSession) Perturb(x []float64, c Certificate, m Mechanism) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.add(x, c, m, true)
+}
+
+func (s *LiveSession) add(x []float64, c Certificate, m Mechanism, hidden bool) error {
 	err := s.open()
+	if batch, records := c.Batch(); err == nil && batch > 0 && s.drawn != [2]int{batch, records} {
+		err = fmt.Errorf("%w: a release about %d of %d records needs a Sample of them, a new one for each", ErrUnplanned, batch, records)
+	}
+	s.drawn = [2]int{}
 	if err == nil {
-		err = s.plan.take(m, c)
+		err = s.plan.take(m, c, hidden)
 	}
 	if err == nil {
+		if c.hidden.steps > 0 {
+			RoundToGrid(x, c.hidden.grid)
+		}
 		err = m.add(x, s.src)
 	}
 	if err != nil {
@@ -198,6 +263,37 @@ func (s *LiveSession) ReleaseExact(x []float64) error {
 		clear(x)
 	}
 	return err
+}
+
+// Releases says how many releases of each kind were made or skipped, in the order in
+// which the kinds occur in the plan.
+func (s *LiveSession) Releases() []int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	made := make([]int, len(s.plan.order))
+	for i, e := range s.plan.order {
+		made[i] = s.plan.planned[e] - s.plan.left[e]
+	}
+	return made
+}
+
+// Skip uses up releases that an earlier attempt at the same plan made, as Releases of
+// its session said, without drawing noise. If the plan has fewer left, it skips none
+// and the error wraps ErrUnplanned.
+func (s *LiveSession) Skip(made []int) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	fits := len(made) == len(s.plan.order)
+	for i := 0; fits && i < len(made); i++ {
+		fits = made[i] >= 0 && made[i] <= s.plan.left[s.plan.order[i]]
+	}
+	if !fits {
+		return fmt.Errorf("%w: %d kinds of releases cannot be skipped in a plan of %d", ErrUnplanned, len(made), len(s.plan.order))
+	}
+	for i, e := range s.plan.order {
+		s.plan.left[e] -= made[i]
+	}
+	return nil
 }
 
 // Close ends the session: later releases fail with ErrUnplanned and are zeroed.

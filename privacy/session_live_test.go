@@ -255,3 +255,42 @@ func TestSessionConcurrentReleases(t *testing.T) {
 		t.Errorf("%d releases, want 50", total)
 	}
 }
+
+// What an earlier attempt released is used up without noise, and no more than the plan
+// has.
+func TestSkip(t *testing.T) {
+	open := func() *LiveSession {
+		s, err := NewPublicSession(NewSeededSource(1), []Event{ParallelEvent{Parts: []Event{GaussianEvent{1, 2, 3}, GaussianEvent{1, 4, 1}}}, GaussianEvent{1, 2, 1}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	release := func(s *LiveSession, sigma float64) error {
+		return s.Release([]float64{1}, Certificate{exact: 1, total: 1}, Gaussian{Sigma: sigma})
+	}
+	s := open()
+	if err := release(s, 2); err != nil {
+		t.Fatal(err)
+	}
+	if made := s.Releases(); !slices.Equal(made, []int{1, 0}) {
+		t.Errorf("releases %v, want [1 0]", made)
+	}
+	for _, bad := range [][]int{nil, {1}, {4, 0}, {0, 2}, {-1, 0}, {0, 0, 0}} {
+		if err := s.Skip(bad); !errors.Is(err, ErrUnplanned) {
+			t.Errorf("%v was skipped: %v", bad, err)
+		}
+	}
+	if err := s.Skip([]int{2, 1}); err != nil || !slices.Equal(s.Releases(), []int{3, 1}) {
+		t.Errorf("%v, releases %v", err, s.Releases())
+	}
+	if err := release(s, 4); !errors.Is(err, ErrUnplanned) {
+		t.Errorf("a skipped release was made: %v", err)
+	}
+	if err := release(s, 2); err != nil {
+		t.Errorf("the last one: %v", err)
+	}
+	if err := release(s, 2); !errors.Is(err, ErrUnplanned) {
+		t.Errorf("one too many: %v", err)
+	}
+}

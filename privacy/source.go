@@ -118,6 +118,21 @@ func (s *Source) Permutation(n int) []int32 {
 	return p
 }
 
+// Sample moves an exactly uniform set of m of the entries of order, in exactly uniform
+// order, to its front: the first m steps of a Fisher-Yates shuffle, whatever the order
+// is before. It is an error unless 0 < m <= len(order) <= 2^31-1.
+func (s *Source) Sample(order []int32, m int) error {
+	n := len(order)
+	if m < 1 || m > n || n > math.MaxInt32 {
+		return fmt.Errorf("privacy: a sample of %d of %d records, want at least 1 and at most all", m, n)
+	}
+	for i := range m {
+		j := i + int(s.uint64n(uint64(n-i)))
+		order[i], order[j] = order[j], order[i]
+	}
+	return nil
+}
+
 // UniformBall sets dst to a random point of the centred Euclidean ball of the
 // given radius (> 0, finite): a normal direction times radius * U^(1/d). The
 // point is uniform up to float64 rounding. That is enough because it is drawn

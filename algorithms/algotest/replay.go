@@ -4,7 +4,9 @@
 // with the recorded releases. A sound algorithm then asks for the same things in
 // the same order, moves each released vector by at most its certificate, and
 // returns the same bits, because what it returns depends on data only through
-// releases. (The idea is that of the dp-recorder project; arXiv 2602.17454.)
+// releases. If its guarantee rests on secret batches or steps, it returns the same bits
+// for other ones too, and steps of a secret state are coupled: the two runs get the same
+// noise, and their states may not drift apart faster than certified. (The idea is that of the dp-recorder project; arXiv 2602.17454.)
 package algotest
 
 import (
@@ -29,7 +31,7 @@ func violation(format string, args ...any) error {
 
 // call is one thing that an algorithm asked for.
 type call struct {
-	kind        string // permutation, ball, release, exact, gradient, step
+	kind        string // permutation, sample, ball, hidden, release, exact, gradient, step
 	detail      string // sizes; must not depend on data
 	certificate privacy.Certificate
 	noise       privacy.Mechanism
@@ -44,10 +46,14 @@ type tape struct {
 	session *privacy.LiveSession
 	calls   []call
 	replay  bool
+	// other: a replay on the same data with other secret coins, batches and hidden
+	// noise. Releases are answered as recorded, so the result must not change.
+	other   bool
 	next    int
 	largest float64 // moved / certified, over all releases
 	mu2     float64 // sum of (moved / sigma)^2 over Gaussian releases
 	pure    float64 // sum of moved / scale over K-norm and Laplace releases
+	apart   float64 // distance of the secret states of the two runs
 	err     error   // first violation
 }
 
@@ -86,6 +92,25 @@ func (t *tape) Permutation(n int) []int32 {
 	return append([]int32(nil), c.order...)
 }
 
+// Sample records or replays data-independent coins: both runs draw the same batches.
+func (t *tape) Sample(order []int32, m int) error {
+	c := call{kind: "sample", detail: fmt.Sprint(len(order), m)}
+	if t.replay {
+		if r := t.expect(c); r != nil && t.other {
+			return t.session.Sample(order, m)
+		} else if r != nil {
+			copy(order, r.order)
+		}
+		return t.err
+	}
+	if err := t.session.Sample(order, m); err != nil {
+		return err
+	}
+	c.order = append([]int32(nil), order...)
+	t.calls = append(t.calls, c)
+	return nil
+}
+
 // UniformBall records or replays data-independent coins.
 func (t *tape) UniformBall(dst []float64, radius float64) {
 	c := call{kind: "ball", detail: fmt.Sprint(len(dst), radius)}
@@ -122,6 +147,16 @@ func (t *tape) Release(x []float64, cert privacy.Certificate, m privacy.Mechanis
 	if !r.certificate.Equal(cert) || r.noise != m {
 		t.fail("release %d: the certificate or the noise depends on the data", t.next)
 	}
+	if t.other {
+		copy(x, r.after)
+		return nil
+	}
+	if cert.HiddenSteps() > 0 {
+		t.hidden(x, r, m)
+		t.apart = 0
+		copy(x, r.after)
+		return nil
+	}
 	var square float64
 	for k := range x {
 		square += (x[k] - r.before[k]) * (x[k] - r.before[k])
@@ -145,12 +180,86 @@ func (t *tape) Release(x []float64, cert privacy.Certificate, m privacy.Mechanis
 	return nil
 }
 
+// Perturb records a step of a secret state, or checks how far the state moved and gives
+// it the recorded noise: the state of the replay goes its own way.
+func (t *tape) Perturb(x []float64, cert privacy.Certificate, m privacy.Mechanism) error {
+	c := call{kind: "hidden", detail: fmt.Sprint(len(x)), certificate: cert, noise: m, before: append([]float64(nil), x...)}
+	if !t.replay {
+		if err := t.session.Perturb(x, cert, m); err != nil {
+			return err
+		}
+		c.after = append([]float64(nil), x...)
+		t.calls = append(t.calls, c)
+		return nil
+	}
+	r := t.expect(c)
+	if r == nil {
+		clear(x)
+		return t.err
+	}
+	if !r.certificate.Equal(cert) || r.noise != m {
+		t.fail("hidden step %d: the certificate or the noise depends on the data", t.next)
+	}
+	moved := append([]float64(nil), r.before...)
+	if t.other { // the noise of another run: its law is symmetric
+		privacy.RoundToGrid(x, m.GridSize())
+		privacy.RoundToGrid(moved, m.GridSize())
+		for k := range x {
+			x[k] -= r.after[k] - moved[k]
+		}
+		return nil
+	}
+	moved = t.hidden(x, r, m)
+	for k := range x {
+		x[k] += r.after[k] - moved[k]
+	}
+	t.apart = distance(x, r.after)
+	return nil
+}
+
+// hidden checks that the states before the noise, rounded to the grid, are not farther
+// apart than the certificate's contraction and gap allow. It rounds x and returns the
+// rounded recorded state.
+func (t *tape) hidden(x []float64, r *call, m privacy.Mechanism) []float64 {
+	e, ok := m.Event(r.certificate).(privacy.ConvergentEvent)
+	if !ok {
+		t.fail("hidden step %d: the noise has no convergent event", t.next)
+		return r.before
+	}
+	before := append([]float64(nil), r.before...)
+	privacy.RoundToGrid(before, e.Grid)
+	privacy.RoundToGrid(x, e.Grid)
+	allowed := e.Contraction*min(t.apart, e.Diameter) + e.Gap - e.Grid*math.Sqrt(float64(len(x)))
+	moved := distance(x, before)
+	t.largest = max(t.largest, (moved-e.Contraction*min(t.apart, e.Diameter))/e.Gap)
+	if !(moved <= allowed*(1+1e-12)) {
+		t.fail("hidden step %d: the states are %.6g apart, certified %.6g", t.next, moved, allowed)
+	}
+	return before
+}
+
+func distance(a, b []float64) float64 {
+	var square float64
+	for k := range a {
+		square += (a[k] - b[k]) * (a[k] - b[k])
+	}
+	return math.Sqrt(square)
+}
+
 // together checks what all releases of a replay moved against the whole guarantee: a
 // plan may charge less than the sum of its releases, if they read different records.
-func (t *tape) together(g privacy.Guarantee) {
+// Batches are known here, so the mu of a plan that draws some is that for known ones.
+func (t *tape) together(p *algorithms.Plan) {
 	const slack = 1 + 1e-9
-	if mu := math.Sqrt(t.mu2); g.Kind == privacy.ApproxDP && mu > g.Mu*slack {
-		t.fail("all releases together move %.6g standard deviations, and the guarantee is %.6g-GDP", mu, g.Mu)
+	g := p.Guarantee
+	var total privacy.Total
+	for _, e := range p.Events {
+		if err := total.Compose(e); err != nil {
+			t.fail("the events have no total: %v", err)
+		}
+	}
+	if mu := math.Sqrt(t.mu2); g.Kind == privacy.ApproxDP && mu > total.Mu()*slack {
+		t.fail("all releases together move %.6g standard deviations, and the guarantee is %.6g-GDP", mu, total.Mu())
 	}
 	if g.Kind == privacy.PureDP && t.pure > g.Epsilon*slack {
 		t.fail("all releases together move the log-likelihood by up to %.6g, and the guarantee is epsilon = %.6g", t.pure, g.Epsilon)
@@ -216,10 +325,22 @@ func Replay(a algorithms.Algorithm, p *algorithms.Plan, data *engine.Records, ne
 		return 0, violation("the run asked for nothing")
 	}
 	largest := 0.0
+	if batch, _ := p.Certificate.Batch(); batch > 0 || p.Certificate.HiddenSteps() > 0 {
+		other := &tape{session: session, calls: record.calls, replay: true, other: true}
+		got, err := run(a, p, data, other)
+		switch {
+		case other.err != nil:
+			return largest, fmt.Errorf("other secret coins: %w", other.err)
+		case err != nil:
+			return largest, err
+		case !sameBits(got, want):
+			return largest, fmt.Errorf("other secret coins: %w", violation("the result depends on batches or steps that must stay secret"))
+		}
+	}
 	for i, neighbour := range neighbours {
 		replay := &tape{session: session, calls: record.calls, replay: true}
 		got, err := run(a, p, neighbour, replay)
-		replay.together(p.Guarantee)
+		replay.together(p)
 		largest = max(largest, replay.largest)
 		switch {
 		case replay.err != nil:

@@ -15,6 +15,8 @@ import (
 
 // Options of an audit. The zero value is a fast white-box audit.
 type Options struct {
+	// Access of the adversary. Plans whose guarantee rests on secret batches or steps
+	// are attacked by BlackBox whatever it says.
 	Access Access
 	// Runs on each of the two data sets; half of them choose the attack. 0 means
 	// 4000; at least 20.
@@ -43,6 +45,7 @@ type Bound struct {
 type Report struct {
 	Algorithm string  `json:"algorithm"`
 	Mode      string  `json:"mode"`
+	Variant   string  `json:"variant,omitempty"` // of a stream: reading, batches, buffer
 	Loss      string  `json:"loss"`
 	Records   int     `json:"records"`
 	Features  int     `json:"features"`
@@ -61,7 +64,9 @@ type Report struct {
 	LowerBound float64 `json:"audited_epsilon"` // the largest of Bounds
 	// Move is how far the exact vectors move over what the certificate allows.
 	Move float64 `json:"move_to_certificate,omitempty"`
-	// Shift is the observed gap/sd of white-box scores under Gaussian noise.
+	// Shift is the observed gap/sd of the scores under Gaussian noise: of the
+	// log-likelihood ratio in white-box runs, of the projection on the known direction
+	// in black-box ones.
 	Shift *Shift `json:"shift,omitempty"`
 	// Values released, how many are off the noise grid, and how many noise vectors
 	// repeat.
@@ -79,7 +84,7 @@ func (r *Report) Holds() bool {
 	return r.LowerBound <= r.Epsilon && r.OffGrid == 0 && r.Repeated == 0
 }
 
-// Run attacks t. The report refutes the claim of t.Plan unless Report.Holds.
+// Run attacks t. The report refutes the claim of its plan unless Report.Holds.
 func Run(ctx context.Context, t Target, o Options) (*Report, error) {
 	if err := t.check(); err != nil {
 		return nil, err
@@ -87,36 +92,40 @@ func Run(ctx context.Context, t Target, o Options) (*Report, error) {
 	if err := o.defaults(); err != nil {
 		return nil, err
 	}
-	r := newReport(t.Plan, o.Confidence)
+	if t.secret() {
+		o.Access = BlackBox
+	}
+	claimed := t.claim()
+	r := newReport(claimed, o.Confidence)
 	r.Access, r.Instance, r.Runs, r.Seed = o.Access.String(), t.Instance, o.Runs, o.Seed
 	var err error
 	if r.Move, err = t.Move(ctx); err != nil {
 		return nil, err
 	}
-	scores := []score{lowBitScore}
-	if o.Access == WhiteBox {
-		scores = append(scores, likelihoodScore)
-	} else {
-		s, err := t.directionScore(ctx, o.Seed)
-		if err != nil {
+	best := likelihoodScore
+	if o.Access == BlackBox {
+		if best, err = t.directionScore(ctx, o.Seed); err != nil {
 			return nil, err
 		}
-		scores = append(scores, s)
 	}
+	scores := []score{lowBitScore, best}
 	all, err := simulate(ctx, t, o.Access, o.Runs, o.Seed, o.Workers, o.Tracker)
 	if err != nil {
 		return nil, err
 	}
-	_, gaussian := t.Plan.Noise.(privacy.Gaussian)
-	gaussian = gaussian && r.Delta > 0 && o.Access == WhiteBox
+	_, gaussian := claimed.noise.(privacy.Gaussian)
+	gaussian = gaussian && r.Delta > 0
 	alpha := 1 - o.Confidence
-	if gaussian {
+	if gaussian && o.Access == WhiteBox {
 		alpha /= 2
 	}
 	r.Bounds = append(r.Bounds, r.threshold(all, scores, alpha))
 	if gaussian {
-		s := GaussianModel(all.scores(likelihoodScore, 0), all.scores(likelihoodScore, 1), alpha)
+		s := GaussianModel(all.scores(best, 0), all.scores(best, 1), alpha)
 		r.Shift = &s
+	}
+	if gaussian && o.Access == WhiteBox {
+		s := r.Shift
 		r.Bounds = append(r.Bounds, Bound{
 			Method: "Gaussian model", Attack: likelihoodScore.name, Epsilon: gdpEpsilonLower(s.Lower, r.Delta), Confidence: 1 - alpha,
 			Assumes: "scores are normal with one standard deviation, as they are for one release with Gaussian noise",
@@ -154,16 +163,15 @@ func (o *Options) defaults() error {
 	return nil
 }
 
-func newReport(p *algorithms.Plan, confidence float64) *Report {
-	problem := p.Spec.Kernel.Problem()
+func newReport(c claim, confidence float64) *Report {
 	r := &Report{
-		Algorithm: p.Algorithm, Mode: p.Mode.String(), Loss: problem.Loss.Name(),
-		Records: problem.N, Features: problem.D,
-		Epsilon: p.Guarantee.Epsilon, Delta: p.Guarantee.Delta, Mu: p.Guarantee.Mu,
+		Algorithm: c.algorithm, Mode: c.mode, Variant: c.variant, Loss: c.problem.Loss.Name(),
+		Records: c.problem.N, Features: c.problem.D,
+		Epsilon: c.guarantee.Epsilon, Delta: c.guarantee.Delta, Mu: c.guarantee.Mu,
 		Confidence: confidence,
 	}
-	if p.Guarantee.Claim != nil {
-		r.PaperEpsilon = p.Guarantee.Claim.Epsilon
+	if c.guarantee.Claim != nil {
+		r.PaperEpsilon = c.guarantee.Claim.Epsilon
 	}
 	return r
 }
@@ -174,8 +182,8 @@ func (r *Report) finish() {
 	}
 }
 
-// directionScore is the projection of the last released vector on the direction in
-// which the exact vectors move, averaged over a few coins.
+// directionScore is the projection of the released vectors on the direction in which
+// the exact vectors move, averaged over a few coins.
 func (t Target) directionScore(ctx context.Context, seed uint64) (score, error) {
 	w, err := newWorker(t)
 	if err != nil {
@@ -189,18 +197,26 @@ func (t Target) directionScore(ctx context.Context, seed uint64) (score, error) 
 		if err != nil {
 			return score{}, err
 		}
-		last := len(other) - 1
-		if direction == nil {
-			direction = make([]float64, len(other[last].Exact))
+		var moved []float64
+		for j, r := range o.Releases {
+			for k, v := range r.Exact {
+				moved = append(moved, other[j].Exact[k]-v)
+			}
 		}
-		for k := range direction {
-			direction[k] += other[last].Exact[k] - o.Releases[last].Exact[k]
+		if direction == nil {
+			direction = make([]float64, len(moved))
+		}
+		for k, v := range moved {
+			direction[k] += v
 		}
 	}
 	return score{"projection on the known direction of the difference", func(o Observation) float64 {
-		sum := 0.0
-		for k, v := range o.Releases[len(o.Releases)-1].Value {
-			sum += v * direction[k]
+		sum, k := 0.0, 0
+		for _, r := range o.Releases {
+			for _, v := range r.Value {
+				sum += v * direction[k]
+				k++
+			}
 		}
 		return sum
 	}}, nil

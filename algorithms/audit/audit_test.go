@@ -230,3 +230,23 @@ func TestAuditRefusesWhatClaimsNothing(t *testing.T) {
 		}
 	}
 }
+
+// Of DPEGD's epochs one reads the replaced record; each release is measured by its own
+// certificate, so no move exceeds 1, and on the loss that attains them it is nearly 1.
+func TestMoveOfEpochs(t *testing.T) {
+	for _, b := range []privacy.Budget{approximate, pure} {
+		a := algorithms.DPEGD{Steps: 4}
+		p := plan(t, a, audit.Linear{}, 40, 2, b)
+		if len(p.Epochs) < 3 {
+			t.Fatalf("%d epochs", len(p.Epochs))
+		}
+		target, err := audit.Worst(context.Background(), a, p, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		moved, err := target.Move(context.Background())
+		if err != nil || !(moved <= 1 && moved > 0.95) {
+			t.Errorf("delta %g: moved %v of the certificates (%v), want at most 1 and almost that", b.Delta, moved, err)
+		}
+	}
+}

@@ -13,6 +13,10 @@
 // project hold against it: they are proved for every value of the coins. Gradients
 // are computed once and looked up afterwards, with the same bits.
 //
+// Not so those of algorithms that keep batches or iterates secret: known batches undo
+// amplification, known noises of hidden steps undo convergence. They are attacked by
+// BlackBox.
+//
 // BlackBox: the whole algorithm through algorithms.Run, coins and noise fresh in
 // every run. The adversary does not know the coins.
 //

@@ -15,12 +15,15 @@ type Release struct {
 	Exact []float64         // before the noise; only an audit has it
 	Value []float64         // as released, before any post-processing
 	Noise privacy.Mechanism // the claimed noise
+	Bound float64           // the certified sensitivity of Exact; of all together in a stream
 }
 
 // Observation is one run of an algorithm.
 type Observation struct {
 	Releases []Release
 	Weights  []float64 // what the algorithm returned
+	// hidden are the noises of steps of a secret state, which no adversary has.
+	hidden [][]float64
 	// LogRatio is the log-likelihood ratio of the releases, neighbour against data,
 	// under the claimed noise. It is set in white-box runs.
 	LogRatio float64
@@ -50,6 +53,30 @@ func (o observer) Permutation(n int) []int32 {
 	return o.coins.Permutation(n)
 }
 
+func (o observer) Sample(order []int32, m int) error {
+	if o.coins == nil {
+		return o.Session.Sample(order, m)
+	}
+	// The session wants to know of a sample; the batch is that of the shared coins.
+	if err := o.Session.Sample(slices.Clone(order), m); err != nil {
+		return err
+	}
+	return o.coins.Sample(order, m)
+}
+
+func (o observer) Perturb(x []float64, c privacy.Certificate, m privacy.Mechanism) error {
+	noise := slices.Clone(x)
+	privacy.RoundToGrid(noise, m.GridSize())
+	if err := o.Session.Perturb(x, c, m); err != nil {
+		return err
+	}
+	for k := range noise {
+		noise[k] = x[k] - noise[k]
+	}
+	o.observed.hidden = append(o.observed.hidden, noise)
+	return nil
+}
+
 func (o observer) UniformBall(dst []float64, radius float64) {
 	if o.coins == nil {
 		o.Session.UniformBall(dst, radius)
@@ -59,7 +86,7 @@ func (o observer) UniformBall(dst []float64, radius float64) {
 }
 
 func (o observer) Release(x []float64, c privacy.Certificate, m privacy.Mechanism) error {
-	r := Release{Exact: slices.Clone(x), Noise: m}
+	r := Release{Exact: slices.Clone(x), Noise: m, Bound: c.Sensitivity()}
 	if err := o.Session.Release(x, c, m); err != nil {
 		return err
 	}
@@ -73,6 +100,23 @@ func (o observer) Release(x []float64, c privacy.Certificate, m privacy.Mechanis
 type replayer struct {
 	observer
 	recorded []Release
+	hidden   [][]float64
+}
+
+// Perturb adds the recorded noise: coupled like this, the two states show how far the
+// exact last ones are apart.
+func (p replayer) Perturb(x []float64, _ privacy.Certificate, m privacy.Mechanism) error {
+	i := len(p.observed.hidden)
+	if i >= len(p.hidden) {
+		clear(x)
+		return errMoreReleases
+	}
+	privacy.RoundToGrid(x, m.GridSize())
+	for k := range x {
+		x[k] += p.hidden[i][k]
+	}
+	p.observed.hidden = append(p.observed.hidden, p.hidden[i])
+	return nil
 }
 
 func (p replayer) Release(x []float64, c privacy.Certificate, m privacy.Mechanism) error {

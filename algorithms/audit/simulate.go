@@ -44,6 +44,9 @@ type worker struct {
 
 func newWorker(t Target) (*worker, error) {
 	w := &worker{t: t}
+	if t.Stream != nil {
+		return w, nil // a stream binds its records as they come
+	}
 	for side, r := range []*engine.Records{t.Data, t.Neighbour} {
 		ev, err := t.Plan.Spec.Kernel.Bind(r)
 		if err != nil {
@@ -75,8 +78,7 @@ func index(neighbour bool) int {
 // and replays its releases on the other. It returns the run and the releases of the
 // replay, of which only Exact is set.
 func (w *worker) pair(ctx context.Context, neighbour bool, noise uint64) (Observation, []Release, error) {
-	p := w.t.Plan
-	session, err := privacy.NewPublicSession(privacy.NewSeededSource(noise), p.Events)
+	session, err := privacy.NewPublicSession(privacy.NewSeededSource(noise), w.t.claim().events)
 	if err != nil {
 		return Observation{}, nil, err
 	}
@@ -85,7 +87,7 @@ func (w *worker) pair(ctx context.Context, neighbour bool, noise uint64) (Observ
 	if o.Weights, err = w.train(ctx, neighbour, first); err != nil {
 		return Observation{}, nil, err
 	}
-	second := replayer{observer{Session: session, coins: privacy.NewSeededSource(w.t.Coins), observed: &other}, o.Releases}
+	second := replayer{observer{Session: session, coins: privacy.NewSeededSource(w.t.Coins), observed: &other}, o.Releases, o.hidden}
 	if _, err = w.train(ctx, !neighbour, second); err != nil {
 		return Observation{}, nil, err
 	}
@@ -107,18 +109,55 @@ func (w *worker) pair(ctx context.Context, neighbour bool, noise uint64) (Observ
 }
 
 func (w *worker) train(ctx context.Context, neighbour bool, s privacy.Session) ([]float64, error) {
+	if w.t.Stream != nil {
+		return w.stream(ctx, neighbour, s)
+	}
 	l := w.own[index(neighbour)]
 	l.rewind()
 	return w.t.Algorithm.Train(ctx, l, w.t.Plan, s, algorithms.NoTracker{})
 }
 
-// whole runs everything from binding to the returned weights through algorithms.Run.
-func (w *worker) whole(ctx context.Context, neighbour bool, seed uint64) (Observation, error) {
-	records := w.t.Data
+func (w *worker) records(neighbour bool) *engine.Records {
 	if neighbour {
-		records = w.t.Neighbour
+		return w.t.Neighbour
 	}
+	return w.t.Data
+}
+
+// stream feeds the records of one side to a stream and returns its last release.
+func (w *worker) stream(ctx context.Context, neighbour bool, s privacy.Session) (last []float64, err error) {
+	o, err := algorithms.NewStream(w.t.Stream, s)
+	if err != nil {
+		return nil, err
+	}
+	records := w.records(neighbour)
+	x := make([]float64, records.Dim())
+	for i := range records.Len() {
+		records.Row(i, x)
+		out, err := o.Step(ctx, x, records.Label(i))
+		if err != nil {
+			return nil, err
+		}
+		if out != nil {
+			last = out
+		}
+	}
+	return last, nil
+}
+
+// whole runs everything from binding to the returned weights through algorithms.Run,
+// or a whole stream.
+func (w *worker) whole(ctx context.Context, neighbour bool, seed uint64) (Observation, error) {
 	var o Observation
+	if w.t.Stream != nil {
+		session, err := privacy.NewPublicSession(privacy.NewSeededSource(seed), w.t.Stream.Events)
+		if err != nil {
+			return Observation{}, err
+		}
+		o.Weights, err = w.stream(ctx, neighbour, observer{Session: session, observed: &o})
+		return o, err
+	}
+	records := w.records(neighbour)
 	r, err := algorithms.Run(ctx, records, spy{w.t.Algorithm, &o}, w.t.Plan, algorithms.Options{Public: true, Source: privacy.NewSeededSource(seed)})
 	if err != nil {
 		return Observation{}, err
@@ -179,7 +218,7 @@ func simulate(ctx context.Context, t Target, access Access, runs int, seed uint6
 	}
 	wait.Wait()
 	if failed != nil {
-		return sample{}, fmt.Errorf("audit: %s: %w", t.Plan.Algorithm, failed)
+		return sample{}, fmt.Errorf("audit: %s: %w", t.claim().algorithm, failed)
 	}
 	return s, nil
 }

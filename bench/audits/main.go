@@ -1,5 +1,6 @@
-// Command audits attacks every algorithm of the catalogue in every mode that claims
-// privacy, and writes the audited lower bounds beside the claims as CSV.
+// Command audits attacks every algorithm of both catalogues in every mode that claims
+// privacy, and writes the audited lower bounds beside the claims as CSV. It fails if a
+// claim is refuted.
 //
 //	go run ./bench/audits > bench/results/audits.csv
 package main
@@ -27,7 +28,11 @@ func main() {
 	log.SetFlags(0)
 	runs := flag.Int("runs", 100_000, "runs on each of the two data sets, white-box")
 	whole := flag.Int("whole", 20_000, "runs on each of the two data sets, black-box")
+	metric := flag.Int("metric", 2000, "runs on each of the two data sets for metric losses, white-box; half as many black-box")
+	streams := flag.Int("streams", 4000, "runs on each of the two data sets for online algorithms, white-box; half as many black-box")
 	n := flag.Int("n", 64, "records")
+	few := flag.Int("few", 20, "records of a stream, and with a metric loss")
+	only := flag.String("only", "", "attack this algorithm only")
 	d := flag.Int("d", 4, "features")
 	canaries := flag.Int("canaries", 512, "canaries of a one-run audit, of four times as many records")
 	confidence := flag.Float64("confidence", 0.999, "confidence of each row")
@@ -35,25 +40,31 @@ func main() {
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	t := table{ctx: ctx, runs: *runs, whole: *whole, n: *n, d: *d, canaries: *canaries, confidence: *confidence, seed: *seed}
+	t := table{ctx: ctx, runs: *runs, whole: *whole, metric: *metric, streams: *streams, n: *n, few: *few, only: *only, d: *d, canaries: *canaries, confidence: *confidence, seed: *seed}
 	if err := t.write(); err != nil {
 		log.Fatal("audits: ", err)
 	}
 }
 
 type table struct {
-	ctx                         context.Context
-	runs, whole, n, d, canaries int
-	confidence                  float64
-	seed                        uint64
+	ctx                          context.Context
+	runs, whole, metric, streams int
+	n, few, d, canaries          int
+	confidence                   float64
+	seed                         uint64
+	only                         string
+	refuted                      int
 }
 
-func (t table) write() error {
+func (t *table) write() error {
 	bench.Header(os.Stdout, "audits", os.Args[1:])
 	fmt.Printf("# lower bounds hold with confidence %g, all methods of a row group together; \"claim holds\" means not refuted\n", t.confidence)
 	fmt.Println("# pure: delta = 0; move: exact vectors over certificate; plans refused by the algorithm are listed with the reason")
-	fmt.Println("algorithm,mode,loss,n,d,access,runs,claimed_epsilon,delta,audited_epsilon,method,move,gap_over_sd,claimed_mu,off_grid,repeated_noise,claim_holds")
+	fmt.Println("algorithm,mode,variant,loss,n,d,access,runs,claimed_epsilon,delta,audited_epsilon,method,move,gap_over_sd,claimed_mu,off_grid,repeated_noise,claim_holds")
 	for _, a := range algorithms.Catalog() {
+		if t.only != "" && t.only != a.Info().Name {
+			continue
+		}
 		for _, m := range a.Info().Modes {
 			if m == algorithms.NonPrivate {
 				continue
@@ -68,17 +79,33 @@ func (t table) write() error {
 			}
 		}
 	}
+	for _, v := range streams() {
+		if t.only != "" && t.only != v.a.Info().Name {
+			continue
+		}
+		for _, b := range []privacy.Budget{{Epsilon: 1, Delta: 1e-5}, {Epsilon: 4, Delta: 1e-5}} {
+			if err := t.streamRows(v, b); err != nil {
+				return err
+			}
+		}
+	}
+	if t.refuted > 0 {
+		return fmt.Errorf("%d rows refute a claim", t.refuted)
+	}
 	return nil
 }
 
 // rows audits one algorithm in one mode at one budget.
-func (t table) rows(a algorithms.Algorithm, m algorithms.Mode, b privacy.Budget) error {
-	for _, loss := range []engine.Loss{audit.Linear{}, engine.Logistic{}} {
-		radius := 1.0
-		if loss == (engine.Logistic{}) {
+func (t *table) rows(a algorithms.Algorithm, m algorithms.Mode, b privacy.Budget) error {
+	for _, loss := range []engine.Loss{audit.Linear{}, engine.Logistic{}, audit.LinearMetric{}, engine.MahalanobisLogistic{}} {
+		radius, n, runs, whole := 1.0, t.n, t.runs, t.whole
+		switch loss.(type) {
+		case engine.Logistic:
 			radius = algorithms.DefaultRadius(t.n, t.d, b, m)
+		case engine.MetricLoss:
+			n, runs, whole = t.few, t.metric, t.metric/2
 		}
-		p, err := t.plan(a, loss, m, b, t.n, t.d, radius)
+		p, err := t.plan(a, loss, m, b, n, t.d, radius)
 		if err != nil {
 			return err
 		}
@@ -91,14 +118,14 @@ func (t table) rows(a algorithms.Algorithm, m algorithms.Mode, b privacy.Budget)
 			return err
 		}
 		for _, o := range []audit.Options{
-			{Access: audit.WhiteBox, Runs: t.runs}, {Access: audit.BlackBox, Runs: t.whole},
+			{Access: audit.WhiteBox, Runs: runs}, {Access: audit.BlackBox, Runs: whole},
 		} {
 			o.Confidence, o.Seed = t.confidence, seed
 			r, err := audit.Run(t.ctx, target, o)
 			if err != nil {
 				return err
 			}
-			print(r)
+			t.print(r)
 		}
 	}
 	p, err := t.plan(a, audit.Linear{}, m, b, 4*t.canaries, t.canaries, 1)
@@ -109,19 +136,19 @@ func (t table) rows(a algorithms.Algorithm, m algorithms.Mode, b privacy.Budget)
 	if err != nil {
 		return err
 	}
-	print(r)
+	t.print(r)
 	return nil
 }
 
 // seedOf makes the rows independent of each other.
-func (t table) seedOf(label ...any) uint64 {
+func (t *table) seedOf(label ...any) uint64 {
 	h := fnv.New64a()
 	fmt.Fprint(h, t.seed, label)
 	return h.Sum64()
 }
 
 // plan is nil, with a comment line, where the algorithm refuses.
-func (t table) plan(a algorithms.Algorithm, loss engine.Loss, m algorithms.Mode, b privacy.Budget, n, d int, radius float64) (*algorithms.Plan, error) {
+func (t *table) plan(a algorithms.Algorithm, loss engine.Loss, m algorithms.Mode, b privacy.Budget, n, d int, radius float64) (*algorithms.Plan, error) {
 	l2 := 0.0
 	if a.Info().NeedsL2 {
 		l2 = 0.001
@@ -141,7 +168,10 @@ func (t table) plan(a algorithms.Algorithm, loss engine.Loss, m algorithms.Mode,
 	return p, err
 }
 
-func print(r *audit.Report) {
+func (t *table) print(r *audit.Report) {
+	if !r.Holds() {
+		t.refuted++
+	}
 	for _, b := range r.Bounds {
 		shift, move := "", ""
 		if r.Shift != nil {
@@ -150,7 +180,7 @@ func print(r *audit.Report) {
 		if r.Runs > 1 {
 			move = fmt.Sprintf("%.4g", r.Move)
 		}
-		fmt.Printf("%s,%s,%s,%d,%d,%s,%d,%.6g,%g,%.4f,%s,%s,%s,%.4f,%d,%d,%t\n", r.Algorithm, r.Mode, r.Loss, r.Records, r.Features, r.Access, r.Runs,
+		fmt.Printf("%s,%s,%s,%s,%d,%d,%s,%d,%.6g,%g,%.4f,%s,%s,%s,%.4f,%d,%d,%t\n", r.Algorithm, r.Mode, quoted(r.Variant), r.Loss, r.Records, r.Features, r.Access, r.Runs,
 			r.Epsilon, r.Delta, b.Epsilon, quoted(b.Method), move, shift, r.Mu, r.OffGrid, r.Repeated, r.Holds())
 	}
 }

@@ -63,9 +63,16 @@ func (s settings) compare() error {
 		s.method(algorithms.DPGDSC{}, algorithms.Certified, 0.001),
 		s.method(algorithms.OffPairStrC{}, algorithms.Certified, 0.001),
 		s.method(algorithms.OffPairC{}, algorithms.Certified, 0),
+		s.method(algorithms.DPGDC{}, algorithms.Certified, 0),
+		s.method(algorithms.DPGDC2{}, algorithms.Certified, 0),
+		s.method(algorithms.DPEGD{}, algorithms.Certified, 0),
+		s.method(algorithms.GradientPerturbation{}, algorithms.Certified, 0),
 		s.method(algorithms.DPGDSC{}, algorithms.Paper, 0.001),
 		s.method(algorithms.OffPairStrC{}, algorithms.Paper, 0.001),
 		s.method(algorithms.OffPairC{}, algorithms.Paper, 0),
+		s.method(algorithms.DPGDC{}, algorithms.Paper, 0),
+		s.method(algorithms.DPGDC2{}, algorithms.Paper, 0),
+		s.method(algorithms.DPEGD{}, algorithms.Paper, 0),
 	}
 	fmt.Println("split,method,auc")
 	aucs := make(map[string][]float64)

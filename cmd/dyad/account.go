@@ -10,19 +10,19 @@ import (
 )
 
 type accountCmd struct {
-	Epsilon     float64 `help:"Target epsilon: print the noise that reaches it."`
-	Sigma       float64 `help:"Standard deviation of Gaussian noise in every coordinate: print its epsilon."`
-	Scale       float64 `help:"Scale of Laplace or K-norm noise: print its epsilon."`
+	Epsilon     float64 `positive:"" help:"Target epsilon: print the noise that reaches it."`
+	Sigma       float64 `positive:"" help:"Standard deviation of Gaussian noise in every coordinate: print its epsilon."`
+	Scale       float64 `positive:"" help:"Scale of Laplace or K-norm noise: print its epsilon."`
 	Delta       float64 `default:"1e-5" help:"Delta of the guarantee; 0 for pure epsilon, by Laplace or K-norm noise."`
 	Noise       string  `default:"" enum:",gaussian,laplace,knorm" help:"gaussian, laplace in every coordinate, or knorm with density exp(-||z||/scale). Default: gaussian, or knorm with --delta 0."`
-	Coordinates int     `default:"1" help:"Number of released coordinates, for laplace and knorm."`
-	Sensitivity float64 `default:"1" help:"L2 sensitivity of one release."`
-	Steps       int     `default:"1" help:"Number of adaptive releases."`
-	Rate        float64 `placeholder:"Q" help:"Each release uses a Poisson sample of the records with this rate."`
-	Batch       int     `placeholder:"M" help:"Each release uses M records drawn without replacement out of --records."`
-	Records     int     `placeholder:"N" help:"Number of records, with --batch."`
+	Coordinates int     `positive:"" default:"1" help:"Number of released coordinates, for laplace and knorm."`
+	Sensitivity float64 `positive:"" default:"1" help:"L2 sensitivity of one release."`
+	Steps       int     `positive:"" default:"1" help:"Number of adaptive releases."`
+	Rate        float64 `positive:"" placeholder:"Q" help:"Each release uses a Poisson sample of the records with this rate."`
+	Batch       int     `positive:"" placeholder:"M" help:"Each release uses M records drawn without replacement out of --records."`
+	Records     int     `positive:"" placeholder:"N" help:"Number of records, with --batch."`
 	Relation    string  `default:"replace-one" enum:"replace-one,add/remove" help:"Neighbours that the sensitivity is for: replace-one or add/remove."`
-	Group       int     `default:"1" placeholder:"K" help:"Also state the guarantee for the K records of one person."`
+	Group       int     `positive:"" default:"1" placeholder:"K" help:"Also state the guarantee for the K records of one person."`
 	Padded      bool    `help:"The mechanism fills every data set up to a public capacity: then a replace-one guarantee is one for add/remove too."`
 }
 

@@ -130,14 +130,7 @@ func runHooked(ctx context.Context, args []string, stdin io.Reader, stdout, stde
 			code = s.code
 		}
 	}()
-	parser, err := kong.New(&c,
-		kong.Name("dyad"),
-		kong.Description("Train pairwise models (AUC maximisation, bipartite ranking) with differential privacy."),
-		kong.Writers(stdout, stderr),
-		kong.Exit(func(code int) { panic(stopped{code}) }),
-		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 110}),
-		kong.UsageOnError(),
-	)
+	parser, err := newParser(&c, stdout, stderr)
 	if err != nil {
 		fmt.Fprintln(stderr, "dyad:", err)
 		return exitFailure
@@ -155,6 +148,10 @@ func runHooked(ctx context.Context, args []string, stdin io.Reader, stdout, stde
 		fmt.Fprintf(stderr, "dyad: %v\nRun \"dyad --help\" or \"dyad COMMAND --help\" for usage and examples.\n", err)
 		return exitInput
 	}
+	if err := checkPositive(command); err != nil {
+		fmt.Fprintln(stderr, message(err))
+		return exitInput
+	}
 	a := &app{ctx: ctx, stdin: stdin, stdout: stdout, stderr: stderr, json: c.JSON, quiet: c.Quiet, interactive: !c.Quiet && isTerminal(stderr), hooks: h}
 	err = command.Run(a)
 	if err != nil {
@@ -165,6 +162,18 @@ func runHooked(ctx context.Context, args []string, stdin io.Reader, stdout, stde
 		}
 	}
 	return exitCode(err)
+}
+
+// newParser is the parser of the command line into c.
+func newParser(c *cli, stdout, stderr io.Writer) (*kong.Kong, error) {
+	return kong.New(c,
+		kong.Name("dyad"),
+		kong.Description("Train pairwise models (AUC maximisation, bipartite ranking) with differential privacy."),
+		kong.Writers(stdout, stderr),
+		kong.Exit(func(code int) { panic(stopped{code}) }),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 110}),
+		kong.UsageOnError(),
+	)
 }
 
 // message starts with "dyad: " and leaves out a package prefix, which means

@@ -121,3 +121,32 @@ func TestAuditRefusesBadInput(t *testing.T) {
 		}
 	}
 }
+
+// Online algorithms and metric losses are audited too; the flags of the former are not
+// for batch algorithms.
+func TestAuditOfStreamsAndMetrics(t *testing.T) {
+	dir := t.TempDir()
+	for _, c := range []struct {
+		args []string
+		says string
+	}{
+		{[]string{"onpairc", "-n", "8", "--epsilon", "4"}, "certified mode, noise fed back, linear loss, n = 8"},
+		{[]string{"onpairstrc", "-n", "8", "--secret-state"}, "certified mode, secret state, linear loss"},
+		{[]string{"onpairc", "-n", "9", "--every", "2", "--buffer", "3", "--reservoir", "--black-box", "--loss", "logistic"}, "noise fed back, batches of 2, buffer of 3, reservoir, logistic loss"},
+		{[]string{"onpairc", "-n", "8", "--task", "metric"}, "linear-metric loss"},
+		{[]string{"dpgdsc", "-n", "8", "--task", "metric", "--loss", "logistic"}, "mahalanobis-logistic loss"},
+	} {
+		code, out, errs := dyad(t, dir, append([]string{"audit", "--runs", "40"}, c.args...)...)
+		if code != exitOK || !strings.Contains(out, c.says) || !strings.Contains(out, "the claim is not refuted") {
+			t.Errorf("%v: exit %d, %s%s", c.args, code, out, errs)
+		}
+	}
+	for _, args := range [][]string{
+		{"dpgdsc", "--every", "2"}, {"dpgdsc", "--secret-state"}, {"onpairc", "--method", "canaries"}, {"onpairc", "--delta", "0"},
+		{"onpairc", "--secret-state", "--every", "2"}, {"onpairc", "--reservoir"}, {"dpgdsc", "--task", "metric", "--method", "canaries"},
+	} {
+		if code, _, errs := dyad(t, dir, append([]string{"audit", "--runs", "40"}, args...)...); code != exitInput {
+			t.Errorf("%v: exit %d, want 2: %s", args, code, errs)
+		}
+	}
+}

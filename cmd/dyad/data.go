@@ -95,7 +95,7 @@ func (a *app) guesses(draft []byte) {
 type dataSynthCmd struct {
 	File   string `arg:"" help:"CSV file to write."`
 	Schema string `placeholder:"FILE" help:"Also write its schema."`
-	N      int    `short:"n" default:"2000" help:"Number of records."`
+	N      int    `positive:"" short:"n" default:"2000" help:"Number of records."`
 	Seed   uint64 `default:"1" help:"Seed; the file is the same for the same seed and n."`
 	Force  bool   `help:"Replace existing files."`
 }

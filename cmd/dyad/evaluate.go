@@ -18,9 +18,9 @@ type evaluateCmd struct {
 	Data       string  `required:"" placeholder:"FILE" help:"Data file in the format of the training data, with labels."`
 	Threshold  float64 `default:"0" help:"Score at or above which a record counts as positive, for the accuracy."`
 	Neighbours string  `placeholder:"FILE" help:"For a metric: labelled records among which the nearest neighbours are looked for, e.g. the training file; if it is the data file, each record is left out of its own neighbours."`
-	Confidence float64 `default:"0.95" help:"Level of the interval of the AUC."`
+	Confidence float64 `positive:"" default:"0.95" help:"Level of the interval of the AUC."`
 	labelsFlag
-	Top int `default:"10" help:"Ranks that count for NDCG and precision, with graded labels or query groups."`
+	Top int `positive:"" default:"10" help:"Ranks that count for NDCG and precision, with graded labels or query groups."`
 }
 
 // Help shows examples.

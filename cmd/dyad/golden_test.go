@@ -1,7 +1,9 @@
 package main
 
 import (
+	"encoding/json"
 	"flag"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -19,10 +21,21 @@ func TestGoldenOutput(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	schema, err := filepath.Abs("../../bench/schemas/pima.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
 	cases := map[string][]string{
-		"account-noise":   {"account", "--epsilon", "1", "--delta", "1e-5"},
-		"account-epsilon": {"account", "--sigma", "50", "--steps", "100", "--delta", "1e-6"},
-		"algorithms":      {"algorithms"},
+		"account-noise":        {"account", "--epsilon", "1", "--delta", "1e-5"},
+		"account-epsilon":      {"account", "--sigma", "50", "--steps", "100", "--delta", "1e-6"},
+		"algorithms":           {"algorithms"},
+		"plan-compare":         {"plan", "--compare", "-n", "512", "-d", "8", "--epsilon", "1", "--delta", "1e-5"},
+		"plan-compare-pure":    {"plan", "--compare", "-n", "512", "-d", "8", "--epsilon", "1", "--delta", "0"},
+		"plan-asserted":        {"plan", "-n", "256", "-d", "8", "--algorithm", "offpairc", "--G", "4", "--L", "4", "--Dg", "8", "--H", "1", "--radius-diameter", "2"},
+		"online-onpairc-paper": {"online", "--schema", schema, "--state", "state", "--mode", "paper", "--algorithm", "onpairc", "--buffer", "0", "-n", "1000000"},
+	}
+	for name, args := range paperDPGDC2 {
+		cases["plan-dpgdc2-"+name] = args
 	}
 	for _, a := range algorithms.Catalog() {
 		info := a.Info()
@@ -68,5 +81,56 @@ func TestGoldenOutput(t *testing.T) {
 				t.Errorf("dyad %s changed; if that is meant, run with -update\n--- want\n%s--- got\n%s", strings.Join(args, " "), want, got)
 			}
 		})
+	}
+}
+
+// paperDPGDC2 are plans of DPGDC2 as printed, T5 of privacy.md 9: for a loss with
+// Dg = 2G its claim fails at the first three budgets; with the constants of the AUC
+// loss the same noise is enough.
+var paperDPGDC2 = map[string][]string{
+	"generic-1-1e-6":  paperPlan("8", "1", "1e-6"),
+	"generic-2.5-512": paperPlan("8", "2.5", "0.001953125"),
+	"generic-4-128":   paperPlan("8", "4", "0.0078125"),
+	"generic-1-128":   paperPlan("8", "1", "0.0078125"),
+	"auc-1-1e-6":      paperPlan("3.93", "1", "1e-6"),
+	"auc-2.5-512":     paperPlan("3.93", "2.5", "0.001953125"),
+	"auc-4-128":       paperPlan("3.93", "4", "0.0078125"),
+}
+
+func paperPlan(dg, epsilon, delta string) []string {
+	return []string{"plan", "-n", "512", "-d", "8", "--algorithm", "dpgdc2", "--mode", "paper", "--G", "4", "--L", "4", "--Dg", dg,
+		"--radius-diameter", "2", "--epsilon", epsilon, "--delta", delta}
+}
+
+// TestPaperModeOfDPGDC2 checks the verdicts of T5, which the golden files spell out.
+func TestPaperModeOfDPGDC2(t *testing.T) {
+	gives := map[string]float64{"generic-1-1e-6": 1.018, "generic-4-128": 4.64} // privacy.md 4.3: true epsilon 1.018 at (1, 1e-6)
+	for name, args := range paperDPGDC2 {
+		code, out, errs := dyad(t, t.TempDir(), append([]string{"--json"}, args...)...)
+		var r algorithms.Report
+		if err := json.Unmarshal([]byte(out), &r); code != exitOK || err != nil || r.Guarantee.Claim == nil {
+			t.Fatalf("%s: exit %d, %v\n%s", name, code, err, errs)
+		}
+		holds := strings.HasPrefix(name, "auc") || name == "generic-1-128"
+		if c := r.Guarantee.Claim; c.Holds != holds || c.Holds != (r.Guarantee.Epsilon <= c.Epsilon) {
+			t.Errorf("%s: the report says that epsilon %g holds: %v, and that the noise gives %g", name, c.Epsilon, c.Holds, r.Guarantee.Epsilon)
+		}
+		if want := gives[name]; want != 0 && math.Abs(r.Guarantee.Epsilon/want-1) > 1e-3 {
+			t.Errorf("%s: the noise gives epsilon %g, want %g", name, r.Guarantee.Epsilon, want)
+		}
+	}
+}
+
+// TestOnPairCNeverTakesAStep: with alpha = c/sqrt(n) the burn-in grows with n.
+func TestOnPairCNeverTakesAStep(t *testing.T) {
+	schema, err := filepath.Abs("../../bench/schemas/pima.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range []string{"100", "10000", "1000000", "100000000"} {
+		code, out, errs := dyad(t, t.TempDir(), "online", "--schema", schema, "--state", "s", "--mode", "paper", "--algorithm", "onpairc", "--buffer", "0", "-n", n)
+		if code != exitInput || out != "" || !strings.Contains(errs, "never takes a step") || !strings.Contains(errs, "unless c > 4(L+alpha)") {
+			t.Errorf("n = %s: exit %d\n%s", n, code, out+errs)
+		}
 	}
 }

@@ -113,12 +113,18 @@ type unfinishedRun struct {
 	Guarantee string    `json:"guarantee,omitempty"`
 	Charged   time.Time `json:"charged"`
 	Resumable bool      `json:"resumable"`
+	// Stream says that it releases as it goes; its state file continues it.
+	Stream bool `json:"stream,omitempty"`
 }
 
 func unfinishedRuns(l *privacy.Ledger, id string) (runs []unfinishedRun, err error) {
 	entries, err := l.Unfinished(id)
 	for _, e := range entries {
-		runs = append(runs, unfinishedRun{Run: e.Run, Algorithm: e.Charge.Algorithm, Guarantee: e.Charge.Guarantee, Charged: e.Time, Resumable: e.Charge.Resumable})
+		r := unfinishedRun{Run: e.Run, Algorithm: e.Charge.Algorithm, Guarantee: e.Charge.Guarantee, Charged: e.Time, Resumable: e.Charge.Resumable}
+		if len(e.Charge.Events) == 1 {
+			_, r.Stream = e.Charge.Events[0].(privacy.StreamEvent)
+		}
+		runs = append(runs, r)
 	}
 	return runs, err
 }
@@ -127,6 +133,9 @@ func (r unfinishedRun) text() string {
 	text := fmt.Sprintf("    unfinished run %s: %s, charged %s\n", r.Run, r.Algorithm, r.Charged.Format(time.DateTime))
 	if r.Guarantee != "" {
 		text += "      charged for " + r.Guarantee + "\n"
+	}
+	if r.Stream && !r.Resumable {
+		return text + "      it releases as it goes; its state file continues it at no further cost: its online command with --resume\n"
 	}
 	if !r.Resumable {
 		return text + "      it may have released its results; it cannot be resumed\n"

@@ -67,7 +67,7 @@ func (m *model) write(path string, at func(stage string)) (written string, err e
 	if err != nil {
 		return "", err
 	}
-	if err = replaceFile(path, text, func() { at("model written") }); err == nil {
+	if err = replaceFile(path, text, 0o644, func() { at("model written") }); err == nil {
 		at("model renamed")
 		return path, nil
 	}
@@ -88,23 +88,38 @@ func (m *model) text() ([]byte, error) {
 	return append(text, '\n'), err
 }
 
-// writeFile replaces path by text: written, synced, then renamed.
-func writeFile(path string, text []byte) error { return replaceFile(path, text, func() {}) }
+// writeFile replaces path by text, readable by all.
+func writeFile(path string, text []byte) error { return replaceFile(path, text, 0o644, func() {}) }
 
-func replaceFile(path string, text []byte, beforeRename func()) error {
+// replaceFile replaces path by text: written, synced, then renamed, durably.
+func replaceFile(path string, text []byte, mode fs.FileMode, beforeRename func()) error {
 	f, err := os.CreateTemp(filepath.Dir(path), ".dyad-*")
 	if err != nil {
 		return err
 	}
 	_, err = f.Write(text)
-	if err = errors.Join(err, f.Sync(), f.Chmod(0o644), f.Close()); err == nil {
+	if err = errors.Join(err, f.Sync(), f.Chmod(mode), f.Close()); err == nil {
 		beforeRename()
 		err = os.Rename(f.Name(), path)
 	}
 	if err != nil {
 		os.Remove(f.Name())
+		return err
 	}
-	return err
+	return syncDir(filepath.Dir(path))
+}
+
+// syncDir makes a rename durable where directories can be synced.
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	if err := d.Sync(); err != nil && !errors.Is(err, fs.ErrInvalid) {
+		return err
+	}
+	return nil
 }
 
 // readModel reads and checks a model file.

@@ -1,14 +1,14 @@
 package main
 
 import (
+	"bytes"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
-	"path/filepath"
 
 	"github.com/gofrs/flock"
 
@@ -20,7 +20,7 @@ import (
 type onlineCmd struct {
 	Data       string   `default:"-" placeholder:"FILE" help:"Records, CSV, JSON lines or LIBSVM; - is standard input."`
 	Schema     string   `required:"" placeholder:"FILE" help:"Schema of the records (YAML)."`
-	Records    int      `required:"" short:"n" help:"Public maximum of the number of records; all of them are paid for at the start."`
+	Records    int      `positive:"" required:"" short:"n" help:"Public maximum of the number of records; all of them are paid for at the start."`
 	State      string   `required:"" placeholder:"FILE" help:"File of the state, for --resume. It holds the records of the buffer, and with dpftrl or --secret-state functions of all records: keep it private."`
 	Resume     bool     `help:"Continue from the state file, at no further cost, with the flags of the start. Records of a FILE that were taken before are skipped; standard input goes on with new ones."`
 	Follow     bool     `help:"Wait for more at the end of FILE, until interrupted."`
@@ -30,7 +30,7 @@ type onlineCmd struct {
 	Epsilon    float64  `default:"1" help:"Epsilon to spend on all releases together."`
 	Delta      *float64 `placeholder:"DELTA" help:"Delta. Default: min(1e-5, n^-1.5)."`
 	L2         float64  `name:"l2" placeholder:"ALPHA" help:"Weight alpha of the term alpha/2 ||w||^2."`
-	Radius     float64  `default:"1" placeholder:"R" help:"Radius of the ball that w lives in; public."`
+	Radius     float64  `positive:"" default:"1" placeholder:"R" help:"Radius of the ball that w lives in; public."`
 	PublicData bool     `help:"The records are public: nothing is charged, and every line has the AUC of the scores given before each label was used."`
 	Average    bool     `help:"Write the average of the iterates beside each release, at no further cost (online-to-batch)."`
 	Out        string   `short:"o" placeholder:"FILE" help:"Model file for the last release, or the average with --average, written at the end of the run."`
@@ -44,8 +44,9 @@ type onlineCmd struct {
 // Help shows examples.
 func (onlineCmd) Help() string {
 	return `Writes JSON lines: first the guarantee of all releases together, then a model after every K records. A release is
-written after the state that counts it is on disk, so what is resumed never releases twice. The charge is made when
-the first record arrives, for --records of them.
+written after the state that counts it is on disk, so what is resumed never releases twice; it first repeats the last
+release, which a crash may have kept from its reader. The charge is made when the first record arrives, for
+--records of them.
 
 Examples:
   dyad online --data patients.csv --schema patients.yaml --records 100000 --every 100 --state patients.state
@@ -90,6 +91,7 @@ type online struct {
 	public  bool
 	ledger  *privacy.Ledger
 	stream  *algorithms.Online // nil before the first record of a new run
+	run     string             // of a state without a record, not charged yet
 	skip    int                // rows of the file that were taken before
 	scores  prequential
 	regret  *streamRegret // nil unless measured
@@ -153,7 +155,7 @@ func (o *online) finish(horizon bool) error {
 }
 
 // errStreamLost marks a state that could not be saved: the release is withheld.
-var errStreamLost = errors.New("the state cannot be saved, so the release was withheld")
+var errStreamLost = errors.New("the state cannot be saved, so nothing more was released")
 
 // prepare reads the schema and plans.
 func (o *online) prepare() (err error) {
@@ -191,46 +193,76 @@ func (o *online) charge() privacy.Charge {
 	return privacy.Charge{DataID: o.DataID, Algorithm: o.plan.Algorithm, Events: o.plan.Events, Guarantee: g.String(), Unit: g.Unit, Relation: g.Relation, Released: g.Released}
 }
 
-// session opens the ledger and charges a new run, or continues one after releases.
-func (o *online) session(run string, releases int) (*privacy.LiveSession, error) {
-	source, err := privacy.NewSource()
-	if err != nil {
-		return nil, err
-	}
-	if o.public {
-		return privacy.NewPublicSession(source, o.plan.Events)
-	}
+// openLedger opens the ledger of a private run.
+func (o *online) openLedger() (err error) {
+	o.a.at("opening ledger")
 	open := o.open
-	if run != "" {
+	if o.Resume {
 		open = o.openExisting
 	}
-	if o.ledger, _, err = open(privacy.LedgerOptions{LockWait: o.a.hooks.lockWait, Trace: o.a.at}); err != nil {
-		return nil, err
-	}
-	if run != "" {
-		s, err := o.ledger.ResumeStream(run, o.charge(), releases, source)
-		if errors.Is(err, privacy.ErrResume) {
-			err = asInput(err)
-		}
-		return s, err
-	}
-	return o.ledger.Begin(o.charge(), source)
+	o.ledger, _, err = open(privacy.LedgerOptions{LockWait: o.a.hooks.lockWait, Trace: o.a.at})
+	return err
 }
 
-// begin charges and starts a new stream.
+// begin charges and starts a new stream. The state with the run's id is on disk
+// before the charge: a run that is charged can always be resumed.
 func (o *online) begin() error {
-	session, err := o.session("", 0)
+	source, err := privacy.NewSource()
 	if err != nil {
 		return err
 	}
+	if o.public {
+		session, err := privacy.NewPublicSession(source, o.plan.Events)
+		if err != nil {
+			return err
+		}
+		return o.start(session)
+	}
+	if o.run == "" {
+		if err := o.openLedger(); err != nil {
+			return err
+		}
+		o.run = rand.Text()
+		if err := o.write(o.plan.Start(o.run)); err != nil {
+			return err
+		}
+	}
+	charge := o.charge()
+	charge.Run = o.run
+	session, err := o.ledger.Begin(charge, source)
+	if err != nil {
+		// A state of a run that was not charged is of no use.
+		if charged, _, read := o.charged(o.run); read == nil && !charged {
+			err = errors.Join(err, os.Remove(o.State))
+		}
+		return err
+	}
+	o.a.at("charged")
+	return o.start(session)
+}
+
+// start starts a stream that is paid for.
+func (o *online) start(session *privacy.LiveSession) (err error) {
 	if o.stream, err = algorithms.NewStream(o.plan, session); err != nil {
 		return err
 	}
 	o.stream.Run = session.Receipt().Run
-	if err := o.save(); err != nil {
-		return err
-	}
 	return o.announce(session)
+}
+
+// charged says whether the ledger has a charge of a run, and how often it was resumed.
+func (o *online) charged(run string) (charged bool, resumes int, err error) {
+	entries, err := o.ledger.Entries()
+	for _, e := range entries {
+		switch {
+		case e.Run != run:
+		case e.Charge != nil:
+			charged = true
+		case e.Type == "resume":
+			resumes++
+		}
+	}
+	return charged, resumes, err
 }
 
 // resume reads the state and continues.
@@ -242,12 +274,21 @@ func (o *online) resume() error {
 	defer f.Close()
 	state, err := algorithms.ReadStreamState(f)
 	if err != nil {
-		return asInput(err)
+		return asInput(fmt.Errorf("%s: %w", o.State, err))
 	}
 	if o.public != (state.Run == "") {
 		return badInput("the state %s is of a run on %s data", o.State, map[bool]string{true: "public", false: "private"}[state.Run == ""])
 	}
-	session, err := o.session(state.Run, state.Updates)
+	source, err := privacy.NewSource()
+	if err != nil {
+		return err
+	}
+	var session *privacy.LiveSession
+	if o.public {
+		session, err = privacy.NewPublicSession(source, o.plan.Events)
+	} else if session, err = o.resumeCharged(state, source); session == nil && err == nil {
+		return nil // the first record starts it
+	}
 	if err != nil {
 		return err
 	}
@@ -257,7 +298,52 @@ func (o *online) resume() error {
 	if o.Data != "-" {
 		o.skip = state.Count
 	}
-	return o.announce(session)
+	if err := o.announce(session); err != nil {
+		return err
+	}
+	w := o.stream.Last()
+	if w == nil {
+		return nil
+	}
+	o.scores.w = w
+	return o.line(o.release(o.plan.Spec.BurnIn+o.stream.Updates()*o.plan.Spec.Batch, w))
+}
+
+// release is the output of the last release w, made after so many records.
+func (o *online) release(records int, w []float64) onlineRelease {
+	r := onlineRelease{Records: records, Release: o.stream.Updates(), Weights: w}
+	if o.Average {
+		r.Average = o.stream.Average()
+	}
+	return r
+}
+
+// resumeCharged continues the run of a state in the ledger. The session is nil if
+// the run was stopped before its charge.
+func (o *online) resumeCharged(state *algorithms.StreamState, source *privacy.Source) (*privacy.LiveSession, error) {
+	if err := o.openLedger(); err != nil {
+		return nil, err
+	}
+	charged, resumes, err := o.charged(state.Run)
+	if err != nil {
+		return nil, err
+	}
+	if !charged && state.Count == 0 {
+		o.run = state.Run
+		return nil, nil
+	}
+	// A state whose number is one ahead was saved by an attempt that got no further.
+	if state.Session == resumes {
+		state.Session++
+		if err := o.write(state); err != nil {
+			return nil, err
+		}
+	}
+	session, err := o.ledger.ResumeStream(state.Run, o.charge(), state.Updates, state.Session, source)
+	if errors.Is(err, privacy.ErrResume) {
+		err = asInput(err)
+	}
+	return session, err
 }
 
 func (o *online) announce(session *privacy.LiveSession) error {
@@ -327,15 +413,16 @@ func (o *online) take(r *dataset.Row) error {
 	if o.regret != nil {
 		o.regret.update(w)
 	}
-	release := onlineRelease{Records: o.stream.Count(), Release: o.stream.Updates(), Weights: w}
-	if o.Average {
-		release.Average = o.stream.Average()
-	}
+	release := o.release(o.stream.Count(), w)
 	if o.public && o.Task == taskAUC {
 		release.AUC = o.scores.auc()
 		o.scores.w = w
 	}
-	return o.line(release)
+	if err := o.line(release); err != nil {
+		return err
+	}
+	o.a.at("released")
+	return nil
 }
 
 // end closes the run in the ledger: its horizon is reached.
@@ -343,39 +430,25 @@ func (o *online) end() error {
 	if o.public {
 		return nil
 	}
-	return o.ledger.Finish(o.stream.Run, privacy.StatusReleased)
-}
-
-// save replaces the state file, durably. It is readable by its owner only.
-func (o *online) save() error {
-	dir := filepath.Dir(o.State)
-	f, err := os.CreateTemp(dir, ".dyad-*") // mode 0600
-	if err != nil {
-		return fmt.Errorf("%w: %w", errStreamLost, err)
-	}
-	err = o.stream.Save(f)
-	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
-		err = os.Rename(f.Name(), o.State)
-	}
+	err := o.ledger.Finish(o.stream.Run, privacy.StatusReleased)
 	if err == nil {
-		err = syncDir(dir)
+		o.a.at("finished")
 	}
-	if err != nil {
-		os.Remove(f.Name())
-		return fmt.Errorf("%w: %w", errStreamLost, err)
-	}
-	return nil
+	return err
 }
 
-// syncDir makes a rename durable where directories can be synced.
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
+// save writes the state of the stream.
+func (o *online) save() error { return o.write(o.stream) }
+
+// write replaces the state file, durably. It is readable by its owner only.
+func (o *online) write(state interface{ Save(io.Writer) error }) error {
+	var text bytes.Buffer
+	err := state.Save(&text)
+	if err == nil {
+		err = replaceFile(o.State, text.Bytes(), 0o600, func() { o.a.at("state written") })
 	}
-	defer d.Close()
-	if err := d.Sync(); err != nil && !errors.Is(err, fs.ErrInvalid) {
-		return err
+	if err != nil {
+		return fmt.Errorf("%w: %w", errStreamLost, err)
 	}
 	return nil
 }

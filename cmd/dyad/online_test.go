@@ -85,7 +85,7 @@ func TestOnlineResumesWithoutSpendingTwice(t *testing.T) {
 		}
 	})
 	second := parseOnline(t, out)
-	if second.start.Run != first.start.Run || second.start.Records != 37 || len(second.releases) != 2 || second.releases[0].Release != 3 {
+	if second.start.Run != first.start.Run || second.start.Records != 37 || len(second.releases) != 3 || second.releases[0].Release != 2 || second.releases[1].Release != 3 || !slices.Equal(second.releases[0].Weights, first.releases[1].Weights) {
 		t.Errorf("resumed: %+v", second)
 	}
 	code, out, errs = dyad(t, dir, resume...)
@@ -93,8 +93,8 @@ func TestOnlineResumesWithoutSpendingTwice(t *testing.T) {
 		t.Fatalf("exit %d: %s", code, errs)
 	}
 	third := parseOnline(t, out)
-	if len(third.releases) != 4 || third.releases[0].Release != 6 || third.releases[3].Release != 9 {
-		t.Errorf("release 5 was counted, so 6 to 9 are left: %+v", third.releases)
+	if len(third.releases) != 5 || third.releases[0].Release != 5 || third.releases[4].Release != 9 {
+		t.Errorf("release 5 was counted, so it is repeated and 6 to 9 are left: %+v", third.releases)
 	}
 	if after := spent(); !strings.Contains(before, `"mu"`) || moneyOf(t, before) != moneyOf(t, after) {
 		t.Errorf("resuming changed what is spent from %s to %s", before, after)
@@ -159,7 +159,7 @@ func TestOnlineRefusesAnOldState(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if feed(25, 45, "--resume") != exitOK || feed(45, 50, "--resume") != exitOK {
+	if feed(25, 45, "--resume") != exitOK {
 		t.Fatal("resuming failed")
 	}
 	write(t, dir, "s", string(old))

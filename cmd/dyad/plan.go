@@ -5,10 +5,12 @@ import (
 )
 
 type planCmd struct {
-	Schema string `placeholder:"FILE" help:"Schema file (YAML): gives the number of encoded features. No data file is opened."`
-	N      int    `short:"n" required:"" help:"Number of training records."`
-	D      int    `short:"d" help:"Number of features, if there is no schema."`
-	Groups []int  `name:"group-sizes" placeholder:"S,..." help:"Sizes of the public query groups, if pairs are formed within groups."`
+	Schema  string `placeholder:"FILE" help:"Schema file (YAML): gives the number of encoded features. No data file is opened."`
+	N       int    `positive:"" short:"n" required:"" help:"Number of training records."`
+	D       int    `positive:"" short:"d" help:"Number of features, if there is no schema."`
+	Groups  []int  `name:"group-sizes" placeholder:"S,..." help:"Sizes of the public query groups, if pairs are formed within groups."`
+	Compare bool   `help:"Rank all algorithms that apply, by the noise that reaches the model."`
+	constantFlags
 	planFlags
 	streamFlags
 }
@@ -23,7 +25,11 @@ Examples:
   dyad plan -n 5000 -d 20 --algorithm offpairstrc --l2 0.01
   dyad plan -n 60 -d 4 --group-sizes 10,20,30
   dyad plan -n 100000 -d 20 --json
-  dyad plan -n 100000 -d 20 --algorithm dpftrl --every 100 --buffer 500`
+  dyad plan -n 100000 -d 20 --algorithm dpftrl --every 100 --buffer 500
+  dyad plan --compare -n 5000 -d 20 --epsilon 1
+Constants of a loss of your own, as asserted by you, and the limit of many steps:
+  dyad plan -n 256 -d 8 --algorithm offpairc --G 4 --L 4 --Dg 8 --H 1 --radius-diameter 2
+  dyad plan -n 256 -d 8 --G 4 --L 4 --Dg 4 --alpha 0.1 --radius-diameter 2 --step-size 0.3 --steps 1000000`
 }
 
 // Run prints the report.
@@ -50,7 +56,13 @@ func (c *planCmd) Run(a *app) error {
 		return err
 	}
 	shape.groups = c.Groups
-	_, p, err := c.plan(shape)
+	if err := c.resolve(&c.planFlags, shape.d); err != nil {
+		return err
+	}
+	if c.Compare {
+		return c.compare(a, shape)
+	}
+	_, p, err := c.assertedPlan(shape, c.assertion())
 	if err != nil {
 		return err
 	}
@@ -60,7 +72,7 @@ func (c *planCmd) Run(a *app) error {
 
 // shapeOf is what an encoder makes public about n records.
 func shapeOf(e *dataset.Encoder, n int) dataShape {
-	s := dataShape{n: n, d: e.Dim(), boundsFromData: e.Schema().BoundsFromData}
+	s := dataShape{n: n, d: e.Dim(), boundsFromData: e.Schema().BoundsFromData, labelValues: e.LabelValues()}
 	if nz := e.NonZerosPerRow(); nz < s.d {
 		s.nonZeros = nz
 	}

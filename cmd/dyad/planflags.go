@@ -14,12 +14,13 @@ type planFlags struct {
 	Mode      string   `default:"certified" enum:"certified,paper,nonprivate" help:"certified: proved noise; paper: the paper's formula, with what it really gives; nonprivate: the baseline."`
 	Epsilon   float64  `default:"1" help:"Epsilon to spend."`
 	Delta     *float64 `placeholder:"DELTA" help:"Delta; 0 asks for pure epsilon. Default: min(1e-5, n^-1.5)."`
-	L2        *float64 `name:"l2" placeholder:"ALPHA" help:"Weight alpha of the term alpha/2 ||w||^2. Default: 0.001, or 0 for offpairc, dpgdc, dpgdc2 and dpegd."`
-	Radius    float64  `placeholder:"R" help:"Radius of the ball that w lives in; public. Default: a rule of n, d, epsilon and delta, or 1 for --task metric."`
-	Steps     int      `help:"Number of full-batch steps. Default: the algorithm's public rule."`
-	StepSize  float64  `placeholder:"ETA" help:"Step size. Default: the algorithm's public rule."`
-	Path      float64  `placeholder:"H" help:"Sum of the step sizes. Default: the algorithm's public rule."`
-	Workers   int      `help:"CPU workers; the result has the same bits for any number. Default: all cores."`
+	L2        *float64 `name:"l2" aliases:"alpha" placeholder:"ALPHA" help:"Weight alpha of the term alpha/2 ||w||^2. Default: 0.001, or 0 for offpairc, dpgdc, dpgdc2 and dpegd."`
+	Radius    float64  `positive:"" placeholder:"R" help:"Radius of the ball that w lives in; public. Default: a rule of n, d, epsilon and delta, or 1 for --task metric."`
+	Steps     int      `positive:"" help:"Number of full-batch steps. Default: the algorithm's public rule."`
+	StepSize  float64  `positive:"" placeholder:"ETA" help:"Step size. Default: the algorithm's public rule."`
+	Path      float64  `positive:"" placeholder:"H" help:"Sum of the step sizes. Default: the algorithm's public rule."`
+	Batch     int      `positive:"" name:"batch-records" placeholder:"M" help:"Records drawn for each step of subsampled-descent, which uses all pairs within them. Default: the algorithm's public rule."`
+	Workers   int      `positive:"" help:"CPU workers; the result has the same bits for any number. Default: all cores."`
 }
 
 // The tasks of the program and their losses.
@@ -43,21 +44,20 @@ type dataShape struct {
 	n, d, nonZeros int
 	boundsFromData bool
 	groups         []int // sizes of query groups, nil without
+	labelValues    int   // as engine.Problem.LabelValues
 }
 
 // plan builds the algorithm and its plan from public numbers.
 func (f planFlags) plan(s dataShape) (algorithms.Algorithm, *algorithms.Plan, error) {
-	mode, err := algorithms.ParseMode(f.Mode)
-	if err != nil {
-		return nil, nil, asInput(err)
-	}
-	if f.Steps < 0 || f.Workers < 0 || !(f.Radius >= 0) || !(f.StepSize >= 0) || !(f.Path >= 0) {
-		return nil, nil, badInput("--steps, --workers, --radius, --step-size and --path must not be negative")
-	}
+	return f.assertedPlan(s, engine.Assertion{})
+}
+
+// assertedPlan is plan with constants of the loss as the user asserts them.
+func (f planFlags) assertedPlan(s dataShape, asserted engine.Assertion) (algorithms.Algorithm, *algorithms.Plan, error) {
 	name := f.Algorithm
 	if name == "" {
 		name = "dpgdsc"
-		if mode == algorithms.NonPrivate {
+		if f.Mode == algorithms.NonPrivate.String() {
 			name = "projected-gradient"
 		}
 	}
@@ -68,8 +68,35 @@ func (f planFlags) plan(s dataShape) (algorithms.Algorithm, *algorithms.Plan, er
 	if a, err = f.configure(a); err != nil {
 		return nil, nil, err
 	}
+	spec, err := f.spec(s, asserted)
+	if err != nil {
+		return nil, nil, err
+	}
+	spec.L2 = f.l2(name)
+	p, err := a.Plan(spec)
+	return a, p, asInput(err)
+}
+
+// l2 is the weight of the L2 term: the flag's, or the default for an algorithm.
+func (f planFlags) l2(algorithm string) float64 {
+	if f.L2 != nil {
+		return *f.L2
+	}
+	switch algorithm {
+	case "offpairc", "dpgdc", "dpgdc2", "dpegd": // for convex objectives
+		return 0
+	}
+	return 0.001
+}
+
+// spec is everything that plans depend on but the algorithm, without an L2 term.
+func (f planFlags) spec(s dataShape, asserted engine.Assertion) (algorithms.Spec, error) {
+	mode, err := algorithms.ParseMode(f.Mode)
+	if err != nil {
+		return algorithms.Spec{}, asInput(err)
+	}
 	if s.n < 2 {
-		return nil, nil, badInput("a pairwise loss needs at least 2 records, got %d", s.n)
+		return algorithms.Spec{}, badInput("a pairwise loss needs at least 2 records, got %d", s.n)
 	}
 	budget := privacy.Budget{Epsilon: f.Epsilon, Delta: privacy.DefaultDelta(s.n)}
 	if f.Delta != nil {
@@ -77,18 +104,9 @@ func (f planFlags) plan(s dataShape) (algorithms.Algorithm, *algorithms.Plan, er
 	}
 	if mode != algorithms.NonPrivate {
 		if err := budget.Validate(); err != nil {
-			return nil, nil, asInput(err)
+			return algorithms.Spec{}, asInput(err)
 		}
 	}
-	l2 := 0.001
-	switch name {
-	case "offpairc", "dpgdc", "dpgdc2", "dpegd": // for convex objectives
-		l2 = 0
-	}
-	if f.L2 != nil {
-		l2 = *f.L2
-	}
-	loss := tasks[f.Task]
 	radius := f.Radius
 	if radius == 0 {
 		radius = metricRadius
@@ -97,15 +115,15 @@ func (f planFlags) plan(s dataShape) (algorithms.Algorithm, *algorithms.Plan, er
 		}
 	}
 	spec, err := algorithms.NewSpec(cpu.Backend{Workers: f.Workers}, engine.Problem{
-		N: s.n, D: s.d, Bounds: engine.UnitBounds(), Loss: loss,
-		Radius: radius, NonZerosPerRow: s.nonZeros, Groups: s.groups,
-	}, l2, budget, mode)
+		N: s.n, D: s.d, Bounds: engine.UnitBounds(), Loss: tasks[f.Task],
+		Radius: radius, NonZerosPerRow: s.nonZeros, Groups: s.groups, LabelValues: s.labelValues,
+	}, 0, budget, mode)
 	if err != nil {
-		return nil, nil, asInput(err)
+		return algorithms.Spec{}, asInput(err)
 	}
 	spec.BoundsFromData = s.boundsFromData
-	p, err := a.Plan(spec)
-	return a, p, asInput(err)
+	spec.Constants, err = spec.Constants.Assert(asserted)
+	return spec, asInput(err)
 }
 
 // configure puts the step flags into the algorithm's options; a flag that an
@@ -119,6 +137,16 @@ func (f planFlags) configure(a algorithms.Algorithm) (algorithms.Algorithm, erro
 			}
 		}
 		return nil
+	}
+	switch {
+	case f.Path == 0:
+	case f.Steps != 0 && f.StepSize != 0:
+		return nil, badInput("--path is --steps times --step-size; leave one of the three out")
+	case f.Mode == algorithms.Paper.String() && a.Info().Name != "dpgdc":
+		return nil, badInput("%s in paper mode does not take --path: the paper gives the schedule", a.Info().Name)
+	}
+	if _, batches := a.(algorithms.SubsampledDescent); f.Batch != 0 && !batches {
+		return nil, badInput("%s does not take --batch-records; subsampled-descent does", a.Info().Name)
 	}
 	switch a.(type) {
 	case algorithms.DPGDSC:
@@ -135,6 +163,10 @@ func (f planFlags) configure(a algorithms.Algorithm) (algorithms.Algorithm, erro
 		return algorithms.DPEGD{Steps: f.Steps, StepSize: f.StepSize}, unused("--path")
 	case algorithms.GradientPerturbation:
 		return algorithms.GradientPerturbation{Steps: f.Steps, StepSize: f.StepSize, Path: f.Path}, nil
+	case algorithms.ConvergentDescent:
+		return algorithms.ConvergentDescent{Steps: f.Steps, StepSize: f.StepSize, Path: f.Path}, nil
+	case algorithms.SubsampledDescent:
+		return algorithms.SubsampledDescent{BatchRecords: f.Batch, Steps: f.Steps, StepSize: f.StepSize, Path: f.Path}, nil
 	case algorithms.ProjectedGradient:
 		return algorithms.ProjectedGradient{Steps: f.Steps, StepSize: f.StepSize}, unused("--path")
 	}

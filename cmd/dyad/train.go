@@ -14,17 +14,18 @@ import (
 )
 
 type trainCmd struct {
-	Data       string  `placeholder:"FILE" help:"Data file, CSV or LIBSVM, gzipped or not. Without it: synthetic clinical records made by this program, public."`
-	Schema     string  `placeholder:"FILE" help:"Schema of the data (YAML); \"dyad data schema FILE\" drafts one."`
-	Out        string  `short:"o" placeholder:"FILE" help:"Model file. Default: model.json with --data; the synthetic run writes one only if asked."`
-	Force      bool    `help:"Replace an existing model file."`
-	Holdout    float64 `placeholder:"F" help:"Fraction of the records held out and evaluated. The figures are not covered by the guarantee. Default: 0.3 for the synthetic data, else 0."`
-	SplitSeed  uint64  `default:"1" help:"Seed of the split into training and held-out records."`
-	PublicData bool    `help:"The data are public: nothing is charged, and the report says so."`
-	Group      string  `name:"group-column" placeholder:"NAME" help:"Column of public query groups: pairs are formed within a group only. Default: the schema's column with role group."`
-	DataID     string  `placeholder:"ID" help:"Name of the data in the ledger. Default: the schema's data_id."`
-	Resume     string  `placeholder:"RUN" help:"Continue a charged run that has released nothing, at no further cost, with the flags and the data of its first attempt."`
-	Seed       *uint64 `help:"Seed the noise, for reproduction only: the noise is then not secret."`
+	Data       string        `placeholder:"FILE" help:"Data file, CSV or LIBSVM, gzipped or not. Without it: synthetic clinical records made by this program, public."`
+	Schema     string        `placeholder:"FILE" help:"Schema of the data (YAML); \"dyad data schema FILE\" drafts one."`
+	Out        string        `short:"o" placeholder:"FILE" help:"Model file. Default: model.json with --data; the synthetic run writes one only if asked."`
+	Force      bool          `help:"Replace an existing model file."`
+	Holdout    *float64      `placeholder:"F" help:"Fraction of the records held out and evaluated. The figures are not covered by the guarantee. Default: 0.3 for the synthetic data, else 0."`
+	SplitSeed  uint64        `default:"1" help:"Seed of the split into training and held-out records."`
+	PublicData bool          `help:"The data are public: nothing is charged, and the report says so."`
+	Group      string        `name:"group-column" placeholder:"NAME" help:"Column of public query groups: pairs are formed within a group only. Default: the schema's column with role group."`
+	DataID     string        `placeholder:"ID" help:"Name of the data in the ledger. Default: the schema's data_id."`
+	Resume     string        `placeholder:"RUN" help:"Continue a charged run that has released nothing, at no further cost, with the flags and the data of its first attempt."`
+	Checkpoint time.Duration `name:"checkpoint-every" default:"1m" placeholder:"DURATION" help:"Keep the state of a private run beside the ledger this often, for --resume; it is as private as the records. 0: never."`
+	Seed       *uint64       `help:"Seed the noise, for reproduction only: the noise is then not secret."`
 	labelsFlag
 	planFlags
 	ledgerFlag
@@ -33,8 +34,9 @@ type trainCmd struct {
 // Help shows examples.
 func (trainCmd) Help() string {
 	return `A private run is charged to the ledger before any record is used. If it is interrupted it stays charged,
-but no result has left the program: the same command with --resume RUN continues it at no further cost
-("dyad ledger show" lists such runs). Nothing is charged when a flag, the schema or the data are wrong.
+but no result has left the program: the same command with --resume RUN continues it at no further cost, from its
+last checkpoint if it ran for a minute ("dyad ledger show" lists such runs). Nothing is charged when a flag, the
+schema or the data are wrong.
 
 Examples:
   dyad train
@@ -103,6 +105,9 @@ func (c *trainCmd) Run(a *app) error {
 	if c.Seed != nil {
 		options.Source = privacy.NewSeededSource(*c.Seed)
 	}
+	if c.Checkpoint < 0 {
+		return badInput("--checkpoint-every is %v, want a positive duration, or 0 for none", c.Checkpoint)
+	}
 	if public && c.Resume != "" {
 		return badInput("--resume continues a charged run, but these data are public and nothing is charged; leave it out")
 	}
@@ -115,6 +120,9 @@ func (c *trainCmd) Run(a *app) error {
 		if options.Ledger, result.Ledger, err = open(privacy.LedgerOptions{LockWait: a.hooks.lockWait, Trace: a.at}); err != nil {
 			return err
 		}
+		if c.Checkpoint > 0 {
+			options.Checkpoints = algorithms.Checkpoints{Prefix: result.Ledger + ".", Every: c.Checkpoint, Failed: a.checkpointFailed}
+		}
 		if options.Fingerprint, err = fingerprint(options.Ledger, c.Data, data.LabelsFile); err != nil {
 			return err
 		}
@@ -125,6 +133,9 @@ func (c *trainCmd) Run(a *app) error {
 	run, err := algorithms.Run(a.ctx, train.records, algorithm, plan, options)
 	if err != nil {
 		return a.charged(err)
+	}
+	if run.Restored > 0 {
+		a.note("dyad: run %s continued after step %d of %d, that of its last checkpoint", run.Run, run.Restored, plan.Schedule.Steps)
 	}
 	result.Report, result.Guarantee, result.Run = plan.Report(), run.Guarantee, run.Run
 	if public {
@@ -178,11 +189,14 @@ func (a *app) charged(err error) error {
 	} else if c != nil {
 		fmt.Fprintf(a.stderr, "dyad: run %s is charged and finished, so it cannot be resumed; what was trained here was dropped\n", c.Run)
 	}
-	if errors.Is(err, privacy.ErrResume) {
+	if errors.Is(err, privacy.ErrResume) || errors.Is(err, algorithms.ErrCheckpoint) {
 		return asInput(err)
 	}
 	return err
 }
+
+// checkpointFailed tells that a run could not keep its state; it goes on.
+func (a *app) checkpointFailed(err error) { a.note("%s", message(err)) }
 
 // printModel saves a model that no disk takes: it was paid for.
 func (a *app) printModel(m *model, cause error) error {
@@ -235,8 +249,11 @@ func (c *trainCmd) load(a *app) (*dataset.Dataset, string, error) {
 // split holds out a fraction of the records, or of the groups; held is nil
 // without one.
 func (c *trainCmd) split(all sample) (train sample, held *sample, err error) {
-	fraction := c.Holdout
-	if fraction == 0 && c.Data == "" {
+	fraction := 0.0
+	switch {
+	case c.Holdout != nil:
+		fraction = *c.Holdout
+	case c.Data == "":
 		fraction = 0.3
 	}
 	if !(fraction >= 0 && fraction < 1) {

@@ -9,9 +9,9 @@ import (
 	"dyad/engine"
 )
 
-// fits returns an error unless the records have the shape, the bounds and the number
-// of stored features per row of the problem. The roundoff bound would not hold for
-// others.
+// fits returns an error unless the records have the shape, the bounds and the numbers
+// of stored features per row and of different labels of the problem. The roundoff
+// bound would not hold for others.
 func fits(p engine.Problem, r *engine.Records) error {
 	switch {
 	case r == nil:
@@ -22,6 +22,9 @@ func fits(p engine.Problem, r *engine.Records) error {
 		return fmt.Errorf("cpu: Bind: records have bounds %+v, the problem %+v", r.Bounds(), p.Bounds)
 	case p.NonZerosPerRow > 0 && r.MaxRow() > p.NonZerosPerRow:
 		return fmt.Errorf("cpu: Bind: a row stores more than Problem.NonZerosPerRow = %d features; use compressed rows or declare more", p.NonZerosPerRow)
+	}
+	if limit := p.LabelLimit(); limit < p.N && r.MoreLabelsThan(limit) {
+		return fmt.Errorf("cpu: Bind: more than the %d different labels of Problem.LabelValues; declare more, or engine.AnyLabels for graded labels", limit)
 	}
 	return nil
 }

@@ -25,10 +25,10 @@ func (k *kernel) planExpansion() bool {
 		return false
 	}
 	tol := loss.StripBound(0) * 0x1p-55
-	best := kernel{}
+	best, labels := kernel{}, min(k.problem.LabelLimit(), maxClasses)
 	for _, b := range []int{1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096} {
 		e, ok := engine.Expand(loss, k.scores.LabelSpan*k.scores.Score/float64(b), tol)
-		if !ok || 2*b*e.Terms*e.Terms > maxTable {
+		if !ok || labels*(labels-1)*b*e.Terms*e.Terms > maxTable {
 			continue
 		}
 		c := kernel{problem: k.problem, bins: b, expansion: e}
@@ -40,17 +40,25 @@ func (k *kernel) planExpansion() bool {
 	return k.bins > 0
 }
 
-// nearCost is the cost of c by the near-linear method for binary labels.
+// fewLabels says that the near-linear method takes as many labels as the problem has.
+func (k *kernel) fewLabels() bool { return k.problem.LabelLimit() <= maxClasses }
+
+// nearCost is the cost of c by the near-linear method for q labels, q(q-1) node
+// matrices.
 func (k *kernel) nearCost() float64 {
 	n, nodes := float64(k.problem.N), float64(k.bins*k.terms())
-	flush := 2 * nodes / minBlockRows * 0.5
-	return n*(nsPoint+nsTerm*float64(k.terms())+flush) + 2*nodes*nodes*nsNode + nsNearCall
+	q := float64(k.problem.LabelLimit())
+	flush := q * nodes / minBlockRows * 0.5
+	return n*(nsPoint+nsTerm*float64(k.terms())+flush) + q*(q-1)*nodes*nodes*nsNode + nsNearCall
 }
 
-// directCost is the cost of c by the direct method for binary labels of equal
-// frequency.
+// directCost is the cost of c by the direct method for two labels of equal frequency,
+// or for any labels, where all pairs are visited.
 func (k *kernel) directCost() float64 {
 	n := float64(k.problem.N)
+	if k.problem.LabelLimit() > 2 {
+		return n * n / 2 * nsSmoothPair
+	}
 	if k.factored {
 		return n * n / 4 * nsFactoredPair
 	}

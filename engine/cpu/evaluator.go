@@ -2,6 +2,7 @@ package cpu
 
 import (
 	"context"
+	"slices"
 
 	"dyad/engine"
 )
@@ -13,8 +14,10 @@ type evaluator struct {
 	x matrix
 	y []float64
 
-	values []float64 // the distinct labels in increasing order; nil if too many
-	class  []uint8   // index into values
+	// values are Problem.LabelLimit labels: those that occur in increasing order, the
+	// last of them repeated. nil if that are too many.
+	values []float64
+	class  []uint8 // index into values
 
 	// all prepares c for all pairs; nil until the first call for all pairs.
 	all     coefficients
@@ -42,39 +45,38 @@ func (k *kernel) Bind(r *engine.Records) (engine.Evaluator, error) {
 	if err := fits(k.problem, r); err != nil {
 		return nil, err
 	}
-	e := &evaluator{kernel: k, x: newMatrix(r), y: r.Labels()}
+	e := &evaluator{kernel: k, x: newMatrix(r, k.set), y: r.Labels()}
 	e.classify()
 	return e, nil
 }
 
-// maxClasses is the largest number of distinct labels for the near-linear
-// method.
+// maxClasses is the largest number of different labels that an evaluator sorts
+// records by.
 const maxClasses = 16
 
-// classify finds the distinct labels, if there are at most maxClasses.
+// classify finds the labels that occur, if the problem allows at most maxClasses. Its
+// shape and the work per record are those of the problem, whatever labels occur.
 func (e *evaluator) classify() {
-	values := make([]float64, 0, maxClasses)
+	limit := e.problem.LabelLimit()
+	if limit > maxClasses {
+		return
+	}
+	values := make([]float64, 0, limit)
 	for _, y := range e.y {
-		i := 0
-		for i < len(values) && values[i] < y {
-			i++
+		i, found := slices.BinarySearch(values, y)
+		if !found {
+			values = slices.Insert(values, i, y)
 		}
-		if i < len(values) && values[i] == y {
-			continue
-		}
-		if len(values) == maxClasses {
-			return
-		}
-		values = append(values, 0)
-		copy(values[i+1:], values[i:])
-		values[i] = y
 	}
-	e.values, e.class = values, make([]uint8, len(e.y))
+	e.class = make([]uint8, len(e.y))
 	for j, y := range e.y {
-		for values[e.class[j]] != y {
-			e.class[j]++
-		}
+		i, _ := slices.BinarySearch(values, y)
+		e.class[j] = uint8(i)
 	}
+	for len(values) < limit {
+		values = append(values, values[len(values)-1]) // of no record: sums over it are 0
+	}
+	e.values = values
 }
 
 // Kernel implements engine.Evaluator.
@@ -101,12 +103,8 @@ func (e *evaluator) GradSum(ctx context.Context, dst, w []float64, pairs engine.
 
 // allPairs computes X^T c.
 func (e *evaluator) allPairs(ctx context.Context, dst, w []float64) error {
-	if len(e.values) == 1 {
-		clear(dst) // no pair of different labels
-		return nil
-	}
 	if e.all == nil {
-		e.all = e.chooseMethod()
+		e.all = e.newMethod()
 		e.partial = make([]float64, e.chunks()*e.x.d)
 		e.rowWork = make([]rowScratch, min(e.kernel.workers, e.chunks()))
 		for i := range e.rowWork {
@@ -143,16 +141,10 @@ func (k *kernel) chunk(i int) (from, to int) {
 	return i * k.chunkRows, min((i+1)*k.chunkRows, k.problem.N)
 }
 
-// chooseMethod returns the planned method, or the direct one if the labels are
-// too many for the near-linear one or make it dearer.
-func (e *evaluator) chooseMethod() coefficients {
-	if e.method == NearLinear && e.values != nil {
-		q, n := float64(len(e.values)), float64(len(e.y))
-		nodes := float64(e.bins * e.terms())
-		small := q*(q-1)*nodes*float64(e.terms()) <= maxTable
-		if small && (q == 2 || q*q*nodes*nodes*nsNode < n*n/2*nsSmoothPair) {
-			return newNearLinear(e)
-		}
+// newMethod returns the planned method.
+func (e *evaluator) newMethod() coefficients {
+	if e.method == NearLinear {
+		return newNearLinear(e)
 	}
 	return newDirect(e)
 }

@@ -11,7 +11,7 @@ import (
 )
 
 func metricProblem(n, d int) engine.Problem {
-	return engine.Problem{N: n, D: d, Bounds: engine.UnitBounds(), Loss: engine.MahalanobisLogistic{}, Radius: 1}
+	return engine.Problem{N: n, D: d, Bounds: engine.UnitBounds(), Loss: engine.MahalanobisLogistic{}, Radius: 1, LabelValues: engine.AnyLabels}
 }
 
 // metricData are records and a W of rank one and norm 1.

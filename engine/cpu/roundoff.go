@@ -82,10 +82,6 @@ const (
 //	                       of one expansion
 //	3 u Q                  D
 //
-// Records with more than maxClasses labels, or with labels for which the direct
-// method is cheaper, are computed directly; the bound is the larger of both, so
-// it holds for every data set.
-//
 // # Prefix pairs
 //
 // The T terms phi'(u) D (x_T - x_i) have norm at most Q l 2R and errors as in the
@@ -107,7 +103,7 @@ func (k *kernel) Roundoff(pairs engine.Pairs) float64 {
 		}
 		e := k.directError() + engine.Gamma(directDepth(p.N))*k.scores.Slope
 		if k.method == NearLinear {
-			e = max(e, k.nearError())
+			e = k.nearError()
 		}
 		return R*l*n*n*(e+engine.Gamma(k.rowSumDepth())*k.scores.Slope)*secondOrder + tiny
 	case engine.PrefixPairs:

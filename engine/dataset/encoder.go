@@ -210,6 +210,15 @@ func (e *Encoder) Factor() float64 { return e.factor }
 // Bounds are the bounds of the records: R = 1, |y| <= 1.
 func (e *Encoder) Bounds() engine.Bounds { return engine.UnitBounds() }
 
+// LabelValues is the public bound on the number of different labels: 2 for two
+// classes, engine.AnyLabels for graded ones (engine.Problem.LabelValues).
+func (e *Encoder) LabelValues() int {
+	if e.schema.IsGraded() {
+		return engine.AnyLabels
+	}
+	return 2
+}
+
 // NonZerosPerRow is the public bound on the stored features of a record; 0 if
 // records are dense (engine.Problem.NonZerosPerRow).
 func (e *Encoder) NonZerosPerRow() int {

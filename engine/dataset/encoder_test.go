@@ -159,7 +159,7 @@ func TestSparseEncode(t *testing.T) {
 			t.Errorf("got %v", x)
 		}
 	}
-	if e.NonZerosPerRow() != 2 || mustEncoder(t, plainSchema).NonZerosPerRow() != 0 {
+	if e.NonZerosPerRow() != 2 || e.LabelValues() != 2 || mustEncoder(t, plainSchema).NonZerosPerRow() != 0 {
 		t.Error("wrong NonZerosPerRow")
 	}
 	if _, err := e.Encode([]string{"1", "1", "1", "0", "0"}); err == nil {

@@ -10,6 +10,8 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 	"github.com/parquet-go/parquet-go"
+
+	"dyad/engine"
 )
 
 func zstded(t testing.TB, text string) []byte {
@@ -217,7 +219,7 @@ func TestGradedLabels(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !slices.Equal(d.Records.Labels(), []float64{-1, 0.5, 1, 0.25}) || !slices.Equal(d.Groups, []int32{0, 1, 0, 1}) || d.Positives != 0 || d.Negatives != 0 || !s.IsGraded() {
+	if !slices.Equal(d.Records.Labels(), []float64{-1, 0.5, 1, 0.25}) || !slices.Equal(d.Groups, []int32{0, 1, 0, 1}) || d.Positives != 0 || d.Negatives != 0 || !s.IsGraded() || d.Encoder.LabelValues() != engine.AnyLabels {
 		t.Errorf("labels %v, groups %v", d.Records.Labels(), d.Groups)
 	}
 	svm := mustSchema(t, "data_id: t\nfeatures: 2\nrange: [0, 1]\ncolumns:\n  - {name: y, role: label, kind: numeric, range: [0, 4]}\n  - {name: q, role: group}\n")

@@ -70,7 +70,7 @@ func (s *suite) metricCase(loss engine.MetricLoss, radius float64, n int, weight
 	rng := rand.New(rand.NewPCG(uint64(number), 18))
 	d := []int{19, 8, 2, 1}[(number+number/len(weightings))%4]
 	labels := labellings[number%len(labellings)]
-	p := engine.Problem{N: n, D: d, Bounds: boundsOf[number%3], Loss: loss, Radius: radius}
+	p := engine.Problem{N: n, D: d, Bounds: boundsOf[number%3], Loss: loss, Radius: radius, LabelValues: labels.values}
 	dense, sparse, err := makeRecords(rng, p, labels)
 	if err != nil {
 		s.fail("%v", err)

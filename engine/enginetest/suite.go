@@ -50,15 +50,16 @@ type Options struct {
 
 // A labelling makes n labels within [-b, b].
 type labelling struct {
-	name string
-	make func(rng *rand.Rand, n int, b float64) []float64
+	name   string
+	values int // Problem.LabelValues
+	make   func(rng *rand.Rand, n int, b float64) []float64
 }
 
 var labellings = []labelling{
-	{"binary", func(rng *rand.Rand, n int, b float64) []float64 {
+	{"binary", 2, func(rng *rand.Rand, n int, b float64) []float64 {
 		return fill(n, func(i int) float64 { return math.Copysign(b, rng.Float64()-0.4) })
 	}},
-	{"one positive", func(_ *rand.Rand, n int, b float64) []float64 {
+	{"one positive", 0, func(_ *rand.Rand, n int, b float64) []float64 {
 		return fill(n, func(i int) float64 {
 			if i == n-1 {
 				return b
@@ -66,13 +67,13 @@ var labellings = []labelling{
 			return -b
 		})
 	}},
-	{"one class", func(_ *rand.Rand, n int, b float64) []float64 {
+	{"one class", 2, func(_ *rand.Rand, n int, b float64) []float64 {
 		return fill(n, func(int) float64 { return b })
 	}},
-	{"five grades", func(rng *rand.Rand, n int, b float64) []float64 {
+	{"five grades", 5, func(rng *rand.Rand, n int, b float64) []float64 {
 		return fill(n, func(int) float64 { return b * (float64(rng.IntN(5))/2 - 1) })
 	}},
-	{"real", func(rng *rand.Rand, n int, b float64) []float64 {
+	{"real", engine.AnyLabels, func(rng *rand.Rand, n int, b float64) []float64 {
 		return fill(n, func(int) float64 { return b * (2*rng.Float64() - 1) })
 	}},
 }
@@ -172,7 +173,7 @@ func (s *suite) testCase(loss engine.ScoreLoss, radius float64, n int, labels la
 	if n > 129 {
 		d = 5
 	}
-	p := engine.Problem{N: n, D: d, Bounds: boundsOf[number%3], Loss: loss, Radius: radius}
+	p := engine.Problem{N: n, D: d, Bounds: boundsOf[number%3], Loss: loss, Radius: radius, LabelValues: labels.values}
 	dense, sparse, err := makeRecords(rng, p, labels)
 	if err != nil {
 		s.fail("%v", err)

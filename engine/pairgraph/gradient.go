@@ -45,24 +45,36 @@ func NewGradients(data *Data, loss Loss, rows, workers int) (*Gradients, error) 
 // Len is the number of entries of W.
 func (g *Gradients) Len() int { return g.rows * g.data.d }
 
-// Sum sets dst to the sum over the pairs from, ..., to-1 of
+// Clip says what is clipped.
+type Clip int
+
+// The ways to clip.
+const (
+	// WholeMatrix clips the entrywise norm of the gradient.
+	WholeMatrix Clip = iota
+	// RowByRow clips every row of the gradient by itself, as [Li20] Algorithm 1 does: the
+	// whole has then up to rows times the clip in the L1 norm (privacy.md 6.3).
+	RowByRow
+)
+
+// Sum sets dst to the sum over the pairs listed of
 //
 //	grad l(W; pair) / max(1, ||grad l(W; pair)||/clip)
 //
-// with the norm of the data. w and dst are row-major, rows x Dim. Each term is a
-// function of its own pair, w and clip, and the exact term for the computed slope has
-// norm at most clip; SumError bounds what the summation adds. A gradient that
-// overflows counts as zero. When ctx is done it returns ctx.Err().
-func (g *Gradients) Sum(ctx context.Context, dst, w []float64, from, to int, clip float64) error {
-	chunks := (to - from + chunkPairs - 1) / chunkPairs
+// with the norm of the data, for WholeMatrix; for RowByRow the same for every row. w
+// and dst are row-major, rows x Dim. Each term is a function of its own pair, w and
+// clip, and the exact term for the computed slope has norm at most clip, or each row of
+// it; SumError bounds what the summation adds. A gradient that overflows counts as
+// zero. When ctx is done it returns ctx.Err().
+func (g *Gradients) Sum(ctx context.Context, dst, w []float64, pairs []int32, clip float64, how Clip) error {
+	chunks := (len(pairs) + chunkPairs - 1) / chunkPairs
 	for len(g.partial) < chunks {
 		g.partial = append(g.partial, make([]float64, g.Len()))
 	}
 	chunk := func(worker, c int) {
 		clear(g.partial[c])
-		start := from + c*chunkPairs
-		for i := start; i < min(start+chunkPairs, to); i++ {
-			g.add(g.partial[c], w, g.scratch[worker], i, clip)
+		for _, i := range pairs[c*chunkPairs : min((c+1)*chunkPairs, len(pairs))] {
+			g.add(g.partial[c], w, g.scratch[worker], i, clip, how)
 		}
 	}
 	if workers := min(g.workers, chunks); workers > 1 && chunks*g.Len() >= 1<<12 {
@@ -100,7 +112,7 @@ func (g *Gradients) Sum(ctx context.Context, dst, w []float64, from, to int, cli
 // (rows + d + 18) 2^-53. Terms are scaled whenever n exceeds clip times 1 - slack,
 // with slack (rows + d + 16) 2^-51, and then to the norm clip (1 - slack) with four
 // roundings a coefficient; so their exact norm is at most clip in both cases.
-func (g *Gradients) add(sum, w, scratch []float64, i int, clip float64) {
+func (g *Gradients) add(sum, w, scratch []float64, i int32, clip float64, how Clip) {
 	d := g.data.d
 	p := g.data.graph.pairs[i]
 	v, dx := scratch[:g.rows], scratch[g.rows:]
@@ -117,7 +129,13 @@ func (g *Gradients) add(sum, w, scratch []float64, i int, clip float64) {
 		return
 	}
 	limit := clip * (1 - float64(g.rows+d+16)*0x1p-51)
-	if size*length > limit {
+	if how == RowByRow {
+		for r, c := range v {
+			if math.Abs(c)*length > limit {
+				v[r] = math.Copysign(limit/length, c)
+			}
+		}
+	} else if size*length > limit {
 		f := limit / length
 		for r, c := range v {
 			v[r] = c / size * f
@@ -135,16 +153,17 @@ func (g *Gradients) add(sum, w, scratch []float64, i int, clip float64) {
 }
 
 // SumError bounds, in the norm of the data, the distance between the computed Sum of a
-// batch of pairs and the sum of its exact terms, for every data set and every w.
+// batch of pairs and the sum of its exact terms, whose norms are at most clip (for
+// RowByRow pass rows times the clip), for every data set and every w.
 //
 // Proof. A product takes part in at most k = chunkPairs + 2 + ceil(log2 chunks)
 // roundings, itself and the scaling included, so entry e is off by at most gamma(k)
 // sum_j |term_j,e|; the norm of the vector of these sums is at most the sum of the
 // norms of the terms, batch clip. Underflow adds less than 2^-1020 a product. QED
-func (g *Gradients) SumError(batch int, clip float64) float64 {
+func SumError(rows, dim, batch int, clip float64) float64 {
 	chunks := (batch + chunkPairs - 1) / chunkPairs
 	k := chunkPairs + 2 + bits.Len(uint(chunks))
-	return engine.Gamma(k)*float64(batch)*clip*(1+0x1p-40) + float64(batch)*float64(g.Len())*0x1p-1020
+	return engine.Gamma(k)*float64(batch)*clip*(1+0x1p-40) + float64(batch)*float64(rows)*float64(dim)*0x1p-1020
 }
 
 // Objective is the mean loss over all pairs: a diagnostic for public data, not a

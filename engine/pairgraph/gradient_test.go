@@ -57,6 +57,15 @@ func randomMatrix(n int, scale float64, seed uint64) []float64 {
 	return w
 }
 
+// numbers are the pairs from, ..., to-1.
+func numbers(from, to int) []int32 {
+	list := make([]int32, 0, to-from)
+	for i := from; i < to; i++ {
+		list = append(list, int32(i))
+	}
+	return list
+}
+
 func entrywise(norm pairgraph.Norm, x []float64) float64 {
 	s := 0.0
 	for _, v := range x {
@@ -80,7 +89,7 @@ func TestGradientIsThatOfTheLoss(t *testing.T) {
 		w := randomMatrix(g.Len(), 0.6, 1)
 		got := make([]float64, g.Len())
 		m := len(data.Graph().Pairs())
-		if err := g.Sum(context.Background(), got, w, 0, m, 1e6); err != nil {
+		if err := g.Sum(context.Background(), got, w, numbers(0, m), 1e6, pairgraph.WholeMatrix); err != nil {
 			t.Fatal(err)
 		}
 		for k := range w {
@@ -111,7 +120,7 @@ func TestClipping(t *testing.T) {
 				largest, total := 0.0, make([]float64, g.Len())
 				one := make([]float64, g.Len())
 				for i := range m {
-					if err := g.Sum(context.Background(), one, w, i, i+1, min(clip, 1e290)); err != nil {
+					if err := g.Sum(context.Background(), one, w, numbers(i, i+1), min(clip, 1e290), pairgraph.WholeMatrix); err != nil {
 						t.Fatal(err)
 					}
 					n := entrywise(norm, one)
@@ -126,7 +135,7 @@ func TestClipping(t *testing.T) {
 				if scale >= 1 && scale <= 1e200 && clip <= 0.5 && largest < 0.999*clip {
 					t.Errorf("%s, W of size %g: the largest norm is %v, clip %v is not attained", norm, scale, largest, clip)
 				}
-				if err := g.Sum(context.Background(), one, w, 0, m, min(clip, 1e290)); err != nil {
+				if err := g.Sum(context.Background(), one, w, numbers(0, m), min(clip, 1e290), pairgraph.WholeMatrix); err != nil {
 					t.Fatal(err)
 				}
 				if clip > 1 {
@@ -135,8 +144,8 @@ func TestClipping(t *testing.T) {
 				for k := range one {
 					one[k] -= total[k]
 				}
-				if e := entrywise(norm, one); e > 2*g.SumError(m, clip)+1e-15*clip*float64(m) {
-					t.Errorf("the sum of a batch is %v from that of its terms, bound %v", e, g.SumError(m, clip))
+				if e := entrywise(norm, one); e > 2*pairgraph.SumError(4, 5, m, clip)+1e-15*clip*float64(m) {
+					t.Errorf("the sum of a batch is %v from that of its terms, bound %v", e, pairgraph.SumError(4, 5, m, clip))
 				}
 			}
 		}
@@ -157,15 +166,13 @@ func TestRowClippingExceedsTheClip(t *testing.T) {
 		w[r*4] = 3
 	}
 	grad := gradients(t, data, pairgraph.Contrastive{Margin: 20}, rows, 1)
-	raw, clipped := make([]float64, len(w)), make([]float64, len(w))
-	if err := errors.Join(grad.Sum(context.Background(), raw, w, 0, 1, 1e9), grad.Sum(context.Background(), clipped, w, 0, 1, h)); err != nil {
+	rowwise, clipped := make([]float64, len(w)), make([]float64, len(w))
+	all := numbers(0, 1)
+	if err := errors.Join(grad.Sum(context.Background(), rowwise, w, all, h, pairgraph.RowByRow), grad.Sum(context.Background(), clipped, w, all, h, pairgraph.WholeMatrix)); err != nil {
 		t.Fatal(err)
 	}
-	byRow := 0.0
-	for r := range rows {
-		byRow += min(h, entrywise(pairgraph.L1, raw[r*4:(r+1)*4]))
-	}
-	if byRow != rows*h {
+	byRow := entrywise(pairgraph.L1, rowwise)
+	if math.Abs(byRow-rows*h) > 1e-12 {
 		t.Errorf("clipped by rows the matrix has norm %v, want %v", byRow, rows*h)
 	}
 	if n := entrywise(pairgraph.L1, clipped); math.Abs(n-h) > 1e-12 {
@@ -180,7 +187,7 @@ func TestSumBitsDoNotDependOnWorkers(t *testing.T) {
 	for _, workers := range []int{1, 2, 7} {
 		g := gradients(t, data, pairgraph.Contrastive{Margin: 1}, 8, workers)
 		dst := make([]float64, g.Len())
-		if err := g.Sum(context.Background(), dst, randomMatrix(g.Len(), 0.3, 5), 3, m, 0.2); err != nil {
+		if err := g.Sum(context.Background(), dst, randomMatrix(g.Len(), 0.3, 5), numbers(3, m), 0.2, pairgraph.WholeMatrix); err != nil {
 			t.Fatal(err)
 		}
 		if first == nil {
@@ -193,7 +200,7 @@ func TestSumBitsDoNotDependOnWorkers(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	g := gradients(t, data, pairgraph.Contrastive{Margin: 1}, 8, 2)
-	if err := g.Sum(ctx, make([]float64, g.Len()), make([]float64, g.Len()), 0, m, 1); !errors.Is(err, context.Canceled) {
+	if err := g.Sum(ctx, make([]float64, g.Len()), make([]float64, g.Len()), numbers(0, m), 1, pairgraph.WholeMatrix); !errors.Is(err, context.Canceled) {
 		t.Errorf("a cancelled sum returned %v", err)
 	}
 }
@@ -249,9 +256,10 @@ func BenchmarkEpoch(b *testing.B) {
 		b.Run(fmt.Sprintf("d=58/rows=16/workers=%d", workers), func(b *testing.B) {
 			g := gradients(b, data, pairgraph.Contrastive{Margin: 1}, 16, workers)
 			dst, w := make([]float64, g.Len()), randomMatrix(g.Len(), 0.1, 1)
+			all := numbers(0, m)
 			for range b.N {
 				for from := 0; from < m; from += batch {
-					if err := g.Sum(context.Background(), dst, w, from, min(from+batch, m), 0.5); err != nil {
+					if err := g.Sum(context.Background(), dst, w, all[from:min(from+batch, m)], 0.5, pairgraph.WholeMatrix); err != nil {
 						b.Fatal(err)
 					}
 				}

@@ -1,0 +1,184 @@
+package algotest_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"dyad/algorithms"
+	"dyad/algorithms/algotest"
+	"dyad/engine"
+	"dyad/privacy"
+)
+
+// hiddenBug is a descent with hidden iterates and one defect.
+type hiddenBug struct {
+	algorithms.ConvergentDescent
+	average, lengthen, early, half bool
+}
+
+func (b hiddenBug) Train(ctx context.Context, ev engine.Evaluator, p *algorithms.Plan, s privacy.Session, t algorithms.Tracker) ([]float64, error) {
+	problem := ev.Kernel().Problem()
+	pairs := problem.Pairs()
+	w, sum, total := make([]float64, problem.D), make([]float64, problem.D), make([]float64, problem.D)
+	eta, steps := p.Schedule.Constant, p.Schedule.Steps
+	if b.lengthen {
+		eta *= 2
+	}
+	if b.early {
+		steps--
+	}
+	noise := p.Noise
+	if g := noise.(privacy.Gaussian); b.half {
+		g.Sigma /= 2
+		noise = g
+	}
+	for i := range steps {
+		if err := ev.GradSum(ctx, sum, w, pairs); err != nil {
+			return nil, err
+		}
+		for k := range w {
+			w[k] -= eta * (sum[k]/float64(pairs.Len()) + p.Spec.L2*w[k])
+		}
+		noisy := s.Perturb
+		if i == steps-1 {
+			noisy = s.Release
+		}
+		if err := noisy(w, p.Certificate, noise); err != nil {
+			return nil, err
+		}
+		engine.ProjectBall(w, problem.Radius)
+		for k := range w {
+			total[k] += w[k] / float64(steps)
+		}
+		t.Step(i+1, steps)
+	}
+	if b.average {
+		return total, nil
+	}
+	return w, nil
+}
+
+// batchBug is a descent on batches with one defect.
+type batchBug struct {
+	algorithms.SubsampledDescent
+	leak, reuse, divisor, smaller bool
+}
+
+func (b batchBug) Train(ctx context.Context, ev engine.Evaluator, p *algorithms.Plan, s privacy.Session, t algorithms.Tracker) ([]float64, error) {
+	problem := ev.Kernel().Problem()
+	m, _ := p.Certificate.Batch()
+	order := make([]int32, problem.N)
+	for i := range order {
+		order[i] = int32(i)
+	}
+	pairs := engine.SubsetPairs{Order: order, N: m}
+	count := float64(pairs.Len())
+	if b.divisor { // as if every record were in one pair
+		count = float64(m)
+	}
+	w, sum := make([]float64, problem.D), make([]float64, problem.D)
+	for i := range p.Schedule.Steps {
+		if i == 0 || !b.reuse {
+			drawn := m
+			if b.smaller {
+				drawn = m - 1
+			}
+			if err := s.Sample(order, drawn); err != nil {
+				return nil, err
+			}
+		}
+		if err := ev.GradSum(ctx, sum, w, pairs); err != nil {
+			return nil, err
+		}
+		for k := range sum {
+			sum[k] /= count
+		}
+		if err := s.Release(sum, p.Certificate, p.Noise); err != nil {
+			return nil, err
+		}
+		for k := range w {
+			w[k] -= p.Schedule.Constant * sum[k]
+		}
+		engine.ProjectBall(w, problem.Radius)
+		t.Step(i+1, p.Schedule.Steps)
+	}
+	if b.leak {
+		w[0] += 1e-9 * float64(order[0])
+	}
+	return w, nil
+}
+
+// Defects that break what batches and hidden steps rest on, each of which the replay or
+// the session must catch; without a defect the same code passes.
+func TestReplayCatchesLostSecrets(t *testing.T) {
+	hidden, err := algorithms.ConvergentDescent{Steps: 8, StepSize: 0.3}.Plan(spec(t, 20, 2, 0.5, 0, algorithms.Certified))
+	if err != nil {
+		t.Fatal(err)
+	}
+	batches, err := algorithms.SubsampledDescent{Steps: 8, StepSize: 0.3, BatchRecords: 5}.Plan(spec(t, 20, 2, 0.5, 0, algorithms.Certified))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name string
+		a    algorithms.Algorithm
+		p    *algorithms.Plan
+		want string // "" passes
+	}{
+		{"hidden steps", hiddenBug{}, hidden, ""},
+		{"average of hidden iterates", hiddenBug{average: true}, hidden, "must stay secret"},
+		{"longer steps", hiddenBug{lengthen: true}, hidden, "certified"},
+		{"early stop", hiddenBug{early: true}, hidden, "too early"},
+		{"half the noise", hiddenBug{half: true}, hidden, "not in the plan"},
+		{"batches", batchBug{}, batches, ""},
+		{"leaked batch", batchBug{leak: true}, batches, "must stay secret"},
+		{"batch used twice", batchBug{reuse: true}, batches, "needs a Sample"},
+		{"batch of another size", batchBug{smaller: true}, batches, "needs a Sample"},
+		{"wrong divisor", batchBug{divisor: true}, batches, "certified"},
+	} {
+		caught, message := 0, ""
+		for seed := range uint64(6) {
+			data := algotest.RandomRecords(20, 2, engine.UnitBounds(), seed)
+			near := algotest.Neighbours(data, 6, seed)
+			if seed == 5 {
+				worst, neighbour := algotest.WorstCase(20, 2, 3, engine.UnitBounds())
+				data, near = worst, []*engine.Records{neighbour}
+			}
+			if _, err := algotest.Replay(c.a, c.p, data, near, seed); err != nil {
+				caught++
+				message = err.Error()
+				var v algotest.Violation
+				if !errors.As(err, &v) && !errors.Is(err, privacy.ErrUnplanned) {
+					t.Errorf("%s: %v", c.name, err)
+				}
+			}
+		}
+		switch {
+		case c.want == "" && caught > 0:
+			t.Errorf("%s: %s", c.name, message)
+		case c.want != "" && (caught == 0 || !strings.Contains(message, c.want)):
+			t.Errorf("%s: caught %d times, last message %q, want one about %q", c.name, caught, message, c.want)
+		}
+	}
+}
+
+// A pair sample is no option: the kernel of a plan on batches sums over all pairs within
+// records and refuses any other pairs.
+func TestBatchesOfPairsAreRefused(t *testing.T) {
+	p, err := algorithms.SubsampledDescent{Steps: 2, BatchRecords: 5}.Plan(spec(t, 20, 2, 0.5, 0, algorithms.Certified))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ev, err := p.Spec.Kernel.Bind(algotest.RandomRecords(20, 2, engine.UnitBounds(), 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ev.Close()
+	for _, pairs := range []engine.Pairs{engine.AllPairs{N: 20}, engine.PrefixPairs{T: 5}, engine.SubsetPairs{N: 6}} {
+		if err := ev.GradSum(context.Background(), make([]float64, 2), make([]float64, 2), pairs); err == nil {
+			t.Errorf("%T was accepted", pairs)
+		}
+	}
+}

@@ -1,0 +1,93 @@
+package algorithms_test
+
+import (
+	"errors"
+	"math"
+	"strings"
+	"testing"
+
+	"dyad/algorithms"
+	"dyad/engine"
+	"dyad/engine/cpu"
+	"dyad/privacy"
+)
+
+// Every refusal of the two algorithms names its reason.
+func TestBatchAndHiddenRefusals(t *testing.T) {
+	b := privacy.Budget{Epsilon: 1, Delta: 1e-5}
+	with := func(change func(*algorithms.Spec)) algorithms.Spec {
+		s := newSpec(t, 60, 3, 0.5, 0.01, b, algorithms.Certified)
+		change(&s)
+		return s
+	}
+	grouped, err := algorithms.NewSpec(cpu.Backend{}, engine.Problem{N: 30, D: 3, Bounds: engine.UnitBounds(), Loss: engine.Logistic{}, Radius: 1, Groups: []int{10, 20}}, 0, b, algorithms.Certified)
+	if err != nil {
+		t.Fatal(err)
+	}
+	plain := with(func(*algorithms.Spec) {})
+	for _, c := range []struct {
+		name string
+		a    algorithms.Algorithm
+		s    algorithms.Spec
+		want string
+	}{
+		{"non-convex", algorithms.ConvergentDescent{}, with(func(s *algorithms.Spec) { s.Constants.Convex = false }), "convex"},
+		{"not smooth", algorithms.ConvergentDescent{}, with(func(s *algorithms.Spec) { s.Constants.Smoothness = math.Inf(1) }), "smooth"},
+		{"clipped", algorithms.ConvergentDescent{}, with(func(s *algorithms.Spec) { s.Constants.Origin = engine.Clipped }), "clipped"},
+		{"long step", algorithms.ConvergentDescent{StepSize: 0.51}, plain, "2/(L~+alpha)"},
+		{"negative steps", algorithms.ConvergentDescent{Steps: -1}, plain, "not negative"},
+		{"too many steps", algorithms.ConvergentDescent{Steps: 1 << 30}, plain, "steps"},
+		{"paper", algorithms.ConvergentDescent{}, with(func(s *algorithms.Spec) { s.Mode = algorithms.Paper }), "paper"},
+		{"pure", algorithms.ConvergentDescent{}, with(func(s *algorithms.Spec) { s.Budget.Delta = 0 }), "delta > 0"},
+		{"noise off the grid's range", algorithms.ConvergentDescent{Steps: 1, StepSize: 1e-12}, with(func(s *algorithms.Spec) { s.Budget.Epsilon = 1e12 }), "grid"},
+		{"batch of one", algorithms.SubsampledDescent{BatchRecords: 1}, plain, "no pair"},
+		{"full batch", algorithms.SubsampledDescent{BatchRecords: 60}, plain, "not a sample"},
+		{"negative batch", algorithms.SubsampledDescent{BatchRecords: -4}, plain, "no pair"},
+		{"groups", algorithms.SubsampledDescent{}, grouped, "groups"},
+		{"pure batch", algorithms.SubsampledDescent{}, with(func(s *algorithms.Spec) { s.Budget.Delta = 0 }), "delta > 0"},
+		{"no backend", algorithms.SubsampledDescent{}, with(func(s *algorithms.Spec) { s.Backend = nil }), "Backend"},
+		{"paper batch", algorithms.SubsampledDescent{}, with(func(s *algorithms.Spec) { s.Mode = algorithms.Paper }), "paper"},
+	} {
+		if _, err := c.a.Plan(c.s); !errors.Is(err, algorithms.ErrAssumption) || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want a refusal about %q", c.name, err, c.want)
+		}
+	}
+	if _, err := (algorithms.ConvergentDescent{}).Plan(grouped); err != nil {
+		t.Errorf("hidden steps within groups: %v", err)
+	}
+}
+
+// The gain of hidden iterates and of batches: noise per gradient of long runs, and cost.
+func TestBatchAndHiddenGains(t *testing.T) {
+	s := newSpec(t, 256, 8, 1, 0, privacy.Budget{Epsilon: 1, Delta: 1.0 / 256}, algorithms.Certified)
+	s.Constants = engine.Constants{Lipschitz: 4, Smoothness: 4, PairDiameter: 4, Convex: true, Origin: engine.Asserted}
+	eta := 0.5 * (1 - 0x1p-49)
+	full, err := algorithms.GradientPerturbation{Steps: 2560, StepSize: eta}.Plan(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	hidden, err := algorithms.ConvergentDescent{Steps: 2560, StepSize: eta}.Plan(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := sigma(full); math.Abs(got-3.4373) > 1e-3 { // privacy.md 7.5
+		t.Errorf("every gradient released: sigma %.5g, want 3.437", got)
+	}
+	if got := sigma(hidden) / eta; math.Abs(got-1.5372) > 1e-3 {
+		t.Errorf("last iterate only: sigma %.5g a gradient, want 1.537", got)
+	}
+	if g := hidden.Guarantee; g.Epsilon > 1 || !strings.Contains(g.Derivation, "3.437") && !strings.Contains(g.Derivation, "1.718") || !strings.Contains(strings.Join(g.Assumptions, " "), "stay secret") {
+		t.Errorf("%+v", g)
+	}
+	batches, err := algorithms.SubsampledDescent{Steps: 2560, StepSize: eta, BatchRecords: 16}.Plan(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := batches.Certificate
+	if got := sigma(batches); !(got < privacy.BasicBatchSigma(c, s.Budget, 2560) && got < privacy.UnsampledSigma(c, s.Budget, 2560)/10 && got > sigma(full)) {
+		t.Errorf("sigma %v, basic composition %v, known batches %v, full batches %v", got, privacy.BasicBatchSigma(c, s.Budget, 2560), privacy.UnsampledSigma(c, s.Budget, 2560), sigma(full))
+	}
+	if batches.GradientPairs > full.GradientPairs/250 || batches.Guarantee.Mu != 0 || strings.Contains(batches.Guarantee.String(), "GDP") {
+		t.Errorf("%v pairs, guarantee %v", batches.GradientPairs, batches.Guarantee)
+	}
+}

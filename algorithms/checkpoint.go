@@ -1,0 +1,313 @@
+package algorithms
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"dyad/engine"
+	"dyad/privacy"
+)
+
+// Checkpoints say where Run keeps the state of a long training, so that
+// Options.Resume continues it instead of starting again. The zero value keeps none.
+//
+// A checkpoint holds the noiseless iterate: it is as private as the records, and its
+// file is readable by its owner only. It is written between two steps, and removed
+// when the run is finished. It belongs to one run, one plan and the same records in the
+// same order; with any other, or if it was cut short or edited, Run refuses it with
+// ErrCheckpoint before anything is done. Without the file a resumed run starts from
+// step 1.
+//
+// A seeded run keeps none: a resumed attempt would draw the noise of the first steps
+// once more for later ones, and starting again gives the same result anyway.
+//
+// Why it is sound. An attempt that starts from a checkpoint at step t draws fresh noise
+// for the releases after it; those before it were drawn by the attempt that wrote it,
+// with the noise that is in its iterate, and the session does not make them again. So
+// attempts form a tree: every node is a step, with noise of its own, independent of
+// all others. Weights leave Run only after privacy.Ledger.Finish, which succeeds for at
+// most one attempt, so what is seen is one path from the root to a leaf, and on it
+// every planned release was drawn exactly once. Which path it is depends on crashes,
+// interrupts, clocks and locks (also when an older checkpoint is put back, or none),
+// not on records or noise. Given the path, the law of what is seen is that of one
+// run that nothing disturbed. An attempt that fails by itself could break this, so its
+// run is closed if noise is in its iterate, its own or that of a checkpoint. Somebody
+// who reads checkpoints and chooses among them reads the records as well, and is
+// outside the attack model.
+type Checkpoints struct {
+	// Prefix is the beginning of the file names, e.g. that of the ledger and a dot; ""
+	// means no checkpoints. The file of run R is Prefix + R + ".checkpoint".
+	Prefix string
+	// Every is the time between two checkpoints, positive.
+	Every time.Duration
+	// Failed is told why a checkpoint could not be written, e.g. that the disk is full.
+	// The training goes on. nil: nobody.
+	Failed func(error)
+}
+
+// ErrCheckpoint is wrapped by Run if the checkpoint of the run to be resumed cannot
+// be used.
+var ErrCheckpoint = errors.New("algorithms: the checkpoint cannot be used")
+
+const (
+	checkpointFormat = "dyad-checkpoint/1"
+	checkpointSuffix = ".checkpoint"
+)
+
+// checkpoint is the content of a file.
+type checkpoint struct {
+	Format  string `json:"format"`
+	Run     string `json:"run"`
+	Plan    string `json:"plan"`    // hash
+	Records string `json:"records"` // hash
+
+	Done     int         `json:"steps_done"`
+	Releases []int       `json:"releases"` // made in these steps (privacy.LiveSession.Releases)
+	Order    []int32     `json:"order,omitempty"`
+	Vectors  [][]float64 `json:"vectors"`
+}
+
+// Keeper is a Tracker that keeps checkpoints. An algorithm whose state between two
+// steps is a few vectors and an order of the records asks its Tracker for it; one that
+// does not is started again when a run is resumed.
+type Keeper interface {
+	Tracker
+	// Restore fills order and vectors with the state that the training continues from
+	// and returns the number of steps in it. It returns 0, and changes nothing, if the
+	// training is to start at its beginning.
+	Restore(order []int32, vectors ...[]float64) (done int, err error)
+	// Keep may save the state after done steps: all releases made so far are in it.
+	Keep(done int, order []int32, vectors ...[]float64)
+}
+
+// restore is Keeper.Restore if t is one.
+func restore(t Tracker, order []int32, vectors ...[]float64) (done int, err error) {
+	if k, ok := t.(Keeper); ok {
+		return k.Restore(order, vectors...)
+	}
+	return 0, nil
+}
+
+// keep is Keeper.Keep if t is one.
+func keep(t Tracker, done int, order []int32, vectors ...[]float64) {
+	if k, ok := t.(Keeper); ok {
+		k.Keep(done, order, vectors...)
+	}
+}
+
+// keeper is the Keeper of a run.
+type keeper struct {
+	Tracker
+	o       Options
+	plan    string // hash
+	records *engine.Records
+	session *privacy.LiveSession
+	path    string
+	from    *checkpoint // of an earlier attempt, or nil
+	next    checkpoint
+	last    time.Time
+}
+
+// newKeeper reads the checkpoint of the run to be resumed, if there is one. The keeper
+// is nil if no checkpoints are to be kept.
+func newKeeper(records *engine.Records, p *Plan, secret, mayResume bool, o Options) (*keeper, error) {
+	c := o.Checkpoints
+	if c.Prefix == "" || o.Public || !secret || !mayResume || o.Ledger == nil {
+		return nil, nil
+	}
+	if c.Every <= 0 {
+		return nil, fmt.Errorf("algorithms: Checkpoints.Every is %v, must be positive", c.Every)
+	}
+	plan, err := json.Marshal(struct {
+		Report   Report
+		Schedule Schedule
+		Eta      []float64
+	}{p.Report(), p.Schedule, p.Schedule.Eta})
+	if err != nil {
+		return nil, fmt.Errorf("algorithms: a checkpoint needs a plan of finite numbers: %w", err)
+	}
+	sum := sha256.Sum256(plan)
+	k := &keeper{o: o, plan: hex.EncodeToString(sum[:]), records: records, last: time.Now()}
+	k.sweep()
+	if o.Resume == "" {
+		return k, nil
+	}
+	if k.path = k.file(o.Resume); k.path == "" {
+		return k, nil
+	}
+	f, err := os.Open(k.path)
+	if errors.Is(err, os.ErrNotExist) {
+		return k, nil
+	}
+	refuse := func(why any) (*keeper, error) {
+		return nil, fmt.Errorf("%w: %s: %v; remove it to start the run from step 1, at no further cost", ErrCheckpoint, k.path, why)
+	}
+	if err != nil {
+		return refuse(err)
+	}
+	defer f.Close()
+	from := &checkpoint{}
+	switch err := readSealed(f, from); {
+	case err != nil:
+		return refuse(err)
+	case from.Format != checkpointFormat:
+		return refuse(fmt.Sprintf("it has format %q, this program reads %q", from.Format, checkpointFormat))
+	case from.Run != o.Resume:
+		return refuse(fmt.Sprintf("it is of run %q", from.Run))
+	case from.Plan != k.plan:
+		return refuse("it is of another plan; use the options of the first attempt")
+	case from.Records != hashRecords(records):
+		return refuse("it was made from other records, or from these in another order; use the data and the split of the first attempt")
+	}
+	k.from, k.next.Records = from, from.Records
+	return k, nil
+}
+
+// file is the checkpoint of a run, "" if its id is no file name.
+func (k *keeper) file(run string) string {
+	if run == "" || strings.IndexFunc(run, func(r rune) bool {
+		return !(r >= '0' && r <= '9' || r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z' || r == '-' || r == '_')
+	}) >= 0 {
+		return ""
+	}
+	return k.o.Checkpoints.Prefix + run + checkpointSuffix
+}
+
+// sweep removes the checkpoints of runs that the ledger has as finished: a kill just
+// after the end leaves one.
+func (k *keeper) sweep() {
+	folder, base := filepath.Split(k.o.Checkpoints.Prefix)
+	files, err := os.ReadDir(filepath.Clean(folder))
+	if err != nil {
+		return
+	}
+	var open []privacy.Entry
+	for _, f := range files {
+		run, _, ours := strings.Cut(strings.TrimPrefix(f.Name(), base), checkpointSuffix)
+		if !ours || !strings.HasPrefix(f.Name(), base) || k.file(run) == "" {
+			continue
+		}
+		if open == nil {
+			if open, err = k.o.Ledger.Unfinished(""); err != nil {
+				return
+			}
+		}
+		if !slices.ContainsFunc(open, func(e privacy.Entry) bool { return e.Run == run }) {
+			_ = os.Remove(filepath.Join(folder, f.Name()))
+		}
+	}
+}
+
+// attach takes up the session of the run, in which what is in the checkpoint is not
+// released again, and the tracker that it replaces (nil: nobody). It returns the
+// tracker of the training.
+func (k *keeper) attach(s *privacy.LiveSession, t Tracker) (Tracker, error) {
+	if t == nil {
+		t = NoTracker{}
+	}
+	if k == nil {
+		return t, nil
+	}
+	k.Tracker, k.session = t, s
+	k.path = k.file(s.Receipt().Run)
+	k.next.Format, k.next.Run, k.next.Plan = checkpointFormat, s.Receipt().Run, k.plan
+	if k.from == nil {
+		return k, nil
+	}
+	return k, s.Skip(k.from.Releases)
+}
+
+// restored is the number of steps that come from a checkpoint.
+func (k *keeper) restored() int {
+	if k == nil || k.from == nil {
+		return 0
+	}
+	return k.from.Done
+}
+
+// Restore implements Keeper.
+func (k *keeper) Restore(order []int32, vectors ...[]float64) (int, error) {
+	if k.from == nil {
+		return 0, nil
+	}
+	fits := len(order) == len(k.from.Order) && len(vectors) == len(k.from.Vectors)
+	for i := 0; fits && i < len(vectors); i++ {
+		fits = len(vectors[i]) == len(k.from.Vectors[i])
+	}
+	if !fits {
+		return 0, fmt.Errorf("%w: %s: its sizes are not those of the algorithm", ErrCheckpoint, k.path)
+	}
+	copy(order, k.from.Order)
+	for i := range vectors {
+		copy(vectors[i], k.from.Vectors[i])
+	}
+	return k.from.Done, nil
+}
+
+// Keep implements Keeper.
+func (k *keeper) Keep(done int, order []int32, vectors ...[]float64) {
+	if k.path == "" || time.Since(k.last) < k.o.Checkpoints.Every {
+		return
+	}
+	if k.next.Records == "" {
+		k.next.Records = hashRecords(k.records)
+	}
+	k.next.Done, k.next.Order, k.next.Vectors, k.next.Releases = done, order, vectors, k.session.Releases()
+	if err := k.write(); err != nil && k.o.Checkpoints.Failed != nil {
+		k.o.Checkpoints.Failed(fmt.Errorf("algorithms: no checkpoint after step %d: %w", done, err))
+	}
+	k.last = time.Now() // the time of writing is not counted
+}
+
+// write replaces the file, durably: a crash leaves the old one or the new one.
+func (k *keeper) write() error {
+	f, err := os.CreateTemp(filepath.Dir(k.path), filepath.Base(k.path)+".*") // mode 0600
+	if err != nil {
+		return err
+	}
+	err = writeSealed(f, k.next)
+	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
+		k.o.at("checkpoint written")
+		err = os.Rename(f.Name(), k.path)
+	}
+	if err != nil {
+		_ = os.Remove(f.Name())
+		return err
+	}
+	k.o.at("checkpoint saved")
+	return nil
+}
+
+// remove removes the checkpoint of a run that is finished.
+func (k *keeper) remove() {
+	if k != nil && k.path != "" {
+		_ = os.Remove(k.path)
+	}
+}
+
+// hashRecords is the SHA-256 of the records in their order. It stays in files that
+// are as private as they.
+func hashRecords(r *engine.Records) string {
+	h := sha256.New()
+	row := make([]float64, r.Dim())
+	text := make([]byte, 0, 8*(r.Dim()+1))
+	for i := range r.Len() {
+		r.Row(i, row)
+		text = binary.LittleEndian.AppendUint64(text[:0], math.Float64bits(r.Label(i)))
+		for _, v := range row {
+			text = binary.LittleEndian.AppendUint64(text, math.Float64bits(v))
+		}
+		_, _ = h.Write(text)
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}

@@ -1,0 +1,551 @@
+package algorithms_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"dyad/algorithms"
+	"dyad/algorithms/algotest"
+	"dyad/engine"
+	"dyad/privacy"
+)
+
+// drawn is one release: the exact vector, what came out, and the number of steps that
+// were done before.
+type drawn struct {
+	exact, value []float64
+	steps        int
+}
+
+// attempt is what one attempt at a run did.
+type attempt struct {
+	releases []drawn
+	from     int // steps that came from a checkpoint
+	order    []int32
+	ball     [][]float64
+	saved    string // the checkpoint after step save
+	made     int    // releases in it
+	result   *algorithms.Result
+	err      error
+}
+
+// lab makes attempts at one run of an algorithm that keeps a checkpoint of every step.
+type lab struct {
+	t      *testing.T
+	a      algorithms.Algorithm
+	plan   *algorithms.Plan
+	data   *engine.Records
+	ledger *privacy.Ledger
+	prefix string
+	// session and tracker may seed a defect into attempt i.
+	session func(i int, s privacy.Session) privacy.Session
+	tracker func(i int, t algorithms.Tracker) algorithms.Tracker
+	made    int
+}
+
+func newLab(t *testing.T, a algorithms.Algorithm, p *algorithms.Plan) *lab {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "ledger.jsonl")
+	l, err := privacy.OpenLedger(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	problem := p.Spec.Kernel.Problem()
+	return &lab{
+		t: t, a: a, plan: p, ledger: l, prefix: path + ".", data: algotest.RandomRecords(problem.N, problem.D, problem.Bounds, 3),
+		session: func(_ int, s privacy.Session) privacy.Session { return s },
+		tracker: func(_ int, t algorithms.Tracker) algorithms.Tracker { return t },
+	}
+}
+
+// file is the checkpoint of a run.
+func (l *lab) file(run string) string { return l.prefix + run + ".checkpoint" }
+
+// spied is an algorithm of which an attempt is noted.
+type spied struct {
+	algorithms.Algorithm
+	l    *lab
+	seen *attempt
+	save int
+}
+
+func (a spied) Train(ctx context.Context, ev engine.Evaluator, p *algorithms.Plan, s privacy.Session, t algorithms.Tracker) ([]float64, error) {
+	l := a.l
+	i := l.made
+	l.made++
+	k := &keeperSpy{Keeper: t.(algorithms.Keeper), a: a}
+	return a.Algorithm.Train(ctx, ev, p, &sessionSpy{l.session(i, s), a.seen, k}, l.tracker(i, k))
+}
+
+type sessionSpy struct {
+	privacy.Session
+	seen *attempt
+	k    *keeperSpy
+}
+
+func (s *sessionSpy) Permutation(n int) []int32 {
+	order := s.Session.Permutation(n)
+	s.seen.order = slices.Clone(order)
+	return order
+}
+
+func (s *sessionSpy) UniformBall(dst []float64, radius float64) {
+	s.Session.UniformBall(dst, radius)
+	s.seen.ball = append(s.seen.ball, slices.Clone(dst))
+}
+
+func (s *sessionSpy) Release(x []float64, c privacy.Certificate, m privacy.Mechanism) error {
+	d := drawn{exact: slices.Clone(x), steps: s.k.done}
+	if err := s.Session.Release(x, c, m); err != nil {
+		return err
+	}
+	d.value = slices.Clone(x)
+	s.seen.releases = append(s.seen.releases, d)
+	return nil
+}
+
+// keeperSpy notes the checkpoint of one step.
+type keeperSpy struct {
+	algorithms.Keeper
+	a    spied
+	done int
+}
+
+func (k *keeperSpy) Restore(order []int32, vectors ...[]float64) (int, error) {
+	done, err := k.Keeper.Restore(order, vectors...)
+	k.done, k.a.seen.from = done, done
+	return done, err
+}
+
+func (k *keeperSpy) Keep(done int, order []int32, vectors ...[]float64) {
+	k.Keeper.Keep(done, order, vectors...)
+	k.done = done
+	if done != k.a.save {
+		return
+	}
+	entries, err := k.a.l.ledger.Unfinished("")
+	if err != nil || len(entries) != 1 {
+		k.a.l.t.Fatal(entries, err)
+	}
+	text, err := os.ReadFile(k.a.l.file(entries[0].Run))
+	if err != nil {
+		k.a.l.t.Error(err)
+	}
+	k.a.seen.saved, k.a.seen.made = string(text), len(k.a.seen.releases)
+}
+
+// stopper cancels after a number of steps.
+type stopper struct {
+	at     int
+	cancel func()
+}
+
+func (s stopper) Step(done, _ int) {
+	if done == s.at {
+		s.cancel()
+	}
+}
+
+// attempt runs until step stop, 0 for the end, and notes the checkpoint of step save.
+func (l *lab) attempt(resume string, stop, save int) *attempt {
+	l.t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	seen := &attempt{}
+	o := algorithms.Trusted(algorithms.Options{
+		Ledger: l.ledger, DataID: "x", Resume: resume, Tracker: stopper{stop, cancel},
+		Checkpoints: algorithms.Checkpoints{Prefix: l.prefix, Every: time.Nanosecond, Failed: func(err error) { l.t.Error(err) }},
+	})
+	seen.result, seen.err = algorithms.Run(ctx, l.data, spied{l.a, l, seen, save}, l.plan, o)
+	return seen
+}
+
+// again answers with what was drawn, and checks that the same is asked for.
+type again struct {
+	privacy.Session
+	parts    *attempt // order and random points
+	releases []drawn
+	broken   func(string)
+	next     int
+}
+
+func (a *again) Permutation(int) []int32 { return slices.Clone(a.parts.order) }
+
+func (a *again) UniformBall(dst []float64, _ float64) {
+	copy(dst, a.parts.ball[0])
+	a.parts.ball = a.parts.ball[1:]
+}
+
+func (a *again) Release(x []float64, _ privacy.Certificate, _ privacy.Mechanism) error {
+	if a.next >= len(a.releases) {
+		return errors.New("more releases than were drawn")
+	}
+	r := a.releases[a.next]
+	a.next++
+	if !slices.Equal(r.exact, x) {
+		a.broken("releases what one run would")
+	}
+	copy(x, r.value)
+	return nil
+}
+
+// resumeViolations stops a run after step stop, goes on from the checkpoint of step
+// save and returns the promises that were broken.
+func (l *lab) resumeViolations(stop, save int) (broken []string) {
+	l.t.Helper()
+	note := func(promise string) {
+		if !slices.Contains(broken, promise) {
+			broken = append(broken, promise)
+		}
+	}
+	first := l.attempt("", stop, save)
+	var charged *algorithms.ChargedError
+	if !errors.As(first.err, &charged) || !charged.Resumable || !errors.Is(first.err, context.Canceled) {
+		l.t.Fatalf("stopped after step %d: %v", stop, first.err)
+	}
+	if info, err := os.Stat(l.file(charged.Run)); err != nil || info.Mode().Perm() != 0o600 {
+		l.t.Errorf("the checkpoint: %v, %v", info, err)
+	}
+	if err := os.WriteFile(l.file(charged.Run), []byte(first.saved), 0o600); err != nil {
+		l.t.Fatal(err)
+	}
+	second := l.attempt(charged.Run, 0, 0)
+	if second.err != nil {
+		note("goes on")
+		return broken
+	}
+	if second.from != save || second.result.Restored != save {
+		note("starts after the steps of the checkpoint")
+	}
+	// No noise vector is drawn twice, in whatever attempt.
+	seen := map[string]bool{}
+	for _, r := range append(slices.Clone(first.releases), second.releases...) {
+		z := ""
+		for k := range r.value {
+			z += fmt.Sprintf("%.9g ", r.value[k]-r.exact[k])
+		}
+		if seen[z] {
+			note("draws fresh noise")
+		}
+		seen[z] = true
+	}
+	// What is in the checkpoint and what came after it is one run: with these answers
+	// an undisturbed training asks for the same and returns the same.
+	path := append(slices.Clone(first.releases[:first.made]), second.releases...)
+	first.ball = append(first.ball[:min(save, len(first.ball))], second.ball...) // one a step of the burn-in
+	one := &again{parts: first, releases: path, broken: note}
+	ev, err := l.plan.Spec.Kernel.Bind(l.data)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	defer ev.Close()
+	weights, err := l.a.Train(context.Background(), ev, l.plan, one, algorithms.NoTracker{})
+	if err != nil || one.next != len(path) {
+		note("makes every release once")
+	} else if !slices.Equal(weights, second.result.Weights) {
+		note("returns what one run would")
+	}
+	entries, err := l.ledger.Entries()
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	charges := 0
+	for _, e := range entries {
+		if e.Charge != nil {
+			charges++
+		}
+	}
+	if charges != 1 {
+		note("is charged once")
+	}
+	if left, err := filepath.Glob(l.prefix + "*.checkpoint*"); err != nil || len(left) > 0 {
+		note("removes its checkpoint")
+	}
+	if third := l.attempt(charged.Run, 0, 0); !errors.Is(third.err, privacy.ErrResume) {
+		note("is never released twice")
+	}
+	return broken
+}
+
+// checkpointed are the algorithms with few steps, with one release or many.
+func checkpointed(t *testing.T) map[string]*lab {
+	t.Helper()
+	labs := map[string]*lab{}
+	for _, c := range []struct {
+		a     algorithms.Algorithm
+		l2    float64
+		delta float64
+		mode  algorithms.Mode
+	}{
+		{algorithms.DPGDSC{Steps: 9}, 0.01, 1e-5, algorithms.Certified},
+		{algorithms.DPGDSC{Steps: 9}, 0.01, 0, algorithms.Certified},
+		{algorithms.OffPairStrC{}, 0.01, 1e-5, algorithms.Certified},
+		{algorithms.OffPairStrC{}, 10, 1e-5, algorithms.Paper}, // averages, random points
+		{algorithms.OffPairC{}, 0, 1e-5, algorithms.Certified},
+		{algorithms.DPGDC{Steps: 9}, 0, 1e-5, algorithms.Certified},
+		{algorithms.DPGDC2{Steps: 9}, 0, 1e-5, algorithms.Certified},
+		{algorithms.DPEGD{Steps: 4}, 0, 1e-5, algorithms.Certified},
+		{algorithms.GradientPerturbation{Steps: 9}, 0, 1e-5, algorithms.Certified},
+	} {
+		p, err := c.a.Plan(newSpec(t, 41, 3, 0.3, c.l2, privacy.Budget{Epsilon: 1, Delta: c.delta}, c.mode))
+		if err != nil {
+			t.Fatal(err)
+		}
+		labs[fmt.Sprintf("%s %s %g", c.a.Info().Name, c.mode, c.delta)] = newLab(t, c.a, p)
+	}
+	return labs
+}
+
+// A run that is stopped after any step and goes on from that or an older checkpoint is
+// one execution of its plan, with one noise vector for every release.
+func TestResumeFromCheckpoint(t *testing.T) {
+	for name := range checkpointed(t) {
+		for _, c := range [][2]int{{1, 1}, {5, 5}, {7, 4}, {8, 1}} {
+			l := checkpointed(t)[name]
+			if broken := l.resumeViolations(c[0], c[1]); len(broken) > 0 {
+				t.Errorf("%s stopped after step %d, checkpoint of step %d: broken promises %q", name, c[0], c[1], broken)
+			}
+		}
+	}
+	// DPEGD at the ends of its epochs.
+	p, err := algorithms.DPEGD{Steps: 4}.Plan(newSpec(t, 41, 3, 0.3, 0, privacy.Budget{Epsilon: 1, Delta: 1e-5}, algorithms.Certified))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for step := 1; step < p.Schedule.Steps; step++ {
+		if broken := newLab(t, algorithms.DPEGD{Steps: 4}, p).resumeViolations(step, step); len(broken) > 0 {
+			t.Errorf("dpegd stopped after step %d: broken promises %q", step, broken)
+		}
+	}
+}
+
+// reusing draws in the second attempt the noise of the first once more.
+type reusing struct {
+	privacy.Session
+	noise *[][]float64
+	again bool
+}
+
+func (s *reusing) Release(x []float64, c privacy.Certificate, m privacy.Mechanism) error {
+	exact := slices.Clone(x)
+	if err := s.Session.Release(x, c, m); err != nil {
+		return err
+	}
+	if s.again {
+		for k := range x {
+			x[k] = exact[k] + (*s.noise)[0][k]
+		}
+		*s.noise = (*s.noise)[1:]
+		return nil
+	}
+	for k := range exact {
+		exact[k] = x[k] - exact[k]
+	}
+	*s.noise = append(*s.noise, exact)
+	return nil
+}
+
+// late keeps the state of a step as that of the step before: it is made again.
+type late struct{ algorithms.Keeper }
+
+func (l late) Keep(done int, order []int32, vectors ...[]float64) {
+	l.Keeper.Keep(done-1, order, vectors...)
+}
+
+// forgetful keeps the iterate of an earlier step.
+type forgetful struct{ algorithms.Keeper }
+
+func (f forgetful) Keep(done int, order []int32, vectors ...[]float64) {
+	w := slices.Clone(vectors[0])
+	w[0] += 0x1p-40
+	f.Keeper.Keep(done, order, append([][]float64{w}, vectors[1:]...)...)
+}
+
+// restarting starts at step 1 although the releases of the checkpoint are made.
+type restarting struct{ algorithms.Keeper }
+
+func (restarting) Restore([]int32, ...[]float64) (int, error) { return 0, nil }
+
+func gradientLab(t *testing.T) *lab {
+	return checkpointed(t)[algorithms.GradientPerturbation{}.Info().Name+" certified 1e-05"]
+}
+
+func TestReusedNoiseOnResumeIsCaught(t *testing.T) {
+	l := gradientLab(t)
+	var noise [][]float64
+	l.session = func(i int, s privacy.Session) privacy.Session { return &reusing{s, &noise, i > 0} }
+	if broken := l.resumeViolations(5, 5); !slices.Equal(broken, []string{"draws fresh noise"}) {
+		t.Errorf("reused noise breaks %q", broken)
+	}
+}
+
+func TestCheckpointDefectsAreCaught(t *testing.T) {
+	for name, c := range map[string]struct {
+		tracker func(algorithms.Keeper) algorithms.Tracker
+		want    string
+	}{
+		"a step is made twice":     {func(k algorithms.Keeper) algorithms.Tracker { return late{k} }, "goes on"},
+		"another iterate is kept":  {func(k algorithms.Keeper) algorithms.Tracker { return forgetful{k} }, "releases what one run would"},
+		"releases are made again":  {func(k algorithms.Keeper) algorithms.Tracker { return restarting{k} }, "goes on"},
+		"the checkpoint is unused": {func(k algorithms.Keeper) algorithms.Tracker { return struct{ algorithms.Tracker }{k} }, "goes on"},
+	} {
+		l := gradientLab(t)
+		l.tracker = func(i int, t algorithms.Tracker) algorithms.Tracker {
+			if name == "the checkpoint is unused" && i == 0 {
+				return t
+			}
+			return c.tracker(t.(algorithms.Keeper))
+		}
+		if broken := l.resumeViolations(5, 5); !slices.Contains(broken, c.want) {
+			t.Errorf("%s: breaks %q, not %q", name, broken, c.want)
+		}
+	}
+}
+
+// A checkpoint of another run, plan or data, or one that is damaged, is refused before
+// the ledger is touched; without it the run starts at step 1.
+func TestCheckpointRefusals(t *testing.T) {
+	l := gradientLab(t)
+	first := l.attempt("", 5, 5)
+	var charged *algorithms.ChargedError
+	if !errors.As(first.err, &charged) {
+		t.Fatal(first.err)
+	}
+	run := charged.Run
+	lines := func() int {
+		entries, err := l.ledger.Entries()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(entries)
+	}
+	before := lines()
+	refused := func(what, text, says string) {
+		t.Helper()
+		if err := os.WriteFile(l.file(run), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		a := l.attempt(run, 0, 0)
+		if !errors.Is(a.err, algorithms.ErrCheckpoint) || !strings.Contains(a.err.Error(), says) || lines() != before || len(a.releases) > 0 {
+			t.Errorf("%s: %v, %d lines", what, a.err, lines()-before)
+		}
+	}
+	for _, size := range []int{0, 1, len(first.saved) / 2, len(first.saved) - 1} {
+		refused("cut short", first.saved[:size], "cut short")
+	}
+	refused("edited", strings.Replace(first.saved, `"steps_done":5`, `"steps_done":6`, 1), "edited")
+	// The options and the records of the first attempt, which the events do not show.
+	plan, data := l.plan, l.data
+	var err error
+	if l.plan, err = (algorithms.GradientPerturbation{Steps: 9, StepSize: plan.Schedule.Constant / 2}).Plan(plan.Spec); err != nil {
+		t.Fatal(err)
+	}
+	refused("another step size", first.saved, "another plan")
+	l.plan = plan
+	l.data = algotest.Neighbours(data, 1, 1)[0]
+	refused("another record", first.saved, "other records")
+	l.data = data
+	// The checkpoint of another run under this one's name.
+	other := l.attemptOther(t)
+	refused("another run", other, "it is of run")
+	if err := os.Remove(l.file(run)); err != nil {
+		t.Fatal(err)
+	}
+	if a := l.attempt(run, 0, 0); a.err != nil || a.from != 0 || len(a.releases) != 9 {
+		t.Errorf("without a checkpoint: %v, from step %d, %d releases", a.err, a.from, len(a.releases))
+	}
+}
+
+// attemptOther is the checkpoint of another run of the same plan and records.
+func (l *lab) attemptOther(t *testing.T) string {
+	t.Helper()
+	m := newLab(t, l.a, l.plan)
+	m.data = l.data
+	return m.attempt("", 5, 5).saved
+}
+
+// failing fails before it draws noise.
+type failing struct{ algorithms.Algorithm }
+
+func (failing) Train(_ context.Context, _ engine.Evaluator, _ *algorithms.Plan, _ privacy.Session, t algorithms.Tracker) ([]float64, error) {
+	return nil, errOwn
+}
+
+// A failure after noise went into the checkpoint closes the run: it could depend on
+// that noise, and starting again would choose another.
+func TestFailureAfterCheckpointedNoiseClosesTheRun(t *testing.T) {
+	for name, resumable := range map[string]bool{"gradient-perturbation certified 1e-05": false, "dpgdsc certified 1e-05": true} {
+		l := checkpointed(t)[name]
+		first := l.attempt("", 5, 5)
+		var charged *algorithms.ChargedError
+		if !errors.As(first.err, &charged) {
+			t.Fatal(first.err)
+		}
+		l.a = failing{l.a}
+		second := l.attempt(charged.Run, 0, 0)
+		if !errors.As(second.err, &charged) || !errors.Is(second.err, errOwn) || charged.Resumable != resumable {
+			t.Errorf("%s: %v, resumable %v, want %v", name, second.err, charged.Resumable, resumable)
+		}
+		if _, err := os.Stat(l.file(charged.Run)); (err == nil) != resumable {
+			t.Errorf("%s: the checkpoint: %v", name, err)
+		}
+	}
+}
+
+// A checkpoint that cannot be written stops nothing, a seeded run keeps none, and what
+// a kill after the end left is removed by the next run.
+func TestCheckpointHousekeeping(t *testing.T) {
+	l := gradientLab(t)
+	failures := 0
+	o := algorithms.Options{
+		Ledger: l.ledger, DataID: "x",
+		Checkpoints: algorithms.Checkpoints{Prefix: filepath.Join(t.TempDir(), "none", "x."), Every: time.Nanosecond, Failed: func(error) { failures++ }},
+	}
+	r, err := algorithms.Run(context.Background(), l.data, l.a, l.plan, o)
+	if err != nil || failures != 9 {
+		t.Fatalf("%v, %d failures", err, failures)
+	}
+	o.Checkpoints.Prefix = l.prefix
+	o.Source = privacy.NewSeededSource(1)
+	o.Trace = func(stage string) {
+		if strings.HasPrefix(stage, "checkpoint") {
+			t.Errorf("a seeded run reached %q", stage)
+		}
+	}
+	if _, err := algorithms.Run(context.Background(), l.data, l.a, l.plan, o); err != nil {
+		t.Fatal(err)
+	}
+	stale := []string{l.file(r.Run), l.file(r.Run) + ".123"}
+	others := []string{l.prefix + "a b.checkpoint", l.prefix + "notes"}
+	for _, name := range append(slices.Clone(stale), others...) {
+		if err := os.WriteFile(name, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	waiting := l.attempt("", 5, 5)
+	var charged *algorithms.ChargedError
+	if !errors.As(waiting.err, &charged) {
+		t.Fatal(waiting.err)
+	}
+	o.Source, o.Trace = nil, nil
+	if _, err := algorithms.Run(context.Background(), l.data, l.a, l.plan, o); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range stale {
+		if _, err := os.Stat(name); err == nil {
+			t.Errorf("%s of a finished run is left", filepath.Base(name))
+		}
+	}
+	for _, name := range append(others, l.file(charged.Run)) {
+		if _, err := os.Stat(name); err != nil {
+			t.Errorf("%s was removed", filepath.Base(name))
+		}
+	}
+}

@@ -1,0 +1,168 @@
+package algorithms
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Comparison ranks the algorithms that apply to the same public numbers.
+type Comparison struct {
+	Records   int     `json:"records"`
+	Features  int     `json:"features"`
+	Loss      string  `json:"loss"`
+	Lipschitz float64 `json:"lipschitz"`
+	Smooth    float64 `json:"smoothness"`
+	Diameter  float64 `json:"pair_diameter"`
+	Origin    string  `json:"constants_origin"`
+	Epsilon   float64 `json:"epsilon"`
+	Delta     float64 `json:"delta"`
+	Radius    float64 `json:"radius"`
+	Method    string  `json:"method"`
+	// Variation is what the objective varies by on the domain, at most, over all
+	// algorithms: a utility bound above it says nothing.
+	Variation float64 `json:"objective_variation"`
+
+	Rows     []Compared `json:"ranking"`    // least noise first
+	Excluded []Excluded `json:"not_ranked"` // in the order of the catalogue
+
+	// Recommended has the smallest NoiseToReach, or one of those within
+	// recommendSlack of it that costs the fewest visits.
+	Recommended string `json:"recommended,omitempty"`
+	// BestBound has the smallest utility bound of all; "" if there is none below
+	// Variation.
+	BestBound string `json:"best_utility_bound,omitempty"`
+}
+
+// Compared is one algorithm that applies.
+type Compared struct {
+	Algorithm string `json:"algorithm"`
+	// L2 is alpha of its objective.
+	L2 float64 `json:"l2"`
+	// Noise is the root mean square norm of the noise in the model before the last
+	// projection.
+	Noise         float64 `json:"model_noise"`
+	NoiseToRadius float64 `json:"noise_to_radius"`
+	// NoiseToReach is Noise over the distance that the model can get from its start:
+	// G times the sum of the step sizes, half of it for an average iterate, at most
+	// what the domain allows. Little noise is no merit of a model that cannot move.
+	NoiseToReach float64 `json:"noise_to_reach"`
+	Path         float64 `json:"path"`
+	// Sums is the number of gradient sums that are evaluated, Pairs the number of
+	// ordered pairs in them. Visits estimates the work: a near-linear sum over all
+	// pairs visits every record once, any other sum every pair.
+	Sums   int     `json:"gradient_sums"`
+	Pairs  float64 `json:"pair_gradients"`
+	Visits float64 `json:"visits"`
+	// Utility is Utility.Excess, 0 without a theorem.
+	Utility       float64 `json:"utility_bound,omitempty"`
+	UtilitySource string  `json:"utility_source,omitempty"`
+}
+
+// Excluded is one algorithm that is not ranked.
+type Excluded struct {
+	Algorithm string `json:"algorithm"`
+	Reason    string `json:"reason"`
+}
+
+// recommendSlack is how much more relative noise is accepted for less work.
+const recommendSlack = 1.05
+
+// Candidate is an algorithm to compare, with the L2 weight that it is to have, or the
+// reason why the caller cannot offer it.
+type Candidate struct {
+	Algorithm Algorithm
+	L2        float64
+	Excluded  error
+}
+
+// Compare plans every candidate for s, in Certified mode, and ranks those that apply.
+// It is pure: like a plan it depends on public numbers only.
+func Compare(s Spec, candidates []Candidate) (*Comparison, error) {
+	if s.Mode != Certified {
+		return nil, fmt.Errorf("algorithms: plans in %s mode do not share a guarantee, so their noise cannot be compared; use certified mode", s.Mode)
+	}
+	if err := s.Validate(); err != nil {
+		return nil, err
+	}
+	p, k := s.Kernel.Problem(), s.Constants
+	c := &Comparison{
+		Records: p.N, Features: p.D, Loss: p.Loss.Name(),
+		Lipschitz: k.Lipschitz, Smooth: k.Smoothness, Diameter: k.PairDiameter, Origin: k.Origin.String(),
+		Epsilon: s.Budget.Epsilon, Delta: s.Budget.Delta, Radius: p.Radius, Method: s.Kernel.Method(),
+	}
+	for _, a := range candidates {
+		name := a.Algorithm.Info().Name
+		reason := a.Excluded
+		if !a.Algorithm.Info().Supports(Certified) {
+			reason = errors.New("not private")
+		}
+		if reason == nil {
+			s.L2 = a.L2
+			var plan *Plan
+			if plan, reason = a.Algorithm.Plan(s); reason == nil {
+				c.Rows = append(c.Rows, plan.compared())
+				c.Variation = max(c.Variation, s.objectiveLipschitz()*p.Domain().Diameter())
+				continue
+			}
+		}
+		c.Excluded = append(c.Excluded, Excluded{name, reason.Error()})
+	}
+	slices.SortStableFunc(c.Rows, func(a, b Compared) int {
+		return cmp.Or(cmp.Compare(a.Noise, b.Noise), cmp.Compare(a.Visits, b.Visits))
+	})
+	c.recommend()
+	return c, nil
+}
+
+// recommend fills in Recommended and BestBound.
+func (c *Comparison) recommend() {
+	if len(c.Rows) == 0 {
+		return
+	}
+	least := slices.MinFunc(c.Rows, func(a, b Compared) int { return cmp.Compare(a.NoiseToReach, b.NoiseToReach) })
+	best, bound := least, c.Variation
+	for _, r := range c.Rows {
+		if r.NoiseToReach <= least.NoiseToReach*recommendSlack && r.Visits < best.Visits {
+			best = r
+		}
+		if r.UtilitySource != "" && r.Utility < bound {
+			c.BestBound, bound = r.Algorithm, r.Utility
+		}
+	}
+	c.Recommended = best.Algorithm
+}
+
+// compared is p as a row.
+func (p *Plan) compared() Compared {
+	s := p.Spec
+	noise := p.modelNoise()
+	reach := s.Constants.Lipschitz * p.Schedule.Path
+	if p.Schedule.Average {
+		reach /= 2
+	}
+	return Compared{
+		Algorithm: p.Algorithm, L2: s.L2,
+		Noise: noise, NoiseToRadius: noise / s.Kernel.Problem().Radius, NoiseToReach: noise / min(reach, s.startDistance()),
+		Path: p.Schedule.Path, Sums: p.Schedule.Steps, Pairs: p.GradientPairs, Visits: p.visits(),
+		Utility: p.Utility.Excess, UtilitySource: p.Utility.Source,
+	}
+}
+
+// visits estimates the records or pairs that the run visits.
+func (p *Plan) visits() float64 {
+	onePass := p.Schedule.Eta != nil
+	if onePass || !strings.HasPrefix(p.Spec.Kernel.Method(), "near-linear") {
+		return p.GradientPairs
+	}
+	if len(p.Epochs) == 0 {
+		return float64(p.Schedule.Steps) * float64(p.Spec.Kernel.Problem().N)
+	}
+	sum := 0.0
+	for _, e := range p.Epochs {
+		sum += float64(e.Steps) * float64(e.Records)
+	}
+	return sum
+}

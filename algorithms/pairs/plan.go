@@ -1,0 +1,177 @@
+package pairs
+
+import (
+	"fmt"
+	"math"
+
+	"dyad/algorithms"
+	"dyad/engine/pairgraph"
+	"dyad/privacy"
+)
+
+// Plan is what a training will do, computed from public numbers.
+type Plan struct {
+	Spec        Spec
+	Batches     int // of an epoch
+	Certificate privacy.Certificate
+	Noise       privacy.Mechanism // of one release of a batch, in units of the clip; nil if not private
+	Events      []privacy.Event
+	Guarantee   privacy.Guarantee
+}
+
+// smallestShrink bounds how far Shrink lowers the clip, relative to h.
+const smallestShrink = 0x1p-40
+
+// Plan validates s and computes certificate, noise and guarantee. It wraps ErrPlan.
+//
+// Every release is q = (sum over a batch of gradients clipped to h_t)/(|B| h_t), a mean
+// of terms of norm at most 1 whatever h_t is, and the step uses h_t times the noisy q.
+// As h_t is a function of the public matrix W_t, this is post-processing, and one
+// certificate (privacy.PairGroup) covers all batches: the noise is a pure function of
+// public numbers, the same for all pairs and graphs (privacy.md T6).
+func (s Spec) Plan() (*Plan, error) {
+	if err := s.fill(); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrPlan, err)
+	}
+	p := &Plan{Spec: s}
+	p.Batches, _ = s.batches()
+	if s.Mode == algorithms.NonPrivate {
+		p.Events = []privacy.Event{privacy.NonPrivateEvent{}}
+		p.Guarantee = privacy.Guarantee{Kind: privacy.None, Unit: "nobody", Released: "exact gradients of all batches", Warnings: []string{"non-private baseline: the model may reveal its pairs"}}
+		return p, nil
+	}
+	if err := p.certify(); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrPlan, err)
+	}
+	return p, nil
+}
+
+func (p *Plan) certify() error {
+	s := p.Spec
+	term := 1.0
+	if s.Mode == algorithms.Paper {
+		term = float64(s.Rows) // row by row: the whole has L1 norm up to d' (privacy.md 6.3)
+	}
+	g := privacy.PairGroup{
+		Group: s.Kappa, Batch: s.Batch, Batches: p.Batches, Epochs: s.Epochs,
+		TermNorm: term, Manhattan: s.Norm() == pairgraph.L1, Roundoff: s.roundoff(term),
+	}
+	var err error
+	switch {
+	case s.Budget.Delta > 0:
+		if p.Certificate, err = g.Certify(); err != nil {
+			return err
+		}
+		p.Noise, err = gaussian(p.Certificate, s.Budget)
+	case s.Mode == algorithms.Paper:
+		if p.Certificate, err = g.CertifyPure(); err != nil {
+			return err
+		}
+		// Algorithm 1 line 10 with Delta g = 2 h/|B|: scale 2 kappa h/(|B| eps'), eps' =
+		// eps/T_max; here in units of h.
+		p.Noise = privacy.Laplace{Scale: 2 * float64(s.Kappa) * float64(s.Epochs) / (float64(s.Batch) * s.Budget.Epsilon), Coordinates: s.Rows * s.Dim}
+		err = p.Noise.Validate()
+	default:
+		if p.Certificate, err = g.CertifyPure(); err != nil {
+			return err
+		}
+		p.Noise, err = privacy.CalibratePure(p.Certificate, s.Budget.Epsilon, s.Rows*s.Dim, s.Noise)
+	}
+	if err != nil {
+		return err
+	}
+	return p.account()
+}
+
+// gaussian avoids a typed nil beside an error.
+func gaussian(c privacy.Certificate, b privacy.Budget) (privacy.Mechanism, error) {
+	m, err := privacy.CalibrateGaussian(c, b, 1)
+	if err != nil {
+		return nil, err
+	}
+	return m, nil
+}
+
+// roundoff bounds the error of one computed release: the summation of at most as many
+// pairs as the last batch has, relative to the clip, and three roundings a coordinate
+// of a vector of norm at most term.
+func (s Spec) roundoff(term float64) float64 {
+	_, last := s.batches()
+	smallest := s.Clip * smallestShrink
+	rho := 0.0
+	for _, b := range []int{s.Batch, last} {
+		// SumError is linear in the clip but for underflow, which weighs most at the
+		// smallest one.
+		e := pairgraph.SumError(s.Rows, s.Dim, b, smallest*term) / (smallest * float64(b))
+		rho = max(rho, e)
+	}
+	return (rho + 3.1*0x1p-53*(term+rho)) * (1 + 0x1p-40)
+}
+
+func (p *Plan) account() error {
+	s := p.Spec
+	p.Events = []privacy.Event{p.Noise.Event(p.Certificate)}
+	var account privacy.GDP
+	if err := account.Compose(p.Events[0]); err != nil {
+		return err
+	}
+	g := privacy.Guarantee{
+		Kind: privacy.PureDP, Epsilon: account.Epsilon(s.Budget.Delta), Delta: s.Budget.Delta,
+		Released:   fmt.Sprintf("the matrix after each of %d batches in %d epochs, with %s noise", p.Batches*s.Epochs, s.Epochs, p.Noise.Name()),
+		Derivation: p.Certificate.Derivation(),
+		Assumptions: []string{
+			fmt.Sprintf("public: %d individuals, %d pairs and who is paired with whom, d = %d, %s norm bound R = %g, kappa = %d, %d rows, loss %s with its parameters, clip h = %g, batches and all options; rows were scaled down to R", s.Individuals, s.Pairs, s.Dim, s.Norm(), s.Bound, s.Kappa, s.Rows, s.Loss.Name(), s.Clip),
+			"kappa was fixed without looking at private pairs; batches are formed by pair numbers",
+			"the noise bits are secret",
+		},
+	}
+	if s.Budget.Delta > 0 {
+		g.Kind, g.Mu = privacy.ApproxDP, account.Mu()
+	}
+	switch s.Unit {
+	case Individual:
+		g.Unit = fmt.Sprintf("one individual, in at most %d pairs", s.Kappa)
+		g.Relation = "same ids and pairs, one individual's record replaced: features and the labels of its pairs"
+	case Group:
+		g.Unit = fmt.Sprintf("a group of %d pairs", s.Kappa)
+		g.Relation = "same ids and pairs, the records of at most kappa pairs replaced"
+		g.Warnings = append(g.Warnings, fmt.Sprintf("this is not privacy of an individual: one in k > %d pairs has a loss of up to k/%d times epsilon", s.Kappa, s.Kappa))
+	case OnePair:
+		g.Unit, g.Relation = "one pair", "same ids and pairs, one pair's record replaced"
+		g.Warnings = append(g.Warnings, "this is not privacy of an individual: one in k pairs has a loss of up to k times epsilon")
+	}
+	if w := privacy.DeltaWarning(s.Budget.Delta, s.Individuals); w != "" && s.Budget.Delta > 0 {
+		g.Warnings = append(g.Warnings, w)
+	}
+	if s.Mode == algorithms.Paper {
+		claim := &privacy.Claim{Source: "[Li20] Algorithm 1, Theorem 1", Epsilon: s.Budget.Epsilon, Holds: g.Epsilon <= s.Budget.Epsilon}
+		if m, ok := p.Noise.(privacy.Laplace); ok {
+			claim.Scale = m.Scale * s.Clip
+		}
+		g.Claim = claim
+	}
+	p.Guarantee = g
+	return nil
+}
+
+// NoiseToSignal is the root mean square norm of the noise of one release over the
+// largest norm of its mean gradient: above 1 a single step is mostly noise.
+func (p *Plan) NoiseToSignal() float64 {
+	if p.Noise == nil {
+		return 0
+	}
+	return p.Noise.NoiseNorm(p.Spec.Rows * p.Spec.Dim)
+}
+
+// clipAt is h_t at the public matrix w.
+func (p *Plan) clipAt(w []float64) float64 {
+	s := p.Spec
+	if !s.Shrink {
+		return s.Clip
+	}
+	g := s.Loss.GradientBound(w, s.Dim, s.Norm(), s.Bound)
+	if math.IsNaN(g) {
+		return s.Clip
+	}
+	return max(min(s.Clip, g), s.Clip*smallestShrink)
+}

@@ -1,0 +1,169 @@
+package pairs
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"dyad/algorithms"
+	"dyad/engine/pairgraph"
+	"dyad/privacy"
+)
+
+// ErrPlan is wrapped by Spec.Plan when a specification cannot be carried out.
+var ErrPlan = errors.New("pairs: plan not possible")
+
+// Unit is whose data is protected.
+type Unit int
+
+// The units.
+const (
+	// Individual: the record of one individual, in at most Kappa pairs. Kappa is then a
+	// degree cap, enforced by Run. This is honest replace-one privacy; "Node DP" of
+	// [Li20] with a public cap.
+	Individual Unit = iota
+	// Group: any Kappa pairs, [Li20] Definition 6 with a public kappa. An individual in
+	// more pairs is protected less.
+	Group
+	// OnePair: one pair, as edge-level privacy of graphs; Kappa is 1.
+	OnePair
+)
+
+var unitNames = []string{"individual", "group", "pair"}
+
+// String returns the word on the command line.
+func (u Unit) String() string {
+	if u < 0 || int(u) >= len(unitNames) {
+		return "unknown"
+	}
+	return unitNames[u]
+}
+
+// ParseUnit reads what String writes.
+func ParseUnit(s string) (Unit, error) {
+	for i, name := range unitNames {
+		if name == s {
+			return Unit(i), nil
+		}
+	}
+	return 0, fmt.Errorf("pairs: unit %q is unknown, want one of %v", s, unitNames)
+}
+
+// Spec is everything public about a training.
+type Spec struct {
+	Individuals int
+	Pairs       int
+	Dim         int     // features of an individual
+	Bound       float64 // R: the public norm bound of features, in the norm of Norm
+	Loss        pairgraph.Loss
+	Rows        int // d' of the learned d' x d matrix; 0 means 1
+
+	Unit  Unit
+	Kappa int // >= 1; for OnePair 0 or 1
+
+	Mode   algorithms.Mode
+	Budget privacy.Budget
+	// Noise is that of a pure budget (Delta 0): LaplaceNoise clips and bounds in the L1
+	// norm, as the paper does, KNormNoise in the L2 norm. With Delta > 0 noise is
+	// Gaussian and norms are L2.
+	Noise privacy.PureNoise
+
+	Batch  int // pairs of a batch; 0 means 50
+	Epochs int // T_max; 0 means 5
+	// Clip is h: every pair's gradient is clipped to this entrywise norm; 0 means 1/2.
+	Clip float64
+	// Shrink clips to min(h, g''(W)) with the bound g'' of gradients at the public
+	// matrix W, which lowers the noise when W is small: the sound form of DPP-S
+	// (privacy.md 6.5).
+	Shrink bool
+	// StepSize is eta_0 of steps eta_0/sqrt(tau), tau counting batches; 0 means 1.
+	// PrintedSteps divides by sqrt(tau) again and again, as [Li20] Algorithm 1 is
+	// printed: eta_0/sqrt(tau!), about nine useful steps (privacy.md 6.9).
+	StepSize     float64
+	PrintedSteps bool
+}
+
+// Norm is the norm in which features are bounded and gradients clipped.
+func (s Spec) Norm() pairgraph.Norm {
+	if s.Mode != algorithms.NonPrivate && s.Budget.Delta == 0 && s.Noise == privacy.LaplaceNoise {
+		return pairgraph.L1
+	}
+	return pairgraph.L2
+}
+
+// fill sets defaults and validates.
+func (s *Spec) fill() error {
+	s.Rows, s.Batch, s.Epochs = orInt(s.Rows, 1), orInt(s.Batch, 50), orInt(s.Epochs, 5)
+	if s.Clip == 0 {
+		s.Clip = 0.5
+	}
+	if s.StepSize == 0 {
+		s.StepSize = 1
+	}
+	if s.Unit == OnePair {
+		s.Kappa = orInt(s.Kappa, 1)
+	}
+	s.Batch = min(s.Batch, s.Pairs)
+	switch {
+	case s.Loss == nil:
+		return errors.New("no loss is given")
+	case s.Individuals < 2 || s.Pairs < 1:
+		return fmt.Errorf("%d individuals and %d pairs, want at least 2 and 1", s.Individuals, s.Pairs)
+	case s.Dim < 1 || s.Rows < 1 || s.Batch < 1 || s.Epochs < 1:
+		return fmt.Errorf("%d features, %d rows, batches of %d and %d epochs, all must be at least 1", s.Dim, s.Rows, s.Batch, s.Epochs)
+	case s.Unit < Individual || s.Unit > OnePair:
+		return errors.New("the unit is unknown")
+	case s.Kappa < 1 && s.Mode != algorithms.NonPrivate:
+		return errors.New("kappa is missing: give the largest number of pairs of an individual, fixed before the pairs are seen, or draw pairs with a degree cap")
+	case s.Unit == OnePair && s.Kappa > 1:
+		return fmt.Errorf("kappa is %d, but the unit is one pair; choose unit group", s.Kappa)
+	}
+	for _, c := range []struct {
+		name  string
+		value float64
+	}{{"the norm bound", s.Bound}, {"the clip", s.Clip}, {"the step size", s.StepSize}} {
+		if !(c.value >= 1e-30 && c.value <= 1e30) {
+			return fmt.Errorf("%s is %v, must be between 1e-30 and 1e30", c.name, c.value)
+		}
+	}
+	switch s.Mode {
+	case algorithms.NonPrivate:
+		return nil
+	case algorithms.Paper:
+		if s.Budget.Delta > 0 {
+			return errors.New("paper mode is Algorithm 1 with Laplace noise: choose delta 0")
+		}
+		if s.Shrink {
+			return errors.New("the printed DPP-S scales its noise by the largest gradient of the private batch, which gives no guarantee for any epsilon (privacy.md 6.5); certified mode has the sound form")
+		}
+		if s.Noise != privacy.LaplaceNoise {
+			return errors.New("paper mode is Algorithm 1 with Laplace noise")
+		}
+	case algorithms.Certified:
+	default:
+		return errors.New("the mode is unknown")
+	}
+	return s.Budget.Validate()
+}
+
+func orInt(v, fallback int) int {
+	if v == 0 {
+		return fallback
+	}
+	return v
+}
+
+// batches are the numbers of batches of an epoch and of pairs of the last one: the
+// pairs that are left over join it.
+func (s Spec) batches() (count, last int) {
+	count = s.Pairs / s.Batch
+	return count, s.Pairs - (count-1)*s.Batch
+}
+
+// stepSize is eta of batch tau = 1, 2, ... given that of the one before.
+func (s Spec) stepSize(tau int, before float64) float64 {
+	if s.PrintedSteps && tau > 1 {
+		return before / math.Sqrt(float64(tau))
+	}
+	return s.StepSize / math.Sqrt(float64(tau))
+}

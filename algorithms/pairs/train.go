@@ -1,0 +1,185 @@
+package pairs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"dyad/algorithms"
+	"dyad/engine/pairgraph"
+	"dyad/privacy"
+)
+
+// Train runs a plan over data: W starts at a random point of the ball of radius
+// sqrt(rows), pairs are put in a random order, and every batch makes one step W <- W -
+// eta h_t (q + noise). What it returns depends on the data through releases of session
+// only. workers changes the time, never the result; progress, if not nil, is told the
+// batches done.
+func Train(ctx context.Context, data *pairgraph.Data, p *Plan, session privacy.Session, workers int, progress algorithms.Tracker) ([]float64, error) {
+	s := p.Spec
+	if err := p.fits(data); err != nil {
+		return nil, err
+	}
+	gradients, err := pairgraph.NewGradients(data, s.Loss, s.Rows, workers)
+	if err != nil {
+		return nil, err
+	}
+	if progress == nil {
+		progress = algorithms.NoTracker{}
+	}
+	w, q := make([]float64, gradients.Len()), make([]float64, gradients.Len())
+	session.UniformBall(w, math.Sqrt(float64(s.Rows)))
+	order := session.Permutation(s.Pairs)
+	if order == nil {
+		return nil, errors.New("pairs: the session gave no order of the pairs")
+	}
+	eta, tau := 0.0, 0
+	for range s.Epochs {
+		for b := range p.Batches {
+			tau++
+			eta = s.stepSize(tau, eta)
+			from, to := b*s.Batch, (b+1)*s.Batch
+			if b == p.Batches-1 {
+				to = s.Pairs
+			}
+			if err := p.step(ctx, gradients, session, w, q, order[from:to], eta); err != nil {
+				return nil, err
+			}
+			progress.Step(tau, s.Epochs*p.Batches)
+		}
+	}
+	return w, nil
+}
+
+// step releases the mean clipped gradient of one batch and moves w.
+func (p *Plan) step(ctx context.Context, g *pairgraph.Gradients, session privacy.Session, w, q []float64, batch []int32, eta float64) error {
+	s := p.Spec
+	clip, how := p.clipAt(w), pairgraph.WholeMatrix
+	if s.Mode == algorithms.Paper {
+		how = pairgraph.RowByRow
+	}
+	if s.Mode == algorithms.NonPrivate {
+		clip = 1e30 // no clipping
+	}
+	if err := g.Sum(ctx, q, w, batch, clip, how); err != nil {
+		return err
+	}
+	if s.Mode == algorithms.NonPrivate {
+		clip = 1
+	}
+	for k, v := range q {
+		q[k] = v / clip / float64(len(batch))
+	}
+	var err error
+	if s.Mode == algorithms.NonPrivate {
+		err = session.ReleaseExact(q)
+	} else {
+		err = session.Release(q, p.Certificate, p.Noise)
+	}
+	if err != nil {
+		return err
+	}
+	for k, v := range q {
+		w[k] -= eta * clip * v
+		// Noise can drive a matrix out of range; what happens then is a function of
+		// released numbers.
+		w[k] = math.Max(-1e100, math.Min(1e100, w[k]))
+	}
+	return nil
+}
+
+// fits checks that data are what the plan was made for. It looks at public properties
+// only: numbers, bounds and, for Individual, how often an id occurs in pairs.
+func (p *Plan) fits(data *pairgraph.Data) error {
+	s := p.Spec
+	norm, bound := data.Norm()
+	if data.Graph().Len() != s.Individuals || len(data.Graph().Pairs()) != s.Pairs || data.Dim() != s.Dim || norm != s.Norm() || bound != s.Bound {
+		return fmt.Errorf("%w: the data are %d individuals, %d pairs and %d features of %s norm %g, the plan is for %d, %d and %d of %s norm %g", ErrPlan,
+			data.Graph().Len(), len(data.Graph().Pairs()), data.Dim(), norm, bound, s.Individuals, s.Pairs, s.Dim, s.Norm(), s.Bound)
+	}
+	if d := data.Graph().MaxDegree(); s.Mode != algorithms.NonPrivate && s.Unit == Individual && d > s.Kappa {
+		return fmt.Errorf("%w: an individual is in %d pairs, more than kappa = %d; cap the pairs (pairgraph.Capped, pairgraph.Draw) or plan for a larger kappa", ErrPlan, d, s.Kappa)
+	}
+	return nil
+}
+
+// Options say how a plan is carried out.
+type Options struct {
+	// Ledger is charged with the whole plan before any pair is read. It is required
+	// unless Public.
+	Ledger *privacy.Ledger
+	DataID string // names the data in the ledger
+	// Fingerprint is a keyed hash of the data (Ledger.Fingerprint), or "".
+	Fingerprint string
+	// Public declares the data public: nothing is charged.
+	Public  bool
+	Source  *privacy.Source // nil means one keyed by the operating system
+	Workers int
+	Tracker algorithms.Tracker
+}
+
+// Result is a trained matrix.
+type Result struct {
+	W         []float64 // row-major, Rows x Dim
+	Plan      *Plan
+	Guarantee privacy.Guarantee
+	Run       string // id in the ledger, "" without one
+	Seconds   float64
+}
+
+// Run charges a plan and trains. Any error after the charge is an
+// *algorithms.ChargedError: the charge stands and nothing was released.
+func Run(ctx context.Context, data *pairgraph.Data, p *Plan, o Options) (*Result, error) {
+	if err := p.fits(data); err != nil {
+		return nil, err
+	}
+	source := o.Source
+	if source == nil {
+		var err error
+		if source, err = privacy.NewSource(); err != nil {
+			return nil, err
+		}
+	}
+	r := &Result{Plan: p, Guarantee: p.Guarantee}
+	session, err := begin(p, source, o)
+	if err != nil {
+		return nil, err
+	}
+	defer session.Close()
+	receipt := session.Receipt()
+	r.Run = receipt.Run
+	if o.Public {
+		r.Guarantee = privacy.Guarantee{Kind: privacy.Public, Released: p.Guarantee.Released}
+	}
+	r.Guarantee.Warnings = append(append([]string(nil), r.Guarantee.Warnings...), receipt.Warnings...)
+	start := time.Now()
+	r.W, err = Train(ctx, data, p, session, o.Workers, o.Tracker)
+	r.Seconds = time.Since(start).Seconds()
+	if r.Run == "" {
+		return r, err
+	}
+	if err == nil {
+		err = o.Ledger.Finish(r.Run, privacy.StatusReleased)
+	} else {
+		err = errors.Join(err, o.Ledger.Finish(r.Run, "failed"))
+	}
+	if err != nil {
+		return nil, &algorithms.ChargedError{Run: r.Run, Err: err}
+	}
+	return r, nil
+}
+
+func begin(p *Plan, source *privacy.Source, o Options) (*privacy.LiveSession, error) {
+	switch {
+	case o.Public:
+		return privacy.NewPublicSession(source, p.Events)
+	case o.Ledger == nil:
+		return nil, errors.New("pairs: a run on private data needs Options.Ledger (privacy.OpenLedger), or Public for public data")
+	}
+	return o.Ledger.Begin(privacy.Charge{
+		DataID: o.DataID, Algorithm: "pairs", Events: p.Events, Fingerprint: o.Fingerprint,
+		Guarantee: p.Guarantee.String(), Unit: p.Guarantee.Unit, Relation: p.Guarantee.Relation, Released: p.Guarantee.Released,
+	}, source)
+}

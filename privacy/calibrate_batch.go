@@ -1,0 +1,97 @@
+package privacy
+
+import (
+	"fmt"
+	"math"
+)
+
+// batchEvent is count releases with certificate c, which is about batches.
+func (c Certificate) batchEvent(sigma float64, count int) WithoutReplacementEvent {
+	return WithoutReplacementEvent{Law: GaussianLaw, Sensitivity: c.Sensitivity(), Scale: sigma, Batch: c.batch, Records: c.records, Count: count}
+}
+
+// UnsampledSigma is the noise that releases queries with certificate c would need if
+// their batches were known: sensitivity sqrt(releases)/GDPMu. It meets b with any
+// batches, secret or not.
+func UnsampledSigma(c Certificate, b Budget, releases int) float64 {
+	return c.Sensitivity() * math.Sqrt(float64(releases)) / GDPMu(b.Epsilon, b.Delta)
+}
+
+// BasicBatchSigma is the noise that basic composition of amplified steps asks for: with
+// gamma = Batch/Records a step that is (e, d)-DP on its batch is (ln(1 + gamma (exp(e)-1)),
+// gamma d)-DP [Balle, Barthe and Gaboardi 2018, Theorem 9; privacy.md 7.6], and releases
+// of them add up to b. It is +Inf if c is not about batches. It is for comparison:
+// CalibrateGaussian composes privacy loss distributions.
+func BasicBatchSigma(c Certificate, b Budget, releases int) float64 {
+	if c.batch == 0 || releases < 1 {
+		return math.Inf(1)
+	}
+	gamma := float64(c.batch) / float64(c.records)
+	epsilon := math.Log1p(math.Expm1(b.Epsilon/float64(releases)) / gamma)
+	delta := b.Delta / float64(releases) / gamma
+	return c.Sensitivity() / GDPMu(epsilon, min(delta, 0.999))
+}
+
+// batchPrecision is the relative width to which calibrateBatch narrows the noise.
+const batchPrecision = 2e-4
+
+// calibrateBatch searches for the smallest noise of releases queries on batches: a
+// bracket around what a central limit theorem suggests, narrowed by false position on
+// log delta. It returns only noise for which Total grants the budget, so neither the
+// search nor a flaw of the accountant's monotonicity can make it unsound.
+func calibrateBatch(c Certificate, b Budget, releases int) (Gaussian, error) {
+	var failed error
+	// over is log(delta/b.Delta) at log sigma; noise is enough where it is <= 0.
+	over := func(logSigma float64) float64 {
+		var a Total
+		if err := a.Compose(c.batchEvent(math.Exp(logSigma), releases)); err != nil {
+			failed = err
+			return 0
+		}
+		return math.Log(max(a.Delta(b.Epsilon), minDelta)) - math.Log(b.Delta)
+	}
+	most := math.Log(UnsampledSigma(c, b, releases)) + 1e-9 // known to be enough
+	hi := min(most, math.Log(1.2*c.Sensitivity()*math.Sqrt(float64(releases))*float64(c.batch)/float64(c.records)/GDPMu(b.Epsilon, b.Delta)))
+	overHi := over(hi)
+	lo, overLo := hi, overHi
+	for step := 0.1; overHi > 0 && hi < most; step *= 1.5 {
+		lo, overLo = hi, overHi
+		hi = min(hi+step, most)
+		overHi = over(hi)
+	}
+	for step := 0.1; overLo <= 0 && failed == nil; step *= 1.5 {
+		hi, overHi = lo, overLo
+		lo -= step
+		overLo = over(lo)
+	}
+	weightLo, weightHi := 1.0, 1.0 // halved at an end that does not move (Illinois)
+	for hi-lo > batchPrecision && failed == nil {
+		x, y := weightLo*overLo, -weightHi*overHi
+		mid := lo + (hi-lo)*x/(x+y)
+		mid = min(max(mid+batchPrecision/4, lo+batchPrecision/2), hi-batchPrecision/2)
+		if v := over(mid); v <= 0 {
+			hi, overHi, weightHi, weightLo = mid, v, 1, weightLo/2
+		} else {
+			lo, overLo, weightLo, weightHi = mid, v, 1, weightHi/2
+		}
+	}
+	if failed != nil {
+		return Gaussian{}, fmt.Errorf("privacy: calibrating noise on batches: %w", failed)
+	}
+	sigma := math.Exp(hi)
+	for step := 0x1p-40; step < 0x1p-6; step *= 2 {
+		m := Gaussian{Sigma: sigma, Grid: GridFor(sigma)}
+		if err := m.Validate(); err != nil {
+			return Gaussian{}, fmt.Errorf("privacy: calibrating noise on batches for epsilon %v, delta %v: %w", b.Epsilon, b.Delta, err)
+		}
+		var a Total
+		if err := a.Compose(c.batchEvent(sigma, releases)); err != nil {
+			return Gaussian{}, err
+		}
+		if a.Epsilon(b.Delta) <= b.Epsilon {
+			return m, nil
+		}
+		sigma *= 1 + step
+	}
+	return Gaussian{}, fmt.Errorf("privacy: calibrating noise on batches: epsilon %v with delta %v is beyond the precision of the accountant", b.Epsilon, b.Delta)
+}

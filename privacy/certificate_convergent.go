@@ -1,0 +1,85 @@
+package privacy
+
+import (
+	"errors"
+	"fmt"
+	"math"
+)
+
+// LastIterate are the public numbers of noisy full-batch projected gradient descent
+// with a secret state on a grid, of which only the last value is released:
+//
+//	u_t = Q(w - eta (grad L(w; D) + alpha w)) + xi_t,  w = Pi_C u_{t-1},  t = 1..Steps,
+//
+// with Q the rounding to the nearest multiple of Grid in every coordinate and xi_t as
+// in ConvergentEvent. The start w is in C and does not depend on the data.
+type LastIterate struct {
+	Curvature
+	Share       float64 // as in GradientDescent
+	Steps       int     // T >= 1
+	StepSize    float64 // eta > 0, at most 2/(L + 2 alpha)
+	UpdateError float64 // rho >= 0, see Certify
+	Coordinates int     // of the state, >= 1
+	Grid        float64 // a power of two; 0, a state off any grid, is refused
+}
+
+// Certify returns the certificate of u_Steps. Its Sensitivity is joint: with noise of
+// standard deviation sigma in every step, the release is (Sensitivity/sigma)-GDP.
+//
+// Theorem (privacy.md 7.5; ConvergentEvent). Let the computed update before Q, as a
+// function of u, be within UpdateError of the exact update at the exact projection, for
+// every data set and every u. The exact update of one data set is a contraction by
+// c = 1 - eta alpha on C (privacy.md 1.3), that of its neighbour differs by at most
+// Share Dg eta, projections do not expand and end in a set of diameter D, and Q moves
+// each of the two by at most Grid sqrt(d)/2. So ConvergentEvent holds with
+//
+//	Gap = Share Dg eta + 2 rho + 2 Grid sqrt(d).
+func (l LastIterate) Certify() (Certificate, error) {
+	err := errors.Join(l.validate(), positive("step size", l.StepSize), nonNegative("update error", l.UpdateError))
+	if !(l.Share > 0 && l.Share <= 1) || l.Steps < 1 || l.Coordinates < 1 {
+		err = errors.Join(err, fmt.Errorf("%w: share %v of the pairs, %d steps and %d coordinates, want a share in (0, 1] and at least 1 of each", errCertificate, l.Share, l.Steps, l.Coordinates))
+	}
+	if math.IsInf(l.Diameter, 1) {
+		err = errors.Join(err, fmt.Errorf("%w: the diameter must be finite", errCertificate))
+	}
+	if f, _ := math.Frexp(l.Grid); f != 0.5 {
+		err = errors.Join(err, fmt.Errorf("%w: the state's grid is %v, must be a power of two: only a state on a grid is known to hide its past", errCertificate, l.Grid))
+	}
+	if limit := l.StepSize * (l.Smoothness + 2*l.StrongConvexity) * (1 + 0x1p-50); !(limit <= 2) {
+		err = errors.Join(err, fmt.Errorf("%w: step size %v exceeds 2/(L + 2 alpha) = %v: a longer step can expand", errCertificate, l.StepSize, 2/(l.Smoothness+2*l.StrongConvexity)))
+	}
+	if err != nil {
+		return Certificate{}, err
+	}
+	h := hiddenSteps{
+		// 1 - eta alpha is the larger of the two numbers, and at most 1.
+		contraction: min(1, l.contraction(l.StepSize)),
+		diameter:    l.Diameter,
+		grid:        l.Grid,
+		steps:       l.Steps,
+	}
+	move := roundUp(l.PairDiameter*l.StepSize*l.Share, 3)
+	h.gap = roundUp(move+2*l.UpdateError+2*l.Grid*math.Sqrt(float64(l.Coordinates)), 6)
+	exact := convergentShift(move, h.contraction, h.diameter, h.steps)
+	total := max(exact, convergentShift(h.gap, h.contraction, h.diameter, h.steps))
+	c, err := newCertificate(exact, total,
+		"last iterate of noisy projected gradient descent",
+		fmt.Sprintf("all iterates but the last stay secret: two runs contract by c = %.9g a step, gap s = p Dg eta + 2 rho + 2 h sqrt(d) = %.6g, and are within D = %.6g of each other; sensitivity = sigma mu of the convergent bound; Dg = %.6g, eta = %.6g, p = %.6g of the pairs contain one record, T = %d, rho = %.3g, grid h = %.3g (privacy.md 7.5; [Bok, Su and Altschuler 2024])",
+			h.contraction, h.gap, h.diameter, l.PairDiameter, l.StepSize, l.Share, l.Steps, l.UpdateError, l.Grid))
+	c.hidden = h
+	return c, err
+}
+
+// hiddenSteps are the numbers of a ConvergentEvent but its noise. The zero value is no
+// such event.
+type hiddenSteps struct {
+	gap, contraction, diameter, grid float64
+	steps                            int
+}
+
+func (h hiddenSteps) event(m Gaussian) Event {
+	if m.GridSize() != h.grid {
+		return NonPrivateEvent{} // nothing is known about another grid
+	}
+	return ConvergentEvent{Gap: h.gap, Contraction: h.contraction, Diameter: h.diameter, Sigma: m.Sigma, Grid: h.grid, Steps: h.steps}
+}

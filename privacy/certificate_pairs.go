@@ -1,0 +1,96 @@
+package privacy
+
+import (
+	"errors"
+	"fmt"
+	"math"
+)
+
+// PairGroup are the public numbers of training on labelled pairs in disjoint batches:
+// every release is the sum over a batch of Batch pairs of terms, each a function of its
+// own pair and of what was released before, with norm at most TermNorm, divided by the
+// size of the batch, Batch or more. A
+// clipped gradient divided by the clip is such a term; the clip may be any function of
+// what was released before.
+//
+// Neighbours differ in the records of at most Group pairs; the number of pairs, and
+// which two individuals each joins, are public and the same. With Group the largest
+// number of pairs that one individual is in, neighbours that differ in one individual's
+// record are among them. Batches are formed by the pairs' numbers.
+type PairGroup struct {
+	// Group is kappa >= 1: a public constant, fixed before the pairs are seen, or a
+	// degree cap. A number computed from private pairs is none (privacy.md 6.1, 6.6).
+	Group int
+	// Batch is the number of pairs of every batch, >= 1, and Batches that of the
+	// disjoint batches of one epoch, >= 1.
+	Batch, Batches int
+	// Epochs is T_max >= 1: how often every pair is used.
+	Epochs int
+	// TermNorm bounds the norm of a term; 0 means 1.
+	TermNorm float64
+	// Manhattan says that norms are L1 norms, of all released entries together;
+	// otherwise they are L2 norms.
+	Manhattan bool
+	// Roundoff bounds the norm of the error of one computed release, for every data
+	// set, >= 0.
+	Roundoff float64
+}
+
+// Certify returns the joint certificate of all Epochs x Batches releases for Gaussian
+// noise (a StreamEvent).
+//
+// Theorem (privacy.md 6.2). Fix two neighbours; k_b of the changed pairs are in batch b,
+// sum_b k_b <= Group. Given what was released before, the release about batch b moves
+// by at most s_b = 2 h k_b/Batch + 2 rho, h = TermNorm, and not at all, in its bits, if k_b = 0. In one
+// epoch
+//
+//	sum_b s_b <= 2 h Group/Batch + 2 rho min(Group, Batches) =: s,
+//
+// and sum_b s_b^2 <= s^2. The same batches come back in every epoch, so the sum of all
+// squares is at most Epochs s^2 and the sum of all s_b at most Epochs s. QED
+//
+// For an L1 sensitivity the same number bounds the L2 one.
+func (g PairGroup) Certify() (Certificate, error) {
+	return g.certify(math.Sqrt(float64(g.Epochs)), "root of the summed squares")
+}
+
+// CertifyPure returns the certificate of the same releases for noise of pure epsilon (a
+// PureStreamEvent): the sum of all s_b.
+func (g PairGroup) CertifyPure() (Certificate, error) {
+	c, err := g.certify(float64(g.Epochs), "sum")
+	c.added, c.manhattan = err == nil, err == nil && g.Manhattan
+	return c, err
+}
+
+func (g PairGroup) certify(epochs float64, total string) (Certificate, error) {
+	err := nonNegative("roundoff of a batch", g.Roundoff)
+	for _, v := range []int{g.Group, g.Batch, g.Batches, g.Epochs} {
+		if v < 1 || v > math.MaxInt32 {
+			err = errors.Join(err, fmt.Errorf("%w: a group of %d pairs in %d batches of %d pairs and %d epochs, all must be at least 1", errCertificate, g.Group, g.Batches, g.Batch, g.Epochs))
+			break
+		}
+	}
+	if err == nil && g.Batches > math.MaxInt32/g.Epochs {
+		err = fmt.Errorf("%w: %d batches in each of %d epochs are too many releases", errCertificate, g.Batches, g.Epochs)
+	}
+	if err != nil {
+		return Certificate{}, err
+	}
+	term := g.TermNorm
+	if term == 0 {
+		term = 1
+	}
+	if err := positive("norm of a term", term); err != nil {
+		return Certificate{}, err
+	}
+	exact := roundUp(2*float64(g.Group)*term/float64(g.Batch), 2)
+	touched := float64(min(g.Group, g.Batches))
+	norm := "L2"
+	if g.Manhattan {
+		norm = "L1"
+	}
+	c, err := newCertificate(roundUp(epochs*exact, 2), roundUp(epochs*(exact+2*touched*g.Roundoff), 4), "mean clipped pair gradient of every batch",
+		fmt.Sprintf("%s of the %s sensitivities of all batches, %d epochs: 2 h kappa/|B| + 2 rho min(kappa, batches) an epoch; kappa = %d replaced pairs, |B| = %d, terms of norm h = %.6g, rho = %.3g (privacy.md 6.2)", total, norm, g.Epochs, g.Group, g.Batch, term, g.Roundoff))
+	c.releases = g.Batches * g.Epochs
+	return c, err
+}
