@@ -245,12 +245,13 @@ KERNEL THREADS(256) void weighted_sums(double *part, const double *x, const doub
 	}
 #pragma unroll
 	for (int m = 0; m < 4; m++) tree[m][id] = sum[m];
+	barrier();
 	for (u32 half = 128; half > 0; half /= 2) {
-		barrier();
 		if (id < half) {
 #pragma unroll
 			for (int m = 0; m < 4; m++) tree[m][id] += tree[m][id + half];
 		}
+		barrier();
 	}
 	if (id < 4 && k0 + id < d) part[(u64)block_x() * d + k0 + id] = tree[id][0];
 }
