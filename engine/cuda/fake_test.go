@@ -162,7 +162,14 @@ func (c *fakeContext) Launch(l driver.Launch) error {
 	return err
 }
 
-func (c *fakeContext) NewStream() (driver.Stream, error)        { c.host++; return 1, c.check("NewStream") }
+func (c *fakeContext) NewStream() (driver.Stream, error) {
+	if err := c.check("NewStream"); err != nil {
+		return 0, err
+	}
+	c.host++
+	return 1, nil
+}
+
 func (c *fakeContext) SyncStream(driver.Stream) error           { return nil }
 func (c *fakeContext) CloseStream(driver.Stream) error          { c.host--; return nil }
 func (c *fakeContext) NewEvent() (driver.Event, error)          { c.host++; return 1, nil }

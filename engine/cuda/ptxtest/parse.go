@@ -31,7 +31,6 @@ type instruction struct {
 	negated   bool
 	dst       int
 	src       [3]int
-	sources   int
 	offset    int64 // of an address
 	size      int   // bytes of a memory access
 	target    int   // of a branch
@@ -206,14 +205,16 @@ func (p *parser) decode(i *instruction, operands []string) (err error) {
 	if i.dst, err = p.register(operands[0]); err != nil {
 		return err
 	}
-	i.sources = len(operands) - 1
-	if i.sources > 3 {
-		return fmt.Errorf("too many operands")
+	if len(operands) < 2 || len(operands) > 4 {
+		return fmt.Errorf("%d operands", len(operands))
 	}
 	for k, o := range operands[1:] {
 		if i.src[k], err = p.operand(o); err != nil {
 			return err
 		}
+	}
+	for k := len(operands) - 1; k < len(i.src); k++ {
+		i.src[k] = i.src[0]
 	}
 	return nil
 }

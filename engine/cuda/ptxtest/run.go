@@ -167,8 +167,9 @@ func (b *block) run(x, y int) error {
 
 // advance runs a thread to its end or past the next barrier.
 func (b *block) advance(s *state, t int) error {
+	registers, set, code := s.registers, s.set, b.code
 	for {
-		i := &b.code[s.pc]
+		i := &code[s.pc]
 		if i.guard >= 0 {
 			if !s.set[i.guard] {
 				return fmt.Errorf("the predicate of %s is not set", i.name)
@@ -181,13 +182,12 @@ func (b *block) advance(s *state, t int) error {
 		b.counts[s.pc]++
 		switch i.kind {
 		case pure:
-			for k := range i.sources {
-				if !s.set[i.src[k]] {
-					return fmt.Errorf("operand %d of %s is not set", k+1, i.name)
-				}
+			// Operands that an instruction does not have are its first.
+			if !(set[i.src[0]] && set[i.src[1]] && set[i.src[2]]) {
+				return fmt.Errorf("an operand of %s is not set", i.name)
 			}
-			s.registers[i.dst] = i.pure(s.registers[i.src[0]], s.registers[i.src[1]], s.registers[i.src[2]])
-			s.set[i.dst] = true
+			registers[i.dst] = i.pure(registers[i.src[0]], registers[i.src[1]], registers[i.src[2]])
+			set[i.dst] = true
 		case special:
 			s.registers[i.dst] = uint64([]int{tidX: t, tidY: 0, ctaidX: b.x, ctaidY: b.y, ntidX: len(b.threads)}[i.parameter])
 			s.set[i.dst] = true
