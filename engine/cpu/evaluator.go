@@ -45,7 +45,7 @@ func (k *kernel) Bind(r *engine.Records) (engine.Evaluator, error) {
 	if err := fits(k.problem, r); err != nil {
 		return nil, err
 	}
-	e := &evaluator{kernel: k, x: newMatrix(r), y: r.Labels()}
+	e := &evaluator{kernel: k, x: newMatrix(r, k.set), y: r.Labels()}
 	e.classify()
 	return e, nil
 }
