@@ -3,7 +3,6 @@ package pairs
 import (
 	"errors"
 	"fmt"
-	"math"
 
 	"dyad/engine/pairgraph"
 	"dyad/privacy"
@@ -54,7 +53,7 @@ func (p *Plan) local() error {
 		g.Kind, g.Unit = privacy.LocalDP, fmt.Sprintf("one individual, in at most %d pairs", s.Kappa)
 		g.Relation = "same ids and pairs, one individual's record replaced: features and the labels of its pairs"
 		g.Released = "all features with Laplace noise and all labels after a coin flip, and with them every model trained on them"
-		g.Derivation = fmt.Sprintf("%.6g for the features (Laplace noise of scale 2 R/epsilon_x = %.6g on each of %d coordinates, L1 norm bound R = %g) and %.6g for the labels, %s (privacy.md 6.7)", vector.Epsilon, vector.Laplace().Scale, s.Dim, s.Bound, float64(flips)*flip.Epsilon, each)
+		g.Derivation = fmt.Sprintf("%.6g for the features (Laplace noise of scale 2 R/epsilon_x = %.6g on each of %d coordinates, L1 norm bound R = %.6g) and %.6g for the labels, %s (privacy.md 6.7)", vector.Epsilon, vector.Laplace().Scale, s.Dim, s.Bound, float64(flips)*flip.Epsilon, each)
 	} else {
 		p.Events = []privacy.Event{labels}
 		g.Kind, g.Unit = privacy.LabelLDP, "one pair"
@@ -66,21 +65,16 @@ func (p *Plan) local() error {
 		g.Derivation = each + ", and the group's losses add up (privacy.RandomizedResponse)"
 		g.Warnings = []string{"features are public in this form: nothing hides them"}
 	}
-	var account privacy.GDP
-	for _, e := range p.Events {
-		if err := account.Compose(e); err != nil {
-			return err
-		}
-	}
-	g.Epsilon = account.Epsilon(0)
+	g.Epsilon = s.Budget.Epsilon // the parts were rounded down
 	p.Guarantee = g
 	return nil
 }
 
-// vector is the mechanism for the features of an individual.
+// vector is the mechanism for the features of an individual. Its epsilon is rounded
+// down: the difference and the product have relative errors of 2^-53.
 func (p *Plan) vector() privacy.PrivateVector {
 	s := p.Spec
-	return privacy.PrivateVector{Dim: s.Dim, Bound: s.Bound, Epsilon: s.Budget.Epsilon - p.labelEpsilon()}
+	return privacy.PrivateVector{Dim: s.Dim, Bound: s.Bound, Epsilon: (s.Budget.Epsilon - p.labelEpsilon()) * (1 - 0x1p-51)}
 }
 
 // labelEpsilon is spent on labels.
@@ -101,7 +95,7 @@ func (p *Plan) labelEpsilon() float64 {
 func (p *Plan) flip() privacy.RandomizedResponse {
 	e := p.labelEpsilon()
 	if p.Spec.Kappa > 1 && !(p.Spec.ByClass && p.Spec.Method == Input) {
-		e = math.Nextafter(e/float64(p.Spec.Kappa), 0) * (1 - 0x1p-51)
+		e = e / float64(p.Spec.Kappa) * (1 - 0x1p-51)
 	}
 	return privacy.RandomizedResponse{Epsilon: e}
 }

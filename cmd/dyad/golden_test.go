@@ -34,6 +34,19 @@ func TestGoldenOutput(t *testing.T) {
 		"plan-asserted":        {"plan", "-n", "256", "-d", "8", "--algorithm", "offpairc", "--G", "4", "--L", "4", "--Dg", "8", "--H", "1", "--radius-diameter", "2"},
 		"online-onpairc-paper": {"online", "--schema", schema, "--state", "state", "--mode", "paper", "--algorithm", "onpairc", "--buffer", "0", "-n", "1000000"},
 	}
+	for name, args := range map[string][]string{
+		"certified": {"--density", "2", "--degree-cap", "8"},
+		"knorm":     {"--density", "2", "--degree-cap", "8", "--noise", "knorm", "--shrink"},
+		"group":     {"--density", "2", "--degree-cap", "8", "--unit", "group"},
+		"pair":      {"--pairs", "40000", "--unit", "pair", "--loss", "bradley-terry"},
+		"paper":     {"--pairs", "40000", "--unit", "group", "--kappa", "4", "--mode", "paper"},
+		"printed-s": {"--pairs", "40000", "--unit", "group", "--kappa", "4", "--mode", "paper", "--shrink"},
+		"input":     {"--density", "2", "--degree-cap", "8", "--method", "input"},
+		"labels":    {"--pairs", "40000", "--unit", "pair", "--method", "labels"},
+		"no-kappa":  {"--pairs", "40000"},
+	} {
+		cases["pairs-plan-"+name] = append([]string{"pairs", "plan", "-n", "20000", "-d", "33", "--epsilon", "2"}, args...)
+	}
 	for name, args := range paperDPGDC2 {
 		cases["plan-dpgdc2-"+name] = args
 	}
