@@ -20,15 +20,15 @@ type method struct {
 // form of DPP-S is left out: at these h and m its clip min{h, max(4 max_j sum_r |W_rj|,
 // 2 m sqrt(d'))} is h, so it is DPP, bit for bit (the toy shows it).
 var methods = []method{
-	{"non-private", func(s *pairs.Spec) { s.Mode = algorithms.NonPrivate }},
+	{"non-private", func(s *pairs.Spec) { s.Mode, s.StepSize = algorithms.NonPrivate, exactStep }},
 	{"DPP Laplace", func(*pairs.Spec) {}},
 	{"DPP K-norm", func(s *pairs.Spec) { s.Noise = privacy.KNormNoise }},
 	{"DPP Gaussian", func(s *pairs.Spec) { s.Budget.Delta = 1e-5 }},
 	{"Node DP Laplace", func(s *pairs.Spec) { s.Unit, s.Kappa = pairs.Individual, degreeCap }},
 	{"edge DP Laplace", func(s *pairs.Spec) { s.Unit, s.Kappa = pairs.OnePair, 1 }},
-	{"label flips, edge", func(s *pairs.Spec) { s.Method, s.Unit, s.Kappa = pairs.Labels, pairs.OnePair, 1 }},
-	{"InputPer", func(s *pairs.Spec) { s.Method, s.Unit, s.Kappa = pairs.Input, pairs.Individual, degreeCap }},
-	{"printed DPP (gives 16 eps)", func(s *pairs.Spec) { s.Mode, s.Batch = algorithms.Paper, 500 }},
+	{"label flips, edge", func(s *pairs.Spec) { s.Method, s.Unit, s.Kappa, s.StepSize = pairs.Labels, pairs.OnePair, 1, exactStep }},
+	{"InputPer", func(s *pairs.Spec) { s.Method, s.Unit, s.Kappa, s.StepSize = pairs.Input, pairs.Individual, degreeCap, exactStep }},
+	{"printed DPP (gives 16 eps)", func(s *pairs.Spec) { s.Mode = algorithms.Paper }},
 }
 
 // privacyBudgets is Figure 9: accuracy by epsilon.
@@ -147,7 +147,7 @@ func (s settings) clips() ([]row, axes, error) {
 
 // batches is Figure 11b.
 func (s settings) batches() ([]row, axes, error) {
-	return s.sweep(axes{"Objective by batch |B|, DPP Laplace, epsilon 4", "epoch", "objective", "batch"}, []float64{50, 200, 500, 1000}, laplace, true,
+	return s.sweep(axes{"Objective by batch |B|, DPP Laplace, epsilon 4", "epoch", "objective", "batch"}, []float64{50, 200, 1000, 4000}, laplace, true,
 		func(spec *pairs.Spec, v float64) { spec.Batch = int(v) })
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"math"
 	"slices"
 
 	"gonum.org/v1/plot"
@@ -57,11 +58,18 @@ func plotRows(path string, rows []row, a axes) error {
 	p.Title.Text, p.X.Label.Text, p.Y.Label.Text = a.title, a.x, a.value
 	p.Legend.Top = true
 	p.Add(plotter.NewGrid())
+	lowest, highest := math.Inf(1), 0.0
+	for _, r := range rows {
+		lowest, highest = min(lowest, r.value), max(highest, r.value)
+	}
+	if lowest > 0 && highest > 100*lowest {
+		p.Y.Scale, p.Y.Tick.Marker = plot.LogScale{}, plot.LogTicks{Prec: -1}
+	}
 	for i, c := range curves(rows) {
 		at := points{make(plotter.XYs, len(c.x)), make(plotter.YErrors, len(c.x))}
 		for k, x := range c.x {
 			at.XYs[k] = plotter.XY{X: x, Y: c.mean[k]}
-			at.YErrors[k].Low, at.YErrors[k].High = c.se[k], c.se[k]
+			at.YErrors[k].Low, at.YErrors[k].High = min(c.se[k], 0.9*c.mean[k]), c.se[k]
 		}
 		line, marks, err := plotter.NewLinePoints(at.XYs)
 		if err != nil {

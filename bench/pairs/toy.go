@@ -84,6 +84,7 @@ func (s settings) toy() ([]row, axes, error) {
 					Unit: pairs.Group, Kappa: 1, Batch: 30, Epochs: 10, Clip: clip, Budget: privacy.Budget{Epsilon: 2}, Noise: privacy.LaplaceNoise,
 				}
 				m.change(&spec)
+				spec.StepSize = 1
 				return t.progress(m.name, spec, i, nil)
 			})
 		}

@@ -22,7 +22,10 @@ const (
 	margin    = 0.25 // rho = 1; features have L1 norm at most 1
 	rowsOfW   = 16   // d'
 	clip      = 0.5  // h
-	degreeCap = 8
+	// The first steps eta0 of gradients with and without noise, which the paper does not
+	// give; -figure steps shows the choice.
+	noisyStep, exactStep = 5, 320
+	degreeCap            = 8
 	density   = 2
 )
 
@@ -153,7 +156,7 @@ func withFeatures(r *engine.Records, x []float64) (*engine.Records, error) {
 func (t *task) spec() pairs.Spec {
 	return pairs.Spec{
 		Individuals: t.graph.Len(), Pairs: len(t.labels), Dim: t.d, Bound: 1, Loss: pairgraph.Contrastive{Margin: margin}, Rows: rowsOfW,
-		Unit: pairs.Group, Kappa: t.graph.KappaBound(pairgraph.Transitive), Batch: 500, Epochs: 3, Clip: clip, StepSize: 20,
+		Unit: pairs.Group, Kappa: t.graph.KappaBound(pairgraph.Transitive), Batch: 2000, Epochs: 3, Clip: clip, StepSize: noisyStep,
 		ByClass: true, Budget: privacy.Budget{Epsilon: 1}, Noise: privacy.LaplaceNoise,
 	}
 }
