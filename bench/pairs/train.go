@@ -19,14 +19,14 @@ import (
 
 // Constants of [Li20] Section VII-B and public choices of ours.
 const (
-	margin    = 0.25 // rho = 1; features have L1 norm at most 1
-	rowsOfW   = 16   // d'
-	clip      = 0.5  // h
+	margin  = 0.25 // rho = 1; features have L1 norm at most 1
+	rowsOfW = 16   // d'
+	clip    = 0.5  // h
 	// The first steps eta0 of gradients with and without noise, which the paper does not
 	// give; -figure steps shows the choice.
 	noisyStep, exactStep = 5, 320
 	degreeCap            = 8
-	density   = 2
+	density              = 2
 )
 
 // task is one repeat: individuals of which half are positive, pairs drawn by their

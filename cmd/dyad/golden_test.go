@@ -29,6 +29,7 @@ func TestGoldenOutput(t *testing.T) {
 		"account-noise":        {"account", "--epsilon", "1", "--delta", "1e-5"},
 		"account-epsilon":      {"account", "--sigma", "50", "--steps", "100", "--delta", "1e-6"},
 		"algorithms":           {"algorithms"},
+		"algorithms-pairs":     {"algorithms", "pairs"},
 		"plan-compare":         {"plan", "--compare", "-n", "512", "-d", "8", "--epsilon", "1", "--delta", "1e-5"},
 		"plan-compare-pure":    {"plan", "--compare", "-n", "512", "-d", "8", "--epsilon", "1", "--delta", "0"},
 		"plan-asserted":        {"plan", "-n", "256", "-d", "8", "--algorithm", "offpairc", "--G", "4", "--L", "4", "--Dg", "8", "--H", "1", "--radius-diameter", "2"},
