@@ -50,8 +50,8 @@ func (p *Plan) local() error {
 	each := fmt.Sprintf("each of %d labels is flipped with probability 1/(1 + e^%.6g)", flips, flip.Epsilon)
 	if s.Method == Input {
 		p.Events = []privacy.Event{vector.Event(), labels}
-		g.Kind, g.Unit = privacy.LocalDP, fmt.Sprintf("one individual, in at most %d pairs", s.Kappa)
-		g.Relation = "same ids and pairs, one individual's record replaced: features and the labels of its pairs"
+		g.Kind, g.Unit = privacy.LocalDP, "one individual"
+		g.Relation = fmt.Sprintf("same ids and pairs, at most %d of an individual, one individual's record replaced: features and the labels of its pairs", s.Kappa)
 		g.Released = "all features with Laplace noise and all labels after a coin flip, and with them every model trained on them"
 		g.Derivation = fmt.Sprintf("%.6g for the features (Laplace noise of scale 2 R/epsilon_x = %.6g on each of %d coordinates, L1 norm bound R = %.6g) and %.6g for the labels, %s (privacy.md 6.7)", vector.Epsilon, vector.Laplace().Scale, s.Dim, s.Bound, float64(flips)*flip.Epsilon, each)
 	} else {
