@@ -63,7 +63,11 @@ func Open(dir string, plan *local.Plan) (*Service, error) {
 	default:
 		return nil, fmt.Errorf("localserve: method %s is not served: only prestige, prestige-participation and djw privatise every message for private features", plan.Method)
 	}
-	header, err := json.Marshal(PublicPlan(plan))
+	public := PublicPlan(plan)
+	if public.Loss.Formula == "" {
+		return nil, fmt.Errorf("localserve: loss %s has no formula that clients could be told", public.Loss.Name)
+	}
+	header, err := json.Marshal(public)
 	if err != nil {
 		return nil, fmt.Errorf("localserve: %w", err)
 	}
