@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"dyad/algorithms"
+	"dyad/algorithms/local"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -44,6 +45,9 @@ func TestGoldenOutput(t *testing.T) {
 		"losses-unbound":       {"losses", "check", "log(abs(u))"},
 		"plan-loss":            {"plan", "-n", "512", "-d", "8", "--loss", "1 - tanh(c*u)", "--loss-param", "c=0.5", "--algorithm", "gradient-perturbation", "--delta", "1e-5"},
 		"plan-loss-kink":       {"plan", "-n", "512", "-d", "8", "--loss", "hinge", "--radius", "1", "--delta", "1e-5"},
+	}
+	for _, m := range local.Methods() {
+		cases["local-plan-"+m.String()] = []string{"local", "plan", "-n", "10000", "-d", "8", "--method", m.String(), "--epochs", "4"}
 	}
 	for name, args := range paperDPGDC2 {
 		cases["plan-dpgdc2-"+name] = args

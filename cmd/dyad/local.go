@@ -17,6 +17,7 @@ type localCmd struct {
 	Simulate localSimulateCmd `cmd:"" help:"Run users and server over a data file, or over synthetic records."`
 	Server   localServerCmd   `cmd:"" help:"Serve a protocol over HTTP: publish the model, take one message of every user an epoch."`
 	Client   localClientCmd   `cmd:"" help:"Answer a server with one privatised message; the record stays here."`
+	Audit    localAuditCmd    `cmd:"" help:"Attack the messages of a method and bound their epsilon from below."`
 }
 
 // localFlags are what is public about a learning task, but for n and d.
@@ -200,7 +201,14 @@ func localText(p *local.Plan, shuffled *privacy.Guarantee) string {
 	line := func(label, format string, args ...any) {
 		fmt.Fprintf(&b, "%-11s %s\n", label, strings.ReplaceAll(strings.TrimRight(fmt.Sprintf(format, args...), "\n"), "\n", "\n"+strings.Repeat(" ", 10)))
 	}
-	line("method", "%s ([Han19]; privacy at the user, the server is not trusted)", p.Method)
+	trust := "messages are made private at the user; the server is not trusted"
+	switch p.Method {
+	case local.SGD, local.Curriculum:
+		trust = "the baseline without privacy"
+	case local.PrestigePrinted:
+		trust = "Algorithm 1 to the letter, without a guarantee"
+	}
+	line("method", "%s ([Han19]): %s", p.Method, trust)
 	line("users", "n = %d with one record each, visited once in each of %d epochs; d = %d features, ||x|| <= %g", p.Users, p.Epochs, p.Dim, p.FeatureNorm)
 	phi := p.Loss.Name()
 	if s, ok := p.Loss.(local.ScalarLoss); ok {
