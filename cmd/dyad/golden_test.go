@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"dyad/algorithms"
+	"dyad/algorithms/local"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -58,6 +59,9 @@ func TestGoldenOutput(t *testing.T) {
 		"no-kappa":  {"--pairs", "40000"},
 	} {
 		cases["pairs-plan-"+name] = append([]string{"pairs", "plan", "-n", "20000", "-d", "33", "--epsilon", "2"}, args...)
+	}
+	for _, m := range local.Methods() {
+		cases["local-plan-"+m.String()] = []string{"local", "plan", "-n", "10000", "-d", "8", "--method", m.String(), "--epochs", "4"}
 	}
 	for name, args := range paperDPGDC2 {
 		cases["plan-dpgdc2-"+name] = args

@@ -9,7 +9,7 @@
 //	GET  /v1/users/{id}     visits and epsilon of a user, as far as the server knows
 //
 // A request that the server does not accept gets a 4xx or 503 with a JSON body
-// {"error": "..."} and changes nothing.
+// {"error": "...", "code": "..."} and changes nothing.
 //
 // # Durability
 //
