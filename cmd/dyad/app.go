@@ -48,6 +48,7 @@ type cli struct {
 	Ledger     ledgerCmd     `cmd:"" help:"Show, check or cap what has been spent on each data set."`
 	Data       dataCmd       `cmd:"" help:"Work with data files."`
 	Bench      benchCmd      `cmd:"" help:"Measure this machine: time, pairs per second, share of its peak."`
+	Devices    devicesCmd    `cmd:"" help:"List what --device takes."`
 	Doctor     doctorCmd     `cmd:"" help:"Check this machine: CPU, GPU, ledger, randomness."`
 	Version    versionCmd    `cmd:"" help:"Print the version."`
 	Docs       docsCmd       `cmd:"" hidden:"" help:"Write the help of all commands as Markdown."`
@@ -184,7 +185,7 @@ func newParser(c *cli, stdout, stderr io.Writer) (*kong.Kong, error) {
 func message(err error) string {
 	lines := strings.Split(err.Error(), "\n")
 	for i, l := range lines {
-		for _, p := range []string{"audit: ", "algorithms: ", "engine: ", "privacy: ", "dataset: ", "metrics: ", "catalog: ", "pairs: ", "pairgraph: ", "dyad: "} {
+		for _, p := range []string{"audit: ", "algorithms: ", "engine: ", "privacy: ", "dataset: ", "metrics: ", "catalog: ", "driver: ", "cuda: ", "pairs: ", "pairgraph: ", "dyad: "} {
 			l = strings.TrimPrefix(l, p)
 		}
 		lines[i] = "dyad: " + l

@@ -91,6 +91,7 @@ type online struct {
 	plan    *algorithms.StreamPlan
 	public  bool
 	ledger  *privacy.Ledger
+	unlock  func()             // the run; nil without a ledger
 	stream  *algorithms.Online // nil before the first record of a new run
 	run     string             // of a state without a record, not charged yet
 	skip    int                // rows of the file that were taken before
@@ -109,6 +110,11 @@ func (c *onlineCmd) Run(a *app) error {
 		return badInput("the state %s is in use by another process, or cannot be locked (%v)", c.State, err)
 	}
 	defer lock.Unlock()
+	defer func() {
+		if o.unlock != nil {
+			o.unlock()
+		}
+	}()
 	if c.Resume {
 		if err := o.resume(); err != nil {
 			return err
@@ -123,12 +129,17 @@ func (c *onlineCmd) Run(a *app) error {
 	ended := errors.Is(err, algorithms.ErrStreamEnd)
 	if err == nil || ended || errors.Is(err, context.Canceled) {
 		// Records of the unfinished batch are kept for --resume.
+		o.stream.Session++ // for handOver
 		if saved := o.save(); saved != nil {
 			return saved
 		}
 		a.note("dyad: %d records taken, %d releases; the state is in %s", o.stream.Count(), o.stream.Updates(), c.State)
-		if finished := o.finish(ended || o.stream.Count() == o.Records); finished != nil || ended {
+		horizon := ended || o.stream.Count() == o.Records
+		if finished := o.finish(horizon); finished != nil || ended {
 			return finished
+		}
+		if !horizon {
+			return errors.Join(err, o.handOver())
 		}
 	}
 	return err
@@ -153,6 +164,21 @@ func (o *online) finish(horizon bool) error {
 		return o.end()
 	}
 	return nil
+}
+
+// handOver ends an attempt that stops in order: the ledger counts it as a resume, whose
+// number the state has already. So copies of the state that were made during the attempt
+// are worthless: they do not know of all its releases.
+func (o *online) handOver() error {
+	if o.public {
+		return nil
+	}
+	source, err := privacy.NewSource()
+	if err != nil {
+		return err
+	}
+	_, err = o.ledger.ResumeStream(o.stream.Run, o.charge(), o.stream.Updates(), o.stream.Session, source)
+	return err
 }
 
 // errStreamLost marks a state that could not be saved: the release is withheld.
@@ -225,6 +251,9 @@ func (o *online) begin() error {
 		}
 		o.run = rand.Text()
 		if err := o.write(o.plan.Start(o.run)); err != nil {
+			return err
+		}
+		if o.unlock, err = o.ledger.LockRun(o.run); err != nil {
 			return err
 		}
 	}
@@ -323,6 +352,12 @@ func (o *online) release(records int, w []float64) onlineRelease {
 // the run was stopped before its charge.
 func (o *online) resumeCharged(state *algorithms.StreamState, source *privacy.Source) (*privacy.LiveSession, error) {
 	if err := o.openLedger(); err != nil {
+		return nil, err
+	}
+	var err error
+	if o.unlock, err = o.ledger.LockRun(state.Run); errors.Is(err, privacy.ErrResume) {
+		return nil, asInput(err)
+	} else if err != nil {
 		return nil, err
 	}
 	charged, resumes, err := o.charged(state.Run)

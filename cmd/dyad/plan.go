@@ -59,6 +59,11 @@ func (c *planCmd) Run(a *app) error {
 	if err := c.resolve(&c.planFlags, shape.d); err != nil {
 		return err
 	}
+	closeDevice, err := c.openDevice(c.Workers)
+	if err != nil {
+		return err
+	}
+	defer closeDevice()
 	if c.Compare {
 		return c.compare(a, shape)
 	}

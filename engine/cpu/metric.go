@@ -74,7 +74,7 @@ func (e *metricEvaluator) Close() error {
 // Problem.Radius by more than engine.RadiusSlack, relatively, because the roundoff
 // bound would not hold. W need not be positive semidefinite.
 func (e *metricEvaluator) GradSum(ctx context.Context, dst, w []float64, pairs engine.Pairs) error {
-	if err := checkCall(ctx, e.problem, dst, w, pairs); err != nil {
+	if err := e.problem.CheckCall(ctx, dst, w, pairs); err != nil {
 		return err
 	}
 	s := engine.Symmetric{Dim: e.x.d}
