@@ -8,7 +8,7 @@ check: # what must hold before a change lands
 test:
 	go test ./...
 
-generate: # docs/commands.md
+generate: # docs/commands.md, kernels/*_amd64.s
 	go generate ./...
 
 golden: # rewrite the golden output of the program, after looking at the difference

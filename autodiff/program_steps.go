@@ -11,7 +11,7 @@ func (s *step) run(dst []float64, f *frame) {
 	a, b := f.slot(s.a), f.slot(s.b)
 	switch {
 	case s.op == opWhere:
-		kernels.Select(dst, f.slot(s.m), a, b)
+		kernels.Choose(dst, f.slot(s.m), a, b)
 	case !s.op.binary():
 		s.unary(dst, a)
 	case a == nil:

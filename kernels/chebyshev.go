@@ -43,12 +43,12 @@ func cosQuarter(num, den int) float64 {
 //		z := (s[j] - lo) * scale
 //		bin := clamp(floor(z), 0, bins-1)
 //		pos[j] = clamp(2*(z-bin)-1, -1, 1)
-//		off[j] = (class[j]*bins + bin) * terms
+//		off[j] = (class[j]*bins + bin) * row
 //	}
 //
-// off is the offset of the coefficients of that class and bin. A NaN score gets
-// a NaN position in bin 0.
-func Locate(pos []float64, off []int32, s []float64, class []uint8, lo, scale float64, bins, terms int) {
+// off is the offset of the row of that class and bin, row = PaddedTerms(terms) numbers
+// long. A NaN score gets a NaN position in bin 0.
+func Locate(pos []float64, off []int32, s []float64, class []uint8, lo, scale float64, bins, row int) {
 	pos, off, class = pos[:len(s)], off[:len(s)], class[:len(s)]
 	last := bins - 1
 	for j, v := range s {
@@ -66,9 +66,13 @@ func Locate(pos []float64, off []int32, s []float64, class []uint8, lo, scale fl
 			x = -1
 		}
 		pos[j] = x
-		off[j] = int32((int(class[j])*bins + bin) * terms)
+		off[j] = int32((int(class[j])*bins + bin) * row)
 	}
 }
+
+// PaddedTerms is the distance of rows of Chebyshev moments and coefficients: terms
+// rounded up to a multiple of 8, so that vectors do not reach into the next row.
+func PaddedTerms(terms int) int { return (terms + 7) &^ 7 }
 
 // ChebyshevMoments adds the Chebyshev polynomials of every position to the
 // moments of its bin:
@@ -79,10 +83,19 @@ func Locate(pos []float64, off []int32, s []float64, class []uint8, lo, scale fl
 //		}
 //	}
 //
-// by the recurrence T_(a+1) = 2 x T_a - T_(a-1), terms >= 2. The error of the
+// by the recurrence T_(a+1) = 2 x T_a - T_(a-1), terms >= 2. What a row of
+// PaddedTerms(terms) numbers holds from terms on is not defined; every off[j] is at
+// most len(mom) - PaddedTerms(terms). The error of the
 // computed T_a is at most 1.6 a (a-1) u for |x| <= 1: each step rounds a product
 // of at most 2 and a sum of at most 1, and an error made at step k reaches T_a
 // with factor U_(a-k)(x), at most a-k+1. The sums add len(pos) roundings.
+//
+// Vectors of W lanes take T_0 to T_W from that recurrence with one rounding of u/2 a
+// step, so with errors up to a (a-1) u/4, and go on in steps of W by
+// T_(a+W) = 2 T_W T_a - T_|a-W|. A step adds u/2 and twice the error of T_W. After g steps
+// these count at most g (g+1)/2 times, and the errors of the first two vectors g+1 and g
+// times: in all at most g^2 u/2 + (g^2/2 + 3 g/4) W (W-1) u, which is below
+// 1.6 g W (g W - 1) u for W >= 4.
 func ChebyshevMoments(mom []float64, terms int, pos []float64, off []int32) {
 	off = off[:len(pos)]
 	for j, x := range pos {
@@ -113,7 +126,8 @@ func ChebyshevMoments(mom []float64, terms int, pos []float64, off []int32) {
 //		}
 //	}
 //
-// by Clenshaw's recurrence b_a = (c_a - b_(a+2)) + 2 x b_(a+1), terms >= 2. The
+// by Clenshaw's recurrence b_a = (c_a - b_(a+2)) + 2 x b_(a+1), terms >= 2, with
+// off[j] at most len(coef) - PaddedTerms(terms). The
 // result is the exact sum for coefficients c_a + eta_a with
 // |eta_a| <= u (|c_a| + |b_a| + 2 |b_(a+1)| + |b_(a+2)|), because the recurrence
 // is linear.

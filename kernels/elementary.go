@@ -137,7 +137,7 @@ func Greater(dst, a, b []float64) {
 // one is the bit pattern of 1.
 const one = 0x3ff0000000000000
 
-// Select sets dst[i] to a[i] where m[i] != 0 and to b[i] elsewhere, without branches:
+// Choose sets dst[i] to a[i] where m[i] != 0 and to b[i] elsewhere, without branches:
 //
 //	for i := range m {
 //		dst[i] = b[i]
@@ -147,7 +147,7 @@ const one = 0x3ff0000000000000
 //	}
 //
 // dst may be any of the others.
-func Select(dst, m, a, b []float64) {
+func Choose(dst, m, a, b []float64) {
 	dst, a, b = dst[:len(m)], a[:len(m)], b[:len(m)]
 	for i, k := range m {
 		x, y := math.Float64bits(a[i]), math.Float64bits(b[i])

@@ -129,7 +129,7 @@ func TestMasks(t *testing.T) {
 	ge, gt, pick := make([]float64, len(a)), make([]float64, len(a)), make([]float64, len(a))
 	GreaterEqual(ge, a, b)
 	Greater(gt, a, b)
-	Select(pick, ge, a, b)
+	Choose(pick, ge, a, b)
 	for i := range a {
 		wantGe, wantGt, want := 0.0, 0.0, b[i]
 		if a[i] >= b[i] {

@@ -89,7 +89,9 @@ func lengths() []int {
 	return append(n, 255, 256, 257, 259, 511, 512, 513, 1030)
 }
 
-func TestDot(t *testing.T) {
+func TestDot(t *testing.T) { variants(t, testDot) }
+
+func testDot(t *testing.T, kernel *Set) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	for _, n := range lengths() {
 		for offset := range 4 {
@@ -99,7 +101,7 @@ func TestDot(t *testing.T) {
 				want += x.data[k] * y.data[k]
 				size += math.Abs(x.data[k] * y.data[k])
 			}
-			if got := Dot(x.data, y.data); !near(got, want, size, 1e-13) {
+			if got := kernel.Dot(x.data, y.data); !near(got, want, size, 1e-13) {
 				t.Errorf("n=%d offset=%d: Dot %v, want %v", n, offset, got, want)
 			}
 			index := make([]int32, n)
@@ -120,7 +122,9 @@ func TestDot(t *testing.T) {
 
 // TestDotDepth compares sums of equal terms, whose roundings all go one way, with
 // their exact value.
-func TestDotDepth(t *testing.T) {
+func TestDotDepth(t *testing.T) { variants(t, testDotDepth) }
+
+func testDotDepth(t *testing.T, kernel *Set) {
 	if DotDepth(1) < 2 || DotDepth(256) > 80 || DotDepth(100000) > 470 {
 		t.Errorf("depths %d, %d, %d", DotDepth(1), DotDepth(256), DotDepth(100000))
 	}
@@ -130,7 +134,7 @@ func TestDotDepth(t *testing.T) {
 			x[k], y[k] = 1+0x1p-30, 1+0x1p-30
 		}
 		exact := float64(n) * (1 + 0x1p-29) // the term 2^-60 n is far below the bound
-		if rel := math.Abs(Dot(x, y)-exact) / exact; rel > float64(DotDepth(n)+1)*0x1p-53 {
+		if rel := math.Abs(kernel.Dot(x, y)-exact) / exact; rel > float64(DotDepth(n)+1)*0x1p-53 {
 			t.Errorf("n=%d: relative error %v above depth %d", n, rel, DotDepth(n))
 		}
 	}
@@ -167,9 +171,11 @@ func newRowsCase(rng *rand.Rand, n, d, offset int) rowsCase {
 	return c
 }
 
-func TestRows(t *testing.T) {
+func TestRows(t *testing.T) { variants(t, testRows) }
+
+func testRows(t *testing.T, kernel *Set) {
 	rng := rand.New(rand.NewPCG(2, 2))
-	for _, d := range append(lengths()[1:20], 64, 67, 300) {
+	for _, d := range append(lengths()[1:20], 31, 64, 67, 80, 129, 300, 600) {
 		for _, n := range []int{0, 1, 2, 3, 4, 5, 8, 9, 31, 67} {
 			c := newRowsCase(rng, n, d, n%4)
 			w, coef := newGuarded(normals(rng, d), 1), newGuarded(normals(rng, n), 2)
@@ -183,12 +189,12 @@ func TestRows(t *testing.T) {
 				dots func(dst []float64)
 				add  func(acc []float64)
 			}{
-				{"dense", natural, func(dst []float64) { Dots(dst, c.x.data, w.data) },
-					func(acc []float64) { AddRows(acc, coef.data, c.x.data) }},
+				{"dense", natural, func(dst []float64) { kernel.Dots(dst, c.x.data, w.data) },
+					func(acc []float64) { kernel.AddRows(acc, coef.data, c.x.data) }},
 				{"sparse", natural, func(dst []float64) { SparseDots(dst, c.start, c.index, c.value.data, w.data) },
 					func(acc []float64) { SparseAddRows(acc, coef.data, c.start, c.index, c.value.data) }},
-				{"gather", c.rows, func(dst []float64) { GatherDots(dst, c.x.data, w.data, c.rows) },
-					func(acc []float64) { GatherAddRows(acc, coef.data, c.x.data, c.rows) }},
+				{"gather", c.rows, func(dst []float64) { kernel.GatherDots(dst, c.x.data, w.data, c.rows) },
+					func(acc []float64) { kernel.GatherAddRows(acc, coef.data, c.x.data, c.rows) }},
 				{"sparse gather", c.rows, func(dst []float64) { SparseGatherDots(dst, c.start, c.index, c.value.data, w.data, c.rows) },
 					func(acc []float64) { SparseGatherAddRows(acc, coef.data, c.start, c.index, c.value.data, c.rows) }},
 			} {

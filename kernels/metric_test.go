@@ -117,7 +117,9 @@ func TestExpUpTo(t *testing.T) {
 	}
 }
 
-func TestLogisticSlopes(t *testing.T) {
+func TestLogisticSlopes(t *testing.T) { variants(t, testLogisticSlopes) }
+
+func testLogisticSlopes(t *testing.T, kernel *Set) {
 	rng := rand.New(rand.NewPCG(13, 13))
 	var worst float64
 	for _, n := range append(lengths()[:20], 67, 300) {
@@ -131,7 +133,7 @@ func TestLogisticSlopes(t *testing.T) {
 				v[3] = MaxLogisticMargin
 			}
 			g := newGuarded(v, n%4)
-			LogisticSlopes(g.data)
+			kernel.LogisticSlopes(g.data)
 			for i, got := range g.data {
 				want := bigExp(v[i])
 				want.Add(want, big.NewFloat(1)).Quo(big.NewFloat(-1).SetPrec(400), want)
@@ -145,8 +147,12 @@ func TestLogisticSlopes(t *testing.T) {
 	if !(worst < 12) {
 		t.Errorf("relative error %.3g u, want below 12 u", worst)
 	}
-	v := []float64{math.NaN()}
-	if LogisticSlopes(v); !math.IsNaN(v[0]) {
-		t.Error("the slope at NaN is a number")
+	for n := 1; n < 20; n++ {
+		v := uniform(n, -1, 1)
+		v[n/2] = math.NaN()
+		kernel.LogisticSlopes(v)
+		if !math.IsNaN(v[n/2]) {
+			t.Errorf("n=%d: the slope at NaN is a number", n)
+		}
 	}
 }

@@ -17,8 +17,9 @@ import "math"
 //
 // Each sigma_ij has a relative error below 9 u for the given a and b: one
 // rounding each in a b, 1 + a b, the product of two, the product of four, the
-// reciprocal, and two products back. The sums add len(b) + 1 roundings to
-// a row and len(a)/4 + 6 to a column. len(row) >= len(a), len(col) >= len(b).
+// reciprocal, and two products back; a column may take up q p2 p3
+// (p0 + p1) for two terms. The sums add len(b) + 1 roundings to a row and
+// len(a)/2 + 6 to a column. len(row) >= len(a), len(col) >= len(b).
 func LogisticTile(row, col, a, b []float64) {
 	row, col = row[:len(a)], col[:len(b)]
 	i := 0
@@ -114,4 +115,23 @@ func PairTile(row, col, s, y, t, z []float64, skip int, f func(float64) float64)
 func LogisticSlope(v float64) float64 {
 	e := math.Exp(-math.Abs(v))
 	return math.Copysign(0.5*((1-e)/(1+e)), v) - 0.5
+}
+
+// LogisticPairTile is PairTile with f = LogisticSlope:
+//
+//	for i := range s {
+//		for j := max(i+skip, 0); j < len(t); j++ {
+//			if d := y[i] - z[j]; d != 0 {
+//				row[i] -= d / (1 + math.Exp(d*(s[i]-t[j])))
+//				col[j] += d / (1 + math.Exp(d*(s[i]-t[j])))
+//			}
+//		}
+//	}
+//
+// for any finite arguments, with the depths of PairTile. The error of the slope is
+// below 4 u: that of LogisticSlope, or for vectors, with e = exp(-|v|) within 2.5 u,
+// relatively, and 1/(1+e) within 2 u, at most 2.5 u e/(1+e)^2 + 2 u/(1+e) for v < 0,
+// and for v > 0 less than that at e = 1 and 1/2 u.
+func LogisticPairTile(row, col, s, y, t, z []float64, skip int) {
+	PairTile(row, col, s, y, t, z, skip, LogisticSlope)
 }

@@ -7,7 +7,9 @@ import (
 	"testing"
 )
 
-func TestLogisticTile(t *testing.T) {
+func TestLogisticTile(t *testing.T) { variants(t, testLogisticTile) }
+
+func testLogisticTile(t *testing.T, kernel *Set) {
 	rng := rand.New(rand.NewPCG(3, 3))
 	for rows := range 68 {
 		for _, cols := range []int{0, 1, 2, 3, 4, 7, 33, 67} {
@@ -21,7 +23,7 @@ func TestLogisticTile(t *testing.T) {
 				}
 				a.copy, b.copy = append([]float64(nil), a.data...), append([]float64(nil), b.data...)
 				row, col := newGuarded(normals(rng, rows), 1), newGuarded(normals(rng, cols), 2)
-				LogisticTile(row.data, col.data, a.data, b.data)
+				kernel.LogisticTile(row.data, col.data, a.data, b.data)
 				for i, ai := range a.data {
 					want := row.copy[i]
 					for _, bj := range b.data {
@@ -50,7 +52,9 @@ func TestLogisticTile(t *testing.T) {
 
 // TestLogisticTileError checks the stated 9 u per pair with 200-bit arithmetic,
 // out to the largest margin.
-func TestLogisticTileError(t *testing.T) {
+func TestLogisticTileError(t *testing.T) { variants(t, testLogisticTileError) }
+
+func testLogisticTileError(t *testing.T, kernel *Set) {
 	rng := rand.New(rand.NewPCG(4, 4))
 	for range 2000 {
 		a, b := make([]float64, 4), make([]float64, 1)
@@ -59,7 +63,7 @@ func TestLogisticTileError(t *testing.T) {
 		}
 		b[0] = math.Exp(MaxLogisticMargin / 2 * (2*rng.Float64() - 1))
 		row, col := make([]float64, 4), make([]float64, 1)
-		LogisticTile(row, col, a, b)
+		kernel.LogisticTile(row, col, a, b)
 		for i := range a {
 			p := new(big.Float).SetPrec(200).SetFloat64(a[i])
 			p.Mul(p, big.NewFloat(b[0])).Add(p, big.NewFloat(1))

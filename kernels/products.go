@@ -1,8 +1,14 @@
 package kernels
 
+// panelRun is the longest run of products of vector kernels.
+const panelRun = 64
+
 // AddProductsDepth is the depth of AddProducts for sums of k products: the
-// product and the additions of a run of 256, and one addition per run.
-func AddProductsDepth(k int) int { return min(k, dotBlock) + (k+dotBlock-1)/dotBlock }
+// product and the additions of a run of 256, and one addition per run; or of a run of
+// panelRun, for vector kernels.
+func AddProductsDepth(k int) int {
+	return max(min(k, dotBlock)+(k+dotBlock-1)/dotBlock, min(k, panelRun)+(k+panelRun-1)/panelRun)
+}
 
 // AddProducts adds the product of the row-major m x k matrix a with the transpose
 // of the row-major n x k matrix b to a row-major m x n matrix, whose rows start
@@ -17,7 +23,7 @@ func AddProductsDepth(k int) int { return min(k, dotBlock) + (k+dotBlock-1)/dotB
 //	}
 //
 // with depth AddProductsDepth(k). The order of summation of an element depends on
-// k alone. Blocks of 2 x 3 elements: larger ones do not fit the registers that
+// k alone (in vector kernels, also on whether m is small). Blocks of 2 x 3 elements: larger ones do not fit the registers that
 // the compiler uses on amd64 and are slower.
 func AddProducts(dst []float64, stride int, a, b []float64, m, n, k int) {
 	if n == 0 {

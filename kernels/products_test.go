@@ -6,15 +6,20 @@ import (
 	"testing"
 )
 
-func TestAddProducts(t *testing.T) {
+func TestAddProducts(t *testing.T) { variants(t, testAddProducts) }
+
+func testAddProducts(t *testing.T, s *Set) {
 	rng := rand.New(rand.NewPCG(8, 8))
-	for _, k := range []int{0, 1, 2, 3, 4, 5, 7, 16, 67, 255, 256, 257, 520} {
-		for m := range 8 {
-			for n := range 10 {
+	for _, k := range []int{0, 1, 2, 3, 4, 5, 7, 16, 63, 64, 67, 255, 256, 257, 520} {
+		for _, m := range []int{0, 1, 2, 3, 7, 8, 9, 15, 30} {
+			for _, n := range []int{0, 1, 2, 3, 4, 9, 23, 24, 25, 51} {
+				if m*n*k > 100000 {
+					continue
+				}
 				stride := n + (m+k)%3
 				a, b := newGuarded(normals(rng, m*k), m%4), newGuarded(normals(rng, n*k), n%4)
 				dst := newGuarded(normals(rng, max(m*stride-(stride-n), 0)), 1)
-				AddProducts(dst.data, stride, a.data, b.data, m, n, k)
+				s.AddProducts(dst.data, stride, a.data, b.data, m, n, k)
 				for at, got := range dst.data {
 					i, j := 0, at
 					if stride > 0 {
@@ -45,18 +50,21 @@ func TestAddProducts(t *testing.T) {
 
 // TestAddProductsDepth compares sums of equal terms, whose roundings all go one
 // way, with their exact value.
-func TestAddProductsDepth(t *testing.T) {
+func TestAddProductsDepth(t *testing.T) { variants(t, testAddProductsDepth) }
+
+func testAddProductsDepth(t *testing.T, s *Set) {
+	const m = 9
 	for _, k := range []int{1, 3, 100, 256, 300, 5000} {
 		if k > 256 && AddProductsDepth(k) >= k {
 			t.Errorf("depth %d of %d products", AddProductsDepth(k), k)
 		}
-		a := make([]float64, 2*k)
+		a := make([]float64, m*k)
 		for l := range a {
 			a[l] = 1 + 0x1p-30
 		}
 		exact := float64(k) * (1 + 0x1p-29) // the term 2^-60 k is far below the bound
-		dst := make([]float64, 4)
-		AddProducts(dst, 2, a, a, 2, 2, k)
+		dst := make([]float64, 2*m)
+		s.AddProducts(dst, 2, a, a, m, 2, k)
 		for _, got := range dst {
 			if rel := math.Abs(got-exact) / exact; rel > float64(AddProductsDepth(k)+1)*0x1p-53 {
 				t.Errorf("k=%d: relative error %v above depth %d", k, rel, AddProductsDepth(k))

@@ -37,6 +37,7 @@ type cli struct {
 	Train      trainCmd      `cmd:"" help:"Train a model. Without --data: on an embedded synthetic clinical data set."`
 	Online     onlineCmd     `cmd:"" help:"Train on a stream of records and release a model after every batch."`
 	Plan       planCmd       `cmd:"" help:"Print the whole privacy report of a training run without reading any data."`
+	Pairs      pairsCmd      `cmd:"" help:"Train on labelled pairs: similar or dissimilar, or preferred."`
 	Local      localCmd      `cmd:"" help:"Learn from users who do not trust the server: local differential privacy."`
 	Evaluate   evaluateCmd   `cmd:"" help:"Evaluate a model on a data file."`
 	Predict    predictCmd    `cmd:"" help:"Score records with a model."`
@@ -47,6 +48,8 @@ type cli struct {
 	Losses     lossesCmd     `cmd:"" help:"List the built-in losses, or prove the constants of your own."`
 	Ledger     ledgerCmd     `cmd:"" help:"Show, check or cap what has been spent on each data set."`
 	Data       dataCmd       `cmd:"" help:"Work with data files."`
+	Bench      benchCmd      `cmd:"" help:"Measure this machine: time, pairs per second, share of its peak."`
+	Devices    devicesCmd    `cmd:"" help:"List what --device takes."`
 	Doctor     doctorCmd     `cmd:"" help:"Check this machine: CPU, GPU, ledger, randomness."`
 	Version    versionCmd    `cmd:"" help:"Print the version."`
 	Docs       docsCmd       `cmd:"" hidden:"" help:"Write the help of all commands as Markdown."`
@@ -187,7 +190,7 @@ func newParser(c *cli, stdout, stderr io.Writer) (*kong.Kong, error) {
 func message(err error) string {
 	lines := strings.Split(err.Error(), "\n")
 	for i, l := range lines {
-		for _, p := range []string{"audit: ", "algorithms: ", "engine: ", "privacy: ", "dataset: ", "local: ", "localserve: ", "metrics: ", "catalog: ", "dyad: "} {
+		for _, p := range []string{"audit: ", "algorithms: ", "engine: ", "privacy: ", "dataset: ", "metrics: ", "catalog: ", "driver: ", "cuda: ", "local: ", "localserve: ", "pairs: ", "pairgraph: ", "dyad: "} {
 			l = strings.TrimPrefix(l, p)
 		}
 		lines[i] = "dyad: " + l

@@ -18,7 +18,7 @@ type doctorCmd struct {
 // Help shows examples.
 func (doctorCmd) Help() string {
 	return `Prints what a run on this machine would use, and what is missing. A missing GPU is not an error:
-this version computes on the CPU.
+without --device runs use the CPU. If there is one, the kernels are compiled and compared with the CPU's.
 
 Examples:
   dyad doctor
@@ -32,6 +32,8 @@ type doctorResult struct {
 	CPU       []string        `json:"cpu_features"`
 	Devices   []driver.Device `json:"cuda_devices,omitempty"`
 	CUDA      string          `json:"cuda"`
+	Kernels   string          `json:"cuda_kernels,omitempty"`
+	KernelsOK bool            `json:"cuda_kernels_ok"`
 	Ledger    string          `json:"ledger"`
 	LedgerOK  bool            `json:"ledger_ok"`
 	LedgerErr string          `json:"ledger_error,omitempty"`
@@ -43,6 +45,9 @@ type doctorResult struct {
 func (c *doctorCmd) Run(a *app) error {
 	r := doctorResult{Platform: runtime.GOOS + "/" + runtime.GOARCH, Go: runtime.Version(), Cores: runtime.GOMAXPROCS(0), CPU: cpuFeatures()}
 	r.CUDA, r.Devices = cudaState()
+	if len(r.Devices) > 0 {
+		r.Kernels, r.KernelsOK = gpuCheck(0)
+	}
 	r.Ledger, r.LedgerOK, r.LedgerErr = c.ledgerState()
 	r.Noise, r.NoiseOK = noiseState()
 
@@ -55,6 +60,9 @@ func (c *doctorCmd) Run(a *app) error {
 	}
 	fmt.Fprintf(&b, "platform    %s, %s, %d cores, %s\n", r.Platform, r.Go, r.Cores, strings.Join(r.CPU, " "))
 	fmt.Fprintf(&b, "gpu         %s\n", r.CUDA)
+	if r.Kernels != "" {
+		fmt.Fprintf(&b, "gpu check   %s: %s\n", mark(r.KernelsOK), strings.ReplaceAll(r.Kernels, "\n", "\n            "))
+	}
 	fmt.Fprintf(&b, "randomness  %s: %s\n", mark(r.NoiseOK), r.Noise)
 	fmt.Fprintf(&b, "ledger      %s: %s\n", mark(r.LedgerOK), r.Ledger)
 	if r.LedgerErr != "" {
@@ -63,7 +71,7 @@ func (c *doctorCmd) Run(a *app) error {
 	if err := a.emit(r, b.String()); err != nil {
 		return err
 	}
-	if !r.LedgerOK || !r.NoiseOK {
+	if !r.LedgerOK || !r.NoiseOK || len(r.Devices) > 0 && !r.KernelsOK {
 		return errCheckFailed
 	}
 	return nil
@@ -83,20 +91,15 @@ func cpuFeatures() []string {
 }
 
 func cudaState() (string, []driver.Device) {
-	d, err := driver.Open()
+	devices, err := listGPUs()
 	if err != nil {
-		return "none usable (" + err.Error() + "); runs use the CPU", nil
-	}
-	defer d.Close()
-	devices, err := d.Devices()
-	if err != nil {
-		return "driver found, but " + err.Error(), nil
+		return "none usable (" + plain(err) + "); runs use the CPU", nil
 	}
 	var names []string
 	for _, v := range devices {
-		names = append(names, fmt.Sprintf("%s (compute capability %d.%d, %.0f GiB)", v.Name, v.Major, v.Minor, float64(v.TotalMemory)/(1<<30)))
+		names = append(names, fmt.Sprintf("cuda:%d %s (compute capability %d.%d, %d multiprocessors, %.0f GiB)", v.Index, v.Name, v.Major, v.Minor, v.Multiprocessors, float64(v.TotalMemory)/(1<<30)))
 	}
-	return fmt.Sprintf("%d found: %s; this version computes on the CPU", len(devices), strings.Join(names, ", ")), devices
+	return strings.Join(names, ", "), devices
 }
 
 // ledgerState opens the ledger if there is one; it creates nothing.

@@ -59,6 +59,11 @@ func (c *planCmd) Run(a *app) error {
 	if err := c.resolve(&c.planFlags, shape.d); err != nil {
 		return err
 	}
+	closeDevice, err := c.openDevice(c.Workers)
+	if err != nil {
+		return err
+	}
+	defer closeDevice()
 	if c.Compare {
 		return c.compare(a, shape)
 	}
@@ -72,7 +77,7 @@ func (c *planCmd) Run(a *app) error {
 
 // shapeOf is what an encoder makes public about n records.
 func shapeOf(e *dataset.Encoder, n int) dataShape {
-	s := dataShape{n: n, d: e.Dim(), boundsFromData: e.Schema().BoundsFromData, labelValues: e.LabelValues()}
+	s := dataShape{n: n, d: e.Dim(), boundsFromData: e.Schema().BoundsFromData, selectedByLabel: e.Schema().SelectsByLabel(), labelValues: e.LabelValues()}
 	if nz := e.NonZerosPerRow(); nz < s.d {
 		s.nonZeros = nz
 	}

@@ -30,6 +30,7 @@ type streamRequest struct {
 	delta                 *float64 // nil: the default
 	l2, radius            float64
 	boundsFromData        bool
+	selectedByLabel       bool
 }
 
 // plan builds the plan; an option that an algorithm does not have is an error.
@@ -75,7 +76,7 @@ func (r streamRequest) plan() (*algorithms.StreamPlan, error) {
 	if err != nil {
 		return nil, asInput(err)
 	}
-	spec.BoundsFromData = r.boundsFromData
+	spec.BoundsFromData, spec.SelectedByLabel = r.boundsFromData, r.selectedByLabel
 	p, err := a.Plan(spec)
 	return p, asInput(err)
 }
@@ -94,7 +95,7 @@ func (c *planCmd) streams(a *app, shape dataShape) (asked bool, err error) {
 	request := streamRequest{
 		streamFlags: c.streamFlags, lossFlags: c.lossFlags, algorithm: c.Algorithm, mode: c.Mode, task: c.Task,
 		records: shape.n, features: shape.d, epsilon: c.Epsilon, delta: c.Delta, radius: c.Radius,
-		boundsFromData: shape.boundsFromData,
+		boundsFromData: shape.boundsFromData, selectedByLabel: shape.selectedByLabel,
 	}
 	if c.L2 != nil {
 		request.l2 = *c.L2

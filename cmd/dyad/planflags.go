@@ -3,7 +3,6 @@ package main
 import (
 	"dyad/algorithms"
 	"dyad/engine"
-	"dyad/engine/cpu"
 	"dyad/privacy"
 )
 
@@ -22,6 +21,7 @@ type planFlags struct {
 	Batch     int      `positive:"" name:"batch-records" placeholder:"M" help:"Records drawn for each step of subsampled-descent, which uses all pairs within them. Default: the algorithm's public rule."`
 	lossFlags
 	Workers int `positive:"" help:"CPU workers; the result has the same bits for any number. Default: all cores."`
+	deviceFlag
 }
 
 // The tasks of the program and their losses.
@@ -42,10 +42,11 @@ const metricRadius = 1
 
 // dataShape is what is public about the data.
 type dataShape struct {
-	n, d, nonZeros int
-	boundsFromData bool
-	groups         []int // sizes of query groups, nil without
-	labelValues    int   // as engine.Problem.LabelValues
+	n, d, nonZeros  int
+	boundsFromData  bool
+	selectedByLabel bool  // algorithms.Spec.SelectedByLabel
+	groups          []int // sizes of query groups, nil without
+	labelValues     int   // as engine.Problem.LabelValues
 }
 
 // plan builds the algorithm and its plan from public numbers.
@@ -119,14 +120,14 @@ func (f planFlags) spec(s dataShape, asserted engine.Assertion) (algorithms.Spec
 			radius = algorithms.DefaultRadius(s.n, s.d, budget, mode)
 		}
 	}
-	spec, err := algorithms.NewSpec(cpu.Backend{Workers: f.Workers}, engine.Problem{
+	spec, err := algorithms.NewSpec(f.backend, engine.Problem{
 		N: s.n, D: s.d, Bounds: engine.UnitBounds(), Loss: loss,
 		Radius: radius, NonZerosPerRow: s.nonZeros, Groups: s.groups, LabelValues: s.labelValues,
 	}, 0, budget, mode)
 	if err != nil {
 		return algorithms.Spec{}, asInput(err)
 	}
-	spec.BoundsFromData = s.boundsFromData
+	spec.BoundsFromData, spec.SelectedByLabel = s.boundsFromData, s.selectedByLabel
 	spec.Constants, err = spec.Constants.Assert(asserted)
 	return spec, asInput(err)
 }

@@ -83,6 +83,11 @@ func (c *trainCmd) Run(a *app) error {
 	}
 	shape := shapeOf(data.Encoder, train.records.Len())
 	shape.groups = train.sizes()
+	closeDevice, err := c.openDevice(c.Workers)
+	if err != nil {
+		return err
+	}
+	defer closeDevice()
 	algorithm, plan, err := c.plan(shape)
 	if err != nil {
 		return err
@@ -134,6 +139,7 @@ func (c *trainCmd) Run(a *app) error {
 	if err := a.ctx.Err(); err != nil {
 		return err // nothing is charged yet
 	}
+	c.noteDevice(a)
 	run, err := algorithms.Run(a.ctx, train.records, algorithm, plan, options)
 	if err != nil {
 		return a.charged(err)

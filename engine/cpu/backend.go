@@ -43,6 +43,10 @@ type Backend struct {
 	Workers int
 	// Method is the method for AllPairs; the zero value is Auto.
 	Method Method
+	// Variant selects the implementation of the inner loops; the zero value is the
+	// fastest one of this processor. Plan fails for one that it lacks. The bits of
+	// results depend on it; the method and Roundoff do not.
+	Variant kernels.Variant
 }
 
 var _ engine.Backend = Backend{}
@@ -65,15 +69,19 @@ func (b Backend) Plan(p engine.Problem) (engine.Kernel, error) {
 	if p.N >= math.MaxInt32 {
 		return nil, fmt.Errorf("%w: %d records, the cpu backend takes fewer than %d", engine.ErrUnsupported, p.N, math.MaxInt32)
 	}
-	if loss, ok := p.Loss.(engine.MetricLoss); ok {
-		return b.planMetric(p, loss)
+	set, err := kernels.Select(b.Variant)
+	if err != nil {
+		return nil, fmt.Errorf("%w: Backend.Variant: %w", engine.ErrUnsupported, err)
 	}
-	return b.planScore(p)
+	if loss, ok := p.Loss.(engine.MetricLoss); ok {
+		return b.planMetric(p, loss, set)
+	}
+	return b.planScore(p, set)
 }
 
 // planScore returns the kernel for a valid problem with a ScoreLoss.
-func (b Backend) planScore(p engine.Problem) (engine.Kernel, error) {
-	k := &kernel{problem: p, rowLen: p.D, workers: b.Workers}
+func (b Backend) planScore(p engine.Problem, set *kernels.Set) (engine.Kernel, error) {
+	k := &kernel{problem: p, set: set, rowLen: p.D, workers: b.Workers}
 	if p.NonZerosPerRow > 0 {
 		k.rowLen = p.NonZerosPerRow
 	}
@@ -88,19 +96,24 @@ func (b Backend) planScore(p engine.Problem) (engine.Kernel, error) {
 	if !k.scores.Smooth() && !scalar {
 		return nil, fmt.Errorf("%w: loss %q is neither smooth nor an engine.ScalarLoss, the cpu backend cannot bound its rounding error", engine.ErrUnsupported, k.loss.Name())
 	}
-	_, logistic := k.loss.(engine.Logistic)
+	_, k.logistic = k.loss.(engine.Logistic)
 	k.dphi = k.loss.DPhi
 	switch {
-	case logistic:
+	case k.logistic:
 		k.dphi = kernels.LogisticSlope
 	case !k.scores.Smooth():
+		// Scores must not depend on what else is in a block (engine.Kernel): the plain
+		// kernels sum every row alike, the vector ones need not.
+		if k.set, err = kernels.Select(kernels.Generic); err != nil {
+			return nil, err
+		}
 		lo, hi := k.scores.SlopeMin, k.scores.SlopeMax
 		k.dphi = func(u float64) float64 { return kernels.Clamp(form.Scalar().DPhi(u), lo, hi) }
-		k.slopes = kernels.ClampedSlopes(form.Scalar().Slopes, lo, hi)
+		k.block = kernels.ClampedSlopes(form.Scalar().Slopes, lo, hi)
 	case scalar:
-		k.slopes = form.Scalar().Slopes
+		k.block = form.Scalar().Slopes
 	}
-	k.factored = logistic && k.scores.Margin <= kernels.MaxLogisticMargin
+	k.factored = k.logistic && k.scores.Margin <= kernels.MaxLogisticMargin
 	expansion := (b.Method == Auto || b.Method == NearLinear) && k.planExpansion()
 	pieces := (b.Method == Auto || b.Method == Sorted) && k.planPieces()
 	switch {
@@ -129,15 +142,17 @@ func (b Backend) planScore(p engine.Problem) (engine.Kernel, error) {
 // kernel is a planned problem. It is immutable.
 type kernel struct {
 	problem engine.Problem
+	set     *kernels.Set
 	loss    engine.ScoreLoss
 	dphi    func(u float64) float64 // phi'
-	slopes  func(u []float64)       // dphi of a slice, nil if there is no faster way
+	block   func(u []float64)       // dphi of a slice, nil if there is no faster way
 	scores  engine.ScoreRange
 	rowLen  int // stored features per row, at most
 	workers int
 	method  Method
-	// factored says that LogisticTile cannot overflow on the public range.
-	factored bool
+	// logistic says that dphi is kernels.LogisticSlope; factored, that moreover
+	// LogisticTile and LogisticSlopes cannot overflow on the public range.
+	logistic, factored bool
 
 	steps     []engine.Piece   // of phi', sorted only
 	bins      int              // of the score range, near-linear only
@@ -184,5 +199,23 @@ func (k *kernel) planGrid() {
 
 func (k *kernel) chunks() int { return (k.problem.N + k.chunkRows - 1) / k.chunkRows }
 
+// slopes replaces numbers by phi'.
+func (k *kernel) slopes(u []float64) {
+	if k.factored {
+		k.set.LogisticSlopes(u)
+		return
+	}
+	if k.block != nil {
+		k.block(u)
+		return
+	}
+	for i, v := range u {
+		u[i] = k.dphi(v)
+	}
+}
+
+// row is the distance of the terms of two bins.
+func (k *kernel) row() int { return kernels.PaddedTerms(k.terms()) }
+
 // momentLen is the number of moments of q classes.
-func (k *kernel) momentLen(q int) int { return q * k.bins * k.terms() }
+func (k *kernel) momentLen(q int) int { return q * k.bins * k.row() }

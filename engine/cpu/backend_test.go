@@ -275,9 +275,10 @@ func (l slowLoss) DPhi(u float64) float64 {
 	return l.SmoothHinge.DPhi(u)
 }
 
-// TestCancelDuringSum checks that a cancelled sum stops long before its end.
+// TestCancelDuringSum checks that a cancelled sum stops after a tile of 256 x 512 pairs,
+// which takes a few milliseconds with the slowest of losses.
 func TestCancelDuringSum(t *testing.T) {
-	const n = 20000
+	const n = 100000
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	calls := 0
@@ -287,7 +288,7 @@ func TestCancelDuringSum(t *testing.T) {
 	defer e.Close()
 	begin := time.Now()
 	err := e.GradSum(ctx, make([]float64, 1), []float64{1}, engine.AllPairs{N: n})
-	if !errors.Is(err, context.Canceled) || calls > n*n/8 {
+	if !errors.Is(err, context.Canceled) || calls > 1000+256*512 {
 		t.Errorf("error %v after %d of about %d pairs (%v)", err, calls, n*n/4, time.Since(begin))
 	}
 }

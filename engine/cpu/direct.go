@@ -136,9 +136,9 @@ func (m *direct) stripeSums(ctx context.Context, tile []float64, job, p0, p1 int
 	part := m.partial[job*m.panel:][:p1-p0]
 	clear(part)
 	first, last := job*m.stripe, min((job+1)*m.stripe, len(m.rows.s))
-	for c0 := p0; c0 < p1 && ctx.Err() == nil; c0 += tileCols {
+	for c0 := p0; c0 < p1; c0 += tileCols {
 		c1 := min(c0+tileCols, p1)
-		for r0 := first; r0 < last; r0 += tileRows {
+		for r0 := first; r0 < last && ctx.Err() == nil; r0 += tileRows {
 			r1 := min(r0+tileRows, last)
 			if m.slot == nil && c1 <= r0+1 {
 				break // below the diagonal
@@ -154,15 +154,19 @@ func (m *direct) stripeSums(ctx context.Context, tile []float64, job, p0, p1 int
 func (m *direct) sumTile(col, work []float64, r0, r1, c0, c1 int) {
 	r, c := m.rows, m.cols
 	if m.factored {
-		kernels.LogisticTile(r.sum[r0:r1], col, r.s[r0:r1], c.s[c0:c1])
+		m.e.set.LogisticTile(r.sum[r0:r1], col, r.s[r0:r1], c.s[c0:c1])
 		return
 	}
 	skip := r0 - r1 // all pairs
 	if m.slot == nil {
 		skip = r0 - c0 + 1 // j > i
 	}
-	if m.e.slopes != nil {
-		kernels.SlopeTile(r.sum[r0:r1], col, r.s[r0:r1], r.y[r0:r1], c.s[c0:c1], c.y[c0:c1], skip, work, m.e.slopes)
+	if m.e.logistic {
+		m.e.set.LogisticPairTile(r.sum[r0:r1], col, r.s[r0:r1], r.y[r0:r1], c.s[c0:c1], c.y[c0:c1], skip)
+		return
+	}
+	if m.e.block != nil {
+		kernels.SlopeTile(r.sum[r0:r1], col, r.s[r0:r1], r.y[r0:r1], c.s[c0:c1], c.y[c0:c1], skip, work, m.e.block)
 		return
 	}
 	kernels.PairTile(r.sum[r0:r1], col, r.s[r0:r1], r.y[r0:r1], c.s[c0:c1], c.y[c0:c1], skip, m.e.dphi)

@@ -18,7 +18,8 @@
 // products under W, coefficients c in their place, then the product of c with the
 // features. It costs n^2 d multiplications and as many additions; no n x n matrix is stored.
 //
-// The method and every bound come from public numbers alone. Work is cut along
-// a fixed grid and partial sums are combined in a fixed order, so the bits of a
-// result do not depend on the number of workers.
+// The inner loops are those of a kernels.Variant: plain Go or vector instructions of the
+// processor. The method and every bound come from public numbers alone and hold for every
+// variant. Work is cut along a fixed grid and partial sums are combined in a fixed order,
+// so the bits of a result depend on the variant, but not on the number of workers.
 package cpu

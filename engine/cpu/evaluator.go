@@ -45,7 +45,7 @@ func (k *kernel) Bind(r *engine.Records) (engine.Evaluator, error) {
 	if err := fits(k.problem, r); err != nil {
 		return nil, err
 	}
-	e := &evaluator{kernel: k, x: newMatrix(r), y: r.Labels()}
+	e := &evaluator{kernel: k, x: newMatrix(r, k.set), y: r.Labels()}
 	e.classify()
 	return e, nil
 }
@@ -92,7 +92,7 @@ func (e *evaluator) Close() error {
 // Problem.Radius by more than engine.RadiusSlack, relatively, because the
 // roundoff bound would not hold.
 func (e *evaluator) GradSum(ctx context.Context, dst, w []float64, pairs engine.Pairs) error {
-	if err := checkCall(ctx, e.problem, dst, w, pairs); err != nil {
+	if err := e.problem.CheckCall(ctx, dst, w, pairs); err != nil {
 		return err
 	}
 	if q, ok := pairs.(engine.PrefixPairs); ok {

@@ -7,6 +7,7 @@ import (
 
 // matrix is the feature matrix of Records, dense or in compressed rows.
 type matrix struct {
+	set   *kernels.Set
 	d     int
 	dense []float64
 	start []int64
@@ -14,8 +15,8 @@ type matrix struct {
 	value []float64
 }
 
-func newMatrix(r *engine.Records) matrix {
-	m := matrix{d: r.Dim(), dense: r.Dense()}
+func newMatrix(r *engine.Records, set *kernels.Set) matrix {
+	m := matrix{set: set, d: r.Dim(), dense: r.Dense()}
 	if r.IsSparse() {
 		m.start, m.index, m.value = r.Sparse()
 	}
@@ -25,7 +26,7 @@ func newMatrix(r *engine.Records) matrix {
 // dots sets dst to the scores of len(dst) rows from the given one on.
 func (m matrix) dots(dst, w []float64, from int) {
 	if m.start == nil {
-		kernels.Dots(dst, m.dense[from*m.d:], w)
+		m.set.Dots(dst, m.dense[from*m.d:], w)
 		return
 	}
 	kernels.SparseDots(dst, m.start[from:], m.index, m.value, w)
@@ -34,7 +35,7 @@ func (m matrix) dots(dst, w []float64, from int) {
 // add adds len(c) rows from the given one on, times c.
 func (m matrix) add(acc, c []float64, from int) {
 	if m.start == nil {
-		kernels.AddRows(acc, c, m.dense[from*m.d:])
+		m.set.AddRows(acc, c, m.dense[from*m.d:])
 		return
 	}
 	kernels.SparseAddRows(acc, c, m.start[from:], m.index, m.value)
@@ -43,7 +44,7 @@ func (m matrix) add(acc, c []float64, from int) {
 // gatherDots sets dst to the scores of selected rows.
 func (m matrix) gatherDots(dst, w []float64, rows []int32) {
 	if m.start == nil {
-		kernels.GatherDots(dst, m.dense, w, rows)
+		m.set.GatherDots(dst, m.dense, w, rows)
 		return
 	}
 	kernels.SparseGatherDots(dst, m.start, m.index, m.value, w, rows)
@@ -52,7 +53,7 @@ func (m matrix) gatherDots(dst, w []float64, rows []int32) {
 // gatherAdd adds selected rows times c.
 func (m matrix) gatherAdd(acc, c []float64, rows []int32) {
 	if m.start == nil {
-		kernels.GatherAddRows(acc, c, m.dense, rows)
+		m.set.GatherAddRows(acc, c, m.dense, rows)
 		return
 	}
 	kernels.SparseGatherAddRows(acc, c, m.start, m.index, m.value, rows)

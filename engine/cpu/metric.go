@@ -36,9 +36,9 @@ type metricScratch struct {
 	row, c   []float64 // m
 
 	// For AllPairs only.
-	right, rightT []float64 // metricCols x d and d x metricCols: the columns of a tile
-	tile          []float64 // m x metricCols
-	col           []float64 // metricCols
+	block kernels.MetricBlock
+	right []float64 // metricCols x d: the columns of a tile
+	col   []float64 // metricCols
 
 	failed bool // PrefixPairs.Order has an entry out of range
 }
@@ -54,9 +54,9 @@ func (e *metricEvaluator) scratch(workers int, tiles bool) {
 		})
 	}
 	for i := range e.work {
-		if s := &e.work[i]; tiles && s.tile == nil {
-			s.right, s.rightT = make([]float64, metricCols*d), make([]float64, metricCols*d)
-			s.tile, s.col = make([]float64, m*metricCols), make([]float64, metricCols)
+		if s := &e.work[i]; tiles && s.block == nil {
+			s.block = e.set.NewMetricBlock(m, d)
+			s.right, s.col = make([]float64, metricCols*d), make([]float64, metricCols)
 		}
 	}
 }
@@ -74,7 +74,7 @@ func (e *metricEvaluator) Close() error {
 // Problem.Radius by more than engine.RadiusSlack, relatively, because the roundoff
 // bound would not hold. W need not be positive semidefinite.
 func (e *metricEvaluator) GradSum(ctx context.Context, dst, w []float64, pairs engine.Pairs) error {
-	if err := checkCall(ctx, e.problem, dst, w, pairs); err != nil {
+	if err := e.problem.CheckCall(ctx, dst, w, pairs); err != nil {
 		return err
 	}
 	s := engine.Symmetric{Dim: e.x.d}
@@ -182,7 +182,7 @@ func (e *metricEvaluator) ownProducts(worker, job int) {
 		}
 		e.timesW(xw, x, m)
 		for i := range m {
-			e.own[i0+i] = kernels.Dot(x[i*d:][:d], xw[i*d:][:d])
+			e.own[i0+i] = e.set.Dot(x[i*d:][:d], xw[i*d:][:d])
 		}
 	}
 }
@@ -190,7 +190,7 @@ func (e *metricEvaluator) ownProducts(worker, job int) {
 // timesW sets xw to m rows x times W.
 func (e *metricEvaluator) timesW(xw, x []float64, m int) {
 	clear(xw)
-	kernels.AddProducts(xw, e.x.d, x, e.w, m, e.x.d, e.x.d)
+	e.set.AddProducts(xw, e.x.d, x, e.w, m, e.x.d, e.x.d)
 }
 
 // stripePairs adds the part of M = X^T U X of a stripe of rows and the panel of
@@ -208,24 +208,20 @@ func (e *metricEvaluator) stripePairs(ctx context.Context, s *metricScratch, sum
 		} else {
 			e.timesW(xw, x, m)
 		}
+		s.block.Start(xw, e.own[i0:i0+m], e.y[i0:i0+m])
+		for c0 := max(p0, i0); c0 < p1 && ctx.Err() == nil; c0 += metricCols {
+			c1 := min(c0+metricCols, p1)
+			col := s.col[:c1-c0]
+			clear(col)
+			s.block.Add(col, e.x.rows(s.right, c0, c1-c0), e.own[c0:c1], e.y[c0:c1], i0-c0+1, e.tiles)
+			addTo(part[c0-p0:c1-p0], col)
+		}
 		row, cx := s.row[:m], s.weighted[:d*m] // cx is the transpose of c X
 		clear(row)
 		clear(cx)
-		for c0 := max(p0, i0); c0 < p1 && ctx.Err() == nil; c0 += metricCols {
-			c1 := min(c0+metricCols, p1)
-			k := c1 - c0
-			right, rightT := e.x.rows(s.right, c0, k), s.rightT[:d*k]
-			tile, col := s.tile[:m*k], s.col[:k]
-			clear(tile)
-			clear(col)
-			kernels.AddProducts(tile, k, xw, right, m, k, d)
-			kernels.MetricTile(tile, row, col, e.own[i0:i0+m], e.y[i0:i0+m], e.own[c0:c1], e.y[c0:c1], i0-c0+1, e.slopes)
-			addTo(part[c0-p0:c1-p0], col)
-			kernels.Transpose(rightT, right, k, d)
-			kernels.AddProducts(cx, m, rightT, tile, d, m, k)
-		}
+		s.block.Sums(cx, row)
 		kernels.Transpose(s.xt[:d*m], x, m, d)
-		kernels.AddProducts(sum, d, s.xt[:d*m], cx, d, d, m)
+		e.set.AddProducts(sum, d, s.xt[:d*m], cx, d, d, m)
 		addTo(e.rowSum[i0:i0+m], row)
 	}
 }
@@ -237,7 +233,7 @@ func (e *metricEvaluator) diagonal(ctx context.Context, s *metricScratch, sum []
 	for i0 := job * e.stripe; i0 < min((job+1)*e.stripe, e.problem.N) && ctx.Err() == nil; i0 += metricRows {
 		m := min(metricRows, e.problem.N-i0)
 		kernels.Transpose(s.xt[:d*m], e.x.rows(s.x, i0, m), m, d)
-		s.addWeighted(sum, e.rowSum[i0:i0+m], d)
+		s.addWeighted(e.set.AddProducts, sum, e.rowSum[i0:i0+m], d)
 	}
 }
 
@@ -247,11 +243,11 @@ const triangleBand = 24
 
 // addWeighted adds sum_i c_i x_i x_i^T to the upper triangle of sum, with x_i in the
 // columns of xt. What it writes below the diagonal has no meaning.
-func (s *metricScratch) addWeighted(sum, c []float64, d int) {
+func (s *metricScratch) addWeighted(add func(dst []float64, stride int, a, b []float64, m, n, k int), sum, c []float64, d int) {
 	m := len(c)
 	xt, weighted := s.xt[:d*m], s.weighted[:d*m]
 	kernels.ScaleColumns(weighted, c, xt, d)
 	for a := 0; a < d; a += triangleBand {
-		kernels.AddProducts(sum[a*d+a:], d, weighted[a*m:], xt[a*m:], min(triangleBand, d-a), d-a, m)
+		add(sum[a*d+a:], d, weighted[a*m:], xt[a*m:], min(triangleBand, d-a), d-a, m)
 	}
 }

@@ -13,7 +13,7 @@ import (
 // meet other rows.
 const (
 	metricRows    = 96
-	metricCols    = 48
+	metricCols    = kernels.MetricTileCols
 	metricPanel   = 8160 // columns, a multiple of metricCols
 	metricStripes = 64   // at most, of rows; they are the jobs
 	metricJob     = 16   // blocks of metricRows records of one job of PrefixPairs
@@ -22,8 +22,10 @@ const (
 // metricKernel is a planned problem with a MetricLoss. It is immutable.
 type metricKernel struct {
 	problem engine.Problem
+	set     *kernels.Set
 	loss    engine.MetricLoss
 	slopes  func(u []float64) // replaces margins by phi'
+	tiles   func(u []float64) // slopes, or nil for the logistic ones of a kernels.MetricBlock
 	limits  metricRange
 	workers int
 	stripe  int // rows of one job of AllPairs, a multiple of metricRows
@@ -37,11 +39,11 @@ type metricKernel struct {
 var _ engine.Kernel = (*metricKernel)(nil)
 
 // planMetric returns the kernel for a valid problem with a MetricLoss.
-func (b Backend) planMetric(p engine.Problem, loss engine.MetricLoss) (engine.Kernel, error) {
+func (b Backend) planMetric(p engine.Problem, loss engine.MetricLoss, set *kernels.Set) (engine.Kernel, error) {
 	if b.Method == NearLinear {
 		return nil, fmt.Errorf("%w: loss %q is not a function of scores and has no near-linear method, use Auto or Direct", engine.ErrUnsupported, loss.Name())
 	}
-	k := &metricKernel{problem: p, loss: loss, workers: b.Workers,
+	k := &metricKernel{problem: p, set: set, loss: loss, workers: b.Workers,
 		panel: min(metricPanel, p.N), partialFloats: 16 << 20, productFloats: 4 << 20}
 	if k.workers <= 0 {
 		k.workers = runtime.GOMAXPROCS(0)
@@ -57,15 +59,23 @@ func (b Backend) planMetric(p engine.Problem, loss engine.MetricLoss) (engine.Ke
 	_, logistic := loss.(engine.MahalanobisLogistic)
 	switch {
 	case logistic && k.limits.margin <= kernels.MaxLogisticMargin:
-		k.slopes = kernels.LogisticSlopes
+		k.slopes = set.LogisticSlopes
 	case logistic:
 		k.slopes = each(kernels.LogisticSlope)
+		k.tiles = k.slopes
 	case scalar && k.limits.smooth():
 		k.slopes = form.Scalar().Slopes
+		k.tiles = k.slopes
 	case scalar:
+		// As for scores: margins must not depend on what else is in a block.
+		if k.set, err = kernels.Select(kernels.Generic); err != nil {
+			return nil, err
+		}
 		k.slopes = kernels.ClampedSlopes(form.Scalar().Slopes, k.limits.slopeMin, k.limits.slopeMax)
+		k.tiles = k.slopes
 	default:
 		k.slopes = each(loss.MetricDPhi)
+		k.tiles = k.slopes
 	}
 	blocks := (p.N + metricRows - 1) / metricRows
 	k.stripe = (blocks + metricStripes - 1) / metricStripes * metricRows
@@ -106,7 +116,7 @@ func (k *metricKernel) Bind(r *engine.Records) (engine.Evaluator, error) {
 	}
 	n, d := k.problem.N, k.problem.D
 	return &metricEvaluator{
-		metricKernel: k, x: newMatrix(r), y: r.Labels(),
+		metricKernel: k, x: newMatrix(r, k.set), y: r.Labels(),
 		w: make([]float64, d*d), total: make([]float64, d*d),
 		rowSum: make([]float64, n), colSum: make([]float64, n),
 	}, nil

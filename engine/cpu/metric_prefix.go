@@ -70,13 +70,13 @@ func (e *metricEvaluator) prefixRun(ctx context.Context, s *metricScratch, sum [
 		}
 		e.timesW(vw, v, m)
 		for i := range c {
-			c[i] = p[i] * (1 - kernels.Dot(v[i*d:][:d], vw[i*d:][:d]))
+			c[i] = p[i] * (1 - e.set.Dot(v[i*d:][:d], vw[i*d:][:d]))
 		}
 		e.slopes(c)
 		for i := range c {
 			c[i] *= -p[i]
 		}
 		kernels.Transpose(s.xt[:d*m], v, m, d)
-		s.addWeighted(sum, c, d)
+		s.addWeighted(e.set.AddProducts, sum, c, d)
 	}
 }

@@ -89,19 +89,20 @@ func (k *metricKernel) coefficientError() float64 {
 // finish is the depth of the last steps: two sums of entries, and Pack.
 const finish = 2 + 3
 
-// allDepth is the largest depth of the two kinds of products. M: a tile, tiles of a
-// panel, the rows of a tile, the tiles of a stripe, stripes, panels. The diagonal term:
-// row sums over a tile, a panel, the panels, or column sums over a tile, a stripe, the
-// stripes; rows plus columns and the multiplication; then sums over rows as for M.
+// allDepth is the largest depth of the two kinds of products. M: a tile and tiles of a
+// panel, their product with X; the rows of a tile, the tiles of a stripe, stripes, panels.
+// The diagonal term: row sums over a tile, a panel, the panels, or column sums over a
+// tile, a stripe, the stripes; rows plus columns and the multiplication; then sums over rows as for M.
 func (k *metricKernel) allDepth() int {
 	n := k.problem.N
 	panels := (n + k.panel - 1) / k.panel
 	panelTiles := k.panel/metricCols + 1
 	blocks := k.stripe/metricRows + 1
 	reduce := blocks + metricStripes + panels
-	product := kernels.AddProductsDepth(metricCols) + panelTiles
-	row := metricCols + 1 + panelTiles + panels
-	col := metricRows + reduce
+	block := metricCols + panelTiles + 2 // of kernels.MetricBlock
+	product := block + 1
+	row := block + panels
+	col := metricRows + 1 + reduce
 	return max(product, max(row, col)+2) + kernels.AddProductsDepth(metricRows) + reduce + finish
 }
 

@@ -24,7 +24,7 @@ type nearLinear struct {
 	scale   float64
 	pos     []float64 // n positions in [-1, 1]
 	off     []int32   // n offsets of (label, bin)
-	moments []float64 // chunks * q * nodes
+	moments []float64 // chunks * momentLen(q)
 	work    []nearScratch
 
 	toWeights []float64 // p * p: node, moment
@@ -37,7 +37,7 @@ type nearLinear struct {
 
 	weights  []float64 // q * nodes
 	reversed []float64 // the weights of each label, last first
-	coefs    []float64 // q * nodes
+	coefs    []float64 // momentLen(q)
 }
 
 // nearScratch is what one worker needs.
@@ -52,9 +52,9 @@ func newNearLinear(e *evaluator) *nearLinear {
 		pos:   make([]float64, n),
 		off:   make([]int32, n),
 	}
-	length := q * m.nodes
-	m.moments = make([]float64, e.chunks()*length)
-	m.weights, m.reversed, m.coefs = make([]float64, length), make([]float64, length), make([]float64, length)
+	length := e.momentLen(q)
+	m.moments, m.coefs = make([]float64, e.chunks()*length), make([]float64, length)
+	m.weights, m.reversed = make([]float64, q*m.nodes), make([]float64, q*m.nodes)
 	m.work = make([]nearScratch, min(e.kernel.workers, max(e.chunks(), q*e.bins)))
 	for i := range m.work {
 		m.work[i] = nearScratch{make([]float64, minBlockRows), make([]float64, length), make([]float64, p)}
@@ -93,16 +93,18 @@ func (m *nearLinear) table(label float64, nodes []float64) []float64 {
 	for _, x := range nodes {
 		for dist := bins - 1; dist > -bins; dist-- {
 			for _, y := range nodes {
-				t = append(t, m.e.dphi(width*(2*float64(dist)+(x-y))))
+				t = append(t, width*(2*float64(dist)+(x-y)))
 			}
 		}
 	}
+	m.e.slopes(t)
 	return t
 }
 
 // prepare computes positions, moments and, from these, coefficients.
 func (m *nearLinear) prepare(ctx context.Context, w []float64) error {
-	e, p, length := m.e, m.e.terms(), m.q*m.nodes
+	e, p, length := m.e, m.e.terms(), m.e.momentLen(m.q)
+	one := []float64{1}
 	err := forEach(ctx, e.kernel.workers, e.chunks(), func(worker, chunk int) {
 		s := m.work[worker]
 		sum := m.moments[chunk*length : (chunk+1)*length]
@@ -112,10 +114,10 @@ func (m *nearLinear) prepare(ctx context.Context, w []float64) error {
 			end := min(from+minBlockRows, to)
 			scores, pos, off := s.s[:end-from], m.pos[from:end], m.off[from:end]
 			e.x.dots(scores, w, from)
-			kernels.Locate(pos, off, scores, e.class[from:end], m.lo, m.scale, e.bins, p)
+			e.set.Locate(pos, off, scores, e.class[from:end], m.lo, m.scale, e.bins, e.row())
 			clear(s.moments)
-			kernels.ChebyshevMoments(s.moments, p, pos, off)
-			addTo(sum, s.moments)
+			e.set.ChebyshevMoments(s.moments, p, pos, off)
+			e.set.AddRows(sum, one, s.moments) // as addTo, but with vectors
 		}
 	})
 	if err != nil {
@@ -123,16 +125,17 @@ func (m *nearLinear) prepare(ctx context.Context, w []float64) error {
 	}
 	sumRows(m.moments, length)
 	for a := range m.q {
-		for i := a * m.nodes; i < (a+1)*m.nodes; i += p {
+		for bin := range e.bins {
+			i, moments := a*m.nodes+bin*p, m.moments[(a*e.bins+bin)*e.row():]
 			for k := range p {
-				w := kernels.Dot(m.toWeights[k*p:(k+1)*p], m.moments[i:])
+				w := e.set.Dot(m.toWeights[k*p:(k+1)*p], moments)
 				m.weights[i+k] = w
 				m.reversed[(2*a+1)*m.nodes-1-(i+k)] = w
 			}
 		}
 	}
 	workers := e.kernel.workers
-	if length*m.nodes < 1<<18 {
+	if m.q*m.nodes*m.nodes < 1<<18 {
 		workers = 1 // too little work for goroutines
 	}
 	return forEach(ctx, workers, m.q*e.bins, func(worker, job int) {
@@ -165,17 +168,17 @@ func (m *nearLinear) nodeSums(g []float64, a, bin int) {
 			if a < b {
 				node = p - 1 - k
 			}
-			g[k] += diff * kernels.Dot(w, table[node*row+at*p:])
+			g[k] += diff * m.e.set.Dot(w, table[node*row+at*p:])
 		}
 	}
-	c := m.coefs[a*m.nodes+bin*p:][:p]
+	c := m.coefs[(a*bins+bin)*m.e.row():][:p]
 	for k := range c {
-		c[k] = kernels.Dot(m.toCoefs[k*p:(k+1)*p], g)
+		c[k] = m.e.set.Dot(m.toCoefs[k*p:(k+1)*p], g)
 	}
 }
 
 // block implements coefficients.
 func (m *nearLinear) block(c []float64, from int) {
 	to := from + len(c)
-	kernels.Clenshaw(c, m.coefs, m.e.terms(), m.pos[from:to], m.off[from:to])
+	m.e.set.Clenshaw(c, m.coefs, m.e.terms(), m.pos[from:to], m.off[from:to])
 }

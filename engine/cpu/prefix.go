@@ -142,13 +142,7 @@ func (e *evaluator) prefixRun(s *prefixScratch, sum, w []float64, order []int32,
 		}
 		rows, v := s.rows[:m], s.v[:m]
 		e.x.gatherDots(v, w, rows)
-		var part float64
-		for i, si := range v {
-			diff := s.diff[i]
-			v[i] = e.dphi(diff*(score-si)) * diff
-			part += v[i]
-		}
-		total += part
+		total += e.prefixTerms(v, s.diff, score)
 		if single {
 			e.x.gatherAdd(sum, v, rows)
 			return total
@@ -158,4 +152,19 @@ func (e *evaluator) prefixRun(s *prefixScratch, sum, w []float64, order []int32,
 		addTo(sum, s.acc)
 	}
 	return total
+}
+
+// prefixTerms replaces the scores s_i in v by v_i = phi'(D_i (score - s_i)) D_i and returns
+// their sum.
+func (k *kernel) prefixTerms(v, diff []float64, score float64) (sum float64) {
+	diff = diff[:len(v)]
+	for i, s := range v {
+		v[i] = diff[i] * (score - s)
+	}
+	k.slopes(v)
+	for i := range v {
+		v[i] *= diff[i]
+		sum += v[i]
+	}
+	return sum
 }

@@ -38,12 +38,17 @@ var ErrUnavailable = errors.New("CUDA is not available")
 var ErrClosed = errors.New("driver: already closed")
 
 // Driver is a loaded CUDA driver. Its methods may be called from any goroutine.
+// OpenGPU is how work reaches a GPU.
 type Driver interface {
 	// Version is the newest CUDA version that the driver supports, as
 	// 1000 major + 10 minor: 13000 is CUDA 13.0.
 	Version() (int, error)
 	// Devices lists the visible GPUs in the driver's order, at least one.
 	Devices() ([]Device, error)
+	// Attach retains the primary context of a GPU and makes it current on the
+	// calling thread, which must stay locked until Context.Detach: the driver
+	// keeps its current context per thread.
+	Attach(index int) (Context, error)
 	// Close ends the use of the driver; later calls return ErrClosed. The
 	// library stays in memory, because NVIDIA's cannot be unloaded safely.
 	Close() error
@@ -76,6 +81,8 @@ type Result int
 // Error names the code and, for those that users meet, what to do.
 func (r Result) Error() string {
 	text := map[Result]string{
+		1:   "an argument is invalid",
+		2:   "the GPU has not enough free memory",
 		3:   "the driver is not initialised",
 		34:  "the driver is a stub library; install an NVIDIA driver",
 		35:  "the driver library is older than the kernel module supports; reinstall the NVIDIA driver",
@@ -84,6 +91,12 @@ func (r Result) Error() string {
 		201: "the thread has no CUDA context",
 		802: "the system is not ready; is the NVIDIA fabric manager running?",
 		803: "the driver library and the kernel module have different versions; reboot or reinstall the driver",
+		218: "the PTX does not compile",
+		221: "the PTX compiler of the driver is missing; run the container with the compute driver capability",
+		222: "the driver is too old for this PTX; update the NVIDIA driver",
+		700: "a kernel used memory that is not its own",
+		701: "a kernel needs more registers or shared memory than the GPU has",
+		719: "a kernel failed",
 		999: "unknown driver error; look at the kernel log",
 	}[r]
 	if text == "" {

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"os"
 	"runtime"
 	"strings"
 	"sync/atomic"
@@ -14,9 +15,13 @@ import (
 	"github.com/ebitengine/purego"
 )
 
-// Open loads the installed NVIDIA driver and initialises it. If there is no
-// driver or no visible GPU the error wraps ErrUnavailable.
+// Open loads the installed NVIDIA driver and initialises it. The library named by
+// the environment variable DYAD_LIBCUDA, if set, is the only one tried. If there is
+// no driver or no visible GPU the error wraps ErrUnavailable.
 func Open() (Driver, error) {
+	if path := os.Getenv("DYAD_LIBCUDA"); path != "" {
+		return open([]string{path})
+	}
 	return open([]string{
 		"libcuda.so.1",                         // the loader's search path
 		"/usr/lib/wsl/lib/libcuda.so.1",        // Windows Subsystem for Linux
@@ -30,13 +35,19 @@ func Open() (Driver, error) {
 type library struct {
 	closed atomic.Bool
 
-	cuInit               uintptr
-	cuDriverGetVersion   uintptr
-	cuDeviceGetCount     uintptr
-	cuDeviceGet          uintptr
-	cuDeviceGetName      uintptr
-	cuDeviceTotalMem     uintptr
-	cuDeviceGetAttribute uintptr
+	cuInit, cuDriverGetVersion, cuDeviceGetCount, cuDeviceGet, cuDeviceGetName, cuDeviceTotalMem, cuDeviceGetAttribute uintptr
+
+	cuDevicePrimaryCtxRetain, cuDevicePrimaryCtxRelease, cuCtxSetCurrent uintptr
+
+	cuMemGetInfo, cuMemAlloc, cuMemFree, cuMemAllocHost, cuMemFreeHost uintptr
+
+	cuMemcpyHtoD, cuMemcpyDtoH, cuMemcpyHtoDAsync, cuMemsetD8Async uintptr
+
+	cuModuleLoadDataEx, cuModuleUnload, cuModuleGetFunction, cuFuncGetAttribute, cuFuncSetAttribute, cuLaunchKernel uintptr
+
+	cuStreamCreate, cuStreamDestroy, cuStreamSynchronize uintptr
+
+	cuEventCreate, cuEventDestroy, cuEventRecord, cuEventSynchronize, cuEventElapsedTime uintptr
 }
 
 // open tries the paths in turn.
@@ -71,6 +82,32 @@ func open(paths []string) (Driver, error) {
 		{"cuDeviceGetName", &l.cuDeviceGetName},
 		{"cuDeviceTotalMem_v2", &l.cuDeviceTotalMem},
 		{"cuDeviceGetAttribute", &l.cuDeviceGetAttribute},
+		{"cuDevicePrimaryCtxRetain", &l.cuDevicePrimaryCtxRetain},
+		{"cuDevicePrimaryCtxRelease_v2", &l.cuDevicePrimaryCtxRelease},
+		{"cuCtxSetCurrent", &l.cuCtxSetCurrent},
+		{"cuMemGetInfo_v2", &l.cuMemGetInfo},
+		{"cuMemAlloc_v2", &l.cuMemAlloc},
+		{"cuMemFree_v2", &l.cuMemFree},
+		{"cuMemAllocHost_v2", &l.cuMemAllocHost},
+		{"cuMemFreeHost", &l.cuMemFreeHost},
+		{"cuMemcpyHtoD_v2", &l.cuMemcpyHtoD},
+		{"cuMemcpyDtoH_v2", &l.cuMemcpyDtoH},
+		{"cuMemcpyHtoDAsync_v2", &l.cuMemcpyHtoDAsync},
+		{"cuMemsetD8Async", &l.cuMemsetD8Async},
+		{"cuModuleLoadDataEx", &l.cuModuleLoadDataEx},
+		{"cuModuleUnload", &l.cuModuleUnload},
+		{"cuModuleGetFunction", &l.cuModuleGetFunction},
+		{"cuFuncGetAttribute", &l.cuFuncGetAttribute},
+		{"cuFuncSetAttribute", &l.cuFuncSetAttribute},
+		{"cuLaunchKernel", &l.cuLaunchKernel},
+		{"cuStreamCreate", &l.cuStreamCreate},
+		{"cuStreamDestroy_v2", &l.cuStreamDestroy},
+		{"cuStreamSynchronize", &l.cuStreamSynchronize},
+		{"cuEventCreate", &l.cuEventCreate},
+		{"cuEventDestroy_v2", &l.cuEventDestroy},
+		{"cuEventRecord", &l.cuEventRecord},
+		{"cuEventSynchronize", &l.cuEventSynchronize},
+		{"cuEventElapsedTime", &l.cuEventElapsedTime},
 	} {
 		p, err := purego.Dlsym(handle, s.name)
 		if err != nil {

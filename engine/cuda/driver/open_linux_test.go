@@ -14,56 +14,21 @@ import (
 	"testing"
 )
 
-// mockSource is a libcuda.so.1 with two GPUs. cuInit returns INIT, there are
-// COUNT GPUs, and cuDeviceGetName fails for GPU BROKEN. Every result has its
-// upper 32 bits set, which the ABI leaves undefined for an int.
-const mockSource = `
-#include <string.h>
-#define RESULT(code) return 0x7fffffff00000000L | (unsigned)(code)
-long cuInit(unsigned flags) { RESULT(flags == 0 ? INIT : 1); }
-long cuDriverGetVersion(int *v) { *v = 13020; RESULT(0); }
-long cuDeviceGetCount(int *n) { *n = COUNT; RESULT(0); }
-long cuDeviceGet(int *dev, int i) { *dev = 40 + i; RESULT(i < COUNT ? 0 : 101); }
-long cuDeviceGetName(char *s, int len, int dev) {
-	strncpy(s, dev == 40 ? "Mock H200" : "Mock A100 ", len);
-	RESULT(dev == 40 + BROKEN ? 101 : 0);
-}
-#ifndef OLD
-long cuDeviceTotalMem_v2(unsigned long *bytes, int dev) {
-	*bytes = dev == 40 ? 150754820096UL : 42949672961UL;
-	RESULT(0);
-}
-#endif
-long cuDeviceGetAttribute(int *v, int attr, int dev) {
-	int first = dev == 40;
-	switch (attr) {
-	case 16: *v = first ? 132 : 108; RESULT(0);
-	case 75: *v = first ? 9 : 8; RESULT(0);
-	case 76: *v = first ? 0 : 6; RESULT(0);
-	}
-	RESULT(1);
-}
-`
-
 var mockDevices = []Device{
 	{Index: 0, Name: "Mock H200", TotalMemory: 150754820096, Major: 9, Minor: 0, Multiprocessors: 132},
 	{Index: 1, Name: "Mock A100", TotalMemory: 42949672961, Major: 8, Minor: 6, Multiprocessors: 108},
 }
 
-// mock compiles mockSource with the given -D definitions over the defaults of a
-// machine with two working GPUs, and returns its path.
+// mock compiles testdata/fakecuda.c with the given -D definitions over the defaults
+// of a machine with two working GPUs, and returns its path.
 func mock(t *testing.T, defines ...string) string {
 	t.Helper()
 	gcc, err := exec.LookPath("gcc")
 	if err != nil {
 		t.Skip("gcc is not installed")
 	}
-	dir := t.TempDir()
-	source, library := filepath.Join(dir, "cuda.c"), filepath.Join(dir, "libcuda.so.1")
-	if err := os.WriteFile(source, []byte(mockSource), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	args := []string{"-shared", "-fPIC", "-w", "-o", library}
+	library := filepath.Join(t.TempDir(), "libcuda.so.1")
+	args := []string{"-shared", "-fPIC", "-pthread", "-w", "-o", library}
 	for _, name := range []string{"INIT=0", "COUNT=2", "BROKEN=-1"} {
 		if !strings.HasPrefix(strings.Join(defines, " "), strings.Split(name, "=")[0]+"=") {
 			args = append(args, "-D"+name)
@@ -72,7 +37,7 @@ func mock(t *testing.T, defines ...string) string {
 	for _, d := range defines {
 		args = append(args, "-D"+d)
 	}
-	if out, err := exec.Command(gcc, append(args, source)...).CombinedOutput(); err != nil {
+	if out, err := exec.Command(gcc, append(args, "testdata/fakecuda.c")...).CombinedOutput(); err != nil {
 		t.Fatalf("gcc: %v\n%s", err, out)
 	}
 	return library
@@ -118,6 +83,7 @@ func TestUnavailable(t *testing.T) {
 		{"not a library", []string{notALibrary}, 0, "cannot be loaded"},
 		{"old library", []string{mock(t, "OLD")}, 0, "cuDeviceTotalMem_v2"},
 		{"cuInit: no device", []string{mock(t, "INIT=100")}, 100, "cuInit failed"},
+		{"cuInit: old library", []string{mock(t, "INIT=35")}, 35, "older than the kernel module"},
 		{"cuInit: mismatch", []string{mock(t, "INIT=803")}, 803, "reboot"},
 		{"no GPU", []string{mock(t, "COUNT=0")}, 0, "sees no GPU"},
 	} {

@@ -1,0 +1,194 @@
+// Command score measures the kernels of score losses and whole gradients for every
+// variant of the kernels that this processor has, in CPU time of one thread, next to the
+// peak of fused multiply-adds and of copying memory.
+//
+//	go run ./bench/score > bench/results/cpu-score.csv
+package main
+
+import (
+	"flag"
+	"fmt"
+	"log"
+	"math"
+	"os"
+	"runtime"
+	"slices"
+	"time"
+
+	"dyad/bench"
+	"dyad/kernels"
+)
+
+func main() {
+	log.SetFlags(0)
+	large := flag.Int("large", 1_000_000, "records of the largest gradient of 20 features")
+	flag.Parse()
+	runtime.LockOSThread()
+	bench.Header(os.Stdout, "score", os.Args[1:])
+	fmt.Printf("# median of %d runs, CPU time of one thread\n", runs)
+	fmt.Println("# peak: fused multiply-adds a second of the variant's vectors (plain Go: multiply, add), measured next to each run")
+	fmt.Println("# slots: peak / rate, the multiply-adds that the core could do in the time of one unit")
+	fmt.Println("# bound: multiplications, additions and fused ones that the algorithm needs a unit; share = bound / slots")
+	fmt.Println("work,variant,unit,units,median_ns_per_unit,rate_per_s,peak_per_s,slots,bound,share")
+	for _, v := range kernels.Variants() {
+		set, err := kernels.Select(v)
+		if err != nil {
+			log.Fatal("score: ", err)
+		}
+		measureKernels(set)
+	}
+	fmt.Println("#")
+	fmt.Println("# memory: GB/s of reading a matrix of 64 MB, and of copying it (read and write counted)")
+	fmt.Println("work,variant,columns,GB_per_s,copy_GB_per_s,share")
+	for _, v := range kernels.Variants() {
+		set, err := kernels.Select(v)
+		if err != nil {
+			log.Fatal("score: ", err)
+		}
+		measureRows(set)
+	}
+	fmt.Println("#")
+	fmt.Println("# gradients: one worker; stream2 is twice the time of reading X once")
+	fmt.Println("method,variant,n,d,largest_margin,ms,stream2_ms,ratio")
+	if err := measureGradients(*large); err != nil {
+		log.Fatal("score: ", err)
+	}
+}
+
+const runs = 11
+
+// perCall is the median time of a call of f, repeated to take at least a millisecond, and
+// of before, which runs next to it, in seconds.
+func perCall(f func(), before func()) (work, reference float64) {
+	f()
+	count := 1
+	for {
+		t := bench.ThreadTime()
+		for range count {
+			f()
+		}
+		if bench.ThreadTime()-t > 2*time.Millisecond {
+			break
+		}
+		count *= 2
+	}
+	a, b := make([]float64, runs), make([]float64, runs)
+	for i := range a {
+		t := bench.ThreadTime()
+		before()
+		b[i] = (bench.ThreadTime() - t).Seconds()
+		t = bench.ThreadTime()
+		for range count {
+			f()
+		}
+		a[i] = (bench.ThreadTime() - t).Seconds() / float64(count)
+	}
+	slices.Sort(a)
+	slices.Sort(b)
+	return a[runs/2], b[runs/2]
+}
+
+// measureKernels times the kernels on data in the caches, with margins in [-k, k].
+func measureKernels(set *kernels.Set) {
+	const n, rows, cols = 4096, 256, 512 // the tiles of engine/cpu
+	const rounds = 200_000
+	row, col := make([]float64, n), make([]float64, n)
+	report := func(work, unit string, units, bound float64, f func()) {
+		var flops float64
+		t, ref := perCall(f, func() { flops = set.Peak(rounds) })
+		peak, rate := flops/2/ref, units/t
+		fmt.Printf("%s,%v,%s,%.0f,%.4f,%.3e,%.3e,%.2f,%.2f,%.2f\n", work, set.Variant(), unit, units, t/units*1e9, rate, peak, peak/rate, bound, bound*rate/peak)
+	}
+	tiles := func(f func(r0, c0 int)) {
+		for c0 := 0; c0 < n; c0 += cols {
+			for r0 := 0; r0 < n; r0 += rows {
+				f(r0, c0)
+			}
+		}
+	}
+	s, t := even(n, 2), even(n, 2)
+	a, b := make([]float64, n), make([]float64, n)
+	for i := range a {
+		a[i], b[i] = math.Exp(s[i]/2), math.Exp(-t[i]/2)
+	}
+	// Of four pairs: 4 fused for 1 + ab, 3 + 2 products, 4 sums of rows, 4 of columns,
+	// and a division, which is not counted.
+	report("logistic pairs without exponential k=2", "pair", n*n, 17.0/4, func() {
+		tiles(func(r0, c0 int) {
+			set.LogisticTile(row[r0:r0+rows], col[c0:c0+cols], a[r0:r0+rows], b[c0:c0+cols])
+		})
+	})
+	y, z := make([]float64, n), make([]float64, n)
+	for i := range y {
+		y[i] = 1
+		s[i], t[i] = 25*s[i], 25*t[i]
+	}
+	report("logistic pairs of any labels k=50", "pair", n*n, 25, func() {
+		tiles(func(r0, c0 int) {
+			set.LogisticPairTile(row[r0:r0+rows], col[c0:c0+cols], s[r0:r0+rows], y[r0:r0+rows], t[c0:c0+cols], z[c0:c0+cols], -rows)
+		})
+	})
+	v := make([]float64, 1024)
+	report("logistic slopes", "number", 1024, 18, func() {
+		copy(v, s)
+		set.LogisticSlopes(v)
+	})
+	const bins, terms = 64, 8 // as for n = 10^6
+	class, pos, off := make([]uint8, n), make([]float64, n), make([]int32, n)
+	for i := range class {
+		class[i] = uint8(i*7/5) % 2
+		s[i] /= 25
+	}
+	mom, dst := make([]float64, 2*bins*kernels.PaddedTerms(terms)), make([]float64, n)
+	report("locate 64 bins", "point", n, 6, func() {
+		set.Locate(pos, off, s, class, -2, bins/4.0, bins, kernels.PaddedTerms(terms))
+	})
+	report("chebyshev moments 8 terms", "point", n, 2*terms, func() {
+		set.ChebyshevMoments(mom, terms, pos, off)
+	})
+	report("clenshaw 8 terms", "point", n, 2*terms, func() {
+		set.Clenshaw(dst, mom, terms, pos, off)
+	})
+	report("near-linear sums 64 bins of 8 terms", "point", n, 6+4*terms, func() {
+		set.Locate(pos, off, s, class, -2, bins/4.0, bins, kernels.PaddedTerms(terms))
+		set.ChebyshevMoments(mom, terms, pos, off)
+		set.Clenshaw(dst, mom, terms, pos, off)
+	})
+	x, w, out := even(20*256, 1), even(20, 1), make([]float64, 256)
+	report("dots d=20 in cache", "row", 256, 20, func() { set.Dots(out, x, w) })
+	report("add rows d=20 in cache", "row", 256, 20, func() { set.AddRows(w, out, x) })
+}
+
+// measureRows times both passes over a matrix in memory.
+func measureRows(set *kernels.Set) {
+	const size = 8 << 20
+	x, to := even(size, 1), make([]float64, size)
+	for _, d := range []int{8, 20, 128, 1000} {
+		n := size / d
+		w, out := even(d, 1), make([]float64, n)
+		for _, k := range []struct {
+			name string
+			run  func()
+		}{
+			{"dots", func() { set.Dots(out, x, w) }},
+			{"add rows", func() {
+				for i := 0; i+256 <= n; i += 256 {
+					set.AddRows(w, out[i:i+256], x[i*d:(i+256)*d])
+				}
+			}},
+		} {
+			t, ref := perCall(k.run, func() { copy(to, x) })
+			got, copied := 8*float64(n*d)/t/1e9, 16*float64(size)/ref/1e9
+			fmt.Printf("%s,%v,%d,%.2f,%.2f,%.2f\n", k.name, set.Variant(), d, got, copied, got/copied)
+		}
+	}
+}
+
+// even are n numbers spread over [-h, h].
+func even(n int, h float64) []float64 {
+	x := make([]float64, n)
+	for i := range x {
+		x[i] = h * (2*math.Mod(float64(i)*0.6180339887498949, 1) - 1)
+	}
+	return x
+}

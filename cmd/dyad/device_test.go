@@ -1,0 +1,121 @@
+package main
+
+import (
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"dyad/engine"
+	"dyad/engine/cpu"
+)
+
+// fakeCUDA compiles the fake driver and makes it the one that is opened.
+func fakeCUDA(t *testing.T, defines ...string) {
+	t.Helper()
+	gcc, err := exec.LookPath("gcc")
+	if err != nil || runtime.GOOS != "linux" {
+		t.Skip("needs gcc on Linux")
+	}
+	_, here, _, _ := runtime.Caller(0) // tests change the working folder
+	source := filepath.Join(filepath.Dir(here), "../../engine/cuda/driver/testdata/fakecuda.c")
+	library := filepath.Join(t.TempDir(), "libcuda.so.1")
+	args := append([]string{"-shared", "-fPIC", "-pthread", "-w", "-o", library}, defines...)
+	if out, err := exec.Command(gcc, append(args, source)...).CombinedOutput(); err != nil {
+		t.Fatalf("gcc: %v\n%s", err, out)
+	}
+	t.Setenv("DYAD_LIBCUDA", library)
+}
+
+// TestDeviceAbsent: a GPU that was asked for and is not there is exit code 3 with the
+// reason, and auto goes on with the CPU and says so.
+func TestDeviceAbsent(t *testing.T) {
+	t.Setenv("DYAD_LIBCUDA", "/nonexistent/libcuda.so.1")
+	dir := t.TempDir()
+	for _, args := range [][]string{{"train"}, {"plan", "-n", "500", "-d", "3"}} {
+		code, _, errs := dyad(t, dir, append(args, "--device", "cuda:0")...)
+		if code != exitResource || !strings.Contains(errs, "/nonexistent/libcuda.so.1") || !strings.Contains(errs, "dyad doctor") {
+			t.Errorf("%v with cuda:0: exit %d: %s", args, code, errs)
+		}
+		code, out, errs := dyad(t, dir, args...)
+		if train := args[0] == "train"; code != exitOK || train != (strings.Count(errs, "device      cpu (auto): ") == 1) || train != strings.Contains(errs, "/nonexistent") {
+			t.Errorf("%v with auto: exit %d: %s", args, code, errs)
+		}
+		code, same, errs := dyad(t, dir, append(args, "--device", "cpu")...)
+		if code != exitOK || strings.Contains(errs, "device ") || args[0] == "plan" && out != same {
+			t.Errorf("%v with cpu: exit %d: %s", args, code, errs)
+		}
+	}
+	for _, bad := range []string{"gpu", "cuda", "cuda:", "cuda:-1", "cuda:x"} {
+		if code, _, errs := dyad(t, dir, "train", "--device", bad); code != exitInput || !strings.Contains(errs, "auto, cpu or cuda:N") {
+			t.Errorf("%s: exit %d: %s", bad, code, errs)
+		}
+	}
+	if code, out, _ := dyad(t, dir, "devices"); code != exitOK || !strings.Contains(out, "cpu") || strings.Contains(out, "cuda:") || !strings.Contains(out, "cannot be loaded") {
+		t.Errorf("devices: exit %d: %s", code, out)
+	}
+}
+
+// TestDriverErrors: what users of broken installations read.
+func TestDriverErrors(t *testing.T) {
+	for init, want := range map[string]string{
+		"-DINIT=100": "CUDA_VISIBLE_DEVICES", "-DINIT=35": "reinstall", "-DINIT=803": "different versions",
+	} {
+		fakeCUDA(t, init, "-DCOUNT=2", "-DBROKEN=-1")
+		code, out, _ := dyad(t, t.TempDir(), "doctor")
+		if code != exitOK || !strings.Contains(out, want) || !strings.Contains(out, "runs use the CPU") {
+			t.Errorf("%s: exit %d: %s", init, code, out)
+		}
+	}
+}
+
+// TestDoctorWithGPU: the GPUs are listed, and kernels that do not compile are a check
+// that failed. (The fake driver compiles only its own kernel.)
+func TestDoctorWithGPU(t *testing.T) {
+	fakeCUDA(t, "-DINIT=0", "-DCOUNT=2", "-DBROKEN=-1")
+	dir := t.TempDir()
+	code, out, _ := dyad(t, dir, "doctor")
+	for _, want := range []string{"cuda:0 Mock H200 (compute capability 9.0, 132 multiprocessors, 140 GiB)", "cuda:1 Mock A100", "gpu check   FAIL", "the PTX does not compile", "ptxas fatal"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("doctor lacks %q:\n%s", want, out)
+		}
+	}
+	if code != exitFailure {
+		t.Errorf("doctor: exit %d", code)
+	}
+	code, out, _ = dyad(t, dir, "devices")
+	if code != exitOK || !strings.Contains(out, "cuda:1   Mock A100") || !strings.Contains(out, "140 GiB") {
+		t.Errorf("devices: exit %d\n%s", code, out)
+	}
+	code, _, errs := dyad(t, dir, "train", "--device", "cuda:7")
+	if code != exitResource || !strings.Contains(errs, "there is no GPU 7") {
+		t.Errorf("cuda:7: exit %d: %s", code, errs)
+	}
+	code, _, errs = dyad(t, dir, "train")
+	if code != exitOK || !strings.Contains(errs, "Mock H200 is there, but") {
+		t.Errorf("auto: exit %d: %s", code, errs)
+	}
+}
+
+// TestAgreement: the check of doctor passes equal backends and finds one that is off.
+func TestAgreement(t *testing.T) {
+	if text, ok := agreement(cpu.Backend{Method: cpu.Direct}, cpu.Backend{}); !ok {
+		t.Error(text)
+	}
+	if text, ok := agreement(cpu.Backend{}, offBackend{}); ok || !strings.Contains(text, "differs from the CPU's") {
+		t.Errorf("a wrong backend passes: %s", text)
+	}
+}
+
+// offBackend plans for another loss: its gradients are of the same kind, and wrong.
+type offBackend struct{ cpu.Backend }
+
+type offLoss struct{ engine.Logistic }
+
+func (offLoss) DPhi(u float64) float64 { return engine.Logistic{}.DPhi(u) * (1 + 1e-6) }
+
+func (b offBackend) Plan(p engine.Problem) (engine.Kernel, error) {
+	p.Loss = offLoss{}
+	return b.Backend.Plan(p)
+}

@@ -1,0 +1,87 @@
+package cuda
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+
+	"dyad/engine/cuda/driver"
+)
+
+// Device is an opened GPU and the kernels compiled for it. Its methods may be called
+// from any goroutine.
+type Device struct {
+	gpu *driver.GPU
+	// modules are compiled PTX by hash. Only jobs use them, which run one at a time.
+	modules map[[sha256.Size]byte]*module
+}
+
+type module struct {
+	handle    driver.Module
+	functions map[string]driver.Function
+}
+
+// Open attaches to GPU number index. The error wraps driver.ErrUnavailable if it
+// cannot be used.
+func Open(d driver.Driver, index int) (*Device, error) {
+	gpu, err := driver.OpenGPU(d, index)
+	if err != nil {
+		return nil, err
+	}
+	return &Device{gpu: gpu, modules: map[[sha256.Size]byte]*module{}}, nil
+}
+
+// Name is the device as on the command line, such as "cuda:0".
+func (d *Device) Name() string { return fmt.Sprintf("cuda:%d", d.gpu.Device().Index) }
+
+// Info describes the GPU.
+func (d *Device) Info() driver.Device { return d.gpu.Device() }
+
+// Close gives the GPU back. Evaluators must have been closed.
+func (d *Device) Close() error {
+	err := d.gpu.Do(context.Background(), func(c driver.Context) error {
+		for hash, m := range d.modules {
+			if err := c.Unload(m.handle); err != nil {
+				return err
+			}
+			delete(d.modules, hash)
+		}
+		return nil
+	})
+	if closed := d.gpu.Close(); err == nil {
+		err = closed
+	}
+	return err
+}
+
+// load compiles ptx unless it has been. It is called in a job.
+func (d *Device) load(c driver.Context, ptx string) (*module, error) {
+	hash := sha256.Sum256([]byte(ptx))
+	if m := d.modules[hash]; m != nil {
+		return m, nil
+	}
+	handle, err := c.Load([]byte(ptx))
+	if err != nil {
+		return nil, err
+	}
+	m := &module{handle: handle, functions: map[string]driver.Function{}}
+	d.modules[hash] = m
+	return m, nil
+}
+
+// launch starts a kernel of blockThreads threads a block in the default stream.
+func (m *module) launch(c driver.Context, name string, x, y int, args ...uint64) error {
+	f, ok := m.functions[name]
+	if !ok {
+		var err error
+		if f, err = c.Function(m.handle, name); err != nil {
+			return err
+		}
+		m.functions[name] = f
+	}
+	err := c.Launch(driver.Launch{Function: f, Grid: [3]int{x, y}, Block: [3]int{blockThreads}, Args: args})
+	if err != nil {
+		return fmt.Errorf("cuda: kernel %s: %w", name, err)
+	}
+	return nil
+}

@@ -1,0 +1,106 @@
+package driver
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"sync"
+)
+
+// GPU runs jobs on one device, one after the other, on a thread of its own. Its
+// methods may be called from any goroutine.
+//
+// The thread is locked for the life of the GPU because the driver keeps its
+// current context per thread: a goroutine that moves between threads would find
+// none, or another GPU's. A job is a whole computation, not a call, since the way
+// to the thread and back costs as much as several kernel launches.
+type GPU struct {
+	device Device
+	jobs   chan func(Context)
+	done   chan struct{} // closed when the thread has detached
+
+	mu     sync.Mutex
+	closed bool
+	users  sync.WaitGroup // callers between the check of closed and their send
+	detach error
+}
+
+// OpenGPU attaches to GPU number index.
+func OpenGPU(d Driver, index int) (*GPU, error) {
+	devices, err := d.Devices()
+	if err != nil {
+		return nil, err
+	}
+	if index < 0 || index >= len(devices) {
+		return nil, unavailable("there is no GPU %d; the driver sees %d, numbered from 0", index, len(devices))
+	}
+	g := &GPU{device: devices[index], jobs: make(chan func(Context)), done: make(chan struct{})}
+	attached := make(chan error)
+	go g.serve(d, attached)
+	if err := <-attached; err != nil {
+		return nil, unavailable("GPU %d: %w", index, err)
+	}
+	return g, nil
+}
+
+func (g *GPU) serve(d Driver, attached chan<- error) {
+	// Never unlocked: the thread ends with the goroutine, so no other goroutine
+	// inherits its context.
+	runtime.LockOSThread()
+	defer close(g.done)
+	c, err := d.Attach(g.device.Index)
+	attached <- err
+	if err != nil {
+		return
+	}
+	for job := range g.jobs {
+		job(c)
+	}
+	g.detach = c.Detach()
+}
+
+// Device describes the GPU.
+func (g *GPU) Device() Device { return g.device }
+
+// Do runs job on the GPU's thread and returns its error. If ctx is done before the
+// job starts it returns ctx.Err(); a job that has started is waited for. The job
+// must not keep c, and must not call Do.
+func (g *GPU) Do(ctx context.Context, job func(c Context) error) error {
+	g.mu.Lock()
+	if g.closed {
+		g.mu.Unlock()
+		return ErrClosed
+	}
+	g.users.Add(1)
+	g.mu.Unlock()
+	defer g.users.Done()
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	result := make(chan error, 1)
+	select {
+	case g.jobs <- func(c Context) { result <- job(c) }:
+		return <-result
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Close waits for running jobs and gives the GPU back. Later calls return
+// ErrClosed.
+func (g *GPU) Close() error {
+	g.mu.Lock()
+	if g.closed {
+		g.mu.Unlock()
+		return ErrClosed
+	}
+	g.closed = true
+	g.mu.Unlock()
+	g.users.Wait()
+	close(g.jobs)
+	<-g.done
+	if g.detach != nil {
+		return fmt.Errorf("driver: GPU %d: %w", g.device.Index, g.detach)
+	}
+	return nil
+}

@@ -1,0 +1,301 @@
+//go:build linux && !android && (amd64 || arm64)
+
+package driver
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"unsafe"
+
+	"github.com/ebitengine/purego"
+)
+
+// fake is an opened testdata/fakecuda.c and its controls.
+type fake struct {
+	Driver
+	live, fail uintptr
+}
+
+func openFake(t *testing.T) fake {
+	t.Helper()
+	path := mock(t)
+	d, err := open([]string{path})
+	if err != nil {
+		t.Fatal(err)
+	}
+	handle, err := purego.Dlopen(path, purego.RTLD_NOW)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := fake{Driver: d}
+	for name, at := range map[string]*uintptr{"fake_live": &f.live, "fake_fail": &f.fail} {
+		if *at, err = purego.Dlsym(handle, name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return f
+}
+
+// leaks returns what is alive: contexts, device memory, host memory, modules,
+// streams, events.
+func (f fake) leaks() [6]int {
+	var n [6]int
+	for i := range n {
+		r, _, _ := purego.SyscallN(f.live, uintptr(i+1))
+		n[i] = int(r)
+	}
+	return n
+}
+
+func (f fake) failOnce(name string, code, after int) {
+	text := append([]byte(name), 0)
+	purego.SyscallN(f.fail, uintptr(unsafe.Pointer(&text[0])), uintptr(code), uintptr(after))
+}
+
+var fillPTX = []byte(".version 7.0\n.visible .entry fill()\n{}\n")
+
+// fillJob fills n doubles on the GPU with v and returns them, using every call of
+// Context, and gives everything back even when a call fails.
+func fillJob(c Context, n int, v float64) (values []float64, err error) {
+	keep := func(f error) {
+		if err == nil {
+			err = f
+		}
+	}
+	if _, total, err := c.Memory(); err != nil || total == 0 {
+		return nil, fmt.Errorf("memory %d: %w", total, err)
+	}
+	p, err := c.Alloc(uint64(8 * n))
+	if err != nil {
+		return nil, err
+	}
+	defer func() { keep(c.Free(p)) }()
+	host, err := c.AllocHost(8 * n)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { keep(c.FreeHost(host)) }()
+	m, err := c.Load(fillPTX)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { keep(c.Unload(m)) }()
+	f, err := c.Function(m, "fill")
+	if err != nil {
+		return nil, err
+	}
+	s, err := c.NewStream()
+	if err != nil {
+		return nil, err
+	}
+	defer func() { keep(c.CloseStream(s)) }()
+	e, err := c.NewEvent()
+	if err != nil {
+		return nil, err
+	}
+	defer func() { keep(c.CloseEvent(e)) }()
+	steps := []func() error{
+		func() error { return c.SetAttribute(f, DynamicShared, 60000) },
+		func() error { return c.Clear(p, uint64(8*n), s) },
+		func() error { return c.CopyInAsync(p, host, s) },
+		func() error { return c.Record(e, s) },
+		func() error { return c.SyncEvent(e) },
+		func() error { return c.CopyIn(p, make([]byte, 8*n)) },
+		func() error {
+			return c.Launch(Launch{Function: f, Grid: [3]int{n}, Block: [3]int{1}, Stream: s, Args: []uint64{uint64(p), uint64(n), math.Float64bits(v)}})
+		},
+		func() error { return c.SyncStream(s) },
+		func() error { _, err := c.Elapsed(e, e); return err },
+		func() error { _, err := c.Attribute(f, Registers); return err },
+	}
+	for _, step := range steps {
+		if err := step(); err != nil {
+			return nil, err
+		}
+	}
+	out := make([]byte, 8*n)
+	if err := c.CopyOut(out, p); err != nil {
+		return nil, err
+	}
+	for i := range n {
+		values = append(values, math.Float64frombits(binary.LittleEndian.Uint64(out[8*i:])))
+	}
+	return values, nil
+}
+
+// TestJobsFromManyGoroutines: concurrent jobs on two GPUs always find their
+// context, and nothing is left behind.
+func TestJobsFromManyGoroutines(t *testing.T) {
+	f := openFake(t)
+	var gpus []*GPU
+	for i := range 2 {
+		g, err := OpenGPU(f, i)
+		if err != nil {
+			t.Fatal(err)
+		}
+		gpus = append(gpus, g)
+	}
+	if g := gpus[1].Device(); g.Name != "Mock A100" {
+		t.Errorf("GPU 1 is %+v", g)
+	}
+	var wg sync.WaitGroup
+	for k := range 64 {
+		wg.Go(func() {
+			for range 10 {
+				var values []float64
+				err := gpus[k%2].Do(context.Background(), func(c Context) (err error) {
+					values, err = fillJob(c, 5+k, float64(k)+0.25)
+					return err
+				})
+				if err != nil || len(values) != 5+k || values[0] != float64(k)+0.25 || values[4+k] != values[0] {
+					t.Errorf("job %d: %v, %v", k, values, err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if n := f.leaks(); n != [6]int{2} {
+		t.Errorf("alive before Close: %v, want two contexts only", n)
+	}
+	for _, g := range gpus {
+		if err := g.Close(); err != nil {
+			t.Error(err)
+		}
+		if err := g.Do(context.Background(), func(Context) error { return nil }); !errors.Is(err, ErrClosed) {
+			t.Errorf("Do after Close: %v", err)
+		}
+		if err := g.Close(); !errors.Is(err, ErrClosed) {
+			t.Errorf("second Close: %v", err)
+		}
+	}
+	if n := f.leaks(); n != [6]int{} {
+		t.Errorf("alive after Close: %v", n)
+	}
+}
+
+// TestContextOfAnotherThread is the control of the test above: without a thread of
+// its own a context is not found, and the check for leaks sees what is kept.
+func TestContextOfAnotherThread(t *testing.T) {
+	f := openFake(t)
+	g, err := OpenGPU(f, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var stolen Context
+	err = g.Do(context.Background(), func(c Context) error { stolen = c; _, err := c.Alloc(8); return err })
+	if err != nil {
+		t.Fatal(err)
+	}
+	var code Result
+	if _, err := stolen.Alloc(8); !errors.As(err, &code) || code != 201 {
+		t.Errorf("a call from another thread: %v, want code 201", err)
+	}
+	if n := f.leaks(); n[1] != 1 {
+		t.Errorf("alive: %v, want the block that was kept", n)
+	}
+	if err := g.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestEveryCallCanFail: a failure of any call is reported with its code, name and
+// remedy, and nothing leaks.
+func TestEveryCallCanFail(t *testing.T) {
+	f := openFake(t)
+	g, err := OpenGPU(f, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer g.Close()
+	for _, name := range []string{
+		"cuMemGetInfo", "cuMemAlloc", "cuMemAllocHost", "cuMemcpyHtoD", "cuMemcpyDtoH", "cuMemcpyHtoDAsync", "cuMemsetD8Async",
+		"cuModuleLoadDataEx", "cuModuleGetFunction", "cuFuncGetAttribute", "cuFuncSetAttribute", "cuLaunchKernel",
+		"cuStreamCreate", "cuStreamSynchronize", "cuEventCreate", "cuEventRecord", "cuEventSynchronize", "cuEventElapsedTime",
+	} {
+		for _, code := range []Result{2, 201, 218, 221, 222} {
+			f.failOnce(name, int(code), 0)
+			err := g.Do(context.Background(), func(c Context) error { _, err := fillJob(c, 3, 1); return err })
+			var got Result
+			if !errors.As(err, &got) || got != code || !strings.Contains(err.Error(), strings.TrimPrefix(name, "cu")) && name != "cuMemGetInfo" {
+				t.Errorf("%s failing with %d: %v", name, code, err)
+			}
+		}
+	}
+	if n := f.leaks(); n != [6]int{1} {
+		t.Errorf("alive: %v, want the context only", n)
+	}
+}
+
+func TestOpenGPUErrors(t *testing.T) {
+	f := openFake(t)
+	for _, index := range []int{-1, 2} {
+		if _, err := OpenGPU(f, index); !errors.Is(err, ErrUnavailable) || !strings.Contains(err.Error(), "sees 2") {
+			t.Errorf("GPU %d: %v", index, err)
+		}
+	}
+	for name, code := range map[string]Result{"cuDevicePrimaryCtxRetain": 2, "cuCtxSetCurrent": 999} {
+		f.failOnce(name, int(code), 0)
+		_, err := OpenGPU(f, 0)
+		var got Result
+		if !errors.Is(err, ErrUnavailable) || !errors.As(err, &got) || got != code {
+			t.Errorf("%s failing: %v", name, err)
+		}
+	}
+	if n := f.leaks(); n != [6]int{} {
+		t.Errorf("alive after failures: %v", n)
+	}
+}
+
+// TestCompilerLog: the log of the compiler is in the error.
+func TestCompilerLog(t *testing.T) {
+	g, err := OpenGPU(openFake(t), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer g.Close()
+	err = g.Do(context.Background(), func(c Context) error { _, err := c.Load([]byte("nothing")); return err })
+	var code Result
+	if !errors.As(err, &code) || code != 218 || !strings.Contains(err.Error(), "ptxas fatal: no entry fill") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestDoHonoursContext: a job that has not started is not run.
+func TestDoHonoursContext(t *testing.T) {
+	g, err := OpenGPU(openFake(t), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	running, release := make(chan struct{}), make(chan struct{})
+	var late atomic.Bool
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		_ = g.Do(context.Background(), func(Context) error { close(running); <-release; return nil })
+	})
+	<-running
+	wg.Go(func() {
+		if err := g.Do(ctx, func(Context) error { late.Store(true); return nil }); err != context.Canceled {
+			t.Errorf("got %v", err)
+		}
+	})
+	cancel()
+	if err := g.Do(ctx, func(Context) error { late.Store(true); return nil }); err != context.Canceled {
+		t.Errorf("got %v", err)
+	}
+	close(release)
+	wg.Wait()
+	if late.Load() {
+		t.Error("a cancelled job ran")
+	}
+	if err := g.Close(); err != nil {
+		t.Error(err)
+	}
+}

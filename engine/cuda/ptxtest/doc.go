@@ -1,0 +1,12 @@
+// Package ptxtest runs the PTX of package kernels without a GPU, for tests. It knows
+// the instructions that those kernels use and refuses any other.
+//
+// It is stricter than a GPU: reading a register or shared memory that was never set,
+// an address outside every buffer, a barrier that not all threads of a block reach,
+// and two threads that touch the same word of shared memory between barriers, one of
+// them writing, are errors. Instructions with a documented error can be given the
+// largest one, in either direction (Machine.Skew).
+//
+// Arithmetic is that of the PTX manual bit for bit, but for the approximate
+// instructions, which are computed in float64. It says nothing about time.
+package ptxtest

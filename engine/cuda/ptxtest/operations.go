@@ -1,0 +1,241 @@
+package ptxtest
+
+import "math"
+
+func f32(v uint64) float32    { return math.Float32frombits(uint32(v)) }
+func f64(v uint64) float64    { return math.Float64frombits(v) }
+func bits32(v float32) uint64 { return uint64(math.Float32bits(v)) }
+func bits64(v float64) uint64 { return math.Float64bits(v) }
+
+func truth(b bool) uint64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// flush is the .ftz modifier: subnormal numbers become zeros of their sign.
+func flush(v float32) float32 {
+	if v != 0 && v > -0x1p-126 && v < 0x1p-126 {
+		return float32(math.Copysign(0, float64(v)))
+	}
+	return v
+}
+
+// saturate is the .sat modifier.
+func saturate(v float32) float32 {
+	if !(v > 0) { // NaN, too
+		return 0
+	}
+	return min(v, 1)
+}
+
+// fused is a b + c, rounded once. The float64 product is exact; the sum is rounded
+// to odd, so that rounding it to float32 rounds correctly.
+func fused(a, b, c float32) float32 {
+	p, q := float64(a)*float64(b), float64(c)
+	s := p + q
+	if math.IsInf(s, 0) || math.IsNaN(s) {
+		return float32(s)
+	}
+	t := s - p
+	e := (p - (s - t)) + (q - t)
+	if e != 0 && math.Float64bits(s)&1 == 0 {
+		s = math.Nextafter(s, math.Copysign(math.Inf(1), e))
+	}
+	return float32(s)
+}
+
+// maximum and minimum return the other operand if one is NaN.
+func maximum(a, b float32) float32 {
+	if a != a || b > a {
+		return b
+	}
+	return a
+}
+
+func minimum(a, b float32) float32 {
+	if a != a || b < a {
+		return b
+	}
+	return a
+}
+
+type op = func(a, b, c uint64) uint64
+
+func u32op(f func(a, b uint32) uint32) op {
+	return func(a, b, _ uint64) uint64 { return uint64(f(uint32(a), uint32(b))) }
+}
+
+func f32op(f func(a, b float32) float32) op {
+	return func(a, b, _ uint64) uint64 { return bits32(f(f32(a), f32(b))) }
+}
+
+func f64op(f func(a, b float64) float64) op {
+	return func(a, b, _ uint64) uint64 { return bits64(f(f64(a), f64(b))) }
+}
+
+func copyOp(a, _, _ uint64) uint64 { return a }
+
+// copy32 keeps registers of 32 bits in the lower half.
+func copy32(a, _, _ uint64) uint64 { return uint64(uint32(a)) }
+
+// compare makes setp of a type whose values less compares.
+func compare[T int32 | uint32 | int64 | uint64 | float32 | float64](of func(uint64) T) map[string]op {
+	return map[string]op{
+		"lt": func(a, b, _ uint64) uint64 { return truth(of(a) < of(b)) },
+		"le": func(a, b, _ uint64) uint64 { return truth(of(a) <= of(b)) },
+		"gt": func(a, b, _ uint64) uint64 { return truth(of(a) > of(b)) },
+		"ge": func(a, b, _ uint64) uint64 { return truth(of(a) >= of(b)) },
+		"eq": func(a, b, _ uint64) uint64 { return truth(of(a) == of(b)) },
+		"ne": func(a, b, _ uint64) uint64 { x, y := of(a), of(b); return truth(x < y || x > y) },
+	}
+}
+
+// operations are the instructions without memory, by their whole name.
+var operations = build()
+
+func build() map[string]op {
+	ops := map[string]op{
+		"mov.u32": copy32, "mov.b32": copy32, "mov.f32": copy32, "mov.u64": copyOp, "mov.b64": copyOp, "mov.f64": copyOp, "mov.pred": copyOp,
+		"cvta.to.global.u64": copyOp, "cvta.global.u64": copyOp,
+		"add.s32":      u32op(func(a, b uint32) uint32 { return a + b }),
+		"sub.s32":      u32op(func(a, b uint32) uint32 { return a - b }),
+		"mul.lo.s32":   u32op(func(a, b uint32) uint32 { return a * b }),
+		"neg.s32":      u32op(func(a, _ uint32) uint32 { return -a }),
+		"and.b32":      u32op(func(a, b uint32) uint32 { return a & b }),
+		"or.b32":       u32op(func(a, b uint32) uint32 { return a | b }),
+		"xor.b32":      u32op(func(a, b uint32) uint32 { return a ^ b }),
+		"shl.b32":      u32op(func(a, b uint32) uint32 { return a << b }),
+		"shr.u32":      u32op(func(a, b uint32) uint32 { return a >> b }),
+		"min.u32":      u32op(func(a, b uint32) uint32 { return min(a, b) }),
+		"max.u32":      u32op(func(a, b uint32) uint32 { return max(a, b) }),
+		"min.s32":      u32op(func(a, b uint32) uint32 { return uint32(min(int32(a), int32(b))) }),
+		"max.s32":      u32op(func(a, b uint32) uint32 { return uint32(max(int32(a), int32(b))) }),
+		"add.s64":      func(a, b, _ uint64) uint64 { return a + b },
+		"sub.s64":      func(a, b, _ uint64) uint64 { return a - b },
+		"neg.s64":      func(a, _, _ uint64) uint64 { return -a },
+		"mul.lo.s64":   func(a, b, _ uint64) uint64 { return a * b },
+		"mul.wide.u32": func(a, b, _ uint64) uint64 { return uint64(uint32(a)) * uint64(uint32(b)) },
+		"mul.wide.s32": func(a, b, _ uint64) uint64 { return uint64(int64(int32(a)) * int64(int32(b))) },
+		"mad.lo.s32":   func(a, b, c uint64) uint64 { return uint64(uint32(a)*uint32(b) + uint32(c)) },
+		"and.b64":      func(a, b, _ uint64) uint64 { return a & b },
+		"or.b64":       func(a, b, _ uint64) uint64 { return a | b },
+		"shl.b64":      func(a, b, _ uint64) uint64 { return a << uint32(b) },
+		"shr.u64":      func(a, b, _ uint64) uint64 { return a >> uint32(b) },
+		"min.u64":      func(a, b, _ uint64) uint64 { return min(a, b) },
+		"max.u64":      func(a, b, _ uint64) uint64 { return max(a, b) },
+		"and.pred":     func(a, b, _ uint64) uint64 { return a & b },
+		"or.pred":      func(a, b, _ uint64) uint64 { return a | b },
+		"not.pred":     func(a, _, _ uint64) uint64 { return 1 - a },
+
+		"cvt.u64.u32": copy32, "cvt.u32.u64": copy32,
+		"cvt.s64.s32":    func(a, _, _ uint64) uint64 { return uint64(int64(int32(a))) },
+		"cvt.rn.f32.f64": func(a, _, _ uint64) uint64 { return bits32(float32(f64(a))) },
+		"cvt.f64.f32":    func(a, _, _ uint64) uint64 { return bits64(float64(f32(a))) },
+		"cvt.rn.f64.s64": func(a, _, _ uint64) uint64 { return bits64(float64(int64(a))) },
+		"cvt.rn.f64.s32": func(a, _, _ uint64) uint64 { return bits64(float64(int32(a))) },
+		"cvt.rn.f64.u32": func(a, _, _ uint64) uint64 { return bits64(float64(uint32(a))) },
+		"cvt.rn.f64.u64": func(a, _, _ uint64) uint64 { return bits64(float64(a)) },
+
+		"fma.rn.f64":         func(a, b, c uint64) uint64 { return bits64(math.FMA(f64(a), f64(b), f64(c))) },
+		"add.rn.f64":         f64op(func(a, b float64) float64 { return a + b }),
+		"sub.rn.f64":         f64op(func(a, b float64) float64 { return a - b }),
+		"mul.rn.f64":         f64op(func(a, b float64) float64 { return a * b }),
+		"div.rn.f64":         f64op(func(a, b float64) float64 { return a / b }),
+		"neg.f64":            f64op(func(a, _ float64) float64 { return -a }),
+		"add.rn.f32":         f32op(func(a, b float32) float32 { return a + b }),
+		"sub.rn.f32":         f32op(func(a, b float32) float32 { return a - b }),
+		"mul.rn.f32":         f32op(func(a, b float32) float32 { return a * b }),
+		"neg.f32":            f32op(func(a, _ float32) float32 { return -a }),
+		"abs.f32":            f32op(func(a, _ float32) float32 { return float32(math.Abs(float64(a))) }),
+		"max.f32":            f32op(maximum),
+		"min.f32":            f32op(minimum),
+		"div.rn.f32":         f32op(func(a, b float32) float32 { return a / b }),
+		"fma.rn.f32":         func(a, b, c uint64) uint64 { return bits32(fused(f32(a), f32(b), f32(c))) },
+		"add.rn.ftz.sat.f32": f32op(func(a, b float32) float32 { return saturate(flush(flush(a) + flush(b))) }),
+
+		// Replaced by Machine, which knows the error to add.
+		"rcp.approx.ftz.f32": nil, "ex2.approx.ftz.f32": nil, "lg2.approx.ftz.f32": nil,
+	}
+	for _, name := range []string{"selp.b32", "selp.f32"} {
+		ops[name] = func(a, b, c uint64) uint64 {
+			if c == 0 {
+				a = b
+			}
+			return uint64(uint32(a))
+		}
+	}
+	for _, name := range []string{"selp.b64", "selp.f64"} {
+		ops[name] = func(a, b, c uint64) uint64 {
+			if c == 0 {
+				return b
+			}
+			return a
+		}
+	}
+	add := func(suffix string, m map[string]op) {
+		for name, f := range m {
+			ops["setp."+name+"."+suffix] = f
+		}
+	}
+	add("u32", compare(func(v uint64) uint32 { return uint32(v) }))
+	add("s32", compare(func(v uint64) int32 { return int32(v) }))
+	add("b32", compare(func(v uint64) uint32 { return uint32(v) }))
+	add("u64", compare(func(v uint64) uint64 { return v }))
+	add("s64", compare(func(v uint64) int64 { return int64(v) }))
+	add("f32", compare(f32))
+	add("f64", compare(f64))
+	return ops
+}
+
+// The documented relative errors of the approximate instructions, at least as large
+// as in any edition of the PTX manual.
+const (
+	reciprocalError = 0x1p-22
+	exponentError   = 0x1p-21
+	logarithmError  = 0x1p-22 // absolute
+)
+
+// approximate returns an approximate instruction that is off by skew times its
+// documented error; 0 rounds correctly.
+func approximate(name string, skew float64) op {
+	near := func(exact, err float64) uint64 {
+		if skew == 0 {
+			return bits32(flush(float32(exact)))
+		}
+		bad := exact + err*skew
+		v := float32(bad)
+		if math.Abs(float64(v)-exact) > math.Abs(bad-exact) { // round towards the exact value
+			v = math.Nextafter32(v, float32(math.Copysign(math.Inf(1), exact-float64(v))))
+		}
+		return bits32(flush(v))
+	}
+	switch name {
+	case "rcp.approx.ftz.f32":
+		return func(a, _, _ uint64) uint64 {
+			v := 1 / float64(flush(f32(a)))
+			if math.IsInf(v, 0) || v == 0 || v != v {
+				return bits32(float32(v))
+			}
+			return near(v, v*reciprocalError)
+		}
+	case "ex2.approx.ftz.f32":
+		return func(a, _, _ uint64) uint64 {
+			v := math.Exp2(float64(flush(f32(a))))
+			if v > math.MaxFloat32 || v != v {
+				return bits32(float32(v))
+			}
+			return near(v, v*exponentError)
+		}
+	case "lg2.approx.ftz.f32":
+		return func(a, _, _ uint64) uint64 {
+			v := math.Log2(float64(flush(f32(a))))
+			if math.IsInf(v, 0) || v != v {
+				return bits32(float32(v))
+			}
+			return near(v, logarithmError*max(1, math.Abs(v)))
+		}
+	}
+	return nil
+}

@@ -1,0 +1,112 @@
+package ptxtest
+
+import (
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"dyad/kernels"
+)
+
+func TestParseKernels(t *testing.T) {
+	m, err := Parse(kernels.ScorePTX)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"scores", "exponentials", "logistic_tiles", "split", "pair_tiles", "coefficients", "weighted_sums"} {
+		if m.kernels[name] == nil {
+			t.Errorf("no kernel %s", name)
+		}
+	}
+}
+
+// program wraps statements into a kernel of 64 threads with one parameter and 64
+// words of shared memory.
+func program(body string) string {
+	return ".version 7.0\n.visible .entry k(\n\t.param .u64 k_param_0\n)\n.maxntid 64, 1, 1\n{\n" +
+		"\t.reg .pred %p<4>;\n\t.reg .b32 %r<9>;\n\t.reg .f32 %f<9>;\n\t.reg .b64 %rd<9>;\n\t.shared .align 4 .b8 part[256];\n" +
+		"\tld.param.u64 %rd0, [k_param_0];\n\tmov.u32 %r0, %tid.x;\n\tmul.wide.u32 %rd1, %r0, 4;\n\tadd.s64 %rd2, %rd0, %rd1;\n" +
+		"\tmov.u64 %rd3, part;\n\tadd.s64 %rd4, %rd3, %rd1;\n" + body + "\n\tret;\n}\n"
+}
+
+// TestFaultsAreFound: what a GPU would do silently is an error here.
+func TestFaultsAreFound(t *testing.T) {
+	for _, c := range []struct{ name, body, want string }{
+		{"correct", "st.shared.u32 [%rd4], %r0;\nbar.sync 0;\nld.shared.u32 %r1, [%rd3+4];\nst.global.u32 [%rd2], %r1;", ""},
+		{"unset register", "add.s32 %r1, %r0, %r2;", "not set"},
+		{"unset predicate", "@%p1 mov.u32 %r1, 1;", "not set"},
+		{"unset value of a store", "st.global.u32 [%rd2], %r3;", "not set"},
+		{"out of bounds", "st.global.u32 [%rd2+4], %r0;", "outside of every buffer"},
+		{"below the buffer", "sub.s64 %rd5, %rd2, 4;\nld.global.u32 %r1, [%rd5];", "outside of every buffer"},
+		{"not aligned", "ld.global.u32 %r1, [%rd2+2];", "not aligned"},
+		{"outside shared", "st.shared.u32 [%rd4+4], %r0;", "outside of shared memory"},
+		{"unwritten shared", "ld.shared.u32 %r1, [%rd4];", "never written"},
+		{"race", "st.shared.u32 [%rd4], %r0;\nbar.sync 0;\nst.shared.u32 [%rd4], %r0;\nld.shared.u32 %r1, [%rd3+4];", "without a barrier"},
+		{"race after reading", "st.shared.u32 [%rd4], %r0;\nbar.sync 0;\nld.shared.u32 %r1, [%rd3+4];\nst.shared.u32 [%rd4], %r1;", "without a barrier"},
+		{"divergence", "setp.lt.u32 %p0, %r0, 7;\n@%p0 bra $end;\nbar.sync 0;\n$end:", "reach the barrier"},
+		{"two barriers", "setp.lt.u32 %p0, %r0, 7;\n@%p0 bra $other;\nbar.sync 0;\nret;\n$other:\nbar.sync 0;", "barriers of lines"},
+		{"unknown instruction", "frobnicate.f32 %f0, %f1;", "unknown instruction"},
+		{"undeclared register", "mov.u32 %r9, 1;", "not declared"},
+		{"missing label", "bra $nowhere;", "no label"},
+	} {
+		m, err := Parse(program(c.body))
+		if err == nil {
+			var machine Machine
+			err = machine.Run(m, "k", 1, 1, machine.Alloc(256))
+		}
+		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%s: %v, want %q", c.name, err, c.want)
+		}
+	}
+}
+
+// TestScopes: a block declares its registers anew.
+func TestScopes(t *testing.T) {
+	body := "{\n.reg .f32 %phi<2>;\nmov.f32 %phi0, 0f3F800000;\nmov.f32 %f0, %phi0;\n}\n{\n.reg .f32 %phi<2>;\nmov.f32 %f1, %phi0;\n}"
+	m, err := Parse(program(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var machine Machine
+	if err := machine.Run(m, "k", 1, 1, machine.Alloc(256)); err == nil || !strings.Contains(err.Error(), "not set") {
+		t.Errorf("a register of another block was found: %v", err)
+	}
+}
+
+// TestFused compares with exact arithmetic where float64 does not round twice, and at
+// a case where it does.
+func TestFused(t *testing.T) {
+	// 1 + 2^-24 + 2^-60 rounds up; rounded to float64 first it is a tie, down.
+	a, b, c := float32(0x1p-30), float32(0x1p-30), float32(1+0x1p-23)
+	if got := fused(a, b, c); got != c {
+		t.Errorf("got %x", got)
+	}
+	if got, naive := fused(0x1.000002p-24, 0x1.fffffep-1, 1), float32(math.FMA(0x1.000002p-24, 0x1.fffffep-1, 1)); got != 1+0x1p-23 || naive != 1 && naive != got {
+		t.Errorf("got %x, naive %x", got, naive)
+	}
+	rng := rand.New(rand.NewPCG(1, 2))
+	for range 100000 {
+		a, b, c := float32(rng.IntN(1<<12)), float32(rng.IntN(1<<12)), float32(rng.IntN(1<<23))
+		if got := fused(a, b, c); got != float32(int64(a)*int64(b)+int64(c)) {
+			t.Fatalf("%v %v %v: %v", a, b, c, got)
+		}
+	}
+}
+
+// TestSkew: the error of approximate instructions is as large as documented, and not
+// larger.
+func TestSkew(t *testing.T) {
+	for _, skew := range []float64{0, 1, -1} {
+		f := approximate("rcp.approx.ftz.f32", skew)
+		var worst float64
+		rng := rand.New(rand.NewPCG(3, 4))
+		for range 20000 {
+			v := float32(1 + rng.Float64())
+			worst = max(worst, math.Abs(float64(f32(f(bits32(v), 0, 0)))*float64(v)-1))
+		}
+		if lo := math.Abs(skew) * reciprocalError / 2; worst > reciprocalError || worst < lo {
+			t.Errorf("skew %v: relative error %g", skew, worst)
+		}
+	}
+}

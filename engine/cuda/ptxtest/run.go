@@ -1,0 +1,284 @@
+package ptxtest
+
+import (
+	"encoding/binary"
+	"fmt"
+)
+
+// Machine is a memory and counters. It is used from one goroutine at a time.
+type Machine struct {
+	// Skew gives the approximate instructions that part of their documented error:
+	// 0, 1 or -1.
+	Skew float64
+	// Counts are the executed instructions by name, over all threads.
+	Counts map[string]int64
+
+	buffers [][]byte
+}
+
+// Alloc returns the address of a new buffer of zeros. Addresses of different buffers
+// are 2^32 apart, so no index that is wrong reaches another one.
+func (m *Machine) Alloc(bytes int) uint64 {
+	m.buffers = append(m.buffers, make([]byte, bytes))
+	return uint64(len(m.buffers)) << 32
+}
+
+// Free forgets a buffer and reports whether there was one.
+func (m *Machine) Free(address uint64) bool {
+	b := m.Bytes(address, 0)
+	if b == nil || uint32(address) != 0 {
+		return false
+	}
+	m.buffers[address>>32-1] = nil
+	return true
+}
+
+// Live is the number of buffers.
+func (m *Machine) Live() int {
+	n := 0
+	for _, b := range m.buffers {
+		if b != nil {
+			n++
+		}
+	}
+	return n
+}
+
+// Bytes is the memory at an address, nil if that many bytes are not in one buffer.
+func (m *Machine) Bytes(address uint64, size int) []byte {
+	id, offset := int(address>>32)-1, int(uint32(address))
+	if id < 0 || id >= len(m.buffers) || m.buffers[id] == nil || size < 0 || offset+size > len(m.buffers[id]) {
+		return nil
+	}
+	return m.buffers[id][offset:][:size:size]
+}
+
+// Run launches a kernel on a grid of blocks with the threads it was compiled for.
+// Arguments are words as for the driver. Blocks run one after the other in an order
+// that tells from the usual one, so that results that depend on it differ.
+func (m *Machine) Run(module *Module, name string, gridX, gridY int, args ...uint64) error {
+	k := module.kernels[name]
+	if k == nil {
+		return fmt.Errorf("ptx: no kernel %s", name)
+	}
+	if len(args) != len(k.params) {
+		return fmt.Errorf("ptx: %s takes %d arguments, got %d", name, len(k.params), len(args))
+	}
+	if m.Counts == nil {
+		m.Counts = map[string]int64{}
+	}
+	b := &block{Machine: m, kernel: k, args: args, counts: make([]int64, len(k.code)), code: append([]instruction(nil), k.code...)}
+	for i := range b.code {
+		if f := approximate(b.code[i].name, m.Skew); f != nil {
+			b.code[i].pure = f
+		}
+	}
+	for y := gridY - 1; y >= 0; y-- {
+		for x := gridX - 1; x >= 0; x-- {
+			if err := b.run(x, y); err != nil {
+				return fmt.Errorf("ptx: %s, block (%d, %d): %w", name, x, y, err)
+			}
+		}
+	}
+	for i, n := range b.counts {
+		if n > 0 {
+			m.Counts[k.code[i].name] += n
+		}
+	}
+	return nil
+}
+
+// block is a running block of threads.
+type block struct {
+	*Machine
+	*kernel
+	code    []instruction
+	args    []uint64
+	counts  []int64
+	x, y    int
+	threads []state
+	shared  []byte
+	// For each word of shared memory: the phase between barriers, from 1, of the last
+	// write and read, and by which thread; many if more than one read.
+	words []word
+	phase int
+}
+
+type word struct {
+	written, read  int
+	writer, reader int
+}
+
+const many = -1
+
+// state is one thread.
+type state struct {
+	registers []uint64
+	set       []bool
+	pc        int
+	done      bool
+}
+
+func (b *block) run(x, y int) error {
+	b.x, b.y, b.phase = x, y, 1
+	if b.threads == nil {
+		b.threads = make([]state, b.kernel.threads)
+		for t := range b.threads {
+			b.threads[t] = state{registers: make([]uint64, len(b.registers)), set: make([]bool, len(b.set))}
+		}
+		b.shared, b.words = make([]byte, b.kernel.shared), make([]word, b.kernel.shared/4)
+	}
+	clear(b.words)
+	for t := range b.threads {
+		s := &b.threads[t]
+		copy(s.registers, b.registers)
+		copy(s.set, b.set)
+		s.pc, s.done = 0, false
+	}
+	for {
+		at, running := -1, 0
+		for k := range b.threads {
+			t := len(b.threads) - 1 - k // from the last: order must not matter
+			s := &b.threads[t]
+			if s.done {
+				continue
+			}
+			if err := b.advance(s, t); err != nil {
+				return fmt.Errorf("thread %d, line %d: %w", t, b.code[min(s.pc, len(b.code)-1)].line, err)
+			}
+			if s.done {
+				continue
+			}
+			if at >= 0 && s.pc != at {
+				return fmt.Errorf("threads wait at the barriers of lines %d and %d", b.code[at-1].line, b.code[s.pc-1].line)
+			}
+			at = s.pc
+			running++
+		}
+		if running == 0 {
+			return nil
+		}
+		if running != len(b.threads) {
+			return fmt.Errorf("%d of %d threads reach the barrier of line %d", running, len(b.threads), b.code[at-1].line)
+		}
+		b.phase++
+	}
+}
+
+// advance runs a thread to its end or past the next barrier.
+func (b *block) advance(s *state, t int) error {
+	registers, set, code := s.registers, s.set, b.code
+	for {
+		i := &code[s.pc]
+		if i.guard >= 0 {
+			if !s.set[i.guard] {
+				return fmt.Errorf("the predicate of %s is not set", i.name)
+			}
+			if (s.registers[i.guard] != 0) == i.negated {
+				s.pc++
+				continue
+			}
+		}
+		b.counts[s.pc]++
+		switch i.kind {
+		case pure:
+			// Operands that an instruction does not have are its first.
+			if !(set[i.src[0]] && set[i.src[1]] && set[i.src[2]]) {
+				return fmt.Errorf("an operand of %s is not set", i.name)
+			}
+			registers[i.dst] = i.pure(registers[i.src[0]], registers[i.src[1]], registers[i.src[2]])
+			set[i.dst] = true
+		case special:
+			s.registers[i.dst] = uint64([]int{tidX: t, tidY: 0, ctaidX: b.x, ctaidY: b.y, ntidX: len(b.threads)}[i.parameter])
+			s.set[i.dst] = true
+		case loadParam:
+			v := b.args[i.parameter]
+			if i.size == 4 {
+				v = uint64(uint32(v))
+			}
+			s.registers[i.dst], s.set[i.dst] = v, true
+		case branch:
+			s.pc = i.target
+			continue
+		case exit:
+			s.done = true
+			return nil
+		case barrier:
+			s.pc++
+			return nil
+		default:
+			if err := b.access(s, i, t); err != nil {
+				return err
+			}
+		}
+		s.pc++
+	}
+}
+
+// access runs a load, store or reduction.
+func (b *block) access(s *state, i *instruction, t int) error {
+	store := i.kind == storeGlobal || i.kind == storeShared || i.kind == reduceGlobal
+	if !s.set[i.src[0]] || store && !s.set[i.src[1]] {
+		return fmt.Errorf("an operand of %s is not set", i.name)
+	}
+	address := s.registers[i.src[0]] + uint64(i.offset)
+	if address%uint64(i.size) != 0 {
+		return fmt.Errorf("%s of the address %#x, which is not aligned", i.name, address)
+	}
+	var memory []byte
+	if i.kind == loadShared || i.kind == storeShared {
+		if address+uint64(i.size) > uint64(len(b.shared)) {
+			return fmt.Errorf("%s outside of shared memory", i.name)
+		}
+		memory = b.shared[address:][:i.size]
+		for w := address / 4; w < (address+uint64(i.size))/4; w++ {
+			if err := b.touch(&b.words[w], t, store); err != nil {
+				return fmt.Errorf("%s: %w", i.name, err)
+			}
+		}
+	} else if memory = b.Bytes(address, i.size); memory == nil {
+		return fmt.Errorf("%s outside of every buffer, at %#x", i.name, address)
+	}
+	switch {
+	case !store:
+		var v uint64
+		if i.size == 8 {
+			v = binary.LittleEndian.Uint64(memory)
+		} else if u := binary.LittleEndian.Uint32(memory); i.signed {
+			v = uint64(int64(int32(u)))
+		} else {
+			v = uint64(u)
+		}
+		s.registers[i.dst], s.set[i.dst] = v, true
+	case i.kind == reduceGlobal:
+		binary.LittleEndian.PutUint64(memory, binary.LittleEndian.Uint64(memory)+s.registers[i.src[1]])
+	case i.size == 8:
+		binary.LittleEndian.PutUint64(memory, s.registers[i.src[1]])
+	default:
+		binary.LittleEndian.PutUint32(memory, uint32(s.registers[i.src[1]]))
+	}
+	return nil
+}
+
+// touch records an access to a word of shared memory and finds races.
+func (b *block) touch(w *word, t int, store bool) error {
+	if w.written == b.phase && w.writer != t {
+		return fmt.Errorf("threads %d and %d touch the same word without a barrier", w.writer, t)
+	}
+	if store {
+		if w.read == b.phase && w.reader != t {
+			return fmt.Errorf("thread %d writes a word that another reads without a barrier", t)
+		}
+		w.written, w.writer = b.phase, t
+		return nil
+	}
+	if w.written == 0 {
+		return fmt.Errorf("thread %d reads shared memory that was never written", t)
+	}
+	if w.read == b.phase && w.reader != t {
+		w.reader = many
+	} else {
+		w.read, w.reader = b.phase, t
+	}
+	return nil
+}

@@ -1,0 +1,134 @@
+package cuda
+
+import (
+	"math"
+
+	"dyad/engine"
+)
+
+const (
+	u64 = 0x1p-53 // roundoff of float64
+	u32 = 0x1p-24 // roundoff of float32
+
+	// Relative errors of approximate instructions. The PTX manual states 1 ulp (2^-23)
+	// for rcp.approx.ftz.f32, in older editions 2^-23 absolutely on [1, 2], which is
+	// 2^-22, and 2^-22 for ex2.approx.ftz.f32. They are assumptions on the hardware, as
+	// correct rounding is.
+	reciprocalError = 4 * u32
+	exponentError   = 8 * u32
+
+	// dphiError bounds the error of phi' on the host, as in package cpu.
+	dphiError = 16
+	// secondOrder covers products of error terms: each is below 2^-16 of its quantity
+	// (checked by usable) and there are fewer than 30.
+	secondOrder = 1.01
+)
+
+// Roundoff implements engine.Kernel.
+//
+// Notation: n, d, R as in package engine; l, S, V, ds = ScoreErr as in
+// engine.ScoreRange, for scores of depth d; Q = Slope, C = Curvature;
+// D_ij = y_i - y_j; g(k) = engine.Gamma(k); u = 2^-53 and w = 2^-24.
+//
+// # All pairs
+//
+// Claim. If the computed term of each pair has an error of at most E |D_ij| + A,
+// and sums of terms are exact, then
+// ||error of X^T c|| <= R l n^2 (E + g(m) Q) + 2 R n^2 A, with m the depth of sums over
+// rows.
+//
+// Proof. c_i = 2 sum_j v_ij, so ||X^T (c^ - c)|| <= 2 R sum_ij (E |D_ij| + A). The
+// summation adds at most g(m) R 2 Q sum_ij |D_ij| to first order. sum_ij |D_ij| is convex
+// in every label, so it is largest for labels at the ends of their interval, where it
+// is 2 l k (n-k) <= l n^2 / 2. QED
+//
+// Sums of terms are exact: they are integers; a thread's stay below 2^31, a block's
+// and the whole sum below 2^53, since n < 2^30 and a term has at most 23 bits
+// (logistic_tiles and pair_tiles state their counts). They do not depend on the order.
+// A term is a function of its two records, w and public constants, and is within
+// [0, 1] or [-1, 1] of its unit.
+//
+// # Factored
+//
+// For labels lo < hi, D = hi - lo, a_i = exp(D s_i) of a positive and b_j = exp(-D s_j)
+// of a negative record, and -phi'(u_ij) = sigma = 1/(1 + a_i b_j). The clamp at V/2 and
+// more does not act. The argument of an exponential has error u V (D and the product are
+// rounded), the exponential 4 u, its rounding to float32 w: e = w + u V + 4 u
+// relatively, and a b twice that, which changes sigma by at most 2 e / 4, since
+// |d sigma / d log(a b)| = sigma (1 - sigma) <= 1/4. The sum 2 + 2 a b in float32
+// rounds once, relatively w, the reciprocal by reciprocalError, and rounding to units
+// of 2^-23 by w. ftz: a result below 2^-126 becomes 0, within 2^-100 of E. With the
+// error of the scores, |D| 2 ds on u,
+//
+//	E = 2 C l ds + e/2 + (w + reciprocalError) Q' + w + 3 u Q,   A = 0,
+//
+// where Q' = 1 bounds sigma, and 3 u Q covers D, the product with 2 D and the unit.
+//
+// # Pairs
+//
+// Scores and labels are split into two floats, with error 2^-47 of their largest size.
+// A difference of split numbers has relative error 2 w and, from their low parts and the
+// splitting, an absolute one below 2^-45 of that size; labels that are equal have a
+// difference of exactly 0, and so a term of exactly 0. Hence the argument of phi' has
+// an error of 5 w |u| + 2^-43 V + 2 l ds, and
+//
+//	E = min(C 5 w V, Q5) + 2 C l ds + slopeError + 3 w Q,
+//	A = unit 2^-23 + 2^-43 l (Q + C V) + 2^-100 unit
+//
+// where slopeError is that of the code for phi', 3 w is for D and two roundings, and a
+// term is rounded to units of 2^-22 unit. Q5 is 5 w 0.2241 for the logistic loss, as
+// |u sigma'(u)| <= 0.2240.., and infinite for others. The clamp of phi' to [-Q, Q] and
+// of the term to the unit only moves values towards exact ones, which are inside.
+//
+// # Prefix pairs
+//
+// They are computed from scores of the GPU on the host in float64: the T terms
+// v_i = phi'(D (s_T - s_i)) D have norm at most Q l 2R and error
+// C (2 l ds + 4 u V) + (16 + 3) u Q, the sum over i is compensated (error 3 u, Higham
+// 2002, Section 4.3), and X^T c has depth m: T 2 R l (E + g(m + 3) Q).
+//
+// The last summand covers underflow, as in package cpu.
+func (k *kernel) Roundoff(pairs engine.Pairs) float64 {
+	p, s := k.problem, k.scores
+	R, l := p.Bounds.FeatureNorm, s.LabelSpan
+	n := float64(p.N)
+	tiny := n * n * float64(p.D) * (1 + R*l) * 0x1p-1000
+	switch q := pairs.(type) {
+	case engine.AllPairs:
+		if q.N != p.N {
+			return math.Inf(1)
+		}
+		relative, absolute := k.termError()
+		return R*n*n*(l*(relative+engine.Gamma(k.rowSumDepth())*s.Slope)+2*absolute)*secondOrder + tiny
+	case engine.PrefixPairs:
+		if q.T < 1 || q.T >= p.N {
+			return math.Inf(1)
+		}
+		e := s.Curvature*(2*l*s.ScoreErr+4*u64*s.Margin) + (dphiError+3)*u64*s.Slope + engine.Gamma(k.rowSumDepth()+3)*s.Slope
+		return float64(q.T)*2*R*l*e*secondOrder + tiny
+	}
+	return math.Inf(1)
+}
+
+// termError returns E and A.
+func (k *kernel) termError() (relative, absolute float64) {
+	s := k.scores
+	relative = 2*s.Curvature*s.LabelSpan*s.ScoreErr + 3*u64*s.Slope
+	if k.factored {
+		e := u32 + u64*s.Margin + 4*u64
+		return relative + e/2 + (u32 + reciprocalError) + u32 + 0x1p-100, 0
+	}
+	margin := s.Curvature * 5 * u32 * s.Margin
+	if _, ok := k.loss.(engine.Logistic); ok {
+		margin = min(margin, 5*u32*0.2241)
+	}
+	relative += margin + k.slopeError + 3*u32*s.Slope
+	return relative, k.unit*(0x1p-23+0x1p-100) + 0x1p-43*s.LabelSpan*(s.Slope+s.Curvature*s.Margin)
+}
+
+// usable reports that all first-order error terms are small enough for secondOrder to
+// cover their products.
+func (k *kernel) usable() bool {
+	relative, absolute := k.termError()
+	return relative+absolute/k.scores.LabelSpan < 0x1p-16*k.scores.Slope
+}

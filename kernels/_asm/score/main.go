@@ -1,0 +1,26 @@
+// Command score writes the vector kernels of score losses.
+package main
+
+import (
+	. "github.com/mmcloughlin/avo/build"
+
+	"asm/vec"
+)
+
+func main() {
+	vec.File()
+	for _, v := range []vec.ISA{vec.AVX2, vec.AVX512} {
+		logisticTile(v)
+		logisticPairTile(v)
+		logisticSlopes(v)
+		locate(v)
+		chebyshevMoments(v)
+		clenshaw(v)
+		dot(v)
+		for _, gather := range []bool{false, true} {
+			dots(v, gather)
+			addRows(v, gather)
+		}
+	}
+	Generate()
+}

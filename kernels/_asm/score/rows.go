@@ -1,0 +1,279 @@
+package main
+
+import (
+	"fmt"
+
+	. "github.com/mmcloughlin/avo/build"
+	. "github.com/mmcloughlin/avo/operand"
+	. "github.com/mmcloughlin/avo/reg"
+
+	"asm/vec"
+)
+
+// rowsOf emits addresses of the rows of a matrix: one after the other, or selected by
+// 32-bit numbers. stride is in bytes.
+type rowsOf struct {
+	x, stride Register
+	index     Register // nil for one after the other
+}
+
+// next sets p[0], p[1], ... to the next rows. They may be no more than 4.
+func (r rowsOf) next(p []GPVirtual) {
+	for i := range p {
+		if r.index == nil {
+			MOVQ(r.x, p[i])
+			ADDQ(r.stride, r.x)
+			continue
+		}
+		MOVLQSX(Mem{Base: r.index, Disp: 4 * i}, p[i])
+		IMULQ(r.stride, p[i])
+		ADDQ(r.x, p[i])
+	}
+	if r.index != nil {
+		ADDQ(I32(4*len(p)), r.index)
+	}
+}
+
+func loadRows(gather bool) (r rowsOf) {
+	r.x, r.stride = Load(Param("x"), GP64()), Load(Param("stride"), GP64())
+	SHLQ(Imm(3), r.stride)
+	if gather {
+		r.index = Load(Param("index"), GP64())
+	}
+	return r
+}
+
+// dot is the loop of kernels.Dot, with four partial sums.
+func dot(v vec.ISA) {
+	v.Func("dot", "func(x, y *float64, n int) float64", "returns the sum of x_k y_k, see Dot.")
+	x, y, n := Load(Param("x"), GP64()), Load(Param("y"), GP64()), Load(Param("n"), GP64())
+	s := v.Regs(4)
+	v.Zero(s...)
+	for _, blocks := range []int{4, 1} {
+		loop, end := fmt.Sprintf("by%d", blocks), fmt.Sprintf("by%dend", blocks)
+		Label(loop)
+		CMPQ(n, I32(blocks*v.Lanes()))
+		JL(LabelRef(end))
+		a := v.Regs(blocks)
+		for k := range a {
+			VMOVUPD(Mem{Base: x, Disp: k * v.Bytes}, a[k])
+		}
+		for k := range a {
+			VFMADD231PD(Mem{Base: y, Disp: k * v.Bytes}, a[k], s[k])
+		}
+		ADDQ(I32(blocks*v.Bytes), x)
+		ADDQ(I32(blocks*v.Bytes), y)
+		SUBQ(I32(blocks*v.Lanes()), n)
+		JMP(LabelRef(loop))
+		Label(end)
+	}
+	TESTQ(n, n)
+	JZ(LabelRef("join"))
+	tail, a, b := v.Tail(n), v.Reg(), v.Reg()
+	tail.Load(Mem{Base: x}, a)
+	tail.Load(Mem{Base: y}, b)
+	VFMADD231PD(a, b, s[1])
+	Label("join")
+	VADDPD(s[0], s[1], s[0])
+	VADDPD(s[2], s[3], s[2])
+	VADDPD(s[0], s[2], s[0])
+	Store(v.HSum(s[0]), ReturnIndex(0))
+	vec.End()
+}
+
+// dots is the loop of kernels.Dots or GatherDots for up to vec.ISA.Lanes()*64 columns,
+// added to dst: four rows at a time, then one.
+func dots(v vec.ISA, gather bool) {
+	name, params := "dots", "func(dst, x, w *float64, rows, d, stride int)"
+	if gather {
+		name, params = "gatherDots", "func(dst, x, w *float64, index *int32, rows, d, stride int)"
+	}
+	v.Func(name, params, "adds the products of rows with w, see Dots and GatherDots.")
+	dst, w := Load(Param("dst"), GP64()), Load(Param("w"), GP64())
+	rows, full := Load(Param("rows"), GP64()), Load(Param("d"), GP64())
+	r := loadRows(gather)
+	rest := GP64()
+	MOVQ(full, rest)
+	ANDQ(I32(v.Lanes()-1), rest)
+	SUBQ(rest, full)
+	tail := v.Tail(rest)
+	k := GP64()
+
+	products := func(name string, count int) []VecVirtual {
+		s, p := v.Regs(count), make([]GPVirtual, count)
+		for i := range p {
+			p[i] = GP64()
+		}
+		r.next(p)
+		v.Zero(s...)
+		XORQ(k, k)
+		at := func(base Register) Mem { return Mem{Base: base, Index: k, Scale: 8} }
+		Label("columns" + name)
+		CMPQ(k, full)
+		JGE(LabelRef("tail" + name))
+		wk := v.Reg()
+		VMOVUPD(at(w), wk)
+		for i := range s {
+			VFMADD231PD(at(p[i]), wk, s[i])
+		}
+		ADDQ(I32(v.Lanes()), k)
+		JMP(LabelRef("columns" + name))
+		Label("tail" + name)
+		TESTQ(rest, rest)
+		JZ(LabelRef("join" + name))
+		wk = v.Reg()
+		tail.Load(at(w), wk)
+		for i := range s {
+			x := v.Reg()
+			tail.Load(at(p[i]), x)
+			VFMADD231PD(x, wk, s[i])
+		}
+		Label("join" + name)
+		return s
+	}
+
+	Label("rows4")
+	CMPQ(rows, Imm(4))
+	JL(LabelRef("rows1"))
+	s := v.HSum4(products("4", 4))
+	VADDPD(Mem{Base: dst}, s, s)
+	VMOVUPD(s, Mem{Base: dst})
+	ADDQ(Imm(32), dst)
+	SUBQ(Imm(4), rows)
+	JMP(LabelRef("rows4"))
+	Label("rows1")
+	TESTQ(rows, rows)
+	JZ(LabelRef("done"))
+	s = v.HSum(products("1", 1)[0])
+	VADDSD(Mem{Base: dst}, s, s)
+	VMOVSD(s, Mem{Base: dst})
+	ADDQ(Imm(8), dst)
+	DECQ(rows)
+	JMP(LabelRef("rows1"))
+	Label("done")
+	vec.End()
+}
+
+// panel is the number of vectors of columns that addRows can hold in registers.
+const panel = 8
+
+// addRows is the loop of kernels.AddRows or GatherAddRows. The sums of up to panel vectors
+// of columns are held in registers. Longer rows are added four at a time, because memory
+// delivers them best from the first column to the last.
+func addRows(v vec.ISA, gather bool) {
+	name, params := "addRows", "func(acc, c, x *float64, rows, d, stride int)"
+	if gather {
+		name, params = "gatherAddRows", "func(acc, c, x *float64, index *int32, rows, d, stride int)"
+	}
+	v.Func(name, params, "adds the rows times c, see AddRows and GatherAddRows.")
+	acc, c := Load(Param("acc"), GP64()), Load(Param("c"), GP64())
+	rows, d := Load(Param("rows"), GP64()), Load(Param("d"), GP64())
+	r := loadRows(gather)
+
+	for vectors := 1; vectors <= panel; vectors++ {
+		CMPQ(d, I32(vectors*v.Lanes()))
+		JLE(LabelRef(fmt.Sprintf("short%d", vectors)))
+	}
+	addLongRows(v, acc, c, rows, d, r)
+	for vectors := 1; vectors <= panel; vectors++ {
+		Label(fmt.Sprintf("short%d", vectors))
+		addShortRows(v, vectors, acc, c, rows, d, r)
+	}
+}
+
+// addShortRows adds rows of the given number of vectors, the last of which may be cut off.
+func addShortRows(v vec.ISA, vectors int, acc, c, rows, d Register, r rowsOf) {
+	label := func(s string) string { return fmt.Sprintf("%s_short%d", s, vectors) }
+	rest := GP64()
+	MOVQ(d, rest)
+	SUBQ(I32((vectors-1)*v.Lanes()), rest)
+	tail, last := v.Tail(rest), vectors-1
+	s, x := v.Regs(vectors), v.Reg()
+	for i := range s {
+		m := Mem{Base: acc, Disp: i * v.Bytes}
+		if i < last {
+			VMOVUPD(m, s[i])
+		} else {
+			tail.Load(m, s[i])
+		}
+	}
+	Label(label("row"))
+	TESTQ(rows, rows)
+	JZ(LabelRef(label("store")))
+	ci, p := v.Reg(), []GPVirtual{GP64()}
+	r.next(p)
+	VBROADCASTSD(Mem{Base: c}, ci)
+	for i := range s {
+		m := Mem{Base: p[0], Disp: i * v.Bytes}
+		if i < last {
+			VFMADD231PD(m, ci, s[i])
+		} else {
+			tail.Load(m, x)
+			VFMADD231PD(x, ci, s[i])
+		}
+	}
+	ADDQ(I32(8), c)
+	DECQ(rows)
+	JMP(LabelRef(label("row")))
+	Label(label("store"))
+	for i := range s {
+		m := Mem{Base: acc, Disp: i * v.Bytes}
+		if i < last {
+			VMOVUPD(s[i], m)
+		} else {
+			tail.Store(s[i], m)
+		}
+	}
+	vec.End()
+}
+
+// addLongRows adds rows of any length.
+func addLongRows(v vec.ISA, acc, c, rows, d Register, r rowsOf) {
+	rest := GP64()
+	MOVQ(d, rest)
+	ANDQ(I32(v.Lanes()-1), rest)
+	SUBQ(rest, d)
+	tail, k := v.Tail(rest), GP64()
+	for _, count := range []int{4, 1} {
+		label := func(s string) string { return fmt.Sprintf("%s_long%d", s, count) }
+		Label(label("rows"))
+		CMPQ(rows, I32(count))
+		JL(LabelRef(label("end")))
+		ci, p := v.Regs(count), make([]GPVirtual, count)
+		for i := range p {
+			p[i] = GP64()
+			VBROADCASTSD(Mem{Base: c, Disp: 8 * i}, ci[i])
+		}
+		r.next(p)
+		XORQ(k, k)
+		at := func(base Register) Mem { return Mem{Base: base, Index: k, Scale: 8} }
+		Label(label("columns"))
+		CMPQ(k, d)
+		JGE(LabelRef(label("tail")))
+		s := v.Reg()
+		VMOVUPD(at(acc), s)
+		for i := range p {
+			VFMADD231PD(at(p[i]), ci[i], s)
+		}
+		VMOVUPD(s, at(acc))
+		ADDQ(I32(v.Lanes()), k)
+		JMP(LabelRef(label("columns")))
+		Label(label("tail"))
+		TESTQ(rest, rest)
+		JZ(LabelRef(label("next")))
+		s = v.Reg()
+		tail.Load(at(acc), s)
+		for i := range p {
+			x := v.Reg()
+			tail.Load(at(p[i]), x)
+			VFMADD231PD(x, ci[i], s)
+		}
+		tail.Store(s, at(acc))
+		Label(label("next"))
+		ADDQ(I32(8*count), c)
+		SUBQ(I32(count), rows)
+		JMP(LabelRef(label("rows")))
+		Label(label("end"))
+	}
+	vec.End()
+}

@@ -1,0 +1,255 @@
+// Package vec holds what the generators share: one way to write a kernel for
+// vectors of 256 bits (AVX2, FMA, BMI2) and of 512 bits (AVX-512 F, BW, DQ, VL).
+package vec
+
+import (
+	"fmt"
+	"math"
+	"math/bits"
+
+	. "github.com/mmcloughlin/avo/build"
+	. "github.com/mmcloughlin/avo/operand"
+	. "github.com/mmcloughlin/avo/reg"
+)
+
+// ISA is a vector extension.
+type ISA struct {
+	Name  string // suffix of function names
+	Bytes int    // of a vector
+}
+
+// The two extensions.
+var (
+	AVX2   = ISA{"AVX2", 32}
+	AVX512 = ISA{"AVX512", 64}
+)
+
+// File sets the build constraint of the output. Call it once, first.
+func File() { ConstraintExpr("amd64,!purego") }
+
+// Func starts the function name+ISA with the given signature, which is also that
+// of its stub.
+func (v ISA) Func(name, signature, doc string) {
+	TEXT(name+v.Name, NOSPLIT, signature)
+	Pragma("noescape")
+	Doc(name + v.Name + " " + doc)
+}
+
+// End returns from a function. The upper halves of vectors are cleared, because SSE code,
+// which Go compiles floats to, is several times slower while they are in use.
+func End() {
+	VZEROUPPER()
+	RET()
+}
+
+// Lanes is the number of float64 in a vector.
+func (v ISA) Lanes() int { return v.Bytes / 8 }
+
+// LogLanes is the binary logarithm of Lanes.
+func (v ISA) LogLanes() int { return bits.TrailingZeros(uint(v.Lanes())) }
+
+// Wide reports 512 bits.
+func (v ISA) Wide() bool { return v.Bytes == 64 }
+
+// Reg is a new vector register.
+func (v ISA) Reg() VecVirtual {
+	if v.Wide() {
+		return ZMM()
+	}
+	return YMM()
+}
+
+// Regs are n new vector registers.
+func (v ISA) Regs(n int) []VecVirtual {
+	r := make([]VecVirtual, n)
+	for i := range r {
+		r[i] = v.Reg()
+	}
+	return r
+}
+
+// Zero clears registers.
+func (v ISA) Zero(regs ...VecVirtual) {
+	for _, r := range regs {
+		if v.Wide() {
+			VPXORQ(r, r, r)
+		} else {
+			VXORPD(r, r, r)
+		}
+	}
+}
+
+// Number is a float64 in read-only memory.
+func Number(x float64) Mem { return Word(math.Float64bits(x)) }
+
+// Word is a uint64 in read-only memory.
+func Word(x uint64) Mem { return table(fmt.Sprintf("word%016x", x), x) }
+
+// tables are the tables of the output, by name.
+var tables = map[string]Mem{}
+
+// table is read-only memory.
+func table(name string, words ...uint64) Mem {
+	m, ok := tables[name]
+	if !ok {
+		m = GLOBL(name, RODATA|NOPTR)
+		for i, x := range words {
+			DATA(8*i, U64(x))
+		}
+		tables[name] = m
+	}
+	return m
+}
+
+// Broadcast sets all lanes of a new register to the float64 in memory.
+func (v ISA) Broadcast(m Mem) VecVirtual {
+	r := v.Reg()
+	VBROADCASTSD(m, r)
+	return r
+}
+
+// Set sets all lanes of r to c.
+func (v ISA) Set(c float64, r VecVirtual) { VBROADCASTSD(Number(c), r) }
+
+// vector is a vector in read-only memory with all lanes equal.
+func (v ISA) vector(x uint64) Mem {
+	if v.Wide() {
+		panic("vec: use an embedded broadcast")
+	}
+	return table(fmt.Sprintf("vector%016x", x), x, x, x, x)
+}
+
+// constant emits an instruction whose first operand is a vector with all lanes c:
+// in the form plain from a vector in memory, in the form bcst from one number.
+func (v ISA) constant(plain, bcst func(...Op), c float64, ops ...Op) {
+	if v.Wide() {
+		bcst(append([]Op{Number(c)}, ops...)...)
+	} else {
+		plain(append([]Op{v.vector(math.Float64bits(c))}, ops...)...)
+	}
+}
+
+// HSum returns the sum of the lanes of r in the lowest one, in 2 or 3 roundings. r is
+// overwritten.
+func (v ISA) HSum(r VecVirtual) VecVirtual {
+	t := YMM()
+	if v.Wide() {
+		VEXTRACTF64X4(Imm(1), r, t)
+		VADDPD(t, r.AsY(), r.AsY())
+		VEXTRACTF64X2(Imm(1), r.AsY(), t.AsX()) // VEXTRACTF128 cannot name registers 16 to 31
+	} else {
+		VEXTRACTF128(Imm(1), r, t.AsX())
+	}
+	VADDPD(t.AsX(), r.AsX(), r.AsX())
+	VPERMILPD(Imm(1), r.AsX(), t.AsX())
+	VADDSD(t.AsX(), r.AsX(), r.AsX())
+	return XMMOf(r)
+}
+
+// HSum4 returns the sums of the lanes of r[0] to r[3] as 4 lanes, in 2 or 3 roundings.
+// The r, in registers 0 to 15, are overwritten.
+func (v ISA) HSum4(r []VecVirtual) VecVirtual {
+	h := make([]Register, 4)
+	for i := range h {
+		h[i] = r[i].AsY()
+		if v.Wide() {
+			t := YMM()
+			VEXTRACTF64X4(Imm(1), r[i], t)
+			VADDPD(t, h[i], h[i])
+		}
+	}
+	a, b, s := YMM(), YMM(), YMM()
+	VHADDPD(h[1], h[0], a)
+	VHADDPD(h[3], h[2], b)
+	VPERM2F128(Imm(0x21), b, a, s)
+	VBLENDPD(Imm(0xc), b, a, a)
+	VADDPD(a, s, s)
+	return s
+}
+
+// XMMOf is the low 128 bits of r.
+func XMMOf(r VecVirtual) VecVirtual { return r.AsX().(VecVirtual) }
+
+// Tail selects the first lanes of a vector.
+type Tail struct {
+	isa  ISA
+	k    OpmaskVirtual
+	mask VecVirtual
+}
+
+// Tail selects the first n lanes, 0 <= n <= Lanes. n is kept.
+func (v ISA) Tail(n Register) Tail {
+	t := Tail{isa: v}
+	if v.Wide() {
+		ones := GP64()
+		MOVQ(I32(-1), ones)
+		BZHIQ(n, ones, ones)
+		t.k = K()
+		KMOVW(ones.As32(), t.k)
+		return t
+	}
+	at, base := GP64(), GP64()
+	LEAQ(laneMasks(), base)
+	MOVQ(U32(4), at)
+	SUBQ(n, at)
+	t.mask = YMM()
+	VMOVUPD(Mem{Base: base, Index: at, Scale: 8}, t.mask)
+	return t
+}
+
+// laneMasks is four full lanes and four empty ones.
+func laneMasks() Mem {
+	const full = math.MaxUint64
+	return table("laneMasks", full, full, full, full, 0, 0, 0, 0)
+}
+
+// Copy is a tail that selects the lanes of from, until it is assigned others.
+func (t Tail) Copy(from Tail) Tail {
+	c := Tail{isa: t.isa}
+	if t.isa.Wide() {
+		c.k = K()
+	} else {
+		c.mask = YMM()
+	}
+	c.Assign(from)
+	return c
+}
+
+// Assign lets t select the lanes of from.
+func (t Tail) Assign(from Tail) {
+	if t.isa.Wide() {
+		KMOVW(from.k, t.k)
+	} else {
+		VMOVAPD(from.mask, t.mask)
+	}
+}
+
+// Load reads the selected lanes and clears the others. It reads no memory outside.
+func (t Tail) Load(m Mem, dst VecVirtual) {
+	if t.isa.Wide() {
+		VMOVUPD_Z(m, t.k, dst)
+	} else {
+		VMASKMOVPD(m, t.mask, dst)
+	}
+}
+
+// Store writes the selected lanes and no other memory.
+func (t Tail) Store(src VecVirtual, m Mem) {
+	if t.isa.Wide() {
+		VMOVUPD(src, t.k, m)
+	} else {
+		VMASKMOVPD(src, t.mask, m)
+	}
+}
+
+// Keep clears the other lanes of r.
+func (t Tail) Keep(r VecVirtual) {
+	if t.isa.Wide() {
+		VMOVAPD_Z(r, t.k, r)
+	} else {
+		VANDPD(t.mask, r, r)
+	}
+}
+
+// Move copies src to dst, all lanes.
+func Move(src, dst VecVirtual) { VMOVAPD(src, dst) }

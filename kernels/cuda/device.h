@@ -1,0 +1,44 @@
+// What the kernels need of CUDA, without NVIDIA's headers. Compiled by clang only.
+#pragma once
+
+#define KERNEL extern "C" __attribute__((global))
+#define DEVICE static inline __attribute__((device, always_inline))
+#define SHARED __attribute__((shared))
+// THREADS tells the compiler the size of a block, from which it derives how many
+// registers a thread may use.
+#define THREADS(n) __attribute__((launch_bounds(n)))
+
+typedef unsigned int u32;
+typedef long long i64;
+typedef unsigned long long u64;
+
+DEVICE u32 thread() { return __nvvm_read_ptx_sreg_tid_x(); }
+DEVICE u32 block_x() { return __nvvm_read_ptx_sreg_ctaid_x(); }
+DEVICE u32 block_y() { return __nvvm_read_ptx_sreg_ctaid_y(); }
+DEVICE void barrier() { __syncthreads(); }
+
+DEVICE u32 bits(float v) { return __builtin_bit_cast(u32, v); }
+
+// reciprocal is within 2^-22 of 1/v, relatively, for 2^-126 <= v <= 2^126, and 0 for
+// larger v.
+DEVICE float reciprocal(float v) {
+	float r;
+	asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(v));
+	return r;
+}
+
+// add_saturated is a + b clamped to [0, 1]; NaN becomes 0.
+DEVICE float add_saturated(float a, float b) {
+	float r;
+	asm("add.rn.ftz.sat.f32 %0, %1, %2;" : "=f"(r) : "f"(a), "f"(b));
+	return r;
+}
+
+// add_exact adds to a sum that other blocks add to, too: integers, so that the order
+// does not matter.
+DEVICE void add_exact(i64 *sum, i64 v) {
+	asm volatile("red.global.add.u64 [%0], %1;" : : "l"(sum), "l"(v) : "memory");
+}
+
+DEVICE double fma64(double a, double b, double c) { return __builtin_fma(a, b, c); }
+DEVICE float fma32(float a, float b, float c) { return __builtin_fmaf(a, b, c); }

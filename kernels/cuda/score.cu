@@ -1,0 +1,257 @@
+// Kernels for score losses: c_i = sum over j of phi'(u_ij) (y_i - y_j), with
+// u_ij = (y_i - y_j)(s_i - s_j), and the two passes over X.
+//
+// X is stored by columns, x[k n + i], so that neighbouring threads read neighbouring
+// records. All sizes are public. Every term of a pair is a function of its two records
+// and public constants, clamped, in fixed point; all sums of terms are sums of
+// integers. So they are exact, the order does not matter, and a record changes nothing
+// but its own terms.
+#include "device.h"
+
+// scores sets s[i] = sum_k x[k n + i] w[k] for i < n. Depth d.
+// Blocks of 256 threads, ceil(n/256) of them.
+KERNEL THREADS(256) void scores(double *s, const double *x, const double *w, u64 n, u32 d) {
+	u64 i = (u64)block_x() * 256 + thread();
+	if (i >= n) return;
+	double sum = 0;
+	for (u32 k = 0; k < d; k++) sum = fma64(x[k * n + i], w[k], sum);
+	s[i] = sum;
+}
+
+// exp_up_to is exp(v) for |v| <= 700 with a relative error below 4 u, u = 2^-53.
+//
+// k is the integer nearest to v / ln 2 and r = v - k ln 2, |r| <= 0.3467, within
+// 0.4 u: the first part of ln 2 has 32 bits, so k hi and v - k hi are exact. The
+// series to r^13 is truncated by r^14/14! < u/8; Horner's rule in fused operations
+// adds less than 2 u, and 2^k is exact.
+DEVICE double exp_up_to(double v) {
+	const double shift = 0x1.8p52;
+	double k = fma64(v, 0x1.71547652b82fep0, shift);
+	int n = (int)__builtin_bit_cast(u64, k);
+	k -= shift;
+	double r = fma64(k, -0x1.62e42feep-1, v);
+	r = fma64(k, -0x1.a39ef35793c76p-33, r);
+	double p = 1.0 / 6227020800;
+	p = fma64(p, r, 1.0 / 479001600);
+	p = fma64(p, r, 1.0 / 39916800);
+	p = fma64(p, r, 1.0 / 3628800);
+	p = fma64(p, r, 1.0 / 362880);
+	p = fma64(p, r, 1.0 / 40320);
+	p = fma64(p, r, 1.0 / 5040);
+	p = fma64(p, r, 1.0 / 720);
+	p = fma64(p, r, 1.0 / 120);
+	p = fma64(p, r, 1.0 / 24);
+	p = fma64(p, r, 1.0 / 6);
+	p = fma64(p, r, 0.5);
+	p = fma64(p, r, 1.0);
+	p = fma64(p, r, 1.0);
+	return p * __builtin_bit_cast(double, (u64)(i64)(n + 1023) << 52);
+}
+
+// exponentials sets e[i] = factor exp(scale s[i]), with scale s[i] clamped to
+// [-limit, limit], for i < n, and e[i] = padding up to the next multiple of 128.
+KERNEL THREADS(256) void exponentials(float *e, const double *s, u64 n, double scale, double limit, double factor, float padding) {
+	u64 i = (u64)block_x() * 256 + thread();
+	if (i >= ((n + 127) & ~127ULL)) return;
+	if (i >= n) {
+		e[i] = padding;
+		return;
+	}
+	double v = s[i] * scale;
+	v = v > -limit ? v < limit ? v : limit : -limit;
+	e[i] = (float)(factor * exp_up_to(v));
+}
+
+enum {
+	TILE = 128,  // rows and columns of a tile; 16 x 16 threads with 8 x 8 pairs each
+	STRIP = 16,  // tiles of columns that a block works through
+	HALF = 0x3f000000 // the bits of 0.5f
+};
+
+// logistic_tiles adds to row[i] and col[j] the fixed point values of
+// sigma_ij = 1 / (1 + a_i b_j) in units of 2^-23,
+//
+//	for i < rows, j < cols: row[i] += q(sigma_ij), col[j] += q(sigma_ij)
+//
+// from a2 = 2 a and b, both padded to a multiple of 128 with 2^120. Blocks of 256
+// threads; ceil(rows/128) x ceil(cols/2048) of them. One MUFU operation a pair.
+//
+// t = sigma/2 + 1/2 is in [1/2, 1], where floats are multiples of 2^-24; so its bits
+// less those of 1/2 are sigma in units of 2^-23, rounded to nearest. A sum of bits
+// modulo 2^32 is exact while the sum of the integers is below 2^32: a thread sums at
+// most 8 STRIP = 128 of at most 2^23. A padded row or column has a b >= 2^26, so
+// t = 1/2 and it adds nothing.
+KERNEL THREADS(256) void logistic_tiles(i64 *row, i64 *col, const float *a2, const float *b, u32 rows, u32 cols) {
+	SHARED static u32 part[16][TILE];
+	u32 tx = thread() & 15, ty = thread() >> 4;
+	u32 r0 = block_x() * TILE;
+	float a[8];
+	u32 sums[8];
+#pragma unroll
+	for (int p = 0; p < 8; p++) {
+		a[p] = a2[r0 + ty + 16 * p];
+		sums[p] = 0;
+	}
+	u32 c0 = block_y() * (STRIP * TILE);
+	u32 end = cols - c0 < STRIP * TILE ? cols : c0 + STRIP * TILE;
+	for (; c0 < end; c0 += TILE) {
+#pragma unroll
+		for (int q = 0; q < 8; q++) {
+			float bq = b[c0 + tx + 16 * q];
+			u32 sum = -8u * HALF;
+#pragma unroll
+			for (int p = 0; p < 8; p++) {
+				u32 t = bits(add_saturated(reciprocal(fma32(a[p], bq, 2.0f)), 0.5f));
+				sum += t;
+				sums[p] += t - HALF;
+			}
+			part[ty][tx + 16 * q] = sum;
+		}
+		barrier();
+		u32 j = thread();
+		if (j < TILE && c0 + j < cols) {
+			u32 total = 0; // 128 values of at most 2^23
+#pragma unroll
+			for (int k = 0; k < 16; k++) total += part[k][j];
+			add_exact(col + c0 + j, total);
+		}
+		barrier();
+	}
+#pragma unroll
+	for (int p = 0; p < 8; p++) part[tx][ty + 16 * p] = sums[p];
+	barrier();
+	u32 i = thread();
+	if (i < TILE && r0 + i < rows) {
+		u64 total = 0;
+#pragma unroll
+		for (int k = 0; k < 16; k++) total += part[k][i];
+		add_exact(row + r0 + i, total);
+	}
+}
+
+// split sets v[i] to the float nearest to scale s[i], clamped to [-limit, limit], and
+// v[stride + i] to the rest, for i < n: v + rest is within 2^-48 of it, relatively.
+KERNEL THREADS(256) void split(float *v, const double *s, u64 n, u64 stride, double scale, double limit) {
+	u64 i = (u64)block_x() * 256 + thread();
+	if (i >= n) return;
+	double x = s[i] * scale;
+	x = x > -limit ? x < limit ? x : limit : -limit;
+	float hi = (float)x;
+	v[i] = hi;
+	v[stride + i] = (float)(x - (double)hi);
+}
+
+// phi_slope is replaced in the PTX: r = phi'(u).
+DEVICE float phi_slope(float u) {
+	float r;
+	asm("//@PHI %0 %1;" : "=f"(r) : "f"(u));
+	return r;
+}
+
+enum { SIDE = 64, WALK = 16, THREE_QUARTERS = 0x3f400000 };
+
+// pair_tiles adds to row[i] and subtracts from col[j] the fixed point values of
+// v_ij = phi'(D (s_i - t_j)) D scale, D = y_i - z_j, clamped to [-1, 1], in units of
+// 2^-22,
+//
+//	for i < rows, j < cols: if (!upper || j > i) row[i] += q(v_ij), col[j] -= q(v_ij)
+//
+// The scores and labels of the rows, s and y, and of the columns, t and z, are pairs
+// of floats (see split), the second rows or cols later. Blocks of 256 threads;
+// ceil(rows/64) x ceil(cols/1024) of them.
+//
+// w = v/4 + 3/4 is in [1/2, 1], so its bits less those of 3/4 are v in units of
+// 2^-22, rounded to nearest; a thread sums at most 4 WALK = 64 of at most 2^22.
+KERNEL THREADS(256) void pair_tiles(i64 *row, i64 *col, const float *s, const float *y, const float *t, const float *z,
+                                    u32 rows, u32 cols, float scale, u32 upper) {
+	SHARED static int part[16][SIDE];
+	u32 tx = thread() & 15, ty = thread() >> 4;
+	u32 r0 = block_x() * SIDE;
+	float si[4], sl[4], yi[4], yl[4];
+	int sums[4];
+#pragma unroll
+	for (int p = 0; p < 4; p++) {
+		u32 i = r0 + ty + 16 * p;
+		i = i < rows ? i : rows - 1;
+		si[p] = s[i], sl[p] = s[rows + i], yi[p] = y[i], yl[p] = y[rows + i];
+		sums[p] = 0;
+	}
+	u32 c0 = block_y() * (WALK * SIDE);
+	u32 end = cols - c0 < WALK * SIDE ? cols : c0 + WALK * SIDE;
+	for (; c0 < end; c0 += SIDE) {
+		if (upper && c0 + SIDE <= r0) continue; // below the diagonal
+		for (int q = 0; q < 4; q++) {
+			u32 j = c0 + tx + 16 * q, at = j < cols ? j : cols - 1;
+			float tj = t[at], tl = t[cols + at], zj = z[at], zl = z[cols + at];
+			int sum = 0;
+#pragma unroll
+			for (int p = 0; p < 4; p++) {
+				u32 i = r0 + ty + 16 * p;
+				float d = (yi[p] - zj) + (yl[p] - zl);
+				float v = phi_slope(d * ((si[p] - tj) + (sl[p] - tl))) * (d * scale);
+				v = v > -1.0f ? v < 1.0f ? v : 1.0f : -1.0f; // NaN is -1
+				int k = (int)(bits(fma32(v, 0.25f, 0.75f)) - THREE_QUARTERS);
+				k = i < rows && j < cols && (!upper || j > i) ? k : 0;
+				sum += k;
+				sums[p] += k;
+			}
+			part[ty][tx + 16 * q] = sum;
+		}
+		barrier();
+		u32 j = thread();
+		if (j < SIDE && c0 + j < cols) {
+			i64 total = 0;
+#pragma unroll
+			for (int k = 0; k < 16; k++) total += part[k][j];
+			add_exact(col + c0 + j, -total);
+		}
+		barrier();
+	}
+#pragma unroll
+	for (int p = 0; p < 4; p++) part[tx][ty + 16 * p] = sums[p];
+	barrier();
+	u32 i = thread();
+	if (i < SIDE && r0 + i < rows) {
+		i64 total = 0;
+#pragma unroll
+		for (int k = 0; k < 16; k++) total += part[k][i];
+		add_exact(row + r0 + i, total);
+	}
+}
+
+// coefficients sets c[i] = unit a[i] for i < n.
+KERNEL THREADS(256) void coefficients(double *c, const i64 *a, u64 n, double unit) {
+	u64 i = (u64)block_x() * 256 + thread();
+	if (i < n) c[i] = unit * (double)a[i];
+}
+
+// weighted_sums sets, for blocks (g, h) of 256 threads and columns k = 4 h + m < d,
+//
+//	part[g d + k] = sum over g chunk <= i < min(n, (g+1) chunk) of x[k n + i] c[i]
+//
+// Depth ceil(chunk/256) + 8.
+KERNEL THREADS(256) void weighted_sums(double *part, const double *x, const double *c, u64 n, u32 d, u64 chunk) {
+	SHARED static double tree[4][256];
+	u32 id = thread(), k0 = 4 * block_y();
+	u64 from = block_x() * chunk, to = from + chunk < n ? from + chunk : n;
+	double sum[4] = {0, 0, 0, 0};
+	const double *column[4];
+#pragma unroll
+	for (int m = 0; m < 4; m++) column[m] = x + (k0 + m < d ? k0 + m : d - 1) * n;
+	for (u64 i = from + id; i < to; i += 256) {
+		double v = c[i];
+#pragma unroll
+		for (int m = 0; m < 4; m++) sum[m] = fma64(column[m][i], v, sum[m]);
+	}
+#pragma unroll
+	for (int m = 0; m < 4; m++) tree[m][id] = sum[m];
+	barrier();
+	for (u32 half = 128; half > 0; half /= 2) {
+		if (id < half) {
+#pragma unroll
+			for (int m = 0; m < 4; m++) tree[m][id] += tree[m][id + half];
+		}
+		barrier();
+	}
+	if (id < 4 && k0 + id < d) part[(u64)block_x() * d + k0 + id] = tree[id][0];
+}

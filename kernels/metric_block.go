@@ -1,0 +1,102 @@
+package kernels
+
+// MetricTileCols is the number of columns whose sums a MetricBlock completes before
+// it adds them to others.
+const MetricTileCols = 48
+
+// MetricBlock sums the coefficients of the pairs of a Mahalanobis loss, and their
+// products with features, over a block of rows i and any columns j:
+//
+//	for i := range s {
+//		for j := range t {
+//			if j >= i+skip {
+//				c := 0.0
+//				for a := range d {
+//					c += xw[i*d+a] * x[j*d+a]
+//				}
+//				p := y[i] * z[j]
+//				v := -f(p * (1 - ((s[i]+t[j]) - 2*c))) * p
+//				row[i] += v
+//				col[j] += v
+//				for a := range d {
+//					cx[a*len(s)+i] += v * x[j*d+a]
+//				}
+//			}
+//		}
+//	}
+//
+// Start sets xw, s and y, Add runs the loops for columns, Sums adds cx and row.
+//
+// Depths: c has AddProductsDepth(d). A coefficient v takes part in at most
+// MetricTileCols + T + 2 roundings of a row and of cx if Add was called with T tiles
+// of MetricTileCols columns or less, those of its product included, and in at most
+// len(s) + 1 of a column. A margin takes the roundings of MetricTile, or fewer.
+type MetricBlock interface {
+	// Start begins a block of len(s) <= rows rows. xw is row-major, len(s) x d. The
+	// slices must not change before Sums.
+	Start(xw, s, y []float64)
+	// Add adds the pairs with len(t) columns; x is row-major, len(t) x d. A skip of
+	// -len(s) or less takes all pairs; skip = 1 on the diagonal of a symmetric matrix
+	// takes its strict upper triangle. f replaces every number of a slice by a
+	// function of it. If it is nil, it is LogisticSlopes, and every margin must be
+	// within MaxLogisticMargin.
+	Add(col, x, t, z []float64, skip int, f func([]float64))
+	// Sums adds the sums since Start: cx is row-major, d x len(s).
+	Sums(cx, row []float64)
+}
+
+// NewMetricBlock returns a MetricBlock for blocks of up to the given number of rows with
+// d features. It holds O(rows d) numbers.
+func NewMetricBlock(rows, d int) MetricBlock { return newPlainBlock(rows, d) }
+
+// plainBlock is a MetricBlock by AddProducts and MetricTile.
+type plainBlock struct {
+	d        int
+	xw, s, y []float64
+	cx, row  []float64
+	tile, xt []float64
+}
+
+func newPlainBlock(rows, d int) *plainBlock {
+	return &plainBlock{
+		d: d, cx: make([]float64, rows*d), row: make([]float64, rows),
+		tile: make([]float64, rows*MetricTileCols), xt: make([]float64, d*MetricTileCols),
+	}
+}
+
+func (b *plainBlock) Start(xw, s, y []float64) {
+	b.xw, b.s, b.y = xw, s, y
+	clear(b.cx[:len(s)*b.d])
+	clear(b.row[:len(s)])
+}
+
+func (b *plainBlock) Add(col, x, t, z []float64, skip int, f func([]float64)) {
+	if f == nil {
+		f = LogisticSlopes
+	}
+	d, m := b.d, len(b.s)
+	for from := 0; from < len(t); from += MetricTileCols {
+		n := min(MetricTileCols, len(t)-from)
+		tile, xt, xj := b.tile[:m*n], b.xt[:d*n], x[from*d:][:n*d]
+		clear(tile)
+		AddProducts(tile, n, b.xw, xj, m, n, d)
+		var sums [MetricTileCols]float64
+		MetricTile(tile, b.row, sums[:], b.s, b.y, t[from:][:n], z[from:], skip-from, f)
+		for j, v := range sums[:n] {
+			col[from+j] += v
+		}
+		Transpose(xt, xj, n, d)
+		AddProducts(b.cx, m, xt, tile, d, m, n)
+	}
+}
+
+func (b *plainBlock) Sums(cx, row []float64) {
+	m := len(b.s)
+	for i, v := range b.row[:m] {
+		row[i] += v
+	}
+	cx = cx[:m*b.d]
+	for k, v := range b.cx[:len(cx)] {
+		cx[k] += v
+	}
+}

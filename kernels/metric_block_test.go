@@ -1,0 +1,103 @@
+package kernels
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+)
+
+func TestMetricBlock(t *testing.T) {
+	rng := rand.New(rand.NewPCG(14, 14))
+	slope := func(v []float64) {
+		for i, x := range v {
+			v[i] = x / (1 + x*x)
+		}
+	}
+	variants(t, func(t *testing.T, set *Set) {
+		for _, d := range []int{1, 2, 7, 33, 260} {
+			b := set.NewMetricBlock(96, d)
+			for _, m := range []int{0, 1, 7, 23, 24, 25, 67, 96} {
+				for _, n := range []int{0, 1, 3, 47, 48, 67, 130} {
+					for _, skip := range []int{-m, 1, -5, n} {
+						f := []func([]float64){nil, slope}[rng.IntN(2)]
+						checkMetricBlock(t, fmt.Sprintf("m=%d n=%d d=%d skip=%d custom=%v", m, n, d, skip, f != nil), rng, b, m, n, d, skip, f)
+						if t.Failed() {
+							return
+						}
+					}
+				}
+			}
+		}
+	})
+}
+
+func checkMetricBlock(t *testing.T, name string, rng *rand.Rand, b MetricBlock, m, n, d, skip int, f func([]float64)) {
+	t.Helper()
+	g := func(n int) *guarded {
+		return newGuarded(uniform(n, -1, 1), rng.IntN(4))
+	}
+	xw, s, y := g(m*d), g(m), g(m)
+	x, tt, z := g(n*d), g(n), g(n)
+	cx, row, col := g(m*d), g(m), g(n)
+	wantCX, wantRow, wantCol := append([]float64(nil), cx.data...), append([]float64(nil), row.data...), append([]float64(nil), col.data...)
+	phi := f
+	if phi == nil {
+		phi = LogisticSlopes
+	}
+	for i := range m {
+		for j := max(i+skip, 0); j < n; j++ {
+			c := 0.0
+			for a := range d {
+				c += xw.data[i*d+a] * x.data[j*d+a]
+			}
+			p := y.data[i] * z.data[j]
+			v := []float64{p * (1 - (s.data[i] + tt.data[j] - 2*c))}
+			phi(v)
+			wantRow[i] -= v[0] * p
+			wantCol[j] -= v[0] * p
+			for a := range d {
+				wantCX[a*m+i] -= v[0] * p * x.data[j*d+a]
+			}
+		}
+	}
+	b.Start(xw.data, s.data, y.data)
+	half := n / 2
+	b.Add(col.data, x.data, tt.data[:half], z.data[:half], skip, f)
+	b.Add(col.data[half:], x.data[half*d:], tt.data[half:], z.data[half:], skip-half, f)
+	b.Sums(cx.data, row.data)
+	for what, c := range map[string][2][]float64{"cx": {cx.data, wantCX}, "row": {row.data, wantRow}, "col": {col.data, wantCol}} {
+		for k, want := range c[1] {
+			if got := c[0][k]; !(math.Abs(got-want) <= 1e-13) {
+				t.Errorf("%s: %s[%d] is %v, want %v", name, what, k, got, want)
+				return
+			}
+		}
+	}
+	if !xw.unchanged() || !s.unchanged() || !y.unchanged() || !x.unchanged() || !tt.unchanged() || !z.unchanged() || !cx.intact() || !row.intact() || !col.intact() {
+		t.Errorf("%s: wrote outside the sums", name)
+	}
+}
+
+// BenchmarkMetricBlock counts 4 d operations a pair.
+func BenchmarkMetricBlock(b *testing.B) {
+	const m, n = 96, 480
+	for _, d := range []int{8, 32, 128} {
+		for _, v := range Variants() {
+			b.Run(fmt.Sprintf("d=%d/%v", d, v), func(b *testing.B) {
+				set, err := Select(v)
+				if err != nil {
+					b.Fatal(err)
+				}
+				k := set.NewMetricBlock(m, d)
+				xw, s, y := uniform(m*d, -.1, .1), uniform(m, -1, 1), uniform(m, -1, 1)
+				x, t, z, col := uniform(n*d, -.1, .1), uniform(n, -1, 1), uniform(n, -1, 1), make([]float64, n)
+				k.Start(xw, s, y)
+				for b.Loop() {
+					k.Add(col, x, t, z, -m, nil)
+				}
+				b.ReportMetric(4*float64(m*n*d)*float64(b.N)/b.Elapsed().Seconds()/1e9, "GF/s")
+			})
+		}
+	}
+}

@@ -1,0 +1,168 @@
+//go:build !purego
+
+package kernels
+
+import "unsafe"
+
+// dotColumns is the longest run of products that a lane sums, times the lanes: it keeps
+// DotDepth.
+const dotColumns = 64
+
+func (s *Set) accelerateScore() {
+	switch s.variant {
+	case AVX2:
+		s.Dot = dotBy(dotAVX2, 4*dotColumns)
+		s.Dots = dotsBy(dotsAVX2, 4*dotColumns)
+		s.GatherDots = gatherDotsBy(gatherDotsAVX2, 4*dotColumns)
+		s.AddRows = addRowsBy(addRowsAVX2)
+		s.GatherAddRows = gatherAddRowsBy(gatherAddRowsAVX2)
+		s.Locate = locateBy(locateAVX2, 4)
+		s.ChebyshevMoments = chebyshevMomentsBy(chebyshevMomentsAVX2, 4)
+		s.Clenshaw = clenshawBy(clenshawAVX2, 4)
+		s.LogisticTile = logisticTileBy(logisticTileAVX2)
+		s.LogisticPairTile = logisticPairTileBy(logisticPairTileAVX2)
+		s.LogisticSlopes = logisticSlopesBy(logisticSlopesAVX2)
+	case AVX512:
+		s.Dot = dotBy(dotAVX512, 8*dotColumns)
+		s.Dots = dotsBy(dotsAVX512, 8*dotColumns)
+		s.GatherDots = gatherDotsBy(gatherDotsAVX512, 8*dotColumns)
+		s.AddRows = addRowsBy(addRowsAVX512)
+		s.GatherAddRows = gatherAddRowsBy(gatherAddRowsAVX512)
+		s.Locate = locateBy(locateAVX512, 8)
+		s.ChebyshevMoments = chebyshevMomentsBy(chebyshevMomentsAVX512, 8)
+		s.Clenshaw = clenshawBy(clenshawAVX512, 8)
+		s.LogisticTile = logisticTileBy(logisticTileAVX512)
+		s.LogisticPairTile = logisticPairTileBy(logisticPairTileAVX512)
+		s.LogisticSlopes = logisticSlopesBy(logisticSlopesAVX512)
+	}
+}
+
+// The functions below check lengths and row numbers for the assembly, which takes
+// pointers.
+
+func dotBy(f func(x, y *float64, n int) float64, block int) func(x, y []float64) float64 {
+	return func(x, y []float64) float64 {
+		y = y[:len(x)]
+		var sum float64
+		for len(x) > block {
+			sum += f(unsafe.SliceData(x), unsafe.SliceData(y), block)
+			x, y = x[block:], y[block:]
+		}
+		return sum + f(unsafe.SliceData(x), unsafe.SliceData(y), len(x))
+	}
+}
+
+func dotsBy(f func(dst, x, w *float64, rows, d, stride int), block int) func(dst, x, w []float64) {
+	return func(dst, x, w []float64) {
+		clear(dst)
+		d := len(w)
+		if len(dst) == 0 {
+			return
+		}
+		x = x[:len(dst)*d]
+		for from := 0; from < d; from += block {
+			f(unsafe.SliceData(dst), unsafe.SliceData(x[from:]), unsafe.SliceData(w[from:]), len(dst), min(block, d-from), d)
+		}
+	}
+}
+
+// mustHold panics unless all rows of d numbers are in x.
+func mustHold(x []float64, d int, rows []int32) {
+	var largest uint32
+	for _, r := range rows {
+		largest = max(largest, uint32(r))
+	}
+	if len(rows) > 0 {
+		_ = x[int(largest)*d:][:d]
+	}
+}
+
+func gatherDotsBy(f func(dst, x, w *float64, index *int32, rows, d, stride int), block int) func(dst, x, w []float64, rows []int32) {
+	return func(dst, x, w []float64, rows []int32) {
+		d := len(w)
+		mustHold(x, d, rows)
+		dst = dst[:len(rows)]
+		clear(dst)
+		if len(dst) == 0 {
+			return
+		}
+		for from := 0; from < d; from += block {
+			f(unsafe.SliceData(dst), unsafe.SliceData(x[from:]), unsafe.SliceData(w[from:]), unsafe.SliceData(rows), len(dst), min(block, d-from), d)
+		}
+	}
+}
+
+func addRowsBy(f func(acc, c, x *float64, rows, d, stride int)) func(acc, c, x []float64) {
+	return func(acc, c, x []float64) {
+		d := len(acc)
+		x = x[:len(c)*d]
+		f(unsafe.SliceData(acc), unsafe.SliceData(c), unsafe.SliceData(x), len(c), d, d)
+	}
+}
+
+func gatherAddRowsBy(f func(acc, c, x *float64, index *int32, rows, d, stride int)) func(acc, c, x []float64, rows []int32) {
+	return func(acc, c, x []float64, rows []int32) {
+		d := len(acc)
+		mustHold(x, d, rows)
+		c = c[:len(rows)]
+		f(unsafe.SliceData(acc), unsafe.SliceData(c), unsafe.SliceData(x), unsafe.SliceData(rows), len(c), d, d)
+	}
+}
+
+func logisticTileBy(f func(row, col, a, b *float64, m, n int)) func(row, col, a, b []float64) {
+	return func(row, col, a, b []float64) {
+		row, col = row[:len(a)], col[:len(b)]
+		f(unsafe.SliceData(row), unsafe.SliceData(col), unsafe.SliceData(a), unsafe.SliceData(b), len(a), len(b))
+	}
+}
+
+func logisticPairTileBy(f func(row, col, s, y, t, z *float64, m, n, skip int)) func(row, col, s, y, t, z []float64, skip int) {
+	return func(row, col, s, y, t, z []float64, skip int) {
+		row, y = row[:len(s)], y[:len(s)]
+		col, z = col[:len(t)], z[:len(t)]
+		f(unsafe.SliceData(row), unsafe.SliceData(col), unsafe.SliceData(s), unsafe.SliceData(y),
+			unsafe.SliceData(t), unsafe.SliceData(z), len(s), len(t), skip)
+	}
+}
+
+func logisticSlopesBy(f func(x *float64, n int)) func(v []float64) {
+	return func(v []float64) { f(unsafe.SliceData(v), len(v)) }
+}
+
+// The assembly for points takes multiples of the lanes; the last few points are left to
+// the generic loop.
+
+func locateBy(f func(pos *float64, off *int32, s *float64, class *uint8, n int, lo, scale float64, bins, row int32), lanes int) func(pos []float64, off []int32, s []float64, class []uint8, lo, scale float64, bins, row int) {
+	return func(pos []float64, off []int32, s []float64, class []uint8, lo, scale float64, bins, row int) {
+		pos, off, class = pos[:len(s)], off[:len(s)], class[:len(s)]
+		n := len(s) / lanes * lanes
+		f(unsafe.SliceData(pos), unsafe.SliceData(off), unsafe.SliceData(s), unsafe.SliceData(class), n, lo, scale, int32(bins), int32(row))
+		Locate(pos[n:], off[n:], s[n:], class[n:], lo, scale, bins, row)
+	}
+}
+
+func chebyshevMomentsBy(f func(mom *float64, limit, terms int, pos *float64, off *int32, n int), lanes int) func(mom []float64, terms int, pos []float64, off []int32) {
+	return func(mom []float64, terms int, pos []float64, off []int32) {
+		off = off[:len(pos)]
+		n := len(pos) / lanes * lanes
+		if n > 0 {
+			last := len(mom) - PaddedTerms(terms)
+			_ = mom[last:]
+			f(unsafe.SliceData(mom), last, terms, unsafe.SliceData(pos), unsafe.SliceData(off), n)
+		}
+		ChebyshevMoments(mom, terms, pos[n:], off[n:])
+	}
+}
+
+func clenshawBy(f func(dst, coef *float64, limit, terms int, pos *float64, off *int32, n int), lanes int) func(dst, coef []float64, terms int, pos []float64, off []int32) {
+	return func(dst, coef []float64, terms int, pos []float64, off []int32) {
+		dst, off = dst[:len(pos)], off[:len(pos)]
+		n := len(pos) / lanes * lanes
+		if n > 0 {
+			last := len(coef) - PaddedTerms(terms)
+			_ = coef[last:]
+			f(unsafe.SliceData(dst), unsafe.SliceData(coef), last, terms, unsafe.SliceData(pos), unsafe.SliceData(off), n)
+		}
+		Clenshaw(dst[n:], coef, terms, pos[n:], off[n:])
+	}
+}

@@ -1,0 +1,107 @@
+package kernels
+
+import "fmt"
+
+//go:generate go run -C _asm ./score -pkg kernels -out ../score_amd64.s -stubs ../score_stubs_amd64.go
+//go:generate go run -C _asm ./metric -pkg kernels -out ../metric_amd64.s -stubs ../metric_stubs_amd64.go
+
+// Variant selects one of the implementations of the kernels in a Set. Results of
+// different variants differ by rounding errors, within the bounds that the doc
+// comment of each kernel states for all of them.
+type Variant int
+
+// The variants. AVX2 and AVX512 exist on amd64, unless built with the tag purego.
+const (
+	Best    Variant = iota // the last of Variants
+	Generic                // plain Go
+	AVX2                   // vectors of 256 bits; needs AVX2, FMA and BMI2
+	AVX512                 // vectors of 512 bits; needs AVX-512 F, BW, DQ and VL, too
+)
+
+// String returns "best", "generic", "avx2" or "avx512".
+func (v Variant) String() string {
+	switch v {
+	case Best:
+		return "best"
+	case Generic:
+		return "generic"
+	case AVX2:
+		return "avx2"
+	case AVX512:
+		return "avx512"
+	}
+	return "unknown"
+}
+
+// Variants returns the variants that this processor runs, the slowest first.
+// The first is Generic.
+func Variants() []Variant {
+	all := []Variant{Generic}
+	for _, v := range []Variant{AVX2, AVX512} {
+		if supported(v) {
+			all = append(all, v)
+		}
+	}
+	return all
+}
+
+// Set is one implementation of the kernels that have several. Each field equals the
+// function of its name in this package up to the order of summation, within the depth
+// and the error that are stated there, and reads and writes nothing outside its slices. A
+// Set is never changed after Select, and may be used by several goroutines.
+type Set struct {
+	variant Variant
+
+	Dot           func(x, y []float64) float64
+	Dots          func(dst, x, w []float64)
+	GatherDots    func(dst, x, w []float64, rows []int32)
+	AddRows       func(acc, c, x []float64)
+	GatherAddRows func(acc, c, x []float64, rows []int32)
+
+	Locate           func(pos []float64, off []int32, s []float64, class []uint8, lo, scale float64, bins, row int)
+	ChebyshevMoments func(mom []float64, terms int, pos []float64, off []int32)
+	Clenshaw         func(dst, coef []float64, terms int, pos []float64, off []int32)
+
+	LogisticTile     func(row, col, a, b []float64)
+	LogisticPairTile func(row, col, s, y, t, z []float64, skip int)
+	LogisticSlopes   func(v []float64)
+
+	AddProducts    func(dst []float64, stride int, a, b []float64, m, n, k int)
+	NewMetricBlock func(rows, d int) MetricBlock
+
+	peak func(rounds int) int
+}
+
+// Variant is the variant of the set, never Best.
+func (s *Set) Variant() Variant { return s.variant }
+
+// Select returns the kernels of a variant. It fails if this processor lacks the
+// instructions or the program was built without them.
+func Select(v Variant) (*Set, error) {
+	if v == Best {
+		all := Variants()
+		v = all[len(all)-1]
+	}
+	if v != Generic && !supported(v) {
+		return nil, fmt.Errorf("kernels: no %v kernels on this machine: use %v or %v", v, Best, Variants())
+	}
+	s := &Set{
+		variant:          v,
+		Dot:              Dot,
+		Dots:             Dots,
+		GatherDots:       GatherDots,
+		AddRows:          AddRows,
+		GatherAddRows:    GatherAddRows,
+		Locate:           Locate,
+		ChebyshevMoments: ChebyshevMoments,
+		Clenshaw:         Clenshaw,
+		LogisticTile:     LogisticTile,
+		LogisticPairTile: LogisticPairTile,
+		LogisticSlopes:   LogisticSlopes,
+		AddProducts:      AddProducts,
+		NewMetricBlock:   NewMetricBlock,
+		peak:             scalarPeak,
+	}
+	s.accelerate()
+	return s, nil
+}

@@ -1,0 +1,25 @@
+//go:build !purego
+
+package kernels
+
+import "golang.org/x/sys/cpu"
+
+// supported reports that the processor and the operating system support a variant
+// other than Generic.
+func supported(v Variant) bool {
+	x := &cpu.X86
+	avx2 := x.HasAVX2 && x.HasFMA && x.HasBMI2
+	switch v {
+	case AVX2:
+		return avx2
+	case AVX512:
+		return avx2 && x.HasAVX512F && x.HasAVX512BW && x.HasAVX512DQ && x.HasAVX512VL
+	}
+	return false
+}
+
+// accelerate replaces the generic kernels by those of s.variant.
+func (s *Set) accelerate() {
+	s.accelerateScore()
+	s.accelerateMetric()
+}

@@ -1,0 +1,7 @@
+//go:build !amd64 || purego
+
+package kernels
+
+func supported(Variant) bool { return false }
+
+func (s *Set) accelerate() {}
