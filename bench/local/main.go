@@ -18,6 +18,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"io"
 	"log"
 	"os"
 	"strconv"
@@ -53,9 +54,9 @@ func main() {
 	e.budgets, e.losses = strings.Split(*budgets, ","), strings.Split(*losses, ",")
 	var err error
 	if *stream > 0 {
-		err = measureStream(*stream, *d, *nonZeros)
+		err = measureStream(os.Stdout, *stream, *d, *nonZeros)
 	} else {
-		err = e.run()
+		err = e.run(os.Stdout)
 	}
 	if err != nil {
 		log.Fatal(err)
@@ -73,7 +74,7 @@ type experiment struct {
 
 var private = []local.Method{local.DJW, local.Prestige, local.PrestigeParticipation, local.PrestigeLabel, local.PrestigePrinted}
 
-func (e *experiment) run() error {
+func (e *experiment) run(w io.Writer) error {
 	train, err := bench.Load(e.data, e.schema)
 	if err != nil {
 		return err
@@ -87,21 +88,21 @@ func (e *experiment) run() error {
 			return err
 		}
 	}
-	bench.Header(os.Stdout, "local", os.Args[1:])
-	fmt.Printf("# n = %d, d = %d, T_max = %d, lambda = %g, R = %g; data treated as public; error rate and AUC on %d other records; noise and order seeded by the repeat\n",
+	bench.Header(w, "local", os.Args[1:])
+	fmt.Fprintf(w, "# n = %d, d = %d, T_max = %d, lambda = %g, R = %g; data treated as public; error rate and AUC on %d other records; noise and order seeded by the repeat\n",
 		train.Len(), train.Dim(), e.epochs, e.l2, e.radius, test.Len())
-	fmt.Println("repeat,loss,method,budget,epsilon_per_visit,guarantee,epsilon_per_record,updates,error_last,error_average,auc_last,auc_average,seconds")
+	fmt.Fprintln(w, "repeat,loss,method,budget,epsilon_per_visit,guarantee,epsilon_per_record,updates,error_last,error_average,auc_last,auc_average,seconds")
 	began := time.Now()
 	for seed := 1; seed <= e.repeats && time.Since(began) < e.limit; seed++ {
 		for _, loss := range e.losses {
 			for _, m := range []local.Method{local.SGD, local.Curriculum} {
-				if err := e.one(train, test, seed, loss, m, "none"); err != nil {
+				if err := e.one(w, train, test, seed, loss, m, "none"); err != nil {
 					return err
 				}
 			}
 			for _, budget := range e.budgets {
 				for _, m := range private {
-					if err := e.one(train, test, seed, loss, m, budget); err != nil {
+					if err := e.one(w, train, test, seed, loss, m, budget); err != nil {
 						return err
 					}
 				}
@@ -112,7 +113,7 @@ func (e *experiment) run() error {
 }
 
 // one is one run.
-func (e *experiment) one(train, test *engine.Records, seed int, loss string, m local.Method, budget string) error {
+func (e *experiment) one(w io.Writer, train, test *engine.Records, seed int, loss string, m local.Method, budget string) error {
 	definition, ok := engine.LibraryByName(loss)
 	if !ok {
 		return fmt.Errorf("loss %q is unknown", loss)
@@ -144,8 +145,8 @@ func (e *experiment) one(train, test *engine.Records, seed int, loss string, m l
 	}
 	seconds := time.Since(began).Seconds()
 	var errors, auc [2]float64
-	for i, w := range [][]float64{st.W, st.Average()} {
-		scores, err := metrics.Scores(test, w)
+	for i, model := range [][]float64{st.W, st.Average()} {
+		scores, err := metrics.Scores(test, model)
 		if err != nil {
 			return err
 		}
@@ -162,6 +163,6 @@ func (e *experiment) one(train, test *engine.Records, seed int, loss string, m l
 	if q.Guarantee.Kind != privacy.None {
 		epsilon = privacy.FormatUp(q.Guarantee.Epsilon)
 	}
-	_, err = fmt.Printf("%d,%s,%s,%s,%.6g,%s,%s,%d,%.6f,%.6f,%.6f,%.6f,%.2f\n", seed, loss, m, budget, p.Epsilon, q.Guarantee.Kind, epsilon, st.Updates, errors[0], errors[1], auc[0], auc[1], seconds)
+	_, err = fmt.Fprintf(w, "%d,%s,%s,%s,%.6g,%s,%s,%d,%.6f,%.6f,%.6f,%.6f,%.2f\n", seed, loss, m, budget, p.Epsilon, q.Guarantee.Kind, epsilon, st.Updates, errors[0], errors[1], auc[0], auc[1], seconds)
 	return err
 }

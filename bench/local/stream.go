@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -16,7 +17,7 @@ import (
 
 // measureStream visits users whose records are made when they are visited, once each,
 // on one core: visits per second, memory, and the cost of a message for its user.
-func measureStream(n, d, nonZeros int) error {
+func measureStream(w io.Writer, n, d, nonZeros int) error {
 	runtime.GOMAXPROCS(1)
 	definition, _ := engine.LibraryByName("logistic")
 	phi, err := definition.Expression(engine.ExpressionOptions{})
@@ -35,9 +36,9 @@ func measureStream(n, d, nonZeros int) error {
 	}
 	st, client := q.Start(), local.NewClient(q, src)
 	made := newMaker(d, nonZeros)
-	bench.Header(os.Stdout, "local", os.Args[1:])
-	fmt.Println("# prestige, epsilon 1 a visit, one epoch, records of the generator; progressive error: of the model before each visit, on the visited record")
-	fmt.Println("users,seconds,visits_per_second,client_microseconds,progressive_error,live_heap_bytes,bytes_from_system")
+	bench.Header(w, "local", os.Args[1:])
+	fmt.Fprintln(w, "# prestige, epsilon 1 a visit, one epoch, records of the generator; progressive error: of the model before each visit, on the visited record")
+	fmt.Fprintln(w, "users,seconds,visits_per_second,client_microseconds,progressive_error,live_heap_bytes,bytes_from_system")
 	var atUser time.Duration
 	wrong := 0
 	began, every := time.Now(), max(1, n/10)
@@ -70,7 +71,7 @@ func measureStream(n, d, nonZeros int) error {
 			runtime.GC()
 			var memory runtime.MemStats
 			runtime.ReadMemStats(&memory)
-			fmt.Printf("%d,%.3f,%.0f,%.2f,%.4f,%d,%d\n", t, seconds, float64(t)/seconds, float64(atUser.Microseconds())/max(1, float64(t/64)), float64(wrong)/float64(t), memory.HeapAlloc, memory.Sys)
+			fmt.Fprintf(w, "%d,%.3f,%.0f,%.2f,%.4f,%d,%d\n", t, seconds, float64(t)/seconds, float64(atUser.Microseconds())/max(1, float64(t/64)), float64(wrong)/float64(t), memory.HeapAlloc, memory.Sys)
 		}
 	}
 	return nil

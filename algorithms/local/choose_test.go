@@ -1,0 +1,51 @@
+package local_test
+
+import (
+	"context"
+	"errors"
+	"math"
+	"testing"
+
+	"dyad/algorithms/local"
+	"dyad/privacy"
+)
+
+// The randomised answers estimate the accuracy, and every training and answer is in
+// the guarantee.
+func TestChoosingLambdaIsCharged(t *testing.T) {
+	records := users(t, 6000, 3, 1)
+	p := protocol(local.DJW)
+	p.Users, p.Epochs = records.Len(), 2
+	grid := []float64{1e4, 0.1}
+	c, err := local.ChooseL2(context.Background(), p, grid, 3, records, privacy.NewSeededSource(3))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.L2 = c.L2
+	g := plan(t, p).Choosing(c)
+	// 2 candidates on 2 of 3 folds each, 2 answers, and the last training.
+	if want := 2 * (2*2*2 + 2 + 2.0); g.Kind != privacy.LocalDP || g.Epsilon < want || g.Epsilon > want*1.0001 {
+		t.Errorf("%v with epsilon %v, want %v", g.Kind, g.Epsilon, want)
+	}
+	p.L2 = grid[1]
+	st, err := local.Simulate(context.Background(), plan(t, p), records, privacy.NewSeededSource(4), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a, want := c.Accuracies[1], accuracy(st.W, records); math.Abs(a-want) > 0.12 {
+		t.Errorf("the answers estimate an accuracy of %v, want about %v", a, want)
+	}
+	sgd := protocol(local.SGD)
+	sgd.Users = records.Len()
+	if g := plan(t, sgd).Choosing(c); g.Kind != privacy.None || len(g.Warnings) < 2 {
+		t.Errorf("a choice without privacy is not marked: %+v", g)
+	}
+	for _, bad := range []struct {
+		grid  []float64
+		folds int
+	}{{grid[:1], 3}, {grid, 1}, {grid, 3001}, {[]float64{0.1, -1}, 2}} {
+		if _, err := local.ChooseL2(context.Background(), p, bad.grid, bad.folds, records, privacy.NewSeededSource(1)); !errors.Is(err, local.ErrProtocol) {
+			t.Errorf("candidates %v in %d folds: %v, want ErrProtocol", bad.grid, bad.folds, err)
+		}
+	}
+}

@@ -1,0 +1,115 @@
+//go:build unix
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"dyad/cmd/dyad/localserve"
+)
+
+// The program as server is killed again and again, and clients of the program lose
+// their connections and are killed after each of their stages. In the end every user
+// has exactly one message in each epoch, nobody remembers two, and another server on
+// the same directory has the same state.
+func TestLocalCrash(t *testing.T) {
+	users, kills := 10, 6
+	if testing.Short() {
+		users, kills = 5, 3
+	}
+	f := &fixture{dir: clinic(t, 40)}
+	if err := os.Mkdir(f.in("tmp"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := listener.Addr().String()
+	listener.Close()
+	serve := []string{"local", "server", "--dir", f.in("study"), "-n", fmt.Sprint(users), "--schema", f.in("patients.yaml"), "--epochs", "2", "--listen", address}
+	start := func() *crashChild { return f.start(t, childSpec{Args: serve, Stage: "start"}) }
+	server := start()
+	var wait sync.WaitGroup
+	for u := range users {
+		wait.Go(func() {
+			args := []string{"local", "client", "--server", "http://" + address, "--data", f.in("patients.csv"), "--schema", f.in("patients.yaml"),
+				"--row", fmt.Sprint(u + 1), "--user", fmt.Sprint("u", u), "--memory", f.in(fmt.Sprintf("u%d.json", u)), "--max-epsilon", "2", "--follow", "--poll", "20ms"}
+			// Some die after they have drawn a message, some after they have sent it.
+			if stage := []string{"", "message remembered", "message sent"}[u%3]; stage != "" {
+				for range 2 {
+					if e := f.start(t, childSpec{Args: args, Stage: stage, Nth: 1, Fault: "kill"}).end(); e.code != killed {
+						t.Errorf("user %d: a client to be killed at %q ended with %d: %s", u, stage, e.code, e.stderr)
+					}
+				}
+			}
+			e := f.start(t, childSpec{Args: args, Stage: "start"}).end()
+			e.want(t, fmt.Sprint("user ", u), exitOK, "all epochs are over")
+		})
+	}
+	done := make(chan struct{})
+	go func() { wait.Wait(); close(done) }()
+	for range kills {
+		select {
+		case <-done:
+		case <-time.After(150 * time.Millisecond):
+		}
+		_ = server.cmd.Process.Kill()
+		server.end()
+		server = start()
+	}
+	<-done
+	var before localserve.PublicState
+	for range 100 {
+		if before, err = (localserve.Remote{URL: "http://" + address}).State(context.Background()); err == nil {
+			break
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	if err != nil || !before.Done || before.Visits != int64(2*users) {
+		t.Errorf("final state %+v, %v, want %d visits", before, err, 2*users)
+	}
+	if err := server.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	server.end().want(t, "server after SIGTERM", exitOK, "stopping")
+	log := strings.Split(strings.TrimSpace(f.get(t, "study/messages.log")), "\n")[1:]
+	for u := range users {
+		m, err := openClientMemory(f.in(fmt.Sprintf("u%d.json", u)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.close()
+		if len(m.file.Answers) != 2 || m.spent("") != 2 {
+			t.Errorf("user %d remembers %d messages of epsilon %v", u, len(m.file.Answers), m.spent(""))
+		}
+		for _, a := range m.file.Answers { // the one on the server is the one drawn
+			if n := len(slices.DeleteFunc(slices.Clone(log), func(line string) bool { return !strings.Contains(line, a.Message.Seed) })); n != 1 {
+				t.Errorf("user %d, epoch %d: the server has the message %d times", u, a.Epoch, n)
+			}
+		}
+	}
+	if len(log) != 2*users {
+		t.Errorf("the server has %d messages, want %d", len(log), 2*users)
+	}
+	check := f.start(t, childSpec{Args: append([]string{"--json"}, append(serve, "--check")...), Stage: "start"}).end()
+	check.want(t, "check", exitOK, "")
+	for _, w := range before.Model {
+		if !strings.Contains(check.stdout, fmt.Sprint(w)) {
+			t.Errorf("weight %v is not in the state of the next server", w)
+		}
+	}
+	if files, _ := filepath.Glob(f.in("study/*")); len(files) != 2 {
+		t.Errorf("the directory has %v, want log and lock", files)
+	}
+}
