@@ -58,6 +58,17 @@ type Spec struct {
 	// BoundsFromData marks bounds that were taken from the data: the guarantee
 	// then carries a warning that voids it.
 	BoundsFromData bool
+	// SelectedByLabel marks records that are those rows of a file that have one of two
+	// labels: the guarantee then says that it does not hide who is among them.
+	SelectedByLabel bool
+}
+
+// selection is what a guarantee assumes of how the records were chosen.
+func (s Spec) selection() []string {
+	if !s.SelectedByLabel {
+		return nil
+	}
+	return []string{"public: which rows of the data have a label of one of the two classes; the others were left out, so a record is replaced by one of these classes, and whether somebody's label is among them is not protected"}
 }
 
 // NewSpec plans the kernel on backend, within the problem's groups if it has any,
@@ -111,6 +122,9 @@ type Info struct {
 	Modes       []Mode
 	PureModes   []Mode // those of Modes that also run with delta = 0
 	NeedsL2     bool   // requires Spec.L2 > 0
+	// NeedsSmooth says that the certificate compares whole descents, not single
+	// gradients: it requires a convex and smooth loss.
+	NeedsSmooth bool
 }
 
 // Supports says whether m is one of Modes.

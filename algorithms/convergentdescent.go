@@ -46,7 +46,8 @@ Q rounds to the grid h Z^d, xi_t is exact N(0, tau^2 I) rounded to it; u_1..u_(T
 gap of one step on two data sets: s = p Dg eta + 2 rho + 2 h sqrt(d),  p = 2/n;  contraction c = 1 - eta alpha;  D = diam C
 mu^2 tau^2 = min{ s^2 [(1-c^T)/(1-c)]^2 (1-c^2)/(1-c^(2T)),  min over k <= T of (c^k D + s (1-c^k)/(1-c))^2 (1-c^2)/(1-c^(2k)) }
 c = 1:       min{ T s^2,  min over k <= T of (D + k s)^2/k },  about 4 D s for T > D/s`,
-		Modes: []Mode{Certified},
+		NeedsSmooth: true,
+		Modes:       []Mode{Certified},
 	}
 }
 
@@ -56,12 +57,8 @@ func (a ConvergentDescent) Plan(s Spec) (*Plan, error) {
 	switch {
 	case s.Mode == Paper:
 		return nil, fmt.Errorf("%w: %s has no paper mode: its theorem is about exact arithmetic; use certified mode", ErrAssumption, name)
-	case !s.Constants.Convex:
-		return nil, fmt.Errorf("%w: %s needs a convex loss: steps on a loss that is not can move two runs apart; use gradient-perturbation", ErrAssumption, name)
 	case s.Constants.Origin == engine.Clipped:
 		return nil, fmt.Errorf("%w: %s needs constants of the loss itself: clipped gradients need not be those of a smooth convex loss; use gradient-perturbation", ErrAssumption, name)
-	case !(s.largestStep() > 0):
-		return nil, fmt.Errorf("%w: %s needs a smooth loss; use gradient-perturbation", ErrAssumption, name)
 	}
 	if err := checkApplies(a.Info(), s); err != nil {
 		return nil, err

@@ -51,8 +51,9 @@ delta = 0: Z of density proportional to exp(-epsilon ||z||/Delta_i) in place of 
 eta = ||C||/G min(4/sqrt n, mu/sqrt d)
 paper: alpha = 0, eta = ||C||/G min(4/sqrt n, epsilon/sqrt(d ln(1/delta))) <= 2/L, sigma_i = 4 sqrt(2 ln(1.25/delta)) G eta_i/epsilon, not projected (the projection here is post-processing);
        delta = 0: eta = ||C||/G min(4/sqrt n, epsilon/d), Lap(4 G eta_i sqrt(d)/epsilon) per coordinate`,
-		Modes:     []Mode{Certified, Paper},
-		PureModes: []Mode{Certified, Paper},
+		NeedsSmooth: true,
+		Modes:       []Mode{Certified, Paper},
+		PureModes:   []Mode{Certified, Paper},
 	}
 }
 

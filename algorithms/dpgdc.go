@@ -47,8 +47,9 @@ Delta = (delta_1 + ... + delta_T)/T  (rho = 0: Dg eta (T+1)/n)
 release (w_1 + ... + w_T)/T + N(0, sigma^2 I), sigma = Delta/mu(epsilon, delta), then project
 delta = 0: Z of density proportional to exp(-epsilon ||z||/Delta) in place of N(0, sigma^2 I)
 paper: sigma = 4 sqrt(2 ln(1.25/delta)) G eta T/(n epsilon), not projected (the projection here is post-processing); delta = 0: Lap(4 G eta T sqrt(d)/(n epsilon)) per coordinate`,
-		Modes:     []Mode{Certified, Paper},
-		PureModes: []Mode{Certified, Paper},
+		NeedsSmooth: true,
+		Modes:       []Mode{Certified, Paper},
+		PureModes:   []Mode{Certified, Paper},
 	}
 }
 

@@ -48,9 +48,10 @@ delta_t = c delta_(t-1) + p Dg eta + 2 rho,  p = 2/n the share of the pairs that
 release w_T + N(0, sigma^2 I), sigma = Delta/mu(epsilon, delta), then project
 delta = 0: Z of density proportional to exp(-epsilon ||z||/Delta) in place of N(0, sigma^2 I)
 paper: sigma = 8 sqrt(2 ln(1.25/delta)) G/(alpha n epsilon), not projected (the projection here is post-processing); delta = 0: Lap(8 G sqrt(d)/(alpha n epsilon)) per coordinate`,
-		Modes:     []Mode{Certified, Paper},
-		PureModes: []Mode{Certified, Paper},
-		NeedsL2:   true,
+		NeedsSmooth: true,
+		Modes:       []Mode{Certified, Paper},
+		PureModes:   []Mode{Certified, Paper},
+		NeedsL2:     true,
 	}
 }
 
@@ -185,6 +186,11 @@ func checkApplies(i Info, s Spec) error {
 	if !i.Supports(s.Mode) {
 		return fmt.Errorf("%w: %s has no %s mode; it offers %v", ErrAssumption, i.Name, s.Mode, i.Modes)
 	}
+	if i.NeedsSmooth {
+		if err := checkSmooth(i.Name, s); err != nil {
+			return err
+		}
+	}
 	if i.NeedsL2 && s.L2 == 0 {
 		return fmt.Errorf("%w: %s needs a strongly convex objective, L2 weight alpha > 0 (the papers use 0.001)", ErrAssumption, i.Name)
 	}
@@ -196,4 +202,21 @@ func checkApplies(i Info, s Spec) error {
 		return fmt.Errorf("%w: %s adds Gaussian noise in %s mode and needs delta > 0, the default is min(1e-5, n^-1.5) = %.3g; %s", ErrAssumption, i.Name, s.Mode, privacy.DefaultDelta(s.Kernel.Problem().N), pure)
 	}
 	return nil
+}
+
+// checkSmooth refuses a loss for which no certificate of a descent holds: without
+// convexity a step can expand, and near a kink two close iterates have gradients that
+// are not close (and a computed gradient is not close to the exact one, see
+// engine.Kernel).
+func checkSmooth(name string, s Spec) error {
+	lacks := ""
+	switch {
+	case math.IsInf(s.Constants.Smoothness, 1):
+		lacks = "not smooth"
+	case !s.Constants.Convex:
+		lacks = "not proved to be convex"
+	default:
+		return nil
+	}
+	return fmt.Errorf("%w: %s releases the result of a descent, which is stable for convex smooth losses only, and loss %s is %s; use gradient-perturbation or dpgdc2, which add noise to every gradient, or a smoothed convex loss", ErrAssumption, name, s.Kernel.Problem().Loss.Name(), lacks)
 }

@@ -44,8 +44,9 @@ eta_t = 2 H (t-1)/(n(n-1)):  delta_n(k) = 2 Dg H/n for every k (optimal among sc
 release w_n + N(0, sigma^2 I), sigma = min(2 Dg H/n, diam C)/mu(epsilon, delta), then project
 delta = 0: Z of density proportional to exp(-epsilon ||z||/Delta) in place of N(0, sigma^2 I)
 paper: OffPairStrC with G~ = G + alpha ||C||, L~ = L + alpha, alpha = O(1/sqrt n)`,
-		Modes:     []Mode{Certified, Paper},
-		PureModes: []Mode{Certified},
+		NeedsSmooth: true,
+		Modes:       []Mode{Certified, Paper},
+		PureModes:   []Mode{Certified},
 	}
 }
 

@@ -43,9 +43,10 @@ release w_n + N(0, sigma^2 I), sigma = Delta/mu(epsilon, delta), then project
 delta = 0: Z of density proportional to exp(-epsilon ||z||/Delta) in place of N(0, sigma^2 I)
 paper: eta_t = (t-1)/(t-2) 2/(alpha t) for t > T1 = max(ceil(16 L^2/alpha^2), 7), release (w_1+...+w_n)/n with
        sigma^2 = 128 G^2 ln^2 n ln(1.25/delta)/(alpha^2 n^2 epsilon^2)`,
-		Modes:     []Mode{Certified, Paper},
-		PureModes: []Mode{Certified},
-		NeedsL2:   true,
+		NeedsSmooth: true,
+		Modes:       []Mode{Certified, Paper},
+		PureModes:   []Mode{Certified},
+		NeedsL2:     true,
 	}
 }
 

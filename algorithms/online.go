@@ -157,13 +157,18 @@ func checkStream(i Info, s StreamSpec, r Reading) error {
 	if err := checkApplies(i, s.Spec); err != nil {
 		return err
 	}
+	if r == SecretState {
+		if err := checkSmooth(i.Name+" with a secret state", s.Spec); err != nil {
+			return err
+		}
+	}
 	if s.Horizon < 2 {
 		return fmt.Errorf("%w: %s: the spec has no horizon; use NewStreamSpec", ErrAssumption, i.Name)
 	}
 	whole := s.Batch == 1 && s.Buffer == 0
 	switch {
 	case s.Mode == Paper && (!whole || r != NoiseFedBack):
-		return fmt.Errorf("%w: %s as printed pairs every record with all earlier ones and overwrites the iterate; paper mode takes no batch, buffer or reading", ErrAssumption, i.Name)
+		return fmt.Errorf("%w: %s as printed pairs every record with all earlier ones and overwrites the iterate; paper mode needs batch 1, buffer 0 (all earlier records) and no other reading", ErrAssumption, i.Name)
 	case r == SecretState && (!whole || s.BurnIn > 1):
 		return fmt.Errorf("%w: %s with a secret state needs batch 1, burn-in 1 and no buffer; its certificate is the recursion over all earlier records", ErrAssumption, i.Name)
 	case r == SecretState && s.Horizon > privacy.MaxStreamOutputs:
@@ -291,6 +296,7 @@ func (p *StreamPlan) finish(assumption string) error {
 			"each person contributes one record; the noise bits are secret; a release leaves only after the state that counts it is durable",
 		},
 	}
+	p.Guarantee.Assumptions = append(p.Guarantee.Assumptions, s.selection()...)
 	if w := privacy.DeltaWarning(s.Budget.Delta, s.Horizon); w != "" {
 		p.Guarantee.Warnings = append(p.Guarantee.Warnings, w)
 	}

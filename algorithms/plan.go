@@ -202,6 +202,7 @@ func (p *Plan) baseGuarantee() privacy.Guarantee {
 	if len(pr.Groups) > 0 {
 		g.Assumptions = append(g.Assumptions, fmt.Sprintf("public: which of the %d query groups each record belongs to; a replaced record stays in its group", len(pr.Groups)))
 	}
+	g.Assumptions = append(g.Assumptions, p.Spec.selection()...)
 	if w := privacy.DeltaWarning(p.Spec.Budget.Delta, pr.N); w != "" {
 		g.Warnings = append(g.Warnings, w)
 	}

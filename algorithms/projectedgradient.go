@@ -56,11 +56,16 @@ func (a ProjectedGradient) Plan(s Spec) (*Plan, error) {
 	if err := checkSteps("projected-gradient", steps); err != nil {
 		return nil, err
 	}
+	rough := math.IsInf(s.Constants.Smoothness, 1)
 	if eta == 0 {
 		eta = 1 / (s.Constants.Smoothness + s.L2)
 	}
 	name := "accelerated, constant step size"
-	if a.Plain {
+	switch {
+	case rough && eta == 0: // the step of the subgradient method (Nesterov 2004, section 3.2.3)
+		eta = s.Kernel.Problem().Domain().Diameter() / (s.Constants.Lipschitz * math.Sqrt(float64(steps)))
+		name = "accelerated, constant step size ||C||/(G sqrt T) for a loss that is not smooth"
+	case a.Plain:
 		name = "constant step size"
 	}
 	p := &Plan{

@@ -13,15 +13,15 @@ type builder struct {
 }
 
 type key struct {
-	op   op
-	a, b int
-	bits uint64 // of c, so that NaN equals itself and -0 differs from 0
+	op      op
+	a, b, m int
+	bits    uint64 // of c, so that NaN equals itself and -0 differs from 0
 }
 
 func newBuilder() *builder { return &builder{ids: make(map[key]int)} }
 
 func (b *builder) put(in instr) int {
-	k := key{in.op, in.a, in.b, math.Float64bits(in.c)}
+	k := key{in.op, in.a, in.b, in.m, math.Float64bits(in.c)}
 	if id, ok := b.ids[k]; ok {
 		return id
 	}
@@ -35,13 +35,7 @@ func (b *builder) load(e Expr) int {
 	code := e.instrs()
 	ids := make([]int, len(code))
 	for i, in := range code {
-		switch {
-		case in.op.binary():
-			in.a, in.b = ids[in.a], ids[in.b]
-		case !in.op.leaf():
-			in.a = ids[in.a]
-		}
-		ids[i] = b.put(in)
+		ids[i] = b.put(in.rename(func(k int) int { return ids[k] }))
 	}
 	return ids[len(ids)-1]
 }
@@ -51,11 +45,8 @@ func (b *builder) expr(root int) Expr {
 	used := make([]bool, root+1)
 	used[root] = true
 	for i := root; i >= 0; i-- {
-		if in := b.code[i]; used[i] && !in.op.leaf() {
-			used[in.a] = true
-			if in.op.binary() {
-				used[in.b] = true
-			}
+		if used[i] {
+			b.code[i].rename(func(k int) int { used[k] = true; return k })
 		}
 	}
 	ids := make([]int, root+1)
@@ -64,14 +55,8 @@ func (b *builder) expr(root int) Expr {
 		if !used[i] {
 			continue
 		}
-		if !in.op.leaf() {
-			in.a = ids[in.a]
-		}
-		if in.op.binary() {
-			in.b = ids[in.b]
-		}
 		ids[i] = len(code)
-		code = append(code, in)
+		code = append(code, in.rename(func(k int) int { return ids[k] }))
 	}
 	return Expr{code: code}
 }
@@ -189,8 +174,24 @@ func (b *builder) binary(o op, x, y int) int {
 		if x == y {
 			return x
 		}
+	case opGe, opGt:
+		return b.compare(o, x, y)
 	}
 	return b.put(instr{op: o, a: x, b: y})
+}
+
+// where is x if m is not 0, else y.
+func (b *builder) where(m, x, y int) int {
+	if c, ok := b.isConst(m); ok {
+		if c != 0 {
+			return x
+		}
+		return y
+	}
+	if x == y {
+		return x
+	}
+	return b.put(instr{op: opWhere, a: x, b: y, m: m})
 }
 
 func (b *builder) add(x, y int) int {

@@ -18,6 +18,9 @@ func (e Expr) Derivative() Expr {
 			x, y := val[in.a], val[in.b]
 			val[i] = b.put(instr{op: in.op, a: x, b: y})
 			der[i] = b.diffBinary(in.op, val[i], x, y, der[in.a], der[in.b])
+		case in.op == opWhere:
+			val[i] = b.where(val[in.m], val[in.a], val[in.b])
+			der[i] = b.where(val[in.m], der[in.a], der[in.b])
 		default:
 			x := val[in.a]
 			val[i] = b.put(instr{op: in.op, a: x, c: in.c})
@@ -77,18 +80,9 @@ func (b *builder) diffBinary(o op, v, x, y, dx, dy int) int {
 	case opDiv: // (dx - v dy) / y
 		return b.binary(opDiv, b.binary(opSub, dx, b.binary(opMul, v, dy)), y)
 	case opMax:
-		return b.choose(b.binary(opGe, x, y), dx, dy)
+		return b.where(b.binary(opGe, x, y), dx, dy)
 	case opMin:
-		return b.choose(b.binary(opGe, y, x), dx, dy)
+		return b.where(b.binary(opGe, y, x), dx, dy)
 	}
 	return b.constant(0) // masks
-}
-
-// choose is m x + (1-m) y for a mask m.
-func (b *builder) choose(m, x, y int) int {
-	if x == y {
-		return x
-	}
-	other := b.binary(opSub, b.constant(1), m)
-	return b.binary(opAdd, b.binary(opMul, m, x), b.binary(opMul, other, y))
 }

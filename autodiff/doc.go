@@ -1,10 +1,19 @@
 // Package autodiff holds scalar expressions phi(u) of one real variable: the
-// definition of a pairwise loss, its derivatives, and the gate that a derivative
-// must pass before anything is computed with it.
+// definition of a pairwise loss, its derivatives, what can be proved about them,
+// and programs that evaluate them.
 //
-// An Expr is our own immutable form. FromGorgonia reads one from a Gorgonia
-// graph (gorgonia.org/gorgonia v0.9.18) together with the derivative that
-// gorgonia.Grad finds, and Function.Check compares that derivative with our own
-// differentiation and with differences of phi. The comparison is needed because
-// some derivatives of that version are silently wrong.
+// An Expr is our own immutable form. Parse reads one from text. FromGorgonia reads
+// one from a Gorgonia graph (gorgonia.org/gorgonia v0.9.18) together with the
+// derivative that gorgonia.Grad finds, and Function.Check compares that derivative
+// with our own differentiation and with differences of phi. The comparison is
+// needed because some derivatives of that version are silently wrong.
+//
+// Check looks at points. Function.Prove bounds phi' and its slope, and decides
+// convexity, for all real u of a range by interval arithmetic; Expr.StripBound
+// bounds the analytic continuation; Expr.Piecewise finds exact polynomials. All of
+// them take the Expr as exact: its float64 constants stand for themselves.
+//
+// Expr.Compile gives a Program that evaluates blocks, and Program.Roundoff bounds
+// its rounding errors over a range. So what is proved of an Expr holds for the
+// computed values up to that number and Properties.Slack.
 package autodiff

@@ -33,20 +33,39 @@ const (
 	opGe // 1 if a >= b, else 0
 	opGt
 	opEq
+
+	opWhere // a if m is not 0, else b
 )
 
-// binary says whether o has two operands.
-func (o op) binary() bool { return o >= opAdd }
+// binary says whether o has the operands a and b, and no other.
+func (o op) binary() bool { return o >= opAdd && o < opWhere }
+
+// mask says whether the values of o are 0 and 1.
+func (o op) mask() bool { return o == opGe || o == opGt || o == opEq }
 
 // leaf says whether o has no operand.
 func (o op) leaf() bool { return o <= opVar }
 
-// instr computes one value from earlier ones: a and b are indices of earlier
+// instr computes one value from earlier ones: a, b and m are indices of earlier
 // instructions, c is the value of a constant or the exponent of a power.
 type instr struct {
-	op   op
-	a, b int
-	c    float64
+	op      op
+	a, b, m int
+	c       float64
+}
+
+// rename returns in with its operands renamed.
+func (in instr) rename(name func(int) int) instr {
+	if !in.op.leaf() {
+		in.a = name(in.a)
+	}
+	if in.op.binary() || in.op == opWhere {
+		in.b = name(in.b)
+	}
+	if in.op == opWhere {
+		in.m = name(in.m)
+	}
+	return in
 }
 
 // Expr is an immutable real function phi(u) of one variable, kept as straight
@@ -141,6 +160,14 @@ func Ge(a, b Expr) Expr { return combine(opGe, a, b) }
 // Gt returns the mask 1 if a > b, else 0, with derivative 0 as for Ge.
 func Gt(a, b Expr) Expr { return combine(opGt, a, b) }
 
+// Where returns a where the mask m is not 0, and b elsewhere; the other branch
+// may be undefined there. Its derivative is that of the chosen branch; Check
+// rejects a phi that jumps.
+func Where(m, a, b Expr) Expr {
+	w := newBuilder()
+	return w.expr(w.where(w.load(m), w.load(a), w.load(b)))
+}
+
 func unary(o op, a Expr) Expr {
 	b := newBuilder()
 	return b.expr(b.unary(o, b.load(a)))
@@ -187,6 +214,10 @@ func (in instr) eval(u float64, v []float64) float64 {
 		return u
 	case in.op.binary():
 		return evalBinary(in.op, v[in.a], v[in.b])
+	case in.op == opWhere && v[in.m] != 0:
+		return v[in.a]
+	case in.op == opWhere:
+		return v[in.b]
 	}
 	return evalUnary(in.op, v[in.a], in.c)
 }

@@ -22,7 +22,7 @@ func (e Expr) evalErr(u float64) (v, err float64) {
 			eps = 4*unitRoundoff*math.Abs(v) + smallest
 			da, db := in.slopes(v, vals)
 			eps += carried(da, errs[in.a])
-			if in.op.binary() {
+			if in.op.binary() || in.op == opWhere {
 				eps += carried(db, errs[in.b])
 			}
 		}
@@ -76,6 +76,11 @@ func (in instr) slopes(v float64, vals []float64) (da, db float64) {
 		return in.c * math.Pow(a, in.c-1), 0
 	case opAdd, opSub, opMax, opMin:
 		return 1, 1
+	case opWhere:
+		if vals[in.m] != 0 {
+			return 1, 0
+		}
+		return 0, 1
 	case opMul:
 		return vals[in.b], a
 	case opDiv:

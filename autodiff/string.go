@@ -15,6 +15,7 @@ var opNames = [...]string{
 	opSquare: "square", opAbs: "abs", opSin: "sin", opCos: "cos", opPow: "pow",
 	opAdd: "+", opSub: "-", opMul: "*", opDiv: "/",
 	opMax: "max", opMin: "min", opGe: "ge", opGt: "gt", opEq: "eq",
+	opWhere: "where",
 }
 
 // Binding strengths of the infix forms.
@@ -33,14 +34,11 @@ func (e Expr) String() string {
 	uses := make([]int, len(code))
 	for i, in := range code {
 		size[i] = 1
-		if !in.op.leaf() {
-			size[i] += size[in.a]
-			uses[in.a]++
-		}
-		if in.op.binary() {
-			size[i] += size[in.b]
-			uses[in.b]++
-		}
+		in.rename(func(k int) int {
+			size[i] += size[k]
+			uses[k]++
+			return k
+		})
 		size[i] = min(size[i], maxInline+1)
 	}
 	last := len(code) - 1
@@ -90,6 +88,9 @@ func format(in instr, text []string, prec []int) (string, int) {
 		return wrap(in.a, precProduct) + "*" + wrap(in.b, precProduct+1), precProduct
 	case opDiv:
 		return wrap(in.a, precProduct) + "/" + wrap(in.b, precProduct+1), precProduct
+	}
+	if in.op == opWhere {
+		return "where(" + text[in.m] + ", " + text[in.a] + ", " + text[in.b] + ")", precAtom
 	}
 	if in.op.binary() {
 		return opNames[in.op] + "(" + text[in.a] + ", " + text[in.b] + ")", precAtom

@@ -21,11 +21,11 @@ func Header(w io.Writer, program string, args []string) {
 		short[i] = a[strings.LastIndexByte(a, '/')+1:]
 	}
 	fmt.Fprintf(w, "# %s %s\n", program, strings.Join(short, " "))
-	fmt.Fprintf(w, "# %s %s/%s, %d threads, %s\n", runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.GOMAXPROCS(0), cpuModel())
+	fmt.Fprintf(w, "# %s %s/%s, %d threads, %s\n", runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.GOMAXPROCS(0), CPUModel())
 }
 
-// cpuModel names the CPU, or says that it is not known.
-func cpuModel() string {
+// CPUModel names the CPU, or says that it is not known.
+func CPUModel() string {
 	if v := procField("/proc/cpuinfo", "model name"); v != "" {
 		return v
 	}

@@ -109,6 +109,18 @@ type Kernel interface {
 	// set within Bounds and every w in the ball of radius Problem.Radius, where
 	// "exact" is the real-arithmetic sum for the stored (float64) records and w.
 	// It is +Inf for a kind of pairs that the kernel cannot evaluate.
+	//
+	// For a loss with Constants.Smoothness = +Inf that distance is not small: near a
+	// kink a rounded margin gives another slope. "Exact" is then a real-arithmetic sum
+	// of terms g(w; z, z') of which each depends on the two records, their places in
+	// the data set and w, and on nothing else, and which obey Constants: ||g|| <=
+	// Lipschitz, and replacing one record of a pair moves g by at most PairDiameter. A
+	// backend reaches this with slopes that it computes for each pair from that pair
+	// alone and clamps to the bounds of phi'. It is what a certificate of one gradient
+	// needs (privacy.MeanGradient), because the sums of two neighbouring data sets at
+	// the same w differ in the terms of one record. It is not enough for a certificate
+	// of a recursion, which compares gradients at different w and needs a finite
+	// Smoothness: those certificates refuse +Inf.
 	Roundoff(p Pairs) float64
 	// Bind attaches records. It fails if Problem.Fits does; it never fails on
 	// content.

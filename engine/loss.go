@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"errors"
 	"fmt"
 	"math"
 )
@@ -44,17 +45,28 @@ type ScoreLoss interface {
 	Loss
 	// Phi is phi(u).
 	Phi(u float64) float64
-	// DPhi is phi'(u).
+	// DPhi is phi'(u), the slope that AddGrad uses: after clipping, if the loss clips
+	// slopes.
 	DPhi(u float64) float64
 }
 
-// AnalyticLoss is a ScoreLoss whose phi' is analytic in a strip around the real
-// axis, which is what a Chebyshev expansion with a proved error needs.
+// AnalyticLoss is a ScoreLoss whose phi' is analytic in a rectangle around the
+// margins, which is what a Chebyshev expansion with a proved error needs.
 type AnalyticLoss interface {
 	ScoreLoss
 	// StripBound is an upper bound of |phi'(u)| for all complex u with
-	// |Im u| <= height, or +Inf if phi' has a singularity there.
-	StripBound(height float64) float64
+	// |Re u| <= reach and |Im u| <= height, or +Inf if phi' has a singularity
+	// there or nothing is proved.
+	StripBound(reach, height float64) float64
+}
+
+// ScalarLoss is a loss of a Scalar: Score or Metric.
+type ScalarLoss interface {
+	Loss
+	// Scalar is phi.
+	Scalar() Scalar
+	// MarginRange is the interval of u on which Constants bounds phi'.
+	MarginRange(b Bounds, radius float64) (lo, hi float64)
 }
 
 // Origin says where a constant comes from; it is printed in every report.
@@ -65,7 +77,7 @@ type Origin int
 const (
 	Proved   Origin = iota + 1 // by hand, next to the code
 	Derived                    // by interval arithmetic
-	Clipped                    // enforced by clipping every pair gradient
+	Clipped                    // enforced by clipping the slope phi' of every pair
 	Asserted                   // stated by the user, not checked
 )
 
@@ -77,7 +89,7 @@ func (o Origin) String() string {
 	case Derived:
 		return "derived by interval arithmetic"
 	case Clipped:
-		return "enforced by clipping"
+		return "enforced by clipping the slope"
 	case Asserted:
 		return "asserted by the user"
 	}
@@ -126,7 +138,8 @@ type Assertion struct {
 
 // Assert returns c with the constants that a states, Origin Asserted, or c itself if
 // it states none. A stated G without Dg makes Dg = 2 G, which holds for any loss: the
-// Dg of c belongs to its own G. It fails if Validate does, or L is not finite.
+// Dg of c belongs to its own G. It fails if Validate does, if the stated L is not
+// finite, or if c has none: Kernel.Roundoff is then no distance to the exact gradient.
 func (c Constants) Assert(a Assertion) (Constants, error) {
 	if a == (Assertion{}) {
 		return c, nil
@@ -136,6 +149,9 @@ func (c Constants) Assert(a Assertion) (Constants, error) {
 		c.Lipschitz, c.PairDiameter = *a.Lipschitz, 2**a.Lipschitz
 	}
 	if a.Smoothness != nil {
+		if math.IsInf(c.Smoothness, 1) {
+			return c, errors.New("engine: the loss is not smooth, or the error of computing its slope is not proved, so a stated L cannot make a descent stable; leave L out")
+		}
 		c.Smoothness = *a.Smoothness
 		if math.IsInf(c.Smoothness, 0) {
 			return c, fmt.Errorf("engine: the smoothness constant L is %v, must be finite", c.Smoothness)

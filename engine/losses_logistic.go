@@ -14,7 +14,10 @@ import (
 // Section 5). Pairs of equal labels have the constant loss log 2.
 type Logistic struct{}
 
-var _ AnalyticLoss = Logistic{}
+var (
+	_ AnalyticLoss   = Logistic{}
+	_ AnalyticScalar = Logistic{}
+)
 
 // Name returns "logistic".
 func (Logistic) Name() string { return "logistic" }
@@ -83,13 +86,40 @@ func (Logistic) Phi(u float64) float64 {
 // DPhi returns -sigm(-u).
 func (Logistic) DPhi(u float64) float64 { return -sigmoid(-u) }
 
+// Text returns phi as a formula.
+func (Logistic) Text() string { return "log(1 + exp(-u))" }
+
+// Slopes replaces every number of u by DPhi of it.
+func (l Logistic) Slopes(u []float64) {
+	for i, v := range u {
+		u[i] = l.DPhi(v)
+	}
+}
+
+// Bounds returns the bounds of phi and its derivatives on [lo, hi]: phi' = -sigm(-u)
+// rises, and phi” = sigm'(u) is even and falls away from 0. sigmoid is within 4 units
+// in the last place, and so is 1 - sigm(v) = sigm(-v).
+func (Logistic) Bounds(lo, hi float64) (ScalarBounds, error) {
+	if err := checkRange("logistic", lo, hi); err != nil {
+		return ScalarBounds{}, err
+	}
+	const up = 1 + 16*0x1p-52
+	curvature := func(v float64) float64 { return sigmoid(v) * sigmoid(-v) }
+	nearest := max(lo, -hi, 0) // of |u|
+	return ScalarBounds{
+		SlopeMin: -sigmoidUp(-lo), SlopeMax: -sigmoid(-hi) / up,
+		Curvature: min(0.25, curvature(nearest)*up), Convex: true,
+		SlopeError: 8 * unitRoundoff, Origin: Proved,
+	}, nil
+}
+
 // StripBound returns the bound of |sigm| in |Im u| <= h: 1 for h <= pi/2,
 // 1/sin h below pi, +Inf from pi on.
 //
 // Proof. |1 + exp(a + ib)| with cos b >= 0 is at least its real part, >= 1.
 // With cos b < 0 the minimum over e^a > 0 of |1 + e^a e^ib| is the distance
 // from -1 to the ray of direction e^ib, |sin b|. The poles are at i pi (2k+1).
-func (Logistic) StripBound(h float64) float64 {
+func (Logistic) StripBound(_, h float64) float64 {
 	switch {
 	case h <= math.Pi/2:
 		return 1

@@ -33,13 +33,29 @@ type ScoreRange struct {
 	Slope     float64 // sup |phi'(u)| over |u| <= V
 	Curvature float64 // sup of the derivative of phi' there, +Inf if not smooth
 	ScoreErr  float64 // |computed w.x - w.x| for dot products of the given depth
+	// SlopeErr bounds |computed phi' - phi'| at a float64 argument. For a ScalarLoss it
+	// is proved; for any other it is an assumption on DPhi: 16 units of roundoff of
+	// Slope. +Inf if the loss is not smooth.
+	SlopeErr float64
+	// SlopeMin <= phi' <= SlopeMax: the bounds that Constants rests on. Every computed
+	// slope of a loss that is not smooth must be clamped to them (Kernel.Roundoff).
+	SlopeMin, SlopeMax float64
 }
+
+// Smooth says that the error of a computed slope is bounded by Curvature and SlopeErr.
+func (s ScoreRange) Smooth() bool { return !math.IsInf(s.Curvature, 0) }
+
+// assumedSlopeError is ScoreRange.SlopeErr of a loss that is no ScalarLoss, in units of
+// roundoff of sup |phi'|. For the logistic loss it is proved in
+// kernels.LogisticSlope (4 units, and sup |phi'| >= 1/2) from an error of math.Exp
+// below 2 ulp; its sources state less than 1 ulp, and in kernels.LogisticSlopes
+// (12 units relative).
+const assumedSlopeError = 16
 
 // NewScoreRange returns the limits for a problem whose Loss is a ScoreLoss, when
 // every computed score is a sum of products of the given depth (at most depth
 // roundings on the way of each product). It wraps ErrUnsupported for any other
-// loss and for constants that clipping enforces, because these say nothing of
-// phi.
+// loss.
 //
 // Proof. |w.x| <= R ||w|| <= R r (1 + 2^-30), and a computed score differs by at
 // most gamma(depth) sum |x_k w_k| <= gamma(depth) R ||w|| plus one smallest
@@ -49,7 +65,8 @@ type ScoreRange struct {
 // then u takes every value in [0, 2 l R r'], and with w reversed the negative
 // ones, while the gradient has norm |phi'(u)| 2 R l and the Hessian the slope of
 // phi' times (2 R l)^2. So Constants at radius r' = r (1 + 2^-19) bounds phi' by
-// G / (2 R l) and its slope by L / (2 R l)^2 on [-V, V]. QED
+// G / (2 R l) and its slope by L / (2 R l)^2 on [-V, V]. A ScalarLoss is asked for its
+// bounds on MarginRange, which contains [-V, V]. QED
 func NewScoreRange(p Problem, depth int) (ScoreLoss, ScoreRange, error) {
 	if err := p.Validate(); err != nil {
 		return nil, ScoreRange{}, err
@@ -58,20 +75,14 @@ func NewScoreRange(p Problem, depth int) (ScoreLoss, ScoreRange, error) {
 	if !ok {
 		return nil, ScoreRange{}, fmt.Errorf("%w: loss %q is not a function of score differences", ErrUnsupported, p.Loss.Name())
 	}
-	c, err := loss.Constants(p.Bounds, p.Radius*(1+0x1p-19))
-	if err != nil {
-		return nil, ScoreRange{}, err
-	}
-	if c.Origin == Clipped {
-		return nil, ScoreRange{}, fmt.Errorf("%w: the constants of loss %q are enforced by clipping pairs, which sums of scores cannot do", ErrUnsupported, loss.Name())
-	}
 	up := 1 + 16*unitRoundoff
 	R := p.Bounds.FeatureNorm
 	s := ScoreRange{LabelSpan: 2 * p.Bounds.LabelAbs, Score: R * p.Radius * (1 + 0x1p-20)}
 	s.Margin = 2 * s.LabelSpan * s.Score
 	full := 2 * R * s.LabelSpan
-	s.Slope = c.Lipschitz / full * up
-	s.Curvature = c.Smoothness / full / full * up
+	if err := s.slopes(p, loss, full, up); err != nil {
+		return nil, ScoreRange{}, err
+	}
 	g := Gamma(depth)
 	s.ScoreErr = g*R*p.Radius*(1+2*RadiusSlack) + float64(depth+p.D)*0x1p-1070
 	switch {
@@ -83,12 +94,34 @@ func NewScoreRange(p Problem, depth int) (ScoreLoss, ScoreRange, error) {
 	return loss, s, nil
 }
 
+// slopes fills in what is known of phi'.
+func (s *ScoreRange) slopes(p Problem, loss ScoreLoss, full, up float64) error {
+	if form, ok := loss.(ScalarLoss); ok {
+		k, err := form.Scalar().Bounds(form.MarginRange(p.Bounds, p.Radius))
+		if err != nil {
+			return err
+		}
+		s.Slope, s.Curvature, s.SlopeErr = k.Slope(), k.smoothness(), k.SlopeError
+		s.SlopeMin, s.SlopeMax = k.SlopeMin, k.SlopeMax
+		return nil
+	}
+	c, err := loss.Constants(p.Bounds, p.Radius*(1+0x1p-19))
+	if err != nil {
+		return err
+	}
+	s.Slope = c.Lipschitz / full * up
+	s.Curvature = c.Smoothness / full / full * up
+	s.SlopeErr = assumedSlopeError * unitRoundoff * s.Slope
+	s.SlopeMin, s.SlopeMax = -s.Slope, s.Slope
+	return nil
+}
+
 // ExpansionMaxTerms is the largest number of terms that Expand returns. Shorter
 // intervals are cheaper and more accurate than longer expansions.
 const ExpansionMaxTerms = 32
 
 // Expansion is a Chebyshev interpolation of y -> phi'(u0 + HalfWidth y) on
-// [-1, 1] with a proved error, the same for every real u0.
+// [-1, 1] with a proved error, the same for every real u0 in a range of margins.
 type Expansion struct {
 	HalfWidth  float64 // of the interval in the argument of phi'
 	Terms      int     // p: interpolation in the p zeros of T_p, degree p - 1
@@ -99,12 +132,13 @@ type Expansion struct {
 	CoefNorm, CoefGrowth float64
 }
 
-// Expand returns the shortest expansion with Truncation <= tol, or false if it
-// would need more than ExpansionMaxTerms terms.
+// Expand returns the shortest expansion for |u0| <= margin with Truncation <= tol, or
+// false if it would need more than ExpansionMaxTerms terms.
 //
 // Proof. Let E_rho be the Bernstein ellipse with semi-axis sum rho > 1. Its
-// points have |Im y| <= (rho - 1/rho)/2, so |phi'| <= M there with
-// M = StripBound(HalfWidth (rho - 1/rho)/2), for every u0. Then (Trefethen,
+// points have |Re y| <= (rho + 1/rho)/2 and |Im y| <= (rho - 1/rho)/2, so |phi'| <= M
+// there with M = StripBound(margin + HalfWidth (rho + 1/rho)/2,
+// HalfWidth (rho - 1/rho)/2), for every u0. Then (Trefethen,
 // Approximation Theory and Approximation Practice, Theorems 8.1, 8.2 and 15.2)
 // the Chebyshev coefficients satisfy |a_k| <= 2 M rho^-k, the interpolant of
 // degree p - 1 has error at most 4 M rho^(1-p) / (rho - 1), and the Lebesgue
@@ -114,26 +148,31 @@ type Expansion struct {
 // The coefficient c_k of the interpolant is a_k plus, with signs,
 // a_(2mp-k) + a_(2mp+k) for m >= 1, so |c_k| <= 2 M kappa rho^-k with
 // kappa = 1 + 2 rho^-2 / (1 - rho^-2), since 2mp - k >= k + 2m. Also
-// |c_0| <= Q and |c_k| <= 2 Q where Q = StripBound(0), because c_k is 2/p (c_0:
+// |c_0| <= Q and |c_k| <= 2 Q where Q is M for rho = 1, because c_k is 2/p (c_0:
 // 1/p) times a sum of p values of at most Q. QED
 //
 // The search over rho is a grid; any rho gives a valid bound.
-func Expand(loss AnalyticLoss, halfWidth, tol float64) (Expansion, bool) {
+func Expand(loss AnalyticLoss, margin, halfWidth, tol float64) (Expansion, bool) {
 	e := Expansion{HalfWidth: halfWidth, Terms: ExpansionMaxTerms + 1}
 	rhos := make([]float64, 0, 150)
-	for x := 0.02; x < 9; x *= 1.05 {
+	step := 1.05
+	if _, ok := loss.(ScalarLoss); ok {
+		step = 1.5 // a StripBound by interval arithmetic takes milliseconds
+	}
+	for x := 0.02; x < 9; x *= step {
 		rhos = append(rhos, math.Exp(x))
 	}
 	const up = 1 + 0x1p-30 // covers the rounding of all formulas here
 	strip := func(rho float64) float64 {
-		return loss.StripBound(halfWidth*(rho-1/rho)/2*up) * up
+		return loss.StripBound((margin+halfWidth*(rho+1/rho)/2)*up, halfWidth*(rho-1/rho)/2*up) * up
 	}
 	bounds := make([]float64, len(rhos))
 	for i, rho := range rhos {
 		m := strip(rho)
 		bounds[i] = m
 		if !(m < math.MaxFloat64) {
-			continue
+			rhos = rhos[:i] // larger ellipses are no better
+			break
 		}
 		p := 2
 		t := 4 * m / (rho - 1) / rho * up
@@ -151,9 +190,6 @@ func Expand(loss AnalyticLoss, halfWidth, tol float64) (Expansion, bool) {
 	q := strip(1)
 	e.CoefNorm, e.CoefGrowth = math.Inf(1), math.Inf(1)
 	for i, rho := range rhos {
-		if !(bounds[i] < math.MaxFloat64) {
-			continue
-		}
 		kappa := 1 + 2/(rho*rho-1)
 		norm, growth := q, q
 		decay := 2 * bounds[i] * kappa

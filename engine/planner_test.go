@@ -9,15 +9,6 @@ import (
 	"dyad/engine/enginetest"
 )
 
-// clipped has constants that clipping enforces.
-type clipped struct{ engine.Logistic }
-
-func (c clipped) Constants(b engine.Bounds, radius float64) (engine.Constants, error) {
-	k, err := c.Logistic.Constants(b, radius)
-	k.Origin = engine.Clipped
-	return k, err
-}
-
 // general hides that a loss is a ScoreLoss.
 type general struct{ engine.Loss }
 
@@ -55,7 +46,6 @@ func TestScoreRangeDeclines(t *testing.T) {
 	p := engine.Problem{N: 10, D: 20, Bounds: engine.UnitBounds(), Loss: engine.Logistic{}, Radius: 1}
 	for name, change := range map[string]func(*engine.Problem){
 		"not a score loss": func(p *engine.Problem) { p.Loss = general{engine.Logistic{}} },
-		"clipped":          func(p *engine.Problem) { p.Loss = clipped{} },
 	} {
 		q := p
 		change(&q)
@@ -103,7 +93,7 @@ func interpolate(f func(float64) float64, p int, y float64) (v, norm, growth flo
 func TestExpand(t *testing.T) {
 	for _, loss := range []engine.AnalyticLoss{engine.Logistic{}, enginetest.SmoothHinge{}} {
 		for _, c := range []struct{ width, tol float64 }{{0.1, 1e-9}, {0.5, 1e-6}, {1, 1e-9}, {1.5, 1e-5}} {
-			e, ok := engine.Expand(loss, c.width, c.tol)
+			e, ok := engine.Expand(loss, 6, c.width, c.tol)
 			if !ok || e.Truncation > c.tol || e.Terms > engine.ExpansionMaxTerms {
 				t.Fatalf("%s: Expand(%v, %v) = %+v, %v", loss.Name(), c.width, c.tol, e, ok)
 			}
@@ -129,7 +119,7 @@ func TestExpand(t *testing.T) {
 				}
 			}
 		}
-		if e, ok := engine.Expand(loss, 1000, 1e-16); ok {
+		if e, ok := engine.Expand(loss, 1, 1000, 1e-16); ok {
 			t.Errorf("%s: width 1000 has an expansion %+v", loss.Name(), e)
 		}
 	}

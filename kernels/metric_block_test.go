@@ -17,8 +17,8 @@ func TestMetricBlock(t *testing.T) {
 	variants(t, func(t *testing.T, set *Set) {
 		for _, d := range []int{1, 2, 7, 33, 260} {
 			b := set.NewMetricBlock(96, d)
-			for _, m := range []int{1, 7, 23, 24, 25, 67, 96} {
-				for _, n := range []int{1, 3, 47, 48, 67, 130} {
+			for _, m := range []int{0, 1, 7, 23, 24, 25, 67, 96} {
+				for _, n := range []int{0, 1, 3, 47, 48, 67, 130} {
 					for _, skip := range []int{-m, 1, -5, n} {
 						f := []func([]float64){nil, slope}[rng.IntN(2)]
 						checkMetricBlock(t, fmt.Sprintf("m=%d n=%d d=%d skip=%d custom=%v", m, n, d, skip, f != nil), rng, b, m, n, d, skip, f)

@@ -133,7 +133,7 @@ type Charge struct {
 
 	// What may be printed about the run, as text.
 	Guarantee string
-	Unit      string
+	Unit      string // whose data the run protects; costs of different units have no total
 	Relation  string
 	Released  string
 
@@ -163,8 +163,9 @@ type Receipt struct {
 // computed; with ErrLedger if the ledger is not available. If the error is
 // ErrLedger the charge may count all the same; nothing can have been released.
 //
-// Events carry their own neighbouring relation, so they compose whatever the
-// text fields of their charges say. A PublicEvent in the plan is recorded but
+// Events carry their own neighbouring relation, so they compose whatever the other
+// text fields of their charges say; but only charges of one Unit have a total. A
+// PublicEvent in the plan is recorded but
 // allows no release: the session cannot know which vectors come from public
 // data. Data that are public as a whole need NewPublicSession.
 func (l *Ledger) Begin(c Charge, src *Source) (*LiveSession, error) {

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
+	"strings"
 )
 
 // ledgerState is a verified ledger.
@@ -91,14 +93,41 @@ func (st *ledgerState) cap(dataID string) (b Budget, ok bool) {
 	return b, ok
 }
 
-// compose adds all charged events of the data id and then the extra ones. It
-// refuses if any line of the ledger is unknown to this version: such a line
-// might concern the data id.
-func (st *ledgerState) compose(dataID string, extra []Event) (*Total, error) {
+// errUnits is wrapped by compose for charges about different units.
+var errUnits = fmt.Errorf("%w: costs of different units do not add up", ErrUnsupported)
+
+// units are the different units that the charges of the data id and extra (nil: none)
+// protect, in order. A charge without a unit, or of exact releases only, which protect
+// nobody and make every total infinite, has none.
+func (st *ledgerState) units(dataID string, extra *Charge) (units []string) {
+	private := func(e Event) bool {
+		_, exact := e.(NonPrivateEvent)
+		return !exact
+	}
+	add := func(c *Charge) {
+		if c.Unit != "" && slices.ContainsFunc(c.Events, private) && !slices.Contains(units, c.Unit) {
+			units = append(units, c.Unit)
+		}
+	}
+	st.charges(dataID, add)
+	if extra != nil {
+		add(extra)
+	}
+	return units
+}
+
+// compose adds all charged events of the data id and then those of extra (nil: none). It
+// refuses if any line of the ledger is unknown to this version: such a line might
+// concern the data id. It refuses to add up costs of different units: a person who is in
+// several pairs may lose several times the epsilon of one pair.
+func (st *ledgerState) compose(dataID string, extra *Charge) (*Total, error) {
 	for _, e := range st.entries {
 		if !e.Known {
 			return nil, fmt.Errorf("%w: line %d of the ledger (%q) was written by a later version; use that version", ErrUnsupported, e.Seq+1, e.Type)
 		}
+	}
+	if units := st.units(dataID, extra); len(units) > 1 {
+		return nil, fmt.Errorf("%w: the runs of data id %q protect %s; declare a data id for each unit", errUnits, dataID, strings.Join(units, ", and "))
 	}
 	total := new(Total)
 	var err error
@@ -110,7 +139,9 @@ func (st *ledgerState) compose(dataID string, extra []Event) (*Total, error) {
 		}
 	}
 	st.charges(dataID, func(c *Charge) { add(c.Run, c.Events) })
-	add("new", extra)
+	if extra != nil {
+		add("new", extra.Events)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -124,7 +155,7 @@ func (st *ledgerState) admit(c Charge) (warnings []string, err error) {
 			return nil, fmt.Errorf("privacy: run %q is already charged; every run needs its own id (empty: one is generated)", c.Run)
 		}
 	}
-	total, err := st.compose(c.DataID, c.Events)
+	total, err := st.compose(c.DataID, &c)
 	limit, capped := st.cap(c.DataID)
 	switch {
 	case err != nil && capped:
@@ -189,6 +220,11 @@ type Summary struct {
 	DataID     string
 	Runs       int // charged, finished or not
 	SeededRuns int // of these, runs whose noise is not secret
+	// Unit is what the runs protect, "" if none says. Mixed: they protect different units,
+	// listed in Unit. Their costs do not add up: there is no total, and Mu, Epsilon and
+	// Pure are +Inf.
+	Unit  string
+	Mixed bool
 	// Mu is that of all charged events together, +Inf: no guarantee. It is 0 if a run
 	// drew batches in secret: Epsilon is then smaller than what follows from a mu.
 	Mu      float64
@@ -204,12 +240,18 @@ func (s Summary) String() string {
 	if s.Runs == 1 {
 		runs = "1 run"
 	}
+	if s.Mixed {
+		runs += " that protect different units (" + s.Unit + "), whose costs do not add up: there is no total"
+	}
 	text := fmt.Sprintf("%s: %s, %s", s.DataID, runs, epsilonText(s.Epsilon))
 	if !math.IsInf(s.Epsilon, 1) {
 		text += " at delta " + FormatUp(s.Delta)
 		if s.Mu > 0 || s.Epsilon == 0 {
 			text += " (" + FormatUp(s.Mu) + "-GDP)"
 		}
+	}
+	if s.Unit != "" && !s.Mixed {
+		text += ", for " + s.Unit
 	}
 	if s.Pure > 0 && !math.IsInf(s.Pure, 1) {
 		text += ", pure epsilon " + FormatUp(s.Pure)
@@ -225,7 +267,8 @@ func (s Summary) String() string {
 
 // Summary composes everything that was charged to the data id, and states it at
 // delta in (0, 1), or at the cap's delta if delta is 0 and a cap is set. An id
-// that was never charged has mu 0. It fails with ErrUnsupported if the ledger
+// that was never charged has mu 0, and one whose runs protect different units has no
+// total. It fails with ErrUnsupported if the ledger
 // holds events or lines that this version does not know: they are never left out.
 func (l *Ledger) Summary(dataID string, delta float64) (Summary, error) {
 	st, err := l.load()
@@ -240,9 +283,19 @@ func (l *Ledger) Summary(dataID string, delta float64) (Summary, error) {
 	if !(s.Delta > 0 && s.Delta < 1) {
 		return Summary{}, fmt.Errorf("privacy: delta of a summary is %v, must be in (0, 1), or 0 for an id with a cap", s.Delta)
 	}
+	units := st.units(dataID, nil)
+	s.Unit, s.Mixed = strings.Join(units, "; "), len(units) > 1
 	total, err := st.compose(dataID, nil)
-	if err != nil {
+	switch {
+	case errors.Is(err, errUnits):
+		s.Mu, s.Epsilon, s.Pure = math.Inf(1), math.Inf(1), math.Inf(1)
+	case err != nil:
 		return Summary{}, err
+	default:
+		if !total.Sampled() {
+			s.Mu = total.Mu()
+		}
+		s.Epsilon, s.Pure = total.Epsilon(s.Delta), total.Epsilon(0)
 	}
 	st.charges(dataID, func(c *Charge) {
 		s.Runs++
@@ -250,10 +303,6 @@ func (l *Ledger) Summary(dataID string, delta float64) (Summary, error) {
 			s.SeededRuns++
 		}
 	})
-	if !total.Sampled() {
-		s.Mu = total.Mu()
-	}
-	s.Epsilon, s.Pure = total.Epsilon(s.Delta), total.Epsilon(0)
 	return s, nil
 }
 

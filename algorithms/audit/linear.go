@@ -53,7 +53,7 @@ func (Linear) Phi(u float64) float64 { return -u }
 func (Linear) DPhi(float64) float64 { return -1 }
 
 // StripBound returns 1.
-func (Linear) StripBound(float64) float64 { return 1 }
+func (Linear) StripBound(_, _ float64) float64 { return 1 }
 
 // Value returns l(w; z, zp).
 func (Linear) Value(w []float64, z, zp engine.Record) float64 {

@@ -18,8 +18,14 @@ type Message struct {
 	Gradient []float64
 }
 
-// Client is a user's side: it holds a record and makes messages. It is used from
-// one goroutine at a time.
+// Client is a user's side: it makes messages from a record. It is used from one
+// goroutine at a time.
+//
+// It trusts the server with nothing but the number of visits: whatever state the server
+// publishes, a message is Epsilon-locally private, and whether there is one does not
+// depend on the record. A server can ask for more visits than Plan.Epochs, by a state
+// of an earlier epoch or a message that it calls lost; who runs the client must count
+// the visits of its user durably, and send a message again as it was.
 type Client struct {
 	plan *Plan
 	src  *privacy.Source
@@ -32,10 +38,14 @@ func NewClient(p *Plan, src *privacy.Source) *Client {
 }
 
 // Message is the message of one visit: the only place where a record meets
-// randomness. st is the published state; z has Dim features within the norm bound
-// and label -1 or 1.
+// randomness. st is the published state, of which Epoch and W are used; z has Dim
+// features within the norm bound and label -1 or 1. A state that no server of the plan
+// publishes is refused, for every record.
 func (c *Client) Message(st *State, z engine.Record) (Message, error) {
 	p := c.plan
+	if err := p.checkPublished(st); err != nil {
+		return Message{}, err
+	}
 	y, err := label(z.Y)
 	if err != nil {
 		return Message{}, err
@@ -68,7 +78,15 @@ func (c *Client) Message(st *State, z engine.Record) (Message, error) {
 	return c.send()
 }
 
+// send sends the private sample of c.g, or of zero if c.g is not finite, as for a record
+// that is not: to send nothing would tell of it.
 func (c *Client) send() (Message, error) {
+	for _, v := range c.g {
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			clear(c.g)
+			break
+		}
+	}
 	d, err := c.plan.channel.Send(c.g, c.src)
 	return Message{Takes: err == nil, Direction: d}, err
 }
@@ -99,6 +117,26 @@ func (c *Client) Label(y float64) (float64, error) {
 	}
 	answer, err := c.plan.response.Answer(bit(y > 0), c.src)
 	return float64(2*answer - 1), err
+}
+
+// checkPublished says whether st can have been published by a server of p. It looks at
+// what a client uses, and at no record: with a model of huge numbers w.x overflows for
+// some records and not for others.
+func (p *Plan) checkPublished(st *State) error {
+	if len(st.W) != p.Dim {
+		return errShape
+	}
+	square, largest := 0.0, 2*p.Radius
+	if p.Method == PrestigePrinted || !p.Method.private() {
+		largest = 1e100 // the printed model is not projected
+	}
+	for _, w := range st.W {
+		square += w / largest * (w / largest)
+	}
+	if st.Epoch < 1 || st.Epoch > p.Epochs || !(square <= 1) {
+		return errState
+	}
+	return nil
 }
 
 // gradient sets c.g to the gradient of the loss part and returns the margin.

@@ -141,7 +141,8 @@ func (p Protocol) Plan() (*Plan, error) {
 	switch p.Method {
 	case PrestigeParticipation, PrestigePrinted:
 		q.response.Epsilon = p.Epsilon * p.ResponseShare
-		sampling = p.Epsilon - q.response.Epsilon
+		// Both together are Epsilon at most, also where the difference was rounded up.
+		sampling = math.Nextafter(p.Epsilon-q.response.Epsilon, 0)
 	case PrestigeLabel:
 		q.response.Epsilon, sampling = p.Epsilon, 0
 	}

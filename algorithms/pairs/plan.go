@@ -130,8 +130,8 @@ func (p *Plan) account() error {
 	}
 	switch s.Unit {
 	case Individual:
-		g.Unit = fmt.Sprintf("one individual, in at most %d pairs", s.Kappa)
-		g.Relation = "same ids and pairs, one individual's record replaced: features and the labels of its pairs"
+		g.Unit = "one individual"
+		g.Relation = fmt.Sprintf("same ids and pairs, at most %d of an individual, one individual's record replaced: features and the labels of its pairs", s.Kappa)
 	case Group:
 		g.Unit = fmt.Sprintf("a group of %d pairs", s.Kappa)
 		g.Relation = "same ids and pairs, the records of at most kappa pairs replaced"

@@ -43,8 +43,10 @@ type cli struct {
 	Account    accountCmd    `cmd:"" help:"Convert between noise and epsilon."`
 	Audit      auditCmd      `cmd:"" help:"Attack an algorithm and bound its epsilon from below."`
 	Algorithms algorithmsCmd `cmd:"" help:"List the algorithms, or explain one."`
+	Losses     lossesCmd     `cmd:"" help:"List the built-in losses, or prove the constants of your own."`
 	Ledger     ledgerCmd     `cmd:"" help:"Show, check or cap what has been spent on each data set."`
 	Data       dataCmd       `cmd:"" help:"Work with data files."`
+	Bench      benchCmd      `cmd:"" help:"Measure this machine: time, pairs per second, share of its peak."`
 	Devices    devicesCmd    `cmd:"" help:"List what --device takes."`
 	Doctor     doctorCmd     `cmd:"" help:"Check this machine: CPU, GPU, ledger, randomness."`
 	Version    versionCmd    `cmd:"" help:"Print the version."`

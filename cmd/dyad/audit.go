@@ -12,29 +12,31 @@ import (
 )
 
 type auditCmd struct {
-	Algorithm  string   `arg:"" help:"Algorithm to attack, see \"dyad algorithms\"."`
-	Mode       string   `default:"certified" enum:"certified,paper" help:"certified or paper; the attacked claim is the guarantee that the report of the mode prints."`
-	Epsilon    float64  `default:"1" help:"Epsilon to spend."`
-	Delta      *float64 `placeholder:"DELTA" help:"Delta; 0 asks for pure epsilon. Default: min(1e-5, n^-1.5)."`
-	N          int      `positive:"" short:"n" default:"64" help:"Number of records."`
-	D          int      `positive:"" short:"d" default:"2" help:"Number of features."`
-	L2         *float64 `name:"l2" placeholder:"ALPHA" help:"Weight of the L2 term. Default: 0.001, or 0 if the algorithm takes none."`
-	Task       string   `default:"auc" enum:"auc,metric" help:"auc: losses of score differences; metric: losses of a Mahalanobis metric."`
-	Loss       string   `default:"linear" enum:"linear,logistic" help:"linear: the loss of the task on which sensitivity bounds are attained; logistic: the one that is trained."`
-	Radius     float64  `positive:"" placeholder:"R" help:"Radius of the ball that w lives in. Default: 1, or the public rule for the logistic loss."`
-	Every      int      `positive:"" default:"1" placeholder:"K" help:"Online algorithms: new records per update and release."`
-	Buffer     int      `help:"Online algorithms: earlier records that a new one is paired with; 0: all."`
-	Reservoir  bool     `help:"Online algorithms: the buffer is a uniform sample of all earlier records."`
-	Secret     bool     `name:"secret-state" help:"Online algorithms: keep the noiseless iterate secret and release noisy copies."`
-	Method     string   `default:"runs" enum:"runs,canaries" help:"runs: many runs on two neighbouring data sets; canaries: one run with many canary records."`
-	BlackBox   bool     `help:"The adversary does not know the coins; every run is whole. Slower and weaker."`
-	Runs       int      `positive:"" default:"4000" help:"Runs on each of the two data sets; half of them choose the attack."`
-	Canaries   int      `positive:"" placeholder:"M" help:"Canary records, at most min(d, n/2), which is the default."`
-	Guesses    int      `positive:"" placeholder:"K" help:"Canaries whose bit is guessed. Default: a quarter."`
-	Confidence float64  `positive:"" default:"0.999" help:"Confidence of the bound."`
-	Seed       uint64   `default:"1" help:"Seed of all randomness; the same seed gives the same output."`
-	Workers    int      `positive:"" help:"CPU workers; the result is the same for any number. Default: all cores."`
-	Plot       string   `placeholder:"FILE" help:"Plot what the attack achieves against what the claim allows, as SVG or PNG by the ending."`
+	Algorithm  string             `arg:"" help:"Algorithm to attack, see \"dyad algorithms\"."`
+	Mode       string             `default:"certified" enum:"certified,paper" help:"certified or paper; the attacked claim is the guarantee that the report of the mode prints."`
+	Epsilon    float64            `default:"1" help:"Epsilon to spend."`
+	Delta      *float64           `placeholder:"DELTA" help:"Delta; 0 asks for pure epsilon. Default: min(1e-5, n^-1.5)."`
+	N          int                `positive:"" short:"n" default:"64" help:"Number of records."`
+	D          int                `positive:"" short:"d" default:"2" help:"Number of features."`
+	L2         *float64           `name:"l2" placeholder:"ALPHA" help:"Weight of the L2 term. Default: 0.001, or 0 if the algorithm takes none."`
+	Task       string             `default:"auc" enum:"auc,metric" help:"auc: losses of score differences; metric: losses of a Mahalanobis metric."`
+	Loss       string             `default:"linear" placeholder:"NAME|EXPR" help:"linear: the loss of the task on which sensitivity bounds are attained; or any loss of train."`
+	LossParam  map[string]float64 `name:"loss-param" placeholder:"K=V" help:"As for train."`
+	LossClip   float64            `positive:"" name:"loss-clip" placeholder:"C" help:"As for train."`
+	Radius     float64            `positive:"" placeholder:"R" help:"Radius of the ball that w lives in. Default: 1, or the public rule for other losses than linear."`
+	Every      int                `positive:"" default:"1" placeholder:"K" help:"Online algorithms: new records per update and release."`
+	Buffer     int                `help:"Online algorithms: earlier records that a new one is paired with; 0: all."`
+	Reservoir  bool               `help:"Online algorithms: the buffer is a uniform sample of all earlier records."`
+	Secret     bool               `name:"secret-state" help:"Online algorithms: keep the noiseless iterate secret and release noisy copies."`
+	Method     string             `default:"runs" enum:"runs,canaries" help:"runs: many runs on two neighbouring data sets; canaries: one run with many canary records."`
+	BlackBox   bool               `help:"The adversary does not know the coins; every run is whole. Slower and weaker."`
+	Runs       int                `positive:"" default:"4000" help:"Runs on each of the two data sets; half of them choose the attack."`
+	Canaries   int                `positive:"" placeholder:"M" help:"Canary records, at most min(d, n/2), which is the default."`
+	Guesses    int                `positive:"" placeholder:"K" help:"Canaries whose bit is guessed. Default: a quarter."`
+	Confidence float64            `positive:"" default:"0.999" help:"Confidence of the bound."`
+	Seed       uint64             `default:"1" help:"Seed of all randomness; the same seed gives the same output."`
+	Workers    int                `positive:"" help:"CPU workers; the result is the same for any number. Default: all cores."`
+	Plot       string             `placeholder:"FILE" help:"Plot what the attack achieves against what the claim allows, as SVG or PNG by the ending."`
 }
 
 // Help shows examples.
@@ -179,13 +181,16 @@ func (c *auditCmd) spec(needsL2 bool) (p engine.Problem, l2 float64, b privacy.B
 		l2 = *c.L2
 	}
 	p = engine.Problem{N: c.N, D: c.D, Bounds: engine.UnitBounds(), Loss: audit.Linear{}, Radius: 1}
-	switch logistic := c.Loss == "logistic"; {
-	case c.Task == taskMetric && logistic:
-		p.Loss = engine.MahalanobisLogistic{}
-	case c.Task == taskMetric:
+	switch linear := c.Loss == "linear"; {
+	case c.Task == taskMetric && linear:
 		p.Loss = audit.LinearMetric{}
-	case logistic:
-		p.Loss, p.Radius = engine.Logistic{}, algorithms.DefaultRadius(c.N, c.D, b, mode)
+	case !linear:
+		if p.Loss, err = (lossFlags{c.Loss, c.LossParam, c.LossClip}).loss(c.Task); err != nil {
+			return p, l2, b, mode, err
+		}
+		if c.Task == taskAUC {
+			p.Radius = algorithms.DefaultRadius(c.N, c.D, b, mode)
+		}
 	}
 	if c.Radius != 0 {
 		p.Radius = c.Radius

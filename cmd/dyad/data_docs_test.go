@@ -51,7 +51,7 @@ func runPage(t *testing.T, p page) (failures []string) {
 		write(t, dir, name, content)
 	}
 	for _, c := range p.commands {
-		if code, _, errs := dyad(t, dir, strings.Fields(c)...); code != exitOK {
+		if code, _, errs := dyad(t, dir, shellWords(c)...); code != exitOK {
 			failures = append(failures, "dyad "+c+": "+errs)
 		}
 	}

@@ -101,7 +101,7 @@ func TestDocsRunOnRealData(t *testing.T) {
 		t.Fatalf("docs/guide.md has only %d commands on real data", len(p.commands))
 	}
 	for _, c := range p.commands {
-		if code, _, errs := dyad(t, dir, strings.Fields(c)...); code != exitOK {
+		if code, _, errs := dyad(t, dir, shellWords(c)...); code != exitOK {
 			t.Errorf("dyad %s: exit %d: %s", c, code, errs)
 		}
 	}

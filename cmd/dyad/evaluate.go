@@ -77,6 +77,10 @@ func (c *evaluateCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
+	loss, err := m.pairLoss()
+	if err != nil {
+		return err
+	}
 	if !(c.Confidence > 0 && c.Confidence < 1) || c.Top < 1 {
 		return badInput("--confidence is %v and --top %d, want strictly between 0 and 1, and at least 1", c.Confidence, c.Top)
 	}
@@ -101,7 +105,7 @@ func (c *evaluateCmd) Run(a *app) error {
 	} else if c.Neighbours != "" {
 		return badInput("--neighbours is for a metric, and %s is a model of task %s", c.Model, m.Task)
 	}
-	e, err := evaluate(a.ctx, m.Task, m.Weights, sampleOf(data), among, evaluationOptions{c.Threshold, c.Confidence, c.Top})
+	e, err := evaluate(a.ctx, m.Task, loss, m.Weights, sampleOf(data), among, evaluationOptions{c.Threshold, c.Confidence, c.Top})
 	if err != nil {
 		return err
 	}
@@ -125,11 +129,11 @@ var defaultEvaluation = evaluationOptions{threshold: 0, confidence: 0.95, top: 1
 
 // evaluate computes the figures of a task; among are the records among which
 // neighbours are looked for, leaving out the record itself if they are those of s.
-func evaluate(ctx context.Context, task string, w []float64, s sample, among *engine.Records, o evaluationOptions) (*evaluation, error) {
+func evaluate(ctx context.Context, task string, loss engine.Loss, w []float64, s sample, among *engine.Records, o evaluationOptions) (*evaluation, error) {
 	r := s.records
 	e := &evaluation{Task: task, Records: r.Len(), Guarantee: notCovered}
 	var err error
-	if e.Objective, err = objective.Mean(ctx, tasks[task], w, r); err != nil {
+	if e.Objective, err = objective.Mean(ctx, loss, w, r); err != nil {
 		return nil, err
 	}
 	if task == taskMetric {

@@ -33,6 +33,17 @@ func TestGoldenOutput(t *testing.T) {
 		"plan-compare-pure":    {"plan", "--compare", "-n", "512", "-d", "8", "--epsilon", "1", "--delta", "0"},
 		"plan-asserted":        {"plan", "-n", "256", "-d", "8", "--algorithm", "offpairc", "--G", "4", "--L", "4", "--Dg", "8", "--H", "1", "--radius-diameter", "2"},
 		"online-onpairc-paper": {"online", "--schema", schema, "--state", "state", "--mode", "paper", "--algorithm", "onpairc", "--buffer", "0", "-n", "1000000"},
+		"losses":               {"losses"},
+		"losses-metric":        {"losses", "--task", "metric", "--radius", "0.2"},
+		"losses-smooth":        {"losses", "check", "log1p(exp(-u))"},
+		"losses-kink":          {"losses", "check", "max(0, m - u)", "--loss-param", "m=0.5", "--task", "metric"},
+		"losses-clipped":       {"losses", "check", "exp(-u)", "--loss-clip", "2", "--radius", "5"},
+		"losses-typo":          {"losses", "check", "log1p(exp(-u)"},
+		"losses-unknown":       {"losses", "check", "hing"},
+		"losses-jump":          {"losses", "check", "where(u > 0, 0, 1)"},
+		"losses-unbound":       {"losses", "check", "log(abs(u))"},
+		"plan-loss":            {"plan", "-n", "512", "-d", "8", "--loss", "1 - tanh(c*u)", "--loss-param", "c=0.5", "--algorithm", "gradient-perturbation", "--delta", "1e-5"},
+		"plan-loss-kink":       {"plan", "-n", "512", "-d", "8", "--loss", "hinge", "--radius", "1", "--delta", "1e-5"},
 	}
 	for name, args := range paperDPGDC2 {
 		cases["plan-dpgdc2-"+name] = args

@@ -83,6 +83,8 @@ type spending struct {
 	DataID     string          `json:"data_id"`
 	Runs       int             `json:"runs"`
 	SeededRuns int             `json:"seeded_runs,omitempty"`
+	Unit       string          `json:"unit,omitempty"`
+	Mixed      bool            `json:"mixed_units,omitempty"` // there is no total
 	Mu         float64         `json:"mu,omitempty"`
 	Epsilon    *float64        `json:"epsilon"`
 	Delta      float64         `json:"delta"`
@@ -96,7 +98,7 @@ func spendingOf(l *privacy.Ledger, id string, delta float64) (*spending, error) 
 	if err != nil {
 		return nil, err
 	}
-	out := &spending{DataID: id, Runs: s.Runs, SeededRuns: s.SeededRuns, Delta: s.Delta, text: s.String()}
+	out := &spending{DataID: id, Runs: s.Runs, SeededRuns: s.SeededRuns, Unit: s.Unit, Mixed: s.Mixed, Delta: s.Delta, text: s.String()}
 	if !math.IsInf(s.Epsilon, 0) {
 		out.Mu, out.Epsilon = s.Mu, &s.Epsilon
 	}

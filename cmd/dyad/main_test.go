@@ -417,6 +417,19 @@ func TestCancelledRunExits130(t *testing.T) {
 	}
 }
 
+// shellWords splits a command line as a shell does, for words in single quotes.
+func shellWords(line string) []string {
+	var words []string
+	for i, part := range strings.Split(line, "'") {
+		if i%2 == 1 {
+			words = append(words, part)
+		} else {
+			words = append(words, strings.Fields(part)...)
+		}
+	}
+	return words
+}
+
 // Every example of every help text runs.
 func TestHelpExamplesRun(t *testing.T) {
 	dir := clinic(t, 300)
@@ -457,7 +470,11 @@ func TestHelpExamplesRun(t *testing.T) {
 			if strings.HasPrefix(e, "train") != wantTrain {
 				continue
 			}
-			if code, _, errs := dyad(t, dir, strings.Fields(e)...); code != exitOK {
+			e, _, _ = strings.Cut(e, " > ")
+			if strings.HasPrefix(e, "bench") {
+				e += " --records 64 --runs 1" // the sizes of the examples take minutes
+			}
+			if code, _, errs := dyad(t, dir, shellWords(e)...); code != exitOK {
 				t.Errorf("dyad %s: exit %d: %s", e, code, errs)
 			}
 		}

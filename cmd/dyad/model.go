@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"dyad/algorithms"
+	"dyad/engine"
 	"dyad/engine/dataset"
 	"dyad/privacy"
 )
@@ -24,6 +25,7 @@ type model struct {
 	Version  string            `json:"dyad_version"`
 	Created  time.Time         `json:"created"`
 	Task     string            `json:"task"`
+	Loss     *lossSpec         `json:"loss,omitempty"` // without it: logistic
 	DataID   string            `json:"data_id"`
 	Run      string            `json:"run,omitempty"` // in the ledger
 	Features []string          `json:"features"`      // of the weights
@@ -122,6 +124,14 @@ func syncDir(dir string) error {
 	return nil
 }
 
+// pairLoss is the loss that the model was trained with.
+func (m *model) pairLoss() (engine.Loss, error) {
+	if m.Loss == nil {
+		return lossSpec{}.build(m.Task)
+	}
+	return m.Loss.build(m.Task)
+}
+
 // readModel reads and checks a model file.
 func readModel(path string) (*model, error) {
 	text, err := os.ReadFile(path)
@@ -135,9 +145,9 @@ func readModel(path string) (*model, error) {
 	if m.Format != modelFormat {
 		return nil, badInput("%s has format %q, this program reads %q", path, m.Format, modelFormat)
 	}
-	loss, known := tasks[m.Task]
-	if !known {
-		return nil, badInput("%s is a model of task %q, which this program does not know", path, m.Task)
+	loss, err := m.pairLoss()
+	if err != nil {
+		return nil, badInput("%s: the loss of the model: %v", path, err)
 	}
 	if m.Encoder == nil || len(m.Weights) != loss.ParamDim(m.Encoder.Dim()) {
 		return nil, badInput("%s is damaged: it needs an encoder and as many weights as its features ask for", path)

@@ -77,7 +77,7 @@ func (c *planCmd) Run(a *app) error {
 
 // shapeOf is what an encoder makes public about n records.
 func shapeOf(e *dataset.Encoder, n int) dataShape {
-	s := dataShape{n: n, d: e.Dim(), boundsFromData: e.Schema().BoundsFromData, labelValues: e.LabelValues()}
+	s := dataShape{n: n, d: e.Dim(), boundsFromData: e.Schema().BoundsFromData, selectedByLabel: e.Schema().SelectsByLabel(), labelValues: e.LabelValues()}
 	if nz := e.NonZerosPerRow(); nz < s.d {
 		s.nonZeros = nz
 	}

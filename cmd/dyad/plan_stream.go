@@ -23,12 +23,14 @@ type streamFlags struct {
 // streamRequest is all that a plan of an online algorithm depends on.
 type streamRequest struct {
 	streamFlags
+	lossFlags
 	algorithm, mode, task string
 	records, features     int
 	epsilon               float64
 	delta                 *float64 // nil: the default
 	l2, radius            float64
 	boundsFromData        bool
+	selectedByLabel       bool
 }
 
 // plan builds the plan; an option that an algorithm does not have is an error.
@@ -62,15 +64,19 @@ func (r streamRequest) plan() (*algorithms.StreamPlan, error) {
 	if r.delta != nil {
 		budget.Delta = *r.delta
 	}
+	loss, err := r.loss(r.task)
+	if err != nil {
+		return nil, err
+	}
 	spec, err := algorithms.NewStreamSpec(cpu.Backend{}, engine.Problem{
-		N: 2, D: r.features, Bounds: engine.UnitBounds(), Loss: tasks[r.task], Radius: r.radius,
+		N: 2, D: r.features, Bounds: engine.UnitBounds(), Loss: loss, Radius: r.radius,
 	}, algorithms.StreamOptions{
 		Horizon: r.records, Batch: r.Every, Buffer: r.Buffer, Reservoir: r.Reservoir, PerClass: r.PerClass, BurnIn: r.BurnIn,
 	}, r.l2, budget, mode)
 	if err != nil {
 		return nil, asInput(err)
 	}
-	spec.BoundsFromData = r.boundsFromData
+	spec.BoundsFromData, spec.SelectedByLabel = r.boundsFromData, r.selectedByLabel
 	p, err := a.Plan(spec)
 	return p, asInput(err)
 }
@@ -87,9 +93,9 @@ func (c *planCmd) streams(a *app, shape dataShape) (asked bool, err error) {
 		return true, badInput("%s is an online algorithm and does not take --steps, --step-size, --path, --workers or --group-sizes", c.Algorithm)
 	}
 	request := streamRequest{
-		streamFlags: c.streamFlags, algorithm: c.Algorithm, mode: c.Mode, task: c.Task,
+		streamFlags: c.streamFlags, lossFlags: c.lossFlags, algorithm: c.Algorithm, mode: c.Mode, task: c.Task,
 		records: shape.n, features: shape.d, epsilon: c.Epsilon, delta: c.Delta, radius: c.Radius,
-		boundsFromData: shape.boundsFromData,
+		boundsFromData: shape.boundsFromData, selectedByLabel: shape.selectedByLabel,
 	}
 	if c.L2 != nil {
 		request.l2 = *c.L2

@@ -19,7 +19,8 @@ type planFlags struct {
 	StepSize  float64  `positive:"" placeholder:"ETA" help:"Step size. Default: the algorithm's public rule."`
 	Path      float64  `positive:"" placeholder:"H" help:"Sum of the step sizes. Default: the algorithm's public rule."`
 	Batch     int      `positive:"" name:"batch-records" placeholder:"M" help:"Records drawn for each step of subsampled-descent, which uses all pairs within them. Default: the algorithm's public rule."`
-	Workers   int      `positive:"" help:"CPU workers; the result has the same bits for any number. Default: all cores."`
+	lossFlags
+	Workers int `positive:"" help:"CPU workers; the result has the same bits for any number. Default: all cores."`
 	deviceFlag
 }
 
@@ -41,10 +42,11 @@ const metricRadius = 1
 
 // dataShape is what is public about the data.
 type dataShape struct {
-	n, d, nonZeros int
-	boundsFromData bool
-	groups         []int // sizes of query groups, nil without
-	labelValues    int   // as engine.Problem.LabelValues
+	n, d, nonZeros  int
+	boundsFromData  bool
+	selectedByLabel bool  // algorithms.Spec.SelectedByLabel
+	groups          []int // sizes of query groups, nil without
+	labelValues     int   // as engine.Problem.LabelValues
 }
 
 // plan builds the algorithm and its plan from public numbers.
@@ -107,6 +109,10 @@ func (f planFlags) spec(s dataShape, asserted engine.Assertion) (algorithms.Spec
 			return algorithms.Spec{}, asInput(err)
 		}
 	}
+	loss, err := f.loss(f.Task)
+	if err != nil {
+		return algorithms.Spec{}, err
+	}
 	radius := f.Radius
 	if radius == 0 {
 		radius = metricRadius
@@ -115,13 +121,13 @@ func (f planFlags) spec(s dataShape, asserted engine.Assertion) (algorithms.Spec
 		}
 	}
 	spec, err := algorithms.NewSpec(f.backend, engine.Problem{
-		N: s.n, D: s.d, Bounds: engine.UnitBounds(), Loss: tasks[f.Task],
+		N: s.n, D: s.d, Bounds: engine.UnitBounds(), Loss: loss,
 		Radius: radius, NonZerosPerRow: s.nonZeros, Groups: s.groups, LabelValues: s.labelValues,
 	}, 0, budget, mode)
 	if err != nil {
 		return algorithms.Spec{}, asInput(err)
 	}
-	spec.BoundsFromData = s.boundsFromData
+	spec.BoundsFromData, spec.SelectedByLabel = s.boundsFromData, s.selectedByLabel
 	spec.Constants, err = spec.Constants.Assert(asserted)
 	return spec, asInput(err)
 }

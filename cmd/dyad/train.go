@@ -92,6 +92,10 @@ func (c *trainCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
+	loss, err := c.definition()
+	if err != nil {
+		return err
+	}
 	out := c.Out
 	if out == "" && c.Data != "" {
 		out = "model.json"
@@ -151,7 +155,7 @@ func (c *trainCmd) Run(a *app) error {
 	if out != "" {
 		m := model{
 			Format: modelFormat, Version: version, Created: time.Now().UTC().Truncate(time.Second),
-			Task: c.Task, DataID: result.DataID, Run: run.Run,
+			Task: c.Task, Loss: &loss, DataID: result.DataID, Run: run.Run,
 			Features: data.Encoder.FeatureNames(), Weights: run.Weights, Encoder: data.Encoder,
 			Report: result.Report, Guarantee: run.Guarantee,
 		}
@@ -165,7 +169,7 @@ func (c *trainCmd) Run(a *app) error {
 	if held != nil {
 		// The model is trained, charged and saved: figures that cannot be had
 		// are a warning.
-		if result.Held, err = evaluate(a.ctx, c.Task, run.Weights, *held, train.records, defaultEvaluation); err != nil {
+		if result.Held, err = evaluate(a.ctx, c.Task, plan.Spec.Kernel.Problem().Loss, run.Weights, *held, train.records, defaultEvaluation); err != nil {
 			if a.ctx.Err() != nil {
 				return a.ctx.Err()
 			}

@@ -17,6 +17,7 @@ const (
 	Auto       Method = iota // the cheaper one by a model of cost in public numbers
 	Direct                   // every pair, O(n^2)
 	NearLinear               // Chebyshev expansions, O(n)
+	Sorted                   // sorted scores, O(n log n)
 )
 
 // String returns the name used in reports and by Kernel.Method.
@@ -28,6 +29,8 @@ func (m Method) String() string {
 		return "direct"
 	case NearLinear:
 		return "near-linear"
+	case Sorted:
+		return "sorted"
 	}
 	return "unknown"
 }
@@ -51,13 +54,14 @@ var _ engine.Backend = Backend{}
 // Name returns "cpu".
 func (Backend) Name() string { return "cpu" }
 
-// Plan returns the kernel for a problem with a smooth engine.ScoreLoss or
-// engine.MetricLoss. It wraps engine.ErrUnsupported for other losses, for a loss
-// without a finite smoothness constant, and for Method NearLinear if the loss is no
-// engine.AnalyticLoss or its expansion does not converge over the public range.
+// Plan returns the kernel for a problem with an engine.ScoreLoss or engine.MetricLoss
+// that is smooth or an engine.ScalarLoss. It wraps engine.ErrUnsupported for other
+// losses, for Method NearLinear if the loss is no engine.AnalyticLoss or its expansion
+// does not converge over the public range, and for Method Sorted if the slope is not
+// piecewise linear there.
 func (b Backend) Plan(p engine.Problem) (engine.Kernel, error) {
-	if b.Method < Auto || b.Method > NearLinear {
-		return nil, fmt.Errorf("cpu: Backend.Method is %d, want Auto, Direct or NearLinear", b.Method)
+	if b.Method < Auto || b.Method > Sorted {
+		return nil, fmt.Errorf("cpu: Backend.Method is %d, want Auto, Direct, NearLinear or Sorted", b.Method)
 	}
 	if err := p.Validate(); err != nil {
 		return nil, err
@@ -88,19 +92,37 @@ func (b Backend) planScore(p engine.Problem, set *kernels.Set) (engine.Kernel, e
 	if k.loss, k.scores, err = engine.NewScoreRange(p, kernels.DotDepth(k.rowLen)); err != nil {
 		return nil, err
 	}
-	if math.IsInf(k.scores.Curvature, 0) {
-		return nil, fmt.Errorf("%w: loss %q is not smooth, the cpu backend cannot bound its rounding error", engine.ErrUnsupported, k.loss.Name())
+	form, scalar := k.loss.(engine.ScalarLoss)
+	if !k.scores.Smooth() && !scalar {
+		return nil, fmt.Errorf("%w: loss %q is neither smooth nor an engine.ScalarLoss, the cpu backend cannot bound its rounding error", engine.ErrUnsupported, k.loss.Name())
 	}
 	_, k.logistic = k.loss.(engine.Logistic)
 	k.dphi = k.loss.DPhi
-	if k.logistic {
+	switch {
+	case k.logistic:
 		k.dphi = kernels.LogisticSlope
+	case !k.scores.Smooth():
+		// Scores must not depend on what else is in a block (engine.Kernel): the plain
+		// kernels sum every row alike, the vector ones need not.
+		if k.set, err = kernels.Select(kernels.Generic); err != nil {
+			return nil, err
+		}
+		lo, hi := k.scores.SlopeMin, k.scores.SlopeMax
+		k.dphi = func(u float64) float64 { return kernels.Clamp(form.Scalar().DPhi(u), lo, hi) }
+		k.block = kernels.ClampedSlopes(form.Scalar().Slopes, lo, hi)
+	case scalar:
+		k.block = form.Scalar().Slopes
 	}
 	k.factored = k.logistic && k.scores.Margin <= kernels.MaxLogisticMargin
-	expansion := b.Method != Direct && k.planExpansion()
+	expansion := (b.Method == Auto || b.Method == NearLinear) && k.planExpansion()
+	pieces := (b.Method == Auto || b.Method == Sorted) && k.planPieces()
 	switch {
 	case b.Method == Direct:
 		k.method = Direct
+	case b.Method == Sorted && !pieces:
+		return nil, fmt.Errorf("%w: the slope of loss %q is not piecewise linear over margins up to %.3g, use Direct", engine.ErrUnsupported, k.loss.Name(), k.scores.Margin)
+	case b.Method == Sorted, pieces && k.sortedCost() < k.directCost() && k.sortedError() < k.smallError():
+		k.method = Sorted
 	case b.Method == NearLinear && !k.fewLabels():
 		return nil, fmt.Errorf("%w: up to %d different labels, the near-linear method takes %d; set Problem.LabelValues or use Direct", engine.ErrUnsupported, p.LabelLimit(), maxClasses)
 	case b.Method == NearLinear && !expansion:
@@ -123,6 +145,7 @@ type kernel struct {
 	set     *kernels.Set
 	loss    engine.ScoreLoss
 	dphi    func(u float64) float64 // phi'
+	block   func(u []float64)       // dphi of a slice, nil if there is no faster way
 	scores  engine.ScoreRange
 	rowLen  int // stored features per row, at most
 	workers int
@@ -131,6 +154,7 @@ type kernel struct {
 	// LogisticTile and LogisticSlopes cannot overflow on the public range.
 	logistic, factored bool
 
+	steps     []engine.Piece   // of phi', sorted only
 	bins      int              // of the score range, near-linear only
 	expansion engine.Expansion // of one bin against any other
 
@@ -143,7 +167,7 @@ var _ engine.Kernel = (*kernel)(nil)
 // Problem returns the planned problem.
 func (k *kernel) Problem() engine.Problem { return k.problem }
 
-// Method returns "direct" or "near-linear".
+// Method returns "direct", "near-linear" or "sorted".
 func (k *kernel) Method() string { return k.method.String() }
 
 // terms is the number of Chebyshev terms per bin.
@@ -179,6 +203,10 @@ func (k *kernel) chunks() int { return (k.problem.N + k.chunkRows - 1) / k.chunk
 func (k *kernel) slopes(u []float64) {
 	if k.factored {
 		k.set.LogisticSlopes(u)
+		return
+	}
+	if k.block != nil {
+		k.block(u)
 		return
 	}
 	for i, v := range u {

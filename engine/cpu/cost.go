@@ -1,6 +1,10 @@
 package cpu
 
-import "dyad/engine"
+import (
+	"math"
+
+	"dyad/engine"
+)
 
 // Costs in nanoseconds of one core, measured with the benchmarks of this
 // package. Only their ratios matter: they place the crossover between methods.
@@ -11,6 +15,9 @@ const (
 	nsTerm         = 1.1  // ChebyshevMoments and Clenshaw, per record and term
 	nsNode         = 0.4  // one product of the node matrix
 	nsNearCall     = 3000 // fixed
+	nsSorted       = 25   // SortPairs and the loops per record
+	nsStep         = 6    // StepSums, per record and step
+	nsSortedCall   = 3000 // fixed
 )
 
 // planExpansion chooses the number of bins that minimises nearCost. It reports
@@ -24,14 +31,21 @@ func (k *kernel) planExpansion() bool {
 	if !ok {
 		return false
 	}
-	tol := loss.StripBound(0) * 0x1p-55
+	size := loss.StripBound(k.scores.Margin, 0)
+	if !(size < math.MaxFloat64) {
+		return false
+	}
+	tol := size * 0x1p-55
 	best, labels := kernel{}, min(k.problem.LabelLimit(), maxClasses)
 	for _, b := range []int{1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096} {
-		e, ok := engine.Expand(loss, k.scores.LabelSpan*k.scores.Score/float64(b), tol)
+		e, ok := engine.Expand(loss, k.scores.Margin, k.scores.LabelSpan*k.scores.Score/float64(b), tol)
 		if !ok || labels*(labels-1)*b*e.Terms*e.Terms > maxTable {
 			continue
 		}
 		c := kernel{problem: k.problem, bins: b, expansion: e}
+		if best.bins > 0 && c.nearCost() > 2*best.nearCost() {
+			break // the node matrix grows on
+		}
 		if best.bins == 0 || c.nearCost() < best.nearCost() {
 			best = c
 		}

@@ -66,7 +66,7 @@ func newDirect(e *evaluator) *direct {
 	m.partial = make([]float64, m.stripes()*m.panel)
 	m.tile = make([][]float64, min(e.kernel.workers, m.stripes()))
 	for i := range m.tile {
-		m.tile[i] = make([]float64, tileCols)
+		m.tile[i] = make([]float64, 2*tileCols) // column sums, margins
 	}
 	return m
 }
@@ -145,13 +145,13 @@ func (m *direct) stripeSums(ctx context.Context, tile []float64, job, p0, p1 int
 			}
 			col := tile[:c1-c0]
 			clear(col)
-			m.sumTile(col, r0, r1, c0, c1)
+			m.sumTile(col, tile[tileCols:], r0, r1, c0, c1)
 			addTo(part[c0-p0:c1-p0], col)
 		}
 	}
 }
 
-func (m *direct) sumTile(col []float64, r0, r1, c0, c1 int) {
+func (m *direct) sumTile(col, work []float64, r0, r1, c0, c1 int) {
 	r, c := m.rows, m.cols
 	if m.factored {
 		m.e.set.LogisticTile(r.sum[r0:r1], col, r.s[r0:r1], c.s[c0:c1])
@@ -163,6 +163,10 @@ func (m *direct) sumTile(col []float64, r0, r1, c0, c1 int) {
 	}
 	if m.e.logistic {
 		m.e.set.LogisticPairTile(r.sum[r0:r1], col, r.s[r0:r1], r.y[r0:r1], c.s[c0:c1], c.y[c0:c1], skip)
+		return
+	}
+	if m.e.block != nil {
+		kernels.SlopeTile(r.sum[r0:r1], col, r.s[r0:r1], r.y[r0:r1], c.s[c0:c1], c.y[c0:c1], skip, work, m.e.block)
 		return
 	}
 	kernels.PairTile(r.sum[r0:r1], col, r.s[r0:r1], r.y[r0:r1], c.s[c0:c1], c.y[c0:c1], skip, m.e.dphi)

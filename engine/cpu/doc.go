@@ -4,13 +4,15 @@
 //
 // A gradient sum over all ordered pairs is X^T c with
 // c_i = 2 sum_j phi'((y_i - y_j)(s_i - s_j)) (y_i - y_j) and scores s = X w.
-// There are two methods for c:
+// There are three methods for c:
 //
-//   - direct: every pair once, O(n^2). Any labels, any smooth ScoreLoss. The
+//   - direct: every pair once, O(n^2). Any labels, any ScoreLoss. The
 //     logistic loss on binary labels needs no exponential per pair.
 //   - near-linear: Chebyshev expansions of phi' in bins of the public score
 //     range, O(n) per gradient, for an AnalyticLoss and up to 16 different labels
 //     (Problem.LabelValues).
+//   - sorted: for a piecewise linear phi', from the sorted scores of each label and
+//     their prefix sums, O(n log n) per gradient for few labels.
 //
 // A Mahalanobis loss is summed over tiles of the upper triangle of pairs: inner
 // products under W, coefficients c in their place, then the product of c with the

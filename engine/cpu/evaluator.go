@@ -143,8 +143,11 @@ func (k *kernel) chunk(i int) (from, to int) {
 
 // newMethod returns the planned method.
 func (e *evaluator) newMethod() coefficients {
-	if e.method == NearLinear {
+	switch e.method {
+	case NearLinear:
 		return newNearLinear(e)
+	case Sorted:
+		return newSorted(e)
 	}
 	return newDirect(e)
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"dyad/engine"
+	"dyad/kernels"
 )
 
 func metricProblem(n, d int) engine.Problem {
@@ -244,5 +245,53 @@ func TestIndefiniteMatrix(t *testing.T) {
 	bound := k.Roundoff(engine.AllPairs{N: n})
 	if diff := norm2(gradSum(t, k, r, w, engine.AllPairs{N: n}), want); !(diff <= 10*bound) {
 		t.Errorf("|error| = %v, Roundoff %v", diff, bound)
+	}
+}
+
+// TestMetricVariants compares the variants of the kernels: the same bound, the same bits
+// for any number of workers, results within the bounds of each other but not equal. The
+// large radius takes slopes one by one.
+func TestMetricVariants(t *testing.T) {
+	const n = 500
+	for _, d := range []int{1, 5, 37} {
+		r, w := metricData(t, n, d)
+		for _, radius := range []float64{1, 60} {
+			for _, pairs := range []engine.Pairs{engine.AllPairs{N: n}, engine.PrefixPairs{T: n - 1}} {
+				var first []float64
+				var bound float64
+				for _, v := range kernels.Variants() {
+					p := metricProblem(n, d)
+					p.Radius = radius
+					plan := func(workers int) *metricKernel {
+						k, err := Backend{Workers: workers, Variant: v}.Plan(p)
+						if err != nil {
+							t.Fatal(err)
+						}
+						return k.(*metricKernel)
+					}
+					at := make([]float64, len(w))
+					for k := range w {
+						at[k] = radius * w[k]
+					}
+					got := gradSum(t, plan(1), r, at, pairs)
+					if again := gradSum(t, plan(3), r, at, pairs); !slices.Equal(got, again) {
+						t.Errorf("%v d=%d %T: 3 workers give other bits", v, d, pairs)
+					}
+					if first == nil {
+						first, bound = got, plan(1).Roundoff(pairs)
+						continue
+					}
+					if b := plan(1).Roundoff(pairs); b != bound {
+						t.Errorf("%v d=%d %T: Roundoff %v, generic %v", v, d, pairs, b, bound)
+					}
+					if diff := norm2(got, first); !(diff <= 2*bound) || d > 1 && diff == 0 {
+						t.Errorf("%v d=%d radius %v %T: off the generic kernels by %v, bound %v", v, d, radius, pairs, diff, bound)
+					}
+				}
+				if size := norm2(first, make([]float64, len(w))); size < 1e5*bound {
+					t.Errorf("result of norm %v, bound %v", size, bound)
+				}
+			}
+		}
 	}
 }

@@ -55,12 +55,23 @@ func (b Backend) planMetric(p engine.Problem, loss engine.MetricLoss, set *kerne
 	if k.limits, err = newMetricRange(p, loss); err != nil {
 		return nil, err
 	}
+	form, scalar := loss.(engine.ScalarLoss)
 	_, logistic := loss.(engine.MahalanobisLogistic)
 	switch {
 	case logistic && k.limits.margin <= kernels.MaxLogisticMargin:
 		k.slopes = set.LogisticSlopes
 	case logistic:
 		k.slopes = each(kernels.LogisticSlope)
+		k.tiles = k.slopes
+	case scalar && k.limits.smooth():
+		k.slopes = form.Scalar().Slopes
+		k.tiles = k.slopes
+	case scalar:
+		// As for scores: margins must not depend on what else is in a block.
+		if k.set, err = kernels.Select(kernels.Generic); err != nil {
+			return nil, err
+		}
+		k.slopes = kernels.ClampedSlopes(form.Scalar().Slopes, k.limits.slopeMin, k.limits.slopeMax)
 		k.tiles = k.slopes
 	default:
 		k.slopes = each(loss.MetricDPhi)

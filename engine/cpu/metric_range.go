@@ -17,11 +17,17 @@ type metricRange struct {
 	margin      float64 // V = q (1 + A): |u| <= V, exact or computed
 	slope       float64 // Q = sup |phi'(u)| over |u| <= V
 	curvature   float64 // C = sup of the derivative of phi' there, +Inf if not smooth
+	slopeErr    float64 // of a computed slope at a float64 margin
 	distanceErr float64 // |computed - exact| of a distance
+	// Slopes of a loss that is not smooth are clamped to these, on which its Constants
+	// rest.
+	slopeMin, slopeMax float64
 }
 
-// newMetricRange returns the limits. It wraps engine.ErrUnsupported for constants
-// that clipping enforces, because these say nothing of phi.
+func (m metricRange) smooth() bool { return !math.IsInf(m.curvature, 0) }
+
+// newMetricRange returns the limits. It wraps engine.ErrUnsupported for a loss that is
+// neither smooth nor an engine.ScalarLoss.
 //
 // Distances. A symmetric W of coordinates w, ||w|| <= r (1 + 2^-30), not necessarily
 // semidefinite, has |x|^T |W| |x'| <= R^2 || |W| ||_2 <= R^2 ||W||_F with |.|
@@ -41,7 +47,7 @@ type metricRange struct {
 // 4 R^2 r' - 1 >= V/q. The gradient has norm |phi'(u)| q 4 R^2 and the Hessian
 // phi”(u) (q 4 R^2)^2. So Constants at radius r' bounds phi' by G / (4 R^2 q) and its
 // slope by L / (4 R^2 q)^2 on [-V, V], also for the indefinite W for which the
-// constants themselves do not hold. QED
+// constants themselves do not hold. A ScalarLoss is asked for its bounds on [-V, V]. QED
 func newMetricRange(p engine.Problem, loss engine.MetricLoss) (metricRange, error) {
 	up := 1 + 16*u
 	R, r, b := p.Bounds.FeatureNorm, p.Radius, p.Bounds.LabelAbs
@@ -50,16 +56,6 @@ func newMetricRange(p engine.Problem, loss engine.MetricLoss) (metricRange, erro
 	if !(reach < math.MaxFloat64) || !(R*R > 0x1p-500) || !(b*b > 0x1p-500) || !(4*R*R*r > 0x1p-500) {
 		return metricRange{}, outside
 	}
-	c, err := loss.Constants(p.Bounds, reach)
-	if err != nil {
-		return metricRange{}, err
-	}
-	if c.Origin == engine.Clipped {
-		return metricRange{}, fmt.Errorf("%w: the constants of loss %q are enforced by clipping pairs, which sums of products cannot do", engine.ErrUnsupported, loss.Name())
-	}
-	if math.IsInf(c.Smoothness, 0) {
-		return metricRange{}, fmt.Errorf("%w: loss %q is not smooth, the cpu backend cannot bound its rounding error", engine.ErrUnsupported, loss.Name())
-	}
 	g := engine.Gamma(distanceDepth(p.D))
 	if g >= 0x1p-22 {
 		return metricRange{}, fmt.Errorf("%w: products of %d features lose too many digits", engine.ErrUnsupported, p.D)
@@ -67,8 +63,9 @@ func newMetricRange(p engine.Problem, loss engine.MetricLoss) (metricRange, erro
 	m := metricRange{labels: b * b * up, distance: 4 * R * R * r * (1 + 0x1p-20)}
 	m.margin = m.labels * (1 + m.distance) * up
 	full := 4 * R * R * b * b // the rounding of these four is in up, below
-	m.slope = c.Lipschitz / full * up
-	m.curvature = c.Smoothness / full / full * up
+	if err := m.slopes(p, loss, reach, full, up); err != nil {
+		return metricRange{}, err
+	}
 	d := float64(p.D)
 	m.distanceErr = g*m.distance*up + d*d*d*(1+R)*(1+R)*0x1p-1060
 	if !(m.margin < math.MaxFloat64/16) || !(full*full < math.MaxFloat64) || m.distanceErr > m.distance*0x1p-21 {
@@ -76,6 +73,40 @@ func newMetricRange(p engine.Problem, loss engine.MetricLoss) (metricRange, erro
 	}
 	return m, nil
 }
+
+// slopes fills in what is known of phi'.
+func (m *metricRange) slopes(p engine.Problem, loss engine.MetricLoss, reach, full, up float64) error {
+	if form, ok := loss.(engine.ScalarLoss); ok {
+		k, err := form.Scalar().Bounds(-m.margin, m.margin)
+		if err != nil {
+			return err
+		}
+		m.slope, m.curvature, m.slopeErr = k.Slope(), k.Curvature, k.SlopeError
+		if k.Smooth() {
+			return nil
+		}
+		if k, err = form.Scalar().Bounds(form.MarginRange(p.Bounds, p.Radius)); err != nil {
+			return err
+		}
+		m.slope, m.curvature, m.slopeMin, m.slopeMax = k.Slope(), math.Inf(1), k.SlopeMin, k.SlopeMax
+		return nil
+	}
+	c, err := loss.Constants(p.Bounds, reach)
+	if err != nil {
+		return err
+	}
+	if math.IsInf(c.Smoothness, 0) {
+		return fmt.Errorf("%w: loss %q is neither smooth nor an engine.ScalarLoss, the cpu backend cannot bound its rounding error", engine.ErrUnsupported, loss.Name())
+	}
+	m.slope = c.Lipschitz / full * up
+	m.curvature = c.Smoothness / full / full * up
+	m.slopeErr = assumedSlopeError * u * m.slope
+	return nil
+}
+
+// assumedSlopeError is the error of MetricDPhi of a loss that is no ScalarLoss, in units
+// of roundoff of sup |phi'|; see engine.ScoreRange.SlopeErr.
+const assumedSlopeError = 16
 
 // distanceDepth is the depth of a distance by either way.
 func distanceDepth(d int) int {

@@ -22,9 +22,12 @@ import (
 //
 // and c = -phi'(margin) t by q E with
 //
-//	E = C (q dA + 3 u V) + (16 + 2) u Q
+//	E = C (q dA + 3 u V) + e + 2 u Q
 //
-// where 16 u is the error of phi' (dphiError) and 2 u that of t and the product.
+// where e is the error of phi' and 2 u that of t and the product. For a loss that is not
+// smooth the sum is compared with that of the terms at the computed slopes, which leaves
+// 2 u Q: see engine.Kernel, and direct score losses. A computed slope depends on the two
+// records and W only (kernels.AddProducts), and is clamped.
 //
 // # All pairs
 //
@@ -52,7 +55,11 @@ import (
 func (k *metricKernel) Roundoff(pairs engine.Pairs) float64 {
 	p, m := k.problem, k.limits
 	R, n, d := p.Bounds.FeatureNorm, float64(p.N), float64(p.D)
-	tiny := n * n * d * d * (1 + R) * (1 + R) * (1 + m.labels) * (1 + m.curvature*m.margin + m.slope) * 0x1p-1000
+	curved := 0.0
+	if m.smooth() {
+		curved = m.curvature * m.margin
+	}
+	tiny := n * n * d * d * (1 + R) * (1 + R) * (1 + m.labels) * (1 + curved + m.slope) * 0x1p-1000
 	switch q := pairs.(type) {
 	case engine.AllPairs:
 		if q.N != p.N {
@@ -73,7 +80,10 @@ func (k *metricKernel) Roundoff(pairs engine.Pairs) float64 {
 // coefficientError is E.
 func (k *metricKernel) coefficientError() float64 {
 	m := k.limits
-	return m.curvature*(m.labels*m.distanceErr+3*u*m.margin) + (dphiError+2)*u*m.slope
+	if !m.smooth() {
+		return 2 * u * m.slope
+	}
+	return m.curvature*(m.labels*m.distanceErr+3*u*m.margin) + m.slopeErr + 2*u*m.slope
 }
 
 // finish is the depth of the last steps: two sums of entries, and Pack.

@@ -17,17 +17,12 @@ import (
 // roughMetric has no smoothness constant, clippedMetric clipped constants, wideMetric
 // another number of parameters.
 type (
-	roughMetric   struct{ engine.MahalanobisLogistic }
-	clippedMetric struct{ engine.MahalanobisLogistic }
-	wideMetric    struct{ engine.MahalanobisLogistic }
+	roughMetric struct{ engine.MahalanobisLogistic }
+	wideMetric  struct{ engine.MahalanobisLogistic }
 )
 
 func (roughMetric) Constants(engine.Bounds, float64) (engine.Constants, error) {
 	return engine.Constants{Lipschitz: 4, Smoothness: math.Inf(1), PairDiameter: 8}, nil
-}
-
-func (clippedMetric) Constants(engine.Bounds, float64) (engine.Constants, error) {
-	return engine.Constants{Lipschitz: 4, Smoothness: 4, PairDiameter: 8, Origin: engine.Clipped}, nil
 }
 
 func (wideMetric) ParamDim(d int) int { return d * d }
@@ -44,7 +39,6 @@ func TestPlanMetric(t *testing.T) {
 		"a million":        {cpu.Auto, func(p *engine.Problem) { p.N = 1000000 }, true, false},
 		"near-linear":      {cpu.NearLinear, func(*engine.Problem) {}, false, true},
 		"not smooth":       {cpu.Auto, func(p *engine.Problem) { p.Loss = roughMetric{} }, false, true},
-		"clipped":          {cpu.Auto, func(p *engine.Problem) { p.Loss = clippedMetric{} }, false, true},
 		"not a matrix":     {cpu.Auto, func(p *engine.Problem) { p.Loss = wideMetric{} }, false, false},
 		"huge margins":     {cpu.Auto, func(p *engine.Problem) { p.Radius = 1e12 }, false, true},
 		"too many records": {cpu.Auto, func(p *engine.Problem) { p.N = math.MaxInt }, false, true},

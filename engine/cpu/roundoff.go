@@ -10,13 +10,6 @@ import (
 
 const (
 	u = 0x1p-53
-	// dphiError bounds |computed - exact| of phi' in units of u sup |phi'|, for
-	// the float64 argument that it is given. For the logistic loss it is proved
-	// in kernels.LogisticSlope (4 u, and sup |phi'| >= 1/2) from an error of
-	// math.Exp below 2 ulp; its sources state less than 1 ulp, and in
-	// kernels.LogisticSlopes (12 u relative). For any other loss it is an assumption on
-	// DPhi or MetricDPhi.
-	dphiError = 16
 	// secondOrder covers products of two or more error terms: each term is below
 	// 2^-20 of its quantity (checked by usable) and there are fewer than 30.
 	secondOrder = 1.01
@@ -26,8 +19,8 @@ const (
 //
 // Notation: n, d, R as in package engine; l, S, V, ds = ScoreErr as in
 // engine.ScoreRange; Q = Slope = sup |phi'|, C = Curvature, the sup of its slope, both
-// on [-V, V], which contains every exact and computed argument; D_ij = y_i - y_j;
-// g(k) = engine.Gamma(k).
+// on [-V, V], which contains every exact and computed argument; e = SlopeErr, the error
+// of phi' at a float64 argument; D_ij = y_i - y_j; g(k) = engine.Gamma(k).
 //
 // # All pairs
 //
@@ -44,10 +37,16 @@ const (
 //
 // A computed argument of phi' differs by at most l 2 ds + 4 u V (label
 // difference, score difference and product are rounded), so phi' by
-// C (2 l ds + 4 u V) + 16 u Q; two roundings of the label difference and the
+// C (2 l ds + 4 u V) + e; two roundings of the label difference and the
 // product, and the sum over j of depth directDepth, give
 //
-//	E = C (2 l ds + 4 u V) + (16 u + 3 u + g(directDepth)) Q.
+//	E = C (2 l ds + 4 u V) + e + (3 u + g(directDepth)) Q.
+//
+// For a loss that is not smooth the sum is compared with that of the terms
+// v^_ij D_ij (x_i - x_j) in exact arithmetic, where v^_ij is the computed slope (see
+// engine.Kernel): then only the last part of E is left. v^_ij is computed from D_ij and
+// the computed scores of i and j, each of which depends on its own row and w, and is
+// clamped to [SlopeMin, SlopeMax].
 //
 // LogisticTile: a_i = exp(D s_i) has relative error u V + 4 u (D and the argument
 // are rounded, |D s_i| <= V/2; exponential), b_j too, so the logistic function
@@ -66,7 +65,7 @@ const (
 //	(1 + L) tau            |F - I_x F| <= tau and |I_x (F - I_y F)| <= L tau
 //	C 2 l (ds + 7 u S)     scores; Locate rounds z <= B thrice (3.1 u B bins of
 //	                       width 2 S/B), and x once
-//	L^2 (14 C u V + 16uQ)  node matrix: nodes within 8 u (16 u on a difference of
+//	L^2 (14 C u V + e)     node matrix: nodes within 8 u (16 u on a difference of
 //	                       at most 2 B), l S / B and 4 more roundings; both
 //	                       interpolations pass an error on with factor L
 //	L A g(momentDepth)     sums of T_a(y): the value at a node of x is
@@ -81,6 +80,22 @@ const (
 //	                       and the coefficients in x are bounded by L times those
 //	                       of one expansion
 //	3 u Q                  D
+//
+// # Sorted
+//
+// With the steps (From, a, b) of phi', A = sum |a| + |b| V and r = sum |b|, c_i is a sum
+// of D (a + b D (s_i - s_j)) over the steps with s_j <= fl(s_i - fl(From/D)). Errors in
+// units of D: 8 u A in the sums (kernels.StepSums), 4 u A in the coefficients of steps and
+// pieces, 2 u Q for the rounding of D and 2 u Q once for the result. The step of a pair
+// is taken up to 3 u V too early or too late, which changes a continuous slope by
+// 3 u V r. The scores and D change the margin by 2 l ds + 2 u V. So
+//
+//	E = C (2 l ds + 2 u V) + e + (14 A + 4 Q + 8 r V) u.
+//
+// For a loss that is not smooth the sum is compared with that of the pairs' own pieces
+// at the computed scores, clamped to the bounds of phi': a piece leaves these by at most
+// 3 u V r plus the errors of its coefficients, so E is its last part. The method is
+// used for any labels, so all data sets have the same rule for a pair.
 //
 // # Prefix pairs
 //
@@ -102,8 +117,11 @@ func (k *kernel) Roundoff(pairs engine.Pairs) float64 {
 			return math.Inf(1)
 		}
 		e := k.directError() + engine.Gamma(directDepth(p.N))*k.scores.Slope
-		if k.method == NearLinear {
+		switch k.method {
+		case NearLinear:
 			e = k.nearError()
+		case Sorted:
+			e = k.sortedError()
 		}
 		return R*l*n*n*(e+engine.Gamma(k.rowSumDepth())*k.scores.Slope)*secondOrder + tiny
 	case engine.PrefixPairs:
@@ -119,7 +137,10 @@ func (k *kernel) Roundoff(pairs engine.Pairs) float64 {
 // directError is E without the summation.
 func (k *kernel) directError() float64 {
 	s := k.scores
-	return s.Curvature*(2*s.LabelSpan*s.ScoreErr+4*u*s.Margin) + (dphiError+3)*u*s.Slope
+	if !s.Smooth() {
+		return 3 * u * s.Slope
+	}
+	return s.Curvature*(2*s.LabelSpan*s.ScoreErr+4*u*s.Margin) + s.SlopeErr + 3*u*s.Slope
 }
 
 // nearError is E of the near-linear method.
@@ -129,7 +150,7 @@ func (k *kernel) nearError() float64 {
 	dot := engine.Gamma(kernels.DotDepth(e.Terms))
 	sum := (1 + L) * e.Truncation
 	sum += C * 2 * s.LabelSpan * (s.ScoreErr + 7*u*s.Score)
-	sum += L * L * (C*14*u*s.Margin + dphiError*u*Q)
+	sum += L * L * (C*14*u*s.Margin + s.SlopeErr)
 	sum += L * (e.CoefNorm*engine.Gamma(k.momentDepth()) + 3.2*u*e.CoefGrowth)
 	sum += 2 * p * L * Q * (dot + 10*u)
 	sum += L * L * Q * engine.Gamma(kernels.DotDepth(k.bins*e.Terms)+maxClasses+2)
@@ -170,8 +191,14 @@ func (k *kernel) prefixDepth(T int) int {
 func (k *kernel) usable() bool {
 	most := max(k.directError(), engine.Gamma(directDepth(k.problem.N))*k.scores.Slope,
 		engine.Gamma(k.rowSumDepth())*k.scores.Slope)
-	if k.method == NearLinear {
+	switch k.method {
+	case NearLinear:
 		most = max(most, k.nearError())
+	case Sorted:
+		most = max(most, k.sortedError())
 	}
-	return most < 0x1p-20*k.scores.Slope
+	return most < k.smallError()
 }
+
+// smallError is the largest E whose square is negligible.
+func (k *kernel) smallError() float64 { return 0x1p-20 * k.scores.Slope }

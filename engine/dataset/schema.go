@@ -196,6 +196,13 @@ func (s *Schema) IsLIBSVM() bool { return s.format() == FormatLIBSVM }
 // IsSparse says that records are stored as compressed rows.
 func (s *Schema) IsSparse() bool { return s.IsLIBSVM() && !s.Dense }
 
+// SelectsByLabel says that rows with a label of neither class are left out: who is among
+// the records then depends on the label.
+func (s *Schema) SelectsByLabel() bool {
+	c := s.column(RoleLabel)
+	return c != nil && c.Others == OthersDrop
+}
+
 // IsGraded says that labels are numbers in [-1, 1] and not two classes.
 func (s *Schema) IsGraded() bool {
 	c := s.column(RoleLabel)

@@ -83,9 +83,12 @@ func (s *suite) metricCase(loss engine.MetricLoss, radius float64, n int, weight
 	}
 	w := weights.make(rng, d, radius)
 	prefixes := prefixesOf(rng, n)
-	want := [][]float64{metricReference(loss, dense, w, engine.AllPairs{N: n})}
+	sum := func(pairs engine.Pairs) answer {
+		return answer{metricReference(loss, dense, w, pairs), kinkSlack(loss, p, dense, w, pairs)}
+	}
+	want := []answer{sum(engine.AllPairs{N: n})}
 	for _, q := range prefixes {
-		want = append(want, metricReference(loss, dense, w, q))
+		want = append(want, sum(q))
 	}
 	name := s.name
 	for _, r := range []*engine.Records{dense, sparse} {
@@ -94,5 +97,5 @@ func (s *suite) metricCase(loss engine.MetricLoss, radius float64, n int, weight
 	}
 	s.name = name
 	R, b := p.Bounds.FeatureNorm, p.Bounds.LabelAbs
-	s.testDefinition(loss, dense, w, want[0], b*b*(1+4*R*R*norm(w)))
+	s.testDefinition(loss, dense, w, want[0].sum, b*b*(1+4*R*R*norm(w)))
 }

@@ -72,7 +72,7 @@ func TestReferenceOnTwoRecords(t *testing.T) {
 func TestStripBound(t *testing.T) {
 	dphi := func(u complex128) complex128 { return u/sqrtC(1+u*u) - 1 }
 	for _, h := range []float64{0, 0.3, 0.7, 0.9, 0.99} {
-		bound := SmoothHinge{}.StripBound(h)
+		bound := SmoothHinge{}.StripBound(0, h)
 		var most float64
 		for x := -50.0; x <= 50; x += 0.01 {
 			v := dphi(complex(x, h))
@@ -85,7 +85,7 @@ func TestStripBound(t *testing.T) {
 			t.Errorf("StripBound(%v) = %v is far above %v", h, bound, most)
 		}
 	}
-	if !math.IsInf(SmoothHinge{}.StripBound(1), 1) {
+	if !math.IsInf(SmoothHinge{}.StripBound(0, 1), 1) {
 		t.Error("StripBound(1) is finite at the branch point")
 	}
 }

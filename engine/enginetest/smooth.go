@@ -61,7 +61,7 @@ func (SmoothHinge) DPhi(u float64) float64 {
 // Proof. For u = a + ih and x = a^2, |u^2| / |1 + u^2| is (x + h^2) divided by
 // sqrt((x + (1-h)^2)(x + (1+h)^2)) >= x + 1 - h^2, so at most
 // max(1, h^2/(1 - h^2)).
-func (SmoothHinge) StripBound(h float64) float64 {
+func (SmoothHinge) StripBound(_, h float64) float64 {
 	if h >= 1 {
 		return math.Inf(1)
 	}

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 
 	"dyad/engine"
+	"dyad/kernels"
 )
 
 // KNNOptions sets a nearest neighbour classifier.
@@ -48,12 +49,12 @@ func (c Classification) Accuracy() float64 { return ratio(c.Correct, len(c.Predi
 // So of equal distances the lower index is nearer, and a tied vote goes to the
 // class with the nearest neighbour. Classes are the distinct label values. Every
 // distance is looked at, O(n m d) for n training and m test records: it is exact
-// but for rounding. The compared distances are those of the rows of Transform
+// but for rounding: inner products by the vector kernels only rule out pairs, see scan. The compared distances are those of the rows of Transform
 // (of the features themselves for the identity), each with a relative error below
 // gamma(d/4 + 9); training records with the same features tie exactly.
 //
-// Beside the records it holds at most 128 MiB of rows and neighbours, 64 rows for
-// each worker, and Predicted. It fails if the shapes do not fit, K is above n, the
+// Beside the records it holds at most 128 MiB of rows and neighbours, 64 rows and a tile
+// of inner products for each worker, squared norms, and Predicted. It fails if the shapes do not fit, K is above n, the
 // metric is not accepted, distances overflow or ctx is done.
 func KNN(ctx context.Context, train, test *engine.Records, o KNNOptions) (Classification, error) {
 	return classify(ctx, recordPoints(train), recordPoints(test), o, false)
@@ -84,7 +85,7 @@ func NearestPrototype(ctx context.Context, prototypes, labels []float64, test *e
 
 const (
 	blockBytes = 1 << 26 // of training rows, and of neighbour lists
-	tileBytes  = 1 << 17 // of training rows that stay in the cache
+	tileRows   = 256     // training rows of a tile of inner products
 	testTile   = 64      // test rows of a job
 )
 
@@ -114,8 +115,12 @@ func classify(ctx context.Context, train, test points, o KNNOptions, leaveOneOut
 	if err != nil {
 		return Classification{}, err
 	}
+	set, err := kernels.Select(kernels.Best)
+	if err != nil {
+		return Classification{}, fmt.Errorf("metrics: %w", err)
+	}
 	q := search{
-		space: s, train: train, test: test, k: k, leaveOneOut: leaveOneOut, workers: workers,
+		space: s, set: set, train: train, test: test, k: k, leaveOneOut: leaveOneOut, workers: workers,
 		predicted:  make([]float64, test.n),
 		trainBlock: max(1, blockBytes/8/max(1, s.width)),
 		testBlock:  max(1, blockBytes/16/k),
@@ -138,6 +143,7 @@ func classify(ctx context.Context, train, test points, o KNNOptions, leaveOneOut
 // order to each test row, whatever the jobs, so results do not depend on them.
 type search struct {
 	space
+	set         *kernels.Set
 	train, test points
 	k           int
 	leaveOneOut bool
@@ -150,6 +156,7 @@ type search struct {
 func (q *search) run(ctx context.Context) error {
 	block := make([]float64, q.bufferLen(q.train, min(q.train.n, q.trainBlock)))
 	best := make([]neighbour, min(q.test.n, q.testBlock)*q.k)
+	norms := make([]float64, min(q.train.n, q.trainBlock))
 	for lo := 0; lo < q.test.n; lo += q.testBlock {
 		hi := min(lo+q.testBlock, q.test.n)
 		for i := range best {
@@ -161,7 +168,8 @@ func (q *search) run(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
-			if err := q.scanBlock(ctx, rows, from, to, lo, hi, best); err != nil {
+			q.squaredNorms(norms[:to-from], rows)
+			if err := q.scanBlock(ctx, rows, norms, from, to, lo, hi, best); err != nil {
 				return err
 			}
 		}
@@ -194,48 +202,6 @@ func (q *search) loadParallel(ctx context.Context, from, to int, block []float64
 		}
 	})
 	return block[:(to-from)*q.width], err
-}
-
-// scanBlock offers the training rows of indices [from, to) to the neighbours of
-// the test rows [lo, hi).
-func (q *search) scanBlock(ctx context.Context, rows []float64, from, to, lo, hi int, best []neighbour) error {
-	step := max(16, tileBytes/8/max(1, q.width))
-	return q.forEach(ctx, (hi-lo+testTile-1)/testTile, func() func(int) {
-		scratch := make([]float64, q.test.d)
-		buffer := make([]float64, q.bufferLen(q.test, testTile))
-		return func(job int) {
-			a := lo + job*testTile
-			b := min(a+testTile, hi)
-			tile := q.load(q.test, a, b, buffer, scratch)
-			for first := 0; first < to-from; first += step {
-				last := min(first+step, to-from)
-				for t := a; t < b; t++ {
-					skip := -1
-					if q.leaveOneOut {
-						skip = t - from
-					}
-					q.scan(tile[(t-a)*q.width:(t-a+1)*q.width], rows, first, last, from, skip, best[(t-lo)*q.k:(t-lo+1)*q.k])
-				}
-			}
-		}
-	})
-}
-
-// scan offers the rows [first, last) but skip, whose indices start at from.
-func (q *search) scan(x, rows []float64, first, last, from, skip int, best []neighbour) {
-	w := q.width
-	for j := first; j < last; j++ {
-		d, nearer := squaredDistance(x, rows[j*w:(j+1)*w], best[len(best)-1].distance)
-		if !nearer || j == skip {
-			continue
-		}
-		at := len(best) - 1
-		for at > 0 && best[at-1].distance > d {
-			best[at] = best[at-1]
-			at--
-		}
-		best[at] = neighbour{d, from + j}
-	}
 }
 
 // vote returns the label of most neighbours, of tied labels the first to occur.

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"dyad/engine"
+	"dyad/kernels"
 )
 
 // slowKNN is the definition, with distances (x - x')^T W (x - x').
@@ -212,8 +213,8 @@ func TestKNNTies(t *testing.T) {
 // Blocks and tiles: more rows than a tile of training rows and than one job.
 func TestKNNTiles(t *testing.T) {
 	r := rand.New(rand.NewPCG(23, 3))
-	d := tileBytes / 8 / 20 // 20 rows fill a tile
-	train, test := gridRecords(t, r, 70, d, 3), gridRecords(t, r, testTile+3, d, 3)
+	const d = 9
+	train, test := gridRecords(t, r, tileRows+70, d, 3), gridRecords(t, r, testTile+3, d, 3)
 	// A training block of sparse rows holds blockBytes/8/width.
 	got, err := KNN(context.Background(), sparseCopy(t, train), test, KNNOptions{K: 5})
 	if err != nil || !slices.Equal(got.Predicted, slowKNN(train, test, nil, 5, false)) {
@@ -228,8 +229,13 @@ func TestKNNTiles(t *testing.T) {
 				t.Fatal(err)
 			}
 			var want []float64
-			for _, block := range []int{1000, 1, 7, 16} {
-				q := search{space: s, train: recordPoints(sparseCopy(t, train)), test: recordPoints(train), k: 3, leaveOneOut: leaveOneOut,
+			for k, block := range []int{1000, 1, 7, 16, 1000, 1000} {
+				all := kernels.Variants()
+				set, err := kernels.Select(all[k%len(all)])
+				if err != nil {
+					t.Fatal(err)
+				}
+				q := search{space: s, set: set, train: recordPoints(sparseCopy(t, train)), test: recordPoints(train), k: 3, leaveOneOut: leaveOneOut,
 					workers: 2, predicted: make([]float64, 50), trainBlock: block, testBlock: block}
 				if err := q.run(context.Background()); err != nil {
 					t.Fatal(err)
@@ -238,7 +244,7 @@ func TestKNNTiles(t *testing.T) {
 					want = q.predicted
 				}
 				if !slices.Equal(q.predicted, want) {
-					t.Errorf("blocks of %d rows change the result", block)
+					t.Errorf("blocks of %d rows, or %v kernels, change the result", block, set.Variant())
 				}
 			}
 		}
@@ -347,5 +353,46 @@ func BenchmarkKNN1e4x1e4d32(b *testing.B) {
 				}
 			}
 		})
+	}
+}
+
+// TestKNNFarFromOrigin has distances far below the rounding errors of norms and inner
+// products, which rule out nothing there: the exact distances must decide. A search by
+// s + t - 2 c alone fails on these records.
+func TestKNNFarFromOrigin(t *testing.T) {
+	r := rand.New(rand.NewPCG(29, 3))
+	const n, d = 300, 20
+	make1 := func() *engine.Records {
+		x, y := make([]float64, n*d), make([]float64, n)
+		for i := range x {
+			x[i] = 200 + 0x1p-24*r.NormFloat64()
+		}
+		for i := range y {
+			y[i] = float64(r.IntN(10))
+		}
+		return records(t, x, y, d)
+	}
+	train, test := make1(), make1()
+	got, err := KNN(context.Background(), train, test, KNNOptions{K: 1})
+	want := slowKNN(train, test, nil, 1, false)
+	if err != nil || !slices.Equal(got.Predicted, want) {
+		t.Errorf("%v", err)
+	}
+	wrong := 0
+	for i := range n {
+		nearest, label := math.Inf(1), 0.0
+		x := test.Dense()[i*d:][:d]
+		for j := range n {
+			z := train.Dense()[j*d:][:d]
+			if v := kernels.Dot(x, x) + kernels.Dot(z, z) - 2*kernels.Dot(x, z); v < nearest {
+				nearest, label = v, train.Label(j)
+			}
+		}
+		if label != want[i] {
+			wrong++
+		}
+	}
+	if wrong < n/4 {
+		t.Errorf("inner products alone get only %d of %d wrong: the test is too easy", wrong, n)
 	}
 }

@@ -1,0 +1,292 @@
+package autodiff
+
+// Bounds returns an interval that contains e(u) for every real u in on, by
+// interval arithmetic with outward rounding (Moore, Kearfott and Cloud,
+// Introduction to Interval Analysis, SIAM 2009, Theorem 5.1); [-Inf, Inf] if e
+// may be undefined somewhere there. A comparison that is not decided by the ranges
+// of its sides has the value [0, 1], and Where is then the union of both
+// branches.
+//
+// The result is wider than the range if u occurs several times; Prove narrows it
+// by splitting.
+func (e Expr) Bounds(on Interval) Interval {
+	v := newJet(e).values(on)
+	if v.undefined() {
+		return whole
+	}
+	return v
+}
+
+// jet evaluates an expression and its derivative on intervals: forward
+// differentiation with interval values, so that no rounding of the constants of a
+// symbolic derivative enters. It is not safe for concurrent use.
+//
+// The derivative encloses that at every point where the expression is
+// differentiable, with the masks held fixed. If no mask of a Where is undecided on
+// an interval, the expression is Lipschitz there with its constants: Max, Min
+// and Abs of Lipschitz functions have, almost everywhere, the derivative of one
+// branch, and both are in the enclosure.
+type jet struct {
+	code   []instr
+	v, d   []Interval
+	forced map[condition]bool // comparisons whose result is prescribed
+}
+
+// condition is the comparison of instructions x >= y; y = -1 stands for 0.
+type condition struct{ x, y int }
+
+func newJet(e Expr) *jet {
+	code := e.instrs()
+	return &jet{code: code, v: make([]Interval, len(code)), d: make([]Interval, len(code))}
+}
+
+// condition is the comparison that decides in, and whether in chooses its first
+// operand (or is 1) if the comparison is false.
+func (in instr) condition() (c condition, negated, ok bool) {
+	switch in.op {
+	case opGe, opMax:
+		return condition{in.a, in.b}, false, true
+	case opMin: // a where b >= a
+		return condition{in.b, in.a}, false, true
+	case opGt: // not b >= a
+		return condition{in.b, in.a}, true, true
+	case opAbs:
+		return condition{in.a, -1}, false, true
+	}
+	return condition{}, false, false
+}
+
+func (j *jet) side(x int) Interval {
+	if x < 0 {
+		return zero
+	}
+	return j.v[x]
+}
+
+// decided is the value of in's condition, seen from in, if it is known.
+func (j *jet) decided(in instr) (value, known bool) {
+	c, negated, _ := in.condition()
+	if f, ok := j.forced[c]; ok {
+		return f != negated, true
+	}
+	x, y := j.side(c.x), j.side(c.y)
+	switch {
+	case x.Lo >= y.Hi:
+		return !negated, true
+	case x.Hi < y.Lo:
+		return negated, true
+	}
+	return false, false
+}
+
+func maskInterval(value, known bool) Interval {
+	switch {
+	case !known:
+		return unit
+	case value:
+		return Point(1)
+	}
+	return zero
+}
+
+// values returns the enclosure of the value on the interval.
+func (j *jet) values(on Interval) Interval {
+	for i, in := range j.code {
+		j.v[i] = j.value(in, on)
+	}
+	return j.v[len(j.v)-1]
+}
+
+// slopes returns the enclosures of the value and of the derivative.
+func (j *jet) slopes(on Interval) (v, d Interval) {
+	for i, in := range j.code {
+		j.v[i] = j.value(in, on)
+		j.d[i] = j.slope(i, in)
+	}
+	return j.v[len(j.v)-1], j.d[len(j.d)-1]
+}
+
+func (j *jet) value(in instr, on Interval) Interval {
+	if in.op == opConst {
+		if !finite(in.c) {
+			return undef
+		}
+		return Point(in.c)
+	}
+	if in.op == opVar {
+		return on
+	}
+	a := j.v[in.a]
+	if in.op.binary() {
+		return j.binary(in, a, j.v[in.b])
+	}
+	switch in.op {
+	case opNeg:
+		return a.neg()
+	case opExp:
+		return a.exp()
+	case opLog:
+		return a.log()
+	case opLog1p:
+		return a.log1p()
+	case opExpm1:
+		return a.expm1()
+	case opTanh:
+		return a.tanh()
+	case opSigmoid:
+		return a.sigmoid()
+	case opSoftplus:
+		return a.softplus()
+	case opSqrt:
+		return a.sqrt()
+	case opSquare:
+		return a.square()
+	case opAbs:
+		return a.abs()
+	case opSin:
+		return a.sin()
+	case opCos:
+		return a.cos()
+	case opPow:
+		return a.pow(in.c)
+	case opWhere:
+		switch m := j.v[in.m]; {
+		case m.undefined():
+			return undef
+		case !m.Contains(0):
+			return a
+		case m == zero:
+			return j.v[in.b]
+		}
+		return hull(a, j.v[in.b])
+	}
+	return undef
+}
+
+func (j *jet) binary(in instr, a, b Interval) Interval {
+	switch in.op {
+	case opAdd:
+		return a.add(b)
+	case opSub:
+		if in.a == in.b && !a.undefined() {
+			return zero
+		}
+		return a.sub(b)
+	case opMul:
+		if in.a == in.b {
+			return a.square()
+		}
+		return a.mul(b)
+	case opDiv:
+		return a.div(b)
+	case opMax:
+		return a.max(b)
+	case opMin:
+		return a.min(b)
+	}
+	if a.undefined() || b.undefined() {
+		return undef
+	}
+	if in.op == opEq {
+		switch {
+		case a.Lo == a.Hi && a == b || in.a == in.b:
+			return Point(1)
+		case a.Hi < b.Lo || b.Hi < a.Lo:
+			return zero
+		}
+		return unit
+	}
+	return maskInterval(j.decided(in))
+}
+
+// slope is the derivative of instruction i, whose value and operands are known.
+func (j *jet) slope(i int, in instr) Interval {
+	if in.op == opVar {
+		return Point(1)
+	}
+	if in.op == opConst || in.op.mask() {
+		return zero
+	}
+	a, da := j.v[in.a], j.d[in.a]
+	if in.op.binary() || in.op == opWhere {
+		return j.binarySlope(i, in, a, da, j.v[in.b], j.d[in.b])
+	}
+	if da == zero {
+		return zero
+	}
+	return j.unarySlope(i, in, a).mul(da)
+}
+
+// unarySlope is the range of the derivative of the operation at a.
+func (j *jet) unarySlope(i int, in instr, a Interval) Interval {
+	one := Point(1)
+	switch in.op {
+	case opNeg:
+		return Point(-1)
+	case opExp:
+		return j.v[i]
+	case opLog:
+		return one.div(a)
+	case opLog1p:
+		return one.div(one.add(a))
+	case opExpm1:
+		return a.exp()
+	case opTanh: // 1 - tanh^2 = 4 sigmoid(2a) sigmoid(-2a)
+		return a.scale(2).bell().scale(4)
+	case opSigmoid:
+		return a.bell()
+	case opSoftplus:
+		return a.sigmoid()
+	case opSqrt:
+		return Point(0.5).div(j.v[i])
+	case opSquare:
+		return a.scale(2)
+	case opAbs:
+		switch positive, known := j.decided(in); {
+		case !known:
+			return Interval{-1, 1}
+		case positive:
+			return one
+		}
+		return Point(-1)
+	case opSin:
+		return a.cos()
+	case opCos:
+		return a.sin().neg()
+	case opPow:
+		return a.pow(in.c - 1).scale(in.c)
+	}
+	return undef
+}
+
+func (j *jet) binarySlope(i int, in instr, a, da, b, db Interval) Interval {
+	switch in.op {
+	case opAdd:
+		return da.add(db)
+	case opSub:
+		return da.sub(db)
+	case opMul:
+		return da.mul(b).add(a.mul(db))
+	case opDiv:
+		return da.sub(j.v[i].mul(db)).div(b)
+	case opMax, opMin:
+		switch first, known := j.decided(in); {
+		case !known:
+			return hull(da, db)
+		case first:
+			return da
+		}
+		return db
+	case opWhere:
+		switch m := j.v[in.m]; {
+		case m.undefined():
+			return undef
+		case !m.Contains(0):
+			return da
+		case m == zero:
+			return db
+		}
+		return hull(da, db)
+	}
+	return undef
+}

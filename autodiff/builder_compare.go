@@ -1,0 +1,82 @@
+package autodiff
+
+import "math"
+
+// compare is x >= y or x > y, with sums, differences and products of constants
+// moved to the other side where that is exact: 0 >= 1 - u becomes u >= 1, whose
+// mask has no rounding error.
+func (b *builder) compare(o op, x, y int) int {
+	if d, ok := b.isConst(y); ok {
+		if p, c, flip, ok := b.isolate(x, d); ok {
+			if flip {
+				return b.binary(o, c, p)
+			}
+			return b.binary(o, p, c)
+		}
+	}
+	if d, ok := b.isConst(x); ok {
+		if p, c, flip, ok := b.isolate(y, d); ok {
+			if flip {
+				return b.binary(o, p, c)
+			}
+			return b.binary(o, c, p)
+		}
+	}
+	return b.put(instr{op: o, a: x, b: y})
+}
+
+// isolate rewrites the comparison of x with the constant d as one of p with c,
+// in the same direction or flipped.
+func (b *builder) isolate(x int, d float64) (p, c int, flip, ok bool) {
+	in := b.code[x]
+	switch in.op {
+	case opNeg:
+		return in.a, b.constant(-d), true, true
+	case opSub:
+		if d == 0 {
+			return in.a, in.b, false, true
+		}
+		if k, ok := b.isConst(in.a); ok { // k - p against d
+			if c, exact := exactSum(k, -d); exact {
+				return in.b, b.constant(c), true, true
+			}
+		}
+		if k, ok := b.isConst(in.b); ok {
+			if c, exact := exactSum(k, d); exact {
+				return in.a, b.constant(c), false, true
+			}
+		}
+	case opAdd:
+		if k, ok := b.isConst(in.a); ok {
+			if c, exact := exactSum(d, -k); exact {
+				return in.b, b.constant(c), false, true
+			}
+		}
+	case opDiv:
+		if k, ok := b.isConst(in.b); ok && k != 0 && finite(k) {
+			q := d * k
+			if normal(q) && math.FMA(d, k, -q) == 0 || d == 0 {
+				return in.a, b.constant(q), k < 0, true
+			}
+		}
+	case opMul:
+		if k, ok := b.isConst(in.a); ok && k != 0 && finite(k) {
+			q := d / k
+			if normal(q) && math.FMA(q, k, -d) == 0 || d == 0 {
+				return in.b, b.constant(q), k < 0, true
+			}
+		}
+	}
+	return 0, 0, false, false
+}
+
+// exactSum returns x + y if it is a float64.
+func exactSum(x, y float64) (float64, bool) {
+	s := x + y
+	t := s - x
+	return s, finite(s) && (x-(s-t))+(y-t) == 0
+}
+
+// normal says that products and quotients near x are free of underflow and
+// overflow, and that the error of one is a float64.
+func normal(x float64) bool { return math.Abs(x) > 0x1p-900 && math.Abs(x) < 0x1p900 }

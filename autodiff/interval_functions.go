@@ -1,0 +1,208 @@
+package autodiff
+
+import "math"
+
+// The elementary functions of package math are assumed to be within
+// libraryError relatively (4 units in the last place) and libraryTiny absolutely
+// of the exact value; sin and cos within trigError absolutely for arguments up to
+// trigRange. Their documentation states 1 unit for most and 2 for tanh;
+// TestLibraryAllowance compares them with 160-bit arithmetic.
+const (
+	libraryError = 0x1p-50
+	libraryTiny  = 0x1p-1070
+	trigError    = 0x1p-50
+	trigRange    = 0x1p20
+)
+
+// libraryDown is a lower bound of a value that package math computed as v.
+func libraryDown(v float64) float64 {
+	if math.IsInf(v, 1) {
+		return math.MaxFloat64
+	}
+	return below(v - (math.Abs(v)*libraryError + libraryTiny))
+}
+
+func libraryUp(v float64) float64 { return -libraryDown(-v) }
+
+// increasing is the range of an increasing function of package math that is
+// within [lo, hi].
+func (a Interval) increasing(f func(float64) float64, lo, hi float64) Interval {
+	if a.undefined() {
+		return undef
+	}
+	l, h := f(a.Lo), f(a.Hi)
+	if l != l || h != h {
+		return undef
+	}
+	return Interval{math.Max(lo, libraryDown(l)), math.Min(hi, libraryUp(h))}
+}
+
+func (a Interval) exp() Interval {
+	r := a.increasing(math.Exp, 0, inf)
+	if a.Lo >= 0 {
+		r.Lo = math.Max(1, r.Lo)
+	}
+	if a.Hi <= 0 {
+		r.Hi = math.Min(1, r.Hi)
+	}
+	return r
+}
+
+// log is undefined if a contains a number that is not positive.
+func (a Interval) log() Interval {
+	if !(a.Lo > 0) {
+		return undef
+	}
+	return a.increasing(math.Log, -inf, inf)
+}
+
+func (a Interval) log1p() Interval {
+	if !(a.Lo > -1) {
+		return undef
+	}
+	return a.increasing(math.Log1p, -inf, inf)
+}
+
+func (a Interval) expm1() Interval { return a.increasing(math.Expm1, -1, inf) }
+
+func (a Interval) tanh() Interval { return a.increasing(math.Tanh, -1, 1) }
+
+// sigmoid evaluates 1/(1 + e^-x), or e^x/(1 + e^x) for x < 0, which is the same.
+func (a Interval) sigmoid() Interval {
+	if a.undefined() {
+		return undef
+	}
+	at := func(x float64) Interval {
+		if x >= 0 {
+			return Point(1).div(Point(1).add(Point(-x).exp()))
+		}
+		e := Point(x).exp()
+		return e.div(Point(1).add(e))
+	}
+	return Interval{math.Max(0, at(a.Lo).Lo), math.Min(1, at(a.Hi).Hi)}
+}
+
+// bell is the range of sigmoid(x) sigmoid(-x), which is even and decreases with
+// |x|.
+func (a Interval) bell() Interval {
+	if a.undefined() {
+		return undef
+	}
+	at := func(x float64) Interval { return Point(x).sigmoid().mul(Point(-x).sigmoid()) }
+	return Interval{math.Max(0, at(a.Abs()).Lo), math.Min(0.25, at(a.least()).Hi)}
+}
+
+// softplus is max(x, 0) + log1p(e^-|x|).
+func (a Interval) softplus() Interval {
+	if a.undefined() {
+		return undef
+	}
+	at := func(x float64) Interval {
+		return Point(math.Max(x, 0)).add(Point(-math.Abs(x)).exp().log1p())
+	}
+	lo := 0.0
+	if !math.IsInf(a.Lo, -1) {
+		lo = math.Max(0, at(a.Lo).Lo)
+	}
+	if math.IsInf(a.Hi, 1) {
+		return Interval{lo, inf}
+	}
+	return Interval{lo, at(a.Hi).Hi}
+}
+
+// cos contains the values at both ends, and 1 or -1 if an even or odd multiple
+// of pi may lie between; the margin covers the rounding of that decision.
+func (a Interval) cos() Interval {
+	if a.undefined() {
+		return undef
+	}
+	if a.Abs() > trigRange || a.Hi-a.Lo >= 6.2 {
+		return Interval{-1, 1}
+	}
+	const margin = 1e-9
+	c, d := math.Cos(a.Lo), math.Cos(a.Hi)
+	r := Interval{math.Max(-1, math.Min(c, d)-2*trigError), math.Min(1, math.Max(c, d)+2*trigError)}
+	for k := math.Ceil(a.Lo/math.Pi - margin); k <= a.Hi/math.Pi+margin; k++ {
+		if math.Mod(k, 2) == 0 {
+			r.Hi = 1
+		} else {
+			r.Lo = -1
+		}
+	}
+	return r
+}
+
+// sin is cos(x - pi/2) in the same way.
+func (a Interval) sin() Interval {
+	if a.undefined() {
+		return undef
+	}
+	if a.Abs() > trigRange || a.Hi-a.Lo >= 6.2 {
+		return Interval{-1, 1}
+	}
+	const margin = 1e-9
+	c, d := math.Sin(a.Lo), math.Sin(a.Hi)
+	r := Interval{math.Max(-1, math.Min(c, d)-2*trigError), math.Min(1, math.Max(c, d)+2*trigError)}
+	for k := math.Ceil(a.Lo/math.Pi - 0.5 - margin); k <= a.Hi/math.Pi-0.5+margin; k++ {
+		if math.Mod(k, 2) == 0 {
+			r.Hi = 1
+		} else {
+			r.Lo = -1
+		}
+	}
+	return r
+}
+
+// maxRepeated is the largest integer exponent that is computed by products.
+const maxRepeated = 64
+
+// pow is a^c: by products for integer c up to maxRepeated, through exp(c log a)
+// for other c, which needs a > 0 (or a >= 0 if c > 0).
+func (a Interval) pow(c float64) Interval {
+	switch {
+	case a.undefined() || c != c:
+		return undef
+	case c < 0:
+		return Point(1).div(a.pow(-c))
+	case c == math.Trunc(c) && c <= maxRepeated:
+		return a.integerPower(int(c))
+	case !(a.Lo >= 0):
+		return undef
+	}
+	end := func(x float64) Interval {
+		if x == 0 {
+			return zero
+		}
+		return Point(x).log().scale(c).exp()
+	}
+	if math.IsInf(a.Hi, 1) {
+		return Interval{end(a.Lo).Lo, inf}
+	}
+	return Interval{end(a.Lo).Lo, end(a.Hi).Hi}
+}
+
+func (a Interval) integerPower(n int) Interval {
+	up := func(x float64) float64 { // x >= 0
+		r := 1.0
+		for range n {
+			r = mulUp(r, x)
+		}
+		return r
+	}
+	down := func(x float64) float64 {
+		r := 1.0
+		for range n {
+			r = math.Max(0, mulDown(r, x))
+		}
+		return r
+	}
+	switch {
+	case n%2 == 0:
+		return Interval{down(a.least()), up(a.Abs())}
+	case a.Lo >= 0:
+		return Interval{down(a.Lo), up(a.Hi)}
+	case a.Hi <= 0:
+		return Interval{-up(-a.Lo), -down(-a.Hi)}
+	}
+	return Interval{-up(-a.Lo), up(a.Hi)}
+}

@@ -1,0 +1,125 @@
+package autodiff
+
+import (
+	"math"
+	"slices"
+)
+
+// maxConditions limits the comparisons that change in one kink.
+const maxConditions = 4
+
+// changes are sums over kinks.
+type changes struct {
+	// up and down bound what phi' may rise and fall by in jumps. Changes of phi'
+	// between jumps count in down.
+	up, down float64
+	// curvature contains phi" between the jumps.
+	curvature Interval
+}
+
+// kinkChanges adds up the changes of phi' in the kinks.
+//
+// A kink is a narrow interval K in which comparisons change. If each of them
+// changes exactly once, because the difference of its sides is strictly monotone
+// on K, then phi' is, from left to right, a sequence of at most k + 1 functions,
+// where each step replaces the left value of one comparison (or of several at
+// the same point) by the right one, in an order that is not known. With F_s the
+// enclosure on K of the function with the set s of comparisons replaced, the jump
+// at a step from s to s + i is at most sup F_(s+i) - inf F_s upwards and
+// sup F_s - inf F_(s+i) downwards; jumps at one point add up to one through
+// intermediate sets. Otherwise, any change within the enclosure of phi' is
+// possible.
+func (a *analysis) kinkChanges() changes {
+	total := changes{curvature: zero}
+	for i, k := range a.kinks {
+		c := a.kink(k)
+		total.up = addUp(total.up, c.up)
+		total.down = addUp(total.down, c.down)
+		if i == 0 {
+			total.curvature = c.curvature
+		} else {
+			total.curvature = hull(total.curvature, c.curvature)
+		}
+		if total.up != total.up || total.down != total.down || total.curvature.undefined() {
+			return changes{inf, inf, whole}
+		}
+	}
+	return total
+}
+
+func (a *analysis) kink(on Interval) changes {
+	j := a.jet
+	v, d := j.slopes(on)
+	if v.undefined() || d.undefined() {
+		return changes{inf, inf, whole}
+	}
+	unknown := changes{v.Width(), v.Width(), d}
+	conditions, rising, ok := j.switches()
+	if !ok || len(conditions) == 0 {
+		return unknown
+	}
+	steps := float64(len(conditions))
+	type side struct{ v, d Interval }
+	sides := make([]side, 1<<len(conditions))
+	j.forced = make(map[condition]bool)
+	defer func() { j.forced = nil }()
+	for s := range sides {
+		for i, c := range conditions {
+			j.forced[c] = rising[i] == (s>>i&1 == 1)
+		}
+		v, d := j.slopes(on)
+		if v.undefined() || d.undefined() || math.IsInf(v.Width(), 0) {
+			return unknown
+		}
+		sides[s] = side{v, d}
+	}
+	out := changes{curvature: sides[0].d}
+	inside := 0.0
+	for s, from := range sides {
+		out.curvature = hull(out.curvature, from.d)
+		inside = math.Max(inside, from.v.Width())
+		for i := range conditions {
+			if s>>i&1 == 0 {
+				to := sides[s|1<<i]
+				out.up = math.Max(out.up, addUp(to.v.Hi, -from.v.Lo))
+				out.down = math.Max(out.down, addUp(from.v.Hi, -to.v.Lo))
+			}
+		}
+	}
+	out.up = 0 + mulUp(steps, out.up)
+	out.down = addUp(mulUp(steps, out.down), mulUp(steps+1, inside))
+	return out
+}
+
+// switches returns the conditions that are undecided after the last evaluation,
+// and whether each changes from false to true. It is not ok if one of them may
+// change more than once.
+func (j *jet) switches() (list []condition, rising []bool, ok bool) {
+	open := make([]bool, len(j.code)) // depends on an undecided mask
+	for i, in := range j.code {
+		in.rename(func(k int) int { open[i] = open[i] || open[k]; return k })
+		if in.op == opEq && j.v[i] == unit {
+			return nil, nil, false
+		}
+		c, _, has := in.condition()
+		if !has {
+			continue
+		}
+		if _, known := j.decided(in); known {
+			continue
+		}
+		d := j.d[c.x]
+		if c.y >= 0 {
+			d = d.sub(j.d[c.y])
+		}
+		if open[i] || !(d.Lo > 0 || d.Hi < 0) || len(list) == maxConditions && !slices.Contains(list, c) {
+			return nil, nil, false
+		}
+		open[i] = in.op.mask()
+		if !slices.Contains(list, c) {
+			list = append(list, c)
+			rising = append(rising, d.Lo > 0)
+		}
+	}
+	return list, rising, true
+}

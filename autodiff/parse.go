@@ -1,0 +1,373 @@
+package autodiff
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Limits of Parse, against input that is no formula.
+const (
+	maxText  = 20000 // bytes
+	maxDepth = 1000  // of nested parentheses, signs and exponents
+)
+
+// ParseError says what is wrong in a formula, and where.
+type ParseError struct {
+	// Text is the formula.
+	Text string
+	// Column is the place of the fault, counted in characters from 1.
+	Column int
+	// Reason says what is wrong, and what to write instead.
+	Reason string
+}
+
+// Error names the column and the reason.
+func (e *ParseError) Error() string {
+	return fmt.Sprintf("autodiff: formula, column %d: %s", e.Column, e.Reason)
+}
+
+// Caret returns the formula and, on a second line, a caret below the fault.
+func (e *ParseError) Caret() string {
+	return e.Text + "\n" + strings.Repeat(" ", e.Column-1) + "^"
+}
+
+// Parse reads phi(u) from text, for example "log1p(exp(-u))",
+// "max(0, 1-u)^2" or "where(u > s, 0, (s-u)^2)" with a parameter s.
+//
+//   - Numbers are decimal, as in Go, and rounded to float64; pi and e are
+//     constants, u is the variable, other names are looked up in params.
+//   - Operators, from the weakest: one comparison < <= > >= (a mask, 1 or 0), sums
+//   - and -, products * and /, signs, and ^ from the right. An exponent must
+//     be constant. -u^2 is -(u^2).
+//   - Functions: abs, clamp(x, lo, hi), cos, cosh, exp, expm1, log, log1p, max and
+//     min (two or more arguments), pow(x, c), relu, sigmoid, sin, sinh, softplus,
+//     sqrt, square, tanh, where(mask, x, y), and ge, gt, eq, which String writes.
+//   - Definitions "name = formula;" may precede the result.
+//
+// The Expr is the definition of the loss: constants are folded in float64 when it
+// is built. Errors in the text are a *ParseError; a parameter that is not finite,
+// has the name of a function, a constant or u, or is no name is another error.
+func Parse(text string, params map[string]float64) (Expr, error) {
+	p := &parser{text: text, b: newBuilder(), names: make(map[string]int)}
+	for _, name := range slices.Sorted(maps.Keys(params)) {
+		switch {
+		case !isName(name):
+			return Expr{}, fmt.Errorf("autodiff: parameter %q: a name is a letter followed by letters, digits and _", name)
+		case p.reserved(name):
+			return Expr{}, fmt.Errorf("autodiff: parameter %q: the name has a meaning of its own in formulas; choose another", name)
+		case !finite(params[name]):
+			return Expr{}, fmt.Errorf("autodiff: parameter %q is %v, must be finite", name, params[name])
+		}
+		p.names[name] = p.b.constant(params[name])
+	}
+	if len(text) > maxText {
+		return Expr{}, fmt.Errorf("autodiff: the formula has %d bytes, at most %d are supported", len(text), maxText)
+	}
+	root, err := p.program()
+	if err != nil {
+		return Expr{}, err
+	}
+	e := p.b.expr(root)
+	if e.Size() > maxSize {
+		return Expr{}, fmt.Errorf("autodiff: the formula has %d operations, at most %d are supported", e.Size(), maxSize)
+	}
+	return e, nil
+}
+
+// parser reads from text by recursive descent; pos is the next byte.
+type parser struct {
+	text  string
+	pos   int
+	depth int
+	b     *builder
+	names map[string]int // parameters and definitions
+}
+
+// fail returns a ParseError at byte pos.
+func (p *parser) fail(pos int, format string, args ...any) error {
+	return &ParseError{p.text, len([]rune(p.text[:pos])) + 1, fmt.Sprintf(format, args...)}
+}
+
+func (p *parser) space() {
+	for p.pos < len(p.text) && strings.IndexByte(" \t\r\n", p.text[p.pos]) >= 0 {
+		p.pos++
+	}
+}
+
+// peek is the next byte after space, 0 at the end.
+func (p *parser) peek() byte {
+	p.space()
+	if p.pos == len(p.text) {
+		return 0
+	}
+	return p.text[p.pos]
+}
+
+func (p *parser) accept(token string) bool {
+	p.space()
+	if !strings.HasPrefix(p.text[p.pos:], token) {
+		return false
+	}
+	p.pos += len(token)
+	return true
+}
+
+// found describes what is at the current place.
+func (p *parser) found() string {
+	if p.peek() == 0 {
+		return "the end"
+	}
+	for _, r := range p.text[p.pos:] {
+		return strconv.Quote(string(r))
+	}
+	return ""
+}
+
+// program is a sequence of definitions and the result.
+func (p *parser) program() (int, error) {
+	for {
+		start := p.pos
+		p.peek()
+		at := p.pos
+		if name := p.name(); name != "" && p.peek() == '=' && !strings.HasPrefix(p.text[p.pos:], "==") {
+			if _, taken := p.names[name]; taken || p.reserved(name) {
+				return 0, p.fail(at, "%s already has a meaning; choose another name", name)
+			}
+			p.pos++
+			id, err := p.comparison()
+			if err != nil {
+				return 0, err
+			}
+			if !p.accept(";") {
+				return 0, p.fail(p.pos, "expected ; after the definition of %s, found %s", name, p.found())
+			}
+			p.names[name] = id
+			continue
+		}
+		p.pos = start
+		id, err := p.comparison()
+		if err != nil {
+			return 0, err
+		}
+		if p.peek() != 0 {
+			return 0, p.unexpected()
+		}
+		return id, nil
+	}
+}
+
+// unexpected explains what follows a complete formula.
+func (p *parser) unexpected() error {
+	switch c := p.peek(); {
+	case c == '=':
+		return p.fail(p.pos, "equality is not supported, because phi would jump; use <, <=, > or >=")
+	case c == ')':
+		return p.fail(p.pos, "this ) closes nothing")
+	case c == '(' || isLetter(c) || isDigit(c):
+		return p.fail(p.pos, "expected an operator before %s; a product is written with *", p.found())
+	}
+	return p.fail(p.pos, "expected an operator, found %s", p.found())
+}
+
+func (p *parser) comparison() (int, error) {
+	x, err := p.sum()
+	if err != nil {
+		return 0, err
+	}
+	for _, c := range []struct {
+		token   string
+		o       op
+		swapped bool
+	}{{"<=", opGe, true}, {">=", opGe, false}, {"<", opGt, true}, {">", opGt, false}} {
+		if !p.accept(c.token) {
+			continue
+		}
+		y, err := p.sum()
+		if err != nil {
+			return 0, err
+		}
+		if next := p.peek(); next == '<' || next == '>' {
+			return 0, p.fail(p.pos, "comparisons do not chain; multiply two of them in parentheses")
+		}
+		if c.swapped {
+			x, y = y, x
+		}
+		return p.b.binary(c.o, x, y), nil
+	}
+	return x, nil
+}
+
+func (p *parser) sum() (int, error) {
+	x, err := p.product()
+	for err == nil {
+		var y int
+		switch {
+		case p.accept("+"):
+			if y, err = p.product(); err == nil {
+				x = p.b.binary(opAdd, x, y)
+			}
+		case p.accept("-"):
+			if y, err = p.product(); err == nil {
+				x = p.b.binary(opSub, x, y)
+			}
+		default:
+			return x, nil
+		}
+	}
+	return 0, err
+}
+
+func (p *parser) product() (int, error) {
+	x, err := p.signed()
+	for err == nil {
+		var y int
+		switch at := p.pos; {
+		case p.accept("**"):
+			return 0, p.fail(at, "a power is written with ^")
+		case p.accept("*"):
+			if y, err = p.signed(); err == nil {
+				x = p.b.binary(opMul, x, y)
+			}
+		case p.accept("/"):
+			if y, err = p.signed(); err == nil {
+				x = p.b.binary(opDiv, x, y)
+			}
+		default:
+			return x, nil
+		}
+	}
+	return 0, err
+}
+
+func (p *parser) signed() (int, error) {
+	if p.depth++; p.depth > maxDepth {
+		return 0, p.fail(p.pos, "the formula is nested more than %d deep", maxDepth)
+	}
+	defer func() { p.depth-- }()
+	switch {
+	case p.accept("-"):
+		x, err := p.signed()
+		if err != nil {
+			return 0, err
+		}
+		return p.b.unary(opNeg, x), nil
+	case p.accept("+"):
+		return p.signed()
+	}
+	x, err := p.atom()
+	if err != nil {
+		return 0, err
+	}
+	if !p.accept("^") {
+		return x, nil
+	}
+	p.peek()
+	at := p.pos
+	y, err := p.signed()
+	if err != nil {
+		return 0, err
+	}
+	return p.power(x, y, at)
+}
+
+func (p *parser) power(x, y, at int) (int, error) {
+	c, ok := p.b.isConst(y)
+	if !ok || !finite(c) {
+		return 0, p.fail(at, "an exponent must be a finite constant; write exp(y*log(x)) for a power that depends on u")
+	}
+	return p.b.pow(x, c), nil
+}
+
+// atom is a number, a name, a call or a formula in parentheses.
+func (p *parser) atom() (int, error) {
+	c := p.peek()
+	at := p.pos
+	switch {
+	case isDigit(c) || c == '.':
+		return p.number()
+	case c == '(':
+		p.pos++
+		x, err := p.comparison()
+		if err != nil {
+			return 0, err
+		}
+		if !p.accept(")") {
+			if next := p.peek(); next != 0 && next != ',' {
+				return 0, p.unexpected()
+			}
+			return 0, p.fail(p.pos, "expected the ) of the ( in column %d, found %s", len([]rune(p.text[:at]))+1, p.found())
+		}
+		return x, nil
+	case isLetter(c):
+		name := p.name()
+		if p.peek() == '(' {
+			return p.call(name, at)
+		}
+		return p.value(name, at)
+	}
+	return 0, p.fail(at, "expected a number, a name or (, found %s", p.found())
+}
+
+func (p *parser) number() (int, error) {
+	at := p.pos
+	end := at
+	for end < len(p.text) {
+		c := p.text[end]
+		sign := (c == '+' || c == '-') && end > at && (p.text[end-1] == 'e' || p.text[end-1] == 'E')
+		exponent := (c == 'e' || c == 'E') && end+1 < len(p.text) && strings.IndexByte("+-0123456789", p.text[end+1]) >= 0
+		if !isDigit(c) && c != '.' && !exponent && !sign {
+			break
+		}
+		end++
+	}
+	v, err := strconv.ParseFloat(p.text[at:end], 64)
+	if err != nil {
+		return 0, p.fail(at, "%s is not a number that float64 can hold", p.text[at:end])
+	}
+	p.pos = end
+	return p.b.constant(v), nil
+}
+
+// name reads a name, empty if there is none.
+func (p *parser) name() string {
+	at := p.pos
+	for p.pos < len(p.text) && (isLetter(p.text[p.pos]) || p.pos > at && isDigit(p.text[p.pos])) {
+		p.pos++
+	}
+	return p.text[at:p.pos]
+}
+
+func isLetter(c byte) bool { return c == '_' || 'a' <= c|0x20 && c|0x20 <= 'z' }
+func isDigit(c byte) bool  { return '0' <= c && c <= '9' }
+
+func isName(s string) bool {
+	p := parser{text: s}
+	return p.name() == s && s != "" && s[0] != '_'
+}
+
+// value is the variable, a constant, a parameter or a definition.
+func (p *parser) value(name string, at int) (int, error) {
+	if id, ok := p.names[name]; ok {
+		return id, nil
+	}
+	switch name {
+	case "u":
+		return p.b.put(instr{op: opVar}), nil
+	case "pi":
+		return p.b.constant(math.Pi), nil
+	case "e":
+		return p.b.constant(math.E), nil
+	}
+	if _, ok := functions[name]; ok {
+		return 0, p.fail(at, "%s is a function; write %s", name, functions[name].usage)
+	}
+	known := []string{"u", "pi", "e"}
+	for n := range p.names {
+		known = append(known, n)
+	}
+	return 0, p.fail(at, "unknown name %s%s; the variable is u, and a parameter needs a value", name, suggest(name, known))
+}

@@ -1,0 +1,253 @@
+package autodiff
+
+import "math"
+
+// roundoffWork limits the interval evaluations of Roundoff.
+const roundoffWork = 2000
+
+// Roundoff bounds |computed - exact| over all float64 u in the interval, where
+// computed is the result of Eval and exact that of the Expr in exact arithmetic;
+// +Inf if no bound was found. It is at most about twice the largest value that
+// the same analysis gives at a single point.
+//
+// It is forward error analysis in interval arithmetic (Higham, Accuracy and
+// Stability of Numerical Algorithms, 2nd ed., Sections 2.2 and 26.4): on each
+// part of the interval every step has an enclosure of its exact values, one of its
+// computed values, and a bound of the difference, which is the error of the
+// operands times the largest slope, plus the step's own rounding. A comparison
+// whose sides are exact is exact; one that rounding could turn counts with the
+// whole difference of the branches that it selects.
+func (p *Program) Roundoff(on Interval) float64 {
+	if !validRange(on) {
+		return inf
+	}
+	r := newRounding(p.expr)
+	bound, _ := maximise([]Interval{on}, func(c Interval) (float64, float64) {
+		return r.bound(c), r.bound(Point(c.middle()))
+	}, func(best float64) float64 { return math.Max(best, 0) }, roundoffWork)
+	return bound
+}
+
+// rounding carries the enclosures of the exact values (exact.v), of the computed
+// values (float.v) and the error bounds of all instructions.
+type rounding struct {
+	exact, float *jet
+	err          []float64
+}
+
+func newRounding(e Expr) *rounding {
+	return &rounding{newJet(e), newJet(e), make([]float64, e.Size())}
+}
+
+const (
+	// inflate covers the rounding of the few operations in each bound below, all of
+	// them on numbers that are not negative.
+	inflate = 1 + 0x1p-40
+	tiny    = 0x1p-1074
+)
+
+func (r *rounding) bound(on Interval) float64 {
+	last := len(r.err) - 1
+	for i, in := range r.exact.code {
+		r.exact.v[i] = r.exact.value(in, on)
+		r.step(i, in, on)
+	}
+	if e := r.err[last]; e == e {
+		return e
+	}
+	return inf
+}
+
+// step sets the enclosure of the computed values and the error bound of
+// instruction i.
+func (r *rounding) step(i int, in instr, on Interval) {
+	x := r.exact.v[i]
+	if in.op.leaf() {
+		r.float.v[i], r.err[i] = x, 0
+		if x.undefined() {
+			r.err[i] = inf
+		}
+		return
+	}
+	c := undef
+	if !r.mayBeNaN(in) {
+		c = r.float.value(in, on)
+	}
+	relative, absolute := r.own(i, in)
+	if !in.op.mask() && in.op != opWhere {
+		c = Interval{
+			addDown(c.Lo, -(mulUp(relative, math.Abs(c.Lo)) + absolute)),
+			addUp(c.Hi, mulUp(relative, math.Abs(c.Hi))+absolute),
+		}
+	}
+	e := inf
+	if !x.undefined() {
+		if p := r.carried(i, in); p == p {
+			size := x.Abs() + p
+			e = (p + absolute) * inflate
+			if relative > 0 {
+				e = (p + relative*size + absolute) * inflate
+			}
+		}
+		if d := math.Max(addUp(c.Hi, -x.Lo), addUp(x.Hi, -c.Lo)); d >= 0 && d < e {
+			e = d
+		}
+	}
+	if e < inf {
+		near := Interval{addDown(x.Lo, -e), addUp(x.Hi, e)}
+		if c.undefined() {
+			c = undef
+		} else {
+			c = meet(c, near)
+		}
+	}
+	if c.undefined() || x.undefined() || e != e {
+		c, e = undef, inf
+	}
+	r.float.v[i], r.err[i] = c, e
+}
+
+// mayBeNaN says whether the computed operands may be infinities that give NaN.
+func (r *rounding) mayBeNaN(in instr) bool {
+	a := r.float.v[in.a]
+	infinite := func(x Interval) bool { return math.IsInf(x.Lo, 0) || math.IsInf(x.Hi, 0) }
+	if !in.op.binary() {
+		return (in.op == opSin || in.op == opCos) && infinite(a)
+	}
+	b := r.float.v[in.b]
+	switch in.op {
+	case opAdd:
+		return math.IsInf(a.Hi, 1) && math.IsInf(b.Lo, -1) || math.IsInf(a.Lo, -1) && math.IsInf(b.Hi, 1)
+	case opSub:
+		return math.IsInf(a.Hi, 1) && math.IsInf(b.Hi, 1) || math.IsInf(a.Lo, -1) && math.IsInf(b.Lo, -1)
+	case opMul:
+		return infinite(a) && b.Contains(0) || infinite(b) && a.Contains(0)
+	case opDiv:
+		return infinite(a) && infinite(b)
+	}
+	return false
+}
+
+// own bounds the error of the operation itself on exact operands, relative to the
+// result plus absolute.
+func (r *rounding) own(i int, in instr) (relative, absolute float64) {
+	switch in.op {
+	case opNeg, opAbs, opMax, opMin, opWhere, opGe, opGt, opEq:
+		return 0, 0
+	case opAdd, opSub:
+		return unitRoundoff, 0
+	case opMul, opDiv, opSquare, opSqrt:
+		return unitRoundoff, tiny
+	case opSigmoid:
+		return 12 * unitRoundoff, 2 * tiny
+	case opSoftplus:
+		// With e = exp(-|x|) within 8 u and log1p'(e) e / log1p(e) <= 1, the
+		// logarithm is within 16 u, and one addition follows.
+		return 18 * unitRoundoff, 4 * libraryTiny
+	case opSin, opCos:
+		if r.float.v[in.a].Abs() > trigRange {
+			return 0, 2
+		}
+		return 0, trigError
+	case opPow:
+		return r.ownPower(in)
+	}
+	return libraryError, libraryTiny
+}
+
+// ownPower is the error of power: n products, or the logarithm's error and the
+// product's, amplified by |c log a|, and the exponential's. A reciprocal adds one
+// rounding, and is not bounded if the power may be subnormal.
+func (r *rounding) ownPower(in instr) (relative, absolute float64) {
+	c, a := math.Abs(in.c), r.float.v[in.a]
+	if in.c < 0 && (a.undefined() || !(r.exact.v[in.a].pow(c).least() > 0x1p-1000) || !(a.pow(c).least() > 0x1p-1000)) {
+		return 0, inf
+	}
+	if c == math.Trunc(c) && c <= maxRepeated {
+		return (c + 1) * unitRoundoff * (1 + 0x1p-40), (c + 1) * tiny
+	}
+	if !(a.Lo >= 0) {
+		return 0, inf
+	}
+	log := 746.0 // bounds |log a| of every positive float64
+	if a.Lo > 0 {
+		log = math.Min(log, a.log().Abs())
+	}
+	return (10*c*log*unitRoundoff + libraryError) * (1 + 0x1p-20), libraryTiny
+}
+
+// carried bounds what the errors of the operands do to an exact operation.
+func (r *rounding) carried(i int, in instr) float64 {
+	a, ea := r.exact.v[in.a], r.err[in.a]
+	if in.op.binary() {
+		return r.carriedBinary(in, a, r.exact.v[in.b], ea, r.err[in.b])
+	}
+	if in.op == opWhere {
+		return r.carriedWhere(in)
+	}
+	if ea == 0 {
+		return 0
+	}
+	if math.IsInf(ea, 1) {
+		return inf
+	}
+	wide := Interval{addDown(a.Lo, -ea), addUp(a.Hi, ea)}
+	switch in.op {
+	case opSqrt:
+		if wide.Lo < 0 {
+			return inf
+		}
+		least := math.Sqrt(wide.Lo)
+		return math.Min(math.Sqrt(ea), ea/(2*least)) * (1 + 8*unitRoundoff)
+	case opExp:
+		return wide.exp().Hi * ea
+	case opAbs, opSin, opCos:
+		return ea
+	}
+	return r.exact.unarySlope(i, in, wide).Abs() * ea
+}
+
+func (r *rounding) carriedBinary(in instr, a, b Interval, ea, eb float64) float64 {
+	switch in.op {
+	case opAdd, opSub:
+		return ea + eb
+	case opMul:
+		return product(a.Abs(), eb) + product(b.Abs(), ea) + product(ea, eb)
+	case opDiv: // (a^ - a)/b^ + (a/b)(b - b^)/b^
+		least := (b.least() - eb) * (1 - 8*unitRoundoff)
+		if !(least > 0) {
+			return inf
+		}
+		return (ea + product(a.Abs()/b.least()*(1+8*unitRoundoff), eb)) / least
+	case opMax, opMin:
+		return math.Max(ea, eb)
+	}
+	// A comparison of exact sides is exact; others count in step as far as their
+	// enclosures differ.
+	if ea == 0 && eb == 0 {
+		return 0
+	}
+	return inf
+}
+
+// product is x times the error e, 0 if the error is.
+func product(x, e float64) float64 {
+	if e == 0 || x == 0 {
+		return 0
+	}
+	return x * e
+}
+
+// carriedWhere is the error of the branch that is selected, if the mask is exact.
+func (r *rounding) carriedWhere(in instr) float64 {
+	if r.err[in.m] != 0 {
+		return inf
+	}
+	switch m := r.exact.v[in.m]; {
+	case !m.Contains(0):
+		return r.err[in.a]
+	case m == zero:
+		return r.err[in.b]
+	}
+	return math.Max(r.err[in.a], r.err[in.b])
+}

@@ -1,0 +1,218 @@
+package autodiff
+
+import (
+	"math"
+	"math/rand/v2"
+	"sync"
+	"testing"
+
+	"dyad/kernels"
+)
+
+var programLosses = []string{
+	"log1p(exp(-u))", "max(0, 1-u)", "max(0, 1-u)^2", "(max(0, 1-u)^2 - max(0, -u)^2)/2",
+	"max(0, 0.3 - 1.7*u)^2", "exp(-2*exp(-u))", "sigmoid(-u)", "tanh(u)", "u*tanh(softplus(u))",
+	"sqrt(1 + u^2) - u", "log(1 + (1-u)^2)", "cos(u)", "u^4", "(2 + u^2)^0.75", "(2 + u^2)^-3",
+	"where(u > 0.1, expm1(-u), -u)", "where(u > 1, log(u), u-1)", "min(u, u^3)*abs(u)", "3", "u",
+}
+
+// TestProgramMatchesEval: every length and block border, aliased output and
+// dirty scratch give the value of the derivative.
+func TestProgramMatchesEval(t *testing.T) {
+	rng := rand.New(rand.NewPCG(9, 10))
+	for _, text := range programLosses {
+		for _, e := range []Expr{parsed(t, text), parsed(t, text).Derivative()} {
+			p := e.Compile()
+			scratch := make([]float64, p.ScratchLen()+3)
+			for _, n := range []int{0, 1, 3, 255, 256, 257, 600} {
+				u, dst := make([]float64, n), make([]float64, n)
+				for i := range u {
+					u[i] = 8*rng.Float64() - 4
+				}
+				for i := range scratch {
+					scratch[i] = nan
+				}
+				p.Eval(dst, u, scratch)
+				for i, v := range dst {
+					if want := e.Eval(u[i]); !near(v, want, 1e-13) {
+						t.Fatalf("%v at %v is %v, want %v", e, u[i], v, want)
+					}
+				}
+				alias := append([]float64(nil), u...)
+				p.Eval(alias, alias, nil)
+				for i, v := range alias {
+					if v != dst[i] {
+						t.Fatalf("%v: in place %v, else %v", e, v, dst[i])
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestProgramRandom compares random programs, whose slots are reused in many
+// ways, with exact values, and attacks Roundoff with them.
+func TestProgramRandom(t *testing.T) {
+	n := 600
+	if testing.Short() {
+		n = 80
+	}
+	rng := rand.New(rand.NewPCG(11, 12))
+	bounded, checked := 0, 0
+	for k := range n {
+		e := randomExpr(rng, 1+rng.IntN(4), k%2 == 0)
+		on := randomInterval(rng, 3)
+		p := e.Compile()
+		bound := p.Roundoff(on)
+		if math.IsInf(bound, 1) {
+			continue
+		}
+		bounded++
+		worst, c := attack(p, on, rng, 6)
+		checked += c
+		if worst > bound {
+			t.Fatalf("%v on %v: error %v, Roundoff %v", e, on, worst, bound)
+		}
+	}
+	if bounded < n/2 || checked < n {
+		t.Errorf("%d of %d programs bounded, %d values", bounded, n, checked)
+	}
+}
+
+// attack is the largest error of p over random points of the interval.
+func attack(p *Program, on Interval, rng *rand.Rand, n int) (worst float64, checked int) {
+	u, v := make([]float64, n), make([]float64, n)
+	for i := range u {
+		u[i] = on.random(rng)
+	}
+	p.Eval(v, u, nil)
+	for i, x := range v {
+		want := bigEval(p.expr, u[i])
+		switch {
+		case want == nil:
+			continue
+		case !finite(x):
+			return inf, checked
+		}
+		diff, _ := bigSub(bigOf(x), want).Float64()
+		worst = math.Max(worst, math.Abs(diff))
+		checked++
+	}
+	return worst, checked
+}
+
+// TestRoundoffKnown: on usual losses the bound holds, is a small multiple of the
+// rounding unit, and a bound 30 times smaller would be seen to fail.
+func TestRoundoffKnown(t *testing.T) {
+	rng := rand.New(rand.NewPCG(13, 14))
+	caught := 0
+	for _, text := range programLosses {
+		for _, on := range []Interval{{-4, 4}, {0.9999, 1.0001}, {-300, 300}} {
+			d := parsed(t, text).Derivative()
+			p := d.Compile()
+			bound := p.Roundoff(on)
+			scale := d.Prove(on).Slope.Abs()
+			worst, _ := attack(p, on, rng, 60)
+			if worst > bound {
+				t.Errorf("%s on %v: error %v, Roundoff %v", text, on, worst, bound)
+			}
+			if on.Hi < 5 && text != "min(u, u^3)*abs(u)" && !(bound <= 2e-14*math.Max(1, scale)) {
+				t.Errorf("%s on %v: Roundoff %v of values up to %v", text, on, bound, scale)
+			}
+			if worst > bound/30 {
+				caught++
+			}
+		}
+	}
+	if caught < len(programLosses) {
+		t.Errorf("only %d bounds within 30 times the attained error", caught)
+	}
+}
+
+// TestRoundoffSeesBranches: a comparison that rounding may turn costs the jump
+// there; an exact one costs nothing; an undefined value is not bounded.
+func TestRoundoffSeesBranches(t *testing.T) {
+	on := Interval{-4, 4}
+	inexact := Ge(Mul(U(), U()), Const(2)) // jumps near sqrt 2
+	if r := inexact.Compile().Roundoff(on); r != 1 {
+		t.Errorf("inexact comparison: Roundoff %v, want 1", r)
+	}
+	exact := parsed(t, "where(0.3 - 0.5*u > 0, -0.5, 0)")
+	if r := exact.Compile().Roundoff(on); r != 0 {
+		t.Errorf("%v: Roundoff %v, want 0", exact, r)
+	}
+	for _, text := range []string{"log(u)", "1/u", "exp(200*u)", "exp(exp(2*u)) - exp(exp(2*u) + 1)"} {
+		if r := parsed(t, text).Compile().Roundoff(on); !math.IsInf(r, 1) {
+			t.Errorf("%s: Roundoff %v, want none", text, r)
+		}
+	}
+	// tanh of an undefined number or of infinity minus infinity is not 1.
+	for _, text := range []string{"tanh(log(u))", "tanh(exp(400*u) - 2*exp(400*u-1))"} {
+		if r := parsed(t, text).Compile().Roundoff(on); !math.IsInf(r, 1) {
+			t.Errorf("%s: Roundoff %v, want none", text, r)
+		}
+	}
+	// An overflow that ends in a limit is fine.
+	if r := parsed(t, "exp(-exp(400*u))").Compile().Roundoff(on); !(r < 1e-13) {
+		t.Errorf("exp(-exp(400 u)): Roundoff %v", r)
+	}
+}
+
+func TestProgramConcurrent(t *testing.T) {
+	p := parsed(t, "log1p(exp(-u)) + max(0, 1-u)^2").Derivative().Compile()
+	u := make([]float64, 1000)
+	for i := range u {
+		u[i] = float64(i)/100 - 5
+	}
+	want := make([]float64, len(u))
+	p.Eval(want, u, nil)
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			dst, scratch := make([]float64, len(u)), make([]float64, p.ScratchLen())
+			for range 20 {
+				p.Eval(dst, u, scratch)
+				for i := range dst {
+					if dst[i] != want[i] {
+						t.Errorf("value %d differs", i)
+						return
+					}
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func TestProgramAllocatesNothing(t *testing.T) {
+	p := parsed(t, "(max(0, 1-u)^2 - max(0, -u)^2)/2").Derivative().Compile()
+	u, scratch := make([]float64, 1000), make([]float64, p.ScratchLen())
+	if n := testing.AllocsPerRun(10, func() { p.Eval(u, u, scratch) }); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
+// BenchmarkProgram compares programs with the hand-written logistic slopes, in
+// ns a value.
+func BenchmarkProgram(b *testing.B) {
+	u, v := make([]float64, 4096), make([]float64, 4096)
+	rng := rand.New(rand.NewPCG(15, 16))
+	for i := range u {
+		u[i] = 8*rng.Float64() - 4
+	}
+	run := func(name string, f func()) {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				f()
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(u)), "ns/value")
+		})
+	}
+	run("by hand", func() { copy(v, u); kernels.LogisticSlopes(v) })
+	for _, text := range []string{"log1p(exp(-u))", "max(0, 1-u)", "(max(0, 1-u)^2 - max(0, -u)^2)/2", "exp(-2*exp(-u))", "tanh(u)"} {
+		p := parsed(b, text).Derivative().Compile()
+		scratch := make([]float64, p.ScratchLen())
+		run(text, func() { p.Eval(v, u, scratch) })
+	}
+}

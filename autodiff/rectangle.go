@@ -1,0 +1,191 @@
+package autodiff
+
+import "math"
+
+// rectangle is the set of complex numbers with real part in re and imaginary part
+// in im. Its operations contain every complex result, like those of Interval; an
+// undefined part says that a singularity or a branch cut cannot be excluded.
+type rectangle struct{ re, im Interval }
+
+// onAxis is an interval of real numbers.
+func onAxis(x Interval) rectangle { return rectangle{x, zero} }
+
+func (a rectangle) undefined() bool { return a.re.undefined() || a.im.undefined() }
+
+// modulus is an upper bound of |a|.
+func (a rectangle) modulus() float64 {
+	return a.re.square().add(a.im.square()).sqrt().Hi
+}
+
+func (a rectangle) neg() rectangle            { return rectangle{a.re.neg(), a.im.neg()} }
+func (a rectangle) add(b rectangle) rectangle { return rectangle{a.re.add(b.re), a.im.add(b.im)} }
+func (a rectangle) sub(b rectangle) rectangle { return a.add(b.neg()) }
+
+func (a rectangle) mul(b rectangle) rectangle {
+	return rectangle{a.re.mul(b.re).sub(a.im.mul(b.im)), a.re.mul(b.im).add(a.im.mul(b.re))}
+}
+
+func (a rectangle) square() rectangle {
+	return rectangle{a.re.square().sub(a.im.square()), a.re.mul(a.im).scale(2)}
+}
+
+// inverse is 1/a, undefined if a contains 0. Real and imaginary part are
+// x/(x^2 + y^2) and -y/(x^2 + y^2).
+func (a rectangle) inverse() rectangle {
+	return rectangle{share(a.re, a.im), share(a.im, a.re).neg()}
+}
+
+// share is the range of x/(x^2 + y^2). It is monotone in y^2 for fixed x; as a
+// function of x it has its only extremes at x = |y| and x = -|y|, where it is
+// 1/(2|y|) and -1/(2|y|). So over a rectangle without 0 the extremes are at
+// corners, at y = 0, or there.
+func share(x, y Interval) Interval {
+	if x.undefined() || y.undefined() || x.Contains(0) && y.Contains(0) {
+		return undef
+	}
+	r := undef
+	for _, q := range [2]float64{y.least(), y.Abs()} {
+		q2 := Point(q).square()
+		if math.IsInf(q, 0) {
+			r = join(r, zero)
+			continue
+		}
+		for _, p := range [2]float64{x.Lo, x.Hi} {
+			switch {
+			case math.IsInf(p, 0) || p == 0 && q == 0:
+				r = join(r, zero)
+			default:
+				r = join(r, Point(p).div(Point(p).square().add(q2)))
+			}
+		}
+		if q > 0 && x.Contains(q) {
+			r = join(r, Point(1).div(Point(q).scale(2)))
+		}
+		if q > 0 && x.Contains(-q) {
+			r = join(r, Point(-1).div(Point(q).scale(2)))
+		}
+	}
+	if x.Contains(0) {
+		r = join(r, zero)
+	}
+	return r
+}
+
+// join is the hull, where undef is the empty set.
+func join(a, b Interval) Interval {
+	if a.undefined() {
+		return b
+	}
+	return hull(a, b)
+}
+
+func (a rectangle) div(b rectangle) rectangle { return a.mul(b.inverse()) }
+
+// exp is e^x (cos y + i sin y).
+func (a rectangle) exp() rectangle {
+	m := a.re.exp()
+	return rectangle{m.mul(a.im.cos()), m.mul(a.im.sin())}
+}
+
+// log is the principal branch, undefined if a meets the cut, the real numbers
+// that are not positive.
+func (a rectangle) log() rectangle {
+	if a.undefined() || a.im.Contains(0) && !(a.re.Lo > 0) {
+		return rectangle{undef, undef}
+	}
+	size := Interval{
+		Point(a.re.least()).square().add(Point(a.im.least()).square()).Lo,
+		Point(a.re.Abs()).square().add(Point(a.im.Abs()).square()).Hi,
+	}
+	return rectangle{size.log().scale(0.5), a.arg()}
+}
+
+// arg is the range of the angle, which on a rectangle that does not meet the cut
+// has its extremes at corners: it is monotone along each side.
+func (a rectangle) arg() Interval {
+	r := undef
+	for _, x := range [2]float64{a.re.Lo, a.re.Hi} {
+		for _, y := range [2]float64{a.im.Lo, a.im.Hi} {
+			t := math.Atan2(y, x)
+			r = join(r, Interval{libraryDown(t), libraryUp(t)})
+		}
+	}
+	return r
+}
+
+// sqrt is e^((log a)/2).
+func (a rectangle) sqrt() rectangle {
+	l := a.log()
+	return rectangle{l.re.scale(0.5), l.im.scale(0.5)}.exp()
+}
+
+// sigmoid is 1/(1 + e^-a), by 1 - 1/(1 + e^a) where e^-a may overflow.
+func (a rectangle) sigmoid() rectangle {
+	one := onAxis(Point(1))
+	if a.re.Lo < -300 {
+		return one.sub(one.add(a.exp()).inverse())
+	}
+	return one.add(a.neg().exp()).inverse()
+}
+
+// tanh is 2 sigmoid(2a) - 1.
+func (a rectangle) tanh() rectangle {
+	s := rectangle{a.re.scale(2), a.im.scale(2)}.sigmoid()
+	return rectangle{s.re.scale(2), s.im.scale(2)}.sub(onAxis(Point(1)))
+}
+
+// softplus is log(1 + e^a), by a + log(1 + e^-a) on the right. In |Im a| < pi, where
+// e^a avoids (-Inf, 0], both are the continuation from the real axis; outside it has
+// several branches and is undefined here.
+func (a rectangle) softplus() rectangle {
+	if a.undefined() || a.im.Abs() > 3.1415 {
+		return rectangle{undef, undef}
+	}
+	one := onAxis(Point(1))
+	if a.re.Lo > 0 {
+		return a.add(one.add(a.neg().exp()).log())
+	}
+	return one.add(a.exp()).log()
+}
+
+// sin is sin x cosh y + i cos x sinh y.
+func (a rectangle) sin() rectangle {
+	c, s := hyperbolic(a.im)
+	return rectangle{a.re.sin().mul(c), a.re.cos().mul(s)}
+}
+
+// cos is cos x cosh y - i sin x sinh y.
+func (a rectangle) cos() rectangle {
+	c, s := hyperbolic(a.im)
+	return rectangle{a.re.cos().mul(c), a.re.sin().mul(s).neg()}
+}
+
+// hyperbolic is the ranges of cosh and sinh.
+func hyperbolic(y Interval) (c, s Interval) {
+	if y.undefined() {
+		return undef, undef
+	}
+	cosh := func(t float64) Interval {
+		return Point(t).exp().add(Point(-t).exp()).scale(0.5)
+	}
+	sinh := func(t float64) Interval {
+		return Point(t).exp().sub(Point(-t).exp()).scale(0.5)
+	}
+	return Interval{cosh(y.least()).Lo, cosh(y.Abs()).Hi}, Interval{sinh(y.Lo).Lo, sinh(y.Hi).Hi}
+}
+
+// pow is by products for small integers, else e^(c log a).
+func (a rectangle) pow(c float64) rectangle {
+	switch {
+	case c < 0 && c == math.Trunc(c) && -c <= maxRepeated:
+		return a.pow(-c).inverse()
+	case c == math.Trunc(c) && c <= maxRepeated:
+		r := onAxis(Point(1))
+		for n := int(c); n > 0; n-- {
+			r = r.mul(a)
+		}
+		return r
+	}
+	l := a.log()
+	return rectangle{l.re.scale(c), l.im.scale(c)}.exp()
+}

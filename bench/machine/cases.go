@@ -1,0 +1,142 @@
+package machine
+
+import (
+	"context"
+	"math/rand/v2"
+
+	"dyad/engine"
+	"dyad/engine/cpu"
+	"dyad/engine/dataset"
+	"dyad/engine/metrics"
+	"dyad/kernels"
+)
+
+// prepare makes the bench of a case for a variant, nil if an earlier variant was enough.
+type prepare func(ctx context.Context, o Options, v kernels.Variant) (*bench, error)
+
+// cases are the lines of a measurement.
+func cases(o Options) []prepare {
+	size := func(full, quick int) int {
+		switch {
+		case o.Records > 0:
+			return o.Records
+		case o.Quick:
+			return quick
+		}
+		return full
+	}
+	var all []prepare
+	// Scores: margins lie in [-2, 2].
+	all = append(all,
+		gradient("logistic direct", engine.Logistic{}, cpu.Direct, size(8192, 4096), 1, nil),
+		gradient("logistic near-linear", engine.Logistic{}, cpu.NearLinear, size(1_000_000, 200_000), 20,
+			// X is read for the scores and for the sums.
+			func(n, d float64) float64 { return 16 * n * d }))
+	for _, d := range []int{8, 32, 128} {
+		all = append(all, gradient("mahalanobis", engine.MahalanobisLogistic{}, cpu.Auto, size(16384, 2048), d,
+			// A multiplication and an addition, for each feature of each unordered pair, twice.
+			func(n, d float64) float64 { return 2 * n * n * d }))
+	}
+	return append(all, knn(size(100_000, 20_000), 32), auc(size(10_000_000, 1_000_000)))
+}
+
+// gradient is the sum over all pairs, with count operations for a metric loss and bytes
+// for a score loss. Its unit is an unordered pair that contributes.
+func gradient(name string, loss engine.Loss, method cpu.Method, n, d int, count func(n, d float64) float64) prepare {
+	return func(ctx context.Context, o Options, v kernels.Variant) (*bench, error) {
+		r, err := dataset.SyntheticScores(n, d, 1)
+		if err != nil {
+			return nil, err
+		}
+		kernel, err := cpu.Backend{Workers: o.Workers, Method: method, Variant: v}.Plan(
+			engine.Problem{N: n, D: d, Bounds: r.Bounds(), Loss: loss, Radius: 1})
+		if err != nil {
+			return nil, err
+		}
+		e, err := kernel.Bind(r)
+		if err != nil {
+			return nil, err
+		}
+		b := &bench{line: Line{Method: name, Variant: v.String(), N: n, D: d, Unit: "pairs"}, close: func() { e.Close() }}
+		var w []float64
+		if _, metric := loss.(engine.MetricLoss); metric {
+			w = engine.PSDBall{Dim: d, B: 1}.Start()
+			b.work, b.line.Of = float64(n)*float64(n-1)/2, "FMA"
+		} else {
+			w = make([]float64, d)
+			w[0] = 1
+			positive := 0
+			for _, y := range r.Labels() {
+				if y > 0 {
+					positive++
+				}
+			}
+			b.work = float64(positive) * float64(n-positive)
+		}
+		if count != nil {
+			b.count = count(float64(n), float64(d))
+			if b.line.Of == "" {
+				b.line.Of = "copy"
+			}
+		}
+		dst := make([]float64, len(w))
+		b.run = func() error { return e.GradSum(ctx, dst, w, engine.AllPairs{N: n}) }
+		return b, nil
+	}
+}
+
+// knn classifies a tenth as many records as there are to search.
+func knn(n, d int) prepare {
+	return once(func(ctx context.Context, o Options) (*bench, error) {
+		train, err := dataset.SyntheticScores(n, d, 1)
+		if err != nil {
+			return nil, err
+		}
+		queries := max(n/10, 2)
+		test, err := dataset.SyntheticScores(queries, d, 2)
+		if err != nil {
+			return nil, err
+		}
+		return &bench{
+			line: Line{Method: "k-NN", N: n, D: d, Unit: "pairs"}, work: float64(n) * float64(queries),
+			run: func() error {
+				_, err := metrics.KNN(ctx, train, test, metrics.KNNOptions{K: min(3, n), Workers: o.Workers})
+				return err
+			},
+		}, nil
+	})
+}
+
+// auc is the exact AUC of normal scores of two classes. It sorts the classes on two
+// goroutines whatever Options.Workers is.
+func auc(n int) prepare {
+	return once(func(context.Context, Options) (*bench, error) {
+		rng := rand.New(rand.NewPCG(1, 1))
+		scores, labels := make([]float64, n), make([]float64, n)
+		for i := range scores {
+			labels[i] = float64(2*(i&1) - 1)
+			scores[i] = rng.NormFloat64() + labels[i]
+		}
+		return &bench{
+			line: Line{Method: "exact AUC", N: n, Unit: "scores"}, work: float64(n),
+			run: func() error { _, err := metrics.AUC(scores, labels); return err },
+		}, nil
+	})
+}
+
+// once is a case that runs on the best variant only.
+func once(make func(context.Context, Options) (*bench, error)) prepare {
+	done := false
+	return func(ctx context.Context, o Options, _ kernels.Variant) (*bench, error) {
+		if done {
+			return nil, nil
+		}
+		done = true
+		b, err := make(ctx, o)
+		if err != nil {
+			return nil, err
+		}
+		b.line.Variant, b.close = kernels.Best.String(), func() {}
+		return b, nil
+	}
+}

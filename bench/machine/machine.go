@@ -1,0 +1,189 @@
+// Package machine measures how fast this machine runs the methods of Dyad, and which
+// share of its own peak that is: the lines of dyad bench.
+package machine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"dyad/kernels"
+)
+
+// Options sets a measurement.
+type Options struct {
+	// Quick takes smaller sizes and fewer runs.
+	Quick bool
+	// Records replaces the number of records of every case; 0 keeps them.
+	Records int
+	// Runs is the number of timed runs, after one to warm up; 0 means 11, or 3 if Quick.
+	Runs int
+	// Workers is the number of goroutines; 0 means 1, so that lines show one core.
+	Workers int
+	// Variants are those to measure; nil means all that this processor has.
+	Variants []kernels.Variant
+}
+
+// Line is the measurement of one case on one variant.
+type Line struct {
+	Method  string `json:"method"`
+	Device  string `json:"device"`
+	Variant string `json:"variant"`
+	Workers int    `json:"workers"`
+	N       int    `json:"n"`
+	D       int    `json:"d,omitempty"`
+	// Seconds is the median wall clock time of a run; Least the shortest.
+	Seconds float64 `json:"seconds"`
+	Least   float64 `json:"least_seconds"`
+	// Processor is the median processor time of a run over all threads, in seconds.
+	Processor float64 `json:"processor_seconds"`
+	// Rate is the work per second of Seconds, in units of Unit: "pairs" or "scores".
+	Rate float64 `json:"rate"`
+	Unit string  `json:"unit"`
+	// Share is the median share of the peak of the kind Of: operations, or bytes read
+	// and written, per second of processor time, over the peak of one core measured right
+	// before and after the run. Other programs slow both. BestShare is the largest, from
+	// the least disturbed run. 0: the work is not counted in operations or bytes.
+	Share     float64 `json:"share_of_peak,omitempty"`
+	BestShare float64 `json:"best_share_of_peak,omitempty"`
+	Of        string  `json:"peak,omitempty"` // "FMA" or "copy"
+	// Peak is the median of that peak: Gflop/s or GB/s of one core.
+	Peak float64 `json:"peak_rate,omitempty"`
+}
+
+// bench is a prepared case.
+type bench struct {
+	line  Line
+	work  float64 // units of line.Unit in a run
+	count float64 // operations or bytes of a run; 0 if they are not counted
+	run   func() error
+	close func()
+}
+
+// Run measures all cases in a fixed order and hands each line to show. It stops with the
+// first error of a case or of show, or when ctx is done.
+func Run(ctx context.Context, o Options, show func(Line) error) error {
+	if o.Runs < 0 || o.Records < 0 || o.Workers < 0 || o.Records == 1 {
+		return errors.New("machine: runs and workers must be at least 1, records at least 2")
+	}
+	if o.Runs == 0 {
+		o.Runs = 11
+		if o.Quick {
+			o.Runs = 3
+		}
+	}
+	o.Workers = max(o.Workers, 1)
+	if o.Variants == nil {
+		o.Variants = kernels.Variants()
+	}
+	for _, c := range cases(o) {
+		for _, v := range o.Variants {
+			set, err := kernels.Select(v)
+			if err != nil {
+				return err
+			}
+			b, err := c(ctx, o, v)
+			if err != nil {
+				return err
+			}
+			if b == nil { // the same for all variants, and done
+				continue
+			}
+			line, err := measure(ctx, b, o, set)
+			b.close()
+			if err != nil {
+				return err
+			}
+			if err := show(line); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// measure times a case.
+func measure(ctx context.Context, b *bench, o Options, set *kernels.Set) (Line, error) {
+	peak := fmaPeak(set)
+	if b.line.Of == "copy" {
+		peak = copyPeak()
+	}
+	var times, useds, peaks, shares []float64
+	for k := range o.Runs + 1 {
+		var before, after float64
+		if b.count > 0 {
+			before = peak()
+		}
+		wall, cpu := time.Now(), processorTime()
+		if err := b.run(); err != nil {
+			return Line{}, fmt.Errorf("machine: %s: %w", b.line.Method, err)
+		}
+		used, seconds := processorTime()-cpu, time.Since(wall).Seconds()
+		if err := ctx.Err(); err != nil {
+			return Line{}, err
+		}
+		if k == 0 {
+			continue // warms up
+		}
+		times, useds = append(times, seconds), append(useds, used)
+		if b.count > 0 {
+			after = peak()
+			peaks = append(peaks, (before+after)/2)
+			shares = append(shares, b.count/max(used, clockStep)*2/(before+after))
+		}
+	}
+	l := b.line
+	l.Device, l.Workers = "cpu", o.Workers
+	l.Seconds, l.Least = median(times), slices.Min(times)
+	l.Processor = median(useds)
+	l.Rate = b.work / l.Seconds
+	if len(shares) > 0 {
+		l.Share, l.BestShare, l.Peak = median(shares), slices.Max(shares), median(peaks)/1e9
+	} else {
+		l.Of = ""
+	}
+	return l, nil
+}
+
+func median(x []float64) float64 {
+	x = slices.Clone(x)
+	slices.Sort(x)
+	return x[len(x)/2]
+}
+
+// clockStep is less than any processor time that is worth measuring.
+const clockStep = 1e-6
+
+// window is the processor time of a measurement of a peak, in seconds.
+const window = 4e-3
+
+// rate returns the work per second of processor time of a function.
+func rate(f func() float64) float64 {
+	start, sum := processorTime(), 0.0
+	for {
+		sum += f()
+		if used := processorTime() - start; used >= window {
+			return sum / used
+		}
+	}
+}
+
+// fmaPeak returns a measurement of operations per second of one core.
+func fmaPeak(set *kernels.Set) func() float64 {
+	return func() float64 { return rate(func() float64 { return set.Peak(1000) }) }
+}
+
+// copyPeak returns a measurement of bytes read and written per second by one core that
+// copies more than fits its caches.
+func copyPeak() func() float64 {
+	const size = 8 << 20 // numbers
+	from, to := make([]float64, size), make([]float64, size)
+	for i := range from {
+		from[i] = float64(i)
+	}
+	return func() float64 {
+		return rate(func() float64 { return 16 * float64(copy(to, from)) })
+	}
+}

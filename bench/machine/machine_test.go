@@ -1,0 +1,75 @@
+package machine
+
+import (
+	"context"
+	"errors"
+	"math"
+	"testing"
+
+	"dyad/kernels"
+)
+
+func TestRun(t *testing.T) {
+	var lines []Line
+	o := Options{Records: 40, Runs: 2, Workers: 2}
+	if err := Run(context.Background(), o, func(l Line) error { lines = append(lines, l); return nil }); err != nil {
+		t.Fatal(err)
+	}
+	perVariant := 5
+	if want := perVariant*len(kernels.Variants()) + 2; len(lines) != want {
+		t.Errorf("%d lines, want %d", len(lines), want)
+	}
+	for _, l := range lines {
+		if !(l.Seconds > 0) || !(l.Least > 0 && l.Least <= l.Seconds) || !(l.Rate > 0) || l.N != 40 || l.Unit == "" || l.Workers != 2 {
+			t.Errorf("%+v", l)
+		}
+		if l.Method == "mahalanobis" && math.Abs(l.Rate*l.Seconds-40*39/2) > 1e-6 {
+			t.Errorf("%+v: %v pairs, want 780", l, l.Rate*l.Seconds)
+		}
+	}
+}
+
+// TestShare measures work of a known share: the peak itself, and the peak counted for
+// a quarter of its operations.
+func TestShare(t *testing.T) {
+	for _, v := range kernels.Variants() {
+		set, err := kernels.Select(v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, part := range []float64{1, 0.25} {
+			const rounds = 1_000_000
+			b := &bench{line: Line{Of: "FMA"}, work: 1, count: part * set.Peak(1) * rounds, run: func() error {
+				for range rounds / 1000 {
+					set.Peak(1000)
+				}
+				return nil
+			}}
+			l, err := measure(context.Background(), b, Options{Runs: 5}, set)
+			if err != nil {
+				t.Fatal(err)
+			}
+			// Other programs disturb; a factor of 4 between the two cases does not get lost.
+			if l.Share < 0.5*part || l.Share > 2*part || !(l.Peak > 0) || l.BestShare < l.Share {
+				t.Errorf("%v: %v of the peak measures as %+v", v, part, l)
+			}
+		}
+	}
+}
+
+func TestRunStops(t *testing.T) {
+	stop := errors.New("stop")
+	if err := Run(context.Background(), Options{Records: 20, Runs: 1}, func(Line) error { return stop }); err != stop {
+		t.Errorf("an error of show: %v", err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if err := Run(ctx, Options{Records: 20, Runs: 1}, func(Line) error { return nil }); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: %v", err)
+	}
+	for _, o := range []Options{{Runs: -1}, {Records: 1}, {Workers: -1}, {Variants: []kernels.Variant{99}}} {
+		if err := Run(context.Background(), o, func(Line) error { return nil }); err == nil {
+			t.Errorf("%+v is accepted", o)
+		}
+	}
+}

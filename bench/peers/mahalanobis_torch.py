@@ -1,0 +1,103 @@
+"""Gradients of the Mahalanobis logistic loss with PyTorch on the CPU: the peer of the lines mahalanobis of dyad bench.
+
+    python3 bench/peers/mahalanobis_torch.py --threads 1 > bench/results/mahalanobis-torch.csv
+
+The same half work as Dyad: blocks of rows against the columns from the block on, only pairs i < j, in float64, without the loss
+value; eager and, with --compile, torch.compile. A time is the median of the runs after one to warm up, in processor time over all
+threads, which other programs on the machine disturb less than the wall clock; both are printed. Gflop/s counts 2 n^2 d operations.
+"""
+import argparse
+import os
+import platform
+import statistics
+import sys
+import time
+
+import torch
+
+
+def processor():
+    with open("/proc/cpuinfo") as f:
+        return next(line.split(":")[1].strip() for line in f if line.startswith("model name"))
+
+
+def block_sums(xi, yi, si, xj, yj, sj, xwi, mask):
+    """Coefficients of a block of pairs: their product with x_j, row and column sums."""
+    p = yi[:, None] * yj[None, :]
+    margin = p * (1 - (si[:, None] + sj[None, :] - 2 * (xwi @ xj.T)))
+    c = torch.sigmoid(-margin) * p
+    if mask:
+        c = torch.triu(c, 1)
+    return c @ xj, c.sum(1), c.sum(0)
+
+
+def gradient(x, y, w, block, sums):
+    n, d = x.shape
+    xw = x @ w
+    s = (xw * x).sum(1)
+    total, both = torch.zeros(d, d, dtype=x.dtype), torch.zeros(n, dtype=x.dtype)
+    for i in range(0, n, block):
+        e = min(i + block, n)
+        for j, last, mask in ((i, e, True), (e, n, False)):
+            if j < last:
+                cx, row, col = sums(x[i:e], y[i:e], s[i:e], x[j:last], y[j:last], s[j:last], xw[i:e], mask)
+                total += x[i:e].T @ cx
+                both[i:e] += row
+                both[j:last] += col
+    return 2 * ((x * both[:, None]).T @ x - (total + total.T))
+
+
+def check(sums):
+    x, y, w = data(50, 3)
+    z = x[:, None, :] - x[None, :, :]
+    p = y[:, None] * y[None, :]
+    c = torch.sigmoid(-p * (1 - torch.einsum("ija,ab,ijb->ij", z, w, z))) * p
+    c.fill_diagonal_(0)
+    want = torch.einsum("ij,ija,ijb->ab", c, z, z)
+    error = (gradient(x, y, w, 16, sums) - want).abs().max().item()
+    if not error < 1e-12:
+        sys.exit(f"the gradient is off by {error}")
+
+
+def data(n, d):
+    g = torch.Generator().manual_seed(1)
+    x = torch.randn(n, d, generator=g, dtype=torch.float64)
+    x /= x.norm(dim=1, keepdim=True)
+    y = torch.randint(0, 2, (n,), generator=g).double() * 2 - 1
+    return x, y, torch.eye(d, dtype=torch.float64) / d**0.5
+
+
+p = argparse.ArgumentParser()
+p.add_argument("--threads", type=int, default=1)
+p.add_argument("--runs", type=int, default=3)
+p.add_argument("--sizes", type=int, nargs="*", default=[4096, 16384])
+p.add_argument("--compile", action="store_true", help="measure torch.compile, too; it needs a C++ compiler")
+p.add_argument("--block", type=int, default=256, help="rows of a block")
+o = p.parse_args()
+torch.set_num_threads(o.threads)
+print(f"# PyTorch {torch.__version__}, python {platform.python_version()}, {torch.backends.cpu.get_cpu_capability()}, {o.threads} threads")
+print(f"# {processor()}, {os.cpu_count()} processors, load {os.getloadavg()[0]:.1f}, {o.runs} runs")
+print("method,n,d,wall_s,cpu_s,gflops")
+variants = {"eager": block_sums}
+if o.compile:
+    variants["compile"] = torch.compile(block_sums, dynamic=True)
+for name, sums in variants.items():
+    try:
+        with torch.no_grad():
+            check(sums)
+    except Exception as e:  # no compiler on this machine, for instance
+        print(f"# {name} does not work here: {type(e).__name__}")
+        continue
+    for n in o.sizes:
+        for d in (8, 32, 128):
+            x, y, w = data(n, d)
+            wall, cpu = [], []
+            with torch.no_grad():
+                gradient(x, y, w, o.block, sums)
+                for _ in range(o.runs):
+                    a, b = time.perf_counter(), time.process_time()
+                    gradient(x, y, w, o.block, sums)
+                    wall.append(time.perf_counter() - a)
+                    cpu.append(time.process_time() - b)
+            t = statistics.median(cpu)
+            print(f"{name},{n},{d},{statistics.median(wall):.4f},{t:.4f},{2 * n * n * d / t / 1e9:.2f}", flush=True)

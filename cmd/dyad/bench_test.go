@@ -1,0 +1,61 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// measured is what differs between machines and runs of dyad bench.
+var measured = regexp.MustCompile(`(?m)^.*, \d+ cores, .*$|[0-9.e+-]+ s +\S+ (pairs|scores)/s|\d+ % \(best \d+\)|[0-9.]+ (Gflop|GB)/s`)
+
+// Golden output of bench with all measured values masked.
+func TestBench(t *testing.T) {
+	file, err := filepath.Abs(filepath.Join("testdata", "bench.golden"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	args := []string{"bench", "--records", "64", "--runs", "1", "--variant", "generic"}
+	code, out, errs := dyad(t, t.TempDir(), args...)
+	got := measured.ReplaceAllStringFunc(out, func(s string) string {
+		switch {
+		case strings.HasSuffix(s, "pairs/s"), strings.HasSuffix(s, "scores/s"):
+			return "T s R " + s[strings.LastIndexByte(s, ' ')+1:]
+		case strings.Contains(s, "cores"):
+			return "CPU"
+		case strings.Contains(s, "best"):
+			return "P % (best P)"
+		}
+		return "R" + s[strings.IndexByte(s, ' '):]
+	})
+	got = regexp.MustCompile(` +T s`).ReplaceAllString(got, " T s")
+	if code != exitOK || errs != "" || got == out {
+		t.Fatalf("exit %d\n%s%s", code, out, errs)
+	}
+	if *update {
+		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got != string(want) {
+		t.Errorf("--- want\n%s--- got\n%s", want, got)
+	}
+
+	code, out, _ = dyad(t, t.TempDir(), append(args, "--json")...)
+	var r benchResult
+	if err := json.Unmarshal([]byte(out), &r); err != nil || code != exitOK || len(r.Lines) != strings.Count(string(want), "\n")-2 {
+		t.Errorf("exit %d, %d lines, %v", code, len(r.Lines), err)
+	}
+	for _, bad := range [][]string{{"--runs", "-1"}, {"--workers", "0"}, {"--variant", "sse"}} {
+		if code, _, _ := dyad(t, t.TempDir(), append([]string{"bench"}, bad...)...); code != exitInput {
+			t.Errorf("%v: exit %d, want %d", bad, code, exitInput)
+		}
+	}
+}

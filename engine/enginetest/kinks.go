@@ -1,0 +1,74 @@
+package enginetest
+
+import (
+	"math"
+
+	"dyad/engine"
+)
+
+// answer is a reference sum and how far from it a correct backend may be besides
+// Roundoff.
+type answer struct {
+	sum   []float64
+	slack float64
+}
+
+// kinkSlack bounds how far the sum over pairs moves when every margin moves by a few
+// roundings, for a ScalarLoss that is not smooth; 0 for any other loss. Roundoff does not
+// cover that move (engine.Kernel): a pair at a kink may get the slope of either side. It
+// is small where no margin is near a kink, so a backend that takes a wrong piece or drops
+// a pair fails.
+func kinkSlack(loss engine.Loss, p engine.Problem, r *engine.Records, w []float64, pairs engine.Pairs) float64 {
+	form, ok := loss.(engine.ScalarLoss)
+	if !ok {
+		return 0
+	}
+	lo, hi := form.MarginRange(p.Bounds, p.Radius)
+	bounds, err := form.Scalar().Bounds(lo, hi)
+	if err != nil {
+		return math.Inf(1)
+	}
+	if bounds.Smooth() {
+		return 0
+	}
+	_, metric := loss.(engine.MetricLoss)
+	reach := float64(4*p.D+32) * 0x1p-53 * hi
+	records := make([]engine.Record, r.Len())
+	for i := range records {
+		records[i] = engine.Record{X: make([]float64, p.D), Y: r.Label(i)}
+		r.Row(i, records[i].X)
+	}
+	pair := func(i, j int) float64 {
+		z, zp := records[i], records[j]
+		square := 0.0
+		for k := range z.X {
+			square += (z.X[k] - zp.X[k]) * (z.X[k] - zp.X[k])
+		}
+		var u, factor float64
+		if metric {
+			u, factor = metricMargin(w, z, zp), math.Abs(z.Y*zp.Y)*square
+		} else {
+			u, factor = margin(w, z, zp), math.Abs(z.Y-zp.Y)*math.Sqrt(square)
+		}
+		a, b, c := form.Scalar().DPhi(u-reach), form.Scalar().DPhi(u), form.Scalar().DPhi(u+reach)
+		return (max(a, b, c) - min(a, b, c)) * factor
+	}
+	var sum float64
+	switch q := pairs.(type) {
+	case engine.AllPairs:
+		for i := range records {
+			for j := range i {
+				sum += 2 * pair(i, j)
+			}
+		}
+	case engine.PrefixPairs:
+		for t := range q.T {
+			i, j := q.T, t
+			if q.Order != nil {
+				i, j = int(q.Order[q.T]), int(q.Order[t])
+			}
+			sum += pair(i, j)
+		}
+	}
+	return sum
+}

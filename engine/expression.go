@@ -1,0 +1,237 @@
+package engine
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"sync"
+
+	"dyad/autodiff"
+	"dyad/kernels"
+)
+
+// Expression is a Scalar that is defined by a formula. Its derivative is symbolic and
+// its bounds are proved by interval arithmetic, so that a user's own loss has a
+// guarantee that rests on no guess. It is immutable.
+type Expression struct {
+	name, text string
+	params     map[string]float64
+	clip       float64
+	f          *autodiff.Function
+	dphi       autodiff.Expr     // phi', without clipping
+	slope      *autodiff.Program // of dphi
+	scratch    *sync.Pool        // of slope: *[]float64
+	pieces     []Piece           // of phi' if it is piecewise linear, else nil
+	// proved keeps what takes milliseconds to prove: autodiff.Interval -> ScalarBounds,
+	// gatePassed -> true, strip -> StripBound.
+	proved *sync.Map
+}
+
+var (
+	_ PiecewiseScalar = (*Expression)(nil)
+	_ AnalyticScalar  = (*Expression)(nil)
+)
+
+// ExpressionOptions are the options of NewExpression. The zero value is valid.
+type ExpressionOptions struct {
+	// Params are the values of the names in the formula.
+	Params map[string]float64
+	// Clip > 0 clamps phi' to [-Clip, Clip] for every pair; 0 means no clipping, and a
+	// phi' that cannot be bounded is refused. The clipped slope is that of another loss,
+	// which is convex and smooth if phi is, so every certificate that phi allows holds
+	// for it (privacy.md 1.1). Phi stays the formula.
+	Clip float64
+}
+
+// NewExpression returns phi(u) as given by text, in the notation of autodiff.Parse, for
+// example
+//
+//	NewExpression("hinge", "max(0, m - u)", ExpressionOptions{Params: map[string]float64{"m": 1}})
+//
+// It fails with a *autodiff.ParseError for a text that is no formula.
+func NewExpression(name, text string, o ExpressionOptions) (*Expression, error) {
+	phi, err := autodiff.Parse(text, o.Params)
+	if err != nil {
+		return nil, err
+	}
+	e, err := NewFunctionExpression(name, autodiff.NewFunction(phi), o.Clip)
+	if err != nil {
+		return nil, err
+	}
+	e.text, e.params = text, maps.Clone(o.Params)
+	return e, nil
+}
+
+// NewFunctionExpression is NewExpression for a phi that was built in Go or read from a
+// Gorgonia graph (autodiff.FromGorgonia).
+func NewFunctionExpression(name string, f *autodiff.Function, clip float64) (*Expression, error) {
+	if !(clip >= 0) || math.IsInf(clip, 0) {
+		return nil, fmt.Errorf("engine: loss %s: Clip is %v, want a finite bound of the slope, or 0 for none", name, clip)
+	}
+	slope := f.Phi.Derivative()
+	e := &Expression{name: name, text: f.Phi.String(), clip: clip, f: f, dphi: slope, slope: slope.Compile(), proved: new(sync.Map)}
+	if p, ok := slope.Piecewise(); ok && clip == 0 {
+		e.pieces = piecesOf(p)
+	}
+	e.scratch = &sync.Pool{New: func() any {
+		s := make([]float64, e.slope.ScratchLen())
+		return &s
+	}}
+	return e, nil
+}
+
+// Name returns the name.
+func (e *Expression) Name() string { return e.name }
+
+// Formula returns the text of the formula alone.
+func (e *Expression) Formula() string { return e.text }
+
+// Params returns the values of the names in the formula.
+func (e *Expression) Params() map[string]float64 { return maps.Clone(e.params) }
+
+// Clip returns ExpressionOptions.Clip.
+func (e *Expression) Clip() float64 { return e.clip }
+
+// Text returns the formula with its parameters and its clip.
+func (e *Expression) Text() string {
+	var b strings.Builder
+	b.WriteString(e.text)
+	for _, k := range slices.Sorted(maps.Keys(e.params)) {
+		fmt.Fprintf(&b, ", %s = %g", k, e.params[k])
+	}
+	if e.clip > 0 {
+		fmt.Fprintf(&b, ", slope clipped to %g", e.clip)
+	}
+	return b.String()
+}
+
+// Phi returns phi(u), without clipping.
+func (e *Expression) Phi(u float64) float64 { return e.f.Phi.Eval(u) }
+
+// DPhi returns phi'(u), clipped.
+func (e *Expression) DPhi(u float64) float64 {
+	v := [1]float64{u}
+	e.Slopes(v[:])
+	return v[0]
+}
+
+// Slopes replaces every number of u by DPhi of it.
+func (e *Expression) Slopes(u []float64) {
+	scratch := e.scratch.Get().(*[]float64)
+	e.slope.Eval(u, u, *scratch)
+	e.scratch.Put(scratch)
+	if e.clip > 0 {
+		for i, v := range u {
+			u[i] = kernels.Clamp(v, -e.clip, e.clip)
+		}
+	}
+}
+
+// Pieces implements PiecewiseScalar: piecewise linear slopes are found in rational
+// arithmetic.
+func (e *Expression) Pieces(lo, hi float64) ([]Piece, bool) { return piecesOn(e.pieces, lo, hi) }
+
+// StripBound implements AnalyticScalar, by complex interval arithmetic. A slope that is
+// clipped is not analytic.
+func (e *Expression) StripBound(reach, height float64) float64 {
+	if e.clip > 0 {
+		return math.Inf(1)
+	}
+	at := strip{reach, height}
+	if b, ok := e.proved.Load(at); ok {
+		return b.(float64)
+	}
+	b := e.dphi.StripBound(autodiff.Interval{Lo: -reach, Hi: reach}, height)
+	e.proved.Store(at, b)
+	return b
+}
+
+// strip is the key of a StripBound.
+type strip struct{ reach, height float64 }
+
+// clippedCells is the number of parts of a range in which a clipped slope is analysed.
+const clippedCells = 128
+
+// unclipped returns the curvature and the evaluation error of the clipped slope of a phi'
+// that is Lipschitz on the interval.
+//
+// Proof. In a part of the interval where phi' exceeds Clip by more than its evaluation
+// error, the clipped slope is constant and computed exactly. Elsewhere clipping does not
+// increase differences. A continuous function that is Lipschitz with one constant on
+// each of finitely many adjacent parts is so on their union. QED
+func (e *Expression) unclipped(on autodiff.Interval) (curvature, slopeError float64) {
+	at := func(i int) float64 {
+		if i == clippedCells {
+			return on.Hi
+		}
+		return on.Lo + (on.Hi-on.Lo)*float64(i)/clippedCells
+	}
+	for i := range clippedCells {
+		cell := autodiff.Interval{Lo: at(i), Hi: at(i + 1)}
+		p, roundoff := e.f.Prove(cell), e.slope.Roundoff(cell)
+		if beyond := e.clip + 2*roundoff; p.Slope.Hi < -beyond || p.Slope.Lo > beyond {
+			continue
+		}
+		curvature, slopeError = max(curvature, p.Smoothness), max(slopeError, roundoff+p.Slack)
+	}
+	return curvature, slopeError
+}
+
+// largestJump is the largest jump of phi that rounding in its constants may cause,
+// relative to the change of phi over the interval.
+const largestJump = 0x1p-40
+
+// gatePassed is the key of a range that Gate has passed.
+type gatePassed autodiff.Interval
+
+// Gate is autodiff.Function.Check on [lo, hi]: the derivative agrees with differences of
+// phi, and both are finite. The constants of a loss ask it for the whole range of margins.
+func (e *Expression) Gate(lo, hi float64) error {
+	on := gatePassed{Lo: lo, Hi: hi}
+	if _, ok := e.proved.Load(on); ok {
+		return nil
+	}
+	if err := e.f.Check(lo, hi); err != nil {
+		return fmt.Errorf("engine: loss %s cannot be used for margins of %.6g to %.6g: %w", e.name, lo, hi, err)
+	}
+	e.proved.Store(on, true)
+	return nil
+}
+
+// Bounds are proved by autodiff.Function.Prove.
+//
+// Convex and Curvature are those of a g within Properties.Slack of phi', which is part of
+// SlopeError, besides the rounding errors of the program that computes phi'. Clamping to [-Clip, Clip] is
+// non-expansive and does not decrease: it keeps Curvature, Convex and SlopeError.
+func (e *Expression) Bounds(lo, hi float64) (ScalarBounds, error) {
+	if err := checkRange(e.name, lo, hi); err != nil {
+		return ScalarBounds{}, err
+	}
+	on := autodiff.Interval{Lo: lo, Hi: hi}
+	if b, ok := e.proved.Load(on); ok {
+		return b.(ScalarBounds), nil
+	}
+	p := e.f.Prove(on)
+	b := ScalarBounds{
+		SlopeMin: p.Slope.Lo, SlopeMax: p.Slope.Hi,
+		Curvature: p.Smoothness, Convex: p.Convex, SlopeError: e.slope.Roundoff(on) + p.Slack,
+		Gap: p.SlopeGap(), Origin: Derived,
+	}
+	if e.clip > 0 && (b.SlopeMin < -e.clip || b.SlopeMax > e.clip) {
+		b.SlopeMin, b.SlopeMax = kernels.Clamp(b.SlopeMin, -e.clip, e.clip), kernels.Clamp(b.SlopeMax, -e.clip, e.clip)
+		b.Gap, b.Origin = 0, Clipped
+		if !math.IsInf(b.Curvature, 0) && p.Slack == 0 {
+			b.Curvature, b.SlopeError = e.unclipped(on)
+		}
+	}
+	switch {
+	case math.IsInf(b.SlopeMin, 0) || math.IsInf(b.SlopeMax, 0) || math.IsNaN(b.SlopeMin) || math.IsNaN(b.SlopeMax):
+		return ScalarBounds{}, fmt.Errorf("engine: loss %s: no bound of its slope is proved for margins of %.6g to %.6g; clip the slope (Clip, --loss-clip), or use a smaller radius", e.name, lo, hi)
+	case !(p.Jump <= largestJump*(1+b.Slope()*(hi-lo))):
+		return ScalarBounds{}, fmt.Errorf("engine: loss %s may jump between margins of %.6g and %.6g, and then descent along its slope does not minimise it", e.name, lo, hi)
+	}
+	e.proved.Store(on, b)
+	return b, nil
+}

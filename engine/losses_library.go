@@ -1,0 +1,76 @@
+package engine
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// LibraryLoss is a built-in scalar loss: an expression with parameters and defaults. Its
+// bounds are derived from the expression, for every parameter.
+type LibraryLoss struct {
+	Name  string // on the command line
+	Title string // what it is, with its source
+	Text  string // the formula, see autodiff.Parse
+	// Params are the defaults of its parameters.
+	Params map[string]float64
+}
+
+// Library are the built-in scalar losses. "logistic" is the one that Logistic and
+// MahalanobisLogistic compute with kernels of their own.
+//
+// A margin u > 0 means that a pair is in the right order (AUC), or that a pair of equal
+// labels is closer than 1 and one of different labels farther (metric).
+func Library() []LibraryLoss {
+	one := func(name string, v float64) map[string]float64 { return map[string]float64{name: v} }
+	return []LibraryLoss{
+		{Name: "logistic", Title: "logistic loss, smooth and convex", Text: "log1p(exp(-u))"},
+		{Name: "hinge", Title: "hinge loss with margin m, convex, not smooth", Text: "max(0, m - u)", Params: one("m", 1)},
+		{Name: "squared-hinge", Title: "squared hinge loss with margin m, convex and smooth", Text: "max(0, m - u)^2", Params: one("m", 1)},
+		{Name: "huberised-hinge", Title: "hinge loss, quadratic within h of its kink: the Moreau envelope of the hinge with parameter h, convex and smooth (Nesterov 2005, as [Kang21] suggests)",
+			Text: "(max(0, 1 - u)^2 - max(0, 1 - h - u)^2) / (2*h)", Params: one("h", 0.5)},
+		{Name: "exponential", Title: "exponential loss, convex and smooth; its constants grow like exp of the largest margin", Text: "exp(-u)"},
+		{Name: "gompertz", Title: "Gompertz loss with slope c, not convex, smooth and bounded ([Han19] with c = 2)", Text: "exp(-exp(c*u))", Params: one("c", 2)},
+		{Name: "ramp", Title: "ramp loss: the hinge, cut off below the margin s < 1, neither convex nor smooth ([Han19])", Text: "max(0, 1 - u) - max(0, s - u)", Params: one("s", -1)},
+		{Name: "smooth-ramp", Title: "ramp loss of which both hinges are Moreau envelopes with parameter h, not convex, smooth",
+			Text: "(max(0, 1 - u)^2 - max(0, 1 - h - u)^2 - max(0, s - u)^2 + max(0, s - h - u)^2) / (2*h)", Params: map[string]float64{"s": -1, "h": 0.5}},
+		{Name: "sigmoid", Title: "sigmoid loss, not convex, smooth and bounded: a smooth 0-1 loss", Text: "sigmoid(-u)"},
+		{Name: "square", Title: "square loss with target m, convex and smooth", Text: "(m - u)^2", Params: one("m", 1)},
+		{Name: "moreau-abs", Title: "absolute loss |m - u|, quadratic within h: its Moreau envelope, the Huber loss, convex and smooth",
+			Text: "where(abs(m - u) <= h, (m - u)^2 / (2*h), abs(m - u) - h/2)", Params: map[string]float64{"m": 1, "h": 0.5}},
+		{Name: "contrastive", Title: "half the squared hinge with margin m; as a metric loss, equal labels are pulled within a squared distance of 1 - m and others pushed beyond 1 + m",
+			Text: "max(0, m - u)^2 / 2", Params: one("m", 0.5)},
+	}
+}
+
+// Expression returns the loss with some of its parameters changed. It fails for a name
+// that is no parameter, and see NewExpression.
+func (l LibraryLoss) Expression(o ExpressionOptions) (*Expression, error) {
+	params := maps.Clone(l.Params)
+	for name, v := range o.Params {
+		if _, ok := params[name]; !ok {
+			return nil, fmt.Errorf("engine: loss %s has no parameter %q%s", l.Name, name, l.has())
+		}
+		params[name] = v
+	}
+	return NewExpression(l.Name, l.Text, ExpressionOptions{Params: params, Clip: o.Clip})
+}
+
+// has names the parameters, for an error.
+func (l LibraryLoss) has() string {
+	if len(l.Params) == 0 {
+		return ""
+	}
+	return "; it has " + strings.Join(slices.Sorted(maps.Keys(l.Params)), ", ")
+}
+
+// LibraryByName finds a built-in loss.
+func LibraryByName(name string) (LibraryLoss, bool) {
+	for _, l := range Library() {
+		if l.Name == name {
+			return l, true
+		}
+	}
+	return LibraryLoss{}, false
+}

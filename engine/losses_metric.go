@@ -1,0 +1,132 @@
+package engine
+
+// Metric is the pair loss of a scalar function of a Mahalanobis distance,
+//
+//	l(W; z, z') = phi(u),   u = y y' (1 - (x - x')^T W (x - x')),
+//
+// over positive semidefinite W of Frobenius norm at most r, in Symmetric coordinates.
+// Labels are in [-b, b], b = Bounds.LabelAbs; a pair with a label 0 has the constant
+// loss phi(0).
+type Metric struct {
+	// Of is phi; not nil.
+	Of Scalar
+}
+
+var _ MetricLoss = Metric{}
+
+// Name returns "mahalanobis-" and the name of phi.
+func (m Metric) Name() string { return "mahalanobis-" + m.Of.Name() }
+
+// Definition returns the formula.
+func (m Metric) Definition() string {
+	return m.Of.Text() + ", u = y y' (1 - (x - x')^T W (x - x'))"
+}
+
+// ParamDim returns d(d+1)/2.
+func (Metric) ParamDim(d int) int { return Symmetric{Dim: d}.Len() }
+
+// Domain returns the PSDBall of that radius.
+func (Metric) Domain(d int, radius float64) Domain { return PSDBall{Dim: d, B: radius} }
+
+// Scalar returns phi.
+func (m Metric) Scalar() Scalar { return m.Of }
+
+// MarginRange is the interval of u for records within b and members of
+// Domain(d, radius), widened for margins that are rounded:
+// [-V, V] with V just above q max(1, A - 1), q = b.LabelAbs^2 and A = 4 R^2 radius.
+func (Metric) MarginRange(b Bounds, radius float64) (lo, hi float64) {
+	q, largest, _ := metricReach(b, radius)
+	v := mulUp(q, max(1, largest-1)) + mulUp(q, largest)*3*scalarMarginSlack
+	return -v, v
+}
+
+// metricReach returns q = LabelAbs^2, A = 4 R^2 B and 4 R^2, rounded up.
+func metricReach(b Bounds, radius float64) (q, largest, full float64) {
+	full = mulUp(4*b.FeatureNorm, b.FeatureNorm)
+	return mulUp(b.LabelAbs, b.LabelAbs), mulUp(full, radius), full
+}
+
+// metricCells is the number of parts of the label products (0, q] on which phi' is
+// bounded separately when A < 1.
+const metricCells = 128
+
+// Constants returns, with q = b.LabelAbs^2, A = 4 R^2 radius, R = b.FeatureNorm and C =
+// sup |phi”| on MarginRange,
+//
+//	G <= 4 R^2 max(P, N),   Dg <= 4 R^2 (P + N),   L <= 16 R^4 q^2 C,
+//
+// where P is the supremum of the positive and N that of the negative parts of
+// c = -t phi'(t (1 - M)) over t in [-q, q] and M in [0, A].
+//
+// Proof. As for MahalanobisLogistic.Constants, of which this is the general form. Let
+// v = x - x', D = v v^T, M = <W, D>, t = y y' in [-q, q]. In isometric coordinates
+// grad l = c D with ||D||_F = ||v||^2 <= 4 R^2, which gives G; it is attained. The
+// Hessian is phi”(u) t^2 D D^T of norm at most C q^2 (4 R^2)^2; l is convex if phi is,
+// because u is linear in W. For Dg, fix z' and W: v is in the ball V of radius R
+// around -x', which contains 0. Two gradients of c >= 0 are c v v^T = P v~ v~^T with
+// v~ = sqrt(c/P) v in V, so by the lemma there they differ by at most P 4 R^2; two of
+// c <= 0 by N 4 R^2, and one of each by at most the sum of their norms. QED
+//
+// M in [-s, A + s] with s = 2^-18 A, the slack of MarginRange, covers margins that are
+// rounded and W that are positive semidefinite up to 2^-30. The suprema are over cells
+// of t: for t in [t0, t1], c >= 0 is at most t1 times the largest -phi' on the hull of
+// t [1 - A - s, 1 + s], and so on. For a loss that is not smooth P and N are both
+// q sup |phi'|, so that they hold for any computed slope within the bounds of phi'.
+func (m Metric) Constants(b Bounds, radius float64) (Constants, error) {
+	if err := checkScalarBounds(m.Of, b, radius); err != nil {
+		return Constants{}, err
+	}
+	lo, hi := m.MarginRange(b, radius)
+	k, err := boundsOn(m.Of, lo, hi)
+	if err != nil {
+		return Constants{}, err
+	}
+	q, largest, full := metricReach(b, radius)
+	positive := mulUp(q, k.Slope())
+	negative := positive
+	if k.Smooth() {
+		if positive, negative, err = m.coefficients(q, largest); err != nil {
+			return Constants{}, err
+		}
+	}
+	area := mulUp(full, q)
+	return scalarConstants(m.Of, k, full, mulUp(area, area), max(positive, negative), positive+negative)
+}
+
+// coefficients returns P and N of Constants.
+func (m Metric) coefficients(q, largest float64) (positive, negative float64, err error) {
+	s := 2 * scalarMarginSlack * largest // twice: covers the rounding of the sums
+	least, most := 1-largest-s, 1+s
+	cells := 1
+	if least > 0 {
+		cells = metricCells
+	}
+	for i := range cells {
+		t0 := q * float64(i) / float64(cells)
+		t1 := q * float64(i+1) / float64(cells) * (1 + 0x1p-50)
+		from, to := min(t0*least*(1-0x1p-50), t1*least), t1*most
+		near, err := m.Of.Bounds(from, to)
+		if err != nil {
+			return 0, 0, err
+		}
+		far, err := m.Of.Bounds(-to, -from)
+		if err != nil {
+			return 0, 0, err
+		}
+		positive = max(positive, mulUp(t1, max(near.falling(), far.rising())))
+		negative = max(negative, mulUp(t1, max(near.rising(), far.falling())))
+	}
+	return positive, negative, nil
+}
+
+// MetricPhi returns phi(u).
+func (m Metric) MetricPhi(u float64) float64 { return m.Of.Phi(u) }
+
+// MetricDPhi returns phi'(u).
+func (m Metric) MetricDPhi(u float64) float64 { return m.Of.DPhi(u) }
+
+// Value returns l(w; z, zp).
+func (m Metric) Value(w []float64, z, zp Record) float64 { return m.Of.Phi(metricMargin(w, z, zp)) }
+
+// AddGrad adds -phi'(u) y y' times the coordinates of (x - x')(x - x')^T to dst.
+func (m Metric) AddGrad(dst, w []float64, z, zp Record) { addMetricGrad(dst, w, z, zp, m.Of.DPhi) }

@@ -1,0 +1,428 @@
+package engine_test
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"dyad/autodiff"
+	"dyad/engine"
+	"dyad/engine/enginetest"
+
+	"gorgonia.org/gorgonia"
+)
+
+func newExpression(t testing.TB, text string, o engine.ExpressionOptions) *engine.Expression {
+	t.Helper()
+	e, err := engine.NewExpression("test", text, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+// builtIn is a library loss with its defaults.
+func builtIn(t testing.TB, name string) *engine.Expression {
+	t.Helper()
+	l, ok := engine.LibraryByName(name)
+	if !ok {
+		t.Fatalf("no loss %s", name)
+	}
+	e, err := l.Expression(engine.ExpressionOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+// handSlopes are the slopes of the library written by hand.
+var handSlopes = map[string]func(u float64) float64{
+	"logistic": engine.Logistic{}.DPhi,
+	"hinge": func(u float64) float64 {
+		if u < 1 {
+			return -1
+		}
+		return 0
+	},
+	"squared-hinge":   func(u float64) float64 { return -2 * max(0, 1-u) },
+	"huberised-hinge": func(u float64) float64 { return -min(1, max(0, 1-u)/0.5) },
+	"exponential":     func(u float64) float64 { return -math.Exp(-u) },
+	"gompertz":        func(u float64) float64 { return -2 * math.Exp(2*u-math.Exp(2*u)) },
+	"ramp": func(u float64) float64 {
+		if u < 1 && u > -1 {
+			return -1
+		}
+		return 0
+	},
+	"smooth-ramp": func(u float64) float64 { return -min(1, max(0, 1-u)/0.5) + min(1, max(0, -1-u)/0.5) },
+	"sigmoid":     func(u float64) float64 { e := math.Exp(-math.Abs(u)); return -e / ((1 + e) * (1 + e)) },
+	"square":      func(u float64) float64 { return -2 * (1 - u) },
+	"moreau-abs":  func(u float64) float64 { return -max(-1, min(1, (1-u)/0.5)) },
+	"contrastive": func(u float64) float64 { return -max(0, 0.5-u) },
+}
+
+func TestLibraryMatchesHandFormulas(t *testing.T) {
+	disagree := func(e *engine.Expression, slope func(float64) float64) error {
+		for k := -400; k <= 400; k++ {
+			u := float64(k)/100 + 1e-3
+			if got, want := e.DPhi(u), slope(u); !(math.Abs(got-want) <= 1e-12*max(1, math.Abs(want))) {
+				return fmt.Errorf("phi'(%v) = %v, by hand %v", u, got, want)
+			}
+		}
+		return nil
+	}
+	seen := 0
+	for _, l := range engine.Library() {
+		slope, ok := handSlopes[l.Name]
+		if !ok {
+			t.Errorf("%s has no formula by hand", l.Name)
+			continue
+		}
+		seen++
+		e := builtIn(t, l.Name)
+		if err := disagree(e, slope); err != nil {
+			t.Errorf("%s: %v", l.Name, err)
+		}
+		if disagree(e, func(u float64) float64 { return slope(u)*(1+1e-9) + 1e-11 }) == nil {
+			t.Errorf("%s: a wrong formula is not noticed", l.Name)
+		}
+	}
+	if seen != len(handSlopes) {
+		t.Errorf("%d formulas for %d losses", len(handSlopes), seen)
+	}
+}
+
+// TestLibraryGap: the derived constants are within 1 % of what sampling finds, never
+// below it, and convexity and smoothness are what they should be.
+func TestLibraryGap(t *testing.T) {
+	convex := map[string]bool{"gompertz": false, "ramp": false, "smooth-ramp": false, "sigmoid": false}
+	smooth := map[string]bool{"hinge": false, "ramp": false}
+	for _, l := range engine.Library() {
+		e := builtIn(t, l.Name)
+		for _, reach := range []float64{0.5, 4, 30} {
+			b, err := e.Bounds(-reach, reach)
+			if err != nil {
+				t.Fatal(err)
+			}
+			lo, hi, curve := math.Inf(1), math.Inf(-1), 0.0
+			const cells = 40000
+			last := e.DPhi(-reach)
+			for k := range cells + 1 {
+				v := e.DPhi(reach * (2*float64(k)/cells - 1))
+				lo, hi, curve = min(lo, v), max(hi, v), max(curve, math.Abs(v-last)*cells/(2*reach))
+				last = v
+			}
+			size := max(-lo, hi)
+			if b.SlopeMin > lo+b.SlopeError || b.SlopeMax < hi-b.SlopeError || b.SlopeMin < lo-0.01*size || b.SlopeMax > hi+0.01*size || b.Gap > 0.01 {
+				t.Errorf("%s on %v: phi' in [%v, %v], sampled [%v, %v], gap %v", l.Name, reach, b.SlopeMin, b.SlopeMax, lo, hi, b.Gap)
+			}
+			if reach < 4 {
+				continue // kinks may be outside
+			}
+			wantConvex, ok := convex[l.Name]
+			if b.Convex != (wantConvex || !ok) {
+				t.Errorf("%s on %v: Convex = %v", l.Name, reach, b.Convex)
+			}
+			wantSmooth, ok := smooth[l.Name]
+			if b.Smooth() != (wantSmooth || !ok) {
+				t.Errorf("%s on %v: Smooth = %v: %+v", l.Name, reach, b.Smooth(), b)
+			}
+			if b.Smooth() && (b.Curvature < curve*(1-1e-6) || b.Curvature > curve*1.02) {
+				t.Errorf("%s on %v: curvature %v, sampled %v", l.Name, reach, b.Curvature, curve)
+			}
+		}
+	}
+}
+
+// TestExpressionConstantsAreThoseByHand: the general proofs give what the two special
+// ones do.
+func TestExpressionConstantsAreThoseByHand(t *testing.T) {
+	e := builtIn(t, "logistic")
+	for _, b := range []engine.Bounds{engine.UnitBounds(), {FeatureNorm: 2, LabelAbs: 0.5}, {FeatureNorm: 0.3, LabelAbs: 2.5}} {
+		for _, r := range []float64{0.1, 1, 5} {
+			for _, c := range []struct{ hand, machine engine.Loss }{
+				{engine.Logistic{}, engine.Score{Of: e}}, {engine.MahalanobisLogistic{}, engine.Metric{Of: e}},
+				{engine.Logistic{}, engine.Score{Of: engine.Logistic{}}}, {engine.MahalanobisLogistic{}, engine.Metric{Of: engine.Logistic{}}},
+			} {
+				want, err := c.hand.Constants(b, r)
+				if err != nil {
+					t.Fatal(err)
+				}
+				got, err := c.machine.Constants(b, r)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if !got.Convex || got.Lipschitz < want.Lipschitz*(1-1e-9) || got.Lipschitz > want.Lipschitz*1.01 ||
+					got.PairDiameter < want.PairDiameter*(1-1e-9) || got.PairDiameter > want.PairDiameter*1.01 ||
+					got.Smoothness < want.Smoothness*(1-1e-9) || b.LabelAbs <= 1 && got.Smoothness > want.Smoothness*1.35 {
+					t.Errorf("%s, %+v, r = %v: %+v, by hand %+v", c.machine.Name(), b, r, got, want)
+				}
+			}
+		}
+	}
+	k, err := engine.Score{Of: e}.Constants(engine.UnitBounds(), 1)
+	if want := 4 / (1 + math.Exp(-4)); err != nil || k.PairDiameter < want || k.PairDiameter > want*1.0001 || k.Origin != engine.Derived {
+		t.Errorf("logistic AUC at R = r = 1: %+v, %v, want Dg = %v", k, err, want)
+	}
+}
+
+// TestScalarConstantsBruteForce looks for pairs that exceed the constants of losses of
+// both signs, and demands that some come near.
+func TestScalarConstantsBruteForce(t *testing.T) {
+	rng := rand.New(rand.NewPCG(31, 32))
+	for _, c := range []struct {
+		of         engine.Scalar
+		reach, gap float64 // shares of G and Dg that must be found
+	}{
+		{builtIn(t, "logistic"), 0.97, 0.9}, {builtIn(t, "hinge"), 0.95, 0.9}, {enginetest.Hinge(), 0.95, 0.9},
+		{builtIn(t, "square"), 0.95, 0.6}, {enginetest.Zigzag(), 0.9, 0.55}, {builtIn(t, "gompertz"), 0.9, 0.7}, {builtIn(t, "moreau-abs"), 0.95, 0.5},
+		{newExpression(t, "exp(-u)", engine.ExpressionOptions{Clip: 2}), 0.9, 0.9},
+	} {
+		for _, loss := range []engine.Loss{engine.Score{Of: c.of}, engine.Metric{Of: c.of}} {
+			b := engine.UnitBounds()
+			k, err := loss.Constants(b, 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var norm, gap float64
+			for range 30000 {
+				d := 1 + rng.IntN(2)
+				z := drawRecords(rng, 3, d, b)
+				for i := range z {
+					if rng.IntN(2) == 0 { // on the sphere, with extreme labels
+						scaleRecord(&z[i], 1)
+						z[i].Y = math.Copysign(1, z[i].Y)
+					}
+				}
+				if rng.IntN(2) == 0 { // opposite
+					for i := range z[2].X {
+						z[2].X[i] = -z[0].X[i]
+					}
+				}
+				w := drawMember(t, rng, d, 1)
+				if _, ok := loss.(engine.Score); ok {
+					w = make([]float64, d)
+					for i := range w {
+						w[i] = z[0].X[i] - z[2].X[i] + 0.1*rng.NormFloat64()
+					}
+					s := length(w)
+					for i := range w {
+						w[i] *= math.Sqrt(rng.Float64()) / s * math.Copysign(1, rng.Float64()-0.5)
+					}
+				}
+				g, h := make([]float64, len(w)), make([]float64, len(w))
+				loss.AddGrad(g, w, z[0], z[2])
+				loss.AddGrad(h, w, z[1], z[2])
+				norm, gap = max(norm, length(g)), max(gap, apart(g, h))
+			}
+			metric := 1.0
+			if _, ok := loss.(engine.Metric); ok {
+				metric = 0.5 // the label flip is rare
+			}
+			if rounding := 1 + 1e-14; norm > k.Lipschitz*rounding || gap > k.PairDiameter*rounding {
+				t.Errorf("%s: found norm %v and gap %v, constants %+v", loss.Name(), norm, gap, k)
+			}
+			if norm < c.reach*metric*k.Lipschitz || gap < c.gap*metric*k.PairDiameter {
+				t.Errorf("%s: found only norm %v and gap %v, constants %+v", loss.Name(), norm, gap, k)
+			}
+			if gap > 0.9*k.PairDiameter && k.PairDiameter*0.8 > gap {
+				t.Errorf("%s: a constant that is a fifth smaller is not refuted", loss.Name())
+			}
+		}
+	}
+}
+
+// drawRecords are within b, often with extreme labels.
+func drawRecords(rng *rand.Rand, n, d int, b engine.Bounds) []engine.Record {
+	z := make([]engine.Record, n)
+	for i := range z {
+		z[i] = engine.Record{X: make([]float64, d), Y: b.LabelAbs * (2*rng.Float64() - 1)}
+		for k := range z[i].X {
+			z[i].X[k] = 2 * b.FeatureNorm * rng.NormFloat64()
+		}
+		engine.ProjectBall(z[i].X, b.FeatureNorm)
+		if rng.IntN(2) == 0 {
+			z[i].Y = math.Copysign(b.LabelAbs, z[i].Y)
+		}
+	}
+	return z
+}
+
+// drawMember is a point of PSDBall{d, radius}, often on its boundary.
+func drawMember(t *testing.T, rng *rand.Rand, d int, radius float64) []float64 {
+	t.Helper()
+	w := make([]float64, engine.Symmetric{Dim: d}.Len())
+	for k := range w {
+		w[k] = 2 * radius * rng.NormFloat64()
+	}
+	if err := (engine.PSDBall{Dim: d, B: radius}).Project(w, length(w)*1.001); err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+func length(x []float64) (s float64) {
+	for _, v := range x {
+		s = math.Hypot(s, v)
+	}
+	return s
+}
+
+func apart(x, y []float64) (s float64) {
+	for k := range x {
+		s = math.Hypot(s, x[k]-y[k])
+	}
+	return s
+}
+
+func scaleRecord(z *engine.Record, to float64) {
+	s := to / length(z.X)
+	for i := range z.X {
+		z.X[i] *= s
+	}
+}
+
+func TestClippedExpression(t *testing.T) {
+	e := newExpression(t, "exp(-u)", engine.ExpressionOptions{Clip: 2})
+	k, err := engine.Score{Of: e}.Constants(engine.UnitBounds(), 5)
+	if err != nil || k.Origin != engine.Clipped || !k.Convex || k.PairDiameter > 8.0001 || math.IsInf(k.Smoothness, 0) {
+		t.Errorf("clipped: %+v, %v", k, err)
+	}
+	if e.DPhi(-10) != -2 || math.Abs(e.DPhi(1)+math.Exp(-1)) > 1e-15 {
+		t.Errorf("phi' = %v and %v", e.DPhi(-10), e.DPhi(1))
+	}
+	var steepest float64
+	const h = 1e-3
+	for u := -20.0; u < 20; u += h {
+		steepest = max(steepest, math.Abs(e.DPhi(u+h)-e.DPhi(u))/h)
+	}
+	if curvature := k.Smoothness / 16; curvature < steepest || curvature > 1.5*steepest {
+		t.Errorf("curvature %v of the clipped slope, sampled %v", curvature, steepest)
+	}
+	// A clip that changes nothing is not reported as one.
+	k, err = engine.Score{Of: newExpression(t, "exp(-u)", engine.ExpressionOptions{Clip: 100})}.Constants(engine.UnitBounds(), 1)
+	if err != nil || k.Origin != engine.Derived {
+		t.Errorf("idle clip: %+v, %v", k, err)
+	}
+}
+
+func TestExpressionsThatAreRefused(t *testing.T) {
+	for text, want := range map[string]string{
+		"log(u)":          "not finite",
+		"sqrt(abs(1-u))":  "", // its slope has no bound; the gate may see that first
+		"where(u>1,0,1)":  "jump",
+		"3":               "constant",
+		"1/u":             "",
+		"u + sin(1e9*u)":  "",
+		"tan(u)":          "parse",
+		"exp(u^2)^4":      "parse or bound", // huge, but finite: accepted
+		"where(u>0,u,-u)": "accepted",
+	} {
+		e, err := engine.NewExpression("test", text, engine.ExpressionOptions{})
+		if want == "parse" {
+			var p *autodiff.ParseError
+			if !errors.As(err, &p) {
+				t.Errorf("%s: %v, want a ParseError", text, err)
+			}
+			continue
+		}
+		if err != nil {
+			t.Errorf("%s: %v", text, err)
+			continue
+		}
+		_, err = engine.Score{Of: e}.Constants(engine.UnitBounds(), 1)
+		switch {
+		case want == "accepted" || want == "parse or bound":
+			if err != nil {
+				t.Errorf("%s: %v", text, err)
+			}
+		case err == nil || !strings.Contains(err.Error(), want):
+			t.Errorf("%s: %v, want an error with %q", text, err, want)
+		}
+	}
+	if _, err := engine.NewExpression("x", "u", engine.ExpressionOptions{Clip: -1}); err == nil {
+		t.Error("a negative clip is accepted")
+	}
+	if l, _ := engine.LibraryByName("hinge"); true {
+		if _, err := l.Expression(engine.ExpressionOptions{Params: map[string]float64{"q": 1}}); err == nil || !strings.Contains(err.Error(), "m") {
+			t.Errorf("an unknown parameter: %v", err)
+		}
+	}
+}
+
+// TestGorgoniaExpression: a loss as a Gorgonia graph is the same as its formula.
+func TestGorgoniaExpression(t *testing.T) {
+	f, err := autodiff.FromGorgonia(func(_ *gorgonia.ExprGraph, u *gorgonia.Node) *gorgonia.Node {
+		return gorgonia.Must(gorgonia.Softplus(gorgonia.Must(gorgonia.Neg(u))))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := engine.NewFunctionExpression("graph", f, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := engine.Score{Of: e}.Constants(engine.UnitBounds(), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := engine.Score{Of: builtIn(t, "logistic")}.Constants(engine.UnitBounds(), 1)
+	if err != nil || got != want {
+		t.Errorf("%+v, by formula %+v, %v", got, want, err)
+	}
+}
+
+func TestPointwise(t *testing.T) {
+	rng := rand.New(rand.NewPCG(41, 42))
+	for _, of := range []engine.Scalar{engine.Logistic{}, builtIn(t, "logistic"), builtIn(t, "hinge"), builtIn(t, "gompertz")} {
+		p := engine.Pointwise{Of: of}
+		b, r := engine.Bounds{FeatureNorm: 2, LabelAbs: 1.5}, 0.7
+		k, err := p.Constants(b, r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var norm, slope float64
+		for range 3000 {
+			w := []float64{rng.NormFloat64(), rng.NormFloat64(), rng.NormFloat64()}
+			if rng.IntN(2) == 0 { // towards a large margin
+				w = []float64{2, 0, 1}
+			}
+			s := r / length(w) * math.Copysign(1, rng.Float64()-0.5)
+			for i := range w {
+				w[i] *= s * 0.999
+			}
+			z := drawRecords(rng, 1, 2, b)[0]
+			if rng.IntN(2) == 0 {
+				z = engine.Record{X: []float64{2, 0}, Y: math.Copysign(1.5, rng.Float64()-0.5)}
+			}
+			g := make([]float64, 3)
+			p.AddGrad(g, w, z)
+			norm, slope = max(norm, length(g)), max(slope, math.Abs(p.Slope(p.Margin(w, z))))
+			if u := p.Margin(w, z); math.Abs(u) > k.Margin || p.Value(w, z) != of.Phi(u) {
+				t.Fatalf("%s: margin %v, at most %v", p.Name(), u, k.Margin)
+			}
+			const h = 1e-6
+			for i := range w {
+				at := append([]float64(nil), w...)
+				at[i] += h
+				up := p.Value(at, z)
+				at[i] -= 2 * h
+				if want := (up - p.Value(at, z)) / (2 * h); math.Abs(g[i]-want) > 1e-5 && of.Name() != "hinge" {
+					t.Fatalf("%s: gradient %v, differences give %v at %d", p.Name(), g, want, i)
+				}
+			}
+		}
+		if norm > k.Lipschitz || norm < 0.95*k.Lipschitz || slope > k.Slope {
+			t.Errorf("%s: found norm %v and slope %v, constants %+v", p.Name(), norm, slope, k)
+		}
+	}
+	if k, err := (engine.Pointwise{Of: builtIn(t, "hinge")}).Constants(engine.UnitBounds(), 1); err != nil || !math.IsInf(k.Smoothness, 1) || !k.Convex {
+		t.Errorf("hinge: %+v, %v", k, err)
+	}
+	if _, err := (engine.Pointwise{}).Constants(engine.UnitBounds(), 1); err == nil {
+		t.Error("no scalar function is accepted")
+	}
+}

@@ -1,0 +1,145 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"math"
+)
+
+// Score is the pair loss of a scalar function of the difference of two linear scores,
+//
+//	l(w; z, z') = phi(u),   u = (y - y') w.(x - x'),
+//
+// with labels in [-b, b], b = Bounds.LabelAbs. Pairs of equal labels have the
+// constant loss phi(0).
+type Score struct {
+	// Of is phi; not nil.
+	Of Scalar
+}
+
+var _ AnalyticLoss = Score{}
+
+// Name returns the name of phi.
+func (s Score) Name() string { return s.Of.Name() }
+
+// Definition returns the formula.
+func (s Score) Definition() string { return s.Of.Text() + ", u = (y - y') w.(x - x')" }
+
+// ParamDim returns d.
+func (Score) ParamDim(d int) int { return d }
+
+// Scalar returns phi.
+func (s Score) Scalar() Scalar { return s.Of }
+
+// MarginRange is the interval of u for records within b and ||w|| <= radius, widened
+// by 2^-18 of its length for margins that are rounded: [-V, V] with V = 2 R r l,
+// R = b.FeatureNorm, r = radius and l = 2 b.LabelAbs.
+func (Score) MarginRange(b Bounds, radius float64) (lo, hi float64) {
+	v := mulUp(mulUp(2*b.FeatureNorm, radius), 2*b.LabelAbs) * (1 + scalarMarginSlack)
+	return -v, v
+}
+
+// Constants returns, with [-V, V] as in MarginRange, R and l as there,
+// A = sup max(0, -phi'), B = sup max(0, phi') and C = sup |phi”| on it,
+//
+//	G <= 2 R l max(A, B),   L <= (2 R l)^2 C,   Dg <= 2 R l (A + B).
+//
+// For a phi that never rises, or never falls, Dg is G: for the logistic loss this is
+// Logistic.Constants.
+//
+// Proof. grad l = phi'(u) t v with t = y - y', v = x - x', |t| <= l, ||v|| <= 2R and
+// |u| <= V. G follows. G is attained up to the slack: w along v = 2 R e and t = l
+// reach every u of the range. The Hessian is phi”(u) t^2 v v^T, or where phi' is only
+// Lipschitz, the gradient changes by at most C |t| ||v|| per unit of u and u by
+// |t| ||v|| per unit of w; so L. l is convex if phi is, because u is linear in w.
+//
+// Dg: fix z' and w and vary z = (x, y) over the ball X of radius R and the label
+// interval. K = X - x' is a ball of radius R that contains 0, and with p = b - y' in
+// [0, l], t is in [-(l - p), p]. The gradient is c v with v in K and c = phi'(u) t, so
+//
+//	-c- <= c <= c+,   c+ = max(B p, A (l - p)),   c- = max(A p, B (l - p)).
+//
+// If c >= 0 the gradient is in c+ K, which contains c K because K is convex and
+// contains 0; two such gradients differ by at most the diameter 2 R c+. Likewise
+// 2 R c- for two of c <= 0. One of each differ by at most the sum of the largest
+// norms, 2 R (c+ + c-). Both maxima are of the form A or B times p or l - p, so
+// c+ + c- is at most (A + B) p, (A + B) (l - p), A l or B l: at most (A + B) l. The
+// loss is symmetric in (z, z'), so the other argument order gives the same. QED
+//
+// Only phi' in [-A, B] was used of u. So the constants G and Dg also hold for pair
+// gradients whose margin is replaced by any other number of the range, in particular
+// by the computed one, and for slopes that are clipped to [-A, B].
+//
+// L is +Inf if phi' is not Lipschitz or if its evaluation error is not proved: then
+// only algorithms that add noise to every gradient apply.
+func (s Score) Constants(b Bounds, radius float64) (Constants, error) {
+	if err := checkScalarBounds(s.Of, b, radius); err != nil {
+		return Constants{}, err
+	}
+	lo, hi := s.MarginRange(b, radius)
+	k, err := boundsOn(s.Of, lo, hi)
+	if err != nil {
+		return Constants{}, err
+	}
+	full := mulUp(mulUp(2*b.FeatureNorm, 2), b.LabelAbs) // 2 R l
+	return scalarConstants(s.Of, k, full, mulUp(full, full), max(k.falling(), k.rising()), k.falling()+k.rising())
+}
+
+// scalarConstants are the constants of a loss with G = full slope, Dg = full spread and
+// L = hessian sup |phi”|, rounded up.
+func scalarConstants(of Scalar, k ScalarBounds, full, hessian, slope, spread float64) (Constants, error) {
+	c := Constants{
+		Lipschitz:    mulUp(full, slope),
+		PairDiameter: mulUp(full, spread*(1+0x1p-52)),
+		Smoothness:   math.Inf(1),
+		Convex:       k.Convex,
+		Origin:       k.Origin,
+	}
+	if c.Lipschitz == 0 {
+		return Constants{}, fmt.Errorf("engine: loss %s is constant on the range of margins, there is nothing to learn", of.Name())
+	}
+	if k.Smooth() {
+		c.Smoothness = mulUp(hessian, k.Curvature)
+	}
+	if math.IsInf(c.PairDiameter, 0) || k.Smooth() && math.IsInf(c.Smoothness, 0) {
+		return Constants{}, fmt.Errorf("engine: loss %s: bounds too large, the constants overflow; rescale the features", of.Name())
+	}
+	if c.Lipschitz < 0x1p-1000 {
+		return Constants{}, fmt.Errorf("engine: loss %s: bounds too small for float64; rescale the features", of.Name())
+	}
+	return c, nil
+}
+
+// checkScalarBounds checks the arguments of Constants.
+func checkScalarBounds(of Scalar, b Bounds, radius float64) error {
+	if of == nil {
+		return errors.New("engine: the scalar function of the loss is nil, choose one such as Logistic{}")
+	}
+	if err := b.Validate(); err != nil {
+		return err
+	}
+	if !(radius > 0) || math.IsInf(radius, 0) {
+		return fmt.Errorf("engine: constants of loss %s: radius is %v, must be positive and finite", of.Name(), radius)
+	}
+	return nil
+}
+
+// Phi returns phi(u).
+func (s Score) Phi(u float64) float64 { return s.Of.Phi(u) }
+
+// DPhi returns phi'(u).
+func (s Score) DPhi(u float64) float64 { return s.Of.DPhi(u) }
+
+// StripBound is that of an AnalyticScalar; +Inf for any other.
+func (s Score) StripBound(reach, height float64) float64 {
+	if a, ok := s.Of.(AnalyticScalar); ok {
+		return a.StripBound(reach, height)
+	}
+	return math.Inf(1)
+}
+
+// Value returns l(w; z, zp).
+func (s Score) Value(w []float64, z, zp Record) float64 { return s.Of.Phi(scoreMargin(w, z, zp)) }
+
+// AddGrad adds phi'(u) (y - y') (x - x') to dst.
+func (s Score) AddGrad(dst, w []float64, z, zp Record) { addScoreGrad(dst, w, z, zp, s.Of.DPhi) }

@@ -1,0 +1,127 @@
+//go:build !purego
+
+package kernels
+
+import (
+	"math"
+	"math/big"
+	"math/rand/v2"
+	"testing"
+)
+
+// widths runs a test for the vector variants of this processor.
+func widths(t *testing.T, test func(t *testing.T, wide bool)) {
+	t.Helper()
+	variants(t, func(t *testing.T, s *Set) {
+		if s.Variant() == Generic {
+			t.Skip("packed panels are for vectors")
+		}
+		test(t, s.Variant() == AVX512)
+	})
+}
+
+func TestPanelMulAdd(t *testing.T) { widths(t, testPanelMulAdd) }
+
+func testPanelMulAdd(t *testing.T, wide bool) {
+	rng := rand.New(rand.NewPCG(15, 15))
+	for m := range 68 {
+		for _, k := range []int{0, 1, 2, 3, rng.IntN(68), 67} {
+			for _, transposed := range []bool{false, true} {
+				for _, add := range []bool{false, true} {
+					ldd := panelCols + rng.IntN(3)
+					rs, ls := k, 1
+					if transposed {
+						rs, ls = 1, m
+					}
+					a, b := newGuarded(normals(rng, m*k), m%4), newGuarded(normals(rng, k*panelCols), k%4)
+					dst := newGuarded(normals(rng, max(m*ldd-(ldd-panelCols), 0)), rng.IntN(4))
+					panelMulAdd(wide, dst.data, ldd, a.data, rs, ls, b.data, m, k, add)
+					for at, got := range dst.data {
+						i, j := at/ldd, at%ldd
+						want, size := 0.0, 0.0
+						for l := range k {
+							if j < panelCols {
+								v := a.data[i*rs+l*ls] * b.data[l*panelCols+j]
+								want, size = want+v, size+math.Abs(v)
+							}
+						}
+						if add || k == 0 || j >= panelCols {
+							want, size = want+dst.copy[at], size+math.Abs(dst.copy[at])
+						}
+						if !(math.Abs(got-want) <= float64(2*k+2)*0x1p-53*size) {
+							t.Fatalf("m=%d k=%d add=%v: element %d,%d is %v, want %v", m, k, add, i, j, got, want)
+						}
+					}
+					if !a.unchanged() || !b.unchanged() || !dst.intact() {
+						t.Fatalf("m=%d k=%d: wrote outside dst", m, k)
+					}
+				}
+			}
+		}
+	}
+}
+
+func TestPanelLogistic(t *testing.T) { widths(t, testPanelLogistic) }
+
+func testPanelLogistic(t *testing.T, wide bool) {
+	rng := rand.New(rand.NewPCG(16, 16))
+	var worst float64
+	for n := range 68 {
+		scale := []float64{1e-3, 1, 20, MaxLogisticMargin - 1}[n%4]
+		c := newGuarded(normals(rng, n*panelCols), n%4)
+		s, y := newGuarded(make([]float64, panelCols), n%3), newGuarded(make([]float64, panelCols), n%2)
+		tt, z := newGuarded(make([]float64, n), 1), newGuarded(make([]float64, n), 2)
+		for _, x := range [][]float64{y.data, z.data} {
+			for i := range x {
+				x[i] = float64(2*rng.IntN(2) - 1)
+			}
+		}
+		copy(y.copy, y.data)
+		copy(z.copy, z.data)
+		for i := range c.data {
+			// The margin is the label product times c, and 1 - (0 - 0 - (c - 1)) is exact for these c.
+			c.data[i] = math.Round(scale*(2*rng.Float64()-1)*0x1p40) * 0x1p-40
+		}
+		row, col := newGuarded(make([]float64, panelCols), n%4), newGuarded(make([]float64, n*lanes), 1)
+		margins := append([]float64(nil), c.data...)
+		panelLogistic(wide, c.data, n, s.data, y.data, tt.data, z.data, row.data, col.data)
+		rows, cols := make([]float64, panelCols), make([]float64, n)
+		for at, got := range c.data {
+			j, i := at/panelCols, at%panelCols
+			p := y.data[i] * z.data[j]
+			m := p * (1 + margins[at])
+			if (at+n)%17 == 0 {
+				want := bigExp(m)
+				want.Add(want, big.NewFloat(1)).Quo(big.NewFloat(p).SetPrec(400), want)
+				worst = max(worst, relativeError(got, want))
+			}
+			rows[i] += got
+			cols[j] += got
+		}
+		for i, want := range rows {
+			if !near(row.data[i], want, float64(n), 1e-14) {
+				t.Fatalf("n=%d: row %d is %v, want %v", n, i, row.data[i], want)
+			}
+		}
+		for j, want := range cols {
+			got := 0.0
+			for _, v := range col.data[j*lanes:][:lanes] {
+				got += v
+			}
+			if !near(got, want, panelCols, 1e-14) {
+				t.Fatalf("n=%d: column %d is %v, want %v", n, j, got, want)
+			}
+		}
+		if !s.unchanged() || !y.unchanged() || !tt.unchanged() || !z.unchanged() || !c.intact() || !row.intact() || !col.intact() {
+			t.Fatalf("n=%d: wrote outside c, row and col", n)
+		}
+	}
+	t.Logf("largest relative error %.3g u", worst)
+	if !(worst > 0.5 && worst < 12) {
+		t.Errorf("relative error %.3g u, want below 12 u", worst)
+	}
+	// A coefficient without the low part of ln 2 would be seen.
+	if e := relativeError(1/(1+math.Exp(100*(1+0x1p-50))), new(big.Float).Quo(big.NewFloat(1).SetPrec(400), new(big.Float).Add(big.NewFloat(1), bigExp(100)))); e < 12 {
+		t.Errorf("a margin off by 8 u changes the slope by %v u only", e)
+	}
+}

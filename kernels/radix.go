@@ -1,0 +1,166 @@
+package kernels
+
+import "math"
+
+// SortPairs sorts key in increasing order and moves index with it, stably:
+//
+//	slices.SortStableFunc(pairs of key[i] and index[i], by key)
+//
+// without NaNs and infinities; the order of -0 and 0 is left open. key2 and index2 are
+// scratch of the same length.
+//
+// It is a radix sort (Knuth 1998, 5.2.5, algorithm R) with 11 bits a pass. The first
+// three passes sort by the place of a key in the range of all keys, in 2^33 equal
+// parts; keys in one part are then put in order by insertion. If that moves too many,
+// because the keys are in few parts, six passes over the bits of the keys follow.
+func SortPairs(key []float64, index []int32, key2 []float64, index2 []int32) {
+	n := len(key)
+	index, key2, index2 = index[:n], key2[:n], index2[:n]
+	if n <= 64 {
+		insertionSort(key, index, n*n)
+		return
+	}
+	lo, hi := key[0], key[0]
+	for _, v := range key {
+		lo, hi = min(lo, v), max(hi, v)
+	}
+	if lo == hi {
+		return
+	}
+	const parts = 1<<(3*radixBits) - 1
+	if scale := parts / (hi - lo); scale > 0 && scale < math.MaxFloat64 {
+		// (v - lo) * scale, rounded, does not decrease with v and is at most parts (1 +
+		// 2^-51).
+		radixSort(key, index, key2, index2, 3, func(v float64) uint64 { return uint64((v - lo) * scale) })
+		if insertionSort(key, index, 4*n) {
+			return
+		}
+	}
+	radixSort(key, index, key2, index2, radixPasses, sortable)
+}
+
+// radixSort sorts by the lowest bits of code, 11 in each pass. A pass in which all agree
+// is left out.
+func radixSort(key []float64, index []int32, key2 []float64, index2 []int32, passes int, code func(float64) uint64) {
+	var count [radixPasses][1 << radixBits]int32
+	for _, v := range key {
+		b := code(v)
+		for p := range passes {
+			count[p][b>>(radixBits*p)&(1<<radixBits-1)]++
+		}
+	}
+	from, fromIndex, to, toIndex := key, index, key2, index2
+	for p := range passes {
+		c := &count[p]
+		shift := radixBits * p
+		if int(c[code(from[0])>>shift&(1<<radixBits-1)]) == len(key) {
+			continue
+		}
+		var at int32
+		for i, k := range c {
+			c[i] = at
+			at += k
+		}
+		for i, v := range from {
+			digit := code(v) >> shift & (1<<radixBits - 1)
+			j := c[digit]
+			c[digit] = j + 1
+			to[j], toIndex[j] = v, fromIndex[i]
+		}
+		from, fromIndex, to, toIndex = to, toIndex, from, fromIndex
+	}
+	if &from[0] != &key[0] {
+		copy(key, from)
+		copy(index, fromIndex)
+	}
+}
+
+const (
+	radixBits   = 11
+	radixPasses = 6
+)
+
+// sortable maps floats to integers of the same order.
+func sortable(v float64) uint64 {
+	b := math.Float64bits(v)
+	return b ^ (uint64(int64(b)>>63) | 1<<63)
+}
+
+// insertionSort sorts stably. It gives up and reports false after the given number of
+// moves.
+func insertionSort(key []float64, index []int32, moves int) bool {
+	for i := 1; i < len(key); i++ {
+		v, x, j := key[i], index[i], i
+		for ; j > 0 && key[j-1] > v; j-- {
+			key[j], index[j] = key[j-1], index[j-1]
+		}
+		key[j], index[j] = v, x
+		if moves -= i - j; moves < 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// PrefixSums sets sum[k] to x[0] + ... + x[k-1] for k = 0 .. len(x), each with an error
+// of at most 2^-52 of the sum of absolute values for fewer than 2^26 terms; len(sum) >
+// len(x). The running sum has a correction term (Neumaier 1974).
+func PrefixSums(sum, x []float64) {
+	sum = sum[:len(x)+1]
+	var hi, lo float64
+	sum[0] = 0
+	for k, v := range x {
+		hi, lo = compensated(hi, lo, v)
+		sum[k+1] = hi + lo
+	}
+}
+
+// compensated adds v to the sum hi + lo: the error of the addition to hi goes to lo
+// (Knuth's exact two-sum).
+func compensated(hi, lo, v float64) (float64, float64) {
+	s := hi + v
+	t := s - hi
+	return s, lo + ((hi - (s - t)) + (v - t))
+}
+
+// StepSums adds, for all pairs of the sorted numbers s and t, the function
+// g(i, j) = d (a + b d (s_i - t_j)) of those with t_j <= s_i - shift to the rows and
+// subtracts it from the columns:
+//
+//	for i := range s {
+//		for j := range t {
+//			if t[j] <= s[i]-shift {
+//				row[i] += d * (a + b*d*(s[i]-t[j]))
+//				col[j] -= d * (a + b*d*(s[i]-t[j]))
+//			}
+//		}
+//	}
+//
+// in O(len(s) + len(t)): s[i]-shift, rounded, does not decrease with i, so the pairs of
+// a row are the first ones of t and those of a column the last ones of s. sumS and sumT
+// are the PrefixSums of s and t. row and col have a low part each, so that each of many
+// calls adds an error that does not grow with their number.
+//
+// A row gets d (a N + b d (s_i N - T)) with N the number of its t_j and T their sum: an
+// error of at most 8 u d m (|a| + |b| d (max|s| + max|t|)), u = 2^-53 and m = len(t), for
+// each call, and once 2 u of the result. A column likewise, with m = len(s): the sum of
+// its s_i is a difference of two sums over more of them.
+func StepSums(row, rowLow, col, colLow, s, t, sumS, sumT []float64, shift, d, a, b float64) {
+	j := 0
+	for i, si := range s {
+		for j < len(t) && t[j] <= si-shift {
+			j++
+		}
+		n := float64(j)
+		row[i], rowLow[i] = compensated(row[i], rowLow[i], d*(a*n+b*d*(si*n-sumT[j])))
+	}
+	i := 0
+	total := sumS[len(s)]
+	for j, tj := range t {
+		for i < len(s) && tj > s[i]-shift {
+			i++
+		}
+		n := float64(len(s) - i)
+		col[j], colLow[j] = compensated(col[j], colLow[j], -d*(a*n+b*d*((total-sumS[i])-tj*n)))
+	}
+}
