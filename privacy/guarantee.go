@@ -95,7 +95,10 @@ func (g Guarantee) Report() string {
 			verdict = "THE CLAIM IS NOT MET by the noise of the paper"
 		}
 		claim := fmt.Sprintf("(%.6g, %.6g) with sigma %.6g", c.Epsilon, c.Delta, c.Sigma)
-		if c.Delta == 0 {
+		switch {
+		case c.Delta == 0 && c.Sigma == 0 && c.Scale == 0: // neither kind of noise
+			claim = fmt.Sprintf("epsilon %.6g", c.Epsilon)
+		case c.Delta == 0:
 			claim = fmt.Sprintf("epsilon %.6g with Laplace scale %.6g", c.Epsilon, c.Scale)
 		}
 		fmt.Fprintf(&b, "  paper: %s claims %s; %s\n", c.Source, claim, verdict)

@@ -13,9 +13,10 @@ import (
 )
 
 // Ledger is a durable record of what was spent on private data. It is a file of
-// JSON lines, to which lines are only appended, with three files beside it:
+// JSON lines, to which lines are only appended, with these files beside it:
 //
 //	PATH.lock     the lock between processes; empty
+//	PATH.run-*    locks of streams that go on, see LockRun; empty
 //	PATH.head     number and hash of the acknowledged lines
 //	PATH.torn-*   bytes of a crash in the middle of an append, moved aside
 //

@@ -3,7 +3,36 @@ package privacy
 import (
 	"errors"
 	"fmt"
+	"net/url"
+	"os"
+
+	"github.com/gofrs/flock"
 )
+
+// LockRun keeps other processes from a run that releases as it goes, until unlock is
+// called or the process ends: also those with a copy of its state, under whatever name.
+// Two processes would draw noise of their own for the same releases, of which one is
+// paid for. The lock is a file PATH.run-RUN.lock beside the ledger, since who can charge
+// can lock there; unlock removes it if the run cannot go on. If another process has it
+// the error wraps ErrResume.
+func (l *Ledger) LockRun(run string) (unlock func(), err error) {
+	name := l.path + ".run-" + url.PathEscape(run) + lockSuffix
+	f := flock.New(name)
+	switch ok, err := f.TryLock(); {
+	case err != nil:
+		return nil, l.errorf("cannot lock run %q, check space and permissions: %w", run, err)
+	case !ok:
+		return nil, fmt.Errorf("%w: run %q is in use by another process, maybe by another copy of its state; wait for it to end or stop it", ErrResume, run)
+	}
+	return func() {
+		if st, err := l.load(); err == nil {
+			if _, err := st.unfinished(run); errors.Is(err, ErrResume) {
+				_ = os.Remove(name)
+			}
+		}
+		_ = f.Close()
+	}, nil
+}
 
 // ResumeStream continues a charged run that releases as it goes, without a new
 // charge. released is the number of its releases that may have left the program.
@@ -18,9 +47,10 @@ import (
 // session is the number of this resume, from 1; the caller keeps it in the state
 // and makes it durable before this call. It is refused unless the ledger has
 // session - 1 resumes of the run: so of all copies of a state one is continued, and a
-// copy from before a resume never is. (Copies that one attempt makes between two
-// resumes have the same number and cannot be told apart: that would need a line of
-// the ledger for every release.) A number of releases below that of an earlier resume
+// copy from before a resume never is. Copies that one attempt makes have the same number
+// and cannot be told apart: that would need a line of the ledger for every release. An
+// attempt that stops in order should therefore resume the run for the next one, and lock
+// the run while it lives. A number of releases below that of an earlier resume
 // is refused too.
 //
 // Errors wrap ErrResume as those of Resume do. A run that was charged as

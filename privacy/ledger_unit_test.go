@@ -67,3 +67,51 @@ func TestLedgerAddsUpOneUnit(t *testing.T) {
 	}
 	must("capped", "one record", pure, "")
 }
+
+// A run that releases as it goes is carried out by one process at a time, whatever the
+// name of the state that it came from.
+func TestLockRun(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "ledger.jsonl")
+	open := func() *Ledger {
+		l, err := OpenLedger(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return l
+	}
+	l := open()
+	if _, err := l.Begin(Charge{DataID: "d", Run: "../r", Algorithm: "a", Events: []Event{StreamEvent{1, 1, 3}}}, NewSeededSource(1)); err != nil {
+		t.Fatal(err)
+	}
+	unlock, err := l.LockRun("../r")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := open().LockRun("../r"); !errors.Is(err, ErrResume) {
+		t.Errorf("a second process: %v", err)
+	}
+	if other, err := open().LockRun("another"); err != nil {
+		t.Errorf("another run: %v", err)
+	} else {
+		other()
+	}
+	unlock()
+	if unlock, err = open().LockRun("../r"); err != nil {
+		t.Fatalf("after the first process: %v", err)
+	}
+	locks := func() int {
+		files, err := filepath.Glob(path + ".run-*")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(files)
+	}
+	before := locks()
+	if err := l.Finish("../r", "ended"); err != nil {
+		t.Fatal(err)
+	}
+	unlock()
+	if after := locks(); before != 1 || after != 0 {
+		t.Errorf("%d locks of the run that goes on and %d after its end, want 1 and 0", before, after)
+	}
+}

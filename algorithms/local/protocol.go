@@ -212,6 +212,9 @@ func (p *Protocol) fill() error {
 	return nil
 }
 
+// Gradual says that a threshold selects records.
+func (p *Plan) Gradual() bool { return p.Method.gradual() }
+
 // ThresholdAt is D_T of epoch T = 1, 2, ...
 func (p *Plan) ThresholdAt(epoch int) float64 {
 	d := p.Threshold

@@ -81,21 +81,30 @@ func (p *Plan) mean(batch []Message) ([]float64, int, error) {
 			continue
 		}
 		taken++
-		if !p.Method.private() {
-			for i, v := range m.Gradient {
-				g[i] += v
-			}
-			continue
-		}
-		weight := 1.0
-		if p.Method == PrestigePrinted {
-			weight = 2
-		}
-		if err := p.channel.AddDecoded(g, weight, m.Direction); err != nil {
-			return nil, 0, fmt.Errorf("%w: %w", errMessage, err)
+		if err := p.AddEstimate(g, m); err != nil {
+			return nil, 0, err
 		}
 	}
 	return g, taken, nil
+}
+
+// AddEstimate adds the gradient that a message with Takes stands for to g, of length
+// Dim.
+func (p *Plan) AddEstimate(g []float64, m Message) error {
+	if !p.Method.private() {
+		for i, v := range m.Gradient {
+			g[i] += v
+		}
+		return nil
+	}
+	weight := 1.0
+	if p.Method == PrestigePrinted {
+		weight = 2
+	}
+	if err := p.channel.AddDecoded(g, weight, m.Direction); err != nil {
+		return fmt.Errorf("%w: %w", errMessage, err)
+	}
+	return nil
 }
 
 // Check says whether m is a message that a user can have sent.

@@ -14,7 +14,7 @@ type Plan struct {
 	Spec        Spec
 	Batches     int // of an epoch
 	Certificate privacy.Certificate
-	Noise       privacy.Mechanism // of one release of a batch, in units of the clip; nil if not private
+	Noise       privacy.Mechanism // of one release of a batch, in units of the clip; nil if gradients get none
 	Events      []privacy.Event
 	Guarantee   privacy.Guarantee
 }
@@ -40,7 +40,11 @@ func (s Spec) Plan() (*Plan, error) {
 		p.Guarantee = privacy.Guarantee{Kind: privacy.None, Unit: "nobody", Released: "exact gradients of all batches", Warnings: []string{"non-private baseline: the model may reveal its pairs"}}
 		return p, nil
 	}
-	if err := p.certify(); err != nil {
+	certify := p.certify
+	if s.Method != Gradients {
+		certify = p.local
+	}
+	if err := certify(); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrPlan, err)
 	}
 	return p, nil

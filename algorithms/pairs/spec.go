@@ -49,6 +49,41 @@ func ParseUnit(s string) (Unit, error) {
 	return 0, fmt.Errorf("pairs: unit %q is unknown, want one of %v", s, unitNames)
 }
 
+// Method is what gets noise.
+type Method int
+
+// The methods.
+const (
+	// Gradients: the mean clipped gradient of every batch.
+	Gradients Method = iota
+	// Input: the features and labels themselves, once for each individual; training on
+	// them is post-processing ("InputPer" of [Li20]; privacy.md 6.7).
+	Input
+	// Labels: the labels of the pairs are flipped at random, once; features are public
+	// (the coin-flip baseline of [Li20] Section II).
+	Labels
+)
+
+var methodNames = []string{"gradients", "input", "labels"}
+
+// String returns the word on the command line.
+func (m Method) String() string {
+	if m < 0 || int(m) >= len(methodNames) {
+		return "unknown"
+	}
+	return methodNames[m]
+}
+
+// ParseMethod reads what String writes.
+func ParseMethod(s string) (Method, error) {
+	for i, name := range methodNames {
+		if name == s {
+			return Method(i), nil
+		}
+	}
+	return 0, fmt.Errorf("pairs: method %q is unknown, want one of %v", s, methodNames)
+}
+
 // Spec is everything public about a training.
 type Spec struct {
 	Individuals int
@@ -57,6 +92,14 @@ type Spec struct {
 	Bound       float64 // R: the public norm bound of features, in the norm of Norm
 	Loss        pairgraph.Loss
 	Rows        int // d' of the learned d' x d matrix; 0 means 1
+
+	Method Method
+	// LabelShare is the part of epsilon that Input spends on labels, in (0, 1); 0 means
+	// 1/2.
+	LabelShare float64
+	// ByClass says that a pair's label compares the classes of its two individuals, so
+	// that Input needs to flip only the class of each individual.
+	ByClass bool
 
 	Unit  Unit
 	Kappa int // >= 1; for OnePair 0 or 1
@@ -85,7 +128,10 @@ type Spec struct {
 
 // Norm is the norm in which features are bounded and gradients clipped.
 func (s Spec) Norm() pairgraph.Norm {
-	if s.Mode != algorithms.NonPrivate && s.Budget.Delta == 0 && s.Noise == privacy.LaplaceNoise {
+	switch {
+	case s.Mode == algorithms.NonPrivate, s.Method == Labels:
+		return pairgraph.L2
+	case s.Method == Input, s.Budget.Delta == 0 && s.Noise == privacy.LaplaceNoise:
 		return pairgraph.L1
 	}
 	return pairgraph.L2
@@ -113,6 +159,16 @@ func (s *Spec) fill() error {
 		return fmt.Errorf("%d features, %d rows, batches of %d and %d epochs, all must be at least 1", s.Dim, s.Rows, s.Batch, s.Epochs)
 	case s.Unit < Individual || s.Unit > OnePair:
 		return errors.New("the unit is unknown")
+	case s.Method < Gradients || s.Method > Labels:
+		return errors.New("the method is unknown")
+	case s.Method != Gradients && s.Mode != algorithms.Certified:
+		return fmt.Errorf("method %s is for certified mode", s.Method)
+	case s.Method != Gradients && s.Budget.Delta > 0:
+		return fmt.Errorf("method %s is private with pure epsilon: choose delta 0", s.Method)
+	case s.Method == Input && s.Unit != Individual:
+		return errors.New("method input protects individuals: choose unit individual")
+	case s.Method != Input && s.LabelShare != 0, !(s.LabelShare >= 0 && s.LabelShare < 1):
+		return fmt.Errorf("the label share is %v, want a number between 0 and 1, and only for method input", s.LabelShare)
 	case s.Kappa < 1 && s.Mode != algorithms.NonPrivate:
 		return errors.New("kappa is missing: give the largest number of pairs of an individual, fixed before the pairs are seen, or draw pairs with a degree cap")
 	case s.Unit == OnePair && s.Kappa > 1:

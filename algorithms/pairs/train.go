@@ -73,7 +73,7 @@ func (p *Plan) step(ctx context.Context, g *pairgraph.Gradients, session privacy
 		q[k] = v / clip / float64(len(batch))
 	}
 	var err error
-	if s.Mode == algorithms.NonPrivate {
+	if p.Noise == nil {
 		err = session.ReleaseExact(q)
 	} else {
 		err = session.Release(q, p.Certificate, p.Noise)
@@ -132,8 +132,29 @@ type Result struct {
 // Run charges a plan and trains. Any error after the charge is an
 // *algorithms.ChargedError: the charge stands and nothing was released.
 func Run(ctx context.Context, data *pairgraph.Data, p *Plan, o Options) (*Result, error) {
+	return p.run(ctx, data, nil, o)
+}
+
+// RunByClass is Run for data whose pairs are labelled by whether the classes of their
+// two individuals differ. Method Input then flips classes and not labels of pairs.
+func RunByClass(ctx context.Context, data *pairgraph.Data, classes []bool, p *Plan, o Options) (*Result, error) {
+	if len(classes) != data.Graph().Len() {
+		return nil, fmt.Errorf("%w: %d classes for %d individuals", ErrPlan, len(classes), data.Graph().Len())
+	}
+	for i, e := range data.Graph().Pairs() {
+		if data.Label(i) != (classes[e.A] != classes[e.B]) {
+			return nil, fmt.Errorf("%w: the label of pair %d does not compare the classes of its individuals", ErrPlan, i)
+		}
+	}
+	return p.run(ctx, data, classes, o)
+}
+
+func (p *Plan) run(ctx context.Context, data *pairgraph.Data, classes []bool, o Options) (*Result, error) {
 	if err := p.fits(data); err != nil {
 		return nil, err
+	}
+	if p.Spec.ByClass != (classes != nil) && p.Spec.Method == Input {
+		return nil, fmt.Errorf("%w: the plan and the call disagree on whether labels compare classes", ErrPlan)
 	}
 	source := o.Source
 	if source == nil {
@@ -155,7 +176,7 @@ func Run(ctx context.Context, data *pairgraph.Data, p *Plan, o Options) (*Result
 	}
 	r.Guarantee.Warnings = append(append([]string(nil), r.Guarantee.Warnings...), receipt.Warnings...)
 	start := time.Now()
-	r.W, err = Train(ctx, data, p, session, o.Workers, o.Tracker)
+	r.W, err = p.train(ctx, data, classes, session, source, o)
 	r.Seconds = time.Since(start).Seconds()
 	if r.Run == "" {
 		return r, err
@@ -171,6 +192,23 @@ func Run(ctx context.Context, data *pairgraph.Data, p *Plan, o Options) (*Result
 	return r, nil
 }
 
+// train makes all noise that is not of gradients, and trains.
+func (p *Plan) train(ctx context.Context, data *pairgraph.Data, classes []bool, session *privacy.LiveSession, source *privacy.Source, o Options) ([]float64, error) {
+	if p.Spec.Method == Gradients || p.Spec.Mode == algorithms.NonPrivate {
+		return Train(ctx, data, p, session, o.Workers, o.Tracker)
+	}
+	data, err := p.perturb(data, classes, source)
+	if err != nil {
+		return nil, err
+	}
+	// What is left is post-processing of perturbed data.
+	exact, err := privacy.NewPublicSession(source, []privacy.Event{privacy.PublicEvent{}})
+	if err != nil {
+		return nil, err
+	}
+	return Train(ctx, data, p, exact, o.Workers, o.Tracker)
+}
+
 func begin(p *Plan, source *privacy.Source, o Options) (*privacy.LiveSession, error) {
 	switch {
 	case o.Public:
@@ -179,7 +217,7 @@ func begin(p *Plan, source *privacy.Source, o Options) (*privacy.LiveSession, er
 		return nil, errors.New("pairs: a run on private data needs Options.Ledger (privacy.OpenLedger), or Public for public data")
 	}
 	return o.Ledger.Begin(privacy.Charge{
-		DataID: o.DataID, Algorithm: "pairs", Events: p.Events, Fingerprint: o.Fingerprint,
+		DataID: o.DataID, Algorithm: p.Algorithm(), Events: p.Events, Fingerprint: o.Fingerprint,
 		Guarantee: p.Guarantee.String(), Unit: p.Guarantee.Unit, Relation: p.Guarantee.Relation, Released: p.Guarantee.Released,
 	}, source)
 }

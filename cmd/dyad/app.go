@@ -37,6 +37,8 @@ type cli struct {
 	Train      trainCmd      `cmd:"" help:"Train a model. Without --data: on an embedded synthetic clinical data set."`
 	Online     onlineCmd     `cmd:"" help:"Train on a stream of records and release a model after every batch."`
 	Plan       planCmd       `cmd:"" help:"Print the whole privacy report of a training run without reading any data."`
+	Pairs      pairsCmd      `cmd:"" help:"Train on labelled pairs: similar or dissimilar, or preferred."`
+	Local      localCmd      `cmd:"" help:"Learn from users who do not trust the server: local differential privacy."`
 	Evaluate   evaluateCmd   `cmd:"" help:"Evaluate a model on a data file."`
 	Predict    predictCmd    `cmd:"" help:"Score records with a model."`
 	Transform  transformCmd  `cmd:"" help:"Map records by a learned metric."`
@@ -98,6 +100,10 @@ func asInput(err error) error {
 // errCheckFailed is the error of a check that did not hold: exit code 1.
 var errCheckFailed = errors.New("dyad: a check did not hold")
 
+// errUnavailable is the error of a server or an address that cannot be had now: exit
+// code 3.
+var errUnavailable = errors.New("dyad: not available")
+
 // exitCode maps an error to the exit codes.
 func exitCode(err error) int {
 	var input inputError
@@ -106,7 +112,7 @@ func exitCode(err error) int {
 		return exitOK
 	case errors.Is(err, context.Canceled):
 		return exitCancelled
-	case errors.Is(err, privacy.ErrBudget), errors.Is(err, privacy.ErrLedger), errors.Is(err, driver.ErrUnavailable):
+	case errors.Is(err, privacy.ErrBudget), errors.Is(err, privacy.ErrLedger), errors.Is(err, driver.ErrUnavailable), errors.Is(err, errUnavailable):
 		return exitResource
 	case errors.As(err, &input), errors.Is(err, algorithms.ErrAssumption), errors.Is(err, fs.ErrNotExist):
 		return exitInput
@@ -184,7 +190,7 @@ func newParser(c *cli, stdout, stderr io.Writer) (*kong.Kong, error) {
 func message(err error) string {
 	lines := strings.Split(err.Error(), "\n")
 	for i, l := range lines {
-		for _, p := range []string{"audit: ", "algorithms: ", "engine: ", "privacy: ", "dataset: ", "metrics: ", "catalog: ", "driver: ", "cuda: ", "dyad: "} {
+		for _, p := range []string{"audit: ", "algorithms: ", "engine: ", "privacy: ", "dataset: ", "metrics: ", "catalog: ", "driver: ", "cuda: ", "local: ", "localserve: ", "pairs: ", "pairgraph: ", "dyad: "} {
 			l = strings.TrimPrefix(l, p)
 		}
 		lines[i] = "dyad: " + l

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"dyad/algorithms"
+	"dyad/algorithms/local"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -29,6 +30,7 @@ func TestGoldenOutput(t *testing.T) {
 		"account-noise":        {"account", "--epsilon", "1", "--delta", "1e-5"},
 		"account-epsilon":      {"account", "--sigma", "50", "--steps", "100", "--delta", "1e-6"},
 		"algorithms":           {"algorithms"},
+		"algorithms-pairs":     {"algorithms", "pairs"},
 		"plan-compare":         {"plan", "--compare", "-n", "512", "-d", "8", "--epsilon", "1", "--delta", "1e-5"},
 		"plan-compare-pure":    {"plan", "--compare", "-n", "512", "-d", "8", "--epsilon", "1", "--delta", "0"},
 		"plan-asserted":        {"plan", "-n", "256", "-d", "8", "--algorithm", "offpairc", "--G", "4", "--L", "4", "--Dg", "8", "--H", "1", "--radius-diameter", "2"},
@@ -44,6 +46,22 @@ func TestGoldenOutput(t *testing.T) {
 		"losses-unbound":       {"losses", "check", "log(abs(u))"},
 		"plan-loss":            {"plan", "-n", "512", "-d", "8", "--loss", "1 - tanh(c*u)", "--loss-param", "c=0.5", "--algorithm", "gradient-perturbation", "--delta", "1e-5"},
 		"plan-loss-kink":       {"plan", "-n", "512", "-d", "8", "--loss", "hinge", "--radius", "1", "--delta", "1e-5"},
+	}
+	for name, args := range map[string][]string{
+		"certified": {"--density", "2", "--degree-cap", "8"},
+		"knorm":     {"--density", "2", "--degree-cap", "8", "--noise", "knorm", "--shrink"},
+		"group":     {"--density", "2", "--degree-cap", "8", "--unit", "group"},
+		"pair":      {"--pairs", "40000", "--unit", "pair", "--loss", "bradley-terry"},
+		"paper":     {"--pairs", "40000", "--unit", "group", "--kappa", "4", "--mode", "paper"},
+		"printed-s": {"--pairs", "40000", "--unit", "group", "--kappa", "4", "--mode", "paper", "--shrink"},
+		"input":     {"--density", "2", "--degree-cap", "8", "--method", "input"},
+		"labels":    {"--pairs", "40000", "--unit", "pair", "--method", "labels"},
+		"no-kappa":  {"--pairs", "40000"},
+	} {
+		cases["pairs-plan-"+name] = append([]string{"pairs", "plan", "-n", "20000", "-d", "33", "--epsilon", "2"}, args...)
+	}
+	for _, m := range local.Methods() {
+		cases["local-plan-"+m.String()] = []string{"local", "plan", "-n", "10000", "-d", "8", "--method", m.String(), "--epochs", "4"}
 	}
 	for name, args := range paperDPGDC2 {
 		cases["plan-dpgdc2-"+name] = args

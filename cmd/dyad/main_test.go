@@ -433,6 +433,7 @@ func shellWords(line string) []string {
 // Every example of every help text runs.
 func TestHelpExamplesRun(t *testing.T) {
 	dir := clinic(t, 300)
+	people(t, dir)
 	write(t, dir, "dummy", "")
 	if err := os.MkdirAll(filepath.Join(dir, "bench", "schemas"), 0o700); err != nil {
 		t.Fatal(err)

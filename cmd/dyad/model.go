@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"dyad/algorithms"
+	"dyad/algorithms/pairs"
 	"dyad/engine"
 	"dyad/engine/dataset"
 	"dyad/privacy"
@@ -32,6 +33,10 @@ type model struct {
 	Weights  []float64         `json:"weights"`       // for encoded features; of a metric: engine.Symmetric coordinates
 	Encoder  *dataset.Encoder  `json:"encoder"`       // raw columns to features
 	Report   algorithms.Report `json:"report"`
+
+	// Pairs is the report of a run on labelled pairs; Report then has the fields
+	// that both share.
+	Pairs *pairs.Report `json:"pairs_report,omitempty"`
 
 	// Guarantee is the report's, with what the run added to it.
 	Guarantee privacy.Guarantee `json:"guarantee"`

@@ -1,9 +1,7 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -91,6 +89,7 @@ type online struct {
 	plan    *algorithms.StreamPlan
 	public  bool
 	ledger  *privacy.Ledger
+	unlock  func()             // the run; nil without a ledger
 	stream  *algorithms.Online // nil before the first record of a new run
 	run     string             // of a state without a record, not charged yet
 	skip    int                // rows of the file that were taken before
@@ -109,6 +108,11 @@ func (c *onlineCmd) Run(a *app) error {
 		return badInput("the state %s is in use by another process, or cannot be locked (%v)", c.State, err)
 	}
 	defer lock.Unlock()
+	defer func() {
+		if o.unlock != nil {
+			o.unlock()
+		}
+	}()
 	if c.Resume {
 		if err := o.resume(); err != nil {
 			return err
@@ -123,12 +127,17 @@ func (c *onlineCmd) Run(a *app) error {
 	ended := errors.Is(err, algorithms.ErrStreamEnd)
 	if err == nil || ended || errors.Is(err, context.Canceled) {
 		// Records of the unfinished batch are kept for --resume.
+		o.stream.Session++ // for handOver
 		if saved := o.save(); saved != nil {
 			return saved
 		}
 		a.note("dyad: %d records taken, %d releases; the state is in %s", o.stream.Count(), o.stream.Updates(), c.State)
-		if finished := o.finish(ended || o.stream.Count() == o.Records); finished != nil || ended {
+		horizon := ended || o.stream.Count() == o.Records
+		if finished := o.finish(horizon); finished != nil || ended {
 			return finished
+		}
+		if !horizon {
+			return errors.Join(err, o.handOver())
 		}
 	}
 	return err
@@ -188,128 +197,6 @@ func (o *online) prepare() (err error) {
 	return checkOut(o.Out, o.Force || o.Resume, o.Data, o.Schema, o.State, o.Ledger)
 }
 
-// charge is what the ledger is told.
-func (o *online) charge() privacy.Charge {
-	g := o.plan.Guarantee
-	return privacy.Charge{DataID: o.DataID, Algorithm: o.plan.Algorithm, Events: o.plan.Events, Guarantee: g.String(), Unit: g.Unit, Relation: g.Relation, Released: g.Released}
-}
-
-// openLedger opens the ledger of a private run.
-func (o *online) openLedger() (err error) {
-	o.a.at("opening ledger")
-	open := o.open
-	if o.Resume {
-		open = o.openExisting
-	}
-	o.ledger, _, err = open(privacy.LedgerOptions{LockWait: o.a.hooks.lockWait, Trace: o.a.at})
-	return err
-}
-
-// begin charges and starts a new stream. The state with the run's id is on disk
-// before the charge: a run that is charged can always be resumed.
-func (o *online) begin() error {
-	source, err := privacy.NewSource()
-	if err != nil {
-		return err
-	}
-	if o.public {
-		session, err := privacy.NewPublicSession(source, o.plan.Events)
-		if err != nil {
-			return err
-		}
-		return o.start(session)
-	}
-	if o.run == "" {
-		if err := o.openLedger(); err != nil {
-			return err
-		}
-		o.run = rand.Text()
-		if err := o.write(o.plan.Start(o.run)); err != nil {
-			return err
-		}
-	}
-	charge := o.charge()
-	charge.Run = o.run
-	session, err := o.ledger.Begin(charge, source)
-	if err != nil {
-		// A state of a run that was not charged is of no use.
-		if charged, _, read := o.charged(o.run); read == nil && !charged {
-			err = errors.Join(err, os.Remove(o.State))
-		}
-		return err
-	}
-	o.a.at("charged")
-	return o.start(session)
-}
-
-// start starts a stream that is paid for.
-func (o *online) start(session *privacy.LiveSession) (err error) {
-	if o.stream, err = algorithms.NewStream(o.plan, session); err != nil {
-		return err
-	}
-	o.stream.Run = session.Receipt().Run
-	return o.announce(session)
-}
-
-// charged says whether the ledger has a charge of a run, and how often it was resumed.
-func (o *online) charged(run string) (charged bool, resumes int, err error) {
-	entries, err := o.ledger.Entries()
-	for _, e := range entries {
-		switch {
-		case e.Run != run:
-		case e.Charge != nil:
-			charged = true
-		case e.Type == "resume":
-			resumes++
-		}
-	}
-	return charged, resumes, err
-}
-
-// resume reads the state and continues.
-func (o *online) resume() error {
-	f, err := os.Open(o.State)
-	if err != nil {
-		return asInput(fmt.Errorf("cannot read the state: %w", err))
-	}
-	defer f.Close()
-	state, err := algorithms.ReadStreamState(f)
-	if err != nil {
-		return asInput(fmt.Errorf("%s: %w", o.State, err))
-	}
-	if o.public != (state.Run == "") {
-		return badInput("the state %s is of a run on %s data", o.State, map[bool]string{true: "public", false: "private"}[state.Run == ""])
-	}
-	source, err := privacy.NewSource()
-	if err != nil {
-		return err
-	}
-	var session *privacy.LiveSession
-	if o.public {
-		session, err = privacy.NewPublicSession(source, o.plan.Events)
-	} else if session, err = o.resumeCharged(state, source); session == nil && err == nil {
-		return nil // the first record starts it
-	}
-	if err != nil {
-		return err
-	}
-	if o.stream, err = algorithms.ResumeStream(o.plan, session, state); err != nil {
-		return asInput(err)
-	}
-	if o.Data != "-" {
-		o.skip = state.Count
-	}
-	if err := o.announce(session); err != nil {
-		return err
-	}
-	w := o.stream.Last()
-	if w == nil {
-		return nil
-	}
-	o.scores.w = w
-	return o.line(o.release(o.plan.Spec.BurnIn+o.stream.Updates()*o.plan.Spec.Batch, w))
-}
-
 // release is the output of the last release w, made after so many records.
 func (o *online) release(records int, w []float64) onlineRelease {
 	r := onlineRelease{Records: records, Release: o.stream.Updates(), Weights: w}
@@ -317,34 +204,6 @@ func (o *online) release(records int, w []float64) onlineRelease {
 		r.Average = o.stream.Average()
 	}
 	return r
-}
-
-// resumeCharged continues the run of a state in the ledger. The session is nil if
-// the run was stopped before its charge.
-func (o *online) resumeCharged(state *algorithms.StreamState, source *privacy.Source) (*privacy.LiveSession, error) {
-	if err := o.openLedger(); err != nil {
-		return nil, err
-	}
-	charged, resumes, err := o.charged(state.Run)
-	if err != nil {
-		return nil, err
-	}
-	if !charged && state.Count == 0 {
-		o.run = state.Run
-		return nil, nil
-	}
-	// A state whose number is one ahead was saved by an attempt that got no further.
-	if state.Session == resumes {
-		state.Session++
-		if err := o.write(state); err != nil {
-			return nil, err
-		}
-	}
-	session, err := o.ledger.ResumeStream(state.Run, o.charge(), state.Updates, state.Session, source)
-	if errors.Is(err, privacy.ErrResume) {
-		err = asInput(err)
-	}
-	return session, err
 }
 
 func (o *online) announce(session *privacy.LiveSession) error {
@@ -423,33 +282,5 @@ func (o *online) take(r *dataset.Row) error {
 		return err
 	}
 	o.a.at("released")
-	return nil
-}
-
-// end closes the run in the ledger: its horizon is reached.
-func (o *online) end() error {
-	if o.public {
-		return nil
-	}
-	err := o.ledger.Finish(o.stream.Run, privacy.StatusReleased)
-	if err == nil {
-		o.a.at("finished")
-	}
-	return err
-}
-
-// save writes the state of the stream.
-func (o *online) save() error { return o.write(o.stream) }
-
-// write replaces the state file, durably. It is readable by its owner only.
-func (o *online) write(state interface{ Save(io.Writer) error }) error {
-	var text bytes.Buffer
-	err := state.Save(&text)
-	if err == nil {
-		err = replaceFile(o.State, text.Bytes(), 0o600, func() { o.a.at("state written") })
-	}
-	if err != nil {
-		return fmt.Errorf("%w: %w", errStreamLost, err)
-	}
 	return nil
 }

@@ -231,3 +231,43 @@ func TestOnlineFollows(t *testing.T) {
 		t.Errorf("%d releases before the interrupt", len(o.releases))
 	}
 }
+
+// Two processes never make the same releases of one run, whose noise would be paid for
+// once: a copy of the state is refused while the first process lives, and after it has
+// stopped in order.
+func TestOnlineRefusesACopyOfTheState(t *testing.T) {
+	dir := clinic(t, 90)
+	copied := append(slices.Clone(onlineFlags[:len(onlineFlags)-1]), "copy", "--data", "patients.csv", "--resume")
+	tries := 0
+	stage := func(at string) {
+		state, err := os.ReadFile("s")
+		if at != "released" || err != nil || tries > 0 {
+			return
+		}
+		tries++
+		write(t, dir, "copy", string(state))
+		var out, errs bytes.Buffer
+		if code := run(context.Background(), copied, strings.NewReader(""), &out, &errs); code != exitInput || out.Len() > 0 || !strings.Contains(errs.String(), "another process") {
+			t.Errorf("the copy beside a living process: exit %d, %s%s", code, out.String(), errs.String())
+		}
+	}
+	t.Setenv("XDG_STATE_HOME", filepath.Join(dir, "state"))
+	t.Chdir(dir)
+	var out, errs bytes.Buffer
+	code := runHooked(context.Background(), append(slices.Clone(onlineFlags), "--data", "patients.csv"), strings.NewReader(""), &out, &errs, hooks{stage: stage})
+	if o := parseOnline(t, out.String()); code != exitOK || tries != 1 || len(o.releases) != 8 {
+		t.Fatalf("exit %d, %d tries, %s", code, tries, errs.String())
+	}
+	if code, out, errs := dyad(t, dir, copied...); code != exitInput || out != "" {
+		t.Errorf("the copy after an orderly stop: exit %d, %s%s", code, out, errs)
+	}
+	// Copies are not refused for being copies: the state itself goes on under another name.
+	state, err := os.ReadFile("s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, dir, "copy", string(state))
+	if code, out, errs := dyad(t, dir, copied...); code != exitOK || !strings.Contains(out, `"release":8`) {
+		t.Errorf("the last state, moved: exit %d, %s%s", code, out, errs)
+	}
+}

@@ -3,6 +3,7 @@ package pairgraph
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"dyad/engine"
 )
@@ -113,6 +114,11 @@ func scaleTo(x []float64, bound float64) {
 	for k := range x {
 		x[k] *= f
 	}
+}
+
+// Copy returns copies of the features, row-major, and of the labels.
+func (data *Data) Copy() (x []float64, labels []bool) {
+	return slices.Clone(data.x), slices.Clone(data.labels)
 }
 
 // Graph returns the graph of the pairs.

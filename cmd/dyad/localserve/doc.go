@@ -9,7 +9,7 @@
 //	GET  /v1/users/{id}     visits and epsilon of a user, as far as the server knows
 //
 // A request that the server does not accept gets a 4xx or 503 with a JSON body
-// {"error": "..."} and changes nothing.
+// {"error": "...", "code": "..."} and changes nothing.
 //
 // # Durability
 //
@@ -17,4 +17,11 @@
 // the log: after any crash the server replays it, drops a last line that was cut short
 // (its sender got no acknowledgement and may send again), and refuses a second message
 // of a user in an epoch. So nothing is lost, counted twice or applied twice.
+//
+// # Identity
+//
+// An id is all that the server knows of a user. Who knows it can ask how often the user
+// took part, and send a message in its place, which costs the user nothing but the visit.
+// Ids should be hard to guess, or a proxy that knows the users should stand before the
+// server. Guarantees are about messages: they do not hide who takes part.
 package localserve

@@ -13,10 +13,17 @@ import (
 	"time"
 
 	"golang.org/x/time/rate"
+
+	"dyad/algorithms/local"
 )
 
-// maxBody bounds the body of a message in bytes.
-const maxBody = 4096
+// maxBody bounds the body of a message in bytes: 32 for a number.
+func maxBody(p *local.Plan) int64 {
+	if p.Method == local.PrestigeLabel {
+		return 4096 + 32*int64(p.Dim)
+	}
+	return 4096
+}
 
 // HandlerOptions bound what a server does for its clients.
 type HandlerOptions struct {
@@ -30,6 +37,7 @@ func Handler(s *Service, o HandlerOptions) http.Handler {
 	if o.MessagesPerSecond > 0 {
 		limit = rate.NewLimiter(rate.Limit(o.MessagesPerSecond), max(1, int(o.MessagesPerSecond)))
 	}
+	largest := maxBody(s.Plan())
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /v1/plan", func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, PublicPlan(s.Plan())) })
 	mux.HandleFunc("GET /v1/state", func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, s.State()) })
@@ -40,21 +48,22 @@ func Handler(s *Service, o HandlerOptions) http.Handler {
 	mux.HandleFunc("POST /v1/messages", func(w http.ResponseWriter, r *http.Request) {
 		if !limit.Allow() {
 			w.Header().Set("Retry-After", "1")
-			refuse(w, http.StatusTooManyRequests, errors.New("too many messages; try again in a second"))
+			refuse(w, http.StatusTooManyRequests, CodeBusy, errors.New("too many messages; try again in a second"))
 			return
 		}
 		var m Submission
-		if err := decodeStrictly(http.MaxBytesReader(w, r.Body, maxBody), &m); err != nil {
+		if err := decodeStrictly(http.MaxBytesReader(w, r.Body, largest), &m); err != nil {
 			if tooLarge := new(http.MaxBytesError); errors.As(err, &tooLarge) {
-				refuse(w, http.StatusRequestEntityTooLarge, fmt.Errorf("a message has at most %d bytes", maxBody))
+				refuse(w, http.StatusRequestEntityTooLarge, CodeMessage, fmt.Errorf("a message has at most %d bytes", largest))
 				return
 			}
-			refuse(w, http.StatusBadRequest, errors.New("the body is not one JSON object with user, epoch, takes, seed and choice"))
+			refuse(w, http.StatusBadRequest, CodeMessage, errors.New("the body is not one JSON object with user, epoch, takes, seed and choice"))
 			return
 		}
 		receipt, err := s.Submit(r.Context(), m)
 		if err != nil {
-			refuse(w, statusOf(err), err)
+			status, code := statusOf(err)
+			refuse(w, status, code, err)
 			return
 		}
 		answer(w, http.StatusOK, receipt)
@@ -62,16 +71,27 @@ func Handler(s *Service, o HandlerOptions) http.Handler {
 	return mux
 }
 
-func statusOf(err error) int {
+// The codes of refusals.
+const (
+	CodeMessage = "message" // malformed, or one that nobody can have sent
+	CodeEpoch   = "epoch"   // made for another epoch
+	CodeTwice   = "twice"   // the user's message of this epoch is there already
+	CodeOver    = "over"    // no more messages are taken
+	CodeBusy    = "busy"    // try again later
+)
+
+func statusOf(err error) (status int, code string) {
 	switch {
 	case errors.Is(err, ErrMessage):
-		return http.StatusBadRequest
-	case errors.Is(err, ErrEpoch), errors.Is(err, ErrTwice):
-		return http.StatusConflict
+		return http.StatusBadRequest, CodeMessage
+	case errors.Is(err, ErrEpoch):
+		return http.StatusConflict, CodeEpoch
+	case errors.Is(err, ErrTwice):
+		return http.StatusConflict, CodeTwice
 	case errors.Is(err, ErrFull):
-		return http.StatusGone
+		return http.StatusGone, CodeOver
 	}
-	return http.StatusServiceUnavailable
+	return http.StatusServiceUnavailable, CodeBusy
 }
 
 func answer(w http.ResponseWriter, status int, v any) {
@@ -80,8 +100,8 @@ func answer(w http.ResponseWriter, status int, v any) {
 	_ = json.NewEncoder(w).Encode(v) // an error is the client's broken connection
 }
 
-func refuse(w http.ResponseWriter, status int, err error) {
-	answer(w, status, map[string]string{"error": err.Error()})
+func refuse(w http.ResponseWriter, status int, code string, err error) {
+	answer(w, status, map[string]string{"error": err.Error(), "code": code})
 }
 
 // NewServer is an HTTP server for s with timeouts that a slow or hostile client cannot
@@ -103,9 +123,13 @@ type Remote struct {
 	Client *http.Client // nil means one with a timeout of 30 seconds
 }
 
+// ErrAddress is wrapped for a Remote whose URL is no address.
+var ErrAddress = errors.New("localserve: no server address")
+
 // RefusedError is the server's answer to a request that it did not accept.
 type RefusedError struct {
 	Status  int
+	Code    string // of the list above, "" if the answer is not one of this server
 	Message string
 }
 
@@ -138,7 +162,7 @@ const maxAnswer = 64 << 20
 func (r Remote) do(ctx context.Context, method, path string, body, into any) error {
 	base, err := url.Parse(r.URL)
 	if err != nil || base.Host == "" || base.Scheme != "http" && base.Scheme != "https" {
-		return fmt.Errorf("localserve: %q is no server address, want http://host:port or https://host", r.URL)
+		return fmt.Errorf("%w: %q, want http://host:port or https://host", ErrAddress, r.URL)
 	}
 	text, err := json.Marshal(body)
 	if err != nil {
@@ -160,9 +184,9 @@ func (r Remote) do(ctx context.Context, method, path string, body, into any) err
 	defer response.Body.Close()
 	limited := io.LimitReader(response.Body, maxAnswer)
 	if response.StatusCode != http.StatusOK {
-		var problem struct{ Error string }
+		var problem struct{ Error, Code string }
 		_ = json.NewDecoder(limited).Decode(&problem)
-		return &RefusedError{Status: response.StatusCode, Message: problem.Error}
+		return &RefusedError{Status: response.StatusCode, Code: problem.Code, Message: problem.Error}
 	}
 	if err := json.NewDecoder(limited).Decode(into); err != nil {
 		return fmt.Errorf("localserve: the server's answer to %s is not understood: %w", path, err)

@@ -26,16 +26,17 @@ import (
 	"dyad/privacy"
 )
 
-type logistic struct{}
-
-func (logistic) Name() string             { return "logistic" }
-func (logistic) Slope(v float64) float64  { return -1 / (1 + math.Exp(v)) }
-func (logistic) MaxSlope(float64) float64 { return 1 }
-
-func lossNamed(string) (local.Loss, error) { return logistic{}, nil }
+// logistic is the loss as users and server build it, each by itself.
+func logistic() local.Loss {
+	e, err := engine.NewExpression("logistic", "log1p(exp(-u))", engine.ExpressionOptions{})
+	if err != nil {
+		panic(err)
+	}
+	return local.ScalarLoss{Of: e}
+}
 
 func protocol(users int) local.Protocol {
-	return local.Protocol{Method: local.DJW, Loss: logistic{}, Dim: 3, FeatureNorm: 1, Radius: 5, L2: 0.1, Users: users, Epochs: 2, Epsilon: 1}
+	return local.Protocol{Method: local.DJW, Loss: logistic(), Dim: 3, FeatureNorm: 1, Radius: 5, L2: 0.1, Users: users, Epochs: 2, Epsilon: 1}
 }
 
 func planOf(t testing.TB, p local.Protocol) *local.Plan {
@@ -258,7 +259,7 @@ func TestHTTPRefusals(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if p, err := protocol.Plan(lossNamed); err != nil || p.Guarantee.Epsilon != 2 {
+	if p, err := protocol.Plan(); err != nil || p.Guarantee.Epsilon != 2 {
 		t.Errorf("the client's plan: %v %v", p, err)
 	}
 	limited := httptest.NewServer(localserve.Handler(s, localserve.HandlerOptions{MessagesPerSecond: 1e-3}))

@@ -25,7 +25,8 @@ type messageLog struct {
 }
 
 var (
-	errLogBusy = errors.New("localserve: another server uses this directory; stop it, or choose another --dir")
+	// ErrBusy: another process has the log open.
+	ErrBusy    = errors.New("localserve: another server uses this directory; stop it, or choose another --dir")
 	errLogPlan = errors.New("localserve: this directory holds messages of another protocol; choose another --dir, or start with the flags of its first start")
 )
 
@@ -40,7 +41,7 @@ func openLog(dir string, plan []byte, each func(Submission) error) (_ *messageLo
 	if ok, err := l.lock.TryLock(); err != nil {
 		return nil, fmt.Errorf("localserve: locking %s: %w", dir, err)
 	} else if !ok {
-		return nil, errLogBusy
+		return nil, ErrBusy
 	}
 	defer func() {
 		if err != nil {

@@ -1,17 +1,52 @@
 package localserve
 
 import (
+	"errors"
 	"fmt"
 
 	"dyad/algorithms/local"
+	"dyad/engine"
 	"dyad/privacy"
 )
+
+// Loss is a margin loss on the wire.
+type Loss struct {
+	Name    string             `json:"name"`
+	Formula string             `json:"formula"` // of phi(u), see engine.NewExpression
+	Params  map[string]float64 `json:"params,omitempty"`
+	Clip    float64            `json:"clip,omitempty"`
+}
+
+// maxFormula bounds the length of a formula in bytes.
+const maxFormula = 1000
+
+// loss builds the loss of a definition that came from elsewhere.
+func (l Loss) loss() (local.Loss, error) {
+	if len(l.Formula) > maxFormula || len(l.Name) > maxFormula || len(l.Params) > 100 {
+		return nil, errors.New("localserve: the definition of the server's loss is too long")
+	}
+	e, err := engine.NewExpression(l.Name, l.Formula, engine.ExpressionOptions{Params: l.Params, Clip: l.Clip})
+	if err != nil {
+		return nil, fmt.Errorf("localserve: the server's loss: %w", err)
+	}
+	return local.ScalarLoss{Of: e}, nil
+}
+
+// lossOf is the definition of a plan's loss.
+func lossOf(l local.Loss) Loss {
+	if s, ok := l.(local.ScalarLoss); ok {
+		if e, ok := s.Of.(*engine.Expression); ok {
+			return Loss{Name: e.Name(), Formula: e.Formula(), Params: e.Params(), Clip: e.Clip()}
+		}
+	}
+	return Loss{Name: l.Name()}
+}
 
 // Protocol is the body of GET /v1/plan: everything public about a learning task.
 type Protocol struct {
 	Version       int     `json:"version"` // 1
 	Method        string  `json:"method"`
-	Loss          string  `json:"loss"`
+	Loss          Loss    `json:"loss"`
 	Dim           int     `json:"features"`
 	FeatureNorm   float64 `json:"feature_norm"`
 	Radius        float64 `json:"radius"`
@@ -32,15 +67,15 @@ type Protocol struct {
 // PublicPlan is the protocol of a plan.
 func PublicPlan(p *local.Plan) Protocol {
 	return Protocol{
-		Version: 1, Method: p.Method.String(), Loss: p.Loss.Name(), Dim: p.Dim, FeatureNorm: p.FeatureNorm, Radius: p.Radius, Bias: p.Bias,
+		Version: 1, Method: p.Method.String(), Loss: lossOf(p.Loss), Dim: p.Dim, FeatureNorm: p.FeatureNorm, Radius: p.Radius, Bias: p.Bias,
 		L2: p.L2, Users: p.Users, Epochs: p.Epochs, Batch: p.Batch, Epsilon: p.Epsilon, ResponseShare: p.ResponseShare, Pairs: p.Pairs,
 		Threshold: p.Threshold, ThresholdStep: p.ThresholdStep, Guarantee: p.Guarantee,
 	}
 }
 
 // Plan recomputes the plan at the user's side: constants and guarantee come from this
-// program, not from the server. loss finds a loss by name.
-func (p Protocol) Plan(loss func(name string) (local.Loss, error)) (*local.Plan, error) {
+// program, not from the server.
+func (p Protocol) Plan() (*local.Plan, error) {
 	if p.Version != 1 {
 		return nil, fmt.Errorf("localserve: the server speaks version %d of the protocol, this program 1", p.Version)
 	}
@@ -48,7 +83,7 @@ func (p Protocol) Plan(loss func(name string) (local.Loss, error)) (*local.Plan,
 	if err != nil {
 		return nil, err
 	}
-	l, err := loss(p.Loss)
+	l, err := p.Loss.loss()
 	if err != nil {
 		return nil, err
 	}

@@ -35,6 +35,7 @@ type Service struct {
 	mu     sync.RWMutex
 	state  *local.State
 	batch  []local.Message // of an update that waits for more messages
+	public []labelled      // of prestige-label, in order of arrival
 	taken  map[string]int  // epoch of a user's last message, applied or being written
 	visits map[string]int  // of a user, applied
 
@@ -42,6 +43,12 @@ type Service struct {
 	stopped chan struct{}
 	done    chan struct{}
 	stop    sync.Once
+}
+
+// labelled is a user of prestige-label.
+type labelled struct {
+	x []float64
+	y float64
 }
 
 type pending struct {
@@ -56,14 +63,18 @@ type pending struct {
 const maxGroup = 256
 
 // Open starts a service whose log is in dir, creating or replaying it. The protocol must
-// privatise gradients at the user.
+// privatise every message.
 func Open(dir string, plan *local.Plan) (*Service, error) {
 	switch plan.Method {
-	case local.Prestige, local.PrestigeParticipation, local.DJW:
+	case local.Prestige, local.PrestigeParticipation, local.PrestigeLabel, local.DJW:
 	default:
-		return nil, fmt.Errorf("localserve: method %s is not served: only prestige, prestige-participation and djw privatise every message for private features", plan.Method)
+		return nil, fmt.Errorf("localserve: method %s is not served: only prestige, prestige-participation, prestige-label and djw privatise every message", plan.Method)
 	}
-	header, err := json.Marshal(PublicPlan(plan))
+	public := PublicPlan(plan)
+	if public.Loss.Formula == "" {
+		return nil, fmt.Errorf("localserve: loss %s has no formula that clients could be told", public.Loss.Name)
+	}
+	header, err := json.Marshal(public)
 	if err != nil {
 		return nil, fmt.Errorf("localserve: %w", err)
 	}
@@ -219,7 +230,7 @@ func (s *Service) commitGroup(group []*pending) {
 				continue
 			}
 			v := s.visits[p.submission.User]
-			p.receipt = Receipt{Visit: s.accepted(), Visits: v, Epsilon: s.epsilon(v), Left: float64(s.plan.Epochs-p.submission.Epoch) * s.plan.Epsilon}
+			p.receipt = Receipt{Visit: s.accepted(), Visits: v, Epsilon: s.epsilon(v), Left: s.ahead(p.submission.Epoch)}
 		}
 		s.mu.Unlock()
 		for _, p := range accepted {
@@ -242,8 +253,11 @@ func (s *Service) check(m Submission) (local.Message, error) {
 	if s.taken[m.User] == m.Epoch {
 		return local.Message{}, ErrTwice
 	}
-	message, err := m.message()
-	if err == nil {
+	var message local.Message
+	var err error
+	if s.plan.Method == local.PrestigeLabel {
+		_, _, err = m.labelled(s.plan)
+	} else if message, err = m.message(); err == nil {
 		err = s.plan.Check(message)
 	}
 	if err != nil {
@@ -256,6 +270,9 @@ func (s *Service) check(m Submission) (local.Message, error) {
 // complete or the epoch ends.
 func (s *Service) apply(m Submission, message local.Message) error {
 	s.visits[m.User]++
+	if s.plan.Method == local.PrestigeLabel {
+		return s.learn(m)
+	}
 	s.batch = append(s.batch, message)
 	if len(s.batch) < s.plan.Batch && s.accepted() < int64(s.state.Epoch)*int64(s.plan.Users) {
 		return nil
@@ -263,6 +280,36 @@ func (s *Service) apply(m Submission, message local.Message) error {
 	err := s.plan.Apply(s.state, s.batch)
 	s.batch = s.batch[:0]
 	return err
+}
+
+// learn visits a user of prestige-label when the label arrives, and after the last one
+// all users in the other epochs, in the order of their arrival.
+func (s *Service) learn(m Submission) error {
+	x, y, err := m.labelled(s.plan)
+	if err != nil {
+		return err
+	}
+	s.public = append(s.public, labelled{x, y})
+	if err := s.plan.Learn(s.state, x, y); err != nil || s.state.Epoch == 1 {
+		return err
+	}
+	for !s.plan.Done(s.state) {
+		for _, u := range s.public {
+			if err := s.plan.Learn(s.state, u.x, u.y); err != nil {
+				return err
+			}
+		}
+	}
+	s.public = nil
+	return nil
+}
+
+// ahead is the epsilon of the messages that a user still has to send after an epoch.
+func (s *Service) ahead(epoch int) float64 {
+	if s.plan.Method == local.PrestigeLabel {
+		return 0
+	}
+	return float64(s.plan.Epochs-epoch) * s.plan.Epsilon
 }
 
 // Close stops the service: messages in work are finished, later ones are refused. The

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 
 	"dyad/algorithms/local"
 )
@@ -22,6 +23,37 @@ type Submission struct {
 	// Seed, 32 bytes in base64, and Choice are privacy.DirectionMessage, if Takes.
 	Seed   string `json:"seed,omitempty"`
 	Choice uint16 `json:"choice,omitempty"`
+
+	// For method prestige-label, instead: the public features, and the user's one
+	// randomised label, -1 or 1.
+	Features []float64 `json:"features,omitempty"`
+	Label    int       `json:"label,omitempty"`
+}
+
+// NewLabelSubmission is the submission of a user of prestige-label.
+func NewLabelSubmission(user string, features []float64, label float64) (Submission, error) {
+	s := Submission{User: user, Epoch: 1, Features: features, Label: int(label)}
+	return s, s.validate()
+}
+
+// labelled is the public features and the randomised label of a validated submission.
+func (s Submission) labelled(p *local.Plan) ([]float64, float64, error) {
+	switch {
+	case s.Takes || s.Seed != "" || s.Choice != 0:
+		return nil, 0, errors.New("a message of prestige-label has features and a label only")
+	case s.Label != 1 && s.Label != -1:
+		return nil, 0, errors.New("label must be -1 or 1")
+	case len(s.Features) != p.Dim:
+		return nil, 0, fmt.Errorf("there must be %d features", p.Dim)
+	}
+	sum := 0.0
+	for _, v := range s.Features {
+		sum += v * v
+	}
+	if !(math.Sqrt(sum) <= p.FeatureNorm*(1+1e-9)) {
+		return nil, 0, fmt.Errorf("the norm of the features must be at most %g", p.FeatureNorm)
+	}
+	return s.Features, float64(s.Label), nil
 }
 
 // NewSubmission is the submission of a message that was made for a state.
@@ -51,6 +83,9 @@ func (s Submission) validate() error {
 // message is the message of a validated submission.
 func (s Submission) message() (local.Message, error) {
 	m := local.Message{Takes: s.Takes}
+	if s.Features != nil || s.Label != 0 {
+		return m, errors.New("features and label are for method prestige-label only")
+	}
 	if !s.Takes {
 		return m, nil
 	}

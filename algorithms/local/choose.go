@@ -1,0 +1,119 @@
+package local
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"dyad/engine"
+	"dyad/privacy"
+)
+
+// Choice is a weight lambda that was chosen by cross-validation among users.
+type Choice struct {
+	L2 float64
+	// Accuracies are the estimates for each candidate. They come from randomised
+	// answers and may lie outside of [0, 1]; they are as public as the model.
+	Accuracies []float64
+	Folds      int
+}
+
+// ChooseL2 chooses lambda by k-fold cross-validation with everything at the users:
+// each candidate is trained by the protocol on all folds but one, and every user of
+// that fold then answers whether the model is right about the record, by a randomised
+// response of p.Epsilon. The candidate with the most right answers wins. Without
+// privacy the answers are exact.
+//
+// A user takes part in len(l2) (folds-1) trainings and gives len(l2) answers:
+// Plan.Messages counts them and Plan.Choosing adds them up. The folds are drawn at random, not by records.
+func ChooseL2(ctx context.Context, p Protocol, l2 []float64, folds int, records *engine.Records, src *privacy.Source) (Choice, error) {
+	if len(l2) < 2 || folds < 2 || folds > records.Len()/2 {
+		return Choice{}, fmt.Errorf("%w: cross-validation of %d candidates in %d folds of %d users: want at least 2 candidates and 2 folds of 2 users", ErrProtocol, len(l2), folds, records.Len())
+	}
+	c := Choice{Folds: folds, Accuracies: make([]float64, len(l2))}
+	n := records.Len()
+	order := make([]int, n)
+	for i, u := range src.Permutation(n) {
+		order[i] = int(u)
+	}
+	best := math.Inf(-1)
+	for i, lambda := range l2 {
+		right := 0
+		for f := range folds {
+			from, to := f*n/folds, (f+1)*n/folds
+			q := p
+			q.L2, q.Users = lambda, n-(to-from)
+			plan, err := q.Plan()
+			if err != nil {
+				return Choice{}, err
+			}
+			answer := plan.correct(src)
+			others := append(append([]int(nil), order[:from]...), order[to:]...)
+			st, err := Simulate(ctx, plan, records.Subset(others), src, nil)
+			if err != nil {
+				return Choice{}, err
+			}
+			x := make([]float64, plan.Dim)
+			for _, u := range order[from:to] {
+				records.Row(u, x)
+				s := plan.Bias
+				for k, v := range x {
+					s += st.W[k] * v
+				}
+				a, err := answer(s*records.Label(u) > 0)
+				if err != nil {
+					return Choice{}, err
+				}
+				right += a
+			}
+		}
+		c.Accuracies[i] = float64(right) / float64(n)
+		if p.Method.private() { // E[answer] = (1-t) + (2t-1) accuracy
+			t := privacy.RandomizedResponse{Epsilon: p.Epsilon}.Truth()
+			c.Accuracies[i] = (c.Accuracies[i] - (1 - t)) / (2*t - 1)
+		}
+		if c.Accuracies[i] > best {
+			best, c.L2 = c.Accuracies[i], lambda
+		}
+	}
+	return c, nil
+}
+
+// correct is how a user answers whether the model is right.
+func (p *Plan) correct(src *privacy.Source) func(bool) (int, error) {
+	if !p.Method.private() {
+		return func(right bool) (int, error) { return bit(right), nil }
+	}
+	r := privacy.RandomizedResponse{Epsilon: p.Epsilon}
+	return func(right bool) (int, error) { return r.Answer(bit(right), src) }
+}
+
+// Messages is the number of Epsilon-private messages of a user in one training, and in
+// a cross-validation of so many candidates before it (0: none): Epochs in each training,
+// or 1 for the memoised label of PrestigeLabel, and an answer for each candidate.
+func (p *Plan) Messages(candidates, folds int) int {
+	each := p.Epochs
+	if p.Method == PrestigeLabel {
+		each = 1
+	}
+	if candidates == 0 {
+		return each
+	}
+	return (candidates*(folds-1)+1)*each + candidates
+}
+
+// Choosing is the guarantee of a training whose lambda is c: trainings and answers of
+// the cross-validation are added up by basic composition. A choice without privacy has
+// no guarantee.
+func (p *Plan) Choosing(c Choice) privacy.Guarantee {
+	g := p.Guarantee
+	switch g.Kind {
+	case privacy.LocalDP, privacy.LabelLDP:
+		candidates := len(c.Accuracies)
+		g.Epsilon = float64(p.Messages(candidates, c.Folds)) * p.Epsilon * (1 + 0x1p-50)
+		g.Derivation += fmt.Sprintf("; lambda by %d-fold cross-validation: %d further trainings and %d randomised answers of a user", c.Folds, candidates*(c.Folds-1), candidates)
+	default:
+		g.Warnings = append(append([]string(nil), g.Warnings...), fmt.Sprintf("NOT PRIVATE: lambda = %g was chosen by cross-validation of records", c.L2))
+	}
+	return g
+}

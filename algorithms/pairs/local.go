@@ -1,0 +1,146 @@
+package pairs
+
+import (
+	"errors"
+	"fmt"
+
+	"dyad/engine/pairgraph"
+	"dyad/privacy"
+)
+
+// Algorithm names the plan in ledgers and models.
+func (p *Plan) Algorithm() string {
+	if p.Spec.Method == Gradients {
+		return "pairs"
+	}
+	return "pairs-" + p.Spec.Method.String()
+}
+
+// local plans methods Input and Labels.
+//
+// Theorem (privacy.md 6.7). Input: an individual in at most Kappa pairs sends its
+// features once, e_x-locally private by the L1 diameter 2 R (privacy.PrivateVector), and
+// either its class once by a randomised response of e_y, or, if only pairs have labels,
+// the labels of its pairs, each flipped with e_y/Kappa. All of these messages together
+// are (e_x + e_y)-DP in the individual's record, by composition, and everything else is
+// computed from messages. Labels: every pair's label is flipped once with e/Kappa, and
+// Kappa labels change together. QED
+func (p *Plan) local() error {
+	s := p.Spec
+	vector, flip := p.vector(), p.flip()
+	err := flip.Validate()
+	if s.Method == Input {
+		err = errors.Join(err, vector.Validate())
+	}
+	if err != nil {
+		return err
+	}
+	flips := s.Kappa
+	if s.ByClass && s.Method == Input {
+		flips = 1
+	}
+	labels := privacy.PureEvent{Epsilon: flip.Epsilon, Count: flips}
+	g := privacy.Guarantee{
+		Assumptions: []string{
+			fmt.Sprintf("public: %d individuals, %d pairs and who is paired with whom, d = %d, kappa = %d, loss %s with its parameters, and all options", s.Individuals, s.Pairs, s.Dim, s.Kappa, s.Loss.Name()),
+			"kappa was fixed without looking at private pairs",
+			"the noise bits are secret",
+		},
+	}
+	each := fmt.Sprintf("each of %d labels is flipped with probability 1/(1 + e^%.6g)", flips, flip.Epsilon)
+	if s.Method == Input {
+		p.Events = []privacy.Event{vector.Event(), labels}
+		g.Kind, g.Unit = privacy.LocalDP, "one individual"
+		g.Relation = fmt.Sprintf("same ids and pairs, at most %d of an individual, one individual's record replaced: features and the labels of its pairs", s.Kappa)
+		g.Released = "all features with Laplace noise and all labels after a coin flip, and with them every model trained on them"
+		g.Derivation = fmt.Sprintf("%.6g for the features (Laplace noise of scale 2 R/epsilon_x = %.6g on each of %d coordinates, L1 norm bound R = %.6g) and %.6g for the labels, %s (privacy.md 6.7)", vector.Epsilon, vector.Laplace().Scale, s.Dim, s.Bound, float64(flips)*flip.Epsilon, each)
+	} else {
+		p.Events = []privacy.Event{labels}
+		g.Kind, g.Unit = privacy.LabelLDP, "one pair"
+		g.Relation = "same features, ids and pairs, one pair's label replaced"
+		if s.Kappa > 1 {
+			g.Unit, g.Relation = fmt.Sprintf("a group of %d pairs", s.Kappa), "same features, ids and pairs, the labels of at most kappa pairs replaced"
+		}
+		g.Released = "all features in clear, all labels after a coin flip, and with them every model trained on them"
+		g.Derivation = each + ", and the group's losses add up (privacy.RandomizedResponse)"
+		g.Warnings = []string{"features are public in this form: nothing hides them"}
+	}
+	g.Epsilon = s.Budget.Epsilon // the parts were rounded down
+	p.Guarantee = g
+	return nil
+}
+
+// vector is the mechanism for the features of an individual. Its epsilon is rounded
+// down: the difference and the product have relative errors of 2^-53.
+func (p *Plan) vector() privacy.PrivateVector {
+	s := p.Spec
+	return privacy.PrivateVector{Dim: s.Dim, Bound: s.Bound, Epsilon: (s.Budget.Epsilon - p.labelEpsilon()) * (1 - 0x1p-51)}
+}
+
+// labelEpsilon is spent on labels.
+func (p *Plan) labelEpsilon() float64 {
+	s := p.Spec
+	if s.Method == Labels {
+		return s.Budget.Epsilon
+	}
+	share := s.LabelShare
+	if share == 0 {
+		share = 0.5
+	}
+	return s.Budget.Epsilon * share
+}
+
+// flip is the mechanism for one label. Its epsilon is rounded down, so that Kappa of
+// them stay within the budget.
+func (p *Plan) flip() privacy.RandomizedResponse {
+	e := p.labelEpsilon()
+	if p.Spec.Kappa > 1 && !(p.Spec.ByClass && p.Spec.Method == Input) {
+		e = e / float64(p.Spec.Kappa) * (1 - 0x1p-51)
+	}
+	return privacy.RandomizedResponse{Epsilon: e}
+}
+
+// perturb draws every message once and returns what the server knows. Features are
+// scaled down to the bound again afterwards, which is post-processing.
+func (p *Plan) perturb(data *pairgraph.Data, classes []bool, source *privacy.Source) (*pairgraph.Data, error) {
+	s := p.Spec
+	x, labels := data.Copy()
+	flip := p.flip()
+	answer := func(truth bool) (bool, error) {
+		t := 0
+		if truth {
+			t = 1
+		}
+		a, err := flip.Answer(t, source)
+		return a == 1, err
+	}
+	if s.Method == Input {
+		vector := p.vector()
+		for v := range s.Individuals {
+			if err := vector.Perturb(x[v*s.Dim:(v+1)*s.Dim], source); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if s.Method == Input && s.ByClass {
+		noisy := make([]bool, len(classes))
+		for v, class := range classes {
+			var err error
+			if noisy[v], err = answer(class); err != nil {
+				return nil, err
+			}
+		}
+		for i, e := range data.Graph().Pairs() {
+			labels[i] = noisy[e.A] != noisy[e.B]
+		}
+	} else {
+		for i, label := range labels {
+			var err error
+			if labels[i], err = answer(label); err != nil {
+				return nil, err
+			}
+		}
+	}
+	norm, bound := data.Norm()
+	return pairgraph.NewData(x, s.Dim, norm, bound, data.Graph(), labels)
+}

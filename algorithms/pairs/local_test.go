@@ -1,0 +1,132 @@
+package pairs_test
+
+import (
+	"context"
+	"errors"
+	"math"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"dyad/algorithms"
+	"dyad/algorithms/pairs"
+	"dyad/engine/pairgraph"
+	"dyad/privacy"
+)
+
+func input() pairs.Spec {
+	s := certified()
+	s.Method, s.ByClass = pairs.Input, true
+	return s
+}
+
+// classesOf are classes of individuals whose comparison gives the labels.
+func classesOf(g *pairgraph.Graph, classes []bool) []bool {
+	labels := make([]bool, len(g.Pairs()))
+	for i, e := range g.Pairs() {
+		labels[i] = classes[e.A] != classes[e.B]
+	}
+	return labels
+}
+
+// Input and Labels spend what they claim and no more: features with the diameter 2 R,
+// labels once for an individual or once for each of its kappa pairs.
+func TestLocalPlansSpendTheBudget(t *testing.T) {
+	byPair := input()
+	byPair.ByClass = false
+	share := input()
+	share.LabelShare = 0.25
+	labels := certified()
+	labels.Method, labels.Unit = pairs.Labels, pairs.Group
+	onePair := certified()
+	onePair.Method, onePair.Unit, onePair.Kappa = pairs.Labels, pairs.OnePair, 1
+	for name, c := range map[string]struct {
+		s        pairs.Spec
+		features float64
+		flips    int
+		kind     privacy.Kind
+	}{
+		"classes":  {input(), 0.5, 1, privacy.LocalDP},
+		"by pair":  {byPair, 0.5, 5, privacy.LocalDP},
+		"share":    {share, 0.75, 1, privacy.LocalDP},
+		"labels":   {labels, 0, 5, privacy.LabelLDP},
+		"one pair": {onePair, 0, 1, privacy.LabelLDP},
+	} {
+		p := planOf(t, c.s)
+		spent, flips := 0.0, 0
+		for i, e := range p.Events {
+			pure := e.(privacy.PureEvent)
+			spent += float64(pure.Count) * pure.Epsilon
+			if i == 0 && c.features > 0 && math.Abs(pure.Epsilon-c.features) > 1e-9 {
+				t.Errorf("%s: features cost %v, want %v", name, pure.Epsilon, c.features)
+			}
+			flips = pure.Count
+		}
+		if !(spent <= 1 && spent > 1-1e-9) || flips != c.flips || p.Guarantee.Epsilon != 1 || p.Guarantee.Kind != c.kind {
+			t.Errorf("%s: events %v spend %v, guarantee %v", name, p.Events, spent, p.Guarantee)
+		}
+	}
+	for says, change := range map[string]func(*pairs.Spec){
+		"delta 0":         func(s *pairs.Spec) { s.Budget.Delta = 1e-5 },
+		"unit individual": func(s *pairs.Spec) { s.Unit = pairs.Group },
+		"certified mode":  func(s *pairs.Spec) { s.Mode = algorithms.Paper },
+		"label share":     func(s *pairs.Spec) { s.LabelShare = 1 },
+		"method":          func(s *pairs.Spec) { s.Method = 9 },
+	} {
+		s := input()
+		change(&s)
+		if _, err := s.Plan(); !errors.Is(err, pairs.ErrPlan) || !strings.Contains(err.Error(), says) {
+			t.Errorf("%v, want ErrPlan about %q", err, says)
+		}
+	}
+}
+
+// A run of either method charges once and depends on features only through their
+// perturbed form: a run at a huge epsilon learns, one at a small epsilon does not.
+func TestLocalRuns(t *testing.T) {
+	objective := func(method pairs.Method, epsilon float64) float64 {
+		s := pairs.Spec{
+			Individuals: 600, Pairs: 1200, Dim: 4, Bound: 1, Loss: pairgraph.Contrastive{Margin: 1}, Rows: 2, Method: method, ByClass: method == pairs.Input,
+			Kappa: 8, Batch: 100, Epochs: 6, Budget: privacy.Budget{Epsilon: epsilon},
+		}
+		x, g, _ := dataFor(t, s, 3)
+		classes := make([]bool, s.Individuals) // of the first feature: what the pairs are about, up to noise
+		for v := range classes {
+			classes[v] = x[v*s.Dim] > 0.3
+		}
+		labels := classesOf(g, classes)
+		data := newData(t, s, x, g, labels)
+		ledger, err := privacy.OpenLedger(filepath.Join(t.TempDir(), "ledger"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := planOf(t, s)
+		o := pairs.Options{Ledger: ledger, DataID: "d", Source: privacy.NewSeededSource(1)}
+		r, err := pairs.RunByClass(context.Background(), data, classes, p, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if entries, err := ledger.Entries(); err != nil || len(entries) != 2 || entries[0].Charge == nil || entries[0].Charge.Algorithm != "pairs-"+method.String() {
+			t.Fatalf("ledger: %v %v", entries, err)
+		}
+		if method == pairs.Input {
+			if _, err := pairs.Run(context.Background(), data, p, o); !errors.Is(err, pairs.ErrPlan) {
+				t.Errorf("a plan by class was run without classes: %v", err)
+			}
+			classes[0] = !classes[0]
+			if _, err := pairs.RunByClass(context.Background(), data, classes, p, o); !errors.Is(err, pairs.ErrPlan) {
+				t.Errorf("classes that do not give the labels were accepted: %v", err)
+			}
+		}
+		gradients, err := pairgraph.NewGradients(data, s.Loss, s.Rows, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return gradients.Objective(r.W)
+	}
+	for _, m := range []pairs.Method{pairs.Input, pairs.Labels} {
+		if good, bad := objective(m, 45), objective(m, 0.1); !(good < 0.9*bad) {
+			t.Errorf("%v: objective %v at epsilon 45, %v at 0.1", m, good, bad)
+		}
+	}
+}

@@ -1,0 +1,234 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"dyad/algorithms/local"
+	"dyad/cmd/dyad/localserve"
+	"dyad/engine"
+	"dyad/engine/dataset"
+	"dyad/privacy"
+)
+
+type localCmd struct {
+	Plan     localPlanCmd     `cmd:"" help:"Print the protocol and its guarantee without reading any data."`
+	Simulate localSimulateCmd `cmd:"" help:"Run users and server over a data file, or over synthetic records."`
+	Server   localServerCmd   `cmd:"" help:"Serve a protocol over HTTP: publish the model, take one message of every user an epoch."`
+	Client   localClientCmd   `cmd:"" help:"Answer a server with one privatised message; the record stays here."`
+	Audit    localAuditCmd    `cmd:"" help:"Attack the messages of a method and bound their epsilon from below."`
+}
+
+// localFlags are what is public about a learning task, but for n and d.
+type localFlags struct {
+	Method        string             `default:"prestige" enum:"prestige,prestige-participation,prestige-label,djw,prestige-printed,curriculum,sgd" help:"prestige: every user sends, records outside of the curriculum send noise; prestige-participation: a randomised response says whether a user sends; prestige-label: public features, one randomised label of every user; djw: no curriculum; prestige-printed: the paper's algorithm, which guarantees nothing; curriculum, sgd: without privacy."`
+	Loss          string             `default:"logistic" placeholder:"NAME|EXPR" help:"Loss phi(u) of the margin u = y (w.x + b): a name of \"dyad losses\", or a formula."`
+	LossParam     map[string]float64 `name:"loss-param" placeholder:"K=V" help:"Value of a name in the formula, or of a parameter of a named loss; may be repeated."`
+	LossClip      float64            `positive:"" name:"loss-clip" placeholder:"C" help:"Clamp phi' to [-C, C], for a loss whose slope has no bound. Default: no clipping."`
+	Epsilon       float64            `positive:"" default:"1" help:"Local epsilon of one visit; a user pays it in every epoch (prestige-label: once)."`
+	Epochs        int                `positive:"" default:"10" help:"Epochs; every user is visited once in each."`
+	Batch         int                `positive:"" default:"1" help:"Messages averaged in one update."`
+	Pairs         int                `positive:"" name:"direction-pairs" default:"1" help:"Random directions of a message; more of them give less noise from epsilon 2 on, for as much more work at the user."`
+	ResponseShare float64            `positive:"" name:"response-share" default:"0.2" placeholder:"F" help:"Part of epsilon for the randomised response, where there is one."`
+	Threshold     *float64           `placeholder:"D" help:"Margin that a record needs to be in the curriculum of the first epoch. Default: 1.5."`
+	ThresholdStep *float64           `name:"threshold-step" placeholder:"MU" help:"By which the threshold falls after epoch t, times sqrt t. Default: 1."`
+	Bias          *float64           `placeholder:"B" help:"Public bias b. Default: 0."`
+	L2            float64            `positive:"" name:"l2" default:"0.1" placeholder:"LAMBDA" help:"Weight lambda of the term lambda/2 ||w||^2. Choose it from public knowledge."`
+	Radius        float64            `positive:"" default:"5" placeholder:"R" help:"Radius of the ball that w lives in; margins are at most R."`
+	KWIKRatio     float64            `positive:"" name:"kwik-ratio" placeholder:"r" help:"Epochs by the KWIK bound ceil((r/R) ln(1/delta)) in place of --epochs; r is the ratio of maximum and virtual complexity ([Han19] Theorem 2). Needs --kwik-delta."`
+	KWIKDelta     float64            `positive:"" name:"kwik-delta" placeholder:"DELTA" help:"Failure probability of the KWIK bound; no privacy parameter."`
+	ShuffleDelta  float64            `positive:"" name:"shuffle-delta" placeholder:"DELTA" help:"Also print what holds, at this delta for all epochs, towards an analyst behind a trusted shuffler."`
+}
+
+// protocol is the protocol of n users with d features of norm at most R = 1.
+func (f localFlags) protocol(n, d int) (local.Protocol, error) {
+	method, err := local.ParseMethod(f.Method)
+	if err != nil {
+		return local.Protocol{}, asInput(err)
+	}
+	definition, err := lossFlags{f.Loss, f.LossParam, f.LossClip}.definition()
+	if err != nil {
+		return local.Protocol{}, err
+	}
+	phi, err := definition.scalar()
+	if err != nil {
+		return local.Protocol{}, err
+	}
+	p := local.Protocol{
+		Method: method, Loss: local.ScalarLoss{Of: phi}, Dim: d, FeatureNorm: engine.UnitBounds().FeatureNorm, Radius: f.Radius,
+		L2: f.L2, Users: n, Epochs: f.Epochs, Batch: f.Batch, Epsilon: f.Epsilon, ResponseShare: f.ResponseShare, Pairs: f.Pairs,
+		Threshold: given(f.Threshold), ThresholdStep: given(f.ThresholdStep),
+	}
+	if f.Bias != nil {
+		p.Bias = *f.Bias
+	}
+	if (f.KWIKRatio == 0) != (f.KWIKDelta == 0) {
+		return p, badInput("--kwik-ratio and --kwik-delta belong together")
+	}
+	if f.KWIKRatio != 0 {
+		if p.Epochs, err = local.KWIKEpochs(f.KWIKRatio, f.Radius, f.KWIKDelta); err != nil {
+			return p, asInput(err)
+		}
+	}
+	return p, nil
+}
+
+// given is a flag for a field whose zero means its default.
+func given(v *float64) float64 {
+	switch {
+	case v == nil:
+		return 0
+	case *v == 0:
+		return math.SmallestNonzeroFloat64
+	}
+	return *v
+}
+
+// plan is the plan of n users with d features.
+func (f localFlags) plan(n, d int) (*local.Plan, error) {
+	if d < 1 {
+		return nil, badInput("give the number of features with -d, or a --schema")
+	}
+	protocol, err := f.protocol(n, d)
+	if err != nil {
+		return nil, err
+	}
+	p, err := protocol.Plan()
+	return p, asInput(err)
+}
+
+// shuffled is the guarantee of --shuffle-delta, nil without it.
+func (f localFlags) shuffled(p *local.Plan) (*privacy.Guarantee, error) {
+	if f.ShuffleDelta == 0 {
+		return nil, nil
+	}
+	g, err := p.Shuffled(f.ShuffleDelta)
+	if err != nil {
+		return nil, asInput(err)
+	}
+	return &g, nil
+}
+
+// dimFlags give the number of features without data.
+type dimFlags struct {
+	Schema string `placeholder:"FILE" help:"Schema file (YAML): gives the number of encoded features. No data file is opened."`
+	D      int    `positive:"" short:"d" help:"Number of features, if there is no schema."`
+}
+
+func (f dimFlags) dim() (int, error) {
+	if f.Schema == "" {
+		return f.D, nil
+	}
+	if f.D != 0 {
+		return 0, badInput("-d and --schema both give the number of features; leave one out")
+	}
+	e, err := schemaEncoder(f.Schema)
+	if err != nil {
+		return 0, err
+	}
+	return e.Dim(), nil
+}
+
+// schemaEncoder is the encoder of a schema file.
+func schemaEncoder(path string) (*dataset.Encoder, error) {
+	s, err := dataset.LoadSchema(path)
+	if err != nil {
+		return nil, asInput(err)
+	}
+	e, err := dataset.NewEncoder(s)
+	return e, asInput(err)
+}
+
+type localPlanCmd struct {
+	Users int    `positive:"" short:"n" required:"" help:"Number of users."`
+	Out   string `short:"o" placeholder:"FILE" help:"Write the public protocol, as the server sends it, to a file."`
+	Force bool   `help:"Replace an existing file."`
+	dimFlags
+	localFlags
+}
+
+// Help shows examples.
+func (localPlanCmd) Help() string {
+	return `Examples:
+  dyad local plan -n 10000 -d 20 --epsilon 1
+  dyad local plan -n 10000 -d 20 --method djw --epsilon 4 --direction-pairs 16 --epochs 3
+  dyad local plan -n 100000 -d 20 --epsilon 0.5 --shuffle-delta 1e-6
+  dyad local plan -n 10000 -d 20 --method prestige-label --loss gompertz --loss-param c=2
+  dyad local plan -n 300 --schema patients.yaml --epochs 2 --out protocol.json`
+}
+
+// localPlan is the JSON output of local plan.
+type localPlan struct {
+	localserve.Protocol
+	Lipschitz    float64            `json:"lipschitz"`
+	EstimateNorm float64            `json:"estimate_norm"`
+	Shuffled     *privacy.Guarantee `json:"shuffled,omitempty"`
+	Out          string             `json:"out,omitempty"`
+}
+
+// Run prints the protocol.
+func (c *localPlanCmd) Run(a *app) error {
+	if err := checkOut(c.Out, c.Force, c.Schema); err != nil {
+		return err
+	}
+	d, err := c.dim()
+	if err != nil {
+		return err
+	}
+	p, err := c.plan(c.Users, d)
+	if err != nil {
+		return err
+	}
+	shuffled, err := c.shuffled(p)
+	if err != nil {
+		return err
+	}
+	r := localPlan{Protocol: localserve.PublicPlan(p), Lipschitz: p.Lipschitz, EstimateNorm: p.EstimateNorm, Shuffled: shuffled, Out: c.Out}
+	text := localText(p, shuffled)
+	if c.Out != "" {
+		if err := writeProtocol(c.Out, r.Protocol); err != nil {
+			return err
+		}
+		text += fmt.Sprintf("%-11s written to %s\n", "protocol", c.Out)
+	}
+	return a.emit(r, text+"nothing     was sent or read: this is a plan\n")
+}
+
+// localText is a protocol as aligned lines.
+func localText(p *local.Plan, shuffled *privacy.Guarantee) string {
+	var b strings.Builder
+	line := func(label, format string, args ...any) {
+		fmt.Fprintf(&b, "%-11s %s\n", label, strings.ReplaceAll(strings.TrimRight(fmt.Sprintf(format, args...), "\n"), "\n", "\n"+strings.Repeat(" ", 10)))
+	}
+	trust := "messages are made private at the user; the server is not trusted"
+	switch p.Method {
+	case local.SGD, local.Curriculum:
+		trust = "the baseline without privacy"
+	case local.PrestigePrinted:
+		trust = "Algorithm 1 to the letter, without a guarantee"
+	}
+	line("method", "%s ([Han19]): %s", p.Method, trust)
+	line("users", "n = %d with one record each, visited once in each of %d epochs; d = %d features, ||x|| <= %g", p.Users, p.Epochs, p.Dim, p.FeatureNorm)
+	phi := p.Loss.Name()
+	if s, ok := p.Loss.(local.ScalarLoss); ok {
+		phi += ": " + s.Of.Text()
+	}
+	line("loss", "%s, u = y (w.x + b), b = %g; objective + lambda/2 ||w||^2, lambda = %g; ||w|| <= %g", phi, p.Bias, p.L2, p.Radius)
+	line("constants", "L = %.6g, norm of a decoded message B = %.6g", p.Lipschitz, p.EstimateNorm)
+	line("schedule", "steps %.6g/sqrt t, %d messages averaged in each", p.StepSize(1), p.Batch)
+	if p.Gradual() {
+		line("curriculum", "margins of at least %.4g in the first epoch, %.4g in the second, %.4g in the last", p.ThresholdAt(1), p.ThresholdAt(2), p.ThresholdAt(p.Epochs))
+	}
+	switch {
+	case p.Guarantee.Kind == privacy.LocalDP:
+		line("epsilon", "%.6g in one visit, %s for a user in all", p.Epsilon, privacy.FormatUp(p.Guarantee.Epsilon))
+	case p.Guarantee.Kind == privacy.LabelLDP:
+		line("epsilon", "%.6g for the one answer of a user", p.Epsilon)
+	}
+	line("guarantee", "%s", p.Guarantee.Report())
+	if shuffled != nil {
+		line("shuffled", "%s", shuffled.Report())
+	}
+	return b.String()
+}

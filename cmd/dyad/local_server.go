@@ -1,0 +1,135 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"time"
+
+	"dyad/cmd/dyad/localserve"
+)
+
+type localServerCmd struct {
+	Dir    string  `required:"" placeholder:"DIR" help:"Directory of the log of messages; made if it is not there. A restart continues from it."`
+	Users  int     `positive:"" short:"n" required:"" help:"Number of users."`
+	Listen string  `default:"127.0.0.1:8377" placeholder:"ADDRESS" help:"Address to listen on; port 0 chooses one."`
+	Cert   string  `placeholder:"FILE" help:"TLS certificate chain (PEM). Without it: plain HTTP, for use behind a proxy or on one machine."`
+	Key    string  `placeholder:"FILE" help:"TLS private key (PEM)."`
+	Rate   float64 `positive:"" name:"messages-per-second" placeholder:"N" help:"Refuse more messages in a second with status 429. Default: no limit."`
+	Check  bool    `help:"Open the directory, print protocol and state, and stop."`
+	dimFlags
+	localFlags
+}
+
+// Help shows examples.
+func (localServerCmd) Help() string {
+	return `Publishes protocol and model, and takes one privatised message of every user in each epoch. A message counts
+when it is on disk: the server may be killed at any time and started again with the same flags. Interrupt it to stop.
+The ids of users are not authenticated here; put that in front of it.
+
+Examples:
+  dyad local server --dir study -n 300 --schema patients.yaml --epochs 2 --check
+To serve:
+  $ dyad local server --dir study -n 300 --schema patients.yaml --epochs 2 --listen 127.0.0.1:8377
+  $ dyad local server --dir study -n 300 -d 20 --listen :8443 --cert chain.pem --key key.pem`
+}
+
+// localServerState is the JSON output of local server --check.
+type localServerState struct {
+	Protocol localserve.Protocol    `json:"protocol"`
+	State    localserve.PublicState `json:"state"`
+}
+
+// shutdownWait bounds how long requests in work may take after an interrupt.
+const shutdownWait = 10 * time.Second
+
+// Run serves until it is interrupted.
+func (c *localServerCmd) Run(a *app) (err error) {
+	if (c.Cert == "") != (c.Key == "") {
+		return badInput("--cert and --key belong together")
+	}
+	var pair tls.Certificate
+	if c.Cert != "" {
+		if pair, err = tls.LoadX509KeyPair(c.Cert, c.Key); err != nil {
+			return badInput("the certificate of --cert and --key cannot be used: %v", err)
+		}
+	}
+	d, err := c.dim()
+	if err != nil {
+		return err
+	}
+	p, err := c.plan(c.Users, d)
+	if err != nil {
+		return err
+	}
+	shuffled, err := c.shuffled(p)
+	if err != nil {
+		return err
+	}
+	s, err := localserve.Open(c.Dir, p)
+	if errors.Is(err, localserve.ErrBusy) {
+		return fmt.Errorf("%w: %w", errUnavailable, err)
+	}
+	if err != nil {
+		return asInput(err)
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	st := s.State()
+	progress := fmt.Sprintf("%-11s epoch %d of %d, %d messages\n", "state", min(st.Epoch, st.Epochs), st.Epochs, st.Visits)
+	if c.Check {
+		return a.emit(localServerState{localserve.PublicPlan(p), st}, localText(p, shuffled)+progress)
+	}
+	listener, err := net.Listen("tcp", c.Listen)
+	if err != nil {
+		return fmt.Errorf("%w: %w", errUnavailable, err)
+	}
+	server := localserve.NewServer(s, localserve.HandlerOptions{MessagesPerSecond: c.Rate})
+	address := "http://" + listener.Addr().String()
+	if c.Cert != "" {
+		address = "https://" + listener.Addr().String()
+		listener = tls.NewListener(listener, &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12})
+	}
+	if err := a.emit(map[string]any{"address": address, "protocol": localserve.PublicPlan(p)}, localText(p, shuffled)+progress+fmt.Sprintf("%-11s %s\n", "listening", address)); err != nil {
+		return errors.Join(err, listener.Close())
+	}
+	failed := make(chan error, 1)
+	go func() { failed <- server.Serve(listener) }()
+	select {
+	case err := <-failed:
+		return err
+	case <-a.ctx.Done():
+	}
+	a.note("dyad: stopping")
+	ctx, cancel := context.WithTimeout(context.Background(), shutdownWait)
+	defer cancel()
+	if err := server.Shutdown(ctx); err != nil && !errors.Is(err, http.ErrServerClosed) {
+		return errors.Join(err, server.Close())
+	}
+	return nil
+}
+
+// writeProtocol writes what GET /v1/plan would answer.
+func writeProtocol(path string, p localserve.Protocol) error {
+	text, err := json.MarshalIndent(p, "", "  ")
+	if err != nil {
+		return err
+	}
+	return writeFile(path, append(text, '\n'))
+}
+
+// readProtocol reads what writeProtocol wrote.
+func readProtocol(path string) (p localserve.Protocol, err error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return p, asInput(fmt.Errorf("cannot read the protocol: %w", err))
+	}
+	if err := json.Unmarshal(text, &p); err != nil {
+		return p, badInput("%s is no protocol of \"dyad local plan --out\": %v", path, err)
+	}
+	return p, nil
+}

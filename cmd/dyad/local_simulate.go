@@ -1,0 +1,368 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"dyad/algorithms"
+	"dyad/algorithms/local"
+	"dyad/engine"
+	"dyad/engine/dataset"
+	"dyad/engine/metrics"
+	"dyad/privacy"
+)
+
+type localSimulateCmd struct {
+	Data       string    `placeholder:"FILE" help:"Data file, one record a user. Without it: synthetic clinical records made by this program, public."`
+	Schema     string    `placeholder:"FILE" help:"Schema of the data (YAML)."`
+	Users      int       `positive:"" short:"n" default:"10000" help:"Number of synthetic users, without --data."`
+	Out        string    `short:"o" placeholder:"FILE" help:"Model file, for \"dyad predict\"."`
+	Force      bool      `help:"Replace an existing model file."`
+	Average    bool      `help:"Keep the average of the iterates in place of the last one."`
+	Holdout    *float64  `placeholder:"F" help:"Fraction of the records held out and evaluated. Default: 0.3 for public data, else 0."`
+	SplitSeed  uint64    `default:"1" help:"Seed of the split into training and held-out records."`
+	Grid       []float64 `name:"l2-grid" placeholder:"LAMBDA,..." help:"Choose lambda among these by cross-validation at the users, which is charged."`
+	Folds      int       `positive:"" default:"10" help:"Folds of the cross-validation."`
+	Balance    bool      `help:"Leave out users of the larger class until both are equal. Only for public data: who is asked would depend on the label."`
+	PublicData bool      `help:"The data are public: nothing is charged, and the report says so."`
+	DataID     string    `placeholder:"ID" help:"Name of the data in the ledger. Default: the schema's data_id."`
+	Seed       *uint64   `help:"Seed the users' noise, for reproduction only: the noise is then not secret."`
+	labelsFlag
+	localFlags
+	ledgerFlag
+}
+
+// Help shows examples.
+func (localSimulateCmd) Help() string {
+	return `Runs every user's side and the server's side in this program. Whoever runs it sees the records, so private data
+are charged to the ledger: what leaves is the model, which is a function of the private messages.
+
+Examples:
+  dyad local simulate
+  dyad local simulate --method djw --loss hinge --epsilon 4 --epochs 3 --average
+  dyad local simulate --method prestige-label --epsilon 2 --loss ramp --loss-param s=-1
+  dyad local simulate -n 2000 --epochs 2 --l2-grid 0.1,1 --folds 3
+  dyad local simulate --data patients.csv --schema patients.yaml --epsilon 2 --epochs 2 --out local.json
+  dyad local simulate --data patients.csv --schema patients.yaml --method sgd --public-data`
+}
+
+// localResult is the JSON output of local simulate.
+type localResult struct {
+	Data      string             `json:"data"`
+	DataID    string             `json:"data_id"`
+	Public    bool               `json:"public"`
+	Method    string             `json:"method"`
+	Loss      string             `json:"loss"`
+	Users     int                `json:"users"`
+	Features  int                `json:"features"`
+	Epochs    int                `json:"epochs"`
+	Visits    int64              `json:"visits"`
+	Updates   *int64             `json:"updates,omitempty"` // public data: without privacy the number tells of records
+	L2        float64            `json:"l2"`
+	Choice    []float64          `json:"cross_validated_accuracies,omitempty"`
+	PerVisit  float64            `json:"epsilon_per_visit,omitempty"`
+	Guarantee privacy.Guarantee  `json:"guarantee"` // of the protocol, for one user
+	Shuffled  *privacy.Guarantee `json:"shuffled,omitempty"`
+	Average   bool               `json:"average"`
+	Weights   []float64          `json:"weights"`
+	Heldout   int                `json:"held_out_records"`
+	Held      *localFigures      `json:"held_out,omitempty"`
+	Run       string             `json:"run,omitempty"`
+	Ledger    string             `json:"ledger,omitempty"`
+	Spent     *spending          `json:"spent_in_all,omitempty"`
+	Model     string             `json:"model,omitempty"`
+	Seconds   float64            `json:"seconds,omitempty"` // public data only
+
+	plan *local.Plan
+}
+
+// localFigures are figures of both iterates on held-out records.
+type localFigures struct {
+	Last    float64 `json:"accuracy_last"`
+	Average float64 `json:"accuracy_average"`
+	AUC     float64 `json:"auc"` // of the one that is kept
+}
+
+// Run simulates.
+func (c *localSimulateCmd) Run(a *app) error {
+	data, source, err := (&trainCmd{Data: c.Data, Schema: c.Schema, labelsFlag: c.labelsFlag}).loadOr(a, c.Users)
+	if err != nil {
+		return err
+	}
+	schema := data.Schema()
+	r := localResult{Data: source, DataID: schema.DataID, Public: c.PublicData || schema.Public, Average: c.Average}
+	if c.DataID != "" {
+		r.DataID = c.DataID
+	}
+	if schema.IsGraded() {
+		return badInput("local learners need labels of two classes, and those of %s are graded", source)
+	}
+	if c.Balance && !r.Public {
+		return badInput("--balance would ask a user or not by the label, which tells the label: it is only for data declared public")
+	}
+	train, held, err := c.split(data.Records, r.Public)
+	if err != nil {
+		return err
+	}
+	protocol, err := c.protocol(train.Len(), train.Dim())
+	if err != nil {
+		return err
+	}
+	p, err := protocol.Plan()
+	if err != nil {
+		return asInput(err)
+	}
+	if p.Guarantee.Kind != privacy.LocalDP && !r.Public {
+		return badInput("method %s does not protect whole records, so it runs on private data only if they are declared public: --public-data", p.Method)
+	}
+	if err := checkOut(c.Out, c.Force, c.Data, c.Schema, c.Labels, c.Ledger); err != nil {
+		return err
+	}
+	src, err := c.source()
+	if err != nil {
+		return err
+	}
+	release := func() error { return nil }
+	if !r.Public {
+		if release, err = c.charge(a, &r, p, data, src); err != nil {
+			return err
+		}
+	}
+	began := time.Now()
+	r.Guarantee = p.Guarantee
+	if len(c.Grid) > 0 {
+		choice, err := local.ChooseL2(a.ctx, protocol, c.Grid, c.Folds, train, src)
+		if err != nil {
+			return asInput(err)
+		}
+		r.Choice, protocol.L2 = choice.Accuracies, choice.L2
+		if p, err = protocol.Plan(); err != nil {
+			return asInput(err)
+		}
+		r.Guarantee = p.Choosing(choice)
+	}
+	if r.Shuffled, err = c.shuffled(p); err != nil {
+		return err
+	}
+	st, err := local.Simulate(a.ctx, p, train, src, localProgress(a.tracker("visiting users")))
+	if err != nil {
+		return err
+	}
+	if err := release(); err != nil {
+		return err
+	}
+	r.fill(c, p, st, src.Secret(), time.Since(began))
+	if held != nil {
+		if err := r.evaluate(st, held); err != nil {
+			return err
+		}
+	}
+	if c.Out != "" {
+		if err := r.save(a, c, data.Encoder); err != nil {
+			return err
+		}
+	}
+	return a.emit(r, r.text())
+}
+
+// source draws for the users.
+func (c *localSimulateCmd) source() (*privacy.Source, error) {
+	if c.Seed != nil {
+		return privacy.NewSeededSource(*c.Seed), nil
+	}
+	return privacy.NewSource()
+}
+
+// charge charges all messages of a user, and returns what records that the model may
+// leave.
+func (c *localSimulateCmd) charge(a *app, r *localResult, p *local.Plan, data *dataset.Dataset, src *privacy.Source) (release func() error, err error) {
+	l, path, err := c.open(privacy.LedgerOptions{LockWait: a.hooks.lockWait, Trace: a.at})
+	if err != nil {
+		return nil, err
+	}
+	print, err := fingerprint(l, c.Data, data.LabelsFile)
+	if err != nil {
+		return nil, err
+	}
+	session, err := l.Begin(privacy.Charge{
+		DataID: r.DataID, Algorithm: "local-" + p.Method.String(), Events: []privacy.Event{privacy.PureEvent{Epsilon: p.Epsilon, Count: p.Messages(len(c.Grid), c.Folds)}},
+		Guarantee: p.Guarantee.String(), Unit: "one record", Relation: "replace-one", Released: "the model of a simulation of all users", Fingerprint: print,
+	}, src)
+	if err != nil {
+		return nil, err
+	}
+	r.Run, r.Ledger = session.Receipt().Run, path
+	session.Close()
+	return func() error {
+		if err := l.Finish(r.Run, privacy.StatusReleased); err != nil {
+			return err
+		}
+		r.Spent, err = spendingOf(l, r.DataID, privacy.DefaultDelta(p.Users))
+		return err
+	}, nil
+}
+
+// split holds out records and balances those to train.
+func (c *localSimulateCmd) split(records *engine.Records, public bool) (train, held *engine.Records, err error) {
+	fraction := 0.0
+	switch {
+	case c.Holdout != nil:
+		fraction = *c.Holdout
+	case public:
+		fraction = 0.3
+	}
+	if !(fraction >= 0 && fraction < 1) {
+		return nil, nil, badInput("--holdout is %v, want at least 0 and below 1", fraction)
+	}
+	train = records
+	if fraction > 0 {
+		keep, out, err := dataset.Split(records.Len(), 1-fraction, c.SplitSeed)
+		if err != nil {
+			return nil, nil, asInput(err)
+		}
+		train, held = records.Subset(keep), records.Subset(out)
+	}
+	if c.Balance {
+		train = train.Subset(balanced(train.Labels(), c.SplitSeed))
+	}
+	return train, held, nil
+}
+
+// balanced are as many rows of both labels, at random by seed.
+func balanced(labels []float64, seed uint64) []int {
+	var rows [2][]int
+	for _, i := range privacy.NewSeededSource(seed).Permutation(len(labels)) {
+		class := 0
+		if labels[i] > 0 {
+			class = 1
+		}
+		rows[class] = append(rows[class], int(i))
+	}
+	m := min(len(rows[0]), len(rows[1]))
+	return append(rows[0][:m:m], rows[1][:m]...)
+}
+
+// localProgress tells a tracker in thousandths.
+func localProgress(t algorithms.Tracker) func(done, total int64) {
+	return func(done, total int64) { t.Step(int(done*1000/total), 1000) }
+}
+
+func (r *localResult) fill(c *localSimulateCmd, p *local.Plan, st *local.State, secret bool, took time.Duration) {
+	r.plan = p
+	r.Method, r.Loss, r.Users, r.Features, r.Epochs = p.Method.String(), p.Loss.Name(), p.Users, p.Dim, p.Epochs
+	r.Visits, r.L2, r.PerVisit = st.Visits, p.L2, p.Epsilon
+	if r.Public {
+		r.Updates, r.Seconds = &st.Updates, took.Seconds()
+	}
+	r.Weights = st.W
+	if c.Average {
+		r.Weights = st.Average()
+	}
+	warn := func(text string) {
+		r.Guarantee.Warnings = append(append([]string(nil), r.Guarantee.Warnings...), text)
+	}
+	if !secret {
+		warn("reproducible, noise is not secret: the guarantee holds for users who draw their own")
+	}
+	if c.Balance {
+		warn("NOT PRIVATE: users were left out by their labels; a deployment that did so would tell labels")
+	}
+	if p.Guarantee.Kind == privacy.None {
+		r.PerVisit = 0
+	}
+}
+
+// evaluate judges both iterates on held-out records.
+func (r *localResult) evaluate(st *local.State, held *engine.Records) error {
+	accuracy := func(w []float64) (float64, []float64, error) {
+		s, err := metrics.Scores(held, w)
+		if err != nil {
+			return 0, nil, err
+		}
+		a, err := metrics.Accuracy(s, held.Labels(), -r.plan.Bias)
+		return a, s, err
+	}
+	var f localFigures
+	var err error
+	if f.Last, _, err = accuracy(st.W); err != nil {
+		return err
+	}
+	if f.Average, _, err = accuracy(st.Average()); err != nil {
+		return err
+	}
+	_, scores, err := accuracy(r.Weights)
+	if err != nil {
+		return err
+	}
+	r.Heldout, r.Held = held.Len(), &f
+	if f.AUC, err = metrics.AUC(scores, held.Labels()); err != nil {
+		r.Held = nil // one class
+	}
+	return nil
+}
+
+// save writes the model.
+func (r *localResult) save(a *app, c *localSimulateCmd, encoder *dataset.Encoder) error {
+	p := r.plan
+	definition, err := lossFlags{c.Loss, c.LossParam, c.LossClip}.definition()
+	if err != nil {
+		return err
+	}
+	m := model{
+		Format: modelFormat, Version: version, Created: time.Now().UTC().Truncate(time.Second),
+		Task: taskAUC, Loss: &definition, DataID: r.DataID, Run: r.Run, Features: encoder.FeatureNames(), Weights: r.Weights, Encoder: encoder,
+		Guarantee: r.Guarantee,
+		Report: algorithms.Report{
+			Algorithm: "local-" + r.Method, Paper: "Han et al. 2019", Mode: "local", Records: r.Users, Features: r.Features, Norm: p.FeatureNorm,
+			Radius: p.Radius, L2: p.L2, Loss: r.Loss, Lipschitz: p.Lipschitz, Rule: "R/(lambda B sqrt t)", Steps: int(r.Visits), Guarantee: r.Guarantee,
+		},
+	}
+	r.Model, err = m.write(c.Out, a.at)
+	if err != nil {
+		return a.printModel(&m, err)
+	}
+	if r.Model != c.Out {
+		a.note("dyad: cannot write %s; the model was saved as %s instead", c.Out, r.Model)
+	}
+	return nil
+}
+
+func (r *localResult) text() string {
+	var b strings.Builder
+	line := func(label, format string, args ...any) {
+		fmt.Fprintf(&b, "%-11s %s\n", label, fmt.Sprintf(format, args...))
+	}
+	visibility := "private"
+	if r.Public {
+		visibility = "public"
+	}
+	line("data", "%s (%s, data id %s): %d users, %d held out", r.Data, visibility, r.DataID, r.Users, r.Heldout)
+	r.plan.Guarantee = r.Guarantee // with what the run added
+	b.WriteString(localText(r.plan, r.Shuffled))
+	if len(r.Choice) > 0 {
+		line("lambda", "%g, chosen by cross-validation; estimated accuracies %.4g", r.L2, r.Choice)
+	}
+	if r.Updates != nil {
+		line("visits", "%d, %d updates", r.Visits, *r.Updates)
+	} else {
+		line("visits", "%d", r.Visits)
+	}
+	if r.Ledger != "" {
+		line("ledger", "run %s charged to %q in %s", r.Run, r.DataID, r.Ledger)
+		line("", "spent on it in all: %s", r.Spent.text)
+	}
+	if r.Held != nil {
+		line("held out", "%d records: accuracy %.6f of the last iterate, %.6f of the average; AUC %.6f of the %s", r.Heldout, r.Held.Last, r.Held.Average, r.Held.AUC, either(r.Average, "average", "last"))
+		if !r.Public {
+			line("", "computed from private records: these figures are not covered by the guarantee")
+		}
+	}
+	if r.Model != "" {
+		line("model", "%s (score new records: dyad predict %s --data FILE)", r.Model, r.Model)
+	}
+	if r.Public {
+		line("time", "%.2f s, %.0f visits/s", r.Seconds, float64(r.Visits)/r.Seconds)
+	}
+	return b.String()
+}

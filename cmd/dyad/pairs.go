@@ -1,0 +1,360 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"dyad/algorithms"
+	"dyad/algorithms/pairs"
+	"dyad/engine/dataset"
+	"dyad/engine/pairgraph"
+	"dyad/privacy"
+)
+
+type pairsCmd struct {
+	Train   pairsTrainCmd   `cmd:"" help:"Train on labelled pairs of individuals: a metric, or scores from preferences."`
+	Plan    pairsPlanCmd    `cmd:"" help:"Print the whole privacy report of such a run without reading any data."`
+	Inspect pairsInspectCmd `cmd:"" help:"Describe pairs and the graph behind them. The figures are private."`
+}
+
+// The losses of pairs.
+const (
+	lossContrastive  = "contrastive"
+	lossBradleyTerry = "bradley-terry"
+)
+
+// pairFlags decide what a run on pairs will do and guarantee.
+type pairFlags struct {
+	Loss         string   `default:"contrastive" enum:"contrastive,bradley-terry" help:"contrastive: a metric from similar and dissimilar pairs; bradley-terry: scores from preferences."`
+	Margin       float64  `positive:"" default:"1" help:"Distance that dissimilar pairs should keep; public. Features have norm at most 1."`
+	Rows         int      `positive:"" placeholder:"D'" help:"Dimensions that the metric maps to. Default: 16, or the number of features if that is smaller."`
+	Unit         string   `default:"individual" enum:"individual,group,pair" help:"Who is protected: one individual in at most --kappa pairs; any group of --kappa pairs; one pair."`
+	Kappa        int      `positive:"" placeholder:"K" help:"Public number of pairs that may change together, fixed before the pairs are seen. Default: --degree-cap; for --unit group and drawn pairs kappa' of their public graph."`
+	DegreeCap    int      `positive:"" placeholder:"D" help:"Draw or keep at most this many pairs of an individual; of a file the first ones."`
+	Density      float64  `positive:"" placeholder:"F" help:"Draw this many pairs per individual, by ids only, and label them by whether the labels of the records differ."`
+	PairSeed     uint64   `default:"1" help:"Seed of drawn pairs; public."`
+	Method       string   `default:"gradients" enum:"gradients,input,labels" help:"What gets noise: gradients; input: the features and labels, once; labels: a coin flip for each label, features being public."`
+	Mode         string   `default:"certified" enum:"certified,paper,nonprivate" help:"certified: proved noise; paper: the paper's formula, with what it really gives; nonprivate: the baseline."`
+	Epsilon      float64  `default:"1" help:"Epsilon to spend."`
+	Delta        *float64 `placeholder:"DELTA" help:"Delta; 0 asks for pure epsilon. Default: min(1e-5, n^-1.5), or 0 with --noise, --mode paper or another --method."`
+	Noise        string   `default:"" enum:",laplace,knorm" help:"Noise of pure epsilon: laplace or knorm (less of it). Default: knorm, or laplace with --mode paper."`
+	LabelShare   float64  `positive:"" placeholder:"F" help:"Part of epsilon that --method input spends on labels. Default: 0.5."`
+	Batch        int      `positive:"" placeholder:"B" help:"Pairs in a batch. Default: a twentieth of the pairs, but at least 50; 50 with --mode paper."`
+	Epochs       int      `positive:"" default:"5" help:"How often every pair is used."`
+	Clip         float64  `positive:"" default:"0.5" help:"Norm that the gradient of a pair is clipped to."`
+	Shrink       bool     `help:"Clip to the bound of gradients at the public matrix where that is smaller, which lowers the noise."`
+	StepSize     float64  `positive:"" default:"1" help:"First step eta0 of steps eta0/sqrt(tau)."`
+	PrintedSteps bool     `help:"Steps as printed in the paper, eta0/sqrt(tau!): about nine useful ones."`
+}
+
+// shape is what is public about the pairs.
+type pairShape struct {
+	individuals, pairs, features int
+	graph                        *pairgraph.Graph // of drawn pairs; nil for those of a file
+}
+
+// draw is the graph of pairs drawn among n individuals.
+func (f pairFlags) draw(n int) (*pairgraph.Graph, error) {
+	if f.DegreeCap == 0 {
+		return nil, badInput("--density draws pairs: say with --degree-cap in how many of them an individual may be")
+	}
+	drawn, err := pairgraph.Draw(n, f.Density, f.DegreeCap, f.PairSeed)
+	if err != nil {
+		return nil, asInput(err)
+	}
+	return pairgraph.New(n, drawn)
+}
+
+// plan builds the plan from public numbers.
+func (f pairFlags) plan(s pairShape) (*pairs.Plan, error) {
+	spec := pairs.Spec{
+		Individuals: s.individuals, Pairs: s.pairs, Dim: s.features, Rows: f.Rows, Kappa: f.Kappa,
+		Batch: f.Batch, Epochs: f.Epochs, Clip: f.Clip, Shrink: f.Shrink, StepSize: f.StepSize, PrintedSteps: f.PrintedSteps,
+		LabelShare: f.LabelShare, ByClass: s.graph != nil, Budget: privacy.Budget{Epsilon: f.Epsilon},
+	}
+	var errs [3]error
+	spec.Mode, errs[0] = algorithms.ParseMode(f.Mode)
+	spec.Unit, errs[1] = pairs.ParseUnit(f.Unit)
+	spec.Method, errs[2] = pairs.ParseMethod(f.Method)
+	if err := errors.Join(errs[:]...); err != nil {
+		return nil, asInput(err)
+	}
+	if f.Noise == "laplace" || f.Noise == "" && spec.Mode == algorithms.Paper {
+		spec.Noise = privacy.LaplaceNoise
+	}
+	pure := f.Noise != "" || spec.Mode == algorithms.Paper || spec.Method != pairs.Gradients
+	switch {
+	case f.Delta != nil && *f.Delta > 0 && f.Noise != "":
+		return nil, badInput("--noise is for pure epsilon; leave it out, or --delta")
+	case f.Delta != nil:
+		spec.Budget.Delta = *f.Delta
+	case !pure:
+		spec.Budget.Delta = privacy.DefaultDelta(s.individuals)
+	}
+	switch {
+	case f.Loss == lossBradleyTerry && (f.Rows > 1 || s.graph != nil):
+		return nil, badInput("bradley-terry learns one row of weights from preferences: give them with --pairs, without --rows and --density")
+	case f.Loss == lossBradleyTerry:
+		spec.Loss, spec.Rows = pairgraph.BradleyTerry{}, 1
+	default:
+		spec.Loss = pairgraph.Contrastive{Margin: f.Margin}
+		if f.Rows == 0 {
+			spec.Rows = min(16, s.features)
+		}
+	}
+	if spec.Batch == 0 {
+		if spec.Batch = 50; spec.Mode != algorithms.Paper {
+			spec.Batch = max(50, s.pairs/20)
+		}
+	}
+	if spec.Kappa == 0 {
+		spec.Kappa = f.defaultKappa(spec.Unit, s.graph)
+	}
+	// Encoded records have Euclidean norm at most 1, so L1 norm at most sqrt(d): with
+	// these bounds nothing is scaled, and a model applies to encoded records as it is.
+	if spec.Bound = 1; spec.Norm() == pairgraph.L1 {
+		spec.Bound = math.Ceil(1e4*math.Sqrt(float64(s.features))+1) / 1e4
+	}
+	p, err := spec.Plan()
+	return p, asInput(err)
+}
+
+// defaultKappa is a public number, or 0 if there is none.
+func (f pairFlags) defaultKappa(unit pairs.Unit, drawn *pairgraph.Graph) int {
+	switch {
+	case unit == pairs.OnePair:
+		return 1
+	case unit == pairs.Group && drawn != nil:
+		return max(1, drawn.KappaBound(pairgraph.Transitive))
+	case unit == pairs.Individual:
+		return f.DegreeCap
+	}
+	return 0
+}
+
+type pairsPlanCmd struct {
+	Schema    string `placeholder:"FILE" help:"Schema file (YAML): gives the number of encoded features. No data file is opened."`
+	N         int    `positive:"" short:"n" required:"" help:"Number of individuals."`
+	D         int    `positive:"" short:"d" help:"Number of features, if there is no schema."`
+	PairCount int    `positive:"" name:"pairs" placeholder:"N" help:"Number of pairs, if they are not drawn with --density."`
+	pairFlags
+}
+
+// Help shows examples.
+func (pairsPlanCmd) Help() string {
+	return `Everything is computed from public numbers: the report is the one that "dyad pairs train" prints.
+
+Examples:
+  dyad pairs plan -n 20000 -d 33 --density 2 --degree-cap 8 --epsilon 2
+  dyad pairs plan -n 20000 -d 33 --pairs 40000 --unit pair --epsilon 2 --delta 0
+  dyad pairs plan -n 20000 -d 33 --pairs 40000 --unit group --kappa 4 --mode paper --epsilon 1
+  dyad pairs plan -n 20000 -d 33 --density 2 --degree-cap 8 --method input --epsilon 2`
+}
+
+// Run prints the report.
+func (c *pairsPlanCmd) Run(a *app) error {
+	s := pairShape{individuals: c.N, pairs: c.PairCount, features: c.D}
+	if c.Schema != "" {
+		if c.D != 0 {
+			return badInput("-d and --schema both give the number of features; leave one out")
+		}
+		schema, err := dataset.LoadSchema(c.Schema)
+		if err != nil {
+			return asInput(err)
+		}
+		e, err := dataset.NewEncoder(schema)
+		if err != nil {
+			return asInput(err)
+		}
+		s.features = e.Dim()
+	}
+	if s.features < 1 {
+		return badInput("give the number of features with -d, or a --schema")
+	}
+	if (c.PairCount != 0) == (c.Density != 0) {
+		return badInput("give the number of pairs with --pairs, or their number per individual with --density; one of the two")
+	}
+	if c.Density != 0 {
+		g, err := c.draw(c.N)
+		if err != nil {
+			return err
+		}
+		s.pairs, s.graph = len(g.Pairs()), g
+	}
+	p, err := c.plan(s)
+	if err != nil {
+		return err
+	}
+	r := p.Report()
+	return a.emit(r, r.Text()+"nothing     was charged or read: this is a plan\n")
+}
+
+// pairSource says where labelled pairs come from.
+type pairSource struct {
+	Data        string   `required:"" placeholder:"FILE" help:"Records of the individuals, in any format of data files."`
+	Schema      string   `required:"" placeholder:"FILE" help:"Schema of the records; for --pairs one of its columns has role id, and the file may lack the label column."`
+	Pairs       string   `placeholder:"FILE" help:"Labelled pairs: CSV with a header, or Parquet, with the columns first, second and label."`
+	PairColumns []string `placeholder:"A,B,L" help:"Names of these three columns in the file."`
+	LabelValues []string `placeholder:"V,W" help:"The two values of a pair's label. Default: dissimilar,similar; for preferences first,second, the one that is preferred, and without a label column it is the first."`
+	PublicData  bool     `help:"Records and pairs are public: nothing is charged, and the report says so."`
+}
+
+// pairData are records and their labelled pairs.
+type pairData struct {
+	records *dataset.Dataset
+	graph   *pairgraph.Graph
+	labels  []bool
+	classes []bool // of the individuals, if pairs were drawn
+	dropped int    // pairs of the file above the cap
+}
+
+// load reads the records, and reads or draws their pairs.
+func (s pairSource) load(a *app, f pairFlags) (*pairData, error) {
+	if (s.Pairs != "") == (f.Density != 0) {
+		return nil, badInput("name a file of pairs with --pairs, or draw pairs with --density and --degree-cap; one of the two")
+	}
+	schema, err := dataset.LoadSchema(s.Schema)
+	if err != nil {
+		return nil, asInput(err)
+	}
+	options := dataset.Options{KeepIDs: true, Labels: dataset.LabelsIgnored}
+	if f.Density != 0 {
+		options.Labels = dataset.LabelsRequired
+	}
+	d := &pairData{}
+	if d.records, err = a.readData(s.Data, schema, options); err != nil {
+		return nil, err
+	}
+	if f.Density != 0 {
+		return d, d.drawn(f)
+	}
+	return d, s.read(d, f)
+}
+
+// drawn pairs individuals by the order of their ids, or by that of the file without ids.
+func (d *pairData) drawn(f pairFlags) error {
+	r := d.records.Records
+	if d.records.Schema().IsGraded() {
+		return badInput("drawn pairs compare two classes, and the labels of this schema are graded")
+	}
+	order, err := orderOfIDs(d.records.IDs, r.Len())
+	if err != nil {
+		return err
+	}
+	g, err := f.draw(r.Len())
+	if err != nil {
+		return err
+	}
+	drawn := make([]pairgraph.Pair, len(g.Pairs()))
+	for i, p := range g.Pairs() {
+		drawn[i] = pairgraph.Pair{A: order[p.A], B: order[p.B]}
+	}
+	if d.graph, err = pairgraph.New(r.Len(), drawn); err != nil {
+		return err
+	}
+	d.classes = make([]bool, r.Len())
+	for v := range d.classes {
+		d.classes[v] = r.Label(v) > 0
+	}
+	d.labels = make([]bool, len(drawn))
+	for i, p := range drawn {
+		d.labels[i] = d.classes[p.A] != d.classes[p.B]
+	}
+	return nil
+}
+
+// read takes the pairs of a file.
+func (s pairSource) read(d *pairData, f pairFlags) error {
+	if d.records.IDs == nil {
+		return badInput("%s: no column has role id, by which --pairs names the individuals; give one this role", s.Schema)
+	}
+	o := dataset.PairOptions{True: "dissimilar", False: "similar"}
+	if f.Loss == lossBradleyTerry {
+		o = dataset.PairOptions{True: "first", False: "second", Oriented: true}
+	}
+	switch len(s.LabelValues) {
+	case 0:
+	case 2:
+		o.True, o.False = s.LabelValues[0], s.LabelValues[1]
+	default:
+		return badInput("--label-values has %d values, want 2", len(s.LabelValues))
+	}
+	switch len(s.PairColumns) {
+	case 0:
+	case 3:
+		o.Columns = dataset.PairColumns{First: s.PairColumns[0], Second: s.PairColumns[1], Label: s.PairColumns[2]}
+	default:
+		return badInput("--pair-columns has %d names, want 3", len(s.PairColumns))
+	}
+	column := ""
+	for _, c := range d.records.Schema().Columns {
+		if c.Role == dataset.RoleID {
+			column = c.Name
+		}
+	}
+	list, err := dataset.LoadPairs(s.Pairs, d.records.IDs, s.Data, column, o)
+	if err != nil {
+		return asInput(err)
+	}
+	all := make([]pairgraph.Pair, len(list))
+	d.labels = make([]bool, len(list))
+	for i, p := range list {
+		all[i], d.labels[i] = pairgraph.Pair{A: p.A, B: p.B}, p.Label
+	}
+	n := d.records.Records.Len()
+	if d.graph, err = pairgraph.New(n, all); err != nil || f.DegreeCap == 0 {
+		return err
+	}
+	keep := d.graph.Capped(f.DegreeCap)
+	d.dropped = len(all) - len(keep)
+	for to, from := range keep {
+		all[to], d.labels[to] = all[from], d.labels[from]
+	}
+	d.labels = d.labels[:len(keep)]
+	d.graph, err = pairgraph.New(n, all[:len(keep)])
+	return err
+}
+
+// shape is what is public about d.
+func (d *pairData) shape() pairShape {
+	s := pairShape{individuals: d.graph.Len(), pairs: len(d.graph.Pairs()), features: d.records.Encoder.Dim()}
+	if d.classes != nil {
+		s.graph = d.graph
+	}
+	return s
+}
+
+// engineData are the data in the norm of a plan.
+func (d *pairData) engineData(p *pairs.Plan) (*pairgraph.Data, error) {
+	r := d.records.Records
+	x := make([]float64, r.Len()*r.Dim())
+	for i := range r.Len() {
+		r.Row(i, x[i*r.Dim():(i+1)*r.Dim()])
+	}
+	data, err := pairgraph.NewData(x, r.Dim(), p.Spec.Norm(), p.Spec.Bound, d.graph, d.labels)
+	if err != nil {
+		return nil, fmt.Errorf("pairs: %w", err)
+	}
+	return data, nil
+}
+
+// orderOfIDs are the rows in the order of their ids, or of the file without ids.
+func orderOfIDs(ids []string, n int) ([]int32, error) {
+	order := make([]int32, n)
+	for i := range order {
+		order[i] = int32(i)
+	}
+	if ids == nil {
+		return order, nil
+	}
+	slices.SortFunc(order, func(a, b int32) int { return strings.Compare(ids[a], ids[b]) })
+	for i := 1; i < n; i++ {
+		if ids[order[i]] == ids[order[i-1]] {
+			return nil, badInput("records %d and %d have the same id; pairs need one record for each id", min(order[i], order[i-1])+1, max(order[i], order[i-1])+1)
+		}
+	}
+	return order, nil
+}

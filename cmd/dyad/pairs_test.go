@@ -1,0 +1,196 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"dyad/algorithms/pairs"
+)
+
+// people writes records with ids and no labels, pairs that differ in the first
+// feature, and preferences for the larger second one.
+func people(t *testing.T, dir string) {
+	t.Helper()
+	const n = 60
+	r := rand.New(rand.NewPCG(1, 1))
+	var records, likeness, preferences strings.Builder
+	records.WriteString("id,kind,score\n")
+	likeness.WriteString("first,second,label\n")
+	preferences.WriteString("first,second\n")
+	kind, score := make([]int, n), make([]float64, n)
+	for i := range n {
+		kind[i], score[i] = r.IntN(2), r.Float64()
+		fmt.Fprintf(&records, "p%d,%d,%.6f\n", i, kind[i], score[i])
+	}
+	for i := range n {
+		j := (i + 7) % n
+		label := "similar"
+		if kind[i] != kind[j] {
+			label = "dissimilar"
+		}
+		fmt.Fprintf(&likeness, "p%d,p%d,%s\n", i, j, label)
+		a, b := i, j
+		if score[b] > score[a] {
+			a, b = b, a
+		}
+		fmt.Fprintf(&preferences, "p%d,p%d\n", a, b)
+	}
+	write(t, dir, "people.csv", records.String())
+	write(t, dir, "pairs.csv", likeness.String())
+	write(t, dir, "preferences.csv", preferences.String())
+	write(t, dir, "people.yaml", "data_id: people\ncsv: {header: true}\ncolumns:\n  - {name: id, role: id}\n  - {name: kind, range: [0, 1]}\n  - {name: score, range: [0, 1]}\n  - {name: outcome, role: label, positive: 1}\n")
+}
+
+func pairsTrain(source string, more ...string) []string {
+	return append([]string{"pairs", "train", "--data", "people.csv", "--schema", "people.yaml", "--pairs", source}, more...)
+}
+
+// From a file of preferences to scores that rank as they say, on public data; a private
+// run charges the whole plan once.
+func TestPreferencesRoad(t *testing.T) {
+	dir := t.TempDir()
+	people(t, dir)
+	code, out, errs := dyad(t, dir, pairsTrain("preferences.csv", "--loss", "bradley-terry", "--mode", "nonprivate", "--public-data", "--step-size", "10", "--epochs", "30", "--out", "m.json")...)
+	if code != exitOK || !strings.Contains(out, "dyad predict m.json") || exists(filepath.Join(dir, "state")) {
+		t.Fatalf("exit %d: %s%s", code, out, errs)
+	}
+	code, out, errs = dyad(t, dir, "--json", "predict", "m.json", "--data", "people.csv")
+	var scores struct {
+		IDs    []string
+		Scores []float64
+	}
+	if err := json.Unmarshal([]byte(out), &scores); code != exitOK || err != nil {
+		t.Fatalf("exit %d, %v: %s", code, err, errs)
+	}
+	score := map[string]float64{}
+	for i, id := range scores.IDs {
+		score[id] = scores.Scores[i]
+	}
+	text, err := os.ReadFile(filepath.Join(dir, "preferences.csv"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	right, all := 0, 0
+	for _, line := range strings.Fields(string(text))[1:] {
+		a, b, _ := strings.Cut(line, ",")
+		if all++; score[a] > score[b] {
+			right++
+		}
+	}
+	if float64(right) < 0.9*float64(all) {
+		t.Errorf("only %d of %d preferences are ranked right", right, all)
+	}
+	code, out, errs = dyad(t, dir, append([]string{"--json"}, pairsTrain("preferences.csv", "--loss", "bradley-terry", "--kappa", "2")...)...)
+	var r pairsTrainResult
+	if err := json.Unmarshal([]byte(out), &r); code != exitOK || err != nil || r.Run == "" || r.Spent.Runs != 1 || r.Guarantee.Epsilon > 1 || r.Seconds != 0 {
+		t.Fatalf("exit %d, %v: %s%s", code, err, out, errs)
+	}
+	m, err := readModel(filepath.Join(dir, "pairs.json"))
+	if err != nil || m.Pairs == nil || m.Pairs.Kappa != 2 || m.Guarantee.Epsilon != r.Guarantee.Epsilon {
+		t.Errorf("the model lacks its report: %v", err)
+	}
+}
+
+// The metric of a model file has the distances of the learned matrix, and its report is
+// that of the plan, of drawn pairs as well.
+func TestPairsPlanIsTheReportOfTrain(t *testing.T) {
+	dir := clinic(t, 200)
+	flags := []string{"--density", "2", "--degree-cap", "6", "--epsilon", "2"}
+	code, out, errs := dyad(t, dir, append([]string{"--json", "pairs", "train", "--data", "patients.csv", "--schema", "patients.yaml", "--seed", "1"}, flags...)...)
+	var train pairsTrainResult
+	if err := json.Unmarshal([]byte(out), &train); code != exitOK || err != nil {
+		t.Fatalf("exit %d, %v: %s", code, err, errs)
+	}
+	for _, unit := range []string{"individual", "group"} {
+		code, out, errs = dyad(t, dir, append([]string{"--json", "pairs", "plan", "-n", "200", "--schema", "patients.yaml", "--unit", unit}, flags...)...)
+		var plan pairs.Report
+		if err := json.Unmarshal([]byte(out), &plan); code != exitOK || err != nil {
+			t.Fatalf("exit %d, %v: %s", code, err, errs)
+		}
+		train.Report.Guarantee.Warnings, plan.Guarantee.Warnings = nil, nil
+		a, _ := json.Marshal(train.Report)
+		b, _ := json.Marshal(plan)
+		if bytes.Equal(a, b) != (unit == "individual") {
+			t.Errorf("unit %s: train says\n%s\nplan says\n%s", unit, a, b)
+		}
+	}
+	if code, _, errs := dyad(t, dir, "transform", "pairs.json", "--data", "patients.csv", "--out", "z.csv"); code != exitOK {
+		t.Errorf("transform: exit %d: %s", code, errs)
+	}
+}
+
+func TestPairsInspect(t *testing.T) {
+	dir := t.TempDir()
+	people(t, dir)
+	inspect := []string{"pairs", "inspect", "--data", "people.csv", "--schema", "people.yaml", "--pairs", "pairs.csv"}
+	code, out, errs := dyad(t, dir, inspect...)
+	for _, want := range []string{"60 pairs of 60 individuals", "PRIVATE", "must not set the noise", "kappa    2; kappa' = 2"} {
+		if code != exitOK || !strings.Contains(out, want) { // i to i + 7 mod 60 is one cycle
+			t.Errorf("exit %d: the output lacks %q: %s%s", code, want, out, errs)
+		}
+	}
+	if _, out, _ := dyad(t, dir, append(inspect, "--public-data")...); strings.Contains(out, "PRIVATE") || !strings.Contains(out, "must not") {
+		t.Errorf("with --public-data: %s", out)
+	}
+}
+
+// Bad pairs give exit code 2 with file, row and remedy, never a value, and no charge.
+func TestBadPairsAreRefusedAndNothingCharged(t *testing.T) {
+	dir := t.TempDir()
+	people(t, dir)
+	const head = "first,second,label\np0,p1,similar\n"
+	files := map[string]string{
+		"twice.csv": head + "p1,p0,similar\n", "contra.csv": head + "p1,p0,dissimilar\n", "self.csv": head + "p5,p5,similar\n",
+		"unknown.csv": head + "p0,s3cret,similar\n", "label.csv": head + "p3,p4,s3cret\n", "star.csv": head + "p0,p2,similar\np0,p3,similar\n",
+	}
+	for name, text := range files {
+		write(t, dir, name, text)
+	}
+	write(t, dir, "noid.yaml", "data_id: x\ncsv: {header: true}\ncolumns:\n  - {name: id, role: ignore}\n  - {name: kind, range: [0, 1]}\n  - {name: score, range: [0, 1]}\n  - {name: outcome, role: label, positive: 1}\n")
+	noID := pairsTrain("pairs.csv", "--kappa", "2")
+	noID[5] = "noid.yaml"
+	for _, c := range []struct {
+		args []string
+		want []string
+	}{
+		{pairsTrain("twice.csv", "--kappa", "2"), []string{"twice.csv: row 3", "also in row 2; keep one"}},
+		{pairsTrain("contra.csv", "--kappa", "2"), []string{"contra.csv: row 3", "other label"}},
+		{pairsTrain("self.csv", "--kappa", "2"), []string{"self.csv: row 3", "with itself"}},
+		{pairsTrain("unknown.csv", "--kappa", "2"), []string{"unknown.csv: row 3", `column "second"`, "add the record"}},
+		{pairsTrain("label.csv", "--kappa", "2"), []string{"label.csv: row 3", `column "label"`}},
+		{pairsTrain("star.csv", "--kappa", "2"), []string{"star.csv", "--degree-cap"}},
+		{pairsTrain("pairs.csv"), []string{"kappa is missing"}},
+		{pairsTrain("none.csv", "--kappa", "2"), []string{"none.csv"}},
+		{pairsTrain("pairs.csv", "--kappa", "2", "--mode", "paper", "--shrink"), []string{"no guarantee"}},
+		{pairsTrain("pairs.csv", "--kappa", "2", "--density", "2"), []string{"one of the two"}},
+		{pairsTrain("pairs.csv", "--kappa", "2", "--label-values", "a"), []string{"want 2"}},
+		{pairsTrain("pairs.csv", "--kappa", "2", "--pair-columns", "a,b"), []string{"want 3"}},
+		{pairsTrain("pairs.csv", "--kappa", "2", "--out", "pairs.csv"), []string{"input of this command"}},
+		{noID, []string{"role id"}},
+	} {
+		code, out, errs := dyad(t, dir, c.args...)
+		if code != exitInput || !strings.HasPrefix(errs, "dyad: ") || strings.Contains(errs, "s3cret") {
+			t.Errorf("dyad %v: exit %d: %s%s", c.args, code, out, errs)
+		}
+		for _, want := range c.want {
+			if !strings.Contains(errs, want) {
+				t.Errorf("dyad %v: the error lacks %q: %s", c.args, want, errs)
+			}
+		}
+	}
+	if exists(filepath.Join(dir, "state")) || exists(filepath.Join(dir, "pairs.json")) {
+		t.Error("refused runs left a ledger or a model")
+	}
+	// The control: the star passes with a cap of 2 pairs, or kappa 3.
+	for _, flags := range [][]string{{"--degree-cap", "2"}, {"--kappa", "3", "--force"}} {
+		if code, _, errs := dyad(t, dir, pairsTrain("star.csv", flags...)...); code != exitOK {
+			t.Errorf("%v: exit %d: %s", flags, code, errs)
+		}
+	}
+}

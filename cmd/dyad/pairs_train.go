@@ -1,0 +1,189 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"dyad/algorithms"
+	"dyad/algorithms/pairs"
+	"dyad/engine"
+	"dyad/privacy"
+)
+
+type pairsTrainCmd struct {
+	pairSource
+	Out     string  `short:"o" default:"pairs.json" placeholder:"FILE" help:"Model file."`
+	Force   bool    `help:"Replace an existing model file."`
+	DataID  string  `placeholder:"ID" help:"Name of the data in the ledger. Default: the schema's data_id."`
+	Workers int     `positive:"" default:"1" help:"CPU workers; the result has the same bits for any number."`
+	Seed    *uint64 `help:"Seed the noise, for reproduction only: the noise is then not secret."`
+	pairFlags
+	ledgerFlag
+}
+
+// Help shows examples.
+func (pairsTrainCmd) Help() string {
+	return `A run is charged to the ledger before any pair is used. Nothing is charged when a flag, the schema, the records or the
+pairs are wrong. Who is paired with whom is public, and so is --kappa; features and labels are private.
+
+The model of a metric is used by "dyad transform" and "dyad evaluate", that of preferences by "dyad predict".
+
+Examples:
+  dyad pairs train --data patients.csv --schema patients.yaml --density 2 --degree-cap 6 --epsilon 2 --out drawn.json
+  dyad pairs train --data people.csv --schema people.yaml --pairs pairs.csv --kappa 3 --epsilon 2 --out metric-pairs.json
+  dyad pairs train --data people.csv --schema people.yaml --pairs preferences.csv --loss bradley-terry --kappa 3 --out scores-pairs.json
+  dyad pairs train --data patients.csv --schema patients.yaml --density 2 --degree-cap 6 --method input --out input.json
+  dyad pairs train --data patients.csv --schema patients.yaml --density 2 --degree-cap 6 --mode nonprivate --public-data --out baseline-pairs.json`
+}
+
+type pairsTrainResult struct {
+	Data      string            `json:"data"`
+	Pairs     string            `json:"pairs"`
+	DataID    string            `json:"data_id"`
+	Public    bool              `json:"public"`
+	Dropped   int               `json:"pairs_above_the_cap,omitempty"`
+	Report    pairs.Report      `json:"report"`
+	Guarantee privacy.Guarantee `json:"guarantee"`
+	Run       string            `json:"run,omitempty"`
+	Ledger    string            `json:"ledger,omitempty"`
+	Spent     *spending         `json:"spent_in_all,omitempty"`
+	Model     string            `json:"model,omitempty"`
+	// Seconds is given for public data only.
+	Seconds float64 `json:"training_seconds,omitempty"`
+}
+
+// Run trains a model.
+func (c *pairsTrainCmd) Run(a *app) error {
+	if err := checkOut(c.Out, c.Force, c.Data, c.Schema, c.pairSource.Pairs, c.Ledger); err != nil {
+		return err
+	}
+	d, err := c.load(a, c.pairFlags)
+	if err != nil {
+		return err
+	}
+	plan, err := c.plan(d.shape())
+	if err != nil {
+		return err
+	}
+	data, err := d.engineData(plan)
+	if err != nil {
+		return err
+	}
+	if largest := d.graph.MaxDegree(); plan.Spec.Unit == pairs.Individual && plan.Spec.Mode != algorithms.NonPrivate && largest > plan.Spec.Kappa {
+		return badInput("%s: an individual is in more than --kappa %d pairs; cap them with --degree-cap, or plan for a larger kappa", c.pairSource.Pairs, plan.Spec.Kappa)
+	}
+	schema := d.records.Schema()
+	result := pairsTrainResult{Data: c.Data, Pairs: c.pairSource.Pairs, DataID: schema.DataID, Public: c.PublicData || schema.Public, Dropped: d.dropped}
+	if c.DataID != "" {
+		result.DataID = c.DataID
+	}
+	options := pairs.Options{Public: result.Public, DataID: result.DataID, Workers: c.Workers, Tracker: a.tracker("training")}
+	if c.Seed != nil {
+		options.Source = privacy.NewSeededSource(*c.Seed)
+	}
+	if !result.Public {
+		if options.Ledger, result.Ledger, err = c.open(privacy.LedgerOptions{LockWait: a.hooks.lockWait, Trace: a.at}); err != nil {
+			return err
+		}
+		if options.Fingerprint, err = fingerprint(options.Ledger, c.Data, c.pairSource.Pairs); err != nil {
+			return err
+		}
+	}
+	if err := a.ctx.Err(); err != nil {
+		return err // nothing is charged yet
+	}
+	var run *pairs.Result
+	if d.classes != nil {
+		run, err = pairs.RunByClass(a.ctx, data, d.classes, plan, options)
+	} else {
+		run, err = pairs.Run(a.ctx, data, plan, options)
+	}
+	if err != nil {
+		return a.charged(err)
+	}
+	result.Report, result.Guarantee, result.Run = plan.Report(), run.Guarantee, run.Run
+	result.Report.Guarantee = run.Guarantee
+	if result.Public {
+		result.Seconds = run.Seconds
+	}
+	m := pairModel(d, plan, &result, run.W)
+	if result.Model, err = m.write(c.Out, a.at); err != nil {
+		return a.printModel(m, err)
+	}
+	if result.Model != c.Out {
+		a.note("dyad: cannot write %s; the model was saved as %s instead", c.Out, result.Model)
+	}
+	if options.Ledger != nil {
+		delta := plan.Spec.Budget.Delta
+		if delta == 0 { // other runs on the data may need one
+			delta = privacy.DefaultDelta(d.graph.Len())
+		}
+		if result.Spent, err = spendingOf(options.Ledger, result.DataID, delta); err != nil {
+			return fmt.Errorf("the model is trained, charged and saved as %s, but the ledger cannot be read back: %w", result.Model, err)
+		}
+	}
+	return a.emit(result, result.text(m.Task))
+}
+
+// pairModel is the model file: weights of scores as they are, and of a metric
+// the coordinates of W^T W, whose distances are those of W x.
+func pairModel(d *pairData, p *pairs.Plan, r *pairsTrainResult, w []float64) *model {
+	task, dim := taskAUC, p.Spec.Dim
+	if p.Spec.Loss.Name() == lossContrastive {
+		task = taskMetric
+		square := make([]float64, dim*dim)
+		for row := range p.Spec.Rows {
+			v := w[row*dim : (row+1)*dim]
+			for i, a := range v {
+				for j, b := range v {
+					square[i*dim+j] += a * b
+				}
+			}
+		}
+		s := engine.Symmetric{Dim: dim}
+		w = make([]float64, s.Len())
+		s.Pack(w, square)
+	}
+	return &model{
+		Format: modelFormat, Version: version, Created: time.Now().UTC().Truncate(time.Second),
+		Task: task, DataID: r.DataID, Run: r.Run,
+		Features: d.records.Encoder.FeatureNames(), Weights: w, Encoder: d.records.Encoder,
+		Report: algorithms.Report{
+			Algorithm: p.Algorithm(), Paper: r.Report.Paper, Mode: r.Report.Mode, Records: p.Spec.Individuals, Features: dim,
+			Norm: 1, Loss: r.Report.Loss, Rule: r.Report.StepRule, Steps: p.Batches * p.Spec.Epochs, Noise: r.Report.Noise,
+			Events: r.Report.Events, Guarantee: r.Guarantee,
+		},
+		Pairs: &r.Report, Guarantee: r.Guarantee,
+	}
+}
+
+func (r *pairsTrainResult) text(task string) string {
+	var b strings.Builder
+	visibility := "private"
+	if r.Public {
+		visibility = "public"
+	}
+	from := "pairs drawn by ids"
+	if r.Pairs != "" {
+		from = "pairs of " + r.Pairs
+	}
+	fmt.Fprintf(&b, "%-11s %s, %s (%s, data id %s)\n", "data", r.Data, from, visibility, r.DataID)
+	if r.Dropped > 0 {
+		fmt.Fprintf(&b, "%-11s pairs above the degree cap were dropped\n", "")
+	}
+	b.WriteString(r.Report.Text())
+	if r.Ledger != "" {
+		fmt.Fprintf(&b, "%-11s run %s charged to %q in %s\n", "ledger", r.Run, r.DataID, r.Ledger)
+		fmt.Fprintf(&b, "%-11s spent on it in all: %s\n", "", r.Spent.text)
+	}
+	use := fmt.Sprintf("score individuals: dyad predict %s --data FILE", r.Model)
+	if task == taskMetric {
+		use = fmt.Sprintf("map individuals by the metric: dyad transform %s --data FILE --out FILE", r.Model)
+	}
+	fmt.Fprintf(&b, "%-11s %s (%s)\n", "model", r.Model, use)
+	if r.Public {
+		fmt.Fprintf(&b, "%-11s %.2f s of training\n", "time", r.Seconds)
+	}
+	return b.String()
+}

@@ -1,0 +1,296 @@
+package dataset
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"math"
+	"os"
+)
+
+// PairColumns are the names of the columns of a file of pairs; an empty name is the
+// default.
+type PairColumns struct {
+	First  string // id of one individual; default "first"
+	Second string // id of the other; default "second"
+	Label  string // default "label"
+}
+
+// PairOptions of LoadPairs.
+type PairOptions struct {
+	Columns PairColumns
+	// True and False are the two values of the label, matched like categories.
+	// They must differ.
+	True, False string
+	// Oriented says that a label is about the order of the two, as of a preference:
+	// (a, b, True) and (b, a, False) then say the same. The file may lack the label
+	// column, and every label is then True.
+	Oriented bool
+	// CSV are options of a delimited file; its first row is always a header.
+	CSV CSVOptions
+}
+
+// LabelledPair is one pair: the places of two different individuals in the list of
+// ids, and its label.
+type LabelledPair struct {
+	A, B  int32
+	Label bool
+}
+
+// The rules of a file of pairs.
+const (
+	rulePairNoID      = "id is missing; give both individuals of a pair"
+	rulePairUnknown   = "id is not in the features file; add the record there, or remove the pair"
+	rulePairSelf      = "the pair joins an individual with itself; remove the row"
+	rulePairLabel     = "label is neither of the two values of a pair's label; correct the value, or say which values the file uses"
+	rulePairNoLabel   = "label is missing; every pair needs one"
+	rulePairHeader    = "lacks this column; correct the name in the file, or say what the file calls it"
+	rulePairTwice     = "names this column twice; rename one"
+	rulePairEmpty     = "file has no pairs"
+	rulePairFormat    = "file is neither CSV nor Parquet; convert it (dyad data convert)"
+	rulePairTooMany   = "file has more than 2^30 pairs"
+	ruleRecordNoID    = "id is missing in record %d; pairs need the id of every record"
+	ruleRecordSameID  = "records %d and %d have the same id; pairs need one record for each id"
+	rulePairDuplicate = "the pair is also in row %d; keep one of them"
+	rulePairContra    = "the pair is also in row %d with the other label; keep the one that is true"
+)
+
+// LoadPairs reads labelled pairs of the individuals ids from a CSV or Parquet file,
+// gzip or zstd or neither. Content that breaks a rule gives a *ParseError with the row:
+// an id that is missing or not in ids, a pair of an individual with itself, a pair that
+// occurs again, in either order, with the same label or with the other one, and a label
+// that is neither of the two values. file and column name the records' file and its
+// id column in errors about ids.
+//
+// Memory is about 50 bytes a pair and 100 an id.
+func LoadPairs(path string, ids []string, file, column string, o PairOptions) ([]LabelledPair, error) {
+	at, err := indexIDs(ids, file, column)
+	if err != nil {
+		return nil, err
+	}
+	if o.True == "" || o.False == "" || o.True == o.False {
+		return nil, fmt.Errorf("dataset: the two values of a pair's label must differ and not be empty")
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("dataset: cannot read pairs: %w", err)
+	}
+	defer f.Close()
+	in := &input{name: path, r: f}
+	if info, err := f.Stat(); err == nil && info.Mode().IsRegular() {
+		in.at, in.size = f, info.Size()
+	}
+	r := &pairReader{
+		name: path, at: at, o: o, values: newValueSet([]string{o.True, o.False}), seen: map[uint64]int32{},
+		names: [3]string{cmp.Or(o.Columns.First, "first"), cmp.Or(o.Columns.Second, "second"), cmp.Or(o.Columns.Label, "label")},
+	}
+	if err := r.read(in); err != nil {
+		return nil, err
+	}
+	if len(r.pairs) == 0 {
+		return nil, r.errorf(0, -1, rulePairEmpty)
+	}
+	return r.pairs, nil
+}
+
+// indexIDs is the place of every id.
+func indexIDs(ids []string, file, column string) (map[string]int32, error) {
+	at := make(map[string]int32, len(ids))
+	for i, id := range ids {
+		rule := ""
+		if before, twice := at[id]; id == "" {
+			rule = fmt.Sprintf(ruleRecordNoID, i+1)
+		} else if twice {
+			rule = fmt.Sprintf(ruleRecordSameID, before+1, i+1)
+		}
+		if rule != "" {
+			return nil, &ParseError{File: file, Column: column, Rule: rule}
+		}
+		at[id] = int32(i)
+	}
+	return at, nil
+}
+
+// pairReader collects the pairs of a file.
+type pairReader struct {
+	name   string
+	names  [3]string // of the columns of the two ids and the label
+	place  [3]int    // of these columns in a row, -1 for none
+	at     map[string]int32
+	values *valueSet
+	o      PairOptions
+	seen   map[uint64]int32 // 1 + place in pairs, by the two individuals
+	pairs  []LabelledPair
+	rows   []int32 // of the pairs in the file
+}
+
+func (r *pairReader) read(in *input) error {
+	u, err := unpack(in.name, in.r)
+	if err != nil {
+		return err
+	}
+	defer u.close()
+	head, _ := u.Peek(sniffBytes) // an error comes again when the rows are read
+	switch binaryFormat(head) {
+	case "":
+		return r.readCSV(in.name, u)
+	case FormatParquet:
+		if u.compressed {
+			return r.errorf(0, -1, rulePackedTwice)
+		}
+		if in.at == nil {
+			if in, err = in.hold(u); err != nil {
+				return err
+			}
+		}
+		return r.readParquet(in)
+	}
+	return r.errorf(0, -1, rulePairFormat)
+}
+
+func (r *pairReader) readCSV(name string, u *unpacked) error {
+	src, err := newSource(name, u)
+	if err != nil {
+		return err
+	}
+	c := newCSVReader(src, &r.o.CSV)
+	header, err := c.next()
+	if err == io.EOF {
+		return r.errorf(0, -1, rulePairEmpty)
+	}
+	if err != nil {
+		return err
+	}
+	width := len(header)
+	if err := r.layout(header, c.row, "the header"); err != nil {
+		return err
+	}
+	for {
+		row, err := c.next()
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if len(row) != width {
+			return r.errorf(c.row, -1, fmt.Sprintf("row has %d fields, want %d; quote a field that contains the delimiter, or correct the row", len(row), width))
+		}
+		if err := r.add(row, c.row); err != nil {
+			return err
+		}
+	}
+}
+
+func (r *pairReader) readParquet(in *input) error {
+	p, err := openParquet(in)
+	if err != nil {
+		return err
+	}
+	defer p.close()
+	header := make([][]byte, len(p.columns))
+	for i, c := range p.columns {
+		header[i] = []byte(c.Name())
+	}
+	if err := r.layout(header, 0, "the Parquet schema"); err != nil {
+		return err
+	}
+	for i, at := range r.place {
+		if at < 0 {
+			continue
+		}
+		if p.used[at] = true; parquetTypeOf(p.columns[at]) == parquetRefused {
+			return r.errorf(0, i, ruleParquetType)
+		}
+	}
+	for {
+		if err := p.next(); err == io.EOF {
+			return nil
+		} else if err != nil {
+			return err
+		}
+		if err := r.add(p.texts, p.row); err != nil {
+			return err
+		}
+	}
+}
+
+// layout finds the columns by name. Its errors never show a field.
+func (r *pairReader) layout(header [][]byte, row int, where string) error {
+	r.place = [3]int{-1, -1, -1}
+	for at, name := range header {
+		for i := range r.names {
+			if string(name) != r.names[i] {
+				continue
+			}
+			if r.place[i] >= 0 {
+				return r.errorf(row, i, where+" "+rulePairTwice)
+			}
+			r.place[i] = at
+		}
+	}
+	for i, at := range r.place {
+		if at < 0 && !(i == 2 && r.o.Oriented) {
+			return r.errorf(row, i, where+" "+rulePairHeader)
+		}
+	}
+	return nil
+}
+
+// add takes the fields of one row.
+func (r *pairReader) add(row [][]byte, number int) error {
+	var who [2]int32
+	for i := range who {
+		id := row[r.place[i]]
+		at, known := r.at[string(id)]
+		switch {
+		case len(id) == 0:
+			return r.errorf(number, i, rulePairNoID)
+		case !known:
+			return r.errorf(number, i, rulePairUnknown)
+		}
+		who[i] = at
+	}
+	p := LabelledPair{who[0], who[1], true}
+	if p.A == p.B {
+		return r.errorf(number, -1, rulePairSelf)
+	}
+	if at := r.place[2]; at >= 0 {
+		value := r.values.find(row[at])
+		switch {
+		case len(row[at]) == 0:
+			return r.errorf(number, 2, rulePairNoLabel)
+		case value < 0:
+			return r.errorf(number, 2, rulePairLabel)
+		}
+		p.Label = value == 0
+	}
+	key := uint64(min(p.A, p.B))<<32 | uint64(max(p.A, p.B))
+	if k := r.seen[key]; k > 0 {
+		before, same := r.pairs[k-1], p.Label
+		if r.o.Oriented && before.A != p.A {
+			same = !same
+		}
+		rule := rulePairContra
+		if same == before.Label {
+			rule = rulePairDuplicate
+		}
+		return r.errorf(number, -1, fmt.Sprintf(rule, r.rows[k-1]))
+	}
+	if len(r.pairs) >= 1<<30 || number > math.MaxInt32 {
+		return r.errorf(0, -1, rulePairTooMany)
+	}
+	r.pairs, r.rows = append(r.pairs, p), append(r.rows, int32(number))
+	r.seen[key] = int32(len(r.pairs))
+	return nil
+}
+
+// errorf is a ParseError about column i of ids and label, or the row.
+func (r *pairReader) errorf(row, i int, rule string) error {
+	e := &ParseError{File: r.name, Row: row, Rule: rule}
+	if i >= 0 {
+		e.Column = r.names[i]
+		e.Position = max(0, r.place[i]+1)
+	}
+	return e
+}

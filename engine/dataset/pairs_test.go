@@ -1,0 +1,112 @@
+package dataset
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+var fourIDs = []string{"anna", "ben", "cora", "dan"}
+
+func loadPairs(t *testing.T, name, content string, o PairOptions) ([]LabelledPair, error) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return LoadPairs(path, fourIDs, "people.csv", "id", o)
+}
+
+var likeness = PairOptions{True: "different", False: "same"}
+
+type pairRow struct {
+	First  string `parquet:"first"`
+	Label  bool   `parquet:"label"`
+	Second string `parquet:"second"`
+}
+
+func TestLoadPairs(t *testing.T) {
+	want := []LabelledPair{{0, 1, true}, {2, 1, false}}
+	bools := PairOptions{True: "true", False: "false"}
+	named := PairOptions{True: "1", False: "0", Columns: PairColumns{First: "a", Second: "b", Label: "sick"}, CSV: CSVOptions{Delimiter: ";"}}
+	preference := PairOptions{True: "first", False: "second", Oriented: true}
+	for _, c := range []struct {
+		name, content string
+		o             PairOptions
+		want          []LabelledPair
+	}{
+		{"a.csv", "first,second,label\nanna,ben,different\n\ncora , \"ben\",same\n", likeness, want},
+		{"b.csv", "sick;b;note;a\n1;ben;x;anna\n0.0;ben;y;cora\n", named, want},
+		{"c.parquet", parquetFile(t, pairRow{"anna", true, "ben"}, pairRow{"cora", false, "ben"}), bools, want},
+		{"d.csv", "first,second\nanna,ben\ncora,ben\n", preference, []LabelledPair{{0, 1, true}, {2, 1, true}}},
+	} {
+		got, err := loadPairs(t, c.name, c.content, c.o)
+		if err != nil || !slices.Equal(got, c.want) {
+			t.Errorf("%s: %v, %v, want %v", c.name, got, err, c.want)
+		}
+	}
+}
+
+// Every rule is found at its row and column, and no error shows a field.
+func TestLoadPairsErrors(t *testing.T) {
+	const head, good = "first,second,label\n", "anna,ben,same\n"
+	preference := PairOptions{True: "first", False: "second", Oriented: true}
+	for _, c := range []struct {
+		content string
+		o       PairOptions
+		row     int
+		column  string
+		says    string
+	}{
+		{head + good + "ben,anna,same\n", likeness, 3, "", "also in row 2; keep one"},
+		{head + good + "\nben,anna,different\n", likeness, 4, "", "also in row 2 with the other label"},
+		{head + "anna,ben,first\nben,anna,second\n", preference, 3, "", "also in row 2; keep one"},
+		{head + "anna,ben,first\nben,anna,first\n", preference, 3, "", "also in row 2 with the other label"},
+		{"first,second\nanna,ben\nben,anna\n", preference, 3, "", "with the other label"},
+		{head + good + "dan,dan,same\n", likeness, 3, "", "with itself"},
+		{head + good + "dan,zoe,same\n", likeness, 3, "second", "not in the features file"},
+		{head + "zoe,dan,same\n", likeness, 2, "first", "not in the features file"},
+		{head + "anna,,same\n", likeness, 2, "second", "id is missing"},
+		{head + "anna,ben,\n", likeness, 2, "label", "label is missing"},
+		{head + "anna,ben,secret\n", likeness, 2, "label", "neither"},
+		{head + "anna,ben\n", likeness, 2, "", "2 fields, want 3"},
+		{"first,label\nanna,same\n", likeness, 1, "second", "lacks this column"},
+		{"first,second\nanna,ben\n", likeness, 1, "label", "lacks this column"},
+		{"first,second,first,label\n", likeness, 1, "first", "twice"},
+		{head, likeness, 0, "", "no pairs"},
+		{"", likeness, 0, "", "no pairs"},
+		{"PK\x03\x04", likeness, 0, "", "neither CSV nor Parquet"},
+		{"PAR1 damaged", likeness, 0, "", "damaged"},
+	} {
+		_, err := loadPairs(t, "pairs.csv", c.content, c.o)
+		var parse *ParseError
+		if !errors.As(err, &parse) || parse.Row != c.row || parse.Column != c.column || !strings.Contains(parse.Rule, c.says) || filepath.Base(parse.File) != "pairs.csv" {
+			t.Errorf("%q: %v, want row %d, column %q, %q", c.content, err, c.row, c.column, c.says)
+			continue
+		}
+		for _, field := range []string{"zoe", "secret", "anna", "dan"} {
+			if strings.Contains(parse.Rule, field) {
+				t.Errorf("%q: the error shows a field: %v", c.content, err)
+			}
+		}
+	}
+	if _, err := loadPairs(t, "a.csv", head+good, PairOptions{True: "same", False: "same"}); err == nil {
+		t.Error("two equal values of a label were accepted")
+	}
+}
+
+func TestLoadPairsChecksIDs(t *testing.T) {
+	for name, ids := range map[string][]string{"records 1 and 3": {"a", "b", "a"}, "record 2": {"a", ""}} {
+		_, err := LoadPairs("missing.csv", ids, "people.csv", "who", likeness)
+		var parse *ParseError
+		if !errors.As(err, &parse) || parse.File != "people.csv" || parse.Column != "who" || !strings.Contains(parse.Rule, name) {
+			t.Errorf("%v: %v", ids, err)
+		}
+	}
+	if _, err := LoadPairs("missing.csv", fourIDs, "people.csv", "who", likeness); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a missing file: %v", err)
+	}
+}
