@@ -33,10 +33,11 @@ func (p *Program) Roundoff(on Interval) float64 {
 type rounding struct {
 	exact, float *jet
 	err          []float64
+	single       bool // for the code of PTX instead of a Program
 }
 
 func newRounding(e Expr) *rounding {
-	return &rounding{newJet(e), newJet(e), make([]float64, e.Size())}
+	return &rounding{exact: newJet(e), float: newJet(e), err: make([]float64, e.Size())}
 }
 
 const (
@@ -52,7 +53,7 @@ func (r *rounding) bound(on Interval) float64 {
 		r.exact.v[i] = r.exact.value(in, on)
 		r.step(i, in, on)
 	}
-	if e := r.err[last]; e == e {
+	if e := r.err[last]; e == e && !(r.single && !(r.float.v[last].Abs() < singleLargest)) {
 		return e
 	}
 	return inf
@@ -64,6 +65,10 @@ func (r *rounding) step(i int, in instr, on Interval) {
 	x := r.exact.v[i]
 	if in.op.leaf() {
 		r.float.v[i], r.err[i] = x, 0
+		if r.single {
+			e := leafSingle(in)
+			r.float.v[i], r.err[i] = Interval{addDown(x.Lo, -e), addUp(x.Hi, e)}, e
+		}
 		if x.undefined() {
 			r.err[i] = inf
 		}
@@ -131,6 +136,9 @@ func (r *rounding) mayBeNaN(in instr) bool {
 // own bounds the error of the operation itself on exact operands, relative to the
 // result plus absolute.
 func (r *rounding) own(i int, in instr) (relative, absolute float64) {
+	if r.single {
+		return r.ownSingle(in)
+	}
 	switch in.op {
 	case opNeg, opAbs, opMax, opMin, opWhere, opGe, opGt, opEq:
 		return 0, 0

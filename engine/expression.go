@@ -107,6 +107,10 @@ func (e *Expression) Text() string {
 	return b.String()
 }
 
+// SlopeExpr returns phi' as an expression, without clipping, for backends that emit code
+// of their own.
+func (e *Expression) SlopeExpr() autodiff.Expr { return e.dphi }
+
 // Phi returns phi(u), without clipping.
 func (e *Expression) Phi(u float64) float64 { return e.f.Phi.Eval(u) }
 

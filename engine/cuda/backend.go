@@ -41,7 +41,7 @@ const (
 )
 
 // Plan returns the kernel for a problem with a smooth engine.ScoreLoss that is
-// engine.Logistic or a Slope. It wraps engine.ErrUnsupported for other losses, for
+// engine.Logistic or an Expression. It wraps engine.ErrUnsupported for other losses, for
 // query groups, for records that do not fit into the memory of the GPU and for bounds
 // outside of the range of float32.
 func (b Backend) Plan(p engine.Problem) (engine.Kernel, error) {
@@ -96,7 +96,7 @@ func (k *kernel) planPairs() error {
 		}
 	}
 	k.unit, k.slopeError = math.Exp2(exponent), code.absError
-	k.ptx, err = splice(kernels.ScorePTX, code, s.Slope)
+	k.ptx, err = splice(kernels.ScorePTX, code, s.Margin, s.Slope)
 	return err
 }
 

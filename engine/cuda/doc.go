@@ -8,7 +8,8 @@
 //
 //   - direct, factored: logistic loss of two labels, 1 / (1 + a_i b_j) from one
 //     exponential a record instead of one a pair;
-//   - direct: any labels and any loss with a Slope, whose code is put into the kernel.
+//   - direct: any labels and any smooth loss that is an expression, the code of
+//     whose phi' is put into the kernel.
 //
 // # Terms and sums
 //

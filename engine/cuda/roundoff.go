@@ -17,8 +17,6 @@ const (
 	reciprocalError = 4 * u32
 	exponentError   = 8 * u32
 
-	// dphiError bounds the error of phi' on the host, as in package cpu.
-	dphiError = 16
 	// secondOrder covers products of error terms: each is below 2^-16 of its quantity
 	// (checked by usable) and there are fewer than 30.
 	secondOrder = 1.01
@@ -75,16 +73,17 @@ const (
 //	E = min(C 5 w V, Q5) + 2 C l ds + slopeError + 3 w Q,
 //	A = unit 2^-23 + 2^-43 l (Q + C V) + 2^-100 unit
 //
-// where slopeError is that of the code for phi', 3 w is for D and two roundings, and a
+// where slopeError is that of the code for phi' (autodiff.Expr.PTXRoundoff, plus the
+// loss's own SlopeErr), 3 w is for D and two roundings, and a
 // term is rounded to units of 2^-22 unit. Q5 is 5 w 0.2241 for the logistic loss, as
-// |u sigma'(u)| <= 0.2240.., and infinite for others. The clamp of phi' to [-Q, Q] and
-// of the term to the unit only moves values towards exact ones, which are inside.
+// |u sigma'(u)| <= 0.2240.., and infinite for others. The clamps of the argument to [-V, V], of phi' to [-Q, Q]
+// and of the term to the unit only moves values towards exact ones, which are inside.
 //
 // # Prefix pairs
 //
 // They are computed from scores of the GPU on the host in float64: the T terms
 // v_i = phi'(D (s_T - s_i)) D have norm at most Q l 2R and error
-// C (2 l ds + 4 u V) + (16 + 3) u Q, the sum over i is compensated (error 3 u, Higham
+// C (2 l ds + 4 u V) + SlopeErr + 3 u Q, the sum over i is compensated (error 3 u, Higham
 // 2002, Section 4.3), and X^T c has depth m: T 2 R l (E + g(m + 3) Q).
 //
 // The last summand covers underflow, as in package cpu.
@@ -104,7 +103,7 @@ func (k *kernel) Roundoff(pairs engine.Pairs) float64 {
 		if q.T < 1 || q.T >= p.N {
 			return math.Inf(1)
 		}
-		e := s.Curvature*(2*l*s.ScoreErr+4*u64*s.Margin) + (dphiError+3)*u64*s.Slope + engine.Gamma(k.rowSumDepth()+3)*s.Slope
+		e := s.Curvature*(2*l*s.ScoreErr+4*u64*s.Margin) + s.SlopeErr + 3*u64*s.Slope + engine.Gamma(k.rowSumDepth()+3)*s.Slope
 		return float64(q.T)*2*R*l*e*secondOrder + tiny
 	}
 	return math.Inf(1)

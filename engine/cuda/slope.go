@@ -5,17 +5,18 @@ import (
 	"math"
 	"strings"
 
+	"dyad/autodiff"
 	"dyad/engine"
 	"dyad/kernels"
 )
 
 // slope is code for phi' in float32.
 type slope struct {
-	// lines of PTX compute %phi_out from %phi_in and the registers %phi<registers>,
-	// which are theirs alone.
-	lines     []string
-	registers int
-	// absError bounds |computed - exact| for every argument in the public range.
+	// lines of PTX compute %phi_out from %phi_in, with the registers %phi0, ... and the
+	// predicates %mask0, ..., which are theirs alone.
+	lines            []string
+	registers, masks int
+	// absError bounds |computed - exact| for every float32 in the public range.
 	absError float64
 }
 
@@ -24,8 +25,26 @@ func slopeOf(loss engine.ScoreLoss, s engine.ScoreRange) (slope, error) {
 	if _, ok := loss.(engine.Logistic); ok {
 		return logisticSlope(), nil
 	}
-	return slope{}, fmt.Errorf("%w: loss %q has no code for GPUs", engine.ErrUnsupported, loss.Name())
+	form, ok := loss.(engine.ScalarLoss)
+	if !ok {
+		return slope{}, fmt.Errorf("%w: loss %q has no code for GPUs", engine.ErrUnsupported, loss.Name())
+	}
+	expression, ok := form.Scalar().(*engine.Expression)
+	if !ok {
+		return slope{}, fmt.Errorf("%w: loss %q is no expression, so it has no code for GPUs", engine.ErrUnsupported, loss.Name())
+	}
+	e := expression.SlopeExpr()
+	lines, registers, masks, ok := e.PTX("%phi_in", "%phi_out")
+	bound := e.PTXRoundoff(autodiff.Interval{Lo: -s.Margin, Hi: s.Margin})
+	if !ok || math.IsInf(bound, 0) || len(lines) > maxLines {
+		return slope{}, fmt.Errorf("%w: the slope of loss %q has no code for GPUs with a proved error over margins up to %.3g", engine.ErrUnsupported, loss.Name(), s.Margin)
+	}
+	// SlopeErr covers the difference of the formula's constants from exact ones.
+	return slope{lines: lines, registers: registers, masks: masks, absError: bound + s.SlopeErr}, nil
 }
+
+// maxLines bounds the code for phi', which is put into the kernel 4 times.
+const maxLines = 200
 
 // logisticSlope is -1 / (1 + 2^(u log2 e)).
 //
@@ -51,16 +70,22 @@ func logisticSlope() slope {
 // constant is the float32 nearest to v.
 func constant(v float64) string { return fmt.Sprintf("0f%08X", math.Float32bits(float32(v))) }
 
-// splice replaces every marker in ptx by the code, clamped to [-bound, bound]: what
-// leaves the block is at most the certified bound whatever the code computes, NaN
-// included, up to the rounding of the bound to float32, upwards.
-func splice(ptx string, code slope, bound float64) (string, error) {
-	limit := float32(bound)
+// splice replaces every marker in ptx by the code. Its argument is clamped to
+// [-margin, margin], which holds every exact one, so that its proofs apply; what leaves it
+// is clamped to [-bound, bound], whatever the code computes, NaN included. bound is
+// rounded up to float32 and margin down.
+func splice(ptx string, code slope, margin, bound float64) (string, error) {
+	limit, reach := float32(bound), float32(margin)
 	if float64(limit) < bound {
 		limit = math.Nextafter32(limit, float32(math.Inf(1)))
 	}
-	if !(limit > 0) || math.IsInf(float64(limit), 0) {
-		return "", fmt.Errorf("cuda: the bound %v of phi' is not a positive float32", bound)
+	if float64(reach) > margin {
+		reach = math.Nextafter32(reach, 0)
+	}
+	for _, v := range []float32{limit, reach} {
+		if !(v > 0) || math.IsInf(float64(v), 0) {
+			return "", fmt.Errorf("cuda: the bounds %v of phi' and %v of its argument are not positive float32 numbers", bound, margin)
+		}
 	}
 	var out strings.Builder
 	found := 0
@@ -75,12 +100,18 @@ func splice(ptx string, code slope, bound float64) (string, error) {
 			return "", fmt.Errorf("cuda: the marker %q does not name two registers", strings.TrimSpace(line))
 		}
 		found++
-		fmt.Fprintf(&out, "\t{\n\t.reg .f32 %%phi<%d>;\n\t.reg .f32 %%phi_in;\n\t.reg .f32 %%phi_out;\n\tmov.f32 %%phi_in, %s;\n", max(code.registers, 1), registers[1])
-		for _, l := range code.lines {
-			out.WriteString("\t" + l + "\n")
+		block := []string{
+			fmt.Sprintf(".reg .f32 %%phi<%d>;", max(code.registers, 1)),
+			fmt.Sprintf(".reg .pred %%mask<%d>;", max(code.masks, 1)),
+			".reg .f32 %phi_in;", ".reg .f32 %phi_out;",
+			"max.f32 %phi_in, " + registers[1] + ", " + constant(-float64(reach)) + ";",
+			"min.f32 %phi_in, %phi_in, " + constant(float64(reach)) + ";",
 		}
-		fmt.Fprintf(&out, "\tmax.f32 %%phi_out, %%phi_out, %s;\n\tmin.f32 %s, %%phi_out, %s;\n\t}\n",
-			constant(-float64(limit)), registers[0], constant(float64(limit)))
+		block = append(block, code.lines...)
+		block = append(block,
+			"max.f32 %phi_out, %phi_out, "+constant(-float64(limit))+";",
+			"min.f32 "+registers[0]+", %phi_out, "+constant(float64(limit))+";")
+		out.WriteString("\t{\n\t" + strings.Join(block, "\n\t") + "\n\t}\n")
 	}
 	if found == 0 {
 		return "", fmt.Errorf("cuda: the PTX has no marker %s", kernels.PhiMarker)

@@ -151,6 +151,7 @@ func build() map[string]op {
 		"abs.f32":            f32op(func(a, _ float32) float32 { return float32(math.Abs(float64(a))) }),
 		"max.f32":            f32op(maximum),
 		"min.f32":            f32op(minimum),
+		"sqrt.rn.f32":        f32op(func(a, _ float32) float32 { return float32(math.Sqrt(float64(a))) }),
 		"div.rn.f32":         f32op(func(a, b float32) float32 { return a / b }),
 		"fma.rn.f32":         func(a, b, c uint64) uint64 { return bits32(fused(f32(a), f32(b), f32(c))) },
 		"add.rn.ftz.sat.f32": f32op(func(a, b float32) float32 { return saturate(flush(flush(a) + flush(b))) }),

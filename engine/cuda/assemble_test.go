@@ -1,0 +1,122 @@
+package cuda
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"dyad/engine"
+	"dyad/kernels"
+)
+
+// TestAssemble assembles the embedded and the spliced PTX with NVIDIA's ptxas, where
+// there is one (in PATH, or named by PTXAS; the PyPI package nvidia-cuda-nvcc has it):
+// no registers are spilled, no local memory is used, and few enough registers are for
+// two blocks on a multiprocessor. With DYAD_PTXAS_OUT the report is written there.
+func TestAssemble(t *testing.T) {
+	ptxas := os.Getenv("PTXAS")
+	if ptxas == "" {
+		var err error
+		if ptxas, err = exec.LookPath("ptxas"); err != nil {
+			t.Skip("ptxas is not installed")
+		}
+	}
+	version, err := exec.Command(ptxas, "--version").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	programs := map[string]string{"score.ptx as embedded": kernels.ScorePTX}
+	for name, loss := range library(t) {
+		p := engine.Problem{N: 100, D: 4, Bounds: engine.UnitBounds(), Loss: loss, Radius: 1, LabelValues: engine.AnyLabels}
+		if _, s, err := engine.NewScoreRange(p, p.D); err == nil {
+			if code, err := slopeOf(loss, s); err == nil {
+				if programs["spliced: "+name], err = splice(kernels.ScorePTX, code, s.Margin, s.Slope); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	}
+	var report strings.Builder
+	fmt.Fprintf(&report, "%s", version)
+	file := filepath.Join(t.TempDir(), "k.ptx")
+	for _, name := range slices.Sorted(maps.Keys(programs)) {
+		if err := os.WriteFile(file, []byte(programs[name]), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		for _, arch := range []string{"sm_80", "sm_90"} {
+			out, err := exec.Command(ptxas, "-v", "-arch="+arch, "-o", os.DevNull, file).CombinedOutput()
+			if err != nil {
+				t.Errorf("%s, %s: %v\n%s", name, arch, err, out)
+				continue
+			}
+			fmt.Fprintf(&report, "\n%s, %s, sha256 %x\n", name, arch, sha256.Sum256([]byte(programs[name])))
+			for _, bad := range assembled(string(out), &report) {
+				t.Errorf("%s, %s: %s", name, arch, bad)
+			}
+		}
+	}
+	t.Log(report.String())
+	if out := os.Getenv("DYAD_PTXAS_OUT"); out != "" {
+		if err := os.WriteFile(out, []byte(report.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+var (
+	compiled  = regexp.MustCompile(`Compiling entry function '(\w+)'`)
+	memory    = regexp.MustCompile(`(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads`)
+	registers = regexp.MustCompile(`Used (\d+) registers.*`)
+)
+
+// assembled reads what ptxas -v says, adds a line a kernel to the report and returns
+// what must not be.
+func assembled(text string, report *strings.Builder) (bad []string) {
+	var kernel string
+	found := 0
+	for line := range strings.Lines(text) {
+		if m := compiled.FindStringSubmatch(line); m != nil {
+			kernel = m[1]
+		}
+		if m := memory.FindStringSubmatch(line); m != nil && (m[1] != "0" || m[2] != "0" || m[3] != "0") {
+			bad = append(bad, kernel+": "+m[0])
+		}
+		if m := registers.FindStringSubmatch(line); m != nil {
+			found++
+			fmt.Fprintf(report, "  %-16s %s\n", kernel, strings.TrimPrefix(m[0], "Used "))
+			var n int
+			if _, err := fmt.Sscan(m[1], &n); err != nil || n > 128 {
+				bad = append(bad, kernel+": "+m[0])
+			}
+		}
+	}
+	if found < 7 {
+		bad = append(bad, fmt.Sprintf("ptxas reports %d kernels, want 7", found))
+	}
+	return bad
+}
+
+// TestAssembledFindsSpills is the control of TestAssemble.
+func TestAssembledFindsSpills(t *testing.T) {
+	good := "Compiling entry function 'k' for 'sm_90'\n    0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads\nUsed 40 registers, used 1 barriers\n"
+	text := strings.Repeat(good, 7)
+	var report strings.Builder
+	if bad := assembled(text, &report); len(bad) != 0 {
+		t.Errorf("good output: %v", bad)
+	}
+	for _, edit := range [][2]string{{"0 bytes spill stores", "8 bytes spill stores"}, {"0 bytes stack", "16 bytes stack"}, {"Used 40", "Used 200"}} {
+		if bad := assembled(strings.Replace(text, edit[0], edit[1], 1), &report); len(bad) != 1 {
+			t.Errorf("%v: %v", edit, bad)
+		}
+	}
+	if bad := assembled(good, &report); len(bad) != 1 {
+		t.Errorf("missing kernels: %v", bad)
+	}
+}

@@ -1,0 +1,164 @@
+package cuda
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"testing"
+	"time"
+
+	"dyad/engine"
+	"dyad/engine/cpu"
+	"dyad/engine/cuda/driver"
+	"dyad/engine/enginetest"
+	"dyad/kernels"
+)
+
+// The tests here need a GPU and are skipped without one. bench/gpu/run.sh runs them
+// from a compiled test binary.
+
+// openGPU returns the backend on GPU 0 and the version of its driver.
+func openGPU(t *testing.T) (Backend, int) {
+	t.Helper()
+	d, err := driver.Open()
+	if errors.Is(err, driver.ErrUnavailable) {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	version, err := d.Version()
+	if err != nil {
+		t.Fatal(err)
+	}
+	device, err := Open(d, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := device.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return Backend{Device: device}, version
+}
+
+// TestGPUConformance is TestConformance on a GPU, with expressions too.
+func TestGPUConformance(t *testing.T) {
+	b, _ := openGPU(t)
+	losses := library(t)
+	o := enginetest.Options{
+		Losses:       []engine.ScoreLoss{engine.Logistic{}, losses["sigmoid"], losses["squared-hinge"], losses["root"]},
+		MetricLosses: []engine.MetricLoss{}, Short: testing.Short(), PerPair: 1e-4,
+		Unsupported: func(p engine.Problem) { t.Logf("declined: %s, radius %v", p.Loss.Name(), p.Radius) },
+	}
+	enginetest.Run(t, b, o)
+}
+
+// result is a file in bench/results/gpu.
+type result struct {
+	PTX          string        `json:"score_ptx_sha256"`
+	Device       driver.Device `json:"device"`
+	CUDA         int           `json:"driver_cuda_version"`
+	Measurements []measurement `json:"measurements"`
+}
+
+type measurement struct {
+	N       int     `json:"n"`
+	D       int     `json:"d"`
+	Labels  int     `json:"labels"`
+	Method  string  `json:"method"`
+	Device  string  `json:"device"`
+	Pairs   int64   `json:"ordered_pairs"`
+	Seconds float64 `json:"seconds"` // the fastest call, all copies included
+}
+
+// TestGPUMeasure times gradient sums on the GPU and, by its best method, on the CPU, and
+// writes them to the file named by DYAD_GPU_OUT.
+func TestGPUMeasure(t *testing.T) {
+	out := os.Getenv("DYAD_GPU_OUT")
+	if out == "" {
+		t.Skip("DYAD_GPU_OUT names no file")
+	}
+	b, version := openGPU(t)
+	r := result{PTX: hashOf(kernels.ScorePTX), Device: b.Device.Info(), CUDA: version}
+	for _, n := range []int{1e3, 1e4, 1e5, 1e6} {
+		for _, d := range []int{8, 32, 128} {
+			for _, labels := range []int{2, 5} {
+				if labels > 2 && n > 1e5 {
+					continue
+				}
+				p, records, w := measured(t, n, d, labels)
+				for _, backend := range []engine.Backend{b, cpu.Backend{}} {
+					if labels > 2 && n > 1e4 && backend != engine.Backend(b) {
+						continue // minutes on a CPU
+					}
+					m, err := measure(backend, p, records, w)
+					if err != nil {
+						t.Error(err)
+						continue
+					}
+					m.Labels = labels
+					t.Logf("%+v", m)
+					r.Measurements = append(r.Measurements, m)
+				}
+			}
+		}
+	}
+	text, err := json.MarshalIndent(r, "", "\t")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(out, append(text, '\n'), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func hashOf(ptx string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(ptx))) }
+
+func measured(t *testing.T, n, d, labels int) (engine.Problem, *engine.Records, []float64) {
+	t.Helper()
+	rng := rand.New(rand.NewPCG(1, 2))
+	x, y, w := make([]float64, n*d), make([]float64, n), make([]float64, d)
+	for i := range x {
+		x[i] = 2*rng.Float64() - 1
+	}
+	for i := range y {
+		y[i] = 2*float64(rng.IntN(labels))/float64(labels-1) - 1
+	}
+	w[0] = 1
+	p := engine.Problem{N: n, D: d, Bounds: engine.UnitBounds(), Loss: engine.Logistic{}, Radius: 1, LabelValues: labels}
+	r, err := engine.AdoptRecords(x, y, d, p.Bounds)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p, r, w
+}
+
+func measure(b engine.Backend, p engine.Problem, r *engine.Records, w []float64) (measurement, error) {
+	k, err := b.Plan(p)
+	if err != nil {
+		return measurement{}, err
+	}
+	e, err := k.Bind(r)
+	if err != nil {
+		return measurement{}, err
+	}
+	pairs := engine.AllPairs{N: p.N}
+	m := measurement{N: p.N, D: p.D, Method: k.Method(), Device: b.Name(), Pairs: pairs.Len()}
+	dst := make([]float64, p.D)
+	for range 5 {
+		start := time.Now()
+		if err = e.GradSum(context.Background(), dst, w, pairs); err != nil {
+			break
+		}
+		if s := time.Since(start).Seconds(); m.Seconds == 0 || s < m.Seconds {
+			m.Seconds = s
+		}
+	}
+	return m, errors.Join(err, e.Close())
+}

@@ -1,0 +1,177 @@
+package cuda
+
+import (
+	"errors"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"dyad/engine"
+	"dyad/engine/cuda/ptxtest"
+	"dyad/engine/enginetest"
+	"dyad/kernels"
+)
+
+// library returns the built-in losses and some with other operations as score losses.
+func library(t *testing.T) map[string]engine.ScoreLoss {
+	t.Helper()
+	losses := map[string]engine.ScoreLoss{}
+	for _, l := range engine.Library() {
+		e, err := l.Expression(engine.ExpressionOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		losses[l.Name] = engine.Score{Of: e}
+	}
+	for name, text := range map[string]string{
+		"tanh": "1 - tanh(u)", "root": "sqrt(1 + u^2) - u", "quotient": "1/(3 + u*u)", "power": "(u - 1)^4",
+	} {
+		e, err := engine.NewExpression(name, text, engine.ExpressionOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		losses[name] = engine.Score{Of: e}
+	}
+	return losses
+}
+
+// slopeProgram is PTX that applies a marker to 256 numbers.
+const slopeProgram = `.version 7.0
+.visible .entry slopes(
+	.param .u64 slopes_param_0
+)
+.maxntid 256, 1, 1
+{
+	.reg .b32 %r<2>;
+	.reg .f32 %f<3>;
+	.reg .b64 %rd<3>;
+	ld.param.u64 %rd0, [slopes_param_0];
+	mov.u32 %r0, %tid.x;
+	mul.wide.u32 %rd1, %r0, 4;
+	add.s64 %rd2, %rd0, %rd1;
+	ld.global.f32 %f0, [%rd2];
+	//@PHI %f1 %f0;
+	st.global.f32 [%rd2], %f1;
+	ret;
+}
+`
+
+// slopes runs code for phi' on 256 numbers.
+func slopes(t *testing.T, ptx string, skew float64, u []float32) []float32 {
+	t.Helper()
+	m, err := ptxtest.Parse(ptx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	machine := ptxtest.Machine{Skew: skew}
+	at := machine.Alloc(4 * len(u))
+	b := machine.Bytes(at, 4*len(u))
+	for i, v := range u {
+		for k := range 4 {
+			b[4*i+k] = byte(math.Float32bits(v) >> (8 * k))
+		}
+	}
+	if err := machine.Run(m, "slopes", 1, 1, at); err != nil {
+		t.Fatal(err)
+	}
+	out := make([]float32, len(u))
+	for i := range out {
+		out[i] = math.Float32frombits(uint32(b[4*i]) | uint32(b[4*i+1])<<8 | uint32(b[4*i+2])<<16 | uint32(b[4*i+3])<<24)
+	}
+	return out
+}
+
+// TestSlopes: the code for phi' of every loss is within its proved error, with the
+// approximate instructions at their worst, and the error is small.
+func TestSlopes(t *testing.T) {
+	losses := library(t)
+	losses["hand-written logistic"] = engine.Logistic{}
+	planned := 0
+	for name, loss := range losses {
+		for _, radius := range []float64{0.5, 2} {
+			p := engine.Problem{N: 100, D: 4, Bounds: engine.UnitBounds(), Loss: loss, Radius: radius, LabelValues: engine.AnyLabels}
+			_, s, err := engine.NewScoreRange(p, p.D)
+			if err != nil {
+				continue
+			}
+			code, err := slopeOf(loss, s)
+			if err != nil {
+				if !errors.Is(err, engine.ErrUnsupported) {
+					t.Error(err)
+				}
+				t.Logf("%s: %v", name, err)
+				continue
+			}
+			planned++
+			if code.absError > 1e-4*s.Slope {
+				t.Logf("%s, radius %v: error %.2g of slopes up to %.2g", name, radius, code.absError, s.Slope)
+			}
+			ptx, err := splice(slopeProgram, code, s.Margin, s.Slope)
+			if err != nil {
+				t.Fatal(err)
+			}
+			rng := rand.New(rand.NewPCG(1, 2))
+			u := make([]float32, 256)
+			for i := range u {
+				u[i] = float32(s.Margin * (1 - 0x1p-20) * (2*rng.Float64() - 1))
+			}
+			copy(u, []float32{0, 1, -1, 0.5, 1.5})
+			for _, skew := range []float64{0, 1, -1} {
+				for i, got := range slopes(t, ptx, skew, u) {
+					if math.Abs(float64(u[i])) > s.Margin {
+						continue
+					}
+					if diff := math.Abs(float64(got) - loss.DPhi(float64(u[i]))); !(diff <= code.absError+1e-12) {
+						t.Errorf("%s, skew %v: phi'(%v) is off by %.3g, the bound is %.3g", name, skew, u[i], diff, code.absError)
+						break
+					}
+				}
+			}
+		}
+	}
+	if planned < 12 {
+		t.Errorf("only %d slopes have code", planned)
+	}
+}
+
+// TestSpliceClamps: whatever the code computes, the certified bound is not exceeded.
+func TestSpliceClamps(t *testing.T) {
+	const bound = 0.7
+	for _, bad := range []string{constant(5), constant(-5), "0f7F800000", "0fFF800000", "0f7FC00000"} {
+		ptx, err := splice(slopeProgram, slope{lines: []string{"mov.f32 %phi_out, " + bad + ";"}}, 1, bound)
+		if err != nil {
+			t.Fatal(err)
+		}
+		u := make([]float32, 256)
+		u[1], u[2] = float32(math.NaN()), float32(math.Inf(1))
+		for _, v := range slopes(t, ptx, 0, u) {
+			if !(math.Abs(float64(v)) <= bound*(1+0x1p-23)) {
+				t.Fatalf("%s: %v", bad, v)
+			}
+		}
+	}
+	if _, err := splice("no marker\n", slope{}, 1, 1); err == nil {
+		t.Error("PTX without a marker was accepted")
+	}
+	if _, err := splice(slopeProgram, slope{}, 1, math.Inf(1)); err == nil {
+		t.Error("an infinite bound was accepted")
+	}
+}
+
+// TestSplicedKernels: every marker of the kernel is replaced, and expressions pass the
+// suite of all backends.
+func TestSplicedKernels(t *testing.T) {
+	ptx, err := splice(kernels.ScorePTX, logisticSlope(), 4, 1)
+	if err != nil || strings.Contains(ptx, kernels.PhiMarker) {
+		t.Errorf("a marker is left: %v", err)
+	}
+	losses := library(t)
+	o := options()
+	o.Losses = []engine.ScoreLoss{losses["sigmoid"], losses["squared-hinge"], losses["root"]}
+	o.Sizes, o.Radii, o.PerPair = []int{17}, []float64{1}, 1e-4
+	if testing.Short() {
+		return // TestSlopes runs the code of all losses
+	}
+	enginetest.Run(t, openFake(t, newFake()), o)
+}
