@@ -98,6 +98,7 @@ func (s settings) sweep(a axes, values []float64, methods []method, curve bool, 
 	if err != nil {
 		return nil, a, err
 	}
+	varied := a.other
 	var jobs []func() ([]row, error)
 	for i, t := range tasks {
 		for _, m := range methods {
@@ -110,7 +111,7 @@ func (s settings) sweep(a axes, values []float64, methods []method, curve bool, 
 					if !curve {
 						return t.measure(m.name, v, spec, i)
 					}
-					return t.progress(fmt.Sprintf("%s %g", a.other, v), spec, i, nil)
+					return t.progress(fmt.Sprintf("%s %g", varied, v), spec, i, nil)
 				})
 			}
 		}
