@@ -101,6 +101,13 @@ func (p *Plan) Report() Report {
 	return r
 }
 
+// objective is what a run minimises, by its public numbers to the last digit: what a
+// resumed run must have in common with its first attempt beside its events.
+func (s Spec) objective() string {
+	p := s.Kernel.Problem()
+	return fmt.Sprintf("%s: %s; alpha = %v; %s, r = %v", p.Loss.Name(), p.Loss.Definition(), s.L2, p.Domain().Text(), p.Radius)
+}
+
 // Text is the report as aligned lines.
 func (r Report) Text() string {
 	var b strings.Builder
