@@ -229,8 +229,6 @@ func (e *Expression) Bounds(lo, hi float64) (ScalarBounds, error) {
 	switch {
 	case math.IsInf(b.SlopeMin, 0) || math.IsInf(b.SlopeMax, 0) || math.IsNaN(b.SlopeMin) || math.IsNaN(b.SlopeMax):
 		return ScalarBounds{}, fmt.Errorf("engine: loss %s: no bound of its slope is proved for margins of %.6g to %.6g; clip the slope (Clip, --loss-clip), or use a smaller radius", e.name, lo, hi)
-	case b.SlopeMin == 0 && b.SlopeMax == 0:
-		return ScalarBounds{}, fmt.Errorf("engine: loss %s is constant for margins of %.6g to %.6g: there is nothing to learn; use other parameters, a larger radius or another loss", e.name, lo, hi)
 	case !(p.Jump <= largestJump*(1+b.Slope()*(hi-lo))):
 		return ScalarBounds{}, fmt.Errorf("engine: loss %s may jump between margins of %.6g and %.6g, and then descent along its slope does not minimise it", e.name, lo, hi)
 	}
