@@ -33,7 +33,6 @@ func TestBatchAndHiddenRefusals(t *testing.T) {
 	}{
 		{"non-convex", algorithms.ConvergentDescent{}, with(func(s *algorithms.Spec) { s.Constants.Convex = false }), "convex"},
 		{"not smooth", algorithms.ConvergentDescent{}, with(func(s *algorithms.Spec) { s.Constants.Smoothness = math.Inf(1) }), "smooth"},
-		{"clipped", algorithms.ConvergentDescent{}, with(func(s *algorithms.Spec) { s.Constants.Origin = engine.Clipped }), "clipped"},
 		{"long step", algorithms.ConvergentDescent{StepSize: 0.51}, plain, "2/(L~+alpha)"},
 		{"negative steps", algorithms.ConvergentDescent{Steps: -1}, plain, "not negative"},
 		{"too many steps", algorithms.ConvergentDescent{Steps: 1 << 30}, plain, "steps"},

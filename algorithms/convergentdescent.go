@@ -16,6 +16,12 @@ import (
 // Guarantee: Certified mode, (epsilon, delta)-DP for replacing one record, by
 // privacy.LastIterate. The state is rounded to a grid before every noise; without that
 // the theorem fails in floating point.
+//
+// The theorem needs gradients of one convex smooth function. Those of a loss whose slope
+// is clipped are: if phi' does not decrease and is Lipschitz, nor does clamp(phi') and
+// with the same constant, so its integral is a convex smooth phi of which every clipped
+// pair gradient is the gradient (privacy.md 1.1). Clipping sums over several pairs would
+// break this; engine.ExpressionOptions clips pairs only.
 type ConvergentDescent struct {
 	// Steps is T. 0 means the public rule of GradientPerturbation.
 	Steps int
@@ -33,7 +39,7 @@ func (ConvergentDescent) Info() Info {
 		Title: "noisy gradient descent with hidden iterates: the privacy cost of more steps is bounded",
 		Paper: "[Bok24] Theorems 3.3 and 3.4 for [Xue21] Algorithm 2",
 		Assumptions: []string{
-			"the pair loss is convex and L-smooth on the ball of radius r, with gradients of replace-one diameter Dg; constants enforced by clipping are refused",
+			"the pair loss is convex and L-smooth on the ball of radius r, with gradients of replace-one diameter Dg; so is that of a clipped slope (engine.ExpressionOptions)",
 			"steps at most 2/(L~+alpha), L~ = L + alpha",
 			"nothing but the last iterate leaves: no average, no log, no early stop, no choice among iterates",
 			"data-independent start; the state is on a public grid before each noise",
@@ -54,11 +60,8 @@ c = 1:       min{ T s^2,  min over k <= T of (D + k s)^2/k },  about 4 D s for T
 // Plan computes schedule, certificate and noise.
 func (a ConvergentDescent) Plan(s Spec) (*Plan, error) {
 	name := a.Info().Name
-	switch {
-	case s.Mode == Paper:
+	if s.Mode == Paper {
 		return nil, fmt.Errorf("%w: %s has no paper mode: its theorem is about exact arithmetic; use certified mode", ErrAssumption, name)
-	case s.Constants.Origin == engine.Clipped:
-		return nil, fmt.Errorf("%w: %s needs constants of the loss itself: clipped gradients need not be those of a smooth convex loss; use gradient-perturbation", ErrAssumption, name)
 	}
 	if err := checkApplies(a.Info(), s); err != nil {
 		return nil, err

@@ -11,7 +11,7 @@ import (
 )
 
 // streamFormat is the version of a saved state.
-const streamFormat = "dyad-stream/3"
+const streamFormat = "dyad-stream/4"
 
 // StreamState is the saved state of a stream. It holds the records of the buffer
 // and of the unfinished batch, with a secret state the noiseless iterate, and for
@@ -26,7 +26,9 @@ type StreamState struct {
 	// resumes it.
 	Event   privacy.StreamEvent `json:"event"`
 	Options StreamOptions       `json:"options"`
-	Run     string              `json:"run,omitempty"`
+	// Objective is the loss, with its formula, alpha and the domain.
+	Objective string `json:"objective"`
+	Run       string `json:"run,omitempty"`
 	// Session is the number of times that the run was resumed, the attempt that
 	// wrote the state included (privacy.Ledger.ResumeStream).
 	Session int       `json:"session"`
@@ -59,7 +61,8 @@ func (p *StreamPlan) event() privacy.StreamEvent {
 func (p *StreamPlan) Start(run string) *StreamState {
 	return &StreamState{
 		Format: streamFormat, Algorithm: p.Algorithm, Reading: p.Reading.String(),
-		Event: p.event(), Options: p.Spec.StreamOptions, Run: run,
+		Event: p.event(), Options: p.Spec.StreamOptions,
+		Objective: p.Spec.objective(), Run: run,
 	}
 }
 
@@ -113,6 +116,8 @@ func ResumeStream(p *StreamPlan, s privacy.Session, state *StreamState) (*Online
 		return nil, refuse("another algorithm")
 	case state.Options != spec.StreamOptions:
 		return nil, refuse("another horizon, batch, buffer or burn-in")
+	case state.Objective != spec.objective():
+		return nil, refuse("another loss, alpha or domain")
 	case p.event() != state.Event:
 		return nil, refuse("another noise or sensitivity")
 	}

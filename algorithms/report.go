@@ -1,7 +1,9 @@
 package algorithms
 
 import (
+	"encoding/json"
 	"fmt"
+	"math"
 	"strings"
 
 	"dyad/privacy"
@@ -23,7 +25,7 @@ type Report struct {
 	Loss      string  `json:"loss"`
 	LossText  string  `json:"loss_definition"`
 	Lipschitz float64 `json:"lipschitz"`
-	Smooth    float64 `json:"smoothness"`
+	Smooth    Number  `json:"smoothness"` // null: not smooth
 	Diameter  float64 `json:"pair_diameter"`
 	Origin    string  `json:"constants_origin"`
 	Method    string  `json:"method"`
@@ -52,6 +54,26 @@ type Report struct {
 	Guarantee privacy.Guarantee `json:"guarantee"`
 }
 
+// Number is a number that may be +Inf, which is null in JSON.
+type Number float64
+
+// MarshalJSON implements json.Marshaler.
+func (n Number) MarshalJSON() ([]byte, error) {
+	if math.IsInf(float64(n), 1) {
+		return []byte("null"), nil
+	}
+	return json.Marshal(float64(n))
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (n *Number) UnmarshalJSON(text []byte) error {
+	if string(text) == "null" {
+		*n = Number(math.Inf(1))
+		return nil
+	}
+	return json.Unmarshal(text, (*float64)(n))
+}
+
 // EpochReport is an Epoch as plain values.
 type EpochReport struct {
 	Records     int     `json:"records"`
@@ -70,7 +92,7 @@ func (p *Plan) Report() Report {
 		Records: problem.N, Features: problem.D, Norm: problem.Bounds.FeatureNorm,
 		Radius: problem.Radius, Domain: problem.Domain().Text(), L2: p.Spec.L2,
 		Loss: problem.Loss.Name(), LossText: problem.Loss.Definition(),
-		Lipschitz: c.Lipschitz, Smooth: c.Smoothness, Diameter: c.PairDiameter, Origin: c.Origin.String(),
+		Lipschitz: c.Lipschitz, Smooth: Number(c.Smoothness), Diameter: c.PairDiameter, Origin: c.Origin.String(),
 		Method: p.Spec.Kernel.Method(),
 		Rule:   p.Schedule.Name, Steps: p.Schedule.Steps, BurnIn: p.Schedule.BurnIn,
 		StepSize: p.Schedule.Constant, Path: p.Schedule.Path, Pairs: p.GradientPairs,
@@ -99,6 +121,13 @@ func (p *Plan) Report() Report {
 		r.Events = append(r.Events, e.String())
 	}
 	return r
+}
+
+// objective is what a run minimises, by its public numbers to the last digit: what a
+// resumed run must have in common with its first attempt beside its events.
+func (s Spec) objective() string {
+	p := s.Kernel.Problem()
+	return fmt.Sprintf("%s: %s; alpha = %v; %s, r = %v", p.Loss.Name(), p.Loss.Definition(), s.L2, p.Domain().Text(), p.Radius)
 }
 
 // Text is the report as aligned lines.

@@ -220,7 +220,7 @@ func begin(a Algorithm, p *Plan, source *privacy.Source, o Options, result *Resu
 	charge := privacy.Charge{
 		DataID: o.DataID, Algorithm: p.Algorithm, Events: p.Events,
 		Guarantee: g.String(), Unit: g.Unit, Relation: g.Relation, Released: g.Released,
-		Fingerprint: o.Fingerprint,
+		Objective: p.Spec.objective(), Fingerprint: o.Fingerprint,
 		// Run withholds the weights until Finish, and the catalogue's algorithms
 		// let nothing of a release out before they return. Others may.
 		Resumable: inCatalog(a) || o.trusted,

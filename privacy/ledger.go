@@ -138,6 +138,10 @@ type Charge struct {
 	Relation  string
 	Released  string
 
+	// Objective is what the run minimises, as text of public numbers, or empty. The
+	// guarantee does not rest on it; Resume compares it, so that no run ends as another.
+	Objective string
+
 	Fingerprint string    // from Ledger.Fingerprint, or empty
 	SeededNoise bool      // Begin sets it for a source that is not secret
 	Time        time.Time // informative; zero means now

@@ -43,8 +43,8 @@ func (l *Ledger) Finish(run, status string) error {
 // ledger, which is informative.
 //
 // The data id, algorithm, unit, relation and events (exactly equal) of c must be
-// those of the charge, the fingerprint too if one was recorded, and the noise
-// must be secret or not as it was. Otherwise, and if the run is unknown, finished
+// those of the charge, the objective and the fingerprint too if they were recorded, and
+// the noise must be secret or not as it was. Otherwise, and if the run is unknown, finished
 // or not resumable, nothing is written and the error wraps ErrResume; it wraps
 // ErrUnsupported if a later version wrote lines after the charge. A cap is not
 // checked: the total does not change.
@@ -169,6 +169,9 @@ func sameRun(charged, c Charge) error {
 		if errWas != nil || errIs != nil || !bytes.Equal(was, is) {
 			return refuse("the release", fmt.Sprint(charged.Events[i]), fmt.Sprint(c.Events[i]))
 		}
+	}
+	if charged.Objective != "" && charged.Objective != c.Objective {
+		return refuse("objective", fmt.Sprintf("%q", charged.Objective), fmt.Sprintf("%q", c.Objective))
 	}
 	return nil
 }

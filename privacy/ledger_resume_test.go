@@ -13,7 +13,7 @@ import (
 // resumable is a charge whose caller withholds its results.
 func resumable(run string) Charge {
 	c := testCharge(run)
-	c.Resumable, c.Fingerprint = true, "f1"
+	c.Resumable, c.Fingerprint, c.Objective = true, "f1", "phi"
 	return c
 }
 
@@ -65,6 +65,7 @@ func resumeViolations(t *testing.T, resume resumeFunc) (broken []string) {
 		"refuses another unit":        func(c *Charge) { c.Unit = "other" },
 		"refuses another relation":    func(c *Charge) { c.Relation = "other" },
 		"refuses other data":          func(c *Charge) { c.Fingerprint = "f2" },
+		"refuses another objective":   func(c *Charge) { c.Objective = "psi" },
 		"refuses unnamed data":        func(c *Charge) { c.Fingerprint = "" },
 		"refuses more releases":       func(c *Charge) { c.Events = []Event{GaussianEvent{0.1, 1.0 / 3, 3}} },
 		"refuses fewer releases":      func(c *Charge) { c.Events = []Event{GaussianEvent{0.1, 1.0 / 3, 1}} },

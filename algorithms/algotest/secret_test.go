@@ -182,3 +182,29 @@ func TestBatchesOfPairsAreRefused(t *testing.T) {
 		}
 	}
 }
+
+// A loss whose slope is clipped is convex and smooth, so hidden steps contract as the
+// certificate says, in both forms. Control: steps that are too long do not.
+func TestClippedLossHasHiddenSteps(t *testing.T) {
+	phi, err := engine.NewExpression("custom", "exp(-u)", engine.ExpressionOptions{Clip: 0.75})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, loss := range []engine.Loss{engine.Score{Of: phi}, engine.Metric{Of: phi}} {
+		s := specFor(t, loss, 31, 3, 0.5, 0.01, algorithms.Certified, 1e-5)
+		if c := s.Constants; c.Origin != engine.Clipped || !c.Convex {
+			t.Fatalf("%s: %+v", loss.Name(), c)
+		}
+		replayCatalog(t, algorithms.ConvergentDescent{Steps: 40}, loss, algorithms.Certified, 1e-5)
+	}
+	p, err := algorithms.ConvergentDescent{Steps: 8, StepSize: 0.15}.Plan(specFor(t, engine.Score{Of: phi}, 20, 2, 0.5, 0, algorithms.Certified, 1e-5))
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, neighbour := algotest.WorstCase(20, 2, 3, engine.UnitBounds())
+	for lengthen, want := range map[bool]bool{false: true, true: false} {
+		if _, err := algotest.Replay(hiddenBug{lengthen: lengthen}, p, data, []*engine.Records{neighbour}, 5); (err == nil) != want {
+			t.Errorf("longer steps %v: %v", lengthen, err)
+		}
+	}
+}

@@ -20,6 +20,18 @@
 // BlackBox: the whole algorithm through algorithms.Run, coins and noise fresh in
 // every run. The adversary does not know the coins.
 //
+// # Seeded bugs
+//
+// Tests seed the bugs that an audit or a charge is there to find, and fail if one is
+// missed:
+//
+//   - noise/4 and sensitivity halved: TestUnderNoisedBuildIsCaught, and for streams
+//     TestUnderNoisedStreamIsCaught;
+//   - noise used twice: TestReusedNoiseIsCaught, and on resume
+//     TestReusedNoiseOnResumeIsCaught in package algorithms;
+//   - an uncharged run: TestUnchargedRunIsCaught here and in package algorithms;
+//   - noise of float64: TestFloatNoiseIsOffGrid.
+//
 // # What a bound means
 //
 // The attack (score, direction, threshold) is chosen on one half of the runs, and

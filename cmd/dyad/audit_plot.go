@@ -87,12 +87,14 @@ func writeAuditPlot(path string, r *audit.Report) error {
 		limit = append(limit, allowed(r, grid[i]))
 	}
 	alarms, hits := rates(r.Scores)
+	// Massart 1990: P[sup |empirical - true| > e] <= 2 exp(-2 n e^2), for each axis.
+	sampling := math.Sqrt(math.Log(2/0.05) / (2 * float64(min(len(r.Scores[0]), len(r.Scores[1])))))
 	p := plot.New()
 	p.Title.Text = fmt.Sprintf("Attack on %s (%s loss), %d runs on each side", r.Algorithm, r.Loss, len(r.Scores[0]))
 	p.X.Label.Text = "false alarms: guesses \"neighbour\" on the data"
 	p.Y.Label.Text = "hits: guesses \"neighbour\" on the neighbour"
 	p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = 0, 1, 0, 1
-	p.Legend.Left = false
+	p.Legend.XOffs, p.Legend.YOffs = -vg.Points(8), vg.Points(4)
 	for _, c := range []struct {
 		name   string
 		xs, ys []float64
@@ -100,7 +102,7 @@ func writeAuditPlot(path string, r *audit.Report) error {
 		dashes []vg.Length
 	}{
 		{fmt.Sprintf("most that the claim allows (epsilon %.4g, delta %.3g)", r.Epsilon, r.Delta), grid, limit, color.RGBA{R: 200, G: 30, B: 30, A: 255}, nil},
-		{"attack", alarms, hits, color.RGBA{R: 20, G: 70, B: 120, A: 255}, nil},
+		{fmt.Sprintf("attack (each rate within %.2g, 95 %%)", sampling), alarms, hits, color.RGBA{R: 20, G: 70, B: 120, A: 255}, nil},
 		{"guessing", []float64{0, 1}, []float64{0, 1}, color.Gray{Y: 160}, []vg.Length{vg.Points(4), vg.Points(4)}},
 	} {
 		points := make(plotter.XYs, len(c.xs))

@@ -124,10 +124,10 @@ func (f *fixture) online(more ...string) []string {
 
 const stateName = "out/stream.state"
 
-func (f *fixture) attackOnline(t *testing.T, c onlineCell) ended {
+func (f *fixture) attackOnline(t *testing.T, c onlineCell, more ...string) ended {
 	t.Helper()
 	stage, nth, _ := strings.Cut(c.stage, "#")
-	spec := childSpec{Args: f.online(), Stage: stage}
+	spec := childSpec{Args: f.online(more...), Stage: stage}
 	if stage != "start" {
 		var err error
 		if spec.Nth, err = strconv.Atoi(nth); err != nil {

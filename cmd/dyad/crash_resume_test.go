@@ -58,6 +58,15 @@ func TestResumeFlagRefusals(t *testing.T) {
 	resume().want(t, "control", exitOK, "run "+run)
 }
 
+// Two losses may have the same constants and so the same release; a run of one is not
+// resumed as the other.
+func TestResumeComparesTheFormula(t *testing.T) {
+	f, run := interrupted(t, "--loss", "(u-1)^2")
+	resume := func(formula string) ended { return f.dyad(f.train("--resume", run, "--loss", formula)...) }
+	resume("(u+1)^2").want(t, "another formula", exitInput, `was charged for objective "custom: (u-1)^2`)
+	resume("(u-1)^2").want(t, "control", exitOK, "run "+run)
+}
+
 // A seeded run is resumed with a seed and stays marked.
 func TestResumeOfASeededRun(t *testing.T) {
 	f, run := interrupted(t, "--seed", "3")

@@ -53,6 +53,7 @@ func writeLossPlot(path, title string, lo, hi float64, curves []curve) error {
 	p.Title.Text, p.X.Label.Text = title, "u"
 	p.X.Min, p.X.Max = lo, hi
 	p.Legend.Top = true
+	p.Legend.XOffs, p.Legend.YOffs = -vg.Points(8), -vg.Points(4)
 	for i, c := range curves {
 		const points = 600
 		var xys plotter.XYs

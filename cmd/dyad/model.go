@@ -54,7 +54,7 @@ func checkOut(path string, force bool, inputs ...string) error {
 		}
 	}
 	if _, err := os.Stat(path); err == nil && !force {
-		return badInput("%s exists; choose another --out, or --force to replace it", path)
+		return badInput("%s exists; choose another name, or --force to replace it", path)
 	} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return asInput(fmt.Errorf("cannot look at %s: %w", path, err))
 	}

@@ -174,6 +174,20 @@ func TestOnlineRefusesAnOldState(t *testing.T) {
 }
 
 // On public data nothing is charged and the AUC is measured.
+func TestOnlineResumeComparesTheFormula(t *testing.T) {
+	dir := clinic(t, 60)
+	flags := append(slices.Clone(onlineFlags), "--data", "patients.csv", "--loss")
+	if code, _, errs := dyad(t, dir, append(flags, "(u-1)^2")...); code != exitOK {
+		t.Fatalf("exit %d: %s", code, errs)
+	}
+	if code, out, errs := dyad(t, dir, append(flags, "(u+1)^2", "--resume")...); code != exitInput || out != "" || !strings.Contains(errs, "another loss") {
+		t.Errorf("another formula with the same constants: exit %d, %s%s", code, out, errs)
+	}
+	if code, _, errs := dyad(t, dir, append(flags, "(u-1)^2", "--resume")...); code != exitOK {
+		t.Errorf("control: exit %d: %s", code, errs)
+	}
+}
+
 func TestOnlinePublic(t *testing.T) {
 	dir := clinic(t, 300)
 	code, out, errs := dyad(t, dir, "online", "--data", "patients.csv", "--schema", "patients.yaml", "--records", "300", "--every", "50", "--state", "s", "--public-data", "--epsilon", "100")
