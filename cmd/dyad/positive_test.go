@@ -61,7 +61,7 @@ func TestNumericFlagsSayWhetherZeroIsAValue(t *testing.T) {
 		"plan delta": true, "plan buffer": true, "online buffer": true, "audit buffer": true, "train checkpoint-every": true, "online l2": true, "account delta": true,
 		"evaluate threshold": true,
 		"train epsilon":      true, "plan epsilon": true, "online epsilon": true, "audit epsilon": true, // refused by Budget.Validate
-		"ledger init epsilon": true, "ledger init delta": true, "ledger show delta": true,
+		"pairs plan epsilon": true, "pairs train epsilon": true, "ledger init epsilon": true, "ledger init delta": true, "ledger show delta": true,
 	}
 	var c cli
 	parser, err := newParser(&c, io.Discard, io.Discard)
