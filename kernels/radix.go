@@ -193,29 +193,25 @@ func compensated(hi, lo, v float64) (float64, float64) {
 	return s, lo + ((hi - (s - t)) + (v - t))
 }
 
-// StepSums adds, for all pairs of the sorted numbers s and t, the function
-// g(i, j) = d (a + b d (s_i - t_j)) of those with t_j <= s_i - shift to the rows and
-// subtracts it from the columns:
+// StepRows adds, for all pairs of the sorted numbers s and t, the function
+// g(i, j) = d (a + b d (s_i - t_j)) of those with t_j <= s_i - shift to the rows:
 //
 //	for i := range s {
 //		for j := range t {
 //			if t[j] <= s[i]-shift {
 //				row[i] += d * (a + b*d*(s[i]-t[j]))
-//				col[j] -= d * (a + b*d*(s[i]-t[j]))
 //			}
 //		}
 //	}
 //
 // in O(len(s) + len(t)): s[i]-shift, rounded, does not decrease with i, so the pairs of
-// a row are the first ones of t and those of a column the last ones of s. sumS and sumT
-// are the PrefixSums of s and t. row and col have a low part each, so that each of many
-// calls adds an error that does not grow with their number.
+// a row are the first ones of t. sumT are the PrefixSums of t. rowLow is a low part of
+// row, so that each of many calls adds an error that does not grow with their number.
 //
 // A row gets d (a N + b d (s_i N - T)) with N the number of its t_j and T their sum: an
 // error of at most 8 u d m (|a| + |b| d (max|s| + max|t|)), u = 2^-53 and m = len(t), for
-// each call, and once 2 u of the result. A column likewise, with m = len(s): the sum of
-// its s_i is a difference of two sums over more of them.
-func StepSums(row, rowLow, col, colLow, s, t, sumS, sumT []float64, shift, d, a, b float64) {
+// each call, and once 2 u of the result.
+func StepRows(row, rowLow, s, t, sumT []float64, shift, d, a, b float64) {
 	j := 0
 	for i, si := range s {
 		for j < len(t) && t[j] <= si-shift {
@@ -224,6 +220,16 @@ func StepSums(row, rowLow, col, colLow, s, t, sumS, sumT []float64, shift, d, a,
 		n := float64(j)
 		row[i], rowLow[i] = compensated(row[i], rowLow[i], d*(a*n+b*d*(si*n-sumT[j])))
 	}
+}
+
+// StepColumns subtracts the same function of the same pairs from the columns:
+//
+//	col[j] -= d * (a + b*d*(s[i]-t[j]))
+//
+// The pairs of a column are the last ones of s, of which sumS are the PrefixSums. The
+// error is that of StepRows with m = len(s): the sum of its s_i is a difference of two
+// sums over more of them.
+func StepColumns(col, colLow, s, t, sumS []float64, shift, d, a, b float64) {
 	i := 0
 	total := sumS[len(s)]
 	for j, tj := range t {

@@ -91,7 +91,7 @@ func TestPrefixSums(t *testing.T) {
 	}
 }
 
-func TestStepSums(t *testing.T) {
+func TestSteps(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 9))
 	for trial := range 200 {
 		s, y := make([]float64, rng.IntN(20)), make([]float64, rng.IntN(20))
@@ -112,7 +112,8 @@ func TestStepSums(t *testing.T) {
 		PrefixSums(sumS, s)
 		PrefixSums(sumT, y)
 		row, rowLow, col, colLow := make([]float64, len(s)), make([]float64, len(s)), make([]float64, len(y)), make([]float64, len(y))
-		StepSums(row, rowLow, col, colLow, s, y, sumS, sumT, shift, d, a, b)
+		StepRows(row, rowLow, s, y, sumT, shift, d, a, b)
+		StepColumns(col, colLow, s, y, sumS, shift, d, a, b)
 		wantRow, wantCol, other := make([]float64, len(s)), make([]float64, len(y)), 0
 		for i := range s {
 			for j := range y {

@@ -154,15 +154,21 @@ func (m *sorted) prepare(ctx context.Context, w []float64) error {
 	})
 }
 
-// labels adds the pairs of labels a > b.
+// labels adds the pairs of labels a > b: rows and columns are two jobs.
 func (m *sorted) labels(ctx context.Context, a, b int) error {
 	d := m.values[a] - m.values[b]
+	rows, columns := m.class(m.score, a), m.class(m.score, b)
 	for _, p := range m.e.steps {
-		if err := ctx.Err(); err != nil {
+		err := forEach(ctx, m.e.kernel.workers, 2, func(_, job int) {
+			if job == 0 {
+				kernels.StepRows(m.class(m.c, a), m.class(m.low, a), rows, columns, m.sums(b), p.From/d, d, p.Slope, p.Rise)
+			} else {
+				kernels.StepColumns(m.class(m.c, b), m.class(m.low, b), rows, columns, m.sums(a), p.From/d, d, p.Slope, p.Rise)
+			}
+		})
+		if err != nil {
 			return err
 		}
-		kernels.StepSums(m.class(m.c, a), m.class(m.low, a), m.class(m.c, b), m.class(m.low, b),
-			m.class(m.score, a), m.class(m.score, b), m.sums(a), m.sums(b), p.From/d, d, p.Slope, p.Rise)
 	}
 	return nil
 }
