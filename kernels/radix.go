@@ -48,14 +48,18 @@ func SortPairs(key []float64, index []int32, key2 []float64, index2 []int32, sto
 		end[uint64((v-lo)*scale)>>shift&(1<<radixBits-1)]++
 	}
 	starts(end[:1<<groupBits])
-	if stopped() {
-		return false
-	}
-	for i, v := range key {
-		group := uint64((v-lo)*scale) >> shift & (1<<radixBits - 1)
-		j := end[group]
-		end[group] = j + 1
-		key2[j], index2[j] = v, index[i]
+	for at := 0; at < n; at += stopEvery {
+		if stopped() {
+			return false
+		}
+		next := min(at+stopEvery, n)
+		numbers := index[at:next]
+		for i, v := range key[at:next] {
+			group := uint64((v-lo)*scale) >> shift & (1<<radixBits - 1)
+			j := end[group]
+			end[group] = j + 1
+			key2[j], index2[j] = v, numbers[i]
+		}
 	}
 	var count [1 << partBits]int32
 	from := 0
@@ -144,10 +148,11 @@ const (
 	radixBits   = 11
 	radixPasses = 6
 
-	placeBits     = 40 // of the place of a key in the range of all
-	groupSizeBits = 12 // a group has about 2^groupSizeBits pairs
-	partBits      = 14 // a group has at most 2^partBits parts
-	smallSort     = 64 // pairs that insertion sorts at once
+	placeBits     = 40      // of the place of a key in the range of all
+	groupSizeBits = 12      // a group has about 2^groupSizeBits pairs
+	partBits      = 14      // a group has at most 2^partBits parts
+	smallSort     = 64      // pairs that insertion sorts at once
+	stopEvery     = 1 << 18 // pairs that the pass over memory moves between two questions
 )
 
 // sortable maps floats to integers of the same order.
