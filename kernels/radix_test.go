@@ -11,7 +11,7 @@ import (
 func sortCases() map[string][]float64 {
 	rng := rand.New(rand.NewPCG(1, 9))
 	cases := map[string][]float64{"empty": {}, "one": {3}, "zeros": {0, math.Copysign(0, -1), 0, -1, 1}}
-	for _, n := range []int{2, 64, 65, 67, 300, 5000} {
+	for _, n := range []int{2, 64, 65, 67, 300, 5000, 60_000} {
 		random, few, wide := make([]float64, n), make([]float64, n), make([]float64, n)
 		crowded := make([]float64, n) // in few parts of the range
 		for i := range n {
@@ -19,9 +19,13 @@ func sortCases() map[string][]float64 {
 			crowded[i] = 1 + 1e-14*rng.Float64()
 			wide[i] = math.Ldexp(rng.NormFloat64(), rng.IntN(2000)-1000)
 		}
-		cases["random"+string(rune('a'+n%26))], cases["few"+string(rune('a'+n%26))], cases["wide"+string(rune('a'+n%26))] = random, few, wide
+		cases["random"+string(rune('a'+n%26))], cases["few"+string(rune('a'+n%26))], cases["wide"+string(rune('a'+n%26))] = slices.Clone(random), few, wide
 		crowded[0] = 3
 		cases["crowded"+string(rune('a'+n%26))] = crowded
+		for i := range n / 2 { // few groups of many keys, most keys in groups of their own
+			random[i] = float64(i%3) + 1e-15*random[i]
+		}
+		cases["clusters"+string(rune('a'+n%26))] = slices.Clone(random)
 		sorted := slices.Clone(random)
 		slices.Sort(sorted)
 		cases["sorted"+string(rune('a'+n%26))] = sorted
@@ -36,7 +40,7 @@ func TestSortPairs(t *testing.T) {
 		for i := range index {
 			index[i] = int32(i)
 		}
-		SortPairs(key, index, make([]float64, n), make([]int32, n))
+		SortPairs(key, index, make([]float64, n), make([]int32, n), nil)
 		want := make([]int32, n)
 		for i := range want {
 			want[i] = int32(i)
@@ -51,7 +55,7 @@ func TestSortPairs(t *testing.T) {
 			return 0
 		})
 		if !slices.Equal(index, want) || !slices.IsSorted(key) {
-			t.Errorf("%s: order %v, want %v", name, index, want)
+			t.Errorf("%s: %d pairs are not in order", name, n)
 		}
 		for i, k := range index {
 			if math.Float64bits(key[i]) != math.Float64bits(x[k]) {
@@ -87,7 +91,7 @@ func TestPrefixSums(t *testing.T) {
 	}
 }
 
-func TestStepSums(t *testing.T) {
+func TestSteps(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 9))
 	for trial := range 200 {
 		s, y := make([]float64, rng.IntN(20)), make([]float64, rng.IntN(20))
@@ -108,7 +112,8 @@ func TestStepSums(t *testing.T) {
 		PrefixSums(sumS, s)
 		PrefixSums(sumT, y)
 		row, rowLow, col, colLow := make([]float64, len(s)), make([]float64, len(s)), make([]float64, len(y)), make([]float64, len(y))
-		StepSums(row, rowLow, col, colLow, s, y, sumS, sumT, shift, d, a, b)
+		StepRows(row, rowLow, s, y, sumT, shift, d, a, b)
+		StepColumns(col, colLow, s, y, sumS, shift, d, a, b)
 		wantRow, wantCol, other := make([]float64, len(s)), make([]float64, len(y)), 0
 		for i := range s {
 			for j := range y {
@@ -190,6 +195,6 @@ func BenchmarkSortPairs(b *testing.B) {
 	key, index, key2, index2 := make([]float64, n), make([]int32, n), make([]float64, n), make([]int32, n)
 	for b.Loop() {
 		copy(key, x)
-		SortPairs(key, index, key2, index2)
+		SortPairs(key, index, key2, index2, nil)
 	}
 }

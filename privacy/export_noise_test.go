@@ -36,9 +36,6 @@ func (s *Source) Normal(width uint) (negative bool, k uint64, x float64) {
 	return z.negative, z.k, x
 }
 
-// ExpMinusHalf is the Bernoulli(exp(-1/2)) trial.
-func (s *Source) ExpMinusHalf(width uint) bool { return karney{src: s, width: width}.expMinusHalf() }
-
 // AddNoise is what a session does with a planned release.
 func AddNoise(m Mechanism, x []float64, src *Source) error { return m.add(x, src) }
 

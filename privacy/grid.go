@@ -174,11 +174,7 @@ func (r *rounder) enclose(mx int64, ex int, z *lazyReal, n int) (lo, hi *big.Int
 // digits returns floor(|z| B^n): |z| is in [digits, digits+1] B^-n, B = 2^width.
 func (s karney) digits(z *lazyReal, n int) *big.Int {
 	k := new(big.Int).SetUint64(z.k)
-	k.Lsh(k, s.width).Add(k, new(big.Int).SetUint64(z.x.head))
-	for i := 0; i < n-1; i++ {
-		k.Lsh(k, s.width).Add(k, new(big.Int).SetUint64(s.digitAt(&z.x, i)))
-	}
-	return k
+	return k.Lsh(k, uint(n)*s.width).Add(k, s.prefix(&z.x, n))
 }
 
 // cellsBetween returns the cells in the grid of multiples of 2^eg of both ends of

@@ -333,17 +333,3 @@ func BenchmarkKNorm(b *testing.B) {
 		})
 	}
 }
-
-func BenchmarkLaplace(b *testing.B) {
-	src, err := privacy.NewSource()
-	if err != nil {
-		b.Fatal(err)
-	}
-	x := make([]float64, 1000)
-	for b.Loop() {
-		if err := privacy.AddNoise(privacy.Laplace{Scale: 0.3, Coordinates: len(x)}, x, src); err != nil {
-			b.Fatal(err)
-		}
-	}
-	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*len(x)), "ns/draw")
-}

@@ -86,8 +86,7 @@ func (m Laplace) addDigits(x []float64, draw karney) {
 	}
 }
 
-// exponential returns one exact draw of density exp(-z), z >= 0 [von Neumann
-// 1951; Karney 2016, Algorithm E without its shortcuts].
+// exponential returns one exact draw of density exp(-z), z >= 0 [von Neumann 1951].
 //
 // A uniform x is accepted with probability exp(-x), so an accepted x has density
 // proportional to exp(-x), and a trial is rejected with probability
@@ -102,22 +101,5 @@ func (s karney) exponential() lazyReal {
 	}
 }
 
-// expMinus is true with probability exp(-x). Let L be the length of the run
-// x > U1 > U2 > ... > UL. P(L >= n) = x^n/n!, so
-// P(L even) = sum_n (-1)^n x^n/n! = exp(-x).
-func (s karney) expMinus(x *urand) bool {
-	a := s.fresh()
-	if !s.less(&a, x) {
-		return true
-	}
-	for {
-		b := s.fresh()
-		if !s.less(&b, &a) { // L is odd
-			return false
-		}
-		a = s.fresh()
-		if !s.less(&a, &b) { // L is even
-			return true
-		}
-	}
-}
+// expMinus is true with probability exp(-x).
+func (s karney) expMinus(x *urand) bool { return s.trial(&target{num: 1, den: 1}, x) }

@@ -93,7 +93,7 @@ func gridOr(grid, scale float64) float64 {
 	return grid
 }
 
-// Gaussian adds N(0, Sigma^2) to every coordinate, drawn exactly [Karney 2016],
+// Gaussian adds N(0, Sigma^2) to every coordinate, drawn exactly (see normal),
 // and rounds the sum to the grid of multiples of Grid.
 type Gaussian struct {
 	Sigma float64 // standard deviation, > 0 and finite

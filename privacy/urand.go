@@ -1,5 +1,7 @@
 package privacy
 
+import "math/big"
+
 // urand is a uniform random real of [0, 1] of which only the digits that some
 // decision needed have been drawn: "u-rand" in Karney 2016, after von Neumann.
 // Its value is sum_i digit_i * B^-i, i >= 1, B = 2^width.
@@ -15,10 +17,10 @@ type urand struct {
 	tail []uint64 // digits 2, 3, ... as far as drawn; mostly nil
 }
 
-// karney draws from the samplers of Karney, "Sampling exactly from the normal
-// distribution", ACM TOMS 42(1), 2016. width is the number of bits of a digit,
-// 1 to 64. Releases use 64; tests also use small widths, where ties between
-// digits, which have probability 2^-64 otherwise, happen in nearly every draw.
+// karney draws exact reals digit by digit, as Karney, "Sampling exactly from the
+// normal distribution", ACM TOMS 42(1), 2016. width is the number of bits of a
+// digit, 1 to 64. Releases use 64; tests also use small widths, where decisions
+// that need a second digit, which are rare otherwise, happen in nearly every draw.
 type karney struct {
 	src   *Source
 	width uint
@@ -37,20 +39,11 @@ func (s karney) digitAt(u *urand, i int) uint64 {
 	return u.tail[i]
 }
 
-// less decides a < b by comparing digits from the first. It ends with
-// probability 1: two independent uniform reals differ.
-func (s karney) less(a, b *urand) bool {
-	if a.head != b.head {
-		return a.head < b.head
+// prefix returns floor(u B^n): u is in [prefix, prefix+1] B^-n. n >= 1.
+func (s karney) prefix(u *urand, n int) *big.Int {
+	v := new(big.Int).SetUint64(u.head)
+	for i := range n - 1 {
+		v.Lsh(v, s.width).Add(v, new(big.Int).SetUint64(s.digitAt(u, i)))
 	}
-	return s.lessTail(a, b)
-}
-
-func (s karney) lessTail(a, b *urand) bool {
-	for i := 0; ; i++ {
-		x, y := s.digitAt(a, i), s.digitAt(b, i)
-		if x != y {
-			return x < y
-		}
-	}
+	return v
 }

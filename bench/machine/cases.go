@@ -11,8 +11,8 @@ import (
 	"dyad/kernels"
 )
 
-// prepare makes the bench of a case for a variant, nil if an earlier variant was enough.
-type prepare func(ctx context.Context, o Options, v kernels.Variant) (*bench, error)
+// prepare makes a case ready for a variant, nil if an earlier variant was enough.
+type prepare func(ctx context.Context, o Options, v kernels.Variant) (*prepared, error)
 
 // cases are the lines of a measurement.
 func cases(o Options) []prepare {
@@ -43,7 +43,7 @@ func cases(o Options) []prepare {
 // gradient is the sum over all pairs, with count operations for a metric loss and bytes
 // for a score loss. Its unit is an unordered pair that contributes.
 func gradient(name string, loss engine.Loss, method cpu.Method, n, d int, count func(n, d float64) float64) prepare {
-	return func(ctx context.Context, o Options, v kernels.Variant) (*bench, error) {
+	return func(ctx context.Context, o Options, v kernels.Variant) (*prepared, error) {
 		r, err := dataset.SyntheticScores(n, d, 1)
 		if err != nil {
 			return nil, err
@@ -57,7 +57,7 @@ func gradient(name string, loss engine.Loss, method cpu.Method, n, d int, count 
 		if err != nil {
 			return nil, err
 		}
-		b := &bench{line: Line{Method: name, Variant: v.String(), N: n, D: d, Unit: "pairs"}, close: func() { e.Close() }}
+		b := &prepared{line: Line{Method: name, Variant: v.String(), N: n, D: d, Unit: "pairs"}, close: func() { e.Close() }}
 		var w []float64
 		if _, metric := loss.(engine.MetricLoss); metric {
 			w = engine.PSDBall{Dim: d, B: 1}.Start()
@@ -87,7 +87,7 @@ func gradient(name string, loss engine.Loss, method cpu.Method, n, d int, count 
 
 // knn classifies a tenth as many records as there are to search.
 func knn(n, d int) prepare {
-	return once(func(ctx context.Context, o Options) (*bench, error) {
+	return once(func(ctx context.Context, o Options) (*prepared, error) {
 		train, err := dataset.SyntheticScores(n, d, 1)
 		if err != nil {
 			return nil, err
@@ -97,7 +97,7 @@ func knn(n, d int) prepare {
 		if err != nil {
 			return nil, err
 		}
-		return &bench{
+		return &prepared{
 			line: Line{Method: "k-NN", N: n, D: d, Unit: "pairs"}, work: float64(n) * float64(queries),
 			run: func() error {
 				_, err := metrics.KNN(ctx, train, test, metrics.KNNOptions{K: min(3, n), Workers: o.Workers})
@@ -110,14 +110,14 @@ func knn(n, d int) prepare {
 // auc is the exact AUC of normal scores of two classes. It sorts the classes on two
 // goroutines whatever Options.Workers is.
 func auc(n int) prepare {
-	return once(func(context.Context, Options) (*bench, error) {
+	return once(func(context.Context, Options) (*prepared, error) {
 		rng := rand.New(rand.NewPCG(1, 1))
 		scores, labels := make([]float64, n), make([]float64, n)
 		for i := range scores {
 			labels[i] = float64(2*(i&1) - 1)
 			scores[i] = rng.NormFloat64() + labels[i]
 		}
-		return &bench{
+		return &prepared{
 			line: Line{Method: "exact AUC", N: n, Unit: "scores"}, work: float64(n),
 			run: func() error { _, err := metrics.AUC(scores, labels); return err },
 		}, nil
@@ -125,9 +125,9 @@ func auc(n int) prepare {
 }
 
 // once is a case that runs on the best variant only.
-func once(make func(context.Context, Options) (*bench, error)) prepare {
+func once(make func(context.Context, Options) (*prepared, error)) prepare {
 	done := false
-	return func(ctx context.Context, o Options, _ kernels.Variant) (*bench, error) {
+	return func(ctx context.Context, o Options, _ kernels.Variant) (*prepared, error) {
 		if done {
 			return nil, nil
 		}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"dyad/bench"
 	"dyad/kernels"
 )
 
@@ -53,8 +54,8 @@ type Line struct {
 	Peak float64 `json:"peak_rate,omitempty"`
 }
 
-// bench is a prepared case.
-type bench struct {
+// prepared is a case that is ready to run.
+type prepared struct {
 	line  Line
 	work  float64 // units of line.Unit in a run
 	count float64 // operations or bytes of a run; 0 if they are not counted
@@ -105,10 +106,10 @@ func Run(ctx context.Context, o Options, show func(Line) error) error {
 }
 
 // measure times a case.
-func measure(ctx context.Context, b *bench, o Options, set *kernels.Set) (Line, error) {
-	peak := fmaPeak(set)
+func measure(ctx context.Context, b *prepared, o Options, set *kernels.Set) (Line, error) {
+	peak := func() float64 { return bench.FMAPeak(set) }
 	if b.line.Of == "copy" {
-		peak = copyPeak()
+		peak = bench.CopyPeak()
 	}
 	var times, useds, peaks, shares []float64
 	for k := range o.Runs + 1 {
@@ -116,11 +117,11 @@ func measure(ctx context.Context, b *bench, o Options, set *kernels.Set) (Line, 
 		if b.count > 0 {
 			before = peak()
 		}
-		wall, cpu := time.Now(), processorTime()
+		wall, cpu := time.Now(), bench.ProcessorTime()
 		if err := b.run(); err != nil {
 			return Line{}, fmt.Errorf("machine: %s: %w", b.line.Method, err)
 		}
-		used, seconds := processorTime()-cpu, time.Since(wall).Seconds()
+		used, seconds := bench.ProcessorTime()-cpu, time.Since(wall).Seconds()
 		if err := ctx.Err(); err != nil {
 			return Line{}, err
 		}
@@ -155,35 +156,3 @@ func median(x []float64) float64 {
 
 // clockStep is less than any processor time that is worth measuring.
 const clockStep = 1e-6
-
-// window is the processor time of a measurement of a peak, in seconds.
-const window = 4e-3
-
-// rate returns the work per second of processor time of a function.
-func rate(f func() float64) float64 {
-	start, sum := processorTime(), 0.0
-	for {
-		sum += f()
-		if used := processorTime() - start; used >= window {
-			return sum / used
-		}
-	}
-}
-
-// fmaPeak returns a measurement of operations per second of one core.
-func fmaPeak(set *kernels.Set) func() float64 {
-	return func() float64 { return rate(func() float64 { return set.Peak(1000) }) }
-}
-
-// copyPeak returns a measurement of bytes read and written per second by one core that
-// copies more than fits its caches.
-func copyPeak() func() float64 {
-	const size = 8 << 20 // numbers
-	from, to := make([]float64, size), make([]float64, size)
-	for i := range from {
-		from[i] = float64(i)
-	}
-	return func() float64 {
-		return rate(func() float64 { return 16 * float64(copy(to, from)) })
-	}
-}

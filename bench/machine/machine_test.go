@@ -39,7 +39,7 @@ func TestShare(t *testing.T) {
 		}
 		for _, part := range []float64{1, 0.25} {
 			const rounds = 1_000_000
-			b := &bench{line: Line{Of: "FMA"}, work: 1, count: part * set.Peak(1) * rounds, run: func() error {
+			b := &prepared{line: Line{Of: "FMA"}, work: 1, count: part * set.Peak(1) * rounds, run: func() error {
 				for range rounds / 1000 {
 					set.Peak(1000)
 				}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"dyad/bench"
 	"dyad/engine"
 	"dyad/engine/cpu"
 	"dyad/engine/dataset"
@@ -47,7 +48,9 @@ func measureGradients(large int) error {
 				if err == nil {
 					err = e.GradSum(context.Background(), sum, w, engine.AllPairs{N: c.n})
 				}
-			}, func() { best.Dot(x, x) })
+			}, func() float64 {
+				return 1 / bench.Rate(func() float64 { best.Dot(x, x); return 1 })
+			})
 			if err != nil {
 				return err
 			}

@@ -1,5 +1,5 @@
 // Command score measures the kernels of score losses and whole gradients for every
-// variant of the kernels that this processor has, in CPU time of one thread, next to the
+// variant of the kernels that this processor has, in processor time of one worker, next to the
 // peak of fused multiply-adds and of copying memory.
 //
 //	go run ./bench/score > bench/results/cpu-score.csv
@@ -11,9 +11,7 @@ import (
 	"log"
 	"math"
 	"os"
-	"runtime"
 	"slices"
-	"time"
 
 	"dyad/bench"
 	"dyad/kernels"
@@ -23,9 +21,8 @@ func main() {
 	log.SetFlags(0)
 	large := flag.Int("large", 1_000_000, "records of the largest gradient of 20 features")
 	flag.Parse()
-	runtime.LockOSThread()
 	bench.Header(os.Stdout, "score", os.Args[1:])
-	fmt.Printf("# median of %d runs, CPU time of one thread\n", runs)
+	fmt.Printf("# median of %d runs, processor time of one worker\n", runs)
 	fmt.Println("# peak: fused multiply-adds a second of the variant's vectors (plain Go: multiply, add), measured next to each run")
 	fmt.Println("# slots: peak / rate, the multiply-adds that the core could do in the time of one unit")
 	fmt.Println("# bound: multiplications, additions and fused ones that the algorithm needs a unit; share = bound / slots")
@@ -57,31 +54,29 @@ func main() {
 
 const runs = 11
 
-// perCall is the median time of a call of f, repeated to take at least a millisecond, and
-// of before, which runs next to it, in seconds.
-func perCall(f func(), before func()) (work, reference float64) {
+// perCall is the median processor time of a call of f in seconds, with f repeated to take
+// at least two milliseconds, and the median of reference, which runs next to it.
+func perCall(f func(), reference func() float64) (seconds, next float64) {
 	f()
 	count := 1
 	for {
-		t := bench.ThreadTime()
+		start := bench.ProcessorTime()
 		for range count {
 			f()
 		}
-		if bench.ThreadTime()-t > 2*time.Millisecond {
+		if bench.ProcessorTime()-start > 2e-3 {
 			break
 		}
 		count *= 2
 	}
 	a, b := make([]float64, runs), make([]float64, runs)
 	for i := range a {
-		t := bench.ThreadTime()
-		before()
-		b[i] = (bench.ThreadTime() - t).Seconds()
-		t = bench.ThreadTime()
+		b[i] = reference()
+		start := bench.ProcessorTime()
 		for range count {
 			f()
 		}
-		a[i] = (bench.ThreadTime() - t).Seconds() / float64(count)
+		a[i] = (bench.ProcessorTime() - start) / float64(count)
 	}
 	slices.Sort(a)
 	slices.Sort(b)
@@ -91,12 +86,10 @@ func perCall(f func(), before func()) (work, reference float64) {
 // measureKernels times the kernels on data in the caches, with margins in [-k, k].
 func measureKernels(set *kernels.Set) {
 	const n, rows, cols = 4096, 256, 512 // the tiles of engine/cpu
-	const rounds = 200_000
 	row, col := make([]float64, n), make([]float64, n)
 	report := func(work, unit string, units, bound float64, f func()) {
-		var flops float64
-		t, ref := perCall(f, func() { flops = set.Peak(rounds) })
-		peak, rate := flops/2/ref, units/t
+		t, flops := perCall(f, func() float64 { return bench.FMAPeak(set) })
+		peak, rate := flops/2, units/t
 		fmt.Printf("%s,%v,%s,%.0f,%.4f,%.3e,%.3e,%.2f,%.2f,%.2f\n", work, set.Variant(), unit, units, t/units*1e9, rate, peak, peak/rate, bound, bound*rate/peak)
 	}
 	tiles := func(f func(r0, c0 int)) {
@@ -162,7 +155,7 @@ func measureKernels(set *kernels.Set) {
 // measureRows times both passes over a matrix in memory.
 func measureRows(set *kernels.Set) {
 	const size = 8 << 20
-	x, to := even(size, 1), make([]float64, size)
+	x, copied := even(size, 1), bench.CopyPeak()
 	for _, d := range []int{8, 20, 128, 1000} {
 		n := size / d
 		w, out := even(d, 1), make([]float64, n)
@@ -177,9 +170,9 @@ func measureRows(set *kernels.Set) {
 				}
 			}},
 		} {
-			t, ref := perCall(k.run, func() { copy(to, x) })
-			got, copied := 8*float64(n*d)/t/1e9, 16*float64(size)/ref/1e9
-			fmt.Printf("%s,%v,%d,%.2f,%.2f,%.2f\n", k.name, set.Variant(), d, got, copied, got/copied)
+			t, peak := perCall(k.run, copied)
+			got := 8 * float64(n*d) / t
+			fmt.Printf("%s,%v,%d,%.2f,%.2f,%.2f\n", k.name, set.Variant(), d, got/1e9, peak/1e9, got/peak)
 		}
 	}
 }

@@ -7,15 +7,17 @@ import (
 
 	"dyad/bench"
 	"dyad/bench/machine"
+	"dyad/engine/cuda/driver"
 	"dyad/kernels"
 )
 
 type benchCmd struct {
-	Quick   bool   `help:"Smaller sizes and 3 runs: less than a minute."`
-	Runs    int    `positive:"" placeholder:"N" help:"Timed runs of each line. Default: 11, or 3 with --quick."`
-	Workers int    `positive:"" default:"1" placeholder:"N" help:"Goroutines; the default shows one core."`
-	Variant string `default:"all" enum:"all,best,generic,avx2,avx512" help:"Kernels to measure: ${enum}."`
-	Records int    `positive:"" hidden:"" help:"Records of every line."`
+	Quick   bool     `help:"Smaller sizes and 3 runs: less than a minute."`
+	Runs    int      `positive:"" placeholder:"N" help:"Timed runs of each line. Default: 11, or 3 with --quick."`
+	Workers int      `positive:"" default:"1" placeholder:"N" help:"Goroutines; the default shows one core."`
+	Variant string   `default:"all" enum:"all,best,generic,avx2,avx512" help:"Kernels to measure: ${enum}."`
+	Devices []string `default:"cpu" placeholder:"NAME" help:"Where to measure, comma separated: cpu. GPUs (cuda:0) are refused by this version."`
+	Records int      `positive:"" hidden:"" help:"Records of every line."`
 }
 
 // Help shows examples.
@@ -43,6 +45,9 @@ type benchResult struct {
 func (c *benchCmd) Run(a *app) error {
 	if c.Records == 1 {
 		return badInput("--records must be at least 2")
+	}
+	if err := measurable(c.Devices); err != nil {
+		return err
 	}
 	o := machine.Options{Quick: c.Quick, Records: c.Records, Runs: c.Runs, Workers: c.Workers}
 	for _, v := range []kernels.Variant{kernels.Best, kernels.Generic, kernels.AVX2, kernels.AVX512} {
@@ -72,6 +77,20 @@ func (c *benchCmd) Run(a *app) error {
 		return err
 	}
 	return a.emit(r, "")
+}
+
+// measurable returns an error unless all devices can be measured.
+func measurable(devices []string) error {
+	for _, name := range devices {
+		switch {
+		case name == "cpu":
+		case name == "cuda" || strings.HasPrefix(name, "cuda:"):
+			return fmt.Errorf("--devices %s: this version computes on the CPU, no GPU can be measured; take --devices cpu: %w", name, driver.ErrUnavailable)
+		default:
+			return badInput("--devices %s: no such device; take cpu", name)
+		}
+	}
+	return nil
 }
 
 // benchLine is one line of the table.

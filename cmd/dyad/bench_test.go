@@ -53,9 +53,14 @@ func TestBench(t *testing.T) {
 	if err := json.Unmarshal([]byte(out), &r); err != nil || code != exitOK || len(r.Lines) != strings.Count(string(want), "\n")-2 {
 		t.Errorf("exit %d, %d lines, %v", code, len(r.Lines), err)
 	}
-	for _, bad := range [][]string{{"--runs", "-1"}, {"--workers", "0"}, {"--variant", "sse"}} {
+	for _, bad := range [][]string{{"--runs", "-1"}, {"--workers", "0"}, {"--variant", "sse"}, {"--devices", "tpu"}, {"--devices", "cpu,cuda0"}} {
 		if code, _, _ := dyad(t, t.TempDir(), append([]string{"bench"}, bad...)...); code != exitInput {
 			t.Errorf("%v: exit %d, want %d", bad, code, exitInput)
+		}
+	}
+	for _, gpu := range []string{"cuda", "cuda:0", "cpu,cuda:0"} {
+		if code, _, errs := dyad(t, t.TempDir(), "bench", "--devices", gpu); code != exitResource || !strings.Contains(errs, "--devices cpu") {
+			t.Errorf("%s: exit %d, want %d: %s", gpu, code, exitResource, errs)
 		}
 	}
 }

@@ -16,7 +16,7 @@ const (
 	nsNode         = 0.4  // one product of the node matrix
 	nsNearCall     = 3000 // fixed
 	nsSorted       = 25   // SortPairs and the loops per record
-	nsStep         = 6    // StepSums, per record and step
+	nsStep         = 6    // StepRows and StepColumns, per record and step
 	nsSortedCall   = 3000 // fixed
 )
 

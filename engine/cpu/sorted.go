@@ -91,7 +91,7 @@ func newSorted(e *evaluator) *sorted {
 		m.index[i] = int32(i)
 		labels[i] += 0 // -0 becomes 0
 	}
-	kernels.SortPairs(labels, m.index, m.scratch, m.scratch2)
+	kernels.SortPairs(labels, m.index, m.scratch, m.scratch2, nil)
 	for at, i := range m.index {
 		m.place[i] = int32(at)
 		if at == 0 || labels[at] != labels[at-1] {
@@ -127,10 +127,12 @@ func (m *sorted) prepare(ctx context.Context, w []float64) error {
 		return err
 	}
 	q := len(m.values)
+	stop := func() bool { return ctx.Err() != nil }
 	err = forEach(ctx, e.kernel.workers, q, func(_, a int) {
 		i, j := m.start[a], m.start[a+1]
-		kernels.SortPairs(m.score[i:j], m.index[i:j], m.scratch[i:j], m.scratch2[i:j])
-		kernels.PrefixSums(m.sums(a), m.score[i:j])
+		if kernels.SortPairs(m.score[i:j], m.index[i:j], m.scratch[i:j], m.scratch2[i:j], stop) {
+			kernels.PrefixSums(m.sums(a), m.score[i:j])
+		}
 	})
 	if err != nil {
 		return err
@@ -138,26 +140,37 @@ func (m *sorted) prepare(ctx context.Context, w []float64) error {
 	clear(m.c)
 	clear(m.low)
 	for a := range q {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
 		for b := range a {
-			m.labels(a, b)
+			if err := m.labels(ctx, a, b); err != nil {
+				return err
+			}
 		}
 	}
-	for at, i := range m.index {
-		m.byRow[i] = 2 * (m.c[at] + m.low[at])
-	}
-	return nil
+	return forEach(ctx, e.kernel.workers, e.chunks(), func(_, chunk int) {
+		from, to := e.chunk(chunk) // of places, not records
+		for at, i := range m.index[from:to] {
+			m.byRow[i] = 2 * (m.c[from+at] + m.low[from+at])
+		}
+	})
 }
 
-// labels adds the pairs of labels a > b.
-func (m *sorted) labels(a, b int) {
+// labels adds the pairs of labels a > b: rows and columns are two jobs.
+func (m *sorted) labels(ctx context.Context, a, b int) error {
 	d := m.values[a] - m.values[b]
+	rows, columns := m.class(m.score, a), m.class(m.score, b)
 	for _, p := range m.e.steps {
-		kernels.StepSums(m.class(m.c, a), m.class(m.low, a), m.class(m.c, b), m.class(m.low, b),
-			m.class(m.score, a), m.class(m.score, b), m.sums(a), m.sums(b), p.From/d, d, p.Slope, p.Rise)
+		err := forEach(ctx, m.e.kernel.workers, 2, func(_, job int) {
+			if job == 0 {
+				kernels.StepRows(m.class(m.c, a), m.class(m.low, a), rows, columns, m.sums(b), p.From/d, d, p.Slope, p.Rise)
+			} else {
+				kernels.StepColumns(m.class(m.c, b), m.class(m.low, b), rows, columns, m.sums(a), p.From/d, d, p.Slope, p.Rise)
+			}
+		})
+		if err != nil {
+			return err
+		}
 	}
+	return nil
 }
 
 // block implements coefficients.
