@@ -8,7 +8,7 @@
 // epsilon n T_max is 1, so epsilon = 1/(n T_max) a visit. A record is visited T_max
 // times and shares its epsilon with no other one, so what it pays is T_max epsilon.
 //
-// lambda and R are the same for all methods and and were picked after some runs on
+// lambda and R are the same for all methods and were picked after some runs on
 // the test files: errors are optimistic by what that selects. The paper chooses
 // lambda by cross-validation on the records, which is not private.
 //
