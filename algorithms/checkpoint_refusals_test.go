@@ -1,0 +1,158 @@
+package algorithms_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"dyad/algorithms"
+	"dyad/algorithms/algotest"
+	"dyad/engine"
+	"dyad/privacy"
+)
+
+// A checkpoint of another run, plan or data, or one that is damaged, is refused before
+// the ledger is touched; without it the run starts at step 1.
+func TestCheckpointRefusals(t *testing.T) {
+	l := gradientLab(t)
+	first := l.attempt("", 5, 5)
+	var charged *algorithms.ChargedError
+	if !errors.As(first.err, &charged) {
+		t.Fatal(first.err)
+	}
+	run := charged.Run
+	lines := func() int {
+		entries, err := l.ledger.Entries()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(entries)
+	}
+	before := lines()
+	refused := func(what, text, says string) {
+		t.Helper()
+		if err := os.WriteFile(l.file(run), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		a := l.attempt(run, 0, 0)
+		if !errors.Is(a.err, algorithms.ErrCheckpoint) || !strings.Contains(a.err.Error(), says) || lines() != before || len(a.releases) > 0 {
+			t.Errorf("%s: %v, %d lines", what, a.err, lines()-before)
+		}
+	}
+	for _, size := range []int{0, 1, len(first.saved) / 2, len(first.saved) - 1} {
+		refused("cut short", first.saved[:size], "cut short")
+	}
+	refused("edited", strings.Replace(first.saved, `"steps_done":5`, `"steps_done":6`, 1), "edited")
+	// The options and the records of the first attempt, which the events do not show.
+	plan, data := l.plan, l.data
+	var err error
+	if l.plan, err = (algorithms.GradientPerturbation{Steps: 9, StepSize: plan.Schedule.Constant / 2}).Plan(plan.Spec); err != nil {
+		t.Fatal(err)
+	}
+	refused("another step size", first.saved, "another plan")
+	l.plan = plan
+	l.data = algotest.Neighbours(data, 1, 1)[0]
+	refused("another record", first.saved, "other records")
+	l.data = data
+	// The checkpoint of another run under this one's name.
+	other := l.attemptOther(t)
+	refused("another run", other, "it is of run")
+	if err := os.Remove(l.file(run)); err != nil {
+		t.Fatal(err)
+	}
+	if a := l.attempt(run, 0, 0); a.err != nil || a.from != 0 || len(a.releases) != 9 {
+		t.Errorf("without a checkpoint: %v, from step %d, %d releases", a.err, a.from, len(a.releases))
+	}
+}
+
+// attemptOther is the checkpoint of another run of the same plan and records.
+func (l *lab) attemptOther(t *testing.T) string {
+	t.Helper()
+	m := newLab(t, l.a, l.plan)
+	m.data = l.data
+	return m.attempt("", 5, 5).saved
+}
+
+// failing fails before it draws noise.
+type failing struct{ algorithms.Algorithm }
+
+func (failing) Train(_ context.Context, _ engine.Evaluator, _ *algorithms.Plan, _ privacy.Session, t algorithms.Tracker) ([]float64, error) {
+	return nil, errOwn
+}
+
+// A failure after noise went into the checkpoint closes the run: it could depend on
+// that noise, and starting again would choose another.
+func TestFailureAfterCheckpointedNoiseClosesTheRun(t *testing.T) {
+	for name, resumable := range map[string]bool{"gradient-perturbation certified 1e-05": false, "dpgdsc certified 1e-05": true} {
+		l := checkpointed(t)[name]
+		first := l.attempt("", 5, 5)
+		var charged *algorithms.ChargedError
+		if !errors.As(first.err, &charged) {
+			t.Fatal(first.err)
+		}
+		l.a = failing{l.a}
+		second := l.attempt(charged.Run, 0, 0)
+		if !errors.As(second.err, &charged) || !errors.Is(second.err, errOwn) || charged.Resumable != resumable {
+			t.Errorf("%s: %v, resumable %v, want %v", name, second.err, charged.Resumable, resumable)
+		}
+		if _, err := os.Stat(l.file(charged.Run)); (err == nil) != resumable {
+			t.Errorf("%s: the checkpoint: %v", name, err)
+		}
+	}
+}
+
+// A checkpoint that cannot be written stops nothing, a seeded run keeps none, and what
+// a kill after the end left is removed by the next run.
+func TestCheckpointHousekeeping(t *testing.T) {
+	l := gradientLab(t)
+	failures := 0
+	o := algorithms.Options{
+		Ledger: l.ledger, DataID: "x",
+		Checkpoints: algorithms.Checkpoints{Prefix: filepath.Join(t.TempDir(), "none", "x."), Every: time.Nanosecond, Failed: func(error) { failures++ }},
+	}
+	r, err := algorithms.Run(context.Background(), l.data, l.a, l.plan, o)
+	if err != nil || failures != 9 {
+		t.Fatalf("%v, %d failures", err, failures)
+	}
+	o.Checkpoints.Prefix = l.prefix
+	o.Source = privacy.NewSeededSource(1)
+	o.Trace = func(stage string) {
+		if strings.HasPrefix(stage, "checkpoint") {
+			t.Errorf("a seeded run reached %q", stage)
+		}
+	}
+	if _, err := algorithms.Run(context.Background(), l.data, l.a, l.plan, o); err != nil {
+		t.Fatal(err)
+	}
+	stale := []string{l.file(r.Run), l.file(r.Run) + ".123"}
+	others := []string{l.prefix + "a b.checkpoint", l.prefix + "notes"}
+	for _, name := range append(slices.Clone(stale), others...) {
+		if err := os.WriteFile(name, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	waiting := l.attempt("", 5, 5)
+	var charged *algorithms.ChargedError
+	if !errors.As(waiting.err, &charged) {
+		t.Fatal(waiting.err)
+	}
+	o.Source, o.Trace = nil, nil
+	if _, err := algorithms.Run(context.Background(), l.data, l.a, l.plan, o); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range stale {
+		if _, err := os.Stat(name); err == nil {
+			t.Errorf("%s of a finished run is left", filepath.Base(name))
+		}
+	}
+	for _, name := range append(others, l.file(charged.Run)) {
+		if _, err := os.Stat(name); err != nil {
+			t.Errorf("%s was removed", filepath.Base(name))
+		}
+	}
+}
