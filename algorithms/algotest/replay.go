@@ -127,25 +127,35 @@ func (t *tape) UniformBall(dst []float64, radius float64) {
 	}
 }
 
-// Release records the vector and its noisy version, or checks how far the
-// vector moved and answers with the recorded version.
-func (t *tape) Release(x []float64, cert privacy.Certificate, m privacy.Mechanism) error {
-	c := call{kind: "release", detail: fmt.Sprint(len(x)), certificate: cert, noise: m, before: append([]float64(nil), x...)}
+// noisy records a draw of noise and returns nil, or returns the recorded draw that x is
+// to be compared with, nil if there is none.
+func (t *tape) noisy(kind string, x []float64, cert privacy.Certificate, m privacy.Mechanism, draw func([]float64, privacy.Certificate, privacy.Mechanism) error) (*call, error) {
+	c := call{kind: kind, detail: fmt.Sprint(len(x)), certificate: cert, noise: m, before: append([]float64(nil), x...)}
 	if !t.replay {
-		if err := t.session.Release(x, cert, m); err != nil {
-			return err
+		if err := draw(x, cert, m); err != nil {
+			return nil, err
 		}
 		c.after = append([]float64(nil), x...)
 		t.calls = append(t.calls, c)
-		return nil
+		return nil, nil
 	}
 	r := t.expect(c)
 	if r == nil {
 		clear(x)
-		return t.err
+		return nil, t.err
 	}
 	if !r.certificate.Equal(cert) || r.noise != m {
-		t.fail("release %d: the certificate or the noise depends on the data", t.next)
+		t.fail("%s %d: the certificate or the noise depends on the data", kind, t.next)
+	}
+	return r, nil
+}
+
+// Release records the vector and its noisy version, or checks how far the
+// vector moved and answers with the recorded version.
+func (t *tape) Release(x []float64, cert privacy.Certificate, m privacy.Mechanism) error {
+	r, err := t.noisy("release", x, cert, m, t.session.Release)
+	if r == nil {
+		return err
 	}
 	if t.other {
 		copy(x, r.after)
@@ -183,22 +193,9 @@ func (t *tape) Release(x []float64, cert privacy.Certificate, m privacy.Mechanis
 // Perturb records a step of a secret state, or checks how far the state moved and gives
 // it the recorded noise: the state of the replay goes its own way.
 func (t *tape) Perturb(x []float64, cert privacy.Certificate, m privacy.Mechanism) error {
-	c := call{kind: "hidden", detail: fmt.Sprint(len(x)), certificate: cert, noise: m, before: append([]float64(nil), x...)}
-	if !t.replay {
-		if err := t.session.Perturb(x, cert, m); err != nil {
-			return err
-		}
-		c.after = append([]float64(nil), x...)
-		t.calls = append(t.calls, c)
-		return nil
-	}
-	r := t.expect(c)
+	r, err := t.noisy("hidden", x, cert, m, t.session.Perturb)
 	if r == nil {
-		clear(x)
-		return t.err
-	}
-	if !r.certificate.Equal(cert) || r.noise != m {
-		t.fail("hidden step %d: the certificate or the noise depends on the data", t.next)
+		return err
 	}
 	moved := append([]float64(nil), r.before...)
 	if t.other { // the noise of another run: its law is symmetric
