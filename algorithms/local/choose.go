@@ -110,7 +110,12 @@ func (p *Plan) Choosing(c Choice) privacy.Guarantee {
 	switch g.Kind {
 	case privacy.LocalDP, privacy.LabelLDP:
 		candidates := len(c.Accuracies)
-		g.Epsilon = float64(p.Messages(candidates, c.Folds)) * p.Epsilon * (1 + 0x1p-50)
+		n := p.Messages(candidates, c.Folds)
+		g.Epsilon = timesUp(n, p.Epsilon)
+		g.Released = fmt.Sprintf("the user's %d messages, those of the cross-validation included, and with them lambda and every published model", n)
+		if g.Kind == privacy.LabelLDP {
+			g.Released = "the user's features, in clear, and " + g.Released
+		}
 		g.Derivation += fmt.Sprintf("; lambda by %d-fold cross-validation: %d further trainings and %d randomised answers of a user", c.Folds, candidates*(c.Folds-1), candidates)
 	default:
 		g.Warnings = append(append([]string(nil), g.Warnings...), fmt.Sprintf("NOT PRIVATE: lambda = %g was chosen by cross-validation of records", c.L2))

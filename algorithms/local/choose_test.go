@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"strings"
 	"testing"
 
 	"dyad/algorithms/local"
@@ -26,6 +27,9 @@ func TestChoosingLambdaIsCharged(t *testing.T) {
 	// 2 candidates on 2 of 3 folds each, 2 answers, and the last training.
 	if want := 2 * (2*2*2 + 2 + 2.0); g.Kind != privacy.LocalDP || g.Epsilon < want || g.Epsilon > want*1.0001 {
 		t.Errorf("%v with epsilon %v, want %v", g.Kind, g.Epsilon, want)
+	}
+	if !strings.Contains(g.Released, "the user's 12 messages") {
+		t.Errorf("released: %s, want 12 messages", g.Released)
 	}
 	// The answers are unbiased where the training is stable: with labels only.
 	stable := p

@@ -78,11 +78,11 @@ func (c *Client) Message(st *State, z engine.Record) (Message, error) {
 	return c.send()
 }
 
-// send sends the private sample of c.g, or of zero if c.g is not finite, as for a record
-// that is not: to send nothing would tell of it.
+// send sends the private sample of c.g, or of zero if c.g has no finite norm, as for a
+// record far beyond the bound: to send nothing would tell of it.
 func (c *Client) send() (Message, error) {
 	for _, v := range c.g {
-		if !(math.Abs(v) <= math.MaxFloat64) {
+		if !(math.Abs(v) <= 0x1p900) {
 			clear(c.g)
 			break
 		}

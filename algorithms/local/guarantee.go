@@ -29,10 +29,7 @@ func (p *Plan) guarantee(sampling float64) privacy.Guarantee {
 			"each user has one record and draws the noise at home; the server need not be trusted",
 		},
 	}
-	all := float64(p.Epochs) * p.Epsilon
-	if math.FMA(float64(p.Epochs), p.Epsilon, -all) > 0 {
-		all = math.Nextafter(all, math.Inf(1))
-	}
+	all := timesUp(p.Epochs, p.Epsilon)
 	switch p.Method {
 	case Prestige, DJW:
 		g.Epsilon = all
@@ -51,19 +48,29 @@ func (p *Plan) guarantee(sampling float64) privacy.Guarantee {
 		g.Claim = &privacy.Claim{Source: "[Han19] Algorithm 1", Epsilon: p.Epsilon}
 		g.Warnings = []string{
 			"NO GUARANTEE: whether a user sends at all is decided by the raw features, so no finite epsilon holds for them (privacy.md 5.3)",
-			fmt.Sprintf("if all features were public, the labels would have %g-LDP: one fresh response of epsilon %g in each of %d epochs", float64(p.Epochs)*p.response.Epsilon, p.response.Epsilon, p.Epochs),
+			fmt.Sprintf("if all features were public, the labels would have %g-LDP: one fresh response of epsilon %g in each of %d epochs", timesUp(p.Epochs, p.response.Epsilon), p.response.Epsilon, p.Epochs),
 		}
 	case Curriculum, SGD:
 		return privacy.Guarantee{Kind: privacy.None, Unit: "nobody", Released: "exact gradients", Warnings: []string{"non-private baseline: the server sees every gradient"}}
 	}
 	if reach := p.Radius*p.FeatureNorm + math.Abs(p.Bias); p.Method.gradual() && p.Threshold > reach {
-		wasted := 0
-		for e := 1; e <= p.Epochs && p.ThresholdAt(e) > reach; e++ {
+		wasted, threshold := 0, p.Threshold
+		for wasted < p.Epochs && threshold > reach {
 			wasted++
+			threshold -= p.ThresholdStep * math.Sqrt(float64(wasted))
 		}
 		g.Warnings = append(g.Warnings, fmt.Sprintf("no record can reach the threshold in the first %d epochs: margins are at most %.3g; choose a larger radius or a smaller threshold", wasted, reach))
 	}
 	return g
+}
+
+// timesUp is n epsilon, rounded up.
+func timesUp(n int, epsilon float64) float64 {
+	all := float64(n) * epsilon
+	if math.FMA(float64(n), epsilon, -all) > 0 {
+		all = math.Nextafter(all, math.Inf(1))
+	}
+	return all
 }
 
 // Shuffled is the guarantee towards an analyst who sees only the messages, in a

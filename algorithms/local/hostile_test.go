@@ -1,8 +1,11 @@
 package local_test
 
 import (
+	"errors"
 	"math"
+	"strings"
 	"testing"
+	"time"
 
 	"dyad/algorithms/local"
 	"dyad/engine"
@@ -61,17 +64,53 @@ func TestHostileServerLearnsNothingFromSilence(t *testing.T) {
 			}
 		}
 		// Nor does a record that is not finite, or beyond the bound, stay silent.
-		for _, x := range []float64{math.NaN(), math.Inf(1), 1e308} {
-			st := q.Start()
-			st.W[0], st.W[1] = q.Radius/2, -q.Radius/2
-			if !sends(st, engine.Record{X: []float64{x, x, 0}, Y: 1}) {
-				t.Errorf("%s: a record of %v sends nothing", m, x)
+		for _, x := range []float64{math.NaN(), math.Inf(1), 1e308, math.MaxFloat64} {
+			for _, w := range []float64{-q.Radius / 2, 0} { // the gradient, or its norm, overflows
+				st := q.Start()
+				st.W[0], st.W[1] = q.Radius/2, w
+				for _, y := range []float64{1, -1} {
+					if !sends(st, engine.Record{X: []float64{x, x, 0}, Y: y}) {
+						t.Errorf("%s: a record of %v sends nothing", m, x)
+					}
+				}
 			}
 		}
 	}
 }
 
-// The check above can fail: with the first hostile state the margin of one record is
+// A protocol that comes from a server is planned in a bounded time: all its epochs at a
+// threshold that nobody reaches took the square of their number.
+func TestHostileProtocolEnds(t *testing.T) {
+	p := protocol(local.Prestige)
+	p.Threshold, p.ThresholdStep = 1e9, 1e-9
+	p.Epochs = local.MaxEpochs
+	planned := make(chan *local.Plan, 1)
+	go func() {
+		q, err := p.Plan()
+		if err != nil {
+			t.Error(err)
+		}
+		planned <- q
+	}()
+	select {
+	case q := <-planned:
+		if w := strings.Join(q.Guarantee.Warnings, " "); !strings.Contains(w, "the first 1000000 epochs") {
+			t.Errorf("warnings %q do not count the epochs", w)
+		}
+	case <-time.After(20 * time.Second):
+		t.Fatal("the plan takes too long")
+	}
+	p.Epochs++
+	if _, err := p.Plan(); !errors.Is(err, local.ErrProtocol) {
+		t.Errorf("%d epochs: %v", p.Epochs, err)
+	}
+	p.Epochs, p.Users = 1, 1<<41
+	if _, err := p.Plan(); !errors.Is(err, local.ErrProtocol) {
+		t.Errorf("%d users: %v", p.Users, err)
+	}
+}
+
+// TestHostileServerLearnsNothingFromSilence can fail: with the first hostile state the margin of one record is
 // not a number, and its gradient cannot be sent, while that of the other can.
 func TestHostileStateSeparatesRecords(t *testing.T) {
 	q := plan(t, protocol(local.DJW))

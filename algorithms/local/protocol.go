@@ -87,8 +87,8 @@ type Protocol struct {
 	Radius      float64 // R: the model is projected to ||w||_2 <= R; > 0
 	Bias        float64 // b, fixed and public
 	L2          float64 // lambda > 0: the objective has lambda/2 ||w||^2
-	Users       int     // n, visited once in every epoch
-	Epochs      int     // T_max; 0 means 10
+	Users       int     // n, visited once in every epoch; at most 2^40
+	Epochs      int     // T_max, at most MaxEpochs; 0 means 10
 	Batch       int     // messages averaged in one update; 0 means 1
 
 	// Epsilon is the local epsilon of one visit, > 0; for PrestigeLabel, of the one
@@ -108,6 +108,12 @@ type Protocol struct {
 	Threshold     float64
 	ThresholdStep float64
 }
+
+// MaxEpochs bounds the epochs of a protocol, so that a user who gets one from a server
+// plans it in a bounded time.
+const MaxEpochs = 1_000_000
+
+const maxUsers = 1 << 40
 
 // Plan is a validated protocol with its constants. It is immutable and public.
 type Plan struct {
@@ -206,6 +212,8 @@ func (p *Protocol) fill() error {
 		return fmt.Errorf("the number of features is %d, must be at least 1", p.Dim)
 	case p.Users < 1 || p.Epochs < 1 || p.Batch < 1:
 		return fmt.Errorf("%d users, %d epochs and batches of %d, all must be at least 1", p.Users, p.Epochs, p.Batch)
+	case p.Users > maxUsers || p.Epochs > MaxEpochs:
+		return fmt.Errorf("%d users and %d epochs, must be at most %d and %d", p.Users, p.Epochs, maxUsers, MaxEpochs)
 	case p.Method.private() && !(p.Epsilon > 0 && p.Epsilon <= privacy.MaxLocalEpsilon):
 		return fmt.Errorf("epsilon is %v, must be positive and at most %d", p.Epsilon, privacy.MaxLocalEpsilon)
 	}
@@ -235,8 +243,8 @@ func (p *Plan) StepSize(t int64) float64 {
 // probability. It is a stopping rule from public numbers, not a guarantee.
 func KWIKEpochs(ratio, radius, delta float64) (int, error) {
 	epochs := math.Ceil(ratio / radius * math.Log(1/delta))
-	if !(ratio > 0 && radius > 0 && delta > 0 && delta < 1 && epochs <= 1e6) {
-		return 0, fmt.Errorf("%w: the KWIK bound of ratio %v, radius %v and delta %v: want positive numbers, delta below 1 and at most 10^6 epochs", ErrProtocol, ratio, radius, delta)
+	if !(ratio > 0 && radius > 0 && delta > 0 && delta < 1 && epochs <= MaxEpochs) {
+		return 0, fmt.Errorf("%w: the KWIK bound of ratio %v, radius %v and delta %v: want positive numbers, delta below 1 and at most %d epochs", ErrProtocol, ratio, radius, delta, MaxEpochs)
 	}
 	return max(1, int(epochs)), nil
 }

@@ -119,6 +119,12 @@ func (c *localSimulateCmd) Run(a *app) error {
 	if err := checkOut(c.Out, c.Force, c.Data, c.Schema, c.Labels, c.Ledger); err != nil {
 		return err
 	}
+	if len(c.Grid) > 0 && c.ShuffleDelta != 0 {
+		return badInput("--shuffle-delta is stated for the messages of one training, and --l2-grid makes more of them; leave one out")
+	}
+	if r.Shuffled, err = c.shuffled(p); err != nil {
+		return err
+	}
 	src, err := c.source()
 	if err != nil {
 		return err
@@ -141,9 +147,6 @@ func (c *localSimulateCmd) Run(a *app) error {
 			return asInput(err)
 		}
 		r.Guarantee = p.Choosing(choice)
-	}
-	if r.Shuffled, err = c.shuffled(p); err != nil {
-		return err
 	}
 	st, err := local.Simulate(a.ctx, p, train, src, localProgress(a.tracker("visiting users")))
 	if err != nil {
@@ -185,9 +188,13 @@ func (c *localSimulateCmd) charge(a *app, r *localResult, p *local.Plan, data *d
 	if err != nil {
 		return nil, err
 	}
+	guarantee := p.Guarantee
+	if len(c.Grid) > 0 {
+		guarantee = p.Choosing(local.Choice{Accuracies: make([]float64, len(c.Grid)), Folds: c.Folds})
+	}
 	session, err := l.Begin(privacy.Charge{
 		DataID: r.DataID, Algorithm: "local-" + p.Method.String(), Events: []privacy.Event{privacy.PureEvent{Epsilon: p.Epsilon, Count: p.Messages(len(c.Grid), c.Folds)}},
-		Guarantee: p.Guarantee.String(), Unit: "one record", Relation: "replace-one", Released: "the model of a simulation of all users", Fingerprint: print,
+		Guarantee: guarantee.String(), Unit: "one record", Relation: "replace-one", Released: "the model of a simulation of all users", Fingerprint: print,
 	}, src)
 	if err != nil {
 		return nil, err

@@ -264,6 +264,16 @@ func TestLocalSimulate(t *testing.T) {
 	if spent, err := l.Summary(id.DataID, 1e-9); err != nil || spent.Runs != 2 || spent.Pure < 14 || spent.Pure > 14.001 {
 		t.Errorf("the ledger has %v (%v), want two runs of pure epsilon 2 + 12", spent, err)
 	}
+	// What is charged is what the ledger says, before and after the run.
+	if text, err := os.ReadFile(filepath.Join(dir, "state", "dyad", "ledger.jsonl")); err != nil || !strings.Contains(string(text), `"guarantee":"2-locally`) || !strings.Contains(string(text), `"guarantee":"12-locally`) {
+		t.Errorf("the ledger does not name both guarantees (%v): %s", err, text)
+	}
+	// Shuffling is stated for one training. Nothing is charged for what is refused.
+	simulate(exitInput, "one training", with("--l2-grid", "0.1,1", "--folds", "3", "--shuffle-delta", "1e-6")...)
+	simulate(exitInput, "shuffle amplification", with("--shuffle-delta", "1e-6")...)
+	if spent, err := l.Summary(id.DataID, 1e-9); err != nil || spent.Runs != 2 {
+		t.Errorf("a refusal was charged: %v, %v", spent, err)
+	}
 	// Without privacy the choice says so.
 	r = simulate(exitOK, "NOT PRIVATE", "-n", "200", "--method", "sgd", "--l2-grid", "0.1,1", "--folds", "2", "--epochs", "1")
 	if r.Guarantee.Kind != privacy.None {
