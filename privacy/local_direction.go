@@ -84,9 +84,8 @@ func (m PrivateDirection) Channel() (*DirectionChannel, error) {
 	if err := checkLocalEpsilon(m.Epsilon); err != nil {
 		return nil, err
 	}
-	table := newZiggurat()
 	c := &DirectionChannel{m: m, scale: math.Inf(1), scratch: &sync.Pool{New: func() any {
-		return &directions{normals: normals{table: table}, v: make([]float64, m.Dim), eligible: make([]candidate, m.Pairs)}
+		return &directions{normals: normals{table: constZiggurat()}, v: make([]float64, m.Dim), eligible: make([]candidate, m.Pairs)}
 	}}}
 	from, to := m.Favoured, m.Favoured
 	if m.Favoured == 0 {

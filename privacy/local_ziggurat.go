@@ -3,6 +3,7 @@ package privacy
 import (
 	"math"
 	"math/rand/v2"
+	"sync"
 )
 
 // ziggurat is the table of Marsaglia and Tsang's method (Journal of Statistical
@@ -37,6 +38,9 @@ func zigguratTailArea() float64 {
 	}
 	return expMinus(zigguratTail*zigguratTail/2) / c
 }
+
+// constZiggurat is the table, computed when it is first needed.
+var constZiggurat = sync.OnceValue(newZiggurat)
 
 func newZiggurat() *ziggurat {
 	t := new(ziggurat)

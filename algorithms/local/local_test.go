@@ -234,7 +234,7 @@ func TestSendAlwaysHidesTheMask(t *testing.T) {
 				t.Fatal(err)
 			}
 			g := make([]float64, 3)
-			if err := addDecoded(q, g, m); err != nil {
+			if err := q.AddEstimate(g, m); err != nil {
 				t.Fatal(err)
 			}
 			if g[0] < 0 { // the gradient of a selected record points to -x
@@ -250,14 +250,6 @@ func TestSendAlwaysHidesTheMask(t *testing.T) {
 	if !(in > out) || in/out > math.E*1.02 {
 		t.Errorf("odds %v of a selected against a masked record, want above 1 and at most e", in/out)
 	}
-}
-
-func addDecoded(q *local.Plan, g []float64, m local.Message) error {
-	c, err := privacy.PrivateDirection{Dim: q.Dim, Bound: q.Lipschitz, Epsilon: q.Epsilon}.Channel()
-	if err != nil {
-		return err
-	}
-	return c.AddDecoded(g, 1, m.Direction)
 }
 
 func TestGuarantees(t *testing.T) {
@@ -348,6 +340,15 @@ func TestServerRefusesMessages(t *testing.T) {
 			t.Errorf("a state with a wrong %s was accepted", name)
 		}
 	}
+}
+
+// addDecoded decodes a message without the plan.
+func addDecoded(q *local.Plan, g []float64, m local.Message) error {
+	c, err := privacy.PrivateDirection{Dim: q.Dim, Bound: q.Lipschitz, Epsilon: q.Epsilon}.Channel()
+	if err != nil {
+		return err
+	}
+	return c.AddDecoded(g, 1, m.Direction)
 }
 
 // A batch averages privatised gradients: its update is the mean of the updates.
