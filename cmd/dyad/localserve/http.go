@@ -81,6 +81,9 @@ func Handler(s *Service, o HandlerOptions) http.Handler {
 		}
 		answer(w, http.StatusOK, receipt)
 	})
+	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
+		refuse(w, http.StatusNotFound, CodeMessage, errors.New("requests are GET /v1/plan, /v1/state and /v1/users/ID, and POST /v1/messages"))
+	})
 	return mux
 }
 

@@ -10,7 +10,6 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -197,96 +196,6 @@ func TestLogDamage(t *testing.T) {
 	printed.Method = local.PrestigePrinted
 	if _, err := localserve.Open(t.TempDir(), planOf(t, printed)); err == nil {
 		t.Error("the printed algorithm is served")
-	}
-}
-
-// Every malformed, oversized, replayed or out-of-range message gets a 4xx with a reason
-// and changes nothing.
-func TestHTTPRefusals(t *testing.T) {
-	s := open(t, t.TempDir(), protocol(3))
-	server := httptest.NewServer(localserve.Handler(s, localserve.HandlerOptions{}))
-	defer server.Close()
-	good := submission(t, s.Plan(), s.State(), "a", 1)
-	text, _ := json.Marshal(good)
-	change := func(f func(m map[string]any)) string {
-		var m map[string]any
-		_ = json.Unmarshal(text, &m)
-		f(m)
-		out, _ := json.Marshal(m)
-		return string(out)
-	}
-	for name, c := range map[string]struct {
-		body   string
-		status int
-	}{
-		"empty":           {"", 400},
-		"not JSON":        {"hello", 400},
-		"two values":      {string(text) + "{}", 400},
-		"unknown field":   {change(func(m map[string]any) { m["x"] = 1 }), 400},
-		"no user":         {change(func(m map[string]any) { delete(m, "user") }), 400},
-		"long user":       {change(func(m map[string]any) { m["user"] = strings.Repeat("u", 129) }), 400},
-		"short seed":      {change(func(m map[string]any) { m["seed"] = "AAAA" }), 400},
-		"choice 2 of 2":   {change(func(m map[string]any) { m["choice"] = 2 }), 400},
-		"negative choice": {change(func(m map[string]any) { m["choice"] = -1 }), 400},
-		"does not take":   {`{"user":"a","epoch":1,"takes":false}`, 400},
-		"epoch 0":         {change(func(m map[string]any) { m["epoch"] = 0 }), 400},
-		"epoch 2":         {change(func(m map[string]any) { m["epoch"] = 2 }), 409},
-		"oversized":       {change(func(m map[string]any) { m["seed"] = strings.Repeat("A", 5000) }), 413},
-	} {
-		r, err := http.Post(server.URL+"/v1/messages", "application/json", strings.NewReader(c.body))
-		if err != nil {
-			t.Fatal(err)
-		}
-		var problem struct{ Error string }
-		err = json.NewDecoder(r.Body).Decode(&problem)
-		r.Body.Close()
-		if r.StatusCode != c.status || err != nil || problem.Error == "" {
-			t.Errorf("%s: status %d %q %v, want %d with a reason", name, r.StatusCode, problem.Error, err, c.status)
-		}
-	}
-	if st := s.State(); st.Visits != 0 {
-		t.Errorf("refused messages were counted: %+v", st)
-	}
-	remote := localserve.Remote{URL: server.URL}
-	if _, err := remote.Submit(context.Background(), good); err != nil {
-		t.Fatal(err)
-	}
-	var refused *localserve.RefusedError
-	if _, err := remote.Submit(context.Background(), good); !errors.As(err, &refused) || refused.Status != 409 {
-		t.Errorf("a replayed message: %v, want 409", err)
-	}
-	protocol, err := remote.Plan(context.Background())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if p, err := protocol.Plan(); err != nil || p.Guarantee.Epsilon != 2 {
-		t.Errorf("the client's plan: %v %v", p, err)
-	}
-	// Beyond the rate a good message is refused and changes nothing; what is malformed
-	// does not count.
-	limited := httptest.NewServer(localserve.Handler(s, localserve.HandlerOptions{MessagesPerSecond: 1e-3}))
-	defer limited.Close()
-	remote.URL = limited.URL
-	for range 3 {
-		r, err := http.Post(limited.URL+"/v1/messages", "application/json", strings.NewReader("x"))
-		if err != nil || r.StatusCode != 400 {
-			t.Fatalf("%v %v, want 400", r, err)
-		}
-		r.Body.Close()
-	}
-	if _, err := remote.Submit(context.Background(), submission(t, s.Plan(), s.State(), "b", 2)); err != nil {
-		t.Errorf("within the rate limit: %v", err)
-	}
-	if _, err := remote.Submit(context.Background(), submission(t, s.Plan(), s.State(), "c", 3)); !errors.As(err, &refused) || refused.Status != 429 {
-		t.Errorf("beyond the rate limit: %v, want 429", err)
-	}
-	if visits, _ := s.User("c"); s.State().Visits != 2 || visits != 0 {
-		t.Errorf("a message beyond the rate was counted: %+v", s.State())
-	}
-	for _, bad := range []string{"", "localhost:80", "ftp://x"} {
-		if _, err := (localserve.Remote{URL: bad}).State(context.Background()); err == nil {
-			t.Errorf("address %q was accepted", bad)
-		}
 	}
 }
 
