@@ -27,8 +27,8 @@ type Choice struct {
 // A user takes part in len(l2) (folds-1) trainings and gives len(l2) answers:
 // Plan.Messages counts them and Plan.Choosing adds them up. The folds are drawn at random, not by records.
 func ChooseL2(ctx context.Context, p Protocol, l2 []float64, folds int, records *engine.Records, src *privacy.Source) (Choice, error) {
-	if len(l2) < 2 || folds < 2 || folds > records.Len()/2 {
-		return Choice{}, fmt.Errorf("%w: cross-validation of %d candidates in %d folds of %d users: want at least 2 candidates and 2 folds of 2 users", ErrProtocol, len(l2), folds, records.Len())
+	if err := CheckChoice(p, l2, folds, records.Len()); err != nil {
+		return Choice{}, err
 	}
 	c := Choice{Folds: folds, Accuracies: make([]float64, len(l2))}
 	n := records.Len()
@@ -77,6 +77,21 @@ func ChooseL2(ctx context.Context, p Protocol, l2 []float64, folds int, records 
 		}
 	}
 	return c, nil
+}
+
+// CheckChoice says, from public numbers, whether ChooseL2 can choose among so many users.
+// It wraps ErrProtocol.
+func CheckChoice(p Protocol, l2 []float64, folds, users int) error {
+	if len(l2) < 2 || folds < 2 || folds > users/2 {
+		return fmt.Errorf("%w: cross-validation of %d candidates in %d folds of %d users: want at least 2 candidates and 2 folds of 2 users", ErrProtocol, len(l2), folds, users)
+	}
+	for _, lambda := range l2 {
+		p.L2 = lambda
+		if _, err := p.Plan(); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // correct is how a user answers whether the model is right.

@@ -22,7 +22,7 @@ type localSimulateCmd struct {
 	Average    bool      `help:"Keep the average of the iterates in place of the last one."`
 	Holdout    *float64  `placeholder:"F" help:"Fraction of the records held out and evaluated. Default: 0.3 for public data, else 0."`
 	SplitSeed  uint64    `default:"1" help:"Seed of the split into training and held-out records."`
-	Grid       []float64 `name:"l2-grid" placeholder:"LAMBDA,..." help:"Choose lambda among these by cross-validation at the users, which is charged."`
+	Grid       []float64 `name:"l2-grid" placeholder:"LAMBDA,..." help:"Choose lambda among these by cross-validation at the users, which is charged. Not with --shuffle-delta."`
 	Folds      int       `positive:"" default:"10" help:"Folds of the cross-validation."`
 	Balance    bool      `help:"Leave out users of the larger class until both are equal. Only for public data: who is asked would depend on the label."`
 	PublicData bool      `help:"The data are public: nothing is charged, and the report says so."`
@@ -124,6 +124,11 @@ func (c *localSimulateCmd) Run(a *app) error {
 	}
 	if r.Shuffled, err = c.shuffled(p); err != nil {
 		return err
+	}
+	if len(c.Grid) > 0 {
+		if err := local.CheckChoice(protocol, c.Grid, c.Folds, train.Len()); err != nil {
+			return asInput(err)
+		}
 	}
 	src, err := c.source()
 	if err != nil {

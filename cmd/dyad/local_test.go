@@ -270,6 +270,8 @@ func TestLocalSimulate(t *testing.T) {
 	}
 	// Shuffling is stated for one training. Nothing is charged for what is refused.
 	simulate(exitInput, "one training", with("--l2-grid", "0.1,1", "--folds", "3", "--shuffle-delta", "1e-6")...)
+	simulate(exitInput, "cross-validation", with("--l2-grid", "0.1,1", "--folds", "200")...)
+	simulate(exitInput, "L2 weight", with("--l2-grid", "0.1,1e300", "--folds", "3")...)
 	simulate(exitInput, "shuffle amplification", with("--shuffle-delta", "1e-6")...)
 	if spent, err := l.Summary(id.DataID, 1e-9); err != nil || spent.Runs != 2 {
 		t.Errorf("a refusal was charged: %v, %v", spent, err)
