@@ -22,7 +22,7 @@ type TuplePlan struct {
 // Plan validates s and computes certificate, noise and guarantee. It wraps ErrPlan.
 //
 // Every release is q = (sum over a batch of terms clipped to h)/(|B| h) and the step
-// uses h times the noisy q. The unit is always one individual, who is in at most one
+// uses h times the noisy q. The unit is one record, that of an individual who is in at most one
 // tuple of an epoch (privacy.TupleBatches), or in Individuals - 1 pairs of all
 // (privacy.PairGroup). Which pairs and triplets the classes make inside of a tuple
 // changes its own term only, so classes are as private as features.
@@ -100,12 +100,12 @@ func (p *TuplePlan) account() error {
 	}
 	p.Guarantee = privacy.Guarantee{
 		Kind: privacy.PureDP, Epsilon: account.Epsilon(s.Budget.Delta), Delta: s.Budget.Delta,
-		Unit:       "one individual",
-		Relation:   "same ids, one individual's record replaced: features and class",
+		Unit:       "one record", // runs of other algorithms on the same records add up
+		Relation:   "same n and ids, one record replaced, features and label",
 		Released:   fmt.Sprintf("the matrix after each of %d batches in %d epochs, with %s noise", p.Batches*s.Epochs, s.Epochs, p.Noise.Name()),
 		Derivation: p.Certificate.Derivation(),
 		Assumptions: []string{
-			fmt.Sprintf("public: %d individuals and their ids, d = %d, %s norm bound R = %g, %d rows, loss %s with its parameters, clip h = %g, batches and all options; rows were scaled down to R", s.Individuals, s.Dim, s.Norm(), s.Bound, s.Rows, s.Loss.Name(), s.Clip),
+			fmt.Sprintf("public: %d records and their ids, d = %d, %s norm bound R = %g, %d rows, loss %s with its parameters, clip h = %g, batches and all options; rows were scaled down to R", s.Individuals, s.Dim, s.Norm(), s.Bound, s.Rows, s.Loss.Name(), s.Clip),
 			draw + ", whatever the records are",
 			"the noise bits are secret",
 		},

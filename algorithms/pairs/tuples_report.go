@@ -82,9 +82,9 @@ func (r TupleReport) Text() string {
 	line("algorithm", "%s, %s mode", r.Algorithm, r.Mode)
 	if r.Tuple > 0 {
 		terms = "tuples"
-		line("tuples", "%d of %d records in every epoch, drawn from %d individuals by ids and seed %d, unit individual", r.Terms, r.Tuple, r.Individuals, r.Seed)
+		line("tuples", "%d of %d records in every epoch, drawn from %d by ids and seed %d", r.Terms, r.Tuple, r.Individuals, r.Seed)
 	} else {
-		line("pairs", "all %d of %d individuals, unit individual", r.Terms, r.Individuals)
+		line("pairs", "all %d of %d records", r.Terms, r.Individuals)
 	}
 	line("features", "d = %d, %s norm at most %g", r.Features, r.Norm, r.Bound)
 	parameter := fmt.Sprintf("margin %g", r.Margin)

@@ -246,7 +246,7 @@ func TestTupleNoise(t *testing.T) {
 	if want := math.Sqrt(3) * 4 / 30; math.Abs(q.Certificate.ExactSensitivity()/want-1) > 1e-12 {
 		t.Errorf("all pairs have sensitivity %v, want %v", q.Certificate.ExactSensitivity(), want)
 	}
-	if g := p.Guarantee; g.Epsilon > 1 || g.Epsilon < 0.999 || g.Unit != "one individual" {
+	if g := p.Guarantee; g.Epsilon > 1 || g.Epsilon < 0.999 || g.Unit != "one record" {
 		t.Errorf("guarantee %+v", g)
 	}
 }
@@ -319,7 +319,7 @@ func TestTupleReports(t *testing.T) {
 		spec pairs.TupleSpec
 		want []string
 	}{
-		{tupleSpec(), []string{"tuples, certified mode", "6 of 5 records in every epoch", "triplet with margin 1", "one individual", "privacy.TupleBatches"}},
+		{tupleSpec(), []string{"tuples, certified mode", "6 of 5 records in every epoch", "triplet with margin 1", "one record", "privacy.TupleBatches"}},
 		{allPairsSpec(), []string{"all-pairs, certified mode", fmt.Sprintf("all %d of 30", 30*29/2), "kappa = 29"}},
 	} {
 		text := tuplePlan(t, c.spec).Report().Text()

@@ -22,8 +22,8 @@ const (
 )
 
 // AllPairs computes sums over all pairs of records with classes of clipped gradients of
-// the contrastive loss, in O(n^2 (d + d')) operations and O(n d' + d d') memory. It is used
-// from one goroutine at a time.
+// the contrastive loss, in O(n^2 (d + d' + d d'/64)) operations and O(n d') memory for each
+// worker. It is used from one goroutine at a time.
 type AllPairs struct {
 	data    *Data
 	classes []int32
@@ -37,7 +37,7 @@ type AllPairs struct {
 }
 
 type allPairsScratch struct {
-	g       []float64 // blockRows x rows
+	g       []float64 // n x rows
 	column  []float64 // of g
 	dots, v []float64
 }
@@ -58,7 +58,7 @@ func NewAllPairs(data *Data, classes []int32, loss Contrastive, rows, workers in
 		a.squares[i] = kernels.Dot(data.Row(i), data.Row(i))
 	}
 	for range a.workers {
-		a.scratch = append(a.scratch, allPairsScratch{make([]float64, rows*blockRows), make([]float64, blockRows), make([]float64, tileRows), make([]float64, rows)})
+		a.scratch = append(a.scratch, allPairsScratch{make([]float64, n*rows), make([]float64, n), make([]float64, tileRows), make([]float64, rows)})
 	}
 	return a, nil
 }
@@ -77,9 +77,9 @@ func (a *AllPairs) Len() int { return a.rows * a.data.d }
 // the summation adds to the sum of the terms for the computed slopes. A slope that
 // overflows counts as zero. When ctx is done it returns ctx.Err().
 //
-// How. The terms of j and i have slopes c_ij = -c_ji, as computed: v changes its sign
-// and nothing else does. So the sum is sum_i (sum_j c_ij) x_i^T, and each inner sum is
-// computed by one worker in the order of j.
+// How. Every pair is met once, by the worker that has the block of i. With g_k the sum of
+// the slopes c_kj of the block's pairs (k, j) minus that of the c_ik of its pairs (i, k),
+// the block's sum is sum_k g_k x_k^T.
 //
 // Clipping: ||x_i - x_j||^2 is computed as s_i + s_j - 2 x_i.x_j and raised by (depth +
 // 8) 2^-50 R^2, which is more than the errors of the three products, each below
@@ -101,38 +101,38 @@ func (a *AllPairs) Sum(ctx context.Context, dst, w []float64, clip float64) erro
 	}
 	limit := clip * (1 - float64(a.rows+32)*0x1p-51)
 	err = eachChunk(ctx, chunks, a.workers, func(worker, c int) {
-		s, from, to := &a.scratch[worker], c*blockRows, min((c+1)*blockRows, n)
-		a.block(s, from, to, limit)
+		s, from := &a.scratch[worker], c*blockRows
+		g := s.g[:(n-from)*a.rows]
+		a.block(s, g, from, min(from+blockRows, n), limit)
 		clear(a.partial[c])
 		for r := range a.rows {
-			column := s.column[:to-from]
-			for i := range column {
-				column[i] = s.g[i*a.rows+r]
+			column := s.column[:n-from]
+			for k := range column {
+				column[k] = g[k*a.rows+r]
 			}
-			kernels.AddRows(a.partial[c][r*d:(r+1)*d], column, a.data.x[from*d:to*d])
+			kernels.AddRows(a.partial[c][r*d:(r+1)*d], column, a.data.x[from*d:])
 		}
 	})
 	joinChunks(dst, a.partial, chunks)
 	return err
 }
 
-// block sets the rows of s.g to sum_j c_ij for i from, ..., to-1.
-func (a *AllPairs) block(s *allPairsScratch, from, to int, limit float64) {
+// block sets the rows of g to g_k, k = from, ..., n-1, for the pairs (i, j) with from <= i <
+// to and i < j.
+func (a *AllPairs) block(s *allPairsScratch, g []float64, from, to int, limit float64) {
 	n, d, rows := a.data.graph.n, a.data.d, a.rows
 	slack := float64(kernels.DotDepth(d)+8) * 0x1p-50 * a.data.bound * a.data.bound
 	shortest := closest * a.data.bound
-	clear(s.g)
-	for first := 0; first < n; first += tileRows {
+	clear(g)
+	for first := from; first < n; first += tileRows {
 		last := min(first+tileRows, n)
-		for i := from; i < to; i++ {
-			dots := s.dots[:last-first]
-			kernels.Dots(dots, a.data.x[first*d:last*d], a.data.Row(i))
-			zi, gi, v := a.z[i*rows:(i+1)*rows], s.g[(i-from)*rows:][:rows], s.v[:rows]
+		for i := from; i < min(to, last); i++ {
+			start := max(first, i+1)
+			dots := s.dots[:max(last-start, 0)]
+			kernels.Dots(dots, a.data.x[start*d:], a.data.Row(i))
+			zi, gi, v := a.z[i*rows:(i+1)*rows], g[(i-from)*rows:][:rows], s.v[:rows]
 			for k, dot := range dots {
-				j := first + k
-				if j == i {
-					continue
-				}
+				j := start + k
 				sum := 0.0
 				for r, z := range a.z[j*rows : (j+1)*rows] {
 					u := zi[r] - z
@@ -152,8 +152,11 @@ func (a *AllPairs) block(s *allPairsScratch, from, to int, limit float64) {
 				}
 				length := max(shortest, math.Sqrt(max(0, a.squares[i]+a.squares[j]-2*dot+slack)))
 				f := sign * min(size, limit/length) / distance
+				gj := g[(j-from)*rows:][:rows]
 				for r, u := range v {
-					gi[r] += f * u
+					c := f * u
+					gi[r] += c
+					gj[r] -= c
 				}
 			}
 		}
@@ -164,13 +167,13 @@ func (a *AllPairs) block(s *allPairsScratch, from, to int, limit float64) {
 // and the sum of its terms, for every data set and every w.
 //
 // Proof. ||c_ij|| <= 8 clip/R and ||x_i|| <= R. A product takes part in at most k
-// roundings: n - 1 additions of its row, those of AddRows over a block, and those of the
-// tree; so entry (r, e) is off by at most gamma(k) sum_ij |c_ij,r x_i,e|, and the norm
-// of these sums is at most gamma(k) n (n-1) 8 clip. Underflow adds less than 2^-1020 a
-// product. QED
+// roundings: n additions of its row of g, those of AddRows over n rows, and those of the
+// tree; so entry (r, e) is off by at most gamma(k) times the sum over all pairs of |c_ij,r|
+// (|x_i,e| + |x_j,e|), and the norm of these sums is at most gamma(k) n (n-1) 8 clip.
+// Underflow adds less than 2^-1020 a product. QED
 func AllPairsError(n, rows, dim int, clip float64) float64 {
 	pairs := float64(n) * float64(n-1)
-	k := n + kernels.AddRowsDepth(blockRows) + bits.Len(uint(n/blockRows+1)) + 1
+	k := n + kernels.AddRowsDepth(n) + bits.Len(uint(n/blockRows+1)) + 1
 	return engine.Gamma(k)*pairs*clip/closest*(1+0x1p-40) + pairs*float64(rows)*float64(dim)*0x1p-1020
 }
 
