@@ -173,6 +173,7 @@ func (p *Plan) account() error {
 			"the noise bits are secret",
 		},
 	}
+	g.Assumptions = append(g.Assumptions, s.selection()...)
 	if s.Budget.Delta > 0 {
 		g.Kind = privacy.ApproxDP
 		if !account.Sampled() { // else mu is worse than epsilon and delta
@@ -207,6 +208,14 @@ func (p *Plan) account() error {
 	}
 	p.Guarantee = g
 	return nil
+}
+
+// selection is what a guarantee assumes of how the individuals were chosen.
+func (s Spec) selection() []string {
+	if !s.SelectedByLabel {
+		return nil
+	}
+	return []string{algorithms.SelectedByLabel}
 }
 
 // NoiseToSignal is the root mean square norm of the noise of one release over the

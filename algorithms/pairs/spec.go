@@ -135,6 +135,10 @@ type Spec struct {
 	// that Input needs to flip only the class of each individual.
 	ByClass bool
 
+	// SelectedByLabel says that individuals without one of the two classes were left out
+	// before: a guarantee then does not hide who is among them.
+	SelectedByLabel bool
+
 	Unit  Unit
 	Kappa int // >= 1; for OnePair 0 or 1
 

@@ -42,7 +42,8 @@ type pairFlags struct {
 	Delta        *float64 `placeholder:"DELTA" help:"Delta; 0 asks for pure epsilon. Default: min(1e-5, n^-1.5), or 0 with --noise, --mode paper or another --method."`
 	Noise        string   `default:"" enum:",laplace,knorm" help:"Noise of pure epsilon: laplace or knorm (less of it). Default: knorm, or laplace with --mode paper."`
 	LabelShare   float64  `positive:"" placeholder:"F" help:"Part of epsilon that --method input spends on labels. Default: 0.5."`
-	Batch        int      `positive:"" placeholder:"B" help:"Pairs in a batch. Default: a twentieth of the pairs, but at least 50; 50 with --mode paper."`
+	Sampling     string   `default:"fixed" enum:"fixed,poisson" help:"How batches are formed. fixed: disjoint ones, the same in every epoch; poisson: every pair by a secret coin of its own, accounted with the secrecy of the coins (Gaussian noise)."`
+	Batch        int      `positive:"" placeholder:"B" help:"Pairs in a batch, or expected in one. Default: a twentieth of the pairs, but at least 50; 50 with --mode paper."`
 	Epochs       int      `positive:"" default:"5" help:"How often every pair is used."`
 	Clip         float64  `positive:"" default:"0.5" help:"Norm that the gradient of a pair is clipped to."`
 	Shrink       bool     `help:"Clip to the bound of gradients at the public matrix where that is smaller, which lowers the noise."`
@@ -54,6 +55,7 @@ type pairFlags struct {
 type pairShape struct {
 	individuals, pairs, features int
 	graph                        *pairgraph.Graph // of drawn pairs; nil for those of a file
+	selected                     bool             // records without one of the two labels were left out
 }
 
 // draw is the graph of pairs drawn among n individuals.
@@ -73,12 +75,13 @@ func (f pairFlags) plan(s pairShape) (*pairs.Plan, error) {
 	spec := pairs.Spec{
 		Individuals: s.individuals, Pairs: s.pairs, Dim: s.features, Rows: f.Rows, Kappa: f.Kappa,
 		Batch: f.Batch, Epochs: f.Epochs, Clip: f.Clip, Shrink: f.Shrink, StepSize: f.StepSize, PrintedSteps: f.PrintedSteps,
-		LabelShare: f.LabelShare, ByClass: s.graph != nil, Budget: privacy.Budget{Epsilon: f.Epsilon},
+		SelectedByLabel: s.selected, LabelShare: f.LabelShare, ByClass: s.graph != nil, Budget: privacy.Budget{Epsilon: f.Epsilon},
 	}
-	var errs [3]error
+	var errs [4]error
 	spec.Mode, errs[0] = algorithms.ParseMode(f.Mode)
 	spec.Unit, errs[1] = pairs.ParseUnit(f.Unit)
 	spec.Method, errs[2] = pairs.ParseMethod(f.Method)
+	spec.Sampling, errs[3] = pairs.ParseSampling(f.Sampling)
 	if err := errors.Join(errs[:]...); err != nil {
 		return nil, asInput(err)
 	}
@@ -149,6 +152,7 @@ func (pairsPlanCmd) Help() string {
 
 Examples:
   dyad pairs plan -n 20000 -d 33 --density 2 --degree-cap 8 --epsilon 2
+  dyad pairs plan -n 20000 -d 33 --density 2 --degree-cap 8 --sampling poisson --batch 256 --epsilon 2
   dyad pairs plan -n 20000 -d 33 --pairs 40000 --unit pair --epsilon 2 --delta 0
   dyad pairs plan -n 20000 -d 33 --pairs 40000 --unit group --kappa 4 --mode paper --epsilon 1
   dyad pairs plan -n 20000 -d 33 --density 2 --degree-cap 8 --method input --epsilon 2`
@@ -170,6 +174,7 @@ func (c *pairsPlanCmd) Run(a *app) error {
 			return asInput(err)
 		}
 		s.features = e.Dim()
+		s.selected = c.Density != 0 && schema.SelectsByLabel()
 	}
 	if s.features < 1 {
 		return badInput("give the number of features with -d, or a --schema")
@@ -322,7 +327,7 @@ func (s pairSource) read(d *pairData, f pairFlags) error {
 func (d *pairData) shape() pairShape {
 	s := pairShape{individuals: d.graph.Len(), pairs: len(d.graph.Pairs()), features: d.records.Encoder.Dim()}
 	if d.classes != nil {
-		s.graph = d.graph
+		s.graph, s.selected = d.graph, d.records.Schema().SelectsByLabel()
 	}
 	return s
 }

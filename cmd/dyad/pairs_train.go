@@ -13,11 +13,13 @@ import (
 
 type pairsTrainCmd struct {
 	pairSource
-	Out     string  `short:"o" default:"pairs.json" placeholder:"FILE" help:"Model file."`
-	Force   bool    `help:"Replace an existing model file."`
-	DataID  string  `placeholder:"ID" help:"Name of the data in the ledger. Default: the schema's data_id."`
-	Workers int     `positive:"" default:"1" help:"CPU workers; the result has the same bits for any number."`
-	Seed    *uint64 `help:"Seed the noise, for reproduction only: the noise is then not secret."`
+	Out        string        `short:"o" default:"pairs.json" placeholder:"FILE" help:"Model file."`
+	Force      bool          `help:"Replace an existing model file."`
+	DataID     string        `placeholder:"ID" help:"Name of the data in the ledger. Default: the schema's data_id."`
+	Workers    int           `positive:"" default:"1" help:"CPU workers; the result has the same bits for any number."`
+	Resume     string        `placeholder:"RUN" help:"Continue a charged run that has released nothing, at no further cost, with the flags and the data of its first attempt."`
+	Checkpoint time.Duration `name:"checkpoint-every" default:"1m" placeholder:"DURATION" help:"Keep the state of a private run beside the ledger this often, for --resume; it is as private as the records. 0: never."`
+	Seed       *uint64       `help:"Seed the noise, for reproduction only: the noise is then not secret."`
 	pairFlags
 	ledgerFlag
 }
@@ -25,12 +27,14 @@ type pairsTrainCmd struct {
 // Help shows examples.
 func (pairsTrainCmd) Help() string {
 	return `A run is charged to the ledger before any pair is used. Nothing is charged when a flag, the schema, the records or the
-pairs are wrong. Who is paired with whom is public, and so is --kappa; features and labels are private.
+pairs are wrong. If a run is interrupted, no result has left the program: the same command with --resume RUN continues it
+at no further cost ("dyad ledger show" lists such runs). Who is paired with whom is public, and so is --kappa; features and labels are private.
 
 The model of a metric is used by "dyad transform" and "dyad evaluate", that of preferences by "dyad predict".
 
 Examples:
   dyad pairs train --data patients.csv --schema patients.yaml --density 2 --degree-cap 6 --epsilon 2 --out drawn.json
+  dyad pairs train --data patients.csv --schema patients.yaml --density 2 --degree-cap 6 --sampling poisson --batch 60 --out poisson.json
   dyad pairs train --data people.csv --schema people.yaml --pairs pairs.csv --kappa 3 --epsilon 2 --out metric-pairs.json
   dyad pairs train --data people.csv --schema people.yaml --pairs preferences.csv --loss bradley-terry --kappa 3 --out scores-pairs.json
   dyad pairs train --data patients.csv --schema patients.yaml --density 2 --degree-cap 6 --method input --out input.json
@@ -78,13 +82,30 @@ func (c *pairsTrainCmd) Run(a *app) error {
 	if c.DataID != "" {
 		result.DataID = c.DataID
 	}
-	options := pairs.Options{Public: result.Public, DataID: result.DataID, Workers: c.Workers, Tracker: a.tracker("training")}
+	options := pairs.Options{Public: result.Public, DataID: result.DataID, Workers: c.Workers, Resume: c.Resume, Tracker: a.tracker("training"), Trace: a.at}
+	if a.hooks.stage != nil {
+		options.Tracker = stageTracker{a}
+	}
 	if c.Seed != nil {
 		options.Source = privacy.NewSeededSource(*c.Seed)
 	}
+	switch {
+	case c.Checkpoint < 0:
+		return badInput("--checkpoint-every is %v, want a positive duration, or 0 for none", c.Checkpoint)
+	case result.Public && c.Resume != "":
+		return badInput("--resume continues a charged run, but these data are public and nothing is charged; leave it out")
+	}
 	if !result.Public {
-		if options.Ledger, result.Ledger, err = c.open(privacy.LedgerOptions{LockWait: a.hooks.lockWait, Trace: a.at}); err != nil {
+		a.at("opening ledger")
+		open := c.open
+		if c.Resume != "" {
+			open = c.openExisting
+		}
+		if options.Ledger, result.Ledger, err = open(privacy.LedgerOptions{LockWait: a.hooks.lockWait, Trace: a.at}); err != nil {
 			return err
+		}
+		if c.Checkpoint > 0 {
+			options.Checkpoints = algorithms.Checkpoints{Prefix: result.Ledger + ".", Every: c.Checkpoint, Failed: a.checkpointFailed}
 		}
 		if options.Fingerprint, err = fingerprint(options.Ledger, c.Data, c.pairSource.Pairs); err != nil {
 			return err
@@ -101,6 +122,9 @@ func (c *pairsTrainCmd) Run(a *app) error {
 	}
 	if err != nil {
 		return a.charged(err)
+	}
+	if run.Restored > 0 {
+		a.note("dyad: run %s continued after batch %d of %d, that of its last checkpoint", run.Run, run.Restored, plan.Batches*plan.Spec.Epochs)
 	}
 	result.Report, result.Guarantee, result.Run = plan.Report(), run.Guarantee, run.Run
 	result.Report.Guarantee = run.Guarantee
@@ -123,7 +147,9 @@ func (c *pairsTrainCmd) Run(a *app) error {
 			return fmt.Errorf("the model is trained, charged and saved as %s, but the ledger cannot be read back: %w", result.Model, err)
 		}
 	}
-	return a.emit(result, result.text(m.Task))
+	err = a.emit(result, result.text(m.Task))
+	a.at("reported")
+	return err
 }
 
 // pairModel is the model file: weights of scores as they are, and of a metric
