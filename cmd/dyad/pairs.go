@@ -165,7 +165,11 @@ func (c *pairsPlanCmd) Run(a *app) error {
 		if c.D != 0 {
 			return badInput("-d and --schema both give the number of features; leave one out")
 		}
-		schema, err := dataset.LoadSchema(c.Schema)
+		load := dataset.LoadUnlabelledSchema
+		if c.Density != 0 {
+			load = dataset.LoadSchema
+		}
+		schema, err := load(c.Schema)
 		if err != nil {
 			return asInput(err)
 		}
@@ -200,7 +204,7 @@ func (c *pairsPlanCmd) Run(a *app) error {
 // pairSource says where labelled pairs come from.
 type pairSource struct {
 	Data        string   `required:"" placeholder:"FILE" help:"Records of the individuals, in any format of data files."`
-	Schema      string   `required:"" placeholder:"FILE" help:"Schema of the records; for --pairs one of its columns has role id, and the file may lack the label column."`
+	Schema      string   `required:"" placeholder:"FILE" help:"Schema of the records; for --pairs one of its columns has role id, and no label column is needed."`
 	Pairs       string   `placeholder:"FILE" help:"Labelled pairs: CSV with a header, or Parquet, with the columns first, second and label."`
 	PairColumns []string `placeholder:"A,B,L" help:"Names of these three columns in the file."`
 	LabelValues []string `placeholder:"V,W" help:"The two values of a pair's label. Default: dissimilar,similar; for preferences first,second, the one that is preferred, and without a label column it is the first."`
@@ -221,7 +225,11 @@ func (s pairSource) load(a *app, f pairFlags) (*pairData, error) {
 	if (s.Pairs != "") == (f.Density != 0) {
 		return nil, badInput("name a file of pairs with --pairs, or draw pairs with --density and --degree-cap; one of the two")
 	}
-	schema, err := dataset.LoadSchema(s.Schema)
+	load := dataset.LoadUnlabelledSchema // the pairs have the labels
+	if f.Density != 0 {
+		load = dataset.LoadSchema
+	}
+	schema, err := load(s.Schema)
 	if err != nil {
 		return nil, asInput(err)
 	}
