@@ -47,7 +47,7 @@ func (s settings) sampled() ([]row, axes, error) {
 		for _, m := range []struct {
 			name string
 			plan *pairs.Plan
-		}{{"fixed batches", fixed}, {"Poisson batches, same epsilon", secret}, {"Poisson batches, noise of the fixed", less}} {
+		}{{"fixed batches", fixed}, {"Poisson batches at the same epsilon", secret}, {"Poisson batches with the noise of fixed ones", less}} {
 			for i, t := range tasks {
 				jobs = append(jobs, func() ([]row, error) {
 					return t.measurePlan(m.name, e, m.plan, i)
