@@ -68,8 +68,12 @@ func (s Spec) selection() []string {
 	if !s.SelectedByLabel {
 		return nil
 	}
-	return []string{"public: which rows of the data have a label of one of the two classes; the others were left out, so a record is replaced by one of these classes, and whether somebody's label is among them is not protected"}
+	return []string{SelectedByLabel}
 }
+
+// SelectedByLabel is the assumption of a guarantee for records that are those rows of a
+// file that have one of two labels.
+const SelectedByLabel = "public: which rows of the data have a label of one of the two classes; the others were left out, so a record is replaced by one of these classes, and whether somebody's label is among them is not protected"
 
 // NewSpec plans the kernel on backend, within the problem's groups if it has any,
 // and fills in the constants of the loss.

@@ -90,16 +90,16 @@ type Keeper interface {
 	Keep(done int, order []int32, vectors ...[]float64)
 }
 
-// restore is Keeper.Restore if t is one.
-func restore(t Tracker, order []int32, vectors ...[]float64) (done int, err error) {
+// Restore is Keeper.Restore if t is one.
+func Restore(t Tracker, order []int32, vectors ...[]float64) (done int, err error) {
 	if k, ok := t.(Keeper); ok {
 		return k.Restore(order, vectors...)
 	}
 	return 0, nil
 }
 
-// keep is Keeper.Keep if t is one.
-func keep(t Tracker, done int, order []int32, vectors ...[]float64) {
+// Keep is Keeper.Keep if t is one.
+func Keep(t Tracker, done int, order []int32, vectors ...[]float64) {
 	if k, ok := t.(Keeper); ok {
 		k.Keep(done, order, vectors...)
 	}
@@ -109,8 +109,8 @@ func keep(t Tracker, done int, order []int32, vectors ...[]float64) {
 type keeper struct {
 	Tracker
 	o       Options
-	plan    string // hash
-	records *engine.Records
+	plan    string        // hash
+	records func() string // hash
 	session *privacy.LiveSession
 	path    string
 	from    *checkpoint // of an earlier attempt, or nil
@@ -120,24 +120,20 @@ type keeper struct {
 
 // newKeeper reads the checkpoint of the run to be resumed, if there is one. The keeper
 // is nil if no checkpoints are to be kept.
-func newKeeper(records *engine.Records, p *Plan, secret, mayResume bool, o Options) (*keeper, error) {
+func newKeeper(j Job, secret bool, o Options) (*keeper, error) {
 	c := o.Checkpoints
-	if c.Prefix == "" || o.Public || !secret || !mayResume || o.Ledger == nil {
+	if c.Prefix == "" || o.Public || !secret || !j.Withholds || j.OwnNoise || o.Ledger == nil {
 		return nil, nil
 	}
 	if c.Every <= 0 {
 		return nil, fmt.Errorf("algorithms: Checkpoints.Every is %v, must be positive", c.Every)
 	}
-	plan, err := json.Marshal(struct {
-		Report   Report
-		Schedule Schedule
-		Eta      []float64
-	}{p.Report(), p.Schedule, p.Schedule.Eta})
+	plan, err := json.Marshal(j.Plan())
 	if err != nil {
 		return nil, fmt.Errorf("algorithms: a checkpoint needs a plan of finite numbers: %w", err)
 	}
 	sum := sha256.Sum256(plan)
-	k := &keeper{o: o, plan: hex.EncodeToString(sum[:]), records: records, last: time.Now()}
+	k := &keeper{o: o, plan: hex.EncodeToString(sum[:]), records: j.Records, last: time.Now()}
 	k.sweep()
 	if o.Resume == "" {
 		return k, nil
@@ -166,7 +162,7 @@ func newKeeper(records *engine.Records, p *Plan, secret, mayResume bool, o Optio
 		return refuse(fmt.Sprintf("it is of run %q", from.Run))
 	case from.Plan != k.plan:
 		return refuse("it is of another plan; use the options of the first attempt")
-	case from.Records != hashRecords(records):
+	case from.Records != j.Records():
 		return refuse("it was made from other records, or from these in another order; use the data and the split of the first attempt")
 	}
 	k.from, k.next.Records = from, from.Records
@@ -260,7 +256,7 @@ func (k *keeper) Keep(done int, order []int32, vectors ...[]float64) {
 		return
 	}
 	if k.next.Records == "" {
-		k.next.Records = hashRecords(k.records)
+		k.next.Records = k.records()
 	}
 	k.next.Done, k.next.Order, k.next.Vectors, k.next.Releases = done, order, vectors, k.session.Releases()
 	if err := k.write(); err != nil && k.o.Checkpoints.Failed != nil {

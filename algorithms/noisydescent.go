@@ -94,7 +94,7 @@ func (d noisyDescent) train(ctx context.Context, ev engine.Evaluator, p *Plan, s
 	w := domain.Start()
 	gradient, total := make([]float64, len(w)), append([]float64(nil), w...)
 	count := float64(pairs.Len())
-	done, err := restore(t, nil, w, total)
+	done, err := Restore(t, nil, w, total)
 	if err != nil {
 		return nil, err
 	}
@@ -122,7 +122,7 @@ func (d noisyDescent) train(ctx context.Context, ev engine.Evaluator, p *Plan, s
 		for k := range total {
 			total[k] += w[k]
 		}
-		keep(t, i+1, nil, w, total)
+		Keep(t, i+1, nil, w, total)
 		t.Step(i+1, p.Schedule.Steps)
 	}
 	if !d.average {

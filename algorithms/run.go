@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"slices"
 	"time"
 
 	"dyad/engine"
@@ -78,28 +77,7 @@ func (e *ChargedError) Error() string { return e.Err.Error() }
 // Unwrap returns Err.
 func (e *ChargedError) Unwrap() error { return e.Err }
 
-// Run carries out plan p of algorithm a on records. On private data:
-//
-//  1. the whole plan is charged, durably, before the records are bound to an
-//     evaluator (or a run charged before is resumed);
-//  2. the algorithm trains;
-//  3. the ledger records that the run released its result, durably;
-//  4. Run returns the weights.
-//
-// Weights leave Run in step 4 only, so a run without the line of step 3 released
-// nothing: whatever stopped it, noise that it drew was seen by nobody. This is
-// what makes Ledger.Resume sound, and Charge.Resumable promises it. If step 3
-// fails the weights are dropped and its error is returned.
-//
-// Any error after the charge is a *ChargedError. The charge stands. The run can
-// be resumed unless the ledger says that it is finished. That is the case if
-// another process released it meanwhile, or if the algorithm failed by itself
-// after noise was drawn for its iterate, in this attempt or before its checkpoint:
-// whether that happens could depend on the noise, so trying again until it does not
-// would change the law of what is released.
-//
-// A resumed run draws fresh noise. It starts at step 1, or with Options.Checkpoints
-// where its last checkpoint was written (see Checkpoints for why that is sound).
+// Run carries out plan p of algorithm a on records, by Execute.
 func Run(ctx context.Context, records *engine.Records, a Algorithm, p *Plan, o Options) (*Result, error) {
 	if a.Info().Name != p.Algorithm {
 		return nil, fmt.Errorf("algorithms: a plan of %s cannot be run by %s", p.Algorithm, a.Info().Name)
@@ -107,51 +85,28 @@ func Run(ctx context.Context, records *engine.Records, a Algorithm, p *Plan, o O
 	if err := p.Spec.Kernel.Problem().Fits(records); err != nil {
 		return nil, err
 	}
-	source := o.Source
-	if source == nil {
-		var err error
-		if source, err = privacy.NewSource(); err != nil {
-			return nil, err
-		}
-	}
-	result := &Result{Plan: p, Guarantee: p.Guarantee}
-	result.Guarantee.Warnings = append([]string(nil), p.Guarantee.Warnings...)
-	keeper, err := newKeeper(records, p, source.Secret(), inCatalog(a) || o.trusted, o)
+	result := &Result{Plan: p}
+	done, err := Execute(ctx, Job{
+		Algorithm: p.Algorithm, Objective: p.Spec.objective(), Events: p.Events, Guarantee: p.Guarantee,
+		// The catalogue's algorithms let nothing of a release out before they return.
+		// Others may.
+		Withholds: inCatalog(a) || o.trusted,
+		Plan: func() any {
+			return struct {
+				Report   Report
+				Schedule Schedule
+				Eta      []float64
+			}{p.Report(), p.Schedule, p.Schedule.Eta}
+		},
+		Records: func() string { return hashRecords(records) },
+		Train: func(ctx context.Context, s privacy.Session, t Tracker) error {
+			return train(ctx, records, a, p, s, t, o, result)
+		},
+	}, o)
 	if err != nil {
 		return nil, err
 	}
-	session, err := begin(a, p, source, o, result)
-	if err != nil {
-		return nil, err
-	}
-	o.at("charged")
-	tracker, err := keeper.attach(session, o.Tracker)
-	result.Restored = keeper.restored()
-	watched := &watchedSession{Session: session, released: slices.ContainsFunc(session.Releases(), func(n int) bool { return n > 0 })}
-	if err == nil {
-		err = train(ctx, records, a, p, watched, tracker, o, result)
-	}
-	session.Close()
-	if result.Run == "" {
-		if err != nil {
-			return nil, err
-		}
-		return result, nil
-	}
-	if err == nil {
-		err = o.Ledger.Finish(result.Run, privacy.StatusReleased)
-	} else if watched.released && ctx.Err() == nil {
-		err = errors.Join(err, o.Ledger.Finish(result.Run, "failed"))
-	}
-	if err != nil {
-		charged := &ChargedError{Run: result.Run, Resumable: resumable(o.Ledger, result.Run), Err: err}
-		if !charged.Resumable {
-			keeper.remove()
-		}
-		return nil, charged
-	}
-	keeper.remove()
-	o.at("released")
+	result.Guarantee, result.Run, result.Restored = done.Guarantee, done.Run, done.Restored
 	return result, nil
 }
 
@@ -168,79 +123,7 @@ func train(ctx context.Context, records *engine.Records, a Algorithm, p *Plan, s
 	if err = errors.Join(err, ev.Close()); err != nil {
 		return err
 	}
-	o.at("trained")
-	return ctx.Err() // an interrupt counts until the release is recorded
-}
-
-// watchedSession notes whether noise may have been drawn, in this attempt or before
-// the checkpoint that it started from.
-type watchedSession struct {
-	privacy.Session
-	released bool
-}
-
-// Release implements privacy.Session.
-func (s *watchedSession) Release(x []float64, c privacy.Certificate, m privacy.Mechanism) error {
-	s.released = true
-	return s.Session.Release(x, c, m)
-}
-
-// Perturb implements privacy.Session.
-func (s *watchedSession) Perturb(x []float64, c privacy.Certificate, m privacy.Mechanism) error {
-	s.released = true
-	return s.Session.Perturb(x, c, m)
-}
-
-// resumable says whether the run is not finished, as far as the ledger can be
-// read: an error of Finish may have left its line.
-func resumable(l *privacy.Ledger, run string) bool {
-	open, err := l.Unfinished("")
-	return err != nil || slices.ContainsFunc(open, func(e privacy.Entry) bool { return e.Run == run })
-}
-
-func (r *Result) warn(text string) {
-	r.Guarantee.Warnings = append(r.Guarantee.Warnings, text)
-}
-
-// begin opens the session of a run and charges it.
-func begin(a Algorithm, p *Plan, source *privacy.Source, o Options, result *Result) (*privacy.LiveSession, error) {
-	g := p.Guarantee
-	switch {
-	case o.Public && o.Resume != "":
-		return nil, errors.New("algorithms: Options.Resume continues a charged run, but a run on public data is never charged; leave it out")
-	case o.Public:
-		result.Guarantee = privacy.Guarantee{Kind: privacy.Public, Released: g.Released}
-		if g.Kind == privacy.ApproxDP || g.Kind == privacy.PureDP {
-			result.warn("the data were declared public: nothing was charged. On private data this run would be " + g.String())
-		}
-		return privacy.NewPublicSession(source, p.Events)
-	case o.Ledger == nil:
-		return nil, errors.New("algorithms: a run on private data needs Options.Ledger (privacy.OpenLedger), or Public for public data")
-	}
-	charge := privacy.Charge{
-		DataID: o.DataID, Algorithm: p.Algorithm, Events: p.Events,
-		Guarantee: g.String(), Unit: g.Unit, Relation: g.Relation, Released: g.Released,
-		Objective: p.Spec.objective(), Fingerprint: o.Fingerprint,
-		// Run withholds the weights until Finish, and the catalogue's algorithms
-		// let nothing of a release out before they return. Others may.
-		Resumable: inCatalog(a) || o.trusted,
-	}
-	var session *privacy.LiveSession
-	var err error
-	if o.Resume != "" {
-		session, err = o.Ledger.Resume(o.Resume, charge, source)
-	} else {
-		session, err = o.Ledger.Begin(charge, source)
-	}
-	if err != nil {
-		return nil, err
-	}
-	receipt := session.Receipt()
-	result.Run = receipt.Run
-	for _, w := range receipt.Warnings {
-		result.warn(w)
-	}
-	return session, nil
+	return nil
 }
 
 // inCatalog says that a is one of the catalogue's own types, whatever its options.

@@ -33,7 +33,7 @@ func CalibrateGaussian(c Certificate, b Budget, releases int) (Gaussian, error) 
 	if releases < 1 {
 		return Gaussian{}, fmt.Errorf("privacy: calibrating noise: %d releases, must be at least 1", releases)
 	}
-	if c.batch > 0 {
+	if c.sampled() {
 		return calibrateBatch(c, b, releases)
 	}
 	sigma := c.Sensitivity() * math.Sqrt(float64(releases)) / GDPMu(b.Epsilon, b.Delta)
@@ -95,6 +95,9 @@ func (k PureNoise) String() string {
 func CalibratePure(c Certificate, epsilon float64, coordinates int, kind PureNoise) (Mechanism, error) {
 	if c.IsZero() {
 		return nil, errors.New("privacy: calibrating noise: the certificate is empty, build it with a constructor")
+	}
+	if c.rate > 0 {
+		return nil, errors.New("privacy: calibrating noise: Poisson batches are for Gaussian noise: choose delta > 0")
 	}
 	if c.joint() {
 		return nil, errors.New("privacy: calibrating noise: a joint certificate of several releases bounds their L2 norm, which gives no pure epsilon: choose delta > 0")

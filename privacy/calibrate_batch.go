@@ -6,21 +6,40 @@ import (
 )
 
 // batchEvent is count releases with certificate c, which is about batches.
-func (c Certificate) batchEvent(sigma float64, count int) WithoutReplacementEvent {
+func (c Certificate) batchEvent(sigma float64, count int) Event {
+	if c.rate > 0 {
+		return PoissonEvent{Law: GaussianLaw, Sensitivity: c.Sensitivity(), Scale: sigma, Rate: c.rate, Relation: ReplaceOne, Group: c.group, Count: count}
+	}
 	return WithoutReplacementEvent{Law: GaussianLaw, Sensitivity: c.Sensitivity(), Scale: sigma, Batch: c.batch, Records: c.records, Count: count}
 }
 
+// knownSensitivity is how far a query about a batch moves if the batch is known.
+func (c Certificate) knownSensitivity() float64 {
+	if e, ok := c.batchEvent(1, 1).(PoissonEvent); ok {
+		return e.known()
+	}
+	return c.Sensitivity()
+}
+
+// share is the part of the records that is in a batch.
+func (c Certificate) share() float64 {
+	if c.rate > 0 {
+		return c.rate
+	}
+	return float64(c.batch) / float64(c.records)
+}
+
 // UnsampledSigma is the noise that releases queries with certificate c would need if
-// their batches were known: sensitivity sqrt(releases)/GDPMu. It meets b with any
-// batches, secret or not.
+// their batches were known, Poisson batches with all records of an owner in each:
+// sensitivity sqrt(releases)/GDPMu. It meets b with any batches, secret or not.
 func UnsampledSigma(c Certificate, b Budget, releases int) float64 {
-	return c.Sensitivity() * math.Sqrt(float64(releases)) / GDPMu(b.Epsilon, b.Delta)
+	return c.knownSensitivity() * math.Sqrt(float64(releases)) / GDPMu(b.Epsilon, b.Delta)
 }
 
 // BasicBatchSigma is the noise that basic composition of amplified steps asks for: with
 // gamma = Batch/Records a step that is (e, d)-DP on its batch is (ln(1 + gamma (exp(e)-1)),
 // gamma d)-DP [Balle, Barthe and Gaboardi 2018, Theorem 9; privacy.md 7.6], and releases
-// of them add up to b. It is +Inf if c is not about batches. It is for comparison:
+// of them add up to b. It is +Inf if c is not about batches without replacement. It is for comparison:
 // CalibrateGaussian composes privacy loss distributions.
 func BasicBatchSigma(c Certificate, b Budget, releases int) float64 {
 	if c.batch == 0 || releases < 1 {
@@ -51,7 +70,7 @@ func calibrateBatch(c Certificate, b Budget, releases int) (Gaussian, error) {
 		return math.Log(max(a.Delta(b.Epsilon), minDelta)) - math.Log(b.Delta)
 	}
 	most := math.Log(UnsampledSigma(c, b, releases)) + 1e-9 // known to be enough
-	hi := min(most, math.Log(1.2*c.Sensitivity()*math.Sqrt(float64(releases))*float64(c.batch)/float64(c.records)/GDPMu(b.Epsilon, b.Delta)))
+	hi := min(most, math.Log(1.2*c.knownSensitivity()*math.Sqrt(float64(releases))*c.share()/GDPMu(b.Epsilon, b.Delta)))
 	overHi := over(hi)
 	lo, overLo := hi, overHi
 	for step := 0.1; overHi > 0 && hi < most; step *= 1.5 {

@@ -26,6 +26,11 @@ type Certificate struct {
 	// batch > 0: the query is about batches of that many of records records, and its
 	// noise is a release of a WithoutReplacementEvent.
 	batch, records int
+	// rate > 0: the query is about Poisson batches of that rate of records records, of
+	// which one owner has at most group; the sensitivity is that of one record added, and
+	// the noise is a release of a PoissonEvent under ReplaceOne.
+	rate  float64
+	group int
 }
 
 // Sensitivity is the replace-one L2 sensitivity of the computed query, floating
@@ -54,6 +59,18 @@ func (c Certificate) HiddenSteps() int { return c.hidden.steps }
 // Batch returns the sizes of a batch and of the whole data set if the certificate is
 // about a query of a batch drawn without replacement, else 0, 0.
 func (c Certificate) Batch() (batch, records int) { return c.batch, c.records }
+
+// Poisson returns the rate of the batches, and of how many records they are drawn, if the
+// certificate is about a query of a Poisson batch, else 0, 0.
+func (c Certificate) Poisson() (rate float64, records int) {
+	if c.rate == 0 {
+		return 0, 0
+	}
+	return c.rate, c.records
+}
+
+// sampled says that the certificate is about secret batches.
+func (c Certificate) sampled() bool { return c.batch > 0 || c.rate > 0 }
 
 // joint says that the sensitivities are those of several noises together, as sums of
 // squares: they are in the L2 norm and about Gaussian noise only.

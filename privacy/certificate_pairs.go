@@ -94,3 +94,50 @@ func (g PairGroup) certify(epochs float64, total string) (Certificate, error) {
 	c.releases = g.Batches * g.Epochs
 	return c, err
 }
+
+// PairSample are the public numbers of training on labelled pairs in Poisson batches:
+// every release is the sum over a batch of terms as in PairGroup, divided by the public
+// number Expected; each of Pairs pairs is in the batch with probability Rate, by a secret
+// coin of its own, drawn anew for every release. Neighbours are those of PairGroup.
+type PairSample struct {
+	// Group is as in PairGroup, at most MaxGroup.
+	Group int
+	Pairs int     // >= 1
+	Rate  float64 // in (0, 1]
+	// Expected > 0 is a public number, Rate Pairs for a mean over the expected batch.
+	Expected float64
+	// TermNorm bounds the L2 norm of a term; 0 means 1.
+	TermNorm float64
+	// Roundoff bounds the L2 norm of the error of one computed release, for every batch of
+	// any size, >= 0.
+	Roundoff float64
+}
+
+// Certify returns the certificate of one release for Gaussian noise (a PoissonEvent).
+//
+// Proof. Given what was released before and the coins, adding j >= 1 of one owner's pairs
+// to the batch moves the exact sum by at most j h, h = TermNorm, and the computed release
+// by at most j h/Expected + 2 rho <= j (h/Expected + 2 rho); without them both neighbours
+// compute the same bits. This is what a PoissonEvent asks for, with Group pairs of an
+// owner, under ReplaceOne. QED
+func (g PairSample) Certify() (Certificate, error) {
+	err := errors.Join(nonNegative("roundoff of a batch", g.Roundoff), positive("expected size of a batch", g.Expected))
+	if g.Group < 1 || g.Group > MaxGroup || g.Pairs < 1 || g.Pairs > math.MaxInt32 {
+		err = errors.Join(err, fmt.Errorf("%w: a group of %d of %d pairs in Poisson batches, want at least 1 pair and a group of at most %d", errCertificate, g.Group, g.Pairs, MaxGroup))
+	}
+	if !(g.Rate > 0 && g.Rate <= 1) {
+		err = errors.Join(err, fmt.Errorf("%w: rate %v of a Poisson batch, want one in (0, 1]", errCertificate, g.Rate))
+	}
+	term := g.TermNorm
+	if term == 0 {
+		term = 1
+	}
+	if err = errors.Join(err, positive("norm of a term", term)); err != nil {
+		return Certificate{}, err
+	}
+	exact := roundUp(term/g.Expected, 1)
+	c, err := newCertificate(exact, roundUp(exact+2*g.Roundoff, 2), "sum of clipped pair gradients of a Poisson batch over its expected size",
+		fmt.Sprintf("given the releases before, one pair in the batch moves the sum by h/E|B| + 2 rho; each of %d pairs is in it with probability %.6g by a secret coin, and an owner has at most kappa = %d, all replaced: the sum moves by twice as much for each of those drawn, a mixture of Gaussians (privacy.PoissonEvent); E|B| = %.6g, h = %.6g, rho = %.3g", g.Pairs, g.Rate, g.Group, g.Expected, term, g.Roundoff))
+	c.records, c.rate, c.group = g.Pairs, g.Rate, g.Group
+	return c, err
+}

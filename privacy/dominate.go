@@ -51,6 +51,9 @@ type dominatingPair struct {
 	law  NoiseLaw
 	kind pairKind
 	m, q float64 // m > 0, q in (0, 1]
+	// weights are B(0), B(1), ... of PoissonEvent, for removed and replaced with Gaussian
+	// noise, and their logarithms; nil for one record, where they are 1-q and q.
+	weights, logWeights []float64
 }
 
 type pairKind int
@@ -65,6 +68,12 @@ func (e PoissonEvent) base() dominatingPair {
 	d := dominatingPair{law: e.Law, kind: removed, m: roundUp(e.Sensitivity/e.Scale, 1), q: e.Rate}
 	if e.Relation == ReplaceOne {
 		d.kind = replaced
+	}
+	switch k := e.group(); {
+	case k > 1 && e.Rate == 1:
+		d.m = roundUp(d.m*float64(k), 1) // all of them, always
+	case k > 1:
+		d.weights, d.logWeights = binomialWeights(k, e.Rate)
 	}
 	return d
 }
@@ -87,6 +96,14 @@ func (e GaussianEvent) base() dominatingPair {
 
 // symmetric says that the reversed pair has the same losses.
 func (d dominatingPair) symmetric() bool { return d.kind != removed || d.q == 1 }
+
+// farthest is the largest centre of a part of mix.
+func (d dominatingPair) farthest() float64 {
+	if d.weights != nil {
+		return d.m * float64(len(d.weights)-1)
+	}
+	return d.m
+}
 
 // lossBound is the largest loss under Laplace noise, rounded up; +Inf for
 // Gaussian noise. The loss of the reversed pair is not larger.
@@ -115,6 +132,10 @@ func (d dominatingPair) loss(x float64) float64 {
 
 // mixLoss is log of mix(x)/f(x).
 func (d dominatingPair) mixLoss(x float64) float64 {
+	if d.weights != nil {
+		l, _ := d.groupMixLoss(x)
+		return l
+	}
 	base := d.m * (x - d.m/2) // of f(x-m) to f(x)
 	if d.law == LaplaceLaw {
 		base = min(d.m, max(-d.m, 2*x-d.m))
@@ -130,7 +151,13 @@ func (d dominatingPair) mixLoss(x float64) float64 {
 
 // quantile is sup{x: loss(x) <= eps}, -Inf or +Inf where the loss is always above
 // or never above eps.
-func (d dominatingPair) quantile(eps float64) float64 {
+func (d dominatingPair) quantile(eps float64) float64 { return d.quantileFrom(eps, 0) }
+
+// quantileFrom is quantile; a quantile of a loss near eps makes it faster.
+func (d dominatingPair) quantileFrom(eps, near float64) float64 {
+	if d.weights != nil {
+		return d.groupQuantile(eps, near)
+	}
 	if d.kind == replaced {
 		return d.replacedQuantile(eps)
 	}
@@ -191,6 +218,9 @@ func (d dominatingPair) replacedQuantile(eps float64) float64 {
 // masses returns the probabilities of (a, b] under P and Q, of (mix, f) for a
 // subset, within massMargin relative.
 func (d dominatingPair) masses(a, b float64) (p, q float64) {
+	if d.weights != nil {
+		return d.groupMasses(a, b)
+	}
 	base := d.mass(a, b)
 	if d.q == 1 {
 		p = d.mass(a-d.m, b-d.m)

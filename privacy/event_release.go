@@ -181,6 +181,9 @@ func Repeat(one Event, count int) Event {
 	case WithoutReplacementEvent:
 		e.Count = count
 		return e
+	case PoissonEvent:
+		e.Count = count
+		return e
 	case LaplaceEvent:
 		e.Count = count
 		return e

@@ -31,6 +31,8 @@ type eventJSON struct {
 	Law         *NoiseLaw         `json:"law,omitempty"`
 	Batch       *int              `json:"batch,omitempty"`
 	Records     *int              `json:"records,omitempty"`
+	Rate        *float64          `json:"rate,omitempty"`
+	Group       *int              `json:"group,omitempty"`
 	Gap         *float64          `json:"gap,omitempty"`
 	Contraction *float64          `json:"contraction,omitempty"`
 	Diameter    *float64          `json:"diameter,omitempty"`
@@ -46,6 +48,7 @@ const (
 	kindStream     = "stream"
 	kindConvergent = "convergent"
 	kindBatch      = "without-replacement"
+	kindPoisson    = "poisson"
 	kindPureStream = "pure-stream"
 	kindNonPrivate = "non-private"
 	kindPublic     = "public"
@@ -82,6 +85,15 @@ func encodeEventAt(e Event, depth int) (json.RawMessage, error) {
 			return nil, err
 		}
 		return json.Marshal(eventJSON{Kind: kindBatch, Sensitivity: &e.Sensitivity, Scale: &e.Scale, Law: &e.Law, Batch: &e.Batch, Records: &e.Records, Count: &e.Count})
+	case PoissonEvent:
+		if err := e.validate(); err != nil {
+			return nil, err
+		}
+		if e.Relation != ReplaceOne { // which the kind stands for
+			return nil, fmt.Errorf("privacy: the ledger counts replaced records, not %v", e)
+		}
+		group := e.group()
+		return json.Marshal(eventJSON{Kind: kindPoisson, Sensitivity: &e.Sensitivity, Scale: &e.Scale, Law: &e.Law, Rate: &e.Rate, Group: &group, Count: &e.Count})
 	case LaplaceEvent:
 		if err := e.validate(); err != nil {
 			return nil, err
@@ -169,6 +181,11 @@ func decodeEventAt(raw []byte, depth int) Event {
 			return nil
 		}
 		return WithoutReplacementEvent{Law: *j.Law, Sensitivity: *j.Sensitivity, Scale: *j.Scale, Batch: *j.Batch, Records: *j.Records, Count: *j.Count}
+	case kindPoisson:
+		if j.Sensitivity == nil || j.Scale == nil || j.Law == nil || j.Rate == nil || j.Group == nil || j.Count == nil {
+			return nil
+		}
+		return PoissonEvent{Law: *j.Law, Sensitivity: *j.Sensitivity, Scale: *j.Scale, Rate: *j.Rate, Relation: ReplaceOne, Group: *j.Group, Count: *j.Count}
 	case kindLaplace:
 		if j.Sensitivity == nil || j.Scale == nil || j.Count == nil {
 			return nil

@@ -102,15 +102,15 @@ type Gaussian struct {
 	Grid float64
 }
 
-// Event is a GaussianEvent with the sensitivity of c, a WithoutReplacementEvent if c is
-// about a batch, or the whole StreamEvent or ConvergentEvent if c is a joint certificate.
+// Event is a GaussianEvent with the sensitivity of c, a WithoutReplacementEvent or a
+// PoissonEvent if c is about a batch, or the whole StreamEvent or ConvergentEvent if c is a joint certificate.
 func (m Gaussian) Event(c Certificate) Event {
 	switch {
 	case c.releases > 0:
 		return StreamEvent{Sensitivity: c.Sensitivity(), Sigma: m.Sigma, Count: c.releases}
 	case c.hidden.steps > 0:
 		return c.hidden.event(m)
-	case c.batch > 0:
+	case c.sampled():
 		return c.batchEvent(m.Sigma, 1)
 	}
 	return m.event(c, 1)

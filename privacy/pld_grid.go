@@ -67,7 +67,7 @@ func (l releaseLaw) span() (lo, hi float64) {
 	if d.law == LaplaceLaw {
 		reach = 1 // the loss is constant beyond the centres
 	}
-	switch hi = d.loss(d.m + reach); d.kind {
+	switch hi = d.loss(d.farthest() + reach); d.kind {
 	case removed:
 		lo = d.loss(-reach)
 	default:
@@ -88,11 +88,12 @@ func (l releaseLaw) span() (lo, hi float64) {
 // Nodes: the computed quantile of node j is that of a loss within tau of j h, where
 // tau covers the roundings of j h, of the quantile and of the noise argument. So
 // the cell lies in [(j-1) h - tau, j h + tau]; spreading to these ends and moving
-// the lower mass up by 2 tau gives nodes j h + tau: shift is tau.
+// the lower mass up by 2 tau gives nodes j h + tau: shift is tau. For mixtures of many
+// parts tau also covers the rounding of their exponents (dominatingPair.exponents).
 func (l releaseLaw) discretise(h float64, reversed bool) lossPMF {
 	lo, hi := l.span()
 	jlo, jhi := int(math.Floor(lo/h))-1, int(math.Ceil(hi/h))+1
-	out := lossPMF{lo: jlo, p: make([]float64, jhi-jlo+1), shift: 1e-14 * (4 + max(-lo, hi))}
+	out := lossPMF{lo: jlo, p: make([]float64, jhi-jlo+1), shift: 1e-14 * (4 + max(-lo, hi) + l.pair.exponents())}
 	reversed = reversed && !l.symmetric()
 	if reversed {
 		out.lo = -jhi
@@ -154,7 +155,7 @@ type cellMass struct{ p, q float64 }
 func (d dominatingPair) cells(h, first float64, jlo, jhi int, add func(j int, p, q float64)) (above cellMass) {
 	last := first
 	for j := jlo + 1; j <= jhi; j++ {
-		next := d.quantile(float64(j) * h)
+		next := d.quantileFrom(float64(j)*h, last)
 		if j == jhi && d.law == LaplaceLaw {
 			next = math.Inf(1) // the largest loss, up to rounding
 		}

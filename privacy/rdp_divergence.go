@@ -34,8 +34,8 @@ func renyiOf(e Event) (func(alpha float64) float64, error) {
 		}
 	case PoissonEvent:
 		count, err = e.Count, e.validate()
-		if err == nil && (e.Law != GaussianLaw || e.Relation != AddRemove) {
-			err = fmt.Errorf("%w: Renyi divergences on Poisson batches are known here for Gaussian noise under add/remove only", ErrUnsupported)
+		if err == nil && (e.Law != GaussianLaw || e.Relation != AddRemove || e.group() > 1) {
+			err = fmt.Errorf("%w: Renyi divergences on Poisson batches are known here for Gaussian noise under add/remove and one record of an owner only", ErrUnsupported)
 		}
 		d := e.base()
 		one = func(alpha float64) float64 { return poissonRenyi(alpha, d.m, d.q) }

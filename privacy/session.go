@@ -27,6 +27,10 @@ type Session interface {
 	// all earlier ones. With order a permutation of the records it draws a batch
 	// without replacement. It is an error unless 0 < m <= len(order) < 2^31.
 	Sample(order []int32, m int) error
+	// SamplePoisson appends to dst[:0] those of 0..n-1, in order, that enter a batch, each
+	// with probability rate by a coin of its own, which is secret and independent of the
+	// data and of all earlier ones. It is an error unless 0 < rate <= 1 and 0 < n < 2^31.
+	SamplePoisson(dst []int32, n int, rate float64) ([]int32, error)
 	// Perturb makes a step of a state that stays secret, for a certificate with
 	// HiddenSteps: it rounds x to the grid of m and adds noise, in place. Every step
 	// but the last is a call of Perturb, and the last is one of Release, which rounds
@@ -37,7 +41,7 @@ type Session interface {
 	// afterwards. On any error x is zeroed; it wraps ErrUnplanned if the release
 	// was not planned, or is one more than planned, or m is not one of the
 	// mechanisms of this package (as a value, not a pointer). A release about a batch
-	// must follow a Sample of its size, with no other release in between.
+	// must follow a Sample of its size, or a SamplePoisson of its rate, with no other release in between.
 	Release(x []float64, c Certificate, m Mechanism) error
 	// ReleaseExact lets x out without noise. It is for the non-private baseline
 	// and for public data: on any other session it returns an error wrapping

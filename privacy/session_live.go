@@ -64,6 +64,16 @@ func (p *releasePlan) add(e Event, depth int) error {
 		count := e.Count
 		e.Count = 1
 		return p.count(e, count, nil)
+	case PoissonEvent:
+		if err := e.validate(); err != nil {
+			return err
+		}
+		if e.Law != GaussianLaw || e.Relation != ReplaceOne {
+			return fmt.Errorf("privacy: no session can release %v: the noise must be Gaussian and the neighbours replace-one", e)
+		}
+		count := e.Count
+		e.Count = 1
+		return p.count(e, count, nil)
 	case LaplaceEvent:
 		count := e.Count
 		e.Count = 1
@@ -149,9 +159,13 @@ type LiveSession struct {
 	plan    releasePlan
 	receipt Receipt
 	closed  bool
-	// drawn is the number of records of the last Sample and of the data set that it
-	// was drawn from; a release about a batch uses it up.
-	drawn [2]int
+	drawn   draw // the last one; a release about a batch uses it up
+}
+
+// draw is what was asked of Sample, with rate 0, or of SamplePoisson, with batch 0.
+type draw struct {
+	batch, records int
+	rate           float64
 }
 
 var _ Session = (*LiveSession)(nil)
@@ -200,8 +214,19 @@ func (s *LiveSession) Sample(order []int32, m int) error {
 	if err := s.src.Sample(order, m); err != nil {
 		return err
 	}
-	s.drawn = [2]int{m, len(order)}
+	s.drawn = draw{batch: m, records: len(order)}
 	return nil
+}
+
+// SamplePoisson implements Session by Source.SamplePoisson.
+func (s *LiveSession) SamplePoisson(dst []int32, n int, rate float64) ([]int32, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	dst, err := s.src.SamplePoisson(dst, n, rate)
+	if err == nil {
+		s.drawn = draw{records: n, rate: rate}
+	}
+	return dst, err
 }
 
 // Release implements Session: if m.Event(c) equals a planned release that is
@@ -224,10 +249,10 @@ func (s *LiveSession) Perturb(x []float64, c Certificate, m Mechanism) error {
 
 func (s *LiveSession) add(x []float64, c Certificate, m Mechanism, hidden bool) error {
 	err := s.open()
-	if batch, records := c.Batch(); err == nil && batch > 0 && s.drawn != [2]int{batch, records} {
-		err = fmt.Errorf("%w: a release about %d of %d records needs a Sample of them, a new one for each", ErrUnplanned, batch, records)
+	if err == nil && c.sampled() && s.drawn != (draw{c.batch, c.records, c.rate}) {
+		err = fmt.Errorf("%w: a release about a batch of %d records needs a Sample or SamplePoisson as planned, a new one for each", ErrUnplanned, c.records)
 	}
-	s.drawn = [2]int{}
+	s.drawn = draw{}
 	if err == nil {
 		err = s.plan.take(m, c, hidden)
 	}

@@ -133,6 +133,27 @@ func (s *Source) Sample(order []int32, m int) error {
 	return nil
 }
 
+// SamplePoisson appends to dst[:0] those of 0..n-1, in order, that it draws: each with
+// probability floor(2^64 rate)/2^64, independently. That is rate exactly from 2^-11 on,
+// and never more, as what is accounted for a rate holds for smaller ones. It is an error
+// unless 0 < rate <= 1 and 0 < n <= 2^31-1.
+func (s *Source) SamplePoisson(dst []int32, n int, rate float64) ([]int32, error) {
+	if !(rate > 0 && rate <= 1) || n < 1 || n > math.MaxInt32 {
+		return nil, fmt.Errorf("privacy: a Poisson batch of rate %v of %d records, want a rate in (0, 1] and at least 1 record", rate, n)
+	}
+	dst = dst[:0]
+	below := uint64(math.MaxUint64)
+	if rate < 1 {
+		below = uint64(rate * 0x1p64) // exact, or cut off
+	}
+	for i := range n {
+		if s.Uint64() < below || rate == 1 {
+			dst = append(dst, int32(i))
+		}
+	}
+	return dst, nil
+}
+
 // UniformBall sets dst to a random point of the centred Euclidean ball of the
 // given radius (> 0, finite): a normal direction times radius * U^(1/d). The
 // point is uniform up to float64 rounding. That is enough because it is drawn

@@ -21,32 +21,43 @@ const (
 // with probability Rate, independently of everything else and of the other
 // releases; which records entered stays secret, also how many. Released is a query
 // of the batch plus exact continuous noise of law Law and scale Scale, rounded to
-// a grid after the addition. The query moves by at most Sensitivity when one
-// record is added to the batch or taken out of it. A sum over the batch divided by
-// a public constant is such a query, a mean over the random batch size is not.
+// a grid after the addition. The query moves by at most j Sensitivity when j of the
+// records of one owner are added to the batch or taken out of it. A sum over the batch
+// divided by a public constant is such a query, a mean over the random batch size is
+// not.
 //
-// Relation is that of the whole data sets. Under AddRemove a neighbour has one
-// record more or less. Under ReplaceOne the replaced record enters the batch with
-// the same coin, and both records are Sensitivity away from the query without
-// them, so the batches with it differ by up to 2 Sensitivity.
+// One owner has at most Group records, and neighbours differ in all of them: pairs of
+// individuals are records of two owners each, and Group is the degree cap. Relation is
+// that of the whole data sets. Under AddRemove a neighbour lacks the owner's records.
+// Under ReplaceOne every one of them is replaced and enters the batch with the same
+// coin, so the batches with j of them differ by up to 2 j Sensitivity.
 //
-// With f the noise density in one dimension and m = Sensitivity/Scale, the
-// releases are dominated by
+// With f the noise density in one dimension, m = Sensitivity/Scale, k = Group and B the
+// binomial law of k coins of probability Rate, let mix(x) = sum_j B(j) f(x-jm), which is
+// (1-Rate) f(x) + Rate f(x-m) for k = 1. The releases are dominated by
 //
-//	AddRemove, record removed:  ((1-Rate) f(x) + Rate f(x-m),  f(x))
-//	AddRemove, record added:    (f(x),  (1-Rate) f(x) + Rate f(x-m))
-//	ReplaceOne:                 ((1-Rate) f(x) + Rate f(x-m),  (1-Rate) f(x) + Rate f(x+m))
+//	AddRemove, records removed:  (mix(x), f(x))
+//	AddRemove, records added:    (f(x), mix(x))
+//	ReplaceOne:                  (mix(x), mix(-x))
 //
-// (see dominate.go for the proof). The two cases of AddRemove compose separately:
-// which one it is does not change from release to release.
+// (proofs: dominate.go, and dominate_group.go for k > 1), and no smaller pair dominates
+// them: terms of norm Sensitivity in one direction, opposite in the two data sets, reach
+// it. The two cases of AddRemove compose separately: which one it is does not change from
+// release to release.
 type PoissonEvent struct {
 	Law         NoiseLaw
 	Sensitivity float64 // > 0, roundoff included
 	Scale       float64 // > 0
 	Rate        float64 // in (0, 1]; 1 is no subsampling
 	Relation    Relation
-	Count       int // >= 1
+	// Group is the largest number of records of one owner, at most MaxGroup; 0 means 1.
+	// Above 1 the noise must be Gaussian.
+	Group int
+	Count int // >= 1
 }
+
+// MaxGroup bounds PoissonEvent.Group: the cost of accounting is proportional to it.
+const MaxGroup = 256
 
 // WithoutReplacementEvent is Count adaptive releases. For each, a batch of Batch
 // of the Records records is drawn, uniform over all subsets of this size,
@@ -77,9 +88,22 @@ func (PoissonEvent) event()            {}
 func (WithoutReplacementEvent) event() {}
 
 // String returns e.g. "gaussian(sensitivity 1, scale 2) on Poisson batches of
-// rate 0.01 (add/remove) x 100".
+// rate 0.01 (add/remove) x 100", with "8 of one owner" after the rate for a group.
 func (e PoissonEvent) String() string {
-	return fmt.Sprintf("%s(sensitivity %.6g, scale %.6g) on Poisson batches of rate %.6g (%s) x %d", e.Law, e.Sensitivity, e.Scale, e.Rate, e.Relation, e.Count)
+	group := ""
+	if e.group() > 1 {
+		group = fmt.Sprintf(", %d of one owner", e.Group)
+	}
+	return fmt.Sprintf("%s(sensitivity %.6g, scale %.6g) on Poisson batches of rate %.6g%s (%s) x %d", e.Law, e.Sensitivity, e.Scale, e.Rate, group, e.Relation, e.Count)
+}
+
+// group is Group with its zero value read.
+func (e PoissonEvent) group() int { return max(1, e.Group) }
+
+// known is how far the query moves under ReplaceOne if all records of the owner are in
+// the batch.
+func (e PoissonEvent) known() float64 {
+	return roundUp(2*float64(e.group())*e.Sensitivity, 1)
 }
 
 // String returns e.g. "gaussian(sensitivity 1, scale 2) on batches of 16 of 256
@@ -98,6 +122,12 @@ func (l NoiseLaw) validate() error {
 func (e PoissonEvent) validate() error {
 	if !(e.Rate > 0 && e.Rate <= 1) {
 		return fmt.Errorf("privacy: rate of a Poisson event is %v, must be in (0, 1]", e.Rate)
+	}
+	if e.Group < 0 || e.Group > MaxGroup {
+		return fmt.Errorf("privacy: a Poisson event with %d records of one owner, want at least 1 and at most %d", e.Group, MaxGroup)
+	}
+	if e.Group > 1 && e.Law != GaussianLaw {
+		return fmt.Errorf("privacy: a Poisson event with %d records of one owner needs Gaussian noise, not %s", e.Group, e.Law)
 	}
 	return errors.Join(e.Law.validate(), e.Relation.Validate(),
 		checkEvent("a Poisson event", e.Count, "sensitivity", e.Sensitivity, "scale", e.Scale))

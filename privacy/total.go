@@ -8,7 +8,8 @@ import "fmt"
 //
 // GDP counts a release about a batch as if the batch were known. It may: given the
 // coins, which are the same for two neighbours, it is a Gaussian release whose query
-// moves by at most its sensitivity, or does not move. PLD counts the release with its
+// moves by at most its sensitivity (on Poisson batches twice that for every record of
+// the owner), or does not move. PLD counts the release with its
 // amplification, and everything else by a Gaussian release of the same mu (a mu-GDP
 // release is dominated by one: Dong, Roth and Su 2022, Corollary 2.13 and Theorem 2.10).
 //
@@ -65,7 +66,7 @@ func (a *Total) Delta(epsilon float64) float64 {
 // samples says that e has a release about a secret batch.
 func samples(e Event) bool {
 	switch e := e.(type) {
-	case WithoutReplacementEvent:
+	case WithoutReplacementEvent, PoissonEvent:
 		return true
 	case ComposedEvent:
 		for _, part := range e.Events {
@@ -106,19 +107,33 @@ func mapLeaves(e Event, f func(Event) (Event, error)) (Event, error) {
 	return f(e)
 }
 
-// knownBatch is e without amplification.
+// knownBatch is e without amplification. On Poisson batches every record of the owner
+// counts as sampled.
 func knownBatch(e Event) (Event, error) {
-	w, ok := e.(WithoutReplacementEvent)
-	if !ok {
+	var law NoiseLaw
+	var sensitivity, scale float64
+	var count int
+	switch e := e.(type) {
+	case WithoutReplacementEvent:
+		if err := e.validate(); err != nil {
+			return nil, err
+		}
+		law, sensitivity, scale, count = e.Law, e.Sensitivity, e.Scale, e.Count
+	case PoissonEvent:
+		if err := e.validate(); err != nil {
+			return nil, err
+		}
+		if e.Relation != ReplaceOne {
+			return nil, fmt.Errorf("%w: %v counts neighbours that GDP does not", ErrUnsupported, e)
+		}
+		law, sensitivity, scale, count = e.Law, e.known(), e.Scale, e.Count
+	default:
 		return e, nil
 	}
-	if err := w.validate(); err != nil {
-		return nil, err
+	if law == LaplaceLaw {
+		return LaplaceEvent{Sensitivity: sensitivity, Scale: scale, Count: count}, nil
 	}
-	if w.Law == LaplaceLaw {
-		return LaplaceEvent{Sensitivity: w.Sensitivity, Scale: w.Scale, Count: w.Count}, nil
-	}
-	return GaussianEvent{Sensitivity: w.Sensitivity, Sigma: w.Scale, Count: w.Count}, nil
+	return GaussianEvent{Sensitivity: sensitivity, Sigma: scale, Count: count}, nil
 }
 
 // composeByGDP composes e, with events that PLD does not know counted by their mu or

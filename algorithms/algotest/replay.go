@@ -111,6 +111,28 @@ func (t *tape) Sample(order []int32, m int) error {
 	return nil
 }
 
+// SamplePoisson records or replays data-independent coins.
+func (t *tape) SamplePoisson(dst []int32, n int, rate float64) ([]int32, error) {
+	c := call{kind: "Poisson sample", detail: fmt.Sprint(n, rate)}
+	if t.replay {
+		r := t.expect(c)
+		if r == nil {
+			return nil, t.err
+		}
+		if !t.other {
+			return append(dst[:0], r.order...), t.err
+		}
+		return t.session.SamplePoisson(dst, n, rate)
+	}
+	dst, err := t.session.SamplePoisson(dst, n, rate)
+	if err != nil {
+		return nil, err
+	}
+	c.order = append([]int32(nil), dst...)
+	t.calls = append(t.calls, c)
+	return dst, nil
+}
+
 // UniformBall records or replays data-independent coins.
 func (t *tape) UniformBall(dst []float64, radius float64) {
 	c := call{kind: "ball", detail: fmt.Sprint(len(dst), radius)}

@@ -64,6 +64,16 @@ func (o observer) Sample(order []int32, m int) error {
 	return o.coins.Sample(order, m)
 }
 
+func (o observer) SamplePoisson(dst []int32, n int, rate float64) ([]int32, error) {
+	if o.coins == nil {
+		return o.Session.SamplePoisson(dst, n, rate)
+	}
+	if _, err := o.Session.SamplePoisson(nil, n, rate); err != nil {
+		return nil, err
+	}
+	return o.coins.SamplePoisson(dst, n, rate)
+}
+
 func (o observer) Perturb(x []float64, c privacy.Certificate, m privacy.Mechanism) error {
 	noise := slices.Clone(x)
 	privacy.RoundToGrid(noise, m.GridSize())

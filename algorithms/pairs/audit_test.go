@@ -2,6 +2,7 @@ package pairs_test
 
 import (
 	"context"
+	"math"
 	"slices"
 	"testing"
 
@@ -22,6 +23,11 @@ type victim struct {
 	turned int
 	claim  float64
 	delta  float64
+	// crossed: instead of labels the features turn, from the first axis to the second, of
+	// all pairs; they are dissimilar, and W weighs both axes alike. As all gradients are
+	// far below the fixed clip and as large as the bound at W, this is the worst case of
+	// the shrinking clip: (-1, 0) against (0, -1) in the L1 norm.
+	crossed bool
 }
 
 const victims = 3
@@ -58,7 +64,10 @@ func attack(t *testing.T, v victim, runs int) float64 {
 	for side := range scores {
 		labels := make([]bool, victims)
 		for i := range v.turned {
-			labels[i] = side == 1
+			labels[i] = side == 1 || v.crossed
+		}
+		if v.crossed && side == 1 {
+			x = []float64{0, 1, 0, -1, 0, -1, 0, -1}
 		}
 		data := newData(t, v.spec, x, g, labels)
 		for i := range runs {
@@ -66,11 +75,17 @@ func attack(t *testing.T, v victim, runs int) float64 {
 			if err != nil {
 				t.Fatal(err)
 			}
-			seen := &watcher{Session: session}
+			seen := &watcher{Session: session, even: v.crossed}
 			if _, err := pairs.Train(context.Background(), data, p, seen, 1, nil); err != nil {
 				t.Fatal(err)
 			}
-			scores[side] = append(scores[side], seen.released[0]+seen.released[2])
+			r := seen.released
+			if v.crossed { // the log-likelihood ratio, in units of the scale
+				score := math.Abs(r[0]+1) - math.Abs(r[0]) + math.Abs(r[1]) - math.Abs(r[1]+1)
+				scores[side] = append(scores[side], score)
+				continue
+			}
+			scores[side] = append(scores[side], r[0]+r[2])
 		}
 	}
 	return lowerBound(scores, v.delta)
@@ -115,10 +130,15 @@ func count(scores [2][]float64, from, to int, cut float64) audit.Event {
 type watcher struct {
 	privacy.Session
 	released []float64
+	even     bool // W weighs all features alike
 }
 
 func (w *watcher) UniformBall(dst []float64, _ float64) {
 	for i := range dst {
+		if w.even {
+			dst[i] = 1
+			continue
+		}
 		dst[i] = float64(1 - i%2) // W x = x_1 in every row
 	}
 }
@@ -145,7 +165,7 @@ func TestAuditOfEveryVariant(t *testing.T) {
 	}
 	laplace := func(s pairs.Spec) pairs.Spec { s.Noise = privacy.LaplaceNoise; return s }
 	gauss := func(s pairs.Spec) pairs.Spec { s.Budget.Delta = 1e-3; return s }
-	shrink := func(s pairs.Spec) pairs.Spec { s.Shrink, s.Clip = true, 1e9; return s }
+	shrink := func(s pairs.Spec) pairs.Spec { s.Shrink, s.Clip, s.Rows = true, 1e9, 1; return s }
 	printed := laplace(star(pairs.Group, 1))
 	printed.Mode = algorithms.Paper
 	for name, c := range map[string]struct {
@@ -157,7 +177,7 @@ func TestAuditOfEveryVariant(t *testing.T) {
 		"Gauss, individual":   {victim{spec: gauss(star(pairs.Individual, 3)), turned: 3, claim: 1, delta: 1e-3}, 0.2},
 		"Laplace, pair":       {victim{spec: laplace(star(pairs.OnePair, 1)), turned: 1, claim: 1}, 0.2},
 		"Laplace, group":      {victim{spec: laplace(star(pairs.Group, 2)), turned: 2, claim: 1}, 0.2},
-		"shrinking clip":      {victim{spec: shrink(laplace(star(pairs.Group, 2))), turned: 2, claim: 1}, 0},
+		"shrinking clip":      {victim{spec: shrink(laplace(star(pairs.Group, 3))), turned: 3, claim: 1, crossed: true}, 0.75},
 		"printed":             {victim{spec: printed, turned: 1, claim: 2}, 0.3},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -174,11 +194,14 @@ func TestAuditOfEveryVariant(t *testing.T) {
 	// What must be caught.
 	strong := star(pairs.Group, 2)
 	strong.Budget.Epsilon = 3
+	crossed := star(pairs.Group, 3)
+	crossed.Budget.Epsilon = 3
 	wide := printed
 	wide.Rows, wide.Budget.Epsilon = 2, 3
 	for name, v := range map[string]victim{
 		"half the sensitivity": {spec: laplace(strong), plan: halved, turned: 2, claim: 3},
 		"the printed claim":    {spec: wide, turned: 1, claim: 3},
+		"shrinking for two":    {spec: shrink(laplace(crossed)), plan: halved, turned: 3, claim: 3, crossed: true},
 	} {
 		bound := attack(t, v, 4*runs)
 		t.Logf("%s: epsilon is at least %.3f of %v", name, bound, v.claim)

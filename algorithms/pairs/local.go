@@ -65,6 +65,7 @@ func (p *Plan) local() error {
 		g.Derivation = each + ", and the group's losses add up (privacy.RandomizedResponse)"
 		g.Warnings = []string{"features are public in this form: nothing hides them"}
 	}
+	g.Assumptions = append(g.Assumptions, s.selection()...)
 	g.Epsilon = s.Budget.Epsilon // the parts were rounded down
 	p.Guarantee = g
 	return nil

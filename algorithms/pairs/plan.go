@@ -56,6 +56,9 @@ func (p *Plan) certify() error {
 	if s.Mode == algorithms.Paper {
 		term = float64(s.Rows) // row by row: the whole has L1 norm up to d' (privacy.md 6.3)
 	}
+	if s.Sampling == Poisson {
+		return p.certifyPoisson()
+	}
 	g := privacy.PairGroup{
 		Group: s.Kappa, Batch: s.Batch, Batches: p.Batches, Epochs: s.Epochs,
 		TermNorm: term, Manhattan: s.Norm() == pairgraph.L1, Roundoff: s.roundoff(term),
@@ -87,6 +90,35 @@ func (p *Plan) certify() error {
 	return p.account()
 }
 
+// certifyPoisson is certify for Poisson batches.
+func (p *Plan) certifyPoisson() error {
+	s := p.Spec
+	g := privacy.PairSample{Group: s.Kappa, Pairs: s.Pairs, Rate: s.rate(), Expected: float64(s.Batch), Roundoff: s.roundoff(1)}
+	var err error
+	if p.Certificate, err = g.Certify(); err != nil {
+		return err
+	}
+	m, err := privacy.CalibrateGaussian(p.Certificate, s.Budget, p.Batches*s.Epochs)
+	if err != nil {
+		return err
+	}
+	p.Noise = m
+	return p.account()
+}
+
+// KnownBatches is what the plan's noise gives if the batches are known and an individual
+// has all its pairs in every batch: full-batch accounting. 0 without Poisson batches.
+func (p *Plan) KnownBatches() float64 {
+	if p.Spec.Sampling != Poisson || p.Noise == nil {
+		return 0
+	}
+	var a privacy.Total
+	if err := a.Compose(p.Events[0]); err != nil {
+		return math.Inf(1)
+	}
+	return privacy.GDPEpsilon(a.Mu(), p.Spec.Budget.Delta)
+}
+
 // gaussian avoids a typed nil beside an error.
 func gaussian(c privacy.Certificate, b privacy.Budget) (privacy.Mechanism, error) {
 	m, err := privacy.CalibrateGaussian(c, b, 1)
@@ -97,27 +129,39 @@ func gaussian(c privacy.Certificate, b privacy.Budget) (privacy.Mechanism, error
 }
 
 // roundoff bounds the error of one computed release: the summation of at most as many
-// pairs as the last batch has, relative to the clip, and three roundings a coordinate
-// of a vector of norm at most term.
+// pairs as the largest batch has, relative to the clip, and three roundings a coordinate
+// of the mean.
 func (s Spec) roundoff(term float64) float64 {
-	_, last := s.batches()
+	_, largest := s.batches()
 	smallest := s.Clip * smallestShrink
 	rho := 0.0
-	for _, b := range []int{s.Batch, last} {
+	for _, b := range []int{s.Batch, largest} {
+		divisor := b
+		if s.Sampling == Poisson {
+			divisor = s.Batch
+		}
 		// SumError is linear in the clip but for underflow, which weighs most at the
 		// smallest one.
-		e := pairgraph.SumError(s.Rows, s.Dim, b, smallest*term) / (smallest * float64(b))
-		rho = max(rho, e)
+		e := pairgraph.SumError(s.Rows, s.Dim, b, smallest*term) / (smallest * float64(divisor))
+		// Three roundings of the mean, of norm at most term times b/divisor.
+		rho = max(rho, e+3.1*0x1p-53*(term*float64(b)/float64(divisor)+e))
 	}
-	return (rho + 3.1*0x1p-53*(term+rho)) * (1 + 0x1p-40)
+	return rho * (1 + 0x1p-40)
 }
 
 func (p *Plan) account() error {
 	s := p.Spec
 	p.Events = []privacy.Event{p.Noise.Event(p.Certificate)}
-	var account privacy.GDP
+	if s.Sampling == Poisson {
+		p.Events[0] = privacy.Repeat(p.Events[0], p.Batches*s.Epochs)
+	}
+	var account privacy.Total
 	if err := account.Compose(p.Events[0]); err != nil {
 		return err
+	}
+	secret := ""
+	if s.Sampling == Poisson {
+		secret = " and secret coins; which pairs were in which batch, and how many, stays secret"
 	}
 	g := privacy.Guarantee{
 		Kind: privacy.PureDP, Epsilon: account.Epsilon(s.Budget.Delta), Delta: s.Budget.Delta,
@@ -125,12 +169,20 @@ func (p *Plan) account() error {
 		Derivation: p.Certificate.Derivation(),
 		Assumptions: []string{
 			fmt.Sprintf("public: %d individuals, %d pairs and who is paired with whom, d = %d, %s norm bound R = %g, kappa = %d, %d rows, loss %s with its parameters, clip h = %g, batches and all options; rows were scaled down to R", s.Individuals, s.Pairs, s.Dim, s.Norm(), s.Bound, s.Kappa, s.Rows, s.Loss.Name(), s.Clip),
-			"kappa was fixed without looking at private pairs; batches are formed by pair numbers",
+			"kappa was fixed without looking at private pairs; batches are formed by pair numbers" + secret,
 			"the noise bits are secret",
 		},
 	}
+	g.Assumptions = append(g.Assumptions, s.selection()...)
 	if s.Budget.Delta > 0 {
-		g.Kind, g.Mu = privacy.ApproxDP, account.Mu()
+		g.Kind = privacy.ApproxDP
+		if !account.Sampled() { // else mu is worse than epsilon and delta
+			g.Mu = account.Mu()
+		}
+	}
+	if s.Sampling == Poisson {
+		g.Derivation += fmt.Sprintf("; %d releases composed by privacy loss distributions; full batches with this noise would have epsilon = %.4g, and for this epsilon need sigma = %.6g",
+			p.Batches*s.Epochs, p.KnownBatches(), privacy.UnsampledSigma(p.Certificate, s.Budget, p.Batches*s.Epochs))
 	}
 	switch s.Unit {
 	case Individual:
@@ -156,6 +208,14 @@ func (p *Plan) account() error {
 	}
 	p.Guarantee = g
 	return nil
+}
+
+// selection is what a guarantee assumes of how the individuals were chosen.
+func (s Spec) selection() []string {
+	if !s.SelectedByLabel {
+		return nil
+	}
+	return []string{algorithms.SelectedByLabel}
 }
 
 // NoiseToSignal is the root mean square norm of the noise of one release over the

@@ -26,7 +26,8 @@ type Report struct {
 	Rows        int     `json:"rows"`
 	Loss        string  `json:"loss"`
 
-	Batch    int     `json:"batch"`
+	Sampling string  `json:"sampling,omitempty"` // "" for fixed batches
+	Batch    int     `json:"batch"`              // expected pairs of a Poisson one
 	Batches  int     `json:"batches_per_epoch"`
 	Epochs   int     `json:"epochs"`
 	Clip     float64 `json:"clip,omitempty"`
@@ -34,8 +35,12 @@ type Report struct {
 	StepSize float64 `json:"step_size"`
 	StepRule string  `json:"step_sizes"`
 
-	Sensitivity float64 `json:"sensitivity,omitempty"` // of all releases, in units of the clip
-	Noise       string  `json:"noise,omitempty"`
+	// Sensitivity is that of all releases, in units of the clip; on Poisson batches what
+	// one pair more moves one release by.
+	Sensitivity float64 `json:"sensitivity,omitempty"`
+	// KnownBatches is Plan.KnownBatches.
+	KnownBatches float64 `json:"epsilon_of_full_batches,omitempty"`
+	Noise        string  `json:"noise,omitempty"`
 	// NoiseToSignal is Plan.NoiseToSignal.
 	NoiseToSignal float64 `json:"noise_to_signal,omitempty"`
 
@@ -58,6 +63,9 @@ func (p *Plan) Report() Report {
 	}
 	if s.Mode != algorithms.NonPrivate {
 		r.Clip = s.Clip
+	}
+	if s.Sampling != Fixed {
+		r.Sampling, r.KnownBatches = s.Sampling.String(), p.KnownBatches()
 	}
 	if p.Noise != nil {
 		r.Sensitivity, r.Noise = p.Certificate.Sensitivity(), p.Noise.String()
@@ -85,10 +93,17 @@ func (r Report) Text() string {
 	if r.Shrink {
 		clip += ", or to the bound at the public matrix if that is smaller"
 	}
-	line("batches", "%d epochs of %d batches of %d pairs; gradients %s", r.Epochs, r.Batches, r.Batch, clip)
+	batches, joint := "", "joint"
+	if r.Sampling != "" {
+		batches, joint = fmt.Sprintf(" expected, each pair drawn by a secret coin of probability %.4g", float64(r.Batch)/float64(r.Pairs)), "one pair's"
+	}
+	line("batches", "%d epochs of %d batches of %d pairs%s; gradients %s", r.Epochs, r.Batches, r.Batch, batches, clip)
 	line("steps", "eta0 = %g, %s", r.StepSize, r.StepRule)
 	if r.Noise != "" {
-		line("noise", "%s on the mean gradient of every batch, in units of the clip, exact; joint sensitivity %.6g", r.Noise, r.Sensitivity)
+		line("noise", "%s on the mean gradient of every batch, in units of the clip, exact; %s sensitivity %.6g", r.Noise, joint, r.Sensitivity)
+		if r.KnownBatches > 0 {
+			line("", "epsilon = %s by the secrecy of the batches; full batches with this noise would have %s", privacy.FormatUp(r.Guarantee.Epsilon), privacy.FormatUp(r.KnownBatches))
+		}
 		if r.NoiseToSignal > 1 {
 			line("", "the noise of one batch is about %.2g times the largest gradient: more pairs in a batch, fewer epochs, fewer rows or a larger epsilon would help", r.NoiseToSignal)
 		}

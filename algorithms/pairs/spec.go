@@ -84,6 +84,40 @@ func ParseMethod(s string) (Method, error) {
 	return 0, fmt.Errorf("pairs: method %q is unknown, want one of %v", s, methodNames)
 }
 
+// Sampling is how batches are formed.
+type Sampling int
+
+// The ways.
+const (
+	// Fixed: disjoint batches in a random order of the pairs, the same in every epoch,
+	// which need not stay secret.
+	Fixed Sampling = iota
+	// Poisson: every pair is in a batch with probability Batch/Pairs, by a secret coin for
+	// each pair and batch. The noise is accounted with the secrecy of the coins
+	// (privacy.PairSample).
+	Poisson
+)
+
+var samplingNames = []string{"fixed", "poisson"}
+
+// String returns the word on the command line.
+func (s Sampling) String() string {
+	if s < 0 || int(s) >= len(samplingNames) {
+		return "unknown"
+	}
+	return samplingNames[s]
+}
+
+// ParseSampling reads what String writes.
+func ParseSampling(s string) (Sampling, error) {
+	for i, name := range samplingNames {
+		if name == s {
+			return Sampling(i), nil
+		}
+	}
+	return 0, fmt.Errorf("pairs: sampling %q is unknown, want one of %v", s, samplingNames)
+}
+
 // Spec is everything public about a training.
 type Spec struct {
 	Individuals int
@@ -101,6 +135,10 @@ type Spec struct {
 	// that Input needs to flip only the class of each individual.
 	ByClass bool
 
+	// SelectedByLabel says that individuals without one of the two classes were left out
+	// before: a guarantee then does not hide who is among them.
+	SelectedByLabel bool
+
 	Unit  Unit
 	Kappa int // >= 1; for OnePair 0 or 1
 
@@ -111,8 +149,11 @@ type Spec struct {
 	// Gaussian and norms are L2.
 	Noise privacy.PureNoise
 
-	Batch  int // pairs of a batch; 0 means 50
+	Batch  int // pairs of a batch, or expected ones; 0 means 50
 	Epochs int // T_max; 0 means 5
+	// Sampling says how batches are formed. With Poisson the noise is Gaussian, so Delta
+	// > 0; an epoch is Pairs/Batch batches, rounded up.
+	Sampling Sampling
 	// Clip is h: every pair's gradient is clipped to this entrywise norm; 0 means 1/2.
 	Clip float64
 	// Shrink clips to min(h, g''(W)) with the bound g'' of gradients at the public
@@ -161,6 +202,14 @@ func (s *Spec) fill() error {
 		return errors.New("the unit is unknown")
 	case s.Method < Gradients || s.Method > Labels:
 		return errors.New("the method is unknown")
+	case s.Sampling < Fixed || s.Sampling > Poisson:
+		return errors.New("the sampling is unknown")
+	case s.Sampling == Poisson && (s.Method != Gradients || s.Mode == algorithms.Paper):
+		return errors.New("Poisson batches are for method gradients in certified mode")
+	case s.Sampling == Poisson && s.Mode == algorithms.Certified && !(s.Budget.Delta > 0):
+		return errors.New("Poisson batches are accounted for Gaussian noise: choose delta > 0, or fixed batches")
+	case s.Sampling == Poisson && s.Kappa > privacy.MaxGroup:
+		return fmt.Errorf("kappa is %d, and Poisson batches are accounted for at most %d; cap the pairs, or choose fixed batches", s.Kappa, privacy.MaxGroup)
 	case s.Method != Gradients && s.Mode != algorithms.Certified:
 		return fmt.Errorf("method %s is for certified mode", s.Method)
 	case s.Method != Gradients && s.Budget.Delta > 0:
@@ -209,9 +258,15 @@ func orInt(v, fallback int) int {
 	return v
 }
 
-// batches are the numbers of batches of an epoch and of pairs of the last one: the
-// pairs that are left over join it.
-func (s Spec) batches() (count, last int) {
+// rate is the probability that a pair is in a Poisson batch.
+func (s Spec) rate() float64 { return float64(s.Batch) / float64(s.Pairs) }
+
+// batches are the numbers of batches of an epoch and of pairs of the largest one:
+// those left over join the last. A Poisson batch can have all pairs.
+func (s Spec) batches() (count, largest int) {
+	if s.Sampling == Poisson {
+		return (s.Pairs + s.Batch - 1) / s.Batch, s.Pairs
+	}
 	count = s.Pairs / s.Batch
 	return count, s.Pairs - (count-1)*s.Batch
 }

@@ -2,6 +2,9 @@ package pairs
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"math"
@@ -13,10 +16,11 @@ import (
 )
 
 // Train runs a plan over data: W starts at a random point of the ball of radius
-// sqrt(rows), pairs are put in a random order, and every batch makes one step W <- W -
-// eta h_t (q + noise). What it returns depends on the data through releases of session
-// only. workers changes the time, never the result; progress, if not nil, is told the
-// batches done.
+// sqrt(rows), batches are formed as Spec.Sampling says, and every batch makes one step W
+// <- W - eta h_t (q + noise). What it returns depends on the data through releases of
+// session only. workers changes the time, never the result; progress, if not nil, is told
+// the batches done. If it is an algorithms.Keeper, the training continues from the state
+// that it has, which is the matrix and the order of the pairs.
 func Train(ctx context.Context, data *pairgraph.Data, p *Plan, session privacy.Session, workers int, progress algorithms.Tracker) ([]float64, error) {
 	s := p.Spec
 	if err := p.fits(data); err != nil {
@@ -30,25 +34,44 @@ func Train(ctx context.Context, data *pairgraph.Data, p *Plan, session privacy.S
 		progress = algorithms.NoTracker{}
 	}
 	w, q := make([]float64, gradients.Len()), make([]float64, gradients.Len())
-	session.UniformBall(w, math.Sqrt(float64(s.Rows)))
-	order := session.Permutation(s.Pairs)
-	if order == nil {
-		return nil, errors.New("pairs: the session gave no order of the pairs")
+	var order, batch []int32 // the order of fixed batches, and a Poisson batch
+	if s.Sampling == Fixed {
+		order = make([]int32, s.Pairs)
 	}
-	eta, tau := 0.0, 0
-	for range s.Epochs {
-		for b := range p.Batches {
-			tau++
-			eta = s.stepSize(tau, eta)
-			from, to := b*s.Batch, (b+1)*s.Batch
+	done, err := algorithms.Restore(progress, order, w)
+	if err != nil {
+		return nil, err
+	}
+	if done == 0 {
+		session.UniformBall(w, math.Sqrt(float64(s.Rows)))
+		if order != nil {
+			if order = session.Permutation(s.Pairs); order == nil {
+				return nil, errors.New("pairs: the session gave no order of the pairs")
+			}
+		}
+	}
+	eta := 0.0
+	for i := range p.Batches * s.Epochs {
+		if eta = s.stepSize(i+1, eta); i < done {
+			continue
+		}
+		if s.Sampling == Poisson {
+			if batch, err = session.SamplePoisson(batch, s.Pairs, s.rate()); err != nil {
+				return nil, err
+			}
+		} else {
+			b := i % p.Batches
+			to := (b + 1) * s.Batch
 			if b == p.Batches-1 {
 				to = s.Pairs
 			}
-			if err := p.step(ctx, gradients, session, w, q, order[from:to], eta); err != nil {
-				return nil, err
-			}
-			progress.Step(tau, s.Epochs*p.Batches)
+			batch = order[b*s.Batch : to]
 		}
+		if err := p.step(ctx, gradients, session, w, q, batch, eta); err != nil {
+			return nil, err
+		}
+		algorithms.Keep(progress, i+1, order, w)
+		progress.Step(i+1, p.Batches*s.Epochs)
 	}
 	return w, nil
 }
@@ -69,8 +92,12 @@ func (p *Plan) step(ctx context.Context, g *pairgraph.Gradients, session privacy
 	if s.Mode == algorithms.NonPrivate {
 		clip = 1
 	}
+	size := len(batch)
+	if s.Sampling == Poisson {
+		size = s.Batch // what is expected: the true number is a secret
+	}
 	for k, v := range q {
-		q[k] = v / clip / float64(len(batch))
+		q[k] = v / clip / float64(size)
 	}
 	var err error
 	if p.Noise == nil {
@@ -105,7 +132,7 @@ func (p *Plan) fits(data *pairgraph.Data) error {
 	return nil
 }
 
-// Options say how a plan is carried out.
+// Options say how a plan is carried out: fields are those of algorithms.Options.
 type Options struct {
 	// Ledger is charged with the whole plan before any pair is read. It is required
 	// unless Public.
@@ -117,7 +144,19 @@ type Options struct {
 	Public  bool
 	Source  *privacy.Source // nil means one keyed by the operating system
 	Workers int
-	Tracker algorithms.Tracker
+	// Resume is the id of a charged run that released nothing; "" means a new run.
+	Resume string
+	// Checkpoints keep the state of a long private training for Resume.
+	Checkpoints algorithms.Checkpoints
+	Tracker     algorithms.Tracker
+	Trace       func(stage string)
+}
+
+func (o Options) execution() algorithms.Options {
+	return algorithms.Options{
+		Ledger: o.Ledger, DataID: o.DataID, Fingerprint: o.Fingerprint, Public: o.Public, Source: o.Source,
+		Resume: o.Resume, Checkpoints: o.Checkpoints, Tracker: o.Tracker, Trace: o.Trace,
+	}
 }
 
 // Result is a trained matrix.
@@ -126,11 +165,13 @@ type Result struct {
 	Plan      *Plan
 	Guarantee privacy.Guarantee
 	Run       string // id in the ledger, "" without one
+	Restored  int    // batches that came from a checkpoint
 	Seconds   float64
 }
 
-// Run charges a plan and trains. Any error after the charge is an
-// *algorithms.ChargedError: the charge stands and nothing was released.
+// Run charges a plan, or resumes a run that was charged, and trains, by
+// algorithms.Execute. Any error after the charge is an *algorithms.ChargedError: the
+// charge stands and nothing was released.
 func Run(ctx context.Context, data *pairgraph.Data, p *Plan, o Options) (*Result, error) {
 	return p.run(ctx, data, nil, o)
 }
@@ -156,69 +197,80 @@ func (p *Plan) run(ctx context.Context, data *pairgraph.Data, classes []bool, o 
 	if p.Spec.ByClass != (classes != nil) && p.Spec.Method == Input {
 		return nil, fmt.Errorf("%w: the plan and the call disagree on whether labels compare classes", ErrPlan)
 	}
-	source := o.Source
-	if source == nil {
+	if o.Source == nil {
 		var err error
-		if source, err = privacy.NewSource(); err != nil {
+		if o.Source, err = privacy.NewSource(); err != nil {
 			return nil, err
 		}
 	}
-	r := &Result{Plan: p, Guarantee: p.Guarantee}
-	session, err := begin(p.Algorithm(), p.Events, p.Guarantee, source, o)
+	r := &Result{Plan: p}
+	done, err := algorithms.Execute(ctx, p.job(data, classes, o, r), o.execution())
 	if err != nil {
 		return nil, err
 	}
-	defer session.Close()
-	receipt := session.Receipt()
-	r.Run = receipt.Run
-	if o.Public {
-		r.Guarantee = privacy.Guarantee{Kind: privacy.Public, Released: p.Guarantee.Released}
-	}
-	r.Guarantee.Warnings = append(append([]string(nil), r.Guarantee.Warnings...), receipt.Warnings...)
-	start := time.Now()
-	r.W, err = p.train(ctx, data, classes, session, source, o)
-	r.Seconds = time.Since(start).Seconds()
-	if r.Run == "" {
-		return r, err
-	}
-	if err == nil {
-		err = o.Ledger.Finish(r.Run, privacy.StatusReleased)
-	} else {
-		err = errors.Join(err, o.Ledger.Finish(r.Run, "failed"))
-	}
-	if err != nil {
-		return nil, &algorithms.ChargedError{Run: r.Run, Err: err}
-	}
+	r.Guarantee, r.Run, r.Restored = done.Guarantee, done.Run, done.Restored
 	return r, nil
 }
 
-// train makes all noise that is not of gradients, and trains.
-func (p *Plan) train(ctx context.Context, data *pairgraph.Data, classes []bool, session *privacy.LiveSession, source *privacy.Source, o Options) ([]float64, error) {
-	if p.Spec.Method == Gradients || p.Spec.Mode == algorithms.NonPrivate {
-		return Train(ctx, data, p, session, o.Workers, o.Tracker)
+// job is the training as algorithms.Execute sees it: the matrix stays in r until it
+// returns.
+func (p *Plan) job(data *pairgraph.Data, classes []bool, o Options, r *Result) algorithms.Job {
+	return algorithms.Job{
+		Algorithm: p.Algorithm(), Objective: p.objective(), Events: p.Events, Guarantee: p.Guarantee,
+		Withholds: true, OwnNoise: p.perturbs(),
+		Plan: func() any {
+			return struct {
+				Report    Report
+				Objective string
+			}{p.Report(), p.objective()}
+		},
+		Records: func() string { return hashData(data, classes) },
+		Train: func(ctx context.Context, session privacy.Session, t algorithms.Tracker) (err error) {
+			start := time.Now()
+			r.W, err = p.train(ctx, data, classes, session, t, o)
+			r.Seconds = time.Since(start).Seconds()
+			return err
+		},
 	}
-	data, err := p.perturb(data, classes, source)
+}
+
+// objective is what makes a resumed run the one that was charged and is not in its
+// events.
+func (p *Plan) objective() string {
+	s := p.Spec
+	return fmt.Sprintf("%s%+v, %d rows, %s batches of %d of %d pairs, %d epochs, clip %g, shrinking %t, steps %g, as printed %t", s.Loss.Name(), s.Loss, s.Rows, s.Sampling, s.Batch, s.Pairs, s.Epochs, s.Clip, s.Shrink, s.StepSize, s.PrintedSteps)
+}
+
+// perturbs says that noise is added to the data, not to gradients.
+func (p *Plan) perturbs() bool {
+	return p.Spec.Method != Gradients && p.Spec.Mode != algorithms.NonPrivate
+}
+
+// train makes all noise that is not of gradients, and trains.
+func (p *Plan) train(ctx context.Context, data *pairgraph.Data, classes []bool, session privacy.Session, t algorithms.Tracker, o Options) ([]float64, error) {
+	if !p.perturbs() {
+		return Train(ctx, data, p, session, o.Workers, t)
+	}
+	data, err := p.perturb(data, classes, o.Source)
 	if err != nil {
 		return nil, err
 	}
 	// What is left is post-processing of perturbed data.
-	exact, err := privacy.NewPublicSession(source, []privacy.Event{privacy.PublicEvent{}})
+	exact, err := privacy.NewPublicSession(o.Source, []privacy.Event{privacy.PublicEvent{}})
 	if err != nil {
 		return nil, err
 	}
-	return Train(ctx, data, p, exact, o.Workers, o.Tracker)
+	return Train(ctx, data, p, exact, o.Workers, t)
 }
 
-// begin charges a plan of these events, unless data are public.
-func begin(algorithm string, events []privacy.Event, g privacy.Guarantee, source *privacy.Source, o Options) (*privacy.LiveSession, error) {
-	switch {
-	case o.Public:
-		return privacy.NewPublicSession(source, events)
-	case o.Ledger == nil:
-		return nil, errors.New("pairs: a run on private data needs Options.Ledger (privacy.OpenLedger), or Public for public data")
-	}
-	return o.Ledger.Begin(privacy.Charge{
-		DataID: o.DataID, Algorithm: algorithm, Events: events, Fingerprint: o.Fingerprint,
-		Guarantee: g.String(), Unit: g.Unit, Relation: g.Relation, Released: g.Released,
-	}, source)
+// hashData is the SHA-256 of features, pairs, labels and classes. It stays in files that
+// are as private as they.
+func hashData[C bool | int32](data *pairgraph.Data, classes []C) string {
+	h := sha256.New()
+	x, labels := data.Copy()
+	_ = binary.Write(h, binary.LittleEndian, x) // a hash takes everything
+	_ = binary.Write(h, binary.LittleEndian, data.Graph().Pairs())
+	_ = binary.Write(h, binary.LittleEndian, labels)
+	_ = binary.Write(h, binary.LittleEndian, classes)
+	return hex.EncodeToString(h.Sum(nil))
 }

@@ -2,7 +2,6 @@ package pairs
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"time"
@@ -16,7 +15,8 @@ import (
 // W starts at a random point of the ball of radius sqrt(rows), and every batch makes one
 // step W <- W - eta h (q + noise). What it returns depends on the data through releases of
 // session only. workers changes the time, never the result; progress, if not nil, is
-// told the batches done.
+// told the batches done. If it is an algorithms.Keeper, the training continues from the
+// matrix that it has.
 func TrainTuples(ctx context.Context, data *pairgraph.Data, classes []int32, p *TuplePlan, session privacy.Session, workers int, progress algorithms.Tracker) ([]float64, error) {
 	if err := p.fits(data, classes); err != nil {
 		return nil, err
@@ -73,38 +73,42 @@ func (p *TuplePlan) descend(ctx context.Context, sum batchSum, session privacy.S
 		progress = algorithms.NoTracker{}
 	}
 	w, q := make([]float64, s.Rows*s.Dim), make([]float64, s.Rows*s.Dim)
-	session.UniformBall(w, math.Sqrt(float64(s.Rows)))
+	done, err := algorithms.Restore(progress, nil, w)
+	if err != nil {
+		return nil, err
+	}
+	if done == 0 {
+		session.UniformBall(w, math.Sqrt(float64(s.Rows)))
+	}
 	clip, unit := s.Clip, s.Clip
 	if s.Mode == algorithms.NonPrivate {
 		clip, unit = 1e30, 1 // no clipping
 	}
-	tau := 0
-	for epoch := range s.Epochs {
-		for batch := range p.Batches {
-			tau++
-			terms, err := sum(ctx, q, w, epoch, batch, clip)
-			if err != nil {
-				return nil, err
-			}
-			for k, v := range q {
-				q[k] = v / unit / float64(terms)
-			}
-			if p.Noise == nil {
-				err = session.ReleaseExact(q)
-			} else {
-				err = session.Release(q, p.Certificate, p.Noise)
-			}
-			if err != nil {
-				return nil, err
-			}
-			eta := s.StepSize / math.Sqrt(float64(tau))
-			for k, v := range q {
-				// Noise can drive a matrix out of range; what happens then is a function
-				// of released numbers.
-				w[k] = math.Max(-1e100, math.Min(1e100, w[k]-eta*unit*v))
-			}
-			progress.Step(tau, s.Epochs*p.Batches)
+	steps := s.Epochs * p.Batches
+	for i := done; i < steps; i++ {
+		terms, err := sum(ctx, q, w, i/p.Batches, i%p.Batches, clip)
+		if err != nil {
+			return nil, err
 		}
+		for k, v := range q {
+			q[k] = v / unit / float64(terms)
+		}
+		if p.Noise == nil {
+			err = session.ReleaseExact(q)
+		} else {
+			err = session.Release(q, p.Certificate, p.Noise)
+		}
+		if err != nil {
+			return nil, err
+		}
+		eta := s.StepSize / math.Sqrt(float64(i+1))
+		for k, v := range q {
+			// Noise can drive a matrix out of range; what happens then is a function
+			// of released numbers.
+			w[k] = math.Max(-1e100, math.Min(1e100, w[k]-eta*unit*v))
+		}
+		algorithms.Keep(progress, i+1, nil, w)
+		progress.Step(i+1, steps)
 	}
 	return w, nil
 }
@@ -126,46 +130,49 @@ type TupleResult struct {
 	Plan      *TuplePlan
 	Guarantee privacy.Guarantee
 	Run       string // id in the ledger, "" without one
+	Restored  int    // batches that came from a checkpoint
 	Seconds   float64
 }
 
-// RunTuples charges a plan and trains. Any error after the charge is an
-// *algorithms.ChargedError: the charge stands and nothing was released.
+// RunTuples charges a plan, or resumes a run that was charged, and trains, by
+// algorithms.Execute. Any error after the charge is an *algorithms.ChargedError: the
+// charge stands and nothing was released.
 func RunTuples(ctx context.Context, data *pairgraph.Data, classes []int32, p *TuplePlan, o Options) (*TupleResult, error) {
 	if err := p.fits(data, classes); err != nil {
 		return nil, err
 	}
-	source := o.Source
-	if source == nil {
-		var err error
-		if source, err = privacy.NewSource(); err != nil {
-			return nil, err
-		}
-	}
-	session, err := begin(p.Algorithm(), p.Events, p.Guarantee, source, o)
+	r := &TupleResult{Plan: p}
+	done, err := algorithms.Execute(ctx, algorithms.Job{
+		Algorithm: p.Algorithm(), Objective: p.objective(), Events: p.Events, Guarantee: p.Guarantee,
+		Withholds: true,
+		Plan: func() any {
+			return struct {
+				Report    TupleReport
+				Objective string
+			}{p.Report(), p.objective()}
+		},
+		Records: func() string { return hashData(data, classes) },
+		Train: func(ctx context.Context, session privacy.Session, t algorithms.Tracker) (err error) {
+			start := time.Now()
+			r.W, err = TrainTuples(ctx, data, classes, p, session, o.Workers, t)
+			r.Seconds = time.Since(start).Seconds()
+			return err
+		},
+	}, o.execution())
 	if err != nil {
 		return nil, err
 	}
-	defer session.Close()
-	receipt := session.Receipt()
-	r := &TupleResult{Plan: p, Guarantee: p.Guarantee, Run: receipt.Run}
-	if o.Public {
-		r.Guarantee = privacy.Guarantee{Kind: privacy.Public, Released: p.Guarantee.Released}
-	}
-	r.Guarantee.Warnings = append(append([]string(nil), r.Guarantee.Warnings...), receipt.Warnings...)
-	start := time.Now()
-	r.W, err = TrainTuples(ctx, data, classes, p, session, o.Workers, o.Tracker)
-	r.Seconds = time.Since(start).Seconds()
-	if r.Run == "" {
-		return r, err
-	}
-	if err == nil {
-		err = o.Ledger.Finish(r.Run, privacy.StatusReleased)
-	} else {
-		err = errors.Join(err, o.Ledger.Finish(r.Run, "failed"))
-	}
-	if err != nil {
-		return nil, &algorithms.ChargedError{Run: r.Run, Err: err}
-	}
+	r.Guarantee, r.Run, r.Restored = done.Guarantee, done.Run, done.Restored
 	return r, nil
+}
+
+// objective is what makes a resumed run the one that was charged and is not in its
+// events.
+func (p *TuplePlan) objective() string {
+	s := p.Spec
+	what := fmt.Sprintf("tuples of %d, seed %d", s.Tuple, s.Seed)
+	if s.AllPairs {
+		what = "all pairs"
+	}
+	return fmt.Sprintf("%s%+v, %d rows, %s, %d batches of %d, %d epochs, clip %g, steps %g", s.Loss.Name(), s.Loss, s.Rows, what, p.Batches, s.Batch, s.Epochs, s.Clip, s.StepSize)
 }

@@ -80,7 +80,15 @@ func (s settings) privacyBudgets() ([]row, axes, error) {
 
 // measure trains and gives accuracy and objective.
 func (t *task) measure(name string, x float64, spec pairs.Spec, repeat int) ([]row, error) {
-	r, err := t.train(spec, repeat, nil, 0)
+	p, err := spec.Plan()
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return t.measurePlan(name, x, p, repeat)
+}
+
+func (t *task) measurePlan(name string, x float64, p *pairs.Plan, repeat int) ([]row, error) {
+	r, err := t.trainPlan(p, repeat, nil, 0)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
@@ -88,7 +96,7 @@ func (t *task) measure(name string, x float64, spec pairs.Spec, repeat int) ([]r
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	objective, err := t.objective(spec, r.w)
+	objective, err := t.objective(p.Spec, r.w)
 	return []row{{name, x, repeat, accuracy, objective}}, err
 }
 

@@ -187,6 +187,11 @@ func (t *task) train(s pairs.Spec, seed int, replace noiser, points int) (*train
 	if err != nil {
 		return nil, err
 	}
+	return t.trainPlan(p, seed, replace, points)
+}
+
+func (t *task) trainPlan(p *pairs.Plan, seed int, replace noiser, points int) (*trained, error) {
+	s := p.Spec
 	data, err := pairgraph.NewData(slices.Clone(t.x), t.d, s.Norm(), s.Bound, t.graph, slices.Clone(t.labels))
 	if err != nil {
 		return nil, err

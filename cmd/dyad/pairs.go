@@ -46,7 +46,8 @@ type pairFlags struct {
 	Delta        *float64 `placeholder:"DELTA" help:"Delta; 0 asks for pure epsilon. Default: min(1e-5, n^-1.5), or 0 with --noise, --mode paper or another --method."`
 	Noise        string   `default:"" enum:",laplace,knorm" help:"Noise of pure epsilon: laplace or knorm (less of it). Default: knorm, or laplace with --mode paper."`
 	LabelShare   float64  `positive:"" placeholder:"F" help:"Part of epsilon that --method input spends on labels. Default: 0.5."`
-	Batch        int      `positive:"" placeholder:"B" help:"Pairs in a batch. Default: a twentieth of the pairs, but at least 50; 50 with --mode paper. With --tuple: tuples, all of an epoch."`
+	Sampling     string   `default:"fixed" enum:"fixed,poisson" help:"How batches are formed. fixed: disjoint ones, the same in every epoch; poisson: every pair by a secret coin of its own, accounted with the secrecy of the coins (Gaussian noise)."`
+	Batch        int      `positive:"" placeholder:"B" help:"Pairs in a batch, or expected in one. Default: a twentieth of the pairs, but at least 50; 50 with --mode paper. With --tuple: tuples, all of an epoch."`
 	Epochs       int      `positive:"" default:"5" help:"How often every pair is used, or tuples are drawn."`
 	Clip         float64  `positive:"" default:"0.5" help:"Norm that the gradient of a pair or tuple is clipped to."`
 	Shrink       bool     `help:"Clip to the bound of gradients at the public matrix where that is smaller, which lowers the noise."`
@@ -59,6 +60,7 @@ type pairFlags struct {
 type pairShape struct {
 	individuals, pairs, features int
 	graph                        *pairgraph.Graph // of drawn pairs; nil for those of a file
+	selected                     bool             // records without one of the two labels were left out
 }
 
 // draw is the graph of pairs drawn among n individuals.
@@ -78,12 +80,13 @@ func (f pairFlags) plan(s pairShape) (*pairs.Plan, error) {
 	spec := pairs.Spec{
 		Individuals: s.individuals, Pairs: s.pairs, Dim: s.features, Rows: f.Rows, Kappa: f.Kappa,
 		Batch: f.Batch, Epochs: f.Epochs, Clip: f.Clip, Shrink: f.Shrink, StepSize: f.StepSize, PrintedSteps: f.PrintedSteps,
-		LabelShare: f.LabelShare, ByClass: s.graph != nil,
+		SelectedByLabel: s.selected, LabelShare: f.LabelShare, ByClass: s.graph != nil,
 	}
-	var errs [3]error
+	var errs [4]error
 	spec.Mode, errs[0] = algorithms.ParseMode(f.Mode)
 	spec.Unit, errs[1] = pairs.ParseUnit(f.Unit)
 	spec.Method, errs[2] = pairs.ParseMethod(f.Method)
+	spec.Sampling, errs[3] = pairs.ParseSampling(f.Sampling)
 	if err := errors.Join(errs[:]...); err != nil {
 		return nil, asInput(err)
 	}
@@ -169,6 +172,7 @@ func (pairsPlanCmd) Help() string {
 
 Examples:
   dyad pairs plan -n 20000 -d 33 --density 2 --degree-cap 8 --epsilon 2
+  dyad pairs plan -n 20000 -d 33 --density 2 --degree-cap 8 --sampling poisson --batch 256 --epsilon 2
   dyad pairs plan -n 20000 -d 33 --pairs 40000 --unit pair --epsilon 2 --delta 0
   dyad pairs plan -n 20000 -d 33 --pairs 40000 --unit group --kappa 4 --mode paper --epsilon 1
   dyad pairs plan -n 20000 -d 33 --density 2 --degree-cap 8 --method input --epsilon 2
@@ -182,7 +186,11 @@ func (c *pairsPlanCmd) Run(a *app, command *kong.Context) error {
 		if c.D != 0 {
 			return badInput("-d and --schema both give the number of features; leave one out")
 		}
-		schema, err := dataset.LoadSchema(c.Schema)
+		load := dataset.LoadUnlabelledSchema
+		if c.Density != 0 {
+			load = dataset.LoadSchema
+		}
+		schema, err := load(c.Schema)
 		if err != nil {
 			return asInput(err)
 		}
@@ -191,6 +199,7 @@ func (c *pairsPlanCmd) Run(a *app, command *kong.Context) error {
 			return asInput(err)
 		}
 		s.features = e.Dim()
+		s.selected = c.Density != 0 && schema.SelectsByLabel()
 	}
 	if s.features < 1 {
 		return badInput("give the number of features with -d, or a --schema")
@@ -221,7 +230,7 @@ func (c *pairsPlanCmd) Run(a *app, command *kong.Context) error {
 // pairSource says where labelled pairs come from.
 type pairSource struct {
 	Data        string   `required:"" placeholder:"FILE" help:"Records of the individuals, in any format of data files."`
-	Schema      string   `required:"" placeholder:"FILE" help:"Schema of the records; for --pairs one of its columns has role id, and the file may lack the label column."`
+	Schema      string   `required:"" placeholder:"FILE" help:"Schema of the records; for --pairs one of its columns has role id, and no label column is needed."`
 	Pairs       string   `placeholder:"FILE" help:"Labelled pairs: CSV with a header, or Parquet, with the columns first, second and label."`
 	PairColumns []string `placeholder:"A,B,L" help:"Names of these three columns in the file."`
 	LabelValues []string `placeholder:"V,W" help:"The two values of a pair's label. Default: dissimilar,similar; for preferences first,second, the one that is preferred, and without a label column it is the first."`
@@ -242,7 +251,11 @@ func (s pairSource) load(a *app, f pairFlags) (*pairData, error) {
 	if (s.Pairs != "") == (f.Density != 0) {
 		return nil, badInput("name a file of pairs with --pairs, or draw pairs with --density and --degree-cap; one of the two; or learn from classes with --tuple or --all-pairs")
 	}
-	schema, err := dataset.LoadSchema(s.Schema)
+	load := dataset.LoadUnlabelledSchema // the pairs have the labels
+	if f.Density != 0 {
+		load = dataset.LoadSchema
+	}
+	schema, err := load(s.Schema)
 	if err != nil {
 		return nil, asInput(err)
 	}
@@ -348,7 +361,7 @@ func (s pairSource) read(d *pairData, f pairFlags) error {
 func (d *pairData) shape() pairShape {
 	s := pairShape{individuals: d.graph.Len(), pairs: len(d.graph.Pairs()), features: d.records.Encoder.Dim()}
 	if d.classes != nil {
-		s.graph = d.graph
+		s.graph, s.selected = d.graph, d.records.Schema().SelectsByLabel()
 	}
 	return s
 }

@@ -125,6 +125,85 @@ func TestPairsPlanIsTheReportOfTrain(t *testing.T) {
 	}
 }
 
+// A schema needs no label column where the pairs have the labels, with header or without,
+// and its models work; drawn pairs and training on records need one.
+func TestPairsNeedNoLabelColumn(t *testing.T) {
+	dir := t.TempDir()
+	people(t, dir)
+	const columns = "columns:\n  - {name: id, role: id}\n  - {name: kind, range: [0, 1]}\n  - {name: score, range: [0, 1]}\n"
+	write(t, dir, "plain.yaml", "data_id: people\ncsv: {header: true}\n"+columns)
+	write(t, dir, "bare.yaml", "data_id: people\n"+columns)
+	text, err := os.ReadFile(filepath.Join(dir, "people.csv"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, bare, _ := strings.Cut(string(text), "\n")
+	write(t, dir, "bare.csv", bare)
+	var first []byte
+	for _, c := range [][2]string{{"people.csv", "people.yaml"}, {"people.csv", "plain.yaml"}, {"bare.csv", "bare.yaml"}} {
+		code, _, errs := dyad(t, dir, "pairs", "train", "--data", c[0], "--schema", c[1], "--pairs", "pairs.csv", "--kappa", "2", "--public-data", "--seed", "1", "--force", "--out", "m.json")
+		if code != exitOK {
+			t.Fatalf("%v: exit %d: %s", c, code, errs)
+		}
+		m, err := readModel(filepath.Join(dir, "m.json"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		weights, _ := json.Marshal(m.Weights)
+		if first == nil {
+			first = weights
+		}
+		if !bytes.Equal(first, weights) {
+			t.Errorf("%v: the label column changes the model", c)
+		}
+		if code, _, errs := dyad(t, dir, "transform", "m.json", "--data", c[0], "--out", c[1]+".csv"); code != exitOK {
+			t.Errorf("%v: transform: exit %d: %s", c, code, errs)
+		}
+	}
+	if code, _, errs := dyad(t, dir, "pairs", "plan", "-n", "60", "--schema", "plain.yaml", "--pairs", "60", "--kappa", "2"); code != exitOK {
+		t.Errorf("plan: exit %d: %s", code, errs)
+	}
+	for _, args := range [][]string{
+		{"pairs", "train", "--data", "people.csv", "--schema", "plain.yaml", "--density", "1", "--degree-cap", "3"},
+		{"train", "--data", "people.csv", "--schema", "plain.yaml"},
+	} {
+		if code, _, errs := dyad(t, dir, args...); code != exitInput || !strings.Contains(errs, "role: label") {
+			t.Errorf("%v: exit %d: %s", args, code, errs)
+		}
+	}
+}
+
+// Drawn pairs of a schema that leaves rows out by their label say so, for every method, as
+// train does; pairs of a file read no labels and need not.
+func TestDrawnPairsSayThatRowsWereLeftOut(t *testing.T) {
+	dir := t.TempDir()
+	people(t, dir)
+	var records strings.Builder
+	records.WriteString("id,kind,score,outcome\n")
+	for i := range 60 {
+		fmt.Fprintf(&records, "p%d,%d,0.%d,%d\n", i, i%2, i, i%3)
+	}
+	write(t, dir, "three.csv", records.String())
+	schema := "data_id: people\ncsv: {header: true}\ncolumns:\n  - {name: id, role: id}\n  - {name: kind, range: [0, 1]}\n  - {name: score, range: [0, 1]}\n  - {name: outcome, role: label, positive: 1, negative: 0, others: drop}\n"
+	write(t, dir, "drop.yaml", schema)
+	const says = "the others were left out, so a record is replaced by one of these classes"
+	for _, args := range [][]string{
+		{"train", "--data", "three.csv", "--schema", "drop.yaml", "--steps", "2", "--out", "t.json"},
+		{"pairs", "train", "--data", "three.csv", "--schema", "drop.yaml", "--density", "1", "--degree-cap", "3", "--out", "a.json"},
+		{"pairs", "train", "--data", "three.csv", "--schema", "drop.yaml", "--density", "1", "--degree-cap", "3", "--method", "input", "--out", "b.json"},
+		{"pairs", "train", "--data", "three.csv", "--schema", "drop.yaml", "--density", "1", "--degree-cap", "3", "--sampling", "poisson", "--batch", "10", "--out", "c.json"},
+		{"pairs", "plan", "-n", "40", "--schema", "drop.yaml", "--density", "1", "--degree-cap", "3"},
+	} {
+		if code, out, errs := dyad(t, dir, args...); code != exitOK || !strings.Contains(strings.Join(strings.Fields(out), " "), says) {
+			t.Errorf("%v: exit %d, the report lacks %q: %s%s", args, code, says, out, errs)
+		}
+	}
+	code, out, errs := dyad(t, dir, "pairs", "train", "--data", "people.csv", "--schema", "drop.yaml", "--pairs", "pairs.csv", "--kappa", "2", "--out", "d.json")
+	if code != exitOK || strings.Contains(out, "left out") {
+		t.Errorf("pairs of a file: exit %d: %s%s", code, out, errs)
+	}
+}
+
 func TestPairsInspect(t *testing.T) {
 	dir := t.TempDir()
 	people(t, dir)

@@ -15,11 +15,13 @@ import (
 
 type pairsTrainCmd struct {
 	pairSource
-	Out     string  `short:"o" default:"pairs.json" placeholder:"FILE" help:"Model file."`
-	Force   bool    `help:"Replace an existing model file."`
-	DataID  string  `placeholder:"ID" help:"Name of the data in the ledger. Default: the schema's data_id."`
-	Workers int     `positive:"" default:"1" help:"CPU workers; the result has the same bits for any number."`
-	Seed    *uint64 `help:"Seed the noise, for reproduction only: the noise is then not secret."`
+	Out        string        `short:"o" default:"pairs.json" placeholder:"FILE" help:"Model file."`
+	Force      bool          `help:"Replace an existing model file."`
+	DataID     string        `placeholder:"ID" help:"Name of the data in the ledger. Default: the schema's data_id."`
+	Workers    int           `positive:"" default:"1" help:"CPU workers; the result has the same bits for any number."`
+	Resume     string        `placeholder:"RUN" help:"Continue a charged run that has released nothing, at no further cost, with the flags and the data of its first attempt."`
+	Checkpoint time.Duration `name:"checkpoint-every" default:"1m" placeholder:"DURATION" help:"Keep the state of a private run beside the ledger this often, for --resume; it is as private as the records. 0: never."`
+	Seed       *uint64       `help:"Seed the noise, for reproduction only: the noise is then not secret."`
 	pairFlags
 	ledgerFlag
 }
@@ -27,13 +29,15 @@ type pairsTrainCmd struct {
 // Help shows examples.
 func (pairsTrainCmd) Help() string {
 	return `A run is charged to the ledger before any pair is used. Nothing is charged when a flag, the schema, the records or the
-pairs are wrong. Who is paired with whom is public, and so is --kappa; features and labels are private.
+pairs are wrong. If a run is interrupted, no result has left the program: the same command with --resume RUN continues it
+at no further cost ("dyad ledger show" lists such runs). Who is paired with whom is public, and so is --kappa; features and labels are private.
 With --tuple or --all-pairs no pairs are named: a metric is learned from the classes of the records.
 
 The model of a metric is used by "dyad transform" and "dyad evaluate", that of preferences by "dyad predict".
 
 Examples:
   dyad pairs train --data patients.csv --schema patients.yaml --density 2 --degree-cap 6 --epsilon 2 --out drawn.json
+  dyad pairs train --data patients.csv --schema patients.yaml --density 2 --degree-cap 6 --sampling poisson --batch 60 --out poisson.json
   dyad pairs train --data people.csv --schema people.yaml --pairs pairs.csv --kappa 3 --epsilon 2 --out metric-pairs.json
   dyad pairs train --data people.csv --schema people.yaml --pairs preferences.csv --loss bradley-terry --kappa 3 --out scores-pairs.json
   dyad pairs train --data patients.csv --schema patients.yaml --density 2 --degree-cap 6 --method input --out input.json
@@ -88,21 +92,11 @@ func (c *pairsTrainCmd) Run(a *app, command *kong.Context) error {
 	if c.DataID != "" {
 		result.DataID = c.DataID
 	}
-	options := pairs.Options{Public: result.Public, DataID: result.DataID, Workers: c.Workers, Tracker: a.tracker("training")}
-	if c.Seed != nil {
-		options.Source = privacy.NewSeededSource(*c.Seed)
+	options, ledger, err := c.options(a, result.DataID, result.Public, c.Data, c.pairSource.Pairs)
+	if err != nil {
+		return err
 	}
-	if !result.Public {
-		if options.Ledger, result.Ledger, err = c.open(privacy.LedgerOptions{LockWait: a.hooks.lockWait, Trace: a.at}); err != nil {
-			return err
-		}
-		if options.Fingerprint, err = fingerprint(options.Ledger, c.Data, c.pairSource.Pairs); err != nil {
-			return err
-		}
-	}
-	if err := a.ctx.Err(); err != nil {
-		return err // nothing is charged yet
-	}
+	result.Ledger = ledger
 	var run *pairs.Result
 	if d.classes != nil {
 		run, err = pairs.RunByClass(a.ctx, data, d.classes, plan, options)
@@ -112,6 +106,7 @@ func (c *pairsTrainCmd) Run(a *app, command *kong.Context) error {
 	if err != nil {
 		return a.charged(err)
 	}
+	a.noteRestored(run.Run, run.Restored, plan.Batches*plan.Spec.Epochs)
 	result.Report, result.Guarantee, result.Run = plan.Report(), run.Guarantee, run.Run
 	result.Report.Guarantee = run.Guarantee
 	if result.Public {
@@ -133,7 +128,50 @@ func (c *pairsTrainCmd) Run(a *app, command *kong.Context) error {
 			return fmt.Errorf("the model is trained, charged and saved as %s, but the ledger cannot be read back: %w", result.Model, err)
 		}
 	}
-	return a.emit(result, result.text(m.Task))
+	err = a.emit(result, result.text(m.Task))
+	a.at("reported")
+	return err
+}
+
+// options open the ledger, unless data are public, and say how to carry out a plan over
+// these files. Nothing is charged yet.
+func (c *pairsTrainCmd) options(a *app, dataID string, public bool, files ...string) (o pairs.Options, ledger string, err error) {
+	o = pairs.Options{Public: public, DataID: dataID, Workers: c.Workers, Resume: c.Resume, Tracker: a.tracker("training"), Trace: a.at}
+	if a.hooks.stage != nil {
+		o.Tracker = stageTracker{a}
+	}
+	if c.Seed != nil {
+		o.Source = privacy.NewSeededSource(*c.Seed)
+	}
+	switch {
+	case c.Checkpoint < 0:
+		return o, "", badInput("--checkpoint-every is %v, want a positive duration, or 0 for none", c.Checkpoint)
+	case public && c.Resume != "":
+		return o, "", badInput("--resume continues a charged run, but these data are public and nothing is charged; leave it out")
+	case public:
+		return o, "", a.ctx.Err()
+	}
+	a.at("opening ledger")
+	open := c.open
+	if c.Resume != "" {
+		open = c.openExisting
+	}
+	if o.Ledger, ledger, err = open(privacy.LedgerOptions{LockWait: a.hooks.lockWait, Trace: a.at}); err != nil {
+		return o, "", err
+	}
+	if c.Checkpoint > 0 {
+		o.Checkpoints = algorithms.Checkpoints{Prefix: ledger + ".", Every: c.Checkpoint, Failed: a.checkpointFailed}
+	}
+	if o.Fingerprint, err = fingerprint(o.Ledger, files...); err != nil {
+		return o, "", err
+	}
+	return o, ledger, a.ctx.Err() // an interrupt in time charges nothing
+}
+
+func (a *app) noteRestored(run string, batches, of int) {
+	if batches > 0 {
+		a.note("dyad: run %s continued after batch %d of %d, that of its last checkpoint", run, batches, of)
+	}
 }
 
 // pairModel is the model file: weights of scores as they are, and of a metric

@@ -34,7 +34,7 @@ func (f pairFlags) fromClasses() (bool, error) {
 
 // tupleOptions are the flags that have a meaning beside --tuple and --all-pairs.
 var tupleOptions = []string{
-	"data", "schema", "public-data", "out", "force", "data-id", "workers", "seed", "ledger", "n", "d", "json", "quiet",
+	"data", "schema", "public-data", "out", "force", "data-id", "workers", "seed", "ledger", "resume", "checkpoint-every", "n", "d", "json", "quiet",
 	"loss", "margin", "temperature", "rows", "tuple", "all-pairs", "pair-seed", "mode", "epsilon", "delta", "noise", "batch", "epochs", "clip", "step-size",
 }
 
@@ -136,25 +136,16 @@ func (c *pairsTrainCmd) trainTuples(a *app, command *kong.Context) error {
 	if c.DataID != "" {
 		result.DataID = c.DataID
 	}
-	options := pairs.Options{Public: result.Public, DataID: result.DataID, Workers: c.Workers, Tracker: a.tracker("training")}
-	if c.Seed != nil {
-		options.Source = privacy.NewSeededSource(*c.Seed)
+	options, ledger, err := c.options(a, result.DataID, result.Public, c.Data)
+	if err != nil {
+		return err
 	}
-	if !result.Public {
-		if options.Ledger, result.Ledger, err = c.open(privacy.LedgerOptions{LockWait: a.hooks.lockWait, Trace: a.at}); err != nil {
-			return err
-		}
-		if options.Fingerprint, err = fingerprint(options.Ledger, c.Data); err != nil {
-			return err
-		}
-	}
-	if err := a.ctx.Err(); err != nil {
-		return err // nothing is charged yet
-	}
+	result.Ledger = ledger
 	run, err := pairs.RunTuples(a.ctx, data, classes, plan, options)
 	if err != nil {
 		return a.charged(err)
 	}
+	a.noteRestored(run.Run, run.Restored, plan.Batches*plan.Spec.Epochs)
 	result.Report, result.Guarantee, result.Run = plan.Report(), run.Guarantee, run.Run
 	result.Report.Guarantee = run.Guarantee
 	if result.Public {

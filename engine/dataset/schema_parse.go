@@ -17,8 +17,18 @@ import (
 // maxSchemaBytes bounds the text of a schema.
 const maxSchemaBytes = 8 << 20
 
+// noLabel names the label column of a schema that has none.
+const noLabel = "no label"
+
 // LoadSchema reads and validates a schema file.
-func LoadSchema(path string) (*Schema, error) {
+func LoadSchema(path string) (*Schema, error) { return loadSchema(path, false) }
+
+// LoadUnlabelledSchema is LoadSchema for records that are read with LabelsIgnored, as
+// their labels are elsewhere: the schema may have no label column. It then gets one, by a
+// name that the file must not have.
+func LoadUnlabelledSchema(path string) (*Schema, error) { return loadSchema(path, true) }
+
+func loadSchema(path string, unlabelled bool) (*Schema, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("dataset: cannot read schema: %w", err)
@@ -28,7 +38,7 @@ func LoadSchema(path string) (*Schema, error) {
 	if err != nil {
 		return nil, fmt.Errorf("dataset: cannot read schema: %w", err)
 	}
-	s, err := ParseSchema(text)
+	s, err := parseSchema(text, unlabelled)
 	if err != nil {
 		return nil, fmt.Errorf("dataset: %s: %w", path, err)
 	}
@@ -38,7 +48,9 @@ func LoadSchema(path string) (*Schema, error) {
 // ParseSchema reads a schema from YAML and validates it. A syntax error or an
 // unknown key is reported with its line; problems found by Validate are
 // reported all at once.
-func ParseSchema(text []byte) (*Schema, error) {
+func ParseSchema(text []byte) (*Schema, error) { return parseSchema(text, false) }
+
+func parseSchema(text []byte, unlabelled bool) (*Schema, error) {
 	if len(text) > maxSchemaBytes {
 		return nil, fmt.Errorf("dataset: schema is longer than %d bytes", maxSchemaBytes)
 	}
@@ -67,6 +79,13 @@ func ParseSchema(text []byte) (*Schema, error) {
 	var s Schema
 	if err := yaml.NodeToValue(body, &s, yaml.Strict()); err != nil {
 		return nil, schemaError(err)
+	}
+	if unlabelled && !s.byIndex() && s.column(RoleLabel) == nil {
+		label := Column{Name: noLabel, Role: RoleLabel, Positive: "1"}
+		if slices.ContainsFunc(s.Columns, func(c Column) bool { return c.Position > 0 }) {
+			label.Position = len(s.Columns) + 1
+		}
+		s.Columns = append(s.Columns, label)
 	}
 	if err := s.Validate(); err != nil {
 		return nil, err

@@ -1,0 +1,181 @@
+package algorithms
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"dyad/privacy"
+)
+
+// Job is a training that Execute charges and carries out.
+type Job struct {
+	Algorithm string
+	Objective string // in the ledger, "" if the events and the plan say it all
+	Events    []privacy.Event
+	Guarantee privacy.Guarantee
+	// Withholds promises that nothing of a release leaves Train but by what Train hands
+	// to the caller of Execute, who withholds it until Execute returns: only then can a
+	// run be resumed.
+	Withholds bool
+	// OwnNoise says that Train draws noise that its session does not see. An attempt that
+	// fails by itself then counts as one that drew some, and keeps no checkpoints.
+	OwnNoise bool
+	// Plan and Records are what a checkpoint must agree with: all public numbers, as a
+	// value for JSON, and a hash of the records in their order.
+	Plan    func() any
+	Records func() string
+	// Train trains. What it computes must not be used unless Execute succeeds.
+	Train func(ctx context.Context, s privacy.Session, t Tracker) error
+}
+
+// Outcome is what Execute tells of a run that succeeded.
+type Outcome struct {
+	Guarantee privacy.Guarantee // that of the job, with what the run adds to it
+	Run       string            // id of the run in the ledger, "" without one
+	Restored  int               // steps that came from a checkpoint
+}
+
+// Execute carries out a job. On private data:
+//
+//  1. the whole plan is charged, durably, before a record is evaluated (or a run
+//     charged before is resumed);
+//  2. the job trains;
+//  3. the ledger records that the run released its result, durably;
+//  4. Execute returns, and with it the weights may be used.
+//
+// Weights are used in step 4 only, so a run without the line of step 3 released
+// nothing: whatever stopped it, noise that it drew was seen by nobody. This is
+// what makes Ledger.Resume sound, and Charge.Resumable promises it. If step 3
+// fails the weights must be dropped, and its error is returned.
+//
+// Any error after the charge is a *ChargedError. The charge stands. The run can
+// be resumed unless the ledger says that it is finished. That is the case if
+// another process released it meanwhile, or if the algorithm failed by itself
+// after noise was drawn for its iterate, in this attempt or before its checkpoint:
+// whether that happens could depend on the noise, so trying again until it does not
+// would change the law of what is released.
+//
+// A resumed run draws fresh noise. It starts at step 1, or with Options.Checkpoints
+// where its last checkpoint was written (see Checkpoints for why that is sound).
+func Execute(ctx context.Context, j Job, o Options) (*Outcome, error) {
+	source := o.Source
+	if source == nil {
+		var err error
+		if source, err = privacy.NewSource(); err != nil {
+			return nil, err
+		}
+	}
+	out := &Outcome{Guarantee: j.Guarantee}
+	out.Guarantee.Warnings = slices.Clone(j.Guarantee.Warnings)
+	keeper, err := newKeeper(j, source.Secret(), o)
+	if err != nil {
+		return nil, err
+	}
+	session, err := out.begin(j, source, o)
+	if err != nil {
+		return nil, err
+	}
+	o.at("charged")
+	tracker, err := keeper.attach(session, o.Tracker)
+	out.Restored = keeper.restored()
+	watched := &watchedSession{Session: session, released: j.OwnNoise || slices.ContainsFunc(session.Releases(), func(n int) bool { return n > 0 })}
+	if err == nil {
+		err = j.Train(ctx, watched, tracker)
+	}
+	if err == nil {
+		o.at("trained")
+		err = ctx.Err() // an interrupt counts until the release is recorded
+	}
+	session.Close()
+	if out.Run == "" {
+		if err != nil {
+			return nil, err
+		}
+		return out, nil
+	}
+	if err == nil {
+		err = o.Ledger.Finish(out.Run, privacy.StatusReleased)
+	} else if watched.released && ctx.Err() == nil {
+		err = errors.Join(err, o.Ledger.Finish(out.Run, "failed"))
+	}
+	if err != nil {
+		charged := &ChargedError{Run: out.Run, Resumable: j.Withholds && resumable(o.Ledger, out.Run), Err: err}
+		if !charged.Resumable {
+			keeper.remove()
+		}
+		return nil, charged
+	}
+	keeper.remove()
+	o.at("released")
+	return out, nil
+}
+
+// watchedSession notes whether noise may have been drawn, in this attempt or before
+// the checkpoint that it started from.
+type watchedSession struct {
+	privacy.Session
+	released bool
+}
+
+// Release implements privacy.Session.
+func (s *watchedSession) Release(x []float64, c privacy.Certificate, m privacy.Mechanism) error {
+	s.released = true
+	return s.Session.Release(x, c, m)
+}
+
+// Perturb implements privacy.Session.
+func (s *watchedSession) Perturb(x []float64, c privacy.Certificate, m privacy.Mechanism) error {
+	s.released = true
+	return s.Session.Perturb(x, c, m)
+}
+
+// resumable says whether the run is not finished, as far as the ledger can be
+// read: an error of Finish may have left its line.
+func resumable(l *privacy.Ledger, run string) bool {
+	open, err := l.Unfinished("")
+	return err != nil || slices.ContainsFunc(open, func(e privacy.Entry) bool { return e.Run == run })
+}
+
+func (r *Outcome) warn(text string) {
+	r.Guarantee.Warnings = append(r.Guarantee.Warnings, text)
+}
+
+// begin opens the session of a run and charges it.
+func (r *Outcome) begin(j Job, source *privacy.Source, o Options) (*privacy.LiveSession, error) {
+	g := j.Guarantee
+	switch {
+	case o.Public && o.Resume != "":
+		return nil, errors.New("algorithms: Options.Resume continues a charged run, but a run on public data is never charged; leave it out")
+	case o.Public:
+		r.Guarantee = privacy.Guarantee{Kind: privacy.Public, Released: g.Released}
+		if g.Kind == privacy.ApproxDP || g.Kind == privacy.PureDP {
+			r.warn("the data were declared public: nothing was charged. On private data this run would be " + g.String())
+		}
+		return privacy.NewPublicSession(source, j.Events)
+	case o.Ledger == nil:
+		return nil, errors.New("algorithms: a run on private data needs Options.Ledger (privacy.OpenLedger), or Public for public data")
+	}
+	charge := privacy.Charge{
+		DataID: o.DataID, Algorithm: j.Algorithm, Events: j.Events,
+		Guarantee: g.String(), Unit: g.Unit, Relation: g.Relation, Released: g.Released,
+		Objective: j.Objective, Fingerprint: o.Fingerprint,
+		Resumable: j.Withholds,
+	}
+	var session *privacy.LiveSession
+	var err error
+	if o.Resume != "" {
+		session, err = o.Ledger.Resume(o.Resume, charge, source)
+	} else {
+		session, err = o.Ledger.Begin(charge, source)
+	}
+	if err != nil {
+		return nil, err
+	}
+	receipt := session.Receipt()
+	r.Run = receipt.Run
+	for _, w := range receipt.Warnings {
+		r.warn(w)
+	}
+	return session, nil
+}

@@ -1,0 +1,187 @@
+//go:build unix
+
+package main
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"dyad/privacy"
+)
+
+// pairsCell is an attack on "dyad pairs train" that keeps a checkpoint after every batch.
+type pairsCell struct {
+	sampling string // or "input"
+	fault    string
+	stage    string
+	code     int
+	want     outcome
+	from     int // batch after which the resumed run continues
+	says     string
+	short    bool
+}
+
+// pairsBatches is the number of batches of the attacked training: 240 drawn pairs in
+// batches of 60, five epochs.
+const pairsBatches = 20
+
+var pairsMatrix = []pairsCell{
+	{"fixed", "kill", "admitted#1", killed, untouched, 0, "", false},
+	{"fixed", "kill", "line durable#1", killed, pending, 0, "", false},
+	{"fixed", "kill", "charged#1", killed, pending, 0, "", false},
+	{"fixed", "kill", "checkpoint saved#7", killed, pending, 7, "", true},
+	{"fixed", "kill", "checkpoint written#7", killed, pending, 6, "", false},
+	{"fixed", "kill", "training#1", killed, pending, 10, "", false},
+	{"fixed", "kill", "released#1", killed, lost, 0, "", false},
+	{"poisson", "kill", "checkpoint saved#1", killed, pending, 1, "", false},
+	{"poisson", "kill", "checkpoint saved#7", killed, pending, 7, "", true},
+	{"poisson", "kill", "training#1", killed, pending, 10, "", false},
+	{"poisson", "kill", "trained#1", killed, pending, 20, "", false},
+	{"poisson", "kill", "released#1", killed, lost, 0, "", true},
+	{"poisson", "interrupt", "training#1", exitCancelled, pending, 10, resumeIt, true},
+	{"poisson", "full", "checkpoint saved#7", exitResource, pending, 7, "no checkpoint after step 8", false},
+	{"poisson", "lost", "training#1", killed, pending, 0, "", false},
+	{"input", "kill", "training#1", killed, pending, 0, "", false},
+	{"input", "interrupt", "trained#1", exitCancelled, pending, 0, resumeIt, false},
+}
+
+// pairsTrain is the command line of the attacked training.
+func (f *fixture) pairsTrain(how string, more ...string) []string {
+	args := []string{"pairs", "train", "--data", f.in("in/patients.csv"), "--schema", f.in("in/patients.yaml"), "--density", "2", "--degree-cap", "6", "--batch", "60",
+		"--checkpoint-every", "1ns", "--force", "--out", f.in("out/pairs.json"), "--ledger", f.in("ledger/ledger.jsonl")}
+	if how == "input" {
+		args = append(args, "--method", "input")
+	} else {
+		args = append(args, "--sampling", how)
+	}
+	return append(args, more...)
+}
+
+// A pair training that dies is resumed from its last checkpoint and charged once; what
+// was drawn before is not drawn again, and noise on the data is drawn anew.
+func TestPairsCrashMatrix(t *testing.T) {
+	for _, c := range pairsMatrix {
+		if testing.Short() && !c.short {
+			continue
+		}
+		t.Run(fmt.Sprintf("%s, %s at %s", c.sampling, c.fault, c.stage), func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t)
+			stage, nth, _ := strings.Cut(c.stage, "#")
+			spec := childSpec{Args: f.pairsTrain(c.sampling), Stage: stage, Fault: c.fault}
+			var err error
+			if spec.Nth, err = strconv.Atoi(nth); err != nil {
+				t.Fatal(err)
+			}
+			if c.fault == "lost" {
+				spec.Fault = "kill"
+			}
+			e := f.start(t, spec).end()
+			e.want(t, "attacked run", c.code, c.says)
+			if c.fault == "lost" {
+				for _, name := range f.checkpoints(t) {
+					if err := os.Remove(name); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			f.checkPairs(t, c, e)
+		})
+	}
+}
+
+func (f *fixture) checkPairs(t testing.TB, c pairsCell, e ended) {
+	t.Helper()
+	f.dyad("ledger", "verify", "--ledger", f.in("ledger/ledger.jsonl")).want(t, "verify", exitOK, "is whole")
+	run, charges, finished := f.attacked(t)
+	if want := c.want != untouched; (charges == 1) != want || slices.Contains(finished, privacy.StatusReleased) != (c.want == lost) {
+		t.Errorf("want %s; got %d charges, finish lines %q", c.want, charges, finished)
+	}
+	if _, all := f.models(t, run, e.stdout); all != 0 {
+		t.Errorf("%d models of the attacked run", all)
+	}
+	switch c.want {
+	case untouched:
+		f.dyad(f.pairsTrain(c.sampling)...).want(t, "again", exitOK, "charged to")
+		return
+	case pending:
+		next := f.dyad(f.pairsTrain(c.sampling, "--resume", run)...)
+		next.want(t, "resume", exitOK, "run "+run)
+		if says := fmt.Sprintf("continued after batch %d of %d,", c.from, pairsBatches); strings.Contains(next.stderr, says) != (c.from > 0) || c.from == 0 && strings.Contains(next.stderr, "continued after") {
+			t.Errorf("want a run that continues after batch %d: %s", c.from, next.stderr)
+		}
+		if _, all := f.models(t, run, ""); all != 1 {
+			t.Errorf("%d models after the resumed run", all)
+		}
+	}
+	if again, charges, finished := f.attacked(t); again != run || charges != 1 || !slices.Equal(finished, []string{privacy.StatusReleased}) {
+		t.Errorf("afterwards: %d charges, finish lines %q; want one of each", charges, finished)
+	}
+	f.dyad(f.pairsTrain(c.sampling, "--resume", run)...).want(t, "resume after the release", exitInput, "was released on")
+	f.dyad(f.pairsTrain(c.sampling, "--out", f.in("out/next.json"))...).want(t, "next run", exitOK, "charged to")
+	if left := f.checkpoints(t); len(left) > 0 {
+		t.Errorf("checkpoints are left: %q", left)
+	}
+}
+
+// Control: the check notices a run that starts again and one that is charged twice. And a
+// run is resumed as it was charged, with its data.
+func TestPairsCrashCheckNotices(t *testing.T) {
+	c := pairsCell{"poisson", "kill", "training#1", killed, pending, 10, "", true}
+	attacked := func() (*fixture, ended, string) {
+		f := newFixture(t)
+		e := f.start(t, childSpec{Args: f.pairsTrain(c.sampling), Stage: "training", Nth: 1, Fault: "kill"}).end()
+		run, _, _ := f.attacked(t)
+		return f, e, run
+	}
+	for text, spoil := range map[string]func(f *fixture, run string) error{
+		"want a run that continues after batch 10": func(f *fixture, run string) error {
+			return os.Remove(f.in("ledger/ledger.jsonl." + run + ".checkpoint"))
+		},
+		"got 2 charges": func(f *fixture, _ string) error {
+			f.dyad(f.pairsTrain(c.sampling, "--out", f.in("out/again.json"))...)
+			return nil
+		},
+	} {
+		f, e, run := attacked()
+		if err := spoil(f, run); err != nil {
+			t.Fatal(err)
+		}
+		r := &recorder{TB: t}
+		f.checkPairs(r, c, e)
+		if !strings.Contains(r.said, text) {
+			t.Errorf("the check does not say %q, only:\n%s", text, r.said)
+		}
+	}
+	f, _, run := attacked()
+	before := f.get(t, "ledger/ledger.jsonl")
+	resume := func(says string, more ...string) {
+		t.Helper()
+		f.dyad(f.pairsTrain("poisson", append(more, "--resume", run)...)...).want(t, fmt.Sprint(more), exitInput, says)
+	}
+	whole := f.get(t, "in/patients.csv")
+	name := "ledger/ledger.jsonl." + run + ".checkpoint"
+	checkpoint := f.get(t, name)
+	resume("leave it out", "--public-data")
+	resume("another plan", "--margin", "0.5")
+	resume("another plan", "--shrink")
+	if err := os.Remove(f.in(name)); err != nil { // without it the charge must match
+		t.Fatal(err)
+	}
+	resume("was charged for the release", "--sampling", "fixed")
+	resume("was charged for objective", "--margin", "0.5")
+	resume("was charged for objective", "--shrink")
+	f.put(t, map[string]string{name: checkpoint[:len(checkpoint)/2]})
+	f.dyad(f.pairsTrain("poisson", "--resume", run)...).want(t, "a checkpoint cut short", exitInput, "cut short")
+	f.put(t, map[string]string{name: checkpoint, "in/patients.csv": whole + "\n"})
+	f.dyad(f.pairsTrain("poisson", "--resume", run)...).want(t, "other data", exitInput, "")
+	f.put(t, map[string]string{"in/patients.csv": whole})
+	if f.get(t, "ledger/ledger.jsonl") != before {
+		t.Error("a refused resume wrote to the ledger")
+	}
+	f.dyad(f.pairsTrain("poisson", "--resume", run)...).want(t, "control", exitOK, "run "+run)
+}

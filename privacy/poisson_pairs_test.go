@@ -1,0 +1,199 @@
+package privacy_test
+
+import (
+	"errors"
+	"math"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"dyad/privacy"
+)
+
+func pairSample(group int, rate float64) privacy.PairSample {
+	return privacy.PairSample{Group: group, Pairs: 4000, Rate: rate, Expected: 4000 * rate, Roundoff: 1e-13}
+}
+
+// The noise is the least for which the total grants the budget: it meets it, a thousandth
+// less does not, and it is below what known batches and a larger group need.
+func TestCalibratePoissonPairs(t *testing.T) {
+	b := privacy.Budget{Epsilon: 1.5, Delta: 1e-6}
+	const releases = 60
+	last := 0.0
+	for _, group := range []int{1, 4, 8} {
+		c, err := pairSample(group, 0.03).Certify()
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, err := privacy.CalibrateGaussian(c, b, releases)
+		if err != nil {
+			t.Fatal(err)
+		}
+		epsilon := func(sigma float64) float64 {
+			var a privacy.Total
+			if err := a.Compose(privacy.Repeat(privacy.Gaussian{Sigma: sigma}.Event(c), releases)); err != nil {
+				t.Fatal(err)
+			}
+			return a.Epsilon(b.Delta)
+		}
+		if got := epsilon(m.Sigma); got > b.Epsilon {
+			t.Errorf("group %d: epsilon %v of %v", group, got, b.Epsilon)
+		}
+		if got := epsilon(m.Sigma * 0.999); got <= b.Epsilon {
+			t.Errorf("group %d: a thousandth less noise is enough: %v", group, got)
+		}
+		known := privacy.UnsampledSigma(c, b, releases)
+		if want := 2 * float64(group) * c.Sensitivity() * math.Sqrt(releases) / privacy.GDPMu(b.Epsilon, b.Delta); math.Abs(known-want) > 1e-12*want || !(m.Sigma < known) {
+			t.Errorf("group %d: sigma %v, of known batches %v, want %v", group, m.Sigma, known, want)
+		}
+		if m.Sigma <= last {
+			t.Errorf("group %d: sigma %v, not above %v of a smaller group", group, m.Sigma, last)
+		}
+		last = m.Sigma
+	}
+	c, err := pairSample(2, 0.1).Certify()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := privacy.CalibratePure(c, 1, 3, privacy.KNormNoise); err == nil {
+		t.Error("pure epsilon on Poisson batches: no error")
+	}
+}
+
+func TestPairSampleRefuses(t *testing.T) {
+	for name, change := range map[string]func(*privacy.PairSample){
+		"no group":    func(g *privacy.PairSample) { g.Group = 0 },
+		"large group": func(g *privacy.PairSample) { g.Group = privacy.MaxGroup + 1 },
+		"no pairs":    func(g *privacy.PairSample) { g.Pairs = 0 },
+		"rate 0":      func(g *privacy.PairSample) { g.Rate = 0 },
+		"rate NaN":    func(g *privacy.PairSample) { g.Rate = math.NaN() },
+		"expected":    func(g *privacy.PairSample) { g.Expected = 0 },
+		"roundoff":    func(g *privacy.PairSample) { g.Roundoff = -1 },
+	} {
+		g := pairSample(2, 0.1)
+		change(&g)
+		if _, err := g.Certify(); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+}
+
+// A release about a Poisson batch needs a draw of its own, of the planned rate from the
+// planned number of pairs; the ledger has the event exactly, and its total.
+func TestPoissonSession(t *testing.T) {
+	c, err := pairSample(3, 0.1).Certify()
+	if err != nil {
+		t.Fatal(err)
+	}
+	noise := privacy.Gaussian{Sigma: 0.05}
+	event := privacy.Repeat(noise.Event(c), 2)
+	path := filepath.Join(t.TempDir(), "ledger")
+	l, err := privacy.OpenLedger(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := l.Begin(privacy.Charge{DataID: "d", Algorithm: "pairs", Events: []privacy.Event{event}}, privacy.NewSeededSource(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	release := func(draw func() error) error {
+		if err := draw(); err != nil {
+			t.Fatal(err)
+		}
+		x := []float64{1, 2}
+		err := s.Release(x, c, noise)
+		if err != nil && (x[0] != 0 || x[1] != 0) {
+			t.Error("a refused release was not zeroed")
+		}
+		return err
+	}
+	poisson := func(n int, rate float64) func() error {
+		return func() error {
+			_, err := s.SamplePoisson(nil, n, rate)
+			return err
+		}
+	}
+	for name, draw := range map[string]func() error{
+		"no draw":        func() error { return nil },
+		"another rate":   poisson(4000, 0.2),
+		"fewer pairs":    poisson(3999, 0.1),
+		"a fixed sample": func() error { return s.Sample(make([]int32, 4000), 400) },
+	} {
+		if err := release(draw); !errors.Is(err, privacy.ErrUnplanned) {
+			t.Errorf("%s: %v, want ErrUnplanned", name, err)
+		}
+	}
+	for range 2 {
+		if err := release(poisson(4000, 0.1)); err != nil {
+			t.Errorf("as planned: %v", err)
+		}
+	}
+	if err := release(poisson(4000, 0.1)); !errors.Is(err, privacy.ErrUnplanned) {
+		t.Errorf("a third release: %v", err)
+	}
+	if l, err = privacy.OpenLedger(path); err != nil {
+		t.Fatal(err)
+	}
+	entries, err := l.Entries()
+	if err != nil || len(entries) != 1 || entries[0].Charge.Events[0] != event {
+		t.Fatalf("the ledger has %v, %v; want %v", entries, err, event)
+	}
+	var a privacy.Total
+	if err := a.Compose(event); err != nil {
+		t.Fatal(err)
+	}
+	if sum, err := l.Summary("d", 1e-6); err != nil || sum.Epsilon != a.Epsilon(1e-6) {
+		t.Errorf("the ledger says %v, %v; want epsilon %v", sum.Epsilon, err, a.Epsilon(1e-6))
+	}
+	removed := event.(privacy.PoissonEvent)
+	removed.Relation = privacy.AddRemove
+	if _, err := privacy.NewPublicSession(privacy.NewSeededSource(1), []privacy.Event{removed}); err == nil {
+		t.Error("a session takes add/remove neighbours")
+	}
+	if _, err := l.Begin(privacy.Charge{DataID: "d", Algorithm: "pairs", Events: []privacy.Event{removed}}, privacy.NewSeededSource(1)); err == nil {
+		t.Error("the ledger takes add/remove neighbours")
+	}
+}
+
+// Each of n enters with the rate, independently of its neighbour, and all do at rate 1.
+func TestSamplePoisson(t *testing.T) {
+	const n, runs, rate = 50, 20_000, 0.3
+	src := privacy.NewSeededSource(7)
+	var each [n]int
+	both, size2 := 0, 0.0
+	var batch []int32
+	for range runs {
+		var err error
+		if batch, err = src.SamplePoisson(batch, n, rate); err != nil || !slices.IsSorted(batch) {
+			t.Fatalf("%v, %v", batch, err)
+		}
+		for _, i := range batch {
+			each[i]++
+		}
+		if slices.Contains(batch, 3) && slices.Contains(batch, 4) {
+			both++
+		}
+		d := float64(len(batch)) - n*rate
+		size2 += d * d
+	}
+	sd := math.Sqrt(runs * rate * (1 - rate))
+	for i, got := range each {
+		if math.Abs(float64(got)-runs*rate) > 6*sd {
+			t.Errorf("%d was drawn %d times of %d", i, got, runs)
+		}
+	}
+	if want := runs * rate * rate; math.Abs(float64(both)-want) > 6*math.Sqrt(want) {
+		t.Errorf("two were drawn together %d times, want %v", both, want)
+	}
+	if v := size2 / runs; math.Abs(v-n*rate*(1-rate)) > 0.06*n*rate*(1-rate) {
+		t.Errorf("variance %v of the size, want %v: a batch of fixed size has none", v, n*rate*(1-rate))
+	}
+	if all, err := src.SamplePoisson(nil, n, 1); err != nil || len(all) != n {
+		t.Errorf("rate 1: %d of %d, %v", len(all), n, err)
+	}
+	for _, bad := range []float64{0, -1, 1.5, math.NaN()} {
+		if _, err := src.SamplePoisson(nil, n, bad); err == nil {
+			t.Errorf("rate %v: no error", bad)
+		}
+	}
+}
