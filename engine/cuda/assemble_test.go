@@ -83,7 +83,7 @@ func targets(name string) []string {
 
 var (
 	compiled  = regexp.MustCompile(`Compiling entry function '(\w+)'`)
-	memory    = regexp.MustCompile(`(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads`)
+	spills    = regexp.MustCompile(`(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads`)
 	registers = regexp.MustCompile(`Used (\d+) registers.*`)
 )
 
@@ -96,7 +96,7 @@ func assembled(text string, kernels int, report *strings.Builder) (bad []string)
 		if m := compiled.FindStringSubmatch(line); m != nil {
 			kernel = m[1]
 		}
-		if m := memory.FindStringSubmatch(line); m != nil && (m[1] != "0" || m[2] != "0" || m[3] != "0") {
+		if m := spills.FindStringSubmatch(line); m != nil && (m[1] != "0" || m[2] != "0" || m[3] != "0") {
 			bad = append(bad, kernel+": "+m[0])
 		}
 		if m := registers.FindStringSubmatch(line); m != nil {

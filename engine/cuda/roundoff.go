@@ -35,6 +35,8 @@ const (
 // ||error of X^T c|| <= R l n^2 (E + g(m) Q) + 2 R n^2 A, with m the depth of sums over
 // rows.
 //
+// The claim also holds if only every sum of terms over j is within E sum_j |D_ij|.
+//
 // Proof. c_i = 2 sum_j v_ij, so ||X^T (c^ - c)|| <= 2 R sum_ij (E |D_ij| + A). The
 // summation adds at most g(m) R 2 Q sum_ij |D_ij| to first order. sum_ij |D_ij| is convex
 // in every label, so it is largest for labels at the ends of their interval, where it
@@ -79,6 +81,11 @@ const (
 // |u sigma'(u)| <= 0.2240.., and infinite for others. The clamps of the argument to [-V, V], of phi' to [-Q, Q]
 // and of the term to the unit only moves values towards exact ones, which are inside.
 //
+// # Near-linear
+//
+// See nearError: there E is the error of a sum of phi'(u_ij) D_ij over j in units of
+// sum_j |D_ij|, and A = 0.
+//
 // # Prefix pairs
 //
 // They are computed from scores of the GPU on the host in float64: the T terms
@@ -98,12 +105,12 @@ func (k *kernel) Roundoff(pairs engine.Pairs) float64 {
 			return math.Inf(1)
 		}
 		relative, absolute := k.termError()
-		return R*n*n*(l*(relative+engine.Gamma(k.rowSumDepth())*s.Slope)+2*absolute)*secondOrder + tiny
+		return R*n*n*(l*(relative+engine.Gamma(k.grid.depth())*s.Slope)+2*absolute)*secondOrder + tiny
 	case engine.PrefixPairs:
 		if q.T < 1 || q.T >= p.N {
 			return math.Inf(1)
 		}
-		e := s.Curvature*(2*l*s.ScoreErr+4*u64*s.Margin) + s.SlopeErr + 3*u64*s.Slope + engine.Gamma(k.rowSumDepth()+3)*s.Slope
+		e := s.Curvature*(2*l*s.ScoreErr+4*u64*s.Margin) + s.SlopeErr + 3*u64*s.Slope + engine.Gamma(k.grid.depth()+3)*s.Slope
 		return float64(q.T)*2*R*l*e*secondOrder + tiny
 	}
 	return math.Inf(1)
@@ -112,6 +119,9 @@ func (k *kernel) Roundoff(pairs engine.Pairs) float64 {
 // termError returns E and A.
 func (k *kernel) termError() (relative, absolute float64) {
 	s := k.scores
+	if k.nearLinear() {
+		return k.nearError(), 0
+	}
 	relative = 2*s.Curvature*s.LabelSpan*s.ScoreErr + 3*u64*s.Slope
 	if k.factored {
 		e := u32 + u64*s.Margin + 4*u64

@@ -239,7 +239,7 @@ func TestForgottenPhi(t *testing.T) {
 	k := newKit(t, kernels.PTX("score"))
 	one := k.in([]float32{1, 0})
 	sums := k.in([]int64{0})
-	err := k.Run(k.module, "pair_tiles", 1, 1, sums, sums, one, one, one, one, 1, 1, uint64(math.Float32bits(1)), 0)
+	err := k.Run(k.module, "pair_tiles", 1, 1, sums, sums, one, one, one, one, 1, 1, 1, uint64(math.Float32bits(1)), 1)
 	if err == nil || !strings.Contains(err.Error(), "not set") {
 		t.Errorf("got %v", err)
 	}
