@@ -24,6 +24,10 @@ type Backend struct {
 	Device *Device
 	// Method is the method for AllPairs; the zero value is Auto.
 	Method Method
+	// Memory is how many bytes of the GPU a plan counts with, 0 for all of them. With
+	// fewer than the records need they stay on the host and are copied to the GPU in
+	// panels, in every call; the results have the same bits.
+	Memory uint64
 }
 
 var _ engine.Backend = Backend{}
@@ -74,7 +78,11 @@ func (b Backend) Plan(p engine.Problem) (engine.Kernel, error) {
 	if err := k.planMethod(b.Method); err != nil {
 		return nil, err
 	}
-	if k.grid, err = planGrid(p, k.columnBytes(), b.Device.Info().TotalMemory); err != nil {
+	memory := b.Device.Info().TotalMemory
+	if b.Memory > 0 {
+		memory = min(memory, b.Memory)
+	}
+	if k.grid, err = planGrid(p, k.columnBytes(), memory); err != nil {
 		return nil, err
 	}
 	if !k.usable() {

@@ -14,9 +14,9 @@ import (
 const tinyMemory = driverBytes + 64<<20 + 5000*(8+8) + 2*spanRows*8*3 + 8*3*5
 
 // sumsOf returns the sums over all pairs and over a prefix, and what the kernel is.
-func sumsOf(t *testing.T, f *fakeDriver, p engine.Problem, r *engine.Records, w []float64) ([]float64, *kernel) {
+func sumsOf(t *testing.T, b Backend, p engine.Problem, r *engine.Records, w []float64) ([]float64, *kernel) {
 	t.Helper()
-	k, err := openFake(t, f).Plan(p)
+	k, err := b.Plan(p)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,12 +40,11 @@ func sumsOf(t *testing.T, f *fakeDriver, p engine.Problem, r *engine.Records, w 
 // panel, and every sum has the bits of resident records.
 func TestStreaming(t *testing.T) {
 	p, r, w := records(t, 5000, 3, 2)
-	resident, k := sumsOf(t, newFake(), p, r, w)
+	resident, k := sumsOf(t, openFake(t, newFake()), p, r, w)
 	if !k.grid.resident {
 		t.Error("records that fit are not resident")
 	}
 	f := newFake()
-	f.memory = tinyMemory
 	panels := 0
 	f.fail = func(call string) error {
 		if call == "Launch scores" {
@@ -53,7 +52,9 @@ func TestStreaming(t *testing.T) {
 		}
 		return nil
 	}
-	streamed, k := sumsOf(t, f, p, r, w)
+	b := openFake(t, f)
+	b.Memory = tinyMemory
+	streamed, k := sumsOf(t, b, p, r, w)
 	if k.grid.resident || panels != 4*3 {
 		t.Errorf("resident %v, %d panels in 4 passes", k.grid.resident, panels)
 	}
