@@ -34,9 +34,9 @@ func slopeOf(loss engine.ScoreLoss, s engine.ScoreRange) (slope, error) {
 		return slope{}, fmt.Errorf("%w: loss %q is no expression, so it has no code for GPUs", engine.ErrUnsupported, loss.Name())
 	}
 	e := expression.SlopeExpr()
-	lines, registers, masks, ok := e.PTX("%phi_in", "%phi_out")
+	lines, registers, masks := e.PTX("%phi_in", "%phi_out")
 	bound := e.PTXRoundoff(autodiff.Interval{Lo: -s.Margin, Hi: s.Margin})
-	if !ok || math.IsInf(bound, 0) || len(lines) > maxLines {
+	if math.IsInf(bound, 0) || len(lines) > maxLines {
 		return slope{}, fmt.Errorf("%w: the slope of loss %q has no code for GPUs with a proved error over margins up to %.3g", engine.ErrUnsupported, loss.Name(), s.Margin)
 	}
 	// SlopeErr covers the difference of the formula's constants from exact ones.
