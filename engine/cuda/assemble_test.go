@@ -40,7 +40,7 @@ func TestAssemble(t *testing.T) {
 		p := engine.Problem{N: 100, D: 4, Bounds: engine.UnitBounds(), Loss: loss, Radius: 1, LabelValues: engine.AnyLabels}
 		if _, s, err := engine.NewScoreRange(p, p.D); err == nil {
 			if code, err := slopeOf(loss, s); err == nil {
-				if programs["spliced: "+name], err = splice(kernels.PTX("score"), code, s.Margin, s.Slope); err != nil {
+				if programs["spliced: "+name], err = splice(kernels.PTX("score"), code, s.Margin, s.SlopeMin, s.SlopeMax); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -122,7 +122,8 @@ func (k *kernel) planPairs() error {
 		}
 	}
 	k.unit, k.slopeError, k.instructions = math.Exp2(exponent), code.absError, len(code.lines)
-	k.ptx, err = splice(kernels.PTX("score"), code, s.Margin, s.Slope)
+	lo, hi := k.slopeRange()
+	k.ptx, err = splice(k.ptx, code, s.Margin, lo, hi)
 	return err
 }
 

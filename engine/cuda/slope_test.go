@@ -111,7 +111,7 @@ func TestSlopes(t *testing.T) {
 			if code.absError > 1e-4*s.Slope {
 				t.Logf("%s, radius %v: error %.2g of slopes up to %.2g", name, radius, code.absError, s.Slope)
 			}
-			ptx, err := splice(slopeProgram, code, s.Margin, s.Slope)
+			ptx, err := splice(slopeProgram, code, s.Margin, s.SlopeMin, s.SlopeMax)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -143,7 +143,7 @@ func TestSlopes(t *testing.T) {
 func TestSpliceClamps(t *testing.T) {
 	const bound = 0.7
 	for _, bad := range []string{constant(5), constant(-5), "0f7F800000", "0fFF800000", "0f7FC00000"} {
-		ptx, err := splice(slopeProgram, slope{lines: []string{"mov.f32 %phi_out, " + bad + ";"}}, 1, bound)
+		ptx, err := splice(slopeProgram, slope{lines: []string{"mov.f32 %phi_out, " + bad + ";"}}, 1, -bound, bound)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -155,10 +155,10 @@ func TestSpliceClamps(t *testing.T) {
 			}
 		}
 	}
-	if _, err := splice("no marker\n", slope{}, 1, 1); err == nil {
+	if _, err := splice("no marker\n", slope{}, 1, -1, 1); err == nil {
 		t.Error("PTX without a marker was accepted")
 	}
-	if _, err := splice(slopeProgram, slope{}, 1, math.Inf(1)); err == nil {
+	if _, err := splice(slopeProgram, slope{}, 1, -1, math.Inf(1)); err == nil {
 		t.Error("an infinite bound was accepted")
 	}
 }
@@ -166,7 +166,7 @@ func TestSpliceClamps(t *testing.T) {
 // TestSplicedKernels: every marker of the kernel is replaced, and expressions pass the
 // suite of all backends.
 func TestSplicedKernels(t *testing.T) {
-	ptx, err := splice(kernels.PTX("score"), logisticSlope(), 4, 1)
+	ptx, err := splice(kernels.PTX("score"), logisticSlope(), 4, -1, 1)
 	if err != nil || strings.Contains(ptx, kernels.PhiMarker) {
 		t.Errorf("a marker is left: %v", err)
 	}
@@ -204,7 +204,7 @@ func TestFunctions(t *testing.T) {
 	} {
 		lines, registers, masks := c.e.PTX("%phi_in", "%phi_out")
 		code := slope{lines: lines, registers: registers, masks: masks}
-		ptx, err := splice(slopeProgram, code, max(-c.on.Lo, c.on.Hi)+1, 0x1p100)
+		ptx, err := splice(slopeProgram, code, max(-c.on.Lo, c.on.Hi)+1, -0x1p100, 0x1p100)
 		if err != nil {
 			t.Fatal(err)
 		}
