@@ -164,7 +164,7 @@ func (p *Plan) run(ctx context.Context, data *pairgraph.Data, classes []bool, o 
 		}
 	}
 	r := &Result{Plan: p, Guarantee: p.Guarantee}
-	session, err := begin(p, source, o)
+	session, err := begin(p.Algorithm(), p.Events, p.Guarantee, source, o)
 	if err != nil {
 		return nil, err
 	}
@@ -209,15 +209,16 @@ func (p *Plan) train(ctx context.Context, data *pairgraph.Data, classes []bool, 
 	return Train(ctx, data, p, exact, o.Workers, o.Tracker)
 }
 
-func begin(p *Plan, source *privacy.Source, o Options) (*privacy.LiveSession, error) {
+// begin charges a plan of these events, unless data are public.
+func begin(algorithm string, events []privacy.Event, g privacy.Guarantee, source *privacy.Source, o Options) (*privacy.LiveSession, error) {
 	switch {
 	case o.Public:
-		return privacy.NewPublicSession(source, p.Events)
+		return privacy.NewPublicSession(source, events)
 	case o.Ledger == nil:
 		return nil, errors.New("pairs: a run on private data needs Options.Ledger (privacy.OpenLedger), or Public for public data")
 	}
 	return o.Ledger.Begin(privacy.Charge{
-		DataID: o.DataID, Algorithm: p.Algorithm(), Events: p.Events, Fingerprint: o.Fingerprint,
-		Guarantee: p.Guarantee.String(), Unit: p.Guarantee.Unit, Relation: p.Guarantee.Relation, Released: p.Guarantee.Released,
+		DataID: o.DataID, Algorithm: algorithm, Events: events, Fingerprint: o.Fingerprint,
+		Guarantee: g.String(), Unit: g.Unit, Relation: g.Relation, Released: g.Released,
 	}, source)
 }
