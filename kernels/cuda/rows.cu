@@ -13,6 +13,7 @@ enum { ROWS = 256 };
 // Blocks of 256 threads, ceil(n/256) of them.
 KERNEL THREADS(256) void scores(double *s, const double *x, const double *w, u64 n, u32 d) {
 	u64 i = (u64)block_x() * ROWS + thread();
+	if (i >= n) return;
 	const double *row = x + (u64)block_x() * ROWS * d + thread();
 	double sum = 0;
 	u32 k = 0;
@@ -26,7 +27,7 @@ KERNEL THREADS(256) void scores(double *s, const double *x, const double *w, u64
 	}
 #pragma unroll 1
 	for (; k < d; k++, row += ROWS) sum = fma64(load(row), load(w + k), sum);
-	if (i < n) s[i] = sum;
+	s[i] = sum;
 }
 
 enum { SPAN = 8, JOBS = 64 };
