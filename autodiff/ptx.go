@@ -21,21 +21,16 @@ const (
 
 // PTX returns code for GPUs that computes e in float32: lines without indentation,
 // which use the registers %phi0, %phi1, ... and the predicates %mask0, ... below the
-// given numbers. in and out are names of registers; in is not written. It is false for
-// an operation without code: logarithms, sines, and powers that are not small whole
-// numbers. PTXRoundoff bounds its error.
-func (e Expr) PTX(in, out string) (lines []string, registers, masks int, ok bool) {
+// given numbers. in and out are names of registers; in is not written. PTXRoundoff bounds
+// its error.
+func (e Expr) PTX(in, out string) (lines []string, registers, masks int) {
 	p := &ptxEmitter{in: in}
 	code := e.instrs()
 	for _, i := range code {
-		name, ok := p.emit(i)
-		if !ok {
-			return nil, 0, 0, false
-		}
-		p.names = append(p.names, name)
+		p.names = append(p.names, p.emit(i))
 	}
 	p.line("mov.f32 %s, %s;", out, p.names[len(code)-1])
-	return p.lines, p.registers, p.masks, true
+	return p.lines, p.registers, p.masks
 }
 
 type ptxEmitter struct {
@@ -71,68 +66,77 @@ func (p *ptxEmitter) sigmoid(c float64, x string) string {
 	return p.op("rcp.approx.ftz.f32", p.op("add.rn.f32", p.power2(-c*math.Log2E, x), single(1)))
 }
 
-func (p *ptxEmitter) emit(i instr) (string, bool) {
-	operand := func(k int) string { return p.names[k] }
-	switch i.op {
-	case opConst:
-		return single(i.c), true
-	case opVar:
-		return p.in, true
-	case opNeg:
-		return p.op("neg.f32", p.op("mov.f32", operand(i.a))), true
-	case opAbs:
-		return p.op("abs.f32", p.op("mov.f32", operand(i.a))), true
-	case opExp:
-		return p.power2(math.Log2E, operand(i.a)), true
-	case opSigmoid:
-		return p.sigmoid(1, operand(i.a)), true
-	case opTanh: // 2 sigm(2x) - 1
-		return p.op("fma.rn.f32", p.sigmoid(2, operand(i.a)), single(2), single(-1)), true
-	case opSquare:
-		return p.op("mul.rn.f32", operand(i.a), operand(i.a)), true
-	case opSqrt:
-		return p.op("sqrt.rn.f32", operand(i.a)), true
-	case opPow:
-		return p.wholePower(i)
-	case opAdd, opSub, opMul, opDiv, opMax, opMin:
-		name := map[op]string{opAdd: "add.rn.f32", opSub: "sub.rn.f32", opMul: "mul.rn.f32", opDiv: "div.rn.f32", opMax: "max.f32", opMin: "min.f32"}[i.op]
-		return p.op(name, operand(i.a), operand(i.b)), true
-	case opGe, opGt, opEq:
-		m := p.mask(map[op]string{opGe: "ge", opGt: "gt", opEq: "eq"}[i.op], operand(i.a), operand(i.b))
-		return p.op("selp.f32", single(1), single(0), m), true
-	case opWhere:
-		return p.op("selp.f32", operand(i.a), operand(i.b), p.mask("ne", operand(i.m), single(0))), true
+// emit returns the name of the value of an instruction.
+func (p *ptxEmitter) emit(i instr) string {
+	if i.op == opConst {
+		return single(i.c)
 	}
-	return "", false
+	if i.op == opVar {
+		return p.in
+	}
+	a := p.names[i.a]
+	if i.op.binary() {
+		return p.binary(i.op, a, p.names[i.b])
+	}
+	switch i.op {
+	case opNeg:
+		return p.op("neg.f32", p.op("mov.f32", a))
+	case opAbs:
+		return p.op("abs.f32", p.op("mov.f32", a))
+	case opExp:
+		return p.exp(a)
+	case opExpm1:
+		return p.expm1(a)
+	case opLog:
+		return p.log(a)
+	case opLog1p:
+		return p.log1p(a)
+	case opSigmoid:
+		return p.sigmoid(1, a)
+	case opTanh: // 2 sigm(2x) - 1
+		return p.op("fma.rn.f32", p.sigmoid(2, a), single(2), single(-1))
+	case opSoftplus:
+		return p.softplus(a)
+	case opSquare:
+		return p.op("mul.rn.f32", a, a)
+	case opSqrt:
+		return p.op("sqrt.rn.f32", a)
+	case opSin, opCos:
+		return p.trig(i.op == opCos, a)
+	case opPow:
+		return p.power(i.c, a)
+	}
+	// opWhere
+	return p.op("selp.f32", a, p.names[i.b], p.mask("ne", p.names[i.m], single(0)))
+}
+
+func (p *ptxEmitter) binary(o op, a, b string) string {
+	if name, ok := map[op]string{opGe: "ge", opGt: "gt", opEq: "eq"}[o]; ok {
+		return p.op("selp.f32", single(1), single(0), p.mask(name, a, b))
+	}
+	return p.op(map[op]string{opAdd: "add.rn.f32", opSub: "sub.rn.f32", opMul: "mul.rn.f32", opDiv: "div.rn.f32", opMax: "max.f32", opMin: "min.f32"}[o], a, b)
+}
+
+func (p *ptxEmitter) nextMask() string {
+	m := fmt.Sprintf("%%mask%d", p.masks)
+	p.masks++
+	return m
 }
 
 func (p *ptxEmitter) mask(compare, a, b string) string {
-	m := fmt.Sprintf("%%mask%d", p.masks)
-	p.masks++
+	m := p.nextMask()
 	p.line("setp.%s.f32 %s, %s, %s;", compare, m, a, b)
 	return m
 }
 
-// largestSinglePower is the largest exponent of a power with code.
+// largestSinglePower is the largest exponent of a power that is computed by products.
 const largestSinglePower = 16
 
-func (p *ptxEmitter) wholePower(i instr) (string, bool) {
-	if i.c != math.Trunc(i.c) || i.c < 1 || i.c > largestSinglePower {
-		return "", false
-	}
-	x := p.names[i.a]
-	r := x
-	for range int(i.c) - 1 {
-		r = p.op("mul.rn.f32", r, x)
-	}
-	return r, true
-}
-
 // PTXRoundoff is Program.Roundoff for the code of PTX: it bounds |computed - exact| over
-// all float32 u in the interval; +Inf if no bound was found, if a value may leave the
-// range of float32, or if there is no code.
+// all float32 u in the interval; +Inf if no bound was found or if a value may leave the
+// range of float32.
 func (e Expr) PTXRoundoff(on Interval) float64 {
-	if _, _, _, ok := e.PTX("", ""); !ok || !validRange(on) {
+	if !validRange(on) {
 		return inf
 	}
 	r := newRounding(e)
@@ -164,19 +168,20 @@ func (r *rounding) ownSingle(in instr) (relative, absolute float64) {
 		return 0, sigmoidSingle * singleRoundoff
 	case opTanh: // twice sigmoidSingle, and the last operation
 		return 0, (2*sigmoidSingle + 1) * singleRoundoff
+	case opSoftplus:
+		return 1.1 * singleRoundoff, softplusSingle * singleRoundoff
 	case opExp:
-		if a.Abs() > 64 {
-			return 0, inf
-		}
-		// 2 |x| units of the argument, exp(t) - 1 <= 1.001 t, and 8 of ex2.
-		return 1.001 * (2*a.Abs() + 8) * singleRoundoff, singleTiny
+		return expError(a)
+	case opExpm1:
+		return expm1Error(a)
+	case opLog:
+		return logError(a)
+	case opLog1p:
+		return log1pError(a)
+	case opSin, opCos:
+		return trigErrorSingle(a)
 	case opPow:
-		// Every product is below |a|^c, or below 1.
-		size := math.Max(1, math.Pow(a.Abs(), in.c))
-		if !(size < singleLargest) {
-			return 0, inf
-		}
-		return in.c * singleRoundoff * (1 + 0x1p-10), in.c * singleTiny * size
+		return powerError(in.c, a)
 	}
 	return singleRoundoff, singleTiny
 }

@@ -116,10 +116,6 @@ func (s *ScoreRange) slopes(p Problem, loss ScoreLoss, full, up float64) error {
 	return nil
 }
 
-// ExpansionMaxTerms is the largest number of terms that Expand returns. Shorter
-// intervals are cheaper and more accurate than longer expansions.
-const ExpansionMaxTerms = 32
-
 // Expansion is a Chebyshev interpolation of y -> phi'(u0 + HalfWidth y) on
 // [-1, 1] with a proved error, the same for every real u0 in a range of margins.
 type Expansion struct {
@@ -133,7 +129,7 @@ type Expansion struct {
 }
 
 // Expand returns the shortest expansion for |u0| <= margin with Truncation <= tol, or
-// false if it would need more than ExpansionMaxTerms terms.
+// false if it would need more than most terms, at least 2.
 //
 // Proof. Let E_rho be the Bernstein ellipse with semi-axis sum rho > 1. Its
 // points have |Re y| <= (rho + 1/rho)/2 and |Im y| <= (rho - 1/rho)/2, so |phi'| <= M
@@ -152,8 +148,8 @@ type Expansion struct {
 // 1/p) times a sum of p values of at most Q. QED
 //
 // The search over rho is a grid; any rho gives a valid bound.
-func Expand(loss AnalyticLoss, margin, halfWidth, tol float64) (Expansion, bool) {
-	e := Expansion{HalfWidth: halfWidth, Terms: ExpansionMaxTerms + 1}
+func Expand(loss AnalyticLoss, margin, halfWidth, tol float64, most int) (Expansion, bool) {
+	e := Expansion{HalfWidth: halfWidth, Terms: most + 1}
 	rhos := make([]float64, 0, 150)
 	step := 1.05
 	if _, ok := loss.(ScalarLoss); ok {
@@ -176,14 +172,14 @@ func Expand(loss AnalyticLoss, margin, halfWidth, tol float64) (Expansion, bool)
 		}
 		p := 2
 		t := 4 * m / (rho - 1) / rho * up
-		for ; t > tol && p <= ExpansionMaxTerms; p++ {
+		for ; t > tol && p <= most; p++ {
 			t /= rho
 		}
 		if t <= tol && (p < e.Terms || p == e.Terms && t < e.Truncation) {
 			e.Terms, e.Truncation = p, t*up
 		}
 	}
-	if e.Terms > ExpansionMaxTerms {
+	if e.Terms > most {
 		return Expansion{}, false
 	}
 	e.Lebesgue = (1 + 2/math.Pi*math.Log(float64(e.Terms))) * up

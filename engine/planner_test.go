@@ -93,8 +93,8 @@ func interpolate(f func(float64) float64, p int, y float64) (v, norm, growth flo
 func TestExpand(t *testing.T) {
 	for _, loss := range []engine.AnalyticLoss{engine.Logistic{}, enginetest.SmoothHinge{}} {
 		for _, c := range []struct{ width, tol float64 }{{0.1, 1e-9}, {0.5, 1e-6}, {1, 1e-9}, {1.5, 1e-5}} {
-			e, ok := engine.Expand(loss, 6, c.width, c.tol)
-			if !ok || e.Truncation > c.tol || e.Terms > engine.ExpansionMaxTerms {
+			e, ok := engine.Expand(loss, 6, c.width, c.tol, 32)
+			if !ok || e.Truncation > c.tol || e.Terms > 32 {
 				t.Fatalf("%s: Expand(%v, %v) = %+v, %v", loss.Name(), c.width, c.tol, e, ok)
 			}
 			worst := func(p int) (diff float64) {
@@ -119,7 +119,7 @@ func TestExpand(t *testing.T) {
 				}
 			}
 		}
-		if e, ok := engine.Expand(loss, 1, 1000, 1e-16); ok {
+		if e, ok := engine.Expand(loss, 1, 1000, 1e-16, 32); ok {
 			t.Errorf("%s: width 1000 has an expansion %+v", loss.Name(), e)
 		}
 	}

@@ -20,6 +20,10 @@ const (
 	nsSortedCall   = 3000 // fixed
 )
 
+// maxTerms is the largest number of terms of a bin: more bins are cheaper and more
+// accurate than longer expansions.
+const maxTerms = 32
+
 // planExpansion chooses the number of bins that minimises nearCost. It reports
 // false if there is no expansion.
 //
@@ -38,7 +42,7 @@ func (k *kernel) planExpansion() bool {
 	tol := size * 0x1p-55
 	best, labels := kernel{}, min(k.problem.LabelLimit(), maxClasses)
 	for _, b := range []int{1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096} {
-		e, ok := engine.Expand(loss, k.scores.Margin, k.scores.LabelSpan*k.scores.Score/float64(b), tol)
+		e, ok := engine.Expand(loss, k.scores.Margin, k.scores.LabelSpan*k.scores.Score/float64(b), tol, maxTerms)
 		if !ok || labels*(labels-1)*b*e.Terms*e.Terms > maxTable {
 			continue
 		}

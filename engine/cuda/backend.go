@@ -3,16 +3,31 @@ package cuda
 import (
 	"fmt"
 	"math"
-	"math/bits"
 
 	"dyad/engine"
 	"dyad/kernels"
+)
+
+// Method is a way to compute gradient sums over all pairs.
+type Method int
+
+// The methods.
+const (
+	Auto       Method = iota // near-linear where possible, otherwise direct
+	Direct                   // visit every pair, in float32
+	NearLinear               // expand phi' in Chebyshev polynomials, in float64
 )
 
 // Backend computes on a GPU.
 type Backend struct {
 	// Device is where kernels run. A plan needs only its size.
 	Device *Device
+	// Method is the method for AllPairs; the zero value is Auto.
+	Method Method
+	// Memory is how many bytes of the GPU a plan counts with, 0 for all of them. With
+	// fewer than the records need they stay on the host and are copied to the GPU in
+	// panels, in every call; the results have the same bits.
+	Memory uint64
 }
 
 var _ engine.Backend = Backend{}
@@ -20,14 +35,8 @@ var _ engine.Backend = Backend{}
 // Name returns "cuda:" and the number of the GPU.
 func (b Backend) Name() string { return b.Device.Name() }
 
-// Sizes of the grid, as in kernels/cuda/score.cu.
-const (
-	blockThreads = 256
-	factoredRows = 128
-	factoredCols = 2048
-	pairRows     = 64
-	pairCols     = 1024
-)
+// blockThreads is the number of threads of a block of every kernel.
+const blockThreads = 256
 
 const (
 	// maxFactoredMargin is the largest public margin V for the factored form: a and b
@@ -40,11 +49,15 @@ const (
 	spread = 40
 )
 
-// Plan returns the kernel for a problem with a smooth engine.ScoreLoss that is
-// engine.Logistic or an Expression. It wraps engine.ErrUnsupported for other losses, for
-// query groups, for records that do not fit into the memory of the GPU and for bounds
-// outside of the range of float32.
+// Plan returns the kernel for a problem with a smooth engine.ScoreLoss that has a
+// near-linear method (see planNearLinear), is engine.Logistic or is an Expression with
+// code for GPUs. It wraps engine.ErrUnsupported for other losses, for query groups, for
+// records of which not even two panels fit into the memory of the GPU and, where every
+// pair is visited, for bounds outside of the range of float32.
 func (b Backend) Plan(p engine.Problem) (engine.Kernel, error) {
+	if b.Method < Auto || b.Method > NearLinear {
+		return nil, fmt.Errorf("cuda: Backend.Method is %d, want Auto, Direct or NearLinear", b.Method)
+	}
 	if err := p.Validate(); err != nil {
 		return nil, err
 	}
@@ -59,20 +72,18 @@ func (b Backend) Plan(p engine.Problem) (engine.Kernel, error) {
 	if k.loss, k.scores, err = engine.NewScoreRange(p, p.D); err != nil {
 		return nil, err
 	}
-	if math.IsInf(k.scores.Curvature, 0) {
+	if !k.scores.Smooth() {
 		return nil, fmt.Errorf("%w: loss %q is not smooth, the GPU's rounding error has no bound", engine.ErrUnsupported, k.loss.Name())
 	}
-	_, logistic := k.loss.(engine.Logistic)
-	k.factored = logistic && p.LabelLimit() <= 2 && k.scores.Margin <= maxFactoredMargin
-	k.ptx = kernels.ScorePTX
-	if !k.factored {
-		if err := k.planPairs(); err != nil {
-			return nil, err
-		}
+	if err := k.planMethod(b.Method); err != nil {
+		return nil, err
 	}
-	k.chunk = blockThreads * max(64, (p.N+blockThreads*maxChunks-1)/(blockThreads*maxChunks))
-	if need, have := k.memory(), b.Device.Info().TotalMemory; need > have {
-		return nil, fmt.Errorf("%w: %d records of %d features need %.1f GiB, %s has %.1f; use the CPU", engine.ErrUnsupported, p.N, p.D, gib(need), b.Name(), gib(have))
+	memory := b.Device.Info().TotalMemory
+	if b.Memory > 0 {
+		memory = min(memory, b.Memory)
+	}
+	if k.grid, err = planGrid(p, k.columnBytes(), memory); err != nil {
+		return nil, err
 	}
 	if !k.usable() {
 		return nil, fmt.Errorf("%w: rounding errors of loss %q over margins up to %.3g are not small on a GPU", engine.ErrUnsupported, k.loss.Name(), k.scores.Margin)
@@ -80,7 +91,22 @@ func (b Backend) Plan(p engine.Problem) (engine.Kernel, error) {
 	return k, nil
 }
 
-func gib(bytes uint64) float64 { return float64(bytes) / (1 << 30) }
+// planMethod chooses the method. Near-linear is preferred wherever it exists: its fixed
+// cost is that of a few launches, and its rounding error is a millionth of the other's.
+func (k *kernel) planMethod(m Method) error {
+	if m != Direct {
+		if err := k.planNearLinear(); err == nil || m == NearLinear {
+			return err
+		}
+	}
+	_, logistic := k.loss.(engine.Logistic)
+	k.factored = logistic && k.problem.LabelLimit() <= 2 && k.scores.Margin <= maxFactoredMargin
+	k.ptx = kernels.PTX("score")
+	if k.factored {
+		return nil
+	}
+	return k.planPairs()
+}
 
 // planPairs puts the code of the slope into the kernel.
 func (k *kernel) planPairs() error {
@@ -95,8 +121,9 @@ func (k *kernel) planPairs() error {
 			return fmt.Errorf("%w: scores, labels or gradients of size %.3g on a GPU, which computes pairs in float32; rescale the features or labels", engine.ErrUnsupported, v)
 		}
 	}
-	k.unit, k.slopeError = math.Exp2(exponent), code.absError
-	k.ptx, err = splice(kernels.ScorePTX, code, s.Margin, s.Slope)
+	k.unit, k.slopeError, k.instructions = math.Exp2(exponent), code.absError, len(code.lines)
+	lo, hi := k.slopeRange()
+	k.ptx, err = splice(k.ptx, code, s.Margin, lo, hi)
 	return err
 }
 
@@ -108,11 +135,16 @@ type kernel struct {
 	scores   engine.ScoreRange
 	factored bool
 	ptx      string
-	chunk    int // rows of a partial sum of X^T c, a multiple of blockThreads
+	grid     grid
+
+	// The expansion of phi' in scores of one class, for the near-linear method only.
+	expansion engine.Expansion
 
 	// For pairs that are not factored: terms are in units of 2^-22 unit, a power of two
 	// above Slope LabelSpan, and phi' is within slopeError.
+	// The code has that many instructions.
 	unit, slopeError float64
+	instructions     int
 }
 
 var _ engine.Kernel = (*kernel)(nil)
@@ -120,26 +152,25 @@ var _ engine.Kernel = (*kernel)(nil)
 // Problem returns the planned problem.
 func (k *kernel) Problem() engine.Problem { return k.problem }
 
-// Method returns "direct, factored" or "direct".
+// Method returns "near-linear", "direct, factored" or "direct".
 func (k *kernel) Method() string {
-	if k.factored {
+	switch {
+	case k.nearLinear():
+		return "near-linear"
+	case k.factored:
 		return "direct, factored"
 	}
 	return "direct"
 }
 
-// maxChunks bounds the partial sums of X^T c.
-const maxChunks = 1024
+func (k *kernel) nearLinear() bool { return k.expansion.Terms > 0 }
 
-func (k *kernel) chunks() int { return (k.problem.N + k.chunk - 1) / k.chunk }
-
-// memory is what an evaluator allocates, in bytes, at most, with room for the driver.
-func (k *kernel) memory() uint64 {
-	n, d := uint64(k.problem.N), uint64(k.problem.D)
-	return 8*n*d + 8*d + 8*d*uint64(k.chunks()) + n*(8+8+8+16) + 1<<20 + 512<<20
-}
-
-// rowSumDepth is the depth of X^T c: a thread, a block, and the chunks in a tree.
-func (k *kernel) rowSumDepth() int {
-	return k.chunk/blockThreads + 1 + bits.Len(blockThreads) + bits.Len(uint(k.chunks()))
+// columnBytes is what an evaluator allocates besides the features, at most: scores,
+// coefficients, and what the method needs for each record.
+func (k *kernel) columnBytes() uint64 {
+	perRecord := uint64(8 + 8)
+	if !k.nearLinear() {
+		perRecord += 8 + 16
+	}
+	return uint64(k.problem.N)*perRecord + 64<<20
 }

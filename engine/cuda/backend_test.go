@@ -33,31 +33,61 @@ func openFake(t *testing.T, f *fakeDriver) Backend {
 const singlePrecision = 4e-6
 
 // options keep the interpreter's work small.
-func options() enginetest.Options {
-	o := enginetest.Options{
+func options(sizes []int, radius float64) enginetest.Options {
+	return enginetest.Options{
 		Losses: []engine.ScoreLoss{engine.Logistic{}}, MetricLosses: []engine.MetricLoss{},
-		Sizes: []int{2, 129}, Radii: []float64{1, 200}, PerPair: singlePrecision,
+		Sizes: sizes, Radii: []float64{radius}, PerPair: singlePrecision,
 	}
-	if testing.Short() {
-		o.Sizes, o.Radii = []int{3}, []float64{1}
-	}
-	return o
 }
 
-// TestConformance runs the suite of all backends on the embedded PTX, with the
-// approximate instructions exact and off by their documented error either way.
+// TestConformance runs the suite of all backends on the methods that visit every pair,
+// with the approximate instructions exact and off by their documented error either way.
 func TestConformance(t *testing.T) {
-	for _, skew := range []float64{0, 1, -1} {
+	for _, c := range []struct {
+		skew   float64
+		sizes  []int
+		radius float64
+	}{{0, []int{2, 129}, 1}, {0, []int{17}, 200}, {1, []int{17}, 1}, {-1, []int{17}, 1}} {
 		f := newFake()
-		f.skew = skew
-		o := options()
-		if skew != 0 {
-			o.Sizes = []int{17}
-			if testing.Short() {
+		f.skew = c.skew
+		if testing.Short() {
+			if c.skew != 0 || c.radius != 1 {
 				continue // package ptxtest does this for the tiles alone
 			}
+			c.sizes = []int{3}
 		}
-		enginetest.Run(t, openFake(t, f), o)
+		b := openFake(t, f)
+		b.Method = Direct
+		enginetest.Run(t, b, options(c.sizes, c.radius))
+	}
+}
+
+// TestNearLinearConformance runs the suite on the near-linear method, whose Roundoff is
+// that of float64: of the size of the CPU's for one group of terms, and larger for two
+// groups (radius 2.5) and eight (6). Only problems with too many labels are declined.
+func TestNearLinearConformance(t *testing.T) {
+	b := openFake(t, newFake())
+	b.Method = NearLinear
+	for _, c := range []struct {
+		loss    engine.ScoreLoss
+		radii   []float64
+		sizes   []int
+		perPair float64
+	}{
+		{engine.Logistic{}, []float64{1}, []int{2, 129}, 1e-12},
+		{engine.Logistic{}, []float64{2.5, 6}, []int{17}, 5e-12},
+		{enginetest.SmoothHinge{}, []float64{1}, []int{17}, 3e-12},
+	} {
+		o := enginetest.Options{Losses: []engine.ScoreLoss{c.loss}, MetricLosses: []engine.MetricLoss{}, Radii: c.radii, Sizes: c.sizes, PerPair: c.perPair}
+		if testing.Short() {
+			o.Sizes = []int{17}
+		}
+		o.Unsupported = func(p engine.Problem) {
+			if p.LabelLimit() <= maxClasses {
+				t.Errorf("declined: %s, radius %v, %d labels", p.Loss.Name(), p.Radius, p.LabelLimit())
+			}
+		}
+		enginetest.Run(t, b, o)
 	}
 }
 
@@ -71,14 +101,21 @@ func (w *watcher) Errorf(string, ...any) { w.failures++ }
 // TestDefectsAreFound is the control of TestConformance: small defects of the kernels
 // and of the code for phi' fail it.
 func TestDefectsAreFound(t *testing.T) {
-	for name, edit := range map[string][2]string{
-		"one half off by 2^-13":        {"0f3F000000;", "0f3F000800;"},
-		"constant of the exponential":  {"0dBFE62E42FEE00000", "0dBFE62F42FEE00000"},
-		"log2 e in the code for phi'":  {"0f3FB8AA3B", "0f3FBCAA3B"},
-		"a sum that is not atomic":     {"red.global.add.u64", "st.global.u64"},
-		"a column of X not multiplied": {"fma.rn.f64 ", "add.rn.f64 "},
-		"marker left":                  {"ex2.approx.ftz.f32 %phi1", "//"},
+	for _, c := range []struct {
+		name   string
+		method Method
+		edit   [2]string
+	}{
+		{"one half off by 2^-13", Direct, [2]string{"0f3F000000;", "0f3F000800;"}},
+		{"constant of the exponential", Direct, [2]string{"0dBFE62E42FEE00000", "0dBFE62F42FEE00000"}},
+		{"log2 e in the code for phi'", Direct, [2]string{"0f3FB8AA3B", "0f3FBCAA3B"}},
+		{"a sum that is not atomic", Direct, [2]string{"red.global.add.u64", "st.global.u64"}},
+		{"a column of X not multiplied", Direct, [2]string{"fma.rn.f64 ", "add.rn.f64 "}},
+		{"marker left", Direct, [2]string{"ex2.approx.ftz.f32 %phi1", "//"}},
+		{"a half in the series off by 2^-20", NearLinear, [2]string{"0d3FE0000000000000", "0d3FE0000100000000"}},
+		{"a sum of moments without the second record", NearLinear, [2]string{"neg.f64", "mov.f64"}},
 	} {
+		name, edit := c.name, c.edit
 		f := newFake()
 		found := false
 		f.edit = func(ptx string) string {
@@ -86,13 +123,19 @@ func TestDefectsAreFound(t *testing.T) {
 			found = found || edited != ptx
 			return edited
 		}
-		o := options()
-		o.Sizes, o.Radii = []int{3}, []float64{1}
+		o := options([]int{2}, 1)
+		if strings.Contains(edit[1], "st.global") || strings.Contains(edit[0], "f3FB8") || strings.Contains(edit[0], "phi1") {
+			o.Sizes = []int{3} // two records have one term, and two labels at most
+		}
 		if testing.Short() && name != "one half off by 2^-13" {
 			continue
 		}
+		b := openFake(t, f)
+		if b.Method = c.method; b.Method == NearLinear {
+			o.PerPair, o.Unsupported = 1e-12, func(engine.Problem) {}
+		}
 		var w watcher
-		enginetest.Run(&w, openFake(t, f), o)
+		enginetest.Run(&w, b, o)
 		if !found || w.failures == 0 {
 			t.Errorf("%s: edited %v, %d failures", name, found, w.failures)
 		}
@@ -121,15 +164,20 @@ func records(t *testing.T, n, d int, labels int) (engine.Problem, *engine.Record
 // TestAgainstCPU: both backends are within their bounds of each other, also with
 // several tiles, strips and panels.
 func TestAgainstCPU(t *testing.T) {
-	for _, labels := range []int{2, 5} {
-		n := 700
+	for _, c := range []struct {
+		n, labels int
+		method    Method
+	}{{700, 2, Direct}, {700, 5, Direct}, {700, 5, NearLinear}, {2500, 2, NearLinear}} {
+		n, labels := c.n, c.labels
 		if testing.Short() {
 			n = 150
 		}
 		p, r, w := records(t, n, 3, labels)
+		gpu := openFake(t, newFake())
+		gpu.Method = c.method
 		var sums [2][]float64
 		var bound float64
-		for i, b := range []engine.Backend{cpu.Backend{Method: cpu.Direct}, openFake(t, newFake())} {
+		for i, b := range []engine.Backend{cpu.Backend{Method: cpu.Direct}, gpu} {
 			k, err := b.Plan(p)
 			if err != nil {
 				t.Fatal(err)
@@ -153,9 +201,9 @@ func TestAgainstCPU(t *testing.T) {
 			norm = math.Hypot(norm, sums[0][k])
 		}
 		if !(diff <= bound) {
-			t.Errorf("%d labels: the difference %g is above both bounds, %g", labels, diff, bound)
+			t.Errorf("%+v: the difference %g is above both bounds, %g", c, diff, bound)
 		}
-		t.Logf("%d labels: relative difference %.2g, bound %.2g", labels, diff/norm, bound/norm)
+		t.Logf("%+v: relative difference %.2g, bound %.2g", c, diff/norm, bound/norm)
 	}
 }
 
@@ -163,10 +211,12 @@ func TestAgainstCPU(t *testing.T) {
 func TestPlanDeclines(t *testing.T) {
 	base := engine.Problem{N: 1000, D: 10, Bounds: engine.UnitBounds(), Loss: engine.Logistic{}, Radius: 1}
 	for name, change := range map[string]func(*engine.Problem, *fakeDriver){
-		"memory":        func(p *engine.Problem, f *fakeDriver) { f.memory = 1 << 20 },
-		"query groups":  func(p *engine.Problem, f *fakeDriver) { p.Groups = []int{500, 500} },
-		"records":       func(p *engine.Problem, f *fakeDriver) { p.N = 1 << 30 },
-		"other losses":  func(p *engine.Problem, f *fakeDriver) { p.Loss = enginetest.SmoothHinge{} },
+		"memory":       func(p *engine.Problem, f *fakeDriver) { f.memory = 1 << 20 },
+		"query groups": func(p *engine.Problem, f *fakeDriver) { p.Groups = []int{500, 500} },
+		"records":      func(p *engine.Problem, f *fakeDriver) { p.N = 1 << 30 },
+		"other losses": func(p *engine.Problem, f *fakeDriver) {
+			p.Loss, p.LabelValues = enginetest.SmoothHinge{}, engine.AnyLabels
+		},
 		"metric losses": func(p *engine.Problem, f *fakeDriver) { p.Loss = engine.MahalanobisLogistic{} },
 		"range of float32": func(p *engine.Problem, f *fakeDriver) {
 			p.LabelValues, p.Bounds.LabelAbs, p.Radius = engine.AnyLabels, 0x1p-60, 0x1p60
@@ -185,16 +235,21 @@ func TestPlanDeclines(t *testing.T) {
 
 // TestMethodIsPublic: the method follows the schema and the bounds.
 func TestMethodIsPublic(t *testing.T) {
-	p := engine.Problem{N: 1000, D: 10, Bounds: engine.UnitBounds(), Loss: engine.Logistic{}, Radius: 32}
-	b := openFake(t, newFake())
+	p := engine.Problem{N: 1000, D: 10, Bounds: engine.UnitBounds(), Loss: engine.Logistic{}}
 	for _, c := range []struct {
 		radius float64
 		labels int
-		want   string
-	}{{32 * (1 - 0x1p-19), 2, "direct, factored"}, {33, 2, "direct"}, {1, 3, "direct"}, {1, engine.AnyLabels, "direct"}} {
-		p.Radius, p.LabelValues = c.radius, c.labels
+		method Method
+		want   string // "" for none
+	}{
+		{9, 2, Auto, "near-linear"}, {9, 2, Direct, "direct, factored"}, {4, 16, NearLinear, "near-linear"}, {9, 16, NearLinear, ""},
+		{9, 17, NearLinear, ""}, {9, 17, Auto, "direct"}, {12, 2, NearLinear, ""}, {9, 2, NearLinear + 1, ""},
+		{32 * (1 - 0x1p-19), 2, Auto, "direct, factored"}, {33, 2, Auto, "direct"}, {1, 3, Direct, "direct"}, {1, engine.AnyLabels, Auto, "direct"},
+	} {
+		b := openFake(t, newFake())
+		p.Radius, p.LabelValues, b.Method = c.radius, c.labels, c.method
 		k, err := b.Plan(p)
-		if err != nil || k.Method() != c.want {
+		if c.want == "" && err == nil || c.want != "" && (err != nil || k.Method() != c.want) {
 			t.Errorf("%+v: %v, %v", c, k, err)
 		}
 	}
@@ -203,10 +258,24 @@ func TestMethodIsPublic(t *testing.T) {
 // TestFailuresLeaveNothing: whatever call of the driver fails, the error arrives and
 // the memory of the GPU is free afterwards (closing the device checks it).
 func TestFailuresLeaveNothing(t *testing.T) {
-	p, r, w := records(t, 40, 3, 2)
+	for _, m := range []Method{Direct, NearLinear} {
+		p, r, w := records(t, 40, 3, 2)
+		testFailures(t, m, 1<<40, p, r, w)
+	}
+	if testing.Short() {
+		return
+	}
+	p, r, w := records(t, 5000, 3, 2) // two panels and more
+	testFailures(t, NearLinear, tinyMemory, p, r, w)
+}
+
+func testFailures(t *testing.T, m Method, memory uint64, p engine.Problem, r *engine.Records, w []float64) {
+	t.Helper()
 	for number := 0; ; number++ {
 		f := newFake()
+		f.memory = memory
 		b := openFake(t, f)
+		b.Method = m
 		calls, failed := 0, false
 		f.fail = func(string) error {
 			calls++

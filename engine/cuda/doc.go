@@ -3,20 +3,30 @@
 // # Scores
 //
 // With s = Xw the sum over all ordered pairs is X^T c, c_i = 2 sum_j v_ij,
-// v_ij = phi'((y_i - y_j)(s_i - s_j)) (y_i - y_j). X stays on the GPU. Both passes over
-// X are in float64. c is computed by visiting every pair, in float32:
+// v_ij = phi'((y_i - y_j)(s_i - s_j)) (y_i - y_j). Both passes over X are in float64. X
+// stays on the GPU if it fits, and is copied there panel by panel in every pass
+// otherwise; the results have the same bits. Between the passes only vectors of n numbers
+// are needed, and c comes from one of three methods:
 //
-//   - direct, factored: logistic loss of two labels, 1 / (1 + a_i b_j) from one
-//     exponential a record instead of one a pair;
-//   - direct: any labels and any smooth loss that is an expression, the code of
-//     whose phi' is put into the kernel.
+//   - near-linear: few labels and a phi' that is analytic, by Chebyshev expansion, in
+//     float64;
+//   - direct, factored: logistic loss of two labels, every pair in float32,
+//     1 / (1 + a_i b_j) from one exponential a record instead of one a pair;
+//   - direct: any labels and any smooth loss that is an expression, every pair in
+//     float32, the code of whose phi' is put into the kernel.
 //
 // # Terms and sums
 //
-// The computed term of a pair is a function of its two records, w and public
+// Direct: the computed term of a pair is a function of its two records, w and public
 // constants: which kernel, its ranges and its scale come from the Problem. It is clamped
 // to the certified range and rounded to fixed point, and all sums of terms are sums of
 // integers. So they are exact, the same for any order of blocks and for any grid, and a
 // record that changes alters no partial sum that it is not in. What is left of the
 // error is that of single terms, which Roundoff bounds for every data set.
+//
+// Near-linear, and both passes over X: sums are in float64, in an order that follows from
+// the public sizes and from how many records have each label. Fixed point would not help
+// here: the terms have 53 bits and there are 2^30 of them, more than an integer of 64
+// bits holds. Roundoff bounds the distance to the exact gradient for every data set, as
+// on the CPU.
 package cuda

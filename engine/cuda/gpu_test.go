@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"sync"
 	"testing"
 	"time"
 
@@ -47,24 +48,31 @@ func openGPU(t *testing.T) (Backend, int) {
 	return Backend{Device: device}, version
 }
 
-// TestGPUConformance is TestConformance on a GPU, with expressions too.
+// TestGPUConformance is TestConformance and TestNearLinearConformance on a GPU, with
+// expressions and larger sizes too.
 func TestGPUConformance(t *testing.T) {
 	b, _ := openGPU(t)
 	losses := library(t)
-	o := enginetest.Options{
-		Losses:       []engine.ScoreLoss{engine.Logistic{}, losses["sigmoid"], losses["squared-hinge"], losses["root"]},
-		MetricLosses: []engine.MetricLoss{}, Short: testing.Short(), PerPair: 1e-4,
-		Unsupported: func(p engine.Problem) { t.Logf("declined: %s, radius %v", p.Loss.Name(), p.Radius) },
+	for _, m := range []Method{Direct, NearLinear} {
+		b.Method = m
+		o := enginetest.Options{
+			Losses:       []engine.ScoreLoss{engine.Logistic{}, losses["sigmoid"], losses["squared-hinge"], losses["root"]},
+			MetricLosses: []engine.MetricLoss{}, Short: testing.Short(), PerPair: 1e-4,
+			Unsupported: func(p engine.Problem) { t.Logf("declined: %s, radius %v", p.Loss.Name(), p.Radius) },
+		}
+		if m == NearLinear {
+			o.Losses, o.PerPair = []engine.ScoreLoss{engine.Logistic{}, losses["sigmoid"], enginetest.SmoothHinge{}}, 2e-11
+		}
+		enginetest.Run(t, b, o)
 	}
-	enginetest.Run(t, b, o)
 }
 
 // result is a file in bench/results/gpu.
 type result struct {
-	PTX          string        `json:"score_ptx_sha256"`
-	Device       driver.Device `json:"device"`
-	CUDA         int           `json:"driver_cuda_version"`
-	Measurements []measurement `json:"measurements"`
+	PTX          map[string]string `json:"ptx_sha256"` // by name
+	Device       driver.Device     `json:"device"`
+	CUDA         int               `json:"driver_cuda_version"`
+	Measurements []measurement     `json:"measurements"`
 }
 
 type measurement struct {
@@ -73,8 +81,38 @@ type measurement struct {
 	Labels  int     `json:"labels"`
 	Method  string  `json:"method"`
 	Device  string  `json:"device"`
+	Panels  bool    `json:"panels,omitempty"` // X is copied to the GPU in every call
 	Pairs   int64   `json:"ordered_pairs"`
+	Bind    float64 `json:"bind_seconds"`
 	Seconds float64 `json:"seconds"` // the fastest call, all copies included
+	// Bandwidth is that of reading X twice, in bytes a second.
+	Bandwidth float64 `json:"x_twice_bytes_per_second"`
+}
+
+// A measured case runs on the GPU by a method, and by the best one on the CPU.
+type measuredCase struct {
+	n, d, labels int
+	method       Method
+	panels       bool // with memory for half of X
+	cpu          bool
+}
+
+// measuredCases holds the bars of the issue: near-linear at n = 10^8, d = 20, and direct
+// at n = 10^6.
+func measuredCases() []measuredCase {
+	all := []measuredCase{{1e8, 20, 2, Auto, false, false}, {1e7, 32, 2, Auto, true, false}}
+	for _, n := range []int{1e3, 1e4, 1e5, 1e6, 1e7} {
+		for _, d := range []int{8, 32, 128} {
+			all = append(all, measuredCase{n, d, 2, Auto, false, true})
+			if n <= 1e6 {
+				all = append(all, measuredCase{n, d, 2, Direct, false, false})
+			}
+			if n <= 1e5 {
+				all = append(all, measuredCase{n, d, 5, Direct, false, n <= 1e4}) // minutes on a CPU
+			}
+		}
+	}
+	return all
 }
 
 // TestGPUMeasure times gradient sums on the GPU and, by its best method, on the CPU, and
@@ -85,51 +123,64 @@ func TestGPUMeasure(t *testing.T) {
 		t.Skip("DYAD_GPU_OUT names no file")
 	}
 	b, version := openGPU(t)
-	r := result{PTX: hashOf(kernels.ScorePTX), Device: b.Device.Info(), CUDA: version}
-	for _, n := range []int{1e3, 1e4, 1e5, 1e6} {
-		for _, d := range []int{8, 32, 128} {
-			for _, labels := range []int{2, 5} {
-				if labels > 2 && n > 1e5 {
-					continue
-				}
-				p, records, w := measured(t, n, d, labels)
-				for _, backend := range []engine.Backend{b, cpu.Backend{}} {
-					if labels > 2 && n > 1e4 && backend != engine.Backend(b) {
-						continue // minutes on a CPU
-					}
-					m, err := measure(backend, p, records, w)
-					if err != nil {
-						t.Error(err)
-						continue
-					}
-					m.Labels = labels
-					t.Logf("%+v", m)
-					r.Measurements = append(r.Measurements, m)
-				}
-			}
+	r := result{PTX: embeddedPTX(), Device: b.Device.Info(), CUDA: version}
+	for _, c := range measuredCases() {
+		p, records, w := measured(t, c.n, c.d, c.labels)
+		gpu := b
+		gpu.Method = c.method
+		if c.panels {
+			gpu.Memory = driverBytes + 64<<20 + uint64(16*c.n+4*c.n*c.d)
 		}
-	}
-	text, err := json.MarshalIndent(r, "", "\t")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(out, append(text, '\n'), 0o644); err != nil {
-		t.Fatal(err)
+		backends := []engine.Backend{gpu}
+		if c.cpu {
+			backends = append(backends, cpu.Backend{})
+		}
+		for _, backend := range backends {
+			m, err := measure(backend, p, records, w)
+			if err != nil {
+				t.Error(err)
+				continue
+			}
+			m.Labels, m.Panels = c.labels, c.panels
+			t.Logf("%+v", m)
+			r.Measurements = append(r.Measurements, m)
+		}
+		text, err := json.MarshalIndent(r, "", "\t") // after each case: the time may be limited
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(out, append(text, '\n'), 0o644); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 
-func hashOf(ptx string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(ptx))) }
+// embeddedPTX are the hashes of the embedded programs.
+func embeddedPTX() map[string]string {
+	hashes := map[string]string{}
+	for _, name := range kernels.PTXNames() {
+		hashes[name] = fmt.Sprintf("%x", sha256.Sum256([]byte(kernels.PTX(name))))
+	}
+	return hashes
+}
 
 func measured(t *testing.T, n, d, labels int) (engine.Problem, *engine.Records, []float64) {
 	t.Helper()
-	rng := rand.New(rand.NewPCG(1, 2))
 	x, y, w := make([]float64, n*d), make([]float64, n), make([]float64, d)
-	for i := range x {
-		x[i] = 2*rng.Float64() - 1
+	var group sync.WaitGroup
+	const rows = 1 << 16
+	for from := 0; from < n; from += rows {
+		group.Go(func() {
+			rng := rand.New(rand.NewPCG(1, uint64(from)))
+			for i := from; i < min(n, from+rows); i++ {
+				for k := range d {
+					x[i*d+k] = 2*rng.Float64() - 1
+				}
+				y[i] = 2*float64(rng.IntN(labels))/float64(labels-1) - 1
+			}
+		})
 	}
-	for i := range y {
-		y[i] = 2*float64(rng.IntN(labels))/float64(labels-1) - 1
-	}
+	group.Wait()
 	w[0] = 1
 	p := engine.Problem{N: n, D: d, Bounds: engine.UnitBounds(), Loss: engine.Logistic{}, Radius: 1, LabelValues: labels}
 	r, err := engine.AdoptRecords(x, y, d, p.Bounds)
@@ -144,12 +195,13 @@ func measure(b engine.Backend, p engine.Problem, r *engine.Records, w []float64)
 	if err != nil {
 		return measurement{}, err
 	}
+	start := time.Now()
 	e, err := k.Bind(r)
 	if err != nil {
 		return measurement{}, err
 	}
 	pairs := engine.AllPairs{N: p.N}
-	m := measurement{N: p.N, D: p.D, Method: k.Method(), Device: b.Name(), Pairs: pairs.Len()}
+	m := measurement{N: p.N, D: p.D, Method: k.Method(), Device: b.Name(), Pairs: pairs.Len(), Bind: time.Since(start).Seconds()}
 	dst := make([]float64, p.D)
 	for range 5 {
 		start := time.Now()
@@ -160,5 +212,6 @@ func measure(b engine.Backend, p engine.Problem, r *engine.Records, w []float64)
 			m.Seconds = s
 		}
 	}
+	m.Bandwidth = 2 * 8 * float64(p.N) * float64(p.D) / m.Seconds
 	return m, errors.Join(err, e.Close())
 }

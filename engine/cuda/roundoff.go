@@ -35,6 +35,8 @@ const (
 // ||error of X^T c|| <= R l n^2 (E + g(m) Q) + 2 R n^2 A, with m the depth of sums over
 // rows.
 //
+// The claim also holds if only every sum of terms over j is within E sum_j |D_ij|.
+//
 // Proof. c_i = 2 sum_j v_ij, so ||X^T (c^ - c)|| <= 2 R sum_ij (E |D_ij| + A). The
 // summation adds at most g(m) R 2 Q sum_ij |D_ij| to first order. sum_ij |D_ij| is convex
 // in every label, so it is largest for labels at the ends of their interval, where it
@@ -79,6 +81,11 @@ const (
 // |u sigma'(u)| <= 0.2240.., and infinite for others. The clamps of the argument to [-V, V], of phi' to [-Q, Q]
 // and of the term to the unit only moves values towards exact ones, which are inside.
 //
+// # Near-linear
+//
+// See nearError: there E is the error of a sum of phi'(u_ij) D_ij over j in units of
+// sum_j |D_ij|, and A = 0.
+//
 // # Prefix pairs
 //
 // They are computed from scores of the GPU on the host in float64: the T terms
@@ -89,22 +96,18 @@ const (
 // The last summand covers underflow, as in package cpu.
 func (k *kernel) Roundoff(pairs engine.Pairs) float64 {
 	p, s := k.problem, k.scores
-	R, l := p.Bounds.FeatureNorm, s.LabelSpan
-	n := float64(p.N)
-	tiny := n * n * float64(p.D) * (1 + R*l) * 0x1p-1000
 	switch q := pairs.(type) {
 	case engine.AllPairs:
 		if q.N != p.N {
 			return math.Inf(1)
 		}
-		relative, absolute := k.termError()
-		return R*n*n*(l*(relative+engine.Gamma(k.rowSumDepth())*s.Slope)+2*absolute)*secondOrder + tiny
+		return k.sumRoundoff(k.termError())
 	case engine.PrefixPairs:
 		if q.T < 1 || q.T >= p.N {
 			return math.Inf(1)
 		}
-		e := s.Curvature*(2*l*s.ScoreErr+4*u64*s.Margin) + s.SlopeErr + 3*u64*s.Slope + engine.Gamma(k.rowSumDepth()+3)*s.Slope
-		return float64(q.T)*2*R*l*e*secondOrder + tiny
+		e := s.Curvature*(2*s.LabelSpan*s.ScoreErr+4*u64*s.Margin) + s.SlopeErr + 3*u64*s.Slope + engine.Gamma(k.grid.depth()+3)*s.Slope
+		return float64(q.T)*2*p.Bounds.FeatureNorm*s.LabelSpan*e*secondOrder + k.underflow()
 	}
 	return math.Inf(1)
 }
@@ -112,6 +115,9 @@ func (k *kernel) Roundoff(pairs engine.Pairs) float64 {
 // termError returns E and A.
 func (k *kernel) termError() (relative, absolute float64) {
 	s := k.scores
+	if k.nearLinear() {
+		return k.nearError(), 0
+	}
 	relative = 2*s.Curvature*s.LabelSpan*s.ScoreErr + 3*u64*s.Slope
 	if k.factored {
 		e := u32 + u64*s.Margin + 4*u64
@@ -130,4 +136,52 @@ func (k *kernel) termError() (relative, absolute float64) {
 func (k *kernel) usable() bool {
 	relative, absolute := k.termError()
 	return relative+absolute/k.scores.LabelSpan < 0x1p-16*k.scores.Slope
+}
+
+var _ engine.TermKernel = (*kernel)(nil)
+
+// slopeRange are the bounds of phi' that Constants rests on. For engine.Logistic they are
+// [-sigm(2 R r l), 0], which margins in the ball leave by at most 2^-32: the last part of
+// logisticSlope's error.
+func (k *kernel) slopeRange() (lo, hi float64) {
+	if _, ok := k.loss.(engine.Logistic); ok {
+		p := k.problem
+		return k.loss.DPhi(-2*p.Bounds.FeatureNorm*p.Radius*k.scores.LabelSpan) * (1 - 0x1p-40), 0
+	}
+	return k.scores.SlopeMin, k.scores.SlopeMax
+}
+
+// TermRoundoff implements engine.TermKernel for all pairs by the direct method of any
+// labels: there the slope that the kernel computes for a pair, clamped, makes the terms,
+// whatever its error is.
+//
+// Proof. Let p_ij be the slope of the kernel, clamped to slopeRange rounded outward to
+// float32, and q_ij the nearest number of slopeRange itself, |p_ij - q_ij| <= 2 w Q. The
+// terms are q_ij D_ij (x_i - x_j). p_ij comes from the labels and computed scores of both
+// records, and a computed score from its own row and w, by the same operations wherever
+// the row is. So a term depends on its two records and w, and Constants hold for slopes in
+// that range at any margin (engine.Score, engine.Logistic). The computed v_ij differs from
+// q_ij D_ij by: 2 w Q |D|; the difference of the labels, 2 w |D| + 2^-45 l, times Q; one
+// rounding of the product (the unit is a power of two); and 2^-23 unit for fixed point,
+// while the clamp to the unit does not act. The sums are exact, and X^T c is as in
+// Roundoff. QED
+func (k *kernel) TermRoundoff(pairs engine.Pairs) float64 {
+	q, ok := pairs.(engine.AllPairs)
+	if !ok || q.N != k.problem.N || k.nearLinear() || k.factored {
+		return math.Inf(1)
+	}
+	s := k.scores
+	return k.sumRoundoff(5*u32*s.Slope+3*u64*s.Slope, k.unit*(0x1p-23+0x1p-100)+0x1p-44*s.LabelSpan*s.Slope)
+}
+
+// sumRoundoff bounds the error of the sum over all pairs, with E and A as in Roundoff.
+func (k *kernel) sumRoundoff(relative, absolute float64) float64 {
+	R, l, n := k.problem.Bounds.FeatureNorm, k.scores.LabelSpan, float64(k.problem.N)
+	return R*n*n*(l*(relative+engine.Gamma(k.grid.depth())*k.scores.Slope)+2*absolute)*secondOrder + k.underflow()
+}
+
+// underflow covers every underflow, as in package cpu.
+func (k *kernel) underflow() float64 {
+	n := float64(k.problem.N)
+	return n * n * float64(k.problem.D) * (1 + k.problem.Bounds.FeatureNorm*k.scores.LabelSpan) * 0x1p-1000
 }

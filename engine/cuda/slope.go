@@ -34,9 +34,9 @@ func slopeOf(loss engine.ScoreLoss, s engine.ScoreRange) (slope, error) {
 		return slope{}, fmt.Errorf("%w: loss %q is no expression, so it has no code for GPUs", engine.ErrUnsupported, loss.Name())
 	}
 	e := expression.SlopeExpr()
-	lines, registers, masks, ok := e.PTX("%phi_in", "%phi_out")
+	lines, registers, masks := e.PTX("%phi_in", "%phi_out")
 	bound := e.PTXRoundoff(autodiff.Interval{Lo: -s.Margin, Hi: s.Margin})
-	if !ok || math.IsInf(bound, 0) || len(lines) > maxLines {
+	if math.IsInf(bound, 0) || len(lines) > maxLines {
 		return slope{}, fmt.Errorf("%w: the slope of loss %q has no code for GPUs with a proved error over margins up to %.3g", engine.ErrUnsupported, loss.Name(), s.Margin)
 	}
 	// SlopeErr covers the difference of the formula's constants from exact ones.
@@ -52,7 +52,8 @@ const maxLines = 200
 // the product), which changes the result by 2 w |u| sigma'(u) <= 0.449 w; ex2 by a
 // relative error of 8 w changes it by at most 8 w / 4; the sum by w and the reciprocal
 // by 4 w, relatively. For u > 88 the exponential or its reciprocal may become infinite
-// or 0, and the result is 0, within 2^-100; so may the exponential for u < -87.
+// or 0, and the result is 0, within 2^-100; so may the exponential for u < -87. 2^-32 is for
+// the clamp (slopeRange).
 func logisticSlope() slope {
 	return slope{
 		lines: []string{
@@ -63,8 +64,17 @@ func logisticSlope() slope {
 			"neg.f32 %phi_out, %phi3;",
 		},
 		registers: 4,
-		absError:  (0.449+exponentError/u32/4+1+reciprocalError/u32)*u32 + 0x1p-100,
+		absError:  (0.449+exponentError/u32/4+1+reciprocalError/u32)*u32 + 0x1p-100 + 0x1p-32,
 	}
+}
+
+// singleUp is the smallest float32 that is not below v.
+func singleUp(v float64) float32 {
+	f := float32(v)
+	if float64(f) < v {
+		f = math.Nextafter32(f, float32(math.Inf(1)))
+	}
+	return f
 }
 
 // constant is the float32 nearest to v.
@@ -72,20 +82,16 @@ func constant(v float64) string { return fmt.Sprintf("0f%08X", math.Float32bits(
 
 // splice replaces every marker in ptx by the code. Its argument is clamped to
 // [-margin, margin], which holds every exact one, so that its proofs apply; what leaves it
-// is clamped to [-bound, bound], whatever the code computes, NaN included. bound is
-// rounded up to float32 and margin down.
-func splice(ptx string, code slope, margin, bound float64) (string, error) {
-	limit, reach := float32(bound), float32(margin)
-	if float64(limit) < bound {
-		limit = math.Nextafter32(limit, float32(math.Inf(1)))
-	}
+// is clamped to [lo, hi], whatever the code computes, NaN included. lo and hi are rounded
+// outward to float32 and margin inward.
+func splice(ptx string, code slope, margin, lo, hi float64) (string, error) {
+	reach := float32(margin)
 	if float64(reach) > margin {
 		reach = math.Nextafter32(reach, 0)
 	}
-	for _, v := range []float32{limit, reach} {
-		if !(v > 0) || math.IsInf(float64(v), 0) {
-			return "", fmt.Errorf("cuda: the bounds %v of phi' and %v of its argument are not positive float32 numbers", bound, margin)
-		}
+	least, most := -singleUp(-lo), singleUp(hi)
+	if !(reach > 0 && least <= most) || math.IsInf(float64(reach), 0) || math.IsInf(float64(least), 0) || math.IsInf(float64(most), 0) {
+		return "", fmt.Errorf("cuda: the bounds [%v, %v] of phi' and %v of its argument are no float32 numbers", lo, hi, margin)
 	}
 	var out strings.Builder
 	found := 0
@@ -109,8 +115,8 @@ func splice(ptx string, code slope, margin, bound float64) (string, error) {
 		}
 		block = append(block, code.lines...)
 		block = append(block,
-			"max.f32 %phi_out, %phi_out, "+constant(-float64(limit))+";",
-			"min.f32 "+registers[0]+", %phi_out, "+constant(float64(limit))+";")
+			"max.f32 %phi_out, %phi_out, "+constant(float64(least))+";",
+			"min.f32 "+registers[0]+", %phi_out, "+constant(float64(most))+";")
 		out.WriteString("\t{\n\t" + strings.Join(block, "\n\t") + "\n\t}\n")
 	}
 	if found == 0 {

@@ -19,6 +19,9 @@ DEVICE void barrier() { __syncthreads(); }
 
 DEVICE u32 bits(float v) { return __builtin_bit_cast(u32, v); }
 
+// load reads memory that no kernel writes while this one runs.
+DEVICE double load(const double *p) { return __nvvm_ldg_d(p); }
+
 // reciprocal is within 2^-22 of 1/v, relatively, for 2^-126 <= v <= 2^126, and 0 for
 // larger v.
 DEVICE float reciprocal(float v) {

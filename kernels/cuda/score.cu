@@ -1,22 +1,10 @@
-// Kernels for score losses: c_i = sum over j of phi'(u_ij) (y_i - y_j), with
-// u_ij = (y_i - y_j)(s_i - s_j), and the two passes over X.
+// Kernels for score losses that visit every pair: c_i = sum over j of
+// phi'(u_ij) (y_i - y_j), with u_ij = (y_i - y_j)(s_i - s_j).
 //
-// X is stored by columns, x[k n + i], so that neighbouring threads read neighbouring
-// records. All sizes are public. Every term of a pair is a function of its two records
-// and public constants, clamped, in fixed point; all sums of terms are sums of
-// integers. So they are exact, the order does not matter, and a record changes nothing
-// but its own terms.
+// All sizes are public. Every term of a pair is a function of its two records and public
+// constants, clamped, in fixed point; all sums of terms are sums of integers. So they
+// are exact, the order does not matter, and a record changes nothing but its own terms.
 #include "device.h"
-
-// scores sets s[i] = sum_k x[k n + i] w[k] for i < n. Depth d.
-// Blocks of 256 threads, ceil(n/256) of them.
-KERNEL THREADS(256) void scores(double *s, const double *x, const double *w, u64 n, u32 d) {
-	u64 i = (u64)block_x() * 256 + thread();
-	if (i >= n) return;
-	double sum = 0;
-	for (u32 k = 0; k < d; k++) sum = fma64(x[k * n + i], w[k], sum);
-	s[i] = sum;
-}
 
 // exp_up_to is exp(v) for |v| <= 700 with a relative error below 4 u, u = 2^-53.
 //
@@ -154,16 +142,16 @@ enum { SIDE = 64, WALK = 16, THREE_QUARTERS = 0x3f400000 };
 // v_ij = phi'(D (s_i - t_j)) D scale, D = y_i - z_j, clamped to [-1, 1], in units of
 // 2^-22,
 //
-//	for i < rows, j < cols: if (!upper || j > i) row[i] += q(v_ij), col[j] -= q(v_ij)
+//	for i < rows, j < cols: if (j + shift > i) row[i] += q(v_ij), col[j] -= q(v_ij)
 //
 // The scores and labels of the rows, s and y, and of the columns, t and z, are pairs
-// of floats (see split), the second rows or cols later. Blocks of 256 threads;
-// ceil(rows/64) x ceil(cols/1024) of them.
+// of floats (see split), the second stride later. All sizes, and shift, are below 2^30
+// in absolute value. Blocks of 256 threads; ceil(rows/64) x ceil(cols/1024) of them.
 //
 // w = v/4 + 3/4 is in [1/2, 1], so its bits less those of 3/4 are v in units of
 // 2^-22, rounded to nearest; a thread sums at most 4 WALK = 64 of at most 2^22.
 KERNEL THREADS(256) void pair_tiles(i64 *row, i64 *col, const float *s, const float *y, const float *t, const float *z,
-                                    u32 rows, u32 cols, float scale, u32 upper) {
+                                    u32 rows, u32 cols, u64 stride, float scale, int shift) {
 	SHARED static int part[16][SIDE];
 	u32 tx = thread() & 15, ty = thread() >> 4;
 	u32 r0 = block_x() * SIDE;
@@ -173,16 +161,16 @@ KERNEL THREADS(256) void pair_tiles(i64 *row, i64 *col, const float *s, const fl
 	for (int p = 0; p < 4; p++) {
 		u32 i = r0 + ty + 16 * p;
 		i = i < rows ? i : rows - 1;
-		si[p] = s[i], sl[p] = s[rows + i], yi[p] = y[i], yl[p] = y[rows + i];
+		si[p] = s[i], sl[p] = s[stride + i], yi[p] = y[i], yl[p] = y[stride + i];
 		sums[p] = 0;
 	}
 	u32 c0 = block_y() * (WALK * SIDE);
 	u32 end = cols - c0 < WALK * SIDE ? cols : c0 + WALK * SIDE;
 	for (; c0 < end; c0 += SIDE) {
-		if (upper && c0 + SIDE <= r0) continue; // below the diagonal
+		if ((int)c0 + SIDE - 1 + shift <= (int)r0) continue; // below the diagonal
 		for (int q = 0; q < 4; q++) {
 			u32 j = c0 + tx + 16 * q, at = j < cols ? j : cols - 1;
-			float tj = t[at], tl = t[cols + at], zj = z[at], zl = z[cols + at];
+			float tj = t[at], tl = t[stride + at], zj = z[at], zl = z[stride + at];
 			int sum = 0;
 #pragma unroll
 			for (int p = 0; p < 4; p++) {
@@ -191,7 +179,7 @@ KERNEL THREADS(256) void pair_tiles(i64 *row, i64 *col, const float *s, const fl
 				float v = phi_slope(d * ((si[p] - tj) + (sl[p] - tl))) * (d * scale);
 				v = v > -1.0f ? v < 1.0f ? v : 1.0f : -1.0f; // NaN is -1
 				int k = (int)(bits(fma32(v, 0.25f, 0.75f)) - THREE_QUARTERS);
-				k = i < rows && j < cols && (!upper || j > i) ? k : 0;
+				k = i < rows && j < cols && (int)j + shift > (int)i ? k : 0;
 				sum += k;
 				sums[p] += k;
 			}
@@ -223,35 +211,4 @@ KERNEL THREADS(256) void pair_tiles(i64 *row, i64 *col, const float *s, const fl
 KERNEL THREADS(256) void coefficients(double *c, const i64 *a, u64 n, double unit) {
 	u64 i = (u64)block_x() * 256 + thread();
 	if (i < n) c[i] = unit * (double)a[i];
-}
-
-// weighted_sums sets, for blocks (g, h) of 256 threads and columns k = 4 h + m < d,
-//
-//	part[g d + k] = sum over g chunk <= i < min(n, (g+1) chunk) of x[k n + i] c[i]
-//
-// Depth ceil(chunk/256) + 8.
-KERNEL THREADS(256) void weighted_sums(double *part, const double *x, const double *c, u64 n, u32 d, u64 chunk) {
-	SHARED static double tree[4][256];
-	u32 id = thread(), k0 = 4 * block_y();
-	u64 from = block_x() * chunk, to = from + chunk < n ? from + chunk : n;
-	double sum[4] = {0, 0, 0, 0};
-	const double *column[4];
-#pragma unroll
-	for (int m = 0; m < 4; m++) column[m] = x + (k0 + m < d ? k0 + m : d - 1) * n;
-	for (u64 i = from + id; i < to; i += 256) {
-		double v = c[i];
-#pragma unroll
-		for (int m = 0; m < 4; m++) sum[m] = fma64(column[m][i], v, sum[m]);
-	}
-#pragma unroll
-	for (int m = 0; m < 4; m++) tree[m][id] = sum[m];
-	barrier();
-	for (u32 half = 128; half > 0; half /= 2) {
-		if (id < half) {
-#pragma unroll
-			for (int m = 0; m < 4; m++) tree[m][id] += tree[m][id + half];
-		}
-		barrier();
-	}
-	if (id < 4 && k0 + id < d) part[(u64)block_x() * d + k0 + id] = tree[id][0];
 }

@@ -47,14 +47,14 @@ func fused(a, b, c float32) float32 {
 }
 
 // maximum and minimum return the other operand if one is NaN.
-func maximum(a, b float32) float32 {
+func maximum[T float32 | float64](a, b T) T {
 	if a != a || b > a {
 		return b
 	}
 	return a
 }
 
-func minimum(a, b float32) float32 {
+func minimum[T float32 | float64](a, b T) T {
 	if a != a || b < a {
 		return b
 	}
@@ -105,6 +105,7 @@ func build() map[string]op {
 		"neg.s32":      u32op(func(a, _ uint32) uint32 { return -a }),
 		"and.b32":      u32op(func(a, b uint32) uint32 { return a & b }),
 		"or.b32":       u32op(func(a, b uint32) uint32 { return a | b }),
+		"not.b32":      u32op(func(a, _ uint32) uint32 { return ^a }),
 		"xor.b32":      u32op(func(a, b uint32) uint32 { return a ^ b }),
 		"shl.b32":      u32op(func(a, b uint32) uint32 { return a << b }),
 		"shr.u32":      u32op(func(a, b uint32) uint32 { return a >> b }),
@@ -143,14 +144,16 @@ func build() map[string]op {
 		"sub.rn.f64":         f64op(func(a, b float64) float64 { return a - b }),
 		"mul.rn.f64":         f64op(func(a, b float64) float64 { return a * b }),
 		"div.rn.f64":         f64op(func(a, b float64) float64 { return a / b }),
+		"min.f64":            f64op(minimum[float64]),
+		"max.f64":            f64op(maximum[float64]),
 		"neg.f64":            f64op(func(a, _ float64) float64 { return -a }),
 		"add.rn.f32":         f32op(func(a, b float32) float32 { return a + b }),
 		"sub.rn.f32":         f32op(func(a, b float32) float32 { return a - b }),
 		"mul.rn.f32":         f32op(func(a, b float32) float32 { return a * b }),
 		"neg.f32":            f32op(func(a, _ float32) float32 { return -a }),
 		"abs.f32":            f32op(func(a, _ float32) float32 { return float32(math.Abs(float64(a))) }),
-		"max.f32":            f32op(maximum),
-		"min.f32":            f32op(minimum),
+		"max.f32":            f32op(maximum[float32]),
+		"min.f32":            f32op(minimum[float32]),
 		"sqrt.rn.f32":        f32op(func(a, _ float32) float32 { return float32(math.Sqrt(float64(a))) }),
 		"div.rn.f32":         f32op(func(a, b float32) float32 { return a / b }),
 		"fma.rn.f32":         func(a, b, c uint64) uint64 { return bits32(fused(f32(a), f32(b), f32(c))) },

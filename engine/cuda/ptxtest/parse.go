@@ -227,6 +227,9 @@ func (p *parser) memory(i *instruction, parts, operands []string) (err error) {
 		return fmt.Errorf("unknown memory instruction")
 	}
 	last := parts[len(parts)-1]
+	if i.kind == loadGlobal && len(parts) == 4 && parts[2] == "nc" { // memory that no one writes
+		parts = append(parts[:2:2], last)
+	}
 	if parts[0] == "red" && i.name != "red.global.add.u64" || parts[0] != "red" && len(parts) != 3 {
 		return fmt.Errorf("unknown memory instruction")
 	}
@@ -327,7 +330,10 @@ func (p *parser) finish() error {
 		}
 		p.code[at].target = target
 	}
-	if len(p.code) == 0 || p.code[len(p.code)-1].kind != exit {
+	if len(p.code) == 0 {
+		return fmt.Errorf("kernel %s is empty", p.name)
+	}
+	if last := p.code[len(p.code)-1]; last.guard >= 0 || last.kind != exit && last.kind != branch {
 		return fmt.Errorf("kernel %s does not end with ret", p.name)
 	}
 	if p.threads == 0 || p.threads > math.MaxInt16 {

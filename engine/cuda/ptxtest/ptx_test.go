@@ -10,13 +10,19 @@ import (
 )
 
 func TestParseKernels(t *testing.T) {
-	m, err := Parse(kernels.ScorePTX)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range []string{"scores", "exponentials", "logistic_tiles", "split", "pair_tiles", "coefficients", "weighted_sums"} {
-		if m.kernels[name] == nil {
-			t.Errorf("no kernel %s", name)
+	for program, names := range map[string][]string{
+		"rows":       {"scores", "weighted_sums", "combine"},
+		"score":      {"exponentials", "logistic_tiles", "split", "pair_tiles", "coefficients"},
+		"nearlinear": {"moments", "series"},
+	} {
+		m, err := Parse(kernels.PTX(program))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range names {
+			if m.kernels[name] == nil {
+				t.Errorf("%s has no kernel %s", program, name)
+			}
 		}
 	}
 }

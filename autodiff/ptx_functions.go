@@ -1,0 +1,195 @@
+package autodiff
+
+import "math"
+
+// This file has the code of functions that GPUs lack or only approximate, and its errors
+// in units of w = singleRoundoff: relative ones of the result, absolute ones otherwise.
+
+const (
+	// logSingle is the error of lg2.approx.ftz.f32: absolutely where |log2 x| < 1, and
+	// relatively beyond (PTX manual: 2^-22), for normal x > 0.
+	logSingle = 4
+	// largestExponent bounds the argument of exp.
+	largestExponent = 64
+	// largestAngle bounds the argument of sin and cos.
+	largestAngle = 1 << 10
+	// trigSingle is the absolute error of sin and cos (see ptxEmitter.trig).
+	trigSingle = 8
+)
+
+// exp is e^x.
+func (p *ptxEmitter) exp(x string) string { return p.power2(math.Log2E, x) }
+
+// log is log x = log2 x ln 2: two roundings follow lg2.
+func (p *ptxEmitter) log(x string) string {
+	return p.op("mul.rn.f32", p.op("lg2.approx.ftz.f32", x), single(math.Ln2))
+}
+
+// logError bounds the error of log on [a.Lo, a.Hi].
+func logError(a Interval) (relative, absolute float64) {
+	if !(a.Lo >= singleTiny) {
+		return 0, inf
+	}
+	return (logSingle + 2.1) * singleRoundoff, logSingle * math.Ln2 * singleRoundoff
+}
+
+// log1p is log(1 + x): the sum is rounded, which moves the logarithm by w.
+func (p *ptxEmitter) log1p(x string) string { return p.log(p.op("add.rn.f32", x, single(1))) }
+
+func log1pError(a Interval) (relative, absolute float64) {
+	if !(a.Lo > -1+0x1p-20) {
+		return 0, inf
+	}
+	relative, absolute = logError(Interval{0x1p-21, math.Max(a.Hi, 0) + 1})
+	return relative, absolute + 1.1*singleRoundoff
+}
+
+// expm1 is e^x - 1, with the error of e^x and one rounding.
+func (p *ptxEmitter) expm1(x string) string { return p.op("add.rn.f32", p.exp(x), single(-1)) }
+
+func expm1Error(a Interval) (relative, absolute float64) {
+	relative, absolute = expError(a)
+	return 1.1 * singleRoundoff, relative*a.exp().Hi + absolute
+}
+
+// expError is the error of exp: 2 |x| units of the argument, since e^t - 1 <= 1.001 t,
+// and 8 of ex2. Below -64 both the exact and the computed value are under 1.1 e^-64.
+func expError(a Interval) (relative, absolute float64) {
+	if !(a.Hi <= largestExponent) {
+		return 0, inf
+	}
+	absolute = singleTiny
+	if a.Lo < -largestExponent {
+		absolute = 1.1 * math.Exp(-largestExponent)
+	}
+	return 1.001 * (2*math.Min(a.Abs(), largestExponent) + 8) * singleRoundoff, absolute
+}
+
+// softplus is log(1 + e^x) = max(x, 0) + log(1 + e^-|x|).
+//
+// Error: 2 |x| + 8 units of e^-|x|, with |x| e^-|x| < 0.37, less than 8.8 in all, which
+// log1p does not enlarge; its own, at most 2.8 + 1.1 + 6.1 log 2 < 8.2; the sum 1. An
+// e^-|x| that becomes 0 is below 2^-126.
+func (p *ptxEmitter) softplus(x string) string {
+	e := p.exp(p.op("neg.f32", p.op("abs.f32", p.op("mov.f32", x))))
+	return p.op("add.rn.f32", p.op("max.f32", p.op("mov.f32", x), single(0)), p.log1p(e))
+}
+
+const softplusSingle = 18 // absolute; 1.1 relative
+
+// reciprocal is 1/x, rounded to nearest.
+func (p *ptxEmitter) reciprocal(x string) string { return p.op("div.rn.f32", single(1), x) }
+
+// power is x^c: repeated products for a small whole |c|, otherwise 2^(c log2 x).
+func (p *ptxEmitter) power(c float64, x string) string {
+	if n := math.Abs(c); wholePower(n) {
+		r := x
+		for range int(n) - 1 {
+			r = p.op("mul.rn.f32", r, x)
+		}
+		if c < 0 {
+			r = p.reciprocal(r)
+		}
+		return r
+	}
+	return p.op("ex2.approx.ftz.f32", p.op("mul.rn.f32", p.op("lg2.approx.ftz.f32", x), single(c)))
+}
+
+// wholePower says that x^c is computed by products.
+func wholePower(c float64) bool {
+	return c == math.Trunc(c) && c >= 1 && c <= largestSinglePower
+}
+
+// powerError: every product is below |a|^c, or below 1, and loses w and at most
+// singleTiny; a reciprocal adds w, and where the power is far from 0 no product
+// underflows. Otherwise the exponent
+// c log2 x has the error of the logarithm and two roundings, which the power of two
+// multiplies by log 2, and ex2 adds 8 w.
+func powerError(c float64, a Interval) (relative, absolute float64) {
+	if n := math.Abs(c); wholePower(n) {
+		size := math.Max(1, math.Pow(a.Abs(), n))
+		if !(size < singleLargest) {
+			return 0, inf
+		}
+		relative, absolute = n*singleRoundoff*(1+0x1p-10), n*singleTiny*size
+		if c < 0 {
+			if !(a.pow(n).least() > 0x1p-60) {
+				return 0, inf
+			}
+			relative, absolute = (n+1.1)*singleRoundoff, singleTiny
+		}
+		return relative, absolute
+	}
+	if !(a.Lo >= singleTiny) {
+		return 0, inf
+	}
+	log := a.log().Abs() / math.Ln2 * (1 + 0x1p-20)
+	if !(math.Abs(c)*log < 100) {
+		return 0, inf
+	}
+	return 1.001 * (math.Abs(c)*math.Ln2*(logSingle*math.Max(1, log)+2.1*log) + 8) * singleRoundoff, singleTiny
+}
+
+// trig is sin x, or cos x, for |x| <= largestAngle, where k, the whole number nearest to
+// x 2/pi up to rounding, and x - k pi/2 are found first.
+//
+// Error: adding 1.5 2^23 rounds x 2/pi to a whole number k, whose last two bits are those
+// of the sum; the product has error below 2^-13, so |x - k pi/2| < 0.7857. Pi/2 is three
+// floats up to 2^-76, and k < 2^10. Each of the three fused operations leaves a number
+// below 0.79 (the first two differ from the last by less than 2^-15), rounded, so r is
+// within 2.4 w. The series to r^9 is within r^11/11! < 0.04 w of sin r, and that to r^10
+// within r^12/12! of cos r. By Horner's rule in fused operations, sin r = r + r s P with
+// |r s P| < 0.082 within 7 w relatively, and a rounding of at most 0.71 w; cos r = 1 + s Q
+// with |s Q| < 0.31 within 5 w, and a rounding of at most w. In all less than 5.1 w.
+func (p *ptxEmitter) trig(cosine bool, x string) string {
+	const shift = 0x1.8p23
+	t := p.op("fma.rn.f32", x, single(2/math.Pi), single(shift))
+	k := p.op("sub.rn.f32", t, single(shift))
+	r := x
+	for _, part := range []float64{0x1.921fb6p0, -0x1.777a5cp-25, -0x1.ee59dap-50} { // pi/2
+		r = p.op("fma.rn.f32", k, single(-part), r)
+	}
+	s := p.op("mul.rn.f32", r, r)
+	series := func(first int) string { // sum of s^i / ((2i + first)!) with signs, from i = 1
+		terms := 4 + (1 - first%2) // sine to r^9, cosine to r^10
+		sum := ""
+		for i := terms; i >= 1; i-- {
+			v := 1.0
+			for f := 2; f <= 2*i+first; f++ {
+				v /= float64(f)
+			}
+			if i%2 == 1 {
+				v = -v
+			}
+			if sum == "" {
+				sum = p.op("mov.f32", single(v))
+			} else {
+				sum = p.op("fma.rn.f32", sum, s, single(v))
+			}
+		}
+		return sum
+	}
+	sine := p.op("fma.rn.f32", p.op("mul.rn.f32", r, s), series(1), r)
+	cos := p.op("fma.rn.f32", s, series(0), single(1))
+	odd := p.maskBits("ne", p.op("and.b32", t, "1"), "0")
+	sign := p.op("shl.b32", p.op("and.b32", t, "2"), "30")
+	if cosine { // cos x = sin (x + pi/2): the sign changes for k = 1, 2 modulo 4
+		sine, cos = cos, sine
+		sign = p.op("xor.b32", sign, p.op("shl.b32", t, "31"))
+	}
+	return p.op("xor.b32", p.op("selp.f32", cos, sine, odd), sign)
+}
+
+func trigErrorSingle(a Interval) (relative, absolute float64) {
+	if !(a.Abs() <= largestAngle) {
+		return 0, inf
+	}
+	return 0, trigSingle * singleRoundoff
+}
+
+// maskBits compares 32 bits.
+func (p *ptxEmitter) maskBits(compare, a, b string) string {
+	m := p.nextMask()
+	p.line("setp.%s.b32 %s, %s, %s;", compare, m, a, b)
+	return m
+}

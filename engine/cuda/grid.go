@@ -1,0 +1,80 @@
+package cuda
+
+import (
+	"fmt"
+
+	"dyad/engine"
+)
+
+// Sizes of kernels/cuda/rows.cu.
+const (
+	tileRows = 256
+	spanRows = 8 * tileRows
+	maxJobs  = 64
+)
+
+const (
+	// maxChunks bounds the partial sums over rows.
+	maxChunks = 1024
+	// stagingBytes is the least size of each of two buffers of memory that the GPU reads
+	// itself.
+	stagingBytes = 8 << 20
+	// driverBytes is room for the driver and the programs.
+	driverBytes = 512 << 20
+)
+
+// grid is how the rows of X are cut into parts. The sums over rows follow from the size
+// of a problem alone; only where the rows lie depends on the memory of the GPU.
+type grid struct {
+	n, d     int
+	spans    int  // of a partial sum of X^T c
+	logParts uint // see weighted_sums
+	resident bool // X stays on the GPU
+	panel    int  // tiles that are copied at once, whole chunks unless resident
+}
+
+// planGrid returns the grid of a problem for which other bytes are needed besides X.
+func planGrid(p engine.Problem, other, memory uint64) (grid, error) {
+	g := grid{n: p.N, d: p.D}
+	g.spans = max(1, (p.N+spanRows*maxChunks-1)/(spanRows*maxChunks))
+	for ; g.logParts < 3; g.logParts++ { // until the 8 warps have nearly equal work
+		jobs := min(p.D, maxJobs>>g.logParts) << g.logParts
+		if 10*jobs >= 9*((jobs+7)/8*8) {
+			break
+		}
+	}
+	tile := uint64(8 * tileRows * p.D)
+	other += driverBytes + uint64(8*p.D*(g.chunks()+2))
+	g.resident = uint64(g.tiles())*tile+other <= memory
+	g.panel = min(max(1, int(stagingBytes/tile)), g.tiles())
+	if !g.resident {
+		chunk := g.spans * (spanRows / tileRows)
+		fit := int((memory - min(memory, other)) / (2 * tile))
+		g.panel = max(1, min(g.panel, fit)/chunk) * chunk
+		if need := 2*uint64(g.panel)*tile + other; need > memory {
+			return grid{}, fmt.Errorf("%w: %d records of %d features need at least %.1f GiB, the GPU has %.1f; use the CPU", engine.ErrUnsupported, p.N, p.D, gib(need), gib(memory))
+		}
+	}
+	return g, nil
+}
+
+func gib(bytes uint64) float64 { return float64(bytes) / (1 << 30) }
+
+func (g grid) tiles() int     { return (g.n + tileRows - 1) / tileRows }
+func (g grid) tileBytes() int { return 8 * tileRows * g.d }
+func (g grid) chunkRows() int { return g.spans * spanRows }
+func (g grid) chunks() int    { return chunksOf(g.n, g.chunkRows()) }
+
+// columns is the number of columns of a block of weighted_sums.
+func (g grid) columns() int { return maxJobs >> g.logParts }
+
+// depth is the depth of X^T c: weighted_sums and combine.
+func (g grid) depth() int {
+	parts := 1 << g.logParts
+	return 64/parts + g.spans + 32*parts + combineDepth(g.chunks())
+}
+
+// combineDepth is the depth of the kernel combine.
+func combineDepth(count int) int { return (count+31)/32 + 6 }
+
+func chunksOf(n, chunk int) int { return (n + chunk - 1) / chunk }

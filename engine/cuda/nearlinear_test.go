@@ -1,0 +1,118 @@
+package cuda
+
+import (
+	"context"
+	"math"
+	"testing"
+
+	"dyad/engine"
+	"dyad/engine/cpu"
+)
+
+// TestMomentError: the two claims of nearError about the errors of moments, with the
+// recursion M_(32i+j) = 2 sum - M_(32i-j), its rounding and the bounds of the kernel.
+func TestMomentError(t *testing.T) {
+	// In units of N g(m) and of N u.
+	var depth, own [maxTerms]float64
+	for a := range own {
+		i, j := a/groupTerms, a%groupTerms
+		sigma := 341.5*float64(i*i) + float64(j*(j+1))/2
+		depth[a], own[a] = 1, sigma
+		if i > 0 && j > 0 {
+			depth[a], own[a] = 2+depth[i*groupTerms-j], 2*sigma+own[i*groupTerms-j]+1
+		}
+		growth := float64(a+1) * float64(a+2) / 2
+		if depth[a] > 1+growth/280 {
+			t.Errorf("a = %d: the sums count %v times, the claim is %v", a, depth[a], 1+growth/280)
+		}
+		if own[a] > 4.2*growth {
+			t.Errorf("a = %d: error %v u, the claim is %v u", a, own[a], 4.2*growth)
+		}
+	}
+	if own[224] < 1.2*224 { // the control: the claim is not one that anything meets
+		t.Errorf("error %v of the 224th moment", own[224])
+	}
+}
+
+// TestProductsToMoments compares with cosines.
+func TestProductsToMoments(t *testing.T) {
+	angles := []float64{0, 0.1, 1.234, math.Pi}
+	sums := make([]float64, maxTerms)
+	for a := range sums {
+		for _, v := range angles {
+			sums[a] += math.Cos(float64(a/groupTerms*groupTerms)*v) * math.Cos(float64(a%groupTerms)*v)
+		}
+	}
+	for a, got := range productsToMoments(sums) {
+		want := 0.0
+		for _, v := range angles {
+			want += math.Cos(float64(a) * v)
+		}
+		if !(math.Abs(got-want) < 1e-12) {
+			t.Errorf("moment %d is %v, want %v", a, got, want)
+		}
+	}
+}
+
+// TestShortExpansion is a control of the suite: with half of the terms the error is far
+// above Roundoff.
+func TestShortExpansion(t *testing.T) {
+	p, r, w := records(t, 200, 3, 2)
+	sums := func(k engine.Kernel) []float64 {
+		e, err := k.Bind(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer e.Close()
+		dst := make([]float64, p.D)
+		if err := e.GradSum(context.Background(), dst, w, engine.AllPairs{N: p.N}); err != nil {
+			t.Fatal(err)
+		}
+		return dst
+	}
+	plan := func(b engine.Backend) engine.Kernel {
+		k, err := b.Plan(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return k
+	}
+	want := sums(plan(cpu.Backend{Method: cpu.Direct}))
+	full := plan(openFake(t, newFake())).(*kernel)
+	short := *full
+	short.expansion.Terms /= 2
+	bound := full.Roundoff(engine.AllPairs{N: p.N})
+	for k, limit := range map[*kernel][2]float64{full: {0, bound}, &short: {10 * bound, math.Inf(1)}} {
+		diff := 0.0
+		for a, v := range sums(k) {
+			diff = math.Hypot(diff, v-want[a])
+		}
+		if diff < limit[0] || diff > limit[1] {
+			t.Errorf("%d terms: error %g, Roundoff of all terms is %g", k.expansion.Terms, diff, bound)
+		}
+	}
+}
+
+// TestGrid: sums over rows are cut by public sizes alone.
+func TestGrid(t *testing.T) {
+	for _, c := range []struct{ n, d, chunks, spans, logParts int }{
+		{100_000_000, 20, 1018, 48, 1}, {1_000_000, 8, 489, 1, 0}, {1000, 1, 1, 1, 3}, {2048, 3, 1, 1, 3}, {2049, 12, 2, 1, 1}, {10, 1000, 1, 1, 0},
+	} {
+		var first grid
+		for i, memory := range []uint64{1 << 50, 1<<30 + uint64(8*c.n*c.d)/2} {
+			g, err := planGrid(engine.Problem{N: c.n, D: c.d}, 0, memory)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if g.chunks() != c.chunks || g.spans != c.spans || int(g.logParts) != c.logParts {
+				t.Errorf("%+v: %d chunks, %+v", c, g.chunks(), g)
+			}
+			if i == 0 {
+				first = g
+			}
+			if g.depth() != first.depth() || !g.resident && g.panel*tileRows%g.chunkRows() != 0 {
+				t.Errorf("%+v: %+v and %+v", c, first, g)
+			}
+		}
+	}
+}

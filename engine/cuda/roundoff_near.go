@@ -1,0 +1,59 @@
+package cuda
+
+import (
+	"dyad/engine"
+	"dyad/kernels"
+)
+
+// nearError is E of the near-linear method.
+//
+// For a record i and one other label, put F(x, y) = phi'(D S (x - y)) with x, y the
+// positions s/S of the scores s_i, s_j, p = Terms, L = Lebesgue, A = CoefNorm,
+// A2 = CoefGrowth, tau = Truncation, m = momentDepth. The method computes I_x I_y F,
+// interpolation in both variables, summed over j: moments of y, weights W_k of the nodes
+// (sum_k |W_k| <= L N for N records), values at the nodes of x, coefficients, the series.
+// Errors in units of N |D|, u = 2^-53:
+//
+//	(1 + L) tau            |F - I_x F| <= tau and |I_x (F - I_y F)| <= L tau
+//	C 2 l (ds + 3 u S)     scores; a position is within 2 u of s/S (1/S and the product
+//	                       are rounded), and the clamp only moves it towards s/S
+//	L^2 (14 C u V + e)     node matrix: nodes within 8 u, 16 u on a difference of at
+//	                       most 2, l S and 4 more roundings; both interpolations pass
+//	                       an error on with factor L
+//	L (A g(m) + A2 (g(m)/280 + 4.2 u))
+//	                       moments, see below: the value at a node of x is
+//	                       sum_a f_a M_a with |f_a| summing to A
+//	2 p L Q (g(q) + 10 u)  weights: (2/p) T_a(x_k) is within (2/p) 10 u, the dot
+//	                       product has depth q = DotDepth(p), |M_a| <= N, p nodes
+//	L^2 Q g(DotDepth(p)+18)  node sums, up to 16 labels, times D
+//	2 p Q (g(q) + 12 u)    coefficients, likewise, |value at a node| <= (Q+tau) N
+//	L u (A + 4 A2)         the series perturbs each coefficient by eta_a (see the
+//	                       kernel); |b_a| <= sum_{k>=a} (k-a+1) |c_k| and the
+//	                       coefficients in x are bounded by L times those of one
+//	                       expansion
+//	3 u Q                  D
+//
+// Moments. The kernel sums T_32i T_j, j < 32, with an error of at most
+// N (g(m) + sigma_ij), sigma_ij = (341.5 i^2 + j (j+1)/2) u (the comments of the
+// kernel), and M_(32i+j) = 2 sum - M_(32i-j), where 32i - j is 32 (i-1) + (32 - j), and
+// M_32i = sum. So M_a of a = 32i + j has an error of N times
+//
+//	(2i+1) g(m) + 2 sum_{1<=k<=i} (341.5 k^2 + 496) u + 496 u + i u
+//
+// at most, and N (g(m) + j (j+1)/2 u) for i = 0. Since 2i <= a/16 <= (a+1)(a+2)/2/280
+// for a >= 32, and the rest is below 4.2 u (a+1)(a+2)/2 for every a < 256 (for i = 1, ...,
+// 7 and j = 0, where a is smallest: TestMomentError), the claim follows.
+func (k *kernel) nearError() float64 {
+	s, e := k.scores, k.expansion
+	p, L, Q, C := float64(e.Terms), e.Lebesgue, s.Slope, s.Curvature
+	dot, moments := engine.Gamma(kernels.DotDepth(e.Terms)), engine.Gamma(k.momentDepth())
+	sum := (1 + L) * e.Truncation
+	sum += C * 2 * s.LabelSpan * (s.ScoreErr + 3*u64*s.Score)
+	sum += L * L * (C*14*u64*s.Margin + s.SlopeErr)
+	sum += L * (e.CoefNorm*moments + e.CoefGrowth*(moments/280+4.2*u64))
+	sum += 2 * p * L * Q * (dot + 10*u64)
+	sum += L * L * Q * engine.Gamma(kernels.DotDepth(e.Terms)+maxClasses+2)
+	sum += 2 * p * Q * (dot + 12*u64)
+	sum += L * u64 * (e.CoefNorm + 4*e.CoefGrowth)
+	return sum + 3*u64*Q
+}

@@ -1,0 +1,217 @@
+package cuda
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"math"
+	"runtime"
+	"sync"
+
+	"dyad/engine"
+	"dyad/engine/cuda/driver"
+)
+
+// rows are the features of bound records, in tiles (kernels/cuda/rows.cu): on the GPU, or
+// on the host and copied to it panel by panel in every pass. Either way all sums have the
+// same bits.
+type rows struct {
+	grid
+	records *engine.Records
+	order   []int32 // record of a row, nil for their own order
+	module  *module
+
+	x            driver.Pointer    // resident: all tiles
+	panels       [2]driver.Pointer // otherwise: two panels
+	w, part, sum driver.Pointer
+	staging      *staging // nil once resident rows are uploaded
+}
+
+// staging is host memory for two panels that the GPU reads itself, and a stream for the
+// copies. free is the end of the last use of a panel on the GPU.
+type staging struct {
+	host         [2][]byte
+	copied, free [2]driver.Event
+	stream       driver.Stream
+}
+
+// bindRows allocates memory and, if they stay there, copies the rows to the GPU.
+func bindRows(ctx context.Context, c driver.Context, m *memory, g grid, module *module, r *engine.Records, order []int32) (*rows, error) {
+	x := &rows{grid: g, records: r, order: order, module: module}
+	blocks := []block{{&x.w, 8 * g.d}, {&x.part, 8 * g.d * g.chunks()}, {&x.sum, 8 * g.d}}
+	if g.resident {
+		blocks = append(blocks, block{&x.x, g.tileBytes() * g.tiles()})
+	} else {
+		blocks = append(blocks, block{&x.panels[0], g.tileBytes() * g.panel}, block{&x.panels[1], g.tileBytes() * g.panel})
+	}
+	if err := m.alloc(c, blocks); err != nil {
+		return nil, err
+	}
+	if err := x.open(c); err != nil {
+		return nil, errors.Join(err, x.close(c))
+	}
+	if !g.resident {
+		return x, nil
+	}
+	to := func(_, tile int) driver.Pointer { return x.x + driver.Pointer(tile*g.tileBytes()) }
+	err := x.transfer(ctx, c, to, func(driver.Pointer, int, int) error { return nil })
+	return x, errors.Join(err, x.close(c))
+}
+
+// open makes the staging.
+func (x *rows) open(c driver.Context) (err error) {
+	s := &staging{}
+	x.staging = s
+	if s.stream, err = c.NewStream(); err != nil {
+		return err
+	}
+	for b := range s.host {
+		if s.host[b], err = c.AllocHost(x.panel * x.tileBytes()); err != nil {
+			return err
+		}
+		if s.copied[b], err = c.NewEvent(); err != nil {
+			return err
+		}
+		if s.free[b], err = c.NewEvent(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// close gives the staging back.
+func (x *rows) close(c driver.Context) error {
+	if x.staging == nil {
+		return nil
+	}
+	s := x.staging
+	x.staging = nil
+	var errs []error
+	for b := range s.host {
+		if s.host[b] != nil {
+			errs = append(errs, c.FreeHost(s.host[b]))
+		}
+		for _, e := range []driver.Event{s.copied[b], s.free[b]} {
+			if e != 0 {
+				errs = append(errs, c.CloseEvent(e))
+			}
+		}
+	}
+	if s.stream != 0 {
+		errs = append(errs, c.CloseStream(s.stream))
+	}
+	return errors.Join(errs...)
+}
+
+// transfer copies all tiles to the GPU in panels, and calls use for each one that has
+// arrived: while one panel is used, the next one is copied and the one after it is put
+// together on the host.
+func (x *rows) transfer(ctx context.Context, c driver.Context, to func(buffer, tile int) driver.Pointer, use func(at driver.Pointer, tile, tiles int) error) (err error) {
+	s := x.staging
+	defer func() { err = errors.Join(err, c.SyncStream(s.stream)) }() // before the buffers go
+	arrived := func(tile int) error {
+		b := tile / x.panel % 2
+		if err := c.SyncEvent(s.copied[b]); err != nil {
+			return err
+		}
+		if err := use(to(b, tile), tile, min(x.panel, x.tiles()-tile)); err != nil {
+			return err
+		}
+		return c.Record(s.free[b], 0)
+	}
+	for tile := 0; tile < x.tiles(); tile += x.panel {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		b, tiles := tile/x.panel%2, min(x.panel, x.tiles()-tile)
+		if err := c.SyncEvent(s.free[b]); err != nil {
+			return err
+		}
+		x.fill(s.host[b], tile, tiles)
+		if err := c.CopyInAsync(to(b, tile), s.host[b][:tiles*x.tileBytes()], s.stream); err != nil {
+			return err
+		}
+		if err := c.Record(s.copied[b], s.stream); err != nil {
+			return err
+		}
+		if tile > 0 {
+			if err := arrived(tile - x.panel); err != nil {
+				return err
+			}
+		}
+	}
+	return arrived((x.tiles() - 1) / x.panel * x.panel)
+}
+
+// fill puts tiles together, on all processors.
+func (x *rows) fill(to []byte, tile, tiles int) {
+	workers := min(runtime.GOMAXPROCS(0), tiles)
+	var group sync.WaitGroup
+	for worker := range workers {
+		group.Go(func() {
+			row := make([]float64, x.d)
+			for t := worker; t < tiles; t += workers {
+				at := to[t*x.tileBytes() : (t+1)*x.tileBytes()]
+				for r := range tileRows {
+					i := (tile+t)*tileRows + r
+					switch {
+					case i >= x.n:
+						clear(row)
+					case x.order != nil:
+						x.records.Row(int(x.order[i]), row)
+					default:
+						x.records.Row(i, row)
+					}
+					for k, v := range row {
+						binary.LittleEndian.PutUint64(at[8*(k*tileRows+r):], math.Float64bits(v))
+					}
+				}
+			}
+		})
+	}
+	group.Wait()
+}
+
+// pass calls use with every panel of X on the GPU.
+func (x *rows) pass(ctx context.Context, c driver.Context, use func(at driver.Pointer, tile, tiles int) error) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if x.resident {
+		return use(x.x, 0, x.tiles())
+	}
+	return x.transfer(ctx, c, func(b, _ int) driver.Pointer { return x.panels[b] }, use)
+}
+
+// scores sets s to X w, w given in x.w.
+func (x *rows) scores(ctx context.Context, c driver.Context, s driver.Pointer) error {
+	return x.pass(ctx, c, func(at driver.Pointer, tile, tiles int) error {
+		from, n := tile*tileRows, x.rowsOf(tile, tiles)
+		return x.module.launch(c, "scores", tiles, 1, uint64(s+driver.Pointer(8*from)), uint64(at), uint64(x.w), uint64(n), uint64(x.d))
+	})
+}
+
+// rowsOf is the number of records in tiles.
+func (x *rows) rowsOf(tile, tiles int) int { return min(tiles*tileRows, x.n-tile*tileRows) }
+
+// weightedSums sets dst to X^T v.
+func (x *rows) weightedSums(ctx context.Context, c driver.Context, dst []float64, v driver.Pointer) error {
+	err := x.pass(ctx, c, func(at driver.Pointer, tile, tiles int) error {
+		from, n := tile*tileRows, x.rowsOf(tile, tiles)
+		part := x.part + driver.Pointer(8*x.d*(from/x.chunkRows()))
+		return x.module.launch(c, "weighted_sums", chunksOf(n, x.chunkRows()), (x.d+x.columns()-1)/x.columns(),
+			uint64(part), uint64(at), uint64(v+driver.Pointer(8*from)), uint64(n), uint64(x.d), uint64(x.spans), uint64(x.logParts))
+	})
+	if err != nil {
+		return err
+	}
+	if err := x.combine(c, x.sum, x.part, x.chunks(), x.d); err != nil {
+		return err
+	}
+	return copyOut(c, dst, x.sum)
+}
+
+// combine sets sum to the sum of count vectors of length d.
+func (x *rows) combine(c driver.Context, sum, part driver.Pointer, count, d int) error {
+	return x.module.launch(c, "combine", (d+7)/8, 1, uint64(sum), uint64(part), uint64(count), uint64(d))
+}

@@ -1,0 +1,197 @@
+package cuda
+
+import (
+	"context"
+	"errors"
+	"math"
+	"strings"
+	"testing"
+
+	"dyad/engine"
+)
+
+// tinyMemory is too little for 5000 records of 3 features, but enough for two panels.
+const tinyMemory = driverBytes + 64<<20 + 5000*(8+8) + 2*spanRows*8*3 + 8*3*5
+
+// sumsOf returns the sums over all pairs and over a prefix, and what the kernel is.
+func sumsOf(t *testing.T, b Backend, p engine.Problem, r *engine.Records, w []float64) ([]float64, *kernel) {
+	t.Helper()
+	k, err := b.Plan(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := k.Bind(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	sums := make([]float64, 2*p.D)
+	for i, pairs := range []engine.Pairs{engine.AllPairs{N: p.N}, engine.PrefixPairs{T: p.N - 1}} {
+		for range 2 { // staging is used again
+			if err := e.GradSum(context.Background(), sums[i*p.D:(i+1)*p.D], w, pairs); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	return sums, k.(*kernel)
+}
+
+// TestStreaming: records that do not fit into the memory of the GPU are copied panel by
+// panel, and every sum has the bits of resident records.
+func TestStreaming(t *testing.T) {
+	p, r, w := records(t, 5000, 3, 2)
+	resident, k := sumsOf(t, openFake(t, newFake()), p, r, w)
+	if !k.grid.resident {
+		t.Error("records that fit are not resident")
+	}
+	f := newFake()
+	panels := 0
+	f.fail = func(call string) error {
+		if call == "Launch scores" {
+			panels++
+		}
+		return nil
+	}
+	b := openFake(t, f)
+	b.Memory = tinyMemory
+	streamed, k := sumsOf(t, b, p, r, w)
+	if k.grid.resident || panels != 4*3 {
+		t.Errorf("resident %v, %d panels in 4 passes", k.grid.resident, panels)
+	}
+	for i := range resident {
+		if math.Float64bits(resident[i]) != math.Float64bits(streamed[i]) {
+			t.Errorf("sum %d is %v resident and %v in panels", i, resident[i], streamed[i])
+		}
+	}
+	if k.Roundoff(engine.AllPairs{N: p.N}) <= 0 {
+		t.Error("no bound")
+	}
+	// Control: a panel that is left out shows.
+	f = newFake()
+	f.memory = tinyMemory
+	f.edit = func(ptx string) string { // the second of three panels starts a tile too late
+		return strings.Replace(ptx, "mul.lo.s64", "add.s64", 1)
+	}
+	k2, err := openFake(t, f).Plan(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := k2.Bind(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	got := make([]float64, p.D)
+	if err := e.GradSum(context.Background(), got, w, engine.AllPairs{N: p.N}); err == nil && got[0] == resident[0] {
+		t.Error("a defect in the addresses is not seen")
+	}
+}
+
+// TestPanelsNeedMemory: where not even two panels fit, the plan says how much is needed.
+func TestPanelsNeedMemory(t *testing.T) {
+	p, _, _ := records(t, 5000, 3, 2)
+	f := newFake()
+	f.memory = tinyMemory - 2*spanRows*8*3
+	if _, err := openFake(t, f).Plan(p); !errors.Is(err, engine.ErrUnsupported) || !strings.Contains(err.Error(), "GiB") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestSlices: every pair is in one slice, slices start at blocks, and no slice has more
+// pairs than asked for unless it is one block.
+func TestSlices(t *testing.T) {
+	for _, c := range []struct{ rows, cols, pairs int }{
+		{1, 1, 1}, {300, 5000, 64 * 1024}, {300, 5000, 1}, {200, 3000, 1 << 40}, {5000, 300, 3 * 64 * 1024},
+	} {
+		seen := make([]int8, c.rows*c.cols)
+		for _, s := range slicesOf(c.rows, c.cols, pairRows, pairCols, c.pairs) {
+			if s.row%pairRows != 0 || s.col%pairCols != 0 || s.rows*s.cols > max(c.pairs, pairRows*pairCols) {
+				t.Errorf("%+v: slice %+v", c, s)
+			}
+			for i := s.row; i < s.row+s.rows; i++ {
+				for j := s.col; j < s.col+s.cols; j++ {
+					seen[i*c.cols+j]++
+				}
+			}
+		}
+		for _, n := range seen {
+			if n != 1 {
+				t.Errorf("%+v: a pair is in %d slices", c, n)
+				break
+			}
+		}
+	}
+	// At n = 10^6 and n = 10^8 a launch on 132 multiprocessors has at most 2^32 132 / 8
+	// pairs, and the blocks fit into a grid.
+	for _, n := range []int{1e6, 1e8} {
+		const pairs = 132 * (launchWork / factoredWork)
+		for _, s := range slicesOf(n, n, factoredRows, factoredCols, pairs) {
+			if s.rows*s.cols > pairs || s.cols > 65535*factoredCols {
+				t.Fatalf("%d records: %+v", n, s)
+			}
+		}
+	}
+}
+
+// TestCancellation: both methods that visit every pair stop between launches, and the
+// evaluator works on afterwards.
+func TestCancellation(t *testing.T) {
+	for _, labels := range []int{2, 5} {
+		n := 1100
+		if testing.Short() {
+			if labels == 2 {
+				continue
+			}
+			n = 450
+		}
+		p, r, w := records(t, n, 1, labels)
+		kernelName := map[int]string{2: "Launch logistic_tiles", 5: "Launch pair_tiles"}[labels]
+		f := newFake()
+		b := openFake(t, f)
+		b.Method = Direct
+		k, err := b.Plan(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e, err := k.Bind(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(context.Background())
+		launches := 0
+		f.fail = func(call string) error {
+			if call == kernelName {
+				if launches++; launches == 3 {
+					cancel()
+				}
+			}
+			return nil
+		}
+		var m *direct
+		switch method := e.(*evaluator).method.(type) {
+		case *factored:
+			m = &method.direct
+		case *pairs:
+			m = &method.direct
+		}
+		m.limit = 1 // one block a launch
+		dst := make([]float64, p.D)
+		if err := e.GradSum(ctx, dst, w, engine.AllPairs{N: p.N}); !errors.Is(err, context.Canceled) || launches != 3 {
+			t.Errorf("%d labels: %v after %d launches", labels, err, launches)
+		}
+		m.limit = 0
+		whole, sliced := make([]float64, p.D), make([]float64, p.D)
+		launches = 10
+		if err := e.GradSum(context.Background(), whole, w, engine.AllPairs{N: p.N}); err != nil || launches != 11 {
+			t.Errorf("%v, %d launches", err, launches-10)
+		}
+		m.limit = 64 * 1024
+		launches = 10
+		if err := e.GradSum(context.Background(), sliced, w, engine.AllPairs{N: p.N}); err != nil || launches < 13 || whole[0] != sliced[0] {
+			t.Errorf("%d labels: %v; %v in one launch, %v in %d", labels, err, whole[0], sliced[0], launches-10)
+		}
+		if err := e.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
