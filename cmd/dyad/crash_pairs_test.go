@@ -15,7 +15,7 @@ import (
 
 // pairsCell is an attack on "dyad pairs train" that keeps a checkpoint after every batch.
 type pairsCell struct {
-	sampling string // or "input"
+	sampling string // or "input", "tuples"
 	fault    string
 	stage    string
 	code     int
@@ -26,7 +26,7 @@ type pairsCell struct {
 }
 
 // pairsBatches is the number of batches of the attacked training: 240 drawn pairs in
-// batches of 60, five epochs.
+// batches of 60, or 30 tuples in batches of 7 or more, five epochs.
 const pairsBatches = 20
 
 var pairsMatrix = []pairsCell{
@@ -45,14 +45,21 @@ var pairsMatrix = []pairsCell{
 	{"poisson", "interrupt", "training#1", exitCancelled, pending, 10, resumeIt, true},
 	{"poisson", "full", "checkpoint saved#7", exitResource, pending, 7, "no checkpoint after step 8", false},
 	{"poisson", "lost", "training#1", killed, pending, 0, "", false},
+	{"tuples", "kill", "checkpoint saved#7", killed, pending, 7, "", true},
+	{"tuples", "interrupt", "training#1", exitCancelled, pending, 10, resumeIt, false},
+	{"tuples", "kill", "released#1", killed, lost, 0, "", false},
 	{"input", "kill", "training#1", killed, pending, 0, "", false},
 	{"input", "interrupt", "trained#1", exitCancelled, pending, 0, resumeIt, false},
 }
 
 // pairsTrain is the command line of the attacked training.
 func (f *fixture) pairsTrain(how string, more ...string) []string {
-	args := []string{"pairs", "train", "--data", f.in("in/patients.csv"), "--schema", f.in("in/patients.yaml"), "--density", "2", "--degree-cap", "6", "--batch", "60",
+	args := []string{"pairs", "train", "--data", f.in("in/patients.csv"), "--schema", f.in("in/patients.yaml"),
 		"--checkpoint-every", "1ns", "--force", "--out", f.in("out/pairs.json"), "--ledger", f.in("ledger/ledger.jsonl")}
+	if how == "tuples" {
+		return append(append(args, "--tuple", "4", "--loss", "triplet", "--batch", "7"), more...)
+	}
+	args = append(args, "--density", "2", "--degree-cap", "6", "--batch", "60")
 	if how == "input" {
 		args = append(args, "--method", "input")
 	} else {
