@@ -1580,6 +1580,12 @@ loop:
 	VSUBPD       Z10, Z4, Z4
 	VSUBPD       Z11, Z5, Z5
 	VSUBPD       Z12, Z6, Z6
+	VPSLLQ       $0x30, Z7, Z10
+	VPSLLQ       $0x30, Z8, Z11
+	VPSLLQ       $0x30, Z9, Z12
+	VPERMI2PD    Z30, Z31, Z7
+	VPERMI2PD    Z30, Z31, Z8
+	VPERMI2PD    Z30, Z31, Z9
 	VMULPD       Z0, Z3, Z16
 	VMULPD       Z1, Z3, Z17
 	VMULPD       Z2, Z3, Z18
@@ -1595,12 +1601,6 @@ loop:
 	VADDPD       Z18, Z21, Z21
 	VMOVUPD      Z3, (DX)
 	ADDQ         $0x40, DX
-	VPSLLQ       $0x30, Z7, Z10
-	VPSLLQ       $0x30, Z8, Z11
-	VPSLLQ       $0x30, Z9, Z12
-	VPERMI2PD    Z30, Z31, Z7
-	VPERMI2PD    Z30, Z31, Z8
-	VPERMI2PD    Z30, Z31, Z9
 	VMULPD       Z4, Z4, Z16
 	VMULPD       Z5, Z5, Z17
 	VMULPD       Z6, Z6, Z18
