@@ -2,6 +2,8 @@
 
 package kernels
 
+import "math"
+
 func (s *Set) accelerateMetric() {
 	if s.variant == Generic {
 		return
@@ -10,7 +12,7 @@ func (s *Set) accelerateMetric() {
 	s.AddProducts = func(dst []float64, stride int, a, b []float64, m, n, k int) {
 		panelAddProducts(wide, dst, stride, a, b, m, n, k)
 	}
-	s.NewMetricBlock = func(rows, d int) MetricBlock { return newPanelBlock(wide, rows, d) }
+	s.NewMetricBlock = func(rows, d int, f func([]float64)) MetricBlock { return newPanelBlock(wide, rows, d, f) }
 	s.peak = func(rounds int) int {
 		if wide {
 			peakAVX512(rounds)
@@ -24,41 +26,55 @@ func (s *Set) accelerateMetric() {
 // peakRound is the number of vectors of a round of peakAVX2 and peakAVX512.
 const peakRound = 12
 
-// panelLogistic replaces n rows of a tile of panelCols columns by coefficients, as
-// MetricTile does with LogisticSlopes and the roles of rows and columns exchanged:
+// panelLogistic replaces n rows of a tile of panelCols columns, which hold margins in units
+// of logisticUnit without the label of their row, by coefficients without the label of
+// their column:
 //
 //	for j := range n {
 //		for i := range panelCols {
-//			p := y[i] * z[j]
-//			v := p / (1 + math.Exp(p*(1-((s[i]+t[j])-c[j*panelCols+i]))))
+//			v := z[j] / (1 + math.Exp(logisticUnit*c[j*panelCols+i]*z[j]))
 //			c[j*panelCols+i] = v
 //			row[i] += v
-//			col[j*lanes+i%lanes] += v
+//			col[j*lanes+i%lanes] += y[i] * v
 //		}
 //	}
 //
-// for margins up to MaxLogisticMargin. The slope of the margin, v over p, has a relative
-// error below 12 u: 3 u of the exponential (see expUpTo; here 0.11 u of the
-// polynomial, u each of the table or of its last step, and of the sum), u of 1 + e^v,
-// and five roundings of the shared division. Three columns share a division, so
-// (1 + e^v)^3 must not overflow. row has depth n + 1, col 7.
-func panelLogistic(wide bool, c []float64, n int, s, y, t, z, row, col []float64) {
+// for margins up to MaxLogisticMargin. Apart from the rounding of c times z, the slope v
+// over z has a relative error below 12 u. A margin is k units and r, |r| <= 1/2, without
+// rounding (Sterbenz). 2^k is T or a power of 2, T correctly rounded; 2^r = 1 + r a(r)
+// (powers in units): interpolation leaves 0.13 u of it, the last steps and the
+// coefficients of r a(r) add u |r a| < 0.7 u, the sum 1.5 u (it is above 2/3). 1 + e^v
+// rounds once: 4.4 u together. The shared division has 5 roundings at most. Three columns
+// share it, so (1 + e^v)^3 must not overflow. row has depth n, col 3 and that of the
+// product.
+func panelLogistic(wide bool, c []float64, n int, y, z, row, col []float64) {
 	if n == 0 {
 		return
 	}
-	_, _, _, _ = c[n*panelCols-1], t[n-1], z[n-1], col[n*lanes-1]
-	_, _, _ = s[panelCols-1], y[panelCols-1], row[panelCols-1]
+	_, _, _ = c[n*panelCols-1], z[n-1], col[n*lanes-1]
+	_, _ = y[panelCols-1], row[panelCols-1]
 	if wide {
-		metricLogisticAVX512(&c[0], n, &s[0], &y[0], &t[0], &z[0], &row[0], &col[0])
+		metricLogisticAVX512(&c[0], n, &y[0], &z[0], &row[0], &col[0])
 		return
 	}
 	for i := 0; i < panelCols; i += 8 {
-		metricLogisticAVX2(&c[i], n, &s[i], &y[i], &t[0], &z[0], &row[i], &col[0])
+		metricLogisticAVX2(&c[i], n, &y[i], &z[0], &row[i], &col[0])
 	}
+}
+
+// logisticUnit is the unit of the margins of panelLogistic.
+func logisticUnit(wide bool) float64 {
+	if wide {
+		return math.Ln2 / 16
+	}
+	return math.Ln2
 }
 
 // lanes is the number of partial sums of a column of a tile.
 const lanes = 8
+
+// bias is the number of rows of a panel above those of features.
+const bias = 2
 
 // panelBlock is a MetricBlock for panels of panelCols rows. Its tiles are transposed:
 // a row of a tile is a column of the block.
@@ -66,21 +82,24 @@ type panelBlock struct {
 	wide   bool
 	d, m   int
 	panels int // of the block in hand
+	f      func([]float64)
 
-	xw   []float64 // panels of d x panelCols: 2 xw transposed
-	cx   []float64 // likewise
-	s, y []float64 // padded by zeros
+	// Panels of (bias + d) x panelCols, which MetricBlock.Start fills: 1 - s, -1 and 2 xw
+	// transposed, all times y over logisticUnit. For any f, y is left to the tiles.
+	left []float64
+	cx   []float64 // panels of d x panelCols
+	y    []float64 // padded by zeros
 	row  []float64
 	tile []float64 // MetricTileCols x panelCols
 	col  []float64 // MetricTileCols x lanes
 }
 
-func newPanelBlock(wide bool, rows, d int) *panelBlock {
+func newPanelBlock(wide bool, rows, d int, f func([]float64)) *panelBlock {
 	rows = (rows + panelCols - 1) / panelCols * panelCols
 	return &panelBlock{
-		wide: wide, d: d,
-		xw: make([]float64, rows*d), cx: make([]float64, rows*d),
-		s: make([]float64, rows), y: make([]float64, rows), row: make([]float64, rows),
+		wide: wide, d: d, f: f,
+		left: make([]float64, rows*(bias+d)), cx: make([]float64, rows*d),
+		y: make([]float64, rows), row: make([]float64, rows),
 		tile: make([]float64, MetricTileCols*panelCols), col: make([]float64, MetricTileCols*lanes),
 	}
 }
@@ -89,16 +108,35 @@ func (b *panelBlock) Start(xw, s, y []float64) {
 	d, m := b.d, len(s)
 	b.m, b.panels = m, (m+panelCols-1)/panelCols
 	rows := b.panels * panelCols
-	clear(b.s[copy(b.s, s):rows])
 	clear(b.y[copy(b.y, y[:m]):rows])
 	clear(b.row[:rows])
 	clear(b.cx[:rows*d])
+	unit := logisticUnit(b.wide)
 	for p := range b.panels {
-		packTransposed(b.xw[p*panelCols*d:], xw[p*panelCols*d:], min(panelCols, m-p*panelCols), d, d, 2)
+		from := p * panelCols
+		count := min(panelCols, m-from)
+		left := b.left[from*(bias+d):][:panelCols*(bias+d)]
+		packTransposed(left[bias*panelCols:], xw[from*d:], count, d, d, 2)
+		clear(left[:bias*panelCols])
+		var scale [panelCols]float64
+		for i := range count {
+			scale[i] = 1
+			if b.f == nil {
+				scale[i] = y[from+i] / unit
+			}
+			left[i], left[panelCols+i] = scale[i]*(1-s[from+i]), -scale[i]
+		}
+		if b.f == nil {
+			for l := bias; l < bias+d; l++ {
+				for i, v := range scale {
+					left[l*panelCols+i] *= v
+				}
+			}
+		}
 	}
 }
 
-func (b *panelBlock) Add(col, x, t, z []float64, skip int, f func([]float64)) {
+func (b *panelBlock) Add(col, x, t, z []float64, skip int) {
 	d := b.d
 	for from := 0; from < len(t); from += MetricTileCols {
 		n := min(MetricTileCols, len(t)-from)
@@ -111,14 +149,13 @@ func (b *panelBlock) Add(col, x, t, z []float64, skip int, f func([]float64)) {
 			if n-1+all <= 0 {
 				break
 			}
-			panel := p * panelCols * d
-			b.products(xj, b.xw[panel:][:panelCols*d], n)
-			if f == nil {
-				b.logistic(p, tj, zj, all)
+			b.margins(p, xj, tj)
+			if b.f == nil {
+				b.logistic(p, zj, all)
 			} else {
-				b.custom(p, tj, zj, all, f)
+				b.custom(p, zj, all)
 			}
-			panelMulAdd(b.wide, b.cx[panel:], panelCols, xj, 1, d, b.tile, d, n, true)
+			panelMulAdd(b.wide, b.cx[p*panelCols*d:], panelCols, xj, 1, d, b.tile, d, n, true)
 		}
 		for j := range n {
 			l := sums[j*lanes:][:lanes]
@@ -127,52 +164,68 @@ func (b *panelBlock) Add(col, x, t, z []float64, skip int, f func([]float64)) {
 	}
 }
 
-// products sets the tile to x times a panel.
-func (b *panelBlock) products(x, panel []float64, n int) {
-	for from := 0; from < b.d; from += dotBlock {
-		run := min(dotBlock, b.d-from)
-		panelMulAdd(b.wide, b.tile, panelCols, x[from:], b.d, 1, panel[from*panelCols:], n, run, from > 0)
+// margins sets the tile to 1 - (s_i + t_j - 2 x_i^T W x_j) for a panel, times its scale.
+func (b *panelBlock) margins(p int, x, t []float64) {
+	panel, n := b.left[p*panelCols*(bias+b.d):][:panelCols*(bias+b.d)], len(t)
+	run := min(dotBlock, b.d)
+	_ = x[(n-1)*b.d+run-1]
+	if b.wide {
+		metricProductsAVX512(&b.tile[0], &t[0], &x[0], b.d, &panel[0], n, run)
+	} else {
+		const half = panelCols / 2
+		metricProductsAVX2(&b.tile[0], &t[0], &x[0], b.d, &panel[0], n, run)
+		metricProductsAVX2(&b.tile[half], &t[0], &x[0], b.d, &panel[half], n, run)
+	}
+	for from := run; from < b.d; from += run {
+		run = min(dotBlock, b.d-from)
+		panelMulAdd(b.wide, b.tile, panelCols, x[from:], b.d, 1, panel[(bias+from)*panelCols:], n, run, true)
 	}
 }
 
 // logistic turns the tile into coefficients. Rows of it with other columns than pairs
-// get the label 0 there.
-func (b *panelBlock) logistic(p int, t, z []float64, all int) {
-	n, at := len(t), p*panelCols
-	s, y := b.s[at:][:panelCols], b.y[at:][:panelCols]
-	var masked, sums [panelCols]float64
+// are cleared there.
+func (b *panelBlock) logistic(p int, z []float64, all int) {
+	n, at := len(z), p*panelCols
+	y, sums := b.y[at:][:panelCols], b.row[at:][:panelCols]
+	var total [panelCols]float64
 	first := min(max(panelCols-all, 0), n)
 	for j := range first {
-		clear(masked[copy(masked[:], y[:max(j+all, 0)]):])
-		panelLogistic(b.wide, b.tile[j*panelCols:], 1, s, masked[:], t[j:], z[j:], sums[:], b.col[j*lanes:])
+		var masked, row [panelCols]float64
+		pairs := copy(masked[:], y[:max(j+all, 0)])
+		c := b.tile[j*panelCols:][:panelCols]
+		panelLogistic(b.wide, c, 1, masked[:], z[j:], row[:], b.col[j*lanes:])
+		clear(c[pairs:])
+		for i, v := range row[:pairs] {
+			total[i] += v
+		}
 	}
-	panelLogistic(b.wide, b.tile[first*panelCols:], n-first, s, y, t[first:], z[first:], sums[:], b.col[first*lanes:])
-	for i, v := range sums {
-		b.row[at+i] += v
+	panelLogistic(b.wide, b.tile[first*panelCols:], n-first, y, z[first:], total[:], b.col[first*lanes:])
+	for i, v := range total {
+		sums[i] += v
 	}
 }
 
 // custom is logistic for any f.
-func (b *panelBlock) custom(p int, t, z []float64, all int, f func([]float64)) {
+func (b *panelBlock) custom(p int, z []float64, all int) {
 	at := p * panelCols
 	rows := min(panelCols, b.m-at)
 	var sums [panelCols]float64
-	for j, tj := range t {
+	for j, zj := range z {
 		c := b.tile[j*panelCols:][:panelCols]
 		pairs := min(max(j+all, 0), rows)
 		clear(c[pairs:])
 		c = c[:pairs]
-		s, y, zj := b.s[at:][:pairs], b.y[at:][:pairs], z[j]
-		for i, v := range c {
-			c[i] = y[i] * zj * (1 - ((s[i] + tj) - v))
+		y := b.y[at:][:pairs]
+		for i := range c {
+			c[i] *= y[i] * zj
 		}
-		f(c)
+		b.f(c)
 		sum := 0.0
 		for i, v := range c {
-			v *= -(y[i] * zj)
+			v *= -zj
 			c[i] = v
 			sums[i] += v
-			sum += v
+			sum += y[i] * v
 		}
 		b.col[j*lanes] += sum
 	}
@@ -183,14 +236,14 @@ func (b *panelBlock) custom(p int, t, z []float64, all int, f func([]float64)) {
 
 func (b *panelBlock) Sums(cx, row []float64) {
 	for i := range row[:b.m] {
-		row[i] += b.row[i]
+		row[i] += b.y[i] * b.row[i]
 	}
 	for p := range b.panels {
 		from, rows := p*panelCols, min(panelCols, b.m-p*panelCols)
 		for a := range b.d {
-			to, sums := cx[a*b.m+from:][:rows], b.cx[(from*b.d + a*panelCols):][:rows]
+			to, sums, y := cx[a*b.m+from:][:rows], b.cx[(from*b.d + a*panelCols):][:rows], b.y[from:][:rows]
 			for i, v := range sums {
-				to[i] += v
+				to[i] += y[i] * v
 			}
 		}
 	}

@@ -25,41 +25,54 @@ const MetricTileCols = 48
 //		}
 //	}
 //
-// Start sets xw, s and y, Add runs the loops for columns, Sums adds cx and row.
+// Start sets xw, s and y, Add runs the loops for columns, Sums adds cx and row. f is that
+// of NewMetricBlock.
 //
-// Depths: c has AddProductsDepth(d). A coefficient v takes part in at most
-// MetricTileCols + T + 2 roundings of a row and of cx if Add was called with T tiles
-// of MetricTileCols columns or less, those of its product included, and in at most
-// len(s) + 1 of a column. A margin takes the roundings of MetricTile, or fewer.
+// A margin is the sum of p, -p s_i, -p t_j and the products 2 p xw_ia x_ja, each with at
+// most MetricMarginDepth(d) roundings. -f(u), once its labels are multiplied to it, is v
+// up to 2 roundings. v takes part in at most MetricTileCols + T + 3 roundings of a row and
+// of cx if Add was called with T tiles of MetricTileCols columns or less, those of its
+// products included, and in at most len(s) + 1 of a column.
 type MetricBlock interface {
 	// Start begins a block of len(s) <= rows rows. xw is row-major, len(s) x d. The
 	// slices must not change before Sums.
 	Start(xw, s, y []float64)
 	// Add adds the pairs with len(t) columns; x is row-major, len(t) x d. A skip of
 	// -len(s) or less takes all pairs; skip = 1 on the diagonal of a symmetric matrix
-	// takes its strict upper triangle. f replaces every number of a slice by a
-	// function of it. If it is nil, it is LogisticSlopes, and every margin must be
-	// within MaxLogisticMargin.
-	Add(col, x, t, z []float64, skip int, f func([]float64))
+	// takes its strict upper triangle.
+	Add(col, x, t, z []float64, skip int)
 	// Sums adds the sums since Start: cx is row-major, d x len(s).
 	Sums(cx, row []float64)
 }
 
+// MetricMarginDepth is the depth of the margins of a MetricBlock. The label of i is
+// scaled (2 roundings), multiplied and fused with the products of x_i^T W x_j; the other
+// label, the sum with t_j and 1 - s_i are one each; one is to spare.
+func MetricMarginDepth(d int) int { return AddProductsDepth(d) + 7 }
+
 // NewMetricBlock returns a MetricBlock for blocks of up to the given number of rows with
-// d features. It holds O(rows d) numbers.
-func NewMetricBlock(rows, d int) MetricBlock { return newPlainBlock(rows, d) }
+// d features. It holds O(rows d) numbers. f replaces every number of a slice by a function
+// of it. If it is nil, it is LogisticSlopes, and every margin must be within
+// MaxLogisticMargin.
+func NewMetricBlock(rows, d int, f func([]float64)) MetricBlock {
+	if f == nil {
+		f = LogisticSlopes
+	}
+	return newPlainBlock(rows, d, f)
+}
 
 // plainBlock is a MetricBlock by AddProducts and MetricTile.
 type plainBlock struct {
 	d        int
+	f        func([]float64)
 	xw, s, y []float64
 	cx, row  []float64
 	tile, xt []float64
 }
 
-func newPlainBlock(rows, d int) *plainBlock {
+func newPlainBlock(rows, d int, f func([]float64)) *plainBlock {
 	return &plainBlock{
-		d: d, cx: make([]float64, rows*d), row: make([]float64, rows),
+		d: d, f: f, cx: make([]float64, rows*d), row: make([]float64, rows),
 		tile: make([]float64, rows*MetricTileCols), xt: make([]float64, d*MetricTileCols),
 	}
 }
@@ -70,10 +83,7 @@ func (b *plainBlock) Start(xw, s, y []float64) {
 	clear(b.row[:len(s)])
 }
 
-func (b *plainBlock) Add(col, x, t, z []float64, skip int, f func([]float64)) {
-	if f == nil {
-		f = LogisticSlopes
-	}
+func (b *plainBlock) Add(col, x, t, z []float64, skip int) {
 	d, m := b.d, len(b.s)
 	for from := 0; from < len(t); from += MetricTileCols {
 		n := min(MetricTileCols, len(t)-from)
@@ -81,7 +91,7 @@ func (b *plainBlock) Add(col, x, t, z []float64, skip int, f func([]float64)) {
 		clear(tile)
 		AddProducts(tile, n, b.xw, xj, m, n, d)
 		var sums [MetricTileCols]float64
-		MetricTile(tile, b.row, sums[:], b.s, b.y, t[from:][:n], z[from:], skip-from, f)
+		MetricTile(tile, b.row, sums[:], b.s, b.y, t[from:][:n], z[from:], skip-from, b.f)
 		for j, v := range sums[:n] {
 			col[from+j] += v
 		}

@@ -16,12 +16,13 @@ func TestMetricBlock(t *testing.T) {
 	}
 	variants(t, func(t *testing.T, set *Set) {
 		for _, d := range []int{1, 2, 7, 33, 260} {
-			b := set.NewMetricBlock(96, d)
+			blocks := []MetricBlock{set.NewMetricBlock(96, d, nil), set.NewMetricBlock(96, d, slope)}
 			for _, m := range []int{0, 1, 7, 23, 24, 25, 67, 96} {
 				for _, n := range []int{0, 1, 3, 47, 48, 67, 130} {
 					for _, skip := range []int{-m, 1, -5, n} {
-						f := []func([]float64){nil, slope}[rng.IntN(2)]
-						checkMetricBlock(t, fmt.Sprintf("m=%d n=%d d=%d skip=%d custom=%v", m, n, d, skip, f != nil), rng, b, m, n, d, skip, f)
+						custom := rng.IntN(2)
+						f := []func([]float64){LogisticSlopes, slope}[custom]
+						checkMetricBlock(t, fmt.Sprintf("m=%d n=%d d=%d skip=%d custom=%d", m, n, d, skip, custom), rng, blocks[custom], m, n, d, skip, f)
 						if t.Failed() {
 							return
 						}
@@ -41,10 +42,6 @@ func checkMetricBlock(t *testing.T, name string, rng *rand.Rand, b MetricBlock, 
 	x, tt, z := g(n*d), g(n), g(n)
 	cx, row, col := g(m*d), g(m), g(n)
 	wantCX, wantRow, wantCol := append([]float64(nil), cx.data...), append([]float64(nil), row.data...), append([]float64(nil), col.data...)
-	phi := f
-	if phi == nil {
-		phi = LogisticSlopes
-	}
 	for i := range m {
 		for j := max(i+skip, 0); j < n; j++ {
 			c := 0.0
@@ -53,7 +50,7 @@ func checkMetricBlock(t *testing.T, name string, rng *rand.Rand, b MetricBlock, 
 			}
 			p := y.data[i] * z.data[j]
 			v := []float64{p * (1 - (s.data[i] + tt.data[j] - 2*c))}
-			phi(v)
+			f(v)
 			wantRow[i] -= v[0] * p
 			wantCol[j] -= v[0] * p
 			for a := range d {
@@ -63,8 +60,8 @@ func checkMetricBlock(t *testing.T, name string, rng *rand.Rand, b MetricBlock, 
 	}
 	b.Start(xw.data, s.data, y.data)
 	half := n / 2
-	b.Add(col.data, x.data, tt.data[:half], z.data[:half], skip, f)
-	b.Add(col.data[half:], x.data[half*d:], tt.data[half:], z.data[half:], skip-half, f)
+	b.Add(col.data, x.data, tt.data[:half], z.data[:half], skip)
+	b.Add(col.data[half:], x.data[half*d:], tt.data[half:], z.data[half:], skip-half)
 	b.Sums(cx.data, row.data)
 	for what, c := range map[string][2][]float64{"cx": {cx.data, wantCX}, "row": {row.data, wantRow}, "col": {col.data, wantCol}} {
 		for k, want := range c[1] {
@@ -89,12 +86,12 @@ func BenchmarkMetricBlock(b *testing.B) {
 				if err != nil {
 					b.Fatal(err)
 				}
-				k := set.NewMetricBlock(m, d)
+				k := set.NewMetricBlock(m, d, nil)
 				xw, s, y := uniform(m*d, -.1, .1), uniform(m, -1, 1), uniform(m, -1, 1)
 				x, t, z, col := uniform(n*d, -.1, .1), uniform(n, -1, 1), uniform(n, -1, 1), make([]float64, n)
 				k.Start(xw, s, y)
 				for b.Loop() {
-					k.Add(col, x, t, z, -m, nil)
+					k.Add(col, x, t, z, -m)
 				}
 				b.ReportMetric(4*float64(m*n*d)*float64(b.N)/b.Elapsed().Seconds()/1e9, "GF/s")
 			})

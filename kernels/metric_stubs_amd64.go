@@ -9,6 +9,11 @@ package kernels
 //go:noescape
 func mulAddAVX2(dst *float64, ldd int, a *float64, rs int, ls int, b *float64, m int, k int, add int)
 
+// metricProductsAVX2 sets margins without the label of their column, see panelBlock.margins.
+//
+//go:noescape
+func metricProductsAVX2(dst *float64, t *float64, x *float64, d int, b *float64, m int, k int)
+
 // peakAVX2 runs n rounds of peakRound multiply-adds, see Set.Peak.
 //
 //go:noescape
@@ -19,17 +24,22 @@ func peakAVX2(n int)
 //go:noescape
 func mulAddAVX512(dst *float64, ldd int, a *float64, rs int, ls int, b *float64, m int, k int, add int)
 
+// metricProductsAVX512 sets margins without the label of their column, see panelBlock.margins.
+//
+//go:noescape
+func metricProductsAVX512(dst *float64, t *float64, x *float64, d int, b *float64, m int, k int)
+
 // peakAVX512 runs n rounds of peakRound multiply-adds, see Set.Peak.
 //
 //go:noescape
 func peakAVX512(n int)
 
-// metricLogisticAVX2 turns products into coefficients, see panelLogistic.
+// metricLogisticAVX2 turns margins into coefficients, see panelLogistic.
 //
 //go:noescape
-func metricLogisticAVX2(c *float64, n int, s *float64, y *float64, t *float64, z *float64, row *float64, col *float64)
+func metricLogisticAVX2(c *float64, n int, y *float64, z *float64, row *float64, col *float64)
 
-// metricLogisticAVX512 turns products into coefficients, see panelLogistic.
+// metricLogisticAVX512 turns margins into coefficients, see panelLogistic.
 //
 //go:noescape
-func metricLogisticAVX512(c *float64, n int, s *float64, y *float64, t *float64, z *float64, row *float64, col *float64)
+func metricLogisticAVX512(c *float64, n int, y *float64, z *float64, row *float64, col *float64)

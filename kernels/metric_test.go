@@ -60,8 +60,10 @@ func TestMetricTile(t *testing.T) {
 }
 
 // bigExp is exp(v) in 400 bits, for |v| <= 1000.
-func bigExp(v float64) *big.Float {
-	x := new(big.Float).SetPrec(400).SetFloat64(v / 1024)
+func bigExp(v float64) *big.Float { return bigExpOf(new(big.Float).SetPrec(400).SetFloat64(v)) }
+
+func bigExpOf(v *big.Float) *big.Float {
+	x := new(big.Float).SetPrec(400).Quo(v, new(big.Float).SetPrec(400).SetInt64(1024))
 	sum, term := big.NewFloat(1).SetPrec(400), big.NewFloat(1).SetPrec(400)
 	for k := 1; k < 90; k++ {
 		term.Mul(term, x).Quo(term, new(big.Float).SetPrec(400).SetInt64(int64(k)))

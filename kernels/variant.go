@@ -67,7 +67,7 @@ type Set struct {
 	LogisticSlopes   func(v []float64)
 
 	AddProducts    func(dst []float64, stride int, a, b []float64, m, n, k int)
-	NewMetricBlock func(rows, d int) MetricBlock
+	NewMetricBlock func(rows, d int, f func([]float64)) MetricBlock
 
 	peak func(rounds int) int
 }

@@ -2,6 +2,7 @@ package machine
 
 import (
 	"context"
+	"errors"
 	"math/rand/v2"
 
 	"dyad/engine"
@@ -11,8 +12,9 @@ import (
 	"dyad/kernels"
 )
 
-// prepare makes a case ready for a variant, nil if an earlier variant was enough.
-type prepare func(ctx context.Context, o Options, v kernels.Variant) (*prepared, error)
+// prepare makes a case ready for a target. It returns nil if an earlier target was enough
+// or the target has no kernel for it.
+type prepare func(ctx context.Context, o Options, t target) (*prepared, error)
 
 // cases are the lines of a measurement.
 func cases(o Options) []prepare {
@@ -43,13 +45,19 @@ func cases(o Options) []prepare {
 // gradient is the sum over all pairs, with count operations for a metric loss and bytes
 // for a score loss. Its unit is an unordered pair that contributes.
 func gradient(name string, loss engine.Loss, method cpu.Method, n, d int, count func(n, d float64) float64) prepare {
-	return func(ctx context.Context, o Options, v kernels.Variant) (*prepared, error) {
+	return func(ctx context.Context, o Options, t target) (*prepared, error) {
 		r, err := dataset.SyntheticScores(n, d, 1)
 		if err != nil {
 			return nil, err
 		}
-		kernel, err := cpu.Backend{Workers: o.Workers, Method: method, Variant: v}.Plan(
-			engine.Problem{N: n, D: d, Bounds: r.Bounds(), Loss: loss, Radius: 1})
+		backend := t.Backend
+		if backend == nil {
+			backend = cpu.Backend{Workers: o.Workers, Method: method, Variant: t.variant}
+		}
+		kernel, err := backend.Plan(engine.Problem{N: n, D: d, Bounds: r.Bounds(), Loss: loss, Radius: 1})
+		if t.Backend != nil && (errors.Is(err, engine.ErrUnsupported) || err == nil && method != cpu.Auto && kernel.Method() != method.String()) {
+			return nil, nil
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -57,11 +65,15 @@ func gradient(name string, loss engine.Loss, method cpu.Method, n, d int, count 
 		if err != nil {
 			return nil, err
 		}
-		b := &prepared{line: Line{Method: name, Variant: v.String(), N: n, D: d, Unit: "pairs"}, close: func() { e.Close() }}
+		b := &prepared{line: Line{Method: name, N: n, D: d, Unit: "pairs"}, close: func() { e.Close() }}
+		if t.Backend == nil {
+			b.line.Variant = t.variant.String()
+		}
 		var w []float64
-		if _, metric := loss.(engine.MetricLoss); metric {
+		_, metric := loss.(engine.MetricLoss)
+		if metric {
 			w = engine.PSDBall{Dim: d, B: 1}.Start()
-			b.work, b.line.Of = float64(n)*float64(n-1)/2, "FMA"
+			b.work = float64(n) * float64(n-1) / 2
 		} else {
 			w = make([]float64, d)
 			w[0] = 1
@@ -73,10 +85,11 @@ func gradient(name string, loss engine.Loss, method cpu.Method, n, d int, count 
 			}
 			b.work = float64(positive) * float64(n-positive)
 		}
-		if count != nil {
+		if count != nil && t.Backend == nil {
 			b.count = count(float64(n), float64(d))
-			if b.line.Of == "" {
-				b.line.Of = "copy"
+			b.line.Of = "copy"
+			if metric {
+				b.line.Of = "FMA"
 			}
 		}
 		dst := make([]float64, len(w))
@@ -124,11 +137,11 @@ func auc(n int) prepare {
 	})
 }
 
-// once is a case that runs on the best variant only.
+// once is a case of the CPU that chooses the variant itself.
 func once(make func(context.Context, Options) (*prepared, error)) prepare {
 	done := false
-	return func(ctx context.Context, o Options, _ kernels.Variant) (*prepared, error) {
-		if done {
+	return func(ctx context.Context, o Options, t target) (*prepared, error) {
+		if done || t.Backend != nil {
 			return nil, nil
 		}
 		done = true

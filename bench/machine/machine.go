@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"dyad/bench"
+	"dyad/engine"
 	"dyad/kernels"
 )
 
@@ -23,8 +24,20 @@ type Options struct {
 	Runs int
 	// Workers is the number of goroutines; 0 means 1, so that lines show one core.
 	Workers int
-	// Variants are those to measure; nil means all that this processor has.
+	// Variants are those of the CPU to measure; nil means all that this processor has.
 	Variants []kernels.Variant
+	// Devices are where gradients are measured, one after the other for each case; nil
+	// means the CPU. Those that have no kernel for a case are left out of it.
+	Devices []Device
+	// Peers are times of other programs to compare the CPU's with.
+	Peers Peers
+}
+
+// Device is a backend to measure.
+type Device struct {
+	Name string
+	// Backend computes on the device; nil is the CPU, with its variants.
+	Backend engine.Backend
 }
 
 // Line is the measurement of one case on one variant.
@@ -32,7 +45,7 @@ type Line struct {
 	Method  string `json:"method"`
 	Device  string `json:"device"`
 	Variant string `json:"variant"`
-	Workers int    `json:"workers"`
+	Workers int    `json:"workers,omitempty"`
 	N       int    `json:"n"`
 	D       int    `json:"d,omitempty"`
 	// Seconds is the median wall clock time of a run; Least the shortest.
@@ -52,6 +65,10 @@ type Line struct {
 	Of        string  `json:"peak,omitempty"` // "FMA" or "copy"
 	// Peak is the median of that peak: Gflop/s or GB/s of one core.
 	Peak float64 `json:"peak_rate,omitempty"`
+	// PeerRatio is the processor time of the fastest of Options.Peers for the same method
+	// and sizes over Processor, and Peer names it.
+	PeerRatio float64 `json:"ratio_to_peer,omitempty"`
+	Peer      string  `json:"peer,omitempty"`
 }
 
 // prepared is a case that is ready to run.
@@ -79,20 +96,19 @@ func Run(ctx context.Context, o Options, show func(Line) error) error {
 	if o.Variants == nil {
 		o.Variants = kernels.Variants()
 	}
+	if o.Devices == nil {
+		o.Devices = []Device{{Name: "cpu"}}
+	}
 	for _, c := range cases(o) {
-		for _, v := range o.Variants {
-			set, err := kernels.Select(v)
+		for _, t := range targets(o) {
+			b, err := c(ctx, o, t)
 			if err != nil {
 				return err
 			}
-			b, err := c(ctx, o, v)
-			if err != nil {
-				return err
-			}
-			if b == nil { // the same for all variants, and done
+			if b == nil {
 				continue
 			}
-			line, err := measure(ctx, b, o, set)
+			line, err := measure(ctx, b, o, t)
 			b.close()
 			if err != nil {
 				return err
@@ -105,11 +121,38 @@ func Run(ctx context.Context, o Options, show func(Line) error) error {
 	return nil
 }
 
+// target is a device, and a variant if it is the CPU.
+type target struct {
+	Device
+	variant kernels.Variant
+}
+
+func targets(o Options) (all []target) {
+	for _, d := range o.Devices {
+		if d.Backend != nil {
+			all = append(all, target{Device: d})
+			continue
+		}
+		for _, v := range o.Variants {
+			all = append(all, target{d, v})
+		}
+	}
+	return all
+}
+
 // measure times a case.
-func measure(ctx context.Context, b *prepared, o Options, set *kernels.Set) (Line, error) {
-	peak := func() float64 { return bench.FMAPeak(set) }
-	if b.line.Of == "copy" {
+func measure(ctx context.Context, b *prepared, o Options, t target) (Line, error) {
+	var peak func() float64
+	switch {
+	case b.count == 0:
+	case b.line.Of == "copy":
 		peak = bench.CopyPeak()
+	default:
+		set, err := kernels.Select(t.variant)
+		if err != nil {
+			return Line{}, err
+		}
+		peak = func() float64 { return bench.FMAPeak(set) }
 	}
 	var times, useds, peaks, shares []float64
 	for k := range o.Runs + 1 {
@@ -136,7 +179,10 @@ func measure(ctx context.Context, b *prepared, o Options, set *kernels.Set) (Lin
 		}
 	}
 	l := b.line
-	l.Device, l.Workers = "cpu", o.Workers
+	l.Device = t.Name
+	if t.Backend == nil {
+		l.Workers = o.Workers
+	}
 	l.Seconds, l.Least = median(times), slices.Min(times)
 	l.Processor = median(useds)
 	l.Rate = b.work / l.Seconds
@@ -144,6 +190,9 @@ func measure(ctx context.Context, b *prepared, o Options, set *kernels.Set) (Lin
 		l.Share, l.BestShare, l.Peak = median(shares), slices.Max(shares), median(peaks)/1e9
 	} else {
 		l.Of = ""
+	}
+	if t.Backend == nil {
+		l.Peer, l.PeerRatio = o.Peers.fastest(l)
 	}
 	return l, nil
 }

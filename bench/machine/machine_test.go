@@ -4,8 +4,12 @@ import (
 	"context"
 	"errors"
 	"math"
+	"slices"
+	"strings"
 	"testing"
 
+	"dyad/engine"
+	"dyad/engine/cpu"
 	"dyad/kernels"
 )
 
@@ -45,7 +49,7 @@ func TestShare(t *testing.T) {
 				}
 				return nil
 			}}
-			l, err := measure(context.Background(), b, Options{Runs: 5}, set)
+			l, err := measure(context.Background(), b, Options{Runs: 5}, target{Device{Name: "cpu"}, v})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -70,6 +74,56 @@ func TestRunStops(t *testing.T) {
 	for _, o := range []Options{{Runs: -1}, {Records: 1}, {Workers: -1}, {Variants: []kernels.Variant{99}}} {
 		if err := Run(context.Background(), o, func(Line) error { return nil }); err == nil {
 			t.Errorf("%+v is accepted", o)
+		}
+	}
+}
+
+// elsewhere is a backend of its own name that supports scores only.
+type elsewhere struct{ cpu.Backend }
+
+func (elsewhere) Plan(p engine.Problem) (engine.Kernel, error) {
+	if _, metric := p.Loss.(engine.MetricLoss); metric {
+		return nil, engine.ErrUnsupported
+	}
+	return cpu.Backend{Method: cpu.Direct}.Plan(p)
+}
+
+func TestDevices(t *testing.T) {
+	var got []string
+	o := Options{Records: 40, Runs: 1, Variants: []kernels.Variant{kernels.Generic}, Devices: []Device{{Name: "cpu"}, {"other", elsewhere{}}}}
+	if err := o.Peers.Read(strings.NewReader("# cpu: mine\n" + peerColumns + "\nslow,exact AUC,40,,9,9e9\nfast,exact AUC,40,,9,1e9\nfar,k-NN,41,32,9,9\n")); err != nil {
+		t.Fatal(err)
+	}
+	err := Run(context.Background(), o, func(l Line) error {
+		got = append(got, l.Method+" "+l.Device+" "+l.Variant+" "+l.Peer)
+		if (l.PeerRatio > 0) != (l.Peer != "") || l.PeerRatio > 0 && math.Abs(l.PeerRatio*max(l.Processor, clockStep)-1e9) > 1 {
+			t.Errorf("%+v", l)
+		}
+		return nil
+	})
+	want := []string{"logistic direct cpu generic ", "logistic direct other  ", "logistic near-linear cpu generic ", "mahalanobis cpu generic ",
+		"mahalanobis cpu generic ", "mahalanobis cpu generic ", "k-NN cpu best ", "exact AUC cpu best fast"}
+	if err != nil || !slices.Equal(got, want) {
+		t.Errorf("error %v, lines %q, want %q", err, got, want)
+	}
+}
+
+func TestPeersRefuse(t *testing.T) {
+	good := "# cpu: a\n" + peerColumns + "\nx,m,1,,1,1\n"
+	for name, text := range map[string]string{
+		"no cpu":      peerColumns + "\nx,m,1,,1,1\n",
+		"no columns":  "# cpu: a\nx,m,1,,1,1\n",
+		"few columns": good + "x,m,1,1,1\n",
+		"no number":   good + "x,m,one,,1,1\n",
+		"no time":     good + "x,m,1,,1,0\n",
+		"other cpu":   strings.Replace(good, "cpu: a", "cpu: b", 1),
+	} {
+		var p Peers
+		if err := p.Read(strings.NewReader(good)); err != nil || p.CPU != "a" {
+			t.Fatal(err)
+		}
+		if err := p.Read(strings.NewReader(text)); err == nil {
+			t.Errorf("%s is accepted", name)
 		}
 	}
 }

@@ -1,24 +1,15 @@
 """Gradients of the Mahalanobis logistic loss with PyTorch on the CPU: the peer of the lines mahalanobis of dyad bench.
 
-    python3 bench/peers/mahalanobis_torch.py --threads 1 > bench/results/mahalanobis-torch.csv
+    python3 bench/peers/mahalanobis_torch.py --compile > bench/results/peers-mahalanobis-torch.csv
 
-The same half work as Dyad: blocks of rows against the columns from the block on, only pairs i < j, in float64, without the loss
-value; eager and, with --compile, torch.compile. A time is the median of the runs after one to warm up, in processor time over all
-threads, which other programs on the machine disturb less than the wall clock; both are printed. Gflop/s counts 2 n^2 d operations.
+In float64 without the loss value, in blocks of rows. "eager" takes all pairs of a block with all columns, as one would write it first;
+"half work" is what Dyad does: the columns from the block on, only pairs i < j; "half work, compile" the same with torch.compile.
 """
 import argparse
-import os
-import platform
-import statistics
 import sys
-import time
 
 import torch
-
-
-def processor():
-    with open("/proc/cpuinfo") as f:
-        return next(line.split(":")[1].strip() for line in f if line.startswith("model name"))
+from common import header, measure
 
 
 def block_sums(xi, yi, si, xj, yj, sj, xwi, mask):
@@ -31,7 +22,7 @@ def block_sums(xi, yi, si, xj, yj, sj, xwi, mask):
     return c @ xj, c.sum(1), c.sum(0)
 
 
-def gradient(x, y, w, block, sums):
+def half(x, y, w, block, sums):
     n, d = x.shape
     xw = x @ w
     s = (xw * x).sum(1)
@@ -47,7 +38,21 @@ def gradient(x, y, w, block, sums):
     return 2 * ((x * both[:, None]).T @ x - (total + total.T))
 
 
-def check(sums):
+def full(x, y, w, block, sums):
+    """The pairs i = j add nothing: their rows and columns cancel."""
+    n, d = x.shape
+    xw = x @ w
+    s = (xw * x).sum(1)
+    total, both = torch.zeros(d, d, dtype=x.dtype), torch.zeros(n, dtype=x.dtype)
+    for i in range(0, n, block):
+        e = min(i + block, n)
+        cx, row, _ = sums(x[i:e], y[i:e], s[i:e], x, y, s, xw[i:e], False)
+        total += x[i:e].T @ cx
+        both[i:e] += row
+    return 2 * ((x * both[:, None]).T @ x - total)
+
+
+def check(gradient, sums):
     x, y, w = data(50, 3)
     z = x[:, None, :] - x[None, :, :]
     p = y[:, None] * y[None, :]
@@ -75,29 +80,18 @@ p.add_argument("--compile", action="store_true", help="measure torch.compile, to
 p.add_argument("--block", type=int, default=256, help="rows of a block")
 o = p.parse_args()
 torch.set_num_threads(o.threads)
-print(f"# PyTorch {torch.__version__}, python {platform.python_version()}, {torch.backends.cpu.get_cpu_capability()}, {o.threads} threads")
-print(f"# {processor()}, {os.cpu_count()} processors, load {os.getloadavg()[0]:.1f}, {o.runs} runs")
-print("method,n,d,wall_s,cpu_s,gflops")
-variants = {"eager": block_sums}
+torch.set_grad_enabled(False)
+header(f"PyTorch {torch.__version__}, {torch.backends.cpu.get_cpu_capability()}", f"{o.threads} threads, {o.runs} runs")
+variants = {"eager": (full, block_sums), "half work": (half, block_sums)}
 if o.compile:
-    variants["compile"] = torch.compile(block_sums, dynamic=True)
-for name, sums in variants.items():
+    variants["half work compile"] = (half, torch.compile(block_sums, dynamic=True))
+for name, (gradient, sums) in variants.items():
     try:
-        with torch.no_grad():
-            check(sums)
+        check(gradient, sums)
     except Exception as e:  # no compiler on this machine, for instance
         print(f"# {name} does not work here: {type(e).__name__}")
         continue
     for n in o.sizes:
         for d in (8, 32, 128):
             x, y, w = data(n, d)
-            wall, cpu = [], []
-            with torch.no_grad():
-                gradient(x, y, w, o.block, sums)
-                for _ in range(o.runs):
-                    a, b = time.perf_counter(), time.process_time()
-                    gradient(x, y, w, o.block, sums)
-                    wall.append(time.perf_counter() - a)
-                    cpu.append(time.process_time() - b)
-            t = statistics.median(cpu)
-            print(f"{name},{n},{d},{statistics.median(wall):.4f},{t:.4f},{2 * n * n * d / t / 1e9:.2f}", flush=True)
+            measure(f"PyTorch {name}", "mahalanobis", n, d, o.runs, lambda: gradient(x, y, w, o.block, sums))

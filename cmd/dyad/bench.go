@@ -2,12 +2,13 @@ package main
 
 import (
 	"fmt"
+	"os"
 	"runtime"
+	"slices"
 	"strings"
 
 	"dyad/bench"
 	"dyad/bench/machine"
-	"dyad/engine/cuda/driver"
 	"dyad/kernels"
 )
 
@@ -16,7 +17,8 @@ type benchCmd struct {
 	Runs    int      `positive:"" placeholder:"N" help:"Timed runs of each line. Default: 11, or 3 with --quick."`
 	Workers int      `positive:"" default:"1" placeholder:"N" help:"Goroutines; the default shows one core."`
 	Variant string   `default:"all" enum:"all,best,generic,avx2,avx512" help:"Kernels to measure: ${enum}."`
-	Devices []string `default:"cpu" placeholder:"NAME" help:"Where to measure, comma separated: cpu. GPUs (cuda:0) are refused by this version."`
+	Devices []string `default:"cpu" placeholder:"NAME" help:"Where to measure gradients, comma separated: cpu, cuda:N. A GPU has lines for the methods that it computes, without a share of its peak."`
+	Peers   []string `type:"existingfile" placeholder:"FILE" help:"Times of other programs on this machine, comma separated: output of the scripts in bench/peers. Lines with the same method and sizes get their ratio to the fastest."`
 	Records int      `positive:"" hidden:"" help:"Records of every line."`
 }
 
@@ -26,12 +28,15 @@ func (benchCmd) Help() string {
 
 The share of peak compares operations (or bytes) per second of processor time with the most that one core can do, measured right
 before and after each run: fused multiply-adds in registers, or copying memory. The first number is the median of the runs, the
-second the best one; other programs on the machine lower both.
+second the best one; other programs on the machine lower both. A ratio to peers is the processor time of the fastest of them over
+that of the line; it compares one core with one core, so --workers must be 1.
 
 Examples:
   dyad bench --quick
   dyad bench --json > bench.json
-  dyad bench --workers 8 --variant best`
+  dyad bench --workers 8 --variant best
+  dyad bench --peers mahalanobis.csv,logistic.csv
+  dyad bench --devices cpu,cuda:0`
 }
 
 type benchResult struct {
@@ -46,10 +51,15 @@ func (c *benchCmd) Run(a *app) error {
 	if c.Records == 1 {
 		return badInput("--records must be at least 2")
 	}
-	if err := measurable(c.Devices); err != nil {
+	o := machine.Options{Quick: c.Quick, Records: c.Records, Runs: c.Runs, Workers: c.Workers}
+	if err := c.readPeers(&o.Peers); err != nil {
 		return err
 	}
-	o := machine.Options{Quick: c.Quick, Records: c.Records, Runs: c.Runs, Workers: c.Workers}
+	done, err := c.open(&o)
+	if err != nil {
+		return err
+	}
+	defer done()
 	for _, v := range []kernels.Variant{kernels.Best, kernels.Generic, kernels.AVX2, kernels.AVX512} {
 		if v.String() != c.Variant {
 			continue
@@ -63,9 +73,9 @@ func (c *benchCmd) Run(a *app) error {
 	live := !a.json && !a.quiet
 	if live {
 		fmt.Fprintf(a.stdout, "%s, %d cores, %s, %s/%s\n", r.CPU, r.Cores, r.Go, runtime.GOOS, runtime.GOARCH)
-		fmt.Fprintf(a.stdout, "%-21s %-8s %9s %4s %10s %13s  %s\n", "method", "variant", "n", "d", "time", "rate", "share of peak")
+		fmt.Fprintf(a.stdout, "%-21s %-8s %9s %4s %10s %13s  %s\n", "method", "variant", "n", "d", "time", "rate", c.lastColumn())
 	}
-	err := machine.Run(a.ctx, o, func(l machine.Line) error {
+	err = machine.Run(a.ctx, o, func(l machine.Line) error {
 		r.Lines = append(r.Lines, l)
 		if live {
 			_, err := fmt.Fprintln(a.stdout, benchLine(l))
@@ -79,18 +89,63 @@ func (c *benchCmd) Run(a *app) error {
 	return a.emit(r, "")
 }
 
-// measurable returns an error unless all devices can be measured.
-func measurable(devices []string) error {
-	for _, name := range devices {
-		switch {
-		case name == "cpu":
-		case name == "cuda" || strings.HasPrefix(name, "cuda:"):
-			return fmt.Errorf("--devices %s: this version computes on the CPU, no GPU can be measured; take --devices cpu: %w", name, driver.ErrUnavailable)
-		default:
-			return badInput("--devices %s: no such device; take cpu", name)
+// readPeers reads the files of --peers.
+func (c *benchCmd) readPeers(p *machine.Peers) error {
+	if len(c.Peers) > 0 && c.Workers > 1 {
+		return badInput("--peers compares one core with one core: take --workers 1")
+	}
+	for _, name := range c.Peers {
+		f, err := os.Open(name)
+		if err != nil {
+			return asInput(err)
+		}
+		err = p.Read(f)
+		f.Close()
+		if err != nil {
+			return badInput("--peers %s: %v", name, err)
+		}
+		if p.CPU != bench.CPUModel() {
+			return badInput("--peers %s: made on %q, this machine is %q; run the scripts of bench/peers here", name, p.CPU, bench.CPUModel())
 		}
 	}
 	return nil
+}
+
+// open sets the devices. The caller must call the function that it returns.
+func (c *benchCmd) open(o *machine.Options) (func(), error) {
+	var open []func()
+	done := func() {
+		for _, f := range open {
+			f()
+		}
+	}
+	for _, name := range c.Devices {
+		if name == "auto" || slices.ContainsFunc(o.Devices, func(d machine.Device) bool { return d.Name == name }) {
+			done()
+			return nil, badInput("--devices %s: want cpu and cuda:N, each once", strings.Join(c.Devices, ","))
+		}
+		f := deviceFlag{Device: name}
+		close, err := f.openDevice(c.Workers)
+		if err != nil {
+			done()
+			return nil, err
+		}
+		open = append(open, close)
+		d := machine.Device{Name: name}
+		if name != "cpu" {
+			d.Backend = f.backend
+		}
+		o.Devices = append(o.Devices, d)
+	}
+	return done, nil
+}
+
+// lastColumn is the heading of what follows the rate.
+func (c *benchCmd) lastColumn() string {
+	if len(c.Peers) > 0 {
+		return "share of peak; ratio to peers"
+	}
+	return "share of peak"
 }
 
 // benchLine is one line of the table.
@@ -106,5 +161,12 @@ func benchLine(l machine.Line) string {
 		}
 		share = fmt.Sprintf("%.0f %% (best %.0f) of %s, %.1f %s", 100*l.Share, 100*l.BestShare, l.Of, l.Peak, unit)
 	}
-	return strings.TrimRight(fmt.Sprintf("%-21s %-8s %9d %4s %8.4g s %7.3g %s/s  %s", l.Method, l.Variant, l.N, d, l.Seconds, l.Rate, l.Unit, share), " ")
+	if l.Peer != "" {
+		share += fmt.Sprintf("; %.3gx %s", l.PeerRatio, l.Peer)
+	}
+	variant := l.Variant
+	if variant == "" {
+		variant = l.Device
+	}
+	return strings.TrimRight(fmt.Sprintf("%-21s %-8s %9d %4s %8.4g s %7.3g %s/s  %s", l.Method, variant, l.N, d, l.Seconds, l.Rate, l.Unit, share), " ")
 }

@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"dyad/bench"
 )
 
 // measured is what differs between machines and runs of dyad bench.
@@ -53,14 +55,38 @@ func TestBench(t *testing.T) {
 	if err := json.Unmarshal([]byte(out), &r); err != nil || code != exitOK || len(r.Lines) != strings.Count(string(want), "\n")-2 {
 		t.Errorf("exit %d, %d lines, %v", code, len(r.Lines), err)
 	}
-	for _, bad := range [][]string{{"--runs", "-1"}, {"--workers", "0"}, {"--variant", "sse"}, {"--devices", "tpu"}, {"--devices", "cpu,cuda0"}} {
+	for _, bad := range [][]string{{"--runs", "-1"}, {"--workers", "0"}, {"--variant", "sse"}, {"--devices", "tpu"}, {"--devices", "cpu,cuda0"}, {"--devices", "cpu,cpu"}, {"--devices", "auto"}} {
 		if code, _, _ := dyad(t, t.TempDir(), append([]string{"bench"}, bad...)...); code != exitInput {
 			t.Errorf("%v: exit %d, want %d", bad, code, exitInput)
 		}
 	}
-	for _, gpu := range []string{"cuda", "cuda:0", "cpu,cuda:0"} {
-		if code, _, errs := dyad(t, t.TempDir(), "bench", "--devices", gpu); code != exitResource || !strings.Contains(errs, "--devices cpu") {
-			t.Errorf("%s: exit %d, want %d: %s", gpu, code, exitResource, errs)
+	if _, err := listGPUs(); err != nil {
+		for _, gpu := range []string{"cuda:0", "cpu,cuda:0"} {
+			if code, _, errs := dyad(t, t.TempDir(), "bench", "--devices", gpu); code != exitResource || !strings.Contains(errs, "cuda:0") {
+				t.Errorf("%s: exit %d, want %d: %s", gpu, code, exitResource, errs)
+			}
 		}
+	}
+}
+
+// TestBenchPeers: ratios appear for times of this processor, and only for those.
+func TestBenchPeers(t *testing.T) {
+	dir := t.TempDir()
+	const times = "peer,method,n,d,wall_s,cpu_s\nslow,exact AUC,64,,1,1000\nother,exact AUC,65,,1,1\n"
+	for name, cpu := range map[string]string{"here.csv": bench.CPUModel(), "there.csv": "another"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("# cpu: "+cpu+"\n"+times), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	args := []string{"bench", "--records", "64", "--runs", "1", "--variant", "generic", "--peers"}
+	code, out, _ := dyad(t, dir, append(args, "here.csv")...)
+	if code != exitOK || strings.Count(out, "x slow\n") != 1 || strings.Contains(out, "other") || !strings.Contains(out, "; ratio to peers") {
+		t.Errorf("exit %d\n%s", code, out)
+	}
+	if code, _, errs := dyad(t, dir, append(args, "there.csv")...); code != exitInput || !strings.Contains(errs, `made on "another"`) {
+		t.Errorf("times of another processor: exit %d, %s", code, errs)
+	}
+	if code, _, _ := dyad(t, dir, append(args, "here.csv", "--workers", "2")...); code != exitInput {
+		t.Errorf("two workers against peers: exit %d", code)
 	}
 }

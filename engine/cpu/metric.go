@@ -55,7 +55,7 @@ func (e *metricEvaluator) scratch(workers int, tiles bool) {
 	}
 	for i := range e.work {
 		if s := &e.work[i]; tiles && s.block == nil {
-			s.block = e.set.NewMetricBlock(m, d)
+			s.block = e.set.NewMetricBlock(m, d, e.tiles)
 			s.right, s.col = make([]float64, metricCols*d), make([]float64, metricCols)
 		}
 	}
@@ -213,7 +213,7 @@ func (e *metricEvaluator) stripePairs(ctx context.Context, s *metricScratch, sum
 			c1 := min(c0+metricCols, p1)
 			col := s.col[:c1-c0]
 			clear(col)
-			s.block.Add(col, e.x.rows(s.right, c0, c1-c0), e.own[c0:c1], e.y[c0:c1], i0-c0+1, e.tiles)
+			s.block.Add(col, e.x.rows(s.right, c0, c1-c0), e.own[c0:c1], e.y[c0:c1], i0-c0+1)
 			addTo(part[c0-p0:c1-p0], col)
 		}
 		row, cx := s.row[:m], s.weighted[:d*m] // cx is the transpose of c X

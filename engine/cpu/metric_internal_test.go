@@ -215,8 +215,8 @@ func TestMetricRange(t *testing.T) {
 			if m.margin < reach || m.margin > reach*1.00001 {
 				t.Errorf("%+v r=%v: margin %v, want just above %v", b, radius, m.margin, reach)
 			}
-			if !(m.distanceErr > 0 && m.distanceErr < 100*u*m.distance) {
-				t.Errorf("%+v r=%v: distanceErr %v of %v", b, radius, m.distanceErr, m.distance)
+			if !(m.marginErr > 0 && m.marginErr < 100*u*m.margin) {
+				t.Errorf("%+v r=%v: marginErr %v of %v", b, radius, m.marginErr, m.margin)
 			}
 			sup := 1 / (1 + math.Exp(-m.margin))
 			if m.slope < sup || m.curvature < 0.25 || m.slope > 1.1 || m.curvature > 0.26 {

@@ -12,13 +12,13 @@ import (
 // metricRange are the public limits of a problem with a MetricLoss. All are
 // rounded up.
 type metricRange struct {
-	labels      float64 // q = LabelAbs^2: |y y'| <= q
-	distance    float64 // A = 4 R^2 r: |(x - x')^T W (x - x')| <= A, exact or computed
-	margin      float64 // V = q (1 + A): |u| <= V, exact or computed
-	slope       float64 // Q = sup |phi'(u)| over |u| <= V
-	curvature   float64 // C = sup of the derivative of phi' there, +Inf if not smooth
-	slopeErr    float64 // of a computed slope at a float64 margin
-	distanceErr float64 // |computed - exact| of a distance
+	labels    float64 // q = LabelAbs^2: |y y'| <= q
+	distance  float64 // A = 4 R^2 r: |(x - x')^T W (x - x')| <= A, exact or computed
+	margin    float64 // V = q (1 + A): |u| <= V, exact or computed
+	slope     float64 // Q = sup |phi'(u)| over |u| <= V
+	curvature float64 // C = sup of the derivative of phi' there, +Inf if not smooth
+	slopeErr  float64 // of a computed slope at a float64 margin
+	marginErr float64 // |computed - exact| of a margin
 	// Slopes of a loss that is not smooth are clamped to these, on which its Constants
 	// rest.
 	slopeMin, slopeMax float64
@@ -29,17 +29,17 @@ func (m metricRange) smooth() bool { return !math.IsInf(m.curvature, 0) }
 // newMetricRange returns the limits. It wraps engine.ErrUnsupported for a loss that is
 // neither smooth nor an engine.ScalarLoss.
 //
-// Distances. A symmetric W of coordinates w, ||w|| <= r (1 + 2^-30), not necessarily
+// Margins. A symmetric W of coordinates w, ||w|| <= r (1 + 2^-30), not necessarily
 // semidefinite, has |x|^T |W| |x'| <= R^2 || |W| ||_2 <= R^2 ||W||_F with |.|
-// entrywise. All pairs are computed from s_i + s_j - 2 x_i^T W x_j, whose terms have
-// absolute values of at most 4 R^2 ||W||_F together; every product x_ia W_ab x_jb is
-// in at most 3 (Unpack) + AddProductsDepth(d) (X W) + max(AddProductsDepth(d),
-// DotDepth(d)) (inner product) + 2 (sums) roundings. Prefix pairs are computed from
+// entrywise. Those of all pairs are computed from p (1 - (s_i + s_j - 2 x_i^T W x_j)) with
+// p = y_i y_j, whose terms have absolute values of at most q (1 + 4 R^2 ||W||_F) together;
+// every product of a term is in at most 3 (Unpack) + AddProductsDepth(d) (X W) +
+// DotDepth(d) (s_i) + MetricMarginDepth(d) roundings. Prefix pairs are computed from
 // v^T W v with v = x - x' rounded, in 3 + 2 (v, twice) + AddProductsDepth(d) +
-// DotDepth(d) roundings. So an error is at most gamma(k) A with k as in distanceDepth.
-// A = 4 R^2 r (1 + 2^-20) also covers computed distances if gamma(k) < 2^-22, which is
-// checked. Underflow: fewer than 8 d^2 operations, each of which loses at most
-// 2^-1074 and is multiplied by at most 4 d (1 + R)^2.
+// DotDepth(d) + 3 (p, difference and product) roundings. So an error is at most gamma(k) V
+// with k as in marginDepth. A = 4 R^2 r (1 + 2^-20) also covers computed distances if
+// gamma(k) < 2^-22, which is checked. Underflow: fewer than 8 d^2 operations, each of which
+// loses at most 2^-1074 and is multiplied by at most 4 d (1 + R)^2 (1 + q).
 //
 // Slope and curvature. Take x = -x' of norm R, y = y' or y = -y' of size LabelAbs and
 // W = B e e^T along x, for any B up to r' = (r + 1/(2 R^2)) (1 + 2^-19): semidefinite
@@ -56,7 +56,7 @@ func newMetricRange(p engine.Problem, loss engine.MetricLoss) (metricRange, erro
 	if !(reach < math.MaxFloat64) || !(R*R > 0x1p-500) || !(b*b > 0x1p-500) || !(4*R*R*r > 0x1p-500) {
 		return metricRange{}, outside
 	}
-	g := engine.Gamma(distanceDepth(p.D))
+	g := engine.Gamma(marginDepth(p.D))
 	if g >= 0x1p-22 {
 		return metricRange{}, fmt.Errorf("%w: products of %d features lose too many digits", engine.ErrUnsupported, p.D)
 	}
@@ -67,8 +67,8 @@ func newMetricRange(p engine.Problem, loss engine.MetricLoss) (metricRange, erro
 		return metricRange{}, err
 	}
 	d := float64(p.D)
-	m.distanceErr = g*m.distance*up + d*d*d*(1+R)*(1+R)*0x1p-1060
-	if !(m.margin < math.MaxFloat64/16) || !(full*full < math.MaxFloat64) || m.distanceErr > m.distance*0x1p-21 {
+	m.marginErr = g*m.margin*up + d*d*d*(1+R)*(1+R)*(1+m.labels)*0x1p-1060
+	if !(m.margin < math.MaxFloat64/16) || !(full*full < math.MaxFloat64) || m.marginErr > m.margin*0x1p-21 {
 		return metricRange{}, outside
 	}
 	return m, nil
@@ -108,8 +108,7 @@ func (m *metricRange) slopes(p engine.Problem, loss engine.MetricLoss, reach, fu
 // of roundoff of sup |phi'|; see engine.ScoreRange.SlopeErr.
 const assumedSlopeError = 16
 
-// distanceDepth is the depth of a distance by either way.
-func distanceDepth(d int) int {
-	k := kernels.AddProductsDepth(d)
-	return 5 + k + max(k, kernels.DotDepth(d))
+// marginDepth is the depth of a margin by either way.
+func marginDepth(d int) int {
+	return 3 + kernels.AddProductsDepth(d) + kernels.DotDepth(d) + kernels.MetricMarginDepth(d)
 }

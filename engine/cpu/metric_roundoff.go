@@ -10,21 +10,16 @@ import (
 // Roundoff implements engine.Kernel: the Frobenius norm of the error, which is the
 // Euclidean norm in Symmetric coordinates.
 //
-// Notation: n, d, R as in package engine; q, A, V, Q, C and the error dA of a distance
+// Notation: n, d, R as in package engine; q, A, V, Q, C and the error dV of a margin
 // as in metricRange; g(k) = engine.Gamma(k); v_ij = x_i - x_j.
 //
 // # Coefficients
 //
-// The computed label product differs from t = y_i y_j by u q, the computed margin
-// t (1 - M) by
+// With t = y_i y_j, the computed c = -phi'(margin) t differs from the exact one by q E with
 //
-//	q dA + 3 u V            the distance M; t, the difference and the product
+//	E = C dV + e + 2 u Q
 //
-// and c = -phi'(margin) t by q E with
-//
-//	E = C (q dA + 3 u V) + e + 2 u Q
-//
-// where e is the error of phi' and 2 u that of t and the product. For a loss that is not
+// where e is the error of phi' and 2 u that of both labels. For a loss that is not
 // smooth the sum is compared with that of the terms at the computed slopes, which leaves
 // 2 u Q: see engine.Kernel, and direct score losses. A computed slope depends on the two
 // records and W only (kernels.AddProducts), and is clamped.
@@ -83,7 +78,7 @@ func (k *metricKernel) coefficientError() float64 {
 	if !m.smooth() {
 		return 2 * u * m.slope
 	}
-	return m.curvature*(m.labels*m.distanceErr+3*u*m.margin) + m.slopeErr + 2*u*m.slope
+	return m.curvature*m.marginErr + m.slopeErr + 2*u*m.slope
 }
 
 // finish is the depth of the last steps: two sums of entries, and Pack.
@@ -99,7 +94,7 @@ func (k *metricKernel) allDepth() int {
 	panelTiles := k.panel/metricCols + 1
 	blocks := k.stripe/metricRows + 1
 	reduce := blocks + metricStripes + panels
-	block := metricCols + panelTiles + 2 // of kernels.MetricBlock
+	block := metricCols + panelTiles + 3 // of kernels.MetricBlock
 	product := block + 1
 	row := block + panels
 	col := metricRows + 1 + reduce

@@ -106,6 +106,78 @@ func TestMeanEqualsDefinition(t *testing.T) {
 	}
 }
 
+// metricSample is a symmetric matrix of large distances, not semidefinite, and records of
+// more than two tiles, dense or sparse.
+func metricSample(t testing.TB, n, d int, sparse bool) (*engine.Records, []float64) {
+	r := sample(t, n, d, []float64{-1, -0.25, 0, 1})
+	w := make([]float64, engine.Symmetric{Dim: d}.Len())
+	for i := range w {
+		w[i] = 30 * math.Sin(float64(i))
+	}
+	if !sparse {
+		return r, w
+	}
+	start, index, value, x := []int64{0}, []int32{}, []float64{}, make([]float64, d)
+	for i := range n {
+		r.Row(i, x)
+		for k := i % 2; k < d; k += 2 {
+			index, value = append(index, int32(k)), append(value, x[k])
+		}
+		start = append(start, int64(len(index)))
+	}
+	s, err := engine.NewSparseRecords(start, index, value, r.Labels(), d, engine.UnitBounds())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s, w
+}
+
+func TestMetricEqualsDefinition(t *testing.T) {
+	for _, n := range []int{2, 3, 48, 97, 250} {
+		if testing.Short() && n > 100 {
+			continue // the definition takes all pairs one by one
+		}
+		for _, d := range []int{1, 5, 30} {
+			for _, sparse := range []bool{false, true} {
+				r, w := metricSample(t, n, d, sparse)
+				got, err := mean(t.Context(), engine.MahalanobisLogistic{}, w, r, 2, 0)
+				if want := slowMean(engine.MahalanobisLogistic{}, w, r); err != nil || !near(got, want, 1e-12) {
+					t.Errorf("n %d, d %d, sparse %v: got %v, %v, want %v", n, d, sparse, got, err, want)
+				}
+				for _, workers := range []int{1, 7} {
+					if again, err := mean(t.Context(), engine.MahalanobisLogistic{}, w, r, workers, 0); err != nil || again != got {
+						t.Errorf("n %d, d %d: %v with %d workers, %v with 2 (%v)", n, d, again, workers, got, err)
+					}
+				}
+			}
+		}
+	}
+	done, cancel := context.WithCancel(t.Context())
+	cancel()
+	r, w := metricSample(t, 100, 3, false)
+	if _, err := mean(done, engine.MahalanobisLogistic{}, w, r, 2, 0); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, want context.Canceled", err)
+	}
+}
+
+// BenchmarkMetric compares tiles with values pair by pair.
+func BenchmarkMetric(b *testing.B) {
+	const n, d = 500, 32
+	r, w := metricSample(b, n, d, false)
+	for name, sum := range map[string]func() (float64, error){
+		"tiles": func() (float64, error) { return metricPairs(b.Context(), engine.MahalanobisLogistic{}, w, r, 1) },
+		"pairs": func() (float64, error) { return anyPairs(b.Context(), engine.MahalanobisLogistic{}, w, r, 1) },
+	} {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				if _, err := sum(); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
 func TestSparse(t *testing.T) {
 	r, err := engine.NewSparseRecords([]int64{0, 1, 3, 3}, []int32{1, 0, 1}, []float64{0.5, 0.25, -0.5}, []float64{1, -1, 1}, 2, engine.UnitBounds())
 	if err != nil {

@@ -11,6 +11,7 @@ func main() {
 	vec.File()
 	for _, v := range []vec.ISA{vec.AVX2, vec.AVX512} {
 		mulAdd(v)
+		metricProducts(v)
 		peak(v)
 	}
 	logistic256()

@@ -45,96 +45,202 @@ const panelBytes = 24 * 8
 func mulAdd(v vec.ISA) {
 	v.Func("mulAdd", "func(dst *float64, ldd int, a *float64, rs, ls int, b *float64, m, k, add int)",
 		"multiplies by a packed panel, see panelMulAdd.")
-	z, heights := physical(v), []int{4, 2, 1}
-	if v.Wide() {
-		heights = []int{8, 4, 2, 1}
-	}
-	dst, ldd, a, rs, ls, b := RDI, R8, RSI, R9, R10, RDX
-	m, k, pa, pa4, pb, left, rs3 := R11, R12, RAX, R13, RBX, RCX, R15
-	for _, p := range []struct {
+	p := newProducts(v)
+	rows := R11
+	for _, x := range []struct {
 		name string
 		to   GPPhysical
-	}{{"dst", dst}, {"ldd", ldd}, {"a", a}, {"rs", rs}, {"ls", ls}, {"b", b}, {"m", m}, {"k", k}} {
-		Load(Param(p.name), p.to)
+	}{{"dst", p.dst}, {"ldd", p.ldd}, {"a", p.a}, {"rs", p.rs}, {"ls", p.ls}, {"b", p.b}, {"m", rows}, {"k", p.k}} {
+		Load(Param(x.name), x.to)
 	}
-	for _, r := range []GPPhysical{ldd, rs, ls} {
+	for _, r := range []GPPhysical{p.ldd, p.rs, p.ls} {
 		SHLQ(Imm(3), r)
 	}
-	LEAQ(Mem{Base: rs, Index: rs, Scale: 2}, rs3)
-	for _, rows := range heights {
-		name := func(s string) string { return fmt.Sprintf("%s%d", s, rows) }
-		Label(name("rows"))
-		CMPQ(m, Imm(uint64(rows)))
-		JL(LabelRef(name("fewer")))
-		sum := func(r, c int) VecPhysical { return z[3*r+c] }
-		for r := range rows {
+	p.blocks(rows, func(b block) {
+		p.start(b)
+		MOVQ(p.k, p.left)
+		p.step(b, VMULPD)
+		p.steps(b)
+		CMPQ(NewParamAddr("add", 64), Imm(0))
+		JEQ(LabelRef(b.name("store")))
+		MOVQ(p.dst, p.pa)
+		for r := range b.rows {
 			for c := range 3 {
-				if v.Wide() {
-					VPXORQ(sum(r, c), sum(r, c), sum(r, c))
-				} else {
-					VXORPD(sum(r, c), sum(r, c), sum(r, c))
-				}
+				VADDPD(Mem{Base: p.pa, Disp: c * v.Bytes}, b.sum(r, c), b.sum(r, c))
+			}
+			if r < b.rows-1 {
+				ADDQ(p.ldd, p.pa)
 			}
 		}
-		MOVQ(a, pa)
-		if rows > 4 {
-			LEAQ(Mem{Base: a, Index: rs, Scale: 4}, pa4)
-		}
-		MOVQ(b, pb)
-		MOVQ(k, left)
-		Label(name("products"))
-		x, u := 3*rows, 3*rows+3
-		for c := range 3 {
-			VMOVUPD(Mem{Base: pb, Disp: c * v.Bytes}, z[x+c])
-		}
-		for r := range rows {
-			base := pa
-			if r >= 4 {
-				base = pa4
-			}
-			from := []Mem{{Base: base}, {Base: base, Index: rs, Scale: 1}, {Base: base, Index: rs, Scale: 2}, {Base: base, Index: rs3, Scale: 1}}[r%4]
-			to := z[u]
-			if v.Wide() && r%2 == 1 {
-				to = z[u+1]
-			}
-			VBROADCASTSD(from, to)
-			for c := range 3 {
-				VFMADD231PD(z[x+c], to, sum(r, c))
-			}
-		}
-		ADDQ(ls, pa)
-		if rows > 4 {
-			ADDQ(ls, pa4)
-		}
-		ADDQ(Imm(panelBytes), pb)
-		DECQ(left)
-		JNZ(LabelRef(name("products")))
-
-		add := NewParamAddr("add", 64)
-		CMPQ(add, Imm(0))
-		JEQ(LabelRef(name("store")))
-		MOVQ(dst, pa)
-		for r := range rows {
-			for c := range 3 {
-				VADDPD(Mem{Base: pa, Disp: c * v.Bytes}, sum(r, c), sum(r, c))
-			}
-			if r < rows-1 {
-				ADDQ(ldd, pa)
-			}
-		}
-		Label(name("store"))
-		for r := range rows {
-			for c := range 3 {
-				VMOVUPD(sum(r, c), Mem{Base: dst, Disp: c * v.Bytes})
-			}
-			ADDQ(ldd, dst)
-		}
-		LEAQ(Mem{Base: a, Index: rs, Scale: uint8(min(rows, 8))}, a)
-		SUBQ(Imm(uint64(rows)), m)
-		if rows == heights[0] {
-			JMP(LabelRef(name("rows")))
-		}
-		Label(name("fewer"))
-	}
+		Label(b.name("store"))
+		p.store(b)
+	})
 	vec.End()
+}
+
+// metricProducts generates
+//
+//	for i := range m {
+//		for j := range width {
+//			sum := b[j] + t[i]*b[24+j]
+//			for l := range k {
+//				sum += x[i*d+l] * b[(2+l)*24+j]
+//			}
+//			dst[i*24+j] = sum
+//		}
+//	}
+//
+// like mulAdd.
+func metricProducts(v vec.ISA) {
+	v.Func("metricProducts", "func(dst, t, x *float64, d int, b *float64, m, k int)",
+		"sets margins without the label of their column, see panelBlock.margins.")
+	p := newProducts(v)
+	rows, t := R11, R14
+	for _, x := range []struct {
+		name string
+		to   GPPhysical
+	}{{"dst", p.dst}, {"t", t}, {"x", p.a}, {"d", p.rs}, {"b", p.b}, {"m", rows}, {"k", p.k}} {
+		Load(Param(x.name), x.to)
+	}
+	MOVQ(U32(panelBytes), p.ldd)
+	MOVQ(U32(8), p.ls)
+	SHLQ(Imm(3), p.rs)
+	p.blocks(rows, func(b block) {
+		p.start(b)
+		MOVQ(p.k, p.left)
+		at := func(row, c int) Mem { return Mem{Base: p.pb, Disp: row*panelBytes + c*v.Bytes} }
+		for c := range 3 {
+			VMOVUPD(at(1, c), b.right(c))
+		}
+		for r := range b.rows {
+			for c := range 3 {
+				VBROADCASTSD(Mem{Base: t, Disp: 8 * r}, b.sum(r, c))
+			}
+		}
+		for c := range 3 {
+			var constant Op = at(0, c)
+			if v.Wide() {
+				constant = p.z[29+c]
+				VMOVUPD(at(0, c), constant)
+			}
+			for r := range b.rows {
+				VFMADD213PD(constant, b.right(c), b.sum(r, c))
+			}
+		}
+		ADDQ(U32(2*panelBytes), p.pb)
+		ADDQ(Imm(uint64(8*b.rows)), t)
+		INCQ(p.left)
+		p.steps(b)
+		p.store(b)
+	})
+	vec.End()
+}
+
+// products holds the registers of a multiplication by a panel b: of rows of a, which
+// start every rs bytes, with numbers every ls bytes, to rows of dst, every ldd bytes.
+type products struct {
+	isa vec.ISA
+	z   []VecPhysical
+
+	dst, ldd, a, rs, ls, b, k GPPhysical
+	pa, pa4, pb, left, rs3    GPPhysical
+}
+
+func newProducts(v vec.ISA) *products {
+	return &products{
+		isa: v, z: physical(v), dst: RDI, ldd: R8, a: RSI, rs: R9, ls: R10, b: RDX, k: R12,
+		pa: RAX, pa4: R13, pb: RBX, left: RCX, rs3: R15,
+	}
+}
+
+// block is a block of rows of sums in registers: three vectors of each row, then three of
+// the panel, then those for numbers of a.
+type block struct {
+	*products
+	rows int
+}
+
+func (b block) name(s string) string     { return fmt.Sprintf("%s%d", s, b.rows) }
+func (b block) sum(r, c int) VecPhysical { return b.z[3*r+c] }
+func (b block) right(c int) VecPhysical  { return b.z[3*b.rows+c] }
+func (b block) broadcast(r int) VecPhysical {
+	if b.isa.Wide() {
+		return b.z[3*b.rows+3+r%2]
+	}
+	return b.z[3*b.rows+3]
+}
+
+// blocks emits body for blocks of rows of falling height.
+func (p *products) blocks(rows GPPhysical, body func(b block)) {
+	heights := []int{4, 2, 1}
+	if p.isa.Wide() {
+		heights = []int{8, 4, 2, 1}
+	}
+	LEAQ(Mem{Base: p.rs, Index: p.rs, Scale: 2}, p.rs3)
+	for _, height := range heights {
+		b := block{p, height}
+		Label(b.name("rows"))
+		CMPQ(rows, Imm(uint64(height)))
+		JL(LabelRef(b.name("fewer")))
+		body(b)
+		SUBQ(Imm(uint64(height)), rows)
+		if height == heights[0] {
+			JMP(LabelRef(b.name("rows")))
+		}
+		Label(b.name("fewer"))
+	}
+}
+
+// start points to the first numbers of a block.
+func (p *products) start(b block) {
+	MOVQ(p.a, p.pa)
+	if b.rows > 4 {
+		LEAQ(Mem{Base: p.a, Index: p.rs, Scale: 4}, p.pa4)
+	}
+	MOVQ(p.b, p.pb)
+}
+
+// steps adds the products that are left, one less than the register says.
+func (p *products) steps(b block) {
+	DECQ(p.left)
+	JZ(LabelRef(b.name("sums")))
+	Label(b.name("products"))
+	p.step(b, VFMADD231PD)
+	DECQ(p.left)
+	JNZ(LabelRef(b.name("products")))
+	Label(b.name("sums"))
+}
+
+// step adds the products with one row of the panel, or sets them.
+func (p *products) step(b block, multiply func(...Op)) {
+	for c := range 3 {
+		VMOVUPD(Mem{Base: p.pb, Disp: c * p.isa.Bytes}, b.right(c))
+	}
+	for r := range b.rows {
+		base := p.pa
+		if r >= 4 {
+			base = p.pa4
+		}
+		from := []Mem{{Base: base}, {Base: base, Index: p.rs, Scale: 1}, {Base: base, Index: p.rs, Scale: 2}, {Base: base, Index: p.rs3, Scale: 1}}[r%4]
+		VBROADCASTSD(from, b.broadcast(r))
+		for c := range 3 {
+			multiply(b.right(c), b.broadcast(r), b.sum(r, c))
+		}
+	}
+	ADDQ(p.ls, p.pa)
+	if b.rows > 4 {
+		ADDQ(p.ls, p.pa4)
+	}
+	ADDQ(Imm(panelBytes), p.pb)
+}
+
+// store writes the sums and goes to the next block of rows.
+func (p *products) store(b block) {
+	for r := range b.rows {
+		for c := range 3 {
+			VMOVUPD(b.sum(r, c), Mem{Base: p.dst, Disp: c * p.isa.Bytes})
+		}
+		ADDQ(p.ldd, p.dst)
+	}
+	LEAQ(Mem{Base: p.a, Index: p.rs, Scale: uint8(b.rows)}, p.a)
 }

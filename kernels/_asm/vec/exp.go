@@ -13,11 +13,10 @@ import (
 const expTerms = 10
 
 // expCoefficients are those of the polynomial that interpolates
-// g(r) = (e^r - 1 - r) / r^2 at the Chebyshev nodes of [-h, h], h = 1.0001 ln2 / 2:
-// divided differences, then expanded in powers of r, with 300 bits.
-func expCoefficients() [expTerms]float64 {
+// g(r) = (e^r - 1 - r) / r^2 at the Chebyshev nodes of [-h, h], h = 1.0001 ln2 / 2.
+func expCoefficients() []float64 {
 	num := func(x float64) *big.Float { return new(big.Float).SetPrec(300).SetFloat64(x) }
-	g := func(x float64) *big.Float {
+	return Interpolate(func(x float64) *big.Float {
 		sum, term := num(0), num(0.5)
 		for k := 3; k < 60; k++ {
 			sum.Add(sum, term)
@@ -25,25 +24,31 @@ func expCoefficients() [expTerms]float64 {
 			term.Quo(term, num(float64(k)))
 		}
 		return sum
-	}
-	var x [expTerms]float64
-	var c [expTerms]*big.Float
+	}, 1.0001*math.Ln2/2, expTerms)
+}
+
+// Interpolate returns the coefficients of the polynomial of the given number of terms that
+// equals g at the Chebyshev nodes of [-h, h], rounded: divided differences, then expanded
+// in powers of r, with 300 bits.
+func Interpolate(g func(x float64) *big.Float, h float64, terms int) []float64 {
+	num := func(x float64) *big.Float { return new(big.Float).SetPrec(300).SetFloat64(x) }
+	x, c := make([]float64, terms), make([]*big.Float, terms)
 	for i := range x {
-		x[i] = 1.0001 * math.Ln2 / 2 * math.Cos(math.Pi*(float64(i)+0.5)/expTerms)
+		x[i] = h * math.Cos(math.Pi*(float64(i)+0.5)/float64(terms))
 		c[i] = g(x[i])
 	}
-	for step := 1; step < expTerms; step++ {
-		for i := expTerms - 1; i >= step; i-- {
+	for step := 1; step < terms; step++ {
+		for i := terms - 1; i >= step; i-- {
 			c[i].Sub(c[i], c[i-1])
 			c[i].Quo(c[i], num(0).Sub(num(x[i]), num(x[i-step])))
 		}
 	}
-	for from := expTerms - 2; from >= 0; from-- { // multiply by r - x[from]
-		for i := from; i < expTerms-1; i++ {
+	for from := terms - 2; from >= 0; from-- { // multiply by r - x[from]
+		for i := from; i < terms-1; i++ {
 			c[i].Sub(c[i], num(0).Mul(num(x[from]), c[i+1]))
 		}
 	}
-	var out [expTerms]float64
+	out := make([]float64, terms)
 	for i := range out {
 		out[i], _ = c[i].Float64()
 	}

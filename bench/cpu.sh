@@ -1,0 +1,71 @@
+#!/usr/bin/env bash
+# Makes the raw files of the CPU engine again: what this machine takes for the work of the
+# engine and what other programs take for the same.
+#
+#   bench/cpu.sh PIMA [NAME] [PYTHON]
+#
+# PIMA is the file pima-indians-diabetes.data. NAME stands in the names of files that
+# belong to a processor, "xeon-2.5GHz" unless given. PYTHON is an interpreter with numpy, scikit-learn,
+# torch and pykeops; without it the peers are left out. torch.compile and KeOps need a C++
+# compiler. Nothing else should run meanwhile; about 12 minutes. Written to
+# bench/results:
+#
+#   peers-mahalanobis-torch.csv, peers-logistic-torch.csv, peers-keops.csv, peers-sklearn.csv
+#   machine-avx512.json, machine-avx2.json     dyad bench, with ratios to these peers
+#   machine-generic-quick.json                 the same in plain Go, smaller sizes
+#   cpu-score-NAME.csv, sparse.csv             kernels and gradients of score losses
+#   samplers-NAME.txt, wholerun-pima.csv       noise; a whole private run
+set -euo pipefail
+pima=$(realpath "${1:?usage: bench/cpu.sh PIMA [NAME] [PYTHON]}")
+name=${2:-xeon-2.5GHz}
+python=${3:-}
+cd "$(dirname "$0")/.."
+results=bench/results
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+# These two steer the OpenBLAS of numpy away from what it chooses for the processor.
+unset OPENBLAS_CORETYPE OPENBLAS_L2_SIZE
+export OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE=1
+
+# keep FILE COMMAND...: the output of a command replaces a file only if the command succeeds.
+keep() {
+	local file=$1
+	shift
+	printf '%s %s\n' "$(date +%T)" "$file"
+	if "$@" >"$work/out" 2>"$work/err"; then
+		cp "$work/out" "$results/$file"
+	else
+		printf '%s is left as it was:\n' "$file"
+		tail -n 3 "$work/err"
+		return 1
+	fi
+}
+
+# peer FILE SCRIPT ARGUMENT...: one that does not run here is left out of the ratios.
+peers=()
+peer() {
+	local file=$1 script=$2
+	shift 2
+	if keep "$file" "$python" "bench/peers/$script" "$@"; then
+		peers+=(--peers "$results/$file")
+	fi
+}
+
+go build -o "$work/dyad" ./cmd/dyad
+go build -o "$work/" ./bench/score ./bench/sparse ./bench/wholerun
+if [ -n "$python" ]; then
+	peer peers-mahalanobis-torch.csv mahalanobis_torch.py --compile --runs 1
+	peer peers-logistic-torch.csv logistic_torch.py --compile
+	peer peers-keops.csv pairs_keops.py --runs 1
+	peer peers-sklearn.csv knn_sklearn.py --runs 1
+fi
+for variant in avx512 avx2; do
+	keep "machine-$variant.json" "$work/dyad" bench --variant "$variant" --json ${peers[@]+"${peers[@]}"} || true
+done
+keep machine-generic-quick.json "$work/dyad" bench --variant generic --quick --runs 11 --json ${peers[@]+"${peers[@]}"}
+keep "cpu-score-$name.csv" "$work/score"
+keep sparse.csv "$work/sparse"
+keep "samplers-$name.txt" go test ./privacy -run '^$' -bench '^BenchmarkAdd$' -benchtime 0.3s -count 5
+keep wholerun-pima.csv "$work/wholerun" -dyad "$work/dyad" -data "$pima" -schema bench/schemas/pima.yaml
+date +%T

@@ -1,0 +1,77 @@
+package cpu_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"dyad/bench"
+	"dyad/engine"
+	"dyad/engine/cpu"
+	"dyad/engine/enginetest"
+	"dyad/kernels"
+)
+
+// timedContext is done after some processor time, and keeps the longest time between
+// two questions.
+type timedContext struct {
+	context.Context
+	start, asked, longest, limit float64
+}
+
+func newTimedContext(limit float64) *timedContext {
+	now := bench.ProcessorTime()
+	return &timedContext{Context: context.Background(), start: now, asked: now, limit: limit}
+}
+
+func (c *timedContext) Err() error {
+	now := bench.ProcessorTime()
+	c.longest, c.asked = max(c.longest, now-c.asked), now
+	if now-c.start > c.limit {
+		return context.Canceled
+	}
+	return nil
+}
+
+// costlyMetric takes microseconds for a slope.
+type costlyMetric struct{ enginetest.SmoothMetric }
+
+func (l costlyMetric) MetricDPhi(u float64) (v float64) {
+	for range 2000 {
+		v = l.SmoothMetric.MetricDPhi(u + 1e-9*v)
+	}
+	return v
+}
+
+// TestMetricCancelLatency: a large sum asks at least every 100 ms of processor time whether
+// it shall stop. A slope that makes one tile take longer shows that the test would see it.
+func TestMetricCancelLatency(t *testing.T) {
+	const most = 0.1
+	n, d, stop := 100_000, 128, 0.8 // behind the products with W
+	if testing.Short() {
+		n, d, stop = 20_000, 32, 0.05
+	}
+	r := benchRecords(t, n, d)
+	longest := func(b cpu.Backend, loss engine.Loss, limit float64) float64 {
+		p := metricProblem(n, d, 1)
+		p.Loss = loss
+		e := mustBind(t, b, p, r)
+		defer e.Close()
+		w := metricPoint(d)
+		ctx := newTimedContext(limit)
+		if err := e.GradSum(ctx, make([]float64, len(w)), w, engine.AllPairs{N: n}); !errors.Is(err, context.Canceled) {
+			t.Errorf("a sum over %d records ends in %v of processor time: %v", n, limit, err)
+		}
+		return max(ctx.longest, bench.ProcessorTime()-ctx.asked)
+	}
+	for _, v := range kernels.Variants() {
+		got := longest(cpu.Backend{Workers: 1, Variant: v}, engine.MahalanobisLogistic{}, stop)
+		t.Logf("%v: %.1f ms", v, 1e3*got)
+		if got > most {
+			t.Errorf("%v: %.0f ms without asking", v, 1e3*got)
+		}
+	}
+	if got := longest(cpu.Backend{Workers: 1}, costlyMetric{}, stop); got < most {
+		t.Errorf("a tile of costly slopes takes %.0f ms, too few for a control", 1e3*got)
+	}
+}
