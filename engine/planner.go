@@ -116,24 +116,26 @@ func (s *ScoreRange) slopes(p Problem, loss ScoreLoss, full, up float64) error {
 	return nil
 }
 
-// ExpansionMaxTerms is the largest number of terms that Expand returns. Shorter
-// intervals are cheaper and more accurate than longer expansions.
-const ExpansionMaxTerms = 32
+// ExpansionMaxTerms is the largest number of terms that Expand returns. Powers of more
+// would lose digits: noise in Chebyshev coefficients grows by up to (1 + sqrt 2)^p in
+// them, 3e12 for 33 terms.
+const ExpansionMaxTerms = 33
 
 // Expansion is a Chebyshev interpolation of y -> phi'(u0 + HalfWidth y) on
 // [-1, 1] with a proved error, the same for every real u0 in a range of margins.
 type Expansion struct {
 	HalfWidth  float64 // of the interval in the argument of phi'
-	Terms      int     // p: interpolation in the p zeros of T_p, degree p - 1
+	Terms      int     // p = 1 + 4k: interpolation in the p zeros of T_p, degree p - 1
 	Truncation float64 // sup |f - interpolant|
 	Lebesgue   float64 // bounds the Lebesgue constant of the p nodes
-	// CoefNorm bounds sum_a |c_a| and CoefGrowth sum_a |c_a| (a+1)(a+2)/2 over
-	// the coefficients c_a of the interpolant.
-	CoefNorm, CoefGrowth float64
+	// PowerNorm bounds sum_i |m_i| for the interpolant sum_i m_i y^i, and PowerGrowth
+	// sum_a |c_a| |T_a(sqrt(-1))| for its Chebyshev coefficients c_a: the sum of the
+	// absolute values of all terms of which the m_i are sums.
+	PowerNorm, PowerGrowth float64
 }
 
-// Expand returns the shortest expansion for |u0| <= margin with Truncation <= tol, or
-// false if it would need more than ExpansionMaxTerms terms.
+// Expand returns the shortest expansion for |u0| <= margin with Truncation <= tol and 1 + 4k
+// terms, or false if it would need more than ExpansionMaxTerms terms.
 //
 // Proof. Let E_rho be the Bernstein ellipse with semi-axis sum rho > 1. Its
 // points have |Re y| <= (rho + 1/rho)/2 and |Im y| <= (rho - 1/rho)/2, so |phi'| <= M
@@ -149,9 +151,16 @@ type Expansion struct {
 // a_(2mp-k) + a_(2mp+k) for m >= 1, so |c_k| <= 2 M kappa rho^-k with
 // kappa = 1 + 2 rho^-2 / (1 - rho^-2), since 2mp - k >= k + 2m. Also
 // |c_0| <= Q and |c_k| <= 2 Q where Q is M for rho = 1, because c_k is 2/p (c_0:
-// 1/p) times a sum of p values of at most Q. QED
+// 1/p) times a sum of p values of at most Q. The powers in T_a alternate in sign, so the
+// absolute values of their coefficients add up to |T_a(sqrt(-1))|.
 //
-// The search over rho is a grid; any rho gives a valid bound.
+// For PowerNorm let r >= 1 and sigma = r + sqrt(r^2 + 1) < rho. E_sigma contains the disc
+// |y| <= r, and |T_k| <= sigma^k in it. There the interpolant differs from f by at most
+// 2 sum_(k>=p) |a_k| sigma^k <= 4 M (sigma/rho)^p / (1 - sigma/rho), as above, so it is
+// bounded by that and M_sigma, say by B. By Parseval's identity on the circle
+// sum |m_i|^2 r^(2i) <= B^2, hence sum |m_i| <= B sqrt(sum_(i<p) r^(-2i)). QED
+//
+// The searches over rho and sigma are grids; any give valid bounds.
 func Expand(loss AnalyticLoss, margin, halfWidth, tol float64) (Expansion, bool) {
 	e := Expansion{HalfWidth: halfWidth, Terms: ExpansionMaxTerms + 1}
 	rhos := make([]float64, 0, 150)
@@ -166,7 +175,7 @@ func Expand(loss AnalyticLoss, margin, halfWidth, tol float64) (Expansion, bool)
 	strip := func(rho float64) float64 {
 		return loss.StripBound((margin+halfWidth*(rho+1/rho)/2)*up, halfWidth*(rho-1/rho)/2*up) * up
 	}
-	bounds := make([]float64, len(rhos))
+	bounds, best := make([]float64, len(rhos)), 0
 	for i, rho := range rhos {
 		m := strip(rho)
 		bounds[i] = m
@@ -174,13 +183,13 @@ func Expand(loss AnalyticLoss, margin, halfWidth, tol float64) (Expansion, bool)
 			rhos = rhos[:i] // larger ellipses are no better
 			break
 		}
-		p := 2
-		t := 4 * m / (rho - 1) / rho * up
-		for ; t > tol && p <= ExpansionMaxTerms; p++ {
-			t /= rho
+		p := 5
+		t := 4 * m / (rho - 1) / math.Pow(rho, 4) * up
+		for ; t > tol && p <= ExpansionMaxTerms; p += 4 {
+			t /= math.Pow(rho, 4)
 		}
 		if t <= tol && (p < e.Terms || p == e.Terms && t < e.Truncation) {
-			e.Terms, e.Truncation = p, t*up
+			e.Terms, e.Truncation, best = p, t*up, i
 		}
 	}
 	if e.Terms > ExpansionMaxTerms {
@@ -188,19 +197,43 @@ func Expand(loss AnalyticLoss, margin, halfWidth, tol float64) (Expansion, bool)
 	}
 	e.Lebesgue = (1 + 2/math.Pi*math.Log(float64(e.Terms))) * up
 	q := strip(1)
-	e.CoefNorm, e.CoefGrowth = math.Inf(1), math.Inf(1)
+	e.PowerGrowth = math.Inf(1)
 	for i, rho := range rhos {
 		kappa := 1 + 2/(rho*rho-1)
-		norm, growth := q, q
-		decay := 2 * bounds[i] * kappa
+		growth, decay := q, 2*bounds[i]*kappa
 		for k := 1; k < e.Terms; k++ {
 			decay /= rho
-			c := min(2*q, decay) * up
-			norm += c
-			growth += c * float64((k+1)*(k+2)) / 2
+			growth += min(2*q, decay) * powersOf(k)
 		}
-		e.CoefNorm = min(e.CoefNorm, norm*up)
-		e.CoefGrowth = min(e.CoefGrowth, growth*up)
+		e.PowerGrowth = min(e.PowerGrowth, growth*up)
+	}
+	e.PowerNorm = e.PowerGrowth
+	for i, sigma := range rhos[:best] {
+		r, x := (sigma-1/sigma)/2, sigma/rhos[best]
+		if r < 1 {
+			continue
+		}
+		var squares float64
+		for k := range e.Terms {
+			squares += math.Pow(r, float64(-2*k))
+		}
+		b := bounds[i] + 4*bounds[best]*math.Pow(x, float64(e.Terms))/(1-x)
+		e.PowerNorm = min(e.PowerNorm, b*math.Sqrt(squares)*up)
 	}
 	return e, true
+}
+
+// powersOf is |T_a(sqrt(-1))|, rounded up.
+func powersOf(a int) float64 {
+	x := math.Pow(1+math.Sqrt2, float64(a))
+	return (x + 1/x) / 2 * (1 + 0x1p-40)
+}
+
+// PowerNoise bounds the sum of |T_a(sqrt(-1))| over all coefficients: what an error of 1 in
+// each of them adds to the coefficients of powers.
+func (e Expansion) PowerNoise() (sum float64) {
+	for a := range e.Terms {
+		sum += powersOf(a)
+	}
+	return sum
 }

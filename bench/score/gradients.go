@@ -24,7 +24,7 @@ func measureGradients(large int) error {
 	}{
 		{128, 2, 1, cpu.Direct}, {128, 2, 1, cpu.NearLinear}, {512, 2, 1, cpu.Direct}, {512, 2, 1, cpu.NearLinear},
 		{768, 8, 1, cpu.Auto}, {8192, 2, 1, cpu.Direct}, {8192, 2, 50, cpu.Direct},
-		{1_000_000, 1, 0.5, cpu.Auto}, {1_000_000, 1, 2.5, cpu.Auto}, {1_000_000, 1, 12.5, cpu.Auto},
+		{1_000_000, 1, 1, cpu.Auto}, {1_000_000, 1, 5, cpu.Auto}, {1_000_000, 1, 25, cpu.Auto},
 		{large, 20, 1, cpu.Auto},
 	} {
 		r, err := dataset.SyntheticScores(c.n, c.d, 1)

@@ -35,11 +35,11 @@ func (k *kernel) planExpansion() bool {
 	if !(size < math.MaxFloat64) {
 		return false
 	}
-	tol := size * 0x1p-55
+	tol := size * 0x1p-49
 	best, labels := kernel{}, min(k.problem.LabelLimit(), maxClasses)
 	for _, b := range []int{1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096} {
 		e, ok := engine.Expand(loss, k.scores.Margin, k.scores.LabelSpan*k.scores.Score/float64(b), tol)
-		if !ok || labels*(labels-1)*b*e.Terms*e.Terms > maxTable {
+		if !ok || labels*(labels-1)*b*e.Terms*e.Terms > maxTable || labels*b > maxGroups {
 			continue
 		}
 		c := kernel{problem: k.problem, bins: b, expansion: e}

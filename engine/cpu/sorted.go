@@ -174,4 +174,4 @@ func (m *sorted) labels(ctx context.Context, a, b int) error {
 }
 
 // block implements coefficients.
-func (m *sorted) block(c []float64, from int) { copy(c, m.byRow[from:]) }
+func (m *sorted) block(_ int, c []float64, from int) { copy(c, m.byRow[from:]) }
