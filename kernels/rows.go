@@ -51,6 +51,13 @@ func dotRun(x, y []float64) float64 {
 //	}
 func Dots(dst, x, w []float64) {
 	d := len(w)
+	if d == 1 {
+		x = x[:len(dst)]
+		for i, v := range x {
+			dst[i] = v * w[0]
+		}
+		return
+	}
 	for i := range dst {
 		row := x[i*d:][:d]
 		if d <= dotBlock {
@@ -90,6 +97,10 @@ func AddRowsDepth(n int) int { return n + 1 }
 //	}
 func AddRows(acc, c, x []float64) {
 	d := len(acc)
+	if d == 1 {
+		acc[0] += Dot(c, x)
+		return
+	}
 	i := 0
 	for ; i+4 <= len(c); i += 4 {
 		add4(acc, c[i], c[i+1], c[i+2], c[i+3],

@@ -14,7 +14,7 @@ func (s *Set) accelerateScore() {
 		s.Dot = dotBy(dotAVX2, 4*dotColumns)
 		s.Dots = dotsBy(dotsAVX2, 4*dotColumns)
 		s.GatherDots = gatherDotsBy(gatherDotsAVX2, 4*dotColumns)
-		s.AddRows = addRowsBy(addRowsAVX2)
+		s.AddRows = addRowsBy(addRowsAVX2, s.Dot)
 		s.GatherAddRows = gatherAddRowsBy(gatherAddRowsAVX2)
 		s.Locate = locateBy(locateAVX2, 4)
 		s.PowerSums = powerSumsBy(powerSumsAVX2)
@@ -26,7 +26,7 @@ func (s *Set) accelerateScore() {
 		s.Dot = dotBy(dotAVX512, 8*dotColumns)
 		s.Dots = dotsBy(dotsAVX512, 8*dotColumns)
 		s.GatherDots = gatherDotsBy(gatherDotsAVX512, 8*dotColumns)
-		s.AddRows = addRowsBy(addRowsAVX512)
+		s.AddRows = addRowsBy(addRowsAVX512, s.Dot)
 		s.GatherAddRows = gatherAddRowsBy(gatherAddRowsAVX512)
 		s.Locate = locateBy(locateAVX512, 8)
 		s.PowerSums = powerSumsBy(powerSumsAVX512)
@@ -54,8 +54,12 @@ func dotBy(f func(x, y *float64, n int) float64, block int) func(x, y []float64)
 
 func dotsBy(f func(dst, x, w *float64, rows, d, stride int), block int) func(dst, x, w []float64) {
 	return func(dst, x, w []float64) {
-		clear(dst)
 		d := len(w)
+		if d == 1 {
+			Dots(dst, x, w)
+			return
+		}
+		clear(dst)
 		if len(dst) == 0 {
 			return
 		}
@@ -92,9 +96,13 @@ func gatherDotsBy(f func(dst, x, w *float64, index *int32, rows, d, stride int),
 	}
 }
 
-func addRowsBy(f func(acc, c, x *float64, rows, d, stride int)) func(acc, c, x []float64) {
+func addRowsBy(f func(acc, c, x *float64, rows, d, stride int), dot func(x, y []float64) float64) func(acc, c, x []float64) {
 	return func(acc, c, x []float64) {
 		d := len(acc)
+		if d == 1 {
+			acc[0] += dot(c, x)
+			return
+		}
 		x = x[:len(c)*d]
 		f(unsafe.SliceData(acc), unsafe.SliceData(c), unsafe.SliceData(x), len(c), d, d)
 	}

@@ -11,8 +11,10 @@ import (
 const (
 	nsFactoredPair = 1.0  // LogisticTile, per unordered pair
 	nsSmoothPair   = 12   // PairTile with an exponential, per unordered pair
-	nsPoint        = 6    // Locate and the two loops per record
-	nsTerm         = 1.1  // ChebyshevMoments and Clenshaw, per record and term
+	nsPoint        = 3    // Take and the loops per record
+	nsTerm         = 0.2  // PowerSums and Polynomial, per record and term
+	nsGrouped      = 12   // Locate and places.set twice, per record
+	nsGroup        = 60   // one group of a block
 	nsNode         = 0.4  // one product of the node matrix
 	nsNearCall     = 3000 // fixed
 	nsSorted       = 25   // SortPairs and the loops per record
@@ -58,12 +60,17 @@ func (k *kernel) planExpansion() bool {
 func (k *kernel) fewLabels() bool { return k.problem.LabelLimit() <= maxClasses }
 
 // nearCost is the cost of c by the near-linear method for q labels, q(q-1) node
-// matrices.
+// matrices. A group of a block is filled up by 4 positions.
 func (k *kernel) nearCost() float64 {
-	n, nodes := float64(k.problem.N), float64(k.bins*k.terms())
-	q := float64(k.problem.LabelLimit())
-	flush := q * nodes / minBlockRows * 0.5
-	return n*(nsPoint+nsTerm*float64(k.terms())+flush) + q*(q-1)*nodes*nodes*nsNode + nsNearCall
+	n, p, q := float64(k.problem.N), float64(k.terms()), float64(k.problem.LabelLimit())
+	groups := q * float64(k.bins)
+	blocks := math.Ceil(n / coefRows)
+	cost := n*(nsPoint+nsTerm*p) + blocks*groups*(nsGroup+4*nsTerm*p)
+	if k.bins > 1 {
+		cost += n * nsGrouped
+	}
+	nodes := float64(k.bins) * p
+	return cost + q*(q-1)*nodes*nodes*nsNode + nsNearCall
 }
 
 // directCost is the cost of c by the direct method for two labels of equal frequency,
