@@ -17,8 +17,8 @@ const (
 	nsGroup        = 60   // one group of a block
 	nsNode         = 0.4  // one product of the node matrix
 	nsNearCall     = 3000 // fixed
-	nsSorted       = 25   // SortPairs and the loops per record
-	nsStep         = 6    // StepRows and StepColumns, per record and step
+	nsSorted       = 40   // kernels.Sorting and the loops per record
+	nsStep         = 10   // StepRows and StepColumns, per record and step
 	nsSortedCall   = 3000 // fixed
 )
 
