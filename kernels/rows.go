@@ -51,11 +51,8 @@ func dotRun(x, y []float64) float64 {
 //	}
 func Dots(dst, x, w []float64) {
 	d := len(w)
-	if d == 1 {
-		x = x[:len(dst)]
-		for i, v := range x {
-			dst[i] = v * w[0]
-		}
+	if d <= shortRow {
+		shortDots(dst, x, w)
 		return
 	}
 	for i := range dst {
@@ -64,6 +61,40 @@ func Dots(dst, x, w []float64) {
 			dst[i] = dotRun(row, w)
 		} else {
 			dst[i] = Dot(row, w)
+		}
+	}
+}
+
+// shortRow is the number of columns up to which plain Go is the fastest for Dots.
+const shortRow = 4
+
+// shortDots is Dots for up to shortRow columns.
+func shortDots(dst, x, w []float64) {
+	switch len(w) {
+	case 0:
+		clear(dst)
+	case 1:
+		a := w[0]
+		for i, v := range x[:len(dst)] {
+			dst[i] = v * a
+		}
+	case 2:
+		a, b := w[0], w[1]
+		for i := range dst {
+			r := x[2*i:][:2]
+			dst[i] = r[0]*a + r[1]*b
+		}
+	case 3:
+		a, b, c := w[0], w[1], w[2]
+		for i := range dst {
+			r := x[3*i:][:3]
+			dst[i] = (r[0]*a + r[1]*b) + r[2]*c
+		}
+	case 4:
+		a, b, c, d := w[0], w[1], w[2], w[3]
+		for i := range dst {
+			r := x[4*i:][:4]
+			dst[i] = (r[0]*a + r[1]*b) + (r[2]*c + r[3]*d)
 		}
 	}
 }

@@ -55,8 +55,8 @@ func dotBy(f func(x, y *float64, n int) float64, block int) func(x, y []float64)
 func dotsBy(f func(dst, x, w *float64, rows, d, stride int), block int) func(dst, x, w []float64) {
 	return func(dst, x, w []float64) {
 		d := len(w)
-		if d == 1 {
-			Dots(dst, x, w)
+		if d <= shortRow {
+			shortDots(dst, x, w)
 			return
 		}
 		clear(dst)

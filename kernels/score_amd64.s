@@ -1081,22 +1081,57 @@ short1:
 	MOVQ       $0x00000004, R8
 	SUBQ       BX, R8
 	VMOVUPD    (R9)(R8*8), Y0
-	VMASKMOVPD (AX), Y0, Y1
+	VXORPD     Y2, Y2, Y2
+	VXORPD     Y3, Y3, Y3
+	VXORPD     Y4, Y4, Y4
+	VXORPD     Y5, Y5, Y5
+	VMASKMOVPD (AX), Y0, Y2
 
-row_short1:
-	TESTQ        DX, DX
-	JZ           store_short1
+rows4_short1:
+	CMPQ         DX, $+4
+	JL           end4_short1
 	MOVQ         SI, BX
 	ADDQ         DI, SI
-	VBROADCASTSD (CX), Y3
-	VMASKMOVPD   (BX), Y0, Y2
-	VFMADD231PD  Y2, Y3, Y1
-	ADDQ         $+8, CX
-	DECQ         DX
-	JMP          row_short1
+	MOVQ         SI, R8
+	ADDQ         DI, SI
+	MOVQ         SI, R9
+	ADDQ         DI, SI
+	MOVQ         SI, R10
+	ADDQ         DI, SI
+	VBROADCASTSD (CX), Y6
+	VMASKMOVPD   (BX), Y0, Y1
+	VFMADD231PD  Y1, Y6, Y2
+	VBROADCASTSD 8(CX), Y6
+	VMASKMOVPD   (R8), Y0, Y1
+	VFMADD231PD  Y1, Y6, Y3
+	VBROADCASTSD 16(CX), Y6
+	VMASKMOVPD   (R9), Y0, Y1
+	VFMADD231PD  Y1, Y6, Y4
+	VBROADCASTSD 24(CX), Y6
+	VMASKMOVPD   (R10), Y0, Y1
+	VFMADD231PD  Y1, Y6, Y5
+	ADDQ         $+32, CX
+	SUBQ         $+4, DX
+	JMP          rows4_short1
 
-store_short1:
-	VMASKMOVPD Y1, Y0, (AX)
+end4_short1:
+rows1_short1:
+	CMPQ         DX, $+1
+	JL           end1_short1
+	MOVQ         SI, BX
+	ADDQ         DI, SI
+	VBROADCASTSD (CX), Y6
+	VMASKMOVPD   (BX), Y0, Y1
+	VFMADD231PD  Y1, Y6, Y2
+	ADDQ         $+8, CX
+	SUBQ         $+1, DX
+	JMP          rows1_short1
+
+end1_short1:
+	VADDPD     Y3, Y2, Y2
+	VADDPD     Y4, Y2, Y2
+	VADDPD     Y5, Y2, Y2
+	VMASKMOVPD Y2, Y0, (AX)
 	VZEROUPPER
 	RET
 
@@ -1106,25 +1141,71 @@ short2:
 	MOVQ       $0x00000004, R8
 	SUBQ       BX, R8
 	VMOVUPD    (R9)(R8*8), Y0
-	VMOVUPD    (AX), Y1
-	VMASKMOVPD 32(AX), Y0, Y2
+	VXORPD     Y2, Y2, Y2
+	VXORPD     Y3, Y3, Y3
+	VXORPD     Y4, Y4, Y4
+	VXORPD     Y5, Y5, Y5
+	VXORPD     Y6, Y6, Y6
+	VXORPD     Y7, Y7, Y7
+	VXORPD     Y8, Y8, Y8
+	VXORPD     Y9, Y9, Y9
+	VMOVUPD    (AX), Y2
+	VMASKMOVPD 32(AX), Y0, Y3
 
-row_short2:
-	TESTQ        DX, DX
-	JZ           store_short2
+rows4_short2:
+	CMPQ         DX, $+4
+	JL           end4_short2
 	MOVQ         SI, BX
 	ADDQ         DI, SI
-	VBROADCASTSD (CX), Y4
-	VFMADD231PD  (BX), Y4, Y1
-	VMASKMOVPD   32(BX), Y0, Y3
-	VFMADD231PD  Y3, Y4, Y2
-	ADDQ         $+8, CX
-	DECQ         DX
-	JMP          row_short2
+	MOVQ         SI, R8
+	ADDQ         DI, SI
+	MOVQ         SI, R9
+	ADDQ         DI, SI
+	MOVQ         SI, R10
+	ADDQ         DI, SI
+	VBROADCASTSD (CX), Y10
+	VFMADD231PD  (BX), Y10, Y2
+	VMASKMOVPD   32(BX), Y0, Y1
+	VFMADD231PD  Y1, Y10, Y3
+	VBROADCASTSD 8(CX), Y10
+	VFMADD231PD  (R8), Y10, Y4
+	VMASKMOVPD   32(R8), Y0, Y1
+	VFMADD231PD  Y1, Y10, Y5
+	VBROADCASTSD 16(CX), Y10
+	VFMADD231PD  (R9), Y10, Y6
+	VMASKMOVPD   32(R9), Y0, Y1
+	VFMADD231PD  Y1, Y10, Y7
+	VBROADCASTSD 24(CX), Y10
+	VFMADD231PD  (R10), Y10, Y8
+	VMASKMOVPD   32(R10), Y0, Y1
+	VFMADD231PD  Y1, Y10, Y9
+	ADDQ         $+32, CX
+	SUBQ         $+4, DX
+	JMP          rows4_short2
 
-store_short2:
-	VMOVUPD    Y1, (AX)
-	VMASKMOVPD Y2, Y0, 32(AX)
+end4_short2:
+rows1_short2:
+	CMPQ         DX, $+1
+	JL           end1_short2
+	MOVQ         SI, BX
+	ADDQ         DI, SI
+	VBROADCASTSD (CX), Y10
+	VFMADD231PD  (BX), Y10, Y2
+	VMASKMOVPD   32(BX), Y0, Y1
+	VFMADD231PD  Y1, Y10, Y3
+	ADDQ         $+8, CX
+	SUBQ         $+1, DX
+	JMP          rows1_short2
+
+end1_short2:
+	VADDPD     Y4, Y2, Y2
+	VADDPD     Y6, Y2, Y2
+	VADDPD     Y8, Y2, Y2
+	VMOVUPD    Y2, (AX)
+	VADDPD     Y5, Y3, Y3
+	VADDPD     Y7, Y3, Y3
+	VADDPD     Y9, Y3, Y3
+	VMASKMOVPD Y3, Y0, 32(AX)
 	VZEROUPPER
 	RET
 
@@ -1134,28 +1215,59 @@ short3:
 	MOVQ       $0x00000004, R8
 	SUBQ       BX, R8
 	VMOVUPD    (R9)(R8*8), Y0
-	VMOVUPD    (AX), Y1
-	VMOVUPD    32(AX), Y2
-	VMASKMOVPD 64(AX), Y0, Y3
+	VXORPD     Y2, Y2, Y2
+	VXORPD     Y3, Y3, Y3
+	VXORPD     Y4, Y4, Y4
+	VXORPD     Y5, Y5, Y5
+	VXORPD     Y6, Y6, Y6
+	VXORPD     Y7, Y7, Y7
+	VMOVUPD    (AX), Y2
+	VMOVUPD    32(AX), Y3
+	VMASKMOVPD 64(AX), Y0, Y4
 
-row_short3:
-	TESTQ        DX, DX
-	JZ           store_short3
+rows2_short3:
+	CMPQ         DX, $+2
+	JL           end2_short3
 	MOVQ         SI, BX
 	ADDQ         DI, SI
-	VBROADCASTSD (CX), Y5
-	VFMADD231PD  (BX), Y5, Y1
-	VFMADD231PD  32(BX), Y5, Y2
-	VMASKMOVPD   64(BX), Y0, Y4
-	VFMADD231PD  Y4, Y5, Y3
-	ADDQ         $+8, CX
-	DECQ         DX
-	JMP          row_short3
+	MOVQ         SI, R8
+	ADDQ         DI, SI
+	VBROADCASTSD (CX), Y8
+	VFMADD231PD  (BX), Y8, Y2
+	VFMADD231PD  32(BX), Y8, Y3
+	VMASKMOVPD   64(BX), Y0, Y1
+	VFMADD231PD  Y1, Y8, Y4
+	VBROADCASTSD 8(CX), Y8
+	VFMADD231PD  (R8), Y8, Y5
+	VFMADD231PD  32(R8), Y8, Y6
+	VMASKMOVPD   64(R8), Y0, Y1
+	VFMADD231PD  Y1, Y8, Y7
+	ADDQ         $+16, CX
+	SUBQ         $+2, DX
+	JMP          rows2_short3
 
-store_short3:
-	VMOVUPD    Y1, (AX)
-	VMOVUPD    Y2, 32(AX)
-	VMASKMOVPD Y3, Y0, 64(AX)
+end2_short3:
+rows1_short3:
+	CMPQ         DX, $+1
+	JL           end1_short3
+	MOVQ         SI, BX
+	ADDQ         DI, SI
+	VBROADCASTSD (CX), Y8
+	VFMADD231PD  (BX), Y8, Y2
+	VFMADD231PD  32(BX), Y8, Y3
+	VMASKMOVPD   64(BX), Y0, Y1
+	VFMADD231PD  Y1, Y8, Y4
+	ADDQ         $+8, CX
+	SUBQ         $+1, DX
+	JMP          rows1_short3
+
+end1_short3:
+	VADDPD     Y5, Y2, Y2
+	VMOVUPD    Y2, (AX)
+	VADDPD     Y6, Y3, Y3
+	VMOVUPD    Y3, 32(AX)
+	VADDPD     Y7, Y4, Y4
+	VMASKMOVPD Y4, Y0, 64(AX)
 	VZEROUPPER
 	RET
 
@@ -1165,31 +1277,67 @@ short4:
 	MOVQ       $0x00000004, R8
 	SUBQ       BX, R8
 	VMOVUPD    (R9)(R8*8), Y0
-	VMOVUPD    (AX), Y1
-	VMOVUPD    32(AX), Y2
-	VMOVUPD    64(AX), Y3
-	VMASKMOVPD 96(AX), Y0, Y4
+	VXORPD     Y2, Y2, Y2
+	VXORPD     Y3, Y3, Y3
+	VXORPD     Y4, Y4, Y4
+	VXORPD     Y5, Y5, Y5
+	VXORPD     Y6, Y6, Y6
+	VXORPD     Y7, Y7, Y7
+	VXORPD     Y8, Y8, Y8
+	VXORPD     Y9, Y9, Y9
+	VMOVUPD    (AX), Y2
+	VMOVUPD    32(AX), Y3
+	VMOVUPD    64(AX), Y4
+	VMASKMOVPD 96(AX), Y0, Y5
 
-row_short4:
-	TESTQ        DX, DX
-	JZ           store_short4
+rows2_short4:
+	CMPQ         DX, $+2
+	JL           end2_short4
 	MOVQ         SI, BX
 	ADDQ         DI, SI
-	VBROADCASTSD (CX), Y6
-	VFMADD231PD  (BX), Y6, Y1
-	VFMADD231PD  32(BX), Y6, Y2
-	VFMADD231PD  64(BX), Y6, Y3
-	VMASKMOVPD   96(BX), Y0, Y5
-	VFMADD231PD  Y5, Y6, Y4
-	ADDQ         $+8, CX
-	DECQ         DX
-	JMP          row_short4
+	MOVQ         SI, R8
+	ADDQ         DI, SI
+	VBROADCASTSD (CX), Y10
+	VFMADD231PD  (BX), Y10, Y2
+	VFMADD231PD  32(BX), Y10, Y3
+	VFMADD231PD  64(BX), Y10, Y4
+	VMASKMOVPD   96(BX), Y0, Y1
+	VFMADD231PD  Y1, Y10, Y5
+	VBROADCASTSD 8(CX), Y10
+	VFMADD231PD  (R8), Y10, Y6
+	VFMADD231PD  32(R8), Y10, Y7
+	VFMADD231PD  64(R8), Y10, Y8
+	VMASKMOVPD   96(R8), Y0, Y1
+	VFMADD231PD  Y1, Y10, Y9
+	ADDQ         $+16, CX
+	SUBQ         $+2, DX
+	JMP          rows2_short4
 
-store_short4:
-	VMOVUPD    Y1, (AX)
-	VMOVUPD    Y2, 32(AX)
-	VMOVUPD    Y3, 64(AX)
-	VMASKMOVPD Y4, Y0, 96(AX)
+end2_short4:
+rows1_short4:
+	CMPQ         DX, $+1
+	JL           end1_short4
+	MOVQ         SI, BX
+	ADDQ         DI, SI
+	VBROADCASTSD (CX), Y10
+	VFMADD231PD  (BX), Y10, Y2
+	VFMADD231PD  32(BX), Y10, Y3
+	VFMADD231PD  64(BX), Y10, Y4
+	VMASKMOVPD   96(BX), Y0, Y1
+	VFMADD231PD  Y1, Y10, Y5
+	ADDQ         $+8, CX
+	SUBQ         $+1, DX
+	JMP          rows1_short4
+
+end1_short4:
+	VADDPD     Y6, Y2, Y2
+	VMOVUPD    Y2, (AX)
+	VADDPD     Y7, Y3, Y3
+	VMOVUPD    Y3, 32(AX)
+	VADDPD     Y8, Y4, Y4
+	VMOVUPD    Y4, 64(AX)
+	VADDPD     Y9, Y5, Y5
+	VMASKMOVPD Y5, Y0, 96(AX)
 	VZEROUPPER
 	RET
 
@@ -1199,34 +1347,39 @@ short5:
 	MOVQ       $0x00000004, R8
 	SUBQ       BX, R8
 	VMOVUPD    (R9)(R8*8), Y0
-	VMOVUPD    (AX), Y1
-	VMOVUPD    32(AX), Y2
-	VMOVUPD    64(AX), Y3
-	VMOVUPD    96(AX), Y4
-	VMASKMOVPD 128(AX), Y0, Y5
+	VXORPD     Y2, Y2, Y2
+	VXORPD     Y3, Y3, Y3
+	VXORPD     Y4, Y4, Y4
+	VXORPD     Y5, Y5, Y5
+	VXORPD     Y6, Y6, Y6
+	VMOVUPD    (AX), Y2
+	VMOVUPD    32(AX), Y3
+	VMOVUPD    64(AX), Y4
+	VMOVUPD    96(AX), Y5
+	VMASKMOVPD 128(AX), Y0, Y6
 
-row_short5:
-	TESTQ        DX, DX
-	JZ           store_short5
+rows1_short5:
+	CMPQ         DX, $+1
+	JL           end1_short5
 	MOVQ         SI, BX
 	ADDQ         DI, SI
 	VBROADCASTSD (CX), Y7
-	VFMADD231PD  (BX), Y7, Y1
-	VFMADD231PD  32(BX), Y7, Y2
-	VFMADD231PD  64(BX), Y7, Y3
-	VFMADD231PD  96(BX), Y7, Y4
-	VMASKMOVPD   128(BX), Y0, Y6
-	VFMADD231PD  Y6, Y7, Y5
+	VFMADD231PD  (BX), Y7, Y2
+	VFMADD231PD  32(BX), Y7, Y3
+	VFMADD231PD  64(BX), Y7, Y4
+	VFMADD231PD  96(BX), Y7, Y5
+	VMASKMOVPD   128(BX), Y0, Y1
+	VFMADD231PD  Y1, Y7, Y6
 	ADDQ         $+8, CX
-	DECQ         DX
-	JMP          row_short5
+	SUBQ         $+1, DX
+	JMP          rows1_short5
 
-store_short5:
-	VMOVUPD    Y1, (AX)
-	VMOVUPD    Y2, 32(AX)
-	VMOVUPD    Y3, 64(AX)
-	VMOVUPD    Y4, 96(AX)
-	VMASKMOVPD Y5, Y0, 128(AX)
+end1_short5:
+	VMOVUPD    Y2, (AX)
+	VMOVUPD    Y3, 32(AX)
+	VMOVUPD    Y4, 64(AX)
+	VMOVUPD    Y5, 96(AX)
+	VMASKMOVPD Y6, Y0, 128(AX)
 	VZEROUPPER
 	RET
 
@@ -1236,37 +1389,43 @@ short6:
 	MOVQ       $0x00000004, R8
 	SUBQ       BX, R8
 	VMOVUPD    (R9)(R8*8), Y0
-	VMOVUPD    (AX), Y1
-	VMOVUPD    32(AX), Y2
-	VMOVUPD    64(AX), Y3
-	VMOVUPD    96(AX), Y4
-	VMOVUPD    128(AX), Y5
-	VMASKMOVPD 160(AX), Y0, Y6
+	VXORPD     Y2, Y2, Y2
+	VXORPD     Y3, Y3, Y3
+	VXORPD     Y4, Y4, Y4
+	VXORPD     Y5, Y5, Y5
+	VXORPD     Y6, Y6, Y6
+	VXORPD     Y7, Y7, Y7
+	VMOVUPD    (AX), Y2
+	VMOVUPD    32(AX), Y3
+	VMOVUPD    64(AX), Y4
+	VMOVUPD    96(AX), Y5
+	VMOVUPD    128(AX), Y6
+	VMASKMOVPD 160(AX), Y0, Y7
 
-row_short6:
-	TESTQ        DX, DX
-	JZ           store_short6
+rows1_short6:
+	CMPQ         DX, $+1
+	JL           end1_short6
 	MOVQ         SI, BX
 	ADDQ         DI, SI
 	VBROADCASTSD (CX), Y8
-	VFMADD231PD  (BX), Y8, Y1
-	VFMADD231PD  32(BX), Y8, Y2
-	VFMADD231PD  64(BX), Y8, Y3
-	VFMADD231PD  96(BX), Y8, Y4
-	VFMADD231PD  128(BX), Y8, Y5
-	VMASKMOVPD   160(BX), Y0, Y7
-	VFMADD231PD  Y7, Y8, Y6
+	VFMADD231PD  (BX), Y8, Y2
+	VFMADD231PD  32(BX), Y8, Y3
+	VFMADD231PD  64(BX), Y8, Y4
+	VFMADD231PD  96(BX), Y8, Y5
+	VFMADD231PD  128(BX), Y8, Y6
+	VMASKMOVPD   160(BX), Y0, Y1
+	VFMADD231PD  Y1, Y8, Y7
 	ADDQ         $+8, CX
-	DECQ         DX
-	JMP          row_short6
+	SUBQ         $+1, DX
+	JMP          rows1_short6
 
-store_short6:
-	VMOVUPD    Y1, (AX)
-	VMOVUPD    Y2, 32(AX)
-	VMOVUPD    Y3, 64(AX)
-	VMOVUPD    Y4, 96(AX)
-	VMOVUPD    Y5, 128(AX)
-	VMASKMOVPD Y6, Y0, 160(AX)
+end1_short6:
+	VMOVUPD    Y2, (AX)
+	VMOVUPD    Y3, 32(AX)
+	VMOVUPD    Y4, 64(AX)
+	VMOVUPD    Y5, 96(AX)
+	VMOVUPD    Y6, 128(AX)
+	VMASKMOVPD Y7, Y0, 160(AX)
 	VZEROUPPER
 	RET
 
@@ -1276,40 +1435,47 @@ short7:
 	MOVQ       $0x00000004, R8
 	SUBQ       BX, R8
 	VMOVUPD    (R9)(R8*8), Y0
-	VMOVUPD    (AX), Y1
-	VMOVUPD    32(AX), Y2
-	VMOVUPD    64(AX), Y3
-	VMOVUPD    96(AX), Y4
-	VMOVUPD    128(AX), Y5
-	VMOVUPD    160(AX), Y6
-	VMASKMOVPD 192(AX), Y0, Y7
+	VXORPD     Y2, Y2, Y2
+	VXORPD     Y3, Y3, Y3
+	VXORPD     Y4, Y4, Y4
+	VXORPD     Y5, Y5, Y5
+	VXORPD     Y6, Y6, Y6
+	VXORPD     Y7, Y7, Y7
+	VXORPD     Y8, Y8, Y8
+	VMOVUPD    (AX), Y2
+	VMOVUPD    32(AX), Y3
+	VMOVUPD    64(AX), Y4
+	VMOVUPD    96(AX), Y5
+	VMOVUPD    128(AX), Y6
+	VMOVUPD    160(AX), Y7
+	VMASKMOVPD 192(AX), Y0, Y8
 
-row_short7:
-	TESTQ        DX, DX
-	JZ           store_short7
+rows1_short7:
+	CMPQ         DX, $+1
+	JL           end1_short7
 	MOVQ         SI, BX
 	ADDQ         DI, SI
 	VBROADCASTSD (CX), Y9
-	VFMADD231PD  (BX), Y9, Y1
-	VFMADD231PD  32(BX), Y9, Y2
-	VFMADD231PD  64(BX), Y9, Y3
-	VFMADD231PD  96(BX), Y9, Y4
-	VFMADD231PD  128(BX), Y9, Y5
-	VFMADD231PD  160(BX), Y9, Y6
-	VMASKMOVPD   192(BX), Y0, Y8
-	VFMADD231PD  Y8, Y9, Y7
+	VFMADD231PD  (BX), Y9, Y2
+	VFMADD231PD  32(BX), Y9, Y3
+	VFMADD231PD  64(BX), Y9, Y4
+	VFMADD231PD  96(BX), Y9, Y5
+	VFMADD231PD  128(BX), Y9, Y6
+	VFMADD231PD  160(BX), Y9, Y7
+	VMASKMOVPD   192(BX), Y0, Y1
+	VFMADD231PD  Y1, Y9, Y8
 	ADDQ         $+8, CX
-	DECQ         DX
-	JMP          row_short7
+	SUBQ         $+1, DX
+	JMP          rows1_short7
 
-store_short7:
-	VMOVUPD    Y1, (AX)
-	VMOVUPD    Y2, 32(AX)
-	VMOVUPD    Y3, 64(AX)
-	VMOVUPD    Y4, 96(AX)
-	VMOVUPD    Y5, 128(AX)
-	VMOVUPD    Y6, 160(AX)
-	VMASKMOVPD Y7, Y0, 192(AX)
+end1_short7:
+	VMOVUPD    Y2, (AX)
+	VMOVUPD    Y3, 32(AX)
+	VMOVUPD    Y4, 64(AX)
+	VMOVUPD    Y5, 96(AX)
+	VMOVUPD    Y6, 128(AX)
+	VMOVUPD    Y7, 160(AX)
+	VMASKMOVPD Y8, Y0, 192(AX)
 	VZEROUPPER
 	RET
 
@@ -1319,43 +1485,51 @@ short8:
 	MOVQ       $0x00000004, R8
 	SUBQ       BX, R8
 	VMOVUPD    (R9)(R8*8), Y0
-	VMOVUPD    (AX), Y1
-	VMOVUPD    32(AX), Y2
-	VMOVUPD    64(AX), Y3
-	VMOVUPD    96(AX), Y4
-	VMOVUPD    128(AX), Y5
-	VMOVUPD    160(AX), Y6
-	VMOVUPD    192(AX), Y7
-	VMASKMOVPD 224(AX), Y0, Y8
+	VXORPD     Y2, Y2, Y2
+	VXORPD     Y3, Y3, Y3
+	VXORPD     Y4, Y4, Y4
+	VXORPD     Y5, Y5, Y5
+	VXORPD     Y6, Y6, Y6
+	VXORPD     Y7, Y7, Y7
+	VXORPD     Y8, Y8, Y8
+	VXORPD     Y9, Y9, Y9
+	VMOVUPD    (AX), Y2
+	VMOVUPD    32(AX), Y3
+	VMOVUPD    64(AX), Y4
+	VMOVUPD    96(AX), Y5
+	VMOVUPD    128(AX), Y6
+	VMOVUPD    160(AX), Y7
+	VMOVUPD    192(AX), Y8
+	VMASKMOVPD 224(AX), Y0, Y9
 
-row_short8:
-	TESTQ        DX, DX
-	JZ           store_short8
+rows1_short8:
+	CMPQ         DX, $+1
+	JL           end1_short8
 	MOVQ         SI, BX
 	ADDQ         DI, SI
 	VBROADCASTSD (CX), Y10
-	VFMADD231PD  (BX), Y10, Y1
-	VFMADD231PD  32(BX), Y10, Y2
-	VFMADD231PD  64(BX), Y10, Y3
-	VFMADD231PD  96(BX), Y10, Y4
-	VFMADD231PD  128(BX), Y10, Y5
-	VFMADD231PD  160(BX), Y10, Y6
-	VFMADD231PD  192(BX), Y10, Y7
-	VMASKMOVPD   224(BX), Y0, Y9
-	VFMADD231PD  Y9, Y10, Y8
+	VFMADD231PD  (BX), Y10, Y2
+	VFMADD231PD  32(BX), Y10, Y3
+	VFMADD231PD  64(BX), Y10, Y4
+	VFMADD231PD  96(BX), Y10, Y5
+	VFMADD231PD  128(BX), Y10, Y6
+	VFMADD231PD  160(BX), Y10, Y7
+	VFMADD231PD  192(BX), Y10, Y8
+	VMASKMOVPD   224(BX), Y0, Y1
+	VFMADD231PD  Y1, Y10, Y9
 	ADDQ         $+8, CX
-	DECQ         DX
-	JMP          row_short8
+	SUBQ         $+1, DX
+	JMP          rows1_short8
 
-store_short8:
-	VMOVUPD    Y1, (AX)
-	VMOVUPD    Y2, 32(AX)
-	VMOVUPD    Y3, 64(AX)
-	VMOVUPD    Y4, 96(AX)
-	VMOVUPD    Y5, 128(AX)
-	VMOVUPD    Y6, 160(AX)
-	VMOVUPD    Y7, 192(AX)
-	VMASKMOVPD Y8, Y0, 224(AX)
+end1_short8:
+	VMOVUPD    Y2, (AX)
+	VMOVUPD    Y3, 32(AX)
+	VMOVUPD    Y4, 64(AX)
+	VMOVUPD    Y5, 96(AX)
+	VMOVUPD    Y6, 128(AX)
+	VMOVUPD    Y7, 160(AX)
+	VMOVUPD    Y8, 192(AX)
+	VMASKMOVPD Y9, Y0, 224(AX)
 	VZEROUPPER
 	RET
 
@@ -1607,24 +1781,64 @@ short1:
 	MOVQ       $0x00000004, R9
 	SUBQ       BX, R9
 	VMOVUPD    (R10)(R9*8), Y0
-	VMASKMOVPD (AX), Y0, Y1
+	VXORPD     Y2, Y2, Y2
+	VXORPD     Y3, Y3, Y3
+	VXORPD     Y4, Y4, Y4
+	VXORPD     Y5, Y5, Y5
+	VMASKMOVPD (AX), Y0, Y2
 
-row_short1:
-	TESTQ        DX, DX
-	JZ           store_short1
+rows4_short1:
+	CMPQ         DX, $+4
+	JL           end4_short1
+	MOVLQSX      (R8), BX
+	IMULQ        DI, BX
+	ADDQ         SI, BX
+	MOVLQSX      4(R8), R9
+	IMULQ        DI, R9
+	ADDQ         SI, R9
+	MOVLQSX      8(R8), R10
+	IMULQ        DI, R10
+	ADDQ         SI, R10
+	MOVLQSX      12(R8), R11
+	IMULQ        DI, R11
+	ADDQ         SI, R11
+	ADDQ         $+16, R8
+	VBROADCASTSD (CX), Y6
+	VMASKMOVPD   (BX), Y0, Y1
+	VFMADD231PD  Y1, Y6, Y2
+	VBROADCASTSD 8(CX), Y6
+	VMASKMOVPD   (R9), Y0, Y1
+	VFMADD231PD  Y1, Y6, Y3
+	VBROADCASTSD 16(CX), Y6
+	VMASKMOVPD   (R10), Y0, Y1
+	VFMADD231PD  Y1, Y6, Y4
+	VBROADCASTSD 24(CX), Y6
+	VMASKMOVPD   (R11), Y0, Y1
+	VFMADD231PD  Y1, Y6, Y5
+	ADDQ         $+32, CX
+	SUBQ         $+4, DX
+	JMP          rows4_short1
+
+end4_short1:
+rows1_short1:
+	CMPQ         DX, $+1
+	JL           end1_short1
 	MOVLQSX      (R8), BX
 	IMULQ        DI, BX
 	ADDQ         SI, BX
 	ADDQ         $+4, R8
-	VBROADCASTSD (CX), Y3
-	VMASKMOVPD   (BX), Y0, Y2
-	VFMADD231PD  Y2, Y3, Y1
+	VBROADCASTSD (CX), Y6
+	VMASKMOVPD   (BX), Y0, Y1
+	VFMADD231PD  Y1, Y6, Y2
 	ADDQ         $+8, CX
-	DECQ         DX
-	JMP          row_short1
+	SUBQ         $+1, DX
+	JMP          rows1_short1
 
-store_short1:
-	VMASKMOVPD Y1, Y0, (AX)
+end1_short1:
+	VADDPD     Y3, Y2, Y2
+	VADDPD     Y4, Y2, Y2
+	VADDPD     Y5, Y2, Y2
+	VMASKMOVPD Y2, Y0, (AX)
 	VZEROUPPER
 	RET
 
@@ -1634,27 +1848,78 @@ short2:
 	MOVQ       $0x00000004, R9
 	SUBQ       BX, R9
 	VMOVUPD    (R10)(R9*8), Y0
-	VMOVUPD    (AX), Y1
-	VMASKMOVPD 32(AX), Y0, Y2
+	VXORPD     Y2, Y2, Y2
+	VXORPD     Y3, Y3, Y3
+	VXORPD     Y4, Y4, Y4
+	VXORPD     Y5, Y5, Y5
+	VXORPD     Y6, Y6, Y6
+	VXORPD     Y7, Y7, Y7
+	VXORPD     Y8, Y8, Y8
+	VXORPD     Y9, Y9, Y9
+	VMOVUPD    (AX), Y2
+	VMASKMOVPD 32(AX), Y0, Y3
 
-row_short2:
-	TESTQ        DX, DX
-	JZ           store_short2
+rows4_short2:
+	CMPQ         DX, $+4
+	JL           end4_short2
+	MOVLQSX      (R8), BX
+	IMULQ        DI, BX
+	ADDQ         SI, BX
+	MOVLQSX      4(R8), R9
+	IMULQ        DI, R9
+	ADDQ         SI, R9
+	MOVLQSX      8(R8), R10
+	IMULQ        DI, R10
+	ADDQ         SI, R10
+	MOVLQSX      12(R8), R11
+	IMULQ        DI, R11
+	ADDQ         SI, R11
+	ADDQ         $+16, R8
+	VBROADCASTSD (CX), Y10
+	VFMADD231PD  (BX), Y10, Y2
+	VMASKMOVPD   32(BX), Y0, Y1
+	VFMADD231PD  Y1, Y10, Y3
+	VBROADCASTSD 8(CX), Y10
+	VFMADD231PD  (R9), Y10, Y4
+	VMASKMOVPD   32(R9), Y0, Y1
+	VFMADD231PD  Y1, Y10, Y5
+	VBROADCASTSD 16(CX), Y10
+	VFMADD231PD  (R10), Y10, Y6
+	VMASKMOVPD   32(R10), Y0, Y1
+	VFMADD231PD  Y1, Y10, Y7
+	VBROADCASTSD 24(CX), Y10
+	VFMADD231PD  (R11), Y10, Y8
+	VMASKMOVPD   32(R11), Y0, Y1
+	VFMADD231PD  Y1, Y10, Y9
+	ADDQ         $+32, CX
+	SUBQ         $+4, DX
+	JMP          rows4_short2
+
+end4_short2:
+rows1_short2:
+	CMPQ         DX, $+1
+	JL           end1_short2
 	MOVLQSX      (R8), BX
 	IMULQ        DI, BX
 	ADDQ         SI, BX
 	ADDQ         $+4, R8
-	VBROADCASTSD (CX), Y4
-	VFMADD231PD  (BX), Y4, Y1
-	VMASKMOVPD   32(BX), Y0, Y3
-	VFMADD231PD  Y3, Y4, Y2
+	VBROADCASTSD (CX), Y10
+	VFMADD231PD  (BX), Y10, Y2
+	VMASKMOVPD   32(BX), Y0, Y1
+	VFMADD231PD  Y1, Y10, Y3
 	ADDQ         $+8, CX
-	DECQ         DX
-	JMP          row_short2
+	SUBQ         $+1, DX
+	JMP          rows1_short2
 
-store_short2:
-	VMOVUPD    Y1, (AX)
-	VMASKMOVPD Y2, Y0, 32(AX)
+end1_short2:
+	VADDPD     Y4, Y2, Y2
+	VADDPD     Y6, Y2, Y2
+	VADDPD     Y8, Y2, Y2
+	VMOVUPD    Y2, (AX)
+	VADDPD     Y5, Y3, Y3
+	VADDPD     Y7, Y3, Y3
+	VADDPD     Y9, Y3, Y3
+	VMASKMOVPD Y3, Y0, 32(AX)
 	VZEROUPPER
 	RET
 
@@ -1664,30 +1929,64 @@ short3:
 	MOVQ       $0x00000004, R9
 	SUBQ       BX, R9
 	VMOVUPD    (R10)(R9*8), Y0
-	VMOVUPD    (AX), Y1
-	VMOVUPD    32(AX), Y2
-	VMASKMOVPD 64(AX), Y0, Y3
+	VXORPD     Y2, Y2, Y2
+	VXORPD     Y3, Y3, Y3
+	VXORPD     Y4, Y4, Y4
+	VXORPD     Y5, Y5, Y5
+	VXORPD     Y6, Y6, Y6
+	VXORPD     Y7, Y7, Y7
+	VMOVUPD    (AX), Y2
+	VMOVUPD    32(AX), Y3
+	VMASKMOVPD 64(AX), Y0, Y4
 
-row_short3:
-	TESTQ        DX, DX
-	JZ           store_short3
+rows2_short3:
+	CMPQ         DX, $+2
+	JL           end2_short3
+	MOVLQSX      (R8), BX
+	IMULQ        DI, BX
+	ADDQ         SI, BX
+	MOVLQSX      4(R8), R9
+	IMULQ        DI, R9
+	ADDQ         SI, R9
+	ADDQ         $+8, R8
+	VBROADCASTSD (CX), Y8
+	VFMADD231PD  (BX), Y8, Y2
+	VFMADD231PD  32(BX), Y8, Y3
+	VMASKMOVPD   64(BX), Y0, Y1
+	VFMADD231PD  Y1, Y8, Y4
+	VBROADCASTSD 8(CX), Y8
+	VFMADD231PD  (R9), Y8, Y5
+	VFMADD231PD  32(R9), Y8, Y6
+	VMASKMOVPD   64(R9), Y0, Y1
+	VFMADD231PD  Y1, Y8, Y7
+	ADDQ         $+16, CX
+	SUBQ         $+2, DX
+	JMP          rows2_short3
+
+end2_short3:
+rows1_short3:
+	CMPQ         DX, $+1
+	JL           end1_short3
 	MOVLQSX      (R8), BX
 	IMULQ        DI, BX
 	ADDQ         SI, BX
 	ADDQ         $+4, R8
-	VBROADCASTSD (CX), Y5
-	VFMADD231PD  (BX), Y5, Y1
-	VFMADD231PD  32(BX), Y5, Y2
-	VMASKMOVPD   64(BX), Y0, Y4
-	VFMADD231PD  Y4, Y5, Y3
+	VBROADCASTSD (CX), Y8
+	VFMADD231PD  (BX), Y8, Y2
+	VFMADD231PD  32(BX), Y8, Y3
+	VMASKMOVPD   64(BX), Y0, Y1
+	VFMADD231PD  Y1, Y8, Y4
 	ADDQ         $+8, CX
-	DECQ         DX
-	JMP          row_short3
+	SUBQ         $+1, DX
+	JMP          rows1_short3
 
-store_short3:
-	VMOVUPD    Y1, (AX)
-	VMOVUPD    Y2, 32(AX)
-	VMASKMOVPD Y3, Y0, 64(AX)
+end1_short3:
+	VADDPD     Y5, Y2, Y2
+	VMOVUPD    Y2, (AX)
+	VADDPD     Y6, Y3, Y3
+	VMOVUPD    Y3, 32(AX)
+	VADDPD     Y7, Y4, Y4
+	VMASKMOVPD Y4, Y0, 64(AX)
 	VZEROUPPER
 	RET
 
@@ -1697,33 +1996,72 @@ short4:
 	MOVQ       $0x00000004, R9
 	SUBQ       BX, R9
 	VMOVUPD    (R10)(R9*8), Y0
-	VMOVUPD    (AX), Y1
-	VMOVUPD    32(AX), Y2
-	VMOVUPD    64(AX), Y3
-	VMASKMOVPD 96(AX), Y0, Y4
+	VXORPD     Y2, Y2, Y2
+	VXORPD     Y3, Y3, Y3
+	VXORPD     Y4, Y4, Y4
+	VXORPD     Y5, Y5, Y5
+	VXORPD     Y6, Y6, Y6
+	VXORPD     Y7, Y7, Y7
+	VXORPD     Y8, Y8, Y8
+	VXORPD     Y9, Y9, Y9
+	VMOVUPD    (AX), Y2
+	VMOVUPD    32(AX), Y3
+	VMOVUPD    64(AX), Y4
+	VMASKMOVPD 96(AX), Y0, Y5
 
-row_short4:
-	TESTQ        DX, DX
-	JZ           store_short4
+rows2_short4:
+	CMPQ         DX, $+2
+	JL           end2_short4
+	MOVLQSX      (R8), BX
+	IMULQ        DI, BX
+	ADDQ         SI, BX
+	MOVLQSX      4(R8), R9
+	IMULQ        DI, R9
+	ADDQ         SI, R9
+	ADDQ         $+8, R8
+	VBROADCASTSD (CX), Y10
+	VFMADD231PD  (BX), Y10, Y2
+	VFMADD231PD  32(BX), Y10, Y3
+	VFMADD231PD  64(BX), Y10, Y4
+	VMASKMOVPD   96(BX), Y0, Y1
+	VFMADD231PD  Y1, Y10, Y5
+	VBROADCASTSD 8(CX), Y10
+	VFMADD231PD  (R9), Y10, Y6
+	VFMADD231PD  32(R9), Y10, Y7
+	VFMADD231PD  64(R9), Y10, Y8
+	VMASKMOVPD   96(R9), Y0, Y1
+	VFMADD231PD  Y1, Y10, Y9
+	ADDQ         $+16, CX
+	SUBQ         $+2, DX
+	JMP          rows2_short4
+
+end2_short4:
+rows1_short4:
+	CMPQ         DX, $+1
+	JL           end1_short4
 	MOVLQSX      (R8), BX
 	IMULQ        DI, BX
 	ADDQ         SI, BX
 	ADDQ         $+4, R8
-	VBROADCASTSD (CX), Y6
-	VFMADD231PD  (BX), Y6, Y1
-	VFMADD231PD  32(BX), Y6, Y2
-	VFMADD231PD  64(BX), Y6, Y3
-	VMASKMOVPD   96(BX), Y0, Y5
-	VFMADD231PD  Y5, Y6, Y4
+	VBROADCASTSD (CX), Y10
+	VFMADD231PD  (BX), Y10, Y2
+	VFMADD231PD  32(BX), Y10, Y3
+	VFMADD231PD  64(BX), Y10, Y4
+	VMASKMOVPD   96(BX), Y0, Y1
+	VFMADD231PD  Y1, Y10, Y5
 	ADDQ         $+8, CX
-	DECQ         DX
-	JMP          row_short4
+	SUBQ         $+1, DX
+	JMP          rows1_short4
 
-store_short4:
-	VMOVUPD    Y1, (AX)
-	VMOVUPD    Y2, 32(AX)
-	VMOVUPD    Y3, 64(AX)
-	VMASKMOVPD Y4, Y0, 96(AX)
+end1_short4:
+	VADDPD     Y6, Y2, Y2
+	VMOVUPD    Y2, (AX)
+	VADDPD     Y7, Y3, Y3
+	VMOVUPD    Y3, 32(AX)
+	VADDPD     Y8, Y4, Y4
+	VMOVUPD    Y4, 64(AX)
+	VADDPD     Y9, Y5, Y5
+	VMASKMOVPD Y5, Y0, 96(AX)
 	VZEROUPPER
 	RET
 
@@ -1733,36 +2071,41 @@ short5:
 	MOVQ       $0x00000004, R9
 	SUBQ       BX, R9
 	VMOVUPD    (R10)(R9*8), Y0
-	VMOVUPD    (AX), Y1
-	VMOVUPD    32(AX), Y2
-	VMOVUPD    64(AX), Y3
-	VMOVUPD    96(AX), Y4
-	VMASKMOVPD 128(AX), Y0, Y5
+	VXORPD     Y2, Y2, Y2
+	VXORPD     Y3, Y3, Y3
+	VXORPD     Y4, Y4, Y4
+	VXORPD     Y5, Y5, Y5
+	VXORPD     Y6, Y6, Y6
+	VMOVUPD    (AX), Y2
+	VMOVUPD    32(AX), Y3
+	VMOVUPD    64(AX), Y4
+	VMOVUPD    96(AX), Y5
+	VMASKMOVPD 128(AX), Y0, Y6
 
-row_short5:
-	TESTQ        DX, DX
-	JZ           store_short5
+rows1_short5:
+	CMPQ         DX, $+1
+	JL           end1_short5
 	MOVLQSX      (R8), BX
 	IMULQ        DI, BX
 	ADDQ         SI, BX
 	ADDQ         $+4, R8
 	VBROADCASTSD (CX), Y7
-	VFMADD231PD  (BX), Y7, Y1
-	VFMADD231PD  32(BX), Y7, Y2
-	VFMADD231PD  64(BX), Y7, Y3
-	VFMADD231PD  96(BX), Y7, Y4
-	VMASKMOVPD   128(BX), Y0, Y6
-	VFMADD231PD  Y6, Y7, Y5
+	VFMADD231PD  (BX), Y7, Y2
+	VFMADD231PD  32(BX), Y7, Y3
+	VFMADD231PD  64(BX), Y7, Y4
+	VFMADD231PD  96(BX), Y7, Y5
+	VMASKMOVPD   128(BX), Y0, Y1
+	VFMADD231PD  Y1, Y7, Y6
 	ADDQ         $+8, CX
-	DECQ         DX
-	JMP          row_short5
+	SUBQ         $+1, DX
+	JMP          rows1_short5
 
-store_short5:
-	VMOVUPD    Y1, (AX)
-	VMOVUPD    Y2, 32(AX)
-	VMOVUPD    Y3, 64(AX)
-	VMOVUPD    Y4, 96(AX)
-	VMASKMOVPD Y5, Y0, 128(AX)
+end1_short5:
+	VMOVUPD    Y2, (AX)
+	VMOVUPD    Y3, 32(AX)
+	VMOVUPD    Y4, 64(AX)
+	VMOVUPD    Y5, 96(AX)
+	VMASKMOVPD Y6, Y0, 128(AX)
 	VZEROUPPER
 	RET
 
@@ -1772,39 +2115,45 @@ short6:
 	MOVQ       $0x00000004, R9
 	SUBQ       BX, R9
 	VMOVUPD    (R10)(R9*8), Y0
-	VMOVUPD    (AX), Y1
-	VMOVUPD    32(AX), Y2
-	VMOVUPD    64(AX), Y3
-	VMOVUPD    96(AX), Y4
-	VMOVUPD    128(AX), Y5
-	VMASKMOVPD 160(AX), Y0, Y6
+	VXORPD     Y2, Y2, Y2
+	VXORPD     Y3, Y3, Y3
+	VXORPD     Y4, Y4, Y4
+	VXORPD     Y5, Y5, Y5
+	VXORPD     Y6, Y6, Y6
+	VXORPD     Y7, Y7, Y7
+	VMOVUPD    (AX), Y2
+	VMOVUPD    32(AX), Y3
+	VMOVUPD    64(AX), Y4
+	VMOVUPD    96(AX), Y5
+	VMOVUPD    128(AX), Y6
+	VMASKMOVPD 160(AX), Y0, Y7
 
-row_short6:
-	TESTQ        DX, DX
-	JZ           store_short6
+rows1_short6:
+	CMPQ         DX, $+1
+	JL           end1_short6
 	MOVLQSX      (R8), BX
 	IMULQ        DI, BX
 	ADDQ         SI, BX
 	ADDQ         $+4, R8
 	VBROADCASTSD (CX), Y8
-	VFMADD231PD  (BX), Y8, Y1
-	VFMADD231PD  32(BX), Y8, Y2
-	VFMADD231PD  64(BX), Y8, Y3
-	VFMADD231PD  96(BX), Y8, Y4
-	VFMADD231PD  128(BX), Y8, Y5
-	VMASKMOVPD   160(BX), Y0, Y7
-	VFMADD231PD  Y7, Y8, Y6
+	VFMADD231PD  (BX), Y8, Y2
+	VFMADD231PD  32(BX), Y8, Y3
+	VFMADD231PD  64(BX), Y8, Y4
+	VFMADD231PD  96(BX), Y8, Y5
+	VFMADD231PD  128(BX), Y8, Y6
+	VMASKMOVPD   160(BX), Y0, Y1
+	VFMADD231PD  Y1, Y8, Y7
 	ADDQ         $+8, CX
-	DECQ         DX
-	JMP          row_short6
+	SUBQ         $+1, DX
+	JMP          rows1_short6
 
-store_short6:
-	VMOVUPD    Y1, (AX)
-	VMOVUPD    Y2, 32(AX)
-	VMOVUPD    Y3, 64(AX)
-	VMOVUPD    Y4, 96(AX)
-	VMOVUPD    Y5, 128(AX)
-	VMASKMOVPD Y6, Y0, 160(AX)
+end1_short6:
+	VMOVUPD    Y2, (AX)
+	VMOVUPD    Y3, 32(AX)
+	VMOVUPD    Y4, 64(AX)
+	VMOVUPD    Y5, 96(AX)
+	VMOVUPD    Y6, 128(AX)
+	VMASKMOVPD Y7, Y0, 160(AX)
 	VZEROUPPER
 	RET
 
@@ -1814,42 +2163,49 @@ short7:
 	MOVQ       $0x00000004, R9
 	SUBQ       BX, R9
 	VMOVUPD    (R10)(R9*8), Y0
-	VMOVUPD    (AX), Y1
-	VMOVUPD    32(AX), Y2
-	VMOVUPD    64(AX), Y3
-	VMOVUPD    96(AX), Y4
-	VMOVUPD    128(AX), Y5
-	VMOVUPD    160(AX), Y6
-	VMASKMOVPD 192(AX), Y0, Y7
+	VXORPD     Y2, Y2, Y2
+	VXORPD     Y3, Y3, Y3
+	VXORPD     Y4, Y4, Y4
+	VXORPD     Y5, Y5, Y5
+	VXORPD     Y6, Y6, Y6
+	VXORPD     Y7, Y7, Y7
+	VXORPD     Y8, Y8, Y8
+	VMOVUPD    (AX), Y2
+	VMOVUPD    32(AX), Y3
+	VMOVUPD    64(AX), Y4
+	VMOVUPD    96(AX), Y5
+	VMOVUPD    128(AX), Y6
+	VMOVUPD    160(AX), Y7
+	VMASKMOVPD 192(AX), Y0, Y8
 
-row_short7:
-	TESTQ        DX, DX
-	JZ           store_short7
+rows1_short7:
+	CMPQ         DX, $+1
+	JL           end1_short7
 	MOVLQSX      (R8), BX
 	IMULQ        DI, BX
 	ADDQ         SI, BX
 	ADDQ         $+4, R8
 	VBROADCASTSD (CX), Y9
-	VFMADD231PD  (BX), Y9, Y1
-	VFMADD231PD  32(BX), Y9, Y2
-	VFMADD231PD  64(BX), Y9, Y3
-	VFMADD231PD  96(BX), Y9, Y4
-	VFMADD231PD  128(BX), Y9, Y5
-	VFMADD231PD  160(BX), Y9, Y6
-	VMASKMOVPD   192(BX), Y0, Y8
-	VFMADD231PD  Y8, Y9, Y7
+	VFMADD231PD  (BX), Y9, Y2
+	VFMADD231PD  32(BX), Y9, Y3
+	VFMADD231PD  64(BX), Y9, Y4
+	VFMADD231PD  96(BX), Y9, Y5
+	VFMADD231PD  128(BX), Y9, Y6
+	VFMADD231PD  160(BX), Y9, Y7
+	VMASKMOVPD   192(BX), Y0, Y1
+	VFMADD231PD  Y1, Y9, Y8
 	ADDQ         $+8, CX
-	DECQ         DX
-	JMP          row_short7
+	SUBQ         $+1, DX
+	JMP          rows1_short7
 
-store_short7:
-	VMOVUPD    Y1, (AX)
-	VMOVUPD    Y2, 32(AX)
-	VMOVUPD    Y3, 64(AX)
-	VMOVUPD    Y4, 96(AX)
-	VMOVUPD    Y5, 128(AX)
-	VMOVUPD    Y6, 160(AX)
-	VMASKMOVPD Y7, Y0, 192(AX)
+end1_short7:
+	VMOVUPD    Y2, (AX)
+	VMOVUPD    Y3, 32(AX)
+	VMOVUPD    Y4, 64(AX)
+	VMOVUPD    Y5, 96(AX)
+	VMOVUPD    Y6, 128(AX)
+	VMOVUPD    Y7, 160(AX)
+	VMASKMOVPD Y8, Y0, 192(AX)
 	VZEROUPPER
 	RET
 
@@ -1859,45 +2215,53 @@ short8:
 	MOVQ       $0x00000004, R9
 	SUBQ       BX, R9
 	VMOVUPD    (R10)(R9*8), Y0
-	VMOVUPD    (AX), Y1
-	VMOVUPD    32(AX), Y2
-	VMOVUPD    64(AX), Y3
-	VMOVUPD    96(AX), Y4
-	VMOVUPD    128(AX), Y5
-	VMOVUPD    160(AX), Y6
-	VMOVUPD    192(AX), Y7
-	VMASKMOVPD 224(AX), Y0, Y8
+	VXORPD     Y2, Y2, Y2
+	VXORPD     Y3, Y3, Y3
+	VXORPD     Y4, Y4, Y4
+	VXORPD     Y5, Y5, Y5
+	VXORPD     Y6, Y6, Y6
+	VXORPD     Y7, Y7, Y7
+	VXORPD     Y8, Y8, Y8
+	VXORPD     Y9, Y9, Y9
+	VMOVUPD    (AX), Y2
+	VMOVUPD    32(AX), Y3
+	VMOVUPD    64(AX), Y4
+	VMOVUPD    96(AX), Y5
+	VMOVUPD    128(AX), Y6
+	VMOVUPD    160(AX), Y7
+	VMOVUPD    192(AX), Y8
+	VMASKMOVPD 224(AX), Y0, Y9
 
-row_short8:
-	TESTQ        DX, DX
-	JZ           store_short8
+rows1_short8:
+	CMPQ         DX, $+1
+	JL           end1_short8
 	MOVLQSX      (R8), BX
 	IMULQ        DI, BX
 	ADDQ         SI, BX
 	ADDQ         $+4, R8
 	VBROADCASTSD (CX), Y10
-	VFMADD231PD  (BX), Y10, Y1
-	VFMADD231PD  32(BX), Y10, Y2
-	VFMADD231PD  64(BX), Y10, Y3
-	VFMADD231PD  96(BX), Y10, Y4
-	VFMADD231PD  128(BX), Y10, Y5
-	VFMADD231PD  160(BX), Y10, Y6
-	VFMADD231PD  192(BX), Y10, Y7
-	VMASKMOVPD   224(BX), Y0, Y9
-	VFMADD231PD  Y9, Y10, Y8
+	VFMADD231PD  (BX), Y10, Y2
+	VFMADD231PD  32(BX), Y10, Y3
+	VFMADD231PD  64(BX), Y10, Y4
+	VFMADD231PD  96(BX), Y10, Y5
+	VFMADD231PD  128(BX), Y10, Y6
+	VFMADD231PD  160(BX), Y10, Y7
+	VFMADD231PD  192(BX), Y10, Y8
+	VMASKMOVPD   224(BX), Y0, Y1
+	VFMADD231PD  Y1, Y10, Y9
 	ADDQ         $+8, CX
-	DECQ         DX
-	JMP          row_short8
+	SUBQ         $+1, DX
+	JMP          rows1_short8
 
-store_short8:
-	VMOVUPD    Y1, (AX)
-	VMOVUPD    Y2, 32(AX)
-	VMOVUPD    Y3, 64(AX)
-	VMOVUPD    Y4, 96(AX)
-	VMOVUPD    Y5, 128(AX)
-	VMOVUPD    Y6, 160(AX)
-	VMOVUPD    Y7, 192(AX)
-	VMASKMOVPD Y8, Y0, 224(AX)
+end1_short8:
+	VMOVUPD    Y2, (AX)
+	VMOVUPD    Y3, 32(AX)
+	VMOVUPD    Y4, 64(AX)
+	VMOVUPD    Y5, 96(AX)
+	VMOVUPD    Y6, 128(AX)
+	VMOVUPD    Y7, 160(AX)
+	VMOVUPD    Y8, 192(AX)
+	VMASKMOVPD Y9, Y0, 224(AX)
 	VZEROUPPER
 	RET
 
@@ -3018,22 +3382,57 @@ short1:
 	MOVQ      $-1, R8
 	BZHIQ     BX, R8, R8
 	KMOVW     R8, K1
-	VMOVUPD.Z (AX), K1, Z0
+	VPXORQ    Z1, Z1, Z1
+	VPXORQ    Z2, Z2, Z2
+	VPXORQ    Z3, Z3, Z3
+	VPXORQ    Z4, Z4, Z4
+	VMOVUPD.Z (AX), K1, Z1
 
-row_short1:
-	TESTQ        DX, DX
-	JZ           store_short1
+rows4_short1:
+	CMPQ         DX, $+4
+	JL           end4_short1
 	MOVQ         SI, BX
 	ADDQ         DI, SI
-	VBROADCASTSD (CX), Z2
-	VMOVUPD.Z    (BX), K1, Z1
-	VFMADD231PD  Z1, Z2, Z0
-	ADDQ         $+8, CX
-	DECQ         DX
-	JMP          row_short1
+	MOVQ         SI, R8
+	ADDQ         DI, SI
+	MOVQ         SI, R9
+	ADDQ         DI, SI
+	MOVQ         SI, R10
+	ADDQ         DI, SI
+	VBROADCASTSD (CX), Z5
+	VMOVUPD.Z    (BX), K1, Z0
+	VFMADD231PD  Z0, Z5, Z1
+	VBROADCASTSD 8(CX), Z5
+	VMOVUPD.Z    (R8), K1, Z0
+	VFMADD231PD  Z0, Z5, Z2
+	VBROADCASTSD 16(CX), Z5
+	VMOVUPD.Z    (R9), K1, Z0
+	VFMADD231PD  Z0, Z5, Z3
+	VBROADCASTSD 24(CX), Z5
+	VMOVUPD.Z    (R10), K1, Z0
+	VFMADD231PD  Z0, Z5, Z4
+	ADDQ         $+32, CX
+	SUBQ         $+4, DX
+	JMP          rows4_short1
 
-store_short1:
-	VMOVUPD Z0, K1, (AX)
+end4_short1:
+rows1_short1:
+	CMPQ         DX, $+1
+	JL           end1_short1
+	MOVQ         SI, BX
+	ADDQ         DI, SI
+	VBROADCASTSD (CX), Z5
+	VMOVUPD.Z    (BX), K1, Z0
+	VFMADD231PD  Z0, Z5, Z1
+	ADDQ         $+8, CX
+	SUBQ         $+1, DX
+	JMP          rows1_short1
+
+end1_short1:
+	VADDPD  Z2, Z1, Z1
+	VADDPD  Z3, Z1, Z1
+	VADDPD  Z4, Z1, Z1
+	VMOVUPD Z1, K1, (AX)
 	VZEROUPPER
 	RET
 
@@ -3042,25 +3441,71 @@ short2:
 	MOVQ      $-1, R8
 	BZHIQ     BX, R8, R8
 	KMOVW     R8, K1
-	VMOVUPD   (AX), Z0
-	VMOVUPD.Z 64(AX), K1, Z1
+	VPXORQ    Z1, Z1, Z1
+	VPXORQ    Z2, Z2, Z2
+	VPXORQ    Z3, Z3, Z3
+	VPXORQ    Z4, Z4, Z4
+	VPXORQ    Z5, Z5, Z5
+	VPXORQ    Z6, Z6, Z6
+	VPXORQ    Z7, Z7, Z7
+	VPXORQ    Z8, Z8, Z8
+	VMOVUPD   (AX), Z1
+	VMOVUPD.Z 64(AX), K1, Z2
 
-row_short2:
-	TESTQ        DX, DX
-	JZ           store_short2
+rows4_short2:
+	CMPQ         DX, $+4
+	JL           end4_short2
 	MOVQ         SI, BX
 	ADDQ         DI, SI
-	VBROADCASTSD (CX), Z3
-	VFMADD231PD  (BX), Z3, Z0
-	VMOVUPD.Z    64(BX), K1, Z2
-	VFMADD231PD  Z2, Z3, Z1
-	ADDQ         $+8, CX
-	DECQ         DX
-	JMP          row_short2
+	MOVQ         SI, R8
+	ADDQ         DI, SI
+	MOVQ         SI, R9
+	ADDQ         DI, SI
+	MOVQ         SI, R10
+	ADDQ         DI, SI
+	VBROADCASTSD (CX), Z9
+	VFMADD231PD  (BX), Z9, Z1
+	VMOVUPD.Z    64(BX), K1, Z0
+	VFMADD231PD  Z0, Z9, Z2
+	VBROADCASTSD 8(CX), Z9
+	VFMADD231PD  (R8), Z9, Z3
+	VMOVUPD.Z    64(R8), K1, Z0
+	VFMADD231PD  Z0, Z9, Z4
+	VBROADCASTSD 16(CX), Z9
+	VFMADD231PD  (R9), Z9, Z5
+	VMOVUPD.Z    64(R9), K1, Z0
+	VFMADD231PD  Z0, Z9, Z6
+	VBROADCASTSD 24(CX), Z9
+	VFMADD231PD  (R10), Z9, Z7
+	VMOVUPD.Z    64(R10), K1, Z0
+	VFMADD231PD  Z0, Z9, Z8
+	ADDQ         $+32, CX
+	SUBQ         $+4, DX
+	JMP          rows4_short2
 
-store_short2:
-	VMOVUPD Z0, (AX)
-	VMOVUPD Z1, K1, 64(AX)
+end4_short2:
+rows1_short2:
+	CMPQ         DX, $+1
+	JL           end1_short2
+	MOVQ         SI, BX
+	ADDQ         DI, SI
+	VBROADCASTSD (CX), Z9
+	VFMADD231PD  (BX), Z9, Z1
+	VMOVUPD.Z    64(BX), K1, Z0
+	VFMADD231PD  Z0, Z9, Z2
+	ADDQ         $+8, CX
+	SUBQ         $+1, DX
+	JMP          rows1_short2
+
+end1_short2:
+	VADDPD  Z3, Z1, Z1
+	VADDPD  Z5, Z1, Z1
+	VADDPD  Z7, Z1, Z1
+	VMOVUPD Z1, (AX)
+	VADDPD  Z4, Z2, Z2
+	VADDPD  Z6, Z2, Z2
+	VADDPD  Z8, Z2, Z2
+	VMOVUPD Z2, K1, 64(AX)
 	VZEROUPPER
 	RET
 
@@ -3069,28 +3514,59 @@ short3:
 	MOVQ      $-1, R8
 	BZHIQ     BX, R8, R8
 	KMOVW     R8, K1
-	VMOVUPD   (AX), Z0
-	VMOVUPD   64(AX), Z1
-	VMOVUPD.Z 128(AX), K1, Z2
+	VPXORQ    Z1, Z1, Z1
+	VPXORQ    Z2, Z2, Z2
+	VPXORQ    Z3, Z3, Z3
+	VPXORQ    Z4, Z4, Z4
+	VPXORQ    Z5, Z5, Z5
+	VPXORQ    Z6, Z6, Z6
+	VMOVUPD   (AX), Z1
+	VMOVUPD   64(AX), Z2
+	VMOVUPD.Z 128(AX), K1, Z3
 
-row_short3:
-	TESTQ        DX, DX
-	JZ           store_short3
+rows2_short3:
+	CMPQ         DX, $+2
+	JL           end2_short3
 	MOVQ         SI, BX
 	ADDQ         DI, SI
-	VBROADCASTSD (CX), Z4
-	VFMADD231PD  (BX), Z4, Z0
-	VFMADD231PD  64(BX), Z4, Z1
-	VMOVUPD.Z    128(BX), K1, Z3
-	VFMADD231PD  Z3, Z4, Z2
-	ADDQ         $+8, CX
-	DECQ         DX
-	JMP          row_short3
+	MOVQ         SI, R8
+	ADDQ         DI, SI
+	VBROADCASTSD (CX), Z7
+	VFMADD231PD  (BX), Z7, Z1
+	VFMADD231PD  64(BX), Z7, Z2
+	VMOVUPD.Z    128(BX), K1, Z0
+	VFMADD231PD  Z0, Z7, Z3
+	VBROADCASTSD 8(CX), Z7
+	VFMADD231PD  (R8), Z7, Z4
+	VFMADD231PD  64(R8), Z7, Z5
+	VMOVUPD.Z    128(R8), K1, Z0
+	VFMADD231PD  Z0, Z7, Z6
+	ADDQ         $+16, CX
+	SUBQ         $+2, DX
+	JMP          rows2_short3
 
-store_short3:
-	VMOVUPD Z0, (AX)
-	VMOVUPD Z1, 64(AX)
-	VMOVUPD Z2, K1, 128(AX)
+end2_short3:
+rows1_short3:
+	CMPQ         DX, $+1
+	JL           end1_short3
+	MOVQ         SI, BX
+	ADDQ         DI, SI
+	VBROADCASTSD (CX), Z7
+	VFMADD231PD  (BX), Z7, Z1
+	VFMADD231PD  64(BX), Z7, Z2
+	VMOVUPD.Z    128(BX), K1, Z0
+	VFMADD231PD  Z0, Z7, Z3
+	ADDQ         $+8, CX
+	SUBQ         $+1, DX
+	JMP          rows1_short3
+
+end1_short3:
+	VADDPD  Z4, Z1, Z1
+	VMOVUPD Z1, (AX)
+	VADDPD  Z5, Z2, Z2
+	VMOVUPD Z2, 64(AX)
+	VADDPD  Z6, Z3, Z3
+	VMOVUPD Z3, K1, 128(AX)
 	VZEROUPPER
 	RET
 
@@ -3099,31 +3575,67 @@ short4:
 	MOVQ      $-1, R8
 	BZHIQ     BX, R8, R8
 	KMOVW     R8, K1
-	VMOVUPD   (AX), Z0
-	VMOVUPD   64(AX), Z1
-	VMOVUPD   128(AX), Z2
-	VMOVUPD.Z 192(AX), K1, Z3
+	VPXORQ    Z1, Z1, Z1
+	VPXORQ    Z2, Z2, Z2
+	VPXORQ    Z3, Z3, Z3
+	VPXORQ    Z4, Z4, Z4
+	VPXORQ    Z5, Z5, Z5
+	VPXORQ    Z6, Z6, Z6
+	VPXORQ    Z7, Z7, Z7
+	VPXORQ    Z8, Z8, Z8
+	VMOVUPD   (AX), Z1
+	VMOVUPD   64(AX), Z2
+	VMOVUPD   128(AX), Z3
+	VMOVUPD.Z 192(AX), K1, Z4
 
-row_short4:
-	TESTQ        DX, DX
-	JZ           store_short4
+rows2_short4:
+	CMPQ         DX, $+2
+	JL           end2_short4
 	MOVQ         SI, BX
 	ADDQ         DI, SI
-	VBROADCASTSD (CX), Z5
-	VFMADD231PD  (BX), Z5, Z0
-	VFMADD231PD  64(BX), Z5, Z1
-	VFMADD231PD  128(BX), Z5, Z2
-	VMOVUPD.Z    192(BX), K1, Z4
-	VFMADD231PD  Z4, Z5, Z3
-	ADDQ         $+8, CX
-	DECQ         DX
-	JMP          row_short4
+	MOVQ         SI, R8
+	ADDQ         DI, SI
+	VBROADCASTSD (CX), Z9
+	VFMADD231PD  (BX), Z9, Z1
+	VFMADD231PD  64(BX), Z9, Z2
+	VFMADD231PD  128(BX), Z9, Z3
+	VMOVUPD.Z    192(BX), K1, Z0
+	VFMADD231PD  Z0, Z9, Z4
+	VBROADCASTSD 8(CX), Z9
+	VFMADD231PD  (R8), Z9, Z5
+	VFMADD231PD  64(R8), Z9, Z6
+	VFMADD231PD  128(R8), Z9, Z7
+	VMOVUPD.Z    192(R8), K1, Z0
+	VFMADD231PD  Z0, Z9, Z8
+	ADDQ         $+16, CX
+	SUBQ         $+2, DX
+	JMP          rows2_short4
 
-store_short4:
-	VMOVUPD Z0, (AX)
-	VMOVUPD Z1, 64(AX)
-	VMOVUPD Z2, 128(AX)
-	VMOVUPD Z3, K1, 192(AX)
+end2_short4:
+rows1_short4:
+	CMPQ         DX, $+1
+	JL           end1_short4
+	MOVQ         SI, BX
+	ADDQ         DI, SI
+	VBROADCASTSD (CX), Z9
+	VFMADD231PD  (BX), Z9, Z1
+	VFMADD231PD  64(BX), Z9, Z2
+	VFMADD231PD  128(BX), Z9, Z3
+	VMOVUPD.Z    192(BX), K1, Z0
+	VFMADD231PD  Z0, Z9, Z4
+	ADDQ         $+8, CX
+	SUBQ         $+1, DX
+	JMP          rows1_short4
+
+end1_short4:
+	VADDPD  Z5, Z1, Z1
+	VMOVUPD Z1, (AX)
+	VADDPD  Z6, Z2, Z2
+	VMOVUPD Z2, 64(AX)
+	VADDPD  Z7, Z3, Z3
+	VMOVUPD Z3, 128(AX)
+	VADDPD  Z8, Z4, Z4
+	VMOVUPD Z4, K1, 192(AX)
 	VZEROUPPER
 	RET
 
@@ -3132,34 +3644,39 @@ short5:
 	MOVQ      $-1, R8
 	BZHIQ     BX, R8, R8
 	KMOVW     R8, K1
-	VMOVUPD   (AX), Z0
-	VMOVUPD   64(AX), Z1
-	VMOVUPD   128(AX), Z2
-	VMOVUPD   192(AX), Z3
-	VMOVUPD.Z 256(AX), K1, Z4
+	VPXORQ    Z1, Z1, Z1
+	VPXORQ    Z2, Z2, Z2
+	VPXORQ    Z3, Z3, Z3
+	VPXORQ    Z4, Z4, Z4
+	VPXORQ    Z5, Z5, Z5
+	VMOVUPD   (AX), Z1
+	VMOVUPD   64(AX), Z2
+	VMOVUPD   128(AX), Z3
+	VMOVUPD   192(AX), Z4
+	VMOVUPD.Z 256(AX), K1, Z5
 
-row_short5:
-	TESTQ        DX, DX
-	JZ           store_short5
+rows1_short5:
+	CMPQ         DX, $+1
+	JL           end1_short5
 	MOVQ         SI, BX
 	ADDQ         DI, SI
 	VBROADCASTSD (CX), Z6
-	VFMADD231PD  (BX), Z6, Z0
-	VFMADD231PD  64(BX), Z6, Z1
-	VFMADD231PD  128(BX), Z6, Z2
-	VFMADD231PD  192(BX), Z6, Z3
-	VMOVUPD.Z    256(BX), K1, Z5
-	VFMADD231PD  Z5, Z6, Z4
+	VFMADD231PD  (BX), Z6, Z1
+	VFMADD231PD  64(BX), Z6, Z2
+	VFMADD231PD  128(BX), Z6, Z3
+	VFMADD231PD  192(BX), Z6, Z4
+	VMOVUPD.Z    256(BX), K1, Z0
+	VFMADD231PD  Z0, Z6, Z5
 	ADDQ         $+8, CX
-	DECQ         DX
-	JMP          row_short5
+	SUBQ         $+1, DX
+	JMP          rows1_short5
 
-store_short5:
-	VMOVUPD Z0, (AX)
-	VMOVUPD Z1, 64(AX)
-	VMOVUPD Z2, 128(AX)
-	VMOVUPD Z3, 192(AX)
-	VMOVUPD Z4, K1, 256(AX)
+end1_short5:
+	VMOVUPD Z1, (AX)
+	VMOVUPD Z2, 64(AX)
+	VMOVUPD Z3, 128(AX)
+	VMOVUPD Z4, 192(AX)
+	VMOVUPD Z5, K1, 256(AX)
 	VZEROUPPER
 	RET
 
@@ -3168,37 +3685,43 @@ short6:
 	MOVQ      $-1, R8
 	BZHIQ     BX, R8, R8
 	KMOVW     R8, K1
-	VMOVUPD   (AX), Z0
-	VMOVUPD   64(AX), Z1
-	VMOVUPD   128(AX), Z2
-	VMOVUPD   192(AX), Z3
-	VMOVUPD   256(AX), Z4
-	VMOVUPD.Z 320(AX), K1, Z5
+	VPXORQ    Z1, Z1, Z1
+	VPXORQ    Z2, Z2, Z2
+	VPXORQ    Z3, Z3, Z3
+	VPXORQ    Z4, Z4, Z4
+	VPXORQ    Z5, Z5, Z5
+	VPXORQ    Z6, Z6, Z6
+	VMOVUPD   (AX), Z1
+	VMOVUPD   64(AX), Z2
+	VMOVUPD   128(AX), Z3
+	VMOVUPD   192(AX), Z4
+	VMOVUPD   256(AX), Z5
+	VMOVUPD.Z 320(AX), K1, Z6
 
-row_short6:
-	TESTQ        DX, DX
-	JZ           store_short6
+rows1_short6:
+	CMPQ         DX, $+1
+	JL           end1_short6
 	MOVQ         SI, BX
 	ADDQ         DI, SI
 	VBROADCASTSD (CX), Z7
-	VFMADD231PD  (BX), Z7, Z0
-	VFMADD231PD  64(BX), Z7, Z1
-	VFMADD231PD  128(BX), Z7, Z2
-	VFMADD231PD  192(BX), Z7, Z3
-	VFMADD231PD  256(BX), Z7, Z4
-	VMOVUPD.Z    320(BX), K1, Z6
-	VFMADD231PD  Z6, Z7, Z5
+	VFMADD231PD  (BX), Z7, Z1
+	VFMADD231PD  64(BX), Z7, Z2
+	VFMADD231PD  128(BX), Z7, Z3
+	VFMADD231PD  192(BX), Z7, Z4
+	VFMADD231PD  256(BX), Z7, Z5
+	VMOVUPD.Z    320(BX), K1, Z0
+	VFMADD231PD  Z0, Z7, Z6
 	ADDQ         $+8, CX
-	DECQ         DX
-	JMP          row_short6
+	SUBQ         $+1, DX
+	JMP          rows1_short6
 
-store_short6:
-	VMOVUPD Z0, (AX)
-	VMOVUPD Z1, 64(AX)
-	VMOVUPD Z2, 128(AX)
-	VMOVUPD Z3, 192(AX)
-	VMOVUPD Z4, 256(AX)
-	VMOVUPD Z5, K1, 320(AX)
+end1_short6:
+	VMOVUPD Z1, (AX)
+	VMOVUPD Z2, 64(AX)
+	VMOVUPD Z3, 128(AX)
+	VMOVUPD Z4, 192(AX)
+	VMOVUPD Z5, 256(AX)
+	VMOVUPD Z6, K1, 320(AX)
 	VZEROUPPER
 	RET
 
@@ -3207,40 +3730,47 @@ short7:
 	MOVQ      $-1, R8
 	BZHIQ     BX, R8, R8
 	KMOVW     R8, K1
-	VMOVUPD   (AX), Z0
-	VMOVUPD   64(AX), Z1
-	VMOVUPD   128(AX), Z2
-	VMOVUPD   192(AX), Z3
-	VMOVUPD   256(AX), Z4
-	VMOVUPD   320(AX), Z5
-	VMOVUPD.Z 384(AX), K1, Z6
+	VPXORQ    Z1, Z1, Z1
+	VPXORQ    Z2, Z2, Z2
+	VPXORQ    Z3, Z3, Z3
+	VPXORQ    Z4, Z4, Z4
+	VPXORQ    Z5, Z5, Z5
+	VPXORQ    Z6, Z6, Z6
+	VPXORQ    Z7, Z7, Z7
+	VMOVUPD   (AX), Z1
+	VMOVUPD   64(AX), Z2
+	VMOVUPD   128(AX), Z3
+	VMOVUPD   192(AX), Z4
+	VMOVUPD   256(AX), Z5
+	VMOVUPD   320(AX), Z6
+	VMOVUPD.Z 384(AX), K1, Z7
 
-row_short7:
-	TESTQ        DX, DX
-	JZ           store_short7
+rows1_short7:
+	CMPQ         DX, $+1
+	JL           end1_short7
 	MOVQ         SI, BX
 	ADDQ         DI, SI
 	VBROADCASTSD (CX), Z8
-	VFMADD231PD  (BX), Z8, Z0
-	VFMADD231PD  64(BX), Z8, Z1
-	VFMADD231PD  128(BX), Z8, Z2
-	VFMADD231PD  192(BX), Z8, Z3
-	VFMADD231PD  256(BX), Z8, Z4
-	VFMADD231PD  320(BX), Z8, Z5
-	VMOVUPD.Z    384(BX), K1, Z7
-	VFMADD231PD  Z7, Z8, Z6
+	VFMADD231PD  (BX), Z8, Z1
+	VFMADD231PD  64(BX), Z8, Z2
+	VFMADD231PD  128(BX), Z8, Z3
+	VFMADD231PD  192(BX), Z8, Z4
+	VFMADD231PD  256(BX), Z8, Z5
+	VFMADD231PD  320(BX), Z8, Z6
+	VMOVUPD.Z    384(BX), K1, Z0
+	VFMADD231PD  Z0, Z8, Z7
 	ADDQ         $+8, CX
-	DECQ         DX
-	JMP          row_short7
+	SUBQ         $+1, DX
+	JMP          rows1_short7
 
-store_short7:
-	VMOVUPD Z0, (AX)
-	VMOVUPD Z1, 64(AX)
-	VMOVUPD Z2, 128(AX)
-	VMOVUPD Z3, 192(AX)
-	VMOVUPD Z4, 256(AX)
-	VMOVUPD Z5, 320(AX)
-	VMOVUPD Z6, K1, 384(AX)
+end1_short7:
+	VMOVUPD Z1, (AX)
+	VMOVUPD Z2, 64(AX)
+	VMOVUPD Z3, 128(AX)
+	VMOVUPD Z4, 192(AX)
+	VMOVUPD Z5, 256(AX)
+	VMOVUPD Z6, 320(AX)
+	VMOVUPD Z7, K1, 384(AX)
 	VZEROUPPER
 	RET
 
@@ -3249,43 +3779,51 @@ short8:
 	MOVQ      $-1, R8
 	BZHIQ     BX, R8, R8
 	KMOVW     R8, K1
-	VMOVUPD   (AX), Z0
-	VMOVUPD   64(AX), Z1
-	VMOVUPD   128(AX), Z2
-	VMOVUPD   192(AX), Z3
-	VMOVUPD   256(AX), Z4
-	VMOVUPD   320(AX), Z5
-	VMOVUPD   384(AX), Z6
-	VMOVUPD.Z 448(AX), K1, Z7
+	VPXORQ    Z1, Z1, Z1
+	VPXORQ    Z2, Z2, Z2
+	VPXORQ    Z3, Z3, Z3
+	VPXORQ    Z4, Z4, Z4
+	VPXORQ    Z5, Z5, Z5
+	VPXORQ    Z6, Z6, Z6
+	VPXORQ    Z7, Z7, Z7
+	VPXORQ    Z8, Z8, Z8
+	VMOVUPD   (AX), Z1
+	VMOVUPD   64(AX), Z2
+	VMOVUPD   128(AX), Z3
+	VMOVUPD   192(AX), Z4
+	VMOVUPD   256(AX), Z5
+	VMOVUPD   320(AX), Z6
+	VMOVUPD   384(AX), Z7
+	VMOVUPD.Z 448(AX), K1, Z8
 
-row_short8:
-	TESTQ        DX, DX
-	JZ           store_short8
+rows1_short8:
+	CMPQ         DX, $+1
+	JL           end1_short8
 	MOVQ         SI, BX
 	ADDQ         DI, SI
 	VBROADCASTSD (CX), Z9
-	VFMADD231PD  (BX), Z9, Z0
-	VFMADD231PD  64(BX), Z9, Z1
-	VFMADD231PD  128(BX), Z9, Z2
-	VFMADD231PD  192(BX), Z9, Z3
-	VFMADD231PD  256(BX), Z9, Z4
-	VFMADD231PD  320(BX), Z9, Z5
-	VFMADD231PD  384(BX), Z9, Z6
-	VMOVUPD.Z    448(BX), K1, Z8
-	VFMADD231PD  Z8, Z9, Z7
+	VFMADD231PD  (BX), Z9, Z1
+	VFMADD231PD  64(BX), Z9, Z2
+	VFMADD231PD  128(BX), Z9, Z3
+	VFMADD231PD  192(BX), Z9, Z4
+	VFMADD231PD  256(BX), Z9, Z5
+	VFMADD231PD  320(BX), Z9, Z6
+	VFMADD231PD  384(BX), Z9, Z7
+	VMOVUPD.Z    448(BX), K1, Z0
+	VFMADD231PD  Z0, Z9, Z8
 	ADDQ         $+8, CX
-	DECQ         DX
-	JMP          row_short8
+	SUBQ         $+1, DX
+	JMP          rows1_short8
 
-store_short8:
-	VMOVUPD Z0, (AX)
-	VMOVUPD Z1, 64(AX)
-	VMOVUPD Z2, 128(AX)
-	VMOVUPD Z3, 192(AX)
-	VMOVUPD Z4, 256(AX)
-	VMOVUPD Z5, 320(AX)
-	VMOVUPD Z6, 384(AX)
-	VMOVUPD Z7, K1, 448(AX)
+end1_short8:
+	VMOVUPD Z1, (AX)
+	VMOVUPD Z2, 64(AX)
+	VMOVUPD Z3, 128(AX)
+	VMOVUPD Z4, 192(AX)
+	VMOVUPD Z5, 256(AX)
+	VMOVUPD Z6, 320(AX)
+	VMOVUPD Z7, 384(AX)
+	VMOVUPD Z8, K1, 448(AX)
 	VZEROUPPER
 	RET
 
@@ -3544,24 +4082,64 @@ short1:
 	MOVQ      $-1, R9
 	BZHIQ     BX, R9, R9
 	KMOVW     R9, K1
-	VMOVUPD.Z (AX), K1, Z0
+	VPXORQ    Z1, Z1, Z1
+	VPXORQ    Z2, Z2, Z2
+	VPXORQ    Z3, Z3, Z3
+	VPXORQ    Z4, Z4, Z4
+	VMOVUPD.Z (AX), K1, Z1
 
-row_short1:
-	TESTQ        DX, DX
-	JZ           store_short1
+rows4_short1:
+	CMPQ         DX, $+4
+	JL           end4_short1
+	MOVLQSX      (R8), BX
+	IMULQ        DI, BX
+	ADDQ         SI, BX
+	MOVLQSX      4(R8), R9
+	IMULQ        DI, R9
+	ADDQ         SI, R9
+	MOVLQSX      8(R8), R10
+	IMULQ        DI, R10
+	ADDQ         SI, R10
+	MOVLQSX      12(R8), R11
+	IMULQ        DI, R11
+	ADDQ         SI, R11
+	ADDQ         $+16, R8
+	VBROADCASTSD (CX), Z5
+	VMOVUPD.Z    (BX), K1, Z0
+	VFMADD231PD  Z0, Z5, Z1
+	VBROADCASTSD 8(CX), Z5
+	VMOVUPD.Z    (R9), K1, Z0
+	VFMADD231PD  Z0, Z5, Z2
+	VBROADCASTSD 16(CX), Z5
+	VMOVUPD.Z    (R10), K1, Z0
+	VFMADD231PD  Z0, Z5, Z3
+	VBROADCASTSD 24(CX), Z5
+	VMOVUPD.Z    (R11), K1, Z0
+	VFMADD231PD  Z0, Z5, Z4
+	ADDQ         $+32, CX
+	SUBQ         $+4, DX
+	JMP          rows4_short1
+
+end4_short1:
+rows1_short1:
+	CMPQ         DX, $+1
+	JL           end1_short1
 	MOVLQSX      (R8), BX
 	IMULQ        DI, BX
 	ADDQ         SI, BX
 	ADDQ         $+4, R8
-	VBROADCASTSD (CX), Z2
-	VMOVUPD.Z    (BX), K1, Z1
-	VFMADD231PD  Z1, Z2, Z0
+	VBROADCASTSD (CX), Z5
+	VMOVUPD.Z    (BX), K1, Z0
+	VFMADD231PD  Z0, Z5, Z1
 	ADDQ         $+8, CX
-	DECQ         DX
-	JMP          row_short1
+	SUBQ         $+1, DX
+	JMP          rows1_short1
 
-store_short1:
-	VMOVUPD Z0, K1, (AX)
+end1_short1:
+	VADDPD  Z2, Z1, Z1
+	VADDPD  Z3, Z1, Z1
+	VADDPD  Z4, Z1, Z1
+	VMOVUPD Z1, K1, (AX)
 	VZEROUPPER
 	RET
 
@@ -3570,27 +4148,78 @@ short2:
 	MOVQ      $-1, R9
 	BZHIQ     BX, R9, R9
 	KMOVW     R9, K1
-	VMOVUPD   (AX), Z0
-	VMOVUPD.Z 64(AX), K1, Z1
+	VPXORQ    Z1, Z1, Z1
+	VPXORQ    Z2, Z2, Z2
+	VPXORQ    Z3, Z3, Z3
+	VPXORQ    Z4, Z4, Z4
+	VPXORQ    Z5, Z5, Z5
+	VPXORQ    Z6, Z6, Z6
+	VPXORQ    Z7, Z7, Z7
+	VPXORQ    Z8, Z8, Z8
+	VMOVUPD   (AX), Z1
+	VMOVUPD.Z 64(AX), K1, Z2
 
-row_short2:
-	TESTQ        DX, DX
-	JZ           store_short2
+rows4_short2:
+	CMPQ         DX, $+4
+	JL           end4_short2
+	MOVLQSX      (R8), BX
+	IMULQ        DI, BX
+	ADDQ         SI, BX
+	MOVLQSX      4(R8), R9
+	IMULQ        DI, R9
+	ADDQ         SI, R9
+	MOVLQSX      8(R8), R10
+	IMULQ        DI, R10
+	ADDQ         SI, R10
+	MOVLQSX      12(R8), R11
+	IMULQ        DI, R11
+	ADDQ         SI, R11
+	ADDQ         $+16, R8
+	VBROADCASTSD (CX), Z9
+	VFMADD231PD  (BX), Z9, Z1
+	VMOVUPD.Z    64(BX), K1, Z0
+	VFMADD231PD  Z0, Z9, Z2
+	VBROADCASTSD 8(CX), Z9
+	VFMADD231PD  (R9), Z9, Z3
+	VMOVUPD.Z    64(R9), K1, Z0
+	VFMADD231PD  Z0, Z9, Z4
+	VBROADCASTSD 16(CX), Z9
+	VFMADD231PD  (R10), Z9, Z5
+	VMOVUPD.Z    64(R10), K1, Z0
+	VFMADD231PD  Z0, Z9, Z6
+	VBROADCASTSD 24(CX), Z9
+	VFMADD231PD  (R11), Z9, Z7
+	VMOVUPD.Z    64(R11), K1, Z0
+	VFMADD231PD  Z0, Z9, Z8
+	ADDQ         $+32, CX
+	SUBQ         $+4, DX
+	JMP          rows4_short2
+
+end4_short2:
+rows1_short2:
+	CMPQ         DX, $+1
+	JL           end1_short2
 	MOVLQSX      (R8), BX
 	IMULQ        DI, BX
 	ADDQ         SI, BX
 	ADDQ         $+4, R8
-	VBROADCASTSD (CX), Z3
-	VFMADD231PD  (BX), Z3, Z0
-	VMOVUPD.Z    64(BX), K1, Z2
-	VFMADD231PD  Z2, Z3, Z1
+	VBROADCASTSD (CX), Z9
+	VFMADD231PD  (BX), Z9, Z1
+	VMOVUPD.Z    64(BX), K1, Z0
+	VFMADD231PD  Z0, Z9, Z2
 	ADDQ         $+8, CX
-	DECQ         DX
-	JMP          row_short2
+	SUBQ         $+1, DX
+	JMP          rows1_short2
 
-store_short2:
-	VMOVUPD Z0, (AX)
-	VMOVUPD Z1, K1, 64(AX)
+end1_short2:
+	VADDPD  Z3, Z1, Z1
+	VADDPD  Z5, Z1, Z1
+	VADDPD  Z7, Z1, Z1
+	VMOVUPD Z1, (AX)
+	VADDPD  Z4, Z2, Z2
+	VADDPD  Z6, Z2, Z2
+	VADDPD  Z8, Z2, Z2
+	VMOVUPD Z2, K1, 64(AX)
 	VZEROUPPER
 	RET
 
@@ -3599,30 +4228,64 @@ short3:
 	MOVQ      $-1, R9
 	BZHIQ     BX, R9, R9
 	KMOVW     R9, K1
-	VMOVUPD   (AX), Z0
-	VMOVUPD   64(AX), Z1
-	VMOVUPD.Z 128(AX), K1, Z2
+	VPXORQ    Z1, Z1, Z1
+	VPXORQ    Z2, Z2, Z2
+	VPXORQ    Z3, Z3, Z3
+	VPXORQ    Z4, Z4, Z4
+	VPXORQ    Z5, Z5, Z5
+	VPXORQ    Z6, Z6, Z6
+	VMOVUPD   (AX), Z1
+	VMOVUPD   64(AX), Z2
+	VMOVUPD.Z 128(AX), K1, Z3
 
-row_short3:
-	TESTQ        DX, DX
-	JZ           store_short3
+rows2_short3:
+	CMPQ         DX, $+2
+	JL           end2_short3
+	MOVLQSX      (R8), BX
+	IMULQ        DI, BX
+	ADDQ         SI, BX
+	MOVLQSX      4(R8), R9
+	IMULQ        DI, R9
+	ADDQ         SI, R9
+	ADDQ         $+8, R8
+	VBROADCASTSD (CX), Z7
+	VFMADD231PD  (BX), Z7, Z1
+	VFMADD231PD  64(BX), Z7, Z2
+	VMOVUPD.Z    128(BX), K1, Z0
+	VFMADD231PD  Z0, Z7, Z3
+	VBROADCASTSD 8(CX), Z7
+	VFMADD231PD  (R9), Z7, Z4
+	VFMADD231PD  64(R9), Z7, Z5
+	VMOVUPD.Z    128(R9), K1, Z0
+	VFMADD231PD  Z0, Z7, Z6
+	ADDQ         $+16, CX
+	SUBQ         $+2, DX
+	JMP          rows2_short3
+
+end2_short3:
+rows1_short3:
+	CMPQ         DX, $+1
+	JL           end1_short3
 	MOVLQSX      (R8), BX
 	IMULQ        DI, BX
 	ADDQ         SI, BX
 	ADDQ         $+4, R8
-	VBROADCASTSD (CX), Z4
-	VFMADD231PD  (BX), Z4, Z0
-	VFMADD231PD  64(BX), Z4, Z1
-	VMOVUPD.Z    128(BX), K1, Z3
-	VFMADD231PD  Z3, Z4, Z2
+	VBROADCASTSD (CX), Z7
+	VFMADD231PD  (BX), Z7, Z1
+	VFMADD231PD  64(BX), Z7, Z2
+	VMOVUPD.Z    128(BX), K1, Z0
+	VFMADD231PD  Z0, Z7, Z3
 	ADDQ         $+8, CX
-	DECQ         DX
-	JMP          row_short3
+	SUBQ         $+1, DX
+	JMP          rows1_short3
 
-store_short3:
-	VMOVUPD Z0, (AX)
-	VMOVUPD Z1, 64(AX)
-	VMOVUPD Z2, K1, 128(AX)
+end1_short3:
+	VADDPD  Z4, Z1, Z1
+	VMOVUPD Z1, (AX)
+	VADDPD  Z5, Z2, Z2
+	VMOVUPD Z2, 64(AX)
+	VADDPD  Z6, Z3, Z3
+	VMOVUPD Z3, K1, 128(AX)
 	VZEROUPPER
 	RET
 
@@ -3631,33 +4294,72 @@ short4:
 	MOVQ      $-1, R9
 	BZHIQ     BX, R9, R9
 	KMOVW     R9, K1
-	VMOVUPD   (AX), Z0
-	VMOVUPD   64(AX), Z1
-	VMOVUPD   128(AX), Z2
-	VMOVUPD.Z 192(AX), K1, Z3
+	VPXORQ    Z1, Z1, Z1
+	VPXORQ    Z2, Z2, Z2
+	VPXORQ    Z3, Z3, Z3
+	VPXORQ    Z4, Z4, Z4
+	VPXORQ    Z5, Z5, Z5
+	VPXORQ    Z6, Z6, Z6
+	VPXORQ    Z7, Z7, Z7
+	VPXORQ    Z8, Z8, Z8
+	VMOVUPD   (AX), Z1
+	VMOVUPD   64(AX), Z2
+	VMOVUPD   128(AX), Z3
+	VMOVUPD.Z 192(AX), K1, Z4
 
-row_short4:
-	TESTQ        DX, DX
-	JZ           store_short4
+rows2_short4:
+	CMPQ         DX, $+2
+	JL           end2_short4
+	MOVLQSX      (R8), BX
+	IMULQ        DI, BX
+	ADDQ         SI, BX
+	MOVLQSX      4(R8), R9
+	IMULQ        DI, R9
+	ADDQ         SI, R9
+	ADDQ         $+8, R8
+	VBROADCASTSD (CX), Z9
+	VFMADD231PD  (BX), Z9, Z1
+	VFMADD231PD  64(BX), Z9, Z2
+	VFMADD231PD  128(BX), Z9, Z3
+	VMOVUPD.Z    192(BX), K1, Z0
+	VFMADD231PD  Z0, Z9, Z4
+	VBROADCASTSD 8(CX), Z9
+	VFMADD231PD  (R9), Z9, Z5
+	VFMADD231PD  64(R9), Z9, Z6
+	VFMADD231PD  128(R9), Z9, Z7
+	VMOVUPD.Z    192(R9), K1, Z0
+	VFMADD231PD  Z0, Z9, Z8
+	ADDQ         $+16, CX
+	SUBQ         $+2, DX
+	JMP          rows2_short4
+
+end2_short4:
+rows1_short4:
+	CMPQ         DX, $+1
+	JL           end1_short4
 	MOVLQSX      (R8), BX
 	IMULQ        DI, BX
 	ADDQ         SI, BX
 	ADDQ         $+4, R8
-	VBROADCASTSD (CX), Z5
-	VFMADD231PD  (BX), Z5, Z0
-	VFMADD231PD  64(BX), Z5, Z1
-	VFMADD231PD  128(BX), Z5, Z2
-	VMOVUPD.Z    192(BX), K1, Z4
-	VFMADD231PD  Z4, Z5, Z3
+	VBROADCASTSD (CX), Z9
+	VFMADD231PD  (BX), Z9, Z1
+	VFMADD231PD  64(BX), Z9, Z2
+	VFMADD231PD  128(BX), Z9, Z3
+	VMOVUPD.Z    192(BX), K1, Z0
+	VFMADD231PD  Z0, Z9, Z4
 	ADDQ         $+8, CX
-	DECQ         DX
-	JMP          row_short4
+	SUBQ         $+1, DX
+	JMP          rows1_short4
 
-store_short4:
-	VMOVUPD Z0, (AX)
-	VMOVUPD Z1, 64(AX)
-	VMOVUPD Z2, 128(AX)
-	VMOVUPD Z3, K1, 192(AX)
+end1_short4:
+	VADDPD  Z5, Z1, Z1
+	VMOVUPD Z1, (AX)
+	VADDPD  Z6, Z2, Z2
+	VMOVUPD Z2, 64(AX)
+	VADDPD  Z7, Z3, Z3
+	VMOVUPD Z3, 128(AX)
+	VADDPD  Z8, Z4, Z4
+	VMOVUPD Z4, K1, 192(AX)
 	VZEROUPPER
 	RET
 
@@ -3666,36 +4368,41 @@ short5:
 	MOVQ      $-1, R9
 	BZHIQ     BX, R9, R9
 	KMOVW     R9, K1
-	VMOVUPD   (AX), Z0
-	VMOVUPD   64(AX), Z1
-	VMOVUPD   128(AX), Z2
-	VMOVUPD   192(AX), Z3
-	VMOVUPD.Z 256(AX), K1, Z4
+	VPXORQ    Z1, Z1, Z1
+	VPXORQ    Z2, Z2, Z2
+	VPXORQ    Z3, Z3, Z3
+	VPXORQ    Z4, Z4, Z4
+	VPXORQ    Z5, Z5, Z5
+	VMOVUPD   (AX), Z1
+	VMOVUPD   64(AX), Z2
+	VMOVUPD   128(AX), Z3
+	VMOVUPD   192(AX), Z4
+	VMOVUPD.Z 256(AX), K1, Z5
 
-row_short5:
-	TESTQ        DX, DX
-	JZ           store_short5
+rows1_short5:
+	CMPQ         DX, $+1
+	JL           end1_short5
 	MOVLQSX      (R8), BX
 	IMULQ        DI, BX
 	ADDQ         SI, BX
 	ADDQ         $+4, R8
 	VBROADCASTSD (CX), Z6
-	VFMADD231PD  (BX), Z6, Z0
-	VFMADD231PD  64(BX), Z6, Z1
-	VFMADD231PD  128(BX), Z6, Z2
-	VFMADD231PD  192(BX), Z6, Z3
-	VMOVUPD.Z    256(BX), K1, Z5
-	VFMADD231PD  Z5, Z6, Z4
+	VFMADD231PD  (BX), Z6, Z1
+	VFMADD231PD  64(BX), Z6, Z2
+	VFMADD231PD  128(BX), Z6, Z3
+	VFMADD231PD  192(BX), Z6, Z4
+	VMOVUPD.Z    256(BX), K1, Z0
+	VFMADD231PD  Z0, Z6, Z5
 	ADDQ         $+8, CX
-	DECQ         DX
-	JMP          row_short5
+	SUBQ         $+1, DX
+	JMP          rows1_short5
 
-store_short5:
-	VMOVUPD Z0, (AX)
-	VMOVUPD Z1, 64(AX)
-	VMOVUPD Z2, 128(AX)
-	VMOVUPD Z3, 192(AX)
-	VMOVUPD Z4, K1, 256(AX)
+end1_short5:
+	VMOVUPD Z1, (AX)
+	VMOVUPD Z2, 64(AX)
+	VMOVUPD Z3, 128(AX)
+	VMOVUPD Z4, 192(AX)
+	VMOVUPD Z5, K1, 256(AX)
 	VZEROUPPER
 	RET
 
@@ -3704,39 +4411,45 @@ short6:
 	MOVQ      $-1, R9
 	BZHIQ     BX, R9, R9
 	KMOVW     R9, K1
-	VMOVUPD   (AX), Z0
-	VMOVUPD   64(AX), Z1
-	VMOVUPD   128(AX), Z2
-	VMOVUPD   192(AX), Z3
-	VMOVUPD   256(AX), Z4
-	VMOVUPD.Z 320(AX), K1, Z5
+	VPXORQ    Z1, Z1, Z1
+	VPXORQ    Z2, Z2, Z2
+	VPXORQ    Z3, Z3, Z3
+	VPXORQ    Z4, Z4, Z4
+	VPXORQ    Z5, Z5, Z5
+	VPXORQ    Z6, Z6, Z6
+	VMOVUPD   (AX), Z1
+	VMOVUPD   64(AX), Z2
+	VMOVUPD   128(AX), Z3
+	VMOVUPD   192(AX), Z4
+	VMOVUPD   256(AX), Z5
+	VMOVUPD.Z 320(AX), K1, Z6
 
-row_short6:
-	TESTQ        DX, DX
-	JZ           store_short6
+rows1_short6:
+	CMPQ         DX, $+1
+	JL           end1_short6
 	MOVLQSX      (R8), BX
 	IMULQ        DI, BX
 	ADDQ         SI, BX
 	ADDQ         $+4, R8
 	VBROADCASTSD (CX), Z7
-	VFMADD231PD  (BX), Z7, Z0
-	VFMADD231PD  64(BX), Z7, Z1
-	VFMADD231PD  128(BX), Z7, Z2
-	VFMADD231PD  192(BX), Z7, Z3
-	VFMADD231PD  256(BX), Z7, Z4
-	VMOVUPD.Z    320(BX), K1, Z6
-	VFMADD231PD  Z6, Z7, Z5
+	VFMADD231PD  (BX), Z7, Z1
+	VFMADD231PD  64(BX), Z7, Z2
+	VFMADD231PD  128(BX), Z7, Z3
+	VFMADD231PD  192(BX), Z7, Z4
+	VFMADD231PD  256(BX), Z7, Z5
+	VMOVUPD.Z    320(BX), K1, Z0
+	VFMADD231PD  Z0, Z7, Z6
 	ADDQ         $+8, CX
-	DECQ         DX
-	JMP          row_short6
+	SUBQ         $+1, DX
+	JMP          rows1_short6
 
-store_short6:
-	VMOVUPD Z0, (AX)
-	VMOVUPD Z1, 64(AX)
-	VMOVUPD Z2, 128(AX)
-	VMOVUPD Z3, 192(AX)
-	VMOVUPD Z4, 256(AX)
-	VMOVUPD Z5, K1, 320(AX)
+end1_short6:
+	VMOVUPD Z1, (AX)
+	VMOVUPD Z2, 64(AX)
+	VMOVUPD Z3, 128(AX)
+	VMOVUPD Z4, 192(AX)
+	VMOVUPD Z5, 256(AX)
+	VMOVUPD Z6, K1, 320(AX)
 	VZEROUPPER
 	RET
 
@@ -3745,42 +4458,49 @@ short7:
 	MOVQ      $-1, R9
 	BZHIQ     BX, R9, R9
 	KMOVW     R9, K1
-	VMOVUPD   (AX), Z0
-	VMOVUPD   64(AX), Z1
-	VMOVUPD   128(AX), Z2
-	VMOVUPD   192(AX), Z3
-	VMOVUPD   256(AX), Z4
-	VMOVUPD   320(AX), Z5
-	VMOVUPD.Z 384(AX), K1, Z6
+	VPXORQ    Z1, Z1, Z1
+	VPXORQ    Z2, Z2, Z2
+	VPXORQ    Z3, Z3, Z3
+	VPXORQ    Z4, Z4, Z4
+	VPXORQ    Z5, Z5, Z5
+	VPXORQ    Z6, Z6, Z6
+	VPXORQ    Z7, Z7, Z7
+	VMOVUPD   (AX), Z1
+	VMOVUPD   64(AX), Z2
+	VMOVUPD   128(AX), Z3
+	VMOVUPD   192(AX), Z4
+	VMOVUPD   256(AX), Z5
+	VMOVUPD   320(AX), Z6
+	VMOVUPD.Z 384(AX), K1, Z7
 
-row_short7:
-	TESTQ        DX, DX
-	JZ           store_short7
+rows1_short7:
+	CMPQ         DX, $+1
+	JL           end1_short7
 	MOVLQSX      (R8), BX
 	IMULQ        DI, BX
 	ADDQ         SI, BX
 	ADDQ         $+4, R8
 	VBROADCASTSD (CX), Z8
-	VFMADD231PD  (BX), Z8, Z0
-	VFMADD231PD  64(BX), Z8, Z1
-	VFMADD231PD  128(BX), Z8, Z2
-	VFMADD231PD  192(BX), Z8, Z3
-	VFMADD231PD  256(BX), Z8, Z4
-	VFMADD231PD  320(BX), Z8, Z5
-	VMOVUPD.Z    384(BX), K1, Z7
-	VFMADD231PD  Z7, Z8, Z6
+	VFMADD231PD  (BX), Z8, Z1
+	VFMADD231PD  64(BX), Z8, Z2
+	VFMADD231PD  128(BX), Z8, Z3
+	VFMADD231PD  192(BX), Z8, Z4
+	VFMADD231PD  256(BX), Z8, Z5
+	VFMADD231PD  320(BX), Z8, Z6
+	VMOVUPD.Z    384(BX), K1, Z0
+	VFMADD231PD  Z0, Z8, Z7
 	ADDQ         $+8, CX
-	DECQ         DX
-	JMP          row_short7
+	SUBQ         $+1, DX
+	JMP          rows1_short7
 
-store_short7:
-	VMOVUPD Z0, (AX)
-	VMOVUPD Z1, 64(AX)
-	VMOVUPD Z2, 128(AX)
-	VMOVUPD Z3, 192(AX)
-	VMOVUPD Z4, 256(AX)
-	VMOVUPD Z5, 320(AX)
-	VMOVUPD Z6, K1, 384(AX)
+end1_short7:
+	VMOVUPD Z1, (AX)
+	VMOVUPD Z2, 64(AX)
+	VMOVUPD Z3, 128(AX)
+	VMOVUPD Z4, 192(AX)
+	VMOVUPD Z5, 256(AX)
+	VMOVUPD Z6, 320(AX)
+	VMOVUPD Z7, K1, 384(AX)
 	VZEROUPPER
 	RET
 
@@ -3789,44 +4509,52 @@ short8:
 	MOVQ      $-1, R9
 	BZHIQ     BX, R9, R9
 	KMOVW     R9, K1
-	VMOVUPD   (AX), Z0
-	VMOVUPD   64(AX), Z1
-	VMOVUPD   128(AX), Z2
-	VMOVUPD   192(AX), Z3
-	VMOVUPD   256(AX), Z4
-	VMOVUPD   320(AX), Z5
-	VMOVUPD   384(AX), Z6
-	VMOVUPD.Z 448(AX), K1, Z7
+	VPXORQ    Z1, Z1, Z1
+	VPXORQ    Z2, Z2, Z2
+	VPXORQ    Z3, Z3, Z3
+	VPXORQ    Z4, Z4, Z4
+	VPXORQ    Z5, Z5, Z5
+	VPXORQ    Z6, Z6, Z6
+	VPXORQ    Z7, Z7, Z7
+	VPXORQ    Z8, Z8, Z8
+	VMOVUPD   (AX), Z1
+	VMOVUPD   64(AX), Z2
+	VMOVUPD   128(AX), Z3
+	VMOVUPD   192(AX), Z4
+	VMOVUPD   256(AX), Z5
+	VMOVUPD   320(AX), Z6
+	VMOVUPD   384(AX), Z7
+	VMOVUPD.Z 448(AX), K1, Z8
 
-row_short8:
-	TESTQ        DX, DX
-	JZ           store_short8
+rows1_short8:
+	CMPQ         DX, $+1
+	JL           end1_short8
 	MOVLQSX      (R8), BX
 	IMULQ        DI, BX
 	ADDQ         SI, BX
 	ADDQ         $+4, R8
 	VBROADCASTSD (CX), Z9
-	VFMADD231PD  (BX), Z9, Z0
-	VFMADD231PD  64(BX), Z9, Z1
-	VFMADD231PD  128(BX), Z9, Z2
-	VFMADD231PD  192(BX), Z9, Z3
-	VFMADD231PD  256(BX), Z9, Z4
-	VFMADD231PD  320(BX), Z9, Z5
-	VFMADD231PD  384(BX), Z9, Z6
-	VMOVUPD.Z    448(BX), K1, Z8
-	VFMADD231PD  Z8, Z9, Z7
+	VFMADD231PD  (BX), Z9, Z1
+	VFMADD231PD  64(BX), Z9, Z2
+	VFMADD231PD  128(BX), Z9, Z3
+	VFMADD231PD  192(BX), Z9, Z4
+	VFMADD231PD  256(BX), Z9, Z5
+	VFMADD231PD  320(BX), Z9, Z6
+	VFMADD231PD  384(BX), Z9, Z7
+	VMOVUPD.Z    448(BX), K1, Z0
+	VFMADD231PD  Z0, Z9, Z8
 	ADDQ         $+8, CX
-	DECQ         DX
-	JMP          row_short8
+	SUBQ         $+1, DX
+	JMP          rows1_short8
 
-store_short8:
-	VMOVUPD Z0, (AX)
-	VMOVUPD Z1, 64(AX)
-	VMOVUPD Z2, 128(AX)
-	VMOVUPD Z3, 192(AX)
-	VMOVUPD Z4, 256(AX)
-	VMOVUPD Z5, 320(AX)
-	VMOVUPD Z6, 384(AX)
-	VMOVUPD Z7, K1, 448(AX)
+end1_short8:
+	VMOVUPD Z1, (AX)
+	VMOVUPD Z2, 64(AX)
+	VMOVUPD Z3, 128(AX)
+	VMOVUPD Z4, 192(AX)
+	VMOVUPD Z5, 256(AX)
+	VMOVUPD Z6, 320(AX)
+	VMOVUPD Z7, 384(AX)
+	VMOVUPD Z8, K1, 448(AX)
 	VZEROUPPER
 	RET
