@@ -124,12 +124,17 @@ type Expansion struct {
 	Truncation float64 // sup |f - interpolant|
 	Lebesgue   float64 // bounds the Lebesgue constant of the p nodes
 	// CoefNorm bounds sum_a |c_a| and CoefGrowth sum_a |c_a| (a+1)(a+2)/2 over
-	// the coefficients c_a of the interpolant.
+	// the Chebyshev coefficients c_a of the interpolant.
 	CoefNorm, CoefGrowth float64
+	// PowerNorm bounds sum_i |m_i| for the interpolant sum_i m_i y^i, and PowerGrowth
+	// sum_a |c_a| |T_a(sqrt(-1))|: the sum of the absolute values of all terms of which
+	// the m_i are sums.
+	PowerNorm, PowerGrowth float64
 }
 
-// Expand returns the shortest expansion for |u0| <= margin with Truncation <= tol, or
-// false if it would need more than most terms, at least 2.
+// Expand returns the shortest expansion for |u0| <= margin with Truncation <= tol whose
+// number of terms is 1 + step k for some k >= 1, or false if it would need more than most
+// terms.
 //
 // Proof. Let E_rho be the Bernstein ellipse with semi-axis sum rho > 1. Its
 // points have |Re y| <= (rho + 1/rho)/2 and |Im y| <= (rho - 1/rho)/2, so |phi'| <= M
@@ -145,24 +150,31 @@ type Expansion struct {
 // a_(2mp-k) + a_(2mp+k) for m >= 1, so |c_k| <= 2 M kappa rho^-k with
 // kappa = 1 + 2 rho^-2 / (1 - rho^-2), since 2mp - k >= k + 2m. Also
 // |c_0| <= Q and |c_k| <= 2 Q where Q is M for rho = 1, because c_k is 2/p (c_0:
-// 1/p) times a sum of p values of at most Q. QED
+// 1/p) times a sum of p values of at most Q. The powers in T_a alternate in sign, so the
+// absolute values of their coefficients add up to |T_a(sqrt(-1))|.
 //
-// The search over rho is a grid; any rho gives a valid bound.
-func Expand(loss AnalyticLoss, margin, halfWidth, tol float64, most int) (Expansion, bool) {
+// For PowerNorm let r >= 1 and sigma = r + sqrt(r^2 + 1) < rho. E_sigma contains the disc
+// |y| <= r, and |T_k| <= sigma^k in it. There the interpolant differs from f by at most
+// 2 sum_(k>=p) |a_k| sigma^k <= 4 M (sigma/rho)^p / (1 - sigma/rho), as above, so it is
+// bounded by that and M_sigma, say by B. By Parseval's identity on the circle
+// sum |m_i|^2 r^(2i) <= B^2, hence sum |m_i| <= B sqrt(sum_(i<p) r^(-2i)). QED
+//
+// The searches over rho and sigma are grids; any give valid bounds.
+func Expand(loss AnalyticLoss, margin, halfWidth, tol float64, most, step int) (Expansion, bool) {
 	e := Expansion{HalfWidth: halfWidth, Terms: most + 1}
 	rhos := make([]float64, 0, 150)
-	step := 1.05
+	spacing := 1.05
 	if _, ok := loss.(ScalarLoss); ok {
-		step = 1.5 // a StripBound by interval arithmetic takes milliseconds
+		spacing = 1.5 // a StripBound by interval arithmetic takes milliseconds
 	}
-	for x := 0.02; x < 9; x *= step {
+	for x := 0.02; x < 9; x *= spacing {
 		rhos = append(rhos, math.Exp(x))
 	}
 	const up = 1 + 0x1p-30 // covers the rounding of all formulas here
 	strip := func(rho float64) float64 {
 		return loss.StripBound((margin+halfWidth*(rho+1/rho)/2)*up, halfWidth*(rho-1/rho)/2*up) * up
 	}
-	bounds := make([]float64, len(rhos))
+	bounds, best := make([]float64, len(rhos)), 0
 	for i, rho := range rhos {
 		m := strip(rho)
 		bounds[i] = m
@@ -170,13 +182,13 @@ func Expand(loss AnalyticLoss, margin, halfWidth, tol float64, most int) (Expans
 			rhos = rhos[:i] // larger ellipses are no better
 			break
 		}
-		p := 2
-		t := 4 * m / (rho - 1) / rho * up
-		for ; t > tol && p <= most; p++ {
-			t /= rho
+		p, shrink := 1+step, math.Pow(rho, float64(step))
+		t := 4 * m / (rho - 1) / shrink * up
+		for ; t > tol && p <= most; p += step {
+			t /= shrink
 		}
 		if t <= tol && (p < e.Terms || p == e.Terms && t < e.Truncation) {
-			e.Terms, e.Truncation = p, t*up
+			e.Terms, e.Truncation, best = p, t*up, i
 		}
 	}
 	if e.Terms > most {
@@ -184,19 +196,49 @@ func Expand(loss AnalyticLoss, margin, halfWidth, tol float64, most int) (Expans
 	}
 	e.Lebesgue = (1 + 2/math.Pi*math.Log(float64(e.Terms))) * up
 	q := strip(1)
-	e.CoefNorm, e.CoefGrowth = math.Inf(1), math.Inf(1)
+	e.CoefNorm, e.CoefGrowth, e.PowerGrowth = math.Inf(1), math.Inf(1), math.Inf(1)
 	for i, rho := range rhos {
 		kappa := 1 + 2/(rho*rho-1)
-		norm, growth := q, q
+		norm, growth, powers := q, q, q
 		decay := 2 * bounds[i] * kappa
 		for k := 1; k < e.Terms; k++ {
 			decay /= rho
 			c := min(2*q, decay) * up
 			norm += c
 			growth += c * float64((k+1)*(k+2)) / 2
+			powers += c * powersOf(k)
 		}
 		e.CoefNorm = min(e.CoefNorm, norm*up)
 		e.CoefGrowth = min(e.CoefGrowth, growth*up)
+		e.PowerGrowth = min(e.PowerGrowth, powers*up)
+	}
+	e.PowerNorm = e.PowerGrowth
+	for i, sigma := range rhos[:best] {
+		r, x := (sigma-1/sigma)/2, sigma/rhos[best]
+		if r < 1 {
+			continue
+		}
+		var squares float64
+		for k := range e.Terms {
+			squares += math.Pow(r, float64(-2*k))
+		}
+		b := bounds[i] + 4*bounds[best]*math.Pow(x, float64(e.Terms))/(1-x)
+		e.PowerNorm = min(e.PowerNorm, b*math.Sqrt(squares)*up)
 	}
 	return e, true
+}
+
+// powersOf is |T_a(sqrt(-1))|, rounded up.
+func powersOf(a int) float64 {
+	x := math.Pow(1+math.Sqrt2, float64(a))
+	return (x + 1/x) / 2 * (1 + 0x1p-40)
+}
+
+// PowerNoise bounds the sum of |T_a(sqrt(-1))| over all coefficients: what an error of 1 in
+// each of them adds to the coefficients of powers.
+func (e Expansion) PowerNoise() (sum float64) {
+	for a := range e.Terms {
+		sum += powersOf(a)
+	}
+	return sum
 }

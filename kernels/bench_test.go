@@ -38,33 +38,31 @@ func benchLogisticTile(b *testing.B, kernel *Set) {
 	b.ReportMetric(rows*cols*float64(b.N)/b.Elapsed().Seconds(), "pairs/s")
 }
 
-func BenchmarkChebyshev(b *testing.B) { benchVariants(b, benchChebyshev) }
+func BenchmarkPowers(b *testing.B) { benchVariants(b, benchPowers) }
 
-func benchChebyshev(b *testing.B, kernel *Set) {
-	const n, bins = 256, 16
-	for _, terms := range []int{8, 12, 16, 24} {
-		s, class := uniform(n, -1, 1), make([]uint8, n)
-		for i := range class {
-			class[i] = uint8(i*7/5) % 2
-		}
-		pos, off, dst := make([]float64, n), make([]int32, n), make([]float64, n)
-		row := PaddedTerms(terms)
-		mom := make([]float64, 2*bins*row)
-		for _, k := range []struct {
-			name string
-			run  func()
-		}{
-			{"locate", func() { kernel.Locate(pos, off, s, class, -1, bins/2, bins, row) }},
-			{"moments", func() { kernel.ChebyshevMoments(mom, terms, pos, off) }},
-			{"clenshaw", func() { kernel.Clenshaw(dst, mom, terms, pos, off) }},
-		} {
-			b.Run(fmt.Sprintf("%s/terms=%d", k.name, terms), func(b *testing.B) {
-				for b.Loop() {
-					k.run()
-				}
-				b.ReportMetric(b.Elapsed().Seconds()*1e9/float64(b.N)/n, "ns/point")
-			})
-		}
+func benchPowers(b *testing.B, kernel *Set) {
+	const n, terms = 1024, 33
+	x, class := uniform(n, -1, 1), make([]uint8, n)
+	at, key := make([]uint16, n), make([]int32, n)
+	for i := range class {
+		class[i], at[i] = uint8(i*7/5)%2, uint16(i/2+i%2*n/2)
+	}
+	dst, sum, coef := make([]float64, n), make([]float64, 8*(terms-1)), uniform(terms, -1, 1)
+	for _, k := range []struct {
+		name string
+		run  func()
+	}{
+		{"locate", func() { kernel.Locate(dst, key, x, class, 16) }},
+		{"take", func() { Take(dst, x, at) }},
+		{"sums", func() { kernel.PowerSums(sum, x) }},
+		{"polynomial", func() { kernel.Polynomial(dst, coef, x) }},
+	} {
+		b.Run(k.name, func(b *testing.B) {
+			for b.Loop() {
+				k.run()
+			}
+			b.ReportMetric(b.Elapsed().Seconds()*1e9/float64(b.N)/n, "ns/point")
+		})
 	}
 }
 

@@ -37,114 +37,57 @@ func cosQuarter(num, den int) float64 {
 	return math.Cos(math.Pi * float64(num) / float64(den))
 }
 
-// Locate maps scores to bins of equal width from lo on, 1/scale wide:
+// ChebyshevPowers returns the n*n row-major table of the coefficients of the Chebyshev
+// polynomials: T_a(x) is the sum over i <= a of the number in row a, column i, times x^i.
+// They are integers and exact for n <= 42, where they stay below 2^53. Their absolute
+// values add up to |T_a(sqrt(-1))|, at most (1 + sqrt 2)^a.
+func ChebyshevPowers(n int) []float64 {
+	t := make([]float64, n*n)
+	for a := range n {
+		row := t[a*n : (a+1)*n]
+		if a < 2 {
+			row[a] = 1
+			continue
+		}
+		for i := range a + 1 {
+			row[i] = -t[(a-2)*n+i]
+			if i > 0 {
+				row[i] += 2 * t[(a-1)*n+i-1]
+			}
+		}
+	}
+	return t
+}
+
+// Locate divides [-1, 1] into bins of equal width, and maps every position to the one in
+// its bin and to the number of its class and bin:
 //
-//	for j := range s {
-//		z := (s[j] - lo) * scale
+//	for j := range x {
+//		z := (x[j] + 1) * bins/2
 //		bin := clamp(floor(z), 0, bins-1)
 //		pos[j] = clamp(2*(z-bin)-1, -1, 1)
-//		off[j] = (class[j]*bins + bin) * row
+//		key[j] = class[j]*bins + bin
 //	}
 //
-// off is the offset of the row of that class and bin, row = PaddedTerms(terms) numbers
-// long. A NaN score gets a NaN position in bin 0.
-func Locate(pos []float64, off []int32, s []float64, class []uint8, lo, scale float64, bins, row int) {
-	pos, off, class = pos[:len(s)], off[:len(s)], class[:len(s)]
-	last := bins - 1
-	for j, v := range s {
-		z := (v - lo) * scale
+// A NaN keeps a NaN position in bin 0.
+func Locate(pos []float64, key []int32, x []float64, class []uint8, bins int) {
+	pos, key, class = pos[:len(x)], key[:len(x)], class[:len(x)]
+	last, half := bins-1, float64(bins)/2
+	for j, v := range x {
+		z := (v + 1) * half
 		bin := int(z)
 		if bin < 0 {
 			bin = 0
 		} else if bin > last {
 			bin = last
 		}
-		x := 2*(z-float64(bin)) - 1
-		if x > 1 {
-			x = 1
-		} else if x < -1 {
-			x = -1
+		p := 2*(z-float64(bin)) - 1
+		if p > 1 {
+			p = 1
+		} else if p < -1 {
+			p = -1
 		}
-		pos[j] = x
-		off[j] = int32((int(class[j])*bins + bin) * row)
-	}
-}
-
-// PaddedTerms is the distance of rows of Chebyshev moments and coefficients: terms
-// rounded up to a multiple of 8, so that vectors do not reach into the next row.
-func PaddedTerms(terms int) int { return (terms + 7) &^ 7 }
-
-// ChebyshevMoments adds the Chebyshev polynomials of every position to the
-// moments of its bin:
-//
-//	for j := range pos {
-//		for a := 0; a < terms; a++ {
-//			mom[off[j]+a] += T_a(pos[j])
-//		}
-//	}
-//
-// by the recurrence T_(a+1) = 2 x T_a - T_(a-1), terms >= 2. What a row of
-// PaddedTerms(terms) numbers holds from terms on is not defined; every off[j] is at
-// most len(mom) - PaddedTerms(terms). The error of the
-// computed T_a is at most 1.6 a (a-1) u for |x| <= 1: each step rounds a product
-// of at most 2 and a sum of at most 1, and an error made at step k reaches T_a
-// with factor U_(a-k)(x), at most a-k+1. The sums add len(pos) roundings.
-//
-// Vectors of W lanes take T_0 to T_W from that recurrence with one rounding of u/2 a
-// step, so with errors up to a (a-1) u/4, and go on in steps of W by
-// T_(a+W) = 2 T_W T_a - T_|a-W|. A step adds u/2 and twice the error of T_W. After g steps
-// these count at most g (g+1)/2 times, and the errors of the first two vectors g+1 and g
-// times: in all at most g^2 u/2 + (g^2/2 + 3 g/4) W (W-1) u, which is below
-// 1.6 g W (g W - 1) u for W >= 4.
-func ChebyshevMoments(mom []float64, terms int, pos []float64, off []int32) {
-	off = off[:len(pos)]
-	for j, x := range pos {
-		m := mom[off[j]:][:terms]
-		x2 := x + x
-		m[0]++
-		m[1] += x
-		t0, t1 := 1.0, x
-		a := 2
-		for ; a+1 < len(m); a += 2 {
-			t0 = x2*t1 - t0
-			m[a] += t0
-			t1 = x2*t0 - t1
-			m[a+1] += t1
-		}
-		if a < len(m) {
-			m[a] += x2*t1 - t0
-		}
-	}
-}
-
-// Clenshaw evaluates the Chebyshev sum of the bin of every position:
-//
-//	for j := range pos {
-//		dst[j] = 0
-//		for a := 0; a < terms; a++ {
-//			dst[j] += coef[off[j]+a] * T_a(pos[j])
-//		}
-//	}
-//
-// by Clenshaw's recurrence b_a = (c_a - b_(a+2)) + 2 x b_(a+1), terms >= 2, with
-// off[j] at most len(coef) - PaddedTerms(terms). The
-// result is the exact sum for coefficients c_a + eta_a with
-// |eta_a| <= u (|c_a| + |b_a| + 2 |b_(a+1)| + |b_(a+2)|), because the recurrence
-// is linear.
-func Clenshaw(dst, coef []float64, terms int, pos []float64, off []int32) {
-	dst, off = dst[:len(pos)], off[:len(pos)]
-	for j, x := range pos {
-		c := coef[off[j]:][:terms]
-		x2 := x + x
-		var b1, b2 float64
-		a := len(c) - 1
-		for ; a > 1; a -= 2 {
-			b2 = (c[a] - b2) + x2*b1
-			b1 = (c[a-1] - b1) + x2*b2
-		}
-		if a == 1 {
-			b1, b2 = (c[1]-b2)+x2*b1, b1
-		}
-		dst[j] = (c[0] - b2) + x*b1
+		pos[j] = p
+		key[j] = int32(int(class[j])*bins + bin)
 	}
 }

@@ -54,122 +54,68 @@ func TestChebyshevNodes(t *testing.T) {
 	}
 }
 
+func TestChebyshevPowers(t *testing.T) {
+	const n = 42
+	table := ChebyshevPowers(n)
+	for a := range n {
+		var sum float64
+		row := table[a*n : (a+1)*n]
+		for i, v := range row {
+			sum += math.Abs(v)
+			if math.Abs(v) >= 1<<53 || v != 0 && (i > a || (a-i)%2 == 1) {
+				t.Errorf("T_%d has the coefficient %v of x^%d", a, v, i)
+			}
+		}
+		if limit := math.Pow(1+math.Sqrt2, float64(a)) * (1 + 1e-12); sum > limit || sum < limit/2.5 {
+			t.Errorf("T_%d: the coefficients add up to %v, the limit is %v", a, sum, limit)
+		}
+		for _, x := range []float64{-1, 0, 0.3, 0.9, 1} {
+			want, got := bigT(a, x), new(big.Float).SetPrec(200)
+			for i := a; i >= 0; i-- {
+				got.Mul(got, big.NewFloat(x))
+				got.Add(got, big.NewFloat(row[i]))
+			}
+			if err := offBy(0, got.Sub(got, want)); err > 1e-30 {
+				t.Errorf("T_%d(%v) is off by %v", a, x, err)
+			}
+		}
+	}
+}
+
 func TestLocate(t *testing.T) { variants(t, testLocate) }
 
 func testLocate(t *testing.T, kernel *Set) {
-	const lo, bins, terms = -2.0, 8, 5
+	const bins = 8
 	rng := rand.New(rand.NewPCG(14, 14))
-	special := []float64{-2, -1.999, -1.5, -1.25, 0, 0.3, 1.999999, 2, 2.5, -7, 1e9, -1e12, math.NaN()}
+	special := []float64{-1, -0.999, -0.75, -0.6, 0, 0.15, 0.9999999, 1, 1.25, -7, 1e9, -1e12, math.NaN()}
 	for n := range 68 {
-		s, class := newGuarded(make([]float64, n), n%4), make([]uint8, n)
-		for j := range s.data {
-			s.data[j], class[j] = special[rng.IntN(len(special))], uint8(rng.IntN(3))
+		x, class := newGuarded(make([]float64, n), n%4), make([]uint8, n)
+		for j := range x.data {
+			x.data[j], class[j] = special[rng.IntN(len(special))], uint8(rng.IntN(3))
 		}
 		pos := newGuarded(make([]float64, n), 1)
-		off := make([]int32, n+2)
-		off[n], off[n+1] = -9, -9
-		kernel.Locate(pos.data, off[:n], s.data, class, lo, bins/4.0, bins, terms)
-		for j, v := range s.data {
-			first := int32(int(class[j]) * bins * terms)
-			bin := (off[j] - first) / terms
-			if bin < 0 || bin >= bins || (off[j]-first)%terms != 0 {
-				t.Errorf("score %v: offset %d of class %d", v, off[j], class[j])
+		key := make([]int32, n+2)
+		key[n], key[n+1] = -9, -9
+		kernel.Locate(pos.data, key[:n], x.data, class, bins)
+		for j, v := range x.data {
+			bin := key[j] - int32(class[j])*bins
+			if bin < 0 || bin >= bins {
+				t.Errorf("%v: key %d of class %d", v, key[j], class[j])
 				continue
 			}
 			if math.IsNaN(v) {
 				if !math.IsNaN(pos.data[j]) || bin != 0 {
-					t.Errorf("NaN score has position %v in bin %d", pos.data[j], bin)
+					t.Errorf("NaN has position %v in bin %d", pos.data[j], bin)
 				}
 				continue
 			}
-			back := lo + (float64(bin)+(pos.data[j]+1)/2)*0.5
-			if want := min(max(v, -2), 2); math.Abs(back-want) > 1e-15 || math.Abs(pos.data[j]) > 1 {
-				t.Errorf("score %v is at position %v of bin %d, which is %v", v, pos.data[j], bin, back)
+			back := -1 + (float64(bin)+(pos.data[j]+1)/2)*2/bins
+			if want := min(max(v, -1), 1); math.Abs(back-want) > 1e-15 || math.Abs(pos.data[j]) > 1 {
+				t.Errorf("%v is at position %v of bin %d, which is %v", v, pos.data[j], bin, back)
 			}
 		}
-		if !pos.intact() || off[n] != -9 || off[n+1] != -9 {
-			t.Fatalf("n=%d: wrote outside pos and off", n)
-		}
-	}
-}
-
-func TestChebyshevMoments(t *testing.T) { variants(t, testChebyshevMoments) }
-
-func testChebyshevMoments(t *testing.T, kernel *Set) {
-	rng := rand.New(rand.NewPCG(6, 6))
-	for terms := 2; terms < 35; terms++ {
-		for _, n := range []int{0, 1, 2, 3, 17, 67} {
-			pos := newGuarded(make([]float64, n), terms%4)
-			off := make([]int32, n)
-			for j := range pos.data {
-				pos.data[j] = 2*rng.Float64() - 1
-				off[j] = int32(rng.IntN(3) * PaddedTerms(terms))
-			}
-			if n > 2 {
-				pos.data[0], pos.data[1], pos.data[2] = 1, -1, 0
-			}
-			pos.copy = append([]float64(nil), pos.data...)
-			row := PaddedTerms(terms)
-			mom := newGuarded(make([]float64, 3*row), 1)
-			kernel.ChebyshevMoments(mom.data, terms, pos.data, off)
-			want := make([]float64, 3*row)
-			for j, x := range pos.data {
-				for a := range terms {
-					v, _ := bigT(a, x).Float64()
-					want[int(off[j])+a] += v
-				}
-			}
-			for i := range want {
-				if i%row >= terms {
-					continue
-				}
-				a := float64(i % row)
-				tol := (1.6*a*(a+1) + float64(n) + 2) * float64(n) * 0x1p-53
-				if !(math.Abs(mom.data[i]-want[i]) <= tol) {
-					t.Errorf("terms=%d n=%d: moment %d is %v, want %v", terms, n, i, mom.data[i], want[i])
-				}
-			}
-			if !mom.intact() || !pos.unchanged() {
-				t.Fatalf("terms=%d n=%d: wrote outside mom", terms, n)
-			}
-		}
-	}
-}
-
-func TestClenshaw(t *testing.T) { variants(t, testClenshaw) }
-
-func testClenshaw(t *testing.T, kernel *Set) {
-	rng := rand.New(rand.NewPCG(7, 7))
-	for terms := 2; terms < 35; terms++ {
-		for _, n := range []int{0, 1, 2, 3, 17, 67} {
-			pos, coef := newGuarded(make([]float64, n), 2), newGuarded(normals(rng, 3*PaddedTerms(terms)), terms%4)
-			off := make([]int32, n)
-			for j := range pos.data {
-				pos.data[j] = 2*rng.Float64() - 1
-				off[j] = int32(rng.IntN(3) * PaddedTerms(terms))
-			}
-			if n > 1 {
-				pos.data[0], pos.data[1] = 1, -1
-			}
-			pos.copy = append([]float64(nil), pos.data...)
-			dst := newGuarded(make([]float64, n), 1)
-			kernel.Clenshaw(dst.data, coef.data, terms, pos.data, off)
-			for j, x := range pos.data {
-				c := coef.data[off[j]:][:terms]
-				want := new(big.Float).SetPrec(200)
-				var eta float64 // bound of sum |eta_a| of the doc comment
-				for a, v := range c {
-					term := new(big.Float).SetPrec(200).SetFloat64(v)
-					want.Add(want, term.Mul(term, bigT(a, x)))
-					eta += math.Abs(v) * (1 + 4*float64((a+1)*(a+2))/2)
-				}
-				if err := offBy(dst.data[j], want); !(err <= eta*0x1.01p-53) {
-					t.Errorf("terms=%d: value at %v is off by %v, limit %v", terms, x, err, eta*0x1p-53)
-				}
-			}
-			if !dst.intact() || !pos.unchanged() || !coef.unchanged() {
-				t.Fatalf("terms=%d n=%d: wrote outside dst", terms, n)
-			}
+		if !pos.intact() || key[n] != -9 || key[n+1] != -9 {
+			t.Fatalf("n=%d: wrote outside pos and key", n)
 		}
 	}
 }

@@ -5,102 +5,170 @@ import (
 	"math/bits"
 )
 
-// SortPairs sorts key in increasing order and moves index with it, stably:
+// Sorting sorts numbers in increasing order and remembers where they came from. It is of
+// use for one slice at a time.
+type Sorting struct {
+	group  []uint16 // of each number, as they came
+	from   []int32  // place in its group, as they came, of each number in order
+	start  []int32  // of the groups
+	counts []int32  // of the parts of a group
+	spare  []int32
+}
+
+// NewSorting returns a Sorting of up to n numbers. It holds 6 n bytes and up to 64 kB, and
+// 4 n more after numbers crowded in a small part of their range.
+func NewSorting(n int) *Sorting {
+	return &Sorting{group: make([]uint16, n), from: make([]int32, n), counts: make([]int32, 1<<min(bits.Len(uint(n))+1, partBits))}
+}
+
+// Sort sorts key:
 //
-//	slices.SortStableFunc(pairs of key[i] and index[i], by key)
+//	slices.Sort(key)
 //
-// without NaNs and infinities; the order of -0 and 0 is left open. key2 and index2 are
+// stably and without NaNs and infinities; the order of -0 and 0 is left open. work is
 // scratch of the same length. It asks stop, unless that is nil, before each part of the
-// work of some milliseconds for a million pairs; where stop says yes, it returns false
-// and leaves key and index in no order.
+// work of some milliseconds for a million numbers; where stop says yes, it returns false
+// and leaves key in no order.
 //
 // The place of a key in the range of all keys, in 2^placeBits equal parts, does not
-// decrease with the key. Its leading bits distribute the pairs to groups of some
-// thousand, which fit the caches (Knuth 1998, 5.2.5: from the most significant digit,
-// so that only one pass scatters over memory), its next bits those of a group to parts
-// of about one, and insertion puts a group in order. If that moves too many, because
-// the keys of a group are in few parts, six passes over the bits of its keys follow.
-func SortPairs(key []float64, index []int32, key2 []float64, index2 []int32, stop func() bool) bool {
-	stopped := func() bool { return stop != nil && stop() }
+// decrease with the key. Its leading bits distribute the keys to groups of about a
+// thousand, which fit the first cache (Knuth 1998, 5.2.5: from the most significant digit,
+// so that only one pass scatters over memory), its next bits those of a group to parts of
+// less than one, and insertion puts a group in order. If that moves too many, because the
+// keys of a group are in few parts, six passes over the bits of its keys follow.
+func (s *Sorting) Sort(key, work []float64, stop func() bool) bool {
 	n := len(key)
-	index, key2, index2 = index[:n], key2[:n], index2[:n]
-	if n <= smallSort {
-		return insertionSort(key, index, n*n)
+	stopped := func() bool { return stop != nil && stop() }
+	group, work := s.group[:n], work[:n]
+	s.start = append(s.start[:0], 0)
+	if n == 0 {
+		return true
 	}
 	lo, hi := key[0], key[0]
 	for _, v := range key {
-		lo, hi = min(lo, v), max(hi, v)
-	}
-	if lo == hi {
-		return true
+		if v < lo {
+			lo = v
+		}
+		if v > hi {
+			hi = v
+		}
 	}
 	const parts = 1<<placeBits - 1
 	scale := parts / (hi - lo)
-	if !(scale > 0 && scale < math.MaxFloat64) {
-		radixSort(key, index, key2, index2)
+	if n <= smallSort || !(scale > 0 && scale < math.MaxFloat64) {
+		clear(group)
+		s.start = append(s.start, int32(n))
+		copy(work, key)
+		s.sortBits(key, s.from[:n], work)
 		return true
 	}
 	// (v - lo) * scale, rounded, does not decrease with v and is at most parts (1 + 2^-51).
-	groupBits := min(max(bits.Len(uint(n))-groupSizeBits, 1), radixBits)
-	shift := placeBits - groupBits
-	var end [1 << radixBits]int32
-	for _, v := range key {
-		end[uint64((v-lo)*scale)>>shift&(1<<radixBits-1)]++
+	// By way of int64 it takes one instruction.
+	width := min(max(bits.Len(uint(n))-groupSizeBits, 1), groupBits)
+	shift := placeBits - width
+	var end [1 << groupBits]int32
+	for i, v := range key {
+		g := uint64(int64((v-lo)*scale)) >> shift & (1<<groupBits - 1)
+		group[i] = uint16(g)
+		end[g]++
 	}
-	starts(end[:1<<groupBits])
+	starts(end[:1<<width])
 	for at := 0; at < n; at += stopEvery {
 		if stopped() {
 			return false
 		}
-		next := min(at+stopEvery, n)
-		numbers := index[at:next]
-		for i, v := range key[at:next] {
-			group := uint64((v-lo)*scale) >> shift & (1<<radixBits - 1)
-			j := end[group]
-			end[group] = j + 1
-			key2[j], index2[j] = v, numbers[i]
+		groups := group[at:min(at+stopEvery, n)]
+		for i, v := range key[at:min(at+stopEvery, n)] {
+			g := groups[i] & (1<<groupBits - 1)
+			j := end[g]
+			end[g] = j + 1
+			work[j] = v
 		}
 	}
-	var count [1 << partBits]int32
-	from := 0
-	for _, at := range end[:1<<groupBits] {
+	for _, to := range end[:1<<width] {
 		if stopped() {
 			return false
 		}
-		to := int(at)
-		sortGroup(key[from:to], index[from:to], key2[from:to], index2[from:to], lo, scale, shift, &count)
-		from = to
+		from := s.start[len(s.start)-1]
+		s.start = append(s.start, to)
+		s.sortGroup(key[from:to], s.from[from:to], work[from:to], lo, scale, shift)
 	}
 	return true
 }
 
-// sortGroup sorts the pairs of from and fromIndex into key and index. They agree in the
-// bits of their place from shift on. count is scratch.
-func sortGroup(key []float64, index []int32, from []float64, fromIndex []int32, lo, scale float64, shift int, count *[1 << partBits]int32) {
-	n := len(key)
-	if n <= smallSort {
-		copy(key, from)
-		copy(index, fromIndex)
-		insertionSort(key, index, n*n)
+// Restore puts numbers back in the order from before the last Sort:
+//
+//	dst[i] = src[k], where key[i] before Sort is key[k] after it
+//
+// of as many numbers. work is scratch of that length; dst may be src.
+func (s *Sorting) Restore(dst, src, work []float64) {
+	n := len(src)
+	dst, work = dst[:n], work[:n]
+	for g := range len(s.start) - 1 {
+		i, j := s.start[g], s.start[g+1]
+		from, x, group := s.from[i:j], src[i:j], work[i:j]
+		for k, at := range from {
+			group[at] = x[k]
+		}
+	}
+	if len(s.start) <= 2 {
+		copy(dst, work)
 		return
 	}
-	width := min(bits.Len(uint(n)), partBits, shift)
+	var next [1 << groupBits]int32
+	copy(next[:], s.start)
+	for i, g := range s.group[:n] {
+		g &= 1<<groupBits - 1
+		j := next[g]
+		next[g] = j + 1
+		dst[i] = work[j]
+	}
+}
+
+// sortGroup sorts keys, which agree in the bits of their place from shift on, into key, and
+// their numbers into from.
+func (s *Sorting) sortGroup(key []float64, from []int32, unsorted []float64, lo, scale float64, shift int) {
+	n := len(key)
+	width := min(bits.Len(uint(n))+1, partBits, shift)
+	if n <= smallSort || n > 1<<partBits {
+		s.sortBits(key, from, unsorted)
+		return
+	}
 	shift -= width
 	mask := uint64(1)<<width - 1
-	clear(count[:mask+1])
-	for _, v := range from {
-		count[uint64((v-lo)*scale)>>shift&mask&(1<<partBits-1)]++
+	count := s.counts[:mask+1]
+	clear(count)
+	for _, v := range unsorted {
+		count[uint64(int64((v-lo)*scale))>>shift&mask]++
 	}
-	starts(count[:mask+1])
-	for i, v := range from {
-		part := uint64((v-lo)*scale) >> shift & mask & (1<<partBits - 1)
+	starts(count)
+	for i, v := range unsorted {
+		part := uint64(int64((v-lo)*scale)) >> shift & mask
 		j := count[part]
 		count[part] = j + 1
-		key[j], index[j] = v, fromIndex[i]
+		key[j], from[j] = v, int32(i)
 	}
-	if !insertionSort(key, index, 4*n) {
-		radixSort(key, index, from, fromIndex)
+	if !insertionSort(key, from, 4*n) {
+		s.sortBits(key, from, unsorted)
 	}
+}
+
+// sortBits sorts unsorted into key, and the numbers of its keys into from, whatever the
+// keys. It overwrites unsorted.
+func (s *Sorting) sortBits(key []float64, from []int32, unsorted []float64) {
+	n := len(key)
+	copy(key, unsorted)
+	for i := range from {
+		from[i] = int32(i)
+	}
+	if n <= smallSort {
+		insertionSort(key, from, n*n)
+		return
+	}
+	if len(s.spare) < n {
+		s.spare = make([]int32, n)
+	}
+	radixSort(key, from, unsorted, s.spare[:n])
 }
 
 // starts replaces counts by the sums of those before.
@@ -149,10 +217,11 @@ const (
 	radixPasses = 6
 
 	placeBits     = 40      // of the place of a key in the range of all
-	groupSizeBits = 12      // a group has about 2^groupSizeBits pairs
+	groupSizeBits = 10      // a group has about 2^groupSizeBits keys,
+	groupBits     = 11      // and there are at most 2^groupBits groups
 	partBits      = 14      // a group has at most 2^partBits parts
-	smallSort     = 64      // pairs that insertion sorts at once
-	stopEvery     = 1 << 18 // pairs that the pass over memory moves between two questions
+	smallSort     = 16      // keys that insertion sorts at once
+	stopEvery     = 1 << 18 // keys that the pass over memory moves between two questions
 )
 
 // sortable maps floats to integers of the same order.
@@ -175,73 +244,4 @@ func insertionSort(key []float64, index []int32, moves int) bool {
 		}
 	}
 	return true
-}
-
-// PrefixSums sets sum[k] to x[0] + ... + x[k-1] for k = 0 .. len(x), each with an error
-// of at most 2^-52 of the sum of absolute values for fewer than 2^26 terms; len(sum) >
-// len(x). The running sum has a correction term (Neumaier 1974).
-func PrefixSums(sum, x []float64) {
-	sum = sum[:len(x)+1]
-	var hi, lo float64
-	sum[0] = 0
-	for k, v := range x {
-		hi, lo = compensated(hi, lo, v)
-		sum[k+1] = hi + lo
-	}
-}
-
-// compensated adds v to the sum hi + lo: the error of the addition to hi goes to lo
-// (Knuth's exact two-sum).
-func compensated(hi, lo, v float64) (float64, float64) {
-	s := hi + v
-	t := s - hi
-	return s, lo + ((hi - (s - t)) + (v - t))
-}
-
-// StepRows adds, for all pairs of the sorted numbers s and t, the function
-// g(i, j) = d (a + b d (s_i - t_j)) of those with t_j <= s_i - shift to the rows:
-//
-//	for i := range s {
-//		for j := range t {
-//			if t[j] <= s[i]-shift {
-//				row[i] += d * (a + b*d*(s[i]-t[j]))
-//			}
-//		}
-//	}
-//
-// in O(len(s) + len(t)): s[i]-shift, rounded, does not decrease with i, so the pairs of
-// a row are the first ones of t. sumT are the PrefixSums of t. rowLow is a low part of
-// row, so that each of many calls adds an error that does not grow with their number.
-//
-// A row gets d (a N + b d (s_i N - T)) with N the number of its t_j and T their sum: an
-// error of at most 8 u d m (|a| + |b| d (max|s| + max|t|)), u = 2^-53 and m = len(t), for
-// each call, and once 2 u of the result.
-func StepRows(row, rowLow, s, t, sumT []float64, shift, d, a, b float64) {
-	j := 0
-	for i, si := range s {
-		for j < len(t) && t[j] <= si-shift {
-			j++
-		}
-		n := float64(j)
-		row[i], rowLow[i] = compensated(row[i], rowLow[i], d*(a*n+b*d*(si*n-sumT[j])))
-	}
-}
-
-// StepColumns subtracts the same function of the same pairs from the columns:
-//
-//	col[j] -= d * (a + b*d*(s[i]-t[j]))
-//
-// The pairs of a column are the last ones of s, of which sumS are the PrefixSums. The
-// error is that of StepRows with m = len(s): the sum of its s_i is a difference of two
-// sums over more of them.
-func StepColumns(col, colLow, s, t, sumS []float64, shift, d, a, b float64) {
-	i := 0
-	total := sumS[len(s)]
-	for j, tj := range t {
-		for i < len(s) && tj > s[i]-shift {
-			i++
-		}
-		n := float64(len(s) - i)
-		col[j], colLow[j] = compensated(col[j], colLow[j], -d*(a*n+b*d*((total-sumS[i])-tj*n)))
-	}
 }

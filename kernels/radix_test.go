@@ -33,58 +33,64 @@ func sortCases() map[string][]float64 {
 	return cases
 }
 
-func TestSortPairs(t *testing.T) {
+func TestSorting(t *testing.T) {
+	sorting := NewSorting(60_000) // of one slice after the other
 	for name, x := range sortCases() {
 		n := len(x)
-		key, index := slices.Clone(x), make([]int32, n)
-		for i := range index {
-			index[i] = int32(i)
+		key, work := slices.Clone(x), make([]float64, n)
+		if !sorting.Sort(key, work, nil) {
+			t.Fatalf("%s: stopped", name)
 		}
-		SortPairs(key, index, make([]float64, n), make([]int32, n), nil)
-		want := make([]int32, n)
-		for i := range want {
-			want[i] = int32(i)
-		}
-		slices.SortStableFunc(want, func(a, b int32) int {
+		want := slices.Clone(x)
+		slices.SortStableFunc(want, func(a, b float64) int {
 			switch {
-			case x[a] < x[b]:
+			case a < b:
 				return -1
-			case x[a] > x[b]:
+			case a > b:
 				return 1
 			}
 			return 0
 		})
-		if !slices.Equal(index, want) || !slices.IsSorted(key) {
-			t.Errorf("%s: %d pairs are not in order", name, n)
-		}
-		for i, k := range index {
-			if math.Float64bits(key[i]) != math.Float64bits(x[k]) {
-				t.Fatalf("%s: key %d is %v, its index points to %v", name, i, key[i], x[k])
+		for i := range want {
+			if math.Float64bits(key[i]) != math.Float64bits(want[i]) && want[i] != 0 {
+				t.Fatalf("%s: number %d of %d is %v, want %v", name, i, n, key[i], want[i])
 			}
+		}
+		// Each number finds its way back, and equal ones stay in their order.
+		rank := make([]float64, n)
+		for i := range rank {
+			rank[i] = float64(i)
+		}
+		sorting.Restore(rank, rank, work)
+		seen := make([]bool, n)
+		last := map[float64]float64{}
+		for i, k := range rank {
+			if seen[int(k)] || key[int(k)] != x[i] {
+				t.Fatalf("%s: number %d is said to be in place %v", name, i, k)
+			}
+			seen[int(k)] = true
+			if before, ok := last[x[i]]; ok && before > k && x[i] != 0 {
+				t.Fatalf("%s: equal numbers in places %v and %v are exchanged", name, before, k)
+			}
+			last[x[i]] = k
 		}
 	}
 }
 
-func TestPrefixSums(t *testing.T) {
+func TestCompensatedSum(t *testing.T) {
 	rng := rand.New(rand.NewPCG(2, 9))
-	x := make([]float64, 3000)
-	for i := range x {
-		x[i] = rng.NormFloat64() * math.Exp(10*rng.Float64())
-	}
-	sum := make([]float64, len(x)+1)
-	PrefixSums(sum, x)
 	exact, size := new(big.Float).SetPrec(300), 0.0
-	naive, worst := 0.0, 0.0
-	for k, v := range x {
+	var hi, lo, naive, worst float64
+	for k := range 3000 {
+		v := rng.NormFloat64() * math.Exp(10*rng.Float64())
 		exact.Add(exact, big.NewFloat(v))
 		size += math.Abs(v)
 		naive += v
-		diff, _ := new(big.Float).Sub(exact, big.NewFloat(sum[k+1])).Float64()
-		if math.Abs(diff) > 0x1p-52*size {
+		hi, lo = compensated(hi, lo, v)
+		if diff := offBy(hi+lo, exact); diff > 0x1p-52*size {
 			t.Fatalf("sum of %d terms is off by %v of %v", k+1, diff, size)
 		}
-		off, _ := new(big.Float).Sub(exact, big.NewFloat(naive)).Float64()
-		worst = max(worst, math.Abs(off)/size)
+		worst = max(worst, offBy(naive, exact)/size)
 	}
 	if worst < 0x1p-52 {
 		t.Errorf("a plain sum has the same accuracy, %v", worst)
@@ -93,8 +99,12 @@ func TestPrefixSums(t *testing.T) {
 
 func TestSteps(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 9))
+	skipped := 0
 	for trial := range 200 {
 		s, y := make([]float64, rng.IntN(20)), make([]float64, rng.IntN(20))
+		if trial%50 == 49 { // several blocks
+			s, y = make([]float64, stepBlock+rng.IntN(300)), make([]float64, 2*stepBlock)
+		}
 		for _, x := range [][]float64{s, y} {
 			for i := range x {
 				x[i] = rng.NormFloat64()
@@ -108,34 +118,43 @@ func TestSteps(t *testing.T) {
 		if trial%7 == 0 {
 			shift = math.Inf(-1)
 		}
-		sumS, sumT := make([]float64, len(s)+1), make([]float64, len(y)+1)
-		PrefixSums(sumS, s)
-		PrefixSums(sumT, y)
 		row, rowLow, col, colLow := make([]float64, len(s)), make([]float64, len(s)), make([]float64, len(y)), make([]float64, len(y))
-		StepRows(row, rowLow, s, y, sumT, shift, d, a, b)
-		StepColumns(col, colLow, s, y, sumS, shift, d, a, b)
+		steps := []Step{{shift, a, b}, {math.Inf(-1), -a, b / 2}}
+		for range 2 { // the second time adds
+			StepRows(row, rowLow, s, y, d, steps)
+			StepColumns(col, colLow, s, y, d, steps)
+		}
+		rowOnce, colOnce := slices.Repeat([]float64{7}, len(s)), slices.Repeat([]float64{7}, len(y)) // set, not added to
+		StepRows(rowOnce, nil, s, y, d, steps)
+		StepColumns(colOnce, nil, s, y, d, steps)
 		wantRow, wantCol, other := make([]float64, len(s)), make([]float64, len(y)), 0
 		for i := range s {
 			for j := range y {
-				if y[j] <= s[i]-shift {
-					wantRow[i] += d * (a + b*d*(s[i]-y[j]))
-					wantCol[j] -= d * (a + b*d*(s[i]-y[j]))
-				} else {
-					other++
+				for _, p := range steps {
+					if y[j] > s[i]-p.Shift {
+						other++
+						continue
+					}
+					v := d * (p.Slope + p.Rise*d*(s[i]-y[j]))
+					wantRow[i] += v
+					wantCol[j] -= v
 				}
 			}
 		}
 		limit := 1e-13 * float64(len(s)+len(y))
-		for i := range row {
-			if math.Abs(row[i]+rowLow[i]-wantRow[i]) > limit {
-				t.Fatalf("trial %d: row %d is %v, want %v", trial, i, row[i]+rowLow[i], wantRow[i])
+		near := func(name string, got, low, once, want []float64) {
+			for i := range want {
+				if math.Abs(got[i]+low[i]-2*want[i]) > limit || math.Abs(once[i]-want[i]) > limit {
+					t.Fatalf("trial %d: %s %d is %v and twice %v, want %v", trial, name, i, once[i], got[i]+low[i], want[i])
+				}
 			}
 		}
-		for j := range col {
-			if math.Abs(col[j]+colLow[j]-wantCol[j]) > limit {
-				t.Fatalf("trial %d: column %d is %v, want %v", trial, j, col[j]+colLow[j], wantCol[j])
-			}
-		}
+		near("row", row, rowLow, rowOnce, wantRow)
+		near("column", col, colLow, colOnce, wantCol)
+		skipped += other
+	}
+	if skipped == 0 {
+		t.Error("every pair takes every step")
 	}
 }
 
@@ -185,16 +204,17 @@ func TestClamp(t *testing.T) {
 	}
 }
 
-func BenchmarkSortPairs(b *testing.B) {
+func BenchmarkSorting(b *testing.B) {
 	rng := rand.New(rand.NewPCG(5, 9))
 	const n = 1_000_000
 	x := make([]float64, n)
 	for i := range x {
 		x[i] = rng.NormFloat64()
 	}
-	key, index, key2, index2 := make([]float64, n), make([]int32, n), make([]float64, n), make([]int32, n)
+	key, work, s := make([]float64, n), make([]float64, n), NewSorting(n)
 	for b.Loop() {
 		copy(key, x)
-		SortPairs(key, index, key2, index2, nil)
+		s.Sort(key, work, nil)
+		s.Restore(key, key, work)
 	}
 }

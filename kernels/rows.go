@@ -51,12 +51,50 @@ func dotRun(x, y []float64) float64 {
 //	}
 func Dots(dst, x, w []float64) {
 	d := len(w)
+	if d <= shortRow {
+		shortDots(dst, x, w)
+		return
+	}
 	for i := range dst {
 		row := x[i*d:][:d]
 		if d <= dotBlock {
 			dst[i] = dotRun(row, w)
 		} else {
 			dst[i] = Dot(row, w)
+		}
+	}
+}
+
+// shortRow is the number of columns up to which plain Go is the fastest for Dots.
+const shortRow = 4
+
+// shortDots is Dots for up to shortRow columns.
+func shortDots(dst, x, w []float64) {
+	switch len(w) {
+	case 0:
+		clear(dst)
+	case 1:
+		a := w[0]
+		for i, v := range x[:len(dst)] {
+			dst[i] = v * a
+		}
+	case 2:
+		a, b := w[0], w[1]
+		for i := range dst {
+			r := x[2*i:][:2]
+			dst[i] = r[0]*a + r[1]*b
+		}
+	case 3:
+		a, b, c := w[0], w[1], w[2]
+		for i := range dst {
+			r := x[3*i:][:3]
+			dst[i] = (r[0]*a + r[1]*b) + r[2]*c
+		}
+	case 4:
+		a, b, c, d := w[0], w[1], w[2], w[3]
+		for i := range dst {
+			r := x[4*i:][:4]
+			dst[i] = (r[0]*a + r[1]*b) + (r[2]*c + r[3]*d)
 		}
 	}
 }
@@ -90,6 +128,10 @@ func AddRowsDepth(n int) int { return n + 1 }
 //	}
 func AddRows(acc, c, x []float64) {
 	d := len(acc)
+	if d == 1 {
+		acc[0] += Dot(c, x)
+		return
+	}
 	i := 0
 	for ; i+4 <= len(c); i += 4 {
 		add4(acc, c[i], c[i+1], c[i+2], c[i+3],

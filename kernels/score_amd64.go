@@ -14,11 +14,11 @@ func (s *Set) accelerateScore() {
 		s.Dot = dotBy(dotAVX2, 4*dotColumns)
 		s.Dots = dotsBy(dotsAVX2, 4*dotColumns)
 		s.GatherDots = gatherDotsBy(gatherDotsAVX2, 4*dotColumns)
-		s.AddRows = addRowsBy(addRowsAVX2)
+		s.AddRows = addRowsBy(addRowsAVX2, s.Dot)
 		s.GatherAddRows = gatherAddRowsBy(gatherAddRowsAVX2)
 		s.Locate = locateBy(locateAVX2, 4)
-		s.ChebyshevMoments = chebyshevMomentsBy(chebyshevMomentsAVX2, 4)
-		s.Clenshaw = clenshawBy(clenshawAVX2, 4)
+		s.PowerSums = powerSumsBy(powerSumsAVX2)
+		s.Polynomial = polynomialBy(polynomialAVX2, 4)
 		s.LogisticTile = logisticTileBy(logisticTileAVX2)
 		s.LogisticPairTile = logisticPairTileBy(logisticPairTileAVX2)
 		s.LogisticSlopes = logisticSlopesBy(logisticSlopesAVX2)
@@ -26,11 +26,11 @@ func (s *Set) accelerateScore() {
 		s.Dot = dotBy(dotAVX512, 8*dotColumns)
 		s.Dots = dotsBy(dotsAVX512, 8*dotColumns)
 		s.GatherDots = gatherDotsBy(gatherDotsAVX512, 8*dotColumns)
-		s.AddRows = addRowsBy(addRowsAVX512)
+		s.AddRows = addRowsBy(addRowsAVX512, s.Dot)
 		s.GatherAddRows = gatherAddRowsBy(gatherAddRowsAVX512)
 		s.Locate = locateBy(locateAVX512, 8)
-		s.ChebyshevMoments = chebyshevMomentsBy(chebyshevMomentsAVX512, 8)
-		s.Clenshaw = clenshawBy(clenshawAVX512, 8)
+		s.PowerSums = powerSumsBy(powerSumsAVX512)
+		s.Polynomial = polynomialBy(polynomialAVX512, 8)
 		s.LogisticTile = logisticTileBy(logisticTileAVX512)
 		s.LogisticPairTile = logisticPairTileBy(logisticPairTileAVX512)
 		s.LogisticSlopes = logisticSlopesBy(logisticSlopesAVX512)
@@ -54,8 +54,12 @@ func dotBy(f func(x, y *float64, n int) float64, block int) func(x, y []float64)
 
 func dotsBy(f func(dst, x, w *float64, rows, d, stride int), block int) func(dst, x, w []float64) {
 	return func(dst, x, w []float64) {
-		clear(dst)
 		d := len(w)
+		if d <= shortRow {
+			shortDots(dst, x, w)
+			return
+		}
+		clear(dst)
 		if len(dst) == 0 {
 			return
 		}
@@ -92,9 +96,13 @@ func gatherDotsBy(f func(dst, x, w *float64, index *int32, rows, d, stride int),
 	}
 }
 
-func addRowsBy(f func(acc, c, x *float64, rows, d, stride int)) func(acc, c, x []float64) {
+func addRowsBy(f func(acc, c, x *float64, rows, d, stride int), dot func(x, y []float64) float64) func(acc, c, x []float64) {
 	return func(acc, c, x []float64) {
 		d := len(acc)
+		if d == 1 {
+			acc[0] += dot(c, x)
+			return
+		}
 		x = x[:len(c)*d]
 		f(unsafe.SliceData(acc), unsafe.SliceData(c), unsafe.SliceData(x), len(c), d, d)
 	}
@@ -132,37 +140,31 @@ func logisticSlopesBy(f func(x *float64, n int)) func(v []float64) {
 // The assembly for points takes multiples of the lanes; the last few points are left to
 // the generic loop.
 
-func locateBy(f func(pos *float64, off *int32, s *float64, class *uint8, n int, lo, scale float64, bins, row int32), lanes int) func(pos []float64, off []int32, s []float64, class []uint8, lo, scale float64, bins, row int) {
-	return func(pos []float64, off []int32, s []float64, class []uint8, lo, scale float64, bins, row int) {
-		pos, off, class = pos[:len(s)], off[:len(s)], class[:len(s)]
-		n := len(s) / lanes * lanes
-		f(unsafe.SliceData(pos), unsafe.SliceData(off), unsafe.SliceData(s), unsafe.SliceData(class), n, lo, scale, int32(bins), int32(row))
-		Locate(pos[n:], off[n:], s[n:], class[n:], lo, scale, bins, row)
+func locateBy(f func(pos *float64, key *int32, x *float64, class *uint8, n int, half float64, bins int32), lanes int) func(pos []float64, key []int32, x []float64, class []uint8, bins int) {
+	return func(pos []float64, key []int32, x []float64, class []uint8, bins int) {
+		pos, key, class = pos[:len(x)], key[:len(x)], class[:len(x)]
+		n := len(x) / lanes * lanes
+		f(unsafe.SliceData(pos), unsafe.SliceData(key), unsafe.SliceData(x), unsafe.SliceData(class), n, float64(bins)/2, int32(bins))
+		Locate(pos[n:], key[n:], x[n:], class[n:], bins)
 	}
 }
 
-func chebyshevMomentsBy(f func(mom *float64, limit, terms int, pos *float64, off *int32, n int), lanes int) func(mom []float64, terms int, pos []float64, off []int32) {
-	return func(mom []float64, terms int, pos []float64, off []int32) {
-		off = off[:len(pos)]
-		n := len(pos) / lanes * lanes
-		if n > 0 {
-			last := len(mom) - PaddedTerms(terms)
-			_ = mom[last:]
-			f(unsafe.SliceData(mom), last, terms, unsafe.SliceData(pos), unsafe.SliceData(off), n)
+func powerSumsBy(f func(sum, x *float64, groups, n int)) func(sum, x []float64) {
+	return func(sum, x []float64) {
+		n := len(x) &^ 7
+		if groups := len(sum) / 32; groups > 0 {
+			f(unsafe.SliceData(sum), unsafe.SliceData(x), groups, n)
 		}
-		ChebyshevMoments(mom, terms, pos[n:], off[n:])
+		PowerSums(sum, x[n:])
 	}
 }
 
-func clenshawBy(f func(dst, coef *float64, limit, terms int, pos *float64, off *int32, n int), lanes int) func(dst, coef []float64, terms int, pos []float64, off []int32) {
-	return func(dst, coef []float64, terms int, pos []float64, off []int32) {
-		dst, off = dst[:len(pos)], off[:len(pos)]
-		n := len(pos) / lanes * lanes
-		if n > 0 {
-			last := len(coef) - PaddedTerms(terms)
-			_ = coef[last:]
-			f(unsafe.SliceData(dst), unsafe.SliceData(coef), last, terms, unsafe.SliceData(pos), unsafe.SliceData(off), n)
-		}
-		Clenshaw(dst[n:], coef, terms, pos[n:], off[n:])
+func polynomialBy(f func(dst, coef, x *float64, pairs, n int), lanes int) func(dst, coef, x []float64) {
+	return func(dst, coef, x []float64) {
+		dst = dst[:len(x)]
+		n := len(x) / lanes * lanes
+		_ = coef[0]
+		f(unsafe.SliceData(dst), unsafe.SliceData(coef), unsafe.SliceData(x), len(coef)/2, n)
+		Polynomial(dst[n:], coef, x[n:])
 	}
 }

@@ -580,52 +580,46 @@ done:
 DATA wordbff0000000000000<>+0(SB)/8, $0xbff0000000000000
 GLOBL wordbff0000000000000<>(SB), RODATA|NOPTR, $8
 
-// func locateAVX2(pos *float64, off *int32, s *float64, class *uint8, n int, lo float64, scale float64, bins int32, row int32)
+// func locateAVX2(pos *float64, key *int32, x *float64, class *uint8, n int, half float64, bins int32)
 // Requires: AVX, AVX2
-TEXT ·locateAVX2(SB), NOSPLIT, $0-64
+TEXT ·locateAVX2(SB), NOSPLIT, $0-52
 	MOVQ         pos+0(FP), AX
-	MOVQ         off+8(FP), CX
-	MOVQ         s+16(FP), DX
+	MOVQ         key+8(FP), CX
+	MOVQ         x+16(FP), DX
 	MOVQ         class+24(FP), BX
 	MOVQ         n+32(FP), SI
-	VBROADCASTSD word3ff0000000000000<>+0(SB), Y2
-	VBROADCASTSD wordbff0000000000000<>+0(SB), Y3
-	VBROADCASTSD lo+40(FP), Y0
-	VBROADCASTSD scale+48(FP), Y1
-	MOVL         bins+56(FP), DI
-	VMOVD        DI, X4
-	VPBROADCASTD X4, X4
-	MOVL         row+60(FP), DI
-	VMOVD        DI, X5
-	VPBROADCASTD X5, X5
-	VPCMPEQD     X6, X6, X6
-	VPADDD       X6, X4, X6
-	VPXOR        X7, X7, X7
-	VCVTDQ2PD    X4, Y8
+	VBROADCASTSD word3ff0000000000000<>+0(SB), Y1
+	VBROADCASTSD wordbff0000000000000<>+0(SB), Y2
+	VBROADCASTSD half+40(FP), Y0
+	MOVL         bins+48(FP), DI
+	VMOVD        DI, X3
+	VPBROADCASTD X3, X3
+	VPCMPEQD     X5, X5, X5
+	VPXOR        X6, X6, X6
+	VPADDD       X5, X3, X5
+	VCVTDQ2PD    X3, Y4
 
 loop:
 	CMPQ        SI, $+4
 	JL          done
-	VMOVUPD     (DX), Y9
-	VSUBPD      Y0, Y9, Y9
-	VMULPD      Y1, Y9, Y9
-	VMAXPD      Y9, Y3, Y9
-	VMINPD      Y9, Y8, Y9
-	VCVTTPD2DQY Y9, X11
-	VPMAXSD     X11, X7, X11
-	VPMINSD     X11, X6, X11
-	VCVTDQ2PD   X11, Y10
-	VSUBPD      Y10, Y9, Y10
-	VADDPD      Y10, Y10, Y10
-	VSUBPD      Y2, Y10, Y10
-	VMINPD      Y10, Y2, Y10
-	VMAXPD      Y10, Y3, Y10
-	VMOVUPD     Y10, (AX)
-	VPMOVZXBD   (BX), X9
-	VPMULLD     X4, X9, X9
-	VPADDD      X11, X9, X9
-	VPMULLD     X5, X9, X9
-	VMOVDQU     X9, (CX)
+	VADDPD      (DX), Y1, Y7
+	VMULPD      Y0, Y7, Y7
+	VMAXPD      Y7, Y2, Y7
+	VMINPD      Y7, Y4, Y7
+	VCVTTPD2DQY Y7, X9
+	VPMAXSD     X9, X6, X9
+	VPMINSD     X9, X5, X9
+	VCVTDQ2PD   X9, Y8
+	VSUBPD      Y8, Y7, Y8
+	VADDPD      Y8, Y8, Y8
+	VSUBPD      Y1, Y8, Y8
+	VMINPD      Y8, Y1, Y8
+	VMAXPD      Y8, Y2, Y8
+	VMOVUPD     Y8, (AX)
+	VPMOVZXBD   (BX), X7
+	VPMULLD     X3, X7, X7
+	VPADDD      X9, X7, X7
+	VMOVDQU     X7, (CX)
 	ADDQ        $+32, AX
 	ADDQ        $+32, DX
 	ADDQ        $+16, CX
@@ -637,287 +631,160 @@ done:
 	VZEROUPPER
 	RET
 
-// func chebyshevMomentsAVX2(mom *float64, limit int, terms int, pos *float64, off *int32, n int)
-// Requires: AVX, AVX2, CMOV, FMA3
-TEXT ·chebyshevMomentsAVX2(SB), NOSPLIT, $64-48
-	MOVQ mom+0(FP), AX
-	MOVQ limit+8(FP), CX
-	MOVQ terms+16(FP), DX
-	MOVQ pos+24(FP), BX
-	MOVQ off+32(FP), SI
-	MOVQ n+40(FP), DI
-	LEAQ 3(DX), DX
-	SHRQ $0x02, DX
+// func powerSumsAVX2(sum *float64, x *float64, groups int, n int)
+// Requires: AVX, FMA3
+TEXT ·powerSumsAVX2(SB), NOSPLIT, $0-32
+	MOVQ         sum+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         groups+16(FP), DX
+	MOVQ         n+24(FP), BX
+	VBROADCASTSD word3ff0000000000000<>+0(SB), Y0
+	XORQ         SI, SI
 
-loop:
-	CMPQ         DI, $+4
-	JL           done
-	VMOVUPD      (BX), Y0
-	VADDPD       Y0, Y0, Y1
-	VBROADCASTSD word3ff0000000000000<>+0(SB), Y2
-	VMOVAPD      Y2, Y3
-	VFMSUB231PD  Y0, Y1, Y3
-	VMOVAPD      Y0, Y4
-	VFMSUB231PD  Y3, Y1, Y4
-	VMOVAPD      Y3, Y5
-	VFMSUB231PD  Y4, Y1, Y5
-	VMOVUPD      Y5, (SP)
-	VADDPD       Y5, Y5, Y5
-	VMOVUPD      Y5, 32(SP)
-	VUNPCKLPD    Y0, Y2, Y1
-	VUNPCKHPD    Y0, Y2, Y0
-	VUNPCKLPD    Y4, Y3, Y2
-	VUNPCKHPD    Y4, Y3, Y3
-	VPERM2F128   $0x20, Y2, Y1, Y4
-	VPERM2F128   $0x31, Y2, Y1, Y2
-	VPERM2F128   $0x20, Y3, Y0, Y1
-	VPERM2F128   $0x31, Y3, Y0, Y0
-	MOVLQSX      (SI), R8
-	CMPQ         R8, CX
-	CMOVQHI      CX, R8
-	LEAQ         (AX)(R8*8), R8
-	MOVQ         DX, R9
-	VADDPD       (R8), Y4, Y3
-	VMOVUPD      Y3, (R8)
-	DECQ         R9
-	JZ           end0
-	VBROADCASTSD (SP), Y5
-	VPERMPD      $0x6c, Y4, Y3
-	VBLENDPD     $0x01, Y5, Y3, Y3
-	VBROADCASTSD 32(SP), Y5
+by2:
+	CMPQ    BX, $+8
+	JL      by2end
+	VMOVUPD (CX), Y3
+	VMOVAPD Y0, Y1
+	VMOVUPD 32(CX), Y4
+	VMOVAPD Y0, Y2
+	VMULPD  Y3, Y3, Y5
+	VMULPD  Y4, Y4, Y6
+	VMULPD  Y5, Y3, Y7
+	VMULPD  Y6, Y4, Y8
+	VMULPD  Y5, Y5, Y9
+	VMULPD  Y6, Y6, Y10
+	LEAQ    (AX)(SI*1), DI
+	MOVQ    DX, R8
 
-group0:
-	VMOVAPD     Y3, Y6
-	VFMSUB231PD Y4, Y5, Y6
-	VMOVAPD     Y4, Y3
-	VMOVAPD     Y6, Y4
-	ADDQ        $+32, R8
-	VADDPD      (R8), Y4, Y6
-	VMOVUPD     Y6, (R8)
-	DECQ        R9
-	JNZ         group0
+by2group:
+	VMOVUPD     (DI), Y11
+	VMOVUPD     64(DI), Y12
+	VMOVUPD     128(DI), Y13
+	VMOVUPD     192(DI), Y14
+	VFMADD231PD Y3, Y1, Y11
+	VFMADD231PD Y5, Y1, Y12
+	VFMADD231PD Y7, Y1, Y13
+	VFMADD231PD Y4, Y2, Y11
+	VFMADD231PD Y6, Y2, Y12
+	VFMADD231PD Y8, Y2, Y13
+	VMULPD      Y9, Y1, Y1
+	VMULPD      Y10, Y2, Y2
+	VADDPD      Y1, Y14, Y14
+	VADDPD      Y2, Y14, Y14
+	VMOVUPD     Y11, (DI)
+	VMOVUPD     Y12, 64(DI)
+	VMOVUPD     Y13, 128(DI)
+	VMOVUPD     Y14, 192(DI)
+	ADDQ        $+256, DI
+	DECQ        R8
+	JNZ         by2group
+	XORQ        $+32, SI
+	ADDQ        $+64, CX
+	SUBQ        $+8, BX
+	JMP         by2
 
-end0:
-	MOVLQSX      4(SI), R8
-	CMPQ         R8, CX
-	CMOVQHI      CX, R8
-	LEAQ         (AX)(R8*8), R8
-	MOVQ         DX, R9
-	VADDPD       (R8), Y1, Y3
-	VMOVUPD      Y3, (R8)
-	DECQ         R9
-	JZ           end1
-	VBROADCASTSD 8(SP), Y4
-	VPERMPD      $0x6c, Y1, Y3
-	VBLENDPD     $0x01, Y4, Y3, Y3
-	VBROADCASTSD 40(SP), Y4
-
-group1:
-	VMOVAPD     Y3, Y5
-	VFMSUB231PD Y1, Y4, Y5
-	VMOVAPD     Y1, Y3
-	VMOVAPD     Y5, Y1
-	ADDQ        $+32, R8
-	VADDPD      (R8), Y1, Y5
-	VMOVUPD     Y5, (R8)
-	DECQ        R9
-	JNZ         group1
-
-end1:
-	MOVLQSX      8(SI), R8
-	CMPQ         R8, CX
-	CMOVQHI      CX, R8
-	LEAQ         (AX)(R8*8), R8
-	MOVQ         DX, R9
-	VADDPD       (R8), Y2, Y1
-	VMOVUPD      Y1, (R8)
-	DECQ         R9
-	JZ           end2
-	VBROADCASTSD 16(SP), Y3
-	VPERMPD      $0x6c, Y2, Y1
-	VBLENDPD     $0x01, Y3, Y1, Y1
-	VBROADCASTSD 48(SP), Y3
-
-group2:
-	VMOVAPD     Y1, Y4
-	VFMSUB231PD Y2, Y3, Y4
-	VMOVAPD     Y2, Y1
-	VMOVAPD     Y4, Y2
-	ADDQ        $+32, R8
-	VADDPD      (R8), Y2, Y4
-	VMOVUPD     Y4, (R8)
-	DECQ        R9
-	JNZ         group2
-
-end2:
-	MOVLQSX      12(SI), R8
-	CMPQ         R8, CX
-	CMOVQHI      CX, R8
-	LEAQ         (AX)(R8*8), R8
-	MOVQ         DX, R9
-	VADDPD       (R8), Y0, Y1
-	VMOVUPD      Y1, (R8)
-	DECQ         R9
-	JZ           end3
-	VBROADCASTSD 24(SP), Y2
-	VPERMPD      $0x6c, Y0, Y1
-	VBLENDPD     $0x01, Y2, Y1, Y1
-	VBROADCASTSD 56(SP), Y2
-
-group3:
-	VMOVAPD     Y1, Y3
-	VFMSUB231PD Y0, Y2, Y3
-	VMOVAPD     Y0, Y1
-	VMOVAPD     Y3, Y0
-	ADDQ        $+32, R8
-	VADDPD      (R8), Y0, Y3
-	VMOVUPD     Y3, (R8)
-	DECQ        R9
-	JNZ         group3
-
-end3:
-	ADDQ $+32, BX
-	ADDQ $+16, SI
-	SUBQ $+4, DI
-	JMP  loop
-
-done:
+by2end:
 	VZEROUPPER
 	RET
 
-// func clenshawAVX2(dst *float64, coef *float64, limit int, terms int, pos *float64, off *int32, n int)
-// Requires: AVX, CMOV, FMA3
-TEXT ·clenshawAVX2(SB), NOSPLIT, $32-56
-	MOVQ    dst+0(FP), AX
-	MOVQ    coef+8(FP), CX
-	MOVQ    limit+16(FP), DX
-	MOVQ    terms+24(FP), BX
-	MOVQ    pos+32(FP), SI
-	MOVQ    off+40(FP), DI
-	MOVQ    n+48(FP), R8
-	LEAQ    -1(BX), R9
-	SHRQ    $0x02, R9
-	MOVQ    R9, R10
-	SHLQ    $0x02, R10
-	SUBQ    R10, BX
-	LEAQ    laneMasks<>+0(SB), R11
-	MOVQ    $0x00000004, R10
-	SUBQ    BX, R10
-	VMOVUPD (R11)(R10*8), Y0
-	MOVQ    $+4, BX
-	LEAQ    laneMasks<>+0(SB), R11
-	MOVQ    $0x00000004, R10
-	SUBQ    BX, R10
-	VMOVUPD (R11)(R10*8), Y1
+// func polynomialAVX2(dst *float64, coef *float64, x *float64, pairs int, n int)
+// Requires: AVX, FMA3
+TEXT ·polynomialAVX2(SB), NOSPLIT, $0-40
+	MOVQ dst+0(FP), AX
+	MOVQ coef+8(FP), CX
+	MOVQ x+16(FP), DX
+	MOVQ pairs+24(FP), BX
+	MOVQ n+32(FP), SI
 
-loop:
-	CMPQ    R8, $+4
-	JL      done
-	MOVLQSX (DI), BX
-	CMPQ    BX, DX
-	CMOVQHI DX, BX
-	MOVQ    BX, (SP)
-	MOVLQSX 4(DI), BX
-	CMPQ    BX, DX
-	CMOVQHI DX, BX
-	MOVQ    BX, 8(SP)
-	MOVLQSX 8(DI), BX
-	CMPQ    BX, DX
-	CMOVQHI DX, BX
-	MOVQ    BX, 16(SP)
-	MOVLQSX 12(DI), BX
-	CMPQ    BX, DX
-	CMOVQHI DX, BX
-	MOVQ    BX, 24(SP)
-	VMOVUPD (SI), Y2
-	VADDPD  Y2, Y2, Y3
-	VXORPD  Y4, Y4, Y4
-	VXORPD  Y5, Y5, Y5
-	VMOVAPD Y0, Y6
-	MOVQ    R9, R10
-	MOVQ    R9, BX
-	SHLQ    $0x05, BX
-	ADDQ    CX, BX
+by4:
+	CMPQ         SI, $+16
+	JL           by4end
+	MOVQ         BX, R8
+	MOVQ         BX, DI
+	SHLQ         $0x04, DI
+	ADDQ         CX, DI
+	VMOVUPD      (DX), Y0
+	VMULPD       Y0, Y0, Y0
+	VBROADCASTSD (DI), Y4
+	VXORPD       Y8, Y8, Y8
+	VMOVUPD      32(DX), Y1
+	VMULPD       Y1, Y1, Y1
+	VBROADCASTSD (DI), Y5
+	VXORPD       Y9, Y9, Y9
+	VMOVUPD      64(DX), Y2
+	VMULPD       Y2, Y2, Y2
+	VBROADCASTSD (DI), Y6
+	VXORPD       Y10, Y10, Y10
+	VMOVUPD      96(DX), Y3
+	VMULPD       Y3, Y3, Y3
+	VBROADCASTSD (DI), Y7
+	VXORPD       Y11, Y11, Y11
+	TESTQ        R8, R8
+	JZ           by4sum
 
-group:
-	TESTQ       R10, R10
-	JZ          last
-	MOVQ        (SP), R11
-	VMASKMOVPD  (BX)(R11*8), Y6, Y7
-	MOVQ        8(SP), R11
-	VMASKMOVPD  (BX)(R11*8), Y6, Y8
-	MOVQ        16(SP), R11
-	VMASKMOVPD  (BX)(R11*8), Y6, Y9
-	MOVQ        24(SP), R11
-	VMASKMOVPD  (BX)(R11*8), Y6, Y6
-	VUNPCKLPD   Y8, Y7, Y10
-	VUNPCKHPD   Y8, Y7, Y7
-	VUNPCKLPD   Y6, Y9, Y8
-	VUNPCKHPD   Y6, Y9, Y6
-	VPERM2F128  $0x20, Y8, Y10, Y9
-	VPERM2F128  $0x31, Y8, Y10, Y10
-	VPERM2F128  $0x20, Y6, Y7, Y8
-	VPERM2F128  $0x31, Y6, Y7, Y6
-	VSUBPD      Y5, Y6, Y6
-	VFMADD231PD Y3, Y4, Y6
-	VMOVAPD     Y4, Y5
-	VMOVAPD     Y6, Y4
-	VSUBPD      Y5, Y10, Y10
-	VFMADD231PD Y3, Y4, Y10
-	VMOVAPD     Y4, Y5
-	VMOVAPD     Y10, Y4
-	VSUBPD      Y5, Y8, Y8
-	VFMADD231PD Y3, Y4, Y8
-	VMOVAPD     Y4, Y5
-	VMOVAPD     Y8, Y4
-	VSUBPD      Y5, Y9, Y9
-	VFMADD231PD Y3, Y4, Y9
-	VMOVAPD     Y4, Y5
-	VMOVAPD     Y9, Y4
-	VMOVAPD     Y1, Y6
-	SUBQ        $+32, BX
-	DECQ        R10
-	JMP         group
+by4pair:
+	VBROADCASTSD -8(DI), Y12
+	VFMADD213PD  Y12, Y0, Y8
+	VFMADD213PD  Y12, Y1, Y9
+	VFMADD213PD  Y12, Y2, Y10
+	VFMADD213PD  Y12, Y3, Y11
+	VBROADCASTSD -16(DI), Y12
+	VFMADD213PD  Y12, Y0, Y4
+	VFMADD213PD  Y12, Y1, Y5
+	VFMADD213PD  Y12, Y2, Y6
+	VFMADD213PD  Y12, Y3, Y7
+	SUBQ         $0x10, DI
+	DECQ         R8
+	JNZ          by4pair
 
-last:
-	MOVQ        (SP), R10
-	VMASKMOVPD  (BX)(R10*8), Y6, Y7
-	MOVQ        8(SP), R10
-	VMASKMOVPD  (BX)(R10*8), Y6, Y8
-	MOVQ        16(SP), R10
-	VMASKMOVPD  (BX)(R10*8), Y6, Y9
-	MOVQ        24(SP), R10
-	VMASKMOVPD  (BX)(R10*8), Y6, Y6
-	VUNPCKLPD   Y8, Y7, Y10
-	VUNPCKHPD   Y8, Y7, Y7
-	VUNPCKLPD   Y6, Y9, Y8
-	VUNPCKHPD   Y6, Y9, Y6
-	VPERM2F128  $0x20, Y8, Y10, Y9
-	VPERM2F128  $0x31, Y8, Y10, Y10
-	VPERM2F128  $0x20, Y6, Y7, Y8
-	VPERM2F128  $0x31, Y6, Y7, Y6
-	VSUBPD      Y5, Y6, Y6
-	VFMADD231PD Y3, Y4, Y6
-	VMOVAPD     Y4, Y5
-	VMOVAPD     Y6, Y4
-	VSUBPD      Y5, Y10, Y10
-	VFMADD231PD Y3, Y4, Y10
-	VMOVAPD     Y4, Y5
-	VMOVAPD     Y10, Y4
-	VSUBPD      Y5, Y8, Y8
-	VFMADD231PD Y3, Y4, Y8
-	VMOVAPD     Y4, Y5
-	VMOVAPD     Y8, Y4
-	VSUBPD      Y5, Y9, Y9
-	VFMADD231PD Y2, Y4, Y9
-	VMOVUPD     Y9, (AX)
+by4sum:
+	VFMADD231PD (DX), Y8, Y4
+	VMOVUPD     Y4, (AX)
+	VFMADD231PD 32(DX), Y9, Y5
+	VMOVUPD     Y5, 32(AX)
+	VFMADD231PD 64(DX), Y10, Y6
+	VMOVUPD     Y6, 64(AX)
+	VFMADD231PD 96(DX), Y11, Y7
+	VMOVUPD     Y7, 96(AX)
+	ADDQ        $+128, DX
+	ADDQ        $+128, AX
+	SUBQ        $+16, SI
+	JMP         by4
+
+by4end:
+by1:
+	CMPQ         SI, $+4
+	JL           by1end
+	MOVQ         BX, R8
+	MOVQ         BX, DI
+	SHLQ         $0x04, DI
+	ADDQ         CX, DI
+	VMOVUPD      (DX), Y0
+	VMULPD       Y0, Y0, Y0
+	VBROADCASTSD (DI), Y1
+	VXORPD       Y2, Y2, Y2
+	TESTQ        R8, R8
+	JZ           by1sum
+
+by1pair:
+	VBROADCASTSD -8(DI), Y3
+	VFMADD213PD  Y3, Y0, Y2
+	VBROADCASTSD -16(DI), Y3
+	VFMADD213PD  Y3, Y0, Y1
+	SUBQ         $0x10, DI
+	DECQ         R8
+	JNZ          by1pair
+
+by1sum:
+	VFMADD231PD (DX), Y2, Y1
+	VMOVUPD     Y1, (AX)
+	ADDQ        $+32, DX
 	ADDQ        $+32, AX
-	ADDQ        $+32, SI
-	ADDQ        $+16, DI
-	SUBQ        $+4, R8
-	JMP         loop
+	SUBQ        $+4, SI
+	JMP         by1
 
-done:
+by1end:
 	VZEROUPPER
 	RET
 
@@ -1214,22 +1081,57 @@ short1:
 	MOVQ       $0x00000004, R8
 	SUBQ       BX, R8
 	VMOVUPD    (R9)(R8*8), Y0
-	VMASKMOVPD (AX), Y0, Y1
+	VXORPD     Y2, Y2, Y2
+	VXORPD     Y3, Y3, Y3
+	VXORPD     Y4, Y4, Y4
+	VXORPD     Y5, Y5, Y5
+	VMASKMOVPD (AX), Y0, Y2
 
-row_short1:
-	TESTQ        DX, DX
-	JZ           store_short1
+rows4_short1:
+	CMPQ         DX, $+4
+	JL           end4_short1
 	MOVQ         SI, BX
 	ADDQ         DI, SI
-	VBROADCASTSD (CX), Y3
-	VMASKMOVPD   (BX), Y0, Y2
-	VFMADD231PD  Y2, Y3, Y1
-	ADDQ         $+8, CX
-	DECQ         DX
-	JMP          row_short1
+	MOVQ         SI, R8
+	ADDQ         DI, SI
+	MOVQ         SI, R9
+	ADDQ         DI, SI
+	MOVQ         SI, R10
+	ADDQ         DI, SI
+	VBROADCASTSD (CX), Y6
+	VMASKMOVPD   (BX), Y0, Y1
+	VFMADD231PD  Y1, Y6, Y2
+	VBROADCASTSD 8(CX), Y6
+	VMASKMOVPD   (R8), Y0, Y1
+	VFMADD231PD  Y1, Y6, Y3
+	VBROADCASTSD 16(CX), Y6
+	VMASKMOVPD   (R9), Y0, Y1
+	VFMADD231PD  Y1, Y6, Y4
+	VBROADCASTSD 24(CX), Y6
+	VMASKMOVPD   (R10), Y0, Y1
+	VFMADD231PD  Y1, Y6, Y5
+	ADDQ         $+32, CX
+	SUBQ         $+4, DX
+	JMP          rows4_short1
 
-store_short1:
-	VMASKMOVPD Y1, Y0, (AX)
+end4_short1:
+rows1_short1:
+	CMPQ         DX, $+1
+	JL           end1_short1
+	MOVQ         SI, BX
+	ADDQ         DI, SI
+	VBROADCASTSD (CX), Y6
+	VMASKMOVPD   (BX), Y0, Y1
+	VFMADD231PD  Y1, Y6, Y2
+	ADDQ         $+8, CX
+	SUBQ         $+1, DX
+	JMP          rows1_short1
+
+end1_short1:
+	VADDPD     Y3, Y2, Y2
+	VADDPD     Y4, Y2, Y2
+	VADDPD     Y5, Y2, Y2
+	VMASKMOVPD Y2, Y0, (AX)
 	VZEROUPPER
 	RET
 
@@ -1239,25 +1141,71 @@ short2:
 	MOVQ       $0x00000004, R8
 	SUBQ       BX, R8
 	VMOVUPD    (R9)(R8*8), Y0
-	VMOVUPD    (AX), Y1
-	VMASKMOVPD 32(AX), Y0, Y2
+	VXORPD     Y2, Y2, Y2
+	VXORPD     Y3, Y3, Y3
+	VXORPD     Y4, Y4, Y4
+	VXORPD     Y5, Y5, Y5
+	VXORPD     Y6, Y6, Y6
+	VXORPD     Y7, Y7, Y7
+	VXORPD     Y8, Y8, Y8
+	VXORPD     Y9, Y9, Y9
+	VMOVUPD    (AX), Y2
+	VMASKMOVPD 32(AX), Y0, Y3
 
-row_short2:
-	TESTQ        DX, DX
-	JZ           store_short2
+rows4_short2:
+	CMPQ         DX, $+4
+	JL           end4_short2
 	MOVQ         SI, BX
 	ADDQ         DI, SI
-	VBROADCASTSD (CX), Y4
-	VFMADD231PD  (BX), Y4, Y1
-	VMASKMOVPD   32(BX), Y0, Y3
-	VFMADD231PD  Y3, Y4, Y2
-	ADDQ         $+8, CX
-	DECQ         DX
-	JMP          row_short2
+	MOVQ         SI, R8
+	ADDQ         DI, SI
+	MOVQ         SI, R9
+	ADDQ         DI, SI
+	MOVQ         SI, R10
+	ADDQ         DI, SI
+	VBROADCASTSD (CX), Y10
+	VFMADD231PD  (BX), Y10, Y2
+	VMASKMOVPD   32(BX), Y0, Y1
+	VFMADD231PD  Y1, Y10, Y3
+	VBROADCASTSD 8(CX), Y10
+	VFMADD231PD  (R8), Y10, Y4
+	VMASKMOVPD   32(R8), Y0, Y1
+	VFMADD231PD  Y1, Y10, Y5
+	VBROADCASTSD 16(CX), Y10
+	VFMADD231PD  (R9), Y10, Y6
+	VMASKMOVPD   32(R9), Y0, Y1
+	VFMADD231PD  Y1, Y10, Y7
+	VBROADCASTSD 24(CX), Y10
+	VFMADD231PD  (R10), Y10, Y8
+	VMASKMOVPD   32(R10), Y0, Y1
+	VFMADD231PD  Y1, Y10, Y9
+	ADDQ         $+32, CX
+	SUBQ         $+4, DX
+	JMP          rows4_short2
 
-store_short2:
-	VMOVUPD    Y1, (AX)
-	VMASKMOVPD Y2, Y0, 32(AX)
+end4_short2:
+rows1_short2:
+	CMPQ         DX, $+1
+	JL           end1_short2
+	MOVQ         SI, BX
+	ADDQ         DI, SI
+	VBROADCASTSD (CX), Y10
+	VFMADD231PD  (BX), Y10, Y2
+	VMASKMOVPD   32(BX), Y0, Y1
+	VFMADD231PD  Y1, Y10, Y3
+	ADDQ         $+8, CX
+	SUBQ         $+1, DX
+	JMP          rows1_short2
+
+end1_short2:
+	VADDPD     Y4, Y2, Y2
+	VADDPD     Y6, Y2, Y2
+	VADDPD     Y8, Y2, Y2
+	VMOVUPD    Y2, (AX)
+	VADDPD     Y5, Y3, Y3
+	VADDPD     Y7, Y3, Y3
+	VADDPD     Y9, Y3, Y3
+	VMASKMOVPD Y3, Y0, 32(AX)
 	VZEROUPPER
 	RET
 
@@ -1267,28 +1215,59 @@ short3:
 	MOVQ       $0x00000004, R8
 	SUBQ       BX, R8
 	VMOVUPD    (R9)(R8*8), Y0
-	VMOVUPD    (AX), Y1
-	VMOVUPD    32(AX), Y2
-	VMASKMOVPD 64(AX), Y0, Y3
+	VXORPD     Y2, Y2, Y2
+	VXORPD     Y3, Y3, Y3
+	VXORPD     Y4, Y4, Y4
+	VXORPD     Y5, Y5, Y5
+	VXORPD     Y6, Y6, Y6
+	VXORPD     Y7, Y7, Y7
+	VMOVUPD    (AX), Y2
+	VMOVUPD    32(AX), Y3
+	VMASKMOVPD 64(AX), Y0, Y4
 
-row_short3:
-	TESTQ        DX, DX
-	JZ           store_short3
+rows2_short3:
+	CMPQ         DX, $+2
+	JL           end2_short3
 	MOVQ         SI, BX
 	ADDQ         DI, SI
-	VBROADCASTSD (CX), Y5
-	VFMADD231PD  (BX), Y5, Y1
-	VFMADD231PD  32(BX), Y5, Y2
-	VMASKMOVPD   64(BX), Y0, Y4
-	VFMADD231PD  Y4, Y5, Y3
-	ADDQ         $+8, CX
-	DECQ         DX
-	JMP          row_short3
+	MOVQ         SI, R8
+	ADDQ         DI, SI
+	VBROADCASTSD (CX), Y8
+	VFMADD231PD  (BX), Y8, Y2
+	VFMADD231PD  32(BX), Y8, Y3
+	VMASKMOVPD   64(BX), Y0, Y1
+	VFMADD231PD  Y1, Y8, Y4
+	VBROADCASTSD 8(CX), Y8
+	VFMADD231PD  (R8), Y8, Y5
+	VFMADD231PD  32(R8), Y8, Y6
+	VMASKMOVPD   64(R8), Y0, Y1
+	VFMADD231PD  Y1, Y8, Y7
+	ADDQ         $+16, CX
+	SUBQ         $+2, DX
+	JMP          rows2_short3
 
-store_short3:
-	VMOVUPD    Y1, (AX)
-	VMOVUPD    Y2, 32(AX)
-	VMASKMOVPD Y3, Y0, 64(AX)
+end2_short3:
+rows1_short3:
+	CMPQ         DX, $+1
+	JL           end1_short3
+	MOVQ         SI, BX
+	ADDQ         DI, SI
+	VBROADCASTSD (CX), Y8
+	VFMADD231PD  (BX), Y8, Y2
+	VFMADD231PD  32(BX), Y8, Y3
+	VMASKMOVPD   64(BX), Y0, Y1
+	VFMADD231PD  Y1, Y8, Y4
+	ADDQ         $+8, CX
+	SUBQ         $+1, DX
+	JMP          rows1_short3
+
+end1_short3:
+	VADDPD     Y5, Y2, Y2
+	VMOVUPD    Y2, (AX)
+	VADDPD     Y6, Y3, Y3
+	VMOVUPD    Y3, 32(AX)
+	VADDPD     Y7, Y4, Y4
+	VMASKMOVPD Y4, Y0, 64(AX)
 	VZEROUPPER
 	RET
 
@@ -1298,31 +1277,67 @@ short4:
 	MOVQ       $0x00000004, R8
 	SUBQ       BX, R8
 	VMOVUPD    (R9)(R8*8), Y0
-	VMOVUPD    (AX), Y1
-	VMOVUPD    32(AX), Y2
-	VMOVUPD    64(AX), Y3
-	VMASKMOVPD 96(AX), Y0, Y4
+	VXORPD     Y2, Y2, Y2
+	VXORPD     Y3, Y3, Y3
+	VXORPD     Y4, Y4, Y4
+	VXORPD     Y5, Y5, Y5
+	VXORPD     Y6, Y6, Y6
+	VXORPD     Y7, Y7, Y7
+	VXORPD     Y8, Y8, Y8
+	VXORPD     Y9, Y9, Y9
+	VMOVUPD    (AX), Y2
+	VMOVUPD    32(AX), Y3
+	VMOVUPD    64(AX), Y4
+	VMASKMOVPD 96(AX), Y0, Y5
 
-row_short4:
-	TESTQ        DX, DX
-	JZ           store_short4
+rows2_short4:
+	CMPQ         DX, $+2
+	JL           end2_short4
 	MOVQ         SI, BX
 	ADDQ         DI, SI
-	VBROADCASTSD (CX), Y6
-	VFMADD231PD  (BX), Y6, Y1
-	VFMADD231PD  32(BX), Y6, Y2
-	VFMADD231PD  64(BX), Y6, Y3
-	VMASKMOVPD   96(BX), Y0, Y5
-	VFMADD231PD  Y5, Y6, Y4
-	ADDQ         $+8, CX
-	DECQ         DX
-	JMP          row_short4
+	MOVQ         SI, R8
+	ADDQ         DI, SI
+	VBROADCASTSD (CX), Y10
+	VFMADD231PD  (BX), Y10, Y2
+	VFMADD231PD  32(BX), Y10, Y3
+	VFMADD231PD  64(BX), Y10, Y4
+	VMASKMOVPD   96(BX), Y0, Y1
+	VFMADD231PD  Y1, Y10, Y5
+	VBROADCASTSD 8(CX), Y10
+	VFMADD231PD  (R8), Y10, Y6
+	VFMADD231PD  32(R8), Y10, Y7
+	VFMADD231PD  64(R8), Y10, Y8
+	VMASKMOVPD   96(R8), Y0, Y1
+	VFMADD231PD  Y1, Y10, Y9
+	ADDQ         $+16, CX
+	SUBQ         $+2, DX
+	JMP          rows2_short4
 
-store_short4:
-	VMOVUPD    Y1, (AX)
-	VMOVUPD    Y2, 32(AX)
-	VMOVUPD    Y3, 64(AX)
-	VMASKMOVPD Y4, Y0, 96(AX)
+end2_short4:
+rows1_short4:
+	CMPQ         DX, $+1
+	JL           end1_short4
+	MOVQ         SI, BX
+	ADDQ         DI, SI
+	VBROADCASTSD (CX), Y10
+	VFMADD231PD  (BX), Y10, Y2
+	VFMADD231PD  32(BX), Y10, Y3
+	VFMADD231PD  64(BX), Y10, Y4
+	VMASKMOVPD   96(BX), Y0, Y1
+	VFMADD231PD  Y1, Y10, Y5
+	ADDQ         $+8, CX
+	SUBQ         $+1, DX
+	JMP          rows1_short4
+
+end1_short4:
+	VADDPD     Y6, Y2, Y2
+	VMOVUPD    Y2, (AX)
+	VADDPD     Y7, Y3, Y3
+	VMOVUPD    Y3, 32(AX)
+	VADDPD     Y8, Y4, Y4
+	VMOVUPD    Y4, 64(AX)
+	VADDPD     Y9, Y5, Y5
+	VMASKMOVPD Y5, Y0, 96(AX)
 	VZEROUPPER
 	RET
 
@@ -1332,34 +1347,39 @@ short5:
 	MOVQ       $0x00000004, R8
 	SUBQ       BX, R8
 	VMOVUPD    (R9)(R8*8), Y0
-	VMOVUPD    (AX), Y1
-	VMOVUPD    32(AX), Y2
-	VMOVUPD    64(AX), Y3
-	VMOVUPD    96(AX), Y4
-	VMASKMOVPD 128(AX), Y0, Y5
+	VXORPD     Y2, Y2, Y2
+	VXORPD     Y3, Y3, Y3
+	VXORPD     Y4, Y4, Y4
+	VXORPD     Y5, Y5, Y5
+	VXORPD     Y6, Y6, Y6
+	VMOVUPD    (AX), Y2
+	VMOVUPD    32(AX), Y3
+	VMOVUPD    64(AX), Y4
+	VMOVUPD    96(AX), Y5
+	VMASKMOVPD 128(AX), Y0, Y6
 
-row_short5:
-	TESTQ        DX, DX
-	JZ           store_short5
+rows1_short5:
+	CMPQ         DX, $+1
+	JL           end1_short5
 	MOVQ         SI, BX
 	ADDQ         DI, SI
 	VBROADCASTSD (CX), Y7
-	VFMADD231PD  (BX), Y7, Y1
-	VFMADD231PD  32(BX), Y7, Y2
-	VFMADD231PD  64(BX), Y7, Y3
-	VFMADD231PD  96(BX), Y7, Y4
-	VMASKMOVPD   128(BX), Y0, Y6
-	VFMADD231PD  Y6, Y7, Y5
+	VFMADD231PD  (BX), Y7, Y2
+	VFMADD231PD  32(BX), Y7, Y3
+	VFMADD231PD  64(BX), Y7, Y4
+	VFMADD231PD  96(BX), Y7, Y5
+	VMASKMOVPD   128(BX), Y0, Y1
+	VFMADD231PD  Y1, Y7, Y6
 	ADDQ         $+8, CX
-	DECQ         DX
-	JMP          row_short5
+	SUBQ         $+1, DX
+	JMP          rows1_short5
 
-store_short5:
-	VMOVUPD    Y1, (AX)
-	VMOVUPD    Y2, 32(AX)
-	VMOVUPD    Y3, 64(AX)
-	VMOVUPD    Y4, 96(AX)
-	VMASKMOVPD Y5, Y0, 128(AX)
+end1_short5:
+	VMOVUPD    Y2, (AX)
+	VMOVUPD    Y3, 32(AX)
+	VMOVUPD    Y4, 64(AX)
+	VMOVUPD    Y5, 96(AX)
+	VMASKMOVPD Y6, Y0, 128(AX)
 	VZEROUPPER
 	RET
 
@@ -1369,37 +1389,43 @@ short6:
 	MOVQ       $0x00000004, R8
 	SUBQ       BX, R8
 	VMOVUPD    (R9)(R8*8), Y0
-	VMOVUPD    (AX), Y1
-	VMOVUPD    32(AX), Y2
-	VMOVUPD    64(AX), Y3
-	VMOVUPD    96(AX), Y4
-	VMOVUPD    128(AX), Y5
-	VMASKMOVPD 160(AX), Y0, Y6
+	VXORPD     Y2, Y2, Y2
+	VXORPD     Y3, Y3, Y3
+	VXORPD     Y4, Y4, Y4
+	VXORPD     Y5, Y5, Y5
+	VXORPD     Y6, Y6, Y6
+	VXORPD     Y7, Y7, Y7
+	VMOVUPD    (AX), Y2
+	VMOVUPD    32(AX), Y3
+	VMOVUPD    64(AX), Y4
+	VMOVUPD    96(AX), Y5
+	VMOVUPD    128(AX), Y6
+	VMASKMOVPD 160(AX), Y0, Y7
 
-row_short6:
-	TESTQ        DX, DX
-	JZ           store_short6
+rows1_short6:
+	CMPQ         DX, $+1
+	JL           end1_short6
 	MOVQ         SI, BX
 	ADDQ         DI, SI
 	VBROADCASTSD (CX), Y8
-	VFMADD231PD  (BX), Y8, Y1
-	VFMADD231PD  32(BX), Y8, Y2
-	VFMADD231PD  64(BX), Y8, Y3
-	VFMADD231PD  96(BX), Y8, Y4
-	VFMADD231PD  128(BX), Y8, Y5
-	VMASKMOVPD   160(BX), Y0, Y7
-	VFMADD231PD  Y7, Y8, Y6
+	VFMADD231PD  (BX), Y8, Y2
+	VFMADD231PD  32(BX), Y8, Y3
+	VFMADD231PD  64(BX), Y8, Y4
+	VFMADD231PD  96(BX), Y8, Y5
+	VFMADD231PD  128(BX), Y8, Y6
+	VMASKMOVPD   160(BX), Y0, Y1
+	VFMADD231PD  Y1, Y8, Y7
 	ADDQ         $+8, CX
-	DECQ         DX
-	JMP          row_short6
+	SUBQ         $+1, DX
+	JMP          rows1_short6
 
-store_short6:
-	VMOVUPD    Y1, (AX)
-	VMOVUPD    Y2, 32(AX)
-	VMOVUPD    Y3, 64(AX)
-	VMOVUPD    Y4, 96(AX)
-	VMOVUPD    Y5, 128(AX)
-	VMASKMOVPD Y6, Y0, 160(AX)
+end1_short6:
+	VMOVUPD    Y2, (AX)
+	VMOVUPD    Y3, 32(AX)
+	VMOVUPD    Y4, 64(AX)
+	VMOVUPD    Y5, 96(AX)
+	VMOVUPD    Y6, 128(AX)
+	VMASKMOVPD Y7, Y0, 160(AX)
 	VZEROUPPER
 	RET
 
@@ -1409,40 +1435,47 @@ short7:
 	MOVQ       $0x00000004, R8
 	SUBQ       BX, R8
 	VMOVUPD    (R9)(R8*8), Y0
-	VMOVUPD    (AX), Y1
-	VMOVUPD    32(AX), Y2
-	VMOVUPD    64(AX), Y3
-	VMOVUPD    96(AX), Y4
-	VMOVUPD    128(AX), Y5
-	VMOVUPD    160(AX), Y6
-	VMASKMOVPD 192(AX), Y0, Y7
+	VXORPD     Y2, Y2, Y2
+	VXORPD     Y3, Y3, Y3
+	VXORPD     Y4, Y4, Y4
+	VXORPD     Y5, Y5, Y5
+	VXORPD     Y6, Y6, Y6
+	VXORPD     Y7, Y7, Y7
+	VXORPD     Y8, Y8, Y8
+	VMOVUPD    (AX), Y2
+	VMOVUPD    32(AX), Y3
+	VMOVUPD    64(AX), Y4
+	VMOVUPD    96(AX), Y5
+	VMOVUPD    128(AX), Y6
+	VMOVUPD    160(AX), Y7
+	VMASKMOVPD 192(AX), Y0, Y8
 
-row_short7:
-	TESTQ        DX, DX
-	JZ           store_short7
+rows1_short7:
+	CMPQ         DX, $+1
+	JL           end1_short7
 	MOVQ         SI, BX
 	ADDQ         DI, SI
 	VBROADCASTSD (CX), Y9
-	VFMADD231PD  (BX), Y9, Y1
-	VFMADD231PD  32(BX), Y9, Y2
-	VFMADD231PD  64(BX), Y9, Y3
-	VFMADD231PD  96(BX), Y9, Y4
-	VFMADD231PD  128(BX), Y9, Y5
-	VFMADD231PD  160(BX), Y9, Y6
-	VMASKMOVPD   192(BX), Y0, Y8
-	VFMADD231PD  Y8, Y9, Y7
+	VFMADD231PD  (BX), Y9, Y2
+	VFMADD231PD  32(BX), Y9, Y3
+	VFMADD231PD  64(BX), Y9, Y4
+	VFMADD231PD  96(BX), Y9, Y5
+	VFMADD231PD  128(BX), Y9, Y6
+	VFMADD231PD  160(BX), Y9, Y7
+	VMASKMOVPD   192(BX), Y0, Y1
+	VFMADD231PD  Y1, Y9, Y8
 	ADDQ         $+8, CX
-	DECQ         DX
-	JMP          row_short7
+	SUBQ         $+1, DX
+	JMP          rows1_short7
 
-store_short7:
-	VMOVUPD    Y1, (AX)
-	VMOVUPD    Y2, 32(AX)
-	VMOVUPD    Y3, 64(AX)
-	VMOVUPD    Y4, 96(AX)
-	VMOVUPD    Y5, 128(AX)
-	VMOVUPD    Y6, 160(AX)
-	VMASKMOVPD Y7, Y0, 192(AX)
+end1_short7:
+	VMOVUPD    Y2, (AX)
+	VMOVUPD    Y3, 32(AX)
+	VMOVUPD    Y4, 64(AX)
+	VMOVUPD    Y5, 96(AX)
+	VMOVUPD    Y6, 128(AX)
+	VMOVUPD    Y7, 160(AX)
+	VMASKMOVPD Y8, Y0, 192(AX)
 	VZEROUPPER
 	RET
 
@@ -1452,43 +1485,51 @@ short8:
 	MOVQ       $0x00000004, R8
 	SUBQ       BX, R8
 	VMOVUPD    (R9)(R8*8), Y0
-	VMOVUPD    (AX), Y1
-	VMOVUPD    32(AX), Y2
-	VMOVUPD    64(AX), Y3
-	VMOVUPD    96(AX), Y4
-	VMOVUPD    128(AX), Y5
-	VMOVUPD    160(AX), Y6
-	VMOVUPD    192(AX), Y7
-	VMASKMOVPD 224(AX), Y0, Y8
+	VXORPD     Y2, Y2, Y2
+	VXORPD     Y3, Y3, Y3
+	VXORPD     Y4, Y4, Y4
+	VXORPD     Y5, Y5, Y5
+	VXORPD     Y6, Y6, Y6
+	VXORPD     Y7, Y7, Y7
+	VXORPD     Y8, Y8, Y8
+	VXORPD     Y9, Y9, Y9
+	VMOVUPD    (AX), Y2
+	VMOVUPD    32(AX), Y3
+	VMOVUPD    64(AX), Y4
+	VMOVUPD    96(AX), Y5
+	VMOVUPD    128(AX), Y6
+	VMOVUPD    160(AX), Y7
+	VMOVUPD    192(AX), Y8
+	VMASKMOVPD 224(AX), Y0, Y9
 
-row_short8:
-	TESTQ        DX, DX
-	JZ           store_short8
+rows1_short8:
+	CMPQ         DX, $+1
+	JL           end1_short8
 	MOVQ         SI, BX
 	ADDQ         DI, SI
 	VBROADCASTSD (CX), Y10
-	VFMADD231PD  (BX), Y10, Y1
-	VFMADD231PD  32(BX), Y10, Y2
-	VFMADD231PD  64(BX), Y10, Y3
-	VFMADD231PD  96(BX), Y10, Y4
-	VFMADD231PD  128(BX), Y10, Y5
-	VFMADD231PD  160(BX), Y10, Y6
-	VFMADD231PD  192(BX), Y10, Y7
-	VMASKMOVPD   224(BX), Y0, Y9
-	VFMADD231PD  Y9, Y10, Y8
+	VFMADD231PD  (BX), Y10, Y2
+	VFMADD231PD  32(BX), Y10, Y3
+	VFMADD231PD  64(BX), Y10, Y4
+	VFMADD231PD  96(BX), Y10, Y5
+	VFMADD231PD  128(BX), Y10, Y6
+	VFMADD231PD  160(BX), Y10, Y7
+	VFMADD231PD  192(BX), Y10, Y8
+	VMASKMOVPD   224(BX), Y0, Y1
+	VFMADD231PD  Y1, Y10, Y9
 	ADDQ         $+8, CX
-	DECQ         DX
-	JMP          row_short8
+	SUBQ         $+1, DX
+	JMP          rows1_short8
 
-store_short8:
-	VMOVUPD    Y1, (AX)
-	VMOVUPD    Y2, 32(AX)
-	VMOVUPD    Y3, 64(AX)
-	VMOVUPD    Y4, 96(AX)
-	VMOVUPD    Y5, 128(AX)
-	VMOVUPD    Y6, 160(AX)
-	VMOVUPD    Y7, 192(AX)
-	VMASKMOVPD Y8, Y0, 224(AX)
+end1_short8:
+	VMOVUPD    Y2, (AX)
+	VMOVUPD    Y3, 32(AX)
+	VMOVUPD    Y4, 64(AX)
+	VMOVUPD    Y5, 96(AX)
+	VMOVUPD    Y6, 128(AX)
+	VMOVUPD    Y7, 160(AX)
+	VMOVUPD    Y8, 192(AX)
+	VMASKMOVPD Y9, Y0, 224(AX)
 	VZEROUPPER
 	RET
 
@@ -1740,24 +1781,64 @@ short1:
 	MOVQ       $0x00000004, R9
 	SUBQ       BX, R9
 	VMOVUPD    (R10)(R9*8), Y0
-	VMASKMOVPD (AX), Y0, Y1
+	VXORPD     Y2, Y2, Y2
+	VXORPD     Y3, Y3, Y3
+	VXORPD     Y4, Y4, Y4
+	VXORPD     Y5, Y5, Y5
+	VMASKMOVPD (AX), Y0, Y2
 
-row_short1:
-	TESTQ        DX, DX
-	JZ           store_short1
+rows4_short1:
+	CMPQ         DX, $+4
+	JL           end4_short1
+	MOVLQSX      (R8), BX
+	IMULQ        DI, BX
+	ADDQ         SI, BX
+	MOVLQSX      4(R8), R9
+	IMULQ        DI, R9
+	ADDQ         SI, R9
+	MOVLQSX      8(R8), R10
+	IMULQ        DI, R10
+	ADDQ         SI, R10
+	MOVLQSX      12(R8), R11
+	IMULQ        DI, R11
+	ADDQ         SI, R11
+	ADDQ         $+16, R8
+	VBROADCASTSD (CX), Y6
+	VMASKMOVPD   (BX), Y0, Y1
+	VFMADD231PD  Y1, Y6, Y2
+	VBROADCASTSD 8(CX), Y6
+	VMASKMOVPD   (R9), Y0, Y1
+	VFMADD231PD  Y1, Y6, Y3
+	VBROADCASTSD 16(CX), Y6
+	VMASKMOVPD   (R10), Y0, Y1
+	VFMADD231PD  Y1, Y6, Y4
+	VBROADCASTSD 24(CX), Y6
+	VMASKMOVPD   (R11), Y0, Y1
+	VFMADD231PD  Y1, Y6, Y5
+	ADDQ         $+32, CX
+	SUBQ         $+4, DX
+	JMP          rows4_short1
+
+end4_short1:
+rows1_short1:
+	CMPQ         DX, $+1
+	JL           end1_short1
 	MOVLQSX      (R8), BX
 	IMULQ        DI, BX
 	ADDQ         SI, BX
 	ADDQ         $+4, R8
-	VBROADCASTSD (CX), Y3
-	VMASKMOVPD   (BX), Y0, Y2
-	VFMADD231PD  Y2, Y3, Y1
+	VBROADCASTSD (CX), Y6
+	VMASKMOVPD   (BX), Y0, Y1
+	VFMADD231PD  Y1, Y6, Y2
 	ADDQ         $+8, CX
-	DECQ         DX
-	JMP          row_short1
+	SUBQ         $+1, DX
+	JMP          rows1_short1
 
-store_short1:
-	VMASKMOVPD Y1, Y0, (AX)
+end1_short1:
+	VADDPD     Y3, Y2, Y2
+	VADDPD     Y4, Y2, Y2
+	VADDPD     Y5, Y2, Y2
+	VMASKMOVPD Y2, Y0, (AX)
 	VZEROUPPER
 	RET
 
@@ -1767,27 +1848,78 @@ short2:
 	MOVQ       $0x00000004, R9
 	SUBQ       BX, R9
 	VMOVUPD    (R10)(R9*8), Y0
-	VMOVUPD    (AX), Y1
-	VMASKMOVPD 32(AX), Y0, Y2
+	VXORPD     Y2, Y2, Y2
+	VXORPD     Y3, Y3, Y3
+	VXORPD     Y4, Y4, Y4
+	VXORPD     Y5, Y5, Y5
+	VXORPD     Y6, Y6, Y6
+	VXORPD     Y7, Y7, Y7
+	VXORPD     Y8, Y8, Y8
+	VXORPD     Y9, Y9, Y9
+	VMOVUPD    (AX), Y2
+	VMASKMOVPD 32(AX), Y0, Y3
 
-row_short2:
-	TESTQ        DX, DX
-	JZ           store_short2
+rows4_short2:
+	CMPQ         DX, $+4
+	JL           end4_short2
+	MOVLQSX      (R8), BX
+	IMULQ        DI, BX
+	ADDQ         SI, BX
+	MOVLQSX      4(R8), R9
+	IMULQ        DI, R9
+	ADDQ         SI, R9
+	MOVLQSX      8(R8), R10
+	IMULQ        DI, R10
+	ADDQ         SI, R10
+	MOVLQSX      12(R8), R11
+	IMULQ        DI, R11
+	ADDQ         SI, R11
+	ADDQ         $+16, R8
+	VBROADCASTSD (CX), Y10
+	VFMADD231PD  (BX), Y10, Y2
+	VMASKMOVPD   32(BX), Y0, Y1
+	VFMADD231PD  Y1, Y10, Y3
+	VBROADCASTSD 8(CX), Y10
+	VFMADD231PD  (R9), Y10, Y4
+	VMASKMOVPD   32(R9), Y0, Y1
+	VFMADD231PD  Y1, Y10, Y5
+	VBROADCASTSD 16(CX), Y10
+	VFMADD231PD  (R10), Y10, Y6
+	VMASKMOVPD   32(R10), Y0, Y1
+	VFMADD231PD  Y1, Y10, Y7
+	VBROADCASTSD 24(CX), Y10
+	VFMADD231PD  (R11), Y10, Y8
+	VMASKMOVPD   32(R11), Y0, Y1
+	VFMADD231PD  Y1, Y10, Y9
+	ADDQ         $+32, CX
+	SUBQ         $+4, DX
+	JMP          rows4_short2
+
+end4_short2:
+rows1_short2:
+	CMPQ         DX, $+1
+	JL           end1_short2
 	MOVLQSX      (R8), BX
 	IMULQ        DI, BX
 	ADDQ         SI, BX
 	ADDQ         $+4, R8
-	VBROADCASTSD (CX), Y4
-	VFMADD231PD  (BX), Y4, Y1
-	VMASKMOVPD   32(BX), Y0, Y3
-	VFMADD231PD  Y3, Y4, Y2
+	VBROADCASTSD (CX), Y10
+	VFMADD231PD  (BX), Y10, Y2
+	VMASKMOVPD   32(BX), Y0, Y1
+	VFMADD231PD  Y1, Y10, Y3
 	ADDQ         $+8, CX
-	DECQ         DX
-	JMP          row_short2
+	SUBQ         $+1, DX
+	JMP          rows1_short2
 
-store_short2:
-	VMOVUPD    Y1, (AX)
-	VMASKMOVPD Y2, Y0, 32(AX)
+end1_short2:
+	VADDPD     Y4, Y2, Y2
+	VADDPD     Y6, Y2, Y2
+	VADDPD     Y8, Y2, Y2
+	VMOVUPD    Y2, (AX)
+	VADDPD     Y5, Y3, Y3
+	VADDPD     Y7, Y3, Y3
+	VADDPD     Y9, Y3, Y3
+	VMASKMOVPD Y3, Y0, 32(AX)
 	VZEROUPPER
 	RET
 
@@ -1797,30 +1929,64 @@ short3:
 	MOVQ       $0x00000004, R9
 	SUBQ       BX, R9
 	VMOVUPD    (R10)(R9*8), Y0
-	VMOVUPD    (AX), Y1
-	VMOVUPD    32(AX), Y2
-	VMASKMOVPD 64(AX), Y0, Y3
+	VXORPD     Y2, Y2, Y2
+	VXORPD     Y3, Y3, Y3
+	VXORPD     Y4, Y4, Y4
+	VXORPD     Y5, Y5, Y5
+	VXORPD     Y6, Y6, Y6
+	VXORPD     Y7, Y7, Y7
+	VMOVUPD    (AX), Y2
+	VMOVUPD    32(AX), Y3
+	VMASKMOVPD 64(AX), Y0, Y4
 
-row_short3:
-	TESTQ        DX, DX
-	JZ           store_short3
+rows2_short3:
+	CMPQ         DX, $+2
+	JL           end2_short3
+	MOVLQSX      (R8), BX
+	IMULQ        DI, BX
+	ADDQ         SI, BX
+	MOVLQSX      4(R8), R9
+	IMULQ        DI, R9
+	ADDQ         SI, R9
+	ADDQ         $+8, R8
+	VBROADCASTSD (CX), Y8
+	VFMADD231PD  (BX), Y8, Y2
+	VFMADD231PD  32(BX), Y8, Y3
+	VMASKMOVPD   64(BX), Y0, Y1
+	VFMADD231PD  Y1, Y8, Y4
+	VBROADCASTSD 8(CX), Y8
+	VFMADD231PD  (R9), Y8, Y5
+	VFMADD231PD  32(R9), Y8, Y6
+	VMASKMOVPD   64(R9), Y0, Y1
+	VFMADD231PD  Y1, Y8, Y7
+	ADDQ         $+16, CX
+	SUBQ         $+2, DX
+	JMP          rows2_short3
+
+end2_short3:
+rows1_short3:
+	CMPQ         DX, $+1
+	JL           end1_short3
 	MOVLQSX      (R8), BX
 	IMULQ        DI, BX
 	ADDQ         SI, BX
 	ADDQ         $+4, R8
-	VBROADCASTSD (CX), Y5
-	VFMADD231PD  (BX), Y5, Y1
-	VFMADD231PD  32(BX), Y5, Y2
-	VMASKMOVPD   64(BX), Y0, Y4
-	VFMADD231PD  Y4, Y5, Y3
+	VBROADCASTSD (CX), Y8
+	VFMADD231PD  (BX), Y8, Y2
+	VFMADD231PD  32(BX), Y8, Y3
+	VMASKMOVPD   64(BX), Y0, Y1
+	VFMADD231PD  Y1, Y8, Y4
 	ADDQ         $+8, CX
-	DECQ         DX
-	JMP          row_short3
+	SUBQ         $+1, DX
+	JMP          rows1_short3
 
-store_short3:
-	VMOVUPD    Y1, (AX)
-	VMOVUPD    Y2, 32(AX)
-	VMASKMOVPD Y3, Y0, 64(AX)
+end1_short3:
+	VADDPD     Y5, Y2, Y2
+	VMOVUPD    Y2, (AX)
+	VADDPD     Y6, Y3, Y3
+	VMOVUPD    Y3, 32(AX)
+	VADDPD     Y7, Y4, Y4
+	VMASKMOVPD Y4, Y0, 64(AX)
 	VZEROUPPER
 	RET
 
@@ -1830,33 +1996,72 @@ short4:
 	MOVQ       $0x00000004, R9
 	SUBQ       BX, R9
 	VMOVUPD    (R10)(R9*8), Y0
-	VMOVUPD    (AX), Y1
-	VMOVUPD    32(AX), Y2
-	VMOVUPD    64(AX), Y3
-	VMASKMOVPD 96(AX), Y0, Y4
+	VXORPD     Y2, Y2, Y2
+	VXORPD     Y3, Y3, Y3
+	VXORPD     Y4, Y4, Y4
+	VXORPD     Y5, Y5, Y5
+	VXORPD     Y6, Y6, Y6
+	VXORPD     Y7, Y7, Y7
+	VXORPD     Y8, Y8, Y8
+	VXORPD     Y9, Y9, Y9
+	VMOVUPD    (AX), Y2
+	VMOVUPD    32(AX), Y3
+	VMOVUPD    64(AX), Y4
+	VMASKMOVPD 96(AX), Y0, Y5
 
-row_short4:
-	TESTQ        DX, DX
-	JZ           store_short4
+rows2_short4:
+	CMPQ         DX, $+2
+	JL           end2_short4
+	MOVLQSX      (R8), BX
+	IMULQ        DI, BX
+	ADDQ         SI, BX
+	MOVLQSX      4(R8), R9
+	IMULQ        DI, R9
+	ADDQ         SI, R9
+	ADDQ         $+8, R8
+	VBROADCASTSD (CX), Y10
+	VFMADD231PD  (BX), Y10, Y2
+	VFMADD231PD  32(BX), Y10, Y3
+	VFMADD231PD  64(BX), Y10, Y4
+	VMASKMOVPD   96(BX), Y0, Y1
+	VFMADD231PD  Y1, Y10, Y5
+	VBROADCASTSD 8(CX), Y10
+	VFMADD231PD  (R9), Y10, Y6
+	VFMADD231PD  32(R9), Y10, Y7
+	VFMADD231PD  64(R9), Y10, Y8
+	VMASKMOVPD   96(R9), Y0, Y1
+	VFMADD231PD  Y1, Y10, Y9
+	ADDQ         $+16, CX
+	SUBQ         $+2, DX
+	JMP          rows2_short4
+
+end2_short4:
+rows1_short4:
+	CMPQ         DX, $+1
+	JL           end1_short4
 	MOVLQSX      (R8), BX
 	IMULQ        DI, BX
 	ADDQ         SI, BX
 	ADDQ         $+4, R8
-	VBROADCASTSD (CX), Y6
-	VFMADD231PD  (BX), Y6, Y1
-	VFMADD231PD  32(BX), Y6, Y2
-	VFMADD231PD  64(BX), Y6, Y3
-	VMASKMOVPD   96(BX), Y0, Y5
-	VFMADD231PD  Y5, Y6, Y4
+	VBROADCASTSD (CX), Y10
+	VFMADD231PD  (BX), Y10, Y2
+	VFMADD231PD  32(BX), Y10, Y3
+	VFMADD231PD  64(BX), Y10, Y4
+	VMASKMOVPD   96(BX), Y0, Y1
+	VFMADD231PD  Y1, Y10, Y5
 	ADDQ         $+8, CX
-	DECQ         DX
-	JMP          row_short4
+	SUBQ         $+1, DX
+	JMP          rows1_short4
 
-store_short4:
-	VMOVUPD    Y1, (AX)
-	VMOVUPD    Y2, 32(AX)
-	VMOVUPD    Y3, 64(AX)
-	VMASKMOVPD Y4, Y0, 96(AX)
+end1_short4:
+	VADDPD     Y6, Y2, Y2
+	VMOVUPD    Y2, (AX)
+	VADDPD     Y7, Y3, Y3
+	VMOVUPD    Y3, 32(AX)
+	VADDPD     Y8, Y4, Y4
+	VMOVUPD    Y4, 64(AX)
+	VADDPD     Y9, Y5, Y5
+	VMASKMOVPD Y5, Y0, 96(AX)
 	VZEROUPPER
 	RET
 
@@ -1866,36 +2071,41 @@ short5:
 	MOVQ       $0x00000004, R9
 	SUBQ       BX, R9
 	VMOVUPD    (R10)(R9*8), Y0
-	VMOVUPD    (AX), Y1
-	VMOVUPD    32(AX), Y2
-	VMOVUPD    64(AX), Y3
-	VMOVUPD    96(AX), Y4
-	VMASKMOVPD 128(AX), Y0, Y5
+	VXORPD     Y2, Y2, Y2
+	VXORPD     Y3, Y3, Y3
+	VXORPD     Y4, Y4, Y4
+	VXORPD     Y5, Y5, Y5
+	VXORPD     Y6, Y6, Y6
+	VMOVUPD    (AX), Y2
+	VMOVUPD    32(AX), Y3
+	VMOVUPD    64(AX), Y4
+	VMOVUPD    96(AX), Y5
+	VMASKMOVPD 128(AX), Y0, Y6
 
-row_short5:
-	TESTQ        DX, DX
-	JZ           store_short5
+rows1_short5:
+	CMPQ         DX, $+1
+	JL           end1_short5
 	MOVLQSX      (R8), BX
 	IMULQ        DI, BX
 	ADDQ         SI, BX
 	ADDQ         $+4, R8
 	VBROADCASTSD (CX), Y7
-	VFMADD231PD  (BX), Y7, Y1
-	VFMADD231PD  32(BX), Y7, Y2
-	VFMADD231PD  64(BX), Y7, Y3
-	VFMADD231PD  96(BX), Y7, Y4
-	VMASKMOVPD   128(BX), Y0, Y6
-	VFMADD231PD  Y6, Y7, Y5
+	VFMADD231PD  (BX), Y7, Y2
+	VFMADD231PD  32(BX), Y7, Y3
+	VFMADD231PD  64(BX), Y7, Y4
+	VFMADD231PD  96(BX), Y7, Y5
+	VMASKMOVPD   128(BX), Y0, Y1
+	VFMADD231PD  Y1, Y7, Y6
 	ADDQ         $+8, CX
-	DECQ         DX
-	JMP          row_short5
+	SUBQ         $+1, DX
+	JMP          rows1_short5
 
-store_short5:
-	VMOVUPD    Y1, (AX)
-	VMOVUPD    Y2, 32(AX)
-	VMOVUPD    Y3, 64(AX)
-	VMOVUPD    Y4, 96(AX)
-	VMASKMOVPD Y5, Y0, 128(AX)
+end1_short5:
+	VMOVUPD    Y2, (AX)
+	VMOVUPD    Y3, 32(AX)
+	VMOVUPD    Y4, 64(AX)
+	VMOVUPD    Y5, 96(AX)
+	VMASKMOVPD Y6, Y0, 128(AX)
 	VZEROUPPER
 	RET
 
@@ -1905,39 +2115,45 @@ short6:
 	MOVQ       $0x00000004, R9
 	SUBQ       BX, R9
 	VMOVUPD    (R10)(R9*8), Y0
-	VMOVUPD    (AX), Y1
-	VMOVUPD    32(AX), Y2
-	VMOVUPD    64(AX), Y3
-	VMOVUPD    96(AX), Y4
-	VMOVUPD    128(AX), Y5
-	VMASKMOVPD 160(AX), Y0, Y6
+	VXORPD     Y2, Y2, Y2
+	VXORPD     Y3, Y3, Y3
+	VXORPD     Y4, Y4, Y4
+	VXORPD     Y5, Y5, Y5
+	VXORPD     Y6, Y6, Y6
+	VXORPD     Y7, Y7, Y7
+	VMOVUPD    (AX), Y2
+	VMOVUPD    32(AX), Y3
+	VMOVUPD    64(AX), Y4
+	VMOVUPD    96(AX), Y5
+	VMOVUPD    128(AX), Y6
+	VMASKMOVPD 160(AX), Y0, Y7
 
-row_short6:
-	TESTQ        DX, DX
-	JZ           store_short6
+rows1_short6:
+	CMPQ         DX, $+1
+	JL           end1_short6
 	MOVLQSX      (R8), BX
 	IMULQ        DI, BX
 	ADDQ         SI, BX
 	ADDQ         $+4, R8
 	VBROADCASTSD (CX), Y8
-	VFMADD231PD  (BX), Y8, Y1
-	VFMADD231PD  32(BX), Y8, Y2
-	VFMADD231PD  64(BX), Y8, Y3
-	VFMADD231PD  96(BX), Y8, Y4
-	VFMADD231PD  128(BX), Y8, Y5
-	VMASKMOVPD   160(BX), Y0, Y7
-	VFMADD231PD  Y7, Y8, Y6
+	VFMADD231PD  (BX), Y8, Y2
+	VFMADD231PD  32(BX), Y8, Y3
+	VFMADD231PD  64(BX), Y8, Y4
+	VFMADD231PD  96(BX), Y8, Y5
+	VFMADD231PD  128(BX), Y8, Y6
+	VMASKMOVPD   160(BX), Y0, Y1
+	VFMADD231PD  Y1, Y8, Y7
 	ADDQ         $+8, CX
-	DECQ         DX
-	JMP          row_short6
+	SUBQ         $+1, DX
+	JMP          rows1_short6
 
-store_short6:
-	VMOVUPD    Y1, (AX)
-	VMOVUPD    Y2, 32(AX)
-	VMOVUPD    Y3, 64(AX)
-	VMOVUPD    Y4, 96(AX)
-	VMOVUPD    Y5, 128(AX)
-	VMASKMOVPD Y6, Y0, 160(AX)
+end1_short6:
+	VMOVUPD    Y2, (AX)
+	VMOVUPD    Y3, 32(AX)
+	VMOVUPD    Y4, 64(AX)
+	VMOVUPD    Y5, 96(AX)
+	VMOVUPD    Y6, 128(AX)
+	VMASKMOVPD Y7, Y0, 160(AX)
 	VZEROUPPER
 	RET
 
@@ -1947,42 +2163,49 @@ short7:
 	MOVQ       $0x00000004, R9
 	SUBQ       BX, R9
 	VMOVUPD    (R10)(R9*8), Y0
-	VMOVUPD    (AX), Y1
-	VMOVUPD    32(AX), Y2
-	VMOVUPD    64(AX), Y3
-	VMOVUPD    96(AX), Y4
-	VMOVUPD    128(AX), Y5
-	VMOVUPD    160(AX), Y6
-	VMASKMOVPD 192(AX), Y0, Y7
+	VXORPD     Y2, Y2, Y2
+	VXORPD     Y3, Y3, Y3
+	VXORPD     Y4, Y4, Y4
+	VXORPD     Y5, Y5, Y5
+	VXORPD     Y6, Y6, Y6
+	VXORPD     Y7, Y7, Y7
+	VXORPD     Y8, Y8, Y8
+	VMOVUPD    (AX), Y2
+	VMOVUPD    32(AX), Y3
+	VMOVUPD    64(AX), Y4
+	VMOVUPD    96(AX), Y5
+	VMOVUPD    128(AX), Y6
+	VMOVUPD    160(AX), Y7
+	VMASKMOVPD 192(AX), Y0, Y8
 
-row_short7:
-	TESTQ        DX, DX
-	JZ           store_short7
+rows1_short7:
+	CMPQ         DX, $+1
+	JL           end1_short7
 	MOVLQSX      (R8), BX
 	IMULQ        DI, BX
 	ADDQ         SI, BX
 	ADDQ         $+4, R8
 	VBROADCASTSD (CX), Y9
-	VFMADD231PD  (BX), Y9, Y1
-	VFMADD231PD  32(BX), Y9, Y2
-	VFMADD231PD  64(BX), Y9, Y3
-	VFMADD231PD  96(BX), Y9, Y4
-	VFMADD231PD  128(BX), Y9, Y5
-	VFMADD231PD  160(BX), Y9, Y6
-	VMASKMOVPD   192(BX), Y0, Y8
-	VFMADD231PD  Y8, Y9, Y7
+	VFMADD231PD  (BX), Y9, Y2
+	VFMADD231PD  32(BX), Y9, Y3
+	VFMADD231PD  64(BX), Y9, Y4
+	VFMADD231PD  96(BX), Y9, Y5
+	VFMADD231PD  128(BX), Y9, Y6
+	VFMADD231PD  160(BX), Y9, Y7
+	VMASKMOVPD   192(BX), Y0, Y1
+	VFMADD231PD  Y1, Y9, Y8
 	ADDQ         $+8, CX
-	DECQ         DX
-	JMP          row_short7
+	SUBQ         $+1, DX
+	JMP          rows1_short7
 
-store_short7:
-	VMOVUPD    Y1, (AX)
-	VMOVUPD    Y2, 32(AX)
-	VMOVUPD    Y3, 64(AX)
-	VMOVUPD    Y4, 96(AX)
-	VMOVUPD    Y5, 128(AX)
-	VMOVUPD    Y6, 160(AX)
-	VMASKMOVPD Y7, Y0, 192(AX)
+end1_short7:
+	VMOVUPD    Y2, (AX)
+	VMOVUPD    Y3, 32(AX)
+	VMOVUPD    Y4, 64(AX)
+	VMOVUPD    Y5, 96(AX)
+	VMOVUPD    Y6, 128(AX)
+	VMOVUPD    Y7, 160(AX)
+	VMASKMOVPD Y8, Y0, 192(AX)
 	VZEROUPPER
 	RET
 
@@ -1992,45 +2215,53 @@ short8:
 	MOVQ       $0x00000004, R9
 	SUBQ       BX, R9
 	VMOVUPD    (R10)(R9*8), Y0
-	VMOVUPD    (AX), Y1
-	VMOVUPD    32(AX), Y2
-	VMOVUPD    64(AX), Y3
-	VMOVUPD    96(AX), Y4
-	VMOVUPD    128(AX), Y5
-	VMOVUPD    160(AX), Y6
-	VMOVUPD    192(AX), Y7
-	VMASKMOVPD 224(AX), Y0, Y8
+	VXORPD     Y2, Y2, Y2
+	VXORPD     Y3, Y3, Y3
+	VXORPD     Y4, Y4, Y4
+	VXORPD     Y5, Y5, Y5
+	VXORPD     Y6, Y6, Y6
+	VXORPD     Y7, Y7, Y7
+	VXORPD     Y8, Y8, Y8
+	VXORPD     Y9, Y9, Y9
+	VMOVUPD    (AX), Y2
+	VMOVUPD    32(AX), Y3
+	VMOVUPD    64(AX), Y4
+	VMOVUPD    96(AX), Y5
+	VMOVUPD    128(AX), Y6
+	VMOVUPD    160(AX), Y7
+	VMOVUPD    192(AX), Y8
+	VMASKMOVPD 224(AX), Y0, Y9
 
-row_short8:
-	TESTQ        DX, DX
-	JZ           store_short8
+rows1_short8:
+	CMPQ         DX, $+1
+	JL           end1_short8
 	MOVLQSX      (R8), BX
 	IMULQ        DI, BX
 	ADDQ         SI, BX
 	ADDQ         $+4, R8
 	VBROADCASTSD (CX), Y10
-	VFMADD231PD  (BX), Y10, Y1
-	VFMADD231PD  32(BX), Y10, Y2
-	VFMADD231PD  64(BX), Y10, Y3
-	VFMADD231PD  96(BX), Y10, Y4
-	VFMADD231PD  128(BX), Y10, Y5
-	VFMADD231PD  160(BX), Y10, Y6
-	VFMADD231PD  192(BX), Y10, Y7
-	VMASKMOVPD   224(BX), Y0, Y9
-	VFMADD231PD  Y9, Y10, Y8
+	VFMADD231PD  (BX), Y10, Y2
+	VFMADD231PD  32(BX), Y10, Y3
+	VFMADD231PD  64(BX), Y10, Y4
+	VFMADD231PD  96(BX), Y10, Y5
+	VFMADD231PD  128(BX), Y10, Y6
+	VFMADD231PD  160(BX), Y10, Y7
+	VFMADD231PD  192(BX), Y10, Y8
+	VMASKMOVPD   224(BX), Y0, Y1
+	VFMADD231PD  Y1, Y10, Y9
 	ADDQ         $+8, CX
-	DECQ         DX
-	JMP          row_short8
+	SUBQ         $+1, DX
+	JMP          rows1_short8
 
-store_short8:
-	VMOVUPD    Y1, (AX)
-	VMOVUPD    Y2, 32(AX)
-	VMOVUPD    Y3, 64(AX)
-	VMOVUPD    Y4, 96(AX)
-	VMOVUPD    Y5, 128(AX)
-	VMOVUPD    Y6, 160(AX)
-	VMOVUPD    Y7, 192(AX)
-	VMASKMOVPD Y8, Y0, 224(AX)
+end1_short8:
+	VMOVUPD    Y2, (AX)
+	VMOVUPD    Y3, 32(AX)
+	VMOVUPD    Y4, 64(AX)
+	VMOVUPD    Y5, 96(AX)
+	VMOVUPD    Y6, 128(AX)
+	VMOVUPD    Y7, 160(AX)
+	VMOVUPD    Y8, 192(AX)
+	VMASKMOVPD Y9, Y0, 224(AX)
 	VZEROUPPER
 	RET
 
@@ -2594,52 +2825,46 @@ done:
 	VZEROUPPER
 	RET
 
-// func locateAVX512(pos *float64, off *int32, s *float64, class *uint8, n int, lo float64, scale float64, bins int32, row int32)
+// func locateAVX512(pos *float64, key *int32, x *float64, class *uint8, n int, half float64, bins int32)
 // Requires: AVX, AVX2, AVX512F, AVX512VL
-TEXT ·locateAVX512(SB), NOSPLIT, $0-64
+TEXT ·locateAVX512(SB), NOSPLIT, $0-52
 	MOVQ         pos+0(FP), AX
-	MOVQ         off+8(FP), CX
-	MOVQ         s+16(FP), DX
+	MOVQ         key+8(FP), CX
+	MOVQ         x+16(FP), DX
 	MOVQ         class+24(FP), BX
 	MOVQ         n+32(FP), SI
-	VBROADCASTSD word3ff0000000000000<>+0(SB), Z2
-	VBROADCASTSD wordbff0000000000000<>+0(SB), Z3
-	VBROADCASTSD lo+40(FP), Z0
-	VBROADCASTSD scale+48(FP), Z1
-	MOVL         bins+56(FP), DI
-	VMOVD        DI, X4
-	VPBROADCASTD X4, Y4
-	MOVL         row+60(FP), DI
-	VMOVD        DI, X5
-	VPBROADCASTD X5, Y5
-	VPTERNLOGD   $0xff, Y6, Y6, Y6
-	VPADDD       Y6, Y4, Y6
-	VPXORD       Y7, Y7, Y7
-	VCVTDQ2PD    Y4, Z8
+	VBROADCASTSD word3ff0000000000000<>+0(SB), Z1
+	VBROADCASTSD wordbff0000000000000<>+0(SB), Z2
+	VBROADCASTSD half+40(FP), Z0
+	MOVL         bins+48(FP), DI
+	VMOVD        DI, X3
+	VPBROADCASTD X3, Y3
+	VPTERNLOGD   $0xff, Y5, Y5, Y5
+	VPXORD       Y6, Y6, Y6
+	VPADDD       Y5, Y3, Y5
+	VCVTDQ2PD    Y3, Z4
 
 loop:
 	CMPQ       SI, $+8
 	JL         done
-	VMOVUPD    (DX), Z9
-	VSUBPD     Z0, Z9, Z9
-	VMULPD     Z1, Z9, Z9
-	VMAXPD     Z9, Z3, Z9
-	VMINPD     Z9, Z8, Z9
-	VCVTTPD2DQ Z9, Y11
-	VPMAXSD    Y11, Y7, Y11
-	VPMINSD    Y11, Y6, Y11
-	VCVTDQ2PD  Y11, Z10
-	VSUBPD     Z10, Z9, Z10
-	VADDPD     Z10, Z10, Z10
-	VSUBPD     Z2, Z10, Z10
-	VMINPD     Z10, Z2, Z10
-	VMAXPD     Z10, Z3, Z10
-	VMOVUPD    Z10, (AX)
-	VPMOVZXBD  (BX), Y9
-	VPMULLD    Y4, Y9, Y9
-	VPADDD     Y11, Y9, Y9
-	VPMULLD    Y5, Y9, Y9
-	VMOVDQU32  Y9, (CX)
+	VADDPD     (DX), Z1, Z7
+	VMULPD     Z0, Z7, Z7
+	VMAXPD     Z7, Z2, Z7
+	VMINPD     Z7, Z4, Z7
+	VCVTTPD2DQ Z7, Y9
+	VPMAXSD    Y9, Y6, Y9
+	VPMINSD    Y9, Y5, Y9
+	VCVTDQ2PD  Y9, Z8
+	VSUBPD     Z8, Z7, Z8
+	VADDPD     Z8, Z8, Z8
+	VSUBPD     Z1, Z8, Z8
+	VMINPD     Z8, Z1, Z8
+	VMAXPD     Z8, Z2, Z8
+	VMOVUPD    Z8, (AX)
+	VPMOVZXBD  (BX), Y7
+	VPMULLD    Y3, Y7, Y7
+	VPADDD     Y9, Y7, Y7
+	VMOVDQU32  Y7, (CX)
 	ADDQ       $+64, AX
 	ADDQ       $+64, DX
 	ADDQ       $+32, CX
@@ -2651,514 +2876,208 @@ done:
 	VZEROUPPER
 	RET
 
-// func chebyshevMomentsAVX512(mom *float64, limit int, terms int, pos *float64, off *int32, n int)
-// Requires: AVX, AVX512F, CMOV
-TEXT ·chebyshevMomentsAVX512(SB), NOSPLIT, $128-48
-	MOVQ      mom+0(FP), AX
-	MOVQ      limit+8(FP), CX
-	MOVQ      terms+16(FP), DX
-	MOVQ      pos+24(FP), BX
-	MOVQ      off+32(FP), SI
-	MOVQ      n+40(FP), DI
-	LEAQ      7(DX), DX
-	SHRQ      $0x03, DX
-	VMOVDQU64 reverse<>+0(SB), Z0
-	MOVL      $0x00000001, R8
-	KMOVW     R8, K1
+// func powerSumsAVX512(sum *float64, x *float64, groups int, n int)
+// Requires: AVX, AVX512F
+TEXT ·powerSumsAVX512(SB), NOSPLIT, $0-32
+	MOVQ         sum+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         groups+16(FP), DX
+	MOVQ         n+24(FP), BX
+	VBROADCASTSD word3ff0000000000000<>+0(SB), Z0
+	XORQ         SI, SI
 
-loop:
-	CMPQ         DI, $+8
-	JL           done
-	VMOVUPD      (BX), Z1
-	VADDPD       Z1, Z1, Z2
-	VBROADCASTSD word3ff0000000000000<>+0(SB), Z3
-	VMOVAPD      Z3, Z4
-	VFMSUB231PD  Z1, Z2, Z4
-	VMOVAPD      Z1, Z5
-	VFMSUB231PD  Z4, Z2, Z5
-	VMOVAPD      Z4, Z6
-	VFMSUB231PD  Z5, Z2, Z6
-	VMOVAPD      Z5, Z7
-	VFMSUB231PD  Z6, Z2, Z7
-	VMOVAPD      Z6, Z8
-	VFMSUB231PD  Z7, Z2, Z8
-	VMOVAPD      Z7, Z9
-	VFMSUB231PD  Z8, Z2, Z9
-	VMOVAPD      Z8, Z10
-	VFMSUB231PD  Z9, Z2, Z10
-	VMOVUPD      Z10, (SP)
-	VADDPD       Z10, Z10, Z10
-	VMOVUPD      Z10, 64(SP)
-	VUNPCKLPD    Z1, Z3, Z2
-	VUNPCKHPD    Z1, Z3, Z1
-	VUNPCKLPD    Z5, Z4, Z3
-	VUNPCKHPD    Z5, Z4, Z4
-	VUNPCKLPD    Z7, Z6, Z5
-	VUNPCKHPD    Z7, Z6, Z6
-	VUNPCKLPD    Z9, Z8, Z7
-	VUNPCKHPD    Z9, Z8, Z8
-	VSHUFF64X2   $0x88, Z3, Z2, Z9
-	VSHUFF64X2   $0xdd, Z3, Z2, Z2
-	VSHUFF64X2   $0x88, Z7, Z5, Z3
-	VSHUFF64X2   $0xdd, Z7, Z5, Z7
-	VSHUFF64X2   $0x88, Z3, Z9, Z5
-	VSHUFF64X2   $0xdd, Z3, Z9, Z9
-	VSHUFF64X2   $0x88, Z7, Z2, Z3
-	VSHUFF64X2   $0xdd, Z7, Z2, Z2
-	VSHUFF64X2   $0x88, Z4, Z1, Z7
-	VSHUFF64X2   $0xdd, Z4, Z1, Z1
-	VSHUFF64X2   $0x88, Z8, Z6, Z4
-	VSHUFF64X2   $0xdd, Z8, Z6, Z8
-	VSHUFF64X2   $0x88, Z4, Z7, Z6
-	VSHUFF64X2   $0xdd, Z4, Z7, Z7
-	VSHUFF64X2   $0x88, Z8, Z1, Z4
-	VSHUFF64X2   $0xdd, Z8, Z1, Z1
-	MOVLQSX      (SI), R8
-	CMPQ         R8, CX
-	CMOVQHI      CX, R8
-	LEAQ         (AX)(R8*8), R8
-	MOVQ         DX, R9
-	VADDPD       (R8), Z5, Z8
-	VMOVUPD      Z8, (R8)
-	DECQ         R9
-	JZ           end0
-	VPERMPD      Z5, Z0, Z8
-	VBROADCASTSD (SP), K1, Z8
-	VBROADCASTSD 64(SP), Z10
+by4:
+	CMPQ    BX, $+32
+	JL      by4end
+	VMOVUPD (CX), Z5
+	VMOVAPD Z0, Z1
+	VMOVUPD 64(CX), Z6
+	VMOVAPD Z0, Z2
+	VMOVUPD 128(CX), Z7
+	VMOVAPD Z0, Z3
+	VMOVUPD 192(CX), Z8
+	VMOVAPD Z0, Z4
+	VMULPD  Z5, Z5, Z9
+	VMULPD  Z6, Z6, Z10
+	VMULPD  Z7, Z7, Z11
+	VMULPD  Z8, Z8, Z12
+	VMULPD  Z9, Z5, Z13
+	VMULPD  Z10, Z6, Z14
+	VMULPD  Z11, Z7, Z15
+	VMULPD  Z12, Z8, Z16
+	VMULPD  Z9, Z9, Z17
+	VMULPD  Z10, Z10, Z18
+	VMULPD  Z11, Z11, Z19
+	VMULPD  Z12, Z12, Z20
+	LEAQ    (AX)(SI*1), DI
+	MOVQ    DX, R8
 
-group0:
-	VMOVAPD     Z8, Z11
-	VFMSUB231PD Z5, Z10, Z11
-	VMOVAPD     Z5, Z8
-	VMOVAPD     Z11, Z5
-	ADDQ        $+64, R8
-	VADDPD      (R8), Z5, Z11
-	VMOVUPD     Z11, (R8)
-	DECQ        R9
-	JNZ         group0
+by4group:
+	VMOVUPD     (DI), Z21
+	VMOVUPD     64(DI), Z22
+	VMOVUPD     128(DI), Z23
+	VMOVUPD     192(DI), Z24
+	VFMADD231PD Z5, Z1, Z21
+	VFMADD231PD Z9, Z1, Z22
+	VFMADD231PD Z13, Z1, Z23
+	VFMADD231PD Z6, Z2, Z21
+	VFMADD231PD Z10, Z2, Z22
+	VFMADD231PD Z14, Z2, Z23
+	VFMADD231PD Z7, Z3, Z21
+	VFMADD231PD Z11, Z3, Z22
+	VFMADD231PD Z15, Z3, Z23
+	VFMADD231PD Z8, Z4, Z21
+	VFMADD231PD Z12, Z4, Z22
+	VFMADD231PD Z16, Z4, Z23
+	VMULPD      Z17, Z1, Z1
+	VMULPD      Z18, Z2, Z2
+	VMULPD      Z19, Z3, Z3
+	VMULPD      Z20, Z4, Z4
+	VADDPD      Z1, Z24, Z24
+	VADDPD      Z2, Z24, Z24
+	VADDPD      Z3, Z24, Z24
+	VADDPD      Z4, Z24, Z24
+	VMOVUPD     Z21, (DI)
+	VMOVUPD     Z22, 64(DI)
+	VMOVUPD     Z23, 128(DI)
+	VMOVUPD     Z24, 192(DI)
+	ADDQ        $+256, DI
+	DECQ        R8
+	JNZ         by4group
+	ADDQ        $+256, CX
+	SUBQ        $+32, BX
+	JMP         by4
 
-end0:
-	MOVLQSX      4(SI), R8
-	CMPQ         R8, CX
-	CMOVQHI      CX, R8
-	LEAQ         (AX)(R8*8), R8
-	MOVQ         DX, R9
-	VADDPD       (R8), Z6, Z5
-	VMOVUPD      Z5, (R8)
-	DECQ         R9
-	JZ           end1
-	VPERMPD      Z6, Z0, Z5
-	VBROADCASTSD 8(SP), K1, Z5
-	VBROADCASTSD 72(SP), Z8
+by4end:
+by1:
+	CMPQ    BX, $+8
+	JL      by1end
+	VMOVUPD (CX), Z2
+	VMOVAPD Z0, Z1
+	VMULPD  Z2, Z2, Z3
+	VMULPD  Z3, Z2, Z4
+	VMULPD  Z3, Z3, Z5
+	LEAQ    (AX)(SI*1), DI
+	MOVQ    DX, R8
 
-group1:
-	VMOVAPD     Z5, Z10
-	VFMSUB231PD Z6, Z8, Z10
-	VMOVAPD     Z6, Z5
-	VMOVAPD     Z10, Z6
-	ADDQ        $+64, R8
-	VADDPD      (R8), Z6, Z10
-	VMOVUPD     Z10, (R8)
-	DECQ        R9
-	JNZ         group1
+by1group:
+	VMOVUPD     (DI), Z6
+	VMOVUPD     64(DI), Z7
+	VMOVUPD     128(DI), Z8
+	VMOVUPD     192(DI), Z9
+	VFMADD231PD Z2, Z1, Z6
+	VFMADD231PD Z3, Z1, Z7
+	VFMADD231PD Z4, Z1, Z8
+	VMULPD      Z5, Z1, Z1
+	VADDPD      Z1, Z9, Z9
+	VMOVUPD     Z6, (DI)
+	VMOVUPD     Z7, 64(DI)
+	VMOVUPD     Z8, 128(DI)
+	VMOVUPD     Z9, 192(DI)
+	ADDQ        $+256, DI
+	DECQ        R8
+	JNZ         by1group
+	ADDQ        $+64, CX
+	SUBQ        $+8, BX
+	JMP         by1
 
-end1:
-	MOVLQSX      8(SI), R8
-	CMPQ         R8, CX
-	CMOVQHI      CX, R8
-	LEAQ         (AX)(R8*8), R8
-	MOVQ         DX, R9
-	VADDPD       (R8), Z3, Z5
-	VMOVUPD      Z5, (R8)
-	DECQ         R9
-	JZ           end2
-	VPERMPD      Z3, Z0, Z5
-	VBROADCASTSD 16(SP), K1, Z5
-	VBROADCASTSD 80(SP), Z6
-
-group2:
-	VMOVAPD     Z5, Z8
-	VFMSUB231PD Z3, Z6, Z8
-	VMOVAPD     Z3, Z5
-	VMOVAPD     Z8, Z3
-	ADDQ        $+64, R8
-	VADDPD      (R8), Z3, Z8
-	VMOVUPD     Z8, (R8)
-	DECQ        R9
-	JNZ         group2
-
-end2:
-	MOVLQSX      12(SI), R8
-	CMPQ         R8, CX
-	CMOVQHI      CX, R8
-	LEAQ         (AX)(R8*8), R8
-	MOVQ         DX, R9
-	VADDPD       (R8), Z4, Z3
-	VMOVUPD      Z3, (R8)
-	DECQ         R9
-	JZ           end3
-	VPERMPD      Z4, Z0, Z3
-	VBROADCASTSD 24(SP), K1, Z3
-	VBROADCASTSD 88(SP), Z5
-
-group3:
-	VMOVAPD     Z3, Z6
-	VFMSUB231PD Z4, Z5, Z6
-	VMOVAPD     Z4, Z3
-	VMOVAPD     Z6, Z4
-	ADDQ        $+64, R8
-	VADDPD      (R8), Z4, Z6
-	VMOVUPD     Z6, (R8)
-	DECQ        R9
-	JNZ         group3
-
-end3:
-	MOVLQSX      16(SI), R8
-	CMPQ         R8, CX
-	CMOVQHI      CX, R8
-	LEAQ         (AX)(R8*8), R8
-	MOVQ         DX, R9
-	VADDPD       (R8), Z9, Z3
-	VMOVUPD      Z3, (R8)
-	DECQ         R9
-	JZ           end4
-	VPERMPD      Z9, Z0, Z3
-	VBROADCASTSD 32(SP), K1, Z3
-	VBROADCASTSD 96(SP), Z4
-
-group4:
-	VMOVAPD     Z3, Z5
-	VFMSUB231PD Z9, Z4, Z5
-	VMOVAPD     Z9, Z3
-	VMOVAPD     Z5, Z9
-	ADDQ        $+64, R8
-	VADDPD      (R8), Z9, Z5
-	VMOVUPD     Z5, (R8)
-	DECQ        R9
-	JNZ         group4
-
-end4:
-	MOVLQSX      20(SI), R8
-	CMPQ         R8, CX
-	CMOVQHI      CX, R8
-	LEAQ         (AX)(R8*8), R8
-	MOVQ         DX, R9
-	VADDPD       (R8), Z7, Z3
-	VMOVUPD      Z3, (R8)
-	DECQ         R9
-	JZ           end5
-	VPERMPD      Z7, Z0, Z3
-	VBROADCASTSD 40(SP), K1, Z3
-	VBROADCASTSD 104(SP), Z4
-
-group5:
-	VMOVAPD     Z3, Z5
-	VFMSUB231PD Z7, Z4, Z5
-	VMOVAPD     Z7, Z3
-	VMOVAPD     Z5, Z7
-	ADDQ        $+64, R8
-	VADDPD      (R8), Z7, Z5
-	VMOVUPD     Z5, (R8)
-	DECQ        R9
-	JNZ         group5
-
-end5:
-	MOVLQSX      24(SI), R8
-	CMPQ         R8, CX
-	CMOVQHI      CX, R8
-	LEAQ         (AX)(R8*8), R8
-	MOVQ         DX, R9
-	VADDPD       (R8), Z2, Z3
-	VMOVUPD      Z3, (R8)
-	DECQ         R9
-	JZ           end6
-	VPERMPD      Z2, Z0, Z3
-	VBROADCASTSD 48(SP), K1, Z3
-	VBROADCASTSD 112(SP), Z4
-
-group6:
-	VMOVAPD     Z3, Z5
-	VFMSUB231PD Z2, Z4, Z5
-	VMOVAPD     Z2, Z3
-	VMOVAPD     Z5, Z2
-	ADDQ        $+64, R8
-	VADDPD      (R8), Z2, Z5
-	VMOVUPD     Z5, (R8)
-	DECQ        R9
-	JNZ         group6
-
-end6:
-	MOVLQSX      28(SI), R8
-	CMPQ         R8, CX
-	CMOVQHI      CX, R8
-	LEAQ         (AX)(R8*8), R8
-	MOVQ         DX, R9
-	VADDPD       (R8), Z1, Z2
-	VMOVUPD      Z2, (R8)
-	DECQ         R9
-	JZ           end7
-	VPERMPD      Z1, Z0, Z2
-	VBROADCASTSD 56(SP), K1, Z2
-	VBROADCASTSD 120(SP), Z3
-
-group7:
-	VMOVAPD     Z2, Z4
-	VFMSUB231PD Z1, Z3, Z4
-	VMOVAPD     Z1, Z2
-	VMOVAPD     Z4, Z1
-	ADDQ        $+64, R8
-	VADDPD      (R8), Z1, Z4
-	VMOVUPD     Z4, (R8)
-	DECQ        R9
-	JNZ         group7
-
-end7:
-	ADDQ $+64, BX
-	ADDQ $+32, SI
-	SUBQ $+8, DI
-	JMP  loop
-
-done:
+by1end:
 	VZEROUPPER
 	RET
 
-DATA reverse<>+0(SB)/8, $0x0000000000000000
-DATA reverse<>+8(SB)/8, $0x0000000000000007
-DATA reverse<>+16(SB)/8, $0x0000000000000006
-DATA reverse<>+24(SB)/8, $0x0000000000000005
-DATA reverse<>+32(SB)/8, $0x0000000000000004
-DATA reverse<>+40(SB)/8, $0x0000000000000003
-DATA reverse<>+48(SB)/8, $0x0000000000000002
-DATA reverse<>+56(SB)/8, $0x0000000000000001
-GLOBL reverse<>(SB), RODATA|NOPTR, $64
+// func polynomialAVX512(dst *float64, coef *float64, x *float64, pairs int, n int)
+// Requires: AVX, AVX512F
+TEXT ·polynomialAVX512(SB), NOSPLIT, $0-40
+	MOVQ dst+0(FP), AX
+	MOVQ coef+8(FP), CX
+	MOVQ x+16(FP), DX
+	MOVQ pairs+24(FP), BX
+	MOVQ n+32(FP), SI
 
-// func clenshawAVX512(dst *float64, coef *float64, limit int, terms int, pos *float64, off *int32, n int)
-// Requires: AVX, AVX512F, BMI2, CMOV
-TEXT ·clenshawAVX512(SB), NOSPLIT, $64-56
-	MOVQ  dst+0(FP), AX
-	MOVQ  coef+8(FP), CX
-	MOVQ  limit+16(FP), DX
-	MOVQ  terms+24(FP), BX
-	MOVQ  pos+32(FP), SI
-	MOVQ  off+40(FP), DI
-	MOVQ  n+48(FP), R8
-	LEAQ  -1(BX), R9
-	SHRQ  $0x03, R9
-	MOVQ  R9, R10
-	SHLQ  $0x03, R10
-	SUBQ  R10, BX
-	MOVQ  $-1, R10
-	BZHIQ BX, R10, R10
-	KMOVW R10, K1
-	MOVQ  $+8, BX
-	MOVQ  $-1, R10
-	BZHIQ BX, R10, R10
-	KMOVW R10, K2
+by4:
+	CMPQ         SI, $+32
+	JL           by4end
+	MOVQ         BX, R8
+	MOVQ         BX, DI
+	SHLQ         $0x04, DI
+	ADDQ         CX, DI
+	VMOVUPD      (DX), Z0
+	VMULPD       Z0, Z0, Z0
+	VBROADCASTSD (DI), Z4
+	VPXORQ       Z8, Z8, Z8
+	VMOVUPD      64(DX), Z1
+	VMULPD       Z1, Z1, Z1
+	VBROADCASTSD (DI), Z5
+	VPXORQ       Z9, Z9, Z9
+	VMOVUPD      128(DX), Z2
+	VMULPD       Z2, Z2, Z2
+	VBROADCASTSD (DI), Z6
+	VPXORQ       Z10, Z10, Z10
+	VMOVUPD      192(DX), Z3
+	VMULPD       Z3, Z3, Z3
+	VBROADCASTSD (DI), Z7
+	VPXORQ       Z11, Z11, Z11
+	TESTQ        R8, R8
+	JZ           by4sum
 
-loop:
-	CMPQ    R8, $+8
-	JL      done
-	MOVLQSX (DI), BX
-	CMPQ    BX, DX
-	CMOVQHI DX, BX
-	MOVQ    BX, (SP)
-	MOVLQSX 4(DI), BX
-	CMPQ    BX, DX
-	CMOVQHI DX, BX
-	MOVQ    BX, 8(SP)
-	MOVLQSX 8(DI), BX
-	CMPQ    BX, DX
-	CMOVQHI DX, BX
-	MOVQ    BX, 16(SP)
-	MOVLQSX 12(DI), BX
-	CMPQ    BX, DX
-	CMOVQHI DX, BX
-	MOVQ    BX, 24(SP)
-	MOVLQSX 16(DI), BX
-	CMPQ    BX, DX
-	CMOVQHI DX, BX
-	MOVQ    BX, 32(SP)
-	MOVLQSX 20(DI), BX
-	CMPQ    BX, DX
-	CMOVQHI DX, BX
-	MOVQ    BX, 40(SP)
-	MOVLQSX 24(DI), BX
-	CMPQ    BX, DX
-	CMOVQHI DX, BX
-	MOVQ    BX, 48(SP)
-	MOVLQSX 28(DI), BX
-	CMPQ    BX, DX
-	CMOVQHI DX, BX
-	MOVQ    BX, 56(SP)
-	VMOVUPD (SI), Z0
-	VADDPD  Z0, Z0, Z1
-	VPXORQ  Z2, Z2, Z2
-	VPXORQ  Z3, Z3, Z3
-	KMOVW   K1, K3
-	MOVQ    R9, R10
-	MOVQ    R9, BX
-	SHLQ    $0x06, BX
-	ADDQ    CX, BX
+by4pair:
+	VFMADD213PD.BCST -8(DI), Z0, Z8
+	VFMADD213PD.BCST -8(DI), Z1, Z9
+	VFMADD213PD.BCST -8(DI), Z2, Z10
+	VFMADD213PD.BCST -8(DI), Z3, Z11
+	VFMADD213PD.BCST -16(DI), Z0, Z4
+	VFMADD213PD.BCST -16(DI), Z1, Z5
+	VFMADD213PD.BCST -16(DI), Z2, Z6
+	VFMADD213PD.BCST -16(DI), Z3, Z7
+	SUBQ             $0x10, DI
+	DECQ             R8
+	JNZ              by4pair
 
-group:
-	TESTQ       R10, R10
-	JZ          last
-	MOVQ        (SP), R11
-	VMOVUPD.Z   (BX)(R11*8), K3, Z4
-	MOVQ        8(SP), R11
-	VMOVUPD.Z   (BX)(R11*8), K3, Z5
-	MOVQ        16(SP), R11
-	VMOVUPD.Z   (BX)(R11*8), K3, Z6
-	MOVQ        24(SP), R11
-	VMOVUPD.Z   (BX)(R11*8), K3, Z7
-	MOVQ        32(SP), R11
-	VMOVUPD.Z   (BX)(R11*8), K3, Z8
-	MOVQ        40(SP), R11
-	VMOVUPD.Z   (BX)(R11*8), K3, Z9
-	MOVQ        48(SP), R11
-	VMOVUPD.Z   (BX)(R11*8), K3, Z10
-	MOVQ        56(SP), R11
-	VMOVUPD.Z   (BX)(R11*8), K3, Z11
-	VUNPCKLPD   Z5, Z4, Z12
-	VUNPCKHPD   Z5, Z4, Z4
-	VUNPCKLPD   Z7, Z6, Z5
-	VUNPCKHPD   Z7, Z6, Z6
-	VUNPCKLPD   Z9, Z8, Z7
-	VUNPCKHPD   Z9, Z8, Z8
-	VUNPCKLPD   Z11, Z10, Z9
-	VUNPCKHPD   Z11, Z10, Z10
-	VSHUFF64X2  $0x88, Z5, Z12, Z11
-	VSHUFF64X2  $0xdd, Z5, Z12, Z5
-	VSHUFF64X2  $0x88, Z9, Z7, Z12
-	VSHUFF64X2  $0xdd, Z9, Z7, Z9
-	VSHUFF64X2  $0x88, Z12, Z11, Z7
-	VSHUFF64X2  $0xdd, Z12, Z11, Z12
-	VSHUFF64X2  $0x88, Z9, Z5, Z11
-	VSHUFF64X2  $0xdd, Z9, Z5, Z5
-	VSHUFF64X2  $0x88, Z6, Z4, Z9
-	VSHUFF64X2  $0xdd, Z6, Z4, Z4
-	VSHUFF64X2  $0x88, Z10, Z8, Z6
-	VSHUFF64X2  $0xdd, Z10, Z8, Z10
-	VSHUFF64X2  $0x88, Z6, Z9, Z8
-	VSHUFF64X2  $0xdd, Z6, Z9, Z9
-	VSHUFF64X2  $0x88, Z10, Z4, Z6
-	VSHUFF64X2  $0xdd, Z10, Z4, Z4
-	VSUBPD      Z3, Z4, Z4
-	VFMADD231PD Z1, Z2, Z4
-	VMOVAPD     Z2, Z3
-	VMOVAPD     Z4, Z2
-	VSUBPD      Z3, Z5, Z5
-	VFMADD231PD Z1, Z2, Z5
-	VMOVAPD     Z2, Z3
-	VMOVAPD     Z5, Z2
-	VSUBPD      Z3, Z9, Z9
-	VFMADD231PD Z1, Z2, Z9
-	VMOVAPD     Z2, Z3
-	VMOVAPD     Z9, Z2
-	VSUBPD      Z3, Z12, Z12
-	VFMADD231PD Z1, Z2, Z12
-	VMOVAPD     Z2, Z3
-	VMOVAPD     Z12, Z2
-	VSUBPD      Z3, Z6, Z6
-	VFMADD231PD Z1, Z2, Z6
-	VMOVAPD     Z2, Z3
-	VMOVAPD     Z6, Z2
-	VSUBPD      Z3, Z11, Z11
-	VFMADD231PD Z1, Z2, Z11
-	VMOVAPD     Z2, Z3
-	VMOVAPD     Z11, Z2
-	VSUBPD      Z3, Z8, Z8
-	VFMADD231PD Z1, Z2, Z8
-	VMOVAPD     Z2, Z3
-	VMOVAPD     Z8, Z2
-	VSUBPD      Z3, Z7, Z7
-	VFMADD231PD Z1, Z2, Z7
-	VMOVAPD     Z2, Z3
-	VMOVAPD     Z7, Z2
-	KMOVW       K2, K3
-	SUBQ        $+64, BX
-	DECQ        R10
-	JMP         group
+by4sum:
+	VFMADD231PD (DX), Z8, Z4
+	VMOVUPD     Z4, (AX)
+	VFMADD231PD 64(DX), Z9, Z5
+	VMOVUPD     Z5, 64(AX)
+	VFMADD231PD 128(DX), Z10, Z6
+	VMOVUPD     Z6, 128(AX)
+	VFMADD231PD 192(DX), Z11, Z7
+	VMOVUPD     Z7, 192(AX)
+	ADDQ        $+256, DX
+	ADDQ        $+256, AX
+	SUBQ        $+32, SI
+	JMP         by4
 
-last:
-	MOVQ        (SP), R10
-	VMOVUPD.Z   (BX)(R10*8), K3, Z4
-	MOVQ        8(SP), R10
-	VMOVUPD.Z   (BX)(R10*8), K3, Z5
-	MOVQ        16(SP), R10
-	VMOVUPD.Z   (BX)(R10*8), K3, Z6
-	MOVQ        24(SP), R10
-	VMOVUPD.Z   (BX)(R10*8), K3, Z7
-	MOVQ        32(SP), R10
-	VMOVUPD.Z   (BX)(R10*8), K3, Z8
-	MOVQ        40(SP), R10
-	VMOVUPD.Z   (BX)(R10*8), K3, Z9
-	MOVQ        48(SP), R10
-	VMOVUPD.Z   (BX)(R10*8), K3, Z10
-	MOVQ        56(SP), R10
-	VMOVUPD.Z   (BX)(R10*8), K3, Z11
-	VUNPCKLPD   Z5, Z4, Z12
-	VUNPCKHPD   Z5, Z4, Z4
-	VUNPCKLPD   Z7, Z6, Z5
-	VUNPCKHPD   Z7, Z6, Z6
-	VUNPCKLPD   Z9, Z8, Z7
-	VUNPCKHPD   Z9, Z8, Z8
-	VUNPCKLPD   Z11, Z10, Z9
-	VUNPCKHPD   Z11, Z10, Z10
-	VSHUFF64X2  $0x88, Z5, Z12, Z11
-	VSHUFF64X2  $0xdd, Z5, Z12, Z5
-	VSHUFF64X2  $0x88, Z9, Z7, Z12
-	VSHUFF64X2  $0xdd, Z9, Z7, Z9
-	VSHUFF64X2  $0x88, Z12, Z11, Z7
-	VSHUFF64X2  $0xdd, Z12, Z11, Z12
-	VSHUFF64X2  $0x88, Z9, Z5, Z11
-	VSHUFF64X2  $0xdd, Z9, Z5, Z5
-	VSHUFF64X2  $0x88, Z6, Z4, Z9
-	VSHUFF64X2  $0xdd, Z6, Z4, Z4
-	VSHUFF64X2  $0x88, Z10, Z8, Z6
-	VSHUFF64X2  $0xdd, Z10, Z8, Z10
-	VSHUFF64X2  $0x88, Z6, Z9, Z8
-	VSHUFF64X2  $0xdd, Z6, Z9, Z9
-	VSHUFF64X2  $0x88, Z10, Z4, Z6
-	VSHUFF64X2  $0xdd, Z10, Z4, Z4
-	VSUBPD      Z3, Z4, Z4
-	VFMADD231PD Z1, Z2, Z4
-	VMOVAPD     Z2, Z3
-	VMOVAPD     Z4, Z2
-	VSUBPD      Z3, Z5, Z5
-	VFMADD231PD Z1, Z2, Z5
-	VMOVAPD     Z2, Z3
-	VMOVAPD     Z5, Z2
-	VSUBPD      Z3, Z9, Z9
-	VFMADD231PD Z1, Z2, Z9
-	VMOVAPD     Z2, Z3
-	VMOVAPD     Z9, Z2
-	VSUBPD      Z3, Z12, Z12
-	VFMADD231PD Z1, Z2, Z12
-	VMOVAPD     Z2, Z3
-	VMOVAPD     Z12, Z2
-	VSUBPD      Z3, Z6, Z6
-	VFMADD231PD Z1, Z2, Z6
-	VMOVAPD     Z2, Z3
-	VMOVAPD     Z6, Z2
-	VSUBPD      Z3, Z11, Z11
-	VFMADD231PD Z1, Z2, Z11
-	VMOVAPD     Z2, Z3
-	VMOVAPD     Z11, Z2
-	VSUBPD      Z3, Z8, Z8
-	VFMADD231PD Z1, Z2, Z8
-	VMOVAPD     Z2, Z3
-	VMOVAPD     Z8, Z2
-	VSUBPD      Z3, Z7, Z7
-	VFMADD231PD Z0, Z2, Z7
-	VMOVUPD     Z7, (AX)
+by4end:
+by1:
+	CMPQ         SI, $+8
+	JL           by1end
+	MOVQ         BX, R8
+	MOVQ         BX, DI
+	SHLQ         $0x04, DI
+	ADDQ         CX, DI
+	VMOVUPD      (DX), Z0
+	VMULPD       Z0, Z0, Z0
+	VBROADCASTSD (DI), Z1
+	VPXORQ       Z12, Z12, Z12
+	TESTQ        R8, R8
+	JZ           by1sum
+
+by1pair:
+	VFMADD213PD.BCST -8(DI), Z0, Z12
+	VFMADD213PD.BCST -16(DI), Z0, Z1
+	SUBQ             $0x10, DI
+	DECQ             R8
+	JNZ              by1pair
+
+by1sum:
+	VFMADD231PD (DX), Z12, Z1
+	VMOVUPD     Z1, (AX)
+	ADDQ        $+64, DX
 	ADDQ        $+64, AX
-	ADDQ        $+64, SI
-	ADDQ        $+32, DI
-	SUBQ        $+8, R8
-	JMP         loop
+	SUBQ        $+8, SI
+	JMP         by1
 
-done:
+by1end:
 	VZEROUPPER
 	RET
 
@@ -3463,22 +3382,57 @@ short1:
 	MOVQ      $-1, R8
 	BZHIQ     BX, R8, R8
 	KMOVW     R8, K1
-	VMOVUPD.Z (AX), K1, Z0
+	VPXORQ    Z1, Z1, Z1
+	VPXORQ    Z2, Z2, Z2
+	VPXORQ    Z3, Z3, Z3
+	VPXORQ    Z4, Z4, Z4
+	VMOVUPD.Z (AX), K1, Z1
 
-row_short1:
-	TESTQ        DX, DX
-	JZ           store_short1
+rows4_short1:
+	CMPQ         DX, $+4
+	JL           end4_short1
 	MOVQ         SI, BX
 	ADDQ         DI, SI
-	VBROADCASTSD (CX), Z2
-	VMOVUPD.Z    (BX), K1, Z1
-	VFMADD231PD  Z1, Z2, Z0
-	ADDQ         $+8, CX
-	DECQ         DX
-	JMP          row_short1
+	MOVQ         SI, R8
+	ADDQ         DI, SI
+	MOVQ         SI, R9
+	ADDQ         DI, SI
+	MOVQ         SI, R10
+	ADDQ         DI, SI
+	VBROADCASTSD (CX), Z5
+	VMOVUPD.Z    (BX), K1, Z0
+	VFMADD231PD  Z0, Z5, Z1
+	VBROADCASTSD 8(CX), Z5
+	VMOVUPD.Z    (R8), K1, Z0
+	VFMADD231PD  Z0, Z5, Z2
+	VBROADCASTSD 16(CX), Z5
+	VMOVUPD.Z    (R9), K1, Z0
+	VFMADD231PD  Z0, Z5, Z3
+	VBROADCASTSD 24(CX), Z5
+	VMOVUPD.Z    (R10), K1, Z0
+	VFMADD231PD  Z0, Z5, Z4
+	ADDQ         $+32, CX
+	SUBQ         $+4, DX
+	JMP          rows4_short1
 
-store_short1:
-	VMOVUPD Z0, K1, (AX)
+end4_short1:
+rows1_short1:
+	CMPQ         DX, $+1
+	JL           end1_short1
+	MOVQ         SI, BX
+	ADDQ         DI, SI
+	VBROADCASTSD (CX), Z5
+	VMOVUPD.Z    (BX), K1, Z0
+	VFMADD231PD  Z0, Z5, Z1
+	ADDQ         $+8, CX
+	SUBQ         $+1, DX
+	JMP          rows1_short1
+
+end1_short1:
+	VADDPD  Z2, Z1, Z1
+	VADDPD  Z3, Z1, Z1
+	VADDPD  Z4, Z1, Z1
+	VMOVUPD Z1, K1, (AX)
 	VZEROUPPER
 	RET
 
@@ -3487,25 +3441,71 @@ short2:
 	MOVQ      $-1, R8
 	BZHIQ     BX, R8, R8
 	KMOVW     R8, K1
-	VMOVUPD   (AX), Z0
-	VMOVUPD.Z 64(AX), K1, Z1
+	VPXORQ    Z1, Z1, Z1
+	VPXORQ    Z2, Z2, Z2
+	VPXORQ    Z3, Z3, Z3
+	VPXORQ    Z4, Z4, Z4
+	VPXORQ    Z5, Z5, Z5
+	VPXORQ    Z6, Z6, Z6
+	VPXORQ    Z7, Z7, Z7
+	VPXORQ    Z8, Z8, Z8
+	VMOVUPD   (AX), Z1
+	VMOVUPD.Z 64(AX), K1, Z2
 
-row_short2:
-	TESTQ        DX, DX
-	JZ           store_short2
+rows4_short2:
+	CMPQ         DX, $+4
+	JL           end4_short2
 	MOVQ         SI, BX
 	ADDQ         DI, SI
-	VBROADCASTSD (CX), Z3
-	VFMADD231PD  (BX), Z3, Z0
-	VMOVUPD.Z    64(BX), K1, Z2
-	VFMADD231PD  Z2, Z3, Z1
-	ADDQ         $+8, CX
-	DECQ         DX
-	JMP          row_short2
+	MOVQ         SI, R8
+	ADDQ         DI, SI
+	MOVQ         SI, R9
+	ADDQ         DI, SI
+	MOVQ         SI, R10
+	ADDQ         DI, SI
+	VBROADCASTSD (CX), Z9
+	VFMADD231PD  (BX), Z9, Z1
+	VMOVUPD.Z    64(BX), K1, Z0
+	VFMADD231PD  Z0, Z9, Z2
+	VBROADCASTSD 8(CX), Z9
+	VFMADD231PD  (R8), Z9, Z3
+	VMOVUPD.Z    64(R8), K1, Z0
+	VFMADD231PD  Z0, Z9, Z4
+	VBROADCASTSD 16(CX), Z9
+	VFMADD231PD  (R9), Z9, Z5
+	VMOVUPD.Z    64(R9), K1, Z0
+	VFMADD231PD  Z0, Z9, Z6
+	VBROADCASTSD 24(CX), Z9
+	VFMADD231PD  (R10), Z9, Z7
+	VMOVUPD.Z    64(R10), K1, Z0
+	VFMADD231PD  Z0, Z9, Z8
+	ADDQ         $+32, CX
+	SUBQ         $+4, DX
+	JMP          rows4_short2
 
-store_short2:
-	VMOVUPD Z0, (AX)
-	VMOVUPD Z1, K1, 64(AX)
+end4_short2:
+rows1_short2:
+	CMPQ         DX, $+1
+	JL           end1_short2
+	MOVQ         SI, BX
+	ADDQ         DI, SI
+	VBROADCASTSD (CX), Z9
+	VFMADD231PD  (BX), Z9, Z1
+	VMOVUPD.Z    64(BX), K1, Z0
+	VFMADD231PD  Z0, Z9, Z2
+	ADDQ         $+8, CX
+	SUBQ         $+1, DX
+	JMP          rows1_short2
+
+end1_short2:
+	VADDPD  Z3, Z1, Z1
+	VADDPD  Z5, Z1, Z1
+	VADDPD  Z7, Z1, Z1
+	VMOVUPD Z1, (AX)
+	VADDPD  Z4, Z2, Z2
+	VADDPD  Z6, Z2, Z2
+	VADDPD  Z8, Z2, Z2
+	VMOVUPD Z2, K1, 64(AX)
 	VZEROUPPER
 	RET
 
@@ -3514,28 +3514,59 @@ short3:
 	MOVQ      $-1, R8
 	BZHIQ     BX, R8, R8
 	KMOVW     R8, K1
-	VMOVUPD   (AX), Z0
-	VMOVUPD   64(AX), Z1
-	VMOVUPD.Z 128(AX), K1, Z2
+	VPXORQ    Z1, Z1, Z1
+	VPXORQ    Z2, Z2, Z2
+	VPXORQ    Z3, Z3, Z3
+	VPXORQ    Z4, Z4, Z4
+	VPXORQ    Z5, Z5, Z5
+	VPXORQ    Z6, Z6, Z6
+	VMOVUPD   (AX), Z1
+	VMOVUPD   64(AX), Z2
+	VMOVUPD.Z 128(AX), K1, Z3
 
-row_short3:
-	TESTQ        DX, DX
-	JZ           store_short3
+rows2_short3:
+	CMPQ         DX, $+2
+	JL           end2_short3
 	MOVQ         SI, BX
 	ADDQ         DI, SI
-	VBROADCASTSD (CX), Z4
-	VFMADD231PD  (BX), Z4, Z0
-	VFMADD231PD  64(BX), Z4, Z1
-	VMOVUPD.Z    128(BX), K1, Z3
-	VFMADD231PD  Z3, Z4, Z2
-	ADDQ         $+8, CX
-	DECQ         DX
-	JMP          row_short3
+	MOVQ         SI, R8
+	ADDQ         DI, SI
+	VBROADCASTSD (CX), Z7
+	VFMADD231PD  (BX), Z7, Z1
+	VFMADD231PD  64(BX), Z7, Z2
+	VMOVUPD.Z    128(BX), K1, Z0
+	VFMADD231PD  Z0, Z7, Z3
+	VBROADCASTSD 8(CX), Z7
+	VFMADD231PD  (R8), Z7, Z4
+	VFMADD231PD  64(R8), Z7, Z5
+	VMOVUPD.Z    128(R8), K1, Z0
+	VFMADD231PD  Z0, Z7, Z6
+	ADDQ         $+16, CX
+	SUBQ         $+2, DX
+	JMP          rows2_short3
 
-store_short3:
-	VMOVUPD Z0, (AX)
-	VMOVUPD Z1, 64(AX)
-	VMOVUPD Z2, K1, 128(AX)
+end2_short3:
+rows1_short3:
+	CMPQ         DX, $+1
+	JL           end1_short3
+	MOVQ         SI, BX
+	ADDQ         DI, SI
+	VBROADCASTSD (CX), Z7
+	VFMADD231PD  (BX), Z7, Z1
+	VFMADD231PD  64(BX), Z7, Z2
+	VMOVUPD.Z    128(BX), K1, Z0
+	VFMADD231PD  Z0, Z7, Z3
+	ADDQ         $+8, CX
+	SUBQ         $+1, DX
+	JMP          rows1_short3
+
+end1_short3:
+	VADDPD  Z4, Z1, Z1
+	VMOVUPD Z1, (AX)
+	VADDPD  Z5, Z2, Z2
+	VMOVUPD Z2, 64(AX)
+	VADDPD  Z6, Z3, Z3
+	VMOVUPD Z3, K1, 128(AX)
 	VZEROUPPER
 	RET
 
@@ -3544,31 +3575,67 @@ short4:
 	MOVQ      $-1, R8
 	BZHIQ     BX, R8, R8
 	KMOVW     R8, K1
-	VMOVUPD   (AX), Z0
-	VMOVUPD   64(AX), Z1
-	VMOVUPD   128(AX), Z2
-	VMOVUPD.Z 192(AX), K1, Z3
+	VPXORQ    Z1, Z1, Z1
+	VPXORQ    Z2, Z2, Z2
+	VPXORQ    Z3, Z3, Z3
+	VPXORQ    Z4, Z4, Z4
+	VPXORQ    Z5, Z5, Z5
+	VPXORQ    Z6, Z6, Z6
+	VPXORQ    Z7, Z7, Z7
+	VPXORQ    Z8, Z8, Z8
+	VMOVUPD   (AX), Z1
+	VMOVUPD   64(AX), Z2
+	VMOVUPD   128(AX), Z3
+	VMOVUPD.Z 192(AX), K1, Z4
 
-row_short4:
-	TESTQ        DX, DX
-	JZ           store_short4
+rows2_short4:
+	CMPQ         DX, $+2
+	JL           end2_short4
 	MOVQ         SI, BX
 	ADDQ         DI, SI
-	VBROADCASTSD (CX), Z5
-	VFMADD231PD  (BX), Z5, Z0
-	VFMADD231PD  64(BX), Z5, Z1
-	VFMADD231PD  128(BX), Z5, Z2
-	VMOVUPD.Z    192(BX), K1, Z4
-	VFMADD231PD  Z4, Z5, Z3
-	ADDQ         $+8, CX
-	DECQ         DX
-	JMP          row_short4
+	MOVQ         SI, R8
+	ADDQ         DI, SI
+	VBROADCASTSD (CX), Z9
+	VFMADD231PD  (BX), Z9, Z1
+	VFMADD231PD  64(BX), Z9, Z2
+	VFMADD231PD  128(BX), Z9, Z3
+	VMOVUPD.Z    192(BX), K1, Z0
+	VFMADD231PD  Z0, Z9, Z4
+	VBROADCASTSD 8(CX), Z9
+	VFMADD231PD  (R8), Z9, Z5
+	VFMADD231PD  64(R8), Z9, Z6
+	VFMADD231PD  128(R8), Z9, Z7
+	VMOVUPD.Z    192(R8), K1, Z0
+	VFMADD231PD  Z0, Z9, Z8
+	ADDQ         $+16, CX
+	SUBQ         $+2, DX
+	JMP          rows2_short4
 
-store_short4:
-	VMOVUPD Z0, (AX)
-	VMOVUPD Z1, 64(AX)
-	VMOVUPD Z2, 128(AX)
-	VMOVUPD Z3, K1, 192(AX)
+end2_short4:
+rows1_short4:
+	CMPQ         DX, $+1
+	JL           end1_short4
+	MOVQ         SI, BX
+	ADDQ         DI, SI
+	VBROADCASTSD (CX), Z9
+	VFMADD231PD  (BX), Z9, Z1
+	VFMADD231PD  64(BX), Z9, Z2
+	VFMADD231PD  128(BX), Z9, Z3
+	VMOVUPD.Z    192(BX), K1, Z0
+	VFMADD231PD  Z0, Z9, Z4
+	ADDQ         $+8, CX
+	SUBQ         $+1, DX
+	JMP          rows1_short4
+
+end1_short4:
+	VADDPD  Z5, Z1, Z1
+	VMOVUPD Z1, (AX)
+	VADDPD  Z6, Z2, Z2
+	VMOVUPD Z2, 64(AX)
+	VADDPD  Z7, Z3, Z3
+	VMOVUPD Z3, 128(AX)
+	VADDPD  Z8, Z4, Z4
+	VMOVUPD Z4, K1, 192(AX)
 	VZEROUPPER
 	RET
 
@@ -3577,34 +3644,39 @@ short5:
 	MOVQ      $-1, R8
 	BZHIQ     BX, R8, R8
 	KMOVW     R8, K1
-	VMOVUPD   (AX), Z0
-	VMOVUPD   64(AX), Z1
-	VMOVUPD   128(AX), Z2
-	VMOVUPD   192(AX), Z3
-	VMOVUPD.Z 256(AX), K1, Z4
+	VPXORQ    Z1, Z1, Z1
+	VPXORQ    Z2, Z2, Z2
+	VPXORQ    Z3, Z3, Z3
+	VPXORQ    Z4, Z4, Z4
+	VPXORQ    Z5, Z5, Z5
+	VMOVUPD   (AX), Z1
+	VMOVUPD   64(AX), Z2
+	VMOVUPD   128(AX), Z3
+	VMOVUPD   192(AX), Z4
+	VMOVUPD.Z 256(AX), K1, Z5
 
-row_short5:
-	TESTQ        DX, DX
-	JZ           store_short5
+rows1_short5:
+	CMPQ         DX, $+1
+	JL           end1_short5
 	MOVQ         SI, BX
 	ADDQ         DI, SI
 	VBROADCASTSD (CX), Z6
-	VFMADD231PD  (BX), Z6, Z0
-	VFMADD231PD  64(BX), Z6, Z1
-	VFMADD231PD  128(BX), Z6, Z2
-	VFMADD231PD  192(BX), Z6, Z3
-	VMOVUPD.Z    256(BX), K1, Z5
-	VFMADD231PD  Z5, Z6, Z4
+	VFMADD231PD  (BX), Z6, Z1
+	VFMADD231PD  64(BX), Z6, Z2
+	VFMADD231PD  128(BX), Z6, Z3
+	VFMADD231PD  192(BX), Z6, Z4
+	VMOVUPD.Z    256(BX), K1, Z0
+	VFMADD231PD  Z0, Z6, Z5
 	ADDQ         $+8, CX
-	DECQ         DX
-	JMP          row_short5
+	SUBQ         $+1, DX
+	JMP          rows1_short5
 
-store_short5:
-	VMOVUPD Z0, (AX)
-	VMOVUPD Z1, 64(AX)
-	VMOVUPD Z2, 128(AX)
-	VMOVUPD Z3, 192(AX)
-	VMOVUPD Z4, K1, 256(AX)
+end1_short5:
+	VMOVUPD Z1, (AX)
+	VMOVUPD Z2, 64(AX)
+	VMOVUPD Z3, 128(AX)
+	VMOVUPD Z4, 192(AX)
+	VMOVUPD Z5, K1, 256(AX)
 	VZEROUPPER
 	RET
 
@@ -3613,37 +3685,43 @@ short6:
 	MOVQ      $-1, R8
 	BZHIQ     BX, R8, R8
 	KMOVW     R8, K1
-	VMOVUPD   (AX), Z0
-	VMOVUPD   64(AX), Z1
-	VMOVUPD   128(AX), Z2
-	VMOVUPD   192(AX), Z3
-	VMOVUPD   256(AX), Z4
-	VMOVUPD.Z 320(AX), K1, Z5
+	VPXORQ    Z1, Z1, Z1
+	VPXORQ    Z2, Z2, Z2
+	VPXORQ    Z3, Z3, Z3
+	VPXORQ    Z4, Z4, Z4
+	VPXORQ    Z5, Z5, Z5
+	VPXORQ    Z6, Z6, Z6
+	VMOVUPD   (AX), Z1
+	VMOVUPD   64(AX), Z2
+	VMOVUPD   128(AX), Z3
+	VMOVUPD   192(AX), Z4
+	VMOVUPD   256(AX), Z5
+	VMOVUPD.Z 320(AX), K1, Z6
 
-row_short6:
-	TESTQ        DX, DX
-	JZ           store_short6
+rows1_short6:
+	CMPQ         DX, $+1
+	JL           end1_short6
 	MOVQ         SI, BX
 	ADDQ         DI, SI
 	VBROADCASTSD (CX), Z7
-	VFMADD231PD  (BX), Z7, Z0
-	VFMADD231PD  64(BX), Z7, Z1
-	VFMADD231PD  128(BX), Z7, Z2
-	VFMADD231PD  192(BX), Z7, Z3
-	VFMADD231PD  256(BX), Z7, Z4
-	VMOVUPD.Z    320(BX), K1, Z6
-	VFMADD231PD  Z6, Z7, Z5
+	VFMADD231PD  (BX), Z7, Z1
+	VFMADD231PD  64(BX), Z7, Z2
+	VFMADD231PD  128(BX), Z7, Z3
+	VFMADD231PD  192(BX), Z7, Z4
+	VFMADD231PD  256(BX), Z7, Z5
+	VMOVUPD.Z    320(BX), K1, Z0
+	VFMADD231PD  Z0, Z7, Z6
 	ADDQ         $+8, CX
-	DECQ         DX
-	JMP          row_short6
+	SUBQ         $+1, DX
+	JMP          rows1_short6
 
-store_short6:
-	VMOVUPD Z0, (AX)
-	VMOVUPD Z1, 64(AX)
-	VMOVUPD Z2, 128(AX)
-	VMOVUPD Z3, 192(AX)
-	VMOVUPD Z4, 256(AX)
-	VMOVUPD Z5, K1, 320(AX)
+end1_short6:
+	VMOVUPD Z1, (AX)
+	VMOVUPD Z2, 64(AX)
+	VMOVUPD Z3, 128(AX)
+	VMOVUPD Z4, 192(AX)
+	VMOVUPD Z5, 256(AX)
+	VMOVUPD Z6, K1, 320(AX)
 	VZEROUPPER
 	RET
 
@@ -3652,40 +3730,47 @@ short7:
 	MOVQ      $-1, R8
 	BZHIQ     BX, R8, R8
 	KMOVW     R8, K1
-	VMOVUPD   (AX), Z0
-	VMOVUPD   64(AX), Z1
-	VMOVUPD   128(AX), Z2
-	VMOVUPD   192(AX), Z3
-	VMOVUPD   256(AX), Z4
-	VMOVUPD   320(AX), Z5
-	VMOVUPD.Z 384(AX), K1, Z6
+	VPXORQ    Z1, Z1, Z1
+	VPXORQ    Z2, Z2, Z2
+	VPXORQ    Z3, Z3, Z3
+	VPXORQ    Z4, Z4, Z4
+	VPXORQ    Z5, Z5, Z5
+	VPXORQ    Z6, Z6, Z6
+	VPXORQ    Z7, Z7, Z7
+	VMOVUPD   (AX), Z1
+	VMOVUPD   64(AX), Z2
+	VMOVUPD   128(AX), Z3
+	VMOVUPD   192(AX), Z4
+	VMOVUPD   256(AX), Z5
+	VMOVUPD   320(AX), Z6
+	VMOVUPD.Z 384(AX), K1, Z7
 
-row_short7:
-	TESTQ        DX, DX
-	JZ           store_short7
+rows1_short7:
+	CMPQ         DX, $+1
+	JL           end1_short7
 	MOVQ         SI, BX
 	ADDQ         DI, SI
 	VBROADCASTSD (CX), Z8
-	VFMADD231PD  (BX), Z8, Z0
-	VFMADD231PD  64(BX), Z8, Z1
-	VFMADD231PD  128(BX), Z8, Z2
-	VFMADD231PD  192(BX), Z8, Z3
-	VFMADD231PD  256(BX), Z8, Z4
-	VFMADD231PD  320(BX), Z8, Z5
-	VMOVUPD.Z    384(BX), K1, Z7
-	VFMADD231PD  Z7, Z8, Z6
+	VFMADD231PD  (BX), Z8, Z1
+	VFMADD231PD  64(BX), Z8, Z2
+	VFMADD231PD  128(BX), Z8, Z3
+	VFMADD231PD  192(BX), Z8, Z4
+	VFMADD231PD  256(BX), Z8, Z5
+	VFMADD231PD  320(BX), Z8, Z6
+	VMOVUPD.Z    384(BX), K1, Z0
+	VFMADD231PD  Z0, Z8, Z7
 	ADDQ         $+8, CX
-	DECQ         DX
-	JMP          row_short7
+	SUBQ         $+1, DX
+	JMP          rows1_short7
 
-store_short7:
-	VMOVUPD Z0, (AX)
-	VMOVUPD Z1, 64(AX)
-	VMOVUPD Z2, 128(AX)
-	VMOVUPD Z3, 192(AX)
-	VMOVUPD Z4, 256(AX)
-	VMOVUPD Z5, 320(AX)
-	VMOVUPD Z6, K1, 384(AX)
+end1_short7:
+	VMOVUPD Z1, (AX)
+	VMOVUPD Z2, 64(AX)
+	VMOVUPD Z3, 128(AX)
+	VMOVUPD Z4, 192(AX)
+	VMOVUPD Z5, 256(AX)
+	VMOVUPD Z6, 320(AX)
+	VMOVUPD Z7, K1, 384(AX)
 	VZEROUPPER
 	RET
 
@@ -3694,43 +3779,51 @@ short8:
 	MOVQ      $-1, R8
 	BZHIQ     BX, R8, R8
 	KMOVW     R8, K1
-	VMOVUPD   (AX), Z0
-	VMOVUPD   64(AX), Z1
-	VMOVUPD   128(AX), Z2
-	VMOVUPD   192(AX), Z3
-	VMOVUPD   256(AX), Z4
-	VMOVUPD   320(AX), Z5
-	VMOVUPD   384(AX), Z6
-	VMOVUPD.Z 448(AX), K1, Z7
+	VPXORQ    Z1, Z1, Z1
+	VPXORQ    Z2, Z2, Z2
+	VPXORQ    Z3, Z3, Z3
+	VPXORQ    Z4, Z4, Z4
+	VPXORQ    Z5, Z5, Z5
+	VPXORQ    Z6, Z6, Z6
+	VPXORQ    Z7, Z7, Z7
+	VPXORQ    Z8, Z8, Z8
+	VMOVUPD   (AX), Z1
+	VMOVUPD   64(AX), Z2
+	VMOVUPD   128(AX), Z3
+	VMOVUPD   192(AX), Z4
+	VMOVUPD   256(AX), Z5
+	VMOVUPD   320(AX), Z6
+	VMOVUPD   384(AX), Z7
+	VMOVUPD.Z 448(AX), K1, Z8
 
-row_short8:
-	TESTQ        DX, DX
-	JZ           store_short8
+rows1_short8:
+	CMPQ         DX, $+1
+	JL           end1_short8
 	MOVQ         SI, BX
 	ADDQ         DI, SI
 	VBROADCASTSD (CX), Z9
-	VFMADD231PD  (BX), Z9, Z0
-	VFMADD231PD  64(BX), Z9, Z1
-	VFMADD231PD  128(BX), Z9, Z2
-	VFMADD231PD  192(BX), Z9, Z3
-	VFMADD231PD  256(BX), Z9, Z4
-	VFMADD231PD  320(BX), Z9, Z5
-	VFMADD231PD  384(BX), Z9, Z6
-	VMOVUPD.Z    448(BX), K1, Z8
-	VFMADD231PD  Z8, Z9, Z7
+	VFMADD231PD  (BX), Z9, Z1
+	VFMADD231PD  64(BX), Z9, Z2
+	VFMADD231PD  128(BX), Z9, Z3
+	VFMADD231PD  192(BX), Z9, Z4
+	VFMADD231PD  256(BX), Z9, Z5
+	VFMADD231PD  320(BX), Z9, Z6
+	VFMADD231PD  384(BX), Z9, Z7
+	VMOVUPD.Z    448(BX), K1, Z0
+	VFMADD231PD  Z0, Z9, Z8
 	ADDQ         $+8, CX
-	DECQ         DX
-	JMP          row_short8
+	SUBQ         $+1, DX
+	JMP          rows1_short8
 
-store_short8:
-	VMOVUPD Z0, (AX)
-	VMOVUPD Z1, 64(AX)
-	VMOVUPD Z2, 128(AX)
-	VMOVUPD Z3, 192(AX)
-	VMOVUPD Z4, 256(AX)
-	VMOVUPD Z5, 320(AX)
-	VMOVUPD Z6, 384(AX)
-	VMOVUPD Z7, K1, 448(AX)
+end1_short8:
+	VMOVUPD Z1, (AX)
+	VMOVUPD Z2, 64(AX)
+	VMOVUPD Z3, 128(AX)
+	VMOVUPD Z4, 192(AX)
+	VMOVUPD Z5, 256(AX)
+	VMOVUPD Z6, 320(AX)
+	VMOVUPD Z7, 384(AX)
+	VMOVUPD Z8, K1, 448(AX)
 	VZEROUPPER
 	RET
 
@@ -3989,24 +4082,64 @@ short1:
 	MOVQ      $-1, R9
 	BZHIQ     BX, R9, R9
 	KMOVW     R9, K1
-	VMOVUPD.Z (AX), K1, Z0
+	VPXORQ    Z1, Z1, Z1
+	VPXORQ    Z2, Z2, Z2
+	VPXORQ    Z3, Z3, Z3
+	VPXORQ    Z4, Z4, Z4
+	VMOVUPD.Z (AX), K1, Z1
 
-row_short1:
-	TESTQ        DX, DX
-	JZ           store_short1
+rows4_short1:
+	CMPQ         DX, $+4
+	JL           end4_short1
+	MOVLQSX      (R8), BX
+	IMULQ        DI, BX
+	ADDQ         SI, BX
+	MOVLQSX      4(R8), R9
+	IMULQ        DI, R9
+	ADDQ         SI, R9
+	MOVLQSX      8(R8), R10
+	IMULQ        DI, R10
+	ADDQ         SI, R10
+	MOVLQSX      12(R8), R11
+	IMULQ        DI, R11
+	ADDQ         SI, R11
+	ADDQ         $+16, R8
+	VBROADCASTSD (CX), Z5
+	VMOVUPD.Z    (BX), K1, Z0
+	VFMADD231PD  Z0, Z5, Z1
+	VBROADCASTSD 8(CX), Z5
+	VMOVUPD.Z    (R9), K1, Z0
+	VFMADD231PD  Z0, Z5, Z2
+	VBROADCASTSD 16(CX), Z5
+	VMOVUPD.Z    (R10), K1, Z0
+	VFMADD231PD  Z0, Z5, Z3
+	VBROADCASTSD 24(CX), Z5
+	VMOVUPD.Z    (R11), K1, Z0
+	VFMADD231PD  Z0, Z5, Z4
+	ADDQ         $+32, CX
+	SUBQ         $+4, DX
+	JMP          rows4_short1
+
+end4_short1:
+rows1_short1:
+	CMPQ         DX, $+1
+	JL           end1_short1
 	MOVLQSX      (R8), BX
 	IMULQ        DI, BX
 	ADDQ         SI, BX
 	ADDQ         $+4, R8
-	VBROADCASTSD (CX), Z2
-	VMOVUPD.Z    (BX), K1, Z1
-	VFMADD231PD  Z1, Z2, Z0
+	VBROADCASTSD (CX), Z5
+	VMOVUPD.Z    (BX), K1, Z0
+	VFMADD231PD  Z0, Z5, Z1
 	ADDQ         $+8, CX
-	DECQ         DX
-	JMP          row_short1
+	SUBQ         $+1, DX
+	JMP          rows1_short1
 
-store_short1:
-	VMOVUPD Z0, K1, (AX)
+end1_short1:
+	VADDPD  Z2, Z1, Z1
+	VADDPD  Z3, Z1, Z1
+	VADDPD  Z4, Z1, Z1
+	VMOVUPD Z1, K1, (AX)
 	VZEROUPPER
 	RET
 
@@ -4015,27 +4148,78 @@ short2:
 	MOVQ      $-1, R9
 	BZHIQ     BX, R9, R9
 	KMOVW     R9, K1
-	VMOVUPD   (AX), Z0
-	VMOVUPD.Z 64(AX), K1, Z1
+	VPXORQ    Z1, Z1, Z1
+	VPXORQ    Z2, Z2, Z2
+	VPXORQ    Z3, Z3, Z3
+	VPXORQ    Z4, Z4, Z4
+	VPXORQ    Z5, Z5, Z5
+	VPXORQ    Z6, Z6, Z6
+	VPXORQ    Z7, Z7, Z7
+	VPXORQ    Z8, Z8, Z8
+	VMOVUPD   (AX), Z1
+	VMOVUPD.Z 64(AX), K1, Z2
 
-row_short2:
-	TESTQ        DX, DX
-	JZ           store_short2
+rows4_short2:
+	CMPQ         DX, $+4
+	JL           end4_short2
+	MOVLQSX      (R8), BX
+	IMULQ        DI, BX
+	ADDQ         SI, BX
+	MOVLQSX      4(R8), R9
+	IMULQ        DI, R9
+	ADDQ         SI, R9
+	MOVLQSX      8(R8), R10
+	IMULQ        DI, R10
+	ADDQ         SI, R10
+	MOVLQSX      12(R8), R11
+	IMULQ        DI, R11
+	ADDQ         SI, R11
+	ADDQ         $+16, R8
+	VBROADCASTSD (CX), Z9
+	VFMADD231PD  (BX), Z9, Z1
+	VMOVUPD.Z    64(BX), K1, Z0
+	VFMADD231PD  Z0, Z9, Z2
+	VBROADCASTSD 8(CX), Z9
+	VFMADD231PD  (R9), Z9, Z3
+	VMOVUPD.Z    64(R9), K1, Z0
+	VFMADD231PD  Z0, Z9, Z4
+	VBROADCASTSD 16(CX), Z9
+	VFMADD231PD  (R10), Z9, Z5
+	VMOVUPD.Z    64(R10), K1, Z0
+	VFMADD231PD  Z0, Z9, Z6
+	VBROADCASTSD 24(CX), Z9
+	VFMADD231PD  (R11), Z9, Z7
+	VMOVUPD.Z    64(R11), K1, Z0
+	VFMADD231PD  Z0, Z9, Z8
+	ADDQ         $+32, CX
+	SUBQ         $+4, DX
+	JMP          rows4_short2
+
+end4_short2:
+rows1_short2:
+	CMPQ         DX, $+1
+	JL           end1_short2
 	MOVLQSX      (R8), BX
 	IMULQ        DI, BX
 	ADDQ         SI, BX
 	ADDQ         $+4, R8
-	VBROADCASTSD (CX), Z3
-	VFMADD231PD  (BX), Z3, Z0
-	VMOVUPD.Z    64(BX), K1, Z2
-	VFMADD231PD  Z2, Z3, Z1
+	VBROADCASTSD (CX), Z9
+	VFMADD231PD  (BX), Z9, Z1
+	VMOVUPD.Z    64(BX), K1, Z0
+	VFMADD231PD  Z0, Z9, Z2
 	ADDQ         $+8, CX
-	DECQ         DX
-	JMP          row_short2
+	SUBQ         $+1, DX
+	JMP          rows1_short2
 
-store_short2:
-	VMOVUPD Z0, (AX)
-	VMOVUPD Z1, K1, 64(AX)
+end1_short2:
+	VADDPD  Z3, Z1, Z1
+	VADDPD  Z5, Z1, Z1
+	VADDPD  Z7, Z1, Z1
+	VMOVUPD Z1, (AX)
+	VADDPD  Z4, Z2, Z2
+	VADDPD  Z6, Z2, Z2
+	VADDPD  Z8, Z2, Z2
+	VMOVUPD Z2, K1, 64(AX)
 	VZEROUPPER
 	RET
 
@@ -4044,30 +4228,64 @@ short3:
 	MOVQ      $-1, R9
 	BZHIQ     BX, R9, R9
 	KMOVW     R9, K1
-	VMOVUPD   (AX), Z0
-	VMOVUPD   64(AX), Z1
-	VMOVUPD.Z 128(AX), K1, Z2
+	VPXORQ    Z1, Z1, Z1
+	VPXORQ    Z2, Z2, Z2
+	VPXORQ    Z3, Z3, Z3
+	VPXORQ    Z4, Z4, Z4
+	VPXORQ    Z5, Z5, Z5
+	VPXORQ    Z6, Z6, Z6
+	VMOVUPD   (AX), Z1
+	VMOVUPD   64(AX), Z2
+	VMOVUPD.Z 128(AX), K1, Z3
 
-row_short3:
-	TESTQ        DX, DX
-	JZ           store_short3
+rows2_short3:
+	CMPQ         DX, $+2
+	JL           end2_short3
+	MOVLQSX      (R8), BX
+	IMULQ        DI, BX
+	ADDQ         SI, BX
+	MOVLQSX      4(R8), R9
+	IMULQ        DI, R9
+	ADDQ         SI, R9
+	ADDQ         $+8, R8
+	VBROADCASTSD (CX), Z7
+	VFMADD231PD  (BX), Z7, Z1
+	VFMADD231PD  64(BX), Z7, Z2
+	VMOVUPD.Z    128(BX), K1, Z0
+	VFMADD231PD  Z0, Z7, Z3
+	VBROADCASTSD 8(CX), Z7
+	VFMADD231PD  (R9), Z7, Z4
+	VFMADD231PD  64(R9), Z7, Z5
+	VMOVUPD.Z    128(R9), K1, Z0
+	VFMADD231PD  Z0, Z7, Z6
+	ADDQ         $+16, CX
+	SUBQ         $+2, DX
+	JMP          rows2_short3
+
+end2_short3:
+rows1_short3:
+	CMPQ         DX, $+1
+	JL           end1_short3
 	MOVLQSX      (R8), BX
 	IMULQ        DI, BX
 	ADDQ         SI, BX
 	ADDQ         $+4, R8
-	VBROADCASTSD (CX), Z4
-	VFMADD231PD  (BX), Z4, Z0
-	VFMADD231PD  64(BX), Z4, Z1
-	VMOVUPD.Z    128(BX), K1, Z3
-	VFMADD231PD  Z3, Z4, Z2
+	VBROADCASTSD (CX), Z7
+	VFMADD231PD  (BX), Z7, Z1
+	VFMADD231PD  64(BX), Z7, Z2
+	VMOVUPD.Z    128(BX), K1, Z0
+	VFMADD231PD  Z0, Z7, Z3
 	ADDQ         $+8, CX
-	DECQ         DX
-	JMP          row_short3
+	SUBQ         $+1, DX
+	JMP          rows1_short3
 
-store_short3:
-	VMOVUPD Z0, (AX)
-	VMOVUPD Z1, 64(AX)
-	VMOVUPD Z2, K1, 128(AX)
+end1_short3:
+	VADDPD  Z4, Z1, Z1
+	VMOVUPD Z1, (AX)
+	VADDPD  Z5, Z2, Z2
+	VMOVUPD Z2, 64(AX)
+	VADDPD  Z6, Z3, Z3
+	VMOVUPD Z3, K1, 128(AX)
 	VZEROUPPER
 	RET
 
@@ -4076,33 +4294,72 @@ short4:
 	MOVQ      $-1, R9
 	BZHIQ     BX, R9, R9
 	KMOVW     R9, K1
-	VMOVUPD   (AX), Z0
-	VMOVUPD   64(AX), Z1
-	VMOVUPD   128(AX), Z2
-	VMOVUPD.Z 192(AX), K1, Z3
+	VPXORQ    Z1, Z1, Z1
+	VPXORQ    Z2, Z2, Z2
+	VPXORQ    Z3, Z3, Z3
+	VPXORQ    Z4, Z4, Z4
+	VPXORQ    Z5, Z5, Z5
+	VPXORQ    Z6, Z6, Z6
+	VPXORQ    Z7, Z7, Z7
+	VPXORQ    Z8, Z8, Z8
+	VMOVUPD   (AX), Z1
+	VMOVUPD   64(AX), Z2
+	VMOVUPD   128(AX), Z3
+	VMOVUPD.Z 192(AX), K1, Z4
 
-row_short4:
-	TESTQ        DX, DX
-	JZ           store_short4
+rows2_short4:
+	CMPQ         DX, $+2
+	JL           end2_short4
+	MOVLQSX      (R8), BX
+	IMULQ        DI, BX
+	ADDQ         SI, BX
+	MOVLQSX      4(R8), R9
+	IMULQ        DI, R9
+	ADDQ         SI, R9
+	ADDQ         $+8, R8
+	VBROADCASTSD (CX), Z9
+	VFMADD231PD  (BX), Z9, Z1
+	VFMADD231PD  64(BX), Z9, Z2
+	VFMADD231PD  128(BX), Z9, Z3
+	VMOVUPD.Z    192(BX), K1, Z0
+	VFMADD231PD  Z0, Z9, Z4
+	VBROADCASTSD 8(CX), Z9
+	VFMADD231PD  (R9), Z9, Z5
+	VFMADD231PD  64(R9), Z9, Z6
+	VFMADD231PD  128(R9), Z9, Z7
+	VMOVUPD.Z    192(R9), K1, Z0
+	VFMADD231PD  Z0, Z9, Z8
+	ADDQ         $+16, CX
+	SUBQ         $+2, DX
+	JMP          rows2_short4
+
+end2_short4:
+rows1_short4:
+	CMPQ         DX, $+1
+	JL           end1_short4
 	MOVLQSX      (R8), BX
 	IMULQ        DI, BX
 	ADDQ         SI, BX
 	ADDQ         $+4, R8
-	VBROADCASTSD (CX), Z5
-	VFMADD231PD  (BX), Z5, Z0
-	VFMADD231PD  64(BX), Z5, Z1
-	VFMADD231PD  128(BX), Z5, Z2
-	VMOVUPD.Z    192(BX), K1, Z4
-	VFMADD231PD  Z4, Z5, Z3
+	VBROADCASTSD (CX), Z9
+	VFMADD231PD  (BX), Z9, Z1
+	VFMADD231PD  64(BX), Z9, Z2
+	VFMADD231PD  128(BX), Z9, Z3
+	VMOVUPD.Z    192(BX), K1, Z0
+	VFMADD231PD  Z0, Z9, Z4
 	ADDQ         $+8, CX
-	DECQ         DX
-	JMP          row_short4
+	SUBQ         $+1, DX
+	JMP          rows1_short4
 
-store_short4:
-	VMOVUPD Z0, (AX)
-	VMOVUPD Z1, 64(AX)
-	VMOVUPD Z2, 128(AX)
-	VMOVUPD Z3, K1, 192(AX)
+end1_short4:
+	VADDPD  Z5, Z1, Z1
+	VMOVUPD Z1, (AX)
+	VADDPD  Z6, Z2, Z2
+	VMOVUPD Z2, 64(AX)
+	VADDPD  Z7, Z3, Z3
+	VMOVUPD Z3, 128(AX)
+	VADDPD  Z8, Z4, Z4
+	VMOVUPD Z4, K1, 192(AX)
 	VZEROUPPER
 	RET
 
@@ -4111,36 +4368,41 @@ short5:
 	MOVQ      $-1, R9
 	BZHIQ     BX, R9, R9
 	KMOVW     R9, K1
-	VMOVUPD   (AX), Z0
-	VMOVUPD   64(AX), Z1
-	VMOVUPD   128(AX), Z2
-	VMOVUPD   192(AX), Z3
-	VMOVUPD.Z 256(AX), K1, Z4
+	VPXORQ    Z1, Z1, Z1
+	VPXORQ    Z2, Z2, Z2
+	VPXORQ    Z3, Z3, Z3
+	VPXORQ    Z4, Z4, Z4
+	VPXORQ    Z5, Z5, Z5
+	VMOVUPD   (AX), Z1
+	VMOVUPD   64(AX), Z2
+	VMOVUPD   128(AX), Z3
+	VMOVUPD   192(AX), Z4
+	VMOVUPD.Z 256(AX), K1, Z5
 
-row_short5:
-	TESTQ        DX, DX
-	JZ           store_short5
+rows1_short5:
+	CMPQ         DX, $+1
+	JL           end1_short5
 	MOVLQSX      (R8), BX
 	IMULQ        DI, BX
 	ADDQ         SI, BX
 	ADDQ         $+4, R8
 	VBROADCASTSD (CX), Z6
-	VFMADD231PD  (BX), Z6, Z0
-	VFMADD231PD  64(BX), Z6, Z1
-	VFMADD231PD  128(BX), Z6, Z2
-	VFMADD231PD  192(BX), Z6, Z3
-	VMOVUPD.Z    256(BX), K1, Z5
-	VFMADD231PD  Z5, Z6, Z4
+	VFMADD231PD  (BX), Z6, Z1
+	VFMADD231PD  64(BX), Z6, Z2
+	VFMADD231PD  128(BX), Z6, Z3
+	VFMADD231PD  192(BX), Z6, Z4
+	VMOVUPD.Z    256(BX), K1, Z0
+	VFMADD231PD  Z0, Z6, Z5
 	ADDQ         $+8, CX
-	DECQ         DX
-	JMP          row_short5
+	SUBQ         $+1, DX
+	JMP          rows1_short5
 
-store_short5:
-	VMOVUPD Z0, (AX)
-	VMOVUPD Z1, 64(AX)
-	VMOVUPD Z2, 128(AX)
-	VMOVUPD Z3, 192(AX)
-	VMOVUPD Z4, K1, 256(AX)
+end1_short5:
+	VMOVUPD Z1, (AX)
+	VMOVUPD Z2, 64(AX)
+	VMOVUPD Z3, 128(AX)
+	VMOVUPD Z4, 192(AX)
+	VMOVUPD Z5, K1, 256(AX)
 	VZEROUPPER
 	RET
 
@@ -4149,39 +4411,45 @@ short6:
 	MOVQ      $-1, R9
 	BZHIQ     BX, R9, R9
 	KMOVW     R9, K1
-	VMOVUPD   (AX), Z0
-	VMOVUPD   64(AX), Z1
-	VMOVUPD   128(AX), Z2
-	VMOVUPD   192(AX), Z3
-	VMOVUPD   256(AX), Z4
-	VMOVUPD.Z 320(AX), K1, Z5
+	VPXORQ    Z1, Z1, Z1
+	VPXORQ    Z2, Z2, Z2
+	VPXORQ    Z3, Z3, Z3
+	VPXORQ    Z4, Z4, Z4
+	VPXORQ    Z5, Z5, Z5
+	VPXORQ    Z6, Z6, Z6
+	VMOVUPD   (AX), Z1
+	VMOVUPD   64(AX), Z2
+	VMOVUPD   128(AX), Z3
+	VMOVUPD   192(AX), Z4
+	VMOVUPD   256(AX), Z5
+	VMOVUPD.Z 320(AX), K1, Z6
 
-row_short6:
-	TESTQ        DX, DX
-	JZ           store_short6
+rows1_short6:
+	CMPQ         DX, $+1
+	JL           end1_short6
 	MOVLQSX      (R8), BX
 	IMULQ        DI, BX
 	ADDQ         SI, BX
 	ADDQ         $+4, R8
 	VBROADCASTSD (CX), Z7
-	VFMADD231PD  (BX), Z7, Z0
-	VFMADD231PD  64(BX), Z7, Z1
-	VFMADD231PD  128(BX), Z7, Z2
-	VFMADD231PD  192(BX), Z7, Z3
-	VFMADD231PD  256(BX), Z7, Z4
-	VMOVUPD.Z    320(BX), K1, Z6
-	VFMADD231PD  Z6, Z7, Z5
+	VFMADD231PD  (BX), Z7, Z1
+	VFMADD231PD  64(BX), Z7, Z2
+	VFMADD231PD  128(BX), Z7, Z3
+	VFMADD231PD  192(BX), Z7, Z4
+	VFMADD231PD  256(BX), Z7, Z5
+	VMOVUPD.Z    320(BX), K1, Z0
+	VFMADD231PD  Z0, Z7, Z6
 	ADDQ         $+8, CX
-	DECQ         DX
-	JMP          row_short6
+	SUBQ         $+1, DX
+	JMP          rows1_short6
 
-store_short6:
-	VMOVUPD Z0, (AX)
-	VMOVUPD Z1, 64(AX)
-	VMOVUPD Z2, 128(AX)
-	VMOVUPD Z3, 192(AX)
-	VMOVUPD Z4, 256(AX)
-	VMOVUPD Z5, K1, 320(AX)
+end1_short6:
+	VMOVUPD Z1, (AX)
+	VMOVUPD Z2, 64(AX)
+	VMOVUPD Z3, 128(AX)
+	VMOVUPD Z4, 192(AX)
+	VMOVUPD Z5, 256(AX)
+	VMOVUPD Z6, K1, 320(AX)
 	VZEROUPPER
 	RET
 
@@ -4190,42 +4458,49 @@ short7:
 	MOVQ      $-1, R9
 	BZHIQ     BX, R9, R9
 	KMOVW     R9, K1
-	VMOVUPD   (AX), Z0
-	VMOVUPD   64(AX), Z1
-	VMOVUPD   128(AX), Z2
-	VMOVUPD   192(AX), Z3
-	VMOVUPD   256(AX), Z4
-	VMOVUPD   320(AX), Z5
-	VMOVUPD.Z 384(AX), K1, Z6
+	VPXORQ    Z1, Z1, Z1
+	VPXORQ    Z2, Z2, Z2
+	VPXORQ    Z3, Z3, Z3
+	VPXORQ    Z4, Z4, Z4
+	VPXORQ    Z5, Z5, Z5
+	VPXORQ    Z6, Z6, Z6
+	VPXORQ    Z7, Z7, Z7
+	VMOVUPD   (AX), Z1
+	VMOVUPD   64(AX), Z2
+	VMOVUPD   128(AX), Z3
+	VMOVUPD   192(AX), Z4
+	VMOVUPD   256(AX), Z5
+	VMOVUPD   320(AX), Z6
+	VMOVUPD.Z 384(AX), K1, Z7
 
-row_short7:
-	TESTQ        DX, DX
-	JZ           store_short7
+rows1_short7:
+	CMPQ         DX, $+1
+	JL           end1_short7
 	MOVLQSX      (R8), BX
 	IMULQ        DI, BX
 	ADDQ         SI, BX
 	ADDQ         $+4, R8
 	VBROADCASTSD (CX), Z8
-	VFMADD231PD  (BX), Z8, Z0
-	VFMADD231PD  64(BX), Z8, Z1
-	VFMADD231PD  128(BX), Z8, Z2
-	VFMADD231PD  192(BX), Z8, Z3
-	VFMADD231PD  256(BX), Z8, Z4
-	VFMADD231PD  320(BX), Z8, Z5
-	VMOVUPD.Z    384(BX), K1, Z7
-	VFMADD231PD  Z7, Z8, Z6
+	VFMADD231PD  (BX), Z8, Z1
+	VFMADD231PD  64(BX), Z8, Z2
+	VFMADD231PD  128(BX), Z8, Z3
+	VFMADD231PD  192(BX), Z8, Z4
+	VFMADD231PD  256(BX), Z8, Z5
+	VFMADD231PD  320(BX), Z8, Z6
+	VMOVUPD.Z    384(BX), K1, Z0
+	VFMADD231PD  Z0, Z8, Z7
 	ADDQ         $+8, CX
-	DECQ         DX
-	JMP          row_short7
+	SUBQ         $+1, DX
+	JMP          rows1_short7
 
-store_short7:
-	VMOVUPD Z0, (AX)
-	VMOVUPD Z1, 64(AX)
-	VMOVUPD Z2, 128(AX)
-	VMOVUPD Z3, 192(AX)
-	VMOVUPD Z4, 256(AX)
-	VMOVUPD Z5, 320(AX)
-	VMOVUPD Z6, K1, 384(AX)
+end1_short7:
+	VMOVUPD Z1, (AX)
+	VMOVUPD Z2, 64(AX)
+	VMOVUPD Z3, 128(AX)
+	VMOVUPD Z4, 192(AX)
+	VMOVUPD Z5, 256(AX)
+	VMOVUPD Z6, 320(AX)
+	VMOVUPD Z7, K1, 384(AX)
 	VZEROUPPER
 	RET
 
@@ -4234,44 +4509,52 @@ short8:
 	MOVQ      $-1, R9
 	BZHIQ     BX, R9, R9
 	KMOVW     R9, K1
-	VMOVUPD   (AX), Z0
-	VMOVUPD   64(AX), Z1
-	VMOVUPD   128(AX), Z2
-	VMOVUPD   192(AX), Z3
-	VMOVUPD   256(AX), Z4
-	VMOVUPD   320(AX), Z5
-	VMOVUPD   384(AX), Z6
-	VMOVUPD.Z 448(AX), K1, Z7
+	VPXORQ    Z1, Z1, Z1
+	VPXORQ    Z2, Z2, Z2
+	VPXORQ    Z3, Z3, Z3
+	VPXORQ    Z4, Z4, Z4
+	VPXORQ    Z5, Z5, Z5
+	VPXORQ    Z6, Z6, Z6
+	VPXORQ    Z7, Z7, Z7
+	VPXORQ    Z8, Z8, Z8
+	VMOVUPD   (AX), Z1
+	VMOVUPD   64(AX), Z2
+	VMOVUPD   128(AX), Z3
+	VMOVUPD   192(AX), Z4
+	VMOVUPD   256(AX), Z5
+	VMOVUPD   320(AX), Z6
+	VMOVUPD   384(AX), Z7
+	VMOVUPD.Z 448(AX), K1, Z8
 
-row_short8:
-	TESTQ        DX, DX
-	JZ           store_short8
+rows1_short8:
+	CMPQ         DX, $+1
+	JL           end1_short8
 	MOVLQSX      (R8), BX
 	IMULQ        DI, BX
 	ADDQ         SI, BX
 	ADDQ         $+4, R8
 	VBROADCASTSD (CX), Z9
-	VFMADD231PD  (BX), Z9, Z0
-	VFMADD231PD  64(BX), Z9, Z1
-	VFMADD231PD  128(BX), Z9, Z2
-	VFMADD231PD  192(BX), Z9, Z3
-	VFMADD231PD  256(BX), Z9, Z4
-	VFMADD231PD  320(BX), Z9, Z5
-	VFMADD231PD  384(BX), Z9, Z6
-	VMOVUPD.Z    448(BX), K1, Z8
-	VFMADD231PD  Z8, Z9, Z7
+	VFMADD231PD  (BX), Z9, Z1
+	VFMADD231PD  64(BX), Z9, Z2
+	VFMADD231PD  128(BX), Z9, Z3
+	VFMADD231PD  192(BX), Z9, Z4
+	VFMADD231PD  256(BX), Z9, Z5
+	VFMADD231PD  320(BX), Z9, Z6
+	VFMADD231PD  384(BX), Z9, Z7
+	VMOVUPD.Z    448(BX), K1, Z0
+	VFMADD231PD  Z0, Z9, Z8
 	ADDQ         $+8, CX
-	DECQ         DX
-	JMP          row_short8
+	SUBQ         $+1, DX
+	JMP          rows1_short8
 
-store_short8:
-	VMOVUPD Z0, (AX)
-	VMOVUPD Z1, 64(AX)
-	VMOVUPD Z2, 128(AX)
-	VMOVUPD Z3, 192(AX)
-	VMOVUPD Z4, 256(AX)
-	VMOVUPD Z5, 320(AX)
-	VMOVUPD Z6, 384(AX)
-	VMOVUPD Z7, K1, 448(AX)
+end1_short8:
+	VMOVUPD Z1, (AX)
+	VMOVUPD Z2, 64(AX)
+	VMOVUPD Z3, 128(AX)
+	VMOVUPD Z4, 192(AX)
+	VMOVUPD Z5, 256(AX)
+	VMOVUPD Z6, 320(AX)
+	VMOVUPD Z7, 384(AX)
+	VMOVUPD Z8, K1, 448(AX)
 	VZEROUPPER
 	RET

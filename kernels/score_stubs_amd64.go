@@ -19,20 +19,20 @@ func logisticPairTileAVX2(row *float64, col *float64, s *float64, y *float64, t 
 //go:noescape
 func logisticSlopesAVX2(x *float64, n int)
 
-// locateAVX2 maps scores to bins, see Locate.
+// locateAVX2 maps positions to bins, see Locate. half is bins / 2.
 //
 //go:noescape
-func locateAVX2(pos *float64, off *int32, s *float64, class *uint8, n int, lo float64, scale float64, bins int32, row int32)
+func locateAVX2(pos *float64, key *int32, x *float64, class *uint8, n int, half float64, bins int32)
 
-// chebyshevMomentsAVX2 adds to the moments of bins, see ChebyshevMoments. limit is the largest offset.
+// powerSumsAVX2 adds powers to partial sums, see PowerSums.
 //
 //go:noescape
-func chebyshevMomentsAVX2(mom *float64, limit int, terms int, pos *float64, off *int32, n int)
+func powerSumsAVX2(sum *float64, x *float64, groups int, n int)
 
-// clenshawAVX2 evaluates the sums of bins, see Clenshaw. limit is the largest offset.
+// polynomialAVX2 evaluates a polynomial, see Polynomial.
 //
 //go:noescape
-func clenshawAVX2(dst *float64, coef *float64, limit int, terms int, pos *float64, off *int32, n int)
+func polynomialAVX2(dst *float64, coef *float64, x *float64, pairs int, n int)
 
 // dotAVX2 returns the sum of x_k y_k, see Dot.
 //
@@ -74,20 +74,20 @@ func logisticPairTileAVX512(row *float64, col *float64, s *float64, y *float64, 
 //go:noescape
 func logisticSlopesAVX512(x *float64, n int)
 
-// locateAVX512 maps scores to bins, see Locate.
+// locateAVX512 maps positions to bins, see Locate. half is bins / 2.
 //
 //go:noescape
-func locateAVX512(pos *float64, off *int32, s *float64, class *uint8, n int, lo float64, scale float64, bins int32, row int32)
+func locateAVX512(pos *float64, key *int32, x *float64, class *uint8, n int, half float64, bins int32)
 
-// chebyshevMomentsAVX512 adds to the moments of bins, see ChebyshevMoments. limit is the largest offset.
+// powerSumsAVX512 adds powers to partial sums, see PowerSums.
 //
 //go:noescape
-func chebyshevMomentsAVX512(mom *float64, limit int, terms int, pos *float64, off *int32, n int)
+func powerSumsAVX512(sum *float64, x *float64, groups int, n int)
 
-// clenshawAVX512 evaluates the sums of bins, see Clenshaw. limit is the largest offset.
+// polynomialAVX512 evaluates a polynomial, see Polynomial.
 //
 //go:noescape
-func clenshawAVX512(dst *float64, coef *float64, limit int, terms int, pos *float64, off *int32, n int)
+func polynomialAVX512(dst *float64, coef *float64, x *float64, pairs int, n int)
 
 // dotAVX512 returns the sum of x_k y_k, see Dot.
 //

@@ -58,9 +58,9 @@ type Set struct {
 	AddRows       func(acc, c, x []float64)
 	GatherAddRows func(acc, c, x []float64, rows []int32)
 
-	Locate           func(pos []float64, off []int32, s []float64, class []uint8, lo, scale float64, bins, row int)
-	ChebyshevMoments func(mom []float64, terms int, pos []float64, off []int32)
-	Clenshaw         func(dst, coef []float64, terms int, pos []float64, off []int32)
+	Locate     func(pos []float64, bin []int32, x []float64, class []uint8, bins int)
+	PowerSums  func(sum, x []float64)
+	Polynomial func(dst, coef, x []float64)
 
 	LogisticTile     func(row, col, a, b []float64)
 	LogisticPairTile func(row, col, s, y, t, z []float64, skip int)
@@ -93,8 +93,8 @@ func Select(v Variant) (*Set, error) {
 		AddRows:          AddRows,
 		GatherAddRows:    GatherAddRows,
 		Locate:           Locate,
-		ChebyshevMoments: ChebyshevMoments,
-		Clenshaw:         Clenshaw,
+		PowerSums:        PowerSums,
+		Polynomial:       Polynomial,
 		LogisticTile:     LogisticTile,
 		LogisticPairTile: LogisticPairTile,
 		LogisticSlopes:   LogisticSlopes,

@@ -19,7 +19,7 @@ import (
 
 func main() {
 	log.SetFlags(0)
-	large := flag.Int("large", 1_000_000, "records of the largest gradient of 20 features")
+	large := flag.Int("large", 1_000_000, "records of the largest gradients")
 	flag.Parse()
 	bench.Header(os.Stdout, "score", os.Args[1:])
 	fmt.Printf("# median of %d runs, processor time of one worker\n", runs)
@@ -46,7 +46,7 @@ func main() {
 	}
 	fmt.Println("#")
 	fmt.Println("# gradients: one worker; stream2 is twice the time of reading X once")
-	fmt.Println("method,variant,n,d,largest_margin,ms,stream2_ms,ratio")
+	fmt.Println("loss,method,variant,n,d,largest_margin,ms,stream2_ms,ratio")
 	if err := measureGradients(*large); err != nil {
 		log.Fatal("score: ", err)
 	}
@@ -126,26 +126,30 @@ func measureKernels(set *kernels.Set) {
 		copy(v, s)
 		set.LogisticSlopes(v)
 	})
-	const bins, terms = 64, 8 // as for n = 10^6
-	class, pos, off := make([]uint8, n), make([]float64, n), make([]int32, n)
+	const bins, terms = 16, 33
+	class, pos, value, key := make([]uint8, n), make([]float64, n), make([]float64, n), make([]int32, n)
+	at := make([]uint16, n)
 	for i := range class {
 		class[i] = uint8(i*7/5) % 2
-		s[i] /= 25
+		at[i] = uint16(i/2 + i%2*n/2)
+		s[i] /= 50
 	}
-	mom, dst := make([]float64, 2*bins*kernels.PaddedTerms(terms)), make([]float64, n)
-	report("locate 64 bins", "point", n, 6, func() {
-		set.Locate(pos, off, s, class, -2, bins/4.0, bins, kernels.PaddedTerms(terms))
-	})
-	report("chebyshev moments 8 terms", "point", n, 2*terms, func() {
-		set.ChebyshevMoments(mom, terms, pos, off)
-	})
-	report("clenshaw 8 terms", "point", n, 2*terms, func() {
-		set.Clenshaw(dst, mom, terms, pos, off)
-	})
-	report("near-linear sums 64 bins of 8 terms", "point", n, 6+4*terms, func() {
-		set.Locate(pos, off, s, class, -2, bins/4.0, bins, kernels.PaddedTerms(terms))
-		set.ChebyshevMoments(mom, terms, pos, off)
-		set.Clenshaw(dst, mom, terms, pos, off)
+	sum, coef := make([]float64, 8*(terms-1)), even(terms, 1)
+	report("locate 16 bins", "point", n, 6, func() { set.Locate(pos, key, s, class, bins) })
+	report("take", "point", n, 1, func() { kernels.Take(pos, s, at) })
+	// Of four powers three fused, a product and a sum; in plain Go a product and a sum each.
+	perPower, perTerm := 5.0/4, 1.0
+	if set.Variant() == kernels.Generic {
+		perPower = 1
+	}
+	report("power sums 33 terms", "point", n, (terms-1)*perPower, func() { set.PowerSums(sum, s) })
+	report("polynomial 33 terms", "point", n, terms*perTerm, func() { set.Polynomial(value, coef, s) })
+	report("near-linear sums one bin of 33 terms", "point", n, 2+terms*perTerm+(terms-1)*perPower, func() {
+		kernels.Take(pos, s, at)
+		set.PowerSums(sum, pos)
+		kernels.Take(pos, s, at)
+		set.Polynomial(value, coef, pos)
+		kernels.Take(pos, value, at)
 	})
 	x, w, out := even(20*256, 1), even(20, 1), make([]float64, 256)
 	report("dots d=20 in cache", "row", 256, 20, func() { set.Dots(out, x, w) })

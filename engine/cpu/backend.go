@@ -177,6 +177,7 @@ func (k *kernel) terms() int { return k.expansion.Terms }
 const (
 	minBlockRows = 256     // bounds the depth of sums over rows
 	maxBlockRows = 2048    // for rows with few of many features
+	coefRows     = 2048    // records whose c are computed at a time, blocks of rows
 	maxChunks    = 128     // bounds the number of partial sums
 	maxPartials  = 4 << 20 // floats held in partial sums, 32 MB
 	prefixJob    = 32      // blocks of one job of PrefixPairs
@@ -192,7 +193,7 @@ func (k *kernel) planGrid() {
 		k.blockRows *= 2
 	}
 	rows := max(min(65536/k.rowLen, 2048), k.blockRows)
-	chunks := min(max(maxPartials/max(p.D, k.momentLen(2)), 1), maxChunks)
+	chunks := min(max(maxPartials/max(p.D, k.sumsLen(2)), 1), maxChunks)
 	rows = max(rows, (p.N+chunks-1)/chunks)
 	k.chunkRows = (rows + k.blockRows - 1) / k.blockRows * k.blockRows
 }
@@ -214,8 +215,5 @@ func (k *kernel) slopes(u []float64) {
 	}
 }
 
-// row is the distance of the terms of two bins.
-func (k *kernel) row() int { return kernels.PaddedTerms(k.terms()) }
-
-// momentLen is the number of moments of q classes.
-func (k *kernel) momentLen(q int) int { return q * k.bins * k.row() }
+// sumsLen is the number of sums of powers of q labels.
+func (k *kernel) sumsLen(q int) int { return q * k.bins * k.terms() }

@@ -11,18 +11,20 @@ import (
 const (
 	nsFactoredPair = 1.0  // LogisticTile, per unordered pair
 	nsSmoothPair   = 12   // PairTile with an exponential, per unordered pair
-	nsPoint        = 6    // Locate and the two loops per record
-	nsTerm         = 1.1  // ChebyshevMoments and Clenshaw, per record and term
+	nsPoint        = 3    // Take and the loops per record
+	nsTerm         = 0.2  // PowerSums and Polynomial, per record and term
+	nsGrouped      = 12   // Locate and places.set twice, per record
+	nsGroup        = 60   // one group of a block
 	nsNode         = 0.4  // one product of the node matrix
 	nsNearCall     = 3000 // fixed
-	nsSorted       = 25   // SortPairs and the loops per record
-	nsStep         = 6    // StepRows and StepColumns, per record and step
+	nsSorted       = 40   // kernels.Sorting and the loops per record
+	nsStep         = 10   // StepRows and StepColumns, per record and step
 	nsSortedCall   = 3000 // fixed
 )
 
-// maxTerms is the largest number of terms of a bin: more bins are cheaper and more
-// accurate than longer expansions.
-const maxTerms = 32
+// The kernels take 1 + 4k terms of a bin, at most 33. Powers of more would lose digits:
+// noise in Chebyshev coefficients grows by up to (1 + sqrt 2)^p in them, 3e12 for 33 terms.
+const maxTerms, termStep = 33, 4
 
 // planExpansion chooses the number of bins that minimises nearCost. It reports
 // false if there is no expansion.
@@ -39,11 +41,11 @@ func (k *kernel) planExpansion() bool {
 	if !(size < math.MaxFloat64) {
 		return false
 	}
-	tol := size * 0x1p-55
+	tol := size * 0x1p-49
 	best, labels := kernel{}, min(k.problem.LabelLimit(), maxClasses)
 	for _, b := range []int{1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096} {
-		e, ok := engine.Expand(loss, k.scores.Margin, k.scores.LabelSpan*k.scores.Score/float64(b), tol, maxTerms)
-		if !ok || labels*(labels-1)*b*e.Terms*e.Terms > maxTable {
+		e, ok := engine.Expand(loss, k.scores.Margin, k.scores.LabelSpan*k.scores.Score/float64(b), tol, maxTerms, termStep)
+		if !ok || labels*(labels-1)*b*e.Terms*e.Terms > maxTable || labels*b > maxGroups {
 			continue
 		}
 		c := kernel{problem: k.problem, bins: b, expansion: e}
@@ -62,12 +64,17 @@ func (k *kernel) planExpansion() bool {
 func (k *kernel) fewLabels() bool { return k.problem.LabelLimit() <= maxClasses }
 
 // nearCost is the cost of c by the near-linear method for q labels, q(q-1) node
-// matrices.
+// matrices. A group of a block is filled up by 4 positions.
 func (k *kernel) nearCost() float64 {
-	n, nodes := float64(k.problem.N), float64(k.bins*k.terms())
-	q := float64(k.problem.LabelLimit())
-	flush := q * nodes / minBlockRows * 0.5
-	return n*(nsPoint+nsTerm*float64(k.terms())+flush) + q*(q-1)*nodes*nodes*nsNode + nsNearCall
+	n, p, q := float64(k.problem.N), float64(k.terms()), float64(k.problem.LabelLimit())
+	groups := q * float64(k.bins)
+	blocks := math.Ceil(n / coefRows)
+	cost := n*(nsPoint+nsTerm*p) + blocks*groups*(nsGroup+4*nsTerm*p)
+	if k.bins > 1 {
+		cost += n * nsGrouped
+	}
+	nodes := float64(k.bins) * p
+	return cost + q*(q-1)*nodes*nodes*nsNode + nsNearCall
 }
 
 // directCost is the cost of c by the direct method for two labels of equal frequency,

@@ -174,7 +174,7 @@ func (m *direct) sumTile(col, work []float64, r0, r1, c0, c1 int) {
 
 // block implements coefficients. LogisticTile sums sigma = -phi', to be
 // multiplied by the label difference; PairTile includes it.
-func (m *direct) block(c []float64, from int) {
+func (m *direct) block(_ int, c []float64, from int) {
 	row, col := 2.0, 2.0
 	if m.factored {
 		l := m.e.values[1] - m.e.values[0]

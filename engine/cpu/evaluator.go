@@ -31,8 +31,9 @@ type evaluator struct {
 type coefficients interface {
 	// prepare computes from w whatever c depends on.
 	prepare(ctx context.Context, w []float64) error
-	// block sets c to c_from, c_(from+1), ...
-	block(c []float64, from int)
+	// block sets c to c_from, c_(from+1), ...: coefRows of them, or fewer at the end of a
+	// chunk, from the beginning of the chunk or a multiple of coefRows after it.
+	block(worker int, c []float64, from int)
 }
 
 // rowScratch is what one worker needs for X^T c.
@@ -108,7 +109,7 @@ func (e *evaluator) allPairs(ctx context.Context, dst, w []float64) error {
 		e.partial = make([]float64, e.chunks()*e.x.d)
 		e.rowWork = make([]rowScratch, min(e.kernel.workers, e.chunks()))
 		for i := range e.rowWork {
-			e.rowWork[i] = rowScratch{make([]float64, e.blockRows), make([]float64, e.x.d)}
+			e.rowWork[i] = rowScratch{make([]float64, coefRows), make([]float64, e.x.d)}
 		}
 	}
 	if err := e.all.prepare(ctx, w); err != nil {
@@ -120,12 +121,14 @@ func (e *evaluator) allPairs(ctx context.Context, dst, w []float64) error {
 		sum := e.partial[chunk*d : (chunk+1)*d]
 		clear(sum)
 		from, to := e.chunk(chunk)
-		for ; from < to; from += e.blockRows {
-			c := s.c[:min(e.blockRows, to-from)]
-			e.all.block(c, from)
-			clear(s.acc)
-			e.x.add(s.acc, c, from)
-			addTo(sum, s.acc)
+		for ; from < to; from += coefRows {
+			c := s.c[:min(coefRows, to-from)]
+			e.all.block(worker, c, from)
+			for i := 0; i < len(c); i += e.blockRows {
+				clear(s.acc)
+				e.x.add(s.acc, c[i:min(i+e.blockRows, len(c))], from+i)
+				addTo(sum, s.acc)
+			}
 		}
 	})
 	if err != nil {

@@ -34,7 +34,7 @@ func work(t *testing.T, e *evaluator, calls *int) string {
 		return fmt.Sprintf("direct, two sides: %v", m.slot != nil)
 	}
 	m := e.all.(*nearLinear)
-	return fmt.Sprintf("near-linear, %d labels, %d floats of moments, %d evaluations", m.q, len(m.moments), *calls)
+	return fmt.Sprintf("near-linear, %d labels, %d floats of sums, %d evaluations", m.q, len(m.sums), *calls)
 }
 
 // TestWorkDoesNotDependOnLabels: which method sums the pairs is public, so it must not

@@ -77,7 +77,11 @@ func TestNearLinearError(t *testing.T) {
 					t.Fatal(err)
 				}
 				got := make([]float64, n)
-				c.block(got, 0)
+				for chunk := range k.chunks() {
+					for from, to := k.chunk(chunk); from < to; from += coefRows {
+						c.block(0, got[from:min(from+coefRows, to)], from)
+					}
+				}
 				for k, i := range sample {
 					// 2 for both orders of a pair, 2 for the distance of the labels.
 					largest = max(largest, math.Abs(got[i]/4-want[k]))

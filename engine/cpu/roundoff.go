@@ -57,29 +57,38 @@ const (
 //
 // For a record i and one other label, put F(x, y) = phi'(D (s_i - s_j)) with x, y
 // the positions of s_i, s_j in their bins, p = Terms, B = bins, L = Lebesgue,
-// A = CoefNorm, A2 = CoefGrowth, tau = Truncation. The method computes
-// I_x I_y F, interpolation in both variables, summed over j: moments of y,
-// weights W_k of the nodes (sum_k |W_k| <= L N for N records), values at the
-// nodes of x, coefficients, Clenshaw. Errors in units of N |D|:
+// A = PowerNorm, A2 = PowerGrowth, tau = Truncation, T = PowerNoise. The method computes
+// I_x I_y F, interpolation in both variables, summed over j: the sums of powers of y,
+// their products with the polynomials of F(node of x, .), Chebyshev coefficients of the
+// values at the nodes of x, those of powers, Horner's rule. Errors in units of N |D| for N
+// records of the label:
 //
 //	(1 + L) tau            |F - I_x F| <= tau and |I_x (F - I_y F)| <= L tau
-//	C 2 l (ds + 7 u S)     scores; Locate rounds z <= B thrice (3.1 u B bins of
-//	                       width 2 S/B), and x once
-//	L^2 (14 C u V + e)     node matrix: nodes within 8 u (16 u on a difference of
+//	C 2 l (ds + 7 u S)     scores, w/S by u S. Locate rounds z <= B twice (2 u B bins of
+//	                       width 2 S/B), and y once
+//	L^2 (14 C u V + e)     values at nodes: nodes within 8 u (16 u on a difference of
 //	                       at most 2 B), l S / B and 4 more roundings; both
 //	                       interpolations pass an error on with factor L
-//	L A g(momentDepth)     sums of T_a(y): the value at a node of x is
-//	 + L A2 3.2 u          sum_a f_a M_a with |f_a| summing to A; T_a itself is
-//	                       within 1.6 a (a-1) u <= 3.2 u (a+1)(a+2)/2
-//	2 p L Q (g(q) + 10 u)  weights: (2/p) T_a(x_k) is within (2/p) 10 u, the dot
-//	                       product has depth q = DotDepth(p), |M_a| <= N, p nodes
-//	L^2 Q g(DotDepth(Bp)+18)  node sums, up to 16 labels, times D
-//	2 p Q (g(q) + 12 u)    coefficients, likewise, |value at a node| <= (Q+tau) N
-//	L u (A + 4 A2)         Clenshaw perturbs each coefficient by eta_a (see
-//	                       kernels.Clenshaw); |b_a| <= sum_{k>=a} (k-a+1) |c_k|
-//	                       and the coefficients in x are bounded by L times those
-//	                       of one expansion
-//	3 u Q                  D
+//	L (22 p u Q + 2 u (A + v))
+//	                       tables: a factor of toCoefs is within (2/p) 10 u and
+//	                       compensatedDot rounds once, so the p Chebyshev coefficients in
+//	                       y are within 22 u Q. What that adds to the coefficients of
+//	                       powers is at most v = 22 u Q T. These round once, and
+//	                       (2 p u)^2 (A2 + v) is less
+//	L (A + v) g(sumDepth + p)
+//	                       sums of powers: each term within p u, in absolute value up to 1
+//	L (A + v) g(DotDepth(Bp) + 18)
+//	                       values at the nodes of x, up to 16 labels, times D
+//	2 p Q (g(q) + 12 u)    Chebyshev coefficients: (2/p) T_a(x_k) is within (2/p) 10 u, the
+//	                       dot product has depth q = DotDepth(p), |value at a node| <= (Q+tau) N
+//
+// These add up to an error E' at the nodes, which may change each Chebyshev coefficient in
+// x by 2 E'. Without them the coefficients of powers add up to L A and their terms to L A2,
+// since I_y F is a sum of F(., node) with factors of sum at most L in absolute value. So
+//
+//	g(q) (L A2 + 2 E' T)           coefficients of powers
+//	g(2p + 2) (L A + 2 E' T)       kernels.Polynomial
+//	3 u Q                          D
 //
 // # Sorted
 //
@@ -147,15 +156,18 @@ func (k *kernel) directError() float64 {
 func (k *kernel) nearError() float64 {
 	s, e := k.scores, k.expansion
 	p, L, Q, C := float64(e.Terms), e.Lebesgue, s.Slope, s.Curvature
-	dot := engine.Gamma(kernels.DotDepth(e.Terms))
+	dot, noise := engine.Gamma(kernels.DotDepth(e.Terms)), e.PowerNoise()
 	sum := (1 + L) * e.Truncation
 	sum += C * 2 * s.LabelSpan * (s.ScoreErr + 7*u*s.Score)
 	sum += L * L * (C*14*u*s.Margin + s.SlopeErr)
-	sum += L * (e.CoefNorm*engine.Gamma(k.momentDepth()) + 3.2*u*e.CoefGrowth)
-	sum += 2 * p * L * Q * (dot + 10*u)
-	sum += L * L * Q * engine.Gamma(kernels.DotDepth(k.bins*e.Terms)+maxClasses+2)
+	tables := e.PowerNorm + 22*u*Q*noise
+	sum += L * (22*p*u*Q + 2*u*tables)
+	sum += L * tables * engine.Gamma(k.sumDepth()+e.Terms)
+	sum += L * tables * engine.Gamma(kernels.DotDepth(k.bins*e.Terms)+maxClasses+2)
 	sum += 2 * p * Q * (dot + 12*u)
-	sum += L * u * (e.CoefNorm + 4*e.CoefGrowth)
+	noise *= 2 * sum
+	sum += dot * (L*e.PowerGrowth + noise)
+	sum += engine.Gamma(2*e.Terms+2) * (L*e.PowerNorm + noise)
 	return sum + 3*u*Q
 }
 
@@ -165,9 +177,13 @@ func (k *kernel) rowSumDepth() int {
 	return kernels.AddRowsDepth(k.blockRows) + k.chunkRows/k.blockRows + bits.Len(uint(k.chunks()))
 }
 
-// momentDepth is the depth of the moments, likewise.
-func (k *kernel) momentDepth() int {
-	return minBlockRows + k.chunkRows/minBlockRows + bits.Len(uint(k.chunks()))
+// sumDepth is the depth of the sums of powers. kernels.PowerSums adds len/8 + 1 times to a
+// partial sum, of terms of depth 2. A run counts as its length and 8 more, and the sums
+// are flushed before that exceeds 2 runRows + 8, by 3 additions and one to the sum of a
+// chunk. A group has at most 7 zeros and 8 more in each block of coefRows, so it is flushed
+// less than 1.05 chunkRows/runRows + 2 times. Chunks are added as likewise.
+func (k *kernel) sumDepth() int {
+	return 2*runRows/8 + 1 + 2 + 3 + (k.chunkRows+k.chunkRows/20)/runRows + 3 + bits.Len(uint(k.chunks()))
 }
 
 // directDepth is the depth of c by the direct method. A record is a row in at

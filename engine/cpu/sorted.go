@@ -65,113 +65,119 @@ func (k *kernel) sortedError() float64 {
 // s_j <= fl(s_i - fl(From/D)). That depends on the two records only, and because
 // rounding is monotone it is the same for row sums and column sums.
 type sorted struct {
-	e        *evaluator
-	values   []float64 // the distinct labels in increasing order
-	start    []int     // of the records of each label, in the order of index
-	score    []float64 // by label, then increasing
-	index    []int32   // record of each score
-	place    []int32   // record -> its place before sorting
-	sum      []float64 // prefix sums of score, len(values) more numbers
-	c, low   []float64 // by place in score
-	byRow    []float64 // c by record
-	scratch  []float64
-	scratch2 []int32
+	e      *evaluator
+	values []float64          // the distinct labels in increasing order
+	start  []int              // of the records of each label
+	place  []int32            // of each record: by label, then as they come
+	sort   []*kernels.Sorting // of the scores of each label
+	score  []float64          // by place, then in order, then half of c by place
+	work   []float64
+	c, low []float64 // half of c in the order of scores, its low part for many labels
 }
 
 func newSorted(e *evaluator) *sorted {
 	n := len(e.y)
-	m := &sorted{e: e,
-		score: make([]float64, n), index: make([]int32, n), place: make([]int32, n),
-		c: make([]float64, n), low: make([]float64, n), byRow: make([]float64, n),
-		scratch: make([]float64, n), scratch2: make([]int32, n),
-	}
-	// Records by label: a stable sort, so that places are fixed.
+	m := &sorted{e: e, place: make([]int32, n), score: make([]float64, n), work: make([]float64, n)}
+	m.c = make([]float64, n)
 	labels := append([]float64(nil), e.y...)
 	for i := range labels {
-		m.index[i] = int32(i)
 		labels[i] += 0 // -0 becomes 0
 	}
-	kernels.SortPairs(labels, m.index, m.scratch, m.scratch2, nil)
-	for at, i := range m.index {
-		m.place[i] = int32(at)
+	s := kernels.NewSorting(n)
+	s.Sort(labels, m.work, nil)
+	for at := range m.score {
+		m.score[at] = float64(at)
 		if at == 0 || labels[at] != labels[at-1] {
 			m.values, m.start = append(m.values, labels[at]), append(m.start, at)
 		}
 	}
+	s.Restore(m.score, m.score, m.work)
+	for i, at := range m.score {
+		m.place[i] = int32(at)
+	}
 	m.start = append(m.start, n)
-	m.sum = make([]float64, n+len(m.values))
+	if len(m.values) > 2 {
+		m.low = make([]float64, n)
+	}
+	for a := range m.values {
+		m.sort = append(m.sort, kernels.NewSorting(m.start[a+1]-m.start[a]))
+	}
 	return m
 }
 
 // class is a label's part of a slice by place.
 func (m *sorted) class(x []float64, a int) []float64 { return x[m.start[a]:m.start[a+1]] }
 
-// sums are the prefix sums of a label's scores.
-func (m *sorted) sums(a int) []float64 { return m.sum[m.start[a]+a : m.start[a+1]+a+1] }
-
 // prepare computes and sorts the scores and sums the steps of all pairs of labels.
 func (m *sorted) prepare(ctx context.Context, w []float64) error {
 	e := m.e
 	err := forEach(ctx, e.kernel.workers, e.chunks(), func(worker, chunk int) {
 		from, to := e.chunk(chunk)
-		for ; from < to; from += e.blockRows {
-			end := min(from+e.blockRows, to)
-			s := e.rowWork[worker].c[:end-from]
+		for ; from < to; from += coefRows {
+			s := e.rowWork[worker].c[:min(coefRows, to-from)]
 			e.x.dots(s, w, from)
-			for i, at := range m.place[from:end] {
-				m.score[at], m.index[at] = s[i], int32(from+i)
+			for i, at := range m.place[from:][:len(s)] {
+				m.score[at] = s[i]
 			}
 		}
 	})
 	if err != nil {
 		return err
 	}
-	q := len(m.values)
+	labels, workers := len(m.values), e.kernel.workers
 	stop := func() bool { return ctx.Err() != nil }
-	err = forEach(ctx, e.kernel.workers, q, func(_, a int) {
-		i, j := m.start[a], m.start[a+1]
-		if kernels.SortPairs(m.score[i:j], m.index[i:j], m.scratch[i:j], m.scratch2[i:j], stop) {
-			kernels.PrefixSums(m.sums(a), m.score[i:j])
-		}
+	err = forEach(ctx, workers, labels, func(_, a int) {
+		m.sort[a].Sort(m.class(m.score, a), m.class(m.work, a), stop)
 	})
 	if err != nil {
 		return err
 	}
-	clear(m.c)
-	clear(m.low)
-	for a := range q {
+	if len(m.values) != 2 { // those of two labels are set
+		clear(m.c)
+		clear(m.low)
+	}
+	for a := range labels {
 		for b := range a {
 			if err := m.labels(ctx, a, b); err != nil {
 				return err
 			}
 		}
 	}
-	return forEach(ctx, e.kernel.workers, e.chunks(), func(_, chunk int) {
-		from, to := e.chunk(chunk) // of places, not records
-		for at, i := range m.index[from:to] {
-			m.byRow[i] = 2 * (m.c[from+at] + m.low[from+at])
+	return forEach(ctx, workers, labels, func(_, a int) {
+		c := m.class(m.c, a)
+		if m.low != nil {
+			addTo(c, m.class(m.low, a))
 		}
+		m.sort[a].Restore(m.class(m.score, a), c, m.class(m.work, a))
 	})
 }
 
 // labels adds the pairs of labels a > b: rows and columns are two jobs.
 func (m *sorted) labels(ctx context.Context, a, b int) error {
 	d := m.values[a] - m.values[b]
-	rows, columns := m.class(m.score, a), m.class(m.score, b)
-	for _, p := range m.e.steps {
-		err := forEach(ctx, m.e.kernel.workers, 2, func(_, job int) {
-			if job == 0 {
-				kernels.StepRows(m.class(m.c, a), m.class(m.low, a), rows, columns, m.sums(b), p.From/d, d, p.Slope, p.Rise)
-			} else {
-				kernels.StepColumns(m.class(m.c, b), m.class(m.low, b), rows, columns, m.sums(a), p.From/d, d, p.Slope, p.Rise)
-			}
-		})
-		if err != nil {
-			return err
-		}
+	steps := make([]kernels.Step, len(m.e.steps))
+	for k, p := range m.e.steps {
+		steps[k] = kernels.Step{Shift: p.From / d, Slope: p.Slope, Rise: p.Rise}
 	}
-	return nil
+	rows, columns := m.class(m.score, a), m.class(m.score, b)
+	low := func(a int) []float64 {
+		if m.low == nil {
+			return nil
+		}
+		return m.class(m.low, a)
+	}
+	return forEach(ctx, m.e.kernel.workers, 2, func(_, job int) {
+		if job == 0 {
+			kernels.StepRows(m.class(m.c, a), low(a), rows, columns, d, steps)
+		} else {
+			kernels.StepColumns(m.class(m.c, b), low(b), rows, columns, d, steps)
+		}
+	})
 }
 
 // block implements coefficients.
-func (m *sorted) block(c []float64, from int) { copy(c, m.byRow[from:]) }
+func (m *sorted) block(_ int, c []float64, from int) {
+	for i, at := range m.place[from:][:len(c)] {
+		c[i] = 2 * m.score[at]
+	}
+}

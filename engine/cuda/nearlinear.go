@@ -42,7 +42,7 @@ func (k *kernel) planNearLinear() error {
 	}
 	size, q := loss.StripBound(k.scores.Margin, 0), k.problem.LabelLimit()
 	if size < math.MaxFloat64 {
-		e, ok := engine.Expand(loss, k.scores.Margin, k.scores.LabelSpan*k.scores.Score, size*tolerance, maxTerms)
+		e, ok := engine.Expand(loss, k.scores.Margin, k.scores.LabelSpan*k.scores.Score, size*tolerance, maxTerms, 1)
 		if ok && q*(q-1)*e.Terms*e.Terms <= maxTable {
 			k.expansion = e
 			return nil

@@ -14,8 +14,8 @@ func main() {
 		logisticPairTile(v)
 		logisticSlopes(v)
 		locate(v)
-		chebyshevMoments(v)
-		clenshaw(v)
+		powerSums(v)
+		polynomial(v)
 		dot(v)
 		for _, gather := range []bool{false, true} {
 			dots(v, gather)

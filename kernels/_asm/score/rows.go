@@ -181,47 +181,68 @@ func addRows(v vec.ISA, gather bool) {
 	}
 }
 
-// addShortRows adds rows of the given number of vectors, the last of which may be cut off.
+// addShortRows adds rows of the given number of vectors, the last of which may be cut off:
+// up to four rows at a time, each to sums of its own, because one row after the other
+// waits for the sum.
 func addShortRows(v vec.ISA, vectors int, acc, c, rows, d Register, r rowsOf) {
-	label := func(s string) string { return fmt.Sprintf("%s_short%d", s, vectors) }
+	label := func(s string, at int) string { return fmt.Sprintf("%s%d_short%d", s, at, vectors) }
 	rest := GP64()
 	MOVQ(d, rest)
 	SUBQ(I32((vectors-1)*v.Lanes()), rest)
-	tail, last := v.Tail(rest), vectors-1
-	s, x := v.Regs(vectors), v.Reg()
-	for i := range s {
+	tail, last, x := v.Tail(rest), vectors-1, v.Reg()
+	most := min(4, panel/vectors)
+	s := make([][]VecVirtual, most)
+	for j := range s {
+		s[j] = v.Regs(vectors)
+		v.Zero(s[j]...)
+	}
+	for i := range vectors {
 		m := Mem{Base: acc, Disp: i * v.Bytes}
 		if i < last {
-			VMOVUPD(m, s[i])
+			VMOVUPD(m, s[0][i])
 		} else {
-			tail.Load(m, s[i])
+			tail.Load(m, s[0][i])
 		}
 	}
-	Label(label("row"))
-	TESTQ(rows, rows)
-	JZ(LabelRef(label("store")))
-	ci, p := v.Reg(), []GPVirtual{GP64()}
-	r.next(p)
-	VBROADCASTSD(Mem{Base: c}, ci)
-	for i := range s {
-		m := Mem{Base: p[0], Disp: i * v.Bytes}
-		if i < last {
-			VFMADD231PD(m, ci, s[i])
-		} else {
-			tail.Load(m, x)
-			VFMADD231PD(x, ci, s[i])
-		}
+	counts := []int{most, 1}
+	if most == 1 {
+		counts = counts[:1]
 	}
-	ADDQ(I32(8), c)
-	DECQ(rows)
-	JMP(LabelRef(label("row")))
-	Label(label("store"))
-	for i := range s {
+	for _, count := range counts {
+		Label(label("rows", count))
+		CMPQ(rows, I32(count))
+		JL(LabelRef(label("end", count)))
+		p := make([]GPVirtual, count)
+		for j := range p {
+			p[j] = GP64()
+		}
+		r.next(p)
+		for j := range p {
+			ci := v.Broadcast(Mem{Base: c, Disp: 8 * j})
+			for i := range vectors {
+				m := Mem{Base: p[j], Disp: i * v.Bytes}
+				if i < last {
+					VFMADD231PD(m, ci, s[j][i])
+				} else {
+					tail.Load(m, x)
+					VFMADD231PD(x, ci, s[j][i])
+				}
+			}
+		}
+		ADDQ(I32(8*count), c)
+		SUBQ(I32(count), rows)
+		JMP(LabelRef(label("rows", count)))
+		Label(label("end", count))
+	}
+	for i := range vectors {
+		for j := 1; j < most; j++ {
+			VADDPD(s[j][i], s[0][i], s[0][i])
+		}
 		m := Mem{Base: acc, Disp: i * v.Bytes}
 		if i < last {
-			VMOVUPD(s[i], m)
+			VMOVUPD(s[0][i], m)
 		} else {
-			tail.Store(s[i], m)
+			tail.Store(s[0][i], m)
 		}
 	}
 	vec.End()

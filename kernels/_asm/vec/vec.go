@@ -5,7 +5,6 @@ package vec
 import (
 	"fmt"
 	"math"
-	"math/bits"
 
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
@@ -45,9 +44,6 @@ func End() {
 // Lanes is the number of float64 in a vector.
 func (v ISA) Lanes() int { return v.Bytes / 8 }
 
-// LogLanes is the binary logarithm of Lanes.
-func (v ISA) LogLanes() int { return bits.TrailingZeros(uint(v.Lanes())) }
-
 // Wide reports 512 bits.
 func (v ISA) Wide() bool { return v.Bytes == 64 }
 
@@ -66,6 +62,14 @@ func (v ISA) Regs(n int) []VecVirtual {
 		r[i] = v.Reg()
 	}
 	return r
+}
+
+// Words is the part of r that holds a 32-bit integer for each lane.
+func (v ISA) Words(r VecVirtual) Register {
+	if v.Wide() {
+		return r.AsY()
+	}
+	return r.AsX()
 }
 
 // Zero clears registers.
@@ -201,27 +205,6 @@ func (v ISA) Tail(n Register) Tail {
 func laneMasks() Mem {
 	const full = math.MaxUint64
 	return table("laneMasks", full, full, full, full, 0, 0, 0, 0)
-}
-
-// Copy is a tail that selects the lanes of from, until it is assigned others.
-func (t Tail) Copy(from Tail) Tail {
-	c := Tail{isa: t.isa}
-	if t.isa.Wide() {
-		c.k = K()
-	} else {
-		c.mask = YMM()
-	}
-	c.Assign(from)
-	return c
-}
-
-// Assign lets t select the lanes of from.
-func (t Tail) Assign(from Tail) {
-	if t.isa.Wide() {
-		KMOVW(from.k, t.k)
-	} else {
-		VMOVAPD(from.mask, t.mask)
-	}
 }
 
 // Load reads the selected lanes and clears the others. It reads no memory outside.

@@ -1,0 +1,207 @@
+package main
+
+import (
+	"fmt"
+
+	. "github.com/mmcloughlin/avo/build"
+	. "github.com/mmcloughlin/avo/operand"
+	. "github.com/mmcloughlin/avo/reg"
+
+	"asm/vec"
+)
+
+// locate is the loop of kernels.Locate for a multiple of vec.ISA.Lanes points.
+func locate(v vec.ISA) {
+	v.Func("locate", "func(pos *float64, key *int32, x *float64, class *uint8, n int, half float64, bins int32)",
+		"maps positions to bins, see Locate. half is bins / 2.")
+	pos, key := Load(Param("pos"), GP64()), Load(Param("key"), GP64())
+	x, class := Load(Param("x"), GP64()), Load(Param("class"), GP64())
+	n := Load(Param("n"), GP64())
+	half, one, minus := v.Reg(), v.Broadcast(vec.Number(1)), v.Broadcast(vec.Number(-1))
+	factor, err := Param("half").Resolve()
+	if err != nil {
+		panic(err)
+	}
+	VBROADCASTSD(factor.Addr, half)
+	words := v.Words
+	count, limit := v.Reg(), v.Reg()
+	VMOVD(Load(Param("bins"), GP32()), count.AsX())
+	bins := words(count)
+	VPBROADCASTD(count.AsX(), bins)
+	last, zero := words(v.Reg()), words(v.Reg())
+	if v.Wide() {
+		VPTERNLOGD(Imm(0xff), last, last, last)
+		VPXORD(zero, zero, zero)
+	} else {
+		VPCMPEQD(last, last, last)
+		VPXOR(zero, zero, zero)
+	}
+	VPADDD(last, bins, last)
+	VCVTDQ2PD(bins, limit)
+
+	Label("loop")
+	CMPQ(n, I32(v.Lanes()))
+	JL(LabelRef("done"))
+	z, p, b := v.Reg(), v.Reg(), v.Reg()
+	VADDPD(Mem{Base: x}, one, z)
+	VMULPD(half, z, z)
+	// Of two operands with a NaN these return the first.
+	VMAXPD(z, minus, z)
+	VMINPD(z, limit, z)
+	if v.Wide() {
+		VCVTTPD2DQ(z, words(b)) // NaN becomes the least integer
+	} else {
+		VCVTTPD2DQY(z, words(b))
+	}
+	VPMAXSD(words(b), zero, words(b))
+	VPMINSD(words(b), last, words(b))
+	VCVTDQ2PD(words(b), p)
+	VSUBPD(p, z, p)
+	VADDPD(p, p, p)
+	VSUBPD(one, p, p)
+	VMINPD(p, one, p)
+	VMAXPD(p, minus, p)
+	VMOVUPD(p, Mem{Base: pos})
+	c := words(v.Reg())
+	VPMOVZXBD(Mem{Base: class}, c)
+	VPMULLD(bins, c, c)
+	VPADDD(words(b), c, c)
+	if v.Wide() {
+		VMOVDQU32(c, Mem{Base: key})
+	} else {
+		VMOVDQU(c, Mem{Base: key})
+	}
+	ADDQ(I32(v.Bytes), pos)
+	ADDQ(I32(v.Bytes), x)
+	ADDQ(I32(4*v.Lanes()), key)
+	ADDQ(I32(v.Lanes()), class)
+	SUBQ(I32(v.Lanes()), n)
+	JMP(LabelRef("loop"))
+	Label("done")
+	vec.End()
+}
+
+// powerSums is the loop of kernels.PowerSums for a multiple of 8 numbers. With t = x^(4g),
+// a group g of four exponents takes t x, t x^2, t x^3 and t x^4, the next t: 5 operations.
+// Vectors of half the lanes add to the first and the last four sums in turn.
+func powerSums(v vec.ISA) {
+	v.Func("powerSums", "func(sum, x *float64, groups, n int)", "adds powers to partial sums, see PowerSums.")
+	sum, x := Load(Param("sum"), GP64()), Load(Param("x"), GP64())
+	groups, n := Load(Param("groups"), GP64()), Load(Param("n"), GP64())
+	one, turn := v.Broadcast(vec.Number(1)), GP64()
+	XORQ(turn, turn)
+	unrolls := []int{4, 1}
+	if !v.Wide() {
+		unrolls = []int{2}
+	}
+	for _, vectors := range unrolls {
+		loop, end := fmt.Sprintf("by%d", vectors), fmt.Sprintf("by%dend", vectors)
+		Label(loop)
+		CMPQ(n, I32(vectors*v.Lanes()))
+		JL(LabelRef(end))
+		t, power := v.Regs(vectors), make([][]VecVirtual, 4)
+		for i := range power {
+			power[i] = v.Regs(vectors)
+		}
+		for k := range t {
+			VMOVUPD(Mem{Base: x, Disp: k * v.Bytes}, power[0][k])
+			vec.Move(one, t[k])
+		}
+		for i, factors := range [][2]int{1: {0, 0}, 2: {1, 0}, 3: {1, 1}} {
+			for k := range t {
+				if i > 0 {
+					VMULPD(power[factors[0]][k], power[factors[1]][k], power[i][k])
+				}
+			}
+		}
+		at, left := GP64(), GP64()
+		LEAQ(Mem{Base: sum, Index: turn, Scale: 1}, at)
+		MOVQ(groups, left)
+		Label(loop + "group")
+		s := v.Regs(4)
+		for i := range s {
+			VMOVUPD(Mem{Base: at, Disp: 64 * i}, s[i])
+		}
+		for k := range t {
+			for i := range 3 {
+				VFMADD231PD(power[i][k], t[k], s[i])
+			}
+		}
+		for k := range t {
+			VMULPD(power[3][k], t[k], t[k])
+		}
+		for k := range t {
+			VADDPD(t[k], s[3], s[3])
+		}
+		for i := range s {
+			VMOVUPD(s[i], Mem{Base: at, Disp: 64 * i})
+		}
+		ADDQ(I32(4*64), at)
+		DECQ(left)
+		JNZ(LabelRef(loop + "group"))
+		if !v.Wide() {
+			XORQ(I32(v.Bytes), turn)
+		}
+		ADDQ(I32(vectors*v.Bytes), x)
+		SUBQ(I32(vectors*v.Lanes()), n)
+		JMP(LabelRef(loop))
+		Label(end)
+	}
+	vec.End()
+}
+
+// polynomial is the loop of kernels.Polynomial for a multiple of vec.ISA.Lanes numbers.
+// coef points to the first coefficient, of which there are 2 pairs + 1.
+func polynomial(v vec.ISA) {
+	v.Func("polynomial", "func(dst, coef, x *float64, pairs, n int)", "evaluates a polynomial, see Polynomial.")
+	dst, coef, x := Load(Param("dst"), GP64()), Load(Param("coef"), GP64()), Load(Param("x"), GP64())
+	pairs, n := Load(Param("pairs"), GP64()), Load(Param("n"), GP64())
+	for _, vectors := range []int{4, 1} {
+		loop, end := fmt.Sprintf("by%d", vectors), fmt.Sprintf("by%dend", vectors)
+		Label(loop)
+		CMPQ(n, I32(vectors*v.Lanes()))
+		JL(LabelRef(end))
+		square, even, odd := v.Regs(vectors), v.Regs(vectors), v.Regs(vectors)
+		at, left := GP64(), GP64()
+		MOVQ(pairs, left)
+		MOVQ(pairs, at)
+		SHLQ(Imm(4), at)
+		ADDQ(coef, at)
+		for k := range square {
+			VMOVUPD(Mem{Base: x, Disp: k * v.Bytes}, square[k])
+			VMULPD(square[k], square[k], square[k])
+			VBROADCASTSD(Mem{Base: at}, even[k])
+			v.Zero(odd[k])
+		}
+		TESTQ(left, left)
+		JZ(LabelRef(loop + "sum"))
+		Label(loop + "pair")
+		for i, part := range [][]VecVirtual{odd, even} {
+			c := Mem{Base: at, Disp: -8 * (i + 1)}
+			if v.Wide() {
+				for k := range part {
+					VFMADD213PD_BCST(c, square[k], part[k])
+				}
+				continue
+			}
+			number := v.Broadcast(c)
+			for k := range part {
+				VFMADD213PD(number, square[k], part[k])
+			}
+		}
+		SUBQ(Imm(16), at)
+		DECQ(left)
+		JNZ(LabelRef(loop + "pair"))
+		Label(loop + "sum")
+		for k := range square {
+			VFMADD231PD(Mem{Base: x, Disp: k * v.Bytes}, odd[k], even[k])
+			VMOVUPD(even[k], Mem{Base: dst, Disp: k * v.Bytes})
+		}
+		ADDQ(I32(vectors*v.Bytes), x)
+		ADDQ(I32(vectors*v.Bytes), dst)
+		SUBQ(I32(vectors*v.Lanes()), n)
+		JMP(LabelRef(loop))
+		Label(end)
+	}
+	vec.End()
+}

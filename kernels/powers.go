@@ -1,0 +1,90 @@
+package kernels
+
+// PowerSums adds the powers of every number to eight partial sums for each exponent:
+//
+//	for j := range x {
+//		for i := 0; i < len(sum)/8; i++ {
+//			sum[8*i+j/4%8] += math.Pow(x[j], i+1)
+//		}
+//	}
+//
+// except that a variant may choose another of the eight: only their total is defined. len(sum)
+// is a multiple of 32, |x| <= 1. Zeros add nothing.
+//
+// A computed x^i is within i relative roundings: it is a product of i factors x, in any
+// order, and an unrounded or rounded last one. Each partial sum takes at most
+// len(x)/8 + 4 additions and no term more than that.
+func PowerSums(sum, x []float64) {
+	lane := 0
+	for ; len(x) >= 4; x = x[4:] {
+		x0, x1, x2, x3 := x[0], x[1], x[2], x[3]
+		t0, t1, t2, t3 := x0, x1, x2, x3
+		for i := lane; i < len(sum); i += 8 {
+			sum[i] += (t0 + t1) + (t2 + t3)
+			t0 *= x0
+			t1 *= x1
+			t2 *= x2
+			t3 *= x3
+		}
+		lane = (lane + 1) & 7
+	}
+	for _, v := range x {
+		t := v
+		for i := lane; i < len(sum); i += 8 {
+			sum[i] += t
+			t *= v
+		}
+	}
+}
+
+// Polynomial evaluates a polynomial of even degree:
+//
+//	for j := range x {
+//		dst[j] = 0
+//		for i := range coef {
+//			dst[j] += coef[i] * math.Pow(x[j], i)
+//		}
+//	}
+//
+// len(coef) is odd. It is E(x^2) + x O(x^2), both by Horner's rule, so that a term meets
+// at most 1.5 i + 3 roundings: two in each of i/2 steps, one in each x^2, and those of
+// x O and of the last sum. The error is below Gamma(2 len(coef) + 2) sum |coef_i| |x|^i.
+func Polynomial(dst, coef, x []float64) {
+	dst = dst[:len(x)]
+	top, coef := coef[len(coef)-1], coef[:len(coef)-1]
+	for ; len(x) >= 4; x, dst = x[4:], dst[4:] {
+		x0, x1, x2, x3 := x[0], x[1], x[2], x[3]
+		s0, s1, s2, s3 := x0*x0, x1*x1, x2*x2, x3*x3
+		e0, e1, e2, e3 := top, top, top, top
+		var o0, o1, o2, o3 float64
+		for c := coef; len(c) >= 2; c = c[:len(c)-2] {
+			odd, even := c[len(c)-1], c[len(c)-2]
+			o0, e0 = o0*s0+odd, e0*s0+even
+			o1, e1 = o1*s1+odd, e1*s1+even
+			o2, e2 = o2*s2+odd, e2*s2+even
+			o3, e3 = o3*s3+odd, e3*s3+even
+		}
+		dst[0], dst[1], dst[2], dst[3] = e0+x0*o0, e1+x1*o1, e2+x2*o2, e3+x3*o3
+	}
+	for j, v := range x {
+		s, e, o := v*v, top, 0.0
+		for c := coef; len(c) >= 2; c = c[:len(c)-2] {
+			o, e = o*s+c[len(c)-1], e*s+c[len(c)-2]
+		}
+		dst[j] = e + v*o
+	}
+}
+
+// Take copies selected numbers:
+//
+//	for i, k := range at {
+//		dst[i] = src[k]
+//	}
+//
+// len(dst) >= len(at). Vector instructions for this are slower on many processors.
+func Take(dst, src []float64, at []uint16) {
+	dst = dst[:len(at)]
+	for i, k := range at {
+		dst[i] = src[k]
+	}
+}

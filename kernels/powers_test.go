@@ -1,0 +1,118 @@
+package kernels
+
+import (
+	"math"
+	"math/big"
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+// positions are n numbers in [-1, 1], the first of them special.
+func positions(rng *rand.Rand, n int) []float64 {
+	x := make([]float64, n)
+	for j := range x {
+		x[j] = 2*rng.Float64() - 1
+	}
+	copy(x, []float64{1, -1, 0})
+	return x
+}
+
+func TestPowerSums(t *testing.T) { variants(t, testPowerSums) }
+
+func testPowerSums(t *testing.T, kernel *Set) {
+	rng := rand.New(rand.NewPCG(6, 6))
+	const most = 40
+	// sums of the powers of the first numbers, and of their absolute values
+	x := positions(rng, 67)
+	var want, size [most + 1][68]float64
+	for i := 1; i <= most; i++ {
+		total := new(big.Float).SetPrec(200)
+		for j, v := range x {
+			power := big.NewFloat(1).SetPrec(200)
+			for range i {
+				power.Mul(power, big.NewFloat(v))
+			}
+			f, _ := power.Float64()
+			want[i][j+1], _ = total.Add(total, power).Float64()
+			size[i][j+1] = size[i][j] + math.Abs(f)
+		}
+	}
+	for _, powers := range []int{0, 4, 8, 28, 32, most} {
+		for n := range 68 {
+			x, sum := newGuarded(x[:n], n%4), newGuarded(make([]float64, 8*powers), n%3)
+			kernel.PowerSums(sum.data, x.data)
+			for i := 1; i <= powers; i++ {
+				var got float64
+				for _, v := range sum.data[8*(i-1):][:8] {
+					got += v
+				}
+				if err := math.Abs(got - want[i][n]); !(err <= float64(i+n/8+4+9)*size[i][n]*0x1p-53) {
+					t.Errorf("n=%d: sum of powers %d of %d is off by %v of %v", n, i, powers, err, size[i][n])
+				}
+			}
+			if !sum.intact() || !x.unchanged() {
+				t.Fatalf("n=%d, %d powers: wrote outside sum", n, powers)
+			}
+		}
+	}
+}
+
+// TestPowerSumsDepth: equal terms, whose roundings all go one way, add up as the doc
+// comment says.
+func TestPowerSumsDepth(t *testing.T) {
+	variants(t, func(t *testing.T, kernel *Set) {
+		const n = 1 << 16
+		x, sum := make([]float64, n), make([]float64, 32)
+		for j := range x {
+			x[j] = 1 - 0x1p-40
+		}
+		kernel.PowerSums(sum, x)
+		exact := n * (1 - 0x1p-40)
+		var got float64
+		for _, v := range sum[:8] {
+			got += v
+		}
+		if limit := (n/8 + 4 + 8) * 0x1p-53; math.Abs(got-exact) > limit*exact {
+			t.Errorf("relative error %v, limit %v", math.Abs(got-exact)/exact, limit)
+		}
+	})
+}
+
+func TestPolynomial(t *testing.T) { variants(t, testPolynomial) }
+
+func testPolynomial(t *testing.T, kernel *Set) {
+	rng := rand.New(rand.NewPCG(7, 7))
+	for _, terms := range []int{1, 3, 29, 41} {
+		for n := range 68 {
+			if n > 20 && n%8 > 1 && terms != 29 {
+				continue // the same loops as for 29 terms
+			}
+			x, coef := newGuarded(positions(rng, n), n%4), newGuarded(normals(rng, terms), n%3)
+			dst := newGuarded(make([]float64, n), 1)
+			kernel.Polynomial(dst.data, coef.data, x.data)
+			for j, v := range x.data {
+				want, size := new(big.Float).SetPrec(200), 0.0
+				for i := terms - 1; i >= 0; i-- {
+					want.Mul(want, big.NewFloat(v))
+					want.Add(want, big.NewFloat(coef.data[i]))
+					size += math.Abs(coef.data[i] * math.Pow(v, float64(i)))
+				}
+				if err := offBy(dst.data[j], want); !(err <= float64(2*terms+2)*size*0x1.01p-53) {
+					t.Errorf("%d terms: value at %v is off by %v of %v", terms, v, err, size)
+				}
+			}
+			if !dst.intact() || !x.unchanged() || !coef.unchanged() {
+				t.Fatalf("%d terms, n=%d: wrote outside dst", terms, n)
+			}
+		}
+	}
+}
+
+func TestTake(t *testing.T) {
+	src, dst := []float64{3, 5, 7}, []float64{0, 0, 0, 0, -1}
+	Take(dst, src, []uint16{2, 0, 0, 1})
+	if !slices.Equal(dst, []float64{7, 3, 3, 5, -1}) {
+		t.Errorf("got %v", dst)
+	}
+}
