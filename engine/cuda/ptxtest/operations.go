@@ -1,6 +1,10 @@
 package ptxtest
 
-import "math"
+import (
+	"math"
+
+	"dyad/kernels"
+)
 
 func f32(v uint64) float32    { return math.Float32frombits(uint32(v)) }
 func f64(v uint64) float64    { return math.Float64frombits(v) }
@@ -190,25 +194,19 @@ func build() map[string]op {
 	return ops
 }
 
-// The documented relative errors of the approximate instructions, at least as large
-// as in any edition of the PTX manual.
-const (
-	reciprocalError = 0x1p-22
-	exponentError   = 0x1p-21
-	logarithmError  = 0x1p-22 // absolute
-)
+// logarithmError is that of lg2.approx: absolute for arguments in (1/2, 2), relative
+// elsewhere (PTX ISA 9.1, section 9.7.3.20).
+const logarithmError = 0x1p-22
 
 // approximate returns an approximate instruction that is off by skew times its
 // documented error; 0 rounds correctly.
 func approximate(name string, skew float64) op {
-	near := func(exact, err float64) uint64 {
-		if skew == 0 {
-			return bits32(flush(float32(exact)))
-		}
-		bad := exact + err*skew
-		v := float32(bad)
-		if math.Abs(float64(v)-exact) > math.Abs(bad-exact) { // round towards the exact value
-			v = math.Nextafter32(v, float32(math.Copysign(math.Inf(1), exact-float64(v))))
+	// step is ulps of the correctly rounded result away from it.
+	step := func(exact float64, ulps int) uint64 {
+		v := float32(exact)
+		to := float32(math.Copysign(math.Inf(1), skew))
+		for range int(math.Round(math.Abs(skew) * float64(ulps))) {
+			v = math.Nextafter32(v, to)
 		}
 		return bits32(flush(v))
 	}
@@ -219,7 +217,7 @@ func approximate(name string, skew float64) op {
 			if math.IsInf(v, 0) || v == 0 || v != v {
 				return bits32(float32(v))
 			}
-			return near(v, v*reciprocalError)
+			return step(v, kernels.ReciprocalUlps)
 		}
 	case "ex2.approx.ftz.f32":
 		return func(a, _, _ uint64) uint64 {
@@ -227,7 +225,7 @@ func approximate(name string, skew float64) op {
 			if v > math.MaxFloat32 || v != v {
 				return bits32(float32(v))
 			}
-			return near(v, v*exponentError)
+			return step(v, kernels.ExponentUlps)
 		}
 	case "lg2.approx.ftz.f32":
 		return func(a, _, _ uint64) uint64 {
@@ -235,7 +233,7 @@ func approximate(name string, skew float64) op {
 			if math.IsInf(v, 0) || v != v {
 				return bits32(float32(v))
 			}
-			return near(v, logarithmError*max(1, math.Abs(v)))
+			return bits32(flush(float32(v + skew*logarithmError*max(1, math.Abs(v)))))
 		}
 	}
 	return nil

@@ -7,9 +7,12 @@ import (
 
 // Machine is a memory and counters. It is used from one goroutine at a time.
 type Machine struct {
-	// Skew gives the approximate instructions that part of their documented error:
-	// 0, 1 or -1.
+	// Skew gives the approximate instructions that multiple of their documented error,
+	// upwards if positive.
 	Skew float64
+	// Signs multiply Skew for single instructions, by name: errors that cancel with one
+	// sign add up with another.
+	Signs map[string]float64
 	// Counts are the executed instructions by name, over all threads.
 	Counts map[string]int64
 
@@ -69,7 +72,11 @@ func (m *Machine) Run(module *Module, name string, gridX, gridY int, args ...uin
 	}
 	b := &block{Machine: m, kernel: k, args: args, counts: make([]int64, len(k.code)), code: append([]instruction(nil), k.code...)}
 	for i := range b.code {
-		if f := approximate(b.code[i].name, m.Skew); f != nil {
+		skew := m.Skew
+		if sign, ok := m.Signs[b.code[i].name]; ok {
+			skew *= sign
+		}
+		if f := approximate(b.code[i].name, skew); f != nil {
 			b.code[i].pure = f
 		}
 	}
