@@ -81,15 +81,44 @@ func TestLock(t *testing.T) {
 	}
 }
 
+// ptxErrors says what PTX that PTX returns under a name must not be.
+func ptxErrors(name, ptx string) (bad []string) {
+	version, target := ".version 7.0", ".target sm_80"
+	if strings.HasSuffix(name, "_sm90a") {
+		version, target = ".version 8.0", ".target sm_90a"
+	}
+	for _, want := range []string{version, target, ".address_size 64"} {
+		if !strings.Contains(ptx, "\n"+want+"\n") {
+			bad = append(bad, fmt.Sprintf("%s has no line %q", name, want))
+		}
+	}
+	if strings.Contains(ptx, ".local") {
+		bad = append(bad, name+" uses local memory")
+	}
+	return bad
+}
+
 // TestPTXVersion: drivers reject PTX newer than they are, so the oldest version that
 // has the instructions is pinned.
 func TestPTXVersion(t *testing.T) {
-	for _, want := range []string{"\n.version 7.0\n", "\n.target sm_80\n", "\n.address_size 64\n", PhiMarker} {
-		if !strings.Contains(ScorePTX, want) {
-			t.Errorf("ScorePTX has no line %q", want)
+	names := PTXNames()
+	if !slices.Contains(names, "score") || PTX("none") != "" {
+		t.Errorf("the names are %q, and one without a file has %d bytes", names, len(PTX("none")))
+	}
+	for _, name := range names {
+		for _, e := range ptxErrors(name, PTX(name)) {
+			t.Error(e)
 		}
 	}
-	if strings.Contains(ScorePTX, ".local") {
-		t.Error("ScorePTX uses local memory")
+	if !strings.Contains(PTX("score"), PhiMarker) {
+		t.Error("score has no marker")
+	}
+	for _, edit := range [][2]string{{"7.0", "8.0"}, {"sm_80", "sm_90"}, {".address_size 64", ".local"}} {
+		if len(ptxErrors("score", strings.Replace(PTX("score"), edit[0], edit[1], 1))) == 0 {
+			t.Errorf("not found: %v", edit)
+		}
+	}
+	if len(ptxErrors("score_sm90a", PTX("score"))) != 2 {
+		t.Error("PTX for another target was accepted")
 	}
 }

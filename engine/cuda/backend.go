@@ -64,7 +64,7 @@ func (b Backend) Plan(p engine.Problem) (engine.Kernel, error) {
 	}
 	_, logistic := k.loss.(engine.Logistic)
 	k.factored = logistic && p.LabelLimit() <= 2 && k.scores.Margin <= maxFactoredMargin
-	k.ptx = kernels.ScorePTX
+	k.ptx = kernels.PTX("score")
 	if !k.factored {
 		if err := k.planPairs(); err != nil {
 			return nil, err
@@ -96,7 +96,7 @@ func (k *kernel) planPairs() error {
 		}
 	}
 	k.unit, k.slopeError = math.Exp2(exponent), code.absError
-	k.ptx, err = splice(kernels.ScorePTX, code, s.Margin, s.Slope)
+	k.ptx, err = splice(kernels.PTX("score"), code, s.Margin, s.Slope)
 	return err
 }
 

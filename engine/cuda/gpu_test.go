@@ -61,10 +61,10 @@ func TestGPUConformance(t *testing.T) {
 
 // result is a file in bench/results/gpu.
 type result struct {
-	PTX          string        `json:"score_ptx_sha256"`
-	Device       driver.Device `json:"device"`
-	CUDA         int           `json:"driver_cuda_version"`
-	Measurements []measurement `json:"measurements"`
+	PTX          map[string]string `json:"ptx_sha256"` // by name
+	Device       driver.Device     `json:"device"`
+	CUDA         int               `json:"driver_cuda_version"`
+	Measurements []measurement     `json:"measurements"`
 }
 
 type measurement struct {
@@ -85,7 +85,7 @@ func TestGPUMeasure(t *testing.T) {
 		t.Skip("DYAD_GPU_OUT names no file")
 	}
 	b, version := openGPU(t)
-	r := result{PTX: hashOf(kernels.ScorePTX), Device: b.Device.Info(), CUDA: version}
+	r := result{PTX: embeddedPTX(), Device: b.Device.Info(), CUDA: version}
 	for _, n := range []int{1e3, 1e4, 1e5, 1e6} {
 		for _, d := range []int{8, 32, 128} {
 			for _, labels := range []int{2, 5} {
@@ -118,7 +118,14 @@ func TestGPUMeasure(t *testing.T) {
 	}
 }
 
-func hashOf(ptx string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(ptx))) }
+// embeddedPTX are the hashes of the embedded programs.
+func embeddedPTX() map[string]string {
+	hashes := map[string]string{}
+	for _, name := range kernels.PTXNames() {
+		hashes[name] = fmt.Sprintf("%x", sha256.Sum256([]byte(kernels.PTX(name))))
+	}
+	return hashes
+}
 
 func measured(t *testing.T, n, d, labels int) (engine.Problem, *engine.Records, []float64) {
 	t.Helper()

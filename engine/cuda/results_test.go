@@ -2,26 +2,24 @@ package cuda
 
 import (
 	"encoding/json"
-	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"dyad/kernels"
 )
 
 const results = "../../bench/results/gpu"
 
 // staleResult says why a result is not one of the embedded PTX, or returns "".
-func staleResult(text []byte, embedded string) string {
+func staleResult(text []byte, embedded map[string]string) string {
 	var r result
 	if err := json.Unmarshal(text, &r); err != nil {
 		return err.Error()
 	}
 	switch {
-	case r.PTX != embedded:
-		return fmt.Sprintf("it is of the PTX %.12s..., the embedded one is %.12s...; measure again", r.PTX, embedded)
+	case !maps.Equal(r.PTX, embedded):
+		return "it is of other PTX than is embedded; measure again"
 	case len(r.Measurements) == 0 || r.Device.Name == "":
 		return "it holds no measurement or names no device"
 	}
@@ -31,7 +29,7 @@ func staleResult(text []byte, embedded string) string {
 // TestResultsAreCurrent: committed results of a GPU, if any, and the report of ptxas are
 // of the embedded PTX.
 func TestResultsAreCurrent(t *testing.T) {
-	embedded := hashOf(kernels.ScorePTX)
+	embedded := embeddedPTX()
 	files, err := filepath.Glob(filepath.Join(results, "gpu-*.json"))
 	if err != nil {
 		t.Fatal(err)
@@ -52,19 +50,22 @@ func TestResultsAreCurrent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(string(text), "score.ptx as embedded, sm_90, sha256 "+embedded) {
-		t.Error("bench/results/gpu/ptxas.txt is not of the embedded PTX; run TestAssemble with DYAD_PTXAS_OUT")
+	for name, hash := range embedded {
+		if !strings.Contains(string(text), "\n"+name+".ptx as embedded, "+targets(name)[0]+", sha256 "+hash+"\n") {
+			t.Errorf("bench/results/gpu/ptxas.txt is not of the embedded %s.ptx; run TestAssemble with DYAD_PTXAS_OUT", name)
+		}
 	}
 }
 
 // TestStaleResultsAreFound is its control.
 func TestStaleResultsAreFound(t *testing.T) {
-	good := `{"score_ptx_sha256": "abc", "device": {"Name": "GPU"}, "measurements": [{"n": 1}]}`
-	if why := staleResult([]byte(good), "abc"); why != "" {
+	embedded := map[string]string{"score": "abc"}
+	good := `{"ptx_sha256": {"score": "abc"}, "device": {"Name": "GPU"}, "measurements": [{"n": 1}]}`
+	if why := staleResult([]byte(good), embedded); why != "" {
 		t.Error(why)
 	}
 	for _, bad := range []string{strings.Replace(good, "abc", "abd", 1), strings.Replace(good, `{"n": 1}`, "", 1), "{"} {
-		if staleResult([]byte(bad), "abc") == "" {
+		if staleResult([]byte(bad), embedded) == "" {
 			t.Errorf("accepted: %s", bad)
 		}
 	}

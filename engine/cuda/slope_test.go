@@ -167,7 +167,7 @@ func TestSpliceClamps(t *testing.T) {
 // TestSplicedKernels: every marker of the kernel is replaced, and expressions pass the
 // suite of all backends.
 func TestSplicedKernels(t *testing.T) {
-	ptx, err := splice(kernels.ScorePTX, logisticSlope(), 4, 1)
+	ptx, err := splice(kernels.PTX("score"), logisticSlope(), 4, 1)
 	if err != nil || strings.Contains(ptx, kernels.PhiMarker) {
 		t.Errorf("a marker is left: %v", err)
 	}

@@ -10,7 +10,7 @@ import (
 )
 
 func TestParseKernels(t *testing.T) {
-	m, err := Parse(kernels.ScorePTX)
+	m, err := Parse(kernels.PTX("score"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -84,7 +84,7 @@ func randomExponentials(rng *rand.Rand, n int, h float64) []float32 {
 // TestLogisticTiles compares with the loop of the kernel's comment, in every case of
 // partly filled tiles and strips, at ordinary and at extreme exponents.
 func TestLogisticTiles(t *testing.T) {
-	k := newKit(t, kernels.ScorePTX)
+	k := newKit(t, kernels.PTX("score"))
 	rng := rand.New(rand.NewPCG(5, 6))
 	for _, c := range []struct {
 		rows, cols int
@@ -119,7 +119,7 @@ func TestLogisticTiles(t *testing.T) {
 // the tile: sums are exactly the sums of the terms computed alone. So changing record k
 // leaves all partial sums without k alone to the last bit.
 func TestTermsAreOwnOnly(t *testing.T) {
-	k := newKit(t, kernels.ScorePTX)
+	k := newKit(t, kernels.PTX("score"))
 	rng := rand.New(rand.NewPCG(7, 8))
 	a, b := randomExponentials(rng, 2, 4), randomExponentials(rng, 40, 4)
 	row, col := k.tiles(a, b)
@@ -155,7 +155,7 @@ func TestTermsAreClamped(t *testing.T) {
 	const limit = 64
 	s := []float64{math.NaN(), math.Inf(1), math.Inf(-1), 1e308, -1e308, 0, 64, -64, 5e-324}
 	for _, skew := range []float64{0, 1, -1} {
-		k := newKit(t, kernels.ScorePTX)
+		k := newKit(t, kernels.PTX("score"))
 		k.Skew = skew
 		exponentials := func(scale, factor float64) uint64 {
 			out := k.in(make([]float32, 128))
@@ -192,7 +192,7 @@ func TestTermsAreClamped(t *testing.T) {
 
 // TestLogisticCounts: one special-function operation a pair, and at most five others.
 func TestLogisticCounts(t *testing.T) {
-	k := newKit(t, kernels.ScorePTX)
+	k := newKit(t, kernels.PTX("score"))
 	rng := rand.New(rand.NewPCG(9, 10))
 	k.tiles(randomExponentials(rng, 128, 3), randomExponentials(rng, 2048, 3))
 	pairs := 128.0 * 2048
@@ -214,7 +214,7 @@ func TestLogisticCounts(t *testing.T) {
 
 // TestExponentials: relative error, clamping and padding.
 func TestExponentials(t *testing.T) {
-	k := newKit(t, kernels.ScorePTX)
+	k := newKit(t, kernels.PTX("score"))
 	s := []float64{0, 1, -1, 0.3, 31.9, -31.9, 1000, -1000, 1e-300, 5.5451774444795623}
 	const scale, limit = 2.0, 64.0
 	out := k.in(make([]float32, 128))
@@ -236,7 +236,7 @@ func TestExponentials(t *testing.T) {
 
 // TestForgottenPhi: PTX with the marker still in place does not run.
 func TestForgottenPhi(t *testing.T) {
-	k := newKit(t, kernels.ScorePTX)
+	k := newKit(t, kernels.PTX("score"))
 	one := k.in([]float32{1, 0})
 	sums := k.in([]int64{0})
 	err := k.Run(k.module, "pair_tiles", 1, 1, sums, sums, one, one, one, one, 1, 1, uint64(math.Float32bits(1)), 0)
@@ -249,15 +249,15 @@ func TestForgottenPhi(t *testing.T) {
 func TestBrokenPTX(t *testing.T) {
 	rng := rand.New(rand.NewPCG(11, 12))
 	a, b := randomExponentials(rng, 140, 3), randomExponentials(rng, 40, 3)
-	want, _ := newKit(t, kernels.ScorePTX).tiles(a, b)
+	want, _ := newKit(t, kernels.PTX("score")).tiles(a, b)
 	for _, c := range []struct{ name, old, new string }{
 		{"no barrier", "bar.sync \t0;", ""},
 		{"wrong offset", "ld.global.f32 \t%f1, [%rd24];", "ld.global.f32 \t%f1, [%rd24+4096];"},
 		{"wrong constant", "0f3F000000;", "0f3F000001;"},
 		{"no reduction", "red.global.add.u64 ", "//"},
 	} {
-		broken := strings.ReplaceAll(kernels.ScorePTX, c.old, c.new)
-		if broken == kernels.ScorePTX {
+		broken := strings.ReplaceAll(kernels.PTX("score"), c.old, c.new)
+		if broken == kernels.PTX("score") {
 			t.Errorf("%s: the PTX has no %q", c.name, c.old)
 			continue
 		}
