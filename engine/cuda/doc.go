@@ -19,4 +19,11 @@
 // integers. So they are exact, the same for any order of blocks and for any grid, and a
 // record that changes alters no partial sum that it is not in. What is left of the
 // error is that of single terms, which Roundoff bounds for every data set.
+//
+// # Lists of pairs
+//
+// Sums of clipped gradients over labelled pairs (engine/pairgraph) are computed in float64.
+// A pair's term is an integer matrix whose exact norm is at most the clip for any data, even
+// if every operation were off by a unit in the last place; a guarantee rests on that and
+// on exact sums, not on the distance to the CPU's.
 package cuda

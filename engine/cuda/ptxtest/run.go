@@ -3,6 +3,7 @@ package ptxtest
 import (
 	"encoding/binary"
 	"fmt"
+	"strings"
 )
 
 // Machine is a memory and counters. It is used from one goroutine at a time.
@@ -13,6 +14,9 @@ type Machine struct {
 	// Signs multiply Skew for single instructions, by name: errors that cancel with one
 	// sign add up with another.
 	Signs map[string]float64
+	// Ulps disturbs the result of every instruction that rounds float64 by that many
+	// units in the last place, up or down: for claims that hold whatever rounding does.
+	Ulps int
 	// Counts are the executed instructions by name, over all threads.
 	Counts map[string]int64
 
@@ -78,6 +82,9 @@ func (m *Machine) Run(module *Module, name string, gridX, gridY int, args ...uin
 		}
 		if f := approximate(b.code[i].name, skew); f != nil {
 			b.code[i].pure = f
+		}
+		if name := b.code[i].name; m.Ulps > 0 && strings.HasSuffix(name, ".rn.f64") {
+			b.code[i].pure = disturb(b.code[i].pure, m.Ulps)
 		}
 	}
 	for y := gridY - 1; y >= 0; y-- {
