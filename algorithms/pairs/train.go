@@ -18,14 +18,20 @@ import (
 // only. workers changes the time, never the result; progress, if not nil, is told the
 // batches done.
 func Train(ctx context.Context, data *pairgraph.Data, p *Plan, session privacy.Session, workers int, progress algorithms.Tracker) ([]float64, error) {
-	s := p.Spec
 	if err := p.fits(data); err != nil {
 		return nil, err
 	}
-	gradients, err := pairgraph.NewGradients(data, s.Loss, s.Rows, workers)
+	gradients, err := pairgraph.NewGradients(data, p.Spec.Loss, p.Spec.Rows, workers)
 	if err != nil {
 		return nil, err
 	}
+	return p.descend(ctx, gradients, session, progress)
+}
+
+// descend is Train with sums of any device. That a batch's sum has the sensitivity of the
+// certificate is the contract of pairgraph.Sums, so plans do not depend on the device.
+func (p *Plan) descend(ctx context.Context, gradients pairgraph.Sums, session privacy.Session, progress algorithms.Tracker) ([]float64, error) {
+	s := p.Spec
 	if progress == nil {
 		progress = algorithms.NoTracker{}
 	}
@@ -54,7 +60,7 @@ func Train(ctx context.Context, data *pairgraph.Data, p *Plan, session privacy.S
 }
 
 // step releases the mean clipped gradient of one batch and moves w.
-func (p *Plan) step(ctx context.Context, g *pairgraph.Gradients, session privacy.Session, w, q []float64, batch []int32, eta float64) error {
+func (p *Plan) step(ctx context.Context, g pairgraph.Sums, session privacy.Session, w, q []float64, batch []int32, eta float64) error {
 	s := p.Spec
 	clip, how := p.clipAt(w), pairgraph.WholeMatrix
 	if s.Mode == algorithms.Paper {
@@ -114,10 +120,21 @@ type Options struct {
 	// Fingerprint is a keyed hash of the data (Ledger.Fingerprint), or "".
 	Fingerprint string
 	// Public declares the data public: nothing is charged.
-	Public  bool
-	Source  *privacy.Source // nil means one keyed by the operating system
+	Public bool
+	Source *privacy.Source // nil means one keyed by the operating system
+	// Engine sums the gradients; nil means pairgraph.CPU with Workers.
+	Engine  pairgraph.Engine
 	Workers int
 	Tracker algorithms.Tracker
+}
+
+// sums is what trains on data.
+func (o Options) sums(data *pairgraph.Data, p *Plan) (pairgraph.Sums, error) {
+	engine := o.Engine
+	if engine == nil {
+		engine = pairgraph.CPU{Workers: o.Workers}
+	}
+	return engine.Sums(data, p.Spec.Loss, p.Spec.Rows)
 }
 
 // Result is a trained matrix.
@@ -163,6 +180,13 @@ func (p *Plan) run(ctx context.Context, data *pairgraph.Data, classes []bool, o 
 			return nil, err
 		}
 	}
+	// What the device cannot do shows before the charge. Perturbed data are of the same
+	// size as these.
+	sums, err := o.sums(data, p)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = sums.Close() }() // the result is complete by then
 	r := &Result{Plan: p, Guarantee: p.Guarantee}
 	session, err := begin(p, source, o)
 	if err != nil {
@@ -176,7 +200,7 @@ func (p *Plan) run(ctx context.Context, data *pairgraph.Data, classes []bool, o 
 	}
 	r.Guarantee.Warnings = append(append([]string(nil), r.Guarantee.Warnings...), receipt.Warnings...)
 	start := time.Now()
-	r.W, err = p.train(ctx, data, classes, session, source, o)
+	r.W, err = p.train(ctx, data, classes, sums, session, source, o)
 	r.Seconds = time.Since(start).Seconds()
 	if r.Run == "" {
 		return r, err
@@ -193,20 +217,27 @@ func (p *Plan) run(ctx context.Context, data *pairgraph.Data, classes []bool, o 
 }
 
 // train makes all noise that is not of gradients, and trains.
-func (p *Plan) train(ctx context.Context, data *pairgraph.Data, classes []bool, session *privacy.LiveSession, source *privacy.Source, o Options) ([]float64, error) {
+func (p *Plan) train(ctx context.Context, data *pairgraph.Data, classes []bool, sums pairgraph.Sums, session *privacy.LiveSession, source *privacy.Source, o Options) ([]float64, error) {
 	if p.Spec.Method == Gradients || p.Spec.Mode == algorithms.NonPrivate {
-		return Train(ctx, data, p, session, o.Workers, o.Tracker)
+		return p.descend(ctx, sums, session, o.Tracker)
 	}
 	data, err := p.perturb(data, classes, source)
 	if err != nil {
 		return nil, err
 	}
+	if err := sums.Close(); err != nil { // those of the data in clear
+		return nil, err
+	}
+	if sums, err = o.sums(data, p); err != nil {
+		return nil, err
+	}
+	defer func() { _ = sums.Close() }()
 	// What is left is post-processing of perturbed data.
 	exact, err := privacy.NewPublicSession(source, []privacy.Event{privacy.PublicEvent{}})
 	if err != nil {
 		return nil, err
 	}
-	return Train(ctx, data, p, exact, o.Workers, o.Tracker)
+	return p.descend(ctx, sums, exact, o.Tracker)
 }
 
 func begin(p *Plan, source *privacy.Source, o Options) (*privacy.LiveSession, error) {

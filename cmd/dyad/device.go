@@ -14,6 +14,7 @@ import (
 	"dyad/engine/cpu"
 	"dyad/engine/cuda"
 	"dyad/engine/cuda/driver"
+	"dyad/engine/pairgraph"
 )
 
 // deviceFlag is the --device flag of the commands that compute or plan gradients.
@@ -42,6 +43,15 @@ func (f *deviceFlag) openDevice(workers int) (func(), error) {
 	}
 	f.backend = cuda.Backend{Device: device}
 	return func() { _ = device.Close() }, nil // the results are complete by then
+}
+
+// pairEngine is the opened device for sums over pairs. What they guarantee is the same on
+// every device.
+func (f *deviceFlag) pairEngine(workers int) pairgraph.Engine {
+	if engine, ok := f.backend.(pairgraph.Engine); ok {
+		return engine
+	}
+	return pairgraph.CPU{Workers: workers}
 }
 
 // noteDevice says in one line what auto chose, and why.

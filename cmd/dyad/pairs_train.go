@@ -18,6 +18,7 @@ type pairsTrainCmd struct {
 	DataID  string  `placeholder:"ID" help:"Name of the data in the ledger. Default: the schema's data_id."`
 	Workers int     `positive:"" default:"1" help:"CPU workers; the result has the same bits for any number."`
 	Seed    *uint64 `help:"Seed the noise, for reproduction only: the noise is then not secret."`
+	deviceFlag
 	pairFlags
 	ledgerFlag
 }
@@ -73,12 +74,18 @@ func (c *pairsTrainCmd) Run(a *app) error {
 	if largest := d.graph.MaxDegree(); plan.Spec.Unit == pairs.Individual && plan.Spec.Mode != algorithms.NonPrivate && largest > plan.Spec.Kappa {
 		return badInput("%s: an individual is in more than --kappa %d pairs; cap them with --degree-cap, or plan for a larger kappa", c.pairSource.Pairs, plan.Spec.Kappa)
 	}
+	done, err := c.openDevice(c.Workers)
+	if err != nil {
+		return err
+	}
+	defer done()
+	c.noteDevice(a)
 	schema := d.records.Schema()
 	result := pairsTrainResult{Data: c.Data, Pairs: c.pairSource.Pairs, DataID: schema.DataID, Public: c.PublicData || schema.Public, Dropped: d.dropped}
 	if c.DataID != "" {
 		result.DataID = c.DataID
 	}
-	options := pairs.Options{Public: result.Public, DataID: result.DataID, Workers: c.Workers, Tracker: a.tracker("training")}
+	options := pairs.Options{Public: result.Public, DataID: result.DataID, Engine: c.pairEngine(c.Workers), Tracker: a.tracker("training")}
 	if c.Seed != nil {
 		options.Source = privacy.NewSeededSource(*c.Seed)
 	}
