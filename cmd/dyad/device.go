@@ -21,6 +21,7 @@ import (
 type deviceFlag struct {
 	Device  string `default:"auto" placeholder:"D" help:"auto, cpu or cuda:N, the N-th NVIDIA GPU from 0. The method, and with it the guarantee, can depend on it. Default: auto, which is the CPU: no GPU measurement is part of this version."`
 	backend engine.Backend
+	reason  string // why auto takes the CPU for everything
 }
 
 // openDevice opens the device of the flag. The caller must call the function that it
@@ -29,8 +30,11 @@ type deviceFlag struct {
 func (f *deviceFlag) openDevice(workers int) (func(), error) {
 	f.backend = cpu.Backend{Workers: workers}
 	done := func() {}
-	if f.Device == "cpu" || f.Device == "auto" {
+	if f.Device == "cpu" {
 		return done, nil
+	}
+	if f.Device == "auto" {
+		return f.openAuto()
 	}
 	number, ok := strings.CutPrefix(f.Device, "cuda:")
 	index, err := strconv.Atoi(number)
@@ -54,11 +58,41 @@ func (f *deviceFlag) pairEngine(workers int) pairgraph.Engine {
 	return pairgraph.CPU{Workers: workers}
 }
 
-// noteDevice says in one line what auto chose, and why.
-func (f *deviceFlag) noteDevice(a *app) {
-	if f.Device == "auto" {
-		a.note("device      cpu (auto): %s", autoReason())
+// openAuto opens GPU 0 if this version has timings of one like it, and leaves the choice
+// to them. Whatever stands in the way of a GPU is a reason for the CPU.
+func (f *deviceFlag) openAuto() (func(), error) {
+	none := func() {}
+	timings, err := cuda.Measured()
+	if err != nil {
+		return nil, err
 	}
+	if len(timings.Timings) == 0 {
+		f.reason = autoReason()
+		return none, nil
+	}
+	device, err := openGPU(0)
+	if err != nil {
+		f.reason = plain(err)
+		return none, nil
+	}
+	f.backend = cuda.Auto{CPU: f.backend, GPU: cuda.Backend{Device: device}, Timings: timings}
+	return func() { _ = device.Close() }, nil
+}
+
+// noteDevice says in one line what auto chose for a problem, and why. Without a problem,
+// as for pairs, it chose the CPU.
+func (f *deviceFlag) noteDevice(a *app, p *engine.Problem) {
+	if f.Device != "auto" {
+		return
+	}
+	device, why := "cpu", f.reason
+	if auto, ok := f.backend.(cuda.Auto); ok {
+		why = "there are no timings for pairs"
+		if p != nil {
+			_, device, why, _ = auto.Choose(*p) // it has been planned
+		}
+	}
+	a.note("device      %s (auto): %s", device, why)
 }
 
 func openGPU(index int) (*cuda.Device, error) {
@@ -69,8 +103,7 @@ func openGPU(index int) (*cuda.Device, error) {
 	return cuda.Open(d, index)
 }
 
-// autoReason says why auto takes the CPU. Nothing has been measured on a GPU, so auto
-// does not choose one.
+// autoReason says why auto takes the CPU where no GPU has been measured.
 func autoReason() string {
 	devices, err := listGPUs()
 	if err != nil {

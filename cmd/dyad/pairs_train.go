@@ -79,7 +79,7 @@ func (c *pairsTrainCmd) Run(a *app) error {
 		return err
 	}
 	defer done()
-	c.noteDevice(a)
+	c.noteDevice(a, nil)
 	schema := d.records.Schema()
 	result := pairsTrainResult{Data: c.Data, Pairs: c.pairSource.Pairs, DataID: schema.DataID, Public: c.PublicData || schema.Public, Dropped: d.dropped}
 	if c.DataID != "" {

@@ -2,12 +2,11 @@ package cuda
 
 import (
 	"context"
-	"crypto/sha256"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"math/rand/v2"
 	"os"
+	"runtime"
 	"testing"
 	"time"
 
@@ -15,7 +14,7 @@ import (
 	"dyad/engine/cpu"
 	"dyad/engine/cuda/driver"
 	"dyad/engine/enginetest"
-	"dyad/kernels"
+	"dyad/engine/pairgraph"
 )
 
 // The tests here need a GPU and are skipped without one. bench/gpu/run.sh runs them
@@ -70,31 +69,43 @@ type result struct {
 type measurement struct {
 	N       int     `json:"n"`
 	D       int     `json:"d"`
-	Labels  int     `json:"labels"`
+	Labels  int     `json:"labels,omitempty"`
+	Rows    int     `json:"rows,omitempty"` // of W, for lists of pairs
 	Method  string  `json:"method"`
 	Device  string  `json:"device"`
-	Pairs   int64   `json:"ordered_pairs"`
+	Pairs   int64   `json:"pairs"`
 	Seconds float64 `json:"seconds"` // the fastest call, all copies included
 }
 
-// TestGPUMeasure times gradient sums on the GPU and, by its best method, on the CPU, and
-// writes them to the file named by DYAD_GPU_OUT.
+// grid are the sizes that are measured, those of the large stage last.
+var (
+	gridN, largeN = []int{1e3, 1e4, 1e5, 1e6}, []int{1e7}
+	gridD         = []int{8, 32, 128}
+)
+
+// TestGPUMeasure times gradient sums on the GPU and, by its best method on all cores, on
+// the CPU, and writes them to the file named by DYAD_GPU_OUT. With DYAD_GPU_LARGE set it
+// measures the largest sizes alone.
 func TestGPUMeasure(t *testing.T) {
 	out := os.Getenv("DYAD_GPU_OUT")
 	if out == "" {
 		t.Skip("DYAD_GPU_OUT names no file")
 	}
+	sizes := gridN
+	if os.Getenv("DYAD_GPU_LARGE") != "" {
+		sizes = largeN
+	}
 	b, version := openGPU(t)
 	r := result{PTX: embeddedPTX(), Device: b.Device.Info(), CUDA: version}
-	for _, n := range []int{1e3, 1e4, 1e5, 1e6} {
-		for _, d := range []int{8, 32, 128} {
+	for _, n := range sizes {
+		for _, d := range gridD {
 			for _, labels := range []int{2, 5} {
 				if labels > 2 && n > 1e5 {
 					continue
 				}
 				p, records, w := measured(t, n, d, labels)
-				for _, backend := range []engine.Backend{b, cpu.Backend{}} {
-					if labels > 2 && n > 1e4 && backend != engine.Backend(b) {
+				for _, backend := range []engine.Backend{b, cpu.Backend{Workers: runtime.NumCPU()}} {
+					if labels > 2 && n > 1e4 && backend.Name() == "cpu" {
 						continue // minutes on a CPU
 					}
 					m, err := measure(backend, p, records, w)
@@ -109,6 +120,56 @@ func TestGPUMeasure(t *testing.T) {
 			}
 		}
 	}
+	writeResult(t, out, r)
+}
+
+// TestGPUMeasurePairs times sums over lists of pairs, on the GPU and on all cores of the
+// CPU, and writes them to the file named by DYAD_GPU_PAIRS_OUT.
+func TestGPUMeasurePairs(t *testing.T) {
+	out := os.Getenv("DYAD_GPU_PAIRS_OUT")
+	if out == "" {
+		t.Skip("DYAD_GPU_PAIRS_OUT names no file")
+	}
+	b, version := openGPU(t)
+	r := result{PTX: embeddedPTX(), Device: b.Device.Info(), CUDA: version}
+	for _, m := range []int{1e4, 1e5, 1e6} {
+		for _, d := range gridD {
+			const rows = 16
+			data := pairData(t, m/5, d, m, pairgraph.L2)
+			for _, engine := range []pairgraph.Engine{b, pairgraph.CPU{Workers: runtime.NumCPU()}} {
+				s, err := measurePairs(engine, data, rows)
+				if err != nil {
+					t.Error(err)
+					continue
+				}
+				r.Measurements = append(r.Measurements, measurement{N: m / 5, D: d, Rows: rows, Method: "pairs", Device: engine.Name(), Pairs: int64(m), Seconds: s})
+				t.Logf("%+v", r.Measurements[len(r.Measurements)-1])
+			}
+		}
+	}
+	writeResult(t, out, r)
+}
+
+func measurePairs(e pairgraph.Engine, data *pairgraph.Data, rows int) (float64, error) {
+	s, err := e.Sums(data, pairgraph.Contrastive{Margin: 1}, rows)
+	if err != nil {
+		return 0, err
+	}
+	dst, w, best := make([]float64, s.Len()), weights(s.Len(), 0.1), 0.0
+	for range 5 {
+		start := time.Now()
+		if err = s.Sum(context.Background(), dst, w, allOf(len(data.Graph().Pairs())), 0.5, pairgraph.WholeMatrix); err != nil {
+			break
+		}
+		if d := time.Since(start).Seconds(); best == 0 || d < best {
+			best = d
+		}
+	}
+	return best, errors.Join(err, s.Close())
+}
+
+func writeResult(t *testing.T, out string, r result) {
+	t.Helper()
 	text, err := json.MarshalIndent(r, "", "\t")
 	if err != nil {
 		t.Fatal(err)
@@ -116,15 +177,6 @@ func TestGPUMeasure(t *testing.T) {
 	if err := os.WriteFile(out, append(text, '\n'), 0o644); err != nil {
 		t.Fatal(err)
 	}
-}
-
-// embeddedPTX are the hashes of the embedded programs.
-func embeddedPTX() map[string]string {
-	hashes := map[string]string{}
-	for _, name := range kernels.PTXNames() {
-		hashes[name] = fmt.Sprintf("%x", sha256.Sum256([]byte(kernels.PTX(name))))
-	}
-	return hashes
 }
 
 func measured(t *testing.T, n, d, labels int) (engine.Problem, *engine.Records, []float64) {
