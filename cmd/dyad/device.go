@@ -8,7 +8,6 @@ import (
 	"math/rand/v2"
 	"strconv"
 	"strings"
-	"time"
 
 	"dyad/engine"
 	"dyad/engine/cpu"
@@ -176,17 +175,77 @@ func (devicesCmd) Run(a *app) error {
 	return a.emit(lines, b.String())
 }
 
-// gpuCheck compiles the kernels on a GPU and compares gradient sums with the CPU's.
-// It reports the outcome, also when it failed.
+// gpuCheck compiles the kernels on a GPU and compares gradient sums with the CPU's, over
+// all pairs and over a list of pairs. It reports the outcome, also when it failed.
 func gpuCheck(index int) (string, bool) {
 	device, err := openGPU(index)
 	if err != nil {
 		return plain(err), false
 	}
 	defer device.Close()
-	start := time.Now()
-	text, ok := agreement(cpu.Backend{Method: cpu.Direct}, cuda.Backend{Device: device})
-	return fmt.Sprintf("%s (%.0f ms with compilation)", text, float64(time.Since(start).Microseconds())/1000), ok
+	compiled, err := device.Compile()
+	if err != nil {
+		return plain(err), false
+	}
+	var programs []string
+	for _, c := range compiled {
+		programs = append(programs, fmt.Sprintf("%s %.0f ms", c.Name, 1000*c.Seconds))
+	}
+	gpu := cuda.Backend{Device: device}
+	text, ok := agreement(cpu.Backend{Method: cpu.Direct}, gpu)
+	lines := []string{"compiled " + strings.Join(programs, ", "), text}
+	if ok {
+		text, ok = pairAgreement(pairgraph.CPU{}, gpu)
+		lines = append(lines, text)
+	}
+	return strings.Join(lines, "\n"), ok
+}
+
+// pairAgreement compares sums of clipped gradients over random pairs.
+func pairAgreement(a, b pairgraph.Engine) (string, bool) {
+	const n, d, rows, clip = 400, 8, 4, 0.1
+	drawn, err := pairgraph.Draw(n, 2, 8, 1)
+	if err != nil {
+		return err.Error(), false
+	}
+	graph, err := pairgraph.New(n, drawn)
+	if err != nil {
+		return err.Error(), false
+	}
+	rng := rand.New(rand.NewPCG(3, 4))
+	x, w, labels := make([]float64, n*d), make([]float64, rows*d), make([]bool, len(drawn))
+	for _, v := range [][]float64{x, w} {
+		for i := range v {
+			v[i] = rng.NormFloat64() / 4
+		}
+	}
+	batch := make([]int32, len(drawn))
+	for i := range labels {
+		labels[i], batch[i] = rng.IntN(2) == 0, int32(i)
+	}
+	data, err := pairgraph.NewData(x, d, pairgraph.L2, 1, graph, labels)
+	if err != nil {
+		return err.Error(), false
+	}
+	var sums [2][]float64
+	for i, engine := range []pairgraph.Engine{a, b} {
+		s, err := engine.Sums(data, pairgraph.Contrastive{Margin: 1}, rows)
+		if err != nil {
+			return plain(err), false
+		}
+		sums[i] = make([]float64, s.Len())
+		if err := errors.Join(s.Sum(context.Background(), sums[i], w, batch, clip, pairgraph.WholeMatrix), s.Close()); err != nil {
+			return plain(err), false
+		}
+	}
+	var diff, size float64
+	for k := range w {
+		diff, size = math.Hypot(diff, sums[0][k]-sums[1][k]), math.Hypot(size, sums[0][k])
+	}
+	if !(diff <= 1e-10*size) {
+		return fmt.Sprintf("sums over pairs differ from the CPU's by %.2g, relatively", diff/size), false
+	}
+	return fmt.Sprintf("sums over pairs agree with the CPU's: %.1g", diff/size), true
 }
 
 // agreement compares two backends on random records: the gradient sums must be within

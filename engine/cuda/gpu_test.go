@@ -58,6 +58,13 @@ func TestGPUConformance(t *testing.T) {
 	enginetest.Run(t, b, o)
 }
 
+// TestGPUConformancePairs is TestPairsAgainstCPU and the clip of every term on a GPU.
+func TestGPUConformancePairs(t *testing.T) {
+	b, _ := openGPU(t)
+	pairsAgainstCPU(t, b, testing.Short())
+	clipHolds(t, b, []float64{1e-200, 0.1, 1e3, 3e98}, 60)
+}
+
 // result is a file in bench/results/gpu.
 type result struct {
 	PTX          map[string]string `json:"ptx_sha256"` // by name
