@@ -66,7 +66,11 @@ func TestRoundoffAtWorst(t *testing.T) {
 		points = 40
 	}
 	worst := map[float64]float64{}
-	for _, skew := range []float64{1, -1, 2, -2} {
+	skews := []float64{1, -1, 2, -2}
+	if testing.Short() {
+		skews = []float64{1, -2}
+	}
+	for _, skew := range skews {
 		f := newFake()
 		f.skew = skew
 		b := openFake(t, f)
