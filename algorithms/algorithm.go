@@ -74,11 +74,15 @@ func (s Spec) selection() []string {
 // NewSpec plans the kernel on backend, within the problem's groups if it has any,
 // and fills in the constants of the loss.
 func NewSpec(backend engine.Backend, p engine.Problem, l2 float64, b privacy.Budget, m Mode) (Spec, error) {
-	k, err := engine.Grouped{Backend: backend}.Plan(p)
+	if err := p.Validate(); err != nil {
+		return Spec{}, err
+	}
+	// The loss speaks before the backend: it knows better what is wrong with itself.
+	c, err := p.Loss.Constants(p.Bounds, p.Radius)
 	if err != nil {
 		return Spec{}, err
 	}
-	c, err := p.Loss.Constants(p.Bounds, p.Radius)
+	k, err := engine.Grouped{Backend: backend}.Plan(p)
 	if err != nil {
 		return Spec{}, err
 	}

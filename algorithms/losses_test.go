@@ -99,3 +99,19 @@ func TestLossesThatAreNotSmoothOrNotConvex(t *testing.T) {
 		}
 	}
 }
+
+// TestConstantLossIsNamedAsSuch: a backend that cannot plan a loss does not hide what is
+// wrong with the loss itself.
+func TestConstantLossIsNamedAsSuch(t *testing.T) {
+	for text, want := range map[string]string{"3": "constant", "softplus(-u)": ""} {
+		of, err := engine.NewExpression("custom", text, engine.ExpressionOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := engine.Problem{N: 500, D: 5, Bounds: engine.UnitBounds(), Loss: engine.Score{Of: of}, Radius: 1}
+		_, err = algorithms.NewSpec(cpu.Backend{}, p, 0.01, privacy.Budget{Epsilon: 1, Delta: 1e-5}, algorithms.Certified)
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("loss %s: %v, want an error with %q", text, err, want)
+		}
+	}
+}

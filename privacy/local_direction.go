@@ -5,8 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"math/rand/v2"
 	"slices"
+	"sync"
 
 	"gonum.org/v1/gonum/integrate/quad"
 	"gonum.org/v1/gonum/mathext"
@@ -29,8 +29,8 @@ import (
 // not depend on g, and g~, it is chooseLocally with a fixed number of favoured
 // answers, so the conditional law of the number changes by at most e^Epsilon; a
 // mixture over g~ and over seeds keeps this (privacy.md 1.6.5). Nothing is
-// assumed of the law of the seed or of rounding in the inner products: both can
-// only bias the estimate. QED
+// assumed of the law of the seed, of the directions made from it or of rounding in
+// the inner products: these can only bias the estimate. QED
 //
 // Unbiasedness, for a uniform seed: E[decoded | g] = g. Proof. Inner products t_i
 // of u = g~ with uniform unit vectors have a law that does not depend on u, and by
@@ -58,11 +58,12 @@ type DirectionMessage struct {
 	Choice uint16   // 2i for v_i, 2i+1 for -v_i
 }
 
-// DirectionChannel is a validated PrivateDirection with its constants. It is
-// immutable.
+// DirectionChannel is a validated PrivateDirection with its constants. It may be used by
+// several goroutines at once; Send and AddDecoded allocate nothing in the long run.
 type DirectionChannel struct {
-	m     PrivateDirection
-	scale float64
+	m       PrivateDirection
+	scale   float64
+	scratch *sync.Pool // of *directions
 }
 
 // Channel validates m and computes its constants.
@@ -83,7 +84,10 @@ func (m PrivateDirection) Channel() (*DirectionChannel, error) {
 	if err := checkLocalEpsilon(m.Epsilon); err != nil {
 		return nil, err
 	}
-	c := &DirectionChannel{m: m, scale: math.Inf(1)}
+	table := newZiggurat()
+	c := &DirectionChannel{m: m, scale: math.Inf(1), scratch: &sync.Pool{New: func() any {
+		return &directions{normals: normals{table: table}, v: make([]float64, m.Dim), eligible: make([]candidate, m.Pairs)}
+	}}}
 	from, to := m.Favoured, m.Favoured
 	if m.Favoured == 0 {
 		from, to = 1, m.Pairs
@@ -176,7 +180,9 @@ func (c *DirectionChannel) Send(g []float64, src *Source) (DirectionMessage, err
 	src.seed(&msg.Seed)
 	// P(positive) rounds, which biases the estimate by 2^-53 and costs no privacy.
 	positive := float64(src.Uint64()>>11)*0x1p-53 < 0.5+min(norm/c.m.Bound, 1)/2
-	best := c.favoured(g, msg.Seed, positive)
+	d := c.directions(&msg.Seed)
+	defer c.scratch.Put(d)
+	best := c.favoured(g, d, positive)
 	msg.Choice = uint16(src.chooseLocally(2*c.m.Pairs, c.m.Epsilon, func(i int) bool {
 		_, found := slices.BinarySearch(best, uint16(i))
 		return found
@@ -184,27 +190,25 @@ func (c *DirectionChannel) Send(g []float64, src *Source) (DirectionMessage, err
 	return msg, nil
 }
 
-// favoured returns the k favoured candidates in ascending order. It has k members
-// for every g, also when inner products overflow: of a pair exactly one candidate
-// is eligible.
-func (c *DirectionChannel) favoured(g []float64, seed [32]byte, positive bool) []uint16 {
-	type candidate struct {
-		number uint16
-		size   float64
-	}
-	d := newDirections(seed)
-	eligible := make([]candidate, c.m.Pairs)
-	for i := range eligible {
-		dot, square := d.dot(g)
+// favoured returns the k favoured candidates in ascending order, valid until d is used
+// again. It has k members for every g, also when inner products overflow: of a pair
+// exactly one candidate is eligible.
+func (c *DirectionChannel) favoured(g []float64, d *directions, positive bool) []uint16 {
+	for i := range d.eligible {
+		d.fill(d.v)
+		inner := dot(d.v, g)
 		number := uint16(2 * i)
-		if dot < 0 == positive {
+		if inner < 0 == positive {
 			number++
 		}
-		eligible[i] = candidate{number, math.Abs(dot) / math.Sqrt(square)}
+		d.eligible[i].number = number
+		if c.m.Favoured < c.m.Pairs {
+			d.eligible[i].size = math.Abs(inner) / math.Sqrt(dot(d.v, d.v))
+		}
 	}
 	if c.m.Favoured < c.m.Pairs {
 		// Ties, as for g = 0, are broken by number.
-		slices.SortStableFunc(eligible, func(a, b candidate) int {
+		slices.SortStableFunc(d.eligible, func(a, b candidate) int {
 			switch {
 			case a.size > b.size:
 				return -1
@@ -214,12 +218,12 @@ func (c *DirectionChannel) favoured(g []float64, seed [32]byte, positive bool) [
 			return 0
 		})
 	}
-	best := make([]uint16, c.m.Favoured)
-	for i := range best {
-		best[i] = eligible[i].number
+	d.best = d.best[:0]
+	for _, e := range d.eligible[:c.m.Favoured] {
+		d.best = append(d.best, e.number)
 	}
-	slices.Sort(best)
-	return best
+	slices.Sort(d.best)
+	return d.best
 }
 
 // Check returns an error for a message that no user can have sent.
@@ -239,21 +243,16 @@ func (c *DirectionChannel) AddDecoded(dst []float64, weight float64, msg Directi
 	if err := c.Check(msg); err != nil {
 		return err
 	}
-	d := newDirections(msg.Seed)
-	for range msg.Choice / 2 {
-		d.skip(c.m.Dim)
+	d := c.directions(&msg.Seed)
+	defer c.scratch.Put(d)
+	for range msg.Choice/2 + 1 {
+		d.fill(d.v)
 	}
-	v := make([]float64, c.m.Dim)
-	square := 0.0
-	for i := range v {
-		v[i] = d.normal()
-		square += float64(v[i] * v[i])
-	}
-	weight *= c.scale / math.Sqrt(square)
+	weight *= c.scale / math.Sqrt(dot(d.v, d.v))
 	if msg.Choice%2 == 1 {
 		weight = -weight
 	}
-	for i, x := range v {
+	for i, x := range d.v {
 		dst[i] += float64(weight * x)
 	}
 	return nil
@@ -267,54 +266,50 @@ func (s *Source) seed(key *[32]byte) {
 	}
 }
 
-// directions is the stream of standard normals of a seed: Marsaglia's polar method
-// on ChaCha8. Products are rounded explicitly, so that user and server compute the
-// same vector on machines with and without fused multiplication.
+// directions are the vectors of a seed, one call of fill each, up to their norms. It
+// belongs to one call of Send or AddDecoded at a time.
 type directions struct {
-	bits  *rand.ChaCha8
-	next  float64
-	ready bool
+	normals
+	v        []float64 // of length Dim
+	eligible []candidate
+	best     []uint16
 }
 
-func newDirections(seed [32]byte) *directions { return &directions{bits: rand.NewChaCha8(seed)} }
-
-func (d *directions) normal() float64 {
-	if d.ready {
-		d.ready = false
-		return d.next
-	}
-	for {
-		w := d.bits.Uint64()
-		x := float64(int32(w))*0x1p-31 + 0x1p-32
-		y := float64(int32(w>>32))*0x1p-31 + 0x1p-32
-		s := float64(x*x) + float64(y*y)
-		if s < 1 {
-			f := math.Sqrt(-2 * math.Log(s) / s)
-			d.next, d.ready = float64(y*f), true
-			return float64(x * f)
-		}
-	}
+type candidate struct {
+	number uint16
+	size   float64 // |<v, g>| for the unit vector v
 }
 
-// dot is the inner product of g with the next vector, and that vector's squared
-// norm.
-func (d *directions) dot(g []float64) (dot, square float64) {
-	for _, x := range g {
-		z := d.normal()
-		dot += float64(x * z)
-		square += float64(z * z)
-	}
-	return dot, square
+// directions returns the vectors of a seed, to be put back into the pool.
+func (c *DirectionChannel) directions(seed *[32]byte) *directions {
+	d := c.scratch.Get().(*directions)
+	d.bits.Seed(*seed)
+	return d
 }
 
-func (d *directions) skip(n int) {
-	for range n {
-		d.normal()
+// dot is the inner product of two vectors of one length, in four sums that are added up
+// at the end, with every product rounded.
+func dot(a, b []float64) float64 {
+	var s [4]float64
+	b = b[:len(a)]
+	i := 0
+	for ; i+4 <= len(a); i += 4 {
+		s[0] += float64(a[i] * b[i])
+		s[1] += float64(a[i+1] * b[i+1])
+		s[2] += float64(a[i+2] * b[i+2])
+		s[3] += float64(a[i+3] * b[i+3])
 	}
+	for ; i < len(a); i++ {
+		s[0] += float64(a[i] * b[i])
+	}
+	return (s[0] + s[1]) + (s[2] + s[3])
 }
 
 // finiteNorm is the Euclidean norm, without overflow, and whether it is finite.
 func finiteNorm(g []float64) (float64, bool) {
+	if sum := dot(g, g); sum >= 0x1p-900 && sum <= 0x1p900 { // no square that matters left the range
+		return math.Sqrt(sum), true
+	}
 	largest := 0.0
 	for _, v := range g {
 		if !(math.Abs(v) <= math.MaxFloat64) {

@@ -82,7 +82,7 @@ func (c *Client) Message(st *State, z engine.Record) (Message, error) {
 // that is not: to send nothing would tell of it.
 func (c *Client) send() (Message, error) {
 	for _, v := range c.g {
-		if math.IsNaN(v) || math.IsInf(v, 0) {
+		if !(math.Abs(v) <= math.MaxFloat64) {
 			clear(c.g)
 			break
 		}
@@ -131,9 +131,9 @@ func (p *Plan) checkPublished(st *State) error {
 		largest = 1e100 // the printed model is not projected
 	}
 	for _, w := range st.W {
-		square += w / largest * (w / largest)
+		square += w * w
 	}
-	if st.Epoch < 1 || st.Epoch > p.Epochs || !(square <= 1) {
+	if st.Epoch < 1 || st.Epoch > p.Epochs || !(square <= largest*largest) {
 		return errState
 	}
 	return nil

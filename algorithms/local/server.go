@@ -23,11 +23,22 @@ type State struct {
 	Updates int64     // t
 	W       []float64 // model, ||w|| <= Radius
 	Sum     []float64 // of the models after every update
+
+	g []float64 // scratch of one update
 }
 
 // Start returns the state before the first visit: w = 0.
 func (p *Plan) Start() *State {
 	return &State{Epoch: 1, W: make([]float64, p.Dim), Sum: make([]float64, p.Dim)}
+}
+
+// scratch returns d zeros, valid until the next call.
+func (st *State) scratch(d int) []float64 {
+	if len(st.g) != d {
+		st.g = make([]float64, d)
+	}
+	clear(st.g)
+	return st.g
 }
 
 // Done says that all epochs are over.
@@ -59,7 +70,8 @@ func (p *Plan) Apply(st *State, batch []Message) error {
 	if len(batch) == 0 || len(batch) > p.Batch || inEpoch+int64(len(batch)) > int64(p.Users) {
 		return fmt.Errorf("local: %d messages at visit %d of %d, want 1 to %d and no more than the epoch has left", len(batch), inEpoch, p.Users, p.Batch)
 	}
-	g, taken, err := p.mean(batch)
+	g := st.scratch(p.Dim)
+	taken, err := p.sum(g, batch)
 	if err != nil {
 		return err
 	}
@@ -70,22 +82,21 @@ func (p *Plan) Apply(st *State, batch []Message) error {
 	return nil
 }
 
-// mean is the sum of the decoded gradients and their number.
-func (p *Plan) mean(batch []Message) ([]float64, int, error) {
-	g, taken := make([]float64, p.Dim), 0
+// sum adds the decoded gradients to g and returns their number.
+func (p *Plan) sum(g []float64, batch []Message) (taken int, err error) {
 	for _, m := range batch {
 		if err := p.Check(m); err != nil {
-			return nil, 0, err
+			return 0, err
 		}
 		if !m.Takes {
 			continue
 		}
 		taken++
 		if err := p.AddEstimate(g, m); err != nil {
-			return nil, 0, err
+			return 0, err
 		}
 	}
-	return g, taken, nil
+	return taken, nil
 }
 
 // AddEstimate adds the gradient that a message with Takes stands for to g, of length
@@ -167,7 +178,7 @@ func (p *Plan) Learn(st *State, x []float64, y float64) error {
 	if _, err := label(y); err != nil {
 		return err
 	}
-	g := make([]float64, p.Dim)
+	g := st.scratch(p.Dim)
 	if lossGradient(g, p, st.W, x, y) >= p.ThresholdAt(st.Epoch) {
 		p.update(st, g, 1)
 	}

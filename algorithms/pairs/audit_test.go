@@ -73,17 +73,24 @@ func attack(t *testing.T, v victim, runs int) float64 {
 			scores[side] = append(scores[side], seen.released[0]+seen.released[2])
 		}
 	}
+	return lowerBound(scores, v.delta)
+}
+
+// lowerBound is a lower bound of epsilon from the scores of two neighbours, by a threshold
+// that is chosen on the first halves.
+func lowerBound(scores [2][]float64, delta float64) float64 {
+	runs := len(scores[0])
 	half := runs / 2
 	sorted := slices.Sorted(slices.Values(scores[0][:half]))
 	best := 0.0
 	var at float64
 	for k := 1; k < 40; k++ { // on the first halves
 		cut := sorted[k*half/40]
-		if b := audit.ClopperPearson(count(scores, 0, half, cut), v.delta, 0.01); b > best {
+		if b := audit.ClopperPearson(count(scores, 0, half, cut), delta, 0.01); b > best {
 			best, at = b, cut
 		}
 	}
-	return audit.ClopperPearson(count(scores, half, runs, at), v.delta, 1e-4)
+	return audit.ClopperPearson(count(scores, half, runs, at), delta, 1e-4)
 }
 
 // count counts scores at or above a threshold, on the likelier side.

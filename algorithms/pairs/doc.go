@@ -11,4 +11,9 @@
 // pairs somebody has (privacy.md 6.6). A plan takes it as a number, and no function of
 // this package looks at pairs to find one; for pairs drawn by public ids
 // (pairgraph.Draw) the degree cap is such a number.
+//
+// # Without pairs
+//
+// TupleSpec learns a metric from records with classes, by tuples that are drawn by ids or
+// by all pairs. The unit is then one record, features and class.
 package pairs

@@ -26,3 +26,28 @@ paper: rows clipped to h one by one, so terms of l1 norm d' h: d' epsilon`,
 		PureModes: []algorithms.Mode{algorithms.Certified, algorithms.Paper},
 	}
 }
+
+// TuplesInfo describes the learner from classes for catalogues.
+func TuplesInfo() algorithms.Info {
+	return algorithms.Info{
+		Name:  "tuples",
+		Title: "noisy stochastic gradient descent on tuples of records with classes, or on all their pairs: metrics (dyad pairs --tuple, --all-pairs)",
+		Paper: "no paper; losses of Schroff et al. 2015 (triplet), Sohn 2016 (N-pair), [Li20] equation 7 (contrastive)",
+		Assumptions: []string{
+			"ids and the number of individuals are public, and so are margin, temperature and the seed of the tuples",
+			"features are scaled down to a public norm bound",
+			"tuples are drawn by ids and the seed, and disjoint within an epoch",
+		},
+		Released: "the matrix W after every batch",
+		Claim:    "none",
+		Verdict:  "certified for one record, features and label: a tuple is clipped as a whole, so what classes make of it does not matter; all pairs are clipped one by one and an individual is in n - 1 of them",
+		Maths: `q = (1/(|B| h)) sum over the tuples of the batch of G/max(1, ||G||/h), G = grad l(W; tuple),  W <- W - eta_t h (q + noise)
+an individual is in at most one tuple of an epoch: its releases move together by at most 2/|B|; T epochs add up, for Gaussian noise as squares
+all pairs: n - 1 of n(n-1)/2 terms move by 2 each, so q by 4/n
+Gaussian: sigma = sqrt(T) (2/|B|)/mu(epsilon, delta); Laplace and K-norm: scale T (2/|B|)/epsilon, plus floating-point error
+triplet: mean of max(0, D(a,p)^2 - D(a,n)^2 + m); npair: mean of log(1 + sum_n exp((D(a,p)^2 - D(a,n)^2)/(2 temperature)))
+contrastive: mean of D^2/2 for pairs of one class and max(0, m - D)^2/2 for others`,
+		Modes:     []algorithms.Mode{algorithms.Certified, algorithms.NonPrivate},
+		PureModes: []algorithms.Mode{algorithms.Certified},
+	}
+}

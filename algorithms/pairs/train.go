@@ -122,7 +122,7 @@ type Options struct {
 	// Public declares the data public: nothing is charged.
 	Public bool
 	Source *privacy.Source // nil means one keyed by the operating system
-	// Engine sums the gradients; nil means pairgraph.CPU with Workers.
+	// Engine sums the gradients of pairs; nil means pairgraph.CPU with Workers, as tuples need.
 	Engine  pairgraph.Engine
 	Workers int
 	Tracker algorithms.Tracker
@@ -188,7 +188,7 @@ func (p *Plan) run(ctx context.Context, data *pairgraph.Data, classes []bool, o 
 	}
 	defer func() { _ = sums.Close() }() // the result is complete by then
 	r := &Result{Plan: p, Guarantee: p.Guarantee}
-	session, err := begin(p, source, o)
+	session, err := begin(p.Algorithm(), p.Events, p.Guarantee, source, o)
 	if err != nil {
 		return nil, err
 	}
@@ -240,15 +240,16 @@ func (p *Plan) train(ctx context.Context, data *pairgraph.Data, classes []bool, 
 	return p.descend(ctx, sums, exact, o.Tracker)
 }
 
-func begin(p *Plan, source *privacy.Source, o Options) (*privacy.LiveSession, error) {
+// begin charges a plan of these events, unless data are public.
+func begin(algorithm string, events []privacy.Event, g privacy.Guarantee, source *privacy.Source, o Options) (*privacy.LiveSession, error) {
 	switch {
 	case o.Public:
-		return privacy.NewPublicSession(source, p.Events)
+		return privacy.NewPublicSession(source, events)
 	case o.Ledger == nil:
 		return nil, errors.New("pairs: a run on private data needs Options.Ledger (privacy.OpenLedger), or Public for public data")
 	}
 	return o.Ledger.Begin(privacy.Charge{
-		DataID: o.DataID, Algorithm: p.Algorithm(), Events: p.Events, Fingerprint: o.Fingerprint,
-		Guarantee: p.Guarantee.String(), Unit: p.Guarantee.Unit, Relation: p.Guarantee.Relation, Released: p.Guarantee.Released,
+		DataID: o.DataID, Algorithm: algorithm, Events: events, Fingerprint: o.Fingerprint,
+		Guarantee: g.String(), Unit: g.Unit, Relation: g.Relation, Released: g.Released,
 	}, source)
 }

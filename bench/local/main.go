@@ -42,6 +42,7 @@ func main() {
 	flag.StringVar(&e.schema, "schema", "", "schema of both")
 	flag.IntVar(&e.users, "n", 0, "users, the first ones of a random order; 0: all records")
 	flag.IntVar(&e.repeats, "repeats", 20, "runs of each setting, with seeds 1, 2, ...")
+	flag.IntVar(&e.parallel, "parallel", 1, "runs at a time; lines come in the same order, times are those of a shared machine")
 	flag.DurationVar(&e.limit, "limit", 24*time.Hour, "start no further repeat after this time")
 	flag.IntVar(&e.epochs, "epochs", 10, "T_max")
 	flag.Float64Var(&e.l2, "l2", 0.01, "lambda")
@@ -67,6 +68,7 @@ func main() {
 type experiment struct {
 	data, test, schema string
 	users, repeats     int
+	parallel           int // runs at a time; 0 means 1
 	limit              time.Duration
 	epochs             int
 	l2, radius         float64
@@ -93,77 +95,132 @@ func (e *experiment) run(w io.Writer) error {
 	fmt.Fprintf(w, "# n = %d, d = %d, T_max = %d, lambda = %g, R = %g; data treated as public; error rate and AUC on %d other records; noise and order seeded by the repeat\n",
 		train.Len(), train.Dim(), e.epochs, e.l2, e.radius, test.Len())
 	fmt.Fprintln(w, "repeat,loss,method,budget,epsilon_per_visit,guarantee,epsilon_per_record,updates,error_last,error_average,auc_last,auc_average,seconds")
-	began := time.Now()
-	for seed := 1; seed <= e.repeats && time.Since(began) < e.limit; seed++ {
-		for _, loss := range e.losses {
-			for _, m := range []local.Method{local.SGD, local.Curriculum} {
-				if err := e.one(w, train, test, seed, loss, m, "none"); err != nil {
-					return err
-				}
-			}
-			for _, budget := range e.budgets {
-				for _, m := range private {
-					if err := e.one(w, train, test, seed, loss, m, budget); err != nil {
-						return err
-					}
-				}
-			}
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	for line := range e.start(ctx, train, test) {
+		l := <-line
+		if l.err != nil {
+			return l.err
+		}
+		if _, err := io.WriteString(w, l.text); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// one is one run.
-func (e *experiment) one(w io.Writer, train, test *engine.Records, seed int, loss string, m local.Method, budget string) error {
-	definition, ok := engine.LibraryByName(loss)
+// line is what one run prints.
+type line struct {
+	text string
+	err  error
+}
+
+// start starts all runs, parallel of them at a time, and sends for each a channel that
+// gets its line. After ctx ends it starts no more.
+func (e *experiment) start(ctx context.Context, train, test *engine.Records) <-chan chan line {
+	slots := make(chan struct{}, max(1, e.parallel))
+	lines := make(chan chan line, cap(slots))
+	go func() {
+		defer close(lines)
+		began := time.Now()
+		for seed := 1; seed <= e.repeats && time.Since(began) < e.limit; seed++ {
+			for _, r := range e.runs(seed) {
+				select {
+				case slots <- struct{}{}:
+				case <-ctx.Done():
+					return
+				}
+				out := make(chan line, 1)
+				go func() {
+					text, err := e.one(ctx, train, test, r)
+					<-slots
+					out <- line{text, err}
+				}()
+				select {
+				case lines <- out:
+				case <-ctx.Done():
+					return
+				}
+			}
+		}
+	}()
+	return lines
+}
+
+// run is one setting.
+type run struct {
+	seed   int
+	loss   string
+	method local.Method
+	budget string
+}
+
+// runs are the settings of a repeat, in the order of the output.
+func (e *experiment) runs(seed int) []run {
+	var all []run
+	for _, loss := range e.losses {
+		for _, m := range []local.Method{local.SGD, local.Curriculum} {
+			all = append(all, run{seed, loss, m, "none"})
+		}
+		for _, budget := range e.budgets {
+			for _, m := range private {
+				all = append(all, run{seed, loss, m, budget})
+			}
+		}
+	}
+	return all
+}
+
+// one is the line of a run.
+func (e *experiment) one(ctx context.Context, train, test *engine.Records, r run) (string, error) {
+	definition, ok := engine.LibraryByName(r.loss)
 	if !ok {
-		return fmt.Errorf("loss %q is unknown", loss)
+		return "", fmt.Errorf("loss %q is unknown", r.loss)
 	}
 	phi, err := definition.Expression(engine.ExpressionOptions{})
 	if err != nil {
-		return err
+		return "", err
 	}
 	p := local.Protocol{
-		Method: m, Loss: local.ScalarLoss{Of: phi}, Dim: train.Dim(), FeatureNorm: 1, Radius: e.radius, L2: e.l2, Users: train.Len(), Epochs: e.epochs,
+		Method: r.method, Loss: local.ScalarLoss{Of: phi}, Dim: train.Dim(), FeatureNorm: 1, Radius: e.radius, L2: e.l2, Users: train.Len(), Epochs: e.epochs,
 	}
-	switch budget {
+	switch r.budget {
 	case "none":
 	case "paper":
 		p.Epsilon = 1 / (float64(p.Users) * float64(p.Epochs))
 	default:
-		if p.Epsilon, err = strconv.ParseFloat(budget, 64); err != nil {
-			return err
+		if p.Epsilon, err = strconv.ParseFloat(r.budget, 64); err != nil {
+			return "", err
 		}
 	}
 	q, err := p.Plan()
 	if err != nil {
-		return err
+		return "", err
 	}
 	began := time.Now()
-	st, err := local.Simulate(context.Background(), q, train, privacy.NewSeededSource(uint64(seed)), nil)
+	st, err := local.Simulate(ctx, q, train, privacy.NewSeededSource(uint64(r.seed)), nil)
 	if err != nil {
-		return err
+		return "", err
 	}
 	seconds := time.Since(began).Seconds()
 	var errors, auc [2]float64
 	for i, model := range [][]float64{st.W, st.Average()} {
 		scores, err := metrics.Scores(test, model)
 		if err != nil {
-			return err
+			return "", err
 		}
 		right, err := metrics.Accuracy(scores, test.Labels(), 0)
 		if err != nil {
-			return err
+			return "", err
 		}
 		errors[i] = 1 - right
 		if auc[i], err = metrics.AUC(scores, test.Labels()); err != nil {
-			return err
+			return "", err
 		}
 	}
 	epsilon := "none"
 	if q.Guarantee.Kind != privacy.None {
 		epsilon = privacy.FormatUp(q.Guarantee.Epsilon)
 	}
-	_, err = fmt.Fprintf(w, "%d,%s,%s,%s,%.6g,%s,%s,%d,%.6f,%.6f,%.6f,%.6f,%.2f\n", seed, loss, m, budget, p.Epsilon, q.Guarantee.Kind, epsilon, st.Updates, errors[0], errors[1], auc[0], auc[1], seconds)
-	return err
+	return fmt.Sprintf("%d,%s,%s,%s,%.6g,%s,%s,%d,%.6f,%.6f,%.6f,%.6f,%.2f\n", r.seed, r.loss, r.method, r.budget, p.Epsilon, q.Guarantee.Kind, epsilon, st.Updates, errors[0], errors[1], auc[0], auc[1], seconds), nil
 }

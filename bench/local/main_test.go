@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -44,6 +45,43 @@ func TestSlice(t *testing.T) {
 		if f[6] != want || len(f) != 13 {
 			t.Errorf("line %q: a record pays %s, want %s", l, f[6], want)
 		}
+	}
+}
+
+// Runs at the same time print the same lines, but for the seconds, in the same order; an
+// error of one ends all.
+func TestParallelRunsPrintTheSame(t *testing.T) {
+	data := filepath.Join(t.TempDir(), "made")
+	if err := os.WriteFile(data, []byte(strings.Repeat("+1 1:1 7:1\n-1 2:1 9:1\n+1 3:1 7:1\n-1 4:1 9:1\n", 50)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	print := func(parallel, epochs int, losses ...string) ([]string, error) {
+		e := experiment{
+			data: data, test: data, schema: "../schemas/a7a.yaml", repeats: 2, parallel: parallel, limit: 1 << 62, epochs: epochs, l2: 0.01, radius: 5,
+			budgets: []string{"4"}, losses: losses,
+		}
+		var out bytes.Buffer
+		err := e.run(&out)
+		lines := strings.Split(strings.TrimSpace(out.String()), "\n")
+		for i, l := range lines {
+			lines[i] = l[:max(0, strings.LastIndex(l, ","))]
+		}
+		return lines, err
+	}
+	one, err := print(1, 2, "logistic", "hinge")
+	if err != nil || len(one) != 4+2*2*(2+len(private)) {
+		t.Fatal(len(one), err)
+	}
+	for _, parallel := range []int{3, 100} {
+		if many, err := print(parallel, 2, "logistic", "hinge"); err != nil || !slices.Equal(one, many) {
+			t.Errorf("%d at a time: %v, lines\n%s\nwant\n%s", parallel, err, strings.Join(many, "\n"), strings.Join(one, "\n"))
+		}
+	}
+	if longer, _ := print(3, 3, "logistic", "hinge"); slices.Equal(one, longer) {
+		t.Error("another number of epochs printed the same")
+	}
+	if _, err := print(2, 2, "logistic", "none"); err == nil {
+		t.Error("an unknown loss was run")
 	}
 }
 

@@ -6,6 +6,7 @@
 //	go run ./bench/pairs -figure 10 -data FILE -schema FILE -plot FILE
 //	go run ./bench/pairs -figure 11a|11b|11c|11d|steps -data FILE -schema FILE -plot FILE
 //	go run ./bench/pairs -figure mechanisms|epoch
+//	go run ./bench/pairs -figure tuples -pairs 6000 -test 1000 -data FILE -schema FILE -plot FILE
 //
 // The margin is a public constant (0.25 times -rho), not the mean distance of dissimilar
 // pairs as in the paper, and pairs are drawn by ids with a degree cap.
@@ -25,12 +26,13 @@ type settings struct {
 	figure, data, schema, plot string
 	repeats, pairs, test       int
 	parallel                   int
+	encoded                    bool // features as the program encodes them, not of L1 norm 1
 }
 
 func main() {
 	log.SetFlags(0)
 	var s settings
-	flag.StringVar(&s.figure, "figure", "", "toy, 9, 10, 11a, 11b, 11c, 11d, steps, mechanisms or epoch")
+	flag.StringVar(&s.figure, "figure", "", "toy, 9, 10, 11a, 11b, 11c, 11d, steps, tuples, mechanisms or epoch")
 	flag.StringVar(&s.data, "data", "", "data file")
 	flag.StringVar(&s.schema, "schema", "", "schema file")
 	flag.StringVar(&s.plot, "plot", "", "SVG file to write")
@@ -42,7 +44,7 @@ func main() {
 	bench.Header(os.Stdout, "pairs", os.Args[1:])
 	figures := map[string]func() ([]row, axes, error){
 		"toy": s.toy, "9": s.privacyBudgets, "10": s.mechanismsTrained, "mechanisms": s.mechanismTable,
-		"11a": s.clips, "11b": s.batches, "11c": s.margins, "11d": s.dimensions, "steps": s.steps, "epoch": s.epoch,
+		"11a": s.clips, "11b": s.batches, "11c": s.margins, "11d": s.dimensions, "steps": s.steps, "epoch": s.epoch, "tuples": s.tuples,
 	}
 	figure, known := figures[s.figure]
 	if !known {

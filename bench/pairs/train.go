@@ -100,7 +100,7 @@ func (s settings) task(all *engine.Records, seed int) (*task, error) {
 	}
 	t := &task{d: all.Dim(), graph: g, classes: make([]bool, len(chosen))}
 	records := all.Subset(chosen)
-	if t.x, err = scaled(records); err != nil {
+	if t.x, err = s.features(records); err != nil {
 		return nil, err
 	}
 	for v := range chosen {
@@ -121,12 +121,24 @@ func (s settings) task(all *engine.Records, seed int) (*task, error) {
 	}
 	t.byRecord = t.byRecord.Subset(inPairs)
 	test := all.Subset(testRows)
-	x, err := scaled(test)
+	x, err := s.features(test)
 	if err != nil {
 		return nil, err
 	}
 	t.test, err = withFeatures(test, x)
 	return t, err
+}
+
+// features are those of all methods.
+func (s settings) features(r *engine.Records) ([]float64, error) {
+	if !s.encoded {
+		return scaled(r)
+	}
+	x := make([]float64, r.Len()*r.Dim())
+	for i := range r.Len() {
+		r.Row(i, x[i*r.Dim():(i+1)*r.Dim()])
+	}
+	return x, nil
 }
 
 // scaled are the features with every row scaled down to L1 norm 1, as in the paper.
@@ -324,6 +336,10 @@ func (s settings) tasks() ([]*task, error) {
 		}
 	}
 	mean, _ := bench.MeanAndError(distances)
+	margin := float64(margin)
+	if s.encoded {
+		margin = tupleMargin
+	}
 	fmt.Printf("# %d pairs of %d individuals, d = %d, kappa' = %d, largest degree %d; margin %g (public; the mean distance of dissimilar pairs is %.3g); %d balanced test records; data treated as public, noise seeded\n",
 		len(t.labels), t.graph.Len(), t.d, t.graph.KappaBound(pairgraph.Transitive), t.graph.MaxDegree(), margin, mean, t.test.Len())
 	return out, nil

@@ -41,7 +41,7 @@ func describe(i algorithms.Info) algorithmInfo {
 }
 
 // catalogue is every algorithm that the program runs, those of dyad train first,
-// then those of dyad online, then that of dyad pairs.
+// then those of dyad online, then those of dyad pairs.
 func catalogue() []algorithms.Info {
 	var all []algorithms.Info
 	for _, a := range algorithms.Catalog() {
@@ -50,7 +50,7 @@ func catalogue() []algorithms.Info {
 	for _, s := range algorithms.StreamCatalog() {
 		all = append(all, s.Info())
 	}
-	return append(all, pairs.Info())
+	return append(all, pairs.Info(), pairs.TuplesInfo())
 }
 
 // Run lists or explains.

@@ -38,9 +38,12 @@ Examples:
 
 // evaluation are figures of a model on labelled records.
 type evaluation struct {
-	Task      string  `json:"task"`
-	Records   int     `json:"records"`
-	Objective float64 `json:"objective"` // mean pair loss, without the L2 term
+	Task    string `json:"task"`
+	Records int    `json:"records"`
+	// Objective is a mean loss without the L2 term, ObjectiveOf says which; a model of
+	// pairs that does not name its loss has none.
+	Objective   *float64 `json:"objective,omitempty"`
+	ObjectiveOf string   `json:"objective_of,omitempty"`
 
 	// For scores of two classes:
 	AUC        *float64 `json:"auc,omitempty"`
@@ -105,11 +108,24 @@ func (c *evaluateCmd) Run(a *app) error {
 	} else if c.Neighbours != "" {
 		return badInput("--neighbours is for a metric, and %s is a model of task %s", c.Model, m.Task)
 	}
-	e, err := evaluate(a.ctx, m.Task, loss, m.Weights, sampleOf(data), among, evaluationOptions{c.Threshold, c.Confidence, c.Top})
+	e, err := evaluate(a.ctx, m.Task, loss, m.Weights, sampleOf(data), among, evaluationOptions{c.Threshold, c.Confidence, c.Top, m.ownLoss()})
 	if err != nil {
 		return err
 	}
-	return a.emit(e, fmt.Sprintf("records    %d\n%sobjective  %.6g (mean pair loss)\nguarantee  %s\n", e.Records, e.figures("%-10s %s\n"), e.Objective, e.Guarantee))
+	text := fmt.Sprintf("records    %d\n%s", e.Records, e.figures("%-10s %s\n"))
+	if e.Objective != nil {
+		text += fmt.Sprintf("objective  %.6g (%s)\n", *e.Objective, e.ObjectiveOf)
+	}
+	return a.emit(e, text+fmt.Sprintf("guarantee  %s\n", e.Guarantee))
+}
+
+// ownLoss is the loss of a metric that was learned from pairs or tuples, without a name
+// if the file has none; nil for other models.
+func (m *model) ownLoss() *pairLoss {
+	if m.PairLoss == nil && m.Pairs != nil && m.Task == taskMetric {
+		return &pairLoss{}
+	}
+	return m.PairLoss
 }
 
 // sameFile says that two names lead to one file.
@@ -123,6 +139,7 @@ func sameFile(a, b string) bool {
 type evaluationOptions struct {
 	threshold, confidence float64
 	top                   int
+	own                   *pairLoss // takes the place of the pair loss
 }
 
 var defaultEvaluation = evaluationOptions{threshold: 0, confidence: 0.95, top: 10}
@@ -132,8 +149,7 @@ var defaultEvaluation = evaluationOptions{threshold: 0, confidence: 0.95, top: 1
 func evaluate(ctx context.Context, task string, loss engine.Loss, w []float64, s sample, among *engine.Records, o evaluationOptions) (*evaluation, error) {
 	r := s.records
 	e := &evaluation{Task: task, Records: r.Len(), Guarantee: notCovered}
-	var err error
-	if e.Objective, err = objective.Mean(ctx, loss, w, r); err != nil {
+	if err := e.meanLoss(ctx, loss, w, r, o.own); err != nil {
 		return nil, err
 	}
 	if task == taskMetric {
@@ -156,6 +172,23 @@ func evaluate(ctx context.Context, task string, loss engine.Loss, w []float64, s
 	}
 	e.AUC, e.Accuracy, e.Threshold = &auc, &accuracy, o.threshold
 	return e, e.interval(scores, r.Labels(), o.confidence)
+}
+
+// meanLoss adds the mean of the loss that w was learned with.
+func (e *evaluation) meanLoss(ctx context.Context, loss engine.Loss, w []float64, r *engine.Records, own *pairLoss) error {
+	var mean float64
+	var err error
+	switch {
+	case own == nil:
+		e.ObjectiveOf = "mean pair loss"
+		mean, err = objective.Mean(ctx, loss, w, r)
+	case own.Name == "":
+		return nil
+	default:
+		mean, e.ObjectiveOf, err = own.mean(w, r)
+	}
+	e.Objective = &mean
+	return err
 }
 
 // relevanceScale maps labels in [-1, 1] to relevances in [0, 4], the usual range

@@ -31,6 +31,7 @@ func TestGoldenOutput(t *testing.T) {
 		"account-epsilon":      {"account", "--sigma", "50", "--steps", "100", "--delta", "1e-6"},
 		"algorithms":           {"algorithms"},
 		"algorithms-pairs":     {"algorithms", "pairs"},
+		"algorithms-tuples":    {"algorithms", "tuples"},
 		"plan-compare":         {"plan", "--compare", "-n", "512", "-d", "8", "--epsilon", "1", "--delta", "1e-5"},
 		"plan-compare-pure":    {"plan", "--compare", "-n", "512", "-d", "8", "--epsilon", "1", "--delta", "0"},
 		"plan-asserted":        {"plan", "-n", "256", "-d", "8", "--algorithm", "offpairc", "--G", "4", "--L", "4", "--Dg", "8", "--H", "1", "--radius-diameter", "2"},
@@ -57,6 +58,10 @@ func TestGoldenOutput(t *testing.T) {
 		"input":     {"--density", "2", "--degree-cap", "8", "--method", "input"},
 		"labels":    {"--pairs", "40000", "--unit", "pair", "--method", "labels"},
 		"no-kappa":  {"--pairs", "40000"},
+		"triplet":   {"--tuple", "4", "--loss", "triplet"},
+		"npair":     {"--tuple", "8", "--loss", "npair", "--noise", "laplace", "--temperature", "0.5"},
+		"all-pairs": {"--all-pairs"},
+		"no-tuple":  {"--loss", "npair"},
 	} {
 		cases["pairs-plan-"+name] = append([]string{"pairs", "plan", "-n", "20000", "-d", "33", "--epsilon", "2"}, args...)
 	}

@@ -26,7 +26,8 @@ type localAuditCmd struct {
 func (localAuditCmd) Help() string {
 	return `The adversary is the server: it publishes any model, knows two records, and guesses from the messages whose they
 are. A bound above the claim refutes it (exit code 1), as it does for the paper's algorithm as printed, which decides
-by the raw features whether a user sends at all. A bound below it is no proof of privacy.
+by the raw features whether a user sends at all. A bound below it is no proof of privacy; the control says whether the
+same attack would have refuted half of the claim. From n runs no bound at the default confidence goes beyond log(n/14).
 
 Examples:
   dyad local audit prestige --runs 4000
@@ -80,6 +81,13 @@ func localAuditText(r *localaudit.Report) string {
 	line("claimed", "epsilon %s by %s", privacy.FormatUp(r.Claim), r.Source)
 	line("audited", "epsilon >= %.6g with confidence %g (Clopper-Pearson; %d of %d against %d of %d)", r.LowerBound, r.Confidence,
 		r.Event.Likely, r.Event.LikelyRuns, r.Event.Rare, r.Event.RareRuns)
+	switch {
+	case !r.Holds():
+	case r.HalfRefuted:
+		line("control", "a claim of half as much is refuted: a leak of twice the claim would be seen")
+	default:
+		line("control", "a claim of half as much is NOT refuted: this attack has too little power to say much; try more --runs, fewer --visits or a smaller --epsilon")
+	}
 	verdict := "the claim is not refuted (this is no proof of it)"
 	if !r.Holds() {
 		verdict = "THE CLAIM IS REFUTED"

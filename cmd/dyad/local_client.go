@@ -32,6 +32,7 @@ type localClientCmd struct {
 	Follow   bool          `help:"Answer in every epoch until all are over; wait while the server is away."`
 	Poll     time.Duration `default:"1s" positive:"" placeholder:"DURATION" help:"With --follow: time between two looks at the server."`
 	CA       string        `placeholder:"FILE" help:"Certificates (PEM) that the server's must come from. Default: those of the system."`
+	Token    string        `placeholder:"FILE" help:"File with the user's token, for a server that asks for one."`
 	labelsFlag
 }
 
@@ -81,6 +82,11 @@ func (c *localClientCmd) Run(a *app) error {
 		return err
 	}
 	remote := localserve.Remote{URL: c.Server, Client: client}
+	if c.Token != "" {
+		if remote.Token, err = localserve.ReadToken(c.Token); err != nil {
+			return asInput(err)
+		}
+	}
 	for {
 		answer, err := c.answer(a, remote, memory, record)
 		again := err == nil && answer.Outcome != outcomeOver && answer.Outcome != outcomePrinted || errors.Is(err, errUnavailable)
@@ -163,7 +169,9 @@ func (c *localClientCmd) http() (*http.Client, error) {
 		}
 		transport.TLSClientConfig = &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}
 	}
-	return &http.Client{Transport: transport, Timeout: 30 * time.Second}, nil
+	// The server sends nobody elsewhere; a token must not follow who does.
+	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return &http.Client{Transport: transport, Timeout: 30 * time.Second, CheckRedirect: stay}, nil
 }
 
 // answer makes and sends the message of the present epoch, unless there is one.
@@ -294,11 +302,14 @@ func (c *localClientCmd) message(p *local.Plan, st localserve.PublicState, z eng
 // away marks errors after which a later attempt can succeed.
 func away(ctx context.Context, err error) error {
 	var refused *localserve.RefusedError
+	var stranger *tls.CertificateVerificationError
 	switch {
 	case err == nil:
 		return nil
 	case ctx.Err() != nil:
 		return ctx.Err()
+	case errors.As(err, &stranger):
+		return badInput("the server cannot be trusted to be the one of --server, nothing was sent; if it should be, give its certificates with --ca: %v", err)
 	case errors.As(err, &refused) && refused.Status < 500 && refused.Status != http.StatusTooManyRequests:
 		return err
 	case errors.Is(err, localserve.ErrAddress):

@@ -21,6 +21,7 @@ type localServerCmd struct {
 	Cert   string  `placeholder:"FILE" help:"TLS certificate chain (PEM). Without it: plain HTTP, for use behind a proxy or on one machine."`
 	Key    string  `placeholder:"FILE" help:"TLS private key (PEM)."`
 	Rate   float64 `positive:"" name:"messages-per-second" placeholder:"N" help:"Refuse more messages in a second with status 429. Default: no limit."`
+	Tokens string  `placeholder:"FILE" help:"Key file of \"dyad local token\": take messages only with the token of their user. Default: an id is enough."`
 	Check  bool    `help:"Open the directory, print protocol and state, and stop."`
 	dimFlags
 	localFlags
@@ -30,13 +31,16 @@ type localServerCmd struct {
 func (localServerCmd) Help() string {
 	return `Publishes protocol and model, and takes one privatised message of every user in each epoch. A message counts
 when it is on disk: the server may be killed at any time and started again with the same flags. Interrupt it to stop.
-The ids of users are not authenticated here; put that in front of it.
+
+With --tokens, a message needs the token that "dyad local token" made for its user, so that nobody can send in the
+place of another. Without it an id is enough: use ids that are hard to guess, or a proxy that knows the users. Tokens
+need TLS, here or in front of it, unless all is on one machine.
 
 Examples:
   dyad local server --dir study -n 300 --schema patients.yaml --epochs 2 --check
 To serve:
   $ dyad local server --dir study -n 300 --schema patients.yaml --epochs 2 --listen 127.0.0.1:8377
-  $ dyad local server --dir study -n 300 -d 20 --listen :8443 --cert chain.pem --key key.pem`
+  $ dyad local server --dir study -n 300 -d 20 --listen :8443 --cert chain.pem --key key.pem --tokens tokens.key`
 }
 
 // localServerState is the JSON output of local server --check.
@@ -57,6 +61,12 @@ func (c *localServerCmd) Run(a *app) (err error) {
 	if c.Cert != "" {
 		if pair, err = tls.LoadX509KeyPair(c.Cert, c.Key); err != nil {
 			return badInput("the certificate of --cert and --key cannot be used: %v", err)
+		}
+	}
+	options := localserve.HandlerOptions{MessagesPerSecond: c.Rate}
+	if c.Tokens != "" {
+		if options.Tokens, err = localserve.ReadTokenKey(c.Tokens); err != nil {
+			return asInput(err)
 		}
 	}
 	d, err := c.dim()
@@ -88,7 +98,7 @@ func (c *localServerCmd) Run(a *app) (err error) {
 	if err != nil {
 		return fmt.Errorf("%w: %w", errUnavailable, err)
 	}
-	server := localserve.NewServer(s, localserve.HandlerOptions{MessagesPerSecond: c.Rate})
+	server := localserve.NewServer(s, options)
 	address := "http://" + listener.Addr().String()
 	if c.Cert != "" {
 		address = "https://" + listener.Addr().String()

@@ -37,6 +37,10 @@ type model struct {
 	// Pairs is the report of a run on labelled pairs; Report then has the fields
 	// that both share.
 	Pairs *pairs.Report `json:"pairs_report,omitempty"`
+	// Tuples is that of a run on records with classes.
+	Tuples *pairs.TupleReport `json:"tuples_report,omitempty"`
+	// PairLoss is the loss of a metric of either kind.
+	PairLoss *pairLoss `json:"pair_loss,omitempty"`
 
 	// Guarantee is the report's, with what the run added to it.
 	Guarantee privacy.Guarantee `json:"guarantee"`

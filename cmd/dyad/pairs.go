@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/alecthomas/kong"
+
 	"dyad/algorithms"
 	"dyad/algorithms/pairs"
 	"dyad/engine/dataset"
@@ -24,30 +26,33 @@ type pairsCmd struct {
 const (
 	lossContrastive  = "contrastive"
 	lossBradleyTerry = "bradley-terry"
+	lossTriplet      = "triplet"
+	lossNPair        = "npair"
 )
 
 // pairFlags decide what a run on pairs will do and guarantee.
 type pairFlags struct {
-	Loss         string   `default:"contrastive" enum:"contrastive,bradley-terry" help:"contrastive: a metric from similar and dissimilar pairs; bradley-terry: scores from preferences."`
-	Margin       float64  `positive:"" default:"1" help:"Distance that dissimilar pairs should keep; public. Features have norm at most 1."`
+	Loss         string   `default:"contrastive" enum:"contrastive,bradley-terry,triplet,npair" help:"contrastive: a metric from similar and dissimilar pairs; bradley-terry: scores from preferences; triplet, npair: a metric from classes, with --tuple."`
+	Margin       float64  `positive:"" default:"1" help:"Distance that dissimilar pairs should keep, or margin of squared distances of triplet; public. Features have norm at most 1."`
 	Rows         int      `positive:"" placeholder:"D'" help:"Dimensions that the metric maps to. Default: 16, or the number of features if that is smaller."`
 	Unit         string   `default:"individual" enum:"individual,group,pair" help:"Who is protected: one individual in at most --kappa pairs; any group of --kappa pairs; one pair."`
 	Kappa        int      `positive:"" placeholder:"K" help:"Public number of pairs that may change together, fixed before the pairs are seen. Default: --degree-cap; for --unit group and drawn pairs kappa' of their public graph."`
 	DegreeCap    int      `positive:"" placeholder:"D" help:"Draw or keep at most this many pairs of an individual; of a file the first ones."`
 	Density      float64  `positive:"" placeholder:"F" help:"Draw this many pairs per individual, by ids only, and label them by whether the labels of the records differ."`
-	PairSeed     uint64   `default:"1" help:"Seed of drawn pairs; public."`
+	PairSeed     uint64   `default:"1" help:"Seed of drawn pairs and tuples; public."`
 	Method       string   `default:"gradients" enum:"gradients,input,labels" help:"What gets noise: gradients; input: the features and labels, once; labels: a coin flip for each label, features being public."`
 	Mode         string   `default:"certified" enum:"certified,paper,nonprivate" help:"certified: proved noise; paper: the paper's formula, with what it really gives; nonprivate: the baseline."`
 	Epsilon      float64  `default:"1" help:"Epsilon to spend."`
 	Delta        *float64 `placeholder:"DELTA" help:"Delta; 0 asks for pure epsilon. Default: min(1e-5, n^-1.5), or 0 with --noise, --mode paper or another --method."`
 	Noise        string   `default:"" enum:",laplace,knorm" help:"Noise of pure epsilon: laplace or knorm (less of it). Default: knorm, or laplace with --mode paper."`
 	LabelShare   float64  `positive:"" placeholder:"F" help:"Part of epsilon that --method input spends on labels. Default: 0.5."`
-	Batch        int      `positive:"" placeholder:"B" help:"Pairs in a batch. Default: a twentieth of the pairs, but at least 50; 50 with --mode paper."`
-	Epochs       int      `positive:"" default:"5" help:"How often every pair is used."`
-	Clip         float64  `positive:"" default:"0.5" help:"Norm that the gradient of a pair is clipped to."`
+	Batch        int      `positive:"" placeholder:"B" help:"Pairs in a batch. Default: a twentieth of the pairs, but at least 50; 50 with --mode paper. With --tuple: tuples, all of an epoch."`
+	Epochs       int      `positive:"" default:"5" help:"How often every pair is used, or tuples are drawn."`
+	Clip         float64  `positive:"" default:"0.5" help:"Norm that the gradient of a pair or tuple is clipped to."`
 	Shrink       bool     `help:"Clip to the bound of gradients at the public matrix where that is smaller, which lowers the noise."`
 	StepSize     float64  `positive:"" default:"1" help:"First step eta0 of steps eta0/sqrt(tau)."`
 	PrintedSteps bool     `help:"Steps as printed in the paper, eta0/sqrt(tau!): about nine useful ones."`
+	tupleFlags
 }
 
 // shape is what is public about the pairs.
@@ -73,7 +78,7 @@ func (f pairFlags) plan(s pairShape) (*pairs.Plan, error) {
 	spec := pairs.Spec{
 		Individuals: s.individuals, Pairs: s.pairs, Dim: s.features, Rows: f.Rows, Kappa: f.Kappa,
 		Batch: f.Batch, Epochs: f.Epochs, Clip: f.Clip, Shrink: f.Shrink, StepSize: f.StepSize, PrintedSteps: f.PrintedSteps,
-		LabelShare: f.LabelShare, ByClass: s.graph != nil, Budget: privacy.Budget{Epsilon: f.Epsilon},
+		LabelShare: f.LabelShare, ByClass: s.graph != nil,
 	}
 	var errs [3]error
 	spec.Mode, errs[0] = algorithms.ParseMode(f.Mode)
@@ -85,14 +90,9 @@ func (f pairFlags) plan(s pairShape) (*pairs.Plan, error) {
 	if f.Noise == "laplace" || f.Noise == "" && spec.Mode == algorithms.Paper {
 		spec.Noise = privacy.LaplaceNoise
 	}
-	pure := f.Noise != "" || spec.Mode == algorithms.Paper || spec.Method != pairs.Gradients
-	switch {
-	case f.Delta != nil && *f.Delta > 0 && f.Noise != "":
-		return nil, badInput("--noise is for pure epsilon; leave it out, or --delta")
-	case f.Delta != nil:
-		spec.Budget.Delta = *f.Delta
-	case !pure:
-		spec.Budget.Delta = privacy.DefaultDelta(s.individuals)
+	var err error
+	if spec.Budget, err = f.budget(s.individuals, spec.Mode == algorithms.Paper || spec.Method != pairs.Gradients); err != nil {
+		return nil, err
 	}
 	switch {
 	case f.Loss == lossBradleyTerry && (f.Rows > 1 || s.graph != nil):
@@ -113,13 +113,33 @@ func (f pairFlags) plan(s pairShape) (*pairs.Plan, error) {
 	if spec.Kappa == 0 {
 		spec.Kappa = f.defaultKappa(spec.Unit, s.graph)
 	}
-	// Encoded records have Euclidean norm at most 1, so L1 norm at most sqrt(d): with
-	// these bounds nothing is scaled, and a model applies to encoded records as it is.
-	if spec.Bound = 1; spec.Norm() == pairgraph.L1 {
-		spec.Bound = math.Ceil(1e4*math.Sqrt(float64(s.features))+1) / 1e4
-	}
+	spec.Bound = publicBound(spec.Norm(), s.features)
 	p, err := spec.Plan()
 	return p, asInput(err)
+}
+
+// budget is what n individuals spend; pure says that only delta = 0 is possible.
+func (f pairFlags) budget(n int, pure bool) (privacy.Budget, error) {
+	b := privacy.Budget{Epsilon: f.Epsilon}
+	switch {
+	case f.Delta != nil && *f.Delta > 0 && f.Noise != "":
+		return b, badInput("--noise is for pure epsilon; leave it out, or --delta")
+	case f.Delta != nil:
+		b.Delta = *f.Delta
+	case !pure && f.Noise == "":
+		b.Delta = privacy.DefaultDelta(n)
+	}
+	return b, nil
+}
+
+// publicBound is the norm bound of encoded records. They have Euclidean norm at most 1,
+// so L1 norm at most sqrt(d): with these bounds nothing is scaled, and a model applies to
+// encoded records as it is.
+func publicBound(norm pairgraph.Norm, features int) float64 {
+	if norm == pairgraph.L1 {
+		return math.Ceil(1e4*math.Sqrt(float64(features))+1) / 1e4
+	}
+	return 1
 }
 
 // defaultKappa is a public number, or 0 if there is none.
@@ -151,11 +171,12 @@ Examples:
   dyad pairs plan -n 20000 -d 33 --density 2 --degree-cap 8 --epsilon 2
   dyad pairs plan -n 20000 -d 33 --pairs 40000 --unit pair --epsilon 2 --delta 0
   dyad pairs plan -n 20000 -d 33 --pairs 40000 --unit group --kappa 4 --mode paper --epsilon 1
-  dyad pairs plan -n 20000 -d 33 --density 2 --degree-cap 8 --method input --epsilon 2`
+  dyad pairs plan -n 20000 -d 33 --density 2 --degree-cap 8 --method input --epsilon 2
+  dyad pairs plan -n 20000 -d 33 --tuple 4 --loss triplet --epsilon 2`
 }
 
 // Run prints the report.
-func (c *pairsPlanCmd) Run(a *app) error {
+func (c *pairsPlanCmd) Run(a *app, command *kong.Context) error {
 	s := pairShape{individuals: c.N, pairs: c.PairCount, features: c.D}
 	if c.Schema != "" {
 		if c.D != 0 {
@@ -174,8 +195,13 @@ func (c *pairsPlanCmd) Run(a *app) error {
 	if s.features < 1 {
 		return badInput("give the number of features with -d, or a --schema")
 	}
+	if classes, err := c.fromClasses(); err != nil {
+		return err
+	} else if classes {
+		return c.planTuples(a, command, s.features)
+	}
 	if (c.PairCount != 0) == (c.Density != 0) {
-		return badInput("give the number of pairs with --pairs, or their number per individual with --density; one of the two")
+		return badInput("give the number of pairs with --pairs, or their number per individual with --density; one of the two; or learn from classes with --tuple or --all-pairs")
 	}
 	if c.Density != 0 {
 		g, err := c.draw(c.N)
@@ -214,7 +240,7 @@ type pairData struct {
 // load reads the records, and reads or draws their pairs.
 func (s pairSource) load(a *app, f pairFlags) (*pairData, error) {
 	if (s.Pairs != "") == (f.Density != 0) {
-		return nil, badInput("name a file of pairs with --pairs, or draw pairs with --density and --degree-cap; one of the two")
+		return nil, badInput("name a file of pairs with --pairs, or draw pairs with --density and --degree-cap; one of the two; or learn from classes with --tuple or --all-pairs")
 	}
 	schema, err := dataset.LoadSchema(s.Schema)
 	if err != nil {

@@ -5,9 +5,11 @@ import (
 	"strings"
 	"time"
 
+	"github.com/alecthomas/kong"
+
 	"dyad/algorithms"
 	"dyad/algorithms/pairs"
-	"dyad/engine"
+	"dyad/engine/pairgraph"
 	"dyad/privacy"
 )
 
@@ -27,6 +29,7 @@ type pairsTrainCmd struct {
 func (pairsTrainCmd) Help() string {
 	return `A run is charged to the ledger before any pair is used. Nothing is charged when a flag, the schema, the records or the
 pairs are wrong. Who is paired with whom is public, and so is --kappa; features and labels are private.
+With --tuple or --all-pairs no pairs are named: a metric is learned from the classes of the records.
 
 The model of a metric is used by "dyad transform" and "dyad evaluate", that of preferences by "dyad predict".
 
@@ -35,7 +38,9 @@ Examples:
   dyad pairs train --data people.csv --schema people.yaml --pairs pairs.csv --kappa 3 --epsilon 2 --out metric-pairs.json
   dyad pairs train --data people.csv --schema people.yaml --pairs preferences.csv --loss bradley-terry --kappa 3 --out scores-pairs.json
   dyad pairs train --data patients.csv --schema patients.yaml --density 2 --degree-cap 6 --method input --out input.json
-  dyad pairs train --data patients.csv --schema patients.yaml --density 2 --degree-cap 6 --mode nonprivate --public-data --out baseline-pairs.json`
+  dyad pairs train --data patients.csv --schema patients.yaml --density 2 --degree-cap 6 --mode nonprivate --public-data --out baseline-pairs.json
+  dyad pairs train --data patients.csv --schema patients.yaml --tuple 4 --loss triplet --epsilon 2 --out triplet.json
+  dyad pairs train --data patients.csv --schema patients.yaml --all-pairs --epsilon 2 --out all-pairs.json`
 }
 
 type pairsTrainResult struct {
@@ -55,7 +60,12 @@ type pairsTrainResult struct {
 }
 
 // Run trains a model.
-func (c *pairsTrainCmd) Run(a *app) error {
+func (c *pairsTrainCmd) Run(a *app, command *kong.Context) error {
+	if classes, err := c.fromClasses(); err != nil {
+		return err
+	} else if classes {
+		return c.trainTuples(a, command)
+	}
 	if err := checkOut(c.Out, c.Force, c.Data, c.Schema, c.pairSource.Pairs, c.Ledger); err != nil {
 		return err
 	}
@@ -137,20 +147,10 @@ func (c *pairsTrainCmd) Run(a *app) error {
 // the coordinates of W^T W, whose distances are those of W x.
 func pairModel(d *pairData, p *pairs.Plan, r *pairsTrainResult, w []float64) *model {
 	task, dim := taskAUC, p.Spec.Dim
-	if p.Spec.Loss.Name() == lossContrastive {
-		task = taskMetric
-		square := make([]float64, dim*dim)
-		for row := range p.Spec.Rows {
-			v := w[row*dim : (row+1)*dim]
-			for i, a := range v {
-				for j, b := range v {
-					square[i*dim+j] += a * b
-				}
-			}
-		}
-		s := engine.Symmetric{Dim: dim}
-		w = make([]float64, s.Len())
-		s.Pack(w, square)
+	var loss *pairLoss
+	if l, ok := p.Spec.Loss.(pairgraph.Contrastive); ok {
+		task, loss = taskMetric, &pairLoss{Name: l.Name(), Margin: l.Margin}
+		w = metricOf(w, p.Spec.Rows, dim)
 	}
 	return &model{
 		Format: modelFormat, Version: version, Created: time.Now().UTC().Truncate(time.Second),
@@ -161,7 +161,7 @@ func pairModel(d *pairData, p *pairs.Plan, r *pairsTrainResult, w []float64) *mo
 			Norm: 1, Loss: r.Report.Loss, Rule: r.Report.StepRule, Steps: p.Batches * p.Spec.Epochs, Noise: r.Report.Noise,
 			Events: r.Report.Events, Guarantee: r.Guarantee,
 		},
-		Pairs: &r.Report, Guarantee: r.Guarantee,
+		Pairs: &r.Report, PairLoss: loss, Guarantee: r.Guarantee,
 	}
 }
 

@@ -322,7 +322,7 @@ func (r *trainResult) text(synthetic bool) string {
 		fmt.Fprintf(&b, "%-11s no figures: %s\n", "held out", r.HeldProblem)
 	}
 	if r.Held != nil {
-		fmt.Fprintf(&b, "%-11s %d records, objective %.6g\n%s", "held out", r.Heldout, r.Held.Objective, r.Held.figures("            %s: %s\n"))
+		fmt.Fprintf(&b, "%-11s %d records, objective %.6g\n%s", "held out", r.Heldout, *r.Held.Objective, r.Held.figures("            %s: %s\n"))
 		if !r.Public {
 			fmt.Fprintf(&b, "%-11s computed from private records: these figures are not covered by the guarantee\n", "")
 		}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"math/bits"
-	"sync"
 
 	"dyad/engine"
 	"dyad/kernels"
@@ -68,42 +67,19 @@ const (
 // zero. When ctx is done it returns ctx.Err().
 func (g *Gradients) Sum(ctx context.Context, dst, w []float64, pairs []int32, clip float64, how Clip) error {
 	chunks := (len(pairs) + chunkPairs - 1) / chunkPairs
-	for len(g.partial) < chunks {
-		g.partial = append(g.partial, make([]float64, g.Len()))
+	g.partial = grow(g.partial, chunks, g.Len())
+	workers := g.workers
+	if chunks*g.Len() < 1<<12 {
+		workers = 1
 	}
-	chunk := func(worker, c int) {
+	err := eachChunk(ctx, chunks, workers, func(worker, c int) {
 		clear(g.partial[c])
 		for _, i := range pairs[c*chunkPairs : min((c+1)*chunkPairs, len(pairs))] {
 			g.add(g.partial[c], w, g.scratch[worker], i, clip, how)
 		}
-	}
-	if workers := min(g.workers, chunks); workers > 1 && chunks*g.Len() >= 1<<12 {
-		var wait sync.WaitGroup
-		for k := range workers {
-			wait.Go(func() {
-				for c := k; c < chunks && ctx.Err() == nil; c += workers {
-					chunk(k, c)
-				}
-			})
-		}
-		wait.Wait()
-	} else {
-		for c := 0; c < chunks && ctx.Err() == nil; c++ {
-			chunk(0, c)
-		}
-	}
-	for step := 1; step < chunks; step *= 2 {
-		for c := 0; c+step < chunks; c += 2 * step {
-			for k, v := range g.partial[c+step] {
-				g.partial[c][k] += v
-			}
-		}
-	}
-	clear(dst)
-	if chunks > 0 {
-		copy(dst, g.partial[0])
-	}
-	return ctx.Err()
+	})
+	joinChunks(dst, g.partial, chunks)
+	return err
 }
 
 // add adds one clipped gradient: c dx^T has entrywise norm ||c|| ||dx|| in both norms.

@@ -46,21 +46,23 @@ type Report struct {
 	Sends      [2]float64   `json:"sends"` // frequency with which each record sends a gradient
 	Guarantee  privacy.Kind `json:"guarantee"`
 	Event      audit.Event  `json:"event"`
-	plan       *local.Plan  // attacked
-	state      *local.State // published
-	records    [2]engine.Record
-	direction  []float64
+	// HalfRefuted is the control: the same attack refutes a claim of half as much. If it
+	// does not, a leak of twice the claim would not be seen, and Holds says little.
+	HalfRefuted bool         `json:"half_claim_refuted"`
+	plan        *local.Plan  // attacked
+	state       *local.State // published
+	records     [2]engine.Record
+	direction   []float64
 }
 
 // Holds says that the claim is not refuted.
 func (r *Report) Holds() bool { return r.LowerBound <= r.Claim }
 
-// What a visit shows.
+// A visit shows that nothing is sent, or the rank of the chosen direction.
 const (
-	silent = iota
-	forwards
-	backwards
-	kinds
+	silent = 0
+	// maxRanks bounds the ranks that are told apart.
+	maxRanks = 64
 )
 
 // Attack attacks plan p. Methods without privacy are refused: their messages are exact.
@@ -81,14 +83,17 @@ func Attack(ctx context.Context, p *local.Plan, o Options) (*Report, error) {
 		if err != nil {
 			return nil, err
 		}
-		r.attack(pilot, o.Confidence)
+		r.attack(pilot, 0.5) // a choice, no claim
 		if best == nil || r.LowerBound > best.LowerBound {
 			best = r
 		}
 	}
 	best.Runs, best.Visits, best.Seed, best.Confidence = o.Runs, o.Visits, o.Seed, o.Confidence
 	best.Method, best.Loss, best.Features, best.Guarantee = p.Method.String(), p.Loss.Name(), p.Dim, p.Guarantee.Kind
-	best.Claim, best.Source = float64(o.Visits)*p.Epsilon*(1+0x1p-50), "the guarantee"
+	best.Claim, best.Source = float64(o.Visits)*p.Epsilon, "the guarantee"
+	if math.FMA(float64(o.Visits), p.Epsilon, -best.Claim) > 0 { // the product was rounded down
+		best.Claim = math.Nextafter(best.Claim, math.Inf(1))
+	}
 	if p.Guarantee.Kind == privacy.None {
 		best.Source = "the paper"
 	}
@@ -97,6 +102,7 @@ func Attack(ctx context.Context, p *local.Plan, o Options) (*Report, error) {
 		return nil, err
 	}
 	best.attack(runs, o.Confidence)
+	best.HalfRefuted = best.LowerBound > best.Claim/2
 	return best, nil
 }
 
@@ -156,30 +162,55 @@ func (r *Report) draw(ctx context.Context, runs, visits int, src *privacy.Source
 	return out, nil
 }
 
+// visit is one visit: silent, or 1 and the rank of the chosen direction by its inner
+// product with the attacked one, among all that the seed of the message offers. The user
+// prefers a fixed number of the highest or of the lowest ranks. Ranks beyond maxRanks
+// share a value.
 func (r *Report) visit(client *local.Client, z engine.Record, estimate []float64) (uint8, error) {
 	if r.plan.Method == local.PrestigeLabel {
 		y, err := client.Label(z.Y)
 		if y > 0 {
-			return forwards, err
+			return 1, err
 		}
-		return backwards, err
+		return 2, err
 	}
 	m, err := client.Message(r.state, z)
 	if err != nil || !m.Takes {
 		return silent, err
 	}
-	clear(estimate)
-	if err := r.plan.AddEstimate(estimate, m); err != nil {
+	inner := func(choice uint16) (float64, error) {
+		clear(estimate)
+		m := m
+		m.Direction.Choice = choice
+		err := r.plan.AddEstimate(estimate, m)
+		dot := 0.0
+		for i, v := range estimate {
+			dot += v * r.direction[i]
+		}
+		return dot, err
+	}
+	chosen, err := inner(m.Direction.Choice)
+	if err != nil {
 		return silent, err
 	}
-	dot := 0.0
-	for i, v := range estimate {
-		dot += v * r.direction[i]
+	pairs := max(1, r.plan.Pairs)
+	rank := 0
+	for i := range pairs {
+		v, err := inner(uint16(2 * i))
+		if err != nil {
+			return silent, err
+		}
+		if v < chosen {
+			rank++
+		}
+		if -v < chosen {
+			rank++
+		}
 	}
-	if dot < 0 {
-		return forwards, nil
+	if 2*pairs > maxRanks {
+		rank = rank * maxRanks / (2 * pairs)
 	}
-	return backwards, nil
+	return uint8(1 + rank), nil
 }
 
 // attack sets the bound: one half of the runs gives the log-likelihood ratios of what a
@@ -187,15 +218,16 @@ func (r *Report) visit(client *local.Client, z engine.Record, estimate []float64
 func (r *Report) attack(shown [2][][]uint8, confidence float64) {
 	half := len(shown[0]) / 2
 	alpha := 1 - confidence
-	var ratio [kinds]float64
-	var counts [2][kinds]float64
+	var ratio [1 + maxRanks]float64
+	var counts [2][1 + maxRanks]float64
 	for k := range shown {
+		total := 0.0
 		for _, run := range shown[k][:half] {
 			for _, s := range run {
 				counts[k][s]++
+				total++
 			}
 		}
-		total := counts[k][0] + counts[k][1] + counts[k][2]
 		r.Sends[k] = 1 - counts[k][silent]/total
 	}
 	for s := range ratio {

@@ -20,8 +20,10 @@
 //
 // # Identity
 //
-// An id is all that the server knows of a user. Who knows it can ask how often the user
-// took part, and send a message in its place, which costs the user nothing but the visit.
-// Ids should be hard to guess, or a proxy that knows the users should stand before the
-// server. Guarantees are about messages: they do not hide who takes part.
+// A user is an id. With HandlerOptions.Tokens every request that names one needs the
+// token of that id (TokenKey), so nobody can take another's place in an epoch or see how
+// often they took part. Without tokens, who knows an id can do both; ids should then be
+// hard to guess, or a proxy that knows the users should stand before the server. Either
+// way a user pays for the messages that they drew themselves, and for no others.
+// Guarantees are about messages: they do not hide who takes part.
 package localserve

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -27,8 +28,12 @@ func maxBody(p *local.Plan) int64 {
 
 // HandlerOptions bound what a server does for its clients.
 type HandlerOptions struct {
-	// MessagesPerSecond limits messages of all users together; 0 means no limit.
+	// MessagesPerSecond limits well-formed messages of all users together; 0 means no
+	// limit. What Tokens refuse does not count.
 	MessagesPerSecond float64
+	// Tokens, if not nil, are asked for: a message, and a look at a user's visits, need
+	// the token of that user's id.
+	Tokens *TokenKey
 }
 
 // Handler serves s. Every answer is JSON.
@@ -42,15 +47,14 @@ func Handler(s *Service, o HandlerOptions) http.Handler {
 	mux.HandleFunc("GET /v1/plan", func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, PublicPlan(s.Plan())) })
 	mux.HandleFunc("GET /v1/state", func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, s.State()) })
 	mux.HandleFunc("GET /v1/users/{id}", func(w http.ResponseWriter, r *http.Request) {
+		if !o.allows(r, r.PathValue("id")) {
+			refuse(w, http.StatusForbidden, CodeToken, errToken)
+			return
+		}
 		visits, epsilon := s.User(r.PathValue("id"))
 		answer(w, http.StatusOK, map[string]any{"user_visits": visits, "user_epsilon": epsilon})
 	})
 	mux.HandleFunc("POST /v1/messages", func(w http.ResponseWriter, r *http.Request) {
-		if !limit.Allow() {
-			w.Header().Set("Retry-After", "1")
-			refuse(w, http.StatusTooManyRequests, CodeBusy, errors.New("too many messages; try again in a second"))
-			return
-		}
 		var m Submission
 		if err := decodeStrictly(http.MaxBytesReader(w, r.Body, largest), &m); err != nil {
 			if tooLarge := new(http.MaxBytesError); errors.As(err, &tooLarge) {
@@ -58,6 +62,15 @@ func Handler(s *Service, o HandlerOptions) http.Handler {
 				return
 			}
 			refuse(w, http.StatusBadRequest, CodeMessage, errors.New("the body is not one JSON object with user, epoch, takes, seed and choice"))
+			return
+		}
+		if !o.allows(r, m.User) {
+			refuse(w, http.StatusForbidden, CodeToken, errToken)
+			return
+		}
+		if !limit.Allow() {
+			w.Header().Set("Retry-After", "1")
+			refuse(w, http.StatusTooManyRequests, CodeBusy, errors.New("too many messages; try again in a second"))
 			return
 		}
 		receipt, err := s.Submit(r.Context(), m)
@@ -71,12 +84,24 @@ func Handler(s *Service, o HandlerOptions) http.Handler {
 	return mux
 }
 
+var errToken = errors.New("this server wants the token of the user, from who runs it")
+
+// allows says whether a request may speak for a user.
+func (o HandlerOptions) allows(r *http.Request, user string) bool {
+	if o.Tokens == nil {
+		return true
+	}
+	token, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+	return ok && o.Tokens.Valid(user, token)
+}
+
 // The codes of refusals.
 const (
 	CodeMessage = "message" // malformed, or one that nobody can have sent
 	CodeEpoch   = "epoch"   // made for another epoch
 	CodeTwice   = "twice"   // the user's message of this epoch is there already
 	CodeOver    = "over"    // no more messages are taken
+	CodeToken   = "token"   // not that of the user
 	CodeBusy    = "busy"    // try again later
 )
 
@@ -121,10 +146,20 @@ func NewServer(s *Service, o HandlerOptions) *http.Server {
 type Remote struct {
 	URL    string       // e.g. https://learn.example.org
 	Client *http.Client // nil means one with a timeout of 30 seconds
+	// Token of the user, "" for a server that asks for none. It is sent over https, and
+	// over http to this machine only.
+	Token string
 }
 
-// ErrAddress is wrapped for a Remote whose URL is no address.
+// ErrAddress is wrapped for a Remote whose URL is no address, or one to which a token
+// would go in clear.
 var ErrAddress = errors.New("localserve: no server address")
+
+// readable says whether others on the way can read what is sent to an address.
+func readable(u *url.URL) bool {
+	ip := net.ParseIP(u.Hostname())
+	return u.Scheme != "https" && u.Hostname() != "localhost" && (ip == nil || !ip.IsLoopback())
+}
 
 // RefusedError is the server's answer to a request that it did not accept.
 type RefusedError struct {
@@ -164,6 +199,9 @@ func (r Remote) do(ctx context.Context, method, path string, body, into any) err
 	if err != nil || base.Host == "" || base.Scheme != "http" && base.Scheme != "https" {
 		return fmt.Errorf("%w: %q, want http://host:port or https://host", ErrAddress, r.URL)
 	}
+	if r.Token != "" && readable(base) {
+		return fmt.Errorf("%w: a token would be sent to %s in clear; use https", ErrAddress, base.Host)
+	}
 	text, err := json.Marshal(body)
 	if err != nil {
 		return fmt.Errorf("localserve: %w", err)
@@ -173,6 +211,9 @@ func (r Remote) do(ctx context.Context, method, path string, body, into any) err
 		return fmt.Errorf("localserve: %w", err)
 	}
 	request.Header.Set("Content-Type", "application/json")
+	if r.Token != "" {
+		request.Header.Set("Authorization", "Bearer "+r.Token)
+	}
 	client := r.Client
 	if client == nil {
 		client = &http.Client{Timeout: 30 * time.Second}

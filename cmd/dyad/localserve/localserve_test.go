@@ -262,12 +262,26 @@ func TestHTTPRefusals(t *testing.T) {
 	if p, err := protocol.Plan(); err != nil || p.Guarantee.Epsilon != 2 {
 		t.Errorf("the client's plan: %v %v", p, err)
 	}
+	// Beyond the rate a good message is refused and changes nothing; what is malformed
+	// does not count.
 	limited := httptest.NewServer(localserve.Handler(s, localserve.HandlerOptions{MessagesPerSecond: 1e-3}))
 	defer limited.Close()
-	_, _ = http.Post(limited.URL+"/v1/messages", "application/json", strings.NewReader("x"))
-	r, err := http.Post(limited.URL+"/v1/messages", "application/json", strings.NewReader("x"))
-	if err != nil || r.StatusCode != 429 {
-		t.Errorf("beyond the rate limit: %v %v, want 429", r.StatusCode, err)
+	remote.URL = limited.URL
+	for range 3 {
+		r, err := http.Post(limited.URL+"/v1/messages", "application/json", strings.NewReader("x"))
+		if err != nil || r.StatusCode != 400 {
+			t.Fatalf("%v %v, want 400", r, err)
+		}
+		r.Body.Close()
+	}
+	if _, err := remote.Submit(context.Background(), submission(t, s.Plan(), s.State(), "b", 2)); err != nil {
+		t.Errorf("within the rate limit: %v", err)
+	}
+	if _, err := remote.Submit(context.Background(), submission(t, s.Plan(), s.State(), "c", 3)); !errors.As(err, &refused) || refused.Status != 429 {
+		t.Errorf("beyond the rate limit: %v, want 429", err)
+	}
+	if visits, _ := s.User("c"); s.State().Visits != 2 || visits != 0 {
+		t.Errorf("a message beyond the rate was counted: %+v", s.State())
 	}
 	for _, bad := range []string{"", "localhost:80", "ftp://x"} {
 		if _, err := (localserve.Remote{URL: bad}).State(context.Background()); err == nil {

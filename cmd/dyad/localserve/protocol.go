@@ -42,9 +42,13 @@ func lossOf(l local.Loss) Loss {
 	return Loss{Name: l.Name()}
 }
 
+// protocolVersion changes with anything that both sides must agree on: also with the
+// directions of a seed (privacy.DirectionMessage), which a server decodes from its log.
+const protocolVersion = 2
+
 // Protocol is the body of GET /v1/plan: everything public about a learning task.
 type Protocol struct {
-	Version       int     `json:"version"` // 1
+	Version       int     `json:"version"` // protocolVersion
 	Method        string  `json:"method"`
 	Loss          Loss    `json:"loss"`
 	Dim           int     `json:"features"`
@@ -67,7 +71,7 @@ type Protocol struct {
 // PublicPlan is the protocol of a plan.
 func PublicPlan(p *local.Plan) Protocol {
 	return Protocol{
-		Version: 1, Method: p.Method.String(), Loss: lossOf(p.Loss), Dim: p.Dim, FeatureNorm: p.FeatureNorm, Radius: p.Radius, Bias: p.Bias,
+		Version: protocolVersion, Method: p.Method.String(), Loss: lossOf(p.Loss), Dim: p.Dim, FeatureNorm: p.FeatureNorm, Radius: p.Radius, Bias: p.Bias,
 		L2: p.L2, Users: p.Users, Epochs: p.Epochs, Batch: p.Batch, Epsilon: p.Epsilon, ResponseShare: p.ResponseShare, Pairs: p.Pairs,
 		Threshold: p.Threshold, ThresholdStep: p.ThresholdStep, Guarantee: p.Guarantee,
 	}
@@ -76,8 +80,8 @@ func PublicPlan(p *local.Plan) Protocol {
 // Plan recomputes the plan at the user's side: constants and guarantee come from this
 // program, not from the server.
 func (p Protocol) Plan() (*local.Plan, error) {
-	if p.Version != 1 {
-		return nil, fmt.Errorf("localserve: the server speaks version %d of the protocol, this program 1", p.Version)
+	if p.Version != protocolVersion {
+		return nil, fmt.Errorf("localserve: the server speaks version %d of the protocol, this program %d", p.Version, protocolVersion)
 	}
 	method, err := local.ParseMethod(p.Method)
 	if err != nil {

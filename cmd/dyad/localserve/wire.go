@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"unicode/utf8"
 
 	"dyad/algorithms/local"
 )
@@ -68,10 +69,19 @@ func NewSubmission(user string, epoch int, m local.Message) (Submission, error) 
 	return s, s.validate()
 }
 
+// checkUser says whether id can be that of a user.
+func checkUser(id string) error {
+	if id == "" || len(id) > maxUserID || !utf8.ValidString(id) {
+		return fmt.Errorf("user must have 1 to %d bytes of UTF-8", maxUserID)
+	}
+	return nil
+}
+
 func (s Submission) validate() error {
+	if err := checkUser(s.User); err != nil {
+		return err
+	}
 	switch {
-	case s.User == "" || len(s.User) > maxUserID:
-		return fmt.Errorf("user must have 1 to %d bytes", maxUserID)
 	case s.Epoch < 1:
 		return errors.New("epoch must be at least 1")
 	case !s.Takes && (s.Seed != "" || s.Choice != 0):

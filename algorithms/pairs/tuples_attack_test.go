@@ -1,0 +1,184 @@
+package pairs_test
+
+import (
+	"context"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"dyad/algorithms/pairs"
+	"dyad/engine/pairgraph"
+	"dyad/privacy"
+)
+
+// reversing are two neighbours that differ in the class of the last record and whose
+// clipped terms are opposite: the others sit at one place, the last one opposite.
+func reversing(s pairs.TupleSpec, classes ...int32) (a, b people) {
+	a = people{make([]float64, s.Individuals*s.Dim), make([]int32, s.Individuals)}
+	for i := range s.Individuals {
+		a.x[i*s.Dim] = 1
+		a.classes[i] = classes[i%len(classes)]
+	}
+	last := s.Individuals - 1
+	a.x[last*s.Dim] = -1
+	a.classes[last] = 0
+	b = a.clone()
+	b.classes[last] = 1
+	return a, b
+}
+
+// worstCases are specs with neighbours that attain their certificates. A fourth record
+// of class 0 gives the triplet and N-pair losses more pushes than pulls.
+func worstCases(rows, dim int) map[string]struct {
+	spec pairs.TupleSpec
+	a, b people
+} {
+	out := map[string]struct {
+		spec pairs.TupleSpec
+		a, b people
+	}{}
+	add := func(name string, s pairs.TupleSpec, classes ...int32) {
+		s.Rows, s.Dim, s.Epochs, s.Clip = rows, dim, 3, 1e-7
+		a, b := reversing(s, classes...)
+		out[name] = struct {
+			spec pairs.TupleSpec
+			a, b people
+		}{s, a, b}
+	}
+	one := tupleSpec()
+	one.Individuals, one.Tuple, one.Batch = 6, 6, 1
+	one.Loss = pairgraph.Triplet{Margin: 1e6}
+	add("triplet", one, 0, 0, 0, 0, 1)
+	one.Loss = pairgraph.NPair{Temperature: 1e3}
+	add("npair", one, 0, 0, 0, 0, 1)
+	many := tupleSpec()
+	many.Individuals, many.Tuple, many.Batch, many.Loss = 12, 3, 4, pairgraph.MeanContrastive{Margin: 1e6}
+	add("contrastive", many, 0)
+	many.Budget.Delta = 0
+	add("contrastive, K-norm", many, 0)
+	many.Noise = privacy.LaplaceNoise
+	add("contrastive, Laplace", many, 0)
+	all := allPairsSpec()
+	all.Individuals, all.Loss = 9, pairgraph.MeanContrastive{Margin: 1e6}
+	add("all pairs", all, 0)
+	return out
+}
+
+// Opposite clipped gradients attain the certificate.
+func TestTheTupleCertificateIsAttained(t *testing.T) {
+	for name, c := range worstCases(2, 3) {
+		p := tuplePlan(t, c.spec)
+		j, certified := tupleMove(t, p, c.a, c.b, own), p.Certificate.Sensitivity()
+		if j > certified || j < 0.99*certified {
+			t.Errorf("%s: the worst case moves the releases by %v, certified %v", name, j, certified)
+		}
+	}
+}
+
+// members draws the tuples of an epoch as the plan does.
+func members(t testing.TB, s pairs.TupleSpec, epoch int) []int32 {
+	t.Helper()
+	m, err := pairgraph.DrawTuples(s.Individuals, s.Tuple, s.Seed, epoch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// Known defects move the releases by more than the certificate: clipping every pair of a
+// tuple instead of the tuple, an individual in two tuples of an epoch, tuples that depend
+// on classes, a sum that is not clipped, all pairs counted as if an individual were in
+// one of them.
+func TestTupleDefectsAreCaught(t *testing.T) {
+	contrastive := worstCases(2, 3)["contrastive"]
+	over := func(drawn func(s pairs.TupleSpec, who people, epoch int) []int32, scale float64) builder {
+		return func(t testing.TB, p *pairs.TuplePlan, who people) pairs.BatchSum {
+			sums, err := pairgraph.NewTuples(who.data(t, p.Spec), who.classes, p.Spec.Loss, p.Spec.Rows, p.Spec.Tuple, 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return func(ctx context.Context, dst, w []float64, epoch, _ int, clip float64) (int, error) {
+				return p.Terms, sums.Sum(ctx, dst, w, drawn(p.Spec, who, epoch), clip*scale)
+			}
+		}
+	}
+	byPairs := func(t testing.TB, p *pairs.TuplePlan, who people) pairs.BatchSum {
+		return func(ctx context.Context, dst, w []float64, epoch, _ int, clip float64) (int, error) {
+			m := members(t, p.Spec, epoch)
+			var list []pairgraph.Pair
+			var labels []bool
+			for from := 0; from < len(m); from += p.Spec.Tuple {
+				for i, a := range m[from : from+p.Spec.Tuple] {
+					for _, b := range m[from : from+i] {
+						list, labels = append(list, pairgraph.Pair{A: a, B: b}), append(labels, who.classes[a] != who.classes[b])
+					}
+				}
+			}
+			g, err := pairgraph.New(p.Spec.Individuals, list)
+			if err != nil {
+				return 0, err
+			}
+			data, err := pairgraph.NewData(slices.Clone(who.x), p.Spec.Dim, p.Spec.Norm(), 1, g, labels)
+			if err != nil {
+				return 0, err
+			}
+			sums, err := pairgraph.NewGradients(data, pairgraph.Contrastive{Margin: 1e6}, p.Spec.Rows, 1)
+			if err != nil {
+				return 0, err
+			}
+			all := make([]int32, len(list))
+			for i := range all {
+				all[i] = int32(i)
+			}
+			return p.Terms, sums.Sum(ctx, dst, w, all, clip, pairgraph.WholeMatrix)
+		}
+	}
+	twice := func(s pairs.TupleSpec, _ people, epoch int) []int32 {
+		m := members(t, s, epoch)
+		last := int32(s.Individuals - 1)
+		place := slices.Index(m, last)
+		m[(place+s.Tuple)%len(m)] = last // a place in the next tuple
+		return m
+	}
+	byClass := func(s pairs.TupleSpec, who people, epoch int) []int32 {
+		m := members(t, s, epoch)
+		slices.SortStableFunc(m, func(a, b int32) int { return int(who.classes[a] - who.classes[b]) })
+		return m
+	}
+	for name, build := range map[string]builder{
+		"pairs are clipped, not tuples":    byPairs,
+		"an individual is in two tuples":   over(twice, 1),
+		"a clip twice as large":            over(func(s pairs.TupleSpec, _ people, e int) []int32 { return members(t, s, e) }, 2),
+		"the control: the plan's own sums": own,
+	} {
+		p := tuplePlan(t, contrastive.spec)
+		j, certified := tupleMove(t, p, contrastive.a, contrastive.b, build), p.Certificate.Sensitivity()
+		if caught := j > 1.5*certified; caught == strings.HasPrefix(name, "the control") {
+			t.Errorf("%s: the releases move by %v, certified %v", name, j, certified)
+		}
+	}
+	// Tuples drawn by class: others change places with the one who is replaced.
+	s := contrastive.spec
+	p := tuplePlan(t, s)
+	r := rand.New(rand.NewPCG(2, 2))
+	worst := 0.0
+	for range 50 {
+		a := randomPeople(s, r.Uint64())
+		b := a.clone()
+		b.classes[0] = 1 - b.classes[0]
+		worst = max(worst, tupleMove(t, p, a, b, over(byClass, 1)))
+	}
+	if worst <= p.Certificate.Sensitivity() {
+		t.Errorf("tuples that depend on classes move the releases by %v at most, certified %v", worst, p.Certificate.Sensitivity())
+	}
+	all := worstCases(2, 3)["all pairs"]
+	wrong := privacy.PairGroup{Group: 1, Batch: 36, Batches: 1, Epochs: all.spec.Epochs}
+	c, err := wrong.Certify()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if j := tupleMove(t, tuplePlan(t, all.spec), all.a, all.b, own); j <= c.Sensitivity() {
+		t.Errorf("all pairs move the releases by %v: a certificate %v for one pair is not caught", j, c.Sensitivity())
+	}
+}

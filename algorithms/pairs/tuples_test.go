@@ -1,0 +1,332 @@
+package pairs_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"dyad/algorithms"
+	"dyad/algorithms/pairs"
+	"dyad/engine/pairgraph"
+	"dyad/privacy"
+)
+
+func tupleSpec() pairs.TupleSpec {
+	return pairs.TupleSpec{
+		Individuals: 30, Dim: 3, Bound: 1, Rows: 2, Loss: pairgraph.Triplet{Margin: 1}, Tuple: 5, Seed: 1,
+		Batch: 2, Epochs: 3, Clip: 0.05, Budget: privacy.Budget{Epsilon: 1, Delta: 1e-5},
+	}
+}
+
+// allPairsSpec is the other form.
+func allPairsSpec() pairs.TupleSpec {
+	s := tupleSpec()
+	s.Loss, s.AllPairs, s.Tuple, s.Seed, s.Batch = pairgraph.MeanContrastive{Margin: 1}, true, 0, 0, 0
+	return s
+}
+
+func tuplePlan(t testing.TB, s pairs.TupleSpec) *pairs.TuplePlan {
+	t.Helper()
+	p, err := s.Plan()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// people are records with classes.
+type people struct {
+	x       []float64
+	classes []int32
+}
+
+func (p people) clone() people { return people{slices.Clone(p.x), slices.Clone(p.classes)} }
+
+func (p people) data(t testing.TB, s pairs.TupleSpec) *pairgraph.Data {
+	t.Helper()
+	g, err := pairgraph.New(s.Individuals, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := pairgraph.NewData(slices.Clone(p.x), s.Dim, s.Norm(), s.Bound, g, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+func randomPeople(s pairs.TupleSpec, seed uint64) people {
+	r := rand.New(rand.NewPCG(seed, 7))
+	p := people{make([]float64, s.Individuals*s.Dim), make([]int32, s.Individuals)}
+	for i := range p.classes {
+		p.classes[i] = int32(r.IntN(2))
+		for k := range s.Dim {
+			p.x[i*s.Dim+k] = 0.3 * r.NormFloat64()
+		}
+		p.x[i*s.Dim] += 0.8 * (float64(p.classes[i]) - 0.5)
+	}
+	return p
+}
+
+// builder makes the sums of a plan over records; nil means the plan's own.
+type builder func(t testing.TB, p *pairs.TuplePlan, who people) pairs.BatchSum
+
+func own(t testing.TB, p *pairs.TuplePlan, who people) pairs.BatchSum {
+	t.Helper()
+	sum, err := p.Sums(who.data(t, p.Spec), who.classes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return sum
+}
+
+// tupleMove is the joint norm by which all queries of p move between a and b, both
+// having the past of a.
+func tupleMove(t testing.TB, p *pairs.TuplePlan, a, b people, build builder) float64 {
+	t.Helper()
+	first := &recorder{}
+	if _, err := p.Descend(build(t, p, a), first); err != nil {
+		t.Fatal(err)
+	}
+	second := &recorder{outputs: first.outputs, replay: true}
+	if _, err := p.Descend(build(t, p, b), second); err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(first.noise, second.noise) || len(first.inputs) != p.Batches*p.Spec.Epochs {
+		t.Fatal("two neighbours were given different noise")
+	}
+	total := 0.0
+	for i := range first.inputs {
+		n := 0.0
+		for k, v := range first.inputs[i] {
+			if d := math.Abs(v - second.inputs[i][k]); p.Spec.Norm() == pairgraph.L1 {
+				n += d
+			} else {
+				n = math.Hypot(n, d)
+			}
+		}
+		if p.Spec.Budget.Delta > 0 {
+			total = math.Hypot(total, n)
+		} else {
+			total += n
+		}
+	}
+	return total
+}
+
+// tupleVariants are all forms of a training.
+func tupleVariants() map[string]pairs.TupleSpec {
+	out := map[string]pairs.TupleSpec{}
+	for _, loss := range []pairgraph.TupleLoss{pairgraph.Triplet{Margin: 1}, pairgraph.NPair{Temperature: 0.2}, pairgraph.MeanContrastive{Margin: 1}} {
+		for name, change := range map[string]func(*pairs.TupleSpec){
+			"Gaussian": func(*pairs.TupleSpec) {},
+			"K-norm":   func(s *pairs.TupleSpec) { s.Budget.Delta = 0 },
+			"Laplace":  func(s *pairs.TupleSpec) { s.Budget.Delta, s.Noise = 0, privacy.LaplaceNoise },
+		} {
+			s := tupleSpec()
+			s.Loss = loss
+			change(&s)
+			out[loss.Name()+", "+name] = s
+		}
+	}
+	out["all pairs, Gaussian"] = allPairsSpec()
+	pure := allPairsSpec()
+	pure.Budget.Delta = 0
+	out["all pairs, K-norm"] = pure
+	return out
+}
+
+// Replacing one individual, features and class, moves all releases together by no more
+// than the certificate, in every variant.
+func TestReplacingARecordStaysWithinTheTupleCertificate(t *testing.T) {
+	for name, s := range tupleVariants() {
+		p := tuplePlan(t, s)
+		base := randomPeople(s, 1)
+		r := rand.New(rand.NewPCG(5, 5))
+		closest := 0.0
+		for v := range s.Individuals {
+			other := base.clone()
+			other.classes[v] = int32(r.IntN(3))
+			for k := range s.Dim {
+				other.x[v*s.Dim+k] = 4 * r.NormFloat64()
+			}
+			j := tupleMove(t, p, base, other, own)
+			if j > p.Certificate.Sensitivity() {
+				t.Fatalf("%s: individual %d moves the releases by %v, certified %v", name, v, j, p.Certificate.Sensitivity())
+			}
+			closest = max(closest, j/p.Certificate.Sensitivity())
+		}
+		if closest < 0.2 {
+			t.Errorf("%s: the certificate is never used by more than %v", name, closest)
+		}
+	}
+}
+
+// All tuples of three records on a line, of ten possible records each, and all
+// neighbours of them: the tuple's term moves by at most twice the clip, and by 0.9 of
+// that somewhere.
+func TestAllSmallTuplesAndTheirNeighbours(t *testing.T) {
+	const clip, places = 0.05, 5
+	at := func(k int) (x float64, class int32) { return float64(k%places)/2 - 1, int32(k / places) }
+	for _, loss := range []pairgraph.TupleLoss{pairgraph.Triplet{Margin: 4}, pairgraph.NPair{Temperature: 2}, pairgraph.MeanContrastive{Margin: 3}} {
+		s := pairs.TupleSpec{Individuals: 3, Dim: 1, Bound: 1, Loss: loss, Tuple: 3, Epochs: 1, Clip: clip, Budget: privacy.Budget{Epsilon: 1, Delta: 1e-5}}
+		p := tuplePlan(t, s)
+		terms := make([]float64, 1000)
+		for k := range terms {
+			who := people{make([]float64, 3), make([]int32, 3)}
+			for i, digit := range []int{k % 10, k / 10 % 10, k / 100} {
+				who.x[i], who.classes[i] = at(digit)
+			}
+			q := []float64{0}
+			if _, err := own(t, p, who)(context.Background(), q, []float64{1}, 0, 0, clip); err != nil {
+				t.Fatal(err)
+			}
+			terms[k] = q[0] / clip
+		}
+		largest := 0.0
+		for k := range terms {
+			for _, place := range []int{1, 10, 100} {
+				for digit := range 10 {
+					neighbour := k + (digit-k/place%10)*place
+					largest = max(largest, math.Abs(terms[k]-terms[neighbour]))
+				}
+			}
+		}
+		if c := p.Certificate.Sensitivity(); largest > c || largest < 0.9*c {
+			t.Errorf("%s: neighbours differ by up to %v, certified %v", loss.Name(), largest, c)
+		}
+	}
+}
+
+func TestTuplePlansRefuse(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*pairs.TupleSpec)
+		says   string
+	}{
+		"no loss":               {func(s *pairs.TupleSpec) { s.Loss = nil }, "loss"},
+		"tuples of one":         {func(s *pairs.TupleSpec) { s.Tuple = 1 }, "tuples of 1"},
+		"too few individuals":   {func(s *pairs.TupleSpec) { s.Individuals = 4 }, "tuples of 5"},
+		"printed":               {func(s *pairs.TupleSpec) { s.Mode = algorithms.Paper }, "certified"},
+		"no epsilon":            {func(s *pairs.TupleSpec) { s.Budget = privacy.Budget{} }, "psilon"},
+		"no margin":             {func(s *pairs.TupleSpec) { s.Loss = pairgraph.Triplet{} }, "margin"},
+		"temperature":           {func(s *pairs.TupleSpec) { s.Loss = pairgraph.NPair{Temperature: math.NaN()} }, "temperature"},
+		"clip":                  {func(s *pairs.TupleSpec) { s.Clip = -1 }, "clip"},
+		"bound":                 {func(s *pairs.TupleSpec) { s.Bound = 0 }, "norm bound"},
+		"batch":                 {func(s *pairs.TupleSpec) { s.Batch = -1 }, "batches"},
+		"all pairs of triplets": {func(s *pairs.TupleSpec) { *s = allPairsSpec(); s.Loss = pairgraph.Triplet{Margin: 1} }, "contrastive"},
+		"all pairs and tuples":  {func(s *pairs.TupleSpec) { *s = allPairsSpec(); s.Tuple = 3 }, "one batch"},
+		"all pairs, Laplace":    {func(s *pairs.TupleSpec) { *s = allPairsSpec(); s.Budget.Delta, s.Noise = 0, privacy.LaplaceNoise }, "K-norm"},
+		"too many for pairs":    {func(s *pairs.TupleSpec) { *s = allPairsSpec(); s.Individuals = 1 << 17 }, "65536"},
+	} {
+		s := tupleSpec()
+		c.change(&s)
+		if _, err := s.Plan(); !errors.Is(err, pairs.ErrPlan) || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%s: %v, want ErrPlan about %q", name, err, c.says)
+		}
+	}
+}
+
+// The noise is that of the formula: an epoch of one batch has the sensitivity 2/tuples,
+// whatever the number of batches costs more, and all pairs 4/n.
+func TestTupleNoise(t *testing.T) {
+	s := tupleSpec()
+	s.Batch = 0
+	p := tuplePlan(t, s)
+	want := math.Sqrt(3) * 2 / 6
+	if c := p.Certificate; p.Batches != 1 || math.Abs(c.ExactSensitivity()/want-1) > 1e-12 || c.RoundoffShare() > 1e-9 || c.Releases() != 3 {
+		t.Errorf("%d batches with sensitivity %v, want %v", p.Batches, c.ExactSensitivity(), want)
+	}
+	q := tuplePlan(t, allPairsSpec())
+	if want := math.Sqrt(3) * 4 / 30; math.Abs(q.Certificate.ExactSensitivity()/want-1) > 1e-12 {
+		t.Errorf("all pairs have sensitivity %v, want %v", q.Certificate.ExactSensitivity(), want)
+	}
+	if g := p.Guarantee; g.Epsilon > 1 || g.Epsilon < 0.999 || g.Unit != "one record" {
+		t.Errorf("guarantee %+v", g)
+	}
+}
+
+// A run is charged once, has the same bits for any number of workers, and lowers the
+// loss on data of two classes; refused runs are not charged.
+func TestTupleRuns(t *testing.T) {
+	for name, s := range map[string]pairs.TupleSpec{"tuples": tupleSpec(), "all pairs": allPairsSpec()} {
+		s.Individuals, s.Epochs, s.Clip, s.StepSize = 400, 10, 0.5, 2
+		if !s.AllPairs {
+			s.Batch = 0
+		}
+		s.Budget.Epsilon = 20
+		p, who := tuplePlan(t, s), randomPeople(s, 3)
+		data := who.data(t, s)
+		ledger, err := privacy.OpenLedger(filepath.Join(t.TempDir(), "ledger"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := pairs.RunTuples(context.Background(), data, who.classes[1:], p, pairs.Options{Ledger: ledger, DataID: "d"}); !errors.Is(err, pairs.ErrPlan) {
+			t.Errorf("%s: a class was missing: %v", name, err)
+		}
+		if _, err := pairs.RunTuples(context.Background(), data, who.classes, p, pairs.Options{DataID: "d"}); err == nil {
+			t.Errorf("%s: a private run without a ledger", name)
+		}
+		if entries, _ := ledger.Entries(); len(entries) != 0 {
+			t.Fatalf("%s: a refused run was charged", name)
+		}
+		var w []float64
+		for _, workers := range []int{1, 3} {
+			r, err := pairs.RunTuples(context.Background(), data, who.classes, p, pairs.Options{Ledger: ledger, DataID: "d", Source: privacy.NewSeededSource(4), Workers: workers})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if w != nil && !slices.Equal(w, r.W) {
+				t.Errorf("%s: the result depends on workers", name)
+			}
+			w = r.W
+		}
+		if entries, _ := ledger.Entries(); len(entries) != 4 { // begun and finished
+			t.Errorf("%s: 2 runs are %d entries", name, len(entries))
+		}
+		objective := func(w []float64) float64 {
+			sums, err := pairgraph.NewTuples(data, who.classes, s.Loss, s.Rows, 8, 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			m, err := pairgraph.DrawTuples(s.Individuals, 8, 99, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return sums.Objective(w, m)
+		}
+		start := make([]float64, len(w))
+		privacy.NewSeededSource(4).UniformBall(start, math.Sqrt(float64(s.Rows)))
+		s.Mode = algorithms.NonPrivate
+		exact, err := pairs.RunTuples(context.Background(), data, who.classes, tuplePlan(t, s), pairs.Options{Public: true, Source: privacy.NewSeededSource(4)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if before, private, without := objective(start), objective(w), objective(exact.W); !(private < before && without < before) {
+			t.Errorf("%s: the loss is %v at the start, %v after private and %v after exact training", name, before, private, without)
+		}
+	}
+}
+
+// The report names what a reader needs.
+func TestTupleReports(t *testing.T) {
+	for _, c := range []struct {
+		spec pairs.TupleSpec
+		want []string
+	}{
+		{tupleSpec(), []string{"tuples, certified mode", "6 of 5 records in every epoch", "triplet with margin 1", "one record", "privacy.TupleBatches"}},
+		{allPairsSpec(), []string{"all-pairs, certified mode", fmt.Sprintf("all %d of 30", 30*29/2), "kappa = 29"}},
+	} {
+		text := tuplePlan(t, c.spec).Report().Text()
+		for _, want := range c.want {
+			if !strings.Contains(text, want) {
+				t.Errorf("the report lacks %q:\n%s", want, text)
+			}
+		}
+	}
+}

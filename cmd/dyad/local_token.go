@@ -1,0 +1,64 @@
+package main
+
+import (
+	"errors"
+	"io/fs"
+	"strings"
+
+	"dyad/cmd/dyad/localserve"
+)
+
+type localTokenCmd struct {
+	Key   string   `required:"" placeholder:"FILE" help:"Key file, for \"dyad local server --tokens\"; made if it is not there. Who has it can make all tokens."`
+	Users []string `arg:"" name:"user" help:"Ids of users."`
+}
+
+// Help shows examples.
+func (localTokenCmd) Help() string {
+	return `Prints one token for each user. The same key and id always give the same token, and the server keeps no list: only
+who got a token can take part, once in each epoch. Hand a token to its user in private. To revoke tokens, make others
+with another key file.
+
+Examples:
+  dyad local token --key tokens.key p7
+  dyad local token --key tokens.key p7 p8 p9 --json`
+}
+
+// localToken is one entry of the JSON output of local token.
+type localToken struct {
+	User  string `json:"user"`
+	Token string `json:"token"`
+}
+
+// Run prints tokens.
+func (c *localTokenCmd) Run(a *app) error {
+	key, err := localserve.ReadTokenKey(c.Key)
+	made := errors.Is(err, fs.ErrNotExist)
+	if made {
+		key, err = localserve.NewTokenKey()
+	}
+	if err != nil {
+		return asInput(err)
+	}
+	tokens := make([]localToken, len(c.Users))
+	var text strings.Builder
+	for i, u := range c.Users {
+		t, err := key.Token(u)
+		if err != nil {
+			return asInput(err)
+		}
+		tokens[i] = localToken{u, t}
+		text.WriteString(t)
+		if len(c.Users) > 1 {
+			text.WriteString(" " + u)
+		}
+		text.WriteByte('\n')
+	}
+	if made {
+		if err := key.Create(c.Key); err != nil {
+			return asInput(err)
+		}
+		a.note("dyad: a key was drawn and written to %s", c.Key)
+	}
+	return a.emit(tokens, text.String())
+}

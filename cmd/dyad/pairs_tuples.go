@@ -1,0 +1,241 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/alecthomas/kong"
+
+	"dyad/algorithms"
+	"dyad/algorithms/pairs"
+	"dyad/engine"
+	"dyad/engine/dataset"
+	"dyad/engine/pairgraph"
+	"dyad/privacy"
+)
+
+// tupleFlags choose to learn from the classes of records instead of pairs.
+type tupleFlags struct {
+	Tuple       int     `positive:"" placeholder:"B" help:"Learn from the labels of the records, without pairs: every epoch draws disjoint tuples of this many records, by ids only."`
+	AllPairs    bool    `help:"Learn from the labels of the records by all their pairs in every epoch (contrastive); takes time by the square of the records."`
+	Temperature float64 `positive:"" default:"1" help:"Temperature of the softmax of npair; public."`
+}
+
+// fromClasses says that no pairs are asked for.
+func (f pairFlags) fromClasses() (bool, error) {
+	classes := f.Tuple != 0 || f.AllPairs
+	if !classes && (f.Loss == lossTriplet || f.Loss == lossNPair) {
+		return false, badInput("%s compares the records of a tuple: draw tuples with --tuple, for example --tuple 4", f.Loss)
+	}
+	return classes, nil
+}
+
+// tupleOptions are the flags that have a meaning beside --tuple and --all-pairs.
+var tupleOptions = []string{
+	"data", "schema", "public-data", "out", "force", "data-id", "workers", "seed", "ledger", "n", "d", "json", "quiet",
+	"loss", "margin", "temperature", "rows", "tuple", "all-pairs", "pair-seed", "mode", "epsilon", "delta", "noise", "batch", "epochs", "clip", "step-size",
+}
+
+// planOfTuples is the plan for so many individuals and features.
+func (f pairFlags) planOfTuples(command *kong.Context, individuals, features int) (*pairs.TuplePlan, error) {
+	for _, given := range command.Path {
+		if f := given.Flag; f != nil && !slices.Contains(tupleOptions, f.Name) {
+			return nil, badInput("--%s is about pairs that are listed or drawn; leave it out with --tuple and --all-pairs", f.Name)
+		}
+	}
+	spec := pairs.TupleSpec{
+		Individuals: individuals, Dim: features, Rows: f.Rows, Tuple: f.Tuple, AllPairs: f.AllPairs,
+		Batch: f.Batch, Epochs: f.Epochs, Clip: f.Clip, StepSize: f.StepSize,
+	}
+	if !f.AllPairs {
+		spec.Seed = f.PairSeed
+	}
+	if spec.Rows == 0 {
+		spec.Rows = min(16, features)
+	}
+	switch f.Loss {
+	case lossTriplet:
+		spec.Loss = pairgraph.Triplet{Margin: f.Margin}
+	case lossNPair:
+		spec.Loss = pairgraph.NPair{Temperature: f.Temperature}
+	case lossContrastive:
+		spec.Loss = pairgraph.MeanContrastive{Margin: f.Margin}
+	default:
+		return nil, badInput("%s takes preferences from --pairs; with --tuple choose contrastive, triplet or npair", f.Loss)
+	}
+	var err error
+	if spec.Mode, err = algorithms.ParseMode(f.Mode); err != nil {
+		return nil, asInput(err)
+	}
+	if spec.Budget, err = f.budget(individuals, false); err != nil {
+		return nil, err
+	}
+	if f.Noise == "laplace" {
+		spec.Noise = privacy.LaplaceNoise
+	}
+	spec.Bound = publicBound(spec.Norm(), features)
+	p, err := spec.Plan()
+	return p, asInput(err)
+}
+
+// planTuples prints the report.
+func (c *pairsPlanCmd) planTuples(a *app, command *kong.Context, features int) error {
+	p, err := c.planOfTuples(command, c.N, features)
+	if err != nil {
+		return err
+	}
+	r := p.Report()
+	return a.emit(r, r.Text()+"nothing     was charged or read: this is a plan\n")
+}
+
+type tuplesTrainResult struct {
+	Data      string            `json:"data"`
+	DataID    string            `json:"data_id"`
+	Public    bool              `json:"public"`
+	Report    pairs.TupleReport `json:"report"`
+	Guarantee privacy.Guarantee `json:"guarantee"`
+	Run       string            `json:"run,omitempty"`
+	Ledger    string            `json:"ledger,omitempty"`
+	Spent     *spending         `json:"spent_in_all,omitempty"`
+	Model     string            `json:"model,omitempty"`
+	// Seconds is given for public data only.
+	Seconds float64 `json:"training_seconds,omitempty"`
+}
+
+// trainTuples trains a model from classes.
+func (c *pairsTrainCmd) trainTuples(a *app, command *kong.Context) error {
+	if err := checkOut(c.Out, c.Force, c.Data, c.Schema, c.Ledger); err != nil {
+		return err
+	}
+	schema, err := dataset.LoadSchema(c.Schema)
+	if err != nil {
+		return asInput(err)
+	}
+	if schema.IsGraded() {
+		return badInput("tuples compare two classes, and the labels of this schema are graded")
+	}
+	d, err := a.readData(c.Data, schema, dataset.Options{KeepIDs: true, Labels: dataset.LabelsRequired})
+	if err != nil {
+		return err
+	}
+	plan, err := c.planOfTuples(command, d.Records.Len(), d.Encoder.Dim())
+	if err != nil {
+		return err
+	}
+	order, err := orderOfIDs(d.IDs, d.Records.Len())
+	if err != nil {
+		return err
+	}
+	data, classes, err := inOrder(d.Records, order, plan.Spec.Norm(), plan.Spec.Bound)
+	if err != nil {
+		return err
+	}
+	result := tuplesTrainResult{Data: c.Data, DataID: schema.DataID, Public: c.PublicData || schema.Public}
+	if c.DataID != "" {
+		result.DataID = c.DataID
+	}
+	options := pairs.Options{Public: result.Public, DataID: result.DataID, Workers: c.Workers, Tracker: a.tracker("training")}
+	if c.Seed != nil {
+		options.Source = privacy.NewSeededSource(*c.Seed)
+	}
+	if !result.Public {
+		if options.Ledger, result.Ledger, err = c.open(privacy.LedgerOptions{LockWait: a.hooks.lockWait, Trace: a.at}); err != nil {
+			return err
+		}
+		if options.Fingerprint, err = fingerprint(options.Ledger, c.Data); err != nil {
+			return err
+		}
+	}
+	if err := a.ctx.Err(); err != nil {
+		return err // nothing is charged yet
+	}
+	run, err := pairs.RunTuples(a.ctx, data, classes, plan, options)
+	if err != nil {
+		return a.charged(err)
+	}
+	result.Report, result.Guarantee, result.Run = plan.Report(), run.Guarantee, run.Run
+	result.Report.Guarantee = run.Guarantee
+	if result.Public {
+		result.Seconds = run.Seconds
+	}
+	m := tupleModel(d.Encoder, plan, &result, run.W)
+	if result.Model, err = m.write(c.Out, a.at); err != nil {
+		return a.printModel(m, err)
+	}
+	if result.Model != c.Out {
+		a.note("dyad: cannot write %s; the model was saved as %s instead", c.Out, result.Model)
+	}
+	if options.Ledger != nil {
+		delta := plan.Spec.Budget.Delta
+		if delta == 0 { // other runs on the data may need one
+			delta = privacy.DefaultDelta(d.Records.Len())
+		}
+		if result.Spent, err = spendingOf(options.Ledger, result.DataID, delta); err != nil {
+			return fmt.Errorf("the model is trained, charged and saved as %s, but the ledger cannot be read back: %w", result.Model, err)
+		}
+	}
+	return a.emit(result, result.text())
+}
+
+// inOrder are the records, in an order, as individuals with classes: equal labels are one
+// class.
+func inOrder(r *engine.Records, order []int32, norm pairgraph.Norm, bound float64) (*pairgraph.Data, []int32, error) {
+	x, classes := make([]float64, r.Len()*r.Dim()), make([]int32, r.Len())
+	known := map[float64]int32{}
+	for to, from := range order {
+		r.Row(int(from), x[to*r.Dim():(to+1)*r.Dim()])
+		label := r.Label(int(from))
+		if _, ok := known[label]; !ok {
+			known[label] = int32(len(known))
+		}
+		classes[to] = known[label]
+	}
+	g, err := pairgraph.New(r.Len(), nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	data, err := pairgraph.NewData(x, r.Dim(), norm, bound, g, nil)
+	return data, classes, err
+}
+
+// tupleModel is the model file: the coordinates of W^T W, whose distances are those of
+// W x.
+func tupleModel(e *dataset.Encoder, p *pairs.TuplePlan, r *tuplesTrainResult, w []float64) *model {
+	s := p.Spec
+	return &model{
+		Format: modelFormat, Version: version, Created: time.Now().UTC().Truncate(time.Second),
+		Task: taskMetric, DataID: r.DataID, Run: r.Run,
+		Features: e.FeatureNames(), Weights: metricOf(w, s.Rows, s.Dim), Encoder: e,
+		Report: algorithms.Report{
+			Algorithm: p.Algorithm(), Mode: r.Report.Mode, Records: s.Individuals, Features: s.Dim,
+			Norm: 1, Loss: r.Report.Loss, Rule: "eta0/sqrt(tau) at batch tau", Steps: p.Batches * s.Epochs, Noise: r.Report.Noise,
+			Events: r.Report.Events, Guarantee: r.Guarantee,
+		},
+		Tuples: &r.Report, PairLoss: &pairLoss{Name: s.Loss.Name(), Margin: r.Report.Margin, Temperature: r.Report.Temperature, Tuple: s.Tuple},
+		Guarantee: r.Guarantee,
+	}
+}
+
+func (r *tuplesTrainResult) text() string {
+	var b strings.Builder
+	visibility := "private"
+	if r.Public {
+		visibility = "public"
+	}
+	line := func(label, format string, args ...any) {
+		fmt.Fprintf(&b, "%-11s %s\n", label, fmt.Sprintf(format, args...))
+	}
+	line("data", "%s, classes of the records (%s, data id %s)", r.Data, visibility, r.DataID)
+	b.WriteString(r.Report.Text())
+	if r.Ledger != "" {
+		line("ledger", "run %s charged to %q in %s", r.Run, r.DataID, r.Ledger)
+		line("", "spent on it in all: %s", r.Spent.text)
+	}
+	line("model", "%s (map individuals by the metric: dyad transform %s --data FILE --out FILE)", r.Model, r.Model)
+	if r.Public {
+		line("time", "%.2f s of training", r.Seconds)
+	}
+	return b.String()
+}
