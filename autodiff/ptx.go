@@ -3,20 +3,15 @@ package autodiff
 import (
 	"fmt"
 	"math"
+
+	"dyad/kernels"
 )
 
-// Errors of the operations of PTX, in float32, as multiples of singleRoundoff. Those of
-// ex2.approx.ftz.f32 (8) and rcp.approx.ftz.f32 (4) are at least what the PTX manual
-// states, in any edition.
 const (
 	singleRoundoff = 0x1p-24
 	singleTiny     = 0x1p-126 // results below it may become 0
 	// singleLargest bounds values, so that nothing overflows.
 	singleLargest = 0x1p100
-	// sigmoidSingle is the absolute error of 1/(1 + 2^(-x log2 e)): the argument is
-	// within 2 units, |x sigma'(x)| < 0.2241; ex2 within 8, sigma' <= 1/4 of it; the sum
-	// 1 and the reciprocal 4: 7.45 in all, and the squares of errors.
-	sigmoidSingle = 8
 )
 
 // PTX returns code for GPUs that computes e in float32: lines without indentation,
@@ -165,9 +160,9 @@ func (r *rounding) ownSingle(in instr) (relative, absolute float64) {
 	case opNeg, opAbs, opMax, opMin, opWhere, opGe, opGt, opEq:
 		return 0, 0
 	case opSigmoid:
-		return 0, sigmoidSingle * singleRoundoff
-	case opTanh: // twice sigmoidSingle, and the last operation
-		return 0, (2*sigmoidSingle + 1) * singleRoundoff
+		return 0, kernels.SigmoidError
+	case opTanh: // 2 sigm(2x) - 1: the constant of twice the size has the same relative error
+		return 0, 2*kernels.SigmoidError + singleRoundoff
 	case opSoftplus:
 		return 1.1 * singleRoundoff, softplusSingle * singleRoundoff
 	case opExp:

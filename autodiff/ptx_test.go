@@ -44,7 +44,7 @@ func TestPTXRoundoff(t *testing.T) {
 		{"sum", Add(u, Const(1)), Interval{-1, 1}, 0x1p-24, 0x1p-22},
 		{"constant", Const(0.1), Interval{0, 1}, math.Abs(0.1 - float64(float32(0.1))), 0x1p-26},
 		{"exact", Neg(u), Interval{-8, 8}, 0, 0},
-		{"sigmoid", Sigmoid(u), Interval{-30, 30}, 0x1p-22, 0x1p-20},
+		{"sigmoid", Sigmoid(u), Interval{-30, 30}, 0x1p-23, 0x1p-21},
 		{"exponential", Exp(u), Interval{-4, 4}, 54 * 0x1p-24, 54 * 0x1p-18},
 		{"small exponential", Exp(u), Interval{-1000, -64}, 1.1e-28, 1e-27},
 		{"exponential out of range", Exp(u), Interval{-4, 100}, inf, inf},

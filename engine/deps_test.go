@@ -20,6 +20,7 @@ var importRules = map[string][]string{
 	"autodiff":            {"kernels"},
 	"engine":              {"autodiff", "kernels"},
 	"engine/...":          {"engine", "autodiff", "kernels"},
+	"engine/cuda":         {"engine", "engine/pairgraph", "autodiff", "kernels"},
 	"engine/enginetest":   {"engine", "autodiff", "kernels"},
 	"algorithms":          {"engine", "engine/pairgraph", "privacy"},
 	"algorithms/local":    {"engine", "privacy"},

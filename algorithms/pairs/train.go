@@ -22,14 +22,20 @@ import (
 // the batches done. If it is an algorithms.Keeper, the training continues from the state
 // that it has, which is the matrix and the order of the pairs.
 func Train(ctx context.Context, data *pairgraph.Data, p *Plan, session privacy.Session, workers int, progress algorithms.Tracker) ([]float64, error) {
-	s := p.Spec
 	if err := p.fits(data); err != nil {
 		return nil, err
 	}
-	gradients, err := pairgraph.NewGradients(data, s.Loss, s.Rows, workers)
+	gradients, err := pairgraph.NewGradients(data, p.Spec.Loss, p.Spec.Rows, workers)
 	if err != nil {
 		return nil, err
 	}
+	return p.descend(ctx, gradients, session, progress)
+}
+
+// descend is Train with sums of any device. That a batch's sum has the sensitivity of the
+// certificate is the contract of pairgraph.Sums, so plans do not depend on the device.
+func (p *Plan) descend(ctx context.Context, gradients pairgraph.Sums, session privacy.Session, progress algorithms.Tracker) ([]float64, error) {
+	s := p.Spec
 	if progress == nil {
 		progress = algorithms.NoTracker{}
 	}
@@ -77,7 +83,7 @@ func Train(ctx context.Context, data *pairgraph.Data, p *Plan, session privacy.S
 }
 
 // step releases the mean clipped gradient of one batch and moves w.
-func (p *Plan) step(ctx context.Context, g *pairgraph.Gradients, session privacy.Session, w, q []float64, batch []int32, eta float64) error {
+func (p *Plan) step(ctx context.Context, g pairgraph.Sums, session privacy.Session, w, q []float64, batch []int32, eta float64) error {
 	s := p.Spec
 	clip, how := p.clipAt(w), pairgraph.WholeMatrix
 	if s.Mode == algorithms.Paper {
@@ -141,8 +147,10 @@ type Options struct {
 	// Fingerprint is a keyed hash of the data (Ledger.Fingerprint), or "".
 	Fingerprint string
 	// Public declares the data public: nothing is charged.
-	Public  bool
-	Source  *privacy.Source // nil means one keyed by the operating system
+	Public bool
+	Source *privacy.Source // nil means one keyed by the operating system
+	// Engine sums the gradients of pairs; nil means pairgraph.CPU with Workers, as tuples need.
+	Engine  pairgraph.Engine
 	Workers int
 	// Resume is the id of a charged run that released nothing; "" means a new run.
 	Resume string
@@ -157,6 +165,15 @@ func (o Options) execution() algorithms.Options {
 		Ledger: o.Ledger, DataID: o.DataID, Fingerprint: o.Fingerprint, Public: o.Public, Source: o.Source,
 		Resume: o.Resume, Checkpoints: o.Checkpoints, Tracker: o.Tracker, Trace: o.Trace,
 	}
+}
+
+// sums is what trains on data.
+func (o Options) sums(data *pairgraph.Data, p *Plan) (pairgraph.Sums, error) {
+	engine := o.Engine
+	if engine == nil {
+		engine = pairgraph.CPU{Workers: o.Workers}
+	}
+	return engine.Sums(data, p.Spec.Loss, p.Spec.Rows)
 }
 
 // Result is a trained matrix.
@@ -203,8 +220,15 @@ func (p *Plan) run(ctx context.Context, data *pairgraph.Data, classes []bool, o 
 			return nil, err
 		}
 	}
+	// What the device cannot do shows before the charge. Perturbed data are of the same
+	// size as these.
+	sums, err := o.sums(data, p)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = sums.Close() }() // the result is complete by then
 	r := &Result{Plan: p}
-	done, err := algorithms.Execute(ctx, p.job(data, classes, o, r), o.execution())
+	done, err := algorithms.Execute(ctx, p.job(data, classes, sums, o, r), o.execution())
 	if err != nil {
 		return nil, err
 	}
@@ -214,7 +238,7 @@ func (p *Plan) run(ctx context.Context, data *pairgraph.Data, classes []bool, o 
 
 // job is the training as algorithms.Execute sees it: the matrix stays in r until it
 // returns.
-func (p *Plan) job(data *pairgraph.Data, classes []bool, o Options, r *Result) algorithms.Job {
+func (p *Plan) job(data *pairgraph.Data, classes []bool, sums pairgraph.Sums, o Options, r *Result) algorithms.Job {
 	return algorithms.Job{
 		Algorithm: p.Algorithm(), Objective: p.objective(), Events: p.Events, Guarantee: p.Guarantee,
 		Withholds: true, OwnNoise: p.perturbs(),
@@ -227,7 +251,7 @@ func (p *Plan) job(data *pairgraph.Data, classes []bool, o Options, r *Result) a
 		Records: func() string { return hashData(data, classes) },
 		Train: func(ctx context.Context, session privacy.Session, t algorithms.Tracker) (err error) {
 			start := time.Now()
-			r.W, err = p.train(ctx, data, classes, session, t, o)
+			r.W, err = p.train(ctx, data, classes, sums, session, t, o)
 			r.Seconds = time.Since(start).Seconds()
 			return err
 		},
@@ -247,20 +271,27 @@ func (p *Plan) perturbs() bool {
 }
 
 // train makes all noise that is not of gradients, and trains.
-func (p *Plan) train(ctx context.Context, data *pairgraph.Data, classes []bool, session privacy.Session, t algorithms.Tracker, o Options) ([]float64, error) {
+func (p *Plan) train(ctx context.Context, data *pairgraph.Data, classes []bool, sums pairgraph.Sums, session privacy.Session, t algorithms.Tracker, o Options) ([]float64, error) {
 	if !p.perturbs() {
-		return Train(ctx, data, p, session, o.Workers, t)
+		return p.descend(ctx, sums, session, t)
 	}
 	data, err := p.perturb(data, classes, o.Source)
 	if err != nil {
 		return nil, err
 	}
+	if err := sums.Close(); err != nil { // those of the data in clear
+		return nil, err
+	}
+	if sums, err = o.sums(data, p); err != nil {
+		return nil, err
+	}
+	defer func() { _ = sums.Close() }()
 	// What is left is post-processing of perturbed data.
 	exact, err := privacy.NewPublicSession(o.Source, []privacy.Event{privacy.PublicEvent{}})
 	if err != nil {
 		return nil, err
 	}
-	return Train(ctx, data, p, exact, o.Workers, t)
+	return p.descend(ctx, sums, exact, t)
 }
 
 // hashData is the SHA-256 of features, pairs, labels and classes. It stays in files that

@@ -269,6 +269,9 @@ func TestTupleRuns(t *testing.T) {
 		if _, err := pairs.RunTuples(context.Background(), data, who.classes[1:], p, pairs.Options{Ledger: ledger, DataID: "d"}); !errors.Is(err, pairs.ErrPlan) {
 			t.Errorf("%s: a class was missing: %v", name, err)
 		}
+		if _, err := pairs.RunTuples(context.Background(), data, who.classes, p, pairs.Options{Ledger: ledger, DataID: "d", Engine: pairgraph.CPU{}}); !errors.Is(err, pairs.ErrPlan) {
+			t.Errorf("another engine was accepted for tuples: %v", err)
+		}
 		if _, err := pairs.RunTuples(context.Background(), data, who.classes, p, pairs.Options{DataID: "d"}); err == nil {
 			t.Errorf("%s: a private run without a ledger", name)
 		}

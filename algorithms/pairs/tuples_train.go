@@ -138,6 +138,9 @@ type TupleResult struct {
 // algorithms.Execute. Any error after the charge is an *algorithms.ChargedError: the
 // charge stands and nothing was released.
 func RunTuples(ctx context.Context, data *pairgraph.Data, classes []int32, p *TuplePlan, o Options) (*TupleResult, error) {
+	if o.Engine != nil {
+		return nil, fmt.Errorf("%w: tuples are summed on the CPU; leave Options.Engine out", ErrPlan)
+	}
 	if err := p.fits(data, classes); err != nil {
 		return nil, err
 	}

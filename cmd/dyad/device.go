@@ -8,18 +8,19 @@ import (
 	"math/rand/v2"
 	"strconv"
 	"strings"
-	"time"
 
 	"dyad/engine"
 	"dyad/engine/cpu"
 	"dyad/engine/cuda"
 	"dyad/engine/cuda/driver"
+	"dyad/engine/pairgraph"
 )
 
 // deviceFlag is the --device flag of the commands that compute or plan gradients.
 type deviceFlag struct {
 	Device  string `default:"auto" placeholder:"D" help:"auto, cpu or cuda:N, the N-th NVIDIA GPU from 0. The method, and with it the guarantee, can depend on it. Default: auto, which is the CPU: no GPU measurement is part of this version."`
 	backend engine.Backend
+	reason  string // why auto takes the CPU for everything
 }
 
 // openDevice opens the device of the flag. The caller must call the function that it
@@ -28,8 +29,11 @@ type deviceFlag struct {
 func (f *deviceFlag) openDevice(workers int) (func(), error) {
 	f.backend = cpu.Backend{Workers: workers}
 	done := func() {}
-	if f.Device == "cpu" || f.Device == "auto" {
+	if f.Device == "cpu" {
 		return done, nil
+	}
+	if f.Device == "auto" {
+		return f.openAuto()
 	}
 	number, ok := strings.CutPrefix(f.Device, "cuda:")
 	index, err := strconv.Atoi(number)
@@ -44,11 +48,50 @@ func (f *deviceFlag) openDevice(workers int) (func(), error) {
 	return func() { _ = device.Close() }, nil // the results are complete by then
 }
 
-// noteDevice says in one line what auto chose, and why.
-func (f *deviceFlag) noteDevice(a *app) {
-	if f.Device == "auto" {
-		a.note("device      cpu (auto): %s", autoReason())
+// pairEngine is the opened device for sums over pairs. What they guarantee is the same on
+// every device.
+func (f *deviceFlag) pairEngine(workers int) pairgraph.Engine {
+	if engine, ok := f.backend.(pairgraph.Engine); ok {
+		return engine
 	}
+	return pairgraph.CPU{Workers: workers}
+}
+
+// openAuto opens GPU 0 if this version has timings of one like it, and leaves the choice
+// to them. Whatever stands in the way of a GPU is a reason for the CPU.
+func (f *deviceFlag) openAuto() (func(), error) {
+	none := func() {}
+	timings, err := cuda.Measured()
+	if err != nil {
+		return nil, err
+	}
+	if len(timings.Timings) == 0 {
+		f.reason = autoReason()
+		return none, nil
+	}
+	device, err := openGPU(0)
+	if err != nil {
+		f.reason = plain(err)
+		return none, nil
+	}
+	f.backend = cuda.Auto{CPU: f.backend, GPU: cuda.Backend{Device: device}, Timings: timings}
+	return func() { _ = device.Close() }, nil
+}
+
+// noteDevice says in one line what auto chose for a problem, and why. Without a problem,
+// as for pairs, it chose the CPU.
+func (f *deviceFlag) noteDevice(a *app, p *engine.Problem) {
+	if f.Device != "auto" {
+		return
+	}
+	device, why := "cpu", f.reason
+	if auto, ok := f.backend.(cuda.Auto); ok {
+		why = "there are no timings for pairs"
+		if p != nil {
+			_, device, why, _ = auto.Choose(*p) // it has been planned
+		}
+	}
+	a.note("device      %s (auto): %s", device, why)
 }
 
 func openGPU(index int) (*cuda.Device, error) {
@@ -59,8 +102,7 @@ func openGPU(index int) (*cuda.Device, error) {
 	return cuda.Open(d, index)
 }
 
-// autoReason says why auto takes the CPU. Nothing has been measured on a GPU, so auto
-// does not choose one.
+// autoReason says why auto takes the CPU where no GPU has been measured.
 func autoReason() string {
 	devices, err := listGPUs()
 	if err != nil {
@@ -133,17 +175,77 @@ func (devicesCmd) Run(a *app) error {
 	return a.emit(lines, b.String())
 }
 
-// gpuCheck compiles the kernels on a GPU and compares gradient sums with the CPU's.
-// It reports the outcome, also when it failed.
+// gpuCheck compiles the kernels on a GPU and compares gradient sums with the CPU's, over
+// all pairs and over a list of pairs. It reports the outcome, also when it failed.
 func gpuCheck(index int) (string, bool) {
 	device, err := openGPU(index)
 	if err != nil {
 		return plain(err), false
 	}
 	defer device.Close()
-	start := time.Now()
-	text, ok := agreement(cpu.Backend{Method: cpu.Direct}, cuda.Backend{Device: device})
-	return fmt.Sprintf("%s (%.0f ms with compilation)", text, float64(time.Since(start).Microseconds())/1000), ok
+	compiled, err := device.Compile()
+	if err != nil {
+		return plain(err), false
+	}
+	var programs []string
+	for _, c := range compiled {
+		programs = append(programs, fmt.Sprintf("%s %.0f ms", c.Name, 1000*c.Seconds))
+	}
+	gpu := cuda.Backend{Device: device}
+	text, ok := agreement(cpu.Backend{Method: cpu.Direct}, gpu)
+	lines := []string{"compiled " + strings.Join(programs, ", "), text}
+	if ok {
+		text, ok = pairAgreement(pairgraph.CPU{}, gpu)
+		lines = append(lines, text)
+	}
+	return strings.Join(lines, "\n"), ok
+}
+
+// pairAgreement compares sums of clipped gradients over random pairs.
+func pairAgreement(a, b pairgraph.Engine) (string, bool) {
+	const n, d, rows, clip = 400, 8, 4, 0.1
+	drawn, err := pairgraph.Draw(n, 2, 8, 1)
+	if err != nil {
+		return err.Error(), false
+	}
+	graph, err := pairgraph.New(n, drawn)
+	if err != nil {
+		return err.Error(), false
+	}
+	rng := rand.New(rand.NewPCG(3, 4))
+	x, w, labels := make([]float64, n*d), make([]float64, rows*d), make([]bool, len(drawn))
+	for _, v := range [][]float64{x, w} {
+		for i := range v {
+			v[i] = rng.NormFloat64() / 4
+		}
+	}
+	batch := make([]int32, len(drawn))
+	for i := range labels {
+		labels[i], batch[i] = rng.IntN(2) == 0, int32(i)
+	}
+	data, err := pairgraph.NewData(x, d, pairgraph.L2, 1, graph, labels)
+	if err != nil {
+		return err.Error(), false
+	}
+	var sums [2][]float64
+	for i, engine := range []pairgraph.Engine{a, b} {
+		s, err := engine.Sums(data, pairgraph.Contrastive{Margin: 1}, rows)
+		if err != nil {
+			return plain(err), false
+		}
+		sums[i] = make([]float64, s.Len())
+		if err := errors.Join(s.Sum(context.Background(), sums[i], w, batch, clip, pairgraph.WholeMatrix), s.Close()); err != nil {
+			return plain(err), false
+		}
+	}
+	var diff, size float64
+	for k := range w {
+		diff, size = math.Hypot(diff, sums[0][k]-sums[1][k]), math.Hypot(size, sums[0][k])
+	}
+	if !(diff <= 1e-10*size) {
+		return fmt.Sprintf("sums over pairs differ from the CPU's by %.2g, relatively", diff/size), false
+	}
+	return fmt.Sprintf("sums over pairs agree with the CPU's: %.1g", diff/size), true
 }
 
 // agreement compares two backends on random records: the gradient sums must be within

@@ -9,6 +9,7 @@ import (
 
 	"dyad/engine"
 	"dyad/engine/cpu"
+	"dyad/engine/pairgraph"
 )
 
 // fakeCUDA compiles the fake driver and makes it the one that is opened.
@@ -98,6 +99,39 @@ func TestDoctorWithGPU(t *testing.T) {
 	}
 }
 
+// TestPairsDevice: training on pairs takes the device, too. A GPU that is not there or
+// whose kernels do not compile stops the run before it is charged.
+func TestPairsDevice(t *testing.T) {
+	dir := t.TempDir()
+	people(t, dir)
+	args := func(device string) []string {
+		return pairsTrain("pairs.csv", "--kappa", "3", "--epochs", "1", "--device", device, "--ledger", "ledger")
+	}
+	t.Setenv("DYAD_LIBCUDA", "/nonexistent/libcuda.so.1")
+	code, _, errs := dyad(t, dir, args("cuda:0")...)
+	if code != exitResource || !strings.Contains(errs, "/nonexistent/libcuda.so.1") || exists(filepath.Join(dir, "ledger")) {
+		t.Errorf("no GPU: exit %d: %s", code, errs)
+	}
+	if code, _, errs = dyad(t, dir, args("gpu")...); code != exitInput || !strings.Contains(errs, "auto, cpu or cuda:N") {
+		t.Errorf("no device: exit %d: %s", code, errs)
+	}
+	fakeCUDA(t, "-DINIT=0", "-DCOUNT=1", "-DBROKEN=-1")
+	code, _, errs = dyad(t, dir, args("cuda:0")...)
+	if code == exitOK || !strings.Contains(errs, "the PTX does not compile") || strings.Contains(errs, "charged") {
+		t.Errorf("kernels that do not compile: exit %d: %s", code, errs)
+	}
+	if code, out, _ := dyad(t, dir, "ledger", "show", "--ledger", "ledger"); strings.Contains(out, "people") {
+		t.Errorf("the failed run was charged: exit %d: %s", code, out)
+	}
+	code, _, errs = dyad(t, dir, args("auto")...)
+	if code != exitOK || strings.Count(errs, "device      cpu (auto): ") != 1 {
+		t.Errorf("auto: exit %d: %s", code, errs)
+	}
+	if code, out, _ := dyad(t, dir, "ledger", "show", "--ledger", "ledger"); code != exitOK || !strings.Contains(out, "people") {
+		t.Errorf("the run on the CPU was not charged: exit %d: %s", code, out)
+	}
+}
+
 // TestAgreement: the check of doctor passes equal backends and finds one that is off.
 func TestAgreement(t *testing.T) {
 	if text, ok := agreement(cpu.Backend{Method: cpu.Direct}, cpu.Backend{}); !ok {
@@ -106,6 +140,23 @@ func TestAgreement(t *testing.T) {
 	if text, ok := agreement(cpu.Backend{}, offBackend{}); ok || !strings.Contains(text, "differs from the CPU's") {
 		t.Errorf("a wrong backend passes: %s", text)
 	}
+}
+
+// TestPairAgreement is the same for lists of pairs.
+func TestPairAgreement(t *testing.T) {
+	if text, ok := pairAgreement(pairgraph.CPU{}, pairgraph.CPU{Workers: 2}); !ok {
+		t.Error(text)
+	}
+	if text, ok := pairAgreement(pairgraph.CPU{}, offEngine{}); ok || !strings.Contains(text, "differ from the CPU's") {
+		t.Errorf("a wrong engine passes: %s", text)
+	}
+}
+
+// offEngine has another margin.
+type offEngine struct{ pairgraph.CPU }
+
+func (e offEngine) Sums(data *pairgraph.Data, _ pairgraph.Loss, rows int) (pairgraph.Sums, error) {
+	return e.CPU.Sums(data, pairgraph.Contrastive{Margin: 1 + 1e-6}, rows)
 }
 
 // offBackend plans for another loss: its gradients are of the same kind, and wrong.

@@ -22,6 +22,7 @@ type pairsTrainCmd struct {
 	Resume     string        `placeholder:"RUN" help:"Continue a charged run that has released nothing, at no further cost, with the flags and the data of its first attempt."`
 	Checkpoint time.Duration `name:"checkpoint-every" default:"1m" placeholder:"DURATION" help:"Keep the state of a private run beside the ledger this often, for --resume; it is as private as the records. 0: never."`
 	Seed       *uint64       `help:"Seed the noise, for reproduction only: the noise is then not secret."`
+	deviceFlag
 	pairFlags
 	ledgerFlag
 }
@@ -87,6 +88,12 @@ func (c *pairsTrainCmd) Run(a *app, command *kong.Context) error {
 	if largest := d.graph.MaxDegree(); plan.Spec.Unit == pairs.Individual && plan.Spec.Mode != algorithms.NonPrivate && largest > plan.Spec.Kappa {
 		return badInput("%s: an individual is in more than --kappa %d pairs; cap them with --degree-cap, or plan for a larger kappa", c.pairSource.Pairs, plan.Spec.Kappa)
 	}
+	done, err := c.openDevice(c.Workers)
+	if err != nil {
+		return err
+	}
+	defer done()
+	c.noteDevice(a, nil)
 	schema := d.records.Schema()
 	result := pairsTrainResult{Data: c.Data, Pairs: c.pairSource.Pairs, DataID: schema.DataID, Public: c.PublicData || schema.Public, Dropped: d.dropped}
 	if c.DataID != "" {
@@ -96,7 +103,7 @@ func (c *pairsTrainCmd) Run(a *app, command *kong.Context) error {
 	if err != nil {
 		return err
 	}
-	result.Ledger = ledger
+	options.Engine, result.Ledger = c.pairEngine(c.Workers), ledger
 	var run *pairs.Result
 	if d.classes != nil {
 		run, err = pairs.RunByClass(a.ctx, data, d.classes, plan, options)

@@ -139,7 +139,8 @@ func (c *trainCmd) Run(a *app) error {
 	if err := a.ctx.Err(); err != nil {
 		return err // nothing is charged yet
 	}
-	c.noteDevice(a)
+	problem := plan.Spec.Kernel.Problem()
+	c.noteDevice(a, &problem)
 	run, err := algorithms.Run(a.ctx, train.records, algorithm, plan, options)
 	if err != nil {
 		return a.charged(err)

@@ -13,7 +13,7 @@ type Method int
 
 // The methods.
 const (
-	Auto       Method = iota // near-linear where possible, otherwise direct
+	AnyMethod  Method = iota // near-linear where possible, otherwise direct
 	Direct                   // visit every pair, in float32
 	NearLinear               // expand phi' in Chebyshev polynomials, in float64
 )
@@ -22,7 +22,7 @@ const (
 type Backend struct {
 	// Device is where kernels run. A plan needs only its size.
 	Device *Device
-	// Method is the method for AllPairs; the zero value is Auto.
+	// Method is the method for AllPairs; the zero value is AnyMethod.
 	Method Method
 	// Memory is how many bytes of the GPU a plan counts with, 0 for all of them. With
 	// fewer than the records need they stay on the host and are copied to the GPU in
@@ -55,8 +55,8 @@ const (
 // records of which not even two panels fit into the memory of the GPU and, where every
 // pair is visited, for bounds outside of the range of float32.
 func (b Backend) Plan(p engine.Problem) (engine.Kernel, error) {
-	if b.Method < Auto || b.Method > NearLinear {
-		return nil, fmt.Errorf("cuda: Backend.Method is %d, want Auto, Direct or NearLinear", b.Method)
+	if b.Method < AnyMethod || b.Method > NearLinear {
+		return nil, fmt.Errorf("cuda: Backend.Method is %d, want AnyMethod, Direct or NearLinear", b.Method)
 	}
 	if err := p.Validate(); err != nil {
 		return nil, err

@@ -153,12 +153,12 @@ func (m *factored) coefficients(ctx context.Context, c driver.Context) error {
 	return m.scaled(c, 0, cols, unit)
 }
 
-// pairs is any loss whose phi' has code, for any labels.
-type pairs struct{ direct }
+// spliced is any loss whose phi' has code, for any labels.
+type spliced struct{ direct }
 
-func bindDirect(c driver.Context, e *evaluator) (*pairs, error) {
+func bindDirect(c driver.Context, e *evaluator) (*spliced, error) {
 	n := e.problem.N
-	m := &pairs{}
+	m := &spliced{}
 	if err := m.bind(c, e, 8*n, 8*n); err != nil {
 		return nil, err
 	}
@@ -170,13 +170,13 @@ func bindDirect(c driver.Context, e *evaluator) (*pairs, error) {
 }
 
 // split splits the numbers in s, of size at most limit, into pairs of floats.
-func (m *pairs) split(c driver.Context, to driver.Pointer, limit float64) error {
+func (m *spliced) split(c driver.Context, to driver.Pointer, limit float64) error {
 	n := m.e.problem.N
 	return m.module.launch(c, "split", blocksFor(n), 1, uint64(to), uint64(m.e.s), uint64(n), uint64(n), math.Float64bits(1), math.Float64bits(limit))
 }
 
 // coefficients implements method: it visits the pairs i < j of all records.
-func (m *pairs) coefficients(ctx context.Context, c driver.Context) error {
+func (m *spliced) coefficients(ctx context.Context, c driver.Context) error {
 	e, n := m.e, m.e.problem.N
 	if err := c.Clear(m.sums, uint64(8*n), 0); err != nil {
 		return err

@@ -29,4 +29,11 @@
 // here: the terms have 53 bits and there are 2^30 of them, more than an integer of 64
 // bits holds. Roundoff bounds the distance to the exact gradient for every data set, as
 // on the CPU.
+//
+// # Lists of pairs
+//
+// Sums of clipped gradients over labelled pairs (engine/pairgraph) are computed in float64.
+// A pair's term is an integer matrix whose exact norm is at most the clip for any data, even
+// if every operation were off by a unit in the last place; a guarantee rests on that and
+// on exact sums, not on the distance to the CPU's.
 package cuda

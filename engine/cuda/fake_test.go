@@ -12,6 +12,7 @@ import (
 type fakeDriver struct {
 	memory  uint64
 	skew    float64
+	signs   map[string]float64
 	machine *ptxtest.Machine
 	// edit, if not nil, changes PTX before it is loaded: a defect of the kernels.
 	edit func(ptx string) string
@@ -30,7 +31,7 @@ func (f *fakeDriver) Devices() ([]driver.Device, error) {
 }
 
 func (f *fakeDriver) Attach(int) (driver.Context, error) {
-	f.machine.Skew = f.skew
+	f.machine.Skew, f.machine.Signs = f.skew, f.signs
 	return &fakeContext{fakeDriver: f, launched: map[driver.Function]string{}}, nil
 }
 

@@ -2,12 +2,11 @@ package cuda
 
 import (
 	"context"
-	"crypto/sha256"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"math/rand/v2"
 	"os"
+	"runtime"
 	"sync"
 	"testing"
 	"time"
@@ -16,7 +15,7 @@ import (
 	"dyad/engine/cpu"
 	"dyad/engine/cuda/driver"
 	"dyad/engine/enginetest"
-	"dyad/kernels"
+	"dyad/engine/pairgraph"
 )
 
 // The tests here need a GPU and are skipped without one. bench/gpu/run.sh runs them
@@ -67,6 +66,13 @@ func TestGPUConformance(t *testing.T) {
 	}
 }
 
+// TestGPUConformancePairs is TestPairsAgainstCPU and the clip of every term on a GPU.
+func TestGPUConformancePairs(t *testing.T) {
+	b, _ := openGPU(t)
+	pairsAgainstCPU(t, b, testing.Short())
+	clipHolds(t, b, []float64{1e-200, 0.1, 1e3, 3e98}, 60)
+}
+
 // result is a file in bench/results/gpu.
 type result struct {
 	PTX          map[string]string `json:"ptx_sha256"` // by name
@@ -78,11 +84,12 @@ type result struct {
 type measurement struct {
 	N       int     `json:"n"`
 	D       int     `json:"d"`
-	Labels  int     `json:"labels"`
+	Labels  int     `json:"labels,omitempty"`
+	Rows    int     `json:"rows,omitempty"` // of W, for lists of pairs
 	Method  string  `json:"method"`
 	Device  string  `json:"device"`
 	Panels  bool    `json:"panels,omitempty"` // X is copied to the GPU in every call
-	Pairs   int64   `json:"ordered_pairs"`
+	Pairs   int64   `json:"pairs"`
 	Bind    float64 `json:"bind_seconds"`
 	Seconds float64 `json:"seconds"` // the fastest call, all copies included
 	// Bandwidth is that of reading X twice, in bytes a second.
@@ -97,13 +104,23 @@ type measuredCase struct {
 	cpu          bool
 }
 
-// measuredCases holds the bars of the issue: near-linear at n = 10^8, d = 20, and direct
-// at n = 10^6.
-func measuredCases() []measuredCase {
-	all := []measuredCase{{1e8, 20, 2, Auto, false, false}, {1e7, 32, 2, Auto, true, false}}
-	for _, n := range []int{1e3, 1e4, 1e5, 1e6, 1e7} {
-		for _, d := range []int{8, 32, 128} {
-			all = append(all, measuredCase{n, d, 2, Auto, false, true})
+// grid are the sizes that are measured, those of the large stage last.
+var (
+	gridN, largeN = []int{1e3, 1e4, 1e5, 1e6}, []int{1e7}
+	gridD         = []int{8, 32, 128}
+)
+
+// measuredCases holds the bars of the issue: near-linear at n = 10^8, d = 20, in the large
+// stage, and direct at n = 10^6.
+func measuredCases(large bool) (all []measuredCase) {
+	sizes := gridN
+	if large {
+		all = []measuredCase{{1e8, 20, 2, AnyMethod, false, false}, {1e7, 32, 2, AnyMethod, true, false}}
+		sizes = largeN
+	}
+	for _, n := range sizes {
+		for _, d := range gridD {
+			all = append(all, measuredCase{n, d, 2, AnyMethod, false, true})
 			if n <= 1e6 {
 				all = append(all, measuredCase{n, d, 2, Direct, false, false})
 			}
@@ -115,8 +132,9 @@ func measuredCases() []measuredCase {
 	return all
 }
 
-// TestGPUMeasure times gradient sums on the GPU and, by its best method, on the CPU, and
-// writes them to the file named by DYAD_GPU_OUT.
+// TestGPUMeasure times gradient sums on the GPU and, by its best method on all cores, on
+// the CPU, and writes them to the file named by DYAD_GPU_OUT. With DYAD_GPU_LARGE set it
+// measures the largest sizes alone.
 func TestGPUMeasure(t *testing.T) {
 	out := os.Getenv("DYAD_GPU_OUT")
 	if out == "" {
@@ -124,7 +142,7 @@ func TestGPUMeasure(t *testing.T) {
 	}
 	b, version := openGPU(t)
 	r := result{PTX: embeddedPTX(), Device: b.Device.Info(), CUDA: version}
-	for _, c := range measuredCases() {
+	for _, c := range measuredCases(os.Getenv("DYAD_GPU_LARGE") != "") {
 		p, records, w := measured(t, c.n, c.d, c.labels)
 		gpu := b
 		gpu.Method = c.method
@@ -133,7 +151,7 @@ func TestGPUMeasure(t *testing.T) {
 		}
 		backends := []engine.Backend{gpu}
 		if c.cpu {
-			backends = append(backends, cpu.Backend{})
+			backends = append(backends, cpu.Backend{Workers: runtime.NumCPU()})
 		}
 		for _, backend := range backends {
 			m, err := measure(backend, p, records, w)
@@ -145,23 +163,64 @@ func TestGPUMeasure(t *testing.T) {
 			t.Logf("%+v", m)
 			r.Measurements = append(r.Measurements, m)
 		}
-		text, err := json.MarshalIndent(r, "", "\t") // after each case: the time may be limited
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(out, append(text, '\n'), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		writeResult(t, out, r) // after each case: the time may be limited
 	}
 }
 
-// embeddedPTX are the hashes of the embedded programs.
-func embeddedPTX() map[string]string {
-	hashes := map[string]string{}
-	for _, name := range kernels.PTXNames() {
-		hashes[name] = fmt.Sprintf("%x", sha256.Sum256([]byte(kernels.PTX(name))))
+// TestGPUMeasurePairs times sums over lists of pairs, on the GPU and on all cores of the
+// CPU, and writes them to the file named by DYAD_GPU_PAIRS_OUT.
+func TestGPUMeasurePairs(t *testing.T) {
+	out := os.Getenv("DYAD_GPU_PAIRS_OUT")
+	if out == "" {
+		t.Skip("DYAD_GPU_PAIRS_OUT names no file")
 	}
-	return hashes
+	b, version := openGPU(t)
+	r := result{PTX: embeddedPTX(), Device: b.Device.Info(), CUDA: version}
+	for _, m := range []int{1e4, 1e5, 1e6} {
+		for _, d := range gridD {
+			const rows = 16
+			data := pairData(t, m/5, d, m, pairgraph.L2)
+			for _, engine := range []pairgraph.Engine{b, pairgraph.CPU{Workers: runtime.NumCPU()}} {
+				s, err := measurePairs(engine, data, rows)
+				if err != nil {
+					t.Error(err)
+					continue
+				}
+				r.Measurements = append(r.Measurements, measurement{N: m / 5, D: d, Rows: rows, Method: "pairs", Device: engine.Name(), Pairs: int64(m), Seconds: s})
+				t.Logf("%+v", r.Measurements[len(r.Measurements)-1])
+			}
+		}
+	}
+	writeResult(t, out, r)
+}
+
+func measurePairs(e pairgraph.Engine, data *pairgraph.Data, rows int) (float64, error) {
+	s, err := e.Sums(data, pairgraph.Contrastive{Margin: 1}, rows)
+	if err != nil {
+		return 0, err
+	}
+	dst, w, best := make([]float64, s.Len()), weights(s.Len(), 0.1), 0.0
+	for range 5 {
+		start := time.Now()
+		if err = s.Sum(context.Background(), dst, w, allOf(len(data.Graph().Pairs())), 0.5, pairgraph.WholeMatrix); err != nil {
+			break
+		}
+		if d := time.Since(start).Seconds(); best == 0 || d < best {
+			best = d
+		}
+	}
+	return best, errors.Join(err, s.Close())
+}
+
+func writeResult(t *testing.T, out string, r result) {
+	t.Helper()
+	text, err := json.MarshalIndent(r, "", "\t")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(out, append(text, '\n'), 0o644); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func measured(t *testing.T, n, d, labels int) (engine.Problem, *engine.Records, []float64) {

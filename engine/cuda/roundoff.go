@@ -10,13 +10,6 @@ const (
 	u64 = 0x1p-53 // roundoff of float64
 	u32 = 0x1p-24 // roundoff of float32
 
-	// Relative errors of approximate instructions. The PTX manual states 1 ulp (2^-23)
-	// for rcp.approx.ftz.f32, in older editions 2^-23 absolutely on [1, 2], which is
-	// 2^-22, and 2^-22 for ex2.approx.ftz.f32. They are assumptions on the hardware, as
-	// correct rounding is.
-	reciprocalError = 4 * u32
-	exponentError   = 8 * u32
-
 	// secondOrder covers products of error terms: each is below 2^-16 of its quantity
 	// (checked by usable) and there are fewer than 30.
 	secondOrder = 1.01
@@ -120,8 +113,7 @@ func (k *kernel) termError() (relative, absolute float64) {
 	}
 	relative = 2*s.Curvature*s.LabelSpan*s.ScoreErr + 3*u64*s.Slope
 	if k.factored {
-		e := u32 + u64*s.Margin + 4*u64
-		return relative + e/2 + (u32 + reciprocalError) + u32 + 0x1p-100, 0
+		return relative + (u64*s.Margin+4*u64)/2 + 3.625*u32 + 0x1p-100, 0
 	}
 	margin := s.Curvature * 5 * u32 * s.Margin
 	if _, ok := k.loss.(engine.Logistic); ok {

@@ -46,14 +46,7 @@ func slopeOf(loss engine.ScoreLoss, s engine.ScoreRange) (slope, error) {
 // maxLines bounds the code for phi', which is put into the kernel 4 times.
 const maxLines = 200
 
-// logisticSlope is -1 / (1 + 2^(u log2 e)).
-//
-// Error, with w = 2^-24: the argument of ex2 has relative error 2 w (the constant and
-// the product), which changes the result by 2 w |u| sigma'(u) <= 0.449 w; ex2 by a
-// relative error of 8 w changes it by at most 8 w / 4; the sum by w and the reciprocal
-// by 4 w, relatively. For u > 88 the exponential or its reciprocal may become infinite
-// or 0, and the result is 0, within 2^-100; so may the exponential for u < -87. 2^-32 is for
-// the clamp (slopeRange).
+// logisticSlope is -1 / (1 + 2^(u log2 e)), within kernels.SigmoidError.
 func logisticSlope() slope {
 	return slope{
 		lines: []string{
@@ -64,7 +57,7 @@ func logisticSlope() slope {
 			"neg.f32 %phi_out, %phi3;",
 		},
 		registers: 4,
-		absError:  (0.449+exponentError/u32/4+1+reciprocalError/u32)*u32 + 0x1p-100 + 0x1p-32,
+		absError:  kernels.SigmoidError,
 	}
 }
 

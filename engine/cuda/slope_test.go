@@ -60,14 +60,19 @@ const slopeProgram = `.version 7.0
 }
 `
 
-// slopes runs code for phi' on 256 numbers.
-func slopes(t *testing.T, ptx string, skew float64, u []float32) []float32 {
+// parsed is the program with code in it.
+func parsed(t *testing.T, ptx string) *ptxtest.Module {
 	t.Helper()
 	m, err := ptxtest.Parse(ptx)
 	if err != nil {
 		t.Fatal(err)
 	}
-	machine := ptxtest.Machine{Skew: skew}
+	return m
+}
+
+// slopes runs code for phi' on 256 numbers.
+func slopes(t *testing.T, m *ptxtest.Module, machine ptxtest.Machine, u []float32) []float32 {
+	t.Helper()
 	at := machine.Alloc(4 * len(u))
 	b := machine.Bytes(at, 4*len(u))
 	for i, v := range u {
@@ -122,7 +127,7 @@ func TestSlopes(t *testing.T) {
 			}
 			copy(u, []float32{0, 1, -1, 0.5, 1.5})
 			for _, skew := range []float64{0, 1, -1} {
-				for i, got := range slopes(t, ptx, skew, u) {
+				for i, got := range slopes(t, parsed(t, ptx), ptxtest.Machine{Skew: skew}, u) {
 					if math.Abs(float64(u[i])) > s.Margin {
 						continue
 					}
@@ -149,7 +154,7 @@ func TestSpliceClamps(t *testing.T) {
 		}
 		u := make([]float32, 256)
 		u[1], u[2] = float32(math.NaN()), float32(math.Inf(1))
-		for _, v := range slopes(t, ptx, 0, u) {
+		for _, v := range slopes(t, parsed(t, ptx), ptxtest.Machine{}, u) {
 			if !(math.Abs(float64(v)) <= bound*(1+0x1p-23)) {
 				t.Fatalf("%s: %v", bad, v)
 			}
@@ -216,9 +221,9 @@ func TestFunctions(t *testing.T) {
 				u[i] = float32(c.on.Lo * math.Exp(math.Log(c.on.Hi/c.on.Lo)*rng.Float64()))
 			}
 		}
-		worst := 0.0
+		module, worst := parsed(t, ptx), 0.0
 		for _, skew := range []float64{0, 1, -1} {
-			for i, got := range slopes(t, ptx, skew, u) {
+			for i, got := range slopes(t, module, ptxtest.Machine{Skew: skew}, u) {
 				v := float64(u[i])
 				if v < c.on.Lo || v > c.on.Hi {
 					continue

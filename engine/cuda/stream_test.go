@@ -171,7 +171,7 @@ func TestCancellation(t *testing.T) {
 		switch method := e.(*evaluator).method.(type) {
 		case *factored:
 			m = &method.direct
-		case *pairs:
+		case *spliced:
 			m = &method.direct
 		}
 		m.limit = 1 // one block a launch

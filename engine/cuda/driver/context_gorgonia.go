@@ -165,7 +165,7 @@ func (c *gorgoniaContext) Attribute(f Function, a Attribute) (int, error) {
 
 // SetAttribute implements Context.
 func (c *gorgoniaContext) SetAttribute(Function, Attribute, int) error {
-	return errors.New("driver: gorgonia.org/cu cannot set function attributes")
+	return fmt.Errorf("driver: gorgonia.org/cu cannot set function attributes: %w", errors.ErrUnsupported)
 }
 
 // Launch implements Context.

@@ -16,10 +16,11 @@
 //     nvidia-cuda-runtime-cu12, named by CGO_CFLAGS=-I<its include directory>,
 //     and libcuda.so (a link or a stub is enough to build), named by
 //     CGO_LDFLAGS=-L<its directory>;
-//   - with cuda.h of CUDA 13 also a directory placed first in CGO_CFLAGS whose
-//     cuda.h includes the real one (#include_next <cuda.h>), undefines
-//     cuMemAdvise, cuMemPrefetchAsync, cuCtxCreate, cuGraphAddDependencies and
-//     cuGraphGetEdges, and declares these five as CUDA 12 did.
+//   - with cuda.h of CUDA 13 also a directory placed first in CGO_CFLAGS that holds
+//     testdata/cuda13.h as cuda.h.
+//
+// gorgonia.sh builds it so against a fake libcuda and runs the suite of the fake driver
+// on it, without a GPU; so does TestGorgoniaBinding where DYAD_CUDA_H names the headers.
 //
 // The tag must not be called "cuda": that one changes Gorgonia itself to a build
 // that no longer compiles.

@@ -1,11 +1,34 @@
-//go:build gorgoniacu && cgo
+//go:build gorgoniacu && cgo && linux
 
 package driver
 
 import (
+	"context"
 	"reflect"
+	"slices"
 	"testing"
+
+	"github.com/ebitengine/purego"
 )
+
+// gorgoniaFake is the fake driver through gorgonia.org/cu. The loader must have found it
+// under the usual name: gorgonia.sh sees to that.
+func gorgoniaFake(t *testing.T) fake {
+	t.Helper()
+	d, err := OpenGorgonia()
+	if err != nil {
+		t.Fatal(err)
+	}
+	handle, err := purego.Dlopen("libcuda.so.1", purego.RTLD_NOW) // the one that is linked
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := controlled(d, handle)
+	if err != nil {
+		t.Skip("libcuda.so.1 is not the fake driver: run gorgonia.sh")
+	}
+	return f
+}
 
 // TestBindingsAgree: both bindings describe the same GPUs. This test binary
 // starts only where the driver finds a GPU.
@@ -28,5 +51,41 @@ func TestBindingsAgree(t *testing.T) {
 	}
 	if _, err := b.Devices(); err != ErrClosed {
 		t.Errorf("Devices after Close: %v", err)
+	}
+}
+
+// TestGorgoniaJobs is TestJobsFromManyGoroutines through the other binding.
+func TestGorgoniaJobs(t *testing.T) { manyJobs(t, gorgoniaFake(t)) }
+
+// TestGorgoniaCallsFail is TestEveryCallCanFail for the calls that it makes: it has no
+// pinned memory, no asynchronous copies from it and no attributes to set, and compiles
+// without options.
+func TestGorgoniaCallsFail(t *testing.T) {
+	others := []string{"cuMemAllocHost", "cuMemcpyHtoDAsync", "cuFuncSetAttribute", "cuModuleLoadDataEx"}
+	everyCallFails(t, gorgoniaFake(t), slices.DeleteFunc(slices.Clone(calls), func(name string) bool { return slices.Contains(others, name) }))
+}
+
+// TestBindingsComputeTheSame: the same job has the same bits.
+func TestBindingsComputeTheSame(t *testing.T) {
+	var results [][]float64
+	for _, d := range []Driver{openFake(t), gorgoniaFake(t)} {
+		g, err := OpenGPU(d, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = g.Do(context.Background(), func(c Context) error {
+			values, err := fillJob(c, 37, 0.1)
+			results = append(results, values)
+			return err
+		})
+		if err != nil {
+			t.Error(err)
+		}
+		if err := g.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	if len(results) != 2 || len(results[0]) != 37 || !slices.Equal(results[0], results[1]) {
+		t.Errorf("results %v", results)
 	}
 }

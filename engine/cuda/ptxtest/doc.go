@@ -5,7 +5,8 @@
 // an address outside every buffer, a barrier that not all threads of a block reach,
 // and two threads that touch the same word of shared memory between barriers, one of
 // them writing, are errors. Instructions with a documented error can be given the
-// largest one, in either direction (Machine.Skew).
+// largest one, in either direction (Machine.Skew), each in its own (Machine.Signs), and
+// operations of float64 can be off by units in the last place (Machine.Ulps).
 //
 // Arithmetic is that of the PTX manual bit for bit, but for the approximate
 // instructions, which are computed in float64. It says nothing about time.

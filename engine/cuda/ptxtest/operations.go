@@ -1,6 +1,10 @@
 package ptxtest
 
-import "math"
+import (
+	"math"
+
+	"dyad/kernels"
+)
 
 func f32(v uint64) float32    { return math.Float32frombits(uint32(v)) }
 func f64(v uint64) float64    { return math.Float64frombits(v) }
@@ -61,6 +65,35 @@ func minimum[T float32 | float64](a, b T) T {
 	return a
 }
 
+// truncate is a conversion to a signed integer of 64 bits, which saturates; NaN becomes
+// the smallest.
+func truncate(v float64) uint64 {
+	switch {
+	case v >= 0x1p63:
+		return math.MaxInt64
+	case !(v >= -0x1p63):
+		return 1 << 63
+	}
+	return uint64(int64(v))
+}
+
+// disturb moves the result of an instruction that rounds float64 by ulps units in the
+// last place, to a side that the bits of its operands choose.
+func disturb(f op, ulps int) op {
+	return func(a, b, c uint64) uint64 {
+		v := f64(f(a, b, c))
+		h := (a ^ b*0x9e3779b97f4a7c15 ^ c*0xc2b2ae3d27d4eb4f) * 0xd6e8feb86659fd93
+		to := math.Inf(1 - 2*int(h>>63))
+		for range ulps {
+			if v == 0 || math.IsInf(v, 0) {
+				break
+			}
+			v = math.Nextafter(v, to)
+		}
+		return bits64(v)
+	}
+}
+
 type op = func(a, b, c uint64) uint64
 
 func u32op(f func(a, b uint32) uint32) op {
@@ -89,6 +122,11 @@ func compare[T int32 | uint32 | int64 | uint64 | float32 | float64](of func(uint
 		"ge": func(a, b, _ uint64) uint64 { return truth(of(a) >= of(b)) },
 		"eq": func(a, b, _ uint64) uint64 { return truth(of(a) == of(b)) },
 		"ne": func(a, b, _ uint64) uint64 { x, y := of(a), of(b); return truth(x < y || x > y) },
+		// Or one of them is NaN.
+		"ltu": func(a, b, _ uint64) uint64 { return truth(!(of(a) >= of(b))) },
+		"leu": func(a, b, _ uint64) uint64 { return truth(!(of(a) > of(b))) },
+		"gtu": func(a, b, _ uint64) uint64 { return truth(!(of(a) <= of(b))) },
+		"geu": func(a, b, _ uint64) uint64 { return truth(!(of(a) < of(b))) },
 	}
 }
 
@@ -126,6 +164,8 @@ func build() map[string]op {
 		"shr.u64":      func(a, b, _ uint64) uint64 { return a >> uint32(b) },
 		"min.u64":      func(a, b, _ uint64) uint64 { return min(a, b) },
 		"max.u64":      func(a, b, _ uint64) uint64 { return max(a, b) },
+		"div.u32":      u32op(func(a, b uint32) uint32 { return a / max(b, 1) }),
+		"rem.u32":      u32op(func(a, b uint32) uint32 { return a % max(b, 1) }),
 		"and.pred":     func(a, b, _ uint64) uint64 { return a & b },
 		"or.pred":      func(a, b, _ uint64) uint64 { return a | b },
 		"not.pred":     func(a, _, _ uint64) uint64 { return 1 - a },
@@ -139,13 +179,17 @@ func build() map[string]op {
 		"cvt.rn.f64.u32": func(a, _, _ uint64) uint64 { return bits64(float64(uint32(a))) },
 		"cvt.rn.f64.u64": func(a, _, _ uint64) uint64 { return bits64(float64(a)) },
 
+		"cvt.rzi.s64.f64": func(a, _, _ uint64) uint64 { return truncate(f64(a)) },
+
 		"fma.rn.f64":         func(a, b, c uint64) uint64 { return bits64(math.FMA(f64(a), f64(b), f64(c))) },
 		"add.rn.f64":         f64op(func(a, b float64) float64 { return a + b }),
 		"sub.rn.f64":         f64op(func(a, b float64) float64 { return a - b }),
 		"mul.rn.f64":         f64op(func(a, b float64) float64 { return a * b }),
 		"div.rn.f64":         f64op(func(a, b float64) float64 { return a / b }),
+		"sqrt.rn.f64":        f64op(func(a, _ float64) float64 { return math.Sqrt(a) }),
 		"min.f64":            f64op(minimum[float64]),
 		"max.f64":            f64op(maximum[float64]),
+		"abs.f64":            f64op(func(a, _ float64) float64 { return math.Abs(a) }),
 		"neg.f64":            f64op(func(a, _ float64) float64 { return -a }),
 		"add.rn.f32":         f32op(func(a, b float32) float32 { return a + b }),
 		"sub.rn.f32":         f32op(func(a, b float32) float32 { return a - b }),
@@ -193,25 +237,19 @@ func build() map[string]op {
 	return ops
 }
 
-// The documented relative errors of the approximate instructions, at least as large
-// as in any edition of the PTX manual.
-const (
-	reciprocalError = 0x1p-22
-	exponentError   = 0x1p-21
-	logarithmError  = 0x1p-22 // absolute
-)
+// logarithmError is that of lg2.approx: absolute for arguments in (1/2, 2), relative
+// elsewhere (PTX ISA 9.1, section 9.7.3.20).
+const logarithmError = 0x1p-22
 
 // approximate returns an approximate instruction that is off by skew times its
 // documented error; 0 rounds correctly.
 func approximate(name string, skew float64) op {
-	near := func(exact, err float64) uint64 {
-		if skew == 0 {
-			return bits32(flush(float32(exact)))
-		}
-		bad := exact + err*skew
-		v := float32(bad)
-		if math.Abs(float64(v)-exact) > math.Abs(bad-exact) { // round towards the exact value
-			v = math.Nextafter32(v, float32(math.Copysign(math.Inf(1), exact-float64(v))))
+	// step is ulps of the correctly rounded result away from it.
+	step := func(exact float64, ulps int) uint64 {
+		v := float32(exact)
+		to := float32(math.Copysign(math.Inf(1), skew))
+		for range int(math.Round(math.Abs(skew) * float64(ulps))) {
+			v = math.Nextafter32(v, to)
 		}
 		return bits32(flush(v))
 	}
@@ -222,7 +260,7 @@ func approximate(name string, skew float64) op {
 			if math.IsInf(v, 0) || v == 0 || v != v {
 				return bits32(float32(v))
 			}
-			return near(v, v*reciprocalError)
+			return step(v, kernels.ReciprocalUlps)
 		}
 	case "ex2.approx.ftz.f32":
 		return func(a, _, _ uint64) uint64 {
@@ -230,7 +268,7 @@ func approximate(name string, skew float64) op {
 			if v > math.MaxFloat32 || v != v {
 				return bits32(float32(v))
 			}
-			return near(v, v*exponentError)
+			return step(v, kernels.ExponentUlps)
 		}
 	case "lg2.approx.ftz.f32":
 		return func(a, _, _ uint64) uint64 {
@@ -238,7 +276,7 @@ func approximate(name string, skew float64) op {
 			if math.IsInf(v, 0) || v != v {
 				return bits32(float32(v))
 			}
-			return near(v, logarithmError*max(1, math.Abs(v)))
+			return bits32(flush(float32(v + skew*logarithmError*max(1, math.Abs(v)))))
 		}
 	}
 	return nil

@@ -101,18 +101,67 @@ func TestFused(t *testing.T) {
 }
 
 // TestSkew: the error of approximate instructions is as large as documented, and not
-// larger.
+// larger; twice the error is.
 func TestSkew(t *testing.T) {
-	for _, skew := range []float64{0, 1, -1} {
-		f := approximate("rcp.approx.ftz.f32", skew)
-		var worst float64
-		rng := rand.New(rand.NewPCG(3, 4))
-		for range 20000 {
-			v := float32(1 + rng.Float64())
-			worst = max(worst, math.Abs(float64(f32(f(bits32(v), 0, 0)))*float64(v)-1))
+	exact := map[string]func(float64) float64{"rcp.approx.ftz.f32": func(v float64) float64 { return 1 / v }, "ex2.approx.ftz.f32": math.Exp2}
+	for name, largest := range map[string]float64{"rcp.approx.ftz.f32": kernels.ReciprocalError, "ex2.approx.ftz.f32": kernels.ExponentError} {
+		for _, skew := range []float64{0, 1, -1, 2, -2} {
+			f := approximate(name, skew)
+			var worst float64
+			rng := rand.New(rand.NewPCG(3, 4))
+			for range 20000 {
+				v := float32(1 + 10*rng.Float64())
+				want := exact[name](float64(v))
+				worst = max(worst, math.Abs(float64(f32(f(bits32(v), 0, 0)))/want-1))
+			}
+			lo, hi := 0.9*largest*math.Abs(skew)*2/3, largest
+			if math.Abs(skew) == 2 {
+				lo, hi = largest, 2*largest
+			}
+			if worst > hi || worst < lo {
+				t.Errorf("%s, skew %v: relative error %g, want %g to %g", name, skew, worst, lo, hi)
+			}
 		}
-		if lo := math.Abs(skew) * reciprocalError / 2; worst > reciprocalError || worst < lo {
-			t.Errorf("skew %v: relative error %g", skew, worst)
+	}
+}
+
+// TestConversions: float64 to integers as the manual says, and comparisons with NaN.
+func TestConversions(t *testing.T) {
+	for _, c := range []struct {
+		v    float64
+		want int64
+	}{{1.9, 1}, {-1.9, -1}, {-0.5, 0}, {0x1p62, 1 << 62}, {1e300, math.MaxInt64}, {-1e300, math.MinInt64}, {math.NaN(), math.MinInt64}} {
+		if got := int64(operations["cvt.rzi.s64.f64"](bits64(c.v), 0, 0)); got != c.want {
+			t.Errorf("%v becomes %d, want %d", c.v, got, c.want)
 		}
+	}
+	nan, one := bits64(math.NaN()), bits64(1)
+	for name, want := range map[string]uint64{"le": 0, "leu": 1, "gt": 0, "gtu": 1, "lt": 0, "ltu": 1, "ge": 0, "geu": 1} {
+		if got := operations["setp."+name+".f64"](nan, one, 0); got != want {
+			t.Errorf("setp.%s of NaN is %d", name, got)
+		}
+	}
+	if f := operations["setp.leu.f64"]; f(one, bits64(2), 0) != 1 || f(bits64(2), one, 0) != 0 {
+		t.Error("setp.leu of numbers is wrong")
+	}
+}
+
+// TestDisturb: results are off by the units asked for, to both sides.
+func TestDisturb(t *testing.T) {
+	f := disturb(operations["add.rn.f64"], 2)
+	up, down := 0, 0
+	for i := range 1000 {
+		v := 1 + float64(i)/1024
+		switch got := f64(f(bits64(v), bits64(0.25), 0)) - (v + 0.25); {
+		case got == 0x1p-51 || got == 0x1p-50:
+			up++
+		case got == -0x1p-51 || got == -0x1p-50:
+			down++
+		default:
+			t.Fatalf("off by %g", got)
+		}
+	}
+	if up < 300 || down < 300 {
+		t.Errorf("%d up and %d down", up, down)
 	}
 }

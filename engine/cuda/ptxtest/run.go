@@ -3,13 +3,20 @@ package ptxtest
 import (
 	"encoding/binary"
 	"fmt"
+	"strings"
 )
 
 // Machine is a memory and counters. It is used from one goroutine at a time.
 type Machine struct {
-	// Skew gives the approximate instructions that part of their documented error:
-	// 0, 1 or -1.
+	// Skew gives the approximate instructions that multiple of their documented error,
+	// upwards if positive.
 	Skew float64
+	// Signs multiply Skew for single instructions, by name: errors that cancel with one
+	// sign add up with another.
+	Signs map[string]float64
+	// Ulps disturbs the result of every instruction that rounds float64 by that many
+	// units in the last place, up or down: for claims that hold whatever rounding does.
+	Ulps int
 	// Counts are the executed instructions by name, over all threads.
 	Counts map[string]int64
 
@@ -69,8 +76,15 @@ func (m *Machine) Run(module *Module, name string, gridX, gridY int, args ...uin
 	}
 	b := &block{Machine: m, kernel: k, args: args, counts: make([]int64, len(k.code)), code: append([]instruction(nil), k.code...)}
 	for i := range b.code {
-		if f := approximate(b.code[i].name, m.Skew); f != nil {
+		skew := m.Skew
+		if sign, ok := m.Signs[b.code[i].name]; ok {
+			skew *= sign
+		}
+		if f := approximate(b.code[i].name, skew); f != nil {
 			b.code[i].pure = f
+		}
+		if name := b.code[i].name; m.Ulps > 0 && strings.HasSuffix(name, ".rn.f64") {
+			b.code[i].pure = disturb(b.code[i].pure, m.Ulps)
 		}
 	}
 	for y := gridY - 1; y >= 0; y-- {

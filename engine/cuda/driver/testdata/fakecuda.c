@@ -178,6 +178,7 @@ long cuModuleLoadDataEx(void **m, const char *image, unsigned n, int *options, v
 	add(MODULE, *m = malloc(8), 0);
 	RESULT(0);
 }
+long cuModuleLoadData(void **m, const char *image) { return cuModuleLoadDataEx(m, image, 0, 0, 0); }
 long cuModuleUnload(void *m) { IN_CONTEXT("cuModuleUnload"); return release(MODULE, m); }
 long cuModuleGetFunction(void **f, void *m, const char *name) {
 	IN_CONTEXT("cuModuleGetFunction");
@@ -217,3 +218,4 @@ long cuEventDestroy_v2(void *e) { IN_CONTEXT("cuEventDestroy"); return release(E
 long cuEventRecord(u64 e, u64 s) { IN_CONTEXT("cuEventRecord"); RESULT(find(EVENT, e, 0, 0) && stream_ok(s) ? 0 : 400); }
 long cuEventSynchronize(u64 e) { IN_CONTEXT("cuEventSynchronize"); RESULT(find(EVENT, e, 0, 0) ? 0 : 400); }
 long cuEventElapsedTime(float *ms, u64 a, u64 b) { IN_CONTEXT("cuEventElapsedTime"); *ms = 1.5f; RESULT(find(EVENT, a, 0, 0) && find(EVENT, b, 0, 0) ? 0 : 400); }
+long cuEventElapsedTime_v2(float *ms, u64 a, u64 b) { return cuEventElapsedTime(ms, a, b); } // the name in headers of CUDA 13

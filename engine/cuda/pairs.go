@@ -1,0 +1,181 @@
+package cuda
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"dyad/engine"
+	"dyad/engine/cuda/driver"
+	"dyad/engine/pairgraph"
+	"dyad/kernels"
+)
+
+var _ pairgraph.Engine = Backend{}
+
+// Sizes of the grid, as in kernels/cuda/pairs.cu.
+const (
+	pairListPairs = 32
+	pairListRows  = 8
+	pairListStep  = 32
+)
+
+const (
+	// largestWeight bounds the entries of W, so that no square overflows.
+	largestWeight = 1e100
+	// largestMargin bounds the coefficients of a contrastive loss, and smallestClip
+	// clips: products of numbers whose squares underflow are then below the unit.
+	largestMargin, smallestClip = 0x1p100, 0x1p-150
+	// largestSide bounds rows and columns of W.
+	largestSide = 1 << 20
+)
+
+// Numbers of the losses in pairs.cu.
+const (
+	contrastiveLoss = iota
+	bradleyTerryLoss
+)
+
+// pairSums holds labelled pairs in the memory of a GPU.
+type pairSums struct {
+	device  *Device
+	loss    pairgraph.Loss
+	number  uint64 // of the loss
+	margin  float64
+	rows, d int
+	pairs   int
+	slice   int // most pairs of a launch
+	norm    pairgraph.Norm
+	bound   float64
+
+	module *module
+	memory memory
+	// x is n x d by rows; first, second and label describe the pairs, list a slice of a
+	// batch, v and length its coefficients and lengths; w and sums are rows x d.
+	x, w, first, second, label, list, v, length, sums driver.Pointer
+	integers                                          []int64
+}
+
+// Sums implements pairgraph.Engine: it copies features, pairs and labels to the GPU. It
+// wraps engine.ErrUnsupported for losses without a kernel and for data that do not fit
+// into its memory.
+func (b Backend) Sums(data *pairgraph.Data, loss pairgraph.Loss, rows int) (pairgraph.Sums, error) {
+	if _, err := pairgraph.NewGradients(data, loss, rows, 1); err != nil {
+		return nil, err // the checks of the arguments
+	}
+	if rows > largestSide || data.Dim() > largestSide {
+		return nil, fmt.Errorf("%w: a matrix of %d x %d on a GPU, want at most %d", engine.ErrUnsupported, rows, data.Dim(), largestSide)
+	}
+	s := &pairSums{device: b.Device, loss: loss, rows: rows, d: data.Dim(), pairs: len(data.Graph().Pairs())}
+	s.norm, s.bound = data.Norm()
+	switch l := loss.(type) {
+	case pairgraph.Contrastive:
+		if !(l.Margin > 0 && l.Margin <= largestMargin) {
+			return nil, fmt.Errorf("%w: a margin of %v on a GPU, want at most %g", engine.ErrUnsupported, l.Margin, float64(largestMargin))
+		}
+		s.number, s.margin = contrastiveLoss, l.Margin
+	case pairgraph.BradleyTerry:
+		s.number = bradleyTerryLoss
+	default:
+		return nil, fmt.Errorf("%w: loss %q has no kernel for pairs on a GPU", engine.ErrUnsupported, loss.Name())
+	}
+	s.slice = min(max(1<<22/rows, 1<<8), 1<<16, max(s.pairs, 1))
+	n := data.Graph().Len()
+	if need, have := s.bytes(n), b.Device.Info().TotalMemory; need > have {
+		return nil, fmt.Errorf("%w: %d individuals of %d features, %d pairs and %d rows need %.1f GiB, %s has %.1f; use the CPU", engine.ErrUnsupported, n, s.d, s.pairs, rows, gib(need), b.Name(), gib(have))
+	}
+	s.integers = make([]int64, s.Len())
+	err := b.Device.gpu.Do(context.Background(), func(c driver.Context) (err error) {
+		if s.module, err = b.Device.load(c, kernels.PTX("pairs")); err != nil {
+			return err
+		}
+		if err = s.allocate(c, n); err == nil {
+			err = s.upload(c, data)
+		}
+		if err != nil {
+			err = errors.Join(err, s.memory.free(c))
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// Len implements pairgraph.Sums.
+func (s *pairSums) Len() int { return s.rows * s.d }
+
+// bytes is what is allocated, with room for the driver.
+func (s *pairSums) bytes(n int) uint64 {
+	var total uint64 = 512 << 20
+	for _, b := range s.blocks(n) {
+		total += uint64(b.bytes)
+	}
+	return total
+}
+
+func (s *pairSums) blocks(n int) []block {
+	m := max(s.pairs, 1)
+	return []block{
+		{&s.x, 8 * n * s.d}, {&s.w, 8 * s.Len()}, {&s.sums, 8 * s.Len()}, {&s.first, 4 * m}, {&s.second, 4 * m}, {&s.label, 4 * m},
+		{&s.list, 4 * s.slice}, {&s.v, 8 * s.rows * s.slice}, {&s.length, 8 * s.slice},
+	}
+}
+
+func (s *pairSums) allocate(c driver.Context, n int) error {
+	return s.memory.alloc(c, s.blocks(n))
+}
+
+func (s *pairSums) upload(c driver.Context, data *pairgraph.Data) error {
+	rows := max(stagingBytes/(8*s.d), 1)
+	var some []float64
+	for v, at := 0, 0; v < data.Graph().Len(); v++ {
+		some = append(some, data.Row(v)...)
+		if v+1 == data.Graph().Len() || v+1-at == rows {
+			if err := copyWords(c, s.x+driver.Pointer(8*at*s.d), some); err != nil {
+				return err
+			}
+			some, at = some[:0], v+1
+		}
+	}
+	var ends [3][]uint32
+	for i, p := range data.Graph().Pairs() {
+		label := uint32(0)
+		if data.Label(i) {
+			label = 1
+		}
+		for k, v := range []uint32{uint32(p.A), uint32(p.B), label} {
+			ends[k] = append(ends[k], v)
+		}
+	}
+	return errors.Join(copyWords(c, s.first, ends[0]), copyWords(c, s.second, ends[1]), copyWords(c, s.label, ends[2]))
+}
+
+// copyWords copies a slice of numbers to the GPU.
+func copyWords(c driver.Context, to driver.Pointer, v any) error {
+	words, err := binary.Append(nil, binary.LittleEndian, v)
+	if err != nil {
+		return err
+	}
+	return c.CopyIn(to, words)
+}
+
+// copyBack copies a slice of numbers from the GPU.
+func copyBack(c driver.Context, v any, from driver.Pointer) error {
+	words := make([]byte, binary.Size(v))
+	if err := c.CopyOut(words, from); err != nil {
+		return err
+	}
+	_, err := binary.Decode(words, binary.LittleEndian, v)
+	return err
+}
+
+// Close implements pairgraph.Sums. It frees the memory of the GPU.
+func (s *pairSums) Close() error {
+	if s.memory == nil {
+		return nil
+	}
+	return s.device.gpu.Do(context.Background(), s.memory.free)
+}

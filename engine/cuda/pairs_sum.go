@@ -1,0 +1,154 @@
+package cuda
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+
+	"dyad/engine/cuda/driver"
+	"dyad/engine/pairgraph"
+)
+
+// Sum implements pairgraph.Sums.
+//
+// Notation: u = 2^-53; c and dx are the computed coefficients and difference of a pair, h
+// the clip, q = 2^e the unit, s = (rows + d + 16) 2^-51, limit = h (1 - s).
+//
+// # Every term has norm at most h
+//
+// Claim. The term of a pair is the matrix q T, T_rk = trunc(c_r/q dx_k), a function of
+// its two records, its label, w, h and len(pairs). Its exact norm is at most h, or with
+// RowByRow that of each row, for every data set and w. This needs of the hardware only
+// that each operation in float64 errs by at most 3 u relatively (a correctly rounded one
+// errs by u).
+//
+// Proof. T_rk is rounded towards zero, so the norm of q T is at most (1 + 6 u) ||c|| ||dx||:
+// c dx^T has entrywise norm ||c|| ||dx|| in both norms, and the scaling by 1/q (exact, if
+// rounding is correct) and the product with dx_k are one operation each. The computed
+// ||c|| and ||dx|| are chains of rows and d operations, of squares with a root at the end;
+// dx is computed twice, and the product n of the norms once. So n is ||c|| ||dx|| within a
+// relative 3 (rows + d + 6) u. If n <= limit, c stays and the norm is at most limit (1 + 3
+// (rows + d + 10) u) <= h, as s = 4 (rows + d + 16) u. If not, c becomes c/||c|| (limit/||dx||) by
+// three more operations, and the norm is at most limit (1 + 3 (rows + d + 13) u) <= h.
+//
+// Nothing overflows: |w| <= 10^100, |x| <= 2^100, the margin and rows and d are bounded,
+// so |v| < 2^454; n that is not finite gives T = 0. Squares that underflow matter only if
+// ||dx|| < 2^-490 or ||c|| < 2^-490. In the first case |v| < 2^-147, so |c| < 2^111 also for a
+// dissimilar pair whose distance underflowed, and |c_r dx_k| < 2^-379; in the second it is
+// below 2^-389. q >= 2^-352, so T = 0. QED
+//
+// # Sums are exact
+//
+// |T_rk| <= h/q and len(pairs) h/q <= 2^62 by the choice of e, so sums of T are exact in 64
+// bits, in any order. What Sum returns is q times the sum, rounded once: it is within
+// u len(pairs) h of the sum of terms, in norm, which is less than pairgraph.SumError.
+//
+// h is the smaller of clip and the loss's bound of gradients at w: both are public, and
+// the second keeps the unit small where clip is far above every gradient.
+//
+// It fails if an entry of w is above 10^100 or clip is not between 2^-150 and 2^150.
+func (s *pairSums) Sum(ctx context.Context, dst, w []float64, pairs []int32, clip float64, how pairgraph.Clip) error {
+	if len(dst) != s.Len() || len(w) != s.Len() {
+		return fmt.Errorf("cuda: Sum: %d and %d entries, want %d", len(dst), len(w), s.Len())
+	}
+	if s.memory == nil {
+		return errors.New("cuda: Sum after Close")
+	}
+	if !(clip >= smallestClip && clip <= 1/smallestClip) {
+		return fmt.Errorf("cuda: Sum: the clip is %v, want %g to %g", clip, float64(smallestClip), 1/float64(smallestClip))
+	}
+	for _, v := range w {
+		if !(math.Abs(v) <= largestWeight) {
+			return fmt.Errorf("cuda: Sum: an entry of W is %v, want at most %g", v, float64(largestWeight))
+		}
+	}
+	for _, i := range pairs {
+		if i < 0 || int(i) >= s.pairs {
+			return fmt.Errorf("cuda: Sum: pair %d of %d", i, s.pairs)
+		}
+	}
+	clear(dst)
+	if len(pairs) == 0 {
+		return ctx.Err()
+	}
+	h, unit := s.scale(w, len(pairs), clip)
+	limit := h * (1 - s.slack())
+	err := s.device.gpu.Do(ctx, func(c driver.Context) error {
+		if err := copyWords(c, s.w, w); err != nil {
+			return err
+		}
+		if err := c.Clear(s.sums, uint64(8*s.Len()), 0); err != nil {
+			return err
+		}
+		for from := 0; from < len(pairs); from += s.slice {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			if err := s.add(c, pairs[from:min(from+s.slice, len(pairs))], limit, 1/unit, how); err != nil {
+				return err
+			}
+		}
+		return copyBack(c, s.integers, s.sums)
+	})
+	if err != nil {
+		return err
+	}
+	for k, v := range s.integers {
+		dst[k] = float64(v) * unit
+	}
+	return nil
+}
+
+// slack is s.
+func (s *pairSums) slack() float64 { return float64(s.rows+s.d+16) * 0x1p-51 }
+
+// smallestPart bounds how far h is below clip.
+const smallestPart = 0x1p-140
+
+// scale returns h and q.
+func (s *pairSums) scale(w []float64, batch int, clip float64) (h, unit float64) {
+	h = clip
+	if g := s.loss.GradientBound(w, s.d, s.norm, s.bound); g < clip {
+		h = max(g, clip*smallestPart)
+	}
+	_, e := math.Frexp(h * float64(batch)) // at most 2^e
+	return h, math.Ldexp(1, e-62)
+}
+
+// add adds the terms of at most slice pairs to the integers.
+func (s *pairSums) add(c driver.Context, pairs []int32, limit, scale float64, how pairgraph.Clip) error {
+	if err := copyWords(c, s.list, pairs); err != nil {
+		return err
+	}
+	tiles := func(n, size int) int { return (n + size - 1) / size }
+	count, d, rows := uint64(len(pairs)), uint64(s.d), uint64(s.rows)
+	flag := func(b bool) uint64 {
+		if b {
+			return 1
+		}
+		return 0
+	}
+	manhattan := flag(s.norm == pairgraph.L1)
+	err := s.module.launch(c, "pair_products", tiles(s.rows, pairListRows), tiles(len(pairs), pairListPairs),
+		uint64(s.v), uint64(s.length), uint64(s.x), uint64(s.w), uint64(s.first), uint64(s.second), uint64(s.list), count, d, rows, manhattan)
+	if err != nil {
+		return err
+	}
+	err = s.module.launch(c, "pair_slopes", blocksFor(len(pairs)), 1, uint64(s.v), uint64(s.length), uint64(s.label), uint64(s.list), count, rows,
+		s.number, math.Float64bits(s.margin), manhattan, flag(how == pairgraph.RowByRow), math.Float64bits(limit), math.Float64bits(scale))
+	if err != nil {
+		return err
+	}
+	tilesOfW := tiles(s.d, pairListStep) * tiles(s.rows, pairListRows)
+	chunk := s.chunk(len(pairs), tilesOfW)
+	return s.module.launch(c, "pair_sums", tilesOfW, tiles(len(pairs), chunk), uint64(s.sums), uint64(s.v), uint64(s.x), uint64(s.first), uint64(s.second), uint64(s.list),
+		count, d, rows, uint64(chunk))
+}
+
+// chunk is the number of pairs of a block, a multiple of the tile: few enough that all
+// multiprocessors have work.
+func (s *pairSums) chunk(pairs, tilesOfW int) int {
+	blocks := max(8*s.device.Info().Multiprocessors/tilesOfW, 1)
+	return max((pairs/blocks+pairListPairs-1)/pairListPairs, 1) * pairListPairs
+}

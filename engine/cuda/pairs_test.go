@@ -1,0 +1,484 @@
+package cuda
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/big"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"dyad/engine"
+	"dyad/engine/cuda/driver"
+	"dyad/engine/pairgraph"
+)
+
+// pairData is m random pairs of n individuals; sizes of features vary.
+func pairData(t *testing.T, n, d, m int, norm pairgraph.Norm) *pairgraph.Data {
+	t.Helper()
+	r := rand.New(rand.NewPCG(uint64(n), uint64(d)))
+	drawn, err := pairgraph.Draw(n, float64(m)/float64(n), m, 7)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := pairgraph.New(n, drawn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x, labels := make([]float64, n*d), make([]bool, m)
+	for i := range x {
+		x[i] = r.NormFloat64() * math.Exp2(float64(-r.IntN(6)))
+	}
+	for i := range labels {
+		labels[i] = r.IntN(2) == 0
+	}
+	data, err := pairgraph.NewData(x, d, norm, 1, g, labels)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+func weights(n int, scale float64) []float64 {
+	r := rand.New(rand.NewPCG(uint64(n), 9))
+	w := make([]float64, n)
+	for i := range w {
+		w[i] = scale * r.NormFloat64()
+	}
+	return w
+}
+
+func allOf(m int) []int32 {
+	list := make([]int32, m)
+	for i := range list {
+		list[i] = int32(i)
+	}
+	return list
+}
+
+func openPairs(t *testing.T, b Backend, data *pairgraph.Data, loss pairgraph.Loss, rows int) *pairSums {
+	t.Helper()
+	s, err := b.Sums(data, loss, rows)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s.(*pairSums)
+}
+
+func (s *pairSums) sumOf(t *testing.T, w []float64, pairs []int32, clip float64, how pairgraph.Clip) []float64 {
+	t.Helper()
+	dst := make([]float64, s.Len())
+	if err := s.Sum(context.Background(), dst, w, pairs, clip, how); err != nil {
+		t.Fatal(err)
+	}
+	return dst
+}
+
+func normOf(norm pairgraph.Norm, x []float64) float64 {
+	sum := 0.0
+	for _, v := range x {
+		if norm == pairgraph.L1 {
+			sum += math.Abs(v)
+		} else {
+			sum = math.Hypot(sum, v)
+		}
+	}
+	return sum
+}
+
+// pairError bounds the distance between the GPU's and the CPU's term of one pair, in the
+// norm of the data, where no square underflows. With u = 2^-53, g = gamma(d + 8), D = ||v||,
+// p entries of W:
+//
+//   - v differs by at most 2 g sum_k |w_rk| |dx_k| in row r on each side, a in norm;
+//   - the slope is Lipschitz in v with constant k: 1 for a similar pair, 1/4 for
+//     Bradley-Terry, 2 m/D + 1 for a dissimilar one, in any norm up to sqrt(rows), and has
+//     relative errors below 32 u on each side;
+//   - clipping, radial or by rows, has Lipschitz constant at most 2, and its own error is
+//     within slack + 16 u of the clip;
+//   - the term is rounded towards zero by less than q an entry.
+func pairError(s *pairSums, data *pairgraph.Data, w []float64, pair int32, clip, unit float64) float64 {
+	e := data.Graph().Pairs()[pair]
+	dx, v, spread := make([]float64, s.d), make([]float64, s.rows), make([]float64, s.rows)
+	for k := range dx {
+		dx[k] = data.Row(int(e.A))[k] - data.Row(int(e.B))[k]
+	}
+	g := engine.Gamma(s.d + 8)
+	for r := range v {
+		for k, t := range dx {
+			v[r] += w[r*s.d+k] * t
+			spread[r] += 2 * g * math.Abs(w[r*s.d+k]*t)
+		}
+	}
+	k, root := 1.0, math.Sqrt(float64(s.rows))
+	distance := normOf(pairgraph.L2, v)
+	slope := slices.Clone(v)
+	s.loss.Slope(slope, data.Label(int(pair)))
+	if _, ok := s.loss.(pairgraph.Contrastive); ok && data.Label(int(pair)) {
+		far := max(distance-normOf(pairgraph.L2, spread), 0)
+		k = 2*s.margin/far + 1
+	}
+	length := normOf(s.norm, dx)
+	change := (2*root*k*normOf(s.norm, spread) + 64*u64*normOf(s.norm, slope)) * length
+	return 2*min(change, 2*clip*float64(s.rows)) + (s.slack()+32*u64)*clip*float64(s.rows) + float64(s.Len())*unit
+}
+
+// TestPairsAgainstCPU: sums of the GPU are those of engine/pairgraph, within the sum of
+// the bounds of the terms, for both losses, norms and ways to clip, with partly filled
+// tiles, slices and chunks.
+func TestPairsAgainstCPU(t *testing.T) {
+	pairsAgainstCPU(t, openFake(t, newFake()), testing.Short())
+}
+
+func pairsAgainstCPU(t *testing.T, b Backend, short bool) {
+	t.Helper()
+	cases := []struct {
+		rows, d, m, batch int
+		loss              pairgraph.Loss
+		norm              pairgraph.Norm
+		how               pairgraph.Clip
+		scale             float64
+	}{
+		{1, 1, 5, 1, pairgraph.BradleyTerry{}, pairgraph.L2, pairgraph.WholeMatrix, 3},
+		{1, 33, 130, 130, pairgraph.BradleyTerry{}, pairgraph.L1, pairgraph.WholeMatrix, 30},
+		{3, 5, 100, 70, pairgraph.Contrastive{Margin: 1}, pairgraph.L2, pairgraph.WholeMatrix, 0.5},
+		{9, 40, 70, 33, pairgraph.Contrastive{Margin: 0.7}, pairgraph.L1, pairgraph.WholeMatrix, 0.3},
+		{17, 3, 64, 64, pairgraph.Contrastive{Margin: 2}, pairgraph.L1, pairgraph.RowByRow, 1},
+		{2, 4, 40, 40, pairgraph.Contrastive{Margin: 2}, pairgraph.L2, pairgraph.RowByRow, 1e-3},
+	}
+	if short {
+		cases = cases[2:4]
+	}
+	for _, c := range cases {
+		name := fmt.Sprintf("%d x %d, %d of %d pairs, %s, %s", c.rows, c.d, c.batch, c.m, c.loss.Name(), c.norm)
+		data := pairData(t, 40, c.d, c.m, c.norm)
+		s := openPairs(t, b, data, c.loss, c.rows)
+		cpu, err := pairgraph.CPU{}.Sums(data, c.loss, c.rows)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w, batch := weights(s.Len(), c.scale), allOf(c.m)[c.m-c.batch:]
+		for _, clip := range []float64{1e-3, 0.2, 1e30} {
+			want := make([]float64, s.Len())
+			if err := cpu.Sum(context.Background(), want, w, batch, clip, c.how); err != nil {
+				t.Fatal(err)
+			}
+			got := s.sumOf(t, w, batch, clip, c.how)
+			h, unit := s.scale(w, len(batch), clip)
+			bound := 2 * pairgraph.SumError(c.rows, c.d, len(batch), h*float64(c.rows))
+			for _, i := range batch {
+				bound += pairError(s, data, w, i, h, unit)
+			}
+			diff := make([]float64, len(got))
+			for k := range diff {
+				diff[k] = got[k] - want[k]
+			}
+			size := normOf(c.norm, want)
+			if e := normOf(c.norm, diff); !(e <= bound) || size == 0 || bound > 1e-7*size {
+				t.Errorf("%s, clip %g: off by %g of %g, the bound is %g", name, clip, e, size, bound)
+			} else {
+				t.Logf("%s, clip %g: relative difference %.2g, bound %.2g", name, clip, e/size, bound/size)
+			}
+			// Any order and any slices give the same bits.
+			s.slice = 40
+			shuffled := slices.Clone(batch)
+			rand.New(rand.NewPCG(1, 1)).Shuffle(len(shuffled), func(i, j int) { shuffled[i], shuffled[j] = shuffled[j], shuffled[i] })
+			if again := s.sumOf(t, w, shuffled, clip, c.how); !slices.Equal(again, got) {
+				t.Errorf("%s, clip %g: another order changes the sum", name, clip)
+			}
+		}
+	}
+}
+
+// exceeds says whether the exact norm of the integers times the unit is above h.
+func exceeds(norm pairgraph.Norm, integers []int64, h, unit float64) bool {
+	sum := new(big.Int)
+	for _, v := range integers {
+		t := big.NewInt(v)
+		if norm == pairgraph.L1 {
+			t.Abs(t)
+		} else {
+			t.Mul(t, t)
+		}
+		sum.Add(sum, t)
+	}
+	limit := new(big.Float).SetPrec(300).SetFloat64(h)
+	limit.Quo(limit, big.NewFloat(unit)) // a power of two
+	if norm == pairgraph.L2 {
+		limit.Mul(limit, limit)
+	}
+	return new(big.Float).SetPrec(300).SetInt(sum).Cmp(limit) > 0
+}
+
+// violates says whether the exact norm of the term of one of some single pairs is above
+// the clip, and returns the largest norm in units of the clip. slack, if not negative, replaces that of Sum.
+func violates(t *testing.T, b Backend, slack float64, scale float64, loss pairgraph.Loss, norm pairgraph.Norm, rows, d, pairs int) (found bool, largest float64) {
+	t.Helper()
+	data := pairData(t, 20, d, 60, norm)
+	s := openPairs(t, b, data, loss, rows)
+	w := weights(s.Len(), scale)
+	const clip = 0.3
+	h, unit := s.scale(w, 1, clip)
+	limit := h * (1 - s.slack())
+	if slack >= 0 {
+		limit = h * (1 - slack)
+	}
+	for i := range int32(pairs) {
+		// The steps of Sum, with that limit.
+		err := s.device.gpu.Do(context.Background(), func(c driver.Context) error {
+			if err := errors.Join(copyWords(c, s.w, w), c.Clear(s.sums, uint64(8*s.Len()), 0), s.add(c, []int32{i}, limit, 1/unit, pairgraph.WholeMatrix)); err != nil {
+				return err
+			}
+			return copyBack(c, s.integers, s.sums)
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		found = exceeds(norm, s.integers, h, unit)
+		values := make([]float64, s.Len())
+		for k, v := range s.integers {
+			values[k] = float64(v) * unit
+		}
+		largest = max(largest, normOf(norm, values)/h)
+		if found {
+			break
+		}
+	}
+	return found, largest
+}
+
+// disturbed is the interpreter with every operation off by that many units.
+func disturbed(t *testing.T, ulps int) Backend {
+	t.Helper()
+	f := newFake()
+	f.machine.Ulps = ulps
+	return openFake(t, f)
+}
+
+// TestClipHoldsWhateverRoundingDoes: the exact norm of every computed term is at most the
+// clip, in both norms, for matrices of any size, also if each operation is off by a unit
+// in the last place to either side.
+func TestClipHoldsWhateverRoundingDoes(t *testing.T) {
+	scales, pairs := []float64{1e-200, 0.1, 1e3, 3e98}, 12
+	if testing.Short() {
+		scales, pairs = []float64{1e3}, 4
+	}
+	for _, ulps := range []int{0, 1} {
+		clipHolds(t, disturbed(t, ulps), scales, pairs)
+	}
+	// Controls: without the slack ordinary rounding exceeds the clip, and with it errors of
+	// 40 units in the last place do.
+	contrastive := pairgraph.Contrastive{Margin: 1}
+	if found, _ := violates(t, disturbed(t, 0), 0, 1e3, contrastive, pairgraph.L2, 3, 5, 30); !found {
+		t.Error("without slack no term is above the clip: the test sees nothing")
+	}
+	if found, _ := violates(t, disturbed(t, 40), -1, 1e3, contrastive, pairgraph.L1, 1, 1, 60); !found {
+		t.Error("errors of 40 ulps leave all terms below the clip: the test sees nothing")
+	}
+}
+
+// clipHolds fails if a term is above the clip, or none attains it.
+func clipHolds(t *testing.T, b Backend, scales []float64, pairs int) {
+	t.Helper()
+	clipped := 0
+	for _, norm := range []pairgraph.Norm{pairgraph.L1, pairgraph.L2} {
+		for _, scale := range scales {
+			for _, c := range []struct {
+				loss    pairgraph.Loss
+				rows, d int
+			}{{pairgraph.Contrastive{Margin: 1}, 1, 1}, {pairgraph.Contrastive{Margin: 1}, 3, 5}, {pairgraph.BradleyTerry{}, 1, 4}} {
+				found, largest := violates(t, b, -1, scale, c.loss, norm, c.rows, c.d, pairs)
+				if found || largest > 1 {
+					t.Errorf("%s, %s, %d x %d, W of size %g: a term is above the clip, the largest norm is %v clips", c.loss.Name(), norm, c.rows, c.d, scale, largest)
+				}
+				if largest > 1-1e-13 {
+					clipped++
+				}
+			}
+		}
+	}
+	if clipped < 2 {
+		t.Errorf("only %d cases attain the clip", clipped)
+	}
+}
+
+// TestPairsRecordChangesItsTermsOnly: when one individual's features change, the sum
+// changes by that individual's terms alone, to the last bit.
+func TestPairsRecordChangesItsTermsOnly(t *testing.T) {
+	const n, d, rows, who = 12, 4, 3, 5
+	data := pairData(t, n, d, 30, pairgraph.L2)
+	x, labels := data.Copy()
+	for k := range d {
+		x[who*d+k] = -x[who*d+k] / 2
+	}
+	other, err := pairgraph.NewData(x, d, pairgraph.L2, 1, data.Graph(), labels)
+	if err != nil {
+		t.Fatal(err)
+	}
+	loss, w := pairgraph.Contrastive{Margin: 1}, weights(rows*d, 0.5)
+	var with, without []int32
+	for i, p := range data.Graph().Pairs() {
+		if p.A == who || p.B == who {
+			with = append(with, int32(i))
+		} else {
+			without = append(without, int32(i))
+		}
+	}
+	if len(with) == 0 || len(without) == 0 {
+		t.Fatal("the pairs do not show anything")
+	}
+	var all, own, rest [2][]int64
+	for k, data := range []*pairgraph.Data{data, other} {
+		s := openPairs(t, openFake(t, newFake()), data, loss, rows)
+		integers := func(pairs []int32) []int64 {
+			h, unit := s.scale(w, 30, 0.2) // the unit of the whole batch
+			err := s.device.gpu.Do(context.Background(), func(c driver.Context) error {
+				return errors.Join(copyWords(c, s.w, w), c.Clear(s.sums, uint64(8*s.Len()), 0), s.add(c, pairs, h*(1-s.slack()), 1/unit, pairgraph.WholeMatrix), copyBack(c, s.integers, s.sums))
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return slices.Clone(s.integers)
+		}
+		all[k], own[k], rest[k] = integers(allOf(30)), integers(with), integers(without)
+	}
+	if !slices.Equal(rest[0], rest[1]) || slices.Equal(own[0], own[1]) {
+		t.Error("terms of other pairs changed, or none of its own did")
+	}
+	for k := range all[0] {
+		if all[0][k]-own[0][k] != all[1][k]-own[1][k] {
+			t.Errorf("entry %d changed by more than its own terms", k)
+		}
+	}
+}
+
+// TestPairsDecline: what a GPU cannot do is said before anything is computed.
+func TestPairsDecline(t *testing.T) {
+	data := pairData(t, 12, 4, 20, pairgraph.L2)
+	small := newFake()
+	small.memory = 1 << 20
+	for name, c := range map[string]struct {
+		fake *fakeDriver
+		loss pairgraph.Loss
+		rows int
+		want error
+	}{
+		"memory":       {small, pairgraph.BradleyTerry{}, 1, engine.ErrUnsupported},
+		"margin":       {newFake(), pairgraph.Contrastive{Margin: 1e40}, 2, engine.ErrUnsupported},
+		"another loss": {newFake(), otherPairLoss{}, 1, engine.ErrUnsupported},
+		"rows":         {newFake(), pairgraph.BradleyTerry{}, 2, nil},
+		"no loss":      {newFake(), nil, 2, nil},
+	} {
+		if _, err := openFake(t, c.fake).Sums(data, c.loss, c.rows); err == nil || c.want != nil && !errors.Is(err, c.want) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	s := openPairs(t, openFake(t, newFake()), data, pairgraph.Contrastive{Margin: 1}, 2)
+	w, dst := make([]float64, s.Len()), make([]float64, s.Len())
+	ctx := context.Background()
+	bad := slices.Clone(w)
+	bad[3] = math.NaN()
+	cancelled, cancel := context.WithCancel(ctx)
+	cancel()
+	for name, err := range map[string]error{
+		"pair":      s.Sum(ctx, dst, w, []int32{20}, 1, 0),
+		"weights":   s.Sum(ctx, dst, bad, []int32{1}, 1, 0),
+		"length":    s.Sum(ctx, dst[1:], w, []int32{1}, 1, 0),
+		"clip":      s.Sum(ctx, dst, w, []int32{1}, 0, 0),
+		"cancelled": s.Sum(cancelled, dst, w, []int32{1}, 1, 0),
+	} {
+		if err == nil {
+			t.Errorf("%s was accepted", name)
+		}
+	}
+	dst[0] = 1
+	if err := s.Sum(ctx, dst, w, nil, 1, 0); err != nil || dst[0] != 0 {
+		t.Errorf("no pairs: %v, %v", dst, err)
+	}
+}
+
+type otherPairLoss struct{ pairgraph.BradleyTerry }
+
+// TestPairsFailuresLeaveNothing: whatever call of the driver fails, the error arrives, and
+// closing the device finds nothing left.
+func TestPairsFailuresLeaveNothing(t *testing.T) {
+	data := pairData(t, 12, 4, 20, pairgraph.L2)
+	w := weights(8, 1)
+	for number := 0; ; number++ {
+		f := newFake()
+		b := openFake(t, f)
+		calls, failed := 0, false
+		f.fail = func(string) error {
+			calls++
+			failed = failed || calls-1 == number
+			if calls-1 == number {
+				return driver.Result(2)
+			}
+			return nil
+		}
+		s, err := b.Sums(data, pairgraph.Contrastive{Margin: 1}, 2)
+		if err == nil {
+			err = s.Sum(context.Background(), make([]float64, 8), w, allOf(20), 0.1, pairgraph.WholeMatrix)
+			if closed := s.Close(); closed != nil {
+				t.Error(closed)
+			}
+			if s.Sum(context.Background(), make([]float64, 8), w, allOf(20), 0.1, pairgraph.WholeMatrix) == nil {
+				t.Error("Sum after Close")
+			}
+		}
+		var code driver.Result
+		switch {
+		case !failed && (err != nil || number < 15):
+			t.Errorf("%d calls, %v", number, err)
+		case failed && (!errors.As(err, &code) || code != 2):
+			t.Errorf("call %d failed and the error is %v", number, err)
+		}
+		if !failed {
+			return
+		}
+	}
+}
+
+// TestPairDefectsAreFound is the control of TestPairsAgainstCPU.
+func TestPairDefectsAreFound(t *testing.T) {
+	data := pairData(t, 20, 5, 40, pairgraph.L2)
+	loss, w := pairgraph.Contrastive{Margin: 1}, weights(15, 0.5)
+	want := openPairs(t, openFake(t, newFake()), data, loss, 3).sumOf(t, w, allOf(40), 0.2, pairgraph.WholeMatrix)
+	for name, edit := range map[string][2]string{
+		"sums, not differences": {"sub.rn.f64", "add.rn.f64"},
+		"no barrier":            {"bar.sync \t0;", ""},
+		"rounded, not cut":      {"cvt.rzi.s64.f64", "cvt.rni.s64.f64"},
+		"not atomic":            {"red.global.add.u64", "st.global.u64"},
+		"no root":               {"sqrt.rn.f64", "abs.f64"},
+	} {
+		f, found := newFake(), false
+		f.edit = func(ptx string) string {
+			edited := strings.ReplaceAll(ptx, edit[0], edit[1])
+			found = edited != ptx
+			return edited
+		}
+		s, err := openFake(t, f).Sums(data, loss, 3)
+		if err == nil {
+			s.(*pairSums).slice = 20
+			got := make([]float64, 15)
+			err = s.Sum(context.Background(), got, w, allOf(40), 0.2, pairgraph.WholeMatrix)
+			if err == nil && slices.Equal(got, want) {
+				t.Errorf("%s: not found", name)
+			}
+			if closed := s.Close(); closed != nil {
+				t.Error(closed)
+			}
+		}
+		if !found {
+			t.Errorf("%s: the PTX has no %q", name, edit[0])
+		}
+	}
+}
