@@ -8,11 +8,11 @@
 //
 //   - direct: every pair once, O(n^2). Any labels, any ScoreLoss. The
 //     logistic loss on binary labels needs no exponential per pair.
-//   - near-linear: Chebyshev expansions of phi' in bins of the public score
-//     range, O(n) per gradient, for an AnalyticLoss and up to 16 different labels
-//     (Problem.LabelValues).
+//   - near-linear: Chebyshev interpolation of phi' in bins of the public score
+//     range, from sums of powers of the scores, O(n) per gradient, for an AnalyticLoss
+//     and up to 16 different labels (Problem.LabelValues).
 //   - sorted: for a piecewise linear phi', from the sorted scores of each label and
-//     their prefix sums, O(n log n) per gradient for few labels.
+//     their running sums, O(n log n) per gradient for few labels.
 //
 // A Mahalanobis loss is summed over tiles of the upper triangle of pairs: inner
 // products under W, coefficients c in their place, then the product of c with the
