@@ -205,9 +205,9 @@ func (s *Spec) fill() error {
 	case s.Sampling < Fixed || s.Sampling > Poisson:
 		return errors.New("the sampling is unknown")
 	case s.Sampling == Poisson && (s.Method != Gradients || s.Mode == algorithms.Paper):
-		return errors.New("Poisson batches are for method gradients in certified mode")
+		return errors.New("batches by Poisson sampling are for method gradients in certified mode")
 	case s.Sampling == Poisson && s.Mode == algorithms.Certified && !(s.Budget.Delta > 0):
-		return errors.New("Poisson batches are accounted for Gaussian noise: choose delta > 0, or fixed batches")
+		return errors.New("batches by Poisson sampling are accounted for Gaussian noise: choose delta > 0, or fixed batches")
 	case s.Sampling == Poisson && s.Kappa > privacy.MaxGroup:
 		return fmt.Errorf("kappa is %d, and Poisson batches are accounted for at most %d; cap the pairs, or choose fixed batches", s.Kappa, privacy.MaxGroup)
 	case s.Method != Gradients && s.Mode != algorithms.Certified:
