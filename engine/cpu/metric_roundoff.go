@@ -11,7 +11,7 @@ import (
 // Euclidean norm in Symmetric coordinates.
 //
 // Notation: n, d, R as in package engine; q, A, V, Q, C and the error dA of a distance
-// as in metricRange; g(k) = engine.Gamma(k); v_ij = x_i - x_j.
+// as in engine.MetricRange; g(k) = engine.Gamma(k); v_ij = x_i - x_j.
 //
 // # Coefficients
 //
@@ -56,23 +56,23 @@ func (k *metricKernel) Roundoff(pairs engine.Pairs) float64 {
 	p, m := k.problem, k.limits
 	R, n, d := p.Bounds.FeatureNorm, float64(p.N), float64(p.D)
 	curved := 0.0
-	if m.smooth() {
-		curved = m.curvature * m.margin
+	if m.Smooth() {
+		curved = m.Curvature * m.Margin
 	}
-	tiny := n * n * d * d * (1 + R) * (1 + R) * (1 + m.labels) * (1 + curved + m.slope) * 0x1p-1000
+	tiny := n * n * d * d * (1 + R) * (1 + R) * (1 + m.Labels) * (1 + curved + m.Slope) * 0x1p-1000
 	switch q := pairs.(type) {
 	case engine.AllPairs:
 		if q.N != p.N {
 			return math.Inf(1)
 		}
-		e := 2*n*n*k.coefficientError() + 4*n*(n-1)*engine.Gamma(k.allDepth())*m.slope
-		return R*R*m.labels*e*secondOrder + tiny
+		e := 2*n*n*k.coefficientError() + 4*n*(n-1)*engine.Gamma(k.allDepth())*m.Slope
+		return R*R*m.Labels*e*secondOrder + tiny
 	case engine.PrefixPairs:
 		if q.T < 1 || q.T >= p.N {
 			return math.Inf(1)
 		}
-		e := k.coefficientError() + engine.Gamma(k.prefixDepth(q.T))*m.slope
-		return float64(q.T)*4*R*R*m.labels*e*secondOrder + tiny
+		e := k.coefficientError() + engine.Gamma(k.prefixDepth(q.T))*m.Slope
+		return float64(q.T)*4*R*R*m.Labels*e*secondOrder + tiny
 	}
 	return math.Inf(1)
 }
@@ -80,10 +80,10 @@ func (k *metricKernel) Roundoff(pairs engine.Pairs) float64 {
 // coefficientError is E.
 func (k *metricKernel) coefficientError() float64 {
 	m := k.limits
-	if !m.smooth() {
-		return 2 * u * m.slope
+	if !m.Smooth() {
+		return 2 * u * m.Slope
 	}
-	return m.curvature*(m.labels*m.distanceErr+3*u*m.margin) + m.slopeErr + 2*u*m.slope
+	return m.Curvature*(m.Labels*m.DistanceErr+3*u*m.Margin) + m.SlopeErr + 2*u*m.Slope
 }
 
 // finish is the depth of the last steps: two sums of entries, and Pack.
@@ -115,6 +115,14 @@ func (k *metricKernel) prefixDepth(T int) int {
 // usable reports that all first-order error terms are small enough for
 // secondOrder to cover their products.
 func (k *metricKernel) usable() bool {
-	most := max(k.coefficientError(), engine.Gamma(max(k.allDepth(), k.prefixDepth(k.problem.N)))*k.limits.slope)
-	return most < 0x1p-20*k.limits.slope
+	most := max(k.coefficientError(), engine.Gamma(max(k.allDepth(), k.prefixDepth(k.problem.N)))*k.limits.Slope)
+	return most < 0x1p-20*k.limits.Slope
+}
+
+// distanceDepth is the depth of a distance for all pairs and for prefixes. All pairs,
+// s_i + s_j - 2 x_i^T W x_j: 3 (Unpack), X W, an inner product and 2 sums. Prefix pairs,
+// v^T W v: 3, 2 (v, twice), W v and an inner product.
+func distanceDepth(d int) int {
+	k := kernels.AddProductsDepth(d)
+	return 5 + k + max(k, kernels.DotDepth(d))
 }

@@ -39,7 +39,7 @@ func TestAssemble(t *testing.T) {
 	for name, loss := range library(t) {
 		p := engine.Problem{N: 100, D: 4, Bounds: engine.UnitBounds(), Loss: loss, Radius: 1, LabelValues: engine.AnyLabels}
 		if _, s, err := engine.NewScoreRange(p, p.D); err == nil {
-			if code, err := slopeOf(loss, s); err == nil {
+			if code, err := slopeOf(loss, s.Margin, s.SlopeErr); err == nil {
 				if programs["spliced: "+name], err = splice(kernels.PTX("score"), code, s.Margin, s.Slope); err != nil {
 					t.Fatal(err)
 				}

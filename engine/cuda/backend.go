@@ -40,8 +40,8 @@ const (
 	spread = 40
 )
 
-// Plan returns the kernel for a problem with a smooth engine.ScoreLoss that is
-// engine.Logistic or an Expression. It wraps engine.ErrUnsupported for other losses, for
+// Plan returns the kernel for a problem with a smooth engine.ScoreLoss or
+// engine.MetricLoss that is logistic or an Expression. It wraps engine.ErrUnsupported for other losses, for
 // query groups, for records that do not fit into the memory of the GPU and for bounds
 // outside of the range of float32.
 func (b Backend) Plan(p engine.Problem) (engine.Kernel, error) {
@@ -53,6 +53,9 @@ func (b Backend) Plan(p engine.Problem) (engine.Kernel, error) {
 	}
 	if p.N >= maxRecords {
 		return nil, fmt.Errorf("%w: %d records, a GPU takes fewer than %d", engine.ErrUnsupported, p.N, maxRecords)
+	}
+	if loss, ok := p.Loss.(engine.MetricLoss); ok {
+		return b.planMetric(p, loss)
 	}
 	k := &kernel{backend: b, problem: p}
 	var err error
@@ -71,8 +74,8 @@ func (b Backend) Plan(p engine.Problem) (engine.Kernel, error) {
 		}
 	}
 	k.chunk = blockThreads * max(64, (p.N+blockThreads*maxChunks-1)/(blockThreads*maxChunks))
-	if need, have := k.memory(), b.Device.Info().TotalMemory; need > have {
-		return nil, fmt.Errorf("%w: %d records of %d features need %.1f GiB, %s has %.1f; use the CPU", engine.ErrUnsupported, p.N, p.D, gib(need), b.Name(), gib(have))
+	if err := b.fits(p, k.memory()); err != nil {
+		return nil, err
 	}
 	if !k.usable() {
 		return nil, fmt.Errorf("%w: rounding errors of loss %q over margins up to %.3g are not small on a GPU", engine.ErrUnsupported, k.loss.Name(), k.scores.Margin)
@@ -80,11 +83,19 @@ func (b Backend) Plan(p engine.Problem) (engine.Kernel, error) {
 	return k, nil
 }
 
+// fits returns an error unless the GPU has that many bytes.
+func (b Backend) fits(p engine.Problem, need uint64) error {
+	if have := b.Device.Info().TotalMemory; need > have {
+		return fmt.Errorf("%w: %d records of %d features need %.1f GiB, %s has %.1f; use the CPU", engine.ErrUnsupported, p.N, p.D, gib(need), b.Name(), gib(have))
+	}
+	return nil
+}
+
 func gib(bytes uint64) float64 { return float64(bytes) / (1 << 30) }
 
 // planPairs puts the code of the slope into the kernel.
 func (k *kernel) planPairs() error {
-	code, err := slopeOf(k.loss, k.scores)
+	code, err := slopeOf(k.loss, k.scores.Margin, k.scores.SlopeErr)
 	if err != nil {
 		return err
 	}

@@ -163,11 +163,23 @@ func TestAgainstCPU(t *testing.T) {
 func TestPlanDeclines(t *testing.T) {
 	base := engine.Problem{N: 1000, D: 10, Bounds: engine.UnitBounds(), Loss: engine.Logistic{}, Radius: 1}
 	for name, change := range map[string]func(*engine.Problem, *fakeDriver){
-		"memory":        func(p *engine.Problem, f *fakeDriver) { f.memory = 1 << 20 },
-		"query groups":  func(p *engine.Problem, f *fakeDriver) { p.Groups = []int{500, 500} },
-		"records":       func(p *engine.Problem, f *fakeDriver) { p.N = 1 << 30 },
-		"other losses":  func(p *engine.Problem, f *fakeDriver) { p.Loss = enginetest.SmoothHinge{} },
-		"metric losses": func(p *engine.Problem, f *fakeDriver) { p.Loss = engine.MahalanobisLogistic{} },
+		"memory":              func(p *engine.Problem, f *fakeDriver) { f.memory = 1 << 20 },
+		"query groups":        func(p *engine.Problem, f *fakeDriver) { p.Groups = []int{500, 500} },
+		"records":             func(p *engine.Problem, f *fakeDriver) { p.N = 1 << 30 },
+		"other losses":        func(p *engine.Problem, f *fakeDriver) { p.Loss = enginetest.SmoothHinge{} },
+		"other metric losses": func(p *engine.Problem, f *fakeDriver) { p.Loss = enginetest.SmoothMetric{} },
+		"memory for a metric loss": func(p *engine.Problem, f *fakeDriver) {
+			p.Loss, f.memory = engine.MahalanobisLogistic{}, 1<<20
+		},
+		"a metric loss that is not smooth": func(p *engine.Problem, f *fakeDriver) {
+			p.Loss = engine.Metric{Of: hinge(t)}
+		},
+		"range of float32 for a metric loss": func(p *engine.Problem, f *fakeDriver) {
+			p.Loss, p.Bounds.FeatureNorm, p.Radius = engine.MahalanobisLogistic{}, 0x1p-60, 0x1p110
+		},
+		"rounding errors of a metric loss": func(p *engine.Problem, f *fakeDriver) {
+			p.Loss, p.Radius = engine.MahalanobisLogistic{}, 1e4
+		},
 		"range of float32": func(p *engine.Problem, f *fakeDriver) {
 			p.LabelValues, p.Bounds.LabelAbs, p.Radius = engine.AnyLabels, 0x1p-60, 0x1p60
 		},
@@ -204,6 +216,12 @@ func TestMethodIsPublic(t *testing.T) {
 // the memory of the GPU is free afterwards (closing the device checks it).
 func TestFailuresLeaveNothing(t *testing.T) {
 	p, r, w := records(t, 40, 3, 2)
+	checkFailures(t, p, r, w)
+}
+
+// checkFailures lets each call of the driver fail in turn.
+func checkFailures(t *testing.T, p engine.Problem, r *engine.Records, w []float64) {
+	t.Helper()
 	for number := 0; ; number++ {
 		f := newFake()
 		b := openFake(t, f)
@@ -222,11 +240,11 @@ func TestFailuresLeaveNothing(t *testing.T) {
 		}
 		e, err := k.Bind(r)
 		if err == nil {
-			err = e.GradSum(context.Background(), make([]float64, p.D), w, engine.AllPairs{N: p.N})
+			err = e.GradSum(context.Background(), make([]float64, len(w)), w, engine.AllPairs{N: p.N})
 			if closed := e.Close(); closed != nil {
 				t.Error(closed)
 			}
-			if again := e.GradSum(context.Background(), make([]float64, p.D), w, engine.AllPairs{N: p.N}); again == nil {
+			if again := e.GradSum(context.Background(), make([]float64, len(w)), w, engine.AllPairs{N: p.N}); again == nil {
 				t.Error("GradSum after Close")
 			}
 		}

@@ -2,7 +2,6 @@ package cuda
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"math"
@@ -28,7 +27,7 @@ type evaluator struct {
 	// Exponentials of positives and negatives, or split scores and labels.
 	left, right driver.Pointer
 	split       driver.Pointer // labels
-	host        []byte         // for copies
+	host        hostBuffer     // for copies
 }
 
 // Bind implements engine.Kernel: it copies the records to the GPU, sparse ones as
@@ -121,69 +120,14 @@ func (e *evaluator) allocate(c driver.Context) error {
 		*b.at = p
 		e.memory = append(e.memory, p)
 	}
-	e.host = make([]byte, 8*max(n, d*e.chunks(), d))
+	e.host = make(hostBuffer, 8*max(n, d*e.chunks(), d))
 	return nil
 }
 
-// stagingBytes is the size of each of two buffers of memory that the GPU reads itself.
-const stagingBytes = 8 << 20
-
-// upload copies the features by columns, and the labels if they are needed. While the
-// GPU reads one buffer the other one is filled.
-func (e *evaluator) upload(c driver.Context, r *engine.Records, order []int32) (err error) {
-	n, d := e.problem.N, e.problem.D
-	keep := func(f error) {
-		if err == nil {
-			err = f
-		}
-	}
-	stream, err := c.NewStream()
-	if err != nil {
+// upload copies the features by columns, and the labels if they are needed.
+func (e *evaluator) upload(c driver.Context, r *engine.Records, order []int32) error {
+	if err := uploadColumns(c, e.x, r, order); err != nil || e.factored {
 		return err
-	}
-	defer func() { keep(c.CloseStream(stream)) }()
-	rows := max(min(stagingBytes/(8*d), n), 1)
-	var buffers [2][]byte
-	var events [2]driver.Event
-	for b := range buffers {
-		if buffers[b], err = c.AllocHost(8 * rows * d); err != nil {
-			return err
-		}
-		defer func() { keep(c.FreeHost(buffers[b])) }()
-		if events[b], err = c.NewEvent(); err != nil {
-			return err
-		}
-		defer func() { keep(c.CloseEvent(events[b])) }()
-	}
-	defer func() { keep(c.SyncStream(stream)) }() // before the buffers go
-	row := make([]float64, d)
-	for i0, b := 0, 0; i0 < n; i0, b = i0+rows, 1-b {
-		m := min(rows, n-i0)
-		if err := c.SyncEvent(events[b]); err != nil {
-			return err
-		}
-		for i := range m {
-			from := i0 + i
-			if order != nil {
-				from = int(order[from])
-			}
-			r.Row(from, row)
-			for k, v := range row {
-				binary.LittleEndian.PutUint64(buffers[b][8*(k*m+i):], math.Float64bits(v))
-			}
-		}
-		for k := range d {
-			to := e.x + driver.Pointer(8*(k*n+i0))
-			if err := c.CopyInAsync(to, buffers[b][8*k*m:8*(k+1)*m], stream); err != nil {
-				return err
-			}
-		}
-		if err := c.Record(events[b], stream); err != nil {
-			return err
-		}
-	}
-	if e.factored {
-		return nil
 	}
 	// The labels take the place of scores to be split.
 	if err := e.copyIn(c, e.s, e.y); err != nil {
@@ -204,20 +148,11 @@ func (e *evaluator) recordBlocks() int { return blocksFor(e.problem.N) }
 func blocksFor(n int) int { return (n + blockThreads - 1) / blockThreads }
 
 func (e *evaluator) copyIn(c driver.Context, to driver.Pointer, v []float64) error {
-	for i, f := range v {
-		binary.LittleEndian.PutUint64(e.host[8*i:], math.Float64bits(f))
-	}
-	return c.CopyIn(to, e.host[:8*len(v)])
+	return e.host.copyIn(c, to, v)
 }
 
 func (e *evaluator) copyOut(c driver.Context, v []float64, from driver.Pointer) error {
-	if err := c.CopyOut(e.host[:8*len(v)], from); err != nil {
-		return err
-	}
-	for i := range v {
-		v[i] = math.Float64frombits(binary.LittleEndian.Uint64(e.host[8*i:]))
-	}
-	return nil
+	return e.host.copyOut(c, v, from)
 }
 
 func (e *evaluator) free(c driver.Context) error {

@@ -61,6 +61,28 @@ func minimum(a, b float32) float32 {
 	return a
 }
 
+// divide has no defined result for b = 0.
+func divide(a, b uint32) uint32 {
+	if b == 0 {
+		return math.MaxUint32
+	}
+	return a / b
+}
+
+// nearestInt rounds to the nearest integer, ties to even, and clamps; NaN is 0.
+func nearestInt(v float32) uint64 {
+	switch r := math.RoundToEven(float64(v)); {
+	case r != r:
+		return 0
+	case r >= 0x1p63:
+		return math.MaxInt64
+	case r < -0x1p63:
+		return 1 << 63
+	default:
+		return uint64(int64(r))
+	}
+}
+
 type op = func(a, b, c uint64) uint64
 
 func u32op(f func(a, b uint32) uint32) op {
@@ -102,6 +124,8 @@ func build() map[string]op {
 		"add.s32":      u32op(func(a, b uint32) uint32 { return a + b }),
 		"sub.s32":      u32op(func(a, b uint32) uint32 { return a - b }),
 		"mul.lo.s32":   u32op(func(a, b uint32) uint32 { return a * b }),
+		"div.u32":      u32op(divide),
+		"rem.u32":      u32op(func(a, b uint32) uint32 { return a - divide(a, b)*b }),
 		"neg.s32":      u32op(func(a, _ uint32) uint32 { return -a }),
 		"and.b32":      u32op(func(a, b uint32) uint32 { return a & b }),
 		"or.b32":       u32op(func(a, b uint32) uint32 { return a | b }),
@@ -130,13 +154,14 @@ func build() map[string]op {
 		"not.pred":     func(a, _, _ uint64) uint64 { return 1 - a },
 
 		"cvt.u64.u32": copy32, "cvt.u32.u64": copy32,
-		"cvt.s64.s32":    func(a, _, _ uint64) uint64 { return uint64(int64(int32(a))) },
-		"cvt.rn.f32.f64": func(a, _, _ uint64) uint64 { return bits32(float32(f64(a))) },
-		"cvt.f64.f32":    func(a, _, _ uint64) uint64 { return bits64(float64(f32(a))) },
-		"cvt.rn.f64.s64": func(a, _, _ uint64) uint64 { return bits64(float64(int64(a))) },
-		"cvt.rn.f64.s32": func(a, _, _ uint64) uint64 { return bits64(float64(int32(a))) },
-		"cvt.rn.f64.u32": func(a, _, _ uint64) uint64 { return bits64(float64(uint32(a))) },
-		"cvt.rn.f64.u64": func(a, _, _ uint64) uint64 { return bits64(float64(a)) },
+		"cvt.s64.s32":     func(a, _, _ uint64) uint64 { return uint64(int64(int32(a))) },
+		"cvt.rn.f32.f64":  func(a, _, _ uint64) uint64 { return bits32(float32(f64(a))) },
+		"cvt.f64.f32":     func(a, _, _ uint64) uint64 { return bits64(float64(f32(a))) },
+		"cvt.rn.f64.s64":  func(a, _, _ uint64) uint64 { return bits64(float64(int64(a))) },
+		"cvt.rn.f64.s32":  func(a, _, _ uint64) uint64 { return bits64(float64(int32(a))) },
+		"cvt.rn.f64.u32":  func(a, _, _ uint64) uint64 { return bits64(float64(uint32(a))) },
+		"cvt.rni.s64.f32": func(a, _, _ uint64) uint64 { return nearestInt(f32(a)) },
+		"cvt.rn.f64.u64":  func(a, _, _ uint64) uint64 { return bits64(float64(a)) },
 
 		"fma.rn.f64":         func(a, b, c uint64) uint64 { return bits64(math.FMA(f64(a), f64(b), f64(c))) },
 		"add.rn.f64":         f64op(func(a, b float64) float64 { return a + b }),

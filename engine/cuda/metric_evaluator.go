@@ -1,0 +1,240 @@
+package cuda
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+
+	"dyad/engine"
+	"dyad/engine/cuda/driver"
+	"dyad/kernels"
+)
+
+// metricEvaluator holds records in the memory of a GPU.
+type metricEvaluator struct {
+	*metricKernel
+	records *engine.Records
+	full    []float64 // d x d: W, then the result
+	last    []float64 // d
+
+	float64s, tile *module
+	memory         []driver.Pointer // everything allocated
+	// x is n x d by columns. z is that for X W in float64, then the integer sums of
+	// products, then the doubles of metric_weigh. left and right are X W and X for the
+	// tiles. q are x_i^T W x_i, sums the row and column sums of coefficients.
+	x, z, left, right, q, labels, sums driver.Pointer
+	w, origin, zero, part              driver.Pointer // d x d, d, d zeros, chunks x d x d
+	host                               hostBuffer
+}
+
+// load copies the records and prepares what does not depend on W.
+func (e *metricEvaluator) load(c driver.Context) (err error) {
+	n, d := e.problem.N, e.problem.D
+	device := e.backend.Device
+	if e.float64s, err = device.load(c, kernels.PTX("metric")); err != nil {
+		return err
+	}
+	if e.tile, err = device.load(c, e.tiles); err != nil {
+		return err
+	}
+	for _, b := range e.blocks(e) {
+		p, err := c.Alloc(uint64(b.bytes))
+		if err != nil {
+			return err
+		}
+		*b.at = p
+		e.memory = append(e.memory, p)
+	}
+	e.host = make(hostBuffer, 8*max(n, d*d))
+	if err := c.Clear(e.zero, uint64(8*d), 0); err != nil {
+		return err
+	}
+	if err := uploadColumns(c, e.x, e.records, nil); err != nil {
+		return err
+	}
+	if err := e.host.copyIn(c, e.labels, e.records.Labels()); err != nil {
+		return err
+	}
+	return e.floats(c, e.right, e.x, 1/e.features)
+}
+
+// floats makes the operand of the tiles from n x d doubles by columns.
+func (e *metricEvaluator) floats(c driver.Context, to, from driver.Pointer, scale float64) error {
+	return e.tile.launch(c, "metric_floats", blocksFor(e.stride()), e.padded(),
+		uint64(to), uint64(from), uint64(e.problem.N), uint64(e.problem.D), uint64(e.stride()), math.Float64bits(scale))
+}
+
+func (e *metricEvaluator) free(c driver.Context) error {
+	var errs []error
+	for _, p := range e.memory {
+		errs = append(errs, c.Free(p))
+	}
+	e.memory = nil
+	return errors.Join(errs...)
+}
+
+// Kernel implements engine.Evaluator.
+func (e *metricEvaluator) Kernel() engine.Kernel { return e.metricKernel }
+
+// Close implements engine.Evaluator. It frees the memory of the GPU.
+func (e *metricEvaluator) Close() error {
+	if e.memory == nil {
+		return nil
+	}
+	return e.backend.Device.gpu.Do(context.Background(), e.free)
+}
+
+// GradSum implements engine.Evaluator. The context is looked at between launches. W need
+// not be positive semidefinite.
+func (e *metricEvaluator) GradSum(ctx context.Context, dst, w []float64, pairs engine.Pairs) error {
+	if err := e.problem.CheckCall(ctx, dst, w, pairs); err != nil {
+		return err
+	}
+	if e.memory == nil {
+		return errors.New("cuda: GradSum after Close")
+	}
+	d := e.problem.D
+	s := engine.Symmetric{Dim: d}
+	s.Unpack(e.full, w)
+	err := e.backend.Device.gpu.Do(ctx, func(c driver.Context) error {
+		if err := e.host.copyIn(c, e.w, e.full); err != nil {
+			return err
+		}
+		if q, ok := pairs.(engine.PrefixPairs); ok {
+			return e.prefix(c, q)
+		}
+		return e.all(ctx, c)
+	})
+	if err != nil {
+		return err
+	}
+	for a := range d {
+		for b := a; b < d; b++ {
+			e.full[a*d+b] += e.full[b*d+a]
+		}
+	}
+	s.Pack(dst, e.full)
+	return nil
+}
+
+// distances sets z to (X - o) W and q to (x_i - o)^T W (x_i - o).
+func (e *metricEvaluator) distances(c driver.Context, origin driver.Pointer) error {
+	n, d := e.problem.N, e.problem.D
+	err := e.float64s.launch(c, "metric_project", blocksFor(n), (d+7)/8, uint64(e.z), uint64(e.x), uint64(origin), uint64(e.w), uint64(n), uint64(d))
+	if err != nil {
+		return err
+	}
+	return e.float64s.launch(c, "metric_own", blocksFor(n), 1, uint64(e.q), uint64(e.x), uint64(origin), uint64(e.z), uint64(n), uint64(d))
+}
+
+// all sets full to P with P + P^T the sum over all pairs.
+func (e *metricEvaluator) all(ctx context.Context, c driver.Context) error {
+	n, d := e.problem.N, e.problem.D
+	if err := e.distances(c, e.zero); err != nil {
+		return err
+	}
+	if err := e.floats(c, e.left, e.z, 1/e.products); err != nil {
+		return err
+	}
+	if err := c.Clear(e.z, uint64(8*n*d), 0); err != nil {
+		return err
+	}
+	if err := c.Clear(e.sums, uint64(8*n), 0); err != nil {
+		return err
+	}
+	if err := e.visitPairs(ctx, c); err != nil {
+		return err
+	}
+	err := e.float64s.launch(c, "metric_weigh", blocksFor(n), d, uint64(e.z), uint64(e.sums), uint64(e.x), uint64(n),
+		math.Float64bits(e.unit*metricUnit), math.Float64bits(2*e.unit*e.features*metricFixed))
+	if err != nil {
+		return err
+	}
+	return e.gram(c, e.zero)
+}
+
+// visitPairs runs the tiles, in slices of whole spans of columns.
+func (e *metricEvaluator) visitPairs(ctx context.Context, c driver.Context) error {
+	n, d, pieces := e.problem.N, e.problem.D, e.pieces()
+	slice := max(pairsPerLaunch/(n*metricSpan)/e.padded()*metricSide, 1)
+	slice = min(slice, maxGridY/pieces)
+	for first := 0; first < e.spans(); first += slice {
+		if first > 0 {
+			if err := c.SyncStream(0); err != nil {
+				return err
+			}
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+		}
+		spans := min(slice, e.spans()-first)
+		err := e.tile.launch(c, "metric_tiles_fp32", e.stride()/metricSide, spans*pieces,
+			uint64(e.z), uint64(e.sums), uint64(e.left), uint64(e.right), uint64(e.q), uint64(e.labels),
+			uint64(n), uint64(d), uint64(e.stride()), uint64(first), float32Bits(-2*e.features*e.products),
+			float32Bits(-1/e.unit), float32Bits(1/metricFixed))
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// maxGridY is the largest number of blocks in the second direction of a grid.
+const maxGridY = 65535
+
+func float32Bits(v float64) uint64 { return uint64(math.Float32bits(float32(v))) }
+
+// gram sets full to sum_i (x_i - o) y_i^T with y in z.
+func (e *metricEvaluator) gram(c driver.Context, origin driver.Pointer) error {
+	n, d, chunks := e.problem.N, e.problem.D, e.chunks()
+	tiles := e.padded() / metricSide
+	err := e.float64s.launch(c, "metric_gram", chunks, tiles*tiles, uint64(e.part), uint64(e.x), uint64(origin), uint64(e.z), uint64(n), uint64(d), uint64(e.chunk))
+	if err != nil {
+		return err
+	}
+	if err := e.float64s.launch(c, "metric_reduce", blocksFor(d*d), 1, uint64(e.part), uint64(d*d), uint64(chunks)); err != nil {
+		return err
+	}
+	return e.host.copyOut(c, e.full, e.part)
+}
+
+// prefix sets full to P with P + P^T the sum over prefix pairs, from differences to the
+// last record; phi' is computed on the host.
+func (e *metricEvaluator) prefix(c driver.Context, q engine.PrefixPairs) error {
+	n := e.problem.N
+	record := func(t int) int {
+		if q.Order == nil {
+			return t
+		}
+		return int(q.Order[t])
+	}
+	last := record(q.T)
+	e.records.Row(last, e.last)
+	if err := e.host.copyIn(c, e.origin, e.last); err != nil {
+		return err
+	}
+	if err := e.distances(c, e.origin); err != nil {
+		return err
+	}
+	distance, coefficient := make([]float64, n), make([]float64, n)
+	if err := e.host.copyOut(c, distance, e.q); err != nil {
+		return err
+	}
+	for t := range q.T {
+		i := record(t)
+		if i < 0 || i >= n {
+			return fmt.Errorf("cuda: GradSum: PrefixPairs.Order has an entry outside 0 to %d", n-1)
+		}
+		y := e.records.Label(last) * e.records.Label(i)
+		coefficient[i] -= e.loss.MetricDPhi(y*(1-distance[i])) * y / 2
+	}
+	if err := e.host.copyIn(c, e.q, coefficient); err != nil {
+		return err
+	}
+	err := e.float64s.launch(c, "metric_scale", blocksFor(n), e.problem.D, uint64(e.z), uint64(e.q), uint64(e.x), uint64(e.origin), uint64(n))
+	if err != nil {
+		return err
+	}
+	return e.gram(c, e.origin)
+}

@@ -1,0 +1,147 @@
+package cuda
+
+import (
+	"math"
+
+	"dyad/engine"
+)
+
+// Roundoff implements engine.Kernel: the Frobenius norm of the error, which is the
+// Euclidean norm in Symmetric coordinates.
+//
+// Notation: n, d, R as in package engine; q, A, V, Q, C and the error dA of a distance in
+// float64 as in engine.MetricRange; u = 2^-53 and w = 2^-24; g(k) = engine.Gamma(k) and
+// h(k) = k w / (1 - k w); v_ij = x_i - x_j; unit as in metricKernel.
+//
+// # Coefficients
+//
+// Powers of two scale without error. The operands of the tiles are (X W)_ik and x_ik
+// rounded to float32; S_ij is a sum of their products in the order of k. So its error is
+// at most (h(d') + 2 w) sum_k |(X W)_ik x_jk| <= (h(d') + 2 w) A/4, with d' the d rounded up
+// to 16. x_i^T W x_i is rounded to float32, the sum of two of them and the last step of
+//
+//	D = (x_i^T W x_i + x_j^T W x_j) - 2 S
+//
+// once each: the distance has an error of at most
+//
+//	e = dA + A (h(d')/2 + 3 w).
+//
+// t = y_i y_j has a relative error of 3 w, and u = t (1 - D) two more roundings: the
+// error of u is q e + 5 w V. The clamps of u to [-V, V], of phi' to [-Q, Q] and of
+// the coefficient to the unit only move values towards exact ones, which are inside. So
+// c = -phi'(u) t, rounded to multiples of 2^-22 unit, has an error of at most
+//
+//	E = q (C q e + min(5 w C V, Q5) + slopeError + 5 w Q) + 2^-23 unit
+//
+// with slopeError and Q5 as for scores (kernel.Roundoff).
+//
+// # All pairs
+//
+// The result is P + P^T with P = X^T (diag(C1) X - 2 Z), C1 the row sums plus the column
+// sums of the strict upper triangle U of c and Z = U X. For exact sums of the computed
+// c it is sum_(i != j) c_ij v_ij v_ij^T, so the errors of c add at most
+// E sum ||v_ij||^2 <= 2 n^2 R^2 E.
+//
+// C1 is exact: sums of integers, as for scores. Z is a sum of integers, too: each is the
+// sum over a span of columns, in float32 and in a fixed order, rounded to multiples of
+// 2^-32 unit times the power of two above R. With m = spanDepth roundings in a span and
+// one of x_jk, the error of a row of Z is at most
+//
+//	(h(m) + w) qQ sum_j ||x_j|| + spans sqrt(d) 2^-33 unit (2 R)(1 + 2^-18)
+//
+// and as it is multiplied by 2 x_i and P is added to its transpose, the error of the
+// result is at most 4 R times the sum of these over i, with n (n-1)/2 terms of the first kind.
+//
+// In float64, each product c_ij x_ia x_jb of the result takes part in at most k =
+// gramDepth roundings. Their absolute values add up to entries of a matrix of norm at
+// most 4 n (n-1) R^2 qQ, as in package cpu, so this adds g(k) times that.
+//
+// # Prefix pairs
+//
+// Distances, coefficients and sums are in float64, of differences to the last record:
+// as in package cpu, T 4 R^2 q (E' + g(k') Q) with E' = C (q dA + 3 u V) + SlopeErr + 2 u Q.
+//
+// The last summand covers underflow, of float64 as in package cpu and of float32: an
+// operand or a product below 2^-126 of its unit loses at most 2^-148.
+//
+// # What a record changes
+//
+// A distance to the exact gradient adds up the errors of all pairs. The change of the
+// result when record k changes has a smaller bound, and with it the sensitivity of one
+// gradient. The computed c_ij is a function of the two records, W, the order of i and j
+// and constants: S_ij is summed in the order of features, alone. So the sum of
+// c_ij v_ij v_ij^T changes by terms of k only. What else changes are the roundings of
+// those spans that k is in, and of its own row: the others have the same bits. A row i < k has
+// one such span, of at most 1024 columns, and k itself n/1024. By the bounds above the
+// roundings change by at most
+//
+//	4 R^2 qQ (h(m) + w) (2 n 1024 + 2 n)
+//
+// whatever n is, relatively to the sensitivity 2 (n-1) Dg: 1024 (h(m) + w), about
+// 0.5 %, times 4 R^2 qQ / Dg. Roundoff does not use this, because certificates of
+// recursions need the distance.
+func (k *metricKernel) Roundoff(pairs engine.Pairs) float64 {
+	p, m := k.problem, k.limits
+	R, n, d := p.Bounds.FeatureNorm, float64(p.N), float64(p.D)
+	tiny := n*n*d*d*(1+R)*(1+R)*(1+m.Labels)*(1+m.Curvature*m.Margin+m.Slope)*0x1p-1000 +
+		n*n*R*R*m.Labels*(m.Slope+m.Curvature*m.Labels*m.Distance)*d*0x1p-120
+	largest := m.Labels * m.Slope // of a coefficient
+	switch q := pairs.(type) {
+	case engine.AllPairs:
+		if q.N != p.N {
+			return math.Inf(1)
+		}
+		e := 2*n*n*R*R*k.coefficientError() +
+			2*n*(n-1)*R*R*largest*k.productError() +
+			8*R*R*n*float64(k.spans())*math.Sqrt(d)*metricFixed/2*k.unit*(1+0x1p-18) +
+			4*n*(n-1)*R*R*largest*engine.Gamma(k.gramDepth())
+		return e*metricSecondOrder + tiny
+	case engine.PrefixPairs:
+		if q.T < 1 || q.T >= p.N {
+			return math.Inf(1)
+		}
+		e := m.Curvature*(m.Labels*m.DistanceErr+3*u64*m.Margin) + m.SlopeErr + (2*u64+engine.Gamma(k.gramDepth()))*m.Slope
+		return float64(q.T)*4*R*R*m.Labels*e*metricSecondOrder + tiny
+	}
+	return math.Inf(1)
+}
+
+// metricSecondOrder covers products of error terms: each is below 2^-10 of its quantity
+// (checked by usable) and there are fewer than 16.
+const metricSecondOrder = 1.02
+
+// gamma32 is h(k).
+func gamma32(k int) float64 { return float64(k) * u32 / (1 - float64(k)*u32) * (1 + 0x1p-40) }
+
+// coefficientError is E.
+func (k *metricKernel) coefficientError() float64 {
+	m := k.limits
+	distance := m.DistanceErr + m.Distance*(gamma32(roundUp(k.problem.D, 16))/2+3*u32)
+	margin := m.Curvature * 5 * u32 * m.Margin
+	if _, ok := k.loss.(engine.MahalanobisLogistic); ok {
+		margin = min(margin, 5*u32*0.2241)
+	}
+	return m.Labels*(m.Curvature*m.Labels*distance+margin+k.slopeError+5*u32*m.Slope) + k.unit*metricUnit/2
+}
+
+// productError is h(m) + w.
+func (k *metricKernel) productError() float64 {
+	const spanDepth = metricSide + metricSpan/metricSide
+	return gamma32(spanDepth) + u32
+}
+
+// distanceDepth is the depth of (x - o)^T W (x - o): 3 (Unpack), two differences, X W and
+// an inner product.
+func distanceDepth(d int) int { return 3 + 2 + 2*d }
+
+// gramDepth is the depth of the result: two differences or the three roundings of
+// metric_weigh, their product, a chunk, the chunks, P + P^T, and Pack.
+func (k *metricKernel) gramDepth() int { return 3 + 1 + k.chunk + k.chunks() + 1 + 3 }
+
+// usable reports that all first-order error terms are small enough for
+// metricSecondOrder to cover their products.
+func (k *metricKernel) usable() bool {
+	m := k.limits
+	most := max(k.coefficientError(), m.Labels*m.Slope*max(k.productError(), engine.Gamma(k.gramDepth())))
+	return most < 0x1p-10*m.Labels*m.Slope
+}

@@ -1,0 +1,90 @@
+package cuda
+
+import (
+	"encoding/binary"
+	"math"
+
+	"dyad/engine"
+	"dyad/engine/cuda/driver"
+)
+
+// stagingBytes is the size of each of two buffers of memory that the GPU reads itself.
+const stagingBytes = 8 << 20
+
+// uploadColumns copies the features to x by columns, x[k n + i], sparse ones as zeros and
+// others; order is that of the rows, nil for their own. While the GPU reads one buffer
+// the other one is filled.
+func uploadColumns(c driver.Context, x driver.Pointer, r *engine.Records, order []int32) (err error) {
+	n, d := r.Len(), r.Dim()
+	keep := func(f error) {
+		if err == nil {
+			err = f
+		}
+	}
+	stream, err := c.NewStream()
+	if err != nil {
+		return err
+	}
+	defer func() { keep(c.CloseStream(stream)) }()
+	rows := max(min(stagingBytes/(8*d), n), 1)
+	var buffers [2][]byte
+	var events [2]driver.Event
+	for b := range buffers {
+		if buffers[b], err = c.AllocHost(8 * rows * d); err != nil {
+			return err
+		}
+		defer func() { keep(c.FreeHost(buffers[b])) }()
+		if events[b], err = c.NewEvent(); err != nil {
+			return err
+		}
+		defer func() { keep(c.CloseEvent(events[b])) }()
+	}
+	defer func() { keep(c.SyncStream(stream)) }() // before the buffers go
+	row := make([]float64, d)
+	for i0, b := 0, 0; i0 < n; i0, b = i0+rows, 1-b {
+		m := min(rows, n-i0)
+		if err := c.SyncEvent(events[b]); err != nil {
+			return err
+		}
+		for i := range m {
+			from := i0 + i
+			if order != nil {
+				from = int(order[from])
+			}
+			r.Row(from, row)
+			for k, v := range row {
+				binary.LittleEndian.PutUint64(buffers[b][8*(k*m+i):], math.Float64bits(v))
+			}
+		}
+		for k := range d {
+			to := x + driver.Pointer(8*(k*n+i0))
+			if err := c.CopyInAsync(to, buffers[b][8*k*m:8*(k+1)*m], stream); err != nil {
+				return err
+			}
+		}
+		if err := c.Record(events[b], stream); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// hostBuffer holds float64 numbers on their way to the GPU and back: 8 bytes each.
+type hostBuffer []byte
+
+func (b hostBuffer) copyIn(c driver.Context, to driver.Pointer, v []float64) error {
+	for i, f := range v {
+		binary.LittleEndian.PutUint64(b[8*i:], math.Float64bits(f))
+	}
+	return c.CopyIn(to, b[:8*len(v)])
+}
+
+func (b hostBuffer) copyOut(c driver.Context, v []float64, from driver.Pointer) error {
+	if err := c.CopyOut(b[:8*len(v)], from); err != nil {
+		return err
+	}
+	for i := range v {
+		v[i] = math.Float64frombits(binary.LittleEndian.Uint64(b[8*i:]))
+	}
+	return nil
+}
