@@ -13,6 +13,8 @@ import (
 type Backend struct {
 	// Device is where kernels run. A plan needs only its size.
 	Device *Device
+	// Precision is that of the pairs of Mahalanobis losses.
+	Precision Precision
 }
 
 var _ engine.Backend = Backend{}

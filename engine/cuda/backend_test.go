@@ -216,15 +216,15 @@ func TestMethodIsPublic(t *testing.T) {
 // the memory of the GPU is free afterwards (closing the device checks it).
 func TestFailuresLeaveNothing(t *testing.T) {
 	p, r, w := records(t, 40, 3, 2)
-	checkFailures(t, p, r, w)
+	checkFailures(t, AutoPrecision, p, r, w)
 }
 
 // checkFailures lets each call of the driver fail in turn.
-func checkFailures(t *testing.T, p engine.Problem, r *engine.Records, w []float64) {
+func checkFailures(t *testing.T, precision Precision, p engine.Problem, r *engine.Records, w []float64) {
 	t.Helper()
 	for number := 0; ; number++ {
 		f := newFake()
-		b := openFake(t, f)
+		b := openMetric(t, f, precision)
 		calls, failed := 0, false
 		f.fail = func(string) error {
 			calls++

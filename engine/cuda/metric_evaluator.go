@@ -22,10 +22,13 @@ type metricEvaluator struct {
 	memory         []driver.Pointer // everything allocated
 	// x is n x d by columns. z is that for X W in float64, then the integer sums of
 	// products, then the doubles of metric_weigh. left and right are X W and X for the
-	// tiles. q are x_i^T W x_i, sums the row and column sums of coefficients.
-	x, z, left, right, q, labels, sums driver.Pointer
-	w, origin, zero, part              driver.Pointer // d x d, d, d zeros, chunks x d x d
-	host                               hostBuffer
+	// tiles, and factor is X for their products if it is another packing. q are
+	// x_i^T W x_i, points q and the labels in float32, sums the row and column sums of
+	// coefficients.
+	x, z, left, right, factor, q, labels, points, sums driver.Pointer
+	// Of d x d, d, d zeros, and chunks x d x d doubles.
+	w, origin, zero, part driver.Pointer
+	host                  hostBuffer
 }
 
 // load copies the records and prepares what does not depend on W.
@@ -56,13 +59,21 @@ func (e *metricEvaluator) load(c driver.Context) (err error) {
 	if err := e.host.copyIn(c, e.labels, e.records.Labels()); err != nil {
 		return err
 	}
-	return e.floats(c, e.right, e.x, 1/e.features)
+	if err := e.pack(c, "right", e.right, e.x, 8, (d+15)/16, e.features); err != nil || e.operand == "" {
+		return err
+	}
+	return e.pack(c, "factor", e.factor, e.x, 16, e.padded()/8, e.features)
 }
 
-// floats makes the operand of the tiles from n x d doubles by columns.
-func (e *metricEvaluator) floats(c driver.Context, to, from driver.Pointer, scale float64) error {
-	return e.tile.launch(c, "metric_floats", blocksFor(e.stride()), e.padded(),
-		uint64(to), uint64(from), uint64(e.problem.N), uint64(e.problem.D), uint64(e.stride()), math.Float64bits(scale))
+// pack makes an operand of the tiles, in units, from n x d doubles by columns. records are
+// those of a fragment, and steps the fragments for the features.
+func (e *metricEvaluator) pack(c driver.Context, name string, to, from driver.Pointer, records, steps int, unit float64) error {
+	n, d := uint64(e.problem.N), uint64(e.problem.D)
+	if e.operand == "" {
+		return e.tile.launch(c, "metric_floats", blocksFor(e.stride()), e.padded(), uint64(to), uint64(from), n, d, uint64(e.stride()), math.Float64bits(1/unit))
+	}
+	blocks := e.stride() / records
+	return e.tile.launch(c, "metric_"+name+"_"+e.operand, (blocks+7)/8, steps, uint64(to), uint64(from), n, d, uint64(blocks), math.Float64bits(1/unit))
 }
 
 func (e *metricEvaluator) free(c driver.Context) error {
@@ -134,7 +145,11 @@ func (e *metricEvaluator) all(ctx context.Context, c driver.Context) error {
 	if err := e.distances(c, e.zero); err != nil {
 		return err
 	}
-	if err := e.floats(c, e.left, e.z, 1/e.products); err != nil {
+	err := e.float64s.launch(c, "metric_points", blocksFor(e.stride()), 1, uint64(e.points), uint64(e.q), uint64(e.labels), uint64(n), uint64(e.stride()))
+	if err != nil {
+		return err
+	}
+	if err := e.pack(c, "left", e.left, e.z, 16, (d+15)/16, e.products); err != nil {
 		return err
 	}
 	if err := c.Clear(e.z, uint64(8*n*d), 0); err != nil {
@@ -146,8 +161,8 @@ func (e *metricEvaluator) all(ctx context.Context, c driver.Context) error {
 	if err := e.visitPairs(ctx, c); err != nil {
 		return err
 	}
-	err := e.float64s.launch(c, "metric_weigh", blocksFor(n), d, uint64(e.z), uint64(e.sums), uint64(e.x), uint64(n),
-		math.Float64bits(e.unit*metricUnit), math.Float64bits(2*e.unit*e.features*metricFixed))
+	err = e.float64s.launch(c, "metric_weigh", blocksFor(n), d, uint64(e.z), uint64(e.sums), uint64(e.x), uint64(n),
+		math.Float64bits(e.unit*e.grid), math.Float64bits(2*e.unit*e.features*metricFixed))
 	if err != nil {
 		return err
 	}
@@ -157,7 +172,7 @@ func (e *metricEvaluator) all(ctx context.Context, c driver.Context) error {
 // visitPairs runs the tiles, in slices of whole spans of columns.
 func (e *metricEvaluator) visitPairs(ctx context.Context, c driver.Context) error {
 	n, d, pieces := e.problem.N, e.problem.D, e.pieces()
-	slice := max(pairsPerLaunch/(n*metricSpan)/e.padded()*metricSide, 1)
+	slice := max(e.pairsPerLaunch/(n*metricSpan), 1)
 	slice = min(slice, maxGridY/pieces)
 	for first := 0; first < e.spans(); first += slice {
 		if first > 0 {
@@ -169,11 +184,16 @@ func (e *metricEvaluator) visitPairs(ctx context.Context, c driver.Context) erro
 			}
 		}
 		spans := min(slice, e.spans()-first)
-		err := e.tile.launch(c, "metric_tiles_fp32", e.stride()/metricSide, spans*pieces,
-			uint64(e.z), uint64(e.sums), uint64(e.left), uint64(e.right), uint64(e.q), uint64(e.labels),
-			uint64(n), uint64(d), uint64(e.stride()), uint64(first), float32Bits(-2*e.features*e.products),
-			float32Bits(-1/e.unit), float32Bits(1/metricFixed))
-		if err != nil {
+		args := []uint64{uint64(e.z), uint64(e.sums), uint64(e.left), uint64(e.right)}
+		if e.operand != "" {
+			args = append(args, uint64(e.factor))
+		}
+		args = append(args, uint64(e.points), uint64(n), uint64(d))
+		if e.operand == "" {
+			args = append(args, uint64(e.stride()))
+		}
+		args = append(args, uint64(first), float32Bits(-2*e.features*e.products), float32Bits(-1/e.unit), float32Bits(1/metricFixed))
+		if err := e.tile.launch(c, e.name, (n+e.rows-1)/e.rows, spans*pieces, args...); err != nil {
 			return err
 		}
 	}
@@ -188,7 +208,7 @@ func float32Bits(v float64) uint64 { return uint64(math.Float32bits(float32(v)))
 // gram sets full to sum_i (x_i - o) y_i^T with y in z.
 func (e *metricEvaluator) gram(c driver.Context, origin driver.Pointer) error {
 	n, d, chunks := e.problem.N, e.problem.D, e.chunks()
-	tiles := e.padded() / metricSide
+	tiles := (d + metricGram - 1) / metricGram
 	err := e.float64s.launch(c, "metric_gram", chunks, tiles*tiles, uint64(e.part), uint64(e.x), uint64(origin), uint64(e.z), uint64(n), uint64(d), uint64(e.chunk))
 	if err != nil {
 		return err

@@ -13,9 +13,8 @@ import (
 
 // Sizes of the grid, as in kernels/cuda/metric*.cu.
 const (
-	metricSide  = 64   // rows, columns and features of a tile
-	metricSpan  = 1024 // columns whose products are summed in float32
-	metricUnit  = 0x1p-22
+	metricGram  = 64      // features of a tile of the d x d result
+	metricSpan  = 1024    // columns whose products are summed in float32
 	metricFixed = 0x1p-32 // of the sums of products, in units of a coefficient and a feature
 )
 
@@ -28,20 +27,27 @@ type metricKernel struct {
 	problem engine.Problem
 	loss    engine.MetricLoss
 	limits  engine.MetricRange
-	tiles   string // PTX of the tiles
-	chunk   int    // rows of a partial sum of the d x d result
+	tiling
+	tiles string // PTX of the tiles
+	chunk int    // rows of a partial sum of the d x d result
 
-	// Coefficients are in units of metricUnit unit. Features, X W and coefficients are
+	// Coefficients are in units of grid unit. Features, X W and coefficients are
 	// divided by powers of two, so that they are at most 1 in size.
 	unit, features, products float64
 	slopeError               float64 // of the code for phi'
+
+	pairsPerLaunch int // bounds the time until a cancelled context is seen
 }
 
 var _ engine.Kernel = (*metricKernel)(nil)
 
 // planMetric returns the kernel for a valid problem without groups.
 func (b Backend) planMetric(p engine.Problem, loss engine.MetricLoss) (engine.Kernel, error) {
-	k := &metricKernel{backend: b, problem: p, loss: loss}
+	precision := b.Precision
+	if precision == AutoPrecision {
+		precision = BF16x3
+	}
+	k := &metricKernel{backend: b, problem: p, loss: loss, tiling: tilingOf(precision, p.D)}
 	if got, want := loss.ParamDim(p.D), (engine.Symmetric{Dim: p.D}).Len(); got != want {
 		return nil, fmt.Errorf("cuda: loss %q has %d parameters for %d features, want the %d coordinates of a symmetric matrix", loss.Name(), got, p.D, want)
 	}
@@ -66,9 +72,10 @@ func (b Backend) planMetric(p engine.Problem, loss engine.MetricLoss) (engine.Ke
 			return nil, fmt.Errorf("%w: features, labels, distances or gradients of size %.3g on a GPU, which computes pairs in float32; rescale the features or labels", engine.ErrUnsupported, v)
 		}
 	}
-	if k.tiles, err = splice(kernels.PTX("metric_fp32"), code, m.Margin, m.Slope); err != nil {
+	if k.tiles, err = splice(kernels.PTX(k.file), code, m.Margin, m.Slope); err != nil {
 		return nil, err
 	}
+	k.pairsPerLaunch = pairsPerLaunch / roundUp(p.D, 64)
 	k.chunk = max(2048, (p.N+maxChunks-1)/maxChunks)
 	if most := metricGramFloats/p.D/p.D + 1; (p.N+k.chunk-1)/k.chunk > most {
 		k.chunk = (p.N + most - 1) / most
@@ -91,21 +98,26 @@ func powerAbove(v float64) float64 {
 // Problem returns the planned problem.
 func (k *metricKernel) Problem() engine.Problem { return k.problem }
 
-// Method returns "direct".
-func (k *metricKernel) Method() string { return "direct" }
+// Method returns "direct, " and the precision.
+func (k *metricKernel) Method() string {
+	if k.operand == "" {
+		return "direct, fp32"
+	}
+	return "direct, " + k.operand
+}
 
 func (k *metricKernel) chunks() int { return (k.problem.N + k.chunk - 1) / k.chunk }
 
 // stride is n rounded up to whole tiles.
-func (k *metricKernel) stride() int { return roundUp(k.problem.N, metricSide) }
+func (k *metricKernel) stride() int { return roundUp(k.problem.N, k.align) }
 
-// padded is d rounded up to whole tiles.
-func (k *metricKernel) padded() int { return roundUp(k.problem.D, metricSide) }
+// padded is d rounded up to whole pieces.
+func (k *metricKernel) padded() int { return roundUp(k.problem.D, k.piece) }
 
 func roundUp(n, to int) int { return (n + to - 1) / to * to }
 
 // pieces is the number of blocks that share the products of a tile.
-func (k *metricKernel) pieces() int { return k.padded() / metricSide }
+func (k *metricKernel) pieces() int { return k.padded() / k.piece }
 
 func (k *metricKernel) spans() int { return (k.problem.N + metricSpan - 1) / metricSpan }
 
@@ -117,12 +129,16 @@ type metricBlock struct {
 
 // blocks are what an evaluator allocates.
 func (k *metricKernel) blocks(e *metricEvaluator) []metricBlock {
-	n, d, tiles := k.problem.N, k.problem.D, 4*k.stride()*k.padded()
-	return []metricBlock{
-		{&e.x, 8 * n * d}, {&e.z, 8 * n * d}, {&e.left, tiles}, {&e.right, tiles},
-		{&e.q, 8 * n}, {&e.labels, 8 * n}, {&e.sums, 8 * n},
+	n, d, stride := k.problem.N, k.problem.D, k.stride()
+	list := []metricBlock{
+		{&e.x, 8 * n * d}, {&e.z, 8 * n * d}, {&e.left, 4 * stride * k.padded()}, {&e.right, 4 * stride * k.padded()},
+		{&e.q, 8 * n}, {&e.labels, 8 * n}, {&e.points, 8 * stride}, {&e.sums, 8 * n},
 		{&e.w, 8 * d * d}, {&e.origin, 8 * d}, {&e.zero, 8 * d}, {&e.part, 8 * d * d * k.chunks()},
 	}
+	if k.operand != "" {
+		list = append(list, metricBlock{&e.factor, 4 * stride * k.padded()})
+	}
+	return list
 }
 
 // memory is what an evaluator allocates, in bytes, with room for the driver.

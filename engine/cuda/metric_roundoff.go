@@ -10,28 +10,34 @@ import (
 // Euclidean norm in Symmetric coordinates.
 //
 // Notation: n, d, R as in package engine; q, A, V, Q, C and the error dA of a distance in
-// float64 as in engine.MetricRange; u = 2^-53 and w = 2^-24; g(k) = engine.Gamma(k) and
-// h(k) = k w / (1 - k w); v_ij = x_i - x_j; unit as in metricKernel.
+// float64 as in engine.MetricRange; u = 2^-53 and w = 2^-24; g(k) = engine.Gamma(k);
+// v_ij = x_i - x_j; unit as in metricKernel.
 //
 // # Coefficients
 //
-// Powers of two scale without error. The operands of the tiles are (X W)_ik and x_ik
-// rounded to float32; S_ij is a sum of their products in the order of k. So its error is
-// at most (h(d') + 2 w) sum_k |(X W)_ik x_jk| <= (h(d') + 2 w) A/4, with d' the d rounded up
-// to 16. x_i^T W x_i is rounded to float32, the sum of two of them and the last step of
+// Powers of two scale without error. The operands of the tiles are (X W)_ik and x_ik with
+// a relative error of at most entry, S_ij is a sum of their products in which at most
+// dropped of each is left out, and sums of 16 have an error of at most products16
+// (tiling). So the error of S_ij is at most
+//
+//	(ceil(d/16) products16 + 2 entry + dropped) sum_k |(X W)_ik x_jk|
+//
+// and that sum is at most R^2 r = A/4. x_i^T W x_i is rounded to float32, the sum of two of
+// them and the last step of
 //
 //	D = (x_i^T W x_i + x_j^T W x_j) - 2 S
 //
 // once each: the distance has an error of at most
 //
-//	e = dA + A (h(d')/2 + 3 w).
+//	e = dA + A ((ceil(d/16) products16 + 2 entry + dropped)/2 + 2 w).
 //
 // t = y_i y_j has a relative error of 3 w, and u = t (1 - D) two more roundings: the
 // error of u is q e + 5 w V. The clamps of u to [-V, V], of phi' to [-Q, Q] and of
 // the coefficient to the unit only move values towards exact ones, which are inside. So
-// c = -phi'(u) t, rounded to multiples of 2^-22 unit, has an error of at most
+// c = -phi'(u) t, rounded to multiples of grid unit and then relatively by rounded, has
+// an error of at most
 //
-//	E = q (C q e + min(5 w C V, Q5) + slopeError + 5 w Q) + 2^-23 unit
+//	E = q (C q e + min(5 w C V, Q5) + slopeError + (5 w + rounded) Q) + grid/2 unit
 //
 // with slopeError and Q5 as for scores (kernel.Roundoff).
 //
@@ -42,12 +48,13 @@ import (
 // c it is sum_(i != j) c_ij v_ij v_ij^T, so the errors of c add at most
 // E sum ||v_ij||^2 <= 2 n^2 R^2 E.
 //
-// C1 is exact: sums of integers, as for scores. Z is a sum of integers, too: each is the
-// sum over a span of columns, in float32 and in a fixed order, rounded to multiples of
-// 2^-32 unit times the power of two above R. With m = spanDepth roundings in a span and
-// one of x_jk, the error of a row of Z is at most
+// C1 is exact: sums of integers, as for scores; a thread's stay below 2^31 and a coefficient
+// has at most 23 bits. Z is a sum of integers, too: each is the sum over a span of
+// columns, in float32 and in a fixed order, rounded to multiples of 2^-32 unit times the
+// power of two above R, F. With the errors of the operands and of the sum over a span,
+// s = entry + dropped + spanError, the error of a row of Z is at most
 //
-//	(h(m) + w) qQ sum_j ||x_j|| + spans sqrt(d) 2^-33 unit (2 R)(1 + 2^-18)
+//	s qQ sum_j ||x_j|| + spans sqrt(d) 2^-33 unit F
 //
 // and as it is multiplied by 2 x_i and P is added to its transpose, the error of the
 // result is at most 4 R times the sum of these over i, with n (n-1)/2 terms of the first kind.
@@ -69,17 +76,19 @@ import (
 // A distance to the exact gradient adds up the errors of all pairs. The change of the
 // result when record k changes has a smaller bound, and with it the sensitivity of one
 // gradient. The computed c_ij is a function of the two records, W, the order of i and j
-// and constants: S_ij is summed in the order of features, alone. So the sum of
-// c_ij v_ij v_ij^T changes by terms of k only. What else changes are the roundings of
-// those spans that k is in, and of its own row: the others have the same bits. A row i < k has
-// one such span, of at most 1024 columns, and k itself n/1024. By the bounds above the
+// and constants: S_ij is summed in the order of features, alone; of mma.sync this
+// assumes that an element of a product depends on its row, its column and its summand and
+// not on where they are. So the sum of c_ij v_ij v_ij^T changes by terms of k only, each
+// within E 4 R^2 of an exact one. What else changes are the roundings of those spans
+// that k is in, and of its own row: the others have the same bits. A row i < k has one
+// such span, of at most 1024 columns, and k itself has n/1024. By the bounds above these
 // roundings change by at most
 //
-//	4 R^2 qQ (h(m) + w) (2 n 1024 + 2 n)
+//	4 R^2 qQ s (2 n 1024 + 2 n)
 //
-// whatever n is, relatively to the sensitivity 2 (n-1) Dg: 1024 (h(m) + w), about
-// 0.5 %, times 4 R^2 qQ / Dg. Roundoff does not use this, because certificates of
-// recursions need the distance.
+// which relatively to the sensitivity 2 (n-1) Dg does not grow with n, and neither do
+// the errors E: with them it is below 2 E 4 R^2 / Dg + 1025 s 4 R^2 qQ / Dg. Roundoff does
+// not use this, because certificates of recursions need the distance.
 func (k *metricKernel) Roundoff(pairs engine.Pairs) float64 {
 	p, m := k.problem, k.limits
 	R, n, d := p.Bounds.FeatureNorm, float64(p.N), float64(p.D)
@@ -93,42 +102,32 @@ func (k *metricKernel) Roundoff(pairs engine.Pairs) float64 {
 		}
 		e := 2*n*n*R*R*k.coefficientError() +
 			2*n*(n-1)*R*R*largest*k.productError() +
-			8*R*R*n*float64(k.spans())*math.Sqrt(d)*metricFixed/2*k.unit*(1+0x1p-18) +
+			4*R*n*float64(k.spans())*math.Sqrt(d)*metricFixed/2*k.unit*k.features +
 			4*n*(n-1)*R*R*largest*engine.Gamma(k.gramDepth())
-		return e*metricSecondOrder + tiny
+		return e*k.secondOrder() + tiny
 	case engine.PrefixPairs:
 		if q.T < 1 || q.T >= p.N {
 			return math.Inf(1)
 		}
 		e := m.Curvature*(m.Labels*m.DistanceErr+3*u64*m.Margin) + m.SlopeErr + (2*u64+engine.Gamma(k.gramDepth()))*m.Slope
-		return float64(q.T)*4*R*R*m.Labels*e*metricSecondOrder + tiny
+		return float64(q.T)*4*R*R*m.Labels*e*k.secondOrder() + tiny
 	}
 	return math.Inf(1)
 }
 
-// metricSecondOrder covers products of error terms: each is below 2^-10 of its quantity
-// (checked by usable) and there are fewer than 16.
-const metricSecondOrder = 1.02
-
-// gamma32 is h(k).
-func gamma32(k int) float64 { return float64(k) * u32 / (1 - float64(k)*u32) * (1 + 0x1p-40) }
-
 // coefficientError is E.
 func (k *metricKernel) coefficientError() float64 {
 	m := k.limits
-	distance := m.DistanceErr + m.Distance*(gamma32(roundUp(k.problem.D, 16))/2+3*u32)
+	distance := m.DistanceErr + m.Distance*((k.gramError(k.problem.D)+2*k.entry+k.dropped)/2+2*u32)
 	margin := m.Curvature * 5 * u32 * m.Margin
 	if _, ok := k.loss.(engine.MahalanobisLogistic); ok {
 		margin = min(margin, 5*u32*0.2241)
 	}
-	return m.Labels*(m.Curvature*m.Labels*distance+margin+k.slopeError+5*u32*m.Slope) + k.unit*metricUnit/2
+	return m.Labels*(m.Curvature*m.Labels*distance+margin+k.slopeError+(5*u32+k.rounded)*m.Slope) + k.grid/2*k.unit
 }
 
-// productError is h(m) + w.
-func (k *metricKernel) productError() float64 {
-	const spanDepth = metricSide + metricSpan/metricSide
-	return gamma32(spanDepth) + u32
-}
+// productError is s.
+func (k *metricKernel) productError() float64 { return k.entry + k.dropped + k.spanError() }
 
 // distanceDepth is the depth of (x - o)^T W (x - o): 3 (Unpack), two differences, X W and
 // an inner product.
@@ -138,10 +137,14 @@ func distanceDepth(d int) int { return 3 + 2 + 2*d }
 // metric_weigh, their product, a chunk, the chunks, P + P^T, and Pack.
 func (k *metricKernel) gramDepth() int { return 3 + 1 + k.chunk + k.chunks() + 1 + 3 }
 
-// usable reports that all first-order error terms are small enough for
-// metricSecondOrder to cover their products.
-func (k *metricKernel) usable() bool {
+// relativeError is the largest of the first-order errors, relatively to its quantity.
+func (k *metricKernel) relativeError() float64 {
 	m := k.limits
-	most := max(k.coefficientError(), m.Labels*m.Slope*max(k.productError(), engine.Gamma(k.gramDepth())))
-	return most < 0x1p-10*m.Labels*m.Slope
+	return max(k.coefficientError()/(m.Labels*m.Slope), k.gramError(k.problem.D)+2*k.entry+k.dropped, k.productError(), engine.Gamma(k.gramDepth()))
 }
+
+// secondOrder covers products of error terms, of which there are fewer than 16.
+func (k *metricKernel) secondOrder() float64 { return 1 + 16*k.relativeError() + 0x1p-20 }
+
+// usable reports that secondOrder covers products of more than two error terms, too.
+func (k *metricKernel) usable() bool { return k.relativeError() < 0x1p-8 }

@@ -11,14 +11,14 @@ import (
 	"dyad/engine/enginetest"
 )
 
-// metricPrecision is three times the limit of Roundoff per pair in float32.
-const metricPrecision = 3 * 6e-6
+// metricLimits are three times the limits of Roundoff per pair.
+var metricLimits = map[Precision]float64{FP32: 3 * 6e-6, BF16x3: 3 * 1e-4, TF32: 3 * 2e-3}
 
 // metricOptions keep the interpreter's work small.
-func metricOptions() enginetest.Options {
+func metricOptions(p Precision) enginetest.Options {
 	o := enginetest.Options{
 		Losses: []engine.ScoreLoss{}, MetricLosses: []engine.MetricLoss{engine.MahalanobisLogistic{}},
-		Sizes: []int{2, 67}, Radii: []float64{1}, PerPair: metricPrecision,
+		Sizes: []int{2, 67}, Radii: []float64{1}, PerPair: metricLimits[p],
 	}
 	if testing.Short() {
 		o.Sizes = []int{3}
@@ -52,31 +52,44 @@ func hinge(t *testing.T) engine.Scalar {
 	return e
 }
 
+// openMetric returns the backend on the interpreter with a precision.
+func openMetric(t *testing.T, f *fakeDriver, p Precision) Backend {
+	t.Helper()
+	b := openFake(t, f)
+	b.Precision = p
+	return b
+}
+
 // TestMetricConformance runs the suite of all backends on the embedded PTX, with the
-// approximate instructions exact and off by their documented error either way.
+// approximate instructions and the tensor cores exact and off by their assumed error
+// either way.
 func TestMetricConformance(t *testing.T) {
-	for _, skew := range []float64{0, 1, -1} {
-		f := newFake()
-		f.skew = skew
-		o := metricOptions()
-		if skew != 0 {
-			o.Sizes = []int{17}
-			if testing.Short() {
-				continue
+	for _, p := range []Precision{FP32, BF16x3, TF32} {
+		for _, skew := range []float64{0, 1, -1} {
+			f := newFake()
+			f.skew = skew
+			o := metricOptions(p)
+			if skew != 0 {
+				o.Sizes = []int{5}
+				if testing.Short() {
+					continue
+				}
 			}
+			enginetest.Run(t, openMetric(t, f, p), o)
 		}
-		enginetest.Run(t, openFake(t, f), o)
 	}
 }
 
 // TestMetricExpressions: the suite with code for phi' that is put into the tiles.
 func TestMetricExpressions(t *testing.T) {
-	o := metricOptions()
-	o.MetricLosses, o.Sizes, o.Radii = metricLosses(t), []int{5}, []float64{2}
-	if testing.Short() {
-		o.MetricLosses = o.MetricLosses[:1]
+	for _, p := range []Precision{FP32, BF16x3} {
+		o := metricOptions(p)
+		o.MetricLosses, o.Sizes, o.Radii = metricLosses(t), []int{5}, []float64{2}
+		if testing.Short() {
+			o.MetricLosses = o.MetricLosses[:1]
+		}
+		enginetest.Run(t, openMetric(t, newFake(), p), o)
 	}
-	enginetest.Run(t, openFake(t, newFake()), o)
 }
 
 // TestMetricDefectsAreFound is the control of TestMetricConformance.
@@ -99,10 +112,10 @@ func TestMetricDefectsAreFound(t *testing.T) {
 			found = found || edited != ptx
 			return edited
 		}
-		o := metricOptions()
+		o := metricOptions(FP32)
 		o.Sizes = []int{3}
 		var w watcher
-		enginetest.Run(&w, openFake(t, f), o)
+		enginetest.Run(&w, openMetric(t, f, FP32), o)
 		if !found || w.failures == 0 {
 			t.Errorf("%s: edited %v, %d failures", name, found, w.failures)
 		}
@@ -121,47 +134,110 @@ func metricProblem(t *testing.T, n, d int) (engine.Problem, *engine.Records, []f
 	return p, r, w
 }
 
-// TestMetricAgainstCPU: both backends are within their bounds of each other, with
-// several tiles, spans and pieces of features, in one launch and in slices.
+// gradient plans, binds and sums over all pairs.
+func gradient(t *testing.T, b engine.Backend, p engine.Problem, r *engine.Records, w []float64) (sum []float64, bound float64) {
+	t.Helper()
+	k, err := b.Plan(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m, ok := k.(*metricKernel); ok {
+		m.pairsPerLaunch = 1 // a launch for each span
+	}
+	e, err := k.Bind(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum = make([]float64, len(w))
+	if err := e.GradSum(context.Background(), sum, w, engine.AllPairs{N: p.N}); err != nil {
+		t.Fatal(err)
+	}
+	if err := e.Close(); err != nil {
+		t.Error(err)
+	}
+	return sum, k.Roundoff(engine.AllPairs{N: p.N})
+}
+
+// TestMetricAgainstCPU: the backends are within their bounds of each other, with several
+// tiles and pieces of features, and the errors are as small as one expects of the
+// precision.
 func TestMetricAgainstCPU(t *testing.T) {
 	n, d := 150, 70
 	if testing.Short() {
 		n = 70
 	}
 	p, r, w := metricProblem(t, n, d)
-	var sums [2][]float64
-	var bound float64
-	for i, b := range []engine.Backend{cpu.Backend{}, openFake(t, newFake())} {
-		k, err := b.Plan(p)
-		if err != nil {
-			t.Fatal(err)
+	exact, slack := gradient(t, cpu.Backend{}, p, r, w)
+	for precision, limit := range map[Precision]float64{FP32: 1e-7, BF16x3: 1e-6, TF32: 1e-4} {
+		sum, bound := gradient(t, openMetric(t, newFake(), precision), p, r, w)
+		var diff, norm float64
+		for k := range sum {
+			diff = math.Hypot(diff, exact[k]-sum[k])
+			norm = math.Hypot(norm, sum[k])
 		}
-		e, err := k.Bind(r)
-		if err != nil {
-			t.Fatal(err)
+		if !(diff <= bound+slack && diff < limit*norm) {
+			t.Errorf("%v: the difference %g is above both bounds, %g, or %g of %g", precision, diff, bound, limit, norm)
 		}
-		sums[i] = make([]float64, len(w))
-		if err := e.GradSum(context.Background(), sums[i], w, engine.AllPairs{N: n}); err != nil {
-			t.Fatal(err)
-		}
-		if err := e.Close(); err != nil {
-			t.Error(err)
-		}
-		bound += k.Roundoff(engine.AllPairs{N: n})
+		t.Logf("%v: relative difference %.2g, bound %.2g", precision, diff/norm, bound/norm)
 	}
-	var diff, norm float64
-	for k := range sums[0] {
-		diff = math.Hypot(diff, sums[0][k]-sums[1][k])
-		norm = math.Hypot(norm, sums[0][k])
+}
+
+// TestMetricSlices: a context that is cancelled between launches stops the computation,
+// and the next one is as if it had not been there.
+func TestMetricSlices(t *testing.T) {
+	p, r, w := metricProblem(t, 1030, 1)
+	f := newFake()
+	k, err := openMetric(t, f, BF16x3).Plan(p)
+	if err != nil {
+		t.Fatal(err)
 	}
-	if !(diff <= bound && diff < 1e-6*norm) {
-		t.Errorf("the difference %g is above both bounds, %g, or 1e-6 of %g", diff, bound, norm)
+	k.(*metricKernel).pairsPerLaunch = 1
+	e, err := k.Bind(r)
+	if err != nil {
+		t.Fatal(err)
 	}
-	t.Logf("relative difference %.2g, bound %.2g", diff/norm, bound/norm)
+	defer e.Close()
+	ctx, cancel := context.WithCancel(context.Background())
+	launches := 0
+	f.fail = func(call string) error {
+		if strings.HasPrefix(call, "Launch metric_tiles") {
+			launches++
+			cancel()
+		}
+		return nil
+	}
+	dst := make([]float64, len(w))
+	if err := e.GradSum(ctx, dst, w, engine.AllPairs{N: p.N}); err != context.Canceled || launches != 1 {
+		t.Errorf("%d launches, error %v", launches, err)
+	}
+	if err := e.GradSum(context.Background(), dst, w, engine.AllPairs{N: p.N}); err != nil || launches != 3 {
+		t.Errorf("%d launches, error %v", launches, err)
+	}
+}
+
+// TestPrecisions: names are read as they are written, and reports name what runs.
+func TestPrecisions(t *testing.T) {
+	p, _, _ := metricProblem(t, 10, 3)
+	for _, precision := range []Precision{AutoPrecision, FP32, BF16x3, TF32} {
+		if got, err := ParsePrecision(precision.String()); err != nil || got != precision {
+			t.Errorf("%v: %v, %v", precision, got, err)
+		}
+		want := "direct, " + precision.String()
+		if precision == AutoPrecision {
+			want = "direct, bf16x3"
+		}
+		k, err := openMetric(t, newFake(), precision).Plan(p)
+		if err != nil || k.Method() != want {
+			t.Errorf("%v: %v, %v", precision, k, err)
+		}
+	}
+	if _, err := ParsePrecision("fp16"); err == nil {
+		t.Error("fp16 was accepted")
+	}
 }
 
 // TestMetricFailuresLeaveNothing: as TestFailuresLeaveNothing.
 func TestMetricFailuresLeaveNothing(t *testing.T) {
 	p, r, w := metricProblem(t, 5, 2)
-	checkFailures(t, p, r, w)
+	checkFailures(t, FP32, p, r, w)
 }

@@ -34,6 +34,16 @@ KERNEL THREADS(256) void metric_own(double *q, const double *x, const double *o,
 	q[i] = sum;
 }
 
+// metric_points sets points[i] to q[i] and y[i] for i < n, and to 0 for i < stride.
+// Blocks of 256 threads, ceil(stride/256) of them.
+KERNEL THREADS(256) void metric_points(float2v *points, const double *q, const double *y, u64 n, u64 stride) {
+	u64 i = (u64)block_x() * 256 + thread();
+	if (i >= stride) return;
+	float2v p = {0, 0};
+	if (i < n) p[0] = (float)q[i], p[1] = (float)y[i];
+	points[i] = p;
+}
+
 // metric_weigh replaces the integers z by the doubles
 //
 //	y[k n + i] = c_unit c[i] x[k n + i] - z_unit z[k n + i]

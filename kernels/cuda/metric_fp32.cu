@@ -14,21 +14,21 @@ KERNEL THREADS(256) void metric_floats(float *to, const double *from, u64 n, u32
 
 enum { SIDE = 64, DEPTH = 16 };
 
-// metric_tiles_fp32 adds, with S_ij = sum_k a[k stride + i] b[k stride + j] and
-// v_ij = coefficient(S_ij, ...),
+// metric_tiles_fp32 adds, with S_ij = sum_k a[k stride + i] b[k stride + j] and v_ij =
+// coefficient(S_ij, ...) rounded to multiples of 2^-22,
 //
-//	for i < j < n: sums[i] += units(v_ij), sums[j] += units(v_ij)
+//	for i < j < n: sums[i] += 2^22 v_ij, sums[j] += 2^22 v_ij
 //	               z[k n + i] += fixed(z_scale sum_j v_ij b[k stride + j]) for k < d
 //
 // where fixed is applied to the sum over each SPAN of columns, in float32 by tiles of 64
-// columns: at most 64 + SPAN/64 roundings. a and b are padded with zeros to a stride that
-// is a multiple of 64 and to a multiple of 64 of rows k. Blocks of 256 threads;
+// columns: at most 64 + SPAN/64 roundings. a, b and points are padded with zeros to a
+// stride that is a multiple of 64, a and b also to a multiple of 64 of rows k. Blocks of 256 threads;
 // ceil(n/64) x (number of spans times ceil(d/64)) of them, where spans count from
 // first: a block does the products with 64 features.
 //
 // S is summed in the order of k alone, so v_ij is a function of columns i and j of a and
-// b, of q and y at i and j, and of constants.
-KERNEL THREADS(256) void metric_tiles_fp32(i64 *z, i64 *sums, const float *a, const float *b, const double *q, const double *y,
+// b, of the points i and j, and of constants.
+KERNEL THREADS(256) void metric_tiles_fp32(i64 *z, i64 *sums, const float *a, const float *b, const float2v *points,
                                            u32 n, u32 d, u32 stride, u32 first, float twice, float scale, float z_scale) {
 	SHARED static float as[DEPTH][SIDE] __attribute__((aligned(16))), bs[DEPTH][SIDE] __attribute__((aligned(16)));
 	SHARED static float cs[SIDE][SIDE + 4] __attribute__((aligned(16))), xs[SIDE][SIDE + 4] __attribute__((aligned(16)));
@@ -40,13 +40,13 @@ KERNEL THREADS(256) void metric_tiles_fp32(i64 *z, i64 *sums, const float *a, co
 	if (c0 + SPAN <= r0) return; // below the diagonal
 	u32 end = n - c0 < SPAN ? n : c0 + SPAN;
 	c0 = c0 < r0 ? r0 : c0;
-	float qi[4], yi[4], total[4][4];
+	float2v pi[4];
+	float total[4][4];
 	int rows[4];
 #pragma unroll
 	for (int p = 0; p < 4; p++) {
 		u32 i = r0 + 4 * ty + p;
-		i = i < n ? i : n - 1;
-		qi[p] = (float)q[i], yi[p] = (float)y[i], rows[p] = 0;
+		pi[p] = points[i], rows[p] = 0;
 #pragma unroll
 		for (int r = 0; r < 4; r++) total[p][r] = 0;
 	}
@@ -77,13 +77,9 @@ KERNEL THREADS(256) void metric_tiles_fp32(i64 *z, i64 *sums, const float *a, co
 			barrier();
 		}
 		int cols[4] = {0, 0, 0, 0};
-		float qj[4], yj[4];
+		float2v pj[4];
 #pragma unroll
-		for (int r = 0; r < 4; r++) {
-			u32 j = c0 + 4 * tx + r;
-			j = j < n ? j : n - 1;
-			qj[r] = (float)q[j], yj[r] = (float)y[j];
-		}
+		for (int r = 0; r < 4; r++) pj[r] = points[c0 + 4 * tx + r];
 #pragma unroll
 		for (int p = 0; p < 4; p++) {
 			u32 i = r0 + 4 * ty + p;
@@ -91,11 +87,8 @@ KERNEL THREADS(256) void metric_tiles_fp32(i64 *z, i64 *sums, const float *a, co
 #pragma unroll
 			for (int r = 0; r < 4; r++) {
 				u32 j = c0 + 4 * tx + r;
-				float c = coefficient(s[p][r], qi[p], qj[r], yi[p], yj[r], twice, scale);
-				v[r] = i < j && j < n ? c : 0.0f;
-				int k = units(v[r]);
-				rows[p] += k; // 64 values of at most 2^22
-				cols[r] += k;
+				float c = coefficient(s[p][r], pi[p], pj[r], twice, scale);
+				v[r] = on_grid(i < j && j < n ? c : 0.0f, 3, &rows[p], &cols[r]); // 64 values of at most 2^22
 			}
 			*(float4v *)&cs[4 * ty + p][4 * tx] = v;
 		}

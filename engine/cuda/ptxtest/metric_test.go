@@ -28,6 +28,7 @@ type metricData struct {
 	n, d       int
 	x, xw      []float64 // by columns
 	y, w, q, o []float64
+	points     []float32
 }
 
 func newMetricData(rng *rand.Rand, n, d int) *metricData {
@@ -73,56 +74,107 @@ func roundUp(n, to int) int { return (n + to - 1) / to * to }
 
 // metricTiles are a way to compute the tiles, with its tile sizes.
 type metricTiles struct {
-	name, file    string
-	rows, feature int // of a block
-	pad           int // of n
-	tolerance     float64
+	name, file string
+	parsed     *Module // of file, with the logistic loss
+	operand    string  // suffix of the packing kernels
+	rows       int     // of a block
+	feature    int     // of a block
+	align      int     // of n
+	grid       float64
+	tolerance  float64
 }
 
-var fp32Tiles = metricTiles{name: "metric_tiles_fp32", file: "metric_fp32", rows: 64, feature: 64, pad: 64, tolerance: 1e-6}
+func fp32Tiles(t *testing.T) metricTiles {
+	return metricTiles{name: "metric_tiles_fp32", file: "metric_fp32", parsed: newKit(t, withLogistic(kernels.PTX("metric_fp32"))).module,
+		rows: 64, feature: 64, align: 64, grid: 0x1p-22, tolerance: 1e-6}
+}
 
-// sums runs the tiles of a range of blocks of rows and one span of columns, from block
-// number row0 = 0 on, and returns z and the sums.
+func allMetricTiles(t *testing.T) []metricTiles {
+	mma := metricTiles{file: "metric_mma", parsed: newKit(t, withLogistic(kernels.PTX("metric_mma"))).module, align: 256, grid: 0x1p-17, tolerance: 1e-4}
+	all := []metricTiles{fp32Tiles(t)}
+	for _, operand := range []string{"bf16x3", "tf32"} {
+		if mma.operand = operand; operand == "tf32" {
+			mma.grid, mma.tolerance = 0x1p-22, 2e-3
+		}
+		mma.name, mma.rows, mma.feature = "metric_tiles_"+operand+"_64", 256, 64
+		all = append(all, mma)
+		mma.name, mma.rows, mma.feature = "metric_tiles_"+operand+"_128", 128, 128
+		all = append(all, mma)
+	}
+	return all
+}
+
+// sums runs the tiles of the first blocks of rows and one span of columns, and returns z
+// and the sums.
 func (f metricTiles) sums(t *testing.T, m *metricData, blocks, span int) (z, sums []int64) {
 	t.Helper()
-	helper := newKit(t, kernels.PTX("metric"))
-	n, d := uint64(m.n), uint64(m.d)
-	xw := helper.in(make([]float64, m.n*m.d))
-	q, x, o := helper.in(make([]float64, m.n)), helper.in(m.x), helper.in(m.o)
-	helper.run("metric_project", (m.n+255)/256, (m.d+7)/8, xw, x, o, helper.in(m.w), n, d)
-	helper.run("metric_own", (m.n+255)/256, 1, q, x, o, xw, n, d)
-	m.xw, m.q = make([]float64, m.n*m.d), make([]float64, m.n)
-	helper.out(xw, m.xw)
-	helper.out(q, m.q)
-	k := newKit(t, withLogistic(kernels.PTX(f.file)))
-	left, right := f.operands(k, m)
-	z, sums = make([]int64, m.n*m.d), make([]int64, m.n)
-	zAt, sumsAt := k.in(z), k.in(sums)
-	bits := func(v float32) uint64 { return uint64(math.Float32bits(v)) }
-	k.run(f.name, blocks, (m.d+f.feature-1)/f.feature, zAt, sumsAt, left, right, k.in(m.q), k.in(m.y), n, d,
-		uint64(roundUp(m.n, f.pad)), uint64(span), bits(-2), bits(-1), bits(0x1p32))
-	k.out(zAt, z)
-	k.out(sumsAt, sums)
+	f.project(t, m)
+	k := &kit{t: t, module: f.parsed}
+	z, sums, err := f.run(k, m, blocks, span)
+	if err != nil {
+		t.Fatal(err)
+	}
 	return z, sums
 }
 
-// operands are X W and X as the tiles want them.
-func (f metricTiles) operands(k *kit, m *metricData) (left, right uint64) {
-	stride, padded := roundUp(m.n, f.pad), roundUp(m.d, f.feature)
-	make := func(v []float64) uint64 {
-		at := k.in(make([]float32, stride*padded))
-		k.run("metric_floats", (stride+255)/256, padded, at, k.in(v), uint64(m.n), uint64(m.d), uint64(stride), math.Float64bits(1))
-		return at
-	}
-	return make(m.xw), make(m.x)
+// project computes X W and x_i^T W x_i.
+func (f metricTiles) project(t *testing.T, m *metricData) {
+	t.Helper()
+	k := newKit(t, kernels.PTX("metric"))
+	n, d := uint64(m.n), uint64(m.d)
+	xw, q, x, o := k.in(make([]float64, m.n*m.d)), k.in(make([]float64, m.n)), k.in(m.x), k.in(m.o)
+	k.run("metric_project", (m.n+255)/256, (m.d+7)/8, xw, x, o, k.in(m.w), n, d)
+	k.run("metric_own", (m.n+255)/256, 1, q, x, o, xw, n, d)
+	m.xw, m.q, m.points = make([]float64, m.n*m.d), make([]float64, m.n), make([]float32, 2*roundUp(m.n, 256))
+	points := k.in(m.points)
+	k.run("metric_points", len(m.points)/512, 1, points, q, k.in(m.y), n, uint64(len(m.points)/2))
+	k.out(xw, m.xw)
+	k.out(q, m.q)
+	k.out(points, m.points)
 }
 
-func allMetricTiles() []metricTiles { return []metricTiles{fp32Tiles} }
+// run runs the tiles of a module.
+func (f metricTiles) run(k *kit, m *metricData, blocks, span int) (z, sums []int64, err error) {
+	z, sums = make([]int64, m.n*m.d), make([]int64, m.n)
+	zAt, sumsAt := k.in(z), k.in(sums)
+	bits := func(v float32) uint64 { return uint64(math.Float32bits(v)) }
+	args := append([]uint64{zAt, sumsAt}, f.operands(k, m)...)
+	args = append(args, k.in(m.points), uint64(m.n), uint64(m.d))
+	if f.operand == "" {
+		args = append(args, uint64(roundUp(m.n, f.align)))
+	}
+	args = append(args, uint64(span), bits(-2), bits(-1), bits(0x1p32))
+	err = k.Run(k.module, f.name, blocks, (m.d+f.feature-1)/f.feature, args...)
+	k.out(zAt, z)
+	k.out(sumsAt, sums)
+	return z, sums, err
+}
+
+// operands are X W and X as the tiles want them.
+func (f metricTiles) operands(k *kit, m *metricData) []uint64 {
+	stride, padded := roundUp(m.n, f.align), roundUp(m.d, f.feature)
+	n, d := uint64(m.n), uint64(m.d)
+	pack := func(name string, v []float64, records, steps int) uint64 {
+		at := k.in(make([]float32, stride*padded))
+		blocks := stride / records
+		k.run("metric_"+name+"_"+f.operand, (blocks+7)/8, steps, at, k.in(v), n, d, uint64(blocks), math.Float64bits(1))
+		return at
+	}
+	if f.operand != "" {
+		return []uint64{pack("left", m.xw, 16, (m.d+15)/16), pack("right", m.x, 8, (m.d+15)/16), pack("factor", m.x, 16, padded/8)}
+	}
+	floats := func(v []float64) uint64 {
+		at := k.in(make([]float32, stride*padded))
+		k.run("metric_floats", (stride+255)/256, padded, at, k.in(v), n, d, uint64(stride), math.Float64bits(1))
+		return at
+	}
+	return []uint64{floats(m.xw), floats(m.x)}
+}
 
 // TestMetricTiles compares with the loop of the kernels' comments, in partly filled
 // tiles and pieces of features.
 func TestMetricTiles(t *testing.T) {
-	for _, f := range allMetricTiles() {
+	for _, f := range allMetricTiles(t) {
 		for _, size := range [][2]int{{2, 1}, {67, 3}, {130, 70}} {
 			if testing.Short() && size[0] > 100 {
 				continue
@@ -142,7 +194,7 @@ func TestMetricTiles(t *testing.T) {
 			}
 			var most float64
 			for i, v := range wantSums {
-				most = max(most, math.Abs(float64(sums[i])*0x1p-22-v))
+				most = max(most, math.Abs(float64(sums[i])*f.grid-v))
 			}
 			for i, v := range wantZ {
 				most = max(most, math.Abs(float64(z[i])*0x1p-32-v))
@@ -159,7 +211,7 @@ func TestMetricTiles(t *testing.T) {
 // order, whatever else is in the tile and wherever they are in it: the sums of
 // coefficients are those of the pairs alone, as integers.
 func TestMetricCoefficientsAreOwnOnly(t *testing.T) {
-	for _, f := range allMetricTiles() {
+	for _, f := range allMetricTiles(t) {
 		m := newMetricData(rand.New(rand.NewPCG(3, 4)), 67, 5)
 		_, full := f.sums(t, m, (m.n+f.rows-1)/f.rows, 0)
 		const i = 65 // two tiles, and the diagonal one
@@ -193,51 +245,48 @@ func TestMetricCoefficientsAreOwnOnly(t *testing.T) {
 // TestMetricRecordChangesItsPartialsOnly: when record k changes, every partial sum
 // without k keeps its bits: the products of rows and spans, and all coefficients.
 func TestMetricRecordChangesItsPartialsOnly(t *testing.T) {
-	for _, f := range allMetricTiles() {
+	for _, f := range allMetricTiles(t) {
 		const d = 2
-		n := 1024 + f.rows
+		n := 1024 + 64
 		rng := rand.New(rand.NewPCG(5, 6))
 		m := newMetricData(rng, n, d)
+		spans := []int{1}
+		if f.operand == "" && !testing.Short() {
+			spans = []int{0, 1}
+		}
 		type sums struct{ z, c []int64 }
-		run := func() (spans [2]sums) {
-			for s := range spans {
-				if s == 0 && testing.Short() {
-					spans[s] = sums{make([]int64, n*d), make([]int64, n)}
-					continue
-				}
-				spans[s].z, spans[s].c = f.sums(t, m, 1, s) // rows of the first block
+		run := func() (all []sums) {
+			for _, s := range spans {
+				z, c := f.sums(t, m, 1, s) // rows of the first block
+				all = append(all, sums{z, c})
 			}
-			return spans
+			return all
 		}
 		before := run()
 		for _, k := range []int{5, 1030} {
-			if testing.Short() && k == 5 {
-				continue
-			}
 			old := slices.Clone(m.x)
 			m.set(k, rng)
 			after := run()
 			copy(m.x, old)
 			changed := 0
-			for s := range before {
-				for i := range f.rows {
-					in := k == i || k > i && k/1024 == s // k is in the sum of row i over span s
-					if testing.Short() && s == 0 {
-						in = false
-					}
+			for at, s := range spans {
+				for i := range min(f.rows, n) {
 					same := true
 					for a := range d {
-						same = same && before[s].z[a*n+i] == after[s].z[a*n+i]
+						same = same && before[at].z[a*n+i] == after[at].z[a*n+i]
 					}
 					if !same {
 						changed++
 					}
-					if !in && !same {
+					if in := k == i || k > i && k/1024 == s; !in && !same {
 						t.Errorf("%s: record %d changed the products of row %d and span %d", f.name, k, i, s)
 					}
 				}
-				for j := range n { // sums over the rows of the block, all of which meet k
-					if same := before[s].c[j] == after[s].c[j]; j >= f.rows && j != k && k >= f.rows && !same {
+				if k < f.rows {
+					continue // it is in the sums of all columns
+				}
+				for j := f.rows; j < n; j++ {
+					if j != k && before[at].c[j] != after[at].c[j] {
 						t.Errorf("%s: record %d changed the coefficients of column %d", f.name, k, j)
 					}
 				}
@@ -252,12 +301,12 @@ func TestMetricRecordChangesItsPartialsOnly(t *testing.T) {
 // TestBrokenMetricPTX is the control of these tests: defects put into the PTX are found.
 func TestBrokenMetricPTX(t *testing.T) {
 	m := newMetricData(rand.New(rand.NewPCG(9, 10)), 67, 3)
-	f := fp32Tiles
+	f := fp32Tiles(t)
 	z, sums := f.sums(t, m, 2, 0)
 	for _, c := range []struct{ name, old, new string }{
 		{"no barrier", "bar.sync \t0;", ""},
 		{"not clamped above the diagonal", "selp.f32", "add.rn.f32"},
-		{"three quarters", "0fBF400000", "0fBF400001"},
+		{"three", "0fC0400000", "0fC0400001"},
 		{"no reduction", "red.global.add.u64 ", "//"},
 	} {
 		broken := strings.ReplaceAll(withLogistic(kernels.PTX(f.file)), c.old, c.new)
@@ -269,15 +318,7 @@ func TestBrokenMetricPTX(t *testing.T) {
 		if err != nil {
 			continue
 		}
-		k := &kit{t: t, module: module}
-		left, right := f.operands(k, m)
-		zAt, sumsAt := k.in(make([]int64, len(z))), k.in(make([]int64, len(sums)))
-		bits := func(v float32) uint64 { return uint64(math.Float32bits(v)) }
-		err = k.Run(module, f.name, 2, 1, zAt, sumsAt, left, right, k.in(m.q), k.in(m.y), uint64(m.n), uint64(m.d),
-			uint64(roundUp(m.n, f.pad)), 0, bits(-2), bits(-1), bits(0x1p32))
-		gotZ, got := make([]int64, len(z)), make([]int64, len(sums))
-		k.out(zAt, gotZ)
-		k.out(sumsAt, got)
+		gotZ, got, err := f.run(&kit{t: t, module: module}, m, 2, 0)
 		if err == nil && slices.Equal(gotZ, z) && slices.Equal(got, sums) {
 			t.Errorf("%s: not found", c.name)
 		}
