@@ -162,7 +162,7 @@ func (e *metricEvaluator) all(ctx context.Context, c driver.Context) error {
 		return err
 	}
 	err = e.float64s.launch(c, "metric_weigh", blocksFor(n), d, uint64(e.z), uint64(e.sums), uint64(e.x), uint64(n),
-		math.Float64bits(e.unit*e.grid), math.Float64bits(2*e.unit*e.features*metricFixed))
+		math.Float64bits(-e.unit*e.grid), math.Float64bits(-2*e.unit*e.features*metricFixed)) // c = -phi'(u) t
 	if err != nil {
 		return err
 	}
@@ -192,7 +192,7 @@ func (e *metricEvaluator) visitPairs(ctx context.Context, c driver.Context) erro
 		if e.operand == "" {
 			args = append(args, uint64(e.stride()))
 		}
-		args = append(args, uint64(first), float32Bits(-2*e.features*e.products), float32Bits(-1/e.unit), float32Bits(1/metricFixed))
+		args = append(args, uint64(first), float32Bits(-2*e.features*e.products), float32Bits(e.unit), float32Bits(1/metricFixed/e.unit))
 		if err := e.tile.launch(c, e.name, (n+e.rows-1)/e.rows, spans*pieces, args...); err != nil {
 			return err
 		}

@@ -14,16 +14,17 @@ DEVICE float phi_slope(float u) {
 	return r;
 }
 
-// coefficient returns phi'(u) t scale clamped to [-1, 1], with t = yi yj, u = t (1 - D)
-// and D = (qi + qj) + twice s. NaN becomes -1. Points are (q, y).
-DEVICE float coefficient(float s, float2v i, float2v j, float twice, float scale) {
+// coefficient returns v = phi'(u) t clamped to [-unit, unit], with t = yi yj, u = t (1 - D)
+// and D = (qi + qj) + twice s. NaN becomes -unit. Points are (q, y).
+DEVICE float coefficient(float s, float2v i, float2v j, float twice, float unit) {
 	float t = i[1] * j[1];
-	float v = phi_slope(t * (1.0f - fma32(twice, s, i[0] + j[0]))) * (t * scale);
-	return __builtin_fminf(__builtin_fmaxf(v, -1.0f), 1.0f);
+	float v = phi_slope(t * (1.0f - fma32(twice, s, i[0] + j[0]))) * t;
+	return __builtin_fminf(__builtin_fmaxf(v, -unit), unit);
 }
 
-// on_grid returns v in [-1, 1] rounded to a multiple of 2^(-22+m) for zero = 3 2^m, and adds
-// it to sums in units of that: floats around zero are multiples of it.
+// on_grid returns v rounded to a multiple of g, and adds it to sums in units of g, where
+// zero = 3 2^22 g, g is a power of two and |v| <= 2^22 g: floats around zero are
+// multiples of g.
 DEVICE float on_grid(float v, float zero, int *row, int *col) {
 	float t = v + zero;
 	int k = (int)(bits(t) - bits(zero));

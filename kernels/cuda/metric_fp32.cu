@@ -15,9 +15,9 @@ KERNEL THREADS(256) void metric_floats(float *to, const double *from, u64 n, u32
 enum { SIDE = 64, DEPTH = 16 };
 
 // metric_tiles_fp32 adds, with S_ij = sum_k a[k stride + i] b[k stride + j] and v_ij =
-// coefficient(S_ij, ...) rounded to multiples of 2^-22,
+// coefficient(S_ij, ...) rounded to multiples of g = 2^-22 unit,
 //
-//	for i < j < n: sums[i] += 2^22 v_ij, sums[j] += 2^22 v_ij
+//	for i < j < n: sums[i] += v_ij/g, sums[j] += v_ij/g
 //	               z[k n + i] += fixed(z_scale sum_j v_ij b[k stride + j]) for k < d
 //
 // where fixed is applied to the sum over each SPAN of columns, in float32 by tiles of 64
@@ -29,7 +29,7 @@ enum { SIDE = 64, DEPTH = 16 };
 // S is summed in the order of k alone, so v_ij is a function of columns i and j of a and
 // b, of the points i and j, and of constants.
 KERNEL THREADS(256) void metric_tiles_fp32(i64 *z, i64 *sums, const float *a, const float *b, const float2v *points,
-                                           u32 n, u32 d, u32 stride, u32 first, float twice, float scale, float z_scale) {
+                                           u32 n, u32 d, u32 stride, u32 first, float twice, float unit, float z_scale) {
 	SHARED static float as[DEPTH][SIDE] __attribute__((aligned(16))), bs[DEPTH][SIDE] __attribute__((aligned(16)));
 	SHARED static float cs[SIDE][SIDE + 4] __attribute__((aligned(16))), xs[SIDE][SIDE + 4] __attribute__((aligned(16)));
 	SHARED static int part[16][SIDE] __attribute__((aligned(16)));
@@ -87,8 +87,8 @@ KERNEL THREADS(256) void metric_tiles_fp32(i64 *z, i64 *sums, const float *a, co
 #pragma unroll
 			for (int r = 0; r < 4; r++) {
 				u32 j = c0 + 4 * tx + r;
-				float c = coefficient(s[p][r], pi[p], pj[r], twice, scale);
-				v[r] = on_grid(i < j && j < n ? c : 0.0f, 3, &rows[p], &cols[r]); // 64 values of at most 2^22
+				float c = coefficient(s[p][r], pi[p], pj[r], twice, unit);
+				v[r] = on_grid(i < j && j < n ? c : 0.0f, 3 * unit, &rows[p], &cols[r]); // 64 values of at most 2^22
 			}
 			*(float4v *)&cs[4 * ty + p][4 * tx] = v;
 		}

@@ -131,14 +131,15 @@ template <int KIND> DEVICE void coefficients_as_rows(const float *left, const fl
 
 // tiles adds what metric_tiles_fp32 adds, with S and the products on tensor cores. A warp
 // has ROWS blocks of 16 rows, visits BLOCKS blocks of 8 columns at a time and does the
-// products with PIECE blocks of 8 features. Sums of products over these columns start from 0 and are added
-// in float32.
+// products with PIECE blocks of 8 features. Sums of products over these columns start from
+// 0 and are added in float32.
 //
-// Coefficients are multiples of 2^-17 with bf16x3, which hi + lo holds exactly (|v| <= 1,
-// hi leaves at most 2^8 units), and of 2^-22 rounded to 11 significant bits with tf32.
+// Coefficients are multiples of g = 2^-17 unit with bf16x3, which hi + lo holds exactly
+// (hi leaves at most 2^8 g), and of g = 2^-22 unit, rounded to 11 significant bits, with
+// tf32.
 template <int KIND, int ROWS, int BLOCKS, int PIECE>
 DEVICE void tiles(i64 *z, i64 *sums, const u32x4 *left, const u32x4 *right, const u32x4 *factor, const float2v *points,
-                  u32 n, u32 d, u32 first, float twice, float scale, float z_scale) {
+                  u32 n, u32 d, u32 first, float twice, float unit, float z_scale) {
 	u32 g = lane() >> 2, t = lane() & 3;
 	u32 steps = (d + 15) / 16, pieces = (d + 8 * PIECE - 1) / (8 * PIECE);
 	u32 piece = block_y() % pieces;
@@ -193,6 +194,7 @@ DEVICE void tiles(i64 *z, i64 *sums, const u32x4 *left, const u32x4 *right, cons
 #pragma unroll
 			for (int c = 0; c < 2; c++) {
 				u32 j = c0 + 8 * b + 2 * t + c;
+				u32 above = whole ? 0xffffffff : j < n ? j : 0; // rows i < above have a pair
 				float2v pj = points[j];
 				int sum = 0;
 #pragma unroll
@@ -201,14 +203,14 @@ DEVICE void tiles(i64 *z, i64 *sums, const u32x4 *left, const u32x4 *right, cons
 					for (int h = 0; h < 2; h++) {
 						float *v = &s[m][b][2 * h + c];
 						u32 i = r0 + 16 * m + 8 * h + g;
-						float x = coefficient(*v, pi[m][h], pj, twice, scale);
-						x = whole || (i < j && j < n) ? x : 0.0f;
+						float x = coefficient(*v, pi[m][h], pj, twice, unit);
+						x = i < above ? x : 0.0f;
 						if (KIND == BF16X3) {
-							*v = on_grid(x, 96, &rows[m][h], &sum);
+							*v = on_grid(x, 96 * unit, &rows[m][h], &sum);
 						} else {
 							int unused = 0;
-							x = __builtin_bit_cast(float, tf32(on_grid(x, 3, &unused, &unused)));
-							*v = on_grid(x, 3, &rows[m][h], &sum);
+							x = __builtin_bit_cast(float, tf32(on_grid(x, 3 * unit, &unused, &unused)));
+							*v = on_grid(x, 3 * unit, &rows[m][h], &sum);
 						}
 					}
 				cols[2 * b + c] = sum;
@@ -290,9 +292,9 @@ DEVICE void tiles(i64 *z, i64 *sums, const u32x4 *left, const u32x4 *right, cons
 // features) of them, where spans count from first.
 #define TILES(name, kind, rows, blocks, piece)                                                                                              \
 	KERNEL THREADS(256) void metric_tiles_##name(i64 *z, i64 *sums, const u32x4 *left, const u32x4 *right, const u32x4 *factor,         \
-	                                             const float2v *points, u32 n, u32 d, u32 first, float twice, float scale,              \
+	                                             const float2v *points, u32 n, u32 d, u32 first, float twice, float unit,               \
 	                                             float z_scale) {                                                                       \
-		tiles<kind, rows, blocks, piece>(z, sums, left, right, factor, points, n, d, first, twice, scale, z_scale);                              \
+		tiles<kind, rows, blocks, piece>(z, sums, left, right, factor, points, n, d, first, twice, unit, z_scale);                              \
 	}
 
 PACK(bf16x3, BF16X3)

@@ -58,7 +58,7 @@ func (m *metricData) set(i int, rng *rand.Rand) {
 	}
 }
 
-// coefficient is c_ij by definition.
+// coefficient is phi'(u_ij) y_i y_j by definition.
 func (m *metricData) coefficient(i, j int) float64 {
 	var dist float64
 	for a := range m.d {
@@ -67,7 +67,7 @@ func (m *metricData) coefficient(i, j int) float64 {
 		}
 	}
 	t := m.y[i] * m.y[j]
-	return t / (1 + math.Exp(t*(1-dist)))
+	return -t / (1 + math.Exp(t*(1-dist)))
 }
 
 func roundUp(n, to int) int { return (n + to - 1) / to * to }
@@ -143,7 +143,7 @@ func (f metricTiles) run(k *kit, m *metricData, blocks, span int) (z, sums []int
 	if f.operand == "" {
 		args = append(args, uint64(roundUp(m.n, f.align)))
 	}
-	args = append(args, uint64(span), bits(-2), bits(-1), bits(0x1p32))
+	args = append(args, uint64(span), bits(-2), bits(1), bits(0x1p32))
 	err = k.Run(k.module, f.name, blocks, (m.d+f.feature-1)/f.feature, args...)
 	k.out(zAt, z)
 	k.out(sumsAt, sums)
@@ -306,7 +306,7 @@ func TestBrokenMetricPTX(t *testing.T) {
 	for _, c := range []struct{ name, old, new string }{
 		{"no barrier", "bar.sync \t0;", ""},
 		{"not clamped above the diagonal", "selp.f32", "add.rn.f32"},
-		{"three", "0fC0400000", "0fC0400001"},
+		{"three", "0f40400000", "0f40400001"},
 		{"no reduction", "red.global.add.u64 ", "//"},
 	} {
 		broken := strings.ReplaceAll(withLogistic(kernels.PTX(f.file)), c.old, c.new)
@@ -322,5 +322,44 @@ func TestBrokenMetricPTX(t *testing.T) {
 		if err == nil && slices.Equal(gotZ, z) && slices.Equal(got, sums) {
 			t.Errorf("%s: not found", c.name)
 		}
+	}
+}
+
+// TestMetricCounts gates the instructions a pair above the diagonal, at 64 features: the
+// products of matrices are as few as the method allows, and the rest is small.
+func TestMetricCounts(t *testing.T) {
+	const d, columns = 64, 256
+	for _, f := range allMetricTiles(t) {
+		if f.feature > d || testing.Short() && f.operand != "bf16x3" {
+			continue
+		}
+		m := newMetricData(rand.New(rand.NewPCG(7, 8)), 1024+columns, d)
+		f.project(t, m)
+		k := &kit{t: t, module: f.parsed}
+		if _, _, err := f.run(k, m, 1, 1); err != nil { // the second span: whole tiles
+			t.Fatal(err)
+		}
+		pairs := float64(f.rows) * columns
+		packing := &kit{t: t, module: f.parsed}
+		f.operands(packing, m)
+		var products, special, other float64
+		for name, n := range k.Counts {
+			switch n := float64(n - packing.Counts[name]); {
+			case strings.HasPrefix(name, "mma."), name == "fma.rn.f32":
+				products += n
+			case strings.HasPrefix(name, "ex2."), strings.HasPrefix(name, "rcp."):
+				special += n
+			case name != "mov.b32":
+				other += n
+			}
+		}
+		// Instructions of a lane: mma.sync does 16 8 16 or 16 8 8 products in 32 lanes.
+		// One product more is in the margin.
+		limit := map[string]float64{"": 2*d + 1, "bf16x3": 2*d*3/64.0 + 1, "tf32": 2*d/32.0 + 1}[f.operand]
+		others := map[string]float64{"": 115, "bf16x3": 35, "tf32": 35}[f.operand]
+		if products/pairs > limit*1.001 || special/pairs != 2 || other/pairs > others {
+			t.Errorf("%s: more than %.2f products, 2 special functions and %.0f others a pair", f.name, limit, others)
+		}
+		t.Logf("%s: %.2f products, %.2f special functions and %.2f others a pair", f.name, products/pairs, special/pairs, other/pairs)
 	}
 }
