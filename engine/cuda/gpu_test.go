@@ -57,6 +57,14 @@ func TestGPUConformance(t *testing.T) {
 		Unsupported: func(p engine.Problem) { t.Logf("declined: %s, radius %v", p.Loss.Name(), p.Radius) },
 	}
 	enginetest.Run(t, b, o)
+	for _, precision := range []Precision{FP32, BF16x3, TF32} {
+		b.Precision = precision
+		o := metricOptions(precision)
+		o.Sizes, o.Radii, o.Unsupported = nil, []float64{1}, nil
+		enginetest.Run(t, b, o)
+		o.MetricLosses, o.Sizes = metricLosses(t), []int{17, 400}
+		enginetest.Run(t, b, o)
+	}
 }
 
 // result is a file in bench/results/gpu.
@@ -75,6 +83,10 @@ type measurement struct {
 	Device  string  `json:"device"`
 	Pairs   int64   `json:"ordered_pairs"`
 	Seconds float64 `json:"seconds"` // the fastest call, all copies included
+	// For Mahalanobis losses: the part of the time that the floor of the arithmetic is, and
+	// the distance to the gradient of the CPU, relatively.
+	OfFloor float64 `json:"of_floor,omitempty"`
+	Error   float64 `json:"relative_error,omitempty"`
 }
 
 // TestGPUMeasure times gradient sums on the GPU and, by its best method, on the CPU, and
@@ -109,6 +121,11 @@ func TestGPUMeasure(t *testing.T) {
 			}
 		}
 	}
+	metric, err := measureMetric(t, b)
+	if err != nil {
+		t.Error(err)
+	}
+	r.Measurements = append(r.Measurements, metric...)
 	text, err := json.MarshalIndent(r, "", "\t")
 	if err != nil {
 		t.Fatal(err)
@@ -157,7 +174,7 @@ func measure(b engine.Backend, p engine.Problem, r *engine.Records, w []float64)
 	}
 	pairs := engine.AllPairs{N: p.N}
 	m := measurement{N: p.N, D: p.D, Method: k.Method(), Device: b.Name(), Pairs: pairs.Len()}
-	dst := make([]float64, p.D)
+	dst := make([]float64, len(w))
 	for range 5 {
 		start := time.Now()
 		if err = e.GradSum(context.Background(), dst, w, pairs); err != nil {

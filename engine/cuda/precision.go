@@ -73,7 +73,7 @@ func tilingOf(p Precision, d int) tiling {
 		t.grid, t.rounded = 0x1p-22, 0x1p-11
 	}
 	if d > 64 {
-		t.rows, t.piece, t.columns = 128, 128, 64
+		t.rows, t.piece = 128, 128
 	}
 	t.name = fmt.Sprintf("metric_tiles_%s_%d", t.operand, t.piece)
 	return t

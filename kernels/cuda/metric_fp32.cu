@@ -111,7 +111,7 @@ KERNEL THREADS(256) void metric_tiles_fp32(i64 *z, i64 *sums, const float *a, co
 		for (int p = 0; p < 4; p++)
 #pragma unroll
 			for (int r = 0; r < 4; r++) product[p][r] = 0;
-#pragma unroll 2
+#pragma unroll 1
 		for (int j = 0; j < SIDE; j += 4) {
 			float4v c[4], x[4];
 #pragma unroll

@@ -208,8 +208,7 @@ DEVICE void tiles(i64 *z, i64 *sums, const u32x4 *left, const u32x4 *right, cons
 						if (KIND == BF16X3) {
 							*v = on_grid(x, 96 * unit, &rows[m][h], &sum);
 						} else {
-							int unused = 0;
-							x = __builtin_bit_cast(float, tf32(on_grid(x, 3 * unit, &unused, &unused)));
+							x = __builtin_bit_cast(float, tf32((x + 3 * unit) - 3 * unit));
 							*v = on_grid(x, 3 * unit, &rows[m][h], &sum);
 						}
 					}
@@ -300,6 +299,6 @@ DEVICE void tiles(i64 *z, i64 *sums, const u32x4 *left, const u32x4 *right, cons
 PACK(bf16x3, BF16X3)
 PACK(tf32, TF32)
 TILES(bf16x3_64, BF16X3, 2, 4, 8)
-TILES(bf16x3_128, BF16X3, 1, 8, 16)
+TILES(bf16x3_128, BF16X3, 1, 4, 16)
 TILES(tf32_64, TF32, 2, 4, 8)
-TILES(tf32_128, TF32, 1, 8, 16)
+TILES(tf32_128, TF32, 1, 4, 16)
