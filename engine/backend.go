@@ -127,6 +127,19 @@ type Kernel interface {
 	Bind(*Records) (Evaluator, error)
 }
 
+// NeighbourKernel is a Kernel that knows more than the distance to the exact sum: how
+// much one record can change its error. That is what the sensitivity of one gradient
+// needs, and it can be far smaller, because the errors of pairs without the record
+// cancel if they do not depend on it.
+type NeighbourKernel interface {
+	Kernel
+	// NeighbourRoundoff bounds half of ||e(D) - e(D')||_2, e = computed - exact of
+	// GradSum over p, for every w as in Roundoff and every two data sets D and D' within
+	// Bounds that differ in one record, which has the same place in both. It is at most
+	// Roundoff.
+	NeighbourRoundoff(p Pairs) float64
+}
+
 // Evaluator computes gradient sums over bound records. It holds no randomness
 // and returns no loss value: a loss on private data is not a release.
 //

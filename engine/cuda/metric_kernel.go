@@ -39,7 +39,7 @@ type metricKernel struct {
 	pairsPerLaunch int // bounds the time until a cancelled context is seen
 }
 
-var _ engine.Kernel = (*metricKernel)(nil)
+var _ engine.NeighbourKernel = (*metricKernel)(nil)
 
 // planMetric returns the kernel for a valid problem without groups.
 func (b Backend) planMetric(p engine.Problem, loss engine.MetricLoss) (engine.Kernel, error) {

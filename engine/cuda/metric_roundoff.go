@@ -70,30 +70,10 @@ import (
 //
 // The last summand covers underflow, of float64 as in package cpu and of float32: an
 // operand or a product below 2^-126 of its unit loses at most 2^-148.
-//
-// # What a record changes
-//
-// A distance to the exact gradient adds up the errors of all pairs. The change of the
-// result when record k changes has a smaller bound, and with it the sensitivity of one
-// gradient. The computed c_ij is a function of the two records, W, the order of i and j
-// and constants: S_ij is summed in the order of features, alone; of mma.sync this
-// assumes that an element of a product depends on its row, its column and its summand and
-// not on where they are. So the sum of c_ij v_ij v_ij^T changes by terms of k only, each
-// within E 4 R^2 of an exact one. What else changes are the roundings of those spans
-// that k is in, and of its own row: the others have the same bits. A row i < k has one
-// such span, of at most 1024 columns, and k itself has n/1024. By the bounds above these
-// roundings change by at most
-//
-//	4 R^2 qQ s (2 n 1024 + 2 n)
-//
-// which relatively to the sensitivity 2 (n-1) Dg does not grow with n, and neither do
-// the errors E: with them it is below 2 E 4 R^2 / Dg + 1025 s 4 R^2 qQ / Dg. Roundoff does
-// not use this, because certificates of recursions need the distance.
 func (k *metricKernel) Roundoff(pairs engine.Pairs) float64 {
 	p, m := k.problem, k.limits
-	R, n, d := p.Bounds.FeatureNorm, float64(p.N), float64(p.D)
-	tiny := n*n*d*d*(1+R)*(1+R)*(1+m.Labels)*(1+m.Curvature*m.Margin+m.Slope)*0x1p-1000 +
-		n*n*R*R*m.Labels*(m.Slope+m.Curvature*m.Labels*m.Distance)*d*0x1p-120
+	R, n := p.Bounds.FeatureNorm, float64(p.N)
+	tiny := k.underflow()
 	largest := m.Labels * m.Slope // of a coefficient
 	switch q := pairs.(type) {
 	case engine.AllPairs:
@@ -101,8 +81,8 @@ func (k *metricKernel) Roundoff(pairs engine.Pairs) float64 {
 			return math.Inf(1)
 		}
 		e := 2*n*n*R*R*k.coefficientError() +
-			2*n*(n-1)*R*R*largest*k.productError() +
-			4*R*n*float64(k.spans())*math.Sqrt(d)*metricFixed/2*k.unit*k.features +
+			2*n*(n-1)*R*R*largest*(k.pairError()+k.spanError()) +
+			4*R*n*float64(k.spans())*k.fixedError() +
 			4*n*(n-1)*R*R*largest*engine.Gamma(k.gramDepth())
 		return e*k.secondOrder() + tiny
 	case engine.PrefixPairs:
@@ -126,8 +106,59 @@ func (k *metricKernel) coefficientError() float64 {
 	return m.Labels*(m.Curvature*m.Labels*distance+margin+k.slopeError+(5*u32+k.rounded)*m.Slope) + k.grid/2*k.unit
 }
 
-// productError is s.
-func (k *metricKernel) productError() float64 { return k.entry + k.dropped + k.spanError() }
+// NeighbourRoundoff implements engine.NeighbourKernel. Notation as at Roundoff.
+//
+// Claim. For prefix pairs it is Roundoff. For all pairs, where record k changes, the
+// error changes by at most twice
+//
+//	8 (n-1) R^2 E + 4 (n-1) R^2 qQ (p + 1025 spanError) + 4 R (n + spans) f
+//	+ 4 n (n-1) R^2 qQ g(gramDepth)
+//
+// with p = entry + dropped and f = sqrt(d) 2^-33 unit F.
+//
+// Proof. The computed c_ij is a function of the two records, W, the order of i and j
+// and constants: S_ij is summed in the order of features, alone. (Of mma.sync this
+// assumes that an element of a product depends on its row, its column and its summand,
+// and not on where they are.) So is the rounded or dropped part of c_ij x_j. Hence the
+// errors of coefficients and of products of pairs without k are the same in both data
+// sets, and cancel. Those with k are 2 (n-1) ordered pairs with errors of E 4 R^2 each,
+// and n-1 products with errors of p qQ R that are multiplied by 4 R. In either data set.
+//
+// What is left of Z are the roundings of the sums over spans. A span of row i <> k without
+// k has the same bits in both. The one with k has an error of at most
+// 1024 spanError qQ R + f, and row k has one of at most n-1 and spans times as much:
+// together, multiplied by 4 R, at most 4 R ((n-1) (1024 + 1) spanError qQ R + (n + spans) f).
+// The error of float64 is bounded in either data set by the last summand. QED
+//
+// Relatively to the sensitivity 2 (n-1) Dg none of this grows with n.
+func (k *metricKernel) NeighbourRoundoff(pairs engine.Pairs) float64 {
+	all := k.Roundoff(pairs)
+	if q, ok := pairs.(engine.AllPairs); !ok || q.N != k.problem.N {
+		return all
+	}
+	R, n, largest := k.problem.Bounds.FeatureNorm, float64(k.problem.N), k.limits.Labels*k.limits.Slope
+	e := 8*(n-1)*R*R*k.coefficientError() +
+		4*(n-1)*R*R*largest*(k.pairError()+(metricSpan+1)*k.spanError()) +
+		4*R*(n+float64(k.spans()))*k.fixedError() +
+		4*n*(n-1)*R*R*largest*engine.Gamma(k.gramDepth())
+	return min(all, e*k.secondOrder()+k.underflow())
+}
+
+// pairError is the error of a product of a coefficient and a feature, relatively.
+func (k *metricKernel) pairError() float64 { return k.entry + k.dropped }
+
+// fixedError is that of rounding the sums of a row and a span to fixed point.
+func (k *metricKernel) fixedError() float64 {
+	return math.Sqrt(float64(k.problem.D)) * metricFixed / 2 * k.unit * k.features
+}
+
+// underflow is the last summand of Roundoff.
+func (k *metricKernel) underflow() float64 {
+	p, m := k.problem, k.limits
+	R, n, d := p.Bounds.FeatureNorm, float64(p.N), float64(p.D)
+	return n*n*d*d*(1+R)*(1+R)*(1+m.Labels)*(1+m.Curvature*m.Margin+m.Slope)*0x1p-1000 +
+		n*n*R*R*m.Labels*(m.Slope+m.Curvature*m.Labels*m.Distance)*d*0x1p-120
+}
 
 // distanceDepth is the depth of (x - o)^T W (x - o): 3 (Unpack), two differences, X W and
 // an inner product.
@@ -140,7 +171,7 @@ func (k *metricKernel) gramDepth() int { return 3 + 1 + k.chunk + k.chunks() + 1
 // relativeError is the largest of the first-order errors, relatively to its quantity.
 func (k *metricKernel) relativeError() float64 {
 	m := k.limits
-	return max(k.coefficientError()/(m.Labels*m.Slope), k.gramError(k.problem.D)+2*k.entry+k.dropped, k.productError(), engine.Gamma(k.gramDepth()))
+	return max(k.coefficientError()/(m.Labels*m.Slope), k.gramError(k.problem.D)+2*k.entry+k.dropped, k.pairError()+k.spanError(), engine.Gamma(k.gramDepth()))
 }
 
 // secondOrder covers products of error terms, of which there are fewer than 16.

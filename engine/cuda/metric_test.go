@@ -170,6 +170,105 @@ func TestMetricAgainstCPU(t *testing.T) {
 	}
 }
 
+// TestMetricNeighbours: replacing a record changes the error of the sum by at most twice
+// NeighbourRoundoff, at its worst place and for all precisions, and a defect in the sums
+// over spans is found.
+func TestMetricNeighbours(t *testing.T) {
+	n, d := 66, 3
+	p, r, w := metricProblem(t, n, d)
+	far := func(at int) *engine.Records {
+		x, y := make([]float64, n*d), append([]float64(nil), r.Labels()...)
+		for i := range n {
+			r.Row(i, x[i*d:(i+1)*d])
+		}
+		for k := range d {
+			x[at*d+k] = -x[at*d+k]
+		}
+		y[at] = -y[at]
+		next, err := engine.NewRecords(x, y, d, p.Bounds)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return next
+	}
+	change := func(b engine.Backend, next *engine.Records) []float64 {
+		before, err := sumOf(b, p, r, w)
+		if err != nil {
+			t.Fatal(err)
+		}
+		after, err := sumOf(b, p, next, w)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for k := range after {
+			after[k] -= before[k]
+		}
+		return after
+	}
+	for _, precision := range []Precision{FP32, BF16x3, TF32} {
+		for _, skew := range []float64{0, 1} {
+			for _, defect := range []bool{false, true} {
+				if defect && skew == 0 {
+					continue
+				}
+				f := newFake()
+				f.skew = skew
+				if defect {
+					f.edit = func(ptx string) string { return strings.ReplaceAll(ptx, "cvt.rni.s64.f32", "cvt.s64.s32") }
+				}
+				b := openMetric(t, f, precision)
+				k, err := b.Plan(p)
+				if err != nil {
+					t.Fatal(err)
+				}
+				pairs := engine.AllPairs{N: n}
+				bound := k.(engine.NeighbourKernel).NeighbourRoundoff(pairs)
+				var most float64
+				for _, at := range []int{0, n - 1} {
+					next := far(at)
+					got, want := change(b, next), change(cpu.Backend{}, next)
+					var diff float64
+					for k := range got {
+						diff = math.Hypot(diff, got[k]-want[k])
+					}
+					most = max(most, diff)
+				}
+				if (most <= 2*bound) == defect || bound > k.Roundoff(pairs) {
+					t.Errorf("%v, skew %v, defect %v: the error changes by %g, the bound is %g, Roundoff %g", precision, skew, defect, most, 2*bound, k.Roundoff(pairs))
+				}
+				if testing.Short() {
+					break
+				}
+			}
+		}
+	}
+}
+
+// TestMetricNoiseForRoundoff: what a certificate of one gradient pays for rounding does
+// not grow with n, and is at most 2 % of the sensitivity.
+func TestMetricNoiseForRoundoff(t *testing.T) {
+	for _, precision := range []Precision{FP32, BF16x3, TF32} {
+		for _, n := range []int{1e3, 1e5, 1e7} {
+			p := engine.Problem{N: n, D: 64, Bounds: engine.UnitBounds(), Loss: engine.MahalanobisLogistic{}, Radius: 1}
+			k, err := openMetric(t, newFake(), precision).Plan(p)
+			if err != nil {
+				t.Fatal(err)
+			}
+			c, err := p.Loss.Constants(p.Bounds, p.Radius)
+			if err != nil {
+				t.Fatal(err)
+			}
+			pairs := engine.AllPairs{N: n}
+			sensitivity := float64(pairs.MaxPerRecord()) * c.PairDiameter
+			near, far := 2*k.(engine.NeighbourKernel).NeighbourRoundoff(pairs)/sensitivity, 2*k.Roundoff(pairs)/sensitivity
+			if near > 0.02 || near > far {
+				t.Errorf("%v, n = %d: %.2g of the sensitivity, by the distance %.2g", precision, n, near, far)
+			}
+			t.Logf("%v, n = %d: %.2g of the sensitivity, by the distance %.2g", precision, n, near, far)
+		}
+	}
+}
+
 // TestMetricSlices: a context that is cancelled between launches stops the computation,
 // and the next one is as if it had not been there.
 func TestMetricSlices(t *testing.T) {
