@@ -148,6 +148,9 @@ func TestMetricAgainstCPU(t *testing.T) {
 		t.Fatal(err)
 	}
 	for precision, limit := range map[Precision]float64{FP32: 1e-7, BF16x3: 3e-6, TF32: 2e-4} {
+		if testing.Short() && precision == FP32 {
+			continue
+		}
 		b := openMetric(t, newFake(), precision)
 		k, err := b.Plan(p)
 		if err != nil {
@@ -205,8 +208,13 @@ func TestMetricNeighbours(t *testing.T) {
 		}
 		return after
 	}
-	for _, precision := range []Precision{FP32, BF16x3, TF32} {
-		for _, skew := range []float64{0, 1} {
+	precisions, skews := []Precision{FP32, BF16x3, TF32}, []float64{0, 1}
+	if testing.Short() {
+		n, precisions, skews = 5, precisions[1:2], skews[1:]
+		p, r, w = metricProblem(t, n, d)
+	}
+	for _, precision := range precisions {
+		for _, skew := range skews {
 			for _, defect := range []bool{false, true} {
 				if defect && skew == 0 {
 					continue
@@ -235,9 +243,6 @@ func TestMetricNeighbours(t *testing.T) {
 				}
 				if (most <= 2*bound) == defect || bound > k.Roundoff(pairs) {
 					t.Errorf("%v, skew %v, defect %v: the error changes by %g, the bound is %g, Roundoff %g", precision, skew, defect, most, 2*bound, k.Roundoff(pairs))
-				}
-				if testing.Short() {
-					break
 				}
 			}
 		}
@@ -272,6 +277,9 @@ func TestMetricNoiseForRoundoff(t *testing.T) {
 // TestMetricSlices: a context that is cancelled between launches stops the computation,
 // and the next one is as if it had not been there.
 func TestMetricSlices(t *testing.T) {
+	if testing.Short() {
+		t.Skip("two spans of columns take seconds")
+	}
 	p, r, w := metricProblem(t, 1030, 1)
 	f := newFake()
 	k, err := openMetric(t, f, BF16x3).Plan(p)

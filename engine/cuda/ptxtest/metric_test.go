@@ -98,6 +98,9 @@ func allMetricTiles(t *testing.T) []metricTiles {
 		}
 		mma.name, mma.rows, mma.feature = "metric_tiles_"+operand+"_64", 256, 64
 		all = append(all, mma)
+		if testing.Short() {
+			return all
+		}
 		mma.name, mma.rows, mma.feature = "metric_tiles_"+operand+"_128", 128, 128
 		all = append(all, mma)
 	}
