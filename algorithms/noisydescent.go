@@ -44,17 +44,20 @@ func (d noisyDescent) certificate(s Spec) (privacy.Certificate, error) {
 }
 
 // meanGradientError bounds the error of a gradient sum over pairs divided by their
-// number, which is compared with a mean of terms that each depend on their own two records
-// and obey the constants (engine.TermRoundoff): such means of neighbouring data sets at
-// the same w differ in the terms of one record.
+// number, or half of its change when one record is replaced (engine.NeighbourKernel).
 //
 // Proof. The computed sum over the number of pairs, as an exact quotient, is off by
-// at most the mean of TermRoundoff, and its norm is at most G plus that. Conversion of the number
+// at most meanRoundoff, and its norm is at most G plus that. Conversion of the number
 // and the division are two roundings, at most 2 u of the norm and a term for
-// underflow. QED
+// underflow. Half of the change of a sum of errors is at most half of the change of the
+// first plus the bound of the others. QED
 func (s Spec) meanGradientError(pairs engine.Pairs) float64 {
-	mean := engine.TermRoundoff(s.Kernel, pairs) / float64(pairs.Len())
-	return (mean + 0x1p-52*(s.Constants.Lipschitz+mean) + 0x1p-1000*float64(s.coordinates())) * (1 + 0x1p-40)
+	mean := meanRoundoff(s.Kernel, pairs)
+	own := mean
+	if k, ok := s.Kernel.(engine.NeighbourKernel); ok {
+		own = min(own, k.NeighbourRoundoff(pairs)/float64(pairs.Len()))
+	}
+	return (own + 0x1p-52*(s.Constants.Lipschitz+mean) + 0x1p-1000*float64(s.coordinates())) * (1 + 0x1p-40)
 }
 
 // plan fills in a plan with the given schedule and noise for T = schedule.Steps

@@ -127,6 +127,25 @@ type Kernel interface {
 	Bind(*Records) (Evaluator, error)
 }
 
+// NeighbourKernel is a Kernel that knows more than the distance to the exact sum: how
+// much one record can change its error. That is what the sensitivity of one gradient
+// needs, and it can be far smaller, because the errors of pairs without the record
+// cancel if they do not depend on it. It is not enough for a recursion, whose certificates
+// compare with exact steps.
+type NeighbourKernel interface {
+	Kernel
+	// NeighbourRoundoff is a number r such that, for every w as in Roundoff and every two
+	// data sets D and D' within Bounds that differ in one record, which has the same place
+	// in both, the computed GradSum over p satisfies
+	//
+	//	||(computed(D) - computed(D')) - (S(D) - S(D'))||_2 <= 2 r
+	//
+	// where S is the exact sum, or another sum of terms as Kernel.Roundoff states them for
+	// losses that are not smooth: each depends on its own two records, their places and w,
+	// and on nothing else, and obeys Constants. It is +Inf if the kernel knows none.
+	NeighbourRoundoff(p Pairs) float64
+}
+
 // Evaluator computes gradient sums over bound records. It holds no randomness
 // and returns no loss value: a loss on private data is not a release.
 //

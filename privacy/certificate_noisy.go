@@ -22,7 +22,8 @@ type MeanGradient struct {
 	// the pairs within the batch.
 	Batch, Records int
 	// Error bounds ||computed - exact|| of g(w), for every data set and every w of
-	// the domain, >= 0.
+	// the domain, or half of the change of computed - exact when one record is
+	// replaced, >= 0.
 	Error float64
 }
 
@@ -30,8 +31,8 @@ type MeanGradient struct {
 //
 // Theorem (privacy.md 1.2 and 3). Fix w. Replacing one record changes the terms of
 // the pairs that contain it, a share of at most Share, and each by at most Dg. So
-// the exact g(w) moves by at most Share Dg and the computed one by at most
-// Share Dg + 2 Error. For adaptive releases this is what composition asks for: w is
+// the exact g(w) moves by at most Share Dg, and the computed one by at most
+// Share Dg + 2 Error: their difference changes by at most 2 Error. For adaptive releases this is what composition asks for: w is
 // the same on both data sets once all earlier releases are. The loss need be neither
 // convex nor smooth. An L2 term alpha w is not in g: it is computed from w, which is
 // known. On batches this is about two batches that differ in one record, which is what

@@ -8,6 +8,10 @@ Triton kernel with row and column sums of tiles.
 Pairs: the sum over m labelled pairs of contrastive gradients (margin 1, 16 rows), each
 clipped to 1/2 in its Euclidean norm, in float64: eager and torch.compile.
 
+Mahalanobis: the gradient of the logistic Mahalanobis loss over all ordered pairs, as in
+TestGPUMeasureMetric, in float32 with TF32 off (to compare with our bf16x3) and on (with our
+tf32): eager in row blocks and torch.compile of a block.
+
 peer.py OUT        measures (needs a GPU)
 peer.py --check    compiles the Triton kernel for compute capability 9.0, where Triton is
                    installed, and runs the pairs on the CPU, where PyTorch is; no GPU
@@ -107,6 +111,35 @@ def gradient(x, y, w, sums):
     return x.T @ c
 
 
+def weights(xw, q, y, right, qr, yr):
+    """c_ij = -phi'(u) y_i y_j of a block of rows, for all columns."""
+    t = y[:, None] * yr[None, :]
+    u = t * (1.0 - (q[:, None] + qr[None, :] - 2.0 * (xw @ right.T)))
+    import torch
+
+    return t * torch.sigmoid(-u)
+
+
+def mahalanobis_block(xw, q, y, right, qr, yr):
+    """Row sums of c, and c X."""
+    c = weights(xw, q, y, right, qr, yr)
+    return c.sum(1), c @ right
+
+
+def mahalanobis(x, y, w, block):
+    """2 [X^T diag(C1) X - X^T c X]; c_ii = -phi'(..) cancels between the terms."""
+    import torch
+
+    xw = x @ w
+    q = (xw * x).sum(1)
+    total = torch.zeros_like(w)
+    for i in range(0, len(x), BLOCK):
+        s = slice(i, i + BLOCK)
+        rows, cx = block(xw[s], q[s], y[s], x, q, y)
+        total += x[s].T @ (rows[:, None] * x[s] - cx)
+    return 2.0 * total
+
+
 def pair_sum(x, w, first, second, dissimilar, clip):
     """Sum of clipped contrastive gradients, W of shape (rows, d)."""
     import torch
@@ -144,6 +177,30 @@ def pairs_on(device, m, d, rows=16):
     return x, w, ends[0], ends[1], label, 0.5
 
 
+def data(n, d):
+    import torch
+
+    g = torch.Generator(device="cuda").manual_seed(1)
+    x = 2 * torch.rand(n, d, device="cuda", generator=g) - 1
+    x /= x.norm(dim=1, keepdim=True).clamp(min=1)
+    y = torch.where(torch.rand(n, device="cuda", generator=g) < 0.5, -1.0, 1.0)
+    return x, y
+
+
+def measure_mahalanobis(add, wait):
+    import torch
+
+    for n in (10_000, 100_000):
+        for d in (64, 128, 256):
+            x, y = data(n, d)
+            w = torch.eye(d, device="cuda") / d**0.5
+            for tf32 in (False, True):
+                torch.backends.cuda.matmul.allow_tf32 = tf32
+                for name, block in (("eager", mahalanobis_block), ("compile", torch.compile(mahalanobis_block, dynamic=True))):
+                    add(peer="mahalanobis " + name, tf32=tf32, n=n, d=d, seconds=best_of_five(lambda: mahalanobis(x, y, w, block), wait))
+    torch.backends.cuda.matmul.allow_tf32 = False
+
+
 def measure(out):
     import torch
 
@@ -161,10 +218,7 @@ def measure(out):
         print("triton: skipped,", e, flush=True)
     for n in (1000, 10_000, 100_000, 1_000_000):
         for d in (8, 32, 128):
-            g = torch.Generator(device="cuda").manual_seed(1)
-            x = 2 * torch.rand(n, d, device="cuda", generator=g) - 1
-            x /= x.norm(dim=1, keepdim=True).clamp(min=1)
-            y = torch.where(torch.rand(n, device="cuda", generator=g) < 0.5, -1.0, 1.0)
+            x, y = data(n, d)
             w = torch.zeros(d, device="cuda")
             w[0] = 1
             want = None
@@ -182,6 +236,7 @@ def measure(out):
             args = pairs_on("cuda", m, d)
             for name, f in (("pairs eager", pair_sum), ("pairs compile", torch.compile(pair_sum, dynamic=True))):
                 add(peer=name, n=m // 5, d=d, rows=16, pairs=m, seconds=best_of_five(lambda: f(*args), wait))
+    measure_mahalanobis(add, wait)
     with open(out, "w") as f:
         json.dump({"torch": torch.__version__, "device": torch.cuda.get_device_name(), "results": results}, f, indent=1)
 

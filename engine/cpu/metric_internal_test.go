@@ -206,21 +206,21 @@ func TestMetricRange(t *testing.T) {
 		for _, radius := range []float64{0.01, 1, 50} {
 			p := metricProblem(10, 20)
 			p.Bounds, p.Radius = b, radius
-			m, err := newMetricRange(p, engine.MahalanobisLogistic{})
+			m, err := engine.NewMetricRange(p, engine.MahalanobisLogistic{}, marginDepth(p.D))
 			if err != nil {
 				t.Fatal(err)
 			}
 			q := b.LabelAbs * b.LabelAbs
 			reach := q * (1 + 4*b.FeatureNorm*b.FeatureNorm*radius)
-			if m.margin < reach || m.margin > reach*1.00001 {
-				t.Errorf("%+v r=%v: margin %v, want just above %v", b, radius, m.margin, reach)
+			if m.Margin < reach || m.Margin > reach*1.00001 {
+				t.Errorf("%+v r=%v: margin %v, want just above %v", b, radius, m.Margin, reach)
 			}
-			if !(m.marginErr > 0 && m.marginErr < 100*u*m.margin) {
-				t.Errorf("%+v r=%v: marginErr %v of %v", b, radius, m.marginErr, m.margin)
+			if !(m.MarginErr > 0 && m.MarginErr < 100*u*m.Margin) {
+				t.Errorf("%+v r=%v: marginErr %v of %v", b, radius, m.MarginErr, m.Margin)
 			}
-			sup := 1 / (1 + math.Exp(-m.margin))
-			if m.slope < sup || m.curvature < 0.25 || m.slope > 1.1 || m.curvature > 0.26 {
-				t.Errorf("%+v r=%v: slope %v and curvature %v, want just above %v and 1/4", b, radius, m.slope, m.curvature, sup)
+			sup := 1 / (1 + math.Exp(-m.Margin))
+			if m.Slope < sup || m.Curvature < 0.25 || m.Slope > 1.1 || m.Curvature > 0.26 {
+				t.Errorf("%+v r=%v: slope %v and curvature %v, want just above %v and 1/4", b, radius, m.Slope, m.Curvature, sup)
 			}
 		}
 	}

@@ -26,7 +26,7 @@ type metricKernel struct {
 	loss    engine.MetricLoss
 	slopes  func(u []float64) // replaces margins by phi'
 	tiles   func(u []float64) // slopes, or nil for the logistic ones of a kernels.MetricBlock
-	limits  metricRange
+	limits  engine.MetricRange
 	workers int
 	stripe  int // rows of one job of AllPairs, a multiple of metricRows
 	panel   int // columns that are summed together, a multiple of metricCols
@@ -52,18 +52,18 @@ func (b Backend) planMetric(p engine.Problem, loss engine.MetricLoss, set *kerne
 		return nil, fmt.Errorf("cpu: loss %q has %d parameters for %d features, want the %d coordinates of a symmetric matrix", loss.Name(), got, p.D, want)
 	}
 	var err error
-	if k.limits, err = newMetricRange(p, loss); err != nil {
+	if k.limits, err = engine.NewMetricRange(p, loss, marginDepth(p.D)); err != nil {
 		return nil, err
 	}
 	form, scalar := loss.(engine.ScalarLoss)
 	_, logistic := loss.(engine.MahalanobisLogistic)
 	switch {
-	case logistic && k.limits.margin <= kernels.MaxLogisticMargin:
+	case logistic && k.limits.Margin <= kernels.MaxLogisticMargin:
 		k.slopes = set.LogisticSlopes
 	case logistic:
 		k.slopes = each(kernels.LogisticSlope)
 		k.tiles = k.slopes
-	case scalar && k.limits.smooth():
+	case scalar && k.limits.Smooth():
 		k.slopes = form.Scalar().Slopes
 		k.tiles = k.slopes
 	case scalar:
@@ -71,7 +71,7 @@ func (b Backend) planMetric(p engine.Problem, loss engine.MetricLoss, set *kerne
 		if k.set, err = kernels.Select(kernels.Generic); err != nil {
 			return nil, err
 		}
-		k.slopes = kernels.ClampedSlopes(form.Scalar().Slopes, k.limits.slopeMin, k.limits.slopeMax)
+		k.slopes = kernels.ClampedSlopes(form.Scalar().Slopes, k.limits.SlopeMin, k.limits.SlopeMax)
 		k.tiles = k.slopes
 	default:
 		k.slopes = each(loss.MetricDPhi)
@@ -80,7 +80,7 @@ func (b Backend) planMetric(p engine.Problem, loss engine.MetricLoss, set *kerne
 	blocks := (p.N + metricRows - 1) / metricRows
 	k.stripe = (blocks + metricStripes - 1) / metricStripes * metricRows
 	if !k.usable() {
-		return nil, fmt.Errorf("%w: rounding errors of loss %q over margins up to %.3g are not small", engine.ErrUnsupported, loss.Name(), k.limits.margin)
+		return nil, fmt.Errorf("%w: rounding errors of loss %q over margins up to %.3g are not small", engine.ErrUnsupported, loss.Name(), k.limits.Margin)
 	}
 	return k, nil
 }

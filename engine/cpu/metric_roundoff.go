@@ -11,7 +11,7 @@ import (
 // Euclidean norm in Symmetric coordinates.
 //
 // Notation: n, d, R as in package engine; q, A, V, Q, C and the error dV of a margin
-// as in metricRange; g(k) = engine.Gamma(k); v_ij = x_i - x_j.
+// as in engine.MetricRange; g(k) = engine.Gamma(k); v_ij = x_i - x_j.
 //
 // # Coefficients
 //
@@ -51,23 +51,23 @@ func (k *metricKernel) Roundoff(pairs engine.Pairs) float64 {
 	p, m := k.problem, k.limits
 	R, n, d := p.Bounds.FeatureNorm, float64(p.N), float64(p.D)
 	curved := 0.0
-	if m.smooth() {
-		curved = m.curvature * m.margin
+	if m.Smooth() {
+		curved = m.Curvature * m.Margin
 	}
-	tiny := n * n * d * d * (1 + R) * (1 + R) * (1 + m.labels) * (1 + curved + m.slope) * 0x1p-1000
+	tiny := n * n * d * d * (1 + R) * (1 + R) * (1 + m.Labels) * (1 + curved + m.Slope) * 0x1p-1000
 	switch q := pairs.(type) {
 	case engine.AllPairs:
 		if q.N != p.N {
 			return math.Inf(1)
 		}
-		e := 2*n*n*k.coefficientError() + 4*n*(n-1)*engine.Gamma(k.allDepth())*m.slope
-		return R*R*m.labels*e*secondOrder + tiny
+		e := 2*n*n*k.coefficientError() + 4*n*(n-1)*engine.Gamma(k.allDepth())*m.Slope
+		return R*R*m.Labels*e*secondOrder + tiny
 	case engine.PrefixPairs:
 		if q.T < 1 || q.T >= p.N {
 			return math.Inf(1)
 		}
-		e := k.coefficientError() + engine.Gamma(k.prefixDepth(q.T))*m.slope
-		return float64(q.T)*4*R*R*m.labels*e*secondOrder + tiny
+		e := k.coefficientError() + engine.Gamma(k.prefixDepth(q.T))*m.Slope
+		return float64(q.T)*4*R*R*m.Labels*e*secondOrder + tiny
 	}
 	return math.Inf(1)
 }
@@ -75,10 +75,10 @@ func (k *metricKernel) Roundoff(pairs engine.Pairs) float64 {
 // coefficientError is E.
 func (k *metricKernel) coefficientError() float64 {
 	m := k.limits
-	if !m.smooth() {
-		return 2 * u * m.slope
+	if !m.Smooth() {
+		return 2 * u * m.Slope
 	}
-	return m.curvature*m.marginErr + m.slopeErr + 2*u*m.slope
+	return m.Curvature*m.MarginErr + m.SlopeErr + 2*u*m.Slope
 }
 
 // finish is the depth of the last steps: two sums of entries, and Pack.
@@ -110,6 +110,15 @@ func (k *metricKernel) prefixDepth(T int) int {
 // usable reports that all first-order error terms are small enough for
 // secondOrder to cover their products.
 func (k *metricKernel) usable() bool {
-	most := max(k.coefficientError(), engine.Gamma(max(k.allDepth(), k.prefixDepth(k.problem.N)))*k.limits.slope)
-	return most < 0x1p-20*k.limits.slope
+	most := max(k.coefficientError(), engine.Gamma(max(k.allDepth(), k.prefixDepth(k.problem.N)))*k.limits.Slope)
+	return most < 0x1p-20*k.limits.Slope
+}
+
+// marginDepth is the depth of a margin by either way. Those of all pairs are computed from
+// p (1 - (s_i + s_j - 2 x_i^T W x_j)) with p = y_i y_j, in at most 3 (Unpack) +
+// AddProductsDepth(d) (X W) + DotDepth(d) (s_i) + MetricMarginDepth(d) roundings. Prefix
+// pairs are computed from v^T W v with v = x - x' rounded, in 3 + 2 (v, twice) +
+// AddProductsDepth(d) + DotDepth(d) + 3 (p, difference and product) roundings.
+func marginDepth(d int) int {
+	return 3 + kernels.AddProductsDepth(d) + kernels.DotDepth(d) + kernels.MetricMarginDepth(d)
 }

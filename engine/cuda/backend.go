@@ -28,6 +28,8 @@ type Backend struct {
 	// fewer than the records need they stay on the host and are copied to the GPU in
 	// panels, in every call; the results have the same bits.
 	Memory uint64
+	// Precision is that of the pairs of Mahalanobis losses.
+	Precision Precision
 }
 
 var _ engine.Backend = Backend{}
@@ -50,10 +52,11 @@ const (
 )
 
 // Plan returns the kernel for a problem with a smooth engine.ScoreLoss that has a
-// near-linear method (see planNearLinear), is engine.Logistic or is an Expression with
-// code for GPUs. It wraps engine.ErrUnsupported for other losses, for query groups, for
-// records of which not even two panels fit into the memory of the GPU and, where every
-// pair is visited, for bounds outside of the range of float32.
+// near-linear method (see planNearLinear), or with a smooth engine.ScoreLoss or
+// engine.MetricLoss that is logistic or an Expression with code for GPUs. It wraps
+// engine.ErrUnsupported for other losses, for query groups, for records that do not fit
+// into the memory of the GPU (of a score loss: of which not even two panels fit) and,
+// where every pair is visited, for bounds outside of the range of float32.
 func (b Backend) Plan(p engine.Problem) (engine.Kernel, error) {
 	if b.Method < AnyMethod || b.Method > NearLinear {
 		return nil, fmt.Errorf("cuda: Backend.Method is %d, want AnyMethod, Direct or NearLinear", b.Method)
@@ -67,6 +70,9 @@ func (b Backend) Plan(p engine.Problem) (engine.Kernel, error) {
 	if p.N >= maxRecords {
 		return nil, fmt.Errorf("%w: %d records, a GPU takes fewer than %d", engine.ErrUnsupported, p.N, maxRecords)
 	}
+	if loss, ok := p.Loss.(engine.MetricLoss); ok {
+		return b.planMetric(p, loss)
+	}
 	k := &kernel{backend: b, problem: p}
 	var err error
 	if k.loss, k.scores, err = engine.NewScoreRange(p, p.D); err != nil {
@@ -78,11 +84,7 @@ func (b Backend) Plan(p engine.Problem) (engine.Kernel, error) {
 	if err := k.planMethod(b.Method); err != nil {
 		return nil, err
 	}
-	memory := b.Device.Info().TotalMemory
-	if b.Memory > 0 {
-		memory = min(memory, b.Memory)
-	}
-	if k.grid, err = planGrid(p, k.columnBytes(), memory); err != nil {
+	if k.grid, err = planGrid(p, k.columnBytes(), b.memory()); err != nil {
 		return nil, err
 	}
 	if !k.usable() {
@@ -108,9 +110,26 @@ func (k *kernel) planMethod(m Method) error {
 	return k.planPairs()
 }
 
+// memory is what a plan counts with.
+func (b Backend) memory() uint64 {
+	have := b.Device.Info().TotalMemory
+	if b.Memory > 0 {
+		have = min(have, b.Memory)
+	}
+	return have
+}
+
+// fits returns an error unless the GPU has that many bytes.
+func (b Backend) fits(p engine.Problem, need uint64) error {
+	if have := b.memory(); need > have {
+		return fmt.Errorf("%w: %d records of %d features need %.1f GiB, %s has %.1f; use the CPU", engine.ErrUnsupported, p.N, p.D, gib(need), b.Name(), gib(have))
+	}
+	return nil
+}
+
 // planPairs puts the code of the slope into the kernel.
 func (k *kernel) planPairs() error {
-	code, err := slopeOf(k.loss, k.scores)
+	code, err := slopeOf(k.loss, k.scores.Margin, k.scores.SlopeErr)
 	if err != nil {
 		return err
 	}

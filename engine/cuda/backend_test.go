@@ -220,7 +220,19 @@ func TestPlanDeclines(t *testing.T) {
 		"other losses": func(p *engine.Problem, f *fakeDriver) {
 			p.Loss, p.LabelValues = enginetest.SmoothHinge{}, engine.AnyLabels
 		},
-		"metric losses": func(p *engine.Problem, f *fakeDriver) { p.Loss = engine.MahalanobisLogistic{} },
+		"other metric losses": func(p *engine.Problem, f *fakeDriver) { p.Loss = enginetest.SmoothMetric{} },
+		"memory for a metric loss": func(p *engine.Problem, f *fakeDriver) {
+			p.Loss, f.memory = engine.MahalanobisLogistic{}, 1<<20
+		},
+		"a metric loss that is not smooth": func(p *engine.Problem, f *fakeDriver) {
+			p.Loss = engine.Metric{Of: hinge(t)}
+		},
+		"range of float32 for a metric loss": func(p *engine.Problem, f *fakeDriver) {
+			p.Loss, p.Bounds.FeatureNorm, p.Radius = engine.MahalanobisLogistic{}, 0x1p-60, 0x1p110
+		},
+		"rounding errors of a metric loss": func(p *engine.Problem, f *fakeDriver) {
+			p.Loss, p.Radius = engine.MahalanobisLogistic{}, 1e4
+		},
 		"range of float32": func(p *engine.Problem, f *fakeDriver) {
 			p.LabelValues, p.Bounds.LabelAbs, p.Radius = engine.AnyLabels, 0x1p-60, 0x1p60
 		},
@@ -262,22 +274,23 @@ func TestMethodIsPublic(t *testing.T) {
 // the memory of the GPU is free afterwards (closing the device checks it).
 func TestFailuresLeaveNothing(t *testing.T) {
 	p, r, w := records(t, 40, 3, 2)
-	testFailures(t, NearLinear, 1<<40, p, r, w)
+	checkFailures(t, Backend{Method: NearLinear}, 1<<40, p, r, w)
 	if testing.Short() {
 		return
 	}
-	testFailures(t, Direct, 1<<40, p, r, w)
+	checkFailures(t, Backend{Method: Direct}, 1<<40, p, r, w)
 	p, r, w = records(t, 5000, 3, 2) // two panels and more
-	testFailures(t, NearLinear, tinyMemory, p, r, w)
+	checkFailures(t, Backend{Method: NearLinear}, tinyMemory, p, r, w)
 }
 
-func testFailures(t *testing.T, m Method, memory uint64, p engine.Problem, r *engine.Records, w []float64) {
+// checkFailures lets each call of the driver fail in turn.
+func checkFailures(t *testing.T, how Backend, memory uint64, p engine.Problem, r *engine.Records, w []float64) {
 	t.Helper()
 	for number := 0; ; number++ {
 		f := newFake()
 		f.memory = memory
 		b := openFake(t, f)
-		b.Method = m
+		b.Method, b.Precision = how.Method, how.Precision
 		calls, failed := 0, false
 		f.fail = func(string) error {
 			calls++
@@ -293,11 +306,11 @@ func testFailures(t *testing.T, m Method, memory uint64, p engine.Problem, r *en
 		}
 		e, err := k.Bind(r)
 		if err == nil {
-			err = e.GradSum(context.Background(), make([]float64, p.D), w, engine.AllPairs{N: p.N})
+			err = e.GradSum(context.Background(), make([]float64, len(w)), w, engine.AllPairs{N: p.N})
 			if closed := e.Close(); closed != nil {
 				t.Error(closed)
 			}
-			if again := e.GradSum(context.Background(), make([]float64, p.D), w, engine.AllPairs{N: p.N}); again == nil {
+			if again := e.GradSum(context.Background(), make([]float64, len(w)), w, engine.AllPairs{N: p.N}); again == nil {
 				t.Error("GradSum after Close")
 			}
 		}

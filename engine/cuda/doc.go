@@ -15,6 +15,14 @@
 //   - direct: any labels and any smooth loss that is an expression, every pair in
 //     float32, the code of whose phi' is put into the kernel.
 //
+// # Mahalanobis distances
+//
+// The sum is P + P^T with P = X^T (diag(C1) X - 2 U X), U the strict upper triangle of
+// the coefficients c_ij = -phi'(u_ij) y_i y_j and C1 its row sums plus its column sums. U is
+// computed tile by tile from X W and X and is multiplied with X at once, so that memory
+// is O(nd): in float32, or on tensor cores in bf16x3 or tf32 (Precision). The rest costs
+// O(n d^2) and is in float64. Sums over prefixes are in float64.
+//
 // # Terms and sums
 //
 // Direct: the computed term of a pair is a function of its two records, w and public
@@ -23,6 +31,10 @@
 // integers. So they are exact, the same for any order of blocks and for any grid, and a
 // record that changes alters no partial sum that it is not in. What is left of the
 // error is that of single terms, which Roundoff bounds for every data set.
+//
+// The products U X are sums in float32 over 1024 columns, which are rounded to fixed point
+// and added as integers. A record that changes alters the roundings of its own row and of
+// the sums over the 1024 columns that it is in, and no other.
 //
 // Near-linear, and both passes over X: sums are in float64, in an order that follows from
 // the public sizes and from how many records have each label. Fixed point would not help

@@ -64,6 +64,15 @@ func TestGPUConformance(t *testing.T) {
 		}
 		enginetest.Run(t, b, o)
 	}
+	b.Method = AnyMethod
+	for _, precision := range []Precision{FP32, BF16x3, TF32} {
+		b.Precision = precision
+		o := metricOptions(precision)
+		o.Sizes, o.Radii, o.Unsupported = nil, []float64{1}, nil
+		enginetest.Run(t, b, o)
+		o.MetricLosses, o.Sizes = metricLosses(t), []int{17, 400}
+		enginetest.Run(t, b, o)
+	}
 }
 
 // TestGPUConformancePairs is TestPairsAgainstCPU and the clip of every term on a GPU.
@@ -94,6 +103,10 @@ type measurement struct {
 	Seconds float64 `json:"seconds"` // the fastest call, all copies included
 	// Bandwidth is that of reading X twice, in bytes a second.
 	Bandwidth float64 `json:"x_twice_bytes_per_second"`
+	// For Mahalanobis losses: the part of the time that the floor of the arithmetic is, and
+	// the distance to the gradient of the CPU, relatively.
+	OfFloor float64 `json:"of_floor,omitempty"`
+	Error   float64 `json:"relative_error,omitempty"`
 }
 
 // A measured case runs on the GPU by a method, and by the best one on the CPU.
@@ -194,6 +207,22 @@ func TestGPUMeasurePairs(t *testing.T) {
 	writeResult(t, out, r)
 }
 
+// TestGPUMeasureMetric times Mahalanobis losses on the GPU and writes them to the file
+// named by DYAD_GPU_METRIC_OUT.
+func TestGPUMeasureMetric(t *testing.T) {
+	out := os.Getenv("DYAD_GPU_METRIC_OUT")
+	if out == "" {
+		t.Skip("DYAD_GPU_METRIC_OUT names no file")
+	}
+	b, version := openGPU(t)
+	r := result{PTX: embeddedPTX(), Device: b.Device.Info(), CUDA: version}
+	var err error
+	if r.Measurements, err = measureMetric(t, b); err != nil {
+		t.Error(err)
+	}
+	writeResult(t, out, r)
+}
+
 func measurePairs(e pairgraph.Engine, data *pairgraph.Data, rows int) (float64, error) {
 	s, err := e.Sums(data, pairgraph.Contrastive{Margin: 1}, rows)
 	if err != nil {
@@ -261,7 +290,7 @@ func measure(b engine.Backend, p engine.Problem, r *engine.Records, w []float64)
 	}
 	pairs := engine.AllPairs{N: p.N}
 	m := measurement{N: p.N, D: p.D, Method: k.Method(), Device: b.Name(), Pairs: pairs.Len(), Bind: time.Since(start).Seconds()}
-	dst := make([]float64, p.D)
+	dst := make([]float64, len(w))
 	for range 5 {
 		start := time.Now()
 		if err = e.GradSum(context.Background(), dst, w, pairs); err != nil {

@@ -130,7 +130,7 @@ func (k *kernel) usable() bool {
 	return relative+absolute/k.scores.LabelSpan < 0x1p-16*k.scores.Slope
 }
 
-var _ engine.TermKernel = (*kernel)(nil)
+var _ engine.NeighbourKernel = (*kernel)(nil)
 
 // slopeRange are the bounds of phi' that Constants rests on. For engine.Logistic they are
 // [-sigm(2 R r l), 0], which margins in the ball leave by at most 2^-32: the last part of
@@ -143,9 +143,9 @@ func (k *kernel) slopeRange() (lo, hi float64) {
 	return k.scores.SlopeMin, k.scores.SlopeMax
 }
 
-// TermRoundoff implements engine.TermKernel for all pairs by the direct method of any
-// labels: there the slope that the kernel computes for a pair, clamped, makes the terms,
-// whatever its error is.
+// NeighbourRoundoff implements engine.NeighbourKernel for all pairs by the direct method
+// of any labels: there the slope that the kernel computes for a pair, clamped, makes the
+// terms, whatever its error is, and this is the distance to their sum.
 //
 // Proof. Let p_ij be the slope of the kernel, clamped to slopeRange rounded outward to
 // float32, and q_ij the nearest number of slopeRange itself, |p_ij - q_ij| <= 2 w Q. The
@@ -157,7 +157,7 @@ func (k *kernel) slopeRange() (lo, hi float64) {
 // rounding of the product (the unit is a power of two); and 2^-23 unit for fixed point,
 // while the clamp to the unit does not act. The sums are exact, and X^T c is as in
 // Roundoff. QED
-func (k *kernel) TermRoundoff(pairs engine.Pairs) float64 {
+func (k *kernel) NeighbourRoundoff(pairs engine.Pairs) float64 {
 	q, ok := pairs.(engine.AllPairs)
 	if !ok || q.N != k.problem.N || k.nearLinear() || k.factored {
 		return math.Inf(1)

@@ -20,9 +20,11 @@ type slope struct {
 	absError float64
 }
 
-// slopeOf returns the code for a loss over a public range.
-func slopeOf(loss engine.ScoreLoss, s engine.ScoreRange) (slope, error) {
-	if _, ok := loss.(engine.Logistic); ok {
+// slopeOf returns the code for a loss over margins in [-margin, margin]. slopeErr is the
+// difference of the loss's formula from its exact phi', as in engine.ScoreRange.
+func slopeOf(loss engine.Loss, margin, slopeErr float64) (slope, error) {
+	switch loss.(type) {
+	case engine.Logistic, engine.MahalanobisLogistic:
 		return logisticSlope(), nil
 	}
 	form, ok := loss.(engine.ScalarLoss)
@@ -35,12 +37,11 @@ func slopeOf(loss engine.ScoreLoss, s engine.ScoreRange) (slope, error) {
 	}
 	e := expression.SlopeExpr()
 	lines, registers, masks := e.PTX("%phi_in", "%phi_out")
-	bound := e.PTXRoundoff(autodiff.Interval{Lo: -s.Margin, Hi: s.Margin})
+	bound := e.PTXRoundoff(autodiff.Interval{Lo: -margin, Hi: margin})
 	if math.IsInf(bound, 0) || len(lines) > maxLines {
-		return slope{}, fmt.Errorf("%w: the slope of loss %q has no code for GPUs with a proved error over margins up to %.3g", engine.ErrUnsupported, loss.Name(), s.Margin)
+		return slope{}, fmt.Errorf("%w: the slope of loss %q has no code for GPUs with a proved error over margins up to %.3g", engine.ErrUnsupported, loss.Name(), margin)
 	}
-	// SlopeErr covers the difference of the formula's constants from exact ones.
-	return slope{lines: lines, registers: registers, masks: masks, absError: bound + s.SlopeErr}, nil
+	return slope{lines: lines, registers: registers, masks: masks, absError: bound + slopeErr}, nil
 }
 
 // maxLines bounds the code for phi', which is put into the kernel 4 times.

@@ -104,7 +104,7 @@ func TestSlopes(t *testing.T) {
 				kinks++
 				continue
 			}
-			code, err := slopeOf(loss, s)
+			code, err := slopeOf(loss, s.Margin, s.SlopeErr)
 			if err != nil {
 				if !errors.Is(err, engine.ErrUnsupported) {
 					t.Error(err)

@@ -11,7 +11,7 @@ import (
 	"dyad/engine/cuda/driver"
 )
 
-// termSum is the sum of the terms of TermRoundoff over all pairs: the slope that the GPU
+// termSum is the sum of the terms of NeighbourRoundoff over all pairs: the slope that the GPU
 // computes for two records alone, moved into the range that Constants rests on.
 func termSum(t *testing.T, b Backend, p engine.Problem, x, y, w []float64) []float64 {
 	t.Helper()
@@ -66,10 +66,10 @@ func termSum(t *testing.T, b Backend, p engine.Problem, x, y, w []float64) []flo
 	return sum
 }
 
-// TestTermRoundoff: sums are within TermRoundoff of the sum of terms whatever the code
+// TestNeighbourRoundoff: sums are within NeighbourRoundoff of the sum of terms whatever the code
 // for phi' computes, and so also where it is wrong by far more than Roundoff. The control:
 // without the clamp they are not.
-func TestTermRoundoff(t *testing.T) {
+func TestNeighbourRoundoff(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 5))
 	const n, d = 7, 3
 	x, y, w := make([]float64, n*d), make([]float64, n), make([]float64, d)
@@ -133,16 +133,16 @@ func TestTermRoundoff(t *testing.T) {
 		if err := e.Close(); err != nil {
 			t.Fatal(err)
 		}
-		bound, exact := engine.TermRoundoff(k, engine.AllPairs{N: n}), k.Roundoff(engine.AllPairs{N: n})
+		bound, exact := k.(engine.NeighbourKernel).NeighbourRoundoff(engine.AllPairs{N: n}), k.Roundoff(engine.AllPairs{N: n})
 		diff := 0.0
 		for m, v := range termSum(t, b, p, x, y, w) {
 			diff = math.Hypot(diff, v-got[m])
 		}
 		if !edited || (diff <= bound) == c.bad || !(bound < 0.7*exact) {
-			t.Errorf("%s: %g from the sum of terms; TermRoundoff %g, Roundoff %g", c.name, diff, bound, exact)
+			t.Errorf("%s: %g from the sum of terms; NeighbourRoundoff %g, Roundoff %g", c.name, diff, bound, exact)
 		}
-		t.Logf("%s: %.2g from the sum of terms; TermRoundoff %.2g, Roundoff %.2g", c.name, diff, bound, exact)
-		if !math.IsInf(k.(engine.TermKernel).TermRoundoff(engine.PrefixPairs{T: 1}), 1) {
+		t.Logf("%s: %.2g from the sum of terms; NeighbourRoundoff %.2g, Roundoff %.2g", c.name, diff, bound, exact)
+		if !math.IsInf(k.(engine.NeighbourKernel).NeighbourRoundoff(engine.PrefixPairs{T: 1}), 1) {
 			t.Error("a bound for prefix pairs")
 		}
 	}

@@ -15,6 +15,7 @@ typedef unsigned long long u64;
 DEVICE u32 thread() { return __nvvm_read_ptx_sreg_tid_x(); }
 DEVICE u32 block_x() { return __nvvm_read_ptx_sreg_ctaid_x(); }
 DEVICE u32 block_y() { return __nvvm_read_ptx_sreg_ctaid_y(); }
+DEVICE u32 grid_y() { return __nvvm_read_ptx_sreg_nctaid_y(); }
 DEVICE void barrier() { __syncthreads(); }
 
 DEVICE u32 bits(float v) { return __builtin_bit_cast(u32, v); }

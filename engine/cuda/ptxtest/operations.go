@@ -94,6 +94,28 @@ func disturb(f op, ulps int) op {
 	}
 }
 
+// divide has no defined result for b = 0.
+func divide(a, b uint32) uint32 {
+	if b == 0 {
+		return math.MaxUint32
+	}
+	return a / b
+}
+
+// nearestInt rounds to the nearest integer, ties to even, and clamps; NaN is 0.
+func nearestInt(v float32) uint64 {
+	switch r := math.RoundToEven(float64(v)); {
+	case r != r:
+		return 0
+	case r >= 0x1p63:
+		return math.MaxInt64
+	case r < -0x1p63:
+		return 1 << 63
+	default:
+		return uint64(int64(r))
+	}
+}
+
 type op = func(a, b, c uint64) uint64
 
 func u32op(f func(a, b uint32) uint32) op {
@@ -137,47 +159,53 @@ func build() map[string]op {
 	ops := map[string]op{
 		"mov.u32": copy32, "mov.b32": copy32, "mov.f32": copy32, "mov.u64": copyOp, "mov.b64": copyOp, "mov.f64": copyOp, "mov.pred": copyOp,
 		"cvta.to.global.u64": copyOp, "cvta.global.u64": copyOp,
-		"add.s32":      u32op(func(a, b uint32) uint32 { return a + b }),
-		"sub.s32":      u32op(func(a, b uint32) uint32 { return a - b }),
-		"mul.lo.s32":   u32op(func(a, b uint32) uint32 { return a * b }),
-		"neg.s32":      u32op(func(a, _ uint32) uint32 { return -a }),
-		"and.b32":      u32op(func(a, b uint32) uint32 { return a & b }),
-		"or.b32":       u32op(func(a, b uint32) uint32 { return a | b }),
-		"not.b32":      u32op(func(a, _ uint32) uint32 { return ^a }),
-		"xor.b32":      u32op(func(a, b uint32) uint32 { return a ^ b }),
-		"shl.b32":      u32op(func(a, b uint32) uint32 { return a << b }),
-		"shr.u32":      u32op(func(a, b uint32) uint32 { return a >> b }),
-		"min.u32":      u32op(func(a, b uint32) uint32 { return min(a, b) }),
-		"max.u32":      u32op(func(a, b uint32) uint32 { return max(a, b) }),
-		"min.s32":      u32op(func(a, b uint32) uint32 { return uint32(min(int32(a), int32(b))) }),
-		"max.s32":      u32op(func(a, b uint32) uint32 { return uint32(max(int32(a), int32(b))) }),
-		"add.s64":      func(a, b, _ uint64) uint64 { return a + b },
-		"sub.s64":      func(a, b, _ uint64) uint64 { return a - b },
-		"neg.s64":      func(a, _, _ uint64) uint64 { return -a },
-		"mul.lo.s64":   func(a, b, _ uint64) uint64 { return a * b },
-		"mul.wide.u32": func(a, b, _ uint64) uint64 { return uint64(uint32(a)) * uint64(uint32(b)) },
-		"mul.wide.s32": func(a, b, _ uint64) uint64 { return uint64(int64(int32(a)) * int64(int32(b))) },
-		"mad.lo.s32":   func(a, b, c uint64) uint64 { return uint64(uint32(a)*uint32(b) + uint32(c)) },
-		"and.b64":      func(a, b, _ uint64) uint64 { return a & b },
-		"or.b64":       func(a, b, _ uint64) uint64 { return a | b },
-		"shl.b64":      func(a, b, _ uint64) uint64 { return a << uint32(b) },
-		"shr.u64":      func(a, b, _ uint64) uint64 { return a >> uint32(b) },
-		"min.u64":      func(a, b, _ uint64) uint64 { return min(a, b) },
-		"max.u64":      func(a, b, _ uint64) uint64 { return max(a, b) },
-		"div.u32":      u32op(func(a, b uint32) uint32 { return a / max(b, 1) }),
-		"rem.u32":      u32op(func(a, b uint32) uint32 { return a % max(b, 1) }),
-		"and.pred":     func(a, b, _ uint64) uint64 { return a & b },
-		"or.pred":      func(a, b, _ uint64) uint64 { return a | b },
-		"not.pred":     func(a, _, _ uint64) uint64 { return 1 - a },
+		"add.s32":    u32op(func(a, b uint32) uint32 { return a + b }),
+		"sub.s32":    u32op(func(a, b uint32) uint32 { return a - b }),
+		"mul.lo.s32": u32op(func(a, b uint32) uint32 { return a * b }),
+		"div.u32":    u32op(divide),
+		"rem.u32":    u32op(func(a, b uint32) uint32 { return a - divide(a, b)*b }),
+		"neg.s32":    u32op(func(a, _ uint32) uint32 { return -a }),
+		"and.b32":    u32op(func(a, b uint32) uint32 { return a & b }),
+		"or.b32":     u32op(func(a, b uint32) uint32 { return a | b }),
+		"not.b32":    u32op(func(a, _ uint32) uint32 { return ^a }),
+		"xor.b32":    u32op(func(a, b uint32) uint32 { return a ^ b }),
+		"shl.b32":    u32op(func(a, b uint32) uint32 { return a << b }),
+		"shr.u32":    u32op(func(a, b uint32) uint32 { return a >> b }),
+		"bfe.u32": func(a, b, c uint64) uint64 {
+			return uint64(uint32(a)) >> (b & 255) & (1<<(c&255) - 1)
+		},
+		"cvt.rn.bf16x2.f32": func(a, b, _ uint64) uint64 { return uint64(bf16(f32(a)))<<16 | uint64(bf16(f32(b))) },
+		"cvt.rna.tf32.f32":  func(a, _, _ uint64) uint64 { return roundTF32(uint32(a)) },
+		"min.u32":           u32op(func(a, b uint32) uint32 { return min(a, b) }),
+		"max.u32":           u32op(func(a, b uint32) uint32 { return max(a, b) }),
+		"min.s32":           u32op(func(a, b uint32) uint32 { return uint32(min(int32(a), int32(b))) }),
+		"max.s32":           u32op(func(a, b uint32) uint32 { return uint32(max(int32(a), int32(b))) }),
+		"add.s64":           func(a, b, _ uint64) uint64 { return a + b },
+		"sub.s64":           func(a, b, _ uint64) uint64 { return a - b },
+		"neg.s64":           func(a, _, _ uint64) uint64 { return -a },
+		"mul.lo.s64":        func(a, b, _ uint64) uint64 { return a * b },
+		"mul.wide.u32":      func(a, b, _ uint64) uint64 { return uint64(uint32(a)) * uint64(uint32(b)) },
+		"mul.wide.s32":      func(a, b, _ uint64) uint64 { return uint64(int64(int32(a)) * int64(int32(b))) },
+		"mad.lo.s32":        func(a, b, c uint64) uint64 { return uint64(uint32(a)*uint32(b) + uint32(c)) },
+		"and.b64":           func(a, b, _ uint64) uint64 { return a & b },
+		"or.b64":            func(a, b, _ uint64) uint64 { return a | b },
+		"shl.b64":           func(a, b, _ uint64) uint64 { return a << uint32(b) },
+		"shr.u64":           func(a, b, _ uint64) uint64 { return a >> uint32(b) },
+		"min.u64":           func(a, b, _ uint64) uint64 { return min(a, b) },
+		"max.u64":           func(a, b, _ uint64) uint64 { return max(a, b) },
+		"and.pred":          func(a, b, _ uint64) uint64 { return a & b },
+		"or.pred":           func(a, b, _ uint64) uint64 { return a | b },
+		"not.pred":          func(a, _, _ uint64) uint64 { return 1 - a },
 
 		"cvt.u64.u32": copy32, "cvt.u32.u64": copy32,
-		"cvt.s64.s32":    func(a, _, _ uint64) uint64 { return uint64(int64(int32(a))) },
-		"cvt.rn.f32.f64": func(a, _, _ uint64) uint64 { return bits32(float32(f64(a))) },
-		"cvt.f64.f32":    func(a, _, _ uint64) uint64 { return bits64(float64(f32(a))) },
-		"cvt.rn.f64.s64": func(a, _, _ uint64) uint64 { return bits64(float64(int64(a))) },
-		"cvt.rn.f64.s32": func(a, _, _ uint64) uint64 { return bits64(float64(int32(a))) },
-		"cvt.rn.f64.u32": func(a, _, _ uint64) uint64 { return bits64(float64(uint32(a))) },
-		"cvt.rn.f64.u64": func(a, _, _ uint64) uint64 { return bits64(float64(a)) },
+		"cvt.s64.s32":     func(a, _, _ uint64) uint64 { return uint64(int64(int32(a))) },
+		"cvt.rn.f32.f64":  func(a, _, _ uint64) uint64 { return bits32(float32(f64(a))) },
+		"cvt.f64.f32":     func(a, _, _ uint64) uint64 { return bits64(float64(f32(a))) },
+		"cvt.rn.f64.s64":  func(a, _, _ uint64) uint64 { return bits64(float64(int64(a))) },
+		"cvt.rn.f64.s32":  func(a, _, _ uint64) uint64 { return bits64(float64(int32(a))) },
+		"cvt.rn.f64.u32":  func(a, _, _ uint64) uint64 { return bits64(float64(uint32(a))) },
+		"cvt.rni.s64.f32": func(a, _, _ uint64) uint64 { return nearestInt(f32(a)) },
+		"cvt.rn.f64.u64":  func(a, _, _ uint64) uint64 { return bits64(float64(a)) },
 
 		"cvt.rzi.s64.f64": func(a, _, _ uint64) uint64 { return truncate(f64(a)) },
 

@@ -36,7 +36,9 @@ type instruction struct {
 	target    int   // of a branch
 	line      int
 	signed    bool
+	vector    bool // operands in braces
 	parameter int
+	many      []int // operands of kind warp and of vectors, in order
 }
 
 type kind int
@@ -50,6 +52,7 @@ const (
 	reduceGlobal
 	loadShared
 	storeShared
+	warp // all lanes of a warp together
 	branch
 	barrier
 	exit
@@ -62,9 +65,10 @@ const (
 	ctaidX
 	ctaidY
 	ntidX
+	nctaidY
 )
 
-var specials = map[string]int{"%tid.x": tidX, "%tid.y": tidY, "%ctaid.x": ctaidX, "%ctaid.y": ctaidY, "%ntid.x": ntidX}
+var specials = map[string]int{"%tid.x": tidX, "%tid.y": tidY, "%ctaid.x": ctaidX, "%ctaid.y": ctaidY, "%ntid.x": ntidX, "%nctaid.y": nctaidY}
 
 // parser holds the state of one kernel.
 type parser struct {
@@ -164,7 +168,8 @@ func (p *parser) statement(line string, number int) error {
 		fields = fields[1:]
 	}
 	i.name = fields[0]
-	operands := strings.Split(strings.Join(fields[1:], " "), ",")
+	operands := strings.Split(strings.NewReplacer("{", "", "}", "").Replace(strings.Join(fields[1:], " ")), ",")
+	i.vector = strings.Contains(line, "{")
 	for k := range operands {
 		operands[k] = strings.TrimSpace(operands[k])
 	}
@@ -189,6 +194,10 @@ func (p *parser) decode(i *instruction, operands []string) (err error) {
 		return nil
 	case base == "ld" || base == "st" || base == "red":
 		return p.memory(i, parts, operands)
+	case collectives[i.name].operands > 0:
+		return p.collective(i, operands)
+	case i.vector:
+		return fmt.Errorf("unknown instruction with a vector")
 	}
 	if len(operands) == 2 {
 		if s, ok := specials[operands[1]]; ok && parts[0] == "mov" {
@@ -227,10 +236,15 @@ func (p *parser) memory(i *instruction, parts, operands []string) (err error) {
 		return fmt.Errorf("unknown memory instruction")
 	}
 	last := parts[len(parts)-1]
-	if i.kind == loadGlobal && len(parts) == 4 && parts[2] == "nc" { // memory that no one writes
-		parts = append(parts[:2:2], last)
+	if i.kind == loadGlobal && parts[2] == "nc" && len(parts) > 3 { // memory that no one writes
+		parts = append(parts[:2:2], parts[3:]...)
 	}
-	if parts[0] == "red" && i.name != "red.global.add.u64" || parts[0] != "red" && len(parts) != 3 {
+	width := 1
+	if len(parts) == 4 && (parts[2] == "v2" || parts[2] == "v4") && i.kind != loadParam {
+		width = int(parts[2][1] - '0')
+		parts = append(parts[:2:2], parts[3])
+	}
+	if parts[0] == "red" && i.name != "red.global.add.u64" || parts[0] != "red" && len(parts) != 3 || i.vector != (width > 1) || len(operands) != width+1 {
 		return fmt.Errorf("unknown memory instruction")
 	}
 	bits, err := strconv.Atoi(last[1:])
@@ -238,20 +252,23 @@ func (p *parser) memory(i *instruction, parts, operands []string) (err error) {
 		return fmt.Errorf("unknown type %q", last)
 	}
 	i.size, i.signed = bits/8, last[0] == 's'
-	address, value := operands[1], operands[0]
+	address, values, name := operands[width], operands[:width], p.register
 	if parts[0] != "ld" {
-		address, value = operands[0], operands[1]
-		if i.src[1], err = p.operand(value); err != nil {
+		address, values, name = operands[0], operands[1:], p.operand
+	}
+	for _, v := range values {
+		r, err := name(v)
+		if err != nil {
 			return err
 		}
-	} else if i.dst, err = p.register(value); err != nil {
-		return err
+		i.many = append(i.many, r)
 	}
 	address = strings.Trim(address, "[]")
 	if i.kind == loadParam {
 		if i.parameter, ok = p.params[address]; !ok {
 			return fmt.Errorf("unknown parameter")
 		}
+		i.dst = i.many[0]
 		return nil
 	}
 	base, offset, _ := strings.Cut(address, "+")

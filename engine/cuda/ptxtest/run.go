@@ -74,7 +74,7 @@ func (m *Machine) Run(module *Module, name string, gridX, gridY int, args ...uin
 	if m.Counts == nil {
 		m.Counts = map[string]int64{}
 	}
-	b := &block{Machine: m, kernel: k, args: args, counts: make([]int64, len(k.code)), code: append([]instruction(nil), k.code...)}
+	b := &block{Machine: m, kernel: k, args: args, gridY: gridY, counts: make([]int64, len(k.code)), code: append([]instruction(nil), k.code...)}
 	for i := range b.code {
 		skew := m.Skew
 		if sign, ok := m.Signs[b.code[i].name]; ok {
@@ -110,6 +110,7 @@ type block struct {
 	args    []uint64
 	counts  []int64
 	x, y    int
+	gridY   int
 	threads []state
 	shared  []byte
 	// For each word of shared memory: the phase between barriers, from 1, of the last
@@ -131,6 +132,7 @@ type state struct {
 	set       []bool
 	pc        int
 	done      bool
+	barrier   bool // waits at the one before pc
 }
 
 func (b *block) run(x, y int) error {
@@ -147,27 +149,25 @@ func (b *block) run(x, y int) error {
 		s := &b.threads[t]
 		copy(s.registers, b.registers)
 		copy(s.set, b.set)
-		s.pc, s.done = 0, false
+		s.pc, s.done, s.barrier = 0, false, false
 	}
 	for {
 		at, running := -1, 0
-		for k := range b.threads {
-			t := len(b.threads) - 1 - k // from the last: order must not matter
-			s := &b.threads[t]
-			if s.done {
-				continue
+		for w := (len(b.threads) - 1) / lanes; w >= 0; w-- { // from the last: order must not matter
+			if err := b.advanceWarp(w); err != nil {
+				return err
 			}
-			if err := b.advance(s, t); err != nil {
-				return fmt.Errorf("thread %d, line %d: %w", t, b.code[min(s.pc, len(b.code)-1)].line, err)
+			for t := w * lanes; t < min((w+1)*lanes, len(b.threads)); t++ {
+				s := &b.threads[t]
+				if s.done {
+					continue
+				}
+				if at >= 0 && s.pc != at {
+					return fmt.Errorf("threads wait at the barriers of lines %d and %d", b.code[at-1].line, b.code[s.pc-1].line)
+				}
+				at = s.pc
+				running++
 			}
-			if s.done {
-				continue
-			}
-			if at >= 0 && s.pc != at {
-				return fmt.Errorf("threads wait at the barriers of lines %d and %d", b.code[at-1].line, b.code[s.pc-1].line)
-			}
-			at = s.pc
-			running++
 		}
 		if running == 0 {
 			return nil
@@ -179,7 +179,8 @@ func (b *block) run(x, y int) error {
 	}
 }
 
-// advance runs a thread to its end or past the next barrier.
+// advance runs a thread to its end, past the next barrier or up to an instruction of
+// the warp.
 func (b *block) advance(s *state, t int) error {
 	registers, set, code := s.registers, s.set, b.code
 	for {
@@ -193,6 +194,9 @@ func (b *block) advance(s *state, t int) error {
 				continue
 			}
 		}
+		if i.kind == warp {
+			return nil
+		}
 		b.counts[s.pc]++
 		switch i.kind {
 		case pure:
@@ -203,7 +207,7 @@ func (b *block) advance(s *state, t int) error {
 			registers[i.dst] = i.pure(registers[i.src[0]], registers[i.src[1]], registers[i.src[2]])
 			set[i.dst] = true
 		case special:
-			s.registers[i.dst] = uint64([]int{tidX: t, tidY: 0, ctaidX: b.x, ctaidY: b.y, ntidX: len(b.threads)}[i.parameter])
+			s.registers[i.dst] = uint64([]int{tidX: t, tidY: 0, ctaidX: b.x, ctaidY: b.y, ntidX: len(b.threads), nctaidY: b.gridY}[i.parameter])
 			s.set[i.dst] = true
 		case loadParam:
 			v := b.args[i.parameter]
@@ -219,6 +223,7 @@ func (b *block) advance(s *state, t int) error {
 			return nil
 		case barrier:
 			s.pc++
+			s.barrier = true
 			return nil
 		default:
 			if err := b.access(s, i, t); err != nil {
@@ -232,44 +237,51 @@ func (b *block) advance(s *state, t int) error {
 // access runs a load, store or reduction.
 func (b *block) access(s *state, i *instruction, t int) error {
 	store := i.kind == storeGlobal || i.kind == storeShared || i.kind == reduceGlobal
-	if !s.set[i.src[0]] || store && !s.set[i.src[1]] {
+	if !s.set[i.src[0]] {
 		return fmt.Errorf("an operand of %s is not set", i.name)
 	}
 	address := s.registers[i.src[0]] + uint64(i.offset)
-	if address%uint64(i.size) != 0 {
+	total := i.size * len(i.many)
+	if address%uint64(total) != 0 {
 		return fmt.Errorf("%s of the address %#x, which is not aligned", i.name, address)
 	}
 	var memory []byte
 	if i.kind == loadShared || i.kind == storeShared {
-		if address+uint64(i.size) > uint64(len(b.shared)) {
+		if address+uint64(total) > uint64(len(b.shared)) {
 			return fmt.Errorf("%s outside of shared memory", i.name)
 		}
-		memory = b.shared[address:][:i.size]
-		for w := address / 4; w < (address+uint64(i.size))/4; w++ {
+		memory = b.shared[address:][:total]
+		for w := address / 4; w < (address+uint64(total))/4; w++ {
 			if err := b.touch(&b.words[w], t, store); err != nil {
 				return fmt.Errorf("%s: %w", i.name, err)
 			}
 		}
-	} else if memory = b.Bytes(address, i.size); memory == nil {
+	} else if memory = b.Bytes(address, total); memory == nil {
 		return fmt.Errorf("%s outside of every buffer, at %#x", i.name, address)
 	}
-	switch {
-	case !store:
-		var v uint64
-		if i.size == 8 {
-			v = binary.LittleEndian.Uint64(memory)
-		} else if u := binary.LittleEndian.Uint32(memory); i.signed {
-			v = uint64(int64(int32(u)))
-		} else {
-			v = uint64(u)
+	for _, r := range i.many {
+		if store && !s.set[r] {
+			return fmt.Errorf("an operand of %s is not set", i.name)
 		}
-		s.registers[i.dst], s.set[i.dst] = v, true
-	case i.kind == reduceGlobal:
-		binary.LittleEndian.PutUint64(memory, binary.LittleEndian.Uint64(memory)+s.registers[i.src[1]])
-	case i.size == 8:
-		binary.LittleEndian.PutUint64(memory, s.registers[i.src[1]])
-	default:
-		binary.LittleEndian.PutUint32(memory, uint32(s.registers[i.src[1]]))
+		switch {
+		case !store:
+			var v uint64
+			if i.size == 8 {
+				v = binary.LittleEndian.Uint64(memory)
+			} else if u := binary.LittleEndian.Uint32(memory); i.signed {
+				v = uint64(int64(int32(u)))
+			} else {
+				v = uint64(u)
+			}
+			s.registers[r], s.set[r] = v, true
+		case i.kind == reduceGlobal:
+			binary.LittleEndian.PutUint64(memory, binary.LittleEndian.Uint64(memory)+s.registers[r])
+		case i.size == 8:
+			binary.LittleEndian.PutUint64(memory, s.registers[r])
+		default:
+			binary.LittleEndian.PutUint32(memory, uint32(s.registers[r]))
+		}
+		memory = memory[i.size:]
 	}
 	return nil
 }

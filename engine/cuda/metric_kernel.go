@@ -1,0 +1,173 @@
+package cuda
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+
+	"dyad/engine"
+	"dyad/engine/cuda/driver"
+	"dyad/kernels"
+)
+
+// Sizes of the grid, as in kernels/cuda/metric*.cu.
+const (
+	metricGram  = 64      // features of a tile of the d x d result
+	metricSpan  = 1024    // columns whose products are summed in float32
+	metricFixed = 0x1p-32 // of the sums of products, in units of a coefficient and a feature
+)
+
+// metricPairsPerLaunch is the number of pairs of up to one feature that the GPU visits
+// in one launch: pairs times features are 2^36, within some 10 ms.
+const metricPairsPerLaunch = 1 << 36
+
+// metricGramFloats bounds the partial sums of the d x d result.
+const metricGramFloats = 1 << 22
+
+// metricKernel is a planned problem with a MetricLoss. It is immutable.
+type metricKernel struct {
+	backend Backend
+	problem engine.Problem
+	loss    engine.MetricLoss
+	limits  engine.MetricRange
+	tiling
+	tiles string // PTX of the tiles
+	chunk int    // rows of a partial sum of the d x d result
+
+	// Coefficients are in units of grid unit. Features, X W and coefficients are
+	// divided by powers of two, so that they are at most 1 in size.
+	unit, features, products float64
+	slopeError               float64 // of the code for phi'
+
+	pairsPerLaunch int // bounds the time until a cancelled context is seen
+}
+
+var _ engine.NeighbourKernel = (*metricKernel)(nil)
+
+// planMetric returns the kernel for a valid problem without groups.
+func (b Backend) planMetric(p engine.Problem, loss engine.MetricLoss) (engine.Kernel, error) {
+	precision := b.Precision
+	if precision == AutoPrecision {
+		precision = BF16x3
+	}
+	k := &metricKernel{backend: b, problem: p, loss: loss, tiling: tilingOf(precision, p.D)}
+	if got, want := loss.ParamDim(p.D), (engine.Symmetric{Dim: p.D}).Len(); got != want {
+		return nil, fmt.Errorf("cuda: loss %q has %d parameters for %d features, want the %d coordinates of a symmetric matrix", loss.Name(), got, p.D, want)
+	}
+	var err error
+	if k.limits, err = engine.NewMetricRange(p, loss, distanceDepth(p.D)); err != nil {
+		return nil, err
+	}
+	m := k.limits
+	if !m.Smooth() {
+		return nil, fmt.Errorf("%w: loss %q is not smooth, the GPU's rounding error has no bound", engine.ErrUnsupported, loss.Name())
+	}
+	code, err := slopeOf(loss, m.Margin, m.SlopeErr)
+	if err != nil {
+		return nil, err
+	}
+	R, r := p.Bounds.FeatureNorm, p.Radius
+	k.slopeError = code.absError
+	k.unit = powerAbove(m.Slope * m.Labels)
+	k.features, k.products = powerAbove(R), powerAbove(R*r)
+	for _, v := range []float64{R, p.Bounds.LabelAbs, m.Distance, m.Slope, k.unit} {
+		if !(v > math.Exp2(-spread) && v < math.Exp2(spread)) {
+			return nil, fmt.Errorf("%w: features, labels, distances or gradients of size %.3g on a GPU, which computes pairs in float32; rescale the features or labels", engine.ErrUnsupported, v)
+		}
+	}
+	if k.tiles, err = splice(kernels.PTX(k.file), code, m.Margin, -m.Slope, m.Slope); err != nil {
+		return nil, err
+	}
+	k.pairsPerLaunch = metricPairsPerLaunch / roundUp(p.D, 64)
+	k.chunk = max(2048, (p.N+maxChunks-1)/maxChunks)
+	if most := metricGramFloats/p.D/p.D + 1; (p.N+k.chunk-1)/k.chunk > most {
+		k.chunk = (p.N + most - 1) / most
+	}
+	if err := b.fits(p, k.memory()); err != nil {
+		return nil, err
+	}
+	if !k.usable() {
+		return nil, fmt.Errorf("%w: rounding errors of loss %q over margins up to %.3g are not small on a GPU", engine.ErrUnsupported, loss.Name(), m.Margin)
+	}
+	return k, nil
+}
+
+// powerAbove is a power of two that is at least v (1 + 2^-20).
+func powerAbove(v float64) float64 {
+	_, e := math.Frexp(v * (1 + 0x1p-19))
+	return math.Ldexp(1, e)
+}
+
+// Problem returns the planned problem.
+func (k *metricKernel) Problem() engine.Problem { return k.problem }
+
+// Method returns "direct, " and the precision.
+func (k *metricKernel) Method() string {
+	if k.operand == "" {
+		return "direct, fp32"
+	}
+	return "direct, " + k.operand
+}
+
+func (k *metricKernel) chunks() int { return (k.problem.N + k.chunk - 1) / k.chunk }
+
+// stride is n rounded up to whole tiles.
+func (k *metricKernel) stride() int { return roundUp(k.problem.N, k.align) }
+
+// padded is d rounded up to whole pieces.
+func (k *metricKernel) padded() int { return roundUp(k.problem.D, k.piece) }
+
+func roundUp(n, to int) int { return (n + to - 1) / to * to }
+
+// pieces is the number of blocks that share the products of a tile.
+func (k *metricKernel) pieces() int { return k.padded() / k.piece }
+
+func (k *metricKernel) spans() int { return (k.problem.N + metricSpan - 1) / metricSpan }
+
+// blocks are what an evaluator allocates.
+func (k *metricKernel) blocks(e *metricEvaluator) []block {
+	n, d, stride := k.problem.N, k.problem.D, k.stride()
+	list := []block{
+		{&e.x, 8 * n * d}, {&e.z, 8 * n * d}, {&e.left, 4 * stride * k.padded()}, {&e.right, 4 * stride * k.padded()},
+		{&e.q, 8 * n}, {&e.labels, 8 * n}, {&e.points, 8 * stride}, {&e.sums, 8 * n},
+		{&e.w, 8 * d * d}, {&e.origin, 8 * d}, {&e.zero, 8 * d}, {&e.part, 8 * d * d * k.chunks()},
+	}
+	if k.operand != "" {
+		list = append(list, block{&e.factor, 4 * stride * k.padded()})
+	}
+	return list
+}
+
+// memory is what an evaluator allocates, in bytes, with room for the driver.
+func (k *metricKernel) memory() uint64 {
+	need := uint64(512 << 20)
+	for _, b := range k.blocks(&metricEvaluator{}) {
+		need += uint64(b.bytes) + 256
+	}
+	return need
+}
+
+// Bind implements engine.Kernel: it copies the records to the GPU, sparse ones as
+// dense rows. Besides Problem.Fits it fails only if the GPU does.
+func (k *metricKernel) Bind(r *engine.Records) (engine.Evaluator, error) {
+	if r == nil {
+		return nil, errors.New("cuda: Bind: no records")
+	}
+	if err := k.problem.Fits(r); err != nil {
+		return nil, err
+	}
+	d := k.problem.D
+	e := &metricEvaluator{metricKernel: k, records: r, full: make([]float64, d*d), last: make([]float64, d)}
+	err := k.backend.Device.gpu.Do(context.Background(), func(c driver.Context) error {
+		err := e.load(c)
+		if err != nil {
+			err = errors.Join(err, e.memory.free(c))
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return e, nil
+}

@@ -1,0 +1,181 @@
+package cuda
+
+import (
+	"math"
+
+	"dyad/engine"
+)
+
+// Roundoff implements engine.Kernel: the Frobenius norm of the error, which is the
+// Euclidean norm in Symmetric coordinates.
+//
+// Notation: n, d, R as in package engine; q, A, V, Q, C and the error dA of a distance in
+// float64 as in engine.MetricRange; u = 2^-53 and w = 2^-24; g(k) = engine.Gamma(k);
+// v_ij = x_i - x_j; unit as in metricKernel.
+//
+// # Coefficients
+//
+// Powers of two scale without error. The operands of the tiles are (X W)_ik and x_ik with
+// a relative error of at most entry, S_ij is a sum of their products in which at most
+// dropped of each is left out, and sums of 16 have an error of at most products16
+// (tiling). So the error of S_ij is at most
+//
+//	(ceil(d/16) products16 + 2 entry + dropped) sum_k |(X W)_ik x_jk|
+//
+// and that sum is at most R^2 r = A/4. x_i^T W x_i is rounded to float32, the sum of two of
+// them and the last step of
+//
+//	D = (x_i^T W x_i + x_j^T W x_j) - 2 S
+//
+// once each: the distance has an error of at most
+//
+//	e = dA + A ((ceil(d/16) products16 + 2 entry + dropped)/2 + 2 w).
+//
+// t = y_i y_j has a relative error of 3 w, and u = t (1 - D) two more roundings: the
+// error of u is q e + 5 w V. The clamps of u to [-V, V], of phi' to [-Q, Q] and of
+// the coefficient to the unit only move values towards exact ones, which are inside. So
+// c = -phi'(u) t, rounded to multiples of grid unit and then relatively by rounded, has
+// an error of at most
+//
+//	E = q (C q e + min(5 w C V, Q5) + slopeError + (5 w + rounded) Q) + grid/2 unit
+//
+// with slopeError and Q5 as for scores (kernel.Roundoff).
+//
+// # All pairs
+//
+// The result is P + P^T with P = X^T (diag(C1) X - 2 Z), C1 the row sums plus the column
+// sums of the strict upper triangle U of c and Z = U X. For exact sums of the computed
+// c it is sum_(i != j) c_ij v_ij v_ij^T, so the errors of c add at most
+// E sum ||v_ij||^2 <= 2 n^2 R^2 E.
+//
+// C1 is exact: sums of integers, as for scores; a thread's stay below 2^31 and a coefficient
+// has at most 23 bits. Z is a sum of integers, too: each is the sum over a span of
+// columns, in float32 and in a fixed order, rounded to multiples of 2^-32 unit times the
+// power of two above R, F. With the errors of the operands and of the sum over a span,
+// s = entry + dropped + spanError, the error of a row of Z is at most
+//
+//	s qQ sum_j ||x_j|| + spans sqrt(d) 2^-33 unit F
+//
+// and as it is multiplied by 2 x_i and P is added to its transpose, the error of the
+// result is at most 4 R times the sum of these over i, with n (n-1)/2 terms of the first kind.
+//
+// In float64, each product c_ij x_ia x_jb of the result takes part in at most k =
+// gramDepth roundings. Their absolute values add up to entries of a matrix of norm at
+// most 4 n (n-1) R^2 qQ, as in package cpu, so this adds g(k) times that.
+//
+// # Prefix pairs
+//
+// Distances, coefficients and sums are in float64, of differences to the last record:
+// as in package cpu, T 4 R^2 q (E' + g(k') Q) with E' = C (q dA + 3 u V) + SlopeErr + 2 u Q.
+//
+// The last summand covers underflow, of float64 as in package cpu and of float32: an
+// operand or a product below 2^-126 of its unit loses at most 2^-148.
+func (k *metricKernel) Roundoff(pairs engine.Pairs) float64 {
+	p, m := k.problem, k.limits
+	R, n := p.Bounds.FeatureNorm, float64(p.N)
+	tiny := k.underflow()
+	largest := m.Labels * m.Slope // of a coefficient
+	switch q := pairs.(type) {
+	case engine.AllPairs:
+		if q.N != p.N {
+			return math.Inf(1)
+		}
+		e := 2*n*n*R*R*k.coefficientError() +
+			2*n*(n-1)*R*R*largest*(k.pairError()+k.spanError()) +
+			4*R*n*float64(k.spans())*k.fixedError() +
+			4*n*(n-1)*R*R*largest*engine.Gamma(k.gramDepth())
+		return e*k.secondOrder() + tiny
+	case engine.PrefixPairs:
+		if q.T < 1 || q.T >= p.N {
+			return math.Inf(1)
+		}
+		e := m.Curvature*(m.Labels*m.DistanceErr+3*u64*m.Margin) + m.SlopeErr + (2*u64+engine.Gamma(k.gramDepth()))*m.Slope
+		return float64(q.T)*4*R*R*m.Labels*e*k.secondOrder() + tiny
+	}
+	return math.Inf(1)
+}
+
+// coefficientError is E.
+func (k *metricKernel) coefficientError() float64 {
+	m := k.limits
+	distance := m.DistanceErr + m.Distance*((k.gramError(k.problem.D)+2*k.entry+k.dropped)/2+2*u32)
+	margin := m.Curvature * 5 * u32 * m.Margin
+	if _, ok := k.loss.(engine.MahalanobisLogistic); ok {
+		margin = min(margin, 5*u32*0.2241)
+	}
+	return m.Labels*(m.Curvature*m.Labels*distance+margin+k.slopeError+(5*u32+k.rounded)*m.Slope) + k.grid/2*k.unit
+}
+
+// NeighbourRoundoff implements engine.NeighbourKernel. Notation as at Roundoff.
+//
+// Claim. For prefix pairs it is Roundoff. For all pairs, where record k changes, the
+// error changes by at most twice
+//
+//	8 (n-1) R^2 E + 4 (n-1) R^2 qQ (p + 1025 spanError) + 4 R (n + spans) f
+//	+ 4 n (n-1) R^2 qQ g(gramDepth)
+//
+// with p = entry + dropped and f = sqrt(d) 2^-33 unit F.
+//
+// Proof. The computed c_ij is a function of the two records, W, the order of i and j
+// and constants: S_ij is summed in the order of features, alone. (Of mma.sync this
+// assumes that an element of a product depends on its row, its column and its summand,
+// and not on where they are.) So is the rounded or dropped part of c_ij x_j. Hence the
+// errors of coefficients and of products of pairs without k are the same in both data
+// sets, and cancel. Those with k are 2 (n-1) ordered pairs with errors of E 4 R^2 each,
+// and n-1 products with errors of p qQ R that are multiplied by 4 R. In either data set.
+//
+// What is left of Z are the roundings of the sums over spans. A span of row i <> k without
+// k has the same bits in both. The one with k has an error of at most
+// 1024 spanError qQ R + f, and row k has one of at most n-1 and spans times as much:
+// together, multiplied by 4 R, at most 4 R ((n-1) (1024 + 1) spanError qQ R + (n + spans) f).
+// The error of float64 is bounded in either data set by the last summand. QED
+//
+// Relatively to the sensitivity 2 (n-1) Dg none of this grows with n.
+func (k *metricKernel) NeighbourRoundoff(pairs engine.Pairs) float64 {
+	all := k.Roundoff(pairs)
+	if q, ok := pairs.(engine.AllPairs); !ok || q.N != k.problem.N {
+		return all
+	}
+	R, n, largest := k.problem.Bounds.FeatureNorm, float64(k.problem.N), k.limits.Labels*k.limits.Slope
+	e := 8*(n-1)*R*R*k.coefficientError() +
+		4*(n-1)*R*R*largest*(k.pairError()+(metricSpan+1)*k.spanError()) +
+		4*R*(n+float64(k.spans()))*k.fixedError() +
+		4*n*(n-1)*R*R*largest*engine.Gamma(k.gramDepth())
+	return min(all, e*k.secondOrder()+k.underflow())
+}
+
+// pairError is the error of a product of a coefficient and a feature, relatively.
+func (k *metricKernel) pairError() float64 { return k.entry + k.dropped }
+
+// fixedError is that of rounding the sums of a row and a span to fixed point.
+func (k *metricKernel) fixedError() float64 {
+	return math.Sqrt(float64(k.problem.D)) * metricFixed / 2 * k.unit * k.features
+}
+
+// underflow is the last summand of Roundoff.
+func (k *metricKernel) underflow() float64 {
+	p, m := k.problem, k.limits
+	R, n, d := p.Bounds.FeatureNorm, float64(p.N), float64(p.D)
+	return n*n*d*d*(1+R)*(1+R)*(1+m.Labels)*(1+m.Curvature*m.Margin+m.Slope)*0x1p-1000 +
+		n*n*R*R*m.Labels*(m.Slope+m.Curvature*m.Labels*m.Distance)*d*0x1p-120
+}
+
+// distanceDepth is the depth of (x - o)^T W (x - o): 3 (Unpack), two differences, X W and
+// an inner product.
+func distanceDepth(d int) int { return 3 + 2 + 2*d }
+
+// gramDepth is the depth of the result: two differences or the three roundings of
+// metric_weigh, their product, a chunk, the chunks, P + P^T, and Pack.
+func (k *metricKernel) gramDepth() int { return 3 + 1 + k.chunk + k.chunks() + 1 + 3 }
+
+// relativeError is the largest of the first-order errors, relatively to its quantity.
+func (k *metricKernel) relativeError() float64 {
+	m := k.limits
+	return max(k.coefficientError()/(m.Labels*m.Slope), k.gramError(k.problem.D)+2*k.entry+k.dropped, k.pairError()+k.spanError(), engine.Gamma(k.gramDepth()))
+}
+
+// secondOrder covers products of error terms, of which there are fewer than 16.
+func (k *metricKernel) secondOrder() float64 { return 1 + 16*k.relativeError() + 0x1p-20 }
+
+// usable reports that secondOrder covers products of more than two error terms, too.
+func (k *metricKernel) usable() bool { return k.relativeError() < 0x1p-8 }

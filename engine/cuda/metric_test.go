@@ -1,0 +1,338 @@
+package cuda
+
+import (
+	"context"
+	"math"
+	"strings"
+	"testing"
+
+	"dyad/engine"
+	"dyad/engine/cpu"
+	"dyad/engine/enginetest"
+)
+
+// metricLimits are three times the limits of Roundoff per pair.
+var metricLimits = map[Precision]float64{FP32: 3 * 6e-6, BF16x3: 3 * 1e-4, TF32: 3 * 2e-3}
+
+// metricOptions keep the interpreter's work small.
+func metricOptions(p Precision) enginetest.Options {
+	o := enginetest.Options{
+		Losses: []engine.ScoreLoss{}, MetricLosses: []engine.MetricLoss{engine.MahalanobisLogistic{}},
+		Sizes: []int{2, 67}, Radii: []float64{1}, PerPair: metricLimits[p],
+	}
+	if testing.Short() {
+		o.Sizes = []int{3}
+	}
+	return o
+}
+
+// metricLosses are expressions with different instructions.
+func metricLosses(t *testing.T) (smooth []engine.MetricLoss) {
+	t.Helper()
+	for _, text := range []string{"sqrt(1 + u^2) - u", "log(1 + exp(-u))", "(1 - u)^2"} {
+		e, err := engine.NewExpression("phi", text, engine.ExpressionOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		smooth = append(smooth, engine.Metric{Of: e})
+	}
+	return smooth
+}
+
+func hinge(t *testing.T) engine.Scalar {
+	t.Helper()
+	l, ok := engine.LibraryByName("hinge")
+	if !ok {
+		t.Fatal("no hinge loss")
+	}
+	e, err := l.Expression(engine.ExpressionOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+// openMetric returns the backend on the interpreter with a precision.
+func openMetric(t *testing.T, f *fakeDriver, p Precision) Backend {
+	t.Helper()
+	b := openFake(t, f)
+	b.Precision = p
+	return b
+}
+
+// TestMetricConformance runs the suite of all backends on the embedded PTX, with the
+// approximate instructions and the tensor cores exact and off by their assumed error
+// either way.
+func TestMetricConformance(t *testing.T) {
+	for _, p := range []Precision{FP32, BF16x3, TF32} {
+		for _, skew := range []float64{0, 1, -1} {
+			f := newFake()
+			f.skew = skew
+			o := metricOptions(p)
+			if skew != 0 {
+				o.Sizes = []int{5}
+				if testing.Short() {
+					continue
+				}
+			}
+			enginetest.Run(t, openMetric(t, f, p), o)
+		}
+	}
+}
+
+// TestMetricExpressions: the suite with code for phi' that is put into the tiles.
+func TestMetricExpressions(t *testing.T) {
+	for _, p := range []Precision{FP32, BF16x3} {
+		o := metricOptions(p)
+		o.MetricLosses, o.Sizes, o.Radii = metricLosses(t), []int{5}, []float64{2}
+		if testing.Short() {
+			o.MetricLosses = o.MetricLosses[:1]
+		}
+		enginetest.Run(t, openMetric(t, newFake(), p), o)
+	}
+}
+
+// TestMetricDefectsAreFound is the control of TestMetricConformance.
+func TestMetricDefectsAreFound(t *testing.T) {
+	for name, edit := range map[string][2]string{
+		"an operand of the Gram matrix":   {"fma.rn.f32 ", "add.rn.f32 "},
+		"log2 e in the code for phi'":     {"0f3FB8AA3B", "0f3FBCAA3B"},
+		"a sum that is not atomic":        {"red.global.add.u64", "st.global.u64"},
+		"a product in float64":            {"fma.rn.f64 ", "add.rn.f64 "},
+		"a fixed point number":            {"cvt.rni.s64.f32", "cvt.s64.s32"},
+		"the label product is the margin": {"sub.rn.f32", "add.rn.f32"},
+	} {
+		if testing.Short() && name != "log2 e in the code for phi'" {
+			continue
+		}
+		f := newFake()
+		found := false
+		f.edit = func(ptx string) string {
+			edited := strings.ReplaceAll(ptx, edit[0], edit[1])
+			found = found || edited != ptx
+			return edited
+		}
+		o := metricOptions(FP32)
+		o.Sizes = []int{3}
+		var w watcher
+		enginetest.Run(&w, openMetric(t, f, FP32), o)
+		if !found || w.failures == 0 {
+			t.Errorf("%s: edited %v, %d failures", name, found, w.failures)
+		}
+	}
+}
+
+// metricProblem returns records with labels of two classes, and a semidefinite W.
+func metricProblem(t *testing.T, n, d int) (engine.Problem, *engine.Records, []float64) {
+	t.Helper()
+	p, r, _ := records(t, n, d, 2)
+	p.Loss = engine.MahalanobisLogistic{}
+	w := make([]float64, engine.Symmetric{Dim: d}.Len())
+	for a := range d {
+		w[engine.Symmetric{Dim: d}.Index(a, a)] = 1 / float64(d)
+	}
+	return p, r, w
+}
+
+// TestMetricAgainstCPU: the sums are within the bound of the CPU's, with several
+// tiles and pieces of features, and the errors are as small as one expects of the
+// precision.
+func TestMetricAgainstCPU(t *testing.T) {
+	n, d := 150, 70
+	if testing.Short() {
+		n = 70
+	}
+	p, r, w := metricProblem(t, n, d)
+	exact, err := sumOf(cpu.Backend{}, p, r, w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for precision, limit := range map[Precision]float64{FP32: 1e-7, BF16x3: 3e-6, TF32: 2e-4} {
+		if testing.Short() && precision == FP32 {
+			continue
+		}
+		b := openMetric(t, newFake(), precision)
+		k, err := b.Plan(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum, err := sumOf(b, p, r, w)
+		if err != nil {
+			t.Fatal(err)
+		}
+		bound := k.Roundoff(engine.AllPairs{N: n})
+		var diff, norm float64
+		for k := range sum {
+			diff = math.Hypot(diff, exact[k]-sum[k])
+			norm = math.Hypot(norm, sum[k])
+		}
+		if !(diff <= bound && diff < limit*norm) {
+			t.Errorf("%v: the difference %g is above the bound, %g, or %g of %g", precision, diff, bound, limit, norm)
+		}
+		t.Logf("%v: relative difference %.2g, bound %.2g", precision, diff/norm, bound/norm)
+	}
+}
+
+// TestMetricNeighbours: replacing a record changes the error of the sum by at most twice
+// NeighbourRoundoff, at its worst place and for all precisions, and a defect in the sums
+// over spans is found.
+func TestMetricNeighbours(t *testing.T) {
+	n, d := 66, 3
+	p, r, w := metricProblem(t, n, d)
+	far := func(at int) *engine.Records {
+		x, y := make([]float64, n*d), append([]float64(nil), r.Labels()...)
+		for i := range n {
+			r.Row(i, x[i*d:(i+1)*d])
+		}
+		for k := range d {
+			x[at*d+k] = -x[at*d+k]
+		}
+		y[at] = -y[at]
+		next, err := engine.NewRecords(x, y, d, p.Bounds)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return next
+	}
+	change := func(b engine.Backend, next *engine.Records) []float64 {
+		before, err := sumOf(b, p, r, w)
+		if err != nil {
+			t.Fatal(err)
+		}
+		after, err := sumOf(b, p, next, w)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for k := range after {
+			after[k] -= before[k]
+		}
+		return after
+	}
+	precisions, skews := []Precision{FP32, BF16x3, TF32}, []float64{0, 1}
+	if testing.Short() {
+		n, precisions, skews = 5, precisions[1:2], skews[1:]
+		p, r, w = metricProblem(t, n, d)
+	}
+	for _, precision := range precisions {
+		for _, skew := range skews {
+			for _, defect := range []bool{false, true} {
+				if defect && skew == 0 {
+					continue
+				}
+				f := newFake()
+				f.skew = skew
+				if defect {
+					f.edit = func(ptx string) string { return strings.ReplaceAll(ptx, "cvt.rni.s64.f32", "cvt.s64.s32") }
+				}
+				b := openMetric(t, f, precision)
+				k, err := b.Plan(p)
+				if err != nil {
+					t.Fatal(err)
+				}
+				pairs := engine.AllPairs{N: n}
+				bound := k.(engine.NeighbourKernel).NeighbourRoundoff(pairs)
+				var most float64
+				for _, at := range []int{0, n - 1} {
+					next := far(at)
+					got, want := change(b, next), change(cpu.Backend{}, next)
+					var diff float64
+					for k := range got {
+						diff = math.Hypot(diff, got[k]-want[k])
+					}
+					most = max(most, diff)
+				}
+				if (most <= 2*bound) == defect || bound > k.Roundoff(pairs) {
+					t.Errorf("%v, skew %v, defect %v: the error changes by %g, the bound is %g, Roundoff %g", precision, skew, defect, most, 2*bound, k.Roundoff(pairs))
+				}
+			}
+		}
+	}
+}
+
+// TestMetricNoiseForRoundoff: what a certificate of one gradient pays for rounding does
+// not grow with n, and is at most 2 % of the sensitivity.
+func TestMetricNoiseForRoundoff(t *testing.T) {
+	for _, precision := range []Precision{FP32, BF16x3, TF32} {
+		for _, n := range []int{1e3, 1e5, 1e7} {
+			p := engine.Problem{N: n, D: 64, Bounds: engine.UnitBounds(), Loss: engine.MahalanobisLogistic{}, Radius: 1}
+			k, err := openMetric(t, newFake(), precision).Plan(p)
+			if err != nil {
+				t.Fatal(err)
+			}
+			c, err := p.Loss.Constants(p.Bounds, p.Radius)
+			if err != nil {
+				t.Fatal(err)
+			}
+			pairs := engine.AllPairs{N: n}
+			sensitivity := float64(pairs.MaxPerRecord()) * c.PairDiameter
+			near, far := 2*k.(engine.NeighbourKernel).NeighbourRoundoff(pairs)/sensitivity, 2*k.Roundoff(pairs)/sensitivity
+			if near > 0.02 || near > far {
+				t.Errorf("%v, n = %d: %.2g of the sensitivity, by the distance %.2g", precision, n, near, far)
+			}
+			t.Logf("%v, n = %d: %.2g of the sensitivity, by the distance %.2g", precision, n, near, far)
+		}
+	}
+}
+
+// TestMetricSlices: a context that is cancelled between launches stops the computation,
+// and the next one is as if it had not been there.
+func TestMetricSlices(t *testing.T) {
+	if testing.Short() {
+		t.Skip("two spans of columns take seconds")
+	}
+	p, r, w := metricProblem(t, 1030, 1)
+	f := newFake()
+	k, err := openMetric(t, f, BF16x3).Plan(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	k.(*metricKernel).pairsPerLaunch = 1
+	e, err := k.Bind(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	ctx, cancel := context.WithCancel(context.Background())
+	launches := 0
+	f.fail = func(call string) error {
+		if strings.HasPrefix(call, "Launch metric_tiles") {
+			launches++
+			cancel()
+		}
+		return nil
+	}
+	dst := make([]float64, len(w))
+	if err := e.GradSum(ctx, dst, w, engine.AllPairs{N: p.N}); err != context.Canceled || launches != 1 {
+		t.Errorf("%d launches, error %v", launches, err)
+	}
+	if err := e.GradSum(context.Background(), dst, w, engine.AllPairs{N: p.N}); err != nil || launches != 3 {
+		t.Errorf("%d launches, error %v", launches, err)
+	}
+}
+
+// TestPrecisions: names are read as they are written, and reports name what runs.
+func TestPrecisions(t *testing.T) {
+	p, _, _ := metricProblem(t, 10, 3)
+	for _, precision := range []Precision{AutoPrecision, FP32, BF16x3, TF32} {
+		if got, err := ParsePrecision(precision.String()); err != nil || got != precision {
+			t.Errorf("%v: %v, %v", precision, got, err)
+		}
+		want := "direct, " + precision.String()
+		if precision == AutoPrecision {
+			want = "direct, bf16x3"
+		}
+		k, err := openMetric(t, newFake(), precision).Plan(p)
+		if err != nil || k.Method() != want {
+			t.Errorf("%v: %v, %v", precision, k, err)
+		}
+	}
+	if _, err := ParsePrecision("fp16"); err == nil {
+		t.Error("fp16 was accepted")
+	}
+}
+
+// TestMetricFailuresLeaveNothing: as TestFailuresLeaveNothing.
+func TestMetricFailuresLeaveNothing(t *testing.T) {
+	p, r, w := metricProblem(t, 5, 2)
+	checkFailures(t, Backend{Precision: FP32}, 1<<40, p, r, w)
+}

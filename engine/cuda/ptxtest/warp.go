@@ -1,0 +1,221 @@
+package ptxtest
+
+import (
+	"fmt"
+	"math"
+)
+
+// lanes are the threads of a warp.
+const lanes = 32
+
+// collective is an instruction that all lanes of a warp run together.
+type collective struct {
+	operands int // registers and constants, those of vectors one by one
+	results  int // the first of them are set
+	// run computes the results of all lanes from the operands after them; v[lane][operand].
+	run func(v *[lanes][16]uint64, skew float64)
+}
+
+var collectives = map[string]collective{
+	"shfl.sync.bfly.b32": {operands: 5, results: 1, run: butterfly},
+	"mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32": {operands: 14, results: 4, run: func(v *[lanes][16]uint64, skew float64) {
+		multiply(v, 16, skew, bf16Row, bf16Column)
+	}},
+	"mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32": {operands: 14, results: 4, run: func(v *[lanes][16]uint64, skew float64) {
+		multiply(v, 8, skew, tf32Row, tf32Column)
+	}},
+}
+
+// collective decodes such an instruction.
+func (p *parser) collective(i *instruction, operands []string) error {
+	if len(operands) != collectives[i.name].operands || i.guard >= 0 {
+		return fmt.Errorf("%d operands, or a predicate", len(operands))
+	}
+	i.kind = warp
+	for k, o := range operands {
+		name := p.operand
+		if k < collectives[i.name].results {
+			name = p.register
+		}
+		r, err := name(o)
+		if err != nil {
+			return err
+		}
+		i.many = append(i.many, r)
+	}
+	return nil
+}
+
+// advanceWarp runs the lanes of a warp to their ends or past the next barrier.
+func (b *block) advanceWarp(w int) error {
+	first := w * lanes
+	warpThreads := b.threads[first:min(first+lanes, len(b.threads))]
+	for started := false; ; started = true {
+		waiting, at := 0, -1
+		for k := range warpThreads {
+			lane := len(warpThreads) - 1 - k
+			s := &warpThreads[lane]
+			if s.done {
+				continue
+			}
+			if started && s.barrier {
+				continue
+			}
+			s.barrier = false
+			if err := b.advance(s, first+lane); err != nil {
+				return fmt.Errorf("thread %d, line %d: %w", first+lane, b.code[min(s.pc, len(b.code)-1)].line, err)
+			}
+			if !s.done && !s.barrier && b.code[s.pc].kind == warp {
+				if at >= 0 && at != s.pc {
+					return fmt.Errorf("lanes of warp %d wait at lines %d and %d", w, b.code[at].line, b.code[s.pc].line)
+				}
+				at = s.pc
+				waiting++
+			}
+		}
+		if waiting == 0 {
+			return nil
+		}
+		if waiting != lanes {
+			return fmt.Errorf("%d of %d lanes of warp %d reach %s of line %d", waiting, lanes, w, b.code[at].name, b.code[at].line)
+		}
+		if err := b.together(warpThreads, &b.code[at]); err != nil {
+			return fmt.Errorf("warp %d, line %d: %w", w, b.code[at].line, err)
+		}
+		b.counts[at] += lanes
+		for lane := range warpThreads {
+			warpThreads[lane].pc++
+		}
+	}
+}
+
+// together runs a collective instruction.
+func (b *block) together(threads []state, i *instruction) error {
+	c := collectives[i.name]
+	var v [lanes][16]uint64
+	for lane := range threads {
+		s := &threads[lane]
+		for k, r := range i.many {
+			if k >= c.results && !s.set[r] {
+				return fmt.Errorf("an operand of %s is not set in lane %d", i.name, lane)
+			}
+			v[lane][k] = s.registers[r]
+		}
+	}
+	c.run(&v, b.Skew)
+	for lane := range threads {
+		for k, r := range i.many[:c.results] {
+			threads[lane].registers[r], threads[lane].set[r] = v[lane][k], true
+		}
+	}
+	return nil
+}
+
+// butterfly exchanges values between lanes whose numbers differ in the bits of an
+// operand. Only whole warps are known.
+func butterfly(v *[lanes][16]uint64, _ float64) {
+	var out [lanes]uint64
+	for lane := range v {
+		out[lane] = v[lane^int(v[lane][2]&31)][1]
+	}
+	for lane := range v {
+		v[lane][0] = out[lane]
+	}
+}
+
+// Fragments: where element e of a lane's registers is in a matrix, after the PTX manual,
+// "Matrix Fragments for mma.m16n8k16" and "mma.m16n8k8". g = lane / 4, t = lane % 4.
+type (
+	// rowFragment gives the element in row r and column k of the 16 x K matrix A.
+	rowFragment func(v *[lanes][16]uint64, r, k int) float64
+	// columnFragment gives the element in row k and column c of the K x 8 matrix B.
+	columnFragment func(v *[lanes][16]uint64, k, c int) float64
+)
+
+// Operands of mma: 0 to 3 are D, 4 to 7 are A, 8 and 9 are B, 10 to 13 are C.
+const (
+	operandA = 4
+	operandB = 8
+	operandC = 10
+)
+
+// Two bf16 numbers a register: a0, a1 are in row g and columns 2t, 2t+1; a2, a3 in row
+// g + 8; a4 to a7 likewise in columns + 8.
+func bf16Row(v *[lanes][16]uint64, r, k int) float64 {
+	lane := r%8*4 + k%8/2
+	return bf16Half(v[lane][operandA+r/8+k/8*2], k%2)
+}
+
+// b0, b1 are in rows 2t, 2t+1 and column g; b2, b3 in rows + 8.
+func bf16Column(v *[lanes][16]uint64, k, c int) float64 {
+	return bf16Half(v[c*4+k%8/2][operandB+k/8], k%2)
+}
+
+// a0 is in row g and column t, a1 in row g + 8, a2 and a3 likewise in column t + 4.
+func tf32Row(v *[lanes][16]uint64, r, k int) float64 {
+	return truncateTF32(v[r%8*4+k%4][operandA+r/8+k/4*2])
+}
+
+// b0 is in row t and column g, b1 in row t + 4.
+func tf32Column(v *[lanes][16]uint64, k, c int) float64 {
+	return truncateTF32(v[c*4+k%4][operandB+k/4])
+}
+
+func bf16Half(register uint64, half int) float64 {
+	return float64(math.Float32frombits(uint32(register) >> (16 * half) << 16))
+}
+
+// truncateTF32 is what tensor cores see of a register: its upper 19 bits.
+func truncateTF32(register uint64) float64 {
+	return float64(math.Float32frombits(uint32(register) &^ 0x1fff))
+}
+
+// productError is what is assumed of a matrix product of k terms: relatively to the sum
+// of the absolute values of its k + 1 summands.
+func productError(k int) float64 { return float64(k+4) * 0x1p-23 }
+
+// multiply sets D to A B + C, with D and C in rows g and g + 8 and columns 2t, 2t+1. The sum
+// is exact before it is rounded to nearest, or it is off by skew times productError:
+// silicon truncates the summands in its own order.
+func multiply(v *[lanes][16]uint64, depth int, skew float64, row rowFragment, column columnFragment) {
+	var a [16][16]float64
+	var b [16][8]float64
+	for k := range depth {
+		for r := range 16 {
+			a[r][k] = row(v, r, k)
+		}
+		for c := range 8 {
+			b[k][c] = column(v, k, c)
+		}
+	}
+	for r := range 16 {
+		for c := range 8 {
+			lane, register := r%8*4+c/2, r/8*2+c%2
+			sum := float64(f32(v[lane][operandC+register]))
+			size := math.Abs(sum)
+			for k := range depth {
+				p := a[r][k] * b[k][c]
+				sum += p
+				size += math.Abs(p)
+			}
+			v[lane][register] = bits32(float32(sum + skew*productError(depth)*size*(1-0x1p-20)))
+		}
+	}
+}
+
+// bf16 is v rounded to 8 significant bits, ties to even.
+func bf16(v float32) uint32 {
+	u := math.Float32bits(v)
+	if v != v {
+		return 0x7fff
+	}
+	return (u + 0x7fff + u>>16&1) >> 16
+}
+
+// roundTF32 rounds to 11 significant bits, ties away from zero.
+func roundTF32(u uint32) uint64 {
+	if u&0x7f800000 == 0x7f800000 {
+		return uint64(u)
+	}
+	return uint64((u + 0x1000) &^ 0x1fff)
+}

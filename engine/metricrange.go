@@ -1,0 +1,106 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"math"
+)
+
+// MetricRange are the public limits of a problem with a MetricLoss. All are
+// rounded up.
+type MetricRange struct {
+	Labels      float64 // q = LabelAbs^2: |y y'| <= q
+	Distance    float64 // A = 4 R^2 r: |(x - x')^T W (x - x')| <= A, exact or computed
+	Margin      float64 // V = q (1 + A): |u| <= V, exact or computed
+	Slope       float64 // Q = sup |phi'(u)| over |u| <= V
+	Curvature   float64 // C = sup of the derivative of phi' there, +Inf if not smooth
+	SlopeErr    float64 // of a computed slope at a float64 margin, as in ScoreRange
+	DistanceErr float64 // |computed - exact| of a distance in float64
+	MarginErr   float64 // |computed - exact| of a margin in float64
+	// Slopes of a loss that is not smooth are clamped to these, on which its Constants
+	// rest.
+	SlopeMin, SlopeMax float64
+}
+
+// Smooth says that the error of a computed slope is bounded by Curvature and SlopeErr.
+func (m MetricRange) Smooth() bool { return !math.IsInf(m.Curvature, 0) }
+
+// NewMetricRange returns the limits for distances, or margins y y' (1 - distance), that are
+// computed in float64 by sums of products x_a W_ab x_b (times y y'), each in at most
+// depth roundings: DistanceErr and MarginErr hold for those that are. It wraps
+// ErrUnsupported for a loss that is neither smooth nor a ScalarLoss, and for a depth of
+// 2^31 or more.
+//
+// Distances. A symmetric W of coordinates w, ||w|| <= r (1 + 2^-30), not necessarily
+// semidefinite, has |x|^T |W| |x'| <= R^2 || |W| ||_2 <= R^2 ||W||_F with |.|
+// entrywise. Whether a distance is computed from s_i + s_j - 2 x_i^T W x_j or from
+// v^T W v with v = x - x', its products have absolute values of at most
+// 4 R^2 ||W||_F together. So an error is at most gamma(depth) A, and that of a margin,
+// whose terms add up to q more, gamma(depth) V. A = 4 R^2 r (1 + 2^-20)
+// also covers computed distances if gamma(depth) < 2^-22, which is checked. Underflow:
+// fewer than 8 d^2 operations, each of which loses at most 2^-1074 and is multiplied by
+// at most 4 d (1 + R)^2, for a margin times 1 + q.
+//
+// Slope and curvature. Take x = -x' of norm R, y = y' or y = -y' of size LabelAbs and
+// W = B e e^T along x, for any B up to r' = (r + 1/(2 R^2)) (1 + 2^-19): semidefinite
+// and of norm B. Then u = +-q (1 - 4 R^2 B) takes every value of [-V, V], because
+// 4 R^2 r' - 1 >= V/q. The gradient has norm |phi'(u)| q 4 R^2 and the Hessian
+// phi”(u) (q 4 R^2)^2. So Constants at radius r' bounds phi' by G / (4 R^2 q) and its
+// slope by L / (4 R^2 q)^2 on [-V, V], also for the indefinite W for which the
+// constants themselves do not hold. A ScalarLoss is asked for its bounds on [-V, V]. QED
+func NewMetricRange(p Problem, loss MetricLoss, depth int) (MetricRange, error) {
+	up := 1 + 16*unitRoundoff
+	R, r, b := p.Bounds.FeatureNorm, p.Radius, p.Bounds.LabelAbs
+	outside := errors.New("engine: FeatureNorm, LabelAbs or Radius is outside the range of float64 products; rescale the features or labels")
+	reach := (r + 1/(2*R*R)) * (1 + 0x1p-19)
+	if !(reach < math.MaxFloat64) || !(R*R > 0x1p-500) || !(b*b > 0x1p-500) || !(4*R*R*r > 0x1p-500) {
+		return MetricRange{}, outside
+	}
+	g := Gamma(depth)
+	if g >= 0x1p-22 {
+		return MetricRange{}, fmt.Errorf("%w: products of %d features lose too many digits", ErrUnsupported, p.D)
+	}
+	m := MetricRange{Labels: b * b * up, Distance: 4 * R * R * r * (1 + 0x1p-20)}
+	m.Margin = m.Labels * (1 + m.Distance) * up
+	full := 4 * R * R * b * b // the rounding of these four is in up, below
+	if err := m.slopes(p, loss, reach, full, up); err != nil {
+		return MetricRange{}, err
+	}
+	d := float64(p.D)
+	m.DistanceErr = g*m.Distance*up + d*d*d*(1+R)*(1+R)*0x1p-1060
+	m.MarginErr = g*m.Margin*up + d*d*d*(1+R)*(1+R)*(1+m.Labels)*0x1p-1060
+	if !(m.Margin < math.MaxFloat64/16) || !(full*full < math.MaxFloat64) || m.DistanceErr > m.Distance*0x1p-21 || m.MarginErr > m.Margin*0x1p-21 {
+		return MetricRange{}, outside
+	}
+	return m, nil
+}
+
+// slopes fills in what is known of phi'.
+func (m *MetricRange) slopes(p Problem, loss MetricLoss, reach, full, up float64) error {
+	if form, ok := loss.(ScalarLoss); ok {
+		k, err := form.Scalar().Bounds(-m.Margin, m.Margin)
+		if err != nil {
+			return err
+		}
+		m.Slope, m.Curvature, m.SlopeErr = k.Slope(), k.Curvature, k.SlopeError
+		if k.Smooth() {
+			return nil
+		}
+		if k, err = form.Scalar().Bounds(form.MarginRange(p.Bounds, p.Radius)); err != nil {
+			return err
+		}
+		m.Slope, m.Curvature, m.SlopeMin, m.SlopeMax = k.Slope(), math.Inf(1), k.SlopeMin, k.SlopeMax
+		return nil
+	}
+	c, err := loss.Constants(p.Bounds, reach)
+	if err != nil {
+		return err
+	}
+	if math.IsInf(c.Smoothness, 0) {
+		return fmt.Errorf("%w: loss %q is neither smooth nor an ScalarLoss, so its rounding error has no bound", ErrUnsupported, loss.Name())
+	}
+	m.Slope = c.Lipschitz / full * up
+	m.Curvature = c.Smoothness / full / full * up
+	m.SlopeErr = assumedSlopeError * unitRoundoff * m.Slope
+	return nil
+}
