@@ -35,8 +35,10 @@ Examples:
   dyad bench --quick
   dyad bench --json > bench.json
   dyad bench --workers 8 --variant best
-  dyad bench --peers mahalanobis.csv,logistic.csv
-  dyad bench --devices cpu,cuda:0`
+  dyad bench --quick --devices cpu
+
+Where there is a GPU, "--devices cpu,cuda:0" measures both side by side; "--peers FILE,FILE" adds what the scripts of bench/peers
+wrote on this machine.`
 }
 
 type benchResult struct {
