@@ -177,7 +177,7 @@ func runHooked(ctx context.Context, args []string, stdin io.Reader, stdout, stde
 func newParser(c *cli, stdout, stderr io.Writer) (*kong.Kong, error) {
 	return kong.New(c,
 		kong.Name("dyad"),
-		kong.Description("Train pairwise models (AUC maximisation, bipartite ranking) with differential privacy."),
+		kong.Description("Train pairwise models (AUC, ranking, metrics, labelled pairs, your own losses) with differential privacy, centrally or at the users."),
 		kong.Writers(stdout, stderr),
 		kong.Exit(func(code int) { panic(stopped{code}) }),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 110}),
