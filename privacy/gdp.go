@@ -74,22 +74,7 @@ func GDPMu(epsilon, delta float64) float64 {
 	if delta < minDelta {
 		return lo
 	}
-	hi := 2 * lo
-	for ; GDPDelta(epsilon, hi) <= delta; hi *= 2 {
-		lo = hi
-	}
-	for hi-lo > 0x1p-52*lo {
-		mid := lo + (hi-lo)/2
-		if mid <= lo || mid >= hi {
-			break
-		}
-		if GDPDelta(epsilon, mid) <= delta {
-			lo = mid
-		} else {
-			hi = mid
-		}
-	}
-	return lo // a proved bound, or GDPDelta(epsilon, lo) <= delta was checked
+	return largest(lo, func(mu float64) bool { return GDPDelta(epsilon, mu) <= delta })
 }
 
 // gdpMuClosedForm is epsilon / sqrt(2 (ln(1/delta) + epsilon)), rounded down, a
@@ -126,17 +111,5 @@ func GDPEpsilon(mu, delta float64) float64 {
 	if GDPDelta(0, mu) <= delta {
 		return 0
 	}
-	lo := 0.0
-	for hi-lo > 0x1p-52*hi {
-		mid := lo + (hi-lo)/2
-		if mid <= lo || mid >= hi {
-			break
-		}
-		if GDPDelta(mid, mu) <= delta {
-			hi = mid
-		} else {
-			lo = mid
-		}
-	}
-	return hi // a proved bound, or GDPDelta(hi, mu) <= delta was checked
+	return smallest(0, hi, func(epsilon float64) bool { return GDPDelta(epsilon, mu) <= delta })
 }

@@ -157,19 +157,8 @@ func ZCDPEpsilon(rho, delta float64) float64 {
 	if ZCDPDelta(0, rho) <= delta {
 		return 0
 	}
-	lo, hi := 0.0, classic // the classic bound is a theorem whatever ZCDPDelta says
-	for hi-lo > 0x1p-52*hi {
-		mid := lo + (hi-lo)/2
-		if mid <= lo || mid >= hi {
-			break
-		}
-		if ZCDPDelta(mid, rho) <= delta {
-			hi = mid
-		} else {
-			lo = mid
-		}
-	}
-	return hi
+	// The classic bound is a theorem whatever ZCDPDelta says.
+	return smallest(0, classic, func(epsilon float64) bool { return ZCDPDelta(epsilon, rho) <= delta })
 }
 
 // ZCDPRho is the largest rho for which rho-zCDP gives (epsilon, delta)-DP, rounded
@@ -186,20 +175,5 @@ func ZCDPRho(epsilon, delta float64) float64 {
 	if delta < minDelta {
 		return lo
 	}
-	hi := 2 * lo
-	for ; ZCDPDelta(epsilon, hi) <= delta; hi *= 2 {
-		lo = hi
-	}
-	for hi-lo > 0x1p-52*lo {
-		mid := lo + (hi-lo)/2
-		if mid <= lo || mid >= hi {
-			break
-		}
-		if ZCDPDelta(epsilon, mid) <= delta {
-			lo = mid
-		} else {
-			hi = mid
-		}
-	}
-	return lo
+	return largest(lo, func(rho float64) bool { return ZCDPDelta(epsilon, rho) <= delta })
 }
