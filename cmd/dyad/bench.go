@@ -9,6 +9,7 @@ import (
 
 	"dyad/bench"
 	"dyad/bench/machine"
+	"dyad/engine/cuda"
 	"dyad/kernels"
 )
 
@@ -126,7 +127,7 @@ func (c *benchCmd) open(o *machine.Options) (func(), error) {
 			done()
 			return nil, badInput("--devices %s: want cpu and cuda:N, each once", strings.Join(c.Devices, ","))
 		}
-		f := deviceFlag{Device: name}
+		f := deviceFlag{Device: name, Precision: cuda.AutoPrecision.String()}
 		close, err := f.openDevice(c.Workers)
 		if err != nil {
 			done()

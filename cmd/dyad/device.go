@@ -29,21 +29,20 @@ type deviceFlag struct {
 // used is an error with exit code 3: there is no silent way back to the CPU.
 func (f *deviceFlag) openDevice(workers int) (func(), error) {
 	f.backend = cpu.Backend{Workers: workers}
-	done := func() {}
 	if f.Device == "cpu" {
-		return done, nil
+		return func() {}, nil
+	}
+	precision, err := cuda.ParsePrecision(f.Precision)
+	if err != nil {
+		return nil, badInput("--precision: %s", err)
 	}
 	if f.Device == "auto" {
-		return f.openAuto()
+		return f.openAuto(precision)
 	}
 	number, ok := strings.CutPrefix(f.Device, "cuda:")
 	index, err := strconv.Atoi(number)
 	if !ok || err != nil || index < 0 {
 		return nil, badInput("--device is %q, want auto, cpu or cuda:N", f.Device)
-	}
-	precision, err := cuda.ParsePrecision(f.Precision)
-	if err != nil {
-		return nil, badInput("--precision: %s", err)
 	}
 	device, err := openGPU(index)
 	if err != nil {
@@ -64,7 +63,7 @@ func (f *deviceFlag) pairEngine(workers int) pairgraph.Engine {
 
 // openAuto opens GPU 0 if this version has timings of one like it, and leaves the choice
 // to them. Whatever stands in the way of a GPU is a reason for the CPU.
-func (f *deviceFlag) openAuto() (func(), error) {
+func (f *deviceFlag) openAuto(precision cuda.Precision) (func(), error) {
 	none := func() {}
 	timings, err := cuda.Measured()
 	if err != nil {
@@ -79,7 +78,7 @@ func (f *deviceFlag) openAuto() (func(), error) {
 		f.reason = plain(err)
 		return none, nil
 	}
-	f.backend = cuda.Auto{CPU: f.backend, GPU: cuda.Backend{Device: device}, Timings: timings}
+	f.backend = cuda.Auto{CPU: f.backend, GPU: cuda.Backend{Device: device, Precision: precision}, Timings: timings}
 	return func() { _ = device.Close() }, nil
 }
 

@@ -52,6 +52,8 @@ type library struct {
 
 // open tries the paths in turn.
 func open(paths []string) (Driver, error) {
+	runtime.LockOSThread() // dlerror answers for its own thread
+	defer runtime.UnlockOSThread()
 	var handle uintptr
 	var failed error
 	for _, path := range paths {
