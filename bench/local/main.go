@@ -41,7 +41,8 @@ func main() {
 	flag.StringVar(&e.test, "test", "", "data file for the error rate")
 	flag.StringVar(&e.schema, "schema", "", "schema of both")
 	flag.IntVar(&e.users, "n", 0, "users, the first ones of a random order; 0: all records")
-	flag.IntVar(&e.repeats, "repeats", 20, "runs of each setting, with seeds 1, 2, ...")
+	flag.IntVar(&e.repeats, "repeats", 20, "runs of each setting, with a seed each")
+	flag.IntVar(&e.from, "from", 1, "the first seed, to add repeats to a file; the others follow it")
 	flag.IntVar(&e.parallel, "parallel", 1, "runs at a time; lines come in the same order, times are those of a shared machine")
 	flag.DurationVar(&e.limit, "limit", 24*time.Hour, "start no further repeat after this time")
 	flag.IntVar(&e.epochs, "epochs", 10, "T_max")
@@ -67,7 +68,8 @@ func main() {
 
 type experiment struct {
 	data, test, schema string
-	users, repeats     int
+	users              int
+	repeats, from      int
 	parallel           int // runs at a time; 0 means 1
 	limit              time.Duration
 	epochs             int
@@ -123,7 +125,7 @@ func (e *experiment) start(ctx context.Context, train, test *engine.Records) <-c
 	go func() {
 		defer close(lines)
 		began := time.Now()
-		for seed := 1; seed <= e.repeats && time.Since(began) < e.limit; seed++ {
+		for seed := e.from; seed < e.from+e.repeats && time.Since(began) < e.limit; seed++ {
 			for _, r := range e.runs(seed) {
 				select {
 				case slots <- struct{}{}:
