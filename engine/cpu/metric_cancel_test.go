@@ -33,11 +33,11 @@ func (c *timedContext) Err() error {
 	return nil
 }
 
-// costlyMetric takes microseconds for a slope.
+// costlyMetric takes tens of microseconds for a slope.
 type costlyMetric struct{ enginetest.SmoothMetric }
 
 func (l costlyMetric) MetricDPhi(u float64) (v float64) {
-	for range 2000 {
+	for range 20000 {
 		v = l.SmoothMetric.MetricDPhi(u + 1e-9*v)
 	}
 	return v
