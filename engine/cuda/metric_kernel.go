@@ -18,8 +18,8 @@ const (
 	metricFixed = 0x1p-32 // of the sums of products, in units of a coefficient and a feature
 )
 
-// metricPairsPerLaunch is the number of pairs of up to one feature that the GPU visits
-// in one launch: pairs times features are 2^36, within some 10 ms.
+// metricPairsPerLaunch is the number of pairs times features that the GPU visits in one
+// launch. By the arithmetic of float32 that is a few milliseconds; it was never measured.
 const metricPairsPerLaunch = 1 << 36
 
 // metricGramFloats bounds the partial sums of the d x d result.
