@@ -330,14 +330,8 @@ func (r *localResult) save(a *app, c *localSimulateCmd, encoder *dataset.Encoder
 			Radius: p.Radius, L2: p.L2, Loss: r.Loss, Lipschitz: p.Lipschitz, Rule: "R/(lambda B sqrt t)", Steps: int(r.Visits), Guarantee: r.Guarantee,
 		},
 	}
-	r.Model, err = m.write(c.Out, a.at)
-	if err != nil {
-		return a.printModel(&m, err)
-	}
-	if r.Model != c.Out {
-		a.note("dyad: cannot write %s; the model was saved as %s instead", c.Out, r.Model)
-	}
-	return nil
+	r.Model, err = a.saveModel(&m, c.Out)
+	return err
 }
 
 func (r *localResult) text() string {

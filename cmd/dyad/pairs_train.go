@@ -120,20 +120,11 @@ func (c *pairsTrainCmd) Run(a *app, command *kong.Context) error {
 		result.Seconds = run.Seconds
 	}
 	m := pairModel(d, plan, &result, run.W)
-	if result.Model, err = m.write(c.Out, a.at); err != nil {
-		return a.printModel(m, err)
+	if result.Model, err = a.saveModel(m, c.Out); err != nil {
+		return err
 	}
-	if result.Model != c.Out {
-		a.note("dyad: cannot write %s; the model was saved as %s instead", c.Out, result.Model)
-	}
-	if options.Ledger != nil {
-		delta := plan.Spec.Budget.Delta
-		if delta == 0 { // other runs on the data may need one
-			delta = privacy.DefaultDelta(d.graph.Len())
-		}
-		if result.Spent, err = spendingOf(options.Ledger, result.DataID, delta); err != nil {
-			return fmt.Errorf("the model is trained, charged and saved as %s, but the ledger cannot be read back: %w", result.Model, err)
-		}
+	if result.Spent, err = spentWith(options.Ledger, result.DataID, plan.Spec.Budget.Delta, d.graph.Len(), result.Model); err != nil {
+		return err
 	}
 	err = a.emit(result, result.text(m.Task))
 	a.at("reported")

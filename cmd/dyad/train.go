@@ -160,11 +160,8 @@ func (c *trainCmd) Run(a *app) error {
 			Features: data.Encoder.FeatureNames(), Weights: run.Weights, Encoder: data.Encoder,
 			Report: result.Report, Guarantee: run.Guarantee,
 		}
-		if result.Model, err = m.write(out, a.at); err != nil {
-			return a.printModel(&m, err)
-		}
-		if result.Model != out {
-			a.note("dyad: cannot write %s; the model was saved as %s instead", out, result.Model)
+		if result.Model, err = a.saveModel(&m, out); err != nil {
+			return err
 		}
 	}
 	if held != nil {
@@ -178,14 +175,8 @@ func (c *trainCmd) Run(a *app) error {
 		}
 		result.Heldout = held.records.Len()
 	}
-	if options.Ledger != nil {
-		delta := plan.Spec.Budget.Delta
-		if delta == 0 { // other runs on the data may need one
-			delta = privacy.DefaultDelta(train.records.Len())
-		}
-		if result.Spent, err = spendingOf(options.Ledger, result.DataID, delta); err != nil {
-			return fmt.Errorf("the model is trained, charged and saved as %s, but the ledger cannot be read back: %w", result.Model, err)
-		}
+	if result.Spent, err = spentWith(options.Ledger, result.DataID, plan.Spec.Budget.Delta, train.records.Len(), result.Model); err != nil {
+		return err
 	}
 	err = a.emit(result, result.text(c.Data == ""))
 	a.at("reported")
@@ -219,6 +210,35 @@ func (a *app) printModel(m *model, cause error) error {
 		return fmt.Errorf("the model is charged and lost: %w", errors.Join(cause, err))
 	}
 	return fmt.Errorf("%w\nthe model was written to standard output instead; save it, its run cannot be repeated without a new charge", cause)
+}
+
+// saveModel writes a model and returns the name that it got, which is another one if out
+// cannot be written.
+func (a *app) saveModel(m *model, out string) (string, error) {
+	name, err := m.write(out, a.at)
+	if err != nil {
+		return "", a.printModel(m, err)
+	}
+	if name != out {
+		a.note("dyad: cannot write %s; the model was saved as %s instead", out, name)
+	}
+	return name, nil
+}
+
+// spentWith is what was spent on data in all after a run over n records that saved its
+// model; nil without a ledger.
+func spentWith(l *privacy.Ledger, dataID string, delta float64, n int, model string) (*spending, error) {
+	if l == nil {
+		return nil, nil
+	}
+	if delta == 0 { // other runs on the data may need one
+		delta = privacy.DefaultDelta(n)
+	}
+	s, err := spendingOf(l, dataID, delta)
+	if err != nil {
+		return nil, fmt.Errorf("the model is trained, charged and saved as %s, but the ledger cannot be read back: %w", model, err)
+	}
+	return s, nil
 }
 
 // stageTracker reports the middle of the training as a stage.
