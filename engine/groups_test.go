@@ -2,7 +2,9 @@ package engine_test
 
 import (
 	"context"
+	"errors"
 	"math"
+	"strings"
 	"testing"
 
 	"dyad/algorithms/algotest"
@@ -70,15 +72,24 @@ func TestGroupedEqualsDoubleLoopWithinGroups(t *testing.T) {
 	}
 }
 
+// heedless plans problems with groups as if they had none.
+type heedless struct{ cpu.Backend }
+
+func (b heedless) Plan(p engine.Problem) (engine.Kernel, error) {
+	p.Groups = nil
+	return b.Backend.Plan(p)
+}
+
 // A backend that knows no groups cannot be used with them by accident.
 func TestGroupsAreNotIgnored(t *testing.T) {
 	p := engine.Problem{N: 4, D: 1, Bounds: engine.UnitBounds(), Loss: engine.Logistic{}, Radius: 1, Groups: []int{2, 2}}
-	kernel, err := cpu.Backend{}.Plan(p)
-	if err != nil {
-		t.Fatal(err)
+	if _, err := (cpu.Backend{}).Plan(p); !errors.Is(err, engine.ErrUnsupported) {
+		t.Errorf("a backend without groups plans a problem with them: %v", err)
 	}
-	if !math.IsInf(kernel.Roundoff(p.Pairs()), 1) {
-		t.Error("a kernel without groups states a bound for them")
+	// One that ignores them states no bound for their pairs, and Grouped does not use it.
+	kernel, err := engine.Grouped{Backend: heedless{}}.Plan(p)
+	if err != nil || !strings.Contains(kernel.Method(), "within 2 groups") || math.IsInf(kernel.Roundoff(p.Pairs()), 1) {
+		t.Errorf("a backend that ignores groups: %v, %v", kernel, err)
 	}
 	for _, bad := range [][]int{{2, 3}, {1, 1, 1, 1}, {4, 0}} {
 		p.Groups = bad
