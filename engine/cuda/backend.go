@@ -173,11 +173,11 @@ func (b Backend) fits(p engine.Problem, need uint64) error {
 
 // planPairs puts the code of the slope into the kernel.
 func (k *kernel) planPairs() error {
-	code, err := slopeOf(k.loss, k.scores.Margin, k.scores.SlopeErr)
+	s := k.scores
+	code, err := slopeOf(k.loss, s.Margin, s.SlopeErr)
 	if err != nil {
 		return err
 	}
-	s := k.scores
 	exponent := math.Ceil(math.Log2(s.Slope * s.LabelSpan * (1 + 0x1p-20)))
 	for _, v := range []float64{s.Score, s.LabelSpan, math.Exp2(exponent)} {
 		if !(v > math.Exp2(-spread) && v < math.Exp2(spread)) {

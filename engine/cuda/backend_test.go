@@ -36,7 +36,7 @@ const singlePrecision = 4e-6
 func options(sizes []int, radius float64) enginetest.Options {
 	return enginetest.Options{
 		Losses: []engine.ScoreLoss{engine.Logistic{}}, MetricLosses: []engine.MetricLoss{},
-		Sizes: sizes, Radii: []float64{radius}, PerPair: singlePrecision,
+		Sizes: sizes, Radii: []float64{radius}, PerPair: singlePrecision, Groups: [][]int{},
 	}
 }
 
@@ -78,7 +78,7 @@ func TestNearLinearConformance(t *testing.T) {
 		{engine.Logistic{}, []float64{2.5, 6}, []int{17}, 5e-12},
 		{enginetest.SmoothHinge{}, []float64{1}, []int{17}, 3e-12},
 	} {
-		o := enginetest.Options{Losses: []engine.ScoreLoss{c.loss}, MetricLosses: []engine.MetricLoss{}, Radii: c.radii, Sizes: c.sizes, PerPair: c.perPair}
+		o := enginetest.Options{Losses: []engine.ScoreLoss{c.loss}, MetricLosses: []engine.MetricLoss{}, Radii: c.radii, Sizes: c.sizes, PerPair: c.perPair, Groups: [][]int{}}
 		if testing.Short() {
 			if c.loss != engine.ScoreLoss(engine.Logistic{}) {
 				continue
@@ -214,11 +214,11 @@ func TestAgainstCPU(t *testing.T) {
 func TestPlanDeclines(t *testing.T) {
 	base := engine.Problem{N: 1000, D: 10, Bounds: engine.UnitBounds(), Loss: engine.Logistic{}, Radius: 1}
 	for name, change := range map[string]func(*engine.Problem, *fakeDriver){
-		"memory":       func(p *engine.Problem, f *fakeDriver) { f.memory = 1 << 20 },
+		"memory": func(p *engine.Problem, f *fakeDriver) { f.memory = 1 << 20 },
 		"query groups of a metric loss": func(p *engine.Problem, f *fakeDriver) {
 			p.Loss, p.Groups = engine.MahalanobisLogistic{}, []int{500, 500}
 		},
-		"records":      func(p *engine.Problem, f *fakeDriver) { p.N = 1 << 30 },
+		"records": func(p *engine.Problem, f *fakeDriver) { p.N = 1 << 30 },
 		"other losses": func(p *engine.Problem, f *fakeDriver) {
 			p.Loss, p.LabelValues = enginetest.SmoothHinge{}, engine.AnyLabels
 		},
