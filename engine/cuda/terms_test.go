@@ -107,7 +107,7 @@ func TestTerms(t *testing.T) {
 		{"slopes of any sign", "logistic", "neg.f32", "mov.f32", false},
 		{"no clamp", "logistic", "max.f32 %phi_out, %phi_out, 0fBF7", "mov.f32 %phi_out, 0fC00", true},
 		{"as it is", "ramp", "", "", false},
-		{"slopes of any size", "ramp", "selp.f32 %phi0, 0f00000000, 0fBF800000", "mov.f32 %phi0, 0fC3800000", false},
+		{"slopes of any size", "ramp", "sub.rn.f32 %phi4, %phi1, ", "fma.rn.f32 %phi4, %phi_in, 0fC0A00000, ", false},
 		{"no clamp", "ramp", "max.f32 %phi_out, %phi_out, ", "mov.f32 %phi_out, 0fC0000000; //", true},
 	} {
 		if testing.Short() && c.name != "as it is" && !c.bad {
