@@ -142,7 +142,7 @@ KERNEL THREADS(256) void pair_tiles(i64 *sum, const float *s, const float *y, co
 	}
 	if (last - c0 > WALK * SIDE) last = c0 + WALK * SIDE;
 	for (; c0 < last; c0 += SIDE) {
-		for (int q = 0; q < 4; q++) {
+		for (int q = 0; q < 4 && c0 + 16 * q < last; q++) { // of the others, nothing is read
 			u32 j = c0 + tx + 16 * q, at = j < last ? j : last - 1;
 			float sj = s[at], tl = s[n + at], yj = y[at], zl = y[n + at];
 			int total = 0;
