@@ -191,7 +191,10 @@ func coefficientsOf(t *testing.T, e *evaluator, w []float64) []float64 {
 // TestRecordStaysInItsGroup: a record that changes, its label to one that no other has,
 // leaves every sum of the other groups alone to the last bit, by both methods at once; and
 // it does change its own group.
-func TestRecordStaysInItsGroup(t *testing.T) {
+func TestRecordStaysInItsGroup(t *testing.T) { recordStaysInItsGroup(t, openFake(t, newFake())) }
+
+func recordStaysInItsGroup(t *testing.T, b Backend) {
+	t.Helper()
 	sizes := []int{9, 40, 3, 50}
 	const d = 3
 	rng := rand.New(rand.NewPCG(12, 3))
@@ -203,7 +206,6 @@ func TestRecordStaysInItsGroup(t *testing.T) {
 		y[i] = float64(rng.IntN(3)) - 1
 	}
 	p := engine.Problem{N: 102, D: d, Bounds: engine.UnitBounds(), Loss: engine.Logistic{}, Radius: 1, LabelValues: 4, Groups: sizes}
-	b := openFake(t, newFake())
 	k, err := b.Plan(p)
 	if err != nil {
 		t.Fatal(err)
@@ -277,7 +279,10 @@ func TestRecordStaysInItsGroup(t *testing.T) {
 
 // TestRecordStaysInItsTiles: a record that changes leaves every sum of every block alone
 // in which it is not, to the last bit, and in its own blocks all sums but those with it.
-func TestRecordStaysInItsTiles(t *testing.T) {
+func TestRecordStaysInItsTiles(t *testing.T) { recordStaysInItsTiles(t, openFake(t, newFake())) }
+
+func recordStaysInItsTiles(t *testing.T, b Backend) {
+	t.Helper()
 	const n, changed = 140, 130
 	rng := rand.New(rand.NewPCG(4, 4))
 	x, y := make([]float64, n), make([]float64, n)
@@ -285,7 +290,6 @@ func TestRecordStaysInItsTiles(t *testing.T) {
 		x[i], y[i] = 2*rng.Float64()-1, 2*rng.Float64()-1
 	}
 	p := engine.Problem{N: n, D: 1, Bounds: engine.UnitBounds(), Loss: library(t)["logistic"], Radius: 1, LabelValues: engine.AnyLabels}
-	b := openFake(t, newFake())
 	b.Method = Direct
 	// The sums of the block of each tile of rows, and of one row and one column alone.
 	sums := func(x []float64) (all [][]int64) {

@@ -158,8 +158,12 @@ func TestTerms(t *testing.T) {
 // is exactly -1 and the sum of terms known. Over many labels of one of them the change is
 // within twice NeighbourRoundoff, and beyond half of that: a claim of half would fail.
 func TestNeighbourRoundoffIsAttained(t *testing.T) {
+	neighbourRoundoffIsAttained(t, openFake(t, newFake()))
+}
+
+func neighbourRoundoffIsAttained(t *testing.T, b Backend) {
+	t.Helper()
 	rng := rand.New(rand.NewPCG(9, 9))
-	b := openFake(t, newFake())
 	b.Method = Direct
 	const count = 400
 	p := engine.Problem{N: 2 * count, D: 1, Bounds: engine.UnitBounds(), Loss: library(t)["hinge"], Radius: 1, LabelValues: engine.AnyLabels, Groups: slices.Repeat([]int{2}, count)}
