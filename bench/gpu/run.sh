@@ -2,8 +2,8 @@
 # Everything that needs a GPU, in stages of at most 8 minutes: run.sh [--dry-run] [STAGE...]
 # with stages doctor, driver, conformance, sanitizer, measure, measure-large, measure-groups,
 # measure-pairs, measure-metric, peers (default: all). Needs bin/ from build.sh and an NVIDIA
-# driver; no network, no Go. Results go to the folder OUT (default: results, beside this script): copy gpu-*.json to
-# bench/results/gpu. It fails without a GPU: a skipped test is no result.
+# driver; no network, no Go. Results go to the folder OUT (default: results, beside this
+# script): copy gpu-*.json to bench/results/gpu. It fails without a GPU: a skipped test is no result.
 #
 # --dry-run goes through the same stages with any driver, such as the tests' fake one, and
 # measures nothing: tests are listed and must be there, Python files are checked.
