@@ -340,3 +340,39 @@ func recordStaysInItsTiles(t *testing.T, b Backend) {
 		}
 	}
 }
+
+// TestGroupMethodIsPublic: the method follows from the sizes of the groups, the schema and
+// the loss.
+func TestGroupMethodIsPublic(t *testing.T) {
+	b := openFake(t, newFake())
+	for _, c := range []struct {
+		sizes  []int
+		labels int
+		loss   engine.Loss
+		method Method
+		want   string // "" for none
+	}{
+		{[]int{500, 8191}, 2, engine.Logistic{}, AnyMethod, "direct, within 2 groups"},
+		{[]int{500, 8192}, 2, engine.Logistic{}, AnyMethod, "near-linear from 8192 records on, direct, within 2 groups"},
+		{[]int{1, 8192, 9000}, 5, engine.Logistic{}, AnyMethod, "near-linear, within 3 groups"},
+		{[]int{500, 8192}, engine.AnyLabels, engine.Logistic{}, AnyMethod, "direct, within 2 groups"},
+		{[]int{500, 8192}, 2, library(t)["hinge"], AnyMethod, "direct, within 2 groups"},
+		{[]int{500, 8192}, 2, engine.Logistic{}, Direct, "direct, within 2 groups"},
+		{[]int{500, 600}, 2, engine.Logistic{}, NearLinear, "near-linear, within 2 groups"},
+		{[]int{500, 600}, 2, library(t)["hinge"], NearLinear, ""},
+	} {
+		p := engine.Problem{D: 3, Bounds: engine.UnitBounds(), Loss: c.loss, Radius: 1, LabelValues: c.labels, Groups: c.sizes}
+		for _, size := range c.sizes {
+			p.N += size
+		}
+		b.Method = c.method
+		k, err := b.Plan(p)
+		if c.want == "" && err == nil || c.want != "" && (err != nil || k.Method() != c.want) {
+			t.Errorf("%v, %d labels, %s: %v, %v", c.sizes, c.labels, c.loss.Name(), k, err)
+			continue
+		}
+		if err == nil && !(k.Roundoff(p.Pairs()) > k.(*kernel).NeighbourRoundoff(p.Pairs())) && k.Method() != "near-linear, within 2 groups" {
+			t.Errorf("%v: Roundoff %v, NeighbourRoundoff %v", c.sizes, k.Roundoff(p.Pairs()), k.(*kernel).NeighbourRoundoff(p.Pairs()))
+		}
+	}
+}
