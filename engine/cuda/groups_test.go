@@ -76,10 +76,8 @@ func TestGroupDefectsAreFound(t *testing.T) {
 		}
 		b := openFake(t, f)
 		b.Method = Direct
-		var w watcher
-		enginetest.Run(&w, b, groupOptions(engine.Logistic{}, []int{4, 3}))
-		if (w.failures > 0) != defect || edited != defect {
-			t.Errorf("defect %v: %d failures", defect, w.failures)
+		if failed := fails(b, groupOptions(engine.Logistic{}, []int{4, 3})); failed != defect || edited != defect {
+			t.Errorf("defect %v: failed %v", defect, failed)
 		}
 	}
 }
