@@ -11,14 +11,19 @@ import (
 )
 
 // kinky are losses that are not smooth: jumps of phi', also at constants that are no float32
-// and between curved pieces, and a bend that clipping leaves.
+// and between curved pieces, and one that clipping leaves.
 func kinky(t *testing.T) map[string]engine.ScoreLoss {
 	t.Helper()
 	losses := map[string]engine.ScoreLoss{"hinge": library(t)["hinge"], "ramp": library(t)["ramp"]}
 	for name, text := range map[string]string{
 		"absolute": "abs(u - 1/3)", "curved": "max(0, 1 - u) + u^2/4", "pieces": "where(u > 0.1, 0, where(u > -0.7, (0.1 - u)*3, 2.4))",
+		"clipped": "exp(-u) + max(0, 1 - u)",
 	} {
-		e, err := engine.NewExpression(name, text, engine.ExpressionOptions{})
+		o := engine.ExpressionOptions{}
+		if name == "clipped" {
+			o.Clip = 0.7
+		}
+		e, err := engine.NewExpression(name, text, o)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -35,7 +40,7 @@ func TestKinkConformance(t *testing.T) {
 		loss     string
 		old, new string
 	}{
-		{"ramp", "", ""}, {"curved", "", ""}, {"pieces", "", ""},
+		{"ramp", "", ""}, {"curved", "", ""}, {"clipped", "", ""},
 		{"hinge", "setp.ge.f32 %mask0, %phi_in, 0f3F800000", "setp.ge.f32 %mask0, %phi_in, 0f3F000000"},
 		{"hinge", "0f00000000, 0fBF800000, %mask1", "0fB8D1B717, 0fBF800000, %mask1"}, // -10^-4 instead of 0
 		{"ramp", "setp.ge.f32 %mask2", "setp.lt.f32 %mask2"},
