@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"dyad/engine"
+	"dyad/engine/cpu"
 	"dyad/engine/cuda/driver"
 	"dyad/engine/enginetest"
 )
@@ -376,5 +377,21 @@ func TestGroupMethodIsPublic(t *testing.T) {
 		if err == nil && !(k.Roundoff(p.Pairs()) > k.(*kernel).NeighbourRoundoff(p.Pairs())) && k.Method() != "near-linear, within 2 groups" {
 			t.Errorf("%v: Roundoff %v, NeighbourRoundoff %v", c.sizes, k.Roundoff(p.Pairs()), k.(*kernel).NeighbourRoundoff(p.Pairs()))
 		}
+	}
+}
+
+// TestAutoPlansGroupsOnCPU: timings are of pairs of all records, so auto takes the CPU for
+// groups, whatever they say, and says why.
+func TestAutoPlansGroupsOnCPU(t *testing.T) {
+	b := openFake(t, newFake())
+	p := engine.Problem{N: 100, D: 3, Bounds: engine.UnitBounds(), Loss: engine.Logistic{}, Radius: 1}
+	a := Auto{CPU: cpu.Backend{}, GPU: b, Timings: Timings{Timings: []Timing{{GPU: b.Device.Info().Name, N: 100, D: 3, Labels: 2, CPUSeconds: 2, GPUSeconds: 1}}}}
+	if _, device, why, err := a.Choose(p); err != nil || device != "cuda:0" {
+		t.Errorf("all pairs on %s, %s: %v", device, why, err)
+	}
+	p.Groups = []int{40, 60}
+	k, device, why, err := a.Choose(p)
+	if err != nil || device != "cpu" || !strings.Contains(why, "all records") || !strings.HasSuffix(k.Method(), "within 2 groups") {
+		t.Errorf("groups on %s, %s: %v", device, why, err)
 	}
 }
