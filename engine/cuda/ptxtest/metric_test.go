@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -99,12 +100,17 @@ func allMetricTiles(t *testing.T) []metricTiles {
 		mma.name, mma.rows, mma.feature = "metric_tiles_"+operand+"_64", 256, 64
 		all = append(all, mma)
 		if testing.Short() {
-			return all
+			return append(all, wgmmaTiles(t, 64))
 		}
 		mma.name, mma.rows, mma.feature = "metric_tiles_"+operand+"_128", 128, 128
 		all = append(all, mma)
 	}
-	return all
+	return append(all, wgmmaTiles(t, 64), wgmmaTiles(t, 128))
+}
+
+func wgmmaTiles(t *testing.T, features int) metricTiles {
+	return metricTiles{name: "metric_tiles_wgmma_" + strconv.Itoa(features), file: "metric_wgmma_sm90a", parsed: newKit(t, withLogistic(kernels.PTX("metric_wgmma_sm90a"))).module,
+		operand: "wgmma", rows: 128, feature: features, align: 256, grid: 0x1p-17, tolerance: 1e-4}
 }
 
 // sums runs the tiles of the first blocks of rows and one span of columns, and returns z
@@ -163,7 +169,10 @@ func (f metricTiles) operands(k *kit, m *metricData) []uint64 {
 		k.run("metric_"+name+"_"+f.operand, (blocks+7)/8, steps, at, k.in(v), n, d, uint64(blocks), math.Float64bits(1))
 		return at
 	}
-	if f.operand != "" {
+	switch f.operand {
+	case "wgmma":
+		return []uint64{pack("left", m.xw, 16, padded/16), pack("right", m.x, 64, padded/64)}
+	case "bf16x3", "tf32":
 		return []uint64{pack("left", m.xw, 16, (m.d+15)/16), pack("right", m.x, 8, (m.d+15)/16), pack("factor", m.x, 16, padded/8)}
 	}
 	floats := func(v []float64) uint64 {
@@ -178,7 +187,7 @@ func (f metricTiles) operands(k *kit, m *metricData) []uint64 {
 // tiles and pieces of features.
 func TestMetricTiles(t *testing.T) {
 	for _, f := range allMetricTiles(t) {
-		for _, size := range [][2]int{{2, 1}, {67, 3}, {130, 70}} {
+		for _, size := range [][2]int{{2, 1}, {67, 3}, {130, 70}, {70, 150}} {
 			if testing.Short() && size[0] > 100 {
 				continue
 			}
