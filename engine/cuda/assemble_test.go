@@ -48,8 +48,8 @@ func TestAssemble(t *testing.T) {
 	}
 	for name, loss := range map[string]engine.MetricLoss{"logistic": engine.MahalanobisLogistic{}, "root": metricLosses(t)[0]} {
 		p := engine.Problem{N: 100, D: 4, Bounds: engine.UnitBounds(), Loss: loss, Radius: 1}
-		for _, precision := range []Precision{FP32, BF16x3} {
-			k, err := Backend{Device: openFake(t, newFake()).Device, Precision: precision}.Plan(p)
+		for _, precision := range []Precision{FP32, BF16x3, TF32, Wgmma} {
+			k, err := openMetric(t, newFake(), precision).Plan(p)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -113,6 +113,9 @@ func assembled(text string, kernels int, report *strings.Builder) (bad []string)
 		if m := compiled.FindStringSubmatch(line); m != nil {
 			kernel = m[1]
 		}
+		if strings.Contains(line, "serialized") { // products of wgmma wait for each other
+			bad = append(bad, strings.TrimSpace(line))
+		}
 		if m := spills.FindStringSubmatch(line); m != nil && (m[1] != "0" || m[2] != "0" || m[3] != "0") {
 			bad = append(bad, kernel+": "+m[0])
 		}
@@ -143,6 +146,10 @@ func TestAssembledFindsSpills(t *testing.T) {
 		if bad := assembled(strings.Replace(text, edit[0], edit[1], 1), 7, &report); len(bad) != 1 {
 			t.Errorf("%v: %v", edit, bad)
 		}
+	}
+	serial := "ptxas info    : (C7510) Potential Performance Loss: wgmma.mma_async instructions are serialized due to insufficient register resources\n"
+	if bad := assembled(text+serial, 7, &report); len(bad) != 1 {
+		t.Errorf("products that wait for each other: %v", bad)
 	}
 	if bad := assembled(good, 7, &report); len(bad) != 1 {
 		t.Errorf("missing kernels: %v", bad)

@@ -86,27 +86,40 @@ DEVICE void coefficients(float s[ROWS][BLOCKS][4], int rows[ROWS][2], i64 *sums,
 	float2v pi[ROWS][2];
 #pragma unroll
 	for (int m = 0; m < ROWS; m++) pi[m][0] = points[r0 + 16 * m + g], pi[m][1] = points[r0 + 16 * m + g + 8];
-	bool whole = c0 >= r0 + 16 * ROWS && c0 + 8 * BLOCKS <= n;
 #pragma unroll
 	for (int b = 0; b < BLOCKS; b++)
 #pragma unroll
 		for (int c = 0; c < 2; c++) {
-			u32 j = c0 + 8 * b + 2 * t + c;
-			u32 above = whole ? 0xffffffff : j < n ? j : 0; // rows i < above have a pair
-			float2v pj = points[j];
+			float2v pj = points[c0 + 8 * b + 2 * t + c];
+#pragma unroll
+			for (int m = 0; m < ROWS; m++)
+#pragma unroll
+				for (int h = 0; h < 2; h++) s[m][b][2 * h + c] = coefficient(s[m][b][2 * h + c], pi[m][h], pj, twice, unit);
+		}
+	if (c0 < r0 + 16 * ROWS || c0 + 8 * BLOCKS > n) { // not all are pairs
+#pragma unroll
+		for (int b = 0; b < BLOCKS; b++)
+#pragma unroll
+			for (int e = 0; e < 4; e++) {
+				u32 j = c0 + 8 * b + 2 * t + (e & 1);
+#pragma unroll
+				for (int m = 0; m < ROWS; m++) s[m][b][e] = r0 + 16 * m + 8 * (e >> 1) + g < (j < n ? j : 0) ? s[m][b][e] : 0.0f;
+			}
+	}
+#pragma unroll
+	for (int b = 0; b < BLOCKS; b++)
+#pragma unroll
+		for (int c = 0; c < 2; c++) {
 			int sum = 0;
 #pragma unroll
 			for (int m = 0; m < ROWS; m++)
 #pragma unroll
 				for (int h = 0; h < 2; h++) {
 					float *v = &s[m][b][2 * h + c];
-					u32 i = r0 + 16 * m + 8 * h + g;
-					float x = coefficient(*v, pi[m][h], pj, twice, unit);
-					x = i < above ? x : 0.0f;
 					if (KIND == BF16X3) {
-						*v = on_grid(x, 96 * unit, &rows[m][h], &sum);
+						*v = on_grid(*v, 96 * unit, &rows[m][h], &sum);
 					} else {
-						x = __builtin_bit_cast(float, tf32((x + 3 * unit) - 3 * unit));
+						float x = __builtin_bit_cast(float, tf32((*v + 3 * unit) - 3 * unit));
 						*v = on_grid(x, 3 * unit, &rows[m][h], &sum);
 					}
 				}

@@ -67,15 +67,19 @@ DEVICE void turn(Pieces *p, bool more) {
 	if (more) fetch(p, after(p->slot));
 }
 
-// times_columns adds (hi + lo) X^T to s for 64 features, those of lo first.
-DEVICE void times_columns(float *s, u32x4 *hi, u32x4 *lo, u32 piece) {
+// times_columns adds (hi + lo) X^T to s for the 64 features of a piece, or with FIRST sets s
+// to it. Products with lo come first, so that errors relative to the sum so far are small.
+template <bool FIRST> DEVICE void times_columns(float *s, u32x4 *hi, u32x4 *lo, u32 piece) {
 #pragma unroll
 	for (int m = 0; m < 4; m++) pin(hi + m), pin(lo + m);
 	wgmma_begin();
 #pragma unroll
 	for (int m = 0; m < 4; m++) {
 		u32 from = piece + m / 2 * HALF_BYTES + m % 2 * 32;
-		wgmma_columns(s, lo[m], slab_descriptor(from));
+		if (FIRST && m == 0)
+			wgmma_columns_first(s, lo[m], slab_descriptor(from));
+		else
+			wgmma_columns(s, lo[m], slab_descriptor(from));
 		wgmma_columns(s, hi[m], slab_descriptor(from + SLAB_BYTES));
 	}
 #pragma unroll
@@ -83,24 +87,30 @@ DEVICE void times_columns(float *s, u32x4 *hi, u32x4 *lo, u32 piece) {
 	wgmma_columns_end(s);
 }
 
-// times_rows sets s to (hi + lo) X for half of the features of a piece: 64 records, those of lo
-// first, so that errors relative to the sum so far are small.
+// times_rows sets s to (hi + lo) X for the 64 records of a piece and half of its features, in
+// the same order.
 DEVICE void times_rows(float *s, u32x4 *hi, u32x4 *lo, u32 half) {
 #pragma unroll
 	for (int m = 0; m < 4; m++) pin(hi + m), pin(lo + m);
 	wgmma_begin();
 #pragma unroll
 	for (int m = 0; m < 4; m++) {
-		u64 rows = slab_descriptor(half + m * 1024);
+		u32 from = half + m * 1024;
 		if (m == 0)
-			wgmma_rows_first(s, lo[m], rows);
+			wgmma_rows_first(s, lo[m], slab_descriptor(from));
 		else
-			wgmma_rows(s, lo[m], rows);
-		wgmma_rows(s, hi[m], slab_descriptor(half + m * 1024 + SLAB_BYTES));
+			wgmma_rows(s, lo[m], slab_descriptor(from));
+		wgmma_rows(s, hi[m], slab_descriptor(from + SLAB_BYTES));
 	}
 #pragma unroll
 	for (int m = 0; m < 4; m++) wgmma_rows(s, hi[m], slab_descriptor(half + m * 1024));
 	wgmma_rows_end(s);
+}
+
+// load_rows loads 16 rows and 64 features of X W, of an operand with that many records.
+DEVICE void load_rows(u32x4 *hi, u32x4 *lo, const u32x4 *from, u32 records) {
+#pragma unroll
+	for (int m = 0; m < 4; m++, from += records / 16 * 64) hi[m] = load_fragment(from), lo[m] = load_fragment(from + 32);
 }
 
 // tiles adds what metric_tiles_fp32 adds, as bf16x3. A block has 128 rows, a warp 16 of them,
@@ -127,17 +137,17 @@ DEVICE void tiles(i64 *z, i64 *sums, const u32x4 *left, const u32x4 *right, cons
 		for (int e = 0; e < 4; e++) total[0][f][e] = 0;
 	for (; c0 < end; c0 += PIECE) {
 		bool last = c0 + PIECE >= end;
-		float s[1][8][4];
-#pragma unroll
-		for (int e = 0; e < 32; e++) s[0][e / 4][e % 4] = 0;
-		u32x4 hi[4], lo[4];
 		const u32x4 *row = left + (u64)(r0 / 16) * 64 + lane();
+		float s[1][8][4];
+		u32x4 hi[4], lo[4];
+		load_rows(hi, lo, row, records);
+		turn(&x, !last || all > 1);
+		times_columns<true>(&s[0][0][0], hi, lo, x.slots + x.slot * PIECE_BYTES);
 #pragma unroll 1
-		for (u32 k = 0; k < all; k++) {
-#pragma unroll
-			for (int m = 0; m < 4; m++, row += records / 16 * 64) hi[m] = load_fragment(row), lo[m] = load_fragment(row + 32);
+		for (u32 k = 1; k < all; k++) {
+			load_rows(hi, lo, row + (u64)k * (records / 4 * 64), records);
 			turn(&x, !last || parts > 1 || k + 1 < all);
-			times_columns(&s[0][0][0], hi, lo, x.slots + x.slot * PIECE_BYTES);
+			times_columns<false>(&s[0][0][0], hi, lo, x.slots + x.slot * PIECE_BYTES);
 		}
 		coefficients<BF16X3, 1, 8>(s, rows, sums, part == 0, points, r0, c0, n, twice, unit);
 #pragma unroll

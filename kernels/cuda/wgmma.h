@@ -46,9 +46,10 @@ DEVICE void wgmma_rows_end(float *s) {
 	    : : "memory");
 }
 
-// wgmma_columns adds A B^T to s. A is 64 x 16 with the rows of warp w of the four from 16 w
-// on, each as in mma_bf16. B are 16 columns of a slab, so s is 64 x 64, of which s[4 b] to
-// s[4 b + 3] are the columns from 8 b on, as in mma_bf16.
+// wgmma_columns adds A B^T to s, and wgmma_columns_first sets s to it. A is 64 x 16
+// with the rows of warp w of the four from 16 w on, each as in mma_bf16. B are 16 columns of
+// a slab, so s is 64 x 64, of which s[4 b] to s[4 b + 3] are the columns from 8 b on, as in
+// mma_bf16.
 DEVICE void wgmma_columns(float *s, u32x4 a, u64 b) {
 	asm volatile("{\n\t.reg .pred more;\n\tsetp.ne.b32 more, 1, 0;\n\t"
 	    "wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 {"
@@ -61,6 +62,21 @@ DEVICE void wgmma_columns(float *s, u32x4 a, u64 b) {
 	      "+f"(s[8]), "+f"(s[9]), "+f"(s[10]), "+f"(s[11]), "+f"(s[12]), "+f"(s[13]), "+f"(s[14]), "+f"(s[15]),
 	      "+f"(s[16]), "+f"(s[17]), "+f"(s[18]), "+f"(s[19]), "+f"(s[20]), "+f"(s[21]), "+f"(s[22]), "+f"(s[23]),
 	      "+f"(s[24]), "+f"(s[25]), "+f"(s[26]), "+f"(s[27]), "+f"(s[28]), "+f"(s[29]), "+f"(s[30]), "+f"(s[31])
+	    : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
+}
+
+DEVICE void wgmma_columns_first(float *s, u32x4 a, u64 b) {
+	asm volatile("{\n\t.reg .pred more;\n\tsetp.ne.b32 more, 0, 0;\n\t"
+	    "wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 {"
+	    "%0, %1, %2, %3, %4, %5, %6, %7, "
+	    "%8, %9, %10, %11, %12, %13, %14, %15, "
+	    "%16, %17, %18, %19, %20, %21, %22, %23, "
+	    "%24, %25, %26, %27, %28, %29, %30, %31"
+	    "}, {%32, %33, %34, %35}, %36, more, 1, 1, 0;\n\t}"
+	    : "=f"(s[0]), "=f"(s[1]), "=f"(s[2]), "=f"(s[3]), "=f"(s[4]), "=f"(s[5]), "=f"(s[6]), "=f"(s[7]),
+	      "=f"(s[8]), "=f"(s[9]), "=f"(s[10]), "=f"(s[11]), "=f"(s[12]), "=f"(s[13]), "=f"(s[14]), "=f"(s[15]),
+	      "=f"(s[16]), "=f"(s[17]), "=f"(s[18]), "=f"(s[19]), "=f"(s[20]), "=f"(s[21]), "=f"(s[22]), "=f"(s[23]),
+	      "=f"(s[24]), "=f"(s[25]), "=f"(s[26]), "=f"(s[27]), "=f"(s[28]), "=f"(s[29]), "=f"(s[30]), "=f"(s[31])
 	    : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
 }
 
