@@ -114,13 +114,14 @@ DEVICE void load_rows(u32x4 *hi, u32x4 *lo, const u32x4 *from, u32 records) {
 }
 
 // tiles adds what metric_tiles_fp32 adds, as bf16x3. A block has 128 rows, a warp 16 of them,
-// visits 64 columns at a time and does the products with OWN pieces. S is summed in the
-// order of features. Sums of products over 64 columns start from 0 and are added in float32.
+// visits 64 columns at a time and does the products with OWN pieces, which are all of X if OWN is
+// 1. S is summed in the order of features. Sums of products over 64 columns start from 0
+// and are added in float32.
 template <int OWN>
 DEVICE void tiles(i64 *z, i64 *sums, const u32x4 *left, const u32x4 *right, const float2v *points, u32 n, u32 d, u32 first, float twice,
                   float unit, float z_scale) {
 	SHARED static u32x4 slots[SLOTS * PIECE_BYTES / 16] __attribute__((aligned(1024)));
-	u32 parts = (d + PIECE * OWN - 1) / (PIECE * OWN), all = parts * OWN; // of the features
+	u32 parts = OWN == 1 ? 1 : (d + PIECE * OWN - 1) / (PIECE * OWN), all = parts * OWN; // of the features
 	u32 part = block_y() % parts;
 	u32 records = (n + 255) & ~255u; // of an operand
 	u32 from = block_x() * 128, r0 = from + (thread() >> 5) * 16, c0 = (first + block_y() / parts) * SPAN;
@@ -169,8 +170,8 @@ DEVICE void tiles(i64 *z, i64 *sums, const u32x4 *left, const u32x4 *right, cons
 }
 
 // The tiles. Blocks of 256 threads; ceil(n/128) x (number of spans times the parts of the
-// features) of them, where spans count from first. With 64 features two blocks share a
-// multiprocessor, so that one's products hide the other's coefficients.
+// features) of them, where spans count from first. With at most 64 features two blocks share
+// a multiprocessor, so that one's products hide the other's coefficients.
 #define TILES(name, threads, own)                                                                                                       \
 	KERNEL threads void metric_tiles_##name(i64 *z, i64 *sums, const u32x4 *left, const u32x4 *right, const float2v *points, u32 n,       \
 	                                        u32 d, u32 first, float twice, float unit, float z_scale) {                                   \
