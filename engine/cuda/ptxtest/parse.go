@@ -20,6 +20,7 @@ type kernel struct {
 	registers []uint64 // initial values: those of constants, which are registers too
 	set       []bool   // registers that have a value from the start
 	shared    int      // bytes
+	matrices  bool     // it uses wgmma
 }
 
 // instruction is one instruction with its operands as numbers of registers.

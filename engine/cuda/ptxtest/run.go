@@ -173,7 +173,7 @@ func (b *block) run(x, y int) error {
 				s.set[r] = known
 			}
 		}
-		s.pc, s.done, s.barrier, s.copies, s.written = 0, false, false, nil, nil
+		s.pc, s.done, s.barrier, s.copies, s.written = 0, false, false, nil, s.written[:0]
 	}
 	for {
 		at, running := -1, 0
@@ -303,7 +303,7 @@ func (b *block) access(s *state, i *instruction, t int) error {
 			if err := b.touch(&b.words[w], t, store); err != nil {
 				return fmt.Errorf("%s: %w", i.name, err)
 			}
-			if store {
+			if store && b.matrices {
 				s.written = append(s.written, int(w))
 			}
 		}

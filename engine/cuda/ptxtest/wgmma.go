@@ -13,6 +13,7 @@ import (
 
 // asynchronous decodes such an instruction.
 func (p *parser) asynchronous(i *instruction, operands []string) (err error) {
+	p.matrices = true
 	shape, product := strings.CutPrefix(i.name, "wgmma.mma_async.sync.aligned.m64n")
 	switch {
 	case i.guard >= 0:
