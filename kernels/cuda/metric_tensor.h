@@ -1,6 +1,6 @@
-// What the tiles of Mahalanobis losses on tensor cores share, with mma.sync (metric_mma.cu) and with
-// wgmma (metric_wgmma_sm90a.cu): numbers in two parts, and coefficients in the registers
-// where a product leaves its sums and the next one takes its first factor.
+// What the tiles of Mahalanobis losses on tensor cores share, with mma.sync (metric_mma.cu)
+// and with wgmma (metric_wgmma_sm90a.cu): numbers in two parts, and coefficients in the
+// registers where one product leaves its sums and the next takes its first factor.
 //
 // bf16x3: a number is the sum of two of 8 significant bits, hi + lo, within 2^-16, and
 // a product is lo hi + hi lo + hi hi. tf32: a number has 11 significant bits.
@@ -71,16 +71,16 @@ template <int KIND> DEVICE void coefficients_as_rows(const float *left, const fl
 	}
 }
 
-// coefficients replaces the sums S of ROWS blocks of 16 rows from r0 and BLOCKS blocks of 8 columns from c0
-// by the coefficients v_ij of i < j < n, and by 0 elsewhere. It adds them to rows, in
-// units of the grid, and where to_columns is set to sums, too.
+// coefficients replaces the sums S of ROWS blocks of 16 rows from r0 on and BLOCKS blocks of
+// 8 columns from c0 on by the coefficients v_ij of i < j < n, and by 0 elsewhere. It adds
+// them to rows, in units of the grid, and with to_columns to sums, too.
 //
 // Coefficients are multiples of g = 2^-17 unit with bf16x3, which hi + lo holds exactly
 // (hi leaves at most 2^8 g), and of g = 2^-22 unit, rounded to 11 significant bits, with
 // tf32.
 template <int KIND, int ROWS, int BLOCKS>
-DEVICE void coefficients(float s[ROWS][BLOCKS][4], int rows[ROWS][2], i64 *sums, bool to_columns, const float2v *points, u32 r0, u32 c0,
-                         u32 n, float twice, float unit) {
+DEVICE void coefficients(float s[ROWS][BLOCKS][4], int rows[ROWS][2], i64 *sums, bool to_columns, const float2v *points,
+                         u32 r0, u32 c0, u32 n, float twice, float unit) {
 	u32 g = lane() >> 2, t = lane() & 3;
 	int cols[2 * BLOCKS];
 	float2v pi[ROWS][2];
@@ -103,7 +103,10 @@ DEVICE void coefficients(float s[ROWS][BLOCKS][4], int rows[ROWS][2], i64 *sums,
 			for (int e = 0; e < 4; e++) {
 				u32 j = c0 + 8 * b + 2 * t + (e & 1);
 #pragma unroll
-				for (int m = 0; m < ROWS; m++) s[m][b][e] = r0 + 16 * m + 8 * (e >> 1) + g < (j < n ? j : 0) ? s[m][b][e] : 0.0f;
+				for (int m = 0; m < ROWS; m++) {
+					u32 i = r0 + 16 * m + 8 * (e >> 1) + g;
+					s[m][b][e] = i < (j < n ? j : 0) ? s[m][b][e] : 0.0f;
+				}
 			}
 	}
 #pragma unroll
@@ -144,11 +147,11 @@ DEVICE void coefficients(float s[ROWS][BLOCKS][4], int rows[ROWS][2], i64 *sums,
 	}
 }
 
-// add_rows adds the sums of rows over a span to sums, where to_sums is set, and the products with FEATURES
-// blocks of 8 features from k0 on to z.
+// add_rows adds, after a span, the products with FEATURES blocks of 8 features from k0 on to
+// z, and with to_sums the sums of rows to sums.
 template <int ROWS, int FEATURES>
-DEVICE void add_rows(i64 *z, i64 *sums, bool to_sums, const float total[ROWS][FEATURES][4], const int rows[ROWS][2], u32 r0, u32 k0, u32 n, u32 d,
-                     float z_scale) {
+DEVICE void add_rows(i64 *z, i64 *sums, bool to_sums, const float total[ROWS][FEATURES][4], const int rows[ROWS][2],
+                     u32 r0, u32 k0, u32 n, u32 d, float z_scale) {
 	u32 g = lane() >> 2, t = lane() & 3;
 #pragma unroll
 	for (int m = 0; m < ROWS; m++)

@@ -108,22 +108,22 @@ DEVICE void times_rows(float *s, u32x4 *hi, u32x4 *lo, u32 half) {
 }
 
 // load_rows loads 16 rows and 64 features of X W, of an operand with that many records.
-DEVICE void load_rows(u32x4 *hi, u32x4 *lo, const u32x4 *from, u32 records) {
+DEVICE void load_rows(u32x4 *hi, u32x4 *lo, const u32x4 *from, u64 records) {
 #pragma unroll
 	for (int m = 0; m < 4; m++, from += records / 16 * 64) hi[m] = load_fragment(from), lo[m] = load_fragment(from + 32);
 }
 
 // tiles adds what metric_tiles_fp32 adds, as bf16x3. A block has 128 rows, a warp 16 of them,
-// visits 64 columns at a time and does the products with OWN pieces, which are all of X if OWN is
-// 1. S is summed in the order of features. Sums of products over 64 columns start from 0
-// and are added in float32.
+// visits 64 columns at a time and does the products with OWN pieces of 64 features; with one
+// there are no others. S is summed in the order of features. Sums of products over 64
+// columns start from 0 and are added in float32.
 template <int OWN>
 DEVICE void tiles(i64 *z, i64 *sums, const u32x4 *left, const u32x4 *right, const float2v *points, u32 n, u32 d, u32 first, float twice,
                   float unit, float z_scale) {
 	SHARED static u32x4 slots[SLOTS * PIECE_BYTES / 16] __attribute__((aligned(1024)));
 	u32 parts = OWN == 1 ? 1 : (d + PIECE * OWN - 1) / (PIECE * OWN), all = parts * OWN; // of the features
 	u32 part = block_y() % parts;
-	u32 records = (n + 255) & ~255u; // of an operand
+	u64 records = ((u64)n + 255) & ~255ull; // of an operand
 	u32 from = block_x() * 128, r0 = from + (thread() >> 5) * 16, c0 = (first + block_y() / parts) * SPAN;
 	if (c0 + SPAN <= from) return; // no pair above the diagonal
 	u32 end = n - c0 < SPAN ? n : c0 + SPAN;
@@ -146,7 +146,7 @@ DEVICE void tiles(i64 *z, i64 *sums, const u32x4 *left, const u32x4 *right, cons
 		times_columns<true>(&s[0][0][0], hi, lo, x.slots + x.slot * PIECE_BYTES);
 #pragma unroll 1
 		for (u32 k = 1; k < all; k++) {
-			load_rows(hi, lo, row + (u64)k * (records / 4 * 64), records);
+			load_rows(hi, lo, row + k * (records / 4 * 64), records);
 			turn(&x, !last || parts > 1 || k + 1 < all);
 			times_columns<false>(&s[0][0][0], hi, lo, x.slots + x.slot * PIECE_BYTES);
 		}
