@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Everything that needs a GPU, in stages of at most 8 minutes: run.sh [--dry-run] [STAGE...]
 # with stages doctor, driver, conformance, sanitizer, measure, measure-large, measure-groups,
-# measure-pairs, measure-metric, peers (default: all). Needs bin/ from build.sh and an NVIDIA
+# measure-pairs, measure-metric, wgmma (conformance and times of the kernels for compute
+# capability 9.0, beside bf16x3), peers (default: all). Needs bin/ from build.sh and an NVIDIA
 # driver; no network, no Go. Results go to the folder OUT (default: results, beside this
 # script): copy gpu-*.json to bench/results/gpu. It fails without a GPU: a skipped test is no result.
 #
@@ -98,7 +99,7 @@ export -f listed doctor sanitizer peers
 export out dry
 
 require_gpu
-for name in "${@:-doctor driver conformance sanitizer measure measure-large measure-groups measure-pairs measure-metric peers}"; do
+for name in "${@:-doctor driver conformance sanitizer measure measure-large measure-groups measure-pairs measure-metric wgmma peers}"; do
 	for s in $name; do
 		case $s in
 		doctor) stage doctor bash -c doctor ;;
@@ -110,6 +111,7 @@ for name in "${@:-doctor driver conformance sanitizer measure measure-large meas
 		measure-groups) stage measure-groups env DYAD_GPU_GROUPS_OUT="$out/gpu-groups-$(hostname).json" bin/cuda.test -test.v -test.run 'GPUMeasureGroups$' ;;
 		measure-pairs) stage measure-pairs env DYAD_GPU_PAIRS_OUT="$out/gpu-pairs-$(hostname).json" bin/cuda.test -test.v -test.run 'GPUMeasurePairs$' ;;
 		measure-metric) stage measure-metric env DYAD_GPU_METRIC_OUT="$out/gpu-metric-$(hostname).json" bin/cuda.test -test.v -test.run 'GPUMeasureMetric$' ;;
+		wgmma) stage wgmma env DYAD_GPU_WGMMA_OUT="$out/gpu-wgmma-$(hostname).json" bin/cuda.test -test.v -test.run 'GPUWgmma$' ;;
 		peers) stage peers bash -c peers ;;
 		*) echo "unknown stage $s"; exit 2 ;;
 		esac

@@ -44,12 +44,12 @@ func TestDryRun(t *testing.T) {
 		return c.ProcessState.ExitCode(), string(out)
 	}
 	code, out := run("libcuda.so.1", "--dry-run")
-	for _, stage := range []string{"doctor", "driver", "conformance", "sanitizer", "measure", "measure-large", "measure-groups", "measure-pairs", "measure-metric", "peers"} {
+	for _, stage := range []string{"doctor", "driver", "conformance", "sanitizer", "measure", "measure-large", "measure-groups", "measure-pairs", "measure-metric", "wgmma", "peers"} {
 		if !strings.Contains(out, "== "+stage+"\n") {
 			t.Errorf("stage %s did not run", stage)
 		}
 	}
-	if code != 0 || strings.Count(out, "\nTestGPUMeasure\n") != 2 || !strings.Contains(out, "\nTestGPUMeasurePairs\n") {
+	if code != 0 || strings.Count(out, "\nTestGPUMeasure\n") != 2 || !strings.Contains(out, "\nTestGPUMeasurePairs\n") || !strings.Contains(out, "\nTestGPUWgmma\n") {
 		t.Errorf("dry run: exit %d\n%s", code, out)
 	}
 	if code, out = run("absent.so", "--dry-run"); code != 3 || !strings.Contains(out, "no GPU") {

@@ -20,7 +20,7 @@ import (
 // deviceFlag is the --device flag of the commands that compute or plan gradients.
 type deviceFlag struct {
 	Device    string `default:"auto" placeholder:"D" help:"auto, cpu or cuda:N, the N-th NVIDIA GPU from 0. The method, and with it the guarantee, can depend on it. Default: auto, which is the CPU: no GPU measurement is part of this version."`
-	Precision string `default:"auto" enum:"auto,fp32,bf16x3,tf32" placeholder:"P" help:"Arithmetic of the pairs of a Mahalanobis loss on a GPU: fp32, or on tensor cores bf16x3 or tf32, which are faster. Noise covers the rounding: about 1 % with noisy gradients; algorithms that perturb only their output pay more from some thousand records on, least with fp32. Default: auto, bf16x3."`
+	Precision string `default:"auto" enum:"auto,fp32,bf16x3,tf32,wgmma" placeholder:"P" help:"Arithmetic of the pairs of a Mahalanobis loss on a GPU: fp32, or on tensor cores bf16x3 or tf32, which are faster, or wgmma, which is bf16x3 for compute capability 9.0 alone. Noise covers the rounding: about 1 % with noisy gradients; algorithms that perturb only their output pay more from some thousand records on, least with fp32. Default: auto, bf16x3 unless wgmma was measured to be faster."`
 	backend   engine.Backend
 	reason    string // why auto takes the CPU for everything
 }

@@ -18,8 +18,9 @@ import (
 
 // TestAssemble assembles the embedded and the spliced PTX with NVIDIA's ptxas, where
 // there is one (in PATH, or named by PTXAS; the PyPI package nvidia-cuda-nvcc has it):
-// no registers are spilled, no local memory is used, and few enough registers are for
-// two blocks on a multiprocessor, or one for the tiles of metric losses. With DYAD_PTXAS_OUT the report is written there.
+// no registers are spilled, no local memory is used, products of wgmma do not wait for each
+// other, and few enough registers are for two blocks on a multiprocessor, or one for the
+// tiles of metric losses. With DYAD_PTXAS_OUT the report is written there.
 func TestAssemble(t *testing.T) {
 	ptxas := os.Getenv("PTXAS")
 	if ptxas == "" {
@@ -48,8 +49,8 @@ func TestAssemble(t *testing.T) {
 	}
 	for name, loss := range map[string]engine.MetricLoss{"logistic": engine.MahalanobisLogistic{}, "root": metricLosses(t)[0]} {
 		p := engine.Problem{N: 100, D: 4, Bounds: engine.UnitBounds(), Loss: loss, Radius: 1}
-		for _, precision := range []Precision{FP32, BF16x3} {
-			k, err := Backend{Device: openFake(t, newFake()).Device, Precision: precision}.Plan(p)
+		for _, precision := range []Precision{FP32, BF16x3, TF32, Wgmma} {
+			k, err := openMetric(t, newFake(), precision).Plan(p)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -71,9 +72,6 @@ func TestAssemble(t *testing.T) {
 			}
 			fmt.Fprintf(&report, "\n%s, %s, sha256 %x\n", name, arch, sha256.Sum256([]byte(programs[name])))
 			for _, bad := range assembled(string(out), strings.Count(programs[name], ".entry "), &report) {
-				if strings.HasSuffix(name, "as embedded") && strings.HasPrefix(bad, "metric_tiles") {
-					continue // never run with the marker in it
-				}
 				t.Errorf("%s, %s: %s", name, arch, bad)
 			}
 		}
@@ -113,6 +111,9 @@ func assembled(text string, kernels int, report *strings.Builder) (bad []string)
 		if m := compiled.FindStringSubmatch(line); m != nil {
 			kernel = m[1]
 		}
+		if strings.Contains(line, "serialized") { // products of wgmma wait for each other
+			bad = append(bad, strings.TrimSpace(line))
+		}
 		if m := spills.FindStringSubmatch(line); m != nil && (m[1] != "0" || m[2] != "0" || m[3] != "0") {
 			bad = append(bad, kernel+": "+m[0])
 		}
@@ -143,6 +144,10 @@ func TestAssembledFindsSpills(t *testing.T) {
 		if bad := assembled(strings.Replace(text, edit[0], edit[1], 1), 7, &report); len(bad) != 1 {
 			t.Errorf("%v: %v", edit, bad)
 		}
+	}
+	serial := "ptxas info    : (C7510) Potential Performance Loss: wgmma.mma_async instructions are serialized due to insufficient register resources\n"
+	if bad := assembled(text+serial, 7, &report); len(bad) != 1 {
+		t.Errorf("products that wait for each other: %v", bad)
 	}
 	if bad := assembled(good, 7, &report); len(bad) != 1 {
 		t.Errorf("missing kernels: %v", bad)

@@ -24,10 +24,21 @@ type Timing struct {
 	GPUSeconds float64 `json:"gpu_seconds"`
 }
 
+// MetricTiming compares, on one gradient sum of a Mahalanobis loss over all pairs, the
+// precisions BF16x3 and Wgmma of a GPU.
+type MetricTiming struct {
+	GPU             string  `json:"gpu"` // name of the product
+	N               int     `json:"n"`
+	D               int     `json:"d"`
+	PortableSeconds float64 `json:"portable_seconds"` // of BF16x3
+	WgmmaSeconds    float64 `json:"wgmma_seconds"`
+}
+
 // Timings are measurements and the PTX that was measured.
 type Timings struct {
 	PTX     map[string]string `json:"ptx_sha256"` // by name
 	Timings []Timing          `json:"timings"`
+	Metric  []MetricTiming    `json:"metric"`
 }
 
 //go:embed auto.json
@@ -68,12 +79,32 @@ func (t Timings) Nearest(gpu string, p engine.Problem) (Timing, bool) {
 		if m.GPU != gpu || (m.Labels <= 2) != (p.LabelLimit() <= 2) || !(m.CPUSeconds > 0 && m.GPUSeconds > 0) {
 			continue
 		}
-		away := math.Hypot(math.Log(float64(m.N)/float64(p.N)), math.Log(float64(m.D)/float64(p.D)))
-		if away < least {
+		if away := distance(m.N, m.D, p); away < least {
 			best, least = m, away
 		}
 	}
 	return best, !math.IsInf(least, 0)
+}
+
+// NearestMetric is the timing of a GPU whose n and d are nearest in ratio to the problem's;
+// false if there is none.
+func (t Timings) NearestMetric(gpu string, p engine.Problem) (MetricTiming, bool) {
+	var best MetricTiming
+	least := math.Inf(1)
+	for _, m := range t.Metric {
+		if m.GPU != gpu || !(m.PortableSeconds > 0 && m.WgmmaSeconds > 0) {
+			continue
+		}
+		if away := distance(m.N, m.D, p); away < least {
+			best, least = m, away
+		}
+	}
+	return best, !math.IsInf(least, 0)
+}
+
+// distance is that of n and d from the problem's, in ratio.
+func distance(n, d int, p engine.Problem) float64 {
+	return math.Hypot(math.Log(float64(n)/float64(p.N)), math.Log(float64(d)/float64(p.D)))
 }
 
 // Auto is the backend that plans a problem on the GPU where the nearest timing says that

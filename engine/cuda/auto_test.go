@@ -16,9 +16,10 @@ import (
 	"dyad/engine/enginetest"
 )
 
-// distil makes timings of results: those of score losses that both devices have.
+// distil makes timings of results: those of score losses that both devices have, and those
+// of Mahalanobis losses with both BF16x3 and Wgmma.
 func distil(results []result) Timings {
-	t := Timings{PTX: map[string]string{}, Timings: []Timing{}}
+	t := Timings{PTX: map[string]string{}, Timings: []Timing{}, Metric: []MetricTiming{}}
 	for _, r := range results {
 		maps.Copy(t.PTX, r.PTX)
 		for _, g := range r.Measurements {
@@ -26,6 +27,9 @@ func distil(results []result) Timings {
 				continue
 			}
 			for _, c := range r.Measurements {
+				if g.Method == "direct, bf16x3" && c.Method == "direct, wgmma" && c.N == g.N && c.D == g.D {
+					t.Metric = append(t.Metric, MetricTiming{GPU: r.Device.Name, N: g.N, D: g.D, PortableSeconds: g.Seconds, WgmmaSeconds: c.Seconds})
+				}
 				if c.Device == "cpu" && c.N == g.N && c.D == g.D && c.Labels == g.Labels {
 					t.Timings = append(t.Timings, Timing{GPU: r.Device.Name, N: g.N, D: g.D, Labels: g.Labels, CPUSeconds: c.Seconds, GPUSeconds: g.Seconds})
 				}
@@ -170,5 +174,57 @@ func TestAuto(t *testing.T) {
 	}
 	if _, err := a.Plan(engine.Problem{}); err == nil || errors.Is(err, engine.ErrUnsupported) {
 		t.Errorf("an empty problem: %v", err)
+	}
+}
+
+// TestWgmmaIsChosen: only on compute capability 9.0, and there only where it is asked for or
+// where a timing of that GPU says that it is faster.
+func TestWgmmaIsChosen(t *testing.T) {
+	r := result{PTX: embeddedPTX()}
+	r.Device.Name = "PTX interpreter"
+	for n, seconds := range map[int]float64{1000: 2e-3, 100_000: 1e-3} {
+		r.Measurements = append(r.Measurements,
+			measurement{N: n, D: 64, Labels: 2, Method: "direct, bf16x3", Device: "cuda:0", Seconds: 1.5e-3},
+			measurement{N: n, D: 64, Labels: 2, Method: "direct, wgmma", Device: "cuda:0", Seconds: seconds},
+			measurement{N: n, D: 64, Labels: 2, Method: "direct, fp32", Device: "cuda:0", Seconds: 1e-9})
+	}
+	measured := distil([]result{r})
+	if len(measured.Metric) != 2 || len(measured.Timings) != 0 {
+		t.Fatalf("timings %+v", measured)
+	}
+	elsewhere := Timings{Metric: slices.Clone(measured.Metric)}
+	for i := range elsewhere.Metric {
+		elsewhere.Metric[i].GPU = "another"
+	}
+	for _, c := range []struct {
+		name         string
+		major, minor int
+		precision    Precision
+		timings      *Timings
+		n            int
+		want         string // of the method, "" if it is refused
+	}{
+		{"not measured", 9, 0, AutoPrecision, nil, 1e5, "direct, bf16x3"},
+		{"measured to be faster", 9, 0, AutoPrecision, &measured, 7e4, "direct, wgmma"},
+		{"measured to be slower", 9, 0, AutoPrecision, &measured, 2000, "direct, bf16x3"},
+		{"measured on another GPU", 9, 0, AutoPrecision, &elsewhere, 1e5, "direct, bf16x3"},
+		{"measured, of another capability", 8, 9, AutoPrecision, &measured, 1e5, "direct, bf16x3"},
+		{"asked for", 9, 0, Wgmma, nil, 1e5, "direct, wgmma"},
+		{"another one asked for", 9, 0, BF16x3, &measured, 1e5, "direct, bf16x3"},
+		{"asked for on 8.0", 8, 0, Wgmma, &measured, 1e5, ""},
+		{"asked for on 9.1", 9, 1, Wgmma, &measured, 1e5, ""},
+		{"asked for on 10.0", 10, 0, Wgmma, &measured, 1e5, ""},
+	} {
+		f := newFake()
+		f.major, f.minor = c.major, c.minor
+		b := openFake(t, f)
+		b.Precision, b.Timings = c.precision, c.timings
+		k, err := b.Plan(engine.Problem{N: c.n, D: 64, Bounds: engine.UnitBounds(), Loss: engine.MahalanobisLogistic{}, Radius: 1})
+		switch {
+		case c.want == "" && !errors.Is(err, engine.ErrUnsupported):
+			t.Errorf("%s: %v, %v", c.name, k, err)
+		case c.want != "" && (err != nil || k.Method() != c.want):
+			t.Errorf("%s: %v, %v, want %s", c.name, k, err, c.want)
+		}
 	}
 }

@@ -32,6 +32,8 @@ type Backend struct {
 	Memory uint64
 	// Precision is that of the pairs of Mahalanobis losses.
 	Precision Precision
+	// Timings are those that AutoPrecision goes by, nil for those of Measured.
+	Timings *Timings
 }
 
 var _ engine.Backend = Backend{}

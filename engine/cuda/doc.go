@@ -31,6 +31,9 @@
 // is O(nd): in float32, or on tensor cores in bf16x3 or tf32 (Precision). The rest costs
 // O(n d^2) and is in float64. Sums over prefixes are in float64.
 //
+// The tiles for compute capability 9.0 alone (Wgmma) have run in an interpreter only: they
+// are taken where they are asked for, or where a committed timing says that they are faster.
+//
 // # Terms and sums
 //
 // Direct: the computed term of a pair is a function of its two records, w and public

@@ -11,6 +11,8 @@ import (
 // fakeDriver is a driver whose GPU is the interpreter of package ptxtest.
 type fakeDriver struct {
 	memory  uint64
+	major   int // of the compute capability, as minor
+	minor   int
 	skew    float64
 	signs   map[string]float64
 	machine *ptxtest.Machine
@@ -21,13 +23,13 @@ type fakeDriver struct {
 }
 
 func newFake() *fakeDriver {
-	return &fakeDriver{memory: 1 << 40, machine: &ptxtest.Machine{}}
+	return &fakeDriver{memory: 1 << 40, major: 8, machine: &ptxtest.Machine{}}
 }
 
 func (f *fakeDriver) Version() (int, error) { return 13000, nil }
 func (f *fakeDriver) Close() error          { return nil }
 func (f *fakeDriver) Devices() ([]driver.Device, error) {
-	return []driver.Device{{Name: "PTX interpreter", TotalMemory: f.memory, Major: 8, Multiprocessors: 1}}, nil
+	return []driver.Device{{Name: "PTX interpreter", TotalMemory: f.memory, Major: f.major, Minor: f.minor, Multiprocessors: 1}}, nil
 }
 
 func (f *fakeDriver) Attach(int) (driver.Context, error) {

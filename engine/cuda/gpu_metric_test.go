@@ -18,7 +18,7 @@ func metricFloor(p Precision, n, d int) float64 {
 	work := 2 * float64(d) * float64(n) * float64(n)
 	special := float64(n) * float64(n) / (16 * 132 * 1.755e9)
 	switch p {
-	case BF16x3:
+	case BF16x3, Wgmma:
 		return max(3*work/(0.6*989e12), special)
 	case TF32:
 		return max(work/(0.6*495e12), special)
@@ -36,9 +36,9 @@ func TestMetricFloor(t *testing.T) {
 	}
 }
 
-// measureMetric times gradient sums of the Mahalanobis loss in each precision and compares
+// measureMetric times gradient sums of the Mahalanobis loss in precisions and compares
 // them with the CPU's, in float64.
-func measureMetric(t *testing.T, b Backend) (all []measurement, err error) {
+func measureMetric(t *testing.T, b Backend, precisions ...Precision) (all []measurement, err error) {
 	for _, n := range []int{1e4, 1e5} {
 		for _, d := range []int{64, 128, 256} {
 			p, r, _ := measured(t, n, d, 2)
@@ -51,7 +51,7 @@ func measureMetric(t *testing.T, b Backend) (all []measurement, err error) {
 			if err != nil {
 				return all, err
 			}
-			for _, precision := range []Precision{FP32, BF16x3, TF32} {
+			for _, precision := range precisions {
 				b.Precision = precision
 				m, err := measure(b, p, r, w)
 				if err != nil {
@@ -66,7 +66,7 @@ func measureMetric(t *testing.T, b Backend) (all []measurement, err error) {
 					diff, size = math.Hypot(diff, sum[k]-reference[k]), math.Hypot(size, reference[k])
 				}
 				m.Labels, m.Error, m.OfFloor = 2, diff/size, metricFloor(precision, n, d)/m.Seconds
-				if limit := map[Precision]float64{FP32: 1e-6, BF16x3: 1e-6, TF32: 1e-3}[precision]; m.Error > limit {
+				if limit := map[Precision]float64{FP32: 1e-6, BF16x3: 1e-6, TF32: 1e-3, Wgmma: 1e-6}[precision]; m.Error > limit {
 					t.Errorf("%+v: the error is above %g", m, limit)
 				}
 				t.Logf("%+v", m)

@@ -66,13 +66,38 @@ func TestGPUConformance(t *testing.T) {
 	}
 	b.Method = AnyMethod
 	for _, precision := range []Precision{FP32, BF16x3, TF32} {
-		b.Precision = precision
-		o := metricOptions(precision)
-		o.Sizes, o.Radii, o.Unsupported = nil, []float64{1}, nil
-		enginetest.Run(t, b, o)
-		o.MetricLosses, o.Sizes = metricLosses(t), []int{17, 400}
-		enginetest.Run(t, b, o)
+		metricConformance(t, b, precision)
 	}
+}
+
+func metricConformance(t *testing.T, b Backend, p Precision) {
+	b.Precision = p
+	o := metricOptions(p)
+	o.Sizes, o.Radii, o.Unsupported = nil, []float64{1}, nil
+	enginetest.Run(t, b, o)
+	o.MetricLosses, o.Sizes = metricLosses(t), []int{17, 400}
+	enginetest.Run(t, b, o)
+}
+
+// TestGPUWgmma is the suite with precision wgmma, and if DYAD_GPU_WGMMA_OUT names a file, its
+// times beside those of bf16x3. It has a process of its own, since tiles that fail may take
+// the context with them.
+func TestGPUWgmma(t *testing.T) {
+	b, version := openGPU(t)
+	if info := b.Device.Info(); info.Major != 9 || info.Minor != 0 {
+		t.Skipf("%s has compute capability %d.%d, wgmma needs 9.0", info.Name, info.Major, info.Minor)
+	}
+	metricConformance(t, b, Wgmma)
+	out := os.Getenv("DYAD_GPU_WGMMA_OUT")
+	if out == "" || t.Failed() {
+		return
+	}
+	r := result{PTX: embeddedPTX(), Device: b.Device.Info(), CUDA: version}
+	var err error
+	if r.Measurements, err = measureMetric(t, b, BF16x3, Wgmma); err != nil {
+		t.Error(err)
+	}
+	writeResult(t, out, r)
 }
 
 // TestGPUConformancePairs is TestPairsAgainstCPU and the clip of every term on a GPU.
@@ -219,7 +244,7 @@ func TestGPUMeasureMetric(t *testing.T) {
 	b, version := openGPU(t)
 	r := result{PTX: embeddedPTX(), Device: b.Device.Info(), CUDA: version}
 	var err error
-	if r.Measurements, err = measureMetric(t, b); err != nil {
+	if r.Measurements, err = measureMetric(t, b, FP32, BF16x3, TF32); err != nil {
 		t.Error(err)
 	}
 	writeResult(t, out, r)

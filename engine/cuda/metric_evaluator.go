@@ -51,20 +51,22 @@ func (e *metricEvaluator) load(c driver.Context) (err error) {
 	if err := copyIn(c, e.labels, e.records.Labels()); err != nil {
 		return err
 	}
-	if err := e.pack(c, "right", e.right, e.x, 8, (d+15)/16, e.features); err != nil || e.operand == "" {
+	if err := e.pack(c, "right", e.right, e.x, e.tiling.right, e.features); err != nil || e.tiling.factor.records == 0 {
 		return err
 	}
-	return e.pack(c, "factor", e.factor, e.x, 16, e.padded()/8, e.features)
+	return e.pack(c, "factor", e.factor, e.x, e.tiling.factor, e.features)
 }
 
-// pack makes an operand of the tiles, in units, from n x d doubles by columns. records are
-// those of a fragment, and steps the fragments for the features.
-func (e *metricEvaluator) pack(c driver.Context, name string, to, from driver.Pointer, records, steps int, unit float64) error {
+// pack makes an operand of the tiles, in units, from n x d doubles by columns.
+func (e *metricEvaluator) pack(c driver.Context, name string, to, from driver.Pointer, as packing, unit float64) error {
 	n, d := uint64(e.problem.N), uint64(e.problem.D)
 	if e.operand == "" {
 		return e.tile.launch(c, "metric_floats", blocksFor(e.stride()), e.padded(), uint64(to), uint64(from), n, d, uint64(e.stride()), math.Float64bits(1/unit))
 	}
-	blocks := e.stride() / records
+	blocks, steps := e.stride()/as.records, (e.problem.D+as.features-1)/as.features
+	if as.whole {
+		steps = e.padded() / as.features
+	}
 	return e.tile.launch(c, "metric_"+name+"_"+e.operand, (blocks+7)/8, steps, uint64(to), uint64(from), n, d, uint64(blocks), math.Float64bits(1/unit))
 }
 
@@ -132,7 +134,7 @@ func (e *metricEvaluator) all(ctx context.Context, c driver.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := e.pack(c, "left", e.left, e.z, 16, (d+15)/16, e.products); err != nil {
+	if err := e.pack(c, "left", e.left, e.z, e.tiling.left, e.products); err != nil {
 		return err
 	}
 	if err := c.Clear(e.z, uint64(8*n*d), 0); err != nil {
@@ -168,7 +170,7 @@ func (e *metricEvaluator) visitPairs(ctx context.Context, c driver.Context) erro
 		}
 		spans := min(slice, e.spans()-first)
 		args := []uint64{uint64(e.z), uint64(e.sums), uint64(e.left), uint64(e.right)}
-		if e.operand != "" {
+		if e.tiling.factor.records > 0 {
 			args = append(args, uint64(e.factor))
 		}
 		args = append(args, uint64(e.points), uint64(n), uint64(d))

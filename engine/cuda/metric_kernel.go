@@ -47,15 +47,14 @@ var _ engine.NeighbourKernel = (*metricKernel)(nil)
 
 // planMetric returns the kernel for a valid problem without groups.
 func (b Backend) planMetric(p engine.Problem, loss engine.MetricLoss) (engine.Kernel, error) {
-	precision := b.Precision
-	if precision == AutoPrecision {
-		precision = BF16x3
+	precision, err := b.precision(p)
+	if err != nil {
+		return nil, err
 	}
 	k := &metricKernel{backend: b, problem: p, loss: loss, tiling: tilingOf(precision, p.D)}
 	if got, want := loss.ParamDim(p.D), (engine.Symmetric{Dim: p.D}).Len(); got != want {
 		return nil, fmt.Errorf("cuda: loss %q has %d parameters for %d features, want the %d coordinates of a symmetric matrix", loss.Name(), got, p.D, want)
 	}
-	var err error
 	if k.limits, err = engine.NewMetricRange(p, loss, distanceDepth(p.D)); err != nil {
 		return nil, err
 	}
@@ -133,7 +132,7 @@ func (k *metricKernel) blocks(e *metricEvaluator) []block {
 		{&e.q, 8 * n}, {&e.labels, 8 * n}, {&e.points, 8 * stride}, {&e.sums, 8 * n},
 		{&e.w, 8 * d * d}, {&e.origin, 8 * d}, {&e.zero, 8 * d}, {&e.part, 8 * d * d * k.chunks()},
 	}
-	if k.operand != "" {
+	if k.tiling.factor.records > 0 {
 		list = append(list, block{&e.factor, 4 * stride * k.padded()})
 	}
 	return list

@@ -17,10 +17,10 @@ import (
 //
 // Powers of two scale without error. The operands of the tiles are (X W)_ik and x_ik with
 // a relative error of at most entry, S_ij is a sum of their products in which at most
-// dropped of each is left out, and sums of 16 have an error of at most products16
-// (tiling). So the error of S_ij is at most
+// dropped of each is left out, and its roundings are at most gramError (tiling). So the
+// error of S_ij is at most
 //
-//	(ceil(d/16) products16 + 2 entry + dropped) sum_k |(X W)_ik x_jk|
+//	(gramError + 2 entry + dropped) sum_k |(X W)_ik x_jk|
 //
 // and that sum is at most R^2 r = A/4. x_i^T W x_i is rounded to float32, the sum of two of
 // them and the last step of
@@ -29,10 +29,10 @@ import (
 //
 // once each: the distance has an error of at most
 //
-//	e = dA + A ((ceil(d/16) products16 + 2 entry + dropped)/2 + 2 w).
+//	e = dA + A ((gramError + 2 entry + dropped)/2 + 2 w).
 //
-// t = y_i y_j has a relative error of 3 w, and u = t (1 - D) two more roundings: the
-// error of u is q e + 5 w V. The clamps of u to [-V, V], of phi' to [-Q, Q] and of
+// t = y_i y_j has a relative error of 3 w, and u = t - t D one more rounding: the error of
+// u is at most q e + 5 w V. The clamps of u to [-V, V], of phi' to [-Q, Q] and of
 // the coefficient to the unit only move values towards exact ones, which are inside. So
 // c = -phi'(u) t, rounded to multiples of grid unit and then relatively by rounded, has
 // an error of at most
@@ -117,7 +117,7 @@ func (k *metricKernel) coefficientError() float64 {
 // with p = entry + dropped and f = sqrt(d) 2^-33 unit F.
 //
 // Proof. The computed c_ij is a function of the two records, W, the order of i and j
-// and constants: S_ij is summed in the order of features, alone. (Of mma.sync this
+// and constants: S_ij is summed in the order of features, alone. (Of mma.sync and wgmma this
 // assumes that an element of a product depends on its row, its column and its summand,
 // and not on where they are.) So is the rounded or dropped part of c_ij x_j. Hence the
 // errors of coefficients and of products of pairs without k are the same in both data

@@ -12,7 +12,7 @@ import (
 )
 
 // metricLimits are three times the limits of Roundoff per pair.
-var metricLimits = map[Precision]float64{FP32: 3 * 6e-6, BF16x3: 3 * 1e-4, TF32: 3 * 2e-3}
+var metricLimits = map[Precision]float64{FP32: 3 * 6e-6, BF16x3: 3 * 1e-4, TF32: 3 * 2e-3, Wgmma: 3 * 1e-4}
 
 // metricOptions keep the interpreter's work small.
 func metricOptions(p Precision) enginetest.Options {
@@ -55,6 +55,9 @@ func hinge(t *testing.T) engine.Scalar {
 // openMetric returns the backend on the interpreter with a precision.
 func openMetric(t *testing.T, f *fakeDriver, p Precision) Backend {
 	t.Helper()
+	if p == Wgmma {
+		f.major = 9
+	}
 	b := openFake(t, f)
 	b.Precision = p
 	return b
@@ -64,7 +67,7 @@ func openMetric(t *testing.T, f *fakeDriver, p Precision) Backend {
 // approximate instructions and the tensor cores exact and off by their assumed error
 // either way.
 func TestMetricConformance(t *testing.T) {
-	for _, p := range []Precision{FP32, BF16x3, TF32} {
+	for _, p := range []Precision{FP32, BF16x3, TF32, Wgmma} {
 		for _, skew := range []float64{0, 1, -1} {
 			f := newFake()
 			f.skew = skew
@@ -82,7 +85,7 @@ func TestMetricConformance(t *testing.T) {
 
 // TestMetricExpressions: the suite with code for phi' that is put into the tiles.
 func TestMetricExpressions(t *testing.T) {
-	for _, p := range []Precision{FP32, BF16x3} {
+	for _, p := range []Precision{FP32, BF16x3, Wgmma} {
 		o := metricOptions(p)
 		o.MetricLosses, o.Sizes, o.Radii = metricLosses(t), []int{5}, []float64{2}
 		if testing.Short() {
@@ -147,7 +150,7 @@ func TestMetricAgainstCPU(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for precision, limit := range map[Precision]float64{FP32: 1e-7, BF16x3: 3e-6, TF32: 2e-4} {
+	for precision, limit := range map[Precision]float64{FP32: 1e-7, BF16x3: 3e-6, TF32: 2e-4, Wgmma: 3e-6} {
 		if testing.Short() && precision == FP32 {
 			continue
 		}
@@ -208,7 +211,7 @@ func TestMetricNeighbours(t *testing.T) {
 		}
 		return after
 	}
-	precisions, skews := []Precision{FP32, BF16x3, TF32}, []float64{0, 1}
+	precisions, skews := []Precision{FP32, BF16x3, TF32, Wgmma}, []float64{0, 1}
 	if testing.Short() {
 		n, precisions, skews = 5, precisions[1:2], skews[1:]
 		p, r, w = metricProblem(t, n, d)
@@ -252,7 +255,7 @@ func TestMetricNeighbours(t *testing.T) {
 // TestMetricNoiseForRoundoff: what a certificate of one gradient pays for rounding does
 // not grow with n, and is at most 2 % of the sensitivity.
 func TestMetricNoiseForRoundoff(t *testing.T) {
-	for _, precision := range []Precision{FP32, BF16x3, TF32} {
+	for _, precision := range []Precision{FP32, BF16x3, TF32, Wgmma} {
 		for _, n := range []int{1e3, 1e5, 1e7} {
 			p := engine.Problem{N: n, D: 64, Bounds: engine.UnitBounds(), Loss: engine.MahalanobisLogistic{}, Radius: 1}
 			k, err := openMetric(t, newFake(), precision).Plan(p)
@@ -313,7 +316,7 @@ func TestMetricSlices(t *testing.T) {
 // TestPrecisions: names are read as they are written, and reports name what runs.
 func TestPrecisions(t *testing.T) {
 	p, _, _ := metricProblem(t, 10, 3)
-	for _, precision := range []Precision{AutoPrecision, FP32, BF16x3, TF32} {
+	for _, precision := range []Precision{AutoPrecision, FP32, BF16x3, TF32, Wgmma} {
 		if got, err := ParsePrecision(precision.String()); err != nil || got != precision {
 			t.Errorf("%v: %v, %v", precision, got, err)
 		}

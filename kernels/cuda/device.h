@@ -7,6 +7,8 @@
 // THREADS tells the compiler the size of a block, from which it derives how many
 // registers a thread may use.
 #define THREADS(n) __attribute__((launch_bounds(n)))
+// TWO_BLOCKS lets it use as few that two blocks fit on a multiprocessor.
+#define TWO_BLOCKS(n) __attribute__((launch_bounds(n, 2)))
 
 typedef unsigned int u32;
 typedef long long i64;

@@ -14,11 +14,11 @@ DEVICE float phi_slope(float u) {
 	return r;
 }
 
-// coefficient returns v = phi'(u) t clamped to [-unit, unit], with t = yi yj, u = t (1 - D)
+// coefficient returns v = phi'(u) t clamped to [-unit, unit], with t = yi yj, u = t - t D
 // and D = (qi + qj) + twice s. NaN becomes -unit. Points are (q, y).
 DEVICE float coefficient(float s, float2v i, float2v j, float twice, float unit) {
 	float t = i[1] * j[1];
-	float v = phi_slope(t * (1.0f - fma32(twice, s, i[0] + j[0]))) * t;
+	float v = phi_slope(fma32(-t, fma32(twice, s, i[0] + j[0]), t)) * t;
 	return __builtin_fminf(__builtin_fmaxf(v, -unit), unit);
 }
 

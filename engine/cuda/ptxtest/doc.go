@@ -8,6 +8,10 @@
 // largest one, in either direction (Machine.Skew), each in its own (Machine.Signs), and
 // operations of float64 can be off by units in the last place (Machine.Ulps).
 //
+// What cp.async and wgmma read or write changes when it is waited for, and may not be
+// touched before; wgmma without a fence of the registers or of the memory that were
+// written, and warps of a group that do not begin the same products, are errors.
+//
 // Arithmetic is that of the PTX manual bit for bit, but for the approximate
 // instructions, which are computed in float64. It says nothing about time.
 package ptxtest

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -99,12 +100,17 @@ func allMetricTiles(t *testing.T) []metricTiles {
 		mma.name, mma.rows, mma.feature = "metric_tiles_"+operand+"_64", 256, 64
 		all = append(all, mma)
 		if testing.Short() {
-			return all
+			return append(all, wgmmaTiles(t, 64))
 		}
 		mma.name, mma.rows, mma.feature = "metric_tiles_"+operand+"_128", 128, 128
 		all = append(all, mma)
 	}
-	return all
+	return append(all, wgmmaTiles(t, 64), wgmmaTiles(t, 128))
+}
+
+func wgmmaTiles(t *testing.T, features int) metricTiles {
+	return metricTiles{name: "metric_tiles_wgmma_" + strconv.Itoa(features), file: "metric_wgmma_sm90a", parsed: newKit(t, withLogistic(kernels.PTX("metric_wgmma_sm90a"))).module,
+		operand: "wgmma", rows: 128, feature: features, align: 256, grid: 0x1p-17, tolerance: 1e-4}
 }
 
 // sums runs the tiles of the first blocks of rows and one span of columns, and returns z
@@ -163,7 +169,10 @@ func (f metricTiles) operands(k *kit, m *metricData) []uint64 {
 		k.run("metric_"+name+"_"+f.operand, (blocks+7)/8, steps, at, k.in(v), n, d, uint64(blocks), math.Float64bits(1))
 		return at
 	}
-	if f.operand != "" {
+	switch f.operand {
+	case "wgmma":
+		return []uint64{pack("left", m.xw, 16, padded/16), pack("right", m.x, 64, padded/64)}
+	case "bf16x3", "tf32":
 		return []uint64{pack("left", m.xw, 16, (m.d+15)/16), pack("right", m.x, 8, (m.d+15)/16), pack("factor", m.x, 16, padded/8)}
 	}
 	floats := func(v []float64) uint64 {
@@ -178,9 +187,9 @@ func (f metricTiles) operands(k *kit, m *metricData) []uint64 {
 // tiles and pieces of features.
 func TestMetricTiles(t *testing.T) {
 	for _, f := range allMetricTiles(t) {
-		for _, size := range [][2]int{{2, 1}, {67, 3}, {130, 70}} {
-			if testing.Short() && size[0] > 100 {
-				continue
+		for _, size := range [][2]int{{2, 1}, {67, 3}, {130, 70}, {70, 150}} {
+			if testing.Short() && size[0] > 67 || size[1] > 128 && f.name != "metric_tiles_wgmma_128" || size[1] > 64 && f.name == "metric_tiles_wgmma_64" {
+				continue // one takes no more features, and one has the more to do with them
 			}
 			m := newMetricData(rand.New(rand.NewPCG(1, uint64(size[0]))), size[0], size[1])
 			z, sums := f.sums(t, m, (m.n+f.rows-1)/f.rows, 0)
@@ -348,7 +357,7 @@ func TestMetricCounts(t *testing.T) {
 		var products, special, other float64
 		for name, n := range k.Counts {
 			switch n := float64(n - packing.Counts[name]); {
-			case strings.HasPrefix(name, "mma."), name == "fma.rn.f32":
+			case strings.HasPrefix(name, "mma."), strings.HasPrefix(name, "wgmma.mma_async."), name == "fma.rn.f32":
 				products += n
 			case strings.HasPrefix(name, "ex2."), strings.HasPrefix(name, "rcp."):
 				special += n
@@ -356,10 +365,11 @@ func TestMetricCounts(t *testing.T) {
 				other += n
 			}
 		}
-		// Instructions of a lane: mma.sync does 16 8 16 or 16 8 8 products in 32 lanes.
-		// One product more is in the margin.
-		limit := map[string]float64{"": 2*d + 1, "bf16x3": 2*d*3/64.0 + 1, "tf32": 2*d/32.0 + 1}[f.operand]
-		others := map[string]float64{"": 115, "bf16x3": 35, "tf32": 35}[f.operand]
+		// Instructions of a lane: mma.sync does 16 8 16 or 16 8 8 products in 32 lanes, wgmma
+		// 64 64 16, and 64 32 16 for the second half of them, in 128. Two more are in the
+		// distance and the margin.
+		limit := map[string]float64{"": 2*d + 2, "bf16x3": 2*d*3/64.0 + 2, "tf32": 2*d/32.0 + 2, "wgmma": d*3/512.0 + d*3/256.0 + 2}[f.operand]
+		others := map[string]float64{"": 114, "bf16x3": 31, "tf32": 31, "wgmma": 32}[f.operand]
 		if products/pairs > limit*1.001 || special/pairs != 2 || other/pairs > others {
 			t.Errorf("%s: more than %.2f products, 2 special functions and %.0f others a pair", f.name, limit, others)
 		}

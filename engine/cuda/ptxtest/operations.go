@@ -187,6 +187,7 @@ func build() map[string]op {
 		"mul.wide.u32":      func(a, b, _ uint64) uint64 { return uint64(uint32(a)) * uint64(uint32(b)) },
 		"mul.wide.s32":      func(a, b, _ uint64) uint64 { return uint64(int64(int32(a)) * int64(int32(b))) },
 		"mad.lo.s32":        func(a, b, c uint64) uint64 { return uint64(uint32(a)*uint32(b) + uint32(c)) },
+		"mad.lo.s64":        func(a, b, c uint64) uint64 { return a*b + c },
 		"and.b64":           func(a, b, _ uint64) uint64 { return a & b },
 		"or.b64":            func(a, b, _ uint64) uint64 { return a | b },
 		"shl.b64":           func(a, b, _ uint64) uint64 { return a << uint32(b) },
@@ -234,7 +235,7 @@ func build() map[string]op {
 		// Replaced by Machine, which knows the error to add.
 		"rcp.approx.ftz.f32": nil, "ex2.approx.ftz.f32": nil, "lg2.approx.ftz.f32": nil,
 	}
-	for _, name := range []string{"selp.b32", "selp.f32"} {
+	for _, name := range []string{"selp.b32", "selp.u32", "selp.f32"} {
 		ops[name] = func(a, b, c uint64) uint64 {
 			if c == 0 {
 				a = b

@@ -20,6 +20,7 @@ type kernel struct {
 	registers []uint64 // initial values: those of constants, which are registers too
 	set       []bool   // registers that have a value from the start
 	shared    int      // bytes
+	matrices  bool     // it uses wgmma
 }
 
 // instruction is one instruction with its operands as numbers of registers.
@@ -52,7 +53,11 @@ const (
 	reduceGlobal
 	loadShared
 	storeShared
-	warp // all lanes of a warp together
+	warp        // all lanes of a warp together
+	matrix      // wgmma: likewise
+	copyAsync   // cp.async
+	waitCopies  // cp.async.wait_all
+	showToAsync // fence.proxy.async
 	branch
 	barrier
 	exit
@@ -152,8 +157,13 @@ func (p *parser) statement(line string, number int) error {
 		p.ranges[len(p.ranges)-1][prefix] = n
 		return nil
 	case ".shared":
+		align, err := strconv.Atoi(fields[2])
+		if err != nil || align < 1 {
+			return fmt.Errorf("alignment %s", fields[2])
+		}
 		name, size, _ := strings.Cut(strings.TrimSuffix(fields[4], "]"), "[")
 		n, err := strconv.Atoi(size)
+		p.shared = (p.shared + align - 1) / align * align
 		p.symbols[name] = p.shared
 		p.shared += (n + 15) &^ 15
 		return err
@@ -194,6 +204,8 @@ func (p *parser) decode(i *instruction, operands []string) (err error) {
 		return nil
 	case base == "ld" || base == "st" || base == "red":
 		return p.memory(i, parts, operands)
+	case base == "wgmma" || base == "cp" || base == "fence":
+		return p.asynchronous(i, operands)
 	case collectives[i.name].operands > 0:
 		return p.collective(i, operands)
 	case i.vector:

@@ -117,11 +117,16 @@ type block struct {
 	// write and read, and by which thread; many if more than one read.
 	words []word
 	phase int
+	warps []products // wgmma of each warp
 }
 
 type word struct {
 	written, read  int
 	writer, reader int
+
+	copying bool // by cp.async, which was not waited for
+	hidden  bool // written, and not shown to wgmma
+	reading int  // products in flight that read it
 }
 
 const many = -1
@@ -129,27 +134,46 @@ const many = -1
 // state is one thread.
 type state struct {
 	registers []uint64
-	set       []bool
+	set       []status
 	pc        int
 	done      bool
 	barrier   bool // waits at the one before pc
+
+	copies  []copying
+	written []int // words of shared memory since the last fence of proxies
 }
+
+// status is what is known of a register.
+type status uint8
+
+const (
+	known status = 1 << iota // it has a value
+	fresh                    // it was written since the last wgmma.fence
+	busy                     // a product in flight reads or writes it
+)
 
 func (b *block) run(x, y int) error {
 	b.x, b.y, b.phase = x, y, 1
 	if b.threads == nil {
 		b.threads = make([]state, b.kernel.threads)
 		for t := range b.threads {
-			b.threads[t] = state{registers: make([]uint64, len(b.registers)), set: make([]bool, len(b.set))}
+			b.threads[t] = state{registers: make([]uint64, len(b.registers)), set: make([]status, len(b.set))}
 		}
 		b.shared, b.words = make([]byte, b.kernel.shared), make([]word, b.kernel.shared/4)
+		b.warps = make([]products, (len(b.threads)+lanes-1)/lanes)
 	}
 	clear(b.words)
+	clear(b.warps)
 	for t := range b.threads {
 		s := &b.threads[t]
 		copy(s.registers, b.registers)
-		copy(s.set, b.set)
-		s.pc, s.done, s.barrier = 0, false, false
+		for r, set := range b.set {
+			s.set[r] = 0
+			if set {
+				s.set[r] = known
+			}
+		}
+		s.pc, s.done, s.barrier, s.copies, s.written = 0, false, false, nil, s.written[:0]
 	}
 	for {
 		at, running := -1, 0
@@ -169,6 +193,9 @@ func (b *block) run(x, y int) error {
 				running++
 			}
 		}
+		if err := b.checkGroups(); err != nil {
+			return err
+		}
 		if running == 0 {
 			return nil
 		}
@@ -186,7 +213,7 @@ func (b *block) advance(s *state, t int) error {
 	for {
 		i := &code[s.pc]
 		if i.guard >= 0 {
-			if !s.set[i.guard] {
+			if s.set[i.guard]&known == 0 {
 				return fmt.Errorf("the predicate of %s is not set", i.name)
 			}
 			if (s.registers[i.guard] != 0) == i.negated {
@@ -194,37 +221,58 @@ func (b *block) advance(s *state, t int) error {
 				continue
 			}
 		}
-		if i.kind == warp {
+		if i.kind == warp || i.kind == matrix {
 			return nil
 		}
 		b.counts[s.pc]++
 		switch i.kind {
 		case pure:
 			// Operands that an instruction does not have are its first.
-			if !(set[i.src[0]] && set[i.src[1]] && set[i.src[2]]) {
+			if set[i.src[0]]&set[i.src[1]]&set[i.src[2]]&known == 0 {
 				return fmt.Errorf("an operand of %s is not set", i.name)
 			}
+			if set[i.dst]&busy != 0 {
+				return s.put(i, i.dst, 0)
+			}
 			registers[i.dst] = i.pure(registers[i.src[0]], registers[i.src[1]], registers[i.src[2]])
-			set[i.dst] = true
+			set[i.dst] = known | fresh
 		case special:
-			s.registers[i.dst] = uint64([]int{tidX: t, tidY: 0, ctaidX: b.x, ctaidY: b.y, ntidX: len(b.threads), nctaidY: b.gridY}[i.parameter])
-			s.set[i.dst] = true
+			v := []int{tidX: t, tidY: 0, ctaidX: b.x, ctaidY: b.y, ntidX: len(b.threads), nctaidY: b.gridY}[i.parameter]
+			if err := s.put(i, i.dst, uint64(v)); err != nil {
+				return err
+			}
 		case loadParam:
 			v := b.args[i.parameter]
 			if i.size == 4 {
 				v = uint64(uint32(v))
 			}
-			s.registers[i.dst], s.set[i.dst] = v, true
+			if err := s.put(i, i.dst, v); err != nil {
+				return err
+			}
 		case branch:
 			s.pc = i.target
 			continue
 		case exit:
+			if len(s.copies) > 0 {
+				return fmt.Errorf("the thread ends before its copies")
+			}
 			s.done = true
 			return nil
 		case barrier:
 			s.pc++
 			s.barrier = true
 			return nil
+		case copyAsync:
+			if err := b.copyAsync(s, i, t); err != nil {
+				return err
+			}
+		case waitCopies:
+			b.finishCopies(s)
+		case showToAsync:
+			for _, w := range s.written {
+				b.words[w].hidden = false
+			}
+			s.written = s.written[:0]
 		default:
 			if err := b.access(s, i, t); err != nil {
 				return err
@@ -237,7 +285,7 @@ func (b *block) advance(s *state, t int) error {
 // access runs a load, store or reduction.
 func (b *block) access(s *state, i *instruction, t int) error {
 	store := i.kind == storeGlobal || i.kind == storeShared || i.kind == reduceGlobal
-	if !s.set[i.src[0]] {
+	if s.set[i.src[0]]&known == 0 {
 		return fmt.Errorf("an operand of %s is not set", i.name)
 	}
 	address := s.registers[i.src[0]] + uint64(i.offset)
@@ -255,12 +303,15 @@ func (b *block) access(s *state, i *instruction, t int) error {
 			if err := b.touch(&b.words[w], t, store); err != nil {
 				return fmt.Errorf("%s: %w", i.name, err)
 			}
+			if store && b.matrices {
+				s.written = append(s.written, int(w))
+			}
 		}
 	} else if memory = b.Bytes(address, total); memory == nil {
 		return fmt.Errorf("%s outside of every buffer, at %#x", i.name, address)
 	}
 	for _, r := range i.many {
-		if store && !s.set[r] {
+		if store && s.set[r]&known == 0 {
 			return fmt.Errorf("an operand of %s is not set", i.name)
 		}
 		switch {
@@ -273,7 +324,9 @@ func (b *block) access(s *state, i *instruction, t int) error {
 			} else {
 				v = uint64(u)
 			}
-			s.registers[r], s.set[r] = v, true
+			if err := s.put(i, r, v); err != nil {
+				return err
+			}
 		case i.kind == reduceGlobal:
 			binary.LittleEndian.PutUint64(memory, binary.LittleEndian.Uint64(memory)+s.registers[r])
 		case i.size == 8:
@@ -286,8 +339,20 @@ func (b *block) access(s *state, i *instruction, t int) error {
 	return nil
 }
 
+// put sets a register.
+func (s *state) put(i *instruction, r int, v uint64) error {
+	if s.set[r]&busy != 0 {
+		return fmt.Errorf("%s writes a register of a product in flight", i.name)
+	}
+	s.registers[r], s.set[r] = v, known|fresh
+	return nil
+}
+
 // touch records an access to a word of shared memory and finds races.
 func (b *block) touch(w *word, t int, store bool) error {
+	if w.copying {
+		return fmt.Errorf("thread %d touches a word that is being copied", t)
+	}
 	if w.written == b.phase && w.writer != t {
 		return fmt.Errorf("threads %d and %d touch the same word without a barrier", w.writer, t)
 	}
@@ -295,7 +360,10 @@ func (b *block) touch(w *word, t int, store bool) error {
 		if w.read == b.phase && w.reader != t {
 			return fmt.Errorf("thread %d writes a word that another reads without a barrier", t)
 		}
-		w.written, w.writer = b.phase, t
+		if w.reading > 0 {
+			return fmt.Errorf("thread %d writes a word that a product in flight reads", t)
+		}
+		w.written, w.writer, w.hidden = b.phase, t, true
 		return nil
 	}
 	if w.written == 0 {

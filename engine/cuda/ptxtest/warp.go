@@ -65,7 +65,7 @@ func (b *block) advanceWarp(w int) error {
 			if err := b.advance(s, first+lane); err != nil {
 				return fmt.Errorf("thread %d, line %d: %w", first+lane, b.code[min(s.pc, len(b.code)-1)].line, err)
 			}
-			if !s.done && !s.barrier && b.code[s.pc].kind == warp {
+			if !s.done && !s.barrier {
 				if at >= 0 && at != s.pc {
 					return fmt.Errorf("lanes of warp %d wait at lines %d and %d", w, b.code[at].line, b.code[s.pc].line)
 				}
@@ -79,7 +79,13 @@ func (b *block) advanceWarp(w int) error {
 		if waiting != lanes {
 			return fmt.Errorf("%d of %d lanes of warp %d reach %s of line %d", waiting, lanes, w, b.code[at].name, b.code[at].line)
 		}
-		if err := b.together(warpThreads, &b.code[at]); err != nil {
+		var err error
+		if i := &b.code[at]; i.kind == matrix {
+			err = b.warps[w].run(b, warpThreads, i)
+		} else {
+			err = b.together(warpThreads, i)
+		}
+		if err != nil {
 			return fmt.Errorf("warp %d, line %d: %w", w, b.code[at].line, err)
 		}
 		b.counts[at] += lanes
@@ -96,7 +102,7 @@ func (b *block) together(threads []state, i *instruction) error {
 	for lane := range threads {
 		s := &threads[lane]
 		for k, r := range i.many {
-			if k >= c.results && !s.set[r] {
+			if k >= c.results && s.set[r]&known == 0 {
 				return fmt.Errorf("an operand of %s is not set in lane %d", i.name, lane)
 			}
 			v[lane][k] = s.registers[r]
@@ -105,7 +111,9 @@ func (b *block) together(threads []state, i *instruction) error {
 	c.run(&v, b.Skew)
 	for lane := range threads {
 		for k, r := range i.many[:c.results] {
-			threads[lane].registers[r], threads[lane].set[r] = v[lane][k], true
+			if err := threads[lane].put(i, r, v[lane][k]); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
