@@ -69,7 +69,9 @@ type Set struct {
 	AddProducts    func(dst []float64, stride int, a, b []float64, m, n, k int)
 	NewMetricBlock func(rows, d int, f func([]float64)) MetricBlock
 
-	peak func(rounds int) int
+	NewMetricBlock32 func(rows, d int) MetricBlock32
+
+	peak, peak32 func(rounds int) int
 }
 
 // Variant is the variant of the set, never Best.
@@ -100,7 +102,9 @@ func Select(v Variant) (*Set, error) {
 		LogisticSlopes:   LogisticSlopes,
 		AddProducts:      AddProducts,
 		NewMetricBlock:   NewMetricBlock,
-		peak:             scalarPeak,
+		NewMetricBlock32: NewMetricBlock32,
+		peak:             scalarPeak[float64],
+		peak32:           scalarPeak[float32],
 	}
 	s.accelerate()
 	return s, nil
