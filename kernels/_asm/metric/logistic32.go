@@ -18,54 +18,51 @@ const (
 	table32Bits = 5
 )
 
-// tile32 emits the loop over the rows of a tile for columns of a few vectors. A reciprocal
-// is not shared between lanes, unlike the division of tile: a coefficient must not
-// depend on other pairs.
+// tile32 is a tile whose rows have a denominator in each lane, 1 + e^v. A reciprocal is not
+// shared between lanes, unlike the division of tile: a coefficient must not depend on
+// other pairs.
 type tile32 struct {
 	tile
-	one VecPhysical
-	y   []VecPhysical // nil if there are no registers for them
+	den, reciprocal []VecPhysical
+	label, sum, one VecPhysical
+	y               []VecPhysical // nil if there are no registers for them
 }
 
-// emit takes prepare, which sets den to 1 + e^v for the margins v of a row, with the
-// label of the row in all lanes of label.
-func (k *tile32) emit(den, reciprocal []VecPhysical, label, sum VecPhysical, prepare func()) {
-	for v, r := range k.row {
-		VMOVUPS(k.at(k.rows, v), r)
-	}
-	for v, r := range k.y {
-		VMOVUPS(k.at(k.tile.y, v), r)
-	}
-	TESTQ(k.n, k.n)
-	JZ(LabelRef("done"))
-	Label("loop")
-	VBROADCASTSS(Mem{Base: k.z}, label)
-	prepare()
-	r := reciprocal
-	for v, w := range den {
+// divide takes reciprocals for the row before c.
+func (k *tile32) divide() {
+	for v, r := range k.reciprocal {
 		if k.isa.Wide() {
-			VRCP14PS(w, r[v])
+			VRCP14PS(k.den[v], r)
 		} else {
-			VRCPPS(w, r[v])
+			VRCPPS(k.den[v], r)
 		}
 	}
-	for v, w := range den {
-		VFNMADD213PS(k.one, r[v], w)
+	for v, r := range k.reciprocal {
+		VFNMADD213PS(k.one, r, k.den[v])
 	}
-	for v := range den {
-		VMULPS(label, r[v], r[v])
+}
+
+// finish sets the coefficients of the row before c and adds them.
+func (k *tile32) finish() {
+	VBROADCASTSS(Mem{Base: k.z, Disp: -k.size}, k.label)
+	for _, r := range k.reciprocal {
+		VMULPS(k.label, r, r)
 	}
-	for v, w := range den {
-		VFMADD213PS(r[v], r[v], w)
+	VMOVUPS(k.at(k.col, 0), k.sum)
+	for v, r := range k.reciprocal {
+		VFMADD213PS(r, r, k.den[v])
 	}
-	VMOVUPS(k.at(k.col, 0), sum)
-	for v, w := range den {
-		VMOVUPS(w, k.at(k.c, v))
+	for v, w := range k.den {
+		m := k.at(k.c, v)
+		m.Disp -= panelBytes
+		VMOVUPS(w, m)
 		if k.y != nil {
-			VFMADD231PS(k.y[v], w, sum)
+			VFMADD231PS(k.y[v], w, k.sum)
 		} else {
-			VFMADD231PS(k.at(k.tile.y, v), w, sum)
+			VFMADD231PS(k.at(k.tile.y, v), w, k.sum)
 		}
+	}
+	for v, w := range k.den {
 		if k.row != nil {
 			VADDPS(w, k.row[v], k.row[v])
 			continue
@@ -73,17 +70,16 @@ func (k *tile32) emit(den, reciprocal []VecPhysical, label, sum VecPhysical, pre
 		VADDPS(k.at(k.rows, v), w, w)
 		VMOVUPS(w, k.at(k.rows, v))
 	}
-	VMOVUPS(sum, k.at(k.col, 0))
+	VMOVUPS(k.sum, k.at(k.col, 0))
 	ADDQ(Imm(64), k.col)
-	ADDQ(Imm(panelBytes), k.c)
-	ADDQ(Imm(4), k.z)
-	DECQ(k.n)
-	JNZ(LabelRef("loop"))
-	for v, r := range k.row {
-		VMOVUPS(r, k.at(k.rows, v))
+}
+
+// margins sets u to the margins of a row.
+func (k *tile32) margins(u []VecPhysical) {
+	VBROADCASTSS(Mem{Base: k.z}, k.label)
+	for v := range u {
+		VMULPS(k.at(k.c, v), k.label, u[v])
 	}
-	Label("done")
-	vec.End()
 }
 
 // logistic512Single handles 48 columns, with margins in units of ln2/32.
@@ -100,9 +96,13 @@ func logistic512Single() {
 	}
 	vec.AVX512.Func("metricLogistic32", signature32, doc32)
 	u, n, q, w := zmm[0:3], zmm[3:6], zmm[6:9], zmm[9:12]
-	label, sum, t0, t1, magic, one, c := Z18, Z19, Z20, Z21, Z22, Z23, zmm[24:27]
-	k := tile32{tile: tile{isa: vec.AVX512, row: zmm[12:15]}, one: one, y: zmm[15:18]}
+	t0, t1, magic, one, c := Z20, Z21, Z22, Z23, zmm[24:27]
+	k := tile32{tile: tile{isa: vec.AVX512, size: 4, row: zmm[12:15]}, y: zmm[15:18],
+		den: w, reciprocal: zmm[27:30], label: Z18, sum: Z19, one: one}
 	k.load()
+	for v, r := range k.y {
+		VMOVUPS(k.at(k.tile.y, v), r)
+	}
 	VMOVUPS(table, t0)
 	VMOVUPS(table.Offset(64), t1)
 	for k, r := range append([]VecPhysical{magic, one}, c...) {
@@ -113,20 +113,21 @@ func logistic512Single() {
 			f(v)
 		}
 	}
-	k.emit(w, q, label, sum, func() {
-		each(func(v int) { VMULPS(k.at(k.c, v), label, u[v]) })
+	k.emit(func(middle func()) {
+		k.margins(u)
 		each(func(v int) { VADDPS(magic, u[v], n[v]) })
 		each(func(v int) { VSUBPS(magic, n[v], q[v]) })
 		each(func(v int) { VSUBPS(q[v], u[v], u[v]) })
 		each(func(v int) { VPSLLD(Imm(23-table32Bits), n[v], q[v]) })
 		each(func(v int) { VPERMI2PS(t1, t0, n[v]) })
+		middle()
 		each(func(v int) { VMOVAPS(c[2], w[v]) })
 		each(func(v int) { VFMADD213PS(c[1], u[v], w[v]) })
 		each(func(v int) { VPADDD(q[v], n[v], n[v]) })
 		each(func(v int) { VFMADD213PS(c[0], u[v], w[v]) })
 		each(func(v int) { VFMADD213PS(one, u[v], w[v]) })
 		each(func(v int) { VFMADD213PS(one, n[v], w[v]) })
-	})
+	}, k.divide, k.finish)
 }
 
 // logistic256Single handles 16 columns, with margins in units of ln2. Constants come from
@@ -143,8 +144,8 @@ func logistic256Single() {
 	vec.AVX2.Func("metricLogistic32", signature32, doc32)
 	c := func(k int) Mem { return constant(2 + k) }
 	u, n, even, odd, r2 := ymm[0:2], ymm[2:4], ymm[4:6], ymm[6:8], ymm[8:10]
-	label, sum, magic, one := Y10, Y11, Y12, Y13
-	k := tile32{tile: tile{isa: vec.AVX2}, one: one}
+	magic, one := Y12, Y13
+	k := tile32{tile: tile{isa: vec.AVX2, size: 4}, den: even, reciprocal: ymm[14:16], label: Y10, sum: Y11, one: one}
 	k.load()
 	VMOVUPS(constant(0), magic)
 	VMOVUPS(constant(1), one)
@@ -153,12 +154,13 @@ func logistic256Single() {
 			f(v)
 		}
 	}
-	k.emit(even, odd, label, sum, func() {
-		each(func(v int) { VMULPS(k.at(k.c, v), label, u[v]) })
+	k.emit(func(middle func()) {
+		k.margins(u)
 		each(func(v int) { VADDPS(magic, u[v], n[v]) })
-		each(func(v int) { VSUBPS(magic, n[v], even[v]) })
-		each(func(v int) { VSUBPS(even[v], u[v], u[v]) })
+		each(func(v int) { VSUBPS(magic, n[v], odd[v]) })
+		each(func(v int) { VSUBPS(odd[v], u[v], u[v]) })
 		each(func(v int) { VPSLLD(Imm(23), n[v], n[v]) })
+		middle()
 		each(func(v int) { VMULPS(u[v], u[v], r2[v]) })
 		each(func(v int) { VMOVUPS(c(terms-1), odd[v]) })
 		each(func(v int) { VMOVUPS(c(terms-2), even[v]) })
@@ -170,7 +172,7 @@ func logistic256Single() {
 		each(func(v int) { VFMADD231PS(odd[v], u[v], even[v]) })
 		each(func(v int) { VFMADD213PS(one, u[v], even[v]) })
 		each(func(v int) { VFMADD213PS(one, n[v], even[v]) })
-	})
+	}, k.divide, k.finish)
 }
 
 // widenAdd generates
