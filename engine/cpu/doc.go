@@ -1,6 +1,6 @@
 // Package cpu is the CPU backend of package engine: exact gradient sums of score
-// losses and of Mahalanobis losses in float64, with a proved bound of their rounding
-// error.
+// losses and of Mahalanobis losses, with a proved bound of their rounding error. All is in
+// float64 but the pairs of a Mahalanobis loss if Backend.Float32 asks for it.
 //
 // A gradient sum over all ordered pairs is X^T c with
 // c_i = 2 sum_j phi'((y_i - y_j)(s_i - s_j)) (y_i - y_j) and scores s = X w.
@@ -17,6 +17,8 @@
 // A Mahalanobis loss is summed over tiles of the upper triangle of pairs: inner
 // products under W, coefficients c in their place, then the product of c with the
 // features. It costs n^2 d multiplications and as many additions; no n x n matrix is stored.
+// In float32, sums over a tile or a few hundred columns are added up in float64, so that a
+// record changes the rounding of few of them.
 //
 // The inner loops are those of a kernels.Variant: plain Go or vector instructions of the
 // processor. The method and every bound come from public numbers alone and hold for every
