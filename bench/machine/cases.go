@@ -31,6 +31,7 @@ func cases(o Options) []prepare {
 	// Scores: margins lie in [-2, 2].
 	all = append(all,
 		gradient("logistic direct", engine.Logistic{}, cpu.Backend{Method: cpu.Direct}, size(8192, 4096), 1, nil),
+		onCPU(gradient("logistic direct fp32", engine.Logistic{}, cpu.Backend{Method: cpu.Direct, Float32: true}, size(8192, 4096), 1, nil)),
 		gradient("logistic near-linear", engine.Logistic{}, cpu.Backend{Method: cpu.NearLinear}, size(1_000_000, 200_000), 20,
 			// X is read for the scores and for the sums.
 			func(n, d float64) float64 { return 16 * n * d }))
@@ -45,15 +46,19 @@ func cases(o Options) []prepare {
 func mahalanobis(single bool, n, d int) prepare {
 	// A multiplication and an addition, for each feature of each unordered pair, twice.
 	count := func(n, d float64) float64 { return 2 * n * n * d }
-	if !single {
-		return gradient("mahalanobis", engine.MahalanobisLogistic{}, cpu.Backend{}, n, d, count)
+	if single {
+		return onCPU(gradient("mahalanobis fp32", engine.MahalanobisLogistic{}, cpu.Backend{Float32: true}, n, d, count))
 	}
-	float32s := gradient("mahalanobis fp32", engine.MahalanobisLogistic{}, cpu.Backend{Float32: true}, n, d, count)
+	return gradient("mahalanobis", engine.MahalanobisLogistic{}, cpu.Backend{}, n, d, count)
+}
+
+// onCPU leaves a case out on other devices.
+func onCPU(c prepare) prepare {
 	return func(ctx context.Context, o Options, t target) (*prepared, error) {
 		if t.Backend != nil {
 			return nil, nil
 		}
-		return float32s(ctx, o, t)
+		return c(ctx, o, t)
 	}
 }
 

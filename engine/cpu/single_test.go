@@ -14,10 +14,12 @@ import (
 func TestSingleConformance(t *testing.T) {
 	for _, v := range kernels.Variants() {
 		t.Run(v.String(), func(t *testing.T) {
-			with := func(k int) engine.Backend { return cpu.Backend{Workers: k, Variant: v, Float32: true} }
+			with := func(k int) engine.Backend {
+				return cpu.Backend{Workers: k, Variant: v, Method: cpu.Direct, Float32: true}
+			}
 			enginetest.Run(t, with(0), enginetest.Options{
-				Losses: []engine.ScoreLoss{}, MetricLosses: []engine.MetricLoss{engine.MahalanobisLogistic{}},
-				Sizes: []int{2, 65, 97}, Radii: []float64{0.05, 1}, PerPair: 2e-4,
+				Losses: []engine.ScoreLoss{engine.Logistic{}}, MetricLosses: []engine.MetricLoss{engine.MahalanobisLogistic{}},
+				Sizes: []int{2, 65, 129}, Radii: []float64{1, 10}, PerPair: 2e-4,
 				Short: testing.Short(), WithWorkers: with,
 				// Bounds of the suite go up to margins beyond float32.
 				Unsupported: func(p engine.Problem) {
