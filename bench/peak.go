@@ -11,6 +11,11 @@ func FMAPeak(set *kernels.Set) float64 {
 	return Rate(func() float64 { return set.Peak(1000) })
 }
 
+// FMAPeak32 is FMAPeak in float32.
+func FMAPeak32(set *kernels.Set) float64 {
+	return Rate(func() float64 { return set.Peak32(1000) })
+}
+
 // CopyPeak returns a measurement of the bytes read and written per second by one core
 // that copies more than fits its caches. It holds 128 MB.
 func CopyPeak() func() float64 {

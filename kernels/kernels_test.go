@@ -11,29 +11,31 @@ import (
 // guarded is a slice with NaN directly before and after it in memory, and at any
 // offset from an aligned address: a read outside the slice spoils the result, a
 // write is seen by check.
-type guarded struct {
-	all  []float64
+type guarded = guardedOf[float64]
+
+type guardedOf[T float32 | float64] struct {
+	all  []T
 	at   int
-	data []float64
-	copy []float64
+	data []T
+	copy []T
 }
 
-func newGuarded(x []float64, offset int) *guarded {
-	g := &guarded{all: make([]float64, len(x)+16+offset), at: 8 + offset}
+func newGuarded[T float32 | float64](x []T, offset int) *guardedOf[T] {
+	g := &guardedOf[T]{all: make([]T, len(x)+16+offset), at: 8 + offset}
 	for i := range g.all {
-		g.all[i] = math.NaN()
+		g.all[i] = T(math.NaN())
 	}
 	// The capacity includes the guards: a kernel that reslices is caught, too.
 	g.data = g.all[g.at : g.at+len(x)]
 	copy(g.data, x)
-	g.copy = append([]float64(nil), x...)
+	g.copy = append([]T(nil), x...)
 	return g
 }
 
 // intact reports that the guards are still NaN.
-func (g *guarded) intact() bool {
+func (g *guardedOf[T]) intact() bool {
 	for i, v := range g.all {
-		if (i < g.at || i >= g.at+len(g.data)) && !math.IsNaN(v) {
+		if (i < g.at || i >= g.at+len(g.data)) && v == v {
 			return false
 		}
 	}
@@ -41,7 +43,7 @@ func (g *guarded) intact() bool {
 }
 
 // unchanged reports that a read-only slice was not written.
-func (g *guarded) unchanged() bool { return g.intact() && slices.Equal(g.data, g.copy) }
+func (g *guardedOf[T]) unchanged() bool { return g.intact() && slices.Equal(g.data, g.copy) }
 
 func normals(rng *rand.Rand, n int) []float64 {
 	x := make([]float64, n)

@@ -19,6 +19,26 @@ func metricProductsAVX2(dst *float64, t *float64, x *float64, d int, b *float64,
 //go:noescape
 func peakAVX2(n int)
 
+// mulAdd32AVX2 multiplies by a packed panel, see panelMulAdd32.
+//
+//go:noescape
+func mulAdd32AVX2(dst *float32, ldd int, a *float32, rs int, ls int, b *float32, m int, k int, add int)
+
+// metricProducts32AVX2 sets margins without the label of their column, see panelBlock32.margins.
+//
+//go:noescape
+func metricProducts32AVX2(dst *float32, t *float32, x *float32, d int, b *float32, m int, k int)
+
+// peak32AVX2 runs n rounds of peakRound multiply-adds, see Set.Peak32.
+//
+//go:noescape
+func peak32AVX2(n int)
+
+// widenAddAVX2 adds numbers and clears them, see panelBlock32.flush.
+//
+//go:noescape
+func widenAddAVX2(dst *float64, src *float32, n int)
+
 // mulAddAVX512 multiplies by a packed panel, see panelMulAdd.
 //
 //go:noescape
@@ -34,6 +54,31 @@ func metricProductsAVX512(dst *float64, t *float64, x *float64, d int, b *float6
 //go:noescape
 func peakAVX512(n int)
 
+// mulAdd32AVX512 multiplies by a packed panel, see panelMulAdd32.
+//
+//go:noescape
+func mulAdd32AVX512(dst *float32, ldd int, a *float32, rs int, ls int, b *float32, m int, k int, add int)
+
+// metricProducts32AVX512 sets margins without the label of their column, see panelBlock32.margins.
+//
+//go:noescape
+func metricProducts32AVX512(dst *float32, t *float32, x *float32, d int, b *float32, m int, k int)
+
+// peak32AVX512 runs n rounds of peakRound multiply-adds, see Set.Peak32.
+//
+//go:noescape
+func peak32AVX512(n int)
+
+// widenAddAVX512 adds numbers and clears them, see panelBlock32.flush.
+//
+//go:noescape
+func widenAddAVX512(dst *float64, src *float32, n int)
+
+// foldLanesAVX2 adds lanes of column sums, see panelBlock32.Add.
+//
+//go:noescape
+func foldLanesAVX2(c *float32, n int)
+
 // metricLogisticAVX2 turns margins into coefficients, see panelLogistic.
 //
 //go:noescape
@@ -43,3 +88,13 @@ func metricLogisticAVX2(c *float64, n int, y *float64, z *float64, row *float64,
 //
 //go:noescape
 func metricLogisticAVX512(c *float64, n int, y *float64, z *float64, row *float64, col *float64)
+
+// metricLogistic32AVX2 turns margins into coefficients, see panelLogistic32.
+//
+//go:noescape
+func metricLogistic32AVX2(c *float32, n int, y *float32, z *float32, row *float32, col *float32)
+
+// metricLogistic32AVX512 turns margins into coefficients, see panelLogistic32.
+//
+//go:noescape
+func metricLogistic32AVX512(c *float32, n int, y *float32, z *float32, row *float32, col *float32)

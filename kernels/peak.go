@@ -6,12 +6,15 @@ package kernels
 // core, of which benchmarks report a share. rounds >= 1.
 func (s *Set) Peak(rounds int) float64 { return 2 * float64(rounds) * float64(s.peak(rounds)) }
 
+// Peak32 is Peak for float32.
+func (s *Set) Peak32(rounds int) float64 { return 2 * float64(rounds) * float64(s.peak32(rounds)) }
+
 // scalarPeak is Peak in plain Go, without fused operations on amd64: it returns the
 // multiply-adds of a round. The twelve chains hide the latency of both operations.
-func scalarPeak(rounds int) int {
+func scalarPeak[T float32 | float64](rounds int) int {
 	const u, v = 0.5, 0.25
-	a, b, c, d, e, f := 1.0, 2.0, 3.0, 4.0, 5.0, 6.0 // different: the compiler joins equal chains
-	g, h, i, j, k, l := 7.0, 8.0, 9.0, 10.0, 11.0, 12.0
+	var a, b, c, d, e, f T = 1, 2, 3, 4, 5, 6 // different: the compiler joins equal chains
+	var g, h, i, j, k, l T = 7, 8, 9, 10, 11, 12
 	for range rounds {
 		a = a*u + v
 		b = b*u + v

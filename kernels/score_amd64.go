@@ -2,7 +2,10 @@
 
 package kernels
 
-import "unsafe"
+import (
+	"math"
+	"unsafe"
+)
 
 // dotColumns is the longest run of products that a lane sums, times the lanes: it keeps
 // DotDepth.
@@ -20,6 +23,7 @@ func (s *Set) accelerateScore() {
 		s.PowerSums = powerSumsBy(powerSumsAVX2)
 		s.Polynomial = polynomialBy(polynomialAVX2, 4)
 		s.LogisticTile = logisticTileBy(logisticTileAVX2)
+		s.LogisticTile32 = logisticTile32By(logisticTile32AVX2, 8)
 		s.LogisticPairTile = logisticPairTileBy(logisticPairTileAVX2)
 		s.LogisticSlopes = logisticSlopesBy(logisticSlopesAVX2)
 	case AVX512:
@@ -32,6 +36,7 @@ func (s *Set) accelerateScore() {
 		s.PowerSums = powerSumsBy(powerSumsAVX512)
 		s.Polynomial = polynomialBy(polynomialAVX512, 8)
 		s.LogisticTile = logisticTileBy(logisticTileAVX512)
+		s.LogisticTile32 = logisticTile32By(logisticTile32AVX512, 16)
 		s.LogisticPairTile = logisticPairTileBy(logisticPairTileAVX512)
 		s.LogisticSlopes = logisticSlopesBy(logisticSlopesAVX512)
 	}
@@ -121,6 +126,59 @@ func logisticTileBy(f func(row, col, a, b *float64, m, n int)) func(row, col, a,
 	return func(row, col, a, b []float64) {
 		row, col = row[:len(a)], col[:len(b)]
 		f(unsafe.SliceData(row), unsafe.SliceData(col), unsafe.SliceData(a), unsafe.SliceData(b), len(a), len(b))
+	}
+}
+
+// logisticTile32By is LogisticTile32 by assembly that adds integers modulo 2^32 to sums:
+//
+//	for i := range m {
+//		lane := [lanes]int32 of start
+//		for j := range n {
+//			t := bits of 0x1.8p23 + 2^22/(1 + a[i]*b[j])
+//			lane[j%lanes] += t
+//			col[j] += t
+//		}
+//		row[i] += the sum of lane
+//	}
+//
+// 2^22/(1 + a b) is the product of an approximate reciprocal r of the denominator v and
+// 2 - v r, a step of Newton, as in panelLogistic32, and the sum is fused, so t is a
+// constant and an integer. These steps are the same for every column, so the last ones
+// are padded: a b = 2^27 or more has the term 0, and at most 2^121. The sums of integers
+// stay below 2^31: at most 128 in a lane and 256 in a column, of at most 2^22.
+func logisticTile32By(f func(row *float64, col *int32, a, b *float32, m, n int, start int32), lanes int) func(row, col []float64, a, b []float32) {
+	const (
+		rows, cols = 256, 1024
+		most       = 16 // lanes
+		far        = 0x1p85
+	)
+	magic := math.Float32bits(0x1.8p23)
+	return func(row, col []float64, a, b []float32) {
+		row, col = row[:len(a)], col[:len(b)]
+		var sums [cols]int32
+		var last [most]float32
+		for j := 0; j < len(b); {
+			part := b[j:min(j+cols, len(b))]
+			if rest := len(part) % most; len(part) > rest {
+				part = part[:len(part)-rest]
+			} else {
+				for k := copy(last[:], part); k < most; k++ {
+					last[k] = far
+				}
+				part = last[:]
+			}
+			for i := 0; i < len(a); i += rows {
+				m := min(rows, len(a)-i)
+				for k := range sums[:len(part)] {
+					sums[k] = -int32(magic * uint32(m))
+				}
+				f(&row[i], &sums[0], &a[i], &part[0], m, len(part), -int32(magic*uint32(len(part)/lanes)))
+				for k := range col[j:min(j+len(part), len(col))] {
+					col[j+k] += float64(sums[k])
+				}
+			}
+			j += len(part)
+		}
 	}
 }
 

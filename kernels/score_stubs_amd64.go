@@ -9,6 +9,11 @@ package kernels
 //go:noescape
 func logisticTileAVX2(row *float64, col *float64, a *float64, b *float64, m int, n int)
 
+// logisticTile32AVX2 adds row and column sums in integers, see logisticTile32By.
+//
+//go:noescape
+func logisticTile32AVX2(row *float64, col *int32, a *float32, b *float32, m int, n int, start int32)
+
 // logisticPairTileAVX2 adds the sums of pairs with any labels, see LogisticPairTile.
 //
 //go:noescape
@@ -63,6 +68,11 @@ func gatherAddRowsAVX2(acc *float64, c *float64, x *float64, index *int32, rows 
 //
 //go:noescape
 func logisticTileAVX512(row *float64, col *float64, a *float64, b *float64, m int, n int)
+
+// logisticTile32AVX512 adds row and column sums in integers, see logisticTile32By.
+//
+//go:noescape
+func logisticTile32AVX512(row *float64, col *int32, a *float32, b *float32, m int, n int, start int32)
 
 // logisticPairTileAVX512 adds the sums of pairs with any labels, see LogisticPairTile.
 //

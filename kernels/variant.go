@@ -63,13 +63,16 @@ type Set struct {
 	Polynomial func(dst, coef, x []float64)
 
 	LogisticTile     func(row, col, a, b []float64)
+	LogisticTile32   func(row, col []float64, a, b []float32)
 	LogisticPairTile func(row, col, s, y, t, z []float64, skip int)
 	LogisticSlopes   func(v []float64)
 
 	AddProducts    func(dst []float64, stride int, a, b []float64, m, n, k int)
 	NewMetricBlock func(rows, d int, f func([]float64)) MetricBlock
 
-	peak func(rounds int) int
+	NewMetricBlock32 func(rows, d int) MetricBlock32
+
+	peak, peak32 func(rounds int) int
 }
 
 // Variant is the variant of the set, never Best.
@@ -96,11 +99,14 @@ func Select(v Variant) (*Set, error) {
 		PowerSums:        PowerSums,
 		Polynomial:       Polynomial,
 		LogisticTile:     LogisticTile,
+		LogisticTile32:   LogisticTile32,
 		LogisticPairTile: LogisticPairTile,
 		LogisticSlopes:   LogisticSlopes,
 		AddProducts:      AddProducts,
 		NewMetricBlock:   NewMetricBlock,
-		peak:             scalarPeak,
+		NewMetricBlock32: NewMetricBlock32,
+		peak:             scalarPeak[float64],
+		peak32:           scalarPeak[float32],
 	}
 	s.accelerate()
 	return s, nil

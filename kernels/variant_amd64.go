@@ -22,4 +22,5 @@ func supported(v Variant) bool {
 func (s *Set) accelerate() {
 	s.accelerateScore()
 	s.accelerateMetric()
+	s.accelerateMetric32()
 }

@@ -30,21 +30,43 @@ func cases(o Options) []prepare {
 	var all []prepare
 	// Scores: margins lie in [-2, 2].
 	all = append(all,
-		gradient("logistic direct", engine.Logistic{}, cpu.Direct, size(8192, 4096), 1, nil),
-		gradient("logistic near-linear", engine.Logistic{}, cpu.NearLinear, size(1_000_000, 200_000), 20,
+		gradient("logistic direct", engine.Logistic{}, cpu.Backend{Method: cpu.Direct}, size(8192, 4096), 1, nil),
+		onCPU(gradient("logistic direct fp32", engine.Logistic{}, cpu.Backend{Method: cpu.Direct, Float32: true}, size(8192, 4096), 1, nil)),
+		gradient("logistic near-linear", engine.Logistic{}, cpu.Backend{Method: cpu.NearLinear}, size(1_000_000, 200_000), 20,
 			// X is read for the scores and for the sums.
 			func(n, d float64) float64 { return 16 * n * d }))
 	for _, d := range []int{8, 32, 128} {
-		all = append(all, gradient("mahalanobis", engine.MahalanobisLogistic{}, cpu.Auto, size(16384, 2048), d,
-			// A multiplication and an addition, for each feature of each unordered pair, twice.
-			func(n, d float64) float64 { return 2 * n * n * d }))
+		all = append(all, mahalanobis(false, size(16384, 2048), d), mahalanobis(true, size(16384, 2048), d))
 	}
 	return append(all, knn(size(100_000, 20_000), 32), auc(size(10_000_000, 1_000_000)))
 }
 
+// mahalanobis is the gradient of a Mahalanobis metric, on the CPU with pairs in float64 or
+// float32. A GPU has one line, with the precision of its backend.
+func mahalanobis(single bool, n, d int) prepare {
+	// A multiplication and an addition, for each feature of each unordered pair, twice.
+	count := func(n, d float64) float64 { return 2 * n * n * d }
+	if single {
+		return onCPU(gradient("mahalanobis fp32", engine.MahalanobisLogistic{}, cpu.Backend{Float32: true}, n, d, count))
+	}
+	return gradient("mahalanobis", engine.MahalanobisLogistic{}, cpu.Backend{}, n, d, count)
+}
+
+// onCPU leaves a case out on other devices.
+func onCPU(c prepare) prepare {
+	return func(ctx context.Context, o Options, t target) (*prepared, error) {
+		if t.Backend != nil {
+			return nil, nil
+		}
+		return c(ctx, o, t)
+	}
+}
+
 // gradient is the sum over all pairs, with count operations for a metric loss and bytes
-// for a score loss. Its unit is an unordered pair that contributes.
-func gradient(name string, loss engine.Loss, method cpu.Method, n, d int, count func(n, d float64) float64) prepare {
+// for a score loss. Its unit is an unordered pair that contributes. on sets the method and
+// the precision of the CPU.
+func gradient(name string, loss engine.Loss, on cpu.Backend, n, d int, count func(n, d float64) float64) prepare {
+	method := on.Method
 	return func(ctx context.Context, o Options, t target) (*prepared, error) {
 		r, err := dataset.SyntheticScores(n, d, 1)
 		if err != nil {
@@ -52,7 +74,9 @@ func gradient(name string, loss engine.Loss, method cpu.Method, n, d int, count 
 		}
 		backend := t.Backend
 		if backend == nil {
-			backend = cpu.Backend{Workers: o.Workers, Method: method, Variant: t.variant}
+			own := on
+			own.Workers, own.Variant = o.Workers, t.variant
+			backend = own
 		}
 		kernel, err := backend.Plan(engine.Problem{N: n, D: d, Bounds: r.Bounds(), Loss: loss, Radius: 1})
 		if t.Backend != nil && (errors.Is(err, engine.ErrUnsupported) || err == nil && method != cpu.Auto && kernel.Method() != method.String()) {
@@ -90,6 +114,9 @@ func gradient(name string, loss engine.Loss, method cpu.Method, n, d int, count 
 			b.line.Of = "copy"
 			if metric {
 				b.line.Of = "FMA"
+			}
+			if metric && on.Float32 {
+				b.line.Of = "FMA fp32"
 			}
 		}
 		dst := make([]float64, len(w))

@@ -62,7 +62,7 @@ type Line struct {
 	// the least disturbed run. 0: the work is not counted in operations or bytes.
 	Share     float64 `json:"share_of_peak,omitempty"`
 	BestShare float64 `json:"best_share_of_peak,omitempty"`
-	Of        string  `json:"peak,omitempty"` // "FMA" or "copy"
+	Of        string  `json:"peak,omitempty"` // "FMA", "FMA fp32" or "copy"
 	// Peak is the median of that peak: Gflop/s or GB/s of one core.
 	Peak float64 `json:"peak_rate,omitempty"`
 	// PeerRatio is the processor time of the fastest of Options.Peers for the same method
@@ -153,6 +153,9 @@ func measure(ctx context.Context, b *prepared, o Options, t target) (Line, error
 			return Line{}, err
 		}
 		peak = func() float64 { return bench.FMAPeak(set) }
+		if b.line.Of == "FMA fp32" {
+			peak = func() float64 { return bench.FMAPeak32(set) }
+		}
 	}
 	var times, useds, peaks, shares []float64
 	for k := range o.Runs + 1 {

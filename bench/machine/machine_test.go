@@ -19,7 +19,7 @@ func TestRun(t *testing.T) {
 	if err := Run(context.Background(), o, func(l Line) error { lines = append(lines, l); return nil }); err != nil {
 		t.Fatal(err)
 	}
-	perVariant := 5
+	perVariant := 9
 	if want := perVariant*len(kernels.Variants()) + 2; len(lines) != want {
 		t.Errorf("%d lines, want %d", len(lines), want)
 	}
@@ -27,7 +27,7 @@ func TestRun(t *testing.T) {
 		if !(l.Seconds > 0) || !(l.Least > 0 && l.Least <= l.Seconds) || !(l.Rate > 0) || l.N != 40 || l.Unit == "" || l.Workers != 2 {
 			t.Errorf("%+v", l)
 		}
-		if l.Method == "mahalanobis" && math.Abs(l.Rate*l.Seconds-40*39/2) > 1e-6 {
+		if strings.HasPrefix(l.Method, "mahalanobis") && math.Abs(l.Rate*l.Seconds-40*39/2) > 1e-6 {
 			t.Errorf("%+v: %v pairs, want 780", l, l.Rate*l.Seconds)
 		}
 	}
@@ -41,11 +41,16 @@ func TestShare(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, part := range []float64{1, 0.25} {
+		for _, c := range []struct {
+			of   string
+			peak func(int) float64
+			part float64
+		}{{"FMA", set.Peak, 1}, {"FMA", set.Peak, 0.25}, {"FMA fp32", set.Peak32, 1}, {"FMA fp32", set.Peak32, 0.25}} {
 			const rounds = 1_000_000
-			b := &prepared{line: Line{Of: "FMA"}, work: 1, count: part * set.Peak(1) * rounds, run: func() error {
+			part := c.part
+			b := &prepared{line: Line{Of: c.of}, work: 1, count: part * c.peak(1) * rounds, run: func() error {
 				for range rounds / 1000 {
-					set.Peak(1000)
+					c.peak(1000)
 				}
 				return nil
 			}}
@@ -55,7 +60,7 @@ func TestShare(t *testing.T) {
 			}
 			// Other programs disturb; a factor of 4 between the two cases does not get lost.
 			if l.Share < 0.5*part || l.Share > 2*part || !(l.Peak > 0) || l.BestShare < l.Share {
-				t.Errorf("%v: %v of the peak measures as %+v", v, part, l)
+				t.Errorf("%v: %v of the peak %s measures as %+v", v, part, c.of, l)
 			}
 		}
 	}
@@ -101,8 +106,8 @@ func TestDevices(t *testing.T) {
 		}
 		return nil
 	})
-	want := []string{"logistic direct cpu generic ", "logistic direct other  ", "logistic near-linear cpu generic ", "mahalanobis cpu generic ",
-		"mahalanobis cpu generic ", "mahalanobis cpu generic ", "k-NN cpu best ", "exact AUC cpu best fast"}
+	want := []string{"logistic direct cpu generic ", "logistic direct other  ", "logistic direct fp32 cpu generic ", "logistic near-linear cpu generic ", "mahalanobis cpu generic ", "mahalanobis fp32 cpu generic ",
+		"mahalanobis cpu generic ", "mahalanobis fp32 cpu generic ", "mahalanobis cpu generic ", "mahalanobis fp32 cpu generic ", "k-NN cpu best ", "exact AUC cpu best fast"}
 	if err != nil || !slices.Equal(got, want) {
 		t.Errorf("error %v, lines %q, want %q", err, got, want)
 	}

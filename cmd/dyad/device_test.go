@@ -3,7 +3,9 @@ package main
 import (
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -169,4 +171,41 @@ func (offLoss) DPhi(u float64) float64 { return engine.Logistic{}.DPhi(u) * (1 +
 func (b offBackend) Plan(p engine.Problem) (engine.Kernel, error) {
 	p.Loss = offLoss{}
 	return b.Backend.Plan(p)
+}
+
+// TestPrecisionOnCPU: pairs in float32 are named in the plan, with what they cost in
+// sensitivity, and asked for by name only; tensor cores are refused.
+func TestPrecisionOnCPU(t *testing.T) {
+	dir := t.TempDir()
+	plan := func(args ...string) (int, string, string) {
+		return dyad(t, dir, append([]string{"plan", "-n", "100000", "-d", "8", "--device", "cpu", "--task", "metric"}, args...)...)
+	}
+	share := regexp.MustCompile(`\(([0-9.e-]+) of it for floating point\)`)
+	cost := func(args ...string) (float64, string) {
+		code, out, errs := plan(args...)
+		found := share.FindStringSubmatch(out)
+		if code != exitOK || found == nil {
+			t.Fatalf("%v: exit %d: %s%s", args, code, out, errs)
+		}
+		v, err := strconv.ParseFloat(found[1], 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v, out
+	}
+	for algorithm, limits := range map[string][2]float64{"gradient-perturbation": {0.0005, 0.003}, "dpgdsc": {0.05, 0.5}} {
+		exact, out := cost("--algorithm", algorithm)
+		if exact > 1e-5 || strings.Contains(out, "fp32") {
+			t.Errorf("%s: %v of the sensitivity in float64\n%s", algorithm, exact, out)
+		}
+		single, out := cost("--algorithm", algorithm, "--precision", "fp32")
+		if single < limits[0] || single > limits[1] || !strings.Contains(out, "engine      direct, fp32") {
+			t.Errorf("%s: %v of the sensitivity in float32\n%s", algorithm, single, out)
+		}
+	}
+	for _, c := range [][]string{{"--precision", "tf32"}, {"--precision", "bf16x3"}, {"--precision", "fp32", "--radius", "100"}} {
+		if code, _, errs := plan(c...); code != exitInput || !strings.Contains(errs, "float64") {
+			t.Errorf("%v: exit %d: %s", c, code, errs)
+		}
+	}
 }

@@ -20,6 +20,7 @@ type metricEvaluator struct {
 
 	rowSum, colSum []float64 // n: sums of c_ij over j > i, and over i < j
 	own            []float64 // n: x_i^T W x_i
+	narrow         *narrow   // the records in float32; nil for pairs in float64
 	products       []float64 // X W, nil if too large
 	panelSum       []float64 // d x d
 	partial        []float64 // slots * d * d
@@ -36,9 +37,11 @@ type metricScratch struct {
 	row, c   []float64 // m
 
 	// For AllPairs only.
-	block kernels.MetricBlock
-	right []float64 // metricCols x d: the columns of a tile
-	col   []float64 // metricCols
+	block   kernels.MetricBlock
+	right   []float64 // metricCols x d: the columns of a tile
+	col     []float64 // metricCols
+	block32 kernels.MetricBlock32
+	right32 []float32
 
 	failed bool // PrefixPairs.Order has an entry out of range
 }
@@ -54,9 +57,17 @@ func (e *metricEvaluator) scratch(workers int, tiles bool) {
 		})
 	}
 	for i := range e.work {
-		if s := &e.work[i]; tiles && s.block == nil {
+		s := &e.work[i]
+		if !tiles || s.col != nil {
+			continue
+		}
+		s.col = make([]float64, metricCols)
+		if e.single {
+			s.block32 = e.set.NewMetricBlock32(m, d)
+			s.right32 = make([]float32, metricCols*d)
+		} else {
 			s.block = e.set.NewMetricBlock(m, d, e.tiles)
-			s.right, s.col = make([]float64, metricCols*d), make([]float64, metricCols)
+			s.right = make([]float64, metricCols*d)
 		}
 	}
 }
@@ -112,6 +123,9 @@ func (e *metricEvaluator) allPairs(ctx context.Context) error {
 	}
 	if err := forEach(ctx, e.workers, e.stripes(), e.ownProducts); err != nil {
 		return err
+	}
+	if e.single {
+		narrowTo(e.narrow.own, e.own)
 	}
 	clear(e.rowSum)
 	clear(e.colSum)
@@ -208,22 +222,43 @@ func (e *metricEvaluator) stripePairs(ctx context.Context, s *metricScratch, sum
 		} else {
 			e.timesW(xw, x, m)
 		}
-		s.block.Start(xw, e.own[i0:i0+m], e.y[i0:i0+m])
+		block := e.start(s, xw, i0, m)
 		for c0 := max(p0, i0); c0 < p1 && ctx.Err() == nil; c0 += metricCols {
 			c1 := min(c0+metricCols, p1)
 			col := s.col[:c1-c0]
 			clear(col)
-			s.block.Add(col, e.x.rows(s.right, c0, c1-c0), e.own[c0:c1], e.y[c0:c1], i0-c0+1)
+			e.addColumns(s, col, c0, c1, i0-c0+1)
 			addTo(part[c0-p0:c1-p0], col)
 		}
 		row, cx := s.row[:m], s.weighted[:d*m] // cx is the transpose of c X
 		clear(row)
 		clear(cx)
-		s.block.Sums(cx, row)
+		block.Sums(cx, row)
 		kernels.Transpose(s.xt[:d*m], x, m, d)
 		e.set.AddProducts(sum, d, s.xt[:d*m], cx, d, d, m)
 		addTo(e.rowSum[i0:i0+m], row)
 	}
+}
+
+// start begins a block of m rows from i0 on.
+func (e *metricEvaluator) start(s *metricScratch, xw []float64, i0, m int) interface{ Sums(cx, row []float64) } {
+	own, y := e.own[i0:i0+m], e.y[i0:i0+m]
+	if e.single {
+		s.block32.Start(xw, own, y)
+		return s.block32
+	}
+	s.block.Start(xw, own, y)
+	return s.block
+}
+
+// addColumns adds the pairs of the block in hand with the columns [c0, c1).
+func (e *metricEvaluator) addColumns(s *metricScratch, col []float64, c0, c1, skip int) {
+	if e.single {
+		r := e.narrow
+		s.block32.Add(col, r.rows(s.right32, c0, c1-c0), r.own[c0:c1], r.y[c0:c1], skip)
+		return
+	}
+	s.block.Add(col, e.x.rows(s.right, c0, c1-c0), e.own[c0:c1], e.y[c0:c1], skip)
 }
 
 // diagonal adds the upper triangle of X^T diag(C1) X over a stripe to sum, with C1 in

@@ -22,14 +22,14 @@ func metricProblem(n, d int, radius float64) engine.Problem {
 // metricPoint is a member of the PSDBall of radius 1.
 func metricPoint(d int) []float64 { return engine.PSDBall{Dim: d, B: 1}.Start() }
 
-// BenchmarkMetricAllPairs times whole gradients. A Gflop counts 2 n^2 d: an addition and
+// BenchmarkMetricAllPairs times whole gradients, with pairs in float64 and float32. A Gflop counts 2 n^2 d: an addition and
 // a multiplication for each feature of each unordered pair, twice.
 func BenchmarkMetricAllPairs(b *testing.B) {
 	for _, n := range []int{400, 4096} {
 		for _, d := range []int{8, 32, 128} {
-			for _, workers := range []int{1, 2} {
-				b.Run(fmt.Sprintf("n=%d/d=%d/workers=%d", n, d, workers), func(b *testing.B) {
-					e := metricEvaluator(b, cpu.Backend{Workers: workers}, benchRecords(b, n, d), 1)
+			for _, on := range []cpu.Backend{{Workers: 1}, {Workers: 2}, {Workers: 1, Float32: true}, {Workers: 2, Float32: true}} {
+				b.Run(fmt.Sprintf("n=%d/d=%d/workers=%d/fp32=%v", n, d, on.Workers, on.Float32), func(b *testing.B) {
+					e := metricEvaluator(b, on, benchRecords(b, n, d), 1)
 					defer e.Close()
 					w, pairs := metricPoint(d), engine.AllPairs{N: n}
 					dst := make([]float64, len(w))

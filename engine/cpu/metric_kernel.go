@@ -27,6 +27,7 @@ type metricKernel struct {
 	slopes  func(u []float64) // replaces margins by phi'
 	tiles   func(u []float64) // slopes, or nil for the logistic ones of a kernels.MetricBlock
 	limits  engine.MetricRange
+	single  bool // pairs in float32
 	workers int
 	stripe  int // rows of one job of AllPairs, a multiple of metricRows
 	panel   int // columns that are summed together, a multiple of metricCols
@@ -36,14 +37,14 @@ type metricKernel struct {
 	productFloats int // in X W; it is computed again for each panel if it has more
 }
 
-var _ engine.Kernel = (*metricKernel)(nil)
+var _ engine.NeighbourKernel = (*metricKernel)(nil)
 
 // planMetric returns the kernel for a valid problem with a MetricLoss.
 func (b Backend) planMetric(p engine.Problem, loss engine.MetricLoss, set *kernels.Set) (engine.Kernel, error) {
 	if b.Method == NearLinear {
 		return nil, fmt.Errorf("%w: loss %q is not a function of scores and has no near-linear method, use Auto or Direct", engine.ErrUnsupported, loss.Name())
 	}
-	k := &metricKernel{problem: p, set: set, loss: loss, workers: b.Workers,
+	k := &metricKernel{problem: p, set: set, loss: loss, workers: b.Workers, single: b.Float32,
 		panel: min(metricPanel, p.N), partialFloats: 16 << 20, productFloats: 4 << 20}
 	if k.workers <= 0 {
 		k.workers = runtime.GOMAXPROCS(0)
@@ -82,6 +83,9 @@ func (b Backend) planMetric(p engine.Problem, loss engine.MetricLoss, set *kerne
 	if !k.usable() {
 		return nil, fmt.Errorf("%w: rounding errors of loss %q over margins up to %.3g are not small", engine.ErrUnsupported, loss.Name(), k.limits.Margin)
 	}
+	if k.single {
+		return k, k.planSingle(logistic)
+	}
 	return k, nil
 }
 
@@ -97,8 +101,13 @@ func each(f func(float64) float64) func([]float64) {
 // Problem returns the planned problem.
 func (k *metricKernel) Problem() engine.Problem { return k.problem }
 
-// Method returns "direct".
-func (k *metricKernel) Method() string { return Direct.String() }
+// Method returns "direct", or "direct, fp32".
+func (k *metricKernel) Method() string {
+	if k.single {
+		return Direct.String() + singleSuffix
+	}
+	return Direct.String()
+}
 
 func (k *metricKernel) stripes() int { return (k.problem.N + k.stripe - 1) / k.stripe }
 
@@ -115,9 +124,13 @@ func (k *metricKernel) Bind(r *engine.Records) (engine.Evaluator, error) {
 		return nil, err
 	}
 	n, d := k.problem.N, k.problem.D
-	return &metricEvaluator{
+	e := &metricEvaluator{
 		metricKernel: k, x: newMatrix(r, k.set), y: r.Labels(),
 		w: make([]float64, d*d), total: make([]float64, d*d),
 		rowSum: make([]float64, n), colSum: make([]float64, n),
-	}, nil
+	}
+	if k.single {
+		e.narrow = newNarrow(e.x, e.y)
+	}
+	return e, nil
 }

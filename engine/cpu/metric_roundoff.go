@@ -38,9 +38,11 @@ import (
 // entries of |c_ij| (|x_i| + |x_j|)(|x_i| + |x_j|)^T, of norm at most q Q 4 R^2. Hence
 // the sums add at most g(k) 4 n (n-1) R^2 q Q.
 //
+// Pairs in float32: see singleRoundoff.
+//
 // # Prefix pairs
 //
-// The same with sum over T pairs of ||v||^2 <= 4 R^2 T and the products
+// Always in float64. The same with sum over T pairs of ||v||^2 <= 4 R^2 T and the products
 // c v_a v_b: T 4 R^2 q (E + g(prefixDepth) Q).
 //
 // The last summand covers every underflow outside the distances: an entry is a sum of
@@ -59,6 +61,9 @@ func (k *metricKernel) Roundoff(pairs engine.Pairs) float64 {
 	case engine.AllPairs:
 		if q.N != p.N {
 			return math.Inf(1)
+		}
+		if k.single {
+			return k.singleRoundoff() + tiny
 		}
 		e := 2*n*n*k.coefficientError() + 4*n*(n-1)*engine.Gamma(k.allDepth())*m.Slope
 		return R*R*m.Labels*e*secondOrder + tiny

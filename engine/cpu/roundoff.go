@@ -53,6 +53,8 @@ const (
 // changes by at most C (2 u V + 8 u), and its own 9 u Q follow: below the same E,
 // since C = 1/4 and Q >= 1/2.
 //
+// Pairs in float32: see singleError.
+//
 // # Near-linear
 //
 // For a record i and one other label, put F(x, y) = phi'(D (s_i - s_j)) with x, y
@@ -118,19 +120,20 @@ const (
 func (k *kernel) Roundoff(pairs engine.Pairs) float64 {
 	p := k.problem
 	R, l := p.Bounds.FeatureNorm, k.scores.LabelSpan
-	n := float64(p.N)
-	tiny := n * n * float64(p.D) * (1 + R*l) * 0x1p-1000
+	n, tiny := float64(p.N), k.underflow()
 	switch q := pairs.(type) {
 	case engine.AllPairs:
 		if q.N != p.N {
 			return math.Inf(1)
 		}
 		e := k.directError() + engine.Gamma(directDepth(p.N))*k.scores.Slope
-		switch k.method {
-		case NearLinear:
+		switch {
+		case k.method == NearLinear:
 			e = k.nearError()
-		case Sorted:
+		case k.method == Sorted:
 			e = k.sortedError()
+		case k.single:
+			e = k.singleError() + 3*u*k.scores.Slope
 		}
 		return R*l*n*n*(e+engine.Gamma(k.rowSumDepth())*k.scores.Slope)*secondOrder + tiny
 	case engine.PrefixPairs:
@@ -141,6 +144,12 @@ func (k *kernel) Roundoff(pairs engine.Pairs) float64 {
 		return float64(q.T)*2*R*l*e*secondOrder + tiny
 	}
 	return math.Inf(1)
+}
+
+// underflow is the last summand of Roundoff.
+func (k *kernel) underflow() float64 {
+	p, n := k.problem, float64(k.problem.N)
+	return n * n * float64(p.D) * (1 + p.Bounds.FeatureNorm*k.scores.LabelSpan) * 0x1p-1000
 }
 
 // directError is E without the summation.
@@ -213,7 +222,7 @@ func (k *kernel) usable() bool {
 	case Sorted:
 		most = max(most, k.sortedError())
 	}
-	return most < k.smallError()
+	return most < k.smallError() && (!k.single || k.singleError() < 0x1p-16*k.scores.Slope)
 }
 
 // smallError is the largest E whose square is negligible.

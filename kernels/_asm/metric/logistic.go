@@ -52,6 +52,7 @@ func exp2Coefficients(per float64, terms int) []float64 {
 // margins, with middle emitted somewhere within, and finish divides.
 type tile struct {
 	isa     vec.ISA
+	size    int // of a number, in bytes
 	num     []VecPhysical
 	den     VecPhysical
 	row     []VecPhysical // sums; nil if there are no registers for them
@@ -70,7 +71,7 @@ func (k *tile) load() {
 	}
 }
 
-func (k *tile) emit(prepare func(middle func())) {
+func (k *tile) emit(prepare func(middle func()), divide, finish func()) {
 	for v, r := range k.row {
 		VMOVUPD(k.at(k.rows, v), r)
 	}
@@ -79,15 +80,15 @@ func (k *tile) emit(prepare func(middle func())) {
 	prepare(func() {})
 	JMP(LabelRef("next"))
 	Label("loop")
-	k.divide()
-	prepare(k.finish)
+	divide()
+	prepare(finish)
 	Label("next")
 	ADDQ(Imm(panelBytes), k.c)
-	ADDQ(Imm(8), k.z)
+	ADDQ(Imm(uint64(k.size)), k.z)
 	DECQ(k.n)
 	JNZ(LabelRef("loop"))
-	k.divide()
-	k.finish()
+	divide()
+	finish()
 	for v, r := range k.row {
 		VMOVUPD(r, k.at(k.rows, v))
 	}
@@ -153,7 +154,7 @@ func logistic512() {
 	vec.AVX512.Func("metricLogistic", signature, doc)
 	d, o, u, n, q, w, r2 := zmm[0:3], Z3, zmm[4:7], zmm[7:10], zmm[10:13], zmm[13:16], zmm[16:19]
 	t0, t1, magic, one, c := Z31, Z30, Z29, Z28, zmm[22:28]
-	k := tile{isa: vec.AVX512, num: d, den: o, row: zmm[19:22], scratch: r2}
+	k := tile{isa: vec.AVX512, size: 8, num: d, den: o, row: zmm[19:22], scratch: r2}
 	k.load()
 	VMOVUPD(table, t0)
 	VMOVUPD(table.Offset(64), t1)
@@ -189,7 +190,7 @@ func logistic512() {
 		VMULPD(w[1], w[2], d[0])
 		VMULPD(w[0], w[2], d[1])
 		VMULPD(w[0], d[0], o)
-	})
+	}, k.divide, k.finish)
 }
 
 // logistic256 handles 8 columns, with margins in units of ln2. Constants come from memory.
@@ -206,7 +207,7 @@ func logistic256() {
 	c := func(k int) Mem { return constant(2 + k) }
 	d, o := ymm[0:2], Y2
 	u, n, even, odd, r2, t, magic, one := ymm[3:5], ymm[5:7], ymm[7:9], ymm[9:11], ymm[11:13], Y13, Y14, Y15
-	k := tile{isa: vec.AVX2, num: d, den: o, scratch: r2}
+	k := tile{isa: vec.AVX2, size: 8, num: d, den: o, scratch: r2}
 	k.load()
 	VMOVUPD(constant(0), magic)
 	VMOVUPD(constant(1), one)
@@ -236,5 +237,5 @@ func logistic256() {
 		VMULPD(even[0], even[1], o)
 		VMOVAPD(even[1], d[0])
 		VMOVAPD(even[0], d[1])
-	})
+	}, k.divide, k.finish)
 }

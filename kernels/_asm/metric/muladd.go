@@ -25,8 +25,24 @@ var (
 	ymm = []VecPhysical{Y0, Y1, Y2, Y3, Y4, Y5, Y6, Y7, Y8, Y9, Y10, Y11, Y12, Y13, Y14, Y15}
 )
 
-// panelBytes is the length of a row of a packed panel: 24 numbers.
-const panelBytes = 24 * 8
+// panelBytes is the length of a row of a packed panel: three vectors of 512 bits, which
+// are 24 float64 or 48 float32.
+const panelBytes = 3 * 64
+
+// element is a type of numbers, with the instructions that differ.
+type element struct {
+	suffix, name        string // of functions and in Go
+	shift               uint64 // log2 of the size in bytes
+	multiply, add       func(...Op)
+	fma213, fma231, set func(...Op)
+}
+
+var (
+	float64s = element{"", "float64", 3, VMULPD, VADDPD, VFMADD213PD, VFMADD231PD, VBROADCASTSD}
+	float32s = element{"32", "float32", 2, VMULPS, VADDPS, VFMADD213PS, VFMADD231PS, VBROADCASTSS}
+)
+
+func (e element) size() int { return 1 << e.shift }
 
 // mulAdd generates
 //
@@ -34,18 +50,18 @@ const panelBytes = 24 * 8
 //		for j := range width {
 //			sum := 0.0
 //			for l := range k {
-//				sum += a[i*rs+l*ls] * b[l*24+j]
+//				sum += a[i*rs+l*ls] * b[l*columns+j]
 //			}
 //			if add { dst[i*ldd+j] += sum } else { dst[i*ldd+j] = sum }
 //		}
 //	}
 //
-// with fused multiply-adds in the order of l, for a width of 3 vectors, in blocks of 8
-// (AVX-512) or 4 rows. k >= 1.
-func mulAdd(v vec.ISA) {
-	v.Func("mulAdd", "func(dst *float64, ldd int, a *float64, rs, ls int, b *float64, m, k, add int)",
-		"multiplies by a packed panel, see panelMulAdd.")
-	p := newProducts(v)
+// with fused multiply-adds in the order of l, for a width of 3 vectors of the columns of a
+// panel, in blocks of 8 (AVX-512) or 4 rows. k >= 1.
+func mulAdd(v vec.ISA, e element) {
+	v.Func("mulAdd"+e.suffix, fmt.Sprintf("func(dst *%s, ldd int, a *%[1]s, rs, ls int, b *%[1]s, m, k, add int)", e.name),
+		fmt.Sprintf("multiplies by a packed panel, see panelMulAdd%s.", e.suffix))
+	p := newProducts(v, e)
 	rows := R11
 	for _, x := range []struct {
 		name string
@@ -54,19 +70,19 @@ func mulAdd(v vec.ISA) {
 		Load(Param(x.name), x.to)
 	}
 	for _, r := range []GPPhysical{p.ldd, p.rs, p.ls} {
-		SHLQ(Imm(3), r)
+		SHLQ(Imm(e.shift), r)
 	}
 	p.blocks(rows, func(b block) {
 		p.start(b)
 		MOVQ(p.k, p.left)
-		p.step(b, VMULPD)
+		p.step(b, e.multiply)
 		p.steps(b)
 		CMPQ(NewParamAddr("add", 64), Imm(0))
 		JEQ(LabelRef(b.name("store")))
 		MOVQ(p.dst, p.pa)
 		for r := range b.rows {
 			for c := range 3 {
-				VADDPD(Mem{Base: p.pa, Disp: c * v.Bytes}, b.sum(r, c), b.sum(r, c))
+				e.add(Mem{Base: p.pa, Disp: c * v.Bytes}, b.sum(r, c), b.sum(r, c))
 			}
 			if r < b.rows-1 {
 				ADDQ(p.ldd, p.pa)
@@ -82,19 +98,19 @@ func mulAdd(v vec.ISA) {
 //
 //	for i := range m {
 //		for j := range width {
-//			sum := b[j] + t[i]*b[24+j]
+//			sum := b[j] + t[i]*b[columns+j]
 //			for l := range k {
-//				sum += x[i*d+l] * b[(2+l)*24+j]
+//				sum += x[i*d+l] * b[(2+l)*columns+j]
 //			}
-//			dst[i*24+j] = sum
+//			dst[i*columns+j] = sum
 //		}
 //	}
 //
 // like mulAdd.
-func metricProducts(v vec.ISA) {
-	v.Func("metricProducts", "func(dst, t, x *float64, d int, b *float64, m, k int)",
-		"sets margins without the label of their column, see panelBlock.margins.")
-	p := newProducts(v)
+func metricProducts(v vec.ISA, e element) {
+	v.Func("metricProducts"+e.suffix, fmt.Sprintf("func(dst, t, x *%s, d int, b *%[1]s, m, k int)", e.name),
+		fmt.Sprintf("sets margins without the label of their column, see panelBlock%s.margins.", e.suffix))
+	p := newProducts(v, e)
 	rows, t := R11, R14
 	for _, x := range []struct {
 		name string
@@ -103,8 +119,8 @@ func metricProducts(v vec.ISA) {
 		Load(Param(x.name), x.to)
 	}
 	MOVQ(U32(panelBytes), p.ldd)
-	MOVQ(U32(8), p.ls)
-	SHLQ(Imm(3), p.rs)
+	MOVQ(U32(uint32(e.size())), p.ls)
+	SHLQ(Imm(e.shift), p.rs)
 	p.blocks(rows, func(b block) {
 		p.start(b)
 		MOVQ(p.k, p.left)
@@ -114,7 +130,7 @@ func metricProducts(v vec.ISA) {
 		}
 		for r := range b.rows {
 			for c := range 3 {
-				VBROADCASTSD(Mem{Base: t, Disp: 8 * r}, b.sum(r, c))
+				e.set(Mem{Base: t, Disp: e.size() * r}, b.sum(r, c))
 			}
 		}
 		for c := range 3 {
@@ -124,11 +140,11 @@ func metricProducts(v vec.ISA) {
 				VMOVUPD(at(0, c), constant)
 			}
 			for r := range b.rows {
-				VFMADD213PD(constant, b.right(c), b.sum(r, c))
+				e.fma213(constant, b.right(c), b.sum(r, c))
 			}
 		}
 		ADDQ(U32(2*panelBytes), p.pb)
-		ADDQ(Imm(uint64(8*b.rows)), t)
+		ADDQ(Imm(uint64(e.size()*b.rows)), t)
 		INCQ(p.left)
 		p.steps(b)
 		p.store(b)
@@ -140,15 +156,16 @@ func metricProducts(v vec.ISA) {
 // start every rs bytes, with numbers every ls bytes, to rows of dst, every ldd bytes.
 type products struct {
 	isa vec.ISA
-	z   []VecPhysical
+	element
+	z []VecPhysical
 
 	dst, ldd, a, rs, ls, b, k GPPhysical
 	pa, pa4, pb, left, rs3    GPPhysical
 }
 
-func newProducts(v vec.ISA) *products {
+func newProducts(v vec.ISA, e element) *products {
 	return &products{
-		isa: v, z: physical(v), dst: RDI, ldd: R8, a: RSI, rs: R9, ls: R10, b: RDX, k: R12,
+		isa: v, element: e, z: physical(v), dst: RDI, ldd: R8, a: RSI, rs: R9, ls: R10, b: RDX, k: R12,
 		pa: RAX, pa4: R13, pb: RBX, left: RCX, rs3: R15,
 	}
 }
@@ -205,7 +222,7 @@ func (p *products) steps(b block) {
 	DECQ(p.left)
 	JZ(LabelRef(b.name("sums")))
 	Label(b.name("products"))
-	p.step(b, VFMADD231PD)
+	p.step(b, p.fma231)
 	DECQ(p.left)
 	JNZ(LabelRef(b.name("products")))
 	Label(b.name("sums"))
@@ -222,7 +239,7 @@ func (p *products) step(b block, multiply func(...Op)) {
 			base = p.pa4
 		}
 		from := []Mem{{Base: base}, {Base: base, Index: p.rs, Scale: 1}, {Base: base, Index: p.rs, Scale: 2}, {Base: base, Index: p.rs3, Scale: 1}}[r%4]
-		VBROADCASTSD(from, b.broadcast(r))
+		p.set(from, b.broadcast(r))
 		for c := range 3 {
 			multiply(b.right(c), b.broadcast(r), b.sum(r, c))
 		}

@@ -9,8 +9,8 @@ import (
 )
 
 // peak generates n rounds of 12 independent fused multiply-adds of vectors of zeros.
-func peak(v vec.ISA) {
-	v.Func("peak", "func(n int)", "runs n rounds of peakRound multiply-adds, see Set.Peak.")
+func peak(v vec.ISA, e element) {
+	v.Func("peak"+e.suffix, "func(n int)", "runs n rounds of peakRound multiply-adds, see Set.Peak"+e.suffix+".")
 	n := Load(Param("n"), RCX)
 	z := physical(v)
 	for i := range 14 {
@@ -22,7 +22,7 @@ func peak(v vec.ISA) {
 	}
 	Label("loop")
 	for i := range 12 {
-		VFMADD231PD(z[12], z[13], z[i])
+		e.fma231(z[12], z[13], z[i])
 	}
 	DECQ(n)
 	JG(LabelRef("loop"))

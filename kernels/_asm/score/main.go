@@ -11,6 +11,7 @@ func main() {
 	vec.File()
 	for _, v := range []vec.ISA{vec.AVX2, vec.AVX512} {
 		logisticTile(v)
+		logisticTile32(v)
 		logisticPairTile(v)
 		logisticSlopes(v)
 		locate(v)

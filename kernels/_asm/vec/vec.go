@@ -89,6 +89,18 @@ func Number(x float64) Mem { return Word(math.Float64bits(x)) }
 // Word is a uint64 in read-only memory.
 func Word(x uint64) Mem { return table(fmt.Sprintf("word%016x", x), x) }
 
+// Number32 is a float32 in read-only memory.
+func Number32(x float32) Mem {
+	name := fmt.Sprintf("single%08x", math.Float32bits(x))
+	m, ok := tables[name]
+	if !ok {
+		m = GLOBL(name, RODATA|NOPTR)
+		DATA(0, U32(math.Float32bits(x)))
+		tables[name] = m
+	}
+	return m
+}
+
 // tables are the tables of the output, by name.
 var tables = map[string]Mem{}
 
@@ -148,6 +160,21 @@ func (v ISA) HSum(r VecVirtual) VecVirtual {
 	VPERMILPD(Imm(1), r.AsX(), t.AsX())
 	VADDSD(t.AsX(), r.AsX(), r.AsX())
 	return XMMOf(r)
+}
+
+// Integers returns the sum of the 32-bit integers in r as a float64 in the lowest lane,
+// without rounding. r is overwritten.
+func (v ISA) Integers(r VecVirtual) VecVirtual {
+	low, high := v.Reg(), v.Reg()
+	VCVTDQ2PD(v.Words(r), low)
+	if v.Wide() {
+		VEXTRACTI64X4(Imm(1), r, r.AsY())
+	} else {
+		VEXTRACTI128(Imm(1), r, r.AsX())
+	}
+	VCVTDQ2PD(v.Words(r), high)
+	VADDPD(high, low, low)
+	return v.HSum(low)
 }
 
 // HSum4 returns the sums of the lanes of r[0] to r[3] as 4 lanes, in 2 or 3 roundings.

@@ -1,0 +1,109 @@
+package main
+
+import (
+	"fmt"
+
+	. "github.com/mmcloughlin/avo/build"
+	. "github.com/mmcloughlin/avo/operand"
+	. "github.com/mmcloughlin/avo/reg"
+
+	"asm/vec"
+)
+
+// logisticTile32 is the loop of kernels.LogisticTile32 for multiples n of 16, with sums in
+// integers. a is read times 2^-22, so the reciprocal of 2^-22 + a b is in units of the
+// sums. The last product of Newton's step is fused with the addition of 1.5 2^23, which
+// rounds it to an integer in the low bits; the others are those of 1.5 2^23, which the
+// sums take away from the start: a lane of a row begins with start, a column with what the
+// caller sets. Four rows are held in registers.
+func logisticTile32(v vec.ISA) {
+	v.Func("logisticTile32", "func(row *float64, col *int32, a, b *float32, m, n int, start int32)",
+		"adds row and column sums in integers, see logisticTile32By.")
+	row, col := Load(Param("row"), GP64()), Load(Param("col"), GP64())
+	a, b := Load(Param("a"), GP64()), Load(Param("b"), GP64())
+	m, n := Load(Param("m"), GP64()), Load(Param("n"), GP64())
+	two, magic, scale := v.Reg(), v.Reg(), v.Reg()
+	set := func(c float32, r VecVirtual) { VBROADCASTSS(vec.Number32(c), r) }
+	set(2, two)
+	set(0x1.8p23, magic)
+	for _, rows := range []int{4, 1} {
+		label := func(s string) string { return fmt.Sprintf("%s_%d", s, rows) }
+		Label(label("rows"))
+		CMPQ(m, Imm(uint64(rows)))
+		JL(LabelRef(label("end")))
+		ai, r := v.Regs(rows), v.Regs(rows)
+		set(0x1p-22, scale)
+		for i := range ai {
+			VBROADCASTSS(Mem{Base: a, Disp: 4 * i}, ai[i])
+			VMULPS(scale, ai[i], ai[i])
+		}
+		first := XMM()
+		VMOVD(Load(Param("start"), GP32()), first)
+		for i := range r {
+			VPBROADCASTD(first, r[i])
+		}
+		j := GP64()
+		XORQ(j, j)
+		unroll := 1
+		if v.Wide() && rows > 1 {
+			unroll = 2
+		}
+		for blocks := unroll; blocks > 0; blocks-- {
+			loop, end := fmt.Sprintf("by%d_%d", blocks, rows), fmt.Sprintf("by%dend_%d", blocks, rows)
+			Label(loop)
+			left := GP64()
+			MOVQ(n, left)
+			SUBQ(j, left)
+			CMPQ(left, I32(blocks*v.Bytes/4))
+			JL(LabelRef(end))
+			at := func(base Register, k int) Mem {
+				return Mem{Base: base, Index: j, Scale: 4, Disp: k * v.Bytes}
+			}
+			bj, sum := v.Regs(blocks), v.Regs(blocks)
+			for k := range bj {
+				VMOVUPS(at(b, k), bj[k])
+				VMOVUPS(at(col, k), sum[k])
+			}
+			// Two rows at a time, stage by stage.
+			for from := 0; from < rows; from += 2 {
+				count := min(2, rows-from)
+				t, q := v.Regs(count*blocks), v.Regs(count*blocks)
+				each := func(f func(x, i, k int)) {
+					for x := range t {
+						f(x, from+x%count, x/count)
+					}
+				}
+				each(func(x, _, _ int) { set(0x1p-22, t[x]) })
+				each(func(x, i, k int) { VFMADD231PS(bj[k], ai[i], t[x]) })
+				each(func(x, _, _ int) {
+					if v.Wide() {
+						VRCP14PS(t[x], q[x])
+					} else {
+						VRCPPS(t[x], q[x])
+					}
+				})
+				each(func(x, _, _ int) { VFNMADD213PS(two, q[x], t[x]) })
+				each(func(x, _, _ int) { VFMADD213PS(magic, q[x], t[x]) })
+				each(func(x, i, _ int) { VPADDD(t[x], r[i], r[i]) })
+				each(func(x, _, k int) { VPADDD(t[x], sum[k], sum[k]) })
+			}
+			for k := range sum {
+				VMOVUPS(sum[k], at(col, k))
+			}
+			ADDQ(I32(blocks*v.Bytes/4), j)
+			JMP(LabelRef(loop))
+			Label(end)
+		}
+		for i := range r {
+			s := v.Integers(r[i])
+			VADDSD(Mem{Base: row, Disp: 8 * i}, s, s)
+			VMOVSD(s, Mem{Base: row, Disp: 8 * i})
+		}
+		ADDQ(Imm(uint64(4*rows)), a)
+		ADDQ(Imm(uint64(8*rows)), row)
+		SUBQ(Imm(uint64(rows)), m)
+		JMP(LabelRef(label("rows")))
+		Label(label("end"))
+	}
+	vec.End()
+}

@@ -1,0 +1,63 @@
+//go:build !purego
+
+package kernels
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+)
+
+func TestPanelLogistic32(t *testing.T) { widths(t, testPanelLogistic32) }
+
+func testPanelLogistic32(t *testing.T, wide bool) {
+	rng := rand.New(rand.NewPCG(16, 17))
+	unit := logisticUnit32(wide)
+	var worst float64
+	for n := range 68 {
+		scale := []float64{1e-3, 1, 20, MaxLogisticMargin32}[n%4] / unit
+		y, z := newGuarded(make([]float32, panelCols32), n%2), newGuarded(make([]float32, n), 2)
+		for _, x := range [][]float32{y.data, z.data} {
+			for i := range x {
+				x[i] = []float32{-1, 1, 0.5, -0.25}[rng.IntN(4)]
+			}
+		}
+		copy(y.copy, y.data)
+		copy(z.copy, z.data)
+		c := newGuarded(narrow(uniform(n*panelCols32, -scale, scale)), n%4)
+		row, col := newGuarded(make([]float32, panelCols32), n%4), newGuarded(make([]float32, n*lanes32), 1)
+		margins := append([]float32(nil), c.data...)
+		panelLogistic32(wide, c.data, n, y.data, z.data, row.data, col.data)
+		rows, cols := make([]float64, panelCols32), make([]float64, n)
+		for at, got := range c.data {
+			j, i := at/panelCols32, at%panelCols32
+			// The margin in units is exact for these labels.
+			v := unit * float64(margins[at]) * float64(z.data[j])
+			want := float64(z.data[j]) / (1 + math.Exp(v))
+			worst = max(worst, math.Abs(float64(got)-want)/math.Abs(want)/w32)
+			rows[i] += float64(got)
+			cols[j] += float64(got) * float64(y.data[i])
+		}
+		for i, want := range rows {
+			if !near(float64(row.data[i]), want, float64(n), 1e-5) {
+				t.Fatalf("n=%d: row %d is %v, want %v", n, i, row.data[i], want)
+			}
+		}
+		for j, want := range cols {
+			got := 0.0
+			for _, v := range col.data[j*lanes32:][:lanes32] {
+				got += float64(v)
+			}
+			if !near(got, want, panelCols32, 1e-5) {
+				t.Fatalf("n=%d: column %d is %v, want %v", n, j, got, want)
+			}
+		}
+		if !y.unchanged() || !z.unchanged() || !c.intact() || !row.intact() || !col.intact() {
+			t.Fatalf("n=%d: wrote outside c, row and col", n)
+		}
+	}
+	t.Logf("largest relative error %.3g w", worst)
+	if !(worst > 0.5 && worst < 10) {
+		t.Errorf("relative error %.3g w, want below 10 w", worst)
+	}
+}
