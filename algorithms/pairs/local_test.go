@@ -101,7 +101,7 @@ func TestLocalRuns(t *testing.T) {
 			t.Fatal(err)
 		}
 		p := planOf(t, s)
-		o := pairs.Options{Ledger: ledger, DataID: "d", Source: privacy.NewSeededSource(1)}
+		o := pairs.Options{Options: algorithms.Options{Ledger: ledger, DataID: "d", Source: privacy.NewSeededSource(1)}}
 		r, err := pairs.RunByClass(context.Background(), data, classes, p, o)
 		if err != nil {
 			t.Fatal(err)

@@ -260,13 +260,13 @@ func TestPlansRefuse(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := pairs.Run(context.Background(), newData(t, s, x, g, labels), planOf(t, s), pairs.Options{Ledger: ledger, DataID: "d"}); !errors.Is(err, pairs.ErrPlan) {
+	if _, err := pairs.Run(context.Background(), newData(t, s, x, g, labels), planOf(t, s), pairs.Options{Options: algorithms.Options{Ledger: ledger, DataID: "d"}}); !errors.Is(err, pairs.ErrPlan) {
 		t.Errorf("a degree of 5 with kappa 4: %v", err)
 	}
 	if entries, _ := ledger.Entries(); len(entries) != 0 {
 		t.Errorf("a refused run was charged: %v", entries)
 	}
-	if _, err := pairs.Run(context.Background(), newData(t, s, x, g, labels), planOf(t, s), pairs.Options{DataID: "d"}); err == nil {
+	if _, err := pairs.Run(context.Background(), newData(t, s, x, g, labels), planOf(t, s), pairs.Options{Options: algorithms.Options{DataID: "d"}}); err == nil {
 		t.Error("a private run without a ledger was carried out")
 	}
 }
@@ -284,7 +284,7 @@ func TestRunLearns(t *testing.T) {
 		}
 		x, g, labels := dataFor(t, s, 3)
 		data := newData(t, s, x, g, labels)
-		r, err := pairs.Run(context.Background(), data, planOf(t, s), pairs.Options{Ledger: ledger, DataID: "d", Source: privacy.NewSeededSource(1), Workers: 2})
+		r, err := pairs.Run(context.Background(), data, planOf(t, s), pairs.Options{Options: algorithms.Options{Ledger: ledger, DataID: "d", Source: privacy.NewSeededSource(1)}, Workers: 2})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -147,7 +147,7 @@ func TestPoissonTrains(t *testing.T) {
 	}
 	objective := func(sampling pairs.Sampling) float64 {
 		s.Sampling = sampling
-		r, err := pairs.Run(context.Background(), data, planOf(t, s), pairs.Options{Public: true, Source: privacy.NewSeededSource(2)})
+		r, err := pairs.Run(context.Background(), data, planOf(t, s), pairs.Options{Options: algorithms.Options{Public: true, Source: privacy.NewSeededSource(2)}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -140,31 +140,10 @@ func (p *Plan) fits(data *pairgraph.Data) error {
 
 // Options say how a plan is carried out: fields are those of algorithms.Options.
 type Options struct {
-	// Ledger is charged with the whole plan before any pair is read. It is required
-	// unless Public.
-	Ledger *privacy.Ledger
-	DataID string // names the data in the ledger
-	// Fingerprint is a keyed hash of the data (Ledger.Fingerprint), or "".
-	Fingerprint string
-	// Public declares the data public: nothing is charged.
-	Public bool
-	Source *privacy.Source // nil means one keyed by the operating system
+	algorithms.Options
 	// Engine sums the gradients of pairs; nil means pairgraph.CPU with Workers, as tuples need.
 	Engine  pairgraph.Engine
 	Workers int
-	// Resume is the id of a charged run that released nothing; "" means a new run.
-	Resume string
-	// Checkpoints keep the state of a long private training for Resume.
-	Checkpoints algorithms.Checkpoints
-	Tracker     algorithms.Tracker
-	Trace       func(stage string)
-}
-
-func (o Options) execution() algorithms.Options {
-	return algorithms.Options{
-		Ledger: o.Ledger, DataID: o.DataID, Fingerprint: o.Fingerprint, Public: o.Public, Source: o.Source,
-		Resume: o.Resume, Checkpoints: o.Checkpoints, Tracker: o.Tracker, Trace: o.Trace,
-	}
 }
 
 // sums is what trains on data.
@@ -228,7 +207,7 @@ func (p *Plan) run(ctx context.Context, data *pairgraph.Data, classes []bool, o 
 	}
 	defer func() { _ = sums.Close() }() // the result is complete by then
 	r := &Result{Plan: p}
-	done, err := algorithms.Execute(ctx, p.job(data, classes, sums, o, r), o.execution())
+	done, err := algorithms.Execute(ctx, p.job(data, classes, sums, o, r), o.Options)
 	if err != nil {
 		return nil, err
 	}

@@ -266,13 +266,13 @@ func TestTupleRuns(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := pairs.RunTuples(context.Background(), data, who.classes[1:], p, pairs.Options{Ledger: ledger, DataID: "d"}); !errors.Is(err, pairs.ErrPlan) {
+		if _, err := pairs.RunTuples(context.Background(), data, who.classes[1:], p, pairs.Options{Options: algorithms.Options{Ledger: ledger, DataID: "d"}}); !errors.Is(err, pairs.ErrPlan) {
 			t.Errorf("%s: a class was missing: %v", name, err)
 		}
-		if _, err := pairs.RunTuples(context.Background(), data, who.classes, p, pairs.Options{Ledger: ledger, DataID: "d", Engine: pairgraph.CPU{}}); !errors.Is(err, pairs.ErrPlan) {
+		if _, err := pairs.RunTuples(context.Background(), data, who.classes, p, pairs.Options{Options: algorithms.Options{Ledger: ledger, DataID: "d"}, Engine: pairgraph.CPU{}}); !errors.Is(err, pairs.ErrPlan) {
 			t.Errorf("another engine was accepted for tuples: %v", err)
 		}
-		if _, err := pairs.RunTuples(context.Background(), data, who.classes, p, pairs.Options{DataID: "d"}); err == nil {
+		if _, err := pairs.RunTuples(context.Background(), data, who.classes, p, pairs.Options{Options: algorithms.Options{DataID: "d"}}); err == nil {
 			t.Errorf("%s: a private run without a ledger", name)
 		}
 		if entries, _ := ledger.Entries(); len(entries) != 0 {
@@ -280,7 +280,7 @@ func TestTupleRuns(t *testing.T) {
 		}
 		var w []float64
 		for _, workers := range []int{1, 3} {
-			r, err := pairs.RunTuples(context.Background(), data, who.classes, p, pairs.Options{Ledger: ledger, DataID: "d", Source: privacy.NewSeededSource(4), Workers: workers})
+			r, err := pairs.RunTuples(context.Background(), data, who.classes, p, pairs.Options{Options: algorithms.Options{Ledger: ledger, DataID: "d", Source: privacy.NewSeededSource(4)}, Workers: workers})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -306,7 +306,7 @@ func TestTupleRuns(t *testing.T) {
 		start := make([]float64, len(w))
 		privacy.NewSeededSource(4).UniformBall(start, math.Sqrt(float64(s.Rows)))
 		s.Mode = algorithms.NonPrivate
-		exact, err := pairs.RunTuples(context.Background(), data, who.classes, tuplePlan(t, s), pairs.Options{Public: true, Source: privacy.NewSeededSource(4)})
+		exact, err := pairs.RunTuples(context.Background(), data, who.classes, tuplePlan(t, s), pairs.Options{Options: algorithms.Options{Public: true, Source: privacy.NewSeededSource(4)}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -161,7 +161,7 @@ func RunTuples(ctx context.Context, data *pairgraph.Data, classes []int32, p *Tu
 			r.Seconds = time.Since(start).Seconds()
 			return err
 		},
-	}, o.execution())
+	}, o.Options)
 	if err != nil {
 		return nil, err
 	}

@@ -199,7 +199,7 @@ func (t *task) trainPlan(p *pairs.Plan, seed int, replace noiser, points int) (*
 	out := &trained{guarantee: p.Guarantee}
 	source := privacy.NewSeededSource(uint64(seed) + 1)
 	if s.Method != pairs.Gradients {
-		r, err := pairs.RunByClass(context.Background(), data, t.classes, p, pairs.Options{Public: true, Source: source})
+		r, err := pairs.RunByClass(context.Background(), data, t.classes, p, pairs.Options{Options: algorithms.Options{Public: true, Source: source}})
 		if err != nil {
 			return nil, err
 		}

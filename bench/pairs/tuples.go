@@ -68,7 +68,7 @@ func (c *classed) learn(s pairs.TupleSpec, seed int) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	r, err := pairs.RunTuples(context.Background(), data, c.classes, p, pairs.Options{Public: true, Source: privacy.NewSeededSource(uint64(seed) + 1)})
+	r, err := pairs.RunTuples(context.Background(), data, c.classes, p, pairs.Options{Options: algorithms.Options{Public: true, Source: privacy.NewSeededSource(uint64(seed) + 1)}})
 	if err != nil {
 		return 0, err
 	}

@@ -154,15 +154,15 @@ func (devicesCmd) Run(a *app) error {
 		return missing
 	}
 	for _, d := range devices {
-		paths := "direct"
+		paths := "near-linear, direct; metric; pairs"
 		if d.Major < 8 {
 			paths = "none: compute capability below 8.0"
 		}
 		lines = append(lines, deviceLine{Name: fmt.Sprintf("cuda:%d", d.Index), Kind: d.Name, Memory: d.TotalMemory, Paths: paths})
 	}
-	lines = append(lines, deviceLine{Name: "cpu", Kind: "CPU", Paths: "near-linear, direct", Default: true})
+	lines = append(lines, deviceLine{Name: "cpu", Kind: "CPU", Paths: "near-linear, sorted, direct; metric; pairs", Default: true})
 	var b strings.Builder
-	fmt.Fprintf(&b, "%-8s %-24s %-9s %-36s %s\n", "NAME", "KIND", "MEMORY", "PATHS", "DEFAULT")
+	fmt.Fprintf(&b, "%-8s %-24s %-9s %-46s %s\n", "NAME", "KIND", "MEMORY", "PATHS", "DEFAULT")
 	for _, l := range lines {
 		memory, mark := "", ""
 		if l.Memory > 0 {
@@ -171,7 +171,7 @@ func (devicesCmd) Run(a *app) error {
 		if l.Default {
 			mark = "*"
 		}
-		b.WriteString(strings.TrimRight(fmt.Sprintf("%-8s %-24s %-9s %-36s %s", l.Name, l.Kind, memory, l.Paths, mark), " ") + "\n")
+		b.WriteString(strings.TrimRight(fmt.Sprintf("%-8s %-24s %-9s %-46s %s", l.Name, l.Kind, memory, l.Paths, mark), " ") + "\n")
 	}
 	if missing != nil {
 		fmt.Fprintf(&b, "%s\n", plain(missing))

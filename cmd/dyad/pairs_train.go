@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"strings"
 	"time"
 
@@ -10,21 +9,15 @@ import (
 	"dyad/algorithms"
 	"dyad/algorithms/pairs"
 	"dyad/engine/pairgraph"
-	"dyad/privacy"
 )
 
 type pairsTrainCmd struct {
 	pairSource
-	Out        string        `short:"o" default:"pairs.json" placeholder:"FILE" help:"Model file."`
-	Force      bool          `help:"Replace an existing model file."`
-	DataID     string        `placeholder:"ID" help:"Name of the data in the ledger. Default: the schema's data_id."`
-	Workers    int           `positive:"" default:"1" help:"CPU workers; the result has the same bits for any number."`
-	Resume     string        `placeholder:"RUN" help:"Continue a charged run that has released nothing, at no further cost, with the flags and the data of its first attempt."`
-	Checkpoint time.Duration `name:"checkpoint-every" default:"1m" placeholder:"DURATION" help:"Keep the state of a private run beside the ledger this often, for --resume; it is as private as the records. 0: never."`
-	Seed       *uint64       `help:"Seed the noise, for reproduction only: the noise is then not secret."`
+	Out     string `short:"o" default:"pairs.json" placeholder:"FILE" help:"Model file."`
+	Workers int    `positive:"" default:"1" help:"CPU workers; the result has the same bits for any number."`
 	deviceFlag
 	pairFlags
-	ledgerFlag
+	runFlags
 }
 
 // Help shows examples.
@@ -48,19 +41,10 @@ Examples:
 }
 
 type pairsTrainResult struct {
-	Data      string            `json:"data"`
-	Pairs     string            `json:"pairs"`
-	DataID    string            `json:"data_id"`
-	Public    bool              `json:"public"`
-	Dropped   int               `json:"pairs_above_the_cap,omitempty"`
-	Report    pairs.Report      `json:"report"`
-	Guarantee privacy.Guarantee `json:"guarantee"`
-	Run       string            `json:"run,omitempty"`
-	Ledger    string            `json:"ledger,omitempty"`
-	Spent     *spending         `json:"spent_in_all,omitempty"`
-	Model     string            `json:"model,omitempty"`
-	// Seconds is given for public data only.
-	Seconds float64 `json:"training_seconds,omitempty"`
+	runOutcome
+	Pairs   string       `json:"pairs"`
+	Dropped int          `json:"pairs_above_the_cap,omitempty"`
+	Report  pairs.Report `json:"report"`
 }
 
 // Run trains a model.
@@ -95,15 +79,12 @@ func (c *pairsTrainCmd) Run(a *app, command *kong.Context) error {
 	defer done()
 	c.noteDevice(a, nil)
 	schema := d.records.Schema()
-	result := pairsTrainResult{Data: c.Data, Pairs: c.pairSource.Pairs, DataID: schema.DataID, Public: c.PublicData || schema.Public, Dropped: d.dropped}
-	if c.DataID != "" {
-		result.DataID = c.DataID
-	}
-	options, ledger, err := c.options(a, result.DataID, result.Public, c.Data, c.pairSource.Pairs)
+	result := pairsTrainResult{Pairs: c.pairSource.Pairs, Dropped: d.dropped, runOutcome: runOutcome{Data: c.Data, DataID: schema.DataID, Public: c.PublicData || schema.Public}}
+	how, err := c.execution(a, &result.runOutcome, c.Data, c.pairSource.Pairs)
 	if err != nil {
 		return err
 	}
-	options.Engine, result.Ledger = c.pairEngine(c.Workers), ledger
+	options := pairs.Options{Options: how, Engine: c.pairEngine(c.Workers)}
 	var run *pairs.Result
 	if d.classes != nil {
 		run, err = pairs.RunByClass(a.ctx, data, d.classes, plan, options)
@@ -114,56 +95,19 @@ func (c *pairsTrainCmd) Run(a *app, command *kong.Context) error {
 		return a.charged(err)
 	}
 	a.noteRestored(run.Run, run.Restored, plan.Batches*plan.Spec.Epochs)
-	result.Report, result.Guarantee, result.Run = plan.Report(), run.Guarantee, run.Run
+	result.ran(run.Guarantee, run.Run, run.Seconds)
+	result.Report = plan.Report()
 	result.Report.Guarantee = run.Guarantee
-	if result.Public {
-		result.Seconds = run.Seconds
-	}
 	m := pairModel(d, plan, &result, run.W)
 	if result.Model, err = a.saveModel(m, c.Out); err != nil {
 		return err
 	}
-	if result.Spent, err = spentWith(options.Ledger, result.DataID, plan.Spec.Budget.Delta, d.graph.Len(), result.Model); err != nil {
+	if err := result.spent(options.Ledger, plan.Spec.Budget.Delta, d.graph.Len()); err != nil {
 		return err
 	}
 	err = a.emit(result, result.text(m.Task))
 	a.at("reported")
 	return err
-}
-
-// options open the ledger, unless data are public, and say how to carry out a plan over
-// these files. Nothing is charged yet.
-func (c *pairsTrainCmd) options(a *app, dataID string, public bool, files ...string) (o pairs.Options, ledger string, err error) {
-	o = pairs.Options{Public: public, DataID: dataID, Workers: c.Workers, Resume: c.Resume, Tracker: a.tracker("training"), Trace: a.at}
-	if a.hooks.stage != nil {
-		o.Tracker = stageTracker{a}
-	}
-	if c.Seed != nil {
-		o.Source = privacy.NewSeededSource(*c.Seed)
-	}
-	switch {
-	case c.Checkpoint < 0:
-		return o, "", badInput("--checkpoint-every is %v, want a positive duration, or 0 for none", c.Checkpoint)
-	case public && c.Resume != "":
-		return o, "", badInput("--resume continues a charged run, but these data are public and nothing is charged; leave it out")
-	case public:
-		return o, "", a.ctx.Err()
-	}
-	a.at("opening ledger")
-	open := c.open
-	if c.Resume != "" {
-		open = c.openExisting
-	}
-	if o.Ledger, ledger, err = open(privacy.LedgerOptions{LockWait: a.hooks.lockWait, Trace: a.at}); err != nil {
-		return o, "", err
-	}
-	if c.Checkpoint > 0 {
-		o.Checkpoints = algorithms.Checkpoints{Prefix: ledger + ".", Every: c.Checkpoint, Failed: a.checkpointFailed}
-	}
-	if o.Fingerprint, err = fingerprint(o.Ledger, files...); err != nil {
-		return o, "", err
-	}
-	return o, ledger, a.ctx.Err() // an interrupt in time charges nothing
 }
 
 func (a *app) noteRestored(run string, batches, of int) {
@@ -196,30 +140,16 @@ func pairModel(d *pairData, p *pairs.Plan, r *pairsTrainResult, w []float64) *mo
 
 func (r *pairsTrainResult) text(task string) string {
 	var b strings.Builder
-	visibility := "private"
-	if r.Public {
-		visibility = "public"
-	}
-	from := "pairs drawn by ids"
+	from := ", pairs drawn by ids"
 	if r.Pairs != "" {
-		from = "pairs of " + r.Pairs
+		from = ", pairs of " + r.Pairs
 	}
-	fmt.Fprintf(&b, "%-11s %s, %s (%s, data id %s)\n", "data", r.Data, from, visibility, r.DataID)
+	r.writeData(&b, from)
 	if r.Dropped > 0 {
-		fmt.Fprintf(&b, "%-11s pairs above the degree cap were dropped\n", "")
+		line(&b, "", "pairs above the degree cap were dropped")
 	}
 	b.WriteString(r.Report.Text())
-	if r.Ledger != "" {
-		fmt.Fprintf(&b, "%-11s run %s charged to %q in %s\n", "ledger", r.Run, r.DataID, r.Ledger)
-		fmt.Fprintf(&b, "%-11s spent on it in all: %s\n", "", r.Spent.text)
-	}
-	use := fmt.Sprintf("score individuals: dyad predict %s --data FILE", r.Model)
-	if task == taskMetric {
-		use = fmt.Sprintf("map individuals by the metric: dyad transform %s --data FILE --out FILE", r.Model)
-	}
-	fmt.Fprintf(&b, "%-11s %s (%s)\n", "model", r.Model, use)
-	if r.Public {
-		fmt.Fprintf(&b, "%-11s %.2f s of training\n", "time", r.Seconds)
-	}
+	r.writeLedger(&b)
+	r.writeModel(&b, task)
 	return b.String()
 }

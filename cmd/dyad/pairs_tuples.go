@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -91,17 +90,8 @@ func (c *pairsPlanCmd) planTuples(a *app, command *kong.Context, features int) e
 }
 
 type tuplesTrainResult struct {
-	Data      string            `json:"data"`
-	DataID    string            `json:"data_id"`
-	Public    bool              `json:"public"`
-	Report    pairs.TupleReport `json:"report"`
-	Guarantee privacy.Guarantee `json:"guarantee"`
-	Run       string            `json:"run,omitempty"`
-	Ledger    string            `json:"ledger,omitempty"`
-	Spent     *spending         `json:"spent_in_all,omitempty"`
-	Model     string            `json:"model,omitempty"`
-	// Seconds is given for public data only.
-	Seconds float64 `json:"training_seconds,omitempty"`
+	runOutcome
+	Report pairs.TupleReport `json:"report"`
 }
 
 // trainTuples trains a model from classes.
@@ -132,30 +122,25 @@ func (c *pairsTrainCmd) trainTuples(a *app, command *kong.Context) error {
 	if err != nil {
 		return err
 	}
-	result := tuplesTrainResult{Data: c.Data, DataID: schema.DataID, Public: c.PublicData || schema.Public}
-	if c.DataID != "" {
-		result.DataID = c.DataID
-	}
-	options, ledger, err := c.options(a, result.DataID, result.Public, c.Data)
+	result := tuplesTrainResult{runOutcome: runOutcome{Data: c.Data, DataID: schema.DataID, Public: c.PublicData || schema.Public}}
+	how, err := c.execution(a, &result.runOutcome, c.Data)
 	if err != nil {
 		return err
 	}
-	result.Ledger = ledger
+	options := pairs.Options{Options: how, Workers: c.Workers}
 	run, err := pairs.RunTuples(a.ctx, data, classes, plan, options)
 	if err != nil {
 		return a.charged(err)
 	}
 	a.noteRestored(run.Run, run.Restored, plan.Batches*plan.Spec.Epochs)
-	result.Report, result.Guarantee, result.Run = plan.Report(), run.Guarantee, run.Run
+	result.ran(run.Guarantee, run.Run, run.Seconds)
+	result.Report = plan.Report()
 	result.Report.Guarantee = run.Guarantee
-	if result.Public {
-		result.Seconds = run.Seconds
-	}
 	m := tupleModel(d.Encoder, plan, &result, run.W)
 	if result.Model, err = a.saveModel(m, c.Out); err != nil {
 		return err
 	}
-	if result.Spent, err = spentWith(options.Ledger, result.DataID, plan.Spec.Budget.Delta, d.Records.Len(), result.Model); err != nil {
+	if err := result.spent(options.Ledger, plan.Spec.Budget.Delta, d.Records.Len()); err != nil {
 		return err
 	}
 	return a.emit(result, result.text())
@@ -202,22 +187,9 @@ func tupleModel(e *dataset.Encoder, p *pairs.TuplePlan, r *tuplesTrainResult, w 
 
 func (r *tuplesTrainResult) text() string {
 	var b strings.Builder
-	visibility := "private"
-	if r.Public {
-		visibility = "public"
-	}
-	line := func(label, format string, args ...any) {
-		fmt.Fprintf(&b, "%-11s %s\n", label, fmt.Sprintf(format, args...))
-	}
-	line("data", "%s, classes of the records (%s, data id %s)", r.Data, visibility, r.DataID)
+	r.writeData(&b, ", classes of the records")
 	b.WriteString(r.Report.Text())
-	if r.Ledger != "" {
-		line("ledger", "run %s charged to %q in %s", r.Run, r.DataID, r.Ledger)
-		line("", "spent on it in all: %s", r.Spent.text)
-	}
-	line("model", "%s (map individuals by the metric: dyad transform %s --data FILE --out FILE)", r.Model, r.Model)
-	if r.Public {
-		line("time", "%.2f s of training", r.Seconds)
-	}
+	r.writeLedger(&b)
+	r.writeModel(&b, taskMetric)
 	return b.String()
 }

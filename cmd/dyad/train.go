@@ -14,21 +14,16 @@ import (
 )
 
 type trainCmd struct {
-	Data       string        `placeholder:"FILE" help:"Data file, CSV or LIBSVM, gzipped or not. Without it: synthetic clinical records made by this program, public."`
-	Schema     string        `placeholder:"FILE" help:"Schema of the data (YAML); \"dyad data schema FILE\" drafts one."`
-	Out        string        `short:"o" placeholder:"FILE" help:"Model file. Default: model.json with --data; the synthetic run writes one only if asked."`
-	Force      bool          `help:"Replace an existing model file."`
-	Holdout    *float64      `placeholder:"F" help:"Fraction of the records held out and evaluated. The figures are not covered by the guarantee. Default: 0.3 for the synthetic data, else 0."`
-	SplitSeed  uint64        `default:"1" help:"Seed of the split into training and held-out records."`
-	PublicData bool          `help:"The data are public: nothing is charged, and the report says so."`
-	Group      string        `name:"group-column" placeholder:"NAME" help:"Column of public query groups: pairs are formed within a group only. Default: the schema's column with role group."`
-	DataID     string        `placeholder:"ID" help:"Name of the data in the ledger. Default: the schema's data_id."`
-	Resume     string        `placeholder:"RUN" help:"Continue a charged run that has released nothing, at no further cost, with the flags and the data of its first attempt."`
-	Checkpoint time.Duration `name:"checkpoint-every" default:"1m" placeholder:"DURATION" help:"Keep the state of a private run beside the ledger this often, for --resume; it is as private as the records. 0: never."`
-	Seed       *uint64       `help:"Seed the noise, for reproduction only: the noise is then not secret."`
+	Data       string   `placeholder:"FILE" help:"Data file, CSV or LIBSVM, gzipped or not. Without it: synthetic clinical records made by this program, public."`
+	Schema     string   `placeholder:"FILE" help:"Schema of the data (YAML); \"dyad data schema FILE\" drafts one."`
+	Out        string   `short:"o" placeholder:"FILE" help:"Model file. Default: model.json with --data; the synthetic run writes one only if asked."`
+	Holdout    *float64 `placeholder:"F" help:"Fraction of the records held out and evaluated. The figures are not covered by the guarantee. Default: 0.3 for the synthetic data, else 0."`
+	SplitSeed  uint64   `default:"1" help:"Seed of the split into training and held-out records."`
+	PublicData bool     `help:"The data are public: nothing is charged, and the report says so."`
+	Group      string   `name:"group-column" placeholder:"NAME" help:"Column of public query groups: pairs are formed within a group only. Default: the schema's column with role group."`
 	labelsFlag
 	planFlags
-	ledgerFlag
+	runFlags
 }
 
 // Help shows examples.
@@ -49,22 +44,12 @@ Examples:
 
 // trainResult is the JSON output of train.
 type trainResult struct {
-	Task      string            `json:"task"`
-	Data      string            `json:"data"`
-	DataID    string            `json:"data_id"`
-	Public    bool              `json:"public"`
-	Records   int               `json:"training_records"`
-	Heldout   int               `json:"held_out_records"`
-	Report    algorithms.Report `json:"report"`
-	Guarantee privacy.Guarantee `json:"guarantee"`
-	Run       string            `json:"run,omitempty"`
-	Ledger    string            `json:"ledger,omitempty"`
-	Spent     *spending         `json:"spent_in_all,omitempty"`
-	Model     string            `json:"model,omitempty"`
-	// Seconds is given for public data only: a time can depend on records, and
-	// the report is part of what an adversary sees.
-	Seconds float64     `json:"training_seconds,omitempty"`
-	Held    *evaluation `json:"held_out,omitempty"`
+	Task string `json:"task"`
+	runOutcome
+	Records int               `json:"training_records"`
+	Heldout int               `json:"held_out_records"`
+	Report  algorithms.Report `json:"report"`
+	Held    *evaluation       `json:"held_out,omitempty"`
 	// HeldProblem says why the held-out records gave no figures.
 	HeldProblem string `json:"held_out_problem,omitempty"`
 }
@@ -76,7 +61,6 @@ func (c *trainCmd) Run(a *app) error {
 		return err
 	}
 	schema := data.Schema()
-	public := c.PublicData || schema.Public
 	train, held, err := c.split(sampleOf(data))
 	if err != nil {
 		return err
@@ -103,41 +87,10 @@ func (c *trainCmd) Run(a *app) error {
 	if err := checkOut(out, c.Force, c.Data, c.Schema, c.Labels, c.Ledger); err != nil {
 		return err
 	}
-	result := trainResult{Task: c.Task, Data: source, DataID: schema.DataID, Public: public, Records: train.records.Len()}
-	if c.DataID != "" {
-		result.DataID = c.DataID
-	}
-	options := algorithms.Options{Public: public, DataID: result.DataID, Resume: c.Resume, Tracker: a.tracker("training"), Trace: a.at}
-	if a.hooks.stage != nil {
-		options.Tracker = stageTracker{a}
-	}
-	if c.Seed != nil {
-		options.Source = privacy.NewSeededSource(*c.Seed)
-	}
-	if c.Checkpoint < 0 {
-		return badInput("--checkpoint-every is %v, want a positive duration, or 0 for none", c.Checkpoint)
-	}
-	if public && c.Resume != "" {
-		return badInput("--resume continues a charged run, but these data are public and nothing is charged; leave it out")
-	}
-	if !public {
-		a.at("opening ledger")
-		open := c.open
-		if c.Resume != "" {
-			open = c.openExisting
-		}
-		if options.Ledger, result.Ledger, err = open(privacy.LedgerOptions{LockWait: a.hooks.lockWait, Trace: a.at}); err != nil {
-			return err
-		}
-		if c.Checkpoint > 0 {
-			options.Checkpoints = algorithms.Checkpoints{Prefix: result.Ledger + ".", Every: c.Checkpoint, Failed: a.checkpointFailed}
-		}
-		if options.Fingerprint, err = fingerprint(options.Ledger, c.Data, data.LabelsFile); err != nil {
-			return err
-		}
-	}
-	if err := a.ctx.Err(); err != nil {
-		return err // nothing is charged yet
+	result := trainResult{Task: c.Task, Records: train.records.Len(), runOutcome: runOutcome{Data: source, DataID: schema.DataID, Public: c.PublicData || schema.Public}}
+	options, err := c.execution(a, &result.runOutcome, c.Data, data.LabelsFile)
+	if err != nil {
+		return err
 	}
 	problem := plan.Spec.Kernel.Problem()
 	c.noteDevice(a, &problem)
@@ -148,10 +101,8 @@ func (c *trainCmd) Run(a *app) error {
 	if run.Restored > 0 {
 		a.note("dyad: run %s continued after step %d of %d, that of its last checkpoint", run.Run, run.Restored, plan.Schedule.Steps)
 	}
-	result.Report, result.Guarantee, result.Run = plan.Report(), run.Guarantee, run.Run
-	if public {
-		result.Seconds = run.Seconds
-	}
+	result.ran(run.Guarantee, run.Run, run.Seconds)
+	result.Report = plan.Report()
 	result.Report.Guarantee = run.Guarantee
 	if out != "" {
 		m := model{
@@ -175,7 +126,7 @@ func (c *trainCmd) Run(a *app) error {
 		}
 		result.Heldout = held.records.Len()
 	}
-	if result.Spent, err = spentWith(options.Ledger, result.DataID, plan.Spec.Budget.Delta, train.records.Len(), result.Model); err != nil {
+	if err := result.spent(options.Ledger, plan.Spec.Budget.Delta, train.records.Len()); err != nil {
 		return err
 	}
 	err = a.emit(result, result.text(c.Data == ""))
@@ -223,22 +174,6 @@ func (a *app) saveModel(m *model, out string) (string, error) {
 		a.note("dyad: cannot write %s; the model was saved as %s instead", out, name)
 	}
 	return name, nil
-}
-
-// spentWith is what was spent on data in all after a run over n records that saved its
-// model; nil without a ledger.
-func spentWith(l *privacy.Ledger, dataID string, delta float64, n int, model string) (*spending, error) {
-	if l == nil {
-		return nil, nil
-	}
-	if delta == 0 { // other runs on the data may need one
-		delta = privacy.DefaultDelta(n)
-	}
-	s, err := spendingOf(l, dataID, delta)
-	if err != nil {
-		return nil, fmt.Errorf("the model is trained, charged and saved as %s, but the ledger cannot be read back: %w", model, err)
-	}
-	return s, nil
 }
 
 // stageTracker reports the middle of the training as a stage.
@@ -325,39 +260,27 @@ func fingerprint(l *privacy.Ledger, paths ...string) (string, error) {
 
 func (r *trainResult) text(synthetic bool) string {
 	var b strings.Builder
-	visibility := "private"
-	if r.Public {
-		visibility = "public"
-	}
-	fmt.Fprintf(&b, "%-11s %s (%s, data id %s): %d records to train", "data", r.Data, visibility, r.DataID, r.Records)
+	split := fmt.Sprintf(": %d records to train", r.Records)
 	if r.Heldout > 0 {
-		fmt.Fprintf(&b, ", %d held out", r.Heldout)
+		split += fmt.Sprintf(", %d held out", r.Heldout)
 	}
-	fmt.Fprintf(&b, "\n%s", r.Report.Text())
-	if r.Ledger != "" {
-		fmt.Fprintf(&b, "%-11s run %s charged to %q in %s\n", "ledger", r.Run, r.DataID, r.Ledger)
-		fmt.Fprintf(&b, "%-11s spent on it in all: %s\n", "", r.Spent.text)
-	}
+	r.writeData(&b, split)
+	b.WriteString(r.Report.Text())
+	r.writeLedger(&b)
 	if r.HeldProblem != "" {
-		fmt.Fprintf(&b, "%-11s no figures: %s\n", "held out", r.HeldProblem)
+		line(&b, "held out", "no figures: %s", r.HeldProblem)
 	}
 	if r.Held != nil {
-		fmt.Fprintf(&b, "%-11s %d records, objective %.6g\n%s", "held out", r.Heldout, *r.Held.Objective, r.Held.figures("            %s: %s\n"))
+		line(&b, "held out", "%d records, objective %.6g", r.Heldout, *r.Held.Objective)
+		b.WriteString(r.Held.figures("            %s: %s\n"))
 		if !r.Public {
-			fmt.Fprintf(&b, "%-11s computed from private records: these figures are not covered by the guarantee\n", "")
+			line(&b, "", "computed from private records: these figures are not covered by the guarantee")
 		}
 	}
-	if r.Model != "" {
-		use := fmt.Sprintf("score new records: dyad predict %s --data FILE", r.Model)
-		if r.Task == taskMetric {
-			use = fmt.Sprintf("map records by the metric: dyad transform %s --data FILE --out FILE", r.Model)
-		}
-		fmt.Fprintf(&b, "%-11s %s (%s)\n", "model", r.Model, use)
-	} else if synthetic {
-		fmt.Fprintf(&b, "%-11s not saved; add --out FILE. On your own data:\n%-11s dyad data schema FILE > schema.yaml, edit it, dyad train --data FILE --schema schema.yaml --epsilon 1\n", "model", "")
+	if r.Model == "" && synthetic {
+		line(&b, "model", "not saved; add --out FILE. On your own data:")
+		line(&b, "", "dyad data schema FILE > schema.yaml, edit it, dyad train --data FILE --schema schema.yaml --epsilon 1")
 	}
-	if r.Public {
-		fmt.Fprintf(&b, "%-11s %.2f s of training\n", "time", r.Seconds)
-	}
+	r.writeModel(&b, r.Task)
 	return b.String()
 }

@@ -80,7 +80,7 @@ func Load(path string, s *Schema, o Options) (*Dataset, error) {
 // folder of a labels file. Its peak memory is about twice that of the records;
 // formats that are not read in one go (Parquet, NPY, NPZ, IDX) are held as well.
 func LoadReader(name string, r io.Reader, s *Schema, o Options) (*Dataset, error) {
-	e, err := NewEncoder(s)
+	e, err := encoderFor(s, o)
 	if err != nil {
 		return nil, err
 	}
@@ -91,8 +91,16 @@ func LoadReader(name string, r io.Reader, s *Schema, o Options) (*Dataset, error
 	return t.finish()
 }
 
+// encoderFor is the encoder of a schema that has the labels that o wants.
+func encoderFor(s *Schema, o Options) (*Encoder, error) {
+	if o.Labels == LabelsRequired && s.Unlabelled() {
+		return nil, fmt.Errorf("dataset: %s: its schema has no label column, as the labels were those of pairs, and labels are needed here; train with a schema that names one (role: label)", s.DataID)
+	}
+	return NewEncoder(s)
+}
+
 func loadTable(path string, s *Schema, o Options, scan *scanner) (*table, error) {
-	e, err := NewEncoder(s)
+	e, err := encoderFor(s, o)
 	if err != nil {
 		return nil, err
 	}

@@ -203,6 +203,13 @@ func (s *Schema) SelectsByLabel() bool {
 	return c != nil && c.Others == OthersDrop
 }
 
+// Unlabelled says that the schema came from LoadUnlabelledSchema and has no label column
+// of its own.
+func (s *Schema) Unlabelled() bool {
+	c := s.column(RoleLabel)
+	return c != nil && c.Name == noLabel
+}
+
 // IsGraded says that labels are numbers in [-1, 1] and not two classes.
 func (s *Schema) IsGraded() bool {
 	c := s.column(RoleLabel)

@@ -51,7 +51,7 @@ func TestValidate(t *testing.T) {
 		{csv("  - {name: y, position: 1, role: label, positive: 1}\n  - {name: x, position: 3, range: [0, 1]}\n"), "is 3, want 1 to 2"},
 		{csv("  - {name: y, position: 1, role: label, positive: 1}\n  - {name: x, position: 1, range: [0, 1]}\n"), "used twice"},
 		{"data_id: t\ncsv: {header: true}\ncolumns:\n" + label + "  - {name: x, position: 1, range: [0, 1]}\n", "the header already says"},
-		{csv(x), "0 columns have role: label"},
+		{csv(x), "no column has role: label"},
 		{csv(label + "  - {name: z, role: label, positive: 1}\n" + x), "2 columns have role: label"},
 		{csv(label + x + "  - {name: a, role: id}\n  - {name: b, role: id}\n"), "2 columns have role: id"},
 		{csv(label), "no column is a feature"},

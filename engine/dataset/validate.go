@@ -76,7 +76,10 @@ func (v *validator) roles() {
 			features++
 		}
 	}
-	if labels != 1 {
+	switch {
+	case labels == 0:
+		v.addf("no column has role: label; give it to the column that tells the classes apart (only labelled pairs need none)")
+	case labels > 1:
 		v.addf("%d columns have role: label, want 1", labels)
 	}
 	if ids > 1 {
