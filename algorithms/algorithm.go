@@ -75,6 +75,9 @@ func (s Spec) selection() []string {
 // file that have one of two labels.
 const SelectedByLabel = "public: which rows of the data have a label of one of the two classes; the others were left out, so a record is replaced by one of these classes, and whether somebody's label is among them is not protected"
 
+// BoundsFromData is the warning of a guarantee whose bounds were taken from the data.
+const BoundsFromData = "BOUNDS NOT PRIVATE: ranges were taken from the data, so this guarantee does not hold; declare public ranges in the schema"
+
 // NewSpec plans the kernel on backend, within the problem's groups if it has any,
 // and fills in the constants of the loss.
 func NewSpec(backend engine.Backend, p engine.Problem, l2 float64, b privacy.Budget, m Mode) (Spec, error) {

@@ -52,9 +52,9 @@ type Outcome struct {
 // Any error after the charge is a *ChargedError. The charge stands. The run can
 // be resumed unless the ledger says that it is finished. That is the case if
 // another process released it meanwhile, or if the algorithm failed by itself
-// after noise was drawn for its iterate, in this attempt or before its checkpoint:
-// whether that happens could depend on the noise, so trying again until it does not
-// would change the law of what is released.
+// after noise was drawn for its iterate, in this attempt or before its checkpoint, or
+// after a secret batch was: whether that happens could depend on what was drawn, so trying
+// again until it does not would change the law of what is released.
 //
 // A resumed run draws fresh noise. It starts at step 1, or with Options.Checkpoints
 // where its last checkpoint was written (see Checkpoints for why that is sound).
@@ -79,7 +79,7 @@ func Execute(ctx context.Context, j Job, o Options) (*Outcome, error) {
 	o.at("charged")
 	tracker, err := keeper.attach(session, o.Tracker)
 	out.Restored = keeper.restored()
-	watched := &watchedSession{Session: session, released: j.OwnNoise || slices.ContainsFunc(session.Releases(), func(n int) bool { return n > 0 })}
+	watched := &watchedSession{Session: session, drew: j.OwnNoise || slices.ContainsFunc(session.Releases(), func(n int) bool { return n > 0 })}
 	if err == nil {
 		err = j.Train(ctx, watched, tracker)
 	}
@@ -96,7 +96,7 @@ func Execute(ctx context.Context, j Job, o Options) (*Outcome, error) {
 	}
 	if err == nil {
 		err = o.Ledger.Finish(out.Run, privacy.StatusReleased)
-	} else if watched.released && ctx.Err() == nil {
+	} else if watched.drew && ctx.Err() == nil {
 		err = errors.Join(err, o.Ledger.Finish(out.Run, "failed"))
 	}
 	if err != nil {
@@ -111,22 +111,35 @@ func Execute(ctx context.Context, j Job, o Options) (*Outcome, error) {
 	return out, nil
 }
 
-// watchedSession notes whether noise may have been drawn, in this attempt or before
-// the checkpoint that it started from.
+// watchedSession notes whether anything that a guarantee rests on may have been drawn, in
+// this attempt or before the checkpoint that it started from: noise, or the coins of a
+// secret batch. For a Permutation and a UniformBall guarantees hold whatever they are.
 type watchedSession struct {
 	privacy.Session
-	released bool
+	drew bool
+}
+
+// Sample implements privacy.Session.
+func (s *watchedSession) Sample(order []int32, m int) error {
+	s.drew = true
+	return s.Session.Sample(order, m)
+}
+
+// SamplePoisson implements privacy.Session.
+func (s *watchedSession) SamplePoisson(dst []int32, n int, rate float64) ([]int32, error) {
+	s.drew = true
+	return s.Session.SamplePoisson(dst, n, rate)
 }
 
 // Release implements privacy.Session.
 func (s *watchedSession) Release(x []float64, c privacy.Certificate, m privacy.Mechanism) error {
-	s.released = true
+	s.drew = true
 	return s.Session.Release(x, c, m)
 }
 
 // Perturb implements privacy.Session.
 func (s *watchedSession) Perturb(x []float64, c privacy.Certificate, m privacy.Mechanism) error {
-	s.released = true
+	s.drew = true
 	return s.Session.Perturb(x, c, m)
 }
 

@@ -301,7 +301,7 @@ func (p *StreamPlan) finish(assumption string) error {
 		p.Guarantee.Warnings = append(p.Guarantee.Warnings, w)
 	}
 	if s.BoundsFromData {
-		p.Guarantee.Warnings = append(p.Guarantee.Warnings, "BOUNDS NOT PRIVATE: ranges were taken from the data, so this guarantee does not hold; declare public ranges in the schema")
+		p.Guarantee.Warnings = append(p.Guarantee.Warnings, BoundsFromData)
 	}
 	return nil
 }

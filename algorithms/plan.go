@@ -207,7 +207,7 @@ func (p *Plan) baseGuarantee() privacy.Guarantee {
 		g.Warnings = append(g.Warnings, w)
 	}
 	if p.Spec.BoundsFromData {
-		g.Warnings = append(g.Warnings, "BOUNDS NOT PRIVATE: ranges were taken from the data, so this guarantee does not hold; declare public ranges in the schema")
+		g.Warnings = append(g.Warnings, BoundsFromData)
 	}
 	return g
 }

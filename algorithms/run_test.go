@@ -200,6 +200,20 @@ func runViolations(t *testing.T, run runFunc) (broken []string) {
 			check("can be resumed after a failure before the noise", withheld(res, err, true) && errors.Is(err, errOwn) && unfinished == 1)
 		}
 	}
+	// A failure after the coins of a batch.
+	for _, poisson := range []bool{false, true} {
+		w = newWorld(t)
+		w.onTrain = func(s privacy.Session, x []float64) error {
+			if poisson {
+				_, err := s.SamplePoisson(nil, w.data.Len(), 0.5)
+				return errors.Join(err, errOwn)
+			}
+			return errors.Join(s.Sample(make([]int32, w.data.Len()), 1), errOwn)
+		}
+		res, err = w.run(run, ctx, "")
+		_, unfinished, _ = w.state()
+		check("is closed by a failure after a batch was drawn", withheld(res, err, false) && errors.Is(err, errOwn) && unfinished == 0)
+	}
 	slices.Sort(broken)
 	return broken
 }
@@ -265,6 +279,7 @@ type defects struct {
 	resumeCharges    bool
 	resumeReleased   bool // no look at the finish line, before and after
 	failureStaysOpen bool // after the noise
+	coinsUnseen      bool // a failure after a batch was drawn leaves the run open
 }
 
 // run is algorithms.Run, step by step, with the defects.
@@ -310,7 +325,7 @@ func (d defects) run(ctx context.Context, r *engine.Records, a algorithms.Algori
 			return nil, err
 		}
 	}
-	noise := &noiseSession{Session: s}
+	noise := &noiseSession{Session: s, blind: d.coinsUnseen}
 	result.Weights, err = a.Train(ctx, ev, p, noise, algorithms.NoTracker{})
 	err = errors.Join(err, ev.Close(), ctx.Err())
 	switch {
@@ -331,7 +346,17 @@ func (d defects) run(ctx context.Context, r *engine.Records, a algorithms.Algori
 
 type noiseSession struct {
 	privacy.Session
-	drawn bool
+	drawn, blind bool
+}
+
+func (s *noiseSession) Sample(order []int32, m int) error {
+	s.drawn = s.drawn || !s.blind
+	return s.Session.Sample(order, m)
+}
+
+func (s *noiseSession) SamplePoisson(dst []int32, n int, rate float64) ([]int32, error) {
+	s.drawn = s.drawn || !s.blind
+	return s.Session.SamplePoisson(dst, n, rate)
 }
 
 func (s *noiseSession) Release(x []float64, c privacy.Certificate, m privacy.Mechanism) error {
@@ -381,4 +406,8 @@ func TestRunResumeAfterReleaseIsCaught(t *testing.T) {
 
 func TestFailureAfterNoiseLeftOpenIsCaught(t *testing.T) {
 	wantCaught(t, defects{failureStaysOpen: true}, "is closed by a failure after the noise")
+}
+
+func TestFailureAfterCoinsLeftOpenIsCaught(t *testing.T) {
+	wantCaught(t, defects{coinsUnseen: true}, "is closed by a failure after a batch was drawn")
 }

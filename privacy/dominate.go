@@ -97,13 +97,22 @@ func (e GaussianEvent) base() dominatingPair {
 // symmetric says that the reversed pair has the same losses.
 func (d dominatingPair) symmetric() bool { return d.kind != removed || d.q == 1 }
 
-// farthest is the largest centre of a part of mix.
+// farthest is a centre of mix beyond which there are parts of probability less than
+// smallestParts together, or none.
 func (d dominatingPair) farthest() float64 {
-	if d.weights != nil {
-		return d.m * float64(len(d.weights)-1)
+	if d.weights == nil {
+		return d.m
 	}
-	return d.m
+	j, beyond := len(d.weights)-1, 0.0
+	for ; j > 1 && beyond+d.weights[j] < smallestParts; j-- {
+		beyond += d.weights[j]
+	}
+	return d.m * float64(j)
 }
+
+// smallestParts is what a loss distribution may put at infinity for the parts of a
+// mixture, as much as for the tails beyond gaussianReach.
+const smallestParts = 1e-31
 
 // lossBound is the largest loss under Laplace noise, rounded up; +Inf for
 // Gaussian noise. The loss of the reversed pair is not larger.

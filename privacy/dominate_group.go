@@ -41,6 +41,9 @@ import "math"
 // binomialWeights are the probabilities of 0..k of k coins of probability q, 0 < q < 1,
 // within 8 (k+1) 2^-53 relative, which is below massMargin/8 for MaxGroup: from the mode
 // outwards a step multiplies by a factor of at most 6 roundings, and the sum has k more.
+// Below smallestWeight they are near their underflow. What they change in a probability is
+// nothing, but in a loss far out they are all that there is: there their logarithms count,
+// which are within 1e-14 (4 MaxGroup - logarithm).
 func binomialWeights(k int, q float64) (w, logs []float64) {
 	w, logs = make([]float64, k+1), make([]float64, k+1)
 	mode := min(k, int(float64(k+1)*q))
@@ -55,12 +58,21 @@ func binomialWeights(k int, q float64) (w, logs []float64) {
 		w[j-1] = w[j] * float64(j) / float64(k-j+1) / odds
 		sum += w[j-1]
 	}
+	choices := func(n int) float64 {
+		v, _ := math.Lgamma(float64(n) + 1)
+		return v
+	}
 	for j := range w {
-		w[j] /= sum
-		logs[j] = math.Log(w[j]) // to say which parts matter; -Inf for an underflow
+		if w[j] /= sum; w[j] >= smallestWeight {
+			logs[j] = math.Log(w[j])
+			continue
+		}
+		logs[j] = choices(k) - choices(j) - choices(k-j) + float64(j)*math.Log(q) + float64(k-j)*math.Log1p(-q)
 	}
 	return w, logs
 }
+
+const smallestWeight = 1e-200
 
 // exponents bounds, in units of 1e-14, what the roundings of weights (as much in both
 // laws) and of the exponents' parts j m x and (j m)^2/2, with x up to the reach of the
@@ -69,33 +81,60 @@ func (d dominatingPair) exponents() float64 {
 	if d.weights == nil {
 		return 0
 	}
-	far := d.farthest()
-	return far*(far+gaussianReach) + 0.25*float64(len(d.weights))
+	far := d.m * float64(len(d.weights)-1)
+	sum := far*(far+gaussianReach) + 0.25*float64(len(d.weights))
+	if least := min(d.logWeights[0], d.logWeights[len(d.logWeights)-1]); least < math.Log(smallestWeight) {
+		sum += 4*MaxGroup - least
+	}
+	return sum
+}
+
+// top is the j of the largest B(j) f(x - jm), up to rounding. The logarithms of these parts
+// are concave in j: the binomial law is log-concave, and so is f.
+func (d dominatingPair) top(x float64) int {
+	at, end := 0, len(d.logWeights)-1
+	for at < end {
+		j := (at + end) / 2
+		if d.logWeights[j+1]-d.logWeights[j]+d.m*(x-d.m*(float64(j)+0.5)) > 0 {
+			at = j + 1
+		} else {
+			end = j
+		}
+	}
+	return at
+}
+
+// around returns the j next to at, from below to above, whose logPart is more than least.
+func around(at, parts int, least float64, logPart func(j int) float64) (from, to int) {
+	for from = at; from > 0 && logPart(from-1) > least; from-- {
+	}
+	for to = at + 1; to < parts && logPart(to) > least; to++ {
+	}
+	return from, to
 }
 
 // groupMixLoss is log sum_j B(j) exp(j m x - (j m)^2/2), with its derivative, m times the
 // mean of j given x. Parts of less than exp(-45) of the largest are left out: at most
-// MaxGroup exp(-45) < 1e-17 of the sum.
+// MaxGroup exp(-45) < 1e-17 of the sum. As the parts are log-concave in j, those that
+// count are next to each other.
 func (d dominatingPair) groupMixLoss(x float64) (loss, slope float64) {
 	const least = 45
-	top, at := math.Inf(-1), 0
-	for j, b := range d.logWeights {
+	exponent := func(j int) float64 {
 		c := float64(j) * d.m
-		if v := b + c*(x-c/2); v > top {
-			top, at = v, j
-		}
+		return c * (x - c/2)
 	}
-	far := float64(at) * d.m
-	far *= x - far/2
+	logPart := func(j int) float64 { return d.logWeights[j] + exponent(j) }
+	at := d.top(x)
+	from, to := around(at, len(d.weights), logPart(at)-least, logPart)
+	far, part := exponent(at), func(j int, far float64) float64 { return d.weights[j] * math.Exp(exponent(j)-far) }
+	if d.weights[at] < smallestWeight {
+		far, part = logPart(at), func(j int, far float64) float64 { return math.Exp(logPart(j) - far) }
+	}
 	sum, mean := 0.0, 0.0
-	for j, b := range d.logWeights {
-		c := float64(j) * d.m
-		e := c * (x - c/2)
-		if b+e > top-least {
-			p := d.weights[j] * math.Exp(e-far)
-			sum += p
-			mean += p * c
-		}
+	for j := from; j < to; j++ {
+		p := part(j, far)
+		sum += p
+		mean += p * float64(j) * d.m
 	}
 	loss, slope = far+math.Log(sum), mean/sum
 	if math.Abs(loss) > 0.5 {
@@ -103,8 +142,7 @@ func (d dominatingPair) groupMixLoss(x float64) (loss, slope float64) {
 	}
 	sum = 0 // of the loss less 1: around 0 it has more digits
 	for j, b := range d.logWeights {
-		c := float64(j) * d.m
-		if e := c * (x - c/2); b+max(e, 0) > -least {
+		if e := exponent(j); b+max(e, 0) > -least {
 			sum += d.weights[j] * math.Expm1(e)
 		}
 	}
@@ -158,15 +196,43 @@ func (d dominatingPair) groupQuantile(eps, near float64) float64 {
 
 // groupMasses is masses for mixtures.
 func (d dominatingPair) groupMasses(a, b float64) (p, q float64) {
-	for j, w := range d.weights {
-		c := float64(j) * d.m
-		p += w * d.mass(a-c, b-c)
-		if d.kind == replaced {
-			q += w * d.mass(a+c, b+c)
-		}
-	}
-	if d.kind == removed {
+	p = d.groupMass(a, b)
+	switch d.kind {
+	case replaced:
+		q = d.groupMass(-b, -a) // f is symmetric
+	case removed:
 		q = d.mass(a, b)
 	}
 	return p, q
+}
+
+// groupMass is the probability of (a, b] under mix. Its parts B(j) F(interval - jm) are
+// log-concave in j, too (Prekopa 1973): from the first one, away from the largest, that is
+// below 1e-20 of another the rest are smaller still, together below MaxGroup 1e-20 of the sum.
+func (d dominatingPair) groupMass(a, b float64) float64 {
+	const least = 1e-20
+	part := func(j int) float64 {
+		c := float64(j) * d.m
+		return d.weights[j] * d.mass(a-c, b-c)
+	}
+	x := a + (b-a)/2
+	switch {
+	case math.IsInf(b, 1):
+		x = a
+	case math.IsInf(a, -1):
+		x = b
+	}
+	at := d.top(x)
+	sum := part(at)
+	largest := sum
+	for _, step := range []int{-1, 1} {
+		for j := at + step; j >= 0 && j < len(d.weights); j += step {
+			v := part(j)
+			sum += v
+			if largest = max(largest, v); v < least*largest {
+				break
+			}
+		}
+	}
+	return sum
 }

@@ -56,7 +56,7 @@ type PoissonEvent struct {
 	Count int // >= 1
 }
 
-// MaxGroup bounds PoissonEvent.Group: the cost of accounting is proportional to it.
+// MaxGroup bounds PoissonEvent.Group, and with it the cost of accounting.
 const MaxGroup = 256
 
 // WithoutReplacementEvent is Count adaptive releases. For each, a batch of Batch

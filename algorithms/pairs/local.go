@@ -66,6 +66,7 @@ func (p *Plan) local() error {
 		g.Warnings = []string{"features are public in this form: nothing hides them"}
 	}
 	g.Assumptions = append(g.Assumptions, s.selection()...)
+	g.Warnings = append(g.Warnings, s.bounds()...)
 	g.Epsilon = s.Budget.Epsilon // the parts were rounded down
 	p.Guarantee = g
 	return nil

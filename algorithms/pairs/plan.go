@@ -199,6 +199,7 @@ func (p *Plan) account() error {
 	if w := privacy.DeltaWarning(s.Budget.Delta, s.Individuals); w != "" && s.Budget.Delta > 0 {
 		g.Warnings = append(g.Warnings, w)
 	}
+	g.Warnings = append(g.Warnings, s.bounds()...)
 	if s.Mode == algorithms.Paper {
 		claim := &privacy.Claim{Source: "[Li20] Algorithm 1, Theorem 1", Epsilon: s.Budget.Epsilon, Holds: g.Epsilon <= s.Budget.Epsilon}
 		if m, ok := p.Noise.(privacy.Laplace); ok {
@@ -211,11 +212,17 @@ func (p *Plan) account() error {
 }
 
 // selection is what a guarantee assumes of how the individuals were chosen.
-func (s Spec) selection() []string {
-	if !s.SelectedByLabel {
+func (s Spec) selection() []string { return says(s.SelectedByLabel, algorithms.SelectedByLabel) }
+
+// bounds is what a guarantee warns of.
+func (s Spec) bounds() []string { return says(s.BoundsFromData, algorithms.BoundsFromData) }
+
+// says is a text where it applies.
+func says(applies bool, text string) []string {
+	if !applies {
 		return nil
 	}
-	return []string{algorithms.SelectedByLabel}
+	return []string{text}
 }
 
 // NoiseToSignal is the root mean square norm of the noise of one release over the

@@ -138,6 +138,9 @@ type Spec struct {
 	// SelectedByLabel says that individuals without one of the two classes were left out
 	// before: a guarantee then does not hide who is among them.
 	SelectedByLabel bool
+	// BoundsFromData marks ranges of features that were taken from the data: a guarantee
+	// then carries a warning that voids it.
+	BoundsFromData bool
 
 	Unit  Unit
 	Kappa int // >= 1; for OnePair 0 or 1

@@ -110,10 +110,13 @@ func (p *TuplePlan) account() error {
 			"the noise bits are secret",
 		},
 	}
+	g := &p.Guarantee
+	g.Assumptions = append(g.Assumptions, says(s.SelectedByLabel, algorithms.SelectedByLabel)...)
+	g.Warnings = append(g.Warnings, says(s.BoundsFromData, algorithms.BoundsFromData)...)
 	if s.Budget.Delta > 0 {
-		p.Guarantee.Kind, p.Guarantee.Mu = privacy.ApproxDP, account.Mu()
+		g.Kind, g.Mu = privacy.ApproxDP, account.Mu()
 		if w := privacy.DeltaWarning(s.Budget.Delta, s.Individuals); w != "" {
-			p.Guarantee.Warnings = append(p.Guarantee.Warnings, w)
+			g.Warnings = append(g.Warnings, w)
 		}
 	}
 	return nil

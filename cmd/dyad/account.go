@@ -16,12 +16,12 @@ type accountCmd struct {
 	Delta       float64 `default:"1e-5" help:"Delta of the guarantee; 0 for pure epsilon, by Laplace or K-norm noise."`
 	Noise       string  `default:"" enum:",gaussian,laplace,knorm" help:"gaussian, laplace in every coordinate, or knorm with density exp(-||z||/scale). Default: gaussian, or knorm with --delta 0."`
 	Coordinates int     `positive:"" default:"1" help:"Number of released coordinates, for laplace and knorm."`
-	Sensitivity float64 `positive:"" default:"1" help:"L2 sensitivity of one release."`
+	Sensitivity float64 `positive:"" default:"1" help:"L2 sensitivity of one release. With --rate: how far one record that enters or leaves the batch moves it, for both relations."`
 	Steps       int     `positive:"" default:"1" help:"Number of adaptive releases."`
 	Rate        float64 `positive:"" placeholder:"Q" help:"Each release uses a Poisson sample of the records with this rate."`
 	Batch       int     `positive:"" placeholder:"M" help:"Each release uses M records drawn without replacement out of --records."`
 	Records     int     `positive:"" placeholder:"N" help:"Number of records, with --batch."`
-	Relation    string  `default:"replace-one" enum:"replace-one,add/remove" help:"Neighbours that the sensitivity is for: replace-one or add/remove."`
+	Relation    string  `default:"replace-one" enum:"replace-one,add/remove" help:"Neighbours of the guarantee, and without --rate of the sensitivity: replace-one or add/remove."`
 	Group       int     `positive:"" default:"1" placeholder:"K" help:"Also state the guarantee for the K records of one person."`
 	Padded      bool    `help:"The mechanism fills every data set up to a public capacity: then a replace-one guarantee is one for add/remove too."`
 }
@@ -39,6 +39,7 @@ Examples:
   dyad account --epsilon 1 --delta 0 --coordinates 10
   dyad account --scale 2 --delta 0 --noise laplace --coordinates 4 --steps 3
   dyad account --sigma 1 --steps 1000 --rate 0.01 --relation add/remove
+  dyad account --sigma 2 --steps 500 --rate 0.01 --group 4
   dyad account --sigma 4 --steps 100 --batch 100 --records 1000 --delta 1e-6
   dyad account --sigma 20 --group 3 --padded`
 }
@@ -75,6 +76,8 @@ type accountConversion struct {
 	Epsilon float64 `json:"epsilon,omitempty"`
 	Delta   float64 `json:"delta,omitempty"`
 	Refused string  `json:"refused,omitempty"`
+	// Padded says that --padded would make something follow.
+	Padded bool `json:"-"`
 }
 
 // Run converts in either direction.
@@ -105,7 +108,7 @@ func (c *accountCmd) Run(a *app) error {
 	if err := r.account(event); err != nil {
 		return asInput(err)
 	}
-	if err := c.convert(&r); err != nil {
+	if err := c.convert(&r, event); err != nil {
 		return err
 	}
 	return a.emit(r, c.text(&r, mechanism))
@@ -233,7 +236,7 @@ func (c *accountCmd) calibrate() (float64, error) {
 }
 
 // convert adds what the guarantee means for a group and for the other relation.
-func (c *accountCmd) convert(r *accountResult) error {
+func (c *accountCmd) convert(r *accountResult, event privacy.Event) error {
 	if r.Epsilon == nil {
 		return nil
 	}
@@ -242,7 +245,7 @@ func (c *accountCmd) convert(r *accountResult) error {
 		out := accountConversion{For: what}
 		switch {
 		case err != nil:
-			out.Refused = err.Error()
+			out.Refused, out.Padded = err.Error(), errors.Is(err, privacy.ErrRelation)
 		case mu > 0: // the curve itself is exact, and better than a point of it
 			out.Epsilon, out.Delta = privacy.GDPEpsilon(mu, c.Delta), c.Delta
 		default:
@@ -253,6 +256,9 @@ func (c *accountCmd) convert(r *accountResult) error {
 	if c.Group > 1 {
 		mu, _ := privacy.GroupMu(r.Mu, c.Group)
 		budget, err := privacy.GroupBudget(b, c.Group)
+		if own, ok := c.sampledGroup(event, c.Group, privacy.Relation(c.Relation)); ok {
+			budget, err = own, nil
+		}
 		if mu > 0 {
 			err = nil
 		}
@@ -267,8 +273,33 @@ func (c *accountCmd) convert(r *accountResult) error {
 	if err == nil && r.Mu > 0 {
 		mu, err = privacy.ConvertMu(r.Mu, from, to, c.Padded)
 	}
+	if to == privacy.ReplaceOne {
+		if own, ok := c.sampledGroup(event, 1, to); ok {
+			budget, err = own, nil
+		}
+	}
 	add(fmt.Sprintf("%s neighbours", to), budget, mu, err)
 	return nil
+}
+
+// sampledGroup is the guarantee at the same delta for the records of one person on Poisson
+// batches, by the law of how many of them were drawn. It is not ok for other events, where
+// that law is not known here, and if there is no finite epsilon.
+//
+// A PoissonEvent asks of the query how far each record that enters a batch moves it; that
+// bounds k records by k times as much, and says nothing of the relation.
+func (c *accountCmd) sampledGroup(event privacy.Event, group int, relation privacy.Relation) (privacy.Budget, bool) {
+	e, ok := event.(privacy.PoissonEvent)
+	if !ok || e.Law != privacy.GaussianLaw || group > privacy.MaxGroup {
+		return privacy.Budget{}, false
+	}
+	e.Group, e.Relation = group, relation
+	var account privacy.PLD
+	if account.Compose(e) != nil {
+		return privacy.Budget{}, false
+	}
+	b := privacy.Budget{Epsilon: account.Epsilon(c.Delta), Delta: c.Delta}
+	return b, !math.IsInf(b.Epsilon, 1)
 }
 
 func (c *accountCmd) text(r *accountResult, m privacy.Mechanism) string {
@@ -297,7 +328,11 @@ func (c *accountCmd) text(r *accountResult, m privacy.Mechanism) string {
 	fmt.Fprintf(&b, "guarantee   (%s, %s)-DP%s for %s neighbours\n", privacy.FormatUp(*r.Epsilon), privacy.FormatUp(r.Delta), curve, r.Relation)
 	for _, k := range r.Converted {
 		if k.Refused != "" {
-			fmt.Fprintf(&b, "            for %s: nothing follows (see --padded)\n", k.For)
+			hint := ""
+			if k.Padded {
+				hint = " (see --padded)"
+			}
+			fmt.Fprintf(&b, "            for %s: nothing follows%s\n", k.For, hint)
 			continue
 		}
 		fmt.Fprintf(&b, "            (%s, %s)-DP for %s\n", privacy.FormatUp(k.Epsilon), privacy.FormatUp(k.Delta), k.For)

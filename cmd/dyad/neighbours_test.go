@@ -120,6 +120,37 @@ func TestOutputIsTheSameOnNeighbours(t *testing.T) {
 	}
 }
 
+// Ranges that were taken from the data void a guarantee, whoever trains.
+func TestBoundsFromTheDataAreSaid(t *testing.T) {
+	dir := clinic(t, 40)
+	schema, err := os.ReadFile(filepath.Join(dir, "patients.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, fromData := range []bool{false, true} {
+		if fromData {
+			write(t, dir, "patients.yaml", "bounds_from_data: true\n"+string(schema))
+		}
+		state := map[bool]string{true: "s1", false: "s0"}[fromData]
+		for _, args := range [][]string{
+			{"plan", "-n", "40", "--schema", "patients.yaml"},
+			{"train", "--data", "patients.csv", "--schema", "patients.yaml", "--out", "m.json", "--force"},
+			{"online", "--data", "patients.csv", "--schema", "patients.yaml", "--records", "40", "--every", "10", "--state", state},
+			{"local", "simulate", "--data", "patients.csv", "--schema", "patients.yaml"},
+			{"pairs", "plan", "-n", "40", "--schema", "patients.yaml", "--tuple", "4"},
+			{"pairs", "plan", "-n", "40", "--schema", "patients.yaml", "--pairs", "50", "--kappa", "3"},
+			{"pairs", "plan", "-n", "40", "--schema", "patients.yaml", "--density", "1", "--degree-cap", "4", "--method", "input"},
+			{"pairs", "train", "--data", "patients.csv", "--schema", "patients.yaml", "--tuple", "4", "--out", "p.json", "--force"},
+			{"pairs", "train", "--data", "patients.csv", "--schema", "patients.yaml", "--density", "1", "--degree-cap", "4", "--out", "p.json", "--force"},
+		} {
+			code, out, errs := dyad(t, dir, args...)
+			if code != exitOK || strings.Contains(out, "BOUNDS NOT PRIVATE") != fromData {
+				t.Errorf("bounds from data: %v, %v: exit %d %s%s", fromData, args, code, errs, out)
+			}
+		}
+	}
+}
+
 // Rows left out by their label are not hidden, and the guarantee says so.
 func TestRowsLeftOutByLabelAreSaid(t *testing.T) {
 	dir := clinic(t, 40)
@@ -135,6 +166,10 @@ func TestRowsLeftOutByLabelAreSaid(t *testing.T) {
 			{"plan", "-n", "40", "--schema", "patients.yaml"},
 			{"plan", "-n", "40", "--schema", "patients.yaml", "--algorithm", "dpftrl"},
 			{"train", "--data", "patients.csv", "--schema", "patients.yaml", "--out", "m.json", "--force"},
+			{"pairs", "plan", "-n", "40", "--schema", "patients.yaml", "--tuple", "4"},
+			{"pairs", "train", "--data", "patients.csv", "--schema", "patients.yaml", "--all-pairs", "--out", "p.json", "--force"},
+			{"pairs", "train", "--data", "patients.csv", "--schema", "patients.yaml", "--density", "1", "--degree-cap", "4", "--out", "p.json", "--force"},
+			{"local", "simulate", "--data", "patients.csv", "--schema", "patients.yaml"},
 			{"online", "--data", "patients.csv", "--schema", "patients.yaml", "--records", "40", "--every", "10", "--state", map[bool]string{true: "s1", false: "s0"}[drop]},
 		} {
 			code, out, errs := dyad(t, dir, args...)

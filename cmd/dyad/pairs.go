@@ -61,6 +61,7 @@ type pairShape struct {
 	individuals, pairs, features int
 	graph                        *pairgraph.Graph // of drawn pairs; nil for those of a file
 	selected                     bool             // records without one of the two labels were left out
+	boundsFromData               bool
 }
 
 // draw is the graph of pairs drawn among n individuals.
@@ -80,7 +81,7 @@ func (f pairFlags) plan(s pairShape) (*pairs.Plan, error) {
 	spec := pairs.Spec{
 		Individuals: s.individuals, Pairs: s.pairs, Dim: s.features, Rows: f.Rows, Kappa: f.Kappa,
 		Batch: f.Batch, Epochs: f.Epochs, Clip: f.Clip, Shrink: f.Shrink, StepSize: f.StepSize, PrintedSteps: f.PrintedSteps,
-		SelectedByLabel: s.selected, LabelShare: f.LabelShare, ByClass: s.graph != nil,
+		SelectedByLabel: s.selected, BoundsFromData: s.boundsFromData, LabelShare: f.LabelShare, ByClass: s.graph != nil,
 	}
 	var errs [4]error
 	spec.Mode, errs[0] = algorithms.ParseMode(f.Mode)
@@ -187,7 +188,11 @@ func (c *pairsPlanCmd) Run(a *app, command *kong.Context) error {
 			return badInput("-d and --schema both give the number of features; leave one out")
 		}
 		load := dataset.LoadUnlabelledSchema
-		if c.Density != 0 {
+		classes, err := c.fromClasses()
+		if err != nil {
+			return err
+		}
+		if classes = classes || c.Density != 0; classes {
 			load = dataset.LoadSchema
 		}
 		schema, err := load(c.Schema)
@@ -198,8 +203,8 @@ func (c *pairsPlanCmd) Run(a *app, command *kong.Context) error {
 		if err != nil {
 			return asInput(err)
 		}
-		s.features = e.Dim()
-		s.selected = c.Density != 0 && schema.SelectsByLabel()
+		s.features, s.boundsFromData = e.Dim(), schema.BoundsFromData
+		s.selected = classes && schema.SelectsByLabel()
 	}
 	if s.features < 1 {
 		return badInput("give the number of features with -d, or a --schema")
@@ -207,7 +212,7 @@ func (c *pairsPlanCmd) Run(a *app, command *kong.Context) error {
 	if classes, err := c.fromClasses(); err != nil {
 		return err
 	} else if classes {
-		return c.planTuples(a, command, s.features)
+		return c.planTuples(a, command, s)
 	}
 	if (c.PairCount != 0) == (c.Density != 0) {
 		return badInput("give the number of pairs with --pairs, or their number per individual with --density; one of the two; or learn from classes with --tuple or --all-pairs")
@@ -359,9 +364,10 @@ func (s pairSource) read(d *pairData, f pairFlags) error {
 
 // shape is what is public about d.
 func (d *pairData) shape() pairShape {
-	s := pairShape{individuals: d.graph.Len(), pairs: len(d.graph.Pairs()), features: d.records.Encoder.Dim()}
+	schema := d.records.Schema()
+	s := pairShape{individuals: d.graph.Len(), pairs: len(d.graph.Pairs()), features: d.records.Encoder.Dim(), boundsFromData: schema.BoundsFromData}
 	if d.classes != nil {
-		s.graph, s.selected = d.graph, d.records.Schema().SelectsByLabel()
+		s.graph, s.selected = d.graph, schema.SelectsByLabel()
 	}
 	return s
 }

@@ -37,22 +37,23 @@ var tupleOptions = []string{
 	"loss", "margin", "temperature", "rows", "tuple", "all-pairs", "pair-seed", "mode", "epsilon", "delta", "noise", "batch", "epochs", "clip", "step-size",
 }
 
-// planOfTuples is the plan for so many individuals and features.
-func (f pairFlags) planOfTuples(command *kong.Context, individuals, features int) (*pairs.TuplePlan, error) {
+// planOfTuples is the plan for individuals without pairs.
+func (f pairFlags) planOfTuples(command *kong.Context, s pairShape) (*pairs.TuplePlan, error) {
 	for _, given := range command.Path {
 		if f := given.Flag; f != nil && !slices.Contains(tupleOptions, f.Name) {
 			return nil, badInput("--%s is about pairs that are listed or drawn; leave it out with --tuple and --all-pairs", f.Name)
 		}
 	}
 	spec := pairs.TupleSpec{
-		Individuals: individuals, Dim: features, Rows: f.Rows, Tuple: f.Tuple, AllPairs: f.AllPairs,
+		Individuals: s.individuals, Dim: s.features, Rows: f.Rows, Tuple: f.Tuple, AllPairs: f.AllPairs,
 		Batch: f.Batch, Epochs: f.Epochs, Clip: f.Clip, StepSize: f.StepSize,
+		SelectedByLabel: s.selected, BoundsFromData: s.boundsFromData,
 	}
 	if !f.AllPairs {
 		spec.Seed = f.PairSeed
 	}
 	if spec.Rows == 0 {
-		spec.Rows = min(16, features)
+		spec.Rows = min(16, s.features)
 	}
 	switch f.Loss {
 	case lossTriplet:
@@ -68,20 +69,20 @@ func (f pairFlags) planOfTuples(command *kong.Context, individuals, features int
 	if spec.Mode, err = algorithms.ParseMode(f.Mode); err != nil {
 		return nil, asInput(err)
 	}
-	if spec.Budget, err = f.budget(individuals, false); err != nil {
+	if spec.Budget, err = f.budget(s.individuals, false); err != nil {
 		return nil, err
 	}
 	if f.Noise == "laplace" {
 		spec.Noise = privacy.LaplaceNoise
 	}
-	spec.Bound = publicBound(spec.Norm(), features)
+	spec.Bound = publicBound(spec.Norm(), s.features)
 	p, err := spec.Plan()
 	return p, asInput(err)
 }
 
 // planTuples prints the report.
-func (c *pairsPlanCmd) planTuples(a *app, command *kong.Context, features int) error {
-	p, err := c.planOfTuples(command, c.N, features)
+func (c *pairsPlanCmd) planTuples(a *app, command *kong.Context, s pairShape) error {
+	p, err := c.planOfTuples(command, s)
 	if err != nil {
 		return err
 	}
@@ -110,7 +111,9 @@ func (c *pairsTrainCmd) trainTuples(a *app, command *kong.Context) error {
 	if err != nil {
 		return err
 	}
-	plan, err := c.planOfTuples(command, d.Records.Len(), d.Encoder.Dim())
+	plan, err := c.planOfTuples(command, pairShape{
+		individuals: d.Records.Len(), features: d.Encoder.Dim(), selected: schema.SelectsByLabel(), boundsFromData: schema.BoundsFromData,
+	})
 	if err != nil {
 		return err
 	}

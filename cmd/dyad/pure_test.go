@@ -5,6 +5,8 @@ import (
 	"math"
 	"strings"
 	"testing"
+
+	"dyad/privacy"
 )
 
 // --delta 0 asks for pure epsilon; without the flag delta is the default.
@@ -105,6 +107,29 @@ func TestAccountSideBySide(t *testing.T) {
 	sampled := account("--sigma", "1", "--steps", "1000", "--rate", "0.01", "--relation", "add/remove")
 	if *sampled.Epsilon < 1 || *sampled.Epsilon > 4 || sampled.Bounds[0].Epsilon != nil {
 		t.Errorf("1000 sampled releases: %+v", sampled)
+	}
+	// Replacing a record costs less than removing and adding one, and several records of one
+	// person less than several persons, where the law of a batch is known.
+	if c := sampled.Converted[0]; c.Delta != 1e-5 || c.Epsilon <= *sampled.Epsilon || c.Epsilon >= 1.9**sampled.Epsilon {
+		t.Errorf("1000 sampled releases, replace-one: %+v", c)
+	}
+	group := func(args ...string) (one float64, all accountConversion) {
+		r := account(append(args, "--steps", "500", "--rate", "0.01", "--group", "4")...)
+		return *r.Epsilon, r.Converted[0]
+	}
+	e := privacy.PoissonEvent{Law: privacy.GaussianLaw, Sensitivity: 1, Scale: 2, Rate: 0.01, Relation: privacy.ReplaceOne, Group: 4, Count: 500}
+	var total privacy.Total
+	if err := total.Compose(e); err != nil {
+		t.Fatal(err)
+	}
+	if one, all := group("--sigma", "2"); all.Delta != 1e-5 || all.Epsilon < total.Epsilon(1e-5)*(1-1e-9) || all.Epsilon <= one {
+		t.Errorf("4 sampled records of one person: %+v, one record %g, the ledger would count %g", all, one, total.Epsilon(1e-5))
+	}
+	if one, all := group("--noise", "laplace", "--scale", "2"); all.Delta <= 1e-5 || all.Epsilon < 4*one {
+		t.Errorf("4 sampled records of one person, Laplace noise: %+v, one record %g", all, one)
+	}
+	if many := account("--sigma", "2", "--steps", "500", "--rate", "0.01", "--group", "257").Converted[0]; many.Refused == "" || many.Padded {
+		t.Errorf("more records of one person than are accounted for: %+v", many)
 	}
 	target := account("--epsilon", "1", "--steps", "100", "--batch", "50", "--records", "1000")
 	if *target.Epsilon > 1 || *target.Epsilon < 0.999 {

@@ -18,7 +18,10 @@ import (
 // # Every term has norm at most h
 //
 // Claim. The term of a pair is the matrix q T, T_rk = trunc(c_r/q dx_k), a function of
-// its two records, its label, w, h and len(pairs). Its exact norm is at most h, or with
+// its two records, its label, w, h and the number of all pairs. (Not of that of the batch:
+// a Poisson batch has as many as its coins say, and what is accounted for an owner rests
+// on the terms of the others being the same with and without the owner's pairs.) Its exact
+// norm is at most h, or with
 // RowByRow that of each row, for every data set and w. This needs of the hardware only
 // that each operation in float64 errs by at most 3 u relatively (a correctly rounded one
 // errs by u).
@@ -40,8 +43,8 @@ import (
 //
 // # Sums are exact
 //
-// |T_rk| <= h/q and len(pairs) h/q <= 2^62 by the choice of e, so sums of T are exact in 64
-// bits, in any order. What Sum returns is q times the sum, rounded once: it is within
+// |T_rk| <= h/q and h/q times the number of pairs is at most 2^62 by the choice of e, so sums
+// of T are exact in 64 bits, in any order. What Sum returns is q times the sum, rounded once: it is within
 // u len(pairs) h of the sum of terms, in norm, which is less than pairgraph.SumError.
 //
 // h is the smaller of clip and the loss's bound of gradients at w: both are public, and
@@ -106,13 +109,14 @@ func (s *pairSums) slack() float64 { return float64(s.rows+s.d+16) * 0x1p-51 }
 // smallestPart bounds how far h is below clip.
 const smallestPart = 0x1p-140
 
-// scale returns h and q.
-func (s *pairSums) scale(w []float64, batch int, clip float64) (h, unit float64) {
+// scale returns h and q for lists of at most that many pairs, or of all pairs if they are
+// more.
+func (s *pairSums) scale(w []float64, pairs int, clip float64) (h, unit float64) {
 	h = clip
 	if g := s.loss.GradientBound(w, s.d, s.norm, s.bound); g < clip {
 		h = max(g, clip*smallestPart)
 	}
-	_, e := math.Frexp(h * float64(batch)) // at most 2^e
+	_, e := math.Frexp(h * float64(max(pairs, s.pairs))) // at most 2^e
 	return h, math.Ldexp(1, e-62)
 }
 

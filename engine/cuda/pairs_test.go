@@ -339,7 +339,7 @@ func TestPairsRecordChangesItsTermsOnly(t *testing.T) {
 	for k, data := range []*pairgraph.Data{data, other} {
 		s := openPairs(t, openFake(t, newFake()), data, loss, rows)
 		integers := func(pairs []int32) []int64 {
-			h, unit := s.scale(w, 30, 0.2) // the unit of the whole batch
+			h, unit := s.scale(w, len(pairs), 0.2)
 			err := s.device.gpu.Do(context.Background(), func(c driver.Context) error {
 				return errors.Join(copyWords(c, s.w, w), c.Clear(s.sums, uint64(8*s.Len()), 0), s.add(c, pairs, h*(1-s.slack()), 1/unit, pairgraph.WholeMatrix), copyBack(c, s.integers, s.sums))
 			})
@@ -356,6 +356,31 @@ func TestPairsRecordChangesItsTermsOnly(t *testing.T) {
 	for k := range all[0] {
 		if all[0][k]-own[0][k] != all[1][k]-own[1][k] {
 			t.Errorf("entry %d changed by more than its own terms", k)
+		}
+	}
+}
+
+// TestPairsTermKnowsNoBatch: the term of a pair is the same alone and in any batch: sums
+// are those of the terms, to the last bit. The size of a Poisson batch is no public number.
+func TestPairsTermKnowsNoBatch(t *testing.T) {
+	const m, rows = 30, 3
+	data := pairData(t, 12, 4, m, pairgraph.L2)
+	s := openPairs(t, openFake(t, newFake()), data, pairgraph.Contrastive{Margin: 1}, rows)
+	w := weights(s.Len(), 0.5)
+	for _, size := range []int{2, 7, m} {
+		list, want := allOf(m)[:size], make([]int64, s.Len())
+		for _, i := range list {
+			s.sumOf(t, w, []int32{i}, 0.2, pairgraph.WholeMatrix)
+			for k, v := range s.integers {
+				want[k] += v
+			}
+		}
+		s.sumOf(t, w, list, 0.2, pairgraph.WholeMatrix)
+		if !slices.Equal(s.integers, want) {
+			t.Errorf("a batch of %d: the sum is not that of its terms", size)
+		}
+		if want[0]++; slices.Equal(s.integers, want) {
+			t.Error("one unit more makes no difference: the test sees nothing")
 		}
 	}
 }
