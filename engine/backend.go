@@ -95,7 +95,7 @@ type Backend interface {
 	// Name identifies the backend and its variant in reports, e.g. "cpu".
 	Name() string
 	// Plan chooses the cheapest exact method from public numbers alone. It
-	// wraps ErrUnsupported if it has none.
+	// wraps ErrUnsupported if it has none, in particular for query groups: see Grouped.
 	Plan(Problem) (Kernel, error)
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 )
 
 // CheckCall is what every Evaluator checks first. It returns an error unless GradSum
@@ -18,10 +19,17 @@ func (p Problem) CheckCall(ctx context.Context, dst, w []float64, pairs Pairs) e
 	}
 	switch q := pairs.(type) {
 	case AllPairs:
-		if q.N != p.N {
-			return fmt.Errorf("engine: GradSum: AllPairs.N is %d, the problem has %d records", q.N, p.N)
+		if q.N != p.N || len(p.Groups) > 0 {
+			return fmt.Errorf("engine: GradSum: AllPairs.N is %d, the problem has %d records in %d query groups", q.N, p.N, len(p.Groups))
+		}
+	case GroupPairs:
+		if len(p.Groups) == 0 || !slices.Equal(q.Sizes, p.Groups) {
+			return fmt.Errorf("engine: GradSum: GroupPairs of %d groups, which are not the %d query groups of the problem", len(q.Sizes), len(p.Groups))
 		}
 	case PrefixPairs:
+		if len(p.Groups) > 0 {
+			return fmt.Errorf("%w: prefix pairs of records in query groups", ErrUnsupported)
+		}
 		if q.T < 1 || q.T >= p.N || q.Order != nil && len(q.Order) <= q.T {
 			return fmt.Errorf("engine: GradSum: PrefixPairs with T = %d and %d entries of Order for %d records", q.T, len(q.Order), p.N)
 		}

@@ -57,18 +57,23 @@ func (p Problem) validateGroups() error {
 	return nil
 }
 
-// Grouped adds query groups to a Backend that knows none: a problem with groups
-// is planned group by group, and its gradient sum is the sum of theirs, in order.
+// Grouped adds query groups to a Backend: where that has no method for a problem with
+// groups, it is planned group by group, and its gradient sum is the sum of theirs, in
+// order.
 type Grouped struct{ Backend }
 
-// Plan is the inner backend's without groups; with groups, one inner kernel for
+// Plan is the inner backend's, or with groups that it does not know, one inner kernel for
 // each group size.
 func (b Grouped) Plan(p Problem) (Kernel, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
 	}
-	if len(p.Groups) == 0 {
-		return b.Backend.Plan(p)
+	whole, err := b.Backend.Plan(p)
+	if len(p.Groups) == 0 || err != nil && !errors.Is(err, ErrUnsupported) {
+		return whole, err
+	}
+	if err == nil && !math.IsInf(whole.Roundoff(p.Pairs()), 1) {
+		return whole, nil
 	}
 	k := &groupedKernel{problem: p, inner: make(map[int]Kernel)}
 	for _, size := range p.Groups {
@@ -102,25 +107,54 @@ func (k *groupedKernel) Method() string {
 // one after the other, each of norm at most its number of pairs times the
 // Lipschitz constant G_l: gamma_G sum.
 func (k *groupedKernel) Roundoff(p Pairs) float64 {
+	sum, _ := k.bounds(p)
+	return sum
+}
+
+// NeighbourRoundoff implements NeighbourKernel: the largest of the groups' bounds, plus the
+// error of adding their sums.
+//
+// Proof. Let D and D' differ in a record of group h, and let e_g be computed minus exact of
+// group g, the exact sum being that of a NeighbourKernel's own terms where its bound is the
+// smaller one. The sum of another group is computed from the same records and w in both, to
+// the same bits, so e_g is the same. e_h changes by at most twice its bound, and the error
+// of adding, at most gamma_G times the sum of the norms, by at most twice that. QED
+func (k *groupedKernel) NeighbourRoundoff(p Pairs) float64 {
+	_, most := k.bounds(p)
+	return most
+}
+
+// bounds returns Roundoff and NeighbourRoundoff.
+func (k *groupedKernel) bounds(p Pairs) (roundoff, neighbour float64) {
 	g, ok := p.(GroupPairs)
 	if !ok || !slices.Equal(g.Sizes, k.problem.Groups) {
-		return math.Inf(1)
+		return math.Inf(1), math.Inf(1)
 	}
 	c, err := k.problem.Loss.Constants(k.problem.Bounds, k.problem.Radius)
 	if err != nil {
-		return math.Inf(1)
+		return math.Inf(1), math.Inf(1)
 	}
-	var bound, size float64
+	var sum, most, size float64
 	for _, s := range g.Sizes {
 		if s < 2 {
 			continue
 		}
 		pairs := AllPairs{N: s}
 		r := k.inner[s].Roundoff(pairs)
-		bound += r
+		sum += r
+		most = max(most, min(r, neighbourRoundoff(k.inner[s], pairs)))
 		size += float64(pairs.Len())*c.Lipschitz + r
 	}
-	return (bound + Gamma(len(g.Sizes)+1)*size) * (1 + 0x1p-40)
+	adding := Gamma(len(g.Sizes)+1) * size
+	return (sum + adding) * (1 + 0x1p-40), (most + adding) * (1 + 0x1p-40)
+}
+
+// neighbourRoundoff is that of a NeighbourKernel, +Inf of any other.
+func neighbourRoundoff(k Kernel, p Pairs) float64 {
+	if n, ok := k.(NeighbourKernel); ok {
+		return n.NeighbourRoundoff(p)
+	}
+	return math.Inf(1)
 }
 
 func (k *groupedKernel) Bind(r *Records) (Evaluator, error) {

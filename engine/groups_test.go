@@ -2,7 +2,9 @@ package engine_test
 
 import (
 	"context"
+	"errors"
 	"math"
+	"strings"
 	"testing"
 
 	"dyad/algorithms/algotest"
@@ -70,15 +72,131 @@ func TestGroupedEqualsDoubleLoopWithinGroups(t *testing.T) {
 	}
 }
 
-// A backend that knows no groups cannot be used with them by accident.
-func TestGroupsAreNotIgnored(t *testing.T) {
-	p := engine.Problem{N: 4, D: 1, Bounds: engine.UnitBounds(), Loss: engine.Logistic{}, Radius: 1, Groups: []int{2, 2}}
-	kernel, err := cpu.Backend{}.Plan(p)
+// erring is the CPU with an error of 10^-3 times the number of records in every sum, whose
+// sign comes from the records, or from the number of the call if counted.
+type erring struct {
+	cpu.Backend
+	calls *int
+}
+
+type erringKernel struct {
+	engine.Kernel
+	calls *int
+}
+
+type erringEvaluator struct {
+	engine.Evaluator
+	kernel  erringKernel
+	records *engine.Records
+}
+
+func (b erring) Plan(p engine.Problem) (engine.Kernel, error) {
+	k, err := b.Backend.Plan(p)
+	return erringKernel{k, b.calls}, err
+}
+
+func (k erringKernel) Roundoff(p engine.Pairs) float64 {
+	return k.Kernel.Roundoff(p) + 1e-3*float64(k.Problem().N)
+}
+
+func (k erringKernel) NeighbourRoundoff(p engine.Pairs) float64 {
+	if math.IsInf(k.Kernel.Roundoff(p), 1) {
+		return math.Inf(1)
+	}
+	return 1e-3 * float64(k.Problem().N)
+}
+
+func (k erringKernel) Bind(r *engine.Records) (engine.Evaluator, error) {
+	e, err := k.Kernel.Bind(r)
+	return erringEvaluator{e, k, r}, err
+}
+
+func (e erringEvaluator) Kernel() engine.Kernel { return e.kernel }
+
+func (e erringEvaluator) GradSum(ctx context.Context, dst, w []float64, p engine.Pairs) error {
+	err := e.Evaluator.GradSum(ctx, dst, w, p)
+	var bits uint64
+	if e.kernel.calls != nil {
+		*e.kernel.calls++
+		bits = uint64(*e.kernel.calls / 3) // of three groups
+	} else {
+		for _, v := range e.records.Dense() {
+			bits = (bits ^ math.Float64bits(v)) * 0x9e3779b97f4a7c15
+		}
+		bits >>= 60
+	}
+	dst[0] += math.Copysign(1e-3*float64(e.kernel.Problem().N), 0.5-float64(bits&1))
+	return err
+}
+
+// What a record changes of the error of a grouped sum is what it changes in its own group:
+// the errors of the others are the same, whatever they are. The control: errors that are
+// not a function of a group's records exceed it.
+func TestGroupedErrorOfOneRecord(t *testing.T) {
+	const n, d = 30, 2
+	p := engine.Problem{N: n, D: d, Bounds: engine.UnitBounds(), Loss: engine.Logistic{}, Radius: 1, Groups: []int{9, 11, 10}}
+	exact, err := engine.Grouped{Backend: cpu.Backend{}}.Plan(p)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !math.IsInf(kernel.Roundoff(p.Pairs()), 1) {
-		t.Error("a kernel without groups states a bound for them")
+	calls := 1
+	for _, counted := range []bool{false, true} {
+		b := erring{}
+		if counted {
+			b.calls = &calls
+		}
+		k, err := engine.Grouped{Backend: b}.Plan(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, whole := k.(engine.NeighbourKernel).NeighbourRoundoff(p.Pairs()), k.Roundoff(p.Pairs())
+		if !(r > 11e-3 && r < 11.1e-3 && whole > 30e-3) {
+			t.Errorf("NeighbourRoundoff %v, Roundoff %v", r, whole)
+		}
+		errorOf := func(records *engine.Records) float64 {
+			var sums [2]float64
+			for i, kernel := range []engine.Kernel{k, exact} {
+				e, err := kernel.Bind(records)
+				if err != nil {
+					t.Fatal(err)
+				}
+				dst := make([]float64, d)
+				if err := e.GradSum(context.Background(), dst, []float64{0.5, 0.5}, p.Pairs()); err != nil {
+					t.Fatal(err)
+				}
+				sums[i] = dst[0]
+			}
+			return sums[0] - sums[1]
+		}
+		data := algotest.RandomRecords(n, d, engine.UnitBounds(), 3)
+		before, most := errorOf(data), 0.0
+		for _, other := range algotest.Neighbours(data, 12, 4) {
+			most = max(most, math.Abs(errorOf(other)-before))
+		}
+		if (most <= 2*r) == counted || most == 0 {
+			t.Errorf("counted %v: a record changes the error by %v, NeighbourRoundoff is %v", counted, most, r)
+		}
+	}
+}
+
+// heedless plans problems with groups as if they had none.
+type heedless struct{ cpu.Backend }
+
+func (b heedless) Plan(p engine.Problem) (engine.Kernel, error) {
+	p.Groups = nil
+	return b.Backend.Plan(p)
+}
+
+// A backend that knows no groups cannot be used with them by accident.
+func TestGroupsAreNotIgnored(t *testing.T) {
+	p := engine.Problem{N: 4, D: 1, Bounds: engine.UnitBounds(), Loss: engine.Logistic{}, Radius: 1, Groups: []int{2, 2}}
+	if _, err := (cpu.Backend{}).Plan(p); !errors.Is(err, engine.ErrUnsupported) {
+		t.Errorf("a backend without groups plans a problem with them: %v", err)
+	}
+	// One that ignores them states no bound for their pairs, and Grouped does not use it.
+	kernel, err := engine.Grouped{Backend: heedless{}}.Plan(p)
+	if err != nil || !strings.Contains(kernel.Method(), "within 2 groups") || math.IsInf(kernel.Roundoff(p.Pairs()), 1) {
+		t.Errorf("a backend that ignores groups: %v, %v", kernel, err)
 	}
 	for _, bad := range [][]int{{2, 3}, {1, 1, 1, 1}, {4, 0}} {
 		p.Groups = bad

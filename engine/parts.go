@@ -83,6 +83,25 @@ func (k *partsKernel) Roundoff(p Pairs) float64 {
 	return k.inner[s.N].Roundoff(AllPairs{N: s.N})
 }
 
+// NeighbourRoundoff implements NeighbourKernel: it is that of the inner kernel, and holds
+// also for the parts of two different sets of pairs whose records differ in one place.
+//
+// Proof. The sum is the inner kernel's, on a copy of the records of the part, in the order
+// of the part. If the record that differs is none of them, the copies and the sums are the
+// same. If it is one of them, or the other part has another record in its place, the copies
+// are two data sets of N records that differ in one, which has the same place in both: what
+// the inner kernel's bound is about, whose terms depend on places in the copy. Parts of
+// which one has record k where the other has a record j instead are what sampling without
+// replacement compares (privacy.MeanGradient): a batch is drawn in uniform order, so the
+// batches with k are mapped onto those without it by putting j into the place of k. QED
+func (k *partsKernel) NeighbourRoundoff(p Pairs) float64 {
+	s, ok := p.(SubsetPairs)
+	if !ok || k.inner[s.N] == nil {
+		return math.Inf(1)
+	}
+	return neighbourRoundoff(k.inner[s.N], AllPairs{N: s.N})
+}
+
 func (k *partsKernel) Bind(r *Records) (Evaluator, error) {
 	if err := k.problem.Fits(r); err != nil {
 		return nil, err

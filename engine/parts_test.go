@@ -72,6 +72,25 @@ func TestPartsEqualTheirSubset(t *testing.T) {
 			t.Error("roundoff of pairs that were not planned is finite")
 		}
 	}
+	// What one record changes of a part is what it changes of the copy: known if the inner
+	// kernel knows it.
+	p := engine.Problem{N: n, D: d, Bounds: engine.UnitBounds(), Loss: engine.Logistic{}, Radius: 1}
+	for _, c := range []struct {
+		inner engine.Backend
+		want  float64
+	}{{cpu.Backend{}, math.Inf(1)}, {erring{}, 20e-3}} {
+		kernel, err := engine.Parts{Backend: c.inner, Sizes: []int{20, 2}}.Plan(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		k := kernel.(engine.NeighbourKernel)
+		if got := k.NeighbourRoundoff(engine.SubsetPairs{Order: order, From: 2, N: 20}); got != c.want {
+			t.Errorf("NeighbourRoundoff of a part is %v, want %v", got, c.want)
+		}
+		if !math.IsInf(k.NeighbourRoundoff(engine.SubsetPairs{N: 21}), 1) || !math.IsInf(k.NeighbourRoundoff(engine.AllPairs{N: 20}), 1) {
+			t.Error("NeighbourRoundoff of pairs that were not planned is finite")
+		}
+	}
 	for _, sizes := range [][]int{nil, {1}, {46}} {
 		if _, err := (engine.Parts{Backend: cpu.Backend{}, Sizes: sizes}).Plan(engine.Problem{N: n, D: d, Bounds: engine.UnitBounds(), Loss: engine.Logistic{}, Radius: 1}); err == nil {
 			t.Errorf("sizes %v were planned", sizes)

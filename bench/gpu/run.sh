@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # Everything that needs a GPU, in stages of at most 8 minutes: run.sh [--dry-run] [STAGE...]
-# with stages doctor, driver, conformance, sanitizer, measure, measure-large, measure-pairs, measure-metric,
-# peers (default: all). Needs bin/ from build.sh and an NVIDIA driver; no network, no Go.
-# Results go to the folder OUT (default: results, beside this script): copy gpu-*.json to
-# bench/results/gpu. It fails without a GPU: a skipped test is no result.
+# with stages doctor, driver, conformance, sanitizer, measure, measure-large, measure-groups,
+# measure-pairs, measure-metric, peers (default: all). Needs bin/ from build.sh and an NVIDIA
+# driver; no network, no Go. Results go to the folder OUT (default: results, beside this
+# script): copy gpu-*.json to bench/results/gpu. It fails without a GPU: a skipped test is no result.
 #
 # --dry-run goes through the same stages with any driver, such as the tests' fake one, and
 # measures nothing: tests are listed and must be there, Python files are checked.
@@ -98,7 +98,7 @@ export -f listed doctor sanitizer peers
 export out dry
 
 require_gpu
-for name in "${@:-doctor driver conformance sanitizer measure measure-large measure-pairs measure-metric peers}"; do
+for name in "${@:-doctor driver conformance sanitizer measure measure-large measure-groups measure-pairs measure-metric peers}"; do
 	for s in $name; do
 		case $s in
 		doctor) stage doctor bash -c doctor ;;
@@ -107,6 +107,7 @@ for name in "${@:-doctor driver conformance sanitizer measure measure-large meas
 		sanitizer) stage sanitizer bash -c sanitizer ;;
 		measure) stage measure env DYAD_GPU_OUT="$out/gpu-$(hostname).json" bin/cuda.test -test.v -test.run 'GPUMeasure$' ;;
 		measure-large) stage measure-large env DYAD_GPU_LARGE=1 DYAD_GPU_OUT="$out/gpu-large-$(hostname).json" bin/cuda.test -test.v -test.run 'GPUMeasure$' ;;
+		measure-groups) stage measure-groups env DYAD_GPU_GROUPS_OUT="$out/gpu-groups-$(hostname).json" bin/cuda.test -test.v -test.run 'GPUMeasureGroups$' ;;
 		measure-pairs) stage measure-pairs env DYAD_GPU_PAIRS_OUT="$out/gpu-pairs-$(hostname).json" bin/cuda.test -test.v -test.run 'GPUMeasurePairs$' ;;
 		measure-metric) stage measure-metric env DYAD_GPU_METRIC_OUT="$out/gpu-metric-$(hostname).json" bin/cuda.test -test.v -test.run 'GPUMeasureMetric$' ;;
 		peers) stage peers bash -c peers ;;

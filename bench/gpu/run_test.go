@@ -44,7 +44,7 @@ func TestDryRun(t *testing.T) {
 		return c.ProcessState.ExitCode(), string(out)
 	}
 	code, out := run("libcuda.so.1", "--dry-run")
-	for _, stage := range []string{"doctor", "driver", "conformance", "sanitizer", "measure", "measure-large", "measure-pairs", "measure-metric", "peers"} {
+	for _, stage := range []string{"doctor", "driver", "conformance", "sanitizer", "measure", "measure-large", "measure-groups", "measure-pairs", "measure-metric", "peers"} {
 		if !strings.Contains(out, "== "+stage+"\n") {
 			t.Errorf("stage %s did not run", stage)
 		}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -267,13 +268,17 @@ func agreement(a, b engine.Backend) (string, bool) {
 		labels int
 		second int // a coordinate of w besides the first
 		value  float64
-	}{{engine.Logistic{}, 2, 1, -0.8}, {engine.Logistic{}, 5, 1, -0.8}, {engine.MahalanobisLogistic{}, 2, engine.Symmetric{Dim: d}.Index(1, 1), 0.8}} {
+		groups []int
+	}{
+		{engine.Logistic{}, 2, 1, -0.8, nil}, {engine.Logistic{}, 5, 1, -0.8, nil}, {engine.Logistic{}, 5, 1, -0.8, slices.Repeat([]int{100}, n/100)},
+		{engine.MahalanobisLogistic{}, 2, engine.Symmetric{Dim: d}.Index(1, 1), 0.8, nil},
+	} {
 		for i := range y {
 			y[i] = 2*float64(rng.IntN(c.labels))/float64(c.labels-1) - 1
 		}
 		w := make([]float64, c.loss.ParamDim(d))
 		w[0], w[c.second] = 0.6, c.value
-		p := engine.Problem{N: n, D: d, Bounds: engine.UnitBounds(), Loss: c.loss, Radius: 1, LabelValues: c.labels}
+		p := engine.Problem{N: n, D: d, Bounds: engine.UnitBounds(), Loss: c.loss, Radius: 1, LabelValues: c.labels, Groups: c.groups}
 		r, err := engine.NewRecords(x, y, d, p.Bounds)
 		if err != nil {
 			return err.Error(), false
@@ -282,12 +287,12 @@ func agreement(a, b engine.Backend) (string, bool) {
 		var bound float64
 		var method string
 		for i, backend := range []engine.Backend{a, b} {
-			k, err := backend.Plan(p)
+			k, err := engine.Grouped{Backend: backend}.Plan(p)
 			if err != nil {
 				return err.Error(), false
 			}
 			method = k.Method()
-			bound += k.Roundoff(engine.AllPairs{N: n})
+			bound += k.Roundoff(p.Pairs())
 			if sums[i], err = gradSum(k, r, w); err != nil {
 				return plain(err), false
 			}
@@ -310,6 +315,6 @@ func gradSum(k engine.Kernel, r *engine.Records, w []float64) ([]float64, error)
 		return nil, err
 	}
 	sum := make([]float64, len(w))
-	err = e.GradSum(context.Background(), sum, w, engine.AllPairs{N: r.Len()})
+	err = e.GradSum(context.Background(), sum, w, k.Problem().Pairs())
 	return sum, errors.Join(err, e.Close())
 }

@@ -56,7 +56,7 @@ func (Backend) Name() string { return "cpu" }
 
 // Plan returns the kernel for a problem with an engine.ScoreLoss or engine.MetricLoss
 // that is smooth or an engine.ScalarLoss. It wraps engine.ErrUnsupported for other
-// losses, for Method NearLinear if the loss is no engine.AnalyticLoss or its expansion
+// losses, for query groups (see engine.Grouped), for Method NearLinear if the loss is no engine.AnalyticLoss or its expansion
 // does not converge over the public range, and for Method Sorted if the slope is not
 // piecewise linear there.
 func (b Backend) Plan(p engine.Problem) (engine.Kernel, error) {
@@ -65,6 +65,9 @@ func (b Backend) Plan(p engine.Problem) (engine.Kernel, error) {
 	}
 	if err := p.Validate(); err != nil {
 		return nil, err
+	}
+	if len(p.Groups) > 0 {
+		return nil, fmt.Errorf("%w: query groups in one kernel; wrap the backend in engine.Grouped", engine.ErrUnsupported)
 	}
 	if p.N >= math.MaxInt32 {
 		return nil, fmt.Errorf("%w: %d records, the cpu backend takes fewer than %d", engine.ErrUnsupported, p.N, math.MaxInt32)

@@ -98,28 +98,26 @@ func (a Auto) Plan(p engine.Problem) (engine.Kernel, error) {
 
 // Choose plans a problem and says on which device and why.
 func (a Auto) Choose(p engine.Problem) (k engine.Kernel, device, why string, err error) {
-	b, why := a.faster(p)
-	k, err = b.Plan(p)
-	if errors.Is(err, engine.ErrUnsupported) && b != a.CPU {
-		why, b = err.Error(), a.CPU
-		k, err = b.Plan(p)
+	gpu, why := a.faster(p)
+	if gpu {
+		if k, err = a.GPU.plan(p); !errors.Is(err, engine.ErrUnsupported) {
+			return k, a.GPU.Name(), why, err
+		}
+		why = err.Error()
 	}
-	return k, b.Name(), why, err
+	k, err = engine.Grouped{Backend: a.CPU}.Plan(p)
+	return k, a.CPU.Name(), why, err
 }
 
-// faster is the backend that the timings favour.
-func (a Auto) faster(p engine.Problem) (engine.Backend, string) {
+// faster says that the timings favour the GPU, and why.
+func (a Auto) faster(p engine.Problem) (gpu bool, why string) {
 	name := a.GPU.Device.Info().Name
-	if _, ok := p.Loss.(engine.Logistic); !ok {
-		return a.CPU, name + " has timings for the logistic loss only"
+	if _, ok := p.Loss.(engine.Logistic); !ok || len(p.Groups) > 0 {
+		return false, name + " has timings for the logistic loss over pairs of all records only"
 	}
 	m, ok := a.Timings.Nearest(name, p)
 	if !ok {
-		return a.CPU, name + " has no timing in this version"
+		return false, name + " has no timing in this version"
 	}
-	why := fmt.Sprintf("at n = %d and d = %d, the nearest measured, %s takes %.3g s and the CPU %.3g s", m.N, m.D, name, m.GPUSeconds, m.CPUSeconds)
-	if m.GPUSeconds < m.CPUSeconds {
-		return a.GPU, why
-	}
-	return a.CPU, why
+	return m.GPUSeconds < m.CPUSeconds, fmt.Sprintf("at n = %d and d = %d, the nearest measured, %s takes %.3g s and the CPU %.3g s", m.N, m.D, name, m.GPUSeconds, m.CPUSeconds)
 }

@@ -1,8 +1,10 @@
 package cuda
 
 import (
+	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"dyad/engine"
 	"dyad/kernels"
@@ -52,34 +54,46 @@ const (
 )
 
 // Plan returns the kernel for a problem with a smooth engine.ScoreLoss that has a
-// near-linear method (see planNearLinear), or with a smooth engine.ScoreLoss or
-// engine.MetricLoss that is logistic or an Expression with code for GPUs. It wraps
-// engine.ErrUnsupported for other losses, for query groups, for records that do not fit
-// into the memory of the GPU (of a score loss: of which not even two panels fit) and,
-// where every pair is visited, for bounds outside of the range of float32.
+// near-linear method (see planNearLinear), with an engine.ScoreLoss that is logistic or an
+// Expression with code for GPUs, smooth or not, or with a smooth engine.MetricLoss of that
+// kind. Pairs may be formed within query groups for score losses.
+//
+// It wraps engine.ErrUnsupported for other losses, for records that do not fit into the
+// memory of the GPU (of a score loss: of which not even two panels fit) and, where every
+// pair is visited, for bounds outside of the range of float32.
 func (b Backend) Plan(p engine.Problem) (engine.Kernel, error) {
+	k, err := b.plan(p)
+	return k, orCPU(err)
+}
+
+// orCPU adds to an error that wraps engine.ErrUnsupported what to do.
+func orCPU(err error) error {
+	if errors.Is(err, engine.ErrUnsupported) {
+		return fmt.Errorf("%w; use the CPU (--device cpu)", err)
+	}
+	return err
+}
+
+func (b Backend) plan(p engine.Problem) (engine.Kernel, error) {
 	if b.Method < AnyMethod || b.Method > NearLinear {
 		return nil, fmt.Errorf("cuda: Backend.Method is %d, want AnyMethod, Direct or NearLinear", b.Method)
 	}
 	if err := p.Validate(); err != nil {
 		return nil, err
 	}
-	if len(p.Groups) > 0 {
-		return nil, fmt.Errorf("%w: query groups on a GPU", engine.ErrUnsupported)
-	}
 	if p.N >= maxRecords {
 		return nil, fmt.Errorf("%w: %d records, a GPU takes fewer than %d", engine.ErrUnsupported, p.N, maxRecords)
 	}
 	if loss, ok := p.Loss.(engine.MetricLoss); ok {
+		if len(p.Groups) > 0 {
+			return nil, fmt.Errorf("%w: query groups with loss %q in one kernel", engine.ErrUnsupported, loss.Name())
+		}
 		return b.planMetric(p, loss)
 	}
 	k := &kernel{backend: b, problem: p}
 	var err error
 	if k.loss, k.scores, err = engine.NewScoreRange(p, p.D); err != nil {
 		return nil, err
-	}
-	if !k.scores.Smooth() {
-		return nil, fmt.Errorf("%w: loss %q is not smooth, the GPU's rounding error has no bound", engine.ErrUnsupported, k.loss.Name())
 	}
 	if err := k.planMethod(b.Method); err != nil {
 		return nil, err
@@ -93,21 +107,51 @@ func (b Backend) Plan(p engine.Problem) (engine.Kernel, error) {
 	return k, nil
 }
 
-// planMethod chooses the method. Near-linear is preferred wherever it exists: its fixed
-// cost is that of a few launches, and its rounding error is a millionth of the other's.
+// nearGroup is the size of query groups from which on the near-linear method is preferred:
+// its launches, copies and the host's work for a few labels, one group after the other,
+// take about 0.1 ms, in which a GPU visits the pairs of as many records (an estimate).
+const nearGroup = 1 << 13
+
+// planMethod chooses the methods. Near-linear is preferred for all pairs wherever it
+// exists, and for large groups: its fixed cost is that of a few launches, and its rounding
+// error is a millionth of the other's. The choice follows from the sizes of groups, which
+// are public.
 func (k *kernel) planMethod(m Method) error {
-	if m != Direct {
-		if err := k.planNearLinear(); err == nil || m == NearLinear {
-			return err
+	groups := k.groups()
+	k.nearFrom = 2
+	if len(k.problem.Groups) > 0 && m == AnyMethod {
+		k.nearFrom = nearGroup
+	}
+	if m == Direct {
+		k.nearFrom = math.MaxInt
+	} else if slices.Max(groups) >= k.nearFrom {
+		if err := k.planNearLinear(); err != nil {
+			if m == NearLinear {
+				return err
+			}
+			k.nearFrom = math.MaxInt
 		}
 	}
+	if !slices.ContainsFunc(groups, func(size int) bool { return size > 1 && size < k.nearFrom }) {
+		return nil
+	}
+	k.direct = true
 	_, logistic := k.loss.(engine.Logistic)
-	k.factored = logistic && k.problem.LabelLimit() <= 2 && k.scores.Margin <= maxFactoredMargin
+	k.factored = logistic && len(groups) == 1 && k.problem.LabelLimit() <= 2 && k.scores.Margin <= maxFactoredMargin
 	k.ptx = kernels.PTX("score")
 	if k.factored {
 		return nil
 	}
 	return k.planPairs()
+}
+
+// groups are the sizes of the groups that pairs are formed in: one of all records if there
+// are no query groups.
+func (k *kernel) groups() []int {
+	if len(k.problem.Groups) > 0 {
+		return k.problem.Groups
+	}
+	return []int{k.problem.N}
 }
 
 // memory is what a plan counts with.
@@ -122,18 +166,18 @@ func (b Backend) memory() uint64 {
 // fits returns an error unless the GPU has that many bytes.
 func (b Backend) fits(p engine.Problem, need uint64) error {
 	if have := b.memory(); need > have {
-		return fmt.Errorf("%w: %d records of %d features need %.1f GiB, %s has %.1f; use the CPU", engine.ErrUnsupported, p.N, p.D, gib(need), b.Name(), gib(have))
+		return fmt.Errorf("%w: %d records of %d features need %.1f GiB, %s has %.1f", engine.ErrUnsupported, p.N, p.D, gib(need), b.Name(), gib(have))
 	}
 	return nil
 }
 
 // planPairs puts the code of the slope into the kernel.
 func (k *kernel) planPairs() error {
-	code, err := slopeOf(k.loss, k.scores.Margin, k.scores.SlopeErr)
+	s := k.scores
+	code, err := slopeOf(k.loss, s.Margin, s.SlopeErr)
 	if err != nil {
 		return err
 	}
-	s := k.scores
 	exponent := math.Ceil(math.Log2(s.Slope * s.LabelSpan * (1 + 0x1p-20)))
 	for _, v := range []float64{s.Score, s.LabelSpan, math.Exp2(exponent)} {
 		if !(v > math.Exp2(-spread) && v < math.Exp2(spread)) {
@@ -148,16 +192,19 @@ func (k *kernel) planPairs() error {
 
 // kernel is a planned problem. It is immutable.
 type kernel struct {
-	backend  Backend
-	problem  engine.Problem
-	loss     engine.ScoreLoss
-	scores   engine.ScoreRange
-	factored bool
-	ptx      string
-	grid     grid
+	backend Backend
+	problem engine.Problem
+	loss    engine.ScoreLoss
+	scores  engine.ScoreRange
+	grid    grid
 
-	// The expansion of phi' in scores of one class, for the near-linear method only.
-	expansion engine.Expansion
+	// Groups of nearFrom records and more are summed by the near-linear method, for which
+	// expansion is that of phi' in scores of one class; direct says that there are
+	// smaller ones, and factored, that their terms have that form.
+	nearFrom         int
+	expansion        engine.Expansion
+	direct, factored bool
+	ptx              string // of the direct method
 
 	// For pairs that are not factored: terms are in units of 2^-22 unit, a power of two
 	// above Slope LabelSpan, and phi' is within slopeError.
@@ -171,25 +218,36 @@ var _ engine.Kernel = (*kernel)(nil)
 // Problem returns the planned problem.
 func (k *kernel) Problem() engine.Problem { return k.problem }
 
-// Method returns "near-linear", "direct, factored" or "direct".
+// Method returns "near-linear", "direct, factored" or "direct", or the first and the last
+// for groups of different sizes.
 func (k *kernel) Method() string {
+	name := "direct"
 	switch {
+	case k.nearLinear() && k.direct:
+		name = fmt.Sprintf("near-linear from %d records on, direct", k.nearFrom)
 	case k.nearLinear():
-		return "near-linear"
+		name = "near-linear"
 	case k.factored:
-		return "direct, factored"
+		name = "direct, factored"
 	}
-	return "direct"
+	if groups := len(k.problem.Groups); groups > 0 {
+		name += fmt.Sprintf(", within %d groups", groups)
+	}
+	return name
 }
 
+// nearLinear says that some groups are summed by the near-linear method.
 func (k *kernel) nearLinear() bool { return k.expansion.Terms > 0 }
 
 // columnBytes is what an evaluator allocates besides the features, at most: scores,
 // coefficients, and what the method needs for each record.
 func (k *kernel) columnBytes() uint64 {
 	perRecord := uint64(8 + 8)
-	if !k.nearLinear() {
+	if k.direct {
 		perRecord += 8 + 16
+		if !k.factored {
+			perRecord += 4
+		}
 	}
 	return uint64(k.problem.N)*perRecord + 64<<20
 }

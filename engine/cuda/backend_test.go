@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 	"math/rand/v2"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -36,7 +37,7 @@ const singlePrecision = 4e-6
 func options(sizes []int, radius float64) enginetest.Options {
 	return enginetest.Options{
 		Losses: []engine.ScoreLoss{engine.Logistic{}}, MetricLosses: []engine.MetricLoss{},
-		Sizes: sizes, Radii: []float64{radius}, PerPair: singlePrecision,
+		Sizes: sizes, Radii: []float64{radius}, PerPair: singlePrecision, Groups: [][]int{},
 	}
 }
 
@@ -78,7 +79,7 @@ func TestNearLinearConformance(t *testing.T) {
 		{engine.Logistic{}, []float64{2.5, 6}, []int{17}, 5e-12},
 		{enginetest.SmoothHinge{}, []float64{1}, []int{17}, 3e-12},
 	} {
-		o := enginetest.Options{Losses: []engine.ScoreLoss{c.loss}, MetricLosses: []engine.MetricLoss{}, Radii: c.radii, Sizes: c.sizes, PerPair: c.perPair}
+		o := enginetest.Options{Losses: []engine.ScoreLoss{c.loss}, MetricLosses: []engine.MetricLoss{}, Radii: c.radii, Sizes: c.sizes, PerPair: c.perPair, Groups: [][]int{}}
 		if testing.Short() {
 			if c.loss != engine.ScoreLoss(engine.Logistic{}) {
 				continue
@@ -100,6 +101,29 @@ type watcher struct{ failures int }
 func (*watcher) Helper()                 {}
 func (*watcher) Logf(string, ...any)     {}
 func (w *watcher) Errorf(string, ...any) { w.failures++ }
+
+// fails says whether the suite finds a fault in a backend, and stops it at the first.
+func fails(b engine.Backend, o enginetest.Options) bool {
+	var s stopper
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		enginetest.Run(&s, b, o)
+	}()
+	<-done
+	return s.failed
+}
+
+// stopper is an enginetest.T whose goroutine ends at the first failure.
+type stopper struct {
+	watcher
+	failed bool
+}
+
+func (s *stopper) Errorf(string, ...any) {
+	s.failed = true
+	runtime.Goexit()
+}
 
 // TestDefectsAreFound is the control of TestConformance: small defects of the kernels
 // and of the code for phi' fail it.
@@ -137,10 +161,8 @@ func TestDefectsAreFound(t *testing.T) {
 		if b.Method = c.method; b.Method == NearLinear {
 			o.PerPair, o.Unsupported = 1e-12, func(engine.Problem) {}
 		}
-		var w watcher
-		enginetest.Run(&w, b, o)
-		if !found || w.failures == 0 {
-			t.Errorf("%s: edited %v, %d failures", name, found, w.failures)
+		if failed := fails(b, o); !found || !failed {
+			t.Errorf("%s: edited %v, failed %v", name, found, failed)
 		}
 	}
 }
@@ -214,9 +236,11 @@ func TestAgainstCPU(t *testing.T) {
 func TestPlanDeclines(t *testing.T) {
 	base := engine.Problem{N: 1000, D: 10, Bounds: engine.UnitBounds(), Loss: engine.Logistic{}, Radius: 1}
 	for name, change := range map[string]func(*engine.Problem, *fakeDriver){
-		"memory":       func(p *engine.Problem, f *fakeDriver) { f.memory = 1 << 20 },
-		"query groups": func(p *engine.Problem, f *fakeDriver) { p.Groups = []int{500, 500} },
-		"records":      func(p *engine.Problem, f *fakeDriver) { p.N = 1 << 30 },
+		"memory": func(p *engine.Problem, f *fakeDriver) { f.memory = 1 << 20 },
+		"query groups of a metric loss": func(p *engine.Problem, f *fakeDriver) {
+			p.Loss, p.Groups = engine.MahalanobisLogistic{}, []int{500, 500}
+		},
+		"records": func(p *engine.Problem, f *fakeDriver) { p.N = 1 << 30 },
 		"other losses": func(p *engine.Problem, f *fakeDriver) {
 			p.Loss, p.LabelValues = enginetest.SmoothHinge{}, engine.AnyLabels
 		},
@@ -239,7 +263,7 @@ func TestPlanDeclines(t *testing.T) {
 	} {
 		p, f := base, newFake()
 		change(&p, f)
-		if _, err := openFake(t, f).Plan(p); !errors.Is(err, engine.ErrUnsupported) {
+		if _, err := openFake(t, f).Plan(p); !errors.Is(err, engine.ErrUnsupported) || !strings.Contains(err.Error(), "--device cpu") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

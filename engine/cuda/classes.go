@@ -6,16 +6,18 @@ import (
 	"dyad/engine"
 )
 
-// classes are the records of each label, which follow each other on the GPU.
+// classes is the order of the rows on the GPU: groups one after the other, and in those
+// that are sorted the records of each label, which follow each other.
 type classes struct {
 	values []float64 // the labels, increasing
-	start  []int     // len(values)+1 rows
+	groups [][]int   // of the sorted groups: len(values)+1 rows at which labels start
 	order  []int32   // record of a row
 	slot   []int32   // row of a record
 }
 
-// classesOf sorts records by their labels, records of one label in their own order.
-func classesOf(r *engine.Records) classes {
+// classesOf sorts the records of each group for which sorted holds by their labels, and
+// records of one label in their own order; sizes are those of the groups.
+func classesOf(r *engine.Records, sizes []int, sorted func(size int) bool) classes {
 	y := r.Labels()
 	var c classes
 	for _, v := range y {
@@ -23,20 +25,37 @@ func classesOf(r *engine.Records) classes {
 			c.values = slices.Insert(c.values, at, v)
 		}
 	}
+	c.order, c.slot = make([]int32, len(y)), make([]int32, len(y))
+	from := 0
+	for _, size := range sizes {
+		to := from + size
+		if sorted(size) {
+			c.sort(y, from, to)
+		} else {
+			for i := from; i < to; i++ {
+				c.slot[i], c.order[i] = int32(i), int32(i)
+			}
+		}
+		from = to
+	}
+	return c
+}
+
+// sort places the records from <= i < to in the rows of the same numbers.
+func (c *classes) sort(y []float64, from, to int) {
 	next := make([]int, len(c.values)+1)
-	for _, v := range y {
+	for _, v := range y[from:to] {
 		at, _ := slices.BinarySearch(c.values, v)
 		next[at+1]++
 	}
+	next[0] = from
 	for a := range c.values {
 		next[a+1] += next[a]
 	}
-	c.start = slices.Clone(next)
-	c.order, c.slot = make([]int32, len(y)), make([]int32, len(y))
-	for i, v := range y {
-		at, _ := slices.BinarySearch(c.values, v)
+	c.groups = append(c.groups, slices.Clone(next))
+	for i := from; i < to; i++ {
+		at, _ := slices.BinarySearch(c.values, y[i])
 		c.slot[i], c.order[next[at]] = int32(next[at]), int32(i)
 		next[at]++
 	}
-	return c
 }

@@ -12,7 +12,7 @@ const (
 	factoredRows = 128
 	factoredCols = 2048
 	pairRows     = 64
-	pairCols     = 1024
+	pairCols     = 1024 // of a strip
 )
 
 const (
@@ -73,9 +73,9 @@ func slicesOf(rows, cols, blockRows, blockCols, pairs int) (all []slice) {
 	return all
 }
 
-// each launches slices one after the other, until the context is done.
-func (m *direct) each(ctx context.Context, c driver.Context, all []slice, launch func(slice) error) error {
-	for i, s := range all {
+// inTurn launches parts one after the other, until the context is done.
+func inTurn[T any](ctx context.Context, c driver.Context, all []T, launch func(T) error) error {
+	for i, part := range all {
 		if i > 0 {
 			if err := c.SyncStream(0); err != nil {
 				return err
@@ -84,7 +84,7 @@ func (m *direct) each(ctx context.Context, c driver.Context, all []slice, launch
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if err := launch(s); err != nil {
+		if err := launch(part); err != nil {
 			return err
 		}
 	}
@@ -123,7 +123,7 @@ func (m *factored) coefficients(ctx context.Context, c driver.Context) error {
 	if err := c.Clear(m.sums, uint64(8*n), 0); err != nil {
 		return err
 	}
-	cols := m.classes.start[1] // the smaller label; its records come first
+	cols := m.classes.groups[0][1] // the smaller label; its records come first
 	rows, step := n-cols, m.classes.values[1]-m.classes.values[0]
 	limit := math.Float64bits(maxFactoredMargin / 2)
 	for _, side := range []struct {
@@ -137,7 +137,7 @@ func (m *factored) coefficients(ctx context.Context, c driver.Context) error {
 			return err
 		}
 	}
-	err := m.each(ctx, c, slicesOf(rows, cols, factoredRows, factoredCols, m.pairsPerLaunch(factoredWork)), func(s slice) error {
+	err := inTurn(ctx, c, slicesOf(rows, cols, factoredRows, factoredCols, m.pairsPerLaunch(factoredWork)), func(s slice) error {
 		return m.module.launch(c, "logistic_tiles", chunksOf(s.rows, factoredRows), chunksOf(s.cols, factoredCols),
 			uint64(m.sums+driver.Pointer(8*(cols+s.row))), uint64(m.sums+driver.Pointer(8*s.col)),
 			uint64(m.left+driver.Pointer(4*s.row)), uint64(m.right+driver.Pointer(4*s.col)), uint64(s.rows), uint64(s.cols))
@@ -151,54 +151,4 @@ func (m *factored) coefficients(ctx context.Context, c driver.Context) error {
 		return err
 	}
 	return m.scaled(c, 0, cols, unit)
-}
-
-// spliced is any loss whose phi' has code, for any labels.
-type spliced struct{ direct }
-
-func bindDirect(c driver.Context, e *evaluator) (*spliced, error) {
-	n := e.problem.N
-	m := &spliced{}
-	if err := m.bind(c, e, 8*n, 8*n); err != nil {
-		return nil, err
-	}
-	// The labels take the place of scores to be split.
-	if err := copyIn(c, e.s, e.y); err != nil {
-		return nil, err
-	}
-	return m, m.split(c, m.right, e.problem.Bounds.LabelAbs)
-}
-
-// split splits the numbers in s, of size at most limit, into pairs of floats.
-func (m *spliced) split(c driver.Context, to driver.Pointer, limit float64) error {
-	n := m.e.problem.N
-	return m.module.launch(c, "split", blocksFor(n), 1, uint64(to), uint64(m.e.s), uint64(n), uint64(n), math.Float64bits(1), math.Float64bits(limit))
-}
-
-// coefficients implements method: it visits the pairs i < j of all records.
-func (m *spliced) coefficients(ctx context.Context, c driver.Context) error {
-	e, n := m.e, m.e.problem.N
-	if err := c.Clear(m.sums, uint64(8*n), 0); err != nil {
-		return err
-	}
-	if err := m.split(c, m.left, e.scores.Score); err != nil {
-		return err
-	}
-	at := func(p driver.Pointer, i, size int) uint64 { return uint64(p + driver.Pointer(size*i)) }
-	unit := uint64(math.Float32bits(float32(1 / e.unit)))
-	var upper []slice
-	for _, s := range slicesOf(n, n, pairRows, pairCols, m.pairsPerLaunch(pairWork+slopeWork*e.instructions)) {
-		if s.rows = min(s.rows, s.col+s.cols-s.row); s.rows > 0 { // i < j
-			upper = append(upper, s)
-		}
-	}
-	err := m.each(ctx, c, upper, func(s slice) error {
-		return m.module.launch(c, "pair_tiles", chunksOf(s.rows, pairRows), chunksOf(s.cols, pairCols),
-			at(m.sums, s.row, 8), at(m.sums, s.col, 8), at(m.left, s.row, 4), at(m.right, s.row, 4), at(m.left, s.col, 4), at(m.right, s.col, 4),
-			uint64(s.rows), uint64(s.cols), uint64(n), unit, uint64(s.col-s.row))
-	})
-	if err != nil {
-		return err
-	}
-	return m.scaled(c, 0, n, 2*e.unit*0x1p-22)
 }

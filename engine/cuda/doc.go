@@ -12,8 +12,16 @@
 //     float64;
 //   - direct, factored: logistic loss of two labels, every pair in float32,
 //     1 / (1 + a_i b_j) from one exponential a record instead of one a pair;
-//   - direct: any labels and any smooth loss that is an expression, every pair in
-//     float32, the code of whose phi' is put into the kernel.
+//   - direct: any labels and any loss that is an expression, every pair in float32, the
+//     code of whose phi' is put into the kernel. The loss need not be smooth: a term is
+//     clamped to the bounds of phi' and depends on its own two records (engine.Kernel).
+//
+// Query groups are runs of rows. Pairs of the direct method are those of the triangles
+// above the diagonal that the groups cut out, of which a block has 64 rows and up to 1024
+// columns: small groups share blocks, large ones have many. Groups of 2^13 records and
+// more of an analytic loss are summed by the near-linear method one after the other. The
+// choice and all launches of the direct method follow from the sizes of groups, which are
+// public.
 //
 // # Mahalanobis distances
 //
@@ -30,7 +38,8 @@
 // to the certified range and rounded to fixed point, and all sums of terms are sums of
 // integers. So they are exact, the same for any order of blocks and for any grid, and a
 // record that changes alters no partial sum that it is not in. What is left of the
-// error is that of single terms, which Roundoff bounds for every data set.
+// error is that of single terms, which Roundoff bounds for every data set, and those of
+// pairs without a record do not change with it (NeighbourRoundoff).
 //
 // The products U X are sums in float32 over 1024 columns, which are rounded to fixed point
 // and added as integers. A record that changes alters the roundings of its own row and of

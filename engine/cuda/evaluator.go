@@ -20,10 +20,12 @@ type evaluator struct {
 	memory memory
 	rows   *rows
 	s, c   driver.Pointer // scores and coefficients of the rows
-	method method
+	// methods are run one after the other.
+	methods []method
 }
 
-// method computes the coefficients of all pairs from the scores.
+// method computes the coefficients of all pairs from the scores: of those groups that are
+// its own, while it may set others to anything, if it is the first.
 type method interface {
 	coefficients(ctx context.Context, c driver.Context) error
 }
@@ -41,7 +43,7 @@ func (k *kernel) Bind(r *engine.Records) (engine.Evaluator, error) {
 	e := &evaluator{kernel: k, y: r.Labels()}
 	var cl classes
 	if k.factored || k.nearLinear() {
-		cl = classesOf(r)
+		cl = classesOf(r, k.groups(), func(size int) bool { return k.factored || size >= k.nearFrom })
 		e.slot = cl.slot
 	}
 	err := k.backend.Device.gpu.Do(context.Background(), func(c driver.Context) error {
@@ -69,15 +71,26 @@ func (e *evaluator) bind(c driver.Context, r *engine.Records, cl classes) error 
 	if e.rows, err = bindRows(context.Background(), c, &e.memory, e.grid, module, r, cl.order); err != nil {
 		return err
 	}
-	switch {
-	case e.nearLinear():
-		e.method, err = bindNearLinear(c, e, cl)
-	case e.factored:
-		e.method, err = bindFactored(c, e, cl)
-	default:
-		e.method, err = bindDirect(c, e)
+	if e.direct {
+		var m method
+		if e.factored {
+			m, err = bindFactored(c, e, cl)
+		} else {
+			m, err = bindSpliced(c, e)
+		}
+		if err != nil {
+			return err
+		}
+		e.methods = append(e.methods, m)
 	}
-	return err
+	if e.nearLinear() {
+		m, err := bindNearLinear(c, e, cl)
+		if err != nil {
+			return err
+		}
+		e.methods = append(e.methods, m)
+	}
+	return nil
 }
 
 func (e *evaluator) free(c driver.Context) error {
@@ -120,13 +133,28 @@ func (e *evaluator) GradSum(ctx context.Context, dst, w []float64, pairs engine.
 		if q, ok := pairs.(engine.PrefixPairs); ok {
 			err = e.prefix(c, q)
 		} else {
-			err = e.method.coefficients(ctx, c)
+			err = e.coefficients(ctx, c)
 		}
 		if err != nil {
 			return err
 		}
 		return e.rows.weightedSums(ctx, c, dst, e.c)
 	})
+}
+
+// coefficients computes c for all pairs within groups. Records in no pair have 0.
+func (e *evaluator) coefficients(ctx context.Context, c driver.Context) error {
+	if !e.direct {
+		if err := c.Clear(e.c, uint64(8*e.problem.N), 0); err != nil {
+			return err
+		}
+	}
+	for _, m := range e.methods {
+		if err := m.coefficients(ctx, c); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // prefix computes c for prefix pairs on the host.
@@ -160,7 +188,11 @@ func (e *evaluator) prefix(c driver.Context, q engine.PrefixPairs) error {
 		if d == 0 {
 			continue
 		}
-		v := e.loss.DPhi(d*(sLast-s[at(i)])) * d
+		v := e.loss.DPhi(d * (sLast - s[at(i)]))
+		if !e.scores.Smooth() {
+			v = kernels.Clamp(v, e.scores.SlopeMin, e.scores.SlopeMax)
+		}
+		v *= d
 		coefficient[at(i)] -= v
 		next := sum + v
 		if math.Abs(sum) >= math.Abs(v) {

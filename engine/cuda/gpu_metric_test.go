@@ -77,9 +77,9 @@ func measureMetric(t *testing.T, b Backend) (all []measurement, err error) {
 	return all, nil
 }
 
-// sumOf is the gradient sum over all pairs.
+// sumOf is the gradient sum over all pairs of the problem.
 func sumOf(b engine.Backend, p engine.Problem, r *engine.Records, w []float64) ([]float64, error) {
-	k, err := b.Plan(p)
+	k, err := engine.Grouped{Backend: b}.Plan(p)
 	if err != nil {
 		return nil, err
 	}
@@ -88,6 +88,6 @@ func sumOf(b engine.Backend, p engine.Problem, r *engine.Records, w []float64) (
 		return nil, err
 	}
 	sum := make([]float64, len(w))
-	err = e.GradSum(context.Background(), sum, w, engine.AllPairs{N: p.N})
+	err = e.GradSum(context.Background(), sum, w, p.Pairs())
 	return sum, errors.Join(err, e.Close())
 }

@@ -93,8 +93,10 @@ type result struct {
 type measurement struct {
 	N       int     `json:"n"`
 	D       int     `json:"d"`
-	Labels  int     `json:"labels,omitempty"`
-	Rows    int     `json:"rows,omitempty"` // of W, for lists of pairs
+	Labels  int     `json:"labels,omitempty"` // over all pairs
+	Group   int     `json:"group,omitempty"`  // records of a query group, or 0
+	Loss    string  `json:"loss,omitempty"`   // if not logistic
+	Rows    int     `json:"rows,omitempty"`   // of W, for lists of pairs
 	Method  string  `json:"method"`
 	Device  string  `json:"device"`
 	Panels  bool    `json:"panels,omitempty"` // X is copied to the GPU in every call
@@ -279,7 +281,7 @@ func measured(t *testing.T, n, d, labels int) (engine.Problem, *engine.Records, 
 }
 
 func measure(b engine.Backend, p engine.Problem, r *engine.Records, w []float64) (measurement, error) {
-	k, err := b.Plan(p)
+	k, err := engine.Grouped{Backend: b}.Plan(p)
 	if err != nil {
 		return measurement{}, err
 	}
@@ -288,7 +290,7 @@ func measure(b engine.Backend, p engine.Problem, r *engine.Records, w []float64)
 	if err != nil {
 		return measurement{}, err
 	}
-	pairs := engine.AllPairs{N: p.N}
+	pairs := p.Pairs()
 	m := measurement{N: p.N, D: p.D, Method: k.Method(), Device: b.Name(), Pairs: pairs.Len(), Bind: time.Since(start).Seconds()}
 	dst := make([]float64, len(w))
 	for range 5 {

@@ -67,7 +67,8 @@ func (k *kernel) momentDepth() int {
 	return chunksOf(k.momentChunk(), momentRows>>k.logGroups()) + 9 + combineDepth(chunksOf(k.problem.N, k.momentChunk()))
 }
 
-// nearLinear computes c by Chebyshev interpolation in both scores of a pair.
+// nearLinear computes c of the sorted groups by Chebyshev interpolation in both scores of
+// a pair, one group after the other.
 //
 // The records of a class act, up to the truncation error, like weights at the p nodes:
 // W_k = (2/p) sum_a' T_a(x_k) M_a with moments M_a = sum_j T_a(pos_j). The node matrix
@@ -139,18 +140,33 @@ func (m *nearLinear) table(label float64, nodes []float64) []float64 {
 
 // coefficients implements method.
 func (m *nearLinear) coefficients(ctx context.Context, c driver.Context) error {
+	return inTurn(ctx, c, m.classes.groups, func(start []int) error { return m.group(ctx, c, start) })
+}
+
+// group computes c of one group, whose labels start at these rows. Nothing but its own
+// records enters.
+func (m *nearLinear) group(ctx context.Context, c driver.Context, start []int) error {
 	e, length, q, p := m.e, m.e.momentLen(), len(m.classes.values), m.e.expansion.Terms
 	scale, chunk := math.Float64bits(m.scale), e.momentChunk()
-	for a := range q {
-		from, n := m.classes.start[a], m.classes.start[a+1]-m.classes.start[a]
-		count := chunksOf(n, chunk)
-		err := m.module.launch(c, "moments", count, 1, uint64(m.part), uint64(e.s+driver.Pointer(8*from)), uint64(n), scale, uint64(e.logGroups()), uint64(chunk))
-		if err != nil {
+	eachClass := func(f func(a int, n uint64, at driver.Pointer) error) error {
+		for a := range q {
+			if n := start[a+1] - start[a]; n > 0 {
+				if err := f(a, uint64(n), driver.Pointer(8*start[a])); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	}
+	err := eachClass(func(a int, n uint64, at driver.Pointer) error {
+		count := chunksOf(int(n), chunk)
+		if err := m.module.launch(c, "moments", count, 1, uint64(m.part), uint64(e.s+at), n, scale, uint64(e.logGroups()), uint64(chunk)); err != nil {
 			return err
 		}
-		if err := e.rows.combine(c, m.moments+driver.Pointer(8*a*length), m.part, count, length); err != nil {
-			return err
-		}
+		return e.rows.combine(c, m.moments+driver.Pointer(8*a*length), m.part, count, length)
+	})
+	if err != nil {
+		return err
 	}
 	sums := make([]float64, q*length)
 	if err := copyOut(c, sums, m.moments); err != nil {
@@ -159,30 +175,28 @@ func (m *nearLinear) coefficients(ctx context.Context, c driver.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if err := copyIn(c, m.coefs, m.series(sums)); err != nil {
+	if err := copyIn(c, m.coefs, m.series(sums, start)); err != nil {
 		return err
 	}
-	for a := range q {
-		from, n := m.classes.start[a], m.classes.start[a+1]-m.classes.start[a]
-		at := driver.Pointer(8 * from)
-		err := m.module.launch(c, "series", chunksOf(n, momentRows), 1, uint64(e.c+at), uint64(e.s+at), uint64(m.coefs+driver.Pointer(8*a*maxTerms)), uint64(n), uint64(p), scale)
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	return eachClass(func(a int, n uint64, at driver.Pointer) error {
+		return m.module.launch(c, "series", chunksOf(int(n), momentRows), 1, uint64(e.c+at), uint64(e.s+at), uint64(m.coefs+driver.Pointer(8*a*maxTerms)), n, uint64(p), scale)
+	})
 }
 
-// series returns the coefficients of all classes, maxTerms apart, from the sums that the
-// kernel moments leaves: with the sums at the nodes
+// series returns the coefficients of all classes of a group, maxTerms apart, from the sums
+// that the kernel moments leaves of those with records: with the sums at the nodes
 //
 //	g_k = sum_(b != a) (y_a - y_b) sum_l phi'((y_a - y_b)(x_k - x_l)) W_bl.
 //
 // For y_a < y_b the matrix is that of (b, a) with both scores negated: nodes reversed.
-func (m *nearLinear) series(sums []float64) []float64 {
+func (m *nearLinear) series(sums []float64, start []int) []float64 {
 	p, q, length := m.e.expansion.Terms, len(m.classes.values), m.e.momentLen()
 	weights, reversed := make([]float64, q*p), make([]float64, q*p)
+	empty := func(a int) bool { return start[a] == start[a+1] }
 	for b := range q {
+		if empty(b) {
+			continue
+		}
 		moments := productsToMoments(sums[b*length : (b+1)*length])
 		for k := range p {
 			w := kernels.Dot(m.toWeights[k*p:(k+1)*p], moments[:p])
@@ -191,9 +205,12 @@ func (m *nearLinear) series(sums []float64) []float64 {
 	}
 	coefs, g := make([]float64, q*maxTerms), make([]float64, p)
 	for a := range q {
+		if empty(a) {
+			continue
+		}
 		clear(g)
 		for b := range q {
-			if b == a {
+			if b == a || empty(b) {
 				continue
 			}
 			diff, table, w := m.classes.values[a]-m.classes.values[b], m.between[max(a, b)*q+min(a, b)], weights[b*p:(b+1)*p]

@@ -61,6 +61,11 @@ type pairSums struct {
 // wraps engine.ErrUnsupported for losses without a kernel and for data that do not fit
 // into its memory.
 func (b Backend) Sums(data *pairgraph.Data, loss pairgraph.Loss, rows int) (pairgraph.Sums, error) {
+	s, err := b.planSums(data, loss, rows)
+	return s, orCPU(err)
+}
+
+func (b Backend) planSums(data *pairgraph.Data, loss pairgraph.Loss, rows int) (pairgraph.Sums, error) {
 	if _, err := pairgraph.NewGradients(data, loss, rows, 1); err != nil {
 		return nil, err // the checks of the arguments
 	}
@@ -83,7 +88,7 @@ func (b Backend) Sums(data *pairgraph.Data, loss pairgraph.Loss, rows int) (pair
 	s.slice = min(max(1<<22/rows, 1<<8), 1<<16, max(s.pairs, 1))
 	n := data.Graph().Len()
 	if need, have := s.bytes(n), b.Device.Info().TotalMemory; need > have {
-		return nil, fmt.Errorf("%w: %d individuals of %d features, %d pairs and %d rows need %.1f GiB, %s has %.1f; use the CPU", engine.ErrUnsupported, n, s.d, s.pairs, rows, gib(need), b.Name(), gib(have))
+		return nil, fmt.Errorf("%w: %d individuals of %d features, %d pairs and %d rows need %.1f GiB, %s has %.1f", engine.ErrUnsupported, n, s.d, s.pairs, rows, gib(need), b.Name(), gib(have))
 	}
 	s.integers = make([]int64, s.Len())
 	err := b.Device.gpu.Do(context.Background(), func(c driver.Context) (err error) {

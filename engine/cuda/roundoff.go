@@ -2,6 +2,7 @@ package cuda
 
 import (
 	"math"
+	"slices"
 
 	"dyad/engine"
 )
@@ -21,19 +22,20 @@ const (
 // engine.ScoreRange, for scores of depth d; Q = Slope, C = Curvature;
 // D_ij = y_i - y_j; g(k) = engine.Gamma(k); u = 2^-53 and w = 2^-24.
 //
-// # All pairs
+// # All pairs within groups
 //
 // Claim. If the computed term of each pair has an error of at most E |D_ij| + A,
 // and sums of terms are exact, then
-// ||error of X^T c|| <= R l n^2 (E + g(m) Q) + 2 R n^2 A, with m the depth of sums over
-// rows.
+// ||error of X^T c|| <= R sum_g s_g^2 (l (E + g(m) Q) + 2 A), with s_g the sizes of the
+// groups, n alone if there are none, and m the depth of sums over rows. E and A may differ
+// between groups.
 //
 // The claim also holds if only every sum of terms over j is within E sum_j |D_ij|.
 //
-// Proof. c_i = 2 sum_j v_ij, so ||X^T (c^ - c)|| <= 2 R sum_ij (E |D_ij| + A). The
-// summation adds at most g(m) R 2 Q sum_ij |D_ij| to first order. sum_ij |D_ij| is convex
-// in every label, so it is largest for labels at the ends of their interval, where it
-// is 2 l k (n-k) <= l n^2 / 2. QED
+// Proof. c_i = 2 sum_j v_ij, so ||X^T (c^ - c)|| <= 2 R sum_ij (E |D_ij| + A), i and j of
+// one group. The summation adds at most g(m) R 2 Q sum_ij |D_ij| to first order. Within a
+// group of s, sum_ij |D_ij| is convex in every label, so it is largest for labels at the
+// ends of their interval, where it is 2 l k (s-k) <= l s^2 / 2. QED
 //
 // Sums of terms are exact: they are integers; a thread's stay below 2^31, a block's
 // and the whole sum below 2^53, since n < 2^30 and a term has at most 23 bits
@@ -74,6 +76,11 @@ const (
 // |u sigma'(u)| <= 0.2240.., and infinite for others. The clamps of the argument to [-V, V], of phi' to [-Q, Q]
 // and of the term to the unit only moves values towards exact ones, which are inside.
 //
+// # Pairs of a loss that is not smooth
+//
+// There is no such E then, and the bound is the distance to a sum of terms (engine.Kernel),
+// with the E and A of ownError.
+//
 // # Near-linear
 //
 // See nearError: there E is the error of a sum of phi'(u_ij) D_ij over j in units of
@@ -84,32 +91,60 @@ const (
 // They are computed from scores of the GPU on the host in float64: the T terms
 // v_i = phi'(D (s_T - s_i)) D have norm at most Q l 2R and error
 // C (2 l ds + 4 u V) + SlopeErr + 3 u Q, the sum over i is compensated (error 3 u, Higham
-// 2002, Section 4.3), and X^T c has depth m: T 2 R l (E + g(m + 3) Q).
+// 2002, Section 4.3), and X^T c has depth m: T 2 R l (E + g(m + 3) Q). For a loss that is
+// not smooth the terms are those with the computed slopes, clamped as in package cpu, from
+// which only 3 u Q is left.
 //
 // The last summand covers underflow, as in package cpu.
 func (k *kernel) Roundoff(pairs engine.Pairs) float64 {
 	p, s := k.problem, k.scores
-	switch q := pairs.(type) {
-	case engine.AllPairs:
-		if q.N != p.N {
-			return math.Inf(1)
+	if k.whole(pairs) {
+		var sum float64
+		for _, size := range k.groups() {
+			relative, absolute := k.termError(size)
+			sum += k.groupRoundoff(size, relative, absolute)
 		}
-		return k.sumRoundoff(k.termError())
-	case engine.PrefixPairs:
-		if q.T < 1 || q.T >= p.N {
-			return math.Inf(1)
-		}
-		e := s.Curvature*(2*s.LabelSpan*s.ScoreErr+4*u64*s.Margin) + s.SlopeErr + 3*u64*s.Slope + engine.Gamma(k.grid.depth()+3)*s.Slope
-		return float64(q.T)*2*p.Bounds.FeatureNorm*s.LabelSpan*e*secondOrder + k.underflow()
+		return sum*secondOrder + k.underflow()
 	}
-	return math.Inf(1)
+	q, ok := pairs.(engine.PrefixPairs)
+	if !ok || q.T < 1 || q.T >= p.N || len(p.Groups) > 0 {
+		return math.Inf(1)
+	}
+	e := 3*u64*s.Slope + engine.Gamma(k.grid.depth()+3)*s.Slope
+	if s.Smooth() {
+		e += s.Curvature*(2*s.LabelSpan*s.ScoreErr+4*u64*s.Margin) + s.SlopeErr
+	}
+	return float64(q.T)*2*p.Bounds.FeatureNorm*s.LabelSpan*e*secondOrder + k.underflow()
 }
 
-// termError returns E and A.
-func (k *kernel) termError() (relative, absolute float64) {
+// whole says that pairs are all those of the problem.
+func (k *kernel) whole(pairs engine.Pairs) bool {
+	switch q := pairs.(type) {
+	case engine.AllPairs:
+		return q.N == k.problem.N && len(k.problem.Groups) == 0
+	case engine.GroupPairs:
+		return len(k.problem.Groups) > 0 && slices.Equal(q.Sizes, k.problem.Groups)
+	}
+	return false
+}
+
+// groupRoundoff is the claim of Roundoff for a group of that many records.
+func (k *kernel) groupRoundoff(size int, relative, absolute float64) float64 {
+	if size < 2 {
+		return 0
+	}
+	R, l, n := k.problem.Bounds.FeatureNorm, k.scores.LabelSpan, float64(size)
+	return R * n * n * (l*(relative+engine.Gamma(k.grid.depth())*k.scores.Slope) + 2*absolute)
+}
+
+// termError returns E and A of a group of that many records.
+func (k *kernel) termError(size int) (relative, absolute float64) {
 	s := k.scores
-	if k.nearLinear() {
+	switch {
+	case size >= k.nearFrom:
 		return k.nearError(), 0
+	case !s.Smooth():
+		return k.ownError()
 	}
 	relative = 2*s.Curvature*s.LabelSpan*s.ScoreErr + 3*u64*s.Slope
 	if k.factored {
@@ -126,50 +161,11 @@ func (k *kernel) termError() (relative, absolute float64) {
 // usable reports that all first-order error terms are small enough for secondOrder to
 // cover their products.
 func (k *kernel) usable() bool {
-	relative, absolute := k.termError()
-	return relative+absolute/k.scores.LabelSpan < 0x1p-16*k.scores.Slope
-}
-
-var _ engine.NeighbourKernel = (*kernel)(nil)
-
-// slopeRange are the bounds of phi' that Constants rests on. For engine.Logistic they are
-// [-sigm(2 R r l), 0], which margins in the ball leave by at most 2^-32: the last part of
-// logisticSlope's error.
-func (k *kernel) slopeRange() (lo, hi float64) {
-	if _, ok := k.loss.(engine.Logistic); ok {
-		p := k.problem
-		return k.loss.DPhi(-2*p.Bounds.FeatureNorm*p.Radius*k.scores.LabelSpan) * (1 - 0x1p-40), 0
+	small := func(size int) bool {
+		relative, absolute := k.termError(size)
+		return relative+absolute/k.scores.LabelSpan < 0x1p-16*k.scores.Slope
 	}
-	return k.scores.SlopeMin, k.scores.SlopeMax
-}
-
-// NeighbourRoundoff implements engine.NeighbourKernel for all pairs by the direct method
-// of any labels: there the slope that the kernel computes for a pair, clamped, makes the
-// terms, whatever its error is, and this is the distance to their sum.
-//
-// Proof. Let p_ij be the slope of the kernel, clamped to slopeRange rounded outward to
-// float32, and q_ij the nearest number of slopeRange itself, |p_ij - q_ij| <= 2 w Q. The
-// terms are q_ij D_ij (x_i - x_j). p_ij comes from the labels and computed scores of both
-// records, and a computed score from its own row and w, by the same operations wherever
-// the row is. So a term depends on its two records and w, and Constants hold for slopes in
-// that range at any margin (engine.Score, engine.Logistic). The computed v_ij differs from
-// q_ij D_ij by: 2 w Q |D|; the difference of the labels, 2 w |D| + 2^-45 l, times Q; one
-// rounding of the product (the unit is a power of two); and 2^-23 unit for fixed point,
-// while the clamp to the unit does not act. The sums are exact, and X^T c is as in
-// Roundoff. QED
-func (k *kernel) NeighbourRoundoff(pairs engine.Pairs) float64 {
-	q, ok := pairs.(engine.AllPairs)
-	if !ok || q.N != k.problem.N || k.nearLinear() || k.factored {
-		return math.Inf(1)
-	}
-	s := k.scores
-	return k.sumRoundoff(5*u32*s.Slope+3*u64*s.Slope, k.unit*(0x1p-23+0x1p-100)+0x1p-44*s.LabelSpan*s.Slope)
-}
-
-// sumRoundoff bounds the error of the sum over all pairs, with E and A as in Roundoff.
-func (k *kernel) sumRoundoff(relative, absolute float64) float64 {
-	R, l, n := k.problem.Bounds.FeatureNorm, k.scores.LabelSpan, float64(k.problem.N)
-	return R*n*n*(l*(relative+engine.Gamma(k.grid.depth())*k.scores.Slope)+2*absolute)*secondOrder + k.underflow()
+	return (!k.direct || small(2)) && (!k.nearLinear() || small(k.nearFrom))
 }
 
 // underflow covers every underflow, as in package cpu.

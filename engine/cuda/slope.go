@@ -21,7 +21,8 @@ type slope struct {
 }
 
 // slopeOf returns the code for a loss over margins in [-margin, margin]. slopeErr is the
-// difference of the loss's formula from its exact phi', as in engine.ScoreRange.
+// difference of the loss's formula from its exact phi', as in engine.ScoreRange: +Inf if
+// the loss is not smooth, and then so is absError, while the code's own error is bounded.
 func slopeOf(loss engine.Loss, margin, slopeErr float64) (slope, error) {
 	switch loss.(type) {
 	case engine.Logistic, engine.MahalanobisLogistic:

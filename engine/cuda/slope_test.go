@@ -100,11 +100,15 @@ func TestSlopes(t *testing.T) {
 		for _, radius := range []float64{0.5, 2} {
 			p := engine.Problem{N: 100, D: 4, Bounds: engine.UnitBounds(), Loss: loss, Radius: radius, LabelValues: engine.AnyLabels}
 			_, s, err := engine.NewScoreRange(p, p.D)
-			if err != nil || !s.Smooth() {
-				kinks++
+			if err != nil {
 				continue
 			}
-			code, err := slopeOf(loss, s.Margin, s.SlopeErr)
+			slopeErr := s.SlopeErr
+			if !s.Smooth() {
+				kinks++
+				slopeErr = 0 // the code's own error, jumps at constants that are rounded included
+			}
+			code, err := slopeOf(loss, s.Margin, slopeErr)
 			if err != nil {
 				if !errors.Is(err, engine.ErrUnsupported) {
 					t.Error(err)
@@ -139,7 +143,7 @@ func TestSlopes(t *testing.T) {
 			}
 		}
 	}
-	if planned < 2*len(losses)-kinks || kinks > 8 {
+	if planned < 2*len(losses)-4 || kinks < 4 {
 		t.Errorf("only %d slopes have code", planned)
 	}
 }

@@ -56,17 +56,54 @@ func makeRecords(rng *rand.Rand, p engine.Problem, labels labelling) (dense, spa
 	return dense, sparse, err
 }
 
-// prefixesOf returns prefixes of the natural and of a random order.
-func prefixesOf(rng *rand.Rand, n int) []engine.PrefixPairs {
+// pairsOf returns the pairs of a problem, first those that its objective averages over: with
+// groups no others, otherwise prefixes of the natural and of a random order.
+func pairsOf(rng *rand.Rand, p engine.Problem) []engine.Pairs {
+	if len(p.Groups) > 0 {
+		return []engine.Pairs{p.Pairs()}
+	}
+	n := p.N
 	order := make([]int32, n)
 	for k, i := range rng.Perm(n) {
 		order[k] = int32(i)
 	}
-	q := []engine.PrefixPairs{{T: n - 1}, {Order: order, T: n - 1}}
+	q := []engine.Pairs{p.Pairs(), engine.PrefixPairs{T: n - 1}, engine.PrefixPairs{Order: order, T: n - 1}}
 	if n > 2 {
 		q = append(q, engine.PrefixPairs{T: 1}, engine.PrefixPairs{Order: order, T: n / 2})
 	}
 	return q
+}
+
+// visit calls pair once for every two records in one of the pairs, and says in how many of
+// them they are, as (i, j) and as (j, i).
+func visit(pairs engine.Pairs, pair func(i, j int)) (orders float64) {
+	group := func(from, size int) {
+		for i := from; i < from+size; i++ {
+			for j := from; j < i; j++ {
+				pair(i, j)
+			}
+		}
+	}
+	switch q := pairs.(type) {
+	case engine.AllPairs:
+		group(0, q.N)
+	case engine.GroupPairs:
+		from := 0
+		for _, size := range q.Sizes {
+			group(from, size)
+			from += size
+		}
+	case engine.PrefixPairs:
+		for t := range q.T {
+			i, j := q.T, t
+			if q.Order != nil {
+				i, j = int(q.Order[q.T]), int(q.Order[t])
+			}
+			pair(i, j)
+		}
+		return 1
+	}
+	return 2
 }
 
 // scaleTo makes ||x|| = length up to rounding, if x is not zero.

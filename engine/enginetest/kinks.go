@@ -17,8 +17,9 @@ type answer struct {
 // roundings, for a ScalarLoss that is not smooth; 0 for any other loss. Roundoff does not
 // cover that move (engine.Kernel): a pair at a kink may get the slope of either side. It
 // is small where no margin is near a kink, so a backend that takes a wrong piece or drops
-// a pair fails.
-func kinkSlack(loss engine.Loss, p engine.Problem, r *engine.Records, w []float64, pairs engine.Pairs) float64 {
+// a pair fails. single is the error of margins and slopes of a backend that computes them
+// in less than float64, relatively to the largest.
+func kinkSlack(loss engine.Loss, p engine.Problem, r *engine.Records, w []float64, pairs engine.Pairs, single float64) float64 {
 	form, ok := loss.(engine.ScalarLoss)
 	if !ok {
 		return 0
@@ -32,7 +33,7 @@ func kinkSlack(loss engine.Loss, p engine.Problem, r *engine.Records, w []float6
 		return 0
 	}
 	_, metric := loss.(engine.MetricLoss)
-	reach := float64(4*p.D+32) * 0x1p-53 * hi
+	reach := max(float64(4*p.D+32)*0x1p-53, single) * hi
 	records := make([]engine.Record, r.Len())
 	for i := range records {
 		records[i] = engine.Record{X: make([]float64, p.D), Y: r.Label(i)}
@@ -51,24 +52,9 @@ func kinkSlack(loss engine.Loss, p engine.Problem, r *engine.Records, w []float6
 			u, factor = margin(w, z, zp), math.Abs(z.Y-zp.Y)*math.Sqrt(square)
 		}
 		a, b, c := form.Scalar().DPhi(u-reach), form.Scalar().DPhi(u), form.Scalar().DPhi(u+reach)
-		return (max(a, b, c) - min(a, b, c)) * factor
+		return (max(a, b, c) - min(a, b, c) + single*bounds.Slope()) * factor
 	}
 	var sum float64
-	switch q := pairs.(type) {
-	case engine.AllPairs:
-		for i := range records {
-			for j := range i {
-				sum += 2 * pair(i, j)
-			}
-		}
-	case engine.PrefixPairs:
-		for t := range q.T {
-			i, j := q.T, t
-			if q.Order != nil {
-				i, j = int(q.Order[q.T]), int(q.Order[t])
-			}
-			sum += pair(i, j)
-		}
-	}
-	return sum
+	orders := visit(pairs, func(i, j int) { sum += pair(i, j) })
+	return orders * sum
 }

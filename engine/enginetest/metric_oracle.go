@@ -60,24 +60,7 @@ func metricReference(loss engine.MetricLoss, r *engine.Records, w []float64, pai
 			}
 		}
 	}
-	times := 1.0
-	switch q := pairs.(type) {
-	case engine.AllPairs:
-		times = 2 // (i, j) and (j, i) have the same term
-		for i := range n {
-			for j := range i {
-				pair(i, j)
-			}
-		}
-	case engine.PrefixPairs:
-		for t := range q.T {
-			i, j := q.T, t
-			if q.Order != nil {
-				i, j = int(q.Order[q.T]), int(q.Order[t])
-			}
-			pair(i, j)
-		}
-	}
+	times := visit(pairs, pair) // (i, j) and (j, i) have the same term
 	g := make([]float64, len(w))
 	for a := range d {
 		for b := a; b < d; b++ {

@@ -35,25 +35,10 @@ func reference(loss engine.ScoreLoss, r *engine.Records, w []float64, pairs engi
 		c[i] = c[i].add(p)
 		c[j] = c[j].add(p.neg())
 	}
-	switch q := pairs.(type) {
-	case engine.AllPairs:
-		// (i, j) and (j, i) have opposite v and opposite x - x': the same term.
-		for i := range n {
-			for j := range i {
-				pair(i, j)
-			}
-		}
-		for i := range c {
-			c[i] = c[i].scale(2)
-		}
-	case engine.PrefixPairs:
-		for t := range q.T {
-			i, j := q.T, t
-			if q.Order != nil {
-				i, j = int(q.Order[q.T]), int(q.Order[t])
-			}
-			pair(i, j)
-		}
+	// (i, j) and (j, i) have opposite v and opposite x - x': the same term.
+	orders := visit(pairs, pair)
+	for i := range c {
+		c[i] = c[i].scale(orders)
 	}
 	sum := make([]wide, d)
 	for i, ci := range c {
@@ -71,30 +56,18 @@ func reference(loss engine.ScoreLoss, r *engine.Records, w []float64, pairs engi
 // definition is the gradient sum by Loss.AddGrad over the ordered pairs, in
 // float64.
 func definition(loss engine.Loss, r *engine.Records, w []float64, pairs engine.Pairs) []float64 {
-	n := r.Len()
-	rec := make([]engine.Record, n)
+	rec := make([]engine.Record, r.Len())
 	for i := range rec {
 		rec[i] = engine.Record{X: make([]float64, r.Dim()), Y: r.Label(i)}
 		r.Row(i, rec[i].X)
 	}
 	g := make([]float64, loss.ParamDim(r.Dim()))
-	switch q := pairs.(type) {
-	case engine.AllPairs:
-		for i := range n {
-			for j := range n {
-				if i != j {
-					loss.AddGrad(g, w, rec[i], rec[j])
-				}
-			}
+	_, prefix := pairs.(engine.PrefixPairs)
+	visit(pairs, func(i, j int) {
+		loss.AddGrad(g, w, rec[i], rec[j])
+		if !prefix {
+			loss.AddGrad(g, w, rec[j], rec[i])
 		}
-	case engine.PrefixPairs:
-		for t := range q.T {
-			i, j := q.T, t
-			if q.Order != nil {
-				i, j = int(q.Order[q.T]), int(q.Order[t])
-			}
-			loss.AddGrad(g, w, rec[i], rec[j])
-		}
-	}
+	})
 	return g
 }

@@ -32,6 +32,10 @@ type Options struct {
 	Sizes []int
 	// Radii default to 0.05, 1, 20 and 200.
 	Radii []float64
+	// Groups are the sizes of query groups that score losses are also tested with, planned
+	// by engine.Grouped; default one data set of groups from 1 to 70 records. An empty
+	// list that is not nil means none.
+	Groups [][]int
 	// Short keeps sizes up to 129.
 	Short bool
 	// WithWorkers returns the backend with another number of workers; results
@@ -43,6 +47,9 @@ type Options struct {
 	// it, times max(1, Radius/8): below 1e-12 at Radius 1. A bound that anything
 	// satisfies proves nothing.
 	PerPair float64
+	// KinkError is the error of margins and slopes of a loss that is not smooth, relative
+	// to their largest, for a backend that does not compute them in float64.
+	KinkError float64
 	// Unsupported is called for a problem that the backend declines with
 	// engine.ErrUnsupported; nil makes that a failure.
 	Unsupported func(engine.Problem)
@@ -112,6 +119,9 @@ func Run(t T, b engine.Backend, opts Options) {
 		opts.Sizes = []int{2, 3, 17, 64, 129, 500, 1500}
 		metricSizes = []int{2, 3, 17, 65, 129, 400}
 	}
+	if opts.Groups == nil {
+		opts.Groups = [][]int{{3, 1, 70, 2, 2, 1, 30}}
+	}
 	if opts.Radii == nil {
 		opts.Radii = []float64{0.05, 1, 20, 200}
 	}
@@ -130,11 +140,23 @@ func Run(t T, b engine.Backend, opts Options) {
 					if n > 500 && (radius != 1 || labels.name == "one class") {
 						continue // the reference is slow and the sizes below cover them
 					}
-					s.testCase(loss, radius, n, labels, number)
+					s.testCase(engine.Problem{N: n, Loss: loss, Radius: radius}, labels, number)
 					number++
 				}
 			}
+			for i, sizes := range opts.Groups {
+				n := 0
+				for _, size := range sizes {
+					n += size
+				}
+				for k, labels := range labellings {
+					s.testCase(engine.Problem{N: n, Loss: loss, Radius: radius, Groups: sizes}, labels, i+k)
+				}
+			}
 			s.testBound(loss, radius, opts.PerPair*max(1, radius/2))
+			if len(opts.Groups) > 0 {
+				s.testGroupBound(loss, radius, opts.PerPair*max(1, radius/2))
+			}
 		}
 	}
 	number, s.opts.Sizes = 0, metricSizes
@@ -166,49 +188,50 @@ func (s *suite) fail(format string, args ...any) {
 	s.Errorf("%s: %s", s.name, fmt.Sprintf(format, args...))
 }
 
-// testCase checks one data set, dense and sparse.
-func (s *suite) testCase(loss engine.ScoreLoss, radius float64, n int, labels labelling, number int) {
+// testCase fills in the rest of a problem and checks one data set, dense and sparse.
+func (s *suite) testCase(p engine.Problem, labels labelling, number int) {
 	s.Helper()
 	rng := rand.New(rand.NewPCG(uint64(number), 17))
-	d := []int{1, 3, 8, 21, 300}[number%5]
-	if n > 129 {
-		d = 5
+	p.D = []int{1, 3, 8, 21, 300}[number%5]
+	if p.N > 129 || len(p.Groups) > 0 {
+		p.D = 5
 	}
-	p := engine.Problem{N: n, D: d, Bounds: boundsOf[number%3], Loss: loss, Radius: radius, LabelValues: labels.values}
+	p.Bounds, p.LabelValues = boundsOf[number%3], labels.values
+	loss := p.Loss.(engine.ScoreLoss)
 	dense, sparse, err := makeRecords(rng, p, labels)
 	if err != nil {
 		s.fail("%v", err)
 		return
 	}
-	s.name = fmt.Sprintf("%s r=%g n=%d d=%d %s", loss.Name(), radius, n, d, labels.name)
+	s.name = fmt.Sprintf("%s r=%g n=%d d=%d %s", loss.Name(), p.Radius, p.N, p.D, labels.name)
+	if len(p.Groups) > 0 {
+		s.name += fmt.Sprintf(" groups=%d", len(p.Groups))
+	}
 	kernels := s.plan(p)
 	if kernels == nil {
 		return
 	}
-	w := make([]float64, d)
+	w := make([]float64, p.D)
 	for k := range w {
 		w[k] = rng.NormFloat64()
 	}
-	scaleTo(w, radius)
-	prefixes := prefixesOf(rng, n)
-	sum := func(pairs engine.Pairs) answer {
-		return answer{reference(loss, dense, w, pairs), kinkSlack(loss, p, dense, w, pairs)}
-	}
-	want := []answer{sum(engine.AllPairs{N: n})}
-	for _, q := range prefixes {
-		want = append(want, sum(q))
+	scaleTo(w, p.Radius)
+	pairs := pairsOf(rng, p)
+	want := make([]answer, len(pairs))
+	for i, q := range pairs {
+		want[i] = answer{reference(loss, dense, w, q), kinkSlack(loss, p, dense, w, q, s.opts.KinkError)}
 	}
 	for _, r := range []*engine.Records{dense, sparse} {
 		name := s.name
 		s.name = fmt.Sprintf("%s sparse=%v", name, r.IsSparse())
-		s.testRecords(kernels, r, w, prefixes, want)
+		s.testRecords(kernels, r, w, pairs, want)
 		s.name = name
 	}
-	s.testDefinition(loss, dense, w, want[0].sum, 4*p.Bounds.LabelAbs*p.Bounds.FeatureNorm*norm(w))
+	s.testDefinition(p, dense, w, want[0].sum, 4*p.Bounds.LabelAbs*p.Bounds.FeatureNorm*norm(w))
 }
 
 // testRecords checks all kinds of pairs on bound records.
-func (s *suite) testRecords(kernels map[int]engine.Kernel, r *engine.Records, w []float64, prefixes []engine.PrefixPairs, want []answer) {
+func (s *suite) testRecords(kernels map[int]engine.Kernel, r *engine.Records, w []float64, pairs []engine.Pairs, want []answer) {
 	s.Helper()
 	bound := map[int]engine.Evaluator{}
 	for workers, k := range kernels {
@@ -223,9 +246,11 @@ func (s *suite) testRecords(kernels map[int]engine.Kernel, r *engine.Records, w 
 	e := bound[0]
 	delete(bound, 0)
 	before := snapshot(r, w)
-	s.testPairs(e, bound, w, engine.AllPairs{N: r.Len()}, want[0])
-	for i, q := range prefixes {
-		s.testPairs(e, bound, w, q, want[i+1])
+	for i, q := range pairs {
+		s.testPairs(e, bound, w, q, want[i])
+	}
+	if _, ok := e.Kernel().Problem().Loss.(engine.ScoreLoss); ok {
+		s.testOtherPairs(e, w)
 	}
 	if !slices.Equal(before, snapshot(r, w)) {
 		s.fail("GradSum changed the records or w")
@@ -244,7 +269,7 @@ func (s *suite) plan(p engine.Problem) map[int]engine.Kernel {
 	}
 	kernels := map[int]engine.Kernel{}
 	for workers, b := range backends {
-		k, err := b.Plan(p)
+		k, err := engine.Grouped{Backend: b}.Plan(p)
 		if err != nil {
 			s.declined(p, err)
 			return nil
@@ -297,12 +322,29 @@ func (s *suite) testPairs(e engine.Evaluator, workers map[int]engine.Evaluator, 
 	}
 }
 
+// testOtherPairs checks that pairs that are not the problem's are refused.
+func (s *suite) testOtherPairs(e engine.Evaluator, w []float64) {
+	s.Helper()
+	p := e.Kernel().Problem()
+	other := []engine.Pairs{engine.GroupPairs{Sizes: []int{p.N - 1, 1}}}
+	if len(p.Groups) > 0 {
+		other = append(other, engine.AllPairs{N: p.N}, engine.PrefixPairs{T: 1})
+	}
+	dst := make([]float64, len(w))
+	for _, q := range other {
+		if err := e.GradSum(context.Background(), dst, w, q); err == nil || !math.IsInf(e.Kernel().Roundoff(q), 1) {
+			s.fail("%T are not the pairs of the problem, and are summed", q)
+		}
+	}
+}
+
 // testDefinition compares the reference with Loss.AddGrad, so that a loss whose
 // DPhi contradicts its AddGrad is caught. Both are float64 up to twice the
 // precision, so the tolerance is a wide multiple of the roundoff. margin is the
 // largest |u|.
-func (s *suite) testDefinition(loss engine.Loss, r *engine.Records, w, want []float64, margin float64) {
+func (s *suite) testDefinition(p engine.Problem, r *engine.Records, w, want []float64, margin float64) {
 	s.Helper()
+	loss := p.Loss
 	if r.Len() > 129 {
 		return
 	}
@@ -313,36 +355,7 @@ func (s *suite) testDefinition(loss engine.Loss, r *engine.Records, w, want []fl
 	}
 	n := float64(r.Len())
 	tol := n * n * c.Lipschitz * (1 + margin) * (n*n + float64(len(w)) + 20) * 0x1p-52
-	if diff := distance(definition(loss, r, w, engine.AllPairs{N: r.Len()}), want); !(diff <= tol) {
+	if diff := distance(definition(loss, r, w, p.Pairs()), want); !(diff <= tol) {
 		s.fail("AddGrad and DPhi of the loss disagree: sums differ by %.3g", diff)
-	}
-}
-
-// testBound checks that Roundoff is finite, positive and not vacuous, without
-// data, up to a million records: at most perPair times the Lipschitz constant.
-func (s *suite) testBound(loss engine.Loss, radius, perPair float64) {
-	s.Helper()
-	for _, n := range []int{64, 1000, 30000, 1000000} {
-		p := engine.Problem{N: n, D: 20, Bounds: engine.UnitBounds(), Loss: loss, Radius: radius}
-		s.name = fmt.Sprintf("%s r=%g n=%d", loss.Name(), radius, n)
-		k, err := s.backend.Plan(p)
-		if err != nil {
-			s.declined(p, err)
-			continue
-		}
-		c, err := loss.Constants(p.Bounds, radius)
-		if err != nil {
-			s.fail("Constants: %v", err)
-			continue
-		}
-		limit := perPair * c.Lipschitz
-		for _, pairs := range []engine.Pairs{engine.AllPairs{N: n}, engine.PrefixPairs{T: n - 1}, engine.PrefixPairs{T: 1}} {
-			if got := k.Roundoff(pairs) / float64(pairs.Len()); !(got > 0 && got <= limit) {
-				s.fail("%s: Roundoff per pair of %T is %.3g, want above 0 and at most %.3g", k.Method(), pairs, got, limit)
-			}
-		}
-		if !math.IsInf(k.Roundoff(engine.AllPairs{N: n - 1}), 1) || !math.IsInf(k.Roundoff(engine.PrefixPairs{T: n}), 1) {
-			s.fail("Roundoff is finite for pairs of another number of records")
-		}
 	}
 }

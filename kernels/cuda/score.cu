@@ -1,5 +1,5 @@
 // Kernels for score losses that visit every pair: c_i = sum over j of
-// phi'(u_ij) (y_i - y_j), with u_ij = (y_i - y_j)(s_i - s_j).
+// phi'(u_ij) (y_i - y_j), with u_ij = (y_i - y_j)(s_i - s_j), j within the group of i.
 //
 // All sizes are public. Every term of a pair is a function of its two records and public
 // constants, clamped, in fixed point; all sums of terms are sums of integers. So they
@@ -108,60 +108,64 @@ DEVICE float phi_slope(float u) {
 
 enum { SIDE = 64, WALK = 16, THREE_QUARTERS = 0x3f400000 };
 
-// pair_tiles adds to row[i] and subtracts from col[j] the fixed point values of
-// v_ij = phi'(D (s_i - t_j)) D scale, D = y_i - z_j, clamped to [-1, 1], in units of
-// 2^-22,
+// pair_tiles adds up the fixed point values of v_ij = phi'(D (s_i - s_j)) D scale,
+// D = y_i - y_j, clamped to [-1, 1], in units of 2^-22, over pairs of the same group:
 //
-//	for i < rows, j < cols: if (j + shift > i) row[i] += q(v_ij), col[j] -= q(v_ij)
+//	for i < n, i < j < end[i]: sum[i] += q(v_ij), sum[j] -= q(v_ij)
 //
-// The scores and labels of the rows, s and y, and of the columns, t and z, are pairs
-// of floats (see split), the second stride later. All sizes, and shift, are below 2^30
-// in absolute value. Blocks of 256 threads; ceil(rows/64) x ceil(cols/1024) of them.
+// Groups are consecutive records, and end[i] is the number of the first record after the
+// group of i. Scores s and labels y are pairs of floats (see split), the second n later.
+// n < 2^30.
+//
+// Blocks of 256 threads. Block (x, y) has the 64 rows from r = 64 (tile + x) on and the
+// 1024 columns from r + 1024 (strip + y) on, if that many are before the end of the last
+// of these rows.
 //
 // w = v/4 + 3/4 is in [1/2, 1], so its bits less those of 3/4 are v in units of
 // 2^-22, rounded to nearest; a thread sums at most 4 WALK = 64 of at most 2^22.
-KERNEL THREADS(256) void pair_tiles(i64 *row, i64 *col, const float *s, const float *y, const float *t, const float *z,
-                                    u32 rows, u32 cols, u64 stride, float scale, int shift) {
+KERNEL THREADS(256) void pair_tiles(i64 *sum, const float *s, const float *y, const u32 *end, u32 n, float scale, u32 tile, u32 strip) {
 	SHARED static int part[16][SIDE];
 	u32 tx = thread() & 15, ty = thread() >> 4;
-	u32 r0 = block_x() * SIDE;
+	u32 r0 = (tile + block_x()) * SIDE;
+	u32 last = end[r0 + SIDE - 1 < n ? r0 + SIDE - 1 : n - 1];
+	u32 c0 = r0 + (strip + block_y()) * (WALK * SIDE);
+	if (c0 >= last) return;
 	float si[4], sl[4], yi[4], yl[4];
+	u32 ends[4];
 	int sums[4];
 #pragma unroll
 	for (int p = 0; p < 4; p++) {
-		u32 i = r0 + ty + 16 * p;
-		i = i < rows ? i : rows - 1;
-		si[p] = s[i], sl[p] = s[stride + i], yi[p] = y[i], yl[p] = y[stride + i];
+		u32 i = r0 + ty + 16 * p, at = i < n ? i : n - 1;
+		si[p] = s[at], sl[p] = s[n + at], yi[p] = y[at], yl[p] = y[n + at];
+		ends[p] = i < n ? end[at] : 0;
 		sums[p] = 0;
 	}
-	u32 c0 = block_y() * (WALK * SIDE);
-	u32 end = cols - c0 < WALK * SIDE ? cols : c0 + WALK * SIDE;
-	for (; c0 < end; c0 += SIDE) {
-		if ((int)c0 + SIDE - 1 + shift <= (int)r0) continue; // below the diagonal
-		for (int q = 0; q < 4; q++) {
-			u32 j = c0 + tx + 16 * q, at = j < cols ? j : cols - 1;
-			float tj = t[at], tl = t[stride + at], zj = z[at], zl = z[stride + at];
-			int sum = 0;
+	if (last - c0 > WALK * SIDE) last = c0 + WALK * SIDE;
+	for (; c0 < last; c0 += SIDE) {
+		for (int q = 0; q < 4 && c0 + 16 * q < last; q++) { // of the others, nothing is read
+			u32 j = c0 + tx + 16 * q, at = j < last ? j : last - 1;
+			float sj = s[at], tl = s[n + at], yj = y[at], zl = y[n + at];
+			int total = 0;
 #pragma unroll
 			for (int p = 0; p < 4; p++) {
 				u32 i = r0 + ty + 16 * p;
-				float d = (yi[p] - zj) + (yl[p] - zl);
-				float v = phi_slope(d * ((si[p] - tj) + (sl[p] - tl))) * (d * scale);
+				float d = (yi[p] - yj) + (yl[p] - zl);
+				float v = phi_slope(d * ((si[p] - sj) + (sl[p] - tl))) * (d * scale);
 				v = v > -1.0f ? v < 1.0f ? v : 1.0f : -1.0f; // NaN is -1
 				int k = (int)(bits(fma32(v, 0.25f, 0.75f)) - THREE_QUARTERS);
-				k = i < rows && j < cols && (int)j + shift > (int)i ? k : 0;
-				sum += k;
+				k = i < j && j < ends[p] ? k : 0;
+				total += k;
 				sums[p] += k;
 			}
-			part[ty][tx + 16 * q] = sum;
+			part[ty][tx + 16 * q] = total;
 		}
 		barrier();
 		u32 j = thread();
-		if (j < SIDE && c0 + j < cols) {
+		if (j < SIDE && c0 + j < last) {
 			i64 total = 0;
 #pragma unroll
 			for (int k = 0; k < 16; k++) total += part[k][j];
-			add_exact(col + c0 + j, -total);
+			add_exact(sum + c0 + j, -total);
 		}
 		barrier();
 	}
@@ -169,11 +173,11 @@ KERNEL THREADS(256) void pair_tiles(i64 *row, i64 *col, const float *s, const fl
 	for (int p = 0; p < 4; p++) part[tx][ty + 16 * p] = sums[p];
 	barrier();
 	u32 i = thread();
-	if (i < SIDE && r0 + i < rows) {
+	if (i < SIDE && r0 + i < n) {
 		i64 total = 0;
 #pragma unroll
 		for (int k = 0; k < 16; k++) total += part[k][i];
-		add_exact(row + r0 + i, total);
+		add_exact(sum + r0 + i, total);
 	}
 }
 

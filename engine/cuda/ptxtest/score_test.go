@@ -238,8 +238,7 @@ func TestExponentials(t *testing.T) {
 func TestForgottenPhi(t *testing.T) {
 	k := newKit(t, kernels.PTX("score"))
 	one := k.in([]float32{1, 0})
-	sums := k.in([]int64{0})
-	err := k.Run(k.module, "pair_tiles", 1, 1, sums, sums, one, one, one, one, 1, 1, 1, uint64(math.Float32bits(1)), 1)
+	err := k.Run(k.module, "pair_tiles", 1, 1, k.in([]int64{0}), one, one, k.in([]uint32{1}), 1, uint64(math.Float32bits(1)), 0, 0)
 	if err == nil || !strings.Contains(err.Error(), "not set") {
 		t.Errorf("got %v", err)
 	}

@@ -1,0 +1,93 @@
+package cuda
+
+import (
+	"math"
+
+	"dyad/engine"
+)
+
+var _ engine.NeighbourKernel = (*kernel)(nil)
+
+// slopeRange are the bounds of phi' that Constants rests on. For engine.Logistic they are
+// [-sigm(2 R r l), 0], which margins in the ball leave by at most 2^-32: the last part of
+// logisticSlope's error.
+func (k *kernel) slopeRange() (lo, hi float64) {
+	if _, ok := k.loss.(engine.Logistic); ok {
+		p := k.problem
+		return k.loss.DPhi(-2*p.Bounds.FeatureNorm*p.Radius*k.scores.LabelSpan) * (1 - 0x1p-40), 0
+	}
+	return k.scores.SlopeMin, k.scores.SlopeMax
+}
+
+// ownError returns E and A such that the computed term v^_ij of a pair of the direct method
+// is within E |D_ij| + A of q_ij D_ij, with a slope q_ij that depends on the two records and
+// w alone and is in the range that Constants rests on. Notation as at Roundoff.
+//
+// So q_ij D_ij (x_i - x_j) is a term as engine.Kernel asks for of losses that are not
+// smooth, and as engine.NeighbourKernel asks for of all: Constants hold for slopes in that
+// range at any margin (engine.Score, engine.Logistic).
+//
+// Pairs. Let p_ij be the slope that the kernel computes, whatever its error is, clamped to
+// slopeRange rounded outward to float32, and q_ij the nearest number of slopeRange itself,
+// |p_ij - q_ij| <= 2 w Q. p_ij comes from the labels and computed scores of both records,
+// and a computed score from its own row and w, by the same operations wherever the row is.
+// The computed v_ij differs from q_ij D_ij by: 2 w Q |D|; the difference of the labels,
+// 2 w |D| + 2^-45 l, times Q; one rounding of the product (the unit is a power of two); and
+// 2^-23 unit for fixed point, while the clamp to the unit does not act. Places do not
+// matter: v_ji is -v_ij, to the last bit. QED
+//
+// Factored. -p_ij = sigma in [0, 1] comes from D_ij and both scores, where D is the
+// difference of the only two labels; if a record is the only one with its label, no pair
+// without it has a term. sigma is within E of Roundoff of that of the exact margin, which is
+// in slopeRange up to 2^-32, so q_ij, the nearest number of slopeRange, is within
+// E + 2^-32 of -sigma. QED
+func (k *kernel) ownError() (relative, absolute float64) {
+	s := k.scores
+	if k.factored {
+		relative, absolute = k.termError(2)
+		return relative + 0x1p-32, absolute
+	}
+	return 5*u32*s.Slope + 3*u64*s.Slope, k.unit*(0x1p-23+0x1p-100) + 0x1p-44*s.LabelSpan*s.Slope
+}
+
+// NeighbourRoundoff implements engine.NeighbourKernel. With E and A of ownError, and the
+// rest as at Roundoff, it is
+//
+//	R l g(m + 2) Q sum_g s_g^2 + max_g 4 (s_g - 1) R (E l + A):
+//
+// only the pairs of one record count with their roundings in float32. For groups that are
+// summed by the near-linear method the second summand is their Roundoff.
+//
+// Proof. Let D and D' differ in a record k of group h. c_i is 2 sum_j v^_ij, an exact sum of
+// integers times 2 unit 2^-22, a power of two, or times 2 D 2^-23, with one rounding of
+// the product and one of D. With v^_ji = -v^_ij the computed sum is
+// sum_ij v^_ij (x_i - x_j) + e, where e is the error of X^T c and of those two roundings,
+// ||e|| <= g(m + 2) R sum_i |c_i|, and sum_i |c_i| <= 2 sum_ij |v^_ij|, which is Q l sum_g
+// s_g^2 up to second order. Now compare with the sum of q_ij D_ij (x_i - x_j). The
+// differences v^_ij - q_ij D_ij of pairs without k are functions of records that are the
+// same in D and D', and cancel. With k there are 2 (s_h - 1) ordered pairs in D, and in D',
+// each of them with a difference of at most (E l + A) 2 R. Half of the sum of both is the
+// claim. A near-linear sum is computed from the records of its group alone; another group's
+// is the same in D and D', to the last bit. QED
+func (k *kernel) NeighbourRoundoff(pairs engine.Pairs) float64 {
+	if !k.whole(pairs) {
+		return math.Inf(1)
+	}
+	R, l := k.problem.Bounds.FeatureNorm, k.scores.LabelSpan
+	var squares, most float64
+	for _, size := range k.groups() {
+		n := float64(size)
+		if size < 2 {
+			continue
+		}
+		squares += n * n
+		if size >= k.nearFrom {
+			relative, absolute := k.termError(size)
+			most = max(most, k.groupRoundoff(size, relative, absolute))
+			continue
+		}
+		relative, absolute := k.ownError()
+		most = max(most, 4*(n-1)*R*(relative*l+absolute))
+	}
+	return (R*l*engine.Gamma(k.grid.depth()+2)*k.scores.Slope*squares+most)*secondOrder + k.underflow()
+}

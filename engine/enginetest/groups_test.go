@@ -1,0 +1,88 @@
+package enginetest_test
+
+import (
+	"context"
+	"math"
+	"slices"
+	"testing"
+
+	"dyad/engine"
+	"dyad/engine/cpu"
+	"dyad/engine/enginetest"
+)
+
+// shifted sums over query groups of other sizes than it is asked for.
+type shifted struct {
+	engine.Backend
+	sizes func([]int)
+}
+
+func (b shifted) Plan(p engine.Problem) (engine.Kernel, error) {
+	if len(p.Groups) == 0 {
+		return b.Backend.Plan(p)
+	}
+	inner := p
+	inner.Groups = slices.Clone(p.Groups)
+	b.sizes(inner.Groups)
+	k, err := engine.Grouped{Backend: b.Backend}.Plan(inner)
+	if err != nil {
+		return nil, err
+	}
+	return shiftedKernel{k, p}, nil
+}
+
+type shiftedKernel struct {
+	engine.Kernel
+	problem engine.Problem
+}
+
+func (k shiftedKernel) Problem() engine.Problem { return k.problem }
+
+// pairs are those of the inner kernel for the ones that it is asked for.
+func (k shiftedKernel) pairs(p engine.Pairs) engine.Pairs {
+	if g, ok := p.(engine.GroupPairs); ok && slices.Equal(g.Sizes, k.problem.Groups) {
+		return k.Kernel.Problem().Pairs()
+	}
+	return engine.AllPairs{N: math.MaxInt32}
+}
+
+func (k shiftedKernel) Roundoff(p engine.Pairs) float64 { return k.Kernel.Roundoff(k.pairs(p)) }
+
+func (k shiftedKernel) Bind(r *engine.Records) (engine.Evaluator, error) {
+	e, err := k.Kernel.Bind(r)
+	return shiftedEvaluator{e, k}, err
+}
+
+type shiftedEvaluator struct {
+	engine.Evaluator
+	kernel shiftedKernel
+}
+
+func (e shiftedEvaluator) Kernel() engine.Kernel { return e.kernel }
+
+func (e shiftedEvaluator) GradSum(ctx context.Context, dst, w []float64, p engine.Pairs) error {
+	return e.Evaluator.GradSum(ctx, dst, w, e.kernel.pairs(p))
+}
+
+// TestSuiteCatchesWrongGroups: a group that ends one record too late or too early is
+// found.
+func TestSuiteCatchesWrongGroups(t *testing.T) {
+	opts := enginetest.Options{
+		Losses: []engine.ScoreLoss{engine.Logistic{}}, MetricLosses: []engine.MetricLoss{}, Sizes: []int{}, Radii: []float64{1},
+		Groups: [][]int{{4, 3, 9}},
+	}
+	for name, c := range map[string]struct {
+		sizes func([]int)
+		wrong bool
+	}{
+		"right":         {func([]int) {}, false},
+		"one too late":  {func(s []int) { s[1]++; s[2]-- }, true},
+		"one too early": {func(s []int) { s[0]--; s[1]++ }, true},
+	} {
+		var w watcher
+		enginetest.Run(&w, shifted{cpu.Backend{}, c.sizes}, opts)
+		if (len(w.failures) > 0) != c.wrong {
+			t.Errorf("%s: %d failures: %.500v", name, len(w.failures), w.failures)
+		}
+	}
+}
