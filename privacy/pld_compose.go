@@ -37,6 +37,13 @@ func (s lossSum) logMGF(theta float64) float64 {
 	return k
 }
 
+// momentError bounds the error of a sum of three logMGF: a part adds up at most maxCells
+// positive numbers with two roundings each, and the logarithm and the shift add less.
+func (s lossSum) momentError() float64 {
+	_, _, count := s.rest()
+	return 1e-6 + 3*2.1*maxCells*0x1p-53*count
+}
+
 // shift, inf and count add up what the parts leave: the rounding of losses, the
 // probability of an infinite loss (union bound) and the number of releases.
 func (s lossSum) rest() (shift, inf, count float64) {
@@ -90,6 +97,7 @@ type tiltedSum struct {
 	err         float64
 	relative    float64 // factor for relative errors, > 1
 	outside     float64 // probability of losses above the window, infinite ones too
+	below       float64 // tilted probability of losses below the window
 	shift       float64
 }
 
@@ -102,11 +110,13 @@ type tiltedSum struct {
 // squares add up by Parseval.
 //
 // The transform is cyclic of length N. Losses below the window come back at its
-// top, which only raises delta. Losses above it would be lost: their probability
+// top, which only raises a delta at epsilons within it. Below it they would be missed,
+// as without the tilt they may be most of the probability: delta adds their tilted one.
+// Losses above the window would be lost: their probability
 // is at most exp(K(theta+eta) - (theta+eta) top) for every eta >= 0 (Chernoff).
 func (s lossSum) tilt(theta float64) tiltedSum {
 	k := s.logMGF(theta)
-	jlo, jhi := s.window(theta, k)
+	jlo, jhi, below := s.window(theta, k)
 	n := 2
 	for n < jhi-jlo && n < maxWindow {
 		n *= 2
@@ -114,9 +124,9 @@ func (s lossSum) tilt(theta float64) tiltedSum {
 	top := float64(jlo+n) * s.h
 	chernoff := func(eta float64) float64 { return s.logMGF(theta+eta) - (theta+eta)*top }
 	shift, inf, count := s.rest()
-	t := tiltedSum{h: s.h, theta: theta, k: k, first: jlo, shift: shift, outside: inf}
+	t := tiltedSum{h: s.h, theta: theta, k: k, first: jlo, shift: shift, outside: inf, below: below}
 	if !s.endsBelow(top) {
-		t.outside += math.Exp(chernoff(minimise(s.thetaLo, s.thetaHi, chernoff)) + 1e-6)
+		t.outside += math.Exp(chernoff(minimise(s.thetaLo, s.thetaHi, chernoff)) + s.momentError())
 	}
 
 	transform := newFFT(n)
@@ -193,28 +203,35 @@ func (s lossSum) endsBelow(top float64) bool {
 }
 
 // window returns nodes between which all but about exp(-windowLog) of the tilted
-// probability lies, by Chernoff bounds on both sides.
-func (s lossSum) window(theta, k float64) (jlo, jhi int) {
-	above := func(eta float64) float64 { return (s.logMGF(theta+eta) - k + windowLog) / eta }
-	below := func(eta float64) float64 { return (s.logMGF(theta-eta) - k + windowLog) / eta }
-	top := above(minimise(s.thetaLo, s.thetaHi, above))
-	bottom := -below(minimise(s.thetaLo, s.thetaHi, below))
+// probability lies, by Chernoff bounds on both sides, and a bound of what lies below.
+func (s lossSum) window(theta, k float64) (jlo, jhi int, below float64) {
+	over := func(eta float64) float64 { return (s.logMGF(theta+eta) - k + windowLog) / eta }
+	under := func(eta float64) float64 { return (s.logMGF(theta-eta) - k + windowLog) / eta }
+	top := over(minimise(s.thetaLo, s.thetaHi, over))
+	bottom := -under(minimise(s.thetaLo, s.thetaHi, under))
 	jlo, jhi = int(math.Floor(bottom/s.h))-1, int(math.Ceil(top/s.h))+1
 	least, most := 0.0, 0.0
 	for _, p := range s.parts {
 		least += float64(p.count) * float64(p.lo)
 		most += float64(p.count) * float64(p.lo+len(p.p)-1)
 	}
-	return max(jlo, int(least)), min(jhi, int(most)+2)
+	if jlo > int(least) {
+		below = math.Exp(-windowLog + s.momentError())
+	}
+	return max(jlo, int(least)), min(jhi, int(most)+2), below
 }
 
 // delta is an upper bound of the hockey-stick divergence of order exp(eps). Where
 // exp(-theta (loss - eps)) is below 1e-30 the rest of the sum is replaced by that
-// weight, the tilted probabilities being at most 1 together.
+// weight, the tilted probabilities being at most 1 together. So is the sum over losses
+// between eps and the window, by the weight 1.
 func (t tiltedSum) delta(eps float64) float64 {
 	eps -= t.shift + 1e-15*math.Abs(eps)
 	start := max(0, int(math.Floor(eps/t.h))+1-t.first)
 	sum, size, errSq, rest := 0.0, 0.0, 0.0, 0.0
+	if eps < float64(t.first)*t.h {
+		rest = t.below
+	}
 	tiltStep, step := math.Exp(-t.theta*t.h), math.Exp(-t.h)
 	tilt, ratio := 0.0, 0.0
 	for i := start; i < len(t.q); i++ {
@@ -222,7 +239,7 @@ func (t tiltedSum) delta(eps float64) float64 {
 			above := float64(t.first+i)*t.h - eps
 			tilt, ratio = math.Exp(-t.theta*above), math.Exp(-above)
 			if tilt < 1e-30 {
-				rest = 1.01 * tilt
+				rest += 1.01 * tilt
 				break
 			}
 		}

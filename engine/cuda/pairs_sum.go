@@ -21,10 +21,9 @@ import (
 // its two records, its label, w, h and the number of all pairs. (Not of that of the batch:
 // a Poisson batch has as many as its coins say, and what is accounted for an owner rests
 // on the terms of the others being the same with and without the owner's pairs.) Its exact
-// norm is at most h, or with
-// RowByRow that of each row, for every data set and w. This needs of the hardware only
-// that each operation in float64 errs by at most 3 u relatively (a correctly rounded one
-// errs by u).
+// norm is at most h, or with RowByRow that of each row, for every data set and w. This
+// needs of the hardware only that each operation in float64 errs by at most 3 u relatively
+// (a correctly rounded one errs by u).
 //
 // Proof. T_rk is rounded towards zero, so the norm of q T is at most (1 + 6 u) ||c|| ||dx||:
 // c dx^T has entrywise norm ||c|| ||dx|| in both norms, and the scaling by 1/q (exact, if
