@@ -40,3 +40,18 @@ func BenchmarkTranspose(b *testing.B) {
 	}
 	b.ReportMetric(b.Elapsed().Seconds()*1e9/float64(b.N)/(rows*cols), "ns/number")
 }
+
+// BenchmarkPeak times multiply-adds in registers, of which other benchmarks reach a share.
+func BenchmarkPeak(b *testing.B) {
+	for name, peak := range map[string]func(*Set, int) float64{"float64": (*Set).Peak, "float32": (*Set).Peak32} {
+		b.Run(name, func(b *testing.B) {
+			benchVariants(b, func(b *testing.B, s *Set) {
+				var count float64
+				for b.Loop() {
+					count += peak(s, 1000)
+				}
+				b.ReportMetric(count/b.Elapsed().Seconds()/1e9, "GF/s")
+			})
+		})
+	}
+}
