@@ -38,13 +38,6 @@ func (k *kernel) planPieces() bool {
 	return true
 }
 
-// sortedCost is the cost of c by the sorted method for q labels: each record meets those
-// of every other label.
-func (k *kernel) sortedCost() float64 {
-	n, q := float64(k.problem.N), float64(k.problem.LabelLimit())
-	return n*(nsSorted+nsStep*float64(len(k.steps))*(q-1)) + nsSortedCall
-}
-
 // sortedError is E of the sorted method: see Roundoff.
 func (k *kernel) sortedError() float64 {
 	s := k.scores
