@@ -19,7 +19,7 @@ func TestRun(t *testing.T) {
 	if err := Run(context.Background(), o, func(l Line) error { lines = append(lines, l); return nil }); err != nil {
 		t.Fatal(err)
 	}
-	perVariant := 5
+	perVariant := 6
 	if want := perVariant*len(kernels.Variants()) + 2; len(lines) != want {
 		t.Errorf("%d lines, want %d", len(lines), want)
 	}
