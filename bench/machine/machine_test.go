@@ -101,7 +101,7 @@ func TestDevices(t *testing.T) {
 		}
 		return nil
 	})
-	want := []string{"logistic direct cpu generic ", "logistic direct other  ", "logistic near-linear cpu generic ", "mahalanobis cpu generic ",
+	want := []string{"logistic direct cpu generic ", "logistic direct other  ", "logistic near-linear cpu generic ", "logistic sums only cpu generic ", "mahalanobis cpu generic ",
 		"mahalanobis cpu generic ", "mahalanobis cpu generic ", "k-NN cpu best ", "exact AUC cpu best fast"}
 	if err != nil || !slices.Equal(got, want) {
 		t.Errorf("error %v, lines %q, want %q", err, got, want)
