@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 )
 
 // Roundoff of one float64 operation to nearest.
@@ -159,31 +160,18 @@ type Expansion struct {
 // bounded by that and M_sigma, say by B. By Parseval's identity on the circle
 // sum |m_i|^2 r^(2i) <= B^2, hence sum |m_i| <= B sqrt(sum_(i<p) r^(-2i)). QED
 //
-// The searches over rho and sigma are grids; any give valid bounds.
+// The searches over rho and sigma try some; any give valid bounds.
 func Expand(loss AnalyticLoss, margin, halfWidth, tol float64, most, step int) (Expansion, bool) {
 	e := Expansion{HalfWidth: halfWidth, Terms: most + 1}
-	rhos := make([]float64, 0, 150)
-	spacing := 1.05
-	if _, ok := loss.(ScalarLoss); ok {
-		spacing = 1.5 // a StripBound by interval arithmetic takes milliseconds
-	}
-	for x := 0.02; x < 9; x *= spacing {
-		rhos = append(rhos, math.Exp(x))
-	}
 	const up = 1 + 0x1p-30 // covers the rounding of all formulas here
 	strip := func(rho float64) float64 {
 		return loss.StripBound((margin+halfWidth*(rho+1/rho)/2)*up, halfWidth*(rho-1/rho)/2*up) * up
 	}
-	bounds, best := make([]float64, len(rhos)), 0
+	rhos, bounds := ellipses(loss, strip, tol, most)
+	best := 0
 	for i, rho := range rhos {
-		m := strip(rho)
-		bounds[i] = m
-		if !(m < math.MaxFloat64) {
-			rhos = rhos[:i] // larger ellipses are no better
-			break
-		}
 		p, shrink := 1+step, math.Pow(rho, float64(step))
-		t := 4 * m / (rho - 1) / shrink * up
+		t := 4 * bounds[i] / (rho - 1) / shrink * up
 		for ; t > tol && p <= most; p += step {
 			t /= shrink
 		}
@@ -226,6 +214,64 @@ func Expand(loss AnalyticLoss, margin, halfWidth, tol float64, most, step int) (
 		e.PowerNorm = min(e.PowerNorm, b*math.Sqrt(squares)*up)
 	}
 	return e, true
+}
+
+// ellipses returns numbers rho for Expand in increasing order, and finite bounds of |phi'|
+// on their ellipses.
+//
+// The number of terms is minimised around the best point of a grid, by golden sections. For
+// a ScalarLoss the grid is coarse: a bound by interval arithmetic takes milliseconds.
+func ellipses(loss AnalyticLoss, strip func(rho float64) float64, tol float64, most int) (rhos, bounds []float64) {
+	spacing := 1.05
+	if _, ok := loss.(ScalarLoss); ok {
+		spacing = 1.5
+	}
+	// terms is the real number of terms with an error of tol.
+	terms := func(i int) float64 {
+		return 1 + math.Log(4*bounds[i]/(rhos[i]-1)/tol)/math.Log(rhos[i])
+	}
+	best, x := 0, 0.02
+	for ; x < 9; x *= spacing {
+		rho := math.Exp(x)
+		m := strip(rho)
+		if !(m < math.MaxFloat64) {
+			break // larger ellipses are no better
+		}
+		if rhos, bounds = append(rhos, rho), append(bounds, m); terms(len(rhos)-1) < terms(best) {
+			best = len(rhos) - 1
+		}
+	}
+	if len(rhos) == 0 || terms(best) > 2*float64(most) {
+		return rhos, bounds
+	}
+	// insert adds an ellipse and returns its number of terms.
+	insert := func(x float64) float64 {
+		rho := math.Exp(x)
+		m := strip(rho)
+		if !(m < math.MaxFloat64) {
+			return math.Inf(1)
+		}
+		at, _ := slices.BinarySearch(rhos, rho)
+		rhos, bounds = slices.Insert(rhos, at, rho), slices.Insert(bounds, at, m)
+		return terms(at)
+	}
+	middle := math.Log(rhos[best])
+	lo, hi := middle/spacing, middle*spacing
+	const golden = 0.3819660112501051 // (3 - sqrt 5) / 2
+	left, right := lo+golden*(hi-lo), hi-golden*(hi-lo)
+	atLeft, atRight := insert(left), insert(right)
+	for range 5 {
+		if atLeft <= atRight {
+			hi, right, atRight = right, left, atLeft
+			left = lo + golden*(hi-lo)
+			atLeft = insert(left)
+		} else {
+			lo, left, atLeft = left, right, atRight
+			right = hi - golden*(hi-lo)
+			atRight = insert(right)
+		}
+	}
+	return rhos, bounds
 }
 
 // powersOf is |T_a(sqrt(-1))|, rounded up.

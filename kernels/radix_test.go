@@ -33,46 +33,85 @@ func sortCases() map[string][]float64 {
 	return cases
 }
 
-func TestSorting(t *testing.T) {
-	sorting := NewSorting(60_000) // of one slice after the other
+func TestSorter(t *testing.T) {
+	var sorter Sorter // of one slice after the other
 	for name, x := range sortCases() {
 		n := len(x)
-		key, work := slices.Clone(x), make([]float64, n)
-		if !sorting.Sort(key, work, nil) {
-			t.Fatalf("%s: stopped", name)
+		if n == 0 {
+			sorter.Sort(nil, nil, nil, NewPlaces(0, 1), placeBits)
+			continue
 		}
+		key, from := make([]float64, n), make([]int32, n)
+		sorter.Sort(key, from, slices.Clone(x), NewPlaces(slices.Min(x), slices.Max(x)), placeBits)
 		want := slices.Clone(x)
-		slices.SortStableFunc(want, func(a, b float64) int {
-			switch {
-			case a < b:
-				return -1
-			case a > b:
-				return 1
-			}
-			return 0
-		})
-		for i := range want {
-			if math.Float64bits(key[i]) != math.Float64bits(want[i]) && want[i] != 0 {
-				t.Fatalf("%s: number %d of %d is %v, want %v", name, i, n, key[i], want[i])
-			}
-		}
-		// Each number finds its way back, and equal ones stay in their order.
-		rank := make([]float64, n)
-		for i := range rank {
-			rank[i] = float64(i)
-		}
-		sorting.Restore(rank, rank, work)
+		slices.Sort(want)
 		seen := make([]bool, n)
-		last := map[float64]float64{}
-		for i, k := range rank {
-			if seen[int(k)] || key[int(k)] != x[i] {
-				t.Fatalf("%s: number %d is said to be in place %v", name, i, k)
+		for k := range want {
+			if key[k] != want[k] {
+				t.Fatalf("%s: number %d of %d is %v, want %v", name, k, n, key[k], want[k])
 			}
-			seen[int(k)] = true
-			if before, ok := last[x[i]]; ok && before > k && x[i] != 0 {
-				t.Fatalf("%s: equal numbers in places %v and %v are exchanged", name, before, k)
+			if at := from[k]; seen[at] || x[at] != key[k] {
+				t.Fatalf("%s: number %d of %d is said to come from %d", name, k, n, at)
 			}
-			last[x[i]] = k
+			seen[from[k]] = true
+		}
+		back := make([]float64, n)
+		Restore(back, key, from)
+		if !slices.Equal(back, x) {
+			t.Fatalf("%s: not restored", name)
+		}
+	}
+}
+
+// TestGroups: groups hold what the places say, in the order of the numbers, and give it
+// back.
+func TestGroups(t *testing.T) {
+	rng := rand.New(rand.NewPCG(6, 9))
+	sizes := []int{5000, 40_000}
+	for n := range 68 {
+		sizes = append(sizes, n)
+	}
+	for _, n := range sizes {
+		x, group, want := make([]float64, n), make([]int32, n), make([]int32, n)
+		members := make([][]float64, 0)
+		lo, hi := -1.5, 0.75
+		p := NewPlaces(lo, hi)
+		var labels []Label
+		first := [2]int32{}
+		for a := range first {
+			groups, shift := Groups(n / (1 + 3*a))
+			first[a] = int32(len(labels))
+			for range groups {
+				labels, members = append(labels, Label{first[a], shift}), append(members, nil)
+			}
+		}
+		for i := range x {
+			x[i] = lo + (hi-lo)*rng.Float64()
+			if i%5 == 0 {
+				x[i] = []float64{lo, hi}[i%2]
+			}
+			a := rng.IntN(2)
+			group[i] = first[a]
+			place := int64((x[i] - lo) * ((1<<40 - 1) / (hi - lo)))
+			want[i] = first[a] + int32(place>>labels[first[a]].Shift)
+			members[want[i]] = append(members[want[i]], x[i])
+		}
+		count := make([]int32, len(labels))
+		p.Group(group, x, labels, count)
+		if !slices.Equal(group, want) {
+			t.Fatalf("%d numbers: groups differ", n)
+		}
+		start := slices.Clone(count)
+		starts(start)
+		next, got := slices.Clone(start), make([]float64, n)
+		Scatter(got, x, group, next)
+		if !slices.Equal(got, slices.Concat(members...)) && n > 0 {
+			t.Fatalf("%d numbers: groups hold %v, want %v", n, got, members)
+		}
+		back := make([]float64, n)
+		Collect(back, got, group, next)
+		if !slices.Equal(back, x) || !slices.Equal(next, start) {
+			t.Fatalf("%d numbers: not given back", n)
 		}
 	}
 }
@@ -97,64 +136,136 @@ func TestCompensatedSum(t *testing.T) {
 	}
 }
 
+// addSteps adds a step in all parts, to rows and columns.
+func addSteps(row, col Sums, s, t Ordered, d float64, p Step) {
+	var m Merge
+	for k := 0; k < len(s.Value)+len(t.Value); k += MergeSteps {
+		m.AddSteps(row, col, s, t, d, p, k)
+	}
+}
+
+// orderedNumbers are sorted; with ties they are multiples of 1/10.
+func orderedNumbers(rng *rand.Rand, n int, ties bool) Ordered {
+	x := Ordered{Value: make([]float64, n), Before: make([]float64, n+1)}
+	for i := range x.Value {
+		x.Value[i] = rng.NormFloat64()
+		if ties {
+			x.Value[i] = float64(rng.IntN(9)-4) / 10
+		}
+	}
+	slices.Sort(x.Value)
+	x.AddBefore()
+	return x
+}
+
+// TestMergeCounts: the pairs of every row and column, up to the last, by every way through
+// the merge. A step at s - Shift = t belongs to the pair; the control is the other rule.
+func TestMergeCounts(t *testing.T) {
+	rng := rand.New(rand.NewPCG(7, 9))
+	sizes := [][2]int{{5 * MergeSteps, 3 * MergeSteps}, {2*MergeSteps + 17, 40}, {3, 2*MergeSteps + 1}, {MergeSteps, MergeSteps}}
+	for n := range 68 {
+		sizes = append(sizes, [2]int{n, rng.IntN(68)}, [2]int{rng.IntN(68), n})
+	}
+	var other int
+	for _, n := range sizes {
+		for _, shift := range []float64{-7, -0.3, 0, 0.2, 7} {
+			s, y := orderedNumbers(rng, n[0], shift != 0.2), orderedNumbers(rng, n[1], shift != 0.2)
+			row, col := Sums{High: make([]float64, n[0])}, Sums{High: make([]float64, n[1])}
+			addSteps(row, col, s, y, 2, Step{Shift: shift, Slope: 0.5})
+			for i, v := range s.Value {
+				limit := v - shift
+				at, found := slices.BinarySearch(y.Value, limit)
+				if found {
+					other++
+				}
+				for at < len(y.Value) && y.Value[at] <= limit {
+					at++
+				}
+				if row.High[i] != float64(at) {
+					t.Fatalf("%d x %d, shift %v: row %d has %v pairs, want %d", n[0], n[1], shift, i, row.High[i], at)
+				}
+			}
+			for j, v := range y.Value {
+				at, _ := slices.BinarySearchFunc(s.Value, v, func(x, v float64) int {
+					if x-shift < v {
+						return -1
+					}
+					return 1
+				})
+				if col.High[j] != -float64(n[0]-at) {
+					t.Fatalf("%d x %d, shift %v: column %d has %v pairs, want %d", n[0], n[1], shift, j, -col.High[j], n[0]-at)
+				}
+			}
+		}
+	}
+	if other == 0 {
+		t.Error("no pair is at the step: two rules give the same counts")
+	}
+}
+
 func TestSteps(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 9))
-	skipped := 0
+	skipped, plainWorse := 0, 0
 	for trial := range 200 {
-		s, y := make([]float64, rng.IntN(20)), make([]float64, rng.IntN(20))
-		if trial%50 == 49 { // several blocks
-			s, y = make([]float64, stepBlock+rng.IntN(300)), make([]float64, 2*stepBlock)
+		n, m := rng.IntN(68), rng.IntN(68)
+		if trial == 99 { // several parts
+			n, m = 3000+rng.IntN(300), 3000
 		}
-		for _, x := range [][]float64{s, y} {
-			for i := range x {
-				x[i] = rng.NormFloat64()
-				if trial%2 == 0 { // ties at the shift
-					x[i] = float64(rng.IntN(9)-4) / 10
-				}
-			}
-			slices.Sort(x)
-		}
+		s, y := orderedNumbers(rng, n, trial%2 == 0), orderedNumbers(rng, m, trial%2 == 0)
 		shift, d, a, b := float64(rng.IntN(9)-4)/10, 0.5+rng.Float64(), rng.NormFloat64(), rng.NormFloat64()
-		if trial%7 == 0 {
-			shift = math.Inf(-1)
+		steps := []Step{{shift, a, b}, {0.1, -a, 0}, {-0.3, a / 2, b / 2}}
+		low := Sums{make([]float64, n), make([]float64, n)}
+		row, col, colLow := Sums{High: make([]float64, n)}, Sums{High: make([]float64, m)}, Sums{make([]float64, m), make([]float64, m)}
+		wantRow, wantCol := make([]float64, n), make([]float64, m)
+		for _, p := range steps {
+			addSteps(row, col, s, y, d, p)
+			addSteps(low, colLow, s, y, d, p)
 		}
-		row, rowLow, col, colLow := make([]float64, len(s)), make([]float64, len(s)), make([]float64, len(y)), make([]float64, len(y))
-		steps := []Step{{shift, a, b}, {math.Inf(-1), -a, b / 2}}
-		for range 2 { // the second time adds
-			StepRows(row, rowLow, s, y, d, steps)
-			StepColumns(col, colLow, s, y, d, steps)
+		for k := 0; k < n+m; k += MergeSteps {
+			all := Step{math.Inf(-1), a, b}
+			AddAll(row, col, s, y, d, all, k)
+			AddAll(low, colLow, s, y, d, all, k)
 		}
-		rowOnce, colOnce := slices.Repeat([]float64{7}, len(s)), slices.Repeat([]float64{7}, len(y)) // set, not added to
-		StepRows(rowOnce, nil, s, y, d, steps)
-		StepColumns(colOnce, nil, s, y, d, steps)
-		wantRow, wantCol, other := make([]float64, len(s)), make([]float64, len(y)), 0
-		for i := range s {
-			for j := range y {
-				for _, p := range steps {
-					if y[j] > s[i]-p.Shift {
-						other++
+		for i, v := range s.Value {
+			for j, w := range y.Value {
+				for _, p := range append(steps, Step{math.Inf(-1), a, b}) {
+					if w > v-p.Shift {
+						skipped++
 						continue
 					}
-					v := d * (p.Slope + p.Rise*d*(s[i]-y[j]))
-					wantRow[i] += v
-					wantCol[j] -= v
+					x := d * (p.Slope + p.Rise*d*(v-w))
+					wantRow[i] += x
+					wantCol[j] -= x
 				}
 			}
 		}
-		limit := 1e-13 * float64(len(s)+len(y))
-		near := func(name string, got, low, once, want []float64) {
+		limit := 1e-13 + 1e-15*float64((n+m)*(n+m)) // of the plain sums here
+		near := func(name string, x Sums, low []float64, want []float64) {
 			for i := range want {
-				if math.Abs(got[i]+low[i]-2*want[i]) > limit || math.Abs(once[i]-want[i]) > limit {
-					t.Fatalf("trial %d: %s %d is %v and twice %v, want %v", trial, name, i, once[i], got[i]+low[i], want[i])
+				v := x.High[i]
+				if low != nil {
+					v += low[i]
+				}
+				if !(math.Abs(v-want[i]) <= limit) {
+					t.Fatalf("trial %d: %s %d is %v, want %v", trial, name, i, v, want[i])
 				}
 			}
 		}
-		near("row", row, rowLow, rowOnce, wantRow)
-		near("column", col, colLow, colOnce, wantCol)
-		skipped += other
+		near("row", row, nil, wantRow)
+		near("column", col, nil, wantCol)
+		near("row", low, low.Low, wantRow)
+		near("column", colLow, colLow.Low, wantCol)
+		for i := range low.High {
+			if low.High[i]+low.Low[i] != row.High[i] {
+				plainWorse++
+			}
+		}
 	}
 	if skipped == 0 {
 		t.Error("every pair takes every step")
+	}
+	if plainWorse == 0 {
+		t.Error("low parts change nothing")
 	}
 }
 
@@ -204,17 +315,64 @@ func TestClamp(t *testing.T) {
 	}
 }
 
-func BenchmarkSorting(b *testing.B) {
+// BenchmarkSorted times the steps of the sorted sums, in nanoseconds of one number of two
+// labels.
+func BenchmarkSorted(b *testing.B) {
 	rng := rand.New(rand.NewPCG(5, 9))
 	const n = 1_000_000
-	x := make([]float64, n)
+	x, group, from := make([]float64, n), make([]int32, n), make([]int32, n)
 	for i := range x {
-		x[i] = rng.NormFloat64()
+		x[i] = min(max(rng.NormFloat64(), -4), 4)
 	}
-	key, work, s := make([]float64, n), make([]float64, n), NewSorting(n)
-	for b.Loop() {
-		copy(key, x)
-		s.Sort(key, work, nil)
-		s.Restore(key, key, work)
+	p := NewPlaces(-4, 4)
+	groups, shift := Groups(n / 2)
+	labels := make([]Label, 2*groups)
+	for g := range labels {
+		labels[g] = Label{int32(g / groups * groups), shift}
+	}
+	for i := range group {
+		group[i] = int32(rng.IntN(2) * groups)
+	}
+	start, next := make([]int32, len(labels)), make([]int32, len(labels))
+	p.Group(group, x, labels, start)
+	starts(start)
+	work, key := make([]float64, n), make([]float64, n)
+	var sorter Sorter
+	var merge Merge
+	half := int(start[groups])
+	for _, k := range []struct {
+		name string
+		run  func()
+	}{
+		{"group", func() { clear(next); p.Group(group, x, labels, next) }},
+		{"scatter", func() { copy(next, start); Scatter(work, x, group, next) }},
+		{"sort", func() {
+			copy(next, start)
+			Scatter(work, x, group, next)
+			for g, i := range start {
+				j := next[g]
+				sorter.Sort(key[i:j], from[i:j], work[i:j], p, shift)
+			}
+		}},
+		{"steps", func() {
+			s, t := Ordered{Value: key[:half]}, Ordered{Value: key[half:]}
+			for k := 0; k < n; k += MergeSteps {
+				merge.AddSteps(Sums{High: work[:half]}, Sums{High: work[half:]}, s, t, 2, Step{Shift: 0.5, Slope: 1}, k)
+			}
+		}},
+		{"restore", func() {
+			for g, i := range start {
+				j := next[g]
+				Restore(work[i:j], key[i:j], from[i:j])
+			}
+		}},
+		{"collect", func() { copy(next, start[1:]); next[len(next)-1] = n; Collect(work, key, group, next) }},
+	} {
+		b.Run(k.name, func(b *testing.B) {
+			for b.Loop() {
+				k.run()
+			}
+			b.ReportMetric(b.Elapsed().Seconds()*1e9/float64(b.N)/n, "ns/number")
+		})
 	}
 }

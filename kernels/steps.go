@@ -4,129 +4,244 @@ package kernels
 // t <= s - Shift, and 0 of the others, where d is a factor of all steps.
 type Step struct{ Shift, Slope, Rise float64 }
 
-// stepBlock is the number of rows whose steps are summed one after the other, while they
-// are in the first cache.
-const stepBlock = 256
-
-// running is the sum of the numbers up to a place in a slice.
-type running struct {
-	at     int
-	hi, lo float64
+// Ordered are numbers in increasing order.
+type Ordered struct {
+	Value  []float64
+	Before []float64 // sum of the values before each, and of all; of steps with Rise != 0
 }
 
-// StepRows sums the steps over all pairs of the sorted numbers s and t to the rows:
+// AddBefore sets Before, whose length is that of Value and one, with compensation: its
+// numbers are within 2^-52 of the sums of absolute values for fewer than 2^26 numbers
+// (Neumaier 1974).
+func (x Ordered) AddBefore() {
+	before := x.Before[:len(x.Value)+1]
+	var hi, lo float64
+	for i, v := range x.Value {
+		before[i] = hi + lo
+		hi, lo = compensated(hi, lo, v)
+	}
+	before[len(x.Value)] = hi + lo
+}
+
+// Sums are sums of steps of each of several numbers, with a low part so that each of many
+// steps adds an error that does not grow with their number. Low is nil for few steps.
+type Sums struct{ High, Low []float64 }
+
+// part is x[from:to].
+func (x Sums) part(from, to int) Sums {
+	if x.Low == nil {
+		return Sums{x.High[from:to], nil}
+	}
+	return Sums{x.High[from:to], x.Low[from:to]}
+}
+
+func (x Sums) add(i int, v float64) {
+	if x.Low == nil {
+		x.High[i] += v
+		return
+	}
+	x.High[i], x.Low[i] = compensated(x.High[i], x.Low[i], v)
+}
+
+// Merge is room for the steps of MergeSteps pairs of neighbours.
+type Merge struct {
+	row, col [merges][mergeSteps]uint16
+}
+
+const (
+	merges     = 4
+	mergeSteps = 1024
+	// MergeSteps is the number of numbers of both slices that AddSteps takes at a time.
+	MergeSteps = merges * mergeSteps
+)
+
+// AddSteps adds a step over all pairs of the ordered numbers s and t to the rows, and
+// subtracts it from the columns, of numbers [k, k+MergeSteps) in the order of t and s - Shift
+// together:
 //
 //	for i := range s {
 //		for j := range t {
-//			for _, p := range steps {
-//				if t[j] <= s[i]-p.Shift {
-//					row[i] += d * (p.Slope + p.Rise*d*(s[i]-t[j]))
-//				}
+//			if t[j] <= s[i]-p.Shift {
+//				v := d * (p.Slope + p.Rise*d*(s[i]-t[j]))
+//				row[i] += v
+//				col[j] -= v
 //			}
 //		}
 //	}
 //
-// in O(len(s) + len(t)) for each step: s[i]-Shift, rounded, does not decrease with i, so
-// the pairs of a row are the first ones of t. low is a low part of row, so that each of
-// many calls adds an error that does not grow with their number. If it is nil, row is set
-// and not added to.
+// in O(1) for each number: s[i]-Shift, rounded, does not decrease with i, so the pairs of a
+// row are the first ones of t, and those of a column the last ones of s.
 //
 // A row gets d (a N + b d (s_i N - T)) of a step a, b, with N the number of its t_j and T
-// their sum, which has a correction term and an error of at most 2^-52 of the absolute
-// values for fewer than 2^26 terms (Neumaier 1974). So the error is at most
-// 8 u d m (|a| + |b| d (max|s| + max|t|)), u = 2^-53 and m = len(t), for each step, and
-// once 2 u of the result.
-func StepRows(row, low, s, t []float64, d float64, steps []Step) {
-	sums := make([]running, len(steps))
-	var hi, lo [stepBlock]float64
-	for len(s) > 0 {
-		n := min(len(s), stepBlock)
-		load(hi[:n], lo[:n], row, low)
-		for k, p := range steps {
-			at, sum, err := sums[k].at, sums[k].hi, sums[k].lo
-			shift, a, b := p.Shift, p.Slope, p.Rise*d
-			hi, lo := hi[:n], lo[:n]
-			for i, si := range s[:n] {
-				limit := si - shift
-				for at < len(t) && t[at] <= limit {
-					sum, err = compensated(sum, err, t[at])
-					at++
-				}
-				N := float64(at)
-				hi[i], lo[i] = compensated(hi[i], lo[i], d*(a*N+b*(si*N-(sum+err))))
+// their sum, a number of Before with an error of 2 u m max|t|, u = 2^-53 and m = len(t). A
+// column of N pairs takes T, with 4 u (m - N) + 3 u N, m = len(s), from the sum of all. So
+// the error is at most 8 u d m (|a| + |b| d (max|s| + max|t|)), before the addition to row
+// and col.
+func (m *Merge) AddSteps(row, col Sums, s, t Ordered, d float64, p Step, k int) {
+	to := min(k+MergeSteps, len(s.Value)+len(t.Value))
+	var at [merges + 1]int
+	for c := range at {
+		at[c] = split(s.Value, t.Value, p.Shift, min(k+c*mergeSteps, to))
+	}
+	i, j := at[merges-1], k+(merges-1)*mergeSteps-at[merges-1]
+	if i+mergeSteps <= len(s.Value) && j+mergeSteps <= len(t.Value) && k+MergeSteps == to {
+		m.four(s.Value, t.Value, p.Shift, k, at[:merges])
+	} else {
+		for c := range merges {
+			if first := k + c*mergeSteps; first < to {
+				m.one(c, s.Value, t.Value, p.Shift, at[c], first-at[c], min(mergeSteps, to-first))
 			}
-			sums[k] = running{at, sum, err}
 		}
-		store(row, low, hi[:n], lo[:n])
-		s, row = s[n:], row[n:]
-		if low != nil {
-			low = low[n:]
-		}
+	}
+	for c := range merges {
+		from, end := min(k+c*mergeSteps, to), min(k+(c+1)*mergeSteps, to)
+		i0, i1 := at[c], at[c+1]
+		j0, j1 := from-i0, end-i1
+		addRows(row.part(i0, i1), s.Value[i0:i1], m.row[c][:i1-i0], float64(j0), t.Before, d, p)
+		addColumns(col.part(j0, j1), t.Value[j0:j1], m.col[c][:j1-j0], float64(len(s.Value)-i0), s.Before, d, p)
 	}
 }
 
-// StepColumns subtracts the same steps of the same pairs from the columns:
-//
-//	col[j] -= d * (p.Slope + p.Rise*d*(s[i]-t[j]))
-//
-// The pairs of a column are the last ones of s. The error is that of StepRows with
-// m = len(s).
-func StepColumns(col, low, s, t []float64, d float64, steps []Step) {
-	sums := make([]running, len(steps))
-	for k := range sums {
-		sums[k].at = len(s)
-	}
-	var hi, lo [stepBlock]float64
-	for to := len(t); to > 0; {
-		n := min(to, stepBlock)
-		from := to - n
-		var lows []float64
-		if low != nil {
-			lows = low[from:to]
-		}
-		load(hi[:n], lo[:n], col[from:to], lows)
-		for k, p := range steps {
-			at, sum, err := sums[k].at, sums[k].hi, sums[k].lo
-			shift, a, b := p.Shift, p.Slope, p.Rise*d
-			t, hi, lo := t[from:to], hi[:n], lo[:n]
-			for j := len(t) - 1; j >= 0; j-- {
-				tj := t[j]
-				for at > 0 && tj <= s[at-1]-shift {
-					at--
-					sum, err = compensated(sum, err, s[at])
-				}
-				N := float64(len(s) - at)
-				hi[j], lo[j] = compensated(hi[j], lo[j], -d*(a*N+b*((sum+err)-tj*N)))
+func addRows(row Sums, s []float64, count []uint16, first float64, before []float64, d float64, p Step) {
+	a, b := p.Slope, p.Rise*d
+	count = count[:len(s)]
+	if p.Rise == 0 {
+		if row.Low == nil {
+			r := row.High[:len(s)]
+			for i, c := range count {
+				r[i] += d * (a * (first + float64(c)))
 			}
-			sums[k] = running{at, sum, err}
+			return
 		}
-		store(col[from:to], lows, hi[:n], lo[:n])
-		to = from
-	}
-}
-
-// load sets hi + lo to x + low, or to zero if low is nil.
-func load(hi, lo, x, low []float64) {
-	if low == nil {
-		clear(hi)
-		clear(lo)
+		for i, c := range count {
+			row.add(i, d*(a*(first+float64(c))))
+		}
 		return
 	}
-	copy(hi, x)
-	copy(lo, low)
+	for i, c := range count {
+		N := first + float64(c)
+		row.add(i, d*(a*N+b*(s[i]*N-before[int(N)])))
+	}
 }
 
-// store is the reverse of load.
-func store(x, low, hi, lo []float64) {
-	if low != nil {
-		copy(x, hi)
-		copy(low, lo)
+func addColumns(col Sums, t []float64, count []uint16, rest float64, before []float64, d float64, p Step) {
+	a, b := p.Slope, p.Rise*d
+	count = count[:len(t)]
+	if p.Rise == 0 {
+		if col.Low == nil {
+			r := col.High[:len(t)]
+			for j, c := range count {
+				r[j] -= d * (a * (rest - float64(c)))
+			}
+			return
+		}
+		for j, c := range count {
+			col.add(j, -d*(a*(rest-float64(c))))
+		}
 		return
 	}
-	x, lo = x[:len(hi)], lo[:len(hi)]
-	for i, v := range hi {
-		x[i] = v + lo[i]
+	m := len(before) - 1
+	total := before[m]
+	for j, c := range count {
+		N := rest - float64(c)
+		col.add(j, -d*(a*N+b*((total-before[m-int(N)])-t[j]*N)))
 	}
+}
+
+// AddAll is AddSteps for a step that all pairs take, of Shift -Inf, for the numbers
+// [k, k+MergeSteps) of those of s and then those of t.
+func AddAll(row, col Sums, s, t Ordered, d float64, p Step, k int) {
+	n, to := len(s.Value), min(k+MergeSteps, len(s.Value)+len(t.Value))
+	if k < n {
+		addAll(row.part(k, min(to, n)), s.Value[k:min(to, n)], t, d, p.Slope, p.Rise*d)
+	}
+	if to > n {
+		from := max(k, n) - n
+		addAll(col.part(from, to-n), t.Value[from:to-n], s, -d, p.Slope, -p.Rise*d)
+	}
+}
+
+func addAll(x Sums, s []float64, other Ordered, d, a, b float64) {
+	m := float64(len(other.Value))
+	if b == 0 {
+		v := d * (a * m)
+		for i := range s {
+			x.add(i, v)
+		}
+		return
+	}
+	total := other.Before[len(other.Value)]
+	for i, v := range s {
+		x.add(i, d*(a*m+b*(v*m-total)))
+	}
+}
+
+// split is the number of rows among the first k numbers in the order of t and s - shift,
+// where t is first of equal ones.
+func split(s, t []float64, shift float64, k int) int {
+	lo, hi := max(0, k-len(t)), min(k, len(s))
+	for lo < hi {
+		mid := int(uint(lo+hi) / 2)
+		if t[k-mid-1] <= s[mid]-shift {
+			hi = mid
+		} else {
+			lo = mid + 1
+		}
+	}
+	return lo
+}
+
+// one merges the numbers from s[i] and t[j] on: m.row[c] becomes the number of t before
+// each number of s, m.col[c] that of s before each of t.
+func (m *Merge) one(c int, s, t []float64, shift float64, i, j, steps int) {
+	s, t = s[i:min(i+steps, len(s))], t[j:min(j+steps, len(t))]
+	i, j = 0, 0
+	for range steps {
+		if i == len(s) || j < len(t) && t[j] <= s[i]-shift {
+			m.col[c][j] = uint16(i)
+			j++
+		} else {
+			m.row[c][i] = uint16(j)
+			i++
+		}
+	}
+}
+
+// four is one for four runs of mergeSteps steps that do not wait for each other, and
+// without branches that depend on the numbers.
+func (m *Merge) four(s, t []float64, shift float64, k int, at []int) {
+	const mask = mergeSteps - 1
+	window := func(c int) (s0, t0 *[mergeSteps]float64) {
+		i, j := at[c], k+c*mergeSteps-at[c]
+		return (*[mergeSteps]float64)(s[i:]), (*[mergeSteps]float64)(t[j:])
+	}
+	s0, t0 := window(0)
+	s1, t1 := window(1)
+	s2, t2 := window(2)
+	s3, t3 := window(3)
+	var j0, j1, j2, j3 uint
+	for n := uint(0); n < mergeSteps; n++ {
+		i0 := n - j0
+		m.row[0][i0&mask], m.col[0][j0&mask] = uint16(j0), uint16(i0)
+		j0 += bit(t0[j0&mask] <= s0[i0&mask]-shift)
+		i1 := n - j1
+		m.row[1][i1&mask], m.col[1][j1&mask] = uint16(j1), uint16(i1)
+		j1 += bit(t1[j1&mask] <= s1[i1&mask]-shift)
+		i2 := n - j2
+		m.row[2][i2&mask], m.col[2][j2&mask] = uint16(j2), uint16(i2)
+		j2 += bit(t2[j2&mask] <= s2[i2&mask]-shift)
+		i3 := n - j3
+		m.row[3][i3&mask], m.col[3][j3&mask] = uint16(j3), uint16(i3)
+		j3 += bit(t3[j3&mask] <= s3[i3&mask]-shift)
+	}
+}
+
+// bit is 1 for true.
+func bit(c bool) uint {
+	if c {
+		return 1
+	}
+	return 0
 }
 
 // compensated adds v to the sum hi + lo: the error of the addition to hi goes to lo

@@ -34,7 +34,8 @@ func cases(o Options) []prepare {
 		onCPU(gradient("logistic direct fp32", engine.Logistic{}, cpu.Backend{Method: cpu.Direct, Float32: true}, size(8192, 4096), 1, nil)),
 		gradient("logistic near-linear", engine.Logistic{}, cpu.Backend{Method: cpu.NearLinear}, size(1_000_000, 200_000), 20,
 			// X is read for the scores and for the sums.
-			func(n, d float64) float64 { return 16 * n * d }))
+			func(n, d float64) float64 { return 16 * n * d }),
+		sums(size(1_000_000, 200_000)))
 	for _, d := range []int{8, 32, 128} {
 		all = append(all, mahalanobis(false, size(16384, 2048), d), mahalanobis(true, size(16384, 2048), d))
 	}
@@ -122,6 +123,63 @@ func gradient(name string, loss engine.Loss, on cpu.Backend, n, d int, count fun
 		dst := make([]float64, len(w))
 		b.run = func() error { return e.GradSum(ctx, dst, w, engine.AllPairs{N: n}) }
 		return b, nil
+	}
+}
+
+// sums are those of the near-linear method alone, from n scores of two labels in turn to
+// their coefficients, by one worker: the powers of positions in one bin, and a polynomial
+// of as many terms.
+func sums(n int) prepare {
+	return func(_ context.Context, _ Options, t target) (*prepared, error) {
+		if t.Backend != nil {
+			return nil, nil
+		}
+		set, err := kernels.Select(t.variant)
+		if err != nil {
+			return nil, err
+		}
+		const block, terms = 2048, 33
+		rng := rand.New(rand.NewPCG(1, 1))
+		score, c, at := make([]float64, n), make([]float64, n), make([]uint16, block)
+		for i := range score {
+			score[i] = 2*rng.Float64() - 1
+		}
+		for i := range at {
+			at[i] = uint16(i/2 + i%2*block/2)
+		}
+		sum, coef := make([]float64, 8*(terms-1)), make([]float64, terms)
+		for i := range coef {
+			coef[i] = 1 / float64(i+1)
+		}
+		x, value := make([]float64, block), make([]float64, block)
+		return &prepared{
+			line: Line{Method: "logistic sums only", N: n, Unit: "scores", Variant: t.variant.String(), Of: "FMA"}, work: float64(n),
+			// A multiplication and an addition for each term of both.
+			count: float64(n) * 4 * terms, close: func() {},
+			run: func() error {
+				clear(sum)
+				for i := 0; i < n; i += block {
+					s := score[i:min(i+block, n)]
+					if len(s) == block {
+						kernels.Take(x, s, at)
+						set.PowerSums(sum, x)
+					} else {
+						set.PowerSums(sum, s)
+					}
+				}
+				for i := 0; i < n; i += block {
+					s := score[i:min(i+block, n)]
+					if len(s) == block {
+						kernels.Take(x, s, at)
+						set.Polynomial(value, coef, x)
+						kernels.Take(c[i:i+block], value, at)
+					} else {
+						set.Polynomial(c[i:i+len(s)], coef, s)
+					}
+				}
+				return nil
+			},
+		}, nil
 	}
 }
 

@@ -131,16 +131,16 @@ func (b Backend) planScore(p engine.Problem, set *kernels.Set) (engine.Kernel, e
 		k.method = Direct
 	case b.Method == Sorted && !pieces:
 		return nil, fmt.Errorf("%w: the slope of loss %q is not piecewise linear over margins up to %.3g, use Direct", engine.ErrUnsupported, k.loss.Name(), k.scores.Margin)
-	case b.Method == Sorted, pieces && k.sortedCost() < k.directCost() && k.sortedError() < k.smallError():
+	case b.Method == Sorted:
 		k.method = Sorted
 	case b.Method == NearLinear && !k.fewLabels():
 		return nil, fmt.Errorf("%w: up to %d different labels, the near-linear method takes %d; set Problem.LabelValues or use Direct", engine.ErrUnsupported, p.LabelLimit(), maxClasses)
 	case b.Method == NearLinear && !expansion:
 		return nil, fmt.Errorf("%w: loss %q has no convergent expansion over margins up to %.3g, use Direct", engine.ErrUnsupported, k.loss.Name(), k.scores.Margin)
-	case b.Method == NearLinear, expansion && k.fewLabels() && k.nearCost() < k.directCost():
+	case b.Method == NearLinear:
 		k.method = NearLinear
 	default:
-		k.method = Direct
+		k.method = k.cheapest(expansion && k.fewLabels(), pieces && k.sortedError() < k.smallError())
 	}
 	k.single = b.Float32 && b.Method == Direct && k.factored && p.LabelLimit() <= 2 && k.scores.Margin*(1+0x1p-10) <= kernels.MaxLogisticMargin32
 	k.planGrid()

@@ -6,20 +6,25 @@ import (
 	"dyad/engine"
 )
 
-// Costs in nanoseconds of one core, measured with the benchmarks of this
-// package. Only their ratios matter: they place the crossover between methods.
+// Costs in nanoseconds of one core with the best variant, measured by BenchmarkCosts in
+// bench/results/costs-xeon-2.5GHz.txt. Only their ratios matter: they place the crossover
+// between methods.
 const (
-	nsFactoredPair = 1.0  // LogisticTile, per unordered pair
-	nsSmoothPair   = 12   // PairTile with an exponential, per unordered pair
-	nsPoint        = 3    // Take and the loops per record
-	nsTerm         = 0.2  // PowerSums and Polynomial, per record and term
-	nsGrouped      = 12   // Locate and places.set twice, per record
-	nsGroup        = 60   // one group of a block
-	nsNode         = 0.4  // one product of the node matrix
-	nsNearCall     = 3000 // fixed
-	nsSorted       = 40   // kernels.Sorting and the loops per record
-	nsStep         = 10   // StepRows and StepColumns, per record and step
-	nsSortedCall   = 3000 // fixed
+	nsFactoredPair = 0.47  // LogisticTile, per unordered pair
+	nsLogisticPair = 2.8   // LogisticPairTile, per unordered pair
+	nsPair         = 12    // SlopeTile, per unordered pair
+	nsDirectCall   = 2600  // fixed
+	nsPoint        = 5.4   // Take and the loops per record
+	nsTerm         = 0.098 // PowerSums and Polynomial, per record and term
+	nsGroup        = 460   // one group of a block
+	nsGrouped      = 12    // Locate and places.set twice, per record
+	nsNode         = 0.25  // one product of the node matrix
+	nsNodeRow      = 33    // one row of it
+	nsNearCall     = 310   // fixed
+	nsSorted       = 31    // sorting and the loops per record
+	nsStep         = 12    // Merge, per record and step
+	nsStepCall     = 620   // a step of a pair of labels
+	nsSortedCall   = 0     // fixed
 )
 
 // The kernels take 1 + 4k terms of a bin, at most 33. Powers of more would lose digits:
@@ -63,29 +68,82 @@ func (k *kernel) planExpansion() bool {
 // fewLabels says that the near-linear method takes as many labels as the problem has.
 func (k *kernel) fewLabels() bool { return k.problem.LabelLimit() <= maxClasses }
 
-// nearCost is the cost of c by the near-linear method for q labels, q(q-1) node
-// matrices. A group of a block is filled up by 4 positions.
-func (k *kernel) nearCost() float64 {
-	n, p, q := float64(k.problem.N), float64(k.terms()), float64(k.problem.LabelLimit())
-	groups := q * float64(k.bins)
-	blocks := math.Ceil(n / coefRows)
-	cost := n*(nsPoint+nsTerm*p) + blocks*groups*(nsGroup+4*nsTerm*p)
-	if k.bins > 1 {
-		cost += n * nsGrouped
+// counts are how often each cost of a method is met.
+type counts []float64
+
+// cost is the time at the given costs.
+func (c counts) cost(ns ...float64) (sum float64) {
+	for i, count := range c {
+		sum += ns[i] * count
 	}
-	nodes := float64(k.bins) * p
-	return cost + q*(q-1)*nodes*nodes*nsNode + nsNearCall
+	return sum
 }
 
-// directCost is the cost of c by the direct method for two labels of equal frequency,
-// or for any labels, where all pairs are visited.
-func (k *kernel) directCost() float64 {
+// nearCounts counts, for q labels, records, terms of records, groups of a block, records that
+// are grouped again, products of q(q-1) node matrices and calls. A group of a block is
+// filled up by 4 positions.
+func (k *kernel) nearCounts() counts {
+	n, p, q := float64(k.problem.N), float64(k.terms()), float64(k.problem.LabelLimit())
+	groups := math.Ceil(n/coefRows) * q * float64(k.bins)
+	var grouped float64
+	if k.bins > 1 {
+		grouped = n
+	}
+	nodes := float64(k.bins) * p
+	return counts{n, (n + 4*groups) * p, groups, grouped, q * (q - 1) * nodes * nodes, q * (q - 1) * nodes, 1}
+}
+
+// nearCost is the cost of c by the near-linear method.
+func (k *kernel) nearCost() float64 {
+	return k.nearCounts().cost(nsPoint, nsTerm, nsGroup, nsGrouped, nsNode, nsNodeRow, nsNearCall)
+}
+
+// directCounts counts pairs of the factored logistic loss, of the logistic loss and of
+// others, for two labels of equal frequency or for any labels, where all pairs are visited,
+// and calls.
+func (k *kernel) directCounts() counts {
 	n := float64(k.problem.N)
+	pairs := n * n / 4
 	if k.problem.LabelLimit() > 2 {
-		return n * n / 2 * nsSmoothPair
+		pairs = n * n / 2
 	}
-	if k.factored {
-		return n * n / 4 * nsFactoredPair
+	switch {
+	case k.factored && k.problem.LabelLimit() <= 2:
+		return counts{pairs, 0, 0, 1}
+	case k.logistic:
+		return counts{0, pairs, 0, 1}
 	}
-	return n * n / 4 * nsSmoothPair
+	return counts{0, 0, pairs, 1}
+}
+
+// directCost is the cost of c by the direct method.
+func (k *kernel) directCost() float64 {
+	return k.directCounts().cost(nsFactoredPair, nsLogisticPair, nsPair, nsDirectCall)
+}
+
+// sortedCounts counts, for q labels, records, records that meet a step with another label,
+// pairs of labels that do, and calls.
+func (k *kernel) sortedCounts() counts {
+	n, q := float64(k.problem.N), float64(k.problem.LabelLimit())
+	steps := float64(len(k.steps))
+	return counts{n, n * steps * (q - 1), steps * q * (q - 1) / 2, 1}
+}
+
+// sortedCost is the cost of c by the sorted method.
+func (k *kernel) sortedCost() float64 {
+	return k.sortedCounts().cost(nsSorted, nsStep, nsStepCall, nsSortedCall)
+}
+
+// cheapest is the method of least cost of those that the loss has.
+func (k *kernel) cheapest(nearLinear, sorted bool) Method {
+	method, cost := Direct, k.directCost()
+	if nearLinear {
+		if c := k.nearCost(); c < cost {
+			method, cost = NearLinear, c
+		}
+	}
+	if sorted && k.sortedCost() < cost {
+		method = Sorted
+	}
+	return method
 }

@@ -96,12 +96,12 @@ const (
 //
 // With the steps (From, a, b) of phi', A = sum |a| + |b| V and r = sum |b|, c_i is a sum
 // of D (a + b D (s_i - s_j)) over the steps with s_j <= fl(s_i - fl(From/D)). Errors in
-// units of D: 8 u A in the sums (kernels.StepRows), 4 u A in the coefficients of steps and
-// pieces, 2 u Q for the rounding of D and 2 u Q once for the result. The step of a pair
-// is taken up to 3 u V too early or too late, which changes a continuous slope by
+// units of D: 8 u A in the sums (kernels.Merge), 3 u A where up to plainSums of these are
+// added without a low part, 4 u A in the coefficients of steps and pieces, 2 u Q for the
+// rounding of D and 2 u Q once for the result. The step of a pair is taken up to 3 u V too early or too late, which changes a continuous slope by
 // 3 u V r. The scores and D change the margin by 2 l ds + 2 u V. So
 //
-//	E = C (2 l ds + 2 u V) + e + (14 A + 4 Q + 8 r V) u.
+//	E = C (2 l ds + 2 u V) + e + (17 A + 4 Q + 8 r V) u.
 //
 // For a loss that is not smooth the sum is compared with that of the pairs' own pieces
 // at the computed scores, clamped to the bounds of phi': a piece leaves these by at most

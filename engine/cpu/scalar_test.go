@@ -245,9 +245,12 @@ func TestPlanOfScalars(t *testing.T) {
 		n      int
 		want   string // "" if unsupported
 	}{
-		{"hinge", cpu.Auto, 20, "direct"},
+		{"gompertz", cpu.Auto, 20, "direct"},
+		{"gompertz", cpu.Auto, 2000, "near-linear"},
+		{"hinge", cpu.Auto, 20, "sorted"},
 		{"hinge", cpu.Auto, 2000, "sorted"},
-		{"square", cpu.Auto, 2000, "sorted"},
+		{"square", cpu.Auto, 2000, "near-linear"},
+		{"square", cpu.Sorted, 2000, "sorted"},
 		{"hinge", cpu.NearLinear, 2000, ""},
 		{"gompertz", cpu.Sorted, 2000, ""},
 		{"gompertz", cpu.Direct, 2000, "direct"},

@@ -3,6 +3,7 @@ package cpu
 import (
 	"context"
 	"math"
+	"slices"
 
 	"dyad/engine"
 	"dyad/kernels"
@@ -37,13 +38,6 @@ func (k *kernel) planPieces() bool {
 	return true
 }
 
-// sortedCost is the cost of c by the sorted method for q labels: each record meets those
-// of every other label.
-func (k *kernel) sortedCost() float64 {
-	n, q := float64(k.problem.N), float64(k.problem.LabelLimit())
-	return n*(nsSorted+nsStep*float64(len(k.steps))*(q-1)) + nsSortedCall
-}
-
 // sortedError is E of the sorted method: see Roundoff.
 func (k *kernel) sortedError() float64 {
 	s := k.scores
@@ -52,7 +46,7 @@ func (k *kernel) sortedError() float64 {
 		size += math.Abs(p.Slope) + math.Abs(p.Rise)*s.Margin
 		rise += math.Abs(p.Rise)
 	}
-	e := (14*size + 4*s.Slope + 8*rise*s.Margin) * u
+	e := (17*size + 4*s.Slope + 8*rise*s.Margin) * u
 	if s.Smooth() {
 		e += s.Curvature*(2*s.LabelSpan*s.ScoreErr+2*u*s.Margin) + s.SlopeErr
 	}
@@ -62,122 +56,246 @@ func (k *kernel) sortedError() float64 {
 // sorted computes c for a piecewise linear slope from the sorted scores of each label.
 //
 // For records i, j with y_i > y_j, D = y_i - y_j, the pair's steps are those with
-// s_j <= fl(s_i - fl(From/D)). That depends on the two records only, and because
-// rounding is monotone it is the same for row sums and column sums.
+// s_j <= fl(s_i - fl(From/D)). That depends on the two records only and is the same for
+// row sums and column sums.
+//
+// Scores are distributed to groups by label and place in the range of all scores, and the
+// groups sorted; c goes the way back.
 type sorted struct {
 	e      *evaluator
-	values []float64          // the distinct labels in increasing order
-	start  []int              // of the records of each label
-	place  []int32            // of each record: by label, then as they come
-	sort   []*kernels.Sorting // of the scores of each label
-	score  []float64          // by place, then in order, then half of c by place
-	work   []float64
-	c, low []float64 // half of c in the order of scores, its low part for many labels
+	values []float64 // the distinct labels in increasing order
+	// Of each label, in the order of scores: scores, half of c. Those of all labels are
+	// contiguous.
+	ordered       []kernels.Ordered
+	sums          []kernels.Sums
+	value, c, low []float64
+
+	group   []int32         // of each record
+	labels  []kernels.Label // of each group
+	stripes int             // parts of the records
+	next    []int32         // stripes * groups: of the records of a stripe in a group
+	start   []int32         // of groups
+	jobs    []int32         // first group of each job
+	from    []int32         // of each number, in its group as they came
+
+	score  []float64 // by record, then half of c
+	work   []float64 // by group: scores as they come, then half of c
+	lo, hi []float64 // least and greatest score of each chunk
+	sorter []kernels.Sorter
+	merge  []kernels.Merge
 }
+
+// The grid of the sorted method.
+const (
+	sortStripes = 32   // at most
+	stripeRows  = 4096 // records of a stripe, at least
+	groupRows   = 2048 // records of the groups of a job, at least
+	plainSums   = 4    // steps of a record that are added without a low part
+)
 
 func newSorted(e *evaluator) *sorted {
 	n := len(e.y)
-	m := &sorted{e: e, place: make([]int32, n), score: make([]float64, n), work: make([]float64, n)}
-	m.c = make([]float64, n)
-	labels := append([]float64(nil), e.y...)
+	m := &sorted{e: e, group: make([]int32, n), from: make([]int32, n), score: make([]float64, n), work: make([]float64, n)}
+	labels := slices.Clone(e.y)
 	for i := range labels {
 		labels[i] += 0 // -0 becomes 0
 	}
-	s := kernels.NewSorting(n)
-	s.Sort(labels, m.work, nil)
-	for at := range m.score {
-		m.score[at] = float64(at)
-		if at == 0 || labels[at] != labels[at-1] {
-			m.values, m.start = append(m.values, labels[at]), append(m.start, at)
+	slices.Sort(labels)
+	var first []int // number of each label
+	for i, v := range labels {
+		if i == 0 || v != labels[i-1] {
+			m.values, first = append(m.values, v), append(first, i)
 		}
 	}
-	s.Restore(m.score, m.score, m.work)
-	for i, at := range m.score {
-		m.place[i] = int32(at)
-	}
-	m.start = append(m.start, n)
-	if len(m.values) > 2 {
+	first = append(first, n)
+	m.value, m.c = labels, make([]float64, n)
+	if len(e.steps)*(len(m.values)-1) > plainSums {
 		m.low = make([]float64, n)
 	}
+	rises := slices.ContainsFunc(e.steps, func(p engine.Piece) bool { return p.Rise != 0 })
+	firstGroup := make([]int32, len(m.values))
 	for a := range m.values {
-		m.sort = append(m.sort, kernels.NewSorting(m.start[a+1]-m.start[a]))
+		i, j := first[a], first[a+1]
+		x, sum := kernels.Ordered{Value: m.value[i:j]}, kernels.Sums{High: m.c[i:j]}
+		if rises {
+			x.Before = make([]float64, j-i+1)
+		}
+		if m.low != nil {
+			sum.Low = m.low[i:j]
+		}
+		m.ordered, m.sums = append(m.ordered, x), append(m.sums, sum)
+		groups, shift := kernels.Groups(j - i)
+		firstGroup[a] = int32(len(m.labels))
+		for range groups {
+			m.labels = append(m.labels, kernels.Label{First: firstGroup[a], Shift: shift})
+		}
 	}
+	for i, y := range e.y {
+		a, _ := slices.BinarySearch(m.values, y)
+		m.group[i] = firstGroup[a]
+	}
+	groups := len(m.labels)
+	m.stripes = max(min(n/stripeRows, n/(4*groups), sortStripes), 1)
+	m.start, m.next = make([]int32, groups+1), make([]int32, m.stripes*groups)
+	m.lo, m.hi = make([]float64, e.chunks()), make([]float64, e.chunks())
+	m.sorter, m.merge = make([]kernels.Sorter, e.kernel.workers), make([]kernels.Merge, e.kernel.workers)
 	return m
 }
 
-// class is a label's part of a slice by place.
-func (m *sorted) class(x []float64, a int) []float64 { return x[m.start[a]:m.start[a+1]] }
-
-// prepare computes and sorts the scores and sums the steps of all pairs of labels.
+// prepare computes half of c.
 func (m *sorted) prepare(ctx context.Context, w []float64) error {
-	e := m.e
-	err := forEach(ctx, e.kernel.workers, e.chunks(), func(worker, chunk int) {
-		from, to := e.chunk(chunk)
-		for ; from < to; from += coefRows {
-			s := e.rowWork[worker].c[:min(coefRows, to-from)]
-			e.x.dots(s, w, from)
-			for i, at := range m.place[from:][:len(s)] {
-				m.score[at] = s[i]
-			}
+	places, err := m.scores(ctx, w)
+	if err != nil {
+		return err
+	}
+	if err := m.sort(ctx, places); err != nil {
+		return err
+	}
+	if m.ordered[0].Before != nil {
+		err = forEach(ctx, m.e.kernel.workers, len(m.values), func(_, a int) { m.ordered[a].AddBefore() })
+		if err != nil {
+			return err
 		}
-	})
-	if err != nil {
-		return err
 	}
-	labels, workers := len(m.values), e.kernel.workers
-	stop := func() bool { return ctx.Err() != nil }
-	err = forEach(ctx, workers, labels, func(_, a int) {
-		m.sort[a].Sort(m.class(m.score, a), m.class(m.work, a), stop)
-	})
-	if err != nil {
-		return err
-	}
-	if len(m.values) != 2 { // those of two labels are set
-		clear(m.c)
-		clear(m.low)
-	}
-	for a := range labels {
+	clear(m.c)
+	clear(m.low)
+	for a := range m.values {
 		for b := range a {
-			if err := m.labels(ctx, a, b); err != nil {
+			if err := m.add(ctx, a, b); err != nil {
 				return err
 			}
 		}
 	}
-	return forEach(ctx, workers, labels, func(_, a int) {
-		c := m.class(m.c, a)
-		if m.low != nil {
-			addTo(c, m.class(m.low, a))
-		}
-		m.sort[a].Restore(m.class(m.score, a), c, m.class(m.work, a))
+	return m.restore(ctx)
+}
+
+// scores computes the scores.
+func (m *sorted) scores(ctx context.Context, w []float64) (kernels.Places, error) {
+	err := forEach(ctx, m.e.kernel.workers, m.e.chunks(), func(_, chunk int) {
+		from, to := m.e.chunk(chunk)
+		s := m.score[from:to]
+		m.e.x.dots(s, w, from)
+		m.lo[chunk], m.hi[chunk] = extremes(s)
+	})
+	return kernels.NewPlaces(slices.Min(m.lo), slices.Max(m.hi)), err
+}
+
+// stripe returns a part of the records and its places in groups.
+func (m *sorted) stripe(i int) (from, to int, next []int32) {
+	n, groups := int64(len(m.score)), len(m.labels)
+	from, to = int(n*int64(i)/int64(m.stripes)), int(n*int64(i+1)/int64(m.stripes))
+	return from, to, m.next[i*groups : (i+1)*groups]
+}
+
+// sort sorts the scores of each label.
+func (m *sorted) sort(ctx context.Context, places kernels.Places) error {
+	workers := m.e.kernel.workers
+	err := forEach(ctx, workers, m.stripes, func(_, i int) {
+		from, to, count := m.stripe(i)
+		clear(count)
+		places.Group(m.group[from:to], m.score[from:to], m.labels, count)
+	})
+	if err != nil {
+		return err
+	}
+	m.placeGroups()
+	err = forEach(ctx, workers, m.stripes, func(_, i int) {
+		from, to, next := m.stripe(i)
+		kernels.Scatter(m.work, m.score[from:to], m.group[from:to], next)
+	})
+	if err != nil {
+		return err
+	}
+	return m.eachGroup(ctx, func(worker, g int) {
+		i, j := m.start[g], m.start[g+1]
+		m.sorter[worker].Sort(m.value[i:j], m.from[i:j], m.work[i:j], places, m.labels[g].Shift)
 	})
 }
 
-// labels adds the pairs of labels a > b: rows and columns are two jobs.
-func (m *sorted) labels(ctx context.Context, a, b int) error {
+// placeGroups turns the counts of stripes into places in work.
+func (m *sorted) placeGroups() {
+	groups, at := len(m.labels), int32(0)
+	m.jobs = append(m.jobs[:0], 0)
+	for g := range groups {
+		m.start[g] = at
+		for i := range m.stripes {
+			next := &m.next[i*groups+g]
+			*next, at = at, at+*next
+		}
+		if at-m.start[m.jobs[len(m.jobs)-1]] >= groupRows || g == groups-1 {
+			m.jobs = append(m.jobs, int32(g+1))
+		}
+	}
+	m.start[groups] = at
+}
+
+// eachGroup calls work for every group.
+func (m *sorted) eachGroup(ctx context.Context, work func(worker, g int)) error {
+	return forEach(ctx, m.e.kernel.workers, len(m.jobs)-1, func(worker, job int) {
+		for g := m.jobs[job]; g < m.jobs[job+1]; g++ {
+			work(worker, int(g))
+		}
+	})
+}
+
+// add adds the pairs of labels a > b.
+func (m *sorted) add(ctx context.Context, a, b int) error {
 	d := m.values[a] - m.values[b]
-	steps := make([]kernels.Step, len(m.e.steps))
-	for k, p := range m.e.steps {
-		steps[k] = kernels.Step{Shift: p.From / d, Slope: p.Slope, Rise: p.Rise}
-	}
-	rows, columns := m.class(m.score, a), m.class(m.score, b)
-	low := func(a int) []float64 {
-		if m.low == nil {
-			return nil
+	s, t := m.ordered[a], m.ordered[b]
+	all := len(s.Value) + len(t.Value)
+	jobs := (all + kernels.MergeSteps - 1) / kernels.MergeSteps
+	for _, p := range m.e.steps {
+		step := kernels.Step{Shift: p.From / d, Slope: p.Slope, Rise: p.Rise}
+		err := forEach(ctx, m.e.kernel.workers, jobs, func(worker, job int) {
+			k := job * kernels.MergeSteps
+			if math.IsInf(p.From, -1) {
+				kernels.AddAll(m.sums[a], m.sums[b], s, t, d, step, k)
+			} else {
+				m.merge[worker].AddSteps(m.sums[a], m.sums[b], s, t, d, step, k)
+			}
+		})
+		if err != nil {
+			return err
 		}
-		return m.class(m.low, a)
 	}
-	return forEach(ctx, m.e.kernel.workers, 2, func(_, job int) {
-		if job == 0 {
-			kernels.StepRows(m.class(m.c, a), low(a), rows, columns, d, steps)
-		} else {
-			kernels.StepColumns(m.class(m.c, b), low(b), rows, columns, d, steps)
+	return nil
+}
+
+// restore puts half of c in the order of records.
+func (m *sorted) restore(ctx context.Context) error {
+	err := m.eachGroup(ctx, func(_, g int) {
+		i, j := m.start[g], m.start[g+1]
+		if m.low != nil {
+			addTo(m.c[i:j], m.low[i:j])
 		}
+		kernels.Restore(m.work[i:j], m.c[i:j], m.from[i:j])
+	})
+	if err != nil {
+		return err
+	}
+	return forEach(ctx, m.e.kernel.workers, m.stripes, func(_, i int) {
+		from, to, next := m.stripe(i)
+		kernels.Collect(m.score[from:to], m.work, m.group[from:to], next)
 	})
 }
 
 // block implements coefficients.
 func (m *sorted) block(_ int, c []float64, from int) {
-	for i, at := range m.place[from:][:len(c)] {
-		c[i] = 2 * m.score[at]
+	for i, v := range m.score[from:][:len(c)] {
+		c[i] = 2 * v
 	}
+}
+
+// extremes are the least and the greatest number.
+func extremes(x []float64) (lo, hi float64) {
+	lo, hi = x[0], x[0]
+	for _, v := range x {
+		if v < lo {
+			lo = v
+		}
+		if v > hi {
+			hi = v
+		}
+	}
+	return lo, hi
 }
