@@ -78,7 +78,7 @@ func TestPartsEqualTheirSubset(t *testing.T) {
 	for _, c := range []struct {
 		inner engine.Backend
 		want  float64
-	}{{cpu.Backend{}, math.Inf(1)}, {erring{}, 20e-3}} {
+	}{{silent{}, math.Inf(1)}, {erring{}, 20e-3}} {
 		kernel, err := engine.Parts{Backend: c.inner, Sizes: []int{20, 2}}.Plan(p)
 		if err != nil {
 			t.Fatal(err)
@@ -96,4 +96,12 @@ func TestPartsEqualTheirSubset(t *testing.T) {
 			t.Errorf("sizes %v were planned", sizes)
 		}
 	}
+}
+
+// silent is the CPU with kernels that do not know what one record changes.
+type silent struct{ cpu.Backend }
+
+func (b silent) Plan(p engine.Problem) (engine.Kernel, error) {
+	k, err := b.Backend.Plan(p)
+	return struct{ engine.Kernel }{k}, err
 }
