@@ -1,0 +1,103 @@
+package cuda
+
+import (
+	"context"
+	"errors"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"dyad/engine"
+	"dyad/engine/cuda/driver"
+	"dyad/engine/pairgraph"
+)
+
+// TestPairsDecline: what a GPU cannot do is said before anything is computed.
+func TestPairsDecline(t *testing.T) {
+	data := pairData(t, 12, 4, 20, pairgraph.L2)
+	small := newFake()
+	small.memory = 1 << 20
+	for name, c := range map[string]struct {
+		fake *fakeDriver
+		loss pairgraph.Loss
+		rows int
+		want error
+	}{
+		"memory":       {small, pairgraph.BradleyTerry{}, 1, engine.ErrUnsupported},
+		"margin":       {newFake(), pairgraph.Contrastive{Margin: 1e40}, 2, engine.ErrUnsupported},
+		"another loss": {newFake(), otherPairLoss{}, 1, engine.ErrUnsupported},
+		"rows":         {newFake(), pairgraph.BradleyTerry{}, 2, nil},
+		"no loss":      {newFake(), nil, 2, nil},
+	} {
+		if _, err := openFake(t, c.fake).Sums(data, c.loss, c.rows); err == nil || c.want != nil && !errors.Is(err, c.want) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	s := openPairs(t, openFake(t, newFake()), data, pairgraph.Contrastive{Margin: 1}, 2)
+	w, dst := make([]float64, s.Len()), make([]float64, s.Len())
+	ctx := context.Background()
+	bad := slices.Clone(w)
+	bad[3] = math.NaN()
+	cancelled, cancel := context.WithCancel(ctx)
+	cancel()
+	for name, err := range map[string]error{
+		"pair":      s.Sum(ctx, dst, w, []int32{20}, 1, 0),
+		"weights":   s.Sum(ctx, dst, bad, []int32{1}, 1, 0),
+		"length":    s.Sum(ctx, dst[1:], w, []int32{1}, 1, 0),
+		"clip":      s.Sum(ctx, dst, w, []int32{1}, 0, 0),
+		"cancelled": s.Sum(cancelled, dst, w, []int32{1}, 1, 0),
+	} {
+		if err == nil {
+			t.Errorf("%s was accepted", name)
+		}
+	}
+	dst[0] = 1
+	if err := s.Sum(ctx, dst, w, nil, 1, 0); err != nil || dst[0] != 0 {
+		t.Errorf("no pairs: %v, %v", dst, err)
+	}
+}
+
+type otherPairLoss struct{ pairgraph.BradleyTerry }
+
+// TestPairsFailuresLeaveNothing: whatever call of the driver fails, the error arrives, and
+// closing the device finds nothing left.
+func TestPairsFailuresLeaveNothing(t *testing.T) {
+	data := pairData(t, 12, 4, 20, pairgraph.L2)
+	w := weights(8, 1)
+	for number := 0; ; number++ {
+		f := newFake()
+		b := openFake(t, f)
+		calls, failed := 0, false
+		f.fail = func(string) error {
+			calls++
+			failed = failed || calls-1 == number
+			if calls-1 == number {
+				return driver.Result(2)
+			}
+			return nil
+		}
+		s, err := b.Sums(data, pairgraph.Contrastive{Margin: 1}, 2)
+		if err == nil {
+			err = s.Sum(context.Background(), make([]float64, 8), w, allOf(20), 0.1, pairgraph.WholeMatrix)
+			if closed := s.Close(); closed != nil {
+				t.Error(closed)
+			}
+			if s.Sum(context.Background(), make([]float64, 8), w, allOf(20), 0.1, pairgraph.WholeMatrix) == nil {
+				t.Error("Sum after Close")
+			}
+		}
+		var code driver.Result
+		switch {
+		case !failed && (err != nil || number < 15):
+			t.Errorf("%d calls, %v", number, err)
+		case failed && (!errors.As(err, &code) || code != 2):
+			t.Errorf("call %d failed and the error is %v", number, err)
+		}
+		if !failed {
+			return
+		}
+	}
+}
+
