@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
-	"math/rand/v2"
 	"slices"
-	"strings"
 	"testing"
 
 	"dyad/engine"
@@ -100,4 +98,3 @@ func TestPairsFailuresLeaveNothing(t *testing.T) {
 		}
 	}
 }
-
