@@ -17,6 +17,7 @@ type localCmd struct {
 	Simulate localSimulateCmd `cmd:"" help:"Run users and server over a data file, or over synthetic records."`
 	Server   localServerCmd   `cmd:"" help:"Serve a protocol over HTTP: publish the model, take one message of every user an epoch."`
 	Client   localClientCmd   `cmd:"" help:"Answer a server with one privatised message; the record stays here."`
+	Model    localModelCmd    `cmd:"" help:"Save the model that a server publishes, for predict."`
 	Token    localTokenCmd    `cmd:"" help:"Make the tokens with which users prove their ids to a server."`
 	Audit    localAuditCmd    `cmd:"" help:"Attack the messages of a method and bound their epsilon from below."`
 }

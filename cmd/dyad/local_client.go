@@ -31,9 +31,14 @@ type localClientCmd struct {
 	Public   bool          `name:"public-features" help:"The features may be sent in clear, for method prestige-label."`
 	Follow   bool          `help:"Answer in every epoch until all are over; wait while the server is away."`
 	Poll     time.Duration `default:"1s" positive:"" placeholder:"DURATION" help:"With --follow: time between two looks at the server."`
-	CA       string        `placeholder:"FILE" help:"Certificates (PEM) that the server's must come from. Default: those of the system."`
 	Token    string        `placeholder:"FILE" help:"File with the user's token, for a server that asks for one."`
+	caFlag
 	labelsFlag
+}
+
+// caFlag is the flag of commands that ask a server.
+type caFlag struct {
+	CA string `placeholder:"FILE" help:"Certificates (PEM) that the server's must come from. Default: those of the system."`
 }
 
 // Help shows examples.
@@ -156,7 +161,7 @@ func (c *localClientCmd) record(a *app) (engine.Record, error) {
 	return z, nil
 }
 
-func (c *localClientCmd) http() (*http.Client, error) {
+func (c caFlag) http() (*http.Client, error) {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	if c.CA != "" {
 		text, err := os.ReadFile(c.CA)

@@ -84,7 +84,7 @@ func TestLocalServerTLS(t *testing.T) {
 		t.Fatalf("address %s with a certificate", address)
 	}
 	state := func(ca, address string) (localserve.PublicState, error) {
-		client, err := (&localClientCmd{CA: ca}).http()
+		client, err := caFlag{CA: ca}.http()
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -20,7 +20,7 @@ type localSimulateCmd struct {
 	Users      int       `positive:"" short:"n" default:"10000" help:"Number of synthetic users, without --data."`
 	Out        string    `short:"o" placeholder:"FILE" help:"Model file, for \"dyad predict\"."`
 	Force      bool      `help:"Replace an existing model file."`
-	Average    bool      `help:"Keep the average of the iterates in place of the last one."`
+	Iterate    string    `enum:"average,last" default:"average" placeholder:"WHICH" help:"average of the iterates, or the last one, which private messages leave far noisier; both cost the same. Default: average."`
 	Holdout    *float64  `placeholder:"F" help:"Fraction of the records held out and evaluated. Default: 0.3 for public data, else 0."`
 	SplitSeed  uint64    `default:"1" help:"Seed of the split into training and held-out records."`
 	Grid       []float64 `name:"l2-grid" placeholder:"LAMBDA,..." help:"Choose lambda among these by cross-validation at the users, which is charged. Not with --shuffle-delta."`
@@ -41,7 +41,7 @@ are charged to the ledger: what leaves is the model, which is a function of the 
 
 Examples:
   dyad local simulate
-  dyad local simulate --method djw --loss hinge --epsilon 4 --epochs 3 --average
+  dyad local simulate --method djw --loss hinge --epsilon 4 --epochs 3 --iterate last
   dyad local simulate --method prestige-label --epsilon 2 --loss ramp --loss-param s=-1
   dyad local simulate -n 2000 --epochs 2 --l2-grid 0.1,1 --folds 3
   dyad local simulate --data patients.csv --schema patients.yaml --epsilon 2 --epochs 2 --out local.json
@@ -65,7 +65,7 @@ type localResult struct {
 	PerVisit  float64            `json:"epsilon_per_visit,omitempty"`
 	Guarantee privacy.Guarantee  `json:"guarantee"` // of the protocol, for one user
 	Shuffled  *privacy.Guarantee `json:"shuffled,omitempty"`
-	Average   bool               `json:"average"`
+	Iterate   string             `json:"iterate"`
 	Weights   []float64          `json:"weights"`
 	Heldout   int                `json:"held_out_records"`
 	Held      *localFigures      `json:"held_out,omitempty"`
@@ -92,7 +92,7 @@ func (c *localSimulateCmd) Run(a *app) error {
 		return err
 	}
 	schema := data.Schema()
-	r := localResult{Data: source, DataID: schema.DataID, Public: c.PublicData || schema.Public, Average: c.Average}
+	r := localResult{Data: source, DataID: schema.DataID, Public: c.PublicData || schema.Public, Iterate: c.Iterate}
 	if c.DataID != "" {
 		r.DataID = c.DataID
 	}
@@ -287,7 +287,7 @@ func (r *localResult) fill(c *localSimulateCmd, p *local.Plan, st *local.State, 
 		r.Updates, r.Seconds = &st.Updates, took.Seconds()
 	}
 	r.Weights = st.W
-	if c.Average {
+	if c.Iterate == "average" {
 		r.Weights = st.Average()
 	}
 	warn := func(text string) {
@@ -335,22 +335,26 @@ func (r *localResult) evaluate(st *local.State, held *engine.Records) error {
 
 // save writes the model.
 func (r *localResult) save(a *app, c *localSimulateCmd, encoder *dataset.Encoder) error {
-	p := r.plan
 	definition, err := lossFlags{c.Loss, c.LossParam, c.LossClip}.definition()
 	if err != nil {
 		return err
 	}
-	m := model{
+	m := localModel(r.plan, definition, encoder, r.Weights, r.Visits, r.Guarantee)
+	m.DataID, m.Run = r.DataID, r.Run
+	r.Model, err = a.saveModel(m, c.Out)
+	return err
+}
+
+// localModel is the model file of a plan after so many visits.
+func localModel(p *local.Plan, loss lossSpec, e *dataset.Encoder, w []float64, visits int64, g privacy.Guarantee) *model {
+	return &model{
 		Format: modelFormat, Version: version, Created: time.Now().UTC().Truncate(time.Second),
-		Task: taskAUC, Loss: &definition, DataID: r.DataID, Run: r.Run, Features: encoder.FeatureNames(), Weights: r.Weights, Encoder: encoder,
-		Guarantee: r.Guarantee,
+		Task: taskAUC, Loss: &loss, DataID: e.Schema().DataID, Features: e.FeatureNames(), Weights: w, Encoder: e, Guarantee: g,
 		Report: algorithms.Report{
-			Algorithm: "local-" + r.Method, Paper: "Han et al. 2019", Mode: "local", Records: r.Users, Features: r.Features, Norm: p.FeatureNorm,
-			Radius: p.Radius, L2: p.L2, Loss: r.Loss, Lipschitz: p.Lipschitz, Rule: "R/(lambda B sqrt t)", Steps: int(r.Visits), Guarantee: r.Guarantee,
+			Algorithm: "local-" + p.Method.String(), Paper: "Han et al. 2019", Mode: "local", Records: p.Users, Features: p.Dim, Norm: p.FeatureNorm,
+			Radius: p.Radius, L2: p.L2, Loss: p.Loss.Name(), Lipschitz: p.Lipschitz, Rule: "R/(lambda B sqrt t)", Steps: int(visits), Guarantee: g,
 		},
 	}
-	r.Model, err = a.saveModel(&m, c.Out)
-	return err
 }
 
 func (r *localResult) text() string {
@@ -378,7 +382,7 @@ func (r *localResult) text() string {
 		line("", "spent on it in all: %s", r.Spent.text)
 	}
 	if r.Held != nil {
-		line("held out", "%d records: accuracy %.6f of the last iterate, %.6f of the average; AUC %.6f of the %s", r.Heldout, r.Held.Last, r.Held.Average, r.Held.AUC, either(r.Average, "average", "last"))
+		line("held out", "%d records: accuracy %.6f of the last iterate, %.6f of the average; AUC %.6f of the %s", r.Heldout, r.Held.Last, r.Held.Average, r.Held.AUC, r.Iterate)
 		if !r.Public {
 			line("", "computed from private records: these figures are not covered by the guarantee")
 		}

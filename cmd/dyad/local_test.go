@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -213,6 +214,52 @@ func TestLocalLabelServer(t *testing.T) {
 	st, err := localserve.Remote{URL: address}.State(context.Background())
 	if err != nil || !st.Done || st.Visits != 3*users {
 		t.Errorf("state %+v, %v, want all %d visits done", st, err, 3*users)
+	}
+}
+
+// The saved model is what the server publishes, with the guarantee of the protocol as this
+// program computes it; a server without a message or with another protocol than the schema
+// fits gives none.
+func TestLocalModel(t *testing.T) {
+	dir := clinic(t, 60)
+	address, stop := localServer(t, dir, "--dir", "study", "-n", "4", "--schema", "patients.yaml", "--epochs", "2", "--epsilon", "1")
+	defer stop()
+	save := []string{"local", "model", "--server", address, "--schema", "patients.yaml"}
+	if code, _, errs := dyad(t, dir, save...); code != exitInput || !strings.Contains(errs, "no user has answered") {
+		t.Errorf("before the first message: exit %d: %s", code, errs)
+	}
+	for u := range 3 {
+		user := fmt.Sprint("u", u)
+		if code, says := answerAs(t, dir, address, user, "--row", fmt.Sprint(u+1)); code != exitOK {
+			t.Fatalf("user %d: exit %d: %s", u, code, says)
+		}
+	}
+	st, err := localserve.Remote{URL: address}.State(context.Background())
+	if err != nil || slices.Equal(st.Model, st.Average) {
+		t.Fatalf("state %+v, %v", st, err)
+	}
+	for iterate, want := range map[string][]float64{"average": st.Average, "last": st.Model} {
+		out := iterate + ".json"
+		if code, _, errs := dyad(t, dir, append(save, "--iterate", iterate, "--out", out)...); code != exitOK {
+			t.Fatalf("%s: exit %d: %s", iterate, code, errs)
+		}
+		m, err := readModel(filepath.Join(dir, out))
+		if err != nil || !slices.Equal(m.Weights, want) || m.Guarantee.Kind != privacy.LocalDP || m.Guarantee.Epsilon != 2 {
+			t.Errorf("%s: %v, weights %v, want %v; %s", iterate, err, m.Weights, want, m.Guarantee)
+		}
+		if code, _, errs := dyad(t, dir, "predict", out, "--data", "patients.csv"); code != exitOK {
+			t.Errorf("predict: exit %d: %s", code, errs)
+		}
+	}
+	if code, _, errs := dyad(t, dir, append(save, "--out", "last.json")...); code != exitInput || !strings.Contains(errs, "exists") {
+		t.Errorf("an existing file: exit %d: %s", code, errs)
+	}
+	write(t, dir, "narrow.yaml", "data_id: x\ncsv: {header: true}\ncolumns:\n  - {name: a, range: [0, 1]}\n  - {name: y, role: label, positive: 1}\n")
+	if code, _, errs := dyad(t, dir, "local", "model", "--server", address, "--schema", "narrow.yaml"); code != exitInput || !strings.Contains(errs, "1 features") {
+		t.Errorf("another schema: exit %d: %s", code, errs)
+	}
+	if code, _, errs := dyad(t, dir, "local", "model", "--server", "http://127.0.0.1:1", "--schema", "patients.yaml"); code != exitResource {
+		t.Errorf("no server: exit %d: %s", code, errs)
 	}
 }
 
