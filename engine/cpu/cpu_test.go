@@ -44,10 +44,14 @@ func TestConformance(t *testing.T) {
 // TestNearLinearOverLargeRange uses few sizes, because over a large range a few
 // records cost as much as a hundred thousand.
 func TestNearLinearOverLargeRange(t *testing.T) {
+	sizes := []int{3, 129}
+	if testing.Short() {
+		sizes = []int{17}
+	}
 	enginetest.Run(t, cpu.Backend{Method: cpu.NearLinear}, enginetest.Options{
 		MetricLosses: noMetric,
 		Unsupported:  onlyAnyLabels(t),
-		Sizes:        []int{3, 129},
+		Sizes:        sizes,
 		Radii:        []float64{20},
 	})
 	if testing.Short() {

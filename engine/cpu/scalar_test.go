@@ -34,6 +34,9 @@ func expression(t testing.TB, text string, params map[string]float64) *engine.Ex
 // jumps, by every method that takes them.
 func TestScalarConformance(t *testing.T) {
 	sizes := []int{2, 3, 17, 64, 129}
+	if testing.Short() {
+		sizes = []int{3, 64}
+	}
 	run := func(name string, method cpu.Method, losses []engine.ScoreLoss, metric []engine.MetricLoss) {
 		t.Run(fmt.Sprintf("%s/%v", name, method), func(t *testing.T) {
 			enginetest.Run(t, cpu.Backend{Method: method}, enginetest.Options{

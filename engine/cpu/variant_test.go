@@ -18,9 +18,13 @@ func TestVariants(t *testing.T) {
 			if _, err := kernels.Select(v); err != nil {
 				t.Skip(err)
 			}
+			sizes := []int{3, 65, 300}
+			if testing.Short() {
+				sizes = []int{65}
+			}
 			for _, method := range []cpu.Method{cpu.Auto, cpu.Direct, cpu.NearLinear} {
 				opts := enginetest.Options{
-					Sizes: []int{3, 65, 300},
+					Sizes: sizes,
 					Radii: []float64{0.05, 1},
 					WithWorkers: func(k int) engine.Backend {
 						return cpu.Backend{Workers: k, Method: method, Variant: v}

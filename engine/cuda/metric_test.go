@@ -68,6 +68,9 @@ func openMetric(t *testing.T, f *fakeDriver, p Precision) Backend {
 // either way.
 func TestMetricConformance(t *testing.T) {
 	for _, p := range []Precision{FP32, BF16x3, TF32, Wgmma} {
+		if testing.Short() && p != FP32 && p != Wgmma {
+			continue
+		}
 		for _, skew := range []float64{0, 1, -1} {
 			f := newFake()
 			f.skew = skew
@@ -85,7 +88,10 @@ func TestMetricConformance(t *testing.T) {
 
 // TestMetricExpressions: the suite with code for phi' that is put into the tiles.
 func TestMetricExpressions(t *testing.T) {
-	for _, p := range []Precision{FP32, BF16x3, Wgmma} {
+	for _, p := range []Precision{BF16x3, FP32, Wgmma} {
+		if testing.Short() && p != BF16x3 {
+			continue
+		}
 		o := metricOptions(p)
 		o.MetricLosses, o.Sizes, o.Radii = metricLosses(t), []int{5}, []float64{2}
 		if testing.Short() {
