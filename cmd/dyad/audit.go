@@ -236,33 +236,30 @@ func (c *auditCmd) streamPlan(s algorithms.Stream) (*algorithms.StreamPlan, erro
 
 func auditText(r *audit.Report, plot string) string {
 	var b strings.Builder
-	line := func(label, format string, args ...any) {
-		fmt.Fprintf(&b, "%-11s %s\n", label, fmt.Sprintf(format, args...))
-	}
 	variant := ""
 	if r.Variant != "" {
 		variant = ", " + r.Variant
 	}
-	line("algorithm", "%s, %s mode%s, %s loss, n = %d, d = %d", r.Algorithm, r.Mode, variant, r.Loss, r.Records, r.Features)
-	line("attack", "%s; %s", r.Access, r.Instance)
+	line(&b, "algorithm", "%s, %s mode%s, %s loss, n = %d, d = %d", r.Algorithm, r.Mode, variant, r.Loss, r.Records, r.Features)
+	line(&b, "attack", "%s; %s", r.Access, r.Instance)
 	if r.Runs > 1 {
-		line("", "%d runs on each of two neighbours, half of them to choose the attack; seed %d", r.Runs, r.Seed)
-		line("", "the exact vectors move %.4g of what the certificate allows", r.Move)
+		line(&b, "", "%d runs on each of two neighbours, half of them to choose the attack; seed %d", r.Runs, r.Seed)
+		line(&b, "", "the exact vectors move %.4g of what the certificate allows", r.Move)
 	}
 	claim := fmt.Sprintf("epsilon %.6g at delta %.6g (%.6g-GDP)", r.Epsilon, r.Delta, r.Mu)
 	if r.Delta == 0 {
 		claim = fmt.Sprintf("epsilon %.6g (pure: delta = 0)", r.Epsilon)
 	}
-	line("claimed", "%s", claim)
-	line("audited", "epsilon >= %.6g with confidence %g", r.LowerBound, r.Confidence)
+	line(&b, "claimed", "%s", claim)
+	line(&b, "audited", "epsilon >= %.6g with confidence %g", r.LowerBound, r.Confidence)
 	for _, bound := range r.Bounds {
-		line("", "%s: epsilon >= %.6g with confidence %g; assumes %s", bound.Method, bound.Epsilon, bound.Confidence, bound.Assumes)
-		line("", "  %s", bound.Attack)
+		line(&b, "", "%s: epsilon >= %.6g with confidence %g; assumes %s", bound.Method, bound.Epsilon, bound.Confidence, bound.Assumes)
+		line(&b, "", "  %s", bound.Attack)
 	}
 	if s := r.Shift; s != nil {
-		line("", "gap/sd of the scores: %.4f, standard error %.4f (the claim allows %.4f)", s.Mu, s.StandardError, r.Mu)
+		line(&b, "", "gap/sd of the scores: %.4f, standard error %.4f (the claim allows %.4f)", s.Mu, s.StandardError, r.Mu)
 	}
-	line("low bits", "%d released values, %d off the noise grid; %d noise vectors repeat", r.Values, r.OffGrid, r.Repeated)
+	line(&b, "low bits", "%d released values, %d off the noise grid; %d noise vectors repeat", r.Values, r.OffGrid, r.Repeated)
 	verdict := "the claim is not refuted (this is no proof of it)"
 	if !r.Holds() {
 		verdict = "THE CLAIM IS REFUTED"
@@ -274,9 +271,9 @@ func auditText(r *audit.Report, plot string) string {
 		}
 		verdict += fmt.Sprintf("; the paper's claim, epsilon %g, %s", e, paper)
 	}
-	line("verdict", "%s", verdict)
+	line(&b, "verdict", "%s", verdict)
 	if plot != "" {
-		line("plot", "%s", plot)
+		line(&b, "plot", "%s", plot)
 	}
 	return b.String()
 }

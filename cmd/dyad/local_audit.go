@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"strings"
 
 	"dyad/cmd/dyad/localaudit"
@@ -71,27 +70,24 @@ func (c *localAuditCmd) Run(a *app) error {
 
 func localAuditText(r *localaudit.Report) string {
 	var b strings.Builder
-	line := func(label, format string, args ...any) {
-		fmt.Fprintf(&b, "%-11s %s\n", label, fmt.Sprintf(format, args...))
-	}
-	line("method", "%s, %s loss, d = %d", r.Method, r.Loss, r.Features)
-	line("attack", "%s", r.Instance)
-	line("", "%d visits in each of %d runs of both records, half of them to choose the event; seed %d", r.Visits, r.Runs, r.Seed)
-	line("", "the records send with frequencies %.4f and %.4f", r.Sends[0], r.Sends[1])
-	line("claimed", "epsilon %s by %s", privacy.FormatUp(r.Claim), r.Source)
-	line("audited", "epsilon >= %.6g with confidence %g (Clopper-Pearson; %d of %d against %d of %d)", r.LowerBound, r.Confidence,
+	line(&b, "method", "%s, %s loss, d = %d", r.Method, r.Loss, r.Features)
+	line(&b, "attack", "%s", r.Instance)
+	line(&b, "", "%d visits in each of %d runs of both records, half of them to choose the event; seed %d", r.Visits, r.Runs, r.Seed)
+	line(&b, "", "the records send with frequencies %.4f and %.4f", r.Sends[0], r.Sends[1])
+	line(&b, "claimed", "epsilon %s by %s", privacy.FormatUp(r.Claim), r.Source)
+	line(&b, "audited", "epsilon >= %.6g with confidence %g (Clopper-Pearson; %d of %d against %d of %d)", r.LowerBound, r.Confidence,
 		r.Event.Likely, r.Event.LikelyRuns, r.Event.Rare, r.Event.RareRuns)
 	switch {
 	case !r.Holds():
 	case r.HalfRefuted:
-		line("control", "a claim of half as much is refuted: a leak of twice the claim would be seen")
+		line(&b, "control", "a claim of half as much is refuted: a leak of twice the claim would be seen")
 	default:
-		line("control", "a claim of half as much is NOT refuted: this attack has too little power to say much; try more --runs, fewer --visits or a smaller --epsilon")
+		line(&b, "control", "a claim of half as much is NOT refuted: this attack has too little power to say much; try more --runs, fewer --visits or a smaller --epsilon")
 	}
 	verdict := "the claim is not refuted (this is no proof of it)"
 	if !r.Holds() {
 		verdict = "THE CLAIM IS REFUTED"
 	}
-	line("verdict", "%s", verdict)
+	line(&b, "verdict", "%s", verdict)
 	return b.String()
 }

@@ -10,12 +10,25 @@ import (
 )
 
 type localModelCmd struct {
-	Server  string `required:"" placeholder:"URL" help:"Address of the server, http:// or https://."`
-	Schema  string `required:"" placeholder:"FILE" help:"Schema of the records (YAML), the one that users have."`
-	Iterate string `enum:"average,last" default:"average" placeholder:"WHICH" help:"average of the iterates, or the last one, which private messages leave far noisier; both cost the same. Default: average."`
-	Out     string `short:"o" default:"local.json" placeholder:"FILE" help:"Model file."`
-	Force   bool   `help:"Replace an existing model file."`
+	Server string `required:"" placeholder:"URL" help:"Address of the server, http:// or https://."`
+	Schema string `required:"" placeholder:"FILE" help:"Schema of the records (YAML), the one that users have."`
+	Out    string `short:"o" default:"local.json" placeholder:"FILE" help:"Model file."`
+	Force  bool   `help:"Replace an existing model file."`
+	iterateFlag
 	caFlag
+}
+
+// iterateFlag is the flag of commands that keep one model of a protocol.
+type iterateFlag struct {
+	Iterate string `enum:"average,last" default:"average" placeholder:"WHICH" help:"average of the iterates, or the last one, which private messages leave far noisier; both cost the same. Default: average."`
+}
+
+// of chooses.
+func (f iterateFlag) of(last, average []float64) []float64 {
+	if f.Iterate == "last" {
+		return last
+	}
+	return average
 }
 
 // Help shows examples.
@@ -69,10 +82,7 @@ func (c *localModelCmd) Run(a *app) error {
 	if err != nil {
 		return asInput(err)
 	}
-	w := st.Average
-	if c.Iterate == "last" {
-		w = st.Model
-	}
+	w := c.of(st.Model, st.Average)
 	switch {
 	case encoder.Dim() != p.Dim:
 		return badInput("the schema gives %d features and the protocol has %d; use the schema that users have", encoder.Dim(), p.Dim)

@@ -20,7 +20,6 @@ type localSimulateCmd struct {
 	Users      int       `positive:"" short:"n" default:"10000" help:"Number of synthetic users, without --data."`
 	Out        string    `short:"o" placeholder:"FILE" help:"Model file, for \"dyad predict\"."`
 	Force      bool      `help:"Replace an existing model file."`
-	Iterate    string    `enum:"average,last" default:"average" placeholder:"WHICH" help:"average of the iterates, or the last one, which private messages leave far noisier; both cost the same. Default: average."`
 	Holdout    *float64  `placeholder:"F" help:"Fraction of the records held out and evaluated. Default: 0.3 for public data, else 0."`
 	SplitSeed  uint64    `default:"1" help:"Seed of the split into training and held-out records."`
 	Grid       []float64 `name:"l2-grid" placeholder:"LAMBDA,..." help:"Choose lambda among these by cross-validation at the users, which is charged. Not with --shuffle-delta."`
@@ -30,6 +29,7 @@ type localSimulateCmd struct {
 	DataID     string    `placeholder:"ID" help:"Name of the data in the ledger. Default: the schema's data_id."`
 	Seed       *uint64   `help:"Seed the users' noise, for reproduction only: the noise is then not secret."`
 	labelsFlag
+	iterateFlag
 	localFlags
 	ledgerFlag
 }
@@ -50,30 +50,22 @@ Examples:
 
 // localResult is the JSON output of local simulate.
 type localResult struct {
-	Data      string             `json:"data"`
-	DataID    string             `json:"data_id"`
-	Public    bool               `json:"public"`
-	Method    string             `json:"method"`
-	Loss      string             `json:"loss"`
-	Users     int                `json:"users"`
-	Features  int                `json:"features"`
-	Epochs    int                `json:"epochs"`
-	Visits    int64              `json:"visits"`
-	Updates   *int64             `json:"updates,omitempty"` // public data: without privacy the number tells of records
-	L2        float64            `json:"l2"`
-	Choice    []float64          `json:"cross_validated_accuracies,omitempty"`
-	PerVisit  float64            `json:"epsilon_per_visit,omitempty"`
-	Guarantee privacy.Guarantee  `json:"guarantee"` // of the protocol, for one user
-	Shuffled  *privacy.Guarantee `json:"shuffled,omitempty"`
-	Iterate   string             `json:"iterate"`
-	Weights   []float64          `json:"weights"`
-	Heldout   int                `json:"held_out_records"`
-	Held      *localFigures      `json:"held_out,omitempty"`
-	Run       string             `json:"run,omitempty"`
-	Ledger    string             `json:"ledger,omitempty"`
-	Spent     *spending          `json:"spent_in_all,omitempty"`
-	Model     string             `json:"model,omitempty"`
-	Seconds   float64            `json:"seconds,omitempty"` // public data only
+	runOutcome                    // the guarantee is that of the protocol, for one user
+	Method     string             `json:"method"`
+	Loss       string             `json:"loss"`
+	Users      int                `json:"users"`
+	Features   int                `json:"features"`
+	Epochs     int                `json:"epochs"`
+	Visits     int64              `json:"visits"`
+	Updates    *int64             `json:"updates,omitempty"` // public data: without privacy the number tells of records
+	L2         float64            `json:"l2"`
+	Choice     []float64          `json:"cross_validated_accuracies,omitempty"`
+	PerVisit   float64            `json:"epsilon_per_visit,omitempty"`
+	Shuffled   *privacy.Guarantee `json:"shuffled,omitempty"`
+	Iterate    string             `json:"iterate"`
+	Weights    []float64          `json:"weights"`
+	Heldout    int                `json:"held_out_records"`
+	Held       *localFigures      `json:"held_out,omitempty"`
 
 	plan *local.Plan
 }
@@ -92,7 +84,7 @@ func (c *localSimulateCmd) Run(a *app) error {
 		return err
 	}
 	schema := data.Schema()
-	r := localResult{Data: source, DataID: schema.DataID, Public: c.PublicData || schema.Public, Iterate: c.Iterate}
+	r := localResult{Iterate: c.Iterate, runOutcome: runOutcome{Data: source, DataID: schema.DataID, Public: c.PublicData || schema.Public}}
 	if c.DataID != "" {
 		r.DataID = c.DataID
 	}
@@ -286,10 +278,7 @@ func (r *localResult) fill(c *localSimulateCmd, p *local.Plan, st *local.State, 
 	if r.Public {
 		r.Updates, r.Seconds = &st.Updates, took.Seconds()
 	}
-	r.Weights = st.W
-	if c.Iterate == "average" {
-		r.Weights = st.Average()
-	}
+	r.Weights = c.of(st.W, st.Average())
 	warn := func(text string) {
 		r.Guarantee.Warnings = append(append([]string(nil), r.Guarantee.Warnings...), text)
 	}
@@ -359,39 +348,27 @@ func localModel(p *local.Plan, loss lossSpec, e *dataset.Encoder, w []float64, v
 
 func (r *localResult) text() string {
 	var b strings.Builder
-	line := func(label, format string, args ...any) {
-		fmt.Fprintf(&b, "%-11s %s\n", label, fmt.Sprintf(format, args...))
-	}
-	visibility := "private"
-	if r.Public {
-		visibility = "public"
-	}
-	line("data", "%s (%s, data id %s): %d users, %d held out", r.Data, visibility, r.DataID, r.Users, r.Heldout)
+	r.writeData(&b, fmt.Sprintf(": %d users, %d held out", r.Users, r.Heldout))
 	r.plan.Guarantee = r.Guarantee // with what the run added
 	b.WriteString(localText(r.plan, r.Shuffled))
 	if len(r.Choice) > 0 {
-		line("lambda", "%g, chosen by cross-validation; estimated accuracies %.4g", r.L2, r.Choice)
+		line(&b, "lambda", "%g, chosen by cross-validation; estimated accuracies %.4g", r.L2, r.Choice)
 	}
 	if r.Updates != nil {
-		line("visits", "%d, %d updates", r.Visits, *r.Updates)
+		line(&b, "visits", "%d, %d updates", r.Visits, *r.Updates)
 	} else {
-		line("visits", "%d", r.Visits)
+		line(&b, "visits", "%d", r.Visits)
 	}
-	if r.Ledger != "" {
-		line("ledger", "run %s charged to %q in %s", r.Run, r.DataID, r.Ledger)
-		line("", "spent on it in all: %s", r.Spent.text)
-	}
+	r.writeLedger(&b)
 	if r.Held != nil {
-		line("held out", "%d records: accuracy %.6f of the last iterate, %.6f of the average; AUC %.6f of the %s", r.Heldout, r.Held.Last, r.Held.Average, r.Held.AUC, r.Iterate)
+		line(&b, "held out", "%d records: accuracy %.6f of the last iterate, %.6f of the average; AUC %.6f of the %s", r.Heldout, r.Held.Last, r.Held.Average, r.Held.AUC, r.Iterate)
 		if !r.Public {
-			line("", "computed from private records: these figures are not covered by the guarantee")
+			line(&b, "", "computed from private records: these figures are not covered by the guarantee")
 		}
 	}
-	if r.Model != "" {
-		line("model", "%s (score new records: dyad predict %s --data FILE)", r.Model, r.Model)
-	}
+	r.writeModel(&b, taskAUC)
 	if r.Public {
-		line("time", "%.2f s, %.0f visits/s", r.Seconds, float64(r.Visits)/r.Seconds)
+		line(&b, "time", "%.2f s, %.0f visits/s", r.Seconds, float64(r.Visits)/r.Seconds)
 	}
 	return b.String()
 }

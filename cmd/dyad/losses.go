@@ -217,23 +217,20 @@ func (c *lossesCheckCmd) Run(a *app) error {
 // text is the analysis as aligned lines.
 func (c lossConstants) text(s engine.Scalar, n, d int) string {
 	var b strings.Builder
-	line := func(label, format string, args ...any) {
-		fmt.Fprintf(&b, "%-11s %s\n", label, fmt.Sprintf(format, args...))
-	}
-	line("loss", "%s: phi(u) = %s, %s", c.Name, s.Text(), marginText(c.Task))
-	line("", "%s  u from %g to %g", sparkline(s.Phi), -plotReach, plotReach)
-	line("margins", "u in [%.6g, %.6g] for r = %g, ||x|| <= 1, labels in [-1, 1], with a slack of 2^-18", c.MarginLow, c.MarginHigh, c.Radius)
-	line("slope", "phi' in [%.6g, %.6g], at most %.2g %% above the truth", c.SlopeMin, c.SlopeMax, 100*c.Gap)
-	line("constants", "G = %.6g, L = %s, Dg = %.6g (%s)", c.Lipschitz, c.smooth(), c.Diameter, c.Origin)
+	line(&b, "loss", "%s: phi(u) = %s, %s", c.Name, s.Text(), marginText(c.Task))
+	line(&b, "", "%s  u from %g to %g", sparkline(s.Phi), -plotReach, plotReach)
+	line(&b, "margins", "u in [%.6g, %.6g] for r = %g, ||x|| <= 1, labels in [-1, 1], with a slack of 2^-18", c.MarginLow, c.MarginHigh, c.Radius)
+	line(&b, "slope", "phi' in [%.6g, %.6g], at most %.2g %% above the truth", c.SlopeMin, c.SlopeMax, 100*c.Gap)
+	line(&b, "constants", "G = %.6g, L = %s, Dg = %.6g (%s)", c.Lipschitz, c.smooth(), c.Diameter, c.Origin)
 	smooth := "smooth"
 	if c.Smoothness == nil {
 		smooth = "not smooth: only for algorithms that add noise to every gradient"
 	}
-	line("shape", "%s, %s", either(c.Convex, "convex", "not proved to be convex"), smooth)
+	line(&b, "shape", "%s, %s", either(c.Convex, "convex", "not proved to be convex"), smooth)
 	if c.SlopeError != nil {
-		line("roundoff", "a computed phi' is within %.2g of the exact one", *c.SlopeError)
+		line(&b, "roundoff", "a computed phi' is within %.2g of the exact one", *c.SlopeError)
 	}
-	line("engine", "%s at n = %d, d = %d", c.Method, n, d)
+	line(&b, "engine", "%s at n = %d, d = %d", c.Method, n, d)
 	label, first := "algorithms", map[string]string{}
 	for _, a := range c.Algorithms {
 		verdict := "applies"
@@ -243,11 +240,11 @@ func (c lossConstants) text(s engine.Scalar, n, d int) string {
 				verdict, first[reason] = "refuses: "+a.Reason, a.Name
 			}
 		}
-		line(label, "%-22s %s", a.Name, verdict)
+		line(&b, label, "%-22s %s", a.Name, verdict)
 		label = ""
 	}
 	if c.Plot != "" {
-		line("plot", "%s", c.Plot)
+		line(&b, "plot", "%s", c.Plot)
 	}
 	return b.String()
 }

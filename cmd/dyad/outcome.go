@@ -119,7 +119,7 @@ func (o *runOutcome) writeLedger(b *strings.Builder) {
 	}
 }
 
-// writeModel says what the model of a task is for, and ends the report.
+// writeModel says what the model of a task is for.
 func (o *runOutcome) writeModel(b *strings.Builder, task string) {
 	if o.Model != "" {
 		use := "score new records: dyad predict %s --data FILE"
@@ -128,6 +128,10 @@ func (o *runOutcome) writeModel(b *strings.Builder, task string) {
 		}
 		line(b, "model", "%s ("+use+")", o.Model, o.Model)
 	}
+}
+
+// writeTime ends the report of a training.
+func (o *runOutcome) writeTime(b *strings.Builder) {
 	if o.Public {
 		line(b, "time", "%.2f s of training", o.Seconds)
 	}

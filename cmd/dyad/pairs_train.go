@@ -151,5 +151,6 @@ func (r *pairsTrainResult) text(task string) string {
 	b.WriteString(r.Report.Text())
 	r.writeLedger(&b)
 	r.writeModel(&b, task)
+	r.writeTime(&b)
 	return b.String()
 }

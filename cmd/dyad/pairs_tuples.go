@@ -194,5 +194,6 @@ func (r *tuplesTrainResult) text() string {
 	b.WriteString(r.Report.Text())
 	r.writeLedger(&b)
 	r.writeModel(&b, taskMetric)
+	r.writeTime(&b)
 	return b.String()
 }

@@ -282,5 +282,6 @@ func (r *trainResult) text(synthetic bool) string {
 		line(&b, "", "dyad data schema FILE > schema.yaml, edit it, dyad train --data FILE --schema schema.yaml --epsilon 1")
 	}
 	r.writeModel(&b, r.Task)
+	r.writeTime(&b)
 	return b.String()
 }
