@@ -20,9 +20,16 @@ import (
 func main() {
 	log.SetFlags(0)
 	large := flag.Int("large", 1_000_000, "records of the largest gradients")
+	onlySorted := flag.Bool("sorted", false, "only compare the sorted method with slices.SortFunc")
 	flag.Parse()
 	bench.Header(os.Stdout, "score", os.Args[1:])
 	fmt.Printf("# median of %d runs, processor time of one worker\n", runs)
+	if *onlySorted {
+		if err := measureSorted(*large); err != nil {
+			log.Fatal("score: ", err)
+		}
+		return
+	}
 	fmt.Println("# peak: fused multiply-adds a second of the variant's vectors (plain Go: multiply, add), measured next to each run")
 	fmt.Println("# slots: peak / rate, the multiply-adds that the core could do in the time of one unit")
 	fmt.Println("# bound: multiplications, additions and fused ones that the algorithm needs a unit; share = bound / slots")
@@ -48,6 +55,10 @@ func main() {
 	fmt.Println("# gradients: one worker; stream2 is twice the time of reading X once")
 	fmt.Println("loss,method,variant,n,d,largest_margin,ms,stream2_ms,ratio")
 	if err := measureGradients(*large); err != nil {
+		log.Fatal("score: ", err)
+	}
+	fmt.Println("#")
+	if err := measureSorted(*large); err != nil {
 		log.Fatal("score: ", err)
 	}
 }
