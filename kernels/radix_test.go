@@ -103,17 +103,68 @@ func TestGroups(t *testing.T) {
 		}
 		start := slices.Clone(count)
 		starts(start)
-		next, got := slices.Clone(start), make([]float64, n)
-		Scatter(got, x, group, next)
-		if !slices.Equal(got, slices.Concat(members...)) && n > 0 {
-			t.Fatalf("%d numbers: groups hold %v, want %v", n, got, members)
-		}
-		back := make([]float64, n)
-		Collect(back, got, group, next)
-		if !slices.Equal(back, x) || !slices.Equal(next, start) {
-			t.Fatalf("%d numbers: not given back", n)
-		}
+		variants(t, func(t *testing.T, set *Set) {
+			next, got := slices.Clone(start), make([]float64, n)
+			set.Scatter(got, x, group, next)
+			if !slices.Equal(got, slices.Concat(members...)) && n > 0 {
+				t.Fatalf("%d numbers: groups hold %v, want %v", n, got, members)
+			}
+			back := make([]float64, n)
+			set.Collect(back, got, group, next)
+			if !slices.Equal(back, x) || !slices.Equal(next, start) {
+				t.Fatalf("%d numbers: not given back", n)
+			}
+		})
 	}
+}
+
+// TestScatterRange: numbers that are out of range fail as in the plain loops, after those
+// before them have moved, and nothing outside the slices is written.
+func TestScatterRange(t *testing.T) {
+	fails := func(f func()) (failed bool) {
+		defer func() { failed = recover() != nil }()
+		f()
+		return false
+	}
+	variants(t, func(t *testing.T, set *Set) {
+		for _, c := range []struct {
+			name        string
+			group, next []int32
+			fails       bool
+		}{
+			{"in range", []int32{0, 1, 0}, []int32{0, 2}, false},
+			{"group too large", []int32{0, 2, 0}, []int32{0, 2}, true},
+			{"group negative", []int32{0, -1, 0}, []int32{0, 2}, true},
+			{"place too large", []int32{0, 1, 0}, []int32{0, 3}, true},
+			{"place negative", []int32{0, 1, 0}, []int32{0, -1}, true},
+			{"too few groups", []int32{0, 1}, []int32{0, 2}, true},
+		} {
+			room, x := make([]float64, 9), []float64{1, 2, 3}
+			next := slices.Clone(c.next)
+			if got := fails(func() { set.Scatter(room[3:6:6], x, c.group[:len(c.group):len(c.group)], next) }); got != c.fails {
+				t.Errorf("%s: Scatter fails: %v", c.name, got)
+			}
+			if len(c.group) == 3 && room[3] != 1 {
+				t.Errorf("%s: the first number is not moved: %v", c.name, room)
+			}
+			back := make([]float64, 9)
+			next = slices.Clone(c.next)
+			for g := range next {
+				next[g]++
+			}
+			if c.name == "in range" {
+				next = []int32{2, 3}
+			}
+			if got := fails(func() { set.Collect(back[3:6:6], x, c.group[:len(c.group):len(c.group)], next) }); got != c.fails {
+				t.Errorf("%s: Collect fails: %v", c.name, got)
+			}
+			for _, r := range [][]float64{room, back} {
+				if !slices.Equal(r[:3], make([]float64, 3)) || !slices.Equal(r[6:], make([]float64, 3)) {
+					t.Errorf("%s: outside the slice is %v", c.name, r)
+				}
+			}
+		}
+	})
 }
 
 func TestCompensatedSum(t *testing.T) {
@@ -318,6 +369,10 @@ func TestClamp(t *testing.T) {
 // BenchmarkSorted times the steps of the sorted sums, in nanoseconds of one number of two
 // labels.
 func BenchmarkSorted(b *testing.B) {
+	set, err := Select(Best)
+	if err != nil {
+		b.Fatal(err)
+	}
 	rng := rand.New(rand.NewPCG(5, 9))
 	const n = 1_000_000
 	x, group, from := make([]float64, n), make([]int32, n), make([]int32, n)
@@ -345,10 +400,10 @@ func BenchmarkSorted(b *testing.B) {
 		run  func()
 	}{
 		{"group", func() { clear(next); p.Group(group, x, labels, next) }},
-		{"scatter", func() { copy(next, start); Scatter(work, x, group, next) }},
+		{"scatter", func() { copy(next, start); set.Scatter(work, x, group, next) }},
 		{"sort", func() {
 			copy(next, start)
-			Scatter(work, x, group, next)
+			set.Scatter(work, x, group, next)
 			for g, i := range start {
 				j := next[g]
 				sorter.Sort(key[i:j], from[i:j], work[i:j], p, shift)
@@ -366,7 +421,7 @@ func BenchmarkSorted(b *testing.B) {
 				Restore(work[i:j], key[i:j], from[i:j])
 			}
 		}},
-		{"collect", func() { copy(next, start[1:]); next[len(next)-1] = n; Collect(work, key, group, next) }},
+		{"collect", func() { copy(next, start[1:]); next[len(next)-1] = n; set.Collect(work, key, group, next) }},
 	} {
 		b.Run(k.name, func(b *testing.B) {
 			for b.Loop() {

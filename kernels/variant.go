@@ -4,6 +4,7 @@ import "fmt"
 
 //go:generate go run -C _asm ./score -pkg kernels -out ../score_amd64.s -stubs ../score_stubs_amd64.go
 //go:generate go run -C _asm ./metric -pkg kernels -out ../metric_amd64.s -stubs ../metric_stubs_amd64.go
+//go:generate go run -C _asm ./places -pkg kernels -out ../places_amd64.s -stubs ../places_stubs_amd64.go
 
 // Variant selects one of the implementations of the kernels in a Set. Results of
 // different variants differ by rounding errors, within the bounds that the doc
@@ -67,6 +68,9 @@ type Set struct {
 	LogisticPairTile func(row, col, s, y, t, z []float64, skip int)
 	LogisticSlopes   func(v []float64)
 
+	Scatter func(dst, x []float64, group, next []int32)
+	Collect func(dst, x []float64, group, next []int32)
+
 	AddProducts    func(dst []float64, stride int, a, b []float64, m, n, k int)
 	NewMetricBlock func(rows, d int, f func([]float64)) MetricBlock
 
@@ -102,6 +106,8 @@ func Select(v Variant) (*Set, error) {
 		LogisticTile32:   LogisticTile32,
 		LogisticPairTile: LogisticPairTile,
 		LogisticSlopes:   LogisticSlopes,
+		Scatter:          Scatter,
+		Collect:          Collect,
 		AddProducts:      AddProducts,
 		NewMetricBlock:   NewMetricBlock,
 		NewMetricBlock32: NewMetricBlock32,

@@ -21,6 +21,7 @@ func supported(v Variant) bool {
 // accelerate replaces the generic kernels by those of s.variant.
 func (s *Set) accelerate() {
 	s.accelerateScore()
+	s.acceleratePlaces()
 	s.accelerateMetric()
 	s.accelerateMetric32()
 }

@@ -91,7 +91,7 @@ func (b Backend) Plan(p engine.Problem) (engine.Kernel, error) {
 
 // planScore returns the kernel for a valid problem with a ScoreLoss.
 func (b Backend) planScore(p engine.Problem, set *kernels.Set) (engine.Kernel, error) {
-	k := &kernel{problem: p, set: set, rowLen: p.D, workers: b.Workers}
+	k := &kernel{problem: p, set: set, moves: set, rowLen: p.D, workers: b.Workers}
 	if p.NonZerosPerRow > 0 {
 		k.rowLen = p.NonZerosPerRow
 	}
@@ -154,6 +154,7 @@ func (b Backend) planScore(p engine.Problem, set *kernels.Set) (engine.Kernel, e
 type kernel struct {
 	problem engine.Problem
 	set     *kernels.Set
+	moves   *kernels.Set // of numbers, which rounds nothing
 	loss    engine.ScoreLoss
 	dphi    func(u float64) float64 // phi'
 	block   func(u []float64)       // dphi of a slice, nil if there is no faster way

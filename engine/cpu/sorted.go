@@ -201,7 +201,7 @@ func (m *sorted) sort(ctx context.Context, places kernels.Places) error {
 	m.placeGroups()
 	err = forEach(ctx, workers, m.stripes, func(_, i int) {
 		from, to, next := m.stripe(i)
-		kernels.Scatter(m.work, m.score[from:to], m.group[from:to], next)
+		m.e.moves.Scatter(m.work, m.score[from:to], m.group[from:to], next)
 	})
 	if err != nil {
 		return err
@@ -275,7 +275,7 @@ func (m *sorted) restore(ctx context.Context) error {
 	}
 	return forEach(ctx, m.e.kernel.workers, m.stripes, func(_, i int) {
 		from, to, next := m.stripe(i)
-		kernels.Collect(m.score[from:to], m.work, m.group[from:to], next)
+		m.e.moves.Collect(m.score[from:to], m.work, m.group[from:to], next)
 	})
 }
 
