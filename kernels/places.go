@@ -11,9 +11,8 @@ type Places struct{ lo, scale float64 }
 
 const (
 	placeBits     = 40 // of a place
-	groupSizeBits = 11 // a group has about 2^groupSizeBits numbers,
-	maxGroupBits  = 11 // and there are at most 2^maxGroupBits groups
-	maxBucketBits = 14 // a group has at most 2^maxBucketBits buckets
+	maxGroupBits  = 11 // of the number of groups
+	maxBucketBits = 14 // of the number of buckets of a group
 )
 
 // NewPlaces returns the places of the numbers in [lo, hi].
@@ -31,11 +30,13 @@ func NewPlaces(lo, hi float64) Places {
 func (p Places) of(v float64) uint64 { return uint64(int64((v - p.lo) * p.scale)) }
 
 // Groups returns the number of groups of n numbers and the first bit of the group in a
-// place. Its leading bits distribute numbers to groups of about a thousand, which fit the
-// first cache (Knuth 1998, 5.2.5: from the most significant digit, so that only one pass
-// scatters over memory).
+// place. Its leading bits distribute numbers to groups that are sorted in the caches (Knuth
+// 1998, 5.2.5: from the most significant digit, so that only one pass scatters over memory).
+// Groups have 2^11 to 2^12 numbers as long as they are at most 512, the lines of which, and
+// the next ones, fit the second cache; then up to 2^14.
 func Groups(n int) (groups int, shift uint8) {
-	width := min(max(bits.Len(uint(n))-groupSizeBits, 0), maxGroupBits)
+	size := bits.Len(uint(n))
+	width := min(max(min(size-12, 9), size-14, 0), maxGroupBits)
 	return 1 << width, uint8(placeBits - width)
 }
 
