@@ -3,8 +3,10 @@ package main
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
+	"dyad/algorithms"
 	"dyad/algorithms/local"
 	"dyad/cmd/dyad/localserve"
 	"dyad/engine"
@@ -112,24 +114,48 @@ func (f localFlags) shuffled(p *local.Plan) (*privacy.Guarantee, error) {
 	return &g, nil
 }
 
-// dimFlags give the number of features without data.
-type dimFlags struct {
+// taskFlags are a protocol without data.
+type taskFlags struct {
 	Schema string `placeholder:"FILE" help:"Schema file (YAML): gives the number of encoded features. No data file is opened."`
 	D      int    `positive:"" short:"d" help:"Number of features, if there is no schema."`
+	localFlags
 }
 
-func (f dimFlags) dim() (int, error) {
-	if f.Schema == "" {
-		return f.D, nil
+// plans is the plan of n users, and its guarantee of --shuffle-delta, nil without it. Both
+// say what the schema says of its data.
+func (f taskFlags) plans(n int) (p *local.Plan, shuffled *privacy.Guarantee, err error) {
+	d, schema := f.D, &dataset.Schema{}
+	if f.Schema != "" {
+		if f.D != 0 {
+			return nil, nil, badInput("-d and --schema both give the number of features; leave one out")
+		}
+		e, err := schemaEncoder(f.Schema)
+		if err != nil {
+			return nil, nil, err
+		}
+		d, schema = e.Dim(), e.Schema()
 	}
-	if f.D != 0 {
-		return 0, badInput("-d and --schema both give the number of features; leave one out")
+	if p, err = f.plan(n, d); err != nil {
+		return nil, nil, err
 	}
-	e, err := schemaEncoder(f.Schema)
-	if err != nil {
-		return 0, err
+	addSchema(&p.Guarantee, schema)
+	shuffled, err = f.shuffled(p)
+	return p, shuffled, err
+}
+
+// addSchema adds what a schema says of its data to a guarantee for records of private data.
+// A message is private for every fixed schema, but ranges that came from records are a
+// release of their own, which no noise covers.
+func addSchema(g *privacy.Guarantee, s *dataset.Schema) {
+	if g.Kind == privacy.None {
+		return
 	}
-	return e.Dim(), nil
+	if s.SelectsByLabel() {
+		g.Assumptions = append(slices.Clone(g.Assumptions), algorithms.SelectedByLabel)
+	}
+	if s.BoundsFromData {
+		g.Warnings = append(slices.Clone(g.Warnings), algorithms.BoundsFromData)
+	}
 }
 
 // schemaEncoder is the encoder of a schema file.
@@ -146,8 +172,7 @@ type localPlanCmd struct {
 	Users int    `positive:"" short:"n" required:"" help:"Number of users."`
 	Out   string `short:"o" placeholder:"FILE" help:"Write the public protocol, as the server sends it, to a file."`
 	Force bool   `help:"Replace an existing file."`
-	dimFlags
-	localFlags
+	taskFlags
 }
 
 // Help shows examples.
@@ -174,15 +199,7 @@ func (c *localPlanCmd) Run(a *app) error {
 	if err := checkOut(c.Out, c.Force, c.Schema); err != nil {
 		return err
 	}
-	d, err := c.dim()
-	if err != nil {
-		return err
-	}
-	p, err := c.plan(c.Users, d)
-	if err != nil {
-		return err
-	}
-	shuffled, err := c.shuffled(p)
+	p, shuffled, err := c.plans(c.Users)
 	if err != nil {
 		return err
 	}
