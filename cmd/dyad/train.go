@@ -67,7 +67,7 @@ func (c *trainCmd) Run(a *app) error {
 	}
 	shape := shapeOf(data.Encoder, train.records.Len())
 	shape.groups = train.sizes()
-	closeDevice, err := c.openDevice(c.Workers)
+	closeDevice, err := c.planFlags.open()
 	if err != nil {
 		return err
 	}
