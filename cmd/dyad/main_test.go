@@ -76,6 +76,7 @@ func TestPrivateRoad(t *testing.T) {
 		{[]string{"predict", "model.json", "--data", "patients.csv", "--out", "scores.csv"}, []string{"400 scores"}},
 		{[]string{"train", "--data", "patients.csv", "--schema", "patients.yaml", "--epsilon", "1", "--algorithm", "offpairc", "--out", "second.json"}, []string{"2 runs"}},
 		{[]string{"ledger", "show"}, []string{"2 runs", "epsilon"}},
+		{[]string{"ledger", "show", "synthetic-clinical"}, []string{"2 runs", "epsilon"}},
 		{[]string{"ledger", "verify"}, []string{"whole"}},
 		{[]string{"doctor"}, []string{"randomness  ok", "ledger      ok", "gpu"}},
 	}
@@ -89,6 +90,9 @@ func TestPrivateRoad(t *testing.T) {
 				t.Errorf("dyad %v: the output lacks %q:\n%s", s.args, want, out)
 			}
 		}
+	}
+	if code, out, errs := dyad(t, dir, "ledger", "show", "clinical"); code != exitInput || out != "" || !strings.Contains(errs, `"synthetic-clinical"`) {
+		t.Errorf("a data id that the ledger does not know: exit %d: %s%s", code, errs, out)
 	}
 	// A model knows its guarantee, and predict needs nothing else.
 	m, err := readModel(filepath.Join(dir, "model.json"))
