@@ -214,11 +214,16 @@ func (c *localPlanCmd) Run(a *app) error {
 	return a.emit(r, text+"nothing     was sent or read: this is a plan\n")
 }
 
+// hanging is a text whose later lines, which are indented by 2, are below its first one.
+func hanging(text string) string {
+	return strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n", "\n"+strings.Repeat(" ", 10))
+}
+
 // localText is a protocol as aligned lines.
 func localText(p *local.Plan, shuffled *privacy.Guarantee) string {
 	var b strings.Builder
 	line := func(label, format string, args ...any) {
-		fmt.Fprintf(&b, "%-11s %s\n", label, strings.ReplaceAll(strings.TrimRight(fmt.Sprintf(format, args...), "\n"), "\n", "\n"+strings.Repeat(" ", 10)))
+		fmt.Fprintf(&b, "%-11s %s\n", label, hanging(fmt.Sprintf(format, args...)))
 	}
 	trust := "messages are made private at the user; the server is not trusted"
 	switch p.Method {
@@ -237,7 +242,14 @@ func localText(p *local.Plan, shuffled *privacy.Guarantee) string {
 	line("constants", "L = %.6g, norm of a decoded message B = %.6g", p.Lipschitz, p.EstimateNorm)
 	line("schedule", "steps %.6g/sqrt t, %d messages averaged in each", p.StepSize(1), p.Batch)
 	if p.Gradual() {
-		line("curriculum", "margins of at least %.4g in the first epoch, %.4g in the second, %.4g in the last", p.ThresholdAt(1), p.ThresholdAt(2), p.ThresholdAt(p.Epochs))
+		margins := fmt.Sprintf("margins of at least %.4g in the first epoch", p.ThresholdAt(1))
+		if p.Epochs > 2 {
+			margins += fmt.Sprintf(", %.4g in the second", p.ThresholdAt(2))
+		}
+		if p.Epochs > 1 {
+			margins += fmt.Sprintf(", %.4g in the last", p.ThresholdAt(p.Epochs))
+		}
+		line("curriculum", "%s", margins)
 	}
 	switch {
 	case p.Guarantee.Kind == privacy.LocalDP:
