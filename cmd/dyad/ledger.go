@@ -26,8 +26,8 @@ type ledgerCmd struct {
 
 type ledgerInitCmd struct {
 	DataID  string  `arg:"" help:"Data id, as in the schema."`
-	Epsilon float64 `required:"" help:"Most epsilon over all runs, past ones included."`
-	Delta   float64 `required:"" help:"Delta at which it is counted."`
+	Epsilon float64 `required:"" placeholder:"EPSILON" help:"Most epsilon over all runs, past ones included."`
+	Delta   float64 `required:"" placeholder:"DELTA" help:"Delta at which it is counted."`
 	ledgerFlag
 }
 
