@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
 	"dyad/engine"
 	"dyad/privacy"
@@ -144,6 +145,8 @@ func (a DPEGD) Plan(s Spec) (*Plan, error) {
 		Algorithm: a.Info().Name, Mode: s.Mode, Spec: s,
 		Schedule: Schedule{Average: true, Name: fmt.Sprintf("%s = %.6g, epoch i of %d with steps 4^-i eta", rule, eta, len(sizes))},
 	}
+	// Epochs are alike but for their numbers, so this orders them by cost.
+	cost := func(e Epoch) float64 { return e.Certificate.Sensitivity() / e.Noise.NoiseNorm(s.coordinates()) }
 	parts := make([]privacy.Event, len(sizes))
 	var worst, noise float64
 	for i, size := range sizes {
@@ -152,11 +155,8 @@ func (a DPEGD) Plan(s Spec) (*Plan, error) {
 			return nil, err
 		}
 		parts[i] = e.Noise.Event(e.Certificate)
-		// Epochs are alike but for their numbers, so this orders them by cost.
+		worst = max(worst, cost(e))
 		norm := e.Noise.NoiseNorm(s.coordinates())
-		if ratio := e.Certificate.Sensitivity() / norm; ratio > worst {
-			worst, p.Certificate, p.Noise = ratio, e.Certificate, e.Noise
-		}
 		noise += norm * norm
 		p.Epochs = append(p.Epochs, e)
 		p.Schedule.Steps += e.Steps
@@ -164,11 +164,17 @@ func (a DPEGD) Plan(s Spec) (*Plan, error) {
 		p.GradientPairs += float64(e.Steps) * float64(engine.AllPairs{N: size}.Len())
 	}
 	p.ModelNoise = math.Sqrt(noise)
+	// Calibrated epochs cost the same but for rounding, which must not choose among them.
+	for i, e := range slices.Backward(p.Epochs) {
+		if cost(e) >= worst*(1-1e-9) {
+			p.Costliest, p.Certificate, p.Noise = i+1, e.Certificate, e.Noise
+		}
+	}
 	if err := p.account("[Xue21] Theorem 3", privacy.ParallelEvent{Parts: parts}); err != nil {
 		return nil, err
 	}
 	p.Guarantee.Released = fmt.Sprintf("average iterate of each of %d epochs on disjoint records, with %s noise", len(sizes), p.Noise.Name())
-	p.Guarantee.Derivation = "costliest epoch, the others read other records: " + p.Guarantee.Derivation
+	p.Guarantee.Derivation = fmt.Sprintf("epoch %d, as costly as any; the others read other records: %s", p.Costliest, p.Guarantee.Derivation)
 	return p, nil
 }
 

@@ -53,6 +53,43 @@ func TestDPEGDNoise(t *testing.T) {
 	}
 }
 
+// Epochs with calibrated noise cost the same, so their report is that of the first, however
+// costs are rounded. With the paper's noise one with the fewest records costs most.
+func TestDPEGDCostliest(t *testing.T) {
+	byRounding := false
+	for _, n := range []int{100, 200, 350, 512} {
+		for _, mode := range []algorithms.Mode{algorithms.Certified, algorithms.Paper} {
+			for _, epsilon := range []float64{0.5, 1, 2} {
+				p, err := algorithms.DPEGD{StepSize: 0.4}.Plan(newSpec(t, n, 8, 1, 0, privacy.Budget{Epsilon: epsilon, Delta: 1e-5}, mode))
+				if err != nil {
+					t.Fatal(err)
+				}
+				cost := func(e algorithms.Epoch) float64 {
+					return e.Certificate.Sensitivity() / e.Noise.(privacy.Gaussian).Sigma
+				}
+				chosen := p.Epochs[p.Costliest-1]
+				first, fewest, most := 1, n, 0.0
+				for i, e := range p.Epochs {
+					fewest = min(fewest, e.Records)
+					if cost(e) > most {
+						first, most = i+1, cost(e)
+					}
+				}
+				if p.Certificate != chosen.Certificate || p.Noise != chosen.Noise || cost(chosen) < most*(1-1e-9) {
+					t.Errorf("n = %d, epsilon = %g, %s: the report is of another epoch than the costliest, %d", n, epsilon, mode, p.Costliest)
+				}
+				if mode == algorithms.Paper && chosen.Records != fewest || mode == algorithms.Certified && p.Costliest != 1 {
+					t.Errorf("n = %d, epsilon = %g, %s: epoch %d of %d records is the costliest", n, epsilon, mode, p.Costliest, chosen.Records)
+				}
+				byRounding = byRounding || mode == algorithms.Certified && first != 1
+			}
+		}
+	}
+	if !byRounding {
+		t.Error("rounding alone prefers no epoch of these plans: this tests nothing")
+	}
+}
+
 func TestDPEGDRefuses(t *testing.T) {
 	b := privacy.Budget{Epsilon: 1, Delta: 1e-5}
 	for _, c := range []struct {

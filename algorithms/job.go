@@ -162,7 +162,7 @@ func (r *Outcome) begin(j Job, source *privacy.Source, o Options) (*privacy.Live
 		return nil, errors.New("algorithms: Options.Resume continues a charged run, but a run on public data is never charged; leave it out")
 	case o.Public:
 		r.Guarantee = privacy.Guarantee{Kind: privacy.Public, Released: g.Released}
-		if g.Kind == privacy.ApproxDP || g.Kind == privacy.PureDP {
+		if g.Kind != privacy.None {
 			r.warn("the data were declared public: nothing was charged. On private data this run would be " + g.String())
 		}
 		return privacy.NewPublicSession(source, j.Events)

@@ -27,8 +27,10 @@ type Plan struct {
 
 	// Epochs are the parts of a run that releases once for each of several disjoint
 	// sets of records; nil for other runs. Certificate and Noise are then those of
-	// the costliest.
-	Epochs []Epoch
+	// epoch number Costliest, from 1: the first that costs as much as any, up to
+	// rounding.
+	Epochs    []Epoch
+	Costliest int
 
 	// ModelNoise is the root mean square norm of the noise that reaches the
 	// model, projections aside; 0 means that of Noise.

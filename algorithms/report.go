@@ -37,8 +37,9 @@ type Report struct {
 	Path     float64 `json:"path"`
 	Pairs    float64 `json:"pair_gradients"`
 
-	Epochs []EpochReport `json:"epochs,omitempty"`
-	Stream *StreamReport `json:"stream,omitempty"` // of online algorithms
+	Epochs    []EpochReport `json:"epochs,omitempty"`
+	Costliest int           `json:"costliest_epoch,omitempty"` // whose sensitivity and noise follow, from 1
+	Stream    *StreamReport `json:"stream,omitempty"`          // of online algorithms
 
 	Sensitivity   float64 `json:"sensitivity,omitempty"`
 	RoundoffShare float64 `json:"roundoff_share,omitempty"`
@@ -114,6 +115,7 @@ func (p *Plan) Report() Report {
 			r.Scale = m.Scale
 		}
 	}
+	r.Costliest = p.Costliest
 	for _, e := range p.Epochs {
 		r.Epochs = append(r.Epochs, EpochReport{e.Records, e.Steps, e.StepSize, e.Certificate.Sensitivity(), e.Noise.String()})
 	}
@@ -161,7 +163,7 @@ func (r Report) Text() string {
 			size = fmt.Sprintf("K-norm (density exp(-||z||/scale)), scale %.6g", r.Scale)
 		}
 		if len(r.Epochs) > 0 {
-			size = "of the costliest epoch: " + size
+			size = fmt.Sprintf("of epoch %d, as costly as any: %s", r.Costliest, size)
 		}
 		line("noise", "%s, exact, on a grid of %.3g; sensitivity %.6g (%.2g of it for floating point)", size, r.Grid, r.Sensitivity, r.RoundoffShare)
 		if r.NoiseToRadius > 1 {

@@ -55,7 +55,7 @@ peer() {
 go build -o "$work/dyad" ./cmd/dyad
 go build -o "$work/" ./bench/score ./bench/sparse ./bench/wholerun
 if [ -n "$python" ]; then
-	peer peers-mahalanobis-torch.csv mahalanobis_torch.py --compile --runs 1
+	peer peers-mahalanobis-torch.csv mahalanobis_torch.py --compile
 	peer peers-logistic-torch.csv logistic_torch.py --compile
 	peer peers-keops.csv pairs_keops.py --runs 1
 	peer peers-sklearn.csv knn_sklearn.py --runs 1

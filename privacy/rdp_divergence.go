@@ -105,13 +105,14 @@ func laplaceRenyi(alpha, loss float64) float64 {
 //
 //	log((exp(alpha epsilon) + exp(-t epsilon))/(1 + exp(epsilon)))/t
 //
-// which is log(cosh((alpha-1/2) epsilon)/cosh(epsilon/2))/t.
+// which is log(cosh((alpha-1/2) epsilon)/cosh(epsilon/2))/t. For orders near 1 the
+// difference of the two logarithms cancels: its roundings are added.
 func pureRenyi(alpha, epsilon float64) float64 {
 	t := alpha - 1
 	a, b := (alpha-0.5)*epsilon, epsilon/2
 	if a > 1 {
 		d := a - b + math.Log1p(math.Exp(-2*a)) - math.Log1p(math.Exp(-2*b))
-		return d / t * (1 + 1e-13)
+		return (d + 0x1p-51*(a+1)) / t * (1 + 1e-13)
 	}
 	// cosh a/cosh b - 1 = 2 sinh((a+b)/2) sinh((a-b)/2)/cosh b
 	return math.Log1p(2*math.Sinh(alpha*epsilon/2)*math.Sinh(t*epsilon/2)/math.Cosh(b)) / t * (1 + 1e-13)

@@ -124,6 +124,36 @@ func TestSubsetRenyiAtExtremes(t *testing.T) {
 	}
 }
 
+// Batches so rare that the square of u decides, with its peak at x = 2m, beyond alpha m:
+// the moment is alpha (alpha-1)/2 q^2 (exp(m^2) - 1) up to a third of q exp(2 m^2) of it.
+func TestRenyiOfRareBatches(t *testing.T) {
+	const m, q = 8, 1e-70
+	for _, alpha := range []float64{1.0001, 1.1, 1.9} {
+		want := alpha / 2 * q * q * math.Expm1(m*m)
+		if got := privacy.PoissonRenyi(alpha, m, q); !within(got, want, 1e-8) {
+			t.Errorf("Poisson, order %v: %v, want %v and no less", alpha, got, want)
+		}
+		// The mirror images double what lies beyond m/2, nearly all.
+		if got := privacy.SubsetRenyi(alpha, m, q); !within(got, 2*want, 1e-8) {
+			t.Errorf("without replacement, order %v: %v, want %v and no less", alpha, got, 2*want)
+		}
+	}
+}
+
+// At orders near 1 the difference of logarithms cancels; here the excess over 1 is a
+// product, as long as it does not overflow.
+func TestPureRenyiNearOne(t *testing.T) {
+	for i := range 200 {
+		alpha, epsilon := 1+math.Ldexp(1, -3-i%24), 2.01+0.1*float64(i)
+		b, above := epsilon/2, alpha-1
+		want := math.Log1p(2*math.Sinh(alpha*b)*math.Sinh(above*b)/math.Cosh(b)) / above
+		got := privacy.PureRenyi(alpha, epsilon)
+		if got < want*(1-1e-14) || got > want*(1+1e-12)+1e-14*epsilon/above {
+			t.Errorf("order %v, epsilon %v: %v, want %v and no less", alpha, epsilon, got, want)
+		}
+	}
+}
+
 func TestPureAndLaplaceRenyi(t *testing.T) {
 	for _, loss := range []float64{1e-5, 1e-3, 0.02, 0.5, 2, 30} {
 		for _, alpha := range []float64{1.0001, 1.1, 2, 9.5, 200} {

@@ -102,7 +102,7 @@ func (r Report) Text() string {
 	if r.Noise != "" {
 		line("noise", "%s on the mean gradient of every batch, in units of the clip, exact; %s sensitivity %.6g", r.Noise, joint, r.Sensitivity)
 		if r.KnownBatches > 0 {
-			line("", "epsilon = %s by the secrecy of the batches; full batches with this noise would have %s", privacy.FormatUp(r.Guarantee.Epsilon), privacy.FormatUp(r.KnownBatches))
+			line("", "the guarantee rests on the secrecy of the batches: full batches with this noise would have epsilon %s", privacy.FormatUp(r.KnownBatches))
 		}
 		if r.NoiseToSignal > 1 {
 			line("", "the noise of one batch is about %.2g times the largest gradient: more pairs in a batch, fewer epochs, fewer rows or a larger epsilon would help", r.NoiseToSignal)

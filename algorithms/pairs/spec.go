@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"dyad/algorithms"
 	"dyad/engine/pairgraph"
@@ -32,22 +33,10 @@ const (
 var unitNames = []string{"individual", "group", "pair"}
 
 // String returns the word on the command line.
-func (u Unit) String() string {
-	if u < 0 || int(u) >= len(unitNames) {
-		return "unknown"
-	}
-	return unitNames[u]
-}
+func (u Unit) String() string { return wordOf(unitNames, u) }
 
 // ParseUnit reads what String writes.
-func ParseUnit(s string) (Unit, error) {
-	for i, name := range unitNames {
-		if name == s {
-			return Unit(i), nil
-		}
-	}
-	return 0, fmt.Errorf("pairs: unit %q is unknown, want one of %v", s, unitNames)
-}
+func ParseUnit(s string) (Unit, error) { return parseWord[Unit]("unit", unitNames, s) }
 
 // Method is what gets noise.
 type Method int
@@ -67,22 +56,10 @@ const (
 var methodNames = []string{"gradients", "input", "labels"}
 
 // String returns the word on the command line.
-func (m Method) String() string {
-	if m < 0 || int(m) >= len(methodNames) {
-		return "unknown"
-	}
-	return methodNames[m]
-}
+func (m Method) String() string { return wordOf(methodNames, m) }
 
 // ParseMethod reads what String writes.
-func ParseMethod(s string) (Method, error) {
-	for i, name := range methodNames {
-		if name == s {
-			return Method(i), nil
-		}
-	}
-	return 0, fmt.Errorf("pairs: method %q is unknown, want one of %v", s, methodNames)
-}
+func ParseMethod(s string) (Method, error) { return parseWord[Method]("method", methodNames, s) }
 
 // Sampling is how batches are formed.
 type Sampling int
@@ -101,21 +78,26 @@ const (
 var samplingNames = []string{"fixed", "poisson"}
 
 // String returns the word on the command line.
-func (s Sampling) String() string {
-	if s < 0 || int(s) >= len(samplingNames) {
-		return "unknown"
-	}
-	return samplingNames[s]
-}
+func (s Sampling) String() string { return wordOf(samplingNames, s) }
 
 // ParseSampling reads what String writes.
 func ParseSampling(s string) (Sampling, error) {
-	for i, name := range samplingNames {
-		if name == s {
-			return Sampling(i), nil
-		}
+	return parseWord[Sampling]("sampling", samplingNames, s)
+}
+
+func wordOf[T ~int](words []string, v T) string {
+	if v < 0 || int(v) >= len(words) {
+		return "unknown"
 	}
-	return 0, fmt.Errorf("pairs: sampling %q is unknown, want one of %v", s, samplingNames)
+	return words[v]
+}
+
+func parseWord[T ~int](what string, words []string, s string) (T, error) {
+	i := slices.Index(words, s)
+	if i < 0 {
+		return 0, fmt.Errorf("pairs: %s %q is unknown, want one of %v", what, s, words)
+	}
+	return T(i), nil
 }
 
 // Spec is everything public about a training.

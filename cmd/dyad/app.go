@@ -185,13 +185,13 @@ func newParser(c *cli, stdout, stderr io.Writer) (*kong.Kong, error) {
 	)
 }
 
-// message starts with "dyad: " and leaves out a package prefix, which means
+// message starts with "dyad: " and leaves out the prefixes of packages, which mean
 // nothing to a user.
 func message(err error) string {
 	lines := strings.Split(err.Error(), "\n")
 	for i, l := range lines {
 		for _, p := range []string{"audit: ", "algorithms: ", "engine: ", "privacy: ", "dataset: ", "metrics: ", "catalog: ", "driver: ", "cuda: ", "local: ", "localserve: ", "pairs: ", "pairgraph: ", "dyad: "} {
-			l = strings.TrimPrefix(l, p)
+			l = strings.ReplaceAll(strings.TrimPrefix(l, p), ": "+p, ": ")
 		}
 		lines[i] = "dyad: " + l
 	}

@@ -127,8 +127,8 @@ func (c *benchCmd) open(o *machine.Options) (func(), error) {
 			done()
 			return nil, badInput("--devices %s: want cpu and cuda:N, each once", strings.Join(c.Devices, ","))
 		}
-		f := deviceFlag{Device: name, Precision: cuda.AutoPrecision.String()}
-		close, err := f.openDevice(c.Workers)
+		f := deviceFlag{Device: name}
+		close, err := f.openDevice(c.Workers, cuda.AutoPrecision)
 		if err != nil {
 			done()
 			return nil, err

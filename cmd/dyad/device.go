@@ -19,33 +19,29 @@ import (
 
 // deviceFlag is the --device flag of the commands that compute or plan gradients.
 type deviceFlag struct {
-	Device    string `default:"auto" placeholder:"D" help:"auto, cpu or cuda:N, the N-th NVIDIA GPU from 0. The method, and with it the guarantee, can depend on it. Default: auto, which is the CPU: no GPU measurement is part of this version."`
-	Precision string `default:"auto" enum:"auto,fp32,bf16x3,tf32,wgmma" placeholder:"P" help:"Arithmetic of the pairs of a Mahalanobis loss: fp32, which on a CPU takes half the time of float64, or on tensor cores of a GPU bf16x3 or tf32, which are faster, or wgmma, which is bf16x3 for compute capability 9.0 alone. Noise covers the rounding: about 1 % with noisy gradients, below 0.2 % on a CPU; algorithms that perturb only their output pay more from some thousand records on, least with fp32. Default: auto, which is float64 on a CPU, and on a GPU bf16x3 unless wgmma was measured to be faster."`
-	backend   engine.Backend
-	reason    string // why auto takes the CPU for everything
+	Device  string `default:"auto" placeholder:"D" help:"auto, cpu or cuda:N, the N-th NVIDIA GPU from 0. The method, and with it the guarantee, can depend on it. Default: auto, which is the CPU: no GPU measurement is part of this version."`
+	backend engine.Backend
+	reason  string // why auto takes the CPU for everything
 }
 
 // openDevice opens the device of the flag. The caller must call the function that it
 // returns. A GPU that was asked for and cannot be
-// used is an error with exit code 3: there is no silent way back to the CPU.
-func (f *deviceFlag) openDevice(workers int) (func(), error) {
-	precision, err := cuda.ParsePrecision(f.Precision)
-	if err != nil {
-		return nil, badInput("--precision: %s", err)
+// used is an error with exit code 3, a precision that the device does not have one with
+// exit code 2: there is no silent way back to the CPU or to float64.
+func (f *deviceFlag) openDevice(workers int, precision cuda.Precision) (func(), error) {
+	number, gpu := strings.CutPrefix(f.Device, "cuda:")
+	if !gpu && precision != cuda.AutoPrecision && precision != cuda.FP32 {
+		return nil, badInput("--precision %s needs the tensor cores of a GPU: name one with --device cuda:N; the CPU, which --device %s takes for metrics, computes in fp32, or in float64 without --precision", precision, f.Device)
 	}
 	f.backend = cpu.Backend{Workers: workers, Float32: precision == cuda.FP32}
 	if f.Device == "cpu" {
-		if precision != cuda.AutoPrecision && precision != cuda.FP32 {
-			return nil, badInput("--precision %s needs the tensor cores of a GPU; a CPU takes fp32, or float64 without the flag", precision)
-		}
 		return func() {}, nil
 	}
 	if f.Device == "auto" {
 		return f.openAuto(precision)
 	}
-	number, ok := strings.CutPrefix(f.Device, "cuda:")
 	index, err := strconv.Atoi(number)
-	if !ok || err != nil || index < 0 {
+	if !gpu || err != nil || index < 0 {
 		return nil, badInput("--device is %q, want auto, cpu or cuda:N", f.Device)
 	}
 	device, err := openGPU(index)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -208,4 +209,43 @@ func TestPrecisionOnCPU(t *testing.T) {
 			t.Errorf("%v: exit %d: %s", c, code, errs)
 		}
 	}
+}
+
+// TestPrecisionIsNeverIgnored: where auto takes the CPU, a precision of tensor cores is
+// refused before anything is charged, whether there is a GPU or not; so is any precision
+// where nothing depends on it.
+func TestPrecisionIsNeverIgnored(t *testing.T) {
+	dir := clinic(t, 40)
+	train := []string{"train", "--data", "patients.csv", "--schema", "patients.yaml", "--ledger", "ledger", "--out", "m.json", "--force"}
+	check := func() {
+		t.Helper()
+		for _, c := range []struct {
+			args []string
+			want string // in the refusal
+		}{
+			{[]string{"--task", "metric", "--precision", "bf16x3"}, "--device cuda:N"},
+			{[]string{"--task", "metric", "--precision", "wgmma", "--device", "auto"}, "--device cuda:N"},
+			{[]string{"--precision", "fp32"}, "--task metric"},
+			{[]string{"--precision", "tf32", "--device", "cpu"}, "--task metric"},
+		} {
+			for _, command := range [][]string{train, {"plan", "-n", "40", "--schema", "patients.yaml"}} {
+				if code, _, errs := dyad(t, dir, append(command[:len(command):len(command)], c.args...)...); code != exitInput || !strings.Contains(errs, c.want) || exists(filepath.Join(dir, "ledger")) {
+					t.Errorf("%s %v: exit %d: %s", command[0], c.args, code, errs)
+				}
+			}
+		}
+		if code, _, errs := dyad(t, dir, "plan", "-n", "40", "-d", "3", "--algorithm", "dpftrl", "--precision", "fp32"); code != exitInput || !strings.Contains(errs, "does not take") {
+			t.Errorf("an online algorithm in fp32: exit %d: %s", code, errs)
+		}
+	}
+	t.Setenv("DYAD_LIBCUDA", "/nonexistent/libcuda.so.1")
+	check()
+	if code, out, errs := dyad(t, dir, append(train, "--task", "metric", "--precision", "fp32")...); code != exitOK || !strings.Contains(out, "fp32") || !strings.Contains(errs, "cpu (auto)") || !exists(filepath.Join(dir, "ledger")) {
+		t.Errorf("fp32 with auto: exit %d: %s%s", code, out, errs)
+	}
+	if err := os.Remove(filepath.Join(dir, "ledger")); err != nil {
+		t.Fatal(err)
+	}
+	fakeCUDA(t, "-DINIT=0", "-DCOUNT=1", "-DBROKEN=-1")
+	check()
 }

@@ -26,8 +26,8 @@ type ledgerCmd struct {
 
 type ledgerInitCmd struct {
 	DataID  string  `arg:"" help:"Data id, as in the schema."`
-	Epsilon float64 `required:"" help:"Most epsilon over all runs, past ones included."`
-	Delta   float64 `required:"" help:"Delta at which it is counted."`
+	Epsilon float64 `required:"" placeholder:"EPSILON" help:"Most epsilon over all runs, past ones included."`
+	Delta   float64 `required:"" placeholder:"DELTA" help:"Delta at which it is counted."`
 	ledgerFlag
 }
 
@@ -169,11 +169,15 @@ func (c *ledgerShowCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	ids := []string{c.DataID}
-	if c.DataID == "" {
-		if ids, err = dataIDs(l); err != nil {
-			return err
+	ids, err := dataIDs(l)
+	if err != nil {
+		return err
+	}
+	if c.DataID != "" {
+		if !slices.Contains(ids, c.DataID) {
+			return badInput("nothing was charged to %q; the data ids of %s are %q", c.DataID, path, ids)
 		}
+		ids = []string{c.DataID}
 	}
 	all := []*spending{}
 	var b strings.Builder

@@ -3,8 +3,10 @@ package main
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
+	"dyad/algorithms"
 	"dyad/algorithms/local"
 	"dyad/cmd/dyad/localserve"
 	"dyad/engine"
@@ -112,24 +114,48 @@ func (f localFlags) shuffled(p *local.Plan) (*privacy.Guarantee, error) {
 	return &g, nil
 }
 
-// dimFlags give the number of features without data.
-type dimFlags struct {
+// taskFlags are a protocol without data.
+type taskFlags struct {
 	Schema string `placeholder:"FILE" help:"Schema file (YAML): gives the number of encoded features. No data file is opened."`
 	D      int    `positive:"" short:"d" help:"Number of features, if there is no schema."`
+	localFlags
 }
 
-func (f dimFlags) dim() (int, error) {
-	if f.Schema == "" {
-		return f.D, nil
+// plans is the plan of n users, and its guarantee of --shuffle-delta, nil without it. Both
+// say what the schema says of its data.
+func (f taskFlags) plans(n int) (p *local.Plan, shuffled *privacy.Guarantee, err error) {
+	d, schema := f.D, &dataset.Schema{}
+	if f.Schema != "" {
+		if f.D != 0 {
+			return nil, nil, badInput("-d and --schema both give the number of features; leave one out")
+		}
+		e, err := schemaEncoder(f.Schema)
+		if err != nil {
+			return nil, nil, err
+		}
+		d, schema = e.Dim(), e.Schema()
 	}
-	if f.D != 0 {
-		return 0, badInput("-d and --schema both give the number of features; leave one out")
+	if p, err = f.plan(n, d); err != nil {
+		return nil, nil, err
 	}
-	e, err := schemaEncoder(f.Schema)
-	if err != nil {
-		return 0, err
+	addSchema(&p.Guarantee, schema)
+	shuffled, err = f.shuffled(p)
+	return p, shuffled, err
+}
+
+// addSchema adds what a schema says of its data to a guarantee for records of private data.
+// A message is private for every fixed schema, but ranges that came from records are a
+// release of their own, which no noise covers.
+func addSchema(g *privacy.Guarantee, s *dataset.Schema) {
+	if g.Kind == privacy.None {
+		return
 	}
-	return e.Dim(), nil
+	if s.SelectsByLabel() {
+		g.Assumptions = append(slices.Clone(g.Assumptions), algorithms.SelectedByLabel)
+	}
+	if s.BoundsFromData {
+		g.Warnings = append(slices.Clone(g.Warnings), algorithms.BoundsFromData)
+	}
 }
 
 // schemaEncoder is the encoder of a schema file.
@@ -146,8 +172,7 @@ type localPlanCmd struct {
 	Users int    `positive:"" short:"n" required:"" help:"Number of users."`
 	Out   string `short:"o" placeholder:"FILE" help:"Write the public protocol, as the server sends it, to a file."`
 	Force bool   `help:"Replace an existing file."`
-	dimFlags
-	localFlags
+	taskFlags
 }
 
 // Help shows examples.
@@ -174,15 +199,7 @@ func (c *localPlanCmd) Run(a *app) error {
 	if err := checkOut(c.Out, c.Force, c.Schema); err != nil {
 		return err
 	}
-	d, err := c.dim()
-	if err != nil {
-		return err
-	}
-	p, err := c.plan(c.Users, d)
-	if err != nil {
-		return err
-	}
-	shuffled, err := c.shuffled(p)
+	p, shuffled, err := c.plans(c.Users)
 	if err != nil {
 		return err
 	}
@@ -197,11 +214,16 @@ func (c *localPlanCmd) Run(a *app) error {
 	return a.emit(r, text+"nothing     was sent or read: this is a plan\n")
 }
 
+// hanging is a text whose later lines, which are indented by 2, are below its first one.
+func hanging(text string) string {
+	return strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n", "\n"+strings.Repeat(" ", 10))
+}
+
 // localText is a protocol as aligned lines.
 func localText(p *local.Plan, shuffled *privacy.Guarantee) string {
 	var b strings.Builder
 	line := func(label, format string, args ...any) {
-		fmt.Fprintf(&b, "%-11s %s\n", label, strings.ReplaceAll(strings.TrimRight(fmt.Sprintf(format, args...), "\n"), "\n", "\n"+strings.Repeat(" ", 10)))
+		fmt.Fprintf(&b, "%-11s %s\n", label, hanging(fmt.Sprintf(format, args...)))
 	}
 	trust := "messages are made private at the user; the server is not trusted"
 	switch p.Method {
@@ -220,7 +242,14 @@ func localText(p *local.Plan, shuffled *privacy.Guarantee) string {
 	line("constants", "L = %.6g, norm of a decoded message B = %.6g", p.Lipschitz, p.EstimateNorm)
 	line("schedule", "steps %.6g/sqrt t, %d messages averaged in each", p.StepSize(1), p.Batch)
 	if p.Gradual() {
-		line("curriculum", "margins of at least %.4g in the first epoch, %.4g in the second, %.4g in the last", p.ThresholdAt(1), p.ThresholdAt(2), p.ThresholdAt(p.Epochs))
+		margins := fmt.Sprintf("margins of at least %.4g in the first epoch", p.ThresholdAt(1))
+		if p.Epochs > 2 {
+			margins += fmt.Sprintf(", %.4g in the second", p.ThresholdAt(2))
+		}
+		if p.Epochs > 1 {
+			margins += fmt.Sprintf(", %.4g in the last", p.ThresholdAt(p.Epochs))
+		}
+		line("curriculum", "%s", margins)
 	}
 	switch {
 	case p.Guarantee.Kind == privacy.LocalDP:

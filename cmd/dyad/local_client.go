@@ -73,7 +73,11 @@ func (c *localClientCmd) Run(a *app) error {
 	if c.Follow && c.Server == "" {
 		return badInput("--follow needs --server")
 	}
-	record, err := c.record(a)
+	encoder, err := schemaEncoder(c.Schema)
+	if err != nil {
+		return err
+	}
+	record, err := c.record(a, encoder)
 	if err != nil {
 		return err
 	}
@@ -99,6 +103,7 @@ func (c *localClientCmd) Run(a *app) error {
 			if err != nil {
 				return err
 			}
+			addSchema(&answer.Guarantee, encoder.Schema())
 			return a.emit(answer, answer.text())
 		}
 		select {
@@ -119,15 +124,8 @@ const (
 )
 
 // record reads the one record.
-func (c *localClientCmd) record(a *app) (engine.Record, error) {
-	s, err := dataset.LoadSchema(c.Schema)
-	if err != nil {
-		return engine.Record{}, asInput(err)
-	}
-	e, err := dataset.NewEncoder(s)
-	if err != nil {
-		return engine.Record{}, asInput(err)
-	}
+func (c *localClientCmd) record(a *app, e *dataset.Encoder) (engine.Record, error) {
+	s := e.Schema()
 	if s.IsGraded() {
 		return engine.Record{}, badInput("local learners need labels of two classes")
 	}
@@ -145,6 +143,7 @@ func (c *localClientCmd) record(a *app) (engine.Record, error) {
 		return err
 	}
 	o := c.options(dataset.Options{Labels: dataset.LabelsOptional})
+	var err error
 	if c.Data == "-" {
 		err = dataset.ScanReader("standard input", a.stdin, s, o, show)
 	} else {

@@ -101,5 +101,5 @@ func (c *localModelCmd) Run(a *app) error {
 	if r.Done {
 		state = "all epochs are over"
 	}
-	return a.emit(r, fmt.Sprintf("model       %s: %s of the iterates after %d messages, %s (score new records: dyad predict %s --data FILE)\nguarantee   %s", r.Model, r.Iterate, r.Visits, state, r.Model, g.Report()))
+	return a.emit(r, fmt.Sprintf("model       %s: %s of the iterates after %d messages, %s (score new records: dyad predict %s --data FILE)\nguarantee   %s\n", r.Model, r.Iterate, r.Visits, state, r.Model, hanging(g.Report())))
 }

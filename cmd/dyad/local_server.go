@@ -23,8 +23,7 @@ type localServerCmd struct {
 	Rate   float64 `positive:"" name:"messages-per-second" placeholder:"N" help:"Refuse more messages in a second with status 429. Default: no limit."`
 	Tokens string  `placeholder:"FILE" help:"Key file of \"dyad local token\": take messages only with the token of their user. Default: an id is enough."`
 	Check  bool    `help:"Open the directory, print protocol and state, and stop."`
-	dimFlags
-	localFlags
+	taskFlags
 }
 
 // Help shows examples.
@@ -69,15 +68,7 @@ func (c *localServerCmd) Run(a *app) (err error) {
 			return asInput(err)
 		}
 	}
-	d, err := c.dim()
-	if err != nil {
-		return err
-	}
-	p, err := c.plan(c.Users, d)
-	if err != nil {
-		return err
-	}
-	shuffled, err := c.shuffled(p)
+	p, shuffled, err := c.plans(c.Users)
 	if err != nil {
 		return err
 	}

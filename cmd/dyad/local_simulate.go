@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -256,19 +255,6 @@ func balanced(labels []float64, seed uint64) []int {
 // localProgress tells a tracker in thousandths.
 func localProgress(t algorithms.Tracker) func(done, total int64) {
 	return func(done, total int64) { t.Step(int(done*1000/total), 1000) }
-}
-
-// addSchema adds what a schema says of its data to a guarantee for records of private data.
-func addSchema(g *privacy.Guarantee, s *dataset.Schema) {
-	if g.Kind == privacy.None {
-		return
-	}
-	if s.SelectsByLabel() {
-		g.Assumptions = append(slices.Clone(g.Assumptions), algorithms.SelectedByLabel)
-	}
-	if s.BoundsFromData {
-		g.Warnings = append(slices.Clone(g.Warnings), algorithms.BoundsFromData)
-	}
 }
 
 func (r *localResult) fill(c *localSimulateCmd, p *local.Plan, st *local.State, secret bool, took time.Duration) {

@@ -76,6 +76,7 @@ func TestPrivateRoad(t *testing.T) {
 		{[]string{"predict", "model.json", "--data", "patients.csv", "--out", "scores.csv"}, []string{"400 scores"}},
 		{[]string{"train", "--data", "patients.csv", "--schema", "patients.yaml", "--epsilon", "1", "--algorithm", "offpairc", "--out", "second.json"}, []string{"2 runs"}},
 		{[]string{"ledger", "show"}, []string{"2 runs", "epsilon"}},
+		{[]string{"ledger", "show", "synthetic-clinical"}, []string{"2 runs", "epsilon"}},
 		{[]string{"ledger", "verify"}, []string{"whole"}},
 		{[]string{"doctor"}, []string{"randomness  ok", "ledger      ok", "gpu"}},
 	}
@@ -89,6 +90,9 @@ func TestPrivateRoad(t *testing.T) {
 				t.Errorf("dyad %v: the output lacks %q:\n%s", s.args, want, out)
 			}
 		}
+	}
+	if code, out, errs := dyad(t, dir, "ledger", "show", "clinical"); code != exitInput || out != "" || !strings.Contains(errs, `"synthetic-clinical"`) {
+		t.Errorf("a data id that the ledger does not know: exit %d: %s%s", code, errs, out)
 	}
 	// A model knows its guarantee, and predict needs nothing else.
 	m, err := readModel(filepath.Join(dir, "model.json"))
@@ -210,7 +214,11 @@ func TestBadInputIsRefusedAndNothingCharged(t *testing.T) {
 	write(t, dir, "short.csv", broken(9, "1,2\n"))
 	write(t, dir, "empty.csv", "")
 	write(t, dir, "bad.yaml", "data_id: x\ncolums: []\n")
+	write(t, dir, "void.yaml", "# nothing\n")
 	write(t, dir, "exists.json", "{}")
+	if err := os.Mkdir(filepath.Join(dir, "folder"), 0o700); err != nil {
+		t.Fatal(err)
+	}
 	train := func(data, schema string, more ...string) []string {
 		return append([]string{"train", "--data", data, "--schema", schema}, more...)
 	}
@@ -225,6 +233,7 @@ func TestBadInputIsRefusedAndNothingCharged(t *testing.T) {
 		{train("missing.csv", "patients.yaml"), exitInput, []string{"missing.csv"}},
 		{train("patients.csv", "bad.yaml"), exitInput, []string{"bad.yaml", "colums"}},
 		{train("patients.csv", "missing.yaml"), exitInput, []string{"missing.yaml"}},
+		{train("patients.csv", "void.yaml"), exitInput, []string{"void.yaml: schema is empty", "dyad data schema"}},
 		{train("patients.csv", "patients.yaml", "--epsilon", "-1"), exitInput, []string{"epsilon"}},
 		{train("patients.csv", "patients.yaml", "--delta", "1.5"), exitInput, []string{"delta"}},
 		{train("patients.csv", "patients.yaml", "--algorithm", "sgd"), exitInput, []string{"dpgdsc"}},
@@ -232,6 +241,7 @@ func TestBadInputIsRefusedAndNothingCharged(t *testing.T) {
 		{train("patients.csv", "patients.yaml", "--mode", "paper", "--algorithm", "offpairstrc"), exitInput, []string{"never takes a step", "sigma"}},
 		{train("patients.csv", "patients.yaml", "--out", "exists.json"), exitInput, []string{"exists.json", "--force"}},
 		{train("patients.csv", "patients.yaml", "--out", "no/folder/m.json"), exitInput, []string{"no/folder"}},
+		{train("patients.csv", "patients.yaml", "--out", "folder", "--force"), exitInput, []string{"folder is a directory"}},
 		{train("patients.csv", "patients.yaml", "--holdout", "1"), exitInput, []string{"--holdout"}},
 		{train("patients.csv", "patients.yaml", "--workers", "-2"), exitInput, []string{"--workers"}},
 		{[]string{"train", "--data", "patients.csv"}, exitInput, []string{"dyad data schema"}},

@@ -57,9 +57,12 @@ func checkOut(path string, force bool, inputs ...string) error {
 			return badInput("%s is an input of this command; name another file to write", path)
 		}
 	}
-	if _, err := os.Stat(path); err == nil && !force {
+	switch info, err := os.Stat(path); {
+	case err == nil && !info.Mode().IsRegular():
+		return badInput("%s is a directory or a device; name a file to write", path)
+	case err == nil && !force:
 		return badInput("%s exists; choose another name, or --force to replace it", path)
-	} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return asInput(fmt.Errorf("cannot look at %s: %w", path, err))
 	}
 	f, err := os.CreateTemp(filepath.Dir(path), ".dyad-*")

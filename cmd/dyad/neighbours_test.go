@@ -137,6 +137,9 @@ func TestBoundsFromTheDataAreSaid(t *testing.T) {
 			{"train", "--data", "patients.csv", "--schema", "patients.yaml", "--out", "m.json", "--force"},
 			{"online", "--data", "patients.csv", "--schema", "patients.yaml", "--records", "40", "--every", "10", "--state", state},
 			{"local", "simulate", "--data", "patients.csv", "--schema", "patients.yaml"},
+			{"local", "plan", "-n", "40", "--schema", "patients.yaml", "--out", "protocol.json", "--force"},
+			{"local", "server", "--dir", "study-" + state, "-n", "40", "--schema", "patients.yaml", "--check"},
+			{"local", "client", "--protocol", "protocol.json", "--data", "patients.csv", "--schema", "patients.yaml", "--user", "u", "--memory", "u.json", "--max-epsilon", "10"},
 			{"pairs", "plan", "-n", "40", "--schema", "patients.yaml", "--tuple", "4"},
 			{"pairs", "plan", "-n", "40", "--schema", "patients.yaml", "--pairs", "50", "--kappa", "3"},
 			{"pairs", "plan", "-n", "40", "--schema", "patients.yaml", "--density", "1", "--degree-cap", "4", "--method", "input"},
@@ -162,6 +165,7 @@ func TestRowsLeftOutByLabelAreSaid(t *testing.T) {
 		if drop {
 			write(t, dir, "patients.yaml", strings.Replace(string(schema), `negative: "0"`, `negative: "0", others: drop`, 1))
 		}
+		state := map[bool]string{true: "s1", false: "s0"}[drop]
 		for _, args := range [][]string{
 			{"plan", "-n", "40", "--schema", "patients.yaml"},
 			{"plan", "-n", "40", "--schema", "patients.yaml", "--algorithm", "dpftrl"},
@@ -170,7 +174,10 @@ func TestRowsLeftOutByLabelAreSaid(t *testing.T) {
 			{"pairs", "train", "--data", "patients.csv", "--schema", "patients.yaml", "--all-pairs", "--out", "p.json", "--force"},
 			{"pairs", "train", "--data", "patients.csv", "--schema", "patients.yaml", "--density", "1", "--degree-cap", "4", "--out", "p.json", "--force"},
 			{"local", "simulate", "--data", "patients.csv", "--schema", "patients.yaml"},
-			{"online", "--data", "patients.csv", "--schema", "patients.yaml", "--records", "40", "--every", "10", "--state", map[bool]string{true: "s1", false: "s0"}[drop]},
+			{"local", "plan", "-n", "40", "--schema", "patients.yaml", "--out", "protocol.json", "--force"},
+			{"local", "server", "--dir", "study-" + state, "-n", "40", "--schema", "patients.yaml", "--check"},
+			{"local", "client", "--protocol", "protocol.json", "--data", "patients.csv", "--schema", "patients.yaml", "--user", "u", "--memory", "u.json", "--max-epsilon", "10"},
+			{"online", "--data", "patients.csv", "--schema", "patients.yaml", "--records", "40", "--every", "10", "--state", state},
 		} {
 			code, out, errs := dyad(t, dir, args...)
 			if code != exitOK || strings.Contains(out, "is not protected") != drop {

@@ -139,6 +139,8 @@ func (c *onlineCmd) Run(a *app) error {
 		if !horizon {
 			return errors.Join(err, o.handOver())
 		}
+	} else if !o.public {
+		fmt.Fprintf(a.stderr, "dyad: run %s is charged; the same command with --resume continues it at no further cost\n", o.stream.Run)
 	}
 	return err
 }
@@ -221,13 +223,16 @@ func (o *online) read() error {
 	if o.Data != "-" {
 		f, err := os.Open(o.Data)
 		if err != nil {
-			return asInput(err)
+			return asInput(fmt.Errorf("cannot read data: %w", err))
 		}
 		defer f.Close()
+		if info, err := f.Stat(); err == nil && info.IsDir() {
+			return badInput("%s is a directory; name a file", o.Data)
+		}
 		r = f
 	}
 	options := dataset.Options{Labels: dataset.LabelsOptional}
-	err := dataset.ScanReader(o.Data, &liveReader{ctx: o.a.ctx, r: r, follow: o.Follow}, o.schema, options, o.take)
+	err := dataset.ScanReader(o.source(), &liveReader{ctx: o.a.ctx, r: r, follow: o.Follow}, o.schema, options, o.take)
 	var parse *dataset.ParseError
 	switch {
 	case o.a.ctx.Err() != nil:
@@ -238,6 +243,14 @@ func (o *online) read() error {
 	return err
 }
 
+// source names the records in errors.
+func (o *online) source() string {
+	if o.Data == "-" {
+		return "standard input"
+	}
+	return o.Data
+}
+
 // take is called for every row.
 func (o *online) take(r *dataset.Row) error {
 	if o.skip > 0 {
@@ -245,11 +258,11 @@ func (o *online) take(r *dataset.Row) error {
 		return nil
 	}
 	if r.Label == "" {
-		return badInput("%s: row %d has no label; a stream learns from labelled records", o.Data, r.Number)
+		return badInput("%s: row %d has no label; a stream learns from labelled records", o.source(), r.Number)
 	}
 	x, err := o.encoder.EncodeRow(r)
 	if err != nil {
-		return asInput(fmt.Errorf("%s: row %d: %w", o.Data, r.Number, err))
+		return asInput(fmt.Errorf("%s: row %d: %w", o.source(), r.Number, err))
 	}
 	if o.stream == nil {
 		if err := o.begin(); err != nil {

@@ -204,6 +204,45 @@ func TestOnlinePublic(t *testing.T) {
 	}
 }
 
+// A bad row stops a stream that is charged: the error names the row and how to go on, and
+// the corrected file goes on at no further cost. What is wrong before the first record is
+// charged to nobody.
+func TestOnlineStopsAtABadRow(t *testing.T) {
+	dir := clinic(t, 100)
+	all, err := os.ReadFile(filepath.Join(dir, "patients.csv"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.SplitAfter(string(all), "\n")
+	flags := append(slices.Clone(onlineFlags), "--data", "patients.csv")
+	bad := func(row int) (int, string, string) {
+		broken := slices.Clone(lines)
+		broken[row-1] = "x" + broken[row-1]
+		write(t, dir, "patients.csv", strings.Join(broken, ""))
+		return dyad(t, dir, flags...)
+	}
+	code, _, errs := bad(2)
+	if code != exitInput || !strings.Contains(errs, "patients.csv: row 2") || strings.Contains(errs, "charged") || exists(filepath.Join(dir, "s")) {
+		t.Errorf("a bad first record: exit %d: %s", code, errs)
+	}
+	code, out, errs := bad(36)
+	run := parseOnline(t, out).start.Run
+	if code != exitInput || !strings.Contains(errs, "patients.csv: row 36") || !strings.Contains(errs, "run "+run+" is charged; the same command with --resume") {
+		t.Errorf("a bad record in the stream: exit %d: %s", code, errs)
+	}
+	write(t, dir, "patients.csv", string(all))
+	code, out, errs = dyad(t, dir, append(flags, "--resume")...)
+	if o := parseOnline(t, out); code != exitOK || o.start.Run != run || o.releases[len(o.releases)-1].Records != 100 {
+		t.Errorf("resumed: exit %d: %s%s", code, errs, out)
+	}
+	if _, out, _ := dyad(t, dir, "ledger", "show"); !strings.Contains(out, "1 run,") {
+		t.Errorf("the ledger has %s", out)
+	}
+	if code, _, errs := dyad(t, dir, append(flags[:len(flags)-1:len(flags)-1], ".", "--state", "other")...); code != exitInput || !strings.Contains(errs, "is a directory") {
+		t.Errorf("a folder of records: exit %d: %s", code, errs)
+	}
+}
+
 // With --follow the records that are appended later are used, until an interrupt,
 // after which the unfinished batch is in the state.
 func TestOnlineFollows(t *testing.T) {

@@ -125,6 +125,26 @@ func TestPairsPlanIsTheReportOfTrain(t *testing.T) {
 	}
 }
 
+// On public data the report says what the run would be on private data, whatever gets noise,
+// and nothing of an epsilon of its own; without privacy there is nothing to say.
+func TestPairsOnPublicData(t *testing.T) {
+	dir := t.TempDir()
+	people(t, dir)
+	for _, c := range []struct{ flags, want string }{
+		{"--kappa 2", "this run would be (1, 1e-05)-differentially private"},
+		{"--kappa 2 --sampling poisson --batch 30", "full batches with this noise would have epsilon"},
+		{"--kappa 2 --method input", "this run would be 1-locally differentially private"},
+		{"--unit pair --method labels", "this run would be 1-locally differentially private"},
+		{"--kappa 2 --mode nonprivate", ""},
+	} {
+		args := append(pairsTrain("pairs.csv", "--public-data", "--force"), strings.Fields(c.flags)...)
+		code, out, errs := dyad(t, dir, args...)
+		if code != exitOK || !strings.Contains(out, c.want) || (c.want == "") == strings.Contains(out, "On private data this run would be") || strings.Contains(out, "epsilon = 0") {
+			t.Errorf("%s: exit %d, want %q: %s%s", c.flags, code, c.want, errs, out)
+		}
+	}
+}
+
 // A schema needs no label column where the pairs have the labels, with header or without,
 // and its models work; drawn pairs and training on records need one.
 func TestPairsNeedNoLabelColumn(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 
 	"dyad/algorithms"
 	"dyad/algorithms/pairs"
+	"dyad/engine/cuda"
 	"dyad/engine/pairgraph"
 )
 
@@ -72,7 +73,7 @@ func (c *pairsTrainCmd) Run(a *app, command *kong.Context) error {
 	if largest := d.graph.MaxDegree(); plan.Spec.Unit == pairs.Individual && plan.Spec.Mode != algorithms.NonPrivate && largest > plan.Spec.Kappa {
 		return badInput("%s: an individual is in more than --kappa %d pairs; cap them with --degree-cap, or plan for a larger kappa", c.pairSource.Pairs, plan.Spec.Kappa)
 	}
-	done, err := c.openDevice(c.Workers)
+	done, err := c.openDevice(c.Workers, cuda.AutoPrecision)
 	if err != nil {
 		return err
 	}

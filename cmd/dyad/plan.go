@@ -59,7 +59,7 @@ func (c *planCmd) Run(a *app) error {
 	if err := c.resolve(&c.planFlags, shape.d); err != nil {
 		return err
 	}
-	closeDevice, err := c.openDevice(c.Workers)
+	closeDevice, err := c.planFlags.open()
 	if err != nil {
 		return err
 	}

@@ -89,8 +89,8 @@ func (c *planCmd) streams(a *app, shape dataShape) (asked bool, err error) {
 		}
 		return false, nil
 	}
-	if c.Steps != 0 || c.StepSize != 0 || c.Path != 0 || c.Workers != 0 || len(c.Groups) > 0 {
-		return true, badInput("%s is an online algorithm and does not take --steps, --step-size, --path, --workers or --group-sizes", c.Algorithm)
+	if c.Steps != 0 || c.StepSize != 0 || c.Path != 0 || c.Batch != 0 || c.Workers != 0 || c.Device != "auto" || c.Precision != "auto" || len(c.Groups) > 0 {
+		return true, badInput("%s is an online algorithm and does not take --steps, --step-size, --path, --batch-records, --workers, --device, --precision or --group-sizes", c.Algorithm)
 	}
 	request := streamRequest{
 		streamFlags: c.streamFlags, lossFlags: c.lossFlags, algorithm: c.Algorithm, mode: c.Mode, task: c.Task,

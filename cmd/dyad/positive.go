@@ -29,7 +29,7 @@ func checkPositive(command *kong.Context) error {
 		if !ok {
 			remedy := ""
 			if !f.Required {
-				remedy = "; leave the flag out for its default"
+				remedy = ", or left out"
 			}
 			return badInput("--%s is %v, must be positive and finite%s", f.Name, v.Interface(), remedy)
 		}

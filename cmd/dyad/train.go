@@ -14,7 +14,7 @@ import (
 )
 
 type trainCmd struct {
-	Data       string   `placeholder:"FILE" help:"Data file, CSV or LIBSVM, gzipped or not. Without it: synthetic clinical records made by this program, public."`
+	Data       string   `placeholder:"FILE" help:"Data file: CSV, LIBSVM, ARFF, JSON lines, Parquet, NumPy or IDX, text also compressed. Without it: synthetic clinical records made by this program, public."`
 	Schema     string   `placeholder:"FILE" help:"Schema of the data (YAML); \"dyad data schema FILE\" drafts one."`
 	Out        string   `short:"o" placeholder:"FILE" help:"Model file. Default: model.json with --data; the synthetic run writes one only if asked."`
 	Holdout    *float64 `placeholder:"F" help:"Fraction of the records held out and evaluated. The figures are not covered by the guarantee. Default: 0.3 for the synthetic data, else 0."`
@@ -67,7 +67,7 @@ func (c *trainCmd) Run(a *app) error {
 	}
 	shape := shapeOf(data.Encoder, train.records.Len())
 	shape.groups = train.sizes()
-	closeDevice, err := c.openDevice(c.Workers)
+	closeDevice, err := c.planFlags.open()
 	if err != nil {
 		return err
 	}

@@ -69,7 +69,7 @@ func parseSchema(text []byte, unlabelled bool) (*Schema, error) {
 		body = doc.Body
 	}
 	if body == nil {
-		return nil, errors.New("dataset: schema is empty; Draft writes one from a file")
+		return nil, errors.New("dataset: schema is empty; \"dyad data schema FILE\" drafts one")
 	}
 	fix := &textFixer{}
 	ast.Walk(fix, body)
