@@ -116,6 +116,9 @@ func hiddenRatio(e privacy.ConvergentEvent) float64 {
 // Plans that draw batches have a second path of their own in TestBatchesBySecondPath of
 // the privacy package.
 func TestEpsilonBySecondPath(t *testing.T) {
+	if testing.Short() {
+		t.Skip("arithmetic on one goroutine")
+	}
 	for _, a := range algorithms.Catalog() {
 		info := a.Info()
 		if !info.Supports(algorithms.Certified) {

@@ -133,6 +133,9 @@ func reached(t *testing.T, rng *rand.Rand, c metricCase) (norm, gap, slope float
 }
 
 func TestMahalanobisConstantsBruteForce(t *testing.T) {
+	if testing.Short() {
+		t.Skip("arithmetic on one goroutine")
+	}
 	rng := rand.New(rand.NewPCG(21, 22))
 	for _, c := range metricCases() {
 		k, err := MahalanobisLogistic{}.Constants(c.bounds, c.radius)

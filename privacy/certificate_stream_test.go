@@ -86,6 +86,9 @@ func TestPairwiseStreamIsTheMaximumOverRecords(t *testing.T) {
 
 // The table of privacy.md 2.2 and of reference/04_online.out (n = 4096).
 func TestPairwiseStreamTable(t *testing.T) {
+	if testing.Short() {
+		t.Skip("arithmetic on one goroutine")
+	}
 	for _, row := range []struct {
 		burnIn    int
 		want, any float64

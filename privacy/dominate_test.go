@@ -86,6 +86,9 @@ func checkReplaced(law privacy.NoiseLaw, claimed privacy.PoissonEvent, m, rate, 
 }
 
 func TestReplacedDominates(t *testing.T) {
+	if testing.Short() {
+		t.Skip("arithmetic on one goroutine")
+	}
 	for _, law := range []privacy.NoiseLaw{privacy.GaussianLaw, privacy.LaplaceLaw} {
 		e := privacy.PoissonEvent{Law: law, Sensitivity: 1.2, Scale: 1, Rate: 0.3, Relation: privacy.ReplaceOne, Count: 1}
 		for _, epsilon := range []float64{0.1, 0.8} {
@@ -180,6 +183,9 @@ func TestLaplaceSplitShift(t *testing.T) {
 // Compositions of subsampled releases against direct convolution of losses that
 // are rounded down: from above, and close.
 func TestPLDSubsampledCompositions(t *testing.T) {
+	if testing.Short() {
+		t.Skip("arithmetic on one goroutine")
+	}
 	const m, rate, count, largest = 1.0, 0.25, 3, 6.0
 	phi := func(x float64) float64 { return 0.5 * math.Erfc(-x/math.Sqrt2) }
 	// Where the loss of mix to f is x, and that of the replaced pair by bisection.

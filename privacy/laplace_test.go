@@ -73,6 +73,9 @@ func TestExponentialLaw(t *testing.T) {
 }
 
 func TestExponentialLawRejectsDefects(t *testing.T) {
+	if testing.Short() {
+		t.Skip("sampling on one goroutine")
+	}
 	src := privacy.NewSeededSource(3)
 	coins := rand.New(src)
 	exact := func() float64 {

@@ -136,7 +136,8 @@ func startChild(t *testing.T, path, job, arg string) *child {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(exe, "-test.run=^TestLedgerChild$")
-	cmd.Env = append(os.Environ(), childJob+"="+job, childLedger+"="+path, childArg+"="+arg)
+	// Built with the race detector, a program sleeps for a second before it ends.
+	cmd.Env = append(os.Environ(), childJob+"="+job, childLedger+"="+path, childArg+"="+arg, "GORACE=atexit_sleep_ms=0")
 	cmd.Stderr = os.Stderr
 	in, err := cmd.StdinPipe()
 	if err != nil {

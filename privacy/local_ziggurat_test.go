@@ -58,6 +58,9 @@ func checkNormal(z []float64) error {
 // The numbers of a seed are normal, and neighbours are not correlated. The same test
 // refutes the law with a defect in the tail, the widths, one wedge or the signs.
 func TestDirectionNumbersAreNormal(t *testing.T) {
+	if testing.Short() {
+		t.Skip("sampling on one goroutine")
+	}
 	const n = 1 << 20
 	z := make([]float64, n)
 	privacy.Normals([32]byte{9}, z)

@@ -70,6 +70,9 @@ func TestNormalLaw(t *testing.T) {
 
 // Defects that TestNormalLaw must catch, each at the size of its largest sample.
 func TestNormalLawRejectsDefects(t *testing.T) {
+	if testing.Short() {
+		t.Skip("sampling on one goroutine")
+	}
 	const n = 1 << 19
 	src := privacy.NewSeededSource(1)
 	z := exactNormal(src, 64)

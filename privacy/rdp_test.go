@@ -58,6 +58,9 @@ func simpson(a, b float64, n int, f func(float64) float64) float64 {
 }
 
 func TestSubsetRenyi(t *testing.T) {
+	if testing.Short() {
+		t.Skip("arithmetic on one goroutine")
+	}
 	for _, m := range []float64{0.1, 0.7, 2} {
 		for _, q := range []float64{1e-3, 0.2, 0.9} {
 			last := 0.0
@@ -182,6 +185,9 @@ func TestPureAndLaplaceRenyi(t *testing.T) {
 
 // The moments are never below the loss distribution, and not far above.
 func TestRDPAgainstPLD(t *testing.T) {
+	if testing.Short() {
+		t.Skip("arithmetic on one goroutine")
+	}
 	for _, e := range []privacy.Event{
 		privacy.LaplaceEvent{Sensitivity: 1, Scale: 10, Count: 100},
 		privacy.PureEvent{Epsilon: 0.1, Count: 100},

@@ -222,6 +222,9 @@ func TestBatchesBySecondPath(t *testing.T) {
 
 // The same for Poisson batches, under replace-one and in both directions of add/remove.
 func TestPoissonBySecondPath(t *testing.T) {
+	if testing.Short() {
+		t.Skip("arithmetic on one goroutine")
+	}
 	for _, c := range []struct{ q, m float64 }{{0.0625, 1}, {0.4, 0.5}, {0.01, 3}, {0.2, 5}} {
 		for _, relation := range []privacy.Relation{privacy.ReplaceOne, privacy.AddRemove} {
 			for _, count := range []int{1, 2} {

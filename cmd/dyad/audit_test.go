@@ -70,6 +70,9 @@ func TestAuditReport(t *testing.T) {
 // At confidence 0.5 a bound on an attained certificate is above the claim for a
 // quarter of the seeds or so; then the exit code is 1.
 func TestAuditRefutedClaimExits1(t *testing.T) {
+	if testing.Short() {
+		t.Skip("40 seeds of what TestAuditReport runs")
+	}
 	dir := t.TempDir()
 	refuted := 0
 	for seed := range 40 {

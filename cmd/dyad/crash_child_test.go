@@ -134,7 +134,8 @@ func (f *fixture) start(t *testing.T, s childSpec) *crashChild {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	t.Cleanup(cancel)
 	c := &crashChild{cmd: exec.CommandContext(ctx, exe), told: told, on: on}
-	c.cmd.Env = append(os.Environ(), crashEnv+"="+string(raw), "TMPDIR="+f.in("tmp"), "GOMAXPROCS=1")
+	// Built with the race detector, a program sleeps for a second before it ends.
+	c.cmd.Env = append(os.Environ(), crashEnv+"="+string(raw), "TMPDIR="+f.in("tmp"), "GOMAXPROCS=1", "GORACE=atexit_sleep_ms=0")
 	c.cmd.Stdout, c.cmd.Stderr = &c.out, &c.errs
 	c.cmd.ExtraFiles = []*os.File{childTells, childWaits}
 	if err := c.cmd.Start(); err != nil {

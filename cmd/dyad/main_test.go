@@ -482,6 +482,9 @@ func TestHelpExamplesRun(t *testing.T) {
 			if strings.HasPrefix(e, "train") != wantTrain {
 				continue
 			}
+			if testing.Short() && onlyPlans(e) {
+				continue
+			}
 			e, _, _ = strings.Cut(e, " > ")
 			if strings.HasPrefix(e, "bench") {
 				e += " --records 64 --runs 1" // the sizes of the examples take minutes

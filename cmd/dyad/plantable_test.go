@@ -66,8 +66,8 @@ func TestPlanTable(t *testing.T) {
 	}
 	agree := func(got, want float64) bool { return math.Abs(got/want-1) < 1e-3 } // a table entry has four digits
 	for _, r := range rows {
-		if testing.Short() && r.n > 1024 {
-			continue
+		if testing.Short() && r.n != 256 {
+			continue // arithmetic on one goroutine
 		}
 		base := func(algorithm string, dg, alpha float64, more ...string) []string {
 			return append([]string{"-n", fmt.Sprint(r.n), "-d", "8", "--algorithm", algorithm, "--epsilon", "1", "--delta", fmt.Sprint(1 / float64(r.n)),

@@ -83,6 +83,9 @@ func TestAccountPure(t *testing.T) {
 // The accountants stand side by side, the guarantee is the smallest, and it
 // converts to groups and other relations where that holds.
 func TestAccountSideBySide(t *testing.T) {
+	if testing.Short() {
+		t.Skip("arithmetic on one goroutine")
+	}
 	dir := t.TempDir()
 	account := func(args ...string) accountResult {
 		code, out, errs := dyad(t, dir, append([]string{"account", "--json"}, args...)...)

@@ -42,7 +42,7 @@ func TestConformance(t *testing.T) {
 }
 
 // TestNearLinearOverLargeRange uses few sizes, because over a large range a few
-// records cost as much as a hundred thousand.
+// records cost as much as a hundred thousand, and so does a group.
 func TestNearLinearOverLargeRange(t *testing.T) {
 	sizes := []int{3, 129}
 	if testing.Short() {
@@ -52,6 +52,7 @@ func TestNearLinearOverLargeRange(t *testing.T) {
 		MetricLosses: noMetric,
 		Unsupported:  onlyAnyLabels(t),
 		Sizes:        sizes,
+		Groups:       [][]int{{3, 1, 30}},
 		Radii:        []float64{20},
 	})
 	if testing.Short() {
@@ -62,6 +63,7 @@ func TestNearLinearOverLargeRange(t *testing.T) {
 		MetricLosses: noMetric,
 		Unsupported:  onlyAnyLabels(t),
 		Sizes:        []int{129},
+		Groups:       [][]int{{3, 1, 30}},
 		Radii:        []float64{200},
 	})
 }

@@ -23,6 +23,9 @@ func TestVariants(t *testing.T) {
 				sizes = []int{65}
 			}
 			for _, method := range []cpu.Method{cpu.Auto, cpu.Direct, cpu.NearLinear} {
+				if testing.Short() && method != cpu.Auto {
+					continue // TestConformance has them for one variant
+				}
 				opts := enginetest.Options{
 					Sizes: sizes,
 					Radii: []float64{0.05, 1},

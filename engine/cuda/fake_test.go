@@ -3,6 +3,7 @@ package cuda
 import (
 	"fmt"
 	"strings"
+	"sync"
 
 	"dyad/engine/cuda/driver"
 	"dyad/engine/cuda/ptxtest"
@@ -124,16 +125,23 @@ func (c *fakeContext) Clear(dst driver.Pointer, bytes uint64, _ driver.Stream) e
 	return nil
 }
 
+// parsedPTX holds modules by their text: most fakes load the same few.
+var parsedPTX sync.Map
+
 func (c *fakeContext) Load(ptx []byte) (driver.Module, error) {
 	text := string(ptx)
 	if c.edit != nil {
 		text = c.edit(text)
 	}
-	m, err := ptxtest.Parse(text)
-	if err != nil {
-		return 0, fmt.Errorf("%w\n%w", driver.Result(218), err)
+	m, ok := parsedPTX.Load(text)
+	if !ok {
+		var err error
+		if m, err = ptxtest.Parse(text); err != nil {
+			return 0, fmt.Errorf("%w\n%w", driver.Result(218), err)
+		}
+		parsedPTX.Store(text, m)
 	}
-	c.modules = append(c.modules, m)
+	c.modules = append(c.modules, m.(*ptxtest.Module))
 	return driver.Module(len(c.modules)), nil
 }
 

@@ -107,6 +107,7 @@ func TestSuitePassesCorrectBackend(t *testing.T) {
 // TestSuiteCatchesDefects is the positive control of the suite.
 func TestSuiteCatchesDefects(t *testing.T) {
 	var calls int
+	var left bool
 	defects := map[string]struct {
 		b    broken
 		want string
@@ -162,6 +163,17 @@ func TestSuiteCatchesDefects(t *testing.T) {
 				dst[0] = math.Nextafter(dst[0], 1e9)
 			}
 		}}, "differs when repeated"},
+		"a cancelled call leaves something": {broken{
+			ctx: func(ctx context.Context) context.Context {
+				left = left || ctx.Err() != nil
+				return ctx
+			},
+			after: func(_ engine.Kernel, dst, _, _ []float64, _ engine.Pairs) {
+				if left {
+					dst[0], left = math.Nextafter(dst[0], 1e9), false
+				}
+			},
+		}, "differs when repeated (after a cancelled call: true"},
 		"writes w": {broken{after: func(_ engine.Kernel, _, _, w []float64, _ engine.Pairs) {
 			w[0] = math.Nextafter(w[0], 0)
 		}}, "changed the records or w"},

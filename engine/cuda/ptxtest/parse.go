@@ -23,26 +23,28 @@ type kernel struct {
 	matrices  bool     // it uses wgmma
 }
 
-// instruction is one instruction with its operands as numbers of registers.
+// instruction is one instruction with its operands as numbers of registers. What every
+// thread reads at every step comes first and is small: the code does not fit into caches.
 type instruction struct {
+	pure    op    // for kind pure
+	guard   int32 // register of the predicate, or -1
+	dst     int32
+	src     [3]int32
+	kind    kind
+	negated bool
+	signed  bool
+	vector  bool  // operands in braces
+	target  int32 // of a branch
+	size    int32 // bytes of a memory access
+
+	offset    int64   // of an address
+	many      []int32 // operands of kind warp and of vectors, in order
 	name      string
-	kind      kind
-	pure      func(a, b, c uint64) uint64 // for kind pure
-	guard     int                         // register of the predicate, or -1
-	negated   bool
-	dst       int
-	src       [3]int
-	offset    int64 // of an address
-	size      int   // bytes of a memory access
-	target    int   // of a branch
 	line      int
-	signed    bool
-	vector    bool // operands in braces
 	parameter int
-	many      []int // operands of kind warp and of vectors, in order
 }
 
-type kind int
+type kind uint8
 
 const (
 	pure kind = iota
@@ -78,12 +80,12 @@ var specials = map[string]int{"%tid.x": tidX, "%tid.y": tidY, "%ctaid.x": ctaidX
 // parser holds the state of one kernel.
 type parser struct {
 	*kernel
-	names   []map[string]int // scopes, innermost last: registers
-	ranges  []map[string]int // declared: prefix to count
+	names   []map[string]int32 // scopes, innermost last: registers
+	ranges  []map[string]int   // declared: prefix to count
 	labels  map[string]int
 	jumps   map[int]string // instruction to label
 	symbols map[string]int // shared variables
-	consts  map[string]int
+	consts  map[string]int32
 }
 
 // Parse reads PTX.
@@ -99,7 +101,7 @@ func Parse(text string) (*Module, error) {
 		case line == "" || line == ")" || line == "(":
 		case depth == 0 && strings.HasPrefix(line, ".visible .entry"):
 			name := strings.TrimRight(strings.Fields(line)[2], "()")
-			p = &parser{kernel: &kernel{name: name, params: map[string]int{}}, labels: map[string]int{}, jumps: map[int]string{}, symbols: map[string]int{}, consts: map[string]int{}}
+			p = &parser{kernel: &kernel{name: name, params: map[string]int{}}, labels: map[string]int{}, jumps: map[int]string{}, symbols: map[string]int{}, consts: map[string]int32{}}
 			m.kernels[name] = p.kernel
 		case depth == 0 && strings.HasPrefix(line, ".param"):
 			f := strings.Fields(strings.TrimRight(line, ",)"))
@@ -111,7 +113,7 @@ func Parse(text string) (*Module, error) {
 				return nil, fmt.Errorf("ptx line %d: a block outside of a kernel", number+1)
 			}
 			depth++
-			p.names, p.ranges = append(p.names, map[string]int{}), append(p.ranges, map[string]int{})
+			p.names, p.ranges = append(p.names, map[string]int32{}), append(p.ranges, map[string]int{})
 		case line == "}":
 			depth--
 			p.names, p.ranges = p.names[:depth], p.ranges[:depth]
@@ -263,7 +265,7 @@ func (p *parser) memory(i *instruction, parts, operands []string) (err error) {
 	if err != nil || bits != 32 && bits != 64 {
 		return fmt.Errorf("unknown type %q", last)
 	}
-	i.size, i.signed = bits/8, last[0] == 's'
+	i.size, i.signed = int32(bits/8), last[0] == 's'
 	address, values, name := operands[width], operands[:width], p.register
 	if parts[0] != "ld" {
 		address, values, name = operands[0], operands[1:], p.operand
@@ -294,7 +296,7 @@ func (p *parser) memory(i *instruction, parts, operands []string) (err error) {
 }
 
 // register is the number of a declared register.
-func (p *parser) register(name string) (int, error) {
+func (p *parser) register(name string) (int32, error) {
 	for s := len(p.names) - 1; s >= 0; s-- {
 		if r, ok := p.names[s][name]; ok {
 			return r, nil
@@ -310,13 +312,13 @@ func (p *parser) register(name string) (int, error) {
 	return 0, fmt.Errorf("register %s is not declared", name)
 }
 
-func (p *parser) newRegister(v uint64, set bool) int {
+func (p *parser) newRegister(v uint64, set bool) int32 {
 	p.registers, p.set = append(p.registers, v), append(p.set, set)
-	return len(p.registers) - 1
+	return int32(len(p.registers) - 1)
 }
 
 // operand is a register, or a register that holds a constant.
-func (p *parser) operand(o string) (int, error) {
+func (p *parser) operand(o string) (int32, error) {
 	if r, ok := p.consts[o]; ok {
 		return r, nil
 	}
@@ -357,7 +359,7 @@ func (p *parser) finish() error {
 		if !ok {
 			return fmt.Errorf("no label %s", label)
 		}
-		p.code[at].target = target
+		p.code[at].target = int32(target)
 	}
 	if len(p.code) == 0 {
 		return fmt.Errorf("kernel %s is empty", p.name)

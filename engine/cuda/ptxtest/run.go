@@ -116,17 +116,17 @@ type block struct {
 	// For each word of shared memory: the phase between barriers, from 1, of the last
 	// write and read, and by which thread; many if more than one read.
 	words []word
-	phase int
+	phase int32
 	warps []products // wgmma of each warp
 }
 
 type word struct {
-	written, read  int
-	writer, reader int
+	written, read  int32
+	writer, reader int32
 
-	copying bool // by cp.async, which was not waited for
-	hidden  bool // written, and not shown to wgmma
-	reading int  // products in flight that read it
+	reading int32 // products in flight that read it
+	copying bool  // by cp.async, which was not waited for
+	hidden  bool  // written, and not shown to wgmma
 }
 
 const many = -1
@@ -152,6 +152,7 @@ const (
 	busy                     // a product in flight reads or writes it
 )
 
+//go:norace
 func (b *block) run(x, y int) error {
 	b.x, b.y, b.phase = x, y, 1
 	if b.threads == nil {
@@ -208,6 +209,8 @@ func (b *block) run(x, y int) error {
 
 // advance runs a thread to its end, past the next barrier or up to an instruction of
 // the warp.
+//
+//go:norace
 func (b *block) advance(s *state, t int) error {
 	registers, set, code := s.registers, s.set, b.code
 	for {
@@ -250,7 +253,7 @@ func (b *block) advance(s *state, t int) error {
 				return err
 			}
 		case branch:
-			s.pc = i.target
+			s.pc = int(i.target)
 			continue
 		case exit:
 			if len(s.copies) > 0 {
@@ -283,13 +286,15 @@ func (b *block) advance(s *state, t int) error {
 }
 
 // access runs a load, store or reduction.
+//
+//go:norace
 func (b *block) access(s *state, i *instruction, t int) error {
 	store := i.kind == storeGlobal || i.kind == storeShared || i.kind == reduceGlobal
 	if s.set[i.src[0]]&known == 0 {
 		return fmt.Errorf("an operand of %s is not set", i.name)
 	}
 	address := s.registers[i.src[0]] + uint64(i.offset)
-	total := i.size * len(i.many)
+	total := int(i.size) * len(i.many)
 	if address%uint64(total) != 0 {
 		return fmt.Errorf("%s of the address %#x, which is not aligned", i.name, address)
 	}
@@ -300,7 +305,7 @@ func (b *block) access(s *state, i *instruction, t int) error {
 		}
 		memory = b.shared[address:][:total]
 		for w := address / 4; w < (address+uint64(total))/4; w++ {
-			if err := b.touch(&b.words[w], t, store); err != nil {
+			if err := b.touch(&b.words[w], int32(t), store); err != nil {
 				return fmt.Errorf("%s: %w", i.name, err)
 			}
 			if store && b.matrices {
@@ -340,7 +345,9 @@ func (b *block) access(s *state, i *instruction, t int) error {
 }
 
 // put sets a register.
-func (s *state) put(i *instruction, r int, v uint64) error {
+//
+//go:norace
+func (s *state) put(i *instruction, r int32, v uint64) error {
 	if s.set[r]&busy != 0 {
 		return fmt.Errorf("%s writes a register of a product in flight", i.name)
 	}
@@ -349,7 +356,9 @@ func (s *state) put(i *instruction, r int, v uint64) error {
 }
 
 // touch records an access to a word of shared memory and finds races.
-func (b *block) touch(w *word, t int, store bool) error {
+//
+//go:norace
+func (b *block) touch(w *word, t int32, store bool) error {
 	if w.copying {
 		return fmt.Errorf("thread %d touches a word that is being copied", t)
 	}

@@ -47,6 +47,8 @@ func (p *parser) collective(i *instruction, operands []string) error {
 }
 
 // advanceWarp runs the lanes of a warp to their ends or past the next barrier.
+//
+//go:norace
 func (b *block) advanceWarp(w int) error {
 	first := w * lanes
 	warpThreads := b.threads[first:min(first+lanes, len(b.threads))]
@@ -96,6 +98,8 @@ func (b *block) advanceWarp(w int) error {
 }
 
 // together runs a collective instruction.
+//
+//go:norace
 func (b *block) together(threads []state, i *instruction) error {
 	c := collectives[i.name]
 	var v [lanes][16]uint64
@@ -121,6 +125,8 @@ func (b *block) together(threads []state, i *instruction) error {
 
 // butterfly exchanges values between lanes whose numbers differ in the bits of an
 // operand. Only whole warps are known.
+//
+//go:norace
 func butterfly(v *[lanes][16]uint64, _ float64) {
 	var out [lanes]uint64
 	for lane := range v {
@@ -149,22 +155,30 @@ const (
 
 // Two bf16 numbers a register: a0, a1 are in row g and columns 2t, 2t+1; a2, a3 in row
 // g + 8; a4 to a7 likewise in columns + 8.
+//
+//go:norace
 func bf16Row(v *[lanes][16]uint64, r, k int) float64 {
 	lane := r%8*4 + k%8/2
 	return bf16Half(v[lane][operandA+r/8+k/8*2], k%2)
 }
 
 // b0, b1 are in rows 2t, 2t+1 and column g; b2, b3 in rows + 8.
+//
+//go:norace
 func bf16Column(v *[lanes][16]uint64, k, c int) float64 {
 	return bf16Half(v[c*4+k%8/2][operandB+k/8], k%2)
 }
 
 // a0 is in row g and column t, a1 in row g + 8, a2 and a3 likewise in column t + 4.
+//
+//go:norace
 func tf32Row(v *[lanes][16]uint64, r, k int) float64 {
 	return truncateTF32(v[r%8*4+k%4][operandA+r/8+k/4*2])
 }
 
 // b0 is in row t and column g, b1 in row t + 4.
+//
+//go:norace
 func tf32Column(v *[lanes][16]uint64, k, c int) float64 {
 	return truncateTF32(v[c*4+k%4][operandB+k/4])
 }
@@ -185,6 +199,8 @@ func productError(k int) float64 { return float64(k+4) * 0x1p-23 }
 // multiply sets D to A B + C, with D and C in rows g and g + 8 and columns 2t, 2t+1. The sum
 // is exact before it is rounded to nearest, or it is off by skew times productError:
 // silicon truncates the summands in its own order.
+//
+//go:norace
 func multiply(v *[lanes][16]uint64, depth int, skew float64, row rowFragment, column columnFragment) {
 	var a [16][16]float64
 	var b [16][8]float64

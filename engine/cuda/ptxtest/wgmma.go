@@ -53,10 +53,11 @@ func (p *parser) asynchronous(i *instruction, operands []string) (err error) {
 	if len(operands) != n+4+1+1+3 || operands[n+6] != "1" || operands[n+7] != "1" {
 		return fmt.Errorf("operands %v", operands)
 	}
-	i.size, err = strconv.Atoi(operands[n+8])
+	byRows, err := strconv.ParseInt(operands[n+8], 10, 32)
 	if err != nil {
 		return err
 	}
+	i.size = int32(byRows)
 	for _, o := range operands[:n+6] {
 		r, err := p.register(o)
 		if err != nil {
@@ -70,6 +71,7 @@ func (p *parser) asynchronous(i *instruction, operands []string) (err error) {
 // copying is a copy of 16 bytes that has begun.
 type copying struct{ from, to []byte }
 
+//go:norace
 func (b *block) copyAsync(s *state, i *instruction, t int) error {
 	if s.set[i.src[0]]&s.set[i.src[1]]&known == 0 {
 		return fmt.Errorf("an operand of %s is not set", i.name)
@@ -85,7 +87,7 @@ func (b *block) copyAsync(s *state, i *instruction, t int) error {
 		return fmt.Errorf("%s outside of every buffer, at %#x", i.name, at)
 	}
 	for w := int(to / 4); w < int(to/4)+4; w++ {
-		if err := b.touch(&b.words[w], t, true); err != nil {
+		if err := b.touch(&b.words[w], int32(t), true); err != nil {
 			return fmt.Errorf("%s: %w", i.name, err)
 		}
 		b.words[w].copying = true
@@ -95,6 +97,7 @@ func (b *block) copyAsync(s *state, i *instruction, t int) error {
 	return nil
 }
 
+//go:norace
 func (b *block) finishCopies(s *state) {
 	for _, c := range s.copies {
 		copy(c.to, c.from)
@@ -129,6 +132,8 @@ type product struct {
 var matrixProductError = 2 * productError(16)
 
 // run runs a wgmma instruction on the lanes of a warp.
+//
+//go:norace
 func (p *products) run(b *block, threads []state, i *instruction) error {
 	switch i.name {
 	case "wgmma.fence.sync.aligned":
@@ -168,6 +173,8 @@ func (p *products) run(b *block, threads []state, i *instruction) error {
 }
 
 // begin checks the operands of a product and captures A.
+//
+//go:norace
 func (p *products) begin(b *block, threads []state, i *instruction) (*product, error) {
 	m := &product{instruction: i, shared: b.shared, words: b.words}
 	n := i.parameter / 2
@@ -215,7 +222,9 @@ func (p *products) begin(b *block, threads []state, i *instruction) (*product, e
 // locate finds the numbers of B by its descriptor: PTX ISA, "Matrix Descriptor Format" and
 // "Canonical Layouts". T = 8 numbers have 16 bytes, and a swizzle of 16 2^s bytes exchanges
 // those with bits 7 to 7 + s - 1 of their address.
-func (m *product) locate(descriptor uint64, phase int) error {
+//
+//go:norace
+func (m *product) locate(descriptor uint64, phase int32) error {
 	field := func(from, bits int) int { return int(descriptor >> from & (1<<bits - 1)) }
 	start, lead, stride, swizzle := 16*field(0, 14), 16*field(16, 14), 16*field(32, 14), field(62, 2)
 	if swizzle == 0 || field(49, 3) != 0 || descriptor&(3<<14|3<<30|7<<46|0x3ff<<52) != 0 {
@@ -254,6 +263,8 @@ func (m *product) locate(descriptor uint64, phase int) error {
 }
 
 // read visits the words of B, those of two numbers twice.
+//
+//go:norace
 func (m *product) read(visit func(w *word)) {
 	for _, row := range m.at {
 		for _, at := range row {
@@ -263,6 +274,8 @@ func (m *product) read(visit func(w *word)) {
 }
 
 // lock marks the registers of a product in flight.
+//
+//go:norace
 func (m *product) lock(threads []state) {
 	n := m.parameter / 2
 	for t := range threads {
@@ -276,7 +289,9 @@ func (m *product) lock(threads []state) {
 }
 
 // finish computes D and frees registers and memory. The fragments are those of mma.sync.
-func (m *product) finish(threads []state, skew float64, phase int) {
+//
+//go:norace
+func (m *product) finish(threads []state, skew float64, phase int32) {
 	n := m.parameter / 2
 	var a [16][16]float64
 	for r := range a {
@@ -321,6 +336,8 @@ func (m *product) finish(threads []state, skew float64, phase int) {
 
 // checkGroups is called where the warps wait for each other: groups of four have begun the
 // same products, and those that have ended have waited for all.
+//
+//go:norace
 func (b *block) checkGroups() error {
 	for w := range b.warps {
 		p := &b.warps[w]
