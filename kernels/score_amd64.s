@@ -964,6 +964,356 @@ by1end:
 	VZEROUPPER
 	RET
 
+// func sumLanesAVX2(sum *float64, lanes *float64, groups int)
+// Requires: AVX
+TEXT ·sumLanesAVX2(SB), NOSPLIT, $0-24
+	MOVQ   sum+0(FP), AX
+	MOVQ   lanes+8(FP), CX
+	MOVQ   groups+16(FP), DX
+	VXORPD Y0, Y0, Y0
+
+loop:
+	TESTQ      DX, DX
+	JZ         done
+	VMOVUPD    (CX), Y1
+	VMOVUPD    Y0, (CX)
+	VADDPD     32(CX), Y1, Y1
+	VMOVUPD    Y0, 32(CX)
+	VMOVUPD    64(CX), Y2
+	VMOVUPD    Y0, 64(CX)
+	VADDPD     96(CX), Y2, Y2
+	VMOVUPD    Y0, 96(CX)
+	VMOVUPD    128(CX), Y3
+	VMOVUPD    Y0, 128(CX)
+	VADDPD     160(CX), Y3, Y3
+	VMOVUPD    Y0, 160(CX)
+	VMOVUPD    192(CX), Y4
+	VMOVUPD    Y0, 192(CX)
+	VADDPD     224(CX), Y4, Y4
+	VMOVUPD    Y0, 224(CX)
+	VHADDPD    Y2, Y1, Y1
+	VHADDPD    Y4, Y3, Y2
+	VPERM2F128 $0x21, Y2, Y1, Y3
+	VBLENDPD   $0x0c, Y2, Y1, Y1
+	VADDPD     Y1, Y3, Y3
+	VADDPD     (AX), Y3, Y3
+	VMOVUPD    Y3, (AX)
+	ADDQ       $0x20, AX
+	ADDQ       $+256, CX
+	DECQ       DX
+	JMP        loop
+
+done:
+	VZEROUPPER
+	RET
+
+// func splitAVX2(zero *float64, one *float64, src *float64, mask *uint8, n int) int
+// Requires: AVX, AVX2, POPCNT
+TEXT ·splitAVX2(SB), NOSPLIT, $0-48
+	MOVQ zero+0(FP), AX
+	MOVQ one+8(FP), CX
+	MOVQ src+16(FP), DX
+	MOVQ mask+24(FP), BX
+	MOVQ n+32(FP), SI
+	MOVQ AX, DI
+	LEAQ packLanes<>+0(SB), R8
+
+loop:
+	CMPQ    SI, $0x08
+	JL      done
+	MOVBLZX (BX), R9
+	MOVL    R9, R10
+	ANDL    $0x0f, R10
+	SHLL    $0x05, R10
+	MOVL    R10, R11
+	XORL    $+480, R11
+	VMOVUPD (R8)(R10*1), Y1
+	VMOVUPD (R8)(R11*1), Y0
+	VPERMPS (DX), Y1, Y1
+	VPERMPS (DX), Y0, Y0
+	VMOVUPD Y1, (CX)
+	VMOVUPD Y0, (AX)
+	POPCNTQ R10, R10
+	LEAQ    (CX)(R10*8), CX
+	NEGQ    R10
+	LEAQ    32(AX)(R10*8), AX
+	SHRL    $0x04, R9
+	SHLL    $0x05, R9
+	MOVL    R9, R10
+	XORL    $+480, R10
+	VMOVUPD (R8)(R9*1), Y1
+	VMOVUPD (R8)(R10*1), Y0
+	VPERMPS 32(DX), Y1, Y1
+	VPERMPS 32(DX), Y0, Y0
+	VMOVUPD Y1, (CX)
+	VMOVUPD Y0, (AX)
+	POPCNTQ R9, R9
+	LEAQ    (CX)(R9*8), CX
+	NEGQ    R9
+	LEAQ    32(AX)(R9*8), AX
+	ADDQ    $0x40, DX
+	INCQ    BX
+	SUBQ    $0x08, SI
+	JMP     loop
+
+done:
+	SUBQ DI, AX
+	SHRQ $0x03, AX
+	MOVQ AX, ret+40(FP)
+	VZEROUPPER
+	RET
+
+DATA packLanes<>+0(SB)/8, $0x0000000100000000
+DATA packLanes<>+8(SB)/8, $0x0000000100000000
+DATA packLanes<>+16(SB)/8, $0x0000000100000000
+DATA packLanes<>+24(SB)/8, $0x0000000100000000
+DATA packLanes<>+32(SB)/8, $0x0000000100000000
+DATA packLanes<>+40(SB)/8, $0x0000000100000000
+DATA packLanes<>+48(SB)/8, $0x0000000100000000
+DATA packLanes<>+56(SB)/8, $0x0000000100000000
+DATA packLanes<>+64(SB)/8, $0x0000000300000002
+DATA packLanes<>+72(SB)/8, $0x0000000100000000
+DATA packLanes<>+80(SB)/8, $0x0000000100000000
+DATA packLanes<>+88(SB)/8, $0x0000000100000000
+DATA packLanes<>+96(SB)/8, $0x0000000100000000
+DATA packLanes<>+104(SB)/8, $0x0000000300000002
+DATA packLanes<>+112(SB)/8, $0x0000000100000000
+DATA packLanes<>+120(SB)/8, $0x0000000100000000
+DATA packLanes<>+128(SB)/8, $0x0000000500000004
+DATA packLanes<>+136(SB)/8, $0x0000000100000000
+DATA packLanes<>+144(SB)/8, $0x0000000100000000
+DATA packLanes<>+152(SB)/8, $0x0000000100000000
+DATA packLanes<>+160(SB)/8, $0x0000000100000000
+DATA packLanes<>+168(SB)/8, $0x0000000500000004
+DATA packLanes<>+176(SB)/8, $0x0000000100000000
+DATA packLanes<>+184(SB)/8, $0x0000000100000000
+DATA packLanes<>+192(SB)/8, $0x0000000300000002
+DATA packLanes<>+200(SB)/8, $0x0000000500000004
+DATA packLanes<>+208(SB)/8, $0x0000000100000000
+DATA packLanes<>+216(SB)/8, $0x0000000100000000
+DATA packLanes<>+224(SB)/8, $0x0000000100000000
+DATA packLanes<>+232(SB)/8, $0x0000000300000002
+DATA packLanes<>+240(SB)/8, $0x0000000500000004
+DATA packLanes<>+248(SB)/8, $0x0000000100000000
+DATA packLanes<>+256(SB)/8, $0x0000000700000006
+DATA packLanes<>+264(SB)/8, $0x0000000100000000
+DATA packLanes<>+272(SB)/8, $0x0000000100000000
+DATA packLanes<>+280(SB)/8, $0x0000000100000000
+DATA packLanes<>+288(SB)/8, $0x0000000100000000
+DATA packLanes<>+296(SB)/8, $0x0000000700000006
+DATA packLanes<>+304(SB)/8, $0x0000000100000000
+DATA packLanes<>+312(SB)/8, $0x0000000100000000
+DATA packLanes<>+320(SB)/8, $0x0000000300000002
+DATA packLanes<>+328(SB)/8, $0x0000000700000006
+DATA packLanes<>+336(SB)/8, $0x0000000100000000
+DATA packLanes<>+344(SB)/8, $0x0000000100000000
+DATA packLanes<>+352(SB)/8, $0x0000000100000000
+DATA packLanes<>+360(SB)/8, $0x0000000300000002
+DATA packLanes<>+368(SB)/8, $0x0000000700000006
+DATA packLanes<>+376(SB)/8, $0x0000000100000000
+DATA packLanes<>+384(SB)/8, $0x0000000500000004
+DATA packLanes<>+392(SB)/8, $0x0000000700000006
+DATA packLanes<>+400(SB)/8, $0x0000000100000000
+DATA packLanes<>+408(SB)/8, $0x0000000100000000
+DATA packLanes<>+416(SB)/8, $0x0000000100000000
+DATA packLanes<>+424(SB)/8, $0x0000000500000004
+DATA packLanes<>+432(SB)/8, $0x0000000700000006
+DATA packLanes<>+440(SB)/8, $0x0000000100000000
+DATA packLanes<>+448(SB)/8, $0x0000000300000002
+DATA packLanes<>+456(SB)/8, $0x0000000500000004
+DATA packLanes<>+464(SB)/8, $0x0000000700000006
+DATA packLanes<>+472(SB)/8, $0x0000000100000000
+DATA packLanes<>+480(SB)/8, $0x0000000100000000
+DATA packLanes<>+488(SB)/8, $0x0000000300000002
+DATA packLanes<>+496(SB)/8, $0x0000000500000004
+DATA packLanes<>+504(SB)/8, $0x0000000700000006
+GLOBL packLanes<>(SB), RODATA|NOPTR, $512
+
+// func joinAVX2(dst *float64, zero *float64, one *float64, mask *uint8, n int) int
+// Requires: AVX, AVX2, POPCNT
+TEXT ·joinAVX2(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), AX
+	MOVQ zero+8(FP), CX
+	MOVQ one+16(FP), DX
+	MOVQ mask+24(FP), BX
+	MOVQ n+32(FP), SI
+	MOVQ CX, DI
+	LEAQ spreadLanes<>+0(SB), R8
+
+loop:
+	CMPQ      SI, $0x08
+	JL        done
+	MOVBLZX   (BX), R9
+	MOVL      R9, R10
+	ANDL      $0x0f, R10
+	SHLL      $0x05, R10
+	MOVL      R10, R11
+	XORL      $+480, R11
+	VMOVUPD   (R8)(R10*1), Y2
+	VMOVUPD   (R8)(R11*1), Y0
+	VPERMPS   (CX), Y0, Y0
+	VPERMPS   (DX), Y2, Y1
+	VBLENDVPD Y2, Y1, Y0, Y0
+	VMOVUPD   Y0, (AX)
+	POPCNTQ   R10, R10
+	LEAQ      (DX)(R10*8), DX
+	NEGQ      R10
+	LEAQ      32(CX)(R10*8), CX
+	SHRL      $0x04, R9
+	SHLL      $0x05, R9
+	MOVL      R9, R10
+	XORL      $+480, R10
+	VMOVUPD   (R8)(R9*1), Y2
+	VMOVUPD   (R8)(R10*1), Y0
+	VPERMPS   (CX), Y0, Y0
+	VPERMPS   (DX), Y2, Y1
+	VBLENDVPD Y2, Y1, Y0, Y0
+	VMOVUPD   Y0, 32(AX)
+	POPCNTQ   R9, R9
+	LEAQ      (DX)(R9*8), DX
+	NEGQ      R9
+	LEAQ      32(CX)(R9*8), CX
+	ADDQ      $0x40, AX
+	INCQ      BX
+	SUBQ      $0x08, SI
+	JMP       loop
+
+done:
+	SUBQ DI, CX
+	SHRQ $0x03, CX
+	MOVQ CX, ret+40(FP)
+	VZEROUPPER
+	RET
+
+DATA spreadLanes<>+0(SB)/8, $0x0000000100000000
+DATA spreadLanes<>+8(SB)/8, $0x0000000100000000
+DATA spreadLanes<>+16(SB)/8, $0x0000000100000000
+DATA spreadLanes<>+24(SB)/8, $0x0000000100000000
+DATA spreadLanes<>+32(SB)/8, $0x8000000100000000
+DATA spreadLanes<>+40(SB)/8, $0x0000000300000002
+DATA spreadLanes<>+48(SB)/8, $0x0000000300000002
+DATA spreadLanes<>+56(SB)/8, $0x0000000300000002
+DATA spreadLanes<>+64(SB)/8, $0x0000000100000000
+DATA spreadLanes<>+72(SB)/8, $0x8000000100000000
+DATA spreadLanes<>+80(SB)/8, $0x0000000300000002
+DATA spreadLanes<>+88(SB)/8, $0x0000000300000002
+DATA spreadLanes<>+96(SB)/8, $0x8000000100000000
+DATA spreadLanes<>+104(SB)/8, $0x8000000300000002
+DATA spreadLanes<>+112(SB)/8, $0x0000000500000004
+DATA spreadLanes<>+120(SB)/8, $0x0000000500000004
+DATA spreadLanes<>+128(SB)/8, $0x0000000100000000
+DATA spreadLanes<>+136(SB)/8, $0x0000000100000000
+DATA spreadLanes<>+144(SB)/8, $0x8000000100000000
+DATA spreadLanes<>+152(SB)/8, $0x0000000300000002
+DATA spreadLanes<>+160(SB)/8, $0x8000000100000000
+DATA spreadLanes<>+168(SB)/8, $0x0000000300000002
+DATA spreadLanes<>+176(SB)/8, $0x8000000300000002
+DATA spreadLanes<>+184(SB)/8, $0x0000000500000004
+DATA spreadLanes<>+192(SB)/8, $0x0000000100000000
+DATA spreadLanes<>+200(SB)/8, $0x8000000100000000
+DATA spreadLanes<>+208(SB)/8, $0x8000000300000002
+DATA spreadLanes<>+216(SB)/8, $0x0000000500000004
+DATA spreadLanes<>+224(SB)/8, $0x8000000100000000
+DATA spreadLanes<>+232(SB)/8, $0x8000000300000002
+DATA spreadLanes<>+240(SB)/8, $0x8000000500000004
+DATA spreadLanes<>+248(SB)/8, $0x0000000700000006
+DATA spreadLanes<>+256(SB)/8, $0x0000000100000000
+DATA spreadLanes<>+264(SB)/8, $0x0000000100000000
+DATA spreadLanes<>+272(SB)/8, $0x0000000100000000
+DATA spreadLanes<>+280(SB)/8, $0x8000000100000000
+DATA spreadLanes<>+288(SB)/8, $0x8000000100000000
+DATA spreadLanes<>+296(SB)/8, $0x0000000300000002
+DATA spreadLanes<>+304(SB)/8, $0x0000000300000002
+DATA spreadLanes<>+312(SB)/8, $0x8000000300000002
+DATA spreadLanes<>+320(SB)/8, $0x0000000100000000
+DATA spreadLanes<>+328(SB)/8, $0x8000000100000000
+DATA spreadLanes<>+336(SB)/8, $0x0000000300000002
+DATA spreadLanes<>+344(SB)/8, $0x8000000300000002
+DATA spreadLanes<>+352(SB)/8, $0x8000000100000000
+DATA spreadLanes<>+360(SB)/8, $0x8000000300000002
+DATA spreadLanes<>+368(SB)/8, $0x0000000500000004
+DATA spreadLanes<>+376(SB)/8, $0x8000000500000004
+DATA spreadLanes<>+384(SB)/8, $0x0000000100000000
+DATA spreadLanes<>+392(SB)/8, $0x0000000100000000
+DATA spreadLanes<>+400(SB)/8, $0x8000000100000000
+DATA spreadLanes<>+408(SB)/8, $0x8000000300000002
+DATA spreadLanes<>+416(SB)/8, $0x8000000100000000
+DATA spreadLanes<>+424(SB)/8, $0x0000000300000002
+DATA spreadLanes<>+432(SB)/8, $0x8000000300000002
+DATA spreadLanes<>+440(SB)/8, $0x8000000500000004
+DATA spreadLanes<>+448(SB)/8, $0x0000000100000000
+DATA spreadLanes<>+456(SB)/8, $0x8000000100000000
+DATA spreadLanes<>+464(SB)/8, $0x8000000300000002
+DATA spreadLanes<>+472(SB)/8, $0x8000000500000004
+DATA spreadLanes<>+480(SB)/8, $0x8000000100000000
+DATA spreadLanes<>+488(SB)/8, $0x8000000300000002
+DATA spreadLanes<>+496(SB)/8, $0x8000000500000004
+DATA spreadLanes<>+504(SB)/8, $0x8000000700000006
+GLOBL spreadLanes<>(SB), RODATA|NOPTR, $512
+
+// func dots1AVX2(dst *float64, x *float64, w *float64, rows int)
+// Requires: AVX
+TEXT ·dots1AVX2(SB), NOSPLIT, $0-32
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         w+16(FP), DX
+	VBROADCASTSD (DX), Y0
+	MOVQ         rows+24(FP), DX
+
+loop:
+	CMPQ    DX, $0x08
+	JL      done
+	VMULPD  (CX), Y0, Y1
+	VMOVUPD Y1, (AX)
+	VMULPD  32(CX), Y0, Y1
+	VMOVUPD Y1, 32(AX)
+	ADDQ    $0x40, CX
+	ADDQ    $0x40, AX
+	SUBQ    $0x08, DX
+	JMP     loop
+
+done:
+	VZEROUPPER
+	RET
+
+// func dots2AVX2(dst *float64, x *float64, w *float64, rows int)
+// Requires: AVX, AVX2, FMA3
+TEXT ·dots2AVX2(SB), NOSPLIT, $0-32
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         w+16(FP), DX
+	MOVQ         rows+24(FP), BX
+	VBROADCASTSD (DX), Y0
+	VBROADCASTSD 8(DX), Y1
+
+loop:
+	CMPQ        BX, $0x08
+	JL          done
+	VMOVUPD     (CX), Y3
+	VMOVUPD     32(CX), Y4
+	VUNPCKLPD   Y4, Y3, Y2
+	VUNPCKHPD   Y4, Y3, Y3
+	VMULPD      Y0, Y2, Y2
+	VFMADD231PD Y1, Y3, Y2
+	VPERMPD     $0xd8, Y2, Y2
+	VMOVUPD     Y2, (AX)
+	VMOVUPD     64(CX), Y3
+	VMOVUPD     96(CX), Y4
+	VUNPCKLPD   Y4, Y3, Y2
+	VUNPCKHPD   Y4, Y3, Y3
+	VMULPD      Y0, Y2, Y2
+	VFMADD231PD Y1, Y3, Y2
+	VPERMPD     $0xd8, Y2, Y2
+	VMOVUPD     Y2, 32(AX)
+	ADDQ        $+128, CX
+	ADDQ        $0x40, AX
+	SUBQ        $0x08, BX
+	JMP         loop
+
+done:
+	VZEROUPPER
+	RET
+
 // func dotAVX2(x *float64, y *float64, n int) float64
 // Requires: AVX, FMA3, SSE2
 TEXT ·dotAVX2(SB), NOSPLIT, $0-32
@@ -3504,6 +3854,199 @@ by1sum:
 by1end:
 	VZEROUPPER
 	RET
+
+// func sumLanesAVX512(sum *float64, lanes *float64, groups int)
+// Requires: AVX, AVX512F
+TEXT ·sumLanesAVX512(SB), NOSPLIT, $0-24
+	MOVQ   sum+0(FP), AX
+	MOVQ   lanes+8(FP), CX
+	MOVQ   groups+16(FP), DX
+	VPXORQ Z0, Z0, Z0
+
+loop:
+	TESTQ         DX, DX
+	JZ            done
+	VMOVUPD       (CX), Z1
+	VMOVUPD       Z0, (CX)
+	VMOVUPD       64(CX), Z2
+	VMOVUPD       Z0, 64(CX)
+	VMOVUPD       128(CX), Z3
+	VMOVUPD       Z0, 128(CX)
+	VMOVUPD       192(CX), Z4
+	VMOVUPD       Z0, 192(CX)
+	VEXTRACTF64X4 $0x01, Z1, Y5
+	VADDPD        Y5, Y1, Y1
+	VEXTRACTF64X4 $0x01, Z2, Y5
+	VADDPD        Y5, Y2, Y2
+	VEXTRACTF64X4 $0x01, Z3, Y5
+	VADDPD        Y5, Y3, Y3
+	VEXTRACTF64X4 $0x01, Z4, Y5
+	VADDPD        Y5, Y4, Y4
+	VHADDPD       Y2, Y1, Y1
+	VHADDPD       Y4, Y3, Y2
+	VPERM2F128    $0x21, Y2, Y1, Y3
+	VBLENDPD      $0x0c, Y2, Y1, Y1
+	VADDPD        Y1, Y3, Y3
+	VADDPD        (AX), Y3, Y3
+	VMOVUPD       Y3, (AX)
+	ADDQ          $0x20, AX
+	ADDQ          $+256, CX
+	DECQ          DX
+	JMP           loop
+
+done:
+	VZEROUPPER
+	RET
+
+// func splitAVX512(zero *float64, one *float64, src *float64, mask *uint8, n int) int
+// Requires: AVX, AVX512DQ, AVX512F, POPCNT
+TEXT ·splitAVX512(SB), NOSPLIT, $0-48
+	MOVQ zero+0(FP), AX
+	MOVQ one+8(FP), CX
+	MOVQ src+16(FP), DX
+	MOVQ mask+24(FP), BX
+	MOVQ n+32(FP), SI
+	MOVQ AX, DI
+
+loop:
+	CMPQ          SI, $0x08
+	JL            done
+	MOVBLZX       (BX), R8
+	KMOVB         R8, K1
+	KNOTB         K1, K2
+	VMOVUPD       (DX), Z0
+	VCOMPRESSPD.Z Z0, K1, Z1
+	VCOMPRESSPD.Z Z0, K2, Z0
+	VMOVUPD       Z1, (CX)
+	VMOVUPD       Z0, (AX)
+	POPCNTQ       R8, R8
+	LEAQ          (CX)(R8*8), CX
+	NEGQ          R8
+	LEAQ          64(AX)(R8*8), AX
+	ADDQ          $0x40, DX
+	INCQ          BX
+	SUBQ          $0x08, SI
+	JMP           loop
+
+done:
+	SUBQ DI, AX
+	SHRQ $0x03, AX
+	MOVQ AX, ret+40(FP)
+	VZEROUPPER
+	RET
+
+// func joinAVX512(dst *float64, zero *float64, one *float64, mask *uint8, n int) int
+// Requires: AVX, AVX512DQ, AVX512F, POPCNT
+TEXT ·joinAVX512(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), AX
+	MOVQ zero+8(FP), CX
+	MOVQ one+16(FP), DX
+	MOVQ mask+24(FP), BX
+	MOVQ n+32(FP), SI
+	MOVQ CX, DI
+
+loop:
+	CMPQ        SI, $0x08
+	JL          done
+	MOVBLZX     (BX), R8
+	KMOVB       R8, K1
+	KNOTB       K1, K2
+	VMOVUPD     (CX), Z0
+	VMOVUPD     (DX), Z1
+	VEXPANDPD.Z Z0, K2, Z0
+	VEXPANDPD   Z1, K1, Z0
+	VMOVUPD     Z0, (AX)
+	POPCNTQ     R8, R8
+	LEAQ        (DX)(R8*8), DX
+	NEGQ        R8
+	LEAQ        64(CX)(R8*8), CX
+	ADDQ        $0x40, AX
+	INCQ        BX
+	SUBQ        $0x08, SI
+	JMP         loop
+
+done:
+	SUBQ DI, CX
+	SHRQ $0x03, CX
+	MOVQ CX, ret+40(FP)
+	VZEROUPPER
+	RET
+
+// func dots1AVX512(dst *float64, x *float64, w *float64, rows int)
+// Requires: AVX, AVX512F
+TEXT ·dots1AVX512(SB), NOSPLIT, $0-32
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         w+16(FP), DX
+	VBROADCASTSD (DX), Z0
+	MOVQ         rows+24(FP), DX
+
+loop:
+	CMPQ    DX, $0x08
+	JL      done
+	VMULPD  (CX), Z0, Z1
+	VMOVUPD Z1, (AX)
+	ADDQ    $0x40, CX
+	ADDQ    $0x40, AX
+	SUBQ    $0x08, DX
+	JMP     loop
+
+done:
+	VZEROUPPER
+	RET
+
+// func dots2AVX512(dst *float64, x *float64, w *float64, rows int)
+// Requires: AVX, AVX512F
+TEXT ·dots2AVX512(SB), NOSPLIT, $0-32
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         w+16(FP), DX
+	MOVQ         rows+24(FP), BX
+	VBROADCASTSD (DX), Z0
+	VBROADCASTSD 8(DX), Z1
+	VMOVUPD      evenLanes<>+0(SB), Z2
+	VMOVUPD      oddLanes<>+0(SB), Z3
+
+loop:
+	CMPQ        BX, $0x08
+	JL          done
+	VMOVUPD     (CX), Z5
+	VMOVUPD     64(CX), Z6
+	VMOVAPD     Z2, Z4
+	VMOVAPD     Z3, Z7
+	VPERMI2PD   Z6, Z5, Z4
+	VPERMI2PD   Z6, Z5, Z7
+	VMULPD      Z0, Z4, Z4
+	VFMADD231PD Z1, Z7, Z4
+	VMOVUPD     Z4, (AX)
+	ADDQ        $+128, CX
+	ADDQ        $0x40, AX
+	SUBQ        $0x08, BX
+	JMP         loop
+
+done:
+	VZEROUPPER
+	RET
+
+DATA evenLanes<>+0(SB)/8, $0x0000000000000000
+DATA evenLanes<>+8(SB)/8, $0x0000000000000002
+DATA evenLanes<>+16(SB)/8, $0x0000000000000004
+DATA evenLanes<>+24(SB)/8, $0x0000000000000006
+DATA evenLanes<>+32(SB)/8, $0x0000000000000008
+DATA evenLanes<>+40(SB)/8, $0x000000000000000a
+DATA evenLanes<>+48(SB)/8, $0x000000000000000c
+DATA evenLanes<>+56(SB)/8, $0x000000000000000e
+GLOBL evenLanes<>(SB), RODATA|NOPTR, $64
+
+DATA oddLanes<>+0(SB)/8, $0x0000000000000001
+DATA oddLanes<>+8(SB)/8, $0x0000000000000003
+DATA oddLanes<>+16(SB)/8, $0x0000000000000005
+DATA oddLanes<>+24(SB)/8, $0x0000000000000007
+DATA oddLanes<>+32(SB)/8, $0x0000000000000009
+DATA oddLanes<>+40(SB)/8, $0x000000000000000b
+DATA oddLanes<>+48(SB)/8, $0x000000000000000d
+DATA oddLanes<>+56(SB)/8, $0x000000000000000f
+GLOBL oddLanes<>(SB), RODATA|NOPTR, $64
 
 // func dotAVX512(x *float64, y *float64, n int) float64
 // Requires: AVX, AVX512DQ, AVX512F, AVX512VL, BMI2, SSE2

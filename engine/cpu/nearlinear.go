@@ -29,13 +29,15 @@ const (
 //
 // Records are taken in blocks of coefRows whose positions are grouped by label and bin, the
 // group of a record: sums and polynomials then run over contiguous numbers. With one bin,
-// a record's group is its label, and its place in the block never changes.
+// a record's group is its label, and its place in the block never changes; of two labels
+// vector kernels need a bit a record only.
 type nearLinear struct {
 	e      *evaluator
 	q      int       // labels
 	scaled []float64 // w / S, whose products with records are in [-1, 1]
 	scores []float64 // n such products, nil if they are computed twice
-	places []places  // of all blocks, if bins == 1
+	second []uint8   // bit i%8 of number i/8: record i has the second of two labels
+	places []places  // of all blocks, if bins == 1 and second == nil
 	sums   []float64 // chunks * sumsLen(q): of powers 0 to p - 1 for each group
 	work   []nearScratch
 
@@ -53,19 +55,21 @@ type nearLinear struct {
 
 // places say where the positions of a block are.
 type places struct {
-	// start of the positions of each group, and the end. Groups begin at multiples of 8 and
-	// are filled up with zeros.
-	start []int32
+	start []int32  // of the positions of each group, which are filled up with zeros to a multiple of 8
 	count []int32  // records of each group
-	of    []uint16 // place of each record
-	// record at each place; the number of records stands for a zero.
-	record []uint16
+	of    []uint16 // place of each record; nil for two labels that are told by bits
 }
+
+// group are the places of a group.
+func (p *places) group(x []float64, g int) []float64 { return x[p.start[g]:][:(p.count[g]+7)&^7] }
+
+// splitRoom is what kernels.Split needs for one label of a block.
+const splitRoom = coefRows + 8
 
 // nearScratch is what one worker needs.
 type nearScratch struct {
-	score, pos []float64 // of a block, in the order of records; score ends with a zero
-	x, value   []float64 // by place
+	score, pos []float64 // of a block, in the order of records
+	x          []float64 // positions, then values, by place
 	places     places
 	key        []int32
 	lanes      []float64 // partial sums of each group
@@ -87,52 +91,63 @@ func newNearLinear(e *evaluator) *nearLinear {
 	m.work = make([]nearScratch, min(e.kernel.workers, max(e.chunks(), groups)))
 	for i := range m.work {
 		m.work[i] = nearScratch{
-			score: make([]float64, coefRows+1), pos: make([]float64, coefRows),
-			x: make([]float64, coefRows+8*groups), value: make([]float64, coefRows+8*groups),
+			score: make([]float64, coefRows), pos: make([]float64, coefRows),
+			x:      make([]float64, max(coefRows+8*groups, 2*splitRoom)),
 			places: newPlaces(groups, coefRows), key: make([]int32, coefRows),
 			lanes: make([]float64, groups*8*(p-1)), pending: make([]int, groups),
 			g: make([]float64, p), cheb: make([]float64, p),
 		}
 	}
-	if e.bins == 1 {
+	switch {
+	case e.bins == 1 && q == 2 && e.set.Variant() != kernels.Generic:
+		m.markSecond()
+	case e.bins == 1: // in plain Go faster than by bits, too
 		m.fixPlaces()
 	}
 	m.tables(p)
 	return m
 }
 
-// positions computes w.x / S for the records of a block into s.score.
-func (m *nearLinear) positions(s *nearScratch, from, to int, again bool) []float64 {
-	x := s.score[:to-from]
-	switch {
-	case m.scores == nil:
-		m.e.x.dots(x, m.scaled, from)
-	case again:
-		copy(x, m.scores[from:to])
-	default:
-		m.e.x.dots(x, m.scaled, from)
-		copy(m.scores[from:to], x)
+// positions returns w.x / S for the records of a block, in score if they are not kept.
+func (m *nearLinear) positions(score []float64, from int, again bool) []float64 {
+	if m.scores != nil {
+		if score = m.scores[from:][:len(score)]; again {
+			return score
+		}
 	}
-	return x
+	m.e.x.dots(score, m.scaled, from)
+	return score
 }
 
-// group fills s.x with the positions of a block, by group.
-func (m *nearLinear) group(s *nearScratch, from, to int, again bool) *places {
-	e, x := m.e, m.positions(s, from, to, again)
-	if e.bins == 1 {
-		at := &m.places[m.blockAt(from)]
-		s.score[to-from] = 0
-		kernels.Take(s.x, s.score[:to-from+1], at.record)
+// group fills s.x with the positions of a block, by group. Scores that are not kept are put in
+// score.
+func (m *nearLinear) group(s *nearScratch, score []float64, from int, again bool) *places {
+	e, x, at := m.e, m.positions(score, from, again), &s.places
+	if m.second != nil {
+		zeros := e.set.Split(s.x[:splitRoom], s.x[splitRoom:], x, m.second[from/8:])
+		at.count[0], at.count[1] = int32(zeros), int32(len(x)-zeros)
 		return at
 	}
-	pos, key, at := s.pos[:len(x)], s.key[:len(x)], &s.places
-	e.set.Locate(pos, key, x, e.class[from:to], e.bins)
-	at.set(key)
-	clear(s.x[:at.start[len(at.count)]])
-	for i, k := range at.of[:len(x)] {
-		s.x[k] = pos[i]
+	if e.bins == 1 {
+		at = &m.places[m.blockAt(from)]
+	} else {
+		pos, key := s.pos[:len(x)], s.key[:len(x)]
+		e.set.Locate(pos, key, x, e.class[from:], e.bins)
+		at.set(key)
+		x = pos
 	}
+	clear(s.x[:at.start[len(at.count)]])
+	kernels.Put(s.x, x, at.of[:len(x)])
 	return at
+}
+
+// ungroup puts the values of s.x back in the order of records.
+func (m *nearLinear) ungroup(s *nearScratch, c []float64, from int, at *places) {
+	if m.second != nil {
+		m.e.set.Join(c, s.x[:splitRoom], s.x[splitRoom:], m.second[from/8:])
+		return
+	}
+	kernels.Take(c, s.x, at.of[:len(c)])
 }
 
 // sum adds the powers of all positions to the sums of a chunk, which are zero.
@@ -143,19 +158,19 @@ func (m *nearLinear) sum(s *nearScratch, chunk int) {
 	clear(sums)
 	from, to := e.chunk(chunk)
 	for ; from < to; from += coefRows {
-		at := m.group(s, from, min(from+coefRows, to), false)
+		at := m.group(s, s.score[:min(coefRows, to-from)], from, false)
 		for g, count := range at.count {
 			if count == 0 {
 				continue
 			}
 			sums[g*p] += float64(count)
 			part := s.lanes[g*lanes : (g+1)*lanes]
-			for x := s.x[at.start[g]:at.start[g+1]]; len(x) > 0; {
+			for x := at.group(s.x, g); len(x) > 0; {
 				run := x[:min(len(x), runRows)]
 				x = x[len(run):]
 				e.set.PowerSums(part, run)
 				if s.pending[g] += len(run) + 8; s.pending[g] >= runRows {
-					flush(sums[g*p+1:(g+1)*p], part)
+					e.set.SumLanes(sums[g*p+1:(g+1)*p], part)
 					s.pending[g] = 0
 				}
 			}
@@ -163,19 +178,10 @@ func (m *nearLinear) sum(s *nearScratch, chunk int) {
 	}
 	for g := range s.pending {
 		if s.pending[g] > 0 {
-			flush(sums[g*p+1:(g+1)*p], s.lanes[g*lanes:(g+1)*lanes])
+			e.set.SumLanes(sums[g*p+1:(g+1)*p], s.lanes[g*lanes:(g+1)*lanes])
 			s.pending[g] = 0
 		}
 	}
-}
-
-// flush adds the total of every eight partial sums to sum and clears them.
-func flush(sum, lanes []float64) {
-	for i := range sum {
-		l := lanes[8*i : 8*i+8]
-		sum[i] += ((l[0] + l[1]) + (l[2] + l[3])) + ((l[4] + l[5]) + (l[6] + l[7]))
-	}
-	clear(lanes)
 }
 
 // prepare computes the sums of powers and, from these, the polynomials.
@@ -247,14 +253,14 @@ func (m *nearLinear) nodeSums(s *nearScratch, a, bin int) {
 // block implements coefficients.
 func (m *nearLinear) block(worker int, c []float64, from int) {
 	s, p := &m.work[worker], m.e.terms()
-	at := m.group(s, from, from+len(c), true)
+	at := m.group(s, c, from, true)
 	for g, count := range at.count {
 		if count > 0 {
-			i, j := at.start[g], at.start[g+1]
-			m.e.set.Polynomial(s.value[i:j], m.coefs[g*p:(g+1)*p], s.x[i:j])
+			x := at.group(s.x, g)
+			m.e.set.Polynomial(x, m.coefs[g*p:(g+1)*p], x)
 		}
 	}
-	kernels.Take(c, s.value, at.of[:len(c)])
+	m.ungroup(s, c, from, at)
 }
 
 // blockAt is the number of the block that starts at a record.
@@ -265,6 +271,17 @@ func (m *nearLinear) blockAt(from int) int {
 
 // blocks is the number of blocks of a chunk.
 func (m *nearLinear) blocks() int { return (m.e.chunkRows + coefRows - 1) / coefRows }
+
+// markSecond sets second. Blocks begin at multiples of 8.
+func (m *nearLinear) markSecond() {
+	m.second = make([]uint8, (len(m.e.class)+7)/8)
+	for i, c := range m.e.class {
+		m.second[i/8] |= c << (i % 8)
+	}
+	for w := range m.work {
+		m.work[w].places.start[1] = splitRoom
+	}
+}
 
 // fixPlaces groups all blocks by label.
 func (m *nearLinear) fixPlaces() {
@@ -279,13 +296,6 @@ func (m *nearLinear) fixPlaces() {
 			}
 			at := newPlaces(m.q, len(class))
 			at.set(key[:len(class)])
-			at.record = make([]uint16, at.start[m.q])
-			for k := range at.record {
-				at.record[k] = uint16(len(class)) // a zero
-			}
-			for i, k := range at.of {
-				at.record[k] = uint16(i)
-			}
 			m.places[m.blockAt(from)] = at
 		}
 	}
