@@ -156,7 +156,11 @@ func polynomial(v vec.ISA) {
 	v.Func("polynomial", "func(dst, coef, x *float64, pairs, n int)", "evaluates a polynomial, see Polynomial.")
 	dst, coef, x := Load(Param("dst"), GP64()), Load(Param("coef"), GP64()), Load(Param("x"), GP64())
 	pairs, n := Load(Param("pairs"), GP64()), Load(Param("n"), GP64())
-	for _, vectors := range []int{4, 1} {
+	unrolls := []int{8, 2, 1}
+	if !v.Wide() {
+		unrolls = []int{4, 1}
+	}
+	for _, vectors := range unrolls {
 		loop, end := fmt.Sprintf("by%d", vectors), fmt.Sprintf("by%dend", vectors)
 		Label(loop)
 		CMPQ(n, I32(vectors*v.Lanes()))
@@ -178,12 +182,6 @@ func polynomial(v vec.ISA) {
 		Label(loop + "pair")
 		for i, part := range [][]VecVirtual{odd, even} {
 			c := Mem{Base: at, Disp: -8 * (i + 1)}
-			if v.Wide() {
-				for k := range part {
-					VFMADD213PD_BCST(c, square[k], part[k])
-				}
-				continue
-			}
 			number := v.Broadcast(c)
 			for k := range part {
 				VFMADD213PD(number, square[k], part[k])
