@@ -197,7 +197,7 @@ func (k *kernel) terms() int { return k.expansion.Terms }
 const (
 	minBlockRows = 256     // bounds the depth of sums over rows
 	maxBlockRows = 2048    // for rows with few of many features
-	coefRows     = 2048    // records whose c are computed at a time, blocks of rows
+	coefRows     = 4096    // records whose c are computed at a time, blocks of rows
 	maxChunks    = 128     // bounds the number of partial sums
 	maxPartials  = 4 << 20 // floats held in partial sums, 32 MB
 	prefixJob    = 32      // blocks of one job of PrefixPairs

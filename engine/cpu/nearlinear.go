@@ -16,7 +16,11 @@ const (
 	maxGroups = 4096
 	// keptRow is the number of stored features from which scores are kept, not computed
 	// twice.
-	keptRow = 32
+	keptRow = 3
+	// keptGroups is the number of groups up to which positions in several bins are kept.
+	keptGroups = coefRows / 8
+	// splitRoom is what kernels.Split needs for one label of a block.
+	splitRoom = coefRows + 8
 )
 
 // nearLinear computes c by Chebyshev interpolation in both scores of a pair.
@@ -35,9 +39,10 @@ type nearLinear struct {
 	e      *evaluator
 	q      int       // labels
 	scaled []float64 // w / S, whose products with records are in [-1, 1]
-	scores []float64 // n such products, nil if they are computed twice
+	scores []float64 // n such products, nil if they are computed twice or not needed again
 	second []uint8   // bit i%8 of number i/8: record i has the second of two labels
-	places []places  // of all blocks, if bins == 1 and second == nil
+	places []places  // of all blocks, unless told by bits or in too many groups
+	kept   []float64 // positions by place of all blocks, if places depend on w
 	sums   []float64 // chunks * sumsLen(q): of powers 0 to p - 1 for each group
 	work   []nearScratch
 
@@ -52,19 +57,6 @@ type nearLinear struct {
 	reversed []float64 // sums for negated scores, of each label
 	coefs    []float64 // sumsLen(q): the polynomials of all groups
 }
-
-// places say where the positions of a block are.
-type places struct {
-	start []int32  // of the positions of each group, which are filled up with zeros to a multiple of 8
-	count []int32  // records of each group
-	of    []uint16 // place of each record; nil for two labels that are told by bits
-}
-
-// group are the places of a group.
-func (p *places) group(x []float64, g int) []float64 { return x[p.start[g]:][:(p.count[g]+7)&^7] }
-
-// splitRoom is what kernels.Split needs for one label of a block.
-const splitRoom = coefRows + 8
 
 // nearScratch is what one worker needs.
 type nearScratch struct {
@@ -85,24 +77,32 @@ func newNearLinear(e *evaluator) *nearLinear {
 		sums:     make([]float64, e.chunks()*length),
 		reversed: make([]float64, length), coefs: make([]float64, length),
 	}
-	if e.rowLen >= keptRow {
-		m.scores = make([]float64, len(e.y))
+	rows := min(coefRows, e.chunkRows)
+	// Plain Go is faster by places than by bits.
+	bits := e.bins == 1 && q == 2 && e.set.Variant() != kernels.Generic
+	room := rows + 8*groups
+	if bits {
+		room = 2 * splitRoom
 	}
 	m.work = make([]nearScratch, min(e.kernel.workers, max(e.chunks(), groups)))
 	for i := range m.work {
 		m.work[i] = nearScratch{
-			score: make([]float64, coefRows), pos: make([]float64, coefRows),
-			x:      make([]float64, max(coefRows+8*groups, 2*splitRoom)),
-			places: newPlaces(groups, coefRows), key: make([]int32, coefRows),
+			score: make([]float64, rows), pos: make([]float64, rows), x: make([]float64, room),
+			places: newPlaces(groups, rows), key: make([]int32, rows),
 			lanes: make([]float64, groups*8*(p-1)), pending: make([]int, groups),
 			g: make([]float64, p), cheb: make([]float64, p),
 		}
 	}
 	switch {
-	case e.bins == 1 && q == 2 && e.set.Variant() != kernels.Generic:
+	case bits:
 		m.markSecond()
-	case e.bins == 1: // in plain Go faster than by bits, too
+	case e.bins == 1:
 		m.fixPlaces()
+	case groups <= keptGroups:
+		m.keepPlaces(rows, room)
+	}
+	if m.kept == nil && e.rowLen >= keptRow {
+		m.scores = make([]float64, len(e.y))
 	}
 	m.tables(p)
 	return m
@@ -119,37 +119,6 @@ func (m *nearLinear) positions(score []float64, from int, again bool) []float64 
 	return score
 }
 
-// group fills s.x with the positions of a block, by group. Scores that are not kept are put in
-// score.
-func (m *nearLinear) group(s *nearScratch, score []float64, from int, again bool) *places {
-	e, x, at := m.e, m.positions(score, from, again), &s.places
-	if m.second != nil {
-		zeros := e.set.Split(s.x[:splitRoom], s.x[splitRoom:], x, m.second[from/8:])
-		at.count[0], at.count[1] = int32(zeros), int32(len(x)-zeros)
-		return at
-	}
-	if e.bins == 1 {
-		at = &m.places[m.blockAt(from)]
-	} else {
-		pos, key := s.pos[:len(x)], s.key[:len(x)]
-		e.set.Locate(pos, key, x, e.class[from:], e.bins)
-		at.set(key)
-		x = pos
-	}
-	clear(s.x[:at.start[len(at.count)]])
-	kernels.Put(s.x, x, at.of[:len(x)])
-	return at
-}
-
-// ungroup puts the values of s.x back in the order of records.
-func (m *nearLinear) ungroup(s *nearScratch, c []float64, from int, at *places) {
-	if m.second != nil {
-		m.e.set.Join(c, s.x[:splitRoom], s.x[splitRoom:], m.second[from/8:])
-		return
-	}
-	kernels.Take(c, s.x, at.of[:len(c)])
-}
-
 // sum adds the powers of all positions to the sums of a chunk, which are zero.
 func (m *nearLinear) sum(s *nearScratch, chunk int) {
 	e, p := m.e, m.e.terms()
@@ -158,16 +127,16 @@ func (m *nearLinear) sum(s *nearScratch, chunk int) {
 	clear(sums)
 	from, to := e.chunk(chunk)
 	for ; from < to; from += coefRows {
-		at := m.group(s, s.score[:min(coefRows, to-from)], from, false)
+		x, at := m.group(s, s.score[:min(coefRows, to-from)], from, false)
 		for g, count := range at.count {
 			if count == 0 {
 				continue
 			}
 			sums[g*p] += float64(count)
 			part := s.lanes[g*lanes : (g+1)*lanes]
-			for x := at.group(s.x, g); len(x) > 0; {
-				run := x[:min(len(x), runRows)]
-				x = x[len(run):]
+			for left := at.group(x, g); len(left) > 0; {
+				run := left[:min(len(left), runRows)]
+				left = left[len(run):]
 				e.set.PowerSums(part, run)
 				if s.pending[g] += len(run) + 8; s.pending[g] >= runRows {
 					e.set.SumLanes(sums[g*p+1:(g+1)*p], part)
@@ -253,77 +222,13 @@ func (m *nearLinear) nodeSums(s *nearScratch, a, bin int) {
 // block implements coefficients.
 func (m *nearLinear) block(worker int, c []float64, from int) {
 	s, p := &m.work[worker], m.e.terms()
-	at := m.group(s, c, from, true)
+	x, at := m.group(s, c, from, true)
 	for g, count := range at.count {
 		if count > 0 {
-			x := at.group(s.x, g)
-			m.e.set.Polynomial(x, m.coefs[g*p:(g+1)*p], x)
+			m.e.set.Polynomial(at.group(s.x, g), m.coefs[g*p:(g+1)*p], at.group(x, g))
 		}
 	}
 	m.ungroup(s, c, from, at)
-}
-
-// blockAt is the number of the block that starts at a record.
-func (m *nearLinear) blockAt(from int) int {
-	chunk := from / m.e.chunkRows
-	return chunk*m.blocks() + (from-chunk*m.e.chunkRows)/coefRows
-}
-
-// blocks is the number of blocks of a chunk.
-func (m *nearLinear) blocks() int { return (m.e.chunkRows + coefRows - 1) / coefRows }
-
-// markSecond sets second. Blocks begin at multiples of 8.
-func (m *nearLinear) markSecond() {
-	m.second = make([]uint8, (len(m.e.class)+7)/8)
-	for i, c := range m.e.class {
-		m.second[i/8] |= c << (i % 8)
-	}
-	for w := range m.work {
-		m.work[w].places.start[1] = splitRoom
-	}
-}
-
-// fixPlaces groups all blocks by label.
-func (m *nearLinear) fixPlaces() {
-	e := m.e
-	m.places = make([]places, e.chunks()*m.blocks())
-	key := make([]int32, coefRows)
-	for chunk := range e.chunks() {
-		for from, to := e.chunk(chunk); from < to; from += coefRows {
-			class := e.class[from:min(from+coefRows, to)]
-			for i, c := range class {
-				key[i] = int32(c)
-			}
-			at := newPlaces(m.q, len(class))
-			at.set(key[:len(class)])
-			m.places[m.blockAt(from)] = at
-		}
-	}
-}
-
-func newPlaces(groups, rows int) places {
-	return places{start: make([]int32, groups+1), count: make([]int32, groups), of: make([]uint16, rows)}
-}
-
-// set sorts the records of a block by their group.
-func (p *places) set(group []int32) {
-	clear(p.count)
-	for _, g := range group {
-		p.count[g]++
-	}
-	var at int32
-	for g, count := range p.count {
-		p.start[g] = at
-		at += (count + 7) &^ 7
-	}
-	next := p.count // counted again
-	clear(next)
-	of := p.of[:len(group)]
-	for i, g := range group {
-		of[i] = uint16(p.start[g] + next[g])
-		next[g]++
-	}
-	p.start[len(p.count)] = at
 }
 
 // tables computes what does not depend on w.
