@@ -10,7 +10,7 @@ import (
 // their coefficients by the near-linear method in one bin: the sums of powers of the scores of
 // each label, then a polynomial of as many terms at each score.
 func NearLinear(set *kernels.Set, n, terms int) func() {
-	const block, room, run = 4096, 4096 + 8, 512
+	const block, room, run = 4096, 4096 + 8, 1024
 	rng := rand.New(rand.NewPCG(1, 1))
 	score, c, second := make([]float64, n), make([]float64, n), make([]uint8, (n+7)/8)
 	for i := range score {

@@ -46,7 +46,7 @@ func PowerSums(sum, x []float64) {
 //		}
 //	}
 //
-// except that the eight are added in a tree, of depth 3. len(sum) is a multiple of 4.
+// except that the eight are added in a tree, of depth 3.
 func SumLanes(sum, lanes []float64) {
 	for i := range sum {
 		l := lanes[8*i : 8*i+8]

@@ -21,7 +21,7 @@ func (s *Set) accelerateScore() {
 		s.GatherAddRows = gatherAddRowsBy(gatherAddRowsAVX2)
 		s.Locate = locateBy(locateAVX2, 4)
 		s.PowerSums = powerSumsBy(powerSumsAVX2)
-		s.SumLanes = sumLanesBy(sumLanesAVX2)
+		s.SumLanes = sumLanesBy(sumLanesAVX2, 4)
 		s.Polynomial = polynomialBy(polynomialAVX2, 4)
 		s.Split = splitBy(splitAVX2)
 		s.Join = joinBy(joinAVX2)
@@ -37,7 +37,7 @@ func (s *Set) accelerateScore() {
 		s.GatherAddRows = gatherAddRowsBy(gatherAddRowsAVX512)
 		s.Locate = locateBy(locateAVX512, 8)
 		s.PowerSums = powerSumsBy(powerSumsAVX512)
-		s.SumLanes = sumLanesBy(sumLanesAVX512)
+		s.SumLanes = sumLanesBy(sumLanesAVX512, 8)
 		s.Polynomial = polynomialBy(polynomialAVX512, 8)
 		s.Split = splitBy(splitAVX512)
 		s.Join = joinBy(joinAVX512)
@@ -243,11 +243,11 @@ func polynomialBy(f func(dst, coef, x *float64, pairs, n int), lanes int) func(d
 	}
 }
 
-func sumLanesBy(f func(sum, lanes *float64, groups int)) func(sum, lanes []float64) {
+func sumLanesBy(f func(sum, lanes *float64, count int), width int) func(sum, lanes []float64) {
 	return func(sum, lanes []float64) {
 		lanes = lanes[:8*len(sum)]
-		n := len(sum) &^ 3
-		f(unsafe.SliceData(sum), unsafe.SliceData(lanes), n/4)
+		n := len(sum) / width * width
+		f(unsafe.SliceData(sum), unsafe.SliceData(lanes), n)
 		SumLanes(sum[n:], lanes[8*n:])
 	}
 }

@@ -964,17 +964,17 @@ by1end:
 	VZEROUPPER
 	RET
 
-// func sumLanesAVX2(sum *float64, lanes *float64, groups int)
+// func sumLanesAVX2(sum *float64, lanes *float64, count int)
 // Requires: AVX
 TEXT ·sumLanesAVX2(SB), NOSPLIT, $0-24
 	MOVQ   sum+0(FP), AX
 	MOVQ   lanes+8(FP), CX
-	MOVQ   groups+16(FP), DX
+	MOVQ   count+16(FP), DX
 	VXORPD Y0, Y0, Y0
 
 loop:
-	TESTQ      DX, DX
-	JZ         done
+	CMPQ       DX, $0x04
+	JL         done
 	VMOVUPD    (CX), Y1
 	VMOVUPD    Y0, (CX)
 	VADDPD     32(CX), Y1, Y1
@@ -998,9 +998,9 @@ loop:
 	VADDPD     Y1, Y3, Y3
 	VADDPD     (AX), Y3, Y3
 	VMOVUPD    Y3, (AX)
-	ADDQ       $0x20, AX
+	ADDQ       $+32, AX
 	ADDQ       $+256, CX
-	DECQ       DX
+	SUBQ       $+4, DX
 	JMP        loop
 
 done:
@@ -3931,44 +3931,60 @@ by1end:
 	VZEROUPPER
 	RET
 
-// func sumLanesAVX512(sum *float64, lanes *float64, groups int)
+// func sumLanesAVX512(sum *float64, lanes *float64, count int)
 // Requires: AVX, AVX512F
 TEXT ·sumLanesAVX512(SB), NOSPLIT, $0-24
 	MOVQ   sum+0(FP), AX
 	MOVQ   lanes+8(FP), CX
-	MOVQ   groups+16(FP), DX
+	MOVQ   count+16(FP), DX
 	VPXORQ Z0, Z0, Z0
 
 loop:
-	TESTQ         DX, DX
-	JZ            done
-	VMOVUPD       (CX), Z1
-	VMOVUPD       Z0, (CX)
-	VMOVUPD       64(CX), Z2
-	VMOVUPD       Z0, 64(CX)
-	VMOVUPD       128(CX), Z3
-	VMOVUPD       Z0, 128(CX)
-	VMOVUPD       192(CX), Z4
-	VMOVUPD       Z0, 192(CX)
-	VEXTRACTF64X4 $0x01, Z1, Y5
-	VADDPD        Y5, Y1, Y1
-	VEXTRACTF64X4 $0x01, Z2, Y5
-	VADDPD        Y5, Y2, Y2
-	VEXTRACTF64X4 $0x01, Z3, Y5
-	VADDPD        Y5, Y3, Y3
-	VEXTRACTF64X4 $0x01, Z4, Y5
-	VADDPD        Y5, Y4, Y4
-	VHADDPD       Y2, Y1, Y1
-	VHADDPD       Y4, Y3, Y2
-	VPERM2F128    $0x21, Y2, Y1, Y3
-	VBLENDPD      $0x0c, Y2, Y1, Y1
-	VADDPD        Y1, Y3, Y3
-	VADDPD        (AX), Y3, Y3
-	VMOVUPD       Y3, (AX)
-	ADDQ          $0x20, AX
-	ADDQ          $+256, CX
-	DECQ          DX
-	JMP           loop
+	CMPQ       DX, $0x08
+	JL         done
+	VMOVUPD    (CX), Z1
+	VMOVUPD    Z0, (CX)
+	VMOVUPD    64(CX), Z2
+	VMOVUPD    Z0, 64(CX)
+	VMOVUPD    128(CX), Z3
+	VMOVUPD    Z0, 128(CX)
+	VMOVUPD    192(CX), Z4
+	VMOVUPD    Z0, 192(CX)
+	VMOVUPD    256(CX), Z5
+	VMOVUPD    Z0, 256(CX)
+	VMOVUPD    320(CX), Z6
+	VMOVUPD    Z0, 320(CX)
+	VMOVUPD    384(CX), Z7
+	VMOVUPD    Z0, 384(CX)
+	VMOVUPD    448(CX), Z8
+	VMOVUPD    Z0, 448(CX)
+	VUNPCKLPD  Z2, Z1, Z9
+	VUNPCKHPD  Z2, Z1, Z1
+	VADDPD     Z9, Z1, Z9
+	VUNPCKLPD  Z4, Z3, Z1
+	VUNPCKHPD  Z4, Z3, Z2
+	VADDPD     Z1, Z2, Z1
+	VUNPCKLPD  Z6, Z5, Z2
+	VUNPCKHPD  Z6, Z5, Z3
+	VADDPD     Z2, Z3, Z2
+	VUNPCKLPD  Z8, Z7, Z3
+	VUNPCKHPD  Z8, Z7, Z4
+	VADDPD     Z3, Z4, Z3
+	VSHUFF64X2 $0x88, Z1, Z9, Z4
+	VSHUFF64X2 $0xdd, Z1, Z9, Z1
+	VADDPD     Z4, Z1, Z4
+	VSHUFF64X2 $0x88, Z3, Z2, Z1
+	VSHUFF64X2 $0xdd, Z3, Z2, Z2
+	VADDPD     Z1, Z2, Z1
+	VSHUFF64X2 $0x88, Z1, Z4, Z2
+	VSHUFF64X2 $0xdd, Z1, Z4, Z1
+	VADDPD     Z2, Z1, Z2
+	VADDPD     (AX), Z2, Z2
+	VMOVUPD    Z2, (AX)
+	ADDQ       $+64, AX
+	ADDQ       $+512, CX
+	SUBQ       $+8, DX
+	JMP        loop
 
 done:
 	VZEROUPPER

@@ -39,10 +39,10 @@ func powerSumsAVX2(sum *float64, x *float64, groups int, n int)
 //go:noescape
 func polynomialAVX2(dst *float64, coef *float64, x *float64, pairs int, n int)
 
-// sumLanesAVX2 adds up lanes for groups of four sums, see SumLanes.
+// sumLanesAVX2 adds up lanes for vectors of sums, see SumLanes.
 //
 //go:noescape
-func sumLanesAVX2(sum *float64, lanes *float64, groups int)
+func sumLanesAVX2(sum *float64, lanes *float64, count int)
 
 // splitAVX2 separates numbers and returns how many went to zero, see Split.
 //
@@ -124,10 +124,10 @@ func powerSumsAVX512(sum *float64, x *float64, groups int, n int)
 //go:noescape
 func polynomialAVX512(dst *float64, coef *float64, x *float64, pairs int, n int)
 
-// sumLanesAVX512 adds up lanes for groups of four sums, see SumLanes.
+// sumLanesAVX512 adds up lanes for vectors of sums, see SumLanes.
 //
 //go:noescape
-func sumLanesAVX512(sum *float64, lanes *float64, groups int)
+func sumLanesAVX512(sum *float64, lanes *float64, count int)
 
 // splitAVX512 separates numbers and returns how many went to zero, see Split.
 //

@@ -11,7 +11,7 @@ const (
 	// maxTable is the largest node matrix, in floats (64 MB).
 	maxTable = 8 << 20
 	// runRows is the number of positions that are summed before the sums are flushed.
-	runRows = 512
+	runRows = 1024
 	// maxGroups bounds the labels times bins, so that places of positions have 16 bits.
 	maxGroups = 4096
 	// keptRow is the number of stored features from which scores are kept, not computed
@@ -137,11 +137,12 @@ func (m *nearLinear) sum(s *nearScratch, chunk int) {
 			for left := at.group(x, g); len(left) > 0; {
 				run := left[:min(len(left), runRows)]
 				left = left[len(run):]
-				e.set.PowerSums(part, run)
-				if s.pending[g] += len(run) + 8; s.pending[g] >= runRows {
+				if s.pending[g]+len(run) > runRows {
 					e.set.SumLanes(sums[g*p+1:(g+1)*p], part)
 					s.pending[g] = 0
 				}
+				e.set.PowerSums(part, run)
+				s.pending[g] += len(run) + 8
 			}
 		}
 	}
