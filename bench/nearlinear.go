@@ -10,7 +10,7 @@ import (
 // their coefficients by the near-linear method in one bin: the sums of powers of the scores of
 // each label, then a polynomial of as many terms at each score.
 func NearLinear(set *kernels.Set, n, terms int) func() {
-	const block, room, run = 4096, 4096 + 8, 1024
+	const block, room, run = 4096, 4096 + 16, 1024
 	rng := rand.New(rand.NewPCG(1, 1))
 	score, c, second := make([]float64, n), make([]float64, n), make([]uint8, (n+7)/8)
 	for i := range score {
@@ -23,33 +23,36 @@ func NearLinear(set *kernels.Set, n, terms int) func() {
 	for i := range coef {
 		coef[i] = 1 / float64(i+1)
 	}
-	x := make([]float64, 2*room)
+	x := make([]float64, room)
 	var places []uint16 // plain Go is faster by places than by bits
 	var zeros []int
 	if set.Variant() == kernels.Generic {
 		places = make([]uint16, n)
 		for from := 0; from < n; from += block {
-			next := [2]uint16{0, room}
+			low, high := 0, room
 			for i := from; i < min(from+block, n); i++ {
-				label := second[i/8] >> (i % 8) & 1
-				places[i] = next[label]
-				next[label]++
+				if second[i/8]>>(i%8)&1 == 0 {
+					places[i] = uint16(low)
+					low++
+				} else {
+					high--
+					places[i] = uint16(high)
+				}
 			}
-			zeros = append(zeros, int(next[0]))
+			zeros = append(zeros, low)
 		}
 	}
 	// group returns the scores of each label in a block, filled up with zeros.
 	group := func(from, to int) [2][]float64 {
 		var i int
 		if places == nil {
-			i = set.Split(x[:room], x[room:], score[from:to], second[from/8:])
+			i = set.Split(x, score[from:to], second[from/8:])
 		} else {
 			i = zeros[from/block]
-			clear(x[i:][:8])
-			clear(x[room+to-from-i:][:8])
+			clear(x)
 			kernels.Put(x, score[from:to], places[from:to])
 		}
-		return [2][]float64{x[:(i+7)&^7], x[room:][:(to-from-i+7)&^7]}
+		return [2][]float64{x[:(i+7)&^7], x[room-(to-from-i+7)&^7:]}
 	}
 	return func() {
 		for from := 0; from < n; from += block {
@@ -68,7 +71,7 @@ func NearLinear(set *kernels.Set, n, terms int) func() {
 				set.Polynomial(part, coef, part)
 			}
 			if places == nil {
-				set.Join(c[from:to], x[:room], x[room:], second[from/8:])
+				set.Join(c[from:to], x, second[from/8:])
 			} else {
 				kernels.Take(c[from:to], x, places[from:to])
 			}

@@ -48,7 +48,7 @@ func benchPowers(b *testing.B, kernel *Set) {
 		class[i], at[i] = uint8(i*7/5)%2, uint16(i/2+i%2*n/2)
 	}
 	dst, sum, coef := make([]float64, n), make([]float64, 8*(terms-1)), uniform(terms, -1, 1)
-	zero, one, mask := make([]float64, n+8), make([]float64, n+8), make([]uint8, n/8)
+	parts, mask := make([]float64, n+16), make([]uint8, n/8)
 	for i, c := range class {
 		mask[i/8] |= c << (i % 8)
 	}
@@ -59,8 +59,8 @@ func benchPowers(b *testing.B, kernel *Set) {
 		{"locate", func() { kernel.Locate(dst, key, x, class, 16) }},
 		{"take", func() { Take(dst, x, at) }},
 		{"put", func() { Put(dst, x, at) }},
-		{"split", func() { kernel.Split(zero, one, x, mask) }},
-		{"join", func() { kernel.Join(dst, zero, one, mask) }},
+		{"split", func() { kernel.Split(parts, x, mask) }},
+		{"join", func() { kernel.Join(dst, parts, mask) }},
 		{"sums", func() { kernel.PowerSums(sum, x) }},
 		{"lanes", func() { kernel.SumLanes(dst[:terms-1], sum) }},
 		{"polynomial", func() { kernel.Polynomial(dst, coef, x) }},

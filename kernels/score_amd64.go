@@ -252,20 +252,23 @@ func sumLanesBy(f func(sum, lanes *float64, count int), width int) func(sum, lan
 	}
 }
 
-func splitBy(f func(zero, one, src *float64, mask *uint8, n int) int) func(zero, one, src []float64, mask []uint8) int {
-	return func(zero, one, src []float64, mask []uint8) int {
-		zero, one, mask = zero[:len(src)+8], one[:len(src)+8], mask[:(len(src)+7)/8]
+// The assembly for numbers of two kinds leaves the last few to the generic loop, in what is left
+// between both ends.
+
+func splitBy(f func(dst, src *float64, mask *uint8, size, n int) int) func(dst, src []float64, mask []uint8) int {
+	return func(dst, src []float64, mask []uint8) int {
+		_, mask = dst[:len(src)+16], mask[:(len(src)+7)/8]
 		n := len(src) &^ 7
-		zeros := f(unsafe.SliceData(zero), unsafe.SliceData(one), unsafe.SliceData(src), unsafe.SliceData(mask), n)
-		return zeros + Split(zero[zeros:], one[n-zeros:], src[n:], mask[n/8:])
+		i := f(unsafe.SliceData(dst), unsafe.SliceData(src), unsafe.SliceData(mask), len(dst), n)
+		return i + Split(dst[i:len(dst)-(n-i)], src[n:], mask[n/8:])
 	}
 }
 
-func joinBy(f func(dst, zero, one *float64, mask *uint8, n int) int) func(dst, zero, one []float64, mask []uint8) {
-	return func(dst, zero, one []float64, mask []uint8) {
-		zero, one, mask = zero[:len(dst)+8], one[:len(dst)+8], mask[:(len(dst)+7)/8]
+func joinBy(f func(dst, src *float64, mask *uint8, size, n int) int) func(dst, src []float64, mask []uint8) {
+	return func(dst, src []float64, mask []uint8) {
+		_, mask = src[:len(dst)+16], mask[:(len(dst)+7)/8]
 		n := len(dst) &^ 7
-		zeros := f(unsafe.SliceData(dst), unsafe.SliceData(zero), unsafe.SliceData(one), unsafe.SliceData(mask), n)
-		Join(dst[n:], zero[zeros:], one[n-zeros:], mask[n/8:])
+		i := f(unsafe.SliceData(dst), unsafe.SliceData(src), unsafe.SliceData(mask), len(src), n)
+		Join(dst[n:], src[i:len(src)-(n-i)], mask[n/8:])
 	}
 }

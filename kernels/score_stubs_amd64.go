@@ -44,15 +44,15 @@ func polynomialAVX2(dst *float64, coef *float64, x *float64, pairs int, n int)
 //go:noescape
 func sumLanesAVX2(sum *float64, lanes *float64, count int)
 
-// splitAVX2 separates numbers and returns how many went to zero, see Split.
+// splitAVX2 separates numbers and returns how many have the bit 0, see Split. size is that of dst.
 //
 //go:noescape
-func splitAVX2(zero *float64, one *float64, src *float64, mask *uint8, n int) int
+func splitAVX2(dst *float64, src *float64, mask *uint8, size int, n int) int
 
-// joinAVX2 merges numbers and returns how many came from zero, see Join.
+// joinAVX2 is the way back of split, see Join. size is that of src.
 //
 //go:noescape
-func joinAVX2(dst *float64, zero *float64, one *float64, mask *uint8, n int) int
+func joinAVX2(dst *float64, src *float64, mask *uint8, size int, n int) int
 
 // dots1AVX2 multiplies rows of one column by w, see Dots.
 //
@@ -129,15 +129,15 @@ func polynomialAVX512(dst *float64, coef *float64, x *float64, pairs int, n int)
 //go:noescape
 func sumLanesAVX512(sum *float64, lanes *float64, count int)
 
-// splitAVX512 separates numbers and returns how many went to zero, see Split.
+// splitAVX512 separates numbers and returns how many have the bit 0, see Split. size is that of dst.
 //
 //go:noescape
-func splitAVX512(zero *float64, one *float64, src *float64, mask *uint8, n int) int
+func splitAVX512(dst *float64, src *float64, mask *uint8, size int, n int) int
 
-// joinAVX512 merges numbers and returns how many came from zero, see Join.
+// joinAVX512 is the way back of split, see Join. size is that of src.
 //
 //go:noescape
-func joinAVX512(dst *float64, zero *float64, one *float64, mask *uint8, n int) int
+func joinAVX512(dst *float64, src *float64, mask *uint8, size int, n int) int
 
 // dots1AVX512 multiplies rows of one column by w, see Dots.
 //

@@ -1,62 +1,59 @@
 package kernels
 
-import "math"
-
-// Split separates numbers by a bit each, in their order:
+// Split separates numbers by a bit each:
 //
-//	i, j := 0, 0
+//	i, j := 0, len(dst)
 //	for k, v := range src {
 //		if mask[k/8]>>(k%8)&1 == 0 {
-//			zero[i] = v
+//			dst[i] = v
 //			i++
 //		} else {
-//			one[j] = v
-//			j++
+//			j--
+//			dst[j] = v
 //		}
 //	}
-//	clear(zero[i : i+8])
-//	clear(one[j : j+8])
+//	clear(dst[i : i+8])
+//	clear(dst[j-8 : j])
 //
-// and returns i. Each of zero and one has len(src) + 8 numbers or more, because a variant
-// writes whole vectors: the rest of these is undefined.
-func Split(zero, one, src []float64, mask []uint8) int {
-	i, j := 0, 0
-	zero, one = zero[:len(src)+8], one[:len(src)+8]
+// and returns i. len(dst) >= len(src) + 16. A variant writes whole vectors: what is between the
+// zeros is undefined.
+func Split(dst, src []float64, mask []uint8) int {
+	i, j := 0, len(dst)
+	_ = dst[:len(src)+16]
 	for k, v := range src {
 		// No branch: labels in random order defeat its prediction.
 		bit := int(mask[k/8]>>(k%8)) & 1
-		zero[i], one[j] = v, v
+		dst[i], dst[j-1] = v, v
 		i += 1 - bit
-		j += bit
+		j -= bit
 	}
-	clear(zero[i : i+8])
-	clear(one[j : j+8])
+	clear(dst[i : i+8])
+	clear(dst[j-8 : j])
 	return i
 }
 
 // Join is the way back of Split:
 //
-//	i, j := 0, 0
+//	i, j := 0, len(src)
 //	for k := range dst {
 //		if mask[k/8]>>(k%8)&1 == 0 {
-//			dst[k] = zero[i]
+//			dst[k] = src[i]
 //			i++
 //		} else {
-//			dst[k] = one[j]
-//			j++
+//			j--
+//			dst[k] = src[j]
 //		}
 //	}
 //
-// Each of zero and one has len(dst) + 8 numbers or more, all of which may be read.
-func Join(dst, zero, one []float64, mask []uint8) {
-	i, j := 0, 0
-	zero, one = zero[:len(dst)+8], one[:len(dst)+8]
+// len(src) >= len(dst) + 16.
+func Join(dst, src []float64, mask []uint8) {
+	i, j := 0, len(src)
+	_ = src[:len(dst)+16]
 	for k := range dst {
-		bit := uint64(mask[k/8]>>(k%8)) & 1
-		v, w := math.Float64bits(zero[i]), math.Float64bits(one[j])
-		dst[k] = math.Float64frombits(v ^ (v^w)&-bit)
-		i += int(1 - bit)
-		j += int(bit)
+		bit := int(mask[k/8]>>(k%8)) & 1
+		dst[k] = src[i+(j-1-i)&-bit]
+		i += 1 - bit
+		j -= bit
 	}
 }
 

@@ -38,36 +38,34 @@ func masks(rng *rand.Rand, n int) (all [][]uint8) {
 func splitFault(kernel *Set, x []float64, mask []uint8, offset int) string {
 	n := len(x)
 	wantZero, wantOne := halves(x, mask)
-	src := newGuarded(x, offset)
-	zero, one := newGuarded(make([]float64, n+8), 3-offset), newGuarded(make([]float64, n+8), offset)
-	for i := range zero.data {
-		zero.data[i], one.data[i] = math.NaN(), math.NaN()
+	slices.Reverse(wantOne)
+	src, dst := newGuarded(x, offset), newGuarded(make([]float64, n+16+offset), 3-offset)
+	for i := range dst.data {
+		dst.data[i] = math.NaN()
 	}
-	kept := append([]uint8(nil), mask...)
-	zeros := kernel.Split(zero.data, one.data, src.data, mask)
-	pad := make([]float64, 8)
-	switch {
+	bits, pad := slices.Clone(mask), make([]float64, 8)
+	zeros := kernel.Split(dst.data, src.data, mask)
+	switch end := len(dst.data); {
 	case zeros != len(wantZero):
 		return "wrong count"
-	case !slices.Equal(zero.data[:zeros+8], append(wantZero, pad...)):
-		return "wrong zeros"
-	case !slices.Equal(one.data[:n-zeros+8], append(wantOne, pad...)):
-		return "wrong ones"
-	case !src.unchanged() || !slices.Equal(mask, kept):
+	case !slices.Equal(dst.data[:zeros+8], append(wantZero, pad...)):
+		return "wrong first part"
+	case !slices.Equal(dst.data[end-n+zeros-8:], append(pad, wantOne...)):
+		return "wrong second part"
+	case !src.unchanged() || !slices.Equal(mask, bits):
 		return "Split wrote to its arguments"
-	case !zero.intact() || !one.intact():
-		return "Split wrote outside its slices"
+	case !dst.intact():
+		return "Split wrote outside dst"
 	}
-	back := newGuarded(make([]float64, n), offset)
-	zero.copy, one.copy = slices.Clone(zero.data), slices.Clone(one.data)
-	kernel.Join(back.data, zero.data, one.data, mask)
 	same := func(a, b []float64) bool {
 		return slices.EqualFunc(a, b, func(v, w float64) bool { return math.Float64bits(v) == math.Float64bits(w) })
 	}
+	back, parts := newGuarded(make([]float64, n), offset), slices.Clone(dst.data)
+	kernel.Join(back.data, dst.data, mask)
 	switch {
 	case !same(back.data, x):
 		return "Join is not the way back"
-	case !back.intact() || !zero.intact() || !one.intact() || !same(zero.data, zero.copy) || !same(one.data, one.copy):
+	case !back.intact() || !dst.intact() || !same(dst.data, parts):
 		return "Join wrote outside dst"
 	}
 	return ""
@@ -103,27 +101,30 @@ func testSplit(t *testing.T, kernel *Set) {
 func TestSplitFaults(t *testing.T) {
 	for name, wrong := range map[string]func(s *Set){
 		"order": func(s *Set) {
-			s.Split = func(zero, one, src []float64, mask []uint8) int {
-				i := Split(zero, one, src, mask)
-				zero[0], zero[1] = zero[1], zero[0]
+			s.Split = func(dst, src []float64, mask []uint8) int {
+				i := Split(dst, src, mask)
+				dst[0], dst[1] = dst[1], dst[0]
 				return i
 			}
 		},
 		"end": func(s *Set) {
-			s.Split = func(zero, one, src []float64, mask []uint8) int {
-				i := Split(zero, one, src, mask)
-				one[len(src)-i+7] = 1
+			s.Split = func(dst, src []float64, mask []uint8) int {
+				i := Split(dst, src, mask)
+				dst[i+7] = 1
 				return i
 			}
 		},
 		"room": func(s *Set) {
-			s.Split = func(zero, one, src []float64, mask []uint8) int {
-				zero[:len(src)+9][len(src)+8] = 0
-				return Split(zero, one, src, mask)
+			s.Split = func(dst, src []float64, mask []uint8) int {
+				dst[:len(dst)+1][len(dst)] = 0
+				return Split(dst, src, mask)
 			}
 		},
 		"back": func(s *Set) {
-			s.Join = func(dst, zero, one []float64, mask []uint8) { Join(dst, one, zero, mask) }
+			s.Join = func(dst, src []float64, mask []uint8) {
+				Join(dst, src, mask)
+				slices.Reverse(dst)
+			}
 		},
 	} {
 		s, err := Select(Generic)

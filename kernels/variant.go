@@ -62,8 +62,8 @@ type Set struct {
 	PowerSums  func(sum, x []float64)
 	SumLanes   func(sum, lanes []float64)
 	Polynomial func(dst, coef, x []float64)
-	Split      func(zero, one, src []float64, mask []uint8) (zeros int)
-	Join       func(dst, zero, one []float64, mask []uint8)
+	Split      func(dst, src []float64, mask []uint8) int
+	Join       func(dst, src []float64, mask []uint8)
 
 	LogisticTile     func(row, col, a, b []float64)
 	LogisticTile32   func(row, col []float64, a, b []float32)

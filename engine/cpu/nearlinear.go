@@ -19,8 +19,6 @@ const (
 	keptRow = 3
 	// keptGroups is the number of groups up to which positions in several bins are kept.
 	keptGroups = coefRows / 8
-	// splitRoom is what kernels.Split needs for one label of a block.
-	splitRoom = coefRows + 8
 )
 
 // nearLinear computes c by Chebyshev interpolation in both scores of a pair.
@@ -81,9 +79,6 @@ func newNearLinear(e *evaluator) *nearLinear {
 	// Plain Go is faster by places than by bits.
 	bits := e.bins == 1 && q == 2 && e.set.Variant() != kernels.Generic
 	room := rows + 8*groups
-	if bits {
-		room = 2 * splitRoom
-	}
 	m.work = make([]nearScratch, min(e.kernel.workers, max(e.chunks(), groups)))
 	for i := range m.work {
 		m.work[i] = nearScratch{

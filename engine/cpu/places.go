@@ -6,7 +6,7 @@ import "dyad/kernels"
 type places struct {
 	start []int32  // of the positions of each group, which are filled up with zeros to a multiple of 8
 	count []int32  // records of each group
-	of    []uint16 // place of each record; nil for two labels that are told by bits
+	of    []uint16 // place of each record, unless labels are told by bits
 }
 
 // group returns the part of x for a group.
@@ -25,8 +25,10 @@ func (m *nearLinear) group(s *nearScratch, score []float64, from int, again bool
 	switch {
 	case m.second != nil:
 		score, at := m.positions(score, from, again), &s.places
-		zeros := e.set.Split(s.x[:splitRoom], s.x[splitRoom:], score, m.second[from/8:])
-		at.count[0], at.count[1] = int32(zeros), int32(len(score)-zeros)
+		zeros := e.set.Split(s.x, score, m.second[from/8:])
+		ones := len(score) - zeros
+		at.count[0], at.count[1] = int32(zeros), int32(ones)
+		at.start[1] = int32(len(s.x) - (ones+7)&^7)
 		return s.x, at
 	case e.bins == 1:
 		at := &m.places[m.blockAt(from)]
@@ -55,7 +57,7 @@ func (m *nearLinear) locate(s *nearScratch, x []float64, at *places, score []flo
 // ungroup puts the values of s.x back in the order of records.
 func (m *nearLinear) ungroup(s *nearScratch, c []float64, from int, at *places) {
 	if m.second != nil {
-		m.e.set.Join(c, s.x[:splitRoom], s.x[splitRoom:], m.second[from/8:])
+		m.e.set.Join(c, s.x, m.second[from/8:])
 		return
 	}
 	kernels.Take(c, s.x, at.of[:len(c)])
@@ -75,9 +77,6 @@ func (m *nearLinear) markSecond() {
 	m.second = make([]uint8, (len(m.e.class)+7)/8)
 	for i, c := range m.e.class {
 		m.second[i/8] |= c << (i % 8)
-	}
-	for w := range m.work {
-		m.work[w].places.start[1] = splitRoom
 	}
 }
 

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"math/bits"
-
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	. "github.com/mmcloughlin/avo/reg"
@@ -10,185 +8,156 @@ import (
 	"asm/vec"
 )
 
-const (
-	nibbles    = 16 // sets of the lanes of 256 bits
-	tableBytes = 32 // an entry of a table by nibble: a vector of pairs of 32-bit lane numbers
-	complement = (nibbles - 1) * tableBytes
-)
-
-// lanePairs are the 32-bit lanes of the 64-bit lanes at, in memory order.
-func lanePairs(at [4]uint64) []uint64 {
-	words := make([]uint64, len(at))
-	for i, l := range at {
-		words[i] = 2*l | (2*l+1)<<32
-	}
-	return words
-}
-
-// packLanes is a table by nibble: the lanes of its bits first.
-func packLanes() Mem {
+// A table by the bits of a vector's lanes: of 8 lanes a byte each, of 4 lanes two 32-bit lane
+// numbers each.
+func laneTable(v vec.ISA, name string, entry func(set uint64, lanes int) []uint64) Mem {
+	n := v.Lanes()
 	var words []uint64
-	for set := range uint64(nibbles) {
-		var at [4]uint64
-		next := 0
-		for l := range uint64(4) {
-			if set>>l&1 == 1 {
-				at[next] = l
-				next++
+	for set := range uint64(1) << n {
+		var packed uint64
+		for l, at := range entry(set, n) {
+			if v.Wide() {
+				packed |= at << (8 * l)
+				continue
 			}
+			// The sign says that the lane's bit is set.
+			words = append(words, 2*at|(2*at+1)<<32|set>>l&1<<63)
 		}
-		words = append(words, lanePairs(at)...)
-	}
-	return vec.Table("packLanes", words...)
-}
-
-// spreadLanes is a table by nibble: for each lane, how many bits are below it. The sign of a
-// lane says that its bit is set.
-func spreadLanes() Mem {
-	var words []uint64
-	for set := range uint64(nibbles) {
-		var at [4]uint64
-		for l := range at {
-			at[l] = uint64(bits.OnesCount64(set & (1<<l - 1)))
-		}
-		for l, word := range lanePairs(at) {
-			words = append(words, word|set>>l&1<<63)
+		if v.Wide() {
+			words = append(words, packed)
 		}
 	}
-	return vec.Table("spreadLanes", words...)
+	return vec.Table(name+v.Name, words...)
 }
 
-// nibble sets one and zero to the places in a table of a half of the byte in b and of its
-// complement.
-func nibble(half int, b, one, zero Register) {
-	MOVL(b, one)
-	if half == 0 {
-		ANDL(Imm(nibbles-1), one)
-	} else {
-		SHRL(Imm(4), one)
+// apart lists the lanes whose bit is 0, then those whose bit is 1 from the last on.
+func apart(set uint64, lanes int) []uint64 {
+	at := make([]uint64, lanes)
+	low, high := 0, lanes-1
+	for l := range at {
+		if set>>l&1 == 0 {
+			at[low] = uint64(l)
+			low++
+		} else {
+			at[high] = uint64(l)
+			high--
+		}
 	}
-	SHLL(Imm(uint64(bits.Len(tableBytes-1))), one)
-	MOVL(one, zero)
-	XORL(I32(complement), zero)
+	return at
 }
 
-// advance moves the addresses behind count ones and lanes - count zeros. count is lost.
-func advance(zero, one, count Register, lanes int) {
-	LEAQ(Mem{Base: one, Index: count, Scale: 8}, one)
-	NEGQ(count)
-	LEAQ(Mem{Base: zero, Index: count, Scale: 8, Disp: 8 * lanes}, zero)
-}
-
-// split is the loop of kernels.Split for a multiple of 8 numbers. It writes whole vectors, of
-// which the next one overwrites what is not in use.
-func split(v vec.ISA) {
-	v.Func("split", "func(zero, one, src *float64, mask *uint8, n int) int", "separates numbers and returns how many went to zero, see Split.")
-	zero, one := Load(Param("zero"), GP64()), Load(Param("one"), GP64())
-	src, mask := Load(Param("src"), GP64()), Load(Param("mask"), GP64())
-	n, start := Load(Param("n"), GP64()), GP64()
-	MOVQ(zero, start)
-	table := GP64()
-	if !v.Wide() {
-		LEAQ(packLanes(), table)
+// together is the inverse of apart, with lanes of the second of two vectors for the bits 1.
+func together(set uint64, lanes int) []uint64 {
+	at := make([]uint64, lanes)
+	for place, l := range apart(set, lanes) {
+		at[l] = uint64(place)
 	}
+	return at
+}
+
+// eights is the loop of split and join: for each byte of mask, body handles the lanes of a part
+// of 8 numbers, whose bits times the size of an entry of the table are in set.
+type eights struct {
+	v           vec.ISA
+	table, mask Register
+	n           Register
+}
+
+func (l eights) each(low, high Register, body func(part int, entry Mem), next func()) {
+	v, start := l.v, GP64()
+	MOVQ(low, start)
 	Label("loop")
-	CMPQ(n, Imm(8))
+	CMPQ(l.n, Imm(8))
 	JL(LabelRef("done"))
 	b := GP64()
-	MOVBLZX(Mem{Base: mask}, b.As32())
-	if v.Wide() {
-		ones, zeros := K(), K()
-		KMOVB(b.As32(), ones)
-		KNOTB(ones, zeros)
-		x, y := v.Reg(), v.Reg()
-		VMOVUPD(Mem{Base: src}, x)
-		VCOMPRESSPD_Z(x, ones, y)
-		VCOMPRESSPD_Z(x, zeros, x)
-		VMOVUPD(y, Mem{Base: one})
-		VMOVUPD(x, Mem{Base: zero})
-		POPCNTQ(b, b)
-		advance(zero, one, b, 8)
-	} else {
-		for half := range 2 {
-			at, other := GP64(), GP64()
-			nibble(half, b.As32(), at.As32(), other.As32())
-			x, y := v.Reg(), v.Reg()
-			VMOVUPD(Mem{Base: table, Index: at, Scale: 1}, y)
-			VMOVUPD(Mem{Base: table, Index: other, Scale: 1}, x)
-			VPERMPS(Mem{Base: src, Disp: half * v.Bytes}, y, y)
-			VPERMPS(Mem{Base: src, Disp: half * v.Bytes}, x, x)
-			VMOVUPD(y, Mem{Base: one})
-			VMOVUPD(x, Mem{Base: zero})
-			POPCNTQ(at, at)
-			advance(zero, one, at, 4)
+	MOVBLZX(Mem{Base: l.mask}, b.As32())
+	for part := range 8 / v.Lanes() {
+		set := b
+		entry := Mem{Base: l.table, Index: b, Scale: 8}
+		if !v.Wide() {
+			set = GP64()
+			MOVL(b.As32(), set.As32())
+			if part == 0 {
+				ANDL(Imm(15), set.As32())
+			} else {
+				SHRL(Imm(4), set.As32())
+			}
+			SHLL(Imm(5), set.As32()) // entries of 32 bytes
+			entry = Mem{Base: l.table, Index: set, Scale: 1}
 		}
+		body(part, entry)
+		count := GP64()
+		POPCNTQ(set, count)
+		NEGQ(count)
+		LEAQ(Mem{Base: high, Index: count, Scale: 8}, high)
+		ADDQ(I32(v.Lanes()), count)
+		LEAQ(Mem{Base: low, Index: count, Scale: 8}, low)
 	}
-	ADDQ(Imm(64), src)
-	INCQ(mask)
-	SUBQ(Imm(8), n)
+	next()
+	INCQ(l.mask)
+	SUBQ(Imm(8), l.n)
 	JMP(LabelRef("loop"))
 	Label("done")
-	returnCount(zero, start)
+	SUBQ(start, low)
+	SHRQ(Imm(3), low)
+	Store(low, ReturnIndex(0))
 	vec.End()
+}
+
+// split is the loop of kernels.Split for a multiple of 8 numbers: one permutation of a vector,
+// written whole to both ends, of which the next one overwrites what does not belong there.
+func split(v vec.ISA) {
+	v.Func("split", "func(dst, src *float64, mask *uint8, size, n int) int", "separates numbers and returns how many have the bit 0, see Split. size is that of dst.")
+	low, high := Load(Param("dst"), GP64()), Load(Param("size"), GP64())
+	LEAQ(Mem{Base: low, Index: high, Scale: 8}, high)
+	src := Load(Param("src"), GP64())
+	l := eights{v: v, mask: Load(Param("mask"), GP64()), n: Load(Param("n"), GP64()), table: GP64()}
+	LEAQ(laneTable(v, "apart", apart), l.table)
+	l.each(low, high, func(part int, entry Mem) {
+		x, at := v.Reg(), v.Reg()
+		if v.Wide() {
+			VPMOVZXBQ(entry, at)
+			VPERMPD(Mem{Base: src}, at, x)
+		} else {
+			VMOVUPD(entry, at)
+			VPERMPS(Mem{Base: src, Disp: part * v.Bytes}, at, x)
+		}
+		VMOVUPD(x, Mem{Base: low})
+		VMOVUPD(x, Mem{Base: high, Disp: -v.Bytes})
+	}, func() { ADDQ(Imm(64), src) })
 }
 
 // join is the loop of kernels.Join for a multiple of 8 numbers.
 func join(v vec.ISA) {
-	v.Func("join", "func(dst, zero, one *float64, mask *uint8, n int) int", "merges numbers and returns how many came from zero, see Join.")
+	v.Func("join", "func(dst, src *float64, mask *uint8, size, n int) int", "is the way back of split, see Join. size is that of src.")
 	dst := Load(Param("dst"), GP64())
-	zero, one := Load(Param("zero"), GP64()), Load(Param("one"), GP64())
-	mask, n, start := Load(Param("mask"), GP64()), Load(Param("n"), GP64()), GP64()
-	MOVQ(zero, start)
-	table := GP64()
-	if !v.Wide() {
-		LEAQ(spreadLanes(), table)
-	}
-	Label("loop")
-	CMPQ(n, Imm(8))
-	JL(LabelRef("done"))
-	b := GP64()
-	MOVBLZX(Mem{Base: mask}, b.As32())
-	if v.Wide() {
-		ones, zeros := K(), K()
-		KMOVB(b.As32(), ones)
-		KNOTB(ones, zeros)
-		x, y := v.Reg(), v.Reg()
-		VMOVUPD(Mem{Base: zero}, x)
-		VMOVUPD(Mem{Base: one}, y)
-		VEXPANDPD_Z(x, zeros, x)
-		VEXPANDPD(y, ones, x)
-		VMOVUPD(x, Mem{Base: dst})
-		POPCNTQ(b, b)
-		advance(zero, one, b, 8)
-	} else {
-		for half := range 2 {
-			at, other := GP64(), GP64()
-			nibble(half, b.As32(), at.As32(), other.As32())
-			x, y, set := v.Reg(), v.Reg(), v.Reg()
-			VMOVUPD(Mem{Base: table, Index: at, Scale: 1}, set)
-			VMOVUPD(Mem{Base: table, Index: other, Scale: 1}, x)
-			VPERMPS(Mem{Base: zero}, x, x)
-			VPERMPS(Mem{Base: one}, set, y)
-			VBLENDVPD(set, y, x, x)
-			VMOVUPD(x, Mem{Base: dst, Disp: half * v.Bytes})
-			POPCNTQ(at, at)
-			advance(zero, one, at, 4)
+	low, high := Load(Param("src"), GP64()), Load(Param("size"), GP64())
+	LEAQ(Mem{Base: low, Index: high, Scale: 8}, high)
+	l := eights{v: v, mask: Load(Param("mask"), GP64()), n: Load(Param("n"), GP64()), table: GP64()}
+	LEAQ(laneTable(v, "together", func(set uint64, lanes int) []uint64 {
+		at := together(set, lanes)
+		for l := range at {
+			if v.Wide() && set>>l&1 == 1 {
+				at[l] += uint64(lanes) // of the second source
+			}
 		}
-	}
-	ADDQ(Imm(64), dst)
-	INCQ(mask)
-	SUBQ(Imm(8), n)
-	JMP(LabelRef("loop"))
-	Label("done")
-	returnCount(zero, start)
-	vec.End()
-}
-
-// returnCount returns how many numbers are from start to end.
-func returnCount(end, start Register) {
-	SUBQ(start, end)
-	SHRQ(Imm(3), end)
-	Store(end, ReturnIndex(0))
+		return at
+	}), l.table)
+	l.each(low, high, func(part int, entry Mem) {
+		x, at := v.Reg(), v.Reg()
+		if v.Wide() {
+			VPMOVZXBQ(entry, at)
+			VMOVUPD(Mem{Base: low}, x)
+			VPERMT2PD(Mem{Base: high, Disp: -v.Bytes}, at, x)
+		} else {
+			y := v.Reg()
+			VMOVUPD(entry, at)
+			VPERMPS(Mem{Base: low}, at, x)
+			VPERMPS(Mem{Base: high, Disp: -v.Bytes}, at, y)
+			VBLENDVPD(at, y, x, x)
+		}
+		VMOVUPD(x, Mem{Base: dst, Disp: part * v.Bytes})
+	}, func() { ADDQ(Imm(64), dst) })
 }
 
 // sumLanes is the loop of kernels.SumLanes, as many sums at a time as a vector has, of which
