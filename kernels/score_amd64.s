@@ -1018,42 +1018,39 @@ TEXT ·splitAVX2(SB), NOSPLIT, $0-48
 	MOVQ n+32(FP), SI
 	LEAQ apartAVX2<>+0(SB), DI
 	MOVQ AX, R8
+	XORQ R9, R9
+	SHRQ $0x03, SI
+	JZ   done
 
 loop:
-	CMPQ    SI, $0x08
-	JL      done
-	MOVBLZX (BX), R9
-	MOVL    R9, R10
-	ANDL    $0x0f, R10
+	MOVBLZX (BX), R10
+	MOVL    R10, R11
+	ANDL    $0x0f, R11
+	SHLL    $0x05, R11
+	VMOVUPD (DI)(R11*1), Y0
+	VPERMPS (DX), Y0, Y0
+	VMOVUPD Y0, (AX)(R9*8)
+	VMOVUPD Y0, -32(CX)(R9*8)
+	POPCNTQ R11, R11
+	SUBQ    R11, R9
+	SHRL    $0x04, R10
 	SHLL    $0x05, R10
 	VMOVUPD (DI)(R10*1), Y0
-	VPERMPS (DX), Y0, Y0
-	VMOVUPD Y0, (AX)
-	VMOVUPD Y0, -32(CX)
-	POPCNTQ R10, R10
-	NEGQ    R10
-	LEAQ    (CX)(R10*8), CX
-	ADDQ    $+4, R10
-	LEAQ    (AX)(R10*8), AX
-	SHRL    $0x04, R9
-	SHLL    $0x05, R9
-	VMOVUPD (DI)(R9*1), Y0
 	VPERMPS 32(DX), Y0, Y0
-	VMOVUPD Y0, (AX)
-	VMOVUPD Y0, -32(CX)
-	POPCNTQ R9, R9
-	NEGQ    R9
-	LEAQ    (CX)(R9*8), CX
-	ADDQ    $+4, R9
-	LEAQ    (AX)(R9*8), AX
+	VMOVUPD Y0, 32(AX)(R9*8)
+	VMOVUPD Y0, -32(CX)(R9*8)
+	POPCNTQ R10, R10
+	SUBQ    R10, R9
 	ADDQ    $0x40, DX
+	ADDQ    $0x40, AX
 	INCQ    BX
-	SUBQ    $0x08, SI
-	JMP     loop
+	DECQ    SI
+	JNZ     loop
 
 done:
 	SUBQ R8, AX
 	SHRQ $0x03, AX
+	ADDQ R9, AX
 	MOVQ AX, ret+40(FP)
 	VZEROUPPER
 	RET
@@ -1135,44 +1132,41 @@ TEXT ·joinAVX2(SB), NOSPLIT, $0-48
 	MOVQ n+32(FP), SI
 	LEAQ togetherAVX2<>+0(SB), DI
 	MOVQ CX, R8
+	XORQ R9, R9
+	SHRQ $0x03, SI
+	JZ   done
 
 loop:
-	CMPQ      SI, $0x08
-	JL        done
-	MOVBLZX   (BX), R9
-	MOVL      R9, R10
-	ANDL      $0x0f, R10
-	SHLL      $0x05, R10
-	VMOVUPD   (DI)(R10*1), Y1
-	VPERMPS   (CX), Y1, Y0
-	VPERMPS   -32(DX), Y1, Y2
+	MOVBLZX   (BX), R10
+	MOVL      R10, R11
+	ANDL      $0x0f, R11
+	SHLL      $0x05, R11
+	VMOVUPD   (DI)(R11*1), Y1
+	VPERMPS   (CX)(R9*8), Y1, Y0
+	VPERMPS   -32(DX)(R9*8), Y1, Y2
 	VBLENDVPD Y1, Y2, Y0, Y0
 	VMOVUPD   Y0, (AX)
-	POPCNTQ   R10, R10
-	NEGQ      R10
-	LEAQ      (DX)(R10*8), DX
-	ADDQ      $+4, R10
-	LEAQ      (CX)(R10*8), CX
-	SHRL      $0x04, R9
-	SHLL      $0x05, R9
-	VMOVUPD   (DI)(R9*1), Y1
-	VPERMPS   (CX), Y1, Y0
-	VPERMPS   -32(DX), Y1, Y2
+	POPCNTQ   R11, R11
+	SUBQ      R11, R9
+	SHRL      $0x04, R10
+	SHLL      $0x05, R10
+	VMOVUPD   (DI)(R10*1), Y1
+	VPERMPS   32(CX)(R9*8), Y1, Y0
+	VPERMPS   -32(DX)(R9*8), Y1, Y2
 	VBLENDVPD Y1, Y2, Y0, Y0
 	VMOVUPD   Y0, 32(AX)
-	POPCNTQ   R9, R9
-	NEGQ      R9
-	LEAQ      (DX)(R9*8), DX
-	ADDQ      $+4, R9
-	LEAQ      (CX)(R9*8), CX
+	POPCNTQ   R10, R10
+	SUBQ      R10, R9
 	ADDQ      $0x40, AX
+	ADDQ      $0x40, CX
 	INCQ      BX
-	SUBQ      $0x08, SI
-	JMP       loop
+	DECQ      SI
+	JNZ       loop
 
 done:
 	SUBQ R8, CX
 	SHRQ $0x03, CX
+	ADDQ R9, CX
 	MOVQ CX, ret+40(FP)
 	VZEROUPPER
 	RET
@@ -3993,28 +3987,28 @@ TEXT ·splitAVX512(SB), NOSPLIT, $0-48
 	MOVQ n+32(FP), SI
 	LEAQ apartAVX512<>+0(SB), DI
 	MOVQ AX, R8
+	XORQ R9, R9
+	SHRQ $0x03, SI
+	JZ   done
 
 loop:
-	CMPQ      SI, $0x08
-	JL        done
-	MOVBLZX   (BX), R9
-	VPMOVZXBQ (DI)(R9*8), Z0
+	MOVBLZX   (BX), R10
+	VPMOVZXBQ (DI)(R10*8), Z0
 	VPERMPD   (DX), Z0, Z0
-	VMOVUPD   Z0, (AX)
-	VMOVUPD   Z0, -64(CX)
-	POPCNTQ   R9, R9
-	NEGQ      R9
-	LEAQ      (CX)(R9*8), CX
-	ADDQ      $+8, R9
-	LEAQ      (AX)(R9*8), AX
+	VMOVUPD   Z0, (AX)(R9*8)
+	VMOVUPD   Z0, -64(CX)(R9*8)
+	POPCNTQ   R10, R10
+	SUBQ      R10, R9
 	ADDQ      $0x40, DX
+	ADDQ      $0x40, AX
 	INCQ      BX
-	SUBQ      $0x08, SI
-	JMP       loop
+	DECQ      SI
+	JNZ       loop
 
 done:
 	SUBQ R8, AX
 	SHRQ $0x03, AX
+	ADDQ R9, AX
 	MOVQ AX, ret+40(FP)
 	VZEROUPPER
 	RET
@@ -4288,28 +4282,28 @@ TEXT ·joinAVX512(SB), NOSPLIT, $0-48
 	MOVQ n+32(FP), SI
 	LEAQ togetherAVX512<>+0(SB), DI
 	MOVQ CX, R8
+	XORQ R9, R9
+	SHRQ $0x03, SI
+	JZ   done
 
 loop:
-	CMPQ      SI, $0x08
-	JL        done
-	MOVBLZX   (BX), R9
-	VPMOVZXBQ (DI)(R9*8), Z1
-	VMOVUPD   (CX), Z0
-	VPERMT2PD -64(DX), Z1, Z0
+	MOVBLZX   (BX), R10
+	VPMOVZXBQ (DI)(R10*8), Z1
+	VMOVUPD   (CX)(R9*8), Z0
+	VPERMT2PD -64(DX)(R9*8), Z1, Z0
 	VMOVUPD   Z0, (AX)
-	POPCNTQ   R9, R9
-	NEGQ      R9
-	LEAQ      (DX)(R9*8), DX
-	ADDQ      $+8, R9
-	LEAQ      (CX)(R9*8), CX
+	POPCNTQ   R10, R10
+	SUBQ      R10, R9
 	ADDQ      $0x40, AX
+	ADDQ      $0x40, CX
 	INCQ      BX
-	SUBQ      $0x08, SI
-	JMP       loop
+	DECQ      SI
+	JNZ       loop
 
 done:
 	SUBQ R8, CX
 	SHRQ $0x03, CX
+	ADDQ R9, CX
 	MOVQ CX, ret+40(FP)
 	VZEROUPPER
 	RET

@@ -63,12 +63,15 @@ type eights struct {
 	n           Register
 }
 
-func (l eights) each(low, high Register, body func(part int, entry Mem), next func()) {
-	v, start := l.v, GP64()
+// each calls body with the addresses of the next numbers of both kinds: the low ones go up from
+// low, the high ones down from high. It returns how many are low.
+func (l eights) each(low, high Register, body func(part int, entry, low, high Mem), next func()) {
+	v, start, ones := l.v, GP64(), GP64()
 	MOVQ(low, start)
+	XORQ(ones, ones) // less than 0: a low number stays behind by one place for each
+	SHRQ(Imm(3), l.n)
+	JZ(LabelRef("done"))
 	Label("loop")
-	CMPQ(l.n, Imm(8))
-	JL(LabelRef("done"))
 	b := GP64()
 	MOVBLZX(Mem{Base: l.mask}, b.As32())
 	for part := range 8 / v.Lanes() {
@@ -85,21 +88,20 @@ func (l eights) each(low, high Register, body func(part int, entry Mem), next fu
 			SHLL(Imm(5), set.As32()) // entries of 32 bytes
 			entry = Mem{Base: l.table, Index: set, Scale: 1}
 		}
-		body(part, entry)
+		body(part, entry, Mem{Base: low, Index: ones, Scale: 8, Disp: part * v.Bytes}, Mem{Base: high, Index: ones, Scale: 8, Disp: -v.Bytes})
 		count := GP64()
 		POPCNTQ(set, count)
-		NEGQ(count)
-		LEAQ(Mem{Base: high, Index: count, Scale: 8}, high)
-		ADDQ(I32(v.Lanes()), count)
-		LEAQ(Mem{Base: low, Index: count, Scale: 8}, low)
+		SUBQ(count, ones)
 	}
 	next()
+	ADDQ(Imm(64), low)
 	INCQ(l.mask)
-	SUBQ(Imm(8), l.n)
-	JMP(LabelRef("loop"))
+	DECQ(l.n)
+	JNZ(LabelRef("loop"))
 	Label("done")
 	SUBQ(start, low)
 	SHRQ(Imm(3), low)
+	ADDQ(ones, low)
 	Store(low, ReturnIndex(0))
 	vec.End()
 }
@@ -113,7 +115,7 @@ func split(v vec.ISA) {
 	src := Load(Param("src"), GP64())
 	l := eights{v: v, mask: Load(Param("mask"), GP64()), n: Load(Param("n"), GP64()), table: GP64()}
 	LEAQ(laneTable(v, "apart", apart), l.table)
-	l.each(low, high, func(part int, entry Mem) {
+	l.each(low, high, func(part int, entry, low, high Mem) {
 		x, at := v.Reg(), v.Reg()
 		if v.Wide() {
 			VPMOVZXBQ(entry, at)
@@ -122,8 +124,8 @@ func split(v vec.ISA) {
 			VMOVUPD(entry, at)
 			VPERMPS(Mem{Base: src, Disp: part * v.Bytes}, at, x)
 		}
-		VMOVUPD(x, Mem{Base: low})
-		VMOVUPD(x, Mem{Base: high, Disp: -v.Bytes})
+		VMOVUPD(x, low)
+		VMOVUPD(x, high)
 	}, func() { ADDQ(Imm(64), src) })
 }
 
@@ -143,17 +145,17 @@ func join(v vec.ISA) {
 		}
 		return at
 	}), l.table)
-	l.each(low, high, func(part int, entry Mem) {
+	l.each(low, high, func(part int, entry, low, high Mem) {
 		x, at := v.Reg(), v.Reg()
 		if v.Wide() {
 			VPMOVZXBQ(entry, at)
-			VMOVUPD(Mem{Base: low}, x)
-			VPERMT2PD(Mem{Base: high, Disp: -v.Bytes}, at, x)
+			VMOVUPD(low, x)
+			VPERMT2PD(high, at, x)
 		} else {
 			y := v.Reg()
 			VMOVUPD(entry, at)
-			VPERMPS(Mem{Base: low}, at, x)
-			VPERMPS(Mem{Base: high, Disp: -v.Bytes}, at, y)
+			VPERMPS(low, at, x)
+			VPERMPS(high, at, y)
 			VBLENDVPD(at, y, x, x)
 		}
 		VMOVUPD(x, Mem{Base: dst, Disp: part * v.Bytes})
