@@ -135,12 +135,12 @@ func measureKernels(set *kernels.Set) {
 		mask[i/8] |= class[i] << (i % 8)
 		s[i] /= 50
 	}
-	zero, one := make([]float64, n+8), make([]float64, n+8)
+	parts := make([]float64, n+16)
 	sum, coef := make([]float64, 8*(terms-1)), even(terms, 1)
 	report("locate 16 bins", "point", n, 6, func() { set.Locate(pos, key, s, class, bins) })
 	report("take", "point", n, 1, func() { kernels.Take(pos, s, at) })
-	report("split", "point", n, 1, func() { set.Split(zero, one, s, mask) })
-	report("join", "point", n, 1, func() { set.Join(pos, zero, one, mask) })
+	report("split", "point", n, 1, func() { set.Split(parts, s, mask) })
+	report("join", "point", n, 1, func() { set.Join(pos, parts, mask) })
 	// Of four powers three fused, a product and a sum; in plain Go a product and a sum each.
 	perPower, perTerm := 5.0/4, 1.0
 	if set.Variant() == kernels.Generic {
