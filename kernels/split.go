@@ -15,8 +15,8 @@ package kernels
 //	clear(dst[i : i+8])
 //	clear(dst[j-8 : j])
 //
-// and returns i. len(dst) >= len(src) + 16. A variant writes whole vectors: what is between the
-// zeros is undefined.
+// and returns i. len(dst) >= len(src) + 16. A variant writes whole vectors: what is between
+// these two runs of zeros is undefined.
 func Split(dst, src []float64, mask []uint8) int {
 	i, j := 0, len(dst)
 	_ = dst[:len(src)+16]

@@ -189,9 +189,9 @@ func (k *kernel) rowSumDepth() int {
 // sumDepth is the depth of the sums of powers. kernels.PowerSums adds len/8 + 1 times to a
 // partial sum, of terms of depth 2. A run counts as its length and 8 more, and the sums
 // are flushed before a run that would make that exceed runRows + 8, by 3 additions and one to
-// the sum of a chunk. A group has at most 7 zeros and 8 more for each run, of which any two in
-// succession between flushes make up more than runRows, so it is flushed less than
-// 2.1 chunkRows/runRows + 2 times. Chunks are added as likewise.
+// the sum of a chunk. A group has at most 7 zeros in a block. What is summed up to one flush and
+// up to the next counts more than runRows together, so a group is flushed less than
+// 2.1 chunkRows/runRows + 2 times. Chunks are added in a binary tree.
 func (k *kernel) sumDepth() int {
 	return runRows/8 + 1 + 2 + 3 + 2*(k.chunkRows+k.chunkRows/20)/runRows + 3 + bits.Len(uint(k.chunks()))
 }

@@ -203,3 +203,64 @@ func polynomial(v vec.ISA) {
 	}
 	vec.End()
 }
+
+// sumLanes is the loop of kernels.SumLanes, as many sums at a time as a vector has, of which
+// there are count.
+func sumLanes(v vec.ISA) {
+	v.Func("sumLanes", "func(sum, lanes *float64, count int)", "adds up lanes for vectors of sums, see SumLanes.")
+	sum, lanes := Load(Param("sum"), GP64()), Load(Param("lanes"), GP64())
+	count, none := Load(Param("count"), GP64()), v.Reg()
+	v.Zero(none)
+	Label("loop")
+	CMPQ(count, Imm(uint64(v.Lanes())))
+	JL(LabelRef("done"))
+	r := v.Regs(v.Lanes())
+	for i := range r {
+		for at := 0; at < 64; at += v.Bytes {
+			m := Mem{Base: lanes, Disp: 64*i + at}
+			if at == 0 {
+				VMOVUPD(m, r[i])
+			} else {
+				VADDPD(m, r[i], r[i])
+			}
+			VMOVUPD(none, m)
+		}
+	}
+	var s VecVirtual
+	if v.Wide() {
+		s = sumVectors(v, r)
+	} else {
+		s = v.HSum4(r)
+	}
+	VADDPD(Mem{Base: sum}, s, s)
+	VMOVUPD(s, Mem{Base: sum})
+	ADDQ(I32(v.Bytes), sum)
+	ADDQ(I32(64*v.Lanes()), lanes)
+	SUBQ(I32(v.Lanes()), count)
+	JMP(LabelRef("loop"))
+	Label("done")
+	vec.End()
+}
+
+// sumVectors returns the sums of the lanes of 8 vectors of 512 bits as 8 lanes: of pairs of
+// lanes, then twice of pairs of 128 bits.
+func sumVectors(v vec.ISA, r []VecVirtual) VecVirtual {
+	pairs := func(low, high func(a, b, to VecVirtual)) {
+		half := r[:0]
+		for i := 0; i < len(r); i += 2 {
+			x, y := v.Reg(), v.Reg()
+			low(r[i], r[i+1], x)
+			high(r[i], r[i+1], y)
+			VADDPD(x, y, x)
+			half = append(half, x)
+		}
+		r = half
+	}
+	blocks := func(order uint64) func(a, b, to VecVirtual) {
+		return func(a, b, to VecVirtual) { VSHUFF64X2(Imm(order), b, a, to) }
+	}
+	pairs(func(a, b, to VecVirtual) { VUNPCKLPD(b, a, to) }, func(a, b, to VecVirtual) { VUNPCKHPD(b, a, to) })
+	pairs(blocks(0x88), blocks(0xdd)) // blocks 0 and 2, 1 and 3
+	pairs(blocks(0x88), blocks(0xdd))
+	return r[0]
+}
