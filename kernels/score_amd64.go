@@ -257,7 +257,7 @@ func sumLanesBy(f func(sum, lanes *float64, count int), width int) func(sum, lan
 
 func splitBy(f func(dst, src *float64, mask *uint8, size, n int) int) func(dst, src []float64, mask []uint8) int {
 	return func(dst, src []float64, mask []uint8) int {
-		_, mask = dst[:len(src)+16], mask[:(len(src)+7)/8]
+		_, mask = dst[len(src)+15], mask[:(len(src)+7)/8]
 		n := len(src) &^ 7
 		i := f(unsafe.SliceData(dst), unsafe.SliceData(src), unsafe.SliceData(mask), len(dst), n)
 		return i + Split(dst[i:len(dst)-(n-i)], src[n:], mask[n/8:])
@@ -266,7 +266,7 @@ func splitBy(f func(dst, src *float64, mask *uint8, size, n int) int) func(dst, 
 
 func joinBy(f func(dst, src *float64, mask *uint8, size, n int) int) func(dst, src []float64, mask []uint8) {
 	return func(dst, src []float64, mask []uint8) {
-		_, mask = src[:len(dst)+16], mask[:(len(dst)+7)/8]
+		_, mask = src[len(dst)+15], mask[:(len(dst)+7)/8]
 		n := len(dst) &^ 7
 		i := f(unsafe.SliceData(dst), unsafe.SliceData(src), unsafe.SliceData(mask), len(src), n)
 		Join(dst[n:], src[i:len(src)-(n-i)], mask[n/8:])

@@ -19,7 +19,7 @@ package kernels
 // these two runs of zeros is undefined.
 func Split(dst, src []float64, mask []uint8) int {
 	i, j := 0, len(dst)
-	_ = dst[:len(src)+16]
+	_ = dst[len(src)+15]
 	for k, v := range src {
 		// No branch: labels in random order defeat its prediction.
 		bit := int(mask[k/8]>>(k%8)) & 1
@@ -48,7 +48,7 @@ func Split(dst, src []float64, mask []uint8) int {
 // len(src) >= len(dst) + 16.
 func Join(dst, src []float64, mask []uint8) {
 	i, j := 0, len(src)
-	_ = src[:len(dst)+16]
+	_ = src[len(dst)+15]
 	for k := range dst {
 		bit := int(mask[k/8]>>(k%8)) & 1
 		dst[k] = src[i+(j-1-i)&-bit]

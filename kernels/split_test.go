@@ -88,6 +88,20 @@ func testSplit(t *testing.T, kernel *Set) {
 			}
 		}
 	}
+	// Too little room, whatever the capacity.
+	for name, call := range map[string]func(short []float64){
+		"Split": func(short []float64) { kernel.Split(short, make([]float64, 16), make([]uint8, 2)) },
+		"Join":  func(short []float64) { kernel.Join(make([]float64, 16), short, make([]uint8, 2)) },
+	} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("%s takes a buffer that is too short", name)
+				}
+			}()
+			call(make([]float64, 31, 64))
+		}()
+	}
 	// Every byte.
 	for b := range 256 {
 		if fault := splitFault(kernel, []float64{1, 2, 3, 4, 5, 6, 7, 8}, []uint8{uint8(b)}, 0); fault != "" {
