@@ -48,13 +48,21 @@ func benchPowers(b *testing.B, kernel *Set) {
 		class[i], at[i] = uint8(i*7/5)%2, uint16(i/2+i%2*n/2)
 	}
 	dst, sum, coef := make([]float64, n), make([]float64, 8*(terms-1)), uniform(terms, -1, 1)
+	parts, mask := make([]float64, n+16), make([]uint8, n/8)
+	for i, c := range class {
+		mask[i/8] |= c << (i % 8)
+	}
 	for _, k := range []struct {
 		name string
 		run  func()
 	}{
 		{"locate", func() { kernel.Locate(dst, key, x, class, 16) }},
 		{"take", func() { Take(dst, x, at) }},
+		{"put", func() { Put(dst, x, at) }},
+		{"split", func() { kernel.Split(parts, x, mask) }},
+		{"join", func() { kernel.Join(dst, parts, mask) }},
 		{"sums", func() { kernel.PowerSums(sum, x) }},
+		{"lanes", func() { kernel.SumLanes(dst[:terms-1], sum) }},
 		{"polynomial", func() { kernel.Polynomial(dst, coef, x) }},
 	} {
 		b.Run(k.name, func(b *testing.B) {

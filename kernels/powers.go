@@ -37,6 +37,24 @@ func PowerSums(sum, x []float64) {
 	}
 }
 
+// SumLanes adds the total of every eight partial sums to a sum and clears them:
+//
+//	for i := range sum {
+//		for l := range 8 {
+//			sum[i] += lanes[8*i+l]
+//			lanes[8*i+l] = 0
+//		}
+//	}
+//
+// except that the eight are added in a tree, of depth 3.
+func SumLanes(sum, lanes []float64) {
+	for i := range sum {
+		l := lanes[8*i : 8*i+8]
+		sum[i] += ((l[0] + l[1]) + (l[2] + l[3])) + ((l[4] + l[5]) + (l[6] + l[7]))
+		clear(l)
+	}
+}
+
 // Polynomial evaluates a polynomial of even degree:
 //
 //	for j := range x {
@@ -49,6 +67,7 @@ func PowerSums(sum, x []float64) {
 // len(coef) is odd. It is E(x^2) + x O(x^2), both by Horner's rule, so that a term meets
 // at most 1.5 i + 3 roundings: two in each of i/2 steps, one in each x^2, and those of
 // x O and of the last sum. The error is below Gamma(2 len(coef) + 2) sum |coef_i| |x|^i.
+// dst may be x.
 func Polynomial(dst, coef, x []float64) {
 	dst = dst[:len(x)]
 	top, coef := coef[len(coef)-1], coef[:len(coef)-1]
@@ -72,19 +91,5 @@ func Polynomial(dst, coef, x []float64) {
 			o, e = o*s+c[len(c)-1], e*s+c[len(c)-2]
 		}
 		dst[j] = e + v*o
-	}
-}
-
-// Take copies selected numbers:
-//
-//	for i, k := range at {
-//		dst[i] = src[k]
-//	}
-//
-// len(dst) >= len(at). Vector instructions for this are slower on many processors.
-func Take(dst, src []float64, at []uint16) {
-	dst = dst[:len(at)]
-	for i, k := range at {
-		dst[i] = src[k]
 	}
 }

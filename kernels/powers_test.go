@@ -89,8 +89,12 @@ func testPolynomial(t *testing.T, kernel *Set) {
 				continue // the same loops as for 29 terms
 			}
 			x, coef := newGuarded(positions(rng, n), n%4), newGuarded(normals(rng, terms), n%3)
-			dst := newGuarded(make([]float64, n), 1)
+			dst, same := newGuarded(make([]float64, n), 1), newGuarded(x.data, n%4)
 			kernel.Polynomial(dst.data, coef.data, x.data)
+			kernel.Polynomial(same.data, coef.data, same.data)
+			if !slices.Equal(dst.data, same.data) || !same.intact() {
+				t.Fatalf("%d terms, n=%d: other values in place", terms, n)
+			}
 			for j, v := range x.data {
 				want, size := new(big.Float).SetPrec(200), 0.0
 				for i := terms - 1; i >= 0; i-- {
@@ -109,10 +113,31 @@ func testPolynomial(t *testing.T, kernel *Set) {
 	}
 }
 
-func TestTake(t *testing.T) {
-	src, dst := []float64{3, 5, 7}, []float64{0, 0, 0, 0, -1}
-	Take(dst, src, []uint16{2, 0, 0, 1})
-	if !slices.Equal(dst, []float64{7, 3, 3, 5, -1}) {
-		t.Errorf("got %v", dst)
+func TestSumLanes(t *testing.T) { variants(t, testSumLanes) }
+
+func testSumLanes(t *testing.T, kernel *Set) {
+	rng := rand.New(rand.NewPCG(8, 8))
+	for n := range 68 {
+		for offset := range 4 {
+			lanes, sum := newGuarded(normals(rng, 8*n), offset), newGuarded(normals(rng, n), 3-offset)
+			kernel.SumLanes(sum.data, lanes.data)
+			for i, got := range sum.data {
+				want, size := new(big.Float).SetPrec(200), math.Abs(sum.copy[i])
+				want.SetFloat64(sum.copy[i])
+				for _, v := range lanes.copy[8*i:][:8] {
+					want.Add(want, big.NewFloat(v))
+					size += math.Abs(v)
+				}
+				if err := offBy(got, want); !(err <= 4*size*0x1.01p-53) {
+					t.Errorf("n=%d offset=%d: sum %d is off by %v of %v", n, offset, i, err, size)
+				}
+			}
+			if slices.ContainsFunc(lanes.data, func(v float64) bool { return v != 0 }) {
+				t.Errorf("n=%d offset=%d: lanes are not cleared", n, offset)
+			}
+			if !sum.intact() || !lanes.intact() {
+				t.Fatalf("n=%d offset=%d: wrote outside its slices", n, offset)
+			}
+		}
 	}
 }

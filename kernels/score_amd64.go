@@ -15,26 +15,32 @@ func (s *Set) accelerateScore() {
 	switch s.variant {
 	case AVX2:
 		s.Dot = dotBy(dotAVX2, 4*dotColumns)
-		s.Dots = dotsBy(dotsAVX2, 4*dotColumns)
+		s.Dots = dotsBy(dotsAVX2, dots1AVX2, dots2AVX2, 4*dotColumns)
 		s.GatherDots = gatherDotsBy(gatherDotsAVX2, 4*dotColumns)
 		s.AddRows = addRowsBy(addRowsAVX2, s.Dot)
 		s.GatherAddRows = gatherAddRowsBy(gatherAddRowsAVX2)
 		s.Locate = locateBy(locateAVX2, 4)
 		s.PowerSums = powerSumsBy(powerSumsAVX2)
+		s.SumLanes = sumLanesBy(sumLanesAVX2, 4)
 		s.Polynomial = polynomialBy(polynomialAVX2, 4)
+		s.Split = splitBy(splitAVX2)
+		s.Join = joinBy(joinAVX2)
 		s.LogisticTile = logisticTileBy(logisticTileAVX2)
 		s.LogisticTile32 = logisticTile32By(logisticTile32AVX2, 8)
 		s.LogisticPairTile = logisticPairTileBy(logisticPairTileAVX2)
 		s.LogisticSlopes = logisticSlopesBy(logisticSlopesAVX2)
 	case AVX512:
 		s.Dot = dotBy(dotAVX512, 8*dotColumns)
-		s.Dots = dotsBy(dotsAVX512, 8*dotColumns)
+		s.Dots = dotsBy(dotsAVX512, dots1AVX512, dots2AVX512, 8*dotColumns)
 		s.GatherDots = gatherDotsBy(gatherDotsAVX512, 8*dotColumns)
 		s.AddRows = addRowsBy(addRowsAVX512, s.Dot)
 		s.GatherAddRows = gatherAddRowsBy(gatherAddRowsAVX512)
 		s.Locate = locateBy(locateAVX512, 8)
 		s.PowerSums = powerSumsBy(powerSumsAVX512)
+		s.SumLanes = sumLanesBy(sumLanesAVX512, 8)
 		s.Polynomial = polynomialBy(polynomialAVX512, 8)
+		s.Split = splitBy(splitAVX512)
+		s.Join = joinBy(joinAVX512)
 		s.LogisticTile = logisticTileBy(logisticTileAVX512)
 		s.LogisticTile32 = logisticTile32By(logisticTile32AVX512, 16)
 		s.LogisticPairTile = logisticPairTileBy(logisticPairTileAVX512)
@@ -57,11 +63,21 @@ func dotBy(f func(x, y *float64, n int) float64, block int) func(x, y []float64)
 	}
 }
 
-func dotsBy(f func(dst, x, w *float64, rows, d, stride int), block int) func(dst, x, w []float64) {
+func dotsBy(f func(dst, x, w *float64, rows, d, stride int), one, two func(dst, x, w *float64, rows int), block int) func(dst, x, w []float64) {
 	return func(dst, x, w []float64) {
 		d := len(w)
 		if d <= shortRow {
-			shortDots(dst, x, w)
+			x = x[:len(dst)*d]
+			n := 0
+			switch d {
+			case 1:
+				n = len(dst) &^ 7
+				one(unsafe.SliceData(dst), unsafe.SliceData(x), unsafe.SliceData(w), n)
+			case 2:
+				n = len(dst) &^ 7
+				two(unsafe.SliceData(dst), unsafe.SliceData(x), unsafe.SliceData(w), n)
+			}
+			shortDots(dst[n:], x[n*d:], w)
 			return
 		}
 		clear(dst)
@@ -224,5 +240,35 @@ func polynomialBy(f func(dst, coef, x *float64, pairs, n int), lanes int) func(d
 		_ = coef[0]
 		f(unsafe.SliceData(dst), unsafe.SliceData(coef), unsafe.SliceData(x), len(coef)/2, n)
 		Polynomial(dst[n:], coef, x[n:])
+	}
+}
+
+func sumLanesBy(f func(sum, lanes *float64, count int), width int) func(sum, lanes []float64) {
+	return func(sum, lanes []float64) {
+		lanes = lanes[:8*len(sum)]
+		n := len(sum) / width * width
+		f(unsafe.SliceData(sum), unsafe.SliceData(lanes), n)
+		SumLanes(sum[n:], lanes[8*n:])
+	}
+}
+
+// The assembly for numbers of two kinds leaves the last few to the generic loop, in what is left
+// between both ends.
+
+func splitBy(f func(dst, src *float64, mask *uint8, size, n int) int) func(dst, src []float64, mask []uint8) int {
+	return func(dst, src []float64, mask []uint8) int {
+		_, mask = dst[len(src)+15], mask[:(len(src)+7)/8]
+		n := len(src) &^ 7
+		i := f(unsafe.SliceData(dst), unsafe.SliceData(src), unsafe.SliceData(mask), len(dst), n)
+		return i + Split(dst[i:len(dst)-(n-i)], src[n:], mask[n/8:])
+	}
+}
+
+func joinBy(f func(dst, src *float64, mask *uint8, size, n int) int) func(dst, src []float64, mask []uint8) {
+	return func(dst, src []float64, mask []uint8) {
+		_, mask = src[len(dst)+15], mask[:(len(dst)+7)/8]
+		n := len(dst) &^ 7
+		i := f(unsafe.SliceData(dst), unsafe.SliceData(src), unsafe.SliceData(mask), len(src), n)
+		Join(dst[n:], src[i:len(src)-(n-i)], mask[n/8:])
 	}
 }

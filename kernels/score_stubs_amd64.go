@@ -39,6 +39,31 @@ func powerSumsAVX2(sum *float64, x *float64, groups int, n int)
 //go:noescape
 func polynomialAVX2(dst *float64, coef *float64, x *float64, pairs int, n int)
 
+// sumLanesAVX2 adds up lanes for vectors of sums, see SumLanes.
+//
+//go:noescape
+func sumLanesAVX2(sum *float64, lanes *float64, count int)
+
+// splitAVX2 separates numbers and returns how many have the bit 0, see Split. size is that of dst.
+//
+//go:noescape
+func splitAVX2(dst *float64, src *float64, mask *uint8, size int, n int) int
+
+// joinAVX2 is the way back of split, see Join. size is that of src.
+//
+//go:noescape
+func joinAVX2(dst *float64, src *float64, mask *uint8, size int, n int) int
+
+// dots1AVX2 multiplies rows of one column by w, see Dots.
+//
+//go:noescape
+func dots1AVX2(dst *float64, x *float64, w *float64, rows int)
+
+// dots2AVX2 multiplies rows of two columns by w, see Dots.
+//
+//go:noescape
+func dots2AVX2(dst *float64, x *float64, w *float64, rows int)
+
 // dotAVX2 returns the sum of x_k y_k, see Dot.
 //
 //go:noescape
@@ -98,6 +123,31 @@ func powerSumsAVX512(sum *float64, x *float64, groups int, n int)
 //
 //go:noescape
 func polynomialAVX512(dst *float64, coef *float64, x *float64, pairs int, n int)
+
+// sumLanesAVX512 adds up lanes for vectors of sums, see SumLanes.
+//
+//go:noescape
+func sumLanesAVX512(sum *float64, lanes *float64, count int)
+
+// splitAVX512 separates numbers and returns how many have the bit 0, see Split. size is that of dst.
+//
+//go:noescape
+func splitAVX512(dst *float64, src *float64, mask *uint8, size int, n int) int
+
+// joinAVX512 is the way back of split, see Join. size is that of src.
+//
+//go:noescape
+func joinAVX512(dst *float64, src *float64, mask *uint8, size int, n int) int
+
+// dots1AVX512 multiplies rows of one column by w, see Dots.
+//
+//go:noescape
+func dots1AVX512(dst *float64, x *float64, w *float64, rows int)
+
+// dots2AVX512 multiplies rows of two columns by w, see Dots.
+//
+//go:noescape
+func dots2AVX512(dst *float64, x *float64, w *float64, rows int)
 
 // dotAVX512 returns the sum of x_k y_k, see Dot.
 //

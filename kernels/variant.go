@@ -15,7 +15,7 @@ type Variant int
 const (
 	Best    Variant = iota // the last of Variants
 	Generic                // plain Go
-	AVX2                   // vectors of 256 bits; needs AVX2, FMA and BMI2
+	AVX2                   // vectors of 256 bits; needs AVX2, FMA, BMI2 and POPCNT
 	AVX512                 // vectors of 512 bits; needs AVX-512 F, BW, DQ and VL, too
 )
 
@@ -61,7 +61,10 @@ type Set struct {
 
 	Locate     func(pos []float64, bin []int32, x []float64, class []uint8, bins int)
 	PowerSums  func(sum, x []float64)
+	SumLanes   func(sum, lanes []float64)
 	Polynomial func(dst, coef, x []float64)
+	Split      func(dst, src []float64, mask []uint8) int
+	Join       func(dst, src []float64, mask []uint8)
 
 	LogisticTile     func(row, col, a, b []float64)
 	LogisticTile32   func(row, col []float64, a, b []float32)
@@ -101,7 +104,10 @@ func Select(v Variant) (*Set, error) {
 		GatherAddRows:    GatherAddRows,
 		Locate:           Locate,
 		PowerSums:        PowerSums,
+		SumLanes:         SumLanes,
 		Polynomial:       Polynomial,
+		Split:            Split,
+		Join:             Join,
 		LogisticTile:     LogisticTile,
 		LogisticTile32:   LogisticTile32,
 		LogisticPairTile: LogisticPairTile,

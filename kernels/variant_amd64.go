@@ -8,7 +8,7 @@ import "golang.org/x/sys/cpu"
 // other than Generic.
 func supported(v Variant) bool {
 	x := &cpu.X86
-	avx2 := x.HasAVX2 && x.HasFMA && x.HasBMI2
+	avx2 := x.HasAVX2 && x.HasFMA && x.HasBMI2 && x.HasPOPCNT
 	switch v {
 	case AVX2:
 		return avx2

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math/rand/v2"
 
+	"dyad/bench"
 	"dyad/engine"
 	"dyad/engine/cpu"
 	"dyad/engine/dataset"
@@ -126,9 +127,8 @@ func gradient(name string, loss engine.Loss, on cpu.Backend, n, d int, count fun
 	}
 }
 
-// sums are those of the near-linear method alone, from n scores of two labels in turn to
-// their coefficients, by one worker: the powers of positions in one bin, and a polynomial
-// of as many terms.
+// sums are those of the near-linear method alone, from n scores of two labels to their
+// coefficients, by one worker.
 func sums(n int) prepare {
 	return func(_ context.Context, _ Options, t target) (*prepared, error) {
 		if t.Backend != nil {
@@ -138,47 +138,13 @@ func sums(n int) prepare {
 		if err != nil {
 			return nil, err
 		}
-		const block, terms = 2048, 33
-		rng := rand.New(rand.NewPCG(1, 1))
-		score, c, at := make([]float64, n), make([]float64, n), make([]uint16, block)
-		for i := range score {
-			score[i] = 2*rng.Float64() - 1
-		}
-		for i := range at {
-			at[i] = uint16(i/2 + i%2*block/2)
-		}
-		sum, coef := make([]float64, 8*(terms-1)), make([]float64, terms)
-		for i := range coef {
-			coef[i] = 1 / float64(i+1)
-		}
-		x, value := make([]float64, block), make([]float64, block)
+		const terms = 33
+		sums := bench.NearLinear(set, n, terms)
 		return &prepared{
 			line: Line{Method: "logistic sums only", N: n, Unit: "scores", Variant: t.variant.String(), Of: "FMA"}, work: float64(n),
 			// A multiplication and an addition for each term of both.
 			count: float64(n) * 4 * terms, close: func() {},
-			run: func() error {
-				clear(sum)
-				for i := 0; i < n; i += block {
-					s := score[i:min(i+block, n)]
-					if len(s) == block {
-						kernels.Take(x, s, at)
-						set.PowerSums(sum, x)
-					} else {
-						set.PowerSums(sum, s)
-					}
-				}
-				for i := 0; i < n; i += block {
-					s := score[i:min(i+block, n)]
-					if len(s) == block {
-						kernels.Take(x, s, at)
-						set.Polynomial(value, coef, x)
-						kernels.Take(c[i:i+block], value, at)
-					} else {
-						set.Polynomial(c[i:i+len(s)], coef, s)
-					}
-				}
-				return nil
-			},
+			run: func() error { sums(); return nil },
 		}, nil
 	}
 }

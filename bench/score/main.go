@@ -139,15 +139,19 @@ func measureKernels(set *kernels.Set) {
 	})
 	const bins, terms = 16, 33
 	class, pos, value, key := make([]uint8, n), make([]float64, n), make([]float64, n), make([]int32, n)
-	at := make([]uint16, n)
+	at, mask := make([]uint16, n), make([]uint8, n/8)
 	for i := range class {
 		class[i] = uint8(i*7/5) % 2
 		at[i] = uint16(i/2 + i%2*n/2)
+		mask[i/8] |= class[i] << (i % 8)
 		s[i] /= 50
 	}
+	parts := make([]float64, n+16)
 	sum, coef := make([]float64, 8*(terms-1)), even(terms, 1)
 	report("locate 16 bins", "point", n, 6, func() { set.Locate(pos, key, s, class, bins) })
 	report("take", "point", n, 1, func() { kernels.Take(pos, s, at) })
+	report("split", "point", n, 1, func() { set.Split(parts, s, mask) })
+	report("join", "point", n, 1, func() { set.Join(pos, parts, mask) })
 	// Of four powers three fused, a product and a sum; in plain Go a product and a sum each.
 	perPower, perTerm := 5.0/4, 1.0
 	if set.Variant() == kernels.Generic {
@@ -155,13 +159,9 @@ func measureKernels(set *kernels.Set) {
 	}
 	report("power sums 33 terms", "point", n, (terms-1)*perPower, func() { set.PowerSums(sum, s) })
 	report("polynomial 33 terms", "point", n, terms*perTerm, func() { set.Polynomial(value, coef, s) })
-	report("near-linear sums one bin of 33 terms", "point", n, 2+terms*perTerm+(terms-1)*perPower, func() {
-		kernels.Take(pos, s, at)
-		set.PowerSums(sum, pos)
-		kernels.Take(pos, s, at)
-		set.Polynomial(value, coef, pos)
-		kernels.Take(pos, value, at)
-	})
+	for _, n := range []int{n, 1_000_000} {
+		report("near-linear sums one bin of 33 terms", "point", float64(n), 3+terms*perTerm+(terms-1)*perPower, bench.NearLinear(set, n, terms))
+	}
 	x, w, out := even(20*256, 1), even(20, 1), make([]float64, 256)
 	report("dots d=20 in cache", "row", 256, 20, func() { set.Dots(out, x, w) })
 	report("add rows d=20 in cache", "row", 256, 20, func() { set.AddRows(w, out, x) })

@@ -198,7 +198,8 @@ func (k *kernel) terms() int { return k.expansion.Terms }
 const (
 	minBlockRows = 256     // bounds the depth of sums over rows
 	maxBlockRows = 2048    // for rows with few of many features
-	coefRows     = 2048    // records whose c are computed at a time, blocks of rows
+	coefRows     = 4096    // records whose c are computed at a time, blocks of rows
+	leastChunk   = 2048    // rows of a chunk, fewer of more than 32 features
 	maxChunks    = 128     // bounds the number of partial sums
 	maxPartials  = 4 << 20 // floats held in partial sums, 32 MB
 	prefixJob    = 32      // blocks of one job of PrefixPairs
@@ -213,7 +214,7 @@ func (k *kernel) planGrid() {
 	for k.blockRows < maxBlockRows && k.blockRows*k.rowLen < 4*p.D {
 		k.blockRows *= 2
 	}
-	rows := max(min(65536/k.rowLen, 2048), k.blockRows)
+	rows := max(min(32*leastChunk/k.rowLen, leastChunk), k.blockRows)
 	chunks := min(max(maxPartials/max(p.D, k.sumsLen(2)), 1), maxChunks)
 	rows = max(rows, (p.N+chunks-1)/chunks)
 	k.chunkRows = (rows + k.blockRows - 1) / k.blockRows * k.blockRows

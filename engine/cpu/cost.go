@@ -14,10 +14,10 @@ const (
 	nsLogisticPair = 2.8   // LogisticPairTile, per unordered pair
 	nsPair         = 12    // SlopeTile, per unordered pair
 	nsDirectCall   = 2600  // fixed
-	nsPoint        = 5.4   // Take and the loops per record
+	nsPoint        = 5.4   // Split, Join and the loops per record
 	nsTerm         = 0.098 // PowerSums and Polynomial, per record and term
 	nsGroup        = 460   // one group of a block
-	nsGrouped      = 12    // Locate and places.set twice, per record
+	nsGrouped      = 12    // Locate, places and the way back, per record
 	nsNode         = 0.25  // one product of the node matrix
 	nsNodeRow      = 33    // one row of it
 	nsNearCall     = 310   // fixed
@@ -80,11 +80,11 @@ func (c counts) cost(ns ...float64) (sum float64) {
 }
 
 // nearCounts counts, for q labels, records, terms of records, groups of a block, records that
-// are grouped again, products of q(q-1) node matrices and calls. A group of a block is
+// are grouped by bin, products of q(q-1) node matrices and calls. A group of a block is
 // filled up by 4 positions.
 func (k *kernel) nearCounts() counts {
 	n, p, q := float64(k.problem.N), float64(k.terms()), float64(k.problem.LabelLimit())
-	groups := math.Ceil(n/coefRows) * q * float64(k.bins)
+	groups := math.Ceil(n/min(coefRows, max(leastChunk, n/maxChunks))) * q * float64(k.bins)
 	var grouped float64
 	if k.bins > 1 {
 		grouped = n

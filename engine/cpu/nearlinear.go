@@ -11,12 +11,14 @@ const (
 	// maxTable is the largest node matrix, in floats (64 MB).
 	maxTable = 8 << 20
 	// runRows is the number of positions that are summed before the sums are flushed.
-	runRows = 512
+	runRows = 1024
 	// maxGroups bounds the labels times bins, so that places of positions have 16 bits.
 	maxGroups = 4096
 	// keptRow is the number of stored features from which scores are kept, not computed
 	// twice.
-	keptRow = 32
+	keptRow = 3
+	// keptGroups is the number of groups up to which positions in several bins are kept.
+	keptGroups = coefRows / 8
 )
 
 // nearLinear computes c by Chebyshev interpolation in both scores of a pair.
@@ -29,13 +31,16 @@ const (
 //
 // Records are taken in blocks of coefRows whose positions are grouped by label and bin, the
 // group of a record: sums and polynomials then run over contiguous numbers. With one bin,
-// a record's group is its label, and its place in the block never changes.
+// a record's group is its label, and its place in the block never changes; of two labels
+// vector kernels need a bit a record only.
 type nearLinear struct {
 	e      *evaluator
 	q      int       // labels
 	scaled []float64 // w / S, whose products with records are in [-1, 1]
-	scores []float64 // n such products, nil if they are computed twice
-	places []places  // of all blocks, if bins == 1
+	scores []float64 // n such products, nil if they are computed twice or not needed again
+	second []uint8   // bit i%8 of number i/8: record i has the second of two labels
+	places []places  // of all blocks, unless told by bits or in too many groups
+	kept   []float64 // positions by place of all blocks, if places depend on w
 	sums   []float64 // chunks * sumsLen(q): of powers 0 to p - 1 for each group
 	work   []nearScratch
 
@@ -51,21 +56,10 @@ type nearLinear struct {
 	coefs    []float64 // sumsLen(q): the polynomials of all groups
 }
 
-// places say where the positions of a block are.
-type places struct {
-	// start of the positions of each group, and the end. Groups begin at multiples of 8 and
-	// are filled up with zeros.
-	start []int32
-	count []int32  // records of each group
-	of    []uint16 // place of each record
-	// record at each place; the number of records stands for a zero.
-	record []uint16
-}
-
 // nearScratch is what one worker needs.
 type nearScratch struct {
-	score, pos []float64 // of a block, in the order of records; score ends with a zero
-	x, value   []float64 // by place
+	score, pos []float64 // of a block, in the order of records
+	x          []float64 // positions, then values, by place
 	places     places
 	key        []int32
 	lanes      []float64 // partial sums of each group
@@ -81,58 +75,43 @@ func newNearLinear(e *evaluator) *nearLinear {
 		sums:     make([]float64, e.chunks()*length),
 		reversed: make([]float64, length), coefs: make([]float64, length),
 	}
-	if e.rowLen >= keptRow {
-		m.scores = make([]float64, len(e.y))
-	}
+	rows := min(coefRows, e.chunkRows)
+	// Plain Go is faster by places than by bits.
+	bits := e.bins == 1 && q == 2 && e.set.Variant() != kernels.Generic
+	room := rows + 8*groups
 	m.work = make([]nearScratch, min(e.kernel.workers, max(e.chunks(), groups)))
 	for i := range m.work {
 		m.work[i] = nearScratch{
-			score: make([]float64, coefRows+1), pos: make([]float64, coefRows),
-			x: make([]float64, coefRows+8*groups), value: make([]float64, coefRows+8*groups),
-			places: newPlaces(groups, coefRows), key: make([]int32, coefRows),
+			score: make([]float64, rows), pos: make([]float64, rows), x: make([]float64, room),
+			places: newPlaces(groups, rows), key: make([]int32, rows),
 			lanes: make([]float64, groups*8*(p-1)), pending: make([]int, groups),
 			g: make([]float64, p), cheb: make([]float64, p),
 		}
 	}
-	if e.bins == 1 {
+	switch {
+	case bits:
+		m.markSecond()
+	case e.bins == 1:
 		m.fixPlaces()
+	case groups <= keptGroups:
+		m.keepPlaces(rows, room)
+	}
+	if m.kept == nil && e.rowLen >= keptRow {
+		m.scores = make([]float64, len(e.y))
 	}
 	m.tables(p)
 	return m
 }
 
-// positions computes w.x / S for the records of a block into s.score.
-func (m *nearLinear) positions(s *nearScratch, from, to int, again bool) []float64 {
-	x := s.score[:to-from]
-	switch {
-	case m.scores == nil:
-		m.e.x.dots(x, m.scaled, from)
-	case again:
-		copy(x, m.scores[from:to])
-	default:
-		m.e.x.dots(x, m.scaled, from)
-		copy(m.scores[from:to], x)
+// positions returns w.x / S for the records of a block, in score if they are not kept.
+func (m *nearLinear) positions(score []float64, from int, again bool) []float64 {
+	if m.scores != nil {
+		if score = m.scores[from:][:len(score)]; again {
+			return score
+		}
 	}
-	return x
-}
-
-// group fills s.x with the positions of a block, by group.
-func (m *nearLinear) group(s *nearScratch, from, to int, again bool) *places {
-	e, x := m.e, m.positions(s, from, to, again)
-	if e.bins == 1 {
-		at := &m.places[m.blockAt(from)]
-		s.score[to-from] = 0
-		kernels.Take(s.x, s.score[:to-from+1], at.record)
-		return at
-	}
-	pos, key, at := s.pos[:len(x)], s.key[:len(x)], &s.places
-	e.set.Locate(pos, key, x, e.class[from:to], e.bins)
-	at.set(key)
-	clear(s.x[:at.start[len(at.count)]])
-	for i, k := range at.of[:len(x)] {
-		s.x[k] = pos[i]
-	}
-	return at
+	m.e.x.dots(score, m.scaled, from)
+	return score
 }
 
 // sum adds the powers of all positions to the sums of a chunk, which are zero.
@@ -143,39 +122,31 @@ func (m *nearLinear) sum(s *nearScratch, chunk int) {
 	clear(sums)
 	from, to := e.chunk(chunk)
 	for ; from < to; from += coefRows {
-		at := m.group(s, from, min(from+coefRows, to), false)
+		x, at := m.group(s, s.score[:min(coefRows, to-from)], from, false)
 		for g, count := range at.count {
 			if count == 0 {
 				continue
 			}
 			sums[g*p] += float64(count)
 			part := s.lanes[g*lanes : (g+1)*lanes]
-			for x := s.x[at.start[g]:at.start[g+1]]; len(x) > 0; {
-				run := x[:min(len(x), runRows)]
-				x = x[len(run):]
-				e.set.PowerSums(part, run)
-				if s.pending[g] += len(run) + 8; s.pending[g] >= runRows {
-					flush(sums[g*p+1:(g+1)*p], part)
+			for left := at.group(x, g); len(left) > 0; {
+				run := left[:min(len(left), runRows)]
+				left = left[len(run):]
+				if s.pending[g]+len(run) > runRows {
+					e.set.SumLanes(sums[g*p+1:(g+1)*p], part)
 					s.pending[g] = 0
 				}
+				e.set.PowerSums(part, run)
+				s.pending[g] += len(run) + 8
 			}
 		}
 	}
 	for g := range s.pending {
 		if s.pending[g] > 0 {
-			flush(sums[g*p+1:(g+1)*p], s.lanes[g*lanes:(g+1)*lanes])
+			e.set.SumLanes(sums[g*p+1:(g+1)*p], s.lanes[g*lanes:(g+1)*lanes])
 			s.pending[g] = 0
 		}
 	}
-}
-
-// flush adds the total of every eight partial sums to sum and clears them.
-func flush(sum, lanes []float64) {
-	for i := range sum {
-		l := lanes[8*i : 8*i+8]
-		sum[i] += ((l[0] + l[1]) + (l[2] + l[3])) + ((l[4] + l[5]) + (l[6] + l[7]))
-	}
-	clear(lanes)
 }
 
 // prepare computes the sums of powers and, from these, the polynomials.
@@ -247,73 +218,13 @@ func (m *nearLinear) nodeSums(s *nearScratch, a, bin int) {
 // block implements coefficients.
 func (m *nearLinear) block(worker int, c []float64, from int) {
 	s, p := &m.work[worker], m.e.terms()
-	at := m.group(s, from, from+len(c), true)
+	x, at := m.group(s, c, from, true)
 	for g, count := range at.count {
 		if count > 0 {
-			i, j := at.start[g], at.start[g+1]
-			m.e.set.Polynomial(s.value[i:j], m.coefs[g*p:(g+1)*p], s.x[i:j])
+			m.e.set.Polynomial(at.group(s.x, g), m.coefs[g*p:(g+1)*p], at.group(x, g))
 		}
 	}
-	kernels.Take(c, s.value, at.of[:len(c)])
-}
-
-// blockAt is the number of the block that starts at a record.
-func (m *nearLinear) blockAt(from int) int {
-	chunk := from / m.e.chunkRows
-	return chunk*m.blocks() + (from-chunk*m.e.chunkRows)/coefRows
-}
-
-// blocks is the number of blocks of a chunk.
-func (m *nearLinear) blocks() int { return (m.e.chunkRows + coefRows - 1) / coefRows }
-
-// fixPlaces groups all blocks by label.
-func (m *nearLinear) fixPlaces() {
-	e := m.e
-	m.places = make([]places, e.chunks()*m.blocks())
-	key := make([]int32, coefRows)
-	for chunk := range e.chunks() {
-		for from, to := e.chunk(chunk); from < to; from += coefRows {
-			class := e.class[from:min(from+coefRows, to)]
-			for i, c := range class {
-				key[i] = int32(c)
-			}
-			at := newPlaces(m.q, len(class))
-			at.set(key[:len(class)])
-			at.record = make([]uint16, at.start[m.q])
-			for k := range at.record {
-				at.record[k] = uint16(len(class)) // a zero
-			}
-			for i, k := range at.of {
-				at.record[k] = uint16(i)
-			}
-			m.places[m.blockAt(from)] = at
-		}
-	}
-}
-
-func newPlaces(groups, rows int) places {
-	return places{start: make([]int32, groups+1), count: make([]int32, groups), of: make([]uint16, rows)}
-}
-
-// set sorts the records of a block by their group.
-func (p *places) set(group []int32) {
-	clear(p.count)
-	for _, g := range group {
-		p.count[g]++
-	}
-	var at int32
-	for g, count := range p.count {
-		p.start[g] = at
-		at += (count + 7) &^ 7
-	}
-	next := p.count // counted again
-	clear(next)
-	of := p.of[:len(group)]
-	for i, g := range group {
-		of[i] = uint16(p.start[g] + next[g])
-		next[g]++
-	}
-	p.start[len(p.count)] = at
+	m.ungroup(s, c, from, at)
 }
 
 // tables computes what does not depend on w.

@@ -188,11 +188,12 @@ func (k *kernel) rowSumDepth() int {
 
 // sumDepth is the depth of the sums of powers. kernels.PowerSums adds len/8 + 1 times to a
 // partial sum, of terms of depth 2. A run counts as its length and 8 more, and the sums
-// are flushed before that exceeds 2 runRows + 8, by 3 additions and one to the sum of a
-// chunk. A group has at most 7 zeros and 8 more in each block of coefRows, so it is flushed
-// less than 1.05 chunkRows/runRows + 2 times. Chunks are added as likewise.
+// are flushed before a run that would make that exceed runRows + 8, by 3 additions and one to
+// the sum of a chunk. A group has at most 7 zeros in a block. What is summed up to one flush and
+// up to the next counts more than runRows together, so a group is flushed less than
+// 2.1 chunkRows/runRows + 2 times. Chunks are added in a binary tree.
 func (k *kernel) sumDepth() int {
-	return 2*runRows/8 + 1 + 2 + 3 + (k.chunkRows+k.chunkRows/20)/runRows + 3 + bits.Len(uint(k.chunks()))
+	return runRows/8 + 1 + 2 + 3 + 2*(k.chunkRows+k.chunkRows/20)/runRows + 3 + bits.Len(uint(k.chunks()))
 }
 
 // directDepth is the depth of c by the direct method. A record is a row in at

@@ -17,6 +17,11 @@ func main() {
 		locate(v)
 		powerSums(v)
 		polynomial(v)
+		sumLanes(v)
+		split(v)
+		join(v)
+		dots1(v)
+		dots2(v)
 		dot(v)
 		for _, gather := range []bool{false, true} {
 			dots(v, gather)

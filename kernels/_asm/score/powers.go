@@ -156,7 +156,11 @@ func polynomial(v vec.ISA) {
 	v.Func("polynomial", "func(dst, coef, x *float64, pairs, n int)", "evaluates a polynomial, see Polynomial.")
 	dst, coef, x := Load(Param("dst"), GP64()), Load(Param("coef"), GP64()), Load(Param("x"), GP64())
 	pairs, n := Load(Param("pairs"), GP64()), Load(Param("n"), GP64())
-	for _, vectors := range []int{4, 1} {
+	unrolls := []int{8, 2, 1}
+	if !v.Wide() {
+		unrolls = []int{4, 1}
+	}
+	for _, vectors := range unrolls {
 		loop, end := fmt.Sprintf("by%d", vectors), fmt.Sprintf("by%dend", vectors)
 		Label(loop)
 		CMPQ(n, I32(vectors*v.Lanes()))
@@ -178,12 +182,6 @@ func polynomial(v vec.ISA) {
 		Label(loop + "pair")
 		for i, part := range [][]VecVirtual{odd, even} {
 			c := Mem{Base: at, Disp: -8 * (i + 1)}
-			if v.Wide() {
-				for k := range part {
-					VFMADD213PD_BCST(c, square[k], part[k])
-				}
-				continue
-			}
 			number := v.Broadcast(c)
 			for k := range part {
 				VFMADD213PD(number, square[k], part[k])
@@ -204,4 +202,65 @@ func polynomial(v vec.ISA) {
 		Label(end)
 	}
 	vec.End()
+}
+
+// sumLanes is the loop of kernels.SumLanes, as many sums at a time as a vector has, of which
+// there are count.
+func sumLanes(v vec.ISA) {
+	v.Func("sumLanes", "func(sum, lanes *float64, count int)", "adds up lanes for vectors of sums, see SumLanes.")
+	sum, lanes := Load(Param("sum"), GP64()), Load(Param("lanes"), GP64())
+	count, none := Load(Param("count"), GP64()), v.Reg()
+	v.Zero(none)
+	Label("loop")
+	CMPQ(count, Imm(uint64(v.Lanes())))
+	JL(LabelRef("done"))
+	r := v.Regs(v.Lanes())
+	for i := range r {
+		for at := 0; at < 64; at += v.Bytes {
+			m := Mem{Base: lanes, Disp: 64*i + at}
+			if at == 0 {
+				VMOVUPD(m, r[i])
+			} else {
+				VADDPD(m, r[i], r[i])
+			}
+			VMOVUPD(none, m)
+		}
+	}
+	var s VecVirtual
+	if v.Wide() {
+		s = sumVectors(v, r)
+	} else {
+		s = v.HSum4(r)
+	}
+	VADDPD(Mem{Base: sum}, s, s)
+	VMOVUPD(s, Mem{Base: sum})
+	ADDQ(I32(v.Bytes), sum)
+	ADDQ(I32(64*v.Lanes()), lanes)
+	SUBQ(I32(v.Lanes()), count)
+	JMP(LabelRef("loop"))
+	Label("done")
+	vec.End()
+}
+
+// sumVectors returns the sums of the lanes of 8 vectors of 512 bits as 8 lanes: of pairs of
+// lanes, then twice of pairs of 128 bits.
+func sumVectors(v vec.ISA, r []VecVirtual) VecVirtual {
+	pairs := func(low, high func(a, b, to VecVirtual)) {
+		half := r[:0]
+		for i := 0; i < len(r); i += 2 {
+			x, y := v.Reg(), v.Reg()
+			low(r[i], r[i+1], x)
+			high(r[i], r[i+1], y)
+			VADDPD(x, y, x)
+			half = append(half, x)
+		}
+		r = half
+	}
+	blocks := func(order uint64) func(a, b, to VecVirtual) {
+		return func(a, b, to VecVirtual) { VSHUFF64X2(Imm(order), b, a, to) }
+	}
+	pairs(func(a, b, to VecVirtual) { VUNPCKLPD(b, a, to) }, func(a, b, to VecVirtual) { VUNPCKHPD(b, a, to) })
+	pairs(blocks(0x88), blocks(0xdd)) // blocks 0 and 2, 1 and 3
+	pairs(blocks(0x88), blocks(0xdd))
+	return r[0]
 }

@@ -298,3 +298,73 @@ func addLongRows(v vec.ISA, acc, c, rows, d Register, r rowsOf) {
 	}
 	vec.End()
 }
+
+// dots1 is the loop of kernels.Dots for one column and a multiple of 8 rows.
+func dots1(v vec.ISA) {
+	v.Func("dots1", "func(dst, x, w *float64, rows int)", "multiplies rows of one column by w, see Dots.")
+	dst, x := Load(Param("dst"), GP64()), Load(Param("x"), GP64())
+	w, rows := v.Broadcast(Mem{Base: Load(Param("w"), GP64())}), Load(Param("rows"), GP64())
+	Label("loop")
+	CMPQ(rows, Imm(8))
+	JL(LabelRef("done"))
+	for at := 0; at < 64; at += v.Bytes {
+		y := v.Reg()
+		VMULPD(Mem{Base: x, Disp: at}, w, y)
+		VMOVUPD(y, Mem{Base: dst, Disp: at})
+	}
+	ADDQ(Imm(64), x)
+	ADDQ(Imm(64), dst)
+	SUBQ(Imm(8), rows)
+	JMP(LabelRef("loop"))
+	Label("done")
+	vec.End()
+}
+
+// dots2 is the loop of kernels.Dots for two columns and a multiple of 8 rows.
+func dots2(v vec.ISA) {
+	v.Func("dots2", "func(dst, x, w *float64, rows int)", "multiplies rows of two columns by w, see Dots.")
+	dst, x := Load(Param("dst"), GP64()), Load(Param("x"), GP64())
+	at, rows := Load(Param("w"), GP64()), Load(Param("rows"), GP64())
+	w := []VecVirtual{v.Broadcast(Mem{Base: at}), v.Broadcast(Mem{Base: at, Disp: 8})}
+	var column []VecVirtual
+	if v.Wide() {
+		for k := range uint64(2) {
+			numbers := []uint64{k, k + 2, k + 4, k + 6, k + 8, k + 10, k + 12, k + 14}
+			column = append(column, v.Reg())
+			VMOVUPD(vec.Table([]string{"evenLanes", "oddLanes"}[k], numbers...), column[k])
+		}
+	}
+	Label("loop")
+	CMPQ(rows, Imm(8))
+	JL(LabelRef("done"))
+	for part := 0; part < 64; part += v.Bytes {
+		s := v.Reg()
+		if v.Wide() {
+			a, b, y := v.Reg(), v.Reg(), v.Reg()
+			VMOVUPD(Mem{Base: x}, a)
+			VMOVUPD(Mem{Base: x, Disp: 64}, b)
+			vec.Move(column[0], s)
+			vec.Move(column[1], y)
+			VPERMI2PD(b, a, s)
+			VPERMI2PD(b, a, y)
+			VMULPD(w[0], s, s)
+			VFMADD231PD(w[1], y, s)
+		} else {
+			a, b, y := v.Reg(), v.Reg(), v.Reg()
+			VMOVUPD(Mem{Base: x, Disp: 2 * part}, a)
+			VMOVUPD(Mem{Base: x, Disp: 2*part + v.Bytes}, b)
+			VUNPCKLPD(b, a, s)
+			VUNPCKHPD(b, a, y)
+			VMULPD(w[0], s, s)
+			VFMADD231PD(w[1], y, s)
+			VPERMPD(Imm(0xd8), s, s) // rows 0, 2, 1, 3
+		}
+		VMOVUPD(s, Mem{Base: dst, Disp: part})
+	}
+	ADDQ(I32(128), x)
+	ADDQ(Imm(64), dst)
+	SUBQ(Imm(8), rows)
+	JMP(LabelRef("loop"))
+	Label("done")
+	vec.End()
+}

@@ -87,7 +87,7 @@ func (v ISA) Zero(regs ...VecVirtual) {
 func Number(x float64) Mem { return Word(math.Float64bits(x)) }
 
 // Word is a uint64 in read-only memory.
-func Word(x uint64) Mem { return table(fmt.Sprintf("word%016x", x), x) }
+func Word(x uint64) Mem { return Table(fmt.Sprintf("word%016x", x), x) }
 
 // Number32 is a float32 in read-only memory.
 func Number32(x float32) Mem {
@@ -104,8 +104,8 @@ func Number32(x float32) Mem {
 // tables are the tables of the output, by name.
 var tables = map[string]Mem{}
 
-// table is read-only memory.
-func table(name string, words ...uint64) Mem {
+// Table is read-only memory.
+func Table(name string, words ...uint64) Mem {
 	m, ok := tables[name]
 	if !ok {
 		m = GLOBL(name, RODATA|NOPTR)
@@ -132,7 +132,7 @@ func (v ISA) vector(x uint64) Mem {
 	if v.Wide() {
 		panic("vec: use an embedded broadcast")
 	}
-	return table(fmt.Sprintf("vector%016x", x), x, x, x, x)
+	return Table(fmt.Sprintf("vector%016x", x), x, x, x, x)
 }
 
 // constant emits an instruction whose first operand is a vector with all lanes c:
@@ -231,7 +231,7 @@ func (v ISA) Tail(n Register) Tail {
 // laneMasks is four full lanes and four empty ones.
 func laneMasks() Mem {
 	const full = math.MaxUint64
-	return table("laneMasks", full, full, full, full, 0, 0, 0, 0)
+	return Table("laneMasks", full, full, full, full, 0, 0, 0, 0)
 }
 
 // Load reads the selected lanes and clears the others. It reads no memory outside.

@@ -1,0 +1,134 @@
+package cpu
+
+import "dyad/kernels"
+
+// places say where the positions of a block are.
+type places struct {
+	start []int32  // of the positions of each group, which are filled up with zeros to a multiple of 8
+	count []int32  // records of each group
+	of    []uint16 // place of each record, unless labels are told by bits
+}
+
+// group returns the part of x for a group.
+func (p *places) group(x []float64, g int) []float64 { return x[p.start[g]:][:(p.count[g]+7)&^7] }
+
+// put puts the positions of records in their places.
+func (p *places) put(x, positions []float64) {
+	clear(x[:p.start[len(p.count)]])
+	kernels.Put(x, positions, p.of[:len(positions)])
+}
+
+// group returns the positions of a block, by group, in s.x or m.kept. Scores that are not kept
+// are put in score.
+func (m *nearLinear) group(s *nearScratch, score []float64, from int, again bool) ([]float64, *places) {
+	e := m.e
+	switch {
+	case m.second != nil:
+		score, at := m.positions(score, from, again), &s.places
+		zeros := e.set.Split(s.x, score, m.second[from/8:])
+		ones := len(score) - zeros
+		at.count[0], at.count[1] = int32(zeros), int32(ones)
+		at.start[1] = int32(len(s.x) - (ones+7)&^7)
+		return s.x, at
+	case e.bins == 1:
+		at := &m.places[m.blockAt(from)]
+		at.put(s.x, m.positions(score, from, again))
+		return s.x, at
+	case m.kept == nil:
+		m.locate(s, s.x, &s.places, m.positions(score, from, again), from)
+		return s.x, &s.places
+	}
+	block := m.blockAt(from)
+	x, at := m.kept[block*len(s.x):][:len(s.x)], &m.places[block]
+	if !again {
+		m.locate(s, x, at, m.positions(score, from, false), from)
+	}
+	return x, at
+}
+
+// locate groups the positions of a block by label and bin.
+func (m *nearLinear) locate(s *nearScratch, x []float64, at *places, score []float64, from int) {
+	pos, key := s.pos[:len(score)], s.key[:len(score)]
+	m.e.set.Locate(pos, key, score, m.e.class[from:], m.e.bins)
+	at.set(key)
+	at.put(x, pos)
+}
+
+// ungroup puts the values of s.x back in the order of records.
+func (m *nearLinear) ungroup(s *nearScratch, c []float64, from int, at *places) {
+	if m.second != nil {
+		m.e.set.Join(c, s.x, m.second[from/8:])
+		return
+	}
+	kernels.Take(c, s.x, at.of[:len(c)])
+}
+
+// blockAt is the number of the block that starts at a record.
+func (m *nearLinear) blockAt(from int) int {
+	chunk := from / m.e.chunkRows
+	return chunk*m.blocks() + (from-chunk*m.e.chunkRows)/coefRows
+}
+
+// blocks is the number of blocks of a chunk.
+func (m *nearLinear) blocks() int { return (m.e.chunkRows + coefRows - 1) / coefRows }
+
+// markSecond sets second. Blocks begin at multiples of 8.
+func (m *nearLinear) markSecond() {
+	m.second = make([]uint8, (len(m.e.class)+7)/8)
+	for i, c := range m.e.class {
+		m.second[i/8] |= c << (i % 8)
+	}
+}
+
+// fixPlaces groups all blocks by label.
+func (m *nearLinear) fixPlaces() {
+	e := m.e
+	m.places = make([]places, e.chunks()*m.blocks())
+	key := make([]int32, coefRows)
+	for chunk := range e.chunks() {
+		for from, to := e.chunk(chunk); from < to; from += coefRows {
+			class := e.class[from:min(from+coefRows, to)]
+			for i, c := range class {
+				key[i] = int32(c)
+			}
+			at := newPlaces(m.q, len(class))
+			at.set(key[:len(class)])
+			m.places[m.blockAt(from)] = at
+		}
+	}
+}
+
+// keepPlaces makes room for the places of all blocks, of at most the given rows, and for
+// their positions.
+func (m *nearLinear) keepPlaces(rows, room int) {
+	m.places = make([]places, m.e.chunks()*m.blocks())
+	for i := range m.places {
+		m.places[i] = newPlaces(m.q*m.e.bins, rows)
+	}
+	m.kept = make([]float64, len(m.places)*room)
+}
+
+func newPlaces(groups, rows int) places {
+	return places{start: make([]int32, groups+1), count: make([]int32, groups), of: make([]uint16, rows)}
+}
+
+// set sorts the records of a block by their group.
+func (p *places) set(group []int32) {
+	clear(p.count)
+	for _, g := range group {
+		p.count[g]++
+	}
+	var at int32
+	for g, count := range p.count {
+		p.start[g] = at
+		at += (count + 7) &^ 7
+	}
+	next := p.count // counted again
+	clear(next)
+	of := p.of[:len(group)]
+	for i, g := range group {
+		of[i] = uint16(p.start[g] + next[g])
+		next[g]++
+	}
+	p.start[len(p.count)] = at
+}

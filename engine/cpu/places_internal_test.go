@@ -1,0 +1,110 @@
+package cpu
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"dyad/engine"
+	"dyad/kernels"
+)
+
+// coefficientsOf are c of all records, twice: a second call must find nothing of the first.
+func coefficientsOf(t *testing.T, m *nearLinear, w []float64) []float64 {
+	t.Helper()
+	c := make([]float64, len(m.e.y))
+	for range 2 {
+		if err := m.prepare(context.Background(), w); err != nil {
+			t.Fatal(err)
+		}
+		for chunk := range m.e.chunks() {
+			for from, to := m.e.chunk(chunk); from < to; from += coefRows {
+				m.block(0, c[from:min(from+coefRows, to)], from)
+			}
+		}
+		w = slices.Clone(w)
+		w[0] = -w[0]
+	}
+	return c
+}
+
+// TestGroupings: bits or places of records, positions and scores that are kept or computed
+// twice, all give the same c. The controls change the group of one record.
+func TestGroupings(t *testing.T) {
+	variants(t, func(t *testing.T, v kernels.Variant) {
+		const n = 2*coefRows + 300
+		rng := rand.New(rand.NewPCG(4, 4))
+		for _, c := range []struct {
+			labels int
+			radius float64
+			d      int
+		}{{2, 0.5, 1}, {2, 0.5, keptRow}, {2, 12, 1}, {2, 12, keptRow}, {3, 0.5, 2}} {
+			x, y := make([]float64, n*c.d), make([]float64, n)
+			for i := range x {
+				x[i] = (2*rng.Float64() - 1) / float64(c.d)
+			}
+			for i := range y {
+				y[i] = float64(2*rng.IntN(c.labels))/float64(c.labels-1) - 1
+			}
+			r, err := engine.NewRecords(x, y, c.d, engine.UnitBounds())
+			if err != nil {
+				t.Fatal(err)
+			}
+			k, err := Backend{Workers: 1, Method: NearLinear, Variant: v}.Plan(engine.Problem{
+				N: n, D: c.d, Bounds: r.Bounds(), Loss: engine.Logistic{}, Radius: c.radius, LabelValues: c.labels})
+			if err != nil {
+				t.Fatal(err)
+			}
+			bound, err := k.Bind(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			e, w := bound.(*evaluator), make([]float64, c.d)
+			w[0] = c.radius
+			planned := newNearLinear(e)
+			if many := e.bins > 1; (c.radius > 1) != many || (planned.kept != nil) != many {
+				t.Fatalf("%+v: %d bins, positions kept: %v", c, e.bins, planned.kept != nil)
+			}
+			if bits := c.labels == 2 && e.bins == 1 && v != kernels.Generic; (planned.second != nil) != bits {
+				t.Fatalf("%+v: labels told by bits: %v", c, !bits)
+			}
+			want := coefficientsOf(t, planned, w)
+			same := func(m *nearLinear) bool {
+				if m.second == nil && e.bins == 1 {
+					m.fixPlaces()
+				}
+				// Bits reverse the order of one label.
+				return slices.EqualFunc(coefficientsOf(t, m, w), want, func(c, d float64) bool {
+					return c == d || planned.second != nil && math.Abs(c-d) <= 1e-14*n
+				})
+			}
+			plain := newNearLinear(e)
+			plain.second, plain.kept, plain.scores = nil, nil, nil
+			if !same(plain) {
+				t.Errorf("%+v: another c by places or without what is kept", c)
+			}
+			plain.scores = make([]float64, n)
+			if !same(plain) {
+				t.Errorf("%+v: another c with scores kept", c)
+			}
+			moved := newNearLinear(e)
+			if moved.second != nil {
+				moved.second[n/16] ^= 1
+			} else {
+				e.class[n/2] = (e.class[n/2] + 1) % uint8(c.labels)
+			}
+			if same(moved) {
+				t.Errorf("%+v: a record of the wrong label is not seen", c)
+			}
+		}
+	})
+}
+
+// variants runs a test for the variants of this processor.
+func variants(t *testing.T, test func(t *testing.T, v kernels.Variant)) {
+	for _, v := range kernels.Variants() {
+		t.Run(v.String(), func(t *testing.T) { test(t, v) })
+	}
+}
