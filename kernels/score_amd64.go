@@ -23,6 +23,7 @@ func (s *Set) accelerateScore() {
 		s.PowerSums = powerSumsBy(powerSumsAVX2)
 		s.Polynomial = polynomialBy(polynomialAVX2, 4)
 		s.LogisticTile = logisticTileBy(logisticTileAVX2)
+		s.LogisticLossTile = logisticLossTileBy(logisticLossTileAVX2, 4)
 		s.LogisticTile32 = logisticTile32By(logisticTile32AVX2, 8)
 		s.LogisticPairTile = logisticPairTileBy(logisticPairTileAVX2)
 		s.LogisticSlopes = logisticSlopesBy(logisticSlopesAVX2)
@@ -36,6 +37,7 @@ func (s *Set) accelerateScore() {
 		s.PowerSums = powerSumsBy(powerSumsAVX512)
 		s.Polynomial = polynomialBy(polynomialAVX512, 8)
 		s.LogisticTile = logisticTileBy(logisticTileAVX512)
+		s.LogisticLossTile = logisticLossTileBy(logisticLossTileAVX512, 8)
 		s.LogisticTile32 = logisticTile32By(logisticTile32AVX512, 16)
 		s.LogisticPairTile = logisticPairTileBy(logisticPairTileAVX512)
 		s.LogisticSlopes = logisticSlopesBy(logisticSlopesAVX512)
@@ -129,6 +131,34 @@ func logisticTileBy(f func(row, col, a, b *float64, m, n int)) func(row, col, a,
 	}
 }
 
+// logisticLossTileBy is LogisticLossTile by assembly with a running product in each lane. It
+// returns the product of the lanes, the sum of the biased exponents that were taken out and
+// how often they were. Two products of four may meet there, so (1 + a b)^8 must not overflow:
+// the few tiles of larger margins are left to the generic loop.
+func logisticLossTileBy(f func(row, col, a, b *float64, m, n int) (product float64, exponents, taken int), lanes int) func(row, col, a, b []float64) float64 {
+	const most = 0x1p127
+	return func(row, col, a, b []float64) float64 {
+		row, col = row[:len(a)], col[:len(b)]
+		if len(a) == 0 || len(b) == 0 {
+			return 0
+		}
+		if !(largest(a)*largest(b) < most) {
+			return LogisticLossTile(row, col, a, b)
+		}
+		product, exponents, taken := f(unsafe.SliceData(row), unsafe.SliceData(col), unsafe.SliceData(a), unsafe.SliceData(b), len(a), len(b))
+		return logProduct(product, exponents, taken*lanes)
+	}
+}
+
+func largest(x []float64) (m float64) {
+	for _, v := range x {
+		if v > m {
+			m = v
+		}
+	}
+	return m
+}
+
 // logisticTile32By is LogisticTile32 by assembly that adds integers modulo 2^32 to sums:
 //
 //	for i := range m {
@@ -148,7 +178,7 @@ func logisticTileBy(f func(row, col, a, b *float64, m, n int)) func(row, col, a,
 // stay below 2^31: at most 128 in a lane and 256 in a column, of at most 2^22.
 func logisticTile32By(f func(row *float64, col *int32, a, b *float32, m, n int, start int32), lanes int) func(row, col []float64, a, b []float32) {
 	const (
-		rows, cols = 256, 1024
+		rows, cols = 256, 2048
 		most       = 16 // lanes
 		far        = 0x1p85
 	)

@@ -9,6 +9,11 @@ package kernels
 //go:noescape
 func logisticTileAVX2(row *float64, col *float64, a *float64, b *float64, m int, n int)
 
+// logisticLossTileAVX2 adds the row and column sums of 1/(1 + a_i b_j), see logisticLossTileBy.
+//
+//go:noescape
+func logisticLossTileAVX2(row *float64, col *float64, a *float64, b *float64, m int, n int) (product float64, exponents int, taken int)
+
 // logisticTile32AVX2 adds row and column sums in integers, see logisticTile32By.
 //
 //go:noescape
@@ -68,6 +73,11 @@ func gatherAddRowsAVX2(acc *float64, c *float64, x *float64, index *int32, rows 
 //
 //go:noescape
 func logisticTileAVX512(row *float64, col *float64, a *float64, b *float64, m int, n int)
+
+// logisticLossTileAVX512 adds the row and column sums of 1/(1 + a_i b_j), see logisticLossTileBy.
+//
+//go:noescape
+func logisticLossTileAVX512(row *float64, col *float64, a *float64, b *float64, m int, n int) (product float64, exponents int, taken int)
 
 // logisticTile32AVX512 adds row and column sums in integers, see logisticTile32By.
 //

@@ -63,6 +63,7 @@ type Set struct {
 	Polynomial func(dst, coef, x []float64)
 
 	LogisticTile     func(row, col, a, b []float64)
+	LogisticLossTile func(row, col, a, b []float64) float64
 	LogisticTile32   func(row, col []float64, a, b []float32)
 	LogisticPairTile func(row, col, s, y, t, z []float64, skip int)
 	LogisticSlopes   func(v []float64)
@@ -99,6 +100,7 @@ func Select(v Variant) (*Set, error) {
 		PowerSums:        PowerSums,
 		Polynomial:       Polynomial,
 		LogisticTile:     LogisticTile,
+		LogisticLossTile: LogisticLossTile,
 		LogisticTile32:   LogisticTile32,
 		LogisticPairTile: LogisticPairTile,
 		LogisticSlopes:   LogisticSlopes,

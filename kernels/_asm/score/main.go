@@ -10,7 +10,8 @@ import (
 func main() {
 	vec.File()
 	for _, v := range []vec.ISA{vec.AVX2, vec.AVX512} {
-		logisticTile(v)
+		logisticTile(v, false)
+		logisticTile(v, true)
 		logisticTile32(v)
 		logisticPairTile(v)
 		logisticSlopes(v)
