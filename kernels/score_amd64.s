@@ -438,12 +438,11 @@ rows_4:
 	VPBROADCASTD X9, Y8
 	VPBROADCASTD X9, Y9
 	XORQ         R8, R8
+	LEAQ         -8(DI), R9
+	CMPQ         R8, R9
+	JG           by1end_4
 
 by1_4:
-	MOVQ         DI, R9
-	SUBQ         R8, R9
-	CMPQ         R9, $+8
-	JL           by1end_4
 	VMOVUPS      (BX)(R8*4), Y10
 	VMOVUPS      (CX)(R8*4), Y11
 	VBROADCASTSS single34800000<>+0(SB), Y12
@@ -476,7 +475,8 @@ by1_4:
 	VPADDD       Y13, Y11, Y11
 	VMOVUPS      Y11, (CX)(R8*4)
 	ADDQ         $+8, R8
-	JMP          by1_4
+	CMPQ         R8, R9
+	JLE          by1_4
 
 by1end_4:
 	VCVTDQ2PD    X2, Y3
@@ -535,12 +535,11 @@ rows_1:
 	VMOVD        R8, X2
 	VPBROADCASTD X2, Y2
 	XORQ         R8, R8
+	LEAQ         -8(DI), R9
+	CMPQ         R8, R9
+	JG           by1end_1
 
 by1_1:
-	MOVQ         DI, R9
-	SUBQ         R8, R9
-	CMPQ         R9, $+8
-	JL           by1end_1
 	VMOVUPS      (BX)(R8*4), Y4
 	VMOVUPS      (CX)(R8*4), Y5
 	VBROADCASTSS single34800000<>+0(SB), Y6
@@ -552,7 +551,8 @@ by1_1:
 	VPADDD       Y6, Y5, Y5
 	VMOVUPS      Y5, (CX)(R8*4)
 	ADDQ         $+8, R8
-	JMP          by1_1
+	CMPQ         R8, R9
+	JLE          by1_1
 
 by1end_1:
 	VCVTDQ2PD    X2, Y3
@@ -3345,7 +3345,7 @@ TEXT ·logisticTile32AVX512(SB), NOSPLIT, $0-52
 	MOVQ         m+32(FP), SI
 	MOVQ         n+40(FP), DI
 	VBROADCASTSS single40000000<>+0(SB), Z0
-	VBROADCASTSS single4b400000<>+0(SB), Z1
+	VBROADCASTSS single4b000000<>+0(SB), Z1
 
 rows_4:
 	CMPQ         SI, $0x04
@@ -3360,136 +3360,121 @@ rows_4:
 	VBROADCASTSS 12(DX), Z6
 	VMULPS       Z2, Z6, Z6
 	MOVL         start+48(FP), R8
-	VMOVD        R8, X9
-	VPBROADCASTD X9, Z2
-	VPBROADCASTD X9, Z7
-	VPBROADCASTD X9, Z8
-	VPBROADCASTD X9, Z9
+	VMOVD        R8, X10
+	VPBROADCASTD X10, Z7
+	VPBROADCASTD X10, Z8
+	VPBROADCASTD X10, Z9
+	VPBROADCASTD X10, Z10
 	XORQ         R8, R8
+	LEAQ         -32(DI), R9
+	CMPQ         R8, R9
+	JG           by2end_4
 
 by2_4:
-	MOVQ         DI, R9
-	SUBQ         R8, R9
-	CMPQ         R9, $+32
-	JL           by2end_4
-	VMOVUPS      (BX)(R8*4), Z10
-	VMOVUPS      (CX)(R8*4), Z12
-	VMOVUPS      64(BX)(R8*4), Z11
-	VMOVUPS      64(CX)(R8*4), Z13
-	VBROADCASTSS single34800000<>+0(SB), Z14
-	VBROADCASTSS single34800000<>+0(SB), Z15
-	VBROADCASTSS single34800000<>+0(SB), Z16
-	VBROADCASTSS single34800000<>+0(SB), Z17
-	VFMADD231PS  Z10, Z3, Z14
-	VFMADD231PS  Z10, Z4, Z15
-	VFMADD231PS  Z11, Z3, Z16
-	VFMADD231PS  Z11, Z4, Z17
-	VRCP14PS     Z14, Z18
-	VRCP14PS     Z15, Z19
-	VRCP14PS     Z16, Z20
-	VRCP14PS     Z17, Z21
-	VFNMADD213PS Z0, Z18, Z14
-	VFNMADD213PS Z0, Z19, Z15
-	VFNMADD213PS Z0, Z20, Z16
-	VFNMADD213PS Z0, Z21, Z17
-	VFMADD213PS  Z1, Z18, Z14
-	VFMADD213PS  Z1, Z19, Z15
-	VFMADD213PS  Z1, Z20, Z16
-	VFMADD213PS  Z1, Z21, Z17
-	VPADDD       Z14, Z2, Z2
-	VPADDD       Z15, Z7, Z7
-	VPADDD       Z16, Z2, Z2
-	VPADDD       Z17, Z7, Z7
-	VPADDD       Z14, Z12, Z12
-	VPADDD       Z15, Z12, Z12
-	VPADDD       Z16, Z13, Z13
-	VPADDD       Z17, Z13, Z13
-	VBROADCASTSS single34800000<>+0(SB), Z14
-	VBROADCASTSS single34800000<>+0(SB), Z15
-	VBROADCASTSS single34800000<>+0(SB), Z16
-	VBROADCASTSS single34800000<>+0(SB), Z17
-	VFMADD231PS  Z10, Z5, Z14
-	VFMADD231PS  Z10, Z6, Z15
-	VFMADD231PS  Z11, Z5, Z16
-	VFMADD231PS  Z11, Z6, Z17
-	VRCP14PS     Z14, Z10
-	VRCP14PS     Z15, Z11
-	VRCP14PS     Z16, Z18
-	VRCP14PS     Z17, Z19
-	VFNMADD213PS Z0, Z10, Z14
-	VFNMADD213PS Z0, Z11, Z15
-	VFNMADD213PS Z0, Z18, Z16
-	VFNMADD213PS Z0, Z19, Z17
-	VFMADD213PS  Z1, Z10, Z14
-	VFMADD213PS  Z1, Z11, Z15
-	VFMADD213PS  Z1, Z18, Z16
-	VFMADD213PS  Z1, Z19, Z17
-	VPADDD       Z14, Z8, Z8
-	VPADDD       Z15, Z9, Z9
-	VPADDD       Z16, Z8, Z8
-	VPADDD       Z17, Z9, Z9
-	VPADDD       Z14, Z12, Z12
-	VPADDD       Z15, Z12, Z12
-	VPADDD       Z16, Z13, Z13
-	VPADDD       Z17, Z13, Z13
-	VMOVUPS      Z12, (CX)(R8*4)
-	VMOVUPS      Z13, 64(CX)(R8*4)
-	ADDQ         $+32, R8
-	JMP          by2_4
+	VMOVUPS             (BX)(R8*4), Z11
+	VMOVUPS             (CX)(R8*4), Z13
+	VMOVUPS             64(BX)(R8*4), Z12
+	VMOVUPS             64(CX)(R8*4), Z14
+	VMOVAPD             Z2, Z15
+	VMOVAPD             Z2, Z16
+	VMOVAPD             Z2, Z17
+	VMOVAPD             Z2, Z18
+	VFMADD231PS         Z11, Z3, Z15
+	VFMADD231PS         Z11, Z4, Z16
+	VFMADD231PS         Z12, Z3, Z17
+	VFMADD231PS         Z12, Z4, Z18
+	VRCP14PS            Z15, Z19
+	VRCP14PS            Z16, Z20
+	VRCP14PS            Z17, Z21
+	VRCP14PS            Z18, Z22
+	VFNMADD213PS.RZ_SAE Z0, Z19, Z15
+	VFNMADD213PS.RZ_SAE Z0, Z20, Z16
+	VFNMADD213PS.RZ_SAE Z0, Z21, Z17
+	VFNMADD213PS.RZ_SAE Z0, Z22, Z18
+	VFMADD213PS.RZ_SAE  Z1, Z19, Z15
+	VFMADD213PS.RZ_SAE  Z15, Z20, Z16
+	VFMADD213PS.RZ_SAE  Z1, Z21, Z17
+	VFMADD213PS.RZ_SAE  Z17, Z22, Z18
+	VPADDD              Z15, Z7, Z7
+	VPADDD              Z16, Z8, Z8
+	VPADDD              Z17, Z7, Z7
+	VPADDD              Z18, Z8, Z8
+	VPADDD              Z16, Z13, Z13
+	VPADDD              Z18, Z14, Z14
+	VMOVAPD             Z2, Z15
+	VMOVAPD             Z2, Z16
+	VMOVAPD             Z2, Z17
+	VMOVAPD             Z2, Z18
+	VFMADD231PS         Z11, Z5, Z15
+	VFMADD231PS         Z11, Z6, Z16
+	VFMADD231PS         Z12, Z5, Z17
+	VFMADD231PS         Z12, Z6, Z18
+	VRCP14PS            Z15, Z11
+	VRCP14PS            Z16, Z12
+	VRCP14PS            Z17, Z19
+	VRCP14PS            Z18, Z20
+	VFNMADD213PS.RZ_SAE Z0, Z11, Z15
+	VFNMADD213PS.RZ_SAE Z0, Z12, Z16
+	VFNMADD213PS.RZ_SAE Z0, Z19, Z17
+	VFNMADD213PS.RZ_SAE Z0, Z20, Z18
+	VFMADD213PS.RZ_SAE  Z1, Z11, Z15
+	VFMADD213PS.RZ_SAE  Z15, Z12, Z16
+	VFMADD213PS.RZ_SAE  Z1, Z19, Z17
+	VFMADD213PS.RZ_SAE  Z17, Z20, Z18
+	VPADDD              Z15, Z9, Z9
+	VPADDD              Z16, Z10, Z10
+	VPADDD              Z17, Z9, Z9
+	VPADDD              Z18, Z10, Z10
+	VPADDD              Z16, Z13, Z13
+	VPADDD              Z18, Z14, Z14
+	VMOVUPS             Z13, (CX)(R8*4)
+	VMOVUPS             Z14, 64(CX)(R8*4)
+	ADDQ                $+32, R8
+	CMPQ                R8, R9
+	JLE                 by2_4
 
 by2end_4:
+	LEAQ -16(DI), R9
+	CMPQ R8, R9
+	JG   by1end_4
+
 by1_4:
-	MOVQ         DI, R9
-	SUBQ         R8, R9
-	CMPQ         R9, $+16
-	JL           by1end_4
-	VMOVUPS      (BX)(R8*4), Z10
-	VMOVUPS      (CX)(R8*4), Z11
-	VBROADCASTSS single34800000<>+0(SB), Z12
-	VBROADCASTSS single34800000<>+0(SB), Z13
-	VFMADD231PS  Z10, Z3, Z12
-	VFMADD231PS  Z10, Z4, Z13
-	VRCP14PS     Z12, Z14
-	VRCP14PS     Z13, Z15
-	VFNMADD213PS Z0, Z14, Z12
-	VFNMADD213PS Z0, Z15, Z13
-	VFMADD213PS  Z1, Z14, Z12
-	VFMADD213PS  Z1, Z15, Z13
-	VPADDD       Z12, Z2, Z2
-	VPADDD       Z13, Z7, Z7
-	VPADDD       Z12, Z11, Z11
-	VPADDD       Z13, Z11, Z11
-	VBROADCASTSS single34800000<>+0(SB), Z12
-	VBROADCASTSS single34800000<>+0(SB), Z13
-	VFMADD231PS  Z10, Z5, Z12
-	VFMADD231PS  Z10, Z6, Z13
-	VRCP14PS     Z12, Z10
-	VRCP14PS     Z13, Z14
-	VFNMADD213PS Z0, Z10, Z12
-	VFNMADD213PS Z0, Z14, Z13
-	VFMADD213PS  Z1, Z10, Z12
-	VFMADD213PS  Z1, Z14, Z13
-	VPADDD       Z12, Z8, Z8
-	VPADDD       Z13, Z9, Z9
-	VPADDD       Z12, Z11, Z11
-	VPADDD       Z13, Z11, Z11
-	VMOVUPS      Z11, (CX)(R8*4)
-	ADDQ         $+16, R8
-	JMP          by1_4
+	VMOVUPS             (BX)(R8*4), Z11
+	VMOVUPS             (CX)(R8*4), Z12
+	VMOVAPD             Z2, Z13
+	VMOVAPD             Z2, Z14
+	VFMADD231PS         Z11, Z3, Z13
+	VFMADD231PS         Z11, Z4, Z14
+	VRCP14PS            Z13, Z15
+	VRCP14PS            Z14, Z16
+	VFNMADD213PS.RZ_SAE Z0, Z15, Z13
+	VFNMADD213PS.RZ_SAE Z0, Z16, Z14
+	VFMADD213PS.RZ_SAE  Z1, Z15, Z13
+	VFMADD213PS.RZ_SAE  Z13, Z16, Z14
+	VPADDD              Z13, Z7, Z7
+	VPADDD              Z14, Z8, Z8
+	VPADDD              Z14, Z12, Z12
+	VMOVAPD             Z2, Z13
+	VMOVAPD             Z2, Z14
+	VFMADD231PS         Z11, Z5, Z13
+	VFMADD231PS         Z11, Z6, Z14
+	VRCP14PS            Z13, Z11
+	VRCP14PS            Z14, Z15
+	VFNMADD213PS.RZ_SAE Z0, Z11, Z13
+	VFNMADD213PS.RZ_SAE Z0, Z15, Z14
+	VFMADD213PS.RZ_SAE  Z1, Z11, Z13
+	VFMADD213PS.RZ_SAE  Z13, Z15, Z14
+	VPADDD              Z13, Z9, Z9
+	VPADDD              Z14, Z10, Z10
+	VPADDD              Z14, Z12, Z12
+	VMOVUPS             Z12, (CX)(R8*4)
+	ADDQ                $+16, R8
+	CMPQ                R8, R9
+	JLE                 by1_4
 
 by1end_4:
-	VCVTDQ2PD     Y2, Z3
-	VEXTRACTI64X4 $0x01, Z2, Y2
-	VCVTDQ2PD     Y2, Z2
-	VADDPD        Z2, Z3, Z3
-	VEXTRACTF64X4 $0x01, Z3, Y2
-	VADDPD        Y2, Y3, Y3
-	VEXTRACTF64X2 $0x01, Y3, X2
-	VADDPD        X2, X3, X3
-	VPERMILPD     $0x01, X3, X2
-	VADDPD        X2, X3, X3
-	VADDSD        (AX), X3, X3
-	VMOVSD        X3, (AX)
+	VPSUBD        Z7, Z8, Z8
+	VPSUBD        Z9, Z10, Z10
 	VCVTDQ2PD     Y7, Z2
 	VEXTRACTI64X4 $0x01, Z7, Y7
 	VCVTDQ2PD     Y7, Z3
@@ -3500,8 +3485,8 @@ by1end_4:
 	VADDPD        X3, X2, X2
 	VPERMILPD     $0x01, X2, X3
 	VADDPD        X3, X2, X2
-	VADDSD        8(AX), X2, X2
-	VMOVSD        X2, 8(AX)
+	VADDSD        (AX), X2, X2
+	VMOVSD        X2, (AX)
 	VCVTDQ2PD     Y8, Z2
 	VEXTRACTI64X4 $0x01, Z8, Y8
 	VCVTDQ2PD     Y8, Z3
@@ -3512,11 +3497,23 @@ by1end_4:
 	VADDPD        X3, X2, X2
 	VPERMILPD     $0x01, X2, X3
 	VADDPD        X3, X2, X2
-	VADDSD        16(AX), X2, X2
-	VMOVSD        X2, 16(AX)
+	VADDSD        8(AX), X2, X2
+	VMOVSD        X2, 8(AX)
 	VCVTDQ2PD     Y9, Z2
 	VEXTRACTI64X4 $0x01, Z9, Y9
 	VCVTDQ2PD     Y9, Z3
+	VADDPD        Z3, Z2, Z2
+	VEXTRACTF64X4 $0x01, Z2, Y3
+	VADDPD        Y3, Y2, Y2
+	VEXTRACTF64X2 $0x01, Y2, X3
+	VADDPD        X3, X2, X2
+	VPERMILPD     $0x01, X2, X3
+	VADDPD        X3, X2, X2
+	VADDSD        16(AX), X2, X2
+	VMOVSD        X2, 16(AX)
+	VCVTDQ2PD     Y10, Z2
+	VEXTRACTI64X4 $0x01, Z10, Y10
+	VCVTDQ2PD     Y10, Z3
 	VADDPD        Z3, Z2, Z2
 	VEXTRACTF64X4 $0x01, Z2, Y3
 	VADDPD        Y3, Y2, Y2
@@ -3539,41 +3536,41 @@ rows_1:
 	VBROADCASTSS (DX), Z3
 	VMULPS       Z2, Z3, Z3
 	MOVL         start+48(FP), R8
-	VMOVD        R8, X2
-	VPBROADCASTD X2, Z2
+	VMOVD        R8, X4
+	VPBROADCASTD X4, Z4
 	XORQ         R8, R8
+	LEAQ         -16(DI), R9
+	CMPQ         R8, R9
+	JG           by1end_1
 
 by1_1:
-	MOVQ         DI, R9
-	SUBQ         R8, R9
-	CMPQ         R9, $+16
-	JL           by1end_1
-	VMOVUPS      (BX)(R8*4), Z4
-	VMOVUPS      (CX)(R8*4), Z5
-	VBROADCASTSS single34800000<>+0(SB), Z6
-	VFMADD231PS  Z4, Z3, Z6
-	VRCP14PS     Z6, Z4
-	VFNMADD213PS Z0, Z4, Z6
-	VFMADD213PS  Z1, Z4, Z6
-	VPADDD       Z6, Z2, Z2
-	VPADDD       Z6, Z5, Z5
-	VMOVUPS      Z5, (CX)(R8*4)
-	ADDQ         $+16, R8
-	JMP          by1_1
+	VMOVUPS             (BX)(R8*4), Z5
+	VMOVUPS             (CX)(R8*4), Z6
+	VMOVAPD             Z2, Z7
+	VFMADD231PS         Z5, Z3, Z7
+	VRCP14PS            Z7, Z5
+	VFNMADD213PS.RZ_SAE Z0, Z5, Z7
+	VFMADD213PS.RZ_SAE  Z1, Z5, Z7
+	VPADDD              Z7, Z4, Z4
+	VPADDD              Z7, Z6, Z6
+	VMOVUPS             Z6, (CX)(R8*4)
+	ADDQ                $+16, R8
+	CMPQ                R8, R9
+	JLE                 by1_1
 
 by1end_1:
-	VCVTDQ2PD     Y2, Z3
-	VEXTRACTI64X4 $0x01, Z2, Y2
-	VCVTDQ2PD     Y2, Z2
-	VADDPD        Z2, Z3, Z3
-	VEXTRACTF64X4 $0x01, Z3, Y2
-	VADDPD        Y2, Y3, Y3
-	VEXTRACTF64X2 $0x01, Y3, X2
-	VADDPD        X2, X3, X3
-	VPERMILPD     $0x01, X3, X2
-	VADDPD        X2, X3, X3
-	VADDSD        (AX), X3, X3
-	VMOVSD        X3, (AX)
+	VCVTDQ2PD     Y4, Z2
+	VEXTRACTI64X4 $0x01, Z4, Y4
+	VCVTDQ2PD     Y4, Z3
+	VADDPD        Z3, Z2, Z2
+	VEXTRACTF64X4 $0x01, Z2, Y3
+	VADDPD        Y3, Y2, Y2
+	VEXTRACTF64X2 $0x01, Y2, X3
+	VADDPD        X3, X2, X2
+	VPERMILPD     $0x01, X2, X3
+	VADDPD        X3, X2, X2
+	VADDSD        (AX), X2, X2
+	VMOVSD        X2, (AX)
 	ADDQ          $0x04, DX
 	ADDQ          $0x08, AX
 	SUBQ          $0x01, SI
@@ -3582,6 +3579,9 @@ by1end_1:
 end_1:
 	VZEROUPPER
 	RET
+
+DATA single4b000000<>+0(SB)/4, $0x4b000000
+GLOBL single4b000000<>(SB), RODATA|NOPTR, $4
 
 // func logisticPairTileAVX512(row *float64, col *float64, s *float64, y *float64, t *float64, z *float64, m int, n int, skip int)
 // Requires: AVX, AVX512DQ, AVX512F, AVX512VL, BMI2, CMOV
