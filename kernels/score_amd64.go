@@ -24,7 +24,7 @@ func (s *Set) accelerateScore() {
 		s.Polynomial = polynomialBy(polynomialAVX2, 4)
 		s.LogisticTile = logisticTileBy(logisticTileAVX2)
 		s.LogisticLossTile = logisticLossTileBy(logisticLossTileAVX2, 4)
-		s.LogisticTile32 = logisticTile32By(logisticTile32AVX2, 8, nearest)
+		s.LogisticTile32 = logisticTile32By(logisticTile32AVX2, addIntegersAVX2, 8, nearest)
 		s.LogisticPairTile = logisticPairTileBy(logisticPairTileAVX2)
 		s.LogisticSlopes = logisticSlopesBy(logisticSlopesAVX2)
 	case AVX512:
@@ -38,7 +38,7 @@ func (s *Set) accelerateScore() {
 		s.Polynomial = polynomialBy(polynomialAVX512, 8)
 		s.LogisticTile = logisticTileBy(logisticTileAVX512)
 		s.LogisticLossTile = logisticLossTileBy(logisticLossTileAVX512, 8)
-		s.LogisticTile32 = logisticTile32By(logisticTile32AVX512, 16, middle)
+		s.LogisticTile32 = logisticTile32By(logisticTile32AVX512, addIntegersAVX512, 16, middle)
 		s.LogisticPairTile = logisticPairTileBy(logisticPairTileAVX512)
 		s.LogisticSlopes = logisticSlopesBy(logisticSlopesAVX512)
 	}
@@ -193,9 +193,10 @@ var (
 // constant and an integer. Rounded down, 2 - v r and the product are at most what they are
 // exactly, and r (2 - v r) <= 1/v: so two terms are at most 2^23. These steps are the same for
 // every column, so the last ones are padded: a b = 2^27 or more has the integer 0, and at most
-// 2^121. The sums of integers stay below 2^31: at most 2^8 of two in a lane and 256 in a
+// 2^121. add moves full vectors of columns to col. The sums of integers stay below 2^31: at most 2^8 of two in a lane and 256 in a
 // column, of at most 2^22.
-func logisticTile32By(f func(row *float64, col *int32, a, b *float32, m, n int, start int32), lanes int, by rounding32) func(row, col []float64, a, b []float32) {
+func logisticTile32By(f func(row *float64, col *int32, a, b *float32, m, n int, start int32),
+	add func(dst *float64, x *int32, n int, constant int32, shift float64), lanes int, by rounding32) func(row, col []float64, a, b []float32) {
 	const (
 		rows, cols = 256, 1024
 		most       = 16 // lanes
@@ -221,7 +222,11 @@ func logisticTile32By(f func(row *float64, col *int32, a, b *float32, m, n int, 
 				clear(sums[:len(part)])
 				f(&row[i], &sums[0], &a[i], &part[0], m, len(part), -int32(magic*uint32(len(part)/lanes)))
 				constant, shift := int32(magic*uint32(m/4*4/by.pairs+m%4)), by.shift*float64(m)
-				for k := range col[j:min(j+len(part), len(col))] {
+				if j+len(part) <= len(col) {
+					add(&col[j], &sums[0], len(part), constant, shift)
+					continue
+				}
+				for k := range col[j:] {
 					col[j+k] += float64(sums[k]-constant) + shift
 				}
 			}

@@ -583,6 +583,53 @@ GLOBL single4b400000<>(SB), RODATA|NOPTR, $4
 DATA single34800000<>+0(SB)/4, $0x34800000
 GLOBL single34800000<>(SB), RODATA|NOPTR, $4
 
+// func addIntegersAVX2(dst *float64, x *int32, n int, constant int32, shift float64)
+// Requires: AVX, AVX2, SSE2
+TEXT ·addIntegersAVX2(SB), NOSPLIT, $0-40
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         n+16(FP), DX
+	MOVL         constant+24(FP), BX
+	VMOVD        BX, X0
+	VPBROADCASTD X0, X0
+	MOVSD        shift+32(FP), X1
+	VBROADCASTSD X1, Y1
+	XORQ         BX, BX
+
+loop:
+	CMPQ      BX, DX
+	JGE       end
+	VMOVDQU   (CX)(BX*4), X2
+	VPSUBD    X0, X2, X2
+	VCVTDQ2PD X2, Y2
+	VADDPD    Y1, Y2, Y2
+	VADDPD    (AX)(BX*8), Y2, Y2
+	VMOVUPD   Y2, (AX)(BX*8)
+	VMOVDQU   16(CX)(BX*4), X2
+	VPSUBD    X0, X2, X2
+	VCVTDQ2PD X2, Y2
+	VADDPD    Y1, Y2, Y2
+	VADDPD    32(AX)(BX*8), Y2, Y2
+	VMOVUPD   Y2, 32(AX)(BX*8)
+	VMOVDQU   32(CX)(BX*4), X2
+	VPSUBD    X0, X2, X2
+	VCVTDQ2PD X2, Y2
+	VADDPD    Y1, Y2, Y2
+	VADDPD    64(AX)(BX*8), Y2, Y2
+	VMOVUPD   Y2, 64(AX)(BX*8)
+	VMOVDQU   48(CX)(BX*4), X2
+	VPSUBD    X0, X2, X2
+	VCVTDQ2PD X2, Y2
+	VADDPD    Y1, Y2, Y2
+	VADDPD    96(AX)(BX*8), Y2, Y2
+	VMOVUPD   Y2, 96(AX)(BX*8)
+	ADDQ      $0x10, BX
+	JMP       loop
+
+end:
+	VZEROUPPER
+	RET
+
 // func logisticPairTileAVX2(row *float64, col *float64, s *float64, y *float64, t *float64, z *float64, m int, n int, skip int)
 // Requires: AVX, AVX2, CMOV, FMA3
 TEXT ·logisticPairTileAVX2(SB), NOSPLIT, $0-72
@@ -3582,6 +3629,41 @@ end_1:
 
 DATA single4b000000<>+0(SB)/4, $0x4b000000
 GLOBL single4b000000<>(SB), RODATA|NOPTR, $4
+
+// func addIntegersAVX512(dst *float64, x *int32, n int, constant int32, shift float64)
+// Requires: AVX, AVX2, AVX512F, SSE2
+TEXT ·addIntegersAVX512(SB), NOSPLIT, $0-40
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         n+16(FP), DX
+	MOVL         constant+24(FP), BX
+	VMOVD        BX, X0
+	VPBROADCASTD X0, Y0
+	MOVSD        shift+32(FP), X1
+	VBROADCASTSD X1, Z1
+	XORQ         BX, BX
+
+loop:
+	CMPQ      BX, DX
+	JGE       end
+	VMOVDQU   (CX)(BX*4), Y2
+	VPSUBD    Y0, Y2, Y2
+	VCVTDQ2PD Y2, Z2
+	VADDPD    Z1, Z2, Z2
+	VADDPD    (AX)(BX*8), Z2, Z2
+	VMOVUPD   Z2, (AX)(BX*8)
+	VMOVDQU   32(CX)(BX*4), Y2
+	VPSUBD    Y0, Y2, Y2
+	VCVTDQ2PD Y2, Z2
+	VADDPD    Z1, Z2, Z2
+	VADDPD    64(AX)(BX*8), Z2, Z2
+	VMOVUPD   Z2, 64(AX)(BX*8)
+	ADDQ      $0x10, BX
+	JMP       loop
+
+end:
+	VZEROUPPER
+	RET
 
 // func logisticPairTileAVX512(row *float64, col *float64, s *float64, y *float64, t *float64, z *float64, m int, n int, skip int)
 // Requires: AVX, AVX512DQ, AVX512F, AVX512VL, BMI2, CMOV

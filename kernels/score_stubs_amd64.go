@@ -19,6 +19,11 @@ func logisticLossTileAVX2(row *float64, col *float64, a *float64, b *float64, m 
 //go:noescape
 func logisticTile32AVX2(row *float64, col *int32, a *float32, b *float32, m int, n int, start int32)
 
+// addIntegersAVX2 adds float64(x[i] - constant) + shift to dst, see logisticTile32By.
+//
+//go:noescape
+func addIntegersAVX2(dst *float64, x *int32, n int, constant int32, shift float64)
+
 // logisticPairTileAVX2 adds the sums of pairs with any labels, see LogisticPairTile.
 //
 //go:noescape
@@ -83,6 +88,11 @@ func logisticLossTileAVX512(row *float64, col *float64, a *float64, b *float64, 
 //
 //go:noescape
 func logisticTile32AVX512(row *float64, col *int32, a *float32, b *float32, m int, n int, start int32)
+
+// addIntegersAVX512 adds float64(x[i] - constant) + shift to dst, see logisticTile32By.
+//
+//go:noescape
+func addIntegersAVX512(dst *float64, x *int32, n int, constant int32, shift float64)
 
 // logisticPairTileAVX512 adds the sums of pairs with any labels, see LogisticPairTile.
 //

@@ -142,3 +142,34 @@ func logisticTile32(v vec.ISA) {
 	}
 	vec.End()
 }
+
+// addIntegers adds integers, less a constant, and a number to multiples n of 16 float64.
+func addIntegers(v vec.ISA) {
+	v.Func("addIntegers", "func(dst *float64, x *int32, n int, constant int32, shift float64)",
+		"adds float64(x[i] - constant) + shift to dst, see logisticTile32By.")
+	dst, x, n := Load(Param("dst"), GP64()), Load(Param("x"), GP64()), Load(Param("n"), GP64())
+	constant, shift := v.Reg(), v.Reg()
+	number := XMM()
+	VMOVD(Load(Param("constant"), GP32()), number)
+	VPBROADCASTD(number, v.Words(constant))
+	VBROADCASTSD(Load(Param("shift"), XMM()), shift)
+	i := GP64()
+	XORQ(i, i)
+	Label("loop")
+	CMPQ(i, n)
+	JGE(LabelRef("end"))
+	for k := range 16 / v.Lanes() {
+		w := v.Reg()
+		at := Mem{Base: dst, Index: i, Scale: 8, Disp: k * v.Bytes}
+		VMOVDQU(Mem{Base: x, Index: i, Scale: 4, Disp: k * v.Bytes / 2}, v.Words(w))
+		VPSUBD(v.Words(constant), v.Words(w), v.Words(w))
+		VCVTDQ2PD(v.Words(w), w)
+		VADDPD(shift, w, w)
+		VADDPD(at, w, w)
+		VMOVUPD(w, at)
+	}
+	ADDQ(Imm(16), i)
+	JMP(LabelRef("loop"))
+	Label("end")
+	vec.End()
+}

@@ -13,6 +13,7 @@ func main() {
 		logisticTile(v, false)
 		logisticTile(v, true)
 		logisticTile32(v)
+		addIntegers(v)
 		logisticPairTile(v)
 		logisticSlopes(v)
 		locate(v)
