@@ -193,8 +193,8 @@ var (
 // constant and an integer. Rounded down, 2 - v r and the product are at most what they are
 // exactly, and r (2 - v r) <= 1/v: so two terms are at most 2^23. These steps are the same for
 // every column, so the last ones are padded: a b = 2^27 or more has the integer 0, and at most
-// 2^121. add moves full vectors of columns to col. The sums of integers stay below 2^31: at most 2^8 of two in a lane and 256 in a
-// column, of at most 2^22.
+// 2^121. The sums of integers stay below 2^31: at most 2^8 of two in a lane and 256 in a
+// column, of at most 2^22. add moves those of full vectors of columns to col.
 func logisticTile32By(f func(row *float64, col *int32, a, b *float32, m, n int, start int32),
 	add func(dst *float64, x *int32, n int, constant int32, shift float64), lanes int, by rounding32) func(row, col []float64, a, b []float32) {
 	const (
