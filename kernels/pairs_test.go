@@ -51,26 +51,42 @@ func testLogisticTile(t *testing.T, kernel *Set) {
 }
 
 // TestLogisticTileError checks the stated 9 u per pair with 200-bit arithmetic,
-// out to the largest margin.
+// out to the largest margin, for a vector of columns and for more.
 func TestLogisticTileError(t *testing.T) { variants(t, testLogisticTileError) }
 
 func testLogisticTileError(t *testing.T, kernel *Set) {
 	rng := rand.New(rand.NewPCG(4, 4))
-	for range 2000 {
-		a, b := make([]float64, 4), make([]float64, 1)
-		for i := range a {
-			a[i] = math.Exp(MaxLogisticMargin / 2 * (2*rng.Float64() - 1))
-		}
-		b[0] = math.Exp(MaxLogisticMargin / 2 * (2*rng.Float64() - 1))
-		row, col := make([]float64, 4), make([]float64, 1)
-		kernel.LogisticTile(row, col, a, b)
-		for i := range a {
-			p := new(big.Float).SetPrec(200).SetFloat64(a[i])
-			p.Mul(p, big.NewFloat(b[0])).Add(p, big.NewFloat(1))
-			p.Mul(p, big.NewFloat(row[i])).Sub(p, big.NewFloat(1)) // relative error
-			if rel, _ := p.Float64(); math.Abs(rel) > 9*0x1p-53 {
-				t.Errorf("relative error %v of a pair exceeds 9 u", rel)
+	for round := range 2000 {
+		a, b := make([]float64, 4), make([]float64, 1+39*(round%10/9))
+		for _, x := range [][]float64{a, b} {
+			for i := range x {
+				x[i] = math.Exp(MaxLogisticMargin / 2 * (2*rng.Float64() - 1))
 			}
+		}
+		row, col := make([]float64, len(a)), make([]float64, len(b))
+		kernel.LogisticTile(row, col, a, b)
+		term := func(i, j int) *big.Float {
+			p := new(big.Float).SetPrec(200).SetFloat64(a[i])
+			p.Mul(p, big.NewFloat(b[j])).Add(p, big.NewFloat(1))
+			return p.Quo(big.NewFloat(1), p)
+		}
+		check := func(got float64, roundings float64, terms ...*big.Float) {
+			sum := new(big.Float).SetPrec(200)
+			for _, x := range terms {
+				sum.Add(sum, x)
+			}
+			rel, _ := sum.Quo(big.NewFloat(got), sum).Sub(sum, big.NewFloat(1)).Float64()
+			if !(math.Abs(rel) <= (9+roundings)*0x1p-53) {
+				t.Errorf("relative error %v of %d pairs exceeds 9 u", rel, len(terms))
+			}
+		}
+		for i := range a {
+			if len(b) == 1 {
+				check(row[i], 0, term(i, 0))
+			}
+		}
+		for j := range b {
+			check(col[j], 1, term(0, j), term(1, j), term(2, j), term(3, j)) // a sum of two such
 		}
 	}
 }

@@ -26,7 +26,8 @@ func (s *Set) accelerateScore() {
 		s.Split = splitBy(splitAVX2)
 		s.Join = joinBy(joinAVX2)
 		s.LogisticTile = logisticTileBy(logisticTileAVX2)
-		s.LogisticTile32 = logisticTile32By(logisticTile32AVX2, 8)
+		s.LogisticLossTile = logisticLossTileBy(logisticLossTileAVX2, 4)
+		s.LogisticTile32 = logisticTile32By(logisticTile32AVX2, addIntegersAVX2, 8, nearest)
 		s.LogisticPairTile = logisticPairTileBy(logisticPairTileAVX2)
 		s.LogisticSlopes = logisticSlopesBy(logisticSlopesAVX2)
 	case AVX512:
@@ -42,7 +43,8 @@ func (s *Set) accelerateScore() {
 		s.Split = splitBy(splitAVX512)
 		s.Join = joinBy(joinAVX512)
 		s.LogisticTile = logisticTileBy(logisticTileAVX512)
-		s.LogisticTile32 = logisticTile32By(logisticTile32AVX512, 16)
+		s.LogisticLossTile = logisticLossTileBy(logisticLossTileAVX512, 8)
+		s.LogisticTile32 = logisticTile32By(logisticTile32AVX512, addIntegersAVX512, 16, middle)
 		s.LogisticPairTile = logisticPairTileBy(logisticPairTileAVX512)
 		s.LogisticSlopes = logisticSlopesBy(logisticSlopesAVX512)
 	}
@@ -145,30 +147,78 @@ func logisticTileBy(f func(row, col, a, b *float64, m, n int)) func(row, col, a,
 	}
 }
 
+// logisticLossTileBy is LogisticLossTile by assembly with a running product in each lane. It
+// returns the product of the lanes, the sum of the biased exponents that were taken out and
+// how often they were. Two products of four may meet there, so (1 + a b)^8 must not overflow:
+// the few tiles of larger margins are left to the generic loop.
+func logisticLossTileBy(f func(row, col, a, b *float64, m, n int) (product float64, exponents, taken int), lanes int) func(row, col, a, b []float64) float64 {
+	const most = 0x1p127
+	return func(row, col, a, b []float64) float64 {
+		row, col = row[:len(a)], col[:len(b)]
+		if len(a) == 0 || len(b) == 0 {
+			return 0
+		}
+		if !(largest(a)*largest(b) < most) {
+			return LogisticLossTile(row, col, a, b)
+		}
+		product, exponents, taken := f(unsafe.SliceData(row), unsafe.SliceData(col), unsafe.SliceData(a), unsafe.SliceData(b), len(a), len(b))
+		return logProduct(product, exponents, taken*lanes)
+	}
+}
+
+func largest(x []float64) (m float64) {
+	for _, v := range x {
+		if v > m {
+			m = v
+		}
+	}
+	return m
+}
+
+// rounding32 is how the assembly of LogisticTile32 rounds terms.
+type rounding32 struct {
+	magic float32 // what the assembly adds to a term
+	pairs int     // how many rows of four share one addition of it for the columns
+	shift float64 // what the term is more than its integer
+}
+
+var (
+	// nearest rounds to the nearest integer, for each pair by itself.
+	nearest = rounding32{magic: 0x1.8p23, pairs: 1}
+	// middle rounds down and takes the middle of two integers. Then a term may be added to
+	// 2^23 and the integer of the term before, below 2^24, without a tie that would be rounded
+	// by that other term.
+	middle = rounding32{magic: 0x1p23, pairs: 2, shift: 0.5}
+)
+
 // logisticTile32By is LogisticTile32 by assembly that adds integers modulo 2^32 to sums:
 //
 //	for i := range m {
 //		lane := [lanes]int32 of start
 //		for j := range n {
-//			t := bits of 0x1.8p23 + 2^22/(1 + a[i]*b[j])
+//			t := bits of magic + 2^22/(1 + a[i]*b[j])
 //			lane[j%lanes] += t
 //			col[j] += t
 //		}
 //		row[i] += the sum of lane
 //	}
 //
-// 2^22/(1 + a b) is the product of an approximate reciprocal r of the denominator v and
+// with magic once in the sums of col for pairs of every four rows, and for each of the last
+// rows. 2^22/(1 + a b) is the product of an approximate reciprocal r of the denominator v and
 // 2 - v r, a step of Newton, as in panelLogistic32, and the sum is fused, so t is a
-// constant and an integer. These steps are the same for every column, so the last ones
-// are padded: a b = 2^27 or more has the term 0, and at most 2^121. The sums of integers
-// stay below 2^31: at most 128 in a lane and 256 in a column, of at most 2^22.
-func logisticTile32By(f func(row *float64, col *int32, a, b *float32, m, n int, start int32), lanes int) func(row, col []float64, a, b []float32) {
+// constant and an integer. Rounded down, 2 - v r and the product are at most what they are
+// exactly, and r (2 - v r) <= 1/v: so two terms are at most 2^23. These steps are the same for
+// every column, so the last ones are padded: a b = 2^27 or more has the integer 0, and at most
+// 2^121. The sums of integers stay below 2^31: at most 2^8 of two in a lane and 256 in a
+// column, of at most 2^22. add moves those of full vectors of columns to col.
+func logisticTile32By(f func(row *float64, col *int32, a, b *float32, m, n int, start int32),
+	add func(dst *float64, x *int32, n int, constant int32, shift float64), lanes int, by rounding32) func(row, col []float64, a, b []float32) {
 	const (
 		rows, cols = 256, 1024
 		most       = 16 // lanes
 		far        = 0x1p85
 	)
-	magic := math.Float32bits(0x1.8p23)
+	magic := math.Float32bits(by.magic)
 	return func(row, col []float64, a, b []float32) {
 		row, col = row[:len(a)], col[:len(b)]
 		var sums [cols]int32
@@ -185,15 +235,23 @@ func logisticTile32By(f func(row *float64, col *int32, a, b *float32, m, n int, 
 			}
 			for i := 0; i < len(a); i += rows {
 				m := min(rows, len(a)-i)
-				for k := range sums[:len(part)] {
-					sums[k] = -int32(magic * uint32(m))
-				}
+				clear(sums[:len(part)])
 				f(&row[i], &sums[0], &a[i], &part[0], m, len(part), -int32(magic*uint32(len(part)/lanes)))
-				for k := range col[j:min(j+len(part), len(col))] {
-					col[j+k] += float64(sums[k])
+				constant, shift := int32(magic*uint32(m/4*4/by.pairs+m%4)), by.shift*float64(m)
+				if j+len(part) <= len(col) {
+					add(&col[j], &sums[0], len(part), constant, shift)
+					continue
+				}
+				for k := range col[j:] {
+					col[j+k] += float64(sums[k]-constant) + shift
 				}
 			}
 			j += len(part)
+		}
+		if by.shift != 0 {
+			for i := range row {
+				row[i] += by.shift * float64(len(b))
+			}
 		}
 	}
 }

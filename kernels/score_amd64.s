@@ -16,111 +16,107 @@ TEXT ·logisticTileAVX2(SB), NOSPLIT, $0-48
 	VBROADCASTSD word3ff0000000000000<>+0(SB), Y0
 
 rows4:
-	CMPQ         SI, $0x04
-	JL           rows1
-	VBROADCASTSD (DX), Y1
-	VBROADCASTSD 8(DX), Y2
-	VBROADCASTSD 16(DX), Y3
-	VBROADCASTSD 24(DX), Y4
-	VXORPD       Y5, Y5, Y5
-	VXORPD       Y6, Y6, Y6
-	VXORPD       Y7, Y7, Y7
-	VXORPD       Y8, Y8, Y8
-	MOVQ         DI, R9
-	XORQ         R8, R8
+	CMPQ   SI, $0x04
+	JL     rows1
+	VXORPD Y1, Y1, Y1
+	VXORPD Y2, Y2, Y2
+	VXORPD Y3, Y3, Y3
+	VXORPD Y4, Y4, Y4
+	MOVQ   DI, R9
+	XORQ   R8, R8
 
 by1_4:
-	CMPQ        R9, $+4
-	JL          by1end_4
-	VMOVUPD     (BX)(R8*8), Y9
-	VMOVAPD     Y0, Y10
-	VFMADD231PD Y9, Y1, Y10
-	VMOVAPD     Y0, Y11
-	VFMADD231PD Y9, Y2, Y11
-	VMOVAPD     Y0, Y12
-	VFMADD231PD Y9, Y3, Y12
-	VMOVAPD     Y0, Y13
-	VFMADD231PD Y9, Y4, Y13
-	VMULPD      Y10, Y11, Y9
-	VMULPD      Y12, Y13, Y14
-	VMULPD      Y9, Y14, Y15
-	VDIVPD      Y15, Y0, Y15
-	VMULPD      Y15, Y14, Y14
-	VMULPD      Y15, Y9, Y9
-	VFMADD231PD Y14, Y11, Y5
-	VFMADD231PD Y14, Y10, Y6
-	VFMADD231PD Y9, Y13, Y7
-	VFMADD231PD Y9, Y12, Y8
-	VADDPD      Y10, Y11, Y11
-	VADDPD      Y12, Y13, Y13
-	VMULPD      Y11, Y14, Y11
-	VFMADD231PD Y13, Y9, Y11
-	VADDPD      (CX)(R8*8), Y11, Y11
-	VMOVUPD     Y11, (CX)(R8*8)
-	ADDQ        $+4, R8
-	SUBQ        $+4, R9
-	JMP         by1_4
+	CMPQ         R9, $+4
+	JL           by1end_4
+	VMOVUPD      (BX)(R8*8), Y5
+	VBROADCASTSD (DX), Y6
+	VFMADD213PD  Y0, Y5, Y6
+	VBROADCASTSD 8(DX), Y7
+	VFMADD213PD  Y0, Y5, Y7
+	VBROADCASTSD 16(DX), Y8
+	VFMADD213PD  Y0, Y5, Y8
+	VBROADCASTSD 24(DX), Y9
+	VFMADD213PD  Y0, Y5, Y9
+	VMULPD       Y6, Y7, Y5
+	VMULPD       Y8, Y9, Y10
+	VMULPD       Y5, Y10, Y11
+	VDIVPD       Y11, Y0, Y11
+	VMULPD       Y11, Y10, Y10
+	VMULPD       Y11, Y5, Y5
+	VFMADD231PD  Y10, Y7, Y1
+	VFMADD231PD  Y10, Y6, Y2
+	VFMADD231PD  Y5, Y9, Y3
+	VFMADD231PD  Y5, Y8, Y4
+	VADDPD       Y6, Y7, Y7
+	VADDPD       Y8, Y9, Y9
+	VMULPD       Y7, Y10, Y7
+	VFMADD231PD  Y9, Y5, Y7
+	VADDPD       (CX)(R8*8), Y7, Y7
+	VMOVUPD      Y7, (CX)(R8*8)
+	ADDQ         $+4, R8
+	SUBQ         $+4, R9
+	JMP          by1_4
 
 by1end_4:
-	TESTQ       R9, R9
-	JZ          end_4
-	LEAQ        laneMasks<>+0(SB), R11
-	MOVQ        $0x00000004, R10
-	SUBQ        R9, R10
-	VMOVUPD     (R11)(R10*8), Y9
-	VMASKMOVPD  (BX)(R8*8), Y9, Y10
-	VMOVAPD     Y0, Y11
-	VFMADD231PD Y10, Y1, Y11
-	VMOVAPD     Y0, Y1
-	VFMADD231PD Y10, Y2, Y1
-	VMOVAPD     Y0, Y2
-	VFMADD231PD Y10, Y3, Y2
-	VMOVAPD     Y0, Y3
-	VFMADD231PD Y10, Y4, Y3
-	VMULPD      Y11, Y1, Y4
-	VMULPD      Y2, Y3, Y10
-	VMULPD      Y4, Y10, Y12
-	VDIVPD      Y12, Y0, Y12
-	VANDPD      Y9, Y12, Y12
-	VMULPD      Y12, Y10, Y10
-	VMULPD      Y12, Y4, Y4
-	VFMADD231PD Y10, Y1, Y5
-	VFMADD231PD Y10, Y11, Y6
-	VFMADD231PD Y4, Y3, Y7
-	VFMADD231PD Y4, Y2, Y8
-	VADDPD      Y11, Y1, Y1
-	VADDPD      Y2, Y3, Y3
-	VMULPD      Y1, Y10, Y1
-	VFMADD231PD Y3, Y4, Y1
-	VMASKMOVPD  (CX)(R8*8), Y9, Y2
-	VADDPD      Y2, Y1, Y1
-	VMASKMOVPD  Y1, Y9, (CX)(R8*8)
+	TESTQ        R9, R9
+	JZ           end_4
+	LEAQ         laneMasks<>+0(SB), R11
+	MOVQ         $0x00000004, R10
+	SUBQ         R9, R10
+	VMOVUPD      (R11)(R10*8), Y5
+	VMASKMOVPD   (BX)(R8*8), Y5, Y6
+	VBROADCASTSD (DX), Y7
+	VFMADD213PD  Y0, Y6, Y7
+	VBROADCASTSD 8(DX), Y8
+	VFMADD213PD  Y0, Y6, Y8
+	VBROADCASTSD 16(DX), Y9
+	VFMADD213PD  Y0, Y6, Y9
+	VBROADCASTSD 24(DX), Y10
+	VFMADD213PD  Y0, Y6, Y10
+	VMULPD       Y7, Y8, Y6
+	VMULPD       Y9, Y10, Y11
+	VMULPD       Y6, Y11, Y12
+	VDIVPD       Y12, Y0, Y12
+	VANDPD       Y5, Y12, Y12
+	VMULPD       Y12, Y11, Y11
+	VMULPD       Y12, Y6, Y6
+	VFMADD231PD  Y11, Y8, Y1
+	VFMADD231PD  Y11, Y7, Y2
+	VFMADD231PD  Y6, Y10, Y3
+	VFMADD231PD  Y6, Y9, Y4
+	VADDPD       Y7, Y8, Y8
+	VADDPD       Y9, Y10, Y10
+	VMULPD       Y8, Y11, Y8
+	VFMADD231PD  Y10, Y6, Y8
+	VMASKMOVPD   (CX)(R8*8), Y5, Y6
+	VADDPD       Y6, Y8, Y8
+	VMASKMOVPD   Y8, Y5, (CX)(R8*8)
 
 end_4:
-	VEXTRACTF128 $0x01, Y5, X1
-	VADDPD       X1, X5, X5
-	VPERMILPD    $0x01, X5, X1
-	VADDSD       X1, X5, X5
-	VADDSD       (AX), X5, X5
-	VMOVSD       X5, (AX)
-	VEXTRACTF128 $0x01, Y6, X1
-	VADDPD       X1, X6, X6
-	VPERMILPD    $0x01, X6, X1
-	VADDSD       X1, X6, X6
-	VADDSD       8(AX), X6, X6
-	VMOVSD       X6, 8(AX)
-	VEXTRACTF128 $0x01, Y7, X1
-	VADDPD       X1, X7, X7
-	VPERMILPD    $0x01, X7, X1
-	VADDSD       X1, X7, X7
-	VADDSD       16(AX), X7, X7
-	VMOVSD       X7, 16(AX)
-	VEXTRACTF128 $0x01, Y8, X1
-	VADDPD       X1, X8, X8
-	VPERMILPD    $0x01, X8, X1
-	VADDSD       X1, X8, X8
-	VADDSD       24(AX), X8, X8
-	VMOVSD       X8, 24(AX)
+	VEXTRACTF128 $0x01, Y1, X5
+	VADDPD       X5, X1, X1
+	VPERMILPD    $0x01, X1, X5
+	VADDPD       X5, X1, X1
+	VADDSD       (AX), X1, X1
+	VMOVSD       X1, (AX)
+	VEXTRACTF128 $0x01, Y2, X1
+	VADDPD       X1, X2, X2
+	VPERMILPD    $0x01, X2, X1
+	VADDPD       X1, X2, X2
+	VADDSD       8(AX), X2, X2
+	VMOVSD       X2, 8(AX)
+	VEXTRACTF128 $0x01, Y3, X1
+	VADDPD       X1, X3, X3
+	VPERMILPD    $0x01, X3, X1
+	VADDPD       X1, X3, X3
+	VADDSD       16(AX), X3, X3
+	VMOVSD       X3, 16(AX)
+	VEXTRACTF128 $0x01, Y4, X1
+	VADDPD       X1, X4, X4
+	VPERMILPD    $0x01, X4, X1
+	VADDPD       X1, X4, X4
+	VADDSD       24(AX), X4, X4
+	VMOVSD       X4, 24(AX)
 	ADDQ         $0x20, DX
 	ADDQ         $0x20, AX
 	SUBQ         $0x04, SI
@@ -169,7 +165,7 @@ end_1:
 	VEXTRACTF128 $0x01, Y2, X1
 	VADDPD       X1, X2, X2
 	VPERMILPD    $0x01, X2, X1
-	VADDSD       X1, X2, X2
+	VADDPD       X1, X2, X2
 	VADDSD       (AX), X2, X2
 	VMOVSD       X2, (AX)
 	ADDQ         $0x08, DX
@@ -193,6 +189,223 @@ DATA laneMasks<>+40(SB)/8, $0x0000000000000000
 DATA laneMasks<>+48(SB)/8, $0x0000000000000000
 DATA laneMasks<>+56(SB)/8, $0x0000000000000000
 GLOBL laneMasks<>(SB), RODATA|NOPTR, $64
+
+// func logisticLossTileAVX2(row *float64, col *float64, a *float64, b *float64, m int, n int) (product float64, exponents int, taken int)
+// Requires: AVX, AVX2, FMA3, SSE2
+TEXT ·logisticLossTileAVX2(SB), NOSPLIT, $0-72
+	MOVQ         row+0(FP), AX
+	MOVQ         col+8(FP), CX
+	MOVQ         a+16(FP), DX
+	MOVQ         b+24(FP), BX
+	MOVQ         m+32(FP), SI
+	MOVQ         n+40(FP), DI
+	VBROADCASTSD word3ff0000000000000<>+0(SB), Y0
+	VMOVAPD      Y0, Y1
+	VXORPD       Y2, Y2, Y2
+	XORQ         R8, R8
+
+rows4:
+	CMPQ   SI, $0x04
+	JL     rows1
+	VXORPD Y3, Y3, Y3
+	VXORPD Y4, Y4, Y4
+	VXORPD Y5, Y5, Y5
+	VXORPD Y6, Y6, Y6
+	MOVQ   DI, R10
+	XORQ   R9, R9
+
+by1_4:
+	CMPQ         R10, $+4
+	JL           by1end_4
+	VMOVUPD      (BX)(R9*8), Y7
+	VBROADCASTSD (DX), Y8
+	VFMADD213PD  Y0, Y7, Y8
+	VBROADCASTSD 8(DX), Y9
+	VFMADD213PD  Y0, Y7, Y9
+	VBROADCASTSD 16(DX), Y10
+	VFMADD213PD  Y0, Y7, Y10
+	VBROADCASTSD 24(DX), Y11
+	VFMADD213PD  Y0, Y7, Y11
+	VMULPD       Y8, Y9, Y7
+	VMULPD       Y10, Y11, Y12
+	VMULPD       Y7, Y12, Y14
+	VDIVPD       Y14, Y0, Y13
+	VMULPD       Y14, Y1, Y1
+	VPSRLQ       $0x34, Y1, Y14
+	VPADDQ       Y14, Y2, Y2
+	VANDPD       vector000fffffffffffff<>+0(SB), Y1, Y1
+	VORPD        Y0, Y1, Y1
+	INCQ         R8
+	VMULPD       Y13, Y12, Y12
+	VMULPD       Y13, Y7, Y7
+	VFMADD231PD  Y12, Y9, Y3
+	VFMADD231PD  Y12, Y8, Y4
+	VFMADD231PD  Y7, Y11, Y5
+	VFMADD231PD  Y7, Y10, Y6
+	VADDPD       Y8, Y9, Y9
+	VADDPD       Y10, Y11, Y11
+	VMULPD       Y9, Y12, Y9
+	VFMADD231PD  Y11, Y7, Y9
+	VADDPD       (CX)(R9*8), Y9, Y9
+	VMOVUPD      Y9, (CX)(R9*8)
+	ADDQ         $+4, R9
+	SUBQ         $+4, R10
+	JMP          by1_4
+
+by1end_4:
+	TESTQ        R10, R10
+	JZ           end_4
+	LEAQ         laneMasks<>+0(SB), R12
+	MOVQ         $0x00000004, R11
+	SUBQ         R10, R11
+	VMOVUPD      (R12)(R11*8), Y7
+	VMASKMOVPD   (BX)(R9*8), Y7, Y8
+	VBROADCASTSD (DX), Y9
+	VFMADD213PD  Y0, Y8, Y9
+	VBROADCASTSD 8(DX), Y10
+	VFMADD213PD  Y0, Y8, Y10
+	VBROADCASTSD 16(DX), Y11
+	VFMADD213PD  Y0, Y8, Y11
+	VBROADCASTSD 24(DX), Y12
+	VFMADD213PD  Y0, Y8, Y12
+	VMULPD       Y9, Y10, Y8
+	VMULPD       Y11, Y12, Y13
+	VMULPD       Y8, Y13, Y15
+	VDIVPD       Y15, Y0, Y14
+	VMULPD       Y15, Y1, Y1
+	VPSRLQ       $0x34, Y1, Y15
+	VPADDQ       Y15, Y2, Y2
+	VANDPD       vector000fffffffffffff<>+0(SB), Y1, Y1
+	VORPD        Y0, Y1, Y1
+	INCQ         R8
+	VANDPD       Y7, Y14, Y14
+	VMULPD       Y14, Y13, Y13
+	VMULPD       Y14, Y8, Y8
+	VFMADD231PD  Y13, Y10, Y3
+	VFMADD231PD  Y13, Y9, Y4
+	VFMADD231PD  Y8, Y12, Y5
+	VFMADD231PD  Y8, Y11, Y6
+	VADDPD       Y9, Y10, Y10
+	VADDPD       Y11, Y12, Y12
+	VMULPD       Y10, Y13, Y10
+	VFMADD231PD  Y12, Y8, Y10
+	VMASKMOVPD   (CX)(R9*8), Y7, Y8
+	VADDPD       Y8, Y10, Y10
+	VMASKMOVPD   Y10, Y7, (CX)(R9*8)
+
+end_4:
+	VEXTRACTF128 $0x01, Y3, X7
+	VADDPD       X7, X3, X3
+	VPERMILPD    $0x01, X3, X7
+	VADDPD       X7, X3, X3
+	VADDSD       (AX), X3, X3
+	VMOVSD       X3, (AX)
+	VEXTRACTF128 $0x01, Y4, X3
+	VADDPD       X3, X4, X4
+	VPERMILPD    $0x01, X4, X3
+	VADDPD       X3, X4, X4
+	VADDSD       8(AX), X4, X4
+	VMOVSD       X4, 8(AX)
+	VEXTRACTF128 $0x01, Y5, X3
+	VADDPD       X3, X5, X5
+	VPERMILPD    $0x01, X5, X3
+	VADDPD       X3, X5, X5
+	VADDSD       16(AX), X5, X5
+	VMOVSD       X5, 16(AX)
+	VEXTRACTF128 $0x01, Y6, X3
+	VADDPD       X3, X6, X6
+	VPERMILPD    $0x01, X6, X3
+	VADDPD       X3, X6, X6
+	VADDSD       24(AX), X6, X6
+	VMOVSD       X6, 24(AX)
+	ADDQ         $0x20, DX
+	ADDQ         $0x20, AX
+	SUBQ         $0x04, SI
+	JMP          rows4
+
+rows1:
+	TESTQ        SI, SI
+	JZ           done
+	VBROADCASTSD (DX), Y3
+	VXORPD       Y4, Y4, Y4
+	MOVQ         DI, R10
+	XORQ         R9, R9
+
+by1_1:
+	CMPQ        R10, $+4
+	JL          by1end_1
+	VMOVUPD     (BX)(R9*8), Y5
+	VMOVAPD     Y0, Y6
+	VFMADD231PD Y5, Y3, Y6
+	VDIVPD      Y6, Y0, Y5
+	VMULPD      Y6, Y1, Y1
+	VPSRLQ      $0x34, Y1, Y6
+	VPADDQ      Y6, Y2, Y2
+	VANDPD      vector000fffffffffffff<>+0(SB), Y1, Y1
+	VORPD       Y0, Y1, Y1
+	INCQ        R8
+	VADDPD      Y5, Y4, Y4
+	VADDPD      (CX)(R9*8), Y5, Y5
+	VMOVUPD     Y5, (CX)(R9*8)
+	ADDQ        $+4, R9
+	SUBQ        $+4, R10
+	JMP         by1_1
+
+by1end_1:
+	TESTQ       R10, R10
+	JZ          end_1
+	LEAQ        laneMasks<>+0(SB), R12
+	MOVQ        $0x00000004, R11
+	SUBQ        R10, R11
+	VMOVUPD     (R12)(R11*8), Y5
+	VMASKMOVPD  (BX)(R9*8), Y5, Y6
+	VMOVAPD     Y0, Y7
+	VFMADD231PD Y6, Y3, Y7
+	VDIVPD      Y7, Y0, Y3
+	VMULPD      Y7, Y1, Y1
+	VPSRLQ      $0x34, Y1, Y6
+	VPADDQ      Y6, Y2, Y2
+	VANDPD      vector000fffffffffffff<>+0(SB), Y1, Y1
+	VORPD       Y0, Y1, Y1
+	INCQ        R8
+	VANDPD      Y5, Y3, Y3
+	VADDPD      Y3, Y4, Y4
+	VMASKMOVPD  (CX)(R9*8), Y5, Y6
+	VADDPD      Y6, Y3, Y3
+	VMASKMOVPD  Y3, Y5, (CX)(R9*8)
+
+end_1:
+	VEXTRACTF128 $0x01, Y4, X3
+	VADDPD       X3, X4, X4
+	VPERMILPD    $0x01, X4, X3
+	VADDPD       X3, X4, X4
+	VADDSD       (AX), X4, X4
+	VMOVSD       X4, (AX)
+	ADDQ         $0x08, DX
+	ADDQ         $0x08, AX
+	DECQ         SI
+	JMP          rows1
+
+done:
+	VEXTRACTF128 $0x01, Y1, X0
+	VMULPD       X0, X1, X1
+	VPERMILPD    $0x01, X1, X0
+	VMULPD       X0, X1, X1
+	MOVSD        X1, product+48(FP)
+	VEXTRACTF128 $0x01, Y2, X0
+	VPADDQ       X0, X2, X2
+	VPERMILPD    $0x01, X2, X0
+	VPADDQ       X0, X2, X2
+	MOVQ         X2, exponents+56(FP)
+	MOVQ         R8, taken+64(FP)
+	VZEROUPPER
+	RET
+
+DATA vector000fffffffffffff<>+0(SB)/8, $0x000fffffffffffff
+DATA vector000fffffffffffff<>+8(SB)/8, $0x000fffffffffffff
+DATA vector000fffffffffffff<>+16(SB)/8, $0x000fffffffffffff
+DATA vector000fffffffffffff<>+24(SB)/8, $0x000fffffffffffff
+GLOBL vector000fffffffffffff<>(SB), RODATA|NOPTR, $32
 
 // func logisticTile32AVX2(row *float64, col *int32, a *float32, b *float32, m int, n int, start int32)
 // Requires: AVX, AVX2, FMA3
@@ -225,12 +438,11 @@ rows_4:
 	VPBROADCASTD X9, Y8
 	VPBROADCASTD X9, Y9
 	XORQ         R8, R8
+	LEAQ         -8(DI), R9
+	CMPQ         R8, R9
+	JG           by1end_4
 
 by1_4:
-	MOVQ         DI, R9
-	SUBQ         R8, R9
-	CMPQ         R9, $+8
-	JL           by1end_4
 	VMOVUPS      (BX)(R8*4), Y10
 	VMOVUPS      (CX)(R8*4), Y11
 	VBROADCASTSS single34800000<>+0(SB), Y12
@@ -263,7 +475,8 @@ by1_4:
 	VPADDD       Y13, Y11, Y11
 	VMOVUPS      Y11, (CX)(R8*4)
 	ADDQ         $+8, R8
-	JMP          by1_4
+	CMPQ         R8, R9
+	JLE          by1_4
 
 by1end_4:
 	VCVTDQ2PD    X2, Y3
@@ -273,7 +486,7 @@ by1end_4:
 	VEXTRACTF128 $0x01, Y3, X2
 	VADDPD       X2, X3, X3
 	VPERMILPD    $0x01, X3, X2
-	VADDSD       X2, X3, X3
+	VADDPD       X2, X3, X3
 	VADDSD       (AX), X3, X3
 	VMOVSD       X3, (AX)
 	VCVTDQ2PD    X7, Y2
@@ -283,7 +496,7 @@ by1end_4:
 	VEXTRACTF128 $0x01, Y2, X3
 	VADDPD       X3, X2, X2
 	VPERMILPD    $0x01, X2, X3
-	VADDSD       X3, X2, X2
+	VADDPD       X3, X2, X2
 	VADDSD       8(AX), X2, X2
 	VMOVSD       X2, 8(AX)
 	VCVTDQ2PD    X8, Y2
@@ -293,7 +506,7 @@ by1end_4:
 	VEXTRACTF128 $0x01, Y2, X3
 	VADDPD       X3, X2, X2
 	VPERMILPD    $0x01, X2, X3
-	VADDSD       X3, X2, X2
+	VADDPD       X3, X2, X2
 	VADDSD       16(AX), X2, X2
 	VMOVSD       X2, 16(AX)
 	VCVTDQ2PD    X9, Y2
@@ -303,7 +516,7 @@ by1end_4:
 	VEXTRACTF128 $0x01, Y2, X3
 	VADDPD       X3, X2, X2
 	VPERMILPD    $0x01, X2, X3
-	VADDSD       X3, X2, X2
+	VADDPD       X3, X2, X2
 	VADDSD       24(AX), X2, X2
 	VMOVSD       X2, 24(AX)
 	ADDQ         $0x10, DX
@@ -322,12 +535,11 @@ rows_1:
 	VMOVD        R8, X2
 	VPBROADCASTD X2, Y2
 	XORQ         R8, R8
+	LEAQ         -8(DI), R9
+	CMPQ         R8, R9
+	JG           by1end_1
 
 by1_1:
-	MOVQ         DI, R9
-	SUBQ         R8, R9
-	CMPQ         R9, $+8
-	JL           by1end_1
 	VMOVUPS      (BX)(R8*4), Y4
 	VMOVUPS      (CX)(R8*4), Y5
 	VBROADCASTSS single34800000<>+0(SB), Y6
@@ -339,7 +551,8 @@ by1_1:
 	VPADDD       Y6, Y5, Y5
 	VMOVUPS      Y5, (CX)(R8*4)
 	ADDQ         $+8, R8
-	JMP          by1_1
+	CMPQ         R8, R9
+	JLE          by1_1
 
 by1end_1:
 	VCVTDQ2PD    X2, Y3
@@ -349,7 +562,7 @@ by1end_1:
 	VEXTRACTF128 $0x01, Y3, X2
 	VADDPD       X2, X3, X3
 	VPERMILPD    $0x01, X3, X2
-	VADDSD       X2, X3, X3
+	VADDPD       X2, X3, X3
 	VADDSD       (AX), X3, X3
 	VMOVSD       X3, (AX)
 	ADDQ         $0x04, DX
@@ -369,6 +582,53 @@ GLOBL single4b400000<>(SB), RODATA|NOPTR, $4
 
 DATA single34800000<>+0(SB)/4, $0x34800000
 GLOBL single34800000<>(SB), RODATA|NOPTR, $4
+
+// func addIntegersAVX2(dst *float64, x *int32, n int, constant int32, shift float64)
+// Requires: AVX, AVX2, SSE2
+TEXT ·addIntegersAVX2(SB), NOSPLIT, $0-40
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         n+16(FP), DX
+	MOVL         constant+24(FP), BX
+	VMOVD        BX, X0
+	VPBROADCASTD X0, X0
+	MOVSD        shift+32(FP), X1
+	VBROADCASTSD X1, Y1
+	XORQ         BX, BX
+
+loop:
+	CMPQ      BX, DX
+	JGE       end
+	VMOVDQU   (CX)(BX*4), X2
+	VPSUBD    X0, X2, X2
+	VCVTDQ2PD X2, Y2
+	VADDPD    Y1, Y2, Y2
+	VADDPD    (AX)(BX*8), Y2, Y2
+	VMOVUPD   Y2, (AX)(BX*8)
+	VMOVDQU   16(CX)(BX*4), X2
+	VPSUBD    X0, X2, X2
+	VCVTDQ2PD X2, Y2
+	VADDPD    Y1, Y2, Y2
+	VADDPD    32(AX)(BX*8), Y2, Y2
+	VMOVUPD   Y2, 32(AX)(BX*8)
+	VMOVDQU   32(CX)(BX*4), X2
+	VPSUBD    X0, X2, X2
+	VCVTDQ2PD X2, Y2
+	VADDPD    Y1, Y2, Y2
+	VADDPD    64(AX)(BX*8), Y2, Y2
+	VMOVUPD   Y2, 64(AX)(BX*8)
+	VMOVDQU   48(CX)(BX*4), X2
+	VPSUBD    X0, X2, X2
+	VCVTDQ2PD X2, Y2
+	VADDPD    Y1, Y2, Y2
+	VADDPD    96(AX)(BX*8), Y2, Y2
+	VMOVUPD   Y2, 96(AX)(BX*8)
+	ADDQ      $0x10, BX
+	JMP       loop
+
+end:
+	VZEROUPPER
+	RET
 
 // func logisticPairTileAVX2(row *float64, col *float64, s *float64, y *float64, t *float64, z *float64, m int, n int, skip int)
 // Requires: AVX, AVX2, CMOV, FMA3
@@ -512,7 +772,7 @@ end_row:
 	VEXTRACTF128 $0x01, Y3, X1
 	VADDPD       X1, X3, X3
 	VPERMILPD    $0x01, X3, X1
-	VADDSD       X1, X3, X3
+	VADDPD       X1, X3, X3
 	VADDSD       (AX)(R9*8), X3, X3
 	VMOVSD       X3, (AX)(R9*8)
 
@@ -1356,7 +1616,7 @@ join:
 	VEXTRACTF128 $0x01, Y0, X1
 	VADDPD       X1, X0, X0
 	VPERMILPD    $0x01, X0, X1
-	VADDSD       X1, X0, X0
+	VADDPD       X1, X0, X0
 	MOVSD        X0, ret+24(FP)
 	VZEROUPPER
 	RET
@@ -1459,7 +1719,7 @@ join1:
 	VEXTRACTF128 $0x01, Y1, X2
 	VADDPD       X2, X1, X1
 	VPERMILPD    $0x01, X1, X2
-	VADDSD       X2, X1, X1
+	VADDPD       X2, X1, X1
 	VADDSD       (AX), X1, X1
 	VMOVSD       X1, (AX)
 	ADDQ         $0x08, AX
@@ -2151,7 +2411,7 @@ join1:
 	VEXTRACTF128 $0x01, Y1, X2
 	VADDPD       X2, X1, X1
 	VPERMILPD    $0x01, X1, X2
-	VADDSD       X2, X1, X1
+	VADDPD       X2, X1, X1
 	VADDSD       (AX), X1, X1
 	VMOVSD       X1, (AX)
 	ADDQ         $0x08, AX
@@ -2791,174 +3051,245 @@ TEXT ·logisticTileAVX512(SB), NOSPLIT, $0-48
 rows4:
 	CMPQ         SI, $0x04
 	JL           rows1
-	VBROADCASTSD (DX), Z1
-	VBROADCASTSD 8(DX), Z2
-	VBROADCASTSD 16(DX), Z3
-	VBROADCASTSD 24(DX), Z4
-	VPXORQ       Z5, Z5, Z5
-	VPXORQ       Z6, Z6, Z6
-	VPXORQ       Z7, Z7, Z7
-	VPXORQ       Z8, Z8, Z8
-	MOVQ         DI, R9
+	VPXORQ       Z1, Z1, Z1
+	VPXORQ       Z2, Z2, Z2
+	VPXORQ       Z3, Z3, Z3
+	VPXORQ       Z4, Z4, Z4
+	VBROADCASTSD (DX), Z5
+	VBROADCASTSD 8(DX), Z6
+	VBROADCASTSD 16(DX), Z7
+	VBROADCASTSD 24(DX), Z8
 	XORQ         R8, R8
+	LEAQ         -16(DI), R9
+	TESTQ        R9, R9
+	JL           pipeline_end
+	VMOVUPD      (BX)(R8*8), Z23
+	VMOVAPD      Z0, Z9
+	VFMADD231PD  Z23, Z5, Z9
+	VMOVAPD      Z0, Z10
+	VFMADD231PD  Z23, Z6, Z10
+	VMOVAPD      Z0, Z11
+	VFMADD231PD  Z23, Z7, Z11
+	VMOVAPD      Z0, Z12
+	VFMADD231PD  Z23, Z8, Z12
+	VMULPD       Z9, Z10, Z13
+	VMULPD       Z11, Z12, Z14
+	VMULPD       Z13, Z14, Z15
+	VDIVPD       Z15, Z0, Z15
+	VMOVUPD      64(BX)(R8*8), Z23
+	VMOVAPD      Z0, Z16
+	VFMADD231PD  Z23, Z5, Z16
+	VMOVAPD      Z0, Z17
+	VFMADD231PD  Z23, Z6, Z17
+	VMOVAPD      Z0, Z18
+	VFMADD231PD  Z23, Z7, Z18
+	VMOVAPD      Z0, Z19
+	VFMADD231PD  Z23, Z8, Z19
+	VMULPD       Z16, Z17, Z20
+	VMULPD       Z18, Z19, Z21
+	VMULPD       Z20, Z21, Z23
+	VRCP14PD     Z23, Z22
+	VMOVAPD      Z0, Z25
+	VFNMADD231PD Z22, Z23, Z25
+	VFMADD231PD  Z25, Z22, Z22
+	VMOVAPD      Z0, Z25
+	VFNMADD231PD Z22, Z23, Z25
+	VFMADD231PD  Z25, Z22, Z22
+	SUBQ         $+16, R9
+	JL           pipeline_last
 
-by2_4:
-	CMPQ        R9, $+16
-	JL          by2end_4
-	VMOVUPD     (BX)(R8*8), Z9
-	VMOVUPD     64(BX)(R8*8), Z10
-	VMOVAPD     Z0, Z11
-	VFMADD231PD Z9, Z1, Z11
-	VMOVAPD     Z0, Z15
-	VFMADD231PD Z10, Z1, Z15
-	VMOVAPD     Z0, Z12
-	VFMADD231PD Z9, Z2, Z12
-	VMOVAPD     Z0, Z16
-	VFMADD231PD Z10, Z2, Z16
-	VMOVAPD     Z0, Z13
-	VFMADD231PD Z9, Z3, Z13
-	VMOVAPD     Z0, Z17
-	VFMADD231PD Z10, Z3, Z17
-	VMOVAPD     Z0, Z14
-	VFMADD231PD Z9, Z4, Z14
-	VMOVAPD     Z0, Z9
-	VFMADD231PD Z10, Z4, Z9
-	VMULPD      Z11, Z12, Z10
-	VMULPD      Z15, Z16, Z19
-	VMULPD      Z13, Z14, Z20
-	VMULPD      Z17, Z9, Z21
-	VMULPD      Z10, Z20, Z22
-	VMULPD      Z19, Z21, Z23
-	VDIVPD      Z22, Z0, Z22
-	VDIVPD      Z23, Z0, Z23
-	VMULPD      Z22, Z20, Z20
-	VMULPD      Z23, Z21, Z21
-	VMULPD      Z22, Z10, Z10
-	VMULPD      Z23, Z19, Z19
-	VFMADD231PD Z20, Z12, Z5
-	VFMADD231PD Z21, Z16, Z5
-	VFMADD231PD Z20, Z11, Z6
-	VFMADD231PD Z21, Z15, Z6
-	VFMADD231PD Z10, Z14, Z7
-	VFMADD231PD Z19, Z9, Z7
-	VFMADD231PD Z10, Z13, Z8
-	VFMADD231PD Z19, Z17, Z8
+pipeline:
+	VMULPD       Z15, Z14, Z14
+	VMULPD       Z15, Z13, Z13
+	VFMADD231PD  Z14, Z10, Z1
+	VFMADD231PD  Z14, Z9, Z2
+	VFMADD231PD  Z13, Z12, Z3
+	VFMADD231PD  Z13, Z11, Z4
+	VADDPD       Z9, Z10, Z10
+	VADDPD       Z11, Z12, Z12
+	VMULPD       Z10, Z14, Z10
+	VFMADD231PD  Z12, Z13, Z10
+	VADDPD       (CX)(R8*8), Z10, Z10
+	VMOVUPD      Z10, (CX)(R8*8)
+	VMOVUPD      128(BX)(R8*8), Z23
+	VMOVAPD      Z0, Z9
+	VFMADD231PD  Z23, Z5, Z9
+	VMOVAPD      Z0, Z10
+	VFMADD231PD  Z23, Z6, Z10
+	VMOVAPD      Z0, Z11
+	VFMADD231PD  Z23, Z7, Z11
+	VMOVAPD      Z0, Z12
+	VFMADD231PD  Z23, Z8, Z12
+	VMULPD       Z9, Z10, Z13
+	VMULPD       Z11, Z12, Z14
+	VMULPD       Z13, Z14, Z15
+	VDIVPD       Z15, Z0, Z15
+	VMULPD       Z22, Z21, Z21
+	VMULPD       Z22, Z20, Z20
+	VFMADD231PD  Z21, Z17, Z1
+	VFMADD231PD  Z21, Z16, Z2
+	VFMADD231PD  Z20, Z19, Z3
+	VFMADD231PD  Z20, Z18, Z4
+	VADDPD       Z16, Z17, Z17
+	VADDPD       Z18, Z19, Z19
+	VMULPD       Z17, Z21, Z17
+	VFMADD231PD  Z19, Z20, Z17
+	VADDPD       64(CX)(R8*8), Z17, Z17
+	VMOVUPD      Z17, 64(CX)(R8*8)
+	VMOVUPD      192(BX)(R8*8), Z23
+	VMOVAPD      Z0, Z16
+	VFMADD231PD  Z23, Z5, Z16
+	VMOVAPD      Z0, Z17
+	VFMADD231PD  Z23, Z6, Z17
+	VMOVAPD      Z0, Z18
+	VFMADD231PD  Z23, Z7, Z18
+	VMOVAPD      Z0, Z19
+	VFMADD231PD  Z23, Z8, Z19
+	VMULPD       Z16, Z17, Z20
+	VMULPD       Z18, Z19, Z21
+	VMULPD       Z20, Z21, Z23
+	VRCP14PD     Z23, Z22
+	VMOVAPD      Z0, Z25
+	VFNMADD231PD Z22, Z23, Z25
+	VFMADD231PD  Z25, Z22, Z22
+	VMOVAPD      Z0, Z25
+	VFNMADD231PD Z22, Z23, Z25
+	VFMADD231PD  Z25, Z22, Z22
+	ADDQ         $+16, R8
+	CMPQ         R8, R9
+	JLE          pipeline
+
+pipeline_last:
+	VMULPD      Z15, Z14, Z14
+	VMULPD      Z15, Z13, Z13
+	VFMADD231PD Z14, Z10, Z1
+	VFMADD231PD Z14, Z9, Z2
+	VFMADD231PD Z13, Z12, Z3
+	VFMADD231PD Z13, Z11, Z4
+	VADDPD      Z9, Z10, Z10
 	VADDPD      Z11, Z12, Z12
-	VADDPD      Z15, Z16, Z16
-	VADDPD      Z13, Z14, Z14
-	VADDPD      Z17, Z9, Z9
-	VMULPD      Z12, Z20, Z12
-	VMULPD      Z16, Z21, Z16
-	VFMADD231PD Z14, Z10, Z12
-	VFMADD231PD Z9, Z19, Z16
-	VADDPD      (CX)(R8*8), Z12, Z12
-	VMOVUPD     Z12, (CX)(R8*8)
-	VADDPD      64(CX)(R8*8), Z16, Z16
-	VMOVUPD     Z16, 64(CX)(R8*8)
+	VMULPD      Z10, Z14, Z10
+	VFMADD231PD Z12, Z13, Z10
+	VADDPD      (CX)(R8*8), Z10, Z10
+	VMOVUPD     Z10, (CX)(R8*8)
+	VMULPD      Z22, Z21, Z21
+	VMULPD      Z22, Z20, Z20
+	VFMADD231PD Z21, Z17, Z1
+	VFMADD231PD Z21, Z16, Z2
+	VFMADD231PD Z20, Z19, Z3
+	VFMADD231PD Z20, Z18, Z4
+	VADDPD      Z16, Z17, Z17
+	VADDPD      Z18, Z19, Z19
+	VMULPD      Z17, Z21, Z17
+	VFMADD231PD Z19, Z20, Z17
+	VADDPD      64(CX)(R8*8), Z17, Z17
+	VMOVUPD     Z17, 64(CX)(R8*8)
 	ADDQ        $+16, R8
-	SUBQ        $+16, R9
-	JMP         by2_4
 
-by2end_4:
+pipeline_end:
+	MOVQ DI, R10
+	MOVQ R8, R9
+	SUBQ R8, R10
+
 by1_4:
-	CMPQ        R9, $+8
+	CMPQ        R10, $+8
 	JL          by1end_4
-	VMOVUPD     (BX)(R8*8), Z9
+	VMOVUPD     (BX)(R9*8), Z9
 	VMOVAPD     Z0, Z10
-	VFMADD231PD Z9, Z1, Z10
+	VFMADD231PD Z9, Z5, Z10
 	VMOVAPD     Z0, Z11
-	VFMADD231PD Z9, Z2, Z11
+	VFMADD231PD Z9, Z6, Z11
 	VMOVAPD     Z0, Z12
-	VFMADD231PD Z9, Z3, Z12
+	VFMADD231PD Z9, Z7, Z12
 	VMOVAPD     Z0, Z13
-	VFMADD231PD Z9, Z4, Z13
+	VFMADD231PD Z9, Z8, Z13
 	VMULPD      Z10, Z11, Z9
 	VMULPD      Z12, Z13, Z14
 	VMULPD      Z9, Z14, Z15
 	VDIVPD      Z15, Z0, Z15
 	VMULPD      Z15, Z14, Z14
 	VMULPD      Z15, Z9, Z9
-	VFMADD231PD Z14, Z11, Z5
-	VFMADD231PD Z14, Z10, Z6
-	VFMADD231PD Z9, Z13, Z7
-	VFMADD231PD Z9, Z12, Z8
+	VFMADD231PD Z14, Z11, Z1
+	VFMADD231PD Z14, Z10, Z2
+	VFMADD231PD Z9, Z13, Z3
+	VFMADD231PD Z9, Z12, Z4
 	VADDPD      Z10, Z11, Z11
 	VADDPD      Z12, Z13, Z13
 	VMULPD      Z11, Z14, Z11
 	VFMADD231PD Z13, Z9, Z11
-	VADDPD      (CX)(R8*8), Z11, Z11
-	VMOVUPD     Z11, (CX)(R8*8)
-	ADDQ        $+8, R8
-	SUBQ        $+8, R9
+	VADDPD      (CX)(R9*8), Z11, Z11
+	VMOVUPD     Z11, (CX)(R9*8)
+	ADDQ        $+8, R9
+	SUBQ        $+8, R10
 	JMP         by1_4
 
 by1end_4:
-	TESTQ       R9, R9
+	TESTQ       R10, R10
 	JZ          end_4
-	MOVQ        $-1, R10
-	BZHIQ       R9, R10, R10
-	KMOVW       R10, K1
-	VMOVUPD.Z   (BX)(R8*8), K1, Z9
+	MOVQ        $-1, R8
+	BZHIQ       R10, R8, R8
+	KMOVW       R8, K1
+	VMOVUPD.Z   (BX)(R9*8), K1, Z9
 	VMOVAPD     Z0, Z10
-	VFMADD231PD Z9, Z1, Z10
-	VMOVAPD     Z0, Z1
-	VFMADD231PD Z9, Z2, Z1
-	VMOVAPD     Z0, Z2
-	VFMADD231PD Z9, Z3, Z2
-	VMOVAPD     Z0, Z3
-	VFMADD231PD Z9, Z4, Z3
-	VMULPD      Z10, Z1, Z4
-	VMULPD      Z2, Z3, Z9
-	VMULPD      Z4, Z9, Z11
+	VFMADD231PD Z9, Z5, Z10
+	VMOVAPD     Z0, Z5
+	VFMADD231PD Z9, Z6, Z5
+	VMOVAPD     Z0, Z6
+	VFMADD231PD Z9, Z7, Z6
+	VMOVAPD     Z0, Z7
+	VFMADD231PD Z9, Z8, Z7
+	VMULPD      Z10, Z5, Z8
+	VMULPD      Z6, Z7, Z9
+	VMULPD      Z8, Z9, Z11
 	VDIVPD      Z11, Z0, Z11
 	VMOVAPD.Z   Z11, K1, Z11
 	VMULPD      Z11, Z9, Z9
-	VMULPD      Z11, Z4, Z4
-	VFMADD231PD Z9, Z1, Z5
-	VFMADD231PD Z9, Z10, Z6
-	VFMADD231PD Z4, Z3, Z7
-	VFMADD231PD Z4, Z2, Z8
-	VADDPD      Z10, Z1, Z1
-	VADDPD      Z2, Z3, Z3
-	VMULPD      Z1, Z9, Z1
-	VFMADD231PD Z3, Z4, Z1
-	VMOVUPD.Z   (CX)(R8*8), K1, Z2
-	VADDPD      Z2, Z1, Z1
-	VMOVUPD     Z1, K1, (CX)(R8*8)
+	VMULPD      Z11, Z8, Z8
+	VFMADD231PD Z9, Z5, Z1
+	VFMADD231PD Z9, Z10, Z2
+	VFMADD231PD Z8, Z7, Z3
+	VFMADD231PD Z8, Z6, Z4
+	VADDPD      Z10, Z5, Z5
+	VADDPD      Z6, Z7, Z7
+	VMULPD      Z5, Z9, Z5
+	VFMADD231PD Z7, Z8, Z5
+	VMOVUPD.Z   (CX)(R9*8), K1, Z6
+	VADDPD      Z6, Z5, Z5
+	VMOVUPD     Z5, K1, (CX)(R9*8)
 
 end_4:
-	VEXTRACTF64X4 $0x01, Z5, Y1
-	VADDPD        Y1, Y5, Y5
-	VEXTRACTF64X2 $0x01, Y5, X1
-	VADDPD        X1, X5, X5
-	VPERMILPD     $0x01, X5, X1
-	VADDSD        X1, X5, X5
-	VADDSD        (AX), X5, X5
-	VMOVSD        X5, (AX)
-	VEXTRACTF64X4 $0x01, Z6, Y1
-	VADDPD        Y1, Y6, Y6
-	VEXTRACTF64X2 $0x01, Y6, X1
-	VADDPD        X1, X6, X6
-	VPERMILPD     $0x01, X6, X1
-	VADDSD        X1, X6, X6
-	VADDSD        8(AX), X6, X6
-	VMOVSD        X6, 8(AX)
-	VEXTRACTF64X4 $0x01, Z7, Y1
-	VADDPD        Y1, Y7, Y7
-	VEXTRACTF64X2 $0x01, Y7, X1
-	VADDPD        X1, X7, X7
-	VPERMILPD     $0x01, X7, X1
-	VADDSD        X1, X7, X7
-	VADDSD        16(AX), X7, X7
-	VMOVSD        X7, 16(AX)
-	VEXTRACTF64X4 $0x01, Z8, Y1
-	VADDPD        Y1, Y8, Y8
-	VEXTRACTF64X2 $0x01, Y8, X1
-	VADDPD        X1, X8, X8
-	VPERMILPD     $0x01, X8, X1
-	VADDSD        X1, X8, X8
-	VADDSD        24(AX), X8, X8
-	VMOVSD        X8, 24(AX)
+	VEXTRACTF64X4 $0x01, Z1, Y5
+	VADDPD        Y5, Y1, Y1
+	VEXTRACTF64X2 $0x01, Y1, X5
+	VADDPD        X5, X1, X1
+	VPERMILPD     $0x01, X1, X5
+	VADDPD        X5, X1, X1
+	VADDSD        (AX), X1, X1
+	VMOVSD        X1, (AX)
+	VEXTRACTF64X4 $0x01, Z2, Y5
+	VADDPD        Y5, Y2, Y2
+	VEXTRACTF64X2 $0x01, Y2, X5
+	VADDPD        X5, X2, X2
+	VPERMILPD     $0x01, X2, X5
+	VADDPD        X5, X2, X2
+	VADDSD        8(AX), X2, X2
+	VMOVSD        X2, 8(AX)
+	VEXTRACTF64X4 $0x01, Z3, Y5
+	VADDPD        Y5, Y3, Y3
+	VEXTRACTF64X2 $0x01, Y3, X5
+	VADDPD        X5, X3, X3
+	VPERMILPD     $0x01, X3, X5
+	VADDPD        X5, X3, X3
+	VADDSD        16(AX), X3, X3
+	VMOVSD        X3, 16(AX)
+	VEXTRACTF64X4 $0x01, Z4, Y5
+	VADDPD        Y5, Y4, Y4
+	VEXTRACTF64X2 $0x01, Y4, X5
+	VADDPD        X5, X4, X4
+	VPERMILPD     $0x01, X4, X5
+	VADDPD        X5, X4, X4
+	VADDSD        24(AX), X4, X4
+	VMOVSD        X4, 24(AX)
 	ADDQ          $0x20, DX
 	ADDQ          $0x20, AX
 	SUBQ          $0x04, SI
@@ -2968,7 +3299,7 @@ rows1:
 	TESTQ        SI, SI
 	JZ           done
 	VBROADCASTSD (DX), Z1
-	VPXORQ       Z18, Z18, Z18
+	VPXORQ       Z24, Z24, Z24
 	MOVQ         DI, R9
 	XORQ         R8, R8
 
@@ -2979,7 +3310,7 @@ by1_1:
 	VMOVAPD     Z0, Z3
 	VFMADD231PD Z2, Z1, Z3
 	VDIVPD      Z3, Z0, Z2
-	VADDPD      Z2, Z18, Z18
+	VADDPD      Z2, Z24, Z24
 	VADDPD      (CX)(R8*8), Z2, Z2
 	VMOVUPD     Z2, (CX)(R8*8)
 	ADDQ        $+8, R8
@@ -2997,20 +3328,20 @@ by1end_1:
 	VFMADD231PD Z2, Z1, Z3
 	VDIVPD      Z3, Z0, Z1
 	VMOVAPD.Z   Z1, K1, Z1
-	VADDPD      Z1, Z18, Z18
+	VADDPD      Z1, Z24, Z24
 	VMOVUPD.Z   (CX)(R8*8), K1, Z2
 	VADDPD      Z2, Z1, Z1
 	VMOVUPD     Z1, K1, (CX)(R8*8)
 
 end_1:
-	VEXTRACTF64X4 $0x01, Z18, Y1
-	VADDPD        Y1, Y18, Y18
-	VEXTRACTF64X2 $0x01, Y18, X1
-	VADDPD        X1, X18, X18
-	VPERMILPD     $0x01, X18, X1
-	VADDSD        X1, X18, X18
-	VADDSD        (AX), X18, X18
-	VMOVSD        X18, (AX)
+	VEXTRACTF64X4 $0x01, Z24, Y1
+	VADDPD        Y1, Y24, Y24
+	VEXTRACTF64X2 $0x01, Y24, X1
+	VADDPD        X1, X24, X24
+	VPERMILPD     $0x01, X24, X1
+	VADDPD        X1, X24, X24
+	VADDSD        (AX), X24, X24
+	VMOVSD        X24, (AX)
 	ADDQ          $0x08, DX
 	ADDQ          $0x08, AX
 	DECQ          SI
@@ -3019,6 +3350,373 @@ end_1:
 done:
 	VZEROUPPER
 	RET
+
+// func logisticLossTileAVX512(row *float64, col *float64, a *float64, b *float64, m int, n int) (product float64, exponents int, taken int)
+// Requires: AVX, AVX2, AVX512DQ, AVX512F, AVX512VL, BMI2, SSE2
+TEXT ·logisticLossTileAVX512(SB), NOSPLIT, $0-72
+	MOVQ         row+0(FP), AX
+	MOVQ         col+8(FP), CX
+	MOVQ         a+16(FP), DX
+	MOVQ         b+24(FP), BX
+	MOVQ         m+32(FP), SI
+	MOVQ         n+40(FP), DI
+	VBROADCASTSD word3ff0000000000000<>+0(SB), Z0
+	VMOVAPD      Z0, Z1
+	VPXORQ       Z2, Z2, Z2
+	XORQ         R8, R8
+
+rows4:
+	CMPQ            SI, $0x04
+	JL              rows1
+	VPXORQ          Z3, Z3, Z3
+	VPXORQ          Z4, Z4, Z4
+	VPXORQ          Z5, Z5, Z5
+	VPXORQ          Z6, Z6, Z6
+	VBROADCASTSD    (DX), Z7
+	VBROADCASTSD    8(DX), Z8
+	VBROADCASTSD    16(DX), Z9
+	VBROADCASTSD    24(DX), Z10
+	XORQ            R9, R9
+	LEAQ            -16(DI), R10
+	TESTQ           R10, R10
+	JL              pipeline_end
+	VMOVUPD         (BX)(R9*8), Z25
+	VMOVAPD         Z0, Z11
+	VFMADD231PD     Z25, Z7, Z11
+	VMOVAPD         Z0, Z12
+	VFMADD231PD     Z25, Z8, Z12
+	VMOVAPD         Z0, Z13
+	VFMADD231PD     Z25, Z9, Z13
+	VMOVAPD         Z0, Z14
+	VFMADD231PD     Z25, Z10, Z14
+	VMULPD          Z11, Z12, Z15
+	VMULPD          Z13, Z14, Z16
+	VMULPD          Z15, Z16, Z18
+	VDIVPD          Z18, Z0, Z17
+	VMULPD          Z18, Z1, Z1
+	VMOVUPD         64(BX)(R9*8), Z25
+	VMOVAPD         Z0, Z18
+	VFMADD231PD     Z25, Z7, Z18
+	VMOVAPD         Z0, Z19
+	VFMADD231PD     Z25, Z8, Z19
+	VMOVAPD         Z0, Z20
+	VFMADD231PD     Z25, Z9, Z20
+	VMOVAPD         Z0, Z21
+	VFMADD231PD     Z25, Z10, Z21
+	VMULPD          Z18, Z19, Z22
+	VMULPD          Z20, Z21, Z23
+	VMULPD          Z22, Z23, Z25
+	VRCP14PD        Z25, Z24
+	VMOVAPD         Z0, Z27
+	VFNMADD231PD    Z24, Z25, Z27
+	VFMADD231PD     Z27, Z24, Z24
+	VMOVAPD         Z0, Z27
+	VFNMADD231PD    Z24, Z25, Z27
+	VFMADD231PD     Z27, Z24, Z24
+	VMULPD          Z25, Z1, Z1
+	VPSRLQ          $0x34, Z1, Z25
+	VPADDQ          Z25, Z2, Z2
+	VPTERNLOGQ.BCST $0xec, word000fffffffffffff<>+0(SB), Z0, Z1
+	INCQ            R8
+	SUBQ            $+16, R10
+	JL              pipeline_last
+
+pipeline:
+	VMULPD          Z17, Z16, Z16
+	VMULPD          Z17, Z15, Z15
+	VFMADD231PD     Z16, Z12, Z3
+	VFMADD231PD     Z16, Z11, Z4
+	VFMADD231PD     Z15, Z14, Z5
+	VFMADD231PD     Z15, Z13, Z6
+	VADDPD          Z11, Z12, Z12
+	VADDPD          Z13, Z14, Z14
+	VMULPD          Z12, Z16, Z12
+	VFMADD231PD     Z14, Z15, Z12
+	VADDPD          (CX)(R9*8), Z12, Z12
+	VMOVUPD         Z12, (CX)(R9*8)
+	VMOVUPD         128(BX)(R9*8), Z25
+	VMOVAPD         Z0, Z11
+	VFMADD231PD     Z25, Z7, Z11
+	VMOVAPD         Z0, Z12
+	VFMADD231PD     Z25, Z8, Z12
+	VMOVAPD         Z0, Z13
+	VFMADD231PD     Z25, Z9, Z13
+	VMOVAPD         Z0, Z14
+	VFMADD231PD     Z25, Z10, Z14
+	VMULPD          Z11, Z12, Z15
+	VMULPD          Z13, Z14, Z16
+	VMULPD          Z15, Z16, Z25
+	VDIVPD          Z25, Z0, Z17
+	VMULPD          Z25, Z1, Z1
+	VMULPD          Z24, Z23, Z23
+	VMULPD          Z24, Z22, Z22
+	VFMADD231PD     Z23, Z19, Z3
+	VFMADD231PD     Z23, Z18, Z4
+	VFMADD231PD     Z22, Z21, Z5
+	VFMADD231PD     Z22, Z20, Z6
+	VADDPD          Z18, Z19, Z19
+	VADDPD          Z20, Z21, Z21
+	VMULPD          Z19, Z23, Z19
+	VFMADD231PD     Z21, Z22, Z19
+	VADDPD          64(CX)(R9*8), Z19, Z19
+	VMOVUPD         Z19, 64(CX)(R9*8)
+	VMOVUPD         192(BX)(R9*8), Z25
+	VMOVAPD         Z0, Z18
+	VFMADD231PD     Z25, Z7, Z18
+	VMOVAPD         Z0, Z19
+	VFMADD231PD     Z25, Z8, Z19
+	VMOVAPD         Z0, Z20
+	VFMADD231PD     Z25, Z9, Z20
+	VMOVAPD         Z0, Z21
+	VFMADD231PD     Z25, Z10, Z21
+	VMULPD          Z18, Z19, Z22
+	VMULPD          Z20, Z21, Z23
+	VMULPD          Z22, Z23, Z25
+	VRCP14PD        Z25, Z24
+	VMOVAPD         Z0, Z27
+	VFNMADD231PD    Z24, Z25, Z27
+	VFMADD231PD     Z27, Z24, Z24
+	VMOVAPD         Z0, Z27
+	VFNMADD231PD    Z24, Z25, Z27
+	VFMADD231PD     Z27, Z24, Z24
+	VMULPD          Z25, Z1, Z1
+	VPSRLQ          $0x34, Z1, Z25
+	VPADDQ          Z25, Z2, Z2
+	VPTERNLOGQ.BCST $0xec, word000fffffffffffff<>+0(SB), Z0, Z1
+	INCQ            R8
+	ADDQ            $+16, R9
+	CMPQ            R9, R10
+	JLE             pipeline
+
+pipeline_last:
+	VMULPD      Z17, Z16, Z16
+	VMULPD      Z17, Z15, Z15
+	VFMADD231PD Z16, Z12, Z3
+	VFMADD231PD Z16, Z11, Z4
+	VFMADD231PD Z15, Z14, Z5
+	VFMADD231PD Z15, Z13, Z6
+	VADDPD      Z11, Z12, Z12
+	VADDPD      Z13, Z14, Z14
+	VMULPD      Z12, Z16, Z12
+	VFMADD231PD Z14, Z15, Z12
+	VADDPD      (CX)(R9*8), Z12, Z12
+	VMOVUPD     Z12, (CX)(R9*8)
+	VMULPD      Z24, Z23, Z23
+	VMULPD      Z24, Z22, Z22
+	VFMADD231PD Z23, Z19, Z3
+	VFMADD231PD Z23, Z18, Z4
+	VFMADD231PD Z22, Z21, Z5
+	VFMADD231PD Z22, Z20, Z6
+	VADDPD      Z18, Z19, Z19
+	VADDPD      Z20, Z21, Z21
+	VMULPD      Z19, Z23, Z19
+	VFMADD231PD Z21, Z22, Z19
+	VADDPD      64(CX)(R9*8), Z19, Z19
+	VMOVUPD     Z19, 64(CX)(R9*8)
+	ADDQ        $+16, R9
+
+pipeline_end:
+	MOVQ DI, R11
+	MOVQ R9, R10
+	SUBQ R9, R11
+
+by1_4:
+	CMPQ            R11, $+8
+	JL              by1end_4
+	VMOVUPD         (BX)(R10*8), Z11
+	VMOVAPD         Z0, Z12
+	VFMADD231PD     Z11, Z7, Z12
+	VMOVAPD         Z0, Z13
+	VFMADD231PD     Z11, Z8, Z13
+	VMOVAPD         Z0, Z14
+	VFMADD231PD     Z11, Z9, Z14
+	VMOVAPD         Z0, Z15
+	VFMADD231PD     Z11, Z10, Z15
+	VMULPD          Z12, Z13, Z11
+	VMULPD          Z14, Z15, Z16
+	VMULPD          Z11, Z16, Z18
+	VDIVPD          Z18, Z0, Z17
+	VMULPD          Z18, Z1, Z1
+	VPSRLQ          $0x34, Z1, Z18
+	VPADDQ          Z18, Z2, Z2
+	VPTERNLOGQ.BCST $0xec, word000fffffffffffff<>+0(SB), Z0, Z1
+	INCQ            R8
+	VMULPD          Z17, Z16, Z16
+	VMULPD          Z17, Z11, Z11
+	VFMADD231PD     Z16, Z13, Z3
+	VFMADD231PD     Z16, Z12, Z4
+	VFMADD231PD     Z11, Z15, Z5
+	VFMADD231PD     Z11, Z14, Z6
+	VADDPD          Z12, Z13, Z13
+	VADDPD          Z14, Z15, Z15
+	VMULPD          Z13, Z16, Z13
+	VFMADD231PD     Z15, Z11, Z13
+	VADDPD          (CX)(R10*8), Z13, Z13
+	VMOVUPD         Z13, (CX)(R10*8)
+	ADDQ            $+8, R10
+	SUBQ            $+8, R11
+	JMP             by1_4
+
+by1end_4:
+	TESTQ           R11, R11
+	JZ              end_4
+	MOVQ            $-1, R9
+	BZHIQ           R11, R9, R9
+	KMOVW           R9, K1
+	VMOVUPD.Z       (BX)(R10*8), K1, Z11
+	VMOVAPD         Z0, Z12
+	VFMADD231PD     Z11, Z7, Z12
+	VMOVAPD         Z0, Z7
+	VFMADD231PD     Z11, Z8, Z7
+	VMOVAPD         Z0, Z8
+	VFMADD231PD     Z11, Z9, Z8
+	VMOVAPD         Z0, Z9
+	VFMADD231PD     Z11, Z10, Z9
+	VMULPD          Z12, Z7, Z10
+	VMULPD          Z8, Z9, Z11
+	VMULPD          Z10, Z11, Z14
+	VDIVPD          Z14, Z0, Z13
+	VMULPD          Z14, Z1, Z1
+	VPSRLQ          $0x34, Z1, Z14
+	VPADDQ          Z14, Z2, Z2
+	VPTERNLOGQ.BCST $0xec, word000fffffffffffff<>+0(SB), Z0, Z1
+	INCQ            R8
+	VMOVAPD.Z       Z13, K1, Z13
+	VMULPD          Z13, Z11, Z11
+	VMULPD          Z13, Z10, Z10
+	VFMADD231PD     Z11, Z7, Z3
+	VFMADD231PD     Z11, Z12, Z4
+	VFMADD231PD     Z10, Z9, Z5
+	VFMADD231PD     Z10, Z8, Z6
+	VADDPD          Z12, Z7, Z7
+	VADDPD          Z8, Z9, Z9
+	VMULPD          Z7, Z11, Z7
+	VFMADD231PD     Z9, Z10, Z7
+	VMOVUPD.Z       (CX)(R10*8), K1, Z8
+	VADDPD          Z8, Z7, Z7
+	VMOVUPD         Z7, K1, (CX)(R10*8)
+
+end_4:
+	VEXTRACTF64X4 $0x01, Z3, Y7
+	VADDPD        Y7, Y3, Y3
+	VEXTRACTF64X2 $0x01, Y3, X7
+	VADDPD        X7, X3, X3
+	VPERMILPD     $0x01, X3, X7
+	VADDPD        X7, X3, X3
+	VADDSD        (AX), X3, X3
+	VMOVSD        X3, (AX)
+	VEXTRACTF64X4 $0x01, Z4, Y7
+	VADDPD        Y7, Y4, Y4
+	VEXTRACTF64X2 $0x01, Y4, X7
+	VADDPD        X7, X4, X4
+	VPERMILPD     $0x01, X4, X7
+	VADDPD        X7, X4, X4
+	VADDSD        8(AX), X4, X4
+	VMOVSD        X4, 8(AX)
+	VEXTRACTF64X4 $0x01, Z5, Y7
+	VADDPD        Y7, Y5, Y5
+	VEXTRACTF64X2 $0x01, Y5, X7
+	VADDPD        X7, X5, X5
+	VPERMILPD     $0x01, X5, X7
+	VADDPD        X7, X5, X5
+	VADDSD        16(AX), X5, X5
+	VMOVSD        X5, 16(AX)
+	VEXTRACTF64X4 $0x01, Z6, Y7
+	VADDPD        Y7, Y6, Y6
+	VEXTRACTF64X2 $0x01, Y6, X7
+	VADDPD        X7, X6, X6
+	VPERMILPD     $0x01, X6, X7
+	VADDPD        X7, X6, X6
+	VADDSD        24(AX), X6, X6
+	VMOVSD        X6, 24(AX)
+	ADDQ          $0x20, DX
+	ADDQ          $0x20, AX
+	SUBQ          $0x04, SI
+	JMP           rows4
+
+rows1:
+	TESTQ        SI, SI
+	JZ           done
+	VBROADCASTSD (DX), Z3
+	VPXORQ       Z26, Z26, Z26
+	MOVQ         DI, R10
+	XORQ         R9, R9
+
+by1_1:
+	CMPQ            R10, $+8
+	JL              by1end_1
+	VMOVUPD         (BX)(R9*8), Z4
+	VMOVAPD         Z0, Z5
+	VFMADD231PD     Z4, Z3, Z5
+	VDIVPD          Z5, Z0, Z4
+	VMULPD          Z5, Z1, Z1
+	VPSRLQ          $0x34, Z1, Z5
+	VPADDQ          Z5, Z2, Z2
+	VPTERNLOGQ.BCST $0xec, word000fffffffffffff<>+0(SB), Z0, Z1
+	INCQ            R8
+	VADDPD          Z4, Z26, Z26
+	VADDPD          (CX)(R9*8), Z4, Z4
+	VMOVUPD         Z4, (CX)(R9*8)
+	ADDQ            $+8, R9
+	SUBQ            $+8, R10
+	JMP             by1_1
+
+by1end_1:
+	TESTQ           R10, R10
+	JZ              end_1
+	MOVQ            $-1, R11
+	BZHIQ           R10, R11, R11
+	KMOVW           R11, K1
+	VMOVUPD.Z       (BX)(R9*8), K1, Z4
+	VMOVAPD         Z0, Z5
+	VFMADD231PD     Z4, Z3, Z5
+	VDIVPD          Z5, Z0, Z3
+	VMULPD          Z5, Z1, Z1
+	VPSRLQ          $0x34, Z1, Z4
+	VPADDQ          Z4, Z2, Z2
+	VPTERNLOGQ.BCST $0xec, word000fffffffffffff<>+0(SB), Z0, Z1
+	INCQ            R8
+	VMOVAPD.Z       Z3, K1, Z3
+	VADDPD          Z3, Z26, Z26
+	VMOVUPD.Z       (CX)(R9*8), K1, Z4
+	VADDPD          Z4, Z3, Z3
+	VMOVUPD         Z3, K1, (CX)(R9*8)
+
+end_1:
+	VEXTRACTF64X4 $0x01, Z26, Y3
+	VADDPD        Y3, Y26, Y26
+	VEXTRACTF64X2 $0x01, Y26, X3
+	VADDPD        X3, X26, X26
+	VPERMILPD     $0x01, X26, X3
+	VADDPD        X3, X26, X26
+	VADDSD        (AX), X26, X26
+	VMOVSD        X26, (AX)
+	ADDQ          $0x08, DX
+	ADDQ          $0x08, AX
+	DECQ          SI
+	JMP           rows1
+
+done:
+	VEXTRACTF64X4 $0x01, Z1, Y0
+	VMULPD        Y0, Y1, Y1
+	VEXTRACTF64X2 $0x01, Y1, X0
+	VMULPD        X0, X1, X1
+	VPERMILPD     $0x01, X1, X0
+	VMULPD        X0, X1, X1
+	MOVSD         X1, product+48(FP)
+	VEXTRACTF64X4 $0x01, Z2, Y0
+	VPADDQ        Y0, Y2, Y2
+	VEXTRACTF64X2 $0x01, Y2, X0
+	VPADDQ        X0, X2, X2
+	VPERMILPD     $0x01, X2, X0
+	VPADDQ        X0, X2, X2
+	MOVQ          X2, exponents+56(FP)
+	MOVQ          R8, taken+64(FP)
+	VZEROUPPER
+	RET
+
+DATA word000fffffffffffff<>+0(SB)/8, $0x000fffffffffffff
+GLOBL word000fffffffffffff<>(SB), RODATA|NOPTR, $8
 
 // func logisticTile32AVX512(row *float64, col *int32, a *float32, b *float32, m int, n int, start int32)
 // Requires: AVX, AVX512DQ, AVX512F, AVX512VL
@@ -3030,7 +3728,7 @@ TEXT ·logisticTile32AVX512(SB), NOSPLIT, $0-52
 	MOVQ         m+32(FP), SI
 	MOVQ         n+40(FP), DI
 	VBROADCASTSS single40000000<>+0(SB), Z0
-	VBROADCASTSS single4b400000<>+0(SB), Z1
+	VBROADCASTSS single4b000000<>+0(SB), Z1
 
 rows_4:
 	CMPQ         SI, $0x04
@@ -3045,136 +3743,121 @@ rows_4:
 	VBROADCASTSS 12(DX), Z6
 	VMULPS       Z2, Z6, Z6
 	MOVL         start+48(FP), R8
-	VMOVD        R8, X9
-	VPBROADCASTD X9, Z2
-	VPBROADCASTD X9, Z7
-	VPBROADCASTD X9, Z8
-	VPBROADCASTD X9, Z9
+	VMOVD        R8, X10
+	VPBROADCASTD X10, Z7
+	VPBROADCASTD X10, Z8
+	VPBROADCASTD X10, Z9
+	VPBROADCASTD X10, Z10
 	XORQ         R8, R8
+	LEAQ         -32(DI), R9
+	CMPQ         R8, R9
+	JG           by2end_4
 
 by2_4:
-	MOVQ         DI, R9
-	SUBQ         R8, R9
-	CMPQ         R9, $+32
-	JL           by2end_4
-	VMOVUPS      (BX)(R8*4), Z10
-	VMOVUPS      (CX)(R8*4), Z12
-	VMOVUPS      64(BX)(R8*4), Z11
-	VMOVUPS      64(CX)(R8*4), Z13
-	VBROADCASTSS single34800000<>+0(SB), Z14
-	VBROADCASTSS single34800000<>+0(SB), Z15
-	VBROADCASTSS single34800000<>+0(SB), Z16
-	VBROADCASTSS single34800000<>+0(SB), Z17
-	VFMADD231PS  Z10, Z3, Z14
-	VFMADD231PS  Z10, Z4, Z15
-	VFMADD231PS  Z11, Z3, Z16
-	VFMADD231PS  Z11, Z4, Z17
-	VRCP14PS     Z14, Z18
-	VRCP14PS     Z15, Z19
-	VRCP14PS     Z16, Z20
-	VRCP14PS     Z17, Z21
-	VFNMADD213PS Z0, Z18, Z14
-	VFNMADD213PS Z0, Z19, Z15
-	VFNMADD213PS Z0, Z20, Z16
-	VFNMADD213PS Z0, Z21, Z17
-	VFMADD213PS  Z1, Z18, Z14
-	VFMADD213PS  Z1, Z19, Z15
-	VFMADD213PS  Z1, Z20, Z16
-	VFMADD213PS  Z1, Z21, Z17
-	VPADDD       Z14, Z2, Z2
-	VPADDD       Z15, Z7, Z7
-	VPADDD       Z16, Z2, Z2
-	VPADDD       Z17, Z7, Z7
-	VPADDD       Z14, Z12, Z12
-	VPADDD       Z15, Z12, Z12
-	VPADDD       Z16, Z13, Z13
-	VPADDD       Z17, Z13, Z13
-	VBROADCASTSS single34800000<>+0(SB), Z14
-	VBROADCASTSS single34800000<>+0(SB), Z15
-	VBROADCASTSS single34800000<>+0(SB), Z16
-	VBROADCASTSS single34800000<>+0(SB), Z17
-	VFMADD231PS  Z10, Z5, Z14
-	VFMADD231PS  Z10, Z6, Z15
-	VFMADD231PS  Z11, Z5, Z16
-	VFMADD231PS  Z11, Z6, Z17
-	VRCP14PS     Z14, Z10
-	VRCP14PS     Z15, Z11
-	VRCP14PS     Z16, Z18
-	VRCP14PS     Z17, Z19
-	VFNMADD213PS Z0, Z10, Z14
-	VFNMADD213PS Z0, Z11, Z15
-	VFNMADD213PS Z0, Z18, Z16
-	VFNMADD213PS Z0, Z19, Z17
-	VFMADD213PS  Z1, Z10, Z14
-	VFMADD213PS  Z1, Z11, Z15
-	VFMADD213PS  Z1, Z18, Z16
-	VFMADD213PS  Z1, Z19, Z17
-	VPADDD       Z14, Z8, Z8
-	VPADDD       Z15, Z9, Z9
-	VPADDD       Z16, Z8, Z8
-	VPADDD       Z17, Z9, Z9
-	VPADDD       Z14, Z12, Z12
-	VPADDD       Z15, Z12, Z12
-	VPADDD       Z16, Z13, Z13
-	VPADDD       Z17, Z13, Z13
-	VMOVUPS      Z12, (CX)(R8*4)
-	VMOVUPS      Z13, 64(CX)(R8*4)
-	ADDQ         $+32, R8
-	JMP          by2_4
+	VMOVUPS             (BX)(R8*4), Z11
+	VMOVUPS             (CX)(R8*4), Z13
+	VMOVUPS             64(BX)(R8*4), Z12
+	VMOVUPS             64(CX)(R8*4), Z14
+	VMOVAPD             Z2, Z15
+	VMOVAPD             Z2, Z16
+	VMOVAPD             Z2, Z17
+	VMOVAPD             Z2, Z18
+	VFMADD231PS         Z11, Z3, Z15
+	VFMADD231PS         Z11, Z4, Z16
+	VFMADD231PS         Z12, Z3, Z17
+	VFMADD231PS         Z12, Z4, Z18
+	VRCP14PS            Z15, Z19
+	VRCP14PS            Z16, Z20
+	VRCP14PS            Z17, Z21
+	VRCP14PS            Z18, Z22
+	VFNMADD213PS.RZ_SAE Z0, Z19, Z15
+	VFNMADD213PS.RZ_SAE Z0, Z20, Z16
+	VFNMADD213PS.RZ_SAE Z0, Z21, Z17
+	VFNMADD213PS.RZ_SAE Z0, Z22, Z18
+	VFMADD213PS.RZ_SAE  Z1, Z19, Z15
+	VFMADD213PS.RZ_SAE  Z15, Z20, Z16
+	VFMADD213PS.RZ_SAE  Z1, Z21, Z17
+	VFMADD213PS.RZ_SAE  Z17, Z22, Z18
+	VPADDD              Z15, Z7, Z7
+	VPADDD              Z16, Z8, Z8
+	VPADDD              Z17, Z7, Z7
+	VPADDD              Z18, Z8, Z8
+	VPADDD              Z16, Z13, Z13
+	VPADDD              Z18, Z14, Z14
+	VMOVAPD             Z2, Z15
+	VMOVAPD             Z2, Z16
+	VMOVAPD             Z2, Z17
+	VMOVAPD             Z2, Z18
+	VFMADD231PS         Z11, Z5, Z15
+	VFMADD231PS         Z11, Z6, Z16
+	VFMADD231PS         Z12, Z5, Z17
+	VFMADD231PS         Z12, Z6, Z18
+	VRCP14PS            Z15, Z11
+	VRCP14PS            Z16, Z12
+	VRCP14PS            Z17, Z19
+	VRCP14PS            Z18, Z20
+	VFNMADD213PS.RZ_SAE Z0, Z11, Z15
+	VFNMADD213PS.RZ_SAE Z0, Z12, Z16
+	VFNMADD213PS.RZ_SAE Z0, Z19, Z17
+	VFNMADD213PS.RZ_SAE Z0, Z20, Z18
+	VFMADD213PS.RZ_SAE  Z1, Z11, Z15
+	VFMADD213PS.RZ_SAE  Z15, Z12, Z16
+	VFMADD213PS.RZ_SAE  Z1, Z19, Z17
+	VFMADD213PS.RZ_SAE  Z17, Z20, Z18
+	VPADDD              Z15, Z9, Z9
+	VPADDD              Z16, Z10, Z10
+	VPADDD              Z17, Z9, Z9
+	VPADDD              Z18, Z10, Z10
+	VPADDD              Z16, Z13, Z13
+	VPADDD              Z18, Z14, Z14
+	VMOVUPS             Z13, (CX)(R8*4)
+	VMOVUPS             Z14, 64(CX)(R8*4)
+	ADDQ                $+32, R8
+	CMPQ                R8, R9
+	JLE                 by2_4
 
 by2end_4:
+	LEAQ -16(DI), R9
+	CMPQ R8, R9
+	JG   by1end_4
+
 by1_4:
-	MOVQ         DI, R9
-	SUBQ         R8, R9
-	CMPQ         R9, $+16
-	JL           by1end_4
-	VMOVUPS      (BX)(R8*4), Z10
-	VMOVUPS      (CX)(R8*4), Z11
-	VBROADCASTSS single34800000<>+0(SB), Z12
-	VBROADCASTSS single34800000<>+0(SB), Z13
-	VFMADD231PS  Z10, Z3, Z12
-	VFMADD231PS  Z10, Z4, Z13
-	VRCP14PS     Z12, Z14
-	VRCP14PS     Z13, Z15
-	VFNMADD213PS Z0, Z14, Z12
-	VFNMADD213PS Z0, Z15, Z13
-	VFMADD213PS  Z1, Z14, Z12
-	VFMADD213PS  Z1, Z15, Z13
-	VPADDD       Z12, Z2, Z2
-	VPADDD       Z13, Z7, Z7
-	VPADDD       Z12, Z11, Z11
-	VPADDD       Z13, Z11, Z11
-	VBROADCASTSS single34800000<>+0(SB), Z12
-	VBROADCASTSS single34800000<>+0(SB), Z13
-	VFMADD231PS  Z10, Z5, Z12
-	VFMADD231PS  Z10, Z6, Z13
-	VRCP14PS     Z12, Z10
-	VRCP14PS     Z13, Z14
-	VFNMADD213PS Z0, Z10, Z12
-	VFNMADD213PS Z0, Z14, Z13
-	VFMADD213PS  Z1, Z10, Z12
-	VFMADD213PS  Z1, Z14, Z13
-	VPADDD       Z12, Z8, Z8
-	VPADDD       Z13, Z9, Z9
-	VPADDD       Z12, Z11, Z11
-	VPADDD       Z13, Z11, Z11
-	VMOVUPS      Z11, (CX)(R8*4)
-	ADDQ         $+16, R8
-	JMP          by1_4
+	VMOVUPS             (BX)(R8*4), Z11
+	VMOVUPS             (CX)(R8*4), Z12
+	VMOVAPD             Z2, Z13
+	VMOVAPD             Z2, Z14
+	VFMADD231PS         Z11, Z3, Z13
+	VFMADD231PS         Z11, Z4, Z14
+	VRCP14PS            Z13, Z15
+	VRCP14PS            Z14, Z16
+	VFNMADD213PS.RZ_SAE Z0, Z15, Z13
+	VFNMADD213PS.RZ_SAE Z0, Z16, Z14
+	VFMADD213PS.RZ_SAE  Z1, Z15, Z13
+	VFMADD213PS.RZ_SAE  Z13, Z16, Z14
+	VPADDD              Z13, Z7, Z7
+	VPADDD              Z14, Z8, Z8
+	VPADDD              Z14, Z12, Z12
+	VMOVAPD             Z2, Z13
+	VMOVAPD             Z2, Z14
+	VFMADD231PS         Z11, Z5, Z13
+	VFMADD231PS         Z11, Z6, Z14
+	VRCP14PS            Z13, Z11
+	VRCP14PS            Z14, Z15
+	VFNMADD213PS.RZ_SAE Z0, Z11, Z13
+	VFNMADD213PS.RZ_SAE Z0, Z15, Z14
+	VFMADD213PS.RZ_SAE  Z1, Z11, Z13
+	VFMADD213PS.RZ_SAE  Z13, Z15, Z14
+	VPADDD              Z13, Z9, Z9
+	VPADDD              Z14, Z10, Z10
+	VPADDD              Z14, Z12, Z12
+	VMOVUPS             Z12, (CX)(R8*4)
+	ADDQ                $+16, R8
+	CMPQ                R8, R9
+	JLE                 by1_4
 
 by1end_4:
-	VCVTDQ2PD     Y2, Z3
-	VEXTRACTI64X4 $0x01, Z2, Y2
-	VCVTDQ2PD     Y2, Z2
-	VADDPD        Z2, Z3, Z3
-	VEXTRACTF64X4 $0x01, Z3, Y2
-	VADDPD        Y2, Y3, Y3
-	VEXTRACTF64X2 $0x01, Y3, X2
-	VADDPD        X2, X3, X3
-	VPERMILPD     $0x01, X3, X2
-	VADDSD        X2, X3, X3
-	VADDSD        (AX), X3, X3
-	VMOVSD        X3, (AX)
+	VPSUBD        Z7, Z8, Z8
+	VPSUBD        Z9, Z10, Z10
 	VCVTDQ2PD     Y7, Z2
 	VEXTRACTI64X4 $0x01, Z7, Y7
 	VCVTDQ2PD     Y7, Z3
@@ -3184,9 +3867,9 @@ by1end_4:
 	VEXTRACTF64X2 $0x01, Y2, X3
 	VADDPD        X3, X2, X2
 	VPERMILPD     $0x01, X2, X3
-	VADDSD        X3, X2, X2
-	VADDSD        8(AX), X2, X2
-	VMOVSD        X2, 8(AX)
+	VADDPD        X3, X2, X2
+	VADDSD        (AX), X2, X2
+	VMOVSD        X2, (AX)
 	VCVTDQ2PD     Y8, Z2
 	VEXTRACTI64X4 $0x01, Z8, Y8
 	VCVTDQ2PD     Y8, Z3
@@ -3196,9 +3879,9 @@ by1end_4:
 	VEXTRACTF64X2 $0x01, Y2, X3
 	VADDPD        X3, X2, X2
 	VPERMILPD     $0x01, X2, X3
-	VADDSD        X3, X2, X2
-	VADDSD        16(AX), X2, X2
-	VMOVSD        X2, 16(AX)
+	VADDPD        X3, X2, X2
+	VADDSD        8(AX), X2, X2
+	VMOVSD        X2, 8(AX)
 	VCVTDQ2PD     Y9, Z2
 	VEXTRACTI64X4 $0x01, Z9, Y9
 	VCVTDQ2PD     Y9, Z3
@@ -3208,7 +3891,19 @@ by1end_4:
 	VEXTRACTF64X2 $0x01, Y2, X3
 	VADDPD        X3, X2, X2
 	VPERMILPD     $0x01, X2, X3
-	VADDSD        X3, X2, X2
+	VADDPD        X3, X2, X2
+	VADDSD        16(AX), X2, X2
+	VMOVSD        X2, 16(AX)
+	VCVTDQ2PD     Y10, Z2
+	VEXTRACTI64X4 $0x01, Z10, Y10
+	VCVTDQ2PD     Y10, Z3
+	VADDPD        Z3, Z2, Z2
+	VEXTRACTF64X4 $0x01, Z2, Y3
+	VADDPD        Y3, Y2, Y2
+	VEXTRACTF64X2 $0x01, Y2, X3
+	VADDPD        X3, X2, X2
+	VPERMILPD     $0x01, X2, X3
+	VADDPD        X3, X2, X2
 	VADDSD        24(AX), X2, X2
 	VMOVSD        X2, 24(AX)
 	ADDQ          $0x10, DX
@@ -3224,47 +3919,85 @@ rows_1:
 	VBROADCASTSS (DX), Z3
 	VMULPS       Z2, Z3, Z3
 	MOVL         start+48(FP), R8
-	VMOVD        R8, X2
-	VPBROADCASTD X2, Z2
+	VMOVD        R8, X4
+	VPBROADCASTD X4, Z4
 	XORQ         R8, R8
+	LEAQ         -16(DI), R9
+	CMPQ         R8, R9
+	JG           by1end_1
 
 by1_1:
-	MOVQ         DI, R9
-	SUBQ         R8, R9
-	CMPQ         R9, $+16
-	JL           by1end_1
-	VMOVUPS      (BX)(R8*4), Z4
-	VMOVUPS      (CX)(R8*4), Z5
-	VBROADCASTSS single34800000<>+0(SB), Z6
-	VFMADD231PS  Z4, Z3, Z6
-	VRCP14PS     Z6, Z4
-	VFNMADD213PS Z0, Z4, Z6
-	VFMADD213PS  Z1, Z4, Z6
-	VPADDD       Z6, Z2, Z2
-	VPADDD       Z6, Z5, Z5
-	VMOVUPS      Z5, (CX)(R8*4)
-	ADDQ         $+16, R8
-	JMP          by1_1
+	VMOVUPS             (BX)(R8*4), Z5
+	VMOVUPS             (CX)(R8*4), Z6
+	VMOVAPD             Z2, Z7
+	VFMADD231PS         Z5, Z3, Z7
+	VRCP14PS            Z7, Z5
+	VFNMADD213PS.RZ_SAE Z0, Z5, Z7
+	VFMADD213PS.RZ_SAE  Z1, Z5, Z7
+	VPADDD              Z7, Z4, Z4
+	VPADDD              Z7, Z6, Z6
+	VMOVUPS             Z6, (CX)(R8*4)
+	ADDQ                $+16, R8
+	CMPQ                R8, R9
+	JLE                 by1_1
 
 by1end_1:
-	VCVTDQ2PD     Y2, Z3
-	VEXTRACTI64X4 $0x01, Z2, Y2
-	VCVTDQ2PD     Y2, Z2
-	VADDPD        Z2, Z3, Z3
-	VEXTRACTF64X4 $0x01, Z3, Y2
-	VADDPD        Y2, Y3, Y3
-	VEXTRACTF64X2 $0x01, Y3, X2
-	VADDPD        X2, X3, X3
-	VPERMILPD     $0x01, X3, X2
-	VADDSD        X2, X3, X3
-	VADDSD        (AX), X3, X3
-	VMOVSD        X3, (AX)
+	VCVTDQ2PD     Y4, Z2
+	VEXTRACTI64X4 $0x01, Z4, Y4
+	VCVTDQ2PD     Y4, Z3
+	VADDPD        Z3, Z2, Z2
+	VEXTRACTF64X4 $0x01, Z2, Y3
+	VADDPD        Y3, Y2, Y2
+	VEXTRACTF64X2 $0x01, Y2, X3
+	VADDPD        X3, X2, X2
+	VPERMILPD     $0x01, X2, X3
+	VADDPD        X3, X2, X2
+	VADDSD        (AX), X2, X2
+	VMOVSD        X2, (AX)
 	ADDQ          $0x04, DX
 	ADDQ          $0x08, AX
 	SUBQ          $0x01, SI
 	JMP           rows_1
 
 end_1:
+	VZEROUPPER
+	RET
+
+DATA single4b000000<>+0(SB)/4, $0x4b000000
+GLOBL single4b000000<>(SB), RODATA|NOPTR, $4
+
+// func addIntegersAVX512(dst *float64, x *int32, n int, constant int32, shift float64)
+// Requires: AVX, AVX2, AVX512F, SSE2
+TEXT ·addIntegersAVX512(SB), NOSPLIT, $0-40
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         n+16(FP), DX
+	MOVL         constant+24(FP), BX
+	VMOVD        BX, X0
+	VPBROADCASTD X0, Y0
+	MOVSD        shift+32(FP), X1
+	VBROADCASTSD X1, Z1
+	XORQ         BX, BX
+
+loop:
+	CMPQ      BX, DX
+	JGE       end
+	VMOVDQU   (CX)(BX*4), Y2
+	VPSUBD    Y0, Y2, Y2
+	VCVTDQ2PD Y2, Z2
+	VADDPD    Z1, Z2, Z2
+	VADDPD    (AX)(BX*8), Z2, Z2
+	VMOVUPD   Z2, (AX)(BX*8)
+	VMOVDQU   32(CX)(BX*4), Y2
+	VPSUBD    Y0, Y2, Y2
+	VCVTDQ2PD Y2, Z2
+	VADDPD    Z1, Z2, Z2
+	VADDPD    64(AX)(BX*8), Z2, Z2
+	VMOVUPD   Z2, 64(AX)(BX*8)
+	ADDQ      $0x10, BX
+	JMP       loop
+
+end:
 	VZEROUPPER
 	RET
 
@@ -3407,7 +4140,7 @@ end_row:
 	VEXTRACTF64X2 $0x01, Y3, X1
 	VADDPD        X1, X3, X3
 	VPERMILPD     $0x01, X3, X1
-	VADDSD        X1, X3, X3
+	VADDPD        X1, X3, X3
 	VADDSD        (AX)(R9*8), X3, X3
 	VMOVSD        X3, (AX)(R9*8)
 
@@ -4699,7 +5432,7 @@ join:
 	VEXTRACTF64X2 $0x01, Y0, X1
 	VADDPD        X1, X0, X0
 	VPERMILPD     $0x01, X0, X1
-	VADDSD        X1, X0, X0
+	VADDPD        X1, X0, X0
 	MOVSD         X0, ret+24(FP)
 	VZEROUPPER
 	RET
@@ -4811,7 +5544,7 @@ join1:
 	VEXTRACTF64X2 $0x01, Y5, X0
 	VADDPD        X0, X5, X5
 	VPERMILPD     $0x01, X5, X0
-	VADDSD        X0, X5, X5
+	VADDPD        X0, X5, X5
 	VADDSD        (AX), X5, X5
 	VMOVSD        X5, (AX)
 	ADDQ          $0x08, AX
@@ -5503,7 +6236,7 @@ join1:
 	VEXTRACTF64X2 $0x01, Y5, X0
 	VADDPD        X0, X5, X5
 	VPERMILPD     $0x01, X5, X0
-	VADDSD        X0, X5, X5
+	VADDPD        X0, X5, X5
 	VADDSD        (AX), X5, X5
 	VMOVSD        X5, (AX)
 	ADDQ          $0x08, AX

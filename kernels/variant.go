@@ -67,6 +67,7 @@ type Set struct {
 	Join       func(dst, src []float64, mask []uint8)
 
 	LogisticTile     func(row, col, a, b []float64)
+	LogisticLossTile func(row, col, a, b []float64) float64
 	LogisticTile32   func(row, col []float64, a, b []float32)
 	LogisticPairTile func(row, col, s, y, t, z []float64, skip int)
 	LogisticSlopes   func(v []float64)
@@ -109,6 +110,7 @@ func Select(v Variant) (*Set, error) {
 		Split:            Split,
 		Join:             Join,
 		LogisticTile:     LogisticTile,
+		LogisticLossTile: LogisticLossTile,
 		LogisticTile32:   LogisticTile32,
 		LogisticPairTile: LogisticPairTile,
 		LogisticSlopes:   LogisticSlopes,

@@ -25,7 +25,7 @@ func measureGradients(large int) error {
 	cases := []gradient{
 		{"logistic", 128, 2, 1, cpu.Direct}, {"logistic", 128, 2, 1, cpu.NearLinear},
 		{"logistic", 512, 2, 1, cpu.Direct}, {"logistic", 512, 2, 1, cpu.NearLinear},
-		{"logistic", 768, 8, 1, cpu.Auto}, {"logistic", 8192, 2, 1, cpu.Direct}, {"logistic", 8192, 2, 50, cpu.Direct},
+		{"logistic", 768, 8, 1, cpu.Auto}, {"logistic", 8192, 2, 1, cpu.Direct}, {"logistic", 8192, 2, 12.5, cpu.Direct}, {"logistic", 8192, 2, 50, cpu.Direct},
 	}
 	for _, radius := range []float64{1, 5, 25} {
 		cases = append(cases, gradient{"logistic", 1_000_000, 1, radius, cpu.Auto})

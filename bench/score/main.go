@@ -12,6 +12,7 @@ import (
 	"math"
 	"os"
 	"slices"
+	"strings"
 
 	"dyad/bench"
 	"dyad/kernels"
@@ -20,47 +21,55 @@ import (
 func main() {
 	log.SetFlags(0)
 	large := flag.Int("large", 1_000_000, "records of the largest gradients")
-	onlySorted := flag.Bool("sorted", false, "only compare the sorted method with slices.SortFunc")
+	parts := flag.String("parts", "kernels,memory,gradients,sorted,workers", "what to measure")
 	flag.Parse()
 	bench.Header(os.Stdout, "score", os.Args[1:])
 	fmt.Printf("# median of %d runs, processor time of one worker\n", runs)
-	if *onlySorted {
-		if err := measureSorted(*large); err != nil {
+	for _, part := range strings.Split(*parts, ",") {
+		if err := measure(part, *large); err != nil {
 			log.Fatal("score: ", err)
 		}
-		return
 	}
-	fmt.Println("# peak: fused multiply-adds a second of the variant's vectors (plain Go: multiply, add), measured next to each run")
-	fmt.Println("# slots: peak / rate, the multiply-adds that the core could do in the time of one unit")
-	fmt.Println("# bound: multiplications, additions and fused ones that the algorithm needs a unit; share = bound / slots")
-	fmt.Println("work,variant,unit,units,median_ns_per_unit,rate_per_s,peak_per_s,slots,bound,share")
+}
+
+// measure prints the table of a part.
+func measure(part string, large int) error {
+	fmt.Println("#")
+	switch part {
+	case "kernels":
+		fmt.Println("# peak: fused multiply-adds a second of the variant's vectors (plain Go: multiply, add), measured next to each run")
+		fmt.Println("# slots: peak / rate, the multiply-adds that the core could do in the time of one unit")
+		fmt.Println("# goal: slots to reach, from rates that were set for a Zen 5 core (goals in bench/score)")
+		fmt.Println("# bound: multiplications, additions and fused ones that the algorithm needs a unit; share = bound / slots")
+		fmt.Println("work,variant,unit,units,median_ns_per_unit,rate_per_s,peak_per_s,slots,bound,share,goal")
+		return eachVariant(measureKernels)
+	case "memory":
+		fmt.Println("# memory: GB/s of reading a matrix of 64 MB, and of copying it (read and write counted)")
+		fmt.Println("work,variant,columns,GB_per_s,copy_GB_per_s,share")
+		return eachVariant(measureRows)
+	case "gradients":
+		fmt.Println("# gradients: one worker; stream2 is twice the time of reading X once")
+		fmt.Println("loss,method,variant,n,d,largest_margin,ms,stream2_ms,ratio")
+		return measureGradients(large)
+	case "sorted":
+		return measureSorted(large)
+	case "workers":
+		fmt.Println("# workers: wall clock of gradients by one and by two workers in turns, the fastest and the median of each")
+		fmt.Println("loss,method,variant,n,largest_margin,one_ms,two_ms,ratio,one_median_ms,two_median_ms,median_ratio")
+		return measureWorkers()
+	}
+	return fmt.Errorf("-parts has %q, want kernels, memory, gradients, sorted or workers", part)
+}
+
+func eachVariant(run func(set *kernels.Set)) error {
 	for _, v := range kernels.Variants() {
 		set, err := kernels.Select(v)
 		if err != nil {
-			log.Fatal("score: ", err)
+			return err
 		}
-		measureKernels(set)
+		run(set)
 	}
-	fmt.Println("#")
-	fmt.Println("# memory: GB/s of reading a matrix of 64 MB, and of copying it (read and write counted)")
-	fmt.Println("work,variant,columns,GB_per_s,copy_GB_per_s,share")
-	for _, v := range kernels.Variants() {
-		set, err := kernels.Select(v)
-		if err != nil {
-			log.Fatal("score: ", err)
-		}
-		measureRows(set)
-	}
-	fmt.Println("#")
-	fmt.Println("# gradients: one worker; stream2 is twice the time of reading X once")
-	fmt.Println("loss,method,variant,n,d,largest_margin,ms,stream2_ms,ratio")
-	if err := measureGradients(*large); err != nil {
-		log.Fatal("score: ", err)
-	}
-	fmt.Println("#")
-	if err := measureSorted(*large); err != nil {
-		log.Fatal("score: ", err)
-	}
+	return nil
 }
 
 const runs = 11
@@ -92,79 +101,6 @@ func perCall(f func(), reference func() float64) (seconds, next float64) {
 	slices.Sort(a)
 	slices.Sort(b)
 	return a[runs/2], b[runs/2]
-}
-
-// measureKernels times the kernels on data in the caches, with margins in [-k, k].
-func measureKernels(set *kernels.Set) {
-	const n, rows, cols = 4096, 256, 512 // the tiles of engine/cpu
-	row, col := make([]float64, n), make([]float64, n)
-	report := func(work, unit string, units, bound float64, f func()) {
-		t, flops := perCall(f, func() float64 { return bench.FMAPeak(set) })
-		peak, rate := flops/2, units/t
-		fmt.Printf("%s,%v,%s,%.0f,%.4f,%.3e,%.3e,%.2f,%.2f,%.2f\n", work, set.Variant(), unit, units, t/units*1e9, rate, peak, peak/rate, bound, bound*rate/peak)
-	}
-	tiles := func(f func(r0, c0 int)) {
-		for c0 := 0; c0 < n; c0 += cols {
-			for r0 := 0; r0 < n; r0 += rows {
-				f(r0, c0)
-			}
-		}
-	}
-	s, t := even(n, 2), even(n, 2)
-	a, b := make([]float64, n), make([]float64, n)
-	for i := range a {
-		a[i], b[i] = math.Exp(s[i]/2), math.Exp(-t[i]/2)
-	}
-	// Of four pairs: 4 fused for 1 + ab, 3 + 2 products, 4 sums of rows, 4 of columns,
-	// and a division, which is not counted.
-	report("logistic pairs without exponential k=2", "pair", n*n, 17.0/4, func() {
-		tiles(func(r0, c0 int) {
-			set.LogisticTile(row[r0:r0+rows], col[c0:c0+cols], a[r0:r0+rows], b[c0:c0+cols])
-		})
-	})
-	y, z := make([]float64, n), make([]float64, n)
-	for i := range y {
-		y[i] = 1
-		s[i], t[i] = 25*s[i], 25*t[i]
-	}
-	report("logistic pairs of any labels k=50", "pair", n*n, 25, func() {
-		tiles(func(r0, c0 int) {
-			set.LogisticPairTile(row[r0:r0+rows], col[c0:c0+cols], s[r0:r0+rows], y[r0:r0+rows], t[c0:c0+cols], z[c0:c0+cols], -rows)
-		})
-	})
-	v := make([]float64, 1024)
-	report("logistic slopes", "number", 1024, 18, func() {
-		copy(v, s)
-		set.LogisticSlopes(v)
-	})
-	const bins, terms = 16, 33
-	class, pos, value, key := make([]uint8, n), make([]float64, n), make([]float64, n), make([]int32, n)
-	at, mask := make([]uint16, n), make([]uint8, n/8)
-	for i := range class {
-		class[i] = uint8(i*7/5) % 2
-		at[i] = uint16(i/2 + i%2*n/2)
-		mask[i/8] |= class[i] << (i % 8)
-		s[i] /= 50
-	}
-	parts := make([]float64, n+16)
-	sum, coef := make([]float64, 8*(terms-1)), even(terms, 1)
-	report("locate 16 bins", "point", n, 6, func() { set.Locate(pos, key, s, class, bins) })
-	report("take", "point", n, 1, func() { kernels.Take(pos, s, at) })
-	report("split", "point", n, 1, func() { set.Split(parts, s, mask) })
-	report("join", "point", n, 1, func() { set.Join(pos, parts, mask) })
-	// Of four powers three fused, a product and a sum; in plain Go a product and a sum each.
-	perPower, perTerm := 5.0/4, 1.0
-	if set.Variant() == kernels.Generic {
-		perPower = 1
-	}
-	report("power sums 33 terms", "point", n, (terms-1)*perPower, func() { set.PowerSums(sum, s) })
-	report("polynomial 33 terms", "point", n, terms*perTerm, func() { set.Polynomial(value, coef, s) })
-	for _, n := range []int{n, 1_000_000} {
-		report("near-linear sums one bin of 33 terms", "point", float64(n), 3+terms*perTerm+(terms-1)*perPower, bench.NearLinear(set, n, terms))
-	}
-	x, w, out := even(20*256, 1), even(20, 1), make([]float64, 256)
-	report("dots d=20 in cache", "row", 256, 20, func() { set.Dots(out, x, w) })
-	report("add rows d=20 in cache", "row", 256, 20, func() { set.AddRows(w, out, x) })
 }
 
 // measureRows times both passes over a matrix in memory.

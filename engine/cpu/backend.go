@@ -142,7 +142,7 @@ func (b Backend) planScore(p engine.Problem, set *kernels.Set) (engine.Kernel, e
 	default:
 		k.method = k.cheapest(expansion && k.fewLabels(), pieces && k.sortedError() < k.smallError())
 	}
-	k.single = b.Float32 && b.Method == Direct && k.factored && p.LabelLimit() <= 2 && k.scores.Margin*(1+0x1p-10) <= kernels.MaxLogisticMargin32
+	k.single = b.Float32 && b.Method == Direct && k.factored && p.LabelLimit() <= 2 && p.N < maxSingle && k.scores.Margin*(1+0x1p-10) <= kernels.MaxLogisticMargin32
 	k.planGrid()
 	if !k.usable() {
 		return nil, fmt.Errorf("%w: rounding errors of loss %q over margins up to %.3g are not small", engine.ErrUnsupported, k.loss.Name(), k.scores.Margin)
@@ -187,6 +187,9 @@ func (k *kernel) Method() string {
 	}
 	return k.method.String()
 }
+
+// maxSingle keeps the sums of kernels.LogisticTile32 exact: (2^22 + 1/2) n < 2^52.
+const maxSingle = 1 << 29
 
 // singleSuffix is what Method says of pairs in float32.
 const singleSuffix = ", fp32"

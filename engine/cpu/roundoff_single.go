@@ -9,8 +9,8 @@ import "dyad/engine"
 // negative record have a relative error u V + 4 u as at Roundoff and one of w = 2^-24, from
 // float32. That changes sigma = 1/(1 + a_i b_j) by at most (u V + 4 u + w)/2, since
 // |d sigma / d log(a b)| <= 1/4. A term has an error of 6 w sigma from a and b on and of half
-// a unit, 2^-23 (kernels.LogisticTile32), and the sums of terms are exact: integers below
-// 2^22 n < 2^53. With the error of the scores,
+// a unit, 2^-23 (kernels.LogisticTile32), and the sums of terms are exact: halves of integers
+// below 2^52 (maxSingle). With the error of the scores,
 //
 //	E = 2 C l ds + (u V + 4 u + w)/2 + 6 w + 2 w.
 //

@@ -36,6 +36,32 @@ func twoClasses(s, y []float64) (classes, bool) {
 	return c, true
 }
 
+// ends are the least and the largest score times the difference of labels.
+func (c classes) ends() (lo, hi float64) {
+	lo, hi = math.Inf(1), math.Inf(-1)
+	for _, list := range [][]float64{c.high, c.low} {
+		for _, v := range list {
+			lo, hi = min(lo, v), max(hi, v)
+		}
+	}
+	return lo, hi
+}
+
+// sum is the sum over unordered pairs, of up to exact records pair by pair, and of up to
+// tiledTimes as many in tiles if the loss has them.
+func (c classes) sum(ctx context.Context, loss engine.ScoreLoss, workers, exact int) (float64, error) {
+	n := len(c.high) + len(c.low)
+	if _, ok := loss.(engine.Logistic); ok && n <= tiledTimes*exact {
+		if sum, ok, err := c.logistic(ctx, workers); ok || err != nil {
+			return sum, err
+		}
+	}
+	if n <= exact {
+		return c.direct(ctx, loss, workers)
+	}
+	return c.binned(ctx, loss, workers)
+}
+
 // direct is the sum over unordered pairs, pair by pair.
 func (c classes) direct(ctx context.Context, loss engine.ScoreLoss, workers int) (float64, error) {
 	sum, err := sumParts(ctx, len(c.high), workers, func(i int) float64 {
@@ -74,12 +100,7 @@ func (c classes) binned(ctx context.Context, loss engine.ScoreLoss, workers int)
 	if len(c.high) == 0 || len(c.low) == 0 {
 		return c.same * loss.Phi(0), nil
 	}
-	lo, hi := math.Inf(1), math.Inf(-1)
-	for _, list := range [][]float64{c.high, c.low} {
-		for _, v := range list {
-			lo, hi = min(lo, v), max(hi, v)
-		}
-	}
+	lo, hi := c.ends()
 	span := hi - lo
 	if !(span > 0) || math.IsInf(span, 0) {
 		return c.direct(ctx, loss, workers)

@@ -257,7 +257,7 @@ func TestSameBits(t *testing.T) {
 		n      int
 		labels []float64
 		loss   engine.Loss
-	}{{5000, []float64{-1, 1}, engine.Logistic{}}, {400, []float64{-1, 1}, engine.Logistic{}}, {400, []float64{-1, 0, 1}, engine.Logistic{}}, {100, []float64{-1, 1}, asymmetric{}}} {
+	}{{tiledTimes*exactRecords + 1, []float64{-1, 1}, engine.Logistic{}}, {2500, []float64{-1, 1}, engine.Logistic{}}, {400, []float64{-1, 1}, engine.Logistic{}}, {400, []float64{-1, 0, 1}, engine.Logistic{}}, {100, []float64{-1, 1}, asymmetric{}}} {
 		r := sample(t, c.n, 3, c.labels)
 		want, err := mean(t.Context(), c.loss, []float64{5, 1, -2}, r, 1, exactRecords)
 		if err != nil {

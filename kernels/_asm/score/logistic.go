@@ -10,33 +10,45 @@ import (
 	"asm/vec"
 )
 
-// logisticTile is the loop of kernels.LogisticTile. Four rows are held in registers
-// and share one division; two vectors of columns are computed stage by stage if
-// there are registers for them.
-func logisticTile(v vec.ISA) {
-	v.Func("logisticTile", "func(row, col, a, b *float64, m, n int)",
-		"adds the row and column sums of 1/(1 + a_i b_j), see LogisticTile.")
+// logisticTile is the loop of kernels.LogisticTile, or with the loss that of
+// kernels.LogisticLossTile. Four rows are held in registers and share one division.
+func logisticTile(v vec.ISA, loss bool) {
+	if loss {
+		v.Func("logisticLossTile", "func(row, col, a, b *float64, m, n int) (product float64, exponents, taken int)",
+			"adds the row and column sums of 1/(1 + a_i b_j), see logisticLossTileBy.")
+	} else {
+		v.Func("logisticTile", "func(row, col, a, b *float64, m, n int)",
+			"adds the row and column sums of 1/(1 + a_i b_j), see LogisticTile.")
+	}
 	row, col := Load(Param("row"), GP64()), Load(Param("col"), GP64())
 	a, b := Load(Param("a"), GP64()), Load(Param("b"), GP64())
 	m, n := Load(Param("m"), GP64()), Load(Param("n"), GP64())
-	one := v.Broadcast(vec.Number(1))
+	t := tile{isa: v, one: v.Broadcast(vec.Number(1))}
+	if loss {
+		t.product, t.exponents, t.taken = v.Reg(), v.Reg(), GP64()
+		vec.Move(t.one, t.product)
+		v.Zero(t.exponents)
+		XORQ(t.taken, t.taken)
+	}
 
 	Label("rows4")
 	CMPQ(m, Imm(4))
 	JL(LabelRef("rows1"))
 	{
-		ai, r := v.Regs(4), v.Regs(4)
-		for i := range ai {
-			VBROADCASTSD(Mem{Base: a, Disp: 8 * i}, ai[i])
-		}
+		r := v.Regs(4)
 		v.Zero(r...)
+		factors := t.memory(a)
 		c := columns{v: v, name: "4", in: []Register{b}, col: col, n: n}
-		unroll := 1
 		if v.Wide() {
-			unroll = 2
+			factors = t.registers(a)
+			c.from = t.pipeline(factors, b, col, n, r)
 		}
-		c.each(unroll, func(in [][]VecVirtual, add func(k int, x VecVirtual), keep func(VecVirtual)) {
-			logisticRows4(v, one, ai, r, in[0], add, keep)
+		c.each(1, func(in [][]VecVirtual, add func(k int, x VecVirtual), keep func(VecVirtual)) {
+			k := t.rows4()
+			k.begin(factors, in[0][0], k.divide)
+			k.takeExponents()
+			keep(k.q)
+			add(0, k.end(r))
 		})
 		for i := range r {
 			s := v.HSum(r[i])
@@ -59,9 +71,11 @@ func logisticTile(v vec.ISA) {
 		c := columns{v: v, name: "1", in: []Register{b}, col: col, n: n}
 		c.each(1, func(in [][]VecVirtual, add func(k int, x VecVirtual), keep func(VecVirtual)) {
 			p, q := v.Reg(), v.Reg()
-			vec.Move(one, p)
+			vec.Move(t.one, p)
 			VFMADD231PD(in[0][0], ai, p)
-			VDIVPD(p, one, q)
+			VDIVPD(p, t.one, q)
+			t.multiply(p)
+			t.takeExponents()
 			keep(q)
 			VADDPD(q, r, r)
 			add(0, q)
@@ -75,45 +89,153 @@ func logisticTile(v vec.ISA) {
 		JMP(LabelRef("rows1"))
 	}
 	Label("done")
+	if loss {
+		Store(v.Fold(t.product, VMULPD), ReturnIndex(0))
+		Store(v.Fold(t.exponents, VPADDQ), ReturnIndex(1))
+		Store(t.taken, ReturnIndex(2))
+	}
 	vec.End()
 }
 
-// logisticRows4 adds the pairs of four rows and of one vector of columns for each of
-// bj. With p_i = 1 + a_i b and q = 1/(p0 p1 p2 p3), the terms are q p2 p3 p1, ...; the
-// last product and the addition are fused, and the column sums of two rows are
-// (q p2 p3)(p0 + p1).
-func logisticRows4(v vec.ISA, one VecVirtual, a, r, bj []VecVirtual, add func(int, VecVirtual), keep func(VecVirtual)) {
-	blocks := len(bj)
-	p := make([][]VecVirtual, blocks)
-	p01, p23, all, q := v.Regs(blocks), v.Regs(blocks), v.Regs(blocks), v.Regs(blocks)
-	each := func(stage func(k int)) {
-		for k := range bj {
-			stage(k)
+// tile is what the rows of logisticTile share.
+type tile struct {
+	isa vec.ISA
+	one VecVirtual
+	// The product in each lane is product, in [1, 2), times 2 to the exponents, which were taken
+	// out so often and are biased. nil without the loss.
+	product, exponents VecVirtual
+	taken              GPVirtual
+}
+
+// multiply multiplies the product by p.
+func (t tile) multiply(p VecVirtual) {
+	if t.product != nil {
+		VMULPD(p, t.product, t.product)
+	}
+}
+
+// takeExponents takes the exponents out of the product, which is below 2^1024.
+func (t tile) takeExponents() {
+	if t.product == nil {
+		return
+	}
+	const mantissa = 1<<52 - 1
+	e := t.isa.Reg()
+	VPSRLQ(Imm(52), t.product, e)
+	VPADDQ(e, t.exponents, t.exponents)
+	t.isa.AndOr(mantissa, t.one, t.product)
+	INCQ(t.taken)
+}
+
+// plusOne sets p to 1 + a_i b, for the i-th of four rows.
+type plusOne func(i int, b, p VecVirtual)
+
+func (t tile) memory(a Register) plusOne {
+	return func(i int, b, p VecVirtual) {
+		VBROADCASTSD(Mem{Base: a, Disp: 8 * i}, p)
+		VFMADD213PD(t.one, b, p)
+	}
+}
+
+func (t tile) registers(a Register) plusOne {
+	ai := t.isa.Regs(4)
+	for i := range ai {
+		VBROADCASTSD(Mem{Base: a, Disp: 8 * i}, ai[i])
+	}
+	return func(i int, b, p VecVirtual) {
+		vec.Move(t.one, p)
+		VFMADD231PD(b, ai[i], p)
+	}
+}
+
+// rows4 are the pairs of four rows and a vector of columns. With p_i = 1 + a_i b and
+// q = 1/(p0 p1 p2 p3), the terms are q p2 p3 p1, ...; the last product and the addition are
+// fused, and the column sums of two rows are (q p2 p3)(p0 + p1).
+type rows4 struct {
+	tile
+	p           []VecVirtual
+	p01, p23, q VecVirtual
+}
+
+func (t tile) rows4() rows4 {
+	return rows4{t, t.isa.Regs(4), t.isa.Reg(), t.isa.Reg(), t.isa.Reg()}
+}
+
+// begin computes p, p01 = p0 p1, p23 = p2 p3 and q, by reciprocal from all four.
+func (k rows4) begin(plusOne plusOne, b VecVirtual, reciprocal func(all VecVirtual)) {
+	for i, p := range k.p {
+		plusOne(i, b, p)
+	}
+	all := k.isa.Reg()
+	VMULPD(k.p[0], k.p[1], k.p01)
+	VMULPD(k.p[2], k.p[3], k.p23)
+	VMULPD(k.p01, k.p23, all)
+	reciprocal(all)
+	k.multiply(all)
+}
+
+func (k rows4) divide(all VecVirtual) { VDIVPD(all, k.one, k.q) }
+func (k rows4) newton(all VecVirtual) { k.isa.Reciprocal(k.one, all, k.q) }
+
+// end adds the terms to the rows and returns those of the columns.
+func (k rows4) end(r []VecVirtual) VecVirtual {
+	p := k.p
+	VMULPD(k.q, k.p23, k.p23)
+	VMULPD(k.q, k.p01, k.p01)
+	VFMADD231PD(k.p23, p[1], r[0])
+	VFMADD231PD(k.p23, p[0], r[1])
+	VFMADD231PD(k.p01, p[3], r[2])
+	VFMADD231PD(k.p01, p[2], r[3])
+	VADDPD(p[0], p[1], p[1])
+	VADDPD(p[2], p[3], p[3])
+	VMULPD(p[1], k.p23, p[1])
+	VFMADD231PD(p[3], k.p01, p[1])
+	return p[1]
+}
+
+// pipeline adds the pairs of four rows and of as many columns as it returns: two vectors at
+// a time, of which one begins before the other ends, so that few instructions wait for a
+// reciprocal. A division leaves most of the other units idle, so every second reciprocal
+// is one of Newton's. Exponents are taken out once for both.
+func (t tile) pipeline(plusOne plusOne, b, col, n Register, r []VecVirtual) Register {
+	lanes, k := t.isa.Lanes(), []rows4{t.rows4(), t.rows4()}
+	j, last, x := GP64(), GP64(), t.isa.Reg()
+	begin := func(i, ahead int) {
+		VMOVUPD(Mem{Base: b, Index: j, Scale: 8, Disp: (ahead + i) * t.isa.Bytes}, x)
+		k[i].begin(plusOne, x, []func(VecVirtual){k[i].divide, k[i].newton}[i])
+		if i == 1 {
+			t.takeExponents()
 		}
 	}
-	each(func(k int) { p[k] = v.Regs(4) })
-	for i := range a {
-		each(func(k int) {
-			vec.Move(one, p[k][i])
-			VFMADD231PD(bj[k], a[i], p[k][i])
-		})
+	end := func(i int) {
+		at := Mem{Base: col, Index: j, Scale: 8, Disp: i * t.isa.Bytes}
+		sum := k[i].end(r)
+		VADDPD(at, sum, sum)
+		VMOVUPD(sum, at)
 	}
-	each(func(k int) { VMULPD(p[k][0], p[k][1], p01[k]) })
-	each(func(k int) { VMULPD(p[k][2], p[k][3], p23[k]) })
-	each(func(k int) { VMULPD(p01[k], p23[k], all[k]) })
-	each(func(k int) { VDIVPD(all[k], one, q[k]) })
-	each(func(k int) { keep(q[k]) })
-	each(func(k int) { VMULPD(q[k], p23[k], p23[k]) })
-	each(func(k int) { VMULPD(q[k], p01[k], p01[k]) })
-	each(func(k int) { VFMADD231PD(p23[k], p[k][1], r[0]) })
-	each(func(k int) { VFMADD231PD(p23[k], p[k][0], r[1]) })
-	each(func(k int) { VFMADD231PD(p01[k], p[k][3], r[2]) })
-	each(func(k int) { VFMADD231PD(p01[k], p[k][2], r[3]) })
-	each(func(k int) { VADDPD(p[k][0], p[k][1], p[k][1]) })
-	each(func(k int) { VADDPD(p[k][2], p[k][3], p[k][3]) })
-	each(func(k int) { VMULPD(p[k][1], p23[k], p[k][1]) })
-	each(func(k int) { VFMADD231PD(p[k][3], p01[k], p[k][1]) })
-	each(func(k int) { add(k, p[k][1]) })
+	XORQ(j, j)
+	LEAQ(Mem{Base: n, Disp: -2 * lanes}, last)
+	TESTQ(last, last)
+	JL(LabelRef("pipeline_end"))
+	begin(0, 0)
+	begin(1, 0)
+	SUBQ(I32(2*lanes), last)
+	JL(LabelRef("pipeline_last"))
+	Label("pipeline")
+	for i := range k {
+		end(i)
+		begin(i, 2)
+	}
+	ADDQ(I32(2*lanes), j)
+	CMPQ(j, last)
+	JLE(LabelRef("pipeline"))
+	Label("pipeline_last")
+	for i := range k {
+		end(i)
+	}
+	ADDQ(I32(2*lanes), j)
+	Label("pipeline_end")
+	return j
 }
 
 // logisticSlopes is the loop of kernels.LogisticSlopes.

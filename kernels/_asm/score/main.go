@@ -10,8 +10,10 @@ import (
 func main() {
 	vec.File()
 	for _, v := range []vec.ISA{vec.AVX2, vec.AVX512} {
-		logisticTile(v)
+		logisticTile(v, false)
+		logisticTile(v, true)
 		logisticTile32(v)
+		addIntegers(v)
 		logisticPairTile(v)
 		logisticSlopes(v)
 		locate(v)

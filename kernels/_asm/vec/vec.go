@@ -147,19 +147,32 @@ func (v ISA) constant(plain, bcst func(...Op), c float64, ops ...Op) {
 
 // HSum returns the sum of the lanes of r in the lowest one, in 2 or 3 roundings. r is
 // overwritten.
-func (v ISA) HSum(r VecVirtual) VecVirtual {
+func (v ISA) HSum(r VecVirtual) VecVirtual { return v.Fold(r, VADDPD) }
+
+// Fold returns the lanes of r, folded by op, in the lowest lane. r is overwritten.
+func (v ISA) Fold(r VecVirtual, op func(...Op)) VecVirtual {
 	t := YMM()
 	if v.Wide() {
 		VEXTRACTF64X4(Imm(1), r, t)
-		VADDPD(t, r.AsY(), r.AsY())
+		op(t, r.AsY(), r.AsY())
 		VEXTRACTF64X2(Imm(1), r.AsY(), t.AsX()) // VEXTRACTF128 cannot name registers 16 to 31
 	} else {
 		VEXTRACTF128(Imm(1), r, t.AsX())
 	}
-	VADDPD(t.AsX(), r.AsX(), r.AsX())
+	op(t.AsX(), r.AsX(), r.AsX())
 	VPERMILPD(Imm(1), r.AsX(), t.AsX())
-	VADDSD(t.AsX(), r.AsX(), r.AsX())
+	op(t.AsX(), r.AsX(), r.AsX())
 	return XMMOf(r)
+}
+
+// AndOr replaces r by r & mask | or.
+func (v ISA) AndOr(mask uint64, or, r VecVirtual) {
+	if v.Wide() {
+		VPTERNLOGQ_BCST(Imm(0xec), Word(mask), or, r) // of the bits of r, or and the mask
+		return
+	}
+	VANDPD(v.vector(mask), r, r)
+	VORPD(or, r, r)
 }
 
 // Integers returns the sum of the 32-bit integers in r as a float64 in the lowest lane,
@@ -175,6 +188,19 @@ func (v ISA) Integers(r VecVirtual) VecVirtual {
 	VCVTDQ2PD(v.Words(r), high)
 	VADDPD(high, low, low)
 	return v.HSum(low)
+}
+
+// Reciprocal sets q to 1/x for x from 1 to 2^1000, with 512 bits and without a division. Its
+// relative error is below 1.2 u, u = 2^-53: two steps of Newton after an approximation within
+// 2^-14 leave 2^-56, the rounding of the last step and less of the others.
+func (v ISA) Reciprocal(one, x, q VecVirtual) {
+	VRCP14PD(x, q)
+	for range 2 {
+		e := v.Reg()
+		Move(one, e)
+		VFNMADD231PD(q, x, e)
+		VFMADD231PD(e, q, q)
+	}
 }
 
 // HSum4 returns the sums of the lanes of r[0] to r[3] as 4 lanes, in 2 or 3 roundings.
