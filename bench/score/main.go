@@ -54,8 +54,8 @@ func measure(part string, large int) error {
 	case "sorted":
 		return measureSorted(large)
 	case "workers":
-		fmt.Println("# workers: wall clock of gradients by one and by two workers in turns, the fastest and the median of each")
-		fmt.Println("loss,method,variant,n,largest_margin,one_ms,two_ms,ratio,one_median_ms,two_median_ms,median_ratio")
+		fmt.Println("# workers: wall clock by one and by two workers in turns, the fastest and the median of each")
+		fmt.Println("work,variant,n,one_ms,two_ms,ratio,one_median_ms,two_median_ms,median_ratio")
 		return measureWorkers()
 	}
 	return fmt.Errorf("-parts has %q, want kernels, memory, gradients, sorted or workers", part)

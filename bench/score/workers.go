@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"dyad/engine"
@@ -12,11 +13,15 @@ import (
 	"dyad/kernels"
 )
 
-// measureWorkers compares the wall clock of the direct method of one and of two workers, in
-// turns.
+// measureWorkers compares the wall clock of the direct method of one and of two workers, and
+// that of multiply-adds in registers, which is what two processors can give.
 func measureWorkers() error {
-	const n, turns = 8192, 300
+	const n = 8192
 	r, err := dataset.SyntheticScores(n, 2, 1)
+	if err != nil {
+		return err
+	}
+	set, err := kernels.Select(kernels.Best)
 	if err != nil {
 		return err
 	}
@@ -24,7 +29,6 @@ func measureWorkers() error {
 	problem := engine.Problem{N: n, D: 2, Bounds: r.Bounds(), Loss: engine.Logistic{}, Radius: 0.5}
 	for _, single := range []bool{false, true} {
 		var evaluators [2]engine.Evaluator
-		var ms [2][]float64
 		var method string
 		for i := range evaluators {
 			kernel, err := cpu.Backend{Workers: i + 1, Method: cpu.Direct, Float32: single}.Plan(problem)
@@ -36,26 +40,49 @@ func measureWorkers() error {
 				return err
 			}
 		}
-		for range turns {
-			for i, e := range evaluators {
-				start := time.Now()
-				if err := e.GradSum(context.Background(), sum, w, pairs); err != nil {
-					return err
-				}
-				ms[i] = append(ms[i], time.Since(start).Seconds()*1e3)
+		err := inTurns("logistic "+method, set, n, func(workers int) error {
+			return evaluators[workers-1].GradSum(context.Background(), sum, w, pairs)
+		})
+		for _, e := range evaluators {
+			if err == nil {
+				err = e.Close()
 			}
 		}
-		for i, e := range evaluators {
-			slices.Sort(ms[i])
-			if err := e.Close(); err != nil {
+		if err != nil {
+			return err
+		}
+	}
+	return inTurns("multiply-adds in registers", set, 0, func(workers int) error {
+		const rounds = 400_000 // of one worker
+		var done sync.WaitGroup
+		for range workers {
+			done.Go(func() { set.Peak(rounds / workers) })
+		}
+		done.Wait()
+		return nil
+	})
+}
+
+// inTurns prints the wall clock of the same work by one and by two workers.
+func inTurns(work string, set *kernels.Set, n int, run func(workers int) error) error {
+	const turns = 300
+	var ms [2][]float64
+	for range turns {
+		for i := range ms {
+			start := time.Now()
+			if err := run(i + 1); err != nil {
 				return err
 			}
+			ms[i] = append(ms[i], time.Since(start).Seconds()*1e3)
 		}
-		variants := kernels.Variants()
-		fastest, middle := [2]float64{ms[0][0], ms[1][0]}, [2]float64{ms[0][turns/2], ms[1][turns/2]}
-		ratio := func(t [2]float64) float64 { return t[0] / t[1] }
-		fmt.Printf("logistic,\"%s\",%v,%d,%g,%.4f,%.4f,%.2f,%.4f,%.4f,%.2f\n", method, variants[len(variants)-1], n, 4*problem.Radius,
-			fastest[0], fastest[1], ratio(fastest), middle[0], middle[1], ratio(middle))
 	}
+	for _, t := range ms {
+		slices.Sort(t)
+	}
+	fmt.Printf("\"%s\",%v,%d", work, set.Variant(), n)
+	for _, at := range []int{0, turns / 2} { // the fastest, the median
+		fmt.Printf(",%.4f,%.4f,%.2f", ms[0][at], ms[1][at], ms[0][at]/ms[1][at])
+	}
+	fmt.Println()
 	return nil
 }
