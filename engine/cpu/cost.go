@@ -10,21 +10,21 @@ import (
 // bench/results/costs-xeon-2.5GHz.txt. Only their ratios matter: they place the crossover
 // between methods.
 const (
-	nsFactoredPair = 0.47  // LogisticTile, per unordered pair
-	nsLogisticPair = 2.8   // LogisticPairTile, per unordered pair
-	nsPair         = 12    // SlopeTile, per unordered pair
-	nsDirectCall   = 2600  // fixed
-	nsPoint        = 5.4   // Split, Join and the loops per record
-	nsTerm         = 0.098 // PowerSums and Polynomial, per record and term
-	nsGroup        = 460   // one group of a block
-	nsGrouped      = 12    // Locate, places and the way back, per record
-	nsNode         = 0.25  // one product of the node matrix
-	nsNodeRow      = 33    // one row of it
-	nsNearCall     = 310   // fixed
-	nsSorted       = 31    // sorting and the loops per record
-	nsStep         = 12    // Merge, per record and step
-	nsStepCall     = 620   // a step of a pair of labels
-	nsSortedCall   = 0     // fixed
+	nsFactoredPair = 0.35  // LogisticTile, per unordered pair
+	nsLogisticPair = 2.9   // LogisticPairTile, per unordered pair
+	nsPair         = 9.4   // SlopeTile, per unordered pair
+	nsDirectCall   = 2900  // fixed
+	nsPoint        = 2.8   // Split, Join and the loops per record
+	nsTerm         = 0.084 // PowerSums and Polynomial, per record and term
+	nsGroup        = 230   // one group of a block
+	nsGrouped      = 7.2   // Locate, places and the way back, per record
+	nsNode         = 0.2   // one product of the node matrix
+	nsNodeRow      = 35    // one row of it
+	nsNearCall     = 720   // fixed
+	nsSorted       = 26    // sorting and the loops per record
+	nsStep         = 3.2   // Merge, per record and step
+	nsStepCall     = 530   // a step of a pair of labels
+	nsSortedCall   = 170   // fixed
 )
 
 // The kernels take 1 + 4k terms of a bin, at most 33. Powers of more would lose digits:
