@@ -7,10 +7,11 @@
 # PIMA is the file pima-indians-diabetes.data. NAME stands in the names of files that
 # belong to a processor, "xeon-2.5GHz" unless given. PYTHON is an interpreter with numpy, scikit-learn,
 # torch and pykeops; without it the peers are left out. torch.compile and KeOps need a C++
-# compiler. Nothing else should run meanwhile; about 12 minutes. Written to
+# compiler. Nothing else should run meanwhile; about 20 minutes. Written to
 # bench/results:
 #
 #   peers-mahalanobis-torch.csv, peers-logistic-torch.csv, peers-keops.csv, peers-sklearn.csv
+#   machine-avx512-4096.json                   dyad bench at the size of the peers
 #   machine-avx512.json, machine-avx2.json     dyad bench, with ratios to these peers
 #   machine-generic-quick.json                 the same in plain Go, smaller sizes
 #   cpu-score-NAME.csv, sparse.csv             kernels and gradients of score losses
@@ -60,11 +61,12 @@ if [ -n "$python" ]; then
 	peer peers-keops.csv pairs_keops.py --runs 1
 	peer peers-sklearn.csv knn_sklearn.py --runs 1
 fi
+keep machine-avx512-4096.json "$work/dyad" bench --variant avx512 --records 4096 --json ${peers[@]+"${peers[@]}"} || true
 for variant in avx512 avx2; do
 	keep "machine-$variant.json" "$work/dyad" bench --variant "$variant" --json ${peers[@]+"${peers[@]}"} || true
 done
 keep machine-generic-quick.json "$work/dyad" bench --variant generic --quick --runs 11 --json ${peers[@]+"${peers[@]}"}
-keep "cpu-score-$name.csv" "$work/score"
+keep "cpu-score-$name.csv" "$work/score" -large 10000000
 keep sparse.csv "$work/sparse"
 keep "samplers-$name.txt" go test ./privacy -run '^$' -bench '^BenchmarkAdd$' -benchtime 0.3s -count 5
 keep wholerun-pima.csv "$work/wholerun" -dyad "$work/dyad" -data "$pima" -schema bench/schemas/pima.yaml
