@@ -36,5 +36,9 @@ func ByName(name string) (Algorithm, error) {
 	if _, err := StreamByName(name); err == nil {
 		return nil, fmt.Errorf("algorithms: %s is an online algorithm, which takes its records one by one (dyad online)", name)
 	}
-	return nil, fmt.Errorf("algorithms: %q is not in the catalogue; choose one of %s", name, strings.Join(names, ", "))
+	var online []string
+	for _, s := range StreamCatalog() {
+		online = append(online, s.Info().Name)
+	}
+	return nil, fmt.Errorf("algorithms: %q is not in the catalogue; choose one of %s, or of the online algorithms %s", name, strings.Join(names, ", "), strings.Join(online, ", "))
 }
