@@ -15,6 +15,7 @@
 #   machine-avx512.json, machine-avx2.json     dyad bench, with ratios to these peers
 #   machine-generic-quick.json                 the same in plain Go, smaller sizes
 #   cpu-score-NAME.csv, sparse.csv             kernels and gradients of score losses
+#   cpu-kernels-NAME.csv, cpu-workers-NAME.csv kernels three times, two workers five times
 #   samplers-NAME.txt, wholerun-pima.csv       noise; a whole private run
 set -euo pipefail
 pima=$(realpath "${1:?usage: bench/cpu.sh PIMA [NAME] [PYTHON]}")
@@ -67,6 +68,14 @@ for variant in avx512 avx2; do
 done
 keep machine-generic-quick.json "$work/dyad" bench --variant generic --quick --runs 11 --json ${peers[@]+"${peers[@]}"}
 keep "cpu-score-$name.csv" "$work/score" -large 10000000
+# The host of a virtual machine changes its speed: several runs show by how much.
+repeat() {
+	local count=$1
+	shift
+	for ((i = 0; i < count; i++)); do "$@"; done
+}
+keep "cpu-kernels-$name.csv" repeat 3 "$work/score" -parts kernels,workers
+keep "cpu-workers-$name.csv" repeat 5 "$work/score" -parts workers
 keep sparse.csv "$work/sparse"
 keep "samplers-$name.txt" go test ./privacy -run '^$' -bench '^BenchmarkAdd$' -benchtime 0.3s -count 5
 keep wholerun-pima.csv "$work/wholerun" -dyad "$work/dyad" -data "$pima" -schema bench/schemas/pima.yaml
