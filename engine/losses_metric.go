@@ -53,10 +53,11 @@ const metricCells = 128
 // Constants returns, with q = b.LabelAbs^2, A = 4 R^2 radius, R = b.FeatureNorm and C =
 // sup |phi”| on MarginRange,
 //
-//	G <= 4 R^2 max(P, N),   Dg <= 4 R^2 (P + N),   L <= 16 R^4 q^2 C,
+//	G <= 4 R^2 max(P, N),   Dg <= 4 R^2 D <= 4 R^2 (P + N),   L <= 16 R^4 q^2 C,
 //
 // where P is the supremum of the positive and N that of the negative parts of
-// c = -t phi'(t (1 - M)) over t in [-q, q] and M in [0, A].
+// c = -t phi'(t (1 - M)) over t in [-q, q] and M in [0, A]. D is the bound of
+// metricDiameter if phi is smooth, convex and nonincreasing, else P + N.
 //
 // Proof. As for MahalanobisLogistic.Constants, of which this is the general form. Let
 // v = x - x', D = v v^T, M = <W, D>, t = y y' in [-q, q]. In isometric coordinates
@@ -65,7 +66,8 @@ const metricCells = 128
 // because u is linear in W. For Dg, fix z' and W: v is in the ball V of radius R
 // around -x', which contains 0. Two gradients of c >= 0 are c v v^T = P v~ v~^T with
 // v~ = sqrt(c/P) v in V, so by the lemma there they differ by at most P 4 R^2; two of
-// c <= 0 by N 4 R^2, and one of each by at most the sum of their norms. QED
+// c <= 0 by N 4 R^2, and one of each by at most the sum of their norms, or 4 R^2 D
+// (docs/theory.md#metric-diameter). QED
 //
 // M in [-s, A + s] with s = 2^-18 A, the slack of MarginRange, covers margins that are
 // rounded and W that are positive semidefinite up to 2^-30. The suprema are over cells
@@ -84,13 +86,26 @@ func (m Metric) Constants(b Bounds, radius float64) (Constants, error) {
 	q, largest, full := metricReach(b, radius)
 	positive := mulUp(q, k.Slope())
 	negative := positive
+	spread := positive + negative
 	if k.Smooth() {
 		if positive, negative, err = m.coefficients(q, largest); err != nil {
 			return Constants{}, err
 		}
+		spread = positive + negative
+	}
+	if k.Smooth() && k.Convex && k.rising() == 0 {
+		s := 2 * scalarMarginSlack * largest
+		reach, err := newSlopeReach(m.Of, q, max(largest-1, 1)+2*s)
+		if err != nil {
+			return Constants{}, err
+		}
+		spread = min(spread, metricDiameter(reach.slope, largest, s))
+		if reach.err != nil {
+			return Constants{}, reach.err
+		}
 	}
 	area := mulUp(full, q)
-	return scalarConstants(m.Of, k, full, mulUp(area, area), max(positive, negative), positive+negative)
+	return scalarConstants(m.Of, k, full, mulUp(area, area), max(positive, negative), spread)
 }
 
 // coefficients returns P and N of Constants.

@@ -1,0 +1,189 @@
+package engine
+
+import "math"
+
+// metricDiameter bounds the replace-one diameter Dg of a Mahalanobis loss whose phi is
+// smooth, convex and nonincreasing, in units of 4 R^2. It returns D with
+//
+//	||grad l(W; z, z') - grad l(W; z~, z')||_F <= 4 R^2 D.
+//
+// slope(x) is an upper bound, nondecreasing in x, of sup {-t phi'(-t x) : 0 < t <= q}.
+// A >= 4 R^2 ||W||_F, and s is what M = v^T W v may be below zero.
+//
+// Theorem (docs/theory.md#metric-diameter). With a, b in [-pi/2, pi/2] and o in
+// [0, pi/2], D is the maximum of || c1 p p^T + c2 r r^T ||_F over
+//
+//	p = cos a (cos a, sin a),   c1 = slope(A (p.e)^2 - 1),
+//	r = cos b (cos b, sin b),   c2 = slope(1 - A (r.e)^2),    e = (cos o, sin o),
+//
+// where |p|^2 and |r|^2 are at most 1.
+//
+// The maximum is bounded by cutting the cube of (a, b, o) into boxes: every cosine is
+// replaced by its bounds on the box, which bounds the norm since it increases with c1, c2
+// and every |cosine|. Boxes within diameterTolerance of the best value found are not cut
+// further, so the bound exceeds the maximum by at most that, and by more only if
+// diameterBoxes are used up, as for A far above 1, where the trivial bound P + N is as
+// good. Any set of boxes that covers the cube gives a bound.
+func metricDiameter(slope func(x float64) float64, A, s float64) float64 {
+	m := diameterSearch{slope: slope, A: A, s: s}
+	m.best = max(slope(A+2*s-1), slope(1+s)) // P: a = o = 0; N: b = 0, o = pi/2
+	boxes := []diameterBox{{lo: [3]float64{-math.Pi / 2, -math.Pi / 2, 0}, hi: [3]float64{math.Pi / 2, math.Pi / 2, math.Pi / 2}}}
+	// float64's pi/2 is below pi/2 by 6e-17; cosSquared has room for it.
+	bound := m.best
+	for used := 0; len(boxes) > 0; {
+		var next []diameterBox
+		for i, box := range boxes {
+			switch v := m.value(box); {
+			case v <= m.best*(1+diameterTolerance):
+				bound = max(bound, v)
+				continue
+			case used >= diameterBoxes:
+				for _, rest := range boxes[i:] {
+					bound = max(bound, m.value(rest))
+				}
+				for _, rest := range next {
+					bound = max(bound, m.value(rest))
+				}
+				return bound * (1 + 0x1p-40)
+			}
+			left, right := box.split()
+			next = append(next, left, right)
+			m.best = max(m.best, m.value(left.middle()), m.value(right.middle()))
+			used += 4
+		}
+		boxes = next
+	}
+	return bound * (1 + 0x1p-40) // the rounding of value, some twenty operations
+}
+
+const (
+	diameterTolerance = 0.005
+	diameterBoxes     = 1 << 19 // evaluations, some 0.1 s
+)
+
+type diameterSearch struct {
+	slope      func(x float64) float64
+	A, s, best float64
+}
+
+// diameterBox is a box of angles a, b, o.
+type diameterBox struct{ lo, hi [3]float64 }
+
+// split halves the longest side.
+func (b diameterBox) split() (left, right diameterBox) {
+	k := 0
+	for i := range b.lo {
+		if b.hi[i]-b.lo[i] > b.hi[k]-b.lo[k] {
+			k = i
+		}
+	}
+	left, right = b, b
+	left.hi[k] = (b.lo[k] + b.hi[k]) / 2
+	right.lo[k] = left.hi[k]
+	return left, right
+}
+
+func (b diameterBox) middle() diameterBox {
+	for i := range b.lo {
+		b.lo[i] = (b.lo[i] + b.hi[i]) / 2
+		b.hi[i] = b.lo[i]
+	}
+	return b
+}
+
+// value is an upper bound of the norm on a box, and its value, up to the slack of cosSquared
+// and s, on a point.
+func (m diameterSearch) value(x diameterBox) float64 {
+	_, p := cosSquared(x.lo[0], x.hi[0]) // |p|^2
+	rLo, r := cosSquared(x.lo[1], x.hi[1])
+	_, pe := cosSquared(x.lo[0]-x.hi[2], x.hi[0]-x.lo[2])
+	reLo, _ := cosSquared(x.lo[1]-x.hi[2], x.hi[1]-x.lo[2])
+	_, pr := cosSquared(x.lo[0]-x.hi[1], x.hi[0]-x.lo[1])
+	near := m.slope(m.A*p*pe-1+2*m.s) * p
+	far := m.slope(1+m.s-m.A*(1-0x1p-29)*rLo*reLo) * r
+	return math.Sqrt(near*near + far*far + 2*near*far*pr)
+}
+
+// cosSquared returns bounds of cos^2 on [lo, hi].
+func cosSquared(lo, hi float64) (least, most float64) {
+	const slack = 0x1p-49 // of cosines and angles, with room
+	a, b := math.Cos(lo), math.Cos(hi)
+	least, most = min(a*a, b*b), max(a*a, b*b)
+	for k := math.Ceil(lo / (math.Pi / 2)); k <= math.Floor(hi/(math.Pi/2)); k++ {
+		if math.Mod(k, 2) == 0 {
+			most = 1
+		} else {
+			least = 0
+		}
+	}
+	return max(0, least-slack), min(1, most+slack)
+}
+
+// slopeReach is the slope function of metricDiameter, h(x) = sup {-t phi'(-t x) : 0 < t <= q},
+// for a Scalar that is smooth, convex and nonincreasing on the margins of a problem, from
+// its bounds at finitely many x.
+type slopeReach struct {
+	of     Scalar
+	q, top float64             // |x| <= top
+	below  []float64           // h at the nodes -top (k/slopeCells)^2
+	above  map[float64]float64 // h at some x >= 0
+	err    error
+}
+
+const slopeCells = 1024
+
+// newSlopeReach bounds h for x in [-top, top].
+//
+// For x < 0 let u = -t x: h(x) is the supremum of u (-phi'(u)) over u <= q |x|, divided by
+// |x|. For x >= 0, -phi'(-t x) increases with t.
+func newSlopeReach(of Scalar, q, top float64) (*slopeReach, error) {
+	r := &slopeReach{of: of, q: q, top: top, below: make([]float64, slopeCells+1), above: map[float64]float64{}}
+	r.below[0] = r.at(0)
+	var most, u float64
+	for k := 1; k <= slopeCells; k++ {
+		from := u
+		u = q * r.node(k)
+		b, err := of.Bounds(from*(1-0x1p-50), u*(1+0x1p-50))
+		if err != nil {
+			return nil, err
+		}
+		most = max(most, u*b.falling())
+		r.below[k] = min(r.below[0], most/r.node(k)*(1+0x1p-50))
+	}
+	return r, r.err
+}
+
+// node is -x for entry k of below.
+func (r *slopeReach) node(k int) float64 {
+	f := float64(k) / slopeCells
+	return r.top * (f * f)
+}
+
+// at is h(x) for x >= 0.
+func (r *slopeReach) at(x float64) float64 {
+	x = min(x, r.top)
+	v, ok := r.above[x]
+	if !ok {
+		b, err := r.of.Bounds(-r.q*x*(1+0x1p-50), -r.q*x*(1-0x1p-50))
+		if err != nil {
+			r.err = err
+			return math.Inf(1)
+		}
+		v = mulUp(r.q, b.falling())
+		r.above[x] = v
+	}
+	return v
+}
+
+// slope is h at the next of finitely many numbers that is not below x; h does not decrease.
+func (r *slopeReach) slope(x float64) float64 {
+	if x <= 0 {
+		k := int(slopeCells * min(1, math.Sqrt(-x/r.top)))
+		for k > 0 && r.node(k) > -x { // the root was rounded up
+			k--
+		}
+		return r.below[k]
+	}
+	m, e := math.Frexp(x)
+	return r.at(math.Ldexp(math.Ceil(m*1024)/1024, e))
+}
