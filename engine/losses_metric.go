@@ -100,9 +100,6 @@ func (m Metric) Constants(b Bounds, radius float64) (Constants, error) {
 			return Constants{}, err
 		}
 		spread = min(spread, metricDiameter(reach.slope, largest, s))
-		if reach.err != nil {
-			return Constants{}, reach.err
-		}
 	}
 	area := mulUp(full, q)
 	return scalarConstants(m.Of, k, full, mulUp(area, area), max(positive, negative), spread)

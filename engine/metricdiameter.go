@@ -123,67 +123,60 @@ func cosSquared(lo, hi float64) (least, most float64) {
 // for a Scalar that is smooth, convex and nonincreasing on the margins of a problem, from
 // its bounds at finitely many x.
 type slopeReach struct {
-	of     Scalar
-	q, top float64             // |x| <= top
-	below  []float64           // h at the nodes -top (k/slopeCells)^2
-	above  map[float64]float64 // h at some x >= 0
-	err    error
+	top          float64   // |x| <= top
+	below, above []float64 // h at -top (k/slopeCells)^2 and at top (k/slopeCells)^2
 }
 
-const slopeCells = 1024
+const slopeCells = 256
 
 // newSlopeReach bounds h for x in [-top, top].
 //
 // For x < 0 let u = -t x: h(x) is the supremum of u (-phi'(u)) over u <= q |x|, divided by
 // |x|. For x >= 0, -phi'(-t x) increases with t.
 func newSlopeReach(of Scalar, q, top float64) (*slopeReach, error) {
-	r := &slopeReach{of: of, q: q, top: top, below: make([]float64, slopeCells+1), above: map[float64]float64{}}
-	r.below[0] = r.at(0)
+	r := &slopeReach{top: top, below: make([]float64, slopeCells+1), above: make([]float64, slopeCells+1)}
+	falling := func(from, to float64) (float64, error) {
+		b, err := of.Bounds(from-math.Abs(from)*0x1p-50, to+math.Abs(to)*0x1p-50)
+		return b.falling(), err
+	}
 	var most, u float64
-	for k := 1; k <= slopeCells; k++ {
-		from := u
-		u = q * r.node(k)
-		b, err := of.Bounds(from*(1-0x1p-50), u*(1+0x1p-50))
+	for k := range r.above {
+		x, from := r.node(k), u
+		u = q * x
+		v, err := falling(-u, -u)
 		if err != nil {
 			return nil, err
 		}
-		most = max(most, u*b.falling())
-		r.below[k] = min(r.below[0], most/r.node(k)*(1+0x1p-50))
+		r.above[k] = mulUp(q, v)
+		if v, err = falling(from, u); err != nil {
+			return nil, err
+		}
+		most = max(most, u*v)
+		r.below[k] = r.above[0]
+		if k > 0 {
+			r.below[k] = min(r.below[0], most/x*(1+0x1p-50))
+		}
 	}
-	return r, r.err
+	return r, nil
 }
 
-// node is -x for entry k of below.
+// node is |x| for entry k.
 func (r *slopeReach) node(k int) float64 {
 	f := float64(k) / slopeCells
 	return r.top * (f * f)
 }
 
-// at is h(x) for x >= 0.
-func (r *slopeReach) at(x float64) float64 {
-	x = min(x, r.top)
-	v, ok := r.above[x]
-	if !ok {
-		b, err := r.of.Bounds(-r.q*x*(1+0x1p-50), -r.q*x*(1-0x1p-50))
-		if err != nil {
-			r.err = err
-			return math.Inf(1)
-		}
-		v = mulUp(r.q, b.falling())
-		r.above[x] = v
-	}
-	return v
-}
-
 // slope is h at the next of finitely many numbers that is not below x; h does not decrease.
 func (r *slopeReach) slope(x float64) float64 {
+	k := int(slopeCells * min(1, math.Sqrt(math.Abs(x)/r.top))) // up to one too large or small
 	if x <= 0 {
-		k := int(slopeCells * min(1, math.Sqrt(-x/r.top)))
-		for k > 0 && r.node(k) > -x { // the root was rounded up
+		for k > 0 && r.node(k) > -x {
 			k--
 		}
 		return r.below[k]
 	}
-	m, e := math.Frexp(x)
-	return r.at(math.Ldexp(math.Ceil(m*1024)/1024, e))
+	for k < slopeCells && r.node(k) < x {
+		k++
+	}
+	return r.above[k]
 }

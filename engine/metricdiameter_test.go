@@ -32,8 +32,8 @@ func TestMetricDiameterIsAttained(t *testing.T) {
 			}
 			var found float64
 			var angles [3]float64
-			for _, y := range []float64{1, 0.75, 0.5} { // labels of any size
-				for _, yOther := range []float64{1, 0.75, 0.5} {
+			for _, y := range []float64{1, 0.87, 0.75, 0.5, 0.25} { // labels of any size
+				for _, yOther := range []float64{1, 0.87, 0.75, 0.5, 0.25} {
 					if found >= 0.98*k.PairDiameter {
 						continue
 					}
