@@ -18,10 +18,12 @@ import (
 // the theorem fails in floating point.
 //
 // The theorem needs gradients of one convex smooth function. Those of a loss whose slope
-// is clipped are: if phi' does not decrease and is Lipschitz, nor does clamp(phi') and
-// with the same constant, so its integral is a convex smooth phi of which every clipped
-// pair gradient is the gradient (privacy.md 1.1). Clipping sums over several pairs would
-// break this; engine.ExpressionOptions clips pairs only.
+// is clipped are: phi' does not decrease and is Lipschitz on every margin that a state can
+// have, since each state is projected before its gradient is taken and these are the margins
+// of Constants. Then clamp(phi') does not decrease either and has the same Lipschitz constant,
+// so its integral is a convex smooth phi of which every clipped pair gradient is the gradient
+// (privacy.md 1.1). Clipping sums over several pairs would break this;
+// engine.ExpressionOptions clips pairs only.
 type ConvergentDescent struct {
 	// Steps is T. 0 means the public rule of GradientPerturbation.
 	Steps int

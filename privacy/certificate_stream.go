@@ -84,8 +84,12 @@ func (s PairwiseStream) Updates() int { return max(0, (s.Horizon-s.BurnIn)/max(1
 // that an earlier one is in. Let k > T1 + Batch. Record k - Batch has the same place in
 // its batch, weights that are not smaller, and at least as many updates before the
 // horizon, of which each term is not smaller as D_t does not fall with t: u_{k-Batch}(b)
-// >= u_k(b+1), and the same follows for the rows of a Toeplitz C >= 0. So the maximum
-// is at a k in [T1, T1 + Batch]. QED
+// >= u_k(b+1), and (C u_{k-Batch})_b >= (C u_k)_{b+1} for a Toeplitz C >= 0
+// (docs/theory.md#toeplitz-maximum). So the maximum is at a k in [T1, T1 + Batch]. QED
+//
+// Later records may be chosen after the releases were seen, by anybody who does not know
+// record k: the argument is about one update given the past, in which both streams have
+// the same later records, so the joint event composes adaptively.
 //
 // For Batch = 1, no buffer limit and no Factor this is Dg sqrt(S), S = max_k ([k > T1] +
 // sum_{t > max(k, T1)} 1/(t-1)^2), at most pi^2/6 for any number of records.

@@ -44,7 +44,8 @@ import "math"
 // outside the batch), so this is at most q H of (f_m, f) at that order, which is H
 // of (mix, f) at order a. This is for a >= 1; symmetry of the relation gives a < 1.
 // The pair is the one whose H equals that of (mix, f) for a >= 1 and of (f, mix)
-// for a < 1: its losses above 0 are those of mix with their probabilities, its
+// for a < 1. It exists, as the two halves together are convex, and no pair that
+// dominates is smaller (docs/theory.md#without-replacement): its losses above 0 are those of mix with their probabilities, its
 // losses below 0 mirror the losses above 0 with the probabilities of f, and the
 // rest, (1-q)(F(m/2) - F(-m/2)), is an atom at loss 0.
 type dominatingPair struct {
