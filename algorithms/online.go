@@ -293,7 +293,7 @@ func (p *StreamPlan) finish(assumption string) error {
 			fmt.Sprintf("public: at most n = %d records and when they arrive, batch %d, burn-in %d, %s, d = %d, norm bound R = %g, label bound %g, radius r = %g, alpha = %g, the schema and all options; every row was projected to R", s.Horizon, s.Batch, s.BurnIn, s.bufferText(), pr.D, pr.Bounds.FeatureNorm, pr.Bounds.LabelAbs, pr.Radius, s.L2),
 			fmt.Sprintf("constants of loss %s: G = %.6g, L = %.6g, Dg = %.6g, %s", pr.Loss.Name(), s.Constants.Lipschitz, s.Constants.Smoothness, s.Constants.PairDiameter, s.Constants.Origin),
 			assumption,
-			"each person contributes one record; the noise bits are secret; a release leaves only after the state that counts it is durable",
+			"each person contributes one record; records may be chosen after seeing earlier releases; the noise bits are secret; a release leaves only after the state that counts it is durable",
 		},
 	}
 	p.Guarantee.Assumptions = append(p.Guarantee.Assumptions, s.selection()...)
