@@ -208,6 +208,66 @@ func TestKinksOfRandomFormulas(t *testing.T) {
 	}
 }
 
+// TestMarginsAtKinksAreThoseOfPairs: scores and distances are sums of products, which vector
+// kernels round otherwise at other places. A hinge at the margin of many pairs, and a few units
+// in the last place around it, sees every bit of that.
+func TestMarginsAtKinksAreThoseOfPairs(t *testing.T) {
+	const n, d = 23, 11
+	rng := rand.New(rand.NewPCG(53, 26))
+	for trial := range 4 {
+		x, y := make([]float64, n*d), make([]float64, n)
+		for k := range 2 * d {
+			x[k] = rng.NormFloat64() / 5
+		}
+		for i := range y {
+			if y[i] = 1; (i+trial)%3 == 0 {
+				y[i] = -1
+			}
+			copy(x[i*d:][:d], x[(i%2)*d:][:d])
+		}
+		for _, metric := range []bool{false, true} {
+			u, unit := 0.0, 0x1p-56
+			w := make([]float64, d)
+			if metric {
+				w, unit = make([]float64, d*(d+1)/2), 0x1p-54
+			}
+			for k := range w {
+				w[k] = rng.NormFloat64() / 10
+			}
+			if !metric {
+				u = 2 * (kernels.Dot(x[d:2*d], w) - kernels.Dot(x[:d], w))
+			} else {
+				full, v := make([]float64, d*d), make([]float64, d)
+				engine.Symmetric{Dim: d}.Unpack(full, w)
+				for k := range d {
+					v[k] = x[k] - x[d+k]
+				}
+				for k := range d {
+					u += v[k] * kernels.Dot(full[k*d:][:d], v)
+				}
+				u = 1 - u
+			}
+			for step := -5.0; step <= 5; step++ {
+				phi := expression(t, "hinge", map[string]float64{"m": u + step*unit})
+				p := problem(n, d, 1)
+				p.Loss = engine.Score{Of: phi}
+				if metric {
+					p.Loss = engine.Metric{Of: phi}
+				}
+				for _, v := range []kernels.Variant{kernels.Generic, kernels.AVX2, kernels.AVX512} {
+					if _, err := kernels.Select(v); err != nil || v == kernels.AVX2 && testing.Short() {
+						continue
+					}
+					sumsOfPairs(t, fmt.Sprintf("%s, metric %v, %v", phi.Text(), metric, v), cpu.Backend{Variant: v, Method: cpu.Auto}, p, x, y, w, false)
+					if !metric {
+						sumsOfPairs(t, fmt.Sprintf("%s, direct, %v", phi.Text(), v), cpu.Backend{Variant: v, Method: cpu.Direct}, p, x, y, w, false)
+					}
+				}
+			}
+		}
+	}
+}
+
 // TestNeighboursAtKinks attacks the certificate of one gradient: all records of a class are
 // equal, so all pairs have one of two margins, on the kink; one label is flipped, which moves
 // the other records to other places of blocks of one class, and changes what a pair shares a
