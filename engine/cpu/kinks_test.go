@@ -2,6 +2,7 @@ package cpu_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -213,14 +214,18 @@ func TestKinksOfRandomFormulas(t *testing.T) {
 // in the last place around it, sees every bit of that.
 func TestMarginsAtKinksAreThoseOfPairs(t *testing.T) {
 	const n, d = 23, 11
-	rng := rand.New(rand.NewPCG(53, 26))
-	for trial := range 4 {
+	seeds := []uint64{0, 26, 2, 6} // the first two see vector kernels, by scores and by distances
+	if testing.Short() {
+		seeds = seeds[:2]
+	}
+	for _, seed := range seeds {
+		rng := rand.New(rand.NewPCG(53, seed))
 		x, y := make([]float64, n*d), make([]float64, n)
 		for k := range 2 * d {
 			x[k] = rng.NormFloat64() / 5
 		}
 		for i := range y {
-			if y[i] = 1; (i+trial)%3 == 0 {
+			if y[i] = 1; i%3 == 0 {
 				y[i] = -1
 			}
 			copy(x[i*d:][:d], x[(i%2)*d:][:d])
@@ -265,6 +270,29 @@ func TestMarginsAtKinksAreThoseOfPairs(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// roughStrip is analytic, as it says, and has slopes whose error has no bound.
+type roughStrip struct{ engine.Scalar }
+
+func (roughStrip) StripBound(_, height float64) float64 { return math.Exp(height) }
+func (roughStrip) Bounds(lo, hi float64) (engine.ScalarBounds, error) {
+	b, err := enginetest.SquaredHinge().Bounds(lo, hi)
+	b.SlopeError = math.Inf(1)
+	return b, err
+}
+
+// TestRoughLossesHaveNoExpansion: the near-linear method interpolates slopes in other records'
+// scores, so its sums are no sums of terms of pairs: it is for losses with a bound of their error.
+func TestRoughLossesHaveNoExpansion(t *testing.T) {
+	p := problem(1<<17, 3, 1)
+	p.Loss = engine.Score{Of: roughStrip{enginetest.SquaredHinge()}}
+	if k, err := (cpu.Backend{}).Plan(p); err != nil || k.Method() != "direct" {
+		t.Errorf("planned %v, %v, want direct", k, err)
+	}
+	if _, err := (cpu.Backend{Method: cpu.NearLinear}).Plan(p); !errors.Is(err, engine.ErrUnsupported) {
+		t.Errorf("near-linear: %v, want ErrUnsupported", err)
 	}
 }
 
