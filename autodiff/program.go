@@ -181,11 +181,11 @@ func (p *Program) ScratchLen() int { return (p.slots - 1) * programBlock }
 //		dst[i] = e.Eval(u[i])
 //	}
 //
-// up to rounding. dst has the length of u and may be u. scratch has at least
-// ScratchLen elements, not used by another call at the same time; its content does
-// not matter, and nil stands for a new one. The rounding of a value may depend on its
-// neighbours in u (kernels.Sigmoid shares divisions), within Roundoff. Eval panics
-// on wrong lengths.
+// up to rounding, which Roundoff bounds. dst[i] is a function of u[i] alone, bit for bit,
+// whatever its place and the other numbers of u are: every step computes every value by
+// itself, in one loop. dst has the length of u and may be u. scratch has at least ScratchLen
+// elements, not used by another call at the same time; its content does not matter, and nil
+// stands for a new one. Eval panics on wrong lengths.
 func (p *Program) Eval(dst, u, scratch []float64) {
 	if len(dst) != len(u) {
 		panic("autodiff: Program.Eval: dst and u differ in length")

@@ -22,8 +22,9 @@ type Problem struct {
 	NonZerosPerRow int
 	// LabelValues bounds the number of different labels; 0 means 2, for two classes,
 	// and AnyLabels sets no bound. It is public, as part of the schema: methods that
-	// need few labels are chosen by it, never by the labels of the records, so that
-	// the time of a run does not tell about them.
+	// need few labels are chosen by it, never by the labels of the records. The time of
+	// a run may still tell about them: the direct method visits n+ n- pairs of two
+	// classes.
 	LabelValues int
 	// Groups are the sizes of public query groups of consecutive records, which
 	// add up to N; pairs are then formed within groups only. nil means all pairs.
@@ -115,8 +116,9 @@ type Kernel interface {
 	// of terms g(w; z, z') of which each depends on the two records, their places in
 	// the data set and w, and on nothing else, and which obey Constants: ||g|| <=
 	// Lipschitz, and replacing one record of a pair moves g by at most PairDiameter. A
-	// backend reaches this with slopes that it computes for each pair from that pair
-	// alone and clamps to the bounds of phi'. It is what a certificate of one gradient
+	// backend reaches this with slopes that it clamps to the bounds of phi' and computes
+	// for each pair from that pair alone, bit for bit: whatever else is in the block, list,
+	// vector or chunk that it is computed in (Scalar.Slopes). It is what a certificate of one gradient
 	// needs (privacy.MeanGradient), because the sums of two neighbouring data sets at
 	// the same w differ in the terms of one record. It is not enough for a certificate
 	// of a recursion, which compares gradients at different w and needs a finite

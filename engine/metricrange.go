@@ -20,6 +20,10 @@ type MetricRange struct {
 	// Slopes of a loss that is not smooth are clamped to these, on which its Constants
 	// rest.
 	SlopeMin, SlopeMax float64
+	// WithinErr is the error of a slope at a computed margin of a member of the loss's domain
+	// if phi' is smooth on the smaller range of these margins, MarginRange, but not up to V:
+	// then its Constants are those of a smooth loss. 0 otherwise.
+	WithinErr float64
 }
 
 // Smooth says that the error of a computed slope is bounded by Curvature and SlopeErr.
@@ -63,7 +67,8 @@ func NewMetricRange(p Problem, loss MetricLoss, depth int) (MetricRange, error) 
 	m := MetricRange{Labels: b * b * up, Distance: 4 * R * R * r * (1 + 0x1p-20)}
 	m.Margin = m.Labels * (1 + m.Distance) * up
 	full := 4 * R * R * b * b // the rounding of these four is in up, below
-	if err := m.slopes(p, loss, reach, full, up); err != nil {
+	within, err := m.slopes(p, loss, reach, full, up)
+	if err != nil {
 		return MetricRange{}, err
 	}
 	d := float64(p.D)
@@ -72,35 +77,40 @@ func NewMetricRange(p Problem, loss MetricLoss, depth int) (MetricRange, error) 
 	if !(m.Margin < math.MaxFloat64/16) || !(full*full < math.MaxFloat64) || m.DistanceErr > m.Distance*0x1p-21 || m.MarginErr > m.Margin*0x1p-21 {
 		return MetricRange{}, outside
 	}
+	if within.Smooth() {
+		m.WithinErr = within.Curvature*m.MarginErr + within.SlopeError
+	}
 	return m, nil
 }
 
-// slopes fills in what is known of phi'.
-func (m *MetricRange) slopes(p Problem, loss MetricLoss, reach, full, up float64) error {
+// slopes fills in what is known of phi'. It returns the bounds on MarginRange of a ScalarLoss
+// that is not smooth up to V, and for all others bounds that are not smooth.
+func (m *MetricRange) slopes(p Problem, loss MetricLoss, reach, full, up float64) (ScalarBounds, error) {
+	none := ScalarBounds{Curvature: math.Inf(1)}
 	if form, ok := loss.(ScalarLoss); ok {
 		k, err := form.Scalar().Bounds(-m.Margin, m.Margin)
 		if err != nil {
-			return err
+			return none, err
 		}
 		m.Slope, m.Curvature, m.SlopeErr = k.Slope(), k.Curvature, k.SlopeError
 		if k.Smooth() {
-			return nil
+			return none, nil
 		}
 		if k, err = form.Scalar().Bounds(form.MarginRange(p.Bounds, p.Radius)); err != nil {
-			return err
+			return none, err
 		}
 		m.Slope, m.Curvature, m.SlopeMin, m.SlopeMax = k.Slope(), math.Inf(1), k.SlopeMin, k.SlopeMax
-		return nil
+		return k, nil
 	}
 	c, err := loss.Constants(p.Bounds, reach)
 	if err != nil {
-		return err
+		return none, err
 	}
 	if math.IsInf(c.Smoothness, 0) {
-		return fmt.Errorf("%w: loss %q is neither smooth nor an ScalarLoss, so its rounding error has no bound", ErrUnsupported, loss.Name())
+		return none, fmt.Errorf("%w: loss %q is neither smooth nor an ScalarLoss, so its rounding error has no bound", ErrUnsupported, loss.Name())
 	}
 	m.Slope = c.Lipschitz / full * up
 	m.Curvature = c.Smoothness / full / full * up
 	m.SlopeErr = assumedSlopeError * unitRoundoff * m.Slope
-	return nil
+	return none, nil
 }

@@ -18,7 +18,10 @@ type Scalar interface {
 	// DPhi is phi'(u), after clipping if the slope is clipped. At a kink it is one of
 	// the values between the one-sided slopes, always the same.
 	DPhi(u float64) float64
-	// Slopes replaces every number of u by DPhi of it, to the same bits.
+	// Slopes replaces every number of u by DPhi of it, to the same bits, whatever its place
+	// and the other numbers of u are. Where phi' jumps, a slope that is off by one bit in
+	// its operands is off by the jump; and other records decide what else is in u. So the
+	// certificate of a loss that is not smooth rests on this (Kernel.Roundoff).
 	Slopes(u []float64)
 	// Bounds holds for every u in [lo, hi]. It fails if lo or hi is not finite,
 	// lo > hi, or phi' cannot be bounded there.

@@ -33,58 +33,34 @@ func Exp(dst, x []float64) {
 //		dst[i] = out / (1 + math.Exp(-in*v))
 //	}
 //
-// with a relative error below 12 u, plus 2^-1074 where the result is not a normal
+// with a relative error below 6 u, plus 2^-1074 where the result is not a normal
 // number; NaN stays NaN. dst may be x.
 //
-// Proof. Four values within MaxLogisticMargin share one division as in
-// LogisticSlopes, which has the same roundings. Otherwise 1/(1 + e^-v) for v >= 0
-// has 3 u of the exponential and two roundings, and e^v/(1 + e^v) for v < 0 has
-// 3 u twice and two roundings; math.Exp below -708 is taken to be within 4 u and
-// one subnormal.
+// Every value has a division of its own, so dst[i] is a function of x[i], in and out alone,
+// bit for bit: slopes that jump where a sigmoid crosses a constant rest on that
+// (engine.Scalar). LogisticSlopes, which shares divisions, must not take its place.
+//
+// Proof of the error. For |v| <= 708 it has 3 u of the exponential and two roundings, and
+// 1 + e^708 does not overflow. Beyond, 1 is within 2^-1000 of 1/(1 + e^-v), and e^v of
+// e^v/(1 + e^v); math.Exp below -708 is taken to be within 4 u and one subnormal.
 func Sigmoid(dst, x []float64, in, out float64) {
 	dst = dst[:len(x)]
 	minus := -in
-	for len(x) >= 4 && len(dst) >= 4 {
-		if !(math.Abs(x[0]) <= MaxLogisticMargin && math.Abs(x[1]) <= MaxLogisticMargin &&
-			math.Abs(x[2]) <= MaxLogisticMargin && math.Abs(x[3]) <= MaxLogisticMargin) {
-			for i, v := range x[:4] {
-				dst[i] = out * sigmoid(in*v)
-			}
-			dst, x = dst[4:], x[4:]
-			continue
-		}
-		p0 := 1 + expUpTo(minus*x[0])
-		p1 := 1 + expUpTo(minus*x[1])
-		p2 := 1 + expUpTo(minus*x[2])
-		p3 := 1 + expUpTo(minus*x[3])
-		p01 := p0 * p1
-		p23 := p2 * p3
-		q := out / (p01 * p23)
-		q01 := q * p23
-		q23 := q * p01
-		dst[0] = q01 * p1
-		dst[1] = q01 * p0
-		dst[2] = q23 * p3
-		dst[3] = q23 * p2
-		dst, x = dst[4:], x[4:]
-	}
 	for i, v := range x {
-		dst[i] = out * sigmoid(in*v)
+		if math.Abs(v) <= 708 {
+			dst[i] = out / (1 + expUpTo(minus*v))
+		} else {
+			dst[i] = out * farSigmoid(in*v)
+		}
 	}
 }
 
-// sigmoid is 1/(1 + e^-v).
-func sigmoid(v float64) float64 {
-	switch {
-	case v >= 709:
+// farSigmoid is 1/(1 + e^-v) for |v| > 708 or NaN.
+func farSigmoid(v float64) float64 {
+	if v > 0 {
 		return 1
-	case v >= 0:
-		return 1 / (1 + expUpTo(-v))
-	case v >= -708:
-		e := expUpTo(v)
-		return e / (1 + e)
 	}
-	return math.Exp(v) // 1 + e^v rounds to 1; NaN
+	return math.Exp(v)
 }
 
 // Softplus sets dst[i] to log(1 + e^x[i]) without overflow:

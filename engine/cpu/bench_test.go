@@ -120,3 +120,34 @@ func differing(r *engine.Records) int {
 	}
 	return positive * (r.Len() - positive)
 }
+
+// BenchmarkScalarLosses are sums over all pairs by the methods that visit pairs one by one, and
+// by the chosen one, for losses with and without sigmoids in their slopes.
+func BenchmarkScalarLosses(b *testing.B) {
+	const n, d = 2000, 10
+	r := benchRecords(b, n, d)
+	losses := []engine.Loss{engine.Logistic{}, engine.MahalanobisLogistic{}}
+	for _, name := range []string{"hinge", "logistic", "sigmoid", "gompertz", "max(0, sigmoid(2.8 - u) - sigmoid(2.8))"} {
+		losses = append(losses, engine.Score{Of: expression(b, name, nil)})
+	}
+	losses = append(losses, engine.Metric{Of: expression(b, "sigmoid", nil)})
+	for _, loss := range losses {
+		for _, method := range []cpu.Method{cpu.Auto, cpu.Direct} {
+			p := problem(n, d, 1)
+			p.Loss = loss
+			w := make([]float64, loss.ParamDim(d))
+			w[0], w[1] = 0.3, -0.4
+			b.Run(fmt.Sprintf("%s/%v", loss.Name(), method), func(b *testing.B) {
+				e := mustBind(b, cpu.Backend{Workers: 1, Method: method}, p, r)
+				defer e.Close()
+				dst := make([]float64, len(w))
+				for b.Loop() {
+					if err := e.GradSum(context.Background(), dst, w, p.Pairs()); err != nil {
+						b.Fatal(err)
+					}
+				}
+				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/(n*(n-1)/2), "ns/pair")
+			})
+		}
+	}
+}

@@ -226,6 +226,37 @@ func TestMetricRange(t *testing.T) {
 	}
 }
 
+// TestKinkOutsideTheDomain: the margins of semidefinite matrices are in a smaller range than
+// those of all matrices. A loss with its kink in between has the Constants of a smooth loss, on
+// which recursions rest: so the error of a coefficient is that of a smooth one.
+func TestKinkOutsideTheDomain(t *testing.T) {
+	phi, err := engine.NewExpression("kink at 3.2", "max(0, log1p(exp(-u)) - 0.04)", engine.ExpressionOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := metricProblem(30, 5)
+	p.Loss, p.Radius = engine.Metric{Of: phi}, 0.75 // margins up to 2, or 4
+	c, err := p.Loss.Constants(p.Bounds, p.Radius)
+	if err != nil || math.IsInf(c.Smoothness, 1) {
+		t.Fatalf("%+v, %v, want a loss that is smooth on its domain", c, err)
+	}
+	k := planned(t, p, 1)
+	if k.limits.Smooth() {
+		t.Fatal("the loss is smooth at all margins")
+	}
+	b, err := phi.Bounds(engine.Metric{Of: phi}.MarginRange(p.Bounds, p.Radius))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if e, want := k.coefficientError(), b.Curvature*k.limits.MarginErr+b.SlopeError+2*u*k.limits.Slope; !(e >= want) || math.IsInf(e, 1) {
+		t.Errorf("the error of a coefficient is at most %v, want %v", e, want)
+	}
+	p.Radius = 1.5 // the kink is at a margin of the domain
+	if e, want := planned(t, p, 1).coefficientError(), 2*u; !(e <= want) {
+		t.Errorf("the error of a coefficient of a loss that is not smooth is at most %v, want %v", e, want)
+	}
+}
+
 // TestIndefiniteMatrix checks that a W outside the cone is within the bound of a plain
 // sum, up to the error of that sum.
 func TestIndefiniteMatrix(t *testing.T) {

@@ -21,8 +21,14 @@ import (
 //
 // where e is the error of phi' and 2 u that of both labels. For a loss that is not
 // smooth the sum is compared with that of the terms at the computed slopes, which leaves
-// 2 u Q: see engine.Kernel, and direct score losses. A computed slope depends on the two
-// records and W only (kernels.AddProducts), and is clamped.
+// 2 u Q: see engine.Kernel, and direct score losses. A computed slope is a function of the two
+// records, which of them comes first, and W alone, bit for bit, whatever else is in the tile:
+// plain kernels sum every element of X W and of X W X^T alike (kernels.AddProducts, Dot), a
+// slope is a function of its margin (engine.Scalar's contract of Slopes), and is clamped.
+//
+// A loss may be smooth at the margins of members of its domain, but not up to V. It then has
+// the Constants of a smooth loss, so E must be the distance to the exact coefficient, too:
+// it has MetricRange.WithinErr more.
 //
 // # All pairs
 //
@@ -81,7 +87,7 @@ func (k *metricKernel) Roundoff(pairs engine.Pairs) float64 {
 func (k *metricKernel) coefficientError() float64 {
 	m := k.limits
 	if !m.Smooth() {
-		return 2 * u * m.Slope
+		return m.WithinErr + 2*u*m.Slope
 	}
 	return m.Curvature*m.MarginErr + m.SlopeErr + 2*u*m.Slope
 }

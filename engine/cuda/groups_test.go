@@ -174,7 +174,13 @@ func bound(t *testing.T, b Backend, p engine.Problem, x, y []float64) *evaluator
 // coefficientsOf returns c of every record for the problem's pairs.
 func coefficientsOf(t *testing.T, e *evaluator, w []float64) []float64 {
 	t.Helper()
-	if err := e.GradSum(context.Background(), make([]float64, len(w)), w, e.problem.Pairs()); err != nil {
+	return coefficientsOver(t, e, w, e.problem.Pairs())
+}
+
+// coefficientsOver returns c of every record for some pairs.
+func coefficientsOver(t *testing.T, e *evaluator, w []float64, pairs engine.Pairs) []float64 {
+	t.Helper()
+	if err := e.GradSum(context.Background(), make([]float64, len(w)), w, pairs); err != nil {
 		t.Fatal(err)
 	}
 	c, rows := make([]float64, e.problem.N), make([]float64, e.problem.N)

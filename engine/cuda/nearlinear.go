@@ -34,8 +34,8 @@ const (
 // make the sums that it adds to depend on its score.
 func (k *kernel) planNearLinear() error {
 	loss, ok := k.loss.(engine.AnalyticLoss)
-	if !ok {
-		return fmt.Errorf("%w: loss %q is not analytic, use Direct", engine.ErrUnsupported, k.loss.Name())
+	if !ok || !k.scores.Smooth() { // a sum of interpolants is no sum of terms of pairs: engine.Kernel
+		return fmt.Errorf("%w: loss %q is not analytic, or the error of its slope has no bound, use Direct", engine.ErrUnsupported, k.loss.Name())
 	}
 	if k.problem.LabelLimit() > maxClasses {
 		return fmt.Errorf("%w: up to %d different labels, the near-linear method takes %d; set Problem.LabelValues or use Direct", engine.ErrUnsupported, k.problem.LabelLimit(), maxClasses)

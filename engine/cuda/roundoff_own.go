@@ -29,8 +29,11 @@ func (k *kernel) slopeRange() (lo, hi float64) {
 //
 // Pairs. Let p_ij be the slope that the kernel computes, whatever its error is, clamped to
 // slopeRange rounded outward to float32, and q_ij the nearest number of slopeRange itself,
-// |p_ij - q_ij| <= 2 w Q. p_ij comes from the labels and computed scores of both records,
-// and a computed score from its own row and w, by the same operations wherever the row is.
+// |p_ij - q_ij| <= 2 w Q. p_ij comes from the labels and computed scores of both records by
+// one thread, whose instructions say how they round, so no compiler may fuse some of them in
+// one place and not in another. An approximate instruction is taken to give the same for the
+// same operand. A computed score comes from its own row and w in the order of features by
+// one thread, wherever the row is (TestSumsOfTermsAreExact here, TestScores of ptxtest).
 // The computed v_ij differs from q_ij D_ij by: 2 w Q |D|; the difference of the labels,
 // 2 w |D| + 2^-45 l, times Q; one rounding of the product (the unit is a power of two); and
 // 2^-23 unit for fixed point, while the clamp to the unit does not act. Places do not
