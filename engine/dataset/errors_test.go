@@ -63,8 +63,6 @@ func TestParseErrors(t *testing.T) {
 		{"blank lines", headerSchema, "\n\n \n", 0, "", 0, ruleEmpty},
 		{"header only", headerSchema, "age,sex,out\n", 0, "", 0, ruleEmpty},
 		{"one row", headerSchema, "age,sex,out\n30,f,yes\n", 0, "", 0, ruleTooFew},
-		{"no positive", headerSchema, "age,sex,out\n30,f,no\n31,m,no\n", 0, "out", 0, ruleNoPositive},
-		{"only positive", headerSchema, "age,sex,out\n30,f,yes\n31,m,yes\n", 0, "out", 0, ruleNoNegative},
 		{"too many fields", headerSchema, good + "50,f,yes,7391\n", 4, "", 0, "row has 4 fields, want 3"},
 		{"too few fields", headerSchema, good + "7391,f\n", 4, "", 0, "row has 2 fields, want 3"},
 		{"wrong delimiter", plainSchema, "1;7391;0\n", 1, "", 0, "check csv.delimiter"},
@@ -95,7 +93,6 @@ func TestParseErrors(t *testing.T) {
 
 		{"libsvm empty", sparseSchema, "# nothing\n", 0, "", 0, ruleEmpty},
 		{"libsvm one row", sparseSchema, "1 1:1\n", 0, "", 0, ruleTooFew},
-		{"libsvm one class", sparseSchema, "1 1:1\n1 1:1\n", 0, "out", 0, ruleNoNegative},
 		{"libsvm duplicate", sparseSchema, "1 1:1\n-1 2:1 2:7391\n", 2, "f2", 2, ruleIndexOrder},
 		{"libsvm decreasing", sparseSchema, "1 1:1\n-1 3:1 1:7391\n", 2, "f1", 1, ruleIndexOrder},
 		{"libsvm index", sparseSchema, "1 1:1\n-1 6:7391\n", 2, "", 6, "above features"},
