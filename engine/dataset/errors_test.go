@@ -84,6 +84,7 @@ func TestParseErrors(t *testing.T) {
 		{"header has more", headerSchema, "age,sex,x7391,out\n", 1, "", 3, "a name that the schema lacks"},
 		{"header twice", headerSchema, "age,sex,out,sex\n", 1, "sex", 4, "twice"},
 		{"header not expected", plainSchema, "a,b,c\n1,2,0\n", 1, "", 0, ruleIsHeader},
+		{"header not expected, all names", "csv: {header: false}\ndata_id: t\ncolumns:\n  - {name: f, categories: [f, m]}\n  - {name: yes, role: label, positive: yes}\n", "f,yes\nm,no\n", 1, "", 0, ruleIsHeader},
 		{"header not expected, names", plainSchema, "age,7391,c\n1,2,0\n", 1, "", 0, ruleIsHeader},
 		{"UTF-16", headerSchema, "\xff\xfea\x00", 0, "", 0, ruleUTF16},
 		{"truncated gzip", headerSchema, string(zipped[:len(zipped)-12]), 4, "", 0, ruleTruncated},
