@@ -211,8 +211,12 @@ func (p *Plan) account() error {
 	return nil
 }
 
-// selection is what a guarantee assumes of how the individuals were chosen.
-func (s Spec) selection() []string { return says(s.SelectedByLabel, algorithms.SelectedByLabel) }
+// selection is what a guarantee assumes of which individuals there are.
+func (s Spec) selection() []string { return selection(s.SelectedByLabel) }
+
+func selection(byLabel bool) []string {
+	return append([]string{algorithms.WellFormed}, says(byLabel, algorithms.SelectedByLabel)...)
+}
 
 // bounds is what a guarantee warns of.
 func (s Spec) bounds() []string { return says(s.BoundsFromData, algorithms.BoundsFromData) }
