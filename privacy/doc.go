@@ -132,9 +132,10 @@
 //
 // Running time, memory use, energy, and what follows from them (how fast progress moves,
 // whether and when a checkpoint appears, a run that is killed for want of memory) are not
-// protected: reports on private data show no time, and who can watch the machine sees more
-// than the report. For one thing the direct method takes time proportional to the number of
-// positives times that of negatives; sorting, sparse rows, clamped exponentials, the
-// eigensolvers' sweeps and the retries of the noise sampler depend on records as well.
-// The size of a data file and the time to read it are not hidden.
+// protected: reports on private data show no time, but clocks in the model file and in the
+// ledger do, and who can watch the machine sees more. For one thing the direct method takes
+// time proportional to the number of positives times that of negatives; sorting, sparse rows,
+// clipping, the eigensolvers' sweeps and the retries of the noise sampler depend on records or
+// noise as well. The time of a step also tells how large a secret Poisson batch was, which its
+// accounting takes for hidden. The size of a data file and the time to read it are not hidden.
 package privacy
