@@ -19,9 +19,9 @@
 // has its place, its id, its query group and, in a stream, its time. Every record of both is
 // one that the schema accepts; see "What may end a run".
 //
-// The adversary knows the program and every public number: n, d, bounds, radius, steps,
+// The adversary knows the program; every public number: n, d, bounds, radius, steps,
 // schedule, method, the schema, all options and public seeds, ids, query groups and the order
-// of the records. He knows all records but one, and two candidates for that one. He sees
+// of the records; all records but one, and two candidates for that one. The adversary sees
 // everything that a private run gives to anybody:
 //
 //   - what is released: weights, averages of iterates, a chosen lambda with its estimates;
@@ -36,9 +36,8 @@
 // is the same, up to random ids and clocks. cmd/dyad/silence_test.go compares it for every
 // algorithm, task, loss and unit on files with hostile joint properties.
 //
-// A release may be chosen adaptively: the options of later runs, and in a stream the other
-// records, by whoever saw all earlier releases. The certificate of each release bounds it
-// given any past.
+// Choices may depend on earlier releases: the options of later runs (see "Several runs"), and
+// in a stream the other records. The certificate of a release bounds it given any past.
 //
 // # What may end a run
 //
@@ -81,8 +80,8 @@
 //
 // # Local protocol
 //
-// The adversary is everybody but one user: the server, all other users and the network. He
-// sees each message of that user, and knows who takes part, when, in which epochs, and with
+// The adversary is everybody but one user: the server, all other users and the network. They
+// see each message of that user, and know who takes part, when, in which epochs, and with
 // which program. Two records that the schema accepts give messages of the same law up to
 // epsilon, whatever the server's state, which may be chosen by the adversary; the client
 // recomputes its constants and refuses plans that cost more than the user allows. The
