@@ -211,12 +211,8 @@ func (p *Plan) account() error {
 	return nil
 }
 
-// selection is what a guarantee assumes of which individuals there are.
+// selection is what a guarantee assumes of how the individuals were chosen.
 func (s Spec) selection() []string { return selection(s.SelectedByLabel) }
-
-func selection(byLabel bool) []string {
-	return append([]string{algorithms.WellFormed}, says(byLabel, algorithms.SelectedByLabel)...)
-}
 
 // bounds is what a guarantee warns of.
 func (s Spec) bounds() []string { return says(s.BoundsFromData, algorithms.BoundsFromData) }
@@ -227,6 +223,10 @@ func says(applies bool, text string) []string {
 		return nil
 	}
 	return []string{text}
+}
+
+func selection(byLabel bool) []string {
+	return append([]string{algorithms.WellFormed}, says(byLabel, algorithms.SelectedByLabel)...)
 }
 
 // NoiseToSignal is the root mean square norm of the noise of one release over the

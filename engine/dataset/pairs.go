@@ -39,26 +39,26 @@ type LabelledPair struct {
 
 // The rules of a file of pairs.
 const (
-	rulePairNoID     = "id is missing; give both individuals of a pair"
-	rulePairUnknown  = "id is not in the features file; add the record there, or remove the pair"
-	rulePairSelf     = "the pair joins an individual with itself; remove the row"
-	rulePairLabel    = "label is neither of the two values of a pair's label; correct the value, or say which values the file uses"
-	rulePairNoLabel  = "label is missing; every pair needs one"
-	rulePairHeader   = "lacks this column; correct the name in the file, or say what the file calls it"
-	rulePairTwice    = "names this column twice; rename one"
-	rulePairEmpty    = "file has no pairs"
-	rulePairFormat   = "file is neither CSV nor Parquet; convert it (dyad data convert)"
-	rulePairTooMany  = "file has more than 2^30 pairs"
-	ruleRecordNoID   = "id is missing in record %d; pairs need the id of every record"
-	ruleRecordSameID = "records %d and %d have the same id; pairs need one record for each id"
-	// Whether the two labels agree is private, and who is paired with whom is not.
+	rulePairNoID      = "id is missing; give both individuals of a pair"
+	rulePairUnknown   = "id is not in the features file; add the record there, or remove the pair"
+	rulePairSelf      = "the pair joins an individual with itself; remove the row"
+	rulePairLabel     = "label is neither of the two values of a pair's label; correct the value, or say which values the file uses"
+	rulePairNoLabel   = "label is missing; every pair needs one"
+	rulePairHeader    = "lacks this column; correct the name in the file, or say what the file calls it"
+	rulePairTwice     = "names this column twice; rename one"
+	rulePairEmpty     = "file has no pairs"
+	rulePairFormat    = "file is neither CSV nor Parquet; convert it (dyad data convert)"
+	rulePairTooMany   = "file has more than 2^30 pairs"
+	ruleRecordNoID    = "id is missing in record %d; pairs need the id of every record"
+	ruleRecordSameID  = "records %d and %d have the same id; pairs need one record for each id"
 	rulePairDuplicate = "the pair is also in row %d; keep one of them, with the label that is true"
 )
 
 // LoadPairs reads labelled pairs of the individuals ids from a CSV or Parquet file,
 // gzip or zstd or neither. Content that breaks a rule gives a *ParseError with the row:
 // an id that is missing or not in ids, a pair of an individual with itself, a pair that
-// occurs again, in either order and with any label, and a label that is neither of the two values. file and column name the records' file and its
+// occurs again, in either order, whatever its labels, and a label
+// that is neither of the two values. file and column name the records' file and its
 // id column in errors about ids.
 //
 // Memory is O(ids + pairs): a map entry for each, and 16 bytes a pair.
@@ -266,6 +266,7 @@ func (r *pairReader) add(row [][]byte, number int) error {
 	}
 	key := uint64(min(p.A, p.B))<<32 | uint64(max(p.A, p.B))
 	if k := r.seen[key]; k > 0 {
+		// Who is paired with whom is public; whether the two labels agree is not.
 		return r.errorf(number, -1, fmt.Sprintf(rulePairDuplicate, r.rows[k-1]))
 	}
 	if len(r.pairs) >= 1<<30 || number > math.MaxInt32 {
