@@ -67,9 +67,10 @@
 //
 // # Labelled pairs, tuples, all pairs
 //
-// Who is paired with whom is public: all ids, every line of the pair file without its label,
-// repeated lines, the degree of everybody, pairs dropped by a cap, and kappa, which must be
-// fixed before private pairs are seen. An id is an individual: ids that differ are different
+// Who is paired with whom is public: all ids, every line of the pair file without its label (of
+// preferences without labels the order of the two ids is the label), repeated lines, the degree
+// of everybody, pairs dropped by a cap, and kappa, which must be fixed before private pairs are
+// seen. An id is an individual: ids that differ are different
 // individuals. Private are features and labels: for the unit "one individual" its features and
 // the labels of all its pairs, which change together; for a group of pairs what belongs to at
 // most kappa of them, for one pair what belongs to it, which protects nobody who is in more.
