@@ -63,13 +63,18 @@ type Spec struct {
 	SelectedByLabel bool
 }
 
-// selection is what a guarantee assumes of how the records were chosen.
+// selection is what a guarantee assumes of which records there are.
 func (s Spec) selection() []string {
 	if !s.SelectedByLabel {
-		return nil
+		return []string{WellFormed}
 	}
-	return []string{SelectedByLabel}
+	return []string{WellFormed, SelectedByLabel}
 }
+
+// WellFormed is the assumption of every guarantee about records that a schema refuses: the
+// relation of neighbours is between data sets without any. What well-formed records have in
+// common never ends a run.
+const WellFormed = "every record is one that the schema accepts, also the one that replaces another: a record that it refuses ends the run, and that shows"
 
 // SelectedByLabel is the assumption of a guarantee for records that are those rows of a
 // file that have one of two labels.

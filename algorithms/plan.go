@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 
-	"dyad/engine"
 	"dyad/privacy"
 )
 
@@ -197,9 +196,6 @@ func (p *Plan) baseGuarantee() privacy.Guarantee {
 			fmt.Sprintf("constants of loss %s: G = %.6g, L = %.6g, Dg = %.6g, %s", pr.Loss.Name(), p.Spec.Constants.Lipschitz, p.Spec.Constants.Smoothness, p.Spec.Constants.PairDiameter, p.Spec.Constants.Origin),
 			"each person contributes one record; the noise bits are secret",
 		},
-	}
-	if _, metric := pr.Loss.(engine.MetricLoss); metric {
-		g.Assumptions = append(g.Assumptions, "the eigensolver reaches its stated accuracy on every input; this is checked, and a run that fails the check stops")
 	}
 	if len(pr.Groups) > 0 {
 		g.Assumptions = append(g.Assumptions, fmt.Sprintf("public: which of the %d query groups each record belongs to; a replaced record stays in its group", len(pr.Groups)))

@@ -14,22 +14,128 @@
 //
 // # Attack model
 //
-// The adversary knows the program, every public number (n, d, bounds, radius,
-// steps, schedule), all records but one, and sees everything that is released:
-// the model file and the report. Two data sets are neighbours if they have the
-// same n and differ in one record, features and label (replace-one), unless a
-// Guarantee says otherwise.
+// Neighbours are two data sets of the same public n that differ in one record, features and
+// label (replace-one), unless a Guarantee names another unit. The record that replaces another
+// has its place, its id, its query group and, in a stream, its time. Every record of both is
+// one that the schema accepts; see "What may end a run".
+//
+// The adversary knows the program; every public number: n, d, bounds, radius, steps,
+// schedule, method, the schema, all options and public seeds, ids, query groups and the order
+// of the records; all records but one, and two candidates for that one. The adversary sees
+// everything that a private run gives to anybody:
+//
+//   - what is released: weights, averages of iterates, a chosen lambda with its estimates;
+//   - the report, the JSON output and the model file;
+//   - standard output and standard error, line by line, warnings and progress included;
+//   - exit codes, of failed runs, too, and whether a run ends with a model;
+//   - which files there are and how they are named, and the contents of all but those listed
+//     as private below;
+//   - the charges, as "dyad ledger show" prints them.
+//
+// The guarantee is about all of this together: on neighbours everything but what is released
+// is the same, up to random ids and clocks. cmd/dyad/silence_test.go compares it for every
+// algorithm, task, loss and unit on files with hostile joint properties.
+//
+// Choices may depend on earlier releases: the options of later runs (see "Several runs"), and
+// in a stream the other records. The certificate of a release bounds it given any past.
+//
+// # What may end a run
+//
+// A record that the schema refuses (a missing value without a policy, an unknown category or
+// label, text for a number, NaN) ends a run before it is charged, with its file, row, column
+// and rule, but not its value. That shows, and it is outside of the relation: the guarantee is
+// for data sets without such records. The rule looks at one record at a time and at public
+// things: n, ids, groups, headers, formats.
+//
+// What well-formed records have in common never ends a private run, before the charge or
+// after it, and is not printed: a class that is missing, one grade, query groups without a
+// pair, equal rows, extreme or clamped values, missing values under a policy, sums that are
+// zero. Training goes on, the gradient is what it is, and the noise is the same. The figures
+// that the owner asks for are another matter (see "Not covered").
+//
+// A device, a disk, a lock or an interrupt can end a run at any time, and a vector that is not
+// finite, which no bounded records make. After noise was drawn such a run is closed or resumed
+// as Ledger.Resume says.
+//
+// # Streams
+//
+// The records of a stream may be chosen adaptively, by somebody who sees every release before
+// the next record, all but the one that is replaced: certificates hold given the past and all
+// other records. Public are the maximum n, when records arrive, batches and burn-in. What is
+// seen is all releases. A record that the schema refuses ends the stream where it stands, when
+// earlier releases are out. The state file holds records and is private; so are copies of it.
+//
+// # Labelled pairs, tuples, all pairs
+//
+// Who is paired with whom is public: all ids, every line of the pair file without its label (of
+// preferences without labels the order of the two ids is the label), repeated lines, the degree
+// of everybody, pairs dropped by a cap, and kappa, which must be fixed before private pairs are
+// seen. An id is an individual: ids that differ are different
+// individuals. Private are features and labels: for the unit "one individual" its features and
+// the labels of all its pairs, which change together; for a group of pairs what belongs to at
+// most kappa of them, for one pair what belongs to it, which protects nobody who is in more.
+// Pairs that are drawn have the classes of records as labels, so one record is the unit; who is
+// drawn depends on the order of the ids and a public seed. With Method Labels features are
+// public. Tuples and all pairs come from the classes of records: ids, their order and the seed are
+// public, and one record is the unit.
+//
+// # Local protocol
+//
+// The adversary is everybody but one user: the server, all other users and the network. They
+// see each message of that user, and know who takes part, when, in which epochs, and with
+// which program. Two records that the schema accepts give messages of the same law up to
+// epsilon, whatever the server's state, which may be chosen by the adversary; the client
+// recomputes its constants and refuses plans that cost more than the user allows. The
+// client's memory file is what limits one message to an epoch: it is private, and putting back
+// an older one, or copies of it, draws again. Methods for labels alone send features in clear.
+// A shuffled guarantee trusts who shuffles. A simulation of all users is a central run by
+// somebody who sees the records, and is charged.
+//
+// # Several runs
+//
+// They add up, in the ledger, for one data id and one unit. The total is for the releases that
+// were charged, also if nothing came of them. Budgets must not be chosen by looking at
+// releases, unless under a cap, where the total of Gaussian releases is a filter [Smith and
+// Thakurta 2022, Fully Adaptive Composition for Gaussian Differential Privacy]. Not added: runs
+// on the same people under another data id or in another ledger, and a person with several
+// records (k records: k units). A data id stands for one data set. That a file is not that of an earlier
+// run is said in a warning, and refused by a resume: who sees this learns that something in
+// the file was changed between the two.
+//
+// # Randomness
+//
+// Sampling is exact: each released coordinate is the rounding of query + continuous noise to a
+// grid, decided from as many random bits as it takes, so floating point does not weaken the
+// guarantee. The bits come from ChaCha8 keyed by the operating system: the guarantee is against
+// adversaries that cannot break it. A seed that a user gives for noise is for reproduction, the
+// guarantee says so, and who knows it sees the query. Seeds of splits, drawn pairs and tuples
+// are public.
+//
+// # Private files and memory
+//
+// As private as the records, and outside of the attack model for whoever reads them: the
+// memory and swap space of a run; checkpoints; the state of a stream; the memory file of a
+// client; a model that is kept before its release is recorded; temporary files, which are
+// readable by their owner only; and the ledger file itself, which has a keyed hash of every
+// data file beside the key, enough to confirm a guess of all records. Whoever can write the
+// ledger's folder can put it back to an older state, and then one charge can be released twice.
+//
+// # Not covered
+//
+// Commands that compute figures from records without noise: data inspect, data schema, data
+// convert, pairs inspect, evaluate, --holdout (its figures, or why there are none, are in the
+// report, marked), predict and transform (a function of one record and released weights a
+// line). Ranges taken from the data. Rows left out by their label. Runs declared public or
+// non-private. Reports say each of these where it applies.
 //
 // # Known limits
 //
-// Running time, memory use and the number of retries of the noise sampler are
-// not protected: reports on private data show no time, and who can watch the
-// machine sees more than the report. For a metric the guarantee also rests on an
-// eigensolver that reaches its stated accuracy on every input (checked at run
-// time; a run that cannot keep it fails). Sampling is exact (each released coordinate is the rounding of
-// query + continuous noise to a grid, decided from as many random bits as it
-// takes), so floating point does not weaken the guarantee; the random bits come
-// from ChaCha8 keyed by the operating system, so the guarantee is against
-// adversaries that cannot break it. A seeded session is for reproduction: its
-// noise is not secret.
+// Running time, memory use, energy, and what follows from them (how fast progress moves,
+// whether and when a checkpoint appears, a run that is killed for want of memory) are not
+// protected: reports on private data show no time, but clocks in the model file and in the
+// ledger do, and who can watch the machine sees more. For one thing the direct method takes
+// time proportional to the number of positives times that of negatives; sorting, sparse rows,
+// clipping, the eigensolvers' sweeps and the retries of the noise sampler depend on records or
+// noise as well. The time of a step also tells how large a secret Poisson batch was, which its
+// accounting takes for hidden. The size of a data file and the time to read it are not hidden.
 package privacy

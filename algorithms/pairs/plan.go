@@ -212,7 +212,7 @@ func (p *Plan) account() error {
 }
 
 // selection is what a guarantee assumes of how the individuals were chosen.
-func (s Spec) selection() []string { return says(s.SelectedByLabel, algorithms.SelectedByLabel) }
+func (s Spec) selection() []string { return selection(s.SelectedByLabel) }
 
 // bounds is what a guarantee warns of.
 func (s Spec) bounds() []string { return says(s.BoundsFromData, algorithms.BoundsFromData) }
@@ -223,6 +223,10 @@ func says(applies bool, text string) []string {
 		return nil
 	}
 	return []string{text}
+}
+
+func selection(byLabel bool) []string {
+	return append([]string{algorithms.WellFormed}, says(byLabel, algorithms.SelectedByLabel)...)
 }
 
 // NoiseToSignal is the root mean square norm of the noise of one release over the

@@ -111,7 +111,7 @@ func (p *TuplePlan) account() error {
 		},
 	}
 	g := &p.Guarantee
-	g.Assumptions = append(g.Assumptions, says(s.SelectedByLabel, algorithms.SelectedByLabel)...)
+	g.Assumptions = append(g.Assumptions, selection(s.SelectedByLabel)...)
 	g.Warnings = append(g.Warnings, says(s.BoundsFromData, algorithms.BoundsFromData)...)
 	if s.Budget.Delta > 0 {
 		g.Kind, g.Mu = privacy.ApproxDP, account.Mu()

@@ -19,7 +19,8 @@ type dataInspectCmd struct {
 func (dataInspectCmd) Help() string {
 	return `Shows classes, missing values and how much of each public range the values use. These figures are
 computed from the records without any protection: look at them, do not publish them, and do not
-choose ranges by them.
+choose ranges by them. Labels that give nothing to compare, such as one class only, are an error
+here, after the figures: a private run does not tell.
 
 Examples:
   dyad data inspect patients.csv --schema patients.yaml
@@ -58,7 +59,10 @@ func (c *dataInspectCmd) Run(a *app) error {
 	if !r.Public {
 		r.Warning = strings.ReplaceAll(strings.TrimSpace(privateFigures), "\n", " ")
 	}
-	return a.emit(r, r.text())
+	if err := a.emit(r, r.text()); err != nil {
+		return err
+	}
+	return asInput(m.Problem)
 }
 
 // maxInspected is how many columns the text shows; --json has them all.

@@ -87,7 +87,7 @@ func (c *evaluateCmd) Run(a *app) error {
 	if !(c.Confidence > 0 && c.Confidence < 1) || c.Top < 1 {
 		return badInput("--confidence is %v and --top %d, want strictly between 0 and 1, and at least 1", c.Confidence, c.Top)
 	}
-	data, err := a.readData(c.Data, m.Encoder.Schema(), c.options(dataset.Options{}))
+	data, err := a.readTraining(c.Data, m.Encoder.Schema(), c.options(dataset.Options{}), true)
 	if err != nil {
 		return err
 	}
@@ -99,7 +99,7 @@ func (c *evaluateCmd) Run(a *app) error {
 		if sameFile(c.Data, c.Neighbours) {
 			among = data.Records
 		} else {
-			neighbours, err := a.readData(c.Neighbours, m.Encoder.Schema(), dataset.Options{})
+			neighbours, err := a.readTraining(c.Neighbours, m.Encoder.Schema(), dataset.Options{}, true)
 			if err != nil {
 				return err
 			}

@@ -78,7 +78,7 @@ type localFigures struct {
 
 // Run simulates.
 func (c *localSimulateCmd) Run(a *app) error {
-	data, source, err := (&trainCmd{Data: c.Data, Schema: c.Schema, labelsFlag: c.labelsFlag}).loadOr(a, c.Users)
+	data, source, err := (&trainCmd{Data: c.Data, Schema: c.Schema, PublicData: c.PublicData, labelsFlag: c.labelsFlag}).loadOr(a, c.Users)
 	if err != nil {
 		return err
 	}

@@ -269,7 +269,7 @@ func (s pairSource) load(a *app, f pairFlags) (*pairData, error) {
 		options.Labels = dataset.LabelsRequired
 	}
 	d := &pairData{}
-	if d.records, err = a.readData(s.Data, schema, options); err != nil {
+	if d.records, err = a.readTraining(s.Data, schema, options, s.PublicData); err != nil {
 		return nil, err
 	}
 	if f.Density != 0 {

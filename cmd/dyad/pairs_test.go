@@ -260,7 +260,7 @@ func TestBadPairsAreRefusedAndNothingCharged(t *testing.T) {
 		want []string
 	}{
 		{pairsTrain("twice.csv", "--kappa", "2"), []string{"twice.csv: row 3", "also in row 2; keep one"}},
-		{pairsTrain("contra.csv", "--kappa", "2"), []string{"contra.csv: row 3", "other label"}},
+		{pairsTrain("contra.csv", "--kappa", "2"), []string{"contra.csv: row 3", "also in row 2"}},
 		{pairsTrain("self.csv", "--kappa", "2"), []string{"self.csv: row 3", "with itself"}},
 		{pairsTrain("unknown.csv", "--kappa", "2"), []string{"unknown.csv: row 3", `column "second"`, "add the record"}},
 		{pairsTrain("label.csv", "--kappa", "2"), []string{"label.csv: row 3", `column "label"`}},

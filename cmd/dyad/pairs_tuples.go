@@ -107,7 +107,7 @@ func (c *pairsTrainCmd) trainTuples(a *app, command *kong.Context) error {
 	if schema.IsGraded() {
 		return badInput("tuples compare two classes, and the labels of this schema are graded")
 	}
-	d, err := a.readData(c.Data, schema, dataset.Options{KeepIDs: true, Labels: dataset.LabelsRequired})
+	d, err := a.readTraining(c.Data, schema, dataset.Options{KeepIDs: true, Labels: dataset.LabelsRequired}, c.PublicData)
 	if err != nil {
 		return err
 	}

@@ -69,3 +69,14 @@ func (a *app) readData(path string, s *dataset.Schema, o dataset.Options) (*data
 	}
 	return d, asInput(err)
 }
+
+// readTraining is readData for training. Public records without anything to compare are bad
+// input. Private ones are trained on: that they have one class is a joint property of
+// well-formed records, which must not end a run or be had for nothing.
+func (a *app) readTraining(path string, s *dataset.Schema, o dataset.Options, public bool) (*dataset.Dataset, error) {
+	d, err := a.readData(path, s, o)
+	if err == nil && o.Labels == dataset.LabelsRequired && (public || s.Public) {
+		err = asInput(d.CheckPairs())
+	}
+	return d, err
+}

@@ -31,7 +31,8 @@ func (trainCmd) Help() string {
 	return `A private run is charged to the ledger before any record is used. If it is interrupted it stays charged,
 but no result has left the program: the same command with --resume RUN continues it at no further cost, from its
 last checkpoint if it ran for a minute ("dyad ledger show" lists such runs). Nothing is charged when a flag, the
-schema or the data are wrong.
+schema or a record is wrong. Whether private records have both classes is not looked at, because the answer would
+tell about them: a run on one class is charged and releases noise. "dyad data inspect" tells before.
 
 Examples:
   dyad train
@@ -213,7 +214,7 @@ func (c *trainCmd) loadOr(a *app, n int) (*dataset.Dataset, string, error) {
 	if err := setGroupColumn(s, c.Group); err != nil {
 		return nil, "", err
 	}
-	d, err := a.readData(c.Data, s, c.options(dataset.Options{}))
+	d, err := a.readTraining(c.Data, s, c.options(dataset.Options{}), c.PublicData)
 	return d, c.Data, err
 }
 

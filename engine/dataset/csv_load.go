@@ -40,6 +40,9 @@ func readCSV(t *table, src *source, z sizes) error {
 			return t.widthError(len(row), len(l.fields), r.row)
 		}
 		if err := t.addRow(l, row, nil, r.row); err != nil {
+			if t.seen == 0 && !s.CSV.Header && t.looksLikeHeader(l, row) {
+				return t.errorf(r.row, "", 0, ruleIsHeader)
+			}
 			return err
 		}
 	}
@@ -81,14 +84,25 @@ func (t *table) positionLayout(first [][]byte, row int) (*layout, error) {
 		l.fields = append(append([]field(nil), all[:label]...), all[label+1:]...)
 		l.label, l.hasLabel = -1, false
 	}
-	if len(first) == len(l.fields) && t.looksLikeHeader(l, first) {
+	if len(first) == len(l.fields) && repeatsNames(l, first) {
 		return nil, t.errorf(row, "", 0, ruleIsHeader)
 	}
 	return l, nil
 }
 
-// looksLikeHeader says that a field is the name of its column, or that every
-// numeric field holds text.
+// repeatsNames says that every field is the name of its column.
+func repeatsNames(l *layout, row [][]byte) bool {
+	for i, f := range l.fields {
+		if !strings.EqualFold(string(row[i]), f.name) {
+			return false
+		}
+	}
+	return true
+}
+
+// looksLikeHeader says of a row that the schema refuses that a field is the name of its
+// column, or that every numeric field holds text. Of a row that the schema accepts it is
+// not asked: a record is read in row 1 as in any other.
 func (t *table) looksLikeHeader(l *layout, row [][]byte) bool {
 	numeric, texts := 0, 0
 	for i, f := range l.fields {

@@ -206,7 +206,6 @@ func TestArrayFormatErrors(t *testing.T) {
 	}{
 		{"unknown label", array("|i1", "(2,)", 1, 73), 2, ruleLabel},
 		{"label NaN", array("<f4", "(2,)", 0, 0, 0, 0, 0, 0, 0xc0, 0x7f), 2, ruleNoLabel},
-		{"one class", array("|b1", "(2,)", 1, 1), 0, ruleNoNegative},
 		{"matrix", array("|b1", "(1, 2)", 1, 1), 0, ruleVector},
 		{"not an array", "7391", 0, ruleNPYHeader},
 	} {

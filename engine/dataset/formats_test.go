@@ -236,8 +236,6 @@ func TestGradedLabels(t *testing.T) {
 		{s, "1,0,x\n2,7391,y\n", "y", ruleLabelRange},
 		{s, "1,0,x\n2,a7391,y\n", "y", ruleLabelNumber},
 		{s, "1,0,x\n2,nan,y\n", "y", ruleLabelNumber},
-		{s, "1,2,x\n2,2,x\n", "y", ruleSameLabel},
-		{s, "1,2,x\n2,3,7391\n", "q", ruleNoGroupPair},
 		{s, "1,2,x\n2,3,\n", "q", ruleNoGroup},
 		{svm, "1 qid:1 1:1\n2 1:1\n", "q", ruleNoGroup},
 		{svm, "1 qid:1 1:1\n2 qid:1 1:1 qid:7391\n", "", ruleQIDFirst},

@@ -14,8 +14,8 @@ type LabelMode int
 
 // The label modes.
 const (
-	// LabelsRequired is for training: every row has a label, both classes occur
-	// and there are at least 2 rows.
+	// LabelsRequired is for training: every row has a label and there are at least
+	// 2 rows. Whether they have anything to compare, Dataset.CheckPairs says.
 	LabelsRequired LabelMode = iota
 	// LabelsOptional is for prediction: the label column may be absent from the
 	// file, in which case Dataset.HasLabels is false; if it is there, every row
@@ -59,13 +59,17 @@ type Dataset struct {
 	// LabelsFile is the second file that the labels came from, "" if there is
 	// none.
 	LabelsFile string
+
+	name string // of the file, for errors
 }
 
 // Schema is the schema that the data were read by.
 func (d *Dataset) Schema() *Schema { return d.Encoder.Schema() }
 
 // Load reads a file, gzip or zstd or neither. Content that breaks a rule gives a
-// *ParseError. Its memory is about that of the records: a first pass over the
+// *ParseError. Every rule is about the number of rows or about one row, by itself and
+// where it stands, never about what the rows have in common: so whether Load succeeds is
+// the same for all files of n rows that the schema accepts. Its memory is about that of the records: a first pass over the
 // file counts rows. (A Fortran-ordered array inside a compressed file is held as
 // well.)
 func Load(path string, s *Schema, o Options) (*Dataset, error) {

@@ -51,14 +51,13 @@ const (
 	rulePairTooMany   = "file has more than 2^30 pairs"
 	ruleRecordNoID    = "id is missing in record %d; pairs need the id of every record"
 	ruleRecordSameID  = "records %d and %d have the same id; pairs need one record for each id"
-	rulePairDuplicate = "the pair is also in row %d; keep one of them"
-	rulePairContra    = "the pair is also in row %d with the other label; keep the one that is true"
+	rulePairDuplicate = "the pair is also in row %d; keep one of them, with the label that is true"
 )
 
 // LoadPairs reads labelled pairs of the individuals ids from a CSV or Parquet file,
 // gzip or zstd or neither. Content that breaks a rule gives a *ParseError with the row:
 // an id that is missing or not in ids, a pair of an individual with itself, a pair that
-// occurs again, in either order, with the same label or with the other one, and a label
+// occurs again, in either order, whatever its labels, and a label
 // that is neither of the two values. file and column name the records' file and its
 // id column in errors about ids.
 //
@@ -267,15 +266,8 @@ func (r *pairReader) add(row [][]byte, number int) error {
 	}
 	key := uint64(min(p.A, p.B))<<32 | uint64(max(p.A, p.B))
 	if k := r.seen[key]; k > 0 {
-		before, same := r.pairs[k-1], p.Label
-		if r.o.Oriented && before.A != p.A {
-			same = !same
-		}
-		rule := rulePairContra
-		if same == before.Label {
-			rule = rulePairDuplicate
-		}
-		return r.errorf(number, -1, fmt.Sprintf(rule, r.rows[k-1]))
+		// Who is paired with whom is public; whether the two labels agree is not.
+		return r.errorf(number, -1, fmt.Sprintf(rulePairDuplicate, r.rows[k-1]))
 	}
 	if len(r.pairs) >= 1<<30 || number > math.MaxInt32 {
 		return r.errorf(0, -1, rulePairTooMany)

@@ -19,6 +19,9 @@ type Summary struct {
 	Groups       int             `json:"groups,omitempty"`
 	LargestGroup int             `json:"largest_group,omitempty"`
 	Columns      []ColumnSummary `json:"columns"`
+	// Problem is why nothing can be learned from these labels (Dataset.CheckPairs), nil
+	// if something can, or without labels.
+	Problem error `json:"-"`
 }
 
 // ColumnSummary describes a feature column.
@@ -60,11 +63,13 @@ func Summarize(path string, s *Schema, o Options) (*Summary, error) {
 	if s.IsGraded() {
 		m.Grades = &ColumnSummary{Name: e.label.Name, Kind: KindNumeric, Range: e.label.Range, Min: math.Inf(1), Max: math.Inf(-1)}
 	}
-	groups := map[string]int{}
+	groups, labels := map[string]int{}, labelSpread[string]{}
 	o.Labels = LabelsOptional
 	err = Scan(path, s, o, func(r *Row) error {
 		m.Rows++
-		m.addLabel(e, r)
+		if m.addLabel(e, r); r.Label != "" {
+			labels.add(r.Group, r.Y)
+		}
 		if e.group != nil {
 			groups[r.Group]++
 			m.LargestGroup = max(m.LargestGroup, groups[r.Group])
@@ -89,6 +94,9 @@ func Summarize(path string, s *Schema, o Options) (*Summary, error) {
 		return nil, err
 	}
 	m.Groups = len(groups)
+	if m.Labels {
+		m.Problem = labels.check(path, e)
+	}
 	for k := range m.Columns {
 		c := &m.Columns[k]
 		if absent := m.Rows - c.present - c.Missing; s.IsLIBSVM() && absent > 0 {

@@ -21,7 +21,6 @@ type table struct {
 	seen      int    // rows read, with those left out
 	rows      int
 	positives int
-	lo, hi    float64 // of the labels
 	ids       []string
 	groups    grouping
 
@@ -38,11 +37,10 @@ type table struct {
 type grouping struct {
 	of     *blocks[int32] // group of each row
 	number map[string]int32
-	lo, hi []float64 // labels in each group
 }
 
 func newTable(name string, e *Encoder, o Options, scan *scanner) *table {
-	t := &table{e: e, o: o, name: name, hasLabels: o.Labels == LabelsRequired, scan: scan, lo: math.Inf(1), hi: math.Inf(-1)}
+	t := &table{e: e, o: o, name: name, hasLabels: o.Labels == LabelsRequired, scan: scan}
 	if e.group != nil {
 		t.groups = grouping{of: newBlocks[int32](0), number: map[string]int32{}}
 	}
@@ -98,8 +96,6 @@ func (t *table) addGroup(field []byte, row, position int) error {
 		}
 		k = int32(len(t.groups.number))
 		t.groups.number[string(field)] = k
-		t.groups.lo = append(t.groups.lo, math.Inf(1))
-		t.groups.hi = append(t.groups.hi, math.Inf(-1))
 	}
 	t.groups.of.add(k)
 	if t.scan != nil {
@@ -124,11 +120,6 @@ func (t *table) endRow(number int, y float64) error {
 	if y > 0 {
 		t.positives++
 	}
-	t.lo, t.hi = min(t.lo, y), max(t.hi, y)
-	if t.e.group != nil {
-		k := t.groups.of.last[len(t.groups.of.last)-1]
-		t.groups.lo[k], t.groups.hi[k] = min(t.groups.lo[k], y), max(t.groups.hi[k], y)
-	}
 	if t.scan != nil {
 		if err := t.showRow(number, y); err != nil {
 			return err
@@ -151,29 +142,14 @@ func (t *table) errorf(row int, column string, position int, rule string) error 
 	return &ParseError{File: t.name, Row: row, Column: column, Position: position, Rule: rule}
 }
 
-// check holds what is true of the file as a whole.
+// check holds what must be true of the file as a whole. It looks at the number of rows
+// only, which is public.
 func (t *table) check() error {
-	n, name := t.rows, t.e.label.Name
-	graded := t.e.schema.IsGraded()
 	switch {
-	case n == 0:
+	case t.rows == 0:
 		return t.errorf(0, "", 0, ruleEmpty)
-	case t.o.Labels != LabelsRequired:
-	case n < 2:
+	case t.o.Labels == LabelsRequired && t.rows < 2:
 		return t.errorf(0, "", 0, ruleTooFew)
-	case graded && t.lo == t.hi:
-		return t.errorf(0, name, 0, ruleSameLabel)
-	case !graded && t.positives == 0:
-		return t.errorf(0, name, 0, ruleNoPositive)
-	case !graded && t.positives == n:
-		return t.errorf(0, name, 0, ruleNoNegative)
-	case t.e.group != nil:
-		for k, lo := range t.groups.lo {
-			if lo < t.groups.hi[k] {
-				return nil
-			}
-		}
-		return t.errorf(0, t.e.group.Name, 0, ruleNoGroupPair)
 	}
 	return nil
 }
@@ -184,7 +160,7 @@ func (t *table) finish() (*Dataset, error) {
 		return nil, err
 	}
 	e := t.e
-	d := &Dataset{Encoder: e, HasLabels: t.readsLabels(), IDs: t.ids, LabelsFile: t.labels}
+	d := &Dataset{Encoder: e, HasLabels: t.readsLabels(), IDs: t.ids, LabelsFile: t.labels, name: t.name}
 	if d.HasLabels && !e.schema.IsGraded() {
 		d.Positives, d.Negatives = t.positives, t.rows-t.positives
 	}
