@@ -11,22 +11,24 @@ import (
 //
 // Proof. Prestige and DJW: the message of a visit is one private sample, Epsilon
 // locally private for any two records, whatever their gradients, so also for the
-// gradient that a threshold set to zero; State is post-processing of messages, and
-// the visits of a user compose to Epochs Epsilon. PrestigeParticipation: the
-// response is e_p-private, the sample given it e_s-private, and if the response is
-// no nothing else is sent. PrestigeLabel: with public x all that depends on y is
-// one response. PrestigePrinted: a record with |w.x + b| below the threshold never
+// gradient that a threshold, or a record that cannot be used, set to zero; State is
+// post-processing of messages, and the visits of a user compose to Epochs Epsilon.
+// PrestigeParticipation: privacy.DirectionChannel.ParticipationEpsilon is at most
+// Epsilon, with the gradient 0 sent whenever the answer should be no. PrestigeLabel: with
+// public x all that depends on y is one response; that to a tossed coin, for another label,
+// is a mixture of both. PrestigePrinted: a record with |w.x + b| below the threshold never
 // sends, one above it does with positive probability, so no finite epsilon holds;
 // for public x whether it sends, and what, are post-processing of one response of
 // y an epoch, and the private sampling of a function of that response adds
 // nothing. QED
-func (p *Plan) guarantee(sampling float64) privacy.Guarantee {
+func (p *Plan) guarantee() privacy.Guarantee {
 	g := privacy.Guarantee{
 		Kind: privacy.LocalDP, Unit: "one user", Relation: "any two records of that user, features and label",
 		Released: fmt.Sprintf("the user's messages of %d epochs, and with them every published model", p.Epochs),
 		Assumptions: []string{
 			fmt.Sprintf("public: %d users, each visited once an epoch in an order that does not depend on records, %d epochs, d = %d, norm bound %g, radius %g, lambda = %g, all options", p.Users, p.Epochs, p.Dim, p.FeatureNorm, p.Radius, p.L2),
 			"each user has one record and draws the noise at home; the server need not be trusted",
+			"the server sees the messages, when they come and whether they come; that a user takes part is public. A record with a missing value, an unknown category or another label sends too, with gradient zero; what the user's own computer shows is the user's",
 		},
 	}
 	all := timesUp(p.Epochs, p.Epsilon)
@@ -36,7 +38,9 @@ func (p *Plan) guarantee(sampling float64) privacy.Guarantee {
 		g.Derivation = fmt.Sprintf("private sampling on the sphere, %g-LDP for any vector sent (privacy.PrivateDirection), %d times", p.Epsilon, p.Epochs)
 	case PrestigeParticipation:
 		g.Epsilon = all
-		g.Derivation = fmt.Sprintf("randomised response (%g) and private sampling (%g), %d times", p.response.Epsilon, sampling, p.Epochs)
+		sampling := p.channel.Mechanism().Epsilon
+		g.Derivation = fmt.Sprintf("randomised response whether the record takes part (%g) and, if it says yes, private sampling (%g), of gradient 0 if the record does not: together %g-LDP, max(%g, %g + %g) (privacy.DirectionChannel.ParticipationEpsilon), %d times",
+			p.response.Epsilon, sampling, p.channel.ParticipationEpsilon(p.response.Epsilon), sampling, p.response.Epsilon, p.channel.EpsilonAgainstZero(), p.Epochs)
 	case PrestigeLabel:
 		g.Kind, g.Epsilon = privacy.LabelLDP, p.Epsilon
 		g.Relation = "the two labels of that user"
