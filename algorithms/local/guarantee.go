@@ -28,8 +28,10 @@ func (p *Plan) guarantee() privacy.Guarantee {
 		Assumptions: []string{
 			fmt.Sprintf("public: %d users, each visited once an epoch in an order that does not depend on records, %d epochs, d = %d, norm bound %g, radius %g, lambda = %g, all options", p.Users, p.Epochs, p.Dim, p.FeatureNorm, p.Radius, p.L2),
 			"each user has one record and draws the noise at home; the server need not be trusted",
-			"the server sees the messages, when they come and whether they come; that a user takes part is public. A record with a missing value, an unknown category or another label sends too, with gradient zero; what the user's own computer shows is the user's",
 		},
+	}
+	if p.Method.protects() {
+		g.Assumptions = append(g.Assumptions, "the server sees messages, that they come and when; who takes part is public. A record that cannot be used (a missing value, an unknown category, another label) sends one, too, which contributes nothing; what the user's own computer shows is the user's")
 	}
 	all := timesUp(p.Epochs, p.Epsilon)
 	switch p.Method {
@@ -38,9 +40,9 @@ func (p *Plan) guarantee() privacy.Guarantee {
 		g.Derivation = fmt.Sprintf("private sampling on the sphere, %g-LDP for any vector sent (privacy.PrivateDirection), %d times", p.Epsilon, p.Epochs)
 	case PrestigeParticipation:
 		g.Epsilon = all
-		sampling := p.channel.Mechanism().Epsilon
-		g.Derivation = fmt.Sprintf("randomised response whether the record takes part (%g) and, if it says yes, private sampling (%g), of gradient 0 if the record does not: together %g-LDP, max(%g, %g + %g) (privacy.DirectionChannel.ParticipationEpsilon), %d times",
-			p.response.Epsilon, sampling, p.channel.ParticipationEpsilon(p.response.Epsilon), sampling, p.response.Epsilon, p.channel.EpsilonAgainstZero(), p.Epochs)
+		sampling, up := p.channel.Mechanism().Epsilon, privacy.FormatUp
+		g.Derivation = fmt.Sprintf("randomised response whether the record takes part (%s) and, if it says yes, private sampling (%s), of gradient 0 if the record does not: together %s-LDP, max(%s, %s + %s) (privacy.DirectionChannel.ParticipationEpsilon), %d times",
+			up(p.response.Epsilon), up(sampling), up(p.channel.ParticipationEpsilon(p.response.Epsilon)), up(sampling), up(p.response.Epsilon), up(p.channel.EpsilonAgainstZero()), p.Epochs)
 	case PrestigeLabel:
 		g.Kind, g.Epsilon = privacy.LabelLDP, p.Epsilon
 		g.Relation = "the two labels of that user"

@@ -75,6 +75,9 @@ func ParseMethod(s string) (Method, error) {
 // private says that messages are privatised.
 func (m Method) private() bool { return m != Curriculum && m != SGD }
 
+// protects says that a guarantee covers the messages.
+func (m Method) protects() bool { return m.private() && m != PrestigePrinted }
+
 // gradual says that the threshold selects records.
 func (m Method) gradual() bool { return m != DJW && m != SGD }
 
