@@ -45,7 +45,8 @@ func (c *DirectionChannel) ParticipationEpsilon(response float64) float64 {
 // epsilon. share is the response's part of epsilon, in (0, 1), and the direction gets
 // all that this leaves. At share 0 the direction gets epsilon, all of it, and the response
 // what this leaves, ln(1 + k/2m (e^epsilon - 1)): for k = m ln((1 + e^epsilon)/2), more than
-// half. No split is better for one of both and as good for the other.
+// half. For the same k no split gives one of both more and the other no less, since
+// EpsilonAgainstZero grows with the direction's epsilon.
 func (m PrivateDirection) Participation(epsilon, share float64) (RandomizedResponse, *DirectionChannel, error) {
 	m.Epsilon = epsilon
 	c, err := m.Channel()

@@ -100,7 +100,7 @@ type Protocol struct {
 	// ResponseShare is the part of Epsilon that a randomised response gets, in
 	// (0, 1), for PrestigeParticipation and PrestigePrinted. 0 means 1/5 for the latter,
 	// the paper's 1:4; for the former that the sample gets Epsilon and the response what
-	// this leaves (privacy.PrivateDirection.Participation), more than half.
+	// this leaves (privacy.PrivateDirection.Participation).
 	ResponseShare float64
 	// Pairs are the candidate directions of private sampling
 	// (privacy.PrivateDirection); 0 means 1.

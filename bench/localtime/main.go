@@ -1,5 +1,5 @@
 // Command localtime measures what the time of a local message tells: two kinds of
-// messages are made in turn, and the AUC of their times says how well time alone tells
+// messages are made in random order, and the AUC of their times says how well time alone tells
 // them apart (0.5: not at all).
 //
 //	go run ./bench/localtime -label after > bench/results/localtime-xeon-2.5GHz.csv
@@ -15,6 +15,7 @@ import (
 	"fmt"
 	"log"
 	"math"
+	"math/rand/v2"
 	"os"
 	"slices"
 	"time"
@@ -85,9 +86,10 @@ func (c timing) measure(w *os.File, label string, n, repeat int) error {
 		records[1].X[0] = 0.5 // the first has subnormal products with the model everywhere, the second in one place
 	}
 	var times [2][]float64
+	order := rand.New(rand.NewPCG(uint64(repeat), 1))
 	z := engine.Record{X: make([]float64, c.d), Y: 1} // one place in memory for both
-	for i := 0; len(times[0]) < n || len(times[1]) < n; i++ {
-		k := i % 2
+	for len(times[0]) < n || len(times[1]) < n {
+		k := order.IntN(2)
 		if c.kind == "choice" {
 			k = 0
 		}

@@ -14,7 +14,7 @@ type localAuditCmd struct {
 	Visits     int     `positive:"" default:"1" help:"Visits of the user that the adversary sees; the claim is as many times epsilon."`
 	D          int     `positive:"" short:"d" default:"2" help:"Number of features."`
 	Pairs      int     `positive:"" name:"direction-pairs" default:"1" help:"Random directions of a message."`
-	Share      float64 `positive:"" name:"response-share" placeholder:"F" help:"Part of epsilon for the randomised response, where there is one. Default: prestige-participation all that the sample leaves, more than half; prestige-printed 0.2."`
+	Share      float64 `positive:"" name:"response-share" placeholder:"F" help:"Part of epsilon for the randomised response, where there is one. Default: prestige-participation all that the sample leaves of the proven total; prestige-printed 0.2."`
 	Radius     float64 `positive:"" default:"5" placeholder:"R" help:"Radius of the ball that w lives in."`
 	Runs       int     `positive:"" default:"20000" help:"Runs with each of the two records; half of them choose the attack."`
 	Confidence float64 `positive:"" default:"0.999" help:"Confidence of the bound."`
