@@ -174,6 +174,17 @@ func TestExactRatios(t *testing.T) {
 		}
 	}
 	t.Logf("closest ratio ln(worst)/epsilon: %.15f for k = m, %.15f for k < m", closest[false], closest[true])
+	for _, pairs := range []int{100, 1024} { // a circle of another length than a power of two, and the largest
+		c, err := privacy.PrivateDirection{Dim: 3, Bound: 1, Epsilon: 5, Pairs: pairs, Favoured: 7}.Channel()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range c.Law(make([]float64, 3), [32]byte{1}) {
+			if math.Abs(p*float64(2*pairs)-1) > 1e-10 {
+				t.Fatalf("%d pairs: zero sends a candidate with probability %v", pairs, p)
+			}
+		}
+	}
 }
 
 func ratio(a, b []float64) (worst float64) {

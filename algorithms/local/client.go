@@ -195,7 +195,9 @@ func lossGradient(g []float64, p *Plan, w, x []float64, y float64) float64 {
 }
 
 // slope is the factor phi'(v) y of x in the gradient, and v = y (w.x + b). What is below
-// 2^-80 of the radius, or of the largest slope, counts as 0.
+// 2^-80 of the radius, or of the largest slope, counts as 0, and so does a slope that is not
+// a number, as a server's formula may have at some margins: to fail there would tell the
+// margin.
 func (p *Plan) slope(w, x []float64, y float64) (f, margin float64) {
 	s, least := p.Bias, math.Float64bits(p.Radius*leastShare)
 	for i, v := range x {
@@ -205,6 +207,8 @@ func (p *Plan) slope(w, x []float64, y float64) (f, margin float64) {
 	// |phi'| is at most L/R_x on the public range; rounding must not exceed it.
 	most := p.Lipschitz / p.FeatureNorm
 	f = max(-most, min(most, f))
+	number := below(math.Float64bits(f)&^signMask, math.Float64bits(math.Inf(1)))
+	f = math.Float64frombits(math.Float64bits(f) & -number)
 	return cut(f, math.Float64bits(most*leastShare)), y * s
 }
 
