@@ -2,7 +2,7 @@
 // messages are made in random order, and the AUC of their times says how well time alone tells
 // them apart (0.5: not at all).
 //
-//	go run ./bench/localtime -label after > bench/results/localtime-xeon-2.5GHz.csv
+//	go run ./bench/localtime -label after -n 10000 -repeats 3
 //
 // Cases "record" compare a record in the curriculum with one out of it. "tiny" compares
 // two records under a model of subnormal numbers, with which processors are slow. "choice"
