@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 	"sync"
 
 	"gonum.org/v1/gonum/integrate/quad"
@@ -22,15 +21,30 @@ import (
 // probability 1/2 + ||g||/(2 Bound), the Favoured candidates with the largest
 // inner products with g~ are each e^Epsilon times as likely as each other one.
 // The message is the seed and the number of the chosen candidate; the server
-// decodes it to Scale times that candidate.
+// decodes it to Scale times that candidate. For g = 0 the first unit vector stands in for
+// g/||g||, and the chosen pair is moved on by a number of pairs that is uniform on
+// 0..m-1, in a circle.
 //
 // Guarantee: Epsilon-local DP of the message for any two vectors g, whatever
 // their norms, exactly, also in floating point. Proof: given the seed, which does
-// not depend on g, and g~, it is chooseLocally with a fixed number of favoured
-// answers, so the conditional law of the number changes by at most e^Epsilon; a
-// mixture over g~ and over seeds keeps this (privacy.md 1.6.5). Nothing is
+// not depend on g, the message is drawn by placeLaw from an order of the candidates,
+// which g, g~ and the circle decide; so the conditional law of the number changes by at
+// most e^Epsilon, and a mixture over seeds keeps this (privacy.md 1.6.5). Nothing is
 // assumed of the law of the seed, of the directions made from it or of rounding in
 // the inner products: these can only bias the estimate. QED
+//
+// The law of g = 0, given the seed: all 2m candidates are equally likely, exactly, for
+// every k. Proof: the pair of the candidate drawn is moved by a uniform number of
+// pairs; of its two candidates the other one is drawn if g~ has the other sign or, for
+// an unfavoured pair, if the place is the neighbouring one, each with probability 1/2. QED
+// The bound of a message from g against one from 0 is therefore smaller than Epsilon:
+// DirectionChannel.EpsilonAgainstZero.
+//
+// Work: all vectors take the same steps. What is drawn does not depend on g; g is
+// scaled, and what is too small is cut, in integers, so that no subnormal number is
+// computed with; candidates are sorted by a network that is a function of Pairs; and no
+// branch or place in a table follows g, g~ or the choice but reads within the few
+// kilobytes just written. (Whether g is finite decides on an error.)
 //
 // Unbiasedness, for a uniform seed: E[decoded | g] = g. Proof. Inner products t_i
 // of u = g~ with uniform unit vectors have a law that does not depend on u, and by
@@ -42,7 +56,7 @@ import (
 type PrivateDirection struct {
 	Dim     int     // d >= 1
 	Bound   float64 // longer vectors are clipped to this norm; > 0, finite
-	Epsilon float64 // in (0, MaxLocalEpsilon]
+	Epsilon float64 // in [MinLocalEpsilon, MaxLocalEpsilon]
 	// Pairs is m, at most 1024; 0 means 1, the sphere sampling of Duchi et al. More
 	// pairs lower the variance from epsilon of about 2 on, for m times the work.
 	Pairs int
@@ -63,6 +77,8 @@ type DirectionMessage struct {
 type DirectionChannel struct {
 	m       PrivateDirection
 	scale   float64
+	law     placeLaw
+	network []exchange // nil if all pairs are favoured
 	scratch *sync.Pool // of *directions
 }
 
@@ -85,7 +101,7 @@ func (m PrivateDirection) Channel() (*DirectionChannel, error) {
 		return nil, err
 	}
 	c := &DirectionChannel{m: m, scale: math.Inf(1), scratch: &sync.Pool{New: func() any {
-		return &directions{normals: normals{table: constZiggurat()}, v: make([]float64, m.Dim), eligible: make([]candidate, m.Pairs)}
+		return &directions{normals: normals{table: constZiggurat()}, v: make([]float64, m.Dim), u: make([]float64, m.Dim), order: make([]uint64, m.Pairs)}
 	}}}
 	from, to := m.Favoured, m.Favoured
 	if m.Favoured == 0 {
@@ -96,6 +112,10 @@ func (m PrivateDirection) Channel() (*DirectionChannel, error) {
 		if s := m.scaleFor(k); s < c.scale {
 			c.scale, c.m.Favoured = s, k
 		}
+	}
+	c.law = newPlaceLaw(2*m.Pairs, c.m.Favoured, m.Epsilon)
+	if c.m.Favoured < m.Pairs {
+		c.network = mergeExchange(m.Pairs)
 	}
 	return c, nil
 }
@@ -171,58 +191,63 @@ var errNotFiniteVector = errors.New("privacy: a vector to be sent is not finite 
 
 // Send draws the message for g, of length Dim. It does not change g.
 func (c *DirectionChannel) Send(g []float64, src *Source) (DirectionMessage, error) {
-	norm, ok := finiteNorm(g)
-	if len(g) != c.m.Dim || !ok {
+	if len(g) != c.m.Dim {
+		return DirectionMessage{}, errNotFiniteVector
+	}
+	d := c.scratch.Get().(*directions)
+	defer c.scratch.Put(d)
+	zero, share, ok := d.point(g, c.m.Bound)
+	if !ok {
 		return DirectionMessage{}, errNotFiniteVector
 	}
 	var msg DirectionMessage
 	src.seed(&msg.Seed)
 	// P(positive) rounds, which biases the estimate by 2^-53 and costs no privacy.
-	positive := float64(src.Uint64()>>11)*0x1p-53 < 0.5+min(norm/c.m.Bound, 1)/2
-	d := c.directions(&msg.Seed)
-	defer c.scratch.Put(d)
-	best := c.favoured(g, d, positive)
-	msg.Choice = uint16(src.chooseLocally(2*c.m.Pairs, c.m.Epsilon, func(i int) bool {
-		_, found := slices.BinarySearch(best, uint16(i))
-		return found
-	}))
+	positive := below(src.Uint64()>>11, uint64(int64((0.5+share/2)*0x1p53)))
+	shift := src.uint64n(uint64(c.m.Pairs)) & -zero
+	place := c.law.draw(src)
+	d.bits.Seed(msg.Seed)
+	c.arrange(d, positive)
+	msg.Choice = uint16(c.candidate(d, place, shift))
 	return msg, nil
 }
 
-// favoured returns the k favoured candidates in ascending order, valid until d is used
-// again. It has k members for every g, also when inner products overflow: of a pair
-// exactly one candidate is eligible.
-func (c *DirectionChannel) favoured(g []float64, d *directions, positive bool) []uint16 {
-	for i := range d.eligible {
+// arrange orders the pairs by the size of their inner product with d.u, largest first, of
+// the same size the later one. An entry of d.order ends with the number of the candidate
+// of that pair that has a positive inner product with +-d.u. If all pairs are favoured
+// the order does not matter, and they stay as they are.
+func (c *DirectionChannel) arrange(d *directions, positive uint64) {
+	for i := range d.order {
 		d.fill(d.v)
-		inner := dot(d.v, g)
-		number := uint16(2 * i)
-		if inner < 0 == positive {
-			number++
-		}
-		d.eligible[i].number = number
-		if c.m.Favoured < c.m.Pairs {
-			d.eligible[i].size = math.Abs(inner) / math.Sqrt(dot(d.v, d.v))
+		inner := dot(d.v, d.u)
+		negative := math.Float64bits(inner) >> 63
+		d.order[i] = uint64(2*i) | negative ^ positive ^ 1
+		if c.network != nil {
+			// Sizes of positive numbers are in the order of their bits.
+			d.order[i] |= math.Float64bits(math.Abs(inner)/math.Sqrt(dot(d.v, d.v))) &^ numberMask
 		}
 	}
-	if c.m.Favoured < c.m.Pairs {
-		// Ties, as for g = 0, are broken by number.
-		slices.SortStableFunc(d.eligible, func(a, b candidate) int {
-			switch {
-			case a.size > b.size:
-				return -1
-			case a.size < b.size:
-				return 1
-			}
-			return 0
-		})
+	for _, e := range c.network {
+		a, b := d.order[e.i], d.order[e.j]
+		swap := below(a, b)
+		d.order[e.i], d.order[e.j] = pick(swap, b, a), pick(swap, a, b)
 	}
-	d.best = d.best[:0]
-	for _, e := range d.eligible[:c.m.Favoured] {
-		d.best = append(d.best, e.number)
-	}
-	slices.Sort(d.best)
-	return d.best
+}
+
+// numberMask are the bits of a candidate's number, below 2 maxDirectionPairs.
+const numberMask = 2*maxDirectionPairs - 1
+
+// candidate is the number of the candidate at a place, of the pair that comes shift pairs
+// later. The favoured candidates of the k first pairs stand at the places 0..k-1, their
+// opposites at k..2k-1, and both of each further pair at two places that follow.
+func (c *DirectionChannel) candidate(d *directions, place, shift uint64) uint64 {
+	k, m := uint64(c.m.Favoured), uint64(c.m.Pairs)
+	favoured, among := below(place, k), below(place, 2*k)
+	index := pick(among, place-k&-(1-favoured), place/2)
+	number := d.order[index]&numberMask ^ pick(among, 1-favoured, place&1)
+	pair := number/2 + shift
+	pair -= m & -(1 - below(pair, m))
+	return 2*pair + number&1
 }
 
 // Check returns an error for a message that no user can have sent.
@@ -269,14 +294,66 @@ func (s *Source) seed(key *[32]byte) {
 // belongs to one call of Send or AddDecoded at a time.
 type directions struct {
 	normals
-	v        []float64 // of length Dim
-	eligible []candidate
-	best     []uint16
+	v     []float64 // of length Dim
+	u     []float64 // +-g, scaled
+	order []uint64  // of the pairs, see arrange
 }
 
-type candidate struct {
-	number uint16
-	size   float64 // |<v, g>| for the unit vector v
+// tiny is the number of powers of two by which an entry, or a vector, may be smaller than
+// the largest entry, or the bound, before it counts as zero.
+const tiny = 80
+
+// point sets d.u to g times a power of two, with entries below 2 in size and those cut to 0
+// that are below 2^-tiny of the largest one, or of 2^-tiny bound; or to the first unit
+// vector if nothing is left. zero is 1 in that case, and 0 otherwise; share is ||g||/bound,
+// at most 1; ok says that g is finite. To cut changes g by 2^(1-tiny) of its norm, or of
+// 2^-tiny bound, for each coordinate at most.
+//
+// Powers of two are handled as integers: arithmetic with subnormal numbers takes many
+// processors longer.
+func (d *directions) point(g []float64, bound float64) (zero uint64, share float64, ok bool) {
+	const sign, ones = 1 << 63, 0x3ff << 52 // of 1
+	largest := math.Float64bits(bound) - tiny<<52
+	for _, v := range g {
+		size := math.Float64bits(v) &^ sign
+		largest = pick(below(largest, size), size, largest)
+	}
+	top := largest >> 52 << 52
+	for i, v := range g {
+		b := math.Float64bits(v)
+		d.u[i] = math.Float64frombits((b - (top - ones)) & -(1 - below(b&^sign, top-tiny<<52)))
+	}
+	norm := math.Sqrt(dot(d.u, d.u))
+	b := math.Float64bits(norm)
+	zero = 1 - (b|-b)>>63
+	d.u[0] += float64(int64(zero))
+	return zero, min(norm*(math.Float64frombits(top)/bound), 1), top>>52 < 0x7ff
+}
+
+// exchange puts the larger of two entries first.
+type exchange struct{ i, j uint16 }
+
+// mergeExchange is Batcher's network that sorts n entries, largest first (Knuth, The Art
+// of Computer Programming 3, 5.2.2, Algorithm M): which entries are compared does not
+// depend on them.
+func mergeExchange(n int) (network []exchange) {
+	top := 1
+	for 2*top < n {
+		top *= 2
+	}
+	for p := top; p > 0; p /= 2 {
+		for q, r, d := top, 0, p; ; q, r, d = q/2, p, q-p {
+			for i := 0; i < n-d; i++ {
+				if i&p == r {
+					network = append(network, exchange{uint16(i), uint16(i + d)})
+				}
+			}
+			if q == p {
+				break
+			}
+		}
+	}
+	return network
 }
 
 // directions returns the vectors of a seed, to be put back into the pool.
@@ -302,27 +379,4 @@ func dot(a, b []float64) float64 {
 		s[0] += float64(a[i] * b[i])
 	}
 	return (s[0] + s[1]) + (s[2] + s[3])
-}
-
-// finiteNorm is the Euclidean norm, without overflow, and whether it is finite.
-func finiteNorm(g []float64) (float64, bool) {
-	if sum := dot(g, g); sum >= 0x1p-900 && sum <= 0x1p900 { // no square that matters left the range
-		return math.Sqrt(sum), true
-	}
-	largest := 0.0
-	for _, v := range g {
-		if !(math.Abs(v) <= math.MaxFloat64) {
-			return 0, false
-		}
-		largest = max(largest, math.Abs(v))
-	}
-	if largest == 0 {
-		return 0, true
-	}
-	sum := 0.0
-	for _, v := range g {
-		sum += (v / largest) * (v / largest)
-	}
-	norm := largest * math.Sqrt(sum)
-	return norm, norm <= math.MaxFloat64
 }

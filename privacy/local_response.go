@@ -9,10 +9,11 @@ import (
 // true one with probability e^Epsilon/(e^Epsilon + Categories - 1), else one of
 // the others, each equally likely (Warner 1965; [Han19] Proposition 2).
 //
-// Guarantee: Epsilon-local DP of the answer, exactly (chooseLocally with one
-// favoured answer). It is drawn at the user; only the answer leaves.
+// Guarantee: Epsilon-local DP of the answer, exactly (placeLaw with one favoured
+// place). It is drawn at the user, in a time that does not depend on the answer; only
+// the answer leaves.
 type RandomizedResponse struct {
-	Epsilon    float64 // in (0, MaxLocalEpsilon]
+	Epsilon    float64 // in [MinLocalEpsilon, MaxLocalEpsilon]
 	Categories int     // 0 means 2
 }
 
@@ -48,5 +49,7 @@ func (m RandomizedResponse) Answer(truth int, src *Source) (int, error) {
 	if truth < 0 || truth >= m.categories() {
 		return 0, fmt.Errorf("privacy: an answer is outside of the %d categories of its randomised response", m.categories())
 	}
-	return src.chooseLocally(m.categories(), m.Epsilon, func(i int) bool { return i == truth }), nil
+	law := newPlaceLaw(m.categories(), 1, m.Epsilon)
+	answer := uint64(truth) + law.draw(src) // the truth stands at place 0
+	return int(answer - law.n&-(1-below(answer, law.n))), nil
 }

@@ -201,7 +201,7 @@ func TestPrivateDirectionFavoursTheSameNumber(t *testing.T) {
 		}
 		for _, g := range [][]float64{{1, 2, 3}, {0, 0, 0}, {-huge, huge, huge}, {5e-324, 0, 0}, {inf, -inf, 0}, {math.NaN(), 1, 1}} {
 			for seed := range byte(20) {
-				for _, positive := range []bool{true, false} {
+				for positive := range uint64(2) {
 					best := c.Favours(g, [32]byte{seed}, positive)
 					if len(best) != c.Mechanism().Favoured {
 						t.Fatalf("%+v: %d candidates favoured, want %d", m, len(best), c.Mechanism().Favoured)

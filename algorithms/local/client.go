@@ -2,6 +2,7 @@ package local
 
 import (
 	"math"
+	"math/bits"
 
 	"dyad/engine"
 	"dyad/privacy"
@@ -22,32 +23,36 @@ type Message struct {
 // goroutine at a time.
 //
 // It trusts the server with nothing but the number of visits: whatever state the server
-// publishes, a message is Epsilon-locally private, and whether there is one does not
-// depend on the record. A server can ask for more visits than Plan.Epochs, by a state
-// of an earlier epoch or a message that it calls lost; who runs the client must count
-// the visits of its user durably, and send a message again as it was.
+// publishes, a message is Epsilon-locally private, and neither whether there is one nor
+// the time that it takes depends on the record. A server can ask for more visits than
+// Plan.Epochs, by a state of an earlier epoch or a message that it calls lost; who runs
+// the client must count the visits of its user durably, and send a message again as it was.
+//
+// Time: steps, draws and places in memory are the same for every record, and no
+// arithmetic meets a subnormal number, but for the one evaluation of the loss's slope at
+// the margin, whose functions may take a few nanoseconds more at some numbers.
 type Client struct {
 	plan *Plan
 	src  *privacy.Source
-	g    []float64
+	x, g []float64
 }
 
 // NewClient returns the client of a plan that draws from src.
 func NewClient(p *Plan, src *privacy.Source) *Client {
-	return &Client{plan: p, src: src, g: make([]float64, p.Dim)}
+	return &Client{plan: p, src: src, x: make([]float64, p.Dim), g: make([]float64, p.Dim)}
 }
 
 // Message is the message of one visit: the only place where a record meets
 // randomness. st is the published state, of which Epoch and W are used; z has Dim
 // features within the norm bound and label -1 or 1. A state that no server of the plan
 // publishes is refused, for every record.
+//
+// A record with another label, or with a feature that is not a number or far beyond the
+// norm bound, contributes nothing: its message is that of a record out of the curriculum
+// with gradient zero, by the same steps. To fail would tell of it.
 func (c *Client) Message(st *State, z engine.Record) (Message, error) {
 	p := c.plan
 	if err := p.checkPublished(st); err != nil {
-		return Message{}, err
-	}
-	y, err := label(z.Y)
-	if err != nil {
 		return Message{}, err
 	}
 	if len(z.X) != p.Dim {
@@ -57,51 +62,84 @@ func (c *Client) Message(st *State, z engine.Record) (Message, error) {
 	case PrestigeLabel:
 		return Message{}, errLabelOnly
 	case PrestigePrinted:
-		return c.printed(st, z.X, y)
+		return c.printed(st, z)
 	}
-	margin := c.gradient(st.W, z.X, y)
-	selected := !p.Method.gradual() || margin >= p.ThresholdAt(st.Epoch)
+	y, usable := c.read(z)
+	f, margin := p.slope(st.W, c.x, y)
+	selected := usable
+	if p.Method.gradual() {
+		selected &= 1 - signBit(margin-p.ThresholdAt(st.Epoch))
+	}
 	if p.Method == PrestigeParticipation {
-		answer, err := p.response.Answer(bit(selected), c.src)
-		if err != nil || answer == 0 {
+		answer, err := p.response.Answer(int(selected), c.src)
+		if err != nil || answer == 0 { // what the server sees anyway
 			return Message{}, err
 		}
-	} else if !p.Method.private() {
-		if !selected {
+	}
+	c.gradient(f * float64(int64(selected)))
+	if !p.Method.private() {
+		if selected == 0 {
 			return Message{}, nil
 		}
 		return Message{Takes: true, Gradient: append([]float64(nil), c.g...)}, nil
 	}
-	if !selected {
-		clear(c.g)
-	}
 	return c.send()
 }
 
-// send sends the private sample of c.g, or of zero if c.g has no finite norm, as for a
-// record far beyond the bound: to send nothing would tell of it.
-func (c *Client) send() (Message, error) {
-	for _, v := range c.g {
-		if !(math.Abs(v) <= 0x1p900) {
-			clear(c.g)
-			break
-		}
+// read sets c.x to the features and returns the label; of a record that cannot be used
+// it sets 0 and returns 1, and usable is 0 instead of 1. Entries below 2^-80 of the norm
+// bound count as 0.
+func (c *Client) read(z engine.Record) (y float64, usable uint64) {
+	one := math.Float64bits(1)
+	usable = below(math.Float64bits(z.Y)&^signMask^one, 1) // |y| = 1
+	most, least := math.Float64bits(c.plan.FeatureNorm*0x1p20), math.Float64bits(c.plan.FeatureNorm*leastShare)
+	for _, v := range z.X {
+		usable &= below(math.Float64bits(v)&^signMask, most)
 	}
+	for i, v := range z.X {
+		c.x[i] = math.Float64frombits(math.Float64bits(cut(v, least)) & -usable)
+	}
+	return math.Float64frombits(one | math.Float64bits(z.Y)&signMask&-usable), usable
+}
+
+const (
+	signMask   = 1 << 63
+	leastShare = 0x1p-80
+)
+
+func signBit(v float64) uint64 { return math.Float64bits(v) >> 63 }
+
+// below is 1 if a < b, and 0 if not, without a branch.
+func below(a, b uint64) uint64 {
+	_, borrow := bits.Sub64(a, b, 0)
+	return borrow
+}
+
+// cut is v, or 0 if |v| is below the number of bits least, without a branch.
+func cut(v float64, least uint64) float64 {
+	b := math.Float64bits(v)
+	return math.Float64frombits(b & (below(b&^signMask, least) - 1))
+}
+
+// send sends the private sample of c.g.
+func (c *Client) send() (Message, error) {
 	d, err := c.plan.channel.Send(c.g, c.src)
 	return Message{Takes: err == nil, Direction: d}, err
 }
 
 // printed is [Han19] Algorithm 1: a fresh noisy label decides whether anything is
 // sent, and the sampled gradient has the regulariser in it.
-func (c *Client) printed(st *State, x []float64, y float64) (Message, error) {
+func (c *Client) printed(st *State, z engine.Record) (Message, error) {
+	y, _ := c.read(z)
 	answer, err := c.plan.response.Answer(bit(y > 0), c.src)
 	if err != nil {
 		return Message{}, err
 	}
-	noisy := float64(2*answer - 1)
-	if margin := c.gradient(st.W, x, noisy); margin < c.plan.ThresholdAt(st.Epoch) {
+	f, margin := c.plan.slope(st.W, c.x, float64(2*answer-1))
+	if margin < c.plan.ThresholdAt(st.Epoch) {
 		return Message{}, nil
 	}
+	c.gradient(f)
 	for i, w := range st.W {
 		c.g[i] += c.plan.L2 * w
 	}
@@ -109,13 +147,14 @@ func (c *Client) printed(st *State, x []float64, y float64) (Message, error) {
 }
 
 // Label is the one message of a user of PrestigeLabel: a randomised label, to be
-// kept and used in every epoch.
+// kept and used in every epoch. For a label that is neither -1 nor 1 the response is that
+// to a tossed coin, whose law lies between those of the two labels.
 func (c *Client) Label(y float64) (float64, error) {
-	y, err := label(y)
-	if err != nil {
-		return 0, err
-	}
-	answer, err := c.plan.response.Answer(bit(y > 0), c.src)
+	b := math.Float64bits(y)
+	usable := below(b&^signMask^math.Float64bits(1), 1)
+	coin := c.src.Uint64() >> 63
+	truth := coin ^ (coin^(1-b>>63))&-usable
+	answer, err := c.plan.response.Answer(int(truth), c.src)
 	return float64(2*answer - 1), err
 }
 
@@ -139,25 +178,38 @@ func (p *Plan) checkPublished(st *State) error {
 	return nil
 }
 
-// gradient sets c.g to the gradient of the loss part and returns the margin.
-func (c *Client) gradient(w, x []float64, y float64) (margin float64) {
-	return lossGradient(c.g, c.plan, w, x, y)
+// gradient sets c.g to f x, the gradient of the loss part.
+func (c *Client) gradient(f float64) {
+	for i, v := range c.x {
+		c.g[i] = f * v
+	}
 }
 
 // lossGradient sets g to phi'(v) y x, clipped to norm L, and returns v = y (w.x + b).
 func lossGradient(g []float64, p *Plan, w, x []float64, y float64) float64 {
-	s := p.Bias
-	for i, v := range x {
-		s += w[i] * v
-	}
-	f := p.Loss.Slope(y*s) * y
-	// |phi'| is at most L/R_x on the public range; rounding must not exceed it.
-	most := p.Lipschitz / p.FeatureNorm
-	f = math.Max(-most, math.Min(most, f))
+	f, margin := p.slope(w, x, y)
 	for i, v := range x {
 		g[i] = f * v
 	}
-	return y * s
+	return margin
+}
+
+// slope is the factor phi'(v) y of x in the gradient, and v = y (w.x + b). What is below
+// 2^-80 of the radius, or of the largest slope, counts as 0, and so does a slope that is not
+// a number, as a server's formula may have at some margins: to fail there would tell the
+// margin.
+func (p *Plan) slope(w, x []float64, y float64) (f, margin float64) {
+	s, least := p.Bias, math.Float64bits(p.Radius*leastShare)
+	for i, v := range x {
+		s += cut(w[i], least) * v
+	}
+	f = p.Loss.Slope(y*s) * y
+	// |phi'| is at most L/R_x on the public range; rounding must not exceed it.
+	most := p.Lipschitz / p.FeatureNorm
+	f = max(-most, min(most, f))
+	number := below(math.Float64bits(f)&^signMask, math.Float64bits(math.Inf(1)))
+	f = math.Float64frombits(math.Float64bits(f) & -number)
+	return cut(f, math.Float64bits(most*leastShare)), y * s
 }
 
 func label(y float64) (float64, error) {

@@ -11,16 +11,17 @@ import (
 //
 // Proof. Prestige and DJW: the message of a visit is one private sample, Epsilon
 // locally private for any two records, whatever their gradients, so also for the
-// gradient that a threshold set to zero; State is post-processing of messages, and
-// the visits of a user compose to Epochs Epsilon. PrestigeParticipation: the
-// response is e_p-private, the sample given it e_s-private, and if the response is
-// no nothing else is sent. PrestigeLabel: with public x all that depends on y is
-// one response. PrestigePrinted: a record with |w.x + b| below the threshold never
+// gradient that a threshold, or a record that cannot be used, set to zero; State is
+// post-processing of messages, and the visits of a user compose to Epochs Epsilon.
+// PrestigeParticipation: privacy.DirectionChannel.ParticipationEpsilon is at most
+// Epsilon, with the gradient 0 sent whenever the answer should be no. PrestigeLabel: with
+// public x all that depends on y is one response; that to a tossed coin, for another label,
+// is a mixture of both. PrestigePrinted: a record with |w.x + b| below the threshold never
 // sends, one above it does with positive probability, so no finite epsilon holds;
 // for public x whether it sends, and what, are post-processing of one response of
 // y an epoch, and the private sampling of a function of that response adds
 // nothing. QED
-func (p *Plan) guarantee(sampling float64) privacy.Guarantee {
+func (p *Plan) guarantee() privacy.Guarantee {
 	g := privacy.Guarantee{
 		Kind: privacy.LocalDP, Unit: "one user", Relation: "any two records of that user, features and label",
 		Released: fmt.Sprintf("the user's messages of %d epochs, and with them every published model", p.Epochs),
@@ -29,6 +30,9 @@ func (p *Plan) guarantee(sampling float64) privacy.Guarantee {
 			"each user has one record and draws the noise at home; the server need not be trusted",
 		},
 	}
+	if p.Method.protects() {
+		g.Assumptions = append(g.Assumptions, "the server sees messages, that they come and when; who takes part is public. A record that cannot be used (a missing value, an unknown category, another label) sends one, too, which contributes nothing; what the user's own computer shows is the user's")
+	}
 	all := timesUp(p.Epochs, p.Epsilon)
 	switch p.Method {
 	case Prestige, DJW:
@@ -36,7 +40,9 @@ func (p *Plan) guarantee(sampling float64) privacy.Guarantee {
 		g.Derivation = fmt.Sprintf("private sampling on the sphere, %g-LDP for any vector sent (privacy.PrivateDirection), %d times", p.Epsilon, p.Epochs)
 	case PrestigeParticipation:
 		g.Epsilon = all
-		g.Derivation = fmt.Sprintf("randomised response (%g) and private sampling (%g), %d times", p.response.Epsilon, sampling, p.Epochs)
+		sampling, up := p.channel.Mechanism().Epsilon, privacy.FormatUp
+		g.Derivation = fmt.Sprintf("randomised response whether the record takes part (%s) and, if it says yes, private sampling (%s), of gradient 0 if the record does not: together %s-LDP, max(%s, %s + %s) (privacy.DirectionChannel.ParticipationEpsilon), %d times",
+			up(p.response.Epsilon), up(sampling), up(p.channel.ParticipationEpsilon(p.response.Epsilon)), up(sampling), up(p.response.Epsilon), up(p.channel.EpsilonAgainstZero()), p.Epochs)
 	case PrestigeLabel:
 		g.Kind, g.Epsilon = privacy.LabelLDP, p.Epsilon
 		g.Relation = "the two labels of that user"

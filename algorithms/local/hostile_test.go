@@ -132,3 +132,28 @@ func TestHostileStateSeparatesRecords(t *testing.T) {
 		t.Error("the hostile state does not separate the two records; choose another for the test")
 	}
 }
+
+// torn is a loss whose slope is not a number for some margins.
+type torn struct{ logistic }
+
+func (torn) Slope(v float64) float64 {
+	return []float64{-1, math.NaN(), math.Inf(1)}[int(math.Abs(v)*10)%3]
+}
+
+// Nor is a user silent, or treated in another way, where a server's loss has no slope.
+func TestHostileLossLearnsNothingFromSilence(t *testing.T) {
+	for _, m := range []local.Method{local.Prestige, local.DJW, local.PrestigeParticipation} {
+		p := protocol(m)
+		p.Loss = torn{}
+		q := plan(t, p)
+		for _, x := range []float64{0, 0.02, 0.03, 0.05, 0.5} {
+			st := q.Start()
+			st.W[0] = q.Radius
+			src := privacy.NewSeededSource(1)
+			msg, err := local.NewClient(q, src).Message(st, engine.Record{X: []float64{x, 0, 0}, Y: 1})
+			if err != nil || m != local.PrestigeParticipation && !msg.Takes {
+				t.Errorf("%s, x = %v: %+v, %v", m, x, msg, err)
+			}
+		}
+	}
+}

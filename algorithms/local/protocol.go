@@ -75,6 +75,9 @@ func ParseMethod(s string) (Method, error) {
 // private says that messages are privatised.
 func (m Method) private() bool { return m != Curriculum && m != SGD }
 
+// protects says that a guarantee covers the messages.
+func (m Method) protects() bool { return m.private() && m != PrestigePrinted }
+
 // gradual says that the threshold selects records.
 func (m Method) gradual() bool { return m != DJW && m != SGD }
 
@@ -95,8 +98,9 @@ type Protocol struct {
 	// answer of a user. Ignored by methods without privacy.
 	Epsilon float64
 	// ResponseShare is the part of Epsilon that a randomised response gets, in
-	// (0, 1), for PrestigeParticipation and PrestigePrinted; 0 means 1/5, the paper's
-	// 1:4.
+	// (0, 1), for PrestigeParticipation and PrestigePrinted. 0 means 1/5 for the latter,
+	// the paper's 1:4; for the former that the sample gets Epsilon and the response what
+	// this leaves (privacy.PrivateDirection.Participation).
 	ResponseShare float64
 	// Pairs are the candidate directions of private sampling
 	// (privacy.PrivateDirection); 0 means 1.
@@ -143,32 +147,33 @@ func (p Protocol) Plan() (*Plan, error) {
 		return nil, fmt.Errorf("%w: %s: the slope of loss %s is not bounded for margins up to %g; choose a smaller radius or another loss", ErrProtocol, p.Method, p.Loss.Name(), margin)
 	}
 	q.EstimateNorm = q.Lipschitz
-	sampling := p.Epsilon
+	m := privacy.PrivateDirection{Dim: p.Dim, Bound: q.Lipschitz, Epsilon: p.Epsilon, Pairs: p.Pairs}
+	var err error
 	switch p.Method {
-	case PrestigeParticipation, PrestigePrinted:
+	case PrestigeParticipation:
+		q.response, q.channel, err = m.Participation(p.Epsilon, p.ResponseShare)
+	case PrestigePrinted:
 		q.response.Epsilon = p.Epsilon * p.ResponseShare
-		// Both together are Epsilon at most, also where the difference was rounded up.
-		sampling = math.Nextafter(p.Epsilon-q.response.Epsilon, 0)
+		m.Epsilon -= q.response.Epsilon
+		if err = q.response.Validate(); err == nil {
+			q.channel, err = m.Channel()
+		}
 	case PrestigeLabel:
-		q.response.Epsilon, sampling = p.Epsilon, 0
+		q.response.Epsilon = p.Epsilon
+		err = q.response.Validate()
+	case Prestige, DJW:
+		q.channel, err = m.Channel()
 	}
-	if q.response.Epsilon > 0 {
-		if err := q.response.Validate(); err != nil {
-			return nil, fmt.Errorf("%w: %w", ErrProtocol, err)
-		}
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrProtocol, err)
 	}
-	if p.Method.private() && sampling > 0 {
-		var err error
-		m := privacy.PrivateDirection{Dim: p.Dim, Bound: q.Lipschitz, Epsilon: sampling, Pairs: p.Pairs}
-		if q.channel, err = m.Channel(); err != nil {
-			return nil, fmt.Errorf("%w: %w", ErrProtocol, err)
-		}
+	if q.channel != nil {
 		q.EstimateNorm = q.channel.Scale()
 	}
 	if p.Method == PrestigePrinted {
 		q.EstimateNorm *= 2 // [Han19] Lemma 2 loses a factor (privacy.md 5.2)
 	}
-	q.Guarantee = q.guarantee(sampling)
+	q.Guarantee = q.guarantee()
 	return q, nil
 }
 
@@ -177,10 +182,17 @@ func (p *Protocol) fill() error {
 	for _, d := range []struct {
 		value    *float64
 		fallback float64
-	}{{&p.ResponseShare, 0.2}, {&p.Threshold, 1.5}, {&p.ThresholdStep, 1}} {
+	}{{&p.Threshold, 1.5}, {&p.ThresholdStep, 1}} {
 		if *d.value == 0 {
 			*d.value = d.fallback
 		}
+	}
+	share := 0.2 // the paper's
+	if p.ResponseShare != 0 {
+		share = p.ResponseShare
+	}
+	if p.Method != PrestigeParticipation {
+		p.ResponseShare = share
 	}
 	if p.Epochs == 0 {
 		p.Epochs = 10
@@ -201,7 +213,7 @@ func (p *Protocol) fill() error {
 	}{
 		{"the feature norm", p.FeatureNorm, 1e-100, 1e100}, {"the radius", p.Radius, 1e-100, 1e100}, {"the L2 weight", p.L2, 1e-100, 1e100},
 		{"the bias", p.Bias, -1e100, 1e100}, {"the threshold", p.Threshold, -1e100, 1e100}, {"the threshold's step", p.ThresholdStep, 0, 1e100},
-		{"the share of the response", p.ResponseShare, 0x1p-20, 1 - 0x1p-20},
+		{"the share of the response", share, 0x1p-20, 1 - 0x1p-20},
 	} {
 		if !(c.value >= c.low && c.value <= c.high) {
 			return fmt.Errorf("%s is %v, must be between %g and %g", c.name, c.value, c.low, c.high)

@@ -17,6 +17,11 @@ func Simulate(ctx context.Context, p *Plan, records *engine.Records, src *privac
 	if records.Len() != p.Users || records.Dim() != p.Dim {
 		return nil, errShape
 	}
+	for i := range p.Users {
+		if _, err := label(records.Label(i)); err != nil {
+			return nil, err
+		}
+	}
 	s := &simulation{plan: p, records: records, client: NewClient(p, src), x: make([]float64, p.Dim), state: p.Start()}
 	if p.Method == PrestigeLabel {
 		if err := s.askLabels(); err != nil {

@@ -34,7 +34,7 @@ type localFlags struct {
 	Epochs        int                `positive:"" default:"10" help:"Epochs; every user is visited once in each."`
 	Batch         int                `positive:"" default:"1" help:"Messages averaged in one update."`
 	Pairs         int                `positive:"" name:"direction-pairs" default:"1" help:"Random directions of a message; more of them give less noise from epsilon 2 on, for as much more work at the user."`
-	ResponseShare float64            `positive:"" name:"response-share" default:"0.2" placeholder:"F" help:"Part of epsilon for the randomised response, where there is one."`
+	ResponseShare float64            `positive:"" name:"response-share" placeholder:"F" help:"Part of epsilon for the randomised response, where there is one. Default: prestige-participation all that the sample leaves of the proven total; prestige-printed 0.2."`
 	Threshold     *float64           `placeholder:"D" help:"Margin that a record needs to be in the curriculum of the first epoch. Default: 1.5."`
 	ThresholdStep *float64           `name:"threshold-step" placeholder:"MU" help:"By which the threshold falls after epoch t, times sqrt t. Default: 1."`
 	Bias          *float64           `placeholder:"B" help:"Public bias b. Default: 0."`

@@ -14,7 +14,7 @@ type localAuditCmd struct {
 	Visits     int     `positive:"" default:"1" help:"Visits of the user that the adversary sees; the claim is as many times epsilon."`
 	D          int     `positive:"" short:"d" default:"2" help:"Number of features."`
 	Pairs      int     `positive:"" name:"direction-pairs" default:"1" help:"Random directions of a message."`
-	Share      float64 `positive:"" name:"response-share" default:"0.2" placeholder:"F" help:"Part of epsilon for the randomised response, where there is one."`
+	Share      float64 `positive:"" name:"response-share" placeholder:"F" help:"Part of epsilon for the randomised response, where there is one. Default: prestige-participation all that the sample leaves of the proven total; prestige-printed 0.2."`
 	Radius     float64 `positive:"" default:"5" placeholder:"R" help:"Radius of the ball that w lives in."`
 	Runs       int     `positive:"" default:"20000" help:"Runs with each of the two records; half of them choose the attack."`
 	Confidence float64 `positive:"" default:"0.999" help:"Confidence of the bound."`
@@ -77,6 +77,9 @@ func localAuditText(r *localaudit.Report) string {
 	line(&b, "claimed", "epsilon %s by %s", privacy.FormatUp(r.Claim), r.Source)
 	line(&b, "audited", "epsilon >= %.6g with confidence %g (Clopper-Pearson; %d of %d against %d of %d)", r.LowerBound, r.Confidence,
 		r.Event.Likely, r.Event.LikelyRuns, r.Event.Rare, r.Event.RareRuns)
+	if r.Estimate != 0 {
+		line(&b, "", "estimate %.4f with standard error %.4f: %.3f of the claim", r.Estimate, r.StandardError, r.Estimate/r.Claim)
+	}
 	switch {
 	case !r.Holds():
 	case r.HalfRefuted:

@@ -15,7 +15,6 @@ import (
 	"dyad/algorithms/local"
 	"dyad/cmd/dyad/localserve"
 	"dyad/engine"
-	"dyad/engine/dataset"
 	"dyad/privacy"
 )
 
@@ -45,6 +44,8 @@ type caFlag struct {
 func (localClientCmd) Help() string {
 	return `Fetches protocol and model, computes constants and guarantee itself, draws the message here and sends it. A
 message is written to the memory file before it is sent, so that it can be sent again, but no second one is made.
+A record with a missing value, an unknown category or another label is answered for, too, by a message that
+contributes nothing and looks like any other; a note on standard error tells you, and the exit code does not.
 
 Exit codes: 0 the message of this epoch is with the server, or all epochs are over; 1 the server refused it; 2 bad
 input or protocol; 3 the server is away, or the protocol costs too much.
@@ -59,6 +60,7 @@ With a server:
 // localAnswer is the JSON output of local client.
 type localAnswer struct {
 	Outcome   string                 `json:"outcome"`
+	Unusable  string                 `json:"record_unusable,omitempty"` // why the record contributes nothing, for the user's eyes
 	Epoch     int                    `json:"epoch,omitempty"`
 	Epsilon   float64                `json:"epsilon_spent"` // of all remembered messages
 	Guarantee privacy.Guarantee      `json:"guarantee"`
@@ -77,9 +79,12 @@ func (c *localClientCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	record, err := c.record(a, encoder)
+	record, unusable, err := c.record(a, encoder)
 	if err != nil {
 		return err
+	}
+	if unusable != "" {
+		a.note("dyad: the record cannot be used: %s\nThe server does not learn this: it gets a message all the same, of a record that contributes nothing, at the usual cost.", unusable)
 	}
 	memory, err := openClientMemory(c.Memory)
 	if err != nil {
@@ -103,6 +108,7 @@ func (c *localClientCmd) Run(a *app) error {
 			if err != nil {
 				return err
 			}
+			answer.Unusable = unusable
 			addSchema(&answer.Guarantee, encoder.Schema())
 			return a.emit(answer, answer.text())
 		}
@@ -122,43 +128,6 @@ const (
 	outcomeOver     = "over"
 	outcomePrinted  = "printed"
 )
-
-// record reads the one record.
-func (c *localClientCmd) record(a *app, e *dataset.Encoder) (engine.Record, error) {
-	s := e.Schema()
-	if s.IsGraded() {
-		return engine.Record{}, badInput("local learners need labels of two classes")
-	}
-	var z engine.Record
-	count := 0
-	show := func(r *dataset.Row) error {
-		if count++; count != c.Row {
-			return a.ctx.Err()
-		}
-		if r.Label == "" {
-			return badInput("the record has no label")
-		}
-		x, err := e.EncodeRow(r)
-		z = engine.Record{X: x, Y: r.Y}
-		return err
-	}
-	o := c.options(dataset.Options{Labels: dataset.LabelsOptional})
-	var err error
-	if c.Data == "-" {
-		err = dataset.ScanReader("standard input", a.stdin, s, o, show)
-	} else {
-		err = dataset.Scan(c.Data, s, o, show)
-	}
-	switch {
-	case a.ctx.Err() != nil:
-		return z, a.ctx.Err()
-	case err != nil:
-		return z, asInput(err)
-	case z.X == nil:
-		return z, badInput("--row is %d, and there are %d rows", c.Row, count)
-	}
-	return z, nil
-}
 
 func (c caFlag) http() (*http.Client, error) {
 	transport := http.DefaultTransport.(*http.Transport).Clone()

@@ -19,7 +19,7 @@ func readCSV(t *table, src *source, z sizes) error {
 	var l *layout
 	if s.CSV.Header {
 		if l, err = t.headerLayout(first, r.row, &csvNames); err != nil {
-			return err
+			return inHeader(err)
 		}
 		first = nil
 	} else if l, err = t.positionLayout(first, r.row); err != nil {

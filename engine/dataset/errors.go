@@ -14,6 +14,15 @@ type ParseError struct {
 	Column   string // name in the schema, "" if the row as a whole is meant
 	Position int    // field of the row or LIBSVM index, from 1; 0 if not applicable
 	Rule     string // what is wrong and what to do about it
+	Header   bool   // the header of a CSV file is meant, so that no row decides on the error
+}
+
+// inHeader marks an error of a header.
+func inHeader(err error) error {
+	if p, ok := err.(*ParseError); ok {
+		p.Header = true
+	}
+	return err
 }
 
 // Error returns "dataset: FILE: row R, column "NAME" (number P): RULE" without

@@ -39,34 +39,53 @@ type Report struct {
 	Seed     uint64 `json:"seed"`
 	// Claim is the epsilon that is attacked: the guarantee's for so many visits, or the
 	// paper's if there is no guarantee.
-	Claim      float64      `json:"claimed_epsilon"`
-	Source     string       `json:"claimed_by"`
-	Confidence float64      `json:"confidence"`
-	LowerBound float64      `json:"audited_epsilon"`
-	Sends      [2]float64   `json:"sends"` // frequency with which each record sends a gradient
-	Guarantee  privacy.Kind `json:"guarantee"`
-	Event      audit.Event  `json:"event"`
+	Claim      float64 `json:"claimed_epsilon"`
+	Source     string  `json:"claimed_by"`
+	Confidence float64 `json:"confidence"`
+	LowerBound float64 `json:"audited_epsilon"`
+	// Estimate is the logarithm of the ratio of the event's two frequencies, and
+	// StandardError its standard error: how near the attack comes to the claim, without the
+	// margin of a bound. 0 if the event never came for one of the records.
+	Estimate      float64      `json:"estimated_epsilon"`
+	StandardError float64      `json:"standard_error"`
+	Sends         [2]float64   `json:"sends"` // frequency with which each record sends a gradient
+	Guarantee     privacy.Kind `json:"guarantee"`
+	Event         audit.Event  `json:"event"`
 	// HalfRefuted is the control: the same attack refutes a claim of half as much. If it
 	// does not, a leak of twice the claim would not be seen, and Holds says little.
 	HalfRefuted bool         `json:"half_claim_refuted"`
 	plan        *local.Plan  // attacked
 	state       *local.State // published
 	records     [2]engine.Record
-	direction   []float64
+	axes        [2]int // coordinates by which candidates are ranked; the second is -1 for their order in the message
 }
 
 // Holds says that the claim is not refuted.
 func (r *Report) Holds() bool { return r.LowerBound <= r.Claim }
 
-// A visit shows that nothing is sent, or the rank of the chosen direction.
+// A visit shows that nothing is sent, or two ranks of the chosen direction.
 const (
 	silent = 0
-	// maxRanks bounds the ranks that are told apart.
-	maxRanks = 64
+	// maxRanks and maxPlaces bound the ranks that are told apart.
+	maxRanks  = 16
+	maxPlaces = 2
+	shows     = 1 + maxRanks*maxPlaces
 )
+
+// sender is a user's side: local.Client, or one with a defect in a test.
+type sender interface {
+	Message(*local.State, engine.Record) (local.Message, error)
+	Label(y float64) (float64, error)
+}
 
 // Attack attacks plan p. Methods without privacy are refused: their messages are exact.
 func Attack(ctx context.Context, p *local.Plan, o Options) (*Report, error) {
+	src := privacy.NewSeededSource(o.Seed)
+	return attack(ctx, p, o, local.NewClient(p, src))
+}
+
+// attack attacks a sender, which draws from a source of its own.
+func attack(ctx context.Context, p *local.Plan, o Options, client sender) (*Report, error) {
 	if o.Runs < 100 || o.Visits < 1 || !(o.Confidence > 0 && o.Confidence < 1) {
 		return nil, fmt.Errorf("localaudit: %d runs of %d visits at confidence %v: want at least 100 runs, 1 visit and a confidence in (0, 1)", o.Runs, o.Visits, o.Confidence)
 	}
@@ -76,14 +95,13 @@ func Attack(ctx context.Context, p *local.Plan, o Options) (*Report, error) {
 	if p.Method == local.PrestigeLabel && o.Visits != 1 {
 		return nil, errors.New("localaudit: a user of prestige-label answers once; attack one visit")
 	}
-	src := privacy.NewSeededSource(o.Seed)
 	var best *Report
 	for _, r := range instances(p) {
-		pilot, err := r.draw(ctx, max(100, o.Runs/10), o.Visits, src)
+		pilot, err := r.draw(ctx, max(100, o.Runs/10), o.Visits, client)
 		if err != nil {
 			return nil, err
 		}
-		r.attack(pilot, 0.5) // a choice, no claim
+		r.attack(pilot, 0.95) // a choice, no claim
 		if best == nil || r.LowerBound > best.LowerBound {
 			best = r
 		}
@@ -97,7 +115,7 @@ func Attack(ctx context.Context, p *local.Plan, o Options) (*Report, error) {
 	if p.Guarantee.Kind == privacy.None {
 		best.Source = "the paper"
 	}
-	runs, err := best.draw(ctx, o.Runs, o.Visits, src)
+	runs, err := best.draw(ctx, o.Runs, o.Visits, client)
 	if err != nil {
 		return nil, err
 	}
@@ -107,19 +125,21 @@ func Attack(ctx context.Context, p *local.Plan, o Options) (*Report, error) {
 }
 
 // instances are the states and pairs of records that the adversary tries: records
-// with opposite gradients, and one in the curriculum against one out of it, at a model
-// of norm 0 or R, in the first and the last epoch.
+// with opposite gradients, and one in the curriculum against one out of it, with gradients
+// along the first axis, for which that of zero stands in, and across it, at a model of norm
+// 0 or R, in the first and the last epoch.
 func instances(p *local.Plan) []*Report {
 	var all []*Report
 	add := func(epoch int, w float64, text string, a, b engine.Record) {
 		st := p.Start()
 		st.Epoch, st.Visits = epoch, int64(epoch-1)*int64(p.Users)
 		st.W[0] = w
-		r := &Report{plan: p, state: st, records: [2]engine.Record{a, b}, direction: make([]float64, p.Dim)}
-		r.direction[0] = 1
+		r := &Report{plan: p, state: st, records: [2]engine.Record{a, b}, axes: [2]int{0, -1}}
 		r.Instance = fmt.Sprintf("epoch %d, w = (%g, 0, ...), %s", epoch, w, text)
 		all = append(all, r)
 	}
+	across := engine.Record{X: make([]float64, p.Dim), Y: 1}
+	across.X[p.Dim-1] = p.FeatureNorm
 	at := func(x, y float64) engine.Record {
 		z := engine.Record{X: make([]float64, p.Dim), Y: y}
 		z.X[0] = x * p.FeatureNorm
@@ -134,6 +154,10 @@ func instances(p *local.Plan) []*Report {
 			add(epoch, w, "x of norm R_x with label 1 against label -1", at(1, 1), at(1, -1))
 			if p.Gradual() && p.Method != local.PrestigeLabel { // x is public there
 				add(epoch, w, "x of norm R_x against R_x/100, label 1", at(1, 1), at(0.01, 1))
+				if p.Dim > 1 {
+					add(epoch, w, "x of norm R_x along the last axis against the opposite of the first, label 1", across, at(-1, 1))
+					all[len(all)-1].axes = [2]int{p.Dim - 1, 0}
+				}
 			}
 		}
 	}
@@ -141,8 +165,7 @@ func instances(p *local.Plan) []*Report {
 }
 
 // draw draws the visits of runs of both records: what each shows.
-func (r *Report) draw(ctx context.Context, runs, visits int, src *privacy.Source) (out [2][][]uint8, err error) {
-	client := local.NewClient(r.plan, src)
+func (r *Report) draw(ctx context.Context, runs, visits int, client sender) (out [2][][]uint8, err error) {
 	estimate := make([]float64, r.plan.Dim)
 	for k, z := range r.records {
 		out[k] = make([][]uint8, runs)
@@ -162,11 +185,12 @@ func (r *Report) draw(ctx context.Context, runs, visits int, src *privacy.Source
 	return out, nil
 }
 
-// visit is one visit: silent, or 1 and the rank of the chosen direction by its inner
-// product with the attacked one, among all that the seed of the message offers. The user
-// prefers a fixed number of the highest or of the lowest ranks. Ranks beyond maxRanks
-// share a value.
-func (r *Report) visit(client *local.Client, z engine.Record, estimate []float64) (uint8, error) {
+// visit is one visit: silent, or 1 and two ranks of the chosen direction: by its inner
+// product with the first axis, among all that the seed of the message offers, and of its
+// pair by the size of that with the second axis, or by its number. The user prefers a fixed
+// number of the highest or of the lowest first ranks; the second ones tell whether the
+// directions of a zero gradient are all equally likely. High ranks share a value.
+func (r *Report) visit(client sender, z engine.Record, estimate []float64) (uint8, error) {
 	if r.plan.Method == local.PrestigeLabel {
 		y, err := client.Label(z.Y)
 		if y > 0 {
@@ -178,25 +202,24 @@ func (r *Report) visit(client *local.Client, z engine.Record, estimate []float64
 	if err != nil || !m.Takes {
 		return silent, err
 	}
-	inner := func(choice uint16) (float64, error) {
+	coordinates := func(choice uint16) (first, second float64, err error) {
 		clear(estimate)
 		m := m
 		m.Direction.Choice = choice
-		err := r.plan.AddEstimate(estimate, m)
-		dot := 0.0
-		for i, v := range estimate {
-			dot += v * r.direction[i]
+		err = r.plan.AddEstimate(estimate, m)
+		if second = -float64(choice / 2); r.axes[1] >= 0 {
+			second = math.Abs(estimate[r.axes[1]])
 		}
-		return dot, err
+		return estimate[r.axes[0]], second, err
 	}
-	chosen, err := inner(m.Direction.Choice)
+	chosen, size, err := coordinates(m.Direction.Choice)
 	if err != nil {
 		return silent, err
 	}
 	pairs := max(1, r.plan.Pairs)
-	rank := 0
+	rank, place := 0, 0
 	for i := range pairs {
-		v, err := inner(uint16(2 * i))
+		v, s, err := coordinates(uint16(2 * i))
 		if err != nil {
 			return silent, err
 		}
@@ -206,11 +229,17 @@ func (r *Report) visit(client *local.Client, z engine.Record, estimate []float64
 		if -v < chosen {
 			rank++
 		}
+		if s > size {
+			place++
+		}
 	}
 	if 2*pairs > maxRanks {
 		rank = rank * maxRanks / (2 * pairs)
 	}
-	return uint8(1 + rank), nil
+	if pairs > maxPlaces {
+		place = place * maxPlaces / pairs
+	}
+	return uint8(1 + rank*maxPlaces + place), nil
 }
 
 // attack sets the bound: one half of the runs gives the log-likelihood ratios of what a
@@ -218,8 +247,8 @@ func (r *Report) visit(client *local.Client, z engine.Record, estimate []float64
 func (r *Report) attack(shown [2][][]uint8, confidence float64) {
 	half := len(shown[0]) / 2
 	alpha := 1 - confidence
-	var ratio [1 + maxRanks]float64
-	var counts [2][1 + maxRanks]float64
+	var ratio [shows]float64
+	var counts [2][shows]float64
 	for k := range shown {
 		total := 0.0
 		for _, run := range shown[k][:half] {
@@ -264,6 +293,11 @@ func (r *Report) attack(shown [2][][]uint8, confidence float64) {
 	}
 	r.Event = count(rest, first, cut, above)
 	r.LowerBound = audit.ClopperPearson(r.Event, 0, alpha)
+	if e := r.Event; e.Likely > 0 && e.Rare > 0 {
+		p, q := float64(e.Likely)/float64(e.LikelyRuns), float64(e.Rare)/float64(e.RareRuns)
+		r.Estimate = math.Log(p / q)
+		r.StandardError = math.Sqrt((1-p)/float64(e.Likely) + (1-q)/float64(e.Rare))
+	}
 }
 
 // count counts scores at or beyond a threshold; the record numbered likely is the one

@@ -25,7 +25,7 @@ func plan(t *testing.T, m local.Method, epsilon float64, pairs int) *local.Plan 
 
 func attack(t *testing.T, p *local.Plan, visits int) *localaudit.Report {
 	t.Helper()
-	r, err := localaudit.Attack(context.Background(), p, localaudit.Options{Runs: 5000, Visits: visits, Confidence: 0.999, Seed: 1})
+	r, err := localaudit.Attack(context.Background(), p, localaudit.Options{Runs: 20000, Visits: visits, Confidence: 0.999, Seed: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,10 +43,7 @@ func TestSoundFormsHold(t *testing.T) {
 	}{
 		{local.Prestige, 1, 1, 0.8}, {local.Prestige, 1, 3, 0.55}, {local.Prestige, 8, 1, 0.8}, {local.DJW, 1, 1, 0.8}, {local.DJW, 8, 1, 0.8},
 		{local.PrestigeLabel, 1, 1, 0.8},
-		// The response and the sample cannot both be at their extremes: a record out of
-		// the curriculum sends a direction that favours no side. So no attack goes beyond
-		// the sample's part of the claim, 4/5.
-		{local.PrestigeParticipation, 1, 1, 0.5},
+		{local.PrestigeParticipation, 1, 1, 0.8}, {local.PrestigeParticipation, 8, 1, 0.7},
 	} {
 		for _, epsilon := range []float64{1, 2} {
 			r := attack(t, plan(t, c.method, epsilon, c.pairs), c.visits)
@@ -66,8 +63,8 @@ func TestSoundFormsHold(t *testing.T) {
 	}
 }
 
-// Where the attack has no power it says so: the bound of 2500 runs ends near
-// log(2500/log(2000)) = 5.8, below half of an epsilon of 20.
+// Where the attack has no power it says so: the bound of 10000 runs ends near
+// log(10000/log(2000)) = 7.2, below half of an epsilon of 20.
 func TestAttackWithoutPowerSaysSo(t *testing.T) {
 	for _, c := range []struct {
 		epsilon float64
@@ -114,5 +111,91 @@ func TestAttackRefuses(t *testing.T) {
 	o.Visits = 2
 	if _, err := localaudit.Attack(context.Background(), plan(t, local.PrestigeLabel, 1, 1), o); err == nil {
 		t.Error("two answers of a memoised label were drawn")
+	}
+}
+
+// A visit of prestige-participation spends all of its claim: the attack estimates at
+// least 0.9 of it, for one pair and for several, and two standard errors do not explain more.
+func TestParticipationSpendsItsClaim(t *testing.T) {
+	for _, epsilon := range []float64{0.5, 1, 2, 4} {
+		for _, pairs := range []int{1, 4} {
+			r, err := localaudit.Attack(context.Background(), plan(t, local.PrestigeParticipation, epsilon, pairs), localaudit.Options{Runs: 40000, Visits: 1, Confidence: 0.999, Seed: 2})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Logf("epsilon %v, %d pairs: estimate %.3f (%.3f) of the claim, bound %.3f of it", epsilon, pairs, r.Estimate/r.Claim, r.StandardError/r.Claim, r.LowerBound/r.Claim)
+			if r.Estimate < 0.9*r.Claim || r.Estimate-3.5*r.StandardError > r.Claim || !r.Holds() || !r.HalfRefuted {
+				t.Errorf("epsilon %v, %d pairs: %+v", epsilon, pairs, r)
+			}
+		}
+	}
+}
+
+// defective is a user's side of prestige-participation with a defect.
+type defective struct {
+	plan     *local.Plan
+	src      *privacy.Source
+	response privacy.RandomizedResponse
+	channel  *privacy.DirectionChannel
+	zero     func() []float64 // sent for a record that does not take part, on the answer yes
+}
+
+func (c *defective) Label(float64) (float64, error) { return 0, nil }
+
+// Message is local.Client.Message for the loss -u.
+func (c *defective) Message(st *local.State, z engine.Record) (local.Message, error) {
+	margin, g, selected := 0.0, make([]float64, len(z.X)), 0
+	for i, v := range z.X {
+		margin += z.Y * st.W[i] * v
+		g[i] = -z.Y * v
+	}
+	if margin >= c.plan.ThresholdAt(st.Epoch) {
+		selected = 1
+	} else {
+		g = c.zero()
+	}
+	answer, err := c.response.Answer(selected, c.src)
+	if err != nil || answer == 0 {
+		return local.Message{}, err
+	}
+	d, err := c.channel.Send(g, c.src)
+	return local.Message{Takes: true, Direction: d}, err
+}
+
+// Defects of the split refute the claim; the sound form, made in the same way, does not.
+func TestDefectsOfParticipationAreCaught(t *testing.T) {
+	const epsilon, pairs = 2, 4
+	p := plan(t, local.PrestigeParticipation, epsilon, pairs)
+	m := privacy.PrivateDirection{Dim: 2, Bound: p.Lipschitz, Pairs: pairs}
+	r, channel, err := m.Participation(epsilon, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if k := channel.Mechanism().Favoured; k >= pairs {
+		t.Fatalf("%d of %d pairs are favoured, the test needs fewer", k, pairs)
+	}
+	whole := privacy.RandomizedResponse{Epsilon: epsilon}
+	zero := func() []float64 { return []float64{0, 0} }
+	for _, c := range []struct {
+		name     string
+		caught   bool
+		response privacy.RandomizedResponse
+		zero     func() []float64
+	}{
+		{"sound", false, r, zero},
+		{"fewer pairs than all, and no random choice for zero", true, r, func() []float64 { return []float64{1e-15, 0} }},
+		{"both parts get all of epsilon", true, whole, zero},
+		{"the gradient of a record that does not take part is sent as its opposite", true, r, func() []float64 { return []float64{0, p.Lipschitz} }},
+	} {
+		src := privacy.NewSeededSource(3)
+		a, err := localaudit.AttackSender(context.Background(), p, localaudit.Options{Runs: 60000, Visits: 1, Confidence: 0.999, Seed: 3},
+			&defective{plan: p, src: src, response: c.response, channel: channel, zero: c.zero})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Logf("%s: epsilon >= %.3f, estimate %.3f (%.3f), claim %v", c.name, a.LowerBound, a.Estimate, a.StandardError, a.Claim)
+		if a.Holds() == c.caught {
+			t.Errorf("%s: %+v", c.name, a)
+		}
 	}
 }

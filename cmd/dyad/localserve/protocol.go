@@ -44,7 +44,7 @@ func lossOf(l local.Loss) Loss {
 
 // protocolVersion changes with anything that both sides must agree on: also with the
 // directions of a seed (privacy.DirectionMessage), which a server decodes from its log.
-const protocolVersion = 2
+const protocolVersion = 3
 
 // Protocol is the body of GET /v1/plan: everything public about a learning task.
 type Protocol struct {
