@@ -73,7 +73,7 @@ func (s Spec) selection() []string {
 
 // WellFormed is the assumption of every guarantee about records that a schema refuses: the
 // relation of neighbours is between data sets without any. What well-formed records have in
-// common never ends a run.
+// common never ends a run (docs/theory.md#silence).
 const WellFormed = "every record is one that the schema accepts, also the one that replaces another: a record that it refuses ends the run, and that shows"
 
 // SelectedByLabel is the assumption of a guarantee for records that are those rows of a

@@ -118,9 +118,9 @@ type Kernel interface {
 	// Lipschitz, and replacing one record of a pair moves g by at most PairDiameter. A
 	// backend reaches this with slopes that it clamps to the bounds of phi' and computes
 	// for each pair from that pair alone, bit for bit: whatever else is in the block, list,
-	// vector or chunk that it is computed in (Scalar.Slopes). It is what a certificate of one gradient
-	// needs (privacy.MeanGradient), because the sums of two neighbouring data sets at
-	// the same w differ in the terms of one record. It is not enough for a certificate
+	// vector or chunk that it is computed in (Scalar.Slopes, docs/theory.md#kinks). It is
+	// what a certificate of one gradient needs (privacy.MeanGradient), because the sums of
+	// two neighbouring data sets at the same w differ in the terms of one record. It is not enough for a certificate
 	// of a recursion, which compares gradients at different w and needs a finite
 	// Smoothness: those certificates refuse +Inf.
 	Roundoff(p Pairs) float64

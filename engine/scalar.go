@@ -21,7 +21,8 @@ type Scalar interface {
 	// Slopes replaces every number of u by DPhi of it, to the same bits, whatever its place
 	// and the other numbers of u are. Where phi' jumps, a slope that is off by one bit in
 	// its operands is off by the jump; and other records decide what else is in u. So the
-	// certificate of a loss that is not smooth rests on this (Kernel.Roundoff).
+	// certificate of a loss that is not smooth rests on this (Kernel.Roundoff,
+	// docs/theory.md#kinks).
 	Slopes(u []float64)
 	// Bounds holds for every u in [lo, hi]. It fails if lo or hi is not finite,
 	// lo > hi, or phi' cannot be bounded there.

@@ -36,18 +36,18 @@ import "math"
 // and a half-line. The relation is symmetric, so a < 1 follows from a > 1. The pair
 // is (mix(x), mix(-x)).
 //
-// subset, on batches without replacement: with A the law given that the record is
-// not in the batch and B, B' given that it is, H(a) = q H of (B, (1-b) A + b B') at
-// order 1 + (a-1)/q for some b of [0, 1] [Balle, Barthe and Gaboardi 2018, Theorem
-// 2]. H is convex in its second argument, and both A and B' are mixtures of laws
-// of neighbouring batches of B's (for A replace the record by a uniform one
-// outside the batch), so this is at most q H of (f_m, f) at that order, which is H
-// of (mix, f) at order a. This is for a >= 1; symmetry of the relation gives a < 1.
-// The pair is the one whose H equals that of (mix, f) for a >= 1 and of (f, mix)
-// for a < 1. It exists, as the two halves together are convex, and no pair that
-// dominates is smaller (docs/theory.md#without-replacement): its losses above 0 are those of mix with their probabilities, its
-// losses below 0 mirror the losses above 0 with the probabilities of f, and the
-// rest, (1-q)(F(m/2) - F(-m/2)), is an atom at loss 0.
+// subset, on batches without replacement: with A the law given that the record is not
+// in the batch and B, B' given that it is, H(a) = q H of (B, (1-b) A + b B') at order
+// 1 + (a-1)/q for some b of [0, 1] [Balle, Barthe and Gaboardi 2018, Theorem 2]. H is
+// convex in its second argument, and both A and B' are mixtures of laws of
+// neighbouring batches of B's (for A replace the record by a uniform one outside the
+// batch), so this is at most q H of (f_m, f) at that order, which is H of (mix, f) at
+// order a. This is for a >= 1; symmetry of the relation gives a < 1. The pair is the
+// one whose H equals that of (mix, f) for a >= 1 and of (f, mix) for a < 1. It exists,
+// as the two halves together are convex, and no pair that dominates is smaller
+// (docs/theory.md#without-replacement): its losses above 0 are those of mix with their
+// probabilities, its losses below 0 mirror the losses above 0 with the probabilities
+// of f, and the rest, (1-q)(F(m/2) - F(-m/2)), is an atom at loss 0.
 type dominatingPair struct {
 	law  NoiseLaw
 	kind pairKind

@@ -26,7 +26,7 @@ import (
 // 0..m-1, in a circle.
 //
 // Guarantee: Epsilon-local DP of the message for any two vectors g, whatever
-// their norms, exactly, also in floating point. Proof: given the seed, which does
+// their norms, exactly, also in floating point (docs/theory.md#local-messages). Proof: given the seed, which does
 // not depend on g, the message is drawn by placeLaw from an order of the candidates,
 // which g, g~ and the circle decide; so the conditional law of the number changes by at
 // most e^Epsilon, and a mixture over seeds keeps this (privacy.md 1.6.5). Nothing is

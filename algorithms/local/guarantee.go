@@ -7,7 +7,7 @@ import (
 	"dyad/privacy"
 )
 
-// guarantee is what a protocol may claim (privacy.md 5.4, 5.5).
+// guarantee is what a protocol may claim (privacy.md 5.4, 5.5; docs/theory.md#local-messages).
 //
 // Proof. Prestige and DJW: the message of a visit is one private sample, Epsilon
 // locally private for any two records, whatever their gradients, so also for the
