@@ -22,7 +22,10 @@ const (
 	opAbs
 	opSin
 	opCos
-	opPow // a to the constant power c
+	opAtan
+	opErf
+	opNormCDF // distribution function of the standard normal law
+	opPow     // a to the constant power c
 
 	opAdd
 	opSub
@@ -126,6 +129,17 @@ func Sin(a Expr) Expr { return unary(opSin, a) }
 
 // Cos returns the cosine of a, in radians.
 func Cos(a Expr) Expr { return unary(opCos, a) }
+
+// Atan returns the arc tangent of a, in radians.
+func Atan(a Expr) Expr { return unary(opAtan, a) }
+
+// Erf returns the error function of a, 2/sqrt(pi) times the integral of e^(-t^2) from
+// 0 to a.
+func Erf(a Expr) Expr { return unary(opErf, a) }
+
+// NormCDF returns the probability that a standard normal number is at most a,
+// (1 + erf(a/sqrt(2)))/2, with full relative accuracy also where it is small.
+func NormCDF(a Expr) Expr { return unary(opNormCDF, a) }
 
 // Pow returns a^c with math.Pow's conventions.
 func Pow(a Expr, c float64) Expr {
@@ -254,11 +268,20 @@ func evalUnary(o op, a, c float64) float64 {
 		return math.Sin(a)
 	case opCos:
 		return math.Cos(a)
+	case opAtan:
+		return math.Atan(a)
+	case opErf:
+		return math.Erf(a)
+	case opNormCDF:
+		return normCDF(a)
 	case opPow:
 		return math.Pow(a, c)
 	}
 	return math.NaN()
 }
+
+// normCDF is erfc(-x/sqrt(2))/2.
+func normCDF(x float64) float64 { return 0.5 * math.Erfc(-x*(math.Sqrt2/2)) }
 
 func evalBinary(o op, a, b float64) float64 {
 	switch o {

@@ -153,6 +153,36 @@ func (a Interval) sin() Interval {
 	return r
 }
 
+// sqrtPi is the square root of pi, and the intervals contain 2/sqrt(pi), 1/sqrt(2 pi)
+// and 1/sqrt(2), within an ulp; TestConstants compares them with 300-bit arithmetic.
+const sqrtPi = 1.77245385090551602729816748334
+
+var (
+	twoOverSqrtPi = around(2 / sqrtPi)
+	normalDensity = around(1 / (math.Sqrt2 * sqrtPi))
+	halfSqrt2     = around(math.Sqrt2 / 2)
+)
+
+// around is the interval from the float64 below c to that above.
+func around(c float64) Interval { return Interval{below(c), -below(-c)} }
+
+func (a Interval) atan() Interval {
+	return a.increasing(math.Atan, -0x1.921fb54442d19p0, 0x1.921fb54442d19p0)
+}
+
+func (a Interval) erf() Interval { return a.increasing(math.Erf, -1, 1) }
+
+// normCDF is erfc(-a/sqrt(2))/2, which decreases with its argument. Halving is exact, or
+// within libraryTiny.
+func (a Interval) normCDF() Interval {
+	if a.undefined() {
+		return undef
+	}
+	t := a.mul(halfSqrt2)
+	half := func(x float64) float64 { return 0.5 * math.Erfc(-x) }
+	return t.increasing(half, 0, 1)
+}
+
 // maxRepeated is the largest integer exponent that is computed by products.
 const maxRepeated = 64
 

@@ -15,11 +15,14 @@ type function struct {
 
 var functions = map[string]function{
 	"abs":      one("abs", opAbs),
+	"atan":     one("atan", opAtan),
 	"cos":      one("cos", opCos),
+	"erf":      one("erf", opErf),
 	"exp":      one("exp", opExp),
 	"expm1":    one("expm1", opExpm1),
 	"log":      one("log", opLog),
 	"log1p":    one("log1p", opLog1p),
+	"normcdf":  one("normcdf", opNormCDF),
 	"sigmoid":  one("sigmoid", opSigmoid),
 	"sin":      one("sin", opSin),
 	"softplus": one("softplus", opSoftplus),
@@ -67,6 +70,7 @@ func fold(o op) func(*builder, []int) int {
 var synonyms = map[string]string{
 	"ln": "log", "fabs": "abs", "maximum": "max", "minimum": "min", "clip": "clamp",
 	"logistic": "sigmoid", "expit": "sigmoid", "if": "where", "ifelse": "where", "sqr": "square",
+	"arctan": "atan", "phi": "normcdf", "cdf": "normcdf", "ndtr": "normcdf", "pnorm": "normcdf", "norm_cdf": "normcdf",
 	"heaviside": "where", "sign": "where", "select": "where", "power": "pow", "log2": "log", "log10": "log",
 }
 

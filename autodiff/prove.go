@@ -1,8 +1,10 @@
 package autodiff
 
 import (
+	"cmp"
 	"container/heap"
 	"math"
+	"slices"
 )
 
 // effort limits the work of Prove, in interval evaluations of phi'.
@@ -20,6 +22,7 @@ const (
 	curveTolerance = 0x1p-11
 	slackTolerance = 0x1p-44 // Slack, relative to the largest |phi'|
 	kinkWidth      = 0x1p-70 // of a located kink, relative to the range
+	noiseWidth     = 0x1p-40 // of a kink that roundings hide, at most, relative to the range
 )
 
 // Properties are facts about a derivative phi' on a bounded interval, proved by
@@ -162,36 +165,50 @@ func (j *jet) undecidedMask() bool {
 	return false
 }
 
-// locate splits the interval into regions and kinks.
+// locate splits the interval into regions and kinks, the widest parts first, so that
+// what is left when the work ends is narrow at every kink.
+//
+// Near a kink the roundings of a comparison may hide its result in a whole range of
+// float64: that of abs(1 - u) <= 1 in |u| < 2^-52, which has more numbers than work
+// allows. No part of such a range is split.
 func (a *analysis) locate() {
-	least := kinkWidth * a.on.Abs()
+	least, noise := kinkWidth*a.on.Abs(), noiseWidth*a.on.Abs()
 	work := a.work.kinks
-	stack := []Interval{a.on}
-	for len(stack) > 0 {
-		c := stack[len(stack)-1]
-		stack = stack[:len(stack)-1]
+	undecided := func(c Interval) bool {
 		a.jet.values(c)
 		work--
-		if !a.jet.undecidedMask() {
-			a.regions = appendMerged(a.regions, c)
+		return a.jet.undecidedMask()
+	}
+	for queue := []Interval{a.on}; len(queue) > 0; queue = queue[1:] {
+		c := queue[0]
+		if !undecided(c) {
+			a.regions = append(a.regions, c)
 			continue
 		}
 		l, r, ok := c.halves()
-		if !ok || c.Hi-c.Lo <= least || work <= 0 {
-			a.kinks = appendMerged(a.kinks, c)
+		width := c.Hi - c.Lo
+		if !ok || width <= least || work <= 0 ||
+			width <= noise && undecided(Point(c.Lo)) && undecided(Point(l.Hi)) && undecided(Point(c.Hi)) {
+			a.kinks = append(a.kinks, c)
 			continue
 		}
-		stack = append(stack, r, l)
+		queue = append(queue, l, r)
 	}
+	a.regions, a.kinks = merged(a.regions), merged(a.kinks)
 }
 
-// appendMerged appends c, or extends the last interval if c continues it.
-func appendMerged(list []Interval, c Interval) []Interval {
-	if n := len(list); n > 0 && list[n-1].Hi == c.Lo {
-		list[n-1].Hi = c.Hi
-		return list
+// merged sorts intervals that do not overlap, and joins neighbours.
+func merged(list []Interval) []Interval {
+	slices.SortFunc(list, func(x, y Interval) int { return cmp.Compare(x.Lo, y.Lo) })
+	out := list[:0]
+	for _, c := range list {
+		if n := len(out); n > 0 && out[n-1].Hi == c.Lo {
+			out[n-1].Hi = c.Hi
+		} else {
+			out = append(out, c)
+		}
 	}
-	return append(list, c)
+	return out
 }
 
 // slopeRange bounds the range of phi'.
@@ -199,7 +216,10 @@ func (a *analysis) slopeRange() (bound, found Interval) {
 	at := func(c Interval) (upper, lower Interval) {
 		v, d := a.jet.slopes(c)
 		m := a.point.values(Point(c.middle()))
-		if !a.jet.undecidedMask() && !v.undefined() && !d.undefined() && !m.undefined() {
+		if a.jet.undecidedMask() {
+			return a.jet.branchValues(c, v), m
+		}
+		if !v.undefined() && !d.undefined() && !m.undefined() {
 			// Mean value form: e(u) is in e(m) + e'(c) (u - m).
 			v = meet(v, m.add(d.mul(c.sub(Point(c.middle())))))
 		}

@@ -189,3 +189,33 @@ func (a rectangle) pow(c float64) rectangle {
 	l := a.log()
 	return rectangle{l.re.scale(c), l.im.scale(c)}.exp()
 }
+
+// atan is i/2 (log(1 - iz) - log(1 + iz)), with cuts on the imaginary axis beyond i
+// and -i, where one of the logarithms meets its own.
+func (a rectangle) atan() rectangle {
+	one := Point(1)
+	l := rectangle{one.add(a.im), a.re.neg()}.log().sub(rectangle{one.sub(a.im), a.re}.log())
+	return rectangle{l.im.scale(-0.5), l.re.scale(0.5)}
+}
+
+// erf is within 2/sqrt(pi) |y| e^(y^2 - x^2) of erf x: the integral of its derivative
+// 2/sqrt(pi) e^(-(x + it)^2), of modulus 2/sqrt(pi) e^(t^2 - x^2), from t = 0 to y.
+func (a rectangle) erf() rectangle {
+	away := a.im.square().sub(a.re.square()).exp().mul(twoOverSqrtPi).scale(a.im.Abs()).Hi
+	return rectangle{a.re.erf(), zero}.widened(away)
+}
+
+// normCDF is within |y| e^((y^2 - x^2)/2) / sqrt(2 pi) of that of x, in the same way.
+func (a rectangle) normCDF() rectangle {
+	away := a.im.square().sub(a.re.square()).scale(0.5).exp().mul(normalDensity).scale(a.im.Abs()).Hi
+	return rectangle{a.re.normCDF(), zero}.widened(away)
+}
+
+// widened adds all numbers of modulus at most r.
+func (a rectangle) widened(r float64) rectangle {
+	if r != r {
+		return rectangle{undef, undef}
+	}
+	disc := Interval{-r, r}
+	return rectangle{a.re.add(disc), a.im.add(disc)}
+}
