@@ -31,6 +31,7 @@ func (e Expr) Bounds(on Interval) Interval {
 type jet struct {
 	code   []instr
 	v, d   []Interval
+	dd     []Interval         // of secondSlopes
 	forced map[condition]bool // comparisons whose result is prescribed
 	// impossible says that a prescribed result cannot be that of any u of the interval.
 	impossible bool

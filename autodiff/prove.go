@@ -230,15 +230,10 @@ func (a *analysis) slopeRange() (bound, found Interval) {
 
 // curvatureRange bounds the range of phi" on the regions and adds that in kinks.
 func (a *analysis) curvatureRange(kinks Interval) (bound, found Interval) {
-	at := func(c Interval) (upper, lower Interval) {
-		_, d := a.jet.slopes(c)
-		_, m := a.point.slopes(Point(c.middle()))
-		return d, m
-	}
 	if len(a.regions) == 0 {
 		return kinks, zero
 	}
-	bound, found = a.extremes(a.regions, at, curveTolerance)
+	bound, found = a.extremes(a.regions, a.curvatureOn, curveTolerance)
 	if len(a.kinks) > 0 {
 		bound = hull(bound, kinks)
 		if bound.undefined() {
@@ -284,7 +279,7 @@ func (a *analysis) extremes(parts []Interval, at func(Interval) (enclosure, samp
 func (a *analysis) negativePart(scale, tolerance float64) float64 {
 	var open cells
 	push := func(c Interval) {
-		_, d := a.jet.slopes(c)
+		d, _ := a.curvatureOn(c)
 		if n := -d.Lo; !(n <= 0) { // NaN counts as infinite
 			if n != n {
 				n = inf

@@ -47,6 +47,7 @@ var textbook = []struct {
 	{"modified Huber", true, true, []string{"where(u < -1, -4*u, max(0, 1 - u)^2)", "where(u >= -1, max(0, 1 - u)^2, -4*u)"}},
 	{"square", true, true, []string{"(1 - u)^2", "u^2 - 2*u + 1", "pow(u - 1, 2)", "abs(1 - u)^2"}},
 	{"fair", true, true, []string{"abs(u) - log1p(abs(u))", "abs(u) - log(1 + abs(u))"}},
+	{"probit", true, true, []string{"-log(normcdf(u))"}},
 	{"Gaussian softplus", true, true, []string{"exp(-u^2/2)/sqrt(2*pi) - u*normcdf(-u)"}},
 	{"arc tangent, convex", true, true, []string{"u*atan(u) - log1p(u^2)/2", "u*atan(u) - log(sqrt(1 + u^2))"}},
 	{"hinge", false, true, []string{"max(0, 1 - u)", "relu(1 - u)", "where(u < 1, 1 - u, 0)", "(1 - u + abs(1 - u))/2"}},
