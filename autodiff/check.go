@@ -233,6 +233,9 @@ func (g *gate) differences() error {
 		switch {
 		case got == want: // where phi is constant its rounding says nothing
 		case !(err <= resolvedTolerance*size) && !(err <= differenceTolerance*g.slope):
+			if room < 1e-5*math.Max(1, math.Abs(u)) {
+				continue // so near to a kink that roundings of phi hide its slope
+			}
 			return &CheckError{ErrUnresolved, u, want, got}
 		case !(math.Abs(got-want) <= roundoffFactor*(err+ew)+differenceTolerance*size):
 			return &CheckError{ErrDifferenceDisagrees, u, want, got}

@@ -21,8 +21,11 @@ const (
 	slopeTolerance = 0x1p-16 // gap, relative to the largest value
 	curveTolerance = 0x1p-11
 	slackTolerance = 0x1p-44 // Slack, relative to the largest |phi'|
-	kinkWidth      = 0x1p-70 // of a located kink, relative to the range
-	noiseWidth     = 0x1p-40 // of a kink that roundings hide, at most, relative to the range
+	// constantTolerance is that relative to the largest |phi"| times |u|: a kink at a
+	// constant that was rounded is moved by an ulp of it.
+	constantTolerance = 0x1p-48
+	kinkWidth         = 0x1p-70 // of a located kink, relative to the range
+	noiseWidth        = 0x1p-40 // of a kink that roundings hide, at most, relative to the range
 )
 
 // Properties are facts about a derivative phi' on a bounded interval, proved by
@@ -33,7 +36,8 @@ const (
 // Convex and Smoothness hold for a function g with |phi'(u) - g(u)| <= Slack for
 // all u in On: g does not decrease if Convex is true, and is Lipschitz
 // continuous with the constant Smoothness if that is finite; if both, both hold
-// for the same g. Slack is at most 2^-44 times the largest |phi'|. Add it to the
+// for the same g. Slack is at most 2^-44 times the largest |phi'|, 2^-48 times the
+// largest |phi"| |u|, and 16 times the rounding error of phi' at kinks. Add it to the
 // rounding error of phi'. It is needed because the sides of a kink such as that of
 // max(0, 1-u)^2 meet only up to rounding where the constants are not exact.
 type Properties struct {
@@ -122,7 +126,7 @@ func (e Expr) prove(on Interval, work effort) Properties {
 	p.Slope, p.SlopeFound = a.slopeRange()
 	k := a.kinkChanges()
 	p.Curvature, p.CurvatureFound = a.curvatureRange(k.curvature)
-	tolerance := slackTolerance * p.Slope.Abs()
+	tolerance := a.tolerance(p.Slope.Abs(), p.Curvature.Abs())
 	if !finite(tolerance) {
 		return p
 	}
@@ -138,6 +142,22 @@ func (e Expr) prove(on Interval, work effort) Properties {
 		p.Slack = addUp(addUp(p.Slack, negative), k.down)
 	}
 	return p
+}
+
+// tolerance is the largest Slack: roundings of phi' and of the constants that place its kinks
+// are no kinks. A larger one would be as sound, as it is part of Slack.
+func (a *analysis) tolerance(slope, curvature float64) float64 {
+	t := slackTolerance * slope
+	if finite(curvature) {
+		t += constantTolerance * curvature * a.on.Abs()
+	}
+	e, noise := Expr{a.jet.code}, 0.0
+	for _, k := range a.kinks {
+		if _, err := e.evalErr(k.middle()); finite(err) {
+			noise = math.Max(noise, err)
+		}
+	}
+	return t + roundoffFactor*noise
 }
 
 // analysis is one run of Prove.

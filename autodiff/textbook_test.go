@@ -3,6 +3,7 @@ package autodiff
 import (
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"testing"
 )
 
@@ -47,7 +48,7 @@ var textbook = []struct {
 	{"modified Huber", true, true, []string{"where(u < -1, -4*u, max(0, 1 - u)^2)", "where(u >= -1, max(0, 1 - u)^2, -4*u)"}},
 	{"square", true, true, []string{"(1 - u)^2", "u^2 - 2*u + 1", "pow(u - 1, 2)", "abs(1 - u)^2"}},
 	{"fair", true, true, []string{"abs(u) - log1p(abs(u))", "abs(u) - log(1 + abs(u))"}},
-	{"probit", true, true, []string{"-log(normcdf(u))"}},
+	{"probit", true, true, []string{"-log(normcdf(u))", "-lognormcdf(u)"}},
 	{"Gaussian softplus", true, true, []string{"exp(-u^2/2)/sqrt(2*pi) - u*normcdf(-u)"}},
 	{"arc tangent, convex", true, true, []string{"u*atan(u) - log1p(u^2)/2", "u*atan(u) - log(sqrt(1 + u^2))"}},
 	{"hinge", false, true, []string{"max(0, 1 - u)", "relu(1 - u)", "where(u < 1, 1 - u, 0)", "(1 - u + abs(1 - u))/2"}},
@@ -198,6 +199,40 @@ func TestTrueKinks(t *testing.T) {
 		}
 		if !c.refused && !math.IsInf(p.Smoothness, 0) {
 			t.Errorf("%s: called smooth, %v", c.text, p.Smoothness)
+		}
+	}
+}
+
+// TestMovedLosses: smooth losses in pieces stay smooth and convex for constants that are not
+// exact, that are large against the width of a piece, or that leave a small part of the loss
+// in the range.
+func TestMovedLosses(t *testing.T) {
+	forms := []string{
+		"where(abs(m - u) <= h, (m - u)^2/(2*h), abs(m - u) - h/2)", "where(abs(m - u) < h, 0.5*(m - u)^2, h*(abs(m - u) - 0.5*h))/h",
+		"(max(0, m - u)^2 - max(0, m - h - u)^2)/(2*h)", "where(u < m - h, m - u - h/2, where(u < m, (m - u)^2/(2*h), 0))",
+		"max(0, m - u) + h*log1p(exp(-abs(m - u)/h))", "h*(abs(u - m)/h + log1p(exp(-2*abs(u - m)/h)))",
+	}
+	rng := rand.New(rand.NewPCG(5, 6))
+	n := 600
+	if testing.Short() {
+		n = 60
+	}
+	for i := range n {
+		h := math.Exp(6*rng.Float64() - 4)
+		m := []float64{1, h, 2 * h, -h, 0, rng.Float64(), 0.001, 100}[rng.IntN(8)]
+		r := math.Exp(8*rng.Float64() - 4)
+		if rng.IntN(2) == 0 {
+			r = math.Abs(m) + h*(1+math.Ldexp(1, -rng.IntN(50)))
+		}
+		text := forms[i%len(forms)]
+		phi, err := Parse(text, map[string]float64{"m": m, "h": h})
+		if err != nil {
+			t.Fatal(err)
+		}
+		f := NewFunction(phi)
+		err = f.Check(-r, r)
+		if p := f.Prove(Interval{-r, r}); err != nil || !p.Convex || !(p.Smoothness <= 1.01/h) || !(p.Jump <= 0x1p-40*(1+r)) || !(p.Slack <= 1e-10) {
+			t.Errorf("%s, m = %v, h = %v, on [-%v, %v]: %v, %+v", text, m, h, r, r, err, p)
 		}
 	}
 }
