@@ -147,6 +147,12 @@ func bigUnary(o op, x *big.Float, c float64) *big.Float {
 		return bigErf(x)
 	case opNormCDF:
 		return bigNormCDF(x)
+	case opLogNormCDF:
+		if p := bigNormCDF(x); p != nil {
+			return bigLog(p)
+		}
+	case opHazard:
+		return bigHazard(x)
 	case opPow:
 		return bigPow(x, c)
 	}

@@ -207,6 +207,10 @@ func (j *jet) value(in instr, on Interval) Interval {
 		return a.erf()
 	case opNormCDF:
 		return a.normCDF()
+	case opLogNormCDF:
+		return a.logNormCDF()
+	case opHazard:
+		return a.hazard()
 	case opPow:
 		return a.pow(in.c)
 	case opWhere:
@@ -319,6 +323,10 @@ func (j *jet) unarySlope(i int, in instr, a Interval) Interval {
 		return a.square().neg().exp().mul(twoOverSqrtPi)
 	case opNormCDF: // e^(-a^2/2) / sqrt(2 pi)
 		return a.square().scale(-0.5).exp().mul(normalDensity)
+	case opLogNormCDF:
+		return a.hazard()
+	case opHazard:
+		return a.hazardSlope()
 	case opPow:
 		return a.pow(in.c - 1).scale(in.c)
 	}

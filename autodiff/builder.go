@@ -98,6 +98,8 @@ func (b *builder) unary(o op, x int) int {
 			return in.a
 		case in.op == opSigmoid: // log sigmoid(y) = -softplus(-y)
 			return b.neg(b.unary(opSoftplus, b.neg(in.a)))
+		case in.op == opNormCDF:
+			return b.unary(opLogNormCDF, in.a)
 		case b.sumOfExps(x): // log(e^y + e^z) = y + softplus(z - y)
 			return b.binary(opAdd, b.arg(in.a), b.unary(opSoftplus, b.binary(opSub, b.arg(in.b), b.arg(in.a))))
 		case in.op == opMul && b.is(in.a, opConst) && b.code[in.a].c > 0 && b.sumOfExps(in.b): // as in cosh

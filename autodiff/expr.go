@@ -25,7 +25,9 @@ const (
 	opAtan
 	opErf
 	opNormCDF // distribution function of the standard normal law
-	opPow     // a to the constant power c
+	opLogNormCDF
+	opHazard // normal density divided by opNormCDF
+	opPow    // a to the constant power c
 
 	opAdd
 	opSub
@@ -140,6 +142,13 @@ func Erf(a Expr) Expr { return unary(opErf, a) }
 // NormCDF returns the probability that a standard normal number is at most a,
 // (1 + erf(a/sqrt(2)))/2, with full relative accuracy also where it is small.
 func NormCDF(a Expr) Expr { return unary(opNormCDF, a) }
+
+// LogNormCDF returns log(NormCDF(a)), also where that underflows.
+func LogNormCDF(a Expr) Expr { return unary(opLogNormCDF, a) }
+
+// Hazard returns the derivative of LogNormCDF at a: the standard normal density divided by
+// NormCDF, the inverse of Mills' ratio at -a.
+func Hazard(a Expr) Expr { return unary(opHazard, a) }
 
 // Pow returns a^c with math.Pow's conventions.
 func Pow(a Expr, c float64) Expr {
@@ -274,14 +283,15 @@ func evalUnary(o op, a, c float64) float64 {
 		return math.Erf(a)
 	case opNormCDF:
 		return normCDF(a)
+	case opLogNormCDF:
+		return logNormCDF(a)
+	case opHazard:
+		return hazard(a)
 	case opPow:
 		return math.Pow(a, c)
 	}
 	return math.NaN()
 }
-
-// normCDF is erfc(-x/sqrt(2))/2.
-func normCDF(x float64) float64 { return 0.5 * math.Erfc(-x*(math.Sqrt2/2)) }
 
 func evalBinary(o op, a, b float64) float64 {
 	switch o {

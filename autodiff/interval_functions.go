@@ -172,17 +172,6 @@ func (a Interval) atan() Interval {
 
 func (a Interval) erf() Interval { return a.increasing(math.Erf, -1, 1) }
 
-// normCDF is erfc(-a/sqrt(2))/2, which decreases with its argument. Halving is exact, or
-// within libraryTiny.
-func (a Interval) normCDF() Interval {
-	if a.undefined() {
-		return undef
-	}
-	t := a.mul(halfSqrt2)
-	half := func(x float64) float64 { return 0.5 * math.Erfc(-x) }
-	return t.increasing(half, 0, 1)
-}
-
 // maxRepeated is the largest integer exponent that is computed by products.
 const maxRepeated = 64
 

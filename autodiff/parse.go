@@ -44,8 +44,8 @@ func (e *ParseError) Caret() string {
 //   - and -, products * and /, signs, and ^ from the right. An exponent must
 //     be constant. -u^2 is -(u^2).
 //   - Functions: abs, atan, clamp(x, lo, hi), cos, cosh, erf, exp, expm1, log, log1p,
-//     max and min (two or more arguments), normcdf (of the standard normal law),
-//     pow(x, c), relu, sigmoid, sin, sinh, softplus, sqrt, square, tanh,
+//     lognormcdf, max and min (two or more arguments), normcdf (of the standard normal
+//     law), hazard (its density divided by normcdf), pow(x, c), relu, sigmoid, sin, sinh, softplus, sqrt, square, tanh,
 //     where(mask, x, y), and ge, gt, eq, which String writes.
 //   - Definitions "name = formula;" may precede the result.
 //

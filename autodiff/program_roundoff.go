@@ -204,6 +204,10 @@ func (r *rounding) own(i int, in instr) (relative, absolute float64) {
 		return r.ownPower(in)
 	case opNormCDF:
 		return ownNormCDF(r.float.v[in.a])
+	case opLogNormCDF:
+		return logNormCDFError, logNormCDFTiny
+	case opHazard:
+		return hazardError, hazardTiny
 	}
 	return libraryError, libraryTiny
 }
@@ -227,20 +231,6 @@ func (r *rounding) ownPower(in instr) (relative, absolute float64) {
 		log = math.Min(log, a.log().Abs())
 	}
 	return (10*c*log*unitRoundoff + libraryError) * (1 + 0x1p-20), libraryTiny
-}
-
-// ownNormCDF is the error of normCDF. Its argument t = x/sqrt(2) has a relative error of
-// at most 2.1 u (the constant and a product), which erfc multiplies by |t erfc'(t)/erfc(t)|
-// <= 2 t^2 + 1 = x^2 + 1: for t > 0, erfc(t) >= 2/sqrt(pi) e^(-t^2)/(t + sqrt(t^2 + 2))
-// (Abramowitz and Stegun 7.1.13) and t (t + sqrt(t^2 + 2)) <= 2 t^2 + 1, for t < 0 erfc is
-// at least 1 and |t erfc'(t)| < 0.49. Below -39 the exact and the computed value are under
-// libraryTiny.
-func ownNormCDF(x Interval) (relative, absolute float64) {
-	if x.undefined() {
-		return 0, inf
-	}
-	t := math.Min(math.Max(0, -x.Lo), 40)
-	return (libraryError + 2.2*unitRoundoff*(t*t+1)) * (1 + 0x1p-20), 2 * libraryTiny
 }
 
 // carried bounds what the errors of the operands do to an exact operation.

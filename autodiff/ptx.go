@@ -17,8 +17,8 @@ const (
 // PTX returns code for GPUs that computes e in float32: lines without indentation,
 // which use the registers %phi0, %phi1, ... and the predicates %mask0, ... below the
 // given numbers. in and out are names of registers; in is not written. PTXRoundoff bounds
-// its error, by no finite number if Atan, Erf or NormCDF are in e: they have no code, and
-// the result is NaN.
+// its error, by no finite number if Atan, Erf or a function of the normal law is in e:
+// they have no code, and the result is NaN.
 func (e Expr) PTX(in, out string) (lines []string, registers, masks int) {
 	p := &ptxEmitter{in: in}
 	code := e.instrs()
@@ -101,7 +101,7 @@ func (p *ptxEmitter) emit(i instr) string {
 		return p.trig(i.op == opCos, a)
 	case opPow:
 		return p.power(i.c, a)
-	case opAtan, opErf, opNormCDF:
+	case opAtan, opErf, opNormCDF, opLogNormCDF, opHazard:
 		return single(nan)
 	}
 	// opWhere
@@ -180,7 +180,7 @@ func (r *rounding) ownSingle(in instr) (relative, absolute float64) {
 		return trigErrorSingle(a)
 	case opPow:
 		return powerError(in.c, a)
-	case opAtan, opErf, opNormCDF:
+	case opAtan, opErf, opNormCDF, opLogNormCDF, opHazard:
 		return 0, inf
 	}
 	return singleRoundoff, singleTiny

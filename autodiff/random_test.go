@@ -29,7 +29,7 @@ func randomExpr(rng *rand.Rand, depth int, smooth bool) Expr {
 			return Mul(Ge(sub(), sub()), sub())
 		}
 	}
-	switch rng.IntN(19) {
+	switch rng.IntN(20) {
 	case 0:
 		return Exp(Neg(Square(sub())))
 	case 1:
@@ -66,6 +66,8 @@ func randomExpr(rng *rand.Rand, depth int, smooth bool) Expr {
 		return Erf(sub())
 	case 17:
 		return NormCDF(sub())
+	case 18:
+		return LogNormCDF(sub())
 	}
 	return Add(sub(), sub())
 }

@@ -208,6 +208,12 @@ func (a rectangle) normCDF() rectangle {
 	return a.integralOfGauss(a.re.normCDF(), 0.5, normalDensity)
 }
 
+// hazard is the density divided by normCDF, undefined if that may be 0.
+func (a rectangle) hazard() rectangle {
+	square := a.square()
+	return rectangle{square.re.scale(-0.5), square.im.scale(-0.5)}.exp().mul(onAxis(normalDensity)).div(a.normCDF())
+}
+
 // integralOfGauss is a function f with f' = c e^(-b z^2), 0 < b <= 1, whose range on the
 // real part is real.
 //

@@ -89,6 +89,8 @@ func (j *jet) unarySecond(i int, in instr, a Interval) Interval {
 		return a.scale(-2).mul(j.unarySlope(i, in, a))
 	case opNormCDF:
 		return a.neg().mul(j.unarySlope(i, in, a))
+	case opLogNormCDF:
+		return a.hazardSlope()
 	case opPow:
 		return a.pow(in.c - 2).scale(in.c).mul(Point(in.c).sub(one))
 	}

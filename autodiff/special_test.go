@@ -76,7 +76,7 @@ func TestSpecialPTX(t *testing.T) {
 	on := Interval{-3, 3}
 	for text, refused := range map[string]bool{
 		"atan(u)": false, "erf(u)": false, "normcdf(u)": false,
-		"-log(normcdf(u))": true, "u*atan(u) - log1p(u^2)/2": true, "u*erf(u)": true,
+		"-log(normcdf(u))": true, "-lognormcdf(2*u)": true, "hazard(-u)": true, "u*atan(u) - log1p(u^2)/2": true, "u*erf(u)": true,
 	} {
 		d := parsed(t, text).Derivative()
 		if bound := d.PTXRoundoff(on); math.IsInf(bound, 1) != refused {
@@ -85,5 +85,28 @@ func TestSpecialPTX(t *testing.T) {
 		if lines, _, _ := d.PTX("in", "out"); len(lines) == 0 {
 			t.Errorf("%s: no code", text)
 		}
+	}
+}
+
+// TestProbit: the loss is smooth, convex and tight on ranges where the distribution function
+// underflows.
+func TestProbit(t *testing.T) {
+	f := NewFunction(parsed(t, "-log(normcdf(u))"))
+	for _, reach := range []float64{1, 8, 20, 40, 1000} {
+		on := Interval{-reach, reach}
+		if err := f.Check(on.Lo, on.Hi); err != nil {
+			t.Errorf("%v: %v", on, err)
+		}
+		p := f.Prove(on)
+		h := hazard(-reach) // phi' falls from there, and phi" from h (h - reach)
+		if want := h * (h - reach); !p.Convex || !(p.Slope.Abs() <= h*1.0001) || !(p.Slope.Abs() >= h*(1-1e-12)) || !(p.Smoothness <= 1.001*want+1e-9) || p.Smoothness > 1 || p.Smoothness < want*(1-1e-6) {
+			t.Errorf("%v: %+v, slope %v, curvature %v", on, p, h, want)
+		}
+		if r := f.DPhi.Compile().Roundoff(on); !(r <= 1e-13*reach) {
+			t.Errorf("%v: rounding error %v", on, r)
+		}
+	}
+	if v := f.Phi.Eval(-1000); math.Abs(v-500007.8) > 0.1 {
+		t.Errorf("phi(-1000) = %v", v)
 	}
 }

@@ -218,6 +218,10 @@ func (s *strip) value(i int, in instr, on rectangle) rectangle {
 		return a.erf()
 	case opNormCDF:
 		return a.normCDF()
+	case opLogNormCDF:
+		return a.normCDF().log()
+	case opHazard:
+		return a.hazard()
 	case opPow:
 		return a.pow(in.c)
 	case opAdd:

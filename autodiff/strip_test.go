@@ -49,6 +49,10 @@ func complexEval(e Expr, z complex128) complex128 {
 			v[i] = complexErf(a)
 		case opNormCDF:
 			v[i] = (1 + complexErf(a/math.Sqrt2)) / 2
+		case opLogNormCDF:
+			v[i] = cmplx.Log((1 + complexErf(a/math.Sqrt2)) / 2)
+		case opHazard:
+			v[i] = cmplx.Exp(-a*a/2) / (math.Sqrt2 * sqrtPi) / ((1 + complexErf(a/math.Sqrt2)) / 2)
 		case opPow:
 			v[i] = cmplx.Pow(a, complex(in.c, 0))
 		case opAdd:
