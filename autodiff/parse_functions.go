@@ -68,6 +68,17 @@ func fold(o op) func(*builder, []int) int {
 	}
 }
 
+// Functions returns how the functions of Parse are written, in alphabetical order: "abs(x)",
+// "clamp(x, lo, hi)" and so on.
+func Functions() []string {
+	list := make([]string, 0, len(functions))
+	for _, f := range functions {
+		list = append(list, f.usage)
+	}
+	slices.Sort(list)
+	return list
+}
+
 // synonyms are names of other languages.
 var synonyms = map[string]string{
 	"ln": "log", "fabs": "abs", "maximum": "max", "minimum": "min", "clip": "clamp",
