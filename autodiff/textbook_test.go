@@ -236,3 +236,60 @@ func TestMovedLosses(t *testing.T) {
 		}
 	}
 }
+
+// TestSlopesAtTies: where several branches meet at one number, phi' as computed there and at
+// the neighbouring float64 is in the proved range, and between the slopes on both sides for a
+// single kink.
+func TestSlopesAtTies(t *testing.T) {
+	rng := rand.New(rand.NewPCG(7, 8))
+	knots := []float64{-1, 0, 0.5, 1}
+	n := 200
+	if testing.Short() {
+		n = 60
+	}
+	for range n {
+		k := knots[rng.IntN(len(knots))]
+		part := func() Expr {
+			v := Sub(U(), Const(k))
+			if rng.IntN(2) == 0 {
+				v = Sub(Const(k), U())
+			}
+			switch rng.IntN(6) {
+			case 0:
+				return Abs(v)
+			case 1:
+				return Max(v, Const(0))
+			case 2:
+				return Min(Const(0), v)
+			case 3:
+				return Where(Gt(v, Const(0)), Tanh(v), Const(0))
+			case 4:
+				return Where(Ge(U(), Const(k)), Mul(Const(2), v), Square(v))
+			}
+			return Log1p(Exp(Neg(Abs(v))))
+		}
+		phi := part()
+		for range 1 + rng.IntN(3) {
+			phi = Add(phi, Mul(Const(4*rng.Float64()-2), part()))
+		}
+		f := NewFunction(phi)
+		on := Interval{-2, 2}
+		if err := f.Check(on.Lo, on.Hi); err != nil {
+			t.Errorf("%v: %v", phi, err)
+		}
+		p := f.Prove(on)
+		program := f.DPhi.Compile()
+		u := []float64{k, math.Nextafter(k, -9), math.Nextafter(k, 9), k - 1e-9, k + 1e-9}
+		got := make([]float64, len(u))
+		program.Eval(got, u, nil)
+		lo, hi := math.Min(got[3], got[4])-1e-7, math.Max(got[3], got[4])+1e-7
+		for i, v := range got {
+			if v < p.Slope.Lo-1e-12 || v > p.Slope.Hi+1e-12 {
+				t.Fatalf("%v: phi'(%v) = %v is outside of %v", phi, u[i], v, p.Slope)
+			}
+			if v < lo || v > hi {
+				t.Errorf("%v: phi'(%v) = %v is not between %v and %v", phi, u[i], v, got[3], got[4])
+			}
+		}
+	}
+}
