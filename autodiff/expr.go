@@ -123,7 +123,7 @@ func Sqrt(a Expr) Expr { return unary(opSqrt, a) }
 // Square returns a*a.
 func Square(a Expr) Expr { return unary(opSquare, a) }
 
-// Abs returns |a|. Its derivative at a = 0 is taken as that from the right.
+// Abs returns |a|. See Derivative for its slope at a = 0.
 func Abs(a Expr) Expr { return unary(opAbs, a) }
 
 // Sin returns the sine of a, in radians.
@@ -168,12 +168,12 @@ func Mul(a, b Expr) Expr { return combine(opMul, a, b) }
 // Div returns a / b.
 func Div(a, b Expr) Expr { return combine(opDiv, a, b) }
 
-// Max returns the larger of a and b. Where they are equal its derivative is
-// that of a.
+// Max returns the larger of a and b. Where they are equal its derivative is that of one
+// of them, see Derivative.
 func Max(a, b Expr) Expr { return combine(opMax, a, b) }
 
-// Min returns the smaller of a and b. Where they are equal its derivative is
-// that of a.
+// Min returns the smaller of a and b. Where they are equal its derivative is that of one
+// of them, see Derivative.
 func Min(a, b Expr) Expr { return combine(opMin, a, b) }
 
 // Ge returns the mask 1 if a >= b, else 0. Its derivative is 0; Check rejects a
@@ -184,8 +184,8 @@ func Ge(a, b Expr) Expr { return combine(opGe, a, b) }
 func Gt(a, b Expr) Expr { return combine(opGt, a, b) }
 
 // Where returns a where the mask m is not 0, and b elsewhere; the other branch
-// may be undefined there. Its derivative is that of the chosen branch; Check
-// rejects a phi that jumps.
+// may be undefined there. Its derivative is that of the chosen branch, or where a mask changes
+// of the other one (Derivative); Check rejects a phi that jumps.
 func Where(m, a, b Expr) Expr {
 	w := newBuilder()
 	return w.expr(w.where(w.load(m), w.load(a), w.load(b)))
