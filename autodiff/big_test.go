@@ -141,6 +141,18 @@ func bigUnary(o op, x *big.Float, c float64) *big.Float {
 	case opCos:
 		_, c := bigSinCos(x)
 		return c
+	case opAtan:
+		return bigAtan(x)
+	case opErf:
+		return bigErf(x)
+	case opNormCDF:
+		return bigNormCDF(x)
+	case opLogNormCDF:
+		if p := bigNormCDF(x); p != nil {
+			return bigLog(p)
+		}
+	case opHazard:
+		return bigHazard(x)
 	case opPow:
 		return bigPow(x, c)
 	}

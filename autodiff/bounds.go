@@ -1,5 +1,7 @@
 package autodiff
 
+import "slices"
+
 // Bounds returns an interval that contains e(u) for every real u in on, by
 // interval arithmetic with outward rounding (Moore, Kearfott and Cloud,
 // Introduction to Interval Analysis, SIAM 2009, Theorem 5.1); [-Inf, Inf] if e
@@ -29,7 +31,10 @@ func (e Expr) Bounds(on Interval) Interval {
 type jet struct {
 	code   []instr
 	v, d   []Interval
+	dd     []Interval         // of secondSlopes
 	forced map[condition]bool // comparisons whose result is prescribed
+	// impossible says that a prescribed result cannot be that of any u of the interval.
+	impossible bool
 }
 
 // condition is the comparison of instructions x >= y; y = -1 stands for 0.
@@ -63,17 +68,23 @@ func (j *jet) side(x int) Interval {
 	return j.v[x]
 }
 
-// decided is the value of in's condition, seen from in, if it is known.
+// decided is the value of in's condition, seen from in, if it is known. Max, Min and Abs
+// may take either branch where their sides are equal: then both are the value. So a side
+// that only touches the other has decided them, up to a tie, and at a tie neither has.
 func (j *jet) decided(in instr) (value, known bool) {
 	c, negated, _ := in.condition()
+	x, y := j.side(c.x), j.side(c.y)
 	if f, ok := j.forced[c]; ok {
+		j.impossible = j.impossible || f && x.Hi < y.Lo || !f && x.Lo >= y.Hi
 		return f != negated, true
 	}
-	x, y := j.side(c.x), j.side(c.y)
+	strict := in.op.mask()
 	switch {
+	case !strict && x.Lo == x.Hi && x == y:
+		return false, false
 	case x.Lo >= y.Hi:
 		return !negated, true
-	case x.Hi < y.Lo:
+	case x.Hi < y.Lo || !strict && x.Hi == y.Lo:
 		return negated, true
 	}
 	return false, false
@@ -95,6 +106,49 @@ func (j *jet) values(on Interval) Interval {
 		j.v[i] = j.value(in, on)
 	}
 	return j.v[len(j.v)-1]
+}
+
+// branchValues narrows v, the enclosure of the value on the interval that was found last.
+// Every u gives each undecided comparison one result, the same wherever it occurs, so
+// the value is in the enclosure for some choice of the results. A mixture such as
+// [-1, 1] - [-1, 1] for the slope of abs(u) - abs(u) does not arise.
+func (j *jet) branchValues(on, v Interval) Interval {
+	var open []condition
+	for i, in := range j.code {
+		if !in.op.mask() || j.v[i] != unit {
+			continue
+		}
+		if in.op == opEq {
+			return v
+		}
+		if c, _, _ := in.condition(); !slices.Contains(open, c) {
+			open = append(open, c)
+		}
+	}
+	if len(open) == 0 || len(open) > maxConditions {
+		return v
+	}
+	j.forced = make(map[condition]bool)
+	defer func() { j.forced = nil }()
+	out := undef
+	for s := range 1 << len(open) {
+		for i, c := range open {
+			j.forced[c] = s>>i&1 == 1
+		}
+		j.impossible = false
+		x := j.values(on)
+		if j.impossible {
+			continue
+		}
+		if x.undefined() {
+			return v
+		}
+		out = join(out, x)
+	}
+	if out.undefined() {
+		return v
+	}
+	return meet(v, out)
 }
 
 // slopes returns the enclosures of the value and of the derivative.
@@ -147,6 +201,16 @@ func (j *jet) value(in instr, on Interval) Interval {
 		return a.sin()
 	case opCos:
 		return a.cos()
+	case opAtan:
+		return a.atan()
+	case opErf:
+		return a.erf()
+	case opNormCDF:
+		return a.normCDF()
+	case opLogNormCDF:
+		return a.logNormCDF()
+	case opHazard:
+		return a.hazard()
 	case opPow:
 		return a.pow(in.c)
 	case opWhere:
@@ -253,6 +317,16 @@ func (j *jet) unarySlope(i int, in instr, a Interval) Interval {
 		return a.cos()
 	case opCos:
 		return a.sin().neg()
+	case opAtan:
+		return one.div(one.add(a.square()))
+	case opErf: // 2/sqrt(pi) e^(-a^2)
+		return a.square().neg().exp().mul(twoOverSqrtPi)
+	case opNormCDF: // e^(-a^2/2) / sqrt(2 pi)
+		return a.square().scale(-0.5).exp().mul(normalDensity)
+	case opLogNormCDF:
+		return a.hazard()
+	case opHazard:
+		return a.hazardSlope()
 	case opPow:
 		return a.pow(in.c - 1).scale(in.c)
 	}

@@ -10,6 +10,9 @@ import (
 type builder struct {
 	code []instr
 	ids  map[key]int
+	// Of derivative: whether ties are aligned, and the u at which one of Where was.
+	aligned bool
+	ties    []float64
 }
 
 type key struct {
@@ -95,6 +98,12 @@ func (b *builder) unary(o op, x int) int {
 			return in.a
 		case in.op == opSigmoid: // log sigmoid(y) = -softplus(-y)
 			return b.neg(b.unary(opSoftplus, b.neg(in.a)))
+		case in.op == opNormCDF:
+			return b.unary(opLogNormCDF, in.a)
+		case b.sumOfExps(x): // log(e^y + e^z) = y + softplus(z - y)
+			return b.binary(opAdd, b.arg(in.a), b.unary(opSoftplus, b.binary(opSub, b.arg(in.b), b.arg(in.a))))
+		case in.op == opMul && b.is(in.a, opConst) && b.code[in.a].c > 0 && b.sumOfExps(in.b): // as in cosh
+			return b.binary(opAdd, b.unary(opLog, in.a), b.unary(opLog, in.b))
 		case in.op == opAdd && b.isValue(in.a, 1):
 			return b.unary(opLog1p, in.b)
 		case in.op == opSub && b.isValue(in.a, 1):
@@ -109,12 +118,22 @@ func (b *builder) unary(o op, x int) int {
 		case in.op == opNeg && b.is(in.a, opSigmoid): // 1 - sigmoid(y) = sigmoid(-y)
 			return b.neg(b.unary(opSoftplus, b.arg(in.a)))
 		}
+	case opSqrt:
+		if in.op == opSquare { // sqrt(y^2) = |y|
+			return b.unary(opAbs, in.a)
+		}
 	case opSquare, opAbs, opCos:
 		if in.op == opNeg {
 			x = in.a
 		}
 	}
 	return b.put(instr{op: o, a: x})
+}
+
+// sumOfExps says that x is e^y + e^z.
+func (b *builder) sumOfExps(x int) bool {
+	in := b.code[x]
+	return in.op == opAdd && b.is(in.a, opExp) && b.is(in.b, opExp)
 }
 
 // neg pushes the sign into a constant, a constant factor or a difference, which

@@ -31,7 +31,7 @@ func (b *builder) isolate(x int, d float64) (p, c int, flip, ok bool) {
 	in := b.code[x]
 	switch in.op {
 	case opNeg:
-		return in.a, b.constant(-d), true, true
+		return in.a, b.constant(0 - d), true, true // never -0
 	case opSub:
 		if d == 0 {
 			return in.a, in.b, false, true

@@ -1,9 +1,30 @@
 package autodiff
 
-// Derivative returns phi'(u). It is exact, except that a mask has derivative 0
-// and that Abs, Max and Min take one of their one-sided derivatives at a kink.
+import "math"
+
+// Derivative returns phi'(u). It is exact, except that a mask has derivative 0,
+// that Abs, Max and Min take one of their one-sided derivatives at a kink, and that the
+// factors 2/sqrt(pi) of Erf and 1/sqrt(2 pi) of NormCDF are rounded to float64. Where
+// several of Abs, Max, Min and Where change branch at one point, all take the same side
+// (that where u, or what is compared with a constant, is larger) if phi' is defined on
+// that side: so the kinks of abs(u) + log1p(exp(-2*abs(u))) cancel, and phi' is never a
+// mixture of both sides.
 func (e Expr) Derivative() Expr {
+	d, ties := e.derivative(true)
+	for _, u := range ties {
+		if !finite(d.Eval(u)) {
+			d, _ = e.derivative(false)
+			break
+		}
+	}
+	return d
+}
+
+// derivative is Derivative with one side at ties or with the side of each operation;
+// ties are the places where that of a Where was changed.
+func (e Expr) derivative(aligned bool) (d Expr, ties []float64) {
 	b := newBuilder()
+	b.aligned = aligned
 	code := e.instrs()
 	val := make([]int, len(code)) // index of the value of code[i]
 	der := make([]int, len(code)) // index of its derivative
@@ -20,7 +41,7 @@ func (e Expr) Derivative() Expr {
 			der[i] = b.diffBinary(in.op, val[i], x, y, der[in.a], der[in.b])
 		case in.op == opWhere:
 			val[i] = b.where(val[in.m], val[in.a], val[in.b])
-			der[i] = b.where(val[in.m], der[in.a], der[in.b])
+			der[i] = b.whereSlope(val[in.m], der[in.a], der[in.b])
 		default:
 			x := val[in.a]
 			val[i] = b.put(instr{op: in.op, a: x, c: in.c})
@@ -31,7 +52,7 @@ func (e Expr) Derivative() Expr {
 			der[i] = b.binary(opMul, b.diffUnary(in.op, val[i], x, in.c), der[in.a])
 		}
 	}
-	return b.expr(der[len(der)-1])
+	return b.expr(der[len(der)-1]), b.ties
 }
 
 // diffUnary is the derivative of v = o(x) with respect to x.
@@ -59,11 +80,26 @@ func (b *builder) diffUnary(o op, v, x int, c float64) int {
 	case opSquare:
 		return b.binary(opMul, b.constant(2), x)
 	case opAbs: // 2 [x >= 0] - 1
-		return b.binary(opSub, b.binary(opMul, b.constant(2), b.binary(opGe, x, b.constant(0))), one)
+		m, negated := b.side(b.binary(opGe, x, b.constant(0)))
+		m = b.binary(opMul, b.constant(2), m)
+		if negated {
+			return b.binary(opSub, one, m)
+		}
+		return b.binary(opSub, m, one)
 	case opSin:
 		return b.unary(opCos, x)
 	case opCos:
 		return b.neg(b.unary(opSin, x))
+	case opAtan: // 1 / (1 + x^2)
+		return b.binary(opDiv, one, b.binary(opAdd, one, b.unary(opSquare, x)))
+	case opErf: // 2/sqrt(pi) e^(-x^2)
+		return b.binary(opMul, b.constant(2/sqrtPi), b.unary(opExp, b.neg(b.unary(opSquare, x))))
+	case opNormCDF: // e^(-x^2/2) / sqrt(2 pi)
+		return b.binary(opMul, b.constant(1/(math.Sqrt2*sqrtPi)), b.unary(opExp, b.binary(opMul, b.constant(-0.5), b.unary(opSquare, x))))
+	case opLogNormCDF:
+		return b.unary(opHazard, x)
+	case opHazard: // -h (x + h)
+		return b.neg(b.binary(opMul, v, b.binary(opAdd, x, v)))
 	}
 	return b.binary(opMul, b.constant(c), b.pow(x, c-1)) // opPow
 }
@@ -80,9 +116,44 @@ func (b *builder) diffBinary(o op, v, x, y, dx, dy int) int {
 	case opDiv: // (dx - v dy) / y
 		return b.binary(opDiv, b.binary(opSub, dx, b.binary(opMul, v, dy)), y)
 	case opMax:
-		return b.where(b.binary(opGe, x, y), dx, dy)
+		return b.choose(b.binary(opGe, x, y), dx, dy)
 	case opMin:
-		return b.where(b.binary(opGe, y, x), dx, dy)
+		return b.choose(b.binary(opGe, y, x), dx, dy)
 	}
 	return b.constant(0) // masks
+}
+
+// side is the comparison m in its aligned form: p >= q where q is a constant, or else
+// came first. It differs from m, or from 1 - m if negated, only where p = q.
+func (b *builder) side(m int) (aligned int, negated bool) {
+	in := b.code[m]
+	if !b.aligned || in.op != opGe && in.op != opGt {
+		return m, false
+	}
+	_, left := b.isConst(in.a)
+	_, right := b.isConst(in.b)
+	if left || !right && in.a < in.b {
+		return b.put(instr{op: opGe, a: in.b, b: in.a}), true
+	}
+	return b.put(instr{op: opGe, a: in.a, b: in.b}), false
+}
+
+// choose is where for a comparison that may take either operand at a tie.
+func (b *builder) choose(m, x, y int) int {
+	m, negated := b.side(m)
+	if negated {
+		x, y = y, x
+	}
+	return b.where(m, x, y)
+}
+
+// whereSlope is the derivative of a Where.
+func (b *builder) whereSlope(m, x, y int) int {
+	if a, negated := b.side(m); a != m || negated {
+		if c, ok := b.isConst(b.code[a].b); ok && b.is(b.code[a].a, opVar) {
+			b.ties = append(b.ties, c)
+			return b.choose(m, x, y)
+		}
+	}
+	return b.where(m, x, y)
 }

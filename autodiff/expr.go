@@ -22,7 +22,12 @@ const (
 	opAbs
 	opSin
 	opCos
-	opPow // a to the constant power c
+	opAtan
+	opErf
+	opNormCDF // distribution function of the standard normal law
+	opLogNormCDF
+	opHazard // normal density divided by opNormCDF
+	opPow    // a to the constant power c
 
 	opAdd
 	opSub
@@ -118,7 +123,7 @@ func Sqrt(a Expr) Expr { return unary(opSqrt, a) }
 // Square returns a*a.
 func Square(a Expr) Expr { return unary(opSquare, a) }
 
-// Abs returns |a|. Its derivative at a = 0 is taken as that from the right.
+// Abs returns |a|. See Derivative for its slope at a = 0.
 func Abs(a Expr) Expr { return unary(opAbs, a) }
 
 // Sin returns the sine of a, in radians.
@@ -126,6 +131,24 @@ func Sin(a Expr) Expr { return unary(opSin, a) }
 
 // Cos returns the cosine of a, in radians.
 func Cos(a Expr) Expr { return unary(opCos, a) }
+
+// Atan returns the arc tangent of a, in radians.
+func Atan(a Expr) Expr { return unary(opAtan, a) }
+
+// Erf returns the error function of a, 2/sqrt(pi) times the integral of e^(-t^2) from
+// 0 to a.
+func Erf(a Expr) Expr { return unary(opErf, a) }
+
+// NormCDF returns the probability that a standard normal number is at most a,
+// (1 + erf(a/sqrt(2)))/2, with full relative accuracy also where it is small.
+func NormCDF(a Expr) Expr { return unary(opNormCDF, a) }
+
+// LogNormCDF returns log(NormCDF(a)), also where that underflows.
+func LogNormCDF(a Expr) Expr { return unary(opLogNormCDF, a) }
+
+// Hazard returns the derivative of LogNormCDF at a: the standard normal density divided by
+// NormCDF, the inverse of Mills' ratio at -a.
+func Hazard(a Expr) Expr { return unary(opHazard, a) }
 
 // Pow returns a^c with math.Pow's conventions.
 func Pow(a Expr, c float64) Expr {
@@ -145,12 +168,12 @@ func Mul(a, b Expr) Expr { return combine(opMul, a, b) }
 // Div returns a / b.
 func Div(a, b Expr) Expr { return combine(opDiv, a, b) }
 
-// Max returns the larger of a and b. Where they are equal its derivative is
-// that of a.
+// Max returns the larger of a and b. Where they are equal its derivative is that of one
+// of them, see Derivative.
 func Max(a, b Expr) Expr { return combine(opMax, a, b) }
 
-// Min returns the smaller of a and b. Where they are equal its derivative is
-// that of a.
+// Min returns the smaller of a and b. Where they are equal its derivative is that of one
+// of them, see Derivative.
 func Min(a, b Expr) Expr { return combine(opMin, a, b) }
 
 // Ge returns the mask 1 if a >= b, else 0. Its derivative is 0; Check rejects a
@@ -161,8 +184,8 @@ func Ge(a, b Expr) Expr { return combine(opGe, a, b) }
 func Gt(a, b Expr) Expr { return combine(opGt, a, b) }
 
 // Where returns a where the mask m is not 0, and b elsewhere; the other branch
-// may be undefined there. Its derivative is that of the chosen branch; Check
-// rejects a phi that jumps.
+// may be undefined there. Its derivative is that of the chosen branch, or where a mask changes
+// of the other one (Derivative); Check rejects a phi that jumps.
 func Where(m, a, b Expr) Expr {
 	w := newBuilder()
 	return w.expr(w.where(w.load(m), w.load(a), w.load(b)))
@@ -254,6 +277,16 @@ func evalUnary(o op, a, c float64) float64 {
 		return math.Sin(a)
 	case opCos:
 		return math.Cos(a)
+	case opAtan:
+		return math.Atan(a)
+	case opErf:
+		return math.Erf(a)
+	case opNormCDF:
+		return normCDF(a)
+	case opLogNormCDF:
+		return logNormCDF(a)
+	case opHazard:
+		return hazard(a)
 	case opPow:
 		return math.Pow(a, c)
 	}

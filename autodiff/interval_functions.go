@@ -153,6 +153,25 @@ func (a Interval) sin() Interval {
 	return r
 }
 
+// sqrtPi is the square root of pi, and the intervals contain 2/sqrt(pi), 1/sqrt(2 pi)
+// and 1/sqrt(2), within an ulp; TestConstants compares them with 300-bit arithmetic.
+const sqrtPi = 1.77245385090551602729816748334
+
+var (
+	twoOverSqrtPi = around(2 / sqrtPi)
+	normalDensity = around(1 / (math.Sqrt2 * sqrtPi))
+	halfSqrt2     = around(math.Sqrt2 / 2)
+)
+
+// around is the interval from the float64 below c to that above.
+func around(c float64) Interval { return Interval{below(c), -below(-c)} }
+
+func (a Interval) atan() Interval {
+	return a.increasing(math.Atan, -0x1.921fb54442d19p0, 0x1.921fb54442d19p0)
+}
+
+func (a Interval) erf() Interval { return a.increasing(math.Erf, -1, 1) }
+
 // maxRepeated is the largest integer exponent that is computed by products.
 const maxRepeated = 64
 

@@ -43,9 +43,10 @@ func (e *ParseError) Caret() string {
 //   - Operators, from the weakest: one comparison < <= > >= (a mask, 1 or 0), sums
 //   - and -, products * and /, signs, and ^ from the right. An exponent must
 //     be constant. -u^2 is -(u^2).
-//   - Functions: abs, clamp(x, lo, hi), cos, cosh, exp, expm1, log, log1p, max and
-//     min (two or more arguments), pow(x, c), relu, sigmoid, sin, sinh, softplus,
-//     sqrt, square, tanh, where(mask, x, y), and ge, gt, eq, which String writes.
+//   - Functions: abs, atan, clamp(x, lo, hi), cos, cosh, erf, exp, expm1, log, log1p,
+//     lognormcdf, max and min (two or more arguments), normcdf (of the standard normal
+//     law), hazard (its density divided by normcdf), pow(x, c), relu, sigmoid, sin, sinh, softplus, sqrt, square, tanh,
+//     where(mask, x, y), and ge, gt, eq, which String writes.
 //   - Definitions "name = formula;" may precede the result.
 //
 // The Expr is the definition of the loss: constants are folded in float64 when it

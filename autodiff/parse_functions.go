@@ -14,24 +14,29 @@ type function struct {
 }
 
 var functions = map[string]function{
-	"abs":      one("abs", opAbs),
-	"cos":      one("cos", opCos),
-	"exp":      one("exp", opExp),
-	"expm1":    one("expm1", opExpm1),
-	"log":      one("log", opLog),
-	"log1p":    one("log1p", opLog1p),
-	"sigmoid":  one("sigmoid", opSigmoid),
-	"sin":      one("sin", opSin),
-	"softplus": one("softplus", opSoftplus),
-	"sqrt":     one("sqrt", opSqrt),
-	"square":   one("square", opSquare),
-	"tanh":     one("tanh", opTanh),
-	"max":      {"max(x, y)", 2, 0, fold(opMax)},
-	"min":      {"min(x, y)", 2, 0, fold(opMin)},
-	"ge":       {"ge(x, y)", 2, 2, fold(opGe)},
-	"gt":       {"gt(x, y)", 2, 2, fold(opGt)},
-	"eq":       {"eq(x, y)", 2, 2, fold(opEq)},
-	"pow":      {"pow(x, c)", 2, 2, nil}, // needs the place of the exponent for errors
+	"abs":        one("abs", opAbs),
+	"atan":       one("atan", opAtan),
+	"cos":        one("cos", opCos),
+	"erf":        one("erf", opErf),
+	"exp":        one("exp", opExp),
+	"expm1":      one("expm1", opExpm1),
+	"log":        one("log", opLog),
+	"log1p":      one("log1p", opLog1p),
+	"hazard":     one("hazard", opHazard),
+	"lognormcdf": one("lognormcdf", opLogNormCDF),
+	"normcdf":    one("normcdf", opNormCDF),
+	"sigmoid":    one("sigmoid", opSigmoid),
+	"sin":        one("sin", opSin),
+	"softplus":   one("softplus", opSoftplus),
+	"sqrt":       one("sqrt", opSqrt),
+	"square":     one("square", opSquare),
+	"tanh":       one("tanh", opTanh),
+	"max":        {"max(x, y)", 2, 0, fold(opMax)},
+	"min":        {"min(x, y)", 2, 0, fold(opMin)},
+	"ge":         {"ge(x, y)", 2, 2, fold(opGe)},
+	"gt":         {"gt(x, y)", 2, 2, fold(opGt)},
+	"eq":         {"eq(x, y)", 2, 2, fold(opEq)},
+	"pow":        {"pow(x, c)", 2, 2, nil}, // needs the place of the exponent for errors
 	"relu": {"relu(x)", 1, 1, func(b *builder, x []int) int {
 		return b.binary(opMax, b.constant(0), x[0])
 	}},
@@ -63,10 +68,22 @@ func fold(o op) func(*builder, []int) int {
 	}
 }
 
+// Functions returns how the functions of Parse are written, in alphabetical order: "abs(x)",
+// "clamp(x, lo, hi)" and so on.
+func Functions() []string {
+	list := make([]string, 0, len(functions))
+	for _, f := range functions {
+		list = append(list, f.usage)
+	}
+	slices.Sort(list)
+	return list
+}
+
 // synonyms are names of other languages.
 var synonyms = map[string]string{
 	"ln": "log", "fabs": "abs", "maximum": "max", "minimum": "min", "clip": "clamp",
 	"logistic": "sigmoid", "expit": "sigmoid", "if": "where", "ifelse": "where", "sqr": "square",
+	"arctan": "atan", "phi": "normcdf", "cdf": "normcdf", "ndtr": "normcdf", "pnorm": "normcdf", "norm_cdf": "normcdf", "log_ndtr": "lognormcdf", "logcdf": "lognormcdf",
 	"heaviside": "where", "sign": "where", "select": "where", "power": "pow", "log2": "log", "log10": "log",
 }
 

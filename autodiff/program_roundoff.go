@@ -1,6 +1,9 @@
 package autodiff
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // roundoffWork limits the interval evaluations of Roundoff.
 const roundoffWork = 2000
@@ -47,7 +50,47 @@ const (
 	tiny    = 0x1p-1074
 )
 
+// bound is the error on an interval. Where rounding could turn a comparison, both
+// results of it are followed, the same ones in every place, as in jet.branchValues:
+// with x_s the exact value and c_s the computed one if the comparisons have the results
+// s, |c_t - x_s| <= |c_t - x_t| + |x_t - x_s| for every s and t.
 func (r *rounding) bound(on Interval) float64 {
+	whole := r.plain(on)
+	var open []condition
+	for i, in := range r.exact.code {
+		if !in.op.mask() || r.err[i] == 0 {
+			continue
+		}
+		if in.op == opEq {
+			return whole
+		}
+		if c, _, _ := in.condition(); !slices.Contains(open, c) {
+			open = append(open, c)
+		}
+	}
+	if len(open) == 0 || len(open) > maxConditions {
+		return whole
+	}
+	forced := make(map[condition]bool)
+	r.exact.forced, r.float.forced = forced, forced
+	defer func() { r.exact.forced, r.float.forced = nil, nil }()
+	own, values := 0.0, undef
+	for s := range 1 << len(open) {
+		for i, c := range open {
+			forced[c] = s>>i&1 == 1
+		}
+		e := r.plain(on)
+		x := r.exact.v[len(r.err)-1]
+		if x.undefined() || !(e < inf) {
+			return whole
+		}
+		own, values = math.Max(own, e), join(values, x)
+	}
+	return math.Min(whole, addUp(own, values.Width())*inflate)
+}
+
+// plain is bound with comparisons as they stand.
+func (r *rounding) plain(on Interval) float64 {
 	last := len(r.err) - 1
 	for i, in := range r.exact.code {
 		r.exact.v[i] = r.exact.value(in, on)
@@ -159,6 +202,12 @@ func (r *rounding) own(i int, in instr) (relative, absolute float64) {
 		return 0, trigError
 	case opPow:
 		return r.ownPower(in)
+	case opNormCDF:
+		return ownNormCDF(r.float.v[in.a])
+	case opLogNormCDF:
+		return logNormCDFError, logNormCDFTiny
+	case opHazard:
+		return hazardError, hazardTiny
 	}
 	return libraryError, libraryTiny
 }

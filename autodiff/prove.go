@@ -1,8 +1,10 @@
 package autodiff
 
 import (
+	"cmp"
 	"container/heap"
 	"math"
+	"slices"
 )
 
 // effort limits the work of Prove, in interval evaluations of phi'.
@@ -19,7 +21,11 @@ const (
 	slopeTolerance = 0x1p-16 // gap, relative to the largest value
 	curveTolerance = 0x1p-11
 	slackTolerance = 0x1p-44 // Slack, relative to the largest |phi'|
-	kinkWidth      = 0x1p-70 // of a located kink, relative to the range
+	// constantTolerance is that relative to the largest |phi"| times |u|: a kink at a
+	// constant that was rounded is moved by an ulp of it.
+	constantTolerance = 0x1p-48
+	kinkWidth         = 0x1p-70 // of a located kink, relative to the range
+	noiseWidth        = 0x1p-40 // of a kink that roundings hide, at most, relative to the range
 )
 
 // Properties are facts about a derivative phi' on a bounded interval, proved by
@@ -30,7 +36,8 @@ const (
 // Convex and Smoothness hold for a function g with |phi'(u) - g(u)| <= Slack for
 // all u in On: g does not decrease if Convex is true, and is Lipschitz
 // continuous with the constant Smoothness if that is finite; if both, both hold
-// for the same g. Slack is at most 2^-44 times the largest |phi'|. Add it to the
+// for the same g. Slack is at most 2^-44 times the largest |phi'|, 2^-48 times the
+// largest |phi"| |u|, and 16 times the rounding error of phi' at kinks. Add it to the
 // rounding error of phi'. It is needed because the sides of a kink such as that of
 // max(0, 1-u)^2 meet only up to rounding where the constants are not exact.
 type Properties struct {
@@ -119,7 +126,7 @@ func (e Expr) prove(on Interval, work effort) Properties {
 	p.Slope, p.SlopeFound = a.slopeRange()
 	k := a.kinkChanges()
 	p.Curvature, p.CurvatureFound = a.curvatureRange(k.curvature)
-	tolerance := slackTolerance * p.Slope.Abs()
+	tolerance := a.tolerance(p.Slope.Abs(), p.Curvature.Abs())
 	if !finite(tolerance) {
 		return p
 	}
@@ -135,6 +142,22 @@ func (e Expr) prove(on Interval, work effort) Properties {
 		p.Slack = addUp(addUp(p.Slack, negative), k.down)
 	}
 	return p
+}
+
+// tolerance is the largest Slack: roundings of phi' and of the constants that place its kinks
+// are no kinks. A larger one would be as sound, as it is part of Slack.
+func (a *analysis) tolerance(slope, curvature float64) float64 {
+	t := slackTolerance * slope
+	if finite(curvature) {
+		t += constantTolerance * curvature * a.on.Abs()
+	}
+	e, noise := Expr{a.jet.code}, 0.0
+	for _, k := range a.kinks {
+		if _, err := e.evalErr(k.middle()); finite(err) {
+			noise = math.Max(noise, err)
+		}
+	}
+	return t + roundoffFactor*noise
 }
 
 // analysis is one run of Prove.
@@ -162,36 +185,50 @@ func (j *jet) undecidedMask() bool {
 	return false
 }
 
-// locate splits the interval into regions and kinks.
+// locate splits the interval into regions and kinks, the widest parts first, so that
+// what is left when the work ends is narrow at every kink.
+//
+// Near a kink the roundings of a comparison may hide its result in a whole range of
+// float64: that of abs(1 - u) <= 1 in |u| < 2^-52, which has more numbers than work
+// allows. No part of such a range is split.
 func (a *analysis) locate() {
-	least := kinkWidth * a.on.Abs()
+	least, noise := kinkWidth*a.on.Abs(), noiseWidth*a.on.Abs()
 	work := a.work.kinks
-	stack := []Interval{a.on}
-	for len(stack) > 0 {
-		c := stack[len(stack)-1]
-		stack = stack[:len(stack)-1]
+	undecided := func(c Interval) bool {
 		a.jet.values(c)
 		work--
-		if !a.jet.undecidedMask() {
-			a.regions = appendMerged(a.regions, c)
+		return a.jet.undecidedMask()
+	}
+	for queue := []Interval{a.on}; len(queue) > 0; queue = queue[1:] {
+		c := queue[0]
+		if !undecided(c) {
+			a.regions = append(a.regions, c)
 			continue
 		}
 		l, r, ok := c.halves()
-		if !ok || c.Hi-c.Lo <= least || work <= 0 {
-			a.kinks = appendMerged(a.kinks, c)
+		width := c.Hi - c.Lo
+		if !ok || width <= least || work <= 0 ||
+			width <= noise && undecided(Point(c.Lo)) && undecided(Point(l.Hi)) && undecided(Point(c.Hi)) {
+			a.kinks = append(a.kinks, c)
 			continue
 		}
-		stack = append(stack, r, l)
+		queue = append(queue, l, r)
 	}
+	a.regions, a.kinks = merged(a.regions), merged(a.kinks)
 }
 
-// appendMerged appends c, or extends the last interval if c continues it.
-func appendMerged(list []Interval, c Interval) []Interval {
-	if n := len(list); n > 0 && list[n-1].Hi == c.Lo {
-		list[n-1].Hi = c.Hi
-		return list
+// merged sorts intervals that do not overlap, and joins neighbours.
+func merged(list []Interval) []Interval {
+	slices.SortFunc(list, func(x, y Interval) int { return cmp.Compare(x.Lo, y.Lo) })
+	out := list[:0]
+	for _, c := range list {
+		if n := len(out); n > 0 && out[n-1].Hi == c.Lo {
+			out[n-1].Hi = c.Hi
+		} else {
+			out = append(out, c)
+		}
 	}
-	return append(list, c)
+	return out
 }
 
 // slopeRange bounds the range of phi'.
@@ -199,7 +236,10 @@ func (a *analysis) slopeRange() (bound, found Interval) {
 	at := func(c Interval) (upper, lower Interval) {
 		v, d := a.jet.slopes(c)
 		m := a.point.values(Point(c.middle()))
-		if !a.jet.undecidedMask() && !v.undefined() && !d.undefined() && !m.undefined() {
+		if a.jet.undecidedMask() {
+			return a.jet.branchValues(c, v), m
+		}
+		if !v.undefined() && !d.undefined() && !m.undefined() {
 			// Mean value form: e(u) is in e(m) + e'(c) (u - m).
 			v = meet(v, m.add(d.mul(c.sub(Point(c.middle())))))
 		}
@@ -210,15 +250,10 @@ func (a *analysis) slopeRange() (bound, found Interval) {
 
 // curvatureRange bounds the range of phi" on the regions and adds that in kinks.
 func (a *analysis) curvatureRange(kinks Interval) (bound, found Interval) {
-	at := func(c Interval) (upper, lower Interval) {
-		_, d := a.jet.slopes(c)
-		_, m := a.point.slopes(Point(c.middle()))
-		return d, m
-	}
 	if len(a.regions) == 0 {
 		return kinks, zero
 	}
-	bound, found = a.extremes(a.regions, at, curveTolerance)
+	bound, found = a.extremes(a.regions, a.curvatureOn, curveTolerance)
 	if len(a.kinks) > 0 {
 		bound = hull(bound, kinks)
 		if bound.undefined() {
@@ -264,7 +299,7 @@ func (a *analysis) extremes(parts []Interval, at func(Interval) (enclosure, samp
 func (a *analysis) negativePart(scale, tolerance float64) float64 {
 	var open cells
 	push := func(c Interval) {
-		_, d := a.jet.slopes(c)
+		d, _ := a.curvatureOn(c)
 		if n := -d.Lo; !(n <= 0) { // NaN counts as infinite
 			if n != n {
 				n = inf

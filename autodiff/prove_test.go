@@ -228,3 +228,39 @@ func TestBoundsContain(t *testing.T) {
 		t.Errorf("only %d values checked", checked)
 	}
 }
+
+// TestSecondSlopes: chords of the derivative, in exact arithmetic, are in the enclosure of
+// the second derivative, and an enclosure of half the width is caught.
+func TestSecondSlopes(t *testing.T) {
+	rng := rand.New(rand.NewPCG(41, 42))
+	found, caught := 0, 0
+	for k := range 3000 {
+		e := randomExpr(rng, 1+rng.IntN(3), k%2 == 0)
+		centre, half := 4*rng.Float64()-2, math.Ldexp(1+rng.Float64(), rng.IntN(12)-12)
+		on := Interval{centre - half, centre + half}
+		_, dd := newJet(e).secondSlopes(on)
+		if dd.undefined() || !finite(dd.Width()) || dd == zero {
+			continue
+		}
+		d := e.Derivative()
+		u, v := on.random(rng), on.random(rng)
+		x, y := bigEval(d, u), bigEval(d, v)
+		if u == v || x == nil || y == nil {
+			continue
+		}
+		chord, _ := bigQuo(bigSub(x, y), bigSub(bigOf(u), bigOf(v))).Float64()
+		size, _ := x.Float64()
+		// The constants 2/sqrt(pi) and 1/sqrt(2 pi) of the symbolic derivative are rounded.
+		slack := 1e-14*math.Abs(size)/math.Abs(u-v) + 1e-12*dd.Abs()
+		found++
+		if chord < dd.Lo-slack || chord > dd.Hi+slack {
+			t.Fatalf("%v on %v: chord %v between %v and %v, second derivative %v", e, on, chord, u, v, dd)
+		}
+		if half := dd.Width() / 4; chord < dd.middle()-half || chord > dd.middle()+half {
+			caught++
+		}
+	}
+	if found < 1000 || caught < 20 {
+		t.Errorf("%d enclosures, %d chords outside of half of it", found, caught)
+	}
+}

@@ -17,7 +17,8 @@ const (
 // PTX returns code for GPUs that computes e in float32: lines without indentation,
 // which use the registers %phi0, %phi1, ... and the predicates %mask0, ... below the
 // given numbers. in and out are names of registers; in is not written. PTXRoundoff bounds
-// its error.
+// its error, by no finite number if Atan, Erf or a function of the normal law is in e:
+// they have no code, and the result is NaN.
 func (e Expr) PTX(in, out string) (lines []string, registers, masks int) {
 	p := &ptxEmitter{in: in}
 	code := e.instrs()
@@ -100,6 +101,8 @@ func (p *ptxEmitter) emit(i instr) string {
 		return p.trig(i.op == opCos, a)
 	case opPow:
 		return p.power(i.c, a)
+	case opAtan, opErf, opNormCDF, opLogNormCDF, opHazard:
+		return single(nan)
 	}
 	// opWhere
 	return p.op("selp.f32", a, p.names[i.b], p.mask("ne", p.names[i.m], single(0)))
@@ -177,6 +180,8 @@ func (r *rounding) ownSingle(in instr) (relative, absolute float64) {
 		return trigErrorSingle(a)
 	case opPow:
 		return powerError(in.c, a)
+	case opAtan, opErf, opNormCDF, opLogNormCDF, opHazard:
+		return 0, inf
 	}
 	return singleRoundoff, singleTiny
 }

@@ -29,7 +29,7 @@ func randomExpr(rng *rand.Rand, depth int, smooth bool) Expr {
 			return Mul(Ge(sub(), sub()), sub())
 		}
 	}
-	switch rng.IntN(16) {
+	switch rng.IntN(20) {
 	case 0:
 		return Exp(Neg(Square(sub())))
 	case 1:
@@ -60,6 +60,14 @@ func randomExpr(rng *rand.Rand, depth int, smooth bool) Expr {
 		return Exp(sub())
 	case 14:
 		return Log1p(Square(sub()))
+	case 15:
+		return Atan(sub())
+	case 16:
+		return Erf(sub())
+	case 17:
+		return NormCDF(sub())
+	case 18:
+		return LogNormCDF(sub())
 	}
 	return Add(sub(), sub())
 }

@@ -189,3 +189,54 @@ func (a rectangle) pow(c float64) rectangle {
 	l := a.log()
 	return rectangle{l.re.scale(c), l.im.scale(c)}.exp()
 }
+
+// atan is i/2 (log(1 - iz) - log(1 + iz)), with cuts on the imaginary axis beyond i
+// and -i, where one of the logarithms meets its own.
+func (a rectangle) atan() rectangle {
+	one := Point(1)
+	l := rectangle{one.add(a.im), a.re.neg()}.log().sub(rectangle{one.sub(a.im), a.re}.log())
+	return rectangle{l.im.scale(-0.5), l.re.scale(0.5)}
+}
+
+// erf is entire, with the derivative 2/sqrt(pi) e^(-z^2).
+func (a rectangle) erf() rectangle {
+	return a.integralOfGauss(a.re.erf(), 1, twoOverSqrtPi)
+}
+
+// normCDF is entire, with the derivative e^(-z^2/2) / sqrt(2 pi).
+func (a rectangle) normCDF() rectangle {
+	return a.integralOfGauss(a.re.normCDF(), 0.5, normalDensity)
+}
+
+// hazard is the density divided by normCDF, undefined if that may be 0.
+func (a rectangle) hazard() rectangle {
+	square := a.square()
+	return rectangle{square.re.scale(-0.5), square.im.scale(-0.5)}.exp().mul(onAxis(normalDensity)).div(a.normCDF())
+}
+
+// integralOfGauss is a function f with f' = c e^(-b z^2), 0 < b <= 1, whose range on the
+// real part is real.
+//
+// Proof. With m = |y|, f(x + iy) - f(x) is the integral of f' from x to x + iy, of modulus
+// at most c e^(-b x^2) times that of e^(b t^2) from 0 to m, which is at most
+// m (2 + e^(b m^2))/3: its series has the terms b^n m^(2n+1) / (n! (2n+1)), and 2n+1 is 1
+// or at least 3. By Taylor's formula it is also iy f'(x) up to m^2/2 times the largest
+// |f"| on the way, and |f"(w)| = 2 b |w| |f'(w)| <= 2 b |w| c e^(b (m^2 - x^2)). QED
+func (a rectangle) integralOfGauss(f Interval, b float64, c Interval) rectangle {
+	if a.undefined() || f.undefined() {
+		return rectangle{undef, undef}
+	}
+	m := Point(a.im.Abs())
+	slope := a.re.square().scale(-b).exp().mul(c)
+	grown := m.square().scale(b).exp()
+	away := slope.mul(m).mul(Point(2).add(grown)).div(Point(3)).Hi
+	rest := slope.mul(grown).mul(m.square()).scale(b * a.modulus()).Hi
+	if away != away || rest != rest {
+		return rectangle{undef, undef}
+	}
+	least := math.Min(away, rest)
+	return rectangle{
+		f.add(Interval{-least, least}),
+		meet(Interval{-away, away}, a.im.mul(slope).add(Interval{-rest, rest})),
+	}
+}

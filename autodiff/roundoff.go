@@ -72,6 +72,16 @@ func (in instr) slopes(v float64, vals []float64) (da, db float64) {
 		return math.Cos(a), 0
 	case opCos:
 		return math.Sin(a), 0
+	case opAtan:
+		return 1 / (1 + a*a), 0
+	case opErf:
+		return 2 / sqrtPi * math.Exp(-a*a), 0
+	case opNormCDF: // and the rounding of its argument, see ownNormCDF
+		return (1 + 4*unitRoundoff*math.Abs(a)) * math.Exp(-a*a/2) / (math.Sqrt2 * sqrtPi), 0
+	case opLogNormCDF:
+		return hazard(a), 0
+	case opHazard:
+		return v * (a + v), 0
 	case opPow:
 		return in.c * math.Pow(a, in.c-1), 0
 	case opAdd, opSub, opMax, opMin:

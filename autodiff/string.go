@@ -12,7 +12,8 @@ const maxInline = 200
 var opNames = [...]string{
 	opNeg: "-", opExp: "exp", opLog: "log", opLog1p: "log1p", opExpm1: "expm1",
 	opTanh: "tanh", opSigmoid: "sigmoid", opSoftplus: "softplus", opSqrt: "sqrt",
-	opSquare: "square", opAbs: "abs", opSin: "sin", opCos: "cos", opPow: "pow",
+	opSquare: "square", opAbs: "abs", opSin: "sin", opCos: "cos",
+	opAtan: "atan", opErf: "erf", opNormCDF: "normcdf", opLogNormCDF: "lognormcdf", opHazard: "hazard", opPow: "pow",
 	opAdd: "+", opSub: "-", opMul: "*", opDiv: "/",
 	opMax: "max", opMin: "min", opGe: "ge", opGt: "gt", opEq: "eq",
 	opWhere: "where",

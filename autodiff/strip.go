@@ -212,6 +212,16 @@ func (s *strip) value(i int, in instr, on rectangle) rectangle {
 		return a.sin()
 	case opCos:
 		return a.cos()
+	case opAtan:
+		return a.atan()
+	case opErf:
+		return a.erf()
+	case opNormCDF:
+		return a.normCDF()
+	case opLogNormCDF:
+		return a.normCDF().log()
+	case opHazard:
+		return a.hazard()
 	case opPow:
 		return a.pow(in.c)
 	case opAdd:

@@ -43,6 +43,16 @@ func complexEval(e Expr, z complex128) complex128 {
 			v[i] = cmplx.Sin(a)
 		case opCos:
 			v[i] = cmplx.Cos(a)
+		case opAtan:
+			v[i] = cmplx.Atan(a)
+		case opErf:
+			v[i] = complexErf(a)
+		case opNormCDF:
+			v[i] = (1 + complexErf(a/math.Sqrt2)) / 2
+		case opLogNormCDF:
+			v[i] = cmplx.Log((1 + complexErf(a/math.Sqrt2)) / 2)
+		case opHazard:
+			v[i] = cmplx.Exp(-a*a/2) / (math.Sqrt2 * sqrtPi) / ((1 + complexErf(a/math.Sqrt2)) / 2)
 		case opPow:
 			v[i] = cmplx.Pow(a, complex(in.c, 0))
 		case opAdd:
@@ -58,6 +68,24 @@ func complexEval(e Expr, z complex128) complex128 {
 		}
 	}
 	return v[len(v)-1]
+}
+
+// complexErf is erf x and Simpson's rule for the integral of 2i/sqrt(pi) e^(-(x + it)^2)
+// from t = 0 to y.
+func complexErf(z complex128) complex128 {
+	const n = 400
+	x, y := real(z), imag(z)
+	h := y / n
+	var sum complex128
+	for k := range n + 1 {
+		weight := []complex128{2, 4}[k%2]
+		if k == 0 || k == n {
+			weight = 1
+		}
+		w := complex(x, float64(k)*h)
+		sum += weight * cmplx.Exp(-w*w)
+	}
+	return complex(math.Erf(x), 0) + sum*complex(0, 2/sqrtPi*h/3)
 }
 
 // TestStripBoundHolds: |phi'| at random points of the strip is at most the bound,
@@ -90,7 +118,7 @@ func TestStripBoundHolds(t *testing.T) {
 		if most > bound*(1+1e-9)+1e-300 {
 			t.Fatalf("|%v| reaches %v on %v +- %vi, StripBound says %v", d, most, on, h, bound)
 		}
-		if most > 0.9*bound {
+		if most >= 0.9*bound {
 			close++
 		}
 	}

@@ -435,3 +435,35 @@ func TestPointwise(t *testing.T) {
 		t.Error("no scalar function is accepted")
 	}
 }
+
+// TestHuberConstants: the Huber loss with h = 1 has a kink-free slope on every ball, also
+// those whose largest margin lies at m - h, m or m + h, so descents with released results
+// take it; the textbook form and the built-in one have the same constants.
+func TestHuberConstants(t *testing.T) {
+	b := engine.UnitBounds()
+	for _, e := range []*engine.Expression{
+		newExpression(t, "where(abs(1 - u) <= 1, 0.5*(1 - u)^2, abs(1 - u) - 0.5)", engine.ExpressionOptions{}),
+		newExpression(t, "where(abs(m - u) < h, (m - u)^2/(2*h), abs(m - u) - h/2)", engine.ExpressionOptions{Params: map[string]float64{"m": 1, "h": 1}}),
+		builtInWith(t, "moreau-abs", map[string]float64{"h": 1}),
+	} {
+		for _, radius := range []float64{0.01, 0.125, 0.2499999, 0.25, 0.2500001, 0.3, 0.4999, 0.5, 0.50001, 0.75, 1, 1.3, 3} {
+			c, err := engine.Score{Of: e}.Constants(b, radius)
+			if err != nil || !c.Convex || !(c.Smoothness <= 16.01) || !(c.Lipschitz <= 4*min(1+4*radius*1.001, 2)) {
+				t.Errorf("%s, radius %v: %+v, %v", e.Text(), radius, c, err)
+			}
+		}
+	}
+}
+
+func builtInWith(t *testing.T, name string, params map[string]float64) *engine.Expression {
+	t.Helper()
+	l, ok := engine.LibraryByName(name)
+	if !ok {
+		t.Fatalf("no loss %s", name)
+	}
+	e, err := l.Expression(engine.ExpressionOptions{Params: params})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}

@@ -54,24 +54,25 @@ func leastScale(lo, hi float64, meets func(scale float64) (bool, error)) (float6
 	return hi, nil
 }
 
-func (in goldenInputs) sensitivity() float64 {
-	return in.number("l2_sensitivity", in.number("l1_sensitivity", in.number("sensitivity", 1)))
-}
-
 func (in goldenInputs) gaussian() privacy.GaussianEvent {
-	sigma := in.number("effective_sigma", in.number("sigma"))
-	return privacy.GaussianEvent{Sensitivity: in.sensitivity(), Sigma: sigma, Count: in.count()}
+	return privacy.GaussianEvent{Sensitivity: in.sensitivity(), Sigma: in.noise(), Count: in.count()}
 }
 
 // poisson is Gaussian or Laplace noise on Poisson batches. adjacency "add" and
-// "remove" are directions of AddRemove.
+// "remove" are directions of AddRemove, which both stand for.
 func (in goldenInputs) poisson(law privacy.NoiseLaw) privacy.PoissonEvent {
 	e := privacy.PoissonEvent{
-		Law: law, Sensitivity: in.sensitivity(), Scale: in.number("effective_sigma", in.number("sigma", in.number("scale"))),
-		Rate: in.number("q"), Relation: privacy.AddRemove, Count: in.count(),
+		Law: law, Sensitivity: in.sensitivity(), Scale: in.noise(),
+		Rate: in.rate(), Relation: privacy.AddRemove, Count: in.count(),
 	}
-	if in.text("adjacency") == "replace" {
-		e.Relation = privacy.ReplaceOne
+	for _, name := range []string{"adjacency", "neighboring"} {
+		switch relation := in.text(name); relation {
+		case "", "add", "remove", "add_remove":
+		case "replace", "replace_one":
+			e.Relation = privacy.ReplaceOne
+		default:
+			in.require(false, "%s is %s, want add_remove or replace_one", name, relation)
+		}
 	}
 	return e
 }
@@ -139,7 +140,7 @@ func calibrated(in goldenInputs) (float64, error) {
 
 func goldenQuantities() map[string]goldenQuantity {
 	gdp := read(freshGDP, gaussianOf, epsilonOf)
-	rdpPoisson := read(freshRDP, poissonGaussian, epsilonOf)
+	rdpPoisson := goldenQuantity{compute: rdpPoissonEpsilon}
 	renyi := goldenQuantity{compute: func(in goldenInputs) (float64, error) {
 		a := &privacy.RDP{Orders: []float64{in.number("order")}}
 		return accounted(a, func(privacy.Accountant) float64 { _, d := a.Divergence(); return d[0] }, in.poisson(privacy.GaussianLaw))
@@ -189,15 +190,16 @@ func goldenQuantities() map[string]goldenQuantity {
 		// is the lower bound here; without them it is the expected value.
 		"rdp_epsilon_dpsgd_example": {
 			compute: rdpPoisson.compute,
-			below:   func(goldenInputs) (float64, error) { return 3.23919219391312830, nil },
+			below:   signedSeries,
 			upper:   "signs of a series dropped at fractional orders",
 		},
 		"rdp_gaussian_epsilon":          read(freshRDP, gaussianOf, epsilonOf),
 		"rdp_epsilon_gaussian_composed": read(freshRDP, gaussianOf, epsilonOf),
 		"rdp_epsilon_dpsgd_statement": read(freshRDP, func(in goldenInputs) privacy.Event {
-			e := in.gaussian() // every record once in each epoch, no amplification
-			e.Count = int(in.number("epochs"))
-			return e
+			// Every record once in each epoch, whatever the batches: no amplification.
+			in.require(!in.flag("poisson"), "batches are by Poisson")
+			in.require(in.number("batch_size") <= in.number("n"), "the batch is larger than the data")
+			return privacy.GaussianEvent{Sensitivity: 1, Sigma: in.noise(), Count: in.whole("epochs", in.number("epochs"))}
 		}, epsilonOf),
 		"rdp_noise_multiplier":    {compute: opacusMultiplier},
 		"rdp_randomized_response": direct(specialResponse),
@@ -218,6 +220,14 @@ func goldenQuantities() map[string]goldenQuantity {
 		"laplace_composition_epsilon_pld":          {compute: laplaceEpsilon},
 		"laplace_composition_epsilon_pure":         {compute: laplacePure},
 		"laplace_scale_for_composition":            {compute: laplaceScale},
+
+		"optimal_composition_epsilon_KOV":               {compute: composedEpsilon},
+		"per_step_epsilon_from_optimal_composition_KOV": {compute: composedPerStep},
+		"pure_dp_per_step_epsilon_optimal_composition":  {compute: purePerStep},
+		"pure_dp_advanced_composition_epsilon_DRV": {compute: aboveComposition("delta", func(e, delta float64, T int) float64 {
+			return e*math.Sqrt(2*float64(T)*math.Log(1/delta)) + float64(T)*e*math.Expm1(e)
+		})},
+		"composition_epsilon_kairouz_heterogeneous": {compute: aboveComposition("slack_delta", kairouz)},
 
 		"discrete_gaussian_pmf": direct(func(in goldenInputs) float64 {
 			return privacy.DiscreteGaussian{Sigma: in.number("sigma")}.PMF(int(in.number("k")))
@@ -245,6 +255,7 @@ func radius(in goldenInputs) privacy.KNormRadius {
 }
 
 func subset(in goldenInputs) privacy.Event {
+	in.text("note") // the noise multiplier is relative to the replace-one sensitivity
 	return privacy.WithoutReplacementEvent{
 		Law: privacy.GaussianLaw, Sensitivity: 1, Scale: in.number("sigma"),
 		Batch: int(in.number("batch")), Records: int(in.number("n")), Count: in.count(),
@@ -256,20 +267,24 @@ func subset(in goldenInputs) privacy.Event {
 // and 0 in the other, one direction is exactly that of Poisson batches under
 // add/remove, of which the accountant is within 1 %.
 func poissonBelow(in goldenInputs) (float64, error) {
-	in["q"] = in.number("batch") / in.number("n")
-	v, err := read(freshPLD, poissonGaussian, epsilonOf).compute(in)
+	row := newGoldenInputs()
+	for _, name := range []string{"sigma", "delta", "steps"} {
+		row.set(name, in.number(name))
+	}
+	row.set("q", in.number("batch")/in.number("n"))
+	v, err := read(freshPLD, poissonGaussian, epsilonOf).compute(row)
 	return 0.99 * v, err
 }
 
 // opacusMultiplier repeats the search of Opacus, whose answer depends on where it
 // stops: bisection of 0..20 until epsilon is at most 0.01 below the target.
 func opacusMultiplier(in goldenInputs) (float64, error) {
-	in["orders"] = "opacus default: 1+x/10 x=1..99, 12..63"
+	in.set("orders", "opacus default: 1+x/10 x=1..99, 12..63")
 	target := in.number("epsilon")
 	lo, hi, reached := 0.0, 20.0, math.Inf(-1)
 	for target-reached > 0.01 {
 		sigma := (lo + hi) / 2
-		in["sigma"] = sigma
+		in.set("sigma", sigma)
 		a, err := in.rdp()
 		if err != nil {
 			return 0, err
@@ -290,7 +305,8 @@ func opacusMultiplier(in goldenInputs) (float64, error) {
 // specialResponse compares the answer of a record with that of a blank one, which
 // is uniform; of the two directions the larger.
 func specialResponse(in goldenInputs) float64 {
-	k := int(in.number("num_buckets"))
+	k := in.whole("num_buckets", in.number("num_buckets"))
+	in.require(in.text("neighboring") == "replace_special", "neighboring must be replace_special")
 	p, q := make([]float64, k), make([]float64, k)
 	for i := range p {
 		p[i], q[i] = in.number("noise_parameter")/float64(k), 1/float64(k)
@@ -310,7 +326,7 @@ func singleDelta(law privacy.NoiseLaw) func(goldenInputs) float64 {
 // it is the larger one, so that the accountant answers for both.
 func singleSigma(in goldenInputs) (float64, error) {
 	return leastScale(0.05, 50, func(sigma float64) (bool, error) {
-		in["sigma"] = sigma
+		in.set("sigma", sigma)
 		d, err := accounted(new(privacy.PLD), deltaAt(in.number("epsilon")), in.poisson(privacy.GaussianLaw))
 		return d <= in.number("delta"), err
 	})
@@ -328,8 +344,13 @@ func laplaceEpsilon(in goldenInputs) (float64, error) {
 
 func laplacePure(in goldenInputs) (float64, error) {
 	var events []privacy.Event
-	for _, s := range in["scales_over_sensitivity"].([]any) {
-		events = append(events, privacy.LaplaceEvent{Sensitivity: 1, Scale: s.(float64), Count: 1})
+	in.read["scales_over_sensitivity"] = true
+	scales, _ := in.values["scales_over_sensitivity"].([]any)
+	in.require(len(scales) > 0, "the parameter scales_over_sensitivity is missing, or no list")
+	for _, s := range scales {
+		v, ok := s.(float64)
+		in.require(ok, "a scale is no number")
+		events = append(events, privacy.LaplaceEvent{Sensitivity: 1, Scale: v, Count: 1})
 	}
 	return accounted(new(privacy.PLD), epsilonAt(in.number("delta")), events...)
 }

@@ -43,6 +43,7 @@ func (p *Plan) local() error {
 	g := privacy.Guarantee{
 		Assumptions: []string{
 			fmt.Sprintf("public: %d individuals, %d pairs and who is paired with whom, d = %d, kappa = %d, loss %s with its parameters, and all options", s.Individuals, s.Pairs, s.Dim, s.Kappa, s.Loss.Name()),
+			identity(s.Identity),
 			"kappa was fixed without looking at private pairs",
 			"the noise bits are secret",
 		},

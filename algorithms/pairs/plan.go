@@ -1,6 +1,7 @@
 package pairs
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 
@@ -169,6 +170,7 @@ func (p *Plan) account() error {
 		Derivation: p.Certificate.Derivation(),
 		Assumptions: []string{
 			fmt.Sprintf("public: %d individuals, %d pairs and who is paired with whom, d = %d, %s norm bound R = %g, kappa = %d, %d rows, loss %s with its parameters, clip h = %g, batches and all options; rows were scaled down to R", s.Individuals, s.Pairs, s.Dim, s.Norm(), s.Bound, s.Kappa, s.Rows, s.Loss.Name(), s.Clip),
+			identity(s.Identity),
 			"kappa was fixed without looking at private pairs; batches are formed by pair numbers" + secret,
 			"the noise bits are secret",
 		},
@@ -213,6 +215,11 @@ func (p *Plan) account() error {
 
 // selection is what a guarantee assumes of how the individuals were chosen.
 func (s Spec) selection() []string { return selection(s.SelectedByLabel) }
+
+// identity is the assumption about who is one individual.
+func identity(text string) string {
+	return cmp.Or(text, "ids that differ are different individuals")
+}
 
 // bounds is what a guarantee warns of.
 func (s Spec) bounds() []string { return says(s.BoundsFromData, algorithms.BoundsFromData) }

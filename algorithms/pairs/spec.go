@@ -120,6 +120,9 @@ type Spec struct {
 	// SelectedByLabel says that individuals without one of the two classes were left out
 	// before: a guarantee then does not hide who is among them.
 	SelectedByLabel bool
+	// Identity says for the guarantee when two ids are different individuals; empty: when
+	// they differ. Someone with two ids is protected as two individuals, each alone.
+	Identity string
 	// BoundsFromData marks ranges of features that were taken from the data: a guarantee
 	// then carries a warning that voids it.
 	BoundsFromData bool

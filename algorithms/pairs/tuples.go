@@ -26,6 +26,8 @@ type TupleSpec struct {
 	Seed  uint64
 	// SelectedByLabel and BoundsFromData are as in Spec.
 	SelectedByLabel, BoundsFromData bool
+	// Identity is as in Spec.
+	Identity string
 	// AllPairs uses all pairs of individuals in every epoch instead of tuples; the
 	// gradient of every pair is clipped. It needs Loss MeanContrastive and L2 norms, and
 	// Tuple, Seed and Batch stay zero. An epoch takes O(Individuals^2 (Dim + Rows))

@@ -106,6 +106,7 @@ func (p *TuplePlan) account() error {
 		Derivation: p.Certificate.Derivation(),
 		Assumptions: []string{
 			fmt.Sprintf("public: %d records and their ids, d = %d, %s norm bound R = %g, %d rows, loss %s with its parameters, clip h = %g, batches and all options; rows were scaled down to R", s.Individuals, s.Dim, s.Norm(), s.Bound, s.Rows, s.Loss.Name(), s.Clip),
+			identity(s.Identity),
 			draw + ", whatever the records are",
 			"the noise bits are secret",
 		},

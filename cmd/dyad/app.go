@@ -152,7 +152,7 @@ func runHooked(ctx context.Context, args []string, stdin io.Reader, stdout, stde
 	case args[0] == "--version":
 		args = append([]string{"version"}, args[1:]...)
 	}
-	command, err := parser.Parse(args)
+	command, err := parser.Parse(minusFormula(args))
 	if err != nil {
 		fmt.Fprintf(stderr, "dyad: %v\nRun \"dyad --help\" or \"dyad COMMAND --help\" for usage and examples.\n", err)
 		return exitInput
@@ -177,6 +177,7 @@ func runHooked(ctx context.Context, args []string, stdin io.Reader, stdout, stde
 func newParser(c *cli, stdout, stderr io.Writer) (*kong.Kong, error) {
 	return kong.New(c,
 		kong.Name("dyad"),
+		kong.NamedMapper(formulaType, kong.MapperFunc(decodeFormula)),
 		kong.Description("Train pairwise models (AUC, ranking, metrics, labelled pairs, your own losses) with differential privacy, centrally or at the users."),
 		kong.Writers(stdout, stderr),
 		kong.Exit(func(code int) { panic(stopped{code}) }),

@@ -20,7 +20,7 @@ type auditCmd struct {
 	D          int                `positive:"" short:"d" default:"2" help:"Number of features."`
 	L2         *float64           `name:"l2" placeholder:"ALPHA" help:"Weight of the L2 term. Default: 0.001, or 0 if the algorithm takes none."`
 	Task       string             `default:"auc" enum:"auc,metric" help:"auc: losses of score differences; metric: losses of a Mahalanobis metric."`
-	Loss       string             `default:"linear" placeholder:"NAME|EXPR" help:"linear: the loss of the task on which sensitivity bounds are attained; or any loss of train."`
+	Loss       string             `default:"linear" type:"formula" placeholder:"NAME|EXPR" help:"linear: the loss of the task on which sensitivity bounds are attained; or any loss of train."`
 	LossParam  map[string]float64 `name:"loss-param" placeholder:"K=V" help:"As for train."`
 	LossClip   float64            `positive:"" name:"loss-clip" placeholder:"C" help:"As for train."`
 	Radius     float64            `positive:"" placeholder:"R" help:"Radius of the ball that w lives in. Default: 1, or the public rule for other losses than linear."`

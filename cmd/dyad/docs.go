@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"strings"
 
 	"github.com/alecthomas/kong"
@@ -18,7 +19,7 @@ type docsCmd struct {
 
 // commandPaths are the words of every command that a user may type.
 func commandPaths() ([][]string, error) {
-	parser, err := kong.New(&cli{}, kong.Name("dyad"))
+	parser, err := newParser(&cli{}, io.Discard, io.Discard)
 	if err != nil {
 		return nil, err
 	}

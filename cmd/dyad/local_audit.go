@@ -9,7 +9,7 @@ import (
 
 type localAuditCmd struct {
 	Method     string  `arg:"" enum:"prestige,prestige-participation,prestige-label,djw,prestige-printed" help:"Method to attack: prestige, prestige-participation, prestige-label, djw or prestige-printed."`
-	Loss       string  `default:"-u" placeholder:"NAME|EXPR" help:"Loss; of -u, all gradients are as large as they may be."`
+	Loss       string  `default:"-u" type:"formula" placeholder:"NAME|EXPR" help:"Loss; of -u, all gradients are as large as they may be."`
 	Epsilon    float64 `positive:"" default:"1" help:"Local epsilon of one visit."`
 	Visits     int     `positive:"" default:"1" help:"Visits of the user that the adversary sees; the claim is as many times epsilon."`
 	D          int     `positive:"" short:"d" default:"2" help:"Number of features."`

@@ -12,17 +12,19 @@ import (
 	"time"
 
 	"dyad/cmd/dyad/localserve"
+	"dyad/engine/dataset"
 )
 
 type localServerCmd struct {
-	Dir    string  `required:"" placeholder:"DIR" help:"Directory of the log of messages; made if it is not there. A restart continues from it."`
-	Users  int     `positive:"" short:"n" required:"" help:"Number of users."`
-	Listen string  `default:"127.0.0.1:8377" placeholder:"ADDRESS" help:"Address to listen on; port 0 chooses one."`
-	Cert   string  `placeholder:"FILE" help:"TLS certificate chain (PEM). Without it: plain HTTP, for use behind a proxy or on one machine."`
-	Key    string  `placeholder:"FILE" help:"TLS private key (PEM)."`
-	Rate   float64 `positive:"" name:"messages-per-second" placeholder:"N" help:"Refuse more messages in a second with status 429. Default: no limit."`
-	Tokens string  `placeholder:"FILE" help:"Key file of \"dyad local token\": take messages only with the token of their user. Default: an id is enough."`
-	Check  bool    `help:"Open the directory, print protocol and state, and stop."`
+	Dir          string  `required:"" placeholder:"DIR" help:"Directory of the log of messages; made if it is not there. A restart continues from it."`
+	Users        int     `positive:"" short:"n" required:"" help:"Number of users."`
+	LookAlikeIDs string  `name:"look-alike-ids" default:"refuse" enum:"refuse,allow" help:"Users whose ids differ only in case, white space, quotes, invisible characters or forms of the same letters. refuse: they may be one person, and the first one takes part; allow: they are different users."`
+	Listen       string  `default:"127.0.0.1:8377" placeholder:"ADDRESS" help:"Address to listen on; port 0 chooses one."`
+	Cert         string  `placeholder:"FILE" help:"TLS certificate chain (PEM). Without it: plain HTTP, for use behind a proxy or on one machine."`
+	Key          string  `placeholder:"FILE" help:"TLS private key (PEM)."`
+	Rate         float64 `positive:"" name:"messages-per-second" placeholder:"N" help:"Refuse more messages in a second with status 429. Default: no limit."`
+	Tokens       string  `placeholder:"FILE" help:"Key file of \"dyad local token\": take messages only with the token of their user. Default: an id is enough."`
+	Check        bool    `help:"Open the directory, print protocol and state, and stop."`
 	taskFlags
 }
 
@@ -72,7 +74,7 @@ func (c *localServerCmd) Run(a *app) (err error) {
 	if err != nil {
 		return err
 	}
-	s, err := localserve.Open(c.Dir, p)
+	s, err := localserve.OpenWith(c.Dir, p, dataset.LookAlikes(c.LookAlikeIDs))
 	if errors.Is(err, localserve.ErrBusy) {
 		return fmt.Errorf("%w: %w", errUnavailable, err)
 	}

@@ -6,11 +6,13 @@ import (
 	"strings"
 
 	"dyad/cmd/dyad/localserve"
+	"dyad/engine/dataset"
 )
 
 type localTokenCmd struct {
-	Key   string   `required:"" placeholder:"FILE" help:"Key file, for \"dyad local server --tokens\"; made if it is not there. Who has it can make all tokens."`
-	Users []string `arg:"" name:"user" help:"Ids of users."`
+	Key          string   `required:"" placeholder:"FILE" help:"Key file, for \"dyad local server --tokens\"; made if it is not there. Who has it can make all tokens."`
+	LookAlikeIDs string   `name:"look-alike-ids" default:"refuse" enum:"refuse,allow" help:"Ids that differ only in case, white space, quotes, invisible characters or forms of the same letters. refuse: they may be one person; allow: they are different users."`
+	Users        []string `arg:"" name:"user" help:"Ids of users."`
 }
 
 // Help shows examples.
@@ -32,6 +34,16 @@ type localToken struct {
 
 // Run prints tokens.
 func (c *localTokenCmd) Run(a *app) error {
+	if c.LookAlikeIDs != string(dataset.AllowLookAlikes) {
+		first := map[string]int{}
+		for i, u := range c.Users {
+			k := dataset.IDKey(u)
+			if j, ok := first[k]; ok && c.Users[j] != u {
+				return badInput("users %d and %d have ids that look alike; give one person one id, or allow such ids (--look-alike-ids allow)", j+1, i+1)
+			}
+			first[k] = i
+		}
+	}
 	key, err := localserve.ReadTokenKey(c.Key)
 	made := errors.Is(err, fs.ErrNotExist)
 	if made {

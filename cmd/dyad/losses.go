@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"dyad/algorithms"
+	"dyad/autodiff"
 	"dyad/engine"
 	"dyad/engine/cpu"
 	"dyad/privacy"
@@ -48,7 +49,9 @@ type lossCheckFlags struct {
 
 // Help shows examples.
 func (lossesCheckCmd) Help() string {
-	return `The bounds are proved by interval arithmetic for every record with ||x|| <= 1 and labels in [-1, 1], and every
+	return "Formulas in u have + - * / ^, the comparisons < <= > >= (1 or 0), pi, e, names of --loss-param, and\n" +
+		strings.Join(autodiff.Functions(), " ") + `.
+The bounds are proved by interval arithmetic for every record with ||x|| <= 1 and labels in [-1, 1], and every
 w of the radius. Nothing is read and nothing is charged.
 
 Examples:
@@ -56,7 +59,8 @@ Examples:
   dyad losses check 'max(0, m - u)' --loss-param m=0.5
   dyad losses check gompertz --loss-param c=3
   dyad losses check 'exp(-u)' --task metric --radius 2
-  dyad losses check 'exp(-u)' --loss-clip 2`
+  dyad losses check 'exp(-u)' --loss-clip 2
+  dyad losses check '-log(normcdf(u))'`
 }
 
 // lossConstants are the constants of a loss as plain values.

@@ -62,6 +62,7 @@ type pairShape struct {
 	graph                        *pairgraph.Graph // of drawn pairs; nil for those of a file
 	selected                     bool             // records without one of the two labels were left out
 	boundsFromData               bool
+	identity                     string // see pairs.Spec
 }
 
 // draw is the graph of pairs drawn among n individuals.
@@ -81,7 +82,7 @@ func (f pairFlags) plan(s pairShape) (*pairs.Plan, error) {
 	spec := pairs.Spec{
 		Individuals: s.individuals, Pairs: s.pairs, Dim: s.features, Rows: f.Rows, Kappa: f.Kappa,
 		Batch: f.Batch, Epochs: f.Epochs, Clip: f.Clip, Shrink: f.Shrink, StepSize: f.StepSize, PrintedSteps: f.PrintedSteps,
-		SelectedByLabel: s.selected, BoundsFromData: s.boundsFromData, LabelShare: f.LabelShare, ByClass: s.graph != nil,
+		SelectedByLabel: s.selected, BoundsFromData: s.boundsFromData, LabelShare: f.LabelShare, ByClass: s.graph != nil, Identity: s.identity,
 	}
 	var errs [4]error
 	spec.Mode, errs[0] = algorithms.ParseMode(f.Mode)
@@ -182,7 +183,7 @@ Examples:
 
 // Run prints the report.
 func (c *pairsPlanCmd) Run(a *app, command *kong.Context) error {
-	s := pairShape{individuals: c.N, pairs: c.PairCount, features: c.D}
+	s := pairShape{individuals: c.N, pairs: c.PairCount, features: c.D, identity: differentIDs}
 	if c.Schema != "" {
 		if c.D != 0 {
 			return badInput("-d and --schema both give the number of features; leave one out")
@@ -234,12 +235,13 @@ func (c *pairsPlanCmd) Run(a *app, command *kong.Context) error {
 
 // pairSource says where labelled pairs come from.
 type pairSource struct {
-	Data        string   `required:"" placeholder:"FILE" help:"Records of the individuals, in any format of data files."`
-	Schema      string   `required:"" placeholder:"FILE" help:"Schema of the records; for --pairs one of its columns has role id, and no label column is needed."`
-	Pairs       string   `placeholder:"FILE" help:"Labelled pairs: CSV with a header, or Parquet, with the columns first, second and label."`
-	PairColumns []string `placeholder:"A,B,L" help:"Names of these three columns in the file."`
-	LabelValues []string `placeholder:"V,W" help:"The two values of a pair's label. Default: dissimilar,similar; for preferences first,second, the one that is preferred, and without a label column it is the first."`
-	PublicData  bool     `help:"Records and pairs are public: nothing is charged, and the report says so."`
+	Data         string   `required:"" placeholder:"FILE" help:"Records of the individuals, in any format of data files."`
+	Schema       string   `required:"" placeholder:"FILE" help:"Schema of the records; for --pairs one of its columns has role id, and no label column is needed."`
+	Pairs        string   `placeholder:"FILE" help:"Labelled pairs: CSV with a header, or Parquet, with the columns first, second and label."`
+	PairColumns  []string `placeholder:"A,B,L" help:"Names of these three columns in the file."`
+	LabelValues  []string `placeholder:"V,W" help:"The two values of a pair's label. Default: dissimilar,similar; for preferences first,second, the one that is preferred, and without a label column it is the first."`
+	LookAlikeIDs string   `name:"look-alike-ids" default:"refuse" enum:"refuse,allow" help:"Ids of records that differ only in case, white space, quotes, invisible characters or forms of the same letters. refuse: they may be one individual; allow: they are different ones."`
+	PublicData   bool     `help:"Records and pairs are public: nothing is charged, and the report says so."`
 }
 
 // pairData are records and their labelled pairs.
@@ -249,6 +251,8 @@ type pairData struct {
 	labels  []bool
 	classes []bool // of the individuals, if pairs were drawn
 	dropped int    // pairs of the file above the cap
+	// identity is that of pairs.Spec.
+	identity string
 }
 
 // load reads the records, and reads or draws their pairs.
@@ -272,19 +276,20 @@ func (s pairSource) load(a *app, f pairFlags) (*pairData, error) {
 	if d.records, err = a.readTraining(s.Data, schema, options, s.PublicData); err != nil {
 		return nil, err
 	}
+	d.identity = s.identity(d.records.IDs != nil)
 	if f.Density != 0 {
-		return d, d.drawn(f)
+		return d, s.drawn(d, f)
 	}
 	return d, s.read(d, f)
 }
 
 // drawn pairs individuals by the order of their ids, or by that of the file without ids.
-func (d *pairData) drawn(f pairFlags) error {
+func (s pairSource) drawn(d *pairData, f pairFlags) error {
 	r := d.records.Records
 	if d.records.Schema().IsGraded() {
 		return badInput("drawn pairs compare two classes, and the labels of this schema are graded")
 	}
-	order, err := orderOfIDs(d.records.IDs, r.Len())
+	order, err := s.orderOfIDs(d.records)
 	if err != nil {
 		return err
 	}
@@ -333,13 +338,8 @@ func (s pairSource) read(d *pairData, f pairFlags) error {
 	default:
 		return badInput("--pair-columns has %d names, want 3", len(s.PairColumns))
 	}
-	column := ""
-	for _, c := range d.records.Schema().Columns {
-		if c.Role == dataset.RoleID {
-			column = c.Name
-		}
-	}
-	list, err := dataset.LoadPairs(s.Pairs, d.records.IDs, s.Data, column, o)
+	o.LookAlikes = dataset.LookAlikes(s.LookAlikeIDs)
+	list, err := dataset.LoadPairs(s.Pairs, d.records.IDs, s.Data, idColumn(d.records), o)
 	if err != nil {
 		return asInput(err)
 	}
@@ -365,7 +365,7 @@ func (s pairSource) read(d *pairData, f pairFlags) error {
 // shape is what is public about d.
 func (d *pairData) shape() pairShape {
 	schema := d.records.Schema()
-	s := pairShape{individuals: d.graph.Len(), pairs: len(d.graph.Pairs()), features: d.records.Encoder.Dim(), boundsFromData: schema.BoundsFromData}
+	s := pairShape{individuals: d.graph.Len(), pairs: len(d.graph.Pairs()), features: d.records.Encoder.Dim(), boundsFromData: schema.BoundsFromData, identity: d.identity}
 	if d.classes != nil {
 		s.graph, s.selected = d.graph, schema.SelectsByLabel()
 	}
@@ -387,19 +387,41 @@ func (d *pairData) engineData(p *pairs.Plan) (*pairgraph.Data, error) {
 }
 
 // orderOfIDs are the rows in the order of their ids, or of the file without ids.
-func orderOfIDs(ids []string, n int) ([]int32, error) {
-	order := make([]int32, n)
+func (s pairSource) orderOfIDs(d *dataset.Dataset) ([]int32, error) {
+	order := make([]int32, d.Records.Len())
 	for i := range order {
 		order[i] = int32(i)
 	}
-	if ids == nil {
+	if d.IDs == nil {
 		return order, nil
 	}
-	slices.SortFunc(order, func(a, b int32) int { return strings.Compare(ids[a], ids[b]) })
-	for i := 1; i < n; i++ {
-		if ids[order[i]] == ids[order[i-1]] {
-			return nil, badInput("records %d and %d have the same id; pairs need one record for each id", min(order[i], order[i-1])+1, max(order[i], order[i-1])+1)
+	if err := dataset.CheckIDs(d.IDs, s.Data, idColumn(d), dataset.LookAlikes(s.LookAlikeIDs)); err != nil {
+		return nil, asInput(err)
+	}
+	slices.SortFunc(order, func(a, b int32) int { return strings.Compare(d.IDs[a], d.IDs[b]) })
+	return order, nil
+}
+
+// differentIDs is the identity where look-alike ids are refused.
+const differentIDs = "ids that differ after NFKC, case folding and removal of invisible characters, quotes and white space around them are different individuals"
+
+// identity is the assumption of the guarantee about who is one individual.
+func (s pairSource) identity(ids bool) string {
+	switch {
+	case !ids:
+		return "every record is a different individual"
+	case s.LookAlikeIDs == string(dataset.AllowLookAlikes):
+		return "ids that differ in a byte are different individuals, also those that look alike (--look-alike-ids allow)"
+	}
+	return differentIDs
+}
+
+// idColumn is the name of the column with ids, "" without one.
+func idColumn(d *dataset.Dataset) string {
+	for _, c := range d.Schema().Columns {
+		if c.Role == dataset.RoleID {
+			return c.Name
 		}
 	}
-	return order, nil
+	return ""
 }

@@ -33,7 +33,7 @@ func (f pairFlags) fromClasses() (bool, error) {
 
 // tupleOptions are the flags that have a meaning beside --tuple and --all-pairs.
 var tupleOptions = []string{
-	"data", "schema", "public-data", "out", "force", "data-id", "workers", "seed", "ledger", "resume", "checkpoint-every", "n", "d", "json", "quiet",
+	"data", "schema", "look-alike-ids", "public-data", "out", "force", "data-id", "workers", "seed", "ledger", "resume", "checkpoint-every", "n", "d", "json", "quiet",
 	"loss", "margin", "temperature", "rows", "tuple", "all-pairs", "pair-seed", "mode", "epsilon", "delta", "noise", "batch", "epochs", "clip", "step-size",
 }
 
@@ -47,7 +47,7 @@ func (f pairFlags) planOfTuples(command *kong.Context, s pairShape) (*pairs.Tupl
 	spec := pairs.TupleSpec{
 		Individuals: s.individuals, Dim: s.features, Rows: f.Rows, Tuple: f.Tuple, AllPairs: f.AllPairs,
 		Batch: f.Batch, Epochs: f.Epochs, Clip: f.Clip, StepSize: f.StepSize,
-		SelectedByLabel: s.selected, BoundsFromData: s.boundsFromData,
+		SelectedByLabel: s.selected, BoundsFromData: s.boundsFromData, Identity: s.identity,
 	}
 	if !f.AllPairs {
 		spec.Seed = f.PairSeed
@@ -112,12 +112,12 @@ func (c *pairsTrainCmd) trainTuples(a *app, command *kong.Context) error {
 		return err
 	}
 	plan, err := c.planOfTuples(command, pairShape{
-		individuals: d.Records.Len(), features: d.Encoder.Dim(), selected: schema.SelectsByLabel(), boundsFromData: schema.BoundsFromData,
+		individuals: d.Records.Len(), features: d.Encoder.Dim(), selected: schema.SelectsByLabel(), boundsFromData: schema.BoundsFromData, identity: c.identity(d.IDs != nil),
 	})
 	if err != nil {
 		return err
 	}
-	order, err := orderOfIDs(d.IDs, d.Records.Len())
+	order, err := c.orderOfIDs(d)
 	if err != nil {
 		return err
 	}

@@ -59,6 +59,19 @@ func TestScalarConformance(t *testing.T) {
 		}
 		all = append(all, engine.Score{Of: expression(t, l.Name, nil)})
 	}
+	var formulas []engine.ScoreLoss
+	for i, text := range []string{
+		"-log(normcdf(u))", "abs(u) + log1p(exp(-2*abs(u))) - log(2)", "u*atan(u) - log1p(u^2)/2", "1 - erf(u)", "normcdf(-u)",
+		"where(abs(1 - u) <= 1, (1 - u)^2/2, abs(1 - u) - 1/2)", "max(0, -u) + log1p(exp(-abs(u)))",
+	} {
+		if testing.Short() && i > 1 {
+			break
+		}
+		formulas = append(formulas, engine.Score{Of: expression(t, text, nil)})
+	}
+	sizes = []int{3, 64}
+	run("formulas", cpu.Direct, formulas, []engine.MetricLoss{engine.Metric{Of: expression(t, "-log(normcdf(u))", nil)}})
+	run("formulas", cpu.Auto, formulas, noMetric)
 	sizes = []int{3, 64, 129}
 	run("library", cpu.Auto, all, []engine.MetricLoss{engine.Metric{Of: expression(t, "logistic", nil)}, engine.Metric{Of: expression(t, "contrastive", nil)}})
 }

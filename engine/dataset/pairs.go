@@ -28,6 +28,9 @@ type PairOptions struct {
 	Oriented bool
 	// CSV are options of a delimited file; its first row is always a header.
 	CSV CSVOptions
+	// LookAlikes are ids of records that differ only in how they are written. The ids in
+	// the file of pairs must be those of records to the byte in any case.
+	LookAlikes LookAlikes
 }
 
 // LabelledPair is one pair: the places of two different individuals in the list of
@@ -51,21 +54,25 @@ const (
 	rulePairTooMany   = "file has more than 2^30 pairs"
 	ruleRecordNoID    = "id is missing in record %d; pairs need the id of every record"
 	ruleRecordSameID  = "records %d and %d have the same id; pairs need one record for each id"
+	ruleRecordAlike   = "records %d and %d have ids that differ only in upper and lower case, white space, quotes, invisible characters or forms of the same letters; if they are one individual, give it one id, otherwise allow such ids (--look-alike-ids allow)"
 	rulePairDuplicate = "the pair is also in row %d; keep one of them, with the label that is true"
 )
 
 // LoadPairs reads labelled pairs of the individuals ids from a CSV or Parquet file,
 // gzip or zstd or neither. Content that breaks a rule gives a *ParseError with the row:
-// an id that is missing or not in ids, a pair of an individual with itself, a pair that
-// occurs again, in either order, whatever its labels, and a label
+// an id that is missing or not in ids, ids of two records that look alike (IDKey), a pair of an
+// individual with itself, a pair that occurs again, in either order, whatever its labels, and a label
 // that is neither of the two values. file and column name the records' file and its
 // id column in errors about ids.
 //
 // Memory is O(ids + pairs): a map entry for each, and 16 bytes a pair.
 func LoadPairs(path string, ids []string, file, column string, o PairOptions) ([]LabelledPair, error) {
-	at, err := indexIDs(ids, file, column)
-	if err != nil {
+	if err := CheckIDs(ids, file, column, o.LookAlikes); err != nil {
 		return nil, err
+	}
+	at := make(map[string]int32, len(ids))
+	for i, id := range ids {
+		at[id] = int32(i)
 	}
 	if o.True == "" || o.False == "" || o.True == o.False {
 		return nil, fmt.Errorf("dataset: the two values of a pair's label must differ and not be empty")
@@ -90,24 +97,6 @@ func LoadPairs(path string, ids []string, file, column string, o PairOptions) ([
 		return nil, r.errorf(0, -1, rulePairEmpty)
 	}
 	return r.pairs, nil
-}
-
-// indexIDs is the place of every id.
-func indexIDs(ids []string, file, column string) (map[string]int32, error) {
-	at := make(map[string]int32, len(ids))
-	for i, id := range ids {
-		rule := ""
-		if before, twice := at[id]; id == "" {
-			rule = fmt.Sprintf(ruleRecordNoID, i+1)
-		} else if twice {
-			rule = fmt.Sprintf(ruleRecordSameID, before+1, i+1)
-		}
-		if rule != "" {
-			return nil, &ParseError{File: file, Column: column, Rule: rule}
-		}
-		at[id] = int32(i)
-	}
-	return at, nil
 }
 
 // pairReader collects the pairs of a file.

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"dyad/algorithms/local"
+	"dyad/engine/dataset"
 )
 
 // Errors of Submit. Nothing has changed when one is returned.
@@ -34,10 +35,11 @@ type Service struct {
 
 	mu     sync.RWMutex
 	state  *local.State
-	batch  []local.Message // of an update that waits for more messages
-	public []labelled      // of prestige-label, in order of arrival
-	taken  map[string]int  // epoch of a user's last message, applied or being written
-	visits map[string]int  // of a user, applied
+	batch  []local.Message   // of an update that waits for more messages
+	public []labelled        // of prestige-label, in order of arrival
+	taken  map[string]int    // epoch of a user's last message, applied or being written
+	visits map[string]int    // of a user, applied
+	known  map[string]string // user by dataset.IDKey; nil if look-alike ids are allowed
 
 	queue   chan *pending
 	stopped chan struct{}
@@ -65,6 +67,12 @@ const maxGroup = 256
 // Open starts a service whose log is in dir, creating or replaying it. The protocol must
 // privatise every message.
 func Open(dir string, plan *local.Plan) (*Service, error) {
+	return OpenWith(dir, plan, dataset.RefuseLookAlikes)
+}
+
+// OpenWith is Open with a choice for users whose ids look alike (dataset.IDKey): Open
+// refuses the messages of all but the first of them, who may be one person.
+func OpenWith(dir string, plan *local.Plan, alike dataset.LookAlikes) (*Service, error) {
 	switch plan.Method {
 	case local.Prestige, local.PrestigeParticipation, local.PrestigeLabel, local.DJW:
 	default:
@@ -81,6 +89,9 @@ func Open(dir string, plan *local.Plan) (*Service, error) {
 	s := &Service{
 		plan: plan, state: plan.Start(), taken: map[string]int{}, visits: map[string]int{},
 		queue: make(chan *pending, maxGroup), stopped: make(chan struct{}), done: make(chan struct{}),
+	}
+	if alike != dataset.AllowLookAlikes {
+		s.known = map[string]string{}
 	}
 	s.log, err = openLog(dir, header, func(m Submission) error {
 		message, err := s.check(m)
@@ -247,6 +258,13 @@ func (s *Service) check(m Submission) (local.Message, error) {
 	if err := m.validate(); err != nil {
 		return local.Message{}, fmt.Errorf("%w: %w", ErrMessage, err)
 	}
+	key := ""
+	if s.known != nil {
+		key = dataset.IDKey(m.User)
+		if first, ok := s.known[key]; ok && first != m.User {
+			return local.Message{}, fmt.Errorf("%w: the id of the user looks like that of another; use that one, or have the server run with --look-alike-ids allow", ErrMessage)
+		}
+	}
 	if m.Epoch != s.state.Epoch {
 		return local.Message{}, fmt.Errorf("%w: it is for epoch %d, the present one is %d", ErrEpoch, m.Epoch, s.state.Epoch)
 	}
@@ -262,6 +280,9 @@ func (s *Service) check(m Submission) (local.Message, error) {
 	}
 	if err != nil {
 		return local.Message{}, fmt.Errorf("%w: %w", ErrMessage, err)
+	}
+	if s.known != nil {
+		s.known[key] = m.User
 	}
 	return message, nil
 }
