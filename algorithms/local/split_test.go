@@ -3,6 +3,8 @@ package local
 import (
 	"math/big"
 	"testing"
+
+	"dyad/privacy"
 )
 
 // flat is a loss of slope -1.
@@ -17,13 +19,14 @@ func TestParticipationSplitsEpsilonExactly(t *testing.T) {
 	exceeded := 0
 	for i := 1; i <= 200; i++ {
 		epsilon, share := float64(i)*0.05, 0.2
-		response := epsilon * share
+		randomisers := privacy.BelowDecimal(epsilon)
+		response := randomisers * share
 		sum := func(sampling float64) bool { // above epsilon
 			exact := new(big.Float).SetPrec(200).SetFloat64(response)
 			exact.Add(exact, big.NewFloat(sampling).SetPrec(200))
-			return exact.Cmp(big.NewFloat(epsilon)) > 0
+			return exact.Cmp(big.NewFloat(randomisers)) > 0
 		}
-		if sum(epsilon - response) {
+		if sum(randomisers - response) {
 			exceeded++
 		}
 		q, err := Protocol{

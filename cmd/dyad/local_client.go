@@ -273,7 +273,7 @@ func (c *localClientCmd) accept(protocol localserve.Protocol, memory *clientMemo
 	case p.Guarantee.Kind != privacy.LocalDP && p.Guarantee.Kind != privacy.LabelLDP:
 		return nil, badInput("method %s gives no guarantee; nothing was sent", p.Method)
 	}
-	if cost := memory.spent(protocolKey(protocol)) + p.Guarantee.Epsilon; cost > c.Most {
+	if cost := memory.spent(protocolKey(protocol), p.Guarantee.Epsilon); cost > c.Most {
 		return nil, fmt.Errorf("%w: all messages of this protocol, and those of others in the memory file, cost epsilon %s, more than --max-epsilon %g; nothing was sent", privacy.ErrBudget, privacy.FormatUp(cost), c.Most)
 	}
 	return p, nil

@@ -163,15 +163,14 @@ func (m *clientMemory) find(protocol string, epoch int) *clientAnswer {
 	return nil
 }
 
-// spent is the epsilon of all messages, but those of one protocol.
-func (m *clientMemory) spent(except string) float64 {
-	sum := 0.0
+// spent is the epsilon of all messages, but those of one protocol, and more in all.
+func (m *clientMemory) spent(except string, more ...float64) float64 {
 	for _, a := range m.file.Answers {
 		if a.Protocol != except {
-			sum += a.Epsilon
+			more = append(more, a.Epsilon)
 		}
 	}
-	return sum
+	return privacy.DecimalSum(more...)
 }
 
 // add keeps a message, durably.

@@ -5,10 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
 	"sync"
 
 	"dyad/algorithms/local"
+	"dyad/privacy"
 )
 
 // Errors of Submit. Nothing has changed when one is returned.
@@ -121,13 +121,8 @@ func (s *Service) User(id string) (visits int, epsilon float64) {
 	return s.visits[id], s.epsilon(s.visits[id])
 }
 
-// epsilon is that of a number of visits, rounded up.
-func (s *Service) epsilon(visits int) float64 {
-	if visits == 0 {
-		return 0
-	}
-	return math.Nextafter(float64(visits)*s.plan.Epsilon, math.Inf(1))
-}
+// epsilon is that of a number of visits.
+func (s *Service) epsilon(visits int) float64 { return privacy.DecimalTimes(visits, s.plan.Epsilon) }
 
 // Submit applies a message once it is durable, and returns its receipt. If ctx ends
 // first the message may or may not have been applied: sending it again then gives
@@ -309,7 +304,7 @@ func (s *Service) ahead(epoch int) float64 {
 	if s.plan.Method == local.PrestigeLabel {
 		return 0
 	}
-	return float64(s.plan.Epochs-epoch) * s.plan.Epsilon
+	return s.epsilon(s.plan.Epochs - epoch)
 }
 
 // Close stops the service: messages in work are finished, later ones are refused. The
