@@ -24,6 +24,8 @@ var (
 	ErrFull = errors.New("no more messages are taken")
 	// ErrUnavailable: the log cannot be written, or the service is closing.
 	ErrUnavailable = errors.New("service unavailable")
+	// errRate: the message would be accepted, but too many are.
+	errRate = errors.New("too many messages; try again in a second")
 )
 
 // Service holds the state of a protocol and applies messages one after the other. Its
@@ -36,7 +38,7 @@ type Service struct {
 	state  *local.State
 	batch  []local.Message // of an update that waits for more messages
 	public []labelled      // of prestige-label, in order of arrival
-	taken  map[string]int  // epoch of a user's last message, applied or being written
+	last   map[string]int  // epoch of a user's last message that was applied
 	visits map[string]int  // of a user, applied
 
 	queue   chan *pending
@@ -53,7 +55,7 @@ type labelled struct {
 
 type pending struct {
 	submission Submission
-	before     int // epoch of the user's message before
+	admit      func() bool // asked once, for a message that would be accepted
 	receipt    Receipt
 	err        error
 	ready      chan struct{}
@@ -74,12 +76,19 @@ func Open(dir string, plan *local.Plan) (*Service, error) {
 	if public.Loss.Formula == "" {
 		return nil, fmt.Errorf("localserve: loss %s has no formula that clients could be told", public.Loss.Name)
 	}
+	seen, err := public.Plan()
+	if err != nil {
+		return nil, fmt.Errorf("localserve: no client would take this protocol: %w", err)
+	}
+	if seen.Lipschitz != plan.Lipschitz || seen.EstimateNorm != plan.EstimateNorm {
+		return nil, fmt.Errorf("localserve: clients would compute L = %v and B = %v for this protocol, not %v and %v", seen.Lipschitz, seen.EstimateNorm, plan.Lipschitz, plan.EstimateNorm)
+	}
 	header, err := json.Marshal(public)
 	if err != nil {
 		return nil, fmt.Errorf("localserve: %w", err)
 	}
 	s := &Service{
-		plan: plan, state: plan.Start(), taken: map[string]int{}, visits: map[string]int{},
+		plan: plan, state: plan.Start(), last: map[string]int{}, visits: map[string]int{},
 		queue: make(chan *pending, maxGroup), stopped: make(chan struct{}), done: make(chan struct{}),
 	}
 	s.log, err = openLog(dir, header, func(m Submission) error {
@@ -87,7 +96,6 @@ func Open(dir string, plan *local.Plan) (*Service, error) {
 		if err != nil {
 			return err
 		}
-		s.taken[m.User] = m.Epoch
 		return s.apply(m, message)
 	})
 	if err != nil {
@@ -111,6 +119,13 @@ func (s *Service) State() PublicState {
 	}
 }
 
+// position is the epoch and the number of messages of State.
+func (s *Service) position() (epoch int, visits int64) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.state.Epoch, s.accepted()
+}
+
 // accepted counts messages, those of an unfinished batch included.
 func (s *Service) accepted() int64 { return s.state.Visits + int64(len(s.batch)) }
 
@@ -128,10 +143,20 @@ func (s *Service) epsilon(visits int) float64 { return privacy.DecimalTimes(visi
 // first the message may or may not have been applied: sending it again then gives
 // ErrTwice or applies it, never both.
 func (s *Service) Submit(ctx context.Context, m Submission) (Receipt, error) {
-	if err := m.validate(); err != nil {
-		return Receipt{}, fmt.Errorf("%w: %w", ErrMessage, err)
+	return s.submit(ctx, m, func() bool { return true })
+}
+
+// submit asks admit once the message is known to be acceptable, and refuses it with errRate
+// if it says no. What is not acceptable, such as a message that was accepted before, is
+// answered from the state, without waiting for the messages of others.
+func (s *Service) submit(ctx context.Context, m Submission, admit func() bool) (Receipt, error) {
+	s.mu.RLock()
+	_, err := s.check(m)
+	s.mu.RUnlock()
+	if err != nil {
+		return Receipt{}, err
 	}
-	p := &pending{submission: m, ready: make(chan struct{})}
+	p := &pending{submission: m, admit: admit, ready: make(chan struct{})}
 	select {
 	case s.queue <- p:
 	case <-s.stopped:
@@ -186,11 +211,18 @@ func (s *Service) commitGroup(group []*pending) {
 		var lines [][]byte
 		var messages []local.Message
 		var accepted []*pending
+		writing := map[string]bool{} // users with a message among these
 		room := s.plan.Users*s.state.Epoch - int(s.accepted())
 		for len(group) > 0 && len(accepted) < max(room, 1) {
 			p := group[0]
+			if writing[p.submission.User] {
+				break // twice, if the first one can be written
+			}
 			group = group[1:]
 			m, err := s.check(p.submission)
+			if err == nil && !p.admit() {
+				err = errRate
+			}
 			if err != nil {
 				p.err = err
 				close(p.ready)
@@ -202,8 +234,7 @@ func (s *Service) commitGroup(group []*pending) {
 				close(p.ready)
 				continue
 			}
-			p.before = s.taken[p.submission.User]
-			s.taken[p.submission.User] = p.submission.Epoch
+			writing[p.submission.User] = true
 			accepted, messages, lines = append(accepted, p), append(messages, m), append(lines, line(body))
 		}
 		if len(accepted) == 0 {
@@ -214,7 +245,6 @@ func (s *Service) commitGroup(group []*pending) {
 		for i, p := range accepted {
 			if err != nil {
 				p.err = fmt.Errorf("%w: %w", ErrUnavailable, err)
-				s.taken[p.submission.User] = p.before
 				continue
 			}
 			// check has decided everything that apply refuses; an error here would be
@@ -234,7 +264,8 @@ func (s *Service) commitGroup(group []*pending) {
 	}
 }
 
-// check says whether a message can be accepted now.
+// check says whether a message can be accepted now. It needs the state: the caller is the
+// one goroutine that changes it, or holds mu.
 func (s *Service) check(m Submission) (local.Message, error) {
 	if s.plan.Done(s.state) {
 		return local.Message{}, fmt.Errorf("%w: all %d epochs are over", ErrFull, s.plan.Epochs)
@@ -245,7 +276,7 @@ func (s *Service) check(m Submission) (local.Message, error) {
 	if m.Epoch != s.state.Epoch {
 		return local.Message{}, fmt.Errorf("%w: it is for epoch %d, the present one is %d", ErrEpoch, m.Epoch, s.state.Epoch)
 	}
-	if s.taken[m.User] == m.Epoch {
+	if s.last[m.User] == m.Epoch {
 		return local.Message{}, ErrTwice
 	}
 	var message local.Message
@@ -265,6 +296,7 @@ func (s *Service) check(m Submission) (local.Message, error) {
 // complete or the epoch ends.
 func (s *Service) apply(m Submission, message local.Message) error {
 	s.visits[m.User]++
+	s.last[m.User] = m.Epoch
 	if s.plan.Method == local.PrestigeLabel {
 		return s.learn(m)
 	}
