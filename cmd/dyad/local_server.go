@@ -23,10 +23,10 @@ type localServerCmd struct {
 	Cert   string  `placeholder:"FILE" help:"TLS certificate chain (PEM). Without it: plain HTTP, for use behind a proxy or on one machine."`
 	Key    string  `placeholder:"FILE" help:"TLS private key (PEM)."`
 	Rate   float64 `positive:"" name:"messages-per-second" placeholder:"N" help:"Refuse more messages in a second with status 429. Default: no limit."`
-	Most   int     `positive:"" name:"max-connections" default:"512" placeholder:"N" help:"Open connections at a time. Idle ones make room for new ones."`
 	Tokens string  `placeholder:"FILE" help:"Key file of \"dyad local token\": take messages only with the token of their user. Default: an id is enough."`
 	Check  bool    `help:"Open the directory, print protocol and state, and stop."`
 	taskFlags
+	MaxConnections int `positive:"" name:"max-connections" default:"512" placeholder:"N" help:"Open connections at a time. Idle ones make room for new ones."`
 }
 
 // Help shows examples.
@@ -65,7 +65,7 @@ func (c *localServerCmd) Run(a *app) (err error) {
 			return badInput("the certificate of --cert and --key cannot be used: %v", err)
 		}
 	}
-	options := localserve.HandlerOptions{MessagesPerSecond: c.Rate, Connections: c.Most, ErrorLog: log.New(remarks{a}, "", 0)}
+	options := localserve.HandlerOptions{MessagesPerSecond: c.Rate, Connections: c.MaxConnections, ErrorLog: log.New(remarks{a}, "", 0)}
 	if c.Tokens != "" {
 		if options.Tokens, err = localserve.ReadTokenKey(c.Tokens); err != nil {
 			return asInput(err)

@@ -8,7 +8,6 @@ import (
 	"sync"
 
 	"dyad/algorithms/local"
-	"dyad/privacy"
 )
 
 // Errors of Submit. Nothing has changed when one is returned.
@@ -135,9 +134,6 @@ func (s *Service) User(id string) (visits int, epsilon float64) {
 	defer s.mu.RUnlock()
 	return s.visits[id], s.epsilon(s.visits[id])
 }
-
-// epsilon is that of a number of visits.
-func (s *Service) epsilon(visits int) float64 { return privacy.DecimalTimes(visits, s.plan.Epsilon) }
 
 // Submit applies a message once it is durable, and returns its receipt. If ctx ends
 // first the message may or may not have been applied: sending it again then gives

@@ -3,7 +3,12 @@ package localserve
 import (
 	"encoding/json"
 	"sync"
+
+	"dyad/privacy"
 )
+
+// epsilon is that of a number of visits.
+func (s *Service) epsilon(visits int) float64 { return privacy.DecimalTimes(visits, s.plan.Epsilon) }
 
 // maxHeld bounds the memory of encoded states that are on their way to clients, in bytes;
 // two are always possible.
