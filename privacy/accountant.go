@@ -35,7 +35,7 @@ type Accountant interface {
 type GDP struct {
 	mu2  float64 // sum of mu_t^2 over all releases, rounded up; +Inf: no guarantee
 	rest float64 // the same without the pure releases
-	pure float64 // sum of the pure epsilons, rounded up
+	pure upSum   // of the pure epsilons
 }
 
 var _ Accountant = (*GDP)(nil)
@@ -68,21 +68,21 @@ func rootUp(mu2 float64) float64 {
 // counted by their epsilons, the sum of these and GDPEpsilon of the rest. At
 // delta = 0 it is finite if all releases are pure.
 func (a *GDP) Epsilon(delta float64) float64 {
-	all := GDPEpsilon(a.Mu(), delta)
-	if a.pure == 0 {
+	all, pure := GDPEpsilon(a.Mu(), delta), a.pure.value()
+	if pure == 0 {
 		return all
 	}
-	return min(all, addUp(a.pure, GDPEpsilon(rootUp(a.rest), delta)))
+	return min(all, addUp(pure, GDPEpsilon(rootUp(a.rest), delta)))
 }
 
 // Delta is the smaller of GDPDelta(epsilon, Mu) and GDPDelta of what the pure
 // releases leave of epsilon for the rest.
 func (a *GDP) Delta(epsilon float64) float64 {
-	all := GDPDelta(epsilon, a.Mu())
-	if a.pure == 0 || !(epsilon >= a.pure) {
+	all, pure := GDPDelta(epsilon, a.Mu()), a.pure.value()
+	if pure == 0 || !(epsilon >= pure) {
 		return all
 	}
-	left := epsilon - a.pure
+	left := epsilon - pure
 	if left > 0 {
 		left = math.Nextafter(left, 0)
 	}
@@ -157,10 +157,7 @@ func (a *GDP) composePure(epsilon float64, count int) {
 		return
 	}
 	a.mu2 = roundUp(a.mu2+roundUp(float64(count)*mu*mu, 6), 1)
-	if count > 1 {
-		epsilon = roundUp(float64(count)*epsilon, 2)
-	}
-	a.pure = addUp(a.pure, epsilon)
+	a.pure.addTimes(count, epsilon)
 }
 
 func (e GaussianEvent) validate() error {

@@ -89,8 +89,9 @@ func (k PureNoise) String() string {
 //	Laplace:  Scale = sqrt(coordinates) c.Sensitivity()/epsilon, without the root if c
 //	          is in the L1 norm
 //
-// (privacy.md 1.5), rounded up until GDP accounts at most epsilon at delta 0. Grid is GridFor(Scale). Several releases compose by adding their
-// epsilons. Errors: c was not built by a constructor, epsilon is not positive and
+// (privacy.md 1.5), rounded up until GDP accounts at most BelowDecimal(epsilon) at delta 0.
+// Grid is GridFor(Scale). Several releases compose by adding their epsilons, as decimals:
+// five of 0.2 cost 1. Errors: c was not built by a constructor, epsilon is not positive and
 // finite, coordinates < 1, unknown kind, or numbers beyond float64.
 func CalibratePure(c Certificate, epsilon float64, coordinates int, kind PureNoise) (Mechanism, error) {
 	if c.IsZero() {
@@ -132,7 +133,7 @@ func CalibratePure(c Certificate, epsilon float64, coordinates int, kind PureNoi
 		if err := a.Compose(m.Event(c)); err != nil {
 			return nil, fmt.Errorf("privacy: calibrating noise for epsilon %v: %w", epsilon, err)
 		}
-		if a.Epsilon(0) <= epsilon {
+		if a.Epsilon(0) <= BelowDecimal(epsilon) {
 			return m, nil
 		}
 		scale *= 1 + step

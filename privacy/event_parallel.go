@@ -44,13 +44,15 @@ func (a *GDP) composeParallel(e ParallelEvent) error {
 		return errNoParts
 	}
 	var worst GDP
+	pure := 0.0
 	for i, part := range e.Parts {
 		var one GDP
 		if err := one.compose(part); err != nil {
 			return fmt.Errorf("part %d of %d: %w", i+1, len(e.Parts), err)
 		}
-		worst.mu2, worst.rest, worst.pure = max(worst.mu2, one.mu2), max(worst.rest, one.rest), max(worst.pure, one.pure)
+		worst.mu2, worst.rest, pure = max(worst.mu2, one.mu2), max(worst.rest, one.rest), max(pure, one.pure.value())
 	}
-	a.mu2, a.rest, a.pure = addUp(a.mu2, worst.mu2), addUp(a.rest, worst.rest), addUp(a.pure, worst.pure)
+	a.mu2, a.rest = addUp(a.mu2, worst.mu2), addUp(a.rest, worst.rest)
+	a.pure.add(pure)
 	return nil
 }

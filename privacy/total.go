@@ -169,7 +169,7 @@ func (a *PLD) composeByGDP(e Event) error {
 		case !(mu < maxMu):
 			return a.Compose(NonPrivateEvent{})
 		case g.rest == 0:
-			return a.Compose(PureEvent{Epsilon: g.pure, Count: 1})
+			return a.Compose(PureEvent{Epsilon: g.pure.value(), Count: 1})
 		default:
 			return a.Compose(GaussianEvent{Sensitivity: mu, Sigma: 1, Count: 1})
 		}

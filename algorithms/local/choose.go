@@ -99,7 +99,7 @@ func (p *Plan) correct(src *privacy.Source) func(bool) (int, error) {
 	if !p.Method.private() {
 		return func(right bool) (int, error) { return bit(right), nil }
 	}
-	r := privacy.RandomizedResponse{Epsilon: p.Epsilon}
+	r := privacy.RandomizedResponse{Epsilon: privacy.BelowDecimal(p.Epsilon)}
 	return func(right bool) (int, error) { return r.Answer(bit(right), src) }
 }
 

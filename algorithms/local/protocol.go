@@ -94,8 +94,9 @@ type Protocol struct {
 	Epochs      int     // T_max, at most MaxEpochs; 0 means 10
 	Batch       int     // messages averaged in one update; 0 means 1
 
-	// Epsilon is the local epsilon of one visit, > 0; for PrestigeLabel, of the one
-	// answer of a user. Ignored by methods without privacy.
+	// Epsilon is the local epsilon of one visit, at least 1e-300 and read as a decimal
+	// (privacy.DecimalSum); for PrestigeLabel, of the one answer of a user. Ignored by
+	// methods without privacy.
 	Epsilon float64
 	// ResponseShare is the part of Epsilon that a randomised response gets, in
 	// (0, 1), for PrestigeParticipation and PrestigePrinted. 0 means 1/5 for the latter,
@@ -117,7 +118,10 @@ type Protocol struct {
 // plans it in a bounded time.
 const MaxEpochs = 1_000_000
 
-const maxUsers = 1 << 40
+const (
+	maxUsers   = 1 << 40
+	minEpsilon = 1e-300 // of which shares are normal numbers
+)
 
 // Plan is a validated protocol with its constants. It is immutable and public.
 type Plan struct {
@@ -141,6 +145,9 @@ func (p Protocol) Plan() (*Plan, error) {
 		return nil, fmt.Errorf("%w: %s: %w", ErrProtocol, p.Method, err)
 	}
 	q := &Plan{Protocol: p}
+	// From here on p has the epsilon of the randomisers, such that visits of q.Epsilon add up
+	// as decimals do (privacy.DecimalSum).
+	p.Epsilon = privacy.BelowDecimal(p.Epsilon)
 	margin := p.Radius*p.FeatureNorm*(1+0x1p-40) + math.Abs(p.Bias)
 	q.Lipschitz = p.FeatureNorm * p.Loss.MaxSlope(margin)
 	if !(q.Lipschitz > 0 && q.Lipschitz < 1e150) {
@@ -226,8 +233,8 @@ func (p *Protocol) fill() error {
 		return fmt.Errorf("%d users, %d epochs and batches of %d, all must be at least 1", p.Users, p.Epochs, p.Batch)
 	case p.Users > maxUsers || p.Epochs > MaxEpochs:
 		return fmt.Errorf("%d users and %d epochs, must be at most %d and %d", p.Users, p.Epochs, maxUsers, MaxEpochs)
-	case p.Method.private() && !(p.Epsilon > 0 && p.Epsilon <= privacy.MaxLocalEpsilon):
-		return fmt.Errorf("epsilon is %v, must be positive and at most %d", p.Epsilon, privacy.MaxLocalEpsilon)
+	case p.Method.private() && !(p.Epsilon >= minEpsilon && p.Epsilon <= privacy.MaxLocalEpsilon):
+		return fmt.Errorf("epsilon is %v, must be between %g and %d", p.Epsilon, minEpsilon, privacy.MaxLocalEpsilon)
 	}
 	return nil
 }

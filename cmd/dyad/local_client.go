@@ -31,6 +31,9 @@ type localClientCmd struct {
 	Follow   bool          `help:"Answer in every epoch until all are over; wait while the server is away."`
 	Poll     time.Duration `default:"1s" positive:"" placeholder:"DURATION" help:"With --follow: time between two looks at the server."`
 	Token    string        `placeholder:"FILE" help:"File with the user's token, for a server that asks for one."`
+	Epochs   int           `positive:"" name:"max-epochs" default:"1000" placeholder:"N" help:"Refuse protocols of more epochs."`
+	Pairs    int           `positive:"" name:"max-direction-pairs" default:"64" placeholder:"N" help:"Refuse protocols of more random directions, which are work for every message."`
+	Beat     time.Duration `name:"beat" default:"100ms" positive:"" placeholder:"DURATION" help:"A new message is sent at a multiple of this time after the model arrived, so that its time does not tell how long it took to make."`
 	caFlag
 	labelsFlag
 }
@@ -65,6 +68,14 @@ type localAnswer struct {
 	Epsilon   float64                `json:"epsilon_spent"` // of all remembered messages
 	Guarantee privacy.Guarantee      `json:"guarantee"`
 	Message   *localserve.Submission `json:"message,omitempty"` // with --protocol
+	Limits    localLimits            `json:"limits"`
+}
+
+// localLimits are what the client accepts of a protocol.
+type localLimits struct {
+	Epochs int `json:"epochs"`
+	Pairs  int `json:"direction_pairs"`
+	Loss   int `json:"loss_operations"`
 }
 
 // Run answers.
@@ -101,8 +112,9 @@ func (c *localClientCmd) Run(a *app) error {
 			return asInput(err)
 		}
 	}
+	planned := planCache{}
 	for {
-		answer, err := c.answer(a, remote, memory, record)
+		answer, err := c.answer(a, remote, memory, record, &planned)
 		again := err == nil && answer.Outcome != outcomeOver && answer.Outcome != outcomePrinted || errors.Is(err, errUnavailable)
 		if !c.Follow || !again {
 			if err != nil {
@@ -148,16 +160,17 @@ func (c caFlag) http() (*http.Client, error) {
 }
 
 // answer makes and sends the message of the present epoch, unless there is one.
-func (c *localClientCmd) answer(a *app, remote localserve.Remote, memory *clientMemory, z engine.Record) (localAnswer, error) {
+func (c *localClientCmd) answer(a *app, remote localserve.Remote, memory *clientMemory, z engine.Record, planned *planCache) (localAnswer, error) {
 	protocol, st, err := c.fetch(a.ctx, remote)
 	if err != nil {
 		return localAnswer{}, err
 	}
-	p, err := c.accept(protocol, memory, z)
+	arrived := time.Now()
+	p, err := c.accept(a, protocol, memory, z, planned)
 	if err != nil {
 		return localAnswer{}, err
 	}
-	r := localAnswer{Guarantee: p.Guarantee, Epoch: st.Epoch, Epsilon: memory.spent("")}
+	r := localAnswer{Limits: localLimits{c.Epochs, c.Pairs, localserve.MaxOperations}, Guarantee: p.Guarantee, Epoch: st.Epoch, Epsilon: memory.spent("")}
 	if st.Done {
 		r.Outcome, r.Epoch = outcomeOver, 0
 		return r, nil
@@ -180,6 +193,11 @@ func (c *localClientCmd) answer(a *app, remote localserve.Remote, memory *client
 			return localAnswer{}, fmt.Errorf("the memory file cannot be written, so nothing was sent: %w", err)
 		}
 		a.at("message remembered")
+		if c.Protocol == "" {
+			if err := c.wait(a.ctx, arrived); err != nil {
+				return localAnswer{}, err
+			}
+		}
 	}
 	r.Epsilon = memory.spent("")
 	switch {
@@ -224,28 +242,6 @@ func (c *localClientCmd) fetch(ctx context.Context, remote localserve.Remote) (p
 		st, err = remote.State(ctx)
 	}
 	return protocol, st, away(ctx, err)
-}
-
-// accept is the plan of a protocol that this user may answer.
-func (c *localClientCmd) accept(protocol localserve.Protocol, memory *clientMemory, z engine.Record) (*local.Plan, error) {
-	p, err := protocol.Plan()
-	if err != nil {
-		return nil, asInput(err)
-	}
-	switch {
-	case len(z.X) != p.Dim:
-		return nil, badInput("the schema gives %d features and the protocol has %d; nothing was sent", len(z.X), p.Dim)
-	case p.FeatureNorm < engine.UnitBounds().FeatureNorm:
-		return nil, badInput("the protocol wants features of norm at most %g, and records of this program have norm up to 1; nothing was sent", p.FeatureNorm)
-	case p.Guarantee.Kind == privacy.LabelLDP && !c.Public:
-		return nil, badInput("method %s sends the features in clear; if they are public, say so with --public-features", p.Method)
-	case p.Guarantee.Kind != privacy.LocalDP && p.Guarantee.Kind != privacy.LabelLDP:
-		return nil, badInput("method %s gives no guarantee; nothing was sent", p.Method)
-	}
-	if cost := memory.spent(protocolKey(protocol)) + p.Guarantee.Epsilon; cost > c.Most {
-		return nil, fmt.Errorf("%w: all messages of this protocol, and those of others in the memory file, cost epsilon %s, more than --max-epsilon %g; nothing was sent", privacy.ErrBudget, privacy.FormatUp(cost), c.Most)
-	}
-	return p, nil
 }
 
 // message draws the message: the only place of the program where a client's record
@@ -317,5 +313,6 @@ func (r localAnswer) text() string {
 		}
 		text += string(message) + "\n"
 	}
-	return text + fmt.Sprintf("epsilon %s spent by all remembered messages\nguarantee of the whole protocol: %s", privacy.FormatUp(r.Epsilon), r.Guarantee.Report())
+	return text + fmt.Sprintf("epsilon %s spent by all remembered messages\nguarantee of the whole protocol: %saccepted are protocols of at most %d epochs, %d direction pairs and a loss of %d operations\n",
+		privacy.FormatUp(r.Epsilon), r.Guarantee.Report(), r.Limits.Epochs, r.Limits.Pairs, r.Limits.Loss)
 }

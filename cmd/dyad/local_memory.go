@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 
 	"github.com/gofrs/flock"
 
@@ -20,8 +21,13 @@ const memoryFormat = "dyad-local-client/1"
 // clientMemory is the file in which a user keeps every message that was drawn from a
 // record. A message is there, durably, before it is sent; so after any crash the same
 // one is sent again, and no second one of an epoch is ever drawn.
+//
+// That holds for one file, by whatever name it is reached: symbolic links are resolved
+// once, before the lock, and a file with two hard links is refused, because the rename
+// that replaces one name would leave the other with an older memory. A copy of the file is
+// another memory.
 type clientMemory struct {
-	path string
+	path string // without symbolic links
 	lock *flock.Flock
 	file memoryFile
 }
@@ -53,7 +59,11 @@ func protocolKey(p localserve.Protocol) string {
 }
 
 // openClientMemory reads the file, or starts an empty one, and keeps others out.
-func openClientMemory(path string) (*clientMemory, error) {
+func openClientMemory(name string) (*clientMemory, error) {
+	path, err := resolveFile(name)
+	if err != nil {
+		return nil, asInput(fmt.Errorf("the memory file %s cannot be used: %w", name, err))
+	}
 	m := &clientMemory{path: path, lock: flock.New(path + ".lock"), file: memoryFile{Format: memoryFormat}}
 	ok, err := m.lock.TryLock()
 	if err != nil {
@@ -61,6 +71,10 @@ func openClientMemory(path string) (*clientMemory, error) {
 	}
 	if !ok {
 		return nil, fmt.Errorf("%w: another client uses %s", errUnavailable, path)
+	}
+	if err := m.alone(); err != nil {
+		m.close()
+		return nil, asInput(err)
 	}
 	text, err := os.ReadFile(path)
 	switch {
@@ -84,6 +98,61 @@ func openClientMemory(path string) (*clientMemory, error) {
 	return m, nil
 }
 
+// alone fails if the file has another name than its own.
+func (m *clientMemory) alone() error {
+	info, err := os.Lstat(m.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if !info.Mode().IsRegular() {
+		return fmt.Errorf("%s is no regular file; name a file for the memory", m.path)
+	}
+	if n, err := names(m.path, info); err != nil || n != 1 {
+		return errors.Join(err, fmt.Errorf("%s is one file with %d names (hard links); remove all but one, so that nothing is answered twice", m.path, n))
+	}
+	return nil
+}
+
+// maxLinks is how many symbolic links resolveFile follows, as Linux does.
+const maxLinks = 40
+
+// resolveFile returns the one name, without symbolic links, of a file that need not exist.
+// No path is cleaned before its links are resolved: in "link/../file", ".." is the folder
+// above what the link names.
+func resolveFile(name string) (string, error) {
+	folder, err := os.Getwd()
+	if err != nil {
+		return "", err
+	}
+	for range maxLinks {
+		if !filepath.IsAbs(name) {
+			name = folder + string(filepath.Separator) + name
+		}
+		var last string
+		folder, last = filepath.Split(name)
+		if folder, err = filepath.EvalSymlinks(folder); err != nil {
+			return "", err
+		}
+		path := filepath.Join(folder, last)
+		info, err := os.Lstat(path)
+		switch {
+		case last == "" || last == "." || last == "..":
+			return "", errors.New("it names a folder")
+		case errors.Is(err, fs.ErrNotExist):
+			return path, nil
+		case err != nil || info.Mode()&fs.ModeSymlink == 0:
+			return path, err
+		}
+		if name, err = os.Readlink(path); err != nil {
+			return "", err
+		}
+	}
+	return "", errors.New("too many symbolic links")
+}
+
 // find is the message of an epoch, nil if none was drawn.
 func (m *clientMemory) find(protocol string, epoch int) *clientAnswer {
 	for i := range m.file.Answers {
@@ -94,15 +163,14 @@ func (m *clientMemory) find(protocol string, epoch int) *clientAnswer {
 	return nil
 }
 
-// spent is the epsilon of all messages, but those of one protocol.
-func (m *clientMemory) spent(except string) float64 {
-	sum := 0.0
+// spent is the epsilon of all messages, but those of one protocol, and more in all.
+func (m *clientMemory) spent(except string, more ...float64) float64 {
 	for _, a := range m.file.Answers {
 		if a.Protocol != except {
-			sum += a.Epsilon
+			more = append(more, a.Epsilon)
 		}
 	}
-	return sum
+	return privacy.DecimalSum(more...)
 }
 
 // add keeps a message, durably.
@@ -117,6 +185,9 @@ func (m *clientMemory) add(a clientAnswer) (*clientAnswer, error) {
 func (m *clientMemory) write() error {
 	text, err := json.MarshalIndent(m.file, "", "  ")
 	if err != nil {
+		return err
+	}
+	if err := m.alone(); err != nil {
 		return err
 	}
 	return replaceFile(m.path, append(text, '\n'), 0o600, func() {})

@@ -6,9 +6,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log"
 	"net"
 	"net/http"
 	"os"
+	"strings"
 	"time"
 
 	"dyad/cmd/dyad/localserve"
@@ -26,6 +28,7 @@ type localServerCmd struct {
 	Tokens       string  `placeholder:"FILE" help:"Key file of \"dyad local token\": take messages only with the token of their user. Default: an id is enough."`
 	Check        bool    `help:"Open the directory, print protocol and state, and stop."`
 	taskFlags
+	MaxConnections int `positive:"" name:"max-connections" default:"512" placeholder:"N" help:"Open connections at a time. Idle ones make room for new ones."`
 }
 
 // Help shows examples.
@@ -64,7 +67,7 @@ func (c *localServerCmd) Run(a *app) (err error) {
 			return badInput("the certificate of --cert and --key cannot be used: %v", err)
 		}
 	}
-	options := localserve.HandlerOptions{MessagesPerSecond: c.Rate}
+	options := localserve.HandlerOptions{MessagesPerSecond: c.Rate, Connections: c.MaxConnections, ErrorLog: log.New(remarks{a}, "", 0)}
 	if c.Tokens != "" {
 		if options.Tokens, err = localserve.ReadTokenKey(c.Tokens); err != nil {
 			return asInput(err)
@@ -116,6 +119,15 @@ func (c *localServerCmd) Run(a *app) (err error) {
 	return nil
 }
 
+// remarks writes the lines of a log, in which clients have a say, as notes.
+type remarks struct{ *app }
+
+// Write implements io.Writer.
+func (r remarks) Write(line []byte) (int, error) {
+	r.note("dyad: %s", localserve.Printable(strings.TrimSpace(string(line))))
+	return len(line), nil
+}
+
 // writeProtocol writes what GET /v1/plan would answer.
 func writeProtocol(path string, p localserve.Protocol) error {
 	text, err := json.MarshalIndent(p, "", "  ")
@@ -132,7 +144,7 @@ func readProtocol(path string) (p localserve.Protocol, err error) {
 		return p, asInput(fmt.Errorf("cannot read the protocol: %w", err))
 	}
 	if err := json.Unmarshal(text, &p); err != nil {
-		return p, badInput("%s is no protocol of \"dyad local plan --out\": %v", path, err)
+		return p, badInput("%s is no protocol of \"dyad local plan --out\": %s", path, localserve.Printable(err.Error()))
 	}
 	return p, nil
 }

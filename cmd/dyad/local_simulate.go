@@ -195,7 +195,7 @@ func (c *localSimulateCmd) charge(a *app, r *localResult, p *local.Plan, data *d
 		guarantee = p.Choosing(local.Choice{Accuracies: make([]float64, len(c.Grid)), Folds: c.Folds})
 	}
 	session, err := l.Begin(privacy.Charge{
-		DataID: r.DataID, Algorithm: "local-" + p.Method.String(), Events: []privacy.Event{privacy.PureEvent{Epsilon: p.Epsilon, Count: p.Messages(len(c.Grid), c.Folds)}},
+		DataID: r.DataID, Algorithm: "local-" + p.Method.String(), Events: []privacy.Event{privacy.PureEvent{Epsilon: privacy.BelowDecimal(p.Epsilon), Count: p.Messages(len(c.Grid), c.Folds)}},
 		Guarantee: guarantee.String(), Unit: "one record", Relation: "replace-one", Released: "the model of a simulation of all users", Fingerprint: print,
 	}, src)
 	if err != nil {

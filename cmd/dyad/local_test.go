@@ -308,7 +308,7 @@ func TestLocalSimulate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if spent, err := l.Summary(id.DataID, 1e-9); err != nil || spent.Runs != 2 || spent.Pure < 14 || spent.Pure > 14.001 {
+	if spent, err := l.Summary(id.DataID, 1e-9); err != nil || spent.Runs != 2 || spent.Pure < 14-1e-12 || spent.Pure > 14.001 {
 		t.Errorf("the ledger has %v (%v), want two runs of pure epsilon 2 + 12", spent, err)
 	}
 	// What is charged is what the ledger says, before and after the run.

@@ -11,6 +11,14 @@
 // A request that the server does not accept gets a 4xx or 503 with a JSON body
 // {"error": "...", "code": "..."} and changes nothing.
 //
+// # Load
+//
+// What one client does costs others little: connections without a request in work make room
+// for new ones, only messages that are accepted count for the rate of all, a user with a
+// token has a rate of their own, the state is encoded once between two messages, and slow
+// readers hold at most 64 MB of old states (two states, if they are larger). A client in turn
+// bounds the work of a server's loss, and prints nothing of a server that is not Printable.
+//
 // # Durability
 //
 // A message is acknowledged after it is in the log on disk. The state is a function of

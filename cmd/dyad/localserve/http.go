@@ -7,10 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"net"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -28,12 +31,42 @@ func maxBody(p *local.Plan) int64 {
 
 // HandlerOptions bound what a server does for its clients.
 type HandlerOptions struct {
-	// MessagesPerSecond limits well-formed messages of all users together; 0 means no
-	// limit. What Tokens refuse does not count.
+	// MessagesPerSecond limits the messages of all users together that are accepted; 0 means
+	// no limit. What is refused for another reason does not count.
 	MessagesPerSecond float64
 	// Tokens, if not nil, are asked for: a message, and a look at a user's visits, need
-	// the token of that user's id.
+	// the token of that user's id. Every user may then make userRate requests a second.
 	Tokens *TokenKey
+	// Connections is how many NewServer keeps open at a time; 0 means DefaultConnections.
+	Connections int
+	// ErrorLog is where NewServer tells of broken connections; nil means standard error.
+	ErrorLog *log.Logger
+}
+
+// DefaultConnections leaves room below the usual limit of 1024 open files.
+const DefaultConnections = 512
+
+// The requests of one user, where tokens say who it is: an honest one makes two an epoch.
+const (
+	userRate  rate.Limit = 1 // a second
+	userBurst int        = 20
+)
+
+// userLimits has a limiter for every user that showed a token.
+type userLimits struct {
+	mu sync.Mutex
+	of map[string]*rate.Limiter
+}
+
+func (u *userLimits) allow(user string) bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	l := u.of[user]
+	if l == nil {
+		l = rate.NewLimiter(userRate, userBurst)
+		u.of[user] = l
+	}
+	return l.Allow()
 }
 
 // Handler serves s. Every answer is JSON.
@@ -43,12 +76,35 @@ func Handler(s *Service, o HandlerOptions) http.Handler {
 		limit = rate.NewLimiter(rate.Limit(o.MessagesPerSecond), max(1, int(o.MessagesPerSecond)))
 	}
 	largest := maxBody(s.Plan())
+	users := &userLimits{of: map[string]*rate.Limiter{}}
+	published := &states{service: s}
+	// allowed answers requests that may not speak for a user, or not now.
+	allowed := func(w http.ResponseWriter, r *http.Request, user string) bool {
+		switch {
+		case !o.allows(r, user):
+			refuse(w, http.StatusForbidden, CodeToken, errToken)
+		case o.Tokens != nil && !users.allow(user):
+			refuseForNow(w, http.StatusTooManyRequests, errors.New("too many requests of this user; try again later"))
+		default:
+			return true
+		}
+		return false
+	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /v1/plan", func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, PublicPlan(s.Plan())) })
-	mux.HandleFunc("GET /v1/state", func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, s.State()) })
+	mux.HandleFunc("GET /v1/state", func(w http.ResponseWriter, _ *http.Request) {
+		st, err := published.read()
+		if st == nil {
+			refuseForNow(w, http.StatusServiceUnavailable, errors.Join(err, errors.New("too many requests for the state; try again in a second")))
+			return
+		}
+		defer st.release()
+		w.Header().Set("Content-Type", "application/json")
+		w.Header().Set("Content-Length", strconv.Itoa(len(st.body)))
+		_, _ = w.Write(st.body) // an error is the client's broken connection
+	})
 	mux.HandleFunc("GET /v1/users/{id}", func(w http.ResponseWriter, r *http.Request) {
-		if !o.allows(r, r.PathValue("id")) {
-			refuse(w, http.StatusForbidden, CodeToken, errToken)
+		if !allowed(w, r, r.PathValue("id")) {
 			return
 		}
 		visits, epsilon := s.User(r.PathValue("id"))
@@ -64,16 +120,14 @@ func Handler(s *Service, o HandlerOptions) http.Handler {
 			refuse(w, http.StatusBadRequest, CodeMessage, errors.New("the body is not one JSON object with user, epoch, takes, seed and choice"))
 			return
 		}
-		if !o.allows(r, m.User) {
-			refuse(w, http.StatusForbidden, CodeToken, errToken)
+		if !allowed(w, r, m.User) {
 			return
 		}
-		if !limit.Allow() {
-			w.Header().Set("Retry-After", "1")
-			refuse(w, http.StatusTooManyRequests, CodeBusy, errors.New("too many messages; try again in a second"))
+		receipt, err := s.submit(r.Context(), m, limit.Allow)
+		if errors.Is(err, errRate) {
+			refuseForNow(w, http.StatusTooManyRequests, err)
 			return
 		}
-		receipt, err := s.Submit(r.Context(), m)
 		if err != nil {
 			status, code := statusOf(err)
 			refuse(w, status, code, err)
@@ -132,15 +186,26 @@ func refuse(w http.ResponseWriter, status int, code string, err error) {
 	answer(w, status, map[string]string{"error": err.Error(), "code": code})
 }
 
+// refuseForNow refuses what may be accepted later.
+func refuseForNow(w http.ResponseWriter, status int, err error) {
+	w.Header().Set("Retry-After", "1")
+	refuse(w, status, CodeBusy, err)
+}
+
 // NewServer is an HTTP server for s with timeouts that a slow or hostile client cannot
-// stretch.
+// stretch, and a bounded number of connections.
 func NewServer(s *Service, o HandlerOptions) *http.Server {
+	if o.Connections == 0 {
+		o.Connections = DefaultConnections
+	}
 	return &http.Server{
+		ConnState:         newConnections(o.Connections).watch,
+		ErrorLog:          o.ErrorLog,
 		Handler:           Handler(s, o),
 		ReadHeaderTimeout: 5 * time.Second,
 		ReadTimeout:       10 * time.Second,
 		WriteTimeout:      30 * time.Second,
-		IdleTimeout:       60 * time.Second,
+		IdleTimeout:       15 * time.Second,
 		MaxHeaderBytes:    16 << 10,
 	}
 }
@@ -168,12 +233,12 @@ func readable(u *url.URL) bool {
 type RefusedError struct {
 	Status  int
 	Code    string // of the list above, "" if the answer is not one of this server
-	Message string
+	Message string // as it came: print it with Printable
 }
 
-// Error is the server's message with its status.
+// Error is the server's message, in quotes, with its status.
 func (e *RefusedError) Error() string {
-	return fmt.Sprintf("localserve: the server answered %d: %s", e.Status, e.Message)
+	return fmt.Sprintf(`localserve: the server answered %d: "%s"`, e.Status, Printable(e.Message))
 }
 
 // Plan fetches the protocol.
@@ -205,15 +270,24 @@ func (r Remote) do(ctx context.Context, method, path string, body, into any) err
 	if r.Token != "" && readable(base) {
 		return fmt.Errorf("%w: a token would be sent to %s in clear; use https", ErrAddress, base.Host)
 	}
-	text, err := json.Marshal(body)
+	var content io.Reader // none for GET
+	if body != nil {
+		text, err := json.Marshal(body)
+		if err != nil {
+			return fmt.Errorf("localserve: %w", err)
+		}
+		content = bytes.NewReader(text)
+	}
+	request, err := http.NewRequestWithContext(ctx, method, strings.TrimSuffix(r.URL, "/")+path, content)
 	if err != nil {
 		return fmt.Errorf("localserve: %w", err)
 	}
-	request, err := http.NewRequestWithContext(ctx, method, strings.TrimSuffix(r.URL, "/")+path, bytes.NewReader(text))
-	if err != nil {
-		return fmt.Errorf("localserve: %w", err)
+	if body != nil {
+		request.Header.Set("Content-Type", "application/json")
+		// Sending a message twice is safe: over a connection that the server closed meanwhile
+		// it may be sent again. The empty value is not sent.
+		request.Header["Idempotency-Key"] = []string{}
 	}
-	request.Header.Set("Content-Type", "application/json")
 	if r.Token != "" {
 		request.Header.Set("Authorization", "Bearer "+r.Token)
 	}
@@ -223,7 +297,7 @@ func (r Remote) do(ctx context.Context, method, path string, body, into any) err
 	}
 	response, err := client.Do(request)
 	if err != nil {
-		return fmt.Errorf("localserve: %w", err)
+		return fmt.Errorf("localserve: %w", asForeign(err))
 	}
 	defer response.Body.Close()
 	limited := io.LimitReader(response.Body, maxAnswer)
@@ -233,7 +307,7 @@ func (r Remote) do(ctx context.Context, method, path string, body, into any) err
 		return &RefusedError{Status: response.StatusCode, Code: problem.Code, Message: problem.Error}
 	}
 	if err := json.NewDecoder(limited).Decode(into); err != nil {
-		return fmt.Errorf("localserve: the server's answer to %s is not understood: %w", path, err)
+		return fmt.Errorf("localserve: the server's answer to %s is not understood: %w", path, asForeign(err))
 	}
 	return nil
 }

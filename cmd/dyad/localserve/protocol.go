@@ -1,7 +1,6 @@
 package localserve
 
 import (
-	"errors"
 	"fmt"
 
 	"dyad/algorithms/local"
@@ -15,21 +14,6 @@ type Loss struct {
 	Formula string             `json:"formula"` // of phi(u), see engine.NewExpression
 	Params  map[string]float64 `json:"params,omitempty"`
 	Clip    float64            `json:"clip,omitempty"`
-}
-
-// maxFormula bounds the length of a formula in bytes.
-const maxFormula = 1000
-
-// loss builds the loss of a definition that came from elsewhere.
-func (l Loss) loss() (local.Loss, error) {
-	if len(l.Formula) > maxFormula || len(l.Name) > maxFormula || len(l.Params) > 100 {
-		return nil, errors.New("localserve: the definition of the server's loss is too long")
-	}
-	e, err := engine.NewExpression(l.Name, l.Formula, engine.ExpressionOptions{Params: l.Params, Clip: l.Clip})
-	if err != nil {
-		return nil, fmt.Errorf("localserve: the server's loss: %w", err)
-	}
-	return local.ScalarLoss{Of: e}, nil
 }
 
 // lossOf is the definition of a plan's loss.
@@ -78,8 +62,13 @@ func PublicPlan(p *local.Plan) Protocol {
 }
 
 // Plan recomputes the plan at the user's side: constants and guarantee come from this
-// program, not from the server.
+// program, not from the server. Its errors are Printable.
 func (p Protocol) Plan() (*local.Plan, error) {
+	q, err := p.plan()
+	return q, asForeign(err)
+}
+
+func (p Protocol) plan() (*local.Plan, error) {
 	if p.Version != protocolVersion {
 		return nil, fmt.Errorf("localserve: the server speaks version %d of the protocol, this program %d", p.Version, protocolVersion)
 	}

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
 	"sync"
 
 	"dyad/algorithms/local"
@@ -25,6 +24,8 @@ var (
 	ErrFull = errors.New("no more messages are taken")
 	// ErrUnavailable: the log cannot be written, or the service is closing.
 	ErrUnavailable = errors.New("service unavailable")
+	// errRate: the message would be accepted, but too many are.
+	errRate = errors.New("too many messages; try again in a second")
 )
 
 // Service holds the state of a protocol and applies messages one after the other. Its
@@ -37,7 +38,7 @@ type Service struct {
 	state  *local.State
 	batch  []local.Message   // of an update that waits for more messages
 	public []labelled        // of prestige-label, in order of arrival
-	taken  map[string]int    // epoch of a user's last message, applied or being written
+	last   map[string]int    // epoch of a user's last message that was applied
 	visits map[string]int    // of a user, applied
 	known  map[string]string // user by dataset.IDKey; nil if look-alike ids are allowed
 
@@ -55,7 +56,7 @@ type labelled struct {
 
 type pending struct {
 	submission Submission
-	before     int // epoch of the user's message before
+	admit      func() bool // asked once, for a message that would be accepted
 	receipt    Receipt
 	err        error
 	ready      chan struct{}
@@ -82,12 +83,19 @@ func OpenWith(dir string, plan *local.Plan, alike dataset.LookAlikes) (*Service,
 	if public.Loss.Formula == "" {
 		return nil, fmt.Errorf("localserve: loss %s has no formula that clients could be told", public.Loss.Name)
 	}
+	seen, err := public.Plan()
+	if err != nil {
+		return nil, fmt.Errorf("localserve: no client would take this protocol: %w", err)
+	}
+	if seen.Lipschitz != plan.Lipschitz || seen.EstimateNorm != plan.EstimateNorm {
+		return nil, fmt.Errorf("localserve: clients would compute L = %v and B = %v for this protocol, not %v and %v", seen.Lipschitz, seen.EstimateNorm, plan.Lipschitz, plan.EstimateNorm)
+	}
 	header, err := json.Marshal(public)
 	if err != nil {
 		return nil, fmt.Errorf("localserve: %w", err)
 	}
 	s := &Service{
-		plan: plan, state: plan.Start(), taken: map[string]int{}, visits: map[string]int{},
+		plan: plan, state: plan.Start(), last: map[string]int{}, visits: map[string]int{},
 		queue: make(chan *pending, maxGroup), stopped: make(chan struct{}), done: make(chan struct{}),
 	}
 	if alike != dataset.AllowLookAlikes {
@@ -98,7 +106,6 @@ func OpenWith(dir string, plan *local.Plan, alike dataset.LookAlikes) (*Service,
 		if err != nil {
 			return err
 		}
-		s.taken[m.User] = m.Epoch
 		return s.apply(m, message)
 	})
 	if err != nil {
@@ -122,6 +129,13 @@ func (s *Service) State() PublicState {
 	}
 }
 
+// position is the epoch and the number of messages of State.
+func (s *Service) position() (epoch int, visits int64) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.state.Epoch, s.accepted()
+}
+
 // accepted counts messages, those of an unfinished batch included.
 func (s *Service) accepted() int64 { return s.state.Visits + int64(len(s.batch)) }
 
@@ -132,22 +146,24 @@ func (s *Service) User(id string) (visits int, epsilon float64) {
 	return s.visits[id], s.epsilon(s.visits[id])
 }
 
-// epsilon is that of a number of visits, rounded up.
-func (s *Service) epsilon(visits int) float64 {
-	if visits == 0 {
-		return 0
-	}
-	return math.Nextafter(float64(visits)*s.plan.Epsilon, math.Inf(1))
-}
-
 // Submit applies a message once it is durable, and returns its receipt. If ctx ends
 // first the message may or may not have been applied: sending it again then gives
 // ErrTwice or applies it, never both.
 func (s *Service) Submit(ctx context.Context, m Submission) (Receipt, error) {
-	if err := m.validate(); err != nil {
-		return Receipt{}, fmt.Errorf("%w: %w", ErrMessage, err)
+	return s.submit(ctx, m, func() bool { return true })
+}
+
+// submit asks admit once the message is known to be acceptable, and refuses it with errRate
+// if it says no. What is not acceptable, such as a message that was accepted before, is
+// answered from the state, without waiting for the messages of others.
+func (s *Service) submit(ctx context.Context, m Submission, admit func() bool) (Receipt, error) {
+	s.mu.RLock()
+	_, err := s.check(m)
+	s.mu.RUnlock()
+	if err != nil {
+		return Receipt{}, err
 	}
-	p := &pending{submission: m, ready: make(chan struct{})}
+	p := &pending{submission: m, admit: admit, ready: make(chan struct{})}
 	select {
 	case s.queue <- p:
 	case <-s.stopped:
@@ -202,11 +218,18 @@ func (s *Service) commitGroup(group []*pending) {
 		var lines [][]byte
 		var messages []local.Message
 		var accepted []*pending
+		writing := map[string]bool{} // users with a message among these
 		room := s.plan.Users*s.state.Epoch - int(s.accepted())
 		for len(group) > 0 && len(accepted) < max(room, 1) {
 			p := group[0]
+			if writing[p.submission.User] {
+				break // twice, if the first one can be written
+			}
 			group = group[1:]
 			m, err := s.check(p.submission)
+			if err == nil && !p.admit() {
+				err = errRate
+			}
 			if err != nil {
 				p.err = err
 				close(p.ready)
@@ -218,8 +241,7 @@ func (s *Service) commitGroup(group []*pending) {
 				close(p.ready)
 				continue
 			}
-			p.before = s.taken[p.submission.User]
-			s.taken[p.submission.User] = p.submission.Epoch
+			writing[p.submission.User] = true
 			accepted, messages, lines = append(accepted, p), append(messages, m), append(lines, line(body))
 		}
 		if len(accepted) == 0 {
@@ -230,7 +252,6 @@ func (s *Service) commitGroup(group []*pending) {
 		for i, p := range accepted {
 			if err != nil {
 				p.err = fmt.Errorf("%w: %w", ErrUnavailable, err)
-				s.taken[p.submission.User] = p.before
 				continue
 			}
 			// check has decided everything that apply refuses; an error here would be
@@ -250,7 +271,8 @@ func (s *Service) commitGroup(group []*pending) {
 	}
 }
 
-// check says whether a message can be accepted now.
+// check says whether a message can be accepted now. It needs the state: the caller is the
+// one goroutine that changes it, or holds mu.
 func (s *Service) check(m Submission) (local.Message, error) {
 	if s.plan.Done(s.state) {
 		return local.Message{}, fmt.Errorf("%w: all %d epochs are over", ErrFull, s.plan.Epochs)
@@ -268,7 +290,7 @@ func (s *Service) check(m Submission) (local.Message, error) {
 	if m.Epoch != s.state.Epoch {
 		return local.Message{}, fmt.Errorf("%w: it is for epoch %d, the present one is %d", ErrEpoch, m.Epoch, s.state.Epoch)
 	}
-	if s.taken[m.User] == m.Epoch {
+	if s.last[m.User] == m.Epoch {
 		return local.Message{}, ErrTwice
 	}
 	var message local.Message
@@ -291,6 +313,7 @@ func (s *Service) check(m Submission) (local.Message, error) {
 // complete or the epoch ends.
 func (s *Service) apply(m Submission, message local.Message) error {
 	s.visits[m.User]++
+	s.last[m.User] = m.Epoch
 	if s.plan.Method == local.PrestigeLabel {
 		return s.learn(m)
 	}
@@ -330,7 +353,7 @@ func (s *Service) ahead(epoch int) float64 {
 	if s.plan.Method == local.PrestigeLabel {
 		return 0
 	}
-	return float64(s.plan.Epochs-epoch) * s.plan.Epsilon
+	return s.epsilon(s.plan.Epochs - epoch)
 }
 
 // Close stops the service: messages in work are finished, later ones are refused. The

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"unicode"
 	"unicode/utf8"
 
 	"dyad/algorithms/local"
@@ -69,10 +70,16 @@ func NewSubmission(user string, epoch int, m local.Message) (Submission, error) 
 	return s, s.validate()
 }
 
-// checkUser says whether id can be that of a user.
+// checkUser says whether id can be that of a user. U+FFFD is what invalid UTF-8 becomes
+// when JSON is decoded, so it could stand for several users.
 func checkUser(id string) error {
 	if id == "" || len(id) > maxUserID || !utf8.ValidString(id) {
 		return fmt.Errorf("user must have 1 to %d bytes of UTF-8", maxUserID)
+	}
+	for _, r := range id {
+		if r == utf8.RuneError || !unicode.IsGraphic(r) {
+			return fmt.Errorf("user must have no control or format characters and no %U", utf8.RuneError)
+		}
 	}
 	return nil
 }
