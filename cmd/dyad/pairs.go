@@ -276,7 +276,7 @@ func (s pairSource) load(a *app, f pairFlags) (*pairData, error) {
 	if d.records, err = a.readTraining(s.Data, schema, options, s.PublicData); err != nil {
 		return nil, err
 	}
-	d.identity = s.identity(d.records.IDs != nil)
+	d.identity = s.identity()
 	if f.Density != 0 {
 		return d, s.drawn(d, f)
 	}
@@ -403,14 +403,11 @@ func (s pairSource) orderOfIDs(d *dataset.Dataset) ([]int32, error) {
 }
 
 // differentIDs is the identity where look-alike ids are refused.
-const differentIDs = "ids that differ after NFKC, case folding and removal of invisible characters, quotes and white space around them are different individuals"
+const differentIDs = "every record is a different individual: ids, if records have them, differ after NFKC, case folding and removal of invisible characters, quotes and white space around them"
 
 // identity is the assumption of the guarantee about who is one individual.
-func (s pairSource) identity(ids bool) string {
-	switch {
-	case !ids:
-		return "every record is a different individual"
-	case s.LookAlikeIDs == string(dataset.AllowLookAlikes):
+func (s pairSource) identity() string {
+	if s.LookAlikeIDs == string(dataset.AllowLookAlikes) {
 		return "ids that differ in a byte are different individuals, also those that look alike (--look-alike-ids allow)"
 	}
 	return differentIDs

@@ -112,7 +112,7 @@ func (c *pairsTrainCmd) trainTuples(a *app, command *kong.Context) error {
 		return err
 	}
 	plan, err := c.planOfTuples(command, pairShape{
-		individuals: d.Records.Len(), features: d.Encoder.Dim(), selected: schema.SelectsByLabel(), boundsFromData: schema.BoundsFromData, identity: c.identity(d.IDs != nil),
+		individuals: d.Records.Len(), features: d.Encoder.Dim(), selected: schema.SelectsByLabel(), boundsFromData: schema.BoundsFromData, identity: c.identity(),
 	})
 	if err != nil {
 		return err
