@@ -23,8 +23,10 @@ func AddProductsDepth(k int) int {
 //	}
 //
 // with depth AddProductsDepth(k). The order of summation of an element depends on
-// k alone (in vector kernels, also on whether m is small). Blocks of 2 x 3 elements: larger ones do not fit the registers that
-// the compiler uses on amd64 and are slower.
+// k alone (in vector kernels, also on its place). Products are converted to float64, so that
+// no compiler fuses them with the sum in the loop of one place and not in that of another: an
+// element is a function of its row of a and its row of b, bit for bit. Blocks of 2 x 3
+// elements: larger ones do not fit the registers that the compiler uses on amd64 and are slower.
 func AddProducts(dst []float64, stride int, a, b []float64, m, n, k int) {
 	if n == 0 {
 		return
@@ -51,12 +53,12 @@ func addProducts2(d0, d1, a0, a1, b []float64, k int) {
 		for l, u := range a0 {
 			v := a1[l]
 			x0, x1, x2 := b0[l], b1[l], b2[l]
-			s00 += u * x0
-			s01 += u * x1
-			s02 += u * x2
-			s10 += v * x0
-			s11 += v * x1
-			s12 += v * x2
+			s00 += float64(u * x0)
+			s01 += float64(u * x1)
+			s02 += float64(u * x2)
+			s10 += float64(v * x0)
+			s11 += float64(v * x1)
+			s12 += float64(v * x2)
 		}
 		d0[j] += s00
 		d0[j+1] += s01
@@ -69,8 +71,8 @@ func addProducts2(d0, d1, a0, a1, b []float64, k int) {
 		b0 := b[j*k:][:len(a0)]
 		var s0, s1 float64
 		for l, u := range a0 {
-			s0 += u * b0[l]
-			s1 += a1[l] * b0[l]
+			s0 += float64(u * b0[l])
+			s1 += float64(a1[l] * b0[l])
 		}
 		d0[j] += s0
 		d1[j] += s1
@@ -84,9 +86,9 @@ func addProducts1(d0, a0, b []float64, k int) {
 		b0, b1, b2 := b[j*k:][:len(a0)], b[(j+1)*k:][:len(a0)], b[(j+2)*k:][:len(a0)]
 		var s0, s1, s2 float64
 		for l, u := range a0 {
-			s0 += u * b0[l]
-			s1 += u * b1[l]
-			s2 += u * b2[l]
+			s0 += float64(u * b0[l])
+			s1 += float64(u * b1[l])
+			s2 += float64(u * b2[l])
 		}
 		d0[j] += s0
 		d0[j+1] += s1
@@ -96,7 +98,7 @@ func addProducts1(d0, a0, b []float64, k int) {
 		b0 := b[j*k:][:len(a0)]
 		var s float64
 		for l, u := range a0 {
-			s += u * b0[l]
+			s += float64(u * b0[l])
 		}
 		d0[j] += s
 	}

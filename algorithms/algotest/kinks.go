@@ -43,11 +43,11 @@ func KinkNeighbours(n, d int, b engine.Bounds) []Kinks {
 		if few >= n {
 			break
 		}
-		for _, last := range []bool{false, true} {
+		for _, class := range []string{"negative", "positive"} {
 			x, y := make([]float64, n*d), make([]float64, n)
 			for i := range y {
 				y[i] = b.LabelAbs
-				if i < few != last {
+				if (i < few) == (class == "negative") {
 					y[i] = -b.LabelAbs
 				}
 				x[i*d] = b.FeatureNorm
@@ -60,7 +60,7 @@ func KinkNeighbours(n, d int, b engine.Bounds) []Kinks {
 				flipped := append([]float64(nil), y...)
 				flipped[k] = -flipped[k]
 				neighbour := mustRecords(append([]float64(nil), x...), flipped, d, b)
-				name := fmt.Sprintf("%d records first, last %v, label of record %d flipped", few, last, k)
+				name := fmt.Sprintf("%d %s records first, label of record %d flipped", few, class, k)
 				all = append(all, Kinks{data, neighbour, name}, Kinks{neighbour, data, name + " back"})
 			}
 		}
