@@ -63,33 +63,38 @@
 // the next record, all but the one that is replaced: certificates hold given the past and all
 // other records. Public are the maximum n, when records arrive, batches and burn-in. What is
 // seen is all releases. A record that the schema refuses ends the stream where it stands, when
-// earlier releases are out. The state file holds records and is private; so are copies of it.
+// earlier releases are out. The state file holds records and is private; so are copies of it. A
+// state that is older than what was released is refused, by a count beside the ledger.
 //
 // # Labelled pairs, tuples, all pairs
 //
 // Who is paired with whom is public: all ids, every line of the pair file without its label (of
 // preferences without labels the order of the two ids is the label), repeated lines, the degree
 // of everybody, pairs dropped by a cap, and kappa, which must be fixed before private pairs are
-// seen. An id is an individual: ids that differ are different
-// individuals. Private are features and labels: for the unit "one individual" its features and
-// the labels of all its pairs, which change together; for a group of pairs what belongs to at
-// most kappa of them, for one pair what belongs to it, which protects nobody who is in more.
-// Pairs that are drawn have the classes of records as labels, so one record is the unit; who is
-// drawn depends on the order of the ids and a public seed. With Method Labels features are
-// public. Tuples and all pairs come from the classes of records: ids, their order and the seed are
-// public, and one record is the unit.
+// seen. An id is an individual, and somebody with two ids is two, each protected alone. Ids
+// that look alike are refused unless allowed, which shows nothing but ids; letters of two
+// alphabets, or 007 and 7, are not noticed. Private are features and labels: for the unit "one
+// individual" its features and the labels of all its pairs, which change together; for a group
+// of pairs what belongs to at most kappa of them, for one pair what belongs to it, which
+// protects nobody who is in more. Pairs that are drawn have the classes of records as labels, so
+// one record is the unit; who is drawn depends on the order of the ids and a public seed. With
+// Method Labels features are public. Tuples and all pairs come from the classes of records: ids,
+// their order and the seed are public, and one record is the unit.
 //
 // # Local protocol
 //
-// The adversary is everybody but one user: the server, all other users and the network. They
-// see each message of that user, and know who takes part, when, in which epochs, and with
-// which program. Two records that the schema accepts give messages of the same law up to
-// epsilon, whatever the server's state, which may be chosen by the adversary; the client
-// recomputes its constants and refuses plans that cost more than the user allows. The
-// client's memory file is what limits one message to an epoch: it is private, and putting back
-// an older one, or copies of it, draws again. Methods for labels alone send features in clear.
-// A shuffled guarantee trusts who shuffles. A simulation of all users is a central run by
-// somebody who sees the records, and is charged.
+// The adversary is everybody but one user: the server, all other users and the network. Of a
+// message they see the bytes, that it comes, and when. That a user takes part, in which epochs
+// and with which program, is public. Any two records give messages of the same law up to
+// epsilon, whatever the server's state and plan, which the adversary may choose: the client
+// recomputes constants and refuses plans that cost more than its user allows. A record that
+// cannot be used sends the message of a zero gradient. Messages cost the same work for every
+// record and leave at a beat, so their time tells nothing either, up to single operations.
+// What the user's own terminal and exit code show is the user's. The client's memory file is
+// what limits one message to an epoch: it is private, and a copy or an older one that is put
+// back draws again. Methods for labels alone send features in clear. A shuffled guarantee
+// trusts who shuffles. A simulation of all users is a central run by somebody who sees the
+// records, and is charged.
 //
 // # Several runs
 //
@@ -132,8 +137,8 @@
 //
 // Running time, memory use, energy, and what follows from them (how fast progress moves,
 // whether and when a checkpoint appears, a run that is killed for want of memory) are not
-// protected: reports on private data show no time, but clocks in the model file and in the
-// ledger do, and who can watch the machine sees more. For one thing the direct method takes
+// protected: reports on private data show no time, but the clocks of files and of the ledger
+// do, and who can watch the machine sees more. For one thing the direct method takes
 // time proportional to the number of positives times that of negatives; sorting, sparse rows,
 // clipping, the eigensolvers' sweeps and the retries of the noise sampler depend on records or
 // noise as well. The time of a step also tells how large a secret Poisson batch was, which its
