@@ -110,10 +110,11 @@ func (m *clientMemory) alone() error {
 	if !info.Mode().IsRegular() {
 		return fmt.Errorf("%s is no regular file; name a file for the memory", m.path)
 	}
-	if n, err := names(m.path, info); err != nil || n != 1 {
-		return errors.Join(err, fmt.Errorf("%s is one file with %d names (hard links); remove all but one, so that nothing is answered twice", m.path, n))
+	n, err := names(m.path, info)
+	if err == nil && n > 1 {
+		err = fmt.Errorf("%s is one file with %d names (hard links); remove all but one, so that nothing is answered twice", m.path, n)
 	}
-	return nil
+	return err
 }
 
 // maxLinks is how many symbolic links resolveFile follows, as Linux does.
