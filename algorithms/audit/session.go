@@ -27,6 +27,10 @@ type Observation struct {
 	// LogRatio is the log-likelihood ratio of the releases, neighbour against data,
 	// under the claimed noise. It is set in white-box runs.
 	LogRatio float64
+	// gap and noise are sums over the releases of a white-box run: how far the exact
+	// vectors of the two data sets are apart, and the size of the noise, both in the norm
+	// and scale of gammaParts.
+	gap, noise float64
 }
 
 // flat is all released coordinates in order.
