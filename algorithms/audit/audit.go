@@ -127,8 +127,8 @@ func (r *Report) look(c *campaign, alpha float64) {
 	_, gaussian := claimed.noise.(privacy.Gaussian)
 	gaussian = gaussian && r.Delta > 0
 	white := c.access == WhiteBox
-	if white {
-		alpha /= 2
+	if white && claimed.noise != nil {
+		alpha /= 2 // there are two bounds
 	}
 	r.Runs = len(c.trials[0])
 	bound, shown := c.threshold(c.trials, r.Delta, alpha)
@@ -154,7 +154,7 @@ func (r *Report) look(c *campaign, alpha float64) {
 			z := distuv.UnitNormal.Quantile(1 - alpha/4)
 			r.RunsForHalf = int(math.Ceil(2 * z * z / ((s.Mu - half) * (s.Mu - half))))
 		}
-	case white:
+	case white && claimed.noise != nil:
 		epsilon, standardError, lower := scaleModel(c.trials, alpha)
 		r.Tightness = &Tightness{"gap/scale", epsilon, standardError, r.Epsilon}
 		r.add(Bound{

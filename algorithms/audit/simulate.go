@@ -75,6 +75,10 @@ func index(neighbour bool) int {
 // and replays its releases on the other. It returns the run and the releases of the
 // replay, of which only Exact is set.
 func (w *worker) pair(ctx context.Context, neighbour bool, noise uint64) (Observation, []Release, error) {
+	if p := w.t.Program; p != nil && p.Draw != nil {
+		o, err := p.draw(neighbour, noise)
+		return o, nil, err
+	}
 	session, err := privacy.NewPublicSession(privacy.NewSeededSource(noise), w.t.claim().events)
 	if err != nil {
 		return Observation{}, nil, err
@@ -151,6 +155,9 @@ func (w *worker) stream(ctx context.Context, neighbour bool, s privacy.Session) 
 // whole runs everything from binding to the returned weights through algorithms.Run,
 // or a whole stream or program.
 func (w *worker) whole(ctx context.Context, neighbour bool, seed uint64) (Observation, error) {
+	if p := w.t.Program; p != nil && p.Draw != nil {
+		return p.draw(neighbour, seed)
+	}
 	var o Observation
 	if w.t.Stream != nil || w.t.Program != nil {
 		session, err := privacy.NewPublicSession(privacy.NewSeededSource(seed), w.t.claim().events)

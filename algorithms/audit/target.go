@@ -92,7 +92,8 @@ func (t Target) check() error {
 		return errors.New("audit: the target needs an algorithm and its plan, or the plan of a stream, and two data sets, or a program")
 	}
 	c := t.claim()
-	if kind := c.guarantee.Kind; c.noise == nil || kind != privacy.ApproxDP && kind != privacy.PureDP {
+	local := t.Program != nil && t.Program.Draw != nil
+	if kind := c.guarantee.Kind; !local && c.noise == nil || kind == privacy.None || !local && kind != privacy.ApproxDP && kind != privacy.PureDP {
 		return fmt.Errorf("audit: %s in %s mode claims no privacy: there is nothing to refute", c.algorithm, c.mode)
 	}
 	if t.Program != nil {
