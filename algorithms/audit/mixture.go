@@ -10,8 +10,9 @@ import (
 )
 
 const (
-	// mixtureRuns is how many runs on each side show the exact vectors of secret batches.
-	mixtureRuns = 200
+	// mixtureReleases is how many releases on each side show the exact vectors of secret
+	// batches.
+	mixtureReleases = 400
 	// mostCentres bounds the exact vectors that are told apart.
 	mostCentres = 64
 	// centreWidth is how close exact vectors are to count as one, in standard deviations of
@@ -44,10 +45,13 @@ func (t Target) mixtureScore(ctx context.Context, seed uint64) (of score, ok boo
 	for side := range sides {
 		cells := map[string]*centre{}
 		var order []*centre
-		for i := range mixtureRuns {
+		for i, seen := 0, 0; seen < mixtureReleases; i++ {
 			o, err := w.whole(ctx, side == 1, runSeed(^seed, 2*i+side))
 			if err != nil {
 				return score{}, false, err
+			}
+			if seen += len(o.Releases); len(o.Releases) == 0 {
+				return score{}, false, errMoreReleases
 			}
 			for _, r := range o.Releases {
 				c := cell(cells, &order, r)

@@ -53,7 +53,7 @@ func WorstPairs(ctx context.Context, p *pairs.Plan, changed int) (Target, error)
 			targets = append(targets, t) // some draw all changed pairs
 		}
 	}
-	return furthest(ctx, targets)
+	return furthest(ctx, targets, 0)
 }
 
 // OnPairs is the attack on p with these data sets.
@@ -311,22 +311,4 @@ func startMatrix(s pairs.Spec, w float64) []float64 {
 		}
 	}
 	return start
-}
-
-// furthest is the target whose exact vectors move most.
-func furthest(ctx context.Context, targets []Target) (worst Target, err error) {
-	largest := -1.0
-	for _, t := range targets {
-		if err := t.check(); err != nil {
-			return Target{}, err
-		}
-		moved, err := t.Move(ctx)
-		if err != nil {
-			return Target{}, err
-		}
-		if moved > largest {
-			largest, worst = moved, t
-		}
-	}
-	return worst, nil
 }

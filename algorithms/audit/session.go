@@ -2,6 +2,7 @@ package audit
 
 import (
 	"context"
+	"errors"
 	"math"
 	"slices"
 
@@ -48,6 +49,7 @@ type observer struct {
 	privacy.Session
 	coins    *privacy.Source
 	observed *Observation
+	most     int // releases after which the run ends with errEnough; 0: all
 }
 
 func (o observer) Permutation(n int) []int32 {
@@ -106,6 +108,16 @@ func (o observer) Release(x []float64, c privacy.Certificate, m privacy.Mechanis
 	}
 	r.Value = slices.Clone(x)
 	o.observed.Releases = append(o.observed.Releases, r)
+	return o.enough()
+}
+
+// errEnough ends a run of which the first releases are enough.
+var errEnough = errors.New("audit: enough releases")
+
+func (o observer) enough() error {
+	if o.most > 0 && len(o.observed.Releases) >= o.most {
+		return errEnough
+	}
 	return nil
 }
 
@@ -141,7 +153,7 @@ func (p replayer) Release(x []float64, c privacy.Certificate, m privacy.Mechanis
 	}
 	p.observed.Releases = append(p.observed.Releases, Release{Exact: slices.Clone(x), Noise: m})
 	copy(x, p.recorded[i].Value)
-	return nil
+	return p.enough()
 }
 
 // spy is an algorithm whose releases are noted, for runs through algorithms.Run.

@@ -35,8 +35,9 @@ func (a Access) String() string {
 
 // worker runs a target in one goroutine.
 type worker struct {
-	t   Target
-	own [2]*lookup
+	t    Target
+	own  [2]*lookup
+	most int // as in observer, for pair
 }
 
 func newWorker(t Target) (*worker, error) {
@@ -84,12 +85,12 @@ func (w *worker) pair(ctx context.Context, neighbour bool, noise uint64) (Observ
 		return Observation{}, nil, err
 	}
 	var o, other Observation
-	first := observer{Session: session, coins: privacy.NewSeededSource(w.t.Coins), observed: &o}
-	if o.Weights, err = w.train(ctx, neighbour, first); err != nil {
+	first := observer{Session: session, coins: privacy.NewSeededSource(w.t.Coins), observed: &o, most: w.most}
+	if o.Weights, err = w.train(ctx, neighbour, first); err != nil && !errors.Is(err, errEnough) {
 		return Observation{}, nil, err
 	}
-	second := replayer{observer{Session: session, coins: privacy.NewSeededSource(w.t.Coins), observed: &other}, o.Releases, o.hidden}
-	if _, err = w.train(ctx, !neighbour, second); err != nil {
+	second := replayer{observer{Session: session, coins: privacy.NewSeededSource(w.t.Coins), observed: &other, most: w.most}, o.Releases, o.hidden}
+	if _, err = w.train(ctx, !neighbour, second); err != nil && !errors.Is(err, errEnough) {
 		return Observation{}, nil, err
 	}
 	if len(other.Releases) != len(o.Releases) || len(o.Releases) == 0 {

@@ -107,12 +107,19 @@ func (t Target) check() error {
 // certificates allow: 1 if they are attained. It is the root of the mean of the squared
 // ratios of all releases, or of their sum where one certificate is for all of them (a
 // stream) or one of them only reads the replaced record (epochs).
-func (t Target) Move(ctx context.Context) (float64, error) {
+func (t Target) Move(ctx context.Context) (float64, error) { return t.move(ctx, 0) }
+
+// move is Move of the first releases, at most so many if each has its own certificate and
+// most > 0.
+func (t Target) move(ctx context.Context, most int) (float64, error) {
 	w, err := newWorker(t)
 	if err != nil {
 		return 0, err
 	}
-	defer w.close()
+	defer func() { _ = w.close() }()
+	if t.Stream == nil && t.Program == nil && len(t.Plan.Epochs) == 0 {
+		w.most = most
+	}
 	o, other, err := w.pair(ctx, false, t.Coins)
 	if err != nil {
 		return 0, err

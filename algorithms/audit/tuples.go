@@ -56,7 +56,7 @@ func WorstTuples(ctx context.Context, p *pairs.TuplePlan) (Target, error) {
 			}
 		}
 	}
-	return furthest(ctx, targets)
+	return furthest(ctx, targets, 0)
 }
 
 // tupleStarts are norms of W at which both classes pull: distances below the margin, or as

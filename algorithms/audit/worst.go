@@ -3,6 +3,7 @@ package audit
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 
 	"dyad/algorithms"
@@ -13,7 +14,9 @@ import (
 
 // Worst searches the pair of neighbours, and coins, on which the exact vectors of a
 // plan move most: the structured instance with the replaced record at the ends, in
-// the middle and at random places, and random data sets; with several coins each. It
+// the middle and at random places, the one that moves the gradient of a metric most at the
+// start, equal margins with a label that changes for losses with kinks, and random data
+// sets; then several coins. It
 // knows nothing of the noise but its scale, so what it finds is a choice of attack,
 // not a bound.
 func Worst(ctx context.Context, a algorithms.Algorithm, p *algorithms.Plan, seed uint64) (Target, error) {
@@ -57,25 +60,73 @@ func worst(ctx context.Context, t Target, indices []int, seed uint64) (Target, e
 	for i, neighbour := range algotest.Neighbours(data, 3, seed) {
 		targets = append(targets, Target{Data: data, Neighbour: neighbour, Instance: fmt.Sprintf("random, neighbour %d", i)})
 	}
-	var worst Target
+	if l, ok := problem.Loss.(engine.MetricLoss); ok {
+		domain := problem.Domain()
+		more, err := searchMetric(l, b, d, domain, domain.Start()).targets(n, b)
+		if err != nil {
+			return Target{}, err
+		}
+		targets = append(targets, more...)
+	}
+	groups := [][]Target{targets}
+	if k := t.constants(); math.IsInf(k.Smoothness, 0) {
+		// Where a slope jumps, one bit of a computed margin decides the whole jump.
+		groups = append(groups, nil)
+		for _, u := range algotest.KinkNeighbours(n, d, b) {
+			groups[1] = append(groups[1], Target{Data: u.Data, Neighbour: u.Neighbour, Instance: u.Name})
+		}
+	}
+	var best []Target
+	for _, group := range groups {
+		for i, u := range group {
+			group[i] = t
+			group[i].Data, group[i].Neighbour, group[i].Instance, group[i].Coins = u.Data, u.Neighbour, u.Instance, seed
+		}
+		u, err := furthest(ctx, group, searchReleases)
+		if err != nil {
+			return Target{}, err
+		}
+		best = append(best, u)
+	}
+	worst, err := furthest(ctx, best, 0)
+	if err != nil {
+		return Target{}, err
+	}
+	var coins []Target
+	for i := range uint64(8) {
+		worst.Coins = seed + i
+		coins = append(coins, worst)
+	}
+	return furthest(ctx, coins, searchReleases)
+}
+
+// searchReleases is how many releases of a run say which data sets of a kind are worst.
+const searchReleases = 8
+
+// furthest is the target whose exact vectors move most, as move measures it.
+func furthest(ctx context.Context, targets []Target, most int) (worst Target, err error) {
 	largest := -1.0
-	for _, u := range targets {
-		t.Data, t.Neighbour, t.Instance = u.Data, u.Neighbour, u.Instance
+	for _, t := range targets {
 		if err := t.check(); err != nil {
 			return Target{}, err
 		}
-		for coins := range uint64(3) {
-			t.Coins = seed + coins
-			moved, err := t.Move(ctx)
-			if err != nil {
-				return Target{}, err
-			}
-			if moved > largest {
-				largest, worst = moved, t
-			}
+		moved, err := t.move(ctx, most)
+		if err != nil {
+			return Target{}, err
+		}
+		if moved > largest {
+			largest, worst = moved, t
 		}
 	}
 	return worst, nil
+}
+
+// constants are those of the loss.
+func (t Target) constants() engine.Constants {
+	if t.Stream != nil {
+		return t.Stream.Spec.Constants
+	}
+	return t.Plan.Spec.Constants
 }
 
 // relabelled is r with other labels.

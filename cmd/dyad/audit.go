@@ -50,6 +50,7 @@ type auditRecordsCmd struct {
 
 	LossParam  map[string]float64 `name:"loss-param" placeholder:"K=V" help:"As for train."`
 	LossClip   float64            `positive:"" name:"loss-clip" placeholder:"C" help:"As for train."`
+	WorstStart bool               `help:"Losses of --task metric: start at the matrix at which one record moves the gradient most, not at a multiple of the identity. Guarantees hold for every public start."`
 	Radius     float64            `positive:"" placeholder:"R" help:"Radius of the ball that w lives in. Default: 1, or the public rule for other losses than linear."`
 	Every      int                `positive:"" default:"1" placeholder:"K" help:"Online algorithms: new records per update and release."`
 	Buffer     int                `help:"Online algorithms: earlier records that a new one is paired with; 0: all."`
@@ -83,6 +84,7 @@ Examples:
   dyad audit offpairstrc -n 40 --l2 0.01 --black-box --runs 500
   dyad audit subsampled-descent -n 20 --epsilon 4 --steps 4 --time 2s
   dyad audit dpgdsc --task metric --runs 500
+  dyad audit gradient-perturbation --task metric --loss logistic --worst-start --steps 3 --runs 500
   dyad audit onpairc -n 16 --runs 300
   dyad audit onpairstrc -n 12 --secret-state --radius 1000 --epsilon 4 --runs 300
   dyad audit dpgdsc --method canaries -n 256 -d 64`
@@ -256,6 +258,15 @@ func (c *auditRecordsCmd) spec(needsL2 bool) (p engine.Problem, l2 float64, b pr
 	}
 	if c.Radius != 0 {
 		p.Radius = c.Radius
+	}
+	if c.WorstStart {
+		metric, ok := p.Loss.(engine.MetricLoss)
+		if !ok {
+			return p, l2, b, mode, badInput("--worst-start is for --task metric: scores start at 0")
+		}
+		if p.Loss, err = audit.FromWorstStart(metric, p.Bounds, c.D, p.Radius); err != nil {
+			return p, l2, b, mode, asInput(err)
+		}
 	}
 	return p, l2, b, mode, nil
 }
