@@ -20,7 +20,7 @@ type Options struct {
 	Access Access
 	// Runs on each of the two data sets; half of them choose the attack. 0 means
 	// 40,000 for WhiteBox and 10,000 for BlackBox, which is often a matter of seconds, or
-	// 1,000,000 with Time; at least 20.
+	// 200,000 with Time; at least 20.
 	Runs int
 	// Time ends the runs after that long, with the bounds of the last look before (see
 	// looks). 0 means that all runs are made. Choosing the data sets is not counted.
@@ -76,6 +76,9 @@ func Run(ctx context.Context, t Target, o Options) (*Report, error) {
 	return nil, err
 }
 
+// block is how many runs memory is taken for at a time.
+const block = 1 << 13
+
 // run makes the runs, look by look.
 func (r *Report) run(ctx context.Context, t Target, o Options, start time.Time) (err error) {
 	if r.Move, err = t.Move(ctx); err != nil {
@@ -109,8 +112,10 @@ func (r *Report) run(ctx context.Context, t Target, o Options, start time.Time) 
 		o.Tracker.Step(done, 2*o.Runs)
 	}
 	for _, l := range looks(o.Runs, 1-o.Confidence, o.Time > 0) {
-		if err := c.extend(ctx, l.runs, step); err != nil {
-			return err
+		for made := len(c.trials[0]); made < l.runs; made = len(c.trials[0]) {
+			if err := c.extend(ctx, min(l.runs, made+block), step); err != nil {
+				return err
+			}
 		}
 		r.look(&c, l.alpha)
 		if o.Look != nil {
@@ -180,7 +185,7 @@ func (o *Options) defaults() error {
 	if o.Runs == 0 {
 		switch {
 		case o.Time > 0:
-			o.Runs = 1_000_000
+			o.Runs = 200_000
 		case o.Access == BlackBox:
 			o.Runs = 10_000
 		default:

@@ -25,7 +25,7 @@ type auditCmd struct {
 // auditFlags say how an attack is carried out.
 type auditFlags struct {
 	BlackBox   bool          `help:"The adversary does not know the coins; every run is whole. Slower and weaker. Always so where the guarantee rests on secret batches or steps."`
-	Runs       int           `positive:"" help:"Runs on each of the two data sets; half of them choose the attack. Default: 40000, 10000 black-box, and with --time up to 1000000."`
+	Runs       int           `positive:"" help:"Runs on each of the two data sets; half of them choose the attack. Default: 40000, 10000 black-box, and with --time up to 200000."`
 	Time       time.Duration `placeholder:"30s" help:"End after that time with the bound reached so far, which holds with the same confidence."`
 	Confidence float64       `positive:"" default:"0.999" help:"Confidence of the bound."`
 	Seed       uint64        `default:"1" help:"Seed of all randomness; the same seed gives the same bounds."`
@@ -79,7 +79,7 @@ Examples:
   dyad audit dpgdsc --runs 1000
   dyad audit dpgdsc --epsilon 2 --delta 0 -d 3 --runs 1000 --json
   dyad audit dpgdsc --mode paper --l2 0.1 --loss logistic --runs 500
-  dyad audit gradient-perturbation --steps 3 --loss "max(0, sigmoid(m-u) - sigmoid(m))" --loss-param m=2.8 --runs 500
+  dyad audit gradient-perturbation --steps 3 --loss hinge --runs 500
   dyad audit offpairc -n 40 --runs 1000 --plot audit.svg
   dyad audit offpairstrc -n 40 --l2 0.01 --black-box --runs 500
   dyad audit subsampled-descent -n 20 --epsilon 4 --steps 4 --time 2s
