@@ -15,6 +15,9 @@ type startLoss struct {
 	start []float64
 }
 
+// Name says so.
+func (l startLoss) Name() string { return l.MetricLoss.Name() + " from the worst start" }
+
 // Domain is that of the loss, with the other start.
 func (l startLoss) Domain(d int, radius float64) engine.Domain {
 	return startDomain{l.MetricLoss.Domain(d, radius), l.start}
