@@ -153,7 +153,7 @@ func (s startSession) UniformBall(dst []float64, _ float64) { copy(dst, s.start)
 // starGraph is a graph of the plan's size in which individual 0 is in `degree` pairs with
 // 1, 2, ..., which come first in the order that seed 0 draws. The other pairs are not of
 // individuals of the star where there are enough others, and nobody is in more pairs where
-// that is the unit.
+// an individual is the unit.
 func starGraph(s pairs.Spec, degree int) (*pairgraph.Graph, error) {
 	n, count := s.Individuals, s.Pairs
 	if degree >= n || degree > count {
@@ -210,10 +210,10 @@ func starGraph(s pairs.Spec, degree int) (*pairgraph.Graph, error) {
 // labels: individual 0 is opposite of the others and the labels of its pairs turn, which
 // turns gradients around, where both are as large as the clip.
 //
-// mirrored: features turn while W sees next to nothing of it: the slope W v keeps its sign
-// and v does not. It is for gradients that are as large as Spec.Shrink assumes, which
-// labels cannot turn. It moves the partners too, so their other pairs must have no
-// gradient on either side, or the unit must be all of them.
+// tilted: all pairs are dissimilar, and individual 0 turns a little to the other side of
+// the line that W does not see: the slope W v changes its sign and v hardly does, so the
+// gradient turns around at its largest. It is for gradients that are to be as large as
+// Spec.Shrink assumes, which labels cannot turn.
 func pairInstances(s pairs.Spec, g *pairgraph.Graph, degree int) (all []PairInstance) {
 	side := func(victim, other []float64, turned bool) PairSide {
 		return starSide(s, g, degree, victim, other, turned)
@@ -230,29 +230,23 @@ func pairInstances(s pairs.Spec, g *pairgraph.Graph, degree int) (all []PairInst
 			Text: fmt.Sprintf("star of %d pairs, their labels turned, W = (%g, 0, ...)", degree, w),
 		})
 	}
-	if s.Dim < 2 || degree < s.Pairs && s.Unit != pairs.Individual {
+	if s.Dim < 2 {
 		return all
 	}
-	const tilt = 1.0 / 64
+	const tilt = 1.0 / 256
 	long := math.Sqrt(1 - tilt*tilt)
 	if s.Norm() == pairgraph.L1 {
 		long = 1 - tilt
 	}
 	for _, w := range starts {
-		start := startMatrix(s, 0)
+		start := startMatrix(s, w)
 		for row := 0; row < len(start); row += s.Dim {
-			start[row+1] = w
-			if s.Mode != algorithms.Paper {
-				break
-			}
+			start[row], start[row+1] = 0, start[row]
 		}
-		in := PairInstance{Graph: g, Start: start, Text: fmt.Sprintf("star of %d pairs, features mirrored, W = (0, %g, 0, ...)", degree, w)}
-		a, b := at(long, tilt), at(-long, tilt)
-		in.Sides = [2]PairSide{side(a, at(-long, -tilt), true), side(b, at(long, -tilt), true)}
-		if s.Unit == pairs.Individual { // the partners stay
-			in.Sides = [2]PairSide{side(a, at(0, 0), true), side(b, at(0, 0), true)}
-		}
-		all = append(all, in)
+		all = append(all, PairInstance{
+			Graph: g, Sides: [2]PairSide{side(at(long, tilt), at(-1), true), side(at(long, -tilt), at(-1), true)}, Start: start,
+			Text: fmt.Sprintf("star of %d pairs, one individual tilted, W = (0, %g, 0, ...)", degree, w),
+		})
 	}
 	return all
 }

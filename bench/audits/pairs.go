@@ -39,7 +39,7 @@ func pairCases(b privacy.Budget) (all []pairCase) {
 	add(true, one)
 	add(true, preferences)
 	add(true, group, alone, shrink)
-	add(false, shrink)
+	add(true, shrink)
 	if b.Delta > 0 {
 		add(false, func(s *pairs.Spec) { s.Sampling, s.Epochs = pairs.Poisson, 1 })
 		add(false, group, alone, func(s *pairs.Spec) { s.Sampling, s.Batch, s.Epochs = pairs.Poisson, 2, 1 })
