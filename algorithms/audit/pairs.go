@@ -227,7 +227,7 @@ func pairInstances(s pairs.Spec, g *pairgraph.Graph, degree int) (all []PairInst
 	for _, w := range starts {
 		all = append(all, PairInstance{
 			Graph: g, Sides: [2]PairSide{side(at(1), at(-1), false), side(at(1), at(-1), true)}, Start: startMatrix(s, w),
-			Text: fmt.Sprintf("star of %d pairs, their labels turned, W = (%g, 0, ...)", degree, w),
+			Text: fmt.Sprintf("star of %d pairs, their labels turned, W = (%.4g, 0, ...)", degree, w),
 		})
 	}
 	if s.Dim < 2 {
@@ -245,7 +245,7 @@ func pairInstances(s pairs.Spec, g *pairgraph.Graph, degree int) (all []PairInst
 		}
 		all = append(all, PairInstance{
 			Graph: g, Sides: [2]PairSide{side(at(long, tilt), at(-1), true), side(at(long, -tilt), at(-1), true)}, Start: start,
-			Text: fmt.Sprintf("star of %d pairs, one individual tilted, W = (0, %g, 0, ...)", degree, w),
+			Text: fmt.Sprintf("star of %d pairs, one individual tilted, W = (0, %.4g, 0, ...)", degree, w),
 		})
 	}
 	return all

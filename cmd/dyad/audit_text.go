@@ -66,9 +66,12 @@ func writeTightness(b *strings.Builder, r *audit.Report) {
 	control := "is refuted by these runs: a leak of twice the claim would be seen"
 	if !r.HalfRefuted {
 		control = "is NOT refuted by these runs"
-		if r.RunsForHalf > 0 {
+		switch {
+		case r.RunsForHalf > 0:
 			control += fmt.Sprintf("; about %d would do", r.RunsForHalf)
-		} else {
+		case r.Planned == 0:
+			control += "; try more --canaries, or --method runs"
+		default:
 			control += "; try more --runs, or a larger --epsilon"
 		}
 	}
