@@ -62,7 +62,7 @@ func worst(ctx context.Context, t Target, indices []int, seed uint64) (Target, e
 	}
 	if l, ok := problem.Loss.(engine.MetricLoss); ok {
 		domain := problem.Domain()
-		more, err := searchMetric(l, b, d, domain, domain.Start()).targets(n, b)
+		more, err := searchMetric(l, b, domain, inPlane(domain.Start(), d)).in(d).targets(n, b)
 		if err != nil {
 			return Target{}, err
 		}

@@ -139,6 +139,13 @@ func TestSeededDefectsOfPairsAreCaught(t *testing.T) {
 			}
 		})
 	}
+	half := planOf(t, gauss(star(pairs.Individual, 3)))
+	noise := half.Noise.(privacy.Gaussian)
+	noise.Sigma /= 2
+	half.Noise, half.Events = noise, []privacy.Event{noise.Event(half.Certificate)}
+	if r := attack(t, half, 0, 8_000); r.Holds() || !testing.Short() && !r.Refuted() {
+		t.Errorf("half the noise: %+v for epsilon %v", r.Bounds, r.Epsilon)
+	}
 	// Individuals above the cap are refused where the unit is one of them.
 	if _, err := audit.WorstPairs(context.Background(), planOf(t, star(pairs.Individual, 1)), 3); err == nil {
 		t.Error("an individual above the degree cap was accepted")
