@@ -46,8 +46,11 @@ func Run(ctx context.Context, t Target, o Options) (*Report, error) {
 	if err := t.check(); err != nil {
 		return nil, err
 	}
-	if t.secret() {
+	switch {
+	case t.secret():
 		o.Access = BlackBox
+	case t.Program != nil && t.Program.Draw != nil:
+		o.Access = WhiteBox // there are no coins but the noise
 	}
 	if err := o.defaults(); err != nil {
 		return nil, err
