@@ -26,7 +26,7 @@ var importRules = map[string][]string{
 	"algorithms/local":    {"engine", "privacy"},
 	"algorithms/pairs":    {"algorithms", "engine", "engine/pairgraph", "privacy"},
 	"algorithms/algotest": {"algorithms", "engine", "privacy"},
-	"algorithms/audit":    {"algorithms", "algorithms/algotest", "engine", "privacy"},
+	"algorithms/audit":    {"algorithms", "algorithms/algotest", "algorithms/pairs", "engine", "engine/pairgraph", "privacy"},
 	"bench/...":           {"*"},
 	"bench":               {"*"},
 	"cmd/...":             {"*"},

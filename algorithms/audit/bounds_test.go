@@ -175,16 +175,16 @@ func TestQuantilesReachTheTails(t *testing.T) {
 func TestLowBitsOfFloatNoiseTellDataApart(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	audited := func(round func(float64) float64) float64 {
-		var s [2]sample // pilot, held out
+		var s [2][2][]float64 // pilot, held out
 		for i := range 4 {
 			x := []float64{0, 0.3}[i%2]
 			for range 1000 {
 				v := round(x + 0.5*math.Sqrt2*math.Erfinv(2*rng.Float64()-1))
-				s[i/2][i%2] = append(s[i/2][i%2], Observation{Releases: []Release{{Value: []float64{v}}}})
+				s[i/2][i%2] = append(s[i/2][i%2], lowBitScore.of(Observation{Releases: []Release{{Value: []float64{v}}}}))
 			}
 		}
-		a := bestAttack(s[0].scores(lowBitScore, 0), s[0].scores(lowBitScore, 1), 1000, 1e-5, 0.001)
-		return ClopperPearson(a.count(s[1].scores(lowBitScore, 0), s[1].scores(lowBitScore, 1)), 1e-5, 0.001)
+		a := bestAttack(s[0][0], s[0][1], 1000, 1e-5, 0.001)
+		return ClopperPearson(a.count(s[1][0], s[1][1]), 1e-5, 0.001)
 	}
 	if epsilon := audited(func(v float64) float64 { return v }); !(epsilon > 1) {
 		t.Errorf("float noise: epsilon >= %g by low bits, want above 1", epsilon)

@@ -20,25 +20,42 @@
 // BlackBox: the whole algorithm through algorithms.Run, coins and noise fresh in
 // every run. The adversary does not know the coins.
 //
+// Training on pairs and tuples is attacked as a Program: WorstPairs and WorstTuples choose
+// its data sets. What is private before it is released (noise on features and labels) has
+// no releases of a session and is scored as it is drawn.
+//
 // # Seeded bugs
 //
 // Tests seed the bugs that an audit or a charge is there to find, and fail if one is
 // missed:
 //
-//   - noise/4 and sensitivity halved: TestUnderNoisedBuildIsCaught, and for streams
-//     TestUnderNoisedStreamIsCaught;
+//   - noise/4 and sensitivity halved: TestUnderNoisedBuildIsCaught, for streams
+//     TestUnderNoisedStreamIsCaught, and half of pure noise TestPureNoiseIsAuditedTightly;
+//   - slopes that depend on other records: TestKinksThroughSigmoidHold;
 //   - noise used twice: TestReusedNoiseIsCaught, and on resume
 //     TestReusedNoiseOnResumeIsCaught in package algorithms;
 //   - an uncharged run: TestUnchargedRunIsCaught here and in package algorithms;
-//   - noise of float64: TestFloatNoiseIsOffGrid.
+//   - noise of float64: TestFloatNoiseIsOffGrid;
+//   - noise for fewer pairs than change together, an uncapped degree, kappa dropped to 1 by
+//     Poisson batches: TestSeededDefectsOfPairsAreCaught in package pairs; the row-wise clip
+//     of a paper: TestThePrintedClaimIsRefuted there;
+//   - pairs clipped instead of tuples, an individual in two tuples, a clip too large, tuples
+//     drawn by class, all pairs as n/2 or as one, noise for another epsilon:
+//     TestSeededDefectsOfTuplesAreCaught there;
+//   - twice the epsilon spent on features and labels: TestAuditOfPerturbedInputs there.
 //
 // # What a bound means
 //
 // The attack (score, direction, threshold) is chosen on one half of the runs, and
 // the bound computed from the other half, which the choice has not seen. Each
 // method gets its share of 1 - confidence, so that all bounds of a report hold
-// together with the stated confidence. See ClopperPearson, GaussianModel and
-// OneRunEpsilon for the theorems.
+// together with the stated confidence. See ClopperPearson, GaussianModel, scaleModel and
+// OneRunEpsilon for the theorems, and looks for why the largest bound so far holds whenever
+// an audit is stopped.
+//
+// A bound that stays below a claim says little if it would have stayed below half of the
+// claim too: Report.HalfRefuted. Report.Tightness says how bad the attacked data sets are,
+// whatever the number of runs.
 //
 //	[SNJ23] Steinke, Nasr, Jagielski. Privacy Auditing with One (1) Training Run.
 //	        NeurIPS 2023, arXiv 2305.08846.

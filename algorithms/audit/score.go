@@ -38,7 +38,8 @@ func distance2(a, b []float64) float64 {
 	return sum
 }
 
-// score maps a run to a number by which the two data sets are told apart.
+// score maps a run to a number by which the two data sets are told apart; it was fixed
+// before any run.
 type score struct {
 	name string
 	of   func(Observation) float64
@@ -54,24 +55,24 @@ const mostFeatures = 64
 // side or in the returned weights. It knows neither the exact vectors nor the law of
 // the noise, so it also finds noise that repeats or is correlated. ok is false in too
 // many dimensions or for too few runs.
-func learnedScore(pilot sample, name string, features func(Observation) []float64) (score, bool) {
+func learnedScore(pilot [2][]trial, features func(trial) []float64) (of func(trial) float64, ok bool) {
 	d := len(features(pilot[0][0]))
 	runs := len(pilot[0])
 	if d == 0 || d > mostFeatures || runs < 2*d+2 {
-		return score{}, false
+		return nil, false
 	}
 	var means [2][]float64
 	within := mat.NewSymDense(d, nil)
 	for side, runs := range pilot {
 		m := make([]float64, d)
-		for _, o := range runs {
-			for k, v := range features(o) {
+		for _, t := range runs {
+			for k, v := range features(t) {
 				m[k] += v / float64(len(runs))
 			}
 		}
 		means[side] = m
-		for _, o := range runs {
-			v := slices.Clone(features(o))
+		for _, t := range runs {
+			v := slices.Clone(features(t))
 			for k := range v {
 				v[k] -= m[k]
 			}
@@ -97,13 +98,13 @@ func learnedScore(pilot sample, name string, features func(Observation) []float6
 		_ = factor.SolveVecTo(&solved, mat.NewVecDense(d, difference))
 		direction = solved.RawVector().Data
 	}
-	return score{name, func(o Observation) float64 {
+	return func(t trial) float64 {
 		sum := 0.0
-		for k, v := range features(o) {
+		for k, v := range features(t) {
 			sum += v * direction[k]
 		}
 		return sum
-	}}, true
+	}, true
 }
 
 // lowBitScore is the exponent of the lowest set bit over all released coordinates:
@@ -125,53 +126,4 @@ var lowBitScore = score{"lowest set bit", func(o Observation) float64 {
 func lowBit(v float64) int {
 	f, e := math.Frexp(v)
 	return e - 53 + bits.TrailingZeros64(uint64(int64(math.Abs(f)*0x1p53)))
-}
-
-// OffGrid counts the released coordinates that are no multiple of the grid of their
-// noise. With exact noise there are none: the set of values that can be released is
-// the grid whatever the data (privacy.md 1.6), up to where float64 itself is coarser.
-func OffGrid(runs []Observation) (values, off int) {
-	for _, o := range runs {
-		for _, r := range o.Releases {
-			grid := r.Noise.GridSize()
-			_, e := math.Frexp(grid)
-			for _, v := range r.Value {
-				values++
-				if v != 0 && lowBit(v) < e-1 {
-					off++
-				}
-			}
-		}
-	}
-	return values, off
-}
-
-// Repeated counts the releases whose noise vector is the same as that of another
-// release, to 16 grid steps in each coordinate. Noise of standard deviation sigma has
-// sigma/g >= 2^28 grid steps, so two independent vectors of two coordinates agree with
-// probability below (16 * 2^-28 / (2 sqrt(pi)))^2 * 4 < 2^-49, and 10^5 releases hold
-// such a pair with probability below 10^-5. Vectors of one coordinate are not counted.
-func Repeated(runs []Observation) int {
-	seen := map[string]int{}
-	for _, o := range runs {
-		for _, r := range o.Releases {
-			if len(r.Value) < 2 {
-				continue
-			}
-			// Value - Exact is rounded; the grid is far coarser than its error.
-			grid := r.Noise.GridSize()
-			key := make([]byte, 0, 8*len(r.Value))
-			for k, v := range r.Value {
-				key = fmt.Appendf(key, "%d,", int64(math.Floor((v-r.Exact[k])/grid/16)))
-			}
-			seen[string(key)]++
-		}
-	}
-	repeated := 0
-	for _, count := range seen {
-		if count > 1 {
-			repeated += count
-		}
-	}
-	return repeated
 }

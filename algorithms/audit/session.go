@@ -2,6 +2,7 @@ package audit
 
 import (
 	"context"
+	"errors"
 	"math"
 	"slices"
 
@@ -27,6 +28,10 @@ type Observation struct {
 	// LogRatio is the log-likelihood ratio of the releases, neighbour against data,
 	// under the claimed noise. It is set in white-box runs.
 	LogRatio float64
+	// gap and noise are sums over the releases of a white-box run: how far the exact
+	// vectors of the two data sets are apart, and the size of the noise, both in the norm
+	// and scale of gammaParts.
+	gap, noise float64
 }
 
 // flat is all released coordinates in order.
@@ -44,6 +49,7 @@ type observer struct {
 	privacy.Session
 	coins    *privacy.Source
 	observed *Observation
+	most     int // releases after which the run ends with errEnough; 0: all
 }
 
 func (o observer) Permutation(n int) []int32 {
@@ -102,6 +108,16 @@ func (o observer) Release(x []float64, c privacy.Certificate, m privacy.Mechanis
 	}
 	r.Value = slices.Clone(x)
 	o.observed.Releases = append(o.observed.Releases, r)
+	return o.enough()
+}
+
+// errEnough ends a run of which the first releases are enough.
+var errEnough = errors.New("audit: enough releases")
+
+func (o observer) enough() error {
+	if o.most > 0 && len(o.observed.Releases) >= o.most {
+		return errEnough
+	}
 	return nil
 }
 
@@ -137,7 +153,7 @@ func (p replayer) Release(x []float64, c privacy.Certificate, m privacy.Mechanis
 	}
 	p.observed.Releases = append(p.observed.Releases, Release{Exact: slices.Clone(x), Noise: m})
 	copy(x, p.recorded[i].Value)
-	return nil
+	return p.enough()
 }
 
 // spy is an algorithm whose releases are noted, for runs through algorithms.Run.

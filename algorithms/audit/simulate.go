@@ -14,7 +14,7 @@ import (
 	"dyad/privacy"
 )
 
-// Access is what the adversary knows beside what is released.
+// Access is what the adversary knows besides what is released.
 type Access int
 
 // The kinds of access; the zero value is the stronger and faster one.
@@ -33,19 +33,17 @@ func (a Access) String() string {
 	return "white-box"
 }
 
-// sample are runs on the data and on the neighbour.
-type sample [2][]Observation
-
 // worker runs a target in one goroutine.
 type worker struct {
-	t   Target
-	own [2]*lookup
+	t    Target
+	own  [2]*lookup
+	most int // as in observer, for pair
 }
 
 func newWorker(t Target) (*worker, error) {
 	w := &worker{t: t}
-	if t.Stream != nil {
-		return w, nil // a stream binds its records as they come
+	if t.Stream != nil || t.Program != nil {
+		return w, nil // they bind their data themselves
 	}
 	for side, r := range []*engine.Records{t.Data, t.Neighbour} {
 		ev, err := t.Plan.Spec.Kernel.Bind(r)
@@ -78,17 +76,21 @@ func index(neighbour bool) int {
 // and replays its releases on the other. It returns the run and the releases of the
 // replay, of which only Exact is set.
 func (w *worker) pair(ctx context.Context, neighbour bool, noise uint64) (Observation, []Release, error) {
+	if p := w.t.Program; p != nil && p.Draw != nil {
+		o, err := p.draw(neighbour, noise)
+		return o, nil, err
+	}
 	session, err := privacy.NewPublicSession(privacy.NewSeededSource(noise), w.t.claim().events)
 	if err != nil {
 		return Observation{}, nil, err
 	}
 	var o, other Observation
-	first := observer{Session: session, coins: privacy.NewSeededSource(w.t.Coins), observed: &o}
-	if o.Weights, err = w.train(ctx, neighbour, first); err != nil {
+	first := observer{Session: session, coins: privacy.NewSeededSource(w.t.Coins), observed: &o, most: w.most}
+	if o.Weights, err = w.train(ctx, neighbour, first); err != nil && !errors.Is(err, errEnough) {
 		return Observation{}, nil, err
 	}
-	second := replayer{observer{Session: session, coins: privacy.NewSeededSource(w.t.Coins), observed: &other}, o.Releases, o.hidden}
-	if _, err = w.train(ctx, !neighbour, second); err != nil {
+	second := replayer{observer{Session: session, coins: privacy.NewSeededSource(w.t.Coins), observed: &other, most: w.most}, o.Releases, o.hidden}
+	if _, err = w.train(ctx, !neighbour, second); err != nil && !errors.Is(err, errEnough) {
 		return Observation{}, nil, err
 	}
 	if len(other.Releases) != len(o.Releases) || len(o.Releases) == 0 {
@@ -104,11 +106,17 @@ func (w *worker) pair(ctx context.Context, neighbour bool, noise uint64) (Observ
 			return Observation{}, nil, err
 		}
 		o.LogRatio += ratio
+		gap, noise := gammaParts(r.Noise, r.Value, r.Exact, other.Releases[i].Exact)
+		o.gap += gap
+		o.noise += noise
 	}
 	return o, other.Releases, nil
 }
 
 func (w *worker) train(ctx context.Context, neighbour bool, s privacy.Session) ([]float64, error) {
+	if w.t.Program != nil {
+		return w.t.Program.Train(ctx, neighbour, s)
+	}
 	if w.t.Stream != nil {
 		return w.stream(ctx, neighbour, s)
 	}
@@ -146,15 +154,18 @@ func (w *worker) stream(ctx context.Context, neighbour bool, s privacy.Session) 
 }
 
 // whole runs everything from binding to the returned weights through algorithms.Run,
-// or a whole stream.
+// or a whole stream or program.
 func (w *worker) whole(ctx context.Context, neighbour bool, seed uint64) (Observation, error) {
+	if p := w.t.Program; p != nil && p.Draw != nil {
+		return p.draw(neighbour, seed)
+	}
 	var o Observation
-	if w.t.Stream != nil {
-		session, err := privacy.NewPublicSession(privacy.NewSeededSource(seed), w.t.Stream.Events)
+	if w.t.Stream != nil || w.t.Program != nil {
+		session, err := privacy.NewPublicSession(privacy.NewSeededSource(seed), w.t.claim().events)
 		if err != nil {
 			return Observation{}, err
 		}
-		o.Weights, err = w.stream(ctx, neighbour, observer{Session: session, observed: &o})
+		o.Weights, err = w.train(ctx, neighbour, observer{Session: session, observed: &o})
 		return o, err
 	}
 	records := w.records(neighbour)
@@ -166,21 +177,35 @@ func (w *worker) whole(ctx context.Context, neighbour bool, seed uint64) (Observ
 	return o, nil
 }
 
-// simulate makes runs on each of the two data sets. Run i of a side has its own seed,
-// so the result does not depend on the number of workers.
-func simulate(ctx context.Context, t Target, access Access, runs int, seed uint64, workers int, tracker algorithms.Tracker) (sample, error) {
-	s := sample{make([]Observation, runs), make([]Observation, runs)}
+// campaign are runs of one target on both data sets, as they grow.
+type campaign struct {
+	t       Target
+	access  Access
+	seed    uint64
+	workers int
+	scores  []score // computed from every run
+	trials  [2][]trial
+}
+
+// extend makes runs until there are that many on each side. Run i of a side has its own
+// seed, so the result depends neither on the number of workers nor on earlier calls. step
+// is told how many runs of both sides there are. An error leaves the trials as they were.
+func (c *campaign) extend(ctx context.Context, runs int, step func(done int)) error {
+	from := len(c.trials[0])
+	more := [2][]trial{make([]trial, runs-from), make([]trial, runs-from)}
+	workers := c.workers
 	if workers <= 0 {
 		workers = runtime.GOMAXPROCS(0)
 	}
 	var mu sync.Mutex
 	next, done := 0, 0
+	total := 2 * (runs - from)
 	var failed error
 	take := func(finished int, err error) (int, bool) {
 		mu.Lock()
 		defer mu.Unlock()
-		if done += finished; finished > 0 && (done%64 == 0 || done == 2*runs) {
-			tracker.Step(done, 2*runs)
+		if done += finished; finished > 0 && (done%64 == 0 || done == total) {
+			step(2*from + done)
 		}
 		if failed == nil {
 			failed = err
@@ -190,25 +215,27 @@ func simulate(ctx context.Context, t Target, access Access, runs int, seed uint6
 		}
 		i := next
 		next++
-		return i, failed == nil && i < 2*runs
+		return i, failed == nil && i < total
 	}
 	var wait sync.WaitGroup
 	for range workers {
 		wait.Go(func() {
-			w, err := newWorker(t)
+			w, err := newWorker(c.t)
 			if err != nil {
 				take(0, err)
 				return
 			}
 			for i, ok := take(0, nil); ok; {
-				neighbour := i >= runs
+				side := i % 2
 				var o Observation
-				if access == BlackBox {
-					o, err = w.whole(ctx, neighbour, runSeed(seed, i))
+				if c.access == BlackBox {
+					o, err = w.whole(ctx, side == 1, runSeed(c.seed, 2*from+i))
 				} else {
-					o, _, err = w.pair(ctx, neighbour, runSeed(seed, i))
+					o, _, err = w.pair(ctx, side == 1, runSeed(c.seed, 2*from+i))
 				}
-				s[index(neighbour)][i%runs] = o
+				if err == nil {
+					more[side][i/2] = newTrial(o, c.scores, 2*from+i)
+				}
 				i, ok = take(1, err)
 			}
 			if err := w.close(); err != nil {
@@ -218,9 +245,12 @@ func simulate(ctx context.Context, t Target, access Access, runs int, seed uint6
 	}
 	wait.Wait()
 	if failed != nil {
-		return sample{}, fmt.Errorf("audit: %s: %w", t.claim().algorithm, failed)
+		return fmt.Errorf("audit: %s: %w", c.t.claim().algorithm, failed)
 	}
-	return s, nil
+	for side := range c.trials {
+		c.trials[side] = append(c.trials[side], more[side]...)
+	}
+	return nil
 }
 
 // runSeed mixes a seed with a run number.

@@ -2,8 +2,7 @@ package pairs_test
 
 import (
 	"context"
-	"math"
-	"slices"
+	"fmt"
 	"testing"
 
 	"dyad/algorithms"
@@ -13,200 +12,198 @@ import (
 	"dyad/privacy"
 )
 
-// victim is a variant under attack: one individual in kappa pairs with everybody else,
-// all in one batch, whose labels turn around saturated gradients.
-type victim struct {
-	spec pairs.Spec
-	// plan makes the plan; nil means spec.Plan.
-	plan func(pairs.Spec) (*pairs.Plan, error)
-	// pairs of the neighbour with turned labels, at most kappa for a true claim.
-	turned int
-	claim  float64
-	delta  float64
-	// crossed: instead of labels the features turn, from the first axis to the second, of
-	// all pairs; they are dissimilar, and W weighs both axes alike. As all gradients are
-	// far below the fixed clip and as large as the bound at W, this is the worst case of
-	// the shrinking clip: (-1, 0) against (0, -1) in the L1 norm.
-	crossed bool
-}
-
 const victims = 3
 
+// star is a training on the pairs of one individual with three others and on three more.
 func star(unit pairs.Unit, kappa int) pairs.Spec {
 	return pairs.Spec{
-		Individuals: victims + 1, Pairs: victims, Dim: 2, Bound: 1, Loss: pairgraph.Contrastive{Margin: 1e6}, Rows: 2,
-		Unit: unit, Kappa: kappa, Batch: victims, Epochs: 1, Clip: 0.5, Budget: privacy.Budget{Epsilon: 1},
+		Individuals: 9, Pairs: 2 * victims, Dim: 2, Bound: 1, Loss: pairgraph.Contrastive{Margin: 1}, Rows: 2,
+		Unit: unit, Kappa: kappa, Batch: victims, Epochs: 1, Clip: 0.1, StepSize: 1e-9, Budget: privacy.Budget{Epsilon: 1},
 	}
 }
 
-// attack runs v on two neighbours and bounds epsilon from below by a threshold of the
-// released step in the direction of the gradient, chosen on other runs.
-func attack(t *testing.T, v victim, runs int) float64 {
+func laplace(s pairs.Spec) pairs.Spec { s.Noise = privacy.LaplaceNoise; return s }
+
+func gauss(s pairs.Spec) pairs.Spec { s.Budget.Delta = 1e-3; return s }
+
+func shrink(s pairs.Spec) pairs.Spec { s.Shrink, s.Clip, s.Rows = true, 1e9, 1; return s }
+
+// attack audits p with so many changed pairs, or kappa.
+func attack(t *testing.T, p *pairs.Plan, changed, runs int) *audit.Report {
 	t.Helper()
-	plan := v.plan
-	if plan == nil {
-		plan = pairs.Spec.Plan
-	}
-	p, err := plan(v.spec)
+	target, err := audit.WorstPairs(context.Background(), p, changed)
 	if err != nil {
 		t.Fatal(err)
 	}
-	list := make([]pairgraph.Pair, victims)
-	for i := range list {
-		list[i] = pairgraph.Pair{A: 0, B: int32(i + 1)}
-	}
-	g, err := pairgraph.New(victims+1, list)
-	if err != nil {
-		t.Fatal(err)
-	}
-	x := []float64{1, 0, -1, 0, -1, 0, -1, 0}
-	var scores [2][]float64
-	for side := range scores {
-		labels := make([]bool, victims)
-		for i := range v.turned {
-			labels[i] = side == 1 || v.crossed
-		}
-		if v.crossed && side == 1 {
-			x = []float64{0, 1, 0, -1, 0, -1, 0, -1}
-		}
-		data := newData(t, v.spec, x, g, labels)
-		for i := range runs {
-			session, err := privacy.NewPublicSession(privacy.NewSeededSource(uint64(2*i+side+1)), p.Events)
-			if err != nil {
-				t.Fatal(err)
-			}
-			seen := &watcher{Session: session, even: v.crossed}
-			if _, err := pairs.Train(context.Background(), data, p, seen, 1, nil); err != nil {
-				t.Fatal(err)
-			}
-			r := seen.released
-			if v.crossed { // the log-likelihood ratio, in units of the scale
-				score := math.Abs(r[0]+1) - math.Abs(r[0]) + math.Abs(r[1]) - math.Abs(r[1]+1)
-				scores[side] = append(scores[side], score)
-				continue
-			}
-			scores[side] = append(scores[side], r[0]+r[2])
-		}
-	}
-	return lowerBound(scores, v.delta)
+	return run(t, target, runs)
 }
 
-// lowerBound is a lower bound of epsilon from the scores of two neighbours, by a threshold
-// that is chosen on the first halves.
-func lowerBound(scores [2][]float64, delta float64) float64 {
-	runs := len(scores[0])
-	half := runs / 2
-	sorted := slices.Sorted(slices.Values(scores[0][:half]))
-	best := 0.0
-	var at float64
-	for k := 1; k < 40; k++ { // on the first halves
-		cut := sorted[k*half/40]
-		if b := audit.ClopperPearson(count(scores, 0, half, cut), delta, 0.01); b > best {
-			best, at = b, cut
-		}
-	}
-	return audit.ClopperPearson(count(scores, half, runs, at), delta, 1e-4)
-}
-
-// count counts scores at or above a threshold, on the likelier side.
-func count(scores [2][]float64, from, to int, cut float64) audit.Event {
-	var n [2]int
-	for side := range n {
-		for _, s := range scores[side][from:to] {
-			if s >= cut {
-				n[side]++
-			}
-		}
-	}
-	m := to - from
-	if n[0] < n[1] {
-		return audit.Event{Likely: m - n[0], LikelyRuns: m, Rare: m - n[1], RareRuns: m}
-	}
-	return audit.Event{Likely: n[0], LikelyRuns: m, Rare: n[1], RareRuns: m}
-}
-
-// watcher keeps what was released. The start of W is the same in all runs, as an
-// adversary who knows it may assume.
-type watcher struct {
-	privacy.Session
-	released []float64
-	even     bool // W weighs all features alike
-}
-
-func (w *watcher) UniformBall(dst []float64, _ float64) {
-	for i := range dst {
-		if w.even {
-			dst[i] = 1
-			continue
-		}
-		dst[i] = float64(1 - i%2) // W x = x_1 in every row
-	}
-}
-
-func (w *watcher) Release(x []float64, c privacy.Certificate, m privacy.Mechanism) error {
-	err := w.Session.Release(x, c, m)
-	w.released = slices.Clone(x)
-	return err
-}
-
-// halved plans for half of the pairs that change: half the sensitivity.
-func halved(s pairs.Spec) (*pairs.Plan, error) {
-	s.Kappa--
-	return s.Plan()
-}
-
-// Black-box lower bounds stay below the claim for every variant; the printed algorithm
-// breaks its own claim but not what the report says, and a sensitivity that is too small
-// is caught.
-func TestAuditOfEveryVariant(t *testing.T) {
-	runs := 12_000
+func run(t *testing.T, target audit.Target, runs int) *audit.Report {
+	t.Helper()
 	if testing.Short() {
-		runs = 2_000
+		runs /= 5
 	}
-	laplace := func(s pairs.Spec) pairs.Spec { s.Noise = privacy.LaplaceNoise; return s }
-	gauss := func(s pairs.Spec) pairs.Spec { s.Budget.Delta = 1e-3; return s }
-	shrink := func(s pairs.Spec) pairs.Spec { s.Shrink, s.Clip, s.Rows = true, 1e9, 1; return s }
-	printed := laplace(star(pairs.Group, 1))
-	printed.Mode = algorithms.Paper
-	for name, c := range map[string]struct {
-		victim
-		atLeast float64 // the attack has this power
-	}{
-		"Laplace, individual": {victim{spec: laplace(star(pairs.Individual, 3)), turned: 3, claim: 1}, 0.2},
-		"K-norm, individual":  {victim{spec: star(pairs.Individual, 3), turned: 3, claim: 1}, 0.2},
-		"Gauss, individual":   {victim{spec: gauss(star(pairs.Individual, 3)), turned: 3, claim: 1, delta: 1e-3}, 0.2},
-		"Laplace, pair":       {victim{spec: laplace(star(pairs.OnePair, 1)), turned: 1, claim: 1}, 0.2},
-		"Laplace, group":      {victim{spec: laplace(star(pairs.Group, 2)), turned: 2, claim: 1}, 0.2},
-		"shrinking clip":      {victim{spec: shrink(laplace(star(pairs.Group, 3))), turned: 3, claim: 1, crossed: true}, 0.75},
-		"printed":             {victim{spec: printed, turned: 1, claim: 2}, 0.3},
+	r, err := audit.Run(context.Background(), target, audit.Options{Runs: runs, Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tight := ""
+	if r.Tightness != nil {
+		share, se := r.Tightness.Share()
+		tight = fmt.Sprintf(", %s %.3f +- %.3f of the claim", r.Tightness.Quantity, share, se)
+	}
+	t.Logf("%s: %s; moves %.4f; epsilon >= %.3f of %.3f%s", r.Variant, r.Instance, r.Move, r.LowerBound, r.Epsilon, tight)
+	return r
+}
+
+// holds says that an audit did not refute the claim, and that it would have refuted half.
+func holds(t *testing.T, r *audit.Report) {
+	t.Helper()
+	if !r.Holds() {
+		t.Errorf("refuted: %+v, moves %v, %d off the grid, %d repeated", r.Bounds, r.Move, r.OffGrid, r.Repeated)
+	}
+	if testing.Short() {
+		return
+	}
+	if !r.HalfRefuted {
+		t.Errorf("no power: %+v", r.Bounds)
+	}
+	if r.Tightness != nil {
+		if share, se := r.Tightness.Share(); share < 0.9-3*se || share > 1+4*se {
+			t.Errorf("%.3f +- %.3f of what the claim allows, want at least 0.9 and at most 1", share, se)
+		}
+	}
+}
+
+// No bound exceeds the claim for any variant, and the data sets are as bad as it allows.
+func TestAuditOfEveryVariant(t *testing.T) {
+	several := func(s pairs.Spec) pairs.Spec { s.Epochs, s.Pairs, s.Individuals = 3, 12, 12; return s }
+	steep := star(pairs.Individual, 3)
+	steep.Loss, steep.Rows = pairgraph.BradleyTerry{}, 1
+	for name, s := range map[string]pairs.Spec{
+		"Laplace, individual":        laplace(star(pairs.Individual, 3)),
+		"K-norm, individual":         star(pairs.Individual, 3),
+		"Gauss, individual":          gauss(star(pairs.Individual, 3)),
+		"Laplace, pair":              laplace(star(pairs.OnePair, 1)),
+		"Laplace, group":             laplace(star(pairs.Group, 2)),
+		"Gauss, three epochs":        gauss(several(star(pairs.Individual, 3))),
+		"K-norm, three epochs":       several(star(pairs.Group, 3)),
+		"preferences":                gauss(steep),
+		"shrinking clip, group":      laplace(shrink(star(pairs.Group, 3))),
+		"shrinking clip, individual": gauss(shrink(star(pairs.Individual, 3))),
 	} {
 		t.Run(name, func(t *testing.T) {
-			bound := attack(t, c.victim, runs)
-			t.Logf("epsilon is at least %.3f of %v", bound, c.claim)
-			if bound > c.claim {
-				t.Errorf("epsilon is at least %v, the claim is %v", bound, c.claim)
+			r := attack(t, planOf(t, s), 0, 6_000)
+			if r.Move < 0.99 {
+				t.Errorf("the exact vectors move %v of the certificate, want almost all of it", r.Move)
 			}
-			if !testing.Short() && bound < c.atLeast {
-				t.Errorf("the attack has no power: %v", bound)
+			holds(t, r)
+		})
+	}
+}
+
+// The printed algorithm clips row by row: what its noise really gives is reported and
+// holds, and what the paper claims for it is refuted.
+func TestThePrintedClaimIsRefuted(t *testing.T) {
+	s := laplace(star(pairs.Group, 1))
+	s.Mode, s.Budget.Epsilon = algorithms.Paper, 3
+	r := attack(t, planOf(t, s), 0, 6_000)
+	if r.PaperEpsilon != 3 || r.LowerBound <= r.PaperEpsilon || !r.Holds() {
+		t.Errorf("epsilon is at least %v, the paper claims %v, the report %v", r.LowerBound, r.PaperEpsilon, r.Epsilon)
+	}
+}
+
+// Seeded defects are refuted, by the certificate and by the runs: noise for fewer pairs
+// than change together.
+func TestSeededDefectsOfPairsAreCaught(t *testing.T) {
+	short := func(s pairs.Spec, kappa int) *pairs.Plan {
+		s.Unit, s.Kappa = pairs.Group, kappa
+		return planOf(t, s)
+	}
+	poisson := poissonStar(1)
+	for name, c := range map[string]struct {
+		plan    *pairs.Plan
+		changed int
+	}{
+		"half the sensitivity":           {short(laplace(star(pairs.Group, 2)), 1), 2},
+		"half the sensitivity, Gauss":    {short(gauss(star(pairs.Group, 2)), 1), 2},
+		"kappa less by one":              {short(star(pairs.Group, 3), 2), 3},
+		"shrinking for two":              {short(laplace(shrink(star(pairs.Group, 3))), 2), 3},
+		"an uncapped degree":             {short(gauss(star(pairs.Individual, 1)), 1), 3},
+		"kappa dropped to 1, by Poisson": {poisson, 8},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := attack(t, c.plan, c.changed, 8_000)
+			if r.Holds() || !r.Exceeds() || !testing.Short() && !r.Refuted() {
+				t.Errorf("not caught: moves %v of the certificate, %+v for epsilon %v", r.Move, r.Bounds, r.Epsilon)
 			}
 		})
 	}
-	// What must be caught.
-	strong := star(pairs.Group, 2)
-	strong.Budget.Epsilon = 3
-	crossed := star(pairs.Group, 3)
-	crossed.Budget.Epsilon = 3
-	wide := printed
-	wide.Rows, wide.Budget.Epsilon = 2, 3
-	for name, v := range map[string]victim{
-		"half the sensitivity": {spec: laplace(strong), plan: halved, turned: 2, claim: 3},
-		"the printed claim":    {spec: wide, turned: 1, claim: 3},
-		"shrinking for two":    {spec: shrink(laplace(crossed)), plan: halved, turned: 3, claim: 3, crossed: true},
-	} {
-		bound := attack(t, v, 4*runs)
-		t.Logf("%s: epsilon is at least %.3f of %v", name, bound, v.claim)
-		if bound <= v.claim && !testing.Short() {
-			t.Errorf("%s was not caught: %v of %v", name, bound, v.claim)
+	half := planOf(t, gauss(star(pairs.Individual, 3)))
+	noise := half.Noise.(privacy.Gaussian)
+	noise.Sigma /= 2
+	half.Noise, half.Events = noise, []privacy.Event{noise.Event(half.Certificate)}
+	if r := attack(t, half, 0, 8_000); r.Holds() || !testing.Short() && !r.Refuted() {
+		t.Errorf("half the noise: %+v for epsilon %v", r.Bounds, r.Epsilon)
+	}
+	// Individuals above the cap are refused where the unit is one of them.
+	if _, err := audit.WorstPairs(context.Background(), planOf(t, star(pairs.Individual, 1)), 3); err == nil {
+		t.Error("an individual above the degree cap was accepted")
+	}
+}
+
+// poissonStar is a training by Poisson batches, half of the pairs each, whose noise is for
+// so many pairs of one owner.
+func poissonStar(kappa int) *pairs.Plan {
+	p, err := pairs.Spec{
+		Individuals: 9, Pairs: 8, Dim: 1, Bound: 1, Loss: pairgraph.Contrastive{Margin: 1}, Rows: 1,
+		Unit: pairs.Group, Kappa: kappa, Batch: 4, Epochs: 1, StepSize: 1e-9, Clip: 0.1, Sampling: pairs.Poisson, Budget: privacy.Budget{Epsilon: 1.5, Delta: 1e-2},
+	}.Plan()
+	if err != nil {
+		panic(err) // the numbers are those above
+	}
+	return p
+}
+
+// On Poisson batches the likelihood ratio over the secret coins comes near the claim and
+// stays below it.
+func TestPoissonAudit(t *testing.T) {
+	holds(t, attack(t, poissonStar(8), 0, 20_000))
+}
+
+// Features and labels with noise: the claim holds, and a plan that spends twice as much is
+// caught.
+func TestAuditOfPerturbedInputs(t *testing.T) {
+	spec := func(m pairs.Method, epsilon float64, kappa int, byClass bool) pairs.Spec {
+		s := pairs.Spec{
+			Individuals: kappa + 1, Pairs: kappa, Dim: 2, Bound: 1, Loss: pairgraph.Contrastive{Margin: 1}, Method: m, ByClass: byClass,
+			Kappa: kappa, Budget: privacy.Budget{Epsilon: epsilon},
 		}
+		if m == pairs.Labels {
+			s.Unit = pairs.Group
+		}
+		return s
+	}
+	for name, c := range map[string]struct {
+		method  pairs.Method
+		kappa   int
+		byClass bool
+	}{
+		"input, classes": {pairs.Input, 1, true}, "input, labels": {pairs.Input, 3, false}, "labels": {pairs.Labels, 1, false}, "labels of a group": {pairs.Labels, 3, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := attack(t, planOf(t, spec(c.method, 1, c.kappa, c.byClass)), 0, 20_000)
+			if !r.Holds() || !testing.Short() && r.LowerBound < 0.3 {
+				t.Errorf("epsilon at least %v of 1", r.LowerBound)
+			}
+			target, err := audit.WorstPairs(context.Background(), planOf(t, spec(c.method, 3, c.kappa, c.byClass)), 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			target.Program.Guarantee.Epsilon = 1
+			if r := run(t, target, 20_000); r.Holds() {
+				t.Errorf("spending 3 passes for 1: %+v", r.Bounds)
+			}
+		})
 	}
 }

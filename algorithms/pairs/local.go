@@ -103,9 +103,12 @@ func (p *Plan) flip() privacy.RandomizedResponse {
 	return privacy.RandomizedResponse{Epsilon: e}
 }
 
-// perturb draws every message once and returns what the server knows. Features are
-// scaled down to the bound again afterwards, which is post-processing.
-func (p *Plan) perturb(data *pairgraph.Data, classes []bool, source *privacy.Source) (*pairgraph.Data, error) {
+// Perturb draws every message of methods Input and Labels once and returns what the server
+// knows: all that a training releases is a function of it. Features are scaled down to the
+// bound again afterwards, which is post-processing. classes are those of the individuals,
+// for Spec.ByClass. Nothing is charged: it is for attacks on public or made-up data, and
+// Run calls it after the charge.
+func (p *Plan) Perturb(data *pairgraph.Data, classes []bool, source *privacy.Source) (*pairgraph.Data, error) {
 	s := p.Spec
 	x, labels := data.Copy()
 	flip := p.flip()

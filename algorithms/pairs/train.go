@@ -254,7 +254,7 @@ func (p *Plan) train(ctx context.Context, data *pairgraph.Data, classes []bool, 
 	if !p.perturbs() {
 		return p.descend(ctx, sums, session, t)
 	}
-	data, err := p.perturb(data, classes, o.Source)
+	data, err := p.Perturb(data, classes, o.Source)
 	if err != nil {
 		return nil, err
 	}

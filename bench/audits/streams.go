@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"dyad/algorithms"
+	"dyad/algorithms/algotest"
 	"dyad/algorithms/audit"
 	"dyad/engine"
 	"dyad/engine/cpu"
@@ -47,6 +48,10 @@ func streams() []variant {
 			variant{a: algorithms.OnPairC{}, o: reservoir, loss: loss},
 		)
 	}
+	kinked := engine.Score{Of: algotest.KinkLosses(0)[0]}
+	for _, a := range []algorithms.Stream{algorithms.OnPairC{}, algorithms.DPFTRL{}} {
+		all = append(all, variant{a: a, o: algorithms.StreamOptions{Batch: 8, BurnIn: 4}, loss: kinked})
+	}
 	return append(all,
 		variant{a: algorithms.OnPairStrC{}, mode: algorithms.Paper, l2: 10, loss: engine.Logistic{}},
 		variant{a: algorithms.OnPairC{PaperAlpha: 200}, mode: algorithms.Paper, loss: engine.Logistic{}},
@@ -59,6 +64,9 @@ func (t *table) streamRows(v variant, b privacy.Budget) error {
 	radius := 1.0
 	if _, strong := v.a.(algorithms.OnPairStrC); strong && v.loss == (audit.Linear{}) {
 		radius = 1000 // a projection would take part of the move: its steps do not grow with the radius
+	}
+	if _, kinked := v.loss.(engine.Score); kinked {
+		radius = 0.1
 	}
 	s, err := algorithms.NewStreamSpec(cpu.Backend{Workers: 1}, engine.Problem{D: t.d, Bounds: engine.UnitBounds(), Loss: v.loss, Radius: radius}, v.o, v.l2, b, v.mode)
 	if err != nil {
@@ -80,12 +88,10 @@ func (t *table) streamRows(v variant, b privacy.Budget) error {
 	for _, o := range []audit.Options{
 		{Access: audit.WhiteBox, Runs: t.streams}, {Access: audit.BlackBox, Runs: t.streams / 2},
 	} {
-		o.Confidence, o.Seed = t.confidence, seed
-		r, err := audit.Run(t.ctx, target, o)
-		if err != nil {
+		o.Seed = seed
+		if err := t.audit(target, o, v.loss == (audit.Linear{}) && v.mode == algorithms.Certified && o.Access == audit.WhiteBox && !v.o.Reservoir); err != nil {
 			return err
 		}
-		t.print(r)
 	}
 	return nil
 }

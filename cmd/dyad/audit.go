@@ -1,8 +1,10 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"fmt"
-	"strings"
+	"time"
 
 	"dyad/algorithms"
 	"dyad/algorithms/audit"
@@ -12,46 +14,73 @@ import (
 )
 
 type auditCmd struct {
-	Algorithm  string             `arg:"" help:"Algorithm to attack, see \"dyad algorithms\"."`
-	Mode       string             `default:"certified" enum:"certified,paper" help:"certified or paper; the attacked claim is the guarantee that the report of the mode prints."`
-	Epsilon    float64            `default:"1" help:"Epsilon to spend."`
-	Delta      *float64           `placeholder:"DELTA" help:"Delta; 0 asks for pure epsilon. Default: min(1e-5, n^-1.5)."`
-	N          int                `positive:"" short:"n" default:"64" help:"Number of records."`
-	D          int                `positive:"" short:"d" default:"2" help:"Number of features."`
-	L2         *float64           `name:"l2" placeholder:"ALPHA" help:"Weight of the L2 term. Default: 0.001, or 0 if the algorithm takes none."`
-	Task       string             `default:"auc" enum:"auc,metric" help:"auc: losses of score differences; metric: losses of a Mahalanobis metric."`
-	Loss       string             `default:"linear" type:"formula" placeholder:"NAME|EXPR" help:"linear: the loss of the task on which sensitivity bounds are attained; or any loss of train."`
+	Records auditRecordsCmd `cmd:"" default:"withargs" help:"Attack an algorithm on records; \"dyad audit ALGORITHM\" is short for it."`
+	Pairs   auditPairsCmd   `cmd:"" help:"Attack training on labelled pairs, tuples or all pairs."`
+}
+
+// auditFlags say how an attack is carried out.
+type auditFlags struct {
+	BlackBox   bool          `help:"The adversary does not know the coins; every run is whole. Slower and weaker. Always so where the guarantee rests on secret batches or steps."`
+	Runs       int           `positive:"" help:"Runs on each of the two data sets; half of them choose the attack. Default: 40000, 10000 black-box, and with --time up to 200000."`
+	Time       time.Duration `placeholder:"30s" help:"End after that time with the bound reached so far, which holds with the same confidence."`
+	Confidence float64       `positive:"" default:"0.999" help:"Confidence of the bound."`
+	Seed       uint64        `default:"1" help:"Seed of all randomness; the same seed gives the same bounds."`
+	Workers    int           `positive:"" help:"CPU workers; the result is the same for any number. Default: all cores."`
+	Plot       string        `placeholder:"FILE" help:"Plot what the attack achieves against what the claim allows, as SVG or PNG by the ending."`
+}
+
+type auditRecordsCmd struct {
+	Algorithm string   `arg:"" help:"Algorithm to attack, see \"dyad algorithms\"."`
+	Mode      string   `default:"certified" enum:"certified,paper" help:"certified or paper; the attacked claim is the guarantee that the report of the mode prints."`
+	Epsilon   float64  `default:"1" help:"Epsilon to spend."`
+	Delta     *float64 `placeholder:"DELTA" help:"Delta; 0 asks for pure epsilon. Default: min(1e-5, n^-1.5)."`
+	N         int      `positive:"" short:"n" default:"64" help:"Number of records."`
+	D         int      `positive:"" short:"d" default:"2" help:"Number of features."`
+	L2        *float64 `name:"l2" placeholder:"ALPHA" help:"Weight of the L2 term. Default: 0.001, or 0 if the algorithm takes none."`
+	Task      string   `default:"auc" enum:"auc,metric" help:"auc: losses of score differences; metric: losses of a Mahalanobis metric."`
+	Steps     int      `positive:"" help:"As for train."`
+	StepSize  float64  `positive:"" placeholder:"ETA" help:"As for train."`
+	Path      float64  `positive:"" placeholder:"H" help:"As for train."`
+	Batch     int      `positive:"" name:"batch-records" placeholder:"M" help:"As for train."`
+	Loss      string   `default:"linear" type:"formula" placeholder:"NAME|EXPR" help:"linear: the loss of the task on which sensitivity bounds are attained; or any loss of train."`
+
 	LossParam  map[string]float64 `name:"loss-param" placeholder:"K=V" help:"As for train."`
 	LossClip   float64            `positive:"" name:"loss-clip" placeholder:"C" help:"As for train."`
+	WorstStart bool               `help:"Losses of --task metric: start at the matrix at which one record moves the gradient most, not at a multiple of the identity. Guarantees hold for every public start."`
 	Radius     float64            `positive:"" placeholder:"R" help:"Radius of the ball that w lives in. Default: 1, or the public rule for other losses than linear."`
 	Every      int                `positive:"" default:"1" placeholder:"K" help:"Online algorithms: new records per update and release."`
 	Buffer     int                `help:"Online algorithms: earlier records that a new one is paired with; 0: all."`
 	Reservoir  bool               `help:"Online algorithms: the buffer is a uniform sample of all earlier records."`
 	Secret     bool               `name:"secret-state" help:"Online algorithms: keep the noiseless iterate secret and release noisy copies."`
 	Method     string             `default:"runs" enum:"runs,canaries" help:"runs: many runs on two neighbouring data sets; canaries: one run with many canary records."`
-	BlackBox   bool               `help:"The adversary does not know the coins; every run is whole. Slower and weaker."`
-	Runs       int                `positive:"" default:"4000" help:"Runs on each of the two data sets; half of them choose the attack."`
 	Canaries   int                `positive:"" placeholder:"M" help:"Canary records, at most min(d, n/2), which is the default."`
 	Guesses    int                `positive:"" placeholder:"K" help:"Canaries whose bit is guessed. Default: a quarter."`
-	Confidence float64            `positive:"" default:"0.999" help:"Confidence of the bound."`
-	Seed       uint64             `default:"1" help:"Seed of all randomness; the same seed gives the same output."`
-	Workers    int                `positive:"" help:"CPU workers; the result is the same for any number. Default: all cores."`
-	Plot       string             `placeholder:"FILE" help:"Plot what the attack achieves against what the claim allows, as SVG or PNG by the ending."`
+	auditFlags
 }
 
-// Help shows examples.
-func (auditCmd) Help() string {
-	return `Runs the algorithm on two data sets that differ in one record, guesses from the released vectors which one it
+// auditSays is what the help of both kinds starts with.
+const auditSays = `Runs the algorithm on two data sets that differ in one unit, guesses from the released vectors which one it
 was, and prints the epsilon that the success of the guesses proves to be exceeded. A bound above the claim refutes
-it (exit code 1). A bound below it is no proof of privacy. No data file is read and nothing is charged.
+it (exit code 1), and so do exact vectors that move further than their certificate allows. A bound below it is no
+proof of privacy; the control says whether the same runs would have refuted half of the claim, and the verdict says
+"no power" where they would not. The tightness compares what the data sets show with what the claim allows, whatever
+the number of runs: near 1 only runs are missing. Ctrl-C or --time end with the bound so far. No data file is read
+and nothing is charged.
+`
 
+// Help shows examples.
+func (auditRecordsCmd) Help() string {
+	return auditSays + `
 Examples:
   dyad audit dpgdsc --runs 1000
-  dyad audit dpgdsc --epsilon 2 --delta 0 -d 1 --runs 1000 --json
+  dyad audit dpgdsc --epsilon 2 --delta 0 -d 3 --runs 1000 --json
   dyad audit dpgdsc --mode paper --l2 0.1 --loss logistic --runs 500
+  dyad audit gradient-perturbation --steps 3 --loss hinge --runs 500
   dyad audit offpairc -n 40 --runs 1000 --plot audit.svg
   dyad audit offpairstrc -n 40 --l2 0.01 --black-box --runs 500
+  dyad audit subsampled-descent -n 20 --epsilon 4 --steps 4 --time 2s
   dyad audit dpgdsc --task metric --runs 500
+  dyad audit gradient-perturbation --task metric --loss logistic --worst-start --steps 3 --runs 500
   dyad audit onpairc -n 16 --runs 300
   dyad audit onpairstrc -n 12 --secret-state --radius 1000 --epsilon 4 --runs 300
   dyad audit dpgdsc --method canaries -n 256 -d 64`
@@ -65,76 +94,104 @@ type auditResult struct {
 }
 
 // Run attacks.
-func (c *auditCmd) Run(a *app) error {
-	if c.Plot != "" {
-		if c.Method == "canaries" {
-			return badInput("--plot needs many runs; leave it or --method canaries out")
+func (c *auditRecordsCmd) Run(a *app) error {
+	if c.Plot != "" && c.Method == "canaries" {
+		return badInput("--plot needs many runs; leave it or --method canaries out")
+	}
+	if c.Method == "canaries" {
+		return c.report(a, c.canaries)
+	}
+	return c.report(a, func(a *app) (*audit.Report, error) {
+		target, err := c.target(a.ctx)
+		if err != nil {
+			return nil, err
 		}
-		if err := checkPlot(c.Plot); err != nil {
+		return c.run(a, target)
+	})
+}
+
+// report prints what an attack finds.
+func (f auditFlags) report(a *app, attack func(*app) (*audit.Report, error)) error {
+	if f.Time < 0 {
+		return badInput("--time must not be negative")
+	}
+	if f.Plot != "" {
+		if err := checkPlot(f.Plot); err != nil {
 			return err
 		}
 	}
-	r, err := c.attack(a)
-	if err != nil {
+	r, stopped := attack(a)
+	if r == nil || stopped != nil && !errors.Is(stopped, context.Canceled) {
 		if a.ctx.Err() != nil {
 			return a.ctx.Err()
 		}
-		return asInput(err)
+		return asInput(stopped)
 	}
-	if c.Plot != "" {
-		if err := writeAuditPlot(c.Plot, r); err != nil {
+	if f.Plot != "" && r.Runs > 0 {
+		if err := writeAuditPlot(f.Plot, r); err != nil {
 			return err
 		}
+	} else {
+		f.Plot = ""
 	}
-	if err := a.emit(auditResult{r, r.Holds(), c.Plot}, auditText(r, c.Plot)); err != nil {
+	if err := a.emit(auditResult{r, r.Holds(), f.Plot}, auditText(r, f.Plot)); err != nil {
 		return err
 	}
 	if !r.Holds() {
 		return errCheckFailed
 	}
-	return nil
+	return stopped
 }
 
-// attack plans and audits.
-func (c *auditCmd) attack(a *app) (*audit.Report, error) {
-	stream, err := c.stream()
-	if err != nil {
-		return nil, err
-	}
-	tracker := a.tracker("auditing")
-	o := audit.Options{Runs: c.Runs, Confidence: c.Confidence, Seed: c.Seed, Workers: c.Workers, Tracker: tracker}
-	if c.BlackBox {
+// run attacks a target.
+func (f auditFlags) run(a *app, target audit.Target) (*audit.Report, error) {
+	bar := a.describedTracker("auditing")
+	o := audit.Options{Runs: f.Runs, Time: f.Time, Confidence: f.Confidence, Seed: f.Seed, Workers: f.Workers, Tracker: bar}
+	if f.BlackBox {
 		o.Access = audit.BlackBox
 	}
-	var target audit.Target
-	if stream != nil {
-		plan, err := c.streamPlan(stream)
-		if err != nil {
-			return nil, err
-		}
-		target, err = audit.WorstStream(a.ctx, plan, c.Seed)
-		if err != nil {
-			return nil, err
-		}
-		return audit.Run(a.ctx, target, o)
+	o.Look = func(r *audit.Report) {
+		bar.describe(fmt.Sprintf("auditing, epsilon >= %.3g from %d runs", r.LowerBound, r.Runs))
+	}
+	return audit.Run(a.ctx, target, o)
+}
+
+// canaries audits by one run.
+func (c *auditRecordsCmd) canaries(a *app) (*audit.Report, error) {
+	if stream, err := c.stream(); err != nil || stream != nil {
+		return nil, err
 	}
 	algorithm, plan, err := c.plan()
 	if err != nil {
 		return nil, err
 	}
-	if c.Method == "canaries" {
-		return audit.Canaries(a.ctx, algorithm, plan, audit.CanaryOptions{
-			Canaries: c.Canaries, Guesses: c.Guesses, Confidence: c.Confidence, Seed: c.Seed, Tracker: tracker,
-		})
+	return audit.Canaries(a.ctx, algorithm, plan, audit.CanaryOptions{
+		Canaries: c.Canaries, Guesses: c.Guesses, Confidence: c.Confidence, Seed: c.Seed, Tracker: a.tracker("auditing"),
+	})
+}
+
+// target plans and searches the data sets.
+func (c *auditRecordsCmd) target(ctx context.Context) (audit.Target, error) {
+	stream, err := c.stream()
+	if err != nil {
+		return audit.Target{}, err
 	}
-	if target, err = audit.Worst(a.ctx, algorithm, plan, c.Seed); err != nil {
-		return nil, err
+	if stream != nil {
+		plan, err := c.streamPlan(stream)
+		if err != nil {
+			return audit.Target{}, err
+		}
+		return audit.WorstStream(ctx, plan, c.Seed)
 	}
-	return audit.Run(a.ctx, target, o)
+	algorithm, plan, err := c.plan()
+	if err != nil {
+		return audit.Target{}, err
+	}
+	return audit.Worst(ctx, algorithm, plan, c.Seed)
 }
 
 // stream is the online algorithm of that name, nil if it is not one.
-func (c *auditCmd) stream() (algorithms.Stream, error) {
+func (c *auditRecordsCmd) stream() (algorithms.Stream, error) {
 	online := c.Every != 1 || c.Buffer != 0 || c.Reservoir || c.Secret
 	for _, s := range algorithms.StreamCatalog() {
 		if s.Info().Name != c.Algorithm {
@@ -142,6 +199,9 @@ func (c *auditCmd) stream() (algorithms.Stream, error) {
 		}
 		if c.Method == "canaries" {
 			return nil, badInput("--method canaries is for batch algorithms; leave it out")
+		}
+		if c.Steps != 0 || c.StepSize != 0 || c.Path != 0 || c.Batch != 0 {
+			return nil, badInput("--steps, --step-size, --path and --batch-records are not for online algorithms, and %s is one", c.Algorithm)
 		}
 		if !c.Secret {
 			return s, nil
@@ -163,7 +223,7 @@ func (c *auditCmd) stream() (algorithms.Stream, error) {
 }
 
 // spec is what the plans of both kinds are made from.
-func (c *auditCmd) spec(needsL2 bool) (p engine.Problem, l2 float64, b privacy.Budget, mode algorithms.Mode, err error) {
+func (c *auditRecordsCmd) spec(needsL2 bool) (p engine.Problem, l2 float64, b privacy.Budget, mode algorithms.Mode, err error) {
 	if mode, err = algorithms.ParseMode(c.Mode); err != nil {
 		return p, l2, b, mode, asInput(err)
 	}
@@ -195,6 +255,15 @@ func (c *auditCmd) spec(needsL2 bool) (p engine.Problem, l2 float64, b privacy.B
 	if c.Radius != 0 {
 		p.Radius = c.Radius
 	}
+	if c.WorstStart {
+		metric, ok := p.Loss.(engine.MetricLoss)
+		if !ok {
+			return p, l2, b, mode, badInput("--worst-start is for --task metric: scores start at 0")
+		}
+		if p.Loss, err = audit.FromWorstStart(metric, p.Bounds, c.D, p.Radius); err != nil {
+			return p, l2, b, mode, asInput(err)
+		}
+	}
 	return p, l2, b, mode, nil
 }
 
@@ -202,10 +271,14 @@ func (c *auditCmd) spec(needsL2 bool) (p engine.Problem, l2 float64, b privacy.B
 var auditBackend = cpu.Backend{Workers: 1}
 
 // plan is the plan whose guarantee is attacked.
-func (c *auditCmd) plan() (algorithms.Algorithm, *algorithms.Plan, error) {
+func (c *auditRecordsCmd) plan() (algorithms.Algorithm, *algorithms.Plan, error) {
 	a, err := algorithms.ByName(c.Algorithm)
 	if err != nil {
 		return nil, nil, asInput(err)
+	}
+	steps := planFlags{Mode: c.Mode, Steps: c.Steps, StepSize: c.StepSize, Path: c.Path, Batch: c.Batch}
+	if a, err = steps.configure(a); err != nil {
+		return nil, nil, err
 	}
 	problem, l2, b, mode, err := c.spec(a.Info().NeedsL2)
 	if err != nil {
@@ -220,7 +293,7 @@ func (c *auditCmd) plan() (algorithms.Algorithm, *algorithms.Plan, error) {
 }
 
 // streamPlan is plan for an online algorithm.
-func (c *auditCmd) streamPlan(s algorithms.Stream) (*algorithms.StreamPlan, error) {
+func (c *auditRecordsCmd) streamPlan(s algorithms.Stream) (*algorithms.StreamPlan, error) {
 	problem, l2, b, mode, err := c.spec(s.Info().NeedsL2)
 	if err != nil {
 		return nil, err
@@ -232,48 +305,4 @@ func (c *auditCmd) streamPlan(s algorithms.Stream) (*algorithms.StreamPlan, erro
 	}
 	p, err := s.Plan(spec)
 	return p, asInput(err)
-}
-
-func auditText(r *audit.Report, plot string) string {
-	var b strings.Builder
-	variant := ""
-	if r.Variant != "" {
-		variant = ", " + r.Variant
-	}
-	line(&b, "algorithm", "%s, %s mode%s, %s loss, n = %d, d = %d", r.Algorithm, r.Mode, variant, r.Loss, r.Records, r.Features)
-	line(&b, "attack", "%s; %s", r.Access, r.Instance)
-	if r.Runs > 1 {
-		line(&b, "", "%d runs on each of two neighbours, half of them to choose the attack; seed %d", r.Runs, r.Seed)
-		line(&b, "", "the exact vectors move %.4g of what the certificate allows", r.Move)
-	}
-	claim := fmt.Sprintf("epsilon %.6g at delta %.6g (%.6g-GDP)", r.Epsilon, r.Delta, r.Mu)
-	if r.Delta == 0 {
-		claim = fmt.Sprintf("epsilon %.6g (pure: delta = 0)", r.Epsilon)
-	}
-	line(&b, "claimed", "%s", claim)
-	line(&b, "audited", "epsilon >= %.6g with confidence %g", r.LowerBound, r.Confidence)
-	for _, bound := range r.Bounds {
-		line(&b, "", "%s: epsilon >= %.6g with confidence %g; assumes %s", bound.Method, bound.Epsilon, bound.Confidence, bound.Assumes)
-		line(&b, "", "  %s", bound.Attack)
-	}
-	if s := r.Shift; s != nil {
-		line(&b, "", "gap/sd of the scores: %.4f, standard error %.4f (the claim allows %.4f)", s.Mu, s.StandardError, r.Mu)
-	}
-	line(&b, "low bits", "%d released values, %d off the noise grid; %d noise vectors repeat", r.Values, r.OffGrid, r.Repeated)
-	verdict := "the claim is not refuted (this is no proof of it)"
-	if !r.Holds() {
-		verdict = "THE CLAIM IS REFUTED"
-	}
-	if e := r.PaperEpsilon; e > 0 {
-		paper := "is not refuted"
-		if r.LowerBound > e {
-			paper = "IS REFUTED"
-		}
-		verdict += fmt.Sprintf("; the paper's claim, epsilon %g, %s", e, paper)
-	}
-	line(&b, "verdict", "%s", verdict)
-	if plot != "" {
-		line(&b, "plot", "%s", plot)
-	}
-	return b.String()
 }

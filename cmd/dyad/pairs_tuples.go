@@ -35,6 +35,7 @@ func (f pairFlags) fromClasses() (bool, error) {
 var tupleOptions = []string{
 	"data", "schema", "look-alike-ids", "public-data", "out", "force", "data-id", "workers", "seed", "ledger", "resume", "checkpoint-every", "n", "d", "json", "quiet",
 	"loss", "margin", "temperature", "rows", "tuple", "all-pairs", "pair-seed", "mode", "epsilon", "delta", "noise", "batch", "epochs", "clip", "step-size",
+	"runs", "time", "confidence", "black-box", "plot",
 }
 
 // planOfTuples is the plan for individuals without pairs.

@@ -18,14 +18,31 @@ func (a *app) tracker(what string) algorithms.Tracker {
 	return &barTracker{a: a, what: what}
 }
 
+// describedTracker is a tracker whose text can change.
+func (a *app) describedTracker(what string) *barTracker {
+	return &barTracker{a: a, what: what, silent: !a.interactive}
+}
+
 type barTracker struct {
-	a    *app
-	what string
-	bar  *progressbar.ProgressBar
+	silent bool
+	a      *app
+	what   string
+	bar    *progressbar.ProgressBar
+}
+
+// describe changes the text before the bar.
+func (b *barTracker) describe(what string) {
+	b.what = what
+	if b.bar != nil {
+		b.bar.Describe(what)
+	}
 }
 
 // Step moves the bar; it vanishes when done.
 func (b *barTracker) Step(done, total int) {
+	if b.silent {
+		return
+	}
 	if b.bar == nil {
 		b.bar = progressbar.NewOptions(total,
 			progressbar.OptionSetWriter(b.a.stderr),

@@ -1,0 +1,115 @@
+package audit
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"dyad/privacy"
+)
+
+const (
+	// mixtureReleases is how many releases on each side show the exact vectors of secret
+	// batches.
+	mixtureReleases = 400
+	// mostCentres bounds the exact vectors that are told apart.
+	mostCentres = 64
+	// centreWidth is how close exact vectors are to count as one, in standard deviations of
+	// the noise.
+	centreWidth = 1.0 / 64
+)
+
+// centre is an exact vector, the mean of those in one cell, and its frequency.
+type centre struct {
+	at     []float64
+	weight float64
+}
+
+// mixtureScore is the log-likelihood ratio of releases about secret batches: given its
+// batch a release is normal about the exact vector, so without it a mixture of normal
+// laws, whose centres and weights the adversary learns from runs of its own. It treats
+// releases as independent with one law on each side, as they are where gradients do not
+// depend on w, and is some score where they are not. ok is false for noise that is not
+// Gaussian and where the exact vectors are too many to count.
+func (t Target) mixtureScore(ctx context.Context, seed uint64) (of score, ok bool, err error) {
+	if _, gaussian := t.claim().noise.(privacy.Gaussian); !gaussian || !t.sampled() {
+		return score{}, false, nil
+	}
+	w, err := newWorker(t)
+	if err != nil {
+		return score{}, false, err
+	}
+	defer func() { _ = w.close() }()
+	var sides [2][]centre
+	for side := range sides {
+		cells := map[string]*centre{}
+		var order []*centre
+		for i, seen := 0, 0; seen < mixtureReleases; i++ {
+			o, err := w.whole(ctx, side == 1, runSeed(^seed, 2*i+side))
+			if err != nil {
+				return score{}, false, err
+			}
+			if seen += len(o.Releases); len(o.Releases) == 0 {
+				return score{}, false, errMoreReleases
+			}
+			for _, r := range o.Releases {
+				c := cell(cells, &order, r)
+				for k, v := range r.Exact {
+					c.at[k] += v
+				}
+				c.weight++
+			}
+			if len(order) > mostCentres {
+				return score{}, false, nil
+			}
+		}
+		total := 0.0
+		for _, c := range order {
+			for k := range c.at {
+				c.at[k] /= c.weight
+			}
+			total += c.weight
+		}
+		for _, c := range order {
+			sides[side] = append(sides[side], centre{c.at, c.weight / total})
+		}
+	}
+	return score{"log-likelihood ratio over secret batches", func(o Observation) float64 {
+		sum := 0.0
+		for _, r := range o.Releases {
+			sum += logMixture(sides[1], r) - logMixture(sides[0], r)
+		}
+		return sum
+	}}, true, nil
+}
+
+// cell is where the exact vector of r belongs.
+func cell(cells map[string]*centre, order *[]*centre, r Release) *centre {
+	width := r.Noise.(privacy.Gaussian).Sigma * centreWidth
+	key := make([]byte, 0, 8*len(r.Exact))
+	for _, v := range r.Exact {
+		key = fmt.Appendf(key, "%d,", int64(math.Round(v/width)))
+	}
+	c := cells[string(key)]
+	if c == nil {
+		c = &centre{at: make([]float64, len(r.Exact))}
+		cells[string(key)] = c
+		*order = append(*order, c)
+	}
+	return c
+}
+
+// logMixture is the log of the density of a release up to a constant.
+func logMixture(centres []centre, r Release) float64 {
+	sigma := r.Noise.(privacy.Gaussian).Sigma
+	logs := make([]float64, len(centres))
+	for i, c := range centres {
+		logs[i] = math.Log(c.weight) - distance2(r.Value, c.at)/(2*sigma*sigma)
+	}
+	top, sum := slices.Max(logs), 0.0
+	for _, l := range logs {
+		sum += math.Exp(l - top)
+	}
+	return top + math.Log(sum)
+}

@@ -1,0 +1,308 @@
+package audit
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"dyad/algorithms"
+	"dyad/algorithms/pairs"
+	"dyad/engine/pairgraph"
+	"dyad/privacy"
+)
+
+// PairSide is one data set of labelled pairs: row-major features and the labels.
+type PairSide struct {
+	X      []float64
+	Labels []bool
+}
+
+// PairInstance are two neighbours on one public graph and the matrix at which training
+// starts; a guarantee holds for every start.
+type PairInstance struct {
+	Graph *pairgraph.Graph
+	Sides [2]PairSide // data, neighbour
+	Start []float64
+	Text  string
+}
+
+// WorstPairs searches the pair of neighbours that differ in the records of `changed` pairs
+// of one individual, and a start, on which the exact vectors of p move most; changed 0
+// means kappa. All changed pairs are in one batch, if they fit and the coins of the target
+// order the pairs.
+func WorstPairs(ctx context.Context, p *pairs.Plan, changed int) (Target, error) {
+	if changed == 0 {
+		changed = p.Spec.Kappa
+	}
+	g, err := starGraph(p.Spec, changed)
+	if err != nil {
+		return Target{}, err
+	}
+	if p.Spec.Method != pairs.Gradients {
+		return OnPairs(p, localInstance(p.Spec, g, changed))
+	}
+	var targets []Target
+	for _, in := range pairInstances(p.Spec, g, changed) {
+		t, err := OnPairs(p, in)
+		if err != nil {
+			return Target{}, err
+		}
+		targets = append(targets, t)
+		for t.Coins = 1; p.Spec.Sampling == pairs.Poisson && t.Coins < 64; t.Coins++ {
+			targets = append(targets, t) // some draw all changed pairs
+		}
+	}
+	return furthest(ctx, targets, 0)
+}
+
+// OnPairs is the attack on p with these data sets.
+func OnPairs(p *pairs.Plan, in PairInstance) (Target, error) {
+	s := p.Spec
+	var sides [2]*pairgraph.Data
+	for i := range sides {
+		var err error
+		if sides[i], err = in.data(s, i); err != nil {
+			return Target{}, err
+		}
+	}
+	program := &Program{
+		Algorithm: p.Algorithm(), Mode: s.Mode.String(), Loss: s.Loss.Name(), Records: s.Individuals, Features: s.Dim,
+		Variant:   fmt.Sprintf("%s of %d of %d pairs, %s batches of %d, %d epochs, %d rows", s.Unit, s.Kappa, s.Pairs, s.Sampling, s.Batch, s.Epochs, s.Rows),
+		Guarantee: p.Guarantee, Noise: p.Noise, Certificate: p.Certificate, Events: p.Events,
+		Train: func(ctx context.Context, neighbour bool, session privacy.Session) ([]float64, error) {
+			return pairs.Train(ctx, sides[index(neighbour)], p, StartAt(session, in.Start), 1, nil)
+		},
+	}
+	if s.Sampling == pairs.Poisson {
+		// One pair more moves a release by the sensitivity, and a changed one by twice as
+		// much.
+		program.EachMoves = 2 * float64(s.Kappa) * p.Certificate.Sensitivity()
+	}
+	if s.Method != pairs.Gradients {
+		program.Variant = fmt.Sprintf("%s of %d of %d pairs", s.Unit, s.Kappa, s.Pairs)
+		program.Draw = func(neighbour bool, seed uint64) ([]float64, error) {
+			data, err := in.data(s, index(neighbour))
+			if err != nil {
+				return nil, err
+			}
+			data, err = p.Perturb(data, in.classes(s, index(neighbour)), privacy.NewSeededSource(seed))
+			if err != nil {
+				return nil, err
+			}
+			drawn := slices.Clone(data.Row(0))
+			for i := range in.Graph.Pairs() {
+				label := 0.0
+				if data.Label(i) {
+					label = 1
+				}
+				drawn = append(drawn, label)
+			}
+			return drawn, nil
+		}
+		program.Ratio = func(drawn []float64) float64 { return in.ratio(p, drawn) }
+	}
+	return Target{Program: program, Instance: in.Text}, nil
+}
+
+func (in PairInstance) data(s pairs.Spec, side int) (*pairgraph.Data, error) {
+	return pairgraph.NewData(slices.Clone(in.Sides[side].X), s.Dim, s.Norm(), s.Bound, in.Graph, slices.Clone(in.Sides[side].Labels))
+}
+
+// classes are those of the individuals whose comparison gives the labels, which are of the
+// pairs of individual 0: all others are of one class.
+func (in PairInstance) classes(s pairs.Spec, side int) []bool {
+	if !s.ByClass {
+		return nil
+	}
+	classes := make([]bool, s.Individuals)
+	classes[0] = slices.Contains(in.Sides[side].Labels, true)
+	return classes
+}
+
+// ratio is the log-likelihood ratio of the noisy features of individual 0 and of the noisy
+// labels, as if both had been released as drawn: features are scaled down after the noise,
+// and labels that compare two noisy classes depend on each other.
+func (in PairInstance) ratio(p *pairs.Plan, drawn []float64) (sum float64) {
+	s := p.Spec
+	for k, v := range drawn[:s.Dim] {
+		sum += math.Abs(v-in.Sides[0].X[k]) - math.Abs(v-in.Sides[1].X[k])
+	}
+	sum *= s.Budget.Epsilon / (4 * s.Bound) // half of epsilon over the diameter, about
+	for i, label := range drawn[s.Dim:] {
+		if in.Sides[0].Labels[i] != in.Sides[1].Labels[i] {
+			sum += (2*label - 1) * s.Budget.Epsilon / float64(s.Kappa)
+		}
+	}
+	return sum
+}
+
+// startSession is a session in which training starts at a known matrix.
+type startSession struct {
+	privacy.Session
+	start []float64
+}
+
+// StartAt makes trainings on pairs and tuples start at a matrix. Their start is random,
+// public and independent of the data, and guarantees hold for every one.
+func StartAt(s privacy.Session, start []float64) privacy.Session { return startSession{s, start} }
+
+// UniformBall sets dst to the start.
+func (s startSession) UniformBall(dst []float64, _ float64) { copy(dst, s.start) }
+
+// starGraph is a graph of the plan's size in which individual 0 is in `degree` pairs with
+// 1, 2, ..., which come first in the order that seed 0 draws. The other pairs are not of
+// individuals of the star where there are enough others, and nobody is in more pairs where
+// an individual is the unit.
+func starGraph(s pairs.Spec, degree int) (*pairgraph.Graph, error) {
+	n, count := s.Individuals, s.Pairs
+	if degree >= n || degree > count {
+		return nil, fmt.Errorf("audit: an individual in %d pairs needs more than %d individuals and at least %d pairs, and there are %d and %d", degree, degree, degree, n, count)
+	}
+	var rest []pairgraph.Pair
+	others := func(from int) {
+		m := n - from // individuals from, from+1, ...
+		degrees := make([]int, m)
+		rest = rest[:0]
+		full := func(i int) bool {
+			limit := degree
+			if from+i <= degree { // a partner of 0
+				limit--
+			}
+			return s.Unit == pairs.Individual && degrees[i] >= limit
+		}
+		for offset := 1; offset <= m/2; offset++ {
+			for i := range m {
+				j := (i + offset) % m
+				if 2*offset == m && i >= m/2 || full(i) || full(j) {
+					continue
+				}
+				if len(rest) == count-degree {
+					return
+				}
+				rest = append(rest, pairgraph.Pair{A: int32(from + i), B: int32(from + j)})
+				degrees[i]++
+				degrees[j]++
+			}
+		}
+	}
+	if others(degree + 1); len(rest) < count-degree {
+		others(1)
+	}
+	if len(rest) < count-degree {
+		return nil, fmt.Errorf("audit: this search finds %d pairs of %d individuals, each in at most %d, and not %d; take fewer pairs or more individuals", degree+len(rest), n, degree, count)
+	}
+	order := privacy.NewSeededSource(0).Permutation(count)
+	list := make([]pairgraph.Pair, count)
+	for i, at := range order {
+		if i < degree {
+			list[at] = pairgraph.Pair{A: 0, B: int32(i + 1)}
+		} else {
+			list[at] = rest[i-degree]
+		}
+	}
+	return pairgraph.New(n, list)
+}
+
+// pairInstances are the data sets that WorstPairs tries. All individuals but 0 are at one
+// place, so that pairs between them have no gradient.
+//
+// labels: individual 0 is opposite of the others and the labels of its pairs turn, which
+// turns gradients around, where both are as large as the clip.
+//
+// tilted: all pairs are dissimilar, and individual 0 turns a little to the other side of
+// the line that W does not see: the slope W v changes its sign and v hardly does, so the
+// gradient turns around at its largest. It is for gradients that are to be as large as
+// Spec.Shrink assumes, which labels cannot turn.
+func pairInstances(s pairs.Spec, g *pairgraph.Graph, degree int) (all []PairInstance) {
+	side := func(victim, other []float64, turned bool) PairSide {
+		return starSide(s, g, degree, victim, other, turned)
+	}
+	at := func(values ...float64) []float64 { return scaled(s, values...) }
+	starts := []float64{0} // W of weights of scores
+	if l, ok := s.Loss.(pairgraph.Contrastive); ok {
+		// D = 2 R |W| is half the margin, or W is as large as it starts.
+		starts = []float64{min(1, l.Margin/(4*s.Bound)), 1}
+	}
+	for _, w := range starts {
+		all = append(all, PairInstance{
+			Graph: g, Sides: [2]PairSide{side(at(1), at(-1), false), side(at(1), at(-1), true)}, Start: startMatrix(s, w),
+			Text: fmt.Sprintf("star of %d pairs, their labels turned, W = (%.4g, 0, ...)", degree, w),
+		})
+	}
+	if s.Dim < 2 {
+		return all
+	}
+	const tilt = 1.0 / 256
+	long := math.Sqrt(1 - tilt*tilt)
+	if s.Norm() == pairgraph.L1 {
+		long = 1 - tilt
+	}
+	for _, w := range starts {
+		start := startMatrix(s, w)
+		for row := 0; row < len(start); row += s.Dim {
+			start[row], start[row+1] = 0, start[row]
+		}
+		all = append(all, PairInstance{
+			Graph: g, Sides: [2]PairSide{side(at(long, tilt), at(-1), true), side(at(long, -tilt), at(-1), true)}, Start: start,
+			Text: fmt.Sprintf("star of %d pairs, one individual tilted, W = (0, %.4g, 0, ...)", degree, w),
+		})
+	}
+	return all
+}
+
+// localInstance is the worst case of noise on features and labels: individual 0 in two
+// opposite places, or with method labels in one, and the labels of its pairs turned.
+func localInstance(s pairs.Spec, g *pairgraph.Graph, degree int) PairInstance {
+	here := scaled(s, 1)
+	there := here
+	if s.Method == pairs.Input {
+		there = scaled(s, -1)
+	}
+	other := scaled(s, 0)
+	return PairInstance{
+		Graph: g, Sides: [2]PairSide{starSide(s, g, degree, here, other, false), starSide(s, g, degree, there, other, true)},
+		Text: fmt.Sprintf("star of %d pairs, features reversed and labels turned", degree),
+	}
+}
+
+// starSide has individual 0 at one place and all others at another one; the labels of its
+// first pairs are turned or not.
+func starSide(s pairs.Spec, g *pairgraph.Graph, degree int, victim, other []float64, turned bool) PairSide {
+	p := PairSide{make([]float64, s.Individuals*s.Dim), make([]bool, s.Pairs)}
+	for i := range s.Individuals {
+		if at := p.X[i*s.Dim:]; i == 0 {
+			copy(at, victim)
+		} else {
+			copy(at, other)
+		}
+	}
+	for i, e := range g.Pairs() {
+		if min(e.A, e.B) == 0 && int(max(e.A, e.B)) <= degree {
+			p.Labels[i] = turned
+		}
+	}
+	return p
+}
+
+// scaled is a row of features of the bound's unit.
+func scaled(s pairs.Spec, values ...float64) []float64 {
+	x := make([]float64, s.Dim)
+	for k, v := range values {
+		x[k] = s.Bound * v
+	}
+	return x
+}
+
+// startMatrix is a matrix whose rows weigh the first feature: the first one only, or all
+// of them where every row is clipped by itself.
+func startMatrix(s pairs.Spec, w float64) []float64 {
+	start := make([]float64, s.Rows*s.Dim)
+	for row := 0; row < len(start); row += s.Dim {
+		start[row] = w
+		if s.Mode != algorithms.Paper {
+			break
+		}
+	}
+	return start
+}

@@ -1,0 +1,73 @@
+package audit
+
+import (
+	"context"
+	"math"
+
+	"dyad/privacy"
+)
+
+// Program is an algorithm together with the two data sets that it is attacked on, for what
+// does not train on engine.Records, and for seeded bugs.
+type Program struct {
+	Algorithm, Mode, Loss string
+	Variant               string // what else the claim depends on
+	Records, Features     int
+	Guarantee             privacy.Guarantee
+	Noise                 privacy.Mechanism
+	Certificate           privacy.Certificate
+	Events                []privacy.Event
+	// Train trains on the data, or on the neighbour, and releases through the session. It
+	// is called from several goroutines at once.
+	Train func(ctx context.Context, neighbour bool, s privacy.Session) ([]float64, error)
+	// Draw, in place of Train, Noise and Certificate, draws all that is released at once,
+	// from noise of that seed, for what is private before it is released: local noise.
+	Draw func(neighbour bool, seed uint64) ([]float64, error)
+	// Ratio scores what Draw draws, high for the neighbour.
+	Ratio func(drawn []float64) float64
+	// EachMoves bounds by how much the exact vector of every release moves in the L2 norm;
+	// 0 if the certificate bounds all of them together, in the norm and sum that go with
+	// the noise.
+	EachMoves float64
+}
+
+func (p *Program) claim() claim {
+	return claim{
+		algorithm: p.Algorithm, mode: p.Mode, variant: p.Variant, loss: p.Loss, n: p.Records, d: p.Features,
+		guarantee: p.Guarantee, noise: p.Noise, events: p.Events, certificate: p.Certificate,
+	}
+}
+
+// draw is a run of Draw.
+func (p *Program) draw(neighbour bool, seed uint64) (o Observation, err error) {
+	if o.Weights, err = p.Draw(neighbour, seed); err == nil {
+		o.LogRatio = p.Ratio(o.Weights)
+	}
+	return o, err
+}
+
+// move is how far the releases of two runs with one past are apart, over what is allowed.
+func (p *Program) move(data, neighbour []Release) float64 {
+	if p.Draw != nil {
+		return 0
+	}
+	sum, squares, largest := 0.0, 0.0, 0.0
+	for i, r := range data {
+		square := distance2(r.Exact, neighbour[i].Exact)
+		norm := math.Sqrt(square)
+		if _, ok := r.Noise.(privacy.Laplace); ok {
+			norm = 0
+			for k, v := range r.Exact {
+				norm += math.Abs(v - neighbour[i].Exact[k])
+			}
+		}
+		sum, squares, largest = sum+norm, squares+square, max(largest, norm)
+	}
+	switch _, gaussian := p.Noise.(privacy.Gaussian); {
+	case p.EachMoves > 0:
+		return largest / p.EachMoves
+	case gaussian:
+		return math.Sqrt(squares) / p.Certificate.Sensitivity()
+	}
+	return sum / p.Certificate.Sensitivity()
+}

@@ -1,0 +1,107 @@
+package audit
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"dyad/algorithms/pairs"
+	"dyad/engine/pairgraph"
+	"dyad/privacy"
+)
+
+// TupleSide is one data set of records with classes, row-major.
+type TupleSide struct {
+	X       []float64
+	Classes []int32
+}
+
+// Clone is a copy.
+func (s TupleSide) Clone() TupleSide { return TupleSide{slices.Clone(s.X), slices.Clone(s.Classes)} }
+
+// Reversing are two neighbours that differ in the class of one record and whose clipped
+// terms are opposite where the clip is small: all other records sit at one place with the
+// given classes in turn, and that one opposite, of class 0 and then 1.
+func Reversing(s pairs.TupleSpec, victim int, classes ...int32) (data, neighbour TupleSide) {
+	data = TupleSide{make([]float64, s.Individuals*s.Dim), make([]int32, s.Individuals)}
+	for i := range s.Individuals {
+		data.X[i*s.Dim] = s.Bound
+		data.Classes[i] = classes[i%len(classes)]
+	}
+	data.X[victim*s.Dim] = -s.Bound
+	data.Classes[victim] = 0
+	neighbour = data.Clone()
+	neighbour.Classes[victim] = 1
+	return data, neighbour
+}
+
+// WorstTuples searches the pair of neighbours that differ in one record, and a start, on
+// which the exact vectors of p move most.
+func WorstTuples(ctx context.Context, p *pairs.TuplePlan) (Target, error) {
+	s := p.Spec
+	var targets []Target
+	for _, victim := range []int{s.Individuals - 1, 0} {
+		for _, classes := range [][]int32{{0}, {1}, {0, 1}, {0, 0, 1}, {0, 0, 0, 0, 1}} {
+			data, neighbour := Reversing(s, victim, classes...)
+			for _, w := range tupleStarts(s) {
+				start := make([]float64, s.Rows*s.Dim)
+				start[0] = w
+				t, err := OnTuples(p, data, neighbour, start)
+				if err != nil {
+					return Target{}, err
+				}
+				t.Instance = fmt.Sprintf("class of record %d turned, the others of classes %v, W = (%.3g, 0, ...)", victim, classes, w)
+				targets = append(targets, t)
+			}
+		}
+	}
+	return furthest(ctx, targets, 0)
+}
+
+// tupleStarts are norms of W at which both classes pull: distances below the margin, or as
+// large as it starts.
+func tupleStarts(s pairs.TupleSpec) []float64 {
+	w := 1.0
+	switch l := s.Loss.(type) {
+	case pairgraph.MeanContrastive:
+		w = min(1, l.Margin/(4*s.Bound))
+	case pairgraph.Triplet:
+		w = min(1, math.Sqrt(l.Margin)/(4*s.Bound))
+	case pairgraph.NPair:
+		w = min(1, math.Sqrt(l.Temperature)/(4*s.Bound))
+	}
+	return []float64{w, 1}
+}
+
+// OnTuples is the attack on p with these data sets; start is where W starts, nil for a
+// random matrix.
+func OnTuples(p *pairs.TuplePlan, data, neighbour TupleSide, start []float64) (Target, error) {
+	s := p.Spec
+	g, err := pairgraph.New(s.Individuals, nil)
+	if err != nil {
+		return Target{}, err
+	}
+	records := [2]TupleSide{data, neighbour}
+	var sides [2]*pairgraph.Data
+	for i, r := range records {
+		if sides[i], err = pairgraph.NewData(slices.Clone(r.X), s.Dim, s.Norm(), s.Bound, g, nil); err != nil {
+			return Target{}, err
+		}
+	}
+	variant := fmt.Sprintf("all pairs, %d epochs, %d rows", s.Epochs, s.Rows)
+	if !s.AllPairs {
+		variant = fmt.Sprintf("tuples of %d, batches of %d, %d epochs, %d rows", s.Tuple, s.Batch, s.Epochs, s.Rows)
+	}
+	return Target{Program: &Program{
+		Algorithm: p.Algorithm(), Mode: s.Mode.String(), Loss: s.Loss.Name(), Variant: variant, Records: s.Individuals, Features: s.Dim,
+		Guarantee: p.Guarantee, Noise: p.Noise, Certificate: p.Certificate, Events: p.Events,
+		Train: func(ctx context.Context, neighbour bool, session privacy.Session) ([]float64, error) {
+			if start != nil {
+				session = StartAt(session, start)
+			}
+			side := index(neighbour)
+			return pairs.TrainTuples(ctx, sides[side], records[side].Classes, p, session, 1, nil)
+		},
+	}}, nil
+}

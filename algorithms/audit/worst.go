@@ -1,0 +1,139 @@
+package audit
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"dyad/algorithms"
+	"dyad/algorithms/algotest"
+	"dyad/engine"
+	"dyad/privacy"
+)
+
+// Worst searches the pair of neighbours, and coins, on which the exact vectors of a
+// plan move most: the structured instance with the replaced record at the ends, in
+// the middle and at random places, the one that moves the gradient of a metric most at the
+// start, equal margins with a label that changes for losses with kinks, and random data
+// sets; then several coins. It
+// knows nothing of the noise but its scale, so what it finds is a choice of attack,
+// not a bound.
+func Worst(ctx context.Context, a algorithms.Algorithm, p *algorithms.Plan, seed uint64) (Target, error) {
+	return worst(ctx, Target{Algorithm: a, Plan: p}, nil, seed)
+}
+
+// WorstStream is Worst for a stream, with the replaced record also at places that get
+// rarer after the end of the burn-in.
+func WorstStream(ctx context.Context, p *algorithms.StreamPlan, seed uint64) (Target, error) {
+	first := p.Spec.BurnIn // the first record of the first update
+	indices := []int{first - 1, first + p.Spec.Batch - 1}
+	for k := 1; first+k-1 < p.Spec.Horizon; k *= 2 {
+		indices = append(indices, first+k-1)
+	}
+	return worst(ctx, Target{Stream: p}, indices, seed)
+}
+
+func worst(ctx context.Context, t Target, indices []int, seed uint64) (Target, error) {
+	problem := t.problem()
+	n, d, b := problem.N, problem.D, problem.Bounds
+	var targets []Target
+	source := privacy.NewSeededSource(seed)
+	indices = append(indices, 0, 1, n/2, n-1, int(source.Permutation(n)[0]))
+	_, metric := problem.Loss.(engine.MetricLoss)
+	for _, k := range indices {
+		data, neighbour := algotest.WorstCase(n, d, k, b)
+		targets = append(targets, Target{Data: data, Neighbour: neighbour, Instance: fmt.Sprintf("structured, record %d replaced", k)})
+		if !metric {
+			continue
+		}
+		// A label decides on which side a pair pulls.
+		flipped := slices.Clone(neighbour.Labels())
+		flipped[k] = -flipped[k]
+		data, err := relabelled(neighbour, flipped)
+		if err != nil {
+			return Target{}, err
+		}
+		targets = append(targets, Target{Data: data, Neighbour: neighbour, Instance: fmt.Sprintf("structured, label of record %d flipped", k)})
+	}
+	data := algotest.RandomRecords(n, d, b, seed)
+	for i, neighbour := range algotest.Neighbours(data, 3, seed) {
+		targets = append(targets, Target{Data: data, Neighbour: neighbour, Instance: fmt.Sprintf("random, neighbour %d", i)})
+	}
+	if l, ok := problem.Loss.(engine.MetricLoss); ok {
+		domain := problem.Domain()
+		more, err := searchMetric(l, b, domain, inPlane(domain.Start(), d)).in(d).targets(n, b)
+		if err != nil {
+			return Target{}, err
+		}
+		targets = append(targets, more...)
+	}
+	groups := [][]Target{targets}
+	if k := t.constants(); math.IsInf(k.Smoothness, 0) {
+		// Where a slope jumps, one bit of a computed margin decides the whole jump.
+		groups = append(groups, nil)
+		for _, u := range algotest.KinkNeighbours(n, d, b) {
+			groups[1] = append(groups[1], Target{Data: u.Data, Neighbour: u.Neighbour, Instance: u.Name})
+		}
+	}
+	var best []Target
+	for _, group := range groups {
+		for i, u := range group {
+			group[i] = t
+			group[i].Data, group[i].Neighbour, group[i].Instance, group[i].Coins = u.Data, u.Neighbour, u.Instance, seed
+		}
+		u, err := furthest(ctx, group, searchReleases)
+		if err != nil {
+			return Target{}, err
+		}
+		best = append(best, u)
+	}
+	worst, err := furthest(ctx, best, 0)
+	if err != nil {
+		return Target{}, err
+	}
+	var coins []Target
+	for i := range uint64(8) {
+		worst.Coins = seed + i
+		coins = append(coins, worst)
+	}
+	return furthest(ctx, coins, searchReleases)
+}
+
+// searchReleases is how many releases of a run say which data sets of a kind are worst.
+const searchReleases = 8
+
+// furthest is the target whose exact vectors move most, as move measures it.
+func furthest(ctx context.Context, targets []Target, most int) (worst Target, err error) {
+	largest := -1.0
+	for _, t := range targets {
+		if err := t.check(); err != nil {
+			return Target{}, err
+		}
+		moved, err := t.move(ctx, most)
+		if err != nil {
+			return Target{}, err
+		}
+		if moved > largest {
+			largest, worst = moved, t
+		}
+	}
+	return worst, nil
+}
+
+// constants are those of the loss.
+func (t Target) constants() engine.Constants {
+	if t.Stream != nil {
+		return t.Stream.Spec.Constants
+	}
+	return t.Plan.Spec.Constants
+}
+
+// relabelled is r with other labels.
+func relabelled(r *engine.Records, y []float64) (*engine.Records, error) {
+	x := make([]float64, r.Len()*r.Dim())
+	for i := range y {
+		r.Row(i, x[i*r.Dim():(i+1)*r.Dim()])
+	}
+	return engine.AdoptRecords(x, y, r.Dim(), r.Bounds())
+}
