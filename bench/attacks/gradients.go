@@ -69,7 +69,7 @@ func (t task) query(i int, kinks []float64, rng *rand.Rand) query {
 	}
 	// All records lie on one line at distance R on both sides, so that u = (y - y') 2 R |w|
 	// has one value for all pairs of different ends and labels.
-	kink := kinks[rng.IntN(len(kinks))]
+	kink := kinks[rng.IntN(len(kinks))] * (1 + float64(rng.IntN(9)-4)*0x1p-53)
 	clear(q.w)
 	q.w[0] = min(t.problem.Radius, max(-t.problem.Radius, kink/(4*t.bounds.FeatureNorm*t.bounds.LabelAbs)))
 	return q

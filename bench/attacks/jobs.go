@@ -22,6 +22,8 @@ func areas() []area {
 		{"gradient", gradientJobs, true},
 		{"batch", batchJobs, true},
 		{"stream", streamJobs, true},
+		{"pairs", pairJobs, true},
+		{"tuples", tupleJobs, true},
 	}
 }
 

@@ -24,15 +24,19 @@ func regressions([]candidate, int) []job {
 			if err != nil {
 				return configuration{area: "regression", algorithm: name, loss: f.text, n: n, plan: func() (attack, error) { return nil, err }}
 			}
+			radius := 0.1
+			if f.kinks[0] != 0 {
+				radius = 1 // so that margins reach the kink
+			}
 			t := task{
 				shape:   shape{n: n, d: 1, bounds: engine.UnitBounds(), levels: 2, few: true},
-				problem: engine.Problem{N: n, D: 1, Bounds: engine.UnitBounds(), Loss: c.loss, Radius: 0.1},
+				problem: engine.Problem{N: n, D: 1, Bounds: engine.UnitBounds(), Loss: c.loss, Radius: radius},
 				backend: cpu.Backend{Workers: 1},
 				budget:  privacy.Budget{Epsilon: 1, Delta: 1e-5},
 			}
 			t.describe()
 			made := make(c, t)
-			made.area, made.cost = "regression", max(1, float64(n)/600)
+			made.area, made.cost = "regression", max(1, float64(n)/1500)
 			return made
 		}})
 	}

@@ -87,7 +87,9 @@ func streamed(o online, c candidate, t task, coins uint64) configuration {
 					func(i int) adaptive { return s.propose(i, rng) },
 					func(a adaptive, rng *rand.Rand) adaptive {
 						if a.kink != nil {
-							a.instance.k = rng.IntN(t.n)
+							if a.bits += rng.IntN(9) - 4; rng.IntN(3) == 0 {
+								a.instance.k = rng.IntN(t.n)
+							}
 							return a
 						}
 						a.instance = t.change(a.instance, rng)
@@ -104,6 +106,7 @@ func streamed(o online, c candidate, t task, coins uint64) configuration {
 type adaptive struct {
 	instance
 	kink *float64
+	bits int // how many last bits beside the kink
 }
 
 // stream is a planned stream under attack.
@@ -117,11 +120,24 @@ type stream struct {
 
 func (s stream) propose(i int, rng *rand.Rand) adaptive {
 	a := adaptive{instance: s.task.propose(i, rng)}
-	if rng.IntN(3) == 0 { // around the first update
+	if rng.IntN(2) == 0 { // another record, often around the first update
 		a.k = min(s.n-1, max(0, s.plan.Spec.BurnIn+rng.IntN(4)-1))
+		if rng.IntN(3) == 0 {
+			a.k = rng.IntN(s.n)
+		}
+		copy(a.row, a.x[a.k*s.d:(a.k+1)*s.d])
+		a.label = -a.y[a.k]
+		if rng.IntN(2) == 0 {
+			for j := range a.row {
+				a.row[j] = -a.row[j]
+			}
+		}
 	}
 	if _, metric := s.problem.Loss.(engine.MetricLoss); !metric && len(s.kinks) > 0 && i%2 == 1 {
-		a.kink = &s.kinks[rng.IntN(len(s.kinks))]
+		if kink := &s.kinks[rng.IntN(len(s.kinks))]; *kink != 0 || s.d > 1 {
+			a.kink = kink
+			a.bits = rng.IntN(9) - 4
+		}
 	}
 	return a
 }
@@ -135,7 +151,7 @@ func (s stream) begin(session privacy.Session) (algotest.Stepper, error) {
 
 func (s stream) try(ctx context.Context, a adaptive) (attempt, error) {
 	if a.kink != nil {
-		if err := s.follow(ctx, &a.instance, *a.kink); err != nil {
+		if err := s.follow(ctx, &a.instance, *a.kink*(1+float64(a.bits)*0x1p-53)); err != nil {
 			return attempt{}, err
 		}
 	}
@@ -148,7 +164,8 @@ func (s stream) try(ctx context.Context, a adaptive) (attempt, error) {
 
 // follow places the records while the stream runs with the coins of the attack, so that a
 // replay publishes the same iterates: after each, those to come lie at -c v and c v, v the
-// direction of the iterate, with u = (y - y') w.(x - x') at the kink for labels -b and b.
+// direction of the iterate, with u = (y - y') w.(x - x') at the kink for labels -b and b; for
+// a kink at 0 v is orthogonal to the iterate and c = R.
 // The replaced record keeps its features and gets the other label.
 func (s stream) follow(ctx context.Context, i *instance, kink float64) error {
 	session, err := privacy.NewPublicSession(privacy.NewSeededSource(s.coins), s.plan.Events)
@@ -168,12 +185,18 @@ func (s stream) follow(ctx context.Context, i *instance, kink float64) error {
 		}
 		side := math.Copysign(1, i.y[r])
 		clear(row)
-		if norm > 0 {
+		switch {
+		case norm > 0 && kink == 0:
+			row[0], row[1] = -side*s.bounds.FeatureNorm*w[1], side*s.bounds.FeatureNorm*w[0]
+			if length := math.Hypot(w[0], w[1]); length > 0 {
+				row[0], row[1] = row[0]/length, row[1]/length
+			}
+		case norm > 0:
 			c := min(s.bounds.FeatureNorm, max(-s.bounds.FeatureNorm, kink/(4*s.bounds.LabelAbs*norm)))
 			for j, v := range w {
 				row[j] = side * c * v / norm
 			}
-		} else {
+		default:
 			row[0] = side * s.bounds.FeatureNorm
 		}
 		i.y[r] = side * s.bounds.LabelAbs
