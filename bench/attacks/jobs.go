@@ -24,6 +24,7 @@ func areas() []area {
 		{"stream", streamJobs, true},
 		{"pairs", pairJobs, true},
 		{"tuples", tupleJobs, true},
+		{"certificate", certificateJobs, false},
 	}
 }
 
