@@ -25,6 +25,7 @@ func areas() []area {
 		{"pairs", pairJobs, true},
 		{"tuples", tupleJobs, true},
 		{"certificate", certificateJobs, false},
+		{"accountant", accountantJobs, false},
 	}
 }
 
