@@ -18,13 +18,14 @@ import (
 // there is a gradient, and on which sides of some directions it lies.
 type ask func(z engine.Record) (int, error)
 
-// protocols draws a local protocol of a method.
+// protocol draws a local protocol of a method.
 func protocol(method local.Method, epsilon float64, rng *rand.Rand) (local.Protocol, string, error) {
 	text := pick(rng, "-u", "log1p(exp(-u))")
 	loss, err := engine.NewExpression("formula", text, engine.ExpressionOptions{})
 	p := local.Protocol{
 		Method: method, Loss: local.ScalarLoss{Of: loss}, Dim: 1 + rng.IntN(3), FeatureNorm: 1, Radius: 1, L2: 0.1, Users: 100, Epochs: 3,
 		Epsilon: epsilon, ResponseShare: pick(rng, 0, 0, 0.5, 0.9), Pairs: pick(rng, 1, 1, 2, 8), Threshold: pick(rng, -2, 0.3, 0.3),
+		Bias: pick(rng, 0, 2.0), // 2 selects by the label alone
 	}
 	return p, text, err
 }
@@ -36,7 +37,7 @@ func protocol(method local.Method, epsilon float64, rng *rand.Rand) (local.Proto
 func localConfiguration(p local.Protocol, loss string, coins uint64) configuration {
 	return configuration{
 		area: "local", algorithm: p.Method.String(), loss: loss, n: p.Users, d: p.Dim,
-		options: fmt.Sprintf("eps=%g share=%g pairs=%d threshold=%g, confidence 1-1e-9 an outcome", p.Epsilon, p.ResponseShare, p.Pairs, p.Threshold),
+		options: fmt.Sprintf("eps=%g share=%g pairs=%d threshold=%g bias=%g, confidence 1-1e-9 an outcome", p.Epsilon, p.ResponseShare, p.Pairs, p.Threshold, p.Bias),
 		plan: func() (attack, error) {
 			plan, err := p.Plan()
 			if errors.Is(err, local.ErrProtocol) {
