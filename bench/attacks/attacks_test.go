@@ -284,6 +284,50 @@ func TestOptimisticAccountantsAreFound(t *testing.T) {
 	}
 }
 
+// A printed epsilon that is a tenth too small is found for every algorithm.
+func TestPrintedEpsilonsAreRefuted(t *testing.T) {
+	for _, a := range algorithms.Catalog() {
+		i := a.Info()
+		if !i.Supports(algorithms.Certified) {
+			continue
+		}
+		rng := rand.New(rand.NewPCG(4, 4))
+		c := draw(candidate{loss: audit.Linear{}, ranges: 1}, false, rng)
+		l2 := 0.0
+		if i.NeedsL2 {
+			l2 = 0.1
+		}
+		a, _ := set(a, map[string]any{"Steps": 3, "BatchRecords": 4})
+		spec, err := algorithms.NewSpec(c.backend, c.problem, l2, standard, algorithms.Certified)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := a.Plan(spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		data, _, err := c.records(c.propose(0, rng))
+		if err != nil {
+			t.Fatal(err)
+		}
+		ev, err := p.Spec.Kernel.Bind(data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		watch := newTape(1, nil)
+		if _, err := a.Train(context.Background(), ev, p, watch, algorithms.NoTracker{}); err != nil {
+			t.Fatal(err)
+		}
+		for _, factor := range []float64{1, 0.9} {
+			g := p.Guarantee
+			g.Epsilon *= factor
+			if ratio, err := printed(g, watch.releases(), p.Epochs != nil); err != nil || refuted(ratio) != (factor < 1) {
+				t.Errorf("%s, epsilon times %v: ratio %v, %v", i.Name, factor, ratio, err)
+			}
+		}
+	}
+}
+
 // A client that spends twice what it claims is found for every method.
 func TestDoubledLocalEpsilonsAreFound(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 3))

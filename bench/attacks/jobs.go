@@ -26,6 +26,7 @@ func areas() []area {
 		{"tuples", tupleJobs, true},
 		{"certificate", certificateJobs, false},
 		{"accountant", accountantJobs, false},
+		{"guarantee", guaranteeJobs, true},
 		{"local", localJobs, false},
 	}
 }

@@ -46,9 +46,13 @@ func draw(c candidate, groups bool, rng *rand.Rand) task {
 	if rng.IntN(8) == 0 {
 		t.n = 60 + rng.IntN(80)
 	}
-	if metric {
-		t.n = min(t.n, 40)
+	if rng.IntN(6) == 0 { // longer rows than vector registers
+		t.d = pick(rng, 5, 9, 17, 40)
 	}
+	if metric {
+		t.n, t.d = min(t.n, 40), min(t.d, 5)
+	}
+	t.sparse = rng.IntN(8) == 0
 	at := ranges[rng.IntN(c.ranges)]
 	t.bounds = at.bounds
 	t.levels = 2
@@ -94,6 +98,9 @@ func (t *task) describe() {
 	}
 	if len(p.Groups) > 0 {
 		say("groups=%s", strings.ReplaceAll(fmt.Sprint(p.Groups), " ", "+"))
+	}
+	if t.sparse {
+		say("sparse")
 	}
 	if t.levels != 2 {
 		say("labels=%d", t.levels)

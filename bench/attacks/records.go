@@ -15,6 +15,8 @@ type shape struct {
 	// levels is the number of different labels: 2 are -LabelAbs and LabelAbs, more are
 	// grades between them, 0 stands for any number.
 	levels int
+	// sparse records are stored as rows of their numbers that are not zero.
+	sparse bool
 	// few says that only fewAtOneEnd is proposed.
 	few bool
 }
@@ -34,14 +36,31 @@ func (i instance) clone() instance {
 
 // records returns both data sets.
 func (s shape) records(i instance) (data, neighbour *engine.Records, err error) {
-	if data, err = engine.NewRecords(i.x, i.y, s.d, s.bounds); err != nil {
+	if data, err = s.store(slices.Clone(i.x), slices.Clone(i.y)); err != nil {
 		return nil, nil, err
 	}
 	x, y := slices.Clone(i.x), slices.Clone(i.y)
 	copy(x[i.k*s.d:(i.k+1)*s.d], i.row)
 	y[i.k] = i.label
-	neighbour, err = engine.AdoptRecords(x, y, s.d, s.bounds)
+	neighbour, err = s.store(x, y)
 	return data, neighbour, err
+}
+
+// store takes rows and labels.
+func (s shape) store(x, y []float64) (*engine.Records, error) {
+	if !s.sparse {
+		return engine.AdoptRecords(x, y, s.d, s.bounds)
+	}
+	start, index, value := make([]int64, 1, s.n+1), []int32{}, []float64{}
+	for r := range s.n {
+		for j, v := range x[r*s.d : (r+1)*s.d] {
+			if v != 0 {
+				index, value = append(index, int32(j)), append(value, v)
+			}
+		}
+		start = append(start, int64(len(value)))
+	}
+	return engine.NewSparseRecords(start, index, value, y, s.d, s.bounds)
 }
 
 // randomRow is a direction of random length, often R itself.

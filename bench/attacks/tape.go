@@ -13,13 +13,14 @@ import (
 // recorded, so that both have the same past and the same secret coins and only the
 // queries differ. Its noise is small: a guarantee holds whatever was released before.
 type tape struct {
-	coins    *privacy.Source
-	noise    *rand.Rand
-	first    *tape // the recorded run, nil while it is recorded
-	queries  [][]float64
-	released [][]float64
-	laws     []privacy.Mechanism
-	batches  [][]int32 // Poisson samples
+	coins        *privacy.Source
+	noise        *rand.Rand
+	first        *tape // the recorded run, nil while it is recorded
+	queries      [][]float64
+	released     [][]float64
+	laws         []privacy.Mechanism
+	certificates []privacy.Certificate
+	batches      [][]int32 // Poisson samples
 }
 
 func newTape(seed uint64, first *tape) *tape {
@@ -50,8 +51,8 @@ func (t *tape) Perturb(x []float64, c privacy.Certificate, m privacy.Mechanism) 
 }
 
 // Release implements privacy.Session.
-func (t *tape) Release(x []float64, _ privacy.Certificate, m privacy.Mechanism) error {
-	t.queries, t.laws = append(t.queries, slices.Clone(x)), append(t.laws, m)
+func (t *tape) Release(x []float64, c privacy.Certificate, m privacy.Mechanism) error {
+	t.queries, t.laws, t.certificates = append(t.queries, slices.Clone(x)), append(t.laws, m), append(t.certificates, c)
 	if at := len(t.queries) - 1; t.first != nil && at < len(t.first.released) {
 		copy(x, t.first.released[at])
 		return nil
