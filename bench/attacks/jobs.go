@@ -53,6 +53,9 @@ func (o options) jobs() ([]job, int, error) {
 	}
 	var all []job
 	for round := 0; ; round++ {
+		if round > 0 {
+			values = 0 // the series are the same in every round
+		}
 		rng := rand.New(rand.NewPCG(o.seed, uint64(round)))
 		var with []candidate
 		for _, metric := range []bool{false, true} {

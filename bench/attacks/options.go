@@ -73,17 +73,39 @@ func draw(c candidate, groups bool, rng *rand.Rand) task {
 	if rng.IntN(10) == 0 {
 		t.levels, p.LabelValues = 0, engine.AnyLabels
 	}
-	t.backend = cpu.Backend{
-		Workers: 1 + rng.IntN(2),
-		Method:  pick(rng, cpu.Auto, cpu.Auto, cpu.Direct, cpu.Direct, cpu.NearLinear, cpu.Sorted),
-		Float32: rng.IntN(6) == 0,
-		Variant: pick(rng, kernels.Variants()...),
+	t.backend = cpu.Backend{Workers: 1 + rng.IntN(2), Method: pick(rng, methods(c)...), Variant: pick(rng, kernels.Variants()...)}
+	switch c.loss.(type) { // the losses with pairs in float32
+	case engine.Logistic:
+		if t.backend.Float32 = rng.IntN(2) == 0; t.backend.Float32 {
+			t.backend.Method = cpu.Direct
+		}
+	case engine.MahalanobisLogistic:
+		t.backend.Float32 = rng.IntN(2) == 0
 	}
 	t.problem = p
 	t.l2 = pick(rng, 0, 0, 0.001, 0.1, 1)
 	t.budget = pick(rng, privacy.Budget{Epsilon: 1, Delta: 1e-5}, privacy.Budget{Epsilon: 4, Delta: 1e-5}, privacy.Budget{Epsilon: 0.1, Delta: 1e-7})
 	t.describe()
 	return t
+}
+
+// methods are those that may be planned for a loss.
+func methods(c candidate) []cpu.Method {
+	all := []cpu.Method{cpu.Auto, cpu.Direct}
+	if _, metric := c.loss.(engine.MetricLoss); metric {
+		return all
+	}
+	if _, analytic := c.loss.(engine.AnalyticLoss); analytic && !c.kinked {
+		all = append(all, cpu.NearLinear)
+	}
+	if form, ok := c.loss.(engine.ScalarLoss); ok {
+		if s, ok := form.Scalar().(engine.PiecewiseScalar); ok {
+			if _, ok := s.Pieces(-1, 1); ok {
+				all = append(all, cpu.Sorted)
+			}
+		}
+	}
+	return all
 }
 
 // describe sets the text of the options.
