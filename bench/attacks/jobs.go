@@ -71,6 +71,11 @@ func (o options) jobs() ([]job, int, error) {
 				jobs = append(jobs, a.jobs(with, round)...)
 			}
 		}
+		if o.quick { // half of the pairs of an algorithm and a loss
+			jobs = slices.DeleteFunc(jobs, func(j job) bool {
+				return (strings.HasPrefix(j.key, "batch|") || strings.HasPrefix(j.key, "stream|")) && j.seedOf(o.seed)%2 == 0
+			})
+		}
 		if o.only != "" {
 			jobs = slices.DeleteFunc(jobs, func(j job) bool { return !strings.Contains(j.key, o.only) })
 		}
