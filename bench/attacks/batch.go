@@ -24,7 +24,6 @@ func trained(a algorithms.Algorithm, c candidate, t task, rng *rand.Rand) config
 	i := a.Info()
 	if i.Supports(algorithms.Paper) && rng.IntN(8) == 0 {
 		mode = algorithms.Paper
-		delete(values, "Steps")
 	}
 	if i.NeedsL2 && t.l2 == 0 {
 		t.l2 = pick(rng, 0.001, 0.1, 1)

@@ -36,9 +36,6 @@ func (m mixture) between(x, y float64) float64 {
 // outcomes are two laws on the same finite set.
 type outcomes struct{ p, q []float64 }
 
-// swap exchanges the laws.
-func (o outcomes) swap() outcomes { return outcomes{o.q, o.p} }
-
 // binned are two mixtures seen through bins: post-processing, so that what is told apart
 // after it was told apart before.
 func binned(p, q mixture) outcomes {

@@ -74,9 +74,6 @@ func draw(c candidate, groups bool, rng *rand.Rand) task {
 		t.levels, p.LabelValues = 0, engine.AnyLabels
 	}
 	t.backend = cpu.Backend{Workers: 1 + rng.IntN(2), Method: pick(rng, methods(c)...), Variant: pick(rng, kernels.Variants()...)}
-	if t.backend.Method == cpu.NearLinear && rng.IntN(4) > 0 {
-		t.backend.Method = cpu.Direct // expansions take long to prove, and small data do not need them
-	}
 	switch c.loss.(type) { // the losses with pairs in float32
 	case engine.Logistic:
 		if t.backend.Float32 = rng.IntN(2) == 0; t.backend.Float32 {
@@ -98,7 +95,9 @@ func methods(c candidate) []cpu.Method {
 	if _, metric := c.loss.(engine.MetricLoss); metric {
 		return all
 	}
-	if _, analytic := c.loss.(engine.AnalyticLoss); analytic && !c.kinked {
+	if c.ranges < len(ranges) {
+		all = []cpu.Method{cpu.Direct} // to prove an expansion of any formula can take long
+	} else if _, analytic := c.loss.(engine.AnalyticLoss); analytic {
 		all = append(all, cpu.NearLinear)
 	}
 	if form, ok := c.loss.(engine.ScalarLoss); ok {

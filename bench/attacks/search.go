@@ -186,7 +186,11 @@ func run(ctx context.Context, all []job, neighbours, workers int, seed uint64, p
 				r.configuration = all[i].make(rng)
 				try, err := r.plan()
 				if err == nil {
-					r.finding, err = try(ctx, max(4, int(float64(neighbours)/max(1, r.cost))), rng)
+					tries := max(4, int(float64(neighbours)/max(1, r.cost)))
+					if r.area == "regression" {
+						tries = max(tries, 30)
+					}
+					r.finding, err = try(ctx, tries, rng)
 				}
 				switch {
 				case errors.Is(err, errRefused):
