@@ -209,7 +209,7 @@ func (d dominatingPair) replacedQuantile(eps float64) float64 {
 	if d.law == LaplaceLaw {
 		// On [0, m]: (1-q) + q exp(2x-m) = exp(eps) ((1-q) + q exp(-m)).
 		low := math.Exp(-d.m)
-		return d.laplaceAt(math.Log((rest+d.q*low)*math.Expm1(eps)/d.q + low))
+		return d.laplaceAt(max(-d.m, math.Log((rest+d.q*low)*math.Expm1(eps)/d.q+low))) // log(low) can round below -m
 	}
 	// With y = x - eps/(2m): q exp(-m^2/2) sinh(m y) = (1-q) sinh(eps/2).
 	if rest == 0 || eps == 0 {

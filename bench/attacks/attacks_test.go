@@ -1,0 +1,392 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"dyad/algorithms"
+	"dyad/algorithms/audit"
+	"dyad/algorithms/local"
+	"dyad/algorithms/pairs"
+	"dyad/engine"
+	"dyad/engine/pairgraph"
+	"dyad/privacy"
+)
+
+// standard is a budget where none is attacked.
+var standard = privacy.Budget{Epsilon: 1, Delta: 1e-5}
+
+// halved claims half of the constants of a linear loss, which are attained: every
+// certificate that rests on them is too small by the factor 2.
+type halved struct{ audit.Linear }
+
+func (h halved) Constants(b engine.Bounds, radius float64) (engine.Constants, error) {
+	c, err := h.Linear.Constants(b, radius)
+	c.PairDiameter, c.Lipschitz = c.PairDiameter/2, c.Lipschitz/2
+	return c, err
+}
+
+func try(t *testing.T, c configuration, tries int) finding {
+	t.Helper()
+	ready, err := c.plan()
+	if err != nil {
+		t.Fatalf("%s, %s, %s: %v", c.area, c.algorithm, c.options, err)
+	}
+	found, err := ready(context.Background(), tries, rand.New(rand.NewPCG(1, 2)))
+	if err != nil {
+		t.Fatalf("%s, %s, %s: %v", c.area, c.algorithm, c.options, err)
+	}
+	return found
+}
+
+// drawn is a planned configuration.
+func drawn(t *testing.T, draw func(rng *rand.Rand) configuration) configuration {
+	t.Helper()
+	rng := rand.New(rand.NewPCG(3, 4))
+	for range 50 {
+		c := draw(rng)
+		if _, err := c.plan(); err == nil {
+			return c
+		} else if !errors.Is(err, errRefused) {
+			t.Fatal(err)
+		}
+	}
+	t.Fatal("no draw was planned")
+	return configuration{}
+}
+
+// Every area finds a certificate or a claim that is too small by half, for every
+// algorithm of the catalogues; the sound one is the control, and is nearly attained.
+func TestHalvedCertificatesAreFound(t *testing.T) {
+	sound := candidate{name: "linear", loss: audit.Linear{}, ranges: 1}
+	broken := candidate{name: "halved", loss: halved{}, ranges: 1}
+	attacks := map[string]func(c candidate, rng *rand.Rand) configuration{
+		"gradient": func(c candidate, rng *rand.Rand) configuration { return gradient(c, draw(c, false, rng)) },
+	}
+	for _, a := range algorithms.Catalog() {
+		if a.Info().Supports(algorithms.Certified) {
+			attacks["batch "+a.Info().Name] = func(c candidate, rng *rand.Rand) configuration {
+				t := draw(c, false, rng)
+				t.l2 = 0
+				return trained(a, c, t, rng)
+			}
+		}
+	}
+	for _, a := range algorithms.StreamCatalog() {
+		if a.Info().Supports(algorithms.Certified) {
+			attacks["stream "+a.Info().Name] = func(c candidate, rng *rand.Rand) configuration {
+				t := draw(c, false, rng)
+				o := drawOnline(a, &t, rng)
+				return streamed(o, c, t, 1)
+			}
+		}
+	}
+	for name, make := range attacks {
+		for _, c := range []candidate{sound, broken} {
+			found := try(t, drawn(t, func(rng *rand.Rand) configuration { return make(c, rng) }), 40)
+			r := result{finding: found, done: true}
+			if wrong := c.name == broken.name; r.refutes() != wrong || found.ratio < 0.5 {
+				t.Errorf("%s, loss %s: ratio %v, violation %q; want refuted %t", name, c.name, found.ratio, found.violation, wrong)
+			}
+		}
+	}
+}
+
+// listed is a backend whose pair slopes depend on the length of the list that they are
+// computed in, where the slope jumps: in lists of a multiple of four they take the other
+// side of the jump. That is the defect of kernels whose last bits depend on the place.
+type listed struct{ engine.Backend }
+
+func (b listed) Plan(p engine.Problem) (engine.Kernel, error) {
+	k, err := b.Backend.Plan(p)
+	return listedKernel{k}, err
+}
+
+type listedKernel struct{ engine.Kernel }
+
+func (k listedKernel) Bind(r *engine.Records) (engine.Evaluator, error) {
+	ev, err := k.Kernel.Bind(r)
+	return listedEvaluator{ev, r}, err
+}
+
+type listedEvaluator struct {
+	engine.Evaluator
+	records *engine.Records
+}
+
+func (e listedEvaluator) GradSum(ctx context.Context, dst, w []float64, p engine.Pairs) error {
+	if err := e.Evaluator.GradSum(ctx, dst, w, p); err != nil {
+		return err
+	}
+	loss := e.Kernel().Problem().Loss.(engine.ScoreLoss)
+	d := e.records.Dim()
+	x, z := make([]float64, d), make([]float64, d)
+	for i := range e.records.Len() {
+		var partners []int
+		for j := range e.records.Len() {
+			if e.records.Label(i) > e.records.Label(j) {
+				partners = append(partners, j)
+			}
+		}
+		if len(partners)%4 != 0 {
+			continue
+		}
+		for _, j := range partners {
+			dy := e.records.Label(i) - e.records.Label(j)
+			e.records.Row(i, x)
+			e.records.Row(j, z)
+			u := 0.0
+			for k := range x {
+				u += dy * w[k] * (x[k] - z[k])
+			}
+			jump := loss.DPhi(u+1e-9) - loss.DPhi(u-1e-9)
+			for k := range x {
+				dst[k] += 2 * jump * dy * (x[k] - z[k])
+			}
+		}
+	}
+	return nil
+}
+
+// A slope that depends on where the pair is computed is found, and the sound backend is
+// the control.
+func TestSlopesThatDependOnThePlaceAreFound(t *testing.T) {
+	hinge, err := formula{text: "max(0, -u)", kinks: []float64{0}}.candidate(false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	hinge.ranges = 1
+	for _, defect := range []bool{false, true} {
+		worst := finding{}
+		for seed := range uint64(6) {
+			rng := rand.New(rand.NewPCG(seed, 9))
+			work := draw(hinge, false, rng)
+			work.n, work.problem.N, work.problem.LabelValues, work.levels = 40, 40, 0, 2
+			work.backend.Method = 0
+			spec, err := algorithms.NewSpec(work.backend, work.problem, 0, standard, algorithms.Certified)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if defect {
+				if spec.Kernel, err = (listed{work.backend}).Plan(work.problem); err != nil {
+					t.Fatal(err)
+				}
+			}
+			p, err := algorithms.GradientPerturbation{Steps: 2}.Plan(spec)
+			if err != nil {
+				t.Fatal(err)
+			}
+			found, err := climb(context.Background(), 60, rng,
+				func(i int) query { return work.query(i, hinge.kinks, rng) },
+				func(q query, rng *rand.Rand) query { q.instance = work.change(q.instance, rng); return q },
+				func(q query) (attempt, error) { return work.moved(context.Background(), p, q) })
+			if err != nil {
+				t.Fatal(err)
+			}
+			worst.add(attempt{ratio: found.ratio})
+		}
+		if refuted(worst.ratio) != defect {
+			t.Errorf("defect %t: closest ratio %v", defect, worst.ratio)
+		}
+	}
+}
+
+// An individual in many pairs who is planned as one in a single pair, and a certificate
+// of tuples of half its size, are found.
+func TestDefectsOfPairsAreFound(t *testing.T) {
+	star := []pairgraph.Pair{{A: 0, B: 1}, {A: 2, B: 0}, {A: 0, B: 3}, {A: 4, B: 0}}
+	g, err := pairgraph.New(5, star)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, sampling := range []pairs.Sampling{pairs.Fixed, pairs.Poisson} {
+		for kappa := 1; kappa <= 4; kappa += 3 {
+			s := pairs.Spec{Individuals: 5, Pairs: 4, Dim: 2, Bound: 1, Loss: pairgraph.Contrastive{Margin: 1e6}, Unit: pairs.Group, Kappa: kappa, Batch: 4, Epochs: 1, Clip: 1e-6, Sampling: sampling, Budget: standard}
+			p, err := s.Plan()
+			if err != nil {
+				t.Fatal(err)
+			}
+			a := paired{p.Spec, p, g, 1}
+			if sampling == pairs.Poisson && kappa == 1 {
+				continue // what is counted are the pairs in a batch: see the accountants for kappa
+			}
+			found, err := a.attack(pairs.Individual, 4)(context.Background(), 40, rand.New(rand.NewPCG(5, 6)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if refuted(found.ratio) != (kappa == 1) || found.violation != "" {
+				t.Errorf("%s batches, planned for kappa %d of 4: ratio %v %s", sampling, kappa, found.ratio, found.violation)
+			}
+		}
+	}
+	p, err := (pairs.TupleSpec{Individuals: 6, Dim: 1, Bound: 1, Loss: pairgraph.MeanContrastive{Margin: 1e6}, Tuple: 3, Epochs: 1, Clip: 1e-6, Budget: standard}).Plan()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, factor := range []float64{1, 0.5} {
+		found, err := attackTuples(p, 1, factor*p.Certificate.Sensitivity())(context.Background(), 60, rand.New(rand.NewPCG(7, 8)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if refuted(found.ratio) != (factor < 1) {
+			t.Errorf("tuples, certificate times %v: ratio %v", factor, found.ratio)
+		}
+	}
+}
+
+// A certificate of half its size is found for every theorem.
+func TestHalvedTheoremsAreFound(t *testing.T) {
+	for _, r := range certificates() {
+		for _, factor := range []float64{1, 0.5} {
+			short := recomputed{r.name, func(rng *rand.Rand) (exact, float64, error) {
+				naive, certified, err := r.draw(rng)
+				return naive, factor * certified, err
+			}}
+			found, err := short.attack(context.Background(), 3, rand.New(rand.NewPCG(1, 1)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if refuted(found.ratio) != (factor < 1) {
+				t.Errorf("%s times %v: ratio %v", r.name, factor, found.ratio)
+			}
+		}
+	}
+}
+
+// optimist is an accountant that forgets a tenth of epsilon.
+type optimist struct{ privacy.Accountant }
+
+func (o optimist) Delta(epsilon float64) float64 { return o.Accountant.Delta(epsilon * 1.1) }
+func (o optimist) Epsilon(delta float64) float64 { return o.Accountant.Epsilon(delta) / 1.1 }
+
+func TestOptimisticAccountantsAreFound(t *testing.T) {
+	for _, e := range events() {
+		for _, defect := range []bool{false, true} {
+			fresh := func() privacy.Accountant {
+				if defect {
+					return optimist{&privacy.PLD{}}
+				}
+				return &privacy.PLD{}
+			}
+			found, err := account(e.draw, fresh)(context.Background(), 2, rand.New(rand.NewPCG(2, 1)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if refuted(found.ratio) != defect {
+				t.Errorf("%s, epsilon over 1.1: %t, ratio %v", e.name, defect, found.ratio)
+			}
+		}
+	}
+}
+
+// A printed epsilon that is a tenth too small is found for every algorithm.
+func TestPrintedEpsilonsAreRefuted(t *testing.T) {
+	for _, a := range algorithms.Catalog() {
+		i := a.Info()
+		if !i.Supports(algorithms.Certified) {
+			continue
+		}
+		rng := rand.New(rand.NewPCG(4, 4))
+		c := draw(candidate{loss: audit.Linear{}, ranges: 1}, false, rng)
+		l2 := 0.0
+		if i.NeedsL2 {
+			l2 = 0.1
+		}
+		a, _ := set(a, map[string]any{"Steps": 3, "BatchRecords": 4})
+		spec, err := algorithms.NewSpec(c.backend, c.problem, l2, standard, algorithms.Certified)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := a.Plan(spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		data, _, err := c.records(c.propose(0, rng))
+		if err != nil {
+			t.Fatal(err)
+		}
+		ev, err := p.Spec.Kernel.Bind(data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		watch := newTape(1, nil)
+		if _, err := a.Train(context.Background(), ev, p, watch, algorithms.NoTracker{}); err != nil {
+			t.Fatal(err)
+		}
+		for _, factor := range []float64{1, 0.9} {
+			g := p.Guarantee
+			g.Epsilon *= factor
+			if ratio, err := printed(g, watch.releases(), p.Epochs != nil); err != nil || refuted(ratio) != (factor < 1) {
+				t.Errorf("%s, epsilon times %v: ratio %v, %v", i.Name, factor, ratio, err)
+			}
+		}
+	}
+}
+
+// A client that spends twice what it claims is found for every method.
+func TestDoubledLocalEpsilonsAreFound(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 3))
+	for _, method := range []local.Method{local.Prestige, local.PrestigeParticipation, local.PrestigeLabel, local.DJW} {
+		linear, err := engine.NewExpression("linear", "-u", engine.ExpressionOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, _, err := protocol(method, 2, rng)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.Loss, p.Pairs = local.ScalarLoss{Of: linear}, 1
+		p.Dim, p.Threshold, p.ResponseShare, p.Bias = 1, 0.3, 0, 2
+		plan, err := p.Plan()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, claim := range []float64{2, 1} {
+			found, err := attackLocal(plan, 1, claim)(context.Background(), 20, rng)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if refuted(found.ratio) != (claim < 2) {
+				t.Errorf("%s of epsilon 2, claimed %v: ratio %v", method, claim, found.ratio)
+			}
+		}
+	}
+}
+
+// The table does not depend on the number of workers, and an interrupt writes what was
+// found.
+func TestTheTableIsReproducible(t *testing.T) {
+	tables := map[int]string{}
+	for _, workers := range []int{1, 3} {
+		o := options{seed: 5, neighbours: 8, budget: 1, quick: true, workers: workers, areas: []string{"pairs", "tuples"}, log: io.Discard}
+		var out bytes.Buffer
+		if err := o.attack(context.Background(), &out, nil); err != nil {
+			t.Fatal(err)
+		}
+		tables[workers] = out.String()
+	}
+	if tables[1] != tables[3] || strings.Count(tables[1], "holds") < 100 {
+		t.Errorf("two workers write another table, or rows are missing:\n%.2000s", tables[3])
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	var out bytes.Buffer
+	o := options{seed: 5, neighbours: 8, budget: 1, quick: true, workers: 1, areas: []string{"pairs"}, log: io.Discard}
+	if err := o.attack(ctx, &out, nil); err != nil || !strings.Contains(out.String(), "closest_ratio") {
+		t.Errorf("interrupted: %v, %q", err, out.String())
+	}
+}
+
+func TestFlagsAreChecked(t *testing.T) {
+	for _, o := range []options{{areas: []string{"none"}, workers: 1, neighbours: 1}, {areas: []string{"local"}, neighbours: 1}} {
+		o.log = io.Discard
+		if err := o.attack(context.Background(), io.Discard, nil); !errors.Is(err, errUsage) {
+			t.Errorf("%+v: %v, want errUsage", o, err)
+		}
+	}
+}

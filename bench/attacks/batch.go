@@ -1,0 +1,93 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+
+	"dyad/algorithms"
+	"dyad/algorithms/algotest"
+	"dyad/engine"
+)
+
+// trained attacks a batch algorithm by whole runs: recorded on a data set and replayed on
+// a neighbour, with the releases of the first run as the past of both (algotest.Replay).
+func trained(a algorithms.Algorithm, c candidate, t task, rng *rand.Rand) configuration {
+	values := map[string]any{"Steps": 1 + rng.IntN(6), "BatchRecords": 2 + rng.IntN(max(1, t.n-2))}
+	switch rng.IntN(4) {
+	case 0:
+		values["StepSize"] = pick(rng, 1e-4, 0.013, 0.3)
+	case 1:
+		values["Path"] = pick(rng, 0.01, 0.7, 5)
+	}
+	mode, coins := algorithms.Certified, rng.Uint64()
+	i := a.Info()
+	if i.Supports(algorithms.Paper) && rng.IntN(8) == 0 {
+		mode = algorithms.Paper
+	}
+	if i.NeedsL2 && t.l2 == 0 {
+		t.l2 = pick(rng, 0.001, 0.1, 1)
+	}
+	for _, m := range i.PureModes {
+		if m == mode && rng.IntN(3) == 0 {
+			t.budget.Delta = 0
+		}
+	}
+	a, options := set(a, values)
+	return trainedWith(a, c, t, mode, options, coins)
+}
+
+// trainedWith is trained with options that are set.
+func trainedWith(a algorithms.Algorithm, c candidate, t task, mode algorithms.Mode, options string, coins uint64) configuration {
+	t.describe()
+	return configuration{
+		area: "batch", algorithm: a.Info().Name, loss: c.name, options: fmt.Sprintf("%s %s %s", mode, options, t.text), n: t.n, d: t.d, cost: float64(t.n*t.n) / 2000,
+		plan: func() (attack, error) {
+			spec, err := algorithms.NewSpec(t.backend, t.problem, t.l2, t.budget, mode)
+			if err != nil {
+				return nil, planError(err)
+			}
+			p, err := a.Plan(spec)
+			if err != nil {
+				return nil, planError(err)
+			}
+			return t.replays(func(data, neighbour *engine.Records) (attempt, error) {
+				return verdict(algotest.Replay(a, p, data, []*engine.Records{neighbour}, coins))
+			}), nil
+		},
+	}
+}
+
+// replays searches the instances of a task.
+func (t task) replays(replay func(data, neighbour *engine.Records) (attempt, error)) attack {
+	return func(ctx context.Context, tries int, rng *rand.Rand) (finding, error) {
+		return climb(ctx, tries, rng,
+			func(i int) instance { return t.propose(i, rng) }, t.change,
+			func(i instance) (attempt, error) {
+				data, neighbour, err := t.records(i)
+				if err != nil {
+					return attempt{}, err
+				}
+				return replay(data, neighbour)
+			})
+	}
+}
+
+// batchJobs are one job for every private algorithm of the catalogue and every loss.
+func batchJobs(all []candidate, round int) []job {
+	var jobs []job
+	for _, a := range algorithms.Catalog() {
+		if !a.Info().Supports(algorithms.Certified) {
+			continue
+		}
+		for _, c := range all {
+			if c.kinked && a.Info().NeedsSmooth {
+				continue
+			}
+			jobs = append(jobs, job{fmt.Sprintf("batch|%s|%s|%d", a.Info().Name, c.name, round), func(rng *rand.Rand) configuration {
+				return planned(func() configuration { return trained(a, c, draw(c, true, rng), rng) })
+			}})
+		}
+	}
+	return jobs
+}

@@ -1,0 +1,199 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+
+	"dyad/privacy"
+)
+
+// recomputed draws the public numbers of a theorem and returns what it says, evaluated
+// naively, and what is certified.
+type recomputed struct {
+	name string
+	draw func(rng *rand.Rand) (naive exact, certified float64, err error)
+}
+
+// sensitivity is that of a certificate.
+func sensitivity(naive exact, c privacy.Certificate, err error) (exact, float64, error) {
+	return naive, c.Sensitivity(), err
+}
+
+// certificates are all constructors of certificates.
+func certificates() []recomputed {
+	descent := func(rng *rand.Rand) privacy.GradientDescent {
+		c := curvature(rng)
+		g := privacy.GradientDescent{Curvature: c, Share: pick(rng, 1, 2./(2+float64(rng.IntN(1000)))), Steps: 1 + rng.IntN(60), StepSize: pick(rng, longest(c, rng), scale(rng))}
+		g.UpdateError = nothing(rng, g.StepSize*g.PairDiameter)
+		return g
+	}
+	steps := func(c privacy.Curvature, burnIn bool, rng *rand.Rand) (eta, errors []float64) {
+		n := 2 + rng.IntN(24)
+		eta = make([]float64, n+1)
+		from := 2
+		if burnIn {
+			from += rng.IntN(n - 1)
+		}
+		errors = make([]float64, n+1)
+		for t := from; t <= n; t++ {
+			eta[t] = longest(c, rng)
+			errors[t] = nothing(rng, eta[t]*c.PairDiameter)
+		}
+		return eta, errors
+	}
+	return []recomputed{
+		{"GradientDescent", func(rng *rand.Rand) (exact, float64, error) {
+			g := descent(rng)
+			last, _ := descents(g)
+			c, err := g.Certify()
+			return sensitivity(last, c, err)
+		}},
+		{"AverageDescent", func(rng *rand.Rand) (exact, float64, error) {
+			g := privacy.AverageDescent{GradientDescent: descent(rng)}
+			g.OutputError = nothing(rng, g.StepSize*g.PairDiameter)
+			_, mean := descents(g.GradientDescent)
+			c, err := g.Certify()
+			return sensitivity(mean.plus(num(2*g.OutputError)), c, err)
+		}},
+		{"PairwiseRecursion", func(rng *rand.Rand) (exact, float64, error) {
+			r := privacy.PairwiseRecursion{Curvature: curvature(rng), Average: rng.IntN(2) == 0}
+			r.Eta, r.UpdateError = steps(r.Curvature, true, rng)
+			r.OutputError = nothing(rng, r.PairDiameter)
+			c, err := r.Certify()
+			return sensitivity(recursion(r), c, err)
+		}},
+		{"PairwiseStream", func(rng *rand.Rand) (exact, float64, error) {
+			s := drawStream(rng)
+			c, err := s.Certify()
+			return sensitivity(streamTheorem(s), c, err)
+		}},
+		{"PairwiseStream with a Toeplitz factor", func(rng *rand.Rand) (exact, float64, error) {
+			s := drawStream(rng)
+			s.Weights = nil
+			s.Horizon = max(s.Horizon, s.BurnIn+2*s.Batch)
+			var err error
+			if s.Factor, err = privacy.SquareRootToeplitz(max(2, s.Updates())); err != nil {
+				return exact{}, 0, err
+			}
+			c, err := s.Certify()
+			return sensitivity(streamTheorem(s), c, err)
+		}},
+		{"StreamOutputs", func(rng *rand.Rand) (exact, float64, error) {
+			r := privacy.StreamOutputs{Curvature: curvature(rng), Radius: scale(rng)}
+			r.Eta, r.UpdateError = steps(r.Curvature, false, rng)
+			c, scales, err := r.Certify()
+			if err != nil {
+				return exact{}, 0, err
+			}
+			return sensitivity(outputs(r, scales), c, err)
+		}},
+		{"MeanGradient", func(rng *rand.Rand) (exact, float64, error) {
+			g := privacy.MeanGradient{PairDiameter: scale(rng), Share: rng.Float64()}
+			g.Error = nothing(rng, g.PairDiameter)
+			c, err := g.Certify()
+			return sensitivity(num(g.PairDiameter).times(num(g.Share)).plus(num(2*g.Error)), c, err)
+		}},
+		{"LastIterate", func(rng *rand.Rand) (exact, float64, error) {
+			l := privacy.LastIterate{Curvature: curvature(rng), Share: pick(rng, 1, rng.Float64()), Steps: 1 + rng.IntN(60), Coordinates: 1 + rng.IntN(9), Grid: math.Ldexp(1, -rng.IntN(60))}
+			if math.IsInf(l.Diameter, 1) {
+				l.Diameter = scale(rng)
+			}
+			l.StepSize = longest(l.Curvature, rng)
+			l.UpdateError = nothing(rng, l.StepSize*l.PairDiameter)
+			gap := num(l.Share).times(num(l.PairDiameter)).times(num(l.StepSize)).plus(num(2 * l.UpdateError)).plus(num(2 * l.Grid).times(num(float64(l.Coordinates)).root()))
+			g, _ := gap.v.Float64()
+			f, _ := num(1).minus(num(l.StepSize).times(num(l.StrongConvexity))).v.Float64()
+			c, err := l.Certify()
+			return sensitivity(convergent(g, max(f, 0), l.Diameter, l.Steps), c, err)
+		}},
+		{"ConvergentMu", func(rng *rand.Rand) (exact, float64, error) {
+			gap, c, diameter, count := scale(rng), pick(rng, 0, 1, rng.Float64(), 1-1e-9*rng.Float64(), 1-0x1p-53), pick(rng, math.Inf(1), scale(rng)), 1+rng.IntN(100)
+			sigma := scale(rng)
+			return convergent(gap, c, diameter, count).over(num(sigma)), privacy.ConvergentMu(gap, c, diameter, count, sigma), nil
+		}},
+		{"PairGroup", func(rng *rand.Rand) (exact, float64, error) {
+			g := privacy.PairGroup{Group: 1 + rng.IntN(50), Batch: 1 + rng.IntN(999), Batches: 1 + rng.IntN(60), Epochs: 1 + rng.IntN(40), TermNorm: scale(rng), Roundoff: pick(rng, 0, 1e-15, 1e-4)}
+			epoch := num(2 * g.TermNorm).times(num(float64(g.Group))).over(num(float64(g.Batch))).plus(num(2 * g.Roundoff * float64(min(g.Group, g.Batches))))
+			if rng.IntN(2) == 0 {
+				c, err := g.CertifyPure()
+				return sensitivity(epoch.times(num(float64(g.Epochs))), c, err)
+			}
+			c, err := g.Certify()
+			return sensitivity(epoch.times(num(float64(g.Epochs)).root()), c, err)
+		}},
+		{"PairSample", func(rng *rand.Rand) (exact, float64, error) {
+			g := privacy.PairSample{Group: 1 + rng.IntN(8), Pairs: 1 + rng.IntN(999), Rate: 1 - rng.Float64(), Expected: 1 + 99*rng.Float64(), TermNorm: scale(rng), Roundoff: pick(rng, 0, 1e-15, 1e-4)}
+			c, err := g.Certify()
+			return sensitivity(num(g.TermNorm).over(num(g.Expected)).plus(num(2*g.Roundoff)), c, err)
+		}},
+		{"TupleBatches", func(rng *rand.Rand) (exact, float64, error) {
+			b := privacy.TupleBatches{Batch: 1 + rng.IntN(999), Batches: 1 + rng.IntN(60), Epochs: 1 + rng.IntN(40), Roundoff: pick(rng, 0, 1e-15, 1e-4)}
+			epoch := num(2).over(num(float64(b.Batch))).plus(num(2 * b.Roundoff))
+			if rng.IntN(2) == 0 {
+				c, err := b.CertifyPure()
+				return sensitivity(epoch.times(num(float64(b.Epochs))), c, err)
+			}
+			c, err := b.Certify()
+			return sensitivity(epoch.times(num(float64(b.Epochs)).root()), c, err)
+		}},
+	}
+}
+
+// drawStream draws the public numbers of a stream.
+func drawStream(rng *rand.Rand) privacy.PairwiseStream {
+	s := privacy.PairwiseStream{PairDiameter: scale(rng), Batch: 1 + rng.IntN(7), BurnIn: 1 + rng.IntN(9), Buffer: pick(rng, 0, 1, 2, 6, 10, 40), Lipschitz: scale(rng)}
+	s.Horizon = s.BurnIn + s.Batch*(1+rng.IntN(9)) + rng.IntN(s.Batch)
+	switch rng.IntN(3) {
+	case 0:
+		s.Reservoir = s.Buffer > 0
+	case 1:
+		s.PerClass = s.Buffer > 1
+	}
+	s.Roundoff = nothing(rng, s.PairDiameter)
+	if rng.IntN(3) == 0 {
+		weight := scale(rng)
+		for range s.Updates() {
+			s.Weights = append(s.Weights, weight)
+			weight *= pick(rng, 1, 1-rng.Float64())
+		}
+	}
+	return s
+}
+
+// certificateJobs compare every kind of certificate with its theorem.
+func certificateJobs(_ []candidate, round int) []job {
+	var jobs []job
+	for _, r := range certificates() {
+		jobs = append(jobs, job{fmt.Sprintf("certificate|%s|%d", r.name, round), func(*rand.Rand) configuration {
+			return configuration{
+				area: "certificate", algorithm: r.name, options: "theorem evaluated in 300 bits over the certificate",
+				plan: func() (attack, error) { return r.attack, nil },
+			}
+		}})
+	}
+	return jobs
+}
+
+// attack compares with random settings; there is nothing to climb. Settings that are
+// refused, such as those of a sensitivity that overflows, certify nothing.
+func (r recomputed) attack(ctx context.Context, tries int, rng *rand.Rand) (finding, error) {
+	var found finding
+	var refused error
+	for range 20 * tries {
+		if ctx.Err() != nil {
+			return found, ctx.Err()
+		}
+		naive, certified, err := r.draw(rng)
+		if err != nil {
+			refused = err
+			continue
+		}
+		found.add(attempt{ratio: naive.of(certified)})
+	}
+	if found.neighbours == 0 {
+		return found, fmt.Errorf("%w: %w", errRefused, refused)
+	}
+	return found, nil
+}

@@ -1,0 +1,207 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+
+	"gonum.org/v1/gonum/mathext"
+
+	"dyad/algorithms/local"
+	"dyad/engine"
+	"dyad/privacy"
+)
+
+// ask draws one message of a record and returns which of a few outcomes it is: whether
+// there is a gradient, and on which sides of some directions it lies.
+type ask func(z engine.Record) (int, error)
+
+// protocol draws a local protocol of a method.
+func protocol(method local.Method, epsilon float64, rng *rand.Rand) (local.Protocol, string, error) {
+	text := pick(rng, "-u", "log1p(exp(-u))")
+	loss, err := engine.NewExpression("formula", text, engine.ExpressionOptions{})
+	p := local.Protocol{
+		Method: method, Loss: local.ScalarLoss{Of: loss}, Dim: 1 + rng.IntN(3), FeatureNorm: 1, Radius: 1, L2: 0.1, Users: 100, Epochs: 3,
+		Epsilon: epsilon, ResponseShare: pick(rng, 0, 0, 0.5, 0.9), Pairs: pick(rng, 1, 1, 2, 8), Threshold: pick(rng, -2, 0.3, 0.3),
+		Bias: pick(rng, 0, 2.0), // 2 selects by the label alone
+	}
+	return p, text, err
+}
+
+// localConfiguration attacks the messages of a client, black box: the law of its outcomes
+// is estimated for records in and out of the curriculum, and the ratio is a lower bound
+// of the largest log-ratio of the probabilities of an outcome, over the epsilon of the
+// guarantee.
+func localConfiguration(p local.Protocol, loss string, coins uint64) configuration {
+	return configuration{
+		area: "local", algorithm: p.Method.String(), loss: loss, n: p.Users, d: p.Dim,
+		options: fmt.Sprintf("eps=%g share=%g pairs=%d threshold=%g bias=%g, confidence 1-1e-9 an outcome", p.Epsilon, p.ResponseShare, p.Pairs, p.Threshold, p.Bias),
+		plan: func() (attack, error) {
+			plan, err := p.Plan()
+			if errors.Is(err, local.ErrProtocol) {
+				return nil, fmt.Errorf("%w: %w", errRefused, err)
+			} else if err != nil {
+				return nil, err
+			}
+			return attackLocal(plan, coins, p.Epsilon), nil
+		},
+	}
+}
+
+// attackLocal asks a client of a plan that claims an epsilon for one message.
+func attackLocal(plan *local.Plan, coins uint64, epsilon float64) attack {
+	client := local.NewClient(plan, privacy.NewSeededSource(coins))
+	state := plan.Start()
+	state.W[0] = 0.9
+	decoded := make([]float64, plan.Dim)
+	message := func(z engine.Record) (int, error) {
+		if plan.Method == local.PrestigeLabel {
+			y, err := client.Label(z.Y)
+			return int(1 + y), err
+		}
+		m, err := client.Message(state, z)
+		if err != nil || !m.Takes {
+			return 0, err
+		}
+		clear(decoded)
+		err = plan.AddEstimate(decoded, m)
+		return 1 + int(1+math.Copysign(1, decoded[0])), err
+	}
+	return laws(message, plan.Dim, epsilon)
+}
+
+// laws compares the laws of the outcomes of all records.
+func laws(message ask, d int, epsilon float64) attack {
+	const outcomes = 4
+	return func(ctx context.Context, tries int, _ *rand.Rand) (finding, error) {
+		draws := 500 * tries
+		var counts [][outcomes]int
+		var found finding
+		for _, z := range corners(d) {
+			var c [outcomes]int
+			for i := range draws {
+				if i%1000 == 0 && ctx.Err() != nil {
+					return found, ctx.Err()
+				}
+				outcome, err := message(z)
+				if err != nil {
+					return found, err
+				}
+				c[outcome]++
+			}
+			counts = append(counts, c)
+		}
+		for _, a := range counts {
+			for _, b := range counts {
+				worst := 0.0
+				for o := range outcomes {
+					if low := least(a[o], draws); low > 0 {
+						worst = max(worst, math.Log(low/(1-least(draws-b[o], draws)))/epsilon)
+					}
+				}
+				found.add(attempt{ratio: worst})
+			}
+		}
+		return found, nil
+	}
+}
+
+// corners are records at the range and at 0, with both labels.
+func corners(d int) []engine.Record {
+	var all []engine.Record
+	for _, y := range []float64{-1, 1} {
+		for _, x := range []float64{-1, 0, 1} {
+			z := engine.Record{X: make([]float64, d), Y: y}
+			z.X[0] = x
+			all = append(all, z)
+		}
+	}
+	return all
+}
+
+// least is a lower confidence limit of a probability after so many hits (Clopper and
+// Pearson 1934), wrong with probability 1e-9.
+func least(hits, draws int) float64 {
+	if hits == 0 {
+		return 0
+	}
+	return mathext.InvRegIncBeta(float64(hits), float64(draws-hits+1), 1e-9)
+}
+
+// exactLaws are mechanisms whose log-ratio follows from what they say of themselves.
+func exactLaws() []struct {
+	name  string
+	ratio func(epsilon float64, rng *rand.Rand) (float64, error)
+} {
+	return []struct {
+		name  string
+		ratio func(epsilon float64, rng *rand.Rand) (float64, error)
+	}{
+		{"randomised response", func(epsilon float64, rng *rand.Rand) (float64, error) {
+			m := privacy.RandomizedResponse{Epsilon: epsilon, Categories: 2 + rng.IntN(9)}
+			p := m.Truth()
+			return math.Log(p / ((1 - p) / float64(m.Categories-1))), m.Validate()
+		}},
+		// In one dimension a message is a sign, P(+ | g) = 1/2 + g/(2 Scale) as it is
+		// unbiased, and g = +-Bound is worst.
+		{"private direction, d = 1", func(epsilon float64, rng *rand.Rand) (float64, error) {
+			m := privacy.PrivateDirection{Dim: 1, Bound: scale(rng), Epsilon: epsilon, Pairs: 1 + rng.IntN(6)}
+			m.Favoured = 1 + rng.IntN(m.Pairs)
+			c, err := m.Channel()
+			if err != nil {
+				return 0, err
+			}
+			s := m.Bound / c.Scale()
+			return math.Log((1 + s) / (1 - s)), nil
+		}},
+		{"private vector", func(epsilon float64, rng *rand.Rand) (float64, error) {
+			m := privacy.PrivateVector{Dim: 1 + rng.IntN(9), Bound: scale(rng), Epsilon: epsilon}
+			return 2 * m.Bound / m.Laplace().Scale, m.Validate()
+		}},
+	}
+}
+
+// localJobs are several for every private method, and one for every exact law.
+func localJobs(_ []candidate, round int) []job {
+	var jobs []job
+	for _, method := range local.Methods() {
+		// PrestigePrinted has no guarantee for private features, and the others none at all.
+		if method == local.PrestigePrinted || method == local.Curriculum || method == local.SGD {
+			continue
+		}
+		for _, epsilon := range []float64{0.5, 1, 2, 4} {
+			for again := range 4 {
+				jobs = append(jobs, job{fmt.Sprintf("local|%s|%g|%d|%d", method, epsilon, again, round), func(rng *rand.Rand) configuration {
+					return planned(func() configuration {
+						p, text, err := protocol(method, epsilon, rng)
+						if err != nil {
+							return configuration{plan: func() (attack, error) { return nil, err }}
+						}
+						return localConfiguration(p, text, rng.Uint64())
+					})
+				}})
+			}
+		}
+	}
+	for _, law := range exactLaws() {
+		jobs = append(jobs, job{fmt.Sprintf("local|%s|%d", law.name, round), func(*rand.Rand) configuration {
+			return configuration{area: "local", algorithm: law.name, options: "exact law", plan: func() (attack, error) {
+				return func(_ context.Context, tries int, rng *rand.Rand) (finding, error) {
+					var found finding
+					for range tries {
+						epsilon := 0.01 + 6*rng.Float64()
+						ratio, err := law.ratio(epsilon, rng)
+						if err != nil {
+							return found, err
+						}
+						found.add(attempt{ratio: ratio / epsilon})
+					}
+					return found, nil
+				}, nil
+			}}
+		}})
+	}
+	return jobs
+}

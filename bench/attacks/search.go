@@ -1,0 +1,226 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"math"
+	"math/rand/v2"
+	"sync"
+
+	"dyad/algorithms"
+	"dyad/algorithms/algotest"
+	"dyad/engine"
+)
+
+// job is a cell of the table to fill: an area, an algorithm and a loss. Its options are
+// drawn on the workers.
+type job struct {
+	key  string
+	make func(rng *rand.Rand) configuration
+}
+
+// seedOf makes the random numbers of a job a function of the seed and of what the job is,
+// so that rows do not depend on which others were run.
+func (j job) seedOf(seed uint64) uint64 {
+	h := fnv.New64a()
+	fmt.Fprintf(h, "%d|%s", seed, j.key)
+	return h.Sum64()
+}
+
+// attack tries about so many neighbours.
+type attack func(ctx context.Context, tries int, rng *rand.Rand) (finding, error)
+
+// configuration is one thing to attack: an algorithm, or a part of one, with a loss and
+// options.
+type configuration struct {
+	area, algorithm, loss, options string
+	n, d                           int
+	// cost is about that of one neighbour, in units of a small one; 0 means 1. Expensive
+	// configurations try fewer.
+	cost float64
+	// plan prepares the attack. An error that wraps errRefused says that the library
+	// refuses the configuration; any other ends the run.
+	plan func() (attack, error)
+}
+
+// planned draws until the library plans a configuration, at most a few times.
+func planned(draw func() configuration) configuration {
+	var c configuration
+	for range 4 {
+		c = draw()
+		ready, err := c.plan()
+		c.plan = func() (attack, error) { return ready, err }
+		if !errors.Is(err, errRefused) {
+			break
+		}
+	}
+	return c
+}
+
+// finding is what an attack found.
+type finding struct {
+	neighbours int
+	// ratio is the largest one seen of what moved over what is certified.
+	ratio float64
+	// violation says what is wrong besides a ratio above 1, e.g. that what is returned
+	// depends on a value that was not released.
+	violation string
+}
+
+// add notes one attempt.
+func (f *finding) add(a attempt) {
+	f.neighbours++
+	if a.ratio > f.ratio || math.IsNaN(a.ratio) {
+		f.ratio = a.ratio
+	}
+	if f.violation == "" && a.violation != "" {
+		f.violation = a.violation
+	}
+}
+
+// attempt is the outcome of one neighbour.
+type attempt struct {
+	ratio     float64
+	violation string
+}
+
+// errRefused is wrapped by the error of a configuration that the library refuses to plan.
+var errRefused = errors.New("refused")
+
+// refusal sorts errors of plans: what the library refuses is a row, anything else ends
+// the run.
+func refusal(err error) error {
+	if errors.Is(err, algorithms.ErrAssumption) || errors.Is(err, engine.ErrUnsupported) {
+		return fmt.Errorf("%w: %w", errRefused, err)
+	}
+	return err
+}
+
+// slack is the relative error of the evaluation of a ratio in float64. A certificate is
+// an upper bound in exact arithmetic for what is computed in float64, rounding errors of
+// training included; what is left is the evaluation of the move: a subtraction, a square
+// and a sum for each of d coordinates and the root and quotient, together below
+// (d + 6) 2^-53 of the ratio; d <= slackCoordinates in every configuration.
+const (
+	slackCoordinates = 1 << 12
+	slack            = (slackCoordinates + 6) * 0x1p-53
+)
+
+// refuted says that a ratio is above 1 by more than the error of its evaluation. Ratios
+// that are not numbers are.
+func refuted(ratio float64) bool { return !(ratio <= 1+slack) }
+
+// verdict is the outcome of a replay as a ratio and a violation. A violation that only
+// says that a move is above its certificate is in the ratio.
+func verdict(ratio float64, err error) (attempt, error) {
+	var v algotest.Violation
+	switch {
+	case err == nil:
+		return attempt{ratio: ratio}, nil
+	case !errors.As(err, &v):
+		return attempt{}, err
+	case ratio > 1:
+		return attempt{ratio: ratio}, nil
+	}
+	return attempt{ratio: ratio, violation: v.Reason}, nil
+}
+
+// climb searches: the first half of the tries are fresh proposals, the others changes of
+// the best one so far, of which the better ones stay.
+func climb[T any](ctx context.Context, tries int, rng *rand.Rand, propose func(i int) T, change func(T, *rand.Rand) T, try func(T) (attempt, error)) (finding, error) {
+	var found finding
+	var best T
+	highest := math.Inf(-1)
+	for i := range tries {
+		if ctx.Err() != nil {
+			return found, ctx.Err()
+		}
+		var at T
+		if i <= tries/2 {
+			at = propose(i)
+		} else {
+			at = change(best, rng)
+		}
+		a, err := try(at)
+		if err != nil {
+			return found, err
+		}
+		found.add(a)
+		if a.ratio >= highest {
+			highest, best = a.ratio, at
+		}
+	}
+	return found, nil
+}
+
+// result is a finished configuration.
+type result struct {
+	configuration
+	finding
+	seed    uint64
+	refused string
+	done    bool
+}
+
+// refutes says that the result is a defect.
+func (r result) refutes() bool {
+	return r.done && r.refused == "" && (refuted(r.ratio) || r.violation != "")
+}
+
+// run attacks all configurations with that number of workers. A context that ends leaves
+// the results that are there.
+func run(ctx context.Context, all []job, neighbours, workers int, seed uint64, progress func(result)) ([]result, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	results := make([]result, len(all))
+	next := make(chan int)
+	var wait sync.WaitGroup
+	var lock sync.Mutex // of progress
+	for range workers {
+		wait.Go(func() {
+			for i := range next {
+				r := result{seed: all[i].seedOf(seed)}
+				rng := rand.New(rand.NewPCG(r.seed, 1))
+				r.configuration = all[i].make(rng)
+				try, err := r.plan()
+				if err == nil {
+					tries := max(4, int(float64(neighbours)/max(1, r.cost)))
+					if r.area == "regression" {
+						tries = max(tries, 30)
+					}
+					r.finding, err = try(ctx, tries, rng)
+				}
+				switch {
+				case errors.Is(err, errRefused):
+					r.refused = err.Error()
+				case ctx.Err() != nil:
+					continue // unfinished, unless another ended the run
+				case err != nil:
+					cancel(fmt.Errorf("%s, %s, loss %s, %s, n = %d, d = %d: %w", r.area, r.algorithm, r.loss, r.options, r.n, r.d, err))
+					continue
+				}
+				r.done = true
+				lock.Lock()
+				results[i] = r
+				progress(r)
+				lock.Unlock()
+			}
+		})
+	}
+	for i := range all {
+		select {
+		case next <- i:
+			continue
+		case <-ctx.Done():
+		}
+		break
+	}
+	close(next)
+	wait.Wait()
+	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, context.Canceled) {
+		return results, cause
+	}
+	return results, nil
+}
