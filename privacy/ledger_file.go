@@ -12,10 +12,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime"
 	"time"
 
 	"github.com/gofrs/flock"
+
+	"dyad/privacy/durable"
 )
 
 const (
@@ -37,28 +38,16 @@ type ledgerHead struct {
 // resolveLedger returns one name per ledger, so that two processes that reach it
 // by different links use the same lock.
 func resolveLedger(path string) (string, error) {
-	abs, err := filepath.Abs(path)
-	if err != nil {
-		return "", fmt.Errorf("%w: %s: %w", ErrLedger, path, err)
-	}
-	info, err := os.Lstat(abs)
-	switch {
-	case err == nil:
-		if abs, err = filepath.EvalSymlinks(abs); err == nil && info.IsDir() {
+	name, err := durable.Resolve(path)
+	if err == nil {
+		if info, errStat := os.Stat(name); errStat == nil && info.IsDir() {
 			err = errors.New("is a directory; name a file")
 		}
-	case errors.Is(err, fs.ErrNotExist):
-		var dir string
-		dir, err = filepath.EvalSymlinks(filepath.Dir(abs))
-		if err != nil {
-			err = fmt.Errorf("its directory cannot be used, create it first: %w", err)
-		}
-		abs = filepath.Join(dir, filepath.Base(abs))
 	}
 	if err != nil {
 		return "", fmt.Errorf("%w: %s: %w", ErrLedger, path, err)
 	}
-	return abs, nil
+	return name, nil
 }
 
 // lock takes the exclusive lock. Each call opens the lock file anew, so it also
@@ -182,7 +171,7 @@ func (l *Ledger) append(st *ledgerState, kind string, at time.Time, body []byte)
 		return l.errorf("the line is written and counts, but its head is not: %w", err)
 	}
 	l.at("head renamed")
-	if err := syncDir(filepath.Dir(l.path)); err != nil {
+	if err := durable.SyncDir(filepath.Dir(l.path)); err != nil {
 		return l.errorf("the line is written and counts, but the directory cannot be synced: %w", err)
 	}
 	l.at("acknowledged")
@@ -241,7 +230,7 @@ func (l *Ledger) writeHead(lines int, hash lineHash) error {
 		return err
 	}
 	head := l.path + headSuffix
-	if err := errors.Join(os.Rename(head+newSuffix, head), syncDir(filepath.Dir(head))); err != nil {
+	if err := errors.Join(os.Rename(head+newSuffix, head), durable.SyncDir(filepath.Dir(head))); err != nil {
 		return l.errorf("cannot write its head: %w", err)
 	}
 	return nil
@@ -255,7 +244,7 @@ func writeDurable(name string, data []byte) error {
 	if err := os.Rename(name+newSuffix, name); err != nil {
 		return err
 	}
-	return syncDir(filepath.Dir(name))
+	return durable.SyncDir(filepath.Dir(name))
 }
 
 // writeSynced writes and syncs a file, and removes it if that fails.
@@ -276,19 +265,6 @@ func writeSynced(name string, data []byte) error {
 
 func syncFile(name string) error {
 	f, err := os.OpenFile(name, os.O_WRONLY, 0)
-	if err != nil {
-		return err
-	}
-	return errors.Join(f.Sync(), f.Close())
-}
-
-// syncDir makes renames in dir durable. Windows cannot sync a directory; NTFS
-// journals the rename itself.
-func syncDir(dir string) error {
-	if runtime.GOOS == "windows" {
-		return nil
-	}
-	f, err := os.Open(dir)
 	if err != nil {
 		return err
 	}
