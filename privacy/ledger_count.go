@@ -109,10 +109,17 @@ func (r *RunLock) open() error {
 	}
 	var charge *Charge
 	st.each(r.run, func(c *Charge) { charge = c })
+	if charge == nil {
+		return r.begin()
+	}
+	if _, err := st.unfinished(r.run); err != nil {
+		if errors.Is(err, ErrResume) {
+			_ = os.Remove(r.file.Name())
+		}
+		return err
+	}
 	counted := r.read()
 	switch {
-	case charge == nil:
-		return r.begin()
 	case counted:
 		return nil
 	case charge.Counted:

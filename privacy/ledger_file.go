@@ -163,16 +163,18 @@ func (l *Ledger) append(st *ledgerState, kind string, at time.Time, body []byte)
 	}
 	l.at("head prepared")
 	if err := l.appendBytes(st.size, line); err != nil {
-		_ = os.Remove(head + newSuffix)
+		if !errors.Is(err, ErrUnacknowledged) {
+			_ = os.Remove(head + newSuffix)
+		}
 		return l.errorf("cannot write (is the disk full?): %w", err)
 	}
 	l.at("line durable")
 	if err := os.Rename(head+newSuffix, head); err != nil {
-		return l.errorf("the line is written and counts, but its head is not: %w", err)
+		return l.errorf("%w: its head cannot be written: %w", ErrUnacknowledged, err)
 	}
 	l.at("head renamed")
 	if err := durable.SyncDir(filepath.Dir(l.path)); err != nil {
-		return l.errorf("the line is written and counts, but the directory cannot be synced: %w", err)
+		return l.errorf("%w: the directory cannot be synced: %w", ErrUnacknowledged, err)
 	}
 	l.at("acknowledged")
 	return nil
@@ -200,10 +202,15 @@ func (l *Ledger) appendBytes(size int64, line []byte) error {
 	}
 	if err != nil {
 		if undo := errors.Join(f.Truncate(size), f.Sync()); undo != nil {
-			err = fmt.Errorf("%w; the line could not be removed and may count: %w", err, undo)
+			err = fmt.Errorf("%w: it could not be removed after %w: %w", ErrUnacknowledged, err, undo)
 		}
+		_ = f.Close()
+		return err
 	}
-	return errors.Join(err, f.Close())
+	if err := f.Close(); err != nil {
+		return fmt.Errorf("%w: %w", ErrUnacknowledged, err)
+	}
+	return nil
 }
 
 func (l *Ledger) truncate(size int64) error {

@@ -11,6 +11,10 @@ import (
 // charged, is finished already, or differs from what was charged.
 var ErrResume = errors.New("privacy: the run cannot go on")
 
+// ErrUnacknowledged is wrapped, besides ErrLedger, if a line was written and may count, but
+// the ledger could not take note of it. After any other error the line does not count.
+var ErrUnacknowledged = errors.New("the line is written and counts")
+
 // StatusReleased is the status of a run whose results left the program.
 const StatusReleased = "released"
 
@@ -21,7 +25,8 @@ const StatusReleased = "released"
 // and the line are one change under the lock. So of all processes that carry out
 // one run, resumed or not, at most one gets nil; the others get an error
 // wrapping ErrResume and must withhold what they computed. After an error
-// wrapping ErrLedger the line may count all the same: withhold as well.
+// wrapping ErrUnacknowledged the line may count all the same: withhold as well, until
+// Released says that it does.
 //
 // It fails with ErrUnsupported if a line after the charge is unknown to this
 // version: that line might have ended the run.
@@ -36,7 +41,7 @@ type Kept struct {
 
 // Release is Finish with StatusReleased, and records what was released. What k names must be
 // stored durably and privately: it leaves the program only if the ledger has this line.
-// After an error of Release that may be so (see Finish); Released then tells.
+// After an error that wraps ErrUnacknowledged that may be so; Released then tells.
 func (l *Ledger) Release(run string, k Kept) error { return l.finish(run, StatusReleased, k) }
 
 func (l *Ledger) finish(run, status string, k Kept) error {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 
 	"github.com/gofrs/flock"
 
@@ -89,7 +90,8 @@ type online struct {
 	plan    *algorithms.StreamPlan
 	public  bool
 	ledger  *privacy.Ledger
-	unlock  func()             // the run; nil without a ledger
+	lock    *privacy.RunLock   // nil without a ledger
+	out     *output            // nil without --out
 	stream  *algorithms.Online // nil before the first record of a new run
 	run     string             // of a state without a record, not charged yet
 	skip    int                // rows of the file that were taken before
@@ -104,13 +106,17 @@ func (c *onlineCmd) Run(a *app) error {
 		return err
 	}
 	lock := flock.New(c.State + ".lock")
-	if ok, err := lock.TryLock(); err != nil || !ok {
-		return badInput("the state %s is in use by another process, or cannot be locked (%v)", c.State, err)
+	switch ok, err := lock.TryLock(); {
+	case err != nil:
+		return badInput("the state %s cannot be locked: %v", c.State, err)
+	case !ok:
+		return badInput("the state %s is in use by another process", c.State)
 	}
 	defer lock.Unlock()
+	sweepTemporary(filepath.Dir(c.State))
 	defer func() {
-		if o.unlock != nil {
-			o.unlock()
+		if o.lock != nil {
+			o.lock.Unlock()
 		}
 	}()
 	if c.Resume {
@@ -133,12 +139,14 @@ func (c *onlineCmd) Run(a *app) error {
 		}
 		a.note("dyad: %d records taken, %d releases; the state is in %s", o.stream.Count(), o.stream.Updates(), c.State)
 		horizon := ended || o.stream.Count() == o.Records
-		if finished := o.finish(horizon); finished != nil || ended {
+		finished := o.finish(horizon)
+		if finished != nil && !errors.Is(finished, errElsewhere) || ended {
 			return finished
 		}
 		if !horizon {
-			return errors.Join(err, o.handOver())
+			return errors.Join(finished, err, o.handOver())
 		}
+		return finished
 	} else if !o.public {
 		fmt.Fprintf(a.stderr, "dyad: run %s is charged; the same command with --resume continues it at no further cost\n", o.stream.Run)
 	}
@@ -148,8 +156,9 @@ func (c *onlineCmd) Run(a *app) error {
 // finish writes what comes after the last release of this run, and closes the charge
 // if the horizon was reached.
 func (o *online) finish(horizon bool) error {
-	if err := o.writeModel(); err != nil {
-		return err
+	away := o.writeModel()
+	if away != nil && !errors.Is(away, errElsewhere) {
+		return away
 	}
 	if o.regret != nil && o.stream.Updates() > 0 && o.a.ctx.Err() == nil {
 		measured, err := o.regret.measure(o.a.ctx, o.plan)
@@ -161,9 +170,9 @@ func (o *online) finish(horizon bool) error {
 		}
 	}
 	if horizon {
-		return o.end()
+		return errors.Join(away, o.end())
 	}
-	return nil
+	return away
 }
 
 // errStreamLost marks a state that could not be saved: the release is withheld.
@@ -196,7 +205,14 @@ func (o *online) prepare() (err error) {
 			return err
 		}
 	}
-	return checkOut(o.Out, o.Force || o.Resume, o.Data, o.Schema, o.State, o.Ledger)
+	if o.out, err = newOutput(o.Out, o.Force || o.Resume, o.Data, o.Schema, o.State, o.Ledger); err != nil {
+		return err
+	}
+	// One file has one lock, by whatever link it is named.
+	if o.State, err = resolveFile(o.State); err != nil {
+		return badInput("cannot write to the folder of the state: %v", err)
+	}
+	return nil
 }
 
 // release is the output of the last release w, made after so many records.
@@ -283,6 +299,9 @@ func (o *online) take(r *dataset.Row) error {
 		return err
 	}
 	o.a.at("state saved")
+	if err := o.count(); err != nil {
+		return err
+	}
 	if o.regret != nil {
 		o.regret.update(w)
 	}

@@ -22,11 +22,11 @@ type runFlags struct {
 
 // execution opens the ledger, unless data are public, and says how to carry out a plan over
 // these files. Nothing is charged yet.
-func (f runFlags) execution(a *app, out *runOutcome, files ...string) (algorithms.Options, error) {
+func (f runFlags) execution(a *app, out *runOutcome, s *shelf, files ...string) (algorithms.Options, error) {
 	if f.DataID != "" {
 		out.DataID = f.DataID
 	}
-	o := algorithms.Options{Public: out.Public, DataID: out.DataID, Resume: f.Resume, Tracker: a.tracker("training"), Trace: a.at}
+	o := algorithms.Options{Public: out.Public, DataID: out.DataID, Resume: f.Resume, Tracker: a.tracker("training"), Trace: a.at, Charged: a.chargedRun}
 	if a.hooks.stage != nil {
 		o.Tracker = stageTracker{a}
 	}
@@ -50,6 +50,7 @@ func (f runFlags) execution(a *app, out *runOutcome, files ...string) (algorithm
 	if o.Ledger, out.Ledger, err = open(privacy.LedgerOptions{LockWait: a.hooks.lockWait, Trace: a.at}); err != nil {
 		return o, err
 	}
+	s.attach(&o, o.Ledger)
 	if f.Checkpoint > 0 {
 		o.Checkpoints = algorithms.Checkpoints{Prefix: out.Ledger + ".", Every: f.Checkpoint, Failed: a.checkpointFailed}
 	}

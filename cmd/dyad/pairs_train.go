@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"strings"
 	"time"
 
@@ -55,7 +56,11 @@ func (c *pairsTrainCmd) Run(a *app, command *kong.Context) error {
 	} else if classes {
 		return c.trainTuples(a, command)
 	}
-	if err := checkOut(c.Out, c.Force, c.Data, c.Schema, c.pairSource.Pairs, c.Ledger); err != nil {
+	out, err := newOutput(c.Out, c.Force, c.Data, c.Schema, c.pairSource.Pairs, c.Ledger)
+	if err != nil {
+		return err
+	}
+	if done, err := c.republish(a, out, &runOutcome{Data: c.Data, Public: c.PublicData}); done || err != nil {
 		return err
 	}
 	d, err := c.load(a, c.pairFlags)
@@ -81,7 +86,15 @@ func (c *pairsTrainCmd) Run(a *app, command *kong.Context) error {
 	c.noteDevice(a, nil)
 	schema := d.records.Schema()
 	result := pairsTrainResult{Pairs: c.pairSource.Pairs, Dropped: d.dropped, runOutcome: runOutcome{Data: c.Data, DataID: schema.DataID, Public: c.PublicData || schema.Public}}
-	how, err := c.execution(a, &result.runOutcome, c.Data, c.pairSource.Pairs)
+	result.Report = plan.Report()
+	var m *model
+	shelf := a.newShelf(out, func(o *algorithms.Outcome) *model {
+		result.ran(o.Guarantee, o.Run, 0)
+		result.Report.Guarantee = o.Guarantee
+		m = pairModel(d, plan, &result, o.Weights)
+		return m
+	})
+	how, err := c.execution(a, &result.runOutcome, shelf, c.Data, c.pairSource.Pairs)
 	if err != nil {
 		return err
 	}
@@ -97,18 +110,20 @@ func (c *pairsTrainCmd) Run(a *app, command *kong.Context) error {
 	}
 	a.noteRestored(run.Run, run.Restored, plan.Batches*plan.Spec.Epochs)
 	result.ran(run.Guarantee, run.Run, run.Seconds)
-	result.Report = plan.Report()
 	result.Report.Guarantee = run.Guarantee
-	m := pairModel(d, plan, &result, run.W)
-	if result.Model, err = a.saveModel(m, c.Out); err != nil {
-		return err
+	var away error
+	if result.Model, away = shelf.saved(run.W, run.Guarantee, run.Run); away != nil && !errors.Is(away, errElsewhere) {
+		return away
 	}
 	if err := result.spent(options.Ledger, plan.Spec.Budget.Delta, d.graph.Len()); err != nil {
-		return err
+		return errors.Join(away, err)
+	}
+	if m == nil { // no --out
+		m = pairModel(d, plan, &result, run.W)
 	}
 	err = a.emit(result, result.text(m.Task))
 	a.at("reported")
-	return err
+	return errors.Join(away, err)
 }
 
 func (a *app) noteRestored(run string, batches, of int) {

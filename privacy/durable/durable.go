@@ -176,7 +176,7 @@ const TempPrefix = ".dyad-tmp-"
 // any other error of the rename it keeps it as well. renamed says that the file has its
 // name; an error then is about the mode or about the durability of the name.
 //
-// The file is closed in any case.
+// The file is closed if it has its name, and stays open and locked if not.
 func (f *File) Publish(path string, mode fs.FileMode, replace bool) (renamed bool, err error) {
 	if runtime.GOOS == "windows" { // no rename of an open file
 		_ = f.Close()
@@ -186,12 +186,8 @@ func (f *File) Publish(path string, mode fs.FileMode, replace bool) (renamed boo
 	} else {
 		err = renameNoReplace(f.Name(), path)
 	}
-	if err != nil {
-		_ = f.Close()
-		return false, err
-	}
-	if runtime.GOOS == "windows" {
-		return true, nil
+	if err != nil || runtime.GOOS == "windows" {
+		return err == nil, err
 	}
 	return true, errors.Join(f.Chmod(mode), f.Close(), SyncDir(filepath.Dir(path)))
 }
