@@ -32,6 +32,7 @@ type childSpec struct {
 	// Then is a later stage, with its occurrence, at which the program is killed.
 	Then    string
 	ThenNth int
+	Umask   *int // nil: that of the tests
 }
 
 func TestMain(m *testing.M) {
@@ -56,6 +57,9 @@ func (s childSpec) run() int {
 		if err := syscall.Setuid(65534); err != nil {
 			childBroke(err)
 		}
+	}
+	if s.Umask != nil {
+		syscall.Umask(*s.Umask)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()

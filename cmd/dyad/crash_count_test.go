@@ -78,7 +78,7 @@ func (f *fixture) attackCount(t *testing.T, c onlineCell, stage string, nth int)
 		second := f.start(t, childSpec{Args: f.online("--resume"), Stage: "released", Nth: 1, Fault: "kill"}).end()
 		next := f.get(t, stateName)
 		f.put(t, map[string]string{stateName: latest})
-		f.refusedState(t, c.fault, "old copy")
+		f.refusedState(t, c.fault, "is another one in this state than the one that was made")
 		f.put(t, map[string]string{stateName: next})
 		sameReleases(t, releasesOf(t, e), releasesOf(t, second))
 		e.stdout += second.stdout[strings.Index(second.stdout, "\n")+1:]

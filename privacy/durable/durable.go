@@ -68,10 +68,16 @@ func SyncDir(dir string) error {
 		return err
 	}
 	err = d.Sync()
-	if errors.Is(err, syscall.EINVAL) || errors.Is(err, errors.ErrUnsupported) {
+	if unsyncable(err) {
 		err = nil
 	}
 	return errors.Join(err, d.Close())
+}
+
+// unsyncable says that a file system cannot sync folders. ENOSYS and EOPNOTSUPP are
+// errors.ErrUnsupported; EINVAL is no error of package errors.
+func unsyncable(err error) bool {
+	return errors.Is(err, syscall.EINVAL) || errors.Is(err, errors.ErrUnsupported)
 }
 
 // File is a file under a temporary name.
