@@ -33,6 +33,7 @@ type childSpec struct {
 	Then    string
 	ThenNth int
 	Umask   *int // nil: that of the tests
+	Main    bool // as the program itself does it, without a fault
 }
 
 func TestMain(m *testing.M) {
@@ -60,6 +61,10 @@ func (s childSpec) run() int {
 	}
 	if s.Umask != nil {
 		syscall.Umask(*s.Umask)
+	}
+	if s.Main {
+		os.Args = append([]string{"dyad"}, s.Args...)
+		main()
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()

@@ -3,7 +3,9 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -240,7 +242,7 @@ func TestSaveKeptModel(t *testing.T) {
 	}
 	resume(f.in("out/saved.json")).want(t, "lost", exitInput, "was released on")
 	f.put(t, map[string]string{"ledger/" + filepath.Base(names[0]): whole})
-	if err := os.Mkdir(f.in("other"), 0o700); err != nil {
+	if err := errors.Join(os.Mkdir(f.in("other"), 0o700), os.Remove(f.in("in/patients.csv"))); err != nil { // no data are read
 		t.Fatal(err)
 	}
 	resume(f.in("other/saved.json")).want(t, "moved", exitOK, "nothing more was charged")
@@ -248,4 +250,52 @@ func TestSaveKeptModel(t *testing.T) {
 		t.Error("another model was saved")
 	}
 	f.wantClean(t)
+}
+
+// A model is kept in the first folder that takes it, and nothing of it stays in the others.
+func TestKeepTextElsewhere(t *testing.T) {
+	f := newFixture(t)
+	a := &app{}
+	full := "/dev/full-is-no-folder"
+	file, err := a.keepText("RUN", []byte("text"), 4000, full, f.in("absent"), f.in("tmp"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if run, ok := runOfKept(filepath.Base(file.Name())); filepath.Dir(file.Name()) != f.in("tmp") || !ok || run != "RUN" {
+		t.Errorf("kept as %s", file.Name())
+	}
+	if text := f.get(t, "tmp/"+filepath.Base(file.Name())); text != "text" {
+		t.Errorf("it holds %d bytes", len(text))
+	}
+	file.Remove()
+	if _, err := a.keepText("RUN", nil, 0, full, f.in("absent")); err == nil {
+		t.Error("no folder takes it, and it was kept")
+	}
+	for name, run := range map[string]string{".dyad-A-B.model": "A", ".dyad-A-B-C.model": "A-B", ".dyad-a%2Fb-C.model": "a/b", ".dyad-tmp-ABC.model": "", ".dyad-A.model": "", "dyad-A-B.model": "", ".dyad-A-B": ""} {
+		if got, ok := runOfKept(name); got != run || ok != (run != "") {
+			t.Errorf("%s is kept of run %q, %v", name, got, ok)
+		}
+	}
+}
+
+// The space that is asked for depends on the number of weights and on nothing else of them.
+func TestSizeOfAModelIsPublic(t *testing.T) {
+	m, err := readModel(newFixture(t).in("out/model.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	sizes := map[int]bool{}
+	for _, w := range []float64{0, 1, -0.1, -math.MaxFloat64, -1.2345678901234567e-308, math.SmallestNonzeroFloat64} {
+		for k := range m.Weights {
+			m.Weights[k] = w
+		}
+		text, most, err := m.size()
+		if err != nil || len(text) > most {
+			t.Fatalf("weight %v: %d bytes of %d, %v", w, len(text), most, err)
+		}
+		sizes[most] = true
+	}
+	if len(sizes) != 1 {
+		t.Errorf("%d sizes", len(sizes))
+	}
 }
