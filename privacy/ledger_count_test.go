@@ -256,3 +256,59 @@ func TestReleaseNamesWhatWasKept(t *testing.T) {
 		t.Errorf("after Released: %+v, %v", v, err)
 	}
 }
+
+// golden copies a ledger of testdata and opens it.
+func golden(t *testing.T, name string) *Ledger {
+	t.Helper()
+	dir := t.TempDir()
+	files, err := filepath.Glob("testdata/" + name + "/*")
+	if err != nil || len(files) == 0 {
+		t.Fatal(files, err)
+	}
+	for _, file := range files {
+		if err := os.WriteFile(filepath.Join(dir, filepath.Base(file)), []byte(read(t, file)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	l, err := OpenLedger(filepath.Join(dir, "ledger.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// A ledger and a count of this format are read as they were written, and one of before it
+// names nothing and takes new lines.
+func TestGoldenLedgers(t *testing.T) {
+	l := golden(t, "ledger2")
+	e, err := l.Released("batch")
+	if want := (Kept{"sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08", "/data/.dyad-batch-ABCDEFGHIJ.model"}); err != nil || e.Kept != want {
+		t.Errorf("%+v, %v", e, err)
+	}
+	if s, err := l.Summary("clinic", 1e-5); err != nil || s.Mu != 0.40620192023179863 || s.Epsilon != 1.5817345361655426 {
+		t.Errorf("%+v, %v", s, err)
+	}
+	lock, err := l.LockRun("stream")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := Charge{DataID: "clinic", Algorithm: "fixture", Events: []Event{StreamEvent{Sensitivity: 1, Sigma: 5, Count: 5}}, Unit: "one record", Relation: "replace-one"}
+	if _, err := lock.Resume(c, StreamPosition{2, "two"}, 2, NewSeededSource(1)); !errors.Is(err, ErrResume) {
+		t.Errorf("an older state: %v", err)
+	}
+	if _, err := lock.Resume(c, StreamPosition{3, "three"}, 2, NewSeededSource(1)); err != nil {
+		t.Error(err)
+	}
+	lock.Unlock()
+
+	old := golden(t, "ledger1")
+	if e, err := old.Released("run-a"); err != nil || e.Kept != (Kept{}) {
+		t.Errorf("%+v, %v", e, err)
+	}
+	if err := old.Release("run-b", Kept{"a hash", "a place"}); err != nil {
+		t.Error(err)
+	}
+	if v, err := old.Verify(); err != nil || v.Lines != 9 {
+		t.Errorf("%+v, %v", v, err)
+	}
+}
