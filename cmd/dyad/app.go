@@ -63,7 +63,8 @@ type app struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
 	json, quiet    bool
-	interactive    bool   // progress bars are welcome
+	interactive    bool // progress bars are welcome
+	began          time.Time
 	run            string // that is charged and not released yet, for a panic
 	hooks          hooks
 }
@@ -135,7 +136,9 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 
 func runHooked(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer, h hooks) (code int) {
 	var c cli
-	a := &app{ctx: ctx, stdin: stdin, stdout: stdout, stderr: stderr, hooks: h}
+	// A model says when its command began: the end would tell how long the training took.
+	began := time.Now().UTC().Truncate(time.Second)
+	a := &app{ctx: ctx, began: began, stdin: stdin, stdout: stdout, stderr: stderr, hooks: h}
 	defer func() {
 		switch r := recover().(type) {
 		case nil:

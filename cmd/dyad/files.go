@@ -13,10 +13,6 @@ import (
 	"dyad/privacy/durable"
 )
 
-// resolveFile is the one name of a file that may be reached by links: what is locked,
-// read and replaced goes by it.
-func resolveFile(path string) (string, error) { return durable.Resolve(path) }
-
 // output is a file that a command will write, found before its work begins.
 type output struct {
 	asked string // as the user named it
@@ -43,7 +39,7 @@ func newOutput(path string, force bool, inputs ...string) (*output, error) {
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return nil, asInput(fmt.Errorf("cannot look at %s: %w", path, err))
 	}
-	name, err := resolveFile(path)
+	name, err := durable.Resolve(path)
 	if err != nil {
 		return nil, badInput("cannot write to the folder of %s: %v", path, err)
 	}
@@ -108,7 +104,7 @@ func zipped(fill func(io.Writer) error) func(io.Writer) error {
 
 // writeFile replaces path by text, which is for everybody.
 func writeFile(path string, text []byte) error {
-	name, err := resolveFile(path)
+	name, err := durable.Resolve(path)
 	if err != nil {
 		return err
 	}
@@ -118,7 +114,7 @@ func writeFile(path string, text []byte) error {
 // replaceFile replaces the file that path leads to by text, durably, and readable by its
 // owner only.
 func replaceFile(path string, text []byte, mode fs.FileMode, beforeRename func()) error {
-	name, err := resolveFile(path)
+	name, err := durable.Resolve(path)
 	if err != nil {
 		return err
 	}

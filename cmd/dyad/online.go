@@ -14,6 +14,7 @@ import (
 	"dyad/algorithms"
 	"dyad/engine/dataset"
 	"dyad/privacy"
+	"dyad/privacy/durable"
 )
 
 type onlineCmd struct {
@@ -209,7 +210,7 @@ func (o *online) prepare() (err error) {
 		return err
 	}
 	// One file has one lock, by whatever link it is named.
-	if o.State, err = resolveFile(o.State); err != nil {
+	if o.State, err = durable.Resolve(o.State); err != nil {
 		return badInput("cannot write to the folder of the state: %v", err)
 	}
 	return nil

@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"path/filepath"
-	"time"
 
 	"dyad/privacy"
 )
@@ -27,7 +26,7 @@ func (o *online) writeModel() error {
 		return nil
 	}
 	m := model{
-		Format: modelFormat, Version: version, Created: time.Now().UTC().Truncate(time.Second),
+		Format: modelFormat, Version: version, Created: o.a.began,
 		Task: o.Task, DataID: o.DataID, Run: o.stream.Run,
 		Features: o.encoder.FeatureNames(), Weights: last, Encoder: o.encoder,
 		Report: o.plan.Report(), Guarantee: o.guarantee(nil),

@@ -91,7 +91,7 @@ func (c *pairsTrainCmd) Run(a *app, command *kong.Context) error {
 	shelf := a.newShelf(out, func(o *algorithms.Outcome) *model {
 		result.ran(o.Guarantee, o.Run, 0)
 		result.Report.Guarantee = o.Guarantee
-		m = pairModel(d, plan, &result, o.Weights)
+		m = pairModel(d, plan, &result, a.began, o.Weights)
 		return m
 	})
 	how, err := c.execution(a, &result.runOutcome, shelf, c.Data, c.pairSource.Pairs)
@@ -119,7 +119,7 @@ func (c *pairsTrainCmd) Run(a *app, command *kong.Context) error {
 		return errors.Join(away, err)
 	}
 	if m == nil { // no --out
-		m = pairModel(d, plan, &result, run.W)
+		m = pairModel(d, plan, &result, a.began, run.W)
 	}
 	err = a.emit(result, result.text(m.Task))
 	a.at("reported")
@@ -134,7 +134,7 @@ func (a *app) noteRestored(run string, batches, of int) {
 
 // pairModel is the model file: weights of scores as they are, and of a metric
 // the coordinates of W^T W, whose distances are those of W x.
-func pairModel(d *pairData, p *pairs.Plan, r *pairsTrainResult, w []float64) *model {
+func pairModel(d *pairData, p *pairs.Plan, r *pairsTrainResult, began time.Time, w []float64) *model {
 	task, dim := taskAUC, p.Spec.Dim
 	var loss *pairLoss
 	if l, ok := p.Spec.Loss.(pairgraph.Contrastive); ok {
@@ -142,7 +142,7 @@ func pairModel(d *pairData, p *pairs.Plan, r *pairsTrainResult, w []float64) *mo
 		w = metricOf(w, p.Spec.Rows, dim)
 	}
 	return &model{
-		Format: modelFormat, Version: version, Created: time.Now().UTC().Truncate(time.Second),
+		Format: modelFormat, Version: version, Created: began,
 		Task: task, DataID: r.DataID, Run: r.Run,
 		Features: d.records.Encoder.FeatureNames(), Weights: w, Encoder: d.records.Encoder,
 		Report: algorithms.Report{

@@ -135,7 +135,7 @@ func (c *pairsTrainCmd) trainTuples(a *app, command *kong.Context) error {
 	shelf := a.newShelf(out, func(o *algorithms.Outcome) *model {
 		result.ran(o.Guarantee, o.Run, 0)
 		result.Report.Guarantee = o.Guarantee
-		return tupleModel(d.Encoder, plan, &result, o.Weights)
+		return tupleModel(d.Encoder, plan, &result, a.began, o.Weights)
 	})
 	how, err := c.execution(a, &result.runOutcome, shelf, c.Data)
 	if err != nil {
@@ -182,10 +182,10 @@ func inOrder(r *engine.Records, order []int32, norm pairgraph.Norm, bound float6
 
 // tupleModel is the model file: the coordinates of W^T W, whose distances are those of
 // W x.
-func tupleModel(e *dataset.Encoder, p *pairs.TuplePlan, r *tuplesTrainResult, w []float64) *model {
+func tupleModel(e *dataset.Encoder, p *pairs.TuplePlan, r *tuplesTrainResult, began time.Time, w []float64) *model {
 	s := p.Spec
 	return &model{
-		Format: modelFormat, Version: version, Created: time.Now().UTC().Truncate(time.Second),
+		Format: modelFormat, Version: version, Created: began,
 		Task: taskMetric, DataID: r.DataID, Run: r.Run,
 		Features: e.FeatureNames(), Weights: metricOf(w, s.Rows, s.Dim), Encoder: e,
 		Report: algorithms.Report{

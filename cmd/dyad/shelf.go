@@ -221,7 +221,7 @@ func withRun(path, run string) string {
 
 // saveModel keeps and names a model that no ledger waits for, and returns its name.
 func (a *app) saveModel(m *model, path string, force bool) (string, error) {
-	name, err := resolveFile(path)
+	name, err := durable.Resolve(path)
 	if err != nil {
 		return "", a.printModel(m, err)
 	}

@@ -6,7 +6,6 @@ import (
 	"io"
 	"os"
 	"strings"
-	"time"
 
 	"dyad/algorithms"
 	"dyad/engine/dataset"
@@ -95,7 +94,7 @@ func (c *trainCmd) Run(a *app) error {
 	result.Records, result.runOutcome = train.records.Len(), runOutcome{Data: source, DataID: schema.DataID, Public: c.PublicData || schema.Public}
 	shelf := a.newShelf(out, func(o *algorithms.Outcome) *model {
 		m := &model{
-			Format: modelFormat, Version: version, Created: time.Now().UTC().Truncate(time.Second),
+			Format: modelFormat, Version: version, Created: a.began,
 			Task: c.Task, Loss: &loss, DataID: result.DataID, Run: o.Run,
 			Features: data.Encoder.FeatureNames(), Weights: o.Weights, Encoder: data.Encoder,
 			Report: plan.Report(), Guarantee: o.Guarantee,

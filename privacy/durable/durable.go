@@ -19,41 +19,44 @@ import (
 	"github.com/gofrs/flock"
 )
 
+// maxLinks is how many symbolic links Resolve follows, as Linux does.
+const maxLinks = 40
+
 // Resolve returns the absolute name of the file that path leads to. Symbolic links are
 // followed, also the last one if its target does not exist yet. So every name of a file
 // gives one lock, and a rename replaces the file and never a link to it. The folder must
-// exist.
+// exist. No path is cleaned before its links are resolved: in "link/../file", ".." is the
+// folder above what the link names.
 func Resolve(path string) (string, error) {
-	name, err := filepath.Abs(path)
-	const most = 40 // as Linux
-	for range most {
-		if err != nil {
-			return "", err
+	folder, err := os.Getwd()
+	if err != nil {
+		return "", err
+	}
+	for range maxLinks {
+		if !filepath.IsAbs(path) {
+			path = folder + string(filepath.Separator) + path
 		}
-		dir, err := filepath.EvalSymlinks(filepath.Dir(name))
-		if err != nil {
+		var last string
+		folder, last = filepath.Split(path)
+		if last == "" || last == "." || last == ".." {
+			return "", errors.New("is a directory; name a file")
+		}
+		if folder, err = filepath.EvalSymlinks(folder); err != nil {
 			return "", fmt.Errorf("its directory cannot be used, create it first: %w", err)
 		}
-		name = filepath.Join(dir, filepath.Base(name))
+		name := filepath.Join(folder, last)
 		info, err := os.Lstat(name)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 			return name, nil
-		case err != nil:
-			return "", err
-		case info.Mode()&fs.ModeSymlink == 0:
-			return name, nil
+		case err != nil || info.Mode()&fs.ModeSymlink == 0:
+			return name, err
 		}
-		target, err := os.Readlink(name)
-		if err != nil {
+		if path, err = os.Readlink(name); err != nil {
 			return "", err
 		}
-		if !filepath.IsAbs(target) {
-			target = filepath.Join(dir, target)
-		}
-		name = target
 	}
-	return "", fmt.Errorf("%s: too many symbolic links", path)
+	return "", errors.New("too many symbolic links")
 }
 
 // SyncDir makes renames in a folder durable. Where a folder cannot be synced (EINVAL,

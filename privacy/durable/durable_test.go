@@ -27,6 +27,8 @@ func TestResolve(t *testing.T) {
 		os.Symlink("real/absent", in("dangling")),
 		os.Symlink("real", in("folder")),
 		os.Symlink("../folder/absent", in("real/through")),
+		os.Mkdir(in("real/deep"), 0o700),
+		os.Symlink("real/deep", in("deep")),
 		os.Symlink("loop", in("loop")),
 		os.Symlink("nowhere/file", in("lost")),
 	} {
@@ -37,13 +39,14 @@ func TestResolve(t *testing.T) {
 	for name, want := range map[string]string{
 		"real/file": "real/file", "relative": "real/file", "absolute": "real/file", "twice": "real/file", "folder/file": "real/file",
 		"dangling": "real/absent", "folder/absent": "real/absent", "real/through": "real/absent", "new": "new", "real": "real",
+		"deep/../file": "real/file", "deep/../new": "real/new",
 	} {
-		if got, err := Resolve(in(name)); err != nil || got != in(want) {
+		if got, err := Resolve(dir + "/" + name); err != nil || got != in(want) {
 			t.Errorf("%s leads to %s (%v), want %s", name, got, err, want)
 		}
 	}
-	for _, name := range []string{"loop", "lost", "absent/file"} {
-		if got, err := Resolve(in(name)); err == nil {
+	for _, name := range []string{"loop", "lost", "absent/file", "real/", "real/.", "real/.."} {
+		if got, err := Resolve(dir + "/" + name); err == nil {
 			t.Errorf("%s leads to %s", name, got)
 		}
 	}
