@@ -35,7 +35,7 @@ type onlineCmd struct {
 	PublicData bool     `help:"The records are public: nothing is charged, and every line has the AUC of the scores given before each label was used."`
 	Average    bool     `help:"Write the average of the iterates beside each release, at no further cost (online-to-batch)."`
 	Out        string   `short:"o" placeholder:"FILE" help:"Model file for the last release, or the average with --average, written at the end of the run."`
-	Force      bool     `help:"Replace an existing model file; with --resume it is replaced anyway."`
+	Force      bool     `help:"Replace an existing model file; with --resume that of an earlier attempt at this run is replaced anyway."`
 	Regret     bool     `help:"With public records: end with the measured regret against the best fixed model, which is not private. Keeps all records in memory."`
 	DataID     string   `placeholder:"ID" help:"Name of the data in the ledger. Default: the schema's data_id."`
 	streamFlags
@@ -45,8 +45,8 @@ type onlineCmd struct {
 // Help shows examples.
 func (onlineCmd) Help() string {
 	return `Writes JSON lines: first the guarantee of all releases together, then a model after every K records. A release is
-written after the state that counts it is on disk, so what is resumed never releases twice; it first repeats the last
-release, which a crash may have kept from its reader. The charge is made when the first record arrives, for
+written after the state that holds it and a count of the releases, beside the ledger, are on disk: whatever copy of a state is
+resumed, no release is drawn twice. A resumed stream first repeats the last release, which a crash may have kept from its reader. The charge is made when the first record arrives, for
 --records of them.
 
 Examples:
