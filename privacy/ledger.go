@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"time"
 )
 
@@ -186,6 +187,11 @@ func (l *Ledger) Begin(c Charge, src *Source) (*LiveSession, error) {
 	c.SeededNoise = c.SeededNoise || !src.Secret()
 	if c.Run == "" {
 		c.Run = rand.Text()
+	}
+	if c.Counted {
+		if _, err := os.Lstat(l.runFile(c.Run)); err != nil {
+			return nil, fmt.Errorf("privacy: the releases of run %q are to be counted; call LockRun before Begin: %w", c.Run, err)
+		}
 	}
 	plan, err := newReleasePlan(c.Events)
 	if err != nil {

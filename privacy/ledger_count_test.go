@@ -30,6 +30,11 @@ func countedRun(t *testing.T) (*Ledger, *RunLock, Charge) {
 		t.Fatal(err)
 	}
 	c := Charge{DataID: "d", Run: "r", Algorithm: "a", Events: []Event{StreamEvent{1, 1, 5}}, Counted: true}
+	uncounted := c
+	uncounted.Run = "another"
+	if _, err := l.Begin(uncounted, NewSeededSource(1)); err == nil {
+		t.Error("a stream without a count was charged")
+	}
 	if _, err := l.Begin(c, NewSeededSource(1)); err != nil {
 		t.Fatal(err)
 	}
