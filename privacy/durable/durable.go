@@ -103,7 +103,7 @@ func Create(dir, prefix, suffix string) (*File, error) {
 		}
 		f := &File{File: file, lock: flock.New(name, flock.SetFlag(os.O_RDWR))}
 		switch ok, err := f.lock.TryLock(); {
-		case err != nil: // no locks here: nobody can sweep here either
+		case err != nil && sameFile(f.File, name): // no locks here: nobody can sweep here either
 			f.lock = nil
 			return f, nil
 		case ok && sameFile(f.File, name):

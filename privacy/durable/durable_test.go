@@ -181,3 +181,32 @@ func TestSweep(t *testing.T) {
 		t.Errorf("%v, asked %d times", err, asked)
 	}
 }
+
+// A file that Create returned is there and stays, whatever sweeps meanwhile.
+func TestCreateWhileOthersSweep(t *testing.T) {
+	dir := t.TempDir()
+	stop, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+				Sweep(dir, func(string) bool { return true })
+			}
+		}
+	}()
+	for range 2000 {
+		f, err := Create(dir, TempPrefix, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !sameFile(f.File, f.Name()) {
+			t.Fatal("the file was swept")
+		}
+		f.Remove()
+	}
+	close(stop)
+	<-done
+}
