@@ -3,6 +3,7 @@ package algorithms
 import (
 	"context"
 	"errors"
+	"math"
 	"slices"
 
 	"dyad/privacy"
@@ -14,9 +15,8 @@ type Job struct {
 	Objective string // in the ledger, "" if the events and the plan say it all
 	Events    []privacy.Event
 	Guarantee privacy.Guarantee
-	// Withholds promises that nothing of a release leaves Train but by what Train hands
-	// to the caller of Execute, who withholds it until Execute returns: only then can a
-	// run be resumed.
+	// Withholds promises that nothing of a release leaves Train but by the weights that it
+	// returns: only then can a run be resumed.
 	Withholds bool
 	// OwnNoise says that Train draws noise that its session does not see. An attempt that
 	// fails by itself then counts as one that drew some, and keeps no checkpoints.
@@ -25,12 +25,28 @@ type Job struct {
 	// value for JSON, and a hash of the records in their order.
 	Plan    func() any
 	Records func() string
-	// Train trains. What it computes must not be used unless Execute succeeds.
-	Train func(ctx context.Context, s privacy.Session, t Tracker) error
+	// Train trains. Only Execute gets its weights, and hands them out.
+	Train func(ctx context.Context, s privacy.Session, t Tracker) (weights []float64, err error)
+}
+
+// Shelf keeps the result of a run on private data while the ledger records its release, so
+// that no crash loses what was paid for.
+//
+// Until the ledger names what Keep returned, or Execute has returned the same outcome, what
+// is kept is as private as a checkpoint: nobody else can read it and nobody uses it. Of all
+// attempts at a run the ledger names one. What the others kept is dropped, or removed by
+// whoever finds it (privacy.Ledger.Released).
+type Shelf interface {
+	// Keep stores a result durably, and returns what the ledger shall record of it, or
+	// fails and leaves nothing. Whether it fails must not depend on the weights.
+	Keep(o *Outcome) (privacy.Kept, error)
+	// Drop removes what Keep stored: it was not released.
+	Drop()
 }
 
 // Outcome is what Execute tells of a run that succeeded.
 type Outcome struct {
+	Weights   []float64
 	Guarantee privacy.Guarantee // that of the job, with what the run adds to it
 	Run       string            // id of the run in the ledger, "" without one
 	Restored  int               // steps that came from a checkpoint
@@ -41,13 +57,18 @@ type Outcome struct {
 //  1. the whole plan is charged, durably, before a record is evaluated (or a run
 //     charged before is resumed);
 //  2. the job trains;
-//  3. the ledger records that the run released its result, durably;
-//  4. Execute returns, and with it the weights may be used.
+//  3. Options.Shelf keeps the weights, privately and durably;
+//  4. the ledger records that the run released its result, and what was kept, durably;
+//  5. Execute returns, and with it the weights may be used.
 //
-// Weights are used in step 4 only, so a run without the line of step 3 released
-// nothing: whatever stopped it, noise that it drew was seen by nobody. This is
-// what makes Ledger.Resume sound, and Charge.Resumable promises it. If step 3
-// fails the weights must be dropped, and its error is returned.
+// Weights are used in step 5 only, or by who finds in the ledger the digest of what was
+// kept. So a run without the line of step 4 released nothing: whatever stopped it, noise
+// that it drew was seen by nobody. This is what makes Ledger.Resume sound, and
+// Charge.Resumable promises it. If step 4 fails the weights are dropped, and its
+// error is returned; but what was kept stays if the ledger names it all the same, and
+// ChargedError.Kept says so.
+//
+// Weights that are not finite are no result: the algorithm failed.
 //
 // Any error after the charge is a *ChargedError. The charge stands. The run can
 // be resumed unless the ledger says that it is finished. That is the case if
@@ -77,15 +98,21 @@ func Execute(ctx context.Context, j Job, o Options) (*Outcome, error) {
 		return nil, err
 	}
 	o.at("charged")
+	if o.Charged != nil && out.Run != "" {
+		o.Charged(out.Run)
+	}
 	tracker, err := keeper.attach(session, o.Tracker)
 	out.Restored = keeper.restored()
 	watched := &watchedSession{Session: session, drew: j.OwnNoise || slices.ContainsFunc(session.Releases(), func(n int) bool { return n > 0 })}
 	if err == nil {
-		err = j.Train(ctx, watched, tracker)
+		out.Weights, err = j.Train(ctx, watched, tracker)
 	}
 	if err == nil {
 		o.at("trained")
 		err = ctx.Err() // an interrupt counts until the release is recorded
+	}
+	if err == nil && o.Shelf != nil && slices.ContainsFunc(out.Weights, func(w float64) bool { return math.IsNaN(w) || math.IsInf(w, 0) }) {
+		err = errors.New("algorithms: the training left the range of numbers; choose smaller steps")
 	}
 	session.Close()
 	if out.Run == "" {
@@ -94,21 +121,60 @@ func Execute(ctx context.Context, j Job, o Options) (*Outcome, error) {
 		}
 		return out, nil
 	}
-	if err == nil {
-		err = o.Ledger.Finish(out.Run, privacy.StatusReleased)
-	} else if watched.drew && ctx.Err() == nil {
-		err = errors.Join(err, o.Ledger.Finish(out.Run, "failed"))
+	if err != nil {
+		if watched.drew && ctx.Err() == nil {
+			err = errors.Join(err, o.Ledger.Finish(out.Run, "failed"))
+		}
+		return nil, out.withheld(j, o, keeper, privacy.Kept{}, err)
+	}
+	var kept privacy.Kept
+	if o.Shelf != nil {
+		if kept, err = o.Shelf.Keep(out); err != nil {
+			return nil, out.withheld(j, o, keeper, privacy.Kept{}, err)
+		}
+		o.at("kept")
+	}
+	if err = ctx.Err(); err == nil {
+		err = o.Ledger.Release(out.Run, kept)
 	}
 	if err != nil {
-		charged := &ChargedError{Run: out.Run, Resumable: j.Withholds && resumable(o.Ledger, out.Run), Err: err}
-		if !charged.Resumable {
-			keeper.remove()
-		}
-		return nil, charged
+		return nil, out.withheld(j, o, keeper, kept, err)
 	}
 	keeper.remove()
 	o.at("released")
 	return out, nil
+}
+
+// withheld is the error of a run whose weights Execute does not return. What was kept is
+// dropped, unless the line that names it may count: then it is what was paid for.
+func (r *Outcome) withheld(j Job, o Options, k *keeper, kept privacy.Kept, err error) error {
+	e := &ChargedError{Run: r.Run, Resumable: j.Withholds && resumable(o.Ledger, r.Run), Err: err}
+	switch {
+	case kept.Digest == "":
+	case errors.Is(err, privacy.ErrUnacknowledged) && named(o.Ledger, r.Run, kept):
+		e.Kept = kept
+	default:
+		o.Shelf.Drop()
+	}
+	if !e.Resumable {
+		k.remove()
+	}
+	return e
+}
+
+// resumable says whether the run is not finished, as far as the ledger can be
+// read: an error of Finish may have left its line.
+func resumable(l *privacy.Ledger, run string) bool {
+	open, err := l.Unfinished("")
+	return err != nil || slices.ContainsFunc(open, func(e privacy.Entry) bool { return e.Run == run })
+}
+
+// named says whether a run was released with what was kept, or whether that cannot be read.
+func named(l *privacy.Ledger, run string, k privacy.Kept) bool {
+	entries, err := l.Entries()
+	return err != nil || slices.ContainsFunc(entries, func(e privacy.Entry) bool {
+		return e.Status == privacy.StatusReleased && e.Run == run && e.Kept == k
+	})
 }
 
 // watchedSession notes whether anything that a guarantee rests on may have been drawn, in
@@ -141,13 +207,6 @@ func (s *watchedSession) Release(x []float64, c privacy.Certificate, m privacy.M
 func (s *watchedSession) Perturb(x []float64, c privacy.Certificate, m privacy.Mechanism) error {
 	s.drew = true
 	return s.Session.Perturb(x, c, m)
-}
-
-// resumable says whether the run is not finished, as far as the ledger can be
-// read: an error of Finish may have left its line.
-func resumable(l *privacy.Ledger, run string) bool {
-	open, err := l.Unfinished("")
-	return err != nil || slices.ContainsFunc(open, func(e privacy.Entry) bool { return e.Run == run })
 }
 
 func (r *Outcome) warn(text string) {

@@ -1,6 +1,9 @@
 package algorithms
 
 import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -30,7 +33,7 @@ type StreamState struct {
 	Objective string `json:"objective"`
 	Run       string `json:"run,omitempty"`
 	// Session is the number of times that the run was resumed, the attempt that
-	// wrote the state included (privacy.Ledger.ResumeStream).
+	// wrote the state included (privacy.Ledger.RunLock.Resume).
 	Session int       `json:"session"`
 	Count   int       `json:"records"`
 	Updates int       `json:"releases"`
@@ -54,6 +57,24 @@ type StreamState struct {
 func (p *StreamPlan) event() privacy.StreamEvent {
 	e, _ := p.Events[0].(privacy.StreamEvent)
 	return e
+}
+
+// Position is what the ledger counts of a stream (privacy.RunLock): the number of releases,
+// and a hash of all that is published of the last one, its iterate and the average.
+func (s *StreamState) Position() privacy.StreamPosition {
+	return streamPosition(s.Updates, s.Released, s.Played)
+}
+
+// Position is that of the saved state.
+func (o *Online) Position() privacy.StreamPosition {
+	return streamPosition(o.updates, o.released, o.played)
+}
+
+func streamPosition(releases int, released, played []float64) privacy.StreamPosition {
+	h := sha256.New()
+	_ = binary.Write(h, binary.LittleEndian, released) // a hash takes everything
+	_ = binary.Write(h, binary.LittleEndian, played)
+	return privacy.StreamPosition{Releases: releases, Digest: hex.EncodeToString(h.Sum(nil))}
 }
 
 // Start is the state before the first record. Saved before the charge, it keeps a
@@ -105,7 +126,7 @@ func ReadStreamState(r io.Reader) (*StreamState, error) {
 }
 
 // ResumeStream continues a saved stream of the same plan. The session must allow
-// the releases that are left and no others (privacy.Ledger.ResumeStream).
+// the releases that are left and no others (privacy.Ledger.RunLock.Resume).
 func ResumeStream(p *StreamPlan, s privacy.Session, state *StreamState) (*Online, error) {
 	refuse := func(what string) error {
 		return fmt.Errorf("algorithms: the saved state is of another stream: %s; use the options of its start", what)

@@ -34,10 +34,16 @@ type Options struct {
 	Resume string
 	// Checkpoints keep the state of a long private training for Resume.
 	Checkpoints Checkpoints
+	// Shelf keeps the result through the release; nil means nobody does: a crash between
+	// the ledger's line and what the caller does with the weights then loses them. It is
+	// not used on public data.
+	Shelf Shelf
+	// Charged, if not nil, is told the id of a run when its charge is durable.
+	Charged func(run string)
 	// Tracker is told the progress; nil means nobody is.
 	Tracker Tracker
 	// Trace, if not nil, is called with the name of each stage when it is done:
-	// "charged", "bound", "trained", "released", and in between "checkpoint written"
+	// "charged", "bound", "trained", "kept", "released", and in between "checkpoint written"
 	// (not yet under its name) and "checkpoint saved". It serves tests that stop or
 	// disturb a run there.
 	Trace func(stage string)
@@ -68,7 +74,11 @@ type ChargedError struct {
 	// Resumable says that Options.Resume can continue the run without a new
 	// charge. It is false if the run is finished in the ledger.
 	Resumable bool
-	Err       error
+	// Kept is what the ledger has as released although its error came: what Options.Shelf
+	// stored is the result, and may be used when the ledger is in order
+	// (privacy.Ledger.Released). Zero if nothing is.
+	Kept privacy.Kept
+	Err  error
 }
 
 // Error is the message of Err.
@@ -99,31 +109,28 @@ func Run(ctx context.Context, records *engine.Records, a Algorithm, p *Plan, o O
 			}{p.Report(), p.Schedule, p.Schedule.Eta}
 		},
 		Records: func() string { return hashRecords(records) },
-		Train: func(ctx context.Context, s privacy.Session, t Tracker) error {
-			return train(ctx, records, a, p, s, t, o, result)
+		Train: func(ctx context.Context, s privacy.Session, t Tracker) ([]float64, error) {
+			return train(ctx, records, a, p, s, t, o, &result.Seconds)
 		},
 	}, o)
 	if err != nil {
 		return nil, err
 	}
-	result.Guarantee, result.Run, result.Restored = done.Guarantee, done.Run, done.Restored
+	result.Weights, result.Guarantee, result.Run, result.Restored = done.Weights, done.Guarantee, done.Run, done.Restored
 	return result, nil
 }
 
-// train binds the records and fills in the weights.
-func train(ctx context.Context, records *engine.Records, a Algorithm, p *Plan, s privacy.Session, t Tracker, o Options, result *Result) error {
+// train binds the records and trains.
+func train(ctx context.Context, records *engine.Records, a Algorithm, p *Plan, s privacy.Session, t Tracker, o Options, seconds *float64) ([]float64, error) {
 	ev, err := p.Spec.Kernel.Bind(records)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	o.at("bound")
 	start := time.Now()
-	result.Weights, err = a.Train(ctx, ev, p, s, t)
-	result.Seconds = time.Since(start).Seconds()
-	if err = errors.Join(err, ev.Close()); err != nil {
-		return err
-	}
-	return nil
+	w, err := a.Train(ctx, ev, p, s, t)
+	*seconds = time.Since(start).Seconds()
+	return w, errors.Join(err, ev.Close())
 }
 
 // inCatalog says that a is one of the catalogue's own types, whatever its options.

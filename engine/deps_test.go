@@ -16,6 +16,7 @@ import (
 var importRules = map[string][]string{
 	"kernels":             {},
 	"privacy":             {},
+	"privacy/durable":     {},
 	"privacy/privtest":    {"privacy"},
 	"autodiff":            {"kernels"},
 	"engine":              {"autodiff", "kernels"},

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"time"
 )
 
@@ -16,7 +17,7 @@ import (
 // JSON lines, to which lines are only appended, with these files beside it:
 //
 //	PATH.lock     the lock between processes; empty
-//	PATH.run-*    locks of streams that go on, see LockRun; empty
+//	PATH.run-*    lock and number of releases of streams that go on, see RunLock
 //	PATH.head     number and hash of the acknowledged lines
 //	PATH.torn-*   bytes of a crash in the middle of an append, moved aside
 //
@@ -66,7 +67,8 @@ import (
 // # Charged, released, resumed
 //
 // A run has one charge line and at most one finish line, which says "released"
-// if its results left the program. Between the two it can be resumed without a
+// if its results left the program, and may name what they are and where they are kept
+// (Kept). Between the two it can be resumed without a
 // new charge: see Resume for the conditions and the argument.
 //
 // A Ledger holds no open file and may be used by several goroutines.
@@ -150,6 +152,11 @@ type Charge struct {
 	// that depends on the session's releases leaves the program before
 	// Finish(Run, StatusReleased) has succeeded. Only such a run can be resumed.
 	Resumable bool
+
+	// Counted is a promise of the caller about a run that releases as it goes, recorded
+	// with the charge: RunLock counts its releases, durably, before they leave. Without its
+	// count such a run cannot be resumed. LockRun must come before Begin.
+	Counted bool
 }
 
 // Receipt says how a session was charged.
@@ -180,6 +187,11 @@ func (l *Ledger) Begin(c Charge, src *Source) (*LiveSession, error) {
 	c.SeededNoise = c.SeededNoise || !src.Secret()
 	if c.Run == "" {
 		c.Run = rand.Text()
+	}
+	if c.Counted {
+		if _, err := os.Lstat(l.runFile(c.Run)); err != nil {
+			return nil, fmt.Errorf("privacy: the releases of run %q are to be counted; call LockRun before Begin: %w", c.Run, err)
+		}
 	}
 	plan, err := newReleasePlan(c.Events)
 	if err != nil {

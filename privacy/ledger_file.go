@@ -12,10 +12,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime"
 	"time"
 
 	"github.com/gofrs/flock"
+
+	"dyad/privacy/durable"
 )
 
 const (
@@ -37,28 +38,16 @@ type ledgerHead struct {
 // resolveLedger returns one name per ledger, so that two processes that reach it
 // by different links use the same lock.
 func resolveLedger(path string) (string, error) {
-	abs, err := filepath.Abs(path)
-	if err != nil {
-		return "", fmt.Errorf("%w: %s: %w", ErrLedger, path, err)
-	}
-	info, err := os.Lstat(abs)
-	switch {
-	case err == nil:
-		if abs, err = filepath.EvalSymlinks(abs); err == nil && info.IsDir() {
+	name, err := durable.Resolve(path)
+	if err == nil {
+		if info, errStat := os.Stat(name); errStat == nil && info.IsDir() {
 			err = errors.New("is a directory; name a file")
 		}
-	case errors.Is(err, fs.ErrNotExist):
-		var dir string
-		dir, err = filepath.EvalSymlinks(filepath.Dir(abs))
-		if err != nil {
-			err = fmt.Errorf("its directory cannot be used, create it first: %w", err)
-		}
-		abs = filepath.Join(dir, filepath.Base(abs))
 	}
 	if err != nil {
 		return "", fmt.Errorf("%w: %s: %w", ErrLedger, path, err)
 	}
-	return abs, nil
+	return name, nil
 }
 
 // lock takes the exclusive lock. Each call opens the lock file anew, so it also
@@ -174,16 +163,18 @@ func (l *Ledger) append(st *ledgerState, kind string, at time.Time, body []byte)
 	}
 	l.at("head prepared")
 	if err := l.appendBytes(st.size, line); err != nil {
-		_ = os.Remove(head + newSuffix)
+		if !errors.Is(err, ErrUnacknowledged) {
+			_ = os.Remove(head + newSuffix)
+		}
 		return l.errorf("cannot write (is the disk full?): %w", err)
 	}
 	l.at("line durable")
 	if err := os.Rename(head+newSuffix, head); err != nil {
-		return l.errorf("the line is written and counts, but its head is not: %w", err)
+		return l.errorf("%w: its head cannot be written: %w", ErrUnacknowledged, err)
 	}
 	l.at("head renamed")
-	if err := syncDir(filepath.Dir(l.path)); err != nil {
-		return l.errorf("the line is written and counts, but the directory cannot be synced: %w", err)
+	if err := durable.SyncDir(filepath.Dir(l.path)); err != nil {
+		return l.errorf("%w: the directory cannot be synced: %w", ErrUnacknowledged, err)
 	}
 	l.at("acknowledged")
 	return nil
@@ -211,10 +202,15 @@ func (l *Ledger) appendBytes(size int64, line []byte) error {
 	}
 	if err != nil {
 		if undo := errors.Join(f.Truncate(size), f.Sync()); undo != nil {
-			err = fmt.Errorf("%w; the line could not be removed and may count: %w", err, undo)
+			err = fmt.Errorf("%w: it could not be removed after %w: %w", ErrUnacknowledged, err, undo)
 		}
+		_ = f.Close()
+		return err
 	}
-	return errors.Join(err, f.Close())
+	if err := f.Close(); err != nil {
+		return fmt.Errorf("%w: %w", ErrUnacknowledged, err)
+	}
+	return nil
 }
 
 func (l *Ledger) truncate(size int64) error {
@@ -241,7 +237,7 @@ func (l *Ledger) writeHead(lines int, hash lineHash) error {
 		return err
 	}
 	head := l.path + headSuffix
-	if err := errors.Join(os.Rename(head+newSuffix, head), syncDir(filepath.Dir(head))); err != nil {
+	if err := errors.Join(os.Rename(head+newSuffix, head), durable.SyncDir(filepath.Dir(head))); err != nil {
 		return l.errorf("cannot write its head: %w", err)
 	}
 	return nil
@@ -255,7 +251,7 @@ func writeDurable(name string, data []byte) error {
 	if err := os.Rename(name+newSuffix, name); err != nil {
 		return err
 	}
-	return syncDir(filepath.Dir(name))
+	return durable.SyncDir(filepath.Dir(name))
 }
 
 // writeSynced writes and syncs a file, and removes it if that fails.
@@ -276,19 +272,6 @@ func writeSynced(name string, data []byte) error {
 
 func syncFile(name string) error {
 	f, err := os.OpenFile(name, os.O_WRONLY, 0)
-	if err != nil {
-		return err
-	}
-	return errors.Join(f.Sync(), f.Close())
-}
-
-// syncDir makes renames in dir durable. Windows cannot sync a directory; NTFS
-// journals the rename itself.
-func syncDir(dir string) error {
-	if runtime.GOOS == "windows" {
-		return nil
-	}
-	f, err := os.Open(dir)
 	if err != nil {
 		return err
 	}

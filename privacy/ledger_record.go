@@ -53,6 +53,7 @@ type chargeBody struct {
 	Fingerprint string            `json:"fingerprint,omitempty"`
 	SeededNoise bool              `json:"seeded_noise,omitempty"`
 	Resumable   bool              `json:"resumable,omitempty"`
+	Counted     bool              `json:"counted,omitempty"`
 }
 
 type capBody struct {
@@ -64,6 +65,8 @@ type capBody struct {
 type finishBody struct {
 	Run    string `json:"run"`
 	Status string `json:"status"`
+	Digest string `json:"digest,omitempty"`
+	Place  string `json:"place,omitempty"`
 }
 
 type resumeBody struct {
@@ -86,6 +89,7 @@ type Entry struct {
 	Charge *Charge // of a charge
 	Cap    Budget  // of a cap
 	Status string  // of a finish
+	Kept   Kept    // of a finish; zero if it names nothing
 	// Released is the number of releases that a stream had made when it was
 	// resumed.
 	Released int
@@ -183,7 +187,7 @@ func parseEntry(c lineContent) Entry {
 			DataID: b.DataID, Run: b.Run, Algorithm: b.Algorithm, Events: make([]Event, len(b.Events)),
 			Guarantee: b.Guarantee, Unit: b.Unit, Relation: b.Relation, Released: b.Released,
 			Objective: b.Objective, Fingerprint: b.Fingerprint, SeededNoise: b.SeededNoise, Time: e.Time,
-			Resumable: b.Resumable,
+			Resumable: b.Resumable, Counted: b.Counted,
 		}
 		for i, raw := range b.Events {
 			e.Charge.Events[i] = decodeEvent(raw)
@@ -196,7 +200,7 @@ func parseEntry(c lineContent) Entry {
 	case typeFinish:
 		var b finishBody
 		if e.Known = decodeExact(c.Body, &b); e.Known {
-			e.Run, e.Status = b.Run, b.Status
+			e.Run, e.Status, e.Kept = b.Run, b.Status, Kept{b.Digest, b.Place}
 		}
 	case typeResume:
 		var b resumeBody
@@ -211,7 +215,7 @@ func encodeCharge(c Charge) ([]byte, error) {
 	b := chargeBody{
 		DataID: c.DataID, Run: c.Run, Algorithm: c.Algorithm, Events: make([]json.RawMessage, len(c.Events)),
 		Guarantee: c.Guarantee, Unit: c.Unit, Relation: c.Relation, Released: c.Released,
-		Objective: c.Objective, Fingerprint: c.Fingerprint, SeededNoise: c.SeededNoise, Resumable: c.Resumable,
+		Objective: c.Objective, Fingerprint: c.Fingerprint, SeededNoise: c.SeededNoise, Resumable: c.Resumable, Counted: c.Counted,
 	}
 	for i, e := range c.Events {
 		var err error

@@ -11,6 +11,10 @@ import (
 // charged, is finished already, or differs from what was charged.
 var ErrResume = errors.New("privacy: the run cannot go on")
 
+// ErrUnacknowledged is wrapped, besides ErrLedger, if a line was written and may count, but
+// the ledger could not take note of it. After any other error the line does not count.
+var ErrUnacknowledged = errors.New("the line is written and counts")
+
 // StatusReleased is the status of a run whose results left the program.
 const StatusReleased = "released"
 
@@ -21,12 +25,27 @@ const StatusReleased = "released"
 // and the line are one change under the lock. So of all processes that carry out
 // one run, resumed or not, at most one gets nil; the others get an error
 // wrapping ErrResume and must withhold what they computed. After an error
-// wrapping ErrLedger the line may count all the same: withhold as well.
+// wrapping ErrUnacknowledged the line may count all the same: withhold as well, until
+// Released says that it does.
 //
 // It fails with ErrUnsupported if a line after the charge is unknown to this
 // version: that line might have ended the run.
-func (l *Ledger) Finish(run, status string) error {
-	body, err := encodeBody(typeFinish, finishBody{Run: run, Status: status}, run, status)
+func (l *Ledger) Finish(run, status string) error { return l.finish(run, status, Kept{}) }
+
+// Kept names what a run released, for whoever kept it before the ledger said that it may
+// leave the program. To the ledger both are opaque texts.
+type Kept struct {
+	Digest string // of the result: a hash
+	Place  string // where it was kept
+}
+
+// Release is Finish with StatusReleased, and records what was released. What k names must be
+// stored durably and privately: it leaves the program only if the ledger has this line.
+// After an error that wraps ErrUnacknowledged that may be so; Released then tells.
+func (l *Ledger) Release(run string, k Kept) error { return l.finish(run, StatusReleased, k) }
+
+func (l *Ledger) finish(run, status string, k Kept) error {
+	body, err := encodeBody(typeFinish, finishBody{run, status, k.Digest, k.Place}, run, status, k.Digest, k.Place)
 	if err != nil {
 		return err
 	}
@@ -89,6 +108,29 @@ func (l *Ledger) Resume(run string, c Charge, src *Source) (*LiveSession, error)
 		return nil, err
 	}
 	return &LiveSession{src: src, plan: plan, receipt: receipt}, nil
+}
+
+// Released returns the line that says that a run was released. The line is durable and
+// acknowledged when Released returns: what it names may leave the program, as often as it
+// is asked for, since it is one result. The error wraps ErrResume if the ledger has no such
+// line: the run is unknown, unfinished, or ended otherwise.
+func (l *Ledger) Released(run string) (Entry, error) {
+	unlock, err := l.lock()
+	if err != nil {
+		return Entry{}, err
+	}
+	defer unlock()
+	st, err := l.read()
+	if err != nil {
+		return Entry{}, err
+	}
+	for _, e := range st.entries {
+		if e.Known && e.Type == typeFinish && e.Run == run && e.Status == StatusReleased {
+			_, err = l.repair(st)
+			return e, err
+		}
+	}
+	return Entry{}, fmt.Errorf("%w: the ledger does not say that run %q was released", ErrResume, run)
 }
 
 // Unfinished returns the charges of the data id ("" means all) that have no

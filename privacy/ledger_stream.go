@@ -3,69 +3,60 @@ package privacy
 import (
 	"errors"
 	"fmt"
-	"net/url"
-	"os"
-
-	"github.com/gofrs/flock"
 )
 
-// LockRun keeps other processes from a run that releases as it goes, until unlock is
-// called or the process ends: also those with a copy of its state, under whatever name.
-// Two processes would draw noise of their own for the same releases, of which one is
-// paid for. The lock is a file PATH.run-RUN.lock beside the ledger, since who can charge
-// can lock there; unlock removes it if the run cannot go on. If another process has it
-// the error wraps ErrResume.
-func (l *Ledger) LockRun(run string) (unlock func(), err error) {
-	name := l.path + ".run-" + url.PathEscape(run) + lockSuffix
-	f := flock.New(name)
-	switch ok, err := f.TryLock(); {
-	case err != nil:
-		return nil, l.errorf("cannot lock run %q, check space and permissions: %w", run, err)
-	case !ok:
-		return nil, fmt.Errorf("%w: run %q is in use by another process, maybe by another copy of its state; wait for it to end or stop it", ErrResume, run)
-	}
-	return func() {
-		if st, err := l.load(); err == nil {
-			if _, err := st.unfinished(run); errors.Is(err, ErrResume) {
-				_ = os.Remove(name)
-			}
-		}
-		_ = f.Close()
-	}, nil
+// StreamPosition says how far a stream came.
+type StreamPosition struct {
+	Releases int // that were made
+	// Digest identifies the last release: a hash of all that is published of it, in hex.
+	Digest string
 }
 
-// ResumeStream continues a charged run that releases as it goes, without a new
-// charge. released is the number of its releases that may have left the program.
+// Resume continues a charged run that releases as it goes, without a new charge. at is
+// where its state stands: the releases counted there may have left the program.
 // The session may make the rest of the releases of the plan, of which every event
 // must be a StreamEvent; there is one of them. A run of one NonPrivateEvent, which
-// is charged as infinite, may be continued too, whatever released is.
+// is charged as infinite, may be continued too.
 //
-// The caller promises that a release leaves the program only after it was counted
-// durably, so that a release not counted in released was seen by nobody: it may
-// then be drawn again, by the argument of Resume.
+// The caller promises that a release leaves the program only after the state that
+// holds it is durable and Count succeeded, in this order. Then a run has one release for
+// one number, whatever is killed or copied:
+//
+//   - For each number at most one digest is ever counted, since the count only grows, and
+//     what leaves has been counted. A state below the count is refused, and one at the
+//     count with another digest.
+//   - A state above the count, which a kill before Count leaves, is one ahead of it, and up
+//     to the count its history is the counted one: it was written by an attempt that the
+//     count admitted. It was seen by nobody. Resume counts it; if a stream that continued
+//     from an older copy counts that number first, it is refused from then on.
+//
+// So all that is seen is one path from the start, with every release drawn once, by the
+// argument of Ledger.Resume. It fails if the count itself is put back, with the
+// ledger's folder. A run that an older program charged (Charge.Counted is false) is counted
+// from its first Resume on.
 //
 // session is the number of this resume, from 1; the caller keeps it in the state
 // and makes it durable before this call. It is refused unless the ledger has
-// session - 1 resumes of the run: so of all copies of a state one is continued, and a
-// copy from before a resume never is. Copies that one attempt makes have the same number
-// and cannot be told apart: that would need a line of the ledger for every release. An
-// attempt that stops in order should therefore resume the run for the next one, and lock
-// the run while it lives. A number of releases below that of an earlier resume
-// is refused too.
+// session - 1 resumes of the run, so no copy from before a resume is continued. An
+// attempt that stops in order should resume the run for the next one.
 //
-// Errors wrap ErrResume as those of Resume do. A run that was charged as
+// Errors wrap ErrResume as those of Ledger.Resume do. A run that was charged as
 // resumable promised to release nothing before its end and is refused.
-func (l *Ledger) ResumeStream(run string, c Charge, released, session int, src *Source) (*LiveSession, error) {
+func (r *RunLock) Resume(c Charge, at StreamPosition, session int, src *Source) (*LiveSession, error) {
+	run := r.run
 	if src == nil {
-		return nil, errors.New("privacy: ResumeStream needs a source of randomness: call NewSource")
+		return nil, errors.New("privacy: RunLock.Resume needs a source of randomness: call NewSource")
 	}
 	if len(c.Events) != 1 {
 		return nil, fmt.Errorf("%w: a stream has one event, not %d", ErrResume, len(c.Events))
 	}
 	e, stream := c.Events[0].(StreamEvent)
 	_, exact := c.Events[0].(NonPrivateEvent)
-	if !stream && !exact || released < 0 || stream && released > e.Count {
-		return nil, fmt.Errorf("%w: %d releases were made of %v", ErrResume, released, c.Events[0])
+	if !stream && !exact || at.Releases < 0 || stream && at.Releases > e.Count {
+		return nil, fmt.Errorf("%w: %d releases were made of %v", ErrResume, at.Releases, c.Events[0])
+	}
+	if err := r.admits(at); err != nil {
+		return nil, err
 	}
 	plan, err := newReleasePlan(c.Events)
 	if err != nil {
@@ -73,15 +64,15 @@ func (l *Ledger) ResumeStream(run string, c Charge, released, session int, src *
 	}
 	plan.exact = exact
 	if stream {
-		plan.left[e] -= released
+		plan.left[e] -= at.Releases
 	}
 	c.Run, c.SeededNoise, c.Resumable = run, c.SeededNoise || !src.Secret(), true
-	body, err := encodeBody(typeResume, resumeBody{Run: run, Released: released}, run)
+	receipt := Receipt{Run: run}
+	body, err := encodeBody(typeResume, resumeBody{Run: run, Released: at.Releases}, run)
 	if err != nil {
 		return nil, err
 	}
-	receipt := Receipt{Run: run}
-	_, receipt.Warnings, err = l.change(typeResume, c.Time, body, func(st *ledgerState) ([]string, error) {
+	_, receipt.Warnings, err = r.ledger.change(typeResume, c.Time, body, func(st *ledgerState) ([]string, error) {
 		charged, err := st.unfinished(run)
 		if err != nil {
 			return nil, err
@@ -94,8 +85,8 @@ func (l *Ledger) ResumeStream(run string, c Charge, released, session int, src *
 			if e.Type != typeResume || e.Run != run {
 				continue
 			}
-			if resumes++; e.Released > released {
-				return nil, fmt.Errorf("%w: run %q was resumed after %d releases before, the state is an old copy after %d; use the latest state, or start a new run", ErrResume, run, e.Released, released)
+			if resumes++; e.Released > at.Releases {
+				return nil, oldCopy(run, e.Released, at.Releases)
 			}
 		}
 		if resumes != session-1 {
@@ -110,8 +101,15 @@ func (l *Ledger) ResumeStream(run string, c Charge, released, session int, src *
 		total, err := st.compose(c.DataID, nil)
 		return st.warnings(c, total, err), nil
 	})
+	if err == nil {
+		err = r.Count(at)
+	}
 	if err != nil {
 		return nil, err
 	}
 	return &LiveSession{src: src, plan: plan, receipt: receipt}, nil
+}
+
+func oldCopy(run string, made, known int) error {
+	return fmt.Errorf("%w: run %q made %d releases and the state knows %d of them: it is an old copy, which would draw the others a second time; use the latest state, or start a new run", ErrResume, run, made, known)
 }

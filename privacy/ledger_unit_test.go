@@ -93,9 +93,9 @@ func TestLockRun(t *testing.T) {
 	if other, err := open().LockRun("another"); err != nil {
 		t.Errorf("another run: %v", err)
 	} else {
-		other()
+		other.Unlock()
 	}
-	unlock()
+	unlock.Unlock()
 	if unlock, err = open().LockRun("../r"); err != nil {
 		t.Fatalf("after the first process: %v", err)
 	}
@@ -110,7 +110,7 @@ func TestLockRun(t *testing.T) {
 	if err := l.Finish("../r", "ended"); err != nil {
 		t.Fatal(err)
 	}
-	unlock()
+	unlock.Unlock()
 	if after := locks(); before != 1 || after != 0 {
 		t.Errorf("%d locks of the run that goes on and %d after its end, want 1 and 0", before, after)
 	}

@@ -211,12 +211,11 @@ func (p *Plan) run(ctx context.Context, data *pairgraph.Data, classes []bool, o 
 	if err != nil {
 		return nil, err
 	}
-	r.Guarantee, r.Run, r.Restored = done.Guarantee, done.Run, done.Restored
+	r.W, r.Guarantee, r.Run, r.Restored = done.Weights, done.Guarantee, done.Run, done.Restored
 	return r, nil
 }
 
-// job is the training as algorithms.Execute sees it: the matrix stays in r until it
-// returns.
+// job is the training as algorithms.Execute sees it.
 func (p *Plan) job(data *pairgraph.Data, classes []bool, sums pairgraph.Sums, o Options, r *Result) algorithms.Job {
 	return algorithms.Job{
 		Algorithm: p.Algorithm(), Objective: p.objective(), Events: p.Events, Guarantee: p.Guarantee,
@@ -228,11 +227,11 @@ func (p *Plan) job(data *pairgraph.Data, classes []bool, sums pairgraph.Sums, o 
 			}{p.Report(), p.objective()}
 		},
 		Records: func() string { return hashData(data, classes) },
-		Train: func(ctx context.Context, session privacy.Session, t algorithms.Tracker) (err error) {
+		Train: func(ctx context.Context, session privacy.Session, t algorithms.Tracker) ([]float64, error) {
 			start := time.Now()
-			r.W, err = p.train(ctx, data, classes, sums, session, t, o)
+			w, err := p.train(ctx, data, classes, sums, session, t, o)
 			r.Seconds = time.Since(start).Seconds()
-			return err
+			return w, err
 		},
 	}
 }

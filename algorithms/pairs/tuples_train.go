@@ -155,17 +155,17 @@ func RunTuples(ctx context.Context, data *pairgraph.Data, classes []int32, p *Tu
 			}{p.Report(), p.objective()}
 		},
 		Records: func() string { return hashData(data, classes) },
-		Train: func(ctx context.Context, session privacy.Session, t algorithms.Tracker) (err error) {
+		Train: func(ctx context.Context, session privacy.Session, t algorithms.Tracker) ([]float64, error) {
 			start := time.Now()
-			r.W, err = TrainTuples(ctx, data, classes, p, session, o.Workers, t)
+			w, err := TrainTuples(ctx, data, classes, p, session, o.Workers, t)
 			r.Seconds = time.Since(start).Seconds()
-			return err
+			return w, err
 		},
 	}, o.Options)
 	if err != nil {
 		return nil, err
 	}
-	r.Guarantee, r.Run, r.Restored = done.Guarantee, done.Run, done.Restored
+	r.W, r.Guarantee, r.Run, r.Restored = done.Weights, done.Guarantee, done.Run, done.Restored
 	return r, nil
 }
 

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"strings"
 	"time"
 
@@ -26,6 +27,7 @@ const (
 	exitFailure   = 1   // a failure, or a check that did not hold
 	exitInput     = 2   // bad input, flag, schema or plan that cannot be honoured
 	exitResource  = 3   // device, budget or ledger unavailable
+	exitElsewhere = 4   // trained and charged, and the model is saved elsewhere than asked
 	exitCancelled = 130 // interrupted
 )
 
@@ -62,6 +64,8 @@ type app struct {
 	stdout, stderr io.Writer
 	json, quiet    bool
 	interactive    bool // progress bars are welcome
+	began          time.Time
+	run            string // that is charged and not released yet, for a panic
 	hooks          hooks
 }
 
@@ -110,6 +114,8 @@ func exitCode(err error) int {
 	switch {
 	case err == nil:
 		return exitOK
+	case errors.Is(err, errElsewhere):
+		return exitElsewhere
 	case errors.Is(err, context.Canceled):
 		return exitCancelled
 	case errors.Is(err, privacy.ErrBudget), errors.Is(err, privacy.ErrLedger), errors.Is(err, driver.ErrUnavailable), errors.Is(err, errUnavailable):
@@ -130,13 +136,20 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 
 func runHooked(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer, h hooks) (code int) {
 	var c cli
+	// A model says when its command began: the end would tell how long the training took.
+	began := time.Now().UTC().Truncate(time.Second)
+	a := &app{ctx: ctx, began: began, stdin: stdin, stdout: stdout, stderr: stderr, hooks: h}
 	defer func() {
-		if r := recover(); r != nil {
-			s, ok := r.(stopped)
-			if !ok {
-				panic(r)
+		switch r := recover().(type) {
+		case nil:
+		case stopped:
+			code = r.code
+		default:
+			fmt.Fprintf(stderr, "dyad: internal error, please report it: %v\n%s", r, debug.Stack())
+			if a.run != "" {
+				fmt.Fprintf(stderr, "dyad: run %s is charged; the same command with --resume %s continues it, or saves its model, at no further cost\n", a.run, a.run)
 			}
-			code = s.code
+			code = exitFailure
 		}
 	}()
 	parser, err := newParser(&c, stdout, stderr)
@@ -161,7 +174,7 @@ func runHooked(ctx context.Context, args []string, stdin io.Reader, stdout, stde
 		fmt.Fprintln(stderr, message(err))
 		return exitInput
 	}
-	a := &app{ctx: ctx, stdin: stdin, stdout: stdout, stderr: stderr, json: c.JSON, quiet: c.Quiet, interactive: !c.Quiet && isTerminal(stderr), hooks: h}
+	a.json, a.quiet, a.interactive = c.JSON, c.Quiet, !c.Quiet && isTerminal(stderr)
 	err = command.Run(a)
 	if err != nil {
 		if errors.Is(err, context.Canceled) {

@@ -39,7 +39,9 @@ var checkpointMatrix = []checkpointCell{
 	{"kill -9", "checkpoint saved#20", killed, pending, 20, "", false},
 	{"kill -9", "trained#1", killed, pending, 20, "", false},
 	{"kill -9", "admitted#2", killed, pending, 20, "", false},
-	{"kill -9", "released#1", killed, lost, 0, "", false},
+	{"kill -9", "kept#1", killed, pending, 20, "", false},
+	{"kill -9", "line durable#2", killed, unnamed, 0, "", false},
+	{"kill -9", "released#1", killed, unnamed, 0, "", false},
 	{"interrupt", "checkpoint saved#7", exitCancelled, pending, 7, resumeIt, false},
 	{"interrupt", "training#1", exitCancelled, pending, 10, resumeIt, false},
 
@@ -221,8 +223,11 @@ func (f *fixture) checkCheckpoint(t testing.TB, c checkpointCell, e ended) {
 			t.Errorf("%s can be read by others: %v, %v", filepath.Base(name), info.Mode(), err)
 		}
 	}
+	if c.want == unnamed {
+		f.saveKept(t, run, f.checkpointed())
+	}
 	if c.want == pending {
-		if _, all := f.models(t, run, e.stdout); all != 0 {
+		if _, all, _ := f.models(t, run, e.stdout); all != 0 {
 			t.Errorf("%d models before the release", all)
 		}
 		next := f.dyad(f.checkpointed("--resume", run)...)
@@ -235,8 +240,8 @@ func (f *fixture) checkCheckpoint(t testing.TB, c checkpointCell, e ended) {
 	if again != run || charges != 1 || !slices.Equal(finished, []string{privacy.StatusReleased}) {
 		t.Errorf("afterwards: %d charges, finish lines %q; want one of each", charges, finished)
 	}
-	if _, all := f.models(t, run, e.stdout); all != 1 && c.want != lost {
-		t.Errorf("%d models in the end", all)
+	if _, all, kept := f.models(t, run, e.stdout); all != 1 || kept != 0 {
+		t.Errorf("%d models in the end, %d kept", all, kept)
 	}
 	f.dyad(f.checkpointed("--resume", run)...).want(t, "resume after the release", exitInput, "was released on")
 	// The next run removes what a kill left.
@@ -244,6 +249,7 @@ func (f *fixture) checkCheckpoint(t testing.TB, c checkpointCell, e ended) {
 	if left := f.checkpoints(t); len(left) > 0 {
 		t.Errorf("checkpoints are left: %q", left)
 	}
+	f.wantClean(t)
 }
 
 // Control: the check notices a run that starts again, one that was charged twice, and a

@@ -27,7 +27,13 @@ type childSpec struct {
 	Fault  string // kill, interrupt, full, read-only, pause
 	Limit  uint64 // of "full": no file may grow beyond these bytes
 	Folder string // of "read-only"
+	Also   string // another one, or none
 	Nobody bool   // give up root first, as root may write anywhere
+	// Then is a later stage, with its occurrence, at which the program is killed.
+	Then    string
+	ThenNth int
+	Umask   *int // nil: that of the tests
+	Main    bool // as the program itself does it, without a fault
 }
 
 func TestMain(m *testing.M) {
@@ -53,6 +59,13 @@ func (s childSpec) run() int {
 			childBroke(err)
 		}
 	}
+	if s.Umask != nil {
+		syscall.Umask(*s.Umask)
+	}
+	if s.Main {
+		os.Args = append([]string{"dyad"}, s.Args...)
+		main()
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if s.Stage == "start" && s.Fault != "" {
@@ -60,15 +73,17 @@ func (s childSpec) run() int {
 			childBroke(err)
 		}
 	}
-	seen := 0
+	seen := map[string]int{}
 	stage := func(name string) {
-		if name != s.Stage {
-			return
+		seen[name]++
+		var err error
+		if name == s.Stage && seen[name] == s.Nth {
+			err = s.fault(ctx)
 		}
-		if seen++; seen != s.Nth {
-			return
+		if name == s.Then && seen[name] == s.ThenNth && err == nil {
+			err = childSpec{Fault: "kill"}.fault(ctx)
 		}
-		if err := s.fault(ctx); err != nil {
+		if err != nil {
 			childBroke(err)
 		}
 	}
@@ -89,6 +104,11 @@ func (s childSpec) fault(ctx context.Context) error {
 	case "full":
 		return syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{Cur: s.Limit, Max: s.Limit})
 	case "read-only":
+		if s.Also != "" {
+			if err := os.Chmod(s.Also, 0o555); err != nil {
+				return err
+			}
+		}
 		return os.Chmod(s.Folder, 0o555)
 	case "pause": // file 3 tells the parent, file 4 waits for it
 		if _, err := os.NewFile(3, "told").Write([]byte{'\n'}); err != nil {

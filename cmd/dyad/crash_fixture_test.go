@@ -23,10 +23,8 @@ type outcome string
 const (
 	untouched outcome = "nothing charged, no model; the same command works"
 	pending   outcome = "charged, nothing released; the run can be resumed at no cost"
-	lost      outcome = "charged and released; the program was killed before it named the model"
+	unnamed   outcome = "charged and released; the model is kept under a private name, and --resume gives it its own"
 	done      outcome = "charged, released, model written"
-	elsewhere outcome = "charged, released, model in the folder for temporary files"
-	printed   outcome = "charged, released, model on standard output"
 	overtaken outcome = "charged once; another process released it, this one's weights were withheld"
 )
 
@@ -228,10 +226,11 @@ func (f *fixture) attacked(t testing.TB) (run string, charges int, finished []st
 	return run, charges, finished
 }
 
-// models counts the models of a run in all files and in a text. Every model,
-// those in the hidden files of unfinished writes included, must belong to a run
-// that the ledger has as charged and released.
-func (f *fixture) models(t testing.TB, run, text string) (named, all int) {
+// models counts the models of a run in all files and in a text, under its name, under any
+// name, and as kept. Every model must belong to a run that the ledger has as charged and
+// released, but for those that an attempt kept: nobody else can read them, and of a
+// released run one counts, whose hash is in the ledger.
+func (f *fixture) models(t testing.TB, run, text string) (named, all, kept int) {
 	t.Helper()
 	l, err := privacy.OpenLedger(f.in("ledger/ledger.jsonl"))
 	if err != nil {
@@ -248,7 +247,7 @@ func (f *fixture) models(t testing.TB, run, text string) (named, all int) {
 		})
 	}
 	texts := map[string]string{"": text}
-	for _, folder := range []string{"out", "tmp"} {
+	for _, folder := range []string{"out", "tmp", "ledger"} {
 		files, err := os.ReadDir(f.in(folder))
 		if err != nil {
 			t.Fatal(err)
@@ -256,6 +255,9 @@ func (f *fixture) models(t testing.TB, run, text string) (named, all int) {
 		for _, file := range files {
 			name := folder + "/" + file.Name()
 			texts[name] = f.get(t, name)
+			if info, err := file.Info(); strings.HasPrefix(file.Name(), ".dyad-") && (err != nil || info.Mode().Perm() != 0o600) {
+				t.Errorf("others can read %s: %v, %v", name, info.Mode(), err)
+			}
 		}
 	}
 	for name, text := range texts {
@@ -266,15 +268,48 @@ func (f *fixture) models(t testing.TB, run, text string) (named, all int) {
 		if json.Unmarshal([]byte(text), &m) != nil || len(m.Weights) == 0 {
 			continue
 		}
+		if _, hidden := runOfKept(filepath.Base(name)); hidden {
+			if m.Run == run && slices.ContainsFunc(entries, func(e privacy.Entry) bool {
+				return e.Type == "finish" && e.Run == run && e.Kept == privacy.Kept{Digest: digestOf([]byte(text)), Place: f.in(name)}
+			}) {
+				kept++
+			}
+			continue
+		}
 		if !paid(m.Run) {
 			t.Errorf("%q is a model of run %q, which the ledger does not have as charged and released", name, m.Run)
 		}
-		if m.Run == run && !strings.HasPrefix(name, "out/.dyad-") {
+		if m.Run == run {
 			all++
 			if name == "out/model.json" {
 				named++
 			}
 		}
 	}
-	return named, all
+	return named, all, kept
+}
+
+// saveKept resumes a released run whose model has no name yet: that model gets it, and
+// nothing else happens. args are those of the first attempt.
+func (f *fixture) saveKept(t testing.TB, run string, args []string) {
+	t.Helper()
+	before := f.get(t, "ledger/ledger.jsonl")
+	f.dyad("ledger", "show", "--ledger", f.in("ledger/ledger.jsonl")).want(t, "show", exitOK, "--resume "+run+" saves it")
+	f.dyad(append(args, "--resume", run)...).want(t, "resume of a released run", exitOK, "nothing more was charged")
+	if f.get(t, "ledger/ledger.jsonl") != before {
+		t.Error("saving the model wrote to the ledger")
+	}
+	if e := f.dyad("ledger", "show", "--ledger", f.in("ledger/ledger.jsonl")); strings.Contains(e.stdout, run) {
+		t.Errorf("a saved model is still listed:\n%s", e.stdout)
+	}
+}
+
+// wantClean checks that no private file is left.
+func (f *fixture) wantClean(t testing.TB) {
+	t.Helper()
+	for _, folder := range []string{"out", "tmp", "ledger"} {
+		if left, err := filepath.Glob(f.in(folder + "/.dyad-*")); err != nil || len(left) > 0 {
+			t.Errorf("left: %v, %v", left, err)
+		}
+	}
 }

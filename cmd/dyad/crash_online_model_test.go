@@ -3,6 +3,7 @@
 package main
 
 import (
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -26,7 +27,11 @@ var onlineModelMatrix = []onlineModelCell{
 	{"kill -9", "finished#1", killed, "", true},
 	{"interrupt", "model written#1", exitOK, "the model of release 9 is in", true},
 	{"disk full", "model written#1", exitResource, "check space", false},
-	{"disk full", "state written#11", exitFailure, "or a temporary file", false},
+	{"kill -9", "model created#1", killed, "", false},
+	{"kill -9", "model synced#1", killed, "", false},
+	{"disk full", "state written#11", exitFailure, "the state has it", false},
+	{"model folder read-only", "state saved#9", exitFailure, "the state cannot be saved", false},
+	{"name taken", "state saved#9", exitElsewhere, "saved elsewhere, as", true},
 	{"ledger folder read-only", "model renamed#1", exitResource, "check space and permissions", false},
 	{"model cut short", "model renamed#1", killed, "", false},
 }
@@ -71,7 +76,20 @@ func (f *fixture) checkOnlineModel(t testing.TB, c onlineModelCell, e ended) {
 	if charges != 1 || (len(finished) == 1) != c.closed {
 		t.Errorf("%d charges, finish lines %q, closed should be %v", charges, finished, c.closed)
 	}
-	next := f.dyad(f.online("--out", f.in(streamModelName), "--resume")...)
+	if c.fault == "name taken" {
+		if f.get(t, streamModelName) != "PRECIOUS" {
+			t.Fatal("a file of another program was overwritten")
+		}
+		run, _, _ := f.attacked(t)
+		if err := os.Rename(withRun(f.in(streamModelName), run), f.in(streamModelName)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	resume := []string{"--out", f.in(streamModelName), "--resume"}
+	if c.fault == "model cut short" { // the run's own model is replaced, this may be anybody's
+		resume = append(resume, "--force")
+	}
+	next := f.dyad(f.online(resume...)...)
 	if c.closed {
 		next.want(t, "resume after the end", exitInput, "was released on")
 	} else {
@@ -87,6 +105,8 @@ func (f *fixture) checkOnlineModel(t testing.TB, c onlineModelCell, e ended) {
 		t.Errorf("afterwards: %d charges, finish lines %q, model of run %q (charged %q) with weights %v, released %v", charges, finished, m.Run, run, m.Weights, released[onlineReleases])
 	}
 	f.dyad(predict...).want(t, "predict", exitOK, "")
+	f.dyad(f.train("--out", f.in("out/next.json"))...).want(t, "next run", exitOK, "")
+	f.wantClean(t)
 }
 
 // Control: the check of the matrix notices a model of an earlier release, and one of

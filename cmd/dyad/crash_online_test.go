@@ -3,7 +3,6 @@
 package main
 
 import (
-	"bytes"
 	"encoding/json"
 	"os"
 	"slices"
@@ -32,21 +31,27 @@ type onlineCell struct {
 const onlineReleases = 9
 
 // onlineMatrix is stage x fault. The stages are, in order: opening ledger, state
-// written (#1, without a record), the steps of the charge, charged, then for release
-// k: state written#k+1, state saved#k, released#k; at the end the steps of the line
+// written (#1, without a record), count created, the steps of the charge, charged, then for
+// release k: state written#k+1, state saved#k, count written#k, count durable#k, released#k;
+// at the end the steps of the line
 // that closes the run (#2), finished.
 var onlineMatrix = []onlineCell{
 	{"kill -9", "opening ledger#1", killed, 0, 0, "", false},
 	{"kill -9", "state written#1", killed, 0, 0, "", false},
+	{"kill -9", "count created#1", killed, 0, 0, "", true},
 	{"kill -9", "locked#1", killed, 0, 0, "", false},
 	{"kill -9", "admitted#1", killed, 0, 0, "", true},
 	{"kill -9", "line durable#1", killed, 1, 0, "", true},
 	{"kill -9", "charged#1", killed, 1, 0, "", false},
 	{"kill -9", "state written#2", killed, 1, 0, "", false},
 	{"kill -9", "state saved#1", killed, 1, 0, "", true},
+	{"kill -9", "count written#1", killed, 1, 0, "", false},
+	{"kill -9", "count durable#1", killed, 1, 0, "", false},
 	{"kill -9", "released#1", killed, 1, 1, "", false},
 	{"kill -9", "state written#6", killed, 1, 4, "", false},
 	{"kill -9", "state saved#5", killed, 1, 4, "", true},
+	{"kill -9", "count written#5", killed, 1, 4, "", true},
+	{"kill -9", "count durable#5", killed, 1, 4, "", true},
 	{"kill -9", "released#5", killed, 1, 5, "", false},
 	{"kill -9", "state saved#9", killed, 1, 8, "", false},
 	{"kill -9", "admitted#2", killed, 1, 9, "", false},
@@ -62,8 +67,10 @@ var onlineMatrix = []onlineCell{
 	{"disk full", "state written#1", exitResource, 0, 0, "check space", false},
 	{"disk full", "line durable#1", exitFailure, 1, 0, "nothing more was released", false},
 	{"disk full", "charged#1", exitFailure, 1, 0, "nothing more was released", true},
+	{"disk full", "state saved#5", exitResource, 1, 4, "nothing more is released", true},
 	{"disk full", "released#5", exitFailure, 1, 5, "nothing more was released", false},
-	{"disk full", "state saved#9", exitFailure, 1, 9, "the state cannot be saved", false},
+	{"disk full", "state saved#9", exitResource, 1, 8, "nothing more is released", false},
+	{"disk full", "count durable#9", exitFailure, 1, 9, "the state cannot be saved", false},
 	{"disk full", "state written#11", exitResource, 1, 9, "check space", false},
 	{"disk full", "finished#1", exitOK, 1, 9, "", false},
 	{"disk full within a line", "admitted#1", exitResource, 0, 0, "is the disk full?", false},
@@ -98,6 +105,15 @@ var onlineMatrix = []onlineCell{
 	{"state edited", "released#9", killed, 1, 9, "", false},
 	{"state lost", "released#5", killed, 1, 5, "", false},
 	{"state of before", "released#5", killed, 1, 7, "", true},
+	{"state put back", "released#9", killed, 1, 9, "", true},
+	{"state put back", "count durable#8", killed, 1, 7, "", false},
+	{"state put back", "state saved#8", killed, 1, 7, "", false},
+	{"count torn", "count written#5", killed, 1, 4, "", true},
+	{"count torn", "released#5", killed, 1, 5, "", false},
+	{"count lost", "released#5", killed, 1, 5, "", true},
+	{"count lost", "count created#1", killed, 0, 0, "", false},
+	{"count cut short", "released#5", killed, 1, 5, "", false},
+	{"two attempts", "state saved#5", killed, 1, 5, "", true},
 }
 
 func TestOnlineCrashMatrix(t *testing.T) {
@@ -136,6 +152,15 @@ func (f *fixture) attackOnline(t *testing.T, c onlineCell, more ...string) ended
 	}
 	var pause func()
 	switch c.fault {
+	case "state put back", "count torn", "count lost", "count cut short", "two attempts":
+		if c.charges == 0 {
+			return f.uncharged(t, spec)
+		}
+		return f.attackCount(t, c, stage, spec.Nth)
+	case "name taken":
+		pause = func() { f.put(t, map[string]string{streamModelName: "PRECIOUS"}) }
+	case "model folder read-only":
+		spec.Fault, spec.Folder, spec.Nobody = "read-only", f.in("out"), true
 	case "kill -9", "state cut short", "state edited", "state lost", "state of before":
 		spec.Fault = "kill"
 	case "interrupt":
@@ -388,18 +413,9 @@ func TestOnlineCrashCheckNotices(t *testing.T) {
 		f := newFixture(t)
 		return f, f.attackOnline(t, cut)
 	}
-	// A state that forgot a release: it is drawn again.
+	// A ledger's folder of before, with the count: the state of then draws a release again.
 	f := newFixture(t)
-	var old string
-	spec := childSpec{Args: f.online(), Stage: "released", Nth: 4, Fault: "pause"}
-	child := f.start(t, spec)
-	child.paused(t)
-	old = f.get(t, stateName)
-	e := child.end()
-	entries := strings.SplitAfter(e.stdout, "\n")
-	e.stdout = strings.Join(entries[:1+5], "")
-	f.reopen(t)
-	f.put(t, map[string]string{stateName: old})
+	e := f.putBackAll(t)
 	noticed(f, e, "release 5 left the program twice, with different noise")
 
 	f, e = attack()
@@ -425,23 +441,4 @@ func mustTemplate(t testing.TB) *template {
 		t.Fatal(err)
 	}
 	return tmpl
-}
-
-// reopen removes the last finish line of the ledger, as if the stream had been killed
-// before it.
-func (f *fixture) reopen(t testing.TB) {
-	t.Helper()
-	tmpl := mustTemplate(t)
-	text := f.get(t, "ledger/ledger.jsonl")
-	var charge string
-	for line := range strings.Lines(strings.TrimPrefix(text, f.ledger)) {
-		if strings.Contains(line, `"type":"charge"`) {
-			charge = line
-		}
-	}
-	if charge == "" || bytes.Contains([]byte(charge), []byte(`"type":"finish"`)) {
-		t.Fatal("no charge")
-	}
-	// The head may be one line behind: the next change repairs it.
-	f.put(t, map[string]string{"ledger/ledger.jsonl": f.ledger + charge, "ledger/ledger.jsonl.head": tmpl.files["ledger/ledger.jsonl.head"]})
 }

@@ -15,7 +15,7 @@ import (
 
 // pairsCell is an attack on "dyad pairs train" that keeps a checkpoint after every batch.
 type pairsCell struct {
-	sampling string // or "input", "tuples"
+	sampling string // or "input", "tuples", "all pairs"
 	fault    string
 	stage    string
 	code     int
@@ -36,26 +36,36 @@ var pairsMatrix = []pairsCell{
 	{"fixed", "kill", "checkpoint saved#7", killed, pending, 7, "", true},
 	{"fixed", "kill", "checkpoint written#7", killed, pending, 6, "", false},
 	{"fixed", "kill", "training#1", killed, pending, 10, "", false},
-	{"fixed", "kill", "released#1", killed, lost, 0, "", false},
+	{"fixed", "kill", "kept#1", killed, pending, 20, "", false},
+	{"fixed", "kill", "line durable#2", killed, unnamed, 0, "", false},
+	{"fixed", "kill", "released#1", killed, unnamed, 0, "", true},
+	{"fixed", "kill", "model renamed#1", killed, done, 0, "", false},
 	{"poisson", "kill", "checkpoint saved#1", killed, pending, 1, "", false},
 	{"poisson", "kill", "checkpoint saved#7", killed, pending, 7, "", true},
 	{"poisson", "kill", "training#1", killed, pending, 10, "", false},
 	{"poisson", "kill", "trained#1", killed, pending, 20, "", false},
-	{"poisson", "kill", "released#1", killed, lost, 0, "", false},
+	{"poisson", "kill", "released#1", killed, unnamed, 0, "", false},
 	{"poisson", "interrupt", "training#1", exitCancelled, pending, 10, resumeIt, true},
 	{"poisson", "full", "checkpoint saved#7", exitResource, pending, 7, "no checkpoint after step 8", false},
 	{"poisson", "lost", "training#1", killed, pending, 0, "", false},
 	{"tuples", "kill", "checkpoint saved#7", killed, pending, 7, "", true},
 	{"tuples", "interrupt", "training#1", exitCancelled, pending, 10, resumeIt, false},
-	{"tuples", "kill", "released#1", killed, lost, 0, "", false},
+	{"tuples", "kill", "kept#1", killed, pending, 20, "", false},
+	{"tuples", "kill", "released#1", killed, unnamed, 0, "", true},
+	{"all pairs", "kill", "kept#1", killed, pending, 5, "", false},
+	{"all pairs", "kill", "released#1", killed, unnamed, 0, "", false},
 	{"input", "kill", "training#1", killed, pending, 0, "", false},
 	{"input", "interrupt", "trained#1", exitCancelled, pending, 0, resumeIt, false},
+	{"input", "kill", "released#1", killed, unnamed, 0, "", false},
 }
 
 // pairsTrain is the command line of the attacked training.
 func (f *fixture) pairsTrain(how string, more ...string) []string {
 	args := []string{"pairs", "train", "--data", f.in("in/patients.csv"), "--schema", f.in("in/patients.yaml"),
 		"--checkpoint-every", "1ns", "--force", "--out", f.in("out/pairs.json"), "--ledger", f.in("ledger/ledger.jsonl")}
+	if how == "all pairs" {
+		return append(append(args, "--all-pairs"), more...)
+	}
 	if how == "tuples" {
 		return append(append(args, "--tuple", "4", "--loss", "triplet", "--batch", "7"), more...)
 	}
@@ -105,26 +115,33 @@ func (f *fixture) checkPairs(t testing.TB, c pairsCell, e ended) {
 	t.Helper()
 	f.dyad("ledger", "verify", "--ledger", f.in("ledger/ledger.jsonl")).want(t, "verify", exitOK, "is whole")
 	run, charges, finished := f.attacked(t)
-	if want := c.want != untouched; (charges == 1) != want || slices.Contains(finished, privacy.StatusReleased) != (c.want == lost) {
+	if want := c.want != untouched; (charges == 1) != want || slices.Contains(finished, privacy.StatusReleased) != (c.want == unnamed || c.want == done) {
 		t.Errorf("want %s; got %d charges, finish lines %q", c.want, charges, finished)
 	}
-	if _, all := f.models(t, run, e.stdout); all != 0 {
-		t.Errorf("%d models of the attacked run", all)
+	if _, all, kept := f.models(t, run, e.stdout); (all == 1) != (c.want == done) || (kept == 1) != (c.want == unnamed) {
+		t.Errorf("%d models of the attacked run, %d kept", all, kept)
 	}
 	switch c.want {
 	case untouched:
 		f.dyad(f.pairsTrain(c.sampling)...).want(t, "again", exitOK, "charged to")
 		return
+	case unnamed:
+		f.saveKept(t, run, f.pairsTrain(c.sampling))
 	case pending:
 		next := f.dyad(f.pairsTrain(c.sampling, "--resume", run)...)
 		next.want(t, "resume", exitOK, "run "+run)
-		if says := fmt.Sprintf("continued after batch %d of %d,", c.from, pairsBatches); strings.Contains(next.stderr, says) != (c.from > 0) || c.from == 0 && strings.Contains(next.stderr, "continued after") {
+		batches := pairsBatches
+		if c.sampling == "all pairs" {
+			batches = 5
+		}
+		if says := fmt.Sprintf("continued after batch %d of %d,", c.from, batches); strings.Contains(next.stderr, says) != (c.from > 0) || c.from == 0 && strings.Contains(next.stderr, "continued after") {
 			t.Errorf("want a run that continues after batch %d: %s", c.from, next.stderr)
 		}
-		if _, all := f.models(t, run, ""); all != 1 {
-			t.Errorf("%d models after the resumed run", all)
-		}
 	}
+	if _, all, kept := f.models(t, run, ""); all != 1 || kept != 0 {
+		t.Errorf("%d models in the end, %d kept", all, kept)
+	}
+	f.wantClean(t)
 	if again, charges, finished := f.attacked(t); again != run || charges != 1 || !slices.Equal(finished, []string{privacy.StatusReleased}) {
 		t.Errorf("afterwards: %d charges, finish lines %q; want one of each", charges, finished)
 	}

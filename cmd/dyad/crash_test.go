@@ -5,6 +5,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -30,8 +31,8 @@ const (
 
 // crashMatrix is stage x fault. The stages are, in order: opening ledger, locked,
 // admitted, line written, line durable, acknowledged, bound, training, trained,
-// again the steps of a change for the line that records the release, released,
-// model written, model renamed, reported.
+// model created, model synced, model written, kept, again the steps of a change for the
+// line that records the release, released, model renamed, reported.
 var crashMatrix = []cell{
 	{"kill -9", "opening ledger#1", killed, untouched, "", false},
 	{"kill -9", "locked#1", killed, untouched, "", false},
@@ -42,10 +43,17 @@ var crashMatrix = []cell{
 	{"kill -9", "bound#1", killed, pending, "", false},
 	{"kill -9", "training#1", killed, pending, "", false},
 	{"kill -9", "trained#1", killed, pending, "", true},
+	{"kill -9", "model created#1", killed, pending, "", false},
+	{"kill -9", "model synced#1", killed, pending, "", false},
+	{"kill -9", "model written#1", killed, pending, "", true},
+	{"kill -9", "kept#1", killed, pending, "", false},
 	{"kill -9", "admitted#2", killed, pending, "", false},
-	{"kill -9", "line durable#2", killed, lost, "", true},
-	{"kill -9", "released#1", killed, lost, "", false},
-	{"kill -9", "model written#1", killed, lost, "", false},
+	{"kill -9", "head prepared#2", killed, pending, "", false},
+	{"kill -9", "line written#2", killed, unnamed, "", false},
+	{"kill -9", "line durable#2", killed, unnamed, "", true},
+	{"kill -9", "head renamed#2", killed, unnamed, "", false},
+	{"kill -9", "acknowledged#2", killed, unnamed, "", false},
+	{"kill -9", "released#1", killed, unnamed, "", true},
 	{"kill -9", "model renamed#1", killed, done, "", false},
 	{"kill -9", "reported#1", killed, done, "differentially private", false},
 
@@ -59,7 +67,9 @@ var crashMatrix = []cell{
 	{"interrupt", "trained#1", exitCancelled, pending, resumeIt, false},
 	{"interrupt", "line durable#2", exitOK, done, "charged to", true},
 	{"interrupt", "released#1", exitOK, done, "charged to", false},
-	{"interrupt", "model written#1", exitOK, done, "charged to", false},
+	{"interrupt", "model created#1", exitCancelled, pending, resumeIt, false},
+	{"interrupt", "model written#1", exitCancelled, pending, resumeIt, false},
+	{"interrupt", "kept#1", exitCancelled, pending, resumeIt, false},
 	{"interrupt", "model renamed#1", exitOK, done, "charged to", false},
 	{"interrupt", "reported#1", exitOK, done, "charged to", false},
 
@@ -69,24 +79,28 @@ var crashMatrix = []cell{
 	{"disk full", "line durable#1", exitResource, pending, resumeIt, false},
 	{"disk full", "bound#1", exitResource, pending, resumeIt, false},
 	{"disk full", "training#1", exitResource, pending, resumeIt, false},
-	{"disk full", "trained#1", exitResource, pending, "check space", true},
-	{"disk full", "line durable#2", exitFailure, printed, "standard output instead", true},
-	{"disk full", "released#1", exitFailure, printed, "standard output instead", false},
-	{"disk full", "model written#1", exitOK, done, "charged to", false},
+	{"disk full", "trained#1", exitResource, pending, "can be kept nowhere", true},
+	{"disk full", "model created#1", exitResource, pending, "can be kept nowhere", false},
+	{"disk full", "model synced#1", exitResource, pending, "check space", false},
+	{"disk full", "kept#1", exitResource, pending, "check space", true},
+	{"disk full", "line durable#2", exitOK, done, "charged to", true},
+	{"disk full", "released#1", exitOK, done, "charged to", false},
 	{"disk full within a line", "admitted#1", exitResource, untouched, "is the disk full?", false},
-	{"disk full within a line", "trained#1", exitResource, pending, "is the disk full?", false},
+	{"disk full within a line", "kept#1", exitResource, pending, "is the disk full?", false},
 
 	{"ledger folder read-only", "opening ledger#1", exitResource, untouched, "check space and permissions", false},
 	{"ledger folder read-only", "admitted#1", exitResource, untouched, "check space and permissions", false},
 	{"ledger folder read-only", "line durable#1", exitResource, pending, "the line is written and counts", true},
 	{"ledger folder read-only", "bound#1", exitResource, pending, resumeIt, false},
 	{"ledger folder read-only", "trained#1", exitResource, pending, resumeIt, false},
-	{"ledger folder read-only", "line durable#2", exitResource, lost, "cannot be resumed", false},
+	{"ledger folder read-only", "kept#1", exitResource, pending, resumeIt, false},
+	{"ledger folder read-only", "line durable#2", exitResource, unnamed, "its model is kept as", true},
 	{"ledger folder read-only", "released#1", exitOK, done, "charged to", false},
 	{"model folder read-only", "start", exitInput, untouched, "cannot write to the folder", false},
-	{"model folder read-only", "bound#1", exitOK, elsewhere, "was saved as", false},
-	{"model folder read-only", "released#1", exitOK, elsewhere, "was saved as", true},
-	{"model folder read-only", "model written#1", exitOK, elsewhere, "was saved as", false},
+	{"model folder read-only", "bound#1", exitElsewhere, unnamed, "was saved elsewhere, as", false},
+	{"model folder read-only", "kept#1", exitElsewhere, unnamed, "was saved elsewhere, as", false},
+	{"model folder read-only", "released#1", exitElsewhere, unnamed, "was saved elsewhere, as", true},
+	{"model and ledger folder read-only", "trained#1", exitResource, pending, "check space", false},
 
 	{"other run", "opening ledger#1", exitOK, done, "charged to", false},
 	{"other run", "locked#1", exitOK, done, "charged to", false},
@@ -95,10 +109,12 @@ var crashMatrix = []cell{
 	{"other run", "training#1", exitOK, done, "charged to", false},
 	{"other run", "line durable#2", exitOK, done, "charged to", false},
 	{"other run", "model written#1", exitOK, done, "charged to", false},
+	{"other run", "kept#1", exitOK, done, "charged to", true},
 	{"same run", "line durable#1", exitOK, done, "charged to", false},
 	{"same run", "bound#1", exitInput, overtaken, "cannot be resumed", false},
 	{"same run", "training#1", exitInput, overtaken, "was released on", true},
 	{"same run", "trained#1", exitInput, overtaken, "was released on", false},
+	{"same run", "kept#1", exitInput, overtaken, "was released on", true},
 	{"same run", "admitted#2", exitOK, done, "charged to", false},
 	{"same run", "released#1", exitOK, done, "charged to", true},
 
@@ -117,6 +133,7 @@ var crashMatrix = []cell{
 	{"line edited", "released#1", exitResource, done, "line 2 is not valid", false},
 	{"head deleted", "opening ledger#1", exitResource, untouched, ".head) is missing", false},
 	{"head deleted", "training#1", exitResource, pending, ".head) is missing", true},
+	{"head deleted", "kept#1", exitResource, pending, ".head) is missing", false},
 	{"head deleted", "released#1", exitResource, done, ".head) is missing", false},
 
 	{"model cut short", "reported#1", exitOK, done, "charged to", true},
@@ -159,11 +176,13 @@ func (f *fixture) attack(t *testing.T, c cell) ended {
 		spec.Fault = "full"
 	case "disk full within a line":
 		spec.Fault, spec.Limit = "full", uint64(len(f.ledger)+20)
-		if stage == "trained" { // the charge is in the file by then
+		if stage == "kept" { // the charge is in the file by then
 			spec.Limit = uint64(2*len(f.ledger) - 400)
 		}
 	case "ledger folder read-only":
 		spec.Fault, spec.Folder, spec.Nobody = "read-only", f.in("ledger"), true
+	case "model and ledger folder read-only":
+		spec.Fault, spec.Folder, spec.Also, spec.Nobody = "read-only", f.in("out"), f.in("ledger"), true
 	case "model folder read-only":
 		spec.Fault, spec.Folder, spec.Nobody = "read-only", f.in("out"), true
 	case "other run":
@@ -197,20 +216,20 @@ func (f *fixture) check(t testing.TB, want outcome, e ended) {
 	}
 	f.dyad("ledger", "verify", "--ledger", f.in("ledger/ledger.jsonl")).want(t, "verify", exitOK, "is whole")
 	run, charges, finished := f.attacked(t)
-	named, all := f.models(t, run, e.stdout)
-	wantCharges, wantFinished, wantNamed, wantAll := 1, []string{privacy.StatusReleased}, 0, 1
+	named, all, kept := f.models(t, run, e.stdout)
+	wantCharges, wantFinished, wantNamed, wantAll, wantKept := 1, []string{privacy.StatusReleased}, 0, 1, 0
 	switch want {
 	case untouched:
 		wantCharges, wantFinished, wantAll = 0, nil, 0
 	case pending:
 		wantFinished, wantAll = nil, 0
-	case lost:
-		wantAll = 0
+	case unnamed:
+		wantAll, wantKept = 0, 1
 	case done:
 		wantNamed = 1
 	}
-	if charges != wantCharges || !slices.Equal(finished, wantFinished) || named != wantNamed || all != wantAll {
-		t.Errorf("want %s; got %d charges, finish lines %q, %d models by its name, %d in all", want, charges, finished, named, all)
+	if charges != wantCharges || !slices.Equal(finished, wantFinished) || named != wantNamed || all != wantAll || kept != wantKept {
+		t.Errorf("want %s; got %d charges, finish lines %q, %d models by its name, %d by any, %d kept", want, charges, finished, named, all, kept)
 	}
 	if _, err := readModel(f.in("out/model.json")); err != nil {
 		t.Errorf("neither the old nor the new model is there: %v", err)
@@ -224,21 +243,19 @@ func (f *fixture) check(t testing.TB, want outcome, e ended) {
 		if e.code != killed && e.code != exitResource && !strings.Contains(e.stderr, "--resume "+run) {
 			t.Errorf("the message does not say how to resume: %s", e.stderr)
 		}
+	case unnamed:
+		if e.code != killed && !strings.Contains(e.stderr, "--resume "+run) {
+			t.Errorf("the message does not say how to save the model: %s", e.stderr)
+		}
+		f.saveKept(t, run, f.train())
 	}
+	f.wantClean(t)
 	resumed, charges, finished := f.attacked(t)
 	if want != untouched && resumed != run || charges != 1 || len(finished) != 1 {
 		t.Errorf("afterwards: %d charges of run %s (before: %q), finish lines %q; want one of each", charges, resumed, run, finished)
 	}
-	if named, all := f.models(t, resumed, e.stdout); (want == untouched || want == pending) && (named != 1 || all != 1) {
-		t.Errorf("the second attempt left %d models by name, %d in all", named, all)
-	}
-	if want == lost { // a new run with a new charge works
-		f.dyad(f.train("--out", f.in("out/new.json"))...).want(t, "new run", exitOK, "charged to")
-		m, err := readModel(f.in("out/new.json"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		f.known = append(f.known, m.Run)
+	if named, all, kept := f.models(t, resumed, e.stdout); want != overtaken && named != 1 || all != 1 || kept != 0 {
+		t.Errorf("in the end there are %d models by the name, %d by any, %d kept", named, all, kept)
 	}
 	// What is released is never released again, and costs no more.
 	f.dyad(f.train("--resume", resumed)...).want(t, "resume after the release", exitInput, "was released on")
@@ -305,7 +322,25 @@ func TestCrashCheckNotices(t *testing.T) {
 	})
 	t.Run("a model that was lost", func(t *testing.T) {
 		f, e := killed(t, "released")
-		wantNoticed(t, f, done, e, "0 models by its name")
+		kept, err := filepath.Glob(f.in("out/.dyad-*"))
+		if err != nil || len(kept) != 1 {
+			t.Fatal(kept, err)
+		}
+		if err := os.Remove(kept[0]); err != nil {
+			t.Fatal(err)
+		}
+		wantNoticed(t, f, unnamed, e, "0 models by its name, 0 by any, 0 kept")
+	})
+	t.Run("a kept model that others can read", func(t *testing.T) {
+		f, e := killed(t, "released")
+		kept, err := filepath.Glob(f.in("out/.dyad-*"))
+		if err != nil || len(kept) != 1 {
+			t.Fatal(kept, err)
+		}
+		if err := os.Chmod(kept[0], 0o644); err != nil {
+			t.Fatal(err)
+		}
+		wantNoticed(t, f, unnamed, e, "others can read out/.dyad-")
 	})
 }
 

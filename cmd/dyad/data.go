@@ -51,7 +51,8 @@ type schemaResult struct {
 
 // Run drafts a schema.
 func (c *dataSchemaCmd) Run(a *app) error {
-	if err := checkOut(c.Out, false, c.File); err != nil {
+	out, err := newOutput(c.Out, false, c.File)
+	if err != nil {
 		return err
 	}
 	text, err := dataset.Draft(c.File)
@@ -62,7 +63,7 @@ func (c *dataSchemaCmd) Run(a *app) error {
 	if c.Out == "" {
 		return a.emit(schemaResult{Schema: string(text)}, string(text))
 	}
-	if err := writeFile(c.Out, text); err != nil {
+	if err := out.write(private, text); err != nil { // its ranges are those of the data
 		return err
 	}
 	return a.emit(schemaResult{Schema: string(text), Out: c.Out}, "draft written to "+c.Out+"; replace its ranges by public ones, then delete its line bounds_from_data\n")

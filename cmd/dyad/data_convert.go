@@ -1,7 +1,6 @@
 package main
 
 import (
-	"compress/gzip"
 	"errors"
 	"fmt"
 	"io"
@@ -28,7 +27,7 @@ func (dataConvertCmd) Help() string {
 	return `Rows keep their values; columns with role ignore are left out. The new file with the schema of
 --out-schema gives the same records. With --encoded, rows are what training sees, for other programs.
 LIBSVM and NPZ hold numbers only: categorical columns need --encoded. A name that ends in .gz is
-compressed. The new file is as private as the old one.
+compressed. The new files are as private as the old one: only their owner can read them.
 
 Examples:
   dyad data convert patients.csv patients.parquet --schema patients.yaml --out-schema parquet.yaml
@@ -76,25 +75,33 @@ func (c *dataConvertCmd) Run(a *app) error {
 	if err != nil {
 		return asInput(err)
 	}
-	for _, f := range []string{c.Out, c.OutSchema} {
-		if err := checkOut(f, c.Force, c.In, c.Schema, c.Labels); err != nil {
-			return err
-		}
+	out, err := newOutput(c.Out, c.Force, c.In, c.Schema, c.Labels)
+	if err != nil {
+		return err
+	}
+	outSchema, err := newOutput(c.OutSchema, c.Force, c.In, c.Schema, c.Labels)
+	if err != nil {
+		return err
 	}
 	r := convertResult{Out: c.Out, Schema: c.OutSchema, Format: format}
 	progress, done := a.rowProgress("converting")
 	var schema *dataset.Schema
-	err = createFile(c.Out, zip, func(w io.Writer) error {
+	fill := func(w io.Writer) error {
 		var err error
 		r.Rows, schema, err = dataset.Convert(c.In, s, w, format, dataset.ConvertOptions{Encoded: c.Encoded, LabelsFile: c.Labels, Progress: progress})
 		return err
-	})
+	}
+	if zip {
+		fill = zipped(fill)
+	}
+	err = out.fill(private, fill)
 	done()
 	var full *os.PathError
+	var link *os.LinkError
 	switch {
 	case a.ctx.Err() != nil:
 		return a.ctx.Err()
-	case errors.As(err, &full): // of a disk, not of the content
+	case errors.As(err, &full), errors.As(err, &link): // of a disk, not of the content
 		return err
 	case err != nil:
 		return asInput(err)
@@ -104,7 +111,7 @@ func (c *dataConvertCmd) Run(a *app) error {
 		if err != nil {
 			return err
 		}
-		if err := writeFile(c.OutSchema, text); err != nil {
+		if err := outSchema.write(private, text); err != nil {
 			return err
 		}
 	}
@@ -113,34 +120,4 @@ func (c *dataConvertCmd) Run(a *app) error {
 		text += "its schema is " + r.Schema + "\n"
 	}
 	return a.emit(r, text)
-}
-
-// createFile writes path atomically: under another name, synced, then renamed.
-func createFile(path string, zip bool, fill func(io.Writer) error) (err error) {
-	f, err := os.CreateTemp(filepath.Dir(path), ".dyad-*")
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			f.Close()
-			os.Remove(f.Name())
-		}
-	}()
-	if zip {
-		z := gzip.NewWriter(f)
-		err = fill(z)
-		if err == nil {
-			err = z.Close()
-		}
-	} else {
-		err = fill(f)
-	}
-	if err != nil {
-		return err
-	}
-	if err = errors.Join(f.Sync(), f.Chmod(0o644), f.Close()); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), path)
 }

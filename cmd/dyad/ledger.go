@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"math"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -71,7 +72,8 @@ type ledgerShowCmd struct {
 // Help shows examples.
 func (ledgerShowCmd) Help() string {
 	return `Shows the total of each data id, and the charged runs that have not released their result: they can be
-continued at no further cost with "dyad train --resume RUN".
+continued at no further cost with "dyad train --resume RUN". So can released runs that were stopped before their model
+had its name: it is kept, and --resume saves it.
 
 Examples:
   dyad ledger show
@@ -90,6 +92,7 @@ type spending struct {
 	Delta      float64         `json:"delta"`
 	Cap        *privacy.Budget `json:"cap,omitempty"`
 	Unfinished []unfinishedRun `json:"unfinished_runs,omitempty"`
+	Kept       []keptRun       `json:"models_without_a_name,omitempty"`
 	text       string
 }
 
@@ -145,6 +148,62 @@ func (r unfinishedRun) text() string {
 	return text + fmt.Sprintf("      released nothing; continue it at no further cost: its train command with --resume %s\n", r.Run)
 }
 
+// keptRun is a file that an attempt at a run kept: the released model, which has no name
+// yet, or what will be removed.
+type keptRun struct {
+	Run      string `json:"run"`
+	File     string `json:"file"`
+	Released bool   `json:"released"`
+}
+
+// keptRuns looks where the ledger says, beside it and among the temporary files.
+func keptRuns(l *privacy.Ledger, id string) (kept []keptRun, err error) {
+	entries, err := l.Entries()
+	if err != nil {
+		return nil, err
+	}
+	folders := []string{filepath.Dir(l.Path()), os.TempDir()}
+	files, charges := map[string][]string{}, map[string]string{} // by run
+	for _, dir := range folders {
+		list, err := os.ReadDir(dir)
+		if err != nil {
+			continue
+		}
+		for _, file := range list {
+			if run, ok := runOfKept(file.Name()); ok {
+				files[run] = append(files[run], filepath.Join(dir, file.Name()))
+			}
+		}
+	}
+	finished := map[string]bool{}
+	for _, e := range entries {
+		if e.Type == "finish" {
+			finished[e.Run] = true
+			if _, err := os.Lstat(e.Kept.Place); charges[e.Run] == id && e.Kept.Place != "" && err == nil {
+				kept = append(kept, keptRun{e.Run, e.Kept.Place, true})
+			}
+		}
+		if e.Charge != nil {
+			charges[e.Run] = e.DataID
+		}
+	}
+	for _, e := range entries {
+		if e.Charge != nil && e.DataID == id && !finished[e.Run] {
+			for _, file := range files[e.Run] {
+				kept = append(kept, keptRun{e.Run, file, false})
+			}
+		}
+	}
+	return kept, nil
+}
+
+func (r keptRun) text() string {
+	if r.Released {
+		return fmt.Sprintf("    run %s is released, and its model has no name yet: it is kept as %s; its train command with --resume %s saves it\n", r.Run, r.File, r.Run)
+	}
+	return fmt.Sprintf("    an attempt at run %s left %s, which is as private as the records; if the attempt is dead the next start removes it\n", r.Run, r.File)
+}
+
 // dataIDs are the ids that the ledger knows, in order of appearance.
 func dataIDs(l *privacy.Ledger) ([]string, error) {
 	entries, err := l.Entries()
@@ -190,9 +249,15 @@ func (c *ledgerShowCmd) Run(a *app) error {
 		if s.Unfinished, err = unfinishedRuns(l, id); err != nil {
 			return err
 		}
+		if s.Kept, err = keptRuns(l, id); err != nil {
+			return err
+		}
 		all = append(all, s)
 		fmt.Fprintf(&b, "  %s\n", s.text)
 		for _, r := range s.Unfinished {
+			b.WriteString(r.text())
+		}
+		for _, r := range s.Kept {
 			b.WriteString(r.text())
 		}
 	}

@@ -316,7 +316,7 @@ func (r *localResult) save(a *app, c *localSimulateCmd, encoder *dataset.Encoder
 	}
 	m := localModel(r.plan, definition, encoder, r.Weights, r.Visits, r.Guarantee)
 	m.DataID, m.Run = r.DataID, r.Run
-	r.Model, err = a.saveModel(m, c.Out)
+	r.Model, err = a.saveModel(m, c.Out, c.Force)
 	return err
 }
 

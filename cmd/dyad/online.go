@@ -7,12 +7,14 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 
 	"github.com/gofrs/flock"
 
 	"dyad/algorithms"
 	"dyad/engine/dataset"
 	"dyad/privacy"
+	"dyad/privacy/durable"
 )
 
 type onlineCmd struct {
@@ -33,7 +35,7 @@ type onlineCmd struct {
 	PublicData bool     `help:"The records are public: nothing is charged, and every line has the AUC of the scores given before each label was used."`
 	Average    bool     `help:"Write the average of the iterates beside each release, at no further cost (online-to-batch)."`
 	Out        string   `short:"o" placeholder:"FILE" help:"Model file for the last release, or the average with --average, written at the end of the run."`
-	Force      bool     `help:"Replace an existing model file; with --resume it is replaced anyway."`
+	Force      bool     `help:"Replace an existing model file; with --resume that of an earlier attempt at this run is replaced anyway."`
 	Regret     bool     `help:"With public records: end with the measured regret against the best fixed model, which is not private. Keeps all records in memory."`
 	DataID     string   `placeholder:"ID" help:"Name of the data in the ledger. Default: the schema's data_id."`
 	streamFlags
@@ -43,8 +45,8 @@ type onlineCmd struct {
 // Help shows examples.
 func (onlineCmd) Help() string {
 	return `Writes JSON lines: first the guarantee of all releases together, then a model after every K records. A release is
-written after the state that counts it is on disk, so what is resumed never releases twice; it first repeats the last
-release, which a crash may have kept from its reader. The charge is made when the first record arrives, for
+written after the state that holds it and a count of the releases, beside the ledger, are on disk: whatever copy of a state is
+resumed, no release is drawn twice. A resumed stream first repeats the last release, which a crash may have kept from its reader. The charge is made when the first record arrives, for
 --records of them.
 
 Examples:
@@ -89,7 +91,8 @@ type online struct {
 	plan    *algorithms.StreamPlan
 	public  bool
 	ledger  *privacy.Ledger
-	unlock  func()             // the run; nil without a ledger
+	lock    *privacy.RunLock   // nil without a ledger
+	out     *output            // nil without --out
 	stream  *algorithms.Online // nil before the first record of a new run
 	run     string             // of a state without a record, not charged yet
 	skip    int                // rows of the file that were taken before
@@ -104,13 +107,17 @@ func (c *onlineCmd) Run(a *app) error {
 		return err
 	}
 	lock := flock.New(c.State + ".lock")
-	if ok, err := lock.TryLock(); err != nil || !ok {
-		return badInput("the state %s is in use by another process, or cannot be locked (%v)", c.State, err)
+	switch ok, err := lock.TryLock(); {
+	case err != nil:
+		return badInput("the state %s cannot be locked: %v", c.State, err)
+	case !ok:
+		return badInput("the state %s is in use by another process", c.State)
 	}
 	defer lock.Unlock()
+	sweepTemporary(filepath.Dir(c.State))
 	defer func() {
-		if o.unlock != nil {
-			o.unlock()
+		if o.lock != nil {
+			o.lock.Unlock()
 		}
 	}()
 	if c.Resume {
@@ -133,12 +140,14 @@ func (c *onlineCmd) Run(a *app) error {
 		}
 		a.note("dyad: %d records taken, %d releases; the state is in %s", o.stream.Count(), o.stream.Updates(), c.State)
 		horizon := ended || o.stream.Count() == o.Records
-		if finished := o.finish(horizon); finished != nil || ended {
+		finished := o.finish(horizon)
+		if finished != nil && !errors.Is(finished, errElsewhere) || ended {
 			return finished
 		}
 		if !horizon {
-			return errors.Join(err, o.handOver())
+			return errors.Join(finished, err, o.handOver())
 		}
+		return finished
 	} else if !o.public {
 		fmt.Fprintf(a.stderr, "dyad: run %s is charged; the same command with --resume continues it at no further cost\n", o.stream.Run)
 	}
@@ -148,8 +157,9 @@ func (c *onlineCmd) Run(a *app) error {
 // finish writes what comes after the last release of this run, and closes the charge
 // if the horizon was reached.
 func (o *online) finish(horizon bool) error {
-	if err := o.writeModel(); err != nil {
-		return err
+	away := o.writeModel()
+	if away != nil && !errors.Is(away, errElsewhere) {
+		return away
 	}
 	if o.regret != nil && o.stream.Updates() > 0 && o.a.ctx.Err() == nil {
 		measured, err := o.regret.measure(o.a.ctx, o.plan)
@@ -161,9 +171,9 @@ func (o *online) finish(horizon bool) error {
 		}
 	}
 	if horizon {
-		return o.end()
+		return errors.Join(away, o.end())
 	}
-	return nil
+	return away
 }
 
 // errStreamLost marks a state that could not be saved: the release is withheld.
@@ -196,7 +206,14 @@ func (o *online) prepare() (err error) {
 			return err
 		}
 	}
-	return checkOut(o.Out, o.Force || o.Resume, o.Data, o.Schema, o.State, o.Ledger)
+	if o.out, err = newOutput(o.Out, o.Force || o.Resume, o.Data, o.Schema, o.State, o.Ledger); err != nil {
+		return err
+	}
+	// One file has one lock, by whatever link it is named.
+	if o.State, err = durable.Resolve(o.State); err != nil {
+		return badInput("cannot write to the folder of the state: %v", err)
+	}
+	return nil
 }
 
 // release is the output of the last release w, made after so many records.
@@ -283,6 +300,9 @@ func (o *online) take(r *dataset.Row) error {
 		return err
 	}
 	o.a.at("state saved")
+	if err := o.count(); err != nil {
+		return err
+	}
 	if o.regret != nil {
 		o.regret.update(w)
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 
 	"dyad/algorithms"
 	"dyad/privacy"
@@ -23,14 +24,22 @@ func (o *online) handOver() error {
 	if err != nil {
 		return err
 	}
-	_, err = o.ledger.ResumeStream(o.stream.Run, o.charge(), o.stream.Updates(), o.stream.Session, source)
+	_, err = o.lock.Resume(o.charge(), o.stream.Position(), o.stream.Session, source)
 	return err
+}
+
+// count counts the last release, whose state is saved, before it is written.
+func (o *online) count() error {
+	if o.public {
+		return nil
+	}
+	return o.lock.Count(o.stream.Position())
 }
 
 // charge is what the ledger is told.
 func (o *online) charge() privacy.Charge {
 	g := o.plan.Guarantee
-	return privacy.Charge{DataID: o.DataID, Algorithm: o.plan.Algorithm, Events: o.plan.Events, Guarantee: g.String(), Unit: g.Unit, Relation: g.Relation, Released: g.Released}
+	return privacy.Charge{DataID: o.DataID, Algorithm: o.plan.Algorithm, Events: o.plan.Events, Guarantee: g.String(), Unit: g.Unit, Relation: g.Relation, Released: g.Released, Counted: true}
 }
 
 // openLedger opens the ledger of a private run.
@@ -40,8 +49,14 @@ func (o *online) openLedger() (err error) {
 	if o.Resume {
 		open = o.openExisting
 	}
-	o.ledger, _, err = open(privacy.LedgerOptions{LockWait: o.a.hooks.lockWait, Trace: o.a.at})
-	return err
+	if o.ledger, _, err = open(privacy.LedgerOptions{LockWait: o.a.hooks.lockWait, Trace: o.a.at}); err != nil {
+		return err
+	}
+	o.ledger.SweepRuns()
+	if o.out != nil {
+		sweepKept(o.ledger, filepath.Dir(o.out.path))
+	}
+	return nil
 }
 
 // begin charges and starts a new stream. The state with the run's id is on disk
@@ -66,7 +81,7 @@ func (o *online) begin() error {
 		if err := o.write(o.plan.Start(o.run)); err != nil {
 			return err
 		}
-		if o.unlock, err = o.ledger.LockRun(o.run); err != nil {
+		if o.lock, err = o.ledger.LockRun(o.run); err != nil {
 			return err
 		}
 	}
@@ -159,7 +174,7 @@ func (o *online) resumeCharged(state *algorithms.StreamState, source *privacy.So
 		return nil, err
 	}
 	var err error
-	if o.unlock, err = o.ledger.LockRun(state.Run); errors.Is(err, privacy.ErrResume) {
+	if o.lock, err = o.ledger.LockRun(state.Run); errors.Is(err, privacy.ErrResume) {
 		return nil, asInput(err)
 	} else if err != nil {
 		return nil, err
@@ -179,7 +194,7 @@ func (o *online) resumeCharged(state *algorithms.StreamState, source *privacy.So
 			return nil, err
 		}
 	}
-	session, err := o.ledger.ResumeStream(state.Run, o.charge(), state.Updates, state.Session, source)
+	session, err := o.lock.Resume(o.charge(), state.Position(), state.Session, source)
 	if errors.Is(err, privacy.ErrResume) {
 		err = asInput(err)
 	}

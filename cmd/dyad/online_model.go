@@ -1,7 +1,8 @@
 package main
 
 import (
-	"time"
+	"fmt"
+	"path/filepath"
 
 	"dyad/privacy"
 )
@@ -16,14 +17,16 @@ func (o *online) guarantee(warnings []string) privacy.Guarantee {
 	return g
 }
 
-// writeModel writes the model file, if one is asked for and something was released.
+// writeModel writes the model file, if one is asked for and something was released. Its
+// weights were released before and stay in the state until the run ends, so a crash loses
+// nothing.
 func (o *online) writeModel() error {
 	last := o.stream.Last()
 	if o.Out == "" || last == nil {
 		return nil
 	}
 	m := model{
-		Format: modelFormat, Version: version, Created: time.Now().UTC().Truncate(time.Second),
+		Format: modelFormat, Version: version, Created: o.a.began,
 		Task: o.Task, DataID: o.DataID, Run: o.stream.Run,
 		Features: o.encoder.FeatureNames(), Weights: last, Encoder: o.encoder,
 		Report: o.plan.Report(), Guarantee: o.guarantee(nil),
@@ -33,10 +36,27 @@ func (o *online) writeModel() error {
 		m.Guarantee.Released += "; this model is the average of the iterates"
 	}
 	m.Report.Guarantee = m.Guarantee
-	path, err := m.write(o.Out, o.a.at)
+	text, most, err := m.size()
 	if err != nil {
 		return err
 	}
-	o.a.note("dyad: the model of release %d is in %s", o.stream.Updates(), path)
-	return nil
+	file, err := o.a.keepText(m.Run, text, most, filepath.Dir(o.out.path))
+	if err != nil {
+		return fmt.Errorf("cannot write the model to %s; the state has it, so --resume writes it: %w", o.Out, err)
+	}
+	out := *o.out
+	out.force = o.Force || o.Resume && o.ownModel()
+	name, err := o.a.rename(file, &out, m.Run)
+	if name == "" {
+		file.Remove()
+		return fmt.Errorf("cannot write the model to %s; the state has it, so --resume writes it: %w", o.Out, err)
+	}
+	o.a.note("dyad: the model of release %d is in %s", o.stream.Updates(), name)
+	return err
+}
+
+// ownModel says that the model file is there, from an earlier attempt at this run.
+func (o *online) ownModel() bool {
+	m, err := readModel(o.out.path)
+	return err == nil && m.Run == o.stream.Run && m.DataID == o.DataID
 }

@@ -12,9 +12,9 @@ import (
 // runFlags are those of a training that is charged once and releases its result at the
 // end.
 type runFlags struct {
-	Force      bool          `help:"Replace an existing model file."`
+	Force      bool          `help:"Replace an existing model file. Without it nothing is replaced: a model whose name was taken meanwhile is saved as m.RUN.json for m.json, with exit code 4."`
 	DataID     string        `placeholder:"ID" help:"Name of the data in the ledger. Default: the schema's data_id."`
-	Resume     string        `placeholder:"RUN" help:"Continue a charged run that has released nothing, at no further cost, with the flags and the data of its first attempt."`
+	Resume     string        `placeholder:"RUN" help:"Continue a charged run that has released nothing, at no further cost, with the flags and the data of its first attempt; or save the model of one that was stopped between its release and the name of its file."`
 	Checkpoint time.Duration `name:"checkpoint-every" default:"1m" placeholder:"DURATION" help:"Keep the state of a private run beside the ledger this often, for --resume; it is as private as the records. 0: never."`
 	Seed       *uint64       `help:"Seed the noise, for reproduction only: the noise is then not secret."`
 	ledgerFlag
@@ -22,11 +22,11 @@ type runFlags struct {
 
 // execution opens the ledger, unless data are public, and says how to carry out a plan over
 // these files. Nothing is charged yet.
-func (f runFlags) execution(a *app, out *runOutcome, files ...string) (algorithms.Options, error) {
+func (f runFlags) execution(a *app, out *runOutcome, s *shelf, files ...string) (algorithms.Options, error) {
 	if f.DataID != "" {
 		out.DataID = f.DataID
 	}
-	o := algorithms.Options{Public: out.Public, DataID: out.DataID, Resume: f.Resume, Tracker: a.tracker("training"), Trace: a.at}
+	o := algorithms.Options{Public: out.Public, DataID: out.DataID, Resume: f.Resume, Tracker: a.tracker("training"), Trace: a.at, Charged: a.chargedRun}
 	if a.hooks.stage != nil {
 		o.Tracker = stageTracker{a}
 	}
@@ -50,6 +50,7 @@ func (f runFlags) execution(a *app, out *runOutcome, files ...string) (algorithm
 	if o.Ledger, out.Ledger, err = open(privacy.LedgerOptions{LockWait: a.hooks.lockWait, Trace: a.at}); err != nil {
 		return o, err
 	}
+	s.attach(&o, o.Ledger)
 	if f.Checkpoint > 0 {
 		o.Checkpoints = algorithms.Checkpoints{Prefix: out.Ledger + ".", Every: f.Checkpoint, Failed: a.checkpointFailed}
 	}

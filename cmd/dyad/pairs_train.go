@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"strings"
 	"time"
 
@@ -55,7 +56,11 @@ func (c *pairsTrainCmd) Run(a *app, command *kong.Context) error {
 	} else if classes {
 		return c.trainTuples(a, command)
 	}
-	if err := checkOut(c.Out, c.Force, c.Data, c.Schema, c.pairSource.Pairs, c.Ledger); err != nil {
+	out, err := newOutput(c.Out, c.Force, c.Data, c.Schema, c.pairSource.Pairs, c.Ledger)
+	if err != nil {
+		return err
+	}
+	if done, err := c.republish(a, out, &runOutcome{Data: c.Data, Public: c.PublicData}); done || err != nil {
 		return err
 	}
 	d, err := c.load(a, c.pairFlags)
@@ -81,7 +86,15 @@ func (c *pairsTrainCmd) Run(a *app, command *kong.Context) error {
 	c.noteDevice(a, nil)
 	schema := d.records.Schema()
 	result := pairsTrainResult{Pairs: c.pairSource.Pairs, Dropped: d.dropped, runOutcome: runOutcome{Data: c.Data, DataID: schema.DataID, Public: c.PublicData || schema.Public}}
-	how, err := c.execution(a, &result.runOutcome, c.Data, c.pairSource.Pairs)
+	result.Report = plan.Report()
+	var m *model
+	shelf := a.newShelf(out, func(o *algorithms.Outcome) *model {
+		result.ran(o.Guarantee, o.Run, 0)
+		result.Report.Guarantee = o.Guarantee
+		m = pairModel(d, plan, &result, a.began, o.Weights)
+		return m
+	})
+	how, err := c.execution(a, &result.runOutcome, shelf, c.Data, c.pairSource.Pairs)
 	if err != nil {
 		return err
 	}
@@ -97,18 +110,20 @@ func (c *pairsTrainCmd) Run(a *app, command *kong.Context) error {
 	}
 	a.noteRestored(run.Run, run.Restored, plan.Batches*plan.Spec.Epochs)
 	result.ran(run.Guarantee, run.Run, run.Seconds)
-	result.Report = plan.Report()
 	result.Report.Guarantee = run.Guarantee
-	m := pairModel(d, plan, &result, run.W)
-	if result.Model, err = a.saveModel(m, c.Out); err != nil {
-		return err
+	var away error
+	if result.Model, away = shelf.saved(run.W, run.Guarantee, run.Run); away != nil && !errors.Is(away, errElsewhere) {
+		return away
 	}
 	if err := result.spent(options.Ledger, plan.Spec.Budget.Delta, d.graph.Len()); err != nil {
-		return err
+		return errors.Join(away, err)
+	}
+	if m == nil { // no --out
+		m = pairModel(d, plan, &result, a.began, run.W)
 	}
 	err = a.emit(result, result.text(m.Task))
 	a.at("reported")
-	return err
+	return errors.Join(away, err)
 }
 
 func (a *app) noteRestored(run string, batches, of int) {
@@ -119,7 +134,7 @@ func (a *app) noteRestored(run string, batches, of int) {
 
 // pairModel is the model file: weights of scores as they are, and of a metric
 // the coordinates of W^T W, whose distances are those of W x.
-func pairModel(d *pairData, p *pairs.Plan, r *pairsTrainResult, w []float64) *model {
+func pairModel(d *pairData, p *pairs.Plan, r *pairsTrainResult, began time.Time, w []float64) *model {
 	task, dim := taskAUC, p.Spec.Dim
 	var loss *pairLoss
 	if l, ok := p.Spec.Loss.(pairgraph.Contrastive); ok {
@@ -127,7 +142,7 @@ func pairModel(d *pairData, p *pairs.Plan, r *pairsTrainResult, w []float64) *mo
 		w = metricOf(w, p.Spec.Rows, dim)
 	}
 	return &model{
-		Format: modelFormat, Version: version, Created: time.Now().UTC().Truncate(time.Second),
+		Format: modelFormat, Version: version, Created: began,
 		Task: task, DataID: r.DataID, Run: r.Run,
 		Features: d.records.Encoder.FeatureNames(), Weights: w, Encoder: d.records.Encoder,
 		Report: algorithms.Report{

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -98,7 +99,11 @@ type tuplesTrainResult struct {
 
 // trainTuples trains a model from classes.
 func (c *pairsTrainCmd) trainTuples(a *app, command *kong.Context) error {
-	if err := checkOut(c.Out, c.Force, c.Data, c.Schema, c.Ledger); err != nil {
+	out, err := newOutput(c.Out, c.Force, c.Data, c.Schema, c.Ledger)
+	if err != nil {
+		return err
+	}
+	if done, err := c.republish(a, out, &runOutcome{Data: c.Data, Public: c.PublicData}); done || err != nil {
 		return err
 	}
 	schema, err := dataset.LoadSchema(c.Schema)
@@ -127,7 +132,13 @@ func (c *pairsTrainCmd) trainTuples(a *app, command *kong.Context) error {
 		return err
 	}
 	result := tuplesTrainResult{runOutcome: runOutcome{Data: c.Data, DataID: schema.DataID, Public: c.PublicData || schema.Public}}
-	how, err := c.execution(a, &result.runOutcome, c.Data)
+	result.Report = plan.Report()
+	shelf := a.newShelf(out, func(o *algorithms.Outcome) *model {
+		result.ran(o.Guarantee, o.Run, 0)
+		result.Report.Guarantee = o.Guarantee
+		return tupleModel(d.Encoder, plan, &result, a.began, o.Weights)
+	})
+	how, err := c.execution(a, &result.runOutcome, shelf, c.Data)
 	if err != nil {
 		return err
 	}
@@ -138,16 +149,15 @@ func (c *pairsTrainCmd) trainTuples(a *app, command *kong.Context) error {
 	}
 	a.noteRestored(run.Run, run.Restored, plan.Batches*plan.Spec.Epochs)
 	result.ran(run.Guarantee, run.Run, run.Seconds)
-	result.Report = plan.Report()
 	result.Report.Guarantee = run.Guarantee
-	m := tupleModel(d.Encoder, plan, &result, run.W)
-	if result.Model, err = a.saveModel(m, c.Out); err != nil {
-		return err
+	var away error
+	if result.Model, away = shelf.saved(run.W, run.Guarantee, run.Run); away != nil && !errors.Is(away, errElsewhere) {
+		return away
 	}
 	if err := result.spent(options.Ledger, plan.Spec.Budget.Delta, d.Records.Len()); err != nil {
-		return err
+		return errors.Join(away, err)
 	}
-	return a.emit(result, result.text())
+	return errors.Join(away, a.emit(result, result.text()))
 }
 
 // inOrder are the records, in an order, as individuals with classes: equal labels are one
@@ -173,10 +183,10 @@ func inOrder(r *engine.Records, order []int32, norm pairgraph.Norm, bound float6
 
 // tupleModel is the model file: the coordinates of W^T W, whose distances are those of
 // W x.
-func tupleModel(e *dataset.Encoder, p *pairs.TuplePlan, r *tuplesTrainResult, w []float64) *model {
+func tupleModel(e *dataset.Encoder, p *pairs.TuplePlan, r *tuplesTrainResult, began time.Time, w []float64) *model {
 	s := p.Spec
 	return &model{
-		Format: modelFormat, Version: version, Created: time.Now().UTC().Truncate(time.Second),
+		Format: modelFormat, Version: version, Created: began,
 		Task: taskMetric, DataID: r.DataID, Run: r.Run,
 		Features: e.FeatureNames(), Weights: metricOf(w, s.Rows, s.Dim), Encoder: e,
 		Report: algorithms.Report{

@@ -41,7 +41,8 @@ func (c *predictCmd) Run(a *app) error {
 	if m.Task != taskAUC {
 		return badInput("%s is a metric: it gives distances, not scores. \"dyad transform\" maps records by it. A nearest neighbour classifier would publish raw training records, which the guarantee does not cover, so this program does not write one", c.Model)
 	}
-	if err := checkOut(c.Out, c.Force, c.Data, c.Model); err != nil {
+	out, err := newOutput(c.Out, c.Force, c.Data, c.Model)
+	if err != nil {
 		return err
 	}
 	data, err := a.readData(c.Data, m.Encoder.Schema(), dataset.Options{Labels: dataset.LabelsIgnored, KeepIDs: true})
@@ -58,7 +59,7 @@ func (c *predictCmd) Run(a *app) error {
 		if err := writeScores(&text, data.IDs, s); err != nil {
 			return err
 		}
-		if err := writeFile(c.Out, text.Bytes()); err != nil {
+		if err := out.write(private, text.Bytes()); err != nil {
 			return err
 		}
 		return a.emit(r, fmt.Sprintf("%d scores written to %s\n", len(s), c.Out))

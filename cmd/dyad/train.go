@@ -6,7 +6,6 @@ import (
 	"io"
 	"os"
 	"strings"
-	"time"
 
 	"dyad/algorithms"
 	"dyad/engine/dataset"
@@ -57,6 +56,18 @@ type trainResult struct {
 
 // Run trains a model.
 func (c *trainCmd) Run(a *app) error {
+	name := c.Out
+	if name == "" && c.Data != "" {
+		name = "model.json"
+	}
+	out, err := newOutput(name, c.Force, c.Data, c.Schema, c.Labels, c.Ledger)
+	if err != nil {
+		return err
+	}
+	result := trainResult{Task: c.Task, runOutcome: runOutcome{Data: c.Data, Public: c.PublicData || c.Data == ""}}
+	if done, err := c.republish(a, out, &result.runOutcome); done || err != nil {
+		return err
+	}
 	data, source, err := c.load(a)
 	if err != nil {
 		return err
@@ -81,15 +92,18 @@ func (c *trainCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	out := c.Out
-	if out == "" && c.Data != "" {
-		out = "model.json"
-	}
-	if err := checkOut(out, c.Force, c.Data, c.Schema, c.Labels, c.Ledger); err != nil {
-		return err
-	}
-	result := trainResult{Task: c.Task, Records: train.records.Len(), runOutcome: runOutcome{Data: source, DataID: schema.DataID, Public: c.PublicData || schema.Public}}
-	options, err := c.execution(a, &result.runOutcome, c.Data, data.LabelsFile)
+	result.Records, result.runOutcome = train.records.Len(), runOutcome{Data: source, DataID: schema.DataID, Public: c.PublicData || schema.Public}
+	shelf := a.newShelf(out, func(o *algorithms.Outcome) *model {
+		m := &model{
+			Format: modelFormat, Version: version, Created: a.began,
+			Task: c.Task, Loss: &loss, DataID: result.DataID, Run: o.Run,
+			Features: data.Encoder.FeatureNames(), Weights: o.Weights, Encoder: data.Encoder,
+			Report: plan.Report(), Guarantee: o.Guarantee,
+		}
+		m.Report.Guarantee = o.Guarantee
+		return m
+	})
+	options, err := c.execution(a, &result.runOutcome, shelf, c.Data, data.LabelsFile)
 	if err != nil {
 		return err
 	}
@@ -105,34 +119,27 @@ func (c *trainCmd) Run(a *app) error {
 	result.ran(run.Guarantee, run.Run, run.Seconds)
 	result.Report = plan.Report()
 	result.Report.Guarantee = run.Guarantee
-	if out != "" {
-		m := model{
-			Format: modelFormat, Version: version, Created: time.Now().UTC().Truncate(time.Second),
-			Task: c.Task, Loss: &loss, DataID: result.DataID, Run: run.Run,
-			Features: data.Encoder.FeatureNames(), Weights: run.Weights, Encoder: data.Encoder,
-			Report: result.Report, Guarantee: run.Guarantee,
-		}
-		if result.Model, err = a.saveModel(&m, out); err != nil {
-			return err
-		}
+	var away error
+	if result.Model, away = shelf.saved(run.Weights, run.Guarantee, run.Run); away != nil && !errors.Is(away, errElsewhere) {
+		return away
 	}
 	if held != nil {
 		// The model is trained, charged and saved: figures that cannot be had
 		// are a warning.
 		if result.Held, err = evaluate(a.ctx, c.Task, plan.Spec.Kernel.Problem().Loss, run.Weights, *held, train.records, defaultEvaluation); err != nil {
 			if a.ctx.Err() != nil {
-				return a.ctx.Err()
+				return errors.Join(away, a.ctx.Err())
 			}
 			result.HeldProblem = strings.TrimPrefix(message(err), "dyad: ")
 		}
 		result.Heldout = held.records.Len()
 	}
 	if err := result.spent(options.Ledger, plan.Spec.Budget.Delta, train.records.Len()); err != nil {
-		return err
+		return errors.Join(away, err)
 	}
 	err = a.emit(result, result.text(c.Data == ""))
 	a.at("reported")
-	return err
+	return errors.Join(away, err)
 }
 
 // charged tells about the charge of a run that failed, if there is one.
@@ -140,6 +147,8 @@ func (a *app) charged(err error) error {
 	var c *algorithms.ChargedError
 	if errors.As(err, &c) && c.Resumable {
 		fmt.Fprintf(a.stderr, "dyad: run %s is charged and released nothing; the same command with --resume %s continues it at no further cost\n", c.Run, c.Run)
+	} else if c != nil && c.Kept.Digest != "" {
+		fmt.Fprintf(a.stderr, "dyad: run %s is charged and released, and its model is kept as %s; when the ledger is in order, the same command with --resume %s saves it at no further cost\n", c.Run, c.Kept.Place, c.Run)
 	} else if c != nil {
 		fmt.Fprintf(a.stderr, "dyad: run %s is charged and finished, so it cannot be resumed; what was trained here was dropped\n", c.Run)
 	}
@@ -149,33 +158,11 @@ func (a *app) charged(err error) error {
 	return err
 }
 
+// chargedRun notes the run of a charge.
+func (a *app) chargedRun(run string) { a.run = run }
+
 // checkpointFailed tells that a run could not keep its state; it goes on.
 func (a *app) checkpointFailed(err error) { a.note("%s", message(err)) }
-
-// printModel saves a model that no disk takes: it was paid for.
-func (a *app) printModel(m *model, cause error) error {
-	text, err := m.text()
-	if err == nil {
-		_, err = a.stdout.Write(text)
-	}
-	if err != nil {
-		return fmt.Errorf("the model is charged and lost: %w", errors.Join(cause, err))
-	}
-	return fmt.Errorf("%w\nthe model was written to standard output instead; save it, its run cannot be repeated without a new charge", cause)
-}
-
-// saveModel writes a model and returns the name that it got, which is another one if out
-// cannot be written.
-func (a *app) saveModel(m *model, out string) (string, error) {
-	name, err := m.write(out, a.at)
-	if err != nil {
-		return "", a.printModel(m, err)
-	}
-	if name != out {
-		a.note("dyad: cannot write %s; the model was saved as %s instead", out, name)
-	}
-	return name, nil
-}
 
 // stageTracker reports the middle of the training as a stage.
 type stageTracker struct{ a *app }

@@ -39,7 +39,8 @@ func (c *transformCmd) Run(a *app) error {
 	if m.Task != taskMetric {
 		return badInput("%s is a model of task %s; dyad predict scores records with it, and dyad transform needs a metric", c.Model, m.Task)
 	}
-	if err := checkOut(c.Out, c.Force, c.Data, c.Model); err != nil {
+	out, err := newOutput(c.Out, c.Force, c.Data, c.Model)
+	if err != nil {
 		return err
 	}
 	data, err := a.readData(c.Data, m.Encoder.Schema(), dataset.Options{Labels: dataset.LabelsIgnored, KeepIDs: true})
@@ -65,7 +66,7 @@ func (c *transformCmd) Run(a *app) error {
 	if err := writeTable(&text, data.IDs, rows, names); err != nil {
 		return err
 	}
-	if err := writeFile(c.Out, text.Bytes()); err != nil {
+	if err := out.write(private, text.Bytes()); err != nil {
 		return err
 	}
 	r := transformResult{data.Records.Len(), factor.Rank, c.Out}

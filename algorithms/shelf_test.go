@@ -1,0 +1,164 @@
+package algorithms_test
+
+import (
+	"context"
+	"errors"
+	"math"
+	"os"
+	"slices"
+	"testing"
+
+	"dyad/algorithms"
+	"dyad/privacy"
+)
+
+// testShelf notes what Execute does with it.
+type testShelf struct {
+	w       *world
+	digest  string
+	fail    error
+	onKeep  func()
+	kept    []float64
+	charges int // and unfinished runs when Keep was called
+	open    int
+	dropped int
+}
+
+func (s *testShelf) Keep(o *algorithms.Outcome) (privacy.Kept, error) {
+	s.kept = slices.Clone(o.Weights)
+	s.charges, s.open, _ = s.w.state()
+	if s.onKeep != nil {
+		s.onKeep()
+	}
+	return privacy.Kept{Digest: s.digest, Place: "the shelf"}, s.fail
+}
+
+func (s *testShelf) Drop() { s.dropped++ }
+
+// shelved is a run whose result s keeps.
+func (w *world) shelved(ctx context.Context, s *testShelf, resume string) (*algorithms.Result, error) {
+	s.w = w
+	return algorithms.Run(ctx, w.data, hookedAlgorithm{w: w}, w.plan, algorithms.Trusted(algorithms.Options{Ledger: w.ledger, DataID: "x", Shelf: s, Resume: resume}))
+}
+
+// finish is the line that ends the only run, nil without one.
+func (w *world) finish() *privacy.Entry {
+	w.t.Helper()
+	entries, err := w.ledger.Entries()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	for i := range entries {
+		if entries[i].Type == "finish" {
+			return &entries[i]
+		}
+	}
+	return nil
+}
+
+// A result is kept after the charge and before its release, whose line names it; the
+// weights leave Run only then, and they are those that were kept.
+func TestResultIsKeptBeforeItsRelease(t *testing.T) {
+	w := newWorld(t)
+	s := &testShelf{digest: "a hash"}
+	r, err := w.shelved(context.Background(), s, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.charges != 1 || s.open != 1 || s.dropped != 0 || !slices.Equal(s.kept, r.Weights) || len(r.Weights) != 3 {
+		t.Errorf("kept %v with %d charges and %d open runs, dropped %d times; released %v", s.kept, s.charges, s.open, s.dropped, r.Weights)
+	}
+	if e := w.finish(); e == nil || e.Kept != (privacy.Kept{Digest: "a hash", Place: "the shelf"}) {
+		t.Errorf("the ledger has %+v", e)
+	}
+}
+
+// What cannot be kept is not released: the run goes on at no cost.
+func TestResultThatCannotBeKept(t *testing.T) {
+	w := newWorld(t)
+	full := errors.New("the disk is full")
+	r, err := w.shelved(context.Background(), &testShelf{fail: full}, "")
+	var charged *algorithms.ChargedError
+	if r != nil || !errors.Is(err, full) || !errors.As(err, &charged) || !charged.Resumable || w.finish() != nil {
+		t.Fatalf("%v, %v, %+v", r, err, w.finish())
+	}
+	if _, err := w.shelved(context.Background(), &testShelf{digest: "second"}, charged.Run); err != nil {
+		t.Fatal(err)
+	}
+	if charges, open, _ := w.state(); charges != 1 || open != 0 || w.finish().Kept.Digest != "second" {
+		t.Errorf("%d charges, %d open, %+v", charges, open, w.finish())
+	}
+}
+
+// Of two attempts one is released; the other one's result is dropped, and so is that of an
+// interrupt and of a ledger that is out of order.
+func TestWhatIsNotReleasedIsDropped(t *testing.T) {
+	for what, spoil := range map[string]func(w *world, cancel func()){
+		"another attempt was first": func(w *world, _ func()) {
+			_, _, run := w.state()
+			if _, err := w.shelved(context.Background(), &testShelf{digest: "first"}, run); err != nil {
+				w.t.Fatal(err)
+			}
+		},
+		"interrupt": func(_ *world, cancel func()) { cancel() },
+		"the ledger is damaged": func(w *world, _ func()) {
+			if err := os.Remove(w.path + ".head"); err != nil {
+				w.t.Fatal(err)
+			}
+		},
+	} {
+		w := newWorld(t)
+		ctx, cancel := context.WithCancel(context.Background())
+		s := &testShelf{digest: "second", onKeep: func() { spoil(w, cancel) }}
+		r, err := w.shelved(ctx, s, "")
+		var charged *algorithms.ChargedError
+		if r != nil || !errors.As(err, &charged) || charged.Kept != (privacy.Kept{}) || s.dropped != 1 {
+			t.Errorf("%s: %v, %v, dropped %d times", what, r, err, s.dropped)
+		}
+		cancel()
+	}
+}
+
+// If the line of the release counts although its step failed, the result stays where it
+// was kept: it is what was paid for, and no weights leave Run.
+func TestResultStaysIfItsLineCounts(t *testing.T) {
+	w := newWorld(t)
+	lines := 0
+	l, err := privacy.OpenLedgerWith(w.path, privacy.LedgerOptions{Trace: func(step string) {
+		if step == "line durable" {
+			if lines++; lines == 2 { // nothing to rename
+				if err := os.Remove(w.path + ".head.new"); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.ledger = l
+	s := &testShelf{digest: "paid"}
+	r, err := w.shelved(context.Background(), s, "")
+	var charged *algorithms.ChargedError
+	if r != nil || !errors.Is(err, privacy.ErrUnacknowledged) || !errors.As(err, &charged) || charged.Resumable || charged.Kept.Digest != "paid" || s.dropped != 0 {
+		t.Errorf("%v, %v, %+v, dropped %d times", r, err, charged, s.dropped)
+	}
+	if e, err := l.Released(charged.Run); err != nil || e.Kept.Digest != "paid" {
+		t.Errorf("%+v, %v", e, err)
+	}
+}
+
+// Weights that are no numbers are a failure of the algorithm: the run is closed.
+func TestWeightsThatAreNoNumbers(t *testing.T) {
+	for _, bad := range []float64{math.NaN(), math.Inf(1)} {
+		w := newWorld(t)
+		w.onTrain = func(s privacy.Session, v []float64) error {
+			v[1] = bad
+			return s.Release(make([]float64, 3), w.plan.Certificate, w.plan.Noise)
+		}
+		s := &testShelf{digest: "none"}
+		if r, err := w.shelved(context.Background(), s, ""); r != nil || err == nil || s.kept != nil || w.finish() == nil || w.finish().Status == privacy.StatusReleased {
+			t.Errorf("%v: %v, %v, kept %v, %+v", bad, r, err, s.kept, w.finish())
+		}
+	}
+}

@@ -1,0 +1,144 @@
+package main
+
+import (
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"dyad/privacy/durable"
+)
+
+// output is a file that a command will write, found before its work begins.
+type output struct {
+	asked string // as the user named it
+	path  string // resolved
+	force bool   // what is there is replaced
+}
+
+// newOutput makes sure, before anything is charged, that a file can be written. It never
+// is one of the inputs, not even with force. It is nil for no path.
+func newOutput(path string, force bool, inputs ...string) (*output, error) {
+	if path == "" {
+		return nil, nil
+	}
+	for _, in := range inputs {
+		if in != "" && sameFile(path, in) {
+			return nil, badInput("%s is an input of this command; name another file to write", path)
+		}
+	}
+	switch info, err := os.Stat(path); {
+	case err == nil && !info.Mode().IsRegular():
+		return nil, badInput("%s is a directory or a device; name a file to write", path)
+	case err == nil && !force:
+		return nil, badInput("%s exists; choose another name, or --force to replace it", path)
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return nil, asInput(fmt.Errorf("cannot look at %s: %w", path, err))
+	}
+	name, err := durable.Resolve(path)
+	if err != nil {
+		return nil, badInput("cannot write to the folder of %s: %v", path, err)
+	}
+	sweepTemporary(filepath.Dir(name))
+	probe, err := durable.Create(filepath.Dir(name), durable.TempPrefix, "")
+	if err != nil {
+		return nil, badInput("cannot write to the folder of %s: %v", path, err)
+	}
+	probe.Remove()
+	return &output{path, name, force}, nil
+}
+
+// checkOut is newOutput for who only asks.
+func checkOut(path string, force bool, inputs ...string) error {
+	_, err := newOutput(path, force, inputs...)
+	return err
+}
+
+// sweepTemporary removes what killed programs left of files that they were writing.
+func sweepTemporary(dir string) {
+	durable.Sweep(dir, func(name string) bool { return strings.HasPrefix(name, durable.TempPrefix) })
+}
+
+// What may be read by whom.
+const (
+	private = true  // by the owner: records, scores, states
+	shared  = false // by whom the umask lets: what is released, plots, documents
+)
+
+// fill writes the file, whole or not at all. What another program wrote there since
+// newOutput is replaced only by force.
+func (o *output) fill(secret bool, fill func(io.Writer) error) error {
+	err := fillFile(o.path, secret, o.force, func() {}, fill)
+	if errors.Is(err, fs.ErrExist) {
+		return badInput("%s was made by another program meanwhile; it was not replaced: choose another name, or --force", o.asked)
+	}
+	return err
+}
+
+// write is fill by a text.
+func (o *output) write(secret bool, text []byte) error {
+	return o.fill(secret, writerOf(text))
+}
+
+func writerOf(text []byte) func(io.Writer) error {
+	return func(w io.Writer) error {
+		_, err := w.Write(text)
+		return err
+	}
+}
+
+// zipped compresses what fill writes.
+func zipped(fill func(io.Writer) error) func(io.Writer) error {
+	return func(w io.Writer) error {
+		z := gzip.NewWriter(w)
+		if err := fill(z); err != nil {
+			return err
+		}
+		return z.Close()
+	}
+}
+
+// writeFile replaces path by text, which is for everybody.
+func writeFile(path string, text []byte) error {
+	name, err := durable.Resolve(path)
+	if err != nil {
+		return err
+	}
+	return fillFile(name, shared, true, func() {}, writerOf(text))
+}
+
+// replaceFile replaces the file that path leads to by text, durably, and readable by its
+// owner only.
+func replaceFile(path string, text []byte, mode fs.FileMode, beforeRename func()) error {
+	name, err := durable.Resolve(path)
+	if err != nil {
+		return err
+	}
+	return fillFile(name, mode == 0o600, true, beforeRename, writerOf(text))
+}
+
+// fillFile writes, syncs and renames.
+func fillFile(name string, secret, replace bool, beforeRename func(), fill func(io.Writer) error) error {
+	f, err := durable.Create(filepath.Dir(name), durable.TempPrefix, "")
+	if err != nil {
+		return err
+	}
+	mode := fs.FileMode(0o600)
+	err = fill(f)
+	if err == nil && !secret {
+		mode, err = durable.SharedMode(filepath.Dir(name))
+	}
+	if err = errors.Join(err, f.Sync()); err == nil {
+		beforeRename()
+		var renamed bool
+		if renamed, err = f.Publish(name, mode, replace); renamed {
+			return err
+		}
+	}
+	f.Remove()
+	return err
+}

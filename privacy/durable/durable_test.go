@@ -1,0 +1,212 @@
+//go:build unix
+
+package durable
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+func TestResolve(t *testing.T) {
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := func(name string) string { return filepath.Join(dir, name) }
+	for _, err := range []error{
+		os.Mkdir(in("real"), 0o700),
+		os.WriteFile(in("real/file"), nil, 0o600),
+		os.Symlink("real/file", in("relative")),
+		os.Symlink(in("real/file"), in("absolute")),
+		os.Symlink("relative", in("twice")),
+		os.Symlink("real/absent", in("dangling")),
+		os.Symlink("real", in("folder")),
+		os.Symlink("../folder/absent", in("real/through")),
+		os.Mkdir(in("real/deep"), 0o700),
+		os.Symlink("real/deep", in("deep")),
+		os.Symlink("loop", in("loop")),
+		os.Symlink("nowhere/file", in("lost")),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, want := range map[string]string{
+		"real/file": "real/file", "relative": "real/file", "absolute": "real/file", "twice": "real/file", "folder/file": "real/file",
+		"dangling": "real/absent", "folder/absent": "real/absent", "real/through": "real/absent", "new": "new", "real": "real",
+		"deep/../file": "real/file", "deep/../new": "real/new",
+	} {
+		if got, err := Resolve(dir + "/" + name); err != nil || got != in(want) {
+			t.Errorf("%s leads to %s (%v), want %s", name, got, err, want)
+		}
+	}
+	for _, name := range []string{"loop", "lost", "absent/file", "real/", "real/.", "real/.."} {
+		if got, err := Resolve(dir + "/" + name); err == nil {
+			t.Errorf("%s leads to %s", name, got)
+		}
+	}
+	t.Chdir(in("real"))
+	if got, err := Resolve("../relative"); err != nil || got != in("real/file") {
+		t.Errorf("a relative name leads to %s, %v", got, err)
+	}
+}
+
+// Folders that cannot be synced are no error, and those that fail are one.
+func TestSyncDir(t *testing.T) {
+	if err := SyncDir(t.TempDir()); err != nil {
+		t.Error(err)
+	}
+	if err := SyncDir(filepath.Join(t.TempDir(), "absent")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("no folder: %v", err)
+	}
+	if d, err := os.Open("/proc/self"); err == nil { // a file system of Linux without fsync
+		defer d.Close()
+		if err := d.Sync(); !errors.Is(err, syscall.EINVAL) {
+			t.Skipf("fsync of /proc: %v", err)
+		}
+		if err := SyncDir("/proc/self"); err != nil {
+			t.Errorf("a folder that cannot be synced: %v", err)
+		}
+	}
+	for err, tolerated := range map[error]bool{syscall.EINVAL: true, syscall.ENOSYS: true, syscall.EOPNOTSUPP: true, syscall.EIO: false, syscall.ENOSPC: false, syscall.EROFS: false} {
+		if got := unsyncable(&fs.PathError{Op: "sync", Path: "d", Err: err}); got != tolerated {
+			t.Errorf("%v is tolerated: %v", err, got)
+		}
+	}
+}
+
+func TestPublish(t *testing.T) {
+	dir := t.TempDir()
+	name := filepath.Join(dir, "file")
+	mode, err := SharedMode(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	make := func(text string) *File {
+		f, err := Create(dir, TempPrefix, ".x")
+		if err == nil {
+			_, err = f.WriteString(text)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if info, err := f.Stat(); err != nil || info.Mode().Perm() != 0o600 {
+			t.Errorf("a temporary file has mode %v, %v", info.Mode(), err)
+		}
+		return f
+	}
+	want := func(text string, mode fs.FileMode) {
+		t.Helper()
+		got, err := os.ReadFile(name)
+		info, errStat := os.Stat(name)
+		if err != nil || errStat != nil || string(got) != text || info.Mode().Perm() != mode {
+			t.Errorf("%q of mode %v (%v, %v), want %q of mode %v", got, info.Mode(), err, errStat, text, mode)
+		}
+	}
+	if renamed, err := make("one").Publish(name, 0o600, false); !renamed || err != nil {
+		t.Fatal(renamed, err)
+	}
+	want("one", 0o600)
+	f := make("two")
+	if renamed, err := f.Publish(name, mode, false); renamed || !errors.Is(err, fs.ErrExist) {
+		t.Errorf("a name that is taken: %v, %v", renamed, err)
+	}
+	want("one", 0o600)
+	if renamed, err := f.Publish(name, mode, true); !renamed || err != nil {
+		t.Fatal(renamed, err)
+	}
+	want("two", mode)
+
+	// Where there is no such rename: by links.
+	f = make("three")
+	if err := linkNoReplace(f.Name(), name); !errors.Is(err, fs.ErrExist) {
+		t.Errorf("a name that is taken: %v", err)
+	}
+	want("two", mode)
+	other := filepath.Join(dir, "other")
+	if err := linkNoReplace(f.Name(), other); err != nil {
+		t.Error(err)
+	}
+	if text, err := os.ReadFile(other); err != nil || string(text) != "three" {
+		t.Errorf("%q, %v", text, err)
+	}
+	if err := linkNoReplace(filepath.Join(dir, "absent"), filepath.Join(dir, "new")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("no file: %v", err)
+	}
+	_ = f.Close()
+	if left, _ := filepath.Glob(filepath.Join(dir, ".dyad-*")); len(left) > 0 {
+		t.Errorf("left: %q", left)
+	}
+}
+
+// Sweep removes what nobody holds; what is published while it looks stays.
+func TestSweep(t *testing.T) {
+	dir := t.TempDir()
+	living, err := Create(dir, TempPrefix, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dead, err := Create(dir, TempPrefix, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = dead.Close()
+	if err := os.WriteFile(filepath.Join(dir, "other"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ours := func(name string) bool { return strings.HasPrefix(name, TempPrefix) }
+	Sweep(dir, ours)
+	for name, want := range map[string]bool{living.Name(): true, dead.Name(): false, filepath.Join(dir, "other"): true} {
+		if _, err := os.Stat(name); (err == nil) != want {
+			t.Errorf("%s is there: %v, want %v", name, err == nil, want)
+		}
+	}
+	if _, err := Open(living.Name()); !errors.Is(err, ErrBusy) {
+		t.Errorf("a file in use: %v", err)
+	}
+	asked := 0
+	_ = living.Close()
+	Sweep(dir, func(name string) bool { // what was stale is not any more when the lock is taken
+		if ours(name) {
+			asked++
+		}
+		return ours(name) && asked == 1
+	})
+	if _, err := os.Stat(living.Name()); err != nil || asked != 2 {
+		t.Errorf("%v, asked %d times", err, asked)
+	}
+}
+
+// A file that Create returned is there and stays, whatever sweeps meanwhile.
+func TestCreateWhileOthersSweep(t *testing.T) {
+	dir := t.TempDir()
+	stop, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+				Sweep(dir, func(string) bool { return true })
+			}
+		}
+	}()
+	for range 2000 {
+		f, err := Create(dir, TempPrefix, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !sameFile(f.File, f.Name()) {
+			t.Fatal("the file was swept")
+		}
+		f.Remove()
+	}
+	close(stop)
+	<-done
+}
