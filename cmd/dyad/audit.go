@@ -22,7 +22,7 @@ type auditCmd struct {
 type auditFlags struct {
 	BlackBox   bool          `help:"The adversary does not know the coins; every run is whole. Slower and weaker. Always so where the guarantee rests on secret batches or steps."`
 	Runs       int           `positive:"" help:"Runs on each of the two data sets; half of them choose the attack. Default: 40000, 10000 black-box, and with --time up to 200000."`
-	Time       time.Duration `placeholder:"30s" help:"End after that time with the bound reached so far, which holds with the same confidence."`
+	Time       time.Duration `positive:"" placeholder:"30s" help:"End after that time with the bound reached so far, which holds with the same confidence."`
 	Confidence float64       `positive:"" default:"0.999" help:"Confidence of the bound."`
 	Seed       uint64        `default:"1" help:"Seed of all randomness; the same seed gives the same bounds."`
 	Workers    int           `positive:"" help:"CPU workers; the result is the same for any number. Default: all cores."`
@@ -112,9 +112,6 @@ func (c *auditRecordsCmd) Run(a *app) error {
 
 // report prints what an attack finds.
 func (f auditFlags) report(a *app, attack func(*app) (*audit.Report, error)) error {
-	if f.Time < 0 {
-		return badInput("--time must not be negative")
-	}
 	if f.Plot != "" {
 		if err := checkPlot(f.Plot); err != nil {
 			return err
