@@ -14,5 +14,6 @@ generate: # docs/commands.md, kernels/*_amd64.s
 golden: # rewrite the golden output of the program, after looking at the difference
 	go test ./cmd/dyad -run TestGoldenOutput -update
 
-nightly: # attack every algorithm in every mode; fails if a claim is refuted
+nightly: # audit every algorithm in every mode and search for worst neighbours; fails if a claim is refuted
 	go run ./bench/audits > bench/results/audits.csv
+	go run ./bench/attacks -o bench/results/attacks.csv
