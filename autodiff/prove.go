@@ -101,7 +101,8 @@ func validRange(on Interval) bool {
 	return finite(on.Lo) && finite(on.Hi) && on.Lo <= on.Hi && finite(on.Hi-on.Lo)
 }
 
-// Prove returns the properties of the derivative e = phi' on the interval. Its
+// Prove returns the properties of the derivative e = phi' on the interval
+// (docs/theory.md#formulas). Its
 // work is limited; what it cannot prove in that is left infinite or false. If on
 // is not bounded or empty nothing is proved.
 //

@@ -8,6 +8,7 @@
 //
 // A ratio above 1 is a false guarantee. A ratio of at most 1 proves nothing: it says how
 // far this search came, and near 1 that the certificate is tight.
+// The areas and the tolerance are explained in docs/theory.md#attacks.
 //
 // The result is a function of the flags and of which kernels the processor runs (the
 // options name them). Interrupted, it writes what it has.
