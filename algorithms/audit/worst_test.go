@@ -64,7 +64,7 @@ func TestKinksThroughSigmoidHold(t *testing.T) {
 	}
 }
 
-// From the worst start the logistic metric moves 0.74 of its certificate, the largest that
+// From the worst start the logistic metric moves all but 2 % of its certificate, the largest that
 // a search finds, and the linear one all of it.
 func TestWorstStartOfMetrics(t *testing.T) {
 	const n, d = 64, 2
@@ -73,8 +73,8 @@ func TestWorstStartOfMetrics(t *testing.T) {
 		a     algorithms.Algorithm
 		least float64
 	}{
-		{engine.MahalanobisLogistic{}, algorithms.GradientPerturbation{Steps: 1}, 0.74},
-		{engine.MahalanobisLogistic{}, descent, 0.7},
+		{engine.MahalanobisLogistic{}, algorithms.GradientPerturbation{Steps: 1}, 0.985},
+		{engine.MahalanobisLogistic{}, descent, 0.97},
 		{audit.LinearMetric{}, descent, 0.99},
 	} {
 		loss, err := audit.FromWorstStart(c.loss, engine.UnitBounds(), d, 1)
