@@ -342,26 +342,28 @@ func TestCrashCheckNotices(t *testing.T) {
 	})
 	t.Run("a model that was lost", func(t *testing.T) {
 		f, e := killed(t, "released")
-		kept, err := filepath.Glob(f.in("out/.dyad-*"))
-		if err != nil || len(kept) != 1 {
-			t.Fatal(kept, err)
-		}
-		if err := os.Remove(kept[0]); err != nil {
+		if err := os.Remove(keptFile(t, f)); err != nil {
 			t.Fatal(err)
 		}
 		wantNoticed(t, f, unnamed, e, "0 models by its name, 0 by any, 0 kept")
 	})
 	t.Run("a kept model that others can read", func(t *testing.T) {
 		f, e := killed(t, "released")
-		kept, err := filepath.Glob(f.in("out/.dyad-*"))
-		if err != nil || len(kept) != 1 {
-			t.Fatal(kept, err)
-		}
-		if err := os.Chmod(kept[0], 0o644); err != nil {
+		if err := os.Chmod(keptFile(t, f), 0o644); err != nil {
 			t.Fatal(err)
 		}
 		wantNoticed(t, f, unnamed, e, "others can read out/.dyad-")
 	})
+}
+
+// keptFile is the one model that is kept.
+func keptFile(t *testing.T, f *fixture) string {
+	t.Helper()
+	kept, err := filepath.Glob(f.in("out/.dyad-*"))
+	if err != nil || len(kept) != 1 {
+		t.Fatal(kept, err)
+	}
+	return kept[0]
 }
 
 func wantNoticed(t *testing.T, f *fixture, want outcome, e ended, text string) {
