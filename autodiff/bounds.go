@@ -108,24 +108,33 @@ func (j *jet) values(on Interval) Interval {
 	return j.v[len(j.v)-1]
 }
 
-// branchValues narrows v, the enclosure of the value on the interval that was found last.
-// Every u gives each undecided comparison one result, the same wherever it occurs, so
-// the value is in the enclosure for some choice of the results. A mixture such as
-// [-1, 1] - [-1, 1] for the slope of abs(u) - abs(u) does not arise.
-func (j *jet) branchValues(on, v Interval) Interval {
-	var open []condition
+// open are the conditions of the undecided comparisons; none if they are too many to follow
+// every combination of their results, or if one is an equality.
+func (j *jet) open(undecided func(i int) bool) (open []condition) {
 	for i, in := range j.code {
-		if !in.op.mask() || j.v[i] != unit {
+		if !in.op.mask() || !undecided(i) {
 			continue
 		}
 		if in.op == opEq {
-			return v
+			return nil
 		}
 		if c, _, _ := in.condition(); !slices.Contains(open, c) {
 			open = append(open, c)
 		}
 	}
-	if len(open) == 0 || len(open) > maxConditions {
+	if len(open) > maxConditions {
+		return nil
+	}
+	return open
+}
+
+// branchValues narrows v, the enclosure of the value on the interval that was found last.
+// Every u gives each undecided comparison one result, the same wherever it occurs, so
+// the value is in the enclosure for some choice of the results. A mixture such as
+// [-1, 1] - [-1, 1] for the slope of abs(u) - abs(u) does not arise.
+func (j *jet) branchValues(on, v Interval) Interval {
+	open := j.open(func(i int) bool { return j.v[i] == unit })
+	if len(open) == 0 {
 		return v
 	}
 	j.forced = make(map[condition]bool)

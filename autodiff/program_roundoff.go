@@ -2,7 +2,6 @@ package autodiff
 
 import (
 	"math"
-	"slices"
 )
 
 // roundoffWork limits the interval evaluations of Roundoff.
@@ -56,19 +55,8 @@ const (
 // s, |c_t - x_s| <= |c_t - x_t| + |x_t - x_s| for every s and t.
 func (r *rounding) bound(on Interval) float64 {
 	whole := r.plain(on)
-	var open []condition
-	for i, in := range r.exact.code {
-		if !in.op.mask() || r.err[i] == 0 {
-			continue
-		}
-		if in.op == opEq {
-			return whole
-		}
-		if c, _, _ := in.condition(); !slices.Contains(open, c) {
-			open = append(open, c)
-		}
-	}
-	if len(open) == 0 || len(open) > maxConditions {
+	open := r.exact.open(func(i int) bool { return r.err[i] != 0 })
+	if len(open) == 0 {
 		return whole
 	}
 	forced := make(map[condition]bool)

@@ -118,10 +118,7 @@ type Protocol struct {
 // plans it in a bounded time.
 const MaxEpochs = 1_000_000
 
-const (
-	maxUsers   = 1 << 40
-	minEpsilon = 1e-300 // of which shares are normal numbers
-)
+const maxUsers = 1 << 40
 
 // Plan is a validated protocol with its constants. It is immutable and public.
 type Plan struct {
@@ -233,8 +230,8 @@ func (p *Protocol) fill() error {
 		return fmt.Errorf("%d users, %d epochs and batches of %d, all must be at least 1", p.Users, p.Epochs, p.Batch)
 	case p.Users > maxUsers || p.Epochs > MaxEpochs:
 		return fmt.Errorf("%d users and %d epochs, must be at most %d and %d", p.Users, p.Epochs, maxUsers, MaxEpochs)
-	case p.Method.private() && !(p.Epsilon >= minEpsilon && p.Epsilon <= privacy.MaxLocalEpsilon):
-		return fmt.Errorf("epsilon is %v, must be between %g and %d", p.Epsilon, minEpsilon, privacy.MaxLocalEpsilon)
+	case p.Method.private() && !(p.Epsilon >= privacy.MinLocalEpsilon && p.Epsilon <= privacy.MaxLocalEpsilon):
+		return fmt.Errorf("epsilon is %v, must be between %.3g and %d", p.Epsilon, privacy.MinLocalEpsilon, privacy.MaxLocalEpsilon)
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"math"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -353,6 +354,37 @@ func TestDoubledLocalEpsilonsAreFound(t *testing.T) {
 			}
 			if refuted(found.ratio) != (claim < 2) {
 				t.Errorf("%s of epsilon 2, claimed %v: ratio %v", method, claim, found.ratio)
+			}
+		}
+	}
+}
+
+// What a visit with participation spends is found exactly: all of epsilon where the direction
+// gets it, and more where the split is the naive one. The law of candidates is that of the
+// mechanism: in one dimension it gives the mean that its scale undoes.
+func TestParticipationIsEnumerated(t *testing.T) {
+	for _, epsilon := range []float64{0.1, 1, 4} {
+		for pairs := range 4 {
+			for favoured := range pairs + 1 {
+				m := privacy.PrivateDirection{Dim: 1, Bound: 3, Epsilon: epsilon, Pairs: pairs + 1, Favoured: favoured + 1}
+				c, err := m.Channel()
+				if err != nil {
+					t.Fatal(err)
+				}
+				f, o := directionLaw(m)
+				if mean := float64(m.Favoured) * (f - o); math.Abs(mean-m.Bound/c.Scale()) > 1e-9*mean {
+					t.Errorf("%+v: a sign has mean %v, its scale says %v", m, mean, m.Bound/c.Scale())
+				}
+				r, split, err := m.Participation(epsilon, 0)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if ratio := participation(r, split) / epsilon; refuted(ratio) || ratio < 1-1e-9 {
+					t.Errorf("%+v, split: ratio %v, want 1", m, ratio)
+				}
+				if ratio := participation(privacy.RandomizedResponse{Epsilon: epsilon}, c) / epsilon; !refuted(ratio) {
+					t.Errorf("%+v, a response of all of epsilon: ratio %v, want more than 1", m, ratio)
+				}
 			}
 		}
 	}

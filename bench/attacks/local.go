@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -40,10 +39,8 @@ func localConfiguration(p local.Protocol, loss string, coins uint64) configurati
 		options: fmt.Sprintf("eps=%g share=%g pairs=%d threshold=%g bias=%g, confidence 1-1e-9 an outcome", p.Epsilon, p.ResponseShare, p.Pairs, p.Threshold, p.Bias),
 		plan: func() (attack, error) {
 			plan, err := p.Plan()
-			if errors.Is(err, local.ErrProtocol) {
-				return nil, fmt.Errorf("%w: %w", errRefused, err)
-			} else if err != nil {
-				return nil, err
+			if err != nil {
+				return nil, refusal(err)
 			}
 			return attackLocal(plan, coins, p.Epsilon), nil
 		},
@@ -156,11 +153,54 @@ func exactLaws() []struct {
 			s := m.Bound / c.Scale()
 			return math.Log((1 + s) / (1 - s)), nil
 		}},
+		{"participation and direction", func(epsilon float64, rng *rand.Rand) (float64, error) {
+			m := privacy.PrivateDirection{Dim: 1 + rng.IntN(3), Bound: scale(rng), Pairs: 1 + rng.IntN(6)}
+			m.Favoured = 1 + rng.IntN(m.Pairs)
+			r, c, err := m.Participation(epsilon, pick(rng, 0, 0, 0.3, 0.6, 0.9))
+			if err != nil {
+				return 0, err
+			}
+			return participation(r, c), nil
+		}},
 		{"private vector", func(epsilon float64, rng *rand.Rand) (float64, error) {
 			m := privacy.PrivateVector{Dim: 1 + rng.IntN(9), Bound: scale(rng), Epsilon: epsilon}
 			return 2 * m.Bound / m.Laplace().Scale, m.Validate()
 		}},
 	}
+}
+
+// directionLaw is the probability of one candidate of a private direction, given the seed,
+// from a vector of norm Bound: of each that the vector favours, and of each other one. From 0
+// all 2m are equally likely.
+func directionLaw(m privacy.PrivateDirection) (favoured, other float64) {
+	all := float64(m.Favoured)*math.Exp(m.Epsilon) + float64(2*m.Pairs-m.Favoured)
+	return math.Exp(m.Epsilon) / all, 1 / all
+}
+
+// participation is the largest log-ratio of the probabilities of a message, silence included,
+// over all pairs of records: two that take part with opposite vectors of norm Bound, one that
+// does with the vector 0, and one that does not.
+func participation(r privacy.RandomizedResponse, c *privacy.DirectionChannel) float64 {
+	yes, m := r.Truth(), c.Mechanism()
+	favoured, other := directionLaw(m)
+	zero := 1 / float64(2*m.Pairs)
+	// Silence, a candidate that the first vector favours, one that the second does, and
+	// one of neither (which has a law without one, too, for k = m).
+	laws := [][4]float64{
+		{1 - yes, yes * favoured, yes * other, yes * other},
+		{1 - yes, yes * other, yes * favoured, yes * other},
+		{1 - yes, yes * zero, yes * zero, yes * zero},
+		{yes, (1 - yes) * zero, (1 - yes) * zero, (1 - yes) * zero},
+	}
+	worst := 0.0
+	for _, p := range laws {
+		for _, q := range laws {
+			for x := range p {
+				worst = max(worst, math.Log(p[x]/q[x]))
+			}
+		}
+	}
+	return worst
 }
 
 // localJobs are several for every private method, and one for every exact law.

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -108,10 +107,8 @@ func pairConfiguration(s pairs.Spec, list []pairgraph.Pair, coins uint64) config
 		options: fmt.Sprintf("%s %s kappa=%d pairs=%d batch=%d epochs=%d clip=%g shrink=%t steps=%g printed=%t rows=%d R=%g", s.Mode, noise, s.Kappa, s.Pairs, s.Batch, s.Epochs, s.Clip, s.Shrink, s.StepSize, s.PrintedSteps, s.Rows, s.Bound),
 		plan: func() (attack, error) {
 			p, err := s.Plan()
-			if errors.Is(err, pairs.ErrPlan) {
-				return nil, fmt.Errorf("%w: %w", errRefused, err)
-			} else if err != nil {
-				return nil, err
+			if err != nil {
+				return nil, refusal(err)
 			}
 			g, err := pairgraph.New(s.Individuals, list)
 			if err != nil {

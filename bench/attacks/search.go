@@ -11,6 +11,8 @@ import (
 
 	"dyad/algorithms"
 	"dyad/algorithms/algotest"
+	"dyad/algorithms/local"
+	"dyad/algorithms/pairs"
 	"dyad/engine"
 )
 
@@ -92,8 +94,10 @@ var errRefused = errors.New("refused")
 // refusal sorts errors of plans: what the library refuses is a row, anything else ends
 // the run.
 func refusal(err error) error {
-	if errors.Is(err, algorithms.ErrAssumption) || errors.Is(err, engine.ErrUnsupported) {
-		return fmt.Errorf("%w: %w", errRefused, err)
+	for _, refused := range []error{algorithms.ErrAssumption, engine.ErrUnsupported, pairs.ErrPlan, local.ErrProtocol} {
+		if errors.Is(err, refused) {
+			return fmt.Errorf("%w: %w", errRefused, err)
+		}
 	}
 	return err
 }

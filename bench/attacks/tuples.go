@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -58,10 +57,8 @@ func tupleConfiguration(s pairs.TupleSpec, coins uint64) configuration {
 		options: fmt.Sprintf("%s tuple=%d batch=%d epochs=%d clip=%g steps=%g rows=%d R=%g", noise, s.Tuple, s.Batch, s.Epochs, s.Clip, s.StepSize, s.Rows, s.Bound),
 		plan: func() (attack, error) {
 			p, err := s.Plan()
-			if errors.Is(err, pairs.ErrPlan) {
-				return nil, fmt.Errorf("%w: %w", errRefused, err)
-			} else if err != nil {
-				return nil, err
+			if err != nil {
+				return nil, refusal(err)
 			}
 			return attackTuples(p, coins, p.Certificate.Sensitivity()), nil
 		},

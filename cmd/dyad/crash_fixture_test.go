@@ -34,6 +34,7 @@ type fixture struct {
 	dir    string
 	ledger string // content at the start: nothing of it may be lost
 	known  []string
+	local  bool // "dyad local simulate" is attacked
 }
 
 // template is the content of a fixture, made once: it is the same for all.
@@ -176,6 +177,10 @@ func (f *fixture) writable() {
 
 // train is the command line of the run that is attacked.
 func (f *fixture) train(more ...string) []string {
+	if f.local {
+		return append([]string{"local", "simulate", "--data", f.in("in/patients.csv"), "--schema", f.in("in/patients.yaml"), "--epochs", "2", "--l2-grid", "0.1,1", "--folds", "2",
+			"--force", "--out", f.in("out/model.json"), "--ledger", f.in("ledger/ledger.jsonl")}, more...)
+	}
 	return append([]string{"train", "--data", f.in("in/patients.csv"), "--schema", f.in("in/patients.yaml"),
 		"--epsilon", "1", "--delta", "1e-5", "--workers", "1", "--force", "--out", f.in("out/model.json"), "--ledger", f.in("ledger/ledger.jsonl")}, more...)
 }

@@ -115,7 +115,9 @@ func TestNothingIsReplacedWithoutForce(t *testing.T) {
 		}
 		return append(kept, "--out", out)
 	}
-	for what, args := range map[string][]string{"train": f.train(), "pairs": f.pairsTrain("fixed"), "tuples": f.pairsTrain("tuples")} {
+	local := *f
+	local.local = true
+	for what, args := range map[string][]string{"train": f.train(), "local": local.train(), "pairs": f.pairsTrain("fixed"), "tuples": f.pairsTrain("tuples")} {
 		name := f.in("out/" + what + ".json")
 		for _, stage := range []string{"charged", "released"} {
 			known := len(f.known)

@@ -1,10 +1,13 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"dyad/privacy"
 )
 
 // alikePeople are records and pairs in which one person has two ids.
@@ -58,6 +61,44 @@ func TestLookAlikeIDsEverywhere(t *testing.T) {
 			code, out, errs = dyad(t, dir, append(args, "--look-alike-ids", "allow")...)
 			if code != exitOK || !strings.Contains(out, "also those that look alike") {
 				t.Errorf("%s, %s, allowed: exit %d: %s%s", way, kind, code, out, errs)
+			}
+		}
+	}
+}
+
+// TestPairsPlanSaysWhoIsOneIndividual: with the same --look-alike-ids a plan has the guarantee
+// of the training, and with the other one it has not.
+func TestPairsPlanSaysWhoIsOneIndividual(t *testing.T) {
+	dir := t.TempDir()
+	alikePeople(t, dir, "anna", "otto")
+	report := func(args ...string) string {
+		t.Helper()
+		code, out, errs := dyad(t, dir, append([]string{"--json", "pairs"}, args...)...)
+		var r struct {
+			Report    struct{ Guarantee privacy.Guarantee } // of train
+			Guarantee privacy.Guarantee                     // of plan
+		}
+		if err := json.Unmarshal([]byte(out), &r); code != exitOK || err != nil {
+			t.Fatalf("%v: exit %d, %v: %s", args, code, err, errs)
+		}
+		if args[0] == "train" {
+			r.Guarantee = r.Report.Guarantee
+		}
+		return r.Guarantee.String() + strings.Join(r.Guarantee.Assumptions, "\n")
+	}
+	for way, flags := range map[string][2]string{
+		"pairs of a file": {"--pairs pairs.csv --kappa 1", "--pairs 3 --kappa 1"},
+		"drawn pairs":     {"--density 1 --degree-cap 2", "--density 1 --degree-cap 2"},
+		"tuples":          {"--tuple 4 --loss triplet", "--tuple 4 --loss triplet"},
+		"all pairs":       {"--all-pairs", "--all-pairs"},
+	} {
+		for _, train := range []string{"refuse", "allow"} {
+			trained := report(append([]string{"train", "--data", "people.csv", "--schema", "people.yaml", "--epochs", "1", "--force", "--look-alike-ids", train}, strings.Fields(flags[0])...)...)
+			for _, plan := range []string{"refuse", "allow"} {
+				planned := report(append([]string{"plan", "-n", "14", "--schema", "people.yaml", "--epochs", "1", "--look-alike-ids", plan}, strings.Fields(flags[1])...)...)
+				if (planned == trained) != (plan == train) {
+					t.Errorf("%s: the training with %s says\n%s\nthe plan with %s says\n%s", way, train, trained, plan, planned)
+				}
 			}
 		}
 	}

@@ -145,7 +145,7 @@ func (r unfinishedRun) text() string {
 	if !r.Resumable {
 		return text + "      it may have released its results; it cannot be resumed\n"
 	}
-	return text + fmt.Sprintf("      released nothing; continue it at no further cost: its train command with --resume %s\n", r.Run)
+	return text + fmt.Sprintf("      released nothing; continue it at no further cost: its own command with --resume %s\n", r.Run)
 }
 
 // keptRun is a file that an attempt at a run kept: the released model, which has no name
@@ -199,7 +199,7 @@ func keptRuns(l *privacy.Ledger, id string) (kept []keptRun, err error) {
 
 func (r keptRun) text() string {
 	if r.Released {
-		return fmt.Sprintf("    run %s is released, and its model has no name yet: it is kept as %s; its train command with --resume %s saves it\n", r.Run, r.File, r.Run)
+		return fmt.Sprintf("    run %s is released, and its model has no name yet: it is kept as %s; its own command with --resume %s saves it\n", r.Run, r.File, r.Run)
 	}
 	return fmt.Sprintf("    an attempt at run %s left %s, which is as private as the records; if the attempt is dead the next start removes it\n", r.Run, r.File)
 }

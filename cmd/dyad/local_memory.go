@@ -8,12 +8,12 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 
 	"github.com/gofrs/flock"
 
 	"dyad/cmd/dyad/localserve"
 	"dyad/privacy"
+	"dyad/privacy/durable"
 )
 
 const memoryFormat = "dyad-local-client/1"
@@ -60,7 +60,7 @@ func protocolKey(p localserve.Protocol) string {
 
 // openClientMemory reads the file, or starts an empty one, and keeps others out.
 func openClientMemory(name string) (*clientMemory, error) {
-	path, err := resolveFile(name)
+	path, err := durable.Resolve(name)
 	if err != nil {
 		return nil, asInput(fmt.Errorf("the memory file %s cannot be used: %w", name, err))
 	}
@@ -115,43 +115,6 @@ func (m *clientMemory) alone() error {
 		err = fmt.Errorf("%s is one file with %d names (hard links); remove all but one, so that nothing is answered twice", m.path, n)
 	}
 	return err
-}
-
-// maxLinks is how many symbolic links resolveFile follows, as Linux does.
-const maxLinks = 40
-
-// resolveFile returns the one name, without symbolic links, of a file that need not exist.
-// No path is cleaned before its links are resolved: in "link/../file", ".." is the folder
-// above what the link names.
-func resolveFile(name string) (string, error) {
-	folder, err := os.Getwd()
-	if err != nil {
-		return "", err
-	}
-	for range maxLinks {
-		if !filepath.IsAbs(name) {
-			name = folder + string(filepath.Separator) + name
-		}
-		var last string
-		folder, last = filepath.Split(name)
-		if folder, err = filepath.EvalSymlinks(folder); err != nil {
-			return "", err
-		}
-		path := filepath.Join(folder, last)
-		info, err := os.Lstat(path)
-		switch {
-		case last == "" || last == "." || last == "..":
-			return "", errors.New("it names a folder")
-		case errors.Is(err, fs.ErrNotExist):
-			return path, nil
-		case err != nil || info.Mode()&fs.ModeSymlink == 0:
-			return path, err
-		}
-		if name, err = os.Readlink(path); err != nil {
-			return "", err
-		}
-	}
-	return "", errors.New("too many symbolic links")
 }
 
 // find is the message of an epoch, nil if none was drawn.

@@ -1,7 +1,10 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -18,25 +21,23 @@ type localSimulateCmd struct {
 	Schema     string    `placeholder:"FILE" help:"Schema of the data (YAML)."`
 	Users      int       `positive:"" short:"n" default:"10000" help:"Number of synthetic users, without --data."`
 	Out        string    `short:"o" placeholder:"FILE" help:"Model file, for \"dyad predict\"."`
-	Force      bool      `help:"Replace an existing model file."`
 	Holdout    *float64  `placeholder:"F" help:"Fraction of the records held out and evaluated. Default: 0.3 for public data, else 0."`
 	SplitSeed  uint64    `default:"1" help:"Seed of the split into training and held-out records."`
 	Grid       []float64 `name:"l2-grid" placeholder:"LAMBDA,..." help:"Choose lambda among these by cross-validation at the users, which is charged. Not with --shuffle-delta."`
 	Folds      int       `positive:"" default:"10" help:"Folds of the cross-validation."`
 	Balance    bool      `help:"Leave out users of the larger class until both are equal. Only for public data: who is asked would depend on the label."`
 	PublicData bool      `help:"The data are public: nothing is charged, and the report says so."`
-	DataID     string    `placeholder:"ID" help:"Name of the data in the ledger. Default: the schema's data_id."`
-	Seed       *uint64   `help:"Seed the users' noise, for reproduction only: the noise is then not secret."`
 	labelsFlag
 	iterateFlag
 	localFlags
-	ledgerFlag
+	runFlags
 }
 
 // Help shows examples.
 func (localSimulateCmd) Help() string {
 	return `Runs every user's side and the server's side in this program. Whoever runs it sees the records, so private data
-are charged to the ledger: what leaves is the model, which is a function of the private messages.
+are charged to the ledger: what leaves is the model, which is a function of the private messages. A run that was
+stopped is continued at no further cost by the same command with --resume RUN.
 
 Examples:
   dyad local simulate
@@ -66,7 +67,8 @@ type localResult struct {
 	Heldout    int                `json:"held_out_records"`
 	Held       *localFigures      `json:"held_out,omitempty"`
 
-	plan *local.Plan
+	plan      *local.Plan
+	guarantee privacy.Guarantee // of the messages, before told
 }
 
 // localFigures are figures of both iterates on held-out records.
@@ -78,15 +80,20 @@ type localFigures struct {
 
 // Run simulates.
 func (c *localSimulateCmd) Run(a *app) error {
+	out, err := newOutput(c.Out, c.Force, c.Data, c.Schema, c.Labels, c.Ledger)
+	if err != nil {
+		return err
+	}
+	r := localResult{Iterate: c.Iterate, runOutcome: runOutcome{Data: c.Data, Public: c.PublicData || c.Data == ""}}
+	if done, err := c.republish(a, out, &r.runOutcome); done || err != nil {
+		return err
+	}
 	data, source, err := (&trainCmd{Data: c.Data, Schema: c.Schema, PublicData: c.PublicData, labelsFlag: c.labelsFlag}).loadOr(a, c.Users)
 	if err != nil {
 		return err
 	}
 	schema := data.Schema()
-	r := localResult{Iterate: c.Iterate, runOutcome: runOutcome{Data: source, DataID: schema.DataID, Public: c.PublicData || schema.Public}}
-	if c.DataID != "" {
-		r.DataID = c.DataID
-	}
+	r.runOutcome = runOutcome{Data: source, DataID: schema.DataID, Public: c.PublicData || schema.Public}
 	if schema.IsGraded() {
 		return badInput("local learners need labels of two classes, and those of %s are graded", source)
 	}
@@ -101,20 +108,20 @@ func (c *localSimulateCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	p, err := protocol.Plan()
+	definition, err := lossFlags{c.Loss, c.LossParam, c.LossClip}.definition()
 	if err != nil {
+		return err
+	}
+	if r.plan, err = protocol.Plan(); err != nil {
 		return asInput(err)
 	}
-	if p.Guarantee.Kind != privacy.LocalDP && !r.Public {
-		return badInput("method %s does not protect whole records, so it runs on private data only if they are declared public: --public-data", p.Method)
-	}
-	if err := checkOut(c.Out, c.Force, c.Data, c.Schema, c.Labels, c.Ledger); err != nil {
-		return err
+	if r.plan.Guarantee.Kind != privacy.LocalDP && !r.Public {
+		return badInput("method %s does not protect whole records, so it runs on private data only if they are declared public: --public-data", r.plan.Method)
 	}
 	if len(c.Grid) > 0 && c.ShuffleDelta != 0 {
 		return badInput("--shuffle-delta is stated for the messages of one training, and --l2-grid makes more of them; leave one out")
 	}
-	if r.Shuffled, err = c.shuffled(p); err != nil {
+	if r.Shuffled, err = c.shuffled(r.plan); err != nil {
 		return err
 	}
 	if len(c.Grid) > 0 {
@@ -126,49 +133,115 @@ func (c *localSimulateCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	release := func() error { return nil }
-	if !r.Public {
-		if release, err = c.charge(a, &r, p, data, src); err != nil {
-			return err
-		}
-	}
-	began := time.Now()
-	r.Guarantee = p.Guarantee
-	if len(c.Grid) > 0 {
-		choice, err := local.ChooseL2(a.ctx, protocol, c.Grid, c.Folds, train, src)
-		if err != nil {
-			return asInput(err)
-		}
-		r.Choice, protocol.L2 = choice.Accuracies, choice.L2
-		if p, err = protocol.Plan(); err != nil {
-			return asInput(err)
-		}
-		r.Guarantee = p.Choosing(choice)
-	}
-	st, err := local.Simulate(a.ctx, p, train, src, localProgress(a.tracker("visiting users")))
+	shelf := a.newShelf(out, func(o *algorithms.Outcome) *model {
+		m := localModel(r.plan, definition, data.Encoder, a.began, o.Weights, r.Visits, r.told(c, schema, o.Guarantee.Warnings))
+		m.DataID, m.Run = r.DataID, o.Run
+		return m
+	})
+	options, err := c.execution(a, &r.runOutcome, shelf, 0, c.Data, data.LabelsFile)
 	if err != nil {
 		return err
 	}
-	if err := release(); err != nil {
-		return err
+	options.Source, options.Tracker = src, a.tracker("visiting users")
+	job := c.job(r.plan, definition)
+	var st *local.State
+	job.Train = func(ctx context.Context, _ privacy.Session, t algorithms.Tracker) ([]float64, error) {
+		var err error
+		st, err = r.simulate(ctx, c, protocol, train, src, t)
+		return r.Weights, err
 	}
-	r.fill(c, p, st, src.Secret(), time.Since(began))
-	for _, g := range []*privacy.Guarantee{&r.Guarantee, r.Shuffled} {
-		if g != nil {
-			addSchema(g, schema)
-		}
+	began := time.Now()
+	run, err := algorithms.Execute(a.ctx, job, options)
+	if err != nil {
+		return a.charged(err)
+	}
+	if r.Public {
+		// The report is that of the messages, which are made private whatever the data are.
+		run.Guarantee.Warnings = nil
+		r.Updates, r.Seconds = &st.Updates, time.Since(began).Seconds()
+	}
+	r.Run, r.Guarantee = run.Run, r.told(c, schema, run.Guarantee.Warnings)
+	if r.Shuffled != nil {
+		addSchema(r.Shuffled, schema)
+	}
+	var away error
+	if r.Model, away = shelf.saved(run.Weights, run.Guarantee, run.Run); away != nil && !errors.Is(away, errElsewhere) {
+		return away
 	}
 	if held != nil {
 		if err := r.evaluate(st, held); err != nil {
-			return err
+			return errors.Join(away, err)
 		}
 	}
-	if c.Out != "" {
-		if err := r.save(a, c, data.Encoder); err != nil {
-			return err
-		}
+	if err := r.spent(options.Ledger, 0, r.plan.Users); err != nil {
+		return errors.Join(away, err)
 	}
-	return a.emit(r, r.text())
+	err = a.emit(r, r.text())
+	a.at("reported")
+	return errors.Join(away, err)
+}
+
+// job is the run of a plan: what leaves is one model, and with it lambda. All noise is the
+// users', drawn by their side of the protocol.
+func (c *localSimulateCmd) job(p *local.Plan, loss lossSpec) algorithms.Job {
+	j := algorithms.Job{
+		Algorithm: "local-" + p.Method.String(), Withholds: true, OwnNoise: true, Guarantee: p.Guarantee,
+		Objective: fmt.Sprintf("%s: %s %v, clip %v; lambda = %v of %v; radius = %v; bias = %v; %s of the iterates", loss.Name, loss.Formula, loss.Params, loss.Clip, p.L2, c.Grid, p.Radius, p.Bias, c.Iterate),
+	}
+	if p.Guarantee.Kind == privacy.None {
+		j.Events = []privacy.Event{privacy.NonPrivateEvent{}}
+		return j
+	}
+	if len(c.Grid) > 0 {
+		j.Guarantee = p.Choosing(local.Choice{Accuracies: make([]float64, len(c.Grid)), Folds: c.Folds})
+	}
+	j.Guarantee.Unit, j.Guarantee.Relation, j.Guarantee.Released = "one record", "replace-one", "the model of a simulation of all users"
+	j.Guarantee.Warnings = nil // told adds those of the protocol
+	j.Events = []privacy.Event{privacy.PureEvent{Epsilon: privacy.BelowDecimal(p.Epsilon), Count: p.Messages(len(c.Grid), c.Folds)}}
+	return j
+}
+
+// simulate chooses lambda, if asked to, and runs all users and the server. What it puts into
+// r leaves with the weights only.
+func (r *localResult) simulate(ctx context.Context, c *localSimulateCmd, protocol local.Protocol, train *engine.Records, src *privacy.Source, t algorithms.Tracker) (*local.State, error) {
+	p := r.plan
+	r.guarantee = p.Guarantee
+	if len(c.Grid) > 0 {
+		choice, err := local.ChooseL2(ctx, protocol, c.Grid, c.Folds, train, src)
+		if err != nil {
+			return nil, asInput(err)
+		}
+		r.Choice, protocol.L2 = choice.Accuracies, choice.L2
+		if p, err = protocol.Plan(); err != nil {
+			return nil, asInput(err)
+		}
+		r.guarantee = p.Choosing(choice)
+	}
+	st, err := local.Simulate(ctx, p, train, src, localProgress(t))
+	if err != nil {
+		return nil, err
+	}
+	r.plan = p
+	r.Method, r.Loss, r.Users, r.Features, r.Epochs = p.Method.String(), p.Loss.Name(), p.Users, p.Dim, p.Epochs
+	r.Visits, r.L2, r.Weights = st.Visits, p.L2, c.of(st.W, st.Average())
+	if p.Guarantee.Kind != privacy.None {
+		r.PerVisit = p.Epsilon
+	}
+	return st, nil
+}
+
+// told is the guarantee of a run with what the run adds to it.
+func (r *localResult) told(c *localSimulateCmd, schema *dataset.Schema, warnings []string) privacy.Guarantee {
+	g := r.guarantee
+	g.Warnings = append(slices.Clone(g.Warnings), warnings...)
+	if r.Public && c.Seed != nil { // of private data the charge says it
+		g.Warnings = append(g.Warnings, "reproducible, noise is not secret: the guarantee holds for users who draw their own")
+	}
+	if c.Balance {
+		g.Warnings = append(g.Warnings, "NOT PRIVATE: users were left out by their labels; a deployment that did so would tell labels")
+	}
+	addSchema(&g, schema)
+	return g
 }
 
 // source draws for the users.
@@ -177,39 +250,6 @@ func (c *localSimulateCmd) source() (*privacy.Source, error) {
 		return privacy.NewSeededSource(*c.Seed), nil
 	}
 	return privacy.NewSource()
-}
-
-// charge charges all messages of a user, and returns what records that the model may
-// leave.
-func (c *localSimulateCmd) charge(a *app, r *localResult, p *local.Plan, data *dataset.Dataset, src *privacy.Source) (release func() error, err error) {
-	l, path, err := c.open(privacy.LedgerOptions{LockWait: a.hooks.lockWait, Trace: a.at})
-	if err != nil {
-		return nil, err
-	}
-	print, err := fingerprint(l, c.Data, data.LabelsFile)
-	if err != nil {
-		return nil, err
-	}
-	guarantee := p.Guarantee
-	if len(c.Grid) > 0 {
-		guarantee = p.Choosing(local.Choice{Accuracies: make([]float64, len(c.Grid)), Folds: c.Folds})
-	}
-	session, err := l.Begin(privacy.Charge{
-		DataID: r.DataID, Algorithm: "local-" + p.Method.String(), Events: []privacy.Event{privacy.PureEvent{Epsilon: privacy.BelowDecimal(p.Epsilon), Count: p.Messages(len(c.Grid), c.Folds)}},
-		Guarantee: guarantee.String(), Unit: "one record", Relation: "replace-one", Released: "the model of a simulation of all users", Fingerprint: print,
-	}, src)
-	if err != nil {
-		return nil, err
-	}
-	r.Run, r.Ledger = session.Receipt().Run, path
-	session.Close()
-	return func() error {
-		if err := l.Finish(r.Run, privacy.StatusReleased); err != nil {
-			return err
-		}
-		r.Spent, err = spendingOf(l, r.DataID, privacy.DefaultDelta(p.Users))
-		return err
-	}, nil
 }
 
 // split holds out records and balances those to train.
@@ -257,28 +297,6 @@ func localProgress(t algorithms.Tracker) func(done, total int64) {
 	return func(done, total int64) { t.Step(int(done*1000/total), 1000) }
 }
 
-func (r *localResult) fill(c *localSimulateCmd, p *local.Plan, st *local.State, secret bool, took time.Duration) {
-	r.plan = p
-	r.Method, r.Loss, r.Users, r.Features, r.Epochs = p.Method.String(), p.Loss.Name(), p.Users, p.Dim, p.Epochs
-	r.Visits, r.L2, r.PerVisit = st.Visits, p.L2, p.Epsilon
-	if r.Public {
-		r.Updates, r.Seconds = &st.Updates, took.Seconds()
-	}
-	r.Weights = c.of(st.W, st.Average())
-	warn := func(text string) {
-		r.Guarantee.Warnings = append(append([]string(nil), r.Guarantee.Warnings...), text)
-	}
-	if !secret {
-		warn("reproducible, noise is not secret: the guarantee holds for users who draw their own")
-	}
-	if c.Balance {
-		warn("NOT PRIVATE: users were left out by their labels; a deployment that did so would tell labels")
-	}
-	if p.Guarantee.Kind == privacy.None {
-		r.PerVisit = 0
-	}
-}
-
 // evaluate judges both iterates on held-out records.
 func (r *localResult) evaluate(st *local.State, held *engine.Records) error {
 	accuracy := func(w []float64) (float64, []float64, error) {
@@ -308,22 +326,10 @@ func (r *localResult) evaluate(st *local.State, held *engine.Records) error {
 	return nil
 }
 
-// save writes the model.
-func (r *localResult) save(a *app, c *localSimulateCmd, encoder *dataset.Encoder) error {
-	definition, err := lossFlags{c.Loss, c.LossParam, c.LossClip}.definition()
-	if err != nil {
-		return err
-	}
-	m := localModel(r.plan, definition, encoder, r.Weights, r.Visits, r.Guarantee)
-	m.DataID, m.Run = r.DataID, r.Run
-	r.Model, err = a.saveModel(m, c.Out, c.Force)
-	return err
-}
-
 // localModel is the model file of a plan after so many visits.
-func localModel(p *local.Plan, loss lossSpec, e *dataset.Encoder, w []float64, visits int64, g privacy.Guarantee) *model {
+func localModel(p *local.Plan, loss lossSpec, e *dataset.Encoder, began time.Time, w []float64, visits int64, g privacy.Guarantee) *model {
 	return &model{
-		Format: modelFormat, Version: version, Created: time.Now().UTC().Truncate(time.Second),
+		Format: modelFormat, Version: version, Created: began,
 		Task: taskAUC, Loss: &loss, DataID: e.Schema().DataID, Features: e.FeatureNames(), Weights: w, Encoder: e, Guarantee: g,
 		Report: algorithms.Report{
 			Algorithm: "local-" + p.Method.String(), Paper: "Han et al. 2019", Mode: "local", Records: p.Users, Features: p.Dim, Norm: p.FeatureNorm,

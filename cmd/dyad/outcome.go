@@ -12,17 +12,21 @@ import (
 // runFlags are those of a training that is charged once and releases its result at the
 // end.
 type runFlags struct {
-	Force      bool          `help:"Replace an existing model file. Without it nothing is replaced: a model whose name was taken meanwhile is saved as m.RUN.json for m.json, with exit code 4."`
-	DataID     string        `placeholder:"ID" help:"Name of the data in the ledger. Default: the schema's data_id."`
-	Resume     string        `placeholder:"RUN" help:"Continue a charged run that has released nothing, at no further cost, with the flags and the data of its first attempt; or save the model of one that was stopped between its release and the name of its file."`
-	Checkpoint time.Duration `name:"checkpoint-every" default:"1m" placeholder:"DURATION" help:"Keep the state of a private run beside the ledger this often, for --resume; it is as private as the records. 0: never."`
-	Seed       *uint64       `help:"Seed the noise, for reproduction only: the noise is then not secret."`
+	Force  bool    `help:"Replace an existing model file. Without it nothing is replaced: a model whose name was taken meanwhile is saved as m.RUN.json for m.json, with exit code 4."`
+	DataID string  `placeholder:"ID" help:"Name of the data in the ledger. Default: the schema's data_id."`
+	Resume string  `placeholder:"RUN" help:"Continue a charged run that has released nothing, at no further cost, with the flags and the data of its first attempt; or save the model of one that was stopped between its release and the name of its file."`
+	Seed   *uint64 `help:"Seed the noise, for reproduction only: the noise is then not secret."`
 	ledgerFlag
 }
 
+// checkpointFlag is for those that keep their state.
+type checkpointFlag struct {
+	Checkpoint time.Duration `name:"checkpoint-every" default:"1m" placeholder:"DURATION" help:"Keep the state of a private run beside the ledger this often, for --resume; it is as private as the records. 0: never."`
+}
+
 // execution opens the ledger, unless data are public, and says how to carry out a plan over
-// these files. Nothing is charged yet.
-func (f runFlags) execution(a *app, out *runOutcome, s *shelf, files ...string) (algorithms.Options, error) {
+// these files, with a checkpoint every so often (0: none). Nothing is charged yet.
+func (f runFlags) execution(a *app, out *runOutcome, s *shelf, every time.Duration, files ...string) (algorithms.Options, error) {
 	if f.DataID != "" {
 		out.DataID = f.DataID
 	}
@@ -34,8 +38,8 @@ func (f runFlags) execution(a *app, out *runOutcome, s *shelf, files ...string) 
 		o.Source = privacy.NewSeededSource(*f.Seed)
 	}
 	switch {
-	case f.Checkpoint < 0:
-		return o, badInput("--checkpoint-every is %v, want a positive duration, or 0 for none", f.Checkpoint)
+	case every < 0:
+		return o, badInput("--checkpoint-every is %v, want a positive duration, or 0 for none", every)
 	case out.Public && f.Resume != "":
 		return o, badInput("--resume continues a charged run, but these data are public and nothing is charged; leave it out")
 	case out.Public:
@@ -51,8 +55,8 @@ func (f runFlags) execution(a *app, out *runOutcome, s *shelf, files ...string) 
 		return o, err
 	}
 	s.attach(&o, o.Ledger)
-	if f.Checkpoint > 0 {
-		o.Checkpoints = algorithms.Checkpoints{Prefix: out.Ledger + ".", Every: f.Checkpoint, Failed: a.checkpointFailed}
+	if every > 0 {
+		o.Checkpoints = algorithms.Checkpoints{Prefix: out.Ledger + ".", Every: every, Failed: a.checkpointFailed}
 	}
 	if o.Fingerprint, err = fingerprint(o.Ledger, files...); err != nil {
 		return o, err

@@ -165,6 +165,7 @@ type pairsPlanCmd struct {
 	N         int    `positive:"" short:"n" required:"" help:"Number of individuals."`
 	D         int    `positive:"" short:"d" help:"Number of features, if there is no schema."`
 	PairCount int    `positive:"" name:"pairs" placeholder:"N" help:"Number of pairs, if they are not drawn with --density."`
+	identityFlag
 	pairFlags
 }
 
@@ -183,7 +184,7 @@ Examples:
 
 // Run prints the report.
 func (c *pairsPlanCmd) Run(a *app, command *kong.Context) error {
-	s := pairShape{individuals: c.N, pairs: c.PairCount, features: c.D, identity: differentIDs}
+	s := pairShape{individuals: c.N, pairs: c.PairCount, features: c.D, identity: c.identity()}
 	if c.Schema != "" {
 		if c.D != 0 {
 			return badInput("-d and --schema both give the number of features; leave one out")
@@ -233,15 +234,20 @@ func (c *pairsPlanCmd) Run(a *app, command *kong.Context) error {
 	return a.emit(r, r.Text()+"nothing     was charged or read: this is a plan\n")
 }
 
+// identityFlag says who is one individual.
+type identityFlag struct {
+	LookAlikeIDs string `name:"look-alike-ids" default:"refuse" enum:"refuse,allow" help:"Ids of records that differ only in case, white space, quotes, invisible characters or forms of the same letters. refuse: they may be one individual; allow: they are different ones."`
+}
+
 // pairSource says where labelled pairs come from.
 type pairSource struct {
-	Data         string   `required:"" placeholder:"FILE" help:"Records of the individuals, in any format of data files."`
-	Schema       string   `required:"" placeholder:"FILE" help:"Schema of the records; for --pairs one of its columns has role id, and no label column is needed."`
-	Pairs        string   `placeholder:"FILE" help:"Labelled pairs: CSV with a header, or Parquet, with the columns first, second and label."`
-	PairColumns  []string `placeholder:"A,B,L" help:"Names of these three columns in the file."`
-	LabelValues  []string `placeholder:"V,W" help:"The two values of a pair's label. Default: dissimilar,similar; for preferences first,second, the one that is preferred, and without a label column it is the first."`
-	LookAlikeIDs string   `name:"look-alike-ids" default:"refuse" enum:"refuse,allow" help:"Ids of records that differ only in case, white space, quotes, invisible characters or forms of the same letters. refuse: they may be one individual; allow: they are different ones."`
-	PublicData   bool     `help:"Records and pairs are public: nothing is charged, and the report says so."`
+	Data        string   `required:"" placeholder:"FILE" help:"Records of the individuals, in any format of data files."`
+	Schema      string   `required:"" placeholder:"FILE" help:"Schema of the records; for --pairs one of its columns has role id, and no label column is needed."`
+	Pairs       string   `placeholder:"FILE" help:"Labelled pairs: CSV with a header, or Parquet, with the columns first, second and label."`
+	PairColumns []string `placeholder:"A,B,L" help:"Names of these three columns in the file."`
+	LabelValues []string `placeholder:"V,W" help:"The two values of a pair's label. Default: dissimilar,similar; for preferences first,second, the one that is preferred, and without a label column it is the first."`
+	PublicData  bool     `help:"Records and pairs are public: nothing is charged, and the report says so."`
+	identityFlag
 }
 
 // pairData are records and their labelled pairs.
@@ -402,15 +408,12 @@ func (s pairSource) orderOfIDs(d *dataset.Dataset) ([]int32, error) {
 	return order, nil
 }
 
-// differentIDs is the identity where look-alike ids are refused.
-const differentIDs = "every record is a different individual: ids, if records have them, differ after NFKC, case folding and removal of invisible characters, quotes and white space around them"
-
 // identity is the assumption of the guarantee about who is one individual.
-func (s pairSource) identity() string {
-	if s.LookAlikeIDs == string(dataset.AllowLookAlikes) {
+func (f identityFlag) identity() string {
+	if f.LookAlikeIDs == string(dataset.AllowLookAlikes) {
 		return "ids that differ in a byte are different individuals, also those that look alike (--look-alike-ids allow)"
 	}
-	return differentIDs
+	return "every record is a different individual: ids, if records have them, differ after NFKC, case folding and removal of invisible characters, quotes and white space around them"
 }
 
 // idColumn is the name of the column with ids, "" without one.

@@ -20,6 +20,7 @@ type pairsTrainCmd struct {
 	deviceFlag
 	pairFlags
 	runFlags
+	checkpointFlag
 }
 
 // Help shows examples.
@@ -94,7 +95,7 @@ func (c *pairsTrainCmd) Run(a *app, command *kong.Context) error {
 		m = pairModel(d, plan, &result, a.began, o.Weights)
 		return m
 	})
-	how, err := c.execution(a, &result.runOutcome, shelf, c.Data, c.pairSource.Pairs)
+	how, err := c.execution(a, &result.runOutcome, shelf, c.Checkpoint, c.Data, c.pairSource.Pairs)
 	if err != nil {
 		return err
 	}

@@ -138,7 +138,7 @@ func (c *pairsTrainCmd) trainTuples(a *app, command *kong.Context) error {
 		result.Report.Guarantee = o.Guarantee
 		return tupleModel(d.Encoder, plan, &result, a.began, o.Weights)
 	})
-	how, err := c.execution(a, &result.runOutcome, shelf, c.Data)
+	how, err := c.execution(a, &result.runOutcome, shelf, c.Checkpoint, c.Data)
 	if err != nil {
 		return err
 	}

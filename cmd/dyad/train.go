@@ -23,6 +23,7 @@ type trainCmd struct {
 	labelsFlag
 	planFlags
 	runFlags
+	checkpointFlag
 }
 
 // Help shows examples.
@@ -103,7 +104,7 @@ func (c *trainCmd) Run(a *app) error {
 		m.Report.Guarantee = o.Guarantee
 		return m
 	})
-	options, err := c.execution(a, &result.runOutcome, shelf, c.Data, data.LabelsFile)
+	options, err := c.execution(a, &result.runOutcome, shelf, c.Checkpoint, c.Data, data.LabelsFile)
 	if err != nil {
 		return err
 	}

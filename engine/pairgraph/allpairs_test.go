@@ -10,9 +10,9 @@ import (
 	"dyad/engine/pairgraph"
 )
 
-func allPairsSum(t testing.TB, data *pairgraph.Data, class []int32, rows, workers int, w []float64, clip float64) []float64 {
+func allPairsSum(t testing.TB, data *pairgraph.Data, class []int32, margin float64, rows, workers int, w []float64, clip float64) []float64 {
 	t.Helper()
-	a, err := pairgraph.NewAllPairs(data, class, pairgraph.Contrastive{Margin: 1.5}, rows, workers)
+	a, err := pairgraph.NewAllPairs(data, class, pairgraph.Contrastive{Margin: margin}, rows, workers)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,7 +54,7 @@ func TestAllPairsAreTheListOfAllPairs(t *testing.T) {
 		if err := g.Sum(context.Background(), want, w, numbers(0, m), clip, pairgraph.WholeMatrix); err != nil {
 			t.Fatal(err)
 		}
-		got := allPairsSum(t, data, class, rows, 1, w, clip)
+		got := allPairsSum(t, data, class, 1.5, rows, 1, w, clip)
 		distance := 0.0
 		for k := range got {
 			distance = math.Hypot(distance, got[k]-want[k])
@@ -64,7 +64,7 @@ func TestAllPairsAreTheListOfAllPairs(t *testing.T) {
 			t.Errorf("clip %v: the fused sum is %v from the list, want %v", clip, distance, bound)
 		}
 		for _, workers := range []int{2, 7} {
-			if !slices.Equal(got, allPairsSum(t, data, class, rows, workers, w, clip)) {
+			if !slices.Equal(got, allPairsSum(t, data, class, 1.5, rows, workers, w, clip)) {
 				t.Errorf("%d workers change the result", workers)
 			}
 		}
@@ -100,7 +100,7 @@ func TestAllPairsAreClipped(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				n := entrywise(pairgraph.L2, allPairsSum(t, data, []int32{0, other}, 2, 1, randomMatrix(4, scale, 1), clip))
+				n := entrywise(pairgraph.L2, allPairsSum(t, data, []int32{0, other}, 1.5, 2, 1, randomMatrix(4, scale, 1), clip))
 				if !(n <= clip*(1+1e-15)) {
 					t.Fatalf("gap %g, W of size %g: the term has norm %v, clip %v", gap, scale, n, clip)
 				}
@@ -129,7 +129,7 @@ func TestAllPairsError(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := allPairsSum(t, data, class, 1, 1, []float64{1}, clip)[0]
+	got := allPairsSum(t, data, class, 1.5, 1, 1, []float64{1}, clip)[0]
 	exact, lost := 0.0, 0.0 // compensated
 	for i := range n {
 		for j := range i {
@@ -158,7 +158,7 @@ func BenchmarkAllPairs(b *testing.B) {
 			data, class := unpaired(b, n, 51, 2, pairgraph.L2, 1)
 			w := randomMatrix(16*51, 0.3, 1)
 			for range b.N {
-				allPairsSum(b, data, class, 16, 1, w, 0.5)
+				allPairsSum(b, data, class, 1.5, 16, 1, w, 0.5)
 			}
 			b.ReportMetric(float64(n)*float64(n-1)/2*float64(b.N)/b.Elapsed().Seconds()/1e6, "Mpairs/s")
 		})

@@ -133,15 +133,7 @@ func TestTermsOfAllPairsAreComputedAlone(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		a, err := pairgraph.NewAllPairs(data, class, pairgraph.Contrastive{Margin: margin}, rows, workers)
-		if err != nil {
-			t.Fatal(err)
-		}
-		dst := make([]float64, a.Len())
-		if err := a.Sum(context.Background(), dst, w, clip); err != nil {
-			t.Fatal(err)
-		}
-		return dst
+		return allPairsSum(t, data, class, margin, rows, workers, w, clip)
 	}
 	for trial := range 60 {
 		n := 2 + rng.IntN(300) // up to several blocks and tiles

@@ -12,6 +12,8 @@ import (
 	"path/filepath"
 
 	"github.com/gofrs/flock"
+
+	"dyad/privacy/durable"
 )
 
 // messageLog is the durable list of accepted submissions: a header line that names the
@@ -62,7 +64,7 @@ func openLog(dir string, plan []byte, each func(Submission) error) (_ *messageLo
 		if err := l.append([][]byte{line(plan)}); err != nil {
 			return nil, err
 		}
-		if err := syncDir(dir); err != nil {
+		if err := durable.SyncDir(dir); err != nil {
 			return nil, fmt.Errorf("localserve: %w", err)
 		}
 	}
@@ -143,12 +145,4 @@ func unline(text []byte) (body []byte, ok bool) {
 	}
 	body = bytes.TrimSuffix(text[9:], []byte{'\n'})
 	return body, bytes.Equal(line(body), text)
-}
-
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
 }
