@@ -31,7 +31,7 @@ const (
 //
 // The first that fails is returned as a *CheckError with the smallest such u.
 // A fault that shows only between grid points is not seen, so Check guards
-// against wrong formulas and is no proof of a bound. lo and hi must be finite
+// against wrong formulas and does not prove a bound. lo and hi must be finite
 // with lo < hi.
 func (f *Function) Check(lo, hi float64) error {
 	if !finite(lo) || !finite(hi) || !(lo < hi) || !finite(hi-lo) {

@@ -187,7 +187,7 @@ type campaign struct {
 	trials  [2][]trial
 }
 
-// extend makes runs until there are that many on each side. Run i of a side has its own
+// extend makes runs until each side has the given number. Run i of a side has its own
 // seed, so the result depends neither on the number of workers nor on earlier calls. step
 // is told how many runs of both sides there are. An error leaves the trials as they were.
 func (c *campaign) extend(ctx context.Context, runs int, step func(done int)) error {

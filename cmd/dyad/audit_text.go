@@ -88,7 +88,7 @@ func auditVerdict(r *audit.Report) (verdict string) {
 	case !r.Holds():
 		verdict = "THE NOISE IS NOT WHAT IT SHOULD BE: it is off its grid or repeats, so the claim does not hold"
 	case r.HalfRefuted:
-		verdict = "the claim is not refuted (this is no proof of it)"
+		verdict = "the claim is not refuted (which does not prove it)"
 	default:
 		verdict = "the claim is not refuted, but this audit has no power: it would not refute half of the claim either"
 	}

@@ -25,7 +25,7 @@ type localAuditCmd struct {
 func (localAuditCmd) Help() string {
 	return `The adversary is the server: it publishes any model, knows two records, and guesses from the messages whose they
 are. A bound above the claim refutes it (exit code 1), as it does for the paper's algorithm as printed, which decides
-by the raw features whether a user sends at all. A bound below it is no proof of privacy; the control says whether the
+by the raw features whether a user sends at all. A bound below it does not prove privacy; the control says whether the
 same attack would have refuted half of the claim. From n runs no bound at the default confidence goes beyond log(n/14).
 
 Examples:
@@ -87,7 +87,7 @@ func localAuditText(r *localaudit.Report) string {
 	default:
 		line(&b, "control", "a claim of half as much is NOT refuted: this attack has too little power to say much; try more --runs, fewer --visits or a smaller --epsilon")
 	}
-	verdict := "the claim is not refuted (this is no proof of it)"
+	verdict := "the claim is not refuted (which does not prove it)"
 	if !r.Holds() {
 		verdict = "THE CLAIM IS REFUTED"
 	}
