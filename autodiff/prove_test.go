@@ -264,3 +264,22 @@ func TestSecondSlopes(t *testing.T) {
 		t.Errorf("%d enclosures, %d chords outside of half of it", found, caught)
 	}
 }
+
+// Where may choose by a number that is no comparison: its branches change where that
+// becomes 0.
+func TestProveWhereOfNumbers(t *testing.T) {
+	v := Sub(U(), Const(0.3))
+	for name, m := range map[string]Expr{
+		"max": Max(Const(0), v), "min": Min(Const(0), v), "sum": Add(v, Abs(v)), "product": Mul(Max(Const(0), v), Ge(U(), Const(0))),
+	} {
+		for _, slope := range []float64{5, -5} {
+			p := NewFunction(Where(m, Mul(Const(slope), v), v)).Prove(Interval{-1, 1})
+			if !(p.Slope.Contains(1) && p.Slope.Contains(slope)) || !math.IsInf(p.Smoothness, 1) || p.Convex && slope < 0 {
+				t.Errorf("%s, slope %v: %+v", name, slope, p)
+			}
+		}
+		if p := NewFunction(Where(m, Const(5), U())).Prove(Interval{-1, 1}); !(p.Jump >= 4) {
+			t.Errorf("%s: the jump of phi is not seen: %+v", name, p)
+		}
+	}
+}
