@@ -143,8 +143,8 @@ const slopeCells = 256
 // larger t |x| there is no pair, and phi need not be convex.
 //
 // For x < 0 let u = -t x: h(x) is the supremum of u (-phi'(u)) over u <= q |x|, divided by
-// |x|. For x >= 0, -phi'(-t x) increases with t, up to 2 slack if phi' is within slack of
-// a function that does not decrease.
+// |x|. For x >= 0, -phi'(-t x) increases with t. If phi' is only within slack of a function
+// that does not decrease, both (and h with x) hold up to 2 slack.
 func newSlopeReach(of Scalar, q, top, reach, slack float64) (*slopeReach, error) {
 	r := &slopeReach{top: top, below: make([]float64, slopeCells+1), above: make([]float64, slopeCells+1)}
 	falling := func(from, to float64) (float64, error) {
@@ -166,7 +166,7 @@ func newSlopeReach(of Scalar, q, top, reach, slack float64) (*slopeReach, error)
 		most = max(most, u*v)
 		r.below[k] = r.above[0]
 		if k > 0 {
-			r.below[k] = min(r.below[0], most/x*(1+0x1p-50))
+			r.below[k] = min(r.below[0], (most/x+2*q*slack)*(1+0x1p-50))
 		}
 	}
 	return r, nil

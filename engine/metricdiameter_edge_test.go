@@ -26,10 +26,10 @@ func TestMetricDiameterUsesMarginsOnly(t *testing.T) {
 	for _, radius := range []float64{0.25, 1.25, 4} {
 		_, top := Metric{}.MarginRange(b, radius)
 		largest := 4 * radius
-		for _, beyond := range []float64{0x1p-30, 0x1p-19, 0x1p-18} {
+		want := metricConstants(t, "log1p(exp(-u))", nil, b, radius)
+		for _, beyond := range []float64{0x1p-30, 0x1p-19} {
 			cut := map[string]float64{"c": top + beyond*largest}
 			got := metricConstants(t, "min(log1p(exp(-u)), log1p(exp(c)))", cut, b, radius)
-			want := metricConstants(t, "log1p(exp(-u))", nil, b, radius)
 			if !(got.PairDiameter >= 0.99*want.PairDiameter) {
 				t.Errorf("radius %v, constant %v A beyond the margins: Dg = %v, that of the same loss on all margins is %v", radius, beyond, got.PairDiameter, want.PairDiameter)
 			}
@@ -40,13 +40,12 @@ func TestMetricDiameterUsesMarginsOnly(t *testing.T) {
 // Dg of s phi is s times that of phi, also where s^2 underflows.
 func TestMetricDiameterScales(t *testing.T) {
 	want := metricConstants(t, "log1p(exp(-u))", nil, UnitBounds(), 1).PairDiameter
-	for _, s := range []float64{1e-100, 1e-155, 1e-160, 1e-170, 1e-250, 1e-290} {
+	for _, s := range []float64{1e-155, 1e-170, 1e-290} {
 		k := metricConstants(t, "s*log1p(exp(-u))", map[string]float64{"s": s}, UnitBounds(), 1)
 		if got := k.PairDiameter / s; !(got >= want*(1-1e-9)) {
 			t.Errorf("s = %v: Dg/s = %v, want %v", s, got, want)
 		}
 	}
-	want = metricConstants(t, "log1p(exp(-u))", nil, UnitBounds(), 1).PairDiameter / 4
 	for _, label := range []float64{1e-40, 1e-76, 1e-79} { // q^2 underflows, 4 R^2 q does not
 		const full = 1e40
 		k, err := MahalanobisLogistic{}.Constants(Bounds{FeatureNorm: math.Sqrt(full / 4), LabelAbs: label}, 1/full)
@@ -71,8 +70,8 @@ func (wobbly) slope(u float64) float64 { return -1 - wobble*math.Sin(40*u) }
 
 func (w wobbly) Bounds(lo, hi float64) (ScalarBounds, error) {
 	b := ScalarBounds{SlopeMin: -1 - wobble, SlopeMax: -1 + wobble, Convex: true, SlopeError: wobble}
-	if lo == hi || hi-lo < 1e-9 {
-		b.SlopeMin, b.SlopeMax = w.slope(lo)-1e-7, w.slope(lo)+1e-7
+	if hi-lo < 0.01 { // the derivative of the slope is at most 5
+		b.SlopeMin, b.SlopeMax = w.slope(lo)-5.1*(hi-lo)-1e-7, w.slope(lo)+5.1*(hi-lo)+1e-7
 	}
 	return b, nil
 }
