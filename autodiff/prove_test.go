@@ -168,6 +168,9 @@ func TestProvedNeverBelowSampled(t *testing.T) {
 	var bounded, smooth, convex, caughtSlope, caughtSmooth, caughtConvex int
 	for k := range pairs {
 		e := randomExpr(rng, 1+rng.IntN(3), k%2 == 0)
+		if k%8 == 1 {
+			e = randomTies(rng, rng.IntN(2))
+		}
 		d := e.Derivative()
 		centre, half := 6*rng.Float64()-3, math.Ldexp(1+rng.Float64(), rng.IntN(7)-4)
 		on := Interval{centre - half, centre + half}
