@@ -26,12 +26,12 @@ func (b *builder) compare(o op, x, y int) int {
 }
 
 // isolate rewrites the comparison of x with the constant d as one of p with c,
-// in the same direction or flipped.
+// in the same direction or flipped. c is never -0, so that equal comparisons are one.
 func (b *builder) isolate(x int, d float64) (p, c int, flip, ok bool) {
 	in := b.code[x]
 	switch in.op {
 	case opNeg:
-		return in.a, b.constant(0 - d), true, true // never -0
+		return in.a, b.constant(0 - d), true, true
 	case opSub:
 		if d == 0 {
 			return in.a, in.b, false, true
@@ -56,14 +56,14 @@ func (b *builder) isolate(x int, d float64) (p, c int, flip, ok bool) {
 		if k, ok := b.isConst(in.b); ok && k != 0 && finite(k) {
 			q := d * k
 			if normal(q) && math.FMA(d, k, -q) == 0 || d == 0 {
-				return in.a, b.constant(q), k < 0, true
+				return in.a, b.constant(q + 0), k < 0, true
 			}
 		}
 	case opMul:
 		if k, ok := b.isConst(in.a); ok && k != 0 && finite(k) {
 			q := d / k
 			if normal(q) && math.FMA(q, k, -d) == 0 || d == 0 {
-				return in.b, b.constant(q), k < 0, true
+				return in.b, b.constant(q + 0), k < 0, true
 			}
 		}
 	}

@@ -176,10 +176,14 @@ func newAnalysis(e Expr, on Interval, work effort) *analysis {
 	return a
 }
 
-// undecidedMask says whether a mask had no fixed value in the last evaluation.
+// undecidedMask says whether a mask, or another number by which a Where chooses, may be 0
+// and not 0 in the last evaluation.
 func (j *jet) undecidedMask() bool {
 	for i, in := range j.code {
 		if in.op.mask() && (j.v[i] == unit || j.v[i].undefined()) {
+			return true
+		}
+		if m := j.v[in.m]; in.op == opWhere && (m.undefined() || m.Contains(0) && m != zero) {
 			return true
 		}
 	}

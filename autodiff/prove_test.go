@@ -168,6 +168,9 @@ func TestProvedNeverBelowSampled(t *testing.T) {
 	var bounded, smooth, convex, caughtSlope, caughtSmooth, caughtConvex int
 	for k := range pairs {
 		e := randomExpr(rng, 1+rng.IntN(3), k%2 == 0)
+		if k%8 == 1 {
+			e = randomTies(rng, rng.IntN(2))
+		}
 		d := e.Derivative()
 		centre, half := 6*rng.Float64()-3, math.Ldexp(1+rng.Float64(), rng.IntN(7)-4)
 		on := Interval{centre - half, centre + half}
@@ -262,5 +265,24 @@ func TestSecondSlopes(t *testing.T) {
 	}
 	if found < 1000 || caught < 20 {
 		t.Errorf("%d enclosures, %d chords outside of half of it", found, caught)
+	}
+}
+
+// Where may choose by a number that is no comparison: its branches change where that
+// becomes 0.
+func TestProveWhereOfNumbers(t *testing.T) {
+	v := Sub(U(), Const(0.3))
+	for name, m := range map[string]Expr{
+		"max": Max(Const(0), v), "min": Min(Const(0), v), "sum": Add(v, Abs(v)), "product": Mul(Max(Const(0), v), Ge(U(), Const(0))),
+	} {
+		for _, slope := range []float64{5, -5} {
+			p := NewFunction(Where(m, Mul(Const(slope), v), v)).Prove(Interval{-1, 1})
+			if !(p.Slope.Contains(1) && p.Slope.Contains(slope)) || !math.IsInf(p.Smoothness, 1) || p.Convex && slope < 0 {
+				t.Errorf("%s, slope %v: %+v", name, slope, p)
+			}
+		}
+		if p := NewFunction(Where(m, Const(5), U())).Prove(Interval{-1, 1}); !(p.Jump >= 4) {
+			t.Errorf("%s: the jump of phi is not seen: %+v", name, p)
+		}
 	}
 }

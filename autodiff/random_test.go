@@ -71,3 +71,12 @@ func randomExpr(rng *rand.Rand, depth int, smooth bool) Expr {
 	}
 	return Add(sub(), sub())
 }
+
+// randomTies is a random expression in which several kinks lie at one place and branches
+// meet.
+func randomTies(rng *rand.Rand, depth int) Expr {
+	sub := func() Expr { return randomExpr(rng, depth, false) }
+	at := Sub(U(), Const([]float64{0, 0.3, 1}[rng.IntN(3)]))
+	v, l := sub(), Sub(sub(), at)
+	return Add(Add(Abs(at), Mul(Max(Const(0), at), sub())), Where(Gt(l, Const(0)), Add(v, Mul(sub(), l)), Sub(v, Mul(sub(), l))))
+}

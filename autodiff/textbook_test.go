@@ -19,6 +19,7 @@ var textbook = []struct {
 		"log(1 + exp(-u))", "log1p(exp(-u))", "softplus(-u)", "-log(sigmoid(u))",
 		"max(0, -u) + log1p(exp(-abs(u)))", "max(-u, 0) + log(1 + exp(-abs(u)))", "log1p(exp(-abs(u))) - min(u, 0)",
 		"where(u > 0, log1p(exp(-u)), -u + log1p(exp(u)))", "where(u <= 0, -u, 0) + log1p(exp(-abs(u)))",
+		"max(-2*u, 0)/2 + log1p(exp(-abs(u)))", "max(0, u/-2)*2 + log1p(exp(-abs(u)))",
 	}},
 	{"logistic, moved", true, true, []string{
 		"log1p(exp(1 - u))", "max(1 - u, 0) + log1p(exp(-abs(1 - u)))", "max(0, 1 - u) + softplus(-abs(u - 1))",

@@ -95,7 +95,7 @@ func (m Metric) Constants(b Bounds, radius float64) (Constants, error) {
 	}
 	if k.Smooth() && k.Convex && k.rising() == 0 {
 		s := 2 * scalarMarginSlack * largest
-		reach, err := newSlopeReach(m.Of, q, max(largest-1, 1)+2*s)
+		reach, err := newSlopeReach(m.Of, q, max(largest-1, 1)+2*s, hi, k.SlopeError)
 		if err != nil {
 			return Constants{}, err
 		}

@@ -7,6 +7,8 @@ import "math"
 //
 //	||grad l(W; z, z') - grad l(W; z~, z')||_F <= 4 R^2 D.
 //
+// D is +Inf if the slopes are too large or small for float64.
+//
 // slope(x) is an upper bound, nondecreasing in x, of sup {-t phi'(-t x) : 0 < t <= q}.
 // A >= 4 R^2 ||W||_F, and s is what M = v^T W v may be below zero.
 //
@@ -27,6 +29,9 @@ import "math"
 func metricDiameter(slope func(x float64) float64, A, s float64) float64 {
 	m := diameterSearch{slope: slope, A: A, s: s}
 	m.best = max(slope(A+2*s-1), slope(1+s)) // P: a = o = 0; N: b = 0, o = pi/2
+	if !(m.best >= 0x1p-900 && m.best < math.Inf(1)) {
+		return math.Inf(1) // relative errors of subnormal numbers have no bound
+	}
 	boxes := []diameterBox{{lo: [3]float64{-math.Pi / 2, -math.Pi / 2, 0}, hi: [3]float64{math.Pi / 2, math.Pi / 2, math.Pi / 2}}}
 	// float64's pi/2 is below pi/2 by 6e-17; cosSquared has room for it.
 	bound := m.best
@@ -101,7 +106,12 @@ func (m diameterSearch) value(x diameterBox) float64 {
 	_, pr := cosSquared(x.lo[0]-x.hi[1], x.hi[0]-x.lo[1])
 	near := m.slope(m.A*p*pe-1+2*m.s) * p
 	far := m.slope(1+m.s-m.A*(1-0x1p-29)*rLo*reLo) * r
-	return math.Sqrt(near*near + far*far + 2*near*far*pr)
+	large := max(near, far)
+	if large == 0 {
+		return 0
+	}
+	share := min(near, far) / large // squares of slopes below 2^-500 would underflow
+	return large * math.Sqrt(1+share*(share+2*pr))
 }
 
 // cosSquared returns bounds of cos^2 on [lo, hi].
@@ -129,11 +139,13 @@ type slopeReach struct {
 
 const slopeCells = 256
 
-// newSlopeReach bounds h for x in [-top, top].
+// newSlopeReach bounds h for x in [-top, top], where margins are in [-reach, reach]: for
+// larger t |x| there is no pair, and phi need not be convex.
 //
 // For x < 0 let u = -t x: h(x) is the supremum of u (-phi'(u)) over u <= q |x|, divided by
-// |x|. For x >= 0, -phi'(-t x) increases with t.
-func newSlopeReach(of Scalar, q, top float64) (*slopeReach, error) {
+// |x|. For x >= 0, -phi'(-t x) increases with t. If phi' is only within slack of a function
+// that does not decrease, both (and h with x) hold up to 2 slack.
+func newSlopeReach(of Scalar, q, top, reach, slack float64) (*slopeReach, error) {
 	r := &slopeReach{top: top, below: make([]float64, slopeCells+1), above: make([]float64, slopeCells+1)}
 	falling := func(from, to float64) (float64, error) {
 		b, err := of.Bounds(from-math.Abs(from)*0x1p-50, to+math.Abs(to)*0x1p-50)
@@ -142,19 +154,19 @@ func newSlopeReach(of Scalar, q, top float64) (*slopeReach, error) {
 	var most, u float64
 	for k := range r.above {
 		x, from := r.node(k), u
-		u = q * x
+		u = min(q*x, reach)
 		v, err := falling(-u, -u)
 		if err != nil {
 			return nil, err
 		}
-		r.above[k] = mulUp(q, v)
+		r.above[k] = mulUp(q, (v+2*slack)*(1+0x1p-52))
 		if v, err = falling(from, u); err != nil {
 			return nil, err
 		}
 		most = max(most, u*v)
 		r.below[k] = r.above[0]
 		if k > 0 {
-			r.below[k] = min(r.below[0], most/x*(1+0x1p-50))
+			r.below[k] = min(r.below[0], (most/x+2*q*slack)*(1+0x1p-50))
 		}
 	}
 	return r, nil
