@@ -1,7 +1,10 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -19,6 +22,7 @@ type localSimulateCmd struct {
 	Users      int       `positive:"" short:"n" default:"10000" help:"Number of synthetic users, without --data."`
 	Out        string    `short:"o" placeholder:"FILE" help:"Model file, for \"dyad predict\"."`
 	Force      bool      `help:"Replace an existing model file."`
+	Resume     string    `placeholder:"RUN" help:"Save the model of a run that was stopped between its release and the name of its file, with the flags of that run. Nothing is charged."`
 	Holdout    *float64  `placeholder:"F" help:"Fraction of the records held out and evaluated. Default: 0.3 for public data, else 0."`
 	SplitSeed  uint64    `default:"1" help:"Seed of the split into training and held-out records."`
 	Grid       []float64 `name:"l2-grid" placeholder:"LAMBDA,..." help:"Choose lambda among these by cross-validation at the users, which is charged. Not with --shuffle-delta."`
@@ -78,6 +82,17 @@ type localFigures struct {
 
 // Run simulates.
 func (c *localSimulateCmd) Run(a *app) error {
+	out, err := newOutput(c.Out, c.Force, c.Data, c.Schema, c.Labels, c.Ledger)
+	if err != nil {
+		return err
+	}
+	if c.Resume != "" {
+		f := runFlags{Resume: c.Resume, ledgerFlag: c.ledgerFlag}
+		if done, err := f.republish(a, out, &runOutcome{Data: c.Data, Public: c.PublicData}); done || err != nil {
+			return err
+		}
+		return badInput("no model of run %q is kept: a simulation releases its model at the end, or nothing; start a new one without --resume", c.Resume)
+	}
 	data, source, err := (&trainCmd{Data: c.Data, Schema: c.Schema, PublicData: c.PublicData, labelsFlag: c.labelsFlag}).loadOr(a, c.Users)
 	if err != nil {
 		return err
@@ -108,9 +123,6 @@ func (c *localSimulateCmd) Run(a *app) error {
 	if p.Guarantee.Kind != privacy.LocalDP && !r.Public {
 		return badInput("method %s does not protect whole records, so it runs on private data only if they are declared public: --public-data", p.Method)
 	}
-	if err := checkOut(c.Out, c.Force, c.Data, c.Schema, c.Labels, c.Ledger); err != nil {
-		return err
-	}
 	if len(c.Grid) > 0 && c.ShuffleDelta != 0 {
 		return badInput("--shuffle-delta is stated for the messages of one training, and --l2-grid makes more of them; leave one out")
 	}
@@ -126,9 +138,9 @@ func (c *localSimulateCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	release := func() error { return nil }
+	var ledger *privacy.Ledger // nil for public data
 	if !r.Public {
-		if release, err = c.charge(a, &r, p, data, src); err != nil {
+		if ledger, err = c.charge(a, &r, p, data, src); err != nil {
 			return err
 		}
 	}
@@ -149,9 +161,6 @@ func (c *localSimulateCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	if err := release(); err != nil {
-		return err
-	}
 	r.fill(c, p, st, src.Secret(), time.Since(began))
 	for _, g := range []*privacy.Guarantee{&r.Guarantee, r.Shuffled} {
 		if g != nil {
@@ -163,12 +172,14 @@ func (c *localSimulateCmd) Run(a *app) error {
 			return err
 		}
 	}
-	if c.Out != "" {
-		if err := r.save(a, c, data.Encoder); err != nil {
-			return err
-		}
+	away := r.save(a, c, out, ledger, data.Encoder)
+	if away != nil && !errors.Is(away, errElsewhere) {
+		return away
 	}
-	return a.emit(r, r.text())
+	if err := r.spent(ledger, privacy.DefaultDelta(p.Users), p.Users); err != nil {
+		return errors.Join(away, err)
+	}
+	return errors.Join(away, a.emit(r, r.text()))
 }
 
 // source draws for the users.
@@ -179,9 +190,8 @@ func (c *localSimulateCmd) source() (*privacy.Source, error) {
 	return privacy.NewSource()
 }
 
-// charge charges all messages of a user, and returns what records that the model may
-// leave.
-func (c *localSimulateCmd) charge(a *app, r *localResult, p *local.Plan, data *dataset.Dataset, src *privacy.Source) (release func() error, err error) {
+// charge charges all messages of a user, and returns the ledger.
+func (c *localSimulateCmd) charge(a *app, r *localResult, p *local.Plan, data *dataset.Dataset, src *privacy.Source) (*privacy.Ledger, error) {
 	l, path, err := c.open(privacy.LedgerOptions{LockWait: a.hooks.lockWait, Trace: a.at})
 	if err != nil {
 		return nil, err
@@ -203,13 +213,8 @@ func (c *localSimulateCmd) charge(a *app, r *localResult, p *local.Plan, data *d
 	}
 	r.Run, r.Ledger = session.Receipt().Run, path
 	session.Close()
-	return func() error {
-		if err := l.Finish(r.Run, privacy.StatusReleased); err != nil {
-			return err
-		}
-		r.Spent, err = spendingOf(l, r.DataID, privacy.DefaultDelta(p.Users))
-		return err
-	}, nil
+	a.at("charged")
+	return l, nil
 }
 
 // split holds out records and balances those to train.
@@ -308,15 +313,32 @@ func (r *localResult) evaluate(st *local.State, held *engine.Records) error {
 	return nil
 }
 
-// save writes the model.
-func (r *localResult) save(a *app, c *localSimulateCmd, encoder *dataset.Encoder) error {
+// save keeps the model, records its release and gives it its name, in this order: what was
+// paid for is on disk before nothing more can be drawn for it.
+func (r *localResult) save(a *app, c *localSimulateCmd, out *output, ledger *privacy.Ledger, encoder *dataset.Encoder) error {
 	definition, err := lossFlags{c.Loss, c.LossParam, c.LossClip}.definition()
 	if err != nil {
 		return err
 	}
 	m := localModel(r.plan, definition, encoder, r.Weights, r.Visits, r.Guarantee)
 	m.DataID, m.Run = r.DataID, r.Run
-	r.Model, err = a.saveModel(m, c.Out, c.Force)
+	s := a.newShelf(out, func(*algorithms.Outcome) *model { return m })
+	if ledger != nil {
+		s.other = []string{filepath.Dir(ledger.Path()), os.TempDir()}
+		kept, err := s.Keep(&algorithms.Outcome{Weights: m.Weights, Guarantee: m.Guarantee, Run: m.Run})
+		if err != nil { // saved prints it
+			kept, s.file = privacy.Kept{}, nil
+		}
+		a.at("kept")
+		if err := ledger.Release(r.Run, kept); err != nil {
+			if !errors.Is(err, privacy.ErrUnacknowledged) {
+				s.Drop()
+			}
+			return err
+		}
+		a.at("released")
+	}
+	r.Model, err = s.saved(m.Weights, m.Guarantee, m.Run)
 	return err
 }
 
