@@ -147,6 +147,22 @@ func TestNothingIsReplacedWithoutForce(t *testing.T) {
 		}
 	}
 
+	// Through a link: the name that is told is that of the file.
+	if err := errors.Join(os.Mkdir(f.in("real"), 0o755), os.Symlink("../real/m.json", f.in("out/link.json"))); err != nil {
+		t.Fatal(err)
+	}
+	child := f.start(t, childSpec{Args: unforced(f.train(), f.in("out/link.json")), Stage: "charged", Nth: 1, Fault: "pause"})
+	child.paused(t)
+	f.put(t, map[string]string{"real/m.json": "PRECIOUS"})
+	e := child.end()
+	run, _, _ := f.attacked(t)
+	f.known = append(f.known, run)
+	alias := withRun(f.in("real/m.json"), run)
+	e.want(t, "through a link", exitElsewhere, "saved elsewhere, as "+alias)
+	if m, err := readModel(alias); err != nil || m.Run != run {
+		t.Error(err)
+	}
+
 	// Four at once: four charges, four models.
 	before, _ := filepath.Glob(f.in("out/*.json"))
 	var children []*crashChild

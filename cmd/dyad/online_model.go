@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"path/filepath"
 
@@ -55,8 +57,16 @@ func (o *online) writeModel() error {
 	return err
 }
 
-// ownModel says that the model file is there, from an earlier attempt at this run.
+// ownModel says that the model file is there, from an earlier attempt at this run. Public
+// runs have no name: theirs are known by what they report.
 func (o *online) ownModel() bool {
 	m, err := readModel(o.out.path)
-	return err == nil && m.Run == o.stream.Run && m.DataID == o.DataID
+	if err != nil || m.Run != o.stream.Run || m.DataID != o.DataID {
+		return false
+	}
+	own := o.plan.Report()
+	own.Guarantee, m.Report.Guarantee = privacy.Guarantee{}, privacy.Guarantee{}
+	is, errIs := json.Marshal(m.Report)
+	want, errWant := json.Marshal(own)
+	return errIs == nil && errWant == nil && bytes.Equal(is, want)
 }

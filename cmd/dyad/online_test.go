@@ -324,3 +324,33 @@ func TestOnlineRefusesACopyOfTheState(t *testing.T) {
 		t.Errorf("the last state, moved: exit %d, %s%s", code, out, errs)
 	}
 }
+
+// A public stream that is resumed replaces its own model file and nobody else's.
+func TestResumedPublicStreamReplacesItsOwnModelOnly(t *testing.T) {
+	dir := clinic(t, 200)
+	read := func(name string) string {
+		text, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	stream := func(more ...string) (int, string, string) {
+		return dyad(t, dir, append([]string{"online", "--schema", "patients.yaml", "--records", "200", "--every", "20", "--state", "s", "--public-data"}, more...)...)
+	}
+	write(t, dir, "first.csv", strings.Join(strings.SplitAfter(read("patients.csv"), "\n")[:101], ""))
+	if code, _, errs := stream("--data", "first.csv", "--out", "own.json"); code != exitOK {
+		t.Fatal(errs)
+	}
+	if code, _, errs := dyad(t, dir, "train", "--data", "patients.csv", "--schema", "patients.yaml", "--public-data", "--out", "other.json"); code != exitOK {
+		t.Fatal(errs)
+	}
+	before, own, state := read("other.json"), read("own.json"), read("s")
+	if code, _, errs := stream("--data", "patients.csv", "--resume", "--out", "other.json"); code != exitElsewhere || read("other.json") != before {
+		t.Errorf("exit code %d, another model is replaced: %v\n%s", code, read("other.json") != before, errs)
+	}
+	write(t, dir, "s", state)
+	if code, _, errs := stream("--data", "patients.csv", "--resume", "--out", "own.json"); code != exitOK || read("own.json") == own {
+		t.Errorf("exit code %d, its own model is replaced: %v\n%s", code, read("own.json") != own, errs)
+	}
+}

@@ -199,6 +199,9 @@ func (a *app) rename(f *durable.File, out *output, run string) (name string, err
 				a.note("dyad: %s is written, but may not survive a power cut: %v", as.asked, err)
 			}
 			if as.path != out.path {
+				if !sameFile(as.asked, as.path) { // asked is a link into another folder
+					as.asked = as.path
+				}
 				return as.asked, savedAs(as.asked, "%s was made by another program meanwhile and was not replaced", out.asked)
 			}
 			return as.asked, nil

@@ -119,8 +119,14 @@ func sameFile(f *os.File, name string) bool {
 	return err == nil && errAt == nil && os.SameFile(is, at)
 }
 
+func isRegular(f *os.File) bool {
+	info, err := f.Stat()
+	return err == nil && info.Mode().IsRegular()
+}
+
 // Open opens an existing file and locks it. It fails with ErrBusy if the program that
-// wrote it is alive, and without reason to wait.
+// wrote it is alive, and without reason to wait. What is no regular file does not exist
+// to it: to read a FIFO would wait for ever, and who writes to the folder can make one.
 func Open(name string) (*File, error) {
 	file, err := os.OpenFile(name, os.O_RDWR, 0)
 	if err != nil {
@@ -134,7 +140,7 @@ func Open(name string) (*File, error) {
 	case !ok:
 		_ = f.Close()
 		return nil, fmt.Errorf("%s: %w", name, ErrBusy)
-	case !sameFile(f.File, name):
+	case !sameFile(f.File, name) || !isRegular(f.File):
 		_ = f.Close()
 		return nil, fmt.Errorf("%s: %w", name, fs.ErrNotExist)
 	}
