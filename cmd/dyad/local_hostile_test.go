@@ -129,7 +129,7 @@ func TestLocalServerTextOnTheTerminal(t *testing.T) {
 	}
 	// What a client may say to the log of a server.
 	var errs bytes.Buffer
-	n, err := remarks{&app{stderr: &errs}}.Write([]byte("http: TLS handshake error: " + spoof + "\n"))
+	n, err := (&remarks{app: &app{stderr: &errs}}).Write([]byte("http: TLS handshake error: " + spoof + "\n"))
 	if lines := strings.Split(errs.String(), "\n"); err != nil || n == 0 || len(lines) != 2 || strings.ContainsAny(lines[0], "\x1b\r\a") {
 		t.Errorf("a line of the server's log: %q", errs.String())
 	}

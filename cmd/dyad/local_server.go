@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"os"
 	"strings"
+	"sync"
 	"time"
 
 	"dyad/cmd/dyad/localserve"
@@ -67,7 +68,9 @@ func (c *localServerCmd) Run(a *app) (err error) {
 			return badInput("the certificate of --cert and --key cannot be used: %v", err)
 		}
 	}
-	options := localserve.HandlerOptions{MessagesPerSecond: c.Rate, Connections: c.MaxConnections, ErrorLog: log.New(remarks{a}, "", 0)}
+	notes := &remarks{app: a}
+	defer notes.close()
+	options := localserve.HandlerOptions{MessagesPerSecond: c.Rate, Connections: c.MaxConnections, ErrorLog: log.New(notes, "", 0)}
 	if c.Tokens != "" {
 		if options.Tokens, err = localserve.ReadTokenKey(c.Tokens); err != nil {
 			return asInput(err)
@@ -110,7 +113,7 @@ func (c *localServerCmd) Run(a *app) (err error) {
 		return err
 	case <-a.ctx.Done():
 	}
-	a.note("dyad: stopping")
+	notes.note("dyad: stopping")
 	ctx, cancel := context.WithTimeout(context.Background(), shutdownWait)
 	defer cancel()
 	if err := server.Shutdown(ctx); err != nil && !errors.Is(err, http.ErrServerClosed) {
@@ -119,13 +122,34 @@ func (c *localServerCmd) Run(a *app) (err error) {
 	return nil
 }
 
-// remarks writes the lines of a log, in which clients have a say, as notes.
-type remarks struct{ *app }
+// remarks writes the lines of a log, in which clients have a say, as notes, until it is closed:
+// the server's goroutines write at the same time as the command, and a connection can
+// outlive it.
+type remarks struct {
+	app    *app
+	mu     sync.Mutex
+	closed bool
+}
 
 // Write implements io.Writer.
-func (r remarks) Write(line []byte) (int, error) {
-	r.note("dyad: %s", localserve.Printable(strings.TrimSpace(string(line))))
+func (r *remarks) Write(line []byte) (int, error) {
+	r.note("dyad: " + localserve.Printable(strings.TrimSpace(string(line))))
 	return len(line), nil
+}
+
+func (r *remarks) note(text string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.closed {
+		r.app.note("%s", text)
+	}
+}
+
+// close ends the notes.
+func (r *remarks) close() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.closed = true
 }
 
 // writeProtocol writes what GET /v1/plan would answer.
