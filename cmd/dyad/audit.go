@@ -61,8 +61,8 @@ type auditRecordsCmd struct {
 // auditSays is what the help of both kinds starts with.
 const auditSays = `Runs the algorithm on two data sets that differ in one unit, guesses from the released vectors which one it
 was, and prints the epsilon that the success of the guesses proves to be exceeded. A bound above the claim refutes
-it (exit code 1), and so do exact vectors that move further than their certificate allows. A bound below it is no
-proof of privacy; the control says whether the same runs would have refuted half of the claim, and the verdict says
+it (exit code 1), and so do exact vectors that move further than their certificate allows. A bound below it does
+not prove privacy; the control says whether the same runs would have refuted half of the claim, and the verdict says
 "no power" where they would not. The tightness compares what the data sets show with what the claim allows, whatever
 the number of runs: near 1 only runs are missing. Ctrl-C or --time end with the bound so far. No data file is read
 and nothing is charged.
