@@ -6,10 +6,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log"
 	"net"
 	"net/http"
-	"os"
 	"strings"
 	"sync"
 	"time"
@@ -163,11 +163,10 @@ func writeProtocol(path string, p localserve.Protocol) error {
 
 // readProtocol reads what writeProtocol wrote.
 func readProtocol(path string) (p localserve.Protocol, err error) {
-	text, err := os.ReadFile(path)
-	if err != nil {
+	var missing *fs.PathError
+	if err := readJSON(path, maxSmallBytes, &p); errors.As(err, &missing) {
 		return p, asInput(fmt.Errorf("cannot read the protocol: %w", err))
-	}
-	if err := json.Unmarshal(text, &p); err != nil {
+	} else if err != nil {
 		return p, badInput("%s is no protocol of \"dyad local plan --out\": %s", path, localserve.Printable(err.Error()))
 	}
 	return p, nil
