@@ -88,6 +88,9 @@ func (c *localServerCmd) Run(a *app) (err error) {
 		return asInput(err)
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
+	if n := s.Repaired(); n > 0 {
+		a.note("dyad: %d bytes of a write that was interrupted were removed from the log; the messages in them were not acknowledged, so their clients send them again", n)
+	}
 	st := s.State()
 	progress := fmt.Sprintf("%-11s epoch %d of %d, %d messages\n", "state", min(st.Epoch, st.Epochs), st.Epochs, st.Visits)
 	if c.Check {
