@@ -39,6 +39,9 @@ func TestUpSum(t *testing.T) {
 // Runs of a pure epsilon use up a cap as decimals add up, and no run more fits in: five of
 // 0.2, ten of 0.1, a hundred of 0.01 at a cap of 1.
 func TestLedgerCapsAreDecimals(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	c, err := CertificateForTest(0.02)
 	if err != nil {
 		t.Fatal(err)
