@@ -128,8 +128,8 @@ type Expansion struct {
 	// the Chebyshev coefficients c_a of the interpolant.
 	CoefNorm, CoefGrowth float64
 	// PowerNorm bounds sum_i |m_i| for the interpolant sum_i m_i y^i, and PowerGrowth
-	// sum_a |c_a| |T_a(sqrt(-1))|: the sum of the absolute values of all terms of which
-	// the m_i are sums.
+	// sum_a |c_a| |T_a(sqrt(-1))|: the sum of the absolute values of all terms that
+	// the m_i add up.
 	PowerNorm, PowerGrowth float64
 }
 

@@ -52,7 +52,7 @@ func newOutput(path string, force bool, inputs ...string) (*output, error) {
 	return &output{path, name, force}, nil
 }
 
-// checkOut is newOutput for who only asks.
+// checkOut is newOutput without creating anything.
 func checkOut(path string, force bool, inputs ...string) error {
 	_, err := newOutput(path, force, inputs...)
 	return err
