@@ -18,6 +18,7 @@ var (
 	formatText   = regexp.MustCompile(`^"(dyad-[a-z-]+/[0-9]+) ?"$`)
 	formatNumber = regexp.MustCompile(`^\w*([fF]ormat|[vV]ersion)$`)
 	formatSeed   = regexp.MustCompile(`^"(dyad/\w+ seeded source [0-9]+)[ .]*"$`)
+	pathInDocs   = regexp.MustCompile("`((?:\\w+/)+[\\w.]+)`")
 	formatInDocs = regexp.MustCompile("`(dyad-[a-z-]+/[0-9]+|dyad/\\w+ seeded source [0-9]+|\\w+` = [0-9]+)")
 )
 
@@ -88,6 +89,11 @@ func TestFormats(t *testing.T) {
 	for _, list := range []*[]string{&code, &docs} {
 		slices.Sort(*list)
 		*list = slices.Compact(*list)
+	}
+	for _, m := range pathInDocs.FindAllStringSubmatch(string(text), -1) {
+		if _, err := os.Stat(filepath.FromSlash(m[1])); err != nil {
+			t.Errorf("docs/formats.md: %v", err)
+		}
 	}
 	if len(code) < 8 {
 		t.Fatalf("only %d formats were found: %q", len(code), code)
