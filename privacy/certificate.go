@@ -9,10 +9,11 @@ import (
 	"dyad/privacy/internal/round"
 )
 
-// Certificate is a proved bound of how far a released vector can move, in the
-// Euclidean norm, when one record is replaced. It is the only number from which
-// noise is scaled. Its fields are unexported: it is built by the constructors of
-// this package, from public numbers, and nothing else.
+// Certificate is a proved bound of how far a released vector can move, in the Euclidean
+// norm, when one record is replaced. It is the only number from which noise is scaled
+// (docs/theory.md#certificate; docs/theory.md#output-perturbation for vectors that are
+// released once). Its fields are unexported: it is built by the constructors of this
+// package, from public numbers, and nothing else.
 type Certificate struct {
 	exact      float64 // sensitivity of the query in real arithmetic, rounded up
 	total      float64 // sensitivity of the computed query, rounded up; >= exact

@@ -42,7 +42,7 @@ const (
 //	AddRemove, records added:    (f(x), mix(x))
 //	ReplaceOne:                  (mix(x), mix(-x))
 //
-// (proofs: dominate.go, and dominate_group.go for k > 1), and no smaller pair dominates
+// (proof: docs/theory.md#poisson), and no smaller pair dominates
 // them: terms of norm Sensitivity in one direction, opposite in the two data sets, reach
 // it. The two cases of AddRemove compose separately: which one it is does not change from
 // release to release.
@@ -75,8 +75,8 @@ const MaxGroup = 256
 //
 //	((1-gamma) f(x) + gamma f(x-m),  f(x))
 //
-// and, the relation being symmetric, this gives the orders below 1 too (see
-// dominate.go for the proof).
+// and, the relation being symmetric, this gives the orders below 1 too
+// (proof: docs/theory.md#without-replacement).
 type WithoutReplacementEvent struct {
 	Law         NoiseLaw
 	Sensitivity float64 // > 0, roundoff included
