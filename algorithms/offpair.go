@@ -10,7 +10,7 @@ import (
 )
 
 // onePass is what OffPairStrC and OffPairC share: one pass of pairwise online
-// descent in a random order, output perturbation.
+// descent in a random order, output perturbation (docs/theory.md#offpair).
 type onePass struct {
 	info  Info
 	path  float64 // H of the equalising schedule, 0 for the public rule

@@ -36,7 +36,7 @@ func StreamByName(name string) (Stream, error) {
 	return nil, fmt.Errorf("algorithms: %q is no online algorithm; choose one of %s", name, strings.Join(names, ", "))
 }
 
-// Reading is how [Huai20] Algorithm 1 is read (privacy.md 2.2).
+// Reading is how [Huai20] Algorithm 1 is read (docs/theory.md#readings).
 type Reading int
 
 // The readings.
@@ -78,7 +78,7 @@ type StreamOptions struct {
 	PerClass bool
 	// BurnIn is the number of first records that only fill the buffer; 0 means
 	// min(Batch, Horizon-Batch), at least 1. More than 1 lowers the noise
-	// (privacy.md 2.2). Ignored in Paper mode, where the paper says it.
+	// (docs/theory.md#pairwise-stream). Ignored in Paper mode, where the paper says it.
 	BurnIn int
 }
 

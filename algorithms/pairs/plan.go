@@ -29,7 +29,7 @@ const smallestShrink = 0x1p-40
 // of terms of norm at most 1 whatever h_t is, and the step uses h_t times the noisy q.
 // As h_t is a function of the public matrix W_t, this is post-processing, and one
 // certificate (privacy.PairGroup) covers all batches: the noise is a pure function of
-// public numbers, the same for all pairs and graphs (privacy.md T6).
+// public numbers, the same for all pairs and graphs (docs/theory.md#pair-groups).
 func (s Spec) Plan() (*Plan, error) {
 	if err := s.fill(); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrPlan, err)
@@ -55,7 +55,7 @@ func (p *Plan) certify() error {
 	s := p.Spec
 	term := 1.0
 	if s.Mode == algorithms.Paper {
-		term = float64(s.Rows) // row by row: the whole has L1 norm up to d' (privacy.md 6.3)
+		term = float64(s.Rows) // row by row: the whole has L1 norm up to d' (docs/theory.md#pair-clipping)
 	}
 	if s.Sampling == Poisson {
 		return p.certifyPoisson()
