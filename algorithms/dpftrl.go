@@ -24,7 +24,7 @@ import (
 // in many updates, so the sensitivity is that of C u_k, not the norm of a column.
 //
 // The state has noiseless sums of gradients, about 20 vectors of the model's size
-// whatever the number of records is (privacy.ToeplitzFactor), and no noise: every row
+// whatever the number of records is (docs/theory.md#toeplitz-factor), and no noise: every row
 // has its own, which was released with it. A resumed stream draws fresh noise for
 // rows that nobody has seen.
 type DPFTRL struct{}

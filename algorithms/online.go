@@ -250,7 +250,7 @@ func (p *StreamPlan) mostPairs() int {
 	return p.Spec.Horizon - 1
 }
 
-// planSecret is reading A with step sizes eta[2..n].
+// planSecret is reading A with step sizes eta[2..n] (docs/theory.md#stream-outputs).
 func planSecret(i Info, s StreamSpec, rule string, eta []float64) (*StreamPlan, error) {
 	p := &StreamPlan{Algorithm: i.Name, Spec: s, Reading: SecretState, Rule: rule}
 	p.largestT = p.mostPairs()
