@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"dyad/privacy"
+	"dyad/privacy/local"
 )
 
 // guarantee is what a protocol may claim (docs/theory.md#local-protocols, docs/theory.md#local-messages).
@@ -13,7 +14,7 @@ import (
 // locally private for any two records, whatever their gradients, so also for the
 // gradient that a threshold, or a record that cannot be used, set to zero; State is
 // post-processing of messages, and the visits of a user compose to Epochs Epsilon.
-// PrestigeParticipation: privacy.DirectionChannel.ParticipationEpsilon is at most
+// PrestigeParticipation: local.DirectionChannel.ParticipationEpsilon is at most
 // Epsilon, with the gradient 0 sent whenever the answer should be no. PrestigeLabel: with
 // public x all that depends on y is one response; that to a tossed coin, for another label,
 // is a mixture of both. PrestigePrinted: a record with |w.x + b| below the threshold never
@@ -82,7 +83,7 @@ func (p *Plan) Shuffled(delta float64) (privacy.Guarantee, error) {
 		return privacy.Guarantee{}, fmt.Errorf("%w: shuffle amplification is stated for one message of every user an epoch (methods prestige and djw, batch 1)", ErrProtocol)
 	}
 	share := delta / float64(p.Epochs)
-	epsilon, err := privacy.ShuffleEpsilon(p.Epsilon, p.Users, share*(1-0x1p-50))
+	epsilon, err := local.ShuffleEpsilon(p.Epsilon, p.Users, share*(1-0x1p-50))
 	if err != nil {
 		return privacy.Guarantee{}, fmt.Errorf("%w: %w", ErrProtocol, err)
 	}

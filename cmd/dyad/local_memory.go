@@ -14,6 +14,7 @@ import (
 	"dyad/cmd/dyad/localserve"
 	"dyad/privacy"
 	"dyad/privacy/durable"
+	"dyad/privacy/local"
 )
 
 const memoryFormat = "dyad-local-client/1"
@@ -76,18 +77,15 @@ func openClientMemory(name string) (*clientMemory, error) {
 		m.close()
 		return nil, asInput(err)
 	}
-	text, err := os.ReadFile(path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
+	err = readJSON(path, maxModelBytes, &m.file)
+	if errors.Is(err, fs.ErrNotExist) {
 		return m, nil
-	case err == nil:
-		err = json.Unmarshal(text, &m.file)
 	}
 	if err == nil && m.file.Format != memoryFormat {
 		err = fmt.Errorf("it has format %q, this program reads %q", m.file.Format, memoryFormat)
 	}
 	for _, a := range m.file.Answers {
-		if !(a.Epsilon > 0 && a.Epsilon <= privacy.MaxLocalEpsilon) {
+		if !(a.Epsilon > 0 && a.Epsilon <= local.MaxEpsilon) {
 			err = errors.New("an answer in it has no epsilon")
 		}
 	}

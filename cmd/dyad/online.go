@@ -15,6 +15,7 @@ import (
 	"dyad/engine/dataset"
 	"dyad/privacy"
 	"dyad/privacy/durable"
+	"dyad/privacy/ledger"
 )
 
 type onlineCmd struct {
@@ -90,8 +91,8 @@ type online struct {
 	encoder *dataset.Encoder
 	plan    *algorithms.StreamPlan
 	public  bool
-	ledger  *privacy.Ledger
-	lock    *privacy.RunLock   // nil without a ledger
+	ledger  *ledger.Ledger
+	lock    *ledger.RunLock    // nil without a ledger
 	out     *output            // nil without --out
 	stream  *algorithms.Online // nil before the first record of a new run
 	run     string             // of a state without a record, not charged yet
@@ -199,6 +200,10 @@ func (o *online) prepare() (err error) {
 		records: o.Records, features: o.encoder.Dim(), epsilon: o.Epsilon, delta: o.Delta, l2: o.L2, radius: o.Radius,
 		boundsFromData: o.schema.BoundsFromData, selectedByLabel: o.schema.SelectsByLabel(),
 	}).plan(); err != nil {
+		return err
+	}
+	problem := o.plan.Spec.Kernel.Problem()
+	if err := o.a.needsMemory(problem.Loss.ParamDim(problem.D)); err != nil {
 		return err
 	}
 	if o.Regret {

@@ -9,7 +9,7 @@ import (
 
 	"dyad/algorithms"
 	"dyad/engine/dataset"
-	"dyad/privacy"
+	"dyad/privacy/ledger"
 )
 
 type trainCmd struct {
@@ -89,6 +89,10 @@ func (c *trainCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
+	problem := plan.Spec.Kernel.Problem()
+	if err := a.needsMemory(problem.Loss.ParamDim(problem.D)); err != nil {
+		return err
+	}
 	loss, err := c.definition()
 	if err != nil {
 		return err
@@ -108,7 +112,6 @@ func (c *trainCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	problem := plan.Spec.Kernel.Problem()
 	c.noteDevice(a, &problem)
 	run, err := algorithms.Run(a.ctx, train.records, algorithm, plan, options)
 	if err != nil {
@@ -127,7 +130,7 @@ func (c *trainCmd) Run(a *app) error {
 	if held != nil {
 		// The model is trained, charged and saved: figures that cannot be had
 		// are a warning.
-		if result.Held, err = evaluate(a.ctx, c.Task, plan.Spec.Kernel.Problem().Loss, run.Weights, *held, train.records, defaultEvaluation); err != nil {
+		if result.Held, err = evaluate(a.ctx, c.Task, problem.Loss, run.Weights, *held, train.records, defaultEvaluation); err != nil {
 			if a.ctx.Err() != nil {
 				return errors.Join(away, a.ctx.Err())
 			}
@@ -153,7 +156,7 @@ func (a *app) charged(err error) error {
 	} else if c != nil {
 		fmt.Fprintf(a.stderr, "dyad: run %s is charged and finished, so it cannot be resumed; what was trained here was dropped\n", c.Run)
 	}
-	if errors.Is(err, privacy.ErrResume) || errors.Is(err, algorithms.ErrCheckpoint) {
+	if errors.Is(err, ledger.ErrResume) || errors.Is(err, algorithms.ErrCheckpoint) {
 		return asInput(err)
 	}
 	return err
@@ -231,7 +234,7 @@ func (c *trainCmd) split(all sample) (train sample, held *sample, err error) {
 
 // fingerprint is that of the files that the records came from, one after the
 // other.
-func fingerprint(l *privacy.Ledger, paths ...string) (string, error) {
+func fingerprint(l *ledger.Ledger, paths ...string) (string, error) {
 	var all []io.Reader
 	for _, path := range paths {
 		if path == "" {
