@@ -16,6 +16,7 @@ const olderBook = "privacy" + ".md"
 
 var (
 	theoryReference = regexp.MustCompile(`theory\.md#([A-Za-z0-9-]+)`)
+	theoryLink      = regexp.MustCompile(`\]\(#([A-Za-z0-9-]+)\)`)
 	theoryAnchor    = regexp.MustCompile(`<a id="([a-z0-9-]+)"></a>`)
 	theoryHeading   = regexp.MustCompile(`(?m)^(?:(<a id="[a-z0-9-]+"></a>)\n\n)?(##|###) (\S+)`)
 	theoryCitation  = regexp.MustCompile(`\s\((\d+\.\d+)\)`)
@@ -29,7 +30,7 @@ var (
 // its text, and files are all texts of the repository by their slash-separated paths.
 //
 // Sections and subsections are numbered without gaps and have an anchor each; anchors are
-// unique; numbers in brackets, files and tests that the book names are there; every reference
+// unique; numbers in brackets, links, files and tests of the book are there; every reference
 // has its anchor; a file refers to every subsection that says which files use it; every
 // reason for a guarantee in a golden file cites a section; nobody refers to the older book.
 func theoryDefects(book string, files map[string]string) (defects []string) {
@@ -55,6 +56,11 @@ func theoryDefects(book string, files map[string]string) (defects []string) {
 			defect("heading %s has no anchor", m[3])
 		}
 		numbers[m[3]] = true
+	}
+	for _, m := range theoryLink.FindAllStringSubmatch(book, -1) {
+		if !anchors[m[1]] {
+			defect("a link to #%s, which is not there", m[1])
+		}
 	}
 	for _, m := range theoryCitation.FindAllStringSubmatch(book, -1) {
 		if !numbers[m[1]] {
@@ -157,6 +163,7 @@ func TestTheoryDefectsAreFound(t *testing.T) {
 		{old: "<a id=\"one\"></a>\n\n", want: "heading 1 has no anchor"},
 		{old: `id="one"`, new: `id="first"`, want: `two anchors "first"`},
 		{old: "(1.1)", new: "(1.4)", want: "section (1.4) is not there"},
+		{old: "(1.1)", new: "[1.1](#last)", want: "a link to #last, which is not there"},
 		{old: "noise.go", new: "sound.go", want: "#first names the file privacy/sound.go, which is not there"},
 		{old: "TestNoise", new: "TestSound", want: "the test TestSound is not there"},
 		{path: "privacy/noise.go", text: "// No proof.\n", want: "#first is used by files, and none refers to it"},
