@@ -80,6 +80,11 @@ func (c Certificate) sampled() bool { return c.batch > 0 || c.rate > 0 }
 // squares: they are in the L2 norm and about Gaussian noise only.
 func (c Certificate) joint() bool { return c.releases > 0 && !c.added || c.hidden.steps > 0 }
 
+// gaussianOnly says that the certificate grants no pure epsilon: a joint L2 bound says nothing
+// about it, and the sensitivity of a Poisson batch is that of one record added, where up to
+// 2 group of them are exchanged.
+func (c Certificate) gaussianOnly() bool { return c.joint() || c.rate > 0 }
+
 // pureEvent is one release, or all of a stream, of noise that is (s/scale)-DP for a
 // query that moves by at most s.
 func (c Certificate) pureEvent(sensitivity, scale float64) account.Event {

@@ -36,8 +36,8 @@ func (m Laplace) Event(c Certificate) account.Event {
 
 // sensitivity bounds the L1 sensitivity: the square root and the product round.
 func (m Laplace) sensitivity(c Certificate) float64 {
-	if c.joint() {
-		return math.Inf(1) // a joint L2 bound says nothing about pure epsilon
+	if c.gaussianOnly() {
+		return math.Inf(1)
 	}
 	if m.Coordinates == 1 || c.manhattan {
 		return c.Sensitivity()
