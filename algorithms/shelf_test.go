@@ -24,7 +24,7 @@ type testShelf struct {
 	dropped int
 }
 
-func (s *testShelf) Keep(o *algorithms.Outcome) (privacy.Kept, error) {
+func (s *testShelf) Keep(o *algorithms.Result) (privacy.Kept, error) {
 	s.kept = slices.Clone(o.Weights)
 	s.charges, s.open, _ = s.w.state()
 	if s.onKeep != nil {

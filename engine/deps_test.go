@@ -24,7 +24,7 @@ var importRules = map[string][]string{
 	"engine/cuda":         {"engine", "engine/pairgraph", "autodiff", "kernels"},
 	"engine/enginetest":   {"engine", "autodiff", "kernels"},
 	"algorithms":          {"engine", "engine/pairgraph", "privacy"},
-	"algorithms/local":    {"engine", "privacy"},
+	"algorithms/local":    {"algorithms", "engine", "privacy"},
 	"algorithms/pairs":    {"algorithms", "engine", "engine/pairgraph", "privacy"},
 	"algorithms/algotest": {"algorithms", "engine", "privacy"},
 	"algorithms/audit":    {"algorithms", "algorithms/algotest", "algorithms/pairs", "engine", "engine/pairgraph", "privacy"},

@@ -88,7 +88,7 @@ type online struct {
 	a       *app
 	schema  *dataset.Schema
 	encoder *dataset.Encoder
-	plan    *algorithms.StreamPlan
+	plan    *algorithms.Plan
 	public  bool
 	ledger  *privacy.Ledger
 	lock    *privacy.RunLock   // nil without a ledger
@@ -226,8 +226,12 @@ func (o *online) release(records int, w []float64) onlineRelease {
 }
 
 func (o *online) announce(session *privacy.LiveSession) error {
+	noise := 0.0
+	if o.plan.Noise != nil {
+		noise = o.plan.Noise.NoiseNorm(1)
+	}
 	return o.line(onlineStart{
-		Algorithm: o.plan.Algorithm, Features: o.encoder.FeatureNames(), Noise: o.plan.Noise.Sigma, StepRule: o.plan.Rule,
+		Algorithm: o.plan.Algorithm, Features: o.encoder.FeatureNames(), Noise: noise, StepRule: o.plan.Schedule.Name,
 		Guarantee: o.guarantee(session.Receipt().Warnings), DataID: o.DataID, Run: o.stream.Run, Records: o.stream.Count(),
 	})
 }

@@ -47,7 +47,7 @@ type pairsInspectResult struct {
 
 // Run describes the pairs.
 func (c *pairsInspectCmd) Run(a *app) error {
-	d, err := c.load(a, pairFlags{Loss: c.Loss, DegreeCap: c.DegreeCap, Density: c.Density, PairSeed: c.PairSeed})
+	d, err := c.load(a, pairFlags{Loss: c.Loss, DegreeCap: c.DegreeCap, Density: c.Density, PairSeed: c.PairSeed}, false)
 	if err != nil {
 		return err
 	}

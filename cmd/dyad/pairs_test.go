@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"dyad/algorithms/pairs"
+	"dyad/algorithms"
 )
 
 // people writes records with ids and no labels, pairs that differ in the first
@@ -92,7 +92,7 @@ func TestPreferencesRoad(t *testing.T) {
 		t.Fatalf("exit %d, %v: %s%s", code, err, out, errs)
 	}
 	m, err := readModel(filepath.Join(dir, "pairs.json"))
-	if err != nil || m.Pairs == nil || m.Pairs.Kappa != 2 || m.Guarantee.Epsilon != r.Guarantee.Epsilon {
+	if err != nil || m.Pairs == nil || m.Pairs.Number("kappa") != 2 || m.Guarantee.Epsilon != r.Guarantee.Epsilon {
 		t.Errorf("the model lacks its report: %v", err)
 	}
 }
@@ -109,7 +109,7 @@ func TestPairsPlanIsTheReportOfTrain(t *testing.T) {
 	}
 	for _, unit := range []string{"individual", "group"} {
 		code, out, errs = dyad(t, dir, append([]string{"--json", "pairs", "plan", "-n", "200", "--schema", "patients.yaml", "--unit", unit}, flags...)...)
-		var plan pairs.Report
+		var plan algorithms.Report
 		if err := json.Unmarshal([]byte(out), &plan); code != exitOK || err != nil {
 			t.Fatalf("exit %d, %v: %s", code, err, errs)
 		}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"dyad/algorithms"
 	"dyad/engine/dataset"
 )
 
@@ -71,6 +72,11 @@ func (c *planCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
+	return a.emitPlan(p)
+}
+
+// emitPlan prints the report of a plan.
+func (a *app) emitPlan(p *algorithms.Plan) error {
 	r := p.Report()
 	return a.emit(r, r.Text()+"nothing     was charged or read: this is a plan\n")
 }

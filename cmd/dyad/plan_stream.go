@@ -34,7 +34,7 @@ type streamRequest struct {
 }
 
 // plan builds the plan; an option that an algorithm does not have is an error.
-func (r streamRequest) plan() (*algorithms.StreamPlan, error) {
+func (r streamRequest) plan() (*algorithms.Plan, error) {
 	mode, err := algorithms.ParseMode(r.mode)
 	if err != nil {
 		return nil, asInput(err)
@@ -107,8 +107,7 @@ func (c *planCmd) streams(a *app, shape dataShape) (asked bool, err error) {
 	if err != nil {
 		return true, err
 	}
-	r := p.Report()
-	return true, a.emit(r, r.Text()+"nothing     was charged or read: this is a plan\n")
+	return true, a.emitPlan(p)
 }
 
 // onlineRadius is the default radius of online algorithms.
