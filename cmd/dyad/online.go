@@ -194,11 +194,8 @@ func (o *online) prepare() (err error) {
 	if o.DataID == "" {
 		o.DataID = o.schema.DataID
 	}
-	if o.plan, err = (streamRequest{
-		streamFlags: o.streamFlags, lossFlags: o.lossFlags, algorithm: o.Algorithm, mode: o.Mode, task: o.Task,
-		records: o.Records, features: o.encoder.Dim(), epsilon: o.Epsilon, delta: o.Delta, l2: o.L2, radius: o.Radius,
-		boundsFromData: o.schema.BoundsFromData, selectedByLabel: o.schema.SelectsByLabel(),
-	}).plan(); err != nil {
+	flags := planFlags{Algorithm: o.Algorithm, Mode: o.Mode, Task: o.Task, lossFlags: o.lossFlags, Epsilon: o.Epsilon, Delta: o.Delta, L2: &o.L2, Radius: o.Radius}
+	if o.plan, err = o.streamFlags.plan(flags, shapeOf(o.encoder, o.Records)); err != nil {
 		return err
 	}
 	problem := o.plan.Spec.Kernel.Problem()

@@ -293,7 +293,9 @@ func (f pairFlags) loadSchema(file string) (*dataset.Schema, error) {
 	return dataset.LoadUnlabelledSchema(file)
 }
 
-// provenance is that of the records of a schema.
+// provenance is that of the records of a schema; pairs of a file leave nobody out.
 func (f pairFlags) provenance(s *dataset.Schema) algorithms.Provenance {
-	return algorithms.Provenance{BoundsFromData: s.BoundsFromData, SelectedByLabel: f.labelled() && s.SelectsByLabel()}
+	p := provenance(s)
+	p.SelectedByLabel = p.SelectedByLabel && f.labelled()
+	return p
 }

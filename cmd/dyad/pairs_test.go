@@ -230,7 +230,7 @@ func TestPairsInspect(t *testing.T) {
 	people(t, dir)
 	inspect := []string{"pairs", "inspect", "--data", "people.csv", "--schema", "people.yaml", "--pairs", "pairs.csv"}
 	code, out, errs := dyad(t, dir, inspect...)
-	for _, want := range []string{"60 pairs of 60 individuals", "PRIVATE", "must not set the noise", "kappa    2; kappa' = 2"} {
+	for _, want := range []string{"60 pairs of 60 individuals", "PRIVATE", "must not set the noise", "kappa       2; kappa' = 2"} {
 		if code != exitOK || !strings.Contains(out, want) { // i to i + 7 mod 60 is one cycle
 			t.Errorf("exit %d: the output lacks %q: %s%s", code, want, out, errs)
 		}
