@@ -6,6 +6,8 @@ import (
 	"math"
 
 	"dyad/privacy"
+	"dyad/privacy/account"
+	"dyad/privacy/ledger"
 )
 
 // Plan is what a run will do and what that guarantees, computed from public numbers: it
@@ -16,7 +18,7 @@ type Plan struct {
 	Mode        Mode
 	Certificate privacy.Certificate // zero if there is no noise
 	Noise       privacy.Mechanism   // of one release; nil if there is none
-	Events      []privacy.Event     // everything that is released
+	Events      []account.Event     // everything that is released
 	Guarantee   privacy.Guarantee
 	// Facts are what a report says besides. It makes those of Spec and Schedule itself.
 	Facts Facts
@@ -147,7 +149,7 @@ func (p *Plan) releasePlan(paper privacy.Mechanism, theorem string) error {
 // account fills in the guarantee of the events, all of them releases with noise
 // like p.Noise and certificates like p.Certificate. In Paper mode it is what they
 // provably give, beside the claim of the theorem, the budget.
-func (p *Plan) account(theorem string, events ...privacy.Event) error {
+func (p *Plan) account(theorem string, events ...account.Event) error {
 	s, pr := p.Spec, p.Spec.Kernel.Problem()
 	g := privacy.Guarantee{
 		Unit:     "one record",
@@ -177,7 +179,7 @@ func (p *Plan) account(theorem string, events ...privacy.Event) error {
 // Promise fills in Events and Guarantee: that of g with what the events compose to at the
 // budget, with the certificate as its reason if g has none, and with what a budget for n
 // units and the provenance of the records add to it.
-func (p *Plan) Promise(b privacy.Budget, n int, from Provenance, g privacy.Guarantee, events ...privacy.Event) (err error) {
+func (p *Plan) Promise(b privacy.Budget, n int, from Provenance, g privacy.Guarantee, events ...account.Event) (err error) {
 	p.Events = events
 	g.Derivation = cmp.Or(g.Derivation, p.Certificate.Derivation())
 	if w := privacy.DeltaWarning(b.Delta, n); w != "" {
@@ -189,9 +191,9 @@ func (p *Plan) Promise(b privacy.Budget, n int, from Provenance, g privacy.Guara
 }
 
 // Charge is what a ledger records of a run of the plan on the data of an id.
-func (p *Plan) Charge(dataID string) privacy.Charge {
+func (p *Plan) Charge(dataID string) ledger.Charge {
 	g := p.Guarantee
-	return privacy.Charge{DataID: dataID, Algorithm: p.Algorithm, Events: p.Events, Guarantee: g.String(), Unit: g.Unit, Relation: g.Relation, Released: g.Released}
+	return ledger.Charge{DataID: dataID, Algorithm: p.Algorithm, Events: p.Events, Guarantee: g.String(), Unit: g.Unit, Relation: g.Relation, Released: g.Released}
 }
 
 // constants is the assumption about those of the loss.

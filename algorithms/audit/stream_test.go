@@ -13,6 +13,7 @@ import (
 	"dyad/engine"
 	"dyad/engine/cpu"
 	"dyad/privacy"
+	"dyad/privacy/account"
 )
 
 // streamPlan is a certified plan for n records of 2 features.
@@ -133,7 +134,7 @@ func TestUnderNoisedStreamIsCaught(t *testing.T) {
 		bug := *p
 		noise := p.Noise.(privacy.Gaussian)
 		bug.Noise = privacy.Gaussian{Sigma: noise.Sigma / 4, Grid: noise.Grid / 4}
-		bug.Events = []privacy.Event{bug.Noise.Event(bug.Certificate)}
+		bug.Events = []account.Event{bug.Noise.Event(bug.Certificate)}
 		broken := sound
 		broken.Stream = &bug
 		caught, refuted := 0, 0

@@ -8,6 +8,7 @@ import (
 	"dyad/algorithms"
 	"dyad/engine/pairgraph"
 	"dyad/privacy"
+	"dyad/privacy/account"
 )
 
 // Plan is what a training will do, computed from public numbers. Certificate and Noise are
@@ -120,11 +121,11 @@ func (p *Plan) KnownBatches() float64 {
 	if p.Spec.Sampling != Poisson || p.Noise == nil {
 		return 0
 	}
-	var a privacy.Total
+	var a account.Total
 	if err := a.Compose(p.Events[0]); err != nil {
 		return math.Inf(1)
 	}
-	return privacy.GDPEpsilon(a.Mu(), p.Spec.Budget.Delta)
+	return account.GDPEpsilon(a.Mu(), p.Spec.Budget.Delta)
 }
 
 // roundoff bounds the error of one computed release, relative to the clip: the summation
@@ -178,8 +179,8 @@ func (p *Plan) account() error {
 		p.protects(&g)
 	}
 	if s.Sampling == Poisson {
-		event = privacy.Repeat(event, releases)
-		p.Events = []privacy.Event{event}
+		event = account.Repeat(event, releases)
+		p.Events = []account.Event{event}
 		formed += " and secret coins; which pairs were in which batch, and how many, stays secret"
 		g.Derivation += fmt.Sprintf("; %d releases composed by privacy loss distributions; full batches with this noise would have epsilon = %.4g, and for this epsilon need sigma = %.6g",
 			releases, p.KnownBatches(), privacy.UnsampledSigma(p.Certificate, s.Budget, releases))

@@ -12,6 +12,7 @@ import (
 	"dyad/algorithms"
 	"dyad/engine/pairgraph"
 	"dyad/privacy"
+	"dyad/privacy/account"
 )
 
 // Train runs a plan over data: W starts at a random point of the ball of radius
@@ -272,7 +273,7 @@ func (p *Plan) trainPerturbed(ctx context.Context, data *pairgraph.Data, classes
 	}
 	defer func() { _ = done() }()
 	// What is left is post-processing of perturbed data.
-	exact, err := privacy.NewPublicSession(o.Source, []privacy.Event{privacy.PublicEvent{}})
+	exact, err := privacy.NewPublicSession(o.Source, []account.Event{account.PublicEvent{}})
 	if err != nil {
 		return nil, err
 	}

@@ -14,6 +14,7 @@ import (
 	"dyad/engine/dataset"
 	"dyad/engine/metrics"
 	"dyad/privacy"
+	"dyad/privacy/account"
 )
 
 type localSimulateCmd struct {
@@ -187,14 +188,14 @@ func (c *localSimulateCmd) job(p *local.Plan, loss lossSpec) algorithms.Job {
 	q := p.Plan
 	q.Objective = fmt.Sprintf("%s: %s %v, clip %v; lambda = %v of %v; radius = %v; bias = %v; %s of the iterates", loss.Name, loss.Formula, loss.Params, loss.Clip, p.L2, c.Grid, p.Radius, p.Bias, c.Iterate)
 	if p.Guarantee.Kind == privacy.None {
-		q.Events = []privacy.Event{privacy.NonPrivateEvent{}}
+		q.Events = []account.Event{account.NonPrivateEvent{}}
 	} else {
 		if len(c.Grid) > 0 {
 			q.Guarantee = p.Choosing(local.Choice{Accuracies: make([]float64, len(c.Grid)), Folds: c.Folds})
 		}
 		q.Guarantee.Unit, q.Guarantee.Relation, q.Guarantee.Released = "one record", "replace-one", "the model of a simulation of all users"
 		q.Guarantee.Warnings = nil // told adds those of the protocol
-		q.Events = []privacy.Event{privacy.PureEvent{Epsilon: privacy.BelowDecimal(p.Epsilon), Count: p.Messages(len(c.Grid), c.Folds)}}
+		q.Events = []account.Event{account.PureEvent{Epsilon: privacy.BelowDecimal(p.Epsilon), Count: p.Messages(len(c.Grid), c.Folds)}}
 	}
 	return algorithms.Job{Plan: &q, Withholds: true, OwnNoise: true}
 }

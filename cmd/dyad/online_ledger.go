@@ -11,6 +11,7 @@ import (
 
 	"dyad/algorithms"
 	"dyad/privacy"
+	"dyad/privacy/ledger"
 )
 
 // handOver ends an attempt that stops in order: the ledger counts it as a resume, whose
@@ -37,7 +38,7 @@ func (o *online) count() error {
 }
 
 // charge is what the ledger is told.
-func (o *online) charge() privacy.Charge {
+func (o *online) charge() ledger.Charge {
 	c := o.plan.Charge(o.DataID)
 	c.Counted = true
 	return c
@@ -170,7 +171,7 @@ func (o *online) resumeCharged(state *algorithms.StreamState, source *privacy.So
 		return nil, err
 	}
 	var err error
-	if o.lock, err = o.ledger.LockRun(state.Run); errors.Is(err, privacy.ErrResume) {
+	if o.lock, err = o.ledger.LockRun(state.Run); errors.Is(err, ledger.ErrResume) {
 		return nil, asInput(err)
 	} else if err != nil {
 		return nil, err
@@ -191,7 +192,7 @@ func (o *online) resumeCharged(state *algorithms.StreamState, source *privacy.So
 		}
 	}
 	session, err := o.lock.Resume(o.charge(), state.Position(), state.Session, source)
-	if errors.Is(err, privacy.ErrResume) {
+	if errors.Is(err, ledger.ErrResume) {
 		err = asInput(err)
 	}
 	return session, err
@@ -202,7 +203,7 @@ func (o *online) end() error {
 	if o.public {
 		return nil
 	}
-	err := o.ledger.Finish(o.stream.Run, privacy.StatusReleased)
+	err := o.ledger.Finish(o.stream.Run, ledger.StatusReleased)
 	if err == nil {
 		o.a.at("finished")
 	}
