@@ -181,8 +181,8 @@ func (p *Plan) descend(ctx context.Context, sum batchSum, session privacy.Sessio
 }
 
 // fits checks that data are what the plan was made for. It looks at public properties
-// only: numbers, bounds and, for Individual, how often an id occurs in pairs. That labels
-// compare classes, where they are to, concerns those who label.
+// only: numbers, bounds and, for Individual, how often an id occurs in pairs; and, where
+// pairs come with classes, at how their labels were made.
 func (p *Plan) fits(data *pairgraph.Data, classes []int32) error {
 	s, g := p.Spec, data.Graph()
 	norm, bound := data.Norm()
