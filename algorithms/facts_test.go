@@ -62,7 +62,7 @@ func TestReportsSurviveJSON(t *testing.T) {
 // hinge is not smooth: its reports have a null.
 func hinge(t *testing.T) engine.Loss {
 	t.Helper()
-	phi, err := engine.NewExpression("hinge", "max(0, 1 - u)", engine.ExpressionOptions{})
+	phi, err := engine.NewExpression("hinge", "max(0, 0.01 - u)", engine.ExpressionOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
