@@ -107,7 +107,7 @@ type Report struct {
 // Report returns what p says of itself, what it releases and what that guarantees.
 func (p *Plan) Report() Report {
 	r := Report{Facts: p.Facts, Guarantee: p.Guarantee}
-	if p.Spec.Kernel != nil {
+	if len(p.Facts.values) == 0 && p.Spec.Kernel != nil {
 		r.Facts = p.trainingFacts()
 	}
 	for _, e := range p.Events {

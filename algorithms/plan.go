@@ -20,8 +20,8 @@ type Plan struct {
 	Noise       privacy.Mechanism   // of one release; nil if there is none
 	Events      []account.Event     // everything that is released
 	Guarantee   privacy.Guarantee
-	// Facts are what reports say besides. Of a plan with a Spec they are left out: Report
-	// makes them from Spec and Schedule.
+	// Facts are what reports say besides; empty for those that Report makes from Spec and
+	// Schedule.
 	Facts Facts
 	// Objective is what the ledger records of what is minimised, so that a run is resumed
 	// with the plan of its first attempt; "" for that of Spec.
