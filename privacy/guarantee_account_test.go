@@ -9,9 +9,9 @@ import (
 // Account gives what the accountant of plans and ledgers gives, in the form that the
 // budget asks for, and judges claims by it.
 func TestAccount(t *testing.T) {
-	gaussian := account.GaussianEvent{Sensitivity: 1, Sigma: 2, Count: 3}
-	batch := account.WithoutReplacementEvent{Records: 100, Batch: 10, Law: account.GaussianLaw, Sensitivity: 1, Scale: 2, Count: 5}
-	pure := account.PureEvent{Epsilon: 0.25, Count: 4}
+	gaussian := account.Repeat(account.GaussianEvent{Sensitivity: 1, Sigma: 2}, 3)
+	batch := account.Repeat(account.WithoutReplacementEvent{Event: account.GaussianEvent{Sensitivity: 1, Sigma: 2}, Batch: 10, Records: 100}, 5)
+	pure := account.Repeat(account.PureEvent{Epsilon: 0.25}, 4)
 	for _, c := range []struct {
 		name   string
 		events []account.Event
@@ -42,7 +42,7 @@ func TestAccount(t *testing.T) {
 			}
 		}
 	}
-	if g, err := Account([]account.Event{account.GaussianEvent{Sensitivity: -1, Sigma: 1, Count: 1}}, Budget{Epsilon: 1}, Guarantee{}); err == nil {
+	if g, err := Account([]account.Event{account.GaussianEvent{Sensitivity: -1, Sigma: 1}}, Budget{Epsilon: 1}, Guarantee{}); err == nil {
 		t.Errorf("an event out of range gives %+v", g)
 	}
 }

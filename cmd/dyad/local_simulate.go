@@ -195,7 +195,7 @@ func (c *localSimulateCmd) job(p *local.Plan, loss lossSpec) algorithms.Job {
 		}
 		q.Guarantee.Unit, q.Guarantee.Relation, q.Guarantee.Released = "one record", "replace-one", "the model of a simulation of all users"
 		q.Guarantee.Warnings = nil // told adds those of the protocol
-		q.Events = []account.Event{account.PureEvent{Epsilon: privacy.BelowDecimal(p.Epsilon), Count: p.Messages(len(c.Grid), c.Folds)}}
+		q.Events = []account.Event{account.Repeat(account.PureEvent{Epsilon: privacy.BelowDecimal(p.Epsilon)}, p.Messages(len(c.Grid), c.Folds))}
 	}
 	return algorithms.Job{Plan: &q, Withholds: true, OwnNoise: true}
 }

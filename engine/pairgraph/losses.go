@@ -89,7 +89,7 @@ type BradleyTerry struct{}
 // Name returns "bradley-terry".
 func (BradleyTerry) Name() string { return "bradley-terry" }
 
-// Parameter is none.
+// Parameter returns "": the loss has no parameter.
 func (BradleyTerry) Parameter() (string, float64) { return "", 0 }
 
 // Value returns the loss.
