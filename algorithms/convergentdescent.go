@@ -69,12 +69,9 @@ func (a ConvergentDescent) Plan(s Spec) (*Plan, error) {
 	if err := checkApplies(a.Info(), s); err != nil {
 		return nil, err
 	}
-	schedule, err := descentOptions{a.Steps, a.StepSize, a.Path}.schedule(name, s)
+	schedule, err := descentOptions{a.Steps, a.StepSize, a.Path}.contracting(name, s)
 	if err != nil {
 		return nil, err
-	}
-	if limit := s.largestStep(); schedule.Constant > limit {
-		return nil, fmt.Errorf("%w: %s: step size %.6g exceeds 2/(L~+alpha) = %.6g (L~ = L + alpha, L = %.6g, alpha = %.6g); use a smaller one", ErrAssumption, name, schedule.Constant, limit, s.Constants.Smoothness, s.L2)
 	}
 	c, noise, err := a.noise(s, schedule)
 	if err != nil {

@@ -65,14 +65,11 @@ func (a DPGDC) Plan(s Spec) (*Plan, error) {
 	if err := paperHasNoGroups(a.Info(), s); err != nil {
 		return nil, err
 	}
-	schedule, err := descentOptions{a.Steps, a.StepSize, a.Path}.schedule(a.Info().Name, s)
+	schedule, err := descentOptions{a.Steps, a.StepSize, a.Path}.contracting(a.Info().Name, s)
 	if err != nil {
 		return nil, err
 	}
 	schedule.Average = true
-	if limit := s.largestStep(); !(schedule.Constant <= limit) {
-		return nil, fmt.Errorf("%w: dpgdc: step size %.6g exceeds 2/L = %.6g (L = %.6g); use a smaller one", ErrAssumption, schedule.Constant, limit, s.Constants.Smoothness)
-	}
 	pairs := problem.Pairs()
 	certificate, err := s.averageDescent(schedule.Steps, schedule.Constant, pairs, s.Kernel)
 	if err != nil {

@@ -164,6 +164,9 @@ func (o descentOptions) validate(name string) error {
 	return checkSteps(name, o.steps)
 }
 
+// smallestDescentSteps is the least number of steps by the public rule.
+const smallestDescentSteps = 32
+
 // roughSteps is the number of steps by the public rule for a loss that is not smooth.
 const roughSteps = 1000
 
@@ -205,4 +208,14 @@ func (o descentOptions) schedule(name string, s Spec) (Schedule, error) {
 		}
 	}
 	return Schedule{Name: rule, Steps: steps, Constant: eta, Path: eta * float64(steps)}, checkSteps(name, steps)
+}
+
+// contracting is schedule for an algorithm whose certificate holds for steps of at most
+// 2/(L~+alpha).
+func (o descentOptions) contracting(name string, s Spec) (Schedule, error) {
+	schedule, err := o.schedule(name, s)
+	if limit := s.largestStep(); err == nil && !(schedule.Constant <= limit) {
+		err = fmt.Errorf("%w: %s: step size %.6g exceeds 2/(L~+alpha) = %.6g (L~ = L + alpha, L = %.6g, alpha = %.6g); use a smaller one", ErrAssumption, name, schedule.Constant, limit, s.Constants.Smoothness, s.L2)
+	}
+	return schedule, err
 }

@@ -100,7 +100,7 @@ func TestPlansOverWideRanges(t *testing.T) {
 				check(p.Certificate, mean)
 			case algorithms.DPEGD:
 				total := 0
-				for _, e := range p.Epochs {
+				for _, e := range p.Parts {
 					_, mean := moves(e.Records, e.Steps, e.StepSize)
 					check(e.Certificate, mean)
 					total += e.Records

@@ -241,8 +241,8 @@ func TestMoveOfEpochs(t *testing.T) {
 	for _, b := range []privacy.Budget{approximate, pure} {
 		a := algorithms.DPEGD{Steps: 4}
 		p := plan(t, a, audit.Linear{}, 40, 2, b)
-		if len(p.Epochs) < 3 {
-			t.Fatalf("%d epochs", len(p.Epochs))
+		if len(p.Parts) < 3 {
+			t.Fatalf("%d epochs", len(p.Parts))
 		}
 		target, err := audit.Worst(context.Background(), a, p, 1)
 		if err != nil {

@@ -17,7 +17,7 @@ import (
 )
 
 // streamPlan is a certified plan for n records of 2 features.
-func streamPlan(t testing.TB, a algorithms.Stream, loss engine.Loss, n int, radius float64, b privacy.Budget, o algorithms.StreamOptions) *algorithms.StreamPlan {
+func streamPlan(t testing.TB, a algorithms.Stream, loss engine.Loss, n int, radius float64, b privacy.Budget, o algorithms.StreamOptions) *algorithms.Plan {
 	t.Helper()
 	l2 := 0.0
 	if a.Info().NeedsL2 {
@@ -35,7 +35,7 @@ func streamPlan(t testing.TB, a algorithms.Stream, loss engine.Loss, n int, radi
 	return p
 }
 
-func streamTarget(p *algorithms.StreamPlan, k int) audit.Target {
+func streamTarget(p *algorithms.Plan, k int) audit.Target {
 	data, neighbour := algotest.WorstCase(p.Spec.Horizon, p.Spec.Kernel.Problem().D, k, engine.UnitBounds())
 	return audit.Target{Stream: p, Data: data, Neighbour: neighbour, Instance: fmt.Sprintf("structured, record %d", k)}
 }
@@ -132,7 +132,8 @@ func TestUnderNoisedStreamIsCaught(t *testing.T) {
 			t.Fatal(err)
 		}
 		bug := *p
-		bug.Noise.Sigma, bug.Noise.Grid = p.Noise.Sigma/4, p.Noise.Grid/4
+		noise := p.Noise.(privacy.Gaussian)
+		bug.Noise = privacy.Gaussian{Sigma: noise.Sigma / 4, Grid: noise.Grid / 4}
 		bug.Events = []account.Event{bug.Noise.Event(bug.Certificate)}
 		broken := sound
 		broken.Stream = &bug

@@ -58,7 +58,8 @@ func (p *Plan) guarantee() privacy.Guarantee {
 			fmt.Sprintf("if all features were public, the labels would have %g-LDP: one fresh response of epsilon %g in each of %d epochs", timesUp(p.Epochs, p.response.Epsilon), p.response.Epsilon, p.Epochs),
 		}
 	case Curriculum, SGD:
-		return privacy.Guarantee{Kind: privacy.None, Unit: "nobody", Released: "exact gradients", Warnings: []string{"non-private baseline: the server sees every gradient"}}
+		_, g = privacy.Exact("exact gradients", "the server sees every gradient")
+		return g
 	}
 	if reach := p.Radius*p.FeatureNorm + math.Abs(p.Bias); p.Method.gradual() && p.Threshold > reach {
 		wasted, threshold := 0, p.Threshold

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 
+	"dyad/algorithms"
 	"dyad/privacy"
 	"dyad/privacy/local"
 )
@@ -121,8 +122,11 @@ const MaxEpochs = 1_000_000
 
 const maxUsers = 1 << 40
 
-// Plan is a validated protocol with its constants. It is immutable and public.
+// Plan is a validated protocol with its constants. It is immutable and public. Its
+// guarantee is for one user, all epochs together; its events are those of a Job, as the
+// noise of messages is drawn by users, not by a session.
 type Plan struct {
+	algorithms.Plan
 	Protocol
 	// Lipschitz is L: the gradient of the loss part has norm at most L = R_x sup
 	// |phi'|, and is clipped to it.
@@ -130,8 +134,6 @@ type Plan struct {
 	// EstimateNorm is B: the norm of a decoded message, or a bound of the gradient
 	// without privacy. Steps are eta_t = R/(lambda B sqrt t).
 	EstimateNorm float64
-	// Guarantee is for one user, all epochs together.
-	Guarantee privacy.Guarantee
 
 	channel  *local.DirectionChannel // nil without private sampling
 	response local.RandomizedResponse
@@ -142,7 +144,7 @@ func (p Protocol) Plan() (*Plan, error) {
 	if err := p.fill(); err != nil {
 		return nil, fmt.Errorf("%w: %s: %w", ErrProtocol, p.Method, err)
 	}
-	q := &Plan{Protocol: p}
+	q := &Plan{Protocol: p, Plan: algorithms.Plan{Algorithm: "local-" + p.Method.String()}}
 	// From here on p has the epsilon of the randomisers, such that visits of q.Epsilon add up
 	// as decimals do (privacy.DecimalSum).
 	p.Epsilon = privacy.BelowDecimal(p.Epsilon)
@@ -178,7 +180,7 @@ func (p Protocol) Plan() (*Plan, error) {
 	if p.Method == PrestigePrinted {
 		q.EstimateNorm *= 2 // [Han19] Lemma 2 loses a factor (docs/theory.md#local-direction)
 	}
-	q.Guarantee = q.guarantee()
+	q.Restate(q.guarantee())
 	return q, nil
 }
 

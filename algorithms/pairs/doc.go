@@ -14,6 +14,6 @@
 //
 // # Without pairs
 //
-// TupleSpec learns a metric from records with classes, by tuples that are drawn by ids or
-// by all pairs. The unit is then one record, features and class.
+// A Spec with Tuple or AllPairs learns a metric from records with classes, by tuples that
+// are drawn by ids or by all pairs. The unit is then one record, features and class.
 package pairs

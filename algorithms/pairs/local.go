@@ -10,14 +10,6 @@ import (
 	"dyad/privacy/local"
 )
 
-// Algorithm names the plan in ledgers and models.
-func (p *Plan) Algorithm() string {
-	if p.Spec.Method == Gradients {
-		return "pairs"
-	}
-	return "pairs-" + p.Spec.Method.String()
-}
-
 // local plans methods Input and Labels.
 //
 // Theorem (docs/theory.md#perturbed-records). Input: an individual in at most Kappa pairs sends its
@@ -68,8 +60,7 @@ func (p *Plan) local() error {
 		g.Derivation = each + ", and the group's losses add up (docs/theory.md#perturbed-records)"
 		g.Warnings = []string{"features are public in this form: nothing hides them"}
 	}
-	g.Assumptions = append(g.Assumptions, s.selection()...)
-	g.Warnings = append(g.Warnings, s.bounds()...)
+	s.Qualify(&g)
 	g.Epsilon = s.Budget.Epsilon // the parts were rounded down
 	p.Guarantee = g
 	return nil
@@ -108,20 +99,12 @@ func (p *Plan) flip() local.RandomizedResponse {
 // Perturb draws every message of methods Input and Labels once and returns what the server
 // knows: all that a training releases is a function of it. Features are scaled down to the
 // bound again afterwards, which is post-processing. classes are those of the individuals,
-// for Spec.ByClass. Nothing is charged: it is for attacks on public or made-up data, and
+// 0 or 1, for Spec.ByClass. Nothing is charged: it is for attacks on public or made-up data, and
 // Run calls it after the charge.
-func (p *Plan) Perturb(data *pairgraph.Data, classes []bool, source *privacy.Source) (*pairgraph.Data, error) {
+func (p *Plan) Perturb(data *pairgraph.Data, classes []int32, source *privacy.Source) (*pairgraph.Data, error) {
 	s := p.Spec
 	x, labels := data.Copy()
 	flip := p.flip()
-	answer := func(truth bool) (bool, error) {
-		t := 0
-		if truth {
-			t = 1
-		}
-		a, err := flip.Answer(t, source)
-		return a == 1, err
-	}
 	if s.Method == Input {
 		vector := p.vector()
 		for v := range s.Individuals {
@@ -131,10 +114,10 @@ func (p *Plan) Perturb(data *pairgraph.Data, classes []bool, source *privacy.Sou
 		}
 	}
 	if s.Method == Input && s.ByClass {
-		noisy := make([]bool, len(classes))
+		noisy := make([]int, len(classes))
 		for v, class := range classes {
 			var err error
-			if noisy[v], err = answer(class); err != nil {
+			if noisy[v], err = flip.Answer(int(class), source); err != nil {
 				return nil, err
 			}
 		}
@@ -143,10 +126,15 @@ func (p *Plan) Perturb(data *pairgraph.Data, classes []bool, source *privacy.Sou
 		}
 	} else {
 		for i, label := range labels {
-			var err error
-			if labels[i], err = answer(label); err != nil {
+			truth := 0
+			if label {
+				truth = 1
+			}
+			answer, err := flip.Answer(truth, source)
+			if err != nil {
 				return nil, err
 			}
+			labels[i] = answer == 1
 		}
 	}
 	norm, bound := data.Norm()

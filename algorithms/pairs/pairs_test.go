@@ -110,11 +110,11 @@ func newData(t testing.TB, s pairs.Spec, x []float64, g *pairgraph.Graph, labels
 func replayed(t testing.TB, p *pairs.Plan, a, b *pairgraph.Data) (moves []float64) {
 	t.Helper()
 	first := &recorder{}
-	if _, err := pairs.Train(context.Background(), a, p, first, 1, nil); err != nil {
+	if _, err := pairs.Train(context.Background(), a, nil, p, first, 1, nil); err != nil {
 		t.Fatal(err)
 	}
 	second := &recorder{outputs: first.outputs, replay: true}
-	if _, err := pairs.Train(context.Background(), b, p, second, 1, nil); err != nil {
+	if _, err := pairs.Train(context.Background(), b, nil, p, second, 1, nil); err != nil {
 		t.Fatal(err)
 	}
 	if !slices.Equal(first.noise, second.noise) || len(first.inputs) != p.Batches*p.Spec.Epochs {
@@ -261,13 +261,13 @@ func TestPlansRefuse(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := pairs.Run(context.Background(), newData(t, s, x, g, labels), planOf(t, s), pairs.Options{Options: algorithms.Options{Ledger: book, DataID: "d"}}); !errors.Is(err, pairs.ErrPlan) {
+	if _, err := pairs.Run(context.Background(), newData(t, s, x, g, labels), nil, planOf(t, s), pairs.Options{Options: algorithms.Options{Ledger: book, DataID: "d"}}); !errors.Is(err, pairs.ErrPlan) {
 		t.Errorf("a degree of 5 with kappa 4: %v", err)
 	}
 	if entries, _ := book.Entries(); len(entries) != 0 {
 		t.Errorf("a refused run was charged: %v", entries)
 	}
-	if _, err := pairs.Run(context.Background(), newData(t, s, x, g, labels), planOf(t, s), pairs.Options{Options: algorithms.Options{DataID: "d"}}); err == nil {
+	if _, err := pairs.Run(context.Background(), newData(t, s, x, g, labels), nil, planOf(t, s), pairs.Options{Options: algorithms.Options{DataID: "d"}}); err == nil {
 		t.Error("a private run without a ledger was carried out")
 	}
 }
@@ -285,7 +285,7 @@ func TestRunLearns(t *testing.T) {
 		}
 		x, g, labels := dataFor(t, s, 3)
 		data := newData(t, s, x, g, labels)
-		r, err := pairs.Run(context.Background(), data, planOf(t, s), pairs.Options{Options: algorithms.Options{Ledger: book, DataID: "d", Source: privacy.NewSeededSource(1)}, Workers: 2})
+		r, err := pairs.Run(context.Background(), data, nil, planOf(t, s), pairs.Options{Options: algorithms.Options{Ledger: book, DataID: "d", Source: privacy.NewSeededSource(1)}, Workers: 2})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -293,11 +293,11 @@ func TestRunLearns(t *testing.T) {
 		if err != nil || len(entries) != 2 || entries[0].Run != r.Run {
 			t.Fatalf("ledger: %v %v", entries, err)
 		}
-		gradients, err := pairgraph.NewGradients(data, s.Loss, s.Rows, 1)
+		gradients, err := pairgraph.NewGradients(data, s.Loss.(pairgraph.Loss), s.Rows, 1)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return gradients.Objective(r.W)
+		return gradients.Objective(r.Weights)
 	}
 	exact := s
 	exact.Mode = algorithms.NonPrivate

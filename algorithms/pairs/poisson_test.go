@@ -41,7 +41,7 @@ func TestPoissonReleasesMoveByTheirPairs(t *testing.T) {
 	p := planOf(t, s)
 	x, g, labels := dataFor(t, s, 1)
 	first := &drawn{coins: privacy.NewSeededSource(5)}
-	if _, err := pairs.Train(context.Background(), newData(t, s, x, g, labels), p, first, 1, nil); err != nil {
+	if _, err := pairs.Train(context.Background(), newData(t, s, x, g, labels), nil, p, first, 1, nil); err != nil {
 		t.Fatal(err)
 	}
 	if len(first.batches) != p.Batches*s.Epochs || len(first.inputs) != len(first.batches) {
@@ -61,7 +61,7 @@ func TestPoissonReleasesMoveByTheirPairs(t *testing.T) {
 			}
 		}
 		second := &drawn{recorder: recorder{outputs: first.outputs, replay: true}, coins: privacy.NewSeededSource(5)}
-		if _, err := pairs.Train(context.Background(), newData(t, s, other, g, flipped), p, second, 1, nil); err != nil {
+		if _, err := pairs.Train(context.Background(), newData(t, s, other, g, flipped), nil, p, second, 1, nil); err != nil {
 			t.Fatal(err)
 		}
 		if !slices.Equal(first.noise, second.noise) {
@@ -143,17 +143,17 @@ func TestPoissonTrains(t *testing.T) {
 	s.Budget = privacy.Budget{}
 	x, g, labels := dataFor(t, s, 3)
 	data := newData(t, s, x, g, labels)
-	gradients, err := pairgraph.NewGradients(data, s.Loss, s.Rows, 1)
+	gradients, err := pairgraph.NewGradients(data, s.Loss.(pairgraph.Loss), s.Rows, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
 	objective := func(sampling pairs.Sampling) float64 {
 		s.Sampling = sampling
-		r, err := pairs.Run(context.Background(), data, planOf(t, s), pairs.Options{Options: algorithms.Options{Public: true, Source: privacy.NewSeededSource(2)}})
+		r, err := pairs.Run(context.Background(), data, nil, planOf(t, s), pairs.Options{Options: algorithms.Options{Public: true, Source: privacy.NewSeededSource(2)}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		return gradients.Objective(r.W)
+		return gradients.Objective(r.Weights)
 	}
 	start := gradients.Objective(make([]float64, s.Rows*s.Dim))
 	poisson, fixed := objective(pairs.Poisson), objective(pairs.Fixed)

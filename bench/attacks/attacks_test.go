@@ -227,7 +227,7 @@ func TestDefectsOfPairsAreFound(t *testing.T) {
 			}
 		}
 	}
-	p, err := (pairs.TupleSpec{Individuals: 6, Dim: 1, Bound: 1, Loss: pairgraph.MeanContrastive{Margin: 1e6}, Tuple: 3, Epochs: 1, Clip: 1e-6, Budget: standard}).Plan()
+	p, err := (pairs.Spec{Individuals: 6, Dim: 1, Bound: 1, Loss: pairgraph.MeanContrastive{Margin: 1e6}, Tuple: 3, Epochs: 1, Clip: 1e-6, Budget: standard}).Plan()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -327,7 +327,7 @@ func TestPrintedEpsilonsAreRefuted(t *testing.T) {
 		for _, factor := range []float64{1, 0.9} {
 			g := p.Guarantee
 			g.Epsilon *= factor
-			if ratio, err := printed(g, watch.releases(), p.Epochs != nil); err != nil || refuted(ratio) != (factor < 1) {
+			if ratio, err := printed(g, watch.releases(), p.Parts != nil); err != nil || refuted(ratio) != (factor < 1) {
 				t.Errorf("%s, epsilon times %v: ratio %v, %v", i.Name, factor, ratio, err)
 			}
 		}

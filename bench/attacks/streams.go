@@ -112,7 +112,7 @@ type adaptive struct {
 // stream is a planned stream under attack.
 type stream struct {
 	task
-	plan  *algorithms.StreamPlan
+	plan  *algorithms.Plan
 	coins uint64
 	kinks []float64
 	start func(privacy.Session) (algotest.Stepper, error) // nil: the plan's own

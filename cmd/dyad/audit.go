@@ -290,7 +290,7 @@ func (c *auditRecordsCmd) plan() (algorithms.Algorithm, *algorithms.Plan, error)
 }
 
 // streamPlan is plan for an online algorithm.
-func (c *auditRecordsCmd) streamPlan(s algorithms.Stream) (*algorithms.StreamPlan, error) {
+func (c *auditRecordsCmd) streamPlan(s algorithms.Stream) (*algorithms.Plan, error) {
 	problem, l2, b, mode, err := c.spec(s.Info().NeedsL2)
 	if err != nil {
 		return nil, err

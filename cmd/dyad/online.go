@@ -89,7 +89,7 @@ type online struct {
 	a       *app
 	schema  *dataset.Schema
 	encoder *dataset.Encoder
-	plan    *algorithms.StreamPlan
+	plan    *algorithms.Plan
 	public  bool
 	ledger  *ledger.Ledger
 	lock    *ledger.RunLock    // nil without a ledger
@@ -195,11 +195,8 @@ func (o *online) prepare() (err error) {
 	if o.DataID == "" {
 		o.DataID = o.schema.DataID
 	}
-	if o.plan, err = (streamRequest{
-		streamFlags: o.streamFlags, lossFlags: o.lossFlags, algorithm: o.Algorithm, mode: o.Mode, task: o.Task,
-		records: o.Records, features: o.encoder.Dim(), epsilon: o.Epsilon, delta: o.Delta, l2: o.L2, radius: o.Radius,
-		boundsFromData: o.schema.BoundsFromData, selectedByLabel: o.schema.SelectsByLabel(),
-	}).plan(); err != nil {
+	flags := planFlags{Algorithm: o.Algorithm, Mode: o.Mode, Task: o.Task, lossFlags: o.lossFlags, Epsilon: o.Epsilon, Delta: o.Delta, L2: &o.L2, Radius: o.Radius}
+	if o.plan, err = o.streamFlags.plan(flags, shapeOf(o.encoder, o.Records)); err != nil {
 		return err
 	}
 	problem := o.plan.Spec.Kernel.Problem()
@@ -231,8 +228,12 @@ func (o *online) release(records int, w []float64) onlineRelease {
 }
 
 func (o *online) announce(session *privacy.LiveSession) error {
+	noise := 0.0
+	if o.plan.Noise != nil {
+		noise = o.plan.Noise.NoiseNorm(1)
+	}
 	return o.line(onlineStart{
-		Algorithm: o.plan.Algorithm, Features: o.encoder.FeatureNames(), Noise: o.plan.Noise.Sigma, StepRule: o.plan.Rule,
+		Algorithm: o.plan.Algorithm, Features: o.encoder.FeatureNames(), Noise: noise, StepRule: o.plan.Schedule.Name,
 		Guarantee: o.guarantee(session.Receipt().Warnings), DataID: o.DataID, Run: o.stream.Run, Records: o.stream.Count(),
 	})
 }

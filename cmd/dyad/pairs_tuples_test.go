@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"dyad/algorithms/pairs"
+	"dyad/algorithms"
 	"dyad/engine"
 	"dyad/engine/dataset"
 	"dyad/engine/metrics"
@@ -31,7 +31,7 @@ func TestTuplesRoad(t *testing.T) {
 	} {
 		dir := clinic(t, 200)
 		code, out, errs := dyad(t, dir, append([]string{"--json"}, tuplesTrain(append(flags, "--out", "m.json")...)...)...)
-		var train tuplesTrainResult
+		var train pairsTrainResult
 		if err := json.Unmarshal([]byte(out), &train); code != exitOK || err != nil {
 			t.Fatalf("%s: exit %d, %v: %s", name, code, err, errs)
 		}
@@ -39,7 +39,7 @@ func TestTuplesRoad(t *testing.T) {
 			t.Errorf("%s: %+v", name, train)
 		}
 		code, out, errs = dyad(t, dir, append([]string{"--json", "pairs", "plan", "-n", "200", "--schema", "patients.yaml"}, flags...)...)
-		var plan pairs.TupleReport
+		var plan algorithms.Report
 		if err := json.Unmarshal([]byte(out), &plan); code != exitOK || err != nil {
 			t.Fatalf("%s: exit %d, %v: %s", name, code, err, errs)
 		}

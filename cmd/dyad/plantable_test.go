@@ -22,10 +22,10 @@ func sigma(t *testing.T, args ...string) float64 {
 		if err := json.Unmarshal([]byte(out), &r); err != nil {
 			t.Fatal(err)
 		}
-		if r.Origin != "asserted by the user" || !strings.Contains(strings.Join(r.Guarantee.Assumptions, " "), "asserted by the user") {
+		if r.Word("constants_origin") != "asserted by the user" || !strings.Contains(strings.Join(r.Guarantee.Assumptions, " "), "asserted by the user") {
 			t.Fatalf("plan %v does not say that the constants are asserted:\n%s", args, out)
 		}
-		return r.Sigma
+		return r.Number("sigma")
 	}
 	found := regexp.MustCompile(`never takes a step .* noise sigma = ([0-9.e+-]+)`).FindStringSubmatch(errs)
 	if code != exitInput || found == nil {

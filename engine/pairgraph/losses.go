@@ -7,6 +7,8 @@ import "math"
 type Loss interface {
 	// Name identifies the loss in models and reports.
 	Name() string
+	// Parameter is its public parameter, which must be positive; "" if it has none.
+	Parameter() (name string, value float64)
 	// Value is the loss at v.
 	Value(v []float64, label bool) float64
 	// Slope replaces v by c.
@@ -30,6 +32,9 @@ type Contrastive struct {
 
 // Name returns "contrastive".
 func (Contrastive) Name() string { return "contrastive" }
+
+// Parameter is the margin.
+func (l Contrastive) Parameter() (string, float64) { return "margin", l.Margin }
 
 // Value returns the loss.
 func (l Contrastive) Value(v []float64, dissimilar bool) float64 {
@@ -83,6 +88,9 @@ type BradleyTerry struct{}
 
 // Name returns "bradley-terry".
 func (BradleyTerry) Name() string { return "bradley-terry" }
+
+// Parameter returns "": the loss has no parameter.
+func (BradleyTerry) Parameter() (string, float64) { return "", 0 }
 
 // Value returns the loss.
 func (BradleyTerry) Value(v []float64, preferred bool) float64 {
