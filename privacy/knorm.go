@@ -24,7 +24,7 @@ type KNorm struct {
 // Event is a PureEvent with epsilon = c.Sensitivity()/Scale, rounded up.
 func (m KNorm) Event(c Certificate) account.Event {
 	if c.gaussianOnly() {
-		return account.PureEvent{Epsilon: math.Inf(1), Count: 1}
+		return account.PureEvent{Epsilon: math.Inf(1)}
 	}
 	return c.pureEvent(c.Sensitivity(), m.Scale)
 }
