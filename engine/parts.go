@@ -90,9 +90,9 @@ func (k *partsKernel) Roundoff(p Pairs) float64 {
 // of the part. If the record that differs is not one of them, the copies and the sums are the
 // same. If it is one of them, or the other part has another record in its place, the copies
 // are two data sets of N records that differ in one, which has the same place in both: what
-// the inner kernel's bound is about, whose terms depend on places in the copy. Two parts, one
-// with record k where the other has a record j, are what sampling without replacement
-// compares: docs/theory.md#batches. QED
+// the inner kernel's bound is about, whose terms depend on places in the copy. Two parts,
+// one with record k where the other has a record j, are what sampling without
+// replacement compares: docs/theory.md#batches. QED
 func (k *partsKernel) NeighbourRoundoff(p Pairs) float64 {
 	s, ok := p.(SubsetPairs)
 	if !ok || k.inner[s.N] == nil {
