@@ -56,7 +56,7 @@ func (c Certificate) RoundoffShare() float64 {
 // StreamEvent), or 0 if the certificate is about one release.
 func (c Certificate) Releases() int { return c.releases }
 
-// HiddenSteps is the number of noisy steps of which only the last is released (see
+// HiddenSteps is the number of noisy steps when only the last is released (see
 // ConvergentEvent), or 0 if the certificate is about a release of another kind.
 func (c Certificate) HiddenSteps() int { return c.hidden.steps }
 

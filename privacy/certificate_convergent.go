@@ -10,7 +10,7 @@ import (
 )
 
 // LastIterate are the public numbers of noisy full-batch projected gradient descent
-// with a secret state on a grid, of which only the last value is released:
+// with a secret state on a grid. Only its last value is released:
 //
 //	u_t = Q(w - eta (grad L(w; D) + alpha w)) + xi_t,  w = Pi_C u_{t-1},  t = 1..Steps,
 //
