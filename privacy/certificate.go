@@ -19,19 +19,19 @@ type Certificate struct {
 	derivation string  // which theorem, with its numbers
 	released   string  // what is released
 	// releases > 0: the sensitivities are joint ones of a StreamEvent of at most
-	// that many releases.
+	// so many releases.
 	releases int
 	// added: the joint sensitivities add up, instead of their squares; manhattan: they
 	// are in the L1 norm. Both serve noise of pure epsilon.
 	added, manhattan bool
 	// hidden.steps > 0: the sensitivities are joint ones of a ConvergentEvent.
 	hidden hiddenSteps
-	// batch > 0: the query is about batches of that many of records records, and its
-	// noise is a release of a WithoutReplacementEvent.
+	// batch > 0: the query is about random batches of batch records out of records, and
+	// its noise is a release of a WithoutReplacementEvent.
 	batch, records int
-	// rate > 0: the query is about Poisson batches of that rate of records records, of
-	// which one owner has at most group; the sensitivity is that of one record added, and
-	// the noise is a release of a PoissonEvent under ReplaceOne.
+	// rate > 0: the query is about Poisson batches with sampling rate rate over records
+	// records; one owner contributes at most group. The sensitivity is that of one record
+	// added, and the noise is a release of a PoissonEvent under ReplaceOne.
 	rate  float64
 	group int
 }
@@ -55,7 +55,7 @@ func (c Certificate) RoundoffShare() float64 {
 // StreamEvent), or 0 if the certificate is about one release.
 func (c Certificate) Releases() int { return c.releases }
 
-// HiddenSteps is the number of noisy steps of which only the last is released (see
+// HiddenSteps is the number of noisy steps if only the last is released (see
 // ConvergentEvent), or 0 if the certificate is about a release of another kind.
 func (c Certificate) HiddenSteps() int { return c.hidden.steps }
 

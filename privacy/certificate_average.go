@@ -6,7 +6,7 @@ import (
 	"dyad/privacy/internal/round"
 )
 
-// AverageDescent is GradientDescent of which (w_1 + ... + w_T)/T is released, once.
+// AverageDescent is GradientDescent that releases (w_1 + ... + w_T)/T, once.
 type AverageDescent struct {
 	GradientDescent
 	// OutputError bounds the error of computing the average from the computed

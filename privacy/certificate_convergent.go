@@ -10,7 +10,7 @@ import (
 )
 
 // LastIterate are the public numbers of noisy full-batch projected gradient descent
-// with a secret state on a grid, of which only the last value is released:
+// with a secret state on a grid; only its last value is released:
 //
 //	u_t = Q(w - eta (grad L(w; D) + alpha w)) + xi_t,  w = Pi_C u_{t-1},  t = 1..Steps,
 //
@@ -73,8 +73,8 @@ func (l LastIterate) Certify() (Certificate, error) {
 	return c, err
 }
 
-// hiddenSteps are the numbers of a ConvergentEvent but its noise. The zero value is no
-// such event.
+// hiddenSteps are all parameters of a ConvergentEvent except its noise; the zero value
+// means none.
 type hiddenSteps struct {
 	gap, contraction, diameter, grid float64
 	steps                            int

@@ -50,7 +50,7 @@ func (c Curvature) contraction(eta float64) float64 {
 
 // GradientDescent are the public numbers of full-batch projected gradient
 // descent w_t = Pi_C[w_{t-1} - eta (grad L(w_{t-1}; D) + alpha w_{t-1})],
-// t = 1..Steps, from a data-independent start, of which only w_Steps is released.
+// t = 1..Steps, from a data-independent start; only w_Steps is released.
 type GradientDescent struct {
 	Curvature
 	// Share is the largest share of the ordered pairs that contain one record,

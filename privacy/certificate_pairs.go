@@ -22,7 +22,7 @@ import (
 // record are among them. Batches are formed by the pairs' numbers.
 type PairGroup struct {
 	// Group is kappa >= 1: a public constant, fixed before the pairs are seen, or a
-	// degree cap. A number computed from private pairs is none (privacy.md 6.1, 6.6).
+	// degree cap. A number computed from private pairs is not public (privacy.md 6.1, 6.6).
 	Group int
 	// Batch is the number of pairs of every batch, >= 1, and Batches that of the
 	// disjoint batches of one epoch, >= 1.
