@@ -81,8 +81,8 @@ func (k PureNoise) String() string {
 	return fmt.Sprintf("PureNoise(%d)", int(k))
 }
 
-// CalibratePure returns noise with which one release of a query of that many
-// coordinates with certificate c is epsilon-differentially private, delta = 0:
+// CalibratePure returns noise with which one release of a query of the given
+// number of coordinates, with certificate c is epsilon-differentially private, delta = 0:
 //
 //	KNorm:    Scale = c.Sensitivity()/epsilon
 //	Laplace:  Scale = sqrt(coordinates) c.Sensitivity()/epsilon, without the root if c

@@ -20,19 +20,19 @@ type Certificate struct {
 	derivation string  // which theorem, with its numbers
 	released   string  // what is released
 	// releases > 0: the sensitivities are joint ones of a StreamEvent of at most
-	// that many releases.
+	// so many releases.
 	releases int
 	// added: the joint sensitivities add up, instead of their squares; manhattan: they
 	// are in the L1 norm. Both serve noise of pure epsilon.
 	added, manhattan bool
 	// hidden.steps > 0: the sensitivities are joint ones of a ConvergentEvent.
 	hidden hiddenSteps
-	// batch > 0: the query is about batches of that many of records records, and its
-	// noise is a release of a WithoutReplacementEvent.
+	// batch > 0: the query is about random batches of batch records out of records, and
+	// its noise is a release of a WithoutReplacementEvent.
 	batch, records int
-	// rate > 0: the query is about Poisson batches of that rate of records records, of
-	// which one owner has at most group; the sensitivity is that of one record added, and
-	// the noise is a release of a PoissonEvent under ReplaceOne.
+	// rate > 0: the query is about Poisson batches with sampling rate rate over records
+	// records; one owner contributes at most group. The sensitivity is that of one record
+	// added, and the noise is a release of a PoissonEvent under ReplaceOne.
 	rate  float64
 	group int
 }

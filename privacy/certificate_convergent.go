@@ -73,8 +73,8 @@ func (l LastIterate) Certify() (Certificate, error) {
 	return c, err
 }
 
-// hiddenSteps are the numbers of a ConvergentEvent but its noise. The zero value is no
-// such event.
+// hiddenSteps are all parameters of a ConvergentEvent except its noise; the zero value
+// means none.
 type hiddenSteps struct {
 	gap, contraction, diameter, grid float64
 	steps                            int

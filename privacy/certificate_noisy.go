@@ -19,7 +19,7 @@ type MeanGradient struct {
 	// Share is the largest share of the pairs P that contain one record, in (0, 1]:
 	// 2/n for all ordered pairs of n records.
 	Share float64
-	// Batch > 0: P are pairs within a batch of that many of Records records, drawn
+	// Batch > 0: P are pairs within a random batch of Batch out of Records records, drawn
 	// without replacement and anew for every release, and secret. Share is then about
 	// the pairs within the batch.
 	Batch, Records int

@@ -14,7 +14,7 @@ import (
 //
 //	w_t = Pi_C[w_{t-1} - eta_t (1/(t-1) sum_{i<t} grad l(w_{t-1}; z_t, z_i) + alpha w_{t-1})],
 //
-// of which one weighted sum, sum_t Weight(t) w_t, is released.
+// released as one weighted sum, sum_t Weight(t) w_t.
 type PairwiseRecursion struct {
 	Curvature
 	// Eta[t], t = 2..n, are the step sizes. Leading zeros are a burn-in without

@@ -85,7 +85,7 @@ func (s PairwiseStream) Updates() int { return max(0, (s.Horizon-s.BurnIn)/max(1
 // Maximum. Among the records of the burn-in the last one is in every set of pairs
 // that an earlier one is in. Let k > T1 + Batch. Record k - Batch has the same place in
 // its batch, weights that are not smaller, and at least as many updates before the
-// horizon, of which each term is not smaller as D_t does not fall with t: u_{k-Batch}(b)
+// horizon; each term of it is not smaller since D_t does not fall with t: u_{k-Batch}(b)
 // >= u_k(b+1), and (C u_{k-Batch})_b >= (C u_k)_{b+1} for a Toeplitz C >= 0
 // (docs/theory.md#toeplitz-maximum). So the maximum is at a k in [T1, T1 + Batch]. QED
 //

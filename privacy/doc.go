@@ -70,7 +70,7 @@
 // other records. Public are the maximum n, when records arrive, batches and burn-in. What is
 // seen is all releases. A record that the schema refuses ends the stream where it stands, when
 // earlier releases are out. The state file holds records and is private; so are copies of it. A
-// state that is older than what was released is refused, by a count beside the ledger.
+// state that is older than what was released is refused, by a count next to the ledger.
 //
 // # Labelled pairs, tuples, all pairs
 //
@@ -110,7 +110,7 @@
 // Thakurta 2022, Fully Adaptive Composition for Gaussian Differential Privacy]. Not added: runs
 // on the same people under another data id or in another ledger, and a person with several
 // records (k records: k units). A data id stands for one data set. That a file is not that of an earlier
-// run is said in a warning, and refused by a resume: who sees this learns that something in
+// run is said in a warning, and refused by a resume: whoever sees this learns that something in
 // the file was changed between the two.
 //
 // # Randomness
@@ -119,7 +119,7 @@
 // grid, decided from as many random bits as it takes, so floating point does not weaken the
 // guarantee. The bits come from ChaCha8 keyed by the operating system: the guarantee is against
 // adversaries that cannot break it. A seed that a user gives for noise is for reproduction, the
-// guarantee says so, and who knows it sees the query. Seeds of splits, drawn pairs and tuples
+// guarantee says so, and anyone who knows it sees the query. Seeds of splits, drawn pairs and tuples
 // are public.
 //
 // # Private files and memory
@@ -128,7 +128,7 @@
 // memory and swap space of a run; checkpoints; the state of a stream; the memory file of a
 // client; a model that is kept before its release is recorded; temporary files, which are
 // readable by their owner only; and the ledger file itself, which has a keyed hash of every
-// data file beside the key, enough to confirm a guess of all records. Whoever can write the
+// data file next to the key, enough to confirm a guess of all records. Whoever can write the
 // ledger's folder can put it back to an older state, and then one charge can be released twice.
 //
 // # Not covered
@@ -144,7 +144,7 @@
 // Running time, memory use, energy, and what follows from them (how fast progress moves,
 // whether and when a checkpoint appears, a run that is killed for want of memory) are not
 // protected: reports on private data show no time, but the clocks of files and of the ledger
-// do, and who can watch the machine sees more. For one thing the direct method takes
+// do, and whoever can watch the machine sees more. For one thing the direct method takes
 // time proportional to the number of positives times that of negatives; sorting, sparse rows,
 // clipping, the eigensolvers' sweeps and the retries of the noise sampler depend on records or
 // noise as well. The time of a step also tells how large a secret Poisson batch was, which its

@@ -45,7 +45,7 @@ type Guarantee struct {
 	Claim *Claim `json:"paper_claim,omitempty"` // in paper mode
 }
 
-// Claim is what a paper states for its own noise, beside the guarantee that this
+// Claim is what a paper states for its own noise, next to the guarantee that this
 // noise provably gives.
 type Claim struct {
 	Source  string  `json:"source"` // paper key and theorem

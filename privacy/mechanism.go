@@ -18,8 +18,8 @@ type Mechanism interface {
 	Event(c Certificate) account.Event
 	// Validate returns an error unless the parameters are in range.
 	Validate() error
-	// NoiseNorm is sqrt(E ||Z||^2), Z the noise of that many coordinates, for
-	// reports.
+	// NoiseNorm is sqrt(E ||Z||^2), Z the noise of a vector of this
+	// length, for reports.
 	NoiseNorm(coordinates int) float64
 	// GridSize is the distance of neighbouring released values.
 	GridSize() float64
@@ -43,7 +43,7 @@ type Mechanism interface {
 }
 
 // known says that m is one of the types of this package. An interface alone is
-// no seal: a struct of another package that embeds a Mechanism has its methods,
+// not a seal: a struct of another package that embeds a Mechanism has its methods,
 // and could replace Event by one that is planned.
 func known(m Mechanism) bool {
 	switch m.(type) {

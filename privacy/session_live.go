@@ -54,7 +54,7 @@ func (p *releasePlan) add(r account.Release) error {
 }
 
 // take uses up one planned release whose event by m and c equals the planned one
-// in all its numbers, or one hidden step, of which the last is a release.
+// in all its numbers, or one hidden step. The last hidden step is a release.
 func (p *releasePlan) take(m Mechanism, c Certificate, hidden bool) error {
 	if !known(m) {
 		return fmt.Errorf("%w: noise of type %T, want Gaussian, Laplace or KNorm", ErrUnplanned, m)

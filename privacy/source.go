@@ -30,7 +30,7 @@ func NewSource() (*Source, error) {
 }
 
 // NewSeededSource returns a source whose stream is a function of seed, for tests
-// and reproductions. Who knows or guesses the seed can subtract the noise, so
+// and reproductions. Anyone who knows or guesses the seed can subtract the noise, so
 // Secret is false and reports must say so.
 func NewSeededSource(seed uint64) *Source {
 	msg := []byte("dyad/privacy seeded source 1 ........")

@@ -126,7 +126,7 @@ func (f *ToeplitzFilter) Push(x []float64) {
 	}
 }
 
-// PrefixNoise is about the rows of B = A C^-1, of which the norm of row b is the
+// PrefixNoise is about the rows of B = A C^-1: the norm of row b is the
 // standard deviation of prefix sum b when it is computed from C x + unit noise. It
 // returns the norm of the last one, which is the largest, and the mean of all norms.
 func (f *ToeplitzFactor) PrefixNoise(rows int) (last, mean float64) {

@@ -24,7 +24,7 @@ func (e UnknownEvent) String() string {
 func (e UnknownEvent) validate() error { return fmt.Errorf("%w: %v", ErrUnsupported, e) }
 func (e UnknownEvent) facts() facts    { return facts{event: e} }
 
-// recorded has a method for every kind of event that ledgers record, beside the type of the
+// recorded has a method for every kind of event that ledgers record, next to the type of the
 // event: all of them are found by reflection, so that an event is one file.
 type recorded struct{}
 

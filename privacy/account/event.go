@@ -160,7 +160,7 @@ func (f facts) joinRelation(r Relation) (Relation, error) {
 func (f facts) unsupported() error { return fmt.Errorf("%w: %T", ErrUnsupported, f.event) }
 
 // describe is the entrance to an event: its facts, if it is one of this package and in range.
-// An interface alone is no seal: a struct of another package that embeds an Event has its
+// An interface alone is not a seal: a struct of another package that embeds an Event has its
 // methods, and could replace some of them.
 func describe(e Event) (facts, error) {
 	if t := reflect.TypeOf(e); t == nil || t.PkgPath() != reflect.TypeFor[PublicEvent]().PkgPath() {

@@ -7,7 +7,7 @@ import (
 )
 
 // ConvergentEvent is a secret state on the grid h Z^d, h = Grid, that is updated Steps
-// times from a public start, and of which nothing but the last value is released:
+// times from a public start, with nothing but the last value released:
 //
 //	u_t = F(u_{t-1}) + xi_t.
 //

@@ -75,7 +75,7 @@ func (f *facts) sampledBounds(law NoiseLaw, pair func() dominatingPair) {
 // release to release.
 type PoissonEvent struct {
 	Event    Event
-	Rate     float64 // in (0, 1]; 1 is no subsampling
+	Rate     float64 // in (0, 1]; 1 means all records
 	Relation Relation
 	// Group is the largest number of records of one owner, at most MaxGroup; 0 means 1.
 	// Above 1 the noise must be Gaussian.

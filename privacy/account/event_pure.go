@@ -7,7 +7,7 @@ import (
 )
 
 // PureEvent is one release by a mechanism that is Epsilon-differentially private under
-// replace-one and of which nothing else is known: K-norm noise of scale sensitivity/Epsilon,
+// replace-one, with nothing else known: K-norm noise of scale sensitivity/Epsilon,
 // randomised response, a sum of such parts.
 type PureEvent struct {
 	Epsilon float64 `json:"epsilon"` // > 0

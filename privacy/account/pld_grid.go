@@ -150,8 +150,8 @@ func (l releaseLaw) discretise(h float64, reversed bool) lossPMF {
 // cellMass is a probability under P and under Q.
 type cellMass struct{ p, q float64 }
 
-// cells calls add for every cell ((j-1) h, j h], jlo < j <= jhi, of which the
-// first starts at the point first, and returns what lies above.
+// cells calls add for every cell ((j-1) h, j h], jlo < j <= jhi (the
+// first starts at the point first), and returns what lies above.
 func (d dominatingPair) cells(h, first float64, jlo, jhi int, add func(j int, p, q float64)) (above cellMass) {
 	last := first
 	for j := jlo + 1; j <= jhi; j++ {

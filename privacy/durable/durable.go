@@ -78,7 +78,7 @@ func SyncDir(dir string) error {
 }
 
 // unsyncable says that a file system cannot sync folders. ENOSYS and EOPNOTSUPP are
-// errors.ErrUnsupported; EINVAL is no error of package errors.
+// errors.ErrUnsupported; EINVAL is not an error of package errors.
 func unsyncable(err error) bool {
 	return errors.Is(err, syscall.EINVAL) || errors.Is(err, errors.ErrUnsupported)
 }
@@ -125,7 +125,7 @@ func isRegular(f *os.File) bool {
 }
 
 // Open opens an existing file and locks it. It fails with ErrBusy if the program that
-// wrote it is alive, and without reason to wait. What is no regular file does not exist
+// wrote it is alive, and without reason to wait. What is not a regular file does not exist
 // to it: to read a FIFO would wait for ever, and who writes to the folder can make one.
 func Open(name string) (*File, error) {
 	file, err := os.OpenFile(name, os.O_RDWR, 0)

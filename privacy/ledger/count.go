@@ -23,10 +23,10 @@ const runPrefix = ".run-"
 
 // RunLock keeps other processes from a run that releases as it goes, also those with a copy
 // of its state, under whatever name: two processes would draw noise of their own for the
-// same releases, of which one is paid for. And it counts the releases of the run, so that
+// same releases, and only one is paid for. And it counts the releases of the run, so that
 // no older copy of its state is continued: see Resume.
 //
-// Both are one file PATH.run-RUN.lock beside the ledger, since who can charge can lock
+// Both are one file PATH.run-RUN.lock next to the ledger, since whoever can charge can lock
 // there. It has two slots, each a line that ends in its SHA-256, in sectors of
 // their own and written in turn: a write that a crash tears leaves the other one. A torn
 // slot can only be the one after it, so the count is then that of the whole one and 1.
@@ -253,7 +253,7 @@ func (r *RunLock) close() {
 	_ = r.lock.Close()
 }
 
-// SweepRuns removes what killed processes left beside the ledger of runs that are finished:
+// SweepRuns removes what killed processes left next to the ledger of runs that are finished:
 // their locks and counts.
 func (l *Ledger) SweepRuns() {
 	files, err := filepath.Glob(escapeGlob(l.path) + runPrefix + "*" + lockSuffix)

@@ -27,7 +27,7 @@ var (
 )
 
 // Ledger is a durable record of what was spent on private data. It is a file of
-// JSON lines, to which lines are only appended, with these files beside it:
+// JSON lines, to which lines are only appended, with these files next to it:
 //
 //	PATH.lock     the lock between processes; empty
 //	PATH.run-*    lock and number of releases of streams that go on, see RunLock
@@ -234,7 +234,7 @@ func (l *Ledger) SetCap(dataID string, b privacy.Budget) error {
 
 // Fingerprint is the HMAC-SHA256 of the bytes of r under a random key that is
 // kept in the ledger, in hex. It serves only to warn when a data id points to
-// other data than before. Who has the ledger can test a guess of the whole file,
+// other data than before. Anyone who has the ledger can test a guess of the whole file,
 // so keep the ledger as private as the fact that the data were used.
 func (l *Ledger) Fingerprint(r io.Reader) (string, error) {
 	h := hmac.New(sha256.New, l.key)

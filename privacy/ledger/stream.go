@@ -17,7 +17,7 @@ type StreamPosition struct {
 
 // Resume continues a charged run that releases as it goes, without a new charge. at is
 // where its state stands: the releases counted there may have left the program.
-// The session may make the rest of the releases of the plan, of which every event
+// The session may make the rest of the releases of a plan in which every event
 // must be a StreamEvent; there is one of them. A run of one NonPrivateEvent, which
 // is charged as infinite, may be continued too.
 //
@@ -74,7 +74,7 @@ func (r *RunLock) Resume(c Charge, at StreamPosition, session int, src *privacy.
 				return nil, err
 			}
 			if charged.Charge.Resumable {
-				return nil, fmt.Errorf("%w: run %q is no stream", ErrResume, run)
+				return nil, fmt.Errorf("%w: run %q is not a stream", ErrResume, run)
 			}
 			resumes := 0
 			for _, e := range st.entries {

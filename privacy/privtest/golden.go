@@ -11,7 +11,7 @@ import (
 // GoldenTable reads the table of reference values: rows of quantity, inputs as
 // JSON, expected value, tolerance, source, without the header. It is the file
 // that the environment variable DYAD_GOLDEN names, else shared/golden/privacy.csv
-// beside the repository, whose root is given. The error wraps fs.ErrNotExist if
+// next to the repository, whose root is given. The error wraps fs.ErrNotExist if
 // DYAD_GOLDEN is not set and there is no such file.
 func GoldenTable(root string) ([][]string, error) {
 	name := os.Getenv("DYAD_GOLDEN")

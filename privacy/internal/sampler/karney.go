@@ -2,8 +2,8 @@ package sampler
 
 import "math/big"
 
-// urand is a uniform random real of [0, 1] of which only the digits that some
-// decision needed have been drawn: "u-rand" in Karney 2016, after von Neumann.
+// urand is a uniform random real of [0, 1] that has only the digits which some
+// decision needed: "u-rand" in Karney 2016, after von Neumann.
 // Its value is sum_i digit_i * B^-i, i >= 1, B = 2^width.
 //
 // Laziness is exact (docs/theory.md#lazy-digits): drawing digits late gives the same joint law as

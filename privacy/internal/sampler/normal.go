@@ -1,7 +1,7 @@
 package sampler
 
 // lazyReal is an exact real (k + x) or -(k + x): x is a uniform real of [0, 1]
-// of which only some digits are drawn, conditioned by the sampler that made it.
+// with only some digits drawn, conditioned by the sampler that made it.
 type lazyReal struct {
 	negative bool
 	k        uint64
