@@ -36,7 +36,7 @@ import (
 // for the releases after it; those before it were drawn by the attempt that wrote it,
 // with the noise that is in its iterate, and the session does not make them again. So
 // attempts form a tree: every node is a step, with noise of its own, independent of
-// all others. Weights leave Run only after privacy.Ledger.Finish, which succeeds for at
+// all others. Weights leave Run only after ledger.Ledger.Finish, which succeeds for at
 // most one attempt, so what is seen is one path from the root to a leaf, and on it
 // every planned release was drawn exactly once. Which path it is depends on crashes,
 // interrupts, clocks and locks (also when an older checkpoint is put back, or none),

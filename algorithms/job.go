@@ -32,7 +32,7 @@ type Job struct {
 // Until the ledger names what Keep returned, or Execute has returned the same result, what
 // is kept is as private as a checkpoint: nobody else can read it and nobody uses it. Of all
 // attempts at a run the ledger names one. What the others kept is dropped, or removed by
-// whoever finds it (privacy.Ledger.Released).
+// whoever finds it (ledger.Ledger.Released).
 type Shelf interface {
 	// Keep stores a result durably, and returns what the ledger shall record of it, or
 	// fails and leaves nothing. Whether it fails must not depend on the weights.

@@ -35,7 +35,7 @@ type StreamState struct {
 	Objective string `json:"objective"`
 	Run       string `json:"run,omitempty"`
 	// Session is the number of times that the run was resumed, the attempt that
-	// wrote the state included (privacy.Ledger.RunLock.Resume).
+	// wrote the state included (ledger.RunLock.Resume).
 	Session int       `json:"session"`
 	Count   int       `json:"records"`
 	Updates int       `json:"releases"`
@@ -128,7 +128,7 @@ func ReadStreamState(r io.Reader) (*StreamState, error) {
 }
 
 // ResumeStream continues a saved stream of the same plan. The session must allow
-// the releases that are left and no others (privacy.Ledger.RunLock.Resume).
+// the releases that are left and no others (ledger.RunLock.Resume).
 func ResumeStream(p *Plan, s privacy.Session, state *StreamState) (*Online, error) {
 	refuse := func(what string) error {
 		return fmt.Errorf("algorithms: the saved state is of another stream: %s; use the options of its start", what)

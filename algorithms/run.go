@@ -66,7 +66,7 @@ type ChargedError struct {
 	Resumable bool
 	// Kept is what the ledger has as released although its error came: what Options.Shelf
 	// stored is the result, and may be used when the ledger is in order
-	// (privacy.Ledger.Released). Zero if nothing is.
+	// (ledger.Ledger.Released). Zero if nothing is.
 	Kept ledger.Kept
 	Err  error
 }

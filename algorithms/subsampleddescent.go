@@ -15,7 +15,7 @@ import (
 //
 // Guarantee: Certified mode, (epsilon, delta)-DP for replacing one record, by
 // privacy.MeanGradient on a batch and the composition of T privacy loss distributions of
-// batches without replacement (privacy.WithoutReplacementEvent). It covers every
+// batches without replacement (account.WithoutReplacementEvent). It covers every
 // iterate.
 type SubsampledDescent struct {
 	// BatchRecords is m. 0 means the public rule: n min(1/2, 2 mu/sqrt(T)), at least

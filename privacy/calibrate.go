@@ -35,14 +35,14 @@ func CalibrateGaussian(c Certificate, b Budget, releases int) (Gaussian, error) 
 	if releases < 1 {
 		return Gaussian{}, fmt.Errorf("privacy: calibrating noise: %d releases, must be at least 1", releases)
 	}
-	if c.sampled() {
+	if _, sampled := c.sampled(); sampled {
 		return calibrateBatch(c, b, releases)
 	}
 	sigma := c.Sensitivity() * math.Sqrt(float64(releases)) / account.GDPMu(b.Epsilon, b.Delta)
 	// GDPMu is rounded down, the accountant up: a few units in the last place
 	// make up for the roundings in between. Growing steps, so it ends.
 	for step := 0x1p-52; step < 0x1p-20; step *= 2 {
-		m := Gaussian{Sigma: sigma, Grid: gridOr(c.hidden.grid, sigma)}
+		m := Gaussian{Sigma: sigma, Grid: gridOr(c.hidden().grid, sigma)}
 		if err := m.Validate(); err != nil {
 			return Gaussian{}, fmt.Errorf("privacy: calibrating noise for epsilon %v, delta %v: %w", b.Epsilon, b.Delta, err)
 		}
@@ -97,7 +97,7 @@ func CalibratePure(c Certificate, epsilon float64, coordinates int, kind PureNoi
 	if c.IsZero() {
 		return nil, errors.New("privacy: calibrating noise: the certificate is empty, build it with a constructor")
 	}
-	if c.rate > 0 {
+	if rate, _ := c.Poisson(); rate > 0 {
 		return nil, errors.New("privacy: calibrating noise: Poisson batches are for Gaussian noise: choose delta > 0")
 	}
 	if c.joint() {

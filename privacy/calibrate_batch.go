@@ -7,17 +7,9 @@ import (
 	"dyad/privacy/account"
 )
 
-// batchEvent is count releases with certificate c, which is about batches.
-func (c Certificate) batchEvent(sigma float64, count int) account.Event {
-	if c.rate > 0 {
-		return account.Repeat(account.PoissonEvent{Event: account.GaussianEvent{Sensitivity: c.Sensitivity(), Sigma: sigma}, Rate: c.rate, Relation: account.ReplaceOne, Group: c.group}, count)
-	}
-	return account.Repeat(account.WithoutReplacementEvent{Event: account.GaussianEvent{Sensitivity: c.Sensitivity(), Sigma: sigma}, Batch: c.batch, Records: c.records}, count)
-}
-
 // knownSensitivity is how far a query about a batch moves if the batch is known.
 func (c Certificate) knownSensitivity() float64 {
-	if e, ok := c.batchEvent(1, 1).(account.PoissonEvent); ok {
+	if e, ok := (Gaussian{Sigma: 1}).Event(c).(account.PoissonEvent); ok {
 		return e.KnownSensitivity()
 	}
 	return c.Sensitivity()
@@ -25,10 +17,8 @@ func (c Certificate) knownSensitivity() float64 {
 
 // share is the part of the records that is in a batch.
 func (c Certificate) share() float64 {
-	if c.rate > 0 {
-		return c.rate
-	}
-	return float64(c.batch) / float64(c.records)
+	b, _ := c.sampled()
+	return b.rate + float64(b.size)/float64(b.records) // one of them is 0
 }
 
 // UnsampledSigma is the noise that releases queries with certificate c would need if
@@ -44,10 +34,11 @@ func UnsampledSigma(c Certificate, b Budget, releases int) float64 {
 // releases of them add up to b. It is +Inf if c is not about batches without replacement. It
 // is for comparison: CalibrateGaussian composes privacy loss distributions.
 func BasicBatchSigma(c Certificate, b Budget, releases int) float64 {
-	if c.batch == 0 || releases < 1 {
+	size, records := c.Batch()
+	if size == 0 || releases < 1 {
 		return math.Inf(1)
 	}
-	gamma := float64(c.batch) / float64(c.records)
+	gamma := float64(size) / float64(records)
 	epsilon := math.Log1p(math.Expm1(b.Epsilon/float64(releases)) / gamma)
 	delta := b.Delta / float64(releases) / gamma
 	return c.Sensitivity() / account.GDPMu(epsilon, min(delta, 0.999))
@@ -65,7 +56,7 @@ func calibrateBatch(c Certificate, b Budget, releases int) (Gaussian, error) {
 	// over is log(delta/b.Delta) at log sigma; noise is enough where it is <= 0.
 	over := func(logSigma float64) float64 {
 		var a account.Total
-		if err := a.Compose(c.batchEvent(math.Exp(logSigma), releases)); err != nil {
+		if err := a.Compose(account.Repeat(Gaussian{Sigma: math.Exp(logSigma)}.Event(c), releases)); err != nil {
 			failed = err
 			return 0
 		}
@@ -106,7 +97,7 @@ func calibrateBatch(c Certificate, b Budget, releases int) (Gaussian, error) {
 			return Gaussian{}, fmt.Errorf("privacy: calibrating noise on batches for epsilon %v, delta %v: %w", b.Epsilon, b.Delta, err)
 		}
 		var a account.Total
-		if err := a.Compose(c.batchEvent(sigma, releases)); err != nil {
+		if err := a.Compose(account.Repeat(m.Event(c), releases)); err != nil {
 			return Gaussian{}, err
 		}
 		if a.Epsilon(b.Delta) <= b.Epsilon {

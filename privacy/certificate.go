@@ -19,22 +19,51 @@ type Certificate struct {
 	total      float64 // sensitivity of the computed query, rounded up; >= exact
 	derivation string  // which theorem, with its numbers
 	released   string  // what is released
-	// releases > 0: the sensitivities are joint ones of a StreamEvent of at most
-	// so many releases.
+	manhattan  bool    // the sensitivities are in the L1 norm, for noise of pure epsilon
+	form       form    // of the event that noise makes of the query; nil: one release
+}
+
+// form is what noise makes of a query that is more than one release on all records. The
+// values are comparable.
+type form interface {
+	// gaussian is the event of Gaussian noise, for which one would be a release on its own.
+	gaussian(one account.GaussianEvent, m Gaussian) account.Event
+}
+
+// stream: the sensitivity is a joint one of at most so many releases. With added it adds
+// up, instead of its squares, for noise of pure epsilon.
+type stream struct {
 	releases int
-	// added: the joint sensitivities add up, instead of their squares; manhattan: they
-	// are in the L1 norm. Both serve noise of pure epsilon.
-	added, manhattan bool
-	// hidden.steps > 0: the sensitivities are joint ones of a ConvergentEvent.
-	hidden hiddenSteps
-	// batch > 0: the query is about random batches of batch records out of records, and
-	// its noise is a release of a WithoutReplacementEvent.
-	batch, records int
-	// rate > 0: the query is about Poisson batches with sampling rate rate over records
-	// records; one owner contributes at most group. The sensitivity is that of one record
-	// added, and the noise is a release of a PoissonEvent under ReplaceOne.
-	rate  float64
+	added    bool
+}
+
+func (f stream) gaussian(one account.GaussianEvent, _ Gaussian) account.Event {
+	return account.StreamEvent{Sensitivity: one.Sensitivity, Sigma: one.Sigma, Count: f.releases}
+}
+
+// batch: the query is about a secret batch of the records, as was asked of Sample, with rate
+// 0, or of SamplePoisson, with size 0.
+type batch struct {
+	size, records int
+	rate          float64
+}
+
+// subsetOf: the batch is drawn without replacement.
+type subsetOf struct{ batch }
+
+func (f subsetOf) gaussian(one account.GaussianEvent, _ Gaussian) account.Event {
+	return account.WithoutReplacementEvent{Event: one, Batch: f.size, Records: f.records}
+}
+
+// poissonOf: a Poisson batch; one owner contributes at most group of its records. The
+// sensitivity is that of one record added, the event's relation ReplaceOne.
+type poissonOf struct {
+	batch
 	group int
+}
+
+func (f poissonOf) gaussian(one account.GaussianEvent, _ Gaussian) account.Event {
+	return account.PoissonEvent{Event: one, Rate: f.rate, Relation: account.ReplaceOne, Group: f.group}
 }
 
 // Sensitivity is the replace-one L2 sensitivity of the computed query, floating
@@ -54,42 +83,70 @@ func (c Certificate) RoundoffShare() float64 {
 
 // Releases is the largest number of releases that share the sensitivity (see
 // StreamEvent), or 0 if the certificate is about one release.
-func (c Certificate) Releases() int { return c.releases }
+func (c Certificate) Releases() int {
+	f, _ := c.form.(stream)
+	return f.releases
+}
 
 // HiddenSteps is the number of noisy steps when only the last is released (see
 // ConvergentEvent), or 0 if the certificate is about a release of another kind.
-func (c Certificate) HiddenSteps() int { return c.hidden.steps }
+func (c Certificate) HiddenSteps() int { return c.hidden().steps }
+
+func (c Certificate) hidden() hiddenSteps {
+	f, _ := c.form.(hiddenSteps)
+	return f
+}
 
 // Batch returns the sizes of a batch and of the whole data set if the certificate is
 // about a query of a batch drawn without replacement, else 0, 0.
-func (c Certificate) Batch() (batch, records int) { return c.batch, c.records }
+func (c Certificate) Batch() (size, records int) {
+	f, _ := c.form.(subsetOf)
+	return f.size, f.records
+}
 
 // Poisson returns the rate of the batches, and of how many records they are drawn, if the
 // certificate is about a query of a Poisson batch, else 0, 0.
 func (c Certificate) Poisson() (rate float64, records int) {
-	if c.rate == 0 {
-		return 0, 0
-	}
-	return c.rate, c.records
+	f, _ := c.form.(poissonOf)
+	return f.rate, f.records
 }
 
-// sampled says that the certificate is about secret batches.
-func (c Certificate) sampled() bool { return c.batch > 0 || c.rate > 0 }
+// sampled returns the batch that the certificate is about, if it is about a secret one.
+func (c Certificate) sampled() (batch, bool) {
+	switch f := c.form.(type) {
+	case subsetOf:
+		return f.batch, true
+	case poissonOf:
+		return f.batch, true
+	}
+	return batch{}, false
+}
+
+// added says that the sensitivity is a sum over a stream.
+func (c Certificate) added() bool {
+	f, _ := c.form.(stream)
+	return f.added
+}
 
 // joint says that the sensitivities are those of several noises together, as sums of
 // squares: they are in the L2 norm and about Gaussian noise only.
-func (c Certificate) joint() bool { return c.releases > 0 && !c.added || c.hidden.steps > 0 }
+func (c Certificate) joint() bool {
+	return c.Releases() > 0 && !c.added() || c.HiddenSteps() > 0
+}
 
 // gaussianOnly says that the certificate grants no pure epsilon: a joint L2 bound says nothing
 // about it, and the sensitivity of a Poisson batch is that of one record added, where up to
 // 2 group of them are exchanged.
-func (c Certificate) gaussianOnly() bool { return c.joint() || c.rate > 0 }
+func (c Certificate) gaussianOnly() bool {
+	_, poisson := c.form.(poissonOf)
+	return poisson || c.joint()
+}
 
 // pureEvent is one release, or all of a stream, of noise that is (s/scale)-DP for a
 // query that moves by at most s.
 func (c Certificate) pureEvent(sensitivity, scale float64) account.Event {
-	if c.added {
-		return account.PureStreamEvent{Epsilon: round.Up(sensitivity/scale, 1), Count: c.releases}
+	if c.added() {
+		return account.PureStreamEvent{Epsilon: round.Up(sensitivity/scale, 1), Count: c.Releases()}
 	}
 	return account.PureEvent{Epsilon: round.Up(sensitivity/scale, 1)}
 }

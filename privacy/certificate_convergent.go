@@ -69,18 +69,17 @@ func (l LastIterate) Certify() (Certificate, error) {
 		"last iterate of noisy projected gradient descent",
 		fmt.Sprintf("all iterates but the last stay secret: two runs contract by c = %.9g a step, gap s = p Dg eta + 2 rho + 2 h sqrt(d) = %.6g, and are within D = %.6g of each other; sensitivity = sigma mu of the convergent bound; Dg = %.6g, eta = %.6g, p = %.6g of the pairs contain one record, T = %d, rho = %.3g, grid h = %.3g (docs/theory.md#hidden-iterates)",
 			h.contraction, h.gap, h.diameter, l.PairDiameter, l.StepSize, l.Share, l.Steps, l.UpdateError, l.Grid))
-	c.hidden = h
+	c.form = h
 	return c, err
 }
 
-// hiddenSteps are all parameters of a ConvergentEvent except its noise; the zero value
-// means none.
+// hiddenSteps are the parameters of a ConvergentEvent except its noise.
 type hiddenSteps struct {
 	gap, contraction, diameter, grid float64
 	steps                            int
 }
 
-func (h hiddenSteps) event(m Gaussian) account.Event {
+func (h hiddenSteps) gaussian(_ account.GaussianEvent, m Gaussian) account.Event {
 	if m.GridSize() != h.grid {
 		return account.NonPrivateEvent{} // nothing is known about another grid
 	}

@@ -58,7 +58,7 @@ func (g MeanGradient) Certify() (Certificate, error) {
 	c, err := newCertificate(exact, round.Up(exact+2*g.Error, 2), released,
 		fmt.Sprintf("given the releases before, a mean gradient moves by p Dg + 2 rho; Dg = %.6g, p = %.6g of the pairs contain one record, rho = %.3g (docs/theory.md#mean-gradient)", g.PairDiameter, g.Share, g.Error))
 	if g.Batch > 0 {
-		c.batch, c.records = g.Batch, g.Records
+		c.form = subsetOf{batch{size: g.Batch, records: g.Records}}
 	}
 	return c, err
 }

@@ -54,18 +54,16 @@ type PairGroup struct {
 //
 // For an L1 sensitivity the same number bounds the L2 one.
 func (g PairGroup) Certify() (Certificate, error) {
-	return g.certify(math.Sqrt(float64(g.Epochs)), "root of the summed squares")
+	return g.certify(math.Sqrt(float64(g.Epochs)), "root of the summed squares", false)
 }
 
 // CertifyPure returns the certificate of the same releases for noise of pure epsilon (a
 // PureStreamEvent): the sum of all s_b.
 func (g PairGroup) CertifyPure() (Certificate, error) {
-	c, err := g.certify(float64(g.Epochs), "sum")
-	c.added, c.manhattan = err == nil, err == nil && g.Manhattan
-	return c, err
+	return g.certify(float64(g.Epochs), "sum", true)
 }
 
-func (g PairGroup) certify(epochs float64, total string) (Certificate, error) {
+func (g PairGroup) certify(epochs float64, total string, added bool) (Certificate, error) {
 	err := nonNegative("roundoff of a batch", g.Roundoff)
 	for _, v := range []int{g.Group, g.Batch, g.Batches, g.Epochs} {
 		if v < 1 || v > math.MaxInt32 {
@@ -94,7 +92,7 @@ func (g PairGroup) certify(epochs float64, total string) (Certificate, error) {
 	}
 	c, err := newCertificate(round.Up(epochs*exact, 2), round.Up(epochs*(exact+2*touched*g.Roundoff), 4), "mean clipped pair gradient of every batch",
 		fmt.Sprintf("%s of the %s sensitivities of all batches, %d epochs: 2 h kappa/|B| + 2 rho min(kappa, batches) an epoch; kappa = %d replaced pairs, |B| = %d, terms of norm h = %.6g, rho = %.3g (docs/theory.md#pair-batches)", total, norm, g.Epochs, g.Group, g.Batch, term, g.Roundoff))
-	c.releases = g.Batches * g.Epochs
+	c.form, c.manhattan = stream{releases: g.Batches * g.Epochs, added: added}, added && g.Manhattan
 	return c, err
 }
 
@@ -141,6 +139,6 @@ func (g PairSample) Certify() (Certificate, error) {
 	exact := round.Up(term/g.Expected, 1)
 	c, err := newCertificate(exact, round.Up(exact+2*g.Roundoff, 2), "sum of clipped pair gradients of a Poisson batch over its expected size",
 		fmt.Sprintf("given the releases before, one pair in the batch moves the sum by h/E|B| + 2 rho; each of %d pairs is in it with probability %.6g by a secret coin, and an owner has at most kappa = %d, all replaced: the sum moves by twice as much for each of those drawn, a mixture of Gaussians (docs/theory.md#pair-poisson); E|B| = %.6g, h = %.6g, rho = %.3g", g.Pairs, g.Rate, g.Group, g.Expected, term, g.Roundoff))
-	c.records, c.rate, c.group = g.Pairs, g.Rate, g.Group
+	c.form = poissonOf{batch{records: g.Pairs, rate: g.Rate}, g.Group}
 	return c, err
 }

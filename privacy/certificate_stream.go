@@ -139,9 +139,9 @@ func (s PairwiseStream) Certify() (Certificate, error) {
 	c, err := newCertificate(exact, max(exact, total), released,
 		fmt.Sprintf("%s, u_k(b) = 1/m ([k in batch b] + sum_(t > k in b, k in B_t) %s); joint sensitivity sqrt(max_k sum_b s_b(k)^2) = Dg sqrt(S), S = %.6g; Dg = %.6g, %s, m = %d, T1 = %d, pairs with %s, rho = %.3g (%s)",
 			what, later, ratio*ratio, s.PairDiameter, horizon, s.Batch, s.BurnIn, kept, s.Roundoff, source))
-	c.releases = updates
+	c.form = stream{releases: updates}
 	if s.Horizon == 0 {
-		c.releases = math.MaxInt
+		c.form = stream{releases: math.MaxInt}
 	}
 	return c, err
 }

@@ -28,7 +28,7 @@ type Laplace struct {
 // sensitivity of c, or that of c if it is one in the L1 norm; for a certificate of
 // sums over a stream, a PureStreamEvent.
 func (m Laplace) Event(c Certificate) account.Event {
-	if c.added {
+	if c.added() {
 		return c.pureEvent(m.sensitivity(c), m.Scale)
 	}
 	return account.LaplaceEvent{Sensitivity: m.sensitivity(c), Scale: m.Scale}

@@ -108,15 +108,11 @@ type Gaussian struct {
 // Event is a GaussianEvent with the sensitivity of c, a WithoutReplacementEvent or a
 // PoissonEvent if c is about a batch, or the whole StreamEvent or ConvergentEvent if c is a joint certificate.
 func (m Gaussian) Event(c Certificate) account.Event {
-	switch {
-	case c.releases > 0:
-		return account.StreamEvent{Sensitivity: c.Sensitivity(), Sigma: m.Sigma, Count: c.releases}
-	case c.hidden.steps > 0:
-		return c.hidden.event(m)
-	case c.sampled():
-		return c.batchEvent(m.Sigma, 1)
+	one := account.GaussianEvent{Sensitivity: c.Sensitivity(), Sigma: m.Sigma}
+	if c.form == nil {
+		return one
 	}
-	return account.GaussianEvent{Sensitivity: c.Sensitivity(), Sigma: m.Sigma}
+	return c.form.gaussian(one, m)
 }
 
 // Validate returns an error unless Sigma and Grid are in range.

@@ -67,10 +67,10 @@ func (p *releasePlan) take(m Mechanism, c Certificate, hidden bool) error {
 		return fmt.Errorf("%w: all planned releases of %v are used", ErrUnplanned, e)
 	case hidden && left == 1:
 		return fmt.Errorf("%w: the last step of %v must be a release", ErrUnplanned, e)
-	case !hidden && left > 1 && c.hidden.steps > 0:
+	case !hidden && left > 1 && c.HiddenSteps() > 0:
 		return fmt.Errorf("%w: %v is released %d steps too early", ErrUnplanned, e, left-1)
 	}
-	if hidden && c.hidden.steps == 0 {
+	if hidden && c.HiddenSteps() == 0 {
 		return fmt.Errorf("%w: %v has no hidden steps", ErrUnplanned, e)
 	}
 	p.left[e]--
@@ -96,13 +96,7 @@ type LiveSession struct {
 	plan    releasePlan
 	receipt Receipt
 	closed  bool
-	drawn   draw // the last one; a release about a batch uses it up
-}
-
-// draw is what was asked of Sample, with rate 0, or of SamplePoisson, with batch 0.
-type draw struct {
-	batch, records int
-	rate           float64
+	drawn   batch // the last one; a release about a batch uses it up
 }
 
 var _ Session = (*LiveSession)(nil)
@@ -173,7 +167,7 @@ func (s *LiveSession) Sample(order []int32, m int) error {
 	if err := s.src.Sample(order, m); err != nil {
 		return err
 	}
-	s.drawn = draw{batch: m, records: len(order)}
+	s.drawn = batch{size: m, records: len(order)}
 	return nil
 }
 
@@ -183,7 +177,7 @@ func (s *LiveSession) SamplePoisson(dst []int32, n int, rate float64) ([]int32, 
 	defer s.mu.Unlock()
 	dst, err := s.src.SamplePoisson(dst, n, rate)
 	if err == nil {
-		s.drawn = draw{records: n, rate: rate}
+		s.drawn = batch{records: n, rate: rate}
 	}
 	return dst, err
 }
@@ -208,16 +202,16 @@ func (s *LiveSession) Perturb(x []float64, c Certificate, m Mechanism) error {
 
 func (s *LiveSession) add(x []float64, c Certificate, m Mechanism, hidden bool) error {
 	err := s.open()
-	if err == nil && c.sampled() && s.drawn != (draw{c.batch, c.records, c.rate}) {
-		err = fmt.Errorf("%w: a release about a batch of %d records needs a Sample or SamplePoisson as planned, a new one for each", ErrUnplanned, c.records)
+	if b, sampled := c.sampled(); err == nil && sampled && s.drawn != b {
+		err = fmt.Errorf("%w: a release about a batch of %d records needs a Sample or SamplePoisson as planned, a new one for each", ErrUnplanned, b.records)
 	}
-	s.drawn = draw{}
+	s.drawn = batch{}
 	if err == nil {
 		err = s.plan.take(m, c, hidden)
 	}
 	if err == nil {
-		if c.hidden.steps > 0 {
-			RoundToGrid(x, c.hidden.grid)
+		if h := c.hidden(); h.steps > 0 {
+			RoundToGrid(x, h.grid)
 		}
 		err = m.add(x, s.src)
 	}

@@ -7,7 +7,7 @@ func Info() algorithms.Info {
 	return algorithms.Info{
 		Name:  "pairs",
 		Title: "noisy stochastic gradient descent on labelled pairs: metrics and preferences (dyad pairs)",
-		Paper: "[Li20] Algorithm 1, Theorems 1 and 2; Poisson batches: privacy.PoissonEvent",
+		Paper: "[Li20] Algorithm 1, Theorems 1 and 2; Poisson batches: account.PoissonEvent",
 		Assumptions: []string{
 			"who is paired with whom, the number of pairs and kappa are public, and kappa was fixed without looking at private pairs",
 			"features are scaled down to a public norm bound",

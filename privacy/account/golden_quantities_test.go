@@ -8,7 +8,6 @@ import (
 	"dyad/privacy"
 	"dyad/privacy/account"
 	"dyad/privacy/local"
-	"dyad/privacy/privtest"
 )
 
 // goldenQuantity computes a quantity of the table. below, where the table has
@@ -252,19 +251,19 @@ func goldenQuantities() map[string]goldenQuantity {
 		"composition_epsilon_kairouz_heterogeneous": {compute: aboveComposition("slack_delta", kairouz)},
 
 		"discrete_gaussian_pmf": direct(func(in goldenInputs) float64 {
-			return privtest.DiscreteGaussian{Sigma: in.number("sigma")}.PMF(int(in.number("k")))
+			return DiscreteGaussian{Sigma: in.number("sigma")}.PMF(int(in.number("k")))
 		}),
-		"discrete_gaussian_variance": direct(func(in goldenInputs) float64 { return privtest.DiscreteGaussian{Sigma: in.number("sigma")}.Variance() }),
+		"discrete_gaussian_variance": direct(func(in goldenInputs) float64 { return DiscreteGaussian{Sigma: in.number("sigma")}.Variance() }),
 		"discrete_gaussian_delta": direct(func(in goldenInputs) float64 {
-			return privtest.DiscreteGaussian{Sigma: in.number("sigma")}.Delta(in.number("epsilon"), int(in.sensitivity()))
+			return DiscreteGaussian{Sigma: in.number("sigma")}.Delta(in.number("epsilon"), int(in.sensitivity()))
 		}),
 		"discrete_gaussian_sigma": {compute: func(in goldenInputs) (float64, error) {
 			return leastScale(0.1, 100, func(sigma float64) (bool, error) {
-				return privtest.DiscreteGaussian{Sigma: sigma}.Delta(in.number("epsilon"), int(in.sensitivity())) <= in.number("delta"), nil
+				return DiscreteGaussian{Sigma: sigma}.Delta(in.number("epsilon"), int(in.sensitivity())) <= in.number("delta"), nil
 			})
 		}},
 		"discrete_laplace_delta": direct(func(in goldenInputs) float64 {
-			return privtest.DiscreteLaplaceDelta(in.number("epsilon"), in.number("parameter_eps_per_unit"), int(in.sensitivity()))
+			return DiscreteLaplaceDelta(in.number("epsilon"), in.number("parameter_eps_per_unit"), int(in.sensitivity()))
 		}),
 		"l2_pure_dp_noise_radius_mean":     direct(func(in goldenInputs) float64 { return radius(in).Mean() }),
 		"l2_pure_dp_noise_radius_variance": direct(func(in goldenInputs) float64 { return radius(in).Variance() }),
@@ -272,8 +271,8 @@ func goldenQuantities() map[string]goldenQuantity {
 	}
 }
 
-func radius(in goldenInputs) privtest.KNormRadius {
-	return privtest.KNormRadius{Dim: int(in.number("d")), Scale: in.sensitivity() / in.number("epsilon")}
+func radius(in goldenInputs) KNormRadius {
+	return KNormRadius{Dim: int(in.number("d")), Scale: in.sensitivity() / in.number("epsilon")}
 }
 
 func subset(in goldenInputs) account.Event {

@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"dyad/privacy/account"
-	"dyad/privacy/privtest"
 )
 
 // Masses against 2400-bit arithmetic.
@@ -51,7 +50,7 @@ func TestMasses(t *testing.T) {
 // sigma, and below the zCDP bound of its theorem.
 func TestDiscreteGaussian(t *testing.T) {
 	for _, sigma := range []float64{0.3, 1, 7.5} {
-		g := privtest.DiscreteGaussian{Sigma: sigma}
+		g := DiscreteGaussian{Sigma: sigma}
 		total, square := 0.0, 0.0
 		for k := -400; k <= 400; k++ {
 			total += g.PMF(k)
@@ -78,7 +77,7 @@ func TestDiscreteGaussian(t *testing.T) {
 	}
 	// The curve of the continuous law is not a bound: at sigma 1 the discrete law
 	// exceeds it by 31 % near epsilon 2.2 (docs/theory.md#lattice).
-	if ratio := (privtest.DiscreteGaussian{Sigma: 1}).Delta(2.2, 1) / account.GDPDelta(2.2, 1); ratio < 1.30 || ratio > 1.31 {
+	if ratio := (DiscreteGaussian{Sigma: 1}).Delta(2.2, 1) / account.GDPDelta(2.2, 1); ratio < 1.30 || ratio > 1.31 {
 		t.Errorf("discrete over continuous delta: %v", ratio)
 	}
 }
@@ -93,7 +92,7 @@ func TestDiscreteLaplaceDelta(t *testing.T) {
 				for k := -2000; k <= 2000; k++ {
 					want += max(0, p(k)-math.Exp(epsilon)*p(k-s))
 				}
-				if got := privtest.DiscreteLaplaceDelta(epsilon, a, s); got < want*(1-1e-11)-1e-14 || got > want*(1+1e-10)+1e-14 {
+				if got := DiscreteLaplaceDelta(epsilon, a, s); got < want*(1-1e-11)-1e-14 || got > want*(1+1e-10)+1e-14 {
 					t.Errorf("a %v, sensitivity %d, epsilon %v: %v, want %v", a, s, epsilon, got, want)
 				}
 			}
@@ -123,16 +122,16 @@ func TestGDPTradeoff(t *testing.T) {
 
 // The radius of K-norm noise: one dimension is the exponential law.
 func TestKNormRadius(t *testing.T) {
-	r := privtest.KNormRadius{Dim: 1, Scale: 3}
+	r := KNormRadius{Dim: 1, Scale: 3}
 	for _, p := range []float64{1e-6, 0.3, 0.99} {
 		if got, want := r.Quantile(p), -3*math.Log1p(-p); math.Abs(got/want-1) > 1e-9 {
 			t.Errorf("quantile %v: %v, want %v", p, got, want)
 		}
 	}
-	if r := (privtest.KNormRadius{Dim: 5, Scale: 2}); r.Mean() != 10 || r.Variance() != 20 || r.Validate() != nil {
+	if r := (KNormRadius{Dim: 5, Scale: 2}); r.Mean() != 10 || r.Variance() != 20 || r.Validate() != nil {
 		t.Error("moments of Gamma(5, 2)")
 	}
-	if (privtest.KNormRadius{Scale: 1}).Validate() == nil || (privtest.KNormRadius{Dim: 1}).Validate() == nil {
+	if (KNormRadius{Scale: 1}).Validate() == nil || (KNormRadius{Dim: 1}).Validate() == nil {
 		t.Error("out of range is accepted")
 	}
 }

@@ -1,4 +1,4 @@
-package privtest
+package account_test
 
 import (
 	"errors"
@@ -18,7 +18,7 @@ type DiscreteGaussian struct {
 // Validate returns an error unless Sigma is in range.
 func (g DiscreteGaussian) Validate() error {
 	if !(g.Sigma > 0 && g.Sigma <= 1e6) {
-		return errors.New("privtest: sigma of a discrete Gaussian must be in (0, 1e6]")
+		return errors.New("sigma of a discrete Gaussian must be in (0, 1e6]")
 	}
 	return nil
 }

@@ -1,4 +1,4 @@
-package privtest
+package account_test
 
 import (
 	"fmt"
@@ -19,7 +19,7 @@ type KNormRadius struct {
 // Validate returns an error unless the fields are in range.
 func (r KNormRadius) Validate() error {
 	if r.Dim < 1 || !(r.Scale > 0) || math.IsInf(r.Scale, 1) {
-		return fmt.Errorf("privtest: K-norm noise in %d dimensions with scale %v: want at least 1 and a positive finite scale", r.Dim, r.Scale)
+		return fmt.Errorf("K-norm noise in %d dimensions with scale %v: want at least 1 and a positive finite scale", r.Dim, r.Scale)
 	}
 	return nil
 }
