@@ -32,7 +32,7 @@ func StreamByName(name string) (Stream, error) {
 	return nil, fmt.Errorf("algorithms: %q is no online algorithm; choose one of %s", name, strings.Join(names, ", "))
 }
 
-// Reading is how [Huai20] Algorithm 1 is read (privacy.md 2.2).
+// Reading is how [Huai20] Algorithm 1 is read (docs/theory.md#readings).
 type Reading int
 
 // The readings.
@@ -74,7 +74,7 @@ type StreamOptions struct {
 	PerClass bool
 	// BurnIn is the number of first records that only fill the buffer; 0 means
 	// min(Batch, Horizon-Batch), at least 1. More than 1 lowers the noise
-	// (privacy.md 2.2). Ignored in Paper mode, where the paper says it.
+	// (docs/theory.md#pairwise-stream). Ignored in Paper mode, where the paper says it.
 	BurnIn int
 }
 
@@ -213,7 +213,7 @@ func meanOfMeansError(rho float64, s Spec) float64 {
 	return rho + float64(s.Batch+4)*0x1p-53*1.01*(s.Constants.Lipschitz+rho)
 }
 
-// planSecret is reading A with step sizes eta[2..n].
+// planSecret is reading A with step sizes eta[2..n] (docs/theory.md#stream-outputs).
 func planSecret(i Info, s Spec, rule string, eta []float64) (*Plan, error) {
 	p := newStreamPlan(i, s)
 	p.Reading, p.Schedule.Name = SecretState, rule

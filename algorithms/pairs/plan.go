@@ -29,13 +29,14 @@ const smallestShrink = 0x1p-40
 // of terms of norm at most 1 whatever h_t is, and the step uses h_t times the noisy q.
 // As h_t is a function of the public matrix W_t, this is post-processing, and one
 // certificate covers all batches: the noise is a pure function of
-// public numbers, the same for all pairs and graphs (privacy.md T6).
+// public numbers, the same for all pairs and graphs (docs/theory.md#pair-groups).
 //
-// For labelled pairs it is that of privacy.PairGroup. For individuals with classes the
+// For labelled pairs it is that of privacy.PairGroup (docs/theory.md#pair-batches), or of
+// privacy.PairSample (docs/theory.md#pair-poisson). For individuals with classes the
 // unit is one record, that of an individual who is in at most one tuple of an epoch
 // (privacy.TupleBatches), or in Individuals - 1 pairs of all (privacy.PairGroup). Which
 // pairs and triplets the classes make inside of a tuple changes its own term only, so
-// classes are as private as features.
+// classes are as private as features (docs/theory.md#tuples, docs/theory.md#all-pairs).
 func (s Spec) Plan() (*Plan, error) {
 	if err := s.fill(); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrPlan, err)
@@ -67,7 +68,7 @@ func (p *Plan) certify() error {
 	_, _, batch := s.epoch()
 	term := 1.0
 	if s.Mode == algorithms.Paper {
-		term = float64(s.Rows) // row by row: the whole has L1 norm up to d' (privacy.md 6.3)
+		term = float64(s.Rows) // row by row: the whole has L1 norm up to d' (docs/theory.md#pair-clipping)
 	}
 	manhattan, roundoff := s.Norm() == pairgraph.L1, p.roundoff(term)
 	var steps interface {
