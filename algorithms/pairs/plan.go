@@ -28,15 +28,15 @@ const smallestShrink = 0x1p-40
 // Every release is q = (sum over a batch of terms clipped to h_t)/(|B| h_t), a mean
 // of terms of norm at most 1 whatever h_t is, and the step uses h_t times the noisy q.
 // As h_t is a function of the public matrix W_t, this is post-processing, and one
-// certificate (docs/theory.md#pair-batches) covers all batches: the noise is a pure function
-// of public numbers, the same for all pairs and graphs (docs/theory.md#pair-groups).
+// certificate covers all batches: the noise is a pure function of
+// public numbers, the same for all pairs and graphs (docs/theory.md#pair-groups).
 //
-// For labelled pairs it is that of privacy.PairGroup. For individuals with classes the
+// For labelled pairs it is that of privacy.PairGroup (docs/theory.md#pair-batches), or of
+// privacy.PairSample (docs/theory.md#pair-poisson). For individuals with classes the
 // unit is one record, that of an individual who is in at most one tuple of an epoch
-// (privacy.TupleBatches, docs/theory.md#tuples), or in Individuals - 1 pairs of all (privacy.PairGroup,
-// docs/theory.md#all-pairs). Which
+// (privacy.TupleBatches), or in Individuals - 1 pairs of all (privacy.PairGroup). Which
 // pairs and triplets the classes make inside of a tuple changes its own term only, so
-// classes are as private as features.
+// classes are as private as features (docs/theory.md#tuples, docs/theory.md#all-pairs).
 func (s Spec) Plan() (*Plan, error) {
 	if err := s.fill(); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrPlan, err)
