@@ -28,6 +28,7 @@ var importRules = map[string][]string{
 	"algorithms/pairs":    {"algorithms", "engine", "engine/pairgraph", "privacy"},
 	"algorithms/algotest": {"algorithms", "engine", "privacy"},
 	"algorithms/audit":    {"algorithms", "algorithms/algotest", "algorithms/pairs", "engine", "engine/pairgraph", "privacy"},
+	"experiment":          {"algorithms", "engine", "engine/cpu", "engine/dataset", "engine/dataset/catalog", "engine/metrics", "privacy"},
 	"bench/...":           {"*"},
 	"bench":               {"*"},
 	"cmd/...":             {"*"},
