@@ -1,20 +1,6 @@
 package bench
 
-import (
-	"math"
-
-	"dyad/engine"
-	"dyad/engine/metrics"
-)
-
-// AUC is the exact AUC of the scores w.x on labelled records.
-func AUC(r *engine.Records, w []float64) (float64, error) {
-	s, err := metrics.Scores(r, w)
-	if err != nil {
-		return 0, err
-	}
-	return metrics.AUC(s, r.Labels())
-}
+import "math"
 
 // MeanAndError is the mean of at least two values and its standard error.
 func MeanAndError(v []float64) (mean, standardError float64) {

@@ -42,7 +42,10 @@ func (p *Plan) load(ctx context.Context, folders []string) ([]loaded, error) {
 			}
 		}
 	}
-	return out, errors.Join(missing...)
+	if len(missing) > 0 {
+		return nil, &InputError{errors.Join(missing...)}
+	}
+	return out, nil
 }
 
 func (d *Data) load(ctx context.Context, dir string, folders []string) (loaded, error) {

@@ -165,6 +165,9 @@ func toFloat(v any) (float64, bool) {
 		return float64(n), true
 	case int64:
 		return float64(n), true
+	case string: // YAML's 1e3, which the library leaves as text
+		x, err := strconv.ParseFloat(n, 64)
+		return x, err == nil && strings.ContainsAny(n[:1], "+-.0123456789")
 	}
 	return 0, false
 }

@@ -114,20 +114,29 @@ const (
 	maxRuns      = 10_000_000
 )
 
-// Load reads and checks a plan. An error names the file and the line.
+// InputError is the error of a plan, data or a table that cannot be used as they are.
+type InputError struct{ Err error }
+
+// Error is the message of Err.
+func (e *InputError) Error() string { return e.Err.Error() }
+
+// Unwrap returns Err.
+func (e *InputError) Unwrap() error { return e.Err }
+
+// Load reads and checks a plan. An error (*InputError) names the file and the line.
 func Load(path string) (*Plan, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, fmt.Errorf("experiment: cannot read the plan: %w", err)
+		return nil, &InputError{fmt.Errorf("experiment: cannot read the plan: %w", err)}
 	}
 	defer f.Close()
 	text, err := io.ReadAll(io.LimitReader(f, maxPlanBytes+1))
 	if err != nil {
-		return nil, fmt.Errorf("experiment: cannot read the plan: %w", err)
+		return nil, &InputError{fmt.Errorf("experiment: cannot read the plan: %w", err)}
 	}
 	p, err := parse(text)
 	if err != nil {
-		return nil, fmt.Errorf("experiment: %s: %w", path, err)
+		return nil, &InputError{fmt.Errorf("experiment: %s: %w", path, err)}
 	}
 	p.dir, p.name = filepath.Dir(path), strings.TrimSuffix(filepath.Base(path), filepath.Ext(path))
 	return p, nil

@@ -40,8 +40,8 @@ type Progress struct {
 	Done, Total int
 	// Last is the run that was done, in words.
 	Last string
-	// Left estimates the time that is left, from what runs of the same method on as many
-	// records of the same data took; the others count as the mean of those.
+	// Left estimates the time that is left, from what the last run of the same method on
+	// as many records of the same data took; where there is none, as the mean of these.
 	Left time.Duration
 }
 
@@ -56,9 +56,8 @@ type runner struct {
 	file     *os.File
 	comments map[string]bool
 	progress Progress
-	pending  map[string]int // runs to do, by group
-	took     map[string]time.Duration
-	done     map[string]int
+	pending  map[string]int           // runs to do, by group
+	took     map[string]time.Duration // by the last run of a group
 }
 
 // Run carries out the runs of the plan that are not in the CSV file path yet. Each run
@@ -67,15 +66,17 @@ type runner struct {
 // fails if the plan, the data or the file are wrong, or ctx ends.
 func (p *Plan) Run(ctx context.Context, path string, o Options) error {
 	if o.Parts < 0 || o.Part < 0 || o.Part > o.Parts || o.Parts > 0 && o.Part == 0 {
-		return fmt.Errorf("experiment: part %d of %d, want 1 to the number of parts", o.Part, o.Parts)
+		return &InputError{fmt.Errorf("experiment: part %d of %d, want 1 to the number of parts", o.Part, o.Parts)}
 	}
 	if o.Now == nil {
 		o.Now = time.Now
 	}
 	// Two runs on one file would repeat each other's work and replace each other's rows.
 	lock := flock.New(path + ".lock")
-	if ok, err := lock.TryLock(); err != nil || !ok {
-		return fmt.Errorf("experiment: another run writes to %s (%s.lock): %w", path, path, cmpErr(err))
+	if ok, err := lock.TryLock(); err != nil {
+		return fmt.Errorf("experiment: cannot lock %s: %w", path, err)
+	} else if !ok {
+		return fmt.Errorf("experiment: another run writes to %s", path)
 	}
 	defer func() {
 		_ = os.Remove(lock.Path())
@@ -85,7 +86,7 @@ func (p *Plan) Run(ctx context.Context, path string, o Options) error {
 	if err != nil {
 		return err
 	}
-	r := &runner{plan: p, o: o, data: data, comments: map[string]bool{}, pending: map[string]int{}, took: map[string]time.Duration{}, done: map[string]int{}}
+	r := &runner{plan: p, o: o, data: data, comments: map[string]bool{}, pending: map[string]int{}, took: map[string]time.Duration{}}
 	comments := []string{
 		fmt.Sprintf("plan %s %s; data count as public, and noise is seeded", p.name, p.digest),
 		fmt.Sprintf("%s %s/%s, %d threads, %s", runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.GOMAXPROCS(0), o.Machine),
@@ -156,13 +157,6 @@ func (p *Plan) planComments(comments []string) []string {
 		}
 	}
 	return out
-}
-
-func cmpErr(err error) error {
-	if err == nil {
-		return errors.New("it is locked")
-	}
-	return err
 }
 
 // group is what runs have in common that take the same time.
@@ -264,8 +258,7 @@ func (r *runner) finished(one run, version string, took time.Duration) error {
 	}
 	g := one.group()
 	r.pending[g]--
-	r.done[g]++
-	r.took[g] += took
+	r.took[g] = took
 	r.progress.Done++
 	if r.o.Progress == nil {
 		return nil
@@ -282,18 +275,16 @@ func (r *runner) finished(one run, version string, took time.Duration) error {
 
 // left estimates the time that is left.
 func (r *runner) left() time.Duration {
-	var all time.Duration
-	count := 0
-	for g, took := range r.took {
-		all, count = all+took, count+r.done[g]
+	var known, left time.Duration
+	for _, took := range r.took {
+		known += took
 	}
-	var left time.Duration
 	for g, n := range r.pending {
-		mean := all / time.Duration(count)
-		if k := r.done[g]; k > 0 {
-			mean = r.took[g] / time.Duration(k)
+		took, ok := r.took[g]
+		if !ok {
+			took = known / time.Duration(len(r.took))
 		}
-		left += mean * time.Duration(n)
+		left += took * time.Duration(n)
 	}
 	return left / time.Duration(max(1, r.o.Parallel))
 }

@@ -44,7 +44,9 @@ func (r Row) key() string {
 
 // fields are the columns of a row.
 func (r Row) fields() []string {
-	g := func(v float64) string { return strings.TrimPrefix(strings.ToLower(strconv.FormatFloat(v, 'g', -1, 64)), "+") }
+	g := func(v float64) string {
+		return strings.TrimPrefix(strings.ToLower(strconv.FormatFloat(v, 'g', -1, 64)), "+")
+	}
 	value, seconds, passes := "", "", ""
 	if r.ok() {
 		value, seconds = strconv.FormatFloat(r.Value, 'f', 6, 64), strconv.FormatFloat(r.Seconds, 'g', 4, 64)
@@ -99,7 +101,7 @@ func (p *Plan) readTable(path string) (t *table, whole int64, err error) {
 	seen := false
 	for i, line := range strings.Split(strings.TrimSuffix(string(text), "\n"), "\n") {
 		bad := func(why string) error {
-			return fmt.Errorf("experiment: %s, line %d: %s; is this a file that a run of this plan wrote?", path, i+1, why)
+			return &InputError{fmt.Errorf("experiment: %s, line %d: %s; is this a file that a run of this plan wrote?", path, i+1, why)}
 		}
 		switch {
 		case len(text) == 0:
@@ -202,7 +204,7 @@ func (p *Plan) rows(t *table) []Row {
 	return out
 }
 
-// check refuses a table of another plan, or of other data.
+// checkTable refuses a table of another plan, or of other data.
 func (p *Plan) checkTable(path string, t *table, data []string) error {
 	known := map[string]bool{}
 	for _, b := range p.blocks() {
@@ -217,13 +219,13 @@ func (p *Plan) checkTable(path string, t *table, data []string) error {
 		}
 	}
 	if strange > 0 {
-		return fmt.Errorf("experiment: %s has %d rows that the plan does not ask for; write to another file, or remove them", path, strange)
+		return &InputError{fmt.Errorf("experiment: %s has %d rows that the plan does not ask for; write to another file, or remove them", path, strange)}
 	}
 	for _, c := range t.comments {
 		if name, _, ok := strings.Cut(c, ":"); ok && strings.HasPrefix(c, "data ") && data != nil {
 			for _, now := range data {
 				if strings.HasPrefix(now, name+":") && now != c {
-					return fmt.Errorf("experiment: %s was made with other records (%s; now %s); write to another file", path, c, now)
+					return &InputError{fmt.Errorf("experiment: %s was made with other records (%s; now %s); write to another file", path, c, now)}
 				}
 			}
 		}

@@ -38,8 +38,12 @@ func main() {
 		fmt.Fprintln(os.Stderr, "plan: interrupted; the same command continues")
 		os.Exit(130)
 	default:
-		fmt.Fprintln(os.Stderr, "plan:", err)
-		os.Exit(2)
+		fmt.Fprintln(os.Stderr, "plan:", strings.TrimPrefix(err.Error(), "experiment: "))
+		var input *experiment.InputError
+		if errors.As(err, &input) {
+			os.Exit(2)
+		}
+		os.Exit(1)
 	}
 }
 
@@ -62,7 +66,7 @@ func run(ctx context.Context) error {
 	})
 	flag.Parse()
 	if flag.NArg() == 0 || flag.NArg() > 1 && !*check {
-		return errors.New("want one plan file; see -help")
+		return &experiment.InputError{Err: errors.New("want one plan file; see -help")}
 	}
 	var p *experiment.Plan
 	for _, path := range flag.Args() {
@@ -76,7 +80,7 @@ func run(ctx context.Context) error {
 	}
 	if *part != "" {
 		if _, err := fmt.Sscanf(*part+" end", "%d/%d end", &o.Part, &o.Parts); err != nil || o.Part < 1 || o.Part > o.Parts {
-			return fmt.Errorf("-part is %q, want i/N with i from 1 to N", *part)
+			return &experiment.InputError{Err: fmt.Errorf("-part is %q, want i/N with i from 1 to N", *part)}
 		}
 	}
 	if *out == "" {
