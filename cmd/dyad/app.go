@@ -74,6 +74,7 @@ type app struct {
 type hooks struct {
 	stage    func(name string)
 	lockWait time.Duration // for the ledger's lock, 0: the default
+	memory   float64       // bytes that are available, 0: what the system says
 }
 
 // at says that a stage was reached.
@@ -264,6 +265,23 @@ func (f ledgerFlag) path() (string, error) {
 	}
 	dir, err := stateDir()
 	return filepath.Join(dir, "ledger.jsonl"), err
+}
+
+// openLedger opens the ledger of a private run. A run that resumes needs one; another makes
+// it and says so, since a path with a typing error would leave all earlier charges behind.
+func (a *app) openLedger(f ledgerFlag, resume bool) (*privacy.Ledger, string, error) {
+	a.at("opening ledger")
+	o := privacy.LedgerOptions{LockWait: a.hooks.lockWait, Trace: a.at}
+	if resume {
+		return f.openExisting(o)
+	}
+	path, err := f.path()
+	isNew := err == nil && !exists(path)
+	l, path, err := f.open(o)
+	if err == nil && isNew {
+		a.note("dyad: a new ledger was made: %s; it has no earlier charge and no cap", path)
+	}
+	return l, path, err
 }
 
 // open opens the ledger or makes it, with its folder if it is the default one.
