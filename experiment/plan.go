@@ -18,8 +18,8 @@ import (
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
-	"github.com/goccy/go-yaml/parser"
 
+	"dyad/engine/dataset/strictyaml"
 	"dyad/privacy"
 )
 
@@ -53,7 +53,7 @@ type Plan struct {
 	name   string // of the file, without .yaml
 	dir    string // of the file
 	digest string // of the text
-	file   *ast.File
+	body   ast.Node
 	all    []method
 }
 
@@ -108,11 +108,8 @@ const (
 	taskMetric = "metric"
 )
 
-// maxPlanBytes bounds the text of a plan, and maxRuns the number of its runs.
-const (
-	maxPlanBytes = 1 << 20
-	maxRuns      = 10_000_000
-)
+// maxRuns bounds the number of runs of a plan.
+const maxRuns = 10_000_000
 
 // InputError is the error of a plan, data or a table that cannot be used as they are.
 type InputError struct{ Err error }
@@ -130,7 +127,7 @@ func Load(path string) (*Plan, error) {
 		return nil, &InputError{fmt.Errorf("experiment: cannot read the plan: %w", err)}
 	}
 	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, maxPlanBytes+1))
+	text, err := io.ReadAll(io.LimitReader(f, strictyaml.MaxBytes+1))
 	if err != nil {
 		return nil, &InputError{fmt.Errorf("experiment: cannot read the plan: %w", err)}
 	}
@@ -143,19 +140,17 @@ func Load(path string) (*Plan, error) {
 }
 
 func parse(text []byte) (*Plan, error) {
-	if len(text) > maxPlanBytes {
-		return nil, fmt.Errorf("a plan has at most %d bytes", maxPlanBytes)
-	}
-	file, err := parser.ParseBytes(text, 0)
+	body, err := strictyaml.Parse(text)
 	if err != nil {
 		return nil, syntax(err)
 	}
-	if len(file.Docs) != 1 || file.Docs[0].Body == nil {
-		return nil, errors.New("want one YAML document")
-	}
 	sum := sha256.Sum256(text)
-	p := &Plan{file: file, digest: hex.EncodeToString(sum[:6])}
-	if err := yaml.NodeToValue(file.Docs[0].Body, p, yaml.Strict()); err != nil {
+	p := &Plan{body: body, digest: hex.EncodeToString(sum[:6])}
+	whole := &wholeNumbers{}
+	if ast.Walk(whole, body); whole.err != nil {
+		return nil, whole.err
+	}
+	if err := strictyaml.Decode(body, p); err != nil {
 		return nil, syntax(err)
 	}
 	return p, p.check()
@@ -167,7 +162,34 @@ func syntax(err error) error {
 	if errors.As(err, &e) && e.GetToken() != nil {
 		return fmt.Errorf("line %d: %s", e.GetToken().Position.Line, e.GetMessage())
 	}
-	return errors.New(strings.TrimSpace(yaml.FormatError(err, false, false)))
+	return errors.New(strictyaml.Describe(err))
+}
+
+// wholeNumbers refuses fractions where a plan has whole numbers: the decoder would cut
+// them off.
+type wholeNumbers struct{ err error }
+
+// Visit implements ast.Visitor.
+func (w *wholeNumbers) Visit(n ast.Node) ast.Visitor {
+	kv, ok := n.(*ast.MappingValueNode)
+	if !ok || w.err != nil {
+		return w
+	}
+	switch key := kv.Key.GetToken().Value; key {
+	case "options": // of algorithms, which know their kinds
+		return nil
+	case "splits", "noises", "neighbours", "records", "features", "seed", "n":
+		values := []ast.Node{kv.Value}
+		if list, ok := kv.Value.(*ast.SequenceNode); ok {
+			values = list.Values
+		}
+		for _, v := range values {
+			if _, whole := v.(*ast.IntegerNode); !whole {
+				w.err = fmt.Errorf("line %d: %s: want whole numbers", v.GetToken().Position.Line, key)
+			}
+		}
+	}
+	return w
 }
 
 // at is an error with the line of a place in the plan, such as data[0].n.
@@ -178,7 +200,7 @@ func (p *Plan) at(place, format string, args ...any) error {
 		if bad != nil {
 			continue
 		}
-		if node, bad := path.FilterFile(p.file); bad == nil && node != nil {
+		if node, bad := path.FilterNode(p.body); bad == nil && node != nil {
 			return fmt.Errorf("line %d: %w", node.GetToken().Position.Line, err)
 		}
 	}

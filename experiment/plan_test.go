@@ -21,7 +21,10 @@ func TestWrongPlans(t *testing.T) {
 	for _, c := range []struct{ old, now, want string }{
 		{"epsilon:", "epsilons:", `line 4: .*unknown field "epsilons"`},
 		{"seed: 5, n:", "sed: 5, n:", `line 2: .*unknown field "sed"`},
-		{"splits: 3", "splits: three", `line 6: `},
+		{"splits: 3", "splits: three", `line 6: splits: want whole numbers`},
+		{"splits: 3", "splits: 3.5", `line 6: splits: want whole numbers`},
+		{"[50, 120]", "[50, 1e2]", `line 2: n: want whole numbers`},
+		{"delta: 1e-5", "delta: !!float 1e-5", `line 5: tags are not supported`},
 		{"splits: 3", "splits: 0", `line 6: splits is 0`},
 		{"noises: 2", "noises: -1", `line 7: noises is -1`},
 		{"[0.5, 2]", "[0.5, -2]", `line 4: .*epsilon`},
@@ -184,7 +187,7 @@ algorithms: [{name: dpgdsc}, {name: dpegd}]
 	near("difference to the ceiling", got[3].Difference, .25)
 	var b strings.Builder
 	p.Compare(&b, got)
-	if text := b.String(); !strings.Contains(text, "dpegd is ahead on one n 40 epsilon 1: +0.1500, standard error 0.0500") || strings.Contains(text, "class-means") {
+	if text := b.String(); !strings.Contains(text, "dpegd is ahead on one n 40 epsilon 1: +0.1500, standard error 0.0500") || !strings.Contains(text, "ahead in 1 of 1 comparisons, 100.0 %") || strings.Contains(text, "class-means") {
 		t.Error(text)
 	}
 	dir := t.TempDir()

@@ -194,11 +194,14 @@ func (p *Plan) Compare(w io.Writer, summary []Summary) {
 	fmt.Fprintf(w, "against %s, by cell; ahead and behind: by more than two paired standard errors\n\n", reference.label())
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "method\tcells\tmean difference\tahead\tbehind")
+	cells, ahead := 0, 0
 	for _, name := range order {
 		a := all[name]
+		cells, ahead = cells+a.cells, ahead+a.ahead
 		fmt.Fprintf(t, "%s\t%d\t%+.4f\t%d\t%d\n", name, a.cells, a.sum/float64(a.cells), a.ahead, a.behind)
 	}
 	t.Flush()
+	fmt.Fprintf(w, "\nahead in %d of %d comparisons, %.1f %%\n", ahead, cells, 100*float64(ahead)/float64(cells))
 	for _, name := range order {
 		for _, s := range all[name].lost {
 			fmt.Fprintf(w, "%s is ahead on %s n %d epsilon %g: %+.4f, standard error %.4f\n", name, s.Data, s.N, s.Epsilon, s.Difference, s.DifferenceSE)
