@@ -84,7 +84,7 @@ func (p *Plan) Summarise(rows []Row) []Summary {
 			values = append(values, mean(s.bySplit[k]))
 		}
 		s.Splits = len(values)
-		s.Mean, s.SE = meanAndError(values)
+		s.Mean, s.SE = MeanAndError(values)
 		at := []cell{c}
 		if math.IsInf(c.epsilon, 1) && reference != nil && !reference.nonPrivate {
 			at = nil
@@ -105,7 +105,7 @@ func (p *Plan) Summarise(rows []Row) []Summary {
 						}
 					}
 					one.Paired = len(differences)
-					one.Difference, one.DifferenceSE = meanAndError(differences)
+					one.Difference, one.DifferenceSE = MeanAndError(differences)
 				}
 			}
 			out = append(out, one)
@@ -122,8 +122,8 @@ func mean(v []float64) float64 {
 	return sum / float64(len(v))
 }
 
-// meanAndError is the mean of values and its standard error, 0 for fewer than two.
-func meanAndError(v []float64) (m, se float64) {
+// MeanAndError is the mean of values and its standard error, 0 for fewer than two.
+func MeanAndError(v []float64) (m, se float64) {
 	if len(v) == 0 {
 		return 0, 0
 	}

@@ -4,7 +4,6 @@ import (
 	"math"
 	"slices"
 
-	"dyad/bench"
 	"dyad/experiment"
 )
 
@@ -29,7 +28,7 @@ func curves(rows []row) []experiment.Curve {
 		for _, x := range c.X {
 			mean, se := values[m][x][0], 0.0
 			if len(values[m][x]) > 1 {
-				mean, se = bench.MeanAndError(values[m][x])
+				mean, se = experiment.MeanAndError(values[m][x])
 			}
 			c.Y, c.SE = append(c.Y, mean), append(c.SE, se)
 		}

@@ -4,6 +4,7 @@
 //	go run ./bench/plan -data DIR bench/plans/development.yaml
 //	go run ./bench/plan -data DIR -part 1/2 -out part1.csv bench/plans/development.yaml
 //	go run ./bench/plan -merge part1.csv,part2.csv -out development.csv bench/plans/development.yaml
+//	go run ./bench/plan -report -out development.csv bench/plans/development.yaml
 //	go run ./bench/plan -check bench/plans/*.yaml
 //
 // The exit status is 2 for a plan or data that are wrong, 130 after an interrupt.
@@ -54,6 +55,7 @@ func run(ctx context.Context) error {
 	part := flag.String("part", "", "i/N: only this part of the plan")
 	merge := flag.String("merge", "", "files of parts, comma separated, to join into -out")
 	check := flag.Bool("check", false, "only check the plans")
+	only := flag.Bool("report", false, "only write summary and plots of the runs that -out has")
 	flag.BoolVar(&o.Retry, "retry", false, "repeat runs that failed")
 	flag.IntVar(&o.Parallel, "parallel", 1, "training sets that are worked on at a time; times are then those of a shared machine")
 	flag.Func("program", "NAME=PATH: where a program of the peers is; may be repeated", func(s string) error {
@@ -90,6 +92,7 @@ func run(ctx context.Context) error {
 		}
 	}
 	switch {
+	case *only:
 	case *merge != "":
 		if err := p.Merge(*out, strings.Split(*merge, ",")...); err != nil {
 			return err
