@@ -131,11 +131,21 @@ func Load(path string) (*Plan, error) {
 	if err != nil {
 		return nil, &InputError{fmt.Errorf("experiment: cannot read the plan: %w", err)}
 	}
+	p, err := Parse(strings.TrimSuffix(filepath.Base(path), filepath.Ext(path)), filepath.Dir(path), text)
+	if err != nil {
+		return nil, &InputError{fmt.Errorf("experiment: %s: %w", path, errors.Unwrap(err))}
+	}
+	return p, nil
+}
+
+// Parse reads and checks the text of a plan. The name is for the head of tables; schemas
+// and programs of peers are relative to dir. An error (*InputError) names the line.
+func Parse(name, dir string, text []byte) (*Plan, error) {
 	p, err := parse(text)
 	if err != nil {
-		return nil, &InputError{fmt.Errorf("experiment: %s: %w", path, err)}
+		return nil, &InputError{err}
 	}
-	p.dir, p.name = filepath.Dir(path), strings.TrimSuffix(filepath.Base(path), filepath.Ext(path))
+	p.name, p.dir = name, dir
 	return p, nil
 }
 
