@@ -1,7 +1,9 @@
 package experiment
 
 import (
+	"archive/zip"
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -41,6 +43,12 @@ func fakePeer(way string) {
 			time.Sleep(time.Minute)
 		case "wrong":
 			a.Weights = a.Weights[:2]
+		case "scores":
+			a.Weights = nil
+			for i := range 20 { // 60 records, 40 to train
+				a.Scores = append(a.Scores, float64(i*7%20))
+			}
+			a.Error = cmp.Or(members(q.Train, "X.npy", "y.npy"), members(q.Test, "X.npy"))
 		case "odd":
 			fmt.Println("hello")
 			continue
@@ -48,6 +56,23 @@ func fakePeer(way string) {
 		text, _ := json.Marshal(a)
 		fmt.Println(string(text))
 	}
+}
+
+// members says what is wrong with the arrays of an NPZ file.
+func members(path string, want ...string) string {
+	z, err := zip.OpenReader(path)
+	if err != nil {
+		return err.Error()
+	}
+	defer z.Close()
+	var names []string
+	for _, f := range z.File {
+		names = append(names, f.Name)
+	}
+	if !slices.Equal(names, want) {
+		return fmt.Sprintf("%s has %q, want %q", filepath.Base(path), names, want)
+	}
+	return ""
 }
 
 const small = `
@@ -268,6 +293,7 @@ peers:
   - {name: odd, command: [self, odd]}
   - {name: absent, command: [there-is-no-such-program]}
   - {name: works, command: [self, works]}
+  - {name: scores, command: [self, scores]}
 `), options(t)
 	path := filepath.Join(t.TempDir(), "out.csv")
 	if err := p.Run(context.Background(), path, o); err != nil {
@@ -278,7 +304,7 @@ peers:
 		t.Fatal(err)
 	}
 	want := map[string]string{
-		"class-means": "ok", "works": "ok", "dies": "failed: it ended without an answer: luck", "fails": "failed: cannot do it",
+		"class-means": "ok", "works": "ok", "scores": "ok", "dies": "failed: it ended without an answer: luck", "fails": "failed: cannot do it",
 		"hangs": "failed: no answer in 50ms", "wrong": "failed: the answer has 2 weights", "odd": "failed: the answer is not JSON",
 		"absent": "failed: absent cannot be started", "offpairstrc": "refused: offpairstrc as printed never takes a step",
 	}
