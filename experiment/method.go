@@ -55,7 +55,7 @@ func (p *Plan) listMethods() error {
 		}
 		p.all = append(p.all, method{name: name, nonPrivate: true, baseline: name})
 	}
-	for i, a := range p.Methods {
+	for i, a := range p.Algorithms {
 		place := fmt.Sprintf("algorithms[%d]", i)
 		for _, options := range expand(a.Options) {
 			m := method{name: a.Name, options: optionText(options)}

@@ -42,10 +42,12 @@ type Plan struct {
 	Noises int `yaml:"noises"`
 	// Seed and NoiseSeed: see the package's documentation.
 	Seed      uint64      `yaml:"seed"`
-	NoiseSeed string      `yaml:"noise_seed"`
-	Baselines []string    `yaml:"baselines"`
-	Methods   []Algorithm `yaml:"algorithms"`
-	Peers     []Peer      `yaml:"peers"`
+	NoiseSeed string `yaml:"noise_seed"`
+	// Baselines, Algorithms and Peers are the methods. Baselines are class-means (the exact
+	// difference of the class means, with task auc) and identity (with task metric).
+	Baselines  []string    `yaml:"baselines"`
+	Algorithms []Algorithm `yaml:"algorithms"`
+	Peers      []Peer      `yaml:"peers"`
 	// Reference is the algorithm that the others are compared with: its name, or its
 	// name and options as the CSV has them. Default: the first of the plan.
 	Reference string `yaml:"reference"`
