@@ -41,7 +41,7 @@ type Plan struct {
 	Splits int `yaml:"splits"`
 	Noises int `yaml:"noises"`
 	// Seed and NoiseSeed: see the package's documentation.
-	Seed      uint64      `yaml:"seed"`
+	Seed      uint64 `yaml:"seed"`
 	NoiseSeed string `yaml:"noise_seed"`
 	// Baselines, Algorithms and Peers are the methods. Baselines are class-means (the exact
 	// difference of the class means, with task auc) and identity (with task metric).
