@@ -273,7 +273,7 @@ func (p *Plan) check() error {
 		return errors.New("epsilon is empty, and the plan has private methods")
 	}
 	if p.Reference != "" && p.reference() == nil {
-		return p.at("reference", "reference %q is no algorithm of the plan, as the CSV has it (name, or name and options)", p.Reference)
+		return p.at("reference", "reference %q is not a method of the plan, as the CSV names it (name, or name and options)", p.Reference)
 	}
 	if runs := p.count(); runs > maxRuns {
 		return fmt.Errorf("the plan has %d runs, want at most %d", runs, maxRuns)

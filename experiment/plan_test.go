@@ -46,7 +46,7 @@ func TestWrongPlans(t *testing.T) {
 		{"radius: [0.1, 1]", "radius: [1, 1]", `dpgdsc radius=1 is in the plan twice`},
 		{"[self, works]", "[]", `line 12: a peer needs a name .* and a command`},
 		{"works]}", "works], limit: soon}", `line 12: limit "soon"`},
-		{"splits: 3", "splits: 3\nreference: nobody", `line 7: reference "nobody" is no algorithm`},
+		{"splits: 3", "splits: 3\nreference: nobody", `line 7: reference "nobody" is not a method`},
 		{"splits: 3", "splits: 3\ntask: rank", `line 7: task "rank" is unknown`},
 		{"splits: 3", "splits: 3\nsplits: 4", `line 7: .*already defined`},
 		{"epsilon: [0.5, 2]", "", `epsilon is empty`},

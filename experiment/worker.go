@@ -53,7 +53,7 @@ func (w *worker) block(ctx context.Context, b block) error {
 			one.row.Value, err = w.score(ctx, out)
 		}
 		if ctx.Err() != nil {
-			return ctx.Err() // what the end of the run broke is no outcome
+			return ctx.Err() // an error that comes from the interrupt is not an outcome
 		}
 		one.row.D, one.row.Status = w.train.Dim(), statusOK
 		one.row.Seconds, one.row.Passes = out.seconds, out.passes
