@@ -39,3 +39,13 @@ func noiseMu(b privacy.Budget, d int) float64 {
 	}
 	return account.GDPMu(b.Epsilon, b.Delta)
 }
+
+// DefaultL2 is the weight of the L2 term when the user gives none: 0 for the algorithms
+// whose papers are about convex objectives, by their names in the catalogue, else 0.001.
+func DefaultL2(algorithm string) float64 {
+	switch algorithm {
+	case "offpairc", "dpgdc", "dpgdc2", "dpegd":
+		return 0
+	}
+	return 0.001
+}

@@ -1,8 +1,6 @@
 package bench
 
 import (
-	"fmt"
-
 	"dyad/engine"
 	"dyad/engine/dataset"
 )
@@ -18,19 +16,6 @@ func Load(file, schema string) (*engine.Records, error) {
 		return nil, err
 	}
 	return d.Records, nil
-}
-
-// Public loads a data file for a benchmark that treats it as public and trains
-// on n of its records, at least 2 and fewer than there are.
-func Public(file, schema string, n int) (*engine.Records, error) {
-	r, err := Load(file, schema)
-	if err != nil {
-		return nil, err
-	}
-	if n < 2 || n >= r.Len() {
-		return nil, fmt.Errorf("-n is %d, want at least 2 and fewer than the %d records", n, r.Len())
-	}
-	return r, nil
 }
 
 // Split cuts records into n to train and the others, at random by seed.

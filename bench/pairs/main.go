@@ -90,9 +90,8 @@ func print(rows []row, a axes) {
 		fmt.Println()
 	}
 	for _, c := range curves(rows) {
-		for i, x := range c.x {
-			mean, se := c.mean[i], c.se[i]
-			fmt.Printf("# %s, %s %g: mean %s %.5g, standard error %.2g\n", c.method, a.x, x, a.value, mean, se)
+		for i, x := range c.X {
+			fmt.Printf("# %s, %s %g: mean %s %.5g, standard error %.2g\n", c.Name, a.x, x, a.value, c.Y[i], c.SE[i])
 		}
 	}
 }

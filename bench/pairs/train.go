@@ -9,11 +9,11 @@ import (
 
 	"dyad/algorithms"
 	"dyad/algorithms/pairs"
-	"dyad/bench"
 	"dyad/engine"
 	"dyad/engine/dataset"
 	"dyad/engine/metrics"
 	"dyad/engine/pairgraph"
+	"dyad/experiment"
 	"dyad/privacy"
 )
 
@@ -346,7 +346,7 @@ func (s settings) tasks() ([]*task, error) {
 			distances = append(distances, math.Sqrt(sum))
 		}
 	}
-	mean, _ := bench.MeanAndError(distances)
+	mean, _ := experiment.MeanAndError(distances)
 	margin := float64(margin)
 	if s.encoded {
 		margin = tupleMargin

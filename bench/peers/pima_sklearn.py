@@ -1,4 +1,4 @@
-"""Non-private AUC on Pima with scikit-learn: the peer of bench/splits.
+"""Non-private AUC on Pima with scikit-learn: the peer of bench/plans/batch-pima.yaml, on splits of its own.
 
     python3 bench/peers/pima_sklearn.py pima-indians-diabetes.data > bench/results/pima-512-sklearn.csv
 

@@ -23,14 +23,8 @@ func (f cacheFlag) folder(name string) (string, error) {
 	if f.Dir != "" {
 		return filepath.Join(f.Dir, name), nil
 	}
-	if d := os.Getenv("XDG_CACHE_HOME"); filepath.IsAbs(d) {
-		return filepath.Join(d, "dyad", name), nil
-	}
-	home, err := os.UserHomeDir()
-	if err != nil {
-		return "", fmt.Errorf("dyad: no home folder for the cache, name one with --dir: %w", err)
-	}
-	return filepath.Join(home, ".cache", "dyad", name), nil
+	cache, err := catalog.Cache()
+	return filepath.Join(cache, name), err
 }
 
 type dataListCmd struct{}

@@ -97,11 +97,7 @@ func (f planFlags) l2(algorithm string) float64 {
 	if f.L2 != nil {
 		return *f.L2
 	}
-	switch algorithm {
-	case "offpairc", "dpgdc", "dpgdc2", "dpegd": // for convex objectives
-		return 0
-	}
-	return 0.001
+	return algorithms.DefaultL2(algorithm)
 }
 
 // budget is what a run on n records spends.

@@ -161,3 +161,42 @@ func SyntheticScores(n, d int, seed uint64) (*engine.Records, error) {
 	y[0], y[1] = 1, -1
 	return engine.AdoptRecords(x, y, d, engine.UnitBounds())
 }
+
+// ar1Stream separates the coins of SyntheticAR1.
+const ar1Stream = 0xa21
+
+// SyntheticAR1 are n records of d correlated features: x_0 normal and x_k = 0.9 x_(k-1) +
+// sqrt(1 - 0.81) normal, encoded by the public ranges [-4, 4]; labels are +1 with
+// probability sigm(s), s the alternating sum x_0 - x_1 + ... scaled to standard deviation
+// 2. Gradients without curvature learn it slowly. The first two labels are +1 and -1.
+// n >= 2, d >= 1. Its memory is that of the records.
+func SyntheticAR1(n, d int, seed uint64) (*engine.Records, error) {
+	if n < 2 || d < 1 || n > math.MaxInt/16/d {
+		return nil, fmt.Errorf("dataset: SyntheticAR1: %d records of %d features, want at least 2 records and 1 feature", n, d)
+	}
+	const rho = 0.9
+	variance := float64(d) // of the alternating sum
+	for k := 1; k < d; k++ {
+		variance += 2 * float64(d-k) * math.Pow(-rho, float64(k))
+	}
+	c := newCoins(seed, ar1Stream)
+	scale, a := 2/math.Sqrt(variance), math.Sqrt(3/float64(d))
+	x, y := make([]float64, n*d), make([]float64, n)
+	for i := range n {
+		row := x[i*d : (i+1)*d]
+		score, sign, last := 0.0, 1.0, c.normal()
+		for k := range row {
+			if k > 0 {
+				last = rho*last + math.Sqrt(1-rho*rho)*c.normal()
+			}
+			row[k] = a * clip(last/4, -1, 1)
+			score, sign = score+sign*last, -sign
+		}
+		y[i] = -1
+		if c.uniform() < 1/(1+math.Exp(-scale*score)) {
+			y[i] = 1
+		}
+	}
+	y[0], y[1] = 1, -1
+	return engine.AdoptRecords(x, y, d, engine.UnitBounds())
+}

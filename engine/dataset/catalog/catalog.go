@@ -1,7 +1,10 @@
 package catalog
 
 import (
+	"fmt"
+	"os"
 	"path"
+	"path/filepath"
 	"strings"
 )
 
@@ -152,4 +155,17 @@ func Match(sha256 string) (Entry, File, bool) {
 		}
 	}
 	return Entry{}, File{}, false
+}
+
+// Cache is the folder of fetched data sets: $XDG_CACHE_HOME/dyad, else ~/.cache/dyad. Each
+// data set has a folder of its name in it.
+func Cache() (string, error) {
+	if d := os.Getenv("XDG_CACHE_HOME"); filepath.IsAbs(d) {
+		return filepath.Join(d, "dyad"), nil
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return "", fmt.Errorf("catalog: no home folder for the cache, name one: %w", err)
+	}
+	return filepath.Join(home, ".cache", "dyad"), nil
 }

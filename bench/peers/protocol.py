@@ -1,0 +1,61 @@
+"""The lines between the runner and a peer: see the documentation of package experiment.
+
+A peer calls serve(version, fit). fit(x, y, epsilon, delta, rng, options) gets x (n x d, rows of norm at most 1, float64), y (-1 or 1) and a
+seeded numpy Generator, and returns weights and the number of times that it read all records. epsilon and delta are for replacing one
+record, and n is public.
+"""
+import json
+import math
+import sys
+import time
+
+import numpy as np
+
+
+def serve(version, fit):
+    kept = (None, None)
+    for line in sys.stdin:
+        request = json.loads(line)
+        if kept[0] != request["train"]:
+            with np.load(request["train"]) as arrays:
+                kept = (request["train"], (arrays["X"], arrays["y"]))
+        x, y = kept[1]
+        start = time.perf_counter()
+        try:
+            weights, passes = fit(x, y, request["epsilon"], request["delta"], np.random.default_rng(request["seed"]), request["options"])
+            answer = {"weights": [float(w) for w in weights], "passes": passes, "seconds": time.perf_counter() - start, "version": version}
+        except ValueError as e:
+            answer = {"error": f"{type(e).__name__}: {e}"}
+        print(json.dumps(answer), flush=True)
+
+
+def upper(z):
+    """P(N(0, 1) > z), to full relative precision."""
+    return math.erfc(z / math.sqrt(2)) / 2
+
+
+def gaussian_delta(mu, epsilon):
+    """The exact delta of N(0, 1) against N(mu, 1) at epsilon (Balle and Wang 2018, theorem 8)."""
+    return upper(epsilon / mu - mu / 2) - math.exp(epsilon) * upper(epsilon / mu + mu / 2)
+
+
+def gaussian_mu(epsilon, delta):
+    """The largest mu = sensitivity / sigma that is (epsilon, delta)-DP, by bisection from below."""
+    if not delta > 0:
+        raise ValueError("Gaussian noise needs delta > 0")
+    low, high = 0.0, 100.0
+    for _ in range(200):
+        middle = (low + high) / 2
+        if gaussian_delta(middle, epsilon) <= delta:
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+def two_hops(epsilon, delta):
+    """Budget for adding or removing one record that gives (epsilon, delta) for replacing one.
+
+    To replace a record is to remove one and to add another. If each hop is (e, d)-DP, two are (2e, (1 + exp(e)) d)-DP: group privacy.
+    """
+    return epsilon / 2, delta / (1 + math.exp(epsilon / 2))

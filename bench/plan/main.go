@@ -1,0 +1,153 @@
+// Command plan runs a plan of experiments on public data, continues it, joins its parts,
+// and writes summary and plots. docs: package experiment, bench/plans/README.md.
+//
+//	go run ./bench/plan -data DIR bench/plans/development.yaml
+//	go run ./bench/plan -data DIR -part 1/2 -out part1.csv bench/plans/development.yaml
+//	go run ./bench/plan -merge part1.csv,part2.csv -out development.csv bench/plans/development.yaml
+//	go run ./bench/plan -report -out development.csv bench/plans/development.yaml
+//	go run ./bench/plan -check bench/plans/*.yaml
+//
+// The exit status is 2 for a plan or data that are wrong, 130 after an interrupt.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/term"
+
+	"dyad/bench"
+	"dyad/engine/dataset/catalog"
+	"dyad/experiment"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // the second one kills
+	err := run(ctx)
+	switch {
+	case err == nil:
+	case errors.Is(err, context.Canceled):
+		fmt.Fprintln(os.Stderr, "plan: interrupted; the same command continues")
+		os.Exit(130)
+	default:
+		fmt.Fprintln(os.Stderr, "plan:", strings.TrimPrefix(err.Error(), "experiment: "))
+		var input *experiment.InputError
+		if errors.As(err, &input) {
+			os.Exit(2)
+		}
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context) error {
+	o := experiment.Options{Machine: bench.CPUModel(), Programs: map[string]string{}}
+	data := flag.String("data", "", "folder that has a folder for each data set; default: where \"dyad data fetch\" puts them")
+	out := flag.String("out", "", "CSV file; default: the plan's name in this folder. Summary and plots stand next to it")
+	part := flag.String("part", "", "i/N: only this part of the plan")
+	merge := flag.String("merge", "", "files of parts, comma separated, to join into -out")
+	check := flag.Bool("check", false, "only check the plans")
+	only := flag.Bool("report", false, "only write summary and plots of the runs that -out has")
+	flag.BoolVar(&o.Retry, "retry", false, "repeat runs that failed")
+	flag.IntVar(&o.Parallel, "parallel", 1, "training sets that are worked on at a time; times are then those of a shared machine")
+	flag.Func("program", "NAME=PATH: where a program of the peers is; may be repeated", func(s string) error {
+		name, path, ok := strings.Cut(s, "=")
+		if !ok {
+			return errors.New("want NAME=PATH")
+		}
+		o.Programs[name] = path
+		return nil
+	})
+	flag.Parse()
+	if flag.NArg() == 0 || flag.NArg() > 1 && !*check {
+		return &experiment.InputError{Err: errors.New("want one plan file; see -help")}
+	}
+	var p *experiment.Plan
+	for _, path := range flag.Args() {
+		var err error
+		if p, err = experiment.Load(path); err != nil {
+			return err
+		}
+	}
+	if *check {
+		return nil
+	}
+	if *part != "" {
+		if _, err := fmt.Sscanf(*part+" end", "%d/%d end", &o.Part, &o.Parts); err != nil || o.Part < 1 || o.Part > o.Parts {
+			return &experiment.InputError{Err: fmt.Errorf("-part is %q, want i/N with i from 1 to N", *part)}
+		}
+	}
+	if *out == "" {
+		*out = strings.TrimSuffix(filepath.Base(flag.Arg(0)), ".yaml") + ".csv"
+		if *part != "" {
+			*out = strings.TrimSuffix(*out, ".csv") + fmt.Sprintf("-%d-of-%d.csv", o.Part, o.Parts)
+		}
+	}
+	switch {
+	case *only:
+	case *merge != "":
+		if err := p.Merge(*out, strings.Split(*merge, ",")...); err != nil {
+			return err
+		}
+	default:
+		folder := *data
+		if folder == "" {
+			cache, err := catalog.Cache()
+			if err != nil {
+				return err
+			}
+			folder = cache
+		}
+		o.Folders, o.Progress = []string{folder}, progress()
+		if err := p.Run(ctx, *out, o); err != nil {
+			return err
+		}
+		if *part != "" {
+			return nil
+		}
+	}
+	return report(p, *out)
+}
+
+// report writes summary and plots.
+func report(p *experiment.Plan, path string) error {
+	rows, err := p.Rows(path)
+	if err != nil {
+		return err
+	}
+	summary, name := p.Summarise(rows), strings.TrimSuffix(path, ".csv")
+	if err := p.WriteSummary(name+"-summary.csv", summary); err != nil {
+		return err
+	}
+	if _, err := p.Draw(name, summary); err != nil {
+		return err
+	}
+	p.Compare(os.Stdout, summary)
+	return nil
+}
+
+// progress tells how far the runs are: on a terminal in one line, else every half minute.
+func progress() func(experiment.Progress) {
+	terminal, last := term.IsTerminal(int(os.Stderr.Fd())), time.Now()
+	return func(p experiment.Progress) {
+		left := p.Left.Round(time.Second)
+		switch {
+		case terminal:
+			fmt.Fprintf(os.Stderr, "\r\x1b[K%d of %d runs, %s left, %.100s", p.Done, p.Total, left, p.Last)
+			if p.Done == p.Total {
+				fmt.Fprintln(os.Stderr)
+			}
+		case time.Since(last) > 30*time.Second || p.Done == p.Total:
+			last = time.Now()
+			fmt.Fprintf(os.Stderr, "%d of %d runs, %s left, %s\n", p.Done, p.Total, left, p.Last)
+		}
+	}
+}

@@ -1,0 +1,32 @@
+package dataset
+
+import (
+	"io"
+
+	"dyad/engine"
+)
+
+// WriteNPZ writes records as NumPy's NPZ: X of n rows and d columns and, if labels is
+// set, y of n labels, both float64. Other programs thus read what Dyad trains on.
+func WriteNPZ(w io.Writer, r *engine.Records, labels bool) error {
+	columns := make([]outColumn, r.Dim(), r.Dim()+1)
+	for k := range columns {
+		columns[k] = outColumn{role: RoleFeature, number: true}
+	}
+	if labels {
+		columns = append(columns, outColumn{role: RoleLabel, number: true})
+	}
+	s, err := newNPZSink(w, columns, r.Len())
+	if err != nil {
+		return err
+	}
+	row := outRow{numbers: make([]float64, r.Dim())}
+	for i := range r.Len() {
+		r.Row(i, row.numbers)
+		row.y = r.Label(i)
+		if err := s.write(&row); err != nil {
+			return err
+		}
+	}
+	return s.close()
+}

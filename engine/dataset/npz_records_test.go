@@ -1,0 +1,87 @@
+package dataset_test
+
+import (
+	"bytes"
+	"math"
+	"slices"
+	"testing"
+
+	"dyad/engine/dataset"
+)
+
+// What is written is read again to the bit.
+func TestWriteNPZ(t *testing.T) {
+	r, err := dataset.SyntheticScores(7, 3, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := dataset.ParseSchema([]byte("data_id: x\nformat: npz\nfeatures: 3\nrange: [-1.7320508075688772, 1.7320508075688772]\ncolumns: [{name: y, role: label, positive: \"1\", negative: \"-1\"}]\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, labels := range []bool{true, false} {
+		var b bytes.Buffer
+		if err := dataset.WriteNPZ(&b, r, labels); err != nil {
+			t.Fatal(err)
+		}
+		d, err := dataset.LoadReader("x.npz", bytes.NewReader(b.Bytes()), s, dataset.Options{Labels: dataset.LabelsOptional})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d.HasLabels != labels || labels && !slices.Equal(d.Records.Labels(), r.Labels()) {
+			t.Errorf("labels %v: %v", labels, d.Records.Labels())
+		}
+		// The range maps the square to [-1, 1], and d features share the factor sqrt(3/d) = 1.
+		for i, v := range d.Records.Dense() {
+			if math.Abs(v*math.Sqrt(3)-r.Dense()[i]) > 1e-15 {
+				t.Errorf("%d: %g, want %g", i, v*math.Sqrt(3), r.Dense()[i])
+			}
+		}
+	}
+}
+
+// Neighbouring features have correlation 0.9, and the alternating sum ranks as well as a
+// logistic score of standard deviation 2 can.
+func TestSyntheticAR1(t *testing.T) {
+	const n, d = 20000, 6
+	r, err := dataset.SyntheticAR1(n, d, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var xx, xy, ss float64
+	a := math.Sqrt(3.0/d) / 4
+	x := make([]float64, d)
+	var positive, negative []float64
+	for i := range n {
+		r.Row(i, x)
+		norm, s := 0.0, 0.0
+		for k, v := range x {
+			norm += v * v
+			s += v / a * (1 - 2*float64(k%2))
+		}
+		if norm > 0.99 { // projected
+			continue
+		}
+		xx, xy, ss = xx+x[0]*x[0]+x[1]*x[1], xy+2*x[0]*x[1], ss+s*s
+		if r.Label(i) > 0 {
+			positive = append(positive, s)
+		} else {
+			negative = append(negative, s)
+		}
+	}
+	if rho := xy / xx; math.Abs(rho-0.9) > 0.02 {
+		t.Errorf("correlation %g", rho)
+	}
+	slices.Sort(negative)
+	wins := 0
+	for _, s := range positive {
+		k, _ := slices.BinarySearch(negative, s)
+		wins += k
+	}
+	if auc := float64(wins) / float64(len(positive)) / float64(len(negative)); math.Abs(auc-0.86) > 0.01 {
+		t.Errorf("AUC of the alternating sum %g", auc)
+	}
+	if _, err := dataset.SyntheticAR1(1, 1, 1); err == nil {
+		t.Error("one record")
+	}
+}

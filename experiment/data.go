@@ -1,0 +1,165 @@
+package experiment
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"dyad/engine"
+	"dyad/engine/dataset"
+	"dyad/engine/dataset/catalog"
+)
+
+// loaded is a data set in memory.
+type loaded struct {
+	records, test *engine.Records // test is nil if it is what a split leaves
+}
+
+// load reads all data sets of the plan, so that what is missing shows before any run.
+func (p *Plan) load(ctx context.Context, folders []string) ([]loaded, error) {
+	out := make([]loaded, len(p.Data))
+	var missing []error
+	for i := range p.Data {
+		d := &p.Data[i]
+		var err error
+		if out[i], err = d.load(ctx, p.dir, folders); err != nil {
+			if ctx.Err() != nil {
+				return nil, ctx.Err()
+			}
+			missing = append(missing, fmt.Errorf("experiment: data set %s: %w", d.Name, err))
+			continue
+		}
+		for _, n := range d.N {
+			if have := out[i].records.Len(); n > have || n == have && out[i].test == nil {
+				missing = append(missing, p.at(fmt.Sprintf("data[%d].n", i), "experiment: data set %s: n is %d, and there are %d records", d.Name, n, have))
+			}
+		}
+	}
+	if len(missing) > 0 {
+		return nil, &InputError{errors.Join(missing...)}
+	}
+	return out, nil
+}
+
+func (d *Data) load(ctx context.Context, dir string, folders []string) (loaded, error) {
+	if d.Synthetic != "" {
+		r, err := d.synthesise()
+		return loaded{records: r}, err
+	}
+	schema, err := dataset.LoadSchema(filepath.Join(dir, d.Schema))
+	if err != nil {
+		return loaded{}, err
+	}
+	read := func(name string) (*engine.Records, error) {
+		path, err := find(name, folders)
+		if err != nil {
+			return nil, err
+		}
+		set, err := dataset.Load(path, schema, dataset.Options{Progress: func(int) error { return ctx.Err() }})
+		if err != nil {
+			return nil, err
+		}
+		return set.Records, set.CheckPairs()
+	}
+	var out loaded
+	if out.records, err = read(d.File); err == nil && d.Test != "" {
+		out.test, err = read(d.Test)
+	}
+	return out, err
+}
+
+// find is the file DATASET/NAME in the first folder that has it, or its gzip.
+func find(name string, folders []string) (string, error) {
+	for _, folder := range folders {
+		for _, path := range []string{filepath.Join(folder, name), filepath.Join(folder, name+".gz")} {
+			if _, err := os.Stat(path); err == nil {
+				return path, nil
+			}
+		}
+	}
+	set, _, _ := strings.Cut(filepath.ToSlash(name), "/")
+	remedy := "put it there"
+	if e, ok := catalog.Find(set); ok {
+		remedy = fmt.Sprintf("\"dyad data fetch %s\" fetches it (%s)", e.Name, e.Page)
+	}
+	return "", fmt.Errorf("the file %s is not in %s; %s, or name another folder of data", name, strings.Join(folders, " or "), remedy)
+}
+
+// split is the training set of a block and its test records.
+func (l loaded) split(n, seed int) (train, test *engine.Records, err error) {
+	if n == l.records.Len() { // only with test records of their own
+		return l.records, l.test, nil
+	}
+	keep, out, err := dataset.Split(l.records.Len(), float64(n)/float64(l.records.Len()), uint64(seed))
+	if err != nil {
+		return nil, nil, err
+	}
+	if l.test != nil {
+		return l.records.Subset(keep), l.test, nil
+	}
+	return l.records.Subset(keep), l.records.Subset(out), nil
+}
+
+// describe identifies the encoded records of a data set in the head of a table.
+func (l loaded) describe(name string) string {
+	h := sha256.New()
+	size := fmt.Sprint(l.records.Len())
+	add := func(r *engine.Records) {
+		row := make([]float64, r.Dim()+1)
+		for i := range r.Len() {
+			r.Row(i, row[:r.Dim()])
+			row[r.Dim()] = r.Label(i)
+			_ = binary.Write(h, binary.LittleEndian, row) // a hash does not fail
+		}
+	}
+	add(l.records)
+	if l.test != nil {
+		size += fmt.Sprintf(" + %d", l.test.Len())
+		add(l.test)
+	}
+	return fmt.Sprintf("data %s: %s records, %d features, encoded %s", name, size, l.records.Dim(), hex.EncodeToString(h.Sum(nil)[:6]))
+}
+
+// generators of synthetic data: what they make of records, features (0 where there is no
+// choice) and a seed.
+var generators = map[string]struct {
+	features bool // d is free
+	make     func(n, d int, seed uint64) (*engine.Records, error)
+}{
+	"clinical": {false, func(n, _ int, seed uint64) (*engine.Records, error) {
+		s, err := dataset.SyntheticClinical(n, seed)
+		if err != nil {
+			return nil, err
+		}
+		return s.Records, nil
+	}},
+	"scores": {true, dataset.SyntheticScores},
+	"ar1":    {true, dataset.SyntheticAR1},
+}
+
+// checkSynthetic validates a data set that is generated.
+func (d *Data) checkSynthetic() error {
+	g, ok := generators[d.Synthetic]
+	switch {
+	case !ok:
+		return fmt.Errorf("generator %q is unknown, want ar1, clinical or scores", d.Synthetic)
+	case d.Records < 3 || d.Records > math.MaxInt32:
+		return fmt.Errorf("records is %d, want at least 3", d.Records)
+	case g.features && d.Features < 1:
+		return fmt.Errorf("features is %d, want at least 1", d.Features)
+	case !g.features && d.Features != 0:
+		return fmt.Errorf("the generator %s has its own features; leave the key out", d.Synthetic)
+	}
+	return nil
+}
+
+func (d *Data) synthesise() (*engine.Records, error) {
+	return generators[d.Synthetic].make(d.Records, d.Features, d.Seed)
+}

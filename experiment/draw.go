@@ -1,0 +1,46 @@
+package experiment
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Draw draws the score against epsilon for each data set and n: a line a private method
+// with a band of one standard error up and down, and a horizontal line a method that is
+// not private. The files are prefix-DATA-N.svg; it returns their names. Cells with fewer
+// than two epsilons have no picture.
+func (p *Plan) Draw(prefix string, summary []Summary) ([]string, error) {
+	var files []string
+	for _, d := range p.Data {
+		for _, n := range d.N {
+			f := Figure{
+				Title: fmt.Sprintf("%s, n = %d, delta %.3g", d.Name, n, p.delta(n)),
+				X:     "epsilon", Y: "AUC, mean over splits", LogX: true, Ticks: slices.Sorted(slices.Values(p.Epsilon)),
+			}
+			if p.Task == taskMetric {
+				f.Y = "accuracy of nearest neighbours, mean over splits"
+			}
+			for i := range p.all {
+				m := &p.all[i]
+				c := Curve{Name: m.label(), Level: m.nonPrivate}
+				for _, s := range summary {
+					if s.Data == d.Name && s.N == n && s.Splits > 0 && s.label() == c.Name {
+						c.X, c.Y, c.SE = append(c.X, s.Epsilon), append(c.Y, s.Mean), append(c.SE, s.SE)
+					}
+				}
+				if len(c.X) > 0 {
+					f.Curves = append(f.Curves, c)
+				}
+			}
+			if len(f.Curves) == 0 || len(p.Epsilon) < 2 {
+				continue
+			}
+			path := fmt.Sprintf("%s-%s-%d.svg", prefix, d.Name, n)
+			if err := f.Save(path); err != nil {
+				return files, err
+			}
+			files = append(files, path)
+		}
+	}
+	return files, nil
+}

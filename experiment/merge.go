@@ -1,0 +1,60 @@
+package experiment
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Merge joins the files of the parts of a plan into the file path: the bytes that one
+// run would have written, but for the times. It fails if runs are missing, or if files
+// disagree about the plan, the data or a run.
+func (p *Plan) Merge(path string, parts ...string) error {
+	all := &table{rows: map[string]Row{}}
+	for _, part := range parts {
+		t, _, err := p.readTable(part)
+		if err != nil {
+			return err
+		}
+		if len(t.rows) == 0 {
+			return &InputError{fmt.Errorf("experiment: %s has no rows", part)}
+		}
+		var data []string
+		for _, c := range all.comments {
+			if strings.HasPrefix(c, "data ") {
+				data = append(data, c)
+			}
+		}
+		if err := p.checkTable(part, t, data); err != nil {
+			return err
+		}
+		for _, c := range t.comments {
+			if want := fmt.Sprintf("plan %s %s;", p.name, p.digest); strings.HasPrefix(c, "plan ") && !strings.HasPrefix(c, want) {
+				return &InputError{fmt.Errorf("experiment: %s was made with another version of the plan (%s); run it again, which adds what is missing", part, c)}
+			}
+		}
+		all.comments = append(all.comments, t.comments...)
+		for key, row := range t.rows {
+			if old, twice := all.rows[key]; twice && old != row {
+				return &InputError{fmt.Errorf("experiment: %s has another outcome than a file before it for %s", part, strings.TrimSpace(row.line()))}
+			}
+			all.rows[key] = row
+		}
+	}
+	for _, b := range p.blocks() {
+		for _, r := range b.runs {
+			if _, ok := all.rows[r.row.key()]; !ok {
+				return &InputError{fmt.Errorf("experiment: runs are missing, %d of %d are there; the first missing one: %s split %d %s", len(all.rows), p.count(), r.group(), r.row.Split, r.method.label())}
+			}
+		}
+	}
+	return p.write(path, all)
+}
+
+// Rows reads the outcome of a plan, in its order.
+func (p *Plan) Rows(path string) ([]Row, error) {
+	t, _, err := p.readTable(path)
+	if err != nil {
+		return nil, err
+	}
+	return p.rows(t), p.checkTable(path, t, nil)
+}

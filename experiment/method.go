@@ -1,0 +1,309 @@
+package experiment
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+
+	"dyad/algorithms"
+	"dyad/engine"
+)
+
+// method is one line of the plan's methods: a baseline, an algorithm or a peer.
+type method struct {
+	name, options string // as in the rows
+	nonPrivate    bool
+	baseline      string
+	algorithm     algorithms.Algorithm
+	settings      settings
+	peer          *Peer
+}
+
+// label names the method in summaries and plots.
+func (m *method) label() string { return label(m.name, m.options) }
+
+func label(name, options string) string { return strings.TrimSpace(name + " " + options) }
+
+// settings are the options that all algorithms have.
+type settings struct {
+	mode   algorithms.Mode
+	l2     *float64
+	radius float64
+	loss   engine.Loss // nil: the task's
+}
+
+// The baselines.
+const (
+	classMeans = "class-means" // the exact difference of the class means
+	identity   = "identity"    // the metric that is the identity
+)
+
+// listMethods fills p.all.
+func (p *Plan) listMethods() error {
+	p.all = nil
+	for i, name := range p.Baselines {
+		if want := map[string]string{classMeans: taskAUC, identity: taskMetric}[name]; want != p.Task {
+			return p.at(fmt.Sprintf("baselines[%d]", i), "baseline %q is unknown, want class-means with task auc, or identity with task metric", name)
+		}
+		p.all = append(p.all, method{name: name, nonPrivate: true, baseline: name})
+	}
+	for i, a := range p.Algorithms {
+		place := fmt.Sprintf("algorithms[%d]", i)
+		for _, options := range expand(a.Options) {
+			m := method{name: a.Name, options: optionText(options)}
+			base, err := algorithms.ByName(a.Name)
+			if err != nil {
+				return p.at(place+".name", "%w", err)
+			}
+			m.settings.mode = algorithms.Certified
+			if modes := base.Info().Modes; !base.Info().Supports(algorithms.Certified) {
+				m.settings.mode = modes[0]
+			}
+			if m.algorithm, err = m.settings.configure(base, p.Task, options); err != nil {
+				var o *optionError
+				if errors.As(err, &o) {
+					place += ".options." + o.option
+				}
+				return p.at(place, "%w", err)
+			}
+			m.nonPrivate = m.settings.mode == algorithms.NonPrivate
+			p.all = append(p.all, m)
+		}
+	}
+	for i := range p.Peers {
+		peer, place := &p.Peers[i], fmt.Sprintf("peers[%d]", i)
+		if !planName.MatchString(peer.Name) || len(peer.Command) == 0 {
+			return p.at(place, "a peer needs a name of letters, digits, dots, dashes and a command")
+		}
+		limit, err := time.ParseDuration(cmp.Or(peer.Limit, "10m"))
+		if err != nil || limit <= 0 {
+			return p.at(place+".limit", "limit %q is not a time such as 10m", peer.Limit)
+		}
+		peer.limit = limit
+		p.all = append(p.all, method{name: peer.Name, options: optionText(peer.Options), nonPrivate: peer.NonPrivate, peer: peer})
+	}
+	if len(p.all) == 0 {
+		return errors.New("the plan has no algorithms, baselines or peers")
+	}
+	seen := map[string]bool{}
+	for _, m := range p.all {
+		if seen[m.label()] {
+			return fmt.Errorf("%s is in the plan twice", m.label())
+		}
+		seen[m.label()] = true
+	}
+	return nil
+}
+
+// reference is the method that the others are compared with, nil if the name is unknown.
+func (p *Plan) reference() *method {
+	for _, named := range []func(m *method) bool{
+		func(m *method) bool { return m.label() == p.Reference },
+		func(m *method) bool { return m.name == p.Reference },
+		func(m *method) bool { return p.Reference == "" && m.algorithm != nil && !m.nonPrivate },
+		func(*method) bool { return p.Reference == "" },
+	} {
+		for i := range p.all {
+			if named(&p.all[i]) {
+				return &p.all[i]
+			}
+		}
+	}
+	return nil
+}
+
+// expand makes one map of options for every combination of the values in lists.
+func expand(options map[string]any) []map[string]any {
+	out := []map[string]any{{}}
+	for _, key := range slices.Sorted(maps.Keys(options)) {
+		values, list := options[key].([]any)
+		if !list {
+			values = []any{options[key]}
+		}
+		var next []map[string]any
+		for _, o := range out {
+			for _, v := range values {
+				with := maps.Clone(o)
+				with[key] = v
+				next = append(next, with)
+			}
+		}
+		out = next
+	}
+	return out
+}
+
+// optionText writes options for a row, by name.
+func optionText(options map[string]any) string {
+	var parts []string
+	for _, key := range slices.Sorted(maps.Keys(options)) {
+		parts = append(parts, key+"="+valueText(options[key]))
+	}
+	return strings.Join(parts, " ")
+}
+
+func valueText(v any) string {
+	if x, ok := toFloat(v); ok {
+		return strconv.FormatFloat(x, 'g', -1, 64)
+	}
+	return fmt.Sprint(v)
+}
+
+func toFloat(v any) (float64, bool) {
+	switch n := v.(type) {
+	case float64:
+		return n, true
+	case uint64:
+		return float64(n), true
+	case int64:
+		return float64(n), true
+	case string: // YAML's 1e3, which the library leaves as text
+		x, err := strconv.ParseFloat(n, 64)
+		return x, err == nil && strings.ContainsAny(n[:1], "+-.0123456789")
+	}
+	return 0, false
+}
+
+// optionError is about one option.
+type optionError struct{ option, text string }
+
+func (e *optionError) Error() string { return e.text }
+
+// configure reads the options of an algorithm: its own by the names of its exported
+// fields, which are its options (algorithms.Algorithm), and the settings.
+func (s *settings) configure(a algorithms.Algorithm, task string, options map[string]any) (algorithms.Algorithm, error) {
+	fields := reflect.New(reflect.TypeOf(a)).Elem()
+	fields.Set(reflect.ValueOf(a))
+	own, names := map[string]reflect.Value{}, []string{}
+	if fields.Kind() == reflect.Struct {
+		for i := range fields.NumField() {
+			if f := fields.Type().Field(i); f.IsExported() {
+				name := snake(f.Name)
+				own[name], names = fields.Field(i), append(names, name)
+			}
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(options)) {
+		var err error
+		if f, ok := own[key]; ok {
+			err = set(f, options[key])
+		} else if known, bad := s.set(key, options[key], task); known {
+			err = bad
+		} else {
+			err = fmt.Errorf("unknown, want one of %s", strings.Join(append(names, "mode", "l2", "radius", "loss"), ", "))
+		}
+		if err != nil {
+			return nil, &optionError{key, fmt.Sprintf("%s: option %s: %v", a.Info().Name, key, err)}
+		}
+	}
+	if !a.Info().Supports(s.mode) {
+		return nil, &optionError{"mode", fmt.Sprintf("%s does not support mode %s", a.Info().Name, s.mode)}
+	}
+	return fields.Interface().(algorithms.Algorithm), nil
+}
+
+// set sets the setting of that name, if there is one.
+func (s *settings) set(key string, value any, task string) (known bool, err error) {
+	text, isText := value.(string)
+	number, isNumber := toFloat(value)
+	switch key {
+	case "mode":
+		s.mode, err = algorithms.ParseMode(text)
+	case "loss":
+		if !isText {
+			return true, errors.New("want a name or a formula")
+		}
+		s.loss, err = newLoss(text, task)
+	case "l2", "radius":
+		if !isNumber || !(number >= 0) || key == "radius" && number == 0 {
+			return true, errors.New("want a positive number")
+		}
+		if key == "l2" {
+			s.l2 = &number
+		} else {
+			s.radius = number
+		}
+	default:
+		return false, nil
+	}
+	return true, err
+}
+
+// set puts a value of YAML into a field.
+func set(f reflect.Value, value any) error {
+	number, isNumber := toFloat(value)
+	switch {
+	case f.CanInt() && isNumber && number == float64(int64(number)):
+		f.SetInt(int64(number))
+	case f.CanFloat() && isNumber:
+		f.SetFloat(number)
+	case f.Kind() == reflect.Bool || f.Kind() == reflect.String:
+		v := reflect.ValueOf(value)
+		if !v.IsValid() || v.Kind() != f.Kind() {
+			return fmt.Errorf("want a %s", f.Kind())
+		}
+		f.Set(v.Convert(f.Type()))
+	case f.CanInt():
+		return errors.New("want a whole number")
+	case f.CanFloat():
+		return errors.New("want a number")
+	default:
+		return errors.New("a plan cannot set it")
+	}
+	return nil
+}
+
+// snake writes StepSize as step_size, and L2 as l2.
+func snake(name string) string {
+	var b strings.Builder
+	for i, r := range name {
+		if unicode.IsUpper(r) && i > 0 && (unicode.IsLower(rune(name[i-1])) || i+1 < len(name) && unicode.IsLower(rune(name[i+1]))) {
+			b.WriteByte('_')
+		}
+		b.WriteRune(unicode.ToLower(r))
+	}
+	return b.String()
+}
+
+var lossName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9-]+$`)
+
+// newLoss is the pair loss of a name of the library, or of a formula in u.
+func newLoss(text, task string) (engine.Loss, error) {
+	if text == "logistic" {
+		return taskLoss(task), nil
+	}
+	name, formula := "custom", text
+	var options engine.ExpressionOptions
+	if l, ok := engine.LibraryByName(text); ok {
+		e, err := l.Expression(options)
+		if err != nil {
+			return nil, err
+		}
+		name, formula, options.Params = text, e.Formula(), e.Params()
+	} else if lossName.MatchString(text) {
+		return nil, fmt.Errorf("loss %q is unknown; \"dyad losses\" lists them", text)
+	}
+	e, err := engine.NewExpression(name, formula, options)
+	if err != nil {
+		return nil, err
+	}
+	if task == taskMetric {
+		return engine.Metric{Of: e}, nil
+	}
+	return engine.Score{Of: e}, nil
+}
+
+func taskLoss(task string) engine.Loss {
+	if task == taskMetric {
+		return engine.MahalanobisLogistic{}
+	}
+	return engine.Logistic{}
+}

@@ -1,0 +1,404 @@
+package experiment
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+
+	"dyad/engine/dataset/strictyaml"
+	"dyad/privacy"
+)
+
+// Plan is a plan of experiments: every method on every cell, a data set with a number of
+// training records and an epsilon, for every split and draw of noise.
+type Plan struct {
+	Title string `yaml:"title"`
+	// Task is "auc" (default; linear scores, judged by AUC) or "metric" (Mahalanobis
+	// metrics, judged by the accuracy of nearest neighbours).
+	Task string `yaml:"task"`
+	// Neighbours is the k of k nearest neighbours, default 3.
+	Neighbours int       `yaml:"neighbours"`
+	Data       []Data    `yaml:"data"`
+	Epsilon    []float64 `yaml:"epsilon"`
+	// Delta is for all cells; nil is min(1e-5, n^-1.5).
+	Delta *float64 `yaml:"delta"`
+	// Splits is the number of random splits, Noises that of draws of noise for each
+	// (default 1).
+	Splits int `yaml:"splits"`
+	Noises int `yaml:"noises"`
+	// Seed and NoiseSeed: see the package's documentation.
+	Seed      uint64 `yaml:"seed"`
+	NoiseSeed string `yaml:"noise_seed"`
+	// Baselines, Algorithms and Peers are the methods. Baselines are class-means (the exact
+	// difference of the class means, with task auc) and identity (with task metric).
+	Baselines  []string    `yaml:"baselines"`
+	Algorithms []Algorithm `yaml:"algorithms"`
+	Peers      []Peer      `yaml:"peers"`
+	// Reference is the algorithm that the others are compared with: its name, or its
+	// name and options as the CSV has them. Default: the first of the plan.
+	Reference string `yaml:"reference"`
+
+	name   string // of the file, without .yaml
+	dir    string // of the file
+	digest string // of the text
+	body   ast.Node
+	all    []method
+}
+
+// Data is a data set of a plan.
+type Data struct {
+	Name string `yaml:"name"`
+	// File is a data file: DATASET/NAME in the folders of data (Options.Folders), where
+	// it may also end in .gz. Schema is relative to the plan.
+	File   string `yaml:"file"`
+	Schema string `yaml:"schema"`
+	// Test is a file of test records; without one they are the records that are not
+	// drawn to train.
+	Test string `yaml:"test"`
+	// Synthetic is a generator (ar1, clinical, scores) instead of a file, with Records to be
+	// split, Features where the generator has a choice, and Seed.
+	Synthetic string `yaml:"synthetic"`
+	Records   int    `yaml:"records"`
+	Features  int    `yaml:"features"`
+	Seed      uint64 `yaml:"seed"`
+	// N are the numbers of training records.
+	N []int `yaml:"n"`
+	// Splits, if positive, replaces that of the plan.
+	Splits int `yaml:"splits"`
+}
+
+// Algorithm is one of the catalogue with options: mode, l2, radius and loss, which
+// default to those of the program, and the fields of its type (step_size for StepSize).
+// A list of values stands for one algorithm each.
+type Algorithm struct {
+	Name    string         `yaml:"name"`
+	Options map[string]any `yaml:"options"`
+}
+
+// Peer is another program, see the package's documentation.
+type Peer struct {
+	Name string `yaml:"name"`
+	// Command is a program, by its name for Options.Programs or on the PATH, and its
+	// arguments.
+	Command []string `yaml:"command"`
+	// Options are sent with each request and are part of the rows.
+	Options    map[string]any `yaml:"options"`
+	NonPrivate bool           `yaml:"nonprivate"`
+	// Limit ends a run that takes longer, default 10m.
+	Limit string `yaml:"limit"`
+
+	limit time.Duration
+}
+
+// The tasks.
+const (
+	taskAUC    = "auc"
+	taskMetric = "metric"
+)
+
+// maxRuns bounds the number of runs of a plan.
+const maxRuns = 10_000_000
+
+// InputError is the error of a plan, data or a table that cannot be used as they are.
+type InputError struct{ Err error }
+
+// Error is the message of Err.
+func (e *InputError) Error() string { return e.Err.Error() }
+
+// Unwrap returns Err.
+func (e *InputError) Unwrap() error { return e.Err }
+
+// Load reads and checks a plan. An error (*InputError) names the file and the line.
+func Load(path string) (*Plan, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, &InputError{fmt.Errorf("experiment: cannot read the plan: %w", err)}
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, strictyaml.MaxBytes+1))
+	if err != nil {
+		return nil, &InputError{fmt.Errorf("experiment: cannot read the plan: %w", err)}
+	}
+	p, err := Parse(strings.TrimSuffix(filepath.Base(path), filepath.Ext(path)), filepath.Dir(path), text)
+	if err != nil {
+		return nil, &InputError{fmt.Errorf("experiment: %s: %w", path, errors.Unwrap(err))}
+	}
+	return p, nil
+}
+
+// Parse reads and checks the text of a plan. The name is for the head of tables; schemas
+// and programs of peers are relative to dir. An error (*InputError) names the line.
+func Parse(name, dir string, text []byte) (*Plan, error) {
+	p, err := parse(text)
+	if err != nil {
+		return nil, &InputError{err}
+	}
+	p.name, p.dir = name, dir
+	return p, nil
+}
+
+func parse(text []byte) (*Plan, error) {
+	body, err := strictyaml.Parse(text)
+	if err != nil {
+		return nil, syntax(err)
+	}
+	sum := sha256.Sum256(text)
+	p := &Plan{body: body, digest: hex.EncodeToString(sum[:6])}
+	whole := &wholeNumbers{}
+	if ast.Walk(whole, body); whole.err != nil {
+		return nil, whole.err
+	}
+	if err := strictyaml.Decode(body, p); err != nil {
+		return nil, syntax(err)
+	}
+	return p, p.check()
+}
+
+// syntax keeps line and reason of an error of the YAML library.
+func syntax(err error) error {
+	var e yaml.Error
+	if errors.As(err, &e) && e.GetToken() != nil {
+		return fmt.Errorf("line %d: %s", e.GetToken().Position.Line, e.GetMessage())
+	}
+	return errors.New(strictyaml.Describe(err))
+}
+
+// wholeNumbers refuses fractions where a plan has whole numbers: the decoder would cut
+// them off.
+type wholeNumbers struct{ err error }
+
+// Visit implements ast.Visitor.
+func (w *wholeNumbers) Visit(n ast.Node) ast.Visitor {
+	kv, ok := n.(*ast.MappingValueNode)
+	if !ok || w.err != nil {
+		return w
+	}
+	switch key := kv.Key.GetToken().Value; key {
+	case "options": // of algorithms, which know their kinds
+		return nil
+	case "splits", "noises", "neighbours", "records", "features", "seed", "n":
+		values := []ast.Node{kv.Value}
+		if list, ok := kv.Value.(*ast.SequenceNode); ok {
+			values = list.Values
+		}
+		for _, v := range values {
+			if _, whole := v.(*ast.IntegerNode); !whole {
+				w.err = fmt.Errorf("line %d: %s: want whole numbers", v.GetToken().Position.Line, key)
+			}
+		}
+	}
+	return w
+}
+
+// at is an error with the line of a place in the plan, such as data[0].n.
+func (p *Plan) at(place, format string, args ...any) error {
+	err := fmt.Errorf(format, args...)
+	for ; place != ""; place = place[:max(0, strings.LastIndexAny(place, ".["))] {
+		path, bad := yaml.PathString("$." + place)
+		if bad != nil {
+			continue
+		}
+		if node, bad := path.FilterNode(p.body); bad == nil && node != nil {
+			return fmt.Errorf("line %d: %w", node.GetToken().Position.Line, err)
+		}
+	}
+	return err
+}
+
+var planName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
+
+// check validates the plan, fills in defaults and lists its methods.
+func (p *Plan) check() error {
+	if p.Task == "" {
+		p.Task = taskAUC
+	}
+	if p.Noises == 0 {
+		p.Noises = 1
+	}
+	if p.Neighbours == 0 {
+		p.Neighbours = 3
+	}
+	delta := 0.0
+	if p.Delta != nil {
+		delta = *p.Delta
+	}
+	switch {
+	case p.Task != taskAUC && p.Task != taskMetric:
+		return p.at("task", "task %q is unknown, want auc or metric", p.Task)
+	case len(p.Data) == 0:
+		return errors.New("data is empty; name a data set")
+	case p.Splits < 1:
+		return p.at("splits", "splits is %d, want at least 1", p.Splits)
+	case p.Noises < 1:
+		return p.at("noises", "noises is %d, want at least 1", p.Noises)
+	case p.Neighbours < 1:
+		return p.at("neighbours", "neighbours is %d, want at least 1", p.Neighbours)
+	case p.NoiseSeed != "" && p.NoiseSeed != "split":
+		return p.at("noise_seed", "noise_seed %q is unknown; want split, or leave it out", p.NoiseSeed)
+	case p.Task == taskMetric && len(p.Peers) > 0:
+		return p.at("peers", "peers give scores; a plan with task: metric has none")
+	}
+	for i, e := range p.Epsilon {
+		if err := (privacy.Budget{Epsilon: e, Delta: delta}).Validate(); err != nil {
+			return p.at(fmt.Sprintf("epsilon[%d]", i), "%w", err)
+		}
+		if slices.Contains(p.Epsilon[:i], e) {
+			return p.at(fmt.Sprintf("epsilon[%d]", i), "epsilon %g is there twice", e)
+		}
+	}
+	names := map[string]bool{}
+	for i := range p.Data {
+		if err := p.checkData(i, names); err != nil {
+			return err
+		}
+	}
+	if err := p.listMethods(); err != nil {
+		return err
+	}
+	if len(p.Epsilon) == 0 && slices.ContainsFunc(p.all, func(m method) bool { return !m.nonPrivate }) {
+		return errors.New("epsilon is empty, and the plan has private methods")
+	}
+	if p.Reference != "" && p.reference() == nil {
+		return p.at("reference", "reference %q is not a method of the plan, as the CSV names it (name, or name and options)", p.Reference)
+	}
+	if runs := p.count(); runs > maxRuns {
+		return fmt.Errorf("the plan has %d runs, want at most %d", runs, maxRuns)
+	}
+	return nil
+}
+
+func (p *Plan) checkData(i int, names map[string]bool) error {
+	d, place := &p.Data[i], fmt.Sprintf("data[%d]", i)
+	if !planName.MatchString(d.Name) {
+		return p.at(place, "the name of a data set is %q, want letters, digits, dots, dashes", d.Name)
+	}
+	if names[d.Name] {
+		return p.at(place+".name", "data set %s is there twice", d.Name)
+	}
+	names[d.Name] = true
+	switch {
+	case (d.File == "") == (d.Synthetic == ""):
+		return p.at(place, "data set %s: want file or synthetic, and not both", d.Name)
+	case d.File != "" && d.Schema == "":
+		return p.at(place, "data set %s: a file needs a schema", d.Name)
+	case d.File != "" && (d.Records != 0 || d.Features != 0 || d.Seed != 0):
+		return p.at(place, "data set %s: records, features and seed are for synthetic data", d.Name)
+	case d.Synthetic != "" && (d.Test != "" || d.Schema != ""):
+		return p.at(place, "data set %s: test and schema are for files", d.Name)
+	case len(d.N) == 0:
+		return p.at(place, "data set %s: n is empty; give numbers of training records", d.Name)
+	}
+	if d.Synthetic != "" {
+		if err := d.checkSynthetic(); err != nil {
+			return p.at(place+".synthetic", "data set %s: %w", d.Name, err)
+		}
+	}
+	for k, n := range d.N {
+		where := fmt.Sprintf("%s.n[%d]", place, k)
+		if n < 2 || d.Synthetic != "" && n >= d.Records {
+			return p.at(where, "data set %s: n is %d, want at least 2 and fewer than its records", d.Name, n)
+		}
+		if slices.Contains(d.N[:k], n) {
+			return p.at(where, "data set %s: n = %d is there twice", d.Name, n)
+		}
+	}
+	if d.Splits == 0 {
+		d.Splits = p.Splits
+	}
+	if d.Splits < 1 {
+		return p.at(place+".splits", "data set %s: splits is %d, want at least 1", d.Name, d.Splits)
+	}
+	return nil
+}
+
+// block is the work on one training set.
+type block struct {
+	data, n, split int
+	runs           []run
+}
+
+// run is one row to be.
+type run struct {
+	row    Row
+	method *method
+}
+
+// blocks lists the runs of the plan in its order. The dimension of rows is not set.
+func (p *Plan) blocks() []block {
+	var out []block
+	for i, d := range p.Data {
+		for _, n := range d.N {
+			for s := range d.Splits {
+				b := block{data: i, n: n, split: s}
+				for k := range p.all {
+					if m := &p.all[k]; m.nonPrivate {
+						b.runs = append(b.runs, p.run(m, d.Name, n, math.Inf(1), 0, s, 0))
+					}
+				}
+				for _, e := range p.Epsilon {
+					for draw := range p.Noises {
+						for k := range p.all {
+							if m := &p.all[k]; !m.nonPrivate {
+								b.runs = append(b.runs, p.run(m, d.Name, n, e, p.delta(n), s, draw))
+							}
+						}
+					}
+				}
+				out = append(out, b)
+			}
+		}
+	}
+	return out
+}
+
+func (p *Plan) count() int {
+	private := 0
+	for _, m := range p.all {
+		if !m.nonPrivate {
+			private++
+		}
+	}
+	each, total := len(p.all)-private+private*len(p.Epsilon)*p.Noises, 0
+	for _, d := range p.Data {
+		total += len(d.N) * d.Splits * each
+	}
+	return total
+}
+
+func (p *Plan) delta(n int) float64 {
+	if p.Delta != nil {
+		return *p.Delta
+	}
+	return privacy.DefaultDelta(n)
+}
+
+func (p *Plan) run(m *method, data string, n int, epsilon, delta float64, split, draw int) run {
+	return run{method: m, row: Row{
+		Data: data, N: n, Epsilon: epsilon, Delta: delta, Algorithm: m.name, Options: m.options, Split: split,
+		Seed: p.noiseSeed(data, n, epsilon, delta, split, draw),
+	}}
+}
+
+// noiseSeed is below 2^32, as many programs want it.
+func (p *Plan) noiseSeed(data string, n int, epsilon, delta float64, split, draw int) uint64 {
+	if p.NoiseSeed == "split" {
+		return uint64(split*p.Noises + draw)
+	}
+	number := func(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
+	sum := sha256.Sum256(fmt.Appendf(nil, "%d\n%s\n%d\n%s\n%s\n%d\n%d", p.Seed, data, n, number(epsilon), number(delta), split, draw))
+	return uint64(binary.BigEndian.Uint32(sum[:]))
+}

@@ -1,0 +1,215 @@
+package experiment
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+	"text/tabwriter"
+)
+
+// Summary is what the splits of a cell say about a method.
+type Summary struct {
+	Data           string
+	N, D           int
+	Epsilon, Delta float64
+	// Algorithm and Options are the columns of a row.
+	Algorithm, Options string
+	// Splits is the number of splits with a value, Failed that of runs without one.
+	Splits, Failed int
+	// Mean and SE are the mean over splits, each the mean of its draws of noise, and its
+	// standard error; SE is 0 for one split.
+	Mean, SE float64
+	// Paired is the number of splits that the reference has too, Difference the mean of
+	// value minus that of the reference on the same split, DifferenceSE its standard error.
+	Paired                   int
+	Difference, DifferenceSE float64
+	// Seconds and Passes are means over runs.
+	Seconds, Passes float64
+}
+
+func (s Summary) label() string { return label(s.Algorithm, s.Options) }
+
+// Behind says that the reference is behind by more than two standard errors.
+func (s Summary) Behind() bool { return s.Paired > 1 && s.Difference > 2*s.DifferenceSE }
+
+// Summarise gives a line for each method and cell, in the order of rows. Methods that
+// are not private are compared with the reference at every epsilon.
+func (p *Plan) Summarise(rows []Row) []Summary {
+	type cell struct {
+		data           string
+		n              int
+		epsilon, delta float64
+		label          string
+	}
+	type sums struct {
+		Summary
+		bySplit map[int][]float64
+	}
+	var order []cell
+	cells := map[cell]*sums{}
+	for _, r := range rows {
+		c := cell{r.Data, r.N, r.Epsilon, r.Delta, label(r.Algorithm, r.Options)}
+		s := cells[c]
+		if s == nil {
+			s = &sums{Summary: Summary{Data: r.Data, N: r.N, D: r.D, Epsilon: r.Epsilon, Delta: r.Delta, Algorithm: r.Algorithm, Options: r.Options}, bySplit: map[int][]float64{}}
+			cells[c], order = s, append(order, c)
+		}
+		if !r.ok() {
+			s.Failed++
+			continue
+		}
+		s.bySplit[r.Split] = append(s.bySplit[r.Split], r.Value)
+		s.Seconds += r.Seconds
+		s.Passes += r.Passes
+	}
+	reference := p.reference()
+	var out []Summary
+	for _, c := range order {
+		s := cells[c]
+		var values []float64
+		runs := 0
+		for _, v := range s.bySplit {
+			runs += len(v)
+		}
+		s.Seconds, s.Passes = s.Seconds/float64(max(1, runs)), s.Passes/float64(max(1, runs))
+		splits := make([]int, 0, len(s.bySplit))
+		for k := range s.bySplit {
+			splits = append(splits, k)
+		}
+		slices.Sort(splits)
+		for _, k := range splits {
+			values = append(values, mean(s.bySplit[k]))
+		}
+		s.Splits = len(values)
+		s.Mean, s.SE = MeanAndError(values)
+		at := []cell{c}
+		if math.IsInf(c.epsilon, 1) && reference != nil && !reference.nonPrivate {
+			at = nil
+			for _, e := range p.Epsilon {
+				at = append(at, cell{c.data, c.n, e, p.delta(c.n), ""})
+			}
+		}
+		for _, to := range at {
+			one := s.Summary
+			one.Epsilon, one.Delta = to.epsilon, to.delta
+			if reference != nil {
+				to.label = reference.label()
+				if other := cells[to]; other != nil && to != c {
+					var differences []float64
+					for _, k := range splits {
+						if v := other.bySplit[k]; len(v) > 0 {
+							differences = append(differences, mean(s.bySplit[k])-mean(v))
+						}
+					}
+					one.Paired = len(differences)
+					one.Difference, one.DifferenceSE = MeanAndError(differences)
+				}
+			}
+			out = append(out, one)
+		}
+	}
+	return out
+}
+
+func mean(v []float64) float64 {
+	sum := 0.0
+	for _, x := range v {
+		sum += x
+	}
+	return sum / float64(len(v))
+}
+
+// MeanAndError is the mean of values and its standard error, 0 for fewer than two.
+func MeanAndError(v []float64) (m, se float64) {
+	if len(v) == 0 {
+		return 0, 0
+	}
+	m = mean(v)
+	for _, x := range v {
+		se += (x - m) * (x - m)
+	}
+	if len(v) > 1 {
+		se = math.Sqrt(se / float64(len(v)-1) / float64(len(v)))
+	}
+	return m, se
+}
+
+// WriteSummary writes the summary as CSV.
+func (p *Plan) WriteSummary(path string, summary []Summary) error {
+	var b bytes.Buffer
+	b.WriteString(csvLine([]string{"data", "n", "d", "epsilon", "delta", "algorithm", "options", "splits", "failed", "mean", "standard_error", "difference", "difference_standard_error", "seconds", "passes"}))
+	for _, s := range summary {
+		f := func(v float64, digits int) string { return strconv.FormatFloat(v, 'f', digits, 64) }
+		fields := []string{s.Data, strconv.Itoa(s.N), strconv.Itoa(s.D), fmt.Sprint(s.Epsilon), fmt.Sprint(s.Delta), s.Algorithm, s.Options, strconv.Itoa(s.Splits), strconv.Itoa(s.Failed), "", "", "", "", "", ""}
+		if s.Splits > 0 {
+			fields[9], fields[10], fields[13], fields[14] = f(s.Mean, 4), f(s.SE, 4), fmt.Sprintf("%.3g", s.Seconds), fmt.Sprintf("%.3g", s.Passes)
+		}
+		if s.Paired > 0 {
+			fields[11], fields[12] = f(s.Difference, 4), f(s.DifferenceSE, 4)
+		}
+		b.WriteString(csvLine(fields))
+	}
+	return replace(path, b.Bytes())
+}
+
+// Compare writes what the summary says about each private method against the reference:
+// the mean difference over cells and the cells in which either is ahead by more than two
+// paired standard errors.
+func (p *Plan) Compare(w io.Writer, summary []Summary) {
+	reference := p.reference()
+	if reference == nil {
+		return
+	}
+	type against struct {
+		cells, ahead, behind int
+		sum                  float64
+		lost                 []Summary
+	}
+	all := map[string]*against{}
+	var order []string
+	for _, s := range summary {
+		if s.Paired < 2 || p.isNonPrivate(s.label()) {
+			continue
+		}
+		a := all[s.label()]
+		if a == nil {
+			a = &against{}
+			all[s.label()], order = a, append(order, s.label())
+		}
+		a.cells++
+		a.sum += s.Difference
+		if s.Behind() {
+			a.ahead++
+			a.lost = append(a.lost, s)
+		} else if -s.Difference > 2*s.DifferenceSE {
+			a.behind++
+		}
+	}
+	if len(order) == 0 {
+		return
+	}
+	fmt.Fprintf(w, "against %s, by cell; ahead and behind: by more than two paired standard errors\n\n", reference.label())
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "method\tcells\tmean difference\tahead\tbehind")
+	cells, ahead := 0, 0
+	for _, name := range order {
+		a := all[name]
+		cells, ahead = cells+a.cells, ahead+a.ahead
+		fmt.Fprintf(t, "%s\t%d\t%+.4f\t%d\t%d\n", name, a.cells, a.sum/float64(a.cells), a.ahead, a.behind)
+	}
+	t.Flush()
+	fmt.Fprintf(w, "\nahead in %d of %d comparisons, %.1f %%\n", ahead, cells, 100*float64(ahead)/float64(cells))
+	for _, name := range order {
+		for _, s := range all[name].lost {
+			fmt.Fprintf(w, "%s is ahead on %s n %d epsilon %g: %+.4f, standard error %.4f\n", name, s.Data, s.N, s.Epsilon, s.Difference, s.DifferenceSE)
+		}
+	}
+}
+
+// isNonPrivate says that the method of that label is not private.
+func (p *Plan) isNonPrivate(label string) bool {
+	return slices.ContainsFunc(p.all, func(m method) bool { return m.nonPrivate && m.label() == label })
+}
