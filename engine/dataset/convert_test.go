@@ -55,6 +55,7 @@ func TestConvertKeepsRecords(t *testing.T) {
 		{"graded", graded, "1,0,x\n2,3,y\n3,4,x\n4,2.5,y\n", convertFormats[:]},
 		{"numbered", denseSchema, "1 1:0.5 2:3\n0 2:10\n", convertFormats[:]},
 		{"sparse", sparseSchema, "1 1:0.5 3:3\n-1 2:0.25\n1\n", []string{FormatLIBSVM}},
+		{"float32", "data_id: t" + namedColumns, parquetFile(t, patient{pointer(float32(30.1)), "f", 1, true, pointer("q1")}, patient{nil, "m", 2, false, pointer("q1")}), []string{FormatCSV, FormatParquet}},
 	} {
 		s := mustSchema(t, c.schema)
 		in := writeFile(t, "in", c.content)
