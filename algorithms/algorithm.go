@@ -55,6 +55,13 @@ type Spec struct {
 	L2        float64          // alpha >= 0: the objective has alpha/2 ||w||^2
 	Budget    privacy.Budget   // ignored in NonPrivate mode
 	Mode      Mode
+	Provenance
+	StreamOptions // of online algorithms; zero for others
+}
+
+// Provenance is what is public about where records come from and weakens what a guarantee
+// says.
+type Provenance struct {
 	// BoundsFromData marks bounds that were taken from the data: the guarantee
 	// then carries a warning that voids it.
 	BoundsFromData bool
@@ -63,12 +70,15 @@ type Spec struct {
 	SelectedByLabel bool
 }
 
-// selection is what a guarantee assumes of which records there are.
-func (s Spec) selection() []string {
-	if !s.SelectedByLabel {
-		return []string{WellFormed}
+// Qualify adds to a guarantee what it assumes of which records there are, and what voids it.
+func (p Provenance) Qualify(g *privacy.Guarantee) {
+	g.Assumptions = append(g.Assumptions, WellFormed)
+	if p.SelectedByLabel {
+		g.Assumptions = append(g.Assumptions, SelectedByLabel)
 	}
-	return []string{WellFormed, SelectedByLabel}
+	if p.BoundsFromData {
+		g.Warnings = append(g.Warnings, BoundsFromData)
+	}
 }
 
 // WellFormed is the assumption of every guarantee about records that a schema refuses: the
@@ -153,15 +163,20 @@ func (i Info) Supports(m Mode) bool {
 	return false
 }
 
-// Algorithm is a batch training algorithm. Its exported fields are its options;
-// they can change the guarantee and are part of the plan.
-type Algorithm interface {
+// Planner is what batch and online algorithms have in common.
+type Planner interface {
 	// Info describes it.
 	Info() Info
 	// Plan computes schedule, certificate, noise and guarantee from public
 	// numbers. It is pure. It wraps ErrAssumption where the algorithm does not
 	// apply.
 	Plan(Spec) (*Plan, error)
+}
+
+// Algorithm is a batch training algorithm. Its exported fields are its options;
+// they can change the guarantee and are part of the plan.
+type Algorithm interface {
+	Planner
 	// Train runs p. What it returns depends on the data only through releases
 	// of s, and nothing that depends on a release leaves Train by another way
 	// or before it returns: a run that fails is continued without a new charge.

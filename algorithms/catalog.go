@@ -42,3 +42,14 @@ func ByName(name string) (Algorithm, error) {
 	}
 	return nil, fmt.Errorf("algorithms: %q is not in the catalogue; choose one of %s, or of the online algorithms %s", name, strings.Join(names, ", "), strings.Join(online, ", "))
 }
+
+// paperOf is Info.Paper of an algorithm of either catalogue, "" for others.
+func paperOf(name string) string {
+	if a, err := ByName(name); err == nil {
+		return a.Info().Paper
+	}
+	if s, err := StreamByName(name); err == nil {
+		return s.Info().Paper
+	}
+	return ""
+}

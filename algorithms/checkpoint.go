@@ -129,7 +129,7 @@ func newKeeper(j Job, secret bool, o Options) (*keeper, error) {
 	if c.Every <= 0 {
 		return nil, fmt.Errorf("algorithms: Checkpoints.Every is %v, must be positive", c.Every)
 	}
-	plan, err := json.Marshal(j.Plan())
+	plan, err := json.Marshal(j.Plan.published())
 	if err != nil {
 		return nil, fmt.Errorf("algorithms: a checkpoint needs a plan of finite numbers: %w", err)
 	}

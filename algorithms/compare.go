@@ -157,11 +157,11 @@ func (p *Plan) visits() float64 {
 	if onePass || !strings.HasPrefix(p.Spec.Kernel.Method(), "near-linear") {
 		return p.GradientPairs
 	}
-	if len(p.Epochs) == 0 {
+	if len(p.Parts) == 0 {
 		return float64(p.Schedule.Steps) * float64(p.Spec.Kernel.Problem().N)
 	}
 	sum := 0.0
-	for _, e := range p.Epochs {
+	for _, e := range p.Parts {
 		sum += float64(e.Steps) * float64(e.Records)
 	}
 	return sum

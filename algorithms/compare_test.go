@@ -49,8 +49,8 @@ func TestCompareCoversTheCatalogue(t *testing.T) {
 			}
 			s.L2 = r.L2
 			p, err := a.Plan(s)
-			if err != nil || p.Guarantee.Epsilon > 1 || math.Abs(p.Report().NoiseToRadius/r.NoiseToRadius-1) > 1e-12 {
-				t.Errorf("%s: the row has noise %v radii, its plan %v with epsilon %v (%v)", r.Algorithm, r.NoiseToRadius, p.Report().NoiseToRadius, p.Guarantee.Epsilon, err)
+			if err != nil || p.Guarantee.Epsilon > 1 || math.Abs(p.Report().Number("noise_to_radius")/r.NoiseToRadius-1) > 1e-12 {
+				t.Errorf("%s: the row has noise %v radii, its plan %v with epsilon %v (%v)", r.Algorithm, r.NoiseToRadius, p.Report().Number("noise_to_radius"), p.Guarantee.Epsilon, err)
 			}
 			if i > 0 && r.Noise < c.Rows[i-1].Noise {
 				t.Errorf("row %d has less noise than the one above", i+1)

@@ -17,7 +17,7 @@ import (
 //
 // Guarantee: Certified mode, (epsilon, delta)-DP for replacing one record, or
 // epsilon-DP if delta is 0: every epoch by privacy.AverageDescent, all together by
-// privacy.ParallelEvent (privacy.md 4.4). It covers the outputs of all epochs.
+// privacy.ParallelEvent (docs/theory.md#dpegd). It covers the outputs of all epochs.
 type DPEGD struct {
 	// Steps caps T_i, the number of steps of epoch i. 0 means T_i = |D_i|, the
 	// paper's number, which costs |D_i| passes over part i.
@@ -147,7 +147,7 @@ func (a DPEGD) Plan(s Spec) (*Plan, error) {
 		Schedule: Schedule{Average: true, Name: fmt.Sprintf("%s = %.6g, epoch i of %d with steps 4^-i eta", rule, eta, len(sizes))},
 	}
 	// Epochs are alike but for their numbers, so this orders them by cost.
-	cost := func(e Epoch) float64 { return e.Certificate.Sensitivity() / e.Noise.NoiseNorm(s.coordinates()) }
+	cost := func(e Part) float64 { return e.Certificate.Sensitivity() / e.Noise.NoiseNorm(s.coordinates()) }
 	parts := make([]account.Event, len(sizes))
 	var worst, noise float64
 	for i, size := range sizes {
@@ -159,14 +159,14 @@ func (a DPEGD) Plan(s Spec) (*Plan, error) {
 		worst = max(worst, cost(e))
 		norm := e.Noise.NoiseNorm(s.coordinates())
 		noise += norm * norm
-		p.Epochs = append(p.Epochs, e)
+		p.Parts = append(p.Parts, e)
 		p.Schedule.Steps += e.Steps
 		p.Schedule.Path += float64(e.Steps) * e.StepSize
 		p.GradientPairs += float64(e.Steps) * float64(engine.AllPairs{N: size}.Len())
 	}
 	p.ModelNoise = math.Sqrt(noise)
 	// Calibrated epochs cost the same but for rounding, which must not choose among them.
-	for i, e := range slices.Backward(p.Epochs) {
+	for i, e := range slices.Backward(p.Parts) {
 		if cost(e) >= worst*(1-1e-9) {
 			p.Costliest, p.Certificate, p.Noise = i+1, e.Certificate, e.Noise
 		}
@@ -180,14 +180,14 @@ func (a DPEGD) Plan(s Spec) (*Plan, error) {
 }
 
 // epoch plans the descent on a part of size records.
-func (a DPEGD) epoch(s Spec, size int, eta float64) (Epoch, error) {
-	e := Epoch{Records: size, Steps: size, StepSize: eta}
+func (a DPEGD) epoch(s Spec, size int, eta float64) (Part, error) {
+	e := Part{Records: size, Steps: size, StepSize: eta}
 	if a.Steps > 0 {
 		e.Steps = min(size, a.Steps)
 	}
 	var err error
 	if e.Certificate, err = s.averageDescent(e.Steps, eta, engine.SubsetPairs{N: size}, s.Kernel); err != nil {
-		return Epoch{}, err
+		return Part{}, err
 	}
 	if s.Mode == Paper {
 		e.Noise = classicalNoise(s, 4*s.Constants.Lipschitz*eta)
@@ -209,7 +209,7 @@ func (a DPEGD) Train(ctx context.Context, ev engine.Evaluator, p *Plan, s privac
 		return nil, err
 	}
 	steps := 0
-	for _, e := range p.Epochs {
+	for _, e := range p.Parts {
 		before := max(0, from-steps)
 		if pairs.N = e.Records; before <= e.Steps {
 			done := func(i int) {

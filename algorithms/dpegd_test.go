@@ -16,7 +16,7 @@ import (
 	"dyad/privacy/ledger"
 )
 
-// privacy.md 4.4: Delta_i = Dg eta_i (T_i+1)/|D_i| from the actual sizes; the cost is
+// docs/theory.md#dpegd: Delta_i = Dg eta_i (T_i+1)/|D_i| from the actual sizes; the cost is
 // that of the costliest epoch, not the sum; the paper's noise keeps its claim.
 func TestDPEGDNoise(t *testing.T) {
 	b := privacy.Budget{Epsilon: 1, Delta: 1e-5}
@@ -26,7 +26,7 @@ func TestDPEGDNoise(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for i, e := range p.Epochs {
+		for i, e := range p.Parts {
 			size, eta := float64(e.Records), 0.4*math.Pow(4, -float64(i+1))
 			want := p.Spec.Constants.PairDiameter * eta * (size + 1) / size
 			if got := e.Certificate.ExactSensitivity(); got < want || got > want*(1+1e-9) || e.Steps != e.Records {
@@ -44,12 +44,12 @@ func TestDPEGDNoise(t *testing.T) {
 			t.Fatal(err)
 		}
 		want := 4 * math.Sqrt(2*math.Log(1.25e5)) * p.Spec.Constants.Lipschitz * 0.1
-		if got := paper.Epochs[0].Noise.(privacy.Gaussian).Sigma; math.Abs(got-want) > 1e-9*want || !paper.Guarantee.Claim.Holds {
+		if got := paper.Parts[0].Noise.(privacy.Gaussian).Sigma; math.Abs(got-want) > 1e-9*want || !paper.Guarantee.Claim.Holds {
 			t.Errorf("n=%d: paper sigma %.8g, want %.8g; claim %+v", n, got, want, paper.Guarantee.Claim)
 		}
 	}
 	capped, err := algorithms.DPEGD{StepSize: 0.4, Steps: 10}.Plan(newSpec(t, 128, 8, 1, 0, b, algorithms.Certified))
-	if err != nil || capped.Epochs[0].Steps != 10 || capped.Epochs[6].Steps != 2 {
+	if err != nil || capped.Parts[0].Steps != 10 || capped.Parts[6].Steps != 2 {
 		t.Errorf("with at most 10 steps: %+v (%v)", capped, err)
 	}
 }
@@ -65,12 +65,12 @@ func TestDPEGDCostliest(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				cost := func(e algorithms.Epoch) float64 {
+				cost := func(e algorithms.Part) float64 {
 					return e.Certificate.Sensitivity() / e.Noise.(privacy.Gaussian).Sigma
 				}
-				chosen := p.Epochs[p.Costliest-1]
+				chosen := p.Parts[p.Costliest-1]
 				first, fewest, most := 1, n, 0.0
-				for i, e := range p.Epochs {
+				for i, e := range p.Parts {
 					fewest = min(fewest, e.Records)
 					if cost(e) > most {
 						first, most = i+1, cost(e)

@@ -9,7 +9,7 @@ import (
 
 // DPFTRL follows the regularised leader by noisy prefix sums of pairwise gradients,
 // with the square-root Toeplitz factorisation A = B C of the prefix-sum matrix
-// ([Kairouz21], [FHU23], privacy.md 7.4). What is released at update b is row b of
+// ([Kairouz21], [FHU23], docs/theory.md#prefix-sums). What is released at update b is row b of
 // C g with noise,
 //
 //	y_b = sum_(s<=b) c_(b-s) q_s + N(0, sigma^2 I),
@@ -24,7 +24,7 @@ import (
 // in many updates, so the sensitivity is that of C u_k, not the norm of a column.
 //
 // The state has noiseless sums of gradients, about 20 vectors of the model's size
-// whatever the number of records is (privacy.ToeplitzFactor), and no noise: every row
+// whatever the number of records is (docs/theory.md#toeplitz-factor), and no noise: every row
 // has its own, which was released with it. A resumed stream draws fresh noise for
 // rows that nobody has seen.
 type DPFTRL struct{}
@@ -34,7 +34,7 @@ func (DPFTRL) Info() Info {
 	return Info{
 		Name:  "dpftrl",
 		Title: "online pairwise FTRL with correlated noise: prefix sums by the square-root Toeplitz factorisation",
-		Paper: "[Kairouz21] Algorithm 1 with the factorisation of [FHU23]; pairwise in privacy.md 7.4",
+		Paper: "[Kairouz21] Algorithm 1 with the factorisation of [FHU23]; pairwise in docs/theory.md#prefix-sums",
 		Assumptions: []string{
 			"a public maximum n of the number of records, at least 3 and at most 2^24 updates",
 			"delta > 0 (Gaussian noise)",
@@ -63,25 +63,24 @@ E regret <= ||C|| sqrt(T G~(G~ + 2 mean_b ||noise of S_b||)) over T updates`,
 // quadratic regulariser), and ||w_b - w*_b|| <= eta ||N_b||, N_b the noise of S_b, as
 // Pi_C and the division are non-expansive. So the regret is at most D^2/(2 eta) + eta T G~
 // (G~/2 + mean_b ||N_b||), of which eta is the minimiser.
-func (a DPFTRL) Plan(s StreamSpec) (*StreamPlan, error) {
+func (a DPFTRL) Plan(s Spec) (*Plan, error) {
 	i := a.Info()
 	if err := checkStream(i, s, NoiseFedBack); err != nil {
 		return nil, err
 	}
-	p := &StreamPlan{Algorithm: i.Name, Spec: s}
-	updates := p.Updates()
+	p := newStreamPlan(i, s)
+	updates := p.Schedule.Steps
 	var err error
 	if p.factor, err = privacy.SquareRootToeplitz(updates); err != nil {
 		return nil, fmt.Errorf("%w: %s with %d updates: %w", ErrAssumption, i.Name, updates, err)
 	}
-	p.largestT = p.mostPairs()
 	query := meanOfMeansError(worstMeanRoundoff(s.Kernel, p.largestT+1), s)
 	stream := s.pairwise(s.BurnIn, nil, p.factor.RowError(s.Constants.Lipschitz+query, query, updates))
 	stream.Factor = p.factor
 	if p.Certificate, err = stream.Certify(); err != nil {
 		return nil, fmt.Errorf("%w: %s: %w", ErrAssumption, i.Name, err)
 	}
-	if p.Noise, err = privacy.CalibrateGaussian(p.Certificate, s.Budget, 1); err != nil {
+	if p.Noise, err = s.calibrate(p.Certificate); err != nil {
 		return nil, err
 	}
 	pr := s.Kernel.Problem()
@@ -91,11 +90,11 @@ func (a DPFTRL) Plan(s StreamSpec) (*StreamPlan, error) {
 	length := math.Sqrt(float64(updates) * gradient * (gradient + 2*noise))
 	eta := pr.Domain().Diameter() / length
 	p.eta = func(int) float64 { return eta }
-	p.Rule = fmt.Sprintf("eta = ||C||/sqrt(T G~(G~ + 2 N)) = %.6g, G~ = G + alpha r, N = mean noise of a prefix sum = %.6g", eta, noise)
+	p.Schedule.Name = fmt.Sprintf("eta = ||C||/sqrt(T G~(G~ + 2 N)) = %.6g, G~ = G + alpha r, N = mean noise of a prefix sum = %.6g", eta, noise)
 	if s.Constants.Convex {
 		p.Regret = pr.Domain().Diameter() * length
 	}
-	return p, p.finish("what is released at update b is row b of C g with noise of its own, and everything else follows from such rows; the sums of gradients are secret, and a saved state of the stream must be kept as private as the records")
+	return p, p.finish("what is released at update b is row b of C g with noise of its own, and everything else follows from such rows; the sums of gradients are secret, and a saved state of the stream must be kept as private as the records", nil)
 }
 
 // prefixState is what DPFTRL keeps between updates.

@@ -10,7 +10,7 @@ import (
 
 // OnGIGA is pairwise GIGA [Kar13] without noise: online pairwise gradient descent on
 // a stream, every iterate released exactly. It is the non-private baseline of
-// OnPairStrC and OnPairC.
+// OnPairStrC and OnPairC (docs/theory.md#nonprivate).
 //
 // Guarantee: none.
 type OnGIGA struct{}
@@ -32,14 +32,14 @@ eta_b = ||C||/(G~ sqrt b), at most 1/(alpha b);  regret <= 1.5 ||C|| G~ sqrt T o
 }
 
 // Plan computes the step sizes; there is no certificate and no noise.
-func (a OnGIGA) Plan(s StreamSpec) (*StreamPlan, error) {
+func (a OnGIGA) Plan(s Spec) (*Plan, error) {
 	if err := checkStream(a.Info(), s, NoiseFedBack); err != nil {
 		return nil, err
 	}
-	p := &StreamPlan{Algorithm: a.Info().Name, Spec: s}
-	p.largestT = p.mostPairs()
+	p := newStreamPlan(a.Info(), s)
 	p.descend(0, true)
-	p.Events, p.Guarantee = nonPrivate("every iterate, exactly")
+	p.addUp()
+	p.Events, p.Guarantee = privacy.Exact("every iterate, exactly", revealsRecords)
 	return p, nil
 }
 
@@ -101,7 +101,7 @@ func (a OffGIGA) Plan(s Spec) (*Plan, error) {
 		Algorithm: a.Info().Name, Mode: s.Mode, Spec: s, Schedule: schedule,
 		GradientPairs: float64(n) * float64(n-1) / 2,
 	}
-	p.nonPrivatePlan()
+	p.Events, p.Guarantee = privacy.Exact("exact iterate", revealsRecords)
 	return p, nil
 }
 

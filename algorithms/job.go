@@ -5,27 +5,22 @@ import (
 	"errors"
 	"math"
 	"slices"
+	"time"
 
 	"dyad/privacy"
-	"dyad/privacy/account"
 	"dyad/privacy/ledger"
 )
 
-// Job is a training that Execute charges and carries out.
+// Job is the training of a plan, for Execute to charge and carry out.
 type Job struct {
-	Algorithm string
-	Objective string // in the ledger, "" if the events and the plan say it all
-	Events    []account.Event
-	Guarantee privacy.Guarantee
+	Plan *Plan
 	// Withholds promises that nothing of a release leaves Train but by the weights that it
 	// returns: only then can a run be resumed.
 	Withholds bool
 	// OwnNoise says that Train draws noise that its session does not see. An attempt that
 	// fails by itself then counts as one that drew some, and keeps no checkpoints.
 	OwnNoise bool
-	// Plan and Records are what a checkpoint must agree with: all public numbers, as a
-	// value for JSON, and a hash of the records in their order.
-	Plan    func() any
+	// Records is a hash of the records in their order, for checkpoints.
 	Records func() string
 	// Train trains. Only Execute gets its weights, and hands them out.
 	Train func(ctx context.Context, s privacy.Session, t Tracker) (weights []float64, err error)
@@ -34,24 +29,25 @@ type Job struct {
 // Shelf keeps the result of a run on private data while the ledger records its release, so
 // that no crash loses what was paid for.
 //
-// Until the ledger names what Keep returned, or Execute has returned the same outcome, what
+// Until the ledger names what Keep returned, or Execute has returned the same result, what
 // is kept is as private as a checkpoint: nobody else can read it and nobody uses it. Of all
 // attempts at a run the ledger names one. What the others kept is dropped, or removed by
 // whoever finds it (privacy.Ledger.Released).
 type Shelf interface {
 	// Keep stores a result durably, and returns what the ledger shall record of it, or
 	// fails and leaves nothing. Whether it fails must not depend on the weights.
-	Keep(o *Outcome) (ledger.Kept, error)
+	Keep(o *Result) (ledger.Kept, error)
 	// Drop removes what Keep stored: it was not released.
 	Drop()
 }
 
-// Outcome is what Execute tells of a run that succeeded.
-type Outcome struct {
+// Result is what a run that succeeded leaves.
+type Result struct {
 	Weights   []float64
-	Guarantee privacy.Guarantee // that of the job, with what the run adds to it
+	Guarantee privacy.Guarantee // the plan's, with what the run adds to it
 	Run       string            // id of the run in the ledger, "" without one
 	Restored  int               // steps that came from a checkpoint
+	Seconds   float64           // of Job.Train: the charge is excluded
 }
 
 // Execute carries out a job. On private data:
@@ -81,7 +77,7 @@ type Outcome struct {
 //
 // A resumed run draws fresh noise. It starts at step 1, or with Options.Checkpoints
 // where its last checkpoint was written (see Checkpoints for why that is sound).
-func Execute(ctx context.Context, j Job, o Options) (*Outcome, error) {
+func Execute(ctx context.Context, j Job, o Options) (*Result, error) {
 	source := o.Source
 	if source == nil {
 		var err error
@@ -89,8 +85,8 @@ func Execute(ctx context.Context, j Job, o Options) (*Outcome, error) {
 			return nil, err
 		}
 	}
-	out := &Outcome{Guarantee: j.Guarantee}
-	out.Guarantee.Warnings = slices.Clone(j.Guarantee.Warnings)
+	out := &Result{Guarantee: j.Plan.Guarantee}
+	out.Guarantee.Warnings = slices.Clone(out.Guarantee.Warnings)
 	keeper, err := newKeeper(j, source.Secret(), o)
 	if err != nil {
 		return nil, err
@@ -107,7 +103,9 @@ func Execute(ctx context.Context, j Job, o Options) (*Outcome, error) {
 	out.Restored = keeper.restored()
 	watched := &watchedSession{Session: session, drew: j.OwnNoise || slices.ContainsFunc(session.Releases(), func(n int) bool { return n > 0 })}
 	if err == nil {
+		start := time.Now()
 		out.Weights, err = j.Train(ctx, watched, tracker)
+		out.Seconds = time.Since(start).Seconds()
 	}
 	if err == nil {
 		o.at("trained")
@@ -149,7 +147,7 @@ func Execute(ctx context.Context, j Job, o Options) (*Outcome, error) {
 
 // withheld is the error of a run whose weights Execute does not return. What was kept is
 // dropped, unless the line that names it may count: then it is what was paid for.
-func (r *Outcome) withheld(j Job, o Options, k *keeper, kept ledger.Kept, err error) error {
+func (r *Result) withheld(j Job, o Options, k *keeper, kept ledger.Kept, err error) error {
 	e := &ChargedError{Run: r.Run, Resumable: j.Withholds && resumable(o.Ledger, r.Run), Err: err}
 	switch {
 	case kept.Digest == "":
@@ -211,13 +209,13 @@ func (s *watchedSession) Perturb(x []float64, c privacy.Certificate, m privacy.M
 	return s.Session.Perturb(x, c, m)
 }
 
-func (r *Outcome) warn(text string) {
+func (r *Result) warn(text string) {
 	r.Guarantee.Warnings = append(r.Guarantee.Warnings, text)
 }
 
 // begin opens the session of a run and charges it.
-func (r *Outcome) begin(j Job, source *privacy.Source, o Options) (*privacy.LiveSession, error) {
-	g := j.Guarantee
+func (r *Result) begin(j Job, source *privacy.Source, o Options) (*privacy.LiveSession, error) {
+	p, g := j.Plan, j.Plan.Guarantee
 	switch {
 	case o.Public && o.Resume != "":
 		return nil, errors.New("algorithms: Options.Resume continues a charged run, but a run on public data is never charged; leave it out")
@@ -226,16 +224,12 @@ func (r *Outcome) begin(j Job, source *privacy.Source, o Options) (*privacy.Live
 		if g.Kind != privacy.None {
 			r.warn("the data were declared public: nothing was charged. On private data this run would be " + g.String())
 		}
-		return privacy.NewPublicSession(source, j.Events)
+		return privacy.NewPublicSession(source, p.Events)
 	case o.Ledger == nil:
 		return nil, errors.New("algorithms: a run on private data needs Options.Ledger (ledger.Open), or Public for public data")
 	}
-	charge := ledger.Charge{
-		DataID: o.DataID, Algorithm: j.Algorithm, Events: j.Events,
-		Guarantee: g.String(), Unit: g.Unit, Relation: g.Relation, Released: g.Released,
-		Objective: j.Objective, Fingerprint: o.Fingerprint,
-		Resumable: j.Withholds,
-	}
+	charge := p.Charge(o.DataID)
+	charge.Objective, charge.Fingerprint, charge.Resumable = p.objective(), o.Fingerprint, j.Withholds
 	var session *privacy.LiveSession
 	var err error
 	if o.Resume != "" {

@@ -11,7 +11,8 @@ import (
 )
 
 // noisyDescent is projected gradient descent in which every mean gradient is released
-// with noise: what GradientPerturbation, DPGDC2 and SubsampledDescent share.
+// with noise: what GradientPerturbation, DPGDC2 and SubsampledDescent share
+// (docs/theory.md#noisy-gradients).
 //
 //	w_t = Pi_C[w_(t-1) - eta (g(w_(t-1)) + N(0, sigma^2 I) + alpha w_(t-1))]
 //
@@ -163,6 +164,9 @@ func (o descentOptions) validate(name string) error {
 	return checkSteps(name, o.steps)
 }
 
+// smallestDescentSteps is the least number of steps by the public rule.
+const smallestDescentSteps = 32
+
 // roughSteps is the number of steps by the public rule for a loss that is not smooth.
 const roughSteps = 1000
 
@@ -204,4 +208,14 @@ func (o descentOptions) schedule(name string, s Spec) (Schedule, error) {
 		}
 	}
 	return Schedule{Name: rule, Steps: steps, Constant: eta, Path: eta * float64(steps)}, checkSteps(name, steps)
+}
+
+// contracting is schedule for an algorithm whose certificate holds for steps of at most
+// 2/(L~+alpha).
+func (o descentOptions) contracting(name string, s Spec) (Schedule, error) {
+	schedule, err := o.schedule(name, s)
+	if limit := s.largestStep(); err == nil && !(schedule.Constant <= limit) {
+		err = fmt.Errorf("%w: %s: step size %.6g exceeds 2/(L~+alpha) = %.6g (L~ = L + alpha, L = %.6g, alpha = %.6g); use a smaller one", ErrAssumption, name, schedule.Constant, limit, s.Constants.Smoothness, s.L2)
+	}
+	return schedule, err
 }

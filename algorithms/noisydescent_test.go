@@ -14,7 +14,7 @@ import (
 	"dyad/privacy/account"
 )
 
-// privacy.md 3: sigma = (2 Dg/n) sqrt(T)/mu; no convexity, no smoothness; no paper mode.
+// docs/theory.md#gradient-perturbation: sigma = (2 Dg/n) sqrt(T)/mu; no convexity, no smoothness; no paper mode.
 func TestGradientPerturbationPlan(t *testing.T) {
 	b := privacy.Budget{Epsilon: 1, Delta: 1e-5}
 	s := newSpec(t, 512, 8, 0.5, 0.001, b, algorithms.Certified)
@@ -26,7 +26,7 @@ func TestGradientPerturbationPlan(t *testing.T) {
 	if got := sigma(p); math.Abs(got-want) > 1e-5*want {
 		t.Errorf("sigma %.8g, want %.8g", got, want)
 	}
-	if e := p.Events[0].(account.GaussianEvent); e.Count != 100 || p.Guarantee.Epsilon > 1 || p.Guarantee.Epsilon < 1-1e-9 {
+	if e := p.Events[0].(account.RepeatedEvent); e.Count != 100 || p.Guarantee.Epsilon > 1 || p.Guarantee.Epsilon < 1-1e-9 {
 		t.Errorf("event %v, guarantee %v", e, p.Guarantee)
 	}
 	rough := s

@@ -8,18 +8,13 @@ import (
 
 	"dyad/engine"
 	"dyad/privacy"
-	"dyad/privacy/account"
 )
 
 // Stream is an online algorithm: it takes one record at a time and releases an
-// iterate after every batch. Its exported fields are its options.
+// iterate after every batch (NewStream). Its exported fields are its options. Its plans
+// are for a Spec of NewStreamSpec.
 type Stream interface {
-	// Info describes it.
-	Info() Info
-	// Plan computes schedule, certificate, noise and guarantee from public
-	// numbers. It is pure. It wraps ErrAssumption where the algorithm does not
-	// apply.
-	Plan(StreamSpec) (*StreamPlan, error)
+	Planner
 }
 
 // StreamCatalog returns every online algorithm with its default options.
@@ -37,7 +32,7 @@ func StreamByName(name string) (Stream, error) {
 	return nil, fmt.Errorf("algorithms: %q is no online algorithm; choose one of %s", name, strings.Join(names, ", "))
 }
 
-// Reading is how [Huai20] Algorithm 1 is read (privacy.md 2.2).
+// Reading is how [Huai20] Algorithm 1 is read (docs/theory.md#readings).
 type Reading int
 
 // The readings.
@@ -79,29 +74,22 @@ type StreamOptions struct {
 	PerClass bool
 	// BurnIn is the number of first records that only fill the buffer; 0 means
 	// min(Batch, Horizon-Batch), at least 1. More than 1 lowers the noise
-	// (privacy.md 2.2). Ignored in Paper mode, where the paper says it.
+	// (docs/theory.md#pairwise-stream). Ignored in Paper mode, where the paper says it.
 	BurnIn int
 }
 
-// StreamSpec is everything public that a StreamPlan depends on.
-type StreamSpec struct {
-	// Spec has a kernel for the records that an update looks at, which are fewer
-	// than Horizon with a buffer.
-	Spec
-	StreamOptions
-}
-
-// NewStreamSpec plans the kernel of a stream of records like those of p, of which N,
-// Groups and LabelValues are ignored.
-func NewStreamSpec(backend engine.Backend, p engine.Problem, o StreamOptions, l2 float64, b privacy.Budget, m Mode) (StreamSpec, error) {
+// NewStreamSpec is NewSpec for a stream of records like those of p, of which N, Groups and
+// LabelValues are ignored: its kernel is for the records that an update looks at, which
+// are fewer than Horizon with a buffer.
+func NewStreamSpec(backend engine.Backend, p engine.Problem, o StreamOptions, l2 float64, b privacy.Budget, m Mode) (Spec, error) {
 	if o.Batch == 0 {
 		o.Batch = 1
 	}
 	if o.Horizon < 2 || o.Batch < 1 || o.Buffer < 0 || o.BurnIn < 0 || o.Batch >= o.Horizon || o.Reservoir && o.Buffer == 0 {
-		return StreamSpec{}, fmt.Errorf("%w: a stream of at most %d records in batches of %d with a buffer of %d after a burn-in of %d; want at least 2 records, a smaller batch, no negative number, and a buffer for a reservoir", ErrAssumption, o.Horizon, o.Batch, o.Buffer, o.BurnIn)
+		return Spec{}, fmt.Errorf("%w: a stream of at most %d records in batches of %d with a buffer of %d after a burn-in of %d; want at least 2 records, a smaller batch, no negative number, and a buffer for a reservoir", ErrAssumption, o.Horizon, o.Batch, o.Buffer, o.BurnIn)
 	}
 	if o.PerClass && (o.Reservoir || o.Buffer < 2 || o.Buffer%2 != 0) {
-		return StreamSpec{}, fmt.Errorf("%w: a buffer of %d records for two classes; want an even number, half for each, and no reservoir", ErrAssumption, o.Buffer)
+		return Spec{}, fmt.Errorf("%w: a buffer of %d records for two classes; want an even number, half for each, and no reservoir", ErrAssumption, o.Buffer)
 	}
 	if o.Buffer >= o.Horizon {
 		o.Buffer, o.Reservoir, o.PerClass = 0, false, false
@@ -116,50 +104,33 @@ func NewStreamSpec(backend engine.Backend, p engine.Problem, o StreamOptions, l2
 		p.N = min(p.N, o.Buffer+o.Batch)
 	}
 	s, err := NewSpec(backend, p, l2, b, m)
-	return StreamSpec{Spec: s, StreamOptions: o}, err
+	s.StreamOptions = o
+	return s, err
 }
-
-// StreamPlan is what a stream will do, computed from public numbers.
-type StreamPlan struct {
-	Algorithm string
-	Spec      StreamSpec
-	Reading   Reading
-	Rule      string // of the step sizes, for reports
-
-	Certificate privacy.Certificate // joint, of all releases; zero in NonPrivate mode
-	Noise       privacy.Gaussian    // of one release of the query
-	Events      []account.Event
-	Guarantee   privacy.Guarantee
-
-	// Regret bounds, over the noise, the expected sum over the updates of the
-	// losses at the iterates minus that at any fixed w of C, each loss the mean over
-	// the pairs of the update plus alpha/2 ||w||^2 (convex losses); 0 if no bound is
-	// known.
-	Regret float64
-
-	factor *privacy.ToeplitzFactor // of DPFTRL, nil for others
-
-	eta      func(b int) float64 // step size of update b = 1, 2, ...
-	scale    []float64           // SecretState: of release b
-	centred  bool                // OnPairC as printed: alpha/2 ||w - w_0||^2
-	printed  bool                // Algorithm 1 literally
-	largestT int                 // most pairs of one record
-}
-
-// Updates is the number of updates, each with one release.
-func (p *StreamPlan) Updates() int { return (p.Spec.Horizon - p.Spec.BurnIn) / p.Spec.Batch }
 
 // SecretState says that a saved state holds noiseless functions of all records, not
 // only those of the buffer.
-func (p *StreamPlan) SecretState() bool { return p.Reading == SecretState || p.factor != nil }
+func (p *Plan) SecretState() bool { return p.Reading == SecretState || p.factor != nil }
+
+// newStreamPlan is a plan without step sizes, noise and guarantee. Every update makes one
+// release.
+func newStreamPlan(i Info, s Spec) *Plan {
+	p := &Plan{Algorithm: i.Name, Mode: s.Mode, Spec: s}
+	p.Schedule.Steps, p.Schedule.BurnIn = (s.Horizon-s.BurnIn)/s.Batch, s.BurnIn
+	p.largestT = s.Horizon - 1
+	if s.Buffer > 0 {
+		p.largestT = min(p.largestT, s.Buffer)
+	}
+	return p
+}
 
 // checkStream is what both algorithms require of a spec.
-func checkStream(i Info, s StreamSpec, r Reading) error {
-	if err := checkApplies(i, s.Spec); err != nil {
+func checkStream(i Info, s Spec, r Reading) error {
+	if err := checkApplies(i, s); err != nil {
 		return err
 	}
 	if r == SecretState {
-		if err := checkSmooth(i.Name+" with a secret state", s.Spec); err != nil {
+		if err := checkSmooth(i.Name+" with a secret state", s); err != nil {
 			return err
 		}
 	}
@@ -179,20 +150,19 @@ func checkStream(i Info, s StreamSpec, r Reading) error {
 }
 
 // planFedBack is reading B: w_b = Pi_C[w_(b-1) - eta_b (q_b + noise + alpha w_(b-1))].
-func planFedBack(i Info, s StreamSpec, decay bool) (*StreamPlan, error) {
-	p := &StreamPlan{Algorithm: i.Name, Spec: s}
-	p.largestT = p.mostPairs()
+func planFedBack(i Info, s Spec, decay bool) (*Plan, error) {
+	p := newStreamPlan(i, s)
 	mean := worstMeanRoundoff(s.Kernel, p.largestT+1)
 	c, err := s.pairwise(s.BurnIn, nil, meanOfMeansError(mean, s)).Certify()
 	if err != nil {
 		return nil, fmt.Errorf("%w: %s: %w", ErrAssumption, i.Name, err)
 	}
 	p.Certificate = c
-	if p.Noise, err = privacy.CalibrateGaussian(c, s.Budget, 1); err != nil {
+	if p.Noise, err = s.calibrate(c); err != nil {
 		return nil, err
 	}
 	p.descend(p.Noise.NoiseNorm(s.coordinates()), decay)
-	return p, p.finish("noise is fed back: what is released at each update is one noisy mean gradient, and everything else follows from it")
+	return p, p.finish("noise is fed back: what is released at each update is one noisy mean gradient, and everything else follows from it", nil)
 }
 
 // descend sets the step sizes and the regret of online gradient descent with
@@ -202,7 +172,7 @@ func planFedBack(i Info, s StreamSpec, decay bool) (*StreamPlan, error) {
 // alpha) D^2/2 + sum_b eta_b B^2/2 for any non-increasing eta, with D = ||C||, B^2 = (G
 // + alpha r)^2 + noise^2. 1/eta_b is B sqrt(b)/D or the larger of that and alpha b, so it
 // grows by at most alpha more than B sqrt(b)/D does: at most D B sqrt(T)/2 + D B sqrt(T).
-func (p *StreamPlan) descend(noise float64, decay bool) {
+func (p *Plan) descend(noise float64, decay bool) {
 	s := p.Spec
 	diameter := s.Kernel.Problem().Domain().Diameter()
 	gradient := math.Hypot(s.Constants.Lipschitz+s.L2*s.Kernel.Problem().Radius, noise)
@@ -213,7 +183,7 @@ func (p *StreamPlan) descend(noise float64, decay bool) {
 	if noise == 0 {
 		size = "B = G + alpha r"
 	}
-	p.Rule = fmt.Sprintf("eta_b = %s, %s", rule, size)
+	p.Schedule.Name = fmt.Sprintf("eta_b = %s, %s", rule, size)
 	p.eta = func(b int) float64 {
 		eta := diameter / (gradient * math.Sqrt(float64(b)))
 		if alpha > 0 {
@@ -222,12 +192,12 @@ func (p *StreamPlan) descend(noise float64, decay bool) {
 		return eta
 	}
 	if s.Constants.Convex {
-		p.Regret = 1.5 * diameter * gradient * math.Sqrt(float64(p.Updates()))
+		p.Regret = 1.5 * diameter * gradient * math.Sqrt(float64(p.Schedule.Steps))
 	}
 }
 
 // pairwise are the numbers of the certificate of reading B.
-func (s StreamSpec) pairwise(burnIn int, weights []float64, roundoff float64) privacy.PairwiseStream {
+func (s Spec) pairwise(burnIn int, weights []float64, roundoff float64) privacy.PairwiseStream {
 	return privacy.PairwiseStream{
 		PairDiameter: s.Constants.PairDiameter, Horizon: s.Horizon, Batch: s.Batch, BurnIn: burnIn,
 		Buffer: s.Buffer, Reservoir: s.Reservoir, PerClass: s.PerClass, Lipschitz: s.Constants.Lipschitz,
@@ -239,22 +209,14 @@ func (s StreamSpec) pairwise(burnIn int, weights []float64, roundoff float64) pr
 //
 // Proof. A mean over pairs has norm at most G + rho and one rounding for its
 // division; the sum of m of them at most m - 1, and the last division one. QED
-func meanOfMeansError(rho float64, s StreamSpec) float64 {
+func meanOfMeansError(rho float64, s Spec) float64 {
 	return rho + float64(s.Batch+4)*0x1p-53*1.01*(s.Constants.Lipschitz+rho)
 }
 
-// mostPairs is the largest number of pairs of one new record.
-func (p *StreamPlan) mostPairs() int {
-	if p.Spec.Buffer > 0 {
-		return min(p.Spec.Buffer, p.Spec.Horizon-1)
-	}
-	return p.Spec.Horizon - 1
-}
-
-// planSecret is reading A with step sizes eta[2..n].
-func planSecret(i Info, s StreamSpec, rule string, eta []float64) (*StreamPlan, error) {
-	p := &StreamPlan{Algorithm: i.Name, Spec: s, Reading: SecretState, Rule: rule}
-	p.largestT = p.mostPairs()
+// planSecret is reading A with step sizes eta[2..n] (docs/theory.md#stream-outputs).
+func planSecret(i Info, s Spec, rule string, eta []float64) (*Plan, error) {
+	p := newStreamPlan(i, s)
+	p.Reading, p.Schedule.Name = SecretState, rule
 	mean := worstMeanRoundoff(s.Kernel, s.Horizon)
 	u := s.newUpdate(mean)
 	rho := make([]float64, len(eta))
@@ -268,43 +230,58 @@ func planSecret(i Info, s StreamSpec, rule string, eta []float64) (*StreamPlan, 
 		return nil, fmt.Errorf("%w: %s: %w", ErrAssumption, i.Name, err)
 	}
 	p.Certificate, p.scale = c, scale[1:]
-	if p.Noise, err = privacy.CalibrateGaussian(c, s.Budget, 1); err != nil {
+	if p.Noise, err = s.calibrate(c); err != nil {
 		return nil, err
 	}
 	p.eta = func(b int) float64 { return eta[b+1] }
-	return p, p.finish("the noiseless iterate is secret: it is never released, and a saved state of the stream must be kept as private as the records")
+	return p, p.finish("the noiseless iterate is secret: it is never released, and a saved state of the stream must be kept as private as the records", nil)
 }
 
-// finish fills in events and guarantee.
-func (p *StreamPlan) finish(assumption string) error {
-	s := p.Spec
-	p.Events = []account.Event{p.Noise.Event(p.Certificate)}
-	var total account.GDP
-	if err := total.Compose(p.Events[0]); err != nil {
-		return err
-	}
-	pr := s.Kernel.Problem()
-	p.Guarantee = privacy.Guarantee{
-		Kind: privacy.ApproxDP, Epsilon: total.Epsilon(s.Budget.Delta), Delta: s.Budget.Delta, Mu: total.Mu(),
-		Unit:       "one record",
-		Relation:   "same stream, one record replaced, features and label",
-		Released:   fmt.Sprintf("%s, up to %d of them, with Gaussian noise", p.Certificate.Released(), p.Updates()),
-		Derivation: p.Certificate.Derivation(),
+// finish fills in events, guarantee and what the updates add up to.
+func (p *Plan) finish(assumption string, claim *privacy.Claim) error {
+	s, pr := p.Spec, p.Spec.Kernel.Problem()
+	p.addUp()
+	return p.Promise(s.Budget, s.Horizon, s.Provenance, privacy.Guarantee{
+		Unit:     "one record",
+		Relation: "same stream, one record replaced, features and label",
+		Released: fmt.Sprintf("%s, up to %d of them, with Gaussian noise", p.Certificate.Released(), p.Schedule.Steps),
 		Assumptions: []string{
 			fmt.Sprintf("public: at most n = %d records and when they arrive, batch %d, burn-in %d, %s, d = %d, norm bound R = %g, label bound %g, radius r = %g, alpha = %g, the schema and all options; every row was projected to R", s.Horizon, s.Batch, s.BurnIn, s.bufferText(), pr.D, pr.Bounds.FeatureNorm, pr.Bounds.LabelAbs, pr.Radius, s.L2),
-			fmt.Sprintf("constants of loss %s: G = %.6g, L = %.6g, Dg = %.6g, %s", pr.Loss.Name(), s.Constants.Lipschitz, s.Constants.Smoothness, s.Constants.PairDiameter, s.Constants.Origin),
+			s.constants(),
 			assumption,
 			"each person contributes one record; records may be chosen after seeing earlier releases; the noise bits are secret; a release leaves only after the state that counts it is durable",
 		},
+		Claim: claim,
+	}, p.Noise.Event(p.Certificate))
+}
+
+// addUp fills in the sums over all updates: of step sizes, of pairs, and of the noise in
+// the last iterate, projections aside.
+func (p *Plan) addUp() {
+	s := p.Spec
+	var squares float64
+	for b := 1; b <= p.Schedule.Steps; b++ {
+		eta := p.eta(b)
+		p.Schedule.Path += eta
+		squares += eta * eta
+		for t := s.BurnIn + (b-1)*s.Batch + 1; t <= s.BurnIn+b*s.Batch; t++ {
+			p.GradientPairs += float64(s.partners(t))
+		}
 	}
-	p.Guarantee.Assumptions = append(p.Guarantee.Assumptions, s.selection()...)
-	if w := privacy.DeltaWarning(s.Budget.Delta, s.Horizon); w != "" {
-		p.Guarantee.Warnings = append(p.Guarantee.Warnings, w)
+	if p.Noise == nil {
+		return
 	}
-	if s.BoundsFromData {
-		p.Guarantee.Warnings = append(p.Guarantee.Warnings, BoundsFromData)
+	last := math.Sqrt(squares) // a random walk
+	switch {
+	case p.factor != nil:
+		last, _ = p.factor.PrefixNoise(p.Schedule.Steps)
+		last *= p.eta(1)
+	case p.printed:
+		last = 2 / (s.L2 * float64(s.Horizon))
+	case p.Reading == SecretState:
+		last = p.scale[p.Schedule.Steps]
 	}
-	return nil
+	p.ModelNoise = p.Noise.NoiseNorm(s.coordinates()) * last
 }
 
 // bufferText says which records a new one is paired with.

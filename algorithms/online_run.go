@@ -19,7 +19,7 @@ type Online struct {
 	Run     string
 	Session int
 
-	plan    *StreamPlan
+	plan    *Plan
 	session privacy.Session
 	update  update
 	rows    int // that the kernel looks at
@@ -45,7 +45,7 @@ type Online struct {
 
 // NewStream starts a stream whose releases go through s. The plan must have been
 // charged (ledger.Ledger.Begin with its Events), or s be a session on public data.
-func NewStream(p *StreamPlan, s privacy.Session) (*Online, error) {
+func NewStream(p *Plan, s privacy.Session) (*Online, error) {
 	o := newOnline(p, s)
 	if p.printed {
 		radius := p.Spec.Kernel.Problem().Radius
@@ -65,7 +65,7 @@ func NewStream(p *StreamPlan, s privacy.Session) (*Online, error) {
 	return o, nil
 }
 
-func newOnline(p *StreamPlan, s privacy.Session) *Online {
+func newOnline(p *Plan, s privacy.Session) *Online {
 	pr := p.Spec.Kernel.Problem()
 	o := &Online{plan: p, session: s, rows: pr.N, cap: p.Spec.Buffer}
 	o.update = p.Spec.newUpdate(worstMeanRoundoff(p.Spec.Kernel, p.largestT+1))

@@ -56,7 +56,7 @@ type StreamState struct {
 }
 
 // event is the plan's event, or zero for a plan without noise.
-func (p *StreamPlan) event() account.StreamEvent {
+func (p *Plan) event() account.StreamEvent {
 	e, _ := p.Events[0].(account.StreamEvent)
 	return e
 }
@@ -81,11 +81,11 @@ func streamPosition(releases int, released, played []float64) ledger.StreamPosit
 
 // Start is the state before the first record. Saved before the charge, it keeps a
 // crash between the two from losing the run.
-func (p *StreamPlan) Start(run string) *StreamState {
+func (p *Plan) Start(run string) *StreamState {
 	return &StreamState{
 		Format: streamFormat, Algorithm: p.Algorithm, Reading: p.Reading.String(),
 		Event: p.event(), Options: p.Spec.StreamOptions,
-		Objective: p.Spec.objective(), Run: run,
+		Objective: p.objective(), Run: run,
 	}
 }
 
@@ -129,7 +129,7 @@ func ReadStreamState(r io.Reader) (*StreamState, error) {
 
 // ResumeStream continues a saved stream of the same plan. The session must allow
 // the releases that are left and no others (privacy.Ledger.RunLock.Resume).
-func ResumeStream(p *StreamPlan, s privacy.Session, state *StreamState) (*Online, error) {
+func ResumeStream(p *Plan, s privacy.Session, state *StreamState) (*Online, error) {
 	refuse := func(what string) error {
 		return fmt.Errorf("algorithms: the saved state is of another stream: %s; use the options of its start", what)
 	}
@@ -139,7 +139,7 @@ func ResumeStream(p *StreamPlan, s privacy.Session, state *StreamState) (*Online
 		return nil, refuse("another algorithm")
 	case state.Options != spec.StreamOptions:
 		return nil, refuse("another horizon, batch, buffer or burn-in")
-	case state.Objective != spec.objective():
+	case state.Objective != p.objective():
 		return nil, refuse("another loss, alpha or domain")
 	case p.event() != state.Event:
 		return nil, refuse("another noise or sensitivity")

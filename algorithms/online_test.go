@@ -16,7 +16,7 @@ import (
 	"dyad/privacy/account"
 )
 
-func streamSpec(t *testing.T, o StreamOptions, l2 float64, m Mode) StreamSpec {
+func streamSpec(t *testing.T, o StreamOptions, l2 float64, m Mode) Spec {
 	t.Helper()
 	s, err := NewStreamSpec(cpu.Backend{}, engine.Problem{
 		N: 2, D: 2, Bounds: engine.UnitBounds(), Loss: engine.Logistic{}, Radius: 1,
@@ -33,7 +33,7 @@ func streamRecord(t int) ([]float64, float64) {
 	return []float64{0.5 * y * math.Cos(float64(t)), 0.3 * math.Sin(3*float64(t))}, y
 }
 
-func openStream(t *testing.T, p *StreamPlan, seed uint64) *privacy.LiveSession {
+func openStream(t *testing.T, p *Plan, seed uint64) *privacy.LiveSession {
 	t.Helper()
 	s, err := privacy.NewPublicSession(privacy.NewSeededSource(seed), p.Events)
 	if err != nil {
@@ -67,13 +67,13 @@ func TestStreamNoiseDoesNotGrowWithTheHorizon(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		sigma[i] = p.Noise.Sigma
+		sigma[i] = p.Noise.(privacy.Gaussian).Sigma
 		want := p.Spec.Constants.PairDiameter * math.Sqrt(math.Pi*math.Pi/6) / account.GDPMu(1, 1e-5)
 		if !(sigma[i] <= want*(1+1e-6)) || sigma[i] < 0.99*want {
 			t.Errorf("n = %d: sigma %v, want just below %v", n, sigma[i], want)
 		}
-		if p.Updates() != n-1 || !(p.Guarantee.Epsilon <= 1) || p.Guarantee.Epsilon < 0.999 {
-			t.Errorf("n = %d: %d updates, %v", n, p.Updates(), p.Guarantee)
+		if p.Schedule.Steps != n-1 || !(p.Guarantee.Epsilon <= 1) || p.Guarantee.Epsilon < 0.999 {
+			t.Errorf("n = %d: %d updates, %v", n, p.Schedule.Steps, p.Guarantee)
 		}
 	}
 	if !(sigma[0] < sigma[1]) {
@@ -167,7 +167,7 @@ func TestNamesOfStreams(t *testing.T) {
 	}
 }
 
-// The printed noise is valid and far too large (privacy.md 2.2: 37 to 110 times).
+// The printed noise is valid and far too large (docs/theory.md#onpair).
 func TestPrintedNoiseIsTooLarge(t *testing.T) {
 	s := streamSpec(t, StreamOptions{Horizon: 600}, 1, Paper)
 	s.L2 = 4 * s.Constants.Smoothness / math.Sqrt(255) // T1 = 255 or 256

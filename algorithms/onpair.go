@@ -12,7 +12,7 @@ import (
 //
 // Guarantee: Certified mode, (epsilon, delta)-DP of all releases together for
 // replacing one record, by privacy.PairwiseStream or, with a secret state,
-// privacy.StreamOutputs (privacy.md 2.2).
+// privacy.StreamOutputs (docs/theory.md#onpair).
 type OnPairStrC struct {
 	// Reading is ignored in Paper mode, which is line 13 literally.
 	Reading Reading
@@ -43,7 +43,7 @@ paper: eta_t = (t-1)/(t-2) 2/(alpha t) for t > T1 = max(ceil(16 L^2/alpha^2), 7)
 }
 
 // Plan computes schedule, certificate and noise.
-func (a OnPairStrC) Plan(s StreamSpec) (*StreamPlan, error) {
+func (a OnPairStrC) Plan(s Spec) (*Plan, error) {
 	if err := checkStream(a.Info(), s, a.Reading); err != nil {
 		return nil, err
 	}
@@ -89,7 +89,7 @@ func (OnPairC) Info() Info {
 }
 
 // Plan computes schedule, certificate and noise.
-func (a OnPairC) Plan(s StreamSpec) (*StreamPlan, error) {
+func (a OnPairC) Plan(s Spec) (*Plan, error) {
 	if err := checkStream(a.Info(), s, a.Reading); err != nil {
 		return nil, err
 	}
@@ -130,7 +130,7 @@ func (a OnPairC) Plan(s StreamSpec) (*StreamPlan, error) {
 // its noise has the same sigma for all t, G sqrt(8 (n-T1)/rho), and it moves by at
 // most (t-1)/(t-2) times what the gradient does (a projection is non-expansive):
 // privacy.PairwiseStream with these weights.
-func planPrinted(i Info, s StreamSpec, lipschitz, smooth float64, theorem string, remedy func(burnIn float64) string) (*StreamPlan, error) {
+func planPrinted(i Info, s Spec, lipschitz, smooth float64, theorem string, remedy func(burnIn float64) string) (*Plan, error) {
 	n, alpha := s.Horizon, s.L2
 	burn := math.Max(math.Ceil(16*smooth*smooth/(alpha*alpha)), 7)
 	l := math.Log(1 / s.Budget.Delta)
@@ -140,12 +140,10 @@ func planPrinted(i Info, s StreamSpec, lipschitz, smooth float64, theorem string
 			ErrAssumption, i.Name, burn, n, smooth, alpha, math.Sqrt(32)*lipschitz/(alpha*float64(n)*root), remedy(burn))
 	}
 	s.BurnIn = int(burn)
-	p := &StreamPlan{
-		Algorithm: i.Name, Spec: s, printed: true,
-		Rule:  "paper: eta_t = (t-1)/(t-2) 2/(alpha t) after burn-in T1 = max(ceil(16 L^2/alpha^2), 7)",
-		Noise: privacy.Gaussian{Sigma: lipschitz * math.Sqrt(8*float64(n-s.BurnIn)) / root},
-	}
-	p.largestT = p.mostPairs()
+	sigma := lipschitz * math.Sqrt(8*float64(n-s.BurnIn)) / root
+	p := newStreamPlan(i, s)
+	p.printed, p.Noise = true, privacy.Gaussian{Sigma: sigma}
+	p.Schedule.Name = "paper: eta_t = (t-1)/(t-2) 2/(alpha t) after burn-in T1 = max(ceil(16 L^2/alpha^2), 7)"
 	mean := worstMeanRoundoff(s.Kernel, n)
 	u := s.newUpdate(mean)
 	u.lipschitz += alpha * u.radius // of OnPairC's term alpha (w - w_0)
@@ -171,12 +169,7 @@ func planPrinted(i Info, s StreamSpec, lipschitz, smooth float64, theorem string
 	if p.Certificate, err = s.pairwise(s.BurnIn, weights, rho).Certify(); err != nil {
 		return nil, err
 	}
-	if err := p.finish("noise is fed back, as printed in line 13"); err != nil {
-		return nil, err
-	}
-	p.Guarantee.Claim = &privacy.Claim{
-		Source: theorem, Epsilon: s.Budget.Epsilon, Delta: s.Budget.Delta,
-		Sigma: 2 * p.Noise.Sigma / (alpha * float64(n)), Holds: p.Guarantee.Epsilon <= s.Budget.Epsilon,
-	}
-	return p, nil
+	return p, p.finish("noise is fed back, as printed in line 13", &privacy.Claim{
+		Source: theorem, Epsilon: s.Budget.Epsilon, Delta: s.Budget.Delta, Sigma: 2 * sigma / (alpha * float64(n)),
+	})
 }

@@ -1,43 +1,64 @@
 package algorithms
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 
 	"dyad/privacy"
 	"dyad/privacy/account"
+	"dyad/privacy/ledger"
 )
 
-// Plan is what a run will do, computed from public numbers: it can be printed
-// and charged before any data is read.
+// Plan is what a run will do and what that guarantees, computed from public numbers: it
+// can be printed and charged before any data is read. It is the same for every kind of
+// run; packages with specifications of their own embed it (pairs, local).
 type Plan struct {
-	Algorithm string
-	Mode      Mode
-	Spec      Spec
-
-	Schedule    Schedule
-	Certificate privacy.Certificate // zero in NonPrivate mode
-	Noise       privacy.Mechanism   // nil in NonPrivate mode
+	Algorithm   string
+	Mode        Mode
+	Certificate privacy.Certificate // zero if there is no noise
+	Noise       privacy.Mechanism   // of one release; nil if there is none
 	Events      []account.Event     // everything that is released
 	Guarantee   privacy.Guarantee
+	// Facts are what reports say besides; empty for those that Report makes from Spec and
+	// Schedule.
+	Facts Facts
+	// Objective is what the ledger records of what is minimised, so that a run is resumed
+	// with the plan of its first attempt; "" for that of Spec.
+	Objective string
 
+	// Spec and what follows are of batch and online algorithms.
+	Spec     Spec
+	Schedule Schedule
 	// GradientPairs is the number of ordered pairs whose gradients are summed,
 	// over the whole run.
 	GradientPairs float64
-
-	// Epochs are the parts of a run that releases once for each of several disjoint
-	// sets of records; nil for other runs. Certificate and Noise are then those of
-	// epoch number Costliest, from 1: the first that costs as much as any, up to
-	// rounding.
-	Epochs    []Epoch
-	Costliest int
-
 	// ModelNoise is the root mean square norm of the noise that reaches the
 	// model, projections aside; 0 means that of Noise.
 	ModelNoise float64
-
 	// Utility is the proved utility bound, if a theorem gives one.
 	Utility Utility
+
+	// Parts are those of a run that releases once for each of several disjoint
+	// sets of records; nil for other runs. Certificate and Noise are then those of
+	// part number Costliest, from 1: the first that costs as much as any, up to
+	// rounding.
+	Parts     []Part
+	Costliest int
+
+	// Reading and what follows are of online algorithms.
+	Reading Reading
+	// Regret bounds, over the noise, the expected sum over the updates of the
+	// losses at the iterates minus that at any fixed w of C, each loss the mean over
+	// the pairs of the update plus alpha/2 ||w||^2 (convex losses); 0 if no bound is
+	// known.
+	Regret   float64
+	factor   *privacy.ToeplitzFactor // of DPFTRL, nil for others
+	eta      func(b int) float64     // step size of update b = 1, 2, ...
+	scale    []float64               // SecretState: of release b
+	centred  bool                    // OnPairC as printed: alpha/2 ||w - w_0||^2
+	printed  bool                    // Algorithm 1 literally
+	largestT int                     // most pairs of one record
 }
 
 // modelNoise is the root mean square norm of the noise in the model.
@@ -48,8 +69,8 @@ func (p *Plan) modelNoise() float64 {
 	return p.Noise.NoiseNorm(p.Spec.coordinates())
 }
 
-// Epoch is a part of a run on records of its own.
-type Epoch struct {
+// Part is a part of a run on records of its own: an epoch of DPEGD.
+type Part struct {
 	Records     int
 	Steps       int
 	StepSize    float64
@@ -73,7 +94,7 @@ type Schedule struct {
 	Average bool
 }
 
-// publicPath is the total step length H of privacy.md 2.4, a function of public
+// publicPath is the total step length H of docs/theory.md#step-length, a function of public
 // numbers: H = ||C|| sqrt(n mu / (4 G Dg sqrt d)), which balances the progress
 // of a path of length H against the noise 2 Dg H sqrt(d)/(n mu) that it costs,
 // with mu = noiseMu for any noise.
@@ -106,7 +127,7 @@ func (s Spec) curvature() privacy.Curvature {
 }
 
 // largestStep is 2/(L~ + alpha) with L~ = L + alpha, the longest step whose
-// update contracts at rate 1 - eta alpha (privacy.md 1.3), rounded down.
+// update contracts at rate 1 - eta alpha (docs/theory.md#contraction), rounded down.
 func (s Spec) largestStep() float64 {
 	return 2 / (s.Constants.Smoothness + 2*s.L2) * (1 - 0x1p-50)
 }
@@ -130,38 +151,56 @@ func (p *Plan) releasePlan(paper privacy.Mechanism, theorem string) error {
 // like p.Noise and certificates like p.Certificate. In Paper mode it is what they
 // provably give, beside the claim of the theorem, the budget.
 func (p *Plan) account(theorem string, events ...account.Event) error {
-	b := p.Spec.Budget
-	p.Events = events
-	var total account.Total
-	for _, event := range events {
-		if err := total.Compose(event); err != nil {
-			return err
-		}
+	s, pr := p.Spec, p.Spec.Kernel.Problem()
+	g := privacy.Guarantee{
+		Unit:     "one record",
+		Relation: "same n, one record replaced, features and label",
+		Released: p.Certificate.Released() + " with " + p.Noise.Name() + " noise",
+		Assumptions: []string{
+			fmt.Sprintf("public: n = %d, d = %d, norm bound R = %g, label bound %g, radius r = %g, alpha = %g, the schema (ranges, categories) and all options; every row was projected to R", pr.N, pr.D, pr.Bounds.FeatureNorm, pr.Bounds.LabelAbs, pr.Radius, s.L2),
+			s.constants(),
+			"each person contributes one record; the noise bits are secret",
+		},
 	}
-	p.Guarantee = p.baseGuarantee()
-	p.Guarantee.Kind = privacy.PureDP
-	p.Guarantee.Epsilon = total.Epsilon(b.Delta)
-	if b.Delta > 0 {
-		p.Guarantee.Kind = privacy.ApproxDP
-		p.Guarantee.Delta = b.Delta
-		if !total.Sampled() {
-			p.Guarantee.Mu = total.Mu()
-		}
+	if len(pr.Groups) > 0 {
+		g.Assumptions = append(g.Assumptions, fmt.Sprintf("public: which of the %d query groups each record belongs to; a replaced record stays in its group", len(pr.Groups)))
 	}
-	if p.Mode == Paper {
-		claim := &privacy.Claim{
-			Source: theorem, Epsilon: b.Epsilon, Delta: b.Delta,
-			Holds: p.Guarantee.Epsilon <= b.Epsilon,
-		}
+	if s.Mode == Paper {
+		g.Claim = &privacy.Claim{Source: theorem, Epsilon: s.Budget.Epsilon, Delta: s.Budget.Delta}
 		switch m := p.Noise.(type) {
 		case privacy.Gaussian:
-			claim.Sigma = m.Sigma
+			g.Claim.Sigma = m.Sigma
 		case privacy.Laplace:
-			claim.Scale = m.Scale
+			g.Claim.Scale = m.Scale
 		}
-		p.Guarantee.Claim = claim
 	}
-	return nil
+	return p.Promise(s.Budget, pr.N, s.Provenance, g, events...)
+}
+
+// Promise fills in Events and Guarantee: that of g with what the events compose to at the
+// budget, with the certificate as its reason if g has none, and with what a budget for n
+// units and the provenance of the records add to it.
+func (p *Plan) Promise(b privacy.Budget, n int, from Provenance, g privacy.Guarantee, events ...account.Event) (err error) {
+	p.Events = events
+	g.Derivation = cmp.Or(g.Derivation, p.Certificate.Derivation())
+	if w := privacy.DeltaWarning(b.Delta, n); w != "" {
+		g.Warnings = append(g.Warnings, w)
+	}
+	from.Qualify(&g)
+	p.Guarantee, err = privacy.Account(events, b, g)
+	return err
+}
+
+// Charge is what a ledger records of a run of the plan on the data of an id.
+func (p *Plan) Charge(dataID string) ledger.Charge {
+	g := p.Guarantee
+	return ledger.Charge{DataID: dataID, Algorithm: p.Algorithm, Events: p.Events, Guarantee: g.String(), Unit: g.Unit, Relation: g.Relation, Released: g.Released}
+}
+
+// constants is the assumption about those of the loss.
+func (s Spec) constants() string {
+	c := s.Constants
+	return fmt.Sprintf("constants of loss %s: G = %.6g, L = %.6g, Dg = %.6g, %s", s.Kernel.Problem().Loss.Name(), c.Lipschitz, c.Smoothness, c.PairDiameter, c.Origin)
 }
 
 // calibrate returns the noise of Certified mode for one release of a parameter
@@ -184,42 +223,5 @@ func (s Spec) coordinates() int {
 	return p.Loss.ParamDim(p.D)
 }
 
-// baseGuarantee is the part of a guarantee that all plans share.
-func (p *Plan) baseGuarantee() privacy.Guarantee {
-	pr := p.Spec.Kernel.Problem()
-	g := privacy.Guarantee{
-		Unit:       "one record",
-		Relation:   "same n, one record replaced, features and label",
-		Released:   p.Certificate.Released() + " with " + p.Noise.Name() + " noise",
-		Derivation: p.Certificate.Derivation(),
-		Assumptions: []string{
-			fmt.Sprintf("public: n = %d, d = %d, norm bound R = %g, label bound %g, radius r = %g, alpha = %g, the schema (ranges, categories) and all options; every row was projected to R", pr.N, pr.D, pr.Bounds.FeatureNorm, pr.Bounds.LabelAbs, pr.Radius, p.Spec.L2),
-			fmt.Sprintf("constants of loss %s: G = %.6g, L = %.6g, Dg = %.6g, %s", pr.Loss.Name(), p.Spec.Constants.Lipschitz, p.Spec.Constants.Smoothness, p.Spec.Constants.PairDiameter, p.Spec.Constants.Origin),
-			"each person contributes one record; the noise bits are secret",
-		},
-	}
-	if len(pr.Groups) > 0 {
-		g.Assumptions = append(g.Assumptions, fmt.Sprintf("public: which of the %d query groups each record belongs to; a replaced record stays in its group", len(pr.Groups)))
-	}
-	g.Assumptions = append(g.Assumptions, p.Spec.selection()...)
-	if w := privacy.DeltaWarning(p.Spec.Budget.Delta, pr.N); w != "" {
-		g.Warnings = append(g.Warnings, w)
-	}
-	if p.Spec.BoundsFromData {
-		g.Warnings = append(g.Warnings, BoundsFromData)
-	}
-	return g
-}
-
-// nonPrivatePlan is the guarantee and the event of an exact release.
-func (p *Plan) nonPrivatePlan() { p.Events, p.Guarantee = nonPrivate("exact iterate") }
-
-// nonPrivate are the events and the guarantee of exact releases.
-func nonPrivate(released string) ([]account.Event, privacy.Guarantee) {
-	return []account.Event{account.NonPrivateEvent{}}, privacy.Guarantee{
-		Kind:     privacy.None,
-		Unit:     "nobody",
-		Released: released,
-		Warnings: []string{"non-private baseline: the model may reveal its training records"},
-	}
-}
+// revealsRecords is what a model without noise does.
+const revealsRecords = "the model may reveal its training records"

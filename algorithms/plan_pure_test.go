@@ -69,15 +69,15 @@ func TestPurePlans(t *testing.T) {
 				t.Errorf("%s: epsilon %v of a budget of %v with %v", info.Name, g.Epsilon, b.Epsilon, p.Noise)
 			}
 			r := p.Report()
-			if r.Sigma != 0 || !(r.Scale > 0) || !strings.Contains(r.Text(), r.Noise) || !strings.Contains(r.Text(), "pure") {
+			if r.Value("sigma") != nil || !(r.Number("scale") > 0) || !strings.Contains(r.Text(), r.Word("noise")) || !strings.Contains(r.Text(), "pure") {
 				t.Errorf("%s, %s: report %+v", info.Name, m, r)
 			}
 			want := p.Noise.NoiseNorm(8) / 0.1
 			if p.ModelNoise > 0 { // of several releases
 				want = p.ModelNoise / 0.1
 			}
-			if r.NoiseToRadius != want {
-				t.Errorf("%s, %s: noise to radius %v, want %v", info.Name, m, r.NoiseToRadius, want)
+			if r.Number("noise_to_radius") != want {
+				t.Errorf("%s, %s: noise to radius %v, want %v", info.Name, m, r.Number("noise_to_radius"), want)
 			}
 		}
 	}

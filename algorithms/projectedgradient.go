@@ -11,7 +11,7 @@ import (
 
 // ProjectedGradient is the non-private baseline: full-batch projected gradient
 // descent on the same objective, by default with Nesterov's acceleration and
-// adaptive restart (O'Donoghue and Candes 2015, gradient scheme).
+// adaptive restart (O'Donoghue and Candes 2015, gradient scheme; docs/theory.md#nonprivate).
 //
 // Guarantee: none.
 type ProjectedGradient struct {
@@ -73,7 +73,7 @@ func (a ProjectedGradient) Plan(s Spec) (*Plan, error) {
 		Schedule:      Schedule{Name: name, Steps: steps, Constant: eta, Path: eta * float64(steps)},
 		GradientPairs: float64(steps) * float64(s.Kernel.Problem().Pairs().Len()),
 	}
-	p.nonPrivatePlan()
+	p.Events, p.Guarantee = privacy.Exact("exact iterate", revealsRecords)
 	return p, nil
 }
 

@@ -1,175 +1,121 @@
 package algorithms
 
 import (
-	"encoding/json"
 	"fmt"
-	"math"
-	"strings"
 
 	"dyad/privacy"
 )
 
-// Report is a plan as plain values, for JSON and for text: the same whether or
-// not data have been read.
-type Report struct {
-	Algorithm string `json:"algorithm"`
-	Paper     string `json:"paper"`
-	Mode      string `json:"mode"`
-
-	Records   int     `json:"records"`
-	Features  int     `json:"features"`
-	Norm      float64 `json:"norm_bound"`
-	Radius    float64 `json:"radius"`
-	L2        float64 `json:"l2"`
-	Domain    string  `json:"domain"`
-	Loss      string  `json:"loss"`
-	LossText  string  `json:"loss_definition"`
-	Lipschitz float64 `json:"lipschitz"`
-	Smooth    Number  `json:"smoothness"` // null: not smooth
-	Diameter  float64 `json:"pair_diameter"`
-	Origin    string  `json:"constants_origin"`
-	Method    string  `json:"method"`
-
-	Rule     string  `json:"schedule"`
-	Steps    int     `json:"steps"`
-	BurnIn   int     `json:"burn_in,omitempty"`
-	StepSize float64 `json:"step_size,omitempty"`
-	Path     float64 `json:"path"`
-	Pairs    float64 `json:"pair_gradients"`
-
-	Epochs    []EpochReport `json:"epochs,omitempty"`
-	Costliest int           `json:"costliest_epoch,omitempty"` // whose sensitivity and noise follow, from 1
-	Stream    *StreamReport `json:"stream,omitempty"`          // of online algorithms
-
-	Sensitivity   float64 `json:"sensitivity,omitempty"`
-	RoundoffShare float64 `json:"roundoff_share,omitempty"`
-	Noise         string  `json:"noise,omitempty"` // Gaussian, Laplace or K-norm
-	Sigma         float64 `json:"sigma,omitempty"` // of Gaussian noise
-	Scale         float64 `json:"scale,omitempty"` // of Laplace and K-norm noise
-	Grid          float64 `json:"grid,omitempty"`
-	// NoiseToRadius is the root mean square of the norm of the noise in the model
-	// over the radius, e.g. sigma sqrt(d)/r: above 1 the model is mostly noise.
-	NoiseToRadius float64 `json:"noise_to_radius,omitempty"`
-
-	Events    []string          `json:"events"`
-	Guarantee privacy.Guarantee `json:"guarantee"`
-}
-
-// Number is a number that may be +Inf, which is null in JSON.
-type Number float64
-
-// MarshalJSON implements json.Marshaler.
-func (n Number) MarshalJSON() ([]byte, error) {
-	if math.IsInf(float64(n), 1) {
-		return []byte("null"), nil
+// trainingFacts are what a plan for a kernel says of itself: a batch or an online
+// algorithm.
+func (p *Plan) trainingFacts() (f Facts) {
+	s, c := p.Spec, p.Spec.Constants
+	problem := s.Kernel.Problem()
+	records := problem.N
+	if s.Horizon > 0 {
+		records = s.Horizon
 	}
-	return json.Marshal(float64(n))
-}
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (n *Number) UnmarshalJSON(text []byte) error {
-	if string(text) == "null" {
-		*n = Number(math.Inf(1))
-		return nil
+	f.Line("algorithm", "%s, %[3]s mode (%[2]s)", f.Add("algorithm", p.Algorithm), f.Add("paper", paperOf(p.Algorithm)), f.Add("mode", p.Mode.String()))
+	f.Line("records", "n = %d, d = %d features, ||x|| <= %g", f.Add("records", records), f.Add("features", problem.D), f.Add("norm_bound", problem.Bounds.FeatureNorm))
+	f.Line("loss", "%[4]s: %[5]s; objective + alpha/2 ||w||^2, alpha = %[2]g; %[3]s, r = %.6[1]g",
+		f.Add("radius", problem.Radius), f.Add("l2", s.L2), f.Add("domain", problem.Domain().Text()), f.Add("loss", problem.Loss.Name()), f.Add("loss_definition", problem.Loss.Definition()))
+	f.Line("constants", "G = %.6g, L = %.6g, Dg = %.6g (%s)",
+		f.Add("lipschitz", c.Lipschitz), f.Add("smoothness", Number(c.Smoothness)), f.Add("pair_diameter", c.PairDiameter), f.Add("constants_origin", c.Origin.String()))
+	method, rule := f.Add("method", s.Kernel.Method()), f.Add("schedule", p.Schedule.Name)
+	steps := fmt.Sprintf("%d steps", f.Add("steps", p.Schedule.Steps))
+	f.AddSome("burn_in", p.Schedule.BurnIn)
+	if eta := f.AddSome("step_size", p.Schedule.Constant); eta != 0.0 {
+		steps += fmt.Sprintf(" of %.6g", eta)
 	}
-	return json.Unmarshal(text, (*float64)(n))
-}
-
-// EpochReport is an Epoch as plain values.
-type EpochReport struct {
-	Records     int     `json:"records"`
-	Steps       int     `json:"steps"`
-	StepSize    float64 `json:"step_size"`
-	Sensitivity float64 `json:"sensitivity"`
-	Noise       string  `json:"noise"` // with its scale
-}
-
-// Report returns p as plain values.
-func (p *Plan) Report() Report {
-	problem := p.Spec.Kernel.Problem()
-	c := p.Spec.Constants
-	r := Report{
-		Algorithm: p.Algorithm, Mode: p.Mode.String(),
-		Records: problem.N, Features: problem.D, Norm: problem.Bounds.FeatureNorm,
-		Radius: problem.Radius, Domain: problem.Domain().Text(), L2: p.Spec.L2,
-		Loss: problem.Loss.Name(), LossText: problem.Loss.Definition(),
-		Lipschitz: c.Lipschitz, Smooth: Number(c.Smoothness), Diameter: c.PairDiameter, Origin: c.Origin.String(),
-		Method: p.Spec.Kernel.Method(),
-		Rule:   p.Schedule.Name, Steps: p.Schedule.Steps, BurnIn: p.Schedule.BurnIn,
-		StepSize: p.Schedule.Constant, Path: p.Schedule.Path, Pairs: p.GradientPairs,
-		Guarantee: p.Guarantee,
+	f.Line("schedule", "%s, path %.6g: %s", steps, f.Add("path", p.Schedule.Path), rule)
+	pairs := f.Add("pair_gradients", p.GradientPairs)
+	var parts []Facts
+	var lines Facts
+	for i, e := range p.Parts {
+		var part Facts
+		lines.Line("", "epoch %d: %d records, %d steps of %.6g, sensitivity %.6g, %s", i+1, part.Add("records", e.Records), part.Add("steps", e.Steps),
+			part.Add("step_size", e.StepSize), part.Add("sensitivity", e.Certificate.Sensitivity()), part.Add("noise", e.Noise.String()))
+		parts = append(parts, part)
 	}
-	if a, err := ByName(p.Algorithm); err == nil {
-		r.Paper = a.Info().Paper
+	f.AddSome("epochs", parts)
+	f.AddSome("costliest_epoch", p.Costliest) // whose sensitivity and noise follow, from 1
+	if s.Horizon > 0 {
+		stream, text := p.streamFacts()
+		f.Add("stream", stream)
+		f.Line("stream", "%s", text)
 	}
+	f.Line("engine", "%s, %.3g pair gradients in all", method, pairs)
+	f.lines = append(f.lines, lines.lines...)
 	if !p.Certificate.IsZero() {
-		r.Sensitivity, r.RoundoffShare = p.Certificate.Sensitivity(), p.Certificate.RoundoffShare()
-		r.Noise, r.Grid = p.Noise.Name(), p.Noise.GridSize()
-		r.NoiseToRadius = p.modelNoise() / problem.Radius
-		switch m := p.Noise.(type) {
-		case privacy.Gaussian:
-			r.Sigma = m.Sigma
-		case privacy.Laplace:
-			r.Scale = m.Scale
-		case privacy.KNorm:
-			r.Scale = m.Scale
-		}
+		p.noiseFacts(&f)
 	}
-	r.Costliest = p.Costliest
-	for _, e := range p.Epochs {
-		r.Epochs = append(r.Epochs, EpochReport{e.Records, e.Steps, e.StepSize, e.Certificate.Sensitivity(), e.Noise.String()})
-	}
-	for _, e := range p.Events {
-		r.Events = append(r.Events, e.String())
-	}
-	return r
+	return f
 }
 
-// objective is what a run minimises, by its public numbers to the last digit: what a
-// resumed run must have in common with its first attempt beside its events.
-func (s Spec) objective() string {
-	p := s.Kernel.Problem()
-	return fmt.Sprintf("%s: %s; alpha = %v; %s, r = %v", p.Loss.Name(), p.Loss.Definition(), s.L2, p.Domain().Text(), p.Radius)
+// noiseFacts are those of the noise of a release, and of what reaches the model.
+func (p *Plan) noiseFacts(f *Facts) {
+	sensitivity, roundoff := f.AddSome("sensitivity", p.Certificate.Sensitivity()), f.AddSome("roundoff_share", p.Certificate.RoundoffShare())
+	var size string
+	switch f.Add("noise", p.Noise.Name()); m := p.Noise.(type) {
+	case privacy.Gaussian:
+		size = fmt.Sprintf("sigma = %.6g per coordinate", f.AddSome("sigma", m.Sigma))
+	case privacy.Laplace:
+		size = fmt.Sprintf("Laplace, scale %.6g per coordinate", f.AddSome("scale", m.Scale))
+	case privacy.KNorm:
+		size = fmt.Sprintf("K-norm (density exp(-||z||/scale)), scale %.6g", f.AddSome("scale", m.Scale))
+	}
+	if len(p.Parts) > 0 {
+		size = fmt.Sprintf("of epoch %d, as costly as any: %s", p.Costliest, size)
+	}
+	f.Line("noise", "%s, exact, on a grid of %.3g; sensitivity %.6g (%.2g of it for floating point)", size, f.AddSome("grid", p.Noise.GridSize()), sensitivity, roundoff)
+	// The root mean square of the norm of the noise in the model over the radius.
+	if ratio := p.modelNoise() / p.Spec.Kernel.Problem().Radius; f.AddSome("noise_to_radius", ratio).(float64) > 1 {
+		f.Line("", "the noise is about %.2g times the radius of the model's domain: expect a model near chance; more records, a larger epsilon or fewer features would help", ratio)
+	}
 }
 
-// Text is the report as aligned lines.
-func (r Report) Text() string {
-	var b strings.Builder
-	line := func(label, format string, args ...any) {
-		fmt.Fprintf(&b, "%-11s %s\n", label, fmt.Sprintf(format, args...))
+// streamFacts are those of online algorithms alone, as values and as one text.
+func (p *Plan) streamFacts() (f Facts, text string) {
+	s := p.Spec
+	batch := f.Add("batch", s.Batch)
+	f.Add("buffer", s.Buffer) // 0: all earlier records
+	f.AddSome("reservoir", s.Reservoir)
+	f.AddSome("per_class", s.PerClass)
+	text = fmt.Sprintf("a release after every %d records, the first %d only fill the buffer; %s", batch, s.BurnIn, f.Add("pairing", s.bufferText()))
+	if s.Mode != NonPrivate && p.factor == nil {
+		text += fmt.Sprint("; ", f.Add("reading", p.Reading.String()))
 	}
-	line("algorithm", "%s, %s mode (%s)", r.Algorithm, r.Mode, r.Paper)
-	line("records", "n = %d, d = %d features, ||x|| <= %g", r.Records, r.Features, r.Norm)
-	line("loss", "%s: %s; objective + alpha/2 ||w||^2, alpha = %g; %s, r = %.6g", r.Loss, r.LossText, r.L2, r.Domain, r.Radius)
-	line("constants", "G = %.6g, L = %.6g, Dg = %.6g (%s)", r.Lipschitz, r.Smooth, r.Diameter, r.Origin)
-	steps := fmt.Sprintf("%d steps, path %.6g: %s", r.Steps, r.Path, r.Rule)
-	if r.StepSize > 0 {
-		steps = fmt.Sprintf("%d steps of %.6g, path %.6g: %s", r.Steps, r.StepSize, r.Path, r.Rule)
+	if f.AddSome("secret_state", p.SecretState()) == true {
+		text += "; the state holds functions of all records and must be kept as private as they are"
 	}
-	line("schedule", "%s", steps)
-	if r.Stream != nil {
-		line("stream", "%s", r.Stream.text(r.BurnIn))
+	if regret := f.AddSome("regret_bound", p.Regret); regret != 0.0 {
+		text += fmt.Sprintf("; expected regret over all updates at most %.4g", regret)
 	}
-	line("engine", "%s, %.3g pair gradients in all", r.Method, r.Pairs)
-	for i, e := range r.Epochs {
-		line("", "epoch %d: %d records, %d steps of %.6g, sensitivity %.6g, %s", i+1, e.Records, e.Steps, e.StepSize, e.Sensitivity, e.Noise)
+	return f, text
+}
+
+// objective is Objective, or for a plan of a kernel what a run minimises, by its public
+// numbers to the last digit.
+func (p *Plan) objective() string {
+	if p.Objective != "" || p.Spec.Kernel == nil {
+		return p.Objective
 	}
-	if r.Noise != "" {
-		size := fmt.Sprintf("sigma = %.6g per coordinate", r.Sigma)
-		switch r.Noise {
-		case "Laplace":
-			size = fmt.Sprintf("Laplace, scale %.6g per coordinate", r.Scale)
-		case "K-norm":
-			size = fmt.Sprintf("K-norm (density exp(-||z||/scale)), scale %.6g", r.Scale)
-		}
-		if len(r.Epochs) > 0 {
-			size = fmt.Sprintf("of epoch %d, as costly as any: %s", r.Costliest, size)
-		}
-		line("noise", "%s, exact, on a grid of %.3g; sensitivity %.6g (%.2g of it for floating point)", size, r.Grid, r.Sensitivity, r.RoundoffShare)
-		if r.NoiseToRadius > 1 {
-			line("", "the noise is about %.2g times the radius of the model's domain: expect a model near chance; more records, a larger epsilon or fewer features would help", r.NoiseToRadius)
-		}
+	pr := p.Spec.Kernel.Problem()
+	return fmt.Sprintf("%s: %s; alpha = %v; %s, r = %v", pr.Loss.Name(), pr.Loss.Definition(), p.Spec.L2, pr.Domain().Text(), pr.Radius)
+}
+
+// published are all public numbers of the plan, as a value for JSON: what a checkpoint
+// must have in common with it.
+func (p *Plan) published() any {
+	if p.Spec.Kernel == nil {
+		return struct {
+			Report    Report
+			Objective string
+		}{p.Report(), p.Objective}
 	}
-	line("guarantee", "%s", strings.TrimSuffix(strings.ReplaceAll(r.Guarantee.Report(), "\n  ", "\n"+strings.Repeat(" ", 12)), "\n"))
-	return b.String()
+	return struct {
+		Report   Report
+		Schedule Schedule
+		Eta      []float64
+	}{p.Report(), p.Schedule, p.Schedule.Eta}
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"time"
 
 	"dyad/engine"
 	"dyad/privacy"
@@ -58,16 +57,6 @@ func (o Options) at(stage string) {
 	}
 }
 
-// Result is a trained model.
-type Result struct {
-	Weights   []float64
-	Plan      *Plan
-	Guarantee privacy.Guarantee // the plan's, with what the run adds to it
-	Run       string            // id of the run in the ledger, "" without one
-	Restored  int               // steps that came from a checkpoint
-	Seconds   float64           // of training, charge excluded
-}
-
 // ChargedError is the error of a run that was charged and whose weights were
 // withheld.
 type ChargedError struct {
@@ -96,42 +85,22 @@ func Run(ctx context.Context, records *engine.Records, a Algorithm, p *Plan, o O
 	if err := p.Spec.Kernel.Problem().Fits(records); err != nil {
 		return nil, err
 	}
-	result := &Result{Plan: p}
-	done, err := Execute(ctx, Job{
-		Algorithm: p.Algorithm, Objective: p.Spec.objective(), Events: p.Events, Guarantee: p.Guarantee,
+	return Execute(ctx, Job{
+		Plan: p,
 		// The catalogue's algorithms let nothing of a release out before they return.
 		// Others may.
 		Withholds: inCatalog(a) || o.trusted,
-		Plan: func() any {
-			return struct {
-				Report   Report
-				Schedule Schedule
-				Eta      []float64
-			}{p.Report(), p.Schedule, p.Schedule.Eta}
-		},
-		Records: func() string { return hashRecords(records) },
+		Records:   func() string { return hashRecords(records) },
 		Train: func(ctx context.Context, s privacy.Session, t Tracker) ([]float64, error) {
-			return train(ctx, records, a, p, s, t, o, &result.Seconds)
+			ev, err := p.Spec.Kernel.Bind(records)
+			if err != nil {
+				return nil, err
+			}
+			o.at("bound")
+			w, err := a.Train(ctx, ev, p, s, t)
+			return w, errors.Join(err, ev.Close())
 		},
 	}, o)
-	if err != nil {
-		return nil, err
-	}
-	result.Weights, result.Guarantee, result.Run, result.Restored = done.Weights, done.Guarantee, done.Run, done.Restored
-	return result, nil
-}
-
-// train binds the records and trains.
-func train(ctx context.Context, records *engine.Records, a Algorithm, p *Plan, s privacy.Session, t Tracker, o Options, seconds *float64) ([]float64, error) {
-	ev, err := p.Spec.Kernel.Bind(records)
-	if err != nil {
-		return nil, err
-	}
-	o.at("bound")
-	start := time.Now()
-	w, err := a.Train(ctx, ev, p, s, t)
-	*seconds = time.Since(start).Seconds()
-	return w, errors.Join(err, ev.Close())
 }
 
 // inCatalog says that a is one of the catalogue's own types, whatever its options.

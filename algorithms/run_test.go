@@ -315,7 +315,7 @@ func (d defects) run(ctx context.Context, r *engine.Records, a algorithms.Algori
 	if err != nil {
 		return nil, err
 	}
-	result := &algorithms.Result{Plan: p, Run: s.Receipt().Run}
+	result := &algorithms.Result{Run: s.Receipt().Run}
 	if d.finishFirst {
 		if err := o.Ledger.Finish(result.Run, ledger.StatusReleased); err != nil {
 			return nil, err

@@ -25,7 +25,7 @@ type testShelf struct {
 	dropped int
 }
 
-func (s *testShelf) Keep(o *algorithms.Outcome) (ledger.Kept, error) {
+func (s *testShelf) Keep(o *algorithms.Result) (ledger.Kept, error) {
 	s.kept = slices.Clone(o.Weights)
 	s.charges, s.open, _ = s.w.state()
 	if s.onKeep != nil {

@@ -29,7 +29,7 @@ func TestPlansOverWideRanges(t *testing.T) {
 	planned := map[string]int{}
 	trials := 200
 	if testing.Short() {
-		trials = 60
+		trials = 20
 	}
 	for range trials {
 		n := int(logUniform(2, 3000))
@@ -100,7 +100,7 @@ func TestPlansOverWideRanges(t *testing.T) {
 				check(p.Certificate, mean)
 			case algorithms.DPEGD:
 				total := 0
-				for _, e := range p.Epochs {
+				for _, e := range p.Parts {
 					_, mean := moves(e.Records, e.Steps, e.StepSize)
 					check(e.Certificate, mean)
 					total += e.Records

@@ -72,7 +72,7 @@ type ScalarLoss interface {
 // Origin says where a constant comes from; it is printed in every report.
 type Origin int
 
-// The origins, from the strongest to the weakest. The zero value is none of
+// The origins, from the strongest to the weakest. The zero value is not one of
 // them: a loss that does not say where its constants come from is refused.
 const (
 	Proved   Origin = iota + 1 // by hand, next to the code
@@ -105,7 +105,8 @@ type Constants struct {
 	// Smoothness is L: grad l is L-Lipschitz in w. +Inf if it is not smooth.
 	Smoothness float64
 	// PairDiameter is Dg: the largest ||grad l(w; z, z') - grad l(w; z~, z')||
-	// over w, z, z~, z' in both argument orders; at most 2 G (privacy.md 1.1).
+	// over w, z, z~, z' in both argument orders; at most 2 G
+	// (docs/theory.md#constants).
 	PairDiameter float64
 	// Convex says that l(.; z, z') is convex.
 	Convex bool

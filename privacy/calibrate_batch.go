@@ -10,9 +10,9 @@ import (
 // batchEvent is count releases with certificate c, which is about batches.
 func (c Certificate) batchEvent(sigma float64, count int) account.Event {
 	if c.rate > 0 {
-		return account.PoissonEvent{Law: account.GaussianLaw, Sensitivity: c.Sensitivity(), Scale: sigma, Rate: c.rate, Relation: account.ReplaceOne, Group: c.group, Count: count}
+		return account.Repeat(account.PoissonEvent{Event: account.GaussianEvent{Sensitivity: c.Sensitivity(), Sigma: sigma}, Rate: c.rate, Relation: account.ReplaceOne, Group: c.group}, count)
 	}
-	return account.WithoutReplacementEvent{Law: account.GaussianLaw, Sensitivity: c.Sensitivity(), Scale: sigma, Batch: c.batch, Records: c.records, Count: count}
+	return account.Repeat(account.WithoutReplacementEvent{Event: account.GaussianEvent{Sensitivity: c.Sensitivity(), Sigma: sigma}, Batch: c.batch, Records: c.records}, count)
 }
 
 // knownSensitivity is how far a query about a batch moves if the batch is known.
@@ -40,9 +40,9 @@ func UnsampledSigma(c Certificate, b Budget, releases int) float64 {
 
 // BasicBatchSigma is the noise that basic composition of amplified steps asks for: with
 // gamma = Batch/Records a step that is (e, d)-DP on its batch is (ln(1 + gamma (exp(e)-1)),
-// gamma d)-DP [Balle, Barthe and Gaboardi 2018, Theorem 9; privacy.md 7.6], and releases
-// of them add up to b. It is +Inf if c is not about batches without replacement. It is for comparison:
-// CalibrateGaussian composes privacy loss distributions.
+// gamma d)-DP [Balle, Barthe and Gaboardi 2018, Theorem 9; docs/theory.md#calibration], and
+// releases of them add up to b. It is +Inf if c is not about batches without replacement. It
+// is for comparison: CalibrateGaussian composes privacy loss distributions.
 func BasicBatchSigma(c Certificate, b Budget, releases int) float64 {
 	if c.batch == 0 || releases < 1 {
 		return math.Inf(1)

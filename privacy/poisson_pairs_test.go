@@ -150,7 +150,7 @@ func TestPoissonSession(t *testing.T) {
 	if sum, err := l.Summary("d", 1e-6); err != nil || sum.Epsilon != a.Epsilon(1e-6) {
 		t.Errorf("the ledger says %v, %v; want epsilon %v", sum.Epsilon, err, a.Epsilon(1e-6))
 	}
-	removed := event.(account.PoissonEvent)
+	removed := event.(account.RepeatedEvent).Event.(account.PoissonEvent)
 	removed.Relation = account.AddRemove
 	if _, err := privacy.NewPublicSession(privacy.NewSeededSource(1), []account.Event{removed}); err == nil {
 		t.Error("a session takes add/remove neighbours")
@@ -199,6 +199,23 @@ func TestSamplePoisson(t *testing.T) {
 	for _, bad := range []float64{0, -1, 1.5, math.NaN()} {
 		if _, err := src.SamplePoisson(nil, n, bad); err == nil {
 			t.Errorf("rate %v: no error", bad)
+		}
+	}
+}
+
+// Noise of pure epsilon on a Poisson batch is not certified: its event, which a session would
+// plan and a ledger charge, is out of range. It was PureEvent with the sensitivity of one record
+// added over the scale, up to 2 Group times too little.
+func TestPoissonBatchesHaveNoPureNoise(t *testing.T) {
+	c, err := pairSample(3, 1).Certify()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range []privacy.Mechanism{privacy.KNorm{Scale: 1}, privacy.Laplace{Scale: 1, Coordinates: 4}} {
+		e := m.Event(c)
+		var a account.GDP
+		if err := a.Compose(e); err == nil {
+			t.Errorf("%v is accounted for with epsilon %v", e, a.Epsilon(0))
 		}
 	}
 }

@@ -17,7 +17,7 @@ import (
 	"dyad/privacy"
 )
 
-func streamPlan(t *testing.T, a algorithms.Stream, loss engine.Loss, n int, o algorithms.StreamOptions, l2 float64, m algorithms.Mode) *algorithms.StreamPlan {
+func streamPlan(t *testing.T, a algorithms.Stream, loss engine.Loss, n int, o algorithms.StreamOptions, l2 float64, m algorithms.Mode) *algorithms.Plan {
 	t.Helper()
 	o.Horizon = n
 	s, err := algorithms.NewStreamSpec(cpu.Backend{}, engine.Problem{
@@ -33,7 +33,7 @@ func streamPlan(t *testing.T, a algorithms.Stream, loss engine.Loss, n int, o al
 	return p
 }
 
-func starter(p *algorithms.StreamPlan) func(privacy.Session) (algotest.Stepper, error) {
+func starter(p *algorithms.Plan) func(privacy.Session) (algotest.Stepper, error) {
 	return func(s privacy.Session) (algotest.Stepper, error) { return algorithms.NewStream(p, s) }
 }
 
@@ -86,6 +86,9 @@ func streamVariants() (all []streamVariant) {
 // Every online algorithm, reading and mode, with batches and buffers, for every
 // loss, on random and structured neighbours.
 func TestStreamsReplay(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	variants := streamVariants()
 	for _, loss := range []engine.Loss{engine.Logistic{}, engine.MahalanobisLogistic{}} {
 		for i, v := range variants {
@@ -197,13 +200,13 @@ func TestReplayStreamCatchesBugs(t *testing.T) {
 func TestPrefixSumsMoveMoreThanOneColumn(t *testing.T) {
 	const n = 256
 	p := streamPlan(t, algorithms.DPFTRL{}, engine.Logistic{}, n, algorithms.StreamOptions{}, 0, algorithms.Certified)
-	factor, err := privacy.SquareRootToeplitz(p.Updates())
+	factor, err := privacy.SquareRootToeplitz(p.Schedule.Steps)
 	if err != nil {
 		t.Fatal(err)
 	}
 	column := 0.0
 	filter := privacy.NewToeplitzFilter(factor, 1)
-	for b := range p.Updates() {
+	for b := range p.Schedule.Steps {
 		x := []float64{0}
 		if b == 0 {
 			x[0] = 1

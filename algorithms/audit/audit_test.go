@@ -191,7 +191,7 @@ func TestUnderNoisedBuildIsCaught(t *testing.T) {
 }
 
 // gap/sd equals the claimed mu on the loss that attains the certificate, within 3
-// standard errors above and 10 % below (privacy.md T10).
+// standard errors above and 10 % below (docs/theory.md#audit-worst-cases).
 func TestAuditIsTight(t *testing.T) {
 	for _, a := range []algorithms.Algorithm{descent, algorithms.OffPairC{Path: 0.1}} {
 		p := plan(t, a, audit.Linear{}, 30, 2, approximate)
@@ -241,8 +241,8 @@ func TestMoveOfEpochs(t *testing.T) {
 	for _, b := range []privacy.Budget{approximate, pure} {
 		a := algorithms.DPEGD{Steps: 4}
 		p := plan(t, a, audit.Linear{}, 40, 2, b)
-		if len(p.Epochs) < 3 {
-			t.Fatalf("%d epochs", len(p.Epochs))
+		if len(p.Parts) < 3 {
+			t.Fatalf("%d epochs", len(p.Parts))
 		}
 		target, err := audit.Worst(context.Background(), a, p, 1)
 		if err != nil {

@@ -66,13 +66,9 @@ func OnPairs(p *pairs.Plan, in PairInstance) (Target, error) {
 			return Target{}, err
 		}
 	}
-	program := &Program{
-		Algorithm: p.Algorithm(), Mode: s.Mode.String(), Loss: s.Loss.Name(), Records: s.Individuals, Features: s.Dim,
-		Variant:   fmt.Sprintf("%s of %d of %d pairs, %s batches of %d, %d epochs, %d rows", s.Unit, s.Kappa, s.Pairs, s.Sampling, s.Batch, s.Epochs, s.Rows),
-		Guarantee: p.Guarantee, Noise: p.Noise, Certificate: p.Certificate, Events: p.Events,
-		Train: func(ctx context.Context, neighbour bool, session privacy.Session) ([]float64, error) {
-			return pairs.Train(ctx, sides[index(neighbour)], p, StartAt(session, in.Start), 1, nil)
-		},
+	program := programOf(p, fmt.Sprintf("%s of %d of %d pairs, %s batches of %d, %d epochs, %d rows", s.Unit, s.Kappa, s.Pairs, s.Sampling, s.Batch, s.Epochs, s.Rows))
+	program.Train = func(ctx context.Context, neighbour bool, session privacy.Session) ([]float64, error) {
+		return pairs.Train(ctx, sides[index(neighbour)], nil, p, StartAt(session, in.Start), 1, nil)
 	}
 	if s.Sampling == pairs.Poisson {
 		// One pair more moves a release by the sensitivity, and a changed one by twice as
@@ -105,18 +101,29 @@ func OnPairs(p *pairs.Plan, in PairInstance) (Target, error) {
 	return Target{Program: program, Instance: in.Text}, nil
 }
 
+// programOf is a plan as the audit sees it.
+func programOf(p *pairs.Plan, variant string) *Program {
+	s := p.Spec
+	return &Program{
+		Algorithm: p.Algorithm, Mode: s.Mode.String(), Loss: s.Loss.Name(), Variant: variant, Records: s.Individuals, Features: s.Dim,
+		Guarantee: p.Guarantee, Noise: p.Noise, Certificate: p.Certificate, Events: p.Events,
+	}
+}
+
 func (in PairInstance) data(s pairs.Spec, side int) (*pairgraph.Data, error) {
 	return pairgraph.NewData(slices.Clone(in.Sides[side].X), s.Dim, s.Norm(), s.Bound, in.Graph, slices.Clone(in.Sides[side].Labels))
 }
 
 // classes are those of the individuals whose comparison gives the labels, which are of the
 // pairs of individual 0: all others are of one class.
-func (in PairInstance) classes(s pairs.Spec, side int) []bool {
+func (in PairInstance) classes(s pairs.Spec, side int) []int32 {
 	if !s.ByClass {
 		return nil
 	}
-	classes := make([]bool, s.Individuals)
-	classes[0] = slices.Contains(in.Sides[side].Labels, true)
+	classes := make([]int32, s.Individuals)
+	if slices.Contains(in.Sides[side].Labels, true) {
+		classes[0] = 1
+	}
 	return classes
 }
 

@@ -17,7 +17,7 @@ import (
 )
 
 // streamPlan is a certified plan for n records of 2 features.
-func streamPlan(t testing.TB, a algorithms.Stream, loss engine.Loss, n int, radius float64, b privacy.Budget, o algorithms.StreamOptions) *algorithms.StreamPlan {
+func streamPlan(t testing.TB, a algorithms.Stream, loss engine.Loss, n int, radius float64, b privacy.Budget, o algorithms.StreamOptions) *algorithms.Plan {
 	t.Helper()
 	l2 := 0.0
 	if a.Info().NeedsL2 {
@@ -35,14 +35,14 @@ func streamPlan(t testing.TB, a algorithms.Stream, loss engine.Loss, n int, radi
 	return p
 }
 
-func streamTarget(p *algorithms.StreamPlan, k int) audit.Target {
+func streamTarget(p *algorithms.Plan, k int) audit.Target {
 	data, neighbour := algotest.WorstCase(p.Spec.Horizon, p.Spec.Kernel.Problem().D, k, engine.UnitBounds())
 	return audit.Target{Stream: p, Data: data, Neighbour: neighbour, Instance: fmt.Sprintf("structured, record %d", k)}
 }
 
 // On the loss that attains the certificates, gap/sd of the projection is the claimed mu,
 // for both readings, with and without knowledge of the coins: at most 3 standard errors
-// above, and 10 % below (privacy.md T10).
+// above, and 10 % below (docs/theory.md#audit-worst-cases).
 //
 // With a secret state the iterates must stay inside the ball, or a projection takes part
 // of the move: the radius is large for the strongly convex rule, whose steps do not grow
@@ -81,7 +81,7 @@ func TestStreamAuditIsTight(t *testing.T) {
 	}
 }
 
-// With noise fed back the exact mu of record k is sqrt(S_k)/z (privacy.md T10), in units
+// With noise fed back the exact mu of record k is sqrt(S_k)/z (docs/theory.md#audit-worst-cases), in units
 // of the certificate sqrt(S_k / max S).
 func TestStreamMoveOfEveryRecord(t *testing.T) {
 	const n = 16
@@ -132,7 +132,8 @@ func TestUnderNoisedStreamIsCaught(t *testing.T) {
 			t.Fatal(err)
 		}
 		bug := *p
-		bug.Noise.Sigma, bug.Noise.Grid = p.Noise.Sigma/4, p.Noise.Grid/4
+		noise := p.Noise.(privacy.Gaussian)
+		bug.Noise = privacy.Gaussian{Sigma: noise.Sigma / 4, Grid: noise.Grid / 4}
 		bug.Events = []account.Event{bug.Noise.Event(bug.Certificate)}
 		broken := sound
 		broken.Stream = &bug
@@ -173,6 +174,9 @@ func TestStreamAuditRefusals(t *testing.T) {
 // attains the certificate of a gradient. In an iterate a projection takes part of the
 // move, since descents start on the boundary of the set.
 func TestMetricAudit(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	for _, c := range []struct {
 		a     algorithms.Algorithm
 		loss  engine.Loss

@@ -21,7 +21,7 @@ type Target struct {
 	Plan      *algorithms.Plan
 	// Stream is the plan of an online algorithm, in place of Algorithm and Plan. The
 	// data sets are streams of Horizon records in their order.
-	Stream          *algorithms.StreamPlan
+	Stream          *algorithms.Plan
 	Data, Neighbour *engine.Records
 	// Program, in place of all of these, is anything else.
 	Program *Program
@@ -118,7 +118,7 @@ func (t Target) move(ctx context.Context, most int) (float64, error) {
 		return 0, err
 	}
 	defer func() { _ = w.close() }()
-	if t.Stream == nil && t.Program == nil && len(t.Plan.Epochs) == 0 {
+	if t.Stream == nil && t.Program == nil && len(t.Plan.Parts) == 0 {
 		w.most = most
 	}
 	o, other, err := w.pair(ctx, false, t.Coins)
@@ -140,7 +140,7 @@ func (t Target) move(ctx context.Context, most int) (float64, error) {
 		}
 		square += distance2(other[i].Exact, r.Exact) / (bound * bound)
 	}
-	if t.Stream == nil && len(t.Plan.Epochs) == 0 {
+	if t.Stream == nil && len(t.Plan.Parts) == 0 {
 		square /= float64(len(o.Releases))
 	}
 	return math.Sqrt(square), nil

@@ -23,7 +23,7 @@ func (s TupleSide) Clone() TupleSide { return TupleSide{slices.Clone(s.X), slice
 // Reversing are two neighbours that differ in the class of one record and whose clipped
 // terms are opposite where the clip is small: all other records sit at one place with the
 // given classes in turn, and that one opposite, of class 0 and then 1.
-func Reversing(s pairs.TupleSpec, victim int, classes ...int32) (data, neighbour TupleSide) {
+func Reversing(s pairs.Spec, victim int, classes ...int32) (data, neighbour TupleSide) {
 	data = TupleSide{make([]float64, s.Individuals*s.Dim), make([]int32, s.Individuals)}
 	for i := range s.Individuals {
 		data.X[i*s.Dim] = s.Bound
@@ -38,7 +38,7 @@ func Reversing(s pairs.TupleSpec, victim int, classes ...int32) (data, neighbour
 
 // WorstTuples searches the pair of neighbours that differ in one record, and a start, on
 // which the exact vectors of p move most.
-func WorstTuples(ctx context.Context, p *pairs.TuplePlan) (Target, error) {
+func WorstTuples(ctx context.Context, p *pairs.Plan) (Target, error) {
 	s := p.Spec
 	var targets []Target
 	for _, victim := range []int{s.Individuals - 1, 0} {
@@ -61,7 +61,7 @@ func WorstTuples(ctx context.Context, p *pairs.TuplePlan) (Target, error) {
 
 // tupleStarts are norms of W at which both classes pull: distances below the margin, or as
 // large as it starts.
-func tupleStarts(s pairs.TupleSpec) []float64 {
+func tupleStarts(s pairs.Spec) []float64 {
 	w := 1.0
 	switch l := s.Loss.(type) {
 	case pairgraph.MeanContrastive:
@@ -76,7 +76,7 @@ func tupleStarts(s pairs.TupleSpec) []float64 {
 
 // OnTuples is the attack on p with these data sets; start is where W starts, nil for a
 // random matrix.
-func OnTuples(p *pairs.TuplePlan, data, neighbour TupleSide, start []float64) (Target, error) {
+func OnTuples(p *pairs.Plan, data, neighbour TupleSide, start []float64) (Target, error) {
 	s := p.Spec
 	g, err := pairgraph.New(s.Individuals, nil)
 	if err != nil {
@@ -93,15 +93,13 @@ func OnTuples(p *pairs.TuplePlan, data, neighbour TupleSide, start []float64) (T
 	if !s.AllPairs {
 		variant = fmt.Sprintf("tuples of %d, batches of %d, %d epochs, %d rows", s.Tuple, s.Batch, s.Epochs, s.Rows)
 	}
-	return Target{Program: &Program{
-		Algorithm: p.Algorithm(), Mode: s.Mode.String(), Loss: s.Loss.Name(), Variant: variant, Records: s.Individuals, Features: s.Dim,
-		Guarantee: p.Guarantee, Noise: p.Noise, Certificate: p.Certificate, Events: p.Events,
-		Train: func(ctx context.Context, neighbour bool, session privacy.Session) ([]float64, error) {
-			if start != nil {
-				session = StartAt(session, start)
-			}
-			side := index(neighbour)
-			return pairs.TrainTuples(ctx, sides[side], records[side].Classes, p, session, 1, nil)
-		},
-	}}, nil
+	program := programOf(p, variant)
+	program.Train = func(ctx context.Context, neighbour bool, session privacy.Session) ([]float64, error) {
+		if start != nil {
+			session = StartAt(session, start)
+		}
+		side := index(neighbour)
+		return pairs.Train(ctx, sides[side], records[side].Classes, p, session, 1, nil)
+	}
+	return Target{Program: program}, nil
 }

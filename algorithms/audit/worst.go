@@ -25,7 +25,7 @@ func Worst(ctx context.Context, a algorithms.Algorithm, p *algorithms.Plan, seed
 
 // WorstStream is Worst for a stream, with the replaced record also at places that get
 // rarer after the end of the burn-in.
-func WorstStream(ctx context.Context, p *algorithms.StreamPlan, seed uint64) (Target, error) {
+func WorstStream(ctx context.Context, p *algorithms.Plan, seed uint64) (Target, error) {
 	first := p.Spec.BurnIn // the first record of the first update
 	indices := []int{first - 1, first + p.Spec.Batch - 1}
 	for k := 1; first+k-1 < p.Spec.Horizon; k *= 2 {

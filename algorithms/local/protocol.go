@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 
+	"dyad/algorithms"
 	"dyad/privacy"
 	"dyad/privacy/local"
 )
@@ -29,7 +30,7 @@ type Method int
 const (
 	// Prestige is [Han19] Algorithm 1 in the form "send always": every visited user
 	// sends the private sample of the gradient, or of zero if the record is not in
-	// the curriculum (privacy.md 5.5, R1). The default.
+	// the curriculum (docs/theory.md#local-protocols, R1). The default.
 	Prestige Method = iota
 	// PrestigeParticipation sends a randomised response whether the record is in the
 	// curriculum, and a private sample if the response is yes (R2).
@@ -40,7 +41,7 @@ const (
 	// DJW is private sampling of every gradient, without a curriculum.
 	DJW
 	// PrestigePrinted is Algorithm 1 to the letter: whether a user sends at all
-	// depends on x. It gives no guarantee for a private x (privacy.md 5.3).
+	// depends on x. It gives no guarantee for a private x (docs/theory.md#local-participation).
 	PrestigePrinted
 	// Curriculum is Prestige without privacy.
 	Curriculum
@@ -121,8 +122,11 @@ const MaxEpochs = 1_000_000
 
 const maxUsers = 1 << 40
 
-// Plan is a validated protocol with its constants. It is immutable and public.
+// Plan is a validated protocol with its constants. It is immutable and public. Its
+// guarantee is for one user, all epochs together; its events are those of a Job, as the
+// noise of messages is drawn by users, not by a session.
 type Plan struct {
+	algorithms.Plan
 	Protocol
 	// Lipschitz is L: the gradient of the loss part has norm at most L = R_x sup
 	// |phi'|, and is clipped to it.
@@ -130,8 +134,6 @@ type Plan struct {
 	// EstimateNorm is B: the norm of a decoded message, or a bound of the gradient
 	// without privacy. Steps are eta_t = R/(lambda B sqrt t).
 	EstimateNorm float64
-	// Guarantee is for one user, all epochs together.
-	Guarantee privacy.Guarantee
 
 	channel  *local.DirectionChannel // nil without private sampling
 	response local.RandomizedResponse
@@ -142,7 +144,7 @@ func (p Protocol) Plan() (*Plan, error) {
 	if err := p.fill(); err != nil {
 		return nil, fmt.Errorf("%w: %s: %w", ErrProtocol, p.Method, err)
 	}
-	q := &Plan{Protocol: p}
+	q := &Plan{Protocol: p, Plan: algorithms.Plan{Algorithm: "local-" + p.Method.String()}}
 	// From here on p has the epsilon of the randomisers, such that visits of q.Epsilon add up
 	// as decimals do (privacy.DecimalSum).
 	p.Epsilon = privacy.BelowDecimal(p.Epsilon)
@@ -176,9 +178,9 @@ func (p Protocol) Plan() (*Plan, error) {
 		q.EstimateNorm = q.channel.Scale()
 	}
 	if p.Method == PrestigePrinted {
-		q.EstimateNorm *= 2 // [Han19] Lemma 2 loses a factor (privacy.md 5.2)
+		q.EstimateNorm *= 2 // [Han19] Lemma 2 loses a factor (docs/theory.md#local-direction)
 	}
-	q.Guarantee = q.guarantee()
+	q.Restate(q.guarantee())
 	return q, nil
 }
 

@@ -10,10 +10,11 @@ import (
 // BatchSum lets tests train with sums of their own.
 type BatchSum = batchSum
 
-func (p *TuplePlan) Sums(data *pairgraph.Data, classes []int32) (BatchSum, error) {
-	return p.sums(data, classes, 1)
+func (p *Plan) Sums(data *pairgraph.Data, classes []int32) (BatchSum, error) {
+	sum, _, err := p.sums(data, classes, Options{Workers: 1})
+	return sum, err
 }
 
-func (p *TuplePlan) Descend(sum BatchSum, session privacy.Session) ([]float64, error) {
+func (p *Plan) Descend(sum BatchSum, session privacy.Session) ([]float64, error) {
 	return p.descend(context.Background(), sum, session, nil)
 }

@@ -10,17 +10,9 @@ import (
 	"dyad/privacy/local"
 )
 
-// Algorithm names the plan in ledgers and models.
-func (p *Plan) Algorithm() string {
-	if p.Spec.Method == Gradients {
-		return "pairs"
-	}
-	return "pairs-" + p.Spec.Method.String()
-}
-
 // local plans methods Input and Labels.
 //
-// Theorem (privacy.md 6.7). Input: an individual in at most Kappa pairs sends its
+// Theorem (docs/theory.md#perturbed-records). Input: an individual in at most Kappa pairs sends its
 // features once, e_x-locally private by the L1 diameter 2 R (local.Vector), and
 // either its class once by a randomised response of e_y, or, if only pairs have labels,
 // the labels of its pairs, each flipped with e_y/Kappa. All of these messages together
@@ -41,7 +33,7 @@ func (p *Plan) local() error {
 	if s.ByClass && s.Method == Input {
 		flips = 1
 	}
-	labels := account.PureEvent{Epsilon: flip.Epsilon, Count: flips}
+	labels := account.Repeat(account.PureEvent{Epsilon: flip.Epsilon}, flips)
 	g := privacy.Guarantee{
 		Assumptions: []string{
 			fmt.Sprintf("public: %d individuals, %d pairs and who is paired with whom, d = %d, kappa = %d, loss %s with its parameters, and all options", s.Individuals, s.Pairs, s.Dim, s.Kappa, s.Loss.Name()),
@@ -56,7 +48,7 @@ func (p *Plan) local() error {
 		g.Kind, g.Unit = privacy.LocalDP, "one individual"
 		g.Relation = fmt.Sprintf("same ids and pairs, at most %d of an individual, one individual's record replaced: features and the labels of its pairs", s.Kappa)
 		g.Released = "all features with Laplace noise and all labels after a coin flip, and with them every model trained on them"
-		g.Derivation = fmt.Sprintf("%.6g for the features (Laplace noise of scale 2 R/epsilon_x = %.6g on each of %d coordinates, L1 norm bound R = %.6g) and %.6g for the labels, %s (privacy.md 6.7)", vector.Epsilon, vector.Laplace().Scale, s.Dim, s.Bound, float64(flips)*flip.Epsilon, each)
+		g.Derivation = fmt.Sprintf("%.6g for the features (Laplace noise of scale 2 R/epsilon_x = %.6g on each of %d coordinates, L1 norm bound R = %.6g) and %.6g for the labels, %s (docs/theory.md#perturbed-records)", vector.Epsilon, vector.Laplace().Scale, s.Dim, s.Bound, float64(flips)*flip.Epsilon, each)
 	} else {
 		p.Events = []account.Event{labels}
 		g.Kind, g.Unit = privacy.LabelLDP, "one pair"
@@ -65,11 +57,10 @@ func (p *Plan) local() error {
 			g.Unit, g.Relation = fmt.Sprintf("a group of %d pairs", s.Kappa), "same features, ids and pairs, the labels of at most kappa pairs replaced"
 		}
 		g.Released = "all features in clear, all labels after a coin flip, and with them every model trained on them"
-		g.Derivation = each + ", and the group's losses add up (privacy.RandomizedResponse)"
+		g.Derivation = each + ", and the group's losses add up (docs/theory.md#perturbed-records)"
 		g.Warnings = []string{"features are public in this form: nothing hides them"}
 	}
-	g.Assumptions = append(g.Assumptions, s.selection()...)
-	g.Warnings = append(g.Warnings, s.bounds()...)
+	s.Qualify(&g)
 	g.Epsilon = s.Budget.Epsilon // the parts were rounded down
 	p.Guarantee = g
 	return nil
@@ -108,20 +99,12 @@ func (p *Plan) flip() local.RandomizedResponse {
 // Perturb draws every message of methods Input and Labels once and returns what the server
 // knows: all that a training releases is a function of it. Features are scaled down to the
 // bound again afterwards, which is post-processing. classes are those of the individuals,
-// for Spec.ByClass. Nothing is charged: it is for attacks on public or made-up data, and
+// 0 or 1, for Spec.ByClass. Nothing is charged: it is for attacks on public or made-up data, and
 // Run calls it after the charge.
-func (p *Plan) Perturb(data *pairgraph.Data, classes []bool, source *privacy.Source) (*pairgraph.Data, error) {
+func (p *Plan) Perturb(data *pairgraph.Data, classes []int32, source *privacy.Source) (*pairgraph.Data, error) {
 	s := p.Spec
 	x, labels := data.Copy()
 	flip := p.flip()
-	answer := func(truth bool) (bool, error) {
-		t := 0
-		if truth {
-			t = 1
-		}
-		a, err := flip.Answer(t, source)
-		return a == 1, err
-	}
 	if s.Method == Input {
 		vector := p.vector()
 		for v := range s.Individuals {
@@ -131,10 +114,10 @@ func (p *Plan) Perturb(data *pairgraph.Data, classes []bool, source *privacy.Sou
 		}
 	}
 	if s.Method == Input && s.ByClass {
-		noisy := make([]bool, len(classes))
+		noisy := make([]int, len(classes))
 		for v, class := range classes {
 			var err error
-			if noisy[v], err = answer(class); err != nil {
+			if noisy[v], err = flip.Answer(int(class), source); err != nil {
 				return nil, err
 			}
 		}
@@ -143,10 +126,15 @@ func (p *Plan) Perturb(data *pairgraph.Data, classes []bool, source *privacy.Sou
 		}
 	} else {
 		for i, label := range labels {
-			var err error
-			if labels[i], err = answer(label); err != nil {
+			truth := 0
+			if label {
+				truth = 1
+			}
+			answer, err := flip.Answer(truth, source)
+			if err != nil {
 				return nil, err
 			}
+			labels[i] = answer == 1
 		}
 	}
 	norm, bound := data.Norm()

@@ -23,7 +23,7 @@ func input() pairs.Spec {
 }
 
 // classesOf are classes of individuals whose comparison gives the labels.
-func classesOf(g *pairgraph.Graph, classes []bool) []bool {
+func classesOf(g *pairgraph.Graph, classes []int32) []bool {
 	labels := make([]bool, len(g.Pairs()))
 	for i, e := range g.Pairs() {
 		labels[i] = classes[e.A] != classes[e.B]
@@ -57,12 +57,16 @@ func TestLocalPlansSpendTheBudget(t *testing.T) {
 		p := planOf(t, c.s)
 		spent, flips := 0.0, 0
 		for i, e := range p.Events {
+			count := 1
+			if r, ok := e.(account.RepeatedEvent); ok {
+				e, count = r.Event, r.Count
+			}
 			pure := e.(account.PureEvent)
-			spent += float64(pure.Count) * pure.Epsilon
+			spent += float64(count) * pure.Epsilon
 			if i == 0 && c.features > 0 && math.Abs(pure.Epsilon-c.features) > 1e-9 {
 				t.Errorf("%s: features cost %v, want %v", name, pure.Epsilon, c.features)
 			}
-			flips = pure.Count
+			flips = count
 		}
 		if !(spent <= 1 && spent > 1-1e-9) || flips != c.flips || p.Guarantee.Epsilon != 1 || p.Guarantee.Kind != c.kind {
 			t.Errorf("%s: events %v spend %v, guarantee %v", name, p.Events, spent, p.Guarantee)
@@ -92,9 +96,11 @@ func TestLocalRuns(t *testing.T) {
 			Kappa: 8, Batch: 100, Epochs: 6, Budget: privacy.Budget{Epsilon: epsilon},
 		}
 		x, g, _ := dataFor(t, s, 3)
-		classes := make([]bool, s.Individuals) // of the first feature: what the pairs are about, up to noise
+		classes := make([]int32, s.Individuals) // of the first feature: what the pairs are about, up to noise
 		for v := range classes {
-			classes[v] = x[v*s.Dim] > 0.3
+			if x[v*s.Dim] > 0.3 {
+				classes[v] = 1
+			}
 		}
 		labels := classesOf(g, classes)
 		data := newData(t, s, x, g, labels)
@@ -104,7 +110,7 @@ func TestLocalRuns(t *testing.T) {
 		}
 		p := planOf(t, s)
 		o := pairs.Options{Options: algorithms.Options{Ledger: book, DataID: "d", Source: privacy.NewSeededSource(1)}}
-		r, err := pairs.RunByClass(context.Background(), data, classes, p, o)
+		r, err := pairs.Run(context.Background(), data, classes, p, o)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -112,19 +118,19 @@ func TestLocalRuns(t *testing.T) {
 			t.Fatalf("ledger: %v %v", entries, err)
 		}
 		if method == pairs.Input {
-			if _, err := pairs.Run(context.Background(), data, p, o); !errors.Is(err, pairs.ErrPlan) {
+			if _, err := pairs.Run(context.Background(), data, nil, p, o); !errors.Is(err, pairs.ErrPlan) {
 				t.Errorf("a plan by class was run without classes: %v", err)
 			}
-			classes[0] = !classes[0]
-			if _, err := pairs.RunByClass(context.Background(), data, classes, p, o); !errors.Is(err, pairs.ErrPlan) {
+			classes[0] = 1 - classes[0]
+			if _, err := pairs.Run(context.Background(), data, classes, p, o); !errors.Is(err, pairs.ErrPlan) {
 				t.Errorf("classes that do not give the labels were accepted: %v", err)
 			}
 		}
-		gradients, err := pairgraph.NewGradients(data, s.Loss, s.Rows, 1)
+		gradients, err := pairgraph.NewGradients(data, s.Loss.(pairgraph.Loss), s.Rows, 1)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return gradients.Objective(r.W)
+		return gradients.Objective(r.Weights)
 	}
 	for _, m := range []pairs.Method{pairs.Input, pairs.Labels} {
 		if good, bad := objective(m, 45), objective(m, 0.1); !(good < 0.9*bad) {

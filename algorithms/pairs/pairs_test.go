@@ -110,15 +110,15 @@ func newData(t testing.TB, s pairs.Spec, x []float64, g *pairgraph.Graph, labels
 func replayed(t testing.TB, p *pairs.Plan, a, b *pairgraph.Data) (moves []float64) {
 	t.Helper()
 	first := &recorder{}
-	if _, err := pairs.Train(context.Background(), a, p, first, 1, nil); err != nil {
+	if _, err := pairs.Train(context.Background(), a, nil, p, first, 1, nil); err != nil {
 		t.Fatal(err)
 	}
 	second := &recorder{outputs: first.outputs, replay: true}
-	if _, err := pairs.Train(context.Background(), b, p, second, 1, nil); err != nil {
+	if _, err := pairs.Train(context.Background(), b, nil, p, second, 1, nil); err != nil {
 		t.Fatal(err)
 	}
 	if !slices.Equal(first.noise, second.noise) || len(first.inputs) != p.Batches*p.Spec.Epochs {
-		t.Fatal("two neighbours were given different noise (privacy.md T6)")
+		t.Fatal("two neighbours were given different noise (docs/theory.md#pair-groups)")
 	}
 	for i := range first.inputs {
 		n := 0.0
@@ -191,7 +191,7 @@ func TestReplacingAnIndividualStaysWithinTheCertificate(t *testing.T) {
 	}
 }
 
-// adversarial is privacy.md T7: kappa = 1 pair in one batch of batchSize, all rows of W
+// adversarial is that of docs/theory.md#pair-clipping: kappa = 1 pair in one batch of batchSize, all rows of W
 // equal, a label flip that reverses a saturated gradient in every row.
 func adversarial(t *testing.T, mode algorithms.Mode) (epsilonReached float64, p *pairs.Plan) {
 	s := pairs.Spec{
@@ -208,7 +208,7 @@ func adversarial(t *testing.T, mode algorithms.Mode) (epsilonReached float64, p 
 	return joint(p, moves) / p.Noise.(privacy.Laplace).Scale, p
 }
 
-// privacy.md T7: the sum over rows of the l1 change over the scale is at most eps' in
+// docs/theory.md#pair-clipping: the sum over rows of the l1 change over the scale is at most eps' in
 // certified mode. The printed algorithm reaches d' eps', and says so.
 func TestAdversarialPair(t *testing.T) {
 	reached, p := adversarial(t, algorithms.Certified)
@@ -261,13 +261,13 @@ func TestPlansRefuse(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := pairs.Run(context.Background(), newData(t, s, x, g, labels), planOf(t, s), pairs.Options{Options: algorithms.Options{Ledger: book, DataID: "d"}}); !errors.Is(err, pairs.ErrPlan) {
+	if _, err := pairs.Run(context.Background(), newData(t, s, x, g, labels), nil, planOf(t, s), pairs.Options{Options: algorithms.Options{Ledger: book, DataID: "d"}}); !errors.Is(err, pairs.ErrPlan) {
 		t.Errorf("a degree of 5 with kappa 4: %v", err)
 	}
 	if entries, _ := book.Entries(); len(entries) != 0 {
 		t.Errorf("a refused run was charged: %v", entries)
 	}
-	if _, err := pairs.Run(context.Background(), newData(t, s, x, g, labels), planOf(t, s), pairs.Options{Options: algorithms.Options{DataID: "d"}}); err == nil {
+	if _, err := pairs.Run(context.Background(), newData(t, s, x, g, labels), nil, planOf(t, s), pairs.Options{Options: algorithms.Options{DataID: "d"}}); err == nil {
 		t.Error("a private run without a ledger was carried out")
 	}
 }
@@ -285,7 +285,7 @@ func TestRunLearns(t *testing.T) {
 		}
 		x, g, labels := dataFor(t, s, 3)
 		data := newData(t, s, x, g, labels)
-		r, err := pairs.Run(context.Background(), data, planOf(t, s), pairs.Options{Options: algorithms.Options{Ledger: book, DataID: "d", Source: privacy.NewSeededSource(1)}, Workers: 2})
+		r, err := pairs.Run(context.Background(), data, nil, planOf(t, s), pairs.Options{Options: algorithms.Options{Ledger: book, DataID: "d", Source: privacy.NewSeededSource(1)}, Workers: 2})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -293,11 +293,11 @@ func TestRunLearns(t *testing.T) {
 		if err != nil || len(entries) != 2 || entries[0].Run != r.Run {
 			t.Fatalf("ledger: %v %v", entries, err)
 		}
-		gradients, err := pairgraph.NewGradients(data, s.Loss, s.Rows, 1)
+		gradients, err := pairgraph.NewGradients(data, s.Loss.(pairgraph.Loss), s.Rows, 1)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return gradients.Objective(r.W)
+		return gradients.Objective(r.Weights)
 	}
 	exact := s
 	exact.Mode = algorithms.NonPrivate

@@ -41,7 +41,7 @@ func TestPoissonReleasesMoveByTheirPairs(t *testing.T) {
 	p := planOf(t, s)
 	x, g, labels := dataFor(t, s, 1)
 	first := &drawn{coins: privacy.NewSeededSource(5)}
-	if _, err := pairs.Train(context.Background(), newData(t, s, x, g, labels), p, first, 1, nil); err != nil {
+	if _, err := pairs.Train(context.Background(), newData(t, s, x, g, labels), nil, p, first, 1, nil); err != nil {
 		t.Fatal(err)
 	}
 	if len(first.batches) != p.Batches*s.Epochs || len(first.inputs) != len(first.batches) {
@@ -61,7 +61,7 @@ func TestPoissonReleasesMoveByTheirPairs(t *testing.T) {
 			}
 		}
 		second := &drawn{recorder: recorder{outputs: first.outputs, replay: true}, coins: privacy.NewSeededSource(5)}
-		if _, err := pairs.Train(context.Background(), newData(t, s, other, g, flipped), p, second, 1, nil); err != nil {
+		if _, err := pairs.Train(context.Background(), newData(t, s, other, g, flipped), nil, p, second, 1, nil); err != nil {
 			t.Fatal(err)
 		}
 		if !slices.Equal(first.noise, second.noise) {
@@ -101,18 +101,19 @@ func TestPoissonPlan(t *testing.T) {
 	s := poissonSpec()
 	s.Pairs, s.Individuals, s.Batch = 8000, 4000, 200
 	p := planOf(t, s)
-	event, ok := p.Events[0].(account.PoissonEvent)
-	if !ok || event.Group != s.Kappa || event.Rate != 0.025 || event.Count != 3*40 || event.Relation != account.ReplaceOne {
+	all, _ := p.Events[0].(account.RepeatedEvent)
+	event, ok := all.Event.(account.PoissonEvent)
+	if !ok || event.Group != s.Kappa || event.Rate != 0.025 || all.Count != 3*40 || event.Relation != account.ReplaceOne {
 		t.Fatalf("the plan charges %v", p.Events)
 	}
 	var a account.PLD
-	if err := a.Compose(event); err != nil {
+	if err := a.Compose(all); err != nil {
 		t.Fatal(err)
 	}
 	if got := a.Epsilon(1e-5); got != p.Guarantee.Epsilon || got > 1 || got < 0.99 {
 		t.Errorf("epsilon %v, PLD says %v", p.Guarantee.Epsilon, got)
 	}
-	full := account.GDPEpsilon(2*5./200*math.Sqrt(120)/event.Scale, 1e-5)
+	full := account.GDPEpsilon(2*5./200*math.Sqrt(120)/event.Event.(account.GaussianEvent).Sigma, 1e-5)
 	if known := p.KnownBatches(); math.Abs(known-full) > 1e-6*full || !(known > 2*p.Guarantee.Epsilon) {
 		t.Errorf("full batches have epsilon %v, want %v, far above %v", known, full, p.Guarantee.Epsilon)
 	}
@@ -142,17 +143,17 @@ func TestPoissonTrains(t *testing.T) {
 	s.Budget = privacy.Budget{}
 	x, g, labels := dataFor(t, s, 3)
 	data := newData(t, s, x, g, labels)
-	gradients, err := pairgraph.NewGradients(data, s.Loss, s.Rows, 1)
+	gradients, err := pairgraph.NewGradients(data, s.Loss.(pairgraph.Loss), s.Rows, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
 	objective := func(sampling pairs.Sampling) float64 {
 		s.Sampling = sampling
-		r, err := pairs.Run(context.Background(), data, planOf(t, s), pairs.Options{Options: algorithms.Options{Public: true, Source: privacy.NewSeededSource(2)}})
+		r, err := pairs.Run(context.Background(), data, nil, planOf(t, s), pairs.Options{Options: algorithms.Options{Public: true, Source: privacy.NewSeededSource(2)}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		return gradients.Objective(r.W)
+		return gradients.Objective(r.Weights)
 	}
 	start := gradients.Objective(make([]float64, s.Rows*s.Dim))
 	poisson, fixed := objective(pairs.Poisson), objective(pairs.Fixed)

@@ -2,112 +2,119 @@ package pairs
 
 import (
 	"fmt"
-	"strings"
 
 	"dyad/algorithms"
 	"dyad/privacy"
 )
 
-// Report is a plan as plain values, for JSON and for text: the same whether or not data
-// have been read.
-type Report struct {
-	Algorithm string `json:"algorithm"`
-	Paper     string `json:"paper"`
-	Mode      string `json:"mode"`
-	Method    string `json:"method"`
-	Unit      string `json:"unit"`
-
-	Individuals int     `json:"individuals"`
-	Pairs       int     `json:"pairs"`
-	Kappa       int     `json:"kappa"`
-	Features    int     `json:"features"`
-	Norm        string  `json:"norm"`
-	Bound       float64 `json:"norm_bound"`
-	Rows        int     `json:"rows"`
-	Loss        string  `json:"loss"`
-
-	Sampling string  `json:"sampling,omitempty"` // "" for fixed batches
-	Batch    int     `json:"batch"`              // expected pairs of a Poisson one
-	Batches  int     `json:"batches_per_epoch"`
-	Epochs   int     `json:"epochs"`
-	Clip     float64 `json:"clip,omitempty"`
-	Shrink   bool    `json:"shrinking_clip"`
-	StepSize float64 `json:"step_size"`
-	StepRule string  `json:"step_sizes"`
-
-	// Sensitivity is that of all releases, in units of the clip; on Poisson batches what
-	// one pair more moves one release by.
-	Sensitivity float64 `json:"sensitivity,omitempty"`
-	// KnownBatches is Plan.KnownBatches.
-	KnownBatches float64 `json:"epsilon_of_full_batches,omitempty"`
-	Noise        string  `json:"noise,omitempty"`
-	// NoiseToSignal is Plan.NoiseToSignal.
-	NoiseToSignal float64 `json:"noise_to_signal,omitempty"`
-
-	Events    []string          `json:"events"`
-	Guarantee privacy.Guarantee `json:"guarantee"`
-}
-
-// Report returns p as plain values.
-func (p *Plan) Report() Report {
+// facts are what the plan says of itself.
+func (p *Plan) facts() (f algorithms.Facts) {
 	s := p.Spec
-	r := Report{
-		Algorithm: p.Algorithm(), Paper: "[Li20]", Mode: s.Mode.String(), Method: s.Method.String(), Unit: s.Unit.String(),
-		Individuals: s.Individuals, Pairs: s.Pairs, Kappa: s.Kappa, Features: s.Dim, Norm: s.Norm().String(), Bound: s.Bound,
-		Rows: s.Rows, Loss: s.Loss.Name(),
-		Batch: s.Batch, Batches: p.Batches, Epochs: s.Epochs, Shrink: s.Shrink, StepSize: s.StepSize,
-		StepRule: "eta0/sqrt(tau) at batch tau", NoiseToSignal: p.NoiseToSignal(), Guarantee: p.Guarantee,
+	terms, _, size := s.epoch()
+	paper, what := "", ""
+	listed := s.listed()
+	name := f.Add("algorithm", p.Algorithm)
+	if listed {
+		paper = fmt.Sprintf(" (%s)", f.Add("paper", "[Li20]"))
 	}
-	if s.PrintedSteps {
-		r.StepRule = "eta0/sqrt(tau!) at batch tau, as printed: about nine useful steps"
+	mode := f.Add("mode", s.Mode.String())
+	if listed {
+		what = fmt.Sprintf(", noise on %s", f.Add("method", s.Method.String()))
+		f.Add("unit", s.Unit.String())
 	}
-	if s.Mode != algorithms.NonPrivate {
-		r.Clip = s.Clip
+	f.Line("algorithm", "%s, %s mode%s%s", name, mode, paper, what)
+	f.Add("individuals", s.Individuals)
+	switch {
+	case listed:
+		f.Line("pairs", "%d pairs of %d individuals, kappa = %d, unit %s", f.Add("pairs", s.Pairs), s.Individuals, f.Add("kappa", s.Kappa), s.Unit)
+	case s.AllPairs:
+		f.Line("pairs", "all %d of %d records", terms, s.Individuals)
+	default:
+		f.Line("tuples", "%d of %d records in every epoch, drawn from %d by ids and seed %d", terms, s.Tuple, s.Individuals, s.Seed)
 	}
-	if s.Sampling != Fixed {
-		r.Sampling, r.KnownBatches = s.Sampling.String(), p.KnownBatches()
+	f.Line("features", "d = %d, %s norm at most %g", f.Add("features", s.Dim), f.Add("norm", s.Norm().String()), f.Add("norm_bound", s.Bound))
+	f.Add("rows", s.Rows)
+	loss := f.Add("loss", s.Loss.Name())
+	if name, value := s.Loss.Parameter(); name != "" {
+		loss = fmt.Sprintf("%s with %s %g", loss, name, value)
+		if !listed {
+			f.Add(name, value)
+		}
 	}
-	if p.Noise != nil {
-		r.Sensitivity, r.Noise = p.Certificate.Sensitivity(), p.Noise.String()
+	of := "pairs"
+	if listed {
+		if s.Sampling != Fixed {
+			f.Add("sampling", s.Sampling.String())
+		}
+	} else {
+		f.AddSome("tuple", s.Tuple)
+		f.AddSome("tuple_seed", s.Seed)
+		f.Add("terms_per_epoch", terms)
+		if s.Tuple > 0 {
+			of = "tuples"
+		}
 	}
-	for _, e := range p.Events {
-		r.Events = append(r.Events, e.String())
-	}
-	return r
-}
-
-// Text is the report as aligned lines.
-func (r Report) Text() string {
-	var b strings.Builder
-	line := func(label, format string, args ...any) {
-		fmt.Fprintf(&b, "%-11s %s\n", label, fmt.Sprintf(format, args...))
-	}
-	line("algorithm", "%s, %s mode (%s), noise on %s", r.Algorithm, r.Mode, r.Paper, r.Method)
-	line("pairs", "%d pairs of %d individuals, kappa = %d, unit %s", r.Pairs, r.Individuals, r.Kappa, r.Unit)
-	line("features", "d = %d, %s norm at most %g", r.Features, r.Norm, r.Bound)
-	line("loss", "%s, matrix of %d x %d", r.Loss, r.Rows, r.Features)
+	f.Line("loss", "%s, matrix of %d x %d", loss, s.Rows, s.Dim)
+	f.Add("batch", size)
+	f.Add("batches_per_epoch", p.Batches)
+	f.Add("epochs", s.Epochs)
 	clip := "not clipped"
-	if r.Clip > 0 {
-		clip = fmt.Sprintf("clipped to %g", r.Clip)
+	if s.Mode != algorithms.NonPrivate {
+		clip = fmt.Sprintf("clipped to %g", f.AddSome("clip", s.Clip))
 	}
-	if r.Shrink {
+	if listed && f.Add("shrinking_clip", s.Shrink) == true {
 		clip += ", or to the bound at the public matrix if that is smaller"
 	}
-	batches, joint := "", "joint"
-	if r.Sampling != "" {
-		batches, joint = fmt.Sprintf(" expected, each pair drawn by a secret coin of probability %.4g", float64(r.Batch)/float64(r.Pairs)), "one pair's"
+	joint := "joint"
+	if s.Sampling == Poisson {
+		joint = "one pair's"
+		of += fmt.Sprintf(" expected, each pair drawn by a secret coin of probability %.4g", s.rate())
 	}
-	line("batches", "%d epochs of %d batches of %d pairs%s; gradients %s", r.Epochs, r.Batches, r.Batch, batches, clip)
-	line("steps", "eta0 = %g, %s", r.StepSize, r.StepRule)
-	if r.Noise != "" {
-		line("noise", "%s on the mean gradient of every batch, in units of the clip, exact; %s sensitivity %.6g", r.Noise, joint, r.Sensitivity)
-		if r.KnownBatches > 0 {
-			line("", "the guarantee rests on the secrecy of the batches: full batches with this noise would have epsilon %s", privacy.FormatUp(r.KnownBatches))
-		}
-		if r.NoiseToSignal > 1 {
-			line("", "the noise of one batch is about %.2g times the largest gradient: more pairs in a batch, fewer epochs, fewer rows or a larger epsilon would help", r.NoiseToSignal)
-		}
+	f.Line("batches", "%d epochs of %d batches of %d %s; the gradient of each is %s", s.Epochs, p.Batches, size, of, clip)
+	eta, rule := f.Add("step_size", s.StepSize), any(s.StepRule())
+	if listed {
+		f.Add("step_sizes", rule)
 	}
-	line("guarantee", "%s", strings.TrimSuffix(strings.ReplaceAll(r.Guarantee.Report(), "\n  ", "\n"+strings.Repeat(" ", 12)), "\n"))
-	return b.String()
+	f.Line("steps", "eta0 = %g, %s", eta, rule)
+	if p.Noise == nil {
+		return f
+	}
+	// Sensitivity is that of all releases, in units of the clip; on Poisson batches what
+	// one pair more moves one release by.
+	sensitivity, known := f.AddSome("sensitivity", p.Certificate.Sensitivity()), f.AddSome("epsilon_of_full_batches", p.KnownBatches())
+	f.Line("noise", "%s on the mean gradient of every batch, in units of the clip, exact; %s sensitivity %.6g", f.Add("noise", p.Noise.String()), joint, sensitivity)
+	if s.Sampling == Poisson {
+		f.Line("", "the guarantee rests on the secrecy of the batches: full batches with this noise would have epsilon %s", privacy.FormatUp(known.(float64)))
+	}
+	if ratio := f.AddSome("noise_to_signal", p.NoiseToSignal()).(float64); ratio > 1 {
+		more := "more records, smaller tuples"
+		if listed {
+			more = "more pairs in a batch"
+		}
+		f.Line("", "the noise of one batch is about %.2g times the largest gradient: %s, fewer epochs, fewer rows or a larger epsilon would help", ratio, more)
+	}
+	return f
+}
+
+// StepRule is that of the step sizes in words.
+func (s Spec) StepRule() string {
+	if s.PrintedSteps {
+		return "eta0/sqrt(tau!) at batch tau, as printed: about nine useful steps"
+	}
+	return "eta0/sqrt(tau) at batch tau"
+}
+
+// objective is what makes a resumed run the one that was charged and is not in its
+// events.
+func (s Spec) objective(batches int) string {
+	what := fmt.Sprintf("%s%+v, %d rows, ", s.Loss.Name(), s.Loss, s.Rows)
+	switch {
+	case s.listed():
+		return what + fmt.Sprintf("%s batches of %d of %d pairs, %d epochs, clip %g, shrinking %t, steps %g, as printed %t", s.Sampling, s.Batch, s.Pairs, s.Epochs, s.Clip, s.Shrink, s.StepSize, s.PrintedSteps)
+	case s.AllPairs:
+		what += "all pairs"
+	default:
+		what += fmt.Sprintf("tuples of %d, seed %d", s.Tuple, s.Seed)
+	}
+	return what + fmt.Sprintf(", %d batches of %d, %d epochs, clip %g, steps %g", batches, s.Batch, s.Epochs, s.Clip, s.StepSize)
 }

@@ -1,8 +1,10 @@
 package pairs
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 
@@ -47,7 +49,7 @@ const (
 	// Gradients: the mean clipped gradient of every batch.
 	Gradients Method = iota
 	// Input: the features and labels themselves, once for each individual; training on
-	// them is post-processing ("InputPer" of [Li20]; privacy.md 6.7).
+	// them is post-processing ("InputPer" of [Li20]; docs/theory.md#perturbed-records).
 	Input
 	// Labels: the labels of the pairs are flipped at random, once; features are public
 	// (the coin-flip baseline of [Li20] Section II).
@@ -101,14 +103,53 @@ func parseWord[T ~int](what string, words []string, s string) (T, error) {
 	return T(i), nil
 }
 
-// Spec is everything public about a training.
+// Spec is everything public about a training. Its terms, whose gradients are clipped and
+// summed over a batch, are one of: labelled pairs (the zero value), tuples of individuals
+// with classes (Tuple > 0), or all pairs of such individuals (AllPairs).
 type Spec struct {
 	Individuals int
-	Pairs       int
 	Dim         int     // features of an individual
 	Bound       float64 // R: the public norm bound of features, in the norm of Norm
-	Loss        pairgraph.Loss
-	Rows        int // d' of the learned d' x d matrix; 0 means 1
+	Rows        int     // d' of the learned d' x d matrix; 0 means 1
+	// Loss is a pairgraph.Loss of labelled pairs, else a pairgraph.TupleLoss.
+	Loss Loss
+
+	algorithms.Provenance
+	// Identity says for the guarantee when two ids are different individuals; empty: when
+	// they differ. Someone with two ids is protected as two individuals, each alone.
+	Identity string
+
+	Mode   algorithms.Mode
+	Budget privacy.Budget
+	// Noise is that of a pure budget (Delta 0): LaplaceNoise clips and bounds in the L1
+	// norm, as the paper does, KNormNoise in the L2 norm. With Delta > 0 noise is
+	// Gaussian and norms are L2.
+	Noise privacy.PureNoise
+
+	// Batch is the number of terms of a batch, or the expected one; 0 means 50 pairs, and
+	// of tuples all of an epoch, which needs the least noise.
+	Batch  int
+	Epochs int // T_max; 0 means 5
+	// Clip is h: the gradient of every term is clipped to this entrywise norm; 0 means 1/2.
+	Clip float64
+	// StepSize is eta_0 of steps eta_0/sqrt(tau), tau counting batches; 0 means 1.
+	StepSize float64
+
+	// Tuple is the number of individuals of a tuple, at least 2. Every epoch draws disjoint
+	// tuples anew from the individuals' numbers and Seed, which is public, and leaves out
+	// the Individuals mod Tuple last ones.
+	Tuple int
+	Seed  uint64
+	// AllPairs uses all pairs of individuals in every epoch; the gradient of every pair is
+	// clipped. It needs Loss MeanContrastive and L2 norms, and Tuple, Seed and Batch stay
+	// zero. An epoch takes O(Individuals^2 (Dim + Rows)) operations.
+	AllPairs bool
+
+	// What follows is of labelled pairs.
+
+	Pairs int // their number
+	Unit  Unit
+	Kappa int // >= 1; for OnePair 0 or 1
 
 	Method Method
 	// LabelShare is the part of epsilon that Input spends on labels, in (0, 1); 0 means
@@ -118,42 +159,40 @@ type Spec struct {
 	// that Input needs to flip only the class of each individual.
 	ByClass bool
 
-	// SelectedByLabel says that individuals without one of the two classes were left out
-	// before: a guarantee then does not hide who is among them.
-	SelectedByLabel bool
-	// Identity says for the guarantee when two ids are different individuals; empty: when
-	// they differ. Someone with two ids is protected as two individuals, each alone.
-	Identity string
-	// BoundsFromData marks ranges of features that were taken from the data: a guarantee
-	// then carries a warning that voids it.
-	BoundsFromData bool
-
-	Unit  Unit
-	Kappa int // >= 1; for OnePair 0 or 1
-
-	Mode   algorithms.Mode
-	Budget privacy.Budget
-	// Noise is that of a pure budget (Delta 0): LaplaceNoise clips and bounds in the L1
-	// norm, as the paper does, KNormNoise in the L2 norm. With Delta > 0 noise is
-	// Gaussian and norms are L2.
-	Noise privacy.PureNoise
-
-	Batch  int // pairs of a batch, or expected ones; 0 means 50
-	Epochs int // T_max; 0 means 5
 	// Sampling says how batches are formed. With Poisson the noise is Gaussian, so Delta
 	// > 0; an epoch is Pairs/Batch batches, rounded up.
 	Sampling Sampling
-	// Clip is h: every pair's gradient is clipped to this entrywise norm; 0 means 1/2.
-	Clip float64
 	// Shrink clips to min(h, g''(W)) with the bound g'' of gradients at the public
 	// matrix W, which lowers the noise when W is small: the sound form of DPP-S
-	// (privacy.md 6.5).
+	// (docs/theory.md#pair-bounds).
 	Shrink bool
-	// StepSize is eta_0 of steps eta_0/sqrt(tau), tau counting batches; 0 means 1.
-	// PrintedSteps divides by sqrt(tau) again and again, as [Li20] Algorithm 1 is
-	// printed: eta_0/sqrt(tau!), about nine useful steps (privacy.md 6.9).
-	StepSize     float64
+	// PrintedSteps divides steps by sqrt(tau) again and again, as [Li20] Algorithm 1 is
+	// printed: eta_0/sqrt(tau!), about nine useful steps (docs/theory.md#pair-steps).
 	PrintedSteps bool
+}
+
+// Loss is a loss of any terms.
+type Loss interface {
+	// Name identifies the loss in models and reports.
+	Name() string
+	// Parameter is its public parameter, which must be positive; "" if it has none.
+	Parameter() (name string, value float64)
+}
+
+// listed says that terms are labelled pairs.
+func (s Spec) listed() bool { return s.Tuple == 0 && !s.AllPairs }
+
+// Algorithm names the training in ledgers and models.
+func (s Spec) Algorithm() string {
+	switch {
+	case s.AllPairs:
+		return "all-pairs"
+	case s.Tuple > 0:
+		return "tuples"
+	case s.Method == Gradients:
+		return "pairs"
+	}
+	return "pairs-" + s.Method.String()
 }
 
 // Norm is the norm in which features are bounded and gradients clipped.
@@ -169,24 +208,53 @@ func (s Spec) Norm() pairgraph.Norm {
 
 // fill sets defaults and validates.
 func (s *Spec) fill() error {
-	s.Rows, s.Batch, s.Epochs = orInt(s.Rows, 1), orInt(s.Batch, 50), orInt(s.Epochs, 5)
-	if s.Clip == 0 {
-		s.Clip = 0.5
-	}
-	if s.StepSize == 0 {
-		s.StepSize = 1
-	}
-	if s.Unit == OnePair {
-		s.Kappa = orInt(s.Kappa, 1)
-	}
-	s.Batch = min(s.Batch, s.Pairs)
+	s.Rows, s.Epochs = cmp.Or(s.Rows, 1), cmp.Or(s.Epochs, 5)
+	s.Clip, s.StepSize = cmp.Or(s.Clip, 0.5), cmp.Or(s.StepSize, 1)
 	switch {
 	case s.Loss == nil:
 		return errors.New("no loss is given")
-	case s.Individuals < 2 || s.Pairs < 1:
-		return fmt.Errorf("%d individuals and %d pairs, want at least 2 and 1", s.Individuals, s.Pairs)
-	case s.Dim < 1 || s.Rows < 1 || s.Batch < 1 || s.Epochs < 1:
-		return fmt.Errorf("%d features, %d rows, batches of %d and %d epochs, all must be at least 1", s.Dim, s.Rows, s.Batch, s.Epochs)
+	case s.Mode < algorithms.Certified || s.Mode > algorithms.NonPrivate:
+		return errors.New("the mode is unknown")
+	case s.Dim < 1 || s.Rows < 1 || s.Epochs < 1:
+		return fmt.Errorf("%d features, %d rows and %d epochs, all must be at least 1", s.Dim, s.Rows, s.Epochs)
+	}
+	fill := s.fillTuples
+	switch {
+	case s.listed():
+		fill = s.fillPairs
+	case s.AllPairs:
+		fill = s.fillAllPairs
+	}
+	if err := fill(); err != nil {
+		return err
+	}
+	positive := map[string]float64{"norm bound": s.Bound, "clip": s.Clip, "step size": s.StepSize}
+	if name, value := s.Loss.Parameter(); name != "" {
+		positive[name] = value
+	}
+	for _, name := range slices.Sorted(maps.Keys(positive)) {
+		if v := positive[name]; !(v >= 1e-30 && v <= 1e30) {
+			return fmt.Errorf("the %s is %v, must be between 1e-30 and 1e30", name, v)
+		}
+	}
+	if s.Mode == algorithms.NonPrivate {
+		return nil
+	}
+	return s.Budget.Validate()
+}
+
+// fillPairs is fill for labelled pairs.
+func (s *Spec) fillPairs() error {
+	s.Batch = min(cmp.Or(s.Batch, 50), s.Pairs)
+	if s.Unit == OnePair {
+		s.Kappa = cmp.Or(s.Kappa, 1)
+	}
+	_, ofPairs := s.Loss.(pairgraph.Loss)
+	switch {
+	case !ofPairs:
+		return fmt.Errorf("loss %s is of tuples: give their size, or choose a loss of pairs", s.Loss.Name())
+	case s.Individuals < 2 || s.Pairs < 1 || s.Batch < 1:
+		return fmt.Errorf("%d individuals and %d pairs in batches of %d, want at least 2, 1 and 1", s.Individuals, s.Pairs, s.Batch)
 	case s.Unit < Individual || s.Unit > OnePair:
 		return errors.New("the unit is unknown")
 	case s.Method < Gradients || s.Method > Labels:
@@ -211,53 +279,83 @@ func (s *Spec) fill() error {
 		return errors.New("kappa is missing: give the largest number of pairs of an individual, fixed before the pairs are seen, or draw pairs with a degree cap")
 	case s.Unit == OnePair && s.Kappa > 1:
 		return fmt.Errorf("kappa is %d, but the unit is one pair; choose unit group", s.Kappa)
-	}
-	for _, c := range []struct {
-		name  string
-		value float64
-	}{{"the norm bound", s.Bound}, {"the clip", s.Clip}, {"the step size", s.StepSize}} {
-		if !(c.value >= 1e-30 && c.value <= 1e30) {
-			return fmt.Errorf("%s is %v, must be between 1e-30 and 1e30", c.name, c.value)
-		}
-	}
-	switch s.Mode {
-	case algorithms.NonPrivate:
+	case s.Mode != algorithms.Paper:
 		return nil
-	case algorithms.Paper:
-		if s.Budget.Delta > 0 {
-			return errors.New("paper mode is Algorithm 1 with Laplace noise: choose delta 0")
-		}
-		if s.Shrink {
-			return errors.New("the printed DPP-S scales its noise by the largest gradient of the private batch, which gives no guarantee for any epsilon (privacy.md 6.5); certified mode has the sound form")
-		}
-		if s.Noise != privacy.LaplaceNoise {
-			return errors.New("paper mode is Algorithm 1 with Laplace noise")
-		}
-	case algorithms.Certified:
-	default:
-		return errors.New("the mode is unknown")
+	case s.Budget.Delta > 0:
+		return errors.New("paper mode is Algorithm 1 with Laplace noise: choose delta 0")
+	case s.Shrink:
+		return errors.New("the printed DPP-S scales its noise by the largest gradient of the private batch, which gives no guarantee for any epsilon (docs/theory.md#pair-bounds); certified mode has the sound form")
+	case s.Noise != privacy.LaplaceNoise:
+		return errors.New("paper mode is Algorithm 1 with Laplace noise")
 	}
-	return s.Budget.Validate()
+	return nil
 }
 
-func orInt(v, fallback int) int {
-	if v == 0 {
-		return fallback
+// ofClasses checks what is of labelled pairs alone.
+func (s *Spec) ofClasses() error {
+	_, ofTuples := s.Loss.(pairgraph.TupleLoss)
+	switch {
+	case s.Mode == algorithms.Paper:
+		return errors.New("no paper gives a formula for tuples: choose certified mode")
+	case !ofTuples:
+		return fmt.Errorf("loss %s is of labelled pairs, and tuples have classes: choose contrastive, triplet or npair", s.Loss.Name())
+	case s.Pairs != 0 || s.Unit != Individual || s.Kappa != 0 || s.Method != Gradients || s.LabelShare != 0 || s.ByClass || s.Sampling != Fixed || s.Shrink || s.PrintedSteps:
+		return errors.New("the unit, kappa, the method, the sampling, shrinking clips and printed steps are of labelled pairs: leave them out")
 	}
-	return v
+	return nil
+}
+
+// fillTuples is fill for tuples.
+func (s *Spec) fillTuples() error {
+	if s.Tuple < 2 || s.Individuals < s.Tuple || s.Individuals > math.MaxInt32 {
+		return fmt.Errorf("tuples of %d of %d individuals, want at least 2 and no more than there are", s.Tuple, s.Individuals)
+	}
+	tuples := s.Individuals / s.Tuple
+	if s.Batch = min(cmp.Or(s.Batch, tuples), tuples); s.Batch < 1 {
+		return fmt.Errorf("batches of %d tuples, must be at least 1", s.Batch)
+	}
+	return s.ofClasses()
+}
+
+// mostAllPairs is the largest number of individuals whose pairs are counted in 31 bits.
+const mostAllPairs = 1 << 16
+
+// fillAllPairs is fill for all pairs.
+func (s *Spec) fillAllPairs() error {
+	_, contrastive := s.Loss.(pairgraph.MeanContrastive)
+	switch {
+	case !contrastive:
+		return fmt.Errorf("all pairs go with the contrastive loss, and %s needs tuples", s.Loss.Name())
+	case s.Tuple != 0 || s.Batch != 0 || s.Seed != 0:
+		return errors.New("all pairs are one batch: leave out the sizes of tuples and batches and the seed")
+	case s.Norm() != pairgraph.L2:
+		return errors.New("all pairs are clipped in the l2 norm: choose K-norm noise, or delta > 0")
+	case s.Individuals < 2 || s.Individuals > mostAllPairs:
+		return fmt.Errorf("all pairs of %d individuals, want 2 to %d; take tuples of more", s.Individuals, mostAllPairs)
+	}
+	return s.ofClasses()
 }
 
 // rate is the probability that a pair is in a Poisson batch.
 func (s Spec) rate() float64 { return float64(s.Batch) / float64(s.Pairs) }
 
-// batches are the numbers of batches of an epoch and of pairs of the largest one:
-// those left over join the last. A Poisson batch can have all pairs.
-func (s Spec) batches() (count, largest int) {
-	if s.Sampling == Poisson {
-		return (s.Pairs + s.Batch - 1) / s.Batch, s.Pairs
+// epoch are the numbers of terms of an epoch, of its batches, and of terms of a batch;
+// the terms that are left over join the last batch. A Poisson batch is of so many terms
+// on average.
+func (s Spec) epoch() (terms, batches, batch int) {
+	switch {
+	case s.AllPairs:
+		pairs := s.Individuals * (s.Individuals - 1) / 2
+		return pairs, 1, pairs
+	case s.Tuple > 0:
+		terms = s.Individuals / s.Tuple
+	default:
+		terms = s.Pairs
 	}
-	count = s.Pairs / s.Batch
-	return count, s.Pairs - (count-1)*s.Batch
+	if s.Sampling == Poisson {
+		return terms, (terms + s.Batch - 1) / s.Batch, s.Batch
+	}
+	return terms, terms / s.Batch, s.Batch
 }
 
 // stepSize is eta of batch tau = 1, 2, ... given that of the one before.

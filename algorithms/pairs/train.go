@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"time"
 
 	"dyad/algorithms"
 	"dyad/engine/pairgraph"
@@ -17,32 +16,115 @@ import (
 )
 
 // Train runs a plan over data: W starts at a random point of the ball of radius
-// sqrt(rows), batches are formed as Spec.Sampling says, and every batch makes one step W
-// <- W - eta h_t (q + noise). What it returns depends on the data through releases of
-// session only. workers changes the time, never the result; progress, if not nil, is told
-// the batches done. If it is an algorithms.Keeper, the training continues from the state
-// that it has, which is the matrix and the order of the pairs.
-func Train(ctx context.Context, data *pairgraph.Data, p *Plan, session privacy.Session, workers int, progress algorithms.Tracker) ([]float64, error) {
-	if err := p.fits(data); err != nil {
+// sqrt(rows), batches are formed as the Spec says, and every batch makes one step W
+// <- W - eta h_t (q + noise). classes are those of the individuals; labelled pairs need
+// none. What it returns depends on the data through releases of session only. workers
+// changes the time, never the result; progress, if not nil, is told the batches done. If
+// it is an algorithms.Keeper, the training continues from the state that it has, which is
+// the matrix and the order of the pairs.
+func Train(ctx context.Context, data *pairgraph.Data, classes []int32, p *Plan, session privacy.Session, workers int, progress algorithms.Tracker) ([]float64, error) {
+	if err := p.fits(data, classes); err != nil {
 		return nil, err
 	}
-	gradients, err := pairgraph.NewGradients(data, p.Spec.Loss, p.Spec.Rows, workers)
+	sum, done, err := p.sums(data, classes, Options{Workers: workers})
 	if err != nil {
 		return nil, err
 	}
-	return p.descend(ctx, gradients, session, progress)
+	defer func() { _ = done() }()
+	return p.descend(ctx, sum, session, progress)
 }
 
-// descend is Train with sums of any device. That a batch's sum has the sensitivity of the
-// certificate is the contract of pairgraph.Sums, so plans do not depend on the device.
-func (p *Plan) descend(ctx context.Context, gradients pairgraph.Sums, session privacy.Session, progress algorithms.Tracker) ([]float64, error) {
+// batchSum sets dst to the sum at w of the clipped gradients of the terms of a batch, which
+// is number step of the run, from 0. members are the numbers of its pairs, or the
+// individuals of its tuples, one tuple after the other; nil for all pairs.
+type batchSum func(ctx context.Context, dst, w []float64, step int, members []int32, clip float64) error
+
+// sums are those of the plan over data, and what ends them. That a batch's sum has the
+// sensitivity of the certificate is the contract of pairgraph, so plans do not depend on
+// the device.
+func (p *Plan) sums(data *pairgraph.Data, classes []int32, o Options) (sum batchSum, done func() error, err error) {
+	s := p.Spec
+	done = func() error { return nil }
+	switch loss := s.Loss.(type) {
+	case pairgraph.Loss:
+		engine := o.Engine
+		if engine == nil {
+			engine = pairgraph.CPU{Workers: o.Workers}
+		}
+		gradients, err := engine.Sums(data, loss, s.Rows)
+		if err != nil {
+			return nil, nil, err
+		}
+		how := pairgraph.WholeMatrix
+		if s.Mode == algorithms.Paper {
+			how = pairgraph.RowByRow
+		}
+		return func(ctx context.Context, dst, w []float64, _ int, members []int32, clip float64) error {
+			return gradients.Sum(ctx, dst, w, members, clip, how)
+		}, gradients.Close, nil
+	case pairgraph.TupleLoss:
+		switch {
+		case o.Engine != nil:
+			return nil, nil, fmt.Errorf("%w: tuples are summed on the CPU; leave Options.Engine out", ErrPlan)
+		case s.AllPairs:
+			contrastive, _ := loss.(pairgraph.MeanContrastive)
+			all, err := pairgraph.NewAllPairs(data, classes, pairgraph.Contrastive(contrastive), s.Rows, o.Workers)
+			return func(ctx context.Context, dst, w []float64, _ int, _ []int32, clip float64) error {
+				return all.Sum(ctx, dst, w, clip)
+			}, done, err
+		}
+		tuples, err := pairgraph.NewTuples(data, classes, loss, s.Rows, s.Tuple, o.Workers)
+		return func(ctx context.Context, dst, w []float64, _ int, members []int32, clip float64) error {
+			return tuples.Sum(ctx, dst, w, members, clip)
+		}, done, err
+	}
+	return nil, nil, fmt.Errorf("%w: loss %s is neither of pairs nor of tuples", ErrPlan, s.Loss.Name())
+}
+
+// batches form the batches of a run.
+type batches struct {
+	*Plan
+	session privacy.Session
+	// members of all batches of an epoch: the order of fixed pairs, which is part of the
+	// state, or the tuples of the epoch.
+	members []int32
+	epoch   int // of tuples
+	sample  []int32
+}
+
+// next are the members of a batch of the run, and the number that their sum is divided by.
+func (b *batches) next(step int) (members []int32, terms int, err error) {
+	s := b.Spec
+	_, _, terms = s.epoch()
+	if s.Sampling == Poisson { // the true number is a secret
+		b.sample, err = b.session.SamplePoisson(b.sample, s.Pairs, s.rate())
+		return b.sample, terms, err
+	}
+	each, from := max(1, s.Tuple), step%b.Batches*terms
+	if step%b.Batches == b.Batches-1 {
+		terms = b.Terms - from
+	}
+	if epoch := step / b.Batches; s.Tuple > 0 && epoch != b.epoch {
+		if b.members, err = pairgraph.DrawTuples(s.Individuals, s.Tuple, s.Seed, epoch); err != nil {
+			return nil, 0, err
+		}
+		b.epoch = epoch
+	}
+	if s.AllPairs {
+		return nil, terms, nil
+	}
+	return b.members[from*each : (from+terms)*each], terms, nil
+}
+
+func (p *Plan) descend(ctx context.Context, sum batchSum, session privacy.Session, progress algorithms.Tracker) ([]float64, error) {
 	s := p.Spec
 	if progress == nil {
 		progress = algorithms.NoTracker{}
 	}
-	w, q := make([]float64, gradients.Len()), make([]float64, gradients.Len())
-	var order, batch []int32 // the order of fixed batches, and a Poisson batch
-	if s.Sampling == Fixed {
+	w, q := make([]float64, s.Rows*s.Dim), make([]float64, s.Rows*s.Dim)
+	b := &batches{Plan: p, session: session, epoch: -1}
+	var order []int32
+	if s.listed() && s.Sampling == Fixed {
 		order = make([]int32, s.Pairs)
 	}
 	done, err := algorithms.Restore(progress, order, w)
@@ -57,84 +139,69 @@ func (p *Plan) descend(ctx context.Context, gradients pairgraph.Sums, session pr
 			}
 		}
 	}
-	eta := 0.0
-	for i := range p.Batches * s.Epochs {
+	b.members = order
+	eta, steps := 0.0, p.Batches*s.Epochs
+	for i := range steps {
 		if eta = s.stepSize(i+1, eta); i < done {
 			continue
 		}
-		if s.Sampling == Poisson {
-			if batch, err = session.SamplePoisson(batch, s.Pairs, s.rate()); err != nil {
-				return nil, err
-			}
-		} else {
-			b := i % p.Batches
-			to := (b + 1) * s.Batch
-			if b == p.Batches-1 {
-				to = s.Pairs
-			}
-			batch = order[b*s.Batch : to]
-		}
-		if err := p.step(ctx, gradients, session, w, q, batch, eta); err != nil {
+		members, terms, err := b.next(i)
+		if err != nil {
 			return nil, err
 		}
+		clip, unit := p.clipAt(w), 1.0
+		if s.Mode == algorithms.NonPrivate {
+			clip = 1e30 // no clipping
+		} else {
+			unit = clip
+		}
+		if err := sum(ctx, q, w, i, members, clip); err != nil {
+			return nil, err
+		}
+		for k, v := range q {
+			q[k] = v / unit / float64(terms)
+		}
+		if p.Noise == nil {
+			err = session.ReleaseExact(q)
+		} else {
+			err = session.Release(q, p.Certificate, p.Noise)
+		}
+		if err != nil {
+			return nil, err
+		}
+		for k, v := range q {
+			// Noise can drive a matrix out of range; what happens then is a function of
+			// released numbers.
+			w[k] = math.Max(-1e100, math.Min(1e100, w[k]-eta*unit*v))
+		}
 		algorithms.Keep(progress, i+1, order, w)
-		progress.Step(i+1, p.Batches*s.Epochs)
+		progress.Step(i+1, steps)
 	}
 	return w, nil
 }
 
-// step releases the mean clipped gradient of one batch and moves w.
-func (p *Plan) step(ctx context.Context, g pairgraph.Sums, session privacy.Session, w, q []float64, batch []int32, eta float64) error {
-	s := p.Spec
-	clip, how := p.clipAt(w), pairgraph.WholeMatrix
-	if s.Mode == algorithms.Paper {
-		how = pairgraph.RowByRow
-	}
-	if s.Mode == algorithms.NonPrivate {
-		clip = 1e30 // no clipping
-	}
-	if err := g.Sum(ctx, q, w, batch, clip, how); err != nil {
-		return err
-	}
-	if s.Mode == algorithms.NonPrivate {
-		clip = 1
-	}
-	size := len(batch)
-	if s.Sampling == Poisson {
-		size = s.Batch // what is expected: the true number is a secret
-	}
-	for k, v := range q {
-		q[k] = v / clip / float64(size)
-	}
-	var err error
-	if p.Noise == nil {
-		err = session.ReleaseExact(q)
-	} else {
-		err = session.Release(q, p.Certificate, p.Noise)
-	}
-	if err != nil {
-		return err
-	}
-	for k, v := range q {
-		w[k] -= eta * clip * v
-		// Noise can drive a matrix out of range; what happens then is a function of
-		// released numbers.
-		w[k] = math.Max(-1e100, math.Min(1e100, w[k]))
-	}
-	return nil
-}
-
 // fits checks that data are what the plan was made for. It looks at public properties
-// only: numbers, bounds and, for Individual, how often an id occurs in pairs.
-func (p *Plan) fits(data *pairgraph.Data) error {
-	s := p.Spec
+// only: numbers, bounds and, for Individual, how often an id occurs in pairs; and, where
+// pairs come with classes, at how their labels were made.
+func (p *Plan) fits(data *pairgraph.Data, classes []int32) error {
+	s, g := p.Spec, data.Graph()
 	norm, bound := data.Norm()
-	if data.Graph().Len() != s.Individuals || len(data.Graph().Pairs()) != s.Pairs || data.Dim() != s.Dim || norm != s.Norm() || bound != s.Bound {
+	if g.Len() != s.Individuals || s.listed() && len(g.Pairs()) != s.Pairs || data.Dim() != s.Dim || norm != s.Norm() || bound != s.Bound {
 		return fmt.Errorf("%w: the data are %d individuals, %d pairs and %d features of %s norm %g, the plan is for %d, %d and %d of %s norm %g", ErrPlan,
-			data.Graph().Len(), len(data.Graph().Pairs()), data.Dim(), norm, bound, s.Individuals, s.Pairs, s.Dim, s.Norm(), s.Bound)
+			g.Len(), len(g.Pairs()), data.Dim(), norm, bound, s.Individuals, s.Pairs, s.Dim, s.Norm(), s.Bound)
 	}
-	if d := data.Graph().MaxDegree(); s.Mode != algorithms.NonPrivate && s.Unit == Individual && d > s.Kappa {
-		return fmt.Errorf("%w: an individual is in %d pairs, more than kappa = %d; cap the pairs (pairgraph.Capped, pairgraph.Draw) or plan for a larger kappa", ErrPlan, d, s.Kappa)
+	if len(classes) != s.Individuals && (classes != nil || !s.listed()) {
+		return fmt.Errorf("%w: %d classes for %d individuals", ErrPlan, len(classes), s.Individuals)
+	}
+	if s.listed() {
+		if d := g.MaxDegree(); s.Mode != algorithms.NonPrivate && s.Unit == Individual && d > s.Kappa {
+			return fmt.Errorf("%w: an individual is in %d pairs, more than kappa = %d; cap the pairs (pairgraph.Capped, pairgraph.Draw) or plan for a larger kappa", ErrPlan, d, s.Kappa)
+		}
+		for i, e := range g.Pairs() {
+			if classes != nil && data.Label(i) != (classes[e.A] != classes[e.B]) {
+				return fmt.Errorf("%w: the label of pair %d does not compare the classes of its individuals", ErrPlan, i)
+			}
+		}
 	}
 	return nil
 }
@@ -147,48 +214,15 @@ type Options struct {
 	Workers int
 }
 
-// sums is what trains on data.
-func (o Options) sums(data *pairgraph.Data, p *Plan) (pairgraph.Sums, error) {
-	engine := o.Engine
-	if engine == nil {
-		engine = pairgraph.CPU{Workers: o.Workers}
-	}
-	return engine.Sums(data, p.Spec.Loss, p.Spec.Rows)
-}
-
-// Result is a trained matrix.
-type Result struct {
-	W         []float64 // row-major, Rows x Dim
-	Plan      *Plan
-	Guarantee privacy.Guarantee
-	Run       string // id in the ledger, "" without one
-	Restored  int    // batches that came from a checkpoint
-	Seconds   float64
-}
-
 // Run charges a plan, or resumes a run that was charged, and trains, by
-// algorithms.Execute. Any error after the charge is an *algorithms.ChargedError: the
-// charge stands and nothing was released.
-func Run(ctx context.Context, data *pairgraph.Data, p *Plan, o Options) (*Result, error) {
-	return p.run(ctx, data, nil, o)
-}
-
-// RunByClass is Run for data whose pairs are labelled by whether the classes of their
-// two individuals differ. Method Input then flips classes and not labels of pairs.
-func RunByClass(ctx context.Context, data *pairgraph.Data, classes []bool, p *Plan, o Options) (*Result, error) {
-	if len(classes) != data.Graph().Len() {
-		return nil, fmt.Errorf("%w: %d classes for %d individuals", ErrPlan, len(classes), data.Graph().Len())
-	}
-	for i, e := range data.Graph().Pairs() {
-		if data.Label(i) != (classes[e.A] != classes[e.B]) {
-			return nil, fmt.Errorf("%w: the label of pair %d does not compare the classes of its individuals", ErrPlan, i)
-		}
-	}
-	return p.run(ctx, data, classes, o)
-}
-
-func (p *Plan) run(ctx context.Context, data *pairgraph.Data, classes []bool, o Options) (*Result, error) {
-	if err := p.fits(data); err != nil {
+// algorithms.Execute. The weights are the matrix, row-major, Rows x Dim. Any error after
+// the charge is an *algorithms.ChargedError: the charge stands and nothing was released.
+//
+// classes are those of the individuals. Labelled pairs need none, except for Spec.ByClass:
+// labels then say whether classes differ, and method Input flips classes, which are 0 or 1,
+// and not labels.
+func Run(ctx context.Context, data *pairgraph.Data, classes []int32, p *Plan, o Options) (*algorithms.Result, error) {
+	if err := p.fits(data, classes); err != nil {
 		return nil, err
 	}
 	if p.Spec.ByClass != (classes != nil) && p.Spec.Method == Input {
@@ -202,46 +236,24 @@ func (p *Plan) run(ctx context.Context, data *pairgraph.Data, classes []bool, o 
 	}
 	// What the device cannot do shows before the charge. Perturbed data are of the same
 	// size as these.
-	sums, err := o.sums(data, p)
+	sum, done, err := p.sums(data, classes, o)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = sums.Close() }() // the result is complete by then
-	r := &Result{Plan: p}
-	done, err := algorithms.Execute(ctx, p.job(data, classes, sums, o, r), o.Options)
-	if err != nil {
-		return nil, err
-	}
-	r.W, r.Guarantee, r.Run, r.Restored = done.Weights, done.Guarantee, done.Run, done.Restored
-	return r, nil
-}
-
-// job is the training as algorithms.Execute sees it.
-func (p *Plan) job(data *pairgraph.Data, classes []bool, sums pairgraph.Sums, o Options, r *Result) algorithms.Job {
-	return algorithms.Job{
-		Algorithm: p.Algorithm(), Objective: p.objective(), Events: p.Events, Guarantee: p.Guarantee,
-		Withholds: true, OwnNoise: p.perturbs(),
-		Plan: func() any {
-			return struct {
-				Report    Report
-				Objective string
-			}{p.Report(), p.objective()}
-		},
-		Records: func() string { return hashData(data, classes) },
+	defer func() { _ = done() }() // the result is complete by then
+	return algorithms.Execute(ctx, algorithms.Job{
+		Plan: &p.Plan, Withholds: true, OwnNoise: p.perturbs(),
+		Records: func() string { return p.hash(data, classes) },
 		Train: func(ctx context.Context, session privacy.Session, t algorithms.Tracker) ([]float64, error) {
-			start := time.Now()
-			w, err := p.train(ctx, data, classes, sums, session, t, o)
-			r.Seconds = time.Since(start).Seconds()
-			return w, err
+			if !p.perturbs() {
+				return p.descend(ctx, sum, session, t)
+			}
+			if err := done(); err != nil { // with the data in clear
+				return nil, err
+			}
+			return p.trainPerturbed(ctx, data, classes, t, o)
 		},
-	}
-}
-
-// objective is what makes a resumed run the one that was charged and is not in its
-// events.
-func (p *Plan) objective() string {
-	s := p.Spec
-	return fmt.Sprintf("%s%+v, %d rows, %s batches of %d of %d pairs, %d epochs, clip %g, shrinking %t, steps %g, as printed %t", s.Loss.Name(), s.Loss, s.Rows, s.Sampling, s.Batch, s.Pairs, s.Epochs, s.Clip, s.Shrink, s.StepSize, s.PrintedSteps)
+	}, o.Options)
 }
 
 // perturbs says that noise is added to the data, not to gradients.
@@ -249,38 +261,39 @@ func (p *Plan) perturbs() bool {
 	return p.Spec.Method != Gradients && p.Spec.Mode != algorithms.NonPrivate
 }
 
-// train makes all noise that is not of gradients, and trains.
-func (p *Plan) train(ctx context.Context, data *pairgraph.Data, classes []bool, sums pairgraph.Sums, session privacy.Session, t algorithms.Tracker, o Options) ([]float64, error) {
-	if !p.perturbs() {
-		return p.descend(ctx, sums, session, t)
-	}
+// trainPerturbed makes all noise, and trains.
+func (p *Plan) trainPerturbed(ctx context.Context, data *pairgraph.Data, classes []int32, t algorithms.Tracker, o Options) ([]float64, error) {
 	data, err := p.Perturb(data, classes, o.Source)
 	if err != nil {
 		return nil, err
 	}
-	if err := sums.Close(); err != nil { // those of the data in clear
+	sum, done, err := p.sums(data, nil, o)
+	if err != nil {
 		return nil, err
 	}
-	if sums, err = o.sums(data, p); err != nil {
-		return nil, err
-	}
-	defer func() { _ = sums.Close() }()
+	defer func() { _ = done() }()
 	// What is left is post-processing of perturbed data.
 	exact, err := privacy.NewPublicSession(o.Source, []account.Event{account.PublicEvent{}})
 	if err != nil {
 		return nil, err
 	}
-	return p.descend(ctx, sums, exact, t)
+	return p.descend(ctx, sum, exact, t)
 }
 
-// hashData is the SHA-256 of features, pairs, labels and classes. It stays in files that
+// hash is the SHA-256 of features, pairs, labels and classes. It stays in files that
 // are as private as they.
-func hashData[C bool | int32](data *pairgraph.Data, classes []C) string {
+func (p *Plan) hash(data *pairgraph.Data, classes []int32) string {
 	h := sha256.New()
 	x, labels := data.Copy()
 	_ = binary.Write(h, binary.LittleEndian, x) // a hash takes everything
 	_ = binary.Write(h, binary.LittleEndian, data.Graph().Pairs())
 	_ = binary.Write(h, binary.LittleEndian, labels)
-	_ = binary.Write(h, binary.LittleEndian, classes)
+	if p.Spec.listed() {
+		for _, c := range classes {
+			_, _ = h.Write([]byte{byte(c)})
+		}
+	} else {
+		_ = binary.Write(h, binary.LittleEndian, classes)
+	}
 	return hex.EncodeToString(h.Sum(nil))
 }

@@ -14,7 +14,7 @@ import (
 )
 
 // reversing are the neighbours of the audits, of which the last record changes.
-func reversing(s pairs.TupleSpec, classes ...int32) (a, b people) {
+func reversing(s pairs.Spec, classes ...int32) (a, b people) {
 	from, to := audit.Reversing(s, s.Individuals-1, classes...)
 	return people{from.X, from.Classes}, people{to.X, to.Classes}
 }
@@ -22,18 +22,18 @@ func reversing(s pairs.TupleSpec, classes ...int32) (a, b people) {
 // worstCases are specs with neighbours that attain their certificates. A fourth record
 // of class 0 gives the triplet and N-pair losses more pushes than pulls.
 func worstCases(rows, dim int) map[string]struct {
-	spec pairs.TupleSpec
+	spec pairs.Spec
 	a, b people
 } {
 	out := map[string]struct {
-		spec pairs.TupleSpec
+		spec pairs.Spec
 		a, b people
 	}{}
-	add := func(name string, s pairs.TupleSpec, classes ...int32) {
+	add := func(name string, s pairs.Spec, classes ...int32) {
 		s.Rows, s.Dim, s.Epochs, s.Clip = rows, dim, 3, 1e-7
 		a, b := reversing(s, classes...)
 		out[name] = struct {
-			spec pairs.TupleSpec
+			spec pairs.Spec
 			a, b people
 		}{s, a, b}
 	}
@@ -68,7 +68,7 @@ func TestTheTupleCertificateIsAttained(t *testing.T) {
 }
 
 // members draws the tuples of an epoch as the plan does.
-func members(t testing.TB, s pairs.TupleSpec, epoch int) []int32 {
+func members(t testing.TB, s pairs.Spec, epoch int) []int32 {
 	t.Helper()
 	m, err := pairgraph.DrawTuples(s.Individuals, s.Tuple, s.Seed, epoch)
 	if err != nil {
@@ -79,22 +79,22 @@ func members(t testing.TB, s pairs.TupleSpec, epoch int) []int32 {
 
 // tupleDefects are sums with a known defect: clipping every pair of a tuple instead of the
 // tuple, an individual in two tuples of an epoch, a clip that is too large, tuples that
-// depend on classes.
+// depend on classes. An epoch is one batch.
 func tupleDefects(t testing.TB) map[string]builder {
-	over := func(drawn func(s pairs.TupleSpec, who people, epoch int) []int32, scale float64) builder {
-		return func(t testing.TB, p *pairs.TuplePlan, who people) pairs.BatchSum {
-			sums, err := pairgraph.NewTuples(who.data(t, p.Spec), who.classes, p.Spec.Loss, p.Spec.Rows, p.Spec.Tuple, 1)
+	over := func(drawn func(s pairs.Spec, who people, epoch int) []int32, scale float64) builder {
+		return func(t testing.TB, p *pairs.Plan, who people) pairs.BatchSum {
+			sums, err := pairgraph.NewTuples(who.data(t, p.Spec), who.classes, p.Spec.Loss.(pairgraph.TupleLoss), p.Spec.Rows, p.Spec.Tuple, 1)
 			if err != nil {
 				t.Fatal(err)
 			}
-			return func(ctx context.Context, dst, w []float64, epoch, _ int, clip float64) (int, error) {
-				return p.Terms, sums.Sum(ctx, dst, w, drawn(p.Spec, who, epoch), clip*scale)
+			return func(ctx context.Context, dst, w []float64, step int, _ []int32, clip float64) error {
+				return sums.Sum(ctx, dst, w, drawn(p.Spec, who, step), clip*scale)
 			}
 		}
 	}
-	byPairs := func(t testing.TB, p *pairs.TuplePlan, who people) pairs.BatchSum {
-		return func(ctx context.Context, dst, w []float64, epoch, _ int, clip float64) (int, error) {
-			m := members(t, p.Spec, epoch)
+	byPairs := func(t testing.TB, p *pairs.Plan, who people) pairs.BatchSum {
+		return func(ctx context.Context, dst, w []float64, step int, _ []int32, clip float64) error {
+			m := members(t, p.Spec, step)
 			var list []pairgraph.Pair
 			var labels []bool
 			for from := 0; from < len(m); from += p.Spec.Tuple {
@@ -106,31 +106,31 @@ func tupleDefects(t testing.TB) map[string]builder {
 			}
 			g, err := pairgraph.New(p.Spec.Individuals, list)
 			if err != nil {
-				return 0, err
+				return err
 			}
 			data, err := pairgraph.NewData(slices.Clone(who.x), p.Spec.Dim, p.Spec.Norm(), 1, g, labels)
 			if err != nil {
-				return 0, err
+				return err
 			}
 			sums, err := pairgraph.NewGradients(data, pairgraph.Contrastive{Margin: 1e6}, p.Spec.Rows, 1)
 			if err != nil {
-				return 0, err
+				return err
 			}
 			all := make([]int32, len(list))
 			for i := range all {
 				all[i] = int32(i)
 			}
-			return p.Terms, sums.Sum(ctx, dst, w, all, clip, pairgraph.WholeMatrix)
+			return sums.Sum(ctx, dst, w, all, clip, pairgraph.WholeMatrix)
 		}
 	}
-	twice := func(s pairs.TupleSpec, _ people, epoch int) []int32 {
+	twice := func(s pairs.Spec, _ people, epoch int) []int32 {
 		m := members(t, s, epoch)
 		last := int32(s.Individuals - 1)
 		place := slices.Index(m, last)
 		m[(place+s.Tuple)%len(m)] = last // a place in the next tuple
 		return m
 	}
-	byClass := func(s pairs.TupleSpec, who people, epoch int) []int32 {
+	byClass := func(s pairs.Spec, who people, epoch int) []int32 {
 		m := members(t, s, epoch)
 		slices.SortStableFunc(m, func(a, b int32) int { return int(who.classes[a] - who.classes[b]) })
 		return m
@@ -138,7 +138,7 @@ func tupleDefects(t testing.TB) map[string]builder {
 	return map[string]builder{
 		"pairs are clipped, not tuples":  byPairs,
 		"an individual is in two tuples": over(twice, 1),
-		"a clip twice as large":          over(func(s pairs.TupleSpec, _ people, e int) []int32 { return members(t, s, e) }, 2),
+		"a clip twice as large":          over(func(s pairs.Spec, _ people, e int) []int32 { return members(t, s, e) }, 2),
 		byClasses:                        over(byClass, 1),
 	}
 }

@@ -14,14 +14,14 @@ import (
 )
 
 // small is a training on few tuples with a clip that every gradient exceeds.
-func small(loss pairgraph.TupleLoss) pairs.TupleSpec {
-	return pairs.TupleSpec{
+func small(loss pairgraph.TupleLoss) pairs.Spec {
+	return pairs.Spec{
 		Individuals: 12, Dim: 2, Bound: 1, Rows: 1, Loss: loss, Tuple: 6, Seed: 1, Epochs: 2, Clip: 1e-4, StepSize: 1e-9,
 		Budget: privacy.Budget{Epsilon: 1, Delta: 1e-3},
 	}
 }
 
-func attackTuples(t *testing.T, p *pairs.TuplePlan, runs int) *audit.Report {
+func attackTuples(t *testing.T, p *pairs.Plan, runs int) *audit.Report {
 	t.Helper()
 	target, err := audit.WorstTuples(context.Background(), p)
 	if err != nil {
@@ -43,12 +43,12 @@ func TestAuditOfTuples(t *testing.T) {
 	all.AllPairs, all.Tuple, all.Seed = true, 0, 0
 	pureAll := all
 	pureAll.Budget.Delta = 0
-	one := func(loss pairgraph.TupleLoss) pairs.TupleSpec { // in others the drawing of tuples mixes classes
+	one := func(loss pairgraph.TupleLoss) pairs.Spec { // in others the drawing of tuples mixes classes
 		s := small(loss)
 		s.Individuals = s.Tuple
 		return s
 	}
-	for name, s := range map[string]pairs.TupleSpec{
+	for name, s := range map[string]pairs.Spec{
 		"contrastive": small(pairgraph.MeanContrastive{Margin: 1}), "triplet": one(pairgraph.Triplet{Margin: 1}), "npair": one(pairgraph.NPair{Temperature: 1}),
 		"K-norm": pure, "Laplace": l1, "batches": batches, "all pairs": all, "all pairs, K-norm": pureAll,
 	} {
@@ -77,7 +77,7 @@ func TestAuditOfTuples(t *testing.T) {
 }
 
 // broken is the attack on p with sums that have a defect.
-func broken(t *testing.T, p *pairs.TuplePlan, a, b people, build builder) audit.Target {
+func broken(t *testing.T, p *pairs.Plan, a, b people, build builder) audit.Target {
 	t.Helper()
 	target, err := audit.OnTuples(p, audit.TupleSide{X: a.x, Classes: a.classes}, audit.TupleSide{X: b.x, Classes: b.classes}, nil)
 	if err != nil {

@@ -18,21 +18,21 @@ import (
 	"dyad/privacy/ledger"
 )
 
-func tupleSpec() pairs.TupleSpec {
-	return pairs.TupleSpec{
+func tupleSpec() pairs.Spec {
+	return pairs.Spec{
 		Individuals: 30, Dim: 3, Bound: 1, Rows: 2, Loss: pairgraph.Triplet{Margin: 1}, Tuple: 5, Seed: 1,
 		Batch: 2, Epochs: 3, Clip: 0.05, Budget: privacy.Budget{Epsilon: 1, Delta: 1e-5},
 	}
 }
 
 // allPairsSpec is the other form.
-func allPairsSpec() pairs.TupleSpec {
+func allPairsSpec() pairs.Spec {
 	s := tupleSpec()
 	s.Loss, s.AllPairs, s.Tuple, s.Seed, s.Batch = pairgraph.MeanContrastive{Margin: 1}, true, 0, 0, 0
 	return s
 }
 
-func tuplePlan(t testing.TB, s pairs.TupleSpec) *pairs.TuplePlan {
+func tuplePlan(t testing.TB, s pairs.Spec) *pairs.Plan {
 	t.Helper()
 	p, err := s.Plan()
 	if err != nil {
@@ -49,7 +49,7 @@ type people struct {
 
 func (p people) clone() people { return people{slices.Clone(p.x), slices.Clone(p.classes)} }
 
-func (p people) data(t testing.TB, s pairs.TupleSpec) *pairgraph.Data {
+func (p people) data(t testing.TB, s pairs.Spec) *pairgraph.Data {
 	t.Helper()
 	g, err := pairgraph.New(s.Individuals, nil)
 	if err != nil {
@@ -62,7 +62,7 @@ func (p people) data(t testing.TB, s pairs.TupleSpec) *pairgraph.Data {
 	return data
 }
 
-func randomPeople(s pairs.TupleSpec, seed uint64) people {
+func randomPeople(s pairs.Spec, seed uint64) people {
 	r := rand.New(rand.NewPCG(seed, 7))
 	p := people{make([]float64, s.Individuals*s.Dim), make([]int32, s.Individuals)}
 	for i := range p.classes {
@@ -76,9 +76,9 @@ func randomPeople(s pairs.TupleSpec, seed uint64) people {
 }
 
 // builder makes the sums of a plan over records; nil means the plan's own.
-type builder func(t testing.TB, p *pairs.TuplePlan, who people) pairs.BatchSum
+type builder func(t testing.TB, p *pairs.Plan, who people) pairs.BatchSum
 
-func own(t testing.TB, p *pairs.TuplePlan, who people) pairs.BatchSum {
+func own(t testing.TB, p *pairs.Plan, who people) pairs.BatchSum {
 	t.Helper()
 	sum, err := p.Sums(who.data(t, p.Spec), who.classes)
 	if err != nil {
@@ -89,7 +89,7 @@ func own(t testing.TB, p *pairs.TuplePlan, who people) pairs.BatchSum {
 
 // tupleMove is the joint norm by which all queries of p move between a and b, both
 // having the past of a.
-func tupleMove(t testing.TB, p *pairs.TuplePlan, a, b people, build builder) float64 {
+func tupleMove(t testing.TB, p *pairs.Plan, a, b people, build builder) float64 {
 	t.Helper()
 	first := &recorder{}
 	if _, err := p.Descend(build(t, p, a), first); err != nil {
@@ -122,13 +122,13 @@ func tupleMove(t testing.TB, p *pairs.TuplePlan, a, b people, build builder) flo
 }
 
 // tupleVariants are all forms of a training.
-func tupleVariants() map[string]pairs.TupleSpec {
-	out := map[string]pairs.TupleSpec{}
+func tupleVariants() map[string]pairs.Spec {
+	out := map[string]pairs.Spec{}
 	for _, loss := range []pairgraph.TupleLoss{pairgraph.Triplet{Margin: 1}, pairgraph.NPair{Temperature: 0.2}, pairgraph.MeanContrastive{Margin: 1}} {
-		for name, change := range map[string]func(*pairs.TupleSpec){
-			"Gaussian": func(*pairs.TupleSpec) {},
-			"K-norm":   func(s *pairs.TupleSpec) { s.Budget.Delta = 0 },
-			"Laplace":  func(s *pairs.TupleSpec) { s.Budget.Delta, s.Noise = 0, privacy.LaplaceNoise },
+		for name, change := range map[string]func(*pairs.Spec){
+			"Gaussian": func(*pairs.Spec) {},
+			"K-norm":   func(s *pairs.Spec) { s.Budget.Delta = 0 },
+			"Laplace":  func(s *pairs.Spec) { s.Budget.Delta, s.Noise = 0, privacy.LaplaceNoise },
 		} {
 			s := tupleSpec()
 			s.Loss = loss
@@ -176,7 +176,7 @@ func TestAllSmallTuplesAndTheirNeighbours(t *testing.T) {
 	const clip, places = 0.05, 5
 	at := func(k int) (x float64, class int32) { return float64(k%places)/2 - 1, int32(k / places) }
 	for _, loss := range []pairgraph.TupleLoss{pairgraph.Triplet{Margin: 4}, pairgraph.NPair{Temperature: 2}, pairgraph.MeanContrastive{Margin: 3}} {
-		s := pairs.TupleSpec{Individuals: 3, Dim: 1, Bound: 1, Loss: loss, Tuple: 3, Epochs: 1, Clip: clip, Budget: privacy.Budget{Epsilon: 1, Delta: 1e-5}}
+		s := pairs.Spec{Individuals: 3, Dim: 1, Bound: 1, Loss: loss, Tuple: 3, Epochs: 1, Clip: clip, Budget: privacy.Budget{Epsilon: 1, Delta: 1e-5}}
 		p := tuplePlan(t, s)
 		terms := make([]float64, 1000)
 		for k := range terms {
@@ -185,7 +185,7 @@ func TestAllSmallTuplesAndTheirNeighbours(t *testing.T) {
 				who.x[i], who.classes[i] = at(digit)
 			}
 			q := []float64{0}
-			if _, err := own(t, p, who)(context.Background(), q, []float64{1}, 0, 0, clip); err != nil {
+			if err := own(t, p, who)(context.Background(), q, []float64{1}, 0, members(t, s, 0), clip); err != nil {
 				t.Fatal(err)
 			}
 			terms[k] = q[0] / clip
@@ -207,23 +207,23 @@ func TestAllSmallTuplesAndTheirNeighbours(t *testing.T) {
 
 func TestTuplePlansRefuse(t *testing.T) {
 	for name, c := range map[string]struct {
-		change func(*pairs.TupleSpec)
+		change func(*pairs.Spec)
 		says   string
 	}{
-		"no loss":               {func(s *pairs.TupleSpec) { s.Loss = nil }, "loss"},
-		"tuples of one":         {func(s *pairs.TupleSpec) { s.Tuple = 1 }, "tuples of 1"},
-		"too few individuals":   {func(s *pairs.TupleSpec) { s.Individuals = 4 }, "tuples of 5"},
-		"printed":               {func(s *pairs.TupleSpec) { s.Mode = algorithms.Paper }, "certified"},
-		"no epsilon":            {func(s *pairs.TupleSpec) { s.Budget = privacy.Budget{} }, "psilon"},
-		"no margin":             {func(s *pairs.TupleSpec) { s.Loss = pairgraph.Triplet{} }, "margin"},
-		"temperature":           {func(s *pairs.TupleSpec) { s.Loss = pairgraph.NPair{Temperature: math.NaN()} }, "temperature"},
-		"clip":                  {func(s *pairs.TupleSpec) { s.Clip = -1 }, "clip"},
-		"bound":                 {func(s *pairs.TupleSpec) { s.Bound = 0 }, "norm bound"},
-		"batch":                 {func(s *pairs.TupleSpec) { s.Batch = -1 }, "batches"},
-		"all pairs of triplets": {func(s *pairs.TupleSpec) { *s = allPairsSpec(); s.Loss = pairgraph.Triplet{Margin: 1} }, "contrastive"},
-		"all pairs and tuples":  {func(s *pairs.TupleSpec) { *s = allPairsSpec(); s.Tuple = 3 }, "one batch"},
-		"all pairs, Laplace":    {func(s *pairs.TupleSpec) { *s = allPairsSpec(); s.Budget.Delta, s.Noise = 0, privacy.LaplaceNoise }, "K-norm"},
-		"too many for pairs":    {func(s *pairs.TupleSpec) { *s = allPairsSpec(); s.Individuals = 1 << 17 }, "65536"},
+		"no loss":               {func(s *pairs.Spec) { s.Loss = nil }, "loss"},
+		"tuples of one":         {func(s *pairs.Spec) { s.Tuple = 1 }, "tuples of 1"},
+		"too few individuals":   {func(s *pairs.Spec) { s.Individuals = 4 }, "tuples of 5"},
+		"printed":               {func(s *pairs.Spec) { s.Mode = algorithms.Paper }, "certified"},
+		"no epsilon":            {func(s *pairs.Spec) { s.Budget = privacy.Budget{} }, "psilon"},
+		"no margin":             {func(s *pairs.Spec) { s.Loss = pairgraph.Triplet{} }, "margin"},
+		"temperature":           {func(s *pairs.Spec) { s.Loss = pairgraph.NPair{Temperature: math.NaN()} }, "temperature"},
+		"clip":                  {func(s *pairs.Spec) { s.Clip = -1 }, "clip"},
+		"bound":                 {func(s *pairs.Spec) { s.Bound = 0 }, "norm bound"},
+		"batch":                 {func(s *pairs.Spec) { s.Batch = -1 }, "batches"},
+		"all pairs of triplets": {func(s *pairs.Spec) { *s = allPairsSpec(); s.Loss = pairgraph.Triplet{Margin: 1} }, "contrastive"},
+		"all pairs and tuples":  {func(s *pairs.Spec) { *s = allPairsSpec(); s.Tuple = 3 }, "one batch"},
+		"all pairs, Laplace":    {func(s *pairs.Spec) { *s = allPairsSpec(); s.Budget.Delta, s.Noise = 0, privacy.LaplaceNoise }, "K-norm"},
+		"too many for pairs":    {func(s *pairs.Spec) { *s = allPairsSpec(); s.Individuals = 1 << 17 }, "65536"},
 	} {
 		s := tupleSpec()
 		c.change(&s)
@@ -255,7 +255,7 @@ func TestTupleNoise(t *testing.T) {
 // A run is charged once, has the same bits for any number of workers, and lowers the
 // loss on data of two classes; refused runs are not charged.
 func TestTupleRuns(t *testing.T) {
-	for name, s := range map[string]pairs.TupleSpec{"tuples": tupleSpec(), "all pairs": allPairsSpec()} {
+	for name, s := range map[string]pairs.Spec{"tuples": tupleSpec(), "all pairs": allPairsSpec()} {
 		s.Individuals, s.Epochs, s.Clip, s.StepSize = 400, 10, 0.5, 2
 		if !s.AllPairs {
 			s.Batch = 0
@@ -267,13 +267,13 @@ func TestTupleRuns(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := pairs.RunTuples(context.Background(), data, who.classes[1:], p, pairs.Options{Options: algorithms.Options{Ledger: book, DataID: "d"}}); !errors.Is(err, pairs.ErrPlan) {
+		if _, err := pairs.Run(context.Background(), data, who.classes[1:], p, pairs.Options{Options: algorithms.Options{Ledger: book, DataID: "d"}}); !errors.Is(err, pairs.ErrPlan) {
 			t.Errorf("%s: a class was missing: %v", name, err)
 		}
-		if _, err := pairs.RunTuples(context.Background(), data, who.classes, p, pairs.Options{Options: algorithms.Options{Ledger: book, DataID: "d"}, Engine: pairgraph.CPU{}}); !errors.Is(err, pairs.ErrPlan) {
+		if _, err := pairs.Run(context.Background(), data, who.classes, p, pairs.Options{Options: algorithms.Options{Ledger: book, DataID: "d"}, Engine: pairgraph.CPU{}}); !errors.Is(err, pairs.ErrPlan) {
 			t.Errorf("another engine was accepted for tuples: %v", err)
 		}
-		if _, err := pairs.RunTuples(context.Background(), data, who.classes, p, pairs.Options{Options: algorithms.Options{DataID: "d"}}); err == nil {
+		if _, err := pairs.Run(context.Background(), data, who.classes, p, pairs.Options{Options: algorithms.Options{DataID: "d"}}); err == nil {
 			t.Errorf("%s: a private run without a ledger", name)
 		}
 		if entries, _ := book.Entries(); len(entries) != 0 {
@@ -281,20 +281,20 @@ func TestTupleRuns(t *testing.T) {
 		}
 		var w []float64
 		for _, workers := range []int{1, 3} {
-			r, err := pairs.RunTuples(context.Background(), data, who.classes, p, pairs.Options{Options: algorithms.Options{Ledger: book, DataID: "d", Source: privacy.NewSeededSource(4)}, Workers: workers})
+			r, err := pairs.Run(context.Background(), data, who.classes, p, pairs.Options{Options: algorithms.Options{Ledger: book, DataID: "d", Source: privacy.NewSeededSource(4)}, Workers: workers})
 			if err != nil {
 				t.Fatal(err)
 			}
-			if w != nil && !slices.Equal(w, r.W) {
+			if w != nil && !slices.Equal(w, r.Weights) {
 				t.Errorf("%s: the result depends on workers", name)
 			}
-			w = r.W
+			w = r.Weights
 		}
 		if entries, _ := book.Entries(); len(entries) != 4 { // begun and finished
 			t.Errorf("%s: 2 runs are %d entries", name, len(entries))
 		}
 		objective := func(w []float64) float64 {
-			sums, err := pairgraph.NewTuples(data, who.classes, s.Loss, s.Rows, 8, 1)
+			sums, err := pairgraph.NewTuples(data, who.classes, s.Loss.(pairgraph.TupleLoss), s.Rows, 8, 1)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -307,11 +307,11 @@ func TestTupleRuns(t *testing.T) {
 		start := make([]float64, len(w))
 		privacy.NewSeededSource(4).UniformBall(start, math.Sqrt(float64(s.Rows)))
 		s.Mode = algorithms.NonPrivate
-		exact, err := pairs.RunTuples(context.Background(), data, who.classes, tuplePlan(t, s), pairs.Options{Options: algorithms.Options{Public: true, Source: privacy.NewSeededSource(4)}})
+		exact, err := pairs.Run(context.Background(), data, who.classes, tuplePlan(t, s), pairs.Options{Options: algorithms.Options{Public: true, Source: privacy.NewSeededSource(4)}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if before, private, without := objective(start), objective(w), objective(exact.W); !(private < before && without < before) {
+		if before, private, without := objective(start), objective(w), objective(exact.Weights); !(private < before && without < before) {
 			t.Errorf("%s: the loss is %v at the start, %v after private and %v after exact training", name, before, private, without)
 		}
 	}
@@ -320,10 +320,10 @@ func TestTupleRuns(t *testing.T) {
 // The report names what a reader needs.
 func TestTupleReports(t *testing.T) {
 	for _, c := range []struct {
-		spec pairs.TupleSpec
+		spec pairs.Spec
 		want []string
 	}{
-		{tupleSpec(), []string{"tuples, certified mode", "6 of 5 records in every epoch", "triplet with margin 1", "one record", "privacy.TupleBatches"}},
+		{tupleSpec(), []string{"tuples, certified mode", "6 of 5 records in every epoch", "triplet with margin 1", "one record", "docs/theory.md#tuples"}},
 		{allPairsSpec(), []string{"all-pairs, certified mode", fmt.Sprintf("all %d of 30", 30*29/2), "kappa = 29"}},
 	} {
 		text := tuplePlan(t, c.spec).Report().Text()

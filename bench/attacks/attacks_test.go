@@ -227,7 +227,7 @@ func TestDefectsOfPairsAreFound(t *testing.T) {
 			}
 		}
 	}
-	p, err := (pairs.TupleSpec{Individuals: 6, Dim: 1, Bound: 1, Loss: pairgraph.MeanContrastive{Margin: 1e6}, Tuple: 3, Epochs: 1, Clip: 1e-6, Budget: standard}).Plan()
+	p, err := (pairs.Spec{Individuals: 6, Dim: 1, Bound: 1, Loss: pairgraph.MeanContrastive{Margin: 1e6}, Tuple: 3, Epochs: 1, Clip: 1e-6, Budget: standard}).Plan()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -268,6 +268,9 @@ func (o optimist) Delta(epsilon float64) float64 { return o.Accountant.Delta(eps
 func (o optimist) Epsilon(delta float64) float64 { return o.Accountant.Epsilon(delta) / 1.1 }
 
 func TestOptimisticAccountantsAreFound(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	for _, e := range events() {
 		for _, defect := range []bool{false, true} {
 			fresh := func() account.Accountant {
@@ -324,7 +327,7 @@ func TestPrintedEpsilonsAreRefuted(t *testing.T) {
 		for _, factor := range []float64{1, 0.9} {
 			g := p.Guarantee
 			g.Epsilon *= factor
-			if ratio, err := printed(g, watch.releases(), p.Epochs != nil); err != nil || refuted(ratio) != (factor < 1) {
+			if ratio, err := printed(g, watch.releases(), p.Parts != nil); err != nil || refuted(ratio) != (factor < 1) {
 				t.Errorf("%s, epsilon times %v: ratio %v, %v", i.Name, factor, ratio, err)
 			}
 		}
@@ -395,6 +398,9 @@ func TestParticipationIsEnumerated(t *testing.T) {
 // The table does not depend on the number of workers, and an interrupt writes what was
 // found.
 func TestTheTableIsReproducible(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	tables := map[int]string{}
 	for _, workers := range []int{1, 3} {
 		o := options{seed: 5, neighbours: 8, budget: 1, quick: true, workers: workers, areas: []string{"pairs", "tuples"}, log: io.Discard}

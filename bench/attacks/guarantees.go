@@ -174,7 +174,7 @@ func guaranteeJobs(_ []candidate, round int) []job {
 					return privacy.Guarantee{}, false, err
 				}
 				_, err = a.Train(context.Background(), ev, p, s, algorithms.NoTracker{})
-				return p.Guarantee, p.Epochs != nil, errors.Join(err, ev.Close())
+				return p.Guarantee, p.Parts != nil, errors.Join(err, ev.Close())
 			})
 		})
 	}
@@ -225,7 +225,7 @@ func guaranteeJobs(_ []candidate, round int) []job {
 				if err != nil {
 					return privacy.Guarantee{}, false, err
 				}
-				_, err = pairs.Train(context.Background(), data, p, t, 1, nil)
+				_, err = pairs.Train(context.Background(), data, nil, p, t, 1, nil)
 				return p.Guarantee, false, err
 			})
 		})

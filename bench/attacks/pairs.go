@@ -24,7 +24,7 @@ type paired struct {
 type pairInstance struct {
 	x, otherX           []float64
 	labels, otherLabels []bool
-	changed             []int32 // pairs of which something changes
+	changed             []int32 // pairs in which something changes
 }
 
 // drawPairs draws the specification of a training and a graph for it: a star, a path,
@@ -248,7 +248,7 @@ func (a paired) try(ctx context.Context, i pairInstance) (attempt, error) {
 			return attempt{}, err
 		}
 		tapes[side] = newTape(a.coins, tapes[0])
-		if results[side], err = pairs.Train(ctx, data, a.plan, tapes[side], 1+side, nil); err != nil {
+		if results[side], err = pairs.Train(ctx, data, nil, a.plan, tapes[side], 1+side, nil); err != nil {
 			return attempt{}, err
 		}
 	}

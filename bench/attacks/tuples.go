@@ -21,8 +21,8 @@ type people struct {
 }
 
 // drawTuples draws the specification of a training on tuples, or on all pairs.
-func drawTuples(loss pairgraph.TupleLoss, allPairs bool, rng *rand.Rand) pairs.TupleSpec {
-	s := pairs.TupleSpec{
+func drawTuples(loss pairgraph.TupleLoss, allPairs bool, rng *rand.Rand) pairs.Spec {
+	s := pairs.Spec{
 		Dim: 1 + rng.IntN(3), Bound: pick(rng, 1, 0.3, 4), Rows: 1 + rng.IntN(3), Loss: loss, Epochs: 1 + rng.IntN(3),
 		Clip: pick(rng, 1e-6, 0.05, 0.5), StepSize: pick(rng, 1e-3, 1, 7), Budget: privacy.Budget{Epsilon: 1, Delta: 1e-5},
 	}
@@ -44,7 +44,7 @@ func drawTuples(loss pairgraph.TupleLoss, allPairs bool, rng *rand.Rand) pairs.T
 }
 
 // tupleConfiguration attacks trainings on tuples by one individual's record.
-func tupleConfiguration(s pairs.TupleSpec, coins uint64) configuration {
+func tupleConfiguration(s pairs.Spec, coins uint64) configuration {
 	name, noise := "tuples", "gaussian"
 	if s.AllPairs {
 		name = "all pairs"
@@ -67,7 +67,7 @@ func tupleConfiguration(s pairs.TupleSpec, coins uint64) configuration {
 
 // attackTuples searches neighbours of a plan whose releases together may move by what is
 // certified.
-func attackTuples(p *pairs.TuplePlan, coins uint64, certified float64) attack {
+func attackTuples(p *pairs.Plan, coins uint64, certified float64) attack {
 	s := p.Spec
 	return func(ctx context.Context, tries int, rng *rand.Rand) (finding, error) {
 		return climb(ctx, tries, rng,
@@ -82,7 +82,7 @@ func attackTuples(p *pairs.TuplePlan, coins uint64, certified float64) attack {
 						return attempt{}, err
 					}
 					tapes[side] = newTape(coins, tapes[0])
-					if results[side], err = pairs.TrainTuples(ctx, data, classes, p, tapes[side], 1+side, nil); err != nil {
+					if results[side], err = pairs.Train(ctx, data, classes, p, tapes[side], 1+side, nil); err != nil {
 						return attempt{}, err
 					}
 				}
@@ -97,7 +97,7 @@ func attackTuples(p *pairs.TuplePlan, coins uint64, certified float64) attack {
 
 // proposePeople draws records: at random, or all at one place and one opposite, whose
 // class then turns all gradients of its tuple around.
-func proposePeople(s pairs.TupleSpec, rng *rand.Rand) people {
+func proposePeople(s pairs.Spec, rng *rand.Rand) people {
 	p := people{x: make([]float64, s.Individuals*s.Dim), classes: make([]int32, s.Individuals), k: rng.IntN(s.Individuals), row: make([]float64, s.Dim)}
 	kinds := int32(1 + rng.IntN(3))
 	place := rng.IntN(2) == 0
@@ -124,7 +124,7 @@ func proposePeople(s pairs.TupleSpec, rng *rand.Rand) people {
 	return p
 }
 
-func (p people) change(s pairs.TupleSpec, rng *rand.Rand) people {
+func (p people) change(s pairs.Spec, rng *rand.Rand) people {
 	p.x, p.classes, p.row = slices.Clone(p.x), slices.Clone(p.classes), slices.Clone(p.row)
 	v := rng.IntN(s.Individuals)
 	switch rng.IntN(4) {
@@ -141,7 +141,7 @@ func (p people) change(s pairs.TupleSpec, rng *rand.Rand) people {
 }
 
 // data returns one of the two data sets.
-func (p people) data(s pairs.TupleSpec, neighbour bool) (*pairgraph.Data, []int32, error) {
+func (p people) data(s pairs.Spec, neighbour bool) (*pairgraph.Data, []int32, error) {
 	x, classes := slices.Clone(p.x), slices.Clone(p.classes)
 	if neighbour {
 		copy(x[p.k*s.Dim:(p.k+1)*s.Dim], p.row)

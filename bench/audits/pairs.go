@@ -56,8 +56,8 @@ func pairCases(b privacy.Budget) (all []pairCase) {
 }
 
 // tupleCases are all losses and noises of tuples, and all pairs.
-func tupleCases(b privacy.Budget) (all []pairs.TupleSpec) {
-	s := pairs.TupleSpec{
+func tupleCases(b privacy.Budget) (all []pairs.Spec) {
+	s := pairs.Spec{
 		Individuals: 12, Dim: 4, Bound: 1, Rows: 2, Tuple: 4, Seed: 1, Batch: 1, Epochs: 2, Clip: 1e-4, StepSize: 1e-9, Budget: b,
 		Loss: pairgraph.MeanContrastive{Margin: 1},
 	}
@@ -84,7 +84,7 @@ func (t *table) pairRows() error {
 			if err != nil {
 				return fmt.Errorf("pairs, case %d: %w", i, err)
 			}
-			if !t.wants("pairs") && !t.wants(p.Algorithm()) {
+			if !t.wants("pairs") && !t.wants(p.Algorithm) {
 				continue
 			}
 			target, err := audit.WorstPairs(t.ctx, p, 0)
@@ -100,7 +100,7 @@ func (t *table) pairRows() error {
 			if err != nil {
 				return fmt.Errorf("tuples, case %d: %w", i, err)
 			}
-			if !t.wants(p.Algorithm()) {
+			if !t.wants(p.Algorithm) {
 				continue
 			}
 			target, err := audit.WorstTuples(t.ctx, p)

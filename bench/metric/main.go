@@ -129,7 +129,7 @@ func (s settings) train(r *engine.Records, a algorithms.Algorithm, mode algorith
 	}
 	if seed == 0 {
 		report := p.Report()
-		fmt.Printf("# %s (%s): %d steps, path %.6g, sensitivity %.6g, sigma %.6g, noise to radius %.3g\n", report.Algorithm, report.Mode, report.Steps, report.Path, report.Sensitivity, report.Sigma, report.NoiseToRadius)
+		fmt.Printf("# %s (%s): %d steps, path %.6g, sensitivity %.6g, sigma %.6g, noise to radius %.3g\n", p.Algorithm, p.Mode, p.Schedule.Steps, p.Schedule.Path, report.Number("sensitivity"), report.Number("sigma"), report.Number("noise_to_radius"))
 	}
 	res, err := algorithms.Run(context.Background(), r, a, p, algorithms.Options{Public: true, Source: privacy.NewSeededSource(seed)})
 	if err != nil {

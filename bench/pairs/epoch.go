@@ -51,7 +51,7 @@ func (s settings) epoch() ([]row, axes, error) {
 	for _, workers := range []int{1, 2} {
 		for repeat := range s.repeats {
 			start, before := time.Now(), cpuSeconds()
-			if _, err := pairs.Run(context.Background(), data, p, pairs.Options{Options: algorithms.Options{Public: true}, Workers: workers}); err != nil {
+			if _, err := pairs.Run(context.Background(), data, nil, p, pairs.Options{Options: algorithms.Options{Public: true}, Workers: workers}); err != nil {
 				return nil, a, err
 			}
 			out = append(out, row{"pairs", float64(workers), repeat, time.Since(start).Seconds(), cpuSeconds() - before})

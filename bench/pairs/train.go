@@ -29,7 +29,7 @@ const (
 	density              = 2
 )
 
-// task is one repeat: individuals of which half are positive, pairs drawn by their
+// task is one repeat: individuals, half of them positive, pairs drawn by their
 // numbers, and records outside all pairs.
 type task struct {
 	x        []float64 // features, L1 norm at most 1
@@ -181,7 +181,7 @@ type trained struct {
 }
 
 // train runs a plan; replace, if not nil, makes the noise of a release instead of the
-// plan's mechanism, and points asks for the objective at that many places of the run.
+// plan's mechanism, and points asks for the objective at so many places of the run.
 func (t *task) train(s pairs.Spec, seed int, replace noiser, points int) (*trained, error) {
 	p, err := s.Plan()
 	if err != nil {
@@ -199,11 +199,17 @@ func (t *task) trainPlan(p *pairs.Plan, seed int, replace noiser, points int) (*
 	out := &trained{guarantee: p.Guarantee}
 	source := privacy.NewSeededSource(uint64(seed) + 1)
 	if s.Method != pairs.Gradients {
-		r, err := pairs.RunByClass(context.Background(), data, t.classes, p, pairs.Options{Options: algorithms.Options{Public: true, Source: source}})
+		classes := make([]int32, len(t.classes))
+		for v, class := range t.classes {
+			if class {
+				classes[v] = 1
+			}
+		}
+		r, err := pairs.Run(context.Background(), data, classes, p, pairs.Options{Options: algorithms.Options{Public: true, Source: source}})
 		if err != nil {
 			return nil, err
 		}
-		out.w = r.W
+		out.w = r.Weights
 		return out, nil
 	}
 	session, err := privacy.NewPublicSession(source, p.Events)
@@ -212,12 +218,12 @@ func (t *task) trainPlan(p *pairs.Plan, seed int, replace noiser, points int) (*
 	}
 	watched := &observer{Session: session, plan: p, replace: replace, random: rand.New(rand.NewPCG(uint64(seed), 3))}
 	if points > 0 {
-		if watched.objective, err = pairgraph.NewGradients(data, s.Loss, s.Rows, 1); err != nil {
+		if watched.objective, err = pairgraph.NewGradients(data, s.Loss.(pairgraph.Loss), s.Rows, 1); err != nil {
 			return nil, err
 		}
 		watched.every = max(1, p.Batches*s.Epochs/points)
 	}
-	out.w, err = pairs.Train(context.Background(), data, p, watched, 1, nil)
+	out.w, err = pairs.Train(context.Background(), data, nil, p, watched, 1, nil)
 	out.curve = watched.curve
 	return out, err
 }
@@ -228,7 +234,7 @@ func (t *task) objective(s pairs.Spec, w []float64) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	g, err := pairgraph.NewGradients(data, s.Loss, s.Rows, 1)
+	g, err := pairgraph.NewGradients(data, s.Loss.(pairgraph.Loss), s.Rows, 1)
 	if err != nil {
 		return 0, err
 	}
@@ -301,7 +307,7 @@ func (o *observer) step(q []float64) {
 	s := o.plan.Spec
 	h := s.Clip
 	if s.Shrink {
-		h = min(h, s.Loss.GradientBound(o.w, s.Dim, s.Norm(), s.Bound))
+		h = min(h, s.Loss.(pairgraph.Loss).GradientBound(o.w, s.Dim, s.Norm(), s.Bound))
 	}
 	if s.Mode == algorithms.NonPrivate {
 		h = 1

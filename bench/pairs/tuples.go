@@ -38,17 +38,17 @@ type classed struct {
 var learners = []struct {
 	name      string
 	exactStep float64
-	change    func(s *pairs.TupleSpec)
+	change    func(s *pairs.Spec)
 }{
-	{"triplet", 10, func(s *pairs.TupleSpec) { s.Loss = pairgraph.Triplet{Margin: tripletMargin} }},
-	{"N-pair", 2, func(s *pairs.TupleSpec) { s.Loss = pairgraph.NPair{Temperature: tupleTemperature} }},
-	{"contrastive in tuples", tupleStep, func(*pairs.TupleSpec) {}},
-	{"contrastive, all pairs", tupleStep, func(s *pairs.TupleSpec) { s.AllPairs, s.Tuple, s.Epochs = true, 0, allPairsEpochs }},
+	{"triplet", 10, func(s *pairs.Spec) { s.Loss = pairgraph.Triplet{Margin: tripletMargin} }},
+	{"N-pair", 2, func(s *pairs.Spec) { s.Loss = pairgraph.NPair{Temperature: tupleTemperature} }},
+	{"contrastive in tuples", tupleStep, func(*pairs.Spec) {}},
+	{"contrastive, all pairs", tupleStep, func(s *pairs.Spec) { s.AllPairs, s.Tuple, s.Epochs = true, 0, allPairsEpochs }},
 }
 
 // spec is the common part of all learners.
-func (c *classed) spec(epsilon float64) pairs.TupleSpec {
-	s := pairs.TupleSpec{
+func (c *classed) spec(epsilon float64) pairs.Spec {
+	s := pairs.Spec{
 		Individuals: len(c.classes), Dim: c.d, Bound: 1, Rows: rowsOfW, Loss: pairgraph.MeanContrastive{Margin: tupleMargin}, Tuple: tupleSize,
 		Epochs: tupleEpochs, Clip: tupleClip, StepSize: tupleStep, Budget: privacy.Budget{Epsilon: epsilon, Delta: tupleDelta},
 	}
@@ -59,7 +59,7 @@ func (c *classed) spec(epsilon float64) pairs.TupleSpec {
 }
 
 // learn trains from classes and gives the error of 5 nearest neighbours.
-func (c *classed) learn(s pairs.TupleSpec, seed int) (float64, error) {
+func (c *classed) learn(s pairs.Spec, seed int) (float64, error) {
 	p, err := s.Plan()
 	if err != nil {
 		return 0, err
@@ -68,11 +68,11 @@ func (c *classed) learn(s pairs.TupleSpec, seed int) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	r, err := pairs.RunTuples(context.Background(), data, c.classes, p, pairs.Options{Options: algorithms.Options{Public: true, Source: privacy.NewSeededSource(uint64(seed) + 1)}})
+	r, err := pairs.Run(context.Background(), data, c.classes, p, pairs.Options{Options: algorithms.Options{Public: true, Source: privacy.NewSeededSource(uint64(seed) + 1)}})
 	if err != nil {
 		return 0, err
 	}
-	accuracy, err := c.accuracy(r.W)
+	accuracy, err := c.accuracy(r.Weights)
 	return 1 - accuracy, err
 }
 

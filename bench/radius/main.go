@@ -85,7 +85,7 @@ func sweep(file, schema string, n, splits int) error {
 				aucs = append(aucs, auc)
 			}
 			mean, se := bench.MeanAndError(aucs)
-			fmt.Printf("%g,%g,%.1f,%.4g,%g,%d,%.4g,%d,%.4f,%.4f\n", epsilon, b.Delta, q, algorithms.DefaultRadius(n, all.Dim(), b, algorithms.Certified), radius, report.Steps, report.Sigma, splits, mean, se)
+			fmt.Printf("%g,%g,%.1f,%.4g,%g,%d,%.4g,%d,%.4f,%.4f\n", epsilon, b.Delta, q, algorithms.DefaultRadius(n, all.Dim(), b, algorithms.Certified), radius, int(report.Number("steps")), report.Number("sigma"), splits, mean, se)
 		}
 	}
 	return nil

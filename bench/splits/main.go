@@ -126,7 +126,7 @@ func (s settings) method(a algorithms.Algorithm, mode algorithms.Mode, l2 float6
 		}
 		if seed == 0 {
 			report := p.Report()
-			fmt.Printf("# %s (%s): radius %.6g, %d steps, path %.6g, sensitivity %.6g, sigma %.6g, %s\n", report.Algorithm, report.Mode, report.Radius, report.Steps, report.Path, report.Sensitivity, report.Sigma, p.Guarantee)
+			fmt.Printf("# %s (%s): radius %.6g, %d steps, path %.6g, sensitivity %.6g, sigma %.6g, %s\n", p.Algorithm, p.Mode, report.Number("radius"), p.Schedule.Steps, p.Schedule.Path, report.Number("sensitivity"), report.Number("sigma"), p.Guarantee)
 		}
 		res, err := algorithms.Run(context.Background(), r, a, p, algorithms.Options{Public: true, Source: privacy.NewSeededSource(seed)})
 		if err != nil {

@@ -59,15 +59,15 @@ func (c *auditPairsCmd) target(ctx context.Context, command *kong.Context) (audi
 		c.StepSize = 1e-9
 	}
 	shape := pairShape{individuals: c.N, features: c.D, pairs: c.PairCount}
-	classes, err := c.fromClasses()
-	if err != nil {
+	var err error
+	if shape.classes, err = c.fromClasses(command); err != nil {
 		return audit.Target{}, err
 	}
-	if classes {
+	if shape.classes {
 		if c.PairCount != 0 {
 			return audit.Target{}, badInput("--pairs is about pairs that are listed; leave it out with --tuple and --all-pairs")
 		}
-		plan, err := c.planOfTuples(command, shape)
+		plan, err := c.plan(shape)
 		if err != nil {
 			return audit.Target{}, err
 		}

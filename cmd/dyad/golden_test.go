@@ -28,6 +28,36 @@ func TestGoldenOutput(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	cases := goldenCases(schema)
+	for name, args := range cases {
+		if testing.Short() && strings.HasPrefix(name, "losses") {
+			continue // proofs: long, and on one goroutine
+		}
+		t.Run(name, func(t *testing.T) {
+			file := filepath.Join(golden, name+".golden")
+			code, out, errs := dyad(t, t.TempDir(), args...)
+			got := "exit " + string(rune('0'+code)) + "\n" + seconds.ReplaceAllString(out, "${1}some s") + errs
+			if *update {
+				if err := os.MkdirAll(golden, 0o755); err != nil {
+					t.Fatal(err)
+				}
+				if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatalf("%v; run go test ./cmd/dyad -run TestGoldenOutput -update", err)
+			}
+			if got != string(want) {
+				t.Errorf("dyad %s changed; if that is meant, run with -update\n--- want\n%s--- got\n%s", strings.Join(args, " "), want, got)
+			}
+		})
+	}
+}
+
+// goldenCases are the command lines whose output is kept, by name. schema is a schema file.
+func goldenCases(schema string) map[string][]string {
 	cases := map[string][]string{
 		"account-noise":        {"account", "--epsilon", "1", "--delta", "1e-5"},
 		"account-epsilon":      {"account", "--sigma", "50", "--steps", "100", "--delta", "1e-6"},
@@ -100,34 +130,10 @@ func TestGoldenOutput(t *testing.T) {
 			cases["algorithms-"+info.Name] = []string{"algorithms", info.Name}
 		}
 	}
-	for name, args := range cases {
-		if testing.Short() && strings.HasPrefix(name, "losses") {
-			continue // proofs: long, and on one goroutine
-		}
-		t.Run(name, func(t *testing.T) {
-			file := filepath.Join(golden, name+".golden")
-			code, out, errs := dyad(t, t.TempDir(), args...)
-			got := "exit " + string(rune('0'+code)) + "\n" + seconds.ReplaceAllString(out, "${1}some s") + errs
-			if *update {
-				if err := os.MkdirAll(golden, 0o755); err != nil {
-					t.Fatal(err)
-				}
-				if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatalf("%v; run go test ./cmd/dyad -run TestGoldenOutput -update", err)
-			}
-			if got != string(want) {
-				t.Errorf("dyad %s changed; if that is meant, run with -update\n--- want\n%s--- got\n%s", strings.Join(args, " "), want, got)
-			}
-		})
-	}
+	return cases
 }
 
-// paperDPGDC2 are plans of DPGDC2 as printed, T5 of privacy.md 9: for a loss with
+// paperDPGDC2 are plans of DPGDC2 as printed, those of docs/theory.md#dpgdc2: for a loss with
 // Dg = 2G its claim fails at the first three budgets; with the constants of the AUC
 // loss the same noise is enough.
 var paperDPGDC2 = map[string][]string{
@@ -147,7 +153,7 @@ func paperPlan(dg, epsilon, delta string) []string {
 
 // TestPaperModeOfDPGDC2 checks the verdicts of T5, which the golden files spell out.
 func TestPaperModeOfDPGDC2(t *testing.T) {
-	gives := map[string]float64{"generic-1-1e-6": 1.018, "generic-4-128": 4.64} // privacy.md 4.3: true epsilon 1.018 at (1, 1e-6)
+	gives := map[string]float64{"generic-1-1e-6": 1.018, "generic-4-128": 4.64} // docs/theory.md#dpgdc2: true epsilon 1.018 at (1, 1e-6)
 	for name, args := range paperDPGDC2 {
 		code, out, errs := dyad(t, t.TempDir(), append([]string{"--json"}, args...)...)
 		var r algorithms.Report

@@ -219,47 +219,12 @@ func hanging(text string) string {
 	return strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n", "\n"+strings.Repeat(" ", 10))
 }
 
-// localText is a protocol as aligned lines.
+// localText is the report of a protocol, and what it shuffled guarantees, if that is asked for.
 func localText(p *local.Plan, shuffled *privacy.Guarantee) string {
 	var b strings.Builder
-	line := func(label, format string, args ...any) {
-		fmt.Fprintf(&b, "%-11s %s\n", label, hanging(fmt.Sprintf(format, args...)))
-	}
-	trust := "messages are made private at the user; the server is not trusted"
-	switch p.Method {
-	case local.SGD, local.Curriculum:
-		trust = "the baseline without privacy"
-	case local.PrestigePrinted:
-		trust = "Algorithm 1 to the letter, without a guarantee"
-	}
-	line("method", "%s ([Han19]): %s", p.Method, trust)
-	line("users", "n = %d with one record each, visited once in each of %d epochs; d = %d features, ||x|| <= %g", p.Users, p.Epochs, p.Dim, p.FeatureNorm)
-	phi := p.Loss.Name()
-	if s, ok := p.Loss.(local.ScalarLoss); ok {
-		phi += ": " + s.Of.Text()
-	}
-	line("loss", "%s, u = y (w.x + b), b = %g; objective + lambda/2 ||w||^2, lambda = %g; ||w|| <= %g", phi, p.Bias, p.L2, p.Radius)
-	line("constants", "L = %.6g, norm of a decoded message B = %.6g", p.Lipschitz, p.EstimateNorm)
-	line("schedule", "steps %.6g/sqrt t, %d messages averaged in each", p.StepSize(1), p.Batch)
-	if p.Gradual() {
-		margins := fmt.Sprintf("margins of at least %.4g in the first epoch", p.ThresholdAt(1))
-		if p.Epochs > 2 {
-			margins += fmt.Sprintf(", %.4g in the second", p.ThresholdAt(2))
-		}
-		if p.Epochs > 1 {
-			margins += fmt.Sprintf(", %.4g in the last", p.ThresholdAt(p.Epochs))
-		}
-		line("curriculum", "%s", margins)
-	}
-	switch {
-	case p.Guarantee.Kind == privacy.LocalDP:
-		line("epsilon", "%.6g in one visit, %s for a user in all", p.Epsilon, privacy.FormatUp(p.Guarantee.Epsilon))
-	case p.Guarantee.Kind == privacy.LabelLDP:
-		line("epsilon", "%.6g for the one answer of a user", p.Epsilon)
-	}
-	line("guarantee", "%s", p.Guarantee.Report())
+	b.WriteString(p.Report().Text())
 	if shuffled != nil {
-		line("shuffled", "%s", shuffled.Report())
+		line(&b, "shuffled", "%s", hanging(shuffled.Report()))
 	}
 	return b.String()
 }

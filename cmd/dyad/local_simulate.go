@@ -134,7 +134,7 @@ func (c *localSimulateCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	shelf := a.newShelf(out, func(o *algorithms.Outcome) *model {
+	shelf := a.newShelf(out, func(o *algorithms.Result) *model {
 		m := localModel(r.plan, definition, data.Encoder, a.began, o.Weights, r.Visits, r.told(c, schema, o.Guarantee.Warnings))
 		m.DataID, m.Run = r.DataID, o.Run
 		return m
@@ -185,21 +185,19 @@ func (c *localSimulateCmd) Run(a *app) error {
 // job is the run of a plan: what leaves is one model, and with it lambda. All noise is the
 // users', drawn by their side of the protocol.
 func (c *localSimulateCmd) job(p *local.Plan, loss lossSpec) algorithms.Job {
-	j := algorithms.Job{
-		Algorithm: "local-" + p.Method.String(), Withholds: true, OwnNoise: true, Guarantee: p.Guarantee,
-		Objective: fmt.Sprintf("%s: %s %v, clip %v; lambda = %v of %v; radius = %v; bias = %v; %s of the iterates", loss.Name, loss.Formula, loss.Params, loss.Clip, p.L2, c.Grid, p.Radius, p.Bias, c.Iterate),
-	}
+	q := p.Plan
+	q.Objective = fmt.Sprintf("%s: %s %v, clip %v; lambda = %v of %v; radius = %v; bias = %v; %s of the iterates", loss.Name, loss.Formula, loss.Params, loss.Clip, p.L2, c.Grid, p.Radius, p.Bias, c.Iterate)
 	if p.Guarantee.Kind == privacy.None {
-		j.Events = []account.Event{account.NonPrivateEvent{}}
-		return j
+		q.Events = []account.Event{account.NonPrivateEvent{}}
+	} else {
+		if len(c.Grid) > 0 {
+			q.Guarantee = p.Choosing(local.Choice{Accuracies: make([]float64, len(c.Grid)), Folds: c.Folds})
+		}
+		q.Guarantee.Unit, q.Guarantee.Relation, q.Guarantee.Released = "one record", "replace-one", "the model of a simulation of all users"
+		q.Guarantee.Warnings = nil // told adds those of the protocol
+		q.Events = []account.Event{account.Repeat(account.PureEvent{Epsilon: privacy.BelowDecimal(p.Epsilon)}, p.Messages(len(c.Grid), c.Folds))}
 	}
-	if len(c.Grid) > 0 {
-		j.Guarantee = p.Choosing(local.Choice{Accuracies: make([]float64, len(c.Grid)), Folds: c.Folds})
-	}
-	j.Guarantee.Unit, j.Guarantee.Relation, j.Guarantee.Released = "one record", "replace-one", "the model of a simulation of all users"
-	j.Guarantee.Warnings = nil // told adds those of the protocol
-	j.Events = []account.Event{account.PureEvent{Epsilon: privacy.BelowDecimal(p.Epsilon), Count: p.Messages(len(c.Grid), c.Folds)}}
-	return j
+	return algorithms.Job{Plan: &q, Withholds: true, OwnNoise: true}
 }
 
 // simulate chooses lambda, if asked to, and runs all users and the server. What it puts into
@@ -329,20 +327,19 @@ func (r *localResult) evaluate(st *local.State, held *engine.Records) error {
 
 // localModel is the model file of a plan after so many visits.
 func localModel(p *local.Plan, loss lossSpec, e *dataset.Encoder, began time.Time, w []float64, visits int64, g privacy.Guarantee) *model {
+	r := algorithms.Report{Facts: p.Facts.Values(), Guarantee: g}
+	r.Add("steps", visits)
 	return &model{
 		Format: modelFormat, Version: version, Created: began,
 		Task: taskAUC, Loss: &loss, DataID: e.Schema().DataID, Features: e.FeatureNames(), Weights: w, Encoder: e, Guarantee: g,
-		Report: algorithms.Report{
-			Algorithm: "local-" + p.Method.String(), Paper: "Han et al. 2019", Mode: "local", Records: p.Users, Features: p.Dim, Norm: p.FeatureNorm,
-			Radius: p.Radius, L2: p.L2, Loss: p.Loss.Name(), Lipschitz: p.Lipschitz, Rule: "R/(lambda B sqrt t)", Steps: int(visits), Guarantee: g,
-		},
+		Report: r,
 	}
 }
 
 func (r *localResult) text() string {
 	var b strings.Builder
 	r.writeData(&b, fmt.Sprintf(": %d users, %d held out", r.Users, r.Heldout))
-	r.plan.Guarantee = r.Guarantee // with what the run added
+	r.plan.Restate(r.Guarantee) // with what the run added
 	b.WriteString(localText(r.plan, r.Shuffled))
 	if len(r.Choice) > 0 {
 		line(&b, "lambda", "%g, chosen by cross-validation; estimated accuracies %.4g", r.L2, r.Choice)

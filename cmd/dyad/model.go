@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"dyad/algorithms"
-	"dyad/algorithms/pairs"
 	"dyad/engine"
 	"dyad/engine/dataset"
 	"dyad/privacy"
@@ -34,9 +33,9 @@ type model struct {
 
 	// Pairs is the report of a run on labelled pairs; Report then has the fields
 	// that both share.
-	Pairs *pairs.Report `json:"pairs_report,omitempty"`
+	Pairs *algorithms.Report `json:"pairs_report,omitempty"`
 	// Tuples is that of a run on records with classes.
-	Tuples *pairs.TupleReport `json:"tuples_report,omitempty"`
+	Tuples *algorithms.Report `json:"tuples_report,omitempty"`
 	// PairLoss is the loss of a metric of either kind.
 	PairLoss *pairLoss `json:"pair_loss,omitempty"`
 

@@ -34,7 +34,7 @@ type onlineCmd struct {
 	L2         float64  `name:"l2" placeholder:"ALPHA" help:"Weight alpha of the term alpha/2 ||w||^2."`
 	Radius     float64  `positive:"" default:"1" placeholder:"R" help:"Radius of the ball that w lives in; public."`
 	PublicData bool     `help:"The records are public: nothing is charged, and every line has the AUC of the scores given before each label was used."`
-	Average    bool     `help:"Write the average of the iterates beside each release, at no further cost (online-to-batch)."`
+	Average    bool     `help:"Write the average of the iterates with each release, at no further cost (online-to-batch)."`
 	Out        string   `short:"o" placeholder:"FILE" help:"Model file for the last release, or the average with --average, written at the end of the run."`
 	Force      bool     `help:"Replace an existing model file; with --resume that of an earlier attempt at this run is replaced anyway."`
 	Regret     bool     `help:"With public records: end with the measured regret against the best fixed model, which is not private. Keeps all records in memory."`
@@ -46,7 +46,7 @@ type onlineCmd struct {
 // Help shows examples.
 func (onlineCmd) Help() string {
 	return `Writes JSON lines: first the guarantee of all releases together, then a model after every K records. A release is
-written after the state that holds it and a count of the releases, beside the ledger, are on disk: whatever copy of a state is
+written after the state that holds it and a count of the releases, next to the ledger, are on disk: whatever copy of a state is
 resumed, no release is drawn twice. A resumed stream first repeats the last release, which a crash may have kept from its reader. The charge is made when the first record arrives, for
 --records of them.
 
@@ -89,7 +89,7 @@ type online struct {
 	a       *app
 	schema  *dataset.Schema
 	encoder *dataset.Encoder
-	plan    *algorithms.StreamPlan
+	plan    *algorithms.Plan
 	public  bool
 	ledger  *ledger.Ledger
 	lock    *ledger.RunLock    // nil without a ledger
@@ -195,11 +195,8 @@ func (o *online) prepare() (err error) {
 	if o.DataID == "" {
 		o.DataID = o.schema.DataID
 	}
-	if o.plan, err = (streamRequest{
-		streamFlags: o.streamFlags, lossFlags: o.lossFlags, algorithm: o.Algorithm, mode: o.Mode, task: o.Task,
-		records: o.Records, features: o.encoder.Dim(), epsilon: o.Epsilon, delta: o.Delta, l2: o.L2, radius: o.Radius,
-		boundsFromData: o.schema.BoundsFromData, selectedByLabel: o.schema.SelectsByLabel(),
-	}).plan(); err != nil {
+	flags := planFlags{Algorithm: o.Algorithm, Mode: o.Mode, Task: o.Task, lossFlags: o.lossFlags, Epsilon: o.Epsilon, Delta: o.Delta, L2: &o.L2, Radius: o.Radius}
+	if o.plan, err = o.streamFlags.plan(flags, shapeOf(o.encoder, o.Records)); err != nil {
 		return err
 	}
 	problem := o.plan.Spec.Kernel.Problem()
@@ -231,8 +228,12 @@ func (o *online) release(records int, w []float64) onlineRelease {
 }
 
 func (o *online) announce(session *privacy.LiveSession) error {
+	noise := 0.0
+	if o.plan.Noise != nil {
+		noise = o.plan.Noise.NoiseNorm(1)
+	}
 	return o.line(onlineStart{
-		Algorithm: o.plan.Algorithm, Features: o.encoder.FeatureNames(), Noise: o.plan.Noise.Sigma, StepRule: o.plan.Rule,
+		Algorithm: o.plan.Algorithm, Features: o.encoder.FeatureNames(), Noise: noise, StepRule: o.plan.Schedule.Name,
 		Guarantee: o.guarantee(session.Receipt().Warnings), DataID: o.DataID, Run: o.stream.Run, Records: o.stream.Count(),
 	})
 }

@@ -39,8 +39,9 @@ func (o *online) count() error {
 
 // charge is what the ledger is told.
 func (o *online) charge() ledger.Charge {
-	g := o.plan.Guarantee
-	return ledger.Charge{DataID: o.DataID, Algorithm: o.plan.Algorithm, Events: o.plan.Events, Guarantee: g.String(), Unit: g.Unit, Relation: g.Relation, Released: g.Released, Counted: true}
+	c := o.plan.Charge(o.DataID)
+	c.Counted = true
+	return c
 }
 
 // openLedger opens the ledger of a private run.

@@ -74,7 +74,7 @@ func (r *streamRegret) take(x []float64, y float64) { r.x, r.y = append(r.x, x..
 func (r *streamRegret) update(w []float64) { r.played = append(r.played, w) }
 
 // measure is called after the last update.
-func (r *streamRegret) measure(ctx context.Context, p *algorithms.StreamPlan) (*regretReport, error) {
+func (r *streamRegret) measure(ctx context.Context, p *algorithms.Plan) (*regretReport, error) {
 	updates := len(r.played) - 1
 	n := r.burnIn + updates*r.batch // records of an unfinished batch met no model
 	records, err := engine.NewRecords(r.x[:n*r.d], r.y[:n], r.d, p.Spec.Kernel.Problem().Bounds)

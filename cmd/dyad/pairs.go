@@ -2,10 +2,8 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/alecthomas/kong"
 
@@ -56,13 +54,42 @@ type pairFlags struct {
 	tupleFlags
 }
 
-// shape is what is public about the pairs.
+// tupleFlags choose to learn from the classes of records instead of pairs.
+type tupleFlags struct {
+	Tuple       int     `positive:"" placeholder:"B" help:"Learn from the labels of the records, without pairs: every epoch draws disjoint tuples of this many records, by ids only."`
+	AllPairs    bool    `help:"Learn from the labels of the records by all their pairs in every epoch (contrastive); takes time by the square of the records."`
+	Temperature float64 `positive:"" default:"1" help:"Temperature of the softmax of npair; public."`
+}
+
+// fromClasses says that no pairs are asked for. Flags that are about pairs are then
+// refused.
+func (f pairFlags) fromClasses(command *kong.Context) (bool, error) {
+	classes := f.Tuple != 0 || f.AllPairs
+	if !classes && (f.Loss == lossTriplet || f.Loss == lossNPair) {
+		return false, badInput("%s compares the records of a tuple: draw tuples with --tuple, for example --tuple 4", f.Loss)
+	}
+	for _, given := range command.Path {
+		if f := given.Flag; classes && f != nil && !slices.Contains(tupleOptions, f.Name) {
+			return false, badInput("--%s is about pairs that are listed or drawn; leave it out with --tuple and --all-pairs", f.Name)
+		}
+	}
+	return classes, nil
+}
+
+// tupleOptions are the flags that have a meaning with --tuple and --all-pairs.
+var tupleOptions = []string{
+	"data", "schema", "look-alike-ids", "public-data", "out", "force", "data-id", "workers", "seed", "ledger", "resume", "checkpoint-every", "n", "d", "json", "quiet",
+	"loss", "margin", "temperature", "rows", "tuple", "all-pairs", "pair-seed", "mode", "epsilon", "delta", "noise", "batch", "epochs", "clip", "step-size",
+	"runs", "time", "confidence", "black-box", "plot",
+}
+
+// pairShape is what is public about the individuals and their pairs.
 type pairShape struct {
 	individuals, pairs, features int
+	classes                      bool             // instead of pairs
 	graph                        *pairgraph.Graph // of drawn pairs; nil for those of a file
-	selected                     bool             // records without one of the two labels were left out
-	boundsFromData               bool
-	identity                     string // see pairs.Spec
+	algorithms.Provenance
+	identity string // see pairs.Spec
 }
 
 // draw is the graph of pairs drawn among n individuals.
@@ -80,35 +107,69 @@ func (f pairFlags) draw(n int) (*pairgraph.Graph, error) {
 // plan builds the plan from public numbers.
 func (f pairFlags) plan(s pairShape) (*pairs.Plan, error) {
 	spec := pairs.Spec{
-		Individuals: s.individuals, Pairs: s.pairs, Dim: s.features, Rows: f.Rows, Kappa: f.Kappa,
-		Batch: f.Batch, Epochs: f.Epochs, Clip: f.Clip, Shrink: f.Shrink, StepSize: f.StepSize, PrintedSteps: f.PrintedSteps,
-		SelectedByLabel: s.selected, BoundsFromData: s.boundsFromData, LabelShare: f.LabelShare, ByClass: s.graph != nil, Identity: s.identity,
+		Individuals: s.individuals, Dim: s.features, Rows: f.Rows, Provenance: s.Provenance, Identity: s.identity,
+		Batch: f.Batch, Epochs: f.Epochs, Clip: f.Clip, StepSize: f.StepSize,
 	}
-	var errs [4]error
-	spec.Mode, errs[0] = algorithms.ParseMode(f.Mode)
-	spec.Unit, errs[1] = pairs.ParseUnit(f.Unit)
-	spec.Method, errs[2] = pairs.ParseMethod(f.Method)
-	spec.Sampling, errs[3] = pairs.ParseSampling(f.Sampling)
-	if err := errors.Join(errs[:]...); err != nil {
+	var err error
+	if spec.Mode, err = algorithms.ParseMode(f.Mode); err != nil {
 		return nil, asInput(err)
 	}
 	if f.Noise == "laplace" || f.Noise == "" && spec.Mode == algorithms.Paper {
 		spec.Noise = privacy.LaplaceNoise
 	}
-	var err error
-	if spec.Budget, err = f.budget(s.individuals, spec.Mode == algorithms.Paper || spec.Method != pairs.Gradients); err != nil {
+	if spec.Rows == 0 && f.Loss != lossBradleyTerry {
+		spec.Rows = min(16, s.features)
+	}
+	if s.classes {
+		err = f.addClasses(&spec)
+	} else {
+		err = f.addPairs(&spec, s)
+	}
+	if err != nil {
 		return nil, err
 	}
-	switch {
-	case f.Loss == lossBradleyTerry && (f.Rows > 1 || s.graph != nil):
-		return nil, badInput("bradley-terry learns one row of weights from preferences: give them with --pairs, without --rows and --density")
-	case f.Loss == lossBradleyTerry:
-		spec.Loss, spec.Rows = pairgraph.BradleyTerry{}, 1
+	if spec.Budget, err = f.budget(s.individuals, !s.classes && (spec.Mode == algorithms.Paper || spec.Method != pairs.Gradients)); err != nil {
+		return nil, err
+	}
+	spec.Bound = publicBound(spec.Norm(), s.features)
+	p, err := spec.Plan()
+	return p, asInput(err)
+}
+
+// addClasses adds what a training from classes needs.
+func (f pairFlags) addClasses(spec *pairs.Spec) error {
+	if spec.Tuple, spec.AllPairs = f.Tuple, f.AllPairs; !f.AllPairs {
+		spec.Seed = f.PairSeed
+	}
+	switch f.Loss {
+	case lossTriplet:
+		spec.Loss = pairgraph.Triplet{Margin: f.Margin}
+	case lossNPair:
+		spec.Loss = pairgraph.NPair{Temperature: f.Temperature}
+	case lossContrastive:
+		spec.Loss = pairgraph.MeanContrastive{Margin: f.Margin}
 	default:
-		spec.Loss = pairgraph.Contrastive{Margin: f.Margin}
-		if f.Rows == 0 {
-			spec.Rows = min(16, s.features)
+		return badInput("%s takes preferences from --pairs; with --tuple choose contrastive, triplet or npair", f.Loss)
+	}
+	return nil
+}
+
+// addPairs adds what a training on labelled pairs needs.
+func (f pairFlags) addPairs(spec *pairs.Spec, s pairShape) error {
+	spec.Pairs, spec.Kappa, spec.Shrink, spec.PrintedSteps, spec.LabelShare, spec.ByClass = s.pairs, f.Kappa, f.Shrink, f.PrintedSteps, f.LabelShare, s.graph != nil
+	var errs [3]error
+	spec.Unit, errs[0] = pairs.ParseUnit(f.Unit)
+	spec.Method, errs[1] = pairs.ParseMethod(f.Method)
+	spec.Sampling, errs[2] = pairs.ParseSampling(f.Sampling)
+	if err := errors.Join(errs[:]...); err != nil {
+		return asInput(err)
+	}
+	spec.Loss = pairgraph.Contrastive{Margin: f.Margin}
+	if f.Loss == lossBradleyTerry {
+		if f.Rows > 1 || s.graph != nil {
+			return badInput("bradley-terry learns one row of weights from preferences: give them with --pairs, without --rows and --density")
 		}
+		spec.Loss, spec.Rows = pairgraph.BradleyTerry{}, 1
 	}
 	if spec.Batch == 0 {
 		if spec.Batch = 50; spec.Mode != algorithms.Paper {
@@ -118,9 +179,7 @@ func (f pairFlags) plan(s pairShape) (*pairs.Plan, error) {
 	if spec.Kappa == 0 {
 		spec.Kappa = f.defaultKappa(spec.Unit, s.graph)
 	}
-	spec.Bound = publicBound(spec.Norm(), s.features)
-	p, err := spec.Plan()
-	return p, asInput(err)
+	return nil
 }
 
 // budget is what n individuals spend; pure says that only delta = 0 is possible.
@@ -185,19 +244,15 @@ Examples:
 // Run prints the report.
 func (c *pairsPlanCmd) Run(a *app, command *kong.Context) error {
 	s := pairShape{individuals: c.N, pairs: c.PairCount, features: c.D, identity: c.identity()}
+	var err error
+	if s.classes, err = c.fromClasses(command); err != nil {
+		return err
+	}
 	if c.Schema != "" {
 		if c.D != 0 {
 			return badInput("-d and --schema both give the number of features; leave one out")
 		}
-		load := dataset.LoadUnlabelledSchema
-		classes, err := c.fromClasses()
-		if err != nil {
-			return err
-		}
-		if classes = classes || c.Density != 0; classes {
-			load = dataset.LoadSchema
-		}
-		schema, err := load(c.Schema)
+		schema, err := c.loadSchema(c.Schema)
 		if err != nil {
 			return asInput(err)
 		}
@@ -205,223 +260,42 @@ func (c *pairsPlanCmd) Run(a *app, command *kong.Context) error {
 		if err != nil {
 			return asInput(err)
 		}
-		s.features, s.boundsFromData = e.Dim(), schema.BoundsFromData
-		s.selected = classes && schema.SelectsByLabel()
+		s.features, s.Provenance = e.Dim(), c.provenance(schema)
 	}
 	if s.features < 1 {
 		return badInput("give the number of features with -d, or a --schema")
 	}
-	if classes, err := c.fromClasses(); err != nil {
-		return err
-	} else if classes {
-		return c.planTuples(a, command, s)
-	}
-	if (c.PairCount != 0) == (c.Density != 0) {
+	if !s.classes && (c.PairCount != 0) == (c.Density != 0) {
 		return badInput("give the number of pairs with --pairs, or their number per individual with --density; one of the two; or learn from classes with --tuple or --all-pairs")
 	}
 	if c.Density != 0 {
-		g, err := c.draw(c.N)
-		if err != nil {
+		if s.graph, err = c.draw(c.N); err != nil {
 			return err
 		}
-		s.pairs, s.graph = len(g.Pairs()), g
+		s.pairs = len(s.graph.Pairs())
 	}
 	p, err := c.plan(s)
 	if err != nil {
 		return err
 	}
-	r := p.Report()
-	return a.emit(r, r.Text()+"nothing     was charged or read: this is a plan\n")
+	return a.emitPlan(&p.Plan)
 }
 
-// identityFlag says who is one individual.
-type identityFlag struct {
-	LookAlikeIDs string `name:"look-alike-ids" default:"refuse" enum:"refuse,allow" help:"Ids of records that differ only in case, white space, quotes, invisible characters or forms of the same letters. refuse: they may be one individual; allow: they are different ones."`
+// labelled says that the labels of records are those that pairs or tuples compare.
+func (f pairFlags) labelled() bool { return f.Density != 0 || f.Tuple != 0 || f.AllPairs }
+
+// loadSchema reads a schema, which has a label column if that is needed: pairs of a file
+// have labels of their own.
+func (f pairFlags) loadSchema(file string) (*dataset.Schema, error) {
+	if f.labelled() {
+		return dataset.LoadSchema(file)
+	}
+	return dataset.LoadUnlabelledSchema(file)
 }
 
-// pairSource says where labelled pairs come from.
-type pairSource struct {
-	Data        string   `required:"" placeholder:"FILE" help:"Records of the individuals, in any format of data files."`
-	Schema      string   `required:"" placeholder:"FILE" help:"Schema of the records; for --pairs one of its columns has role id, and no label column is needed."`
-	Pairs       string   `placeholder:"FILE" help:"Labelled pairs: CSV with a header, or Parquet, with the columns first, second and label."`
-	PairColumns []string `placeholder:"A,B,L" help:"Names of these three columns in the file."`
-	LabelValues []string `placeholder:"V,W" help:"The two values of a pair's label. Default: dissimilar,similar; for preferences first,second, the one that is preferred, and without a label column it is the first."`
-	PublicData  bool     `help:"Records and pairs are public: nothing is charged, and the report says so."`
-	identityFlag
-}
-
-// pairData are records and their labelled pairs.
-type pairData struct {
-	records *dataset.Dataset
-	graph   *pairgraph.Graph
-	labels  []bool
-	classes []bool // of the individuals, if pairs were drawn
-	dropped int    // pairs of the file above the cap
-	// identity is that of pairs.Spec.
-	identity string
-}
-
-// load reads the records, and reads or draws their pairs.
-func (s pairSource) load(a *app, f pairFlags) (*pairData, error) {
-	if (s.Pairs != "") == (f.Density != 0) {
-		return nil, badInput("name a file of pairs with --pairs, or draw pairs with --density and --degree-cap; one of the two; or learn from classes with --tuple or --all-pairs")
-	}
-	load := dataset.LoadUnlabelledSchema // the pairs have the labels
-	if f.Density != 0 {
-		load = dataset.LoadSchema
-	}
-	schema, err := load(s.Schema)
-	if err != nil {
-		return nil, asInput(err)
-	}
-	options := dataset.Options{KeepIDs: true, Labels: dataset.LabelsIgnored}
-	if f.Density != 0 {
-		options.Labels = dataset.LabelsRequired
-	}
-	d := &pairData{}
-	if d.records, err = a.readTraining(s.Data, schema, options, s.PublicData); err != nil {
-		return nil, err
-	}
-	d.identity = s.identity()
-	if f.Density != 0 {
-		return d, s.drawn(d, f)
-	}
-	return d, s.read(d, f)
-}
-
-// drawn pairs individuals by the order of their ids, or by that of the file without ids.
-func (s pairSource) drawn(d *pairData, f pairFlags) error {
-	r := d.records.Records
-	if d.records.Schema().IsGraded() {
-		return badInput("drawn pairs compare two classes, and the labels of this schema are graded")
-	}
-	order, err := s.orderOfIDs(d.records)
-	if err != nil {
-		return err
-	}
-	g, err := f.draw(r.Len())
-	if err != nil {
-		return err
-	}
-	drawn := make([]pairgraph.Pair, len(g.Pairs()))
-	for i, p := range g.Pairs() {
-		drawn[i] = pairgraph.Pair{A: order[p.A], B: order[p.B]}
-	}
-	if d.graph, err = pairgraph.New(r.Len(), drawn); err != nil {
-		return err
-	}
-	d.classes = make([]bool, r.Len())
-	for v := range d.classes {
-		d.classes[v] = r.Label(v) > 0
-	}
-	d.labels = make([]bool, len(drawn))
-	for i, p := range drawn {
-		d.labels[i] = d.classes[p.A] != d.classes[p.B]
-	}
-	return nil
-}
-
-// read takes the pairs of a file.
-func (s pairSource) read(d *pairData, f pairFlags) error {
-	if d.records.IDs == nil {
-		return badInput("%s: no column has role id, by which --pairs names the individuals; give one this role", s.Schema)
-	}
-	o := dataset.PairOptions{True: "dissimilar", False: "similar"}
-	if f.Loss == lossBradleyTerry {
-		o = dataset.PairOptions{True: "first", False: "second", Oriented: true}
-	}
-	switch len(s.LabelValues) {
-	case 0:
-	case 2:
-		o.True, o.False = s.LabelValues[0], s.LabelValues[1]
-	default:
-		return badInput("--label-values has %d values, want 2", len(s.LabelValues))
-	}
-	switch len(s.PairColumns) {
-	case 0:
-	case 3:
-		o.Columns = dataset.PairColumns{First: s.PairColumns[0], Second: s.PairColumns[1], Label: s.PairColumns[2]}
-	default:
-		return badInput("--pair-columns has %d names, want 3", len(s.PairColumns))
-	}
-	o.LookAlikes = dataset.LookAlikes(s.LookAlikeIDs)
-	list, err := dataset.LoadPairs(s.Pairs, d.records.IDs, s.Data, idColumn(d.records), o)
-	if err != nil {
-		return asInput(err)
-	}
-	all := make([]pairgraph.Pair, len(list))
-	d.labels = make([]bool, len(list))
-	for i, p := range list {
-		all[i], d.labels[i] = pairgraph.Pair{A: p.A, B: p.B}, p.Label
-	}
-	n := d.records.Records.Len()
-	if d.graph, err = pairgraph.New(n, all); err != nil || f.DegreeCap == 0 {
-		return err
-	}
-	keep := d.graph.Capped(f.DegreeCap)
-	d.dropped = len(all) - len(keep)
-	for to, from := range keep {
-		all[to], d.labels[to] = all[from], d.labels[from]
-	}
-	d.labels = d.labels[:len(keep)]
-	d.graph, err = pairgraph.New(n, all[:len(keep)])
-	return err
-}
-
-// shape is what is public about d.
-func (d *pairData) shape() pairShape {
-	schema := d.records.Schema()
-	s := pairShape{individuals: d.graph.Len(), pairs: len(d.graph.Pairs()), features: d.records.Encoder.Dim(), boundsFromData: schema.BoundsFromData, identity: d.identity}
-	if d.classes != nil {
-		s.graph, s.selected = d.graph, schema.SelectsByLabel()
-	}
-	return s
-}
-
-// engineData are the data in the norm of a plan.
-func (d *pairData) engineData(p *pairs.Plan) (*pairgraph.Data, error) {
-	r := d.records.Records
-	x := make([]float64, r.Len()*r.Dim())
-	for i := range r.Len() {
-		r.Row(i, x[i*r.Dim():(i+1)*r.Dim()])
-	}
-	data, err := pairgraph.NewData(x, r.Dim(), p.Spec.Norm(), p.Spec.Bound, d.graph, d.labels)
-	if err != nil {
-		return nil, fmt.Errorf("pairs: %w", err)
-	}
-	return data, nil
-}
-
-// orderOfIDs are the rows in the order of their ids, or of the file without ids.
-func (s pairSource) orderOfIDs(d *dataset.Dataset) ([]int32, error) {
-	order := make([]int32, d.Records.Len())
-	for i := range order {
-		order[i] = int32(i)
-	}
-	if d.IDs == nil {
-		return order, nil
-	}
-	if err := dataset.CheckIDs(d.IDs, s.Data, idColumn(d), dataset.LookAlikes(s.LookAlikeIDs)); err != nil {
-		return nil, asInput(err)
-	}
-	slices.SortFunc(order, func(a, b int32) int { return strings.Compare(d.IDs[a], d.IDs[b]) })
-	return order, nil
-}
-
-// identity is the assumption of the guarantee about who is one individual.
-func (f identityFlag) identity() string {
-	if f.LookAlikeIDs == string(dataset.AllowLookAlikes) {
-		return "ids that differ in a byte are different individuals, also those that look alike (--look-alike-ids allow)"
-	}
-	return "every record is a different individual: ids, if records have them, differ after NFKC, case folding and removal of invisible characters, quotes and white space around them"
-}
-
-// idColumn is the name of the column with ids, "" without one.
-func idColumn(d *dataset.Dataset) string {
-	for _, c := range d.Schema().Columns {
-		if c.Role == dataset.RoleID {
-			return c.Name
-		}
-	}
-	return ""
+// provenance is that of the records of a schema; pairs of a file leave nobody out.
+func (f pairFlags) provenance(s *dataset.Schema) algorithms.Provenance {
+	p := provenance(s)
+	p.SelectedByLabel = p.SelectedByLabel && f.labelled()
+	return p
 }

@@ -47,7 +47,7 @@ type pairsInspectResult struct {
 
 // Run describes the pairs.
 func (c *pairsInspectCmd) Run(a *app) error {
-	d, err := c.load(a, pairFlags{Loss: c.Loss, DegreeCap: c.DegreeCap, Density: c.Density, PairSeed: c.PairSeed})
+	d, err := c.load(a, pairFlags{Loss: c.Loss, DegreeCap: c.DegreeCap, Density: c.Density, PairSeed: c.PairSeed}, false)
 	if err != nil {
 		return err
 	}
@@ -91,22 +91,19 @@ func (r *pairsInspectResult) text() string {
 	if !r.Public {
 		b.WriteString(privateFigures)
 	}
-	line := func(label, format string, args ...any) {
-		fmt.Fprintf(&b, "%-8s %s\n", label, fmt.Sprintf(format, args...))
-	}
-	line("pairs", "%d pairs of %d individuals, %d of them in none", r.Pairs, r.Individuals, r.Unpaired)
+	line(&b, "pairs", "%d pairs of %d individuals, %d of them in none", r.Pairs, r.Individuals, r.Unpaired)
 	if r.Dropped > 0 {
-		line("", "%d more were dropped by the degree cap", r.Dropped)
+		line(&b, "", "%d more were dropped by the degree cap", r.Dropped)
 	}
-	line("labels", "%d dissimilar (or first preferred), %d similar (or second)", r.LabelTrue, r.Pairs-r.LabelTrue)
-	line("degrees", "smallest %d, quartiles %d, %d and %d, largest %d", r.Degrees[0], r.Degrees[1], r.Degrees[2], r.Degrees[3], r.Degrees[4])
+	line(&b, "labels", "%d dissimilar (or first preferred), %d similar (or second)", r.LabelTrue, r.Pairs-r.LabelTrue)
+	line(&b, "degrees", "smallest %d, quartiles %d, %d and %d, largest %d", r.Degrees[0], r.Degrees[1], r.Degrees[2], r.Degrees[3], r.Degrees[4])
 	kappa := fmt.Sprintf("not computed for more than %d pairs", pairgraph.MaxExactPairs)
 	if r.Kappa != nil {
 		kappa = fmt.Sprint(*r.Kappa)
 	}
-	line("kappa", "%s; kappa' = %d, for intransitive relationships kappa = %d", kappa, r.KappaBound, r.KappaIntransitive)
+	line(&b, "kappa", "%s; kappa' = %d, for intransitive relationships kappa = %d", kappa, r.KappaBound, r.KappaIntransitive)
 	if r.KappaWarning != "" {
-		line("warning", "%s", r.KappaWarning)
+		line(&b, "warning", "%s", r.KappaWarning)
 	}
 	return b.String()
 }

@@ -51,10 +51,15 @@ func (l pairLoss) mean(metric []float64, r *engine.Records) (float64, string, er
 	for i := range order {
 		order[i] = int32(i)
 	}
-	data, classes, err := inOrder(r, order, pairgraph.L2, publicBound(pairgraph.L2, r.Dim()))
+	none, err := pairgraph.New(r.Len(), nil)
 	if err != nil {
 		return 0, "", err
 	}
+	data, err := individuals(r, order, pairgraph.L2, publicBound(pairgraph.L2, r.Dim()), none, nil)
+	if err != nil {
+		return 0, "", err
+	}
+	classes := classesOf(r, order)
 	if l.Name == lossContrastive {
 		all, err := pairgraph.NewAllPairs(data, classes, pairgraph.Contrastive{Margin: l.Margin}, factor.Rank, 1)
 		if err != nil {

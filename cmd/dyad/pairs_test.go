@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"dyad/algorithms/pairs"
+	"dyad/algorithms"
 )
 
 // people writes records with ids and no labels, pairs that differ in the first
@@ -92,7 +92,7 @@ func TestPreferencesRoad(t *testing.T) {
 		t.Fatalf("exit %d, %v: %s%s", code, err, out, errs)
 	}
 	m, err := readModel(filepath.Join(dir, "pairs.json"))
-	if err != nil || m.Pairs == nil || m.Pairs.Kappa != 2 || m.Guarantee.Epsilon != r.Guarantee.Epsilon {
+	if err != nil || m.Pairs == nil || m.Pairs.Number("kappa") != 2 || m.Guarantee.Epsilon != r.Guarantee.Epsilon {
 		t.Errorf("the model lacks its report: %v", err)
 	}
 }
@@ -109,7 +109,7 @@ func TestPairsPlanIsTheReportOfTrain(t *testing.T) {
 	}
 	for _, unit := range []string{"individual", "group"} {
 		code, out, errs = dyad(t, dir, append([]string{"--json", "pairs", "plan", "-n", "200", "--schema", "patients.yaml", "--unit", unit}, flags...)...)
-		var plan pairs.Report
+		var plan algorithms.Report
 		if err := json.Unmarshal([]byte(out), &plan); code != exitOK || err != nil {
 			t.Fatalf("exit %d, %v: %s", code, err, errs)
 		}
@@ -230,7 +230,7 @@ func TestPairsInspect(t *testing.T) {
 	people(t, dir)
 	inspect := []string{"pairs", "inspect", "--data", "people.csv", "--schema", "people.yaml", "--pairs", "pairs.csv"}
 	code, out, errs := dyad(t, dir, inspect...)
-	for _, want := range []string{"60 pairs of 60 individuals", "PRIVATE", "must not set the noise", "kappa    2; kappa' = 2"} {
+	for _, want := range []string{"60 pairs of 60 individuals", "PRIVATE", "must not set the noise", "kappa       2; kappa' = 2"} {
 		if code != exitOK || !strings.Contains(out, want) { // i to i + 7 mod 60 is one cycle
 			t.Errorf("exit %d: the output lacks %q: %s%s", code, want, out, errs)
 		}

@@ -10,7 +10,6 @@ import (
 	"dyad/algorithms"
 	"dyad/algorithms/pairs"
 	"dyad/engine/cuda"
-	"dyad/engine/pairgraph"
 )
 
 type pairsTrainCmd struct {
@@ -45,17 +44,16 @@ Examples:
 
 type pairsTrainResult struct {
 	runOutcome
-	Pairs   string       `json:"pairs"`
-	Dropped int          `json:"pairs_above_the_cap,omitempty"`
-	Report  pairs.Report `json:"report"`
+	Pairs   *string           `json:"pairs,omitempty"` // of labelled pairs: their file, "" if they were drawn
+	Dropped int               `json:"pairs_above_the_cap,omitempty"`
+	Report  algorithms.Report `json:"report"`
 }
 
 // Run trains a model.
 func (c *pairsTrainCmd) Run(a *app, command *kong.Context) error {
-	if classes, err := c.fromClasses(); err != nil {
+	classes, err := c.fromClasses(command)
+	if err != nil {
 		return err
-	} else if classes {
-		return c.trainTuples(a, command)
 	}
 	out, err := newOutput(c.Out, c.Force, c.Data, c.Schema, c.pairSource.Pairs, c.Ledger)
 	if err != nil {
@@ -64,11 +62,11 @@ func (c *pairsTrainCmd) Run(a *app, command *kong.Context) error {
 	if done, err := c.republish(a, out, &runOutcome{Data: c.Data, Public: c.PublicData}); done || err != nil {
 		return err
 	}
-	d, err := c.load(a, c.pairFlags)
+	d, err := c.load(a, c.pairFlags, classes)
 	if err != nil {
 		return err
 	}
-	plan, err := c.plan(d.shape())
+	plan, err := c.plan(d.shape)
 	if err != nil {
 		return err
 	}
@@ -76,36 +74,32 @@ func (c *pairsTrainCmd) Run(a *app, command *kong.Context) error {
 	if err != nil {
 		return err
 	}
-	if largest := d.graph.MaxDegree(); plan.Spec.Unit == pairs.Individual && plan.Spec.Mode != algorithms.NonPrivate && largest > plan.Spec.Kappa {
+	if !classes && plan.Spec.Unit == pairs.Individual && plan.Mode != algorithms.NonPrivate && d.graph.MaxDegree() > plan.Spec.Kappa {
 		return badInput("%s: an individual is in more than --kappa %d pairs; cap them with --degree-cap, or plan for a larger kappa", c.pairSource.Pairs, plan.Spec.Kappa)
 	}
-	done, err := c.openDevice(c.Workers, cuda.AutoPrecision)
-	if err != nil {
-		return err
-	}
-	defer done()
-	c.noteDevice(a, nil)
+	options := pairs.Options{Workers: c.Workers}
 	schema := d.records.Schema()
-	result := pairsTrainResult{Pairs: c.pairSource.Pairs, Dropped: d.dropped, runOutcome: runOutcome{Data: c.Data, DataID: schema.DataID, Public: c.PublicData || schema.Public}}
-	result.Report = plan.Report()
+	result := pairsTrainResult{Dropped: d.dropped, Report: plan.Report(), runOutcome: runOutcome{Data: c.Data, DataID: schema.DataID, Public: c.PublicData || schema.Public}}
+	if !classes {
+		done, err := c.openDevice(c.Workers, cuda.AutoPrecision)
+		if err != nil {
+			return err
+		}
+		defer done()
+		c.noteDevice(a, nil)
+		options.Engine, result.Pairs = c.pairEngine(c.Workers), &c.pairSource.Pairs
+	}
 	var m *model
-	shelf := a.newShelf(out, func(o *algorithms.Outcome) *model {
+	shelf := a.newShelf(out, func(o *algorithms.Result) *model {
 		result.ran(o.Guarantee, o.Run, 0)
 		result.Report.Guarantee = o.Guarantee
 		m = pairModel(d, plan, &result, a.began, o.Weights)
 		return m
 	})
-	how, err := c.execution(a, &result.runOutcome, shelf, c.Checkpoint, c.Data, c.pairSource.Pairs)
-	if err != nil {
+	if options.Options, err = c.execution(a, &result.runOutcome, shelf, c.Checkpoint, c.Data, c.pairSource.Pairs); err != nil {
 		return err
 	}
-	options := pairs.Options{Options: how, Engine: c.pairEngine(c.Workers)}
-	var run *pairs.Result
-	if d.classes != nil {
-		run, err = pairs.RunByClass(a.ctx, data, d.classes, plan, options)
-	} else {
-		run, err = pairs.Run(a.ctx, data, plan, options)
-	}
+	run, err := pairs.Run(a.ctx, data, d.classes, plan, options)
 	if err != nil {
 		return a.charged(err)
 	}
@@ -113,14 +107,14 @@ func (c *pairsTrainCmd) Run(a *app, command *kong.Context) error {
 	result.ran(run.Guarantee, run.Run, run.Seconds)
 	result.Report.Guarantee = run.Guarantee
 	var away error
-	if result.Model, away = shelf.saved(run.W, run.Guarantee, run.Run); away != nil && !errors.Is(away, errElsewhere) {
+	if result.Model, away = shelf.saved(run.Weights, run.Guarantee, run.Run); away != nil && !errors.Is(away, errElsewhere) {
 		return away
 	}
 	if err := result.spent(options.Ledger, plan.Spec.Budget.Delta, d.graph.Len()); err != nil {
 		return errors.Join(away, err)
 	}
 	if m == nil { // no --out
-		m = pairModel(d, plan, &result, a.began, run.W)
+		m = pairModel(d, plan, &result, a.began, run.Weights)
 	}
 	err = a.emit(result, result.text(m.Task))
 	a.at("reported")
@@ -136,32 +130,48 @@ func (a *app) noteRestored(run string, batches, of int) {
 // pairModel is the model file: weights of scores as they are, and of a metric
 // the coordinates of W^T W, whose distances are those of W x.
 func pairModel(d *pairData, p *pairs.Plan, r *pairsTrainResult, began time.Time, w []float64) *model {
-	task, dim := taskAUC, p.Spec.Dim
-	var loss *pairLoss
-	if l, ok := p.Spec.Loss.(pairgraph.Contrastive); ok {
-		task, loss = taskMetric, &pairLoss{Name: l.Name(), Margin: l.Margin}
-		w = metricOf(w, p.Spec.Rows, dim)
-	}
-	return &model{
+	s := p.Spec
+	var f algorithms.Facts
+	f.Add("algorithm", p.Algorithm)
+	f.AddSome("paper", r.Report.Word("paper"))
+	f.Add("mode", p.Mode.String())
+	f.Add("records", s.Individuals)
+	f.Add("features", s.Dim)
+	f.Add("norm_bound", 1)
+	f.Add("loss", s.Loss.Name())
+	f.Add("schedule", s.StepRule())
+	f.Add("steps", p.Batches*s.Epochs)
+	f.AddSome("noise", r.Report.Word("noise"))
+	m := &model{
 		Format: modelFormat, Version: version, Created: began,
-		Task: task, DataID: r.DataID, Run: r.Run,
+		Task: taskAUC, DataID: r.DataID, Run: r.Run,
 		Features: d.records.Encoder.FeatureNames(), Weights: w, Encoder: d.records.Encoder,
-		Report: algorithms.Report{
-			Algorithm: p.Algorithm(), Paper: r.Report.Paper, Mode: r.Report.Mode, Records: p.Spec.Individuals, Features: dim,
-			Norm: 1, Loss: r.Report.Loss, Rule: r.Report.StepRule, Steps: p.Batches * p.Spec.Epochs, Noise: r.Report.Noise,
-			Events: r.Report.Events, Guarantee: r.Guarantee,
-		},
-		Pairs: &r.Report, PairLoss: loss, Guarantee: r.Guarantee,
+		Report: algorithms.Report{Facts: f, Events: r.Report.Events, Guarantee: r.Guarantee}, Guarantee: r.Guarantee,
 	}
+	if s.Loss.Name() != lossBradleyTerry {
+		m.Task, m.Weights, m.PairLoss = taskMetric, metricOf(w, s.Rows, s.Dim), &pairLoss{Name: s.Loss.Name(), Tuple: s.Tuple}
+		if name, value := s.Loss.Parameter(); name == "temperature" {
+			m.PairLoss.Temperature = value
+		} else {
+			m.PairLoss.Margin = value
+		}
+	}
+	if m.Pairs = &r.Report; r.Pairs == nil {
+		m.Pairs, m.Tuples = nil, &r.Report
+	}
+	return m
 }
 
 func (r *pairsTrainResult) text(task string) string {
 	var b strings.Builder
-	from := ", pairs drawn by ids"
-	if r.Pairs != "" {
-		from = ", pairs of " + r.Pairs
+	switch {
+	case r.Pairs == nil:
+		r.writeData(&b, ", classes of the records")
+	case *r.Pairs == "":
+		r.writeData(&b, ", pairs drawn by ids")
+	default:
+		r.writeData(&b, ", pairs of "+*r.Pairs)
 	}
-	r.writeData(&b, from)
 	if r.Dropped > 0 {
 		line(&b, "", "pairs above the degree cap were dropped")
 	}

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"dyad/algorithms/pairs"
+	"dyad/algorithms"
 	"dyad/engine"
 	"dyad/engine/dataset"
 	"dyad/engine/metrics"
@@ -20,6 +20,9 @@ func tuplesTrain(more ...string) []string {
 // The plan needs no data and is the report of the run, which is charged once; the model
 // serves transform and evaluate.
 func TestTuplesRoad(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	for name, flags := range map[string][]string{
 		"triplet":     {"--tuple", "4", "--loss", "triplet", "--epsilon", "2"},
 		"npair":       {"--tuple", "6", "--loss", "npair", "--delta", "0"},
@@ -28,7 +31,7 @@ func TestTuplesRoad(t *testing.T) {
 	} {
 		dir := clinic(t, 200)
 		code, out, errs := dyad(t, dir, append([]string{"--json"}, tuplesTrain(append(flags, "--out", "m.json")...)...)...)
-		var train tuplesTrainResult
+		var train pairsTrainResult
 		if err := json.Unmarshal([]byte(out), &train); code != exitOK || err != nil {
 			t.Fatalf("%s: exit %d, %v: %s", name, code, err, errs)
 		}
@@ -36,7 +39,7 @@ func TestTuplesRoad(t *testing.T) {
 			t.Errorf("%s: %+v", name, train)
 		}
 		code, out, errs = dyad(t, dir, append([]string{"--json", "pairs", "plan", "-n", "200", "--schema", "patients.yaml"}, flags...)...)
-		var plan pairs.TupleReport
+		var plan algorithms.Report
 		if err := json.Unmarshal([]byte(out), &plan); code != exitOK || err != nil {
 			t.Fatalf("%s: exit %d, %v: %s", name, code, err, errs)
 		}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"dyad/algorithms"
 	"dyad/engine/dataset"
 )
 
@@ -71,13 +72,23 @@ func (c *planCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
+	return a.emitPlan(p)
+}
+
+// emitPlan prints the report of a plan.
+func (a *app) emitPlan(p *algorithms.Plan) error {
 	r := p.Report()
 	return a.emit(r, r.Text()+"nothing     was charged or read: this is a plan\n")
 }
 
+// provenance is what a schema says of where its records come from.
+func provenance(s *dataset.Schema) algorithms.Provenance {
+	return algorithms.Provenance{BoundsFromData: s.BoundsFromData, SelectedByLabel: s.SelectsByLabel()}
+}
+
 // shapeOf is what an encoder makes public about n records.
 func shapeOf(e *dataset.Encoder, n int) dataShape {
-	s := dataShape{n: n, d: e.Dim(), boundsFromData: e.Schema().BoundsFromData, selectedByLabel: e.Schema().SelectsByLabel(), labelValues: e.LabelValues()}
+	s := dataShape{n: n, d: e.Dim(), Provenance: provenance(e.Schema()), labelValues: e.LabelValues()}
 	if nz := e.NonZerosPerRow(); nz < s.d {
 		s.nonZeros = nz
 	}

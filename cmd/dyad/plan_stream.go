@@ -1,10 +1,11 @@
 package main
 
 import (
+	"cmp"
+
 	"dyad/algorithms"
 	"dyad/engine"
 	"dyad/engine/cpu"
-	"dyad/privacy"
 )
 
 // defaultBuffer is the default of --buffer.
@@ -20,26 +21,13 @@ type streamFlags struct {
 	Secret    bool `name:"secret-state" help:"Keep a noiseless iterate in the state, to be kept as private as the records, and release noisy copies. Needs --every 1 --buffer 0."`
 }
 
-// streamRequest is all that a plan of an online algorithm depends on.
-type streamRequest struct {
-	streamFlags
-	lossFlags
-	algorithm, mode, task string
-	records, features     int
-	epsilon               float64
-	delta                 *float64 // nil: the default
-	l2, radius            float64
-	boundsFromData        bool
-	selectedByLabel       bool
-}
-
-// plan builds the plan; an option that an algorithm does not have is an error.
-func (r streamRequest) plan() (*algorithms.StreamPlan, error) {
-	mode, err := algorithms.ParseMode(r.mode)
+// plan builds the plan of an online algorithm; an option that it does not have is an error.
+func (f streamFlags) plan(p planFlags, s dataShape) (*algorithms.Plan, error) {
+	mode, err := algorithms.ParseMode(p.Mode)
 	if err != nil {
 		return nil, asInput(err)
 	}
-	name := r.algorithm
+	name := p.Algorithm
 	if name == "" {
 		name = "onpairc"
 		if mode == algorithms.NonPrivate {
@@ -50,7 +38,7 @@ func (r streamRequest) plan() (*algorithms.StreamPlan, error) {
 	if err != nil {
 		return nil, asInput(err)
 	}
-	if r.Secret {
+	if f.Secret {
 		switch a.(type) {
 		case algorithms.OnPairC:
 			a = algorithms.OnPairC{Reading: algorithms.SecretState}
@@ -60,25 +48,23 @@ func (r streamRequest) plan() (*algorithms.StreamPlan, error) {
 			return nil, badInput("%s does not take --secret-state", name)
 		}
 	}
-	budget := privacy.Budget{Epsilon: r.epsilon, Delta: privacy.DefaultDelta(max(r.records, 2))}
-	if r.delta != nil {
-		budget.Delta = *r.delta
-	}
-	loss, err := r.loss(r.task)
+	loss, err := p.loss(p.Task)
 	if err != nil {
 		return nil, err
 	}
-	spec, err := algorithms.NewStreamSpec(cpu.Backend{}, engine.Problem{
-		N: 2, D: r.features, Bounds: engine.UnitBounds(), Loss: loss, Radius: r.radius,
-	}, algorithms.StreamOptions{
-		Horizon: r.records, Batch: r.Every, Buffer: r.Buffer, Reservoir: r.Reservoir, PerClass: r.PerClass, BurnIn: r.BurnIn,
-	}, r.l2, budget, mode)
+	problem := engine.Problem{N: 2, D: s.d, Bounds: engine.UnitBounds(), Loss: loss, Radius: cmp.Or(p.Radius, onlineRadius)}
+	options := algorithms.StreamOptions{Horizon: s.n, Batch: f.Every, Buffer: f.Buffer, Reservoir: f.Reservoir, PerClass: f.PerClass, BurnIn: f.BurnIn}
+	l2 := 0.0
+	if p.L2 != nil {
+		l2 = *p.L2
+	}
+	spec, err := algorithms.NewStreamSpec(cpu.Backend{}, problem, options, l2, p.budget(s.n), mode)
 	if err != nil {
 		return nil, asInput(err)
 	}
-	spec.BoundsFromData, spec.SelectedByLabel = r.boundsFromData, r.selectedByLabel
-	p, err := a.Plan(spec)
-	return p, asInput(err)
+	spec.Provenance = s.Provenance
+	plan, err := a.Plan(spec)
+	return plan, asInput(err)
 }
 
 // streams prints the plan of an online algorithm, if that is asked for.
@@ -92,23 +78,11 @@ func (c *planCmd) streams(a *app, shape dataShape) (asked bool, err error) {
 	if c.Steps != 0 || c.StepSize != 0 || c.Path != 0 || c.Batch != 0 || c.Workers != 0 || c.Device != "auto" || c.Precision != "auto" || len(c.Groups) > 0 {
 		return true, badInput("%s is an online algorithm and does not take --steps, --step-size, --path, --batch-records, --workers, --device, --precision or --group-sizes", c.Algorithm)
 	}
-	request := streamRequest{
-		streamFlags: c.streamFlags, lossFlags: c.lossFlags, algorithm: c.Algorithm, mode: c.Mode, task: c.Task,
-		records: shape.n, features: shape.d, epsilon: c.Epsilon, delta: c.Delta, radius: c.Radius,
-		boundsFromData: shape.boundsFromData, selectedByLabel: shape.selectedByLabel,
-	}
-	if c.L2 != nil {
-		request.l2 = *c.L2
-	}
-	if request.radius == 0 {
-		request.radius = onlineRadius
-	}
-	p, err := request.plan()
+	p, err := c.streamFlags.plan(c.planFlags, shape)
 	if err != nil {
 		return true, err
 	}
-	r := p.Report()
-	return true, a.emit(r, r.Text()+"nothing     was charged or read: this is a plan\n")
+	return true, a.emitPlan(p)
 }
 
 // onlineRadius is the default radius of online algorithms.

@@ -44,11 +44,10 @@ const metricRadius = 1
 
 // dataShape is what is public about the data.
 type dataShape struct {
-	n, d, nonZeros  int
-	boundsFromData  bool
-	selectedByLabel bool  // algorithms.Spec.SelectedByLabel
-	groups          []int // sizes of query groups, nil without
-	labelValues     int   // as engine.Problem.LabelValues
+	n, d, nonZeros int
+	algorithms.Provenance
+	groups      []int // sizes of query groups, nil without
+	labelValues int   // as engine.Problem.LabelValues
 }
 
 // open opens the device in the precision of the flag, as openDevice.
@@ -105,6 +104,15 @@ func (f planFlags) l2(algorithm string) float64 {
 	return 0.001
 }
 
+// budget is what a run on n records spends.
+func (f planFlags) budget(n int) privacy.Budget {
+	b := privacy.Budget{Epsilon: f.Epsilon, Delta: privacy.DefaultDelta(max(n, 2))}
+	if f.Delta != nil {
+		b.Delta = *f.Delta
+	}
+	return b
+}
+
 // spec is everything that plans depend on but the algorithm, without an L2 term.
 func (f planFlags) spec(s dataShape, asserted engine.Assertion) (algorithms.Spec, error) {
 	mode, err := algorithms.ParseMode(f.Mode)
@@ -114,10 +122,7 @@ func (f planFlags) spec(s dataShape, asserted engine.Assertion) (algorithms.Spec
 	if s.n < 2 {
 		return algorithms.Spec{}, badInput("a pairwise loss needs at least 2 records, got %d", s.n)
 	}
-	budget := privacy.Budget{Epsilon: f.Epsilon, Delta: privacy.DefaultDelta(s.n)}
-	if f.Delta != nil {
-		budget.Delta = *f.Delta
-	}
+	budget := f.budget(s.n)
 	if mode != algorithms.NonPrivate {
 		if err := budget.Validate(); err != nil {
 			return algorithms.Spec{}, asInput(err)
@@ -141,7 +146,7 @@ func (f planFlags) spec(s dataShape, asserted engine.Assertion) (algorithms.Spec
 	if err != nil {
 		return algorithms.Spec{}, asInput(err)
 	}
-	spec.BoundsFromData, spec.SelectedByLabel = s.boundsFromData, s.selectedByLabel
+	spec.Provenance = s.Provenance
 	spec.Constants, err = spec.Constants.Assert(asserted)
 	return spec, asInput(err)
 }

@@ -22,10 +22,10 @@ func sigma(t *testing.T, args ...string) float64 {
 		if err := json.Unmarshal([]byte(out), &r); err != nil {
 			t.Fatal(err)
 		}
-		if r.Origin != "asserted by the user" || !strings.Contains(strings.Join(r.Guarantee.Assumptions, " "), "asserted by the user") {
+		if r.Word("constants_origin") != "asserted by the user" || !strings.Contains(strings.Join(r.Guarantee.Assumptions, " "), "asserted by the user") {
 			t.Fatalf("plan %v does not say that the constants are asserted:\n%s", args, out)
 		}
-		return r.Sigma
+		return r.Number("sigma")
 	}
 	found := regexp.MustCompile(`never takes a step .* noise sigma = ([0-9.e+-]+)`).FindStringSubmatch(errs)
 	if code != exitInput || found == nil {
@@ -38,7 +38,7 @@ func sigma(t *testing.T, args ...string) float64 {
 	return v
 }
 
-// TestPlanTable: plan with explicit constants gives the table of privacy.md 2.4
+// TestPlanTable: plan with explicit constants gives the table of docs/theory.md#offpair
 // (G = L = 4, diameter 2, epsilon = 1, delta = 1/n) to three digits. The limit T = inf of
 // gradient descent is reached by a million steps: 1 - eta alpha is at most 0.9997.
 func TestPlanTable(t *testing.T) {
@@ -98,6 +98,9 @@ func TestPlanTable(t *testing.T) {
 
 // TestPlanRefusesInconsistentConstants names the flags by what they contradict.
 func TestPlanRefusesInconsistentConstants(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	for args, want := range map[string]string{
 		"--G 1 --Dg 3":                        "Dg = 3 exceeds 2 G = 2",
 		"--Dg 9":                              "exceeds 2 G",
@@ -141,6 +144,9 @@ func TestPlanRefusesInconsistentConstants(t *testing.T) {
 
 // The ranking is the same as JSON and as text, needs no data, and follows the flags.
 func TestCompareJSON(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	ranking := func(args ...string) (c algorithms.Comparison) {
 		t.Helper()
 		code, out, errs := dyad(t, t.TempDir(), append([]string{"--json", "plan", "--compare", "-n", "400", "-d", "5"}, args...)...)

@@ -33,7 +33,7 @@ type shelf struct {
 	out   *output
 	other []string // folders, if that of out fails
 	// model is the model of what was trained, with all that its file says.
-	model func(*algorithms.Outcome) *model
+	model func(*algorithms.Result) *model
 
 	file *durable.File
 	made *model
@@ -50,12 +50,12 @@ const (
 var errElsewhere = errors.New("dyad: the model was saved elsewhere")
 
 // newShelf is a shelf for the model of out, which may be nil: none is saved then.
-func (a *app) newShelf(out *output, m func(*algorithms.Outcome) *model) *shelf {
+func (a *app) newShelf(out *output, m func(*algorithms.Result) *model) *shelf {
 	return &shelf{a: a, out: out, model: m, other: []string{os.TempDir()}}
 }
 
 // Keep implements algorithms.Shelf.
-func (s *shelf) Keep(o *algorithms.Outcome) (ledger.Kept, error) {
+func (s *shelf) Keep(o *algorithms.Result) (ledger.Kept, error) {
 	if s.out == nil {
 		return ledger.Kept{}, nil
 	}
@@ -66,7 +66,7 @@ func (s *shelf) Keep(o *algorithms.Outcome) (ledger.Kept, error) {
 	return k, err
 }
 
-func (s *shelf) keep(o *algorithms.Outcome) (k ledger.Kept, err error) {
+func (s *shelf) keep(o *algorithms.Result) (k ledger.Kept, err error) {
 	s.made, s.run = s.model(o), o.Run
 	text, most, err := s.made.size()
 	if err != nil {
@@ -156,7 +156,7 @@ func (s *shelf) saved(w []float64, g privacy.Guarantee, run string) (name string
 		return "", nil
 	}
 	if s.file == nil {
-		if _, err := s.keep(&algorithms.Outcome{Weights: w, Guarantee: g, Run: run}); err != nil {
+		if _, err := s.keep(&algorithms.Result{Weights: w, Guarantee: g, Run: run}); err != nil {
 			return "", s.a.printModel(s.made, err)
 		}
 	}
@@ -229,7 +229,7 @@ func (a *app) saveModel(m *model, path string, force bool) (string, error) {
 	if err != nil {
 		return "", a.printModel(m, err)
 	}
-	s := a.newShelf(&output{path, name, force}, func(*algorithms.Outcome) *model { return m })
+	s := a.newShelf(&output{path, name, force}, func(*algorithms.Result) *model { return m })
 	return s.saved(m.Weights, m.Guarantee, m.Run)
 }
 

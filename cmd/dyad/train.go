@@ -98,7 +98,7 @@ func (c *trainCmd) Run(a *app) error {
 		return err
 	}
 	result.Records, result.runOutcome = train.records.Len(), runOutcome{Data: source, DataID: schema.DataID, Public: c.PublicData || schema.Public}
-	shelf := a.newShelf(out, func(o *algorithms.Outcome) *model {
+	shelf := a.newShelf(out, func(o *algorithms.Result) *model {
 		m := &model{
 			Format: modelFormat, Version: version, Created: a.began,
 			Task: c.Task, Loss: &loss, DataID: result.DataID, Run: o.Run,

@@ -40,7 +40,7 @@ import (
 // dissimilar pair whose distance underflowed, and |c_r dx_k| < 2^-379; in the second it is
 // below 2^-389. q >= 2^-352, so T = 0. QED
 //
-// # Sums are exact
+// # Sums are exact (docs/theory.md#exact-sums)
 //
 // |T_rk| <= h/q and h/q times the number of pairs is at most 2^62 by the choice of e, so sums
 // of T are exact in 64 bits, in any order. What Sum returns is q times the sum, rounded once: it is within
@@ -108,7 +108,7 @@ func (s *pairSums) slack() float64 { return float64(s.rows+s.d+16) * 0x1p-51 }
 // smallestPart bounds how far h is below clip.
 const smallestPart = 0x1p-140
 
-// scale returns h and q for lists of at most that many pairs, or of all pairs if they are
+// scale returns h and q for lists of at most pairs pairs, or of all pairs if they are
 // more.
 func (s *pairSums) scale(w []float64, pairs int, clip float64) (h, unit float64) {
 	h = clip

@@ -40,11 +40,11 @@ func TestPairsTraining(t *testing.T) {
 			if o.Source = privacy.NewSeededSource(5); k == 2 {
 				o.Source = privacy.NewSeededSource(6)
 			}
-			r, err := pairs.Run(context.Background(), data, p, o)
+			r, err := pairs.Run(context.Background(), data, nil, p, o)
 			if err != nil {
 				t.Fatal(err)
 			}
-			w[k] = r.W
+			w[k] = r.Weights
 		}
 		if f.machine.Counts["cvt.rzi.s64.f64"] == 0 {
 			t.Errorf("%s: the GPU summed nothing", c.name)

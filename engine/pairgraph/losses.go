@@ -7,6 +7,8 @@ import "math"
 type Loss interface {
 	// Name identifies the loss in models and reports.
 	Name() string
+	// Parameter is its public parameter, which must be positive; "" if it has none.
+	Parameter() (name string, value float64)
 	// Value is the loss at v.
 	Value(v []float64, label bool) float64
 	// Slope replaces v by c.
@@ -23,13 +25,16 @@ type Loss interface {
 //	1/2 D^2 for a similar pair,  1/2 max(0, Margin - D)^2 for a dissimilar one,
 //
 // D = ||v||_2. Its gradient in W is v dx^T, and (D - Margin)/D v dx^T for D < Margin;
-// at D = 0 it is taken as 0 (privacy.md 6.4). label true means dissimilar.
+// at D = 0 it is taken as 0 (docs/theory.md#pair-clipping). label true means dissimilar.
 type Contrastive struct {
 	Margin float64 // m > 0, public
 }
 
 // Name returns "contrastive".
 func (Contrastive) Name() string { return "contrastive" }
+
+// Parameter is the margin.
+func (l Contrastive) Parameter() (string, float64) { return "margin", l.Margin }
 
 // Value returns the loss.
 func (l Contrastive) Value(v []float64, dissimilar bool) float64 {
@@ -56,9 +61,9 @@ func (l Contrastive) Slope(v []float64, dissimilar bool) {
 	}
 }
 
-// GradientBound is max(4 R^2 ||W||, 2 R m k): privacy.md 6.5 for L1, with ||W|| the
-// largest column sum of |W| and k = sqrt d', and 6.8 for L2, with the Frobenius norm of
-// W, which bounds its operator norm, and k = 1.
+// GradientBound is max(4 R^2 ||W||, 2 R m k): for L1 with ||W|| the largest column sum of
+// |W| and k = sqrt d', for L2 with the Frobenius norm of W, which bounds its operator norm,
+// and k = 1. Proof: docs/theory.md#pair-bounds.
 func (l Contrastive) GradientBound(w []float64, d int, norm Norm, bound float64) float64 {
 	size, k := 0.0, 1.0
 	if norm == L2 {
@@ -83,6 +88,9 @@ type BradleyTerry struct{}
 
 // Name returns "bradley-terry".
 func (BradleyTerry) Name() string { return "bradley-terry" }
+
+// Parameter returns "": the loss has no parameter.
+func (BradleyTerry) Parameter() (string, float64) { return "", 0 }
 
 // Value returns the loss.
 func (BradleyTerry) Value(v []float64, preferred bool) float64 {

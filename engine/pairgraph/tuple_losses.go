@@ -11,6 +11,8 @@ import "math"
 type TupleLoss interface {
 	// Name identifies the loss in models and reports.
 	Name() string
+	// Parameter is its public parameter, which must be positive; "" if it has none.
+	Parameter() (name string, value float64)
 	// Value is the loss at the squared distances q.
 	Value(q []float64, classes []int32) float64
 	// Slopes adds the derivatives of Value in q to c.
@@ -25,6 +27,9 @@ type MeanContrastive struct {
 
 // Name returns "contrastive".
 func (MeanContrastive) Name() string { return "contrastive" }
+
+// Parameter is the margin.
+func (l MeanContrastive) Parameter() (string, float64) { return "margin", l.Margin }
 
 // Value returns the mean loss.
 func (l MeanContrastive) Value(q []float64, classes []int32) float64 {
@@ -73,6 +78,9 @@ type Triplet struct {
 
 // Name returns "triplet".
 func (Triplet) Name() string { return "triplet" }
+
+// Parameter is the margin.
+func (l Triplet) Parameter() (string, float64) { return "margin", l.Margin }
 
 // Value returns the mean loss.
 func (l Triplet) Value(q []float64, classes []int32) float64 {
@@ -132,6 +140,9 @@ type NPair struct {
 
 // Name returns "npair".
 func (NPair) Name() string { return "npair" }
+
+// Parameter is the temperature.
+func (l NPair) Parameter() (string, float64) { return "temperature", l.Temperature }
 
 // Value returns the mean loss.
 func (l NPair) Value(q []float64, classes []int32) float64 {

@@ -1,0 +1,52 @@
+package algorithms
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"dyad/privacy"
+)
+
+// checkApplies checks what all private algorithms share.
+func checkApplies(i Info, s Spec) error {
+	if err := s.Validate(); err != nil {
+		return err
+	}
+	if !i.Supports(s.Mode) {
+		return fmt.Errorf("%w: %s has no %s mode; it offers %v", ErrAssumption, i.Name, s.Mode, i.Modes)
+	}
+	if i.NeedsSmooth {
+		if err := checkSmooth(i.Name, s); err != nil {
+			return err
+		}
+	}
+	if i.NeedsL2 && s.L2 == 0 {
+		return fmt.Errorf("%w: %s needs a strongly convex objective, L2 weight alpha > 0 (the papers use 0.001)", ErrAssumption, i.Name)
+	}
+	if s.Mode != NonPrivate && s.Budget.Delta == 0 && !slices.Contains(i.PureModes, s.Mode) {
+		pure := "it has no pure epsilon form"
+		if len(i.PureModes) > 0 {
+			pure = fmt.Sprintf("with delta = 0 it offers %v", i.PureModes)
+		}
+		return fmt.Errorf("%w: %s adds Gaussian noise in %s mode and needs delta > 0, the default is min(1e-5, n^-1.5) = %.3g; %s", ErrAssumption, i.Name, s.Mode, privacy.DefaultDelta(s.Kernel.Problem().N), pure)
+	}
+	return nil
+}
+
+// checkSmooth refuses a loss for which no certificate of a descent holds: without
+// convexity a step can expand, and near a kink two close iterates have gradients that
+// are not close (and a computed gradient is not close to the exact one, see
+// engine.Kernel).
+func checkSmooth(name string, s Spec) error {
+	lacks := ""
+	switch {
+	case math.IsInf(s.Constants.Smoothness, 1):
+		lacks = "not smooth"
+	case !s.Constants.Convex:
+		lacks = "not proved to be convex"
+	default:
+		return nil
+	}
+	return fmt.Errorf("%w: %s releases the result of a descent, which is stable for convex smooth losses only, and loss %s is %s; use gradient-perturbation or dpgdc2, which add noise to every gradient, or a smoothed convex loss", ErrAssumption, name, s.Kernel.Problem().Loss.Name(), lacks)
+}

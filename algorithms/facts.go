@@ -1,0 +1,171 @@
+package algorithms
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"reflect"
+	"slices"
+	"strings"
+
+	"dyad/privacy"
+)
+
+// Facts are what a plan says of itself, in the order of its report: named values for
+// programs, and lines for people that put these values into words. All are public. The
+// zero value is empty.
+type Facts struct {
+	values []fact
+	lines  []string
+}
+
+type fact struct {
+	key   string
+	value any
+}
+
+// Add names a value, and returns it for a line that says it.
+func (f *Facts) Add(key string, value any) any {
+	f.values = append(f.values, fact{key, value})
+	return value
+}
+
+// AddSome is Add, but leaves out a zero value.
+func (f *Facts) AddSome(key string, value any) any {
+	if !reflect.ValueOf(value).IsZero() {
+		f.Add(key, value)
+	}
+	return value
+}
+
+// Line adds a line of text. One without a label continues the line before it.
+func (f *Facts) Line(label, format string, args ...any) {
+	f.lines = append(f.lines, fmt.Sprintf("%-11s %s\n", label, fmt.Sprintf(format, args...)))
+}
+
+// Value is the value of a key, nil if there is none. In a report that was read from JSON
+// it is a json.RawMessage.
+func (f Facts) Value(key string) any {
+	for _, v := range f.values {
+		if v.key == key {
+			return v.value
+		}
+	}
+	return nil
+}
+
+// Number is a value that is a number, 0 if there is none.
+func (f Facts) Number(key string) (x float64) {
+	f.read(key, &x)
+	return x
+}
+
+// Word is a value that is a text, "" if there is none.
+func (f Facts) Word(key string) (s string) {
+	f.read(key, &s)
+	return s
+}
+
+func (f Facts) read(key string, to any) {
+	if text, err := json.Marshal(f.Value(key)); err == nil {
+		_ = json.Unmarshal(text, to) // what does not fit is left out
+	}
+}
+
+// Values are the facts without lines.
+func (f Facts) Values() Facts { return Facts{values: slices.Clone(f.values)} }
+
+// MarshalJSON is an object of the values, in their order.
+func (f Facts) MarshalJSON() ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false) // the encoder that asked does it
+	for i, v := range f.values {
+		b.WriteByte("{,"[min(i, 1)])
+		key := e.Encode(v.key)
+		b.WriteByte(':')
+		if err := errors.Join(key, e.Encode(v.value)); err != nil {
+			return nil, err
+		}
+	}
+	if b.Len() == 0 {
+		b.WriteByte('{')
+	}
+	b.WriteByte('}')
+	return b.Bytes(), nil
+}
+
+// Report is a plan as values and as text, the same whether or not data have been read.
+type Report struct {
+	Facts
+	Events    []string
+	Guarantee privacy.Guarantee
+}
+
+// Report returns what p says of itself, what it releases and what that guarantees.
+func (p *Plan) Report() Report {
+	r := Report{Facts: p.Facts, Guarantee: p.Guarantee}
+	if len(p.Facts.values) == 0 && p.Spec.Kernel != nil {
+		r.Facts = p.trainingFacts()
+	}
+	for _, e := range p.Events {
+		r.Events = append(r.Events, e.String())
+	}
+	return r
+}
+
+// Text is the report as aligned lines.
+func (r Report) Text() string {
+	guarantee := strings.TrimRight(strings.ReplaceAll(r.Guarantee.Report(), "\n  ", "\n"+strings.Repeat(" ", 12)), "\n")
+	return strings.Join(r.lines, "") + fmt.Sprintf("%-11s %s\n", "guarantee", guarantee)
+}
+
+// MarshalJSON is an object of the facts, the events and the guarantee.
+func (r Report) MarshalJSON() ([]byte, error) {
+	f := r.Values()
+	f.Add("events", r.Events)
+	f.Add("guarantee", r.Guarantee)
+	return f.MarshalJSON()
+}
+
+// UnmarshalJSON reads what MarshalJSON writes. The report has no lines then.
+func (r *Report) UnmarshalJSON(text []byte) error {
+	*r = Report{}
+	d := json.NewDecoder(bytes.NewReader(text))
+	if t, err := d.Token(); err != nil || t != json.Delim('{') {
+		return errors.New("algorithms: a report is a JSON object")
+	}
+	for d.More() {
+		key, err := d.Token()
+		var value json.RawMessage
+		if err == nil {
+			err = d.Decode(&value)
+		}
+		switch {
+		case err != nil:
+		case key == "events":
+			err = json.Unmarshal(value, &r.Events)
+		case key == "guarantee":
+			err = json.Unmarshal(value, &r.Guarantee)
+		default:
+			r.Add(key.(string), value)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Number is a number that may be +Inf, which is null in JSON.
+type Number float64
+
+// MarshalJSON implements json.Marshaler.
+func (n Number) MarshalJSON() ([]byte, error) {
+	if math.IsInf(float64(n), 1) {
+		return []byte("null"), nil
+	}
+	return json.Marshal(float64(n))
+}

@@ -1,0 +1,70 @@
+package algorithms_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"dyad/algorithms"
+	"dyad/engine"
+	"dyad/engine/cpu"
+	"dyad/privacy"
+)
+
+// A report that was read from a file is written as it was, whatever the plan is, and its
+// values are found by their keys.
+func TestReportsSurviveJSON(t *testing.T) {
+	nulls := 0
+	b := privacy.Budget{Epsilon: 1, Delta: 1e-5}
+	for _, a := range algorithms.Catalog() {
+		for _, loss := range []engine.Loss{engine.Logistic{}, hinge(t)} {
+			s, err := algorithms.NewSpec(cpu.Backend{}, engine.Problem{N: 50, D: 3, Bounds: engine.UnitBounds(), Loss: loss, Radius: 0.1}, 0.01, b, a.Info().Modes[0])
+			if err != nil {
+				t.Fatal(err)
+			}
+			p, err := a.Plan(s)
+			if err != nil {
+				continue
+			}
+			written, err := json.Marshal(p.Report())
+			if err != nil {
+				t.Fatal(err)
+			}
+			nulls += strings.Count(string(written), `"smoothness":null`)
+			var read algorithms.Report
+			if err := json.Unmarshal(written, &read); err != nil {
+				t.Fatal(err)
+			}
+			again, err := json.Marshal(read)
+			if err != nil || string(again) != string(written) {
+				t.Errorf("%s: %v: read back as\n%s\nwritten as\n%s", p.Algorithm, err, again, written)
+			}
+			for _, r := range []algorithms.Report{p.Report(), read} {
+				if r.Number("records") != 50 || r.Word("algorithm") != p.Algorithm || r.Word("records") != "" || r.Number("no such key") != 0 || r.Value("no such key") != nil || len(r.Events) != len(p.Events) {
+					t.Errorf("%s: the values are not found: %v records", p.Algorithm, r.Number("records"))
+				}
+			}
+			if text := p.Report().Text(); !strings.HasPrefix(text, "algorithm   "+p.Algorithm) || !strings.Contains(text, "\nguarantee   "+p.Guarantee.String()) {
+				t.Errorf("%s: the text is\n%s", p.Algorithm, text)
+			}
+		}
+	}
+	if nulls == 0 {
+		t.Error("no report had a null")
+	}
+	for _, bad := range []string{"[]", `"x"`, `{"events": 1}`, `{"guarantee": []}`} {
+		if err := json.Unmarshal([]byte(bad), new(algorithms.Report)); err == nil {
+			t.Errorf("%s was read as a report", bad)
+		}
+	}
+}
+
+// hinge is not smooth: its reports have a null.
+func hinge(t *testing.T) engine.Loss {
+	t.Helper()
+	phi, err := engine.NewExpression("hinge", "max(0, 0.01 - u)", engine.ExpressionOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return engine.Score{Of: phi}
+}

@@ -1,0 +1,57 @@
+package local
+
+import (
+	"fmt"
+
+	"dyad/algorithms"
+	"dyad/privacy"
+)
+
+// Restate replaces the guarantee by what a run makes of it, and with it what reports say.
+func (p *Plan) Restate(g privacy.Guarantee) {
+	p.Guarantee, p.Facts = g, p.facts(g)
+}
+
+// facts are what the plan says of itself and of a guarantee.
+func (p *Plan) facts(g privacy.Guarantee) (f algorithms.Facts) {
+	trust := "messages are made private at the user; the server is not trusted"
+	switch p.Method {
+	case SGD, Curriculum:
+		trust = "the baseline without privacy"
+	case PrestigePrinted:
+		trust = "Algorithm 1 to the letter, without a guarantee"
+	}
+	f.Add("algorithm", p.Algorithm)
+	f.Add("paper", "Han et al. 2019")
+	f.Add("mode", "local")
+	f.Line("method", "%s ([Han19]): %s", p.Method, trust)
+	f.Line("users", "n = %d with one record each, visited once in each of %d epochs; d = %d features, ||x|| <= %g",
+		f.Add("records", p.Users), p.Epochs, f.Add("features", p.Dim), f.Add("norm_bound", p.FeatureNorm))
+	phi := p.Loss.Name()
+	if s, ok := p.Loss.(ScalarLoss); ok {
+		phi += ": " + s.Of.Text()
+	}
+	radius := f.Add("radius", p.Radius)
+	f.Line("loss", "%s, u = y (w.x + b), b = %g; objective + lambda/2 ||w||^2, lambda = %g; ||w|| <= %g", phi, p.Bias, f.Add("l2", p.L2), radius)
+	f.Add("loss", p.Loss.Name())
+	f.Line("constants", "L = %.6g, norm of a decoded message B = %.6g", f.Add("lipschitz", p.Lipschitz), p.EstimateNorm)
+	f.Add("schedule", "R/(lambda B sqrt t)")
+	f.Line("schedule", "steps %.6g/sqrt t, %d messages averaged in each", p.StepSize(1), p.Batch)
+	if p.Gradual() {
+		margins := fmt.Sprintf("margins of at least %.4g in the first epoch", p.ThresholdAt(1))
+		if p.Epochs > 2 {
+			margins += fmt.Sprintf(", %.4g in the second", p.ThresholdAt(2))
+		}
+		if p.Epochs > 1 {
+			margins += fmt.Sprintf(", %.4g in the last", p.ThresholdAt(p.Epochs))
+		}
+		f.Line("curriculum", "%s", margins)
+	}
+	switch g.Kind {
+	case privacy.LocalDP:
+		f.Line("epsilon", "%.6g in one visit, %s for a user in all", p.Epsilon, privacy.FormatUp(g.Epsilon))
+	case privacy.LabelLDP:
+		f.Line("epsilon", "%.6g for the one answer of a user", p.Epsilon)
+	}
+	return f
+}

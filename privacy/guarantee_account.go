@@ -1,0 +1,35 @@
+package privacy
+
+import "dyad/privacy/account"
+
+// Account completes a guarantee that says what is released, whose data it protects and
+// why, by what the events compose to at the budget's delta: its kind, epsilon and delta,
+// and mu where no batch is secret. A claim in g is judged by this epsilon. On delta = 0
+// epsilon is +Inf unless every event is pure.
+func Account(events []account.Event, b Budget, g Guarantee) (Guarantee, error) {
+	var total account.Total
+	for _, event := range events {
+		if err := total.Compose(event); err != nil {
+			return Guarantee{}, err
+		}
+	}
+	g.Kind, g.Epsilon, g.Delta, g.Mu = PureDP, total.Epsilon(b.Delta), b.Delta, 0
+	if b.Delta > 0 {
+		g.Kind = ApproxDP
+		if !total.Sampled() { // else mu, which is that of known batches, says less than epsilon and delta
+			g.Mu = total.Mu()
+		}
+	}
+	if g.Claim != nil {
+		g.Claim.Holds = g.Epsilon <= g.Claim.Epsilon
+	}
+	return g, nil
+}
+
+// Exact is the event and the guarantee of a release without noise: none. reveals says
+// what it may reveal.
+func Exact(released, reveals string) ([]account.Event, Guarantee) {
+	return []account.Event{account.NonPrivateEvent{}}, Guarantee{
+		Kind: None, Unit: "nobody", Released: released, Warnings: []string{"non-private baseline: " + reveals},
+	}
+}
