@@ -159,8 +159,8 @@ func TestScoresDependOnPlaces(t *testing.T) {
 	})
 }
 
-// TestTilesComputeMarginsAlone: the margin of a pair that SlopeTile and MetricTile give to f,
-// and the coefficient that MetricTile makes of its slope, are those of a tile of this pair.
+// TestTilesComputeMarginsAlone: the margin of a pair that SlopeTile and metricTile give to f,
+// and the coefficient that metricTile makes of its slope, are those of a tile of this pair.
 func TestTilesComputeMarginsAlone(t *testing.T) {
 	rng := rand.New(rand.NewPCG(23, 26))
 	var seen []float64
@@ -176,14 +176,14 @@ func TestTilesComputeMarginsAlone(t *testing.T) {
 			SlopeTile(row, col, s, y, u, z, -rows, work, keep)
 			margins := slices.Clone(seen)
 			seen = nil
-			MetricTile(tile, row, col, s, y, u, z, -rows, keep)
+			metricTile(tile, row, col, s, y, u, z, -rows, keep)
 			metric := slices.Clone(seen)
 			for i := range rows {
 				for j := range cols {
 					one, sums := []float64{c[i*cols+j]}, make([]float64, 2)
 					seen = nil
 					SlopeTile(sums[:1], sums[1:], s[i:i+1], y[i:i+1], u[j:j+1], z[j:j+1], -1, work, keep)
-					MetricTile(one, sums[:1], sums[1:], s[i:i+1], y[i:i+1], u[j:j+1], z[j:j+1], -1, keep)
+					metricTile(one, sums[:1], sums[1:], s[i:i+1], y[i:i+1], u[j:j+1], z[j:j+1], -1, keep)
 					if at := i*cols + j; !sameBits(seen[0], margins[at]) || !sameBits(seen[1], metric[at]) || !sameBits(one[0], tile[at]) {
 						t.Fatalf("%d x %d, pair %d, %d: margins %v and %v, alone %v; coefficient %v, alone %v", rows, cols, i, j, margins[at], metric[at], seen, tile[at], one[0])
 					}

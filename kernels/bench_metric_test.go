@@ -27,7 +27,7 @@ func BenchmarkMetricTile(b *testing.B) {
 	c, row, col := make([]float64, rows*cols), make([]float64, rows), make([]float64, cols)
 	for b.Loop() {
 		copy(c, inner)
-		MetricTile(c, row, col, s, s, t, t, -rows, LogisticSlopes)
+		metricTile(c, row, col, s, s, t, t, -rows, LogisticSlopes)
 	}
 	b.ReportMetric(rows*cols*float64(b.N)/b.Elapsed().Seconds(), "pairs/s")
 }

@@ -59,7 +59,7 @@ func ChebyshevPowers(n int) []float64 {
 	return t
 }
 
-// Locate divides [-1, 1] into bins of equal width, and maps every position to the one in
+// locate divides [-1, 1] into bins of equal width, and maps every position to the one in
 // its bin and to the number of its class and bin:
 //
 //	for j := range x {
@@ -70,7 +70,7 @@ func ChebyshevPowers(n int) []float64 {
 //	}
 //
 // A NaN keeps a NaN position in bin 0.
-func Locate(pos []float64, key []int32, x []float64, class []uint8, bins int) {
+func locate(pos []float64, key []int32, x []float64, class []uint8, bins int) {
 	pos, key, class = pos[:len(x)], key[:len(x)], class[:len(x)]
 	last, half := bins-1, float64(bins)/2
 	for j, v := range x {

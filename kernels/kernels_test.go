@@ -112,7 +112,7 @@ func testDot(t *testing.T, kernel *Set) {
 			}
 			reversed := append([]float64(nil), y.data...)
 			slices.Reverse(reversed)
-			if got := SparseDot(x.data, index, reversed); !near(got, want, size, 1e-13) {
+			if got := sparseDot(x.data, index, reversed); !near(got, want, size, 1e-13) {
 				t.Errorf("n=%d offset=%d: SparseDot %v, want %v", n, offset, got, want)
 			}
 			if !x.unchanged() || !y.unchanged() {

@@ -1,6 +1,6 @@
 package kernels
 
-// MetricTile replaces inner products by the coefficients of the pairs of a
+// metricTile replaces inner products by the coefficients of the pairs of a
 // Mahalanobis loss and adds their row and column sums. c is a row-major
 // len(s) x len(t) matrix; c_ij enters as x_i^T W x_j; f replaces every number
 // of a slice by a function of it:
@@ -22,7 +22,7 @@ package kernels
 // pairs; skip = 1 on the diagonal tile of a symmetric matrix takes its strict
 // upper triangle. The sums add len(t) + 1 roundings to a row and len(s) to a
 // column. len(row) >= len(s), len(col) >= len(t).
-func MetricTile(c, row, col, s, y, t, z []float64, skip int, f func([]float64)) {
+func metricTile(c, row, col, s, y, t, z []float64, skip int, f func([]float64)) {
 	n := len(t)
 	y, row = y[:len(s)], row[:len(s)]
 	for i, si := range s {

@@ -49,9 +49,9 @@ type MetricBlock32 interface {
 	Sums(cx, row []float64)
 }
 
-// NewMetricBlock32 returns a MetricBlock32 for blocks of up to the given number of rows
+// newMetricBlock32 returns a MetricBlock32 for blocks of up to the given number of rows
 // with d features. It holds O(rows d) numbers.
-func NewMetricBlock32(rows, d int) MetricBlock32 {
+func newMetricBlock32(rows, d int) MetricBlock32 {
 	return &plainBlock32{d: d, left: make([]float32, rows*(bias32+d)), cx: make([]float32, rows*d), wide: make([]float64, rows*d), row: make([]float64, rows)}
 }
 

@@ -26,7 +26,7 @@ const MetricTileCols = 48
 //	}
 //
 // Start sets xw, s and y, Add runs the loops for columns, Sums adds cx and row. f is that
-// of NewMetricBlock.
+// of newMetricBlock.
 //
 // A margin is the sum of p, -p s_i, -p t_j and the products 2 p xw_ia x_ja, each with at
 // most MetricMarginDepth(d) roundings. -f(u), once its labels are multiplied to it, is v
@@ -50,18 +50,18 @@ type MetricBlock interface {
 // label, the sum with t_j and 1 - s_i are one each; one is to spare.
 func MetricMarginDepth(d int) int { return AddProductsDepth(d) + 7 }
 
-// NewMetricBlock returns a MetricBlock for blocks of up to the given number of rows with
+// newMetricBlock returns a MetricBlock for blocks of up to the given number of rows with
 // d features. It holds O(rows d) numbers. f replaces every number of a slice by a function
 // of it. If it is nil, it is LogisticSlopes, and every margin must be within
 // MaxLogisticMargin.
-func NewMetricBlock(rows, d int, f func([]float64)) MetricBlock {
+func newMetricBlock(rows, d int, f func([]float64)) MetricBlock {
 	if f == nil {
 		f = LogisticSlopes
 	}
 	return newPlainBlock(rows, d, f)
 }
 
-// plainBlock is a MetricBlock by AddProducts and MetricTile.
+// plainBlock is a MetricBlock by AddProducts and metricTile.
 type plainBlock struct {
 	d        int
 	f        func([]float64)
@@ -91,7 +91,7 @@ func (b *plainBlock) Add(col, x, t, z []float64, skip int) {
 		clear(tile)
 		AddProducts(tile, n, b.xw, xj, m, n, d)
 		var sums [MetricTileCols]float64
-		MetricTile(tile, b.row, sums[:], b.s, b.y, t[from:][:n], z[from:], skip-from, b.f)
+		metricTile(tile, b.row, sums[:], b.s, b.y, t[from:][:n], z[from:], skip-from, b.f)
 		for j, v := range sums[:n] {
 			col[from+j] += v
 		}

@@ -31,7 +31,7 @@ func TestMetricTile(t *testing.T) {
 						wantCol[j] += v
 					}
 				}
-				MetricTile(c.data, row.data, col.data, s.data, y.data, tt.data, z.data, skip, func(v []float64) {
+				metricTile(c.data, row.data, col.data, s.data, y.data, tt.data, z.data, skip, func(v []float64) {
 					for i := range v {
 						v[i] = f(v[i])
 					}

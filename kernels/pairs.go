@@ -2,7 +2,7 @@ package kernels
 
 import "math"
 
-// LogisticTile adds the row and column sums of sigma_ij = 1 / (1 + a_i b_j):
+// logisticTile adds the row and column sums of sigma_ij = 1 / (1 + a_i b_j):
 //
 //	for i := range a {
 //		for j := range b {
@@ -20,7 +20,7 @@ import "math"
 // reciprocal (1.2 u by steps of Newton), and two products back; a column may take up
 // q p2 p3 (p0 + p1) for two terms. The sums add len(b) + 1 roundings to a row and
 // len(a)/2 + 6 to a column. len(row) >= len(a), len(col) >= len(b).
-func LogisticTile(row, col, a, b []float64) {
+func logisticTile(row, col, a, b []float64) {
 	row, col = row[:len(a)], col[:len(b)]
 	i := 0
 	for ; i+4 <= len(a); i += 4 {
@@ -63,7 +63,7 @@ func LogisticTile(row, col, a, b []float64) {
 	}
 }
 
-// MaxLogisticMargin is the largest |v (t_j - s_i)| for which LogisticTile cannot
+// MaxLogisticMargin is the largest |v (t_j - s_i)| for which logisticTile cannot
 // overflow: (1 + e^160)^4 < 1e279.
 const MaxLogisticMargin = 160
 
@@ -117,7 +117,7 @@ func LogisticSlope(v float64) float64 {
 	return math.Copysign(0.5*((1-e)/(1+e)), v) - 0.5
 }
 
-// LogisticPairTile is PairTile with f = LogisticSlope:
+// logisticPairTile is PairTile with f = LogisticSlope:
 //
 //	for i := range s {
 //		for j := max(i+skip, 0); j < len(t); j++ {
@@ -132,6 +132,6 @@ func LogisticSlope(v float64) float64 {
 // below 4 u: that of LogisticSlope, or for vectors, with e = exp(-|v|) within 2.5 u,
 // relatively, and 1/(1+e) within 2 u, at most 2.5 u e/(1+e)^2 + 2 u/(1+e) for v < 0,
 // and for v > 0 less than that at e = 1 and 1/2 u.
-func LogisticPairTile(row, col, s, y, t, z []float64, skip int) {
+func logisticPairTile(row, col, s, y, t, z []float64, skip int) {
 	PairTile(row, col, s, y, t, z, skip, LogisticSlope)
 }

@@ -5,7 +5,7 @@ import "math"
 // LogisticUnit32 is the unit of the sums of LogisticTile32.
 const LogisticUnit32 = 0x1p-22
 
-// LogisticTile32 is LogisticTile in float32, with exact sums of terms that are rounded by at
+// LogisticTile32 is logisticTile in float32, with exact sums of terms that are rounded by at
 // most LogisticUnit32/2, to multiples of it or, with vectors of 512 bits, to the middle
 // between two:
 //

@@ -2,7 +2,7 @@ package kernels
 
 import "math"
 
-// LogisticLossTile is LogisticTile, with its conditions and errors of the sums, and returns
+// LogisticLossTile is logisticTile, with its conditions and errors of the sums, and returns
 // the sum of log(1 + a_i b_j) over the pairs:
 //
 //	for i := range a {

@@ -24,7 +24,7 @@ func lossBound(pairs int, loss float64) float64 {
 }
 
 // TestLogisticLossTile: the loss has the stated error and the sums are those of
-// LogisticTile, bit for bit, up to the largest margins, on either side of those that two
+// logisticTile, bit for bit, up to the largest margins, on either side of those that two
 // products of four in one bear.
 func TestLogisticLossTile(t *testing.T) { variants(t, testLogisticLossTile) }
 
@@ -54,7 +54,7 @@ func testLogisticLossTile(t *testing.T, kernel *Set) {
 				if !(math.Abs(got-want) <= lossBound(rows*cols, want)) {
 					t.Fatalf("%dx%d %s: the loss is %v, want %v", rows, cols, name, got, want)
 				}
-				if !slices.Equal(row.data, sumsOf(kernel.LogisticTile, row, col, a, b)) && !slices.Equal(row.data, sumsOf(LogisticTile, row, col, a, b)) {
+				if !slices.Equal(row.data, sumsOf(kernel.LogisticTile, row, col, a, b)) && !slices.Equal(row.data, sumsOf(logisticTile, row, col, a, b)) {
 					t.Fatalf("%dx%d %s: other sums than those of LogisticTile", rows, cols, name)
 				}
 				if !a.unchanged() || !b.unchanged() || !row.intact() || !col.intact() {

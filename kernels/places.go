@@ -65,13 +65,13 @@ func (p Places) Group(group []int32, s []float64, labels []Label, count []int32)
 	}
 }
 
-// Scatter moves numbers to the next place of their group:
+// scatter moves numbers to the next place of their group:
 //
 //	for i := range x {
 //		dst[next[group[i]]] = x[i]
 //		next[group[i]]++
 //	}
-func Scatter(dst, x []float64, group, next []int32) {
+func scatter(dst, x []float64, group, next []int32) {
 	group = group[:len(x)]
 	for i, v := range x {
 		g := group[i]
@@ -81,13 +81,13 @@ func Scatter(dst, x []float64, group, next []int32) {
 	}
 }
 
-// Collect takes the last step of Scatter back first:
+// collect takes the last step of scatter back first:
 //
 //	for i := len(dst)-1; i >= 0; i-- {
 //		next[group[i]]--
 //		dst[i] = x[next[group[i]]]
 //	}
-func Collect(dst, x []float64, group, next []int32) {
+func collect(dst, x []float64, group, next []int32) {
 	group = group[:len(dst)]
 	for i := len(group) - 1; i >= 0; i-- {
 		g := group[i]

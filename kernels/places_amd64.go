@@ -20,7 +20,7 @@ func scatterBy(f func(dst, x []float64, group, next []int32) int) func(dst, x []
 	return func(dst, x []float64, group, next []int32) {
 		group = group[:len(x)]
 		if done := f(dst, x, group, next); done < len(x) {
-			Scatter(dst, x[done:], group[done:], next)
+			scatter(dst, x[done:], group[done:], next)
 		}
 	}
 }
@@ -29,7 +29,7 @@ func collectBy(f func(dst, x []float64, group, next []int32) int) func(dst, x []
 	return func(dst, x []float64, group, next []int32) {
 		group = group[:len(dst)]
 		if left := f(dst, x, group, next); left > 0 {
-			Collect(dst[:left], x, group[:left], next)
+			collect(dst[:left], x, group[:left], next)
 		}
 	}
 }

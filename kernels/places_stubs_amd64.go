@@ -4,12 +4,12 @@
 
 package kernels
 
-// scatterAhead is Scatter up to the first number that is out of range, and returns how many it has moved.
+// scatterAhead is scatter up to the first number that is out of range, and returns how many it has moved.
 //
 //go:noescape
 func scatterAhead(dst []float64, x []float64, group []int32, next []int32) int
 
-// collectAhead is Collect from the last record to the first number that is out of range, and returns how many records are left.
+// collectAhead is collect from the last record to the first number that is out of range, and returns how many records are left.
 //
 //go:noescape
 func collectAhead(dst []float64, x []float64, group []int32, next []int32) int

@@ -37,7 +37,7 @@ func PowerSums(sum, x []float64) {
 	}
 }
 
-// SumLanes adds the total of every eight partial sums to a sum and clears them:
+// sumLanes adds the total of every eight partial sums to a sum and clears them:
 //
 //	for i := range sum {
 //		for l := range 8 {
@@ -47,7 +47,7 @@ func PowerSums(sum, x []float64) {
 //	}
 //
 // except that the eight are added in a tree, of depth 3.
-func SumLanes(sum, lanes []float64) {
+func sumLanes(sum, lanes []float64) {
 	for i := range sum {
 		l := lanes[8*i : 8*i+8]
 		sum[i] += ((l[0] + l[1]) + (l[2] + l[3])) + ((l[4] + l[5]) + (l[6] + l[7]))

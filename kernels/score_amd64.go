@@ -277,7 +277,7 @@ func locateBy(f func(pos *float64, key *int32, x *float64, class *uint8, n int, 
 		pos, key, class = pos[:len(x)], key[:len(x)], class[:len(x)]
 		n := len(x) / lanes * lanes
 		f(unsafe.SliceData(pos), unsafe.SliceData(key), unsafe.SliceData(x), unsafe.SliceData(class), n, float64(bins)/2, int32(bins))
-		Locate(pos[n:], key[n:], x[n:], class[n:], bins)
+		locate(pos[n:], key[n:], x[n:], class[n:], bins)
 	}
 }
 
@@ -306,7 +306,7 @@ func sumLanesBy(f func(sum, lanes *float64, count int), width int) func(sum, lan
 		lanes = lanes[:8*len(sum)]
 		n := len(sum) / width * width
 		f(unsafe.SliceData(sum), unsafe.SliceData(lanes), n)
-		SumLanes(sum[n:], lanes[8*n:])
+		sumLanes(sum[n:], lanes[8*n:])
 	}
 }
 
@@ -318,7 +318,7 @@ func splitBy(f func(dst, src *float64, mask *uint8, size, n int) int) func(dst, 
 		_, mask = dst[len(src)+15], mask[:(len(src)+7)/8]
 		n := len(src) &^ 7
 		i := f(unsafe.SliceData(dst), unsafe.SliceData(src), unsafe.SliceData(mask), len(dst), n)
-		return i + Split(dst[i:len(dst)-(n-i)], src[n:], mask[n/8:])
+		return i + splitByMask(dst[i:len(dst)-(n-i)], src[n:], mask[n/8:])
 	}
 }
 
@@ -327,6 +327,6 @@ func joinBy(f func(dst, src *float64, mask *uint8, size, n int) int) func(dst, s
 		_, mask = src[len(dst)+15], mask[:(len(dst)+7)/8]
 		n := len(dst) &^ 7
 		i := f(unsafe.SliceData(dst), unsafe.SliceData(src), unsafe.SliceData(mask), len(src), n)
-		Join(dst[n:], src[i:len(src)-(n-i)], mask[n/8:])
+		join(dst[n:], src[i:len(src)-(n-i)], mask[n/8:])
 	}
 }

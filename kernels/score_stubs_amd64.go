@@ -4,7 +4,7 @@
 
 package kernels
 
-// logisticTileAVX2 adds the row and column sums of 1/(1 + a_i b_j), see LogisticTile.
+// logisticTileAVX2 adds the row and column sums of 1/(1 + a_i b_j), see logisticTile.
 //
 //go:noescape
 func logisticTileAVX2(row *float64, col *float64, a *float64, b *float64, m int, n int)
@@ -24,7 +24,7 @@ func logisticTile32AVX2(row *float64, col *int32, a *float32, b *float32, m int,
 //go:noescape
 func addIntegersAVX2(dst *float64, x *int32, n int, constant int32, shift float64)
 
-// logisticPairTileAVX2 adds the sums of pairs with any labels, see LogisticPairTile.
+// logisticPairTileAVX2 adds the sums of pairs with any labels, see logisticPairTile.
 //
 //go:noescape
 func logisticPairTileAVX2(row *float64, col *float64, s *float64, y *float64, t *float64, z *float64, m int, n int, skip int)
@@ -34,7 +34,7 @@ func logisticPairTileAVX2(row *float64, col *float64, s *float64, y *float64, t 
 //go:noescape
 func logisticSlopesAVX2(x *float64, n int)
 
-// locateAVX2 maps positions to bins, see Locate. half is bins / 2.
+// locateAVX2 maps positions to bins, see locate. half is bins / 2.
 //
 //go:noescape
 func locateAVX2(pos *float64, key *int32, x *float64, class *uint8, n int, half float64, bins int32)
@@ -49,17 +49,17 @@ func powerSumsAVX2(sum *float64, x *float64, groups int, n int)
 //go:noescape
 func polynomialAVX2(dst *float64, coef *float64, x *float64, pairs int, n int)
 
-// sumLanesAVX2 adds up lanes for vectors of sums, see SumLanes.
+// sumLanesAVX2 adds up lanes for vectors of sums, see sumLanes.
 //
 //go:noescape
 func sumLanesAVX2(sum *float64, lanes *float64, count int)
 
-// splitAVX2 separates numbers and returns how many have the bit 0, see Split. size is that of dst.
+// splitAVX2 separates numbers and returns how many have the bit 0, see splitByMask. size is that of dst.
 //
 //go:noescape
 func splitAVX2(dst *float64, src *float64, mask *uint8, size int, n int) int
 
-// joinAVX2 is the way back of split, see Join. size is that of src.
+// joinAVX2 is the way back of split, see join. size is that of src.
 //
 //go:noescape
 func joinAVX2(dst *float64, src *float64, mask *uint8, size int, n int) int
@@ -99,7 +99,7 @@ func gatherDotsAVX2(dst *float64, x *float64, w *float64, index *int32, rows int
 //go:noescape
 func gatherAddRowsAVX2(acc *float64, c *float64, x *float64, index *int32, rows int, d int, stride int)
 
-// logisticTileAVX512 adds the row and column sums of 1/(1 + a_i b_j), see LogisticTile.
+// logisticTileAVX512 adds the row and column sums of 1/(1 + a_i b_j), see logisticTile.
 //
 //go:noescape
 func logisticTileAVX512(row *float64, col *float64, a *float64, b *float64, m int, n int)
@@ -119,7 +119,7 @@ func logisticTile32AVX512(row *float64, col *int32, a *float32, b *float32, m in
 //go:noescape
 func addIntegersAVX512(dst *float64, x *int32, n int, constant int32, shift float64)
 
-// logisticPairTileAVX512 adds the sums of pairs with any labels, see LogisticPairTile.
+// logisticPairTileAVX512 adds the sums of pairs with any labels, see logisticPairTile.
 //
 //go:noescape
 func logisticPairTileAVX512(row *float64, col *float64, s *float64, y *float64, t *float64, z *float64, m int, n int, skip int)
@@ -129,7 +129,7 @@ func logisticPairTileAVX512(row *float64, col *float64, s *float64, y *float64, 
 //go:noescape
 func logisticSlopesAVX512(x *float64, n int)
 
-// locateAVX512 maps positions to bins, see Locate. half is bins / 2.
+// locateAVX512 maps positions to bins, see locate. half is bins / 2.
 //
 //go:noescape
 func locateAVX512(pos *float64, key *int32, x *float64, class *uint8, n int, half float64, bins int32)
@@ -144,17 +144,17 @@ func powerSumsAVX512(sum *float64, x *float64, groups int, n int)
 //go:noescape
 func polynomialAVX512(dst *float64, coef *float64, x *float64, pairs int, n int)
 
-// sumLanesAVX512 adds up lanes for vectors of sums, see SumLanes.
+// sumLanesAVX512 adds up lanes for vectors of sums, see sumLanes.
 //
 //go:noescape
 func sumLanesAVX512(sum *float64, lanes *float64, count int)
 
-// splitAVX512 separates numbers and returns how many have the bit 0, see Split. size is that of dst.
+// splitAVX512 separates numbers and returns how many have the bit 0, see splitByMask. size is that of dst.
 //
 //go:noescape
 func splitAVX512(dst *float64, src *float64, mask *uint8, size int, n int) int
 
-// joinAVX512 is the way back of split, see Join. size is that of src.
+// joinAVX512 is the way back of split, see join. size is that of src.
 //
 //go:noescape
 func joinAVX512(dst *float64, src *float64, mask *uint8, size int, n int) int

@@ -1,13 +1,13 @@
 package kernels
 
-// SparseDot is
+// sparseDot is
 //
 //	for k := range value {
 //		sum += value[k] * w[index[k]]
 //	}
 //
 // with depth DotDepth(len(value)).
-func SparseDot(value []float64, index []int32, w []float64) float64 {
+func sparseDot(value []float64, index []int32, w []float64) float64 {
 	index = index[:len(value)]
 	var sum float64
 	for len(value) > dotBlock {
@@ -37,12 +37,12 @@ func sparseDotRun(value []float64, index []int32, w []float64) float64 {
 //
 //	for i := range dst {
 //		a, b := start[i], start[i+1]
-//		dst[i] = SparseDot(value[a:b], index[a:b], w)
+//		dst[i] = sparseDot(value[a:b], index[a:b], w)
 //	}
 func SparseDots(dst []float64, start []int64, index []int32, value, w []float64) {
 	for i := range dst {
 		a, b := start[i], start[i+1]
-		dst[i] = SparseDot(value[a:b], index[a:b], w)
+		dst[i] = sparseDot(value[a:b], index[a:b], w)
 	}
 }
 
@@ -50,13 +50,13 @@ func SparseDots(dst []float64, start []int64, index []int32, value, w []float64)
 //
 //	for i, r := range rows {
 //		a, b := start[r], start[r+1]
-//		dst[i] = SparseDot(value[a:b], index[a:b], w)
+//		dst[i] = sparseDot(value[a:b], index[a:b], w)
 //	}
 func SparseGatherDots(dst []float64, start []int64, index []int32, value, w []float64, rows []int32) {
 	dst = dst[:len(rows)]
 	for i, r := range rows {
 		a, b := start[r], start[r+1]
-		dst[i] = SparseDot(value[a:b], index[a:b], w)
+		dst[i] = sparseDot(value[a:b], index[a:b], w)
 	}
 }
 

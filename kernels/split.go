@@ -1,6 +1,6 @@
 package kernels
 
-// Split separates numbers by a bit each:
+// splitByMask separates numbers by a bit each:
 //
 //	i, j := 0, len(dst)
 //	for k, v := range src {
@@ -17,7 +17,7 @@ package kernels
 //
 // and returns i. len(dst) >= len(src) + 16. A variant writes whole vectors: what is between
 // these two runs of zeros is undefined.
-func Split(dst, src []float64, mask []uint8) int {
+func splitByMask(dst, src []float64, mask []uint8) int {
 	i, j := 0, len(dst)
 	_ = dst[len(src)+15]
 	for k, v := range src {
@@ -32,7 +32,7 @@ func Split(dst, src []float64, mask []uint8) int {
 	return i
 }
 
-// Join is the way back of Split:
+// join is the way back of splitByMask:
 //
 //	i, j := 0, len(src)
 //	for k := range dst {
@@ -46,7 +46,7 @@ func Split(dst, src []float64, mask []uint8) int {
 //	}
 //
 // len(src) >= len(dst) + 16.
-func Join(dst, src []float64, mask []uint8) {
+func join(dst, src []float64, mask []uint8) {
 	i, j := 0, len(src)
 	_ = src[len(dst)+15]
 	for k := range dst {

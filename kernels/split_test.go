@@ -34,7 +34,7 @@ func masks(rng *rand.Rand, n int) (all [][]uint8) {
 	return all
 }
 
-// splitFault says what is wrong with Split and Join of a variant for the numbers and bits.
+// splitFault says what is wrong with splitByMask and join of a variant for the numbers and bits.
 func splitFault(kernel *Set, x []float64, mask []uint8, offset int) string {
 	n := len(x)
 	wantZero, wantOne := halves(x, mask)
@@ -116,14 +116,14 @@ func TestSplitFaults(t *testing.T) {
 	for name, wrong := range map[string]func(s *Set){
 		"order": func(s *Set) {
 			s.Split = func(dst, src []float64, mask []uint8) int {
-				i := Split(dst, src, mask)
+				i := splitByMask(dst, src, mask)
 				dst[0], dst[1] = dst[1], dst[0]
 				return i
 			}
 		},
 		"end": func(s *Set) {
 			s.Split = func(dst, src []float64, mask []uint8) int {
-				i := Split(dst, src, mask)
+				i := splitByMask(dst, src, mask)
 				dst[i+7] = 1
 				return i
 			}
@@ -131,12 +131,12 @@ func TestSplitFaults(t *testing.T) {
 		"room": func(s *Set) {
 			s.Split = func(dst, src []float64, mask []uint8) int {
 				dst[:len(dst)+1][len(dst)] = 0
-				return Split(dst, src, mask)
+				return splitByMask(dst, src, mask)
 			}
 		},
 		"back": func(s *Set) {
 			s.Join = func(dst, src []float64, mask []uint8) {
-				Join(dst, src, mask)
+				join(dst, src, mask)
 				slices.Reverse(dst)
 			}
 		},

@@ -15,7 +15,7 @@ type dataConvertCmd struct {
 	In        string `arg:"" help:"Data file."`
 	Out       string `arg:"" help:"File to write."`
 	Schema    string `required:"" placeholder:"FILE" help:"Schema of the data file."`
-	To        string `placeholder:"FORMAT" help:"csv, jsonl, parquet, libsvm or npz. Default: by the name of the file to write."`
+	To        string `placeholder:"FORMAT" help:"csv, parquet or npz. Default: by the name of the file to write."`
 	Encoded   bool   `help:"Write the records as training sees them: scaled numbers within norm 1, labels in [-1, 1]."`
 	OutSchema string `placeholder:"FILE" help:"Also write the schema of the new file. Not with --encoded."`
 	Force     bool   `help:"Replace existing files."`
@@ -26,12 +26,12 @@ type dataConvertCmd struct {
 func (dataConvertCmd) Help() string {
 	return `Rows keep their values; columns with role ignore are left out. The new file with the schema of
 --out-schema gives the same records. With --encoded, rows are what training sees, for other programs.
-LIBSVM and NPZ hold numbers only: categorical columns need --encoded. A name that ends in .gz is
+NPZ holds numbers only: categorical columns need --encoded. A name that ends in .gz is
 compressed. The new files are as private as the old one: only their owner can read them.
 
 Examples:
   dyad data convert patients.csv patients.parquet --schema patients.yaml --out-schema parquet.yaml
-  dyad data convert patients.csv patients.jsonl.gz --schema patients.yaml
+  dyad data convert patients.csv patients.csv.gz --schema patients.yaml
   dyad data convert patients.csv matrix.npz --schema patients.yaml --encoded`
 }
 
@@ -42,21 +42,14 @@ type convertResult struct {
 	Rows   int    `json:"rows"`
 }
 
-// outFormats are the formats of file names.
-var outFormats = map[string]string{
-	".csv": dataset.FormatCSV, ".jsonl": dataset.FormatJSONL, ".ndjson": dataset.FormatJSONL,
-	".parquet": dataset.FormatParquet, ".libsvm": dataset.FormatLIBSVM, ".svm": dataset.FormatLIBSVM, ".npz": dataset.FormatNPZ,
-}
-
 func (c *dataConvertCmd) format() (format string, zip bool, err error) {
 	name, zip := strings.CutSuffix(strings.ToLower(c.Out), ".gz")
-	format = c.To
-	if format == "" {
-		format = outFormats[filepath.Ext(name)]
+	if format = c.To; format == "" {
+		format = strings.TrimPrefix(filepath.Ext(name), ".")
 	}
 	switch {
 	case format == "":
-		return "", false, badInput("%s has no ending that names a format; add --to csv, jsonl, parquet, libsvm or npz", c.Out)
+		return "", false, badInput("%s has no ending that names a format; add --to csv, parquet or npz", c.Out)
 	case zip && (format == dataset.FormatNPZ || format == dataset.FormatParquet):
 		return "", false, badInput("%s files are compressed inside; leave out .gz", format)
 	case c.Encoded && c.OutSchema != "":

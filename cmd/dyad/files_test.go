@@ -36,7 +36,7 @@ func TestFileModes(t *testing.T) {
 				{"metric.json", released, f.pairsTrain("tuples", "--out", f.in("out/metric.json"))},
 				{"scores.csv", 0o600, []string{"predict", f.in("out/model.json"), "--data", data, "--out", f.in("out/scores.csv")}},
 				{"mapped.csv", 0o600, []string{"transform", f.in("out/metric.json"), "--data", data, "--out", f.in("out/mapped.csv")}},
-				{"o.jsonl", 0o600, []string{"data", "convert", data, f.in("out/o.jsonl"), "--schema", schema, "--out-schema", f.in("out/o.yaml")}},
+				{"o.parquet", 0o600, []string{"data", "convert", data, f.in("out/o.parquet"), "--schema", schema, "--out-schema", f.in("out/o.yaml")}},
 				{"o.yaml", 0o600, nil},
 				{"o.csv.gz", 0o600, []string{"data", "convert", data, f.in("out/o.csv.gz"), "--schema", schema}},
 				{"draft.yaml", 0o600, []string{"data", "schema", data, "--out", f.in("out/draft.yaml")}},
@@ -69,7 +69,7 @@ func TestLinksAreFollowed(t *testing.T) {
 	}
 	for link, target := range map[string]string{
 		"out/m.json": "../real/m.json", "out/s.state": "../real/s.state", "out/scores.csv": f.in("real/scores.csv"),
-		"out/o.jsonl": "../real/o.jsonl", "ledger/linked.jsonl": "../real/ledger.jsonl",
+		"out/o.parquet": "../real/o.parquet", "ledger/linked.jsonl": "../real/ledger.jsonl",
 	} {
 		if err := os.Symlink(target, f.in(link)); err != nil {
 			t.Fatal(err)
@@ -79,7 +79,7 @@ func TestLinksAreFollowed(t *testing.T) {
 	f.dyad(f.train(linked...)...).want(t, "train", exitOK, "charged to")
 	f.dyad(f.train(linked...)...).want(t, "train again", exitOK, "charged to")
 	f.dyad("predict", f.in("real/m.json"), "--data", f.in("in/patients.csv"), "--out", f.in("out/scores.csv")).want(t, "predict", exitOK, "")
-	f.dyad("data", "convert", f.in("in/patients.csv"), f.in("out/o.jsonl"), "--schema", f.in("in/patients.yaml")).want(t, "convert", exitOK, "")
+	f.dyad("data", "convert", f.in("in/patients.csv"), f.in("out/o.parquet"), "--schema", f.in("in/patients.yaml")).want(t, "convert", exitOK, "")
 	f.dyad("ledger", "verify", "--ledger", f.in("real/ledger.jsonl")).want(t, "verify", exitOK, "5 lines")
 
 	// One lock by both names, and one state.
@@ -92,7 +92,7 @@ func TestLinksAreFollowed(t *testing.T) {
 	second.want(t, "resumed by the other name", exitOK, "9 releases")
 	sameReleases(t, first, releasesOf(t, second))
 
-	for _, link := range []string{"out/m.json", "out/s.state", "out/scores.csv", "out/o.jsonl", "ledger/linked.jsonl"} {
+	for _, link := range []string{"out/m.json", "out/s.state", "out/scores.csv", "out/o.parquet", "ledger/linked.jsonl"} {
 		if info, err := os.Lstat(f.in(link)); err != nil || info.Mode()&os.ModeSymlink == 0 {
 			t.Errorf("%s is no link any more: %v, %v", link, info.Mode(), err)
 		}

@@ -1,13 +1,18 @@
 package dataset
 
 import (
+	"archive/zip"
 	"bufio"
-	"bytes"
+	"encoding/binary"
 	"encoding/csv"
-	"encoding/json"
+	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strconv"
+	"strings"
+
+	"github.com/parquet-go/parquet-go"
 )
 
 // csvSink writes delimited text with a header.
@@ -44,101 +49,131 @@ func (s *csvSink) close() error {
 	return s.out.Error()
 }
 
-// jsonSink writes one object a line; missing values are null.
-type jsonSink struct {
-	out     *bufio.Writer
+// npzSink writes the float64 arrays X (rows by features), y and group, stored
+// without compression so that others can map them.
+type npzSink struct {
+	archive *zip.Writer
+	x       *bufio.Writer
+	columns []outColumn // after the features
+	vectors [][]float64 // of columns
+	rows    int
+}
+
+func newNPZSink(w io.Writer, columns []outColumn, rows int) (s *npzSink, err error) {
+	s = &npzSink{archive: zip.NewWriter(w), columns: columns, rows: rows}
+	for len(s.columns) > 0 && s.columns[0].role == RoleFeature {
+		s.columns = s.columns[1:]
+	}
+	s.vectors = make([][]float64, len(s.columns))
+	s.x, err = s.member("X", fmt.Sprintf("(%d, %d)", rows, len(columns)-len(s.columns)))
+	return s, err
+}
+
+// member begins an array of float64.
+func (s *npzSink) member(name, shape string) (*bufio.Writer, error) {
+	w, err := s.archive.CreateHeader(&zip.FileHeader{Name: name + ".npy", Method: zip.Store})
+	if err != nil {
+		return nil, err
+	}
+	out := bufio.NewWriterSize(w, 1<<16)
+	_, err = out.Write(npyHeader("<f8", shape))
+	return out, err
+}
+
+// npyHeader is a header of version 1, padded to 64 bytes as NumPy does.
+func npyHeader(descr, shape string) []byte {
+	text := fmt.Sprintf("{'descr': '%s', 'fortran_order': False, 'shape': %s, }", descr, shape)
+	text += strings.Repeat(" ", 63-(10+len(text))%64) + "\n"
+	return append(binary.LittleEndian.AppendUint16([]byte("\x93NUMPY\x01\x00"), uint16(len(text))), text...)
+}
+
+func (s *npzSink) write(r *outRow) error {
+	features := len(r.numbers) - len(s.columns)
+	for j, v := range r.numbers[features:] {
+		s.vectors[j] = append(s.vectors[j], v)
+	}
+	return binary.Write(s.x, binary.LittleEndian, r.numbers[:features])
+}
+
+func (s *npzSink) close() error {
+	if err := s.x.Flush(); err != nil {
+		return err
+	}
+	for j, c := range s.columns {
+		name := "group"
+		if c.role == RoleLabel {
+			name = "y"
+		}
+		out, err := s.member(name, fmt.Sprintf("(%d,)", s.rows))
+		if err != nil {
+			return err
+		}
+		if err := binary.Write(out, binary.LittleEndian, s.vectors[j]); err != nil {
+			return err
+		}
+		if err := out.Flush(); err != nil {
+			return err
+		}
+	}
+	return s.archive.Close()
+}
+
+// orderedGroup is a Parquet group that keeps the order of its columns.
+type orderedGroup struct {
+	parquet.Group
+	order []string
+}
+
+// Fields are the columns in order.
+func (g orderedGroup) Fields() []parquet.Field {
+	fields := g.Group.Fields()
+	slices.SortFunc(fields, func(a, b parquet.Field) int {
+		return slices.Index(g.order, a.Name()) - slices.Index(g.order, b.Name())
+	})
+	return fields
+}
+
+// parquetRowGroup is how many rows a row group has.
+const parquetRowGroup = 1 << 17
+
+// parquetSink writes optional columns of doubles and texts, zstd compressed.
+type parquetSink struct {
+	out     *parquet.GenericWriter[any]
 	columns []outColumn
-	keys    [][]byte // with the colon
-	line    []byte
+	row     parquet.Row
 }
 
-func newJSONSink(w io.Writer, columns []outColumn) *jsonSink {
-	s := &jsonSink{out: bufio.NewWriter(w), columns: columns}
+func newParquetSink(w io.Writer, columns []outColumn) (*parquetSink, error) {
+	g := orderedGroup{Group: parquet.Group{}}
 	for _, c := range columns {
-		s.keys = append(s.keys, []byte(quoteYAML(c.name)+":"))
+		node := parquet.String()
+		if c.number {
+			node = parquet.Leaf(parquet.DoubleType)
+		}
+		if _, twice := g.Group[c.name]; twice {
+			return nil, fmt.Errorf("dataset: two columns would be called %q in the Parquet file; rename one in the schema", c.name)
+		}
+		g.Group[c.name] = parquet.Optional(node)
+		g.order = append(g.order, c.name)
 	}
-	return s
+	schema := parquet.NewSchema("dyad", g)
+	out := parquet.NewGenericWriter[any](w, schema, parquet.Compression(&parquet.Zstd), parquet.MaxRowsPerRowGroup(parquetRowGroup))
+	return &parquetSink{out: out, columns: columns, row: make(parquet.Row, len(columns))}, nil
 }
 
-func (s *jsonSink) write(r *outRow) error {
-	b := append(s.line[:0], '{')
+func (s *parquetSink) write(r *outRow) error {
 	for i, c := range s.columns {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = append(b, s.keys[i]...)
-		switch text := r.texts[i]; {
-		case c.number && math.IsNaN(r.numbers[i]), !c.number && len(text) == 0:
-			b = append(b, "null"...)
-		case c.number && len(text) > 0 && json.Valid(text):
-			b = append(b, text...)
+		switch {
+		case c.number && math.IsNaN(r.numbers[i]), !c.number && len(r.texts[i]) == 0:
+			s.row[i] = parquet.NullValue().Level(0, 0, i)
 		case c.number:
-			b = appendJSONNumber(b, r.numbers[i])
+			s.row[i] = parquet.DoubleValue(r.numbers[i]).Level(0, 1, i)
 		default:
-			b = append(b, quoteYAML(string(text))...)
+			s.row[i] = parquet.ByteArrayValue(r.texts[i]).Level(0, 1, i)
 		}
 	}
-	s.line = append(b, '}', '\n')
-	_, err := s.out.Write(s.line)
+	_, err := s.out.WriteRows([]parquet.Row{s.row})
 	return err
 }
 
-func (s *jsonSink) close() error { return s.out.Flush() }
-
-// libsvmSink writes LABEL qid:GROUP INDEX:VALUE ..., without the features that
-// are 0.
-type libsvmSink struct {
-	out      *bufio.Writer
-	features int
-	label    bool
-	group    bool
-	line     []byte
-}
-
-func newLIBSVMSink(w io.Writer, columns []outColumn) *libsvmSink {
-	s := &libsvmSink{out: bufio.NewWriter(w)}
-	for _, c := range columns {
-		switch c.role {
-		case RoleFeature:
-			s.features++
-		case RoleLabel:
-			s.label = true
-		case RoleGroup:
-			s.group = true
-		}
-	}
-	return s
-}
-
-func (s *libsvmSink) write(r *outRow) error {
-	b := s.line[:0]
-	if s.label {
-		b = strconv.AppendFloat(b, r.y, 'g', -1, 64)
-	}
-	if s.group {
-		b = strconv.AppendInt(append(b, " qid:"...), int64(r.group)+1, 10)
-	}
-	pair := func(k int, v float64) {
-		if v != 0 {
-			b = strconv.AppendInt(append(b, ' '), int64(k)+1, 10)
-			b = strconv.AppendFloat(append(b, ':'), v, 'g', -1, 64)
-		}
-	}
-	if r.index != nil {
-		for j, k := range r.index {
-			pair(int(k), r.value[j])
-		}
-	} else {
-		for k, v := range r.numbers[:s.features] {
-			pair(k, v)
-		}
-	}
-	if len(b) == 0 { // a row of zeros without a label must still be a row
-		b = append(b, "1:0"...)
-	}
-	s.line = append(bytes.TrimPrefix(b, []byte(" ")), '\n')
-	_, err := s.out.Write(s.line)
-	return err
-}
-
-func (s *libsvmSink) close() error { return s.out.Flush() }
+func (s *parquetSink) close() error { return s.out.Close() }

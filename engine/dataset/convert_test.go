@@ -50,11 +50,11 @@ func TestConvertKeepsRecords(t *testing.T) {
 		name, schema, content string
 		formats               []string
 	}{
-		{"mixed", convertMixed, convertMixedData, []string{FormatCSV, FormatJSONL, FormatParquet}},
-		{"numeric", numeric, convertMixedData, []string{FormatCSV, FormatJSONL, FormatParquet, FormatNPZ}},
+		{"mixed", convertMixed, convertMixedData, []string{FormatCSV, FormatParquet}},
+		{"numeric", numeric, convertMixedData, convertFormats[:]},
 		{"graded", graded, "1,0,x\n2,3,y\n3,4,x\n4,2.5,y\n", convertFormats[:]},
 		{"numbered", denseSchema, "1 1:0.5 2:3\n0 2:10\n", convertFormats[:]},
-		{"sparse", sparseSchema, "1 1:0.5 3:3\n-1 2:0.25\n1\n", []string{FormatLIBSVM}},
+		{"float32", "data_id: t" + namedColumns, parquetFile(t, patient{pointer(float32(30.1)), "f", 1, true, pointer("q1")}, patient{nil, "m", 2, false, pointer("q1")}), []string{FormatCSV, FormatParquet}},
 	} {
 		s := mustSchema(t, c.schema)
 		in := writeFile(t, "in", c.content)
@@ -85,7 +85,7 @@ func TestConvertKeepsRecords(t *testing.T) {
 			if rows != want.Records.Len() || !slices.Equal(got.Float64s(), x.Float64s()) || !slices.Equal(d.Records.Labels(), want.Records.Labels()) || !slices.Equal(d.Groups, want.Groups) {
 				t.Errorf("%s %s: records differ: %v %v, want %v %v", c.name, format, got, d.Records.Labels(), x, want.Records.Labels())
 			}
-			if format != FormatNPZ && format != FormatLIBSVM && !slices.Equal(d.IDs, want.IDs) {
+			if format != FormatNPZ && !slices.Equal(d.IDs, want.IDs) {
 				t.Errorf("%s %s: ids %q, want %q", c.name, format, d.IDs, want.IDs)
 			}
 		}
@@ -109,11 +109,8 @@ func TestConvertEncoded(t *testing.T) {
 		// Read back without scaling: a range of [-1, 1] multiplies by 1/sqrt(d/3).
 		var b strings.Builder
 		switch format {
-		case FormatLIBSVM, FormatNPZ:
-			fmt.Fprintf(&b, "data_id: t\nformat: %s\nfeatures: 3\nrange: [-1, 1]\ncolumns:\n", format)
-			if format == FormatLIBSVM {
-				b.WriteString("  - {name: q, role: group}\n")
-			}
+		case FormatNPZ:
+			b.WriteString("data_id: t\nformat: npz\nfeatures: 3\nrange: [-1, 1]\ncolumns:\n")
 		default:
 			fmt.Fprintf(&b, "data_id: t\nformat: %s\n", format)
 			if format == FormatCSV {
@@ -155,8 +152,7 @@ func TestConvertErrors(t *testing.T) {
 	}{
 		{s, in, "xml", "cannot write format", false},
 		{s, in, FormatNPZ, `column "sex" is categorical`, false},
-		{s, in, FormatLIBSVM, `column "sex" is categorical`, false},
-		{missing, writeFile(t, "m.csv", "1,1\n,0\n"), FormatLIBSVM, `row 2, column "a": value is missing, which`, true},
+		{s, in, FormatJSONL, "want csv, parquet or npz", false},
 		{missing, writeFile(t, "m.csv", "1,1\nx7391,0\n"), FormatCSV, ruleNotNumber, true},
 		{missing, filepath.Join(t.TempDir(), "absent"), FormatCSV, "cannot read data", false},
 	} {
@@ -166,8 +162,8 @@ func TestConvertErrors(t *testing.T) {
 		}
 	}
 	full := errors.New("disk full")
-	for _, format := range []string{FormatCSV, FormatJSONL, FormatParquet} {
-		if _, _, err := Convert(in, s, failingWriter{full}, format, ConvertOptions{}); !errors.Is(err, full) {
+	for _, format := range convertFormats {
+		if _, _, err := Convert(in, s, failingWriter{full}, format, ConvertOptions{Encoded: format == FormatNPZ}); !errors.Is(err, full) {
 			t.Errorf("%s: got %v, want the error of the writer", format, err)
 		}
 	}

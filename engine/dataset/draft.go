@@ -1,18 +1,13 @@
 package dataset
 
 import (
-	"bytes"
-	"encoding/json"
-	"errors"
 	"fmt"
+	"io"
 	"math"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
-	"unicode/utf8"
 )
 
 // Draft guesses a schema for the file at path and returns its YAML text, with
@@ -21,30 +16,22 @@ import (
 // it reveals the data that it shows: treat it like the file until its ranges are
 // replaced by public ones.
 func Draft(path string) ([]byte, error) {
-	format, err := sniffFormat(path)
-	if err != nil {
+	p := &profile{path: path}
+	if err := p.read(p.sniff); err != nil {
 		return nil, err
 	}
-	text := draftHead(path)
-	switch format {
-	case FormatParquet, FormatARFF, FormatJSONL:
-		text, err = draftNamed(text, path, format)
-	case FormatNPY, FormatNPZ, FormatIDX:
-		text, err = draftArrays(text, path, format)
+	var body []byte
+	var err error
+	switch p.format {
+	case FormatLIBSVM, FormatNPY, FormatNPZ, FormatIDX:
+		body, err = p.numbered()
 	default:
-		var s sniffed
-		if s, err = sniff(path); err != nil {
-			return nil, err
-		}
-		if s.libsvm {
-			text, err = draftLIBSVM(text, path)
-		} else {
-			text, err = draftCSV(text, path, &s.csv)
-		}
+		body, err = p.named()
 	}
 	if err != nil {
 		return nil, err
 	}
+	text := append(draftHead(path), body...)
 	if _, err := ParseSchema(text); err != nil { // a name or category that YAML cannot carry
 		return nil, fmt.Errorf("dataset: %s: cannot draft a schema, write it by hand: %w", path, err)
 	}
@@ -73,141 +60,136 @@ bounds_from_data: true
 `, quoteYAML(id[:min(len(id), 128)]))
 }
 
-// openPath opens a file and looks through its compression; closer closes both.
-func openPath(path string) (in *input, u *unpacked, closer func(), err error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, nil, nil, fmt.Errorf("dataset: cannot read data: %w", err)
-	}
-	in = &input{name: path, r: f}
-	if info, err := f.Stat(); err == nil && info.Mode().IsRegular() {
-		in.at, in.size = f, info.Size()
-	}
-	if u, err = unpack(path, f); err != nil {
-		f.Close()
-		return nil, nil, nil, err
-	}
-	return in, u, func() { u.close(); f.Close() }, nil
+// profile is what a draft learns about a file.
+type profile struct {
+	path    string
+	format  string
+	csv     CSVOptions
+	grouped bool // LIBSVM rows have a query id
+
+	// Of formats with named columns; a column without a name is left out.
+	names []string
+	stats []*columnStats
+	rows  int
 }
 
-func openLines(path string) (src *source, closer func(), err error) {
-	_, u, closer, err := openPath(path)
+// read opens the file, also if it is compressed, for one look at it.
+func (p *profile) read(look func(in *input, u *unpacked) error) error {
+	in, err := openInput(p.path)
 	if err != nil {
-		return nil, nil, err
+		return fmt.Errorf("dataset: cannot read data: %w", err)
 	}
-	if src, err = newSource(path, u); err != nil {
-		closer()
-		return nil, nil, err
+	if in.at == nil {
+		return in.close(p.errorf(0, "a draft looks at the file several times, and this is a pipe; store it first"))
 	}
-	return src, closer, nil
+	u, err := unpack(p.path, in.r)
+	if err != nil {
+		return in.close(err)
+	}
+	defer u.close()
+	return in.close(look(in, u))
 }
 
-// sniffFormat is the format by the first bytes of the file and its name.
-func sniffFormat(path string) (string, error) {
-	_, u, closer, err := openPath(path)
-	if err != nil {
-		return "", err
-	}
-	defer closer()
+func (p *profile) errorf(row int, rule string) error {
+	return &ParseError{File: p.path, Row: row, Rule: rule}
+}
+
+// sniff finds the format by the first bytes, the name and the first lines.
+func (p *profile) sniff(_ *input, u *unpacked) error {
 	head, _ := u.Peek(sniffBytes) // an error comes again when the rows are read
-	if format := binaryFormat(head); format != "" {
-		return format, nil
+	if p.format = binaryFormat(head); p.format != "" {
+		return nil
 	}
-	return textFormat(path, head), nil
-}
-
-// guessLabel returns the likely label and the other columns with two values.
-func guessLabel(names []string, stats []*columnStats, rows int) (label int, others []string, err error) {
-	label = -1
-	score := 0
-	for i, s := range stats {
-		if names[i] == "" || s.values != rows || len(s.texts) != 2 || !validTexts(s.texts) {
-			continue
-		}
-		others = append(others, names[i])
-		now := 1
-		if slices.Contains(labelNames[:], strings.ToLower(names[i])) {
-			now += 4
-		}
-		if i == len(stats)-1 {
-			now += 2
-		} else if i == 0 {
-			now++
-		}
-		if now > score {
-			label, score = i, now
-		}
+	if p.format = textFormat(p.path, head); p.format != FormatCSV {
+		return nil
 	}
-	if label < 0 {
-		return -1, nil, errors.New("no column has exactly two values and no gaps, so none can be the label; write the schema by hand")
+	src, err := newSource(p.path, u)
+	if err != nil {
+		return err
 	}
-	return label, slices.DeleteFunc(others, func(n string) bool { return n == names[label] }), nil
-}
-
-func validTexts(texts map[string]int) bool {
-	for t := range texts {
-		if !utf8.ValidString(t) {
-			return false
+	var lines []string
+	for len(lines) < 100 {
+		line, err := src.next()
+		if err == io.EOF {
+			break
 		}
-	}
-	return true
-}
-
-// appendColumns writes the columns of a schema with named columns.
-func appendColumns(text []byte, names []string, stats []*columnStats, rows, label int, others []string) []byte {
-	text = append(text, "columns:\n"...)
-	hasID := false
-	for i, s := range stats {
-		if names[i] == "" {
-			continue
+		if err != nil {
+			return err
 		}
-		text = fmt.Appendf(text, "  - {name: %s", quoteYAML(names[i]))
-		missing := ""
-		if len(s.missing) > 0 {
-			missing = ", missing: {policy: middle}"
-			if words := slices.DeleteFunc(slices.Clone(s.missing), func(w string) bool { return w == "" }); len(words) > 0 {
-				missing = fmt.Sprintf(", missing: {values: %s, policy: middle}", quoteList(words))
-			}
-		}
+		text := strings.TrimSpace(string(line))
 		switch {
-		case i == label:
-			positive, negative := s.guessClasses()
-			text = fmt.Appendf(text, ", role: label, positive: %s, negative: %s} # check which class should score high", quoteYAML(positive), quoteYAML(negative))
-			if len(others) > 0 {
-				text = fmt.Appendf(text, "; %d other column(s) also have two values", len(others))
+		case text == "":
+		case text[0] == '@' || text[0] == '%' || text[0] == '#' || len(lines) == 0 && text[0] == '|':
+			if !slices.Contains(p.csv.Comment, text[:1]) {
+				p.csv.Comment = append(p.csv.Comment, text[:1])
 			}
-			text = append(text, '\n')
-		case !hasID && s.isID(names[i], i == 0, rows):
-			hasID = true
-			text = append(text, ", role: id} # a different value in every row\n"...)
-		case s.isNumeric() && s.lo < s.hi && !math.IsInf(s.hi-s.lo, 0) && s.hi/2-s.lo/2 > 0:
-			text = fmt.Appendf(text, ", range: [%s, %s]%s} # FROM THE DATA\n", formatNumber(s.lo), formatNumber(s.hi), missing)
-		case len(s.nominal) >= 2 && !slices.Contains(s.nominal, ""):
-			text = fmt.Appendf(text, ", categories: %s%s} # the nominal set of the header\n", quoteList(s.nominal), missing)
-		case !s.isNumeric() && len(s.texts) >= 2 && s.isCategorical() && validTexts(s.texts):
-			text = fmt.Appendf(text, ", categories: %s%s} # FROM THE DATA\n", quoteList(s.categories()), missing)
 		default:
-			text = append(text, ", role: ignore} # constant, empty, or text with too many values\n"...)
+			lines = append(lines, text)
 		}
 	}
-	return text
-}
-
-func formatNumber(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
-
-// quoteYAML quotes a text; JSON strings are YAML.
-func quoteYAML(s string) string {
-	var b bytes.Buffer
-	w := json.NewEncoder(&b)
-	w.SetEscapeHTML(false)
-	_ = w.Encode(s) // a string cannot fail
-	return strings.TrimSuffix(b.String(), "\n")
-}
-
-func quoteList(list []string) string {
-	out := make([]string, len(list))
-	for i, s := range list {
-		out[i] = quoteYAML(s)
+	if len(lines) == 0 {
+		return p.errorf(0, ruleEmpty)
 	}
-	return "[" + strings.Join(out, ", ") + "]"
+	var isLIBSVM bool
+	if isLIBSVM, p.grouped = looksLikeLIBSVM(lines); isLIBSVM {
+		p.format = FormatLIBSVM
+	} else {
+		p.csv.Delimiter = guessDelimiter(lines)
+	}
+	return nil
+}
+
+func looksLikeLIBSVM(lines []string) (is, grouped bool) {
+	for _, line := range lines {
+		for i, token := range strings.Fields(line) {
+			if token[0] == '#' {
+				break
+			}
+			index, value, ok := strings.Cut(token, ":")
+			if i <= 1 && index == "qid" {
+				grouped = true
+				continue
+			}
+			if !ok && i > 0 || !isPlainDecimal(index) {
+				return false, false
+			}
+			if ok {
+				if _, rule := parseNumber([]byte(value)); rule != "" {
+					return false, false
+				}
+				is = true
+			}
+		}
+	}
+	return is, grouped
+}
+
+// guessDelimiter prefers a character that occurs equally often in every line.
+func guessDelimiter(lines []string) string {
+	best, bestScore := ",", 0
+	for _, d := range []string{",", ";", "\t", "|", " "} {
+		least, most := math.MaxInt, 0
+		for _, line := range lines {
+			n, quoted := 0, false
+			for i := range len(line) {
+				if line[i] == '"' {
+					quoted = !quoted
+				} else if line[i] == d[0] && !quoted {
+					n++
+				}
+			}
+			least, most = min(least, n), max(most, n)
+		}
+		score := least
+		if least == most {
+			score *= 1000
+		}
+		if score > bestScore {
+			best, bestScore = d, score
+		}
+	}
+	if best == "\t" {
+		return "tab"
+	}
+	return best
 }

@@ -131,12 +131,16 @@ func TestDraftErrors(t *testing.T) {
 		"labels":         {"1 1:1\n2 1:2\n3 1:1\n", "exactly two different labels", true},
 		"libsvm zero":    {"1 1:0\n-1 1:0\n", "every feature is 0", true},
 		"libsvm order":   {"1 2:1 1:1\n-1 1:0\n", ruleIndexOrder, true},
+		"qid in a part":  {"1 1:1\n-1 qid:2 1:3\n", ruleNoGroup, true},
 		"truncated gzip": {string(gzipped(t, "a,b\n1,2\n"))[:20], ruleTruncated, true},
 	} {
 		_, err := Draft(writeFile(t, "x.csv", c.content))
 		if err == nil || !strings.Contains(err.Error(), c.want) || errors.As(err, &p) != c.parse {
 			t.Errorf("%s: got %v, want %q", name, err, c.want)
 		}
+	}
+	if _, err := Draft(os.DevNull); err == nil || !strings.Contains(err.Error(), "store it first") {
+		t.Errorf("got %v for a file that can be read only once", err)
 	}
 	if _, err := Draft(filepath.Join(t.TempDir(), "absent")); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("got %v, want os.ErrNotExist", err)

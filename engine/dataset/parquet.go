@@ -85,7 +85,8 @@ const parquetBatch = 1024
 // parquetCursor reads one column of one row group.
 type parquetCursor struct {
 	kind    parquetType
-	numbers bool // the column is a numeric feature: no texts are needed
+	numeric bool // the column is a numeric feature
+	numbers bool // no texts are needed
 	reader  parquet.ColumnChunkValueReader
 	batch   []parquet.Value
 	texts   [][]byte  // of the batch; nil where numbers holds the value, or for null
@@ -151,7 +152,11 @@ func (c *parquetCursor) appendText(b []byte, v parquet.Value) []byte {
 	case parquetBool:
 		return strconv.AppendBool(b, v.Boolean())
 	case parquetFloat:
-		return appendFloat(b, float64(v.Float()), 32)
+		bits := 32
+		if c.numeric { // a scan sees the number that a load reads
+			bits = 64
+		}
+		return appendFloat(b, float64(v.Float()), bits)
 	case parquetDouble:
 		return appendFloat(b, v.Double(), 64)
 	case parquetUint32:
@@ -183,6 +188,7 @@ type parquetReader struct {
 	columns []*parquet.Column
 	used    []bool
 	numeric []bool
+	scanned bool             // numeric columns are read as texts
 	cursors []*parquetCursor // of the current row group; nil if not used
 	group   int              // next row group
 	left    int64            // rows left in the current one
@@ -276,7 +282,7 @@ func (r *parquetReader) nextGroup() error {
 			return r.errorf(r.row+1, ruleBadParquet)
 		}
 		r.cursors[i] = &parquetCursor{
-			kind: parquetTypeOf(r.columns[i]), numbers: r.numeric[i],
+			kind: parquetTypeOf(r.columns[i]), numeric: r.numeric[i], numbers: r.numeric[i] && !r.scanned,
 			reader: parquet.NewColumnChunkValueReader(chunks[k]), batch: make([]parquet.Value, parquetBatch),
 			texts: make([][]byte, parquetBatch), values: make([]float64, parquetBatch),
 		}
@@ -314,9 +320,10 @@ func readParquet(t *table, in *input) (err error) {
 	if err != nil {
 		return err
 	}
+	r.scanned = t.scan != nil
 	for i, f := range l.fields {
 		r.used[i] = f.role != RoleIgnore
-		r.numeric[i] = f.role == RoleFeature && t.e.columns[f.feature].numeric && t.scan == nil
+		r.numeric[i] = f.role == RoleFeature && t.e.columns[f.feature].numeric
 		if r.used[i] && parquetTypeOf(r.columns[i]) == parquetRefused {
 			return t.errorf(0, f.name, i+1, ruleParquetType)
 		}

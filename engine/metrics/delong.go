@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"math/big"
 )
 
 // ErrOneRecord is returned where a variance needs two records of each class.
@@ -41,29 +40,13 @@ func DeLong(scores, labels []float64) (AUCEstimate, error) {
 	if err := check(scores, labels); err != nil {
 		return AUCEstimate{}, err
 	}
-	a := placements(scores, labels)
-	pos, neg := classMoments(a, a, labels)
+	pos, neg := classMoments(scores, labels)
 	if min(pos.n, neg.n) < 2 {
 		return AUCEstimate{}, ErrOneRecord
 	}
-	return estimate(pos.n, neg.n, pos.a, variance(pos, neg, momentsAA)), nil
-}
-
-func estimate(p, n, u2 uint64, v *big.Rat) AUCEstimate {
-	variance, _ := v.Float64()
-	return AUCEstimate{AUC: quotient(u2, 2*p*n), Variance: variance, Positives: int(p), Negatives: int(n)}
-}
-
-func momentsAA(m moments) (uint64, uint64, wide) { return m.a, m.a, m.aa }
-func momentsBB(m moments) (uint64, uint64, wide) { return m.b, m.b, m.bb }
-func momentsAB(m moments) (uint64, uint64, wide) { return m.a, m.b, m.ab }
-
-// variance is the exact (co)variance of the two AUCs that pick names.
-func variance(pos, neg moments, pick func(moments) (uint64, uint64, wide)) *big.Rat {
-	sa, sb, sab := pick(pos)
-	v := meanCovariance(pos.n, sa, sb, sab, neg.n)
-	sa, sb, sab = pick(neg)
-	return v.Add(v, meanCovariance(neg.n, sa, sb, sab, pos.n))
+	v := pos.variance(neg.n)
+	variance, _ := v.Add(v, neg.variance(pos.n)).Float64()
+	return AUCEstimate{AUC: quotient(pos.sum, 2*pos.n*neg.n), Variance: variance, Positives: int(pos.n), Negatives: int(neg.n)}, nil
 }
 
 // StandardError is the square root of Variance.
@@ -125,74 +108,4 @@ func normalQuantile(level float64) (float64, error) {
 		return 0, fmt.Errorf("metrics: confidence level %v, want one in (0, 1) such as 0.95", level)
 	}
 	return math.Sqrt2 * math.Erfcinv(1-level), nil
-}
-
-// AUCComparison compares the AUCs of two score vectors on the same records.
-type AUCComparison struct {
-	A, B AUCEstimate
-	// Difference is A.AUC - B.AUC before rounding, in [-1, 1].
-	Difference float64
-	// Covariance is DeLong's estimate of the covariance of the two AUCs.
-	Covariance float64
-	// StandardError is the root of A.Variance + B.Variance - 2 Covariance.
-	StandardError float64
-	// Z is Difference/StandardError, 0 if both are 0.
-	Z float64
-	// PValue is the two-sided P(|N(0, 1)| >= |Z|), in [0, 1]: small if equal AUCs
-	// would rarely differ as much. It is asymptotic in both class sizes.
-	PValue float64
-}
-
-// CompareAUC is the paired test of DeLong, DeLong & Clarke-Pearson 1988 for the
-// score vectors a and b of the same records with the same labels. Covariance is
-// DeLong's formula with products of the deviations of a and b in place of
-// squares. Difference, Covariance and the variance under the root of
-// StandardError are computed exactly and rounded once, so two vectors that rank
-// alike have exactly Difference 0, StandardError 0, Z 0 and PValue 1. The errors
-// are those of DeLong, and ErrDegenerate if the variance of the difference is 0
-// but the difference is not.
-func CompareAUC(a, b, labels []float64) (AUCComparison, error) {
-	for _, s := range [][]float64{a, b} {
-		if err := check(s, labels); err != nil {
-			return AUCComparison{}, err
-		}
-	}
-	pos, neg := classMoments(placements(a, labels), placements(b, labels), labels)
-	if min(pos.n, neg.n) < 2 {
-		return AUCComparison{}, ErrOneRecord
-	}
-	va, vb, cov := variance(pos, neg, momentsAA), variance(pos, neg, momentsBB), variance(pos, neg, momentsAB)
-	c := AUCComparison{A: estimate(pos.n, neg.n, pos.a, va), B: estimate(pos.n, neg.n, pos.b, vb)}
-	if pos.a >= pos.b {
-		c.Difference = quotient(pos.a-pos.b, 2*pos.n*neg.n)
-	} else {
-		c.Difference = -quotient(pos.b-pos.a, 2*pos.n*neg.n)
-	}
-	c.Covariance, _ = cov.Float64()
-	v := va.Add(va, vb)
-	v.Sub(v, cov.Add(cov, cov))
-	ofDifference, _ := v.Float64()
-	c.StandardError = math.Sqrt(ofDifference)
-	switch {
-	case c.StandardError > 0:
-		c.Z = c.Difference / c.StandardError
-	case c.Difference != 0:
-		return AUCComparison{}, ErrDegenerate
-	}
-	c.PValue = math.Erfc(math.Abs(c.Z) / math.Sqrt2)
-	return c, nil
-}
-
-// Interval is the asymptotic confidence interval Difference -+ z StandardError,
-// cut to [-1, 1], for a level in (0, 1). It is ErrDegenerate if StandardError is 0.
-func (c AUCComparison) Interval(level float64) (low, high float64, err error) {
-	z, err := normalQuantile(level)
-	if err != nil {
-		return 0, 0, err
-	}
-	if !(c.StandardError > 0) {
-		return 0, 0, ErrDegenerate
-	}
-	h := z * c.StandardError
-	return max(-1, c.Difference-h), min(1, c.Difference+h), nil
 }

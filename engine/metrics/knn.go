@@ -34,7 +34,9 @@ type Classification struct {
 }
 
 // Accuracy is Correct over the number of records, in [0, 1].
-func (c Classification) Accuracy() float64 { return ratio(c.Correct, len(c.Predicted)) }
+func (c Classification) Accuracy() float64 {
+	return float64(c.Correct) / float64(max(len(c.Predicted), 1))
+}
 
 // KNN predicts the label of each test record from the K training records nearest
 // to it:
@@ -64,23 +66,6 @@ func KNN(ctx context.Context, train, test *engine.Records, o KNNOptions) (Classi
 func KNNLeaveOneOut(ctx context.Context, r *engine.Records, o KNNOptions) (Classification, error) {
 	p := recordPoints(r)
 	return classify(ctx, p, p, o, true)
-}
-
-// NearestPrototype predicts the label of the nearest prototype, of equally near
-// ones that of the lowest index. prototypes is row-major, len(labels) x
-// test.Dim(), used as given: not projected to the bounds of the records. o.K must
-// be 0 or 1. Otherwise it is KNN with the prototypes as training records. It only
-// evaluates: whether prototypes are private is for the one who made them to say.
-func NearestPrototype(ctx context.Context, prototypes, labels []float64, test *engine.Records, o KNNOptions) (Classification, error) {
-	if o.K != 0 && o.K != 1 {
-		return Classification{}, fmt.Errorf("metrics: K is %d, but the nearest prototype is one; want 0 or 1", o.K)
-	}
-	o.K = 1
-	p, err := prototypePoints(prototypes, labels, test.Dim())
-	if err != nil {
-		return Classification{}, err
-	}
-	return classify(ctx, p, recordPoints(test), o, false)
 }
 
 const (

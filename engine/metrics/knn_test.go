@@ -251,29 +251,11 @@ func TestKNNTiles(t *testing.T) {
 	}
 }
 
-func TestNearestPrototype(t *testing.T) {
-	// Prototypes beyond the bound of the records, 1000, stay where they are: else
-	// the first would be nearest to the last record.
-	test := records(t, []float64{1, 0, -1, 0, 0, 9, 900, 0}, []float64{1, -1, 2, 1}, 2)
-	prototypes, labels := []float64{2000, 0, -1, 0, 0, 4}, []float64{1, -1, 2}
-	got, err := NearestPrototype(context.Background(), prototypes, labels, test, KNNOptions{})
-	if err != nil || !slices.Equal(got.Predicted, []float64{-1, -1, 2, 2}) || got.Correct != 2 {
-		t.Errorf("%+v, %v", got, err)
-	}
-	// Only the second feature counts: 0 and 0 tie, 9 is nearest to 4.
-	w := []float64{0, 0, 0, 2}
-	got, err = NearestPrototype(context.Background(), prototypes, labels, test, KNNOptions{Metric: w})
-	if err != nil || !slices.Equal(got.Predicted, []float64{1, 1, 2, 1}) {
-		t.Errorf("%+v, %v", got, err)
-	}
-}
-
 func TestKNNErrors(t *testing.T) {
 	ctx := context.Background()
 	r := rand.New(rand.NewPCG(1, 9))
 	a, b := gridRecords(t, r, 5, 2, 2), gridRecords(t, r, 5, 3, 2)
 	knn := func(train, test *engine.Records, o KNNOptions) error { _, err := KNN(ctx, train, test, o); return err }
-	prototype := func(x, y []float64, o KNNOptions) error { _, err := NearestPrototype(ctx, x, y, a, o); return err }
 	done, cancel := context.WithCancel(ctx)
 	cancel()
 	_, cancelled := KNN(done, a, a, KNNOptions{})
@@ -283,24 +265,19 @@ func TestKNNErrors(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, err := range map[string]error{
-		"dimension":     knn(a, b, KNNOptions{}),
-		"K above n":     knn(a, a, KNNOptions{K: 6}),
-		"negative K":    knn(a, a, KNNOptions{K: -1}),
-		"workers":       knn(a, a, KNNOptions{Workers: -1}),
-		"metric size":   knn(a, a, KNNOptions{Metric: []float64{1}}),
-		"asymmetric":    knn(a, a, KNNOptions{Metric: []float64{1, 0.5, 0, 1}}),
-		"indefinite":    knn(a, a, KNNOptions{Metric: []float64{1, 2, 2, 1}}),
-		"negative":      knn(a, a, KNNOptions{Metric: []float64{-1, 0, 0, -1}}),
-		"NaN metric":    knn(a, a, KNNOptions{Metric: []float64{1, 0, 0, math.NaN()}}),
-		"overflow":      knn(huge, huge, KNNOptions{K: 1}),
-		"underflow":     knn(a, a, KNNOptions{Metric: []float64{1e-320, 0, 0, 0}}),
-		"cancelled":     cancelled,
-		"left out":      tooFew,
-		"K prototypes":  prototype([]float64{1, 2}, []float64{1}, KNNOptions{K: 2}),
-		"no prototype":  prototype(nil, nil, KNNOptions{}),
-		"shape":         prototype([]float64{1}, []float64{1}, KNNOptions{}),
-		"NaN prototype": prototype([]float64{1, math.NaN()}, []float64{1}, KNNOptions{}),
-		"NaN label":     prototype([]float64{1, 1}, []float64{math.NaN()}, KNNOptions{}),
+		"dimension":   knn(a, b, KNNOptions{}),
+		"K above n":   knn(a, a, KNNOptions{K: 6}),
+		"negative K":  knn(a, a, KNNOptions{K: -1}),
+		"workers":     knn(a, a, KNNOptions{Workers: -1}),
+		"metric size": knn(a, a, KNNOptions{Metric: []float64{1}}),
+		"asymmetric":  knn(a, a, KNNOptions{Metric: []float64{1, 0.5, 0, 1}}),
+		"indefinite":  knn(a, a, KNNOptions{Metric: []float64{1, 2, 2, 1}}),
+		"negative":    knn(a, a, KNNOptions{Metric: []float64{-1, 0, 0, -1}}),
+		"NaN metric":  knn(a, a, KNNOptions{Metric: []float64{1, 0, 0, math.NaN()}}),
+		"overflow":    knn(huge, huge, KNNOptions{K: 1}),
+		"underflow":   knn(a, a, KNNOptions{Metric: []float64{1e-320, 0, 0, 0}}),
+		"cancelled":   cancelled,
+		"left out":    tooFew,
 	} {
 		if err == nil {
 			t.Errorf("%s: no error", name)

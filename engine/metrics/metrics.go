@@ -68,19 +68,8 @@ func AUC(scores, labels []float64) (float64, error) {
 		return 0, err
 	}
 	pos, neg := sortedClasses(scores, labels)
-	// below and upTo count the negatives < p and <= p. Twice the statistic is
-	// at most 2 P N <= n^2/2 <= 2^61.
-	var u2 uint64
-	below, upTo := 0, 0
-	for _, p := range pos {
-		for below < len(neg) && neg[below].key < p.key {
-			below++
-		}
-		for upTo < len(neg) && neg[upTo].key <= p.key {
-			upTo++
-		}
-		u2 += uint64(below) + uint64(upTo)
-	}
+	var u2 uint64 // twice the statistic, at most 2 P N <= n^2/2 <= 2^61
+	eachPlacement(pos, neg, func(a uint64) { u2 += a })
 	return quotient(u2, 2*uint64(len(pos))*uint64(len(neg))), nil
 }
 
@@ -90,70 +79,23 @@ func quotient(a, b uint64) float64 {
 	return q
 }
 
-// Confusion counts the four outcomes of a classification.
-type Confusion struct {
-	TruePositives, FalsePositives, TrueNegatives, FalseNegatives int
-}
-
-// ConfusionAt classifies a record as positive if its score is at least
-// threshold. Its errors are those of AUC; threshold must not be NaN.
-func ConfusionAt(scores, labels []float64, threshold float64) (Confusion, error) {
+// Accuracy is the share of records that are right if a record counts as positive
+// where its score is at least threshold. Its errors are those of AUC; threshold must
+// not be NaN.
+func Accuracy(scores, labels []float64, threshold float64) (float64, error) {
 	if err := check(scores, labels); err != nil {
-		return Confusion{}, err
+		return 0, err
 	}
 	if math.IsNaN(threshold) {
-		return Confusion{}, errors.New("metrics: the threshold is not a number")
+		return 0, errors.New("metrics: the threshold is not a number")
 	}
-	var c Confusion
+	right := 0
 	for i, s := range scores {
-		switch predicted, actual := s >= threshold, labels[i] > 0; {
-		case predicted && actual:
-			c.TruePositives++
-		case predicted:
-			c.FalsePositives++
-		case actual:
-			c.FalseNegatives++
-		default:
-			c.TrueNegatives++
+		if (s >= threshold) == (labels[i] > 0) {
+			right++
 		}
 	}
-	return c, nil
-}
-
-// Accuracy is the share of records that ConfusionAt classifies correctly.
-func Accuracy(scores, labels []float64, threshold float64) (float64, error) {
-	c, err := ConfusionAt(scores, labels, threshold)
-	return c.Accuracy(), err
-}
-
-// Total is n.
-func (c Confusion) Total() int {
-	return c.TruePositives + c.FalsePositives + c.TrueNegatives + c.FalseNegatives
-}
-
-// Accuracy is (TP + TN)/n, in [0, 1]; 0 if n is 0.
-func (c Confusion) Accuracy() float64 { return ratio(c.TruePositives+c.TrueNegatives, c.Total()) }
-
-// Sensitivity (recall, true positive rate) is TP/(TP + FN); 0 without positives.
-func (c Confusion) Sensitivity() float64 {
-	return ratio(c.TruePositives, c.TruePositives+c.FalseNegatives)
-}
-
-// Specificity (true negative rate) is TN/(TN + FP); 0 without negatives.
-func (c Confusion) Specificity() float64 {
-	return ratio(c.TrueNegatives, c.TrueNegatives+c.FalsePositives)
-}
-
-// Precision is TP/(TP + FP); 0 if nothing is classified as positive.
-func (c Confusion) Precision() float64 {
-	return ratio(c.TruePositives, c.TruePositives+c.FalsePositives)
-}
-
-func ratio(a, b int) float64 {
-	if b == 0 {
-		return 0
-	}
-	return float64(a) / float64(b)
+	return float64(right) / float64(len(scores)), nil
 }
 
 func check(scores, labels []float64) error {

@@ -21,77 +21,58 @@ func (w wide) int() *big.Int {
 	return v.Add(v.Lsh(v, 64), new(big.Int).SetUint64(w.lo))
 }
 
-// moments are exact sums over the records of one class: a and b are twice the
-// number of records of the other class that a record is ranked correctly against
-// by two score vectors, ties counting once.
+// moments are exact sums over the records of one class. Each record counts twice the
+// number of records of the other class that it is ranked correctly against, ties
+// counting once: 2 N V10 for a positive and 2 P V01 for a negative in the terms of
+// DeLong et al. 1988.
 type moments struct {
-	n          uint64
-	a, b       uint64
-	aa, bb, ab wide
+	n, sum  uint64
+	squares wide
 }
 
-func (m *moments) add(a, b uint64) {
+func (m *moments) add(a uint64) {
 	m.n++
-	m.a += a
-	m.b += b
-	m.aa.addProduct(a, a)
-	m.bb.addProduct(b, b)
-	m.ab.addProduct(a, b)
+	m.sum += a
+	m.squares.addProduct(a, a)
 }
 
-// meanCovariance is the sample covariance of a and b over others, in units of
-// the AUC, divided by n: with o the size of the other class,
+// variance is the sample variance of the counts over the number of others, in units
+// of the AUC, divided by n:
 //
-//	(n sum ab - sum a sum b) / (n^2 (n-1) (2o)^2),
+//	(n sum a^2 - (sum a)^2) / (n^2 (n-1) (2 others)^2),
 //
 // exactly. n must be at least 2.
-func meanCovariance(n, sumA, sumB uint64, sumAB wide, o uint64) *big.Rat {
-	num := sumAB.int()
-	num.Mul(num, new(big.Int).SetUint64(n))
-	product := new(big.Int).SetUint64(sumA)
-	num.Sub(num, product.Mul(product, new(big.Int).SetUint64(sumB)))
-	den := new(big.Int).SetUint64(n * n)
-	den.Mul(den, new(big.Int).SetUint64(n-1))
-	den.Mul(den, new(big.Int).SetUint64(2*o))
-	den.Mul(den, new(big.Int).SetUint64(2*o))
+func (m *moments) variance(others uint64) *big.Rat {
+	num := m.squares.int()
+	num.Mul(num, new(big.Int).SetUint64(m.n))
+	product := new(big.Int).SetUint64(m.sum)
+	num.Sub(num, product.Mul(product, product))
+	den := new(big.Int).SetUint64(m.n * m.n)
+	den.Mul(den, new(big.Int).SetUint64(m.n-1))
+	den.Mul(den, new(big.Int).SetUint64(2*others))
+	den.Mul(den, new(big.Int).SetUint64(2*others))
 	return new(big.Rat).SetFrac(num, den)
 }
 
-// placements returns for every record twice the number of records of the other
-// class that it is ranked correctly against, ties counting once: 2 N V10 for a
-// positive and 2 P V01 for a negative in the terms of DeLong et al. 1988. It
-// takes O(n log n) time (Sun & Xu 2014).
-func placements(scores, labels []float64) []uint64 {
-	pos, neg := sortedClasses(scores, labels)
-	out := make([]uint64, len(scores))
-	eachPlacement(pos, neg, func(s scored, below, upTo int) { out[s.row] = uint64(below) + uint64(upTo) })
-	eachPlacement(neg, pos, func(s scored, below, upTo int) { out[s.row] = 2*uint64(len(pos)) - uint64(below) - uint64(upTo) })
-	return out
-}
-
-// eachPlacement visits the records of x with the number of others whose score is
-// lower, and at most as high. Both slices are sorted.
-func eachPlacement(x, others []scored, visit func(s scored, below, upTo int)) {
+// eachPlacement visits, for each key of x, the number of other keys below it plus the
+// number of those at most as high. Both slices are sorted.
+func eachPlacement(x, others []uint64, visit func(uint64)) {
 	below, upTo := 0, 0
-	for _, s := range x {
-		for below < len(others) && others[below].key < s.key {
+	for _, key := range x {
+		for below < len(others) && others[below] < key {
 			below++
 		}
-		for upTo < len(others) && others[upTo].key <= s.key {
+		for upTo < len(others) && others[upTo] <= key {
 			upTo++
 		}
-		visit(s, below, upTo)
+		visit(uint64(below) + uint64(upTo))
 	}
 }
 
-// classMoments sums the placements a and b by class.
-func classMoments(a, b []uint64, labels []float64) (pos, neg moments) {
-	for i, y := range labels {
-		if y > 0 {
-			pos.add(a[i], b[i])
-		} else {
-			neg.add(a[i], b[i])
-		}
-	}
+// classMoments takes O(n log n) time (Sun & Xu 2014).
+func classMoments(scores, labels []float64) (pos, neg moments) {
+	p, n := sortedClasses(scores, labels)
+	eachPlacement(p, n, pos.add)
+	eachPlacement(n, p, func(a uint64) { neg.add(2*uint64(len(p)) - a) })
 	return pos, neg
 }

@@ -2,13 +2,12 @@ package metrics
 
 import (
 	"errors"
-	"fmt"
 	"math"
 
 	"dyad/engine"
 )
 
-// points are labelled rows: records or prototypes.
+// points are labelled rows.
 type points struct {
 	n, d   int
 	dense  []float64 // row-major, nil if only row is there
@@ -19,26 +18,6 @@ type points struct {
 
 func recordPoints(r *engine.Records) points {
 	return points{n: r.Len(), d: r.Dim(), dense: r.Dense(), row: r.Row, labels: r.Labels(), norm: r.Bounds().FeatureNorm}
-}
-
-func prototypePoints(x, labels []float64, d int) (points, error) {
-	n := len(labels)
-	if n < 1 || len(x) != n*d {
-		return points{}, fmt.Errorf("metrics: %d prototype values for %d labels of %d features, want at least one prototype and %d values", len(x), n, d, n*d)
-	}
-	var largest float64
-	for _, v := range x {
-		if math.IsNaN(v) || math.IsInf(v, 0) {
-			return points{}, errors.New("metrics: a prototype has a value that is not finite; the model may have diverged")
-		}
-		largest = max(largest, math.Abs(v))
-	}
-	for _, v := range labels {
-		if math.IsNaN(v) {
-			return points{}, errors.New("metrics: the label of a prototype is not a number")
-		}
-	}
-	return points{n: n, d: d, dense: x, labels: labels, norm: largest * math.Sqrt(float64(d))}, nil
 }
 
 // space maps points to rows whose Euclidean distances are to be compared.

@@ -102,7 +102,7 @@ func TestRankingAccuracyProperties(t *testing.T) {
 	r := rand.New(rand.NewPCG(8, 7))
 	for range 50 {
 		n := 4 + r.IntN(200)
-		s, _, y := binaryData(r, n)
+		s, y := binaryData(r, n)
 		auc, err := AUC(s, y)
 		got, err2 := RankingAccuracy(s, y, Equal, Grouping{})
 		if err != nil || err2 != nil || got != (GroupMean{Mean: auc, Groups: 1}) {

@@ -47,7 +47,7 @@ func (a arguments) groupOf(i Register, fail string) Register {
 }
 
 func scatter() {
-	a := load("scatterAhead", "scatterAhead is Scatter up to the first number that is out of range, and returns how many it has moved.", "x")
+	a := load("scatterAhead", "scatterAhead is scatter up to the first number that is out of range, and returns how many it has moved.", "x")
 	i := GP64()
 	XORQ(i, i)
 	Label("loop")
@@ -73,7 +73,7 @@ func scatter() {
 }
 
 func collect() {
-	a := load("collectAhead", "collectAhead is Collect from the last record to the first number that is out of range, and returns how many records are left.", "dst")
+	a := load("collectAhead", "collectAhead is collect from the last record to the first number that is out of range, and returns how many records are left.", "dst")
 	i := a.n
 	Label("loop")
 	TESTQ(i, i)

@@ -10,7 +10,7 @@ import (
 	"asm/vec"
 )
 
-// logisticTile is the loop of kernels.LogisticTile, or with the loss that of
+// logisticTile is the loop of kernels.logisticTile, or with the loss that of
 // kernels.LogisticLossTile. Four rows are held in registers and share one division.
 func logisticTile(v vec.ISA, loss bool) {
 	if loss {
@@ -18,7 +18,7 @@ func logisticTile(v vec.ISA, loss bool) {
 			"adds the row and column sums of 1/(1 + a_i b_j), see logisticLossTileBy.")
 	} else {
 		v.Func("logisticTile", "func(row, col, a, b *float64, m, n int)",
-			"adds the row and column sums of 1/(1 + a_i b_j), see LogisticTile.")
+			"adds the row and column sums of 1/(1 + a_i b_j), see logisticTile.")
 	}
 	row, col := Load(Param("row"), GP64()), Load(Param("col"), GP64())
 	a, b := Load(Param("a"), GP64()), Load(Param("b"), GP64())
@@ -280,10 +280,10 @@ func logisticSlopes(v vec.ISA) {
 	vec.End()
 }
 
-// logisticPairTile is the loop of kernels.LogisticPairTile, a row at a time.
+// logisticPairTile is the loop of kernels.logisticPairTile, a row at a time.
 func logisticPairTile(v vec.ISA) {
 	v.Func("logisticPairTile", "func(row, col, s, y, t, z *float64, m, n, skip int)",
-		"adds the sums of pairs with any labels, see LogisticPairTile.")
+		"adds the sums of pairs with any labels, see logisticPairTile.")
 	row, col := Load(Param("row"), GP64()), Load(Param("col"), GP64())
 	s, y := Load(Param("s"), GP64()), Load(Param("y"), GP64())
 	t, z := Load(Param("t"), GP64()), Load(Param("z"), GP64())

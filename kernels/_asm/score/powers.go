@@ -10,10 +10,10 @@ import (
 	"asm/vec"
 )
 
-// locate is the loop of kernels.Locate for a multiple of vec.ISA.Lanes points.
+// locate is the loop of kernels.locate for a multiple of vec.ISA.Lanes points.
 func locate(v vec.ISA) {
 	v.Func("locate", "func(pos *float64, key *int32, x *float64, class *uint8, n int, half float64, bins int32)",
-		"maps positions to bins, see Locate. half is bins / 2.")
+		"maps positions to bins, see locate. half is bins / 2.")
 	pos, key := Load(Param("pos"), GP64()), Load(Param("key"), GP64())
 	x, class := Load(Param("x"), GP64()), Load(Param("class"), GP64())
 	n := Load(Param("n"), GP64())
@@ -204,10 +204,10 @@ func polynomial(v vec.ISA) {
 	vec.End()
 }
 
-// sumLanes is the loop of kernels.SumLanes, as many sums at a time as a vector has, of which
+// sumLanes is the loop of kernels.sumLanes, as many sums at a time as a vector has, of which
 // there are count.
 func sumLanes(v vec.ISA) {
-	v.Func("sumLanes", "func(sum, lanes *float64, count int)", "adds up lanes for vectors of sums, see SumLanes.")
+	v.Func("sumLanes", "func(sum, lanes *float64, count int)", "adds up lanes for vectors of sums, see sumLanes.")
 	sum, lanes := Load(Param("sum"), GP64()), Load(Param("lanes"), GP64())
 	count, none := Load(Param("count"), GP64()), v.Reg()
 	v.Zero(none)

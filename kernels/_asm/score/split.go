@@ -106,10 +106,10 @@ func (l eights) each(low, high Register, body func(part int, entry, low, high Me
 	vec.End()
 }
 
-// split is the loop of kernels.Split for a multiple of 8 numbers: one permutation of a vector,
+// split is the loop of kernels.splitByMask for a multiple of 8 numbers: one permutation of a vector,
 // written whole to both ends, of which the next one overwrites what does not belong there.
 func split(v vec.ISA) {
-	v.Func("split", "func(dst, src *float64, mask *uint8, size, n int) int", "separates numbers and returns how many have the bit 0, see Split. size is that of dst.")
+	v.Func("split", "func(dst, src *float64, mask *uint8, size, n int) int", "separates numbers and returns how many have the bit 0, see splitByMask. size is that of dst.")
 	low, high := Load(Param("dst"), GP64()), Load(Param("size"), GP64())
 	LEAQ(Mem{Base: low, Index: high, Scale: 8}, high)
 	src := Load(Param("src"), GP64())
@@ -129,9 +129,9 @@ func split(v vec.ISA) {
 	}, func() { ADDQ(Imm(64), src) })
 }
 
-// join is the loop of kernels.Join for a multiple of 8 numbers.
+// join is the loop of kernels.join for a multiple of 8 numbers.
 func join(v vec.ISA) {
-	v.Func("join", "func(dst, src *float64, mask *uint8, size, n int) int", "is the way back of split, see Join. size is that of src.")
+	v.Func("join", "func(dst, src *float64, mask *uint8, size, n int) int", "is the way back of split, see join. size is that of src.")
 	dst := Load(Param("dst"), GP64())
 	low, high := Load(Param("src"), GP64()), Load(Param("size"), GP64())
 	LEAQ(Mem{Base: low, Index: high, Scale: 8}, high)

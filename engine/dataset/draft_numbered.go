@@ -1,0 +1,124 @@
+package dataset
+
+import (
+	"archive/zip"
+	"fmt"
+	"math"
+	"strings"
+)
+
+// numbered drafts the schema of LIBSVM files and arrays: reading them by the widest
+// schema checks them and finds d, the range and the labels.
+func (p *profile) numbered() ([]byte, error) {
+	probe := &Schema{
+		DataID: "draft", Format: p.format, Features: maxColumns, Range: []float64{-math.MaxFloat64 / 4, math.MaxFloat64 / 4},
+		Columns: []Column{{Name: "label", Role: RoleLabel, Positive: "1"}},
+	}
+	group, arrays, constant, comment := "", "", "0", "FROM THE DATA"
+	if p.grouped {
+		probe.Columns = append(probe.Columns, Column{Name: "query", Role: RoleGroup})
+		group = "  - {name: query, role: group} # the qid of a row\n"
+	}
+	var lo, hi float64 // 0 is among the values of LIBSVM: it is what a row leaves out
+	var kind element
+	if p.format != FormatLIBSVM {
+		err := p.read(func(in *input, u *unpacked) (err error) {
+			kind, err = p.openArrays(in, u, probe)
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+		probe.Missing = &Missing{Policy: MissingMiddle}
+		lo, hi, constant = math.Inf(1), math.Inf(-1), "the same"
+		if a := probe.Arrays; a != nil {
+			arrays = fmt.Sprintf("arrays: {x: %s, y: %s}\n", quoteYAML(a.X), quoteYAML(a.Y))
+		}
+	}
+	labels := newColumnStats()
+	features, nonzeros := 0, 0
+	err := Scan(p.path, probe, Options{}, func(r *Row) error {
+		labels.add([]byte(r.Label))
+		stored := 0
+		for j, v := range r.Value {
+			if v < lo {
+				lo = v
+			}
+			if v > hi {
+				hi = v
+			}
+			if v != 0 {
+				stored++
+			}
+			if r.Index != nil {
+				features = max(features, int(r.Index[j])+1)
+			}
+		}
+		nonzeros = max(nonzeros, stored)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case kind.kind == 'b':
+		lo, hi, comment = 0, 1, "of the type bool"
+	case kind.kind == 'u' && kind.size == 1:
+		lo, hi, comment = 0, 255, "of the type: bytes"
+	}
+	switch {
+	case len(labels.texts) != 2:
+		return nil, p.errorf(0, "want exactly two different labels; write the schema by hand")
+	case !(lo < hi) || math.IsInf(hi-lo, 0):
+		return nil, p.errorf(0, "every feature is "+constant+", or a value is too large to scale; write the schema by hand")
+	}
+	width := fmt.Sprintf("features: %d\n", probe.Features)
+	if p.format == FormatLIBSVM {
+		width = fmt.Sprintf("features: %d # FROM THE DATA: the largest index\nnonzeros: %d # FROM THE DATA: the most features that are not 0 in a row\n", features, nonzeros)
+	}
+	positive, negative := labels.guessClasses()
+	return fmt.Appendf(nil, `format: %s
+%s%srange: [%s, %s] # %s
+columns:
+  - {name: label, role: label, positive: %s, negative: %s} # check which class should score high
+%s`, p.format, arrays, width, formatNumber(lo), formatNumber(hi), comment, quoteYAML(positive), quoteYAML(negative), group), nil
+}
+
+// openArrays sets the features and the arrays of the probe, and returns the type of the
+// features. Of an archive it takes the first matrix and the first vector.
+func (p *profile) openArrays(in *input, u *unpacked, probe *Schema) (element, error) {
+	if p.format != FormatNPZ {
+		x, err := openArray(p.format, in, u)
+		if err != nil {
+			return element{}, err
+		}
+		probe.Features = x.d
+		return x.element, nil
+	}
+	z, err := zip.NewReader(in.at, in.size)
+	if err != nil {
+		return element{}, p.errorf(0, ruleBadZip)
+	}
+	t := &table{name: p.path}
+	names := &ArrayNames{}
+	var kind element
+	for _, f := range z.File {
+		name := strings.TrimSuffix(f.Name, ".npy")
+		a, closer, err := t.member(in, z, name, true, "")
+		if err != nil {
+			continue // not an array of numbers
+		}
+		closer()
+		switch axes := len(a.shape); {
+		case names.X == "" && axes == 2 && a.d > 1:
+			names.X, probe.Features, kind = name, a.d, a.element
+		case names.Y == "" && (axes == 1 || axes == 2 && a.d == 1):
+			names.Y = name
+		}
+	}
+	if names.X == "" || names.Y == "" {
+		return kind, p.errorf(0, "the archive has no matrix and vector of numbers; write the schema by hand")
+	}
+	probe.Arrays = names
+	return kind, nil
+}
