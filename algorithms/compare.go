@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 )
@@ -143,6 +144,9 @@ func (p *Plan) compared() Compared {
 	if p.Schedule.Average {
 		reach /= 2
 	}
+	if p.Moments != nil { // no steps: the model is anywhere at once
+		reach = math.Inf(1)
+	}
 	return Compared{
 		Algorithm: p.Algorithm, L2: s.L2,
 		Noise: noise, NoiseToRadius: noise / s.Kernel.Problem().Radius, NoiseToReach: noise / min(reach, s.startDistance()),
@@ -153,6 +157,9 @@ func (p *Plan) compared() Compared {
 
 // visits estimates the records or pairs that the run visits.
 func (p *Plan) visits() float64 {
+	if p.Moments != nil {
+		return float64(p.Moments.Passes) * float64(p.Spec.Kernel.Problem().N)
+	}
 	onePass := p.Schedule.Eta != nil
 	if onePass || !strings.HasPrefix(p.Spec.Kernel.Method(), "near-linear") {
 		return p.GradientPairs

@@ -35,6 +35,9 @@ type Plan struct {
 	// model, projections aside; 0 means that of Noise.
 	ModelNoise float64
 
+	// Moments are the releases of a plan of Moments, nil for other algorithms.
+	Moments *MomentsPlan
+
 	// Utility is the proved utility bound, if a theorem gives one.
 	Utility Utility
 }

@@ -41,6 +41,8 @@ type Report struct {
 	Costliest int           `json:"costliest_epoch,omitempty"` // whose sensitivity and noise follow, from 1
 	Stream    *StreamReport `json:"stream,omitempty"`          // of online algorithms
 
+	Moments *MomentsReport `json:"moments,omitempty"` // of algorithm moments
+
 	Sensitivity   float64 `json:"sensitivity,omitempty"`
 	RoundoffShare float64 `json:"roundoff_share,omitempty"`
 	Noise         string  `json:"noise,omitempty"` // Gaussian, Laplace or K-norm
@@ -115,7 +117,7 @@ func (p *Plan) Report() Report {
 			r.Scale = m.Scale
 		}
 	}
-	r.Costliest = p.Costliest
+	r.Costliest, r.Moments = p.Costliest, p.Moments.report()
 	for _, e := range p.Epochs {
 		r.Epochs = append(r.Epochs, EpochReport{e.Records, e.Steps, e.StepSize, e.Certificate.Sensitivity(), e.Noise.String()})
 	}
@@ -140,6 +142,10 @@ func (r Report) Text() string {
 	}
 	line("algorithm", "%s, %s mode (%s)", r.Algorithm, r.Mode, r.Paper)
 	line("records", "n = %d, d = %d features, ||x|| <= %g", r.Records, r.Features, r.Norm)
+	if r.Moments != nil {
+		r.Moments.lines(r, line)
+		return b.String()
+	}
 	line("loss", "%s: %s; objective + alpha/2 ||w||^2, alpha = %g; %s, r = %.6g", r.Loss, r.LossText, r.L2, r.Domain, r.Radius)
 	line("constants", "G = %.6g, L = %.6g, Dg = %.6g (%s)", r.Lipschitz, r.Smooth, r.Diameter, r.Origin)
 	steps := fmt.Sprintf("%d steps, path %.6g: %s", r.Steps, r.Path, r.Rule)
@@ -170,6 +176,11 @@ func (r Report) Text() string {
 			line("", "the noise is about %.2g times the radius of the model's domain: expect a model near chance; more records, a larger epsilon or fewer features would help", r.NoiseToRadius)
 		}
 	}
-	line("guarantee", "%s", strings.TrimSuffix(strings.ReplaceAll(r.Guarantee.Report(), "\n  ", "\n"+strings.Repeat(" ", 12)), "\n"))
+	line("guarantee", "%s", r.guaranteeText())
 	return b.String()
+}
+
+// guaranteeText is the guarantee in the column of the other lines.
+func (r Report) guaranteeText() string {
+	return strings.TrimSuffix(strings.ReplaceAll(r.Guarantee.Report(), "\n  ", "\n"+strings.Repeat(" ", 12)), "\n")
 }

@@ -76,6 +76,7 @@ type Set struct {
 	Collect func(dst, x []float64, group, next []int32)
 
 	AddProducts    func(dst []float64, stride int, a, b []float64, m, n, k int)
+	AddGram        func(dst, x []float64, rows, d int)
 	NewMetricBlock func(rows, d int, f func([]float64)) MetricBlock
 
 	NewMetricBlock32 func(rows, d int) MetricBlock32
@@ -117,6 +118,7 @@ func Select(v Variant) (*Set, error) {
 		Scatter:          Scatter,
 		Collect:          Collect,
 		AddProducts:      AddProducts,
+		AddGram:          AddGram,
 		NewMetricBlock:   NewMetricBlock,
 		NewMetricBlock32: NewMetricBlock32,
 		peak:             scalarPeak[float64],

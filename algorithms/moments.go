@@ -1,0 +1,471 @@
+package algorithms
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"dyad/engine"
+	"dyad/privacy"
+)
+
+// Moments is a private linear discriminant: class moments are released once, and the model is
+// computed from them. Let x~ = clip(x - c, R), c a released or public centre, and b = 2 p - 1
+// for the released or declared share p of positives:
+//
+//	v = sum (y - b) x~,   M = sum x~ x~^T,   w = (M+ + lambda I)^-1 v, scaled to norm r
+//
+// where M+ is M with negative eigenvalues 0. Without noise w minimises the least-squares
+// loss (w.(x - x') - (y - y')/2)^2 over all pairs of clipped records, with a ridge
+// (docs/theory.md#least-squares-auc); scores w.x order records as other algorithms' do.
+// Labels may be grades: then it is the least-squares loss of their differences.
+//
+// Guarantee: Certified mode, (epsilon, delta)-DP for replacing one record by exact composition
+// of Gaussian releases, or epsilon-DP by K-norm noise if delta is 0
+// (docs/theory.md#released-centre). It covers all released moments. They leave Train by w
+// only.
+type Moments struct {
+	// Second is "none", "diagonal" or "full", the second moments that are released; ""
+	// means the public rule.
+	Second string
+	// CountShare, CentreShare and SecondShare are the shares of mu^2 (of epsilon for
+	// delta = 0) of the number of positives, the centre and the second moments, in (0, 1);
+	// the signed sum gets the rest. 0 means the public rule.
+	CountShare, CentreShare, SecondShare float64
+	// ClipRadius is R, at most twice the norm bound of records; 0 means the public rule.
+	ClipRadius float64
+	// Ridge is m in lambda = m s sqrt(d) for full and m s for diagonal second moments, s the
+	// standard deviation of the noise of one diagonal entry; 0 means the public rule. An L2
+	// term alpha/2 ||w||^2 of the objective adds n alpha/4 to lambda.
+	Ridge float64
+	// Centre is a public centre, d numbers within the norm bound; nil: it is released, or
+	// the origin, by the public rule. It must not come from the data.
+	Centre []float64
+	// Balance is a public share of positives in (0, 1); 0: it is released.
+	Balance float64
+}
+
+// Info describes the algorithm.
+func (Moments) Info() Info {
+	return Info{
+		Name:  "moments",
+		Title: "private linear discriminant: count, centre, signed sum and second moments, released once",
+		Paper: "[Gao13] least-squares AUC from moments; [Wang18] adaptive ridge",
+		Assumptions: []string{
+			"linear scores, pairs of all records; the loss is least squares whatever --loss says elsewhere",
+			"R, the shares of the budget, the ridge and which moments are released are functions of public numbers",
+			"a declared centre or share of positives is public, not computed from the data",
+		},
+		Released: "number of positives, centre, signed sum and second moments with noise; the model is computed from them",
+		Claim:    "none for this combination",
+		Verdict:  "valid by adaptive composition: a released centre is public for what follows; sensitivities are attained, and the joint release costs up to 13 % less noise than its parts",
+		Maths: `t = sum of 1[y = 1]: sensitivity 1,  c = (sum x)/n: 2 R_x,  R_x the norm bound; p = t/n and c are clamped after the noise
+x~ = clip(x - c, R),  b = 2 p - 1
+v = sum (y - b)/(1 + |b|) x~: 2 R,  M = sum x~ x~^T in isometric coordinates, or its diagonal: sqrt 2 R^2
+jointly (v, h M): J(R^2, h^2 R^4),  J(alpha, beta) = 2 sqrt alpha if alpha >= 2 beta, else sqrt(2 alpha + 2 beta + alpha^2/(2 beta))
+each plus 2 rho for floating point; sigma_i = Delta_i/(mu(epsilon, delta) sqrt f_i), sum f_i = 1, so sum (Delta_i/sigma_i)^2 = mu^2
+w = (M+ + lambda I)^-1 v,  lambda = m s sqrt d, s the noise of a diagonal entry of M; scaled to norm r
+delta = 0: v and M apart, K-norm noise of scale Delta_i/(f_i epsilon)`,
+		Modes:     []Mode{Certified},
+		PureModes: []Mode{Certified},
+	}
+}
+
+// MomentsPlan is what a Plan of Moments has besides.
+type MomentsPlan struct {
+	Passes int // over the records
+	// Centre and Balance are public, nil and 0 if they are released.
+	Centre  []float64
+	Balance float64
+
+	ClipRadius float64
+	Second     engine.SecondMoments
+	// Scale is h of the joint release (v, h M), 0 if v and M are released apart or there is
+	// no M.
+	Scale float64
+	// Ridge is m, and Lambda the number that is added to the eigenvalues of M.
+	Ridge, Lambda float64
+	// SumNoise and SecondNoise are standard deviations of the noise of an entry of v and of
+	// an isometric coordinate of M, 0 without it.
+	SumNoise, SecondNoise float64
+	Releases              []MomentsRelease // in their order
+}
+
+// MomentsRelease is one of the releases.
+type MomentsRelease struct {
+	Name        string
+	Coordinates int
+	Share       float64 // of mu^2, or of epsilon for delta = 0
+	Certificate privacy.Certificate
+	Noise       privacy.Mechanism
+}
+
+// maxFullMoments bounds d for full second moments: the eigenvectors of a larger matrix take
+// minutes.
+const maxFullMoments = 4096
+
+// Plan computes shares, certificates and noise.
+func (a Moments) Plan(s Spec) (*Plan, error) {
+	if err := checkApplies(a.Info(), s); err != nil {
+		return nil, err
+	}
+	problem := s.Kernel.Problem()
+	_, score := problem.Loss.(engine.ScoreLoss)
+	backend, sums := s.Backend.(engine.MomentsBackend)
+	switch {
+	case !score:
+		return nil, fmt.Errorf("%w: moments learns linear scores, and loss %s is about a metric; use dpgdsc", ErrAssumption, problem.Loss.Name())
+	case len(problem.Groups) > 0:
+		return nil, fmt.Errorf("%w: moments compares all records, and pairs within query groups need the moments of each group; use dpgdsc, dpgdc or gradient-perturbation", ErrAssumption)
+	case s.Backend == nil:
+		return nil, fmt.Errorf("%w: moments plans a kernel of its own and needs Spec.Backend; use NewSpec", ErrAssumption)
+	case !sums:
+		return nil, fmt.Errorf("%w: moments are not summed on %s in this version; use the CPU (--device cpu)", ErrAssumption, s.Backend.Name())
+	}
+	choice, err := a.choose(s)
+	if err != nil {
+		return nil, err
+	}
+	if problem.Loss, err = leastSquares(); err != nil {
+		return nil, err
+	}
+	if s.Constants, err = problem.Loss.Constants(problem.Bounds, problem.Radius); err != nil {
+		return nil, err
+	}
+	kernel, err := backend.PlanMoments(problem)
+	if err != nil {
+		return nil, err
+	}
+	s.Kernel = kernel
+	m, err := a.releases(s, kernel, choice)
+	if err != nil {
+		return nil, err
+	}
+	last := m.Releases[len(m.Releases)-1]
+	p := &Plan{
+		Algorithm: a.Info().Name, Mode: s.Mode, Spec: s, Moments: m,
+		Schedule:    Schedule{Name: "passes over the records", Steps: m.Passes},
+		Certificate: last.Certificate, Noise: last.Noise,
+		// That of the signed sum, where a sum of the largest norm n R became the radius.
+		ModelNoise: problem.Radius * m.SumNoise * math.Sqrt(float64(problem.D)) / (float64(problem.N) * m.ClipRadius),
+	}
+	var events []privacy.Event
+	for _, r := range m.Releases {
+		events = append(events, r.Noise.Event(r.Certificate))
+	}
+	if err := p.account("", events...); err != nil {
+		return nil, err
+	}
+	p.Guarantee.Released, p.Guarantee.Derivation = m.guarantee(last.Noise)
+	// The constants of the loss are in no certificate.
+	p.Guarantee.Assumptions[1] = m.assumption()
+	return p, nil
+}
+
+// leastSquares is the loss that reports name.
+func leastSquares() (engine.Loss, error) {
+	l, _ := engine.LibraryByName("square")
+	e, err := l.Expression(engine.ExpressionOptions{})
+	return engine.Score{Of: e}, err
+}
+
+// choose is the public rule with the options that are set in place of its own.
+func (a Moments) choose(s Spec) (momentsChoice, error) {
+	problem := s.Kernel.Problem()
+	c := momentsRule(problem.N, problem.D, s.Budget, a.Balance)
+	bad := func(format string, args ...any) (momentsChoice, error) {
+		return momentsChoice{}, fmt.Errorf("%w: moments: %s", ErrAssumption, fmt.Sprintf(format, args...))
+	}
+	for _, share := range []float64{a.CountShare, a.CentreShare, a.SecondShare, a.Balance} {
+		if !(share >= 0 && share < 1) {
+			return bad("shares and the share of positives are at least 0 and below 1, not %v", share)
+		}
+	}
+	if !(a.Ridge >= 0) || math.IsInf(a.Ridge, 0) {
+		return bad("the ridge factor is %v, must be finite and not negative", a.Ridge)
+	}
+	bound := problem.Bounds.FeatureNorm
+	if !(a.ClipRadius >= 0 && a.ClipRadius <= 2*bound) {
+		return bad("the clip radius is %v, want at most 2 R = %v: no record is farther from a centre", a.ClipRadius, 2*bound)
+	}
+	if a.Centre != nil && (len(a.Centre) != problem.D || !(normAbove(a.Centre) <= bound*(1+0x1p-30))) {
+		return bad("the public centre has %d numbers, want %d of norm at most %v", len(a.Centre), problem.D, bound)
+	}
+	switch kind := a.Second; kind {
+	case "":
+	case engine.NoSecond.String():
+		c.Kind = engine.NoSecond
+	case engine.DiagonalSecond.String(), engine.FullSecond.String():
+		c.Kind = engine.DiagonalSecond
+		if kind == engine.FullSecond.String() {
+			c.Kind = engine.FullSecond
+		}
+		if c.Second == 0 {
+			c.Second = 0.25
+		}
+	default:
+		return bad("second moments %q are unknown, want none, diagonal or full", kind)
+	}
+	c.Clip *= bound
+	for _, o := range []struct {
+		option float64
+		to     *float64
+	}{{a.CountShare, &c.Count}, {a.CentreShare, &c.Centre}, {a.SecondShare, &c.Second}, {a.ClipRadius, &c.Clip}, {a.Ridge, &c.Ridge}} {
+		if o.option > 0 {
+			*o.to = o.option
+		}
+	}
+	switch {
+	case a.CountShare > 0 && a.Balance > 0:
+		return bad("a share for the number of positives, and a declared share of positives: leave one out")
+	case a.CentreShare > 0 && a.Centre != nil:
+		return bad("a share for the centre, and a public centre: leave one out")
+	case a.SecondShare > 0 && c.Kind == engine.NoSecond:
+		return bad("a share for second moments, and none are released: say diagonal or full")
+	}
+	sum := 1 - c.Count - c.Centre - c.Second
+	if !(sum > 0) {
+		return bad("the shares of count, centre and second moments are %v, %v and %v: nothing is left for the signed sum", c.Count, c.Centre, c.Second)
+	}
+	// What is not released leaves its share to the others.
+	if a.Balance > 0 {
+		c.Count = 0
+	}
+	if a.Centre != nil {
+		c.Centre = 0
+	}
+	if c.Kind == engine.NoSecond {
+		c.Second = 0
+	}
+	if c.Kind == engine.FullSecond && problem.D > maxFullMoments {
+		return bad("full second moments of %d features are more than this version decomposes (%d); choose diagonal or none", problem.D, maxFullMoments)
+	}
+	total := sum + c.Count + c.Centre + c.Second
+	c.Count, c.Centre, c.Second = c.Count/total, c.Centre/total, c.Second/total
+	return c, nil
+}
+
+// releases are the releases with their noise, and what is computed from them.
+func (a Moments) releases(s Spec, kernel engine.MomentsKernel, c momentsChoice) (*MomentsPlan, error) {
+	problem := s.Kernel.Problem()
+	n, d, bound := float64(problem.N), problem.D, problem.Bounds.FeatureNorm
+	m := &MomentsPlan{Passes: 1, Centre: a.Centre, Balance: a.Balance, ClipRadius: c.Clip, Second: c.Kind, Ridge: c.Ridge}
+	if m.Centre == nil && c.Centre == 0 {
+		m.Centre = make([]float64, d)
+	}
+	var err error
+	add := func(name string, coordinates int, share float64, c privacy.Certificate, e error) {
+		err = errors.Join(err, e)
+		m.Releases = append(m.Releases, MomentsRelease{Name: name, Coordinates: coordinates, Share: share, Certificate: c})
+	}
+	if c.Count > 0 || c.Centre > 0 {
+		m.Passes = 2
+		e := kernel.MomentsError(bound, engine.NoSecond)
+		if c.Count > 0 {
+			certificate, err := privacy.PositiveCount{Error: e.Positives}.Certify()
+			add("number of positives", 1, c.Count, certificate, err)
+		}
+		if c.Centre > 0 {
+			certificate, err := privacy.RecordSum{Radius: bound, Weight: 1, Error: e.Sum, Name: "sum of records"}.Certify()
+			add("sum of records (centre)", d, c.Centre, certificate, err)
+		}
+	}
+	e := kernel.MomentsError(c.Clip, c.Kind)
+	rest := 1 - c.Count - c.Centre
+	if c.Kind != engine.NoSecond && s.Budget.Delta > 0 {
+		// With these shares of noise of their own, (2 R/sigma)^2 and (sqrt 2 R^2/sigma)^2.
+		sum := rest - c.Second
+		m.Scale = math.Sqrt(2*c.Second/sum) / c.Clip
+		// Multiplication by h is one more rounding of a vector of norm at most n R^2 + rho.
+		second := m.Scale * (e.Second + 0x1p-53*(n*c.Clip*c.Clip+e.Second)) * (1 + 0x1p-40)
+		certificate, err := privacy.JointMoments{Radius: c.Clip, Weight: 1, Scale: m.Scale, Error: math.Hypot(e.Sum, second) * (1 + 0x1p-40)}.Certify()
+		add("signed sum and second moments", d+c.Kind.Len(d), rest, certificate, err)
+	} else {
+		certificate, err := privacy.RecordSum{Radius: c.Clip, Weight: 1, Error: e.Sum, Name: "signed sum"}.Certify()
+		add("signed sum", d, rest-c.Second, certificate, err)
+		if c.Kind != engine.NoSecond {
+			certificate, err := privacy.SecondMomentSum{Radius: c.Clip, Dim: d, Error: e.Second}.Certify()
+			add("second moments", c.Kind.Len(d), c.Second, certificate, err)
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	var parts []privacy.Part
+	for _, r := range m.Releases {
+		parts = append(parts, privacy.Part{Certificate: r.Certificate, Share: r.Share})
+	}
+	noise, err := privacy.CalibrateShares(parts, s.Budget)
+	if err != nil {
+		return nil, err
+	}
+	for i := range noise {
+		m.Releases[i].Noise = noise[i]
+	}
+	deviation := func(r MomentsRelease) float64 {
+		return r.Noise.NoiseNorm(r.Coordinates) / math.Sqrt(float64(r.Coordinates))
+	}
+	last := m.Releases[len(m.Releases)-1]
+	m.SumNoise = deviation(last)
+	if m.Scale > 0 {
+		m.SecondNoise = m.SumNoise / m.Scale
+	} else if c.Kind != engine.NoSecond {
+		m.SumNoise, m.SecondNoise = deviation(m.Releases[len(m.Releases)-2]), m.SumNoise
+	}
+	m.Lambda = c.Ridge*m.SecondNoise + c.Floor*n*c.Clip*c.Clip/float64(d)
+	if c.Kind == engine.FullSecond {
+		m.Lambda = c.Ridge*m.SecondNoise*math.Sqrt(float64(d)) + c.Floor*n*c.Clip*c.Clip/float64(d)
+	}
+	// alpha/2 ||w||^2 added to the mean over pairs of (w.(x-x') - (y-y')/2)^2, whose matrix is
+	// 2 Cov and 2 M/n if the centre is the mean: 4 M/n + alpha.
+	m.Lambda += s.L2 * n / 4
+	return m, nil
+}
+
+// guarantee says what is released and why the noise is enough.
+func (m *MomentsPlan) guarantee(noise privacy.Mechanism) (released, derivation string) {
+	for i, r := range m.Releases {
+		if i > 0 {
+			released, derivation = released+", ", derivation+"; "
+		}
+		released += r.Name
+		derivation += fmt.Sprintf("%s: %s", r.Name, r.Certificate.Derivation())
+	}
+	return released + ", each with " + noise.Name() + " noise",
+		derivation + "; given the releases before, a later one is about one record more or less: shares fixed beforehand compose (docs/theory.md#released-centre)"
+}
+
+// assumption says what is public in the place of releases.
+func (m *MomentsPlan) assumption() string {
+	text := fmt.Sprintf("public: the clip radius %.6g, the shares of the budget and the ridge", m.ClipRadius)
+	if m.Balance > 0 {
+		text += fmt.Sprintf("; the declared share of positives, %g", m.Balance)
+	}
+	switch {
+	case m.Centre == nil:
+	case slices.ContainsFunc(m.Centre, func(v float64) bool { return v != 0 }):
+		text += "; the declared centre"
+	default:
+		text += "; the centre, which is the origin"
+	}
+	return text
+}
+
+// Train releases the moments and computes the model from them. Between the passes it may
+// leave what is released, the state of the training, in a checkpoint.
+func (a Moments) Train(ctx context.Context, ev engine.Evaluator, p *Plan, s privacy.Session, t Tracker) ([]float64, error) {
+	sums, ok := ev.(engine.MomentsEvaluator)
+	if !ok {
+		return nil, fmt.Errorf("%w: moments needs an evaluator of moments", ErrAssumption)
+	}
+	m, problem := p.Moments, p.Spec.Kernel.Problem()
+	n, d := float64(problem.N), problem.D
+	releases := m.Releases
+	release := func(x []float64) error {
+		r := releases[0]
+		releases = releases[1:]
+		return s.Release(x, r.Certificate, r.Noise)
+	}
+	state := make([]float64, 1+d) // the released number of positives and sum of records
+	done, err := Restore(t, nil, state)
+	if err != nil {
+		return nil, err
+	}
+	positives, centre := state[:1], state[1:]
+	if m.Passes > 1 && done == 0 {
+		dst := engine.Moments{Sum: centre}
+		if err := sums.Moments(ctx, &dst, engine.MomentSums{Radius: problem.Bounds.FeatureNorm}); err != nil {
+			return nil, err
+		}
+		positives[0] = dst.Positives
+		// What is not released is public, and the exact sum is not needed.
+		if m.Balance > 0 {
+			clear(positives)
+		} else if err := release(positives); err != nil {
+			return nil, err
+		}
+		if m.Centre != nil {
+			clear(centre)
+		} else if err := release(centre); err != nil {
+			return nil, err
+		}
+		Keep(t, 1, nil, state)
+		t.Step(1, m.Passes)
+	}
+	share := m.Balance
+	if share == 0 {
+		share = min(max(positives[0]/n, 0), 1)
+	}
+	public := m.Centre
+	if public == nil {
+		for k := range centre {
+			centre[k] /= n
+		}
+		engine.ProjectBall(centre, problem.Bounds.FeatureNorm)
+		public = centre
+	}
+	releases = m.Releases[len(m.Releases)-m.last():]
+	v := make([]float64, d+m.Second.Len(d))
+	second := v[d:]
+	dst := engine.Moments{Sum: v[:d], Second: second}
+	if err := sums.Moments(ctx, &dst, engine.MomentSums{Centre: public, Radius: m.ClipRadius, Signed: true, Offset: 2*share - 1, Second: m.Second}); err != nil {
+		return nil, err
+	}
+	if m.Scale > 0 {
+		for k := range second {
+			second[k] *= m.Scale
+		}
+		if err := release(v); err != nil {
+			return nil, err
+		}
+		for k := range second {
+			second[k] /= m.Scale
+		}
+	} else {
+		if err := release(v[:d]); err != nil {
+			return nil, err
+		}
+		if m.Second != engine.NoSecond {
+			if err := release(second); err != nil {
+				return nil, err
+			}
+		}
+	}
+	w, err := m.direction(ctx, v[:d], second)
+	if err != nil {
+		return nil, err
+	}
+	engine.ScaleTo(w, problem.Radius)
+	t.Step(m.Passes, m.Passes)
+	return w, nil
+}
+
+// last is the number of releases of the last pass.
+func (m *MomentsPlan) last() int {
+	if m.Second != engine.NoSecond && m.Scale == 0 {
+		return 2
+	}
+	return 1
+}
+
+// direction is (M+ + lambda I)^-1 v, from released moments. It returns when ctx is done,
+// however long a decomposition takes.
+func (m *MomentsPlan) direction(ctx context.Context, v, second []float64) ([]float64, error) {
+	switch m.Second {
+	case engine.DiagonalSecond:
+		for k := range v {
+			v[k] /= max(second[k], 0) + m.Lambda
+		}
+	case engine.FullSecond:
+		solved := make(chan []float64, 1)
+		go func() { solved <- engine.Symmetric{Dim: len(v)}.SolveFloored(second, v, m.Lambda) }()
+		select {
+		case v = <-solved:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+	return v, ctx.Err()
+}
