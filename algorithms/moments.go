@@ -40,8 +40,9 @@ type Moments struct {
 	// standard deviation of the noise of one diagonal entry; 0 means the public rule. An L2
 	// term alpha/2 ||w||^2 of the objective adds n alpha/4 to lambda.
 	Ridge float64
-	// Centre is a public centre, d numbers within the norm bound; nil: it is released, or
-	// the origin, by the public rule. It must not come from the data.
+	// Centre is a public centre, d numbers within the norm bound, or a single 0 for the
+	// origin; nil: it is released, or the origin, by the public rule. It must not come from
+	// the data.
 	Centre []float64
 	// Balance is a public share of positives in (0, 1); 0: it is released.
 	Balance float64
@@ -68,8 +69,9 @@ jointly (v, h M): J(R^2, h^2 R^4),  J(alpha, beta) = 2 sqrt alpha if alpha >= 2 
 each plus 2 rho for floating point; sigma_i = Delta_i/(mu(epsilon, delta) sqrt f_i), sum f_i = 1, so sum (Delta_i/sigma_i)^2 = mu^2
 w = (M+ + lambda I)^-1 v,  lambda = m s sqrt d, s the noise of a diagonal entry of M; scaled to norm r
 delta = 0: v and M apart, K-norm noise of scale Delta_i/(f_i epsilon)`,
-		Modes:     []Mode{Certified},
-		PureModes: []Mode{Certified},
+		Modes:      []Mode{Certified},
+		PureModes:  []Mode{Certified},
+		ScoresOnly: true,
 	}
 }
 
@@ -112,11 +114,8 @@ func (a Moments) Plan(s Spec) (*Plan, error) {
 		return nil, err
 	}
 	problem := s.Kernel.Problem()
-	_, score := problem.Loss.(engine.ScoreLoss)
 	backend, sums := s.Backend.(engine.MomentsBackend)
 	switch {
-	case !score:
-		return nil, fmt.Errorf("%w: moments learns linear scores, and loss %s is about a metric; use dpgdsc", ErrAssumption, problem.Loss.Name())
 	case len(problem.Groups) > 0:
 		return nil, fmt.Errorf("%w: moments compares all records, and pairs within query groups need the moments of each group; use dpgdsc, dpgdc or gradient-perturbation", ErrAssumption)
 	case s.Backend == nil:
@@ -190,6 +189,9 @@ func (a Moments) choose(s Spec) (momentsChoice, error) {
 	if !(a.ClipRadius >= 0 && a.ClipRadius <= 2*bound) {
 		return bad("the clip radius is %v, want at most 2 R = %v: no record is farther from a centre", a.ClipRadius, 2*bound)
 	}
+	if len(a.Centre) == 1 && a.Centre[0] == 0 {
+		a.Centre = make([]float64, problem.D)
+	}
 	if a.Centre != nil && (len(a.Centre) != problem.D || !(normAbove(a.Centre) <= bound*(1+0x1p-30))) {
 		return bad("the public centre has %d numbers, want %d of norm at most %v", len(a.Centre), problem.D, bound)
 	}
@@ -252,7 +254,7 @@ func (a Moments) releases(s Spec, kernel engine.MomentsKernel, c momentsChoice) 
 	problem := s.Kernel.Problem()
 	n, d, bound := float64(problem.N), problem.D, problem.Bounds.FeatureNorm
 	m := &MomentsPlan{Passes: 1, Centre: a.Centre, Balance: a.Balance, ClipRadius: c.Clip, Second: c.Kind, Ridge: c.Ridge}
-	if m.Centre == nil && c.Centre == 0 {
+	if c.Centre == 0 && (m.Centre == nil || len(m.Centre) != d) {
 		m.Centre = make([]float64, d)
 	}
 	var err error
