@@ -141,6 +141,7 @@ func (a ConvergentDescent) noise(s Spec, schedule Schedule) (privacy.Certificate
 // hiddenState is one update u -> Q[w - eta (sum/pairs + alpha w)], w = Pi_C u, up to Q.
 type hiddenState struct {
 	update
+	dim          int
 	room         float64 // bound of a coordinate of u that project keeps
 	meanRoundoff float64
 }
@@ -148,9 +149,10 @@ type hiddenState struct {
 // newHiddenState is the update of a plan's objective. Its room is 64 standard deviations
 // of the noise beyond what a step can reach, so that it is never felt.
 func (s Spec) newHiddenState(eta, grid float64) hiddenState {
-	mean := meanRoundoff(s.Kernel, s.Kernel.Problem().Pairs())
+	problem := s.Kernel.Problem()
+	mean := meanRoundoff(s.Kernel, problem.Pairs())
 	u := s.newUpdate(mean)
-	return hiddenState{update: u, room: u.reach(eta) + 64*0x1p29*grid, meanRoundoff: mean}
+	return hiddenState{update: u, dim: problem.Loss.ParamDim(problem.D), room: u.reach(eta) + 64*0x1p29*grid, meanRoundoff: mean}
 }
 
 // project replaces u by its projection: onto the cube |u_k| <= room, then onto C. Both
@@ -183,7 +185,7 @@ func (h hiddenState) step(w, sum []float64, eta, pairs float64) {
 // update.roundoff says without its projection, and by eta times the error of the mean
 // gradient. QED
 func (h hiddenState) roundoff(eta float64) float64 {
-	projection := h.domain.ProjectError(h.norm(len(h.domain.Start())))
+	projection := h.domain.ProjectError(h.norm(h.dim))
 	return (projection + 7*0x1p-53*h.reach(eta) + eta*h.meanRoundoff) * (1 + 0x1p-40)
 }
 

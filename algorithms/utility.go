@@ -26,7 +26,7 @@ func (s Spec) objectiveLipschitz() float64 {
 // startDistance bounds the distance of the public start from every point of the domain.
 func (s Spec) startDistance() float64 {
 	p := s.Kernel.Problem()
-	return min(p.Domain().Diameter(), p.Radius+normAbove(p.Domain().Start()))
+	return min(p.Domain().Diameter(), p.Radius+p.Domain().StartNorm())
 }
 
 // descentUtility bounds f(w) - min f without noise, where w is the last of the iterates

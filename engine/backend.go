@@ -45,6 +45,12 @@ func (p Problem) LabelLimit() int {
 	return min(p.LabelValues, p.N)
 }
 
+// Sizes for which the proofs count roundings and nothing overflows.
+const (
+	MaxFeatures = 1 << 27 // Problem.D
+	MaxParams   = 1 << 32 // parameters of a model
+)
+
 // Radii and norms stay where squares and roundings neither overflow nor underflow,
 // so that the relative error bounds of the proofs hold.
 const (
@@ -59,8 +65,12 @@ func (p Problem) Validate() error {
 		return fmt.Errorf("engine: Problem.N is %d, a pairwise loss needs at least 2 records", p.N)
 	case p.D < 1:
 		return fmt.Errorf("engine: Problem.D is %d, want at least 1 feature", p.D)
+	case p.D > MaxFeatures:
+		return fmt.Errorf("engine: Problem.D is %d, want at most %d features", p.D, MaxFeatures)
 	case p.Loss == nil:
 		return errors.New("engine: Problem.Loss is nil, choose a loss such as Logistic{}")
+	case p.Loss.ParamDim(p.D) > MaxParams:
+		return fmt.Errorf("engine: a model of %d features has %d parameters, want at most %d; choose fewer features or a loss of scores", p.D, p.Loss.ParamDim(p.D), MaxParams)
 	case !(p.Radius >= smallestScale && p.Radius <= largestScale):
 		return fmt.Errorf("engine: Problem.Radius is %v, want between 2^-500 and 2^500", p.Radius)
 	case !(p.Bounds.FeatureNorm >= smallestScale && p.Bounds.FeatureNorm <= largestScale):

@@ -9,6 +9,8 @@ type Domain interface {
 	Diameter() float64
 	// Start is a point of the set that depends on public numbers only.
 	Start() []float64
+	// StartNorm is at least ||Start()||. It allocates nothing, so that a plan does not.
+	StartNorm() float64
 	// Project replaces w by a point of C within ProjectError(norm) of the exact
 	// projection, where norm bounds ||w||. A vector that is not finite becomes
 	// Start. It fails, with w zeroed, if it cannot keep that promise.
@@ -33,6 +35,9 @@ func (b Ball) Diameter() float64 { return 2 * b.R }
 
 // Start is the centre.
 func (b Ball) Start() []float64 { return make([]float64, b.Dim) }
+
+// StartNorm is 0.
+func (b Ball) StartNorm() float64 { return 0 }
 
 // Project is ProjectBall; it never fails.
 func (b Ball) Project(w []float64, _ float64) error {

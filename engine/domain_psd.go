@@ -45,6 +45,9 @@ func (c PSDBall) Start() []float64 {
 	return w
 }
 
+// StartNorm is B with room for the roundings of Start, which ProjectBall keeps below it.
+func (c PSDBall) StartNorm() float64 { return mulUp(1+RadiusSlack, c.B) }
+
 // ProjectError bounds the distance of Project's result to the exact projection,
 // for ||w|| <= norm. With p = Dim(Dim+1)/2 and u = 2^-53 it is
 //

@@ -30,6 +30,9 @@ func projected(c Domain, w []float64) ([]float64, float64, error) {
 func domainLaw(c Domain, size float64, rng *rand.Rand) error {
 	start := c.Start()
 	p := len(start)
+	if norm := frobenius(start); !(norm*(1-0x1p-40) <= c.StartNorm()) {
+		return fmt.Errorf("Start has the norm %v, above StartNorm %v", norm, c.StartNorm())
+	}
 	const round = 1e-14
 	point := func() []float64 {
 		w := make([]float64, p)

@@ -89,7 +89,7 @@ func (m PrivateDirection) Channel() (*DirectionChannel, error) {
 	}
 	switch {
 	case m.Dim < 1 || m.Dim > 1<<28:
-		return nil, fmt.Errorf("privacy: a private direction has %d dimensions, must be at least 1", m.Dim)
+		return nil, fmt.Errorf("privacy: a private direction has %d dimensions, want 1 to %d", m.Dim, 1<<28)
 	case !(m.Bound >= 0x1p-500 && m.Bound <= 0x1p500):
 		return nil, fmt.Errorf("privacy: the bound of a private direction is %v, must be between 2^-500 and 2^500", m.Bound)
 	case m.Pairs < 1 || m.Pairs > maxDirectionPairs:

@@ -74,6 +74,7 @@ type app struct {
 type hooks struct {
 	stage    func(name string)
 	lockWait time.Duration // for the ledger's lock, 0: the default
+	memory   float64       // bytes that are available, 0: what the system says
 }
 
 // at says that a stage was reached.

@@ -83,7 +83,9 @@ func TestLocalCrash(t *testing.T) {
 		t.Fatal(err)
 	}
 	server.end().want(t, "server after SIGTERM", exitOK, "stopping")
-	log := strings.Split(strings.TrimSpace(f.get(t, "study/messages.log")), "\n")[1:]
+	log := slices.DeleteFunc(strings.Split(strings.TrimSpace(f.get(t, "study/messages.log")), "\n")[1:], func(line string) bool {
+		return strings.HasSuffix(line, " batch")
+	})
 	for u := range users {
 		m, err := openClientMemory(f.in(fmt.Sprintf("u%d.json", u)))
 		if err != nil {

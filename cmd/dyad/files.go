@@ -2,6 +2,7 @@ package main
 
 import (
 	"compress/gzip"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -50,6 +51,34 @@ func newOutput(path string, force bool, inputs ...string) (*output, error) {
 	}
 	probe.Remove()
 	return &output{path, name, force}, nil
+}
+
+// Limits of files in JSON, in bytes.
+const (
+	maxModelBytes = 32 << 30 // of a model, or the memory of a client
+	maxSmallBytes = 64 << 20 // of a protocol
+)
+
+// readJSON stores the one JSON value of a file in v. It stops at the first byte that no
+// value can begin with, at the end of the first value and at the limit, so that a device or
+// a data file that is named by mistake does not fill the memory.
+func readJSON(path string, limit int64, v any) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	d := json.NewDecoder(io.LimitReader(f, limit))
+	if err := d.Decode(v); err != nil {
+		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+			return fmt.Errorf("it ends early, is empty or has more than %d bytes", limit)
+		}
+		return err
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return errors.New("it has more than one JSON value")
+	}
+	return nil
 }
 
 // checkOut is newOutput for who only asks.

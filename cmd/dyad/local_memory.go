@@ -76,12 +76,9 @@ func openClientMemory(name string) (*clientMemory, error) {
 		m.close()
 		return nil, asInput(err)
 	}
-	text, err := os.ReadFile(path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
+	err = readJSON(path, maxModelBytes, &m.file)
+	if errors.Is(err, fs.ErrNotExist) {
 		return m, nil
-	case err == nil:
-		err = json.Unmarshal(text, &m.file)
 	}
 	if err == nil && m.file.Format != memoryFormat {
 		err = fmt.Errorf("it has format %q, this program reads %q", m.file.Format, memoryFormat)

@@ -6,10 +6,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log"
 	"net"
 	"net/http"
-	"os"
 	"strings"
 	"sync"
 	"time"
@@ -88,6 +88,9 @@ func (c *localServerCmd) Run(a *app) (err error) {
 		return asInput(err)
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
+	if n := s.Repaired(); n > 0 {
+		a.note("dyad: %d bytes of a write that was interrupted were removed from the log; the messages in them were not acknowledged, so their clients send them again", n)
+	}
 	st := s.State()
 	progress := fmt.Sprintf("%-11s epoch %d of %d, %d messages\n", "state", min(st.Epoch, st.Epochs), st.Epochs, st.Visits)
 	if c.Check {
@@ -163,11 +166,10 @@ func writeProtocol(path string, p localserve.Protocol) error {
 
 // readProtocol reads what writeProtocol wrote.
 func readProtocol(path string) (p localserve.Protocol, err error) {
-	text, err := os.ReadFile(path)
-	if err != nil {
+	var missing *fs.PathError
+	if err := readJSON(path, maxSmallBytes, &p); errors.As(err, &missing) {
 		return p, asInput(fmt.Errorf("cannot read the protocol: %w", err))
-	}
-	if err := json.Unmarshal(text, &p); err != nil {
+	} else if err != nil {
 		return p, badInput("%s is no protocol of \"dyad local plan --out\": %s", path, localserve.Printable(err.Error()))
 	}
 	return p, nil

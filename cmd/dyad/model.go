@@ -2,9 +2,10 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"math"
-	"os"
 	"time"
 
 	"dyad/algorithms"
@@ -58,12 +59,11 @@ func (m *model) pairLoss() (engine.Loss, error) {
 
 // readModel reads and checks a model file.
 func readModel(path string) (*model, error) {
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return nil, asInput(fmt.Errorf("cannot read the model: %w", err))
-	}
 	m := &model{}
-	if err := json.Unmarshal(text, m); err != nil {
+	var missing *fs.PathError
+	if err := readJSON(path, maxModelBytes, m); errors.As(err, &missing) {
+		return nil, asInput(fmt.Errorf("cannot read the model: %w", err))
+	} else if err != nil {
 		return nil, badInput("%s is not a model of this program, or was cut short: %v", path, err)
 	}
 	if m.Format != modelFormat {

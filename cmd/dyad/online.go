@@ -201,6 +201,10 @@ func (o *online) prepare() (err error) {
 	}).plan(); err != nil {
 		return err
 	}
+	problem := o.plan.Spec.Kernel.Problem()
+	if err := o.a.needsMemory(problem.Loss.ParamDim(problem.D)); err != nil {
+		return err
+	}
 	if o.Regret {
 		if o.regret, err = o.newRegret(); err != nil {
 			return err

@@ -89,6 +89,10 @@ func (c *trainCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
+	problem := plan.Spec.Kernel.Problem()
+	if err := a.needsMemory(problem.Loss.ParamDim(problem.D)); err != nil {
+		return err
+	}
 	loss, err := c.definition()
 	if err != nil {
 		return err
@@ -108,7 +112,6 @@ func (c *trainCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	problem := plan.Spec.Kernel.Problem()
 	c.noteDevice(a, &problem)
 	run, err := algorithms.Run(a.ctx, train.records, algorithm, plan, options)
 	if err != nil {
@@ -127,7 +130,7 @@ func (c *trainCmd) Run(a *app) error {
 	if held != nil {
 		// The model is trained, charged and saved: figures that cannot be had
 		// are a warning.
-		if result.Held, err = evaluate(a.ctx, c.Task, plan.Spec.Kernel.Problem().Loss, run.Weights, *held, train.records, defaultEvaluation); err != nil {
+		if result.Held, err = evaluate(a.ctx, c.Task, problem.Loss, run.Weights, *held, train.records, defaultEvaluation); err != nil {
 			if a.ctx.Err() != nil {
 				return errors.Join(away, a.ctx.Err())
 			}

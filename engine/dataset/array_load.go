@@ -7,7 +7,6 @@ import (
 	"io"
 	"io/fs"
 	"math"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -91,15 +90,15 @@ func (t *table) labelsPath(format string) string {
 }
 
 // labelArray reads the labels; nil without labels where they are not required.
-func (t *table) labelArray(format string) ([]float64, error) {
+func (t *table) labelArray(format string) (labels []float64, err error) {
 	if t.o.Labels == LabelsIgnored {
 		return nil, nil
 	}
 	path := t.labelsPath(format)
-	f, err := os.Open(path)
+	in, err := openInput(path)
 	if path == t.name || errors.Is(err, fs.ErrNotExist) {
 		if err == nil {
-			f.Close()
+			in.file.Close()
 		}
 		if t.o.Labels == LabelsRequired || t.o.LabelsFile != "" {
 			return nil, &ParseError{File: path, Column: t.e.label.Name, Rule: ruleNoLabels}
@@ -110,12 +109,8 @@ func (t *table) labelArray(format string) ([]float64, error) {
 	if err != nil {
 		return nil, fmt.Errorf("dataset: cannot read labels: %w", err)
 	}
-	defer f.Close()
-	in := &input{name: path, r: f}
-	if info, err := f.Stat(); err == nil && info.Mode().IsRegular() {
-		in.at, in.size = f, info.Size()
-	}
-	u, err := unpack(path, f)
+	defer func() { err = in.close(err) }()
+	u, err := unpack(path, in.r)
 	if err != nil {
 		return nil, err
 	}

@@ -1,10 +1,14 @@
 package dataset
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
 )
+
+// ErrChanged means that a file was written to while it was read.
+var ErrChanged = errors.New("dataset: the file changed while it was read")
 
 // ParseError is a rule that the content of a file breaks. Its text contains
 // names from the schema and positions, never a value of the file.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 
 	"dyad/engine"
@@ -108,25 +109,48 @@ func loadTable(path string, s *Schema, o Options, scan *scanner) (*table, error)
 	if err != nil {
 		return nil, err
 	}
-	f, err := os.Open(path)
+	in, err := openInput(path)
 	if err != nil {
 		return nil, fmt.Errorf("dataset: cannot read data: %w", err)
 	}
-	defer f.Close()
-	in := &input{name: path, r: f}
-	if info, err := f.Stat(); err == nil && info.Mode().IsRegular() { // a pipe can be read only once
-		in.at, in.size = f, info.Size()
-	}
 	t := newTable(path, e, o, scan)
-	return t, t.read(in)
+	return t, in.close(t.read(in))
 }
 
 // input is a file as it comes: at is nil unless it can be read twice.
 type input struct {
-	name string
-	r    io.Reader
-	at   io.ReaderAt
-	size int64
+	name   string
+	r      io.Reader
+	at     io.ReaderAt
+	size   int64
+	file   *os.File    // nil unless openInput opened it
+	opened fs.FileInfo // nil unless it is a regular file
+}
+
+// openInput opens a file, which close closes.
+func openInput(path string) (*input, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	in := &input{name: path, r: f, file: f}
+	if info, err := f.Stat(); err == nil && info.Mode().IsRegular() { // a pipe can be read only once
+		in.at, in.size, in.opened = f, info.Size(), info
+	}
+	return in, nil
+}
+
+// close returns err, the outcome of reading, or ErrChanged if the file was written to
+// meanwhile: what was read may be half of the old and half of the new file.
+func (in *input) close(err error) error {
+	defer in.file.Close()
+	if in.opened == nil {
+		return err
+	}
+	if now, e := in.file.Stat(); e == nil && (now.Size() != in.opened.Size() || !now.ModTime().Equal(in.opened.ModTime())) {
+		return fmt.Errorf("%w: %s; read a copy that nothing writes to", ErrChanged, in.name)
+	}
+	return err
 }
 
 // read finds the format and reads all rows.

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 // All these contents are the same two records.
@@ -258,5 +259,52 @@ func TestLoadMemory(t *testing.T) {
 	// The blocks and their join; the last block (8 MB at most) may be partly empty.
 	if got > 2*data+9<<20 || got < data {
 		t.Errorf("LoadReader allocated %d bytes for %d bytes of records", got, data)
+	}
+}
+
+// A file that is cut, or appended to, while it is read gives no records: before, a file cut
+// after its first rows was trained on as if it were whole.
+func TestFilesThatChangeAreRefused(t *testing.T) {
+	var text strings.Builder
+	text.WriteString("y,x\n")
+	for i := range 3 * progressRows {
+		fmt.Fprintf(&text, "%d,0.5\n", i%2)
+	}
+	s := mustSchema(t, "data_id: a\ncsv: {header: true}\ncolumns:\n  - {name: y, role: label, positive: 1}\n  - {name: x, range: [0, 1]}\n")
+	for name, change := range map[string]func(path string) error{
+		"untouched": func(string) error { return nil },
+		"cut":       func(path string) error { return os.Truncate(path, int64(text.Len()/2)) },
+		"appended": func(path string) error {
+			f, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
+			if err != nil {
+				return err
+			}
+			_, err = f.WriteString("1,0.5\n")
+			return errors.Join(err, f.Close())
+		},
+		"rewritten": func(path string) error {
+			later := time.Now().Add(time.Hour)
+			return os.Chtimes(path, later, later)
+		},
+		"replaced": func(path string) error { // the old file stays whole under no name
+			return errors.Join(os.WriteFile(path+".new", []byte("y,x\n1,0\n0,1\n"), 0o600), os.Rename(path+".new", path))
+		},
+	} {
+		path := filepath.Join(t.TempDir(), "records.csv")
+		if err := os.WriteFile(path, []byte(text.String()), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		done := false
+		d, err := Load(path, s, Options{Progress: func(int) (err error) {
+			if !done {
+				done, err = true, change(path)
+			}
+			return err
+		}})
+		if whole := name == "untouched" || name == "replaced"; !done || whole != (err == nil) || !whole && !errors.Is(err, ErrChanged) {
+			t.Errorf("%s: %v", name, err)
+		} else if whole && d.Records.Len() != 3*progressRows {
+			t.Errorf("%s: %d records", name, d.Records.Len())
+		}
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
 )
 
 // PairColumns are the names of the columns of a file of pairs; an empty name is the
@@ -77,20 +76,15 @@ func LoadPairs(path string, ids []string, file, column string, o PairOptions) ([
 	if o.True == "" || o.False == "" || o.True == o.False {
 		return nil, fmt.Errorf("dataset: the two values of a pair's label must differ and not be empty")
 	}
-	f, err := os.Open(path)
+	in, err := openInput(path)
 	if err != nil {
 		return nil, fmt.Errorf("dataset: cannot read pairs: %w", err)
-	}
-	defer f.Close()
-	in := &input{name: path, r: f}
-	if info, err := f.Stat(); err == nil && info.Mode().IsRegular() {
-		in.at, in.size = f, info.Size()
 	}
 	r := &pairReader{
 		name: path, at: at, o: o, values: newValueSet([]string{o.True, o.False}), seen: map[uint64]int32{},
 		names: [3]string{cmp.Or(o.Columns.First, "first"), cmp.Or(o.Columns.Second, "second"), cmp.Or(o.Columns.Label, "label")},
 	}
-	if err := r.read(in); err != nil {
+	if err := in.close(r.read(in)); err != nil {
 		return nil, err
 	}
 	if len(r.pairs) == 0 {

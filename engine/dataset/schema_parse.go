@@ -6,16 +6,13 @@ import (
 	"io"
 	"os"
 	"slices"
-	"strings"
+
+	"dyad/engine/dataset/strictyaml"
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
-	"github.com/goccy/go-yaml/parser"
 	"github.com/goccy/go-yaml/token"
 )
-
-// maxSchemaBytes bounds the text of a schema.
-const maxSchemaBytes = 8 << 20
 
 // noLabel names the label column of a schema that has none.
 const noLabel = "no label"
@@ -34,7 +31,7 @@ func loadSchema(path string, unlabelled bool) (*Schema, error) {
 		return nil, fmt.Errorf("dataset: cannot read schema: %w", err)
 	}
 	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, maxSchemaBytes+1))
+	text, err := io.ReadAll(io.LimitReader(f, strictyaml.MaxBytes+1))
 	if err != nil {
 		return nil, fmt.Errorf("dataset: cannot read schema: %w", err)
 	}
@@ -51,25 +48,12 @@ func loadSchema(path string, unlabelled bool) (*Schema, error) {
 func ParseSchema(text []byte) (*Schema, error) { return parseSchema(text, false) }
 
 func parseSchema(text []byte, unlabelled bool) (*Schema, error) {
-	if len(text) > maxSchemaBytes {
-		return nil, fmt.Errorf("dataset: schema is longer than %d bytes", maxSchemaBytes)
+	body, err := strictyaml.Parse(text)
+	if errors.Is(err, strictyaml.ErrEmpty) {
+		return nil, errors.New("dataset: schema is empty; \"dyad data schema FILE\" drafts one")
 	}
-	file, err := parser.ParseBytes(text, 0)
 	if err != nil {
 		return nil, schemaError(err)
-	}
-	var body ast.Node
-	for _, doc := range file.Docs {
-		if doc.Body == nil {
-			continue
-		}
-		if body != nil {
-			return nil, schemaError(&yaml.SyntaxError{Message: "want one YAML document", Token: doc.Body.GetToken()})
-		}
-		body = doc.Body
-	}
-	if body == nil {
-		return nil, errors.New("dataset: schema is empty; \"dyad data schema FILE\" drafts one")
 	}
 	fix := &textFixer{}
 	ast.Walk(fix, body)
@@ -77,7 +61,7 @@ func parseSchema(text []byte, unlabelled bool) (*Schema, error) {
 		return nil, schemaError(fix.err)
 	}
 	var s Schema
-	if err := yaml.NodeToValue(body, &s, yaml.Strict()); err != nil {
+	if err := strictyaml.Decode(body, &s); err != nil {
 		return nil, schemaError(err)
 	}
 	if unlabelled && !s.byIndex() && s.column(RoleLabel) == nil {
@@ -93,11 +77,9 @@ func parseSchema(text []byte, unlabelled bool) (*Schema, error) {
 	return &s, nil
 }
 
-// schemaError adds the prefix and keeps line and column, but not the excerpt of
-// the source: whoever names a data file as a schema must not find records in the
-// message.
+// schemaError adds the prefix to the message, which has no excerpt of the text.
 func schemaError(err error) error {
-	return fmt.Errorf("dataset: schema: %s; the file must be a schema in YAML, not data", strings.TrimSpace(yaml.FormatError(err, false, false)))
+	return fmt.Errorf("dataset: schema: %s; the file must be a schema in YAML, not data", strictyaml.Describe(err))
 }
 
 // textFixer undoes YAML's typing where the schema wants the text of the file

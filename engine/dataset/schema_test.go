@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"dyad/engine/dataset/strictyaml"
 )
 
 // Syntax errors and unknown keys carry the line.
@@ -20,7 +22,7 @@ func TestParseSchemaSyntax(t *testing.T) {
 		{"data_id: a\n---\ndata_id: b\n", "want one YAML document"},
 		{"", "schema is empty"},
 		{"# only a comment\n", "schema is empty"},
-		{strings.Repeat("#", maxSchemaBytes+1), "longer than"},
+		{strings.Repeat("#", strictyaml.MaxBytes+1), "longer than"},
 	} {
 		_, err := ParseSchema([]byte(c.text))
 		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.HasPrefix(err.Error(), "dataset: schema") {

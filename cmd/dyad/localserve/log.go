@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/gofrs/flock"
 
@@ -17,11 +18,14 @@ import (
 )
 
 // messageLog is the durable list of accepted submissions: a header line that names the
-// plan, then one line for each, "crc json". One process holds it at a time.
+// plan, then for each batch a line that begins it and one line for each submission, all
+// "crc text". A batch is acknowledged when it is on disk, and the next one begins after
+// that. One process holds the log at a time.
 type messageLog struct {
 	file *os.File
 	lock *flock.Flock
 	size int64 // of whole lines
+	cut  int64 // bytes of an interrupted write that openLog removed
 	// broken is the error after which the file's content is unknown.
 	broken error
 }
@@ -32,9 +36,10 @@ var (
 	errLogPlan = errors.New("localserve: this directory holds messages of another protocol; choose another --dir, or start with the flags of its first start")
 )
 
-// openLog opens or creates the log in dir for a plan and calls each for every whole
-// line. A cut last line is removed; a damaged line elsewhere is an error, because
-// messages that were acknowledged would be lost.
+// openLog opens or creates the log in dir for a plan and calls each for every
+// submission. Damage in the last batch is what an interrupted write leaves, whose
+// messages were not acknowledged: it is removed. Damage that a later batch follows is an
+// error, because messages that were acknowledged would be lost.
 func openLog(dir string, plan []byte, each func(Submission) error) (_ *messageLog, err error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("localserve: %w", err)
@@ -57,11 +62,16 @@ func openLog(dir string, plan []byte, each func(Submission) error) (_ *messageLo
 	if err := l.replay(plan, each); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
+	info, err := l.file.Stat()
+	if err != nil {
+		return nil, fmt.Errorf("localserve: %w", err)
+	}
+	l.cut = info.Size() - l.size
 	if err := l.file.Truncate(l.size); err != nil {
 		return nil, fmt.Errorf("localserve: %w", err)
 	}
 	if l.size == 0 {
-		if err := l.append([][]byte{line(plan)}); err != nil {
+		if err := l.write(line(plan)); err != nil {
 			return nil, err
 		}
 		if err := durable.SyncDir(dir); err != nil {
@@ -71,8 +81,12 @@ func openLog(dir string, plan []byte, each func(Submission) error) (_ *messageLo
 	return l, nil
 }
 
+// batchLine begins a batch. No submission has this text: they are JSON.
+var batchLine = line([]byte("batch"))
+
 func (l *messageLog) replay(plan []byte, each func(Submission) error) error {
 	r := bufio.NewReaderSize(l.file, 1<<20)
+	begun := false // a batch
 	for number := 0; ; number++ {
 		text, err := r.ReadBytes('\n')
 		if err == io.EOF {
@@ -84,9 +98,16 @@ func (l *messageLog) replay(plan []byte, each func(Submission) error) error {
 		body, ok := unline(text)
 		switch {
 		case !ok:
-			return fmt.Errorf("localserve: line %d is damaged; restore the file from a copy", number+1)
+			if later, err := batchFollows(r); err != nil {
+				return err
+			} else if later || !begun {
+				return fmt.Errorf("localserve: line %d is damaged; restore the file from a copy", number+1)
+			}
+			return nil
 		case number == 0 && !bytes.Equal(body, plan):
 			return errLogPlan
+		case bytes.Equal(text, batchLine):
+			begun = true
 		case number > 0:
 			var s Submission
 			if err := json.Unmarshal(body, &s); err != nil {
@@ -100,13 +121,32 @@ func (l *messageLog) replay(plan []byte, each func(Submission) error) error {
 	}
 }
 
-// append writes whole lines and returns when they are on disk. After an error nothing
+// batchFollows reads the rest of a log and says whether a batch begins in it.
+func batchFollows(r *bufio.Reader) (bool, error) {
+	for {
+		text, err := r.ReadBytes('\n')
+		if bytes.HasSuffix(text, batchLine) { // after zeros without an end of line
+			return true, nil
+		}
+		if err == io.EOF {
+			return false, nil
+		}
+		if err != nil {
+			return false, err
+		}
+	}
+}
+
+// append writes a batch of lines and returns when they are on disk. After an error nothing
 // is known to be durable, and every later append fails.
 func (l *messageLog) append(lines [][]byte) error {
+	return l.write(slices.Concat(append([][]byte{batchLine}, lines...)...))
+}
+
+func (l *messageLog) write(text []byte) error {
 	if l.broken != nil {
 		return l.broken
 	}
-	text := bytes.Join(lines, nil)
 	_, err := l.file.WriteAt(text, l.size)
 	if err == nil {
 		err = l.file.Sync()

@@ -118,6 +118,10 @@ func OpenWith(dir string, plan *local.Plan, alike dataset.LookAlikes) (*Service,
 // Plan returns the protocol.
 func (s *Service) Plan() *local.Plan { return s.plan }
 
+// Repaired is the number of bytes of an interrupted write that Open removed from the log.
+// Their messages were not acknowledged, so their users send them again.
+func (s *Service) Repaired() int64 { return s.log.cut }
+
 // State returns the published state.
 func (s *Service) State() PublicState {
 	s.mu.RLock()

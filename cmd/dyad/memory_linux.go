@@ -1,0 +1,42 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"os"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// availableMemory is the least of what the system calls available, the limit of the
+// control group and that of the address space (ulimit -v), in bytes; 0 if none is known.
+func availableMemory() float64 {
+	var least float64
+	limit := func(bytes float64) {
+		if bytes > 0 && (least == 0 || bytes < least) {
+			least = bytes
+		}
+	}
+	if text, err := os.ReadFile("/proc/meminfo"); err == nil {
+		for lines := bufio.NewScanner(bytes.NewReader(text)); lines.Scan(); {
+			if f := strings.Fields(lines.Text()); len(f) > 1 && f[0] == "MemAvailable:" {
+				kib, _ := strconv.ParseFloat(f[1], 64)
+				limit(1024 * kib)
+			}
+		}
+	}
+	for _, path := range []string{"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"} {
+		if text, err := os.ReadFile(path); err == nil {
+			if bytes, err := strconv.ParseFloat(strings.TrimSpace(string(text)), 64); err == nil { // or "max"
+				limit(bytes)
+			}
+		}
+	}
+	var r unix.Rlimit
+	if unix.Getrlimit(unix.RLIMIT_AS, &r) == nil && r.Cur != unix.RLIM_INFINITY {
+		limit(float64(r.Cur))
+	}
+	return least
+}

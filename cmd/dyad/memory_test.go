@@ -1,0 +1,88 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// A model that does not fit is refused before the charge: with less memory than its
+// parameters need, and of more parameters than any machine holds.
+func TestMemoryIsAskedBeforeTheCharge(t *testing.T) {
+	dir := clinic(t, 100)
+	t.Chdir(dir)
+	for _, c := range []struct {
+		args   []string
+		memory float64
+		code   int
+	}{
+		{[]string{"train", "--data", "patients.csv", "--schema", "patients.yaml", "--ledger", "l.jsonl"}, 100, exitInput},
+		{[]string{"train", "--data", "patients.csv", "--schema", "patients.yaml", "--ledger", "l.jsonl", "--task", "metric"}, 100, exitInput},
+		{[]string{"online", "--data", "patients.csv", "--schema", "patients.yaml", "--ledger", "l.jsonl", "--state", "s", "--records", "100"}, 100, exitInput},
+		{[]string{"train", "--data", "patients.csv", "--schema", "patients.yaml", "--ledger", "l.jsonl"}, 1e9, exitOK},
+	} {
+		var out, errs bytes.Buffer
+		code := runHooked(context.Background(), c.args, strings.NewReader(""), &out, &errs, hooks{memory: c.memory})
+		if code != c.code || c.code == exitInput && !strings.Contains(errs.String(), "memory") {
+			t.Errorf("%v with %g bytes: exit %d: %s", c.args, c.memory, code, errs.String())
+		}
+		if _, err := os.Stat("l.jsonl"); (err == nil) != (c.code == exitOK) {
+			t.Errorf("%v: ledger: %v", c.args, err)
+		}
+	}
+	for _, args := range [][]string{
+		{"plan", "-n", "1000", "-d", "9223372036854775807"},
+		{"plan", "-n", "1000", "-d", "9223372036854775807", "--task", "metric"},
+		{"plan", "-n", "1000", "-d", "100000", "--task", "metric"},
+		{"plan", "-n", "1000", "-d", "100000", "--task", "metric", "--compare"},
+	} {
+		if code, _, errs := dyad(t, dir, args...); code != exitInput {
+			t.Errorf("%v: exit %d: %s", args, code, errs)
+		}
+	}
+}
+
+// Plans take no memory for the model, so that they can be made for another machine.
+func TestPlansAllocateNoModel(t *testing.T) {
+	for _, args := range [][]string{
+		{"plan", "-n", "1000", "-d", "100000000"},
+		{"plan", "-n", "1000", "-d", "90000", "--task", "metric"},
+		{"plan", "-n", "1000", "-d", "90000", "--task", "metric", "--compare"},
+		{"losses", "check", "logistic", "-d", "90000", "--task", "metric"},
+	} {
+		if code, out, errs := dyad(t, t.TempDir(), args...); code != exitOK {
+			t.Errorf("%v: exit %d: %s%s", args, code, out, errs)
+		}
+	}
+}
+
+// A file that is no model is refused at its first bytes, however long it is.
+func TestModelsAreReadWithALimit(t *testing.T) {
+	dir := clinic(t, 10)
+	lines := filepath.Join(dir, "lines.jsonl")
+	if err := os.WriteFile(lines, bytes.Repeat([]byte("{\"x\": 1}\n"), 10), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"/dev/zero", "patients.csv", "lines.jsonl", "."} {
+		if _, err := os.Stat(name); name == "/dev/zero" && err != nil {
+			continue
+		}
+		if code, _, errs := dyad(t, dir, "predict", name, "--data", "patients.csv"); code != exitInput {
+			t.Errorf("predict %s: exit %d: %s", name, code, errs)
+		}
+	}
+	var v struct{ A string }
+	path := filepath.Join(dir, "long.json")
+	if err := os.WriteFile(path, []byte(`{"a": "`+strings.Repeat("x", 100)+`"}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := readJSON(path, 50, &v); err == nil || !strings.Contains(err.Error(), "50 bytes") {
+		t.Errorf("a limit of 50 bytes: %v", err)
+	}
+	if err := readJSON(path, 200, &v); err != nil || len(v.A) != 100 {
+		t.Errorf("a limit of 200 bytes: %v", err)
+	}
+}

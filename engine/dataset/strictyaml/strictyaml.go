@@ -1,0 +1,130 @@
+// Package strictyaml reads the YAML of files that people write by hand: one document
+// without tags, anchors, aliases and merge keys, of few levels. It refuses everything else
+// before it is parsed, since the parser needs memory that is quadratic in the depth of a
+// text and dereferences nil at some tags.
+package strictyaml
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/lexer"
+	"github.com/goccy/go-yaml/parser"
+	"github.com/goccy/go-yaml/token"
+)
+
+// MaxBytes is the longest text that Parse reads. The lexer needs up to 250 bytes for one.
+const MaxBytes = 4 << 20
+
+// MaxLevels is the largest number of nested lists and mappings.
+const MaxLevels = 20
+
+// ErrEmpty is returned for a text without a document.
+var ErrEmpty = errors.New("the file is empty")
+
+// Parse returns the body of the only document in text. Pass errors of Parse and Decode to
+// Describe for a message with line and column.
+func Parse(text []byte) (ast.Node, error) {
+	if len(text) > MaxBytes {
+		return nil, fmt.Errorf("the file is longer than %d bytes", MaxBytes)
+	}
+	var body ast.Node
+	err := guarded(func() error {
+		tokens := lexer.Tokenize(string(text))
+		var open levels
+		for _, tk := range tokens {
+			if err := open.check(tk); err != nil {
+				return err
+			}
+		}
+		file, err := parser.Parse(tokens, 0)
+		if err != nil {
+			return err
+		}
+		for _, doc := range file.Docs {
+			if doc.Body == nil {
+				continue
+			}
+			if body != nil {
+				return at(doc.Body.GetToken(), "want one YAML document")
+			}
+			body = doc.Body
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	if body == nil {
+		return nil, ErrEmpty
+	}
+	return body, nil
+}
+
+// Decode stores n in the value that v points to. Keys that v has no field for are errors.
+func Decode(n ast.Node, v any) error {
+	return guarded(func() error { return yaml.NodeToValue(n, v, yaml.Strict()) })
+}
+
+// Describe returns the message of an error of this package or of the YAML library with
+// line and column, and without an excerpt of the text: somebody who names a data file by
+// mistake must not find records in the message.
+func Describe(err error) string {
+	return strings.TrimSpace(yaml.FormatError(err, false, false))
+}
+
+// guarded turns a panic of the library into an error: the text is input, not a fault of
+// the program.
+func guarded(f func() error) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = errors.New("the YAML cannot be parsed; write it in the simple form of the documentation")
+		}
+	}()
+	return f()
+}
+
+// levels are the lists and mappings that are open at a token. A level begins at a bracket,
+// and in block form at a dash or a key that stands to the right of all open ones.
+type levels struct {
+	brackets int
+	columns  []int // of block lists and mappings, increasing
+}
+
+func (l *levels) check(tk *token.Token) error {
+	switch tk.Type {
+	case token.TagType:
+		return at(tk, "tags are not supported; put text that begins with \"!\" in quotes")
+	case token.AnchorType, token.AliasType, token.MergeKeyType:
+		return at(tk, "anchors, aliases and merge keys are not supported; write the values out, and put text that begins with \"&\", \"*\" or \"<<\" in quotes")
+	case token.DirectiveType:
+		return at(tk, "directives are not supported; put text that begins with \"%\" in quotes")
+	case token.SequenceStartType, token.MappingStartType:
+		l.brackets++
+	case token.SequenceEndType, token.MappingEndType:
+		l.brackets = max(l.brackets-1, 0)
+	case token.SequenceEntryType, token.MappingKeyType, token.MappingValueType:
+		if l.brackets > 0 {
+			return nil
+		}
+		column := tk.Position.Column
+		if key := tk.Prev; tk.Type == token.MappingValueType && key != nil && key.Position.Line == tk.Position.Line {
+			column = key.Position.Column
+		}
+		for len(l.columns) > 0 && l.columns[len(l.columns)-1] >= column {
+			l.columns = l.columns[:len(l.columns)-1]
+		}
+		l.columns = append(l.columns, column)
+	}
+	if l.brackets+len(l.columns) > MaxLevels {
+		return at(tk, fmt.Sprintf("more than %d levels of lists and mappings", MaxLevels))
+	}
+	return nil
+}
+
+func at(tk *token.Token, message string) error {
+	return &yaml.SyntaxError{Message: message, Token: tk}
+}
