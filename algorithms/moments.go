@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 
 	"dyad/engine"
 	"dyad/privacy"
@@ -78,9 +77,10 @@ delta = 0: v and M apart, K-norm noise of scale Delta_i/(f_i epsilon)`,
 // MomentsPlan is what a Plan of Moments has besides.
 type MomentsPlan struct {
 	Passes int // over the records
-	// Centre and Balance are public, nil and 0 if they are released.
-	Centre  []float64
-	Balance float64
+	// Centre and Balance are public if they are not released: a nil centre is the origin.
+	CentreReleased bool
+	Centre         []float64
+	Balance        float64 // 0: released
 
 	ClipRadius float64
 	Second     engine.SecondMoments
@@ -102,6 +102,17 @@ type MomentsRelease struct {
 	Share       float64 // of mu^2, or of epsilon for delta = 0
 	Certificate privacy.Certificate
 	Noise       privacy.Mechanism
+}
+
+// Coordinates is the length of the longest vector that the plan releases.
+func (p *Plan) Coordinates() int {
+	most := p.Spec.coordinates()
+	if p.Moments != nil {
+		for _, r := range p.Moments.Releases {
+			most = max(most, r.Coordinates)
+		}
+	}
+	return most
 }
 
 // maxFullMoments bounds d for full second moments: the eigenvectors of a larger matrix take
@@ -189,10 +200,7 @@ func (a Moments) choose(s Spec) (momentsChoice, error) {
 	if !(a.ClipRadius >= 0 && a.ClipRadius <= 2*bound) {
 		return bad("the clip radius is %v, want at most 2 R = %v: no record is farther from a centre", a.ClipRadius, 2*bound)
 	}
-	if len(a.Centre) == 1 && a.Centre[0] == 0 {
-		a.Centre = make([]float64, problem.D)
-	}
-	if a.Centre != nil && (len(a.Centre) != problem.D || !(normAbove(a.Centre) <= bound*(1+0x1p-30))) {
+	if a.Centre != nil && !a.origin() && (len(a.Centre) != problem.D || !(normAbove(a.Centre) <= bound*(1+0x1p-30))) {
 		return bad("the public centre has %d numbers, want %d of norm at most %v", len(a.Centre), problem.D, bound)
 	}
 	switch kind := a.Second; kind {
@@ -249,13 +257,16 @@ func (a Moments) choose(s Spec) (momentsChoice, error) {
 	return c, nil
 }
 
+// origin says that the origin is declared as the centre.
+func (a Moments) origin() bool { return len(a.Centre) == 1 && a.Centre[0] == 0 }
+
 // releases are the releases with their noise, and what is computed from them.
 func (a Moments) releases(s Spec, kernel engine.MomentsKernel, c momentsChoice) (*MomentsPlan, error) {
 	problem := s.Kernel.Problem()
 	n, d, bound := float64(problem.N), problem.D, problem.Bounds.FeatureNorm
-	m := &MomentsPlan{Passes: 1, Centre: a.Centre, Balance: a.Balance, ClipRadius: c.Clip, Second: c.Kind, Ridge: c.Ridge}
-	if c.Centre == 0 && (m.Centre == nil || len(m.Centre) != d) {
-		m.Centre = make([]float64, d)
+	m := &MomentsPlan{Passes: 1, CentreReleased: c.Centre > 0, Balance: a.Balance, ClipRadius: c.Clip, Second: c.Kind, Ridge: c.Ridge}
+	if !a.origin() {
+		m.Centre = a.Centre
 	}
 	var err error
 	add := func(name string, coordinates int, share float64, c privacy.Certificate, e error) {
@@ -346,8 +357,8 @@ func (m *MomentsPlan) assumption() string {
 		text += fmt.Sprintf("; the declared share of positives, %g", m.Balance)
 	}
 	switch {
-	case m.Centre == nil:
-	case slices.ContainsFunc(m.Centre, func(v float64) bool { return v != 0 }):
+	case m.CentreReleased:
+	case m.Centre != nil:
 		text += "; the declared centre"
 	default:
 		text += "; the centre, which is the origin"
@@ -388,7 +399,7 @@ func (a Moments) Train(ctx context.Context, ev engine.Evaluator, p *Plan, s priv
 		} else if err := release(positives); err != nil {
 			return nil, err
 		}
-		if m.Centre != nil {
+		if !m.CentreReleased {
 			clear(centre)
 		} else if err := release(centre); err != nil {
 			return nil, err
@@ -401,7 +412,7 @@ func (a Moments) Train(ctx context.Context, ev engine.Evaluator, p *Plan, s priv
 		share = min(max(positives[0]/n, 0), 1)
 	}
 	public := m.Centre
-	if public == nil {
+	if m.CentreReleased {
 		for k := range centre {
 			centre[k] /= n
 		}

@@ -1,7 +1,5 @@
 package algorithms
 
-import "slices"
-
 // MomentsReport is a MomentsPlan as plain values.
 type MomentsReport struct {
 	Passes     int     `json:"passes"`
@@ -34,14 +32,14 @@ func (m *MomentsPlan) report() *MomentsReport {
 		return nil
 	}
 	r := &MomentsReport{
-		Passes: m.Passes, ClipRadius: m.ClipRadius, Centre: "released", Balance: m.Balance, Second: m.Second.String(),
+		Passes: m.Passes, ClipRadius: m.ClipRadius, Centre: "origin", Balance: m.Balance, Second: m.Second.String(),
 		Ridge: m.Ridge, Lambda: m.Lambda, SumNoise: m.SumNoise, SecondNoise: m.SecondNoise,
 	}
-	if m.Centre != nil {
-		r.Centre = "origin"
-		if slices.ContainsFunc(m.Centre, func(v float64) bool { return v != 0 }) {
-			r.Centre = "declared"
-		}
+	switch {
+	case m.CentreReleased:
+		r.Centre = "released"
+	case m.Centre != nil:
+		r.Centre = "declared"
 	}
 	for _, release := range m.Releases {
 		norm := release.Noise.NoiseNorm(release.Coordinates)
