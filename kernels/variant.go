@@ -77,6 +77,7 @@ type Set struct {
 
 	AddProducts    func(dst []float64, stride int, a, b []float64, m, n, k int)
 	AddGram        func(dst, x []float64, rows, d int)
+	ClipRows       func(dst, x, c []float64, rows int, short float64)
 	NewMetricBlock func(rows, d int, f func([]float64)) MetricBlock
 
 	NewMetricBlock32 func(rows, d int) MetricBlock32
@@ -119,6 +120,7 @@ func Select(v Variant) (*Set, error) {
 		Collect:          Collect,
 		AddProducts:      AddProducts,
 		AddGram:          AddGram,
+		ClipRows:         ClipRows,
 		NewMetricBlock:   NewMetricBlock,
 		NewMetricBlock32: NewMetricBlock32,
 		peak:             scalarPeak[float64],

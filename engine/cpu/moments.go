@@ -229,16 +229,15 @@ type momentPass struct {
 	labels float64 // Bounds.LabelAbs
 	whole  bool    // no record is moved or clipped, and only its sum is asked for
 
-	centre       []float64
-	limit, short float64 // of clip
+	centre []float64
+	short  float64 // of clip: R, rounded down enough
 }
 
 func newMomentPass(e *momentsEvaluator, m engine.MomentSums) *momentPass {
 	bounds, d := e.problem.Bounds, float64(e.problem.D)
 	p := &momentPass{momentsEvaluator: e, m: m, labels: bounds.LabelAbs, centre: m.Centre}
 	p.whole = m.Centre == nil && m.Radius >= bounds.FeatureNorm && m.Second == engine.NoSecond
-	slack := (d + 24) * 0x1p-51
-	p.limit, p.short = m.Radius*m.Radius*(1-2*slack), m.Radius*(1-slack)
+	p.short = m.Radius * (1 - (d+24)*0x1p-51)
 	if p.centre == nil {
 		p.centre = make([]float64, e.problem.D)
 	}
@@ -288,40 +287,18 @@ func (p *momentPass) add(w *momentsWork, from, count int) {
 // clip sets dst, rows of stride numbers, to x~ of the count rows x of d numbers.
 //
 // Proof that ||x~|| <= R. Let u = 2^-53, z the computed x - c, q the computed sum of its d
-// squares, of depth at most d + 1 <= d + 8, and e = (d + 24) 2^-51 = 4 (d + 24) u < 2^-18.
-// Numbers are far from overflow (R and the norms of x and c are at most 2^500), and squares
-// that underflow change q by less than d 2^-1074 <= d 2^-74 R^2. So
-// ||z||^2 <= q (1 + 2 (d + 9) u) + d 2^-74 R^2.
-//   - q <= limit: limit <= R^2 (1 - 2e)(1 + 4u), so ||z||^2 <= R^2 (1 - 2e + 2 (d + 15) u + ..) <= R^2.
-//   - otherwise x~_j is z_j s rounded, s the computed short/sqrt(q), short <= R (1 - e)(1 + 2u):
-//     ||x~|| <= R (1 - e)(1 + 6u) ||z||/sqrt(q) + d 2^-1074 <= R (1 - e + (d + 20) u) <= R.
+// squares, of depth at most d/2 + 6 <= d + 8, e = (d + 24) 2^-51 = 4 (d + 24) u < 2^-18, and
+// short <= R (1 - e)(1 + 2u). Numbers are far from overflow (R and the norms of x and c are
+// at most 2^500), and squares that underflow change q by less than d 2^-1074 <= d 2^-74 R^2.
+// So ||z||^2 <= q (1 + 2 (d + 9) u) + d 2^-74 R^2.
+//   - The computed short/sqrt(q) is at least 1, and x~ = z: q <= short^2 (1 + 5u), so ||z||^2
+//     <= R^2 (1 - 2e + e^2)(1 + 2 (d + 14) u) <= R^2, as 2e = 8 (d + 24) u.
+//   - Otherwise x~_j is z_j s rounded, s the computed short/sqrt(q): ||x~|| <= R (1 - e)(1 + 6u)
+//     ||z||/sqrt(q) + d 2^-1074 <= R (1 - e + (d + 20) u) <= R.
 //
-// QED. x~ is computed from x, c and R alone, in the same order for every row.
+// QED. x~ is computed from x, c and R alone (kernels.ClipRows).
 func (p *momentPass) clip(dst, x []float64, count int) {
-	d := p.problem.D
-	for i := range count {
-		z := dst[i*p.stride:][:p.stride]
-		row := x[i*d:][:d]
-		centre := p.centre[:len(row)]
-		to := z[:len(row)]
-		var q0, q1 float64
-		for j, v := range row {
-			v -= centre[j]
-			to[j] = v
-			if j%2 == 0 {
-				q0 += float64(v * v)
-			} else {
-				q1 += float64(v * v)
-			}
-		}
-		clear(z[d:])
-		if q := q0 + q1; !(q <= p.limit) {
-			s := p.short / math.Sqrt(q)
-			for j := range to {
-				to[j] *= s
-			}
-		}
-	}
+	p.set.ClipRows(dst, x, p.centre, count, p.short)
 }
 
 // turnstile lets jobs pass in their order.
