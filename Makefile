@@ -1,6 +1,6 @@
 # Everything here is also a plain command; make only names it.
 
-.PHONY: check test generate golden nightly
+.PHONY: check test generate golden home nightly
 
 check: # what must hold before a change lands
 	.ci/run
@@ -13,6 +13,9 @@ generate: # docs/commands.md, kernels/*_amd64.s
 
 golden: # rewrite the golden output of the program, after looking at the difference
 	go test ./cmd/dyad -run TestGoldenOutput -update
+
+home: # give the module the path that it will be fetched by: make home MODULE=example.org/team/dyad
+	go run ./internal/home $(MODULE)
 
 nightly: # audit every algorithm in every mode and search for worst neighbours; fails if a claim is refuted
 	go run ./bench/audits > bench/results/audits.csv

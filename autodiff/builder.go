@@ -365,8 +365,3 @@ func (b *builder) div(x, y int) int {
 	}
 	return b.scale(c, b.put(instr{op: opDiv, a: b.product(1, factors), b: y}))
 }
-
-// log2 is the logarithm of x to the base 2.
-func (b *builder) log2(x int) int {
-	return b.binary(opDiv, b.unary(opLog, x), b.constant(math.Ln2))
-}

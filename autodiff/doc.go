@@ -2,11 +2,9 @@
 // definition of a pairwise loss, its derivatives, what can be proved about them,
 // and programs that evaluate them.
 //
-// An Expr is our own immutable form. Parse reads one from text. FromGorgonia reads
-// one from a Gorgonia graph (gorgonia.org/gorgonia v0.9.18) together with the
-// derivative that gorgonia.Grad finds, and Function.Check compares that derivative
-// with our own differentiation and with differences of phi. The comparison is
-// needed because some derivatives of that version are silently wrong.
+// An Expr is our own immutable form. Parse reads one from text, and package
+// autodiff/gorgonia reads one from a Gorgonia graph. Function.Check compares a
+// derivative with our own differentiation and with differences of phi.
 //
 // Check looks at points. Function.Prove bounds phi' and its slope, and decides
 // convexity, for all real u of a range by interval arithmetic; Expr.StripBound

@@ -9,8 +9,8 @@ import (
 var (
 	// ErrNotFinite: phi or phi' is NaN or infinite.
 	ErrNotFinite = errors.New("phi or its derivative is not finite")
-	// ErrGradientsDisagree: Gorgonia's phi' differs from our own.
-	ErrGradientsDisagree = errors.New("the derivative of the Gorgonia graph differs from our own differentiation")
+	// ErrGradientsDisagree: DPhi differs from Phi.Derivative().
+	ErrGradientsDisagree = errors.New("the derivative that comes with phi differs from our own differentiation")
 	// ErrDifferenceDisagrees: phi' differs from differences of phi.
 	ErrDifferenceDisagrees = errors.New("the derivative differs from differences of phi")
 	// ErrDiscontinuous: phi jumps, so it has no Lipschitz constant.
@@ -39,17 +39,3 @@ func (e *CheckError) Error() string {
 
 // Unwrap returns the reason.
 func (e *CheckError) Unwrap() error { return e.Reason }
-
-// UnsupportedError says that a Gorgonia graph contains something that cannot be
-// used in a loss.
-type UnsupportedError struct {
-	// Op is Gorgonia's name of the operation.
-	Op string
-	// Reason says why, and what to write instead.
-	Reason string
-}
-
-// Error names the operation and what to do.
-func (e *UnsupportedError) Error() string {
-	return fmt.Sprintf("autodiff: %s is not supported in a loss: %s", e.Op, e.Reason)
-}

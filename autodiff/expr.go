@@ -183,6 +183,9 @@ func Ge(a, b Expr) Expr { return combine(opGe, a, b) }
 // Gt returns the mask 1 if a > b, else 0, with derivative 0 as for Ge.
 func Gt(a, b Expr) Expr { return combine(opGt, a, b) }
 
+// Eq returns the mask 1 if a = b, else 0, with derivative 0 as for Ge.
+func Eq(a, b Expr) Expr { return combine(opEq, a, b) }
+
 // Where returns a where the mask m is not 0, and b elsewhere; the other branch
 // may be undefined there. Its derivative is that of the chosen branch, or where a mask changes
 // of the other one (Derivative); Check rejects a phi that jumps.
@@ -212,6 +215,12 @@ func (e Expr) instrs() []instr {
 // Size is the number of operations, constants and uses of u, after equal
 // subexpressions have been merged.
 func (e Expr) Size() int { return len(e.instrs()) }
+
+// Constant returns c if e is Const(c).
+func (e Expr) Constant() (c float64, ok bool) {
+	code := e.instrs()
+	return code[0].c, len(code) == 1 && code[0].op == opConst
+}
 
 // Eval returns the value at u. Outside the domain it is NaN or an infinity; it
 // never panics.

@@ -73,8 +73,8 @@ func Parse(text string, params map[string]float64) (Expr, error) {
 		return Expr{}, err
 	}
 	e := p.b.expr(root)
-	if e.Size() > maxSize {
-		return Expr{}, fmt.Errorf("autodiff: the formula has %d operations, at most %d are supported", e.Size(), maxSize)
+	if e.Size() > MaxSize {
+		return Expr{}, fmt.Errorf("autodiff: the formula has %d operations, at most %d are supported", e.Size(), MaxSize)
 	}
 	return e, nil
 }

@@ -83,9 +83,6 @@ func gap(bound, found Interval) float64 {
 	return (b - f) / b
 }
 
-// NewFunction returns phi with its own derivative.
-func NewFunction(phi Expr) *Function { return &Function{Phi: phi, DPhi: phi.Derivative()} }
-
 // Prove returns the properties of Phi.Derivative() on the interval.
 func (f *Function) Prove(on Interval) Properties {
 	p := f.Phi.Derivative().Prove(on)

@@ -65,7 +65,7 @@ func NewExpression(name, text string, o ExpressionOptions) (*Expression, error) 
 }
 
 // NewFunctionExpression is NewExpression for a phi that was built in Go or read from a
-// Gorgonia graph (autodiff.FromGorgonia).
+// Gorgonia graph (autodiff/gorgonia).
 func NewFunctionExpression(name string, f *autodiff.Function, clip float64) (*Expression, error) {
 	if !(clip >= 0) || math.IsInf(clip, 0) {
 		return nil, fmt.Errorf("engine: loss %s: Clip is %v, want a finite bound of the slope, or 0 for none", name, clip)

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"dyad/autodiff"
+	graphs "dyad/autodiff/gorgonia"
 	"dyad/engine"
 
 	"gorgonia.org/gorgonia"
@@ -48,7 +49,7 @@ func compareWithDefinition(f *autodiff.Function, phi, dphi func(float64) float64
 
 func logisticFunction(t *testing.T) *autodiff.Function {
 	t.Helper()
-	f, err := autodiff.FromGorgonia(logisticDefinition)
+	f, err := graphs.FromGraph(logisticDefinition)
 	if err != nil {
 		t.Fatal(err)
 	}

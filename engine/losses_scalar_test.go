@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"dyad/autodiff"
+	graphs "dyad/autodiff/gorgonia"
 	"dyad/engine"
 	"dyad/engine/enginetest"
 
@@ -364,7 +365,7 @@ func TestExpressionsThatAreRefused(t *testing.T) {
 
 // TestGorgoniaExpression: a loss as a Gorgonia graph is the same as its formula.
 func TestGorgoniaExpression(t *testing.T) {
-	f, err := autodiff.FromGorgonia(func(_ *gorgonia.ExprGraph, u *gorgonia.Node) *gorgonia.Node {
+	f, err := graphs.FromGraph(func(_ *gorgonia.ExprGraph, u *gorgonia.Node) *gorgonia.Node {
 		return gorgonia.Must(gorgonia.Softplus(gorgonia.Must(gorgonia.Neg(u))))
 	})
 	if err != nil {

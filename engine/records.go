@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-
-	"gorgonia.org/tensor"
 )
 
 // Records are n records of d features with labels, each within Bounds. They are
@@ -75,51 +73,6 @@ func NewSparseRecords(start []int64, index []int32, value, y []float64, d int, b
 	}
 	clampLabels(y, b.LabelAbs)
 	return &Records{n: n, d: d, bounds: b, y: y, start: start, index: index, value: value}, nil
-}
-
-// RecordsFromTensor copies an n x d matrix and n labels of type float64.
-func RecordsFromTensor(x, y *tensor.Dense, b Bounds) (*Records, error) {
-	if x.Dims() != 2 || y.Dims() != 1 || x.Shape()[0] != y.Shape()[0] {
-		return nil, fmt.Errorf("engine: RecordsFromTensor: want shapes (n, d) and (n), got %v and %v", x.Shape(), y.Shape())
-	}
-	xc, ok := x.Clone().(*tensor.Dense) // a clone is contiguous even if x is a view
-	if !ok || xc.Dtype() != tensor.Float64 || y.Dtype() != tensor.Float64 {
-		return nil, fmt.Errorf("engine: RecordsFromTensor: want float64, got %v and %v", x.Dtype(), y.Dtype())
-	}
-	if x.RequiresIterator() || x.DataOrder().IsColMajor() {
-		xc = tensor.New(tensor.WithShape(x.Shape().Clone()...), tensor.Of(tensor.Float64))
-		flat := xc.Float64s()
-		n, d := x.Shape()[0], x.Shape()[1]
-		for i := 0; i < n; i++ {
-			for j := 0; j < d; j++ {
-				v, err := x.At(i, j)
-				if err != nil {
-					return nil, fmt.Errorf("engine: RecordsFromTensor: %w", err)
-				}
-				flat[i*d+j] = v.(float64)
-			}
-		}
-	}
-	labels := make([]float64, y.Shape()[0])
-	for i := range labels {
-		v, err := y.At(i)
-		if err != nil {
-			return nil, fmt.Errorf("engine: RecordsFromTensor: %w", err)
-		}
-		labels[i] = v.(float64)
-	}
-	return NewRecords(xc.Float64s(), labels, x.Shape()[1], b)
-}
-
-// Tensors returns copies of the features (n x d, dense) and the labels (n).
-func (r *Records) Tensors() (x, y *tensor.Dense) {
-	flat := make([]float64, r.n*r.d)
-	for i := 0; i < r.n; i++ {
-		r.Row(i, flat[i*r.d:(i+1)*r.d])
-	}
-	x = tensor.New(tensor.WithShape(r.n, r.d), tensor.WithBacking(flat))
-	y = tensor.New(tensor.WithShape(r.n), tensor.WithBacking(append([]float64(nil), r.y...)))
-	return x, y
 }
 
 // Len is n.

@@ -6,8 +6,6 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"gorgonia.org/tensor"
-
 	"dyad/engine"
 )
 
@@ -94,61 +92,6 @@ func TestProjectBallKeepsWhatFitsAndIsClose(t *testing.T) {
 		}
 		if d2, _ := distance.Sqrt(distance).Float64(); d2 > engine.ProjectBallError(d, R) {
 			t.Fatalf("d = %d: %.3g from the exact projection, bound %.3g", d, d2, engine.ProjectBallError(d, R))
-		}
-	}
-}
-
-func TestRecordsFromTensorsAndBack(t *testing.T) {
-	values := []float64{0.1, 0.2, 0.3, -0.4, 0.5, 0.6}
-	y := tensor.New(tensor.WithShape(3), tensor.WithBacking([]float64{1, -1, 1}))
-	x := tensor.New(tensor.WithShape(3, 2), tensor.WithBacking(append([]float64(nil), values...)))
-	r, err := engine.RecordsFromTensor(x, y, engine.UnitBounds())
-	if err != nil {
-		t.Fatal(err)
-	}
-	check := func(name string, r *engine.Records) {
-		t.Helper()
-		row := make([]float64, 2)
-		for i := range 3 {
-			r.Row(i, row)
-			if row[0] != values[2*i] || row[1] != values[2*i+1] {
-				t.Errorf("%s: row %d is %v", name, i, row)
-			}
-		}
-	}
-	check("row-major", r)
-	back, labels := r.Tensors()
-	if again, err := engine.RecordsFromTensor(back, labels, engine.UnitBounds()); err != nil {
-		t.Error(err)
-	} else {
-		check("back and forth", again)
-	}
-	// A transposed view and a column-major tensor mean the same matrix.
-	transposed := tensor.New(tensor.WithShape(2, 3), tensor.WithBacking([]float64{0.1, 0.3, 0.5, 0.2, -0.4, 0.6}))
-	if err := transposed.T(); err != nil {
-		t.Fatal(err)
-	}
-	if r, err := engine.RecordsFromTensor(transposed, y, engine.UnitBounds()); err != nil {
-		t.Error(err)
-	} else {
-		check("transposed view", r)
-	}
-	column := tensor.New(tensor.WithShape(3, 2), tensor.AsFortran(append([]float64(nil), values...))) // transposes its backing
-	if r, err := engine.RecordsFromTensor(column, y, engine.UnitBounds()); err != nil {
-		t.Error(err)
-	} else {
-		check("column-major", r)
-	}
-	// The caller's tensor is not aliased.
-	x.Set(0, 0.9)
-	check("after a change of the tensor", r)
-	for name, bad := range map[string][2]*tensor.Dense{
-		"float32":  {tensor.New(tensor.WithShape(3, 2), tensor.Of(tensor.Float32)), y},
-		"vector":   {tensor.New(tensor.WithShape(6), tensor.Of(tensor.Float64)), y},
-		"mismatch": {tensor.New(tensor.WithShape(2, 2), tensor.Of(tensor.Float64)), y},
-	} {
-		if _, err := engine.RecordsFromTensor(bad[0], bad[1], engine.UnitBounds()); err == nil {
-			t.Errorf("%s was accepted", name)
 		}
 	}
 }

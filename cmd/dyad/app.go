@@ -267,6 +267,23 @@ func (f ledgerFlag) path() (string, error) {
 	return filepath.Join(dir, "ledger.jsonl"), err
 }
 
+// openLedger opens the ledger of a private run. A run that resumes needs one; another makes
+// it and says so, since a path with a typing error would leave all earlier charges behind.
+func (a *app) openLedger(f ledgerFlag, resume bool) (*privacy.Ledger, string, error) {
+	a.at("opening ledger")
+	o := privacy.LedgerOptions{LockWait: a.hooks.lockWait, Trace: a.at}
+	if resume {
+		return f.openExisting(o)
+	}
+	path, err := f.path()
+	isNew := err == nil && !exists(path)
+	l, path, err := f.open(o)
+	if err == nil && isNew {
+		a.note("dyad: a new ledger was made: %s; it has no earlier charge and no cap", path)
+	}
+	return l, path, err
+}
+
 // open opens the ledger or makes it, with its folder if it is the default one.
 func (f ledgerFlag) open(o privacy.LedgerOptions) (*privacy.Ledger, string, error) {
 	path, err := f.path()

@@ -44,12 +44,7 @@ func (o *online) charge() privacy.Charge {
 
 // openLedger opens the ledger of a private run.
 func (o *online) openLedger() (err error) {
-	o.a.at("opening ledger")
-	open := o.open
-	if o.Resume {
-		open = o.openExisting
-	}
-	if o.ledger, _, err = open(privacy.LedgerOptions{LockWait: o.a.hooks.lockWait, Trace: o.a.at}); err != nil {
+	if o.ledger, _, err = o.a.openLedger(o.ledgerFlag, o.Resume); err != nil {
 		return err
 	}
 	o.ledger.SweepRuns()

@@ -45,13 +45,8 @@ func (f runFlags) execution(a *app, out *runOutcome, s *shelf, every time.Durati
 	case out.Public:
 		return o, a.ctx.Err()
 	}
-	a.at("opening ledger")
-	open := f.open
-	if f.Resume != "" {
-		open = f.openExisting
-	}
 	var err error
-	if o.Ledger, out.Ledger, err = open(privacy.LedgerOptions{LockWait: a.hooks.lockWait, Trace: a.at}); err != nil {
+	if o.Ledger, out.Ledger, err = a.openLedger(f.ledgerFlag, f.Resume != ""); err != nil {
 		return o, err
 	}
 	s.attach(&o, o.Ledger)

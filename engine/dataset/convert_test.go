@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"dyad/engine/tensors"
 )
 
 // convertFile converts and returns the file written.
@@ -78,8 +80,8 @@ func TestConvertKeepsRecords(t *testing.T) {
 				content, _ := os.ReadFile(path)
 				t.Fatalf("%s %s: %v\n%s\n%s", c.name, format, err, text, content)
 			}
-			x, _ := want.Records.Tensors()
-			got, _ := d.Records.Tensors()
+			x, _ := tensors.FromRecords(want.Records)
+			got, _ := tensors.FromRecords(d.Records)
 			if rows != want.Records.Len() || !slices.Equal(got.Float64s(), x.Float64s()) || !slices.Equal(d.Records.Labels(), want.Records.Labels()) || !slices.Equal(d.Groups, want.Groups) {
 				t.Errorf("%s %s: records differ: %v %v, want %v %v", c.name, format, got, d.Records.Labels(), x, want.Records.Labels())
 			}
@@ -127,8 +129,8 @@ func TestConvertEncoded(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v\n%s", format, err, b.String())
 		}
-		x, _ := want.Records.Tensors()
-		got, _ := d.Records.Tensors()
+		x, _ := tensors.FromRecords(want.Records)
+		got, _ := tensors.FromRecords(d.Records)
 		g := d.Encoder.Factor()
 		for k, v := range x.Float64s() {
 			if v*g != got.Float64s()[k] {

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"dyad/engine/tensors"
 )
 
 // All these contents are the same two records.
@@ -108,9 +110,9 @@ func TestPredictWithoutLabel(t *testing.T) {
 		if !with.HasLabels || without.HasLabels || ignored.HasLabels {
 			t.Errorf("%s: labels %v %v %v, want true false false", name, with.HasLabels, without.HasLabels, ignored.HasLabels)
 		}
-		x, _ := with.Records.Tensors()
+		x, _ := tensors.FromRecords(with.Records)
 		for _, other := range []*Dataset{without, ignored} {
-			o, _ := other.Records.Tensors()
+			o, _ := tensors.FromRecords(other.Records)
 			if !slices.Equal(x.Float64s(), o.Float64s()) {
 				t.Errorf("%s: features differ: %v, %v", name, x, o)
 			}

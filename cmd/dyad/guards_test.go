@@ -86,3 +86,24 @@ func TestModelsAreReadWithALimit(t *testing.T) {
 		t.Errorf("a limit of 200 bytes: %v", err)
 	}
 }
+
+// A mistyped --ledger begins a new ledger, without the charges of the right one: it shows.
+func TestNewLedgerIsAnnounced(t *testing.T) {
+	dir := clinic(t, 60)
+	const says = "a new ledger was made"
+	for _, c := range []struct {
+		ledger string
+		args   []string
+		want   bool
+	}{
+		{"l.jsonl", []string{"train", "--force"}, true},
+		{"l.jsonl", []string{"train", "--force"}, false},
+		{"l.jsonl", []string{"online", "--state", "s", "--records", "60"}, false},
+		{"lx.jsonl", []string{"online", "--state", "t", "--records", "60"}, true},
+	} {
+		code, out, errs := dyad(t, dir, append(c.args, "--data", "patients.csv", "--schema", "patients.yaml", "--ledger", c.ledger)...)
+		if code != exitOK || strings.Contains(errs, says) != c.want || strings.Contains(out, says) {
+			t.Errorf("%v with %s: exit %d: %s", c.args, c.ledger, code, errs)
+		}
+	}
+}

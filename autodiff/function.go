@@ -1,0 +1,20 @@
+package autodiff
+
+// MaxSize is the largest Expr.Size that is read from text or from a graph.
+const MaxSize = 4096
+
+// Function is a loss phi(u) with its first derivative.
+type Function struct {
+	// Phi is the loss.
+	Phi Expr
+	// DPhi is phi': Phi.Derivative(), or what another program derived, such as
+	// gorgonia.Grad. Check compares it with Phi.Derivative().
+	DPhi Expr
+}
+
+// NewFunction returns phi with its own derivative.
+func NewFunction(phi Expr) *Function { return &Function{Phi: phi, DPhi: phi.Derivative()} }
+
+// DDPhi returns the second derivative of phi, from our own differentiation: gorgonia.Grad of a gradient
+// is silently wrong.
+func (f *Function) DDPhi() Expr { return f.Phi.Derivative().Derivative() }

@@ -1,0 +1,235 @@
+package gorgonia
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"sync"
+
+	"dyad/autodiff"
+
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// graphs serialises the building of graphs. Gorgonia's constant nodes are
+// package variables that cache their hash without a lock, so two graphs that are
+// built at the same time race.
+var graphs sync.Mutex
+
+// FromGraph reads phi from a Gorgonia graph. build gets an empty graph g and
+// the scalar float64 input u, and returns the node of phi(u); it must use no
+// other input, and must not call gorgonia.Grad. Supported are + - * / and Pow
+// with a constant exponent, Neg, Exp, Log, Log1p, Expm1, Sqrt, Square, Cube,
+// Inverse, Abs, Sin, Cos, Tanh, Sigmoid, Softplus, MaxBetween, MinBetween, the
+// comparisons < <= > >=, and what is composed of these (Rectify, LeakyRelu,
+// Mish).
+//
+// The result has not been checked: call Function.Check before using it.
+//
+// build runs under a lock of this package, so it must not call FromGraph.
+// Code that builds other Gorgonia graphs at the same time races with it inside
+// Gorgonia. A panic in build becomes an error. An operation that cannot be used
+// gives an *UnsupportedError; InverseSqrt, Log2 and LogSumExp are refused because Gorgonia
+// v0.9.18 builds or differentiates them wrongly.
+func FromGraph(build func(g *gorgonia.ExprGraph, u *gorgonia.Node) *gorgonia.Node) (*autodiff.Function, error) {
+	return fromGraph(build, false)
+}
+
+// fromGraph is FromGraph; trustAll accepts the operations whose derivative
+// is wrong upstream, so that tests can show that Check catches them.
+func fromGraph(build func(*gorgonia.ExprGraph, *gorgonia.Node) *gorgonia.Node, trustAll bool) (f *autodiff.Function, err error) {
+	if build == nil {
+		return nil, errors.New("gorgonia: FromGraph: build is nil")
+	}
+	graphs.Lock()
+	defer graphs.Unlock()
+	defer func() {
+		if r := recover(); r != nil {
+			f, err = nil, fmt.Errorf("gorgonia: building the Gorgonia graph panicked: %v", r)
+		}
+	}()
+
+	g := gorgonia.NewGraph()
+	u := gorgonia.NewScalar(g, tensor.Float64, gorgonia.WithName("u"))
+	root := build(g, u)
+	switch {
+	case root == nil:
+		return nil, errors.New("gorgonia: FromGraph: build returned no node")
+	case root.Graph() != g:
+		return nil, errors.New("gorgonia: FromGraph: build returned a node that is not in the graph it was given (a constant phi is not a loss)")
+	case !root.IsScalar() || root.Dtype() != tensor.Float64:
+		return nil, fmt.Errorf("gorgonia: FromGraph: phi has type %v, must be a float64 scalar", root.Type())
+	}
+	for _, n := range g.AllNodes() {
+		if n.Deriv() != nil {
+			return nil, &UnsupportedError{"Grad", "a gradient inside a loss would be differentiated twice, which Gorgonia does wrongly; write the derivative out"}
+		}
+	}
+
+	phi, err := walk(g, u, root, walkOptions{trustAll: trustAll})
+	if err != nil {
+		return nil, err
+	}
+	grads, err := gorgonia.Grad(root, u)
+	if err != nil {
+		return nil, fmt.Errorf("gorgonia: gorgonia.Grad: %w", err)
+	}
+	dphi, err := walk(g, u, grads[0], walkOptions{trustAll: trustAll, gradient: true})
+	if err != nil {
+		return nil, err
+	}
+	return &autodiff.Function{Phi: phi, DPhi: dphi}, nil
+}
+
+// UnsupportedError says that a Gorgonia graph contains something that cannot be
+// used in a loss.
+type UnsupportedError struct {
+	// Op is Gorgonia's name of the operation.
+	Op string
+	// Reason says why, and what to write instead.
+	Reason string
+}
+
+// Error names the operation and what to do.
+func (e *UnsupportedError) Error() string {
+	return fmt.Sprintf("gorgonia: %s is not supported in a loss: %s", e.Op, e.Reason)
+}
+
+type walkOptions struct {
+	trustAll bool
+	gradient bool // the graph is a derivative, which may hold signs and "=="
+}
+
+type walker struct {
+	walkOptions
+	g    *gorgonia.ExprGraph
+	u    *gorgonia.Node
+	seen map[int64]autodiff.Expr // by node id
+}
+
+// walk translates the part of g that root depends on.
+func walk(g *gorgonia.ExprGraph, u, root *gorgonia.Node, opt walkOptions) (autodiff.Expr, error) {
+	w := &walker{opt, g, u, make(map[int64]autodiff.Expr)}
+	return w.node(root)
+}
+
+func (w *walker) node(n *gorgonia.Node) (autodiff.Expr, error) {
+	if e, ok := w.seen[n.ID()]; ok {
+		return e, nil
+	}
+	e, err := w.translate(n)
+	if err == nil && e.Size() > autodiff.MaxSize {
+		err = fmt.Errorf("gorgonia: FromGraph: phi or its derivative has more than %d operations", autodiff.MaxSize)
+	}
+	if err != nil {
+		return autodiff.Expr{}, err
+	}
+	w.seen[n.ID()] = e
+	return e, nil
+}
+
+func (w *walker) translate(n *gorgonia.Node) (e autodiff.Expr, err error) {
+	switch {
+	case n == w.u:
+		return autodiff.U(), nil
+	case n.Op() == nil:
+		return e, &UnsupportedError{"input " + n.Name(), "phi may depend on u and constants only; use gorgonia.NewConstant for a number"}
+	}
+	name := n.Op().String()
+	var nodes []*gorgonia.Node
+	var args []autodiff.Expr
+	if it := w.g.From(n.ID()); it != nil {
+		for it.Next() {
+			child, ok := it.Node().(*gorgonia.Node)
+			if !ok {
+				return e, &UnsupportedError{name, "its operands are not Gorgonia nodes"}
+			}
+			x, err := w.node(child)
+			if err != nil {
+				return e, err
+			}
+			nodes, args = append(nodes, child), append(args, x)
+		}
+	}
+	switch len(args) {
+	case 0:
+		if !strings.HasPrefix(name, "const ") || n.Value() == nil {
+			return e, &UnsupportedError{name, "a node without operands must be u or a constant"}
+		}
+		c, ok := n.Value().Data().(float64)
+		if !ok {
+			return e, &UnsupportedError{name, "constants must be float64 scalars"}
+		}
+		return autodiff.Const(c), nil
+	case 1:
+		return w.unary(name, args[0])
+	case 2:
+		_, constant := args[0].Constant()
+		if strings.HasPrefix(name, "- ") && nodes[0] == nodes[1] && !constant && !w.gradient {
+			// LogSumExp of a scalar builds log(a + exp(a-a)) instead of a.
+			return e, &UnsupportedError{"x - x", "it is 0, and comes from LogSumExp, which Gorgonia builds wrongly; write Log(Add(Exp(a), Exp(b)))"}
+		}
+		return w.binary(name, args[0], args[1])
+	}
+	return e, &UnsupportedError{name, "it has more than two operands"}
+}
+
+// unaryOps are Gorgonia's names of the operations on one number that are supported.
+var unaryOps = map[string]func(autodiff.Expr) autodiff.Expr{
+	"neg": autodiff.Neg, "exp": autodiff.Exp, "ln": autodiff.Log, "log1p": autodiff.Log1p, "expm1": autodiff.Expm1,
+	"tanh": autodiff.Tanh, "sigmoid": autodiff.Sigmoid, "softplus": autodiff.Softplus, "sqrt": autodiff.Sqrt,
+	"square": autodiff.Square, "abs": autodiff.Abs, "sin": autodiff.Sin, "cos": autodiff.Cos,
+	"cube": func(x autodiff.Expr) autodiff.Expr { return autodiff.Mul(autodiff.Square(x), x) },
+	"inv":  func(x autodiff.Expr) autodiff.Expr { return autodiff.Div(autodiff.Const(1), x) },
+}
+
+func (w *walker) unary(name string, x autodiff.Expr) (autodiff.Expr, error) {
+	if build, ok := unaryOps[name]; ok {
+		return build(x), nil
+	}
+	switch {
+	case name == "sign" && w.gradient: // of Abs: 2 [x >= 0] - 1
+		return autodiff.Sub(autodiff.Mul(autodiff.Const(2), autodiff.Ge(x, autodiff.Const(0))), autodiff.Const(1)), nil
+	case name == "sign":
+		return x, &UnsupportedError{"Sign", "it jumps, so phi would have no Lipschitz constant"}
+	case name == "invSqrt" && w.trustAll:
+		return autodiff.Div(autodiff.Const(1), autodiff.Sqrt(x)), nil
+	case name == "invSqrt":
+		return x, &UnsupportedError{"InverseSqrt", "Gorgonia's derivative of it is wrong; write Inverse(Sqrt(x))"}
+	case name == "log2" && w.trustAll:
+		return autodiff.Div(autodiff.Log(x), autodiff.Const(math.Ln2)), nil
+	case name == "log2":
+		return x, &UnsupportedError{"Log2", "Gorgonia's derivative of it is wrong; write Log(x) divided by the constant log 2"}
+	}
+	return x, &UnsupportedError{name, "use the operations listed at FromGraph"}
+}
+
+// binaryOps are Gorgonia's symbols of the operations on two numbers that are supported.
+var binaryOps = map[string]func(x, y autodiff.Expr) autodiff.Expr{
+	"+": autodiff.Add, "-": autodiff.Sub, "⊙": autodiff.Mul, "÷": autodiff.Div, "MaxBetween": autodiff.Max, "MinBetween": autodiff.Min,
+	">=": autodiff.Ge, ">": autodiff.Gt, "==": autodiff.Eq,
+	"<=": func(x, y autodiff.Expr) autodiff.Expr { return autodiff.Ge(y, x) },
+	"<":  func(x, y autodiff.Expr) autodiff.Expr { return autodiff.Gt(y, x) },
+}
+
+func (w *walker) binary(name string, x, y autodiff.Expr) (autodiff.Expr, error) {
+	// A comparison is named "<= true" if it returns a number, "<= false" if it
+	// returns a truth value; arithmetic is always "false".
+	symbol, number, _ := strings.Cut(name, " ")
+	build, ok := binaryOps[symbol]
+	switch {
+	case symbol == "^":
+		c, constant := y.Constant()
+		if !constant {
+			return x, &UnsupportedError{"Pow", "the exponent must be a constant; write Exp(y log x)"}
+		}
+		return autodiff.Pow(x, c), nil
+	case strings.Contains("< <= > >= == !=", symbol) && number != "true":
+		return x, &UnsupportedError{name, "call the comparison with retSame = true, so that it returns 0 or 1"}
+	case !ok, symbol == "==" && !w.gradient: // "==" is part of the derivatives of MaxBetween and MinBetween
+		return x, &UnsupportedError{name, "use the operations listed at FromGraph"}
+	}
+	return build(x, y), nil
+}

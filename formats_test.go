@@ -1,0 +1,110 @@
+package dyad_test
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+var (
+	formatText   = regexp.MustCompile(`^"(dyad-[a-z-]+/[0-9]+) ?"$`)
+	formatNumber = regexp.MustCompile(`^\w*([fF]ormat|[vV]ersion)$`)
+	formatSeed   = regexp.MustCompile(`^"(dyad/\w+ seeded source [0-9]+)[ .]*"$`)
+	formatInDocs = regexp.MustCompile("`(dyad-[a-z-]+/[0-9]+|dyad/\\w+ seeded source [0-9]+|\\w+` = [0-9]+)")
+)
+
+// goSources calls each for the Go files of dir that are not tests.
+func goSources(dir string, each func(name string, files *token.FileSet, f *ast.File) error) error {
+	return filepath.WalkDir(dir, func(name string, e fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case e.IsDir() && (e.Name() == "testdata" || e.Name() == "_asm" || e.Name() == ".git"):
+			return filepath.SkipDir
+		case e.IsDir() || !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go"):
+			return nil
+		}
+		files := token.NewFileSet()
+		f, err := parser.ParseFile(files, name, nil, parser.ParseComments|parser.SkipObjectResolution)
+		if err != nil {
+			return err
+		}
+		return each(filepath.ToSlash(name), files, f)
+	})
+}
+
+// versions are the versions of formats that a file states: strings such as
+// "dyad-model/1", and constants of whole numbers whose names end in Format or Version.
+func versions(f *ast.File) []string {
+	var found []string
+	ast.Inspect(f, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.BasicLit:
+			for _, form := range []*regexp.Regexp{formatText, formatSeed} {
+				if m := form.FindStringSubmatch(n.Value); m != nil {
+					found = append(found, m[1])
+				}
+			}
+		case *ast.ValueSpec:
+			for i, name := range n.Names {
+				if i >= len(n.Values) || !formatNumber.MatchString(name.Name) {
+					continue
+				}
+				if v, ok := n.Values[i].(*ast.BasicLit); ok && v.Kind == token.INT {
+					found = append(found, fmt.Sprintf("%s` = %s", name.Name, v.Value))
+				}
+			}
+		}
+		return true
+	})
+	return found
+}
+
+// TestFormats: docs/formats.md names every version of a file format in the code, and no other.
+func TestFormats(t *testing.T) {
+	var code []string
+	if err := goSources(".", func(name string, _ *token.FileSet, f *ast.File) error {
+		code = append(code, versions(f)...)
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile("docs/formats.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var docs []string
+	for _, m := range formatInDocs.FindAllStringSubmatch(string(text), -1) {
+		docs = append(docs, m[1])
+	}
+	for _, list := range []*[]string{&code, &docs} {
+		slices.Sort(*list)
+		*list = slices.Compact(*list)
+	}
+	if len(code) < 8 {
+		t.Fatalf("only %d formats were found: %q", len(code), code)
+	}
+	if !slices.Equal(code, docs) {
+		t.Errorf("the code states the versions\n%s\ndocs/formats.md\n%s", strings.Join(code, "\n"), strings.Join(docs, "\n"))
+	}
+}
+
+// The guard finds every way in which a version is stated.
+func TestFormatsSeesVersions(t *testing.T) {
+	f, err := parser.ParseFile(token.NewFileSet(), "x.go", "package x\n\nconst header = \"dyad-new-thing/7 \"\n\nconst (\n\tnewFormat = 3\n\tprotocolVersion, other = 4, 5\n)\n\nvar msg = []byte(\"dyad/privacy seeded source 2 ........\")\n\nconst format = \"csv\"\n", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := strings.Join(versions(f), "; ")
+	if want := "dyad-new-thing/7; newFormat` = 3; protocolVersion` = 4; dyad/privacy seeded source 2"; got != want {
+		t.Errorf("found %q, want %q", got, want)
+	}
+}

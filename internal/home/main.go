@@ -1,0 +1,279 @@
+// Command home gives the module another path, in place:
+//
+//	go run ./internal/home example.org/team/dyad
+//
+// It rewrites go.mod, the imports and the comments of Go files, and the package paths
+// that documents and scripts name. Other uses of the old path's words, such as the name
+// of the program and of its folders, stay. A second run can give yet another path.
+//
+// With -proxy it writes the module to a folder that GOPROXY=file://FOLDER serves:
+//
+//	go run ./internal/home -proxy FOLDER -version v0.1.0
+package main
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"fmt"
+	"go/ast"
+	"go/format"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/mod/modfile"
+	"golang.org/x/mod/module"
+	"golang.org/x/mod/zip"
+)
+
+func main() {
+	dir := flag.String("C", ".", "folder of the module")
+	proxy := flag.String("proxy", "", "write the module to this folder, laid out as a module proxy, instead of renaming it")
+	version := flag.String("version", "v0.1.0", "version for -proxy")
+	flag.Usage = func() {
+		fmt.Fprintln(flag.CommandLine.Output(), "usage: home [-C DIR] MODULE\n       home [-C DIR] -proxy DIR [-version V]")
+		flag.PrintDefaults()
+	}
+	flag.Parse()
+	var err error
+	switch {
+	case *proxy != "" && flag.NArg() == 0:
+		err = publish(*dir, *proxy, *version)
+	case *proxy == "" && flag.NArg() == 1:
+		err = move(*dir, flag.Arg(0))
+	default:
+		flag.Usage()
+		os.Exit(2)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "home:", err)
+		os.Exit(1)
+	}
+}
+
+// readModule returns the parsed go.mod of dir.
+func readModule(dir string) (*modfile.File, error) {
+	name := filepath.Join(dir, "go.mod")
+	text, err := os.ReadFile(name)
+	if err != nil {
+		return nil, err
+	}
+	return modfile.Parse(name, text, nil)
+}
+
+// move renames the module in dir.
+func move(dir, to string) error {
+	// A path without a dot, such as ours until it is hosted, is fine for go but not for a proxy.
+	if err := module.CheckPath(to); err != nil {
+		return fmt.Errorf("%w: want a path that a proxy can serve, such as example.org/team/dyad", err)
+	}
+	mod, err := readModule(dir)
+	if err != nil {
+		return err
+	}
+	files, packages, err := sources(dir)
+	if err != nil {
+		return err
+	}
+	r := newRewriter(mod.Module.Mod.Path, to, packages)
+	changed := make(map[string][]byte)
+	for _, name := range files { // everything is read before anything is written
+		old, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			return err
+		}
+		text := old
+		if strings.HasSuffix(name, ".go") {
+			if text, err = r.goFile(name, old); err != nil {
+				return err
+			}
+		} else {
+			text = []byte(r.text(string(old)))
+		}
+		if !bytes.Equal(text, old) {
+			changed[name] = text
+		}
+	}
+	if err := mod.AddModuleStmt(to); err != nil {
+		return err
+	}
+	if changed["go.mod"], err = mod.Format(); err != nil {
+		return err
+	}
+	for name, text := range changed {
+		if err := os.WriteFile(filepath.Join(dir, name), text, 0o644); err != nil { // keeps the mode of a file that exists
+			return err
+		}
+	}
+	fmt.Printf("%s is now %s: %d files changed\n", r.from, to, len(changed))
+	return nil
+}
+
+// sources lists the files of dir in which the path of the module may stand, and the
+// packages, "" for that in dir itself. Raw results and other modules are left out.
+func sources(dir string) (files []string, packages map[string]bool, err error) {
+	packages = make(map[string]bool)
+	err = filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		name, err := filepath.Rel(dir, path)
+		if err != nil {
+			return err
+		}
+		name = filepath.ToSlash(name)
+		if e.IsDir() {
+			_, err := os.Stat(filepath.Join(path, "go.mod"))
+			base := e.Name()
+			if name != "." && (err == nil || base == "testdata" || base == "results" || base != ".ci" && strings.HasPrefix(base, ".")) {
+				return filepath.SkipDir
+			}
+			return nil
+		}
+		switch filepath.Ext(name) {
+		case ".go":
+			packages[strings.TrimPrefix(filepath.ToSlash(filepath.Dir(name)), ".")] = true
+		case ".md", ".sh":
+		default:
+			if name != "Makefile" && !strings.HasPrefix(name, ".ci/") {
+				return nil
+			}
+		}
+		files = append(files, name)
+		return nil
+	})
+	return files, packages, err
+}
+
+// rewriter replaces the module path from by to.
+type rewriter struct {
+	from, to string
+	packages map[string]bool
+	path     *regexp.Regexp // from/ and what may be a package
+	root     *regexp.Regexp // from in an import declaration
+}
+
+func newRewriter(from, to string, packages map[string]bool) *rewriter {
+	quoted := regexp.QuoteMeta(from)
+	return &rewriter{from, to, packages,
+		regexp.MustCompile(`(^|[^\w/.~$}-])` + quoted + `/(\.\.\.|\w+(?:/\w+)*)`),
+		regexp.MustCompile(`(?m)^((?://)?\s*(?:import\s+)?(?:\w+\s+)?)"` + quoted + `"$`),
+	}
+}
+
+// text rewrites the package paths and the imports that prose, a script or a comment names.
+func (r *rewriter) text(s string) string {
+	if before, rest, ok := strings.Cut(s, unhosted); ok {
+		s = before + "```sh\ngo get " + r.to + "\n```\n" + rest
+	}
+	s = r.root.ReplaceAllString(s, `${1}"`+r.to+`"`)
+	return r.path.ReplaceAllStringFunc(s, func(match string) string {
+		m := r.path.FindStringSubmatch(match)
+		for p := m[2]; p != ""; p, _, _ = cutLast(p) {
+			if p == "..." || r.packages[p] {
+				return m[1] + r.to + "/" + m[2]
+			}
+		}
+		return match
+	})
+}
+
+// cutLast cuts path around its last slash.
+func cutLast(path string) (before, after string, found bool) {
+	i := strings.LastIndex(path, "/")
+	if i < 0 {
+		return "", path, false
+	}
+	return path[:i], path[i+1:], true
+}
+
+// unhosted is what README.md says while the module has no path that go get finds.
+const unhosted = "The module is called `dyad` until it is hosted. In another module:\n\n```\nrequire dyad v0.0.0\nreplace dyad => ../dyad\n```\n"
+
+// goFile rewrites the imports and the comments of a Go file, and no other string of it.
+func (r *rewriter) goFile(name string, text []byte) ([]byte, error) {
+	files := token.NewFileSet()
+	f, err := parser.ParseFile(files, name, text, parser.ParseComments|parser.SkipObjectResolution)
+	if err != nil {
+		return nil, err
+	}
+	type edit struct {
+		at, end int
+		text    string
+	}
+	var edits []edit
+	replace := func(n ast.Node, with string) {
+		at, end := files.Position(n.Pos()).Offset, files.Position(n.End()).Offset
+		if string(text[at:end]) != with {
+			edits = append(edits, edit{at, end, with})
+		}
+	}
+	for _, i := range f.Imports {
+		path, err := strconv.Unquote(i.Path.Value)
+		if err != nil {
+			return nil, err
+		}
+		if rest, ok := strings.CutPrefix(path, r.from); ok && (rest == "" || rest[0] == '/') {
+			replace(i.Path, strconv.Quote(r.to+rest))
+		}
+	}
+	for _, group := range f.Comments {
+		for _, c := range group.List {
+			replace(c, r.text(c.Text))
+		}
+	}
+	if edits == nil {
+		return text, nil
+	}
+	slices.SortFunc(edits, func(a, b edit) int { return b.at - a.at })
+	out := slices.Clone(text)
+	for _, e := range edits {
+		out = slices.Replace(out, e.at, e.end, []byte(e.text)...)
+	}
+	return format.Source(out) // imports are sorted
+}
+
+// publish writes the module in dir to the folder proxy, as the protocol of module
+// proxies lays it out (go.dev/ref/mod#goproxy-protocol).
+func publish(dir, proxy, version string) error {
+	mod, err := readModule(dir)
+	if err != nil {
+		return err
+	}
+	m := module.Version{Path: mod.Module.Mod.Path, Version: version}
+	if err := module.Check(m.Path, m.Version); err != nil {
+		return fmt.Errorf("%w: give the module a path that a proxy can serve first", err)
+	}
+	escaped, err := module.EscapePath(m.Path)
+	if err != nil {
+		return err
+	}
+	at := filepath.Join(proxy, filepath.FromSlash(escaped), "@v")
+	if err := os.MkdirAll(at, 0o755); err != nil {
+		return err
+	}
+	text, err := mod.Format()
+	if err != nil {
+		return err
+	}
+	z, err := os.Create(filepath.Join(at, version+".zip"))
+	if err != nil {
+		return err
+	}
+	info := fmt.Sprintf("{\"Version\":%q,\"Time\":%q}\n", version, time.Now().UTC().Format(time.RFC3339))
+	return errors.Join(
+		zip.CreateFromDir(z, m, dir),
+		z.Close(),
+		os.WriteFile(filepath.Join(at, version+".mod"), text, 0o644),
+		os.WriteFile(filepath.Join(at, version+".info"), []byte(info), 0o644),
+		os.WriteFile(filepath.Join(at, "list"), []byte(version+"\n"), 0o644),
+	)
+}

@@ -1,0 +1,151 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+var testPackages = map[string]bool{"": true, "engine": true, "engine/cpu": true, "cmd/dyad": true, "privacy": true}
+
+// Package paths change; the program, its folders and the files of the repository do not.
+func TestText(t *testing.T) {
+	r := newRewriter("dyad", "example.org/team/dyad", testPackages)
+	for from, want := range map[string]string{
+		"`go doc dyad/engine Records`":                           "`go doc example.org/team/dyad/engine Records`",
+		"go install dyad/cmd/dyad":                               "go install example.org/team/dyad/cmd/dyad",
+		"\tcpu \"dyad/engine/cpu\"":                              "\tcpu \"example.org/team/dyad/engine/cpu\"",
+		"dyad/privacy.Budget, dyad/engine/cpu/x.go and dyad/...": "example.org/team/dyad/privacy.Budget, example.org/team/dyad/engine/cpu/x.go and example.org/team/dyad/...",
+		"import \"dyad\"":                                        "import \"example.org/team/dyad\"",
+		"//\t\"dyad\"":                                           "//\t\"example.org/team/dyad\"",
+		"A\n" + unhosted + "B":                                   "A\n```sh\ngo get example.org/team/dyad\n```\nB",
+	} {
+		if got := r.text(from); got != want {
+			t.Errorf("%q becomes %q, want %q", from, got, want)
+		}
+		if got := r.text(want); got != want {
+			t.Errorf("%q becomes %q in a second run", want, got)
+		}
+	}
+	for _, same := range []string{
+		"`dyad` is the program that `go build -o dyad ./cmd/dyad` writes; type ./dyad or dyad train",
+		"~/.local/state/dyad/engine.jsonl, $XDG_STATE_HOME/dyad/engine, ${HOME}/dyad/privacy",
+		"cmd/dyad/engine_test.go, ../dyad/engine, github.com/x/dyad/engine, my-dyad/engine",
+		"dyad/ledger.jsonl, dyad/enginetest, \"dyad-model/1\"",
+		"os.MkdirTemp(\"\", \"dyad\")",
+	} {
+		if got := r.text(same); got != same {
+			t.Errorf("%q becomes %q", same, got)
+		}
+	}
+}
+
+func TestGoFile(t *testing.T) {
+	r := newRewriter("dyad", "example.org/team/dyad", testPackages)
+	got, err := r.goFile("x.go", []byte(`// Package x is like dyad/engine.
+package x
+
+import (
+	"dyad"
+	"dyad/engine"
+	cpu "dyad/engine/cpu"
+	"fmt"
+	"gonum.org/v1/gonum/mat"
+)
+
+//go:generate go run dyad/cmd/dyad docs
+var seed = []byte("dyad/privacy seeded source") // bytes of a stream
+`))
+	want := `// Package x is like example.org/team/dyad/engine.
+package x
+
+import (
+	"fmt"
+
+	"example.org/team/dyad"
+	"example.org/team/dyad/engine"
+	cpu "example.org/team/dyad/engine/cpu"
+	"gonum.org/v1/gonum/mat"
+)
+
+//go:generate go run example.org/team/dyad/cmd/dyad docs
+var seed = []byte("dyad/privacy seeded source") // bytes of a stream
+`
+	want = strings.Replace(want, "\t\"fmt\"\n\n", "", 1)
+	want = strings.Replace(want, "\t\"gonum", "\t\"fmt\"\n\t\"gonum", 1)
+	if err != nil || string(got) != want {
+		t.Errorf("%v\n%s\nwant\n%s", err, got, want)
+	}
+}
+
+// A module is moved, moved again, and published; a path that no proxy serves is refused
+// before anything is written.
+func TestMove(t *testing.T) {
+	dir, proxy := t.TempDir(), t.TempDir()
+	for name, text := range map[string]string{
+		"go.mod":               "module dyad\n\ngo 1.26.0\n",
+		"engine/e.go":          "package engine\n",
+		"cmd/dyad/main.go":     "package main\n\nimport _ \"dyad/engine\"\n\nfunc main() {}\n",
+		"README.md":            "see dyad/engine\n",
+		"bench/results/raw.md": "pkg: dyad/engine\n",
+		"kernels/_asm/go.mod":  "module asm\n",
+	} {
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	read := func(name string) string {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Error(err)
+		}
+		return string(text)
+	}
+	if err := move(dir, "no_dot"); err == nil || read(filepath.Join(dir, "README.md")) != "see dyad/engine\n" {
+		t.Errorf("a path without a host: %v, README %q", err, read(filepath.Join(dir, "README.md")))
+	}
+	if err := publish(dir, proxy, "v0.1.0"); err == nil {
+		t.Error("a module without a home was published")
+	}
+	for _, to := range []string{"example.org/team/dyad", "example.com/Dyad"} {
+		if err := move(dir, to); err != nil {
+			t.Fatal(err)
+		}
+		for name, want := range map[string]string{
+			"go.mod":               "module " + to + "\n\ngo 1.26.0\n",
+			"cmd/dyad/main.go":     "package main\n\nimport _ \"" + to + "/engine\"\n\nfunc main() {}\n",
+			"README.md":            "see " + to + "/engine\n",
+			"bench/results/raw.md": "pkg: dyad/engine\n",
+		} {
+			if got := read(filepath.Join(dir, name)); got != want {
+				t.Errorf("%s is %q, want %q", name, got, want)
+			}
+		}
+	}
+	if err := publish(dir, proxy, "v0.1.0"); err != nil {
+		t.Fatal(err)
+	}
+	at := filepath.Join(proxy, "example.com", "!dyad", "@v")
+	if got := read(filepath.Join(at, "v0.1.0.mod")); got != "module example.com/Dyad\n\ngo 1.26.0\n" || read(filepath.Join(at, "list")) != "v0.1.0\n" {
+		t.Errorf("go.mod in the proxy is %q", got)
+	}
+}
+
+// README.md holds the paragraph that a move replaces, or a path that go get finds.
+func TestReadmeNamesTheModule(t *testing.T) {
+	readme, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	mod, err := readModule("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if path := mod.Module.Mod.Path; strings.Contains(string(readme), unhosted) == strings.Contains(string(readme), "go get "+path+"\n") {
+		t.Errorf("README.md says neither that %s is not hosted nor how to get it, or both", path)
+	}
+}
