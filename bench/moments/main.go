@@ -4,6 +4,7 @@
 // and everything is processor time, because other programs run on the machine as well.
 //
 //	go run ./bench/moments > bench/results/moments-MACHINE.csv
+//	go run ./bench/moments -ar1 100000 > bench/results/moments-ar1.csv
 package main
 
 import (
@@ -24,8 +25,18 @@ import (
 func main() {
 	log.SetFlags(0)
 	runs := flag.Int("runs", 15, "timed runs of each line, after one to warm up")
+	ar1 := flag.Int("ar1", 0, "instead, train on so many records with correlated features, and compare")
+	repeats := flag.Int("repeats", 10, "of -ar1, each with records and noise of its own")
+	epsilon := flag.Float64("epsilon", 1, "of -ar1")
+	delta := flag.Float64("delta", 1e-6, "of -ar1")
 	flag.Parse()
 	bench.Header(os.Stdout, "moments", os.Args[1:])
+	if *ar1 > 0 {
+		if err := outcome(*ar1, *repeats, *epsilon, *delta); err != nil {
+			log.Fatal("moments: ", err)
+		}
+		return
+	}
 	fmt.Printf("# one pass by one worker, processor time, median and best of %d; copy and peak are measured before each\n", *runs)
 	fmt.Println("# of_copy: bytes of records a second over those that a copy reads and writes; of_peak: d(d+1)/2 multiply-adds")
 	fmt.Println("# a record over the peak of multiply-adds; both medians over runs")

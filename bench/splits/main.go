@@ -12,6 +12,8 @@ import (
 	"fmt"
 	"log"
 	"os"
+	"slices"
+	"strings"
 
 	"dyad/algorithms"
 	"dyad/bench"
@@ -22,6 +24,7 @@ import (
 
 type settings struct {
 	data, schema   string
+	only           string
 	n, splits      int
 	epsilon, delta float64
 }
@@ -31,6 +34,7 @@ func main() {
 	var s settings
 	flag.StringVar(&s.data, "data", "", "data file")
 	flag.StringVar(&s.schema, "schema", "", "schema file")
+	flag.StringVar(&s.only, "only", "", "only methods whose name contains one of these, with commas between")
 	flag.IntVar(&s.n, "n", 512, "training records")
 	flag.IntVar(&s.splits, "splits", 20, "splits")
 	flag.Float64Var(&s.epsilon, "epsilon", 1, "epsilon of each private model")
@@ -67,6 +71,7 @@ func (s settings) compare() error {
 		s.method(algorithms.DPGDC2{}, algorithms.Certified, 0),
 		s.method(algorithms.DPEGD{}, algorithms.Certified, 0),
 		s.method(algorithms.GradientPerturbation{}, algorithms.Certified, 0),
+		s.method(algorithms.Moments{}, algorithms.Certified, 0),
 		s.method(algorithms.DPGDSC{}, algorithms.Paper, 0.001),
 		s.method(algorithms.OffPairStrC{}, algorithms.Paper, 0.001),
 		s.method(algorithms.OffPairC{}, algorithms.Paper, 0),
@@ -74,6 +79,9 @@ func (s settings) compare() error {
 		s.method(algorithms.DPGDC2{}, algorithms.Paper, 0),
 		s.method(algorithms.DPEGD{}, algorithms.Paper, 0),
 	}
+	methods = slices.DeleteFunc(methods, func(m method) bool {
+		return !slices.ContainsFunc(strings.Split(s.only, ","), func(part string) bool { return strings.Contains(m.name, part) })
+	})
 	fmt.Println("split,method,auc")
 	aucs := make(map[string][]float64)
 	for split := range s.splits {
