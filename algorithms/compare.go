@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 )
@@ -103,7 +102,10 @@ func Compare(s Spec, candidates []Candidate) (*Comparison, error) {
 		if reason == nil {
 			s.L2 = a.L2
 			var plan *Plan
-			if plan, reason = a.Algorithm.Plan(s); reason == nil {
+			if plan, reason = a.Algorithm.Plan(s); reason == nil && plan.Moments != nil {
+				reason = errors.New("minimises the square loss, and its model is a direction: its noise has no length that compares with these; see dyad plan --algorithm " + name)
+			}
+			if reason == nil {
 				c.Rows = append(c.Rows, plan.compared())
 				c.Variation = max(c.Variation, s.objectiveLipschitz()*p.Domain().Diameter())
 				continue
@@ -144,9 +146,6 @@ func (p *Plan) compared() Compared {
 	if p.Schedule.Average {
 		reach /= 2
 	}
-	if p.Moments != nil { // no steps: the model is anywhere at once
-		reach = math.Inf(1)
-	}
 	return Compared{
 		Algorithm: p.Algorithm, L2: s.L2,
 		Noise: noise, NoiseToRadius: noise / s.Kernel.Problem().Radius, NoiseToReach: noise / min(reach, s.startDistance()),
@@ -157,9 +156,6 @@ func (p *Plan) compared() Compared {
 
 // visits estimates the records or pairs that the run visits.
 func (p *Plan) visits() float64 {
-	if p.Moments != nil {
-		return float64(p.Moments.Passes) * float64(p.Spec.Kernel.Problem().N)
-	}
 	onePass := p.Schedule.Eta != nil
 	if onePass || !strings.HasPrefix(p.Spec.Kernel.Method(), "near-linear") {
 		return p.GradientPairs

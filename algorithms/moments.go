@@ -347,7 +347,7 @@ func (m *MomentsPlan) guarantee(noise privacy.Mechanism) (released, derivation s
 		derivation += fmt.Sprintf("%s: %s", r.Name, r.Certificate.Derivation())
 	}
 	return released + ", each with " + noise.Name() + " noise",
-		derivation + "; given the releases before, a later one is about one record more or less: shares fixed beforehand compose (docs/theory.md#released-centre)"
+		derivation + "; each holds given the releases before, and shares that are fixed beforehand compose (docs/theory.md#released-centre)"
 }
 
 // assumption says what is public in the place of releases.

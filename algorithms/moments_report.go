@@ -22,8 +22,10 @@ type MomentsReleaseReport struct {
 	Coordinates int     `json:"coordinates"`
 	Share       float64 `json:"share"`
 	Sensitivity float64 `json:"sensitivity"`
-	Noise       string  `json:"noise"`    // with its scale
-	Variance    float64 `json:"variance"` // total: E ||Z||^2
+	// RoundoffShare is the part of Sensitivity that pays for floating point.
+	RoundoffShare float64 `json:"roundoff_share"`
+	Noise         string  `json:"noise"`    // with its scale
+	Variance      float64 `json:"variance"` // total: E ||Z||^2
 }
 
 // report returns m as plain values, nil for nil.
@@ -43,7 +45,7 @@ func (m *MomentsPlan) report() *MomentsReport {
 	}
 	for _, release := range m.Releases {
 		norm := release.Noise.NoiseNorm(release.Coordinates)
-		r.Releases = append(r.Releases, MomentsReleaseReport{release.Name, release.Coordinates, release.Share, release.Certificate.Sensitivity(), release.Noise.String(), norm * norm})
+		r.Releases = append(r.Releases, MomentsReleaseReport{release.Name, release.Coordinates, release.Share, release.Certificate.Sensitivity(), release.Certificate.RoundoffShare(), release.Noise.String(), norm * norm})
 	}
 	return r
 }
@@ -51,12 +53,16 @@ func (m *MomentsPlan) report() *MomentsReport {
 // lines writes the part of a report after the records, by a function for one line.
 func (m *MomentsReport) lines(r Report, line func(label, format string, args ...any)) {
 	line("objective", "least squares over all pairs, (w.(x - x') - (y - y')/2)^2 + alpha/2 ||w||^2, alpha = %g; w is then scaled to norm r = %.6g", r.L2, r.Radius)
-	line("moments", "%d pass(es) over the records, which are clipped to norm %.6g around the %s centre; second moments: %s", m.Passes, m.ClipRadius, m.Centre, m.Second)
+	passes := "two passes"
+	if m.Passes == 1 {
+		passes = "one pass"
+	}
+	line("moments", "%s over the records, which are clipped to norm %.6g around the %s centre; second moments: %s", passes, m.ClipRadius, m.Centre, m.Second)
 	if m.Balance > 0 {
 		line("", "share of positives %g, declared public", m.Balance)
 	}
 	for _, x := range m.Releases {
-		line("release", "%s: %d coordinate(s), share %.3g, sensitivity %.6g, %s, total variance %.4g", x.Name, x.Coordinates, x.Share, x.Sensitivity, x.Noise, x.Variance)
+		line("release", "%s: %d numbers, share %.3g, sensitivity %.6g (%.2g of it for floating point), %s, total variance %.4g", x.Name, x.Coordinates, x.Share, x.Sensitivity, x.RoundoffShare, x.Noise, x.Variance)
 	}
 	line("noise", "signed sum over 1 + |b|: %.6g an entry", m.SumNoise)
 	if m.SecondNoise > 0 {

@@ -49,13 +49,9 @@ func twoRecords(n int, x []float64, y float64, x2 []float64, y2 float64) (data, 
 func TestMomentsAttainTheirCertificates(t *testing.T) {
 	const n, d = 40, 4
 	origin := make([]float64, d)
-	at := func(R, cos float64) []float64 { // in the plane of two axes, mirrored for -cos
-		angle := math.Acos(math.Abs(cos)) / 2
+	along := func(length, angle float64) []float64 { // in the plane of two axes
 		x := make([]float64, d)
-		x[0], x[1] = R*math.Cos(angle), R*math.Sin(angle)
-		if cos < 0 {
-			x[0], x[1] = R*math.Sin(angle), R*math.Cos(angle)
-		}
+		x[0], x[1] = length*math.Cos(angle), length*math.Sin(angle)
 		return x
 	}
 	for _, R := range []float64{0.25, 0.9} {
@@ -74,11 +70,7 @@ func TestMomentsAttainTheirCertificates(t *testing.T) {
 					if h := p.Moments.Scale; h > 0 {
 						cos = -min(1, 1/(2*h*h*R*R)) // t = alpha/(2 beta)
 					}
-					// The angle of the two records has this cosine.
-					angle := math.Acos(cos)
-					x, z := at(R*(1-1e-9), 1), at(R*(1-1e-9), 1)
-					z[0], z[1] = R*(1-1e-9)*math.Cos(angle), R*(1-1e-9)*math.Sin(angle)
-					data, neighbour := twoRecords(n, x, 1, z, 1)
+					data, neighbour := twoRecords(n, along(R*(1-1e-9), 0), 1, along(R*(1-1e-9), math.Acos(cos)), 1)
 					ratio, err := Replay(a, p, data, []*engine.Records{neighbour}, 3)
 					if err != nil {
 						t.Errorf("R = %v, share %v, %s, delta %v: %v", R, share, kind, delta, err)
@@ -94,7 +86,7 @@ func TestMomentsAttainTheirCertificates(t *testing.T) {
 	for _, delta := range []float64{0, 1e-5} {
 		a := algorithms.Moments{CentreShare: 0.2, Second: "full"}
 		p := momentsPlan(t, a, n, d, delta)
-		data, neighbour := twoRecords(n, at(1-1e-9, 1), 1, []float64{-1 + 1e-9, 0, 0, 0}, -1)
+		data, neighbour := twoRecords(n, along(1-1e-9, 0), 1, along(1-1e-9, math.Pi), -1)
 		if ratio, err := Replay(a, p, data, []*engine.Records{neighbour}, 3); err != nil || ratio < 0.99 {
 			t.Errorf("delta = %v: attains %.4f, %v", delta, ratio, err)
 		}
