@@ -16,6 +16,7 @@ import (
 
 	"dyad/engine"
 	"dyad/privacy"
+	"dyad/privacy/ledger"
 )
 
 // Checkpoints say where Run keeps the state of a long training, so that
@@ -187,7 +188,7 @@ func (k *keeper) sweep() {
 	if err != nil {
 		return
 	}
-	var open []privacy.Entry
+	var open []ledger.Entry
 	for _, f := range files {
 		run, _, ours := strings.Cut(strings.TrimPrefix(f.Name(), base), checkpointSuffix)
 		if !ours || !strings.HasPrefix(f.Name(), base) || k.file(run) == "" {
@@ -198,7 +199,7 @@ func (k *keeper) sweep() {
 				return
 			}
 		}
-		if !slices.ContainsFunc(open, func(e privacy.Entry) bool { return e.Run == run }) {
+		if !slices.ContainsFunc(open, func(e ledger.Entry) bool { return e.Run == run }) {
 			_ = os.Remove(filepath.Join(folder, f.Name()))
 		}
 	}

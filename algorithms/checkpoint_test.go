@@ -14,6 +14,7 @@ import (
 	"dyad/algorithms/algotest"
 	"dyad/engine"
 	"dyad/privacy"
+	"dyad/privacy/ledger"
 )
 
 // drawn is one release: the exact vector, what came out, and the number of steps that
@@ -41,7 +42,7 @@ type lab struct {
 	a      algorithms.Algorithm
 	plan   *algorithms.Plan
 	data   *engine.Records
-	ledger *privacy.Ledger
+	ledger *ledger.Ledger
 	prefix string
 	// session and tracker may seed a defect into attempt i.
 	session func(i int, s privacy.Session) privacy.Session
@@ -52,7 +53,7 @@ type lab struct {
 func newLab(t *testing.T, a algorithms.Algorithm, p *algorithms.Plan) *lab {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "ledger.jsonl")
-	l, err := privacy.OpenLedger(path)
+	l, err := ledger.Open(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -267,7 +268,7 @@ func (l *lab) resumeViolations(stop, save int) (broken []string) {
 	if left, err := filepath.Glob(l.prefix + "*.checkpoint*"); err != nil || len(left) > 0 {
 		note("removes its checkpoint")
 	}
-	if third := l.attempt(charged.Run, 0, 0); !errors.Is(third.err, privacy.ErrResume) {
+	if third := l.attempt(charged.Run, 0, 0); !errors.Is(third.err, ledger.ErrResume) {
 		note("is never released twice")
 	}
 	return broken

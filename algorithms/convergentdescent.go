@@ -7,6 +7,7 @@ import (
 
 	"dyad/engine"
 	"dyad/privacy"
+	"dyad/privacy/account"
 )
 
 // ConvergentDescent is noisy projected gradient descent whose iterates stay secret but
@@ -94,7 +95,7 @@ func (a ConvergentDescent) Plan(s Spec) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	full := schedule.Constant * composed.Sensitivity() * math.Sqrt(steps) / privacy.GDPMu(s.Budget.Epsilon, s.Budget.Delta)
+	full := schedule.Constant * composed.Sensitivity() * math.Sqrt(steps) / account.GDPMu(s.Budget.Epsilon, s.Budget.Delta)
 	p.Guarantee.Derivation += fmt.Sprintf("; %d steps that could all be seen would need sigma = %.6g", schedule.Steps, full)
 	return p, nil
 }
@@ -124,7 +125,7 @@ func (a ConvergentDescent) noise(s Spec, schedule Schedule) (privacy.Certificate
 	if err != nil {
 		return c, privacy.Gaussian{}, err
 	}
-	sigma := c.ExactSensitivity() / privacy.GDPMu(s.Budget.Epsilon, s.Budget.Delta)
+	sigma := c.ExactSensitivity() / account.GDPMu(s.Budget.Epsilon, s.Budget.Delta)
 	l.Grid = privacy.GridFor(sigma)
 	state := s.newHiddenState(schedule.Constant, l.Grid)
 	if !(state.room <= 0x1p53*l.Grid) {

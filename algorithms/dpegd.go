@@ -8,6 +8,7 @@ import (
 
 	"dyad/engine"
 	"dyad/privacy"
+	"dyad/privacy/account"
 )
 
 // DPEGD is epoch gradient descent: one full-batch descent after the other, each on
@@ -147,7 +148,7 @@ func (a DPEGD) Plan(s Spec) (*Plan, error) {
 	}
 	// Epochs are alike but for their numbers, so this orders them by cost.
 	cost := func(e Epoch) float64 { return e.Certificate.Sensitivity() / e.Noise.NoiseNorm(s.coordinates()) }
-	parts := make([]privacy.Event, len(sizes))
+	parts := make([]account.Event, len(sizes))
 	var worst, noise float64
 	for i, size := range sizes {
 		e, err := a.epoch(s, size, eta*math.Pow(4, -float64(i+1)))
@@ -170,7 +171,7 @@ func (a DPEGD) Plan(s Spec) (*Plan, error) {
 			p.Costliest, p.Certificate, p.Noise = i+1, e.Certificate, e.Noise
 		}
 	}
-	if err := p.account("[Xue21] Theorem 3", privacy.ParallelEvent{Parts: parts}); err != nil {
+	if err := p.account("[Xue21] Theorem 3", account.ParallelEvent{Parts: parts}); err != nil {
 		return nil, err
 	}
 	p.Guarantee.Released = fmt.Sprintf("average iterate of each of %d epochs on disjoint records, with %s noise", len(sizes), p.Noise.Name())

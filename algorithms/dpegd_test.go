@@ -13,6 +13,7 @@ import (
 	"dyad/algorithms/algotest"
 	"dyad/engine"
 	"dyad/privacy"
+	"dyad/privacy/ledger"
 )
 
 // privacy.md 4.4: Delta_i = Dg eta_i (T_i+1)/|D_i| from the actual sizes; the cost is
@@ -153,7 +154,7 @@ func TestReplayCatchesEpochsOnTheSameRecords(t *testing.T) {
 // session lets every epoch release.
 func TestDPEGDIsChargedItsWorstEpoch(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "ledger.jsonl")
-	ledger, err := privacy.OpenLedger(file)
+	l, err := ledger.Open(file)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -163,13 +164,13 @@ func TestDPEGDIsChargedItsWorstEpoch(t *testing.T) {
 		t.Fatal(err)
 	}
 	data := algotest.RandomRecords(64, 3, engine.UnitBounds(), 1)
-	if _, err := algorithms.Run(context.Background(), data, a, p, algorithms.Options{Ledger: ledger, DataID: "x"}); err != nil {
+	if _, err := algorithms.Run(context.Background(), data, a, p, algorithms.Options{Ledger: l, DataID: "x"}); err != nil {
 		t.Fatal(err)
 	}
-	if ledger, err = privacy.OpenLedger(file); err != nil {
+	if l, err = ledger.Open(file); err != nil {
 		t.Fatal(err)
 	}
-	s, err := ledger.Summary("x", 1e-5)
+	s, err := l.Summary("x", 1e-5)
 	if err != nil || s.Runs != 1 || math.Abs(s.Mu-p.Guarantee.Mu) > 1e-9 {
 		t.Errorf("the ledger has %d runs and mu = %.9g, want %.9g (%v)", s.Runs, s.Mu, p.Guarantee.Mu, err)
 	}

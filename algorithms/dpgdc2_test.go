@@ -9,6 +9,7 @@ import (
 	"dyad/algorithms"
 	"dyad/engine"
 	"dyad/privacy"
+	"dyad/privacy/account"
 )
 
 // privacy.md T5: the paper's noise for a loss with Dg = 2G breaks its claim where the
@@ -27,7 +28,7 @@ func TestDPGDC2ClaimIsViolatedWhereTheTableSaysSo(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got := privacy.GDPDelta(row.epsilon, p.Guarantee.Mu) / row.delta
+			got := account.GDPDelta(row.epsilon, p.Guarantee.Mu) / row.delta
 			want := dg == 3.93 || row.ratio <= 1
 			if p.Guarantee.Claim.Holds != want || got <= 1 != want {
 				t.Errorf("(%g, %g), Dg = %g: the claim is said to hold: %v, delta is %.4g times the claimed one, want %v", row.epsilon, row.delta, dg, p.Guarantee.Claim.Holds, got, want)

@@ -12,6 +12,7 @@ import (
 	"dyad/engine"
 	"dyad/engine/cpu"
 	"dyad/privacy"
+	"dyad/privacy/ledger"
 )
 
 // Plan from public numbers, charge a ledger, train.
@@ -36,12 +37,12 @@ func ExampleRun() {
 		log.Fatal(err)
 	}
 	defer os.RemoveAll(dir)
-	ledger, err := privacy.OpenLedger(filepath.Join(dir, "ledger.jsonl"))
+	book, err := ledger.Open(filepath.Join(dir, "ledger.jsonl"))
 	if err != nil {
 		log.Fatal(err)
 	}
 	records := algotest.RandomRecords(n, d, engine.UnitBounds(), 1)
-	result, err := algorithms.Run(context.Background(), records, algorithms.DPGDSC{}, plan, algorithms.Options{Ledger: ledger, DataID: "example"})
+	result, err := algorithms.Run(context.Background(), records, algorithms.DPGDSC{}, plan, algorithms.Options{Ledger: book, DataID: "example"})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -7,13 +7,15 @@ import (
 	"slices"
 
 	"dyad/privacy"
+	"dyad/privacy/account"
+	"dyad/privacy/ledger"
 )
 
 // Job is a training that Execute charges and carries out.
 type Job struct {
 	Algorithm string
 	Objective string // in the ledger, "" if the events and the plan say it all
-	Events    []privacy.Event
+	Events    []account.Event
 	Guarantee privacy.Guarantee
 	// Withholds promises that nothing of a release leaves Train but by the weights that it
 	// returns: only then can a run be resumed.
@@ -39,7 +41,7 @@ type Job struct {
 type Shelf interface {
 	// Keep stores a result durably, and returns what the ledger shall record of it, or
 	// fails and leaves nothing. Whether it fails must not depend on the weights.
-	Keep(o *Outcome) (privacy.Kept, error)
+	Keep(o *Outcome) (ledger.Kept, error)
 	// Drop removes what Keep stored: it was not released.
 	Drop()
 }
@@ -125,12 +127,12 @@ func Execute(ctx context.Context, j Job, o Options) (*Outcome, error) {
 		if watched.drew && ctx.Err() == nil {
 			err = errors.Join(err, o.Ledger.Finish(out.Run, "failed"))
 		}
-		return nil, out.withheld(j, o, keeper, privacy.Kept{}, err)
+		return nil, out.withheld(j, o, keeper, ledger.Kept{}, err)
 	}
-	var kept privacy.Kept
+	var kept ledger.Kept
 	if o.Shelf != nil {
 		if kept, err = o.Shelf.Keep(out); err != nil {
-			return nil, out.withheld(j, o, keeper, privacy.Kept{}, err)
+			return nil, out.withheld(j, o, keeper, ledger.Kept{}, err)
 		}
 		o.at("kept")
 	}
@@ -147,11 +149,11 @@ func Execute(ctx context.Context, j Job, o Options) (*Outcome, error) {
 
 // withheld is the error of a run whose weights Execute does not return. What was kept is
 // dropped, unless the line that names it may count: then it is what was paid for.
-func (r *Outcome) withheld(j Job, o Options, k *keeper, kept privacy.Kept, err error) error {
+func (r *Outcome) withheld(j Job, o Options, k *keeper, kept ledger.Kept, err error) error {
 	e := &ChargedError{Run: r.Run, Resumable: j.Withholds && resumable(o.Ledger, r.Run), Err: err}
 	switch {
 	case kept.Digest == "":
-	case errors.Is(err, privacy.ErrUnacknowledged) && named(o.Ledger, r.Run, kept):
+	case errors.Is(err, ledger.ErrUnacknowledged) && named(o.Ledger, r.Run, kept):
 		e.Kept = kept
 	default:
 		o.Shelf.Drop()
@@ -164,16 +166,16 @@ func (r *Outcome) withheld(j Job, o Options, k *keeper, kept privacy.Kept, err e
 
 // resumable says whether the run is not finished, as far as the ledger can be
 // read: an error of Finish may have left its line.
-func resumable(l *privacy.Ledger, run string) bool {
+func resumable(l *ledger.Ledger, run string) bool {
 	open, err := l.Unfinished("")
-	return err != nil || slices.ContainsFunc(open, func(e privacy.Entry) bool { return e.Run == run })
+	return err != nil || slices.ContainsFunc(open, func(e ledger.Entry) bool { return e.Run == run })
 }
 
 // named says whether a run was released with what was kept, or whether that cannot be read.
-func named(l *privacy.Ledger, run string, k privacy.Kept) bool {
+func named(l *ledger.Ledger, run string, k ledger.Kept) bool {
 	entries, err := l.Entries()
-	return err != nil || slices.ContainsFunc(entries, func(e privacy.Entry) bool {
-		return e.Status == privacy.StatusReleased && e.Run == run && e.Kept == k
+	return err != nil || slices.ContainsFunc(entries, func(e ledger.Entry) bool {
+		return e.Status == ledger.StatusReleased && e.Run == run && e.Kept == k
 	})
 }
 
@@ -226,9 +228,9 @@ func (r *Outcome) begin(j Job, source *privacy.Source, o Options) (*privacy.Live
 		}
 		return privacy.NewPublicSession(source, j.Events)
 	case o.Ledger == nil:
-		return nil, errors.New("algorithms: a run on private data needs Options.Ledger (privacy.OpenLedger), or Public for public data")
+		return nil, errors.New("algorithms: a run on private data needs Options.Ledger (ledger.Open), or Public for public data")
 	}
-	charge := privacy.Charge{
+	charge := ledger.Charge{
 		DataID: o.DataID, Algorithm: j.Algorithm, Events: j.Events,
 		Guarantee: g.String(), Unit: g.Unit, Relation: g.Relation, Released: g.Released,
 		Objective: j.Objective, Fingerprint: o.Fingerprint,

@@ -7,6 +7,7 @@ import (
 
 	"dyad/engine"
 	"dyad/privacy"
+	"dyad/privacy/account"
 )
 
 // noisyDescent is projected gradient descent in which every mean gradient is released
@@ -81,7 +82,7 @@ func (d noisyDescent) plan(s Spec, schedule Schedule, c privacy.Certificate, noi
 		ModelNoise:    schedule.Constant * noise.NoiseNorm(s.coordinates()) * math.Sqrt(walk),
 		Utility:       s.noisyUtility(schedule.Steps, schedule.Constant, noise.NoiseNorm(s.coordinates()), d.average),
 	}
-	return p, p.account(theorem, privacy.Repeat(noise.Event(c), schedule.Steps))
+	return p, p.account(theorem, account.Repeat(noise.Event(c), schedule.Steps))
 }
 
 // train runs the descent. Only released gradients enter the iterates.

@@ -11,6 +11,7 @@ import (
 	"dyad/algorithms/algotest"
 	"dyad/engine"
 	"dyad/privacy"
+	"dyad/privacy/account"
 )
 
 // privacy.md 3: sigma = (2 Dg/n) sqrt(T)/mu; no convexity, no smoothness; no paper mode.
@@ -25,7 +26,7 @@ func TestGradientPerturbationPlan(t *testing.T) {
 	if got := sigma(p); math.Abs(got-want) > 1e-5*want {
 		t.Errorf("sigma %.8g, want %.8g", got, want)
 	}
-	if e := p.Events[0].(privacy.GaussianEvent); e.Count != 100 || p.Guarantee.Epsilon > 1 || p.Guarantee.Epsilon < 1-1e-9 {
+	if e := p.Events[0].(account.GaussianEvent); e.Count != 100 || p.Guarantee.Epsilon > 1 || p.Guarantee.Epsilon < 1-1e-9 {
 		t.Errorf("event %v, guarantee %v", e, p.Guarantee)
 	}
 	rough := s

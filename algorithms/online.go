@@ -8,6 +8,7 @@ import (
 
 	"dyad/engine"
 	"dyad/privacy"
+	"dyad/privacy/account"
 )
 
 // Stream is an online algorithm: it takes one record at a time and releases an
@@ -127,7 +128,7 @@ type StreamPlan struct {
 
 	Certificate privacy.Certificate // joint, of all releases; zero in NonPrivate mode
 	Noise       privacy.Gaussian    // of one release of the query
-	Events      []privacy.Event
+	Events      []account.Event
 	Guarantee   privacy.Guarantee
 
 	// Regret bounds, over the noise, the expected sum over the updates of the
@@ -277,14 +278,14 @@ func planSecret(i Info, s StreamSpec, rule string, eta []float64) (*StreamPlan, 
 // finish fills in events and guarantee.
 func (p *StreamPlan) finish(assumption string) error {
 	s := p.Spec
-	p.Events = []privacy.Event{p.Noise.Event(p.Certificate)}
-	var account privacy.GDP
-	if err := account.Compose(p.Events[0]); err != nil {
+	p.Events = []account.Event{p.Noise.Event(p.Certificate)}
+	var total account.GDP
+	if err := total.Compose(p.Events[0]); err != nil {
 		return err
 	}
 	pr := s.Kernel.Problem()
 	p.Guarantee = privacy.Guarantee{
-		Kind: privacy.ApproxDP, Epsilon: account.Epsilon(s.Budget.Delta), Delta: s.Budget.Delta, Mu: account.Mu(),
+		Kind: privacy.ApproxDP, Epsilon: total.Epsilon(s.Budget.Delta), Delta: s.Budget.Delta, Mu: total.Mu(),
 		Unit:       "one record",
 		Relation:   "same stream, one record replaced, features and label",
 		Released:   fmt.Sprintf("%s, up to %d of them, with Gaussian noise", p.Certificate.Released(), p.Updates()),

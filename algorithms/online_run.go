@@ -44,7 +44,7 @@ type Online struct {
 }
 
 // NewStream starts a stream whose releases go through s. The plan must have been
-// charged (privacy.Ledger.Begin with its Events), or s be a session on public data.
+// charged (ledger.Ledger.Begin with its Events), or s be a session on public data.
 func NewStream(p *StreamPlan, s privacy.Session) (*Online, error) {
 	o := newOnline(p, s)
 	if p.printed {

@@ -11,6 +11,8 @@ import (
 	"slices"
 
 	"dyad/privacy"
+	"dyad/privacy/account"
+	"dyad/privacy/ledger"
 )
 
 // streamFormat is the version of a saved state.
@@ -27,7 +29,7 @@ type StreamState struct {
 	Reading   string `json:"reading"`
 	// Event, with all the numbers of the plan, must be that of the plan that
 	// resumes it.
-	Event   privacy.StreamEvent `json:"event"`
+	Event   account.StreamEvent `json:"event"`
 	Options StreamOptions       `json:"options"`
 	// Objective is the loss, with its formula, alpha and the domain.
 	Objective string `json:"objective"`
@@ -54,27 +56,27 @@ type StreamState struct {
 }
 
 // event is the plan's event, or zero for a plan without noise.
-func (p *StreamPlan) event() privacy.StreamEvent {
-	e, _ := p.Events[0].(privacy.StreamEvent)
+func (p *StreamPlan) event() account.StreamEvent {
+	e, _ := p.Events[0].(account.StreamEvent)
 	return e
 }
 
 // Position is what the ledger counts of a stream (privacy.RunLock): the number of releases,
 // and a hash of all that is published of the last one, its iterate and the average.
-func (s *StreamState) Position() privacy.StreamPosition {
+func (s *StreamState) Position() ledger.StreamPosition {
 	return streamPosition(s.Updates, s.Released, s.Played)
 }
 
 // Position is that of the saved state.
-func (o *Online) Position() privacy.StreamPosition {
+func (o *Online) Position() ledger.StreamPosition {
 	return streamPosition(o.updates, o.released, o.played)
 }
 
-func streamPosition(releases int, released, played []float64) privacy.StreamPosition {
+func streamPosition(releases int, released, played []float64) ledger.StreamPosition {
 	h := sha256.New()
 	_ = binary.Write(h, binary.LittleEndian, released) // a hash takes everything
 	_ = binary.Write(h, binary.LittleEndian, played)
-	return privacy.StreamPosition{Releases: releases, Digest: hex.EncodeToString(h.Sum(nil))}
+	return ledger.StreamPosition{Releases: releases, Digest: hex.EncodeToString(h.Sum(nil))}
 }
 
 // Start is the state before the first record. Saved before the charge, it keeps a

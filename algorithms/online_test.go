@@ -13,6 +13,7 @@ import (
 	"dyad/engine"
 	"dyad/engine/cpu"
 	"dyad/privacy"
+	"dyad/privacy/account"
 )
 
 func streamSpec(t *testing.T, o StreamOptions, l2 float64, m Mode) StreamSpec {
@@ -67,7 +68,7 @@ func TestStreamNoiseDoesNotGrowWithTheHorizon(t *testing.T) {
 			t.Fatal(err)
 		}
 		sigma[i] = p.Noise.Sigma
-		want := p.Spec.Constants.PairDiameter * math.Sqrt(math.Pi*math.Pi/6) / privacy.GDPMu(1, 1e-5)
+		want := p.Spec.Constants.PairDiameter * math.Sqrt(math.Pi*math.Pi/6) / account.GDPMu(1, 1e-5)
 		if !(sigma[i] <= want*(1+1e-6)) || sigma[i] < 0.99*want {
 			t.Errorf("n = %d: sigma %v, want just below %v", n, sigma[i], want)
 		}

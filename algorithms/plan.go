@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"dyad/privacy"
+	"dyad/privacy/account"
 )
 
 // Plan is what a run will do, computed from public numbers: it can be printed
@@ -17,7 +18,7 @@ type Plan struct {
 	Schedule    Schedule
 	Certificate privacy.Certificate // zero in NonPrivate mode
 	Noise       privacy.Mechanism   // nil in NonPrivate mode
-	Events      []privacy.Event     // everything that is released
+	Events      []account.Event     // everything that is released
 	Guarantee   privacy.Guarantee
 
 	// GradientPairs is the number of ordered pairs whose gradients are summed,
@@ -131,23 +132,23 @@ func (p *Plan) releasePlan(paper privacy.Mechanism, theorem string) error {
 // account fills in the guarantee of the events, all of them releases with noise
 // like p.Noise and certificates like p.Certificate. In Paper mode it is what they
 // provably give, beside the claim of the theorem, the budget.
-func (p *Plan) account(theorem string, events ...privacy.Event) error {
+func (p *Plan) account(theorem string, events ...account.Event) error {
 	b := p.Spec.Budget
 	p.Events = events
-	var account privacy.Total
+	var total account.Total
 	for _, event := range events {
-		if err := account.Compose(event); err != nil {
+		if err := total.Compose(event); err != nil {
 			return err
 		}
 	}
 	p.Guarantee = p.baseGuarantee()
 	p.Guarantee.Kind = privacy.PureDP
-	p.Guarantee.Epsilon = account.Epsilon(b.Delta)
+	p.Guarantee.Epsilon = total.Epsilon(b.Delta)
 	if b.Delta > 0 {
 		p.Guarantee.Kind = privacy.ApproxDP
 		p.Guarantee.Delta = b.Delta
-		if !account.Sampled() {
-			p.Guarantee.Mu = account.Mu()
+		if !total.Sampled() {
+			p.Guarantee.Mu = total.Mu()
 		}
 	}
 	if p.Mode == Paper {
@@ -217,8 +218,8 @@ func (p *Plan) baseGuarantee() privacy.Guarantee {
 func (p *Plan) nonPrivatePlan() { p.Events, p.Guarantee = nonPrivate("exact iterate") }
 
 // nonPrivate are the events and the guarantee of exact releases.
-func nonPrivate(released string) ([]privacy.Event, privacy.Guarantee) {
-	return []privacy.Event{privacy.NonPrivateEvent{}}, privacy.Guarantee{
+func nonPrivate(released string) ([]account.Event, privacy.Guarantee) {
+	return []account.Event{account.NonPrivateEvent{}}, privacy.Guarantee{
 		Kind:     privacy.None,
 		Unit:     "nobody",
 		Released: released,

@@ -13,6 +13,8 @@ import (
 	"dyad/algorithms/algotest"
 	"dyad/engine"
 	"dyad/privacy"
+	"dyad/privacy/account"
+	"dyad/privacy/ledger"
 )
 
 // pureEpsilonBySecondPath is the epsilon of one release by the theorem of its
@@ -134,7 +136,7 @@ func TestPublicRulesForPureBudgets(t *testing.T) {
 	const d = 8
 	for _, epsilon := range []float64{0.1, 1, 4} {
 		mu := epsilon / math.Sqrt(d+1)
-		delta := privacy.GDPDelta(epsilon, mu)
+		delta := account.GDPDelta(epsilon, mu)
 		pure := algorithms.DefaultRadius(400, d, privacy.Budget{Epsilon: epsilon}, algorithms.Certified)
 		gauss := algorithms.DefaultRadius(400, d, privacy.Budget{Epsilon: epsilon, Delta: delta}, algorithms.Certified)
 		if math.Abs(pure/gauss-1) > 1e-6 {
@@ -160,7 +162,7 @@ func TestPublicRulesForPureBudgets(t *testing.T) {
 
 // A pure run is charged as such.
 func TestPureRunIsCharged(t *testing.T) {
-	ledger, err := privacy.OpenLedger(filepath.Join(t.TempDir(), "ledger.jsonl"))
+	book, err := ledger.Open(filepath.Join(t.TempDir(), "ledger.jsonl"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -170,7 +172,7 @@ func TestPureRunIsCharged(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		res, err := algorithms.Run(context.Background(), data, a, p, algorithms.Options{Ledger: ledger, DataID: "x"})
+		res, err := algorithms.Run(context.Background(), data, a, p, algorithms.Options{Ledger: book, DataID: "x"})
 		if err != nil || len(res.Weights) != 3 {
 			t.Fatalf("%v, %v", res, err)
 		}
@@ -179,7 +181,7 @@ func TestPureRunIsCharged(t *testing.T) {
 			t.Errorf("public run: %v, %v", public, err)
 		}
 	}
-	s, err := ledger.Summary("x", 1e-5)
+	s, err := book.Summary("x", 1e-5)
 	if err != nil || s.Runs != 2 || s.Pure < 1-1e-12 || s.Pure > 1+1e-12 || s.Epsilon > s.Pure {
 		t.Errorf("two pure runs of 0.5: %+v, %v", s, err)
 	}

@@ -14,6 +14,8 @@ import (
 	"dyad/engine"
 	"dyad/engine/cpu"
 	"dyad/privacy"
+	"dyad/privacy/account"
+	"dyad/privacy/ledger"
 )
 
 func newSpec(t *testing.T, n, d int, radius, l2 float64, b privacy.Budget, m algorithms.Mode) algorithms.Spec {
@@ -36,13 +38,13 @@ func sigma(p *algorithms.Plan) float64 {
 // the difference, N(0, 1) and N(m, 1) with m^2 the sum of the squared ratios; delta
 // is the integral of max(0, q - e^epsilon p), taken numerically; epsilon by
 // bisection. It shares no function with the calibration.
-func epsilonByQuadrature(t *testing.T, events []privacy.Event, delta float64) float64 {
+func epsilonByQuadrature(t *testing.T, events []account.Event, delta float64) float64 {
 	t.Helper()
-	ratio := func(e privacy.Event) float64 {
-		if c, ok := e.(privacy.ConvergentEvent); ok {
+	ratio := func(e account.Event) float64 {
+		if c, ok := e.(account.ConvergentEvent); ok {
 			return hiddenRatio(c)
 		}
-		g, ok := e.(privacy.GaussianEvent)
+		g, ok := e.(account.GaussianEvent)
 		if !ok {
 			t.Fatalf("event %v has no second path", e)
 		}
@@ -50,7 +52,7 @@ func epsilonByQuadrature(t *testing.T, events []privacy.Event, delta float64) fl
 	}
 	var square float64
 	for _, e := range events {
-		parallel, ok := e.(privacy.ParallelEvent)
+		parallel, ok := e.(account.ParallelEvent)
 		if !ok {
 			square += ratio(e)
 			continue
@@ -95,7 +97,7 @@ func epsilonByQuadrature(t *testing.T, events []privacy.Event, delta float64) fl
 // hiddenRatio is mu^2 of hidden steps: the smallest sum of squares of shifts a_t that
 // bring two states together, starting at any step at any distance. Among shifts in
 // proportion to c^-t, c for c < 1 and equal ones for c = 1, the last k of them.
-func hiddenRatio(e privacy.ConvergentEvent) float64 {
+func hiddenRatio(e account.ConvergentEvent) float64 {
 	best := math.Inf(1)
 	for k := 1; k <= e.Steps; k++ {
 		apart := e.Diameter
@@ -153,9 +155,9 @@ func TestSecondPathCatchesTooLittleNoise(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := p.Events[0].(privacy.GaussianEvent)
+	e := p.Events[0].(account.GaussianEvent)
 	e.Sigma *= 0.75
-	if got := epsilonByQuadrature(t, []privacy.Event{e}, 1e-5); got < 1.2 {
+	if got := epsilonByQuadrature(t, []account.Event{e}, 1e-5); got < 1.2 {
 		t.Errorf("noise of 3/4 gives epsilon %.6g by quadrature; it should be well above 1", got)
 	}
 }
@@ -249,7 +251,7 @@ func TestPaperModeRefusesWithReasonAndNumbers(t *testing.T) {
 // A private run needs a ledger, is charged once, and its guarantee says what the
 // run adds.
 func TestRunChargesFirst(t *testing.T) {
-	ledger, err := privacy.OpenLedger(filepath.Join(t.TempDir(), "ledger.jsonl"))
+	book, err := ledger.Open(filepath.Join(t.TempDir(), "ledger.jsonl"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -264,11 +266,11 @@ func TestRunChargesFirst(t *testing.T) {
 		t.Error("a private run without a ledger was allowed")
 	}
 	small := algotest.RandomRecords(99, 3, engine.UnitBounds(), 1)
-	if _, err := algorithms.Run(context.Background(), small, a, p, algorithms.Options{Ledger: ledger, DataID: "x"}); err == nil {
+	if _, err := algorithms.Run(context.Background(), small, a, p, algorithms.Options{Ledger: book, DataID: "x"}); err == nil {
 		t.Error("records of another shape were allowed")
 	}
 	runs := func() int {
-		s, err := ledger.Summary("x", 1e-5)
+		s, err := book.Summary("x", 1e-5)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -277,7 +279,7 @@ func TestRunChargesFirst(t *testing.T) {
 	if got := runs(); got != 0 {
 		t.Fatalf("refused runs were charged: %d", got)
 	}
-	res, err := algorithms.Run(context.Background(), data, a, p, algorithms.Options{Ledger: ledger, DataID: "x", Source: privacy.NewSeededSource(1)})
+	res, err := algorithms.Run(context.Background(), data, a, p, algorithms.Options{Ledger: book, DataID: "x", Source: privacy.NewSeededSource(1)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -290,17 +292,17 @@ func TestRunChargesFirst(t *testing.T) {
 	// Cancelled after the charge: an error, and the charge stands.
 	cancelled, cancel := context.WithCancel(context.Background())
 	cancel()
-	if _, err := algorithms.Run(cancelled, data, a, p, algorithms.Options{Ledger: ledger, DataID: "x"}); !errors.Is(err, context.Canceled) {
+	if _, err := algorithms.Run(cancelled, data, a, p, algorithms.Options{Ledger: book, DataID: "x"}); !errors.Is(err, context.Canceled) {
 		t.Errorf("a cancelled run returned %v", err)
 	}
 	if runs() != 2 {
 		t.Errorf("%d runs charged, want 2: a cancelled run stays charged", runs())
 	}
 	// A cap refuses before anything is computed.
-	if err := ledger.SetCap("x", privacy.Budget{Epsilon: 1.5, Delta: 1e-5}); err != nil {
+	if err := book.SetCap("x", privacy.Budget{Epsilon: 1.5, Delta: 1e-5}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := algorithms.Run(context.Background(), data, a, p, algorithms.Options{Ledger: ledger, DataID: "x"}); !errors.Is(err, privacy.ErrBudget) {
+	if _, err := algorithms.Run(context.Background(), data, a, p, algorithms.Options{Ledger: book, DataID: "x"}); !errors.Is(err, ledger.ErrBudget) {
 		t.Errorf("a run above the cap returned %v", err)
 	}
 	if runs() != 2 {

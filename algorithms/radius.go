@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"dyad/privacy"
+	"dyad/privacy/account"
 )
 
 // DefaultRadius is the public rule for the radius r of the domain when the user
@@ -36,5 +37,5 @@ func noiseMu(b privacy.Budget, d int) float64 {
 	if b.Delta == 0 {
 		return b.Epsilon / math.Sqrt(float64(d)+1)
 	}
-	return privacy.GDPMu(b.Epsilon, b.Delta)
+	return account.GDPMu(b.Epsilon, b.Delta)
 }

@@ -9,6 +9,7 @@ import (
 
 	"dyad/engine"
 	"dyad/privacy"
+	"dyad/privacy/ledger"
 )
 
 // Options say how a plan is carried out. They cannot change its guarantee,
@@ -16,7 +17,7 @@ import (
 type Options struct {
 	// Ledger is charged with the whole plan before any record is evaluated.
 	// It is required unless Public is set.
-	Ledger *privacy.Ledger
+	Ledger *ledger.Ledger
 	// DataID names the data in the ledger, e.g. the schema's data id.
 	DataID string
 	// Fingerprint is a keyed hash of the data file (Ledger.Fingerprint); "" if
@@ -77,7 +78,7 @@ type ChargedError struct {
 	// Kept is what the ledger has as released although its error came: what Options.Shelf
 	// stored is the result, and may be used when the ledger is in order
 	// (privacy.Ledger.Released). Zero if nothing is.
-	Kept privacy.Kept
+	Kept ledger.Kept
 	Err  error
 }
 

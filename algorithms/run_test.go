@@ -12,6 +12,7 @@ import (
 	"dyad/algorithms/algotest"
 	"dyad/engine"
 	"dyad/privacy"
+	"dyad/privacy/ledger"
 )
 
 // runFunc is algorithms.Run or a version of it with a defect.
@@ -21,7 +22,7 @@ type runFunc func(context.Context, *engine.Records, algorithms.Algorithm, *algor
 type world struct {
 	t      *testing.T
 	path   string
-	ledger *privacy.Ledger
+	ledger *ledger.Ledger
 	data   *engine.Records
 	plan   *algorithms.Plan
 
@@ -33,7 +34,7 @@ func newWorld(t *testing.T) *world {
 	t.Helper()
 	w := &world{t: t, path: filepath.Join(t.TempDir(), "ledger.jsonl"), onBind: func() {}, onClose: func() {}}
 	var err error
-	if w.ledger, err = privacy.OpenLedger(w.path); err != nil {
+	if w.ledger, err = ledger.Open(w.path); err != nil {
 		t.Fatal(err)
 	}
 	w.data = algotest.RandomRecords(60, 3, engine.UnitBounds(), 1)
@@ -135,7 +136,7 @@ func runViolations(t *testing.T, run runFunc) (broken []string) {
 	check("is charged once", charges == 1)
 	check("records the release before it returns", unfinished == 0)
 	_, err = w.run(run, ctx, id)
-	check("is never released twice", errors.Is(err, privacy.ErrResume))
+	check("is never released twice", errors.Is(err, ledger.ErrResume))
 
 	// The head is lost during the training, and found again.
 	w = newWorld(t)
@@ -146,7 +147,7 @@ func runViolations(t *testing.T, run runFunc) (broken []string) {
 		}
 	}
 	res, err = w.run(run, ctx, "")
-	check("withholds what it cannot record", res == nil && errors.Is(err, privacy.ErrLedger))
+	check("withholds what it cannot record", res == nil && errors.Is(err, ledger.ErrUnavailable))
 	if err := os.Rename(away, head); err != nil {
 		t.Fatal(err)
 	}
@@ -161,11 +162,11 @@ func runViolations(t *testing.T, run runFunc) (broken []string) {
 	w = newWorld(t)
 	w.onClose = func() {
 		if _, _, id := w.state(); id != "" {
-			_ = w.ledger.Finish(id, privacy.StatusReleased) // fails if a defect released it before
+			_ = w.ledger.Finish(id, ledger.StatusReleased) // fails if a defect released it before
 		}
 	}
 	res, err = w.run(run, ctx, "")
-	check("withholds what another process released", withheld(res, err, false) && errors.Is(err, privacy.ErrResume))
+	check("withholds what another process released", withheld(res, err, false) && errors.Is(err, ledger.ErrResume))
 
 	// An interrupt, before and after the noise.
 	for _, noise := range []bool{false, true} {
@@ -245,7 +246,7 @@ func TestForeignAlgorithmCannotResume(t *testing.T) {
 		t.Fatalf("the first run: %v", err)
 	}
 	_, _, id := w.state()
-	if err := run(context.Background(), id); !errors.Is(err, privacy.ErrResume) || len(kept) != 1 {
+	if err := run(context.Background(), id); !errors.Is(err, ledger.ErrResume) || len(kept) != 1 {
 		t.Errorf("the run was continued: %v, %d vectors kept for one charge", err, len(kept))
 	}
 }
@@ -298,7 +299,7 @@ func (d defects) run(ctx context.Context, r *engine.Records, a algorithms.Algori
 			return nil, err
 		}
 	}
-	c := privacy.Charge{DataID: o.DataID, Algorithm: p.Algorithm, Events: p.Events, Unit: p.Guarantee.Unit, Relation: p.Guarantee.Relation, Resumable: true}
+	c := ledger.Charge{DataID: o.DataID, Algorithm: p.Algorithm, Events: p.Events, Unit: p.Guarantee.Unit, Relation: p.Guarantee.Relation, Resumable: true}
 	var s *privacy.LiveSession
 	switch {
 	case d.uncharged:
@@ -316,7 +317,7 @@ func (d defects) run(ctx context.Context, r *engine.Records, a algorithms.Algori
 	}
 	result := &algorithms.Result{Plan: p, Run: s.Receipt().Run}
 	if d.finishFirst {
-		if err := o.Ledger.Finish(result.Run, privacy.StatusReleased); err != nil {
+		if err := o.Ledger.Finish(result.Run, ledger.StatusReleased); err != nil {
 			return nil, err
 		}
 	}
@@ -331,7 +332,7 @@ func (d defects) run(ctx context.Context, r *engine.Records, a algorithms.Algori
 	switch {
 	case result.Run == "" || d.finishFirst && err == nil:
 	case err == nil:
-		if err = o.Ledger.Finish(result.Run, privacy.StatusReleased); d.ignoreFinish {
+		if err = o.Ledger.Finish(result.Run, ledger.StatusReleased); d.ignoreFinish {
 			err = nil
 		}
 	case noise.drawn && ctx.Err() == nil && !d.failureStaysOpen:

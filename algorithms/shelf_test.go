@@ -10,6 +10,7 @@ import (
 
 	"dyad/algorithms"
 	"dyad/privacy"
+	"dyad/privacy/ledger"
 )
 
 // testShelf notes what Execute does with it.
@@ -24,13 +25,13 @@ type testShelf struct {
 	dropped int
 }
 
-func (s *testShelf) Keep(o *algorithms.Outcome) (privacy.Kept, error) {
+func (s *testShelf) Keep(o *algorithms.Outcome) (ledger.Kept, error) {
 	s.kept = slices.Clone(o.Weights)
 	s.charges, s.open, _ = s.w.state()
 	if s.onKeep != nil {
 		s.onKeep()
 	}
-	return privacy.Kept{Digest: s.digest, Place: "the shelf"}, s.fail
+	return ledger.Kept{Digest: s.digest, Place: "the shelf"}, s.fail
 }
 
 func (s *testShelf) Drop() { s.dropped++ }
@@ -42,7 +43,7 @@ func (w *world) shelved(ctx context.Context, s *testShelf, resume string) (*algo
 }
 
 // finish is the line that ends the only run, nil without one.
-func (w *world) finish() *privacy.Entry {
+func (w *world) finish() *ledger.Entry {
 	w.t.Helper()
 	entries, err := w.ledger.Entries()
 	if err != nil {
@@ -68,7 +69,7 @@ func TestResultIsKeptBeforeItsRelease(t *testing.T) {
 	if s.charges != 1 || s.open != 1 || s.dropped != 0 || !slices.Equal(s.kept, r.Weights) || len(r.Weights) != 3 {
 		t.Errorf("kept %v with %d charges and %d open runs, dropped %d times; released %v", s.kept, s.charges, s.open, s.dropped, r.Weights)
 	}
-	if e := w.finish(); e == nil || e.Kept != (privacy.Kept{Digest: "a hash", Place: "the shelf"}) {
+	if e := w.finish(); e == nil || e.Kept != (ledger.Kept{Digest: "a hash", Place: "the shelf"}) {
 		t.Errorf("the ledger has %+v", e)
 	}
 }
@@ -112,7 +113,7 @@ func TestWhatIsNotReleasedIsDropped(t *testing.T) {
 		s := &testShelf{digest: "second", onKeep: func() { spoil(w, cancel) }}
 		r, err := w.shelved(ctx, s, "")
 		var charged *algorithms.ChargedError
-		if r != nil || !errors.As(err, &charged) || charged.Kept != (privacy.Kept{}) || s.dropped != 1 {
+		if r != nil || !errors.As(err, &charged) || charged.Kept != (ledger.Kept{}) || s.dropped != 1 {
 			t.Errorf("%s: %v, %v, dropped %d times", what, r, err, s.dropped)
 		}
 		cancel()
@@ -124,7 +125,7 @@ func TestWhatIsNotReleasedIsDropped(t *testing.T) {
 func TestResultStaysIfItsLineCounts(t *testing.T) {
 	w := newWorld(t)
 	lines := 0
-	l, err := privacy.OpenLedgerWith(w.path, privacy.LedgerOptions{Trace: func(step string) {
+	l, err := ledger.OpenWith(w.path, ledger.Options{Trace: func(step string) {
 		if step == "line durable" {
 			if lines++; lines == 2 { // nothing to rename
 				if err := os.Remove(w.path + ".head.new"); err != nil {
@@ -140,7 +141,7 @@ func TestResultStaysIfItsLineCounts(t *testing.T) {
 	s := &testShelf{digest: "paid"}
 	r, err := w.shelved(context.Background(), s, "")
 	var charged *algorithms.ChargedError
-	if r != nil || !errors.Is(err, privacy.ErrUnacknowledged) || !errors.As(err, &charged) || charged.Resumable || charged.Kept.Digest != "paid" || s.dropped != 0 {
+	if r != nil || !errors.Is(err, ledger.ErrUnacknowledged) || !errors.As(err, &charged) || charged.Resumable || charged.Kept.Digest != "paid" || s.dropped != 0 {
 		t.Errorf("%v, %v, %+v, dropped %d times", r, err, charged, s.dropped)
 	}
 	if e, err := l.Released(charged.Run); err != nil || e.Kept.Digest != "paid" {
@@ -157,7 +158,7 @@ func TestWeightsThatAreNoNumbers(t *testing.T) {
 			return s.Release(make([]float64, 3), w.plan.Certificate, w.plan.Noise)
 		}
 		s := &testShelf{digest: "none"}
-		if r, err := w.shelved(context.Background(), s, ""); r != nil || err == nil || s.kept != nil || w.finish() == nil || w.finish().Status == privacy.StatusReleased {
+		if r, err := w.shelved(context.Background(), s, ""); r != nil || err == nil || s.kept != nil || w.finish() == nil || w.finish().Status == ledger.StatusReleased {
 			t.Errorf("%v: %v, %v, kept %v, %+v", bad, r, err, s.kept, w.finish())
 		}
 	}

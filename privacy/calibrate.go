@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+
+	"dyad/privacy/account"
 )
 
 // CalibrateGaussian returns the Gaussian noise with which releases adaptive
@@ -36,7 +38,7 @@ func CalibrateGaussian(c Certificate, b Budget, releases int) (Gaussian, error) 
 	if c.sampled() {
 		return calibrateBatch(c, b, releases)
 	}
-	sigma := c.Sensitivity() * math.Sqrt(float64(releases)) / GDPMu(b.Epsilon, b.Delta)
+	sigma := c.Sensitivity() * math.Sqrt(float64(releases)) / account.GDPMu(b.Epsilon, b.Delta)
 	// GDPMu is rounded down, the accountant up: a few units in the last place
 	// make up for the roundings in between. Growing steps, so it ends.
 	for step := 0x1p-52; step < 0x1p-20; step *= 2 {
@@ -48,7 +50,7 @@ func CalibrateGaussian(c Certificate, b Budget, releases int) (Gaussian, error) 
 		if !c.joint() {
 			event = m.event(c, releases)
 		}
-		var a GDP
+		var a account.GDP
 		if err := a.Compose(event); err != nil {
 			return Gaussian{}, err
 		}
@@ -129,7 +131,7 @@ func CalibratePure(c Certificate, epsilon float64, coordinates int, kind PureNoi
 		if err := m.Validate(); err != nil {
 			return nil, fmt.Errorf("privacy: calibrating noise for epsilon %v: %w", epsilon, err)
 		}
-		var a GDP
+		var a account.GDP
 		if err := a.Compose(m.Event(c)); err != nil {
 			return nil, fmt.Errorf("privacy: calibrating noise for epsilon %v: %w", epsilon, err)
 		}

@@ -3,20 +3,22 @@ package privacy
 import (
 	"fmt"
 	"math"
+
+	"dyad/privacy/account"
 )
 
 // batchEvent is count releases with certificate c, which is about batches.
-func (c Certificate) batchEvent(sigma float64, count int) Event {
+func (c Certificate) batchEvent(sigma float64, count int) account.Event {
 	if c.rate > 0 {
-		return PoissonEvent{Law: GaussianLaw, Sensitivity: c.Sensitivity(), Scale: sigma, Rate: c.rate, Relation: ReplaceOne, Group: c.group, Count: count}
+		return account.PoissonEvent{Law: account.GaussianLaw, Sensitivity: c.Sensitivity(), Scale: sigma, Rate: c.rate, Relation: account.ReplaceOne, Group: c.group, Count: count}
 	}
-	return WithoutReplacementEvent{Law: GaussianLaw, Sensitivity: c.Sensitivity(), Scale: sigma, Batch: c.batch, Records: c.records, Count: count}
+	return account.WithoutReplacementEvent{Law: account.GaussianLaw, Sensitivity: c.Sensitivity(), Scale: sigma, Batch: c.batch, Records: c.records, Count: count}
 }
 
 // knownSensitivity is how far a query about a batch moves if the batch is known.
 func (c Certificate) knownSensitivity() float64 {
-	if e, ok := c.batchEvent(1, 1).(PoissonEvent); ok {
-		return e.known()
+	if e, ok := c.batchEvent(1, 1).(account.PoissonEvent); ok {
+		return e.KnownSensitivity()
 	}
 	return c.Sensitivity()
 }
@@ -33,7 +35,7 @@ func (c Certificate) share() float64 {
 // their batches were known, Poisson batches with all records of an owner in each:
 // sensitivity sqrt(releases)/GDPMu. It meets b with any batches, secret or not.
 func UnsampledSigma(c Certificate, b Budget, releases int) float64 {
-	return c.knownSensitivity() * math.Sqrt(float64(releases)) / GDPMu(b.Epsilon, b.Delta)
+	return c.knownSensitivity() * math.Sqrt(float64(releases)) / account.GDPMu(b.Epsilon, b.Delta)
 }
 
 // BasicBatchSigma is the noise that basic composition of amplified steps asks for: with
@@ -48,7 +50,7 @@ func BasicBatchSigma(c Certificate, b Budget, releases int) float64 {
 	gamma := float64(c.batch) / float64(c.records)
 	epsilon := math.Log1p(math.Expm1(b.Epsilon/float64(releases)) / gamma)
 	delta := b.Delta / float64(releases) / gamma
-	return c.Sensitivity() / GDPMu(epsilon, min(delta, 0.999))
+	return c.Sensitivity() / account.GDPMu(epsilon, min(delta, 0.999))
 }
 
 // batchPrecision is the relative width to which calibrateBatch narrows the noise.
@@ -62,15 +64,15 @@ func calibrateBatch(c Certificate, b Budget, releases int) (Gaussian, error) {
 	var failed error
 	// over is log(delta/b.Delta) at log sigma; noise is enough where it is <= 0.
 	over := func(logSigma float64) float64 {
-		var a Total
+		var a account.Total
 		if err := a.Compose(c.batchEvent(math.Exp(logSigma), releases)); err != nil {
 			failed = err
 			return 0
 		}
-		return math.Log(max(a.Delta(b.Epsilon), minDelta)) - math.Log(b.Delta)
+		return math.Log(max(a.Delta(b.Epsilon), 1e-300)) - math.Log(b.Delta)
 	}
 	most := math.Log(UnsampledSigma(c, b, releases)) + 1e-9 // known to be enough
-	hi := min(most, math.Log(1.2*c.knownSensitivity()*math.Sqrt(float64(releases))*c.share()/GDPMu(b.Epsilon, b.Delta)))
+	hi := min(most, math.Log(1.2*c.knownSensitivity()*math.Sqrt(float64(releases))*c.share()/account.GDPMu(b.Epsilon, b.Delta)))
 	overHi := over(hi)
 	lo, overLo := hi, overHi
 	for step := 0.1; overHi > 0 && hi < most; step *= 1.5 {
@@ -103,7 +105,7 @@ func calibrateBatch(c Certificate, b Budget, releases int) (Gaussian, error) {
 		if err := m.Validate(); err != nil {
 			return Gaussian{}, fmt.Errorf("privacy: calibrating noise on batches for epsilon %v, delta %v: %w", b.Epsilon, b.Delta, err)
 		}
-		var a Total
+		var a account.Total
 		if err := a.Compose(c.batchEvent(sigma, releases)); err != nil {
 			return Gaussian{}, err
 		}

@@ -6,12 +6,13 @@ import (
 	"testing"
 
 	"dyad/privacy"
+	"dyad/privacy/account"
 )
 
 // Calibrate, then account: never above epsilon, and 1e-9 less noise would be.
 func TestCalibratePureThenAccount(t *testing.T) {
-	account := func(m privacy.Mechanism, c privacy.Certificate) float64 {
-		var a privacy.GDP
+	total := func(m privacy.Mechanism, c privacy.Certificate) float64 {
+		var a account.GDP
 		if err := a.Compose(m.Event(c)); err != nil {
 			t.Fatal(err)
 		}
@@ -42,10 +43,10 @@ func TestCalibratePureThenAccount(t *testing.T) {
 					if math.Abs(scale/want-1) > 1e-14 || m.GridSize() != privacy.GridFor(scale) {
 						t.Errorf("%v: scale %v, want %v; grid %v", m, scale, want, m.GridSize())
 					}
-					if e := account(m, c); e > epsilon {
+					if e := total(m, c); e > epsilon {
 						t.Errorf("%v for epsilon %v, sensitivity %v: accounted %v", m, epsilon, sensitivity, e)
 					}
-					if e := account(less, c); e <= epsilon {
+					if e := total(less, c); e <= epsilon {
 						t.Errorf("%v for epsilon %v, sensitivity %v: 1e-9 less noise meets it too", m, epsilon, sensitivity)
 					}
 				}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"dyad/privacy"
+	"dyad/privacy/account"
 )
 
 // Calibrate, then account: never above the budget, and 1e-9 less noise would be.
@@ -23,18 +24,18 @@ func TestCalibrateThenAccount(t *testing.T) {
 					if err != nil {
 						t.Fatalf("%+v: %v", b, err)
 					}
-					account := func(sigma float64) *privacy.GDP {
-						var a privacy.GDP
-						if err := a.Compose(privacy.GaussianEvent{Sensitivity: sensitivity, Sigma: sigma, Count: releases}); err != nil {
+					total := func(sigma float64) *account.GDP {
+						var a account.GDP
+						if err := a.Compose(account.GaussianEvent{Sensitivity: sensitivity, Sigma: sigma, Count: releases}); err != nil {
 							t.Fatal(err)
 						}
 						return &a
 					}
-					a := account(m.Sigma)
+					a := total(m.Sigma)
 					if e, d := a.Epsilon(delta), a.Delta(epsilon); e > epsilon || d > delta {
 						t.Errorf("%+v, %d releases, sensitivity %v: accounted (%v, %v)", b, releases, sensitivity, e, d)
 					}
-					if e, d := account(m.Sigma*(1-1e-9)).Epsilon(delta), account(m.Sigma*(1-1e-9)).Delta(epsilon); e <= epsilon && d <= delta {
+					if e, d := total(m.Sigma*(1-1e-9)).Epsilon(delta), total(m.Sigma*(1-1e-9)).Delta(epsilon); e <= epsilon && d <= delta {
 						t.Errorf("%+v, %d releases, sensitivity %v: 1e-9 less noise meets the budget too", b, releases, sensitivity)
 					}
 					if m.Grid != privacy.GridFor(m.Sigma) {

@@ -4,6 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"math"
+
+	"dyad/privacy/account"
+	"dyad/privacy/internal/round"
 )
 
 // Certificate is a proved bound of how far a released vector can move, in the
@@ -78,11 +81,11 @@ func (c Certificate) joint() bool { return c.releases > 0 && !c.added || c.hidde
 
 // pureEvent is one release, or all of a stream, of noise that is (s/scale)-DP for a
 // query that moves by at most s.
-func (c Certificate) pureEvent(sensitivity, scale float64) Event {
+func (c Certificate) pureEvent(sensitivity, scale float64) account.Event {
 	if c.added {
-		return PureStreamEvent{Epsilon: roundUp(sensitivity/scale, 1), Count: c.releases}
+		return account.PureStreamEvent{Epsilon: round.Up(sensitivity/scale, 1), Count: c.releases}
 	}
-	return PureEvent{Epsilon: roundUp(sensitivity/scale, 1), Count: 1}
+	return account.PureEvent{Epsilon: round.Up(sensitivity/scale, 1), Count: 1}
 }
 
 // Derivation names the theorem and the numbers put into it.
@@ -102,12 +105,6 @@ func newCertificate(exact, total float64, released, derivation string) (Certific
 		return Certificate{}, fmt.Errorf("privacy: certificate of %s is %v (exact) and %v (computed), want positive finite numbers: a step size, bound or constant overflows or is zero", released, exact, total)
 	}
 	return Certificate{exact: exact, total: total, derivation: derivation, released: released}, nil
-}
-
-// roundUp returns an upper bound of the real number that x approximates after at
-// most ops rounded additions or multiplications of nonnegative numbers.
-func roundUp(x float64, ops int) float64 {
-	return math.Nextafter(x*(1+float64(ops)*0x1p-52), math.Inf(1))
 }
 
 var errCertificate = errors.New("privacy: certificate")

@@ -1,6 +1,10 @@
 package privacy
 
-import "fmt"
+import (
+	"fmt"
+
+	"dyad/privacy/internal/round"
+)
 
 // AverageDescent is GradientDescent of which (w_1 + ... + w_T)/T is released, once.
 type AverageDescent struct {
@@ -30,16 +34,16 @@ func (g AverageDescent) Certify() (Certificate, error) {
 		return Certificate{}, err
 	}
 	c := g.contraction(g.StepSize)
-	move := roundUp(g.PairDiameter*g.StepSize*g.Share, 4)
+	move := round.Up(g.PairDiameter*g.StepSize*g.Share, 4)
 	var exact, total, exactSum, totalSum float64
 	for range g.Steps {
-		exact = min(roundUp(c*exact+move, 3), g.Diameter)
-		total = min(roundUp(c*total+move+2*g.UpdateError, 5), g.Diameter)
-		exactSum, totalSum = roundUp(exactSum+exact, 1), roundUp(totalSum+total, 1)
+		exact = min(round.Up(c*exact+move, 3), g.Diameter)
+		total = min(round.Up(c*total+move+2*g.UpdateError, 5), g.Diameter)
+		exactSum, totalSum = round.Up(exactSum+exact, 1), round.Up(totalSum+total, 1)
 	}
 	steps := float64(g.Steps)
-	exact = min(roundUp(exactSum/steps, 1), g.Diameter)
-	total = roundUp(min(roundUp(totalSum/steps, 1), g.Diameter)+2*g.OutputError, 2)
+	exact = min(round.Up(exactSum/steps, 1), g.Diameter)
+	total = round.Up(min(round.Up(totalSum/steps, 1), g.Diameter)+2*g.OutputError, 2)
 	return newCertificate(exact, total, "average iterate of projected gradient descent",
 		fmt.Sprintf("mean over t of delta_t = c delta_(t-1) + p Dg eta + 2 rho, at most diam C; c = %.9g, Dg = %.6g, eta = %.6g, p = %.6g of the pairs contain one record, T = %d, rho = %.3g, diam C = %.6g ([Xue21] Lemma 7, tightened)",
 			c, g.PairDiameter, g.StepSize, g.Share, g.Steps, g.UpdateError, g.Diameter))

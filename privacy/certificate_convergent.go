@@ -4,6 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"math"
+
+	"dyad/privacy/account"
+	"dyad/privacy/internal/round"
 )
 
 // LastIterate are the public numbers of noisy full-batch projected gradient descent
@@ -58,10 +61,10 @@ func (l LastIterate) Certify() (Certificate, error) {
 		grid:        l.Grid,
 		steps:       l.Steps,
 	}
-	move := roundUp(l.PairDiameter*l.StepSize*l.Share, 3)
-	h.gap = roundUp(move+2*l.UpdateError+2*l.Grid*math.Sqrt(float64(l.Coordinates)), 6)
-	exact := convergentShift(move, h.contraction, h.diameter, h.steps)
-	total := max(exact, convergentShift(h.gap, h.contraction, h.diameter, h.steps))
+	move := round.Up(l.PairDiameter*l.StepSize*l.Share, 3)
+	h.gap = round.Up(move+2*l.UpdateError+2*l.Grid*math.Sqrt(float64(l.Coordinates)), 6)
+	exact := account.ConvergentSensitivity(move, h.contraction, h.diameter, h.steps)
+	total := max(exact, account.ConvergentSensitivity(h.gap, h.contraction, h.diameter, h.steps))
 	c, err := newCertificate(exact, total,
 		"last iterate of noisy projected gradient descent",
 		fmt.Sprintf("all iterates but the last stay secret: two runs contract by c = %.9g a step, gap s = p Dg eta + 2 rho + 2 h sqrt(d) = %.6g, and are within D = %.6g of each other; sensitivity = sigma mu of the convergent bound; Dg = %.6g, eta = %.6g, p = %.6g of the pairs contain one record, T = %d, rho = %.3g, grid h = %.3g (privacy.md 7.5; [Bok, Su and Altschuler 2024])",
@@ -77,9 +80,9 @@ type hiddenSteps struct {
 	steps                            int
 }
 
-func (h hiddenSteps) event(m Gaussian) Event {
+func (h hiddenSteps) event(m Gaussian) account.Event {
 	if m.GridSize() != h.grid {
-		return NonPrivateEvent{} // nothing is known about another grid
+		return account.NonPrivateEvent{} // nothing is known about another grid
 	}
-	return ConvergentEvent{Gap: h.gap, Contraction: h.contraction, Diameter: h.diameter, Sigma: m.Sigma, Grid: h.grid, Steps: h.steps}
+	return account.ConvergentEvent{Gap: h.gap, Contraction: h.contraction, Diameter: h.diameter, Sigma: m.Sigma, Grid: h.grid, Steps: h.steps}
 }

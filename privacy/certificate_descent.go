@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+
+	"dyad/privacy/internal/round"
 )
 
 // Curvature are the public constants of the objective that a recursion
@@ -82,11 +84,11 @@ func (g GradientDescent) Certify() (Certificate, error) {
 		return Certificate{}, err
 	}
 	c := g.contraction(g.StepSize)
-	move := roundUp(g.PairDiameter*g.StepSize*g.Share, 4)
+	move := round.Up(g.PairDiameter*g.StepSize*g.Share, 4)
 	var exact, total float64
 	for range g.Steps {
-		exact = min(roundUp(c*exact+move, 3), g.Diameter)
-		total = min(roundUp(c*total+move+2*g.UpdateError, 5), g.Diameter)
+		exact = min(round.Up(c*exact+move, 3), g.Diameter)
+		total = min(round.Up(c*total+move+2*g.UpdateError, 5), g.Diameter)
 		if total == g.Diameter && exact == g.Diameter {
 			break
 		}

@@ -3,6 +3,8 @@ package privacy
 import (
 	"errors"
 	"fmt"
+
+	"dyad/privacy/internal/round"
 )
 
 // MeanGradient are the public numbers of the mean pair gradient
@@ -48,12 +50,12 @@ func (g MeanGradient) Certify() (Certificate, error) {
 	if err != nil {
 		return Certificate{}, err
 	}
-	exact := roundUp(g.PairDiameter*g.Share, 1)
+	exact := round.Up(g.PairDiameter*g.Share, 1)
 	released := "mean pair gradient of every step"
 	if g.Batch > 0 {
 		released = fmt.Sprintf("mean pair gradient of every step, within %d records drawn from %d", g.Batch, g.Records)
 	}
-	c, err := newCertificate(exact, roundUp(exact+2*g.Error, 2), released,
+	c, err := newCertificate(exact, round.Up(exact+2*g.Error, 2), released,
 		fmt.Sprintf("given the releases before, a mean gradient moves by p Dg + 2 rho; Dg = %.6g, p = %.6g of the pairs contain one record, rho = %.3g (privacy.md 1.2, 3)", g.PairDiameter, g.Share, g.Error))
 	if g.Batch > 0 {
 		c.batch, c.records = g.Batch, g.Records

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"dyad/privacy/internal/round"
 )
 
 // PairwiseRecursion are the public numbers of one pass of pairwise online
@@ -71,14 +73,14 @@ func (r PairwiseRecursion) Certify() (Certificate, error) {
 	if err != nil {
 		return Certificate{}, err
 	}
-	exact := roundUp(slices.Max(r.replaced(false)), 2)
-	total := roundUp(slices.Max(r.replaced(true))+2*r.OutputError, 2)
+	exact := round.Up(slices.Max(r.replaced(false)), 2)
+	total := round.Up(slices.Max(r.replaced(true))+2*r.OutputError, 2)
 	released := "last iterate of pairwise online descent"
 	if r.Average {
 		released = "average iterate of pairwise online descent"
 	}
 	// The computed vector is within OutputError of C.
-	limit := roundUp(r.Diameter+2*r.OutputError, 2)
+	limit := round.Up(r.Diameter+2*r.OutputError, 2)
 	if r.OutputError == 0 {
 		limit = r.Diameter
 	}
@@ -111,14 +113,14 @@ func (r PairwiseRecursion) replaced(withError bool) []float64 {
 		if t < n && r.Eta[t+1] > 0 {
 			c = r.contraction(r.Eta[t+1])
 		}
-		adjoint = roundUp(weight+c*adjoint, 2)
+		adjoint = round.Up(weight+c*adjoint, 2)
 		if t == 1 || r.Eta[t] == 0 {
 			s[t] = later
 			continue
 		}
 		move := r.PairDiameter * r.Eta[t]
-		s[t] = roundUp(adjoint*(move+2*rho(t))+later, 4)
-		later = roundUp(later+adjoint*(move/float64(t-1)+2*rho(t)), 5)
+		s[t] = round.Up(adjoint*(move+2*rho(t))+later, 4)
+		later = round.Up(later+adjoint*(move/float64(t-1)+2*rho(t)), 5)
 	}
 	return s
 }

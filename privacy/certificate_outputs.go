@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"dyad/privacy/internal/round"
 )
 
 // StreamOutputs are the public numbers of pairwise online descent whose noiseless
@@ -65,7 +67,7 @@ func (r StreamOutputs) Certify() (Certificate, []float64, error) {
 				sums[k] += u * u
 			}
 		})
-		joint[i] = roundUp(math.Sqrt(roundUp(slices.Max(sums), n+8)), 2)
+		joint[i] = round.Up(math.Sqrt(round.Up(slices.Max(sums), n+8)), 2)
 	}
 	c, err := newCertificate(joint[0], joint[1], "noisy copies of all iterates of pairwise online descent",
 		fmt.Sprintf("the noiseless iterates are secret; iterate t moves by delta_t(k) = c_t delta_(t-1)(k) + Dg eta_t/(t-1) (Dg eta_k at t = k) + 2 rho_t, at most diam C; joint sensitivity max_k sqrt(sum_t (delta_t(k)/scale_t)^2) with scale_t = max_k delta_t(k); Dg = %.6g, n = %d, L = %.6g, alpha = %.6g, scale_n = %.6g (privacy.md 2.2, reading A)",
@@ -85,9 +87,9 @@ func (r StreamOutputs) each(withError bool, delta []float64, after func(t int)) 
 		own := r.PairDiameter * r.Eta[t]
 		other := own/float64(t-1) + rho
 		for k := 1; k < t; k++ {
-			delta[k] = min(roundUp(c*delta[k]+other, 6), r.Diameter)
+			delta[k] = min(round.Up(c*delta[k]+other, 6), r.Diameter)
 		}
-		delta[t] = min(roundUp(own+rho, 3), r.Diameter)
+		delta[t] = min(round.Up(own+rho, 3), r.Diameter)
 		after(t)
 	}
 }

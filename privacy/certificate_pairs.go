@@ -4,6 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"math"
+
+	"dyad/privacy/account"
+	"dyad/privacy/internal/round"
 )
 
 // PairGroup are the public numbers of training on labelled pairs in disjoint batches:
@@ -83,13 +86,13 @@ func (g PairGroup) certify(epochs float64, total string) (Certificate, error) {
 	if err := positive("norm of a term", term); err != nil {
 		return Certificate{}, err
 	}
-	exact := roundUp(2*float64(g.Group)*term/float64(g.Batch), 2)
+	exact := round.Up(2*float64(g.Group)*term/float64(g.Batch), 2)
 	touched := float64(min(g.Group, g.Batches))
 	norm := "L2"
 	if g.Manhattan {
 		norm = "L1"
 	}
-	c, err := newCertificate(roundUp(epochs*exact, 2), roundUp(epochs*(exact+2*touched*g.Roundoff), 4), "mean clipped pair gradient of every batch",
+	c, err := newCertificate(round.Up(epochs*exact, 2), round.Up(epochs*(exact+2*touched*g.Roundoff), 4), "mean clipped pair gradient of every batch",
 		fmt.Sprintf("%s of the %s sensitivities of all batches, %d epochs: 2 h kappa/|B| + 2 rho min(kappa, batches) an epoch; kappa = %d replaced pairs, |B| = %d, terms of norm h = %.6g, rho = %.3g (privacy.md 6.2)", total, norm, g.Epochs, g.Group, g.Batch, term, g.Roundoff))
 	c.releases = g.Batches * g.Epochs
 	return c, err
@@ -122,8 +125,8 @@ type PairSample struct {
 // owner, under ReplaceOne. QED
 func (g PairSample) Certify() (Certificate, error) {
 	err := errors.Join(nonNegative("roundoff of a batch", g.Roundoff), positive("expected size of a batch", g.Expected))
-	if g.Group < 1 || g.Group > MaxGroup || g.Pairs < 1 || g.Pairs > math.MaxInt32 {
-		err = errors.Join(err, fmt.Errorf("%w: a group of %d of %d pairs in Poisson batches, want at least 1 pair and a group of at most %d", errCertificate, g.Group, g.Pairs, MaxGroup))
+	if g.Group < 1 || g.Group > account.MaxGroup || g.Pairs < 1 || g.Pairs > math.MaxInt32 {
+		err = errors.Join(err, fmt.Errorf("%w: a group of %d of %d pairs in Poisson batches, want at least 1 pair and a group of at most %d", errCertificate, g.Group, g.Pairs, account.MaxGroup))
 	}
 	if !(g.Rate > 0 && g.Rate <= 1) {
 		err = errors.Join(err, fmt.Errorf("%w: rate %v of a Poisson batch, want one in (0, 1]", errCertificate, g.Rate))
@@ -135,8 +138,8 @@ func (g PairSample) Certify() (Certificate, error) {
 	if err = errors.Join(err, positive("norm of a term", term)); err != nil {
 		return Certificate{}, err
 	}
-	exact := roundUp(term/g.Expected, 1)
-	c, err := newCertificate(exact, roundUp(exact+2*g.Roundoff, 2), "sum of clipped pair gradients of a Poisson batch over its expected size",
+	exact := round.Up(term/g.Expected, 1)
+	c, err := newCertificate(exact, round.Up(exact+2*g.Roundoff, 2), "sum of clipped pair gradients of a Poisson batch over its expected size",
 		fmt.Sprintf("given the releases before, one pair in the batch moves the sum by h/E|B| + 2 rho; each of %d pairs is in it with probability %.6g by a secret coin, and an owner has at most kappa = %d, all replaced: the sum moves by twice as much for each of those drawn, a mixture of Gaussians (privacy.PoissonEvent); E|B| = %.6g, h = %.6g, rho = %.3g", g.Pairs, g.Rate, g.Group, g.Expected, term, g.Roundoff))
 	c.records, c.rate, c.group = g.Pairs, g.Rate, g.Group
 	return c, err

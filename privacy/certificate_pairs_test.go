@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"dyad/privacy"
+	"dyad/privacy/account"
+	"dyad/privacy/ledger"
 )
 
 // worstSums distributes group changed pairs over batches in every way and returns the
@@ -100,11 +102,11 @@ func TestPureStreams(t *testing.T) {
 			t.Fatal(err)
 		}
 		e := noise.Event(m.c)
-		stream, ok := e.(privacy.PureStreamEvent)
+		stream, ok := e.(account.PureStreamEvent)
 		if !ok || stream.Count != 20 {
 			t.Fatalf("%v: event %v, want a stream of 20", noise, e)
 		}
-		var a privacy.GDP
+		var a account.GDP
 		if err := a.Compose(e); err != nil || !(a.Epsilon(0) <= 0.8) || a.Epsilon(0) < 0.8*(1-1e-9) {
 			t.Errorf("%v: epsilon %v, %v, want 0.8", noise, a.Epsilon(0), err)
 		}
@@ -132,17 +134,17 @@ func TestPureStreams(t *testing.T) {
 	}
 }
 
-func newSession(t *testing.T, e privacy.Event) *privacy.LiveSession {
+func newSession(t *testing.T, e account.Event) *privacy.LiveSession {
 	t.Helper()
-	ledger, err := privacy.OpenLedger(filepath.Join(t.TempDir(), "ledger"))
+	l, err := ledger.Open(filepath.Join(t.TempDir(), "ledger"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := ledger.Begin(privacy.Charge{DataID: "d", Algorithm: "a", Events: []privacy.Event{e}, Guarantee: "g", Unit: "u", Relation: "r", Released: "x"}, privacy.NewSeededSource(1))
+	s, err := l.Begin(ledger.Charge{DataID: "d", Algorithm: "a", Events: []account.Event{e}, Guarantee: "g", Unit: "u", Relation: "r", Released: "x"}, privacy.NewSeededSource(1))
 	if err != nil {
 		t.Fatal(err)
 	}
-	entries, err := ledger.Entries()
+	entries, err := l.Entries()
 	if err != nil || len(entries) == 0 {
 		t.Fatalf("the charge is not in the ledger: %v", err)
 	}

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+
+	"dyad/privacy/internal/round"
 )
 
 // PairwiseStream are the public numbers of pairwise online learning in which
@@ -109,7 +111,7 @@ func (s PairwiseStream) Certify() (Certificate, error) {
 	}
 	exact, ops := s.largest(updates, tail, 0)
 	total, _ := s.largest(updates, tail, s.Roundoff)
-	exact, total = roundUp(math.Sqrt(roundUp(exact, ops)), 2), roundUp(math.Sqrt(roundUp(total, ops)), 2)
+	exact, total = round.Up(math.Sqrt(round.Up(exact, ops)), 2), round.Up(math.Sqrt(round.Up(total, ops)), 2)
 	kept := "all earlier records"
 	if s.Buffer > 0 {
 		kept = fmt.Sprintf("the last %d records", s.Buffer)
@@ -178,7 +180,7 @@ func (s PairwiseStream) validate() error {
 // exchanged is the p of Certify.
 func (s PairwiseStream) exchanged() float64 {
 	if s.PerClass {
-		return roundUp(1+max(1, s.Lipschitz/s.PairDiameter), 3)
+		return round.Up(1+max(1, s.Lipschitz/s.PairDiameter), 3)
 	}
 	return 1
 }

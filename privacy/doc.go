@@ -1,15 +1,19 @@
 // Package privacy draws all randomness of Dyad and accounts for it. It receives
 // public numbers and the vectors to be released, never a data set.
 //
+// Packages below it: account (events and what they cost together), internal/sampler
+// (random bits and exact noise). Above it: ledger (what was spent, durably), local
+// (randomisers that run at a user).
+//
 // # The chain of a guarantee
 //
 //	Certificate   how far a query can move when one record is replaced,
 //	              computed from public numbers, roundoff included
 //	Mechanism     the noise, Gaussian, Laplace or KNorm, calibrated to a
 //	              Certificate and a Budget
-//	Event         what was released, as an accountant sees it
+//	account.Event what was released, as an accountant sees it
 //	Guarantee     what may be printed
-//	Ledger.Begin  charges the whole plan, durably, before any data is touched
+//	ledger.Begin  charges the whole plan, durably, before any data is touched
 //	Session       the only randomness and the only exit of an algorithm
 //
 // # Attack model
@@ -55,7 +59,7 @@
 //
 // A device, a disk, a lock or an interrupt can end a run at any time, and a vector that is not
 // finite, which no bounded records make. After noise was drawn such a run is closed or resumed
-// as Ledger.Resume says.
+// as the comment of ledger.Ledger.Resume says.
 //
 // # Streams
 //

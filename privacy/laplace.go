@@ -3,6 +3,10 @@ package privacy
 import (
 	"fmt"
 	"math"
+
+	"dyad/privacy/account"
+	"dyad/privacy/internal/round"
+	"dyad/privacy/internal/sampler"
 )
 
 // Laplace adds to every coordinate a real of density exp(-|z|/Scale)/(2 Scale),
@@ -22,11 +26,11 @@ type Laplace struct {
 // Event is a LaplaceEvent with the L1 sensitivity sqrt(Coordinates) times the
 // sensitivity of c, or that of c if it is one in the L1 norm; for a certificate of
 // sums over a stream, a PureStreamEvent.
-func (m Laplace) Event(c Certificate) Event {
+func (m Laplace) Event(c Certificate) account.Event {
 	if c.added {
 		return c.pureEvent(m.sensitivity(c), m.Scale)
 	}
-	return LaplaceEvent{Sensitivity: m.sensitivity(c), Scale: m.Scale, Count: 1}
+	return account.LaplaceEvent{Sensitivity: m.sensitivity(c), Scale: m.Scale, Count: 1}
 }
 
 // sensitivity bounds the L1 sensitivity: the square root and the product round.
@@ -37,7 +41,7 @@ func (m Laplace) sensitivity(c Certificate) float64 {
 	if m.Coordinates == 1 || c.manhattan {
 		return c.Sensitivity()
 	}
-	return roundUp(math.Sqrt(float64(m.Coordinates))*c.Sensitivity(), 2)
+	return round.Up(math.Sqrt(float64(m.Coordinates))*c.Sensitivity(), 2)
 }
 
 // Validate returns an error unless all fields are in range.
@@ -73,33 +77,6 @@ func (m Laplace) add(x []float64, src *Source) error {
 		clear(x)
 		return err
 	}
-	m.addDigits(x, karney{src: src, width: 64})
+	sampler.Laplace(x, m.Scale, m.GridSize(), src.Bits)
 	return nil
 }
-
-func (m Laplace) addDigits(x []float64, draw karney) {
-	r := newRounder(m.Scale, m.GridSize(), draw)
-	for i, v := range x {
-		z := draw.exponential()
-		z.negative = draw.src.bit() == 1
-		x[i] = r.noisy(v, &z)
-	}
-}
-
-// exponential returns one exact draw of density exp(-z), z >= 0 [von Neumann 1951].
-//
-// A uniform x is accepted with probability exp(-x), so an accepted x has density
-// proportional to exp(-x), and a trial is rejected with probability
-// 1 - (1 - 1/e) = 1/e. Hence k, the number of rejected trials, has
-// P(k) = e^-k (1 - 1/e), independent of x, and k + x has density exp(-(k+x)).
-func (s karney) exponential() lazyReal {
-	for k := uint64(0); ; k++ {
-		x := s.fresh()
-		if s.expMinus(&x) {
-			return lazyReal{k: k, x: x}
-		}
-	}
-}
-
-// expMinus is true with probability exp(-x).
-func (s karney) expMinus(x *urand) bool { return s.trial(&target{num: 1, den: 1}, x) }

@@ -4,6 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"math"
+
+	"dyad/privacy/account"
+	"dyad/privacy/internal/sampler"
 )
 
 // Mechanism is noise for one release: Gaussian, Laplace or KNorm. It is sealed: a
@@ -12,7 +15,7 @@ import (
 type Mechanism interface {
 	// Event is what an accountant sees of one release with certificate c. The
 	// values are comparable, and equal for equal public numbers.
-	Event(c Certificate) Event
+	Event(c Certificate) account.Event
 	// Validate returns an error unless the parameters are in range.
 	Validate() error
 	// NoiseNorm is sqrt(E ||Z||^2), Z the noise of that many coordinates, for
@@ -60,7 +63,7 @@ func checkRelease(m Mechanism, x []float64, src *Source) error {
 	if err := m.Validate(); err != nil {
 		return err
 	}
-	if src == nil {
+	if !src.usable() {
 		return errNoSource
 	}
 	for _, v := range x {
@@ -104,10 +107,10 @@ type Gaussian struct {
 
 // Event is a GaussianEvent with the sensitivity of c, a WithoutReplacementEvent or a
 // PoissonEvent if c is about a batch, or the whole StreamEvent or ConvergentEvent if c is a joint certificate.
-func (m Gaussian) Event(c Certificate) Event {
+func (m Gaussian) Event(c Certificate) account.Event {
 	switch {
 	case c.releases > 0:
-		return StreamEvent{Sensitivity: c.Sensitivity(), Sigma: m.Sigma, Count: c.releases}
+		return account.StreamEvent{Sensitivity: c.Sensitivity(), Sigma: m.Sigma, Count: c.releases}
 	case c.hidden.steps > 0:
 		return c.hidden.event(m)
 	case c.sampled():
@@ -116,8 +119,8 @@ func (m Gaussian) Event(c Certificate) Event {
 	return m.event(c, 1)
 }
 
-func (m Gaussian) event(c Certificate, count int) GaussianEvent {
-	return GaussianEvent{Sensitivity: c.Sensitivity(), Sigma: m.Sigma, Count: count}
+func (m Gaussian) event(c Certificate, count int) account.GaussianEvent {
+	return account.GaussianEvent{Sensitivity: c.Sensitivity(), Sigma: m.Sigma, Count: count}
 }
 
 // Validate returns an error unless Sigma and Grid are in range.
@@ -144,14 +147,6 @@ func (m Gaussian) add(x []float64, src *Source) error {
 		clear(x)
 		return err
 	}
-	m.addDigits(x, karney{src: src, width: 64})
+	sampler.Gaussian(x, m.Sigma, m.GridSize(), src.Bits)
 	return nil
-}
-
-func (m Gaussian) addDigits(x []float64, draw karney) {
-	r := newRounder(m.Sigma, m.GridSize(), draw)
-	for i, v := range x {
-		z := draw.normal()
-		x[i] = r.noisy(v, &z)
-	}
 }

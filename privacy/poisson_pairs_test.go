@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"dyad/privacy"
+	"dyad/privacy/account"
+	"dyad/privacy/ledger"
 )
 
 func pairSample(group int, rate float64) privacy.PairSample {
@@ -33,8 +35,8 @@ func TestCalibratePoissonPairs(t *testing.T) {
 			t.Fatal(err)
 		}
 		epsilon := func(sigma float64) float64 {
-			var a privacy.Total
-			if err := a.Compose(privacy.Repeat(privacy.Gaussian{Sigma: sigma}.Event(c), releases)); err != nil {
+			var a account.Total
+			if err := a.Compose(account.Repeat(privacy.Gaussian{Sigma: sigma}.Event(c), releases)); err != nil {
 				t.Fatal(err)
 			}
 			return a.Epsilon(b.Delta)
@@ -46,7 +48,7 @@ func TestCalibratePoissonPairs(t *testing.T) {
 			t.Errorf("group %d: a thousandth less noise is enough: %v", group, got)
 		}
 		known := privacy.UnsampledSigma(c, b, releases)
-		if want := 2 * float64(group) * c.Sensitivity() * math.Sqrt(releases) / privacy.GDPMu(b.Epsilon, b.Delta); math.Abs(known-want) > 1e-12*want || !(m.Sigma < known) {
+		if want := 2 * float64(group) * c.Sensitivity() * math.Sqrt(releases) / account.GDPMu(b.Epsilon, b.Delta); math.Abs(known-want) > 1e-12*want || !(m.Sigma < known) {
 			t.Errorf("group %d: sigma %v, of known batches %v, want %v", group, m.Sigma, known, want)
 		}
 		if m.Sigma <= last {
@@ -66,7 +68,7 @@ func TestCalibratePoissonPairs(t *testing.T) {
 func TestPairSampleRefuses(t *testing.T) {
 	for name, change := range map[string]func(*privacy.PairSample){
 		"no group":    func(g *privacy.PairSample) { g.Group = 0 },
-		"large group": func(g *privacy.PairSample) { g.Group = privacy.MaxGroup + 1 },
+		"large group": func(g *privacy.PairSample) { g.Group = account.MaxGroup + 1 },
 		"no pairs":    func(g *privacy.PairSample) { g.Pairs = 0 },
 		"rate 0":      func(g *privacy.PairSample) { g.Rate = 0 },
 		"rate NaN":    func(g *privacy.PairSample) { g.Rate = math.NaN() },
@@ -89,13 +91,13 @@ func TestPoissonSession(t *testing.T) {
 		t.Fatal(err)
 	}
 	noise := privacy.Gaussian{Sigma: 0.05}
-	event := privacy.Repeat(noise.Event(c), 2)
+	event := account.Repeat(noise.Event(c), 2)
 	path := filepath.Join(t.TempDir(), "ledger")
-	l, err := privacy.OpenLedger(path)
+	l, err := ledger.Open(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := l.Begin(privacy.Charge{DataID: "d", Algorithm: "pairs", Events: []privacy.Event{event}}, privacy.NewSeededSource(1))
+	s, err := l.Begin(ledger.Charge{DataID: "d", Algorithm: "pairs", Events: []account.Event{event}}, privacy.NewSeededSource(1))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -134,26 +136,26 @@ func TestPoissonSession(t *testing.T) {
 	if err := release(poisson(4000, 0.1)); !errors.Is(err, privacy.ErrUnplanned) {
 		t.Errorf("a third release: %v", err)
 	}
-	if l, err = privacy.OpenLedger(path); err != nil {
+	if l, err = ledger.Open(path); err != nil {
 		t.Fatal(err)
 	}
 	entries, err := l.Entries()
 	if err != nil || len(entries) != 1 || entries[0].Charge.Events[0] != event {
 		t.Fatalf("the ledger has %v, %v; want %v", entries, err, event)
 	}
-	var a privacy.Total
+	var a account.Total
 	if err := a.Compose(event); err != nil {
 		t.Fatal(err)
 	}
 	if sum, err := l.Summary("d", 1e-6); err != nil || sum.Epsilon != a.Epsilon(1e-6) {
 		t.Errorf("the ledger says %v, %v; want epsilon %v", sum.Epsilon, err, a.Epsilon(1e-6))
 	}
-	removed := event.(privacy.PoissonEvent)
-	removed.Relation = privacy.AddRemove
-	if _, err := privacy.NewPublicSession(privacy.NewSeededSource(1), []privacy.Event{removed}); err == nil {
+	removed := event.(account.PoissonEvent)
+	removed.Relation = account.AddRemove
+	if _, err := privacy.NewPublicSession(privacy.NewSeededSource(1), []account.Event{removed}); err == nil {
 		t.Error("a session takes add/remove neighbours")
 	}
-	if _, err := l.Begin(privacy.Charge{DataID: "d", Algorithm: "pairs", Events: []privacy.Event{removed}}, privacy.NewSeededSource(1)); err == nil {
+	if _, err := l.Begin(ledger.Charge{DataID: "d", Algorithm: "pairs", Events: []account.Event{removed}}, privacy.NewSeededSource(1)); err == nil {
 		t.Error("the ledger takes add/remove neighbours")
 	}
 }

@@ -4,27 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"math"
+
+	"dyad/privacy/account"
+	"dyad/privacy/internal/round"
 )
-
-// Relation says which pairs of data sets are neighbours. The zero value is not a
-// relation.
-type Relation string
-
-const (
-	// ReplaceOne: the same public number of records, one of them replaced.
-	ReplaceOne Relation = "replace-one"
-	// AddRemove: one data set is the other without one record. The number of
-	// records is protected.
-	AddRemove Relation = "add/remove"
-)
-
-// Validate returns an error unless r is one of the relations.
-func (r Relation) Validate() error {
-	if r == ReplaceOne || r == AddRemove {
-		return nil
-	}
-	return fmt.Errorf("privacy: relation is %q, must be %q or %q", string(r), ReplaceOne, AddRemove)
-}
 
 // ErrRelation is wrapped by conversions between relations that do not hold.
 var ErrRelation = errors.New("privacy: the guarantee does not carry over to this relation")
@@ -42,7 +25,7 @@ var ErrRelation = errors.New("privacy: the guarantee does not carry over to this
 // that adding a record is replacing a blank one: the same (epsilon, delta).
 // Without it nothing follows: publishing the number of records costs nothing
 // under ReplaceOne and has no finite epsilon under AddRemove.
-func ConvertBudget(b Budget, from, to Relation, padded bool) (Budget, error) {
+func ConvertBudget(b Budget, from, to account.Relation, padded bool) (Budget, error) {
 	factor, err := conversionFactor(from, to, padded)
 	if err != nil {
 		return Budget{}, err
@@ -53,7 +36,7 @@ func ConvertBudget(b Budget, from, to Relation, padded bool) (Budget, error) {
 // ConvertMu states a mu-GDP guarantee under another relation: 2 mu from AddRemove
 // to ReplaceOne, mu from ReplaceOne to AddRemove if padded. Conditions, errors and
 // reasons are those of ConvertBudget.
-func ConvertMu(mu float64, from, to Relation, padded bool) (float64, error) {
+func ConvertMu(mu float64, from, to account.Relation, padded bool) (float64, error) {
 	factor, err := conversionFactor(from, to, padded)
 	if err != nil {
 		return 0, err
@@ -63,14 +46,14 @@ func ConvertMu(mu float64, from, to Relation, padded bool) (float64, error) {
 
 // conversionFactor is the number of changes of relation from that make up one of
 // relation to.
-func conversionFactor(from, to Relation, padded bool) (int, error) {
+func conversionFactor(from, to account.Relation, padded bool) (int, error) {
 	if err := errors.Join(from.Validate(), to.Validate()); err != nil {
 		return 0, err
 	}
 	switch {
 	case from == to:
 		return 1, nil
-	case from == AddRemove:
+	case from == account.AddRemove:
 		return 2, nil
 	case padded:
 		return 1, nil
@@ -99,7 +82,7 @@ func GroupBudget(b Budget, k int) (Budget, error) {
 	}
 	out := Budget{Epsilon: b.Epsilon * float64(k), Delta: 0}
 	if b.Epsilon > 0 {
-		out.Epsilon = roundUp(out.Epsilon, 1)
+		out.Epsilon = round.Up(out.Epsilon, 1)
 	}
 	if b.Delta > 0 {
 		ratio := float64(k)
@@ -108,7 +91,7 @@ func GroupBudget(b Budget, k int) (Budget, error) {
 		}
 		// (k+1) epsilon is an upper bound of how much a relative error of one
 		// unit in k epsilon matters.
-		out.Delta = roundUp(b.Delta*ratio, 16+int(min(out.Epsilon, 1000)))
+		out.Delta = round.Up(b.Delta*ratio, 16+int(min(out.Epsilon, 1000)))
 	}
 	if !(out.Delta < 1) || math.IsInf(out.Epsilon, 1) {
 		return Budget{}, fmt.Errorf("privacy: epsilon %v and delta %v for one record promise nothing for %d records: delta would be 1 or more", b.Epsilon, b.Delta, k)
@@ -129,5 +112,5 @@ func GroupMu(mu float64, k int) (float64, error) {
 	if mu == 0 || k == 1 {
 		return mu, nil
 	}
-	return roundUp(mu*float64(k), 1), nil
+	return round.Up(mu*float64(k), 1), nil
 }

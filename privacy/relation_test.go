@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"dyad/privacy"
+	"dyad/privacy/account"
 )
 
 // The group formula against the exact curve of mu-GDP for a group, k mu; and the
@@ -15,12 +16,12 @@ func TestGroupBudget(t *testing.T) {
 	for _, mu := range []float64{0.1, 0.5, 2} {
 		for _, epsilon := range []float64{0, 0.01, 0.3, 1.5} {
 			for _, k := range []int{1, 2, 5} {
-				delta := privacy.GDPDelta(epsilon, mu)
+				delta := account.GDPDelta(epsilon, mu)
 				groupMu, err := privacy.GroupMu(mu, k)
 				if err != nil || groupMu < float64(k)*mu {
 					t.Fatalf("GroupMu(%v, %d) = %v, %v", mu, k, groupMu, err)
 				}
-				exact := privacy.GDPDelta(float64(k)*epsilon, float64(k)*mu)
+				exact := account.GDPDelta(float64(k)*epsilon, float64(k)*mu)
 				if exact > float64(k)*delta*(1+1e-9) {
 					naiveHolds = false
 				}
@@ -56,35 +57,48 @@ func TestGroupBudget(t *testing.T) {
 
 func TestConvertBudget(t *testing.T) {
 	b := privacy.Budget{Epsilon: 0.7, Delta: 1e-5}
-	got, err := privacy.ConvertBudget(b, privacy.AddRemove, privacy.ReplaceOne, false)
+	got, err := privacy.ConvertBudget(b, account.AddRemove, account.ReplaceOne, false)
 	if want := 1e-5 * (1 + math.Exp(0.7)); err != nil || !within(got.Epsilon, 1.4, 1e-15) || !within(got.Delta, want, 1e-13) {
 		t.Errorf("%+v, %v", got, err)
 	}
-	if _, err := privacy.ConvertBudget(b, privacy.ReplaceOne, privacy.AddRemove, false); !errors.Is(err, privacy.ErrRelation) {
+	if _, err := privacy.ConvertBudget(b, account.ReplaceOne, account.AddRemove, false); !errors.Is(err, privacy.ErrRelation) {
 		t.Errorf("replace-one to add/remove: %v, want ErrRelation", err)
 	}
-	if _, err := privacy.ConvertMu(1, privacy.ReplaceOne, privacy.AddRemove, false); !errors.Is(err, privacy.ErrRelation) {
+	if _, err := privacy.ConvertMu(1, account.ReplaceOne, account.AddRemove, false); !errors.Is(err, privacy.ErrRelation) {
 		t.Errorf("mu, replace-one to add/remove: %v, want ErrRelation", err)
 	}
-	if got, err := privacy.ConvertBudget(b, privacy.ReplaceOne, privacy.AddRemove, true); err != nil || got != b {
+	if got, err := privacy.ConvertBudget(b, account.ReplaceOne, account.AddRemove, true); err != nil || got != b {
 		t.Errorf("padded: %+v, %v", got, err)
 	}
-	if mu, err := privacy.ConvertMu(0.3, privacy.AddRemove, privacy.ReplaceOne, false); err != nil || !within(mu, 0.6, 1e-15) {
+	if mu, err := privacy.ConvertMu(0.3, account.AddRemove, account.ReplaceOne, false); err != nil || !within(mu, 0.6, 1e-15) {
 		t.Errorf("mu %v, %v", mu, err)
 	}
-	if _, err := privacy.ConvertBudget(b, "", privacy.ReplaceOne, true); err == nil {
+	if _, err := privacy.ConvertBudget(b, "", account.ReplaceOne, true); err == nil {
 		t.Error("the empty relation is accepted")
 	}
 	// The exact pair of Poisson batches under replace-one is within the conversion
 	// of add/remove.
 	for _, epsilon := range []float64{0.1, 1} {
-		e := privacy.PoissonEvent{Law: privacy.GaussianLaw, Sensitivity: 1, Scale: 1.5, Rate: 0.3, Relation: privacy.AddRemove, Count: 1}
-		one := max(privacy.SingleDelta(e, epsilon, false), privacy.SingleDelta(e, epsilon, true))
-		e.Relation = privacy.ReplaceOne
-		two := privacy.SingleDelta(e, 2*epsilon, false)
+		e := account.PoissonEvent{Law: account.GaussianLaw, Sensitivity: 1, Scale: 1.5, Rate: 0.3, Relation: account.AddRemove, Count: 1}
+		one := single(t, e, epsilon)
+		e.Relation = account.ReplaceOne
+		two := single(t, e, 2*epsilon)
 		bound, err := privacy.GroupBudget(privacy.Budget{Epsilon: epsilon, Delta: one}, 2)
 		if err != nil || two > bound.Delta || !(two > 0) {
 			t.Errorf("epsilon %v: replaced %v, bound %+v, %v", epsilon, two, bound, err)
 		}
 	}
+}
+
+// within says that got is an upper bound of want, by at most rel.
+func within(got, want, rel float64) bool { return got >= want*(1-1e-13) && got <= want*(1+rel) }
+
+// single is the exact delta of one release.
+func single(t *testing.T, e account.Event, epsilon float64) float64 {
+	t.Helper()
+	var a account.PLD
+	if err := a.Compose(e); err != nil {
+		t.Fatal(err)
+	}
+	return a.Delta(epsilon)
 }

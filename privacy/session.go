@@ -2,16 +2,9 @@ package privacy
 
 import "errors"
 
-// Errors of a Session and a Ledger that callers branch on.
-var (
-	// ErrUnplanned is wrapped when a release was not in the plan that was
-	// charged, or exceeds it.
-	ErrUnplanned = errors.New("privacy: release was not planned and charged")
-	// ErrBudget is wrapped when a cap set by the user would be exceeded.
-	ErrBudget = errors.New("privacy: budget exceeded")
-	// ErrLedger is wrapped when the ledger cannot be locked, read or written.
-	ErrLedger = errors.New("privacy: ledger unavailable")
-)
+// ErrUnplanned is wrapped when a release was not in the plan that was charged, or
+// exceeds it.
+var ErrUnplanned = errors.New("privacy: release was not planned and charged")
 
 // Session is an algorithm's only randomness and its only exit. What an algorithm
 // returns may depend on the data only through released vectors.

@@ -5,20 +5,22 @@ import (
 	"fmt"
 	"math"
 	"sync"
+
+	"dyad/privacy/account"
 )
 
 // releasePlan counts the releases that a session may still make.
 type releasePlan struct {
-	left       map[Event]int // by the event of a mechanism and a certificate
-	planned    map[Event]int
-	order      []Event // of the plan, each once
-	nonPrivate bool    // the plan has a NonPrivateEvent
-	public     bool    // the plan has a PublicEvent
-	exact      bool    // ReleaseExact is allowed
+	left       map[account.Event]int // by the event of a mechanism and a certificate
+	planned    map[account.Event]int
+	order      []account.Event // of the plan, each once
+	nonPrivate bool            // the plan has a NonPrivateEvent
+	public     bool            // the plan has a PublicEvent
+	exact      bool            // ReleaseExact is allowed
 }
 
-func newReleasePlan(events []Event) (releasePlan, error) {
-	p := releasePlan{left: map[Event]int{}, planned: map[Event]int{}}
+func newReleasePlan(events []account.Event) (releasePlan, error) {
+	p := releasePlan{left: map[account.Event]int{}, planned: map[account.Event]int{}}
 	if len(events) == 0 {
 		return p, errors.New("privacy: the plan has no events: nothing could be released")
 	}
@@ -30,72 +32,72 @@ func newReleasePlan(events []Event) (releasePlan, error) {
 	return p, nil
 }
 
-func (p *releasePlan) add(e Event, depth int) error {
-	if depth > maxEventDepth {
-		return fmt.Errorf("privacy: events are nested more than %d deep", maxEventDepth)
+func (p *releasePlan) add(e account.Event, depth int) error {
+	if depth > account.MaxDepth {
+		return fmt.Errorf("privacy: events are nested more than %d deep", account.MaxDepth)
 	}
 	switch e := e.(type) {
-	case GaussianEvent:
+	case account.GaussianEvent:
 		count := e.Count
 		e.Count = 1
-		return p.count(e, count, e.validate())
-	case StreamEvent:
+		return p.count(e, count, e.Validate())
+	case account.StreamEvent:
 		if p.left[e] > 0 {
 			return fmt.Errorf("privacy: the plan has %v twice; its sensitivity is that of one stream", e)
 		}
-		return p.count(e, e.Count, e.validate())
-	case PureStreamEvent:
+		return p.count(e, e.Count, e.Validate())
+	case account.PureStreamEvent:
 		if p.left[e] > 0 {
 			return fmt.Errorf("privacy: the plan has %v twice; its epsilon is that of one stream", e)
 		}
-		return p.count(e, e.Count, e.validate())
-	case ConvergentEvent:
+		return p.count(e, e.Count, e.Validate())
+	case account.ConvergentEvent:
 		if p.left[e] > 0 {
 			return fmt.Errorf("privacy: the plan has %v twice; its noise is that of one state", e)
 		}
-		return p.count(e, e.Steps, e.validate())
-	case WithoutReplacementEvent:
-		if err := e.validate(); err != nil {
+		return p.count(e, e.Steps, e.Validate())
+	case account.WithoutReplacementEvent:
+		if err := e.Validate(); err != nil {
 			return err
 		}
-		if e.Law != GaussianLaw {
+		if e.Law != account.GaussianLaw {
 			return fmt.Errorf("privacy: no session can release %v: the noise must be Gaussian", e)
 		}
 		count := e.Count
 		e.Count = 1
 		return p.count(e, count, nil)
-	case PoissonEvent:
-		if err := e.validate(); err != nil {
+	case account.PoissonEvent:
+		if err := e.Validate(); err != nil {
 			return err
 		}
-		if e.Law != GaussianLaw || e.Relation != ReplaceOne {
+		if e.Law != account.GaussianLaw || e.Relation != account.ReplaceOne {
 			return fmt.Errorf("privacy: no session can release %v: the noise must be Gaussian and the neighbours replace-one", e)
 		}
 		count := e.Count
 		e.Count = 1
 		return p.count(e, count, nil)
-	case LaplaceEvent:
+	case account.LaplaceEvent:
 		count := e.Count
 		e.Count = 1
-		return p.count(e, count, e.validate())
-	case PureEvent:
+		return p.count(e, count, e.Validate())
+	case account.PureEvent:
 		count := e.Count
 		e.Count = 1
-		return p.count(e, count, e.validate())
-	case NonPrivateEvent:
+		return p.count(e, count, e.Validate())
+	case account.NonPrivateEvent:
 		p.nonPrivate = true
-	case PublicEvent:
+	case account.PublicEvent:
 		p.public = true
-	case ParallelEvent:
-		if len(e.Parts) == 0 {
-			return errNoParts
+	case account.ParallelEvent:
+		if err := e.Validate(); err != nil {
+			return err
 		}
 		for _, part := range e.Parts {
 			if err := p.add(part, depth+1); err != nil {
 				return err
 			}
 		}
-	case ComposedEvent:
+	case account.ComposedEvent:
 		for _, part := range e.Events {
 			if err := p.add(part, depth+1); err != nil {
 				return err
@@ -108,7 +110,7 @@ func (p *releasePlan) add(e Event, depth int) error {
 }
 
 // count adds releases of what Mechanism.Event calls one.
-func (p *releasePlan) count(one Event, releases int, invalid error) error {
+func (p *releasePlan) count(one account.Event, releases int, invalid error) error {
 	switch {
 	case invalid != nil:
 		return invalid
@@ -149,10 +151,19 @@ func (p *releasePlan) take(m Mechanism, c Certificate, hidden bool) error {
 	return nil
 }
 
-// LiveSession makes the releases of one plan and no others. It comes from
-// Ledger.Begin, which has charged the plan, or from NewPublicSession. Its methods
-// may be called by several goroutines; the Source must not be used elsewhere
-// meanwhile.
+// Receipt says how a session was charged.
+type Receipt struct {
+	Run      string
+	Seq      int // line of the charge in the ledger, 0 if nothing was charged
+	Warnings []string
+}
+
+// SeededWarning is shown for a run whose noise comes from a seed.
+const SeededWarning = "reproducible, noise is not secret"
+
+// LiveSession makes the releases of one plan and no others. It comes from NewSession,
+// which had the plan charged, or from NewPublicSession. Its methods may be called by
+// several goroutines; the Source must not be used elsewhere meanwhile.
 type LiveSession struct {
 	mu      sync.Mutex
 	src     *Source
@@ -170,22 +181,44 @@ type draw struct {
 
 var _ Session = (*LiveSession)(nil)
 
+// NewSession returns the session that may make the releases of a plan, and no others,
+// after charge has recorded what they cost: it is called once, when the plan is known to
+// be one that a session can carry out, and must return nil only if the charge is durable.
+// Programs call Begin and Resume of package ledger, which do so. On any error there is no
+// session, and nothing can have been released.
+func NewSession(src *Source, events []account.Event, charge func() (Receipt, error)) (*LiveSession, error) {
+	plan, err := checkSession(src, events)
+	if err != nil {
+		return nil, err
+	}
+	plan.exact = plan.nonPrivate
+	receipt, err := charge()
+	if err != nil {
+		return nil, err
+	}
+	return &LiveSession{src: src, plan: plan, receipt: receipt}, nil
+}
+
+func checkSession(src *Source, events []account.Event) (releasePlan, error) {
+	if !src.usable() {
+		return releasePlan{}, errNoSource
+	}
+	return newReleasePlan(events)
+}
+
 // NewPublicSession returns a session for data that the user declared public as a
 // whole. Nothing is charged. The plan still binds: releases get the same noise
 // and the same checks as on private data, and ReleaseExact needs a PublicEvent
 // or a NonPrivateEvent in it.
-func NewPublicSession(src *Source, events []Event) (*LiveSession, error) {
-	if src == nil {
-		return nil, errors.New("privacy: a session needs a source of randomness: call NewSource")
-	}
-	plan, err := newReleasePlan(events)
+func NewPublicSession(src *Source, events []account.Event) (*LiveSession, error) {
+	plan, err := checkSession(src, events)
 	if err != nil {
 		return nil, err
 	}
 	plan.exact = plan.nonPrivate || plan.public
 	warnings := []string{"data declared public: nothing was charged"}
 	if !src.Secret() {
-		warnings = append(warnings, seededWarning)
+		warnings = append(warnings, SeededWarning)
 	}
 	return &LiveSession{src: src, plan: plan, receipt: Receipt{Warnings: warnings}}, nil
 }

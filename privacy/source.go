@@ -6,21 +6,15 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
-	"math/bits"
-	"math/rand/v2"
-)
 
-// sourceBuffer is the number of 64-bit words that a Source draws at a time.
-const sourceBuffer = 128
+	"dyad/privacy/internal/sampler"
+)
 
 // Source is a stream of uniform random bits from ChaCha8 (math/rand/v2). It is
 // not safe for concurrent use. The zero value is not usable: call NewSource.
 type Source struct {
-	buf    [sourceBuffer]uint64
-	next   int // index of the first unused word of buf
-	bits   uint64
-	nbits  uint // unused low bits of bits
-	fill   func(*[sourceBuffer]uint64)
+	// Bits has the methods Uint64, Bit and Uint64n (an exactly uniform integer of [0, n)).
+	*sampler.Bits
 	secret bool
 }
 
@@ -31,7 +25,7 @@ func NewSource() (*Source, error) {
 	if _, err := crand.Read(key[:]); err != nil {
 		return nil, fmt.Errorf("privacy: reading a key from the operating system: %w", err)
 	}
-	return newSource(key, true), nil
+	return &Source{Bits: sampler.NewBits(key), secret: true}, nil
 }
 
 // NewSeededSource returns a source whose stream is a function of seed, for tests
@@ -40,66 +34,15 @@ func NewSource() (*Source, error) {
 func NewSeededSource(seed uint64) *Source {
 	msg := []byte("dyad/privacy seeded source 1 ........")
 	binary.LittleEndian.PutUint64(msg[len(msg)-8:], seed)
-	return newSource(sha256.Sum256(msg), false)
+	return &Source{Bits: sampler.NewBits(sha256.Sum256(msg))}
 }
 
-func newSource(key [32]byte, secret bool) *Source {
-	c := rand.NewChaCha8(key)
-	return &Source{next: sourceBuffer, secret: secret, fill: func(buf *[sourceBuffer]uint64) {
-		for i := range buf {
-			buf[i] = c.Uint64()
-		}
-	}}
-}
+// usable says that s came from NewSource or NewSeededSource.
+func (s *Source) usable() bool { return s != nil && s.Bits != nil }
 
 // Secret says whether the stream was keyed by the operating system. It is false
 // for seeded sources.
 func (s *Source) Secret() bool { return s.secret }
-
-// Uint64 returns 64 uniform bits.
-func (s *Source) Uint64() uint64 {
-	if s.next == sourceBuffer {
-		s.refill()
-	}
-	v := s.buf[s.next&(sourceBuffer-1)]
-	s.next++
-	return v
-}
-
-func (s *Source) refill() {
-	s.fill(&s.buf)
-	s.next = 0
-}
-
-// bit returns one uniform bit, 0 or 1. Bits are taken from words of their own,
-// so every bit of the stream is used at most once.
-func (s *Source) bit() uint64 {
-	if s.nbits == 0 {
-		s.bits, s.nbits = s.Uint64(), 64
-	}
-	b := s.bits & 1
-	s.bits >>= 1
-	s.nbits--
-	return b
-}
-
-// uint64n returns an exactly uniform integer of [0, n), n >= 1, by rejection.
-//
-// With v uniform on 64 bits, the high word of v*n is i for those v with
-// i*2^64 <= v*n < (i+1)*2^64. Rejecting v when the low word is below
-// t = 2^64 mod n leaves for every i exactly (2^64-t)/n values: among the
-// multiples of n in [i*2^64 + t, (i+1)*2^64), an interval whose length
-// is a multiple of n. [Lemire 2019, ACM TOMACS 29(1)]
-func (s *Source) uint64n(n uint64) uint64 {
-	hi, lo := bits.Mul64(s.Uint64(), n)
-	if lo < n {
-		t := -n % n
-		for lo < t {
-			hi, lo = bits.Mul64(s.Uint64(), n)
-		}
-	}
-	return hi
-}
 
 // Permutation returns an exactly uniform order of 0..n-1 (Fisher-Yates with
 // exactly uniform indices). It returns nil unless 0 < n <= 2^31-1.
@@ -112,7 +55,7 @@ func (s *Source) Permutation(n int) []int32 {
 		p[i] = int32(i)
 	}
 	for i := n - 1; i > 0; i-- {
-		j := s.uint64n(uint64(i) + 1)
+		j := s.Uint64n(uint64(i) + 1)
 		p[i], p[j] = p[j], p[i]
 	}
 	return p
@@ -127,7 +70,7 @@ func (s *Source) Sample(order []int32, m int) error {
 		return fmt.Errorf("privacy: a sample of %d of %d records, want at least 1 and at most all", m, n)
 	}
 	for i := range m {
-		j := i + int(s.uint64n(uint64(n-i)))
+		j := i + int(s.Uint64n(uint64(n-i)))
 		order[i], order[j] = order[j], order[i]
 	}
 	return nil
@@ -161,11 +104,9 @@ func (s *Source) SamplePoisson(dst []int32, n int, rate float64) ([]int32, error
 // only on the same point being used for both of two neighbouring data sets. The
 // result is inside the ball in real arithmetic.
 func (s *Source) UniformBall(dst []float64, radius float64) {
-	k := karney{src: s, width: 64}
 	largest := 0.0
 	for i := range dst {
-		z := k.normal()
-		dst[i] = z.float64()
+		dst[i] = sampler.Normal(s.Bits)
 		largest = max(largest, math.Abs(dst[i]))
 	}
 	if largest == 0 { // d = 0, or an event of probability below 2^-60

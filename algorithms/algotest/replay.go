@@ -18,6 +18,7 @@ import (
 	"dyad/algorithms"
 	"dyad/engine"
 	"dyad/privacy"
+	"dyad/privacy/account"
 )
 
 // Violation is what an attack found.
@@ -240,7 +241,7 @@ func (t *tape) Perturb(x []float64, cert privacy.Certificate, m privacy.Mechanis
 // apart than the certificate's contraction and gap allow. It rounds x and returns the
 // rounded recorded state.
 func (t *tape) hidden(x []float64, r *call, m privacy.Mechanism) []float64 {
-	e, ok := m.Event(r.certificate).(privacy.ConvergentEvent)
+	e, ok := m.Event(r.certificate).(account.ConvergentEvent)
 	if !ok {
 		t.fail("hidden step %d: the noise has no convergent event", t.next)
 		return r.before
@@ -271,7 +272,7 @@ func distance(a, b []float64) float64 {
 func (t *tape) together(p *algorithms.Plan) {
 	const slack = 1 + 1e-9
 	g := p.Guarantee
-	var total privacy.Total
+	var total account.Total
 	for _, e := range p.Events {
 		if err := total.Compose(e); err != nil {
 			t.fail("the events have no total: %v", err)

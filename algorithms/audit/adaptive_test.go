@@ -8,6 +8,7 @@ import (
 	"dyad/algorithms/audit"
 	"dyad/engine"
 	"dyad/privacy"
+	"dyad/privacy/account"
 )
 
 // perturbed is gradient perturbation: every step releases its update, and the next
@@ -30,7 +31,7 @@ func (a perturbed) Plan(s algorithms.Spec) (*algorithms.Plan, error) {
 	m.Sigma /= a.weaker
 	m.Grid = 0
 	p.Noise = m
-	p.Events = []privacy.Event{privacy.GaussianEvent{Sensitivity: p.Certificate.Sensitivity(), Sigma: m.Sigma, Count: a.steps}}
+	p.Events = []account.Event{account.GaussianEvent{Sensitivity: p.Certificate.Sensitivity(), Sigma: m.Sigma, Count: a.steps}}
 	return p, nil
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"dyad/algorithms"
 	"dyad/privacy"
+	"dyad/privacy/account"
 )
 
 // Options of an audit. The zero value is a fast white-box audit.
@@ -158,7 +159,7 @@ func (r *Report) look(c *campaign, alpha float64) {
 			Runs: r.Runs, Assumes: "scores are normal with one standard deviation, as they are for one release with Gaussian noise",
 		})
 		r.RunsForHalf = 0
-		if half := privacy.GDPMu(r.Epsilon/2, r.Delta); !r.HalfRefuted && s.Mu-half > 2*s.StandardError {
+		if half := account.GDPMu(r.Epsilon/2, r.Delta); !r.HalfRefuted && s.Mu-half > 2*s.StandardError {
 			z := distuv.UnitNormal.Quantile(1 - alpha/4)
 			r.RunsForHalf = int(math.Ceil(2 * z * z / ((s.Mu - half) * (s.Mu - half))))
 		}

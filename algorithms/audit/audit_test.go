@@ -13,6 +13,7 @@ import (
 	"dyad/engine"
 	"dyad/engine/cpu"
 	"dyad/privacy"
+	"dyad/privacy/account"
 )
 
 // plan is a certified plan for n records of d features.
@@ -130,7 +131,7 @@ func (q quarter) Plan(s algorithms.Spec) (*algorithms.Plan, error) {
 		m.Grid /= 4
 		p.Noise = m
 	}
-	p.Events = []privacy.Event{p.Noise.Event(p.Certificate)}
+	p.Events = []account.Event{p.Noise.Event(p.Certificate)}
 	return p, nil
 }
 

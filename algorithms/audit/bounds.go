@@ -6,7 +6,7 @@ import (
 	"gonum.org/v1/gonum/mathext"
 	"gonum.org/v1/gonum/stat/distuv"
 
-	"dyad/privacy"
+	"dyad/privacy/account"
 )
 
 // binomialAtMost is P(X <= k) for X ~ Bin(n, p): I_(1-p)(n-k, k+1).
@@ -139,7 +139,7 @@ func meanSquares(v []float64) (mean, squares float64) {
 // gdpEpsilonLower is the epsilon at delta that mu-GDP does not beat. GDPEpsilon is
 // rounded up by a few units in the last place; 1e-9 covers that.
 func gdpEpsilonLower(mu, delta float64) float64 {
-	return min(unlimited, privacy.GDPEpsilon(mu, delta)*(1-1e-9))
+	return min(unlimited, account.GDPEpsilon(mu, delta)*(1-1e-9))
 }
 
 // unlimited stands for every larger number: a lower bound may be lowered, and JSON

@@ -14,6 +14,7 @@ import (
 	"dyad/engine"
 	"dyad/engine/cpu"
 	"dyad/privacy"
+	"dyad/privacy/account"
 )
 
 func binomialMass(k, n int, p float64) float64 {
@@ -107,7 +108,7 @@ func TestOneRunPValue(t *testing.T) {
 			if OneRunEpsilon(g, 0, alpha) > epsilon {
 				refuted += binomialMass(v, m, q)
 			}
-			if refutesGDP(g, privacy.PureGDPMu(epsilon), alpha) {
+			if refutesGDP(g, account.PureGDPMu(epsilon), alpha) {
 				refutedGDP += binomialMass(v, m, q)
 			}
 		}

@@ -12,6 +12,8 @@ import (
 	"dyad/algorithms/audit"
 	"dyad/engine"
 	"dyad/privacy"
+	"dyad/privacy/account"
+	"dyad/privacy/ledger"
 )
 
 // twice releases the exact vectors v and v/2 of a descent, the second one outside the
@@ -139,7 +141,7 @@ func TestFloatNoiseIsOffGrid(t *testing.T) {
 
 // A run on private data that the ledger does not see, or sees in part, is found.
 func TestUnchargedRunIsCaught(t *testing.T) {
-	ledger, err := privacy.OpenLedger(filepath.Join(t.TempDir(), "ledger.jsonl"))
+	book, err := ledger.Open(filepath.Join(t.TempDir(), "ledger.jsonl"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -152,9 +154,9 @@ func TestUnchargedRunIsCaught(t *testing.T) {
 				return err
 			}
 		}
-		private := algorithms.Options{Ledger: ledger, DataID: "clinic"}
+		private := algorithms.Options{Ledger: book, DataID: "clinic"}
 		for range 2 {
-			if err := audit.Charged(ledger, "clinic", p, run(p, private)); err != nil {
+			if err := audit.Charged(book, "clinic", p, run(p, private)); err != nil {
 				t.Errorf("a charged run: %v", err)
 			}
 		}
@@ -170,7 +172,7 @@ func TestUnchargedRunIsCaught(t *testing.T) {
 			"charged less than it cost": run(cheaper, private),
 			"nothing was run":           func() error { return nil },
 		} {
-			if err := audit.Charged(ledger, "clinic", &weaker, bug); err == nil || !strings.Contains(err.Error(), "not charged") {
+			if err := audit.Charged(book, "clinic", &weaker, bug); err == nil || !strings.Contains(err.Error(), "not charged") {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
@@ -204,7 +206,7 @@ func TestCanaries(t *testing.T) {
 			m.Scale, m.Grid = m.Scale/1024, m.Grid/1024
 			loud.Noise = m
 		}
-		loud.Events = []privacy.Event{loud.Noise.Event(loud.Certificate)}
+		loud.Events = []account.Event{loud.Noise.Event(loud.Certificate)}
 		r, err := audit.Canaries(context.Background(), descent, &loud, audit.CanaryOptions{Seed: 1})
 		if err != nil {
 			t.Fatal(err)

@@ -4,14 +4,15 @@ import (
 	"fmt"
 
 	"dyad/algorithms"
-	"dyad/privacy"
+	"dyad/privacy/account"
+	"dyad/privacy/ledger"
 )
 
 // Charged calls run, which is to carry out plan p on private data under dataID, and
 // returns an error unless the ledger's account of dataID then covers the releases of
 // p on top of what it held before. It must be the only user of the ledger meanwhile.
 // An error of run is returned as it is.
-func Charged(l *privacy.Ledger, dataID string, p *algorithms.Plan, run func() error) error {
+func Charged(l *ledger.Ledger, dataID string, p *algorithms.Plan, run func() error) error {
 	const delta = 1e-9
 	before, err := l.Summary(dataID, delta)
 	if err != nil {
@@ -24,7 +25,7 @@ func Charged(l *privacy.Ledger, dataID string, p *algorithms.Plan, run func() er
 	if err != nil {
 		return err
 	}
-	var cost privacy.GDP
+	var cost account.GDP
 	for _, e := range p.Events {
 		if err := cost.Compose(e); err != nil {
 			return err

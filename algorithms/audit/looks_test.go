@@ -13,6 +13,7 @@ import (
 	"dyad/engine"
 	"dyad/engine/cpu"
 	"dyad/privacy"
+	"dyad/privacy/account"
 )
 
 // A schedule ends with all runs, begins with few, and spends alpha and no more.
@@ -144,7 +145,7 @@ func TestPureNoiseIsAuditedTightly(t *testing.T) {
 		bug := *target.Plan
 		noise := bug.Noise.(privacy.KNorm)
 		noise.Scale /= 2
-		bug.Noise, bug.Events = noise, []privacy.Event{noise.Event(bug.Certificate)}
+		bug.Noise, bug.Events = noise, []account.Event{noise.Event(bug.Certificate)}
 		target.Plan = &bug
 		if r, err := Run(context.Background(), target, Options{Runs: 1000, Seed: 2}); err != nil || !r.Refuted() {
 			t.Errorf("d = %d, half the noise: %v, %+v", d, err, r.Bounds)

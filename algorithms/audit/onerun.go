@@ -5,7 +5,7 @@ import (
 
 	"gonum.org/v1/gonum/stat/distuv"
 
-	"dyad/privacy"
+	"dyad/privacy/account"
 )
 
 // Guesses is the outcome of a one-run audit: of Canaries independent fair bits, one
@@ -65,7 +65,7 @@ func OneRunEpsilon(g Guesses, delta, alpha float64) float64 {
 // mu-GDP, which every plan with Gaussian noise makes.
 func OneRunGDPEpsilon(g Guesses, delta, alpha float64) float64 {
 	return largestRefuted(func(epsilon float64) bool {
-		return refutesGDP(g, privacy.GDPMu(epsilon, delta), alpha)
+		return refutesGDP(g, account.GDPMu(epsilon, delta), alpha)
 	})
 }
 

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"dyad/privacy"
+	"dyad/privacy/account"
 )
 
 // Program is an algorithm together with the two data sets that it is attacked on, for what
@@ -16,7 +17,7 @@ type Program struct {
 	Guarantee             privacy.Guarantee
 	Noise                 privacy.Mechanism
 	Certificate           privacy.Certificate
-	Events                []privacy.Event
+	Events                []account.Event
 	// Train trains on the data, or on the neighbour, and releases through the session. It
 	// is called from several goroutines at once.
 	Train func(ctx context.Context, neighbour bool, s privacy.Session) ([]float64, error)

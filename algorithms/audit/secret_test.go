@@ -8,6 +8,7 @@ import (
 	"dyad/algorithms/audit"
 	"dyad/engine"
 	"dyad/privacy"
+	"dyad/privacy/account"
 )
 
 // lessNoise has a fraction of the noise that its claim needs, properly planned, and
@@ -25,9 +26,9 @@ func (l lessNoise) Plan(s algorithms.Spec) (*algorithms.Plan, error) {
 	m := p.Noise.(privacy.Gaussian)
 	m.Sigma *= l.fraction
 	p.Noise = m
-	p.Events = []privacy.Event{p.Noise.Event(p.Certificate)}
+	p.Events = []account.Event{p.Noise.Event(p.Certificate)}
 	if batch, _ := p.Certificate.Batch(); batch > 0 {
-		p.Events[0] = privacy.Repeat(p.Events[0], p.Schedule.Steps)
+		p.Events[0] = account.Repeat(p.Events[0], p.Schedule.Steps)
 	}
 	return p, nil
 }

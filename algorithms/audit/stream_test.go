@@ -13,6 +13,7 @@ import (
 	"dyad/engine"
 	"dyad/engine/cpu"
 	"dyad/privacy"
+	"dyad/privacy/account"
 )
 
 // streamPlan is a certified plan for n records of 2 features.
@@ -132,7 +133,7 @@ func TestUnderNoisedStreamIsCaught(t *testing.T) {
 		}
 		bug := *p
 		bug.Noise.Sigma, bug.Noise.Grid = p.Noise.Sigma/4, p.Noise.Grid/4
-		bug.Events = []privacy.Event{bug.Noise.Event(bug.Certificate)}
+		bug.Events = []account.Event{bug.Noise.Event(bug.Certificate)}
 		broken := sound
 		broken.Stream = &bug
 		caught, refuted := 0, 0

@@ -9,6 +9,7 @@ import (
 	"dyad/algorithms"
 	"dyad/engine"
 	"dyad/privacy"
+	"dyad/privacy/account"
 )
 
 var errMoreReleases = errors.New("audit: the algorithm releases more on one data set than on its neighbour")
@@ -38,7 +39,7 @@ type claim struct {
 	guarantee       privacy.Guarantee
 	noise           privacy.Mechanism
 	certificate     privacy.Certificate
-	events          []privacy.Event
+	events          []account.Event
 }
 
 func (t Target) claim() claim {
@@ -151,7 +152,7 @@ func (t Target) coupled() (float64, error) {
 	if t.Stream != nil || t.Program != nil || t.Plan.Certificate.HiddenSteps() == 0 {
 		return 0, nil
 	}
-	e, ok := t.Plan.Noise.Event(t.Plan.Certificate).(privacy.ConvergentEvent)
+	e, ok := t.Plan.Noise.Event(t.Plan.Certificate).(account.ConvergentEvent)
 	if !ok {
 		return 0, fmt.Errorf("audit: %s has hidden steps without their event", t.Plan.Algorithm)
 	}

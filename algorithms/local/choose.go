@@ -7,6 +7,7 @@ import (
 
 	"dyad/engine"
 	"dyad/privacy"
+	"dyad/privacy/local"
 )
 
 // Choice is a weight lambda that was chosen by cross-validation among users.
@@ -69,7 +70,7 @@ func ChooseL2(ctx context.Context, p Protocol, l2 []float64, folds int, records 
 		}
 		c.Accuracies[i] = float64(right) / float64(n)
 		if p.Method.private() { // E[answer] = (1-t) + (2t-1) accuracy
-			t := privacy.RandomizedResponse{Epsilon: p.Epsilon}.Truth()
+			t := local.RandomizedResponse{Epsilon: p.Epsilon}.Truth()
 			c.Accuracies[i] = (c.Accuracies[i] - (1 - t)) / (2*t - 1)
 		}
 		if c.Accuracies[i] > best {
@@ -99,7 +100,7 @@ func (p *Plan) correct(src *privacy.Source) func(bool) (int, error) {
 	if !p.Method.private() {
 		return func(right bool) (int, error) { return bit(right), nil }
 	}
-	r := privacy.RandomizedResponse{Epsilon: privacy.BelowDecimal(p.Epsilon)}
+	r := local.RandomizedResponse{Epsilon: privacy.BelowDecimal(p.Epsilon)}
 	return func(right bool) (int, error) { return r.Answer(bit(right), src) }
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"dyad/engine"
 	"dyad/privacy"
+	"dyad/privacy/local"
 )
 
 // Message is what a user sends on one visit.
@@ -14,7 +15,7 @@ type Message struct {
 	// randomised response for PrestigeParticipation.
 	Takes bool
 	// Direction is the private sample, if Takes.
-	Direction privacy.DirectionMessage
+	Direction local.DirectionMessage
 	// Gradient is the exact gradient, for methods without privacy only.
 	Gradient []float64
 }

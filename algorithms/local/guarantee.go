@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"dyad/privacy"
+	"dyad/privacy/local"
 )
 
 // guarantee is what a protocol may claim (privacy.md 5.4, 5.5; docs/theory.md#local-messages).
@@ -37,7 +38,7 @@ func (p *Plan) guarantee() privacy.Guarantee {
 	switch p.Method {
 	case Prestige, DJW:
 		g.Epsilon = all
-		g.Derivation = fmt.Sprintf("private sampling on the sphere, %g-LDP for any vector sent (privacy.PrivateDirection), %d times", p.Epsilon, p.Epochs)
+		g.Derivation = fmt.Sprintf("private sampling on the sphere, %g-LDP for any vector sent (privacy/local.Direction), %d times", p.Epsilon, p.Epochs)
 	case PrestigeParticipation:
 		g.Epsilon = all
 		sampling, up := p.channel.Mechanism().Epsilon, privacy.FormatUp
@@ -82,7 +83,7 @@ func (p *Plan) Shuffled(delta float64) (privacy.Guarantee, error) {
 		return privacy.Guarantee{}, fmt.Errorf("%w: shuffle amplification is stated for one message of every user an epoch (methods prestige and djw, batch 1)", ErrProtocol)
 	}
 	share := delta / float64(p.Epochs)
-	epsilon, err := privacy.ShuffleEpsilon(p.Epsilon, p.Users, share*(1-0x1p-50))
+	epsilon, err := local.ShuffleEpsilon(p.Epsilon, p.Users, share*(1-0x1p-50))
 	if err != nil {
 		return privacy.Guarantee{}, fmt.Errorf("%w: %w", ErrProtocol, err)
 	}

@@ -10,6 +10,7 @@ import (
 	"dyad/algorithms/local"
 	"dyad/engine"
 	"dyad/privacy"
+	randomiser "dyad/privacy/local"
 )
 
 // hostileStates are states that no server of a plan publishes, chosen so that w.x
@@ -114,7 +115,7 @@ func TestHostileProtocolEnds(t *testing.T) {
 // not a number, and its gradient cannot be sent, while that of the other can.
 func TestHostileStateSeparatesRecords(t *testing.T) {
 	q := plan(t, protocol(local.DJW))
-	c, err := privacy.PrivateDirection{Dim: 3, Bound: 1, Epsilon: 1}.Channel()
+	c, err := randomiser.Direction{Dim: 3, Bound: 1, Epsilon: 1}.Channel()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 	"dyad/algorithms/local"
 	"dyad/engine"
 	"dyad/privacy"
+	randomiser "dyad/privacy/local"
 	"dyad/privacy/privtest"
 )
 
@@ -192,7 +193,7 @@ func TestParticipationLeakIsCaught(t *testing.T) {
 		t.Errorf("the audit refutes randomised participation: epsilon %v > 0.2", e)
 	}
 	// Its frequencies are those of a response of epsilon ln((1 + e^0.2)/2).
-	truth := privacy.RandomizedResponse{Epsilon: math.Log((1 + math.Exp(p.Epsilon)) / 2)}.Truth()
+	truth := randomiser.RandomizedResponse{Epsilon: math.Log((1 + math.Exp(p.Epsilon)) / 2)}.Truth()
 	if err := privtest.CheckBinomial(participation(t, q, 1, 1, n), n, truth, alpha); err != nil {
 		t.Error(err)
 	}
@@ -322,7 +323,7 @@ func TestServerRefusesMessages(t *testing.T) {
 		"empty batch":      {},
 		"no sample":        {{}},
 		"exact gradient":   {{Takes: true, Gradient: []float64{1, 1, 1}}},
-		"choice 2 of 2":    {{Takes: true, Direction: privacy.DirectionMessage{Choice: 2}}},
+		"choice 2 of 2":    {{Takes: true, Direction: randomiser.DirectionMessage{Choice: 2}}},
 		"two in batch one": {{Takes: true}, {Takes: true}},
 	} {
 		if err := q.Apply(st, batch); err == nil {
@@ -351,7 +352,7 @@ func TestServerRefusesMessages(t *testing.T) {
 
 // addDecoded decodes a message without the plan.
 func addDecoded(q *local.Plan, g []float64, m local.Message) error {
-	c, err := privacy.PrivateDirection{Dim: q.Dim, Bound: q.Lipschitz, Epsilon: q.Epsilon}.Channel()
+	c, err := randomiser.Direction{Dim: q.Dim, Bound: q.Lipschitz, Epsilon: q.Epsilon}.Channel()
 	if err != nil {
 		return err
 	}

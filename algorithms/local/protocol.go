@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"dyad/privacy"
+	"dyad/privacy/local"
 )
 
 // ErrProtocol is wrapped by Protocol.Plan when a protocol cannot be carried out.
@@ -101,10 +102,10 @@ type Protocol struct {
 	// ResponseShare is the part of Epsilon that a randomised response gets, in
 	// (0, 1), for PrestigeParticipation and PrestigePrinted. 0 means 1/5 for the latter,
 	// the paper's 1:4; for the former that the sample gets Epsilon and the response what
-	// this leaves (privacy.PrivateDirection.Participation).
+	// this leaves (local.Direction.Participation).
 	ResponseShare float64
 	// Pairs are the candidate directions of private sampling
-	// (privacy.PrivateDirection); 0 means 1.
+	// (local.Direction); 0 means 1.
 	Pairs int
 
 	// A record is in the curriculum of epoch T if y (w.x + b) is at least the
@@ -132,8 +133,8 @@ type Plan struct {
 	// Guarantee is for one user, all epochs together.
 	Guarantee privacy.Guarantee
 
-	channel  *privacy.DirectionChannel // nil without private sampling
-	response privacy.RandomizedResponse
+	channel  *local.DirectionChannel // nil without private sampling
+	response local.RandomizedResponse
 }
 
 // Plan validates p and computes its constants and guarantee. It wraps ErrProtocol.
@@ -151,7 +152,7 @@ func (p Protocol) Plan() (*Plan, error) {
 		return nil, fmt.Errorf("%w: %s: the slope of loss %s is not bounded for margins up to %g; choose a smaller radius or another loss", ErrProtocol, p.Method, p.Loss.Name(), margin)
 	}
 	q.EstimateNorm = q.Lipschitz
-	m := privacy.PrivateDirection{Dim: p.Dim, Bound: q.Lipschitz, Epsilon: p.Epsilon, Pairs: p.Pairs}
+	m := local.Direction{Dim: p.Dim, Bound: q.Lipschitz, Epsilon: p.Epsilon, Pairs: p.Pairs}
 	var err error
 	switch p.Method {
 	case PrestigeParticipation:
@@ -230,8 +231,8 @@ func (p *Protocol) fill() error {
 		return fmt.Errorf("%d users, %d epochs and batches of %d, all must be at least 1", p.Users, p.Epochs, p.Batch)
 	case p.Users > maxUsers || p.Epochs > MaxEpochs:
 		return fmt.Errorf("%d users and %d epochs, must be at most %d and %d", p.Users, p.Epochs, maxUsers, MaxEpochs)
-	case p.Method.private() && !(p.Epsilon >= privacy.MinLocalEpsilon && p.Epsilon <= privacy.MaxLocalEpsilon):
-		return fmt.Errorf("epsilon is %v, must be between %.3g and %d", p.Epsilon, privacy.MinLocalEpsilon, privacy.MaxLocalEpsilon)
+	case p.Method.private() && !(p.Epsilon >= local.MinEpsilon && p.Epsilon <= local.MaxEpsilon):
+		return fmt.Errorf("epsilon is %v, must be between %.3g and %d", p.Epsilon, local.MinEpsilon, local.MaxEpsilon)
 	}
 	return nil
 }

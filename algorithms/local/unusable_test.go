@@ -8,6 +8,7 @@ import (
 	"dyad/algorithms/local"
 	"dyad/engine"
 	"dyad/privacy"
+	randomiser "dyad/privacy/local"
 )
 
 // unusable are records that contribute nothing.
@@ -40,7 +41,7 @@ func TestUnusableRecordsSendTheMessageOfZero(t *testing.T) {
 					}
 					all = append(all, msg)
 				}
-				return append(all, local.Message{Direction: privacy.DirectionMessage{Choice: uint16(src.Uint64())}})
+				return append(all, local.Message{Direction: randomiser.DirectionMessage{Choice: uint16(src.Uint64())}})
 			}
 			same := func(a, b []local.Message) bool {
 				for i := range a {

@@ -10,6 +10,7 @@ import (
 	"dyad/algorithms/pairs"
 	"dyad/engine/pairgraph"
 	"dyad/privacy"
+	"dyad/privacy/account"
 )
 
 const victims = 3
@@ -142,7 +143,7 @@ func TestSeededDefectsOfPairsAreCaught(t *testing.T) {
 	half := planOf(t, gauss(star(pairs.Individual, 3)))
 	noise := half.Noise.(privacy.Gaussian)
 	noise.Sigma /= 2
-	half.Noise, half.Events = noise, []privacy.Event{noise.Event(half.Certificate)}
+	half.Noise, half.Events = noise, []account.Event{noise.Event(half.Certificate)}
 	if r := attack(t, half, 0, 8_000); r.Holds() || !testing.Short() && !r.Refuted() {
 		t.Errorf("half the noise: %+v for epsilon %v", r.Bounds, r.Epsilon)
 	}

@@ -6,6 +6,8 @@ import (
 
 	"dyad/engine/pairgraph"
 	"dyad/privacy"
+	"dyad/privacy/account"
+	"dyad/privacy/local"
 )
 
 // Algorithm names the plan in ledgers and models.
@@ -19,7 +21,7 @@ func (p *Plan) Algorithm() string {
 // local plans methods Input and Labels.
 //
 // Theorem (privacy.md 6.7). Input: an individual in at most Kappa pairs sends its
-// features once, e_x-locally private by the L1 diameter 2 R (privacy.PrivateVector), and
+// features once, e_x-locally private by the L1 diameter 2 R (local.Vector), and
 // either its class once by a randomised response of e_y, or, if only pairs have labels,
 // the labels of its pairs, each flipped with e_y/Kappa. All of these messages together
 // are (e_x + e_y)-DP in the individual's record, by composition, and everything else is
@@ -39,7 +41,7 @@ func (p *Plan) local() error {
 	if s.ByClass && s.Method == Input {
 		flips = 1
 	}
-	labels := privacy.PureEvent{Epsilon: flip.Epsilon, Count: flips}
+	labels := account.PureEvent{Epsilon: flip.Epsilon, Count: flips}
 	g := privacy.Guarantee{
 		Assumptions: []string{
 			fmt.Sprintf("public: %d individuals, %d pairs and who is paired with whom, d = %d, kappa = %d, loss %s with its parameters, and all options", s.Individuals, s.Pairs, s.Dim, s.Kappa, s.Loss.Name()),
@@ -50,13 +52,13 @@ func (p *Plan) local() error {
 	}
 	each := fmt.Sprintf("each of %d labels is flipped with probability 1/(1 + e^%.6g)", flips, flip.Epsilon)
 	if s.Method == Input {
-		p.Events = []privacy.Event{vector.Event(), labels}
+		p.Events = []account.Event{vector.Event(), labels}
 		g.Kind, g.Unit = privacy.LocalDP, "one individual"
 		g.Relation = fmt.Sprintf("same ids and pairs, at most %d of an individual, one individual's record replaced: features and the labels of its pairs", s.Kappa)
 		g.Released = "all features with Laplace noise and all labels after a coin flip, and with them every model trained on them"
 		g.Derivation = fmt.Sprintf("%.6g for the features (Laplace noise of scale 2 R/epsilon_x = %.6g on each of %d coordinates, L1 norm bound R = %.6g) and %.6g for the labels, %s (privacy.md 6.7)", vector.Epsilon, vector.Laplace().Scale, s.Dim, s.Bound, float64(flips)*flip.Epsilon, each)
 	} else {
-		p.Events = []privacy.Event{labels}
+		p.Events = []account.Event{labels}
 		g.Kind, g.Unit = privacy.LabelLDP, "one pair"
 		g.Relation = "same features, ids and pairs, one pair's label replaced"
 		if s.Kappa > 1 {
@@ -75,9 +77,9 @@ func (p *Plan) local() error {
 
 // vector is the mechanism for the features of an individual. Its epsilon is rounded
 // down: the difference and the product have relative errors of 2^-53.
-func (p *Plan) vector() privacy.PrivateVector {
+func (p *Plan) vector() local.Vector {
 	s := p.Spec
-	return privacy.PrivateVector{Dim: s.Dim, Bound: s.Bound, Epsilon: (s.Budget.Epsilon - p.labelEpsilon()) * (1 - 0x1p-51)}
+	return local.Vector{Dim: s.Dim, Bound: s.Bound, Epsilon: (s.Budget.Epsilon - p.labelEpsilon()) * (1 - 0x1p-51)}
 }
 
 // labelEpsilon is spent on labels.
@@ -95,12 +97,12 @@ func (p *Plan) labelEpsilon() float64 {
 
 // flip is the mechanism for one label. Its epsilon is rounded down, so that Kappa of
 // them stay within the budget.
-func (p *Plan) flip() privacy.RandomizedResponse {
+func (p *Plan) flip() local.RandomizedResponse {
 	e := p.labelEpsilon()
 	if p.Spec.Kappa > 1 && !(p.Spec.ByClass && p.Spec.Method == Input) {
 		e = e / float64(p.Spec.Kappa) * (1 - 0x1p-51)
 	}
-	return privacy.RandomizedResponse{Epsilon: e}
+	return local.RandomizedResponse{Epsilon: e}
 }
 
 // Perturb draws every message of methods Input and Labels once and returns what the server

@@ -12,6 +12,8 @@ import (
 	"dyad/algorithms/pairs"
 	"dyad/engine/pairgraph"
 	"dyad/privacy"
+	"dyad/privacy/account"
+	"dyad/privacy/ledger"
 )
 
 func input() pairs.Spec {
@@ -55,7 +57,7 @@ func TestLocalPlansSpendTheBudget(t *testing.T) {
 		p := planOf(t, c.s)
 		spent, flips := 0.0, 0
 		for i, e := range p.Events {
-			pure := e.(privacy.PureEvent)
+			pure := e.(account.PureEvent)
 			spent += float64(pure.Count) * pure.Epsilon
 			if i == 0 && c.features > 0 && math.Abs(pure.Epsilon-c.features) > 1e-9 {
 				t.Errorf("%s: features cost %v, want %v", name, pure.Epsilon, c.features)
@@ -96,17 +98,17 @@ func TestLocalRuns(t *testing.T) {
 		}
 		labels := classesOf(g, classes)
 		data := newData(t, s, x, g, labels)
-		ledger, err := privacy.OpenLedger(filepath.Join(t.TempDir(), "ledger"))
+		book, err := ledger.Open(filepath.Join(t.TempDir(), "ledger"))
 		if err != nil {
 			t.Fatal(err)
 		}
 		p := planOf(t, s)
-		o := pairs.Options{Options: algorithms.Options{Ledger: ledger, DataID: "d", Source: privacy.NewSeededSource(1)}}
+		o := pairs.Options{Options: algorithms.Options{Ledger: book, DataID: "d", Source: privacy.NewSeededSource(1)}}
 		r, err := pairs.RunByClass(context.Background(), data, classes, p, o)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if entries, err := ledger.Entries(); err != nil || len(entries) != 2 || entries[0].Charge == nil || entries[0].Charge.Algorithm != "pairs-"+method.String() {
+		if entries, err := book.Entries(); err != nil || len(entries) != 2 || entries[0].Charge == nil || entries[0].Charge.Algorithm != "pairs-"+method.String() {
 			t.Fatalf("ledger: %v %v", entries, err)
 		}
 		if method == pairs.Input {

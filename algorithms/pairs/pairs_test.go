@@ -14,6 +14,7 @@ import (
 	"dyad/algorithms/pairs"
 	"dyad/engine/pairgraph"
 	"dyad/privacy"
+	"dyad/privacy/ledger"
 )
 
 // recorder is a session without noise. The first run keeps what is released; in a
@@ -256,14 +257,14 @@ func TestPlansRefuse(t *testing.T) {
 	s := certified()
 	x, g, labels := dataFor(t, s, 1)
 	s.Kappa = 4
-	ledger, err := privacy.OpenLedger(filepath.Join(t.TempDir(), "ledger"))
+	book, err := ledger.Open(filepath.Join(t.TempDir(), "ledger"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := pairs.Run(context.Background(), newData(t, s, x, g, labels), planOf(t, s), pairs.Options{Options: algorithms.Options{Ledger: ledger, DataID: "d"}}); !errors.Is(err, pairs.ErrPlan) {
+	if _, err := pairs.Run(context.Background(), newData(t, s, x, g, labels), planOf(t, s), pairs.Options{Options: algorithms.Options{Ledger: book, DataID: "d"}}); !errors.Is(err, pairs.ErrPlan) {
 		t.Errorf("a degree of 5 with kappa 4: %v", err)
 	}
-	if entries, _ := ledger.Entries(); len(entries) != 0 {
+	if entries, _ := book.Entries(); len(entries) != 0 {
 		t.Errorf("a refused run was charged: %v", entries)
 	}
 	if _, err := pairs.Run(context.Background(), newData(t, s, x, g, labels), planOf(t, s), pairs.Options{Options: algorithms.Options{DataID: "d"}}); err == nil {
@@ -278,17 +279,17 @@ func TestRunLearns(t *testing.T) {
 		Kappa: 8, Batch: 100, Epochs: 6, Budget: privacy.Budget{Epsilon: 20, Delta: 1e-5},
 	}
 	objective := func(s pairs.Spec) float64 {
-		ledger, err := privacy.OpenLedger(filepath.Join(t.TempDir(), "ledger"))
+		book, err := ledger.Open(filepath.Join(t.TempDir(), "ledger"))
 		if err != nil {
 			t.Fatal(err)
 		}
 		x, g, labels := dataFor(t, s, 3)
 		data := newData(t, s, x, g, labels)
-		r, err := pairs.Run(context.Background(), data, planOf(t, s), pairs.Options{Options: algorithms.Options{Ledger: ledger, DataID: "d", Source: privacy.NewSeededSource(1)}, Workers: 2})
+		r, err := pairs.Run(context.Background(), data, planOf(t, s), pairs.Options{Options: algorithms.Options{Ledger: book, DataID: "d", Source: privacy.NewSeededSource(1)}, Workers: 2})
 		if err != nil {
 			t.Fatal(err)
 		}
-		entries, err := ledger.Entries()
+		entries, err := book.Entries()
 		if err != nil || len(entries) != 2 || entries[0].Run != r.Run {
 			t.Fatalf("ledger: %v %v", entries, err)
 		}

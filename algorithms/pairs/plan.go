@@ -8,6 +8,7 @@ import (
 	"dyad/algorithms"
 	"dyad/engine/pairgraph"
 	"dyad/privacy"
+	"dyad/privacy/account"
 )
 
 // Plan is what a training will do, computed from public numbers.
@@ -16,7 +17,7 @@ type Plan struct {
 	Batches     int // of an epoch
 	Certificate privacy.Certificate
 	Noise       privacy.Mechanism // of one release of a batch, in units of the clip; nil if gradients get none
-	Events      []privacy.Event
+	Events      []account.Event
 	Guarantee   privacy.Guarantee
 }
 
@@ -37,7 +38,7 @@ func (s Spec) Plan() (*Plan, error) {
 	p := &Plan{Spec: s}
 	p.Batches, _ = s.batches()
 	if s.Mode == algorithms.NonPrivate {
-		p.Events = []privacy.Event{privacy.NonPrivateEvent{}}
+		p.Events = []account.Event{account.NonPrivateEvent{}}
 		p.Guarantee = privacy.Guarantee{Kind: privacy.None, Unit: "nobody", Released: "exact gradients of all batches", Warnings: []string{"non-private baseline: the model may reveal its pairs"}}
 		return p, nil
 	}
@@ -113,11 +114,11 @@ func (p *Plan) KnownBatches() float64 {
 	if p.Spec.Sampling != Poisson || p.Noise == nil {
 		return 0
 	}
-	var a privacy.Total
+	var a account.Total
 	if err := a.Compose(p.Events[0]); err != nil {
 		return math.Inf(1)
 	}
-	return privacy.GDPEpsilon(a.Mu(), p.Spec.Budget.Delta)
+	return account.GDPEpsilon(a.Mu(), p.Spec.Budget.Delta)
 }
 
 // gaussian avoids a typed nil beside an error.
@@ -152,12 +153,12 @@ func (s Spec) roundoff(term float64) float64 {
 
 func (p *Plan) account() error {
 	s := p.Spec
-	p.Events = []privacy.Event{p.Noise.Event(p.Certificate)}
+	p.Events = []account.Event{p.Noise.Event(p.Certificate)}
 	if s.Sampling == Poisson {
-		p.Events[0] = privacy.Repeat(p.Events[0], p.Batches*s.Epochs)
+		p.Events[0] = account.Repeat(p.Events[0], p.Batches*s.Epochs)
 	}
-	var account privacy.Total
-	if err := account.Compose(p.Events[0]); err != nil {
+	var total account.Total
+	if err := total.Compose(p.Events[0]); err != nil {
 		return err
 	}
 	secret := ""
@@ -165,7 +166,7 @@ func (p *Plan) account() error {
 		secret = " and secret coins; which pairs were in which batch, and how many, stays secret"
 	}
 	g := privacy.Guarantee{
-		Kind: privacy.PureDP, Epsilon: account.Epsilon(s.Budget.Delta), Delta: s.Budget.Delta,
+		Kind: privacy.PureDP, Epsilon: total.Epsilon(s.Budget.Delta), Delta: s.Budget.Delta,
 		Released:   fmt.Sprintf("the matrix after each of %d batches in %d epochs, with %s noise", p.Batches*s.Epochs, s.Epochs, p.Noise.Name()),
 		Derivation: p.Certificate.Derivation(),
 		Assumptions: []string{
@@ -178,8 +179,8 @@ func (p *Plan) account() error {
 	g.Assumptions = append(g.Assumptions, s.selection()...)
 	if s.Budget.Delta > 0 {
 		g.Kind = privacy.ApproxDP
-		if !account.Sampled() { // else mu is worse than epsilon and delta
-			g.Mu = account.Mu()
+		if !total.Sampled() { // else mu is worse than epsilon and delta
+			g.Mu = total.Mu()
 		}
 	}
 	if s.Sampling == Poisson {

@@ -12,6 +12,7 @@ import (
 	"dyad/algorithms/pairs"
 	"dyad/engine/pairgraph"
 	"dyad/privacy"
+	"dyad/privacy/account"
 )
 
 func poissonSpec() pairs.Spec {
@@ -100,18 +101,18 @@ func TestPoissonPlan(t *testing.T) {
 	s := poissonSpec()
 	s.Pairs, s.Individuals, s.Batch = 8000, 4000, 200
 	p := planOf(t, s)
-	event, ok := p.Events[0].(privacy.PoissonEvent)
-	if !ok || event.Group != s.Kappa || event.Rate != 0.025 || event.Count != 3*40 || event.Relation != privacy.ReplaceOne {
+	event, ok := p.Events[0].(account.PoissonEvent)
+	if !ok || event.Group != s.Kappa || event.Rate != 0.025 || event.Count != 3*40 || event.Relation != account.ReplaceOne {
 		t.Fatalf("the plan charges %v", p.Events)
 	}
-	var a privacy.PLD
+	var a account.PLD
 	if err := a.Compose(event); err != nil {
 		t.Fatal(err)
 	}
 	if got := a.Epsilon(1e-5); got != p.Guarantee.Epsilon || got > 1 || got < 0.99 {
 		t.Errorf("epsilon %v, PLD says %v", p.Guarantee.Epsilon, got)
 	}
-	full := privacy.GDPEpsilon(2*5./200*math.Sqrt(120)/event.Scale, 1e-5)
+	full := account.GDPEpsilon(2*5./200*math.Sqrt(120)/event.Scale, 1e-5)
 	if known := p.KnownBatches(); math.Abs(known-full) > 1e-6*full || !(known > 2*p.Guarantee.Epsilon) {
 		t.Errorf("full batches have epsilon %v, want %v, far above %v", known, full, p.Guarantee.Epsilon)
 	}
@@ -122,7 +123,7 @@ func TestPoissonPlan(t *testing.T) {
 		"pure":        func(s *pairs.Spec) { s.Budget.Delta = 0 },
 		"paper":       func(s *pairs.Spec) { s.Mode, s.Budget.Delta = algorithms.Paper, 0 },
 		"input":       func(s *pairs.Spec) { s.Method, s.Budget.Delta = pairs.Input, 0 },
-		"large kappa": func(s *pairs.Spec) { s.Kappa = privacy.MaxGroup + 1 },
+		"large kappa": func(s *pairs.Spec) { s.Kappa = account.MaxGroup + 1 },
 		"unknown":     func(s *pairs.Spec) { s.Sampling = 7 },
 	} {
 		bad := s

@@ -9,6 +9,7 @@ import (
 	"dyad/algorithms"
 	"dyad/engine/pairgraph"
 	"dyad/privacy"
+	"dyad/privacy/account"
 )
 
 // ErrPlan is wrapped by Spec.Plan when a specification cannot be carried out.
@@ -196,8 +197,8 @@ func (s *Spec) fill() error {
 		return errors.New("batches by Poisson sampling are for method gradients in certified mode")
 	case s.Sampling == Poisson && s.Mode == algorithms.Certified && !(s.Budget.Delta > 0):
 		return errors.New("batches by Poisson sampling are accounted for Gaussian noise: choose delta > 0, or fixed batches")
-	case s.Sampling == Poisson && s.Kappa > privacy.MaxGroup:
-		return fmt.Errorf("kappa is %d, and Poisson batches are accounted for at most %d; cap the pairs, or choose fixed batches", s.Kappa, privacy.MaxGroup)
+	case s.Sampling == Poisson && s.Kappa > account.MaxGroup:
+		return fmt.Errorf("kappa is %d, and Poisson batches are accounted for at most %d; cap the pairs, or choose fixed batches", s.Kappa, account.MaxGroup)
 	case s.Method != Gradients && s.Mode != algorithms.Certified:
 		return fmt.Errorf("method %s is for certified mode", s.Method)
 	case s.Method != Gradients && s.Budget.Delta > 0:

@@ -13,6 +13,7 @@ import (
 	"dyad/algorithms"
 	"dyad/engine/pairgraph"
 	"dyad/privacy"
+	"dyad/privacy/account"
 )
 
 // Train runs a plan over data: W starts at a random point of the ball of radius
@@ -265,7 +266,7 @@ func (p *Plan) train(ctx context.Context, data *pairgraph.Data, classes []bool, 
 	}
 	defer func() { _ = sums.Close() }()
 	// What is left is post-processing of perturbed data.
-	exact, err := privacy.NewPublicSession(o.Source, []privacy.Event{privacy.PublicEvent{}})
+	exact, err := privacy.NewPublicSession(o.Source, []account.Event{account.PublicEvent{}})
 	if err != nil {
 		return nil, err
 	}

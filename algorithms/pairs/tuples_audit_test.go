@@ -10,6 +10,7 @@ import (
 	"dyad/algorithms/pairs"
 	"dyad/engine/pairgraph"
 	"dyad/privacy"
+	"dyad/privacy/account"
 )
 
 // small is a training on few tuples with a clip that every gradient exceeds.
@@ -143,7 +144,7 @@ func TestSeededDefectsOfTuplesAreCaught(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		bad.Noise, bad.Events = noise, []privacy.Event{noise.Event(c)}
+		bad.Noise, bad.Events = noise, []account.Event{noise.Event(c)}
 		caught(name, broken(t, &bad, all.a, all.b, own), 6_000)
 	}
 	// Noise of epsilon 6 that is claimed as 3.

@@ -6,6 +6,7 @@ import (
 	"dyad/algorithms"
 	"dyad/engine/pairgraph"
 	"dyad/privacy"
+	"dyad/privacy/account"
 )
 
 // TuplePlan is what a training from classes will do, computed from public numbers.
@@ -15,7 +16,7 @@ type TuplePlan struct {
 	Batches     int // of an epoch
 	Certificate privacy.Certificate
 	Noise       privacy.Mechanism // of one release of a batch, in units of the clip; nil if gradients get none
-	Events      []privacy.Event
+	Events      []account.Event
 	Guarantee   privacy.Guarantee
 }
 
@@ -33,7 +34,7 @@ func (s TupleSpec) Plan() (*TuplePlan, error) {
 	p := &TuplePlan{Spec: s}
 	p.Terms, p.Batches, _ = s.epoch()
 	if s.Mode == algorithms.NonPrivate {
-		p.Events = []privacy.Event{privacy.NonPrivateEvent{}}
+		p.Events = []account.Event{account.NonPrivateEvent{}}
 		p.Guarantee = privacy.Guarantee{Kind: privacy.None, Unit: "nobody", Released: "exact gradients of all batches", Warnings: []string{"non-private baseline: the model may reveal its records"}}
 		return p, nil
 	}
@@ -89,9 +90,9 @@ func (p *TuplePlan) roundoff() float64 {
 
 func (p *TuplePlan) account() error {
 	s := p.Spec
-	p.Events = []privacy.Event{p.Noise.Event(p.Certificate)}
-	var account privacy.GDP
-	if err := account.Compose(p.Events[0]); err != nil {
+	p.Events = []account.Event{p.Noise.Event(p.Certificate)}
+	var total account.GDP
+	if err := total.Compose(p.Events[0]); err != nil {
 		return err
 	}
 	draw := fmt.Sprintf("tuples of %d drawn by ids and a public seed", s.Tuple)
@@ -99,7 +100,7 @@ func (p *TuplePlan) account() error {
 		draw = "all pairs are used"
 	}
 	p.Guarantee = privacy.Guarantee{
-		Kind: privacy.PureDP, Epsilon: account.Epsilon(s.Budget.Delta), Delta: s.Budget.Delta,
+		Kind: privacy.PureDP, Epsilon: total.Epsilon(s.Budget.Delta), Delta: s.Budget.Delta,
 		Unit:       "one record", // runs of other algorithms on the same records add up
 		Relation:   "same n and ids, one record replaced, features and label",
 		Released:   fmt.Sprintf("the matrix after each of %d batches in %d epochs, with %s noise", p.Batches*s.Epochs, s.Epochs, p.Noise.Name()),
@@ -115,7 +116,7 @@ func (p *TuplePlan) account() error {
 	g.Assumptions = append(g.Assumptions, selection(s.SelectedByLabel)...)
 	g.Warnings = append(g.Warnings, says(s.BoundsFromData, algorithms.BoundsFromData)...)
 	if s.Budget.Delta > 0 {
-		g.Kind, g.Mu = privacy.ApproxDP, account.Mu()
+		g.Kind, g.Mu = privacy.ApproxDP, total.Mu()
 		if w := privacy.DeltaWarning(s.Budget.Delta, s.Individuals); w != "" {
 			g.Warnings = append(g.Warnings, w)
 		}

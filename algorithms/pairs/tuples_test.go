@@ -15,6 +15,7 @@ import (
 	"dyad/algorithms/pairs"
 	"dyad/engine/pairgraph"
 	"dyad/privacy"
+	"dyad/privacy/ledger"
 )
 
 func tupleSpec() pairs.TupleSpec {
@@ -262,25 +263,25 @@ func TestTupleRuns(t *testing.T) {
 		s.Budget.Epsilon = 20
 		p, who := tuplePlan(t, s), randomPeople(s, 3)
 		data := who.data(t, s)
-		ledger, err := privacy.OpenLedger(filepath.Join(t.TempDir(), "ledger"))
+		book, err := ledger.Open(filepath.Join(t.TempDir(), "ledger"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := pairs.RunTuples(context.Background(), data, who.classes[1:], p, pairs.Options{Options: algorithms.Options{Ledger: ledger, DataID: "d"}}); !errors.Is(err, pairs.ErrPlan) {
+		if _, err := pairs.RunTuples(context.Background(), data, who.classes[1:], p, pairs.Options{Options: algorithms.Options{Ledger: book, DataID: "d"}}); !errors.Is(err, pairs.ErrPlan) {
 			t.Errorf("%s: a class was missing: %v", name, err)
 		}
-		if _, err := pairs.RunTuples(context.Background(), data, who.classes, p, pairs.Options{Options: algorithms.Options{Ledger: ledger, DataID: "d"}, Engine: pairgraph.CPU{}}); !errors.Is(err, pairs.ErrPlan) {
+		if _, err := pairs.RunTuples(context.Background(), data, who.classes, p, pairs.Options{Options: algorithms.Options{Ledger: book, DataID: "d"}, Engine: pairgraph.CPU{}}); !errors.Is(err, pairs.ErrPlan) {
 			t.Errorf("another engine was accepted for tuples: %v", err)
 		}
 		if _, err := pairs.RunTuples(context.Background(), data, who.classes, p, pairs.Options{Options: algorithms.Options{DataID: "d"}}); err == nil {
 			t.Errorf("%s: a private run without a ledger", name)
 		}
-		if entries, _ := ledger.Entries(); len(entries) != 0 {
+		if entries, _ := book.Entries(); len(entries) != 0 {
 			t.Fatalf("%s: a refused run was charged", name)
 		}
 		var w []float64
 		for _, workers := range []int{1, 3} {
-			r, err := pairs.RunTuples(context.Background(), data, who.classes, p, pairs.Options{Options: algorithms.Options{Ledger: ledger, DataID: "d", Source: privacy.NewSeededSource(4)}, Workers: workers})
+			r, err := pairs.RunTuples(context.Background(), data, who.classes, p, pairs.Options{Options: algorithms.Options{Ledger: book, DataID: "d", Source: privacy.NewSeededSource(4)}, Workers: workers})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -289,7 +290,7 @@ func TestTupleRuns(t *testing.T) {
 			}
 			w = r.W
 		}
-		if entries, _ := ledger.Entries(); len(entries) != 4 { // begun and finished
+		if entries, _ := book.Entries(); len(entries) != 4 { // begun and finished
 			t.Errorf("%s: 2 runs are %d entries", name, len(entries))
 		}
 		objective := func(w []float64) float64 {

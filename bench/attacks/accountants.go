@@ -6,13 +6,13 @@ import (
 	"math"
 	"math/rand/v2"
 
-	"dyad/privacy"
+	"dyad/privacy/account"
 )
 
 // accounted is an event, and pairs of laws that two neighbours can reach with it: each
 // draw is one release, and there are count of them.
 type accounted struct {
-	event privacy.Event
+	event account.Event
 	pairs []outcomes
 	count int
 }
@@ -22,12 +22,12 @@ func events() []struct {
 	name string
 	draw func(rng *rand.Rand) accounted
 } {
-	at := func(law privacy.NoiseLaw, weights []float64, centres ...float64) mixture {
-		return mixture{weights: weights, centres: centres, laplace: law == privacy.LaplaceLaw}
+	at := func(law account.NoiseLaw, weights []float64, centres ...float64) mixture {
+		return mixture{weights: weights, centres: centres, laplace: law == account.LaplaceLaw}
 	}
 	one := []float64{1}
-	law := func(rng *rand.Rand) privacy.NoiseLaw {
-		return pick(rng, privacy.GaussianLaw, privacy.GaussianLaw, privacy.LaplaceLaw)
+	law := func(rng *rand.Rand) account.NoiseLaw {
+		return pick(rng, account.GaussianLaw, account.GaussianLaw, account.LaplaceLaw)
 	}
 	count := func(rng *rand.Rand) int { return pick(rng, 1, 1, 3, 16, 60) }
 	// move is a sensitivity over the scale of the noise, smaller for more releases.
@@ -41,18 +41,18 @@ func events() []struct {
 		{"Gaussian", func(rng *rand.Rand) accounted {
 			n := count(rng)
 			m := move(rng, n)
-			return accounted{privacy.GaussianEvent{Sensitivity: m, Sigma: 1, Count: n}, []outcomes{binned(at("", one, m), at("", one, 0))}, n}
+			return accounted{account.GaussianEvent{Sensitivity: m, Sigma: 1, Count: n}, []outcomes{binned(at("", one, m), at("", one, 0))}, n}
 		}},
 		{"Laplace", func(rng *rand.Rand) accounted {
 			n := count(rng)
 			m := move(rng, n)
-			return accounted{privacy.LaplaceEvent{Sensitivity: m, Scale: 1, Count: n}, []outcomes{binned(at(privacy.LaplaceLaw, one, m), at(privacy.LaplaceLaw, one, 0))}, n}
+			return accounted{account.LaplaceEvent{Sensitivity: m, Scale: 1, Count: n}, []outcomes{binned(at(account.LaplaceLaw, one, m), at(account.LaplaceLaw, one, 0))}, n}
 		}},
 		{"pure epsilon", func(rng *rand.Rand) accounted {
 			n := count(rng)
 			m := move(rng, n)
 			p, q := 1/(1+math.Exp(-m)), 1/(1+math.Exp(m))
-			return accounted{privacy.PureEvent{Epsilon: m, Count: n}, []outcomes{{[]float64{p, q}, []float64{q, p}}}, n}
+			return accounted{account.PureEvent{Epsilon: m, Count: n}, []outcomes{{[]float64{p, q}, []float64{q, p}}}, n}
 		}},
 		{"randomised response", func(rng *rand.Rand) accounted {
 			n := count(rng)
@@ -63,32 +63,32 @@ func events() []struct {
 			}
 			o.p[0] += 1 - u
 			o.q[1] += 1 - u
-			return accounted{privacy.RandomizedResponseEvent{Buckets: k, Uniform: u, Count: n}, []outcomes{o}, n}
+			return accounted{account.RandomizedResponseEvent{Buckets: k, Uniform: u, Count: n}, []outcomes{o}, n}
 		}},
 		{"Poisson batches, add/remove", func(rng *rand.Rand) accounted {
 			n, l := count(rng), law(rng)
 			m, rate := move(rng, 1), pick(rng, 1, rng.Float64(), 0.01)
-			e := privacy.PoissonEvent{Law: l, Sensitivity: m, Scale: 1, Rate: rate, Relation: privacy.AddRemove, Count: n}
+			e := account.PoissonEvent{Law: l, Sensitivity: m, Scale: 1, Rate: rate, Relation: account.AddRemove, Count: n}
 			with, without := at(l, []float64{1 - rate, rate}, 0, m), at(l, one, 0)
 			return accounted{e, []outcomes{binned(with, without), binned(without, with)}, n}
 		}},
 		{"Poisson batches, replace-one", func(rng *rand.Rand) accounted {
 			n, l := count(rng), law(rng)
 			m, rate := move(rng, 1)/2, pick(rng, 1, rng.Float64(), 0.01)
-			e := privacy.PoissonEvent{Law: l, Sensitivity: m, Scale: 1, Rate: rate, Relation: privacy.ReplaceOne, Count: n}
+			e := account.PoissonEvent{Law: l, Sensitivity: m, Scale: 1, Rate: rate, Relation: account.ReplaceOne, Count: n}
 			w := []float64{1 - rate, rate}
 			return accounted{e, []outcomes{binned(at(l, w, 0, m), at(l, w, 0, -m))}, n}
 		}},
 		{"Poisson batches, groups", func(rng *rand.Rand) accounted {
 			n, k := count(rng), 2+rng.IntN(6)
 			m, rate := move(rng, 1)/float64(k), pick(rng, 1, rng.Float64(), 0.02)
-			e := privacy.PoissonEvent{Law: privacy.GaussianLaw, Sensitivity: m, Scale: 1, Rate: rate, Relation: pick(rng, privacy.ReplaceOne, privacy.AddRemove), Group: k, Count: n}
+			e := account.PoissonEvent{Law: account.GaussianLaw, Sensitivity: m, Scale: 1, Rate: rate, Relation: pick(rng, account.ReplaceOne, account.AddRemove), Group: k, Count: n}
 			weights, up, down := make([]float64, k+1), make([]float64, k+1), make([]float64, k+1)
 			for j := range weights {
 				weights[j] = binomial(k, j) * math.Pow(rate, float64(j)) * math.Pow(1-rate, float64(k-j))
 				up[j], down[j] = float64(j)*m, -float64(j)*m
 			}
-			if e.Relation == privacy.ReplaceOne {
+			if e.Relation == account.ReplaceOne {
 				return accounted{e, []outcomes{binned(at("", weights, up...), at("", weights, down...))}, n}
 			}
 			with, without := at("", weights, up...), at("", one, 0)
@@ -99,7 +99,7 @@ func events() []struct {
 			records := 2 + rng.IntN(200)
 			batch := 1 + rng.IntN(records)
 			m := move(rng, 1)
-			e := privacy.WithoutReplacementEvent{Law: l, Sensitivity: m, Scale: 1, Batch: batch, Records: records, Count: n}
+			e := account.WithoutReplacementEvent{Law: l, Sensitivity: m, Scale: 1, Batch: batch, Records: records, Count: n}
 			gamma := float64(batch) / float64(records)
 			w := []float64{1 - gamma, gamma}
 			// All other records give 0; the record gives m and its replacement 0, or m/2
@@ -119,8 +119,8 @@ func binomial(n, k int) float64 {
 }
 
 // ledgers are the accountants.
-func ledgers() map[string]privacy.Accountant {
-	return map[string]privacy.Accountant{"total": &privacy.Total{}, "GDP": &privacy.GDP{}, "PLD": &privacy.PLD{}, "RDP": &privacy.RDP{}, "zCDP": &privacy.ZCDP{}}
+func ledgers() map[string]account.Accountant {
+	return map[string]account.Accountant{"total": &account.Total{}, "GDP": &account.GDP{}, "PLD": &account.PLD{}, "RDP": &account.RDP{}, "zCDP": &account.ZCDP{}}
 }
 
 // accountantJobs compare every accountant with every kind of event.
@@ -132,7 +132,7 @@ func accountantJobs(_ []candidate, round int) []job {
 				return configuration{
 					area: "accountant", algorithm: name, loss: e.name, options: "delta of a worst pair over delta(epsilon), and at epsilon(delta)", cost: 5,
 					plan: func() (attack, error) {
-						return account(e.draw, func() privacy.Accountant { return ledgers()[name] }), nil
+						return accountant(e.draw, func() account.Accountant { return ledgers()[name] }), nil
 					},
 				}
 			}})
@@ -142,7 +142,7 @@ func accountantJobs(_ []candidate, round int) []job {
 }
 
 // account compares an accountant with lower bounds for random settings.
-func account(draw func(rng *rand.Rand) accounted, fresh func() privacy.Accountant) attack {
+func accountant(draw func(rng *rand.Rand) accounted, fresh func() account.Accountant) attack {
 	return func(ctx context.Context, tries int, rng *rand.Rand) (finding, error) {
 		var found finding
 		var refused error
@@ -166,7 +166,7 @@ func account(draw func(rng *rand.Rand) accounted, fresh func() privacy.Accountan
 
 // closest is the largest ratio of a lower bound of delta over what an accountant says.
 // Below smallestDelta lower bounds are too rough.
-func (s accounted) closest(a privacy.Accountant) float64 {
+func (s accounted) closest(a account.Accountant) float64 {
 	const smallestDelta = 1e-8
 	worst := 0.0
 	for _, pair := range s.pairs {

@@ -17,6 +17,8 @@ import (
 	"dyad/engine"
 	"dyad/engine/pairgraph"
 	"dyad/privacy"
+	"dyad/privacy/account"
+	randomiser "dyad/privacy/local"
 )
 
 // standard is a budget where none is attacked.
@@ -260,7 +262,7 @@ func TestHalvedTheoremsAreFound(t *testing.T) {
 }
 
 // optimist is an accountant that forgets a tenth of epsilon.
-type optimist struct{ privacy.Accountant }
+type optimist struct{ account.Accountant }
 
 func (o optimist) Delta(epsilon float64) float64 { return o.Accountant.Delta(epsilon * 1.1) }
 func (o optimist) Epsilon(delta float64) float64 { return o.Accountant.Epsilon(delta) / 1.1 }
@@ -268,13 +270,13 @@ func (o optimist) Epsilon(delta float64) float64 { return o.Accountant.Epsilon(d
 func TestOptimisticAccountantsAreFound(t *testing.T) {
 	for _, e := range events() {
 		for _, defect := range []bool{false, true} {
-			fresh := func() privacy.Accountant {
+			fresh := func() account.Accountant {
 				if defect {
-					return optimist{&privacy.PLD{}}
+					return optimist{&account.PLD{}}
 				}
-				return &privacy.PLD{}
+				return &account.PLD{}
 			}
-			found, err := account(e.draw, fresh)(context.Background(), 2, rand.New(rand.NewPCG(2, 1)))
+			found, err := accountant(e.draw, fresh)(context.Background(), 2, rand.New(rand.NewPCG(2, 1)))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -366,7 +368,7 @@ func TestParticipationIsEnumerated(t *testing.T) {
 	for _, epsilon := range []float64{0.1, 1, 4} {
 		for pairs := range 4 {
 			for favoured := range pairs + 1 {
-				m := privacy.PrivateDirection{Dim: 1, Bound: 3, Epsilon: epsilon, Pairs: pairs + 1, Favoured: favoured + 1}
+				m := randomiser.Direction{Dim: 1, Bound: 3, Epsilon: epsilon, Pairs: pairs + 1, Favoured: favoured + 1}
 				c, err := m.Channel()
 				if err != nil {
 					t.Fatal(err)
@@ -382,7 +384,7 @@ func TestParticipationIsEnumerated(t *testing.T) {
 				if ratio := participation(r, split) / epsilon; refuted(ratio) || ratio < 1-1e-9 {
 					t.Errorf("%+v, split: ratio %v, want 1", m, ratio)
 				}
-				if ratio := participation(privacy.RandomizedResponse{Epsilon: epsilon}, c) / epsilon; !refuted(ratio) {
+				if ratio := participation(randomiser.RandomizedResponse{Epsilon: epsilon}, c) / epsilon; !refuted(ratio) {
 					t.Errorf("%+v, a response of all of epsilon: ratio %v, want more than 1", m, ratio)
 				}
 			}

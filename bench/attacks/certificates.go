@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 
 	"dyad/privacy"
+	"dyad/privacy/account"
 )
 
 // recomputed draws the public numbers of a theorem and returns what it says, evaluated
@@ -111,7 +112,7 @@ func certificates() []recomputed {
 		{"ConvergentMu", func(rng *rand.Rand) (exact, float64, error) {
 			gap, c, diameter, count := scale(rng), pick(rng, 0, 1, rng.Float64(), 1-1e-9*rng.Float64(), 1-0x1p-53), pick(rng, math.Inf(1), scale(rng)), 1+rng.IntN(100)
 			sigma := scale(rng)
-			return convergent(gap, c, diameter, count).over(num(sigma)), privacy.ConvergentMu(gap, c, diameter, count, sigma), nil
+			return convergent(gap, c, diameter, count).over(num(sigma)), account.ConvergentMu(gap, c, diameter, count, sigma), nil
 		}},
 		{"PairGroup", func(rng *rand.Rand) (exact, float64, error) {
 			g := privacy.PairGroup{Group: 1 + rng.IntN(50), Batch: 1 + rng.IntN(999), Batches: 1 + rng.IntN(60), Epochs: 1 + rng.IntN(40), TermNorm: scale(rng), Roundoff: pick(rng, 0, 1e-15, 1e-4)}

@@ -12,6 +12,7 @@ import (
 	"dyad/algorithms/pairs"
 	"dyad/engine/pairgraph"
 	"dyad/privacy"
+	"dyad/privacy/account"
 )
 
 // made is a release, or a step of a secret state, as a session saw it.
@@ -50,7 +51,7 @@ func printed(g privacy.Guarantee, releases []made, parallel bool) (float64, erro
 			case rate > 0:
 				gamma, at.centres, sampled, poisson = rate, []float64{0, mu}, sampled+1, true
 			case c.HiddenSteps() > 0:
-				e, ok := m.Event(c).(privacy.ConvergentEvent)
+				e, ok := m.Event(c).(account.ConvergentEvent)
 				if !ok {
 					return 0, errors.New("hidden steps without an event of their own")
 				}

@@ -11,6 +11,7 @@ import (
 	"dyad/algorithms/local"
 	"dyad/engine"
 	"dyad/privacy"
+	randomiser "dyad/privacy/local"
 )
 
 // ask draws one message of a record and returns which of a few outcomes it is: whether
@@ -137,14 +138,14 @@ func exactLaws() []struct {
 		ratio func(epsilon float64, rng *rand.Rand) (float64, error)
 	}{
 		{"randomised response", func(epsilon float64, rng *rand.Rand) (float64, error) {
-			m := privacy.RandomizedResponse{Epsilon: epsilon, Categories: 2 + rng.IntN(9)}
+			m := randomiser.RandomizedResponse{Epsilon: epsilon, Categories: 2 + rng.IntN(9)}
 			p := m.Truth()
 			return math.Log(p / ((1 - p) / float64(m.Categories-1))), m.Validate()
 		}},
 		// In one dimension a message is a sign, P(+ | g) = 1/2 + g/(2 Scale) as it is
 		// unbiased, and g = +-Bound is worst.
 		{"private direction, d = 1", func(epsilon float64, rng *rand.Rand) (float64, error) {
-			m := privacy.PrivateDirection{Dim: 1, Bound: scale(rng), Epsilon: epsilon, Pairs: 1 + rng.IntN(6)}
+			m := randomiser.Direction{Dim: 1, Bound: scale(rng), Epsilon: epsilon, Pairs: 1 + rng.IntN(6)}
 			m.Favoured = 1 + rng.IntN(m.Pairs)
 			c, err := m.Channel()
 			if err != nil {
@@ -154,7 +155,7 @@ func exactLaws() []struct {
 			return math.Log((1 + s) / (1 - s)), nil
 		}},
 		{"participation and direction", func(epsilon float64, rng *rand.Rand) (float64, error) {
-			m := privacy.PrivateDirection{Dim: 1 + rng.IntN(3), Bound: scale(rng), Pairs: 1 + rng.IntN(6)}
+			m := randomiser.Direction{Dim: 1 + rng.IntN(3), Bound: scale(rng), Pairs: 1 + rng.IntN(6)}
 			m.Favoured = 1 + rng.IntN(m.Pairs)
 			r, c, err := m.Participation(epsilon, pick(rng, 0, 0, 0.3, 0.6, 0.9))
 			if err != nil {
@@ -163,7 +164,7 @@ func exactLaws() []struct {
 			return participation(r, c), nil
 		}},
 		{"private vector", func(epsilon float64, rng *rand.Rand) (float64, error) {
-			m := privacy.PrivateVector{Dim: 1 + rng.IntN(9), Bound: scale(rng), Epsilon: epsilon}
+			m := randomiser.Vector{Dim: 1 + rng.IntN(9), Bound: scale(rng), Epsilon: epsilon}
 			return 2 * m.Bound / m.Laplace().Scale, m.Validate()
 		}},
 	}
@@ -172,7 +173,7 @@ func exactLaws() []struct {
 // directionLaw is the probability of one candidate of a private direction, given the seed,
 // from a vector of norm Bound: of each that the vector favours, and of each other one. From 0
 // all 2m are equally likely.
-func directionLaw(m privacy.PrivateDirection) (favoured, other float64) {
+func directionLaw(m randomiser.Direction) (favoured, other float64) {
 	all := float64(m.Favoured)*math.Exp(m.Epsilon) + float64(2*m.Pairs-m.Favoured)
 	return math.Exp(m.Epsilon) / all, 1 / all
 }
@@ -180,7 +181,7 @@ func directionLaw(m privacy.PrivateDirection) (favoured, other float64) {
 // participation is the largest log-ratio of the probabilities of a message, silence included,
 // over all pairs of records: two that take part with opposite vectors of norm Bound, one that
 // does with the vector 0, and one that does not.
-func participation(r privacy.RandomizedResponse, c *privacy.DirectionChannel) float64 {
+func participation(r randomiser.RandomizedResponse, c *randomiser.DirectionChannel) float64 {
 	yes, m := r.Truth(), c.Mechanism()
 	favoured, other := directionLaw(m)
 	zero := 1 / float64(2*m.Pairs)

@@ -1,6 +1,6 @@
 // Command localgain measures what the split of epsilon between the two parts of a visit of
 // prestige-participation is worth: the split that adds both parts up, at the paper's share
-// 1:4, against the one of privacy.PrivateDirection.Participation, at the same claim.
+// 1:4, against the one of local.Direction.Participation, at the same claim.
 //
 //	go run ./bench/localgain > bench/results/localgain.csv
 //	go run ./bench/localgain -audit > bench/results/localaudit.csv
@@ -24,6 +24,7 @@ import (
 	"dyad/cmd/dyad/localaudit"
 	"dyad/engine"
 	"dyad/privacy"
+	randomiser "dyad/privacy/local"
 )
 
 func main() {
@@ -81,7 +82,7 @@ func audits(runs int) error {
 }
 
 func compare(d, pairs int, epsilon float64, n int) error {
-	m := privacy.PrivateDirection{Dim: d, Bound: 1, Pairs: pairs}
+	m := randomiser.Direction{Dim: d, Bound: 1, Pairs: pairs}
 	response, better, err := m.Participation(epsilon, 0)
 	if err != nil {
 		return err
@@ -94,9 +95,9 @@ func compare(d, pairs int, epsilon float64, n int) error {
 	base := 0.0
 	for _, s := range []struct {
 		name     string
-		response privacy.RandomizedResponse
-		channel  *privacy.DirectionChannel
-	}{{"sum", privacy.RandomizedResponse{Epsilon: 0.2 * epsilon}, sum}, {"exact", response, better}} {
+		response randomiser.RandomizedResponse
+		channel  *randomiser.DirectionChannel
+	}{{"sum", randomiser.RandomizedResponse{Epsilon: 0.2 * epsilon}, sum}, {"exact", response, better}} {
 		v, err := variance(s.channel, n)
 		if err != nil {
 			return err
@@ -111,7 +112,7 @@ func compare(d, pairs int, epsilon float64, n int) error {
 }
 
 // variance is the mean of ||decoded - g||^2 for a unit vector g.
-func variance(c *privacy.DirectionChannel, n int) (float64, error) {
+func variance(c *randomiser.DirectionChannel, n int) (float64, error) {
 	g, x := make([]float64, c.Mechanism().Dim), make([]float64, c.Mechanism().Dim)
 	g[0] = 1
 	src, sum := privacy.NewSeededSource(1), 0.0

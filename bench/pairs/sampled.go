@@ -6,6 +6,7 @@ import (
 
 	"dyad/algorithms/pairs"
 	"dyad/privacy"
+	"dyad/privacy/account"
 )
 
 // samplingDelta is the delta of all runs of -figure sampled.
@@ -61,12 +62,12 @@ func (s settings) sampled() ([]row, axes, error) {
 
 // epsilonOf is what the plan's Poisson batches give with other noise.
 func epsilonOf(p *pairs.Plan, noise privacy.Mechanism) (float64, error) {
-	event, ok := p.Events[0].(privacy.PoissonEvent)
+	event, ok := p.Events[0].(account.PoissonEvent)
 	if !ok {
 		return 0, fmt.Errorf("the plan has no Poisson batches: %v", p.Events)
 	}
 	event.Scale = noise.NoiseNorm(1)
-	var total privacy.Total
+	var total account.Total
 	if err := total.Compose(event); err != nil {
 		return math.Inf(1), err
 	}

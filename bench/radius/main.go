@@ -19,6 +19,7 @@ import (
 	"dyad/engine/cpu"
 	"dyad/engine/dataset"
 	"dyad/privacy"
+	"dyad/privacy/account"
 )
 
 func main() {
@@ -55,7 +56,7 @@ func sweep(file, schema string, n, splits int) error {
 	a := algorithms.DPGDSC{}
 	for _, epsilon := range []float64{0.5, 1, 2, 4, 8} {
 		b := privacy.Budget{Epsilon: epsilon, Delta: 1e-5}
-		q := float64(n) * privacy.GDPMu(b.Epsilon, b.Delta) / math.Sqrt(float64(all.Dim()))
+		q := float64(n) * account.GDPMu(b.Epsilon, b.Delta) / math.Sqrt(float64(all.Dim()))
 		for _, radius := range []float64{0.02, 0.05, 0.1, 0.2, 0.5, 1, 3, 10} {
 			var aucs []float64
 			var report algorithms.Report

@@ -17,7 +17,7 @@ import (
 
 	"gonum.org/v1/gonum/dsp/fourier"
 
-	"dyad/privacy"
+	"dyad/privacy/account"
 )
 
 const (
@@ -31,8 +31,8 @@ func main() {
 		for _, batch := range []int{10, 100, 500} {
 			for _, steps := range []int{1, 10, 100, 1000} {
 				q := float64(batch) / records
-				epsilon := account(privacy.WithoutReplacementEvent{Law: privacy.GaussianLaw, Sensitivity: m, Scale: 1, Batch: batch, Records: records, Count: steps})
-				removed := account(privacy.PoissonEvent{Law: privacy.GaussianLaw, Sensitivity: m, Scale: 1, Rate: q, Relation: privacy.AddRemove, Count: steps})
+				epsilon := worst(account.WithoutReplacementEvent{Law: account.GaussianLaw, Sensitivity: m, Scale: 1, Batch: batch, Records: records, Count: steps})
+				removed := worst(account.PoissonEvent{Law: account.GaussianLaw, Sensitivity: m, Scale: 1, Rate: q, Relation: account.AddRemove, Count: steps})
 				triangle := equilateral(m, q, steps)
 				fmt.Printf("%g,%g,%d,%g,%.5g,%.5g,%.5g,%.4f\n", m, q, steps, delta, epsilon, removed, triangle, epsilon/max(removed, triangle)-1)
 			}
@@ -40,8 +40,8 @@ func main() {
 	}
 }
 
-func account(e privacy.Event) float64 {
-	a := &privacy.PLD{}
+func worst(e account.Event) float64 {
+	a := &account.PLD{}
 	if err := a.Compose(e); err != nil {
 		log.Fatal(err)
 	}

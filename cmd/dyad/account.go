@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"dyad/privacy"
+	"dyad/privacy/account"
 )
 
 type accountCmd struct {
@@ -130,7 +131,7 @@ func (c *accountCmd) check() error {
 		return badInput("sampling is either --rate Q, or --batch M with --records N")
 	case c.Rate != 0 && !(c.Rate > 0 && c.Rate <= 1), c.Batch < 0, c.Batch > c.Records:
 		return badInput("--rate must be above 0 and at most 1, and --batch at least 1 and at most --records")
-	case c.Batch != 0 && c.Relation != string(privacy.ReplaceOne):
+	case c.Batch != 0 && c.Relation != string(account.ReplaceOne):
 		return badInput("a batch of fixed size is accounted for replace-one neighbours; leave --relation out")
 	case (c.Rate != 0 || c.Batch != 0) && c.Noise == "knorm":
 		return badInput("sampled releases are accounted for gaussian and laplace noise")
@@ -142,26 +143,26 @@ func (c *accountCmd) check() error {
 }
 
 // event is what the accountants see for an amount of noise, sigma or scale.
-func (c *accountCmd) event(amount float64) (privacy.Event, privacy.Mechanism) {
-	sensitivity, law := c.Sensitivity, privacy.GaussianLaw
+func (c *accountCmd) event(amount float64) (account.Event, privacy.Mechanism) {
+	sensitivity, law := c.Sensitivity, account.GaussianLaw
 	var m privacy.Mechanism = privacy.Gaussian{Sigma: amount}
-	var e privacy.Event = privacy.GaussianEvent{Sensitivity: sensitivity, Sigma: amount, Count: c.Steps}
+	var e account.Event = account.GaussianEvent{Sensitivity: sensitivity, Sigma: amount, Count: c.Steps}
 	switch c.Noise {
 	case "laplace":
 		if c.Coordinates > 1 { // L1 from L2, rounded up
 			sensitivity *= math.Sqrt(float64(c.Coordinates)) * (1 + 0x1p-51)
 		}
-		law, m = privacy.LaplaceLaw, privacy.Laplace{Scale: amount, Coordinates: c.Coordinates}
-		e = privacy.LaplaceEvent{Sensitivity: sensitivity, Scale: amount, Count: c.Steps}
+		law, m = account.LaplaceLaw, privacy.Laplace{Scale: amount, Coordinates: c.Coordinates}
+		e = account.LaplaceEvent{Sensitivity: sensitivity, Scale: amount, Count: c.Steps}
 	case "knorm":
 		m = privacy.KNorm{Scale: amount}
-		e = privacy.PureEvent{Epsilon: sensitivity / amount * (1 + 0x1p-51), Count: c.Steps}
+		e = account.PureEvent{Epsilon: sensitivity / amount * (1 + 0x1p-51), Count: c.Steps}
 	}
 	switch {
 	case c.Rate != 0:
-		e = privacy.PoissonEvent{Law: law, Sensitivity: sensitivity, Scale: amount, Rate: c.Rate, Relation: privacy.Relation(c.Relation), Count: c.Steps}
+		e = account.PoissonEvent{Law: law, Sensitivity: sensitivity, Scale: amount, Rate: c.Rate, Relation: account.Relation(c.Relation), Count: c.Steps}
 	case c.Batch != 0:
-		e = privacy.WithoutReplacementEvent{Law: law, Sensitivity: sensitivity, Scale: amount, Batch: c.Batch, Records: c.Records, Count: c.Steps}
+		e = account.WithoutReplacementEvent{Law: law, Sensitivity: sensitivity, Scale: amount, Batch: c.Batch, Records: c.Records, Count: c.Steps}
 	}
 	return e, m
 }
@@ -169,21 +170,21 @@ func (c *accountCmd) event(amount float64) (privacy.Event, privacy.Mechanism) {
 // accountants are all of them, the most exact first.
 func accountants() []struct {
 	name string
-	a    privacy.Accountant
+	a    account.Accountant
 } {
 	return []struct {
 		name string
-		a    privacy.Accountant
-	}{{"GDP", new(privacy.GDP)}, {"PLD", new(privacy.PLD)}, {"RDP", new(privacy.RDP)}, {"zCDP", new(privacy.ZCDP)}}
+		a    account.Accountant
+	}{{"GDP", new(account.GDP)}, {"PLD", new(account.PLD)}, {"RDP", new(account.RDP)}, {"zCDP", new(account.ZCDP)}}
 }
 
 // account fills in the bounds and the smallest of them.
-func (r *accountResult) account(e privacy.Event) error {
+func (r *accountResult) account(e account.Event) error {
 	for _, k := range accountants() {
 		b := accountBound{Accountant: k.name}
 		err := k.a.Compose(e)
 		switch {
-		case errors.Is(err, privacy.ErrUnsupported):
+		case errors.Is(err, account.ErrUnsupported):
 			b.Note = "does not cover this kind of release"
 		case err != nil:
 			return err
@@ -197,7 +198,7 @@ func (r *accountResult) account(e privacy.Event) error {
 			if r.Epsilon == nil || epsilon < *r.Epsilon {
 				r.Epsilon = &epsilon
 			}
-			if g, ok := k.a.(*privacy.GDP); ok && r.Noise == "Gaussian" {
+			if g, ok := k.a.(*account.GDP); ok && r.Noise == "Gaussian" {
 				r.Mu = g.Mu()
 			}
 		}
@@ -236,7 +237,7 @@ func (c *accountCmd) calibrate() (float64, error) {
 }
 
 // convert adds what the guarantee means for a group and for the other relation.
-func (c *accountCmd) convert(r *accountResult, event privacy.Event) error {
+func (c *accountCmd) convert(r *accountResult, event account.Event) error {
 	if r.Epsilon == nil {
 		return nil
 	}
@@ -247,7 +248,7 @@ func (c *accountCmd) convert(r *accountResult, event privacy.Event) error {
 		case err != nil:
 			out.Refused, out.Padded = err.Error(), errors.Is(err, privacy.ErrRelation)
 		case mu > 0: // the curve itself is exact, and better than a point of it
-			out.Epsilon, out.Delta = privacy.GDPEpsilon(mu, c.Delta), c.Delta
+			out.Epsilon, out.Delta = account.GDPEpsilon(mu, c.Delta), c.Delta
 		default:
 			out.Epsilon, out.Delta = budget.Epsilon, budget.Delta
 		}
@@ -256,7 +257,7 @@ func (c *accountCmd) convert(r *accountResult, event privacy.Event) error {
 	if c.Group > 1 {
 		mu, _ := privacy.GroupMu(r.Mu, c.Group)
 		budget, err := privacy.GroupBudget(b, c.Group)
-		if own, ok := c.sampledGroup(event, c.Group, privacy.Relation(c.Relation)); ok {
+		if own, ok := c.sampledGroup(event, c.Group, account.Relation(c.Relation)); ok {
 			budget, err = own, nil
 		}
 		if mu > 0 {
@@ -264,16 +265,16 @@ func (c *accountCmd) convert(r *accountResult, event privacy.Event) error {
 		}
 		add(fmt.Sprintf("the %d records of one person", c.Group), budget, mu, err)
 	}
-	from, to := privacy.Relation(c.Relation), privacy.AddRemove
-	if from == privacy.AddRemove {
-		to = privacy.ReplaceOne
+	from, to := account.Relation(c.Relation), account.AddRemove
+	if from == account.AddRemove {
+		to = account.ReplaceOne
 	}
 	budget, err := privacy.ConvertBudget(b, from, to, c.Padded)
 	mu := 0.0
 	if err == nil && r.Mu > 0 {
 		mu, err = privacy.ConvertMu(r.Mu, from, to, c.Padded)
 	}
-	if to == privacy.ReplaceOne {
+	if to == account.ReplaceOne {
 		if own, ok := c.sampledGroup(event, 1, to); ok {
 			budget, err = own, nil
 		}
@@ -288,17 +289,17 @@ func (c *accountCmd) convert(r *accountResult, event privacy.Event) error {
 //
 // A PoissonEvent asks of the query how far each record that enters a batch moves it; that
 // bounds k records by k times as much, and says nothing of the relation.
-func (c *accountCmd) sampledGroup(event privacy.Event, group int, relation privacy.Relation) (privacy.Budget, bool) {
-	e, ok := event.(privacy.PoissonEvent)
-	if !ok || e.Law != privacy.GaussianLaw || group > privacy.MaxGroup {
+func (c *accountCmd) sampledGroup(event account.Event, group int, relation account.Relation) (privacy.Budget, bool) {
+	e, ok := event.(account.PoissonEvent)
+	if !ok || e.Law != account.GaussianLaw || group > account.MaxGroup {
 		return privacy.Budget{}, false
 	}
 	e.Group, e.Relation = group, relation
-	var account privacy.PLD
-	if account.Compose(e) != nil {
+	var total account.PLD
+	if total.Compose(e) != nil {
 		return privacy.Budget{}, false
 	}
-	b := privacy.Budget{Epsilon: account.Epsilon(c.Delta), Delta: c.Delta}
+	b := privacy.Budget{Epsilon: total.Epsilon(c.Delta), Delta: c.Delta}
 	return b, !math.IsInf(b.Epsilon, 1)
 }
 

@@ -18,7 +18,7 @@ import (
 
 	"dyad/algorithms"
 	"dyad/engine/cuda/driver"
-	"dyad/privacy"
+	"dyad/privacy/ledger"
 )
 
 // The exit codes of every command.
@@ -119,7 +119,7 @@ func exitCode(err error) int {
 		return exitElsewhere
 	case errors.Is(err, context.Canceled):
 		return exitCancelled
-	case errors.Is(err, privacy.ErrBudget), errors.Is(err, privacy.ErrLedger), errors.Is(err, driver.ErrUnavailable), errors.Is(err, errUnavailable):
+	case errors.Is(err, ledger.ErrBudget), errors.Is(err, ledger.ErrUnavailable), errors.Is(err, driver.ErrUnavailable), errors.Is(err, errUnavailable):
 		return exitResource
 	case errors.As(err, &input), errors.Is(err, algorithms.ErrAssumption), errors.Is(err, fs.ErrNotExist):
 		return exitInput
@@ -205,7 +205,7 @@ func newParser(c *cli, stdout, stderr io.Writer) (*kong.Kong, error) {
 func message(err error) string {
 	lines := strings.Split(err.Error(), "\n")
 	for i, l := range lines {
-		for _, p := range []string{"audit: ", "algorithms: ", "engine: ", "privacy: ", "dataset: ", "metrics: ", "catalog: ", "driver: ", "cuda: ", "local: ", "localserve: ", "pairs: ", "pairgraph: ", "dyad: "} {
+		for _, p := range []string{"audit: ", "algorithms: ", "engine: ", "privacy: ", "account: ", "ledger: ", "dataset: ", "metrics: ", "catalog: ", "driver: ", "cuda: ", "local: ", "localserve: ", "pairs: ", "pairgraph: ", "dyad: "} {
 			l = strings.ReplaceAll(strings.TrimPrefix(l, p), ": "+p, ": ")
 		}
 		lines[i] = "dyad: " + l
@@ -269,9 +269,9 @@ func (f ledgerFlag) path() (string, error) {
 
 // openLedger opens the ledger of a private run. A run that resumes needs one; another makes
 // it and says so, since a path with a typing error would leave all earlier charges behind.
-func (a *app) openLedger(f ledgerFlag, resume bool) (*privacy.Ledger, string, error) {
+func (a *app) openLedger(f ledgerFlag, resume bool) (*ledger.Ledger, string, error) {
 	a.at("opening ledger")
-	o := privacy.LedgerOptions{LockWait: a.hooks.lockWait, Trace: a.at}
+	o := ledger.Options{LockWait: a.hooks.lockWait, Trace: a.at}
 	if resume {
 		return f.openExisting(o)
 	}
@@ -285,16 +285,16 @@ func (a *app) openLedger(f ledgerFlag, resume bool) (*privacy.Ledger, string, er
 }
 
 // open opens the ledger or makes it, with its folder if it is the default one.
-func (f ledgerFlag) open(o privacy.LedgerOptions) (*privacy.Ledger, string, error) {
+func (f ledgerFlag) open(o ledger.Options) (*ledger.Ledger, string, error) {
 	path, err := f.path()
 	if err != nil {
 		return nil, "", err
 	}
 	if f.Ledger == "" {
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			return nil, "", fmt.Errorf("%w: cannot create the folder of the ledger: %v", privacy.ErrLedger, err)
+			return nil, "", fmt.Errorf("%w: cannot create the folder of the ledger: %v", ledger.ErrUnavailable, err)
 		}
 	}
-	l, err := privacy.OpenLedgerWith(path, o)
+	l, err := ledger.OpenWith(path, o)
 	return l, path, err
 }

@@ -14,7 +14,7 @@ import (
 	"gonum.org/v1/plot/vg"
 
 	"dyad/algorithms/audit"
-	"dyad/privacy"
+	"dyad/privacy/account"
 )
 
 // plotFormat is the format that a plot file's name asks for.
@@ -73,7 +73,7 @@ func rates(scores [2][]float64) (alarms, hits []float64) {
 func allowed(r *audit.Report, alarm float64) float64 {
 	most := min(1, math.Exp(r.Epsilon)*alarm+r.Delta, 1-math.Exp(-r.Epsilon)*(1-r.Delta-alarm))
 	if r.Mu > 0 {
-		most = min(most, privacy.GDPTradeoff(r.Mu, alarm))
+		most = min(most, account.GDPTradeoff(r.Mu, alarm))
 	}
 	return most
 }

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"dyad/privacy"
+	"dyad/privacy/ledger"
 )
 
 // checkpointCell is an attack on a training that keeps a checkpoint after every step.
@@ -211,7 +211,7 @@ func (f *fixture) checkCheckpoint(t testing.TB, c checkpointCell, e ended) {
 	t.Helper()
 	f.dyad("ledger", "verify", "--ledger", f.in("ledger/ledger.jsonl")).want(t, "verify", exitOK, "is whole")
 	run, charges, finished := f.attacked(t)
-	wantFinished := []string{privacy.StatusReleased}
+	wantFinished := []string{ledger.StatusReleased}
 	if c.want == pending {
 		wantFinished = nil
 	}
@@ -237,7 +237,7 @@ func (f *fixture) checkCheckpoint(t testing.TB, c checkpointCell, e ended) {
 		}
 	}
 	again, charges, finished := f.attacked(t)
-	if again != run || charges != 1 || !slices.Equal(finished, []string{privacy.StatusReleased}) {
+	if again != run || charges != 1 || !slices.Equal(finished, []string{ledger.StatusReleased}) {
 		t.Errorf("afterwards: %d charges, finish lines %q; want one of each", charges, finished)
 	}
 	if _, all, kept := f.models(t, run, e.stdout); all != 1 || kept != 0 {

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"dyad/privacy"
+	"dyad/privacy/account"
+	"dyad/privacy/ledger"
 )
 
 // lockHeld says whether the program holds the ledger's lock at a stage.
@@ -70,13 +72,13 @@ func (f *fixture) chargeAt(t *testing.T, year string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err := privacy.OpenLedger(f.in("ledger/ledger.jsonl"))
+	l, err := ledger.Open(f.in("ledger/ledger.jsonl"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := l.Begin(privacy.Charge{
+	if _, err := l.Begin(ledger.Charge{
 		DataID: m.DataID, Run: "clock", Algorithm: "dpgdsc", Time: time.Date(y, 1, 1, 0, 0, 0, 0, time.UTC),
-		Events: []privacy.Event{privacy.GaussianEvent{Sensitivity: 1, Sigma: 10, Count: 1}},
+		Events: []account.Event{account.GaussianEvent{Sensitivity: 1, Sigma: 10, Count: 1}},
 	}, privacy.NewSeededSource(1)); err != nil {
 		t.Fatal(err)
 	}

@@ -14,7 +14,7 @@ import (
 	"testing"
 
 	"dyad/engine/dataset"
-	"dyad/privacy"
+	"dyad/privacy/ledger"
 )
 
 // outcome is the state that a fault must leave, apart from its exit code.
@@ -100,7 +100,7 @@ var crashTemplate = sync.OnceValues(func() (*template, error) {
 	if err := train(); err != nil {
 		return nil, err
 	}
-	l, err := privacy.OpenLedger(f.in("ledger/ledger.jsonl"))
+	l, err := ledger.Open(f.in("ledger/ledger.jsonl"))
 	if err != nil {
 		return nil, err
 	}
@@ -207,7 +207,7 @@ func (e ended) want(t testing.TB, what string, code int, says string) {
 // the number of its charges and of its finish lines.
 func (f *fixture) attacked(t testing.TB) (run string, charges int, finished []string) {
 	t.Helper()
-	l, err := privacy.OpenLedger(f.in("ledger/ledger.jsonl"))
+	l, err := ledger.Open(f.in("ledger/ledger.jsonl"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -237,7 +237,7 @@ func (f *fixture) attacked(t testing.TB) (run string, charges int, finished []st
 // released run one counts, whose hash is in the ledger.
 func (f *fixture) models(t testing.TB, run, text string) (named, all, kept int) {
 	t.Helper()
-	l, err := privacy.OpenLedger(f.in("ledger/ledger.jsonl"))
+	l, err := ledger.Open(f.in("ledger/ledger.jsonl"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -246,9 +246,9 @@ func (f *fixture) models(t testing.TB, run, text string) (named, all, kept int) 
 		t.Fatal(err)
 	}
 	paid := func(run string) bool {
-		charged := slices.ContainsFunc(entries, func(e privacy.Entry) bool { return e.Charge != nil && e.Run == run })
-		return charged && slices.ContainsFunc(entries, func(e privacy.Entry) bool {
-			return e.Type == "finish" && e.Run == run && e.Status == privacy.StatusReleased
+		charged := slices.ContainsFunc(entries, func(e ledger.Entry) bool { return e.Charge != nil && e.Run == run })
+		return charged && slices.ContainsFunc(entries, func(e ledger.Entry) bool {
+			return e.Type == "finish" && e.Run == run && e.Status == ledger.StatusReleased
 		})
 	}
 	texts := map[string]string{"": text}
@@ -274,8 +274,8 @@ func (f *fixture) models(t testing.TB, run, text string) (named, all, kept int) 
 			continue
 		}
 		if _, hidden := runOfKept(filepath.Base(name)); hidden {
-			if m.Run == run && slices.ContainsFunc(entries, func(e privacy.Entry) bool {
-				return e.Type == "finish" && e.Run == run && e.Kept == privacy.Kept{Digest: digestOf([]byte(text)), Place: f.in(name)}
+			if m.Run == run && slices.ContainsFunc(entries, func(e ledger.Entry) bool {
+				return e.Type == "finish" && e.Run == run && e.Kept == ledger.Kept{Digest: digestOf([]byte(text)), Place: f.in(name)}
 			}) {
 				kept++
 			}

@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"dyad/algorithms"
-	"dyad/privacy"
+	"dyad/privacy/ledger"
 )
 
 // onlineCell is one attack on "dyad online" and what it must leave. Whatever it is,
@@ -320,13 +320,13 @@ func (f *fixture) state(t testing.TB) *algorithms.StreamState {
 	return s
 }
 
-func (f *fixture) spent(t testing.TB) privacy.Summary {
+func (f *fixture) spent(t testing.TB) ledger.Summary {
 	t.Helper()
 	m, err := readModel(f.in("out/model.json"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err := privacy.OpenLedger(f.in("ledger/ledger.jsonl"))
+	l, err := ledger.Open(f.in("ledger/ledger.jsonl"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -366,7 +366,7 @@ func (f *fixture) checkOnline(t testing.TB, c onlineCell, e ended) {
 		next = f.dyad(f.online()...)
 	}
 	again, charges, finished := f.attacked(t)
-	if charges != 1 || run != "" && again != run || !slices.Equal(finished, []string{privacy.StatusReleased}) {
+	if charges != 1 || run != "" && again != run || !slices.Equal(finished, []string{ledger.StatusReleased}) {
 		t.Errorf("afterwards: %d charges of run %q (before %q), finish lines %q; want one of each", charges, again, run, finished)
 	}
 	if len(seen) == onlineReleases && next.code == exitInput {

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"dyad/privacy"
+	"dyad/privacy/ledger"
 )
 
 // pairsCell is an attack on "dyad pairs train" that keeps a checkpoint after every batch.
@@ -115,7 +115,7 @@ func (f *fixture) checkPairs(t testing.TB, c pairsCell, e ended) {
 	t.Helper()
 	f.dyad("ledger", "verify", "--ledger", f.in("ledger/ledger.jsonl")).want(t, "verify", exitOK, "is whole")
 	run, charges, finished := f.attacked(t)
-	if want := c.want != untouched; (charges == 1) != want || slices.Contains(finished, privacy.StatusReleased) != (c.want == unnamed || c.want == done) {
+	if want := c.want != untouched; (charges == 1) != want || slices.Contains(finished, ledger.StatusReleased) != (c.want == unnamed || c.want == done) {
 		t.Errorf("want %s; got %d charges, finish lines %q", c.want, charges, finished)
 	}
 	if _, all, kept := f.models(t, run, e.stdout); (all == 1) != (c.want == done) || (kept == 1) != (c.want == unnamed) {
@@ -142,7 +142,7 @@ func (f *fixture) checkPairs(t testing.TB, c pairsCell, e ended) {
 		t.Errorf("%d models in the end, %d kept", all, kept)
 	}
 	f.wantClean(t)
-	if again, charges, finished := f.attacked(t); again != run || charges != 1 || !slices.Equal(finished, []string{privacy.StatusReleased}) {
+	if again, charges, finished := f.attacked(t); again != run || charges != 1 || !slices.Equal(finished, []string{ledger.StatusReleased}) {
 		t.Errorf("afterwards: %d charges, finish lines %q; want one of each", charges, finished)
 	}
 	f.dyad(f.pairsTrain(c.sampling, "--resume", run)...).want(t, "resume after the release", exitInput, "was released on")

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"dyad/privacy"
+	"dyad/privacy/account"
+	"dyad/privacy/ledger"
 )
 
 // interrupted is a fixture with a charged run that released nothing.
@@ -77,7 +79,7 @@ func TestResumeOfASeededRun(t *testing.T) {
 // ledger show lists what can be resumed, as text and as JSON.
 func TestLedgerShowListsUnfinishedRuns(t *testing.T) {
 	f, run := interrupted(t)
-	l, err := privacy.OpenLedger(f.in("ledger/ledger.jsonl"))
+	l, err := ledger.Open(f.in("ledger/ledger.jsonl"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,7 +87,7 @@ func TestLedgerShowListsUnfinishedRuns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := l.Begin(privacy.Charge{DataID: m.DataID, Run: "FOREIGN", Algorithm: "other", Events: []privacy.Event{privacy.PublicEvent{}}}, privacy.NewSeededSource(1)); err != nil {
+	if _, err := l.Begin(ledger.Charge{DataID: m.DataID, Run: "FOREIGN", Algorithm: "other", Events: []account.Event{account.PublicEvent{}}}, privacy.NewSeededSource(1)); err != nil {
 		t.Fatal(err)
 	}
 	show := []string{"ledger", "show", "--ledger", f.in("ledger/ledger.jsonl")}

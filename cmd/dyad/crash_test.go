@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"dyad/privacy"
+	"dyad/privacy/ledger"
 )
 
 // cell is one attack on "dyad train" and what must come of it.
@@ -237,7 +237,7 @@ func (f *fixture) check(t testing.TB, want outcome, e ended) {
 	f.dyad("ledger", "verify", "--ledger", f.in("ledger/ledger.jsonl")).want(t, "verify", exitOK, "is whole")
 	run, charges, finished := f.attacked(t)
 	named, all, kept := f.models(t, run, e.stdout)
-	wantCharges, wantFinished, wantNamed, wantAll, wantKept := 1, []string{privacy.StatusReleased}, 0, 1, 0
+	wantCharges, wantFinished, wantNamed, wantAll, wantKept := 1, []string{ledger.StatusReleased}, 0, 1, 0
 	switch want {
 	case untouched:
 		wantCharges, wantFinished, wantAll = 0, nil, 0
@@ -279,7 +279,7 @@ func (f *fixture) check(t testing.TB, want outcome, e ended) {
 	}
 	// What is released is never released again, and costs no more.
 	f.dyad(f.train("--resume", resumed)...).want(t, "resume after the release", exitInput, "was released on")
-	l, err := privacy.OpenLedger(f.in("ledger/ledger.jsonl"))
+	l, err := ledger.Open(f.in("ledger/ledger.jsonl"))
 	if err != nil {
 		t.Fatal(err)
 	}

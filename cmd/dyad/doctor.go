@@ -9,6 +9,8 @@ import (
 
 	"dyad/engine/cuda/driver"
 	"dyad/privacy"
+	"dyad/privacy/account"
+	"dyad/privacy/ledger"
 )
 
 type doctorCmd struct {
@@ -111,7 +113,7 @@ func (c *doctorCmd) ledgerState() (path string, ok bool, problem string) {
 	if !exists(path) {
 		return path + " (not there yet; the first private run makes it)", true, ""
 	}
-	if _, err := privacy.OpenLedger(path); err != nil {
+	if _, err := ledger.Open(path); err != nil {
 		return path, false, err.Error()
 	}
 	return path, true, ""
@@ -135,7 +137,7 @@ func noiseState() (string, bool) {
 	for _, m := range []privacy.Mechanism{
 		privacy.Gaussian{Sigma: 1}, privacy.Laplace{Scale: 1, Coordinates: coordinates}, privacy.KNorm{Scale: 1},
 	} {
-		session, err := privacy.NewPublicSession(source, []privacy.Event{m.Event(certificate)})
+		session, err := privacy.NewPublicSession(source, []account.Event{m.Event(certificate)})
 		if err != nil {
 			return err.Error(), false
 		}

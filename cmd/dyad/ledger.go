@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"dyad/privacy"
+	"dyad/privacy/account"
+	"dyad/privacy/ledger"
 )
 
 func exists(path string) bool {
@@ -50,12 +52,12 @@ func (c *ledgerInitCmd) Run(a *app) error {
 	if b.Delta == 0 {
 		return badInput("--delta must be positive")
 	}
-	l, path, err := c.open(privacy.LedgerOptions{})
+	l, path, err := c.open(ledger.Options{})
 	if err != nil {
 		return err
 	}
 	if err := l.SetCap(c.DataID, b); err != nil {
-		if !errors.Is(err, privacy.ErrLedger) {
+		if !errors.Is(err, ledger.ErrUnavailable) {
 			return asInput(err)
 		}
 		return err
@@ -96,7 +98,7 @@ type spending struct {
 	text       string
 }
 
-func spendingOf(l *privacy.Ledger, id string, delta float64) (*spending, error) {
+func spendingOf(l *ledger.Ledger, id string, delta float64) (*spending, error) {
 	s, err := l.Summary(id, delta)
 	if err != nil {
 		return nil, err
@@ -122,12 +124,12 @@ type unfinishedRun struct {
 	Stream bool `json:"stream,omitempty"`
 }
 
-func unfinishedRuns(l *privacy.Ledger, id string) (runs []unfinishedRun, err error) {
+func unfinishedRuns(l *ledger.Ledger, id string) (runs []unfinishedRun, err error) {
 	entries, err := l.Unfinished(id)
 	for _, e := range entries {
 		r := unfinishedRun{Run: e.Run, Algorithm: e.Charge.Algorithm, Guarantee: e.Charge.Guarantee, Charged: e.Time, Resumable: e.Charge.Resumable}
 		if len(e.Charge.Events) == 1 {
-			_, r.Stream = e.Charge.Events[0].(privacy.StreamEvent)
+			_, r.Stream = e.Charge.Events[0].(account.StreamEvent)
 		}
 		runs = append(runs, r)
 	}
@@ -157,7 +159,7 @@ type keptRun struct {
 }
 
 // keptRuns looks where the ledger says, beside it and among the temporary files.
-func keptRuns(l *privacy.Ledger, id string) (kept []keptRun, err error) {
+func keptRuns(l *ledger.Ledger, id string) (kept []keptRun, err error) {
 	entries, err := l.Entries()
 	if err != nil {
 		return nil, err
@@ -205,7 +207,7 @@ func (r keptRun) text() string {
 }
 
 // dataIDs are the ids that the ledger knows, in order of appearance.
-func dataIDs(l *privacy.Ledger) ([]string, error) {
+func dataIDs(l *ledger.Ledger) ([]string, error) {
 	entries, err := l.Entries()
 	if err != nil {
 		return nil, err
@@ -224,7 +226,7 @@ func (c *ledgerShowCmd) Run(a *app) error {
 	if !(c.Delta > 0 && c.Delta < 1) {
 		return badInput("--delta must be strictly between 0 and 1")
 	}
-	l, path, err := c.openExisting(privacy.LedgerOptions{})
+	l, path, err := c.openExisting(ledger.Options{})
 	if err != nil {
 		return err
 	}
@@ -277,7 +279,7 @@ func (ledgerVerifyCmd) Help() string {
 
 // Run verifies the chain.
 func (c *ledgerVerifyCmd) Run(a *app) error {
-	l, path, err := c.openExisting(privacy.LedgerOptions{})
+	l, path, err := c.openExisting(ledger.Options{})
 	if err != nil {
 		return err
 	}
@@ -293,7 +295,7 @@ func (c *ledgerVerifyCmd) Run(a *app) error {
 }
 
 // openExisting opens a ledger without making one.
-func (f ledgerFlag) openExisting(o privacy.LedgerOptions) (*privacy.Ledger, string, error) {
+func (f ledgerFlag) openExisting(o ledger.Options) (*ledger.Ledger, string, error) {
 	path, err := f.path()
 	if err != nil {
 		return nil, "", err
@@ -301,6 +303,6 @@ func (f ledgerFlag) openExisting(o privacy.LedgerOptions) (*privacy.Ledger, stri
 	if !exists(path) {
 		return nil, "", badInput("there is no ledger at %s; the first private run makes one", path)
 	}
-	l, err := privacy.OpenLedgerWith(path, o)
+	l, err := ledger.OpenWith(path, o)
 	return l, path, err
 }

@@ -9,6 +9,7 @@ import (
 	"dyad/cmd/dyad/localserve"
 	"dyad/engine"
 	"dyad/privacy"
+	"dyad/privacy/ledger"
 )
 
 // wait waits for the next beat after the state arrived.
@@ -65,7 +66,7 @@ func (c *localClientCmd) accept(a *app, protocol localserve.Protocol, memory *cl
 		return nil, badInput("method %s gives no guarantee; nothing was sent", p.Method)
 	}
 	if cost := memory.spent(key, p.Guarantee.Epsilon); cost > c.Most {
-		return nil, fmt.Errorf("%w: all messages of this protocol, and those of others in the memory file, cost epsilon %s, more than --max-epsilon %g; nothing was sent", privacy.ErrBudget, privacy.FormatUp(cost), c.Most)
+		return nil, fmt.Errorf("%w: all messages of this protocol, and those of others in the memory file, cost epsilon %s, more than --max-epsilon %g; nothing was sent", ledger.ErrBudget, privacy.FormatUp(cost), c.Most)
 	}
 	return p, nil
 }

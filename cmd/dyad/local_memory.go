@@ -14,6 +14,7 @@ import (
 	"dyad/cmd/dyad/localserve"
 	"dyad/privacy"
 	"dyad/privacy/durable"
+	"dyad/privacy/local"
 )
 
 const memoryFormat = "dyad-local-client/1"
@@ -84,7 +85,7 @@ func openClientMemory(name string) (*clientMemory, error) {
 		err = fmt.Errorf("it has format %q, this program reads %q", m.file.Format, memoryFormat)
 	}
 	for _, a := range m.file.Answers {
-		if !(a.Epsilon > 0 && a.Epsilon <= privacy.MaxLocalEpsilon) {
+		if !(a.Epsilon > 0 && a.Epsilon <= local.MaxEpsilon) {
 			err = errors.New("an answer in it has no epsilon")
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"dyad/engine/dataset"
 	"dyad/engine/metrics"
 	"dyad/privacy"
+	"dyad/privacy/account"
 )
 
 type localSimulateCmd struct {
@@ -189,7 +190,7 @@ func (c *localSimulateCmd) job(p *local.Plan, loss lossSpec) algorithms.Job {
 		Objective: fmt.Sprintf("%s: %s %v, clip %v; lambda = %v of %v; radius = %v; bias = %v; %s of the iterates", loss.Name, loss.Formula, loss.Params, loss.Clip, p.L2, c.Grid, p.Radius, p.Bias, c.Iterate),
 	}
 	if p.Guarantee.Kind == privacy.None {
-		j.Events = []privacy.Event{privacy.NonPrivateEvent{}}
+		j.Events = []account.Event{account.NonPrivateEvent{}}
 		return j
 	}
 	if len(c.Grid) > 0 {
@@ -197,7 +198,7 @@ func (c *localSimulateCmd) job(p *local.Plan, loss lossSpec) algorithms.Job {
 	}
 	j.Guarantee.Unit, j.Guarantee.Relation, j.Guarantee.Released = "one record", "replace-one", "the model of a simulation of all users"
 	j.Guarantee.Warnings = nil // told adds those of the protocol
-	j.Events = []privacy.Event{privacy.PureEvent{Epsilon: privacy.BelowDecimal(p.Epsilon), Count: p.Messages(len(c.Grid), c.Folds)}}
+	j.Events = []account.Event{account.PureEvent{Epsilon: privacy.BelowDecimal(p.Epsilon), Count: p.Messages(len(c.Grid), c.Folds)}}
 	return j
 }
 

@@ -15,6 +15,7 @@ import (
 	"dyad/cmd/dyad/localserve"
 	"dyad/engine/dataset"
 	"dyad/privacy"
+	"dyad/privacy/ledger"
 )
 
 // lineWatch is a writer that tells the address that a server prints.
@@ -300,7 +301,7 @@ func TestLocalSimulate(t *testing.T) {
 	if e := r.Guarantee.Epsilon; e < 12 || e > 12.001 || len(r.Choice) != 2 {
 		t.Errorf("cross-validation costs %v with accuracies %v, want 12 and 2", e, r.Choice)
 	}
-	l, err := privacy.OpenLedger(filepath.Join(dir, "state", "dyad", "ledger.jsonl"))
+	l, err := ledger.Open(filepath.Join(dir, "state", "dyad", "ledger.jsonl"))
 	if err != nil {
 		t.Fatal(err)
 	}

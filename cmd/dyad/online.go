@@ -15,6 +15,7 @@ import (
 	"dyad/engine/dataset"
 	"dyad/privacy"
 	"dyad/privacy/durable"
+	"dyad/privacy/ledger"
 )
 
 type onlineCmd struct {
@@ -90,8 +91,8 @@ type online struct {
 	encoder *dataset.Encoder
 	plan    *algorithms.StreamPlan
 	public  bool
-	ledger  *privacy.Ledger
-	lock    *privacy.RunLock   // nil without a ledger
+	ledger  *ledger.Ledger
+	lock    *ledger.RunLock    // nil without a ledger
 	out     *output            // nil without --out
 	stream  *algorithms.Online // nil before the first record of a new run
 	run     string             // of a state without a record, not charged yet

@@ -11,6 +11,7 @@ import (
 
 	"dyad/algorithms"
 	"dyad/privacy"
+	"dyad/privacy/ledger"
 )
 
 // handOver ends an attempt that stops in order: the ledger counts it as a resume, whose
@@ -37,9 +38,9 @@ func (o *online) count() error {
 }
 
 // charge is what the ledger is told.
-func (o *online) charge() privacy.Charge {
+func (o *online) charge() ledger.Charge {
 	g := o.plan.Guarantee
-	return privacy.Charge{DataID: o.DataID, Algorithm: o.plan.Algorithm, Events: o.plan.Events, Guarantee: g.String(), Unit: g.Unit, Relation: g.Relation, Released: g.Released, Counted: true}
+	return ledger.Charge{DataID: o.DataID, Algorithm: o.plan.Algorithm, Events: o.plan.Events, Guarantee: g.String(), Unit: g.Unit, Relation: g.Relation, Released: g.Released, Counted: true}
 }
 
 // openLedger opens the ledger of a private run.
@@ -169,7 +170,7 @@ func (o *online) resumeCharged(state *algorithms.StreamState, source *privacy.So
 		return nil, err
 	}
 	var err error
-	if o.lock, err = o.ledger.LockRun(state.Run); errors.Is(err, privacy.ErrResume) {
+	if o.lock, err = o.ledger.LockRun(state.Run); errors.Is(err, ledger.ErrResume) {
 		return nil, asInput(err)
 	} else if err != nil {
 		return nil, err
@@ -190,7 +191,7 @@ func (o *online) resumeCharged(state *algorithms.StreamState, source *privacy.So
 		}
 	}
 	session, err := o.lock.Resume(o.charge(), state.Position(), state.Session, source)
-	if errors.Is(err, privacy.ErrResume) {
+	if errors.Is(err, ledger.ErrResume) {
 		err = asInput(err)
 	}
 	return session, err
@@ -201,7 +202,7 @@ func (o *online) end() error {
 	if o.public {
 		return nil
 	}
-	err := o.ledger.Finish(o.stream.Run, privacy.StatusReleased)
+	err := o.ledger.Finish(o.stream.Run, ledger.StatusReleased)
 	if err == nil {
 		o.a.at("finished")
 	}

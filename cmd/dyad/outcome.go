@@ -7,6 +7,7 @@ import (
 
 	"dyad/algorithms"
 	"dyad/privacy"
+	"dyad/privacy/ledger"
 )
 
 // runFlags are those of a training that is charged once and releases its result at the
@@ -84,7 +85,7 @@ func (o *runOutcome) ran(g privacy.Guarantee, run string, seconds float64) {
 
 // spent reads back what was spent on the data in all, after a run over n records that
 // saved its model.
-func (o *runOutcome) spent(l *privacy.Ledger, delta float64, n int) (err error) {
+func (o *runOutcome) spent(l *ledger.Ledger, delta float64, n int) (err error) {
 	if l == nil {
 		return nil
 	}

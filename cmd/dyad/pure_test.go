@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"dyad/privacy"
+	"dyad/privacy/account"
 )
 
 // --delta 0 asks for pure epsilon; without the flag delta is the default.
@@ -87,7 +87,7 @@ func TestAccountSideBySide(t *testing.T) {
 		t.Skip("arithmetic on one goroutine")
 	}
 	dir := t.TempDir()
-	account := func(args ...string) accountResult {
+	convert := func(args ...string) accountResult {
 		code, out, errs := dyad(t, dir, append([]string{"account", "--json"}, args...)...)
 		var r accountResult
 		if err := json.Unmarshal([]byte(out), &r); err != nil || code != exitOK || r.Epsilon == nil {
@@ -95,7 +95,7 @@ func TestAccountSideBySide(t *testing.T) {
 		}
 		return r
 	}
-	gauss := account("--sigma", "20", "--steps", "10", "--group", "3", "--padded")
+	gauss := convert("--sigma", "20", "--steps", "10", "--group", "3", "--padded")
 	for _, b := range gauss.Bounds {
 		if b.Epsilon == nil || *b.Epsilon < *gauss.Epsilon || *b.Epsilon > 1.5**gauss.Epsilon {
 			t.Errorf("%s says %+v, the smallest is %g", b.Accountant, b, *gauss.Epsilon)
@@ -104,10 +104,10 @@ func TestAccountSideBySide(t *testing.T) {
 	if len(gauss.Converted) != 2 || gauss.Converted[0].Epsilon <= 2.9**gauss.Epsilon || gauss.Converted[1].Epsilon != *gauss.Epsilon {
 		t.Errorf("conversions of epsilon %g: %+v", *gauss.Epsilon, gauss.Converted)
 	}
-	if open := account("--sigma", "20"); open.Converted[0].Refused == "" {
+	if open := convert("--sigma", "20"); open.Converted[0].Refused == "" {
 		t.Errorf("replace-one was converted to add/remove without padding: %+v", open.Converted)
 	}
-	sampled := account("--sigma", "1", "--steps", "1000", "--rate", "0.01", "--relation", "add/remove")
+	sampled := convert("--sigma", "1", "--steps", "1000", "--rate", "0.01", "--relation", "add/remove")
 	if *sampled.Epsilon < 1 || *sampled.Epsilon > 4 || sampled.Bounds[0].Epsilon != nil {
 		t.Errorf("1000 sampled releases: %+v", sampled)
 	}
@@ -117,11 +117,11 @@ func TestAccountSideBySide(t *testing.T) {
 		t.Errorf("1000 sampled releases, replace-one: %+v", c)
 	}
 	group := func(args ...string) (one float64, all accountConversion) {
-		r := account(append(args, "--steps", "500", "--rate", "0.01", "--group", "4")...)
+		r := convert(append(args, "--steps", "500", "--rate", "0.01", "--group", "4")...)
 		return *r.Epsilon, r.Converted[0]
 	}
-	e := privacy.PoissonEvent{Law: privacy.GaussianLaw, Sensitivity: 1, Scale: 2, Rate: 0.01, Relation: privacy.ReplaceOne, Group: 4, Count: 500}
-	var total privacy.Total
+	e := account.PoissonEvent{Law: account.GaussianLaw, Sensitivity: 1, Scale: 2, Rate: 0.01, Relation: account.ReplaceOne, Group: 4, Count: 500}
+	var total account.Total
 	if err := total.Compose(e); err != nil {
 		t.Fatal(err)
 	}
@@ -131,10 +131,10 @@ func TestAccountSideBySide(t *testing.T) {
 	if one, all := group("--noise", "laplace", "--scale", "2"); all.Delta <= 1e-5 || all.Epsilon < 4*one {
 		t.Errorf("4 sampled records of one person, Laplace noise: %+v, one record %g", all, one)
 	}
-	if many := account("--sigma", "2", "--steps", "500", "--rate", "0.01", "--group", "257").Converted[0]; many.Refused == "" || many.Padded {
+	if many := convert("--sigma", "2", "--steps", "500", "--rate", "0.01", "--group", "257").Converted[0]; many.Refused == "" || many.Padded {
 		t.Errorf("more records of one person than are accounted for: %+v", many)
 	}
-	target := account("--epsilon", "1", "--steps", "100", "--batch", "50", "--records", "1000")
+	target := convert("--epsilon", "1", "--steps", "100", "--batch", "50", "--records", "1000")
 	if *target.Epsilon > 1 || *target.Epsilon < 0.999 {
 		t.Errorf("noise for epsilon 1 gives %g", *target.Epsilon)
 	}

@@ -17,6 +17,7 @@ import (
 	"dyad/algorithms"
 	"dyad/privacy"
 	"dyad/privacy/durable"
+	"dyad/privacy/ledger"
 )
 
 // shelf keeps the model of a run under a private name until the ledger has recorded its
@@ -54,9 +55,9 @@ func (a *app) newShelf(out *output, m func(*algorithms.Outcome) *model) *shelf {
 }
 
 // Keep implements algorithms.Shelf.
-func (s *shelf) Keep(o *algorithms.Outcome) (privacy.Kept, error) {
+func (s *shelf) Keep(o *algorithms.Outcome) (ledger.Kept, error) {
 	if s.out == nil {
-		return privacy.Kept{}, nil
+		return ledger.Kept{}, nil
 	}
 	k, err := s.keep(o)
 	if err != nil {
@@ -65,7 +66,7 @@ func (s *shelf) Keep(o *algorithms.Outcome) (privacy.Kept, error) {
 	return k, err
 }
 
-func (s *shelf) keep(o *algorithms.Outcome) (k privacy.Kept, err error) {
+func (s *shelf) keep(o *algorithms.Outcome) (k ledger.Kept, err error) {
 	s.made, s.run = s.model(o), o.Run
 	text, most, err := s.made.size()
 	if err != nil {
@@ -74,7 +75,7 @@ func (s *shelf) keep(o *algorithms.Outcome) (k privacy.Kept, err error) {
 	if s.file, err = s.a.keepText(s.run, text, most, append([]string{filepath.Dir(s.out.path)}, s.other...)...); err != nil {
 		return k, err
 	}
-	return privacy.Kept{Digest: digestOf(text), Place: s.file.Name()}, nil
+	return ledger.Kept{Digest: digestOf(text), Place: s.file.Name()}, nil
 }
 
 // Drop implements algorithms.Shelf.
@@ -246,21 +247,21 @@ func (a *app) printModel(m *model, cause error) error {
 
 // attach makes a run use the shelf, and removes what dead attempts at runs left where this
 // one may keep its model.
-func (s *shelf) attach(o *algorithms.Options, ledger *privacy.Ledger) {
-	s.other = []string{filepath.Dir(ledger.Path()), os.TempDir()}
+func (s *shelf) attach(o *algorithms.Options, book *ledger.Ledger) {
+	s.other = []string{filepath.Dir(book.Path()), os.TempDir()}
 	o.Shelf = s
 	dirs := s.other
 	if s.out != nil {
 		dirs = append([]string{filepath.Dir(s.out.path)}, dirs...)
 	}
-	ledger.SweepRuns()
-	sweepKept(ledger, dirs...)
+	book.SweepRuns()
+	sweepKept(book, dirs...)
 }
 
 // sweepKept removes from folders what was kept by attempts of this ledger that came to
 // nothing: their run is not released, or another attempt was. What a living program holds,
 // what the ledger names and what it does not know stays.
-func sweepKept(l *privacy.Ledger, dirs ...string) {
+func sweepKept(l *ledger.Ledger, dirs ...string) {
 	for _, dir := range dirs {
 		durable.Sweep(dir, func(name string) bool {
 			run, ok := runOfKept(name)
@@ -268,11 +269,11 @@ func sweepKept(l *privacy.Ledger, dirs ...string) {
 				return false
 			}
 			entries, err := l.Entries() // now: the attempt may have ended since the last look
-			if err != nil || !slices.ContainsFunc(entries, func(e privacy.Entry) bool { return e.Charge != nil && e.Run == run }) {
+			if err != nil || !slices.ContainsFunc(entries, func(e ledger.Entry) bool { return e.Charge != nil && e.Run == run }) {
 				return false
 			}
 			for _, e := range entries {
-				if !e.Known || e.Type == "finish" && e.Run == run && e.Status == privacy.StatusReleased && e.Kept.Digest != "" {
+				if !e.Known || e.Type == "finish" && e.Run == run && e.Status == ledger.StatusReleased && e.Kept.Digest != "" {
 					text, err := os.ReadFile(filepath.Join(dir, name))
 					return err == nil && e.Known && digestOf(text) != e.Kept.Digest
 				}
@@ -284,7 +285,7 @@ func sweepKept(l *privacy.Ledger, dirs ...string) {
 
 // findKept opens the file that was kept of a released run, in the place that the ledger
 // names or in folders. It is nil if there is none: the model has its name.
-func findKept(e privacy.Entry, folders ...string) (*durable.File, error) {
+func findKept(e ledger.Entry, folders ...string) (*durable.File, error) {
 	names := []string{e.Kept.Place}
 	for _, dir := range folders {
 		files, err := os.ReadDir(dir)
@@ -327,12 +328,12 @@ func (f runFlags) republish(a *app, out *output, r *runOutcome) (done bool, err 
 	if f.Resume == "" || r.Public || out == nil || err != nil || !exists(path) {
 		return false, nil
 	}
-	l, _, err := f.openExisting(privacy.LedgerOptions{LockWait: a.hooks.lockWait, Trace: a.at})
+	l, _, err := f.openExisting(ledger.Options{LockWait: a.hooks.lockWait, Trace: a.at})
 	if err != nil {
 		return true, err
 	}
 	e, err := l.Released(f.Resume)
-	if errors.Is(err, privacy.ErrResume) || err == nil && e.Kept.Digest == "" {
+	if errors.Is(err, ledger.ErrResume) || err == nil && e.Kept.Digest == "" {
 		return false, nil // what it is says who resumes it
 	}
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 
 	"dyad/algorithms"
 	"dyad/engine/dataset"
-	"dyad/privacy"
+	"dyad/privacy/ledger"
 )
 
 type trainCmd struct {
@@ -156,7 +156,7 @@ func (a *app) charged(err error) error {
 	} else if c != nil {
 		fmt.Fprintf(a.stderr, "dyad: run %s is charged and finished, so it cannot be resumed; what was trained here was dropped\n", c.Run)
 	}
-	if errors.Is(err, privacy.ErrResume) || errors.Is(err, algorithms.ErrCheckpoint) {
+	if errors.Is(err, ledger.ErrResume) || errors.Is(err, algorithms.ErrCheckpoint) {
 		return asInput(err)
 	}
 	return err
@@ -234,7 +234,7 @@ func (c *trainCmd) split(all sample) (train sample, held *sample, err error) {
 
 // fingerprint is that of the files that the records came from, one after the
 // other.
-func fingerprint(l *privacy.Ledger, paths ...string) (string, error) {
+func fingerprint(l *ledger.Ledger, paths ...string) (string, error) {
 	var all []io.Reader
 	for _, path := range paths {
 		if path == "" {

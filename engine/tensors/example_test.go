@@ -13,6 +13,7 @@ import (
 	"dyad/engine/cpu"
 	"dyad/engine/tensors"
 	"dyad/privacy"
+	"dyad/privacy/ledger"
 
 	"gorgonia.org/tensor"
 )
@@ -47,7 +48,7 @@ func Example() {
 		log.Fatal(err)
 	}
 	defer os.RemoveAll(dir)
-	ledger, err := privacy.OpenLedger(filepath.Join(dir, "ledger.jsonl"))
+	ledger, err := ledger.Open(filepath.Join(dir, "ledger.jsonl"))
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -5,13 +5,13 @@ import (
 	"fmt"
 	"math"
 
-	"dyad/privacy"
+	"dyad/privacy/account"
 )
 
 // unknownEvent is an event that no accountant can know.
-type unknownEvent struct{ privacy.Event }
+type unknownEvent struct{ account.Event }
 
-// CheckAccountant runs the checks that every privacy.Accountant must pass; fresh
+// CheckAccountant runs the checks that every account.Accountant must pass; fresh
 // returns an accountant that has composed nothing. The accountant must support
 // GaussianEvent, NonPrivateEvent, PublicEvent and ComposedEvent. Checked:
 //   - nothing composed, or public events only, costs epsilon 0 and delta 0;
@@ -24,10 +24,10 @@ type unknownEvent struct{ privacy.Event }
 //   - the same cost in any order, nested or flat, and for Count as for repetition,
 //     up to 1e-9 relative;
 //   - one and many Gaussian releases cost no less than the exact value.
-func CheckAccountant(fresh func() privacy.Accountant) error {
+func CheckAccountant(fresh func() account.Accountant) error {
 	for _, check := range []struct {
 		name string
-		run  func(func() privacy.Accountant) error
+		run  func(func() account.Accountant) error
 	}{
 		{"nothing released", checkEmpty},
 		{"non-private release", checkNonPrivate},
@@ -45,10 +45,10 @@ func CheckAccountant(fresh func() privacy.Accountant) error {
 
 var (
 	deltas = []float64{1e-12, 1e-9, 1e-6, 1e-5, 1e-3, 1e-2, 0.1, 0.5}
-	base   = privacy.GaussianEvent{Sensitivity: 0.5, Sigma: 2, Count: 1}
+	base   = account.GaussianEvent{Sensitivity: 0.5, Sigma: 2, Count: 1}
 )
 
-func compose(a privacy.Accountant, events ...privacy.Event) error {
+func compose(a account.Accountant, events ...account.Event) error {
 	for _, e := range events {
 		if err := a.Compose(e); err != nil {
 			return fmt.Errorf("composing %v: %w", e, err)
@@ -58,7 +58,7 @@ func compose(a privacy.Accountant, events ...privacy.Event) error {
 }
 
 // curve is what the accountant says at fixed points.
-func curve(a privacy.Accountant) []float64 {
+func curve(a account.Accountant) []float64 {
 	var v []float64
 	for _, d := range deltas {
 		v = append(v, a.Epsilon(d))
@@ -78,7 +78,7 @@ func near(a, b []float64) bool {
 	return true
 }
 
-func checkEmpty(fresh func() privacy.Accountant) error {
+func checkEmpty(fresh func() account.Accountant) error {
 	a := fresh()
 	for range 2 {
 		for _, d := range append([]float64{0}, deltas...) {
@@ -91,17 +91,17 @@ func checkEmpty(fresh func() privacy.Accountant) error {
 				return fmt.Errorf("Delta(%v) = %v, want 0", e, d)
 			}
 		}
-		if err := compose(a, privacy.PublicEvent{}, privacy.ComposedEvent{}); err != nil {
+		if err := compose(a, account.PublicEvent{}, account.ComposedEvent{}); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func checkNonPrivate(fresh func() privacy.Accountant) error {
+func checkNonPrivate(fresh func() account.Accountant) error {
 	a := fresh()
-	for _, e := range []privacy.Event{
-		privacy.ComposedEvent{Events: []privacy.Event{base, privacy.NonPrivateEvent{}}}, base, privacy.PublicEvent{},
+	for _, e := range []account.Event{
+		account.ComposedEvent{Events: []account.Event{base, account.NonPrivateEvent{}}}, base, account.PublicEvent{},
 	} {
 		if err := compose(a, e); err != nil {
 			return err
@@ -113,34 +113,34 @@ func checkNonPrivate(fresh func() privacy.Accountant) error {
 	return nil
 }
 
-func checkRejected(fresh func() privacy.Accountant) error {
+func checkRejected(fresh func() account.Accountant) error {
 	nan, inf := math.NaN(), math.Inf(1)
 	type testCase struct {
-		event   privacy.Event
+		event   account.Event
 		unknown bool
 	}
 	cases := []testCase{{event: nil, unknown: true}, {event: unknownEvent{base}, unknown: true}}
 	for _, v := range []float64{0, -1, nan, inf} {
 		cases = append(cases,
-			testCase{event: privacy.GaussianEvent{Sensitivity: v, Sigma: 1, Count: 1}},
-			testCase{event: privacy.GaussianEvent{Sensitivity: 1, Sigma: v, Count: 1}})
+			testCase{event: account.GaussianEvent{Sensitivity: v, Sigma: 1, Count: 1}},
+			testCase{event: account.GaussianEvent{Sensitivity: 1, Sigma: v, Count: 1}})
 	}
 	cases = append(cases,
-		testCase{event: privacy.GaussianEvent{Sensitivity: 1, Sigma: 1}},
-		testCase{event: privacy.GaussianEvent{Sensitivity: 1, Sigma: 1, Count: -1}})
+		testCase{event: account.GaussianEvent{Sensitivity: 1, Sigma: 1}},
+		testCase{event: account.GaussianEvent{Sensitivity: 1, Sigma: 1, Count: -1}})
 	a := fresh()
 	if err := compose(a, base); err != nil {
 		return err
 	}
 	before := curve(a)
 	for _, c := range cases {
-		nested := privacy.ComposedEvent{Events: []privacy.Event{base, privacy.ComposedEvent{Events: []privacy.Event{base, c.event}}}}
-		for _, e := range []privacy.Event{c.event, nested} {
+		nested := account.ComposedEvent{Events: []account.Event{base, account.ComposedEvent{Events: []account.Event{base, c.event}}}}
+		for _, e := range []account.Event{c.event, nested} {
 			err := a.Compose(e)
 			if err == nil {
 				return fmt.Errorf("accepted %#v", e)
 			}
-			if c.unknown && !errors.Is(err, privacy.ErrUnsupported) {
+			if c.unknown && !errors.Is(err, account.ErrUnsupported) {
 				return fmt.Errorf("error of an unknown event does not wrap ErrUnsupported: %w", err)
 			}
 			after := curve(a)
@@ -154,7 +154,7 @@ func checkRejected(fresh func() privacy.Accountant) error {
 	return nil
 }
 
-func checkMonotone(fresh func() privacy.Accountant) error {
+func checkMonotone(fresh func() account.Accountant) error {
 	a := fresh()
 	last := curve(a)
 	for i := range 6 {
@@ -188,7 +188,7 @@ func checkMonotone(fresh func() privacy.Accountant) error {
 		}
 	}
 	noisy, quiet := fresh(), fresh()
-	if err := errors.Join(compose(noisy, base), compose(quiet, privacy.GaussianEvent{Sensitivity: 0.5, Sigma: 1, Count: 1})); err != nil {
+	if err := errors.Join(compose(noisy, base), compose(quiet, account.GaussianEvent{Sensitivity: 0.5, Sigma: 1, Count: 1})); err != nil {
 		return err
 	}
 	if !(noisy.Epsilon(1e-5) < quiet.Epsilon(1e-5)) {
@@ -197,19 +197,19 @@ func checkMonotone(fresh func() privacy.Accountant) error {
 	return nil
 }
 
-func checkComposition(fresh func() privacy.Accountant) error {
-	other := privacy.GaussianEvent{Sensitivity: 1, Sigma: 7, Count: 3}
+func checkComposition(fresh func() account.Accountant) error {
+	other := account.GaussianEvent{Sensitivity: 1, Sigma: 7, Count: 3}
 	one := other
 	one.Count = 1
 	want := fresh()
 	if err := compose(want, base, other); err != nil {
 		return err
 	}
-	for name, events := range map[string][]privacy.Event{
+	for name, events := range map[string][]account.Event{
 		"another order":   {other, base},
 		"repetition":      {one, base, one, one},
-		"ComposedEvent":   {privacy.ComposedEvent{Events: []privacy.Event{base, privacy.PublicEvent{}, other}}},
-		"nested composed": {privacy.ComposedEvent{Events: []privacy.Event{privacy.ComposedEvent{Events: []privacy.Event{other}}, base}}},
+		"ComposedEvent":   {account.ComposedEvent{Events: []account.Event{base, account.PublicEvent{}, other}}},
+		"nested composed": {account.ComposedEvent{Events: []account.Event{account.ComposedEvent{Events: []account.Event{other}}, base}}},
 	} {
 		a := fresh()
 		if err := compose(a, events...); err != nil {
@@ -225,7 +225,7 @@ func checkComposition(fresh func() privacy.Accountant) error {
 // checkLowerBounds compares with privacy.md 1.4: mu = sqrt(Count)
 // Sensitivity/Sigma is exact for Gaussian releases, so no sound accountant is
 // below these (epsilon, delta, mu) reference values by more than their rounding.
-func checkLowerBounds(fresh func() privacy.Accountant) error {
+func checkLowerBounds(fresh func() account.Accountant) error {
 	for _, r := range []struct{ epsilon, delta, mu float64 }{
 		{1, 1. / 64, .577560}, {1, 1. / 512, .419846}, {1, 1e-5, .268051},
 		{2, 1e-5, .501552}, {2.5, 1e-5, .611994}, {1, 1e-6, .236704},
@@ -233,7 +233,7 @@ func checkLowerBounds(fresh func() privacy.Accountant) error {
 		for _, count := range []int{1, 100} {
 			a := fresh()
 			sigma := 3 * math.Sqrt(float64(count)) / r.mu
-			if err := compose(a, privacy.GaussianEvent{Sensitivity: 3, Sigma: sigma, Count: count}); err != nil {
+			if err := compose(a, account.GaussianEvent{Sensitivity: 3, Sigma: sigma, Count: count}); err != nil {
 				return err
 			}
 			if got := a.Epsilon(r.delta); got < r.epsilon*(1-1e-5) {

@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"math"
 
-	"dyad/privacy"
+	"dyad/privacy/account"
 )
 
-// CheckPureAccountant runs the checks that every privacy.Accountant must pass
+// CheckPureAccountant runs the checks that every account.Accountant must pass
 // that supports PureEvent and LaplaceEvent; fresh returns an accountant that has
 // composed nothing. Checked, against the exact cost of randomised response, which
 // is a mechanism of that epsilon, and of Laplace noise:
@@ -15,11 +15,11 @@ import (
 //     epsilon at any delta, 0 included, and in delta at any epsilon;
 //   - one Laplace release costs no less than its exact curve;
 //   - an event that is out of range is an error that changes nothing.
-func CheckPureAccountant(fresh func() privacy.Accountant) error {
+func CheckPureAccountant(fresh func() account.Accountant) error {
 	for _, epsilon := range []float64{0.01, 0.3, 1, 3} {
 		for _, k := range []int{1, 2, 20} {
 			a := fresh()
-			if err := a.Compose(privacy.PureEvent{Epsilon: epsilon, Count: k}); err != nil {
+			if err := a.Compose(account.PureEvent{Epsilon: epsilon, Count: k}); err != nil {
 				return fmt.Errorf("privtest: pure releases: %w", err)
 			}
 			exact := func(e float64) float64 { return responseDelta(epsilon, k, e) }
@@ -28,7 +28,7 @@ func CheckPureAccountant(fresh func() privacy.Accountant) error {
 			}
 		}
 		a := fresh()
-		if err := a.Compose(privacy.LaplaceEvent{Sensitivity: 3 * epsilon, Scale: 3, Count: 1}); err != nil {
+		if err := a.Compose(account.LaplaceEvent{Sensitivity: 3 * epsilon, Scale: 3, Count: 1}); err != nil {
 			return fmt.Errorf("privtest: Laplace release: %w", err)
 		}
 		// delta(e) = 1 - exp((e - epsilon)/2) for e <= epsilon.
@@ -42,10 +42,10 @@ func CheckPureAccountant(fresh func() privacy.Accountant) error {
 		return err
 	}
 	before := curve(a)
-	for _, e := range []privacy.Event{
-		privacy.PureEvent{Count: 1}, privacy.PureEvent{Epsilon: -1, Count: 1}, privacy.PureEvent{Epsilon: math.NaN(), Count: 1},
-		privacy.PureEvent{Epsilon: math.Inf(1), Count: 1}, privacy.PureEvent{Epsilon: 1},
-		privacy.LaplaceEvent{Scale: 1, Count: 1}, privacy.LaplaceEvent{Sensitivity: 1, Count: 1}, privacy.LaplaceEvent{Sensitivity: 1, Scale: 1, Count: -1},
+	for _, e := range []account.Event{
+		account.PureEvent{Count: 1}, account.PureEvent{Epsilon: -1, Count: 1}, account.PureEvent{Epsilon: math.NaN(), Count: 1},
+		account.PureEvent{Epsilon: math.Inf(1), Count: 1}, account.PureEvent{Epsilon: 1},
+		account.LaplaceEvent{Scale: 1, Count: 1}, account.LaplaceEvent{Sensitivity: 1, Count: 1}, account.LaplaceEvent{Sensitivity: 1, Scale: 1, Count: -1},
 	} {
 		if err := a.Compose(e); err == nil {
 			return fmt.Errorf("privtest: accepted %#v", e)
@@ -59,7 +59,7 @@ func CheckPureAccountant(fresh func() privacy.Accountant) error {
 
 // checkAgainstCurve compares with the exact delta(epsilon) of one mechanism of
 // pure epsilon total.
-func checkAgainstCurve(a privacy.Accountant, exact func(float64) float64, total float64) error {
+func checkAgainstCurve(a account.Accountant, exact func(float64) float64, total float64) error {
 	if e := a.Epsilon(0); e < total*(1-1e-12) {
 		return fmt.Errorf("epsilon %v at delta 0, want at least %v", e, total)
 	}

@@ -5,16 +5,16 @@ import (
 	"strings"
 	"testing"
 
-	"dyad/privacy"
+	"dyad/privacy/account"
 	"dyad/privacy/privtest"
 )
 
 func TestAccountantsPassThePureChecks(t *testing.T) {
-	for name, fresh := range map[string]func() privacy.Accountant{
-		"GDP":  func() privacy.Accountant { return new(privacy.GDP) },
-		"zCDP": func() privacy.Accountant { return new(privacy.ZCDP) },
-		"RDP":  func() privacy.Accountant { return new(privacy.RDP) },
-		"PLD":  func() privacy.Accountant { return new(privacy.PLD) },
+	for name, fresh := range map[string]func() account.Accountant{
+		"GDP":  func() account.Accountant { return new(account.GDP) },
+		"zCDP": func() account.Accountant { return new(account.ZCDP) },
+		"RDP":  func() account.Accountant { return new(account.RDP) },
+		"PLD":  func() account.Accountant { return new(account.PLD) },
 	} {
 		if err := privtest.CheckPureAccountant(fresh); err != nil {
 			t.Errorf("%s: %v", name, err)
@@ -24,14 +24,14 @@ func TestAccountantsPassThePureChecks(t *testing.T) {
 
 // cheap is GDP with a defect in what it makes of pure events.
 type cheap struct {
-	privacy.GDP
-	change func(privacy.Event) privacy.Event
+	account.GDP
+	change func(account.Event) account.Event
 }
 
-func (c *cheap) Compose(e privacy.Event) error { return c.GDP.Compose(c.change(e)) }
+func (c *cheap) Compose(e account.Event) error { return c.GDP.Compose(c.change(e)) }
 
 // optimist promises nothing wrong but at delta = 0.
-type optimist struct{ privacy.GDP }
+type optimist struct{ account.GDP }
 
 func (o *optimist) Epsilon(delta float64) float64 {
 	if delta == 0 {
@@ -42,48 +42,48 @@ func (o *optimist) Epsilon(delta float64) float64 {
 
 func TestCheckPureAccountantRejectsDefects(t *testing.T) {
 	for name, c := range map[string]struct {
-		fresh func() privacy.Accountant
+		fresh func() account.Accountant
 		want  string
 	}{
-		"1 % too little epsilon": {func() privacy.Accountant {
-			return &cheap{change: func(e privacy.Event) privacy.Event {
-				if p, ok := e.(privacy.PureEvent); ok {
+		"1 % too little epsilon": {func() account.Accountant {
+			return &cheap{change: func(e account.Event) account.Event {
+				if p, ok := e.(account.PureEvent); ok {
 					p.Epsilon *= 0.99
 					return p
 				}
 				return e
 			}}
 		}, "pure releases"},
-		"forgets Count": {func() privacy.Accountant {
-			return &cheap{change: func(e privacy.Event) privacy.Event {
-				if p, ok := e.(privacy.PureEvent); ok && p.Count > 1 {
+		"forgets Count": {func() account.Accountant {
+			return &cheap{change: func(e account.Event) account.Event {
+				if p, ok := e.(account.PureEvent); ok && p.Count > 1 {
 					p.Count--
 					return p
 				}
 				return e
 			}}
 		}, "pure releases"},
-		"mu = epsilon": {func() privacy.Accountant { // not the theorem's 1.25 epsilon
-			return &cheap{change: func(e privacy.Event) privacy.Event {
-				if p, ok := e.(privacy.PureEvent); ok && p.Epsilon > 0 && p.Count > 0 {
-					return privacy.GaussianEvent{Sensitivity: p.Epsilon, Sigma: 1, Count: p.Count}
+		"mu = epsilon": {func() account.Accountant { // not the theorem's 1.25 epsilon
+			return &cheap{change: func(e account.Event) account.Event {
+				if p, ok := e.(account.PureEvent); ok && p.Epsilon > 0 && p.Count > 0 {
+					return account.GaussianEvent{Sensitivity: p.Epsilon, Sigma: 1, Count: p.Count}
 				}
 				return e
 			}}
 		}, "pure releases"},
-		"Laplace as variance only": {func() privacy.Accountant {
-			return &cheap{change: func(e privacy.Event) privacy.Event {
-				if l, ok := e.(privacy.LaplaceEvent); ok && l.Sensitivity > 0 && l.Scale > 0 && l.Count > 0 {
-					return privacy.GaussianEvent{Sensitivity: l.Sensitivity, Sigma: l.Scale * math.Sqrt2, Count: l.Count}
+		"Laplace as variance only": {func() account.Accountant {
+			return &cheap{change: func(e account.Event) account.Event {
+				if l, ok := e.(account.LaplaceEvent); ok && l.Sensitivity > 0 && l.Scale > 0 && l.Count > 0 {
+					return account.GaussianEvent{Sensitivity: l.Sensitivity, Sigma: l.Scale * math.Sqrt2, Count: l.Count}
 				}
 				return e
 			}}
 		}, "Laplace release"},
-		"rounds down at delta 0": {func() privacy.Accountant { return new(optimist) }, "delta 0"},
-		"accepts anything": {func() privacy.Accountant {
-			return &cheap{change: func(e privacy.Event) privacy.Event {
-				if p, ok := e.(privacy.PureEvent); ok && !(p.Epsilon > 0) {
-					return privacy.PublicEvent{}
+		"rounds down at delta 0": {func() account.Accountant { return new(optimist) }, "delta 0"},
+		"accepts anything": {func() account.Accountant {
+			return &cheap{change: func(e account.Event) account.Event {
+				if p, ok := e.(account.PureEvent); ok && !(p.Epsilon > 0) {
+					return account.PublicEvent{}
 				}
 				return e
 			}}

@@ -8,6 +8,7 @@ import (
 	"dyad/cmd/dyad/localaudit"
 	"dyad/engine"
 	"dyad/privacy"
+	randomiser "dyad/privacy/local"
 )
 
 func plan(t *testing.T, m local.Method, epsilon float64, pairs int) *local.Plan {
@@ -135,8 +136,8 @@ func TestParticipationSpendsItsClaim(t *testing.T) {
 type defective struct {
 	plan     *local.Plan
 	src      *privacy.Source
-	response privacy.RandomizedResponse
-	channel  *privacy.DirectionChannel
+	response randomiser.RandomizedResponse
+	channel  *randomiser.DirectionChannel
 	zero     func() []float64 // sent for a record that does not take part, on the answer yes
 }
 
@@ -166,7 +167,7 @@ func (c *defective) Message(st *local.State, z engine.Record) (local.Message, er
 func TestDefectsOfParticipationAreCaught(t *testing.T) {
 	const epsilon, pairs = 2, 4
 	p := plan(t, local.PrestigeParticipation, epsilon, pairs)
-	m := privacy.PrivateDirection{Dim: 2, Bound: p.Lipschitz, Pairs: pairs}
+	m := randomiser.Direction{Dim: 2, Bound: p.Lipschitz, Pairs: pairs}
 	r, channel, err := m.Participation(epsilon, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -174,12 +175,12 @@ func TestDefectsOfParticipationAreCaught(t *testing.T) {
 	if k := channel.Mechanism().Favoured; k >= pairs {
 		t.Fatalf("%d of %d pairs are favoured, the test needs fewer", k, pairs)
 	}
-	whole := privacy.RandomizedResponse{Epsilon: epsilon}
+	whole := randomiser.RandomizedResponse{Epsilon: epsilon}
 	zero := func() []float64 { return []float64{0, 0} }
 	for _, c := range []struct {
 		name     string
 		caught   bool
-		response privacy.RandomizedResponse
+		response randomiser.RandomizedResponse
 		zero     func() []float64
 	}{
 		{"sound", false, r, zero},

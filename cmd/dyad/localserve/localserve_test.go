@@ -23,6 +23,7 @@ import (
 	"dyad/cmd/dyad/localserve"
 	"dyad/engine"
 	"dyad/privacy"
+	randomiser "dyad/privacy/local"
 )
 
 // logistic is the loss as users and server build it, each by itself.
@@ -91,7 +92,7 @@ func replayed(t testing.TB, dir string, p *local.Plan) (*local.State, int) {
 		if err := json.Unmarshal(line[9:], &s); err != nil {
 			t.Fatal(err)
 		}
-		m := local.Message{Takes: true, Direction: privacy.DirectionMessage{Seed: [32]byte(s.Seed), Choice: s.Choice}}
+		m := local.Message{Takes: true, Direction: randomiser.DirectionMessage{Seed: [32]byte(s.Seed), Choice: s.Choice}}
 		if err := p.Apply(st, []local.Message{m}); err != nil {
 			t.Fatal(err)
 		}

@@ -1,0 +1,62 @@
+package account
+
+import (
+	"bytes"
+	"math"
+	"testing"
+)
+
+func TestPureEventsRoundTrip(t *testing.T) {
+	for _, e := range []Event{
+		PureEvent{Epsilon: 0.1, Count: 3}, PureEvent{Epsilon: math.SmallestNonzeroFloat64, Count: math.MaxInt},
+		LaplaceEvent{Sensitivity: 1. / 3, Scale: math.MaxFloat64, Count: 2},
+		ComposedEvent{[]Event{PureEvent{2, 1}, GaussianEvent{1, 2, 3}, LaplaceEvent{1, 2, 3}}},
+	} {
+		raw, err := Encode(e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := Encode(Decode(raw))
+		if err != nil || !bytes.Equal(raw, again) {
+			t.Errorf("%v became %s (%v)", e, again, err)
+		}
+		if _, composed := e.(ComposedEvent); !composed && Decode(raw) != e {
+			t.Errorf("%v became %v", e, Decode(raw))
+		}
+	}
+	for _, raw := range []string{
+		`{"kind":"pure","epsilon":1}`, `{"kind":"pure","count":1}`, `{"kind":"pure","epsilon":-1,"count":1}`, `{"kind":"pure","epsilon":1,"count":0}`,
+		`{"kind":"pure","sigma":2,"epsilon":1,"count":1}`, `{"kind":"laplace","sensitivity":1,"count":1}`, `{"kind":"laplace","sensitivity":1,"scale":0,"count":1}`,
+		`{"kind":"gaussian","sensitivity":1,"sigma":1,"scale":1,"count":1}`,
+	} {
+		if e := Decode([]byte(raw)); e != (UnknownEvent{e.(UnknownEvent).Kind}) {
+			t.Errorf("%s was read as %v", raw, e)
+		}
+	}
+	for _, e := range []Event{PureEvent{}, PureEvent{Epsilon: math.NaN(), Count: 1}, LaplaceEvent{Sensitivity: 1, Scale: 1}} {
+		if raw, err := Encode(e); err == nil {
+			t.Errorf("%#v was written as %s", e, raw)
+		}
+	}
+}
+
+func TestParallelEventRoundTrip(t *testing.T) {
+	e := ParallelEvent{Parts: []Event{GaussianEvent{Sensitivity: 0.1, Sigma: 3, Count: 1}, LaplaceEvent{Sensitivity: 0.1, Scale: 0.3, Count: 2}}}
+	raw, err := Encode(e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := Encode(Decode(raw))
+	if err != nil || !bytes.Equal(raw, again) {
+		t.Errorf("%s is read back as %s (%v)", raw, again, err)
+	}
+	if back, ok := Decode(raw).(ParallelEvent); !ok || len(back.Parts) != 2 || back.Parts[1] != e.Parts[1] {
+		t.Errorf("%s is read back as %#v", raw, back)
+	}
+	if _, err := Encode(ParallelEvent{}); err == nil {
+		t.Error("a parallel event without parts was encoded")
+	}
+	if _, ok := Decode([]byte(`{"kind":"parallel"}`)).(UnknownEvent); !ok {
+		t.Error("a parallel event without parts was decoded")
+	}
+}

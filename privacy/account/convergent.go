@@ -1,0 +1,74 @@
+package account
+
+import (
+	"math"
+
+	"dyad/privacy/internal/round"
+)
+
+// ConvergentMu is a mu such that the last of steps noisy contractive updates of a
+// secret state is mu-GDP [Bok, Su and Altschuler 2024, Theorems 3.3 and 3.4;
+// privacy.md 7.5], rounded up. The updates are u_t = F(u_{t-1}) + N(0, sigma^2 I) from
+// a public start, with two neighbours' maps that satisfy
+//
+//	||F(u) - F'(v)|| <= contraction min(||u - v||, diameter) + gap.
+//
+// With c = contraction, D = diameter, s = gap and T = steps, mu^2 is 1/sigma^2 times
+// the smaller of
+//
+//	s^2 [(1-c^T)/(1-c)]^2 (1-c^2)/(1-c^2T)
+//	min over 1 <= k <= T of (c^k D + s (1-c^k)/(1-c))^2 (1-c^2)/(1-c^2k)
+//
+// and for c = 1 of T s^2 and the minimum of (D + k s)^2/k. The first term is exact
+// for quadratic losses. c is in [0, 1], D > 0 may be +Inf; other arguments give +Inf.
+//
+// For states on a grid, ConvergentEvent says what is true.
+func ConvergentMu(gap, contraction, diameter float64, steps int, sigma float64) float64 {
+	if !(sigma > 0) || math.IsInf(sigma, 1) {
+		return math.Inf(1)
+	}
+	return round.Up(ConvergentSensitivity(gap, contraction, diameter, steps)/sigma, 1)
+}
+
+// ConvergentSensitivity is ConvergentMu for sigma = 1: with noise of standard deviation
+// sigma in every step the last state is (ConvergentSensitivity/sigma)-GDP.
+//
+// The computed value is raised by 1e-12 relative: c^k = exp(k log c) loses |k log c| <=
+// 745 roundings before it underflows, 1-c and log c none that matter, and the other
+// operations are a few roundings of nonnegative numbers. Every k is a proved bound, so
+// a search that missed the smallest would only cost tightness.
+func ConvergentSensitivity(gap, c, diameter float64, steps int) float64 {
+	if !(gap > 0) || math.IsInf(gap, 1) || !(c >= 0 && c <= 1) || !(diameter > 0) || steps < 1 {
+		return math.Inf(1)
+	}
+	logC := math.Log1p(-(1 - c))
+	shift := func(start float64, k int) float64 {
+		n := float64(k)
+		if c == 1 {
+			return (start + n*gap) / math.Sqrt(n)
+		}
+		sum := -math.Expm1(n*logC) / (1 - c)
+		squares := -math.Expm1(2*n*logC) / ((1 - c) * (1 + c))
+		if start > 0 {
+			start *= math.Exp(n * logC)
+		}
+		return (start + sum*gap) / math.Sqrt(squares)
+	}
+	best := shift(0, steps)
+	if !math.IsInf(diameter, 1) {
+		lo, hi := 1, steps
+		for hi-lo > 2 {
+			a := lo + (hi-lo)/3
+			b := hi - (hi-lo)/3
+			if shift(diameter, a) <= shift(diameter, b) {
+				hi = b
+			} else {
+				lo = a
+			}
+		}
+		for k := lo; k <= hi; k++ {
+			best = min(best, shift(diameter, k))
+		}
+	}
+	return best * (1 + 1e-12)
+}

@@ -1,0 +1,277 @@
+package account
+
+import (
+	"math"
+
+	"dyad/privacy/internal/round"
+)
+
+// A dominatingPair is a pair (P, Q) of laws on the line whose hockey-stick
+// divergence H(a) = sup over sets S of P(S) - a Q(S) is, for every a > 0, at least
+// that of a mechanism on any two neighbours. Dominating pairs of releases compose
+// adaptively [Zhu, Dong and Wang 2022, Theorem 10], so an accountant needs nothing
+// else.
+//
+// f is the noise density of its law at scale 1, m the sensitivity over the scale,
+// q the probability that the record in question is in the batch (1 without
+// subsampling), and mix the law (1-q) f(x) + q f(x-m).
+//
+// Facts used below, for c >= 0 and vectors |u| <= c (L2 for Gaussian, L1 for
+// Laplace noise): among sets S with f(S) = s, the shifted law has f_u(S) >=
+// F(F^-1(s) - c), with equality for u = c in one dimension and S a lower half-line.
+// For the Gaussian this is Neyman and Pearson after a rotation. For Laplace noise
+// in one dimension too, the likelihood ratio being monotone; and the product of
+// shifts a >= b is dominated by the shift a+b: with positive parts, its loss is
+// a+b - 2(min(x1+, a) + min(x2+, b)), the loss of the single shift is
+// a+b - 2 min(x+, a+b), and for u < (a+b)/2 <= a the first sum exceeds u with
+// probability >= P(x1+ > u) = P(x+ > u), so the loss tail of the single shift is
+// larger at every positive loss, which decides H at every a >= 1, and by symmetry
+// below; more coordinates are merged one by one.
+//
+// removed, a record is in the first data set only: given the rest of the batch, H(a)
+// for a > 1-q is sup of q f_u(S) - (a-1+q) f(S) for some |u| <= m, largest for u = m
+// by the facts (complements turn lower bounds into upper bounds); for a <= 1-q it
+// is 1-a for every pair. The pair is (mix, f). The reversed pair is that of an
+// added record.
+//
+// replaced, on Poisson batches, for a >= 1: sup of q f_u(S) - (1-q)(a-1) f(S) - a q
+// f_v(S) with |u|, |v| <= m. Centred at u, the two subtracted laws are shifted by
+// at most m and 2m, so at fixed f_u(S) both are smallest together, at u = -m, v = m
+// and a half-line. The relation is symmetric, so a < 1 follows from a > 1. The pair
+// is (mix(x), mix(-x)).
+//
+// subset, on batches without replacement: with A the law given that the record is not
+// in the batch and B, B' given that it is, H(a) = q H of (B, (1-b) A + b B') at order
+// 1 + (a-1)/q for some b of [0, 1] [Balle, Barthe and Gaboardi 2018, Theorem 2]. H is
+// convex in its second argument, and both A and B' are mixtures of laws of
+// neighbouring batches of B's (for A replace the record by a uniform one outside the
+// batch), so this is at most q H of (f_m, f) at that order, which is H of (mix, f) at
+// order a. This is for a >= 1; symmetry of the relation gives a < 1. The pair is the
+// one whose H equals that of (mix, f) for a >= 1 and of (f, mix) for a < 1. It exists,
+// as the two halves together are convex, and no pair that dominates is smaller
+// (docs/theory.md#without-replacement): its losses above 0 are those of mix with their
+// probabilities, its losses below 0 mirror the losses above 0 with the probabilities
+// of f, and the rest, (1-q)(F(m/2) - F(-m/2)), is an atom at loss 0.
+type dominatingPair struct {
+	law  NoiseLaw
+	kind pairKind
+	m, q float64 // m > 0, q in (0, 1]
+	// weights are B(0), B(1), ... of PoissonEvent, for removed and replaced with Gaussian
+	// noise, and their logarithms; nil for one record, where they are 1-q and q.
+	weights, logWeights []float64
+}
+
+type pairKind int
+
+const (
+	removed  pairKind = iota // (mix, f); q = 1: (f(x-m), f)
+	replaced                 // (mix(x), mix(-x))
+	subset                   // see above
+)
+
+func (e PoissonEvent) base() dominatingPair {
+	d := dominatingPair{law: e.Law, kind: removed, m: round.Up(e.Sensitivity/e.Scale, 1), q: e.Rate}
+	if e.Relation == ReplaceOne {
+		d.kind = replaced
+	}
+	switch k := e.group(); {
+	case k > 1 && e.Rate == 1:
+		d.m = round.Up(d.m*float64(k), 1) // all of them, always
+	case k > 1:
+		d.weights, d.logWeights = binomialWeights(k, e.Rate)
+	}
+	return d
+}
+
+func (e WithoutReplacementEvent) base() dominatingPair {
+	q := 1.0
+	if e.Batch < e.Records {
+		q = min(1, round.Up(float64(e.Batch)/float64(e.Records), 1))
+	}
+	return dominatingPair{law: e.Law, kind: subset, m: round.Up(e.Sensitivity/e.Scale, 1), q: q}
+}
+
+func (e LaplaceEvent) base() dominatingPair {
+	return dominatingPair{law: LaplaceLaw, kind: removed, m: round.Up(e.Sensitivity/e.Scale, 1), q: 1}
+}
+
+func (e GaussianEvent) base() dominatingPair {
+	return dominatingPair{law: GaussianLaw, kind: removed, m: round.Up(e.Sensitivity/e.Sigma, 1), q: 1}
+}
+
+// symmetric says that the reversed pair has the same losses.
+func (d dominatingPair) symmetric() bool { return d.kind != removed || d.q == 1 }
+
+// farthest is a centre of mix beyond which there are parts of probability less than
+// smallestParts together, or none.
+func (d dominatingPair) farthest() float64 {
+	if d.weights == nil {
+		return d.m
+	}
+	j, beyond := len(d.weights)-1, 0.0
+	for ; j > 1 && beyond+d.weights[j] < smallestParts; j-- {
+		beyond += d.weights[j]
+	}
+	return d.m * float64(j)
+}
+
+// smallestParts is what a loss distribution may put at infinity for the parts of a
+// mixture, as much as for the tails beyond gaussianReach.
+const smallestParts = 1e-31
+
+// lossBound is the largest loss under Laplace noise, rounded up; +Inf for
+// Gaussian noise. The loss of the reversed pair is not larger.
+func (d dominatingPair) lossBound() float64 {
+	if d.law != LaplaceLaw {
+		return math.Inf(1)
+	}
+	top := d.m
+	if d.q < 1 {
+		top = math.Log1p(d.q * math.Expm1(d.m))
+	}
+	if d.kind == replaced {
+		top -= math.Log1p(d.q * math.Expm1(-d.m))
+	}
+	return round.Up(top, 8)
+}
+
+// loss is log of dP/dQ at x, of (mix, f) for a subset. Nondecreasing.
+func (d dominatingPair) loss(x float64) float64 {
+	l := d.mixLoss(x)
+	if d.kind == replaced {
+		l -= d.mixLoss(-x)
+	}
+	return l
+}
+
+// mixLoss is log of mix(x)/f(x).
+func (d dominatingPair) mixLoss(x float64) float64 {
+	if d.weights != nil {
+		l, _ := d.groupMixLoss(x)
+		return l
+	}
+	base := d.m * (x - d.m/2) // of f(x-m) to f(x)
+	if d.law == LaplaceLaw {
+		base = min(d.m, max(-d.m, 2*x-d.m))
+	}
+	switch {
+	case d.q == 1:
+		return base
+	case base > 700:
+		return base + math.Log(d.q)
+	}
+	return math.Log1p(d.q * math.Expm1(base))
+}
+
+// quantile is sup{x: loss(x) <= eps}, -Inf or +Inf where the loss is always above
+// or never above eps.
+func (d dominatingPair) quantile(eps float64) float64 { return d.quantileFrom(eps, 0) }
+
+// quantileFrom is quantile; a quantile of a loss near eps makes it faster.
+func (d dominatingPair) quantileFrom(eps, near float64) float64 {
+	if d.weights != nil {
+		return d.groupQuantile(eps, near)
+	}
+	if d.kind == replaced {
+		return d.replacedQuantile(eps)
+	}
+	base := eps // the loss of f(x-m) to f(x) there
+	switch {
+	case d.q == 1:
+	case eps > 1:
+		base = eps - math.Log(d.q) + math.Log1p(-(1-d.q)*math.Exp(-eps))
+	default:
+		v := math.Expm1(eps) / d.q
+		if v <= -1 {
+			return math.Inf(-1)
+		}
+		base = math.Log1p(v)
+	}
+	if d.law == GaussianLaw {
+		return base/d.m + d.m/2
+	}
+	return d.laplaceAt(base)
+}
+
+// laplaceAt is sup{x: |x| - |x-m| <= base}.
+func (d dominatingPair) laplaceAt(base float64) float64 {
+	switch {
+	case base >= d.m:
+		return math.Inf(1)
+	case base < -d.m:
+		return math.Inf(-1)
+	}
+	return (base + d.m) / 2
+}
+
+// replacedQuantile solves mix(x) = exp(eps) mix(-x); the loss is odd in x.
+func (d dominatingPair) replacedQuantile(eps float64) float64 {
+	if eps < 0 {
+		return -d.replacedQuantile(-eps)
+	}
+	rest := 1 - d.q
+	if d.law == LaplaceLaw {
+		// On [0, m]: (1-q) + q exp(2x-m) = exp(eps) ((1-q) + q exp(-m)).
+		low := math.Exp(-d.m)
+		return d.laplaceAt(max(-d.m, math.Log((rest+d.q*low)*math.Expm1(eps)/d.q+low))) // log(low) can round below -m
+	}
+	// With y = x - eps/(2m): q exp(-m^2/2) sinh(m y) = (1-q) sinh(eps/2).
+	if rest == 0 || eps == 0 {
+		return eps / (2 * d.m)
+	}
+	logSinh := eps/2 + math.Log(-math.Expm1(-eps)/2)
+	v := math.Log(rest/d.q) + d.m*d.m/2 + logSinh
+	if v > 20 { // asinh(exp(v)) is v + log 2 to below 1e-18
+		v += math.Ln2
+	} else {
+		v = math.Asinh(math.Exp(v))
+	}
+	return eps/(2*d.m) + v/d.m
+}
+
+// masses returns the probabilities of (a, b] under P and Q, of (mix, f) for a
+// subset, within massMargin relative.
+func (d dominatingPair) masses(a, b float64) (p, q float64) {
+	if d.weights != nil {
+		return d.groupMasses(a, b)
+	}
+	base := d.mass(a, b)
+	if d.q == 1 {
+		p = d.mass(a-d.m, b-d.m)
+	} else {
+		p = (1-d.q)*base + d.q*d.mass(a-d.m, b-d.m)
+	}
+	q = base
+	if d.kind == replaced {
+		q = (1-d.q)*base + d.q*d.mass(a+d.m, b+d.m)
+	}
+	return p, q
+}
+
+// mass is the probability of (a, b] under f.
+func (d dominatingPair) mass(a, b float64) float64 {
+	if d.law == GaussianLaw {
+		return normalMass(a, b)
+	}
+	return laplaceMass(a, b)
+}
+
+// delta is the hockey-stick divergence of order exp(eps), eps >= 0, of the pair
+// or of the reversed pair: P(x > t) - exp(eps) Q(x > t) at the quantile t. Rounded
+// up: the difference gets massMargin of its larger part.
+func (d dominatingPair) delta(eps float64, reversed bool) float64 {
+	var p, q float64
+	if reversed && !d.symmetric() {
+		q, p = d.masses(math.Inf(-1), d.quantile(-eps))
+	} else {
+		p, q = d.masses(d.quantile(eps), math.Inf(1))
+	}
+	v := math.Exp(eps) * q
+	if math.IsNaN(v) || v > p { // q underflows
+		v = 0
+		if q > 0 {
+			v = p
+		}
+	}
+	return min(1, p-v+4*massMargin*p)
+}

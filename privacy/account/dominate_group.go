@@ -1,0 +1,238 @@
+package account
+
+import "math"
+
+// The pairs of PoissonEvent for an owner of k records, Gaussian noise.
+//
+// Theorem. Fix what was released before and two neighbours that differ in the at most
+// k records of one owner. Every one of these enters the batch with probability at most
+// q, by coins of their own that are the same for both. Then (mix(x), mix(-x)) dominates
+// the release for ReplaceOne, and (mix, f), (f, mix) do for AddRemove.
+//
+// Proof. Fix the coins of all other records too. With the records J of the owner in the
+// batch let the query be c_J on one side and c'_J on the other; c_0 is that without any,
+// the same on both sides, and ||c_J - c_0||, ||c'_J - c_0|| <= |J| Sensitivity. The
+// directions are arbitrary: the records may be chosen after all releases before. In units
+// of the scale and from c_0, the release has laws P = sum_J b_J f_(c_J) and Q =
+// sum_J b_J f_(c'_J), with the same b_J.
+//
+// Take any a > 0 and any set S, and let f(S) = F(t). By the first fact at dominatingPair
+// (for the Gaussian, F^-1(f_u(S)) is 1-Lipschitz in u),
+//
+//	f_(c_J)(S) <= F(t + |J| m)  and  f_(c'_J)(S) >= F(t - |J| m)  for all J at once, so
+//	P(S) - a Q(S) <= sum_J b_J [F(t + |J| m) - a F(t - |J| m)].
+//
+// The bracket does not fall with |J|, and |J| is a sum of at most k independent coins of
+// probability at most q, so B is stochastically larger: the sum is at most
+// sum_j B(j) [F(t + jm) - a F(t - jm)], which is the value of (mix(x), mix(-x)) at the
+// half-line x > -t, so at most its H(a). The coins of the others have one law on both
+// sides, and H is jointly convex, so H(a) of the mixture over them is not larger. For
+// AddRemove one of P, Q is f: the same with one of the two inequalities. QED
+//
+// It is tight: c_J = -c'_J = |J| m in one dimension. For AddRemove it is [Ganesh 2024]
+// (Tight group-level DP guarantees for DP-SGD with sampling via mixture of Gaussians
+// mechanisms) and [Choquette-Choo, Ganesh, Steinke and Thakurta 2024] (Privacy
+// amplification for matrix mechanisms), whose reduction of vectors to numbers is the same
+// fact; the argument above needs neither a common direction nor add/remove neighbours.
+//
+// Roundings of the query: if no record of the owner is in the batch, both sides compute
+// the same bits. Otherwise |J| >= 1, and Sensitivity pays for both computed c_J and c_0.
+
+// binomialWeights are the probabilities of 0..k of k coins of probability q, 0 < q < 1,
+// within 8 (k+1) 2^-53 relative, which is below massMargin/8 for MaxGroup: from the mode
+// outwards a step multiplies by a factor of at most 6 roundings, and the sum has k more.
+// Below smallestWeight they are near their underflow. What they change in a probability is
+// nothing, but in a loss far out they are all that there is: there their logarithms count,
+// which are within 1e-14 (4 MaxGroup - logarithm).
+func binomialWeights(k int, q float64) (w, logs []float64) {
+	w, logs = make([]float64, k+1), make([]float64, k+1)
+	mode := min(k, int(float64(k+1)*q))
+	w[mode] = 1
+	odds := q / (1 - q)
+	sum := 1.0
+	for j := mode; j < k; j++ {
+		w[j+1] = w[j] * float64(k-j) / float64(j+1) * odds
+		sum += w[j+1]
+	}
+	for j := mode; j > 0; j-- {
+		w[j-1] = w[j] * float64(j) / float64(k-j+1) / odds
+		sum += w[j-1]
+	}
+	choices := func(n int) float64 {
+		v, _ := math.Lgamma(float64(n) + 1)
+		return v
+	}
+	for j := range w {
+		if w[j] /= sum; w[j] >= smallestWeight {
+			logs[j] = math.Log(w[j])
+			continue
+		}
+		logs[j] = choices(k) - choices(j) - choices(k-j) + float64(j)*math.Log(q) + float64(k-j)*math.Log1p(-q)
+	}
+	return w, logs
+}
+
+const smallestWeight = 1e-200
+
+// exponents bounds, in units of 1e-14, what the roundings of weights (as much in both
+// laws) and of the exponents' parts j m x and (j m)^2/2, with x up to the reach of the
+// grid, change in a loss; 0 for one record.
+func (d dominatingPair) exponents() float64 {
+	if d.weights == nil {
+		return 0
+	}
+	far := d.m * float64(len(d.weights)-1)
+	sum := far*(far+gaussianReach) + 0.25*float64(len(d.weights))
+	if least := min(d.logWeights[0], d.logWeights[len(d.logWeights)-1]); least < math.Log(smallestWeight) {
+		sum += 4*MaxGroup - least
+	}
+	return sum
+}
+
+// top is the j of the largest B(j) f(x - jm), up to rounding. The logarithms of these parts
+// are concave in j: the binomial law is log-concave, and so is f.
+func (d dominatingPair) top(x float64) int {
+	at, end := 0, len(d.logWeights)-1
+	for at < end {
+		j := (at + end) / 2
+		if d.logWeights[j+1]-d.logWeights[j]+d.m*(x-d.m*(float64(j)+0.5)) > 0 {
+			at = j + 1
+		} else {
+			end = j
+		}
+	}
+	return at
+}
+
+// around returns the j next to at, from below to above, whose logPart is more than least.
+func around(at, parts int, least float64, logPart func(j int) float64) (from, to int) {
+	for from = at; from > 0 && logPart(from-1) > least; from-- {
+	}
+	for to = at + 1; to < parts && logPart(to) > least; to++ {
+	}
+	return from, to
+}
+
+// groupMixLoss is log sum_j B(j) exp(j m x - (j m)^2/2), with its derivative, m times the
+// mean of j given x. Parts of less than exp(-45) of the largest are left out: at most
+// MaxGroup exp(-45) < 1e-17 of the sum. As the parts are log-concave in j, those that
+// count are next to each other.
+func (d dominatingPair) groupMixLoss(x float64) (loss, slope float64) {
+	const least = 45
+	exponent := func(j int) float64 {
+		c := float64(j) * d.m
+		return c * (x - c/2)
+	}
+	logPart := func(j int) float64 { return d.logWeights[j] + exponent(j) }
+	at := d.top(x)
+	from, to := around(at, len(d.weights), logPart(at)-least, logPart)
+	far, part := exponent(at), func(j int, far float64) float64 { return d.weights[j] * math.Exp(exponent(j)-far) }
+	if d.weights[at] < smallestWeight {
+		far, part = logPart(at), func(j int, far float64) float64 { return math.Exp(logPart(j) - far) }
+	}
+	sum, mean := 0.0, 0.0
+	for j := from; j < to; j++ {
+		p := part(j, far)
+		sum += p
+		mean += p * float64(j) * d.m
+	}
+	loss, slope = far+math.Log(sum), mean/sum
+	if math.Abs(loss) > 0.5 {
+		return loss, slope
+	}
+	sum = 0 // of the loss less 1: around 0 it has more digits
+	for j, b := range d.logWeights {
+		if e := exponent(j); b+max(e, 0) > -least {
+			sum += d.weights[j] * math.Expm1(e)
+		}
+	}
+	return math.Log1p(sum), slope
+}
+
+// groupLoss is loss with its derivative.
+func (d dominatingPair) groupLoss(x float64) (loss, slope float64) {
+	loss, slope = d.groupMixLoss(x)
+	if d.kind == replaced {
+		l, s := d.groupMixLoss(-x)
+		return loss - l, slope + s
+	}
+	return loss, slope
+}
+
+// groupQuantile solves loss(x) = eps by Newton steps in a bracket, from a point near the
+// solution if near is finite. The loss at what it returns is at most eps.
+func (d dominatingPair) groupQuantile(eps, near float64) float64 {
+	if d.kind == removed && eps <= d.logWeights[0] {
+		return math.Inf(-1)
+	}
+	x, lo, hi, width := near, math.Inf(-1), math.Inf(1), 1.0
+	if math.IsInf(x, 0) {
+		x = 0
+	}
+	for i := range 300 {
+		v, slope := d.groupLoss(x)
+		tolerance := 0x1p-50 * max(1, math.Abs(x))
+		// A step goes a little too far, so that the solution is soon in between.
+		next := x + (eps-v)/slope
+		if v <= eps {
+			lo, next = x, next+tolerance/2
+		} else {
+			hi, next = x, next-tolerance/2
+		}
+		if hi-lo <= tolerance {
+			break
+		}
+		if !(math.Abs(next-x) <= width) {
+			next = x + math.Copysign(width, eps-v)
+			width *= 2
+		}
+		if !(lo < next && next < hi) || i > 60 && !math.IsInf(hi-lo, 0) {
+			next = lo + (hi-lo)/2
+		}
+		x = next
+	}
+	return lo
+}
+
+// groupMasses is masses for mixtures.
+func (d dominatingPair) groupMasses(a, b float64) (p, q float64) {
+	p = d.groupMass(a, b)
+	switch d.kind {
+	case replaced:
+		q = d.groupMass(-b, -a) // f is symmetric
+	case removed:
+		q = d.mass(a, b)
+	}
+	return p, q
+}
+
+// groupMass is the probability of (a, b] under mix. Its parts B(j) F(interval - jm) are
+// log-concave in j, too (Prekopa 1973): from the first one, away from the largest, that is
+// below 1e-20 of another the rest are smaller still, together below MaxGroup 1e-20 of the sum.
+func (d dominatingPair) groupMass(a, b float64) float64 {
+	const least = 1e-20
+	part := func(j int) float64 {
+		c := float64(j) * d.m
+		return d.weights[j] * d.mass(a-c, b-c)
+	}
+	x := a + (b-a)/2
+	switch {
+	case math.IsInf(b, 1):
+		x = a
+	case math.IsInf(a, -1):
+		x = b
+	}
+	at := d.top(x)
+	sum := part(at)
+	largest := sum
+	for _, step := range []int{-1, 1} {
+		for j := at + step; j >= 0 && j < len(d.weights); j += step {
+			v := part(j)
+			sum += v
+			if largest = max(largest, v); v < least*largest {
+				break
+			}
+		}
+	}
+	return sum
+}

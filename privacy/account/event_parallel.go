@@ -1,0 +1,66 @@
+package account
+
+import (
+	"errors"
+	"fmt"
+)
+
+// ParallelEvent is adaptive releases on disjoint sets of records: part i is all
+// releases that read set i, and the sets are a function of the records' indices and of
+// coins that do not depend on the data. Releases may depend on the outputs of earlier
+// ones, of every part. It is made for replace-one with a public number of records.
+//
+// It costs what its costliest part costs. Proof. Fix the coins and the index of the
+// replaced record; it is in one set, say of part j. All releases of other parts are,
+// given the outputs before them, the same random function of the same records on both
+// data sets: they carry no information on which of the two it is. So the trade-off
+// function of all outputs is at least that of part j alone, releases composed
+// adaptively. The largest cost over j covers every index, and every value of the
+// coins, even if they were known. QED. It fails if labels or features decide who is
+// in which set, and under add/remove if the sizes follow from the number of records:
+// one changed record then changes several sets.
+type ParallelEvent struct{ Parts []Event }
+
+func (ParallelEvent) event() {}
+
+// String lists the parts.
+func (e ParallelEvent) String() string {
+	s := "on disjoint records:"
+	for i, p := range e.Parts {
+		if i > 0 {
+			s += " |"
+		}
+		s += " " + p.String()
+	}
+	return s
+}
+
+var errNoParts = errors.New("account: a parallel event has no parts")
+
+// Validate returns an error unless there are parts; it does not look at them.
+func (e ParallelEvent) Validate() error {
+	if len(e.Parts) == 0 {
+		return errNoParts
+	}
+	return nil
+}
+
+// composeParallel adds the largest cost of a part. The three sums of a GDP account are
+// maximised one by one, which can only overstate the cost of a part.
+func (a *GDP) composeParallel(e ParallelEvent) error {
+	if err := e.Validate(); err != nil {
+		return err
+	}
+	var worst GDP
+	pure := 0.0
+	for i, part := range e.Parts {
+		var one GDP
+		if err := one.compose(part); err != nil {
+			return fmt.Errorf("part %d of %d: %w", i+1, len(e.Parts), err)
+		}
+		worst.mu2, worst.rest, pure = max(worst.mu2, one.mu2), max(worst.rest, one.rest), max(pure, one.pure.value())
+	}
+	a.mu2, a.rest = addUp(a.mu2, worst.mu2), addUp(a.rest, worst.rest)
+	a.pure.add(pure)
+	return nil
+}

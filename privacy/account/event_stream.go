@@ -1,0 +1,34 @@
+package account
+
+import "fmt"
+
+// StreamEvent is at most Count adaptive releases with one joint sensitivity: for
+// every pair of neighbours there are public numbers s_1, s_2, ... with
+//
+//	s_1^2 + s_2^2 + ... <= Sensitivity^2
+//
+// such that, whatever was released before, query i moves by at most s_i in the L2
+// norm. Each gets exact continuous Gaussian noise of standard deviation Sigma in
+// every coordinate, rounded to a grid after the addition.
+//
+// Given the past, release i is (s_i/Sigma)-GDP, so all together are
+// (Sensitivity/Sigma)-GDP by adaptive composition [Dong, Roth and Su 2022,
+// Corollary 3.3]. GDP, and with it the ledger, composes it; the other accountants
+// refuse it.
+type StreamEvent struct {
+	Sensitivity float64 // joint, > 0, roundoff included
+	Sigma       float64 // > 0
+	Count       int     // >= 1
+}
+
+func (StreamEvent) event() {}
+
+// String returns e.g. "Gaussian stream(joint sensitivity 1.3, sigma 5) x 1000".
+func (e StreamEvent) String() string {
+	return fmt.Sprintf("Gaussian stream(joint sensitivity %.6g, sigma %.6g) x %d", e.Sensitivity, e.Sigma, e.Count)
+}
+
+// Validate returns an error unless all numbers are in range.
+func (e StreamEvent) Validate() error {
+	return checkEvent("a stream event", e.Count, "sensitivity", e.Sensitivity, "sigma", e.Sigma)
+}

@@ -1,0 +1,119 @@
+package account
+
+import (
+	"math"
+
+	"dyad/privacy/internal/round"
+)
+
+// minDelta is the smallest delta that is computed by the exact formula. Below it
+// float64 gets near its underflow and the closed forms of zCDP take over.
+const minDelta = 1e-300
+
+// gdpMargin is a bound on the relative error of hockeyStick. The parts: the
+// difference of Mills ratios 2^-43 (millsDrop; or for mu >= 1/2 the errors of two
+// ratios, amplified by the subtraction 80 times for 1 <= p <= 37.6, 5 times
+// below); exp(-p^2/2) 2^-43, as p^2/2 <= 707 is rounded; a few roundings.
+// Together below 2^-41 = 4.6e-13. Against 2400-bit arithmetic
+// TestHockeyStickAccuracy sees 3e-15.
+const gdpMargin = 1e-12
+
+// hockeyStick is E[max(0, 1 - exp(-mu (Z - p)))], Z standard normal, for mu > 0
+// and p + mu > 0, within gdpMargin relative. With p = epsilon/mu - mu/2 it is the
+// delta(epsilon) of mu-GDP: phi(p) exp(0) integral over x > 0 of
+// exp(-p x - x^2/2)(1 - exp(-mu x)) = phi(p) (J_0(p) - J_0(p+mu)) (see mills.go),
+// which is Phi(-p) - exp(epsilon) Phi(-p-mu). It grows with mu and falls with p.
+func hockeyStick(p, mu float64) float64 {
+	density := math.Exp(-p*p/2) / (2 * sqrtHalfPi) // phi(p)
+	switch {
+	case mu < 0.5:
+		return density * millsDrop(max(0, p+mu/2), mu/2)
+	case p >= 0:
+		return density * (mills(p) - mills(p+mu))
+	default: // Phi(-p) = 1 - phi(p) J_0(-p)
+		return 1 - density*(mills(-p)+mills(p+mu))
+	}
+}
+
+// GDPDelta is the delta of a mu-GDP mechanism at epsilon >= 0, mu >= 0:
+//
+//	Phi(-epsilon/mu + mu/2) - exp(epsilon) Phi(-epsilon/mu - mu/2)
+//
+// [Balle and Wang 2018, Theorem 8; Dong, Roth and Su 2022, Corollary 2.13;
+// privacy.md 1.4]. It is rounded up: never below the real number, and above it by
+// at most 2e-12 relative plus what a relative error of 1e-15 in mu changes. Values
+// below 1e-300 are returned as 1e-300 (0 for mu = 0). Arguments out of range give
+// 1, which promises nothing.
+func GDPDelta(epsilon, mu float64) float64 {
+	if !(epsilon >= 0) || !(mu >= 0) || math.IsInf(mu, 1) {
+		return 1
+	}
+	if mu == 0 || math.IsInf(epsilon, 1) {
+		return 0
+	}
+	c := epsilon / mu
+	if math.IsInf(c, 1) { // p is at least 1e300
+		return minDelta
+	}
+	// The computed c - mu/2 is off by at most 2^-53 (c + |p|) + 2^-1074; moving
+	// p down by more than that can only raise delta.
+	p := c - mu/2 - 0x1p-51*(c+mu/2)
+	if p > 37.5 { // delta <= phi(p)/p < 1e-306
+		return minDelta
+	}
+	return min(1, max(minDelta, hockeyStick(p, mu)*(1+gdpMargin)))
+}
+
+// GDPMu is the largest mu for which mu-GDP gives (epsilon, delta)-DP, rounded
+// down: in real arithmetic delta(epsilon; GDPMu(epsilon, delta)) <= delta. Noise
+// of standard deviation sensitivity/GDPMu meets the budget. epsilon >= 0 and
+// finite, delta in (0, 1); other arguments give 0, the mu of infinite noise.
+func GDPMu(epsilon, delta float64) float64 {
+	if !(epsilon >= 0) || math.IsInf(epsilon, 1) || !(delta > 0 && delta < 1) {
+		return 0
+	}
+	// Two proved lower bounds. The second: delta(epsilon) <= delta(0) =
+	// 2 Phi(mu/2) - 1 <= mu/sqrt(2 pi) < mu/2.5.
+	lo := max(gdpMuClosedForm(epsilon, delta), 2.5*delta)
+	if delta < minDelta {
+		return lo
+	}
+	return largest(lo, func(mu float64) bool { return GDPDelta(epsilon, mu) <= delta })
+}
+
+// gdpMuClosedForm is epsilon / sqrt(2 (ln(1/delta) + epsilon)), rounded down, a
+// mu that meets (epsilon, delta) for every epsilon >= 0, delta in (0, 1)
+// (privacy.md 1.4: with L = ln(1/delta), rho-zCDP meets it for
+// rho = (sqrt(L+epsilon) - sqrt(L))^2 = (epsilon/(sqrt(L+epsilon)+sqrt(L)))^2
+// >= epsilon^2/(4(L+epsilon)), and mu = sqrt(2 rho)).
+func gdpMuClosedForm(epsilon, delta float64) float64 {
+	root := math.Sqrt(2 * (-math.Log(delta) + epsilon))
+	if epsilon == 0 || math.IsInf(root, 1) {
+		return 0
+	}
+	return epsilon / root * (1 - 0x1p-49)
+}
+
+// GDPEpsilon is the smallest epsilon >= 0 for which mu-GDP gives (epsilon,
+// delta)-DP, rounded up: in real arithmetic delta(GDPEpsilon(mu, delta); mu) <=
+// delta. It is +Inf for delta <= 0 (unless mu = 0), mu = +Inf and arguments out
+// of range, and 0 for delta >= 1.
+func GDPEpsilon(mu, delta float64) float64 {
+	switch {
+	case !(mu >= 0) || math.IsNaN(delta):
+		return math.Inf(1)
+	case mu == 0 && delta >= 0 || delta >= 1:
+		return 0
+	case !(delta > 0) || math.IsInf(mu, 1):
+		return math.Inf(1)
+	}
+	// zCDP with rho = mu^2/2: rho + 2 sqrt(rho ln(1/delta)) [Bun and Steinke 2016].
+	hi := round.Up(mu*mu/2+mu*math.Sqrt(-2*math.Log(delta)), 16)
+	if delta < minDelta || math.IsInf(hi, 1) {
+		return hi
+	}
+	if GDPDelta(0, mu) <= delta {
+		return 0
+	}
+	return smallest(0, hi, func(epsilon float64) bool { return GDPDelta(epsilon, mu) <= delta })
+}

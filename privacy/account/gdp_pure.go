@@ -1,0 +1,74 @@
+package account
+
+import (
+	"math"
+
+	"dyad/privacy/internal/round"
+)
+
+// PureGDPMu returns a mu such that every epsilon-differentially private
+// mechanism is mu-GDP:
+//
+//	mu = 2 Phi^-1(e^epsilon / (1 + e^epsilon)),
+//
+// rounded up, by at most 1e-11 relative. No smaller mu holds for all of them:
+// randomised response attains it. It is near epsilon sqrt(pi/2) for small and at
+// most 2 sqrt(2 epsilon) for all epsilon. It is 0 for 0 and +Inf for +Inf and for
+// arguments out of range.
+//
+// Proof. A mechanism is epsilon-DP iff its trade-off functions (type II error
+// against type I error alpha) are at least
+//
+//	f(alpha) = max(0, 1 - e^epsilon alpha, e^-epsilon (1 - alpha))
+//
+// [Wasserman and Zhou 2010; Dong, Roth and Su 2022, Proposition 2.5 with delta
+// = 0], and mu-GDP iff they are at least G(alpha) = Phi(Phi^-1(1-alpha) - mu).
+// So f >= G is what has to be shown. f runs straight from (0, 1) to (a, a) and
+// from there to (1, 0), a = 1/(1+e^epsilon). G is convex with G(0) = 1, G(1) = 0,
+// and G(a) = Phi(Phi^-1(1-a) - 2 Phi^-1(1-a)) = Phi(-Phi^-1(1-a)) = a. A convex
+// function is below its chords. QED
+//
+// The composition theorem [Dong, Roth and Su 2022, Theorem 3.2] needs lower bounds
+// of trade-off functions only, so such mu compose adaptively with those of Gaussian
+// releases: mu^2 = sum of mu_t^2.
+func PureGDPMu(epsilon float64) float64 {
+	switch {
+	case epsilon == 0:
+		return 0
+	case !(epsilon > 0) || math.IsInf(epsilon, 1):
+		return math.Inf(1)
+	}
+	epsilon = max(epsilon, 1e-290) // mu grows with epsilon; no underflow below
+	// Phi(-t) <= exp(-t^2/2)/2, and with t^2 = 2 epsilon that is at most
+	// e^-epsilon/2 <= 1/(1+e^epsilon).
+	hi := round.Up(2*math.Sqrt(2*epsilon), 4)
+	if epsilon > 600 { // near the end of the range of exp
+		return hi
+	}
+	lo := 0.0
+	for hi-lo > 0x1p-50*hi {
+		mid := lo + (hi-lo)/2
+		if mid <= lo || mid >= hi {
+			break
+		}
+		if coversPure(mid, epsilon) {
+			hi = mid
+		} else {
+			lo = mid
+		}
+	}
+	return hi // a proved bound, or coversPure(hi, epsilon) was checked
+}
+
+// coversPure says that 2 Phi^-1(e^epsilon/(1+e^epsilon)) <= mu is proved. With
+// total variation for epsilon < 1: 2 Phi(mu/2) - 1 >= tanh(epsilon/2); with tails
+// above, where the total variation is near 1: Phi(-mu/2) <= 1/(1+e^epsilon).
+// Assumed: math.Exp and math.Tanh are within 4 units in the last place.
+func coversPure(mu, epsilon float64) bool {
+	if epsilon < 1 {
+		return hockeyStick(-mu/2, mu)*(1-2*gdpMargin) >= math.Tanh(epsilon/2)
+	}
+	t := mu / 2
+	tail := math.Exp(-t*t/2) / (2 * sqrtHalfPi) * mills(t)
+	return tail*(1+2*gdpMargin) <= 1/(1+math.Exp(epsilon))
+}

@@ -1,0 +1,47 @@
+package account
+
+import (
+	"math"
+	"testing"
+)
+
+// A sum of losses that was computed under any tilt bounds delta at every epsilon, also at
+// those below its window, where most of the probability may lie: the search for an epsilon
+// starts at 0 with the tilt of another one. The control: without what may be missing
+// below the window the bound would be wrong by orders of magnitude.
+func TestAnyTiltBoundsDelta(t *testing.T) {
+	if testing.Short() {
+		t.Skip("arithmetic on one goroutine")
+	}
+	control := 1.0
+	deltas := []float64{1e-2, 1e-8, 1e-30, 1e-90}
+	for name, e := range map[string]Event{
+		"pure":    PureEvent{Epsilon: 0.1, Count: 900},
+		"poisson": PoissonEvent{Law: GaussianLaw, Sensitivity: 1, Scale: 2, Rate: 0.1, Relation: ReplaceOne, Count: 300},
+		"subset":  WithoutReplacementEvent{Law: GaussianLaw, Sensitivity: 1, Scale: 1, Batch: 10, Records: 100, Count: 200},
+	} {
+		var a PLD
+		if err := a.Compose(e); err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range a.compose() {
+			for _, at := range deltas {
+				top := a.Epsilon(at)
+				far := s.tilt(s.saddle(top))
+				for _, share := range []float64{0, 0.3, 0.9} {
+					epsilon := share * top
+					want, got := s.delta(epsilon), far.delta(epsilon)
+					if got < want*(1-1e-6) {
+						t.Errorf("%s, tilted for delta %g: delta(%g) is said to be %g, it is %g", name, at, epsilon, got, want)
+					}
+					defect := far
+					defect.below = 0
+					control = min(control, defect.delta(epsilon)/want)
+				}
+			}
+		}
+	}
+	if !(control < 1e-3) || math.IsNaN(control) {
+		t.Errorf("what lies below the window changes nothing (%g): the test sees nothing", control)
+	}
+}

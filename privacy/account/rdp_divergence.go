@@ -1,0 +1,141 @@
+package account
+
+import (
+	"fmt"
+	"math"
+
+	"dyad/privacy/internal/round"
+)
+
+// renyiOf returns the Renyi divergence of a leaf event, all its releases counted,
+// as a function of the order; the function rounds up.
+func renyiOf(e Event) (func(alpha float64) float64, error) {
+	var one func(alpha float64) float64 // of one release
+	var count int
+	var err error
+	switch e := e.(type) {
+	case GaussianEvent:
+		count, err = e.Count, e.Validate()
+		one = gaussianRenyi(e.Sensitivity / e.Sigma)
+	case LaplaceEvent:
+		count, err = e.Count, e.Validate()
+		loss := round.Up(e.Sensitivity/e.Scale, 1)
+		one = func(alpha float64) float64 { return laplaceRenyi(alpha, loss) }
+	case PureEvent:
+		count, err = e.Count, e.Validate()
+		one = func(alpha float64) float64 { return pureRenyi(alpha, e.Epsilon) }
+	case RandomizedResponseEvent:
+		count, err = e.Count, e.Validate()
+		same, other := e.probabilities()
+		rest := float64(e.Buckets-2) * other
+		one = func(alpha float64) float64 {
+			return finiteRenyi(alpha, []float64{same, other, rest}, []float64{other, same, rest})
+		}
+	case PoissonEvent:
+		count, err = e.Count, e.Validate()
+		if err == nil && (e.Law != GaussianLaw || e.Relation != AddRemove || e.group() > 1) {
+			err = fmt.Errorf("%w: Renyi divergences on Poisson batches are known here for Gaussian noise under add/remove and one record of an owner only", ErrUnsupported)
+		}
+		d := e.base()
+		one = func(alpha float64) float64 { return poissonRenyi(alpha, d.m, d.q) }
+	case WithoutReplacementEvent:
+		count, err = e.Count, e.Validate()
+		if err == nil && e.Law != GaussianLaw {
+			err = fmt.Errorf("%w: Renyi divergences on batches without replacement are known here for Gaussian noise only", ErrUnsupported)
+		}
+		d := e.base()
+		one = func(alpha float64) float64 { return subsetRenyi(alpha, d.m, d.q) }
+	case NonPrivateEvent:
+		return func(float64) float64 { return math.Inf(1) }, nil
+	default:
+		return nil, fmt.Errorf("%w: %T", ErrUnsupported, e)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return func(alpha float64) float64 {
+		d := one(alpha)
+		if math.IsNaN(d) {
+			return math.Inf(1)
+		}
+		return round.Up(float64(count)*d, 1)
+	}, nil
+}
+
+// gaussianRenyi is alpha ratio^2/2 [Mironov 2017, Corollary 3].
+func gaussianRenyi(ratio float64) func(float64) float64 {
+	return func(alpha float64) float64 { return round.Up(alpha*ratio*ratio/2, 6) }
+}
+
+// laplaceRenyi is the divergence of Laplace laws of scale 1 shifted by loss
+// [Mironov 2017, Proposition 6]:
+//
+//	log(alpha/(2 alpha-1) exp((alpha-1) loss) + (alpha-1)/(2 alpha-1) exp(-alpha loss))/(alpha-1)
+//
+// The argument of the logarithm minus 1 is computed without cancellation for small
+// losses, as alpha (alpha-1)/(2 alpha-1) times the integral of exp((alpha-1) y) -
+// exp(-alpha y) over 0..loss.
+func laplaceRenyi(alpha, loss float64) float64 {
+	t := alpha - 1
+	if t*loss > 1 {
+		inner := math.Log(alpha/(2*alpha-1)) + math.Log1p(t/alpha*math.Exp(-(2*alpha-1)*loss))
+		return (loss + inner/t) * (1 + 1e-13)
+	}
+	excess := alpha / (2*alpha - 1) * (math.Expm1(t*loss) + t/alpha*math.Expm1(-alpha*loss))
+	if alpha*loss < 1e-2 { // the two terms cancel: alpha t loss^2/2 (1 - loss/3 ...)
+		// Series of the bracket: sum over k >= 2 of loss^k (t^k - t (-alpha)^(k-1))/k!.
+		sum, term := 0.0, loss
+		tk, ak := t, -alpha // t^(k-1), (-alpha)^(k-1)
+		for k := 2; k < 12; k++ {
+			term *= loss / float64(k)
+			sum += term * (tk*t - t*ak)
+			tk *= t
+			ak *= -alpha
+		}
+		excess = alpha / (2*alpha - 1) * sum
+	}
+	return math.Log1p(excess) / t * (1 + 1e-12)
+}
+
+// pureRenyi is the largest divergence of an epsilon-DP mechanism, that of
+// randomised response [Kairouz, Oh and Viswanath 2015; Mironov 2017, Proposition
+// 5]: with t = alpha-1,
+//
+//	log((exp(alpha epsilon) + exp(-t epsilon))/(1 + exp(epsilon)))/t
+//
+// which is log(cosh((alpha-1/2) epsilon)/cosh(epsilon/2))/t. For orders near 1 the
+// difference of the two logarithms cancels: its roundings are added.
+func pureRenyi(alpha, epsilon float64) float64 {
+	t := alpha - 1
+	a, b := (alpha-0.5)*epsilon, epsilon/2
+	if a > 1 {
+		d := a - b + math.Log1p(math.Exp(-2*a)) - math.Log1p(math.Exp(-2*b))
+		return (d + 0x1p-51*(a+1)) / t * (1 + 1e-13)
+	}
+	// cosh a/cosh b - 1 = 2 sinh((a+b)/2) sinh((a-b)/2)/cosh b
+	return math.Log1p(2*math.Sinh(alpha*epsilon/2)*math.Sinh(t*epsilon/2)/math.Cosh(b)) / t * (1 + 1e-13)
+}
+
+// finiteRenyi is the divergence of the law p from the law q on finitely many
+// outcomes, log(sum of p_i^alpha q_i^(1-alpha))/(alpha-1); outcomes of probability
+// 0 under both do not count. It is +Inf where q is 0 and p is not.
+func finiteRenyi(alpha float64, p, q []float64) float64 {
+	largest := math.Inf(-1)
+	logs := make([]float64, 0, len(p))
+	for i := range p {
+		if p[i] == 0 {
+			continue
+		}
+		l := alpha*math.Log(p[i]) + (1-alpha)*math.Log(q[i])
+		logs = append(logs, l)
+		largest = max(largest, l)
+	}
+	if math.IsInf(largest, 1) {
+		return largest
+	}
+	sum := 0.0
+	for _, l := range logs {
+		sum += math.Exp(l - largest)
+	}
+	return max(0, (largest+math.Log(sum))/(alpha-1)) + 1e-14*(1+math.Abs(largest))*alpha/(alpha-1)
+}

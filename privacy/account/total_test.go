@@ -1,0 +1,57 @@
+package account
+
+import (
+	"errors"
+	"math"
+	"testing"
+)
+
+// With no batches the total is that of GDP; with batches it is at most that of known
+// ones, at least that of the rest, and composes any mixture.
+func TestTotal(t *testing.T) {
+	gauss := GaussianEvent{Sensitivity: 1, Sigma: 5, Count: 3}
+	batch := WithoutReplacementEvent{Law: GaussianLaw, Sensitivity: 1, Scale: 1.2, Batch: 10, Records: 200, Count: 40}
+	others := []Event{
+		gauss, StreamEvent{Sensitivity: 1, Sigma: 4, Count: 9}, PureEvent{Epsilon: 0.1, Count: 2}, LaplaceEvent{Sensitivity: 1, Scale: 9, Count: 1},
+		ParallelEvent{Parts: []Event{gauss, PureEvent{Epsilon: 0.2, Count: 1}}}, ParallelEvent{Parts: []Event{PureEvent{Epsilon: 0.3, Count: 1}}},
+		ConvergentEvent{Gap: 0.01, Contraction: 1, Diameter: 2, Sigma: 0.3, Grid: 0x1p-30, Steps: 1000},
+		PublicEvent{}, ComposedEvent{Events: []Event{gauss, batch}}, ParallelEvent{Parts: []Event{batch, gauss}},
+	}
+	var withBatch, without Total
+	var g GDP
+	if err := withBatch.Compose(batch); err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range others {
+		if err := withBatch.Compose(e); err != nil {
+			t.Errorf("%v: %v", e, err)
+		}
+		if samples(e) {
+			continue
+		}
+		if err := errors.Join(without.Compose(e), g.Compose(e)); err != nil {
+			t.Errorf("%v: %v", e, err)
+		}
+	}
+	for _, delta := range []float64{1e-8, 1e-5, 1e-2} {
+		if without.Epsilon(delta) != g.Epsilon(delta) || without.Mu() != g.Mu() || without.Sampled() {
+			t.Errorf("without batches: %v, GDP %v", without.Epsilon(delta), g.Epsilon(delta))
+		}
+		epsilon := withBatch.Epsilon(delta)
+		if !(epsilon > without.Epsilon(delta) && epsilon < GDPEpsilon(withBatch.Mu(), delta)) || !withBatch.Sampled() {
+			t.Errorf("with batches: %v, without %v, known batches %v", epsilon, without.Epsilon(delta), GDPEpsilon(withBatch.Mu(), delta))
+		}
+		if d := withBatch.Delta(epsilon); d > delta*(1+1e-6) {
+			t.Errorf("delta(%v) = %v, want %v", epsilon, d, delta)
+		}
+	}
+	before := withBatch.Epsilon(1e-5)
+	for _, bad := range []Event{UnknownEvent{}, ComposedEvent{Events: []Event{batch, UnknownEvent{}}}, PoissonEvent{Law: GaussianLaw, Sensitivity: 1, Scale: 1, Rate: 0.1, Relation: AddRemove, Count: 1}, WithoutReplacementEvent{}} {
+		if err := withBatch.Compose(bad); err == nil || withBatch.Epsilon(1e-5) != before {
+			t.Errorf("%v: %v, epsilon %v, was %v", bad, err, withBatch.Epsilon(1e-5), before)
+		}
+	}
+	if err := withBatch.Compose(NonPrivateEvent{}); err != nil || !math.IsInf(withBatch.Epsilon(1e-5), 1) {
+		t.Errorf("a non-private release: %v, %v", err, withBatch.Epsilon(1e-5))
+	}
+}

@@ -1,0 +1,68 @@
+package account_test
+
+import (
+	"math"
+	"testing"
+
+	"dyad/privacy/account"
+)
+
+// The tight conversion is between the exact curve of the Gaussian mechanism and
+// the classic formula; its inverse inverts it.
+func TestZCDPConversion(t *testing.T) {
+	for _, rho := range []float64{1e-12, 1e-4, 0.05, 1, 40} {
+		for _, delta := range []float64{0.3, 1e-2, 1e-5, 1e-15, 1e-200} {
+			eps := account.ZCDPEpsilon(rho, delta)
+			classic := rho + 2*math.Sqrt(-rho*math.Log(delta))
+			if exact := account.GDPEpsilon(math.Sqrt(2*rho)*(1-1e-15), delta); eps < exact*(1-1e-12) || eps > classic {
+				t.Errorf("rho %v, delta %v: %v, exact Gaussian %v, classic %v", rho, delta, eps, exact, classic)
+			}
+			if got := account.ZCDPDelta(eps, rho); got > delta*(1+1e-12) {
+				t.Errorf("rho %v: delta(epsilon(%v)) = %v", rho, delta, got)
+			}
+			if eps > 1e-9 {
+				// No order at hand gives less than the minimum over all orders.
+				for alpha := 1.0001; alpha < 1e4; alpha *= 1.1 {
+					log := (alpha-1)*(alpha*rho-eps) + alpha*math.Log1p(-1/alpha) - math.Log(alpha-1)
+					if math.Exp(log) < delta*(1-1e-6) {
+						t.Errorf("rho %v, delta %v: order %v gives %v", rho, delta, alpha, math.Exp(log))
+					}
+				}
+				if back := zcdpRho(eps, delta); math.Abs(back-rho) > 1e-9*rho || account.ZCDPDelta(eps, back) > delta {
+					t.Errorf("rho %v, delta %v: inverse %v", rho, delta, back)
+				}
+			}
+		}
+	}
+	if e := account.ZCDPEpsilon(math.Inf(1), 0.1); !math.IsInf(e, 1) {
+		t.Errorf("infinite rho: %v", e)
+	}
+	if d := account.ZCDPDelta(math.NaN(), 1); d != 1 {
+		t.Errorf("epsilon NaN: %v", d)
+	}
+}
+
+func TestZCDPAccountant(t *testing.T) {
+	var a account.ZCDP
+	for _, e := range []account.Event{
+		account.GaussianEvent{Sensitivity: 1, Sigma: 2, Count: 4},         // 0.5
+		account.GaussianEvent{Sensitivity: 2, Sigma: 2, Count: 1},         // 0.5
+		account.LaplaceEvent{Sensitivity: 1, Scale: 2, Count: 8},          // 1
+		account.PureEvent{Epsilon: 1, Count: 2},                           // 1
+		account.RandomizedResponseEvent{Buckets: 2, Uniform: 1, Count: 1}, // 0
+	} {
+		if err := a.Compose(e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if rho := a.Rho(); rho < 3 || rho > 3*(1+1e-13) {
+		t.Errorf("rho = %v, want 3", rho)
+	}
+	var pure account.ZCDP
+	if err := pure.Compose(account.PureEvent{Epsilon: 3, Count: 2}); err != nil {
+		t.Fatal(err)
+	}
+	if e := pure.Epsilon(0); e < 6 || e > 6*(1+1e-14) || pure.Epsilon(1e-9) > e || pure.Delta(6.1) != 0 {
+		t.Errorf("pure epsilons add up to %v", e)
+	}
+}

@@ -1,0 +1,58 @@
+package sampler
+
+import "math"
+
+// radial is the noise vector of one KNorm release, as lazily drawn reals:
+//
+//	z = scale (E_1 + ... + E_m) (N_1, ..., N_m) / sqrt(N_1^2 + ... + N_m^2)
+//
+// with independent exact exponential reals E_j and normal reals N_j.
+//
+// Law. In polar coordinates the density exp(-||z||/scale) makes the direction
+// uniform and, independently, the radius of density proportional to
+// r^(m-1) exp(-r/scale): the law of the sum of m exponential reals of mean scale.
+// The law of (N_1, ..., N_m) is invariant under rotations, so its direction is
+// uniform and independent of its length. QED
+//
+// The cell of x_i + z_i is a function of these reals. It is decided by an
+// enclosure that contains the real number: first in float64 from the first
+// digits (fast), then in big integers with as many digits as it takes (slow).
+// Both are true statements about the same reals, so which of them decides has no
+// influence on the law (see urand for why digits may be drawn late, also where
+// several coordinates share them).
+type radial struct {
+	draw         karney
+	scale        float64
+	s            uint64 // scale = s 2^es
+	es, eg       int    // grid = 2^eg
+	grid         float64
+	normals      []lazyReal
+	exponentials []lazyReal
+	factor       float64     // of fast; 0: fast cannot be used
+	bounds       []normBound // of slow, by the number of digits less one
+}
+
+func newRadial(scale, grid float64, m int, draw karney) *radial {
+	s, es := dyadic(scale)
+	_, e := math.Frexp(grid) // grid = 2^(e-1)
+	d := &radial{
+		draw: draw, scale: scale, s: uint64(s), es: es, eg: e - 1, grid: grid,
+		normals: make([]lazyReal, m), exponentials: make([]lazyReal, m),
+	}
+	for j := range d.normals {
+		d.normals[j] = draw.normal()
+	}
+	for j := range d.exponentials {
+		d.exponentials[j] = draw.exponential()
+	}
+	d.factor = d.fastFactor()
+	return d
+}
+
+// noisy returns m g, m = floor((x + z_i)/g + 1/2), as rounder.noisy does.
+func (d *radial) noisy(i int, x float64) float64 {
+	if m, ok := d.fast(i, x); ok {
+		return saturate(float64(m) * d.grid)
+	}
+	return gridPoint(d.slow(i, x), d.eg)
+}

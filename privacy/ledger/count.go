@@ -1,0 +1,282 @@
+package ledger
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/gofrs/flock"
+
+	"dyad/privacy/durable"
+)
+
+const runPrefix = ".run-"
+
+// RunLock keeps other processes from a run that releases as it goes, also those with a copy
+// of its state, under whatever name: two processes would draw noise of their own for the
+// same releases, of which one is paid for. And it counts the releases of the run, so that
+// no older copy of its state is continued: see Resume.
+//
+// Both are one file PATH.run-RUN.lock beside the ledger, since who can charge can lock
+// there. It has two slots, each a line that ends in its SHA-256, in sectors of
+// their own and written in turn: a write that a crash tears leaves the other one. A torn
+// slot can only be the one after it, so the count is then that of the whole one and 1.
+//
+// A RunLock is used from one goroutine at a time.
+type RunLock struct {
+	ledger *Ledger
+	run    string
+	lock   *flock.Flock
+	file   *os.File
+	slot   int // that of the count
+	at     StreamPosition
+	torn   bool // at.Digest is unknown
+	older  bool // charged by an older program: no count yet, any state is the latest
+	synced bool // this process wrote the count: what a failed one wrote may not be on disk
+}
+
+// slotSize is at least a sector of every disk, so that a torn write spoils one slot.
+const slotSize = 4096
+
+// countLine is the text of a slot.
+type countLine struct {
+	Run      string `json:"run"`
+	Releases int    `json:"releases"`
+	Digest   string `json:"digest,omitempty"`
+}
+
+// LockRun locks a run until Unlock is called or the process ends, and reads its count. A
+// run that is not charged yet gets the count 0, durably. The error wraps ErrResume if
+// another process has the run, and if the count of a charged run is missing or damaged: it
+// then is unknown what was released.
+func (l *Ledger) LockRun(run string) (*RunLock, error) {
+	r := &RunLock{ledger: l, run: run}
+	if err := r.acquire(); err != nil {
+		return nil, err
+	}
+	err := r.open()
+	if err != nil {
+		r.close()
+		return nil, err
+	}
+	return r, nil
+}
+
+func (l *Ledger) runFile(run string) string {
+	return l.path + runPrefix + url.PathEscape(run) + lockSuffix
+}
+
+// acquire takes the lock of the file that has the name.
+func (r *RunLock) acquire() error {
+	name := r.ledger.runFile(r.run)
+	for {
+		r.lock = flock.New(name)
+		switch ok, err := r.lock.TryLock(); {
+		case err != nil:
+			return r.ledger.errorf("cannot lock run %q, check space and permissions: %w", r.run, err)
+		case !ok:
+			return fmt.Errorf("%w: run %q is in use by another process, maybe by another copy of its state; wait for it to end or stop it", ErrResume, r.run)
+		}
+		var err error
+		if r.file, err = os.OpenFile(name, os.O_RDWR, 0); err == nil {
+			locked, errLocked := r.lock.Stat()
+			opened, errOpened := r.file.Stat()
+			if errLocked == nil && errOpened == nil && os.SameFile(locked, opened) {
+				return nil
+			}
+		} else if !errors.Is(err, fs.ErrNotExist) {
+			r.close()
+			return r.ledger.errorf("cannot open the count of run %q: %w", r.run, err)
+		}
+		r.close() // it was swept between the two calls
+	}
+}
+
+// open reads the count, or begins it.
+func (r *RunLock) open() error {
+	st, err := r.ledger.load()
+	if err != nil {
+		return err
+	}
+	var charge *Charge
+	st.each(r.run, func(c *Charge) { charge = c })
+	if charge == nil {
+		return r.begin()
+	}
+	if _, err := st.unfinished(r.run); err != nil {
+		if errors.Is(err, ErrResume) {
+			_ = os.Remove(r.file.Name())
+		}
+		return err
+	}
+	counted := r.read()
+	switch {
+	case counted:
+		return nil
+	case charge.Counted:
+		return fmt.Errorf("%w: the count of the releases of run %q, %s, is missing or damaged, so it is unknown what was released and the run cannot go on; put that very file back if it was moved, or start a new run", ErrResume, r.run, filepath.Base(r.file.Name()))
+	}
+	r.older = true
+	return r.begin()
+}
+
+// each calls f for the charges of a run: there is one at most.
+func (st *ledgerState) each(run string, f func(*Charge)) {
+	for _, e := range st.entries {
+		if e.Charge != nil && e.Run == run {
+			f(e.Charge)
+		}
+	}
+}
+
+// begin writes the count 0 to both slots, durably.
+func (r *RunLock) begin() error {
+	r.at, r.torn, r.slot = StreamPosition{}, false, 0
+	text, err := r.text(r.at)
+	if err == nil {
+		_, err = r.file.WriteAt(append(text, text...), 0)
+	}
+	if err == nil {
+		err = errors.Join(r.file.Truncate(2*slotSize), r.file.Sync())
+	}
+	if err == nil {
+		err = durable.SyncDir(filepath.Dir(r.file.Name()))
+	}
+	if err != nil {
+		return r.ledger.errorf("cannot write the count of run %q, check space and permissions: %w", r.run, err)
+	}
+	r.ledger.at("count created")
+	return nil
+}
+
+// text is the content of a slot.
+func (r *RunLock) text(at StreamPosition) ([]byte, error) {
+	line, err := json.Marshal(countLine{r.run, at.Releases, at.Digest})
+	if err != nil {
+		return nil, err
+	}
+	sum := sha256.Sum256(line)
+	text := string(line) + " " + hex.EncodeToString(sum[:])
+	if len(text) >= slotSize {
+		return nil, fmt.Errorf("the name of the run has %d bytes, which is too long", len(r.run))
+	}
+	return []byte(text + strings.Repeat(" ", slotSize-1-len(text)) + "\n"), nil
+}
+
+// read takes up the count. It says whether there is one.
+func (r *RunLock) read() bool {
+	whole := 0
+	for slot := range 2 {
+		text := make([]byte, slotSize)
+		if _, err := r.file.ReadAt(text, int64(slot)*slotSize); err != nil && !errors.Is(err, io.EOF) {
+			continue
+		}
+		line, sum, _ := bytes.Cut(bytes.TrimRight(text, " \n"), []byte("} "))
+		line = append(line, '}')
+		var c countLine
+		if want := sha256.Sum256(line); string(sum) != hex.EncodeToString(want[:]) || !decodeExact(line, &c) || c.Run != r.run || c.Releases < 0 {
+			continue
+		}
+		if whole++; whole == 1 || c.Releases > r.at.Releases {
+			r.at, r.slot = StreamPosition{c.Releases, c.Digest}, slot
+		}
+	}
+	if whole == 1 {
+		r.at, r.torn = StreamPosition{Releases: r.at.Releases + 1}, true
+	}
+	return whole > 0
+}
+
+// admits says why a stream cannot go on from a position.
+func (r *RunLock) admits(at StreamPosition) error {
+	switch {
+	case r.older:
+	case at.Releases < r.at.Releases:
+		return oldCopy(r.run, r.at.Releases, at.Releases)
+	case at.Releases == r.at.Releases && at.Releases > 0 && !r.torn && at.Digest != r.at.Digest:
+		return fmt.Errorf("%w: release %d of run %q is another one in this state than the one that was made: the state is a copy that was not continued; use the latest state, or start a new run", ErrResume, at.Releases, r.run)
+	}
+	return nil
+}
+
+// Count counts the releases of the run up to a position, durably, with one write and one
+// sync. They may leave the program when it has returned nil. The state that holds the last
+// of them must be durable before.
+func (r *RunLock) Count(at StreamPosition) error {
+	if err := r.admits(at); err != nil {
+		return err
+	}
+	if at.Releases == r.at.Releases && r.synced {
+		return nil
+	}
+	text, err := r.text(at)
+	slot := 1 - r.slot
+	if err == nil {
+		_, err = r.file.WriteAt(text, int64(slot)*slotSize)
+	}
+	if err == nil {
+		r.ledger.at("count written")
+		err = r.file.Sync()
+	}
+	if err != nil {
+		return r.ledger.errorf("cannot count the releases of run %q, so nothing more is released: %w", r.run, err)
+	}
+	r.slot, r.at, r.torn, r.older, r.synced = slot, at, false, false, true
+	r.ledger.at("count durable")
+	return nil
+}
+
+// Unlock gives the run to other processes. It removes the file if the run is finished or
+// was not charged.
+func (r *RunLock) Unlock() {
+	if st, err := r.ledger.load(); err == nil {
+		if _, err := st.unfinished(r.run); errors.Is(err, ErrResume) {
+			_ = os.Remove(r.ledger.runFile(r.run))
+		}
+	}
+	r.close()
+}
+
+func (r *RunLock) close() {
+	if r.file != nil {
+		_ = r.file.Close()
+	}
+	_ = r.lock.Close()
+}
+
+// SweepRuns removes what killed processes left beside the ledger of runs that are finished:
+// their locks and counts.
+func (l *Ledger) SweepRuns() {
+	files, err := filepath.Glob(escapeGlob(l.path) + runPrefix + "*" + lockSuffix)
+	if err != nil || len(files) == 0 {
+		return
+	}
+	st, err := l.load()
+	if err != nil {
+		return
+	}
+	for _, name := range files {
+		run, err := url.PathUnescape(strings.TrimSuffix(strings.TrimPrefix(name, l.path+runPrefix), lockSuffix))
+		if err != nil {
+			continue
+		}
+		for _, e := range st.entries {
+			if e.Known && e.Type == typeFinish && e.Run == run {
+				_ = os.Remove(name)
+			}
+		}
+	}
+}
+
+func escapeGlob(path string) string {
+	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(path)
+}

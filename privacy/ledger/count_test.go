@@ -1,0 +1,322 @@
+package ledger
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"dyad/privacy"
+	"dyad/privacy/account"
+)
+
+// ResumeStream locks a run and resumes it at a number of releases.
+func (l *Ledger) ResumeStream(run string, c Charge, released, session int, src *privacy.Source) (*privacy.LiveSession, error) {
+	lock, err := l.LockRun(run)
+	if err != nil {
+		return nil, err
+	}
+	defer lock.Unlock()
+	return lock.Resume(c, StreamPosition{Releases: released}, session, src)
+}
+
+// countedRun is a charged run of five releases that are counted, locked.
+func countedRun(t *testing.T) (*Ledger, *RunLock, Charge) {
+	t.Helper()
+	l, err := Open(filepath.Join(t.TempDir(), "ledger"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	lock, err := l.LockRun("r")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := Charge{DataID: "d", Run: "r", Algorithm: "a", Events: []account.Event{account.StreamEvent{Sensitivity: 1, Sigma: 1, Count: 5}}, Counted: true}
+	uncounted := c
+	uncounted.Run = "another"
+	if _, err := l.Begin(uncounted, privacy.NewSeededSource(1)); err == nil {
+		t.Error("a stream without a count was charged")
+	}
+	if _, err := l.Begin(c, privacy.NewSeededSource(1)); err != nil {
+		t.Fatal(err)
+	}
+	return l, lock, c
+}
+
+func mustCount(t *testing.T, r *RunLock, n int, digest string) {
+	t.Helper()
+	if err := r.Count(StreamPosition{n, digest}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A state that is behind the count, or beside it, is refused; one that is ahead, as a kill
+// between state and count leaves it, goes on and is counted.
+func TestCountRefusesOldStates(t *testing.T) {
+	l, lock, c := countedRun(t)
+	for n, digest := range []string{"one", "two", "three"} {
+		mustCount(t, lock, n+1, digest)
+	}
+	if err := lock.Count(StreamPosition{2, "two"}); !errors.Is(err, ErrResume) {
+		t.Errorf("the count went back: %v", err)
+	}
+	lock.Unlock()
+	try := func(at StreamPosition, session int) error {
+		lock, err := l.LockRun("r")
+		if err == nil {
+			_, err = lock.Resume(c, at, session, privacy.NewSeededSource(2))
+			lock.Unlock()
+		}
+		return err
+	}
+	before := read(t, l.path)
+	for _, at := range []StreamPosition{{0, ""}, {1, "one"}, {2, "two"}, {3, "other"}, {3, ""}, {6, "six"}} {
+		if err := try(at, 1); !errors.Is(err, ErrResume) {
+			t.Errorf("%v after release 3: %v", at, err)
+		}
+	}
+	if read(t, l.path) != before {
+		t.Error("a refused state wrote to the ledger")
+	}
+	if err := try(StreamPosition{3, "three"}, 1); err != nil {
+		t.Errorf("the same release again: %v", err)
+	}
+	if err := try(StreamPosition{4, "four"}, 2); err != nil {
+		t.Errorf("one ahead: %v", err)
+	}
+	for _, at := range []StreamPosition{{3, "three"}, {4, "another four"}} {
+		if err := try(at, 3); !errors.Is(err, ErrResume) {
+			t.Errorf("%v after release 4: %v", at, err)
+		}
+	}
+}
+
+func read(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// A count that is missing, cut, edited, or of another run stops the run; a torn slot stops
+// what is older than the release that was being counted; and without a charge nothing was
+// released, so a run begins anew.
+func TestDamagedCountFailsSafe(t *testing.T) {
+	l, lock, c := countedRun(t)
+	for n, digest := range []string{"one", "two", "three"} {
+		mustCount(t, lock, n+1, digest)
+	}
+	name := l.runFile("r")
+	lock.Unlock()
+	whole := read(t, name)
+	if len(whole) != 2*slotSize || !strings.Contains(whole, `"releases":3`) || !strings.Contains(whole, `"releases":2`) {
+		t.Fatalf("the count is %q", whole)
+	}
+	three := strings.Index(whole, `"releases":3`) / slotSize * slotSize
+	tear := func(at, from int) string { // the rest of a slot is that of before, or nothing
+		return whole[:at+from] + strings.Repeat("\x00", slotSize-from) + whole[at+slotSize:]
+	}
+	session := 1
+	try := func(text string, at StreamPosition) error {
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		lock, err := l.LockRun("r")
+		if err != nil {
+			return err
+		}
+		defer lock.Unlock()
+		if _, err = lock.Resume(c, at, session, privacy.NewSeededSource(2)); err == nil {
+			session++
+		}
+		return err
+	}
+	latest := StreamPosition{3, "three"}
+	for what, text := range map[string]string{
+		"empty":          "",
+		"cut":            whole[:20],
+		"both edited":    strings.ReplaceAll(whole, `"releases":`, `"releases":1`),
+		"of another run": strings.ReplaceAll(whole, `"run":"r"`, `"run":"q"`),
+		"both torn":      strings.Repeat("\x00", 2*slotSize),
+	} {
+		if err := try(text, latest); !errors.Is(err, ErrResume) || !strings.Contains(err.Error(), "missing or damaged") {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	for _, from := range []int{0, 1, 30, 60, 100} {
+		torn := tear(three, from)
+		if err := try(torn, StreamPosition{2, "two"}); !errors.Is(err, ErrResume) {
+			t.Errorf("torn at byte %d: an old state: %v", from, err)
+		}
+		if err := try(torn, latest); err != nil {
+			t.Errorf("torn at byte %d: the state that was being counted: %v", from, err)
+		}
+	}
+	if err := os.Remove(name); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := l.LockRun("r"); !errors.Is(err, ErrResume) {
+		t.Errorf("deleted: %v", err)
+	}
+	if lock, err := l.LockRun("not charged"); err != nil {
+		t.Errorf("a run that is not charged: %v", err)
+	} else {
+		lock.Unlock()
+	}
+}
+
+// A stream of a program that counted nothing goes on, and is counted from then on.
+func TestCountOfAnOlderRun(t *testing.T) {
+	l, err := Open(filepath.Join(t.TempDir(), "ledger"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := Charge{DataID: "d", Run: "r", Algorithm: "a", Events: []account.Event{account.StreamEvent{Sensitivity: 1, Sigma: 1, Count: 5}}}
+	if _, err := l.Begin(c, privacy.NewSeededSource(1)); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(l.runFile("r"), nil, 0o600); err != nil { // its lock
+		t.Fatal(err)
+	}
+	if _, err := l.ResumeStream("r", c, 2, 1, privacy.NewSeededSource(2)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := l.ResumeStream("r", c, 1, 2, privacy.NewSeededSource(2)); !errors.Is(err, ErrResume) {
+		t.Errorf("an older state: %v", err)
+	}
+	if _, err := l.ResumeStream("r", c, 2, 2, privacy.NewSeededSource(2)); err != nil {
+		t.Error(err)
+	}
+}
+
+// What a killed process left of a finished run is removed by the next one, and nothing else.
+func TestSweepRuns(t *testing.T) {
+	l, lock, _ := countedRun(t)
+	left := read(t, l.runFile("r"))
+	l.SweepRuns()
+	if read(t, l.runFile("r")) != left {
+		t.Error("the count of a run that goes on was swept")
+	}
+	if err := l.Finish("r", StatusReleased); err != nil {
+		t.Fatal(err)
+	}
+	lock.Unlock()
+	for _, run := range []string{"r", "other"} {
+		if err := os.WriteFile(l.runFile(run), []byte(left), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	l.SweepRuns()
+	if _, err := os.Stat(l.runFile("r")); err == nil {
+		t.Error("the count of a finished run was left")
+	}
+	if _, err := os.Stat(l.runFile("other")); err != nil {
+		t.Error("the lock of an unknown run was swept")
+	}
+}
+
+// The line of a release names what was kept; Released gives it back and leaves the line
+// acknowledged. A second release, and one of another status, name nothing.
+func TestReleaseNamesWhatWasKept(t *testing.T) {
+	l := newTestLedger(t)
+	for _, run := range []string{"a", "b", "c", "d"} {
+		mustBegin(t, l, resumable(run))
+	}
+	kept := Kept{Digest: "sha256:12", Place: "/home/ä/.m"}
+	if err := l.Release("a", kept); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Release("a", Kept{Digest: "other"}); !errors.Is(err, ErrResume) {
+		t.Errorf("a second release: %v", err)
+	}
+	if err := l.Finish("b", "failed"); err != nil {
+		t.Fatal(err)
+	}
+	if e, err := l.Released("a"); err != nil || e.Kept != kept || e.Status != StatusReleased {
+		t.Errorf("Released = %+v, %v", e, err)
+	}
+	for _, run := range []string{"b", "c", "x"} {
+		if _, err := l.Released(run); !errors.Is(err, ErrResume) {
+			t.Errorf("run %s: %v", run, err)
+		}
+	}
+	if err := l.Release("c", Kept{Digest: "\xff"}); err == nil {
+		t.Error("a text that is not UTF-8 was taken")
+	}
+	// A head that a crash left behind is repaired before the result may leave.
+	head := read(t, l.path+headSuffix)
+	if err := l.Finish("d", StatusReleased); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(l.path+headSuffix, []byte(head), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if v, err := l.Verify(); err != nil || !v.HeadBehind {
+		t.Fatalf("%+v, %v", v, err)
+	}
+	if _, err := l.Released("d"); err != nil {
+		t.Fatal(err)
+	}
+	if v, err := l.Verify(); err != nil || v.HeadBehind {
+		t.Errorf("after Released: %+v, %v", v, err)
+	}
+}
+
+// golden copies a ledger of testdata and opens it.
+func golden(t *testing.T, name string) *Ledger {
+	t.Helper()
+	dir := t.TempDir()
+	files, err := filepath.Glob("testdata/" + name + "/*")
+	if err != nil || len(files) == 0 {
+		t.Fatal(files, err)
+	}
+	for _, file := range files {
+		if err := os.WriteFile(filepath.Join(dir, filepath.Base(file)), []byte(read(t, file)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	l, err := Open(filepath.Join(dir, "ledger.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// A ledger and a count of this format are read as they were written, and one of before it
+// names nothing and takes new lines.
+func TestGoldenLedgers(t *testing.T) {
+	l := golden(t, "ledger2")
+	e, err := l.Released("batch")
+	if want := (Kept{"sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08", "/data/.dyad-batch-ABCDEFGHIJ.model"}); err != nil || e.Kept != want {
+		t.Errorf("%+v, %v", e, err)
+	}
+	if s, err := l.Summary("clinic", 1e-5); err != nil || s.Mu != 0.40620192023179863 || s.Epsilon != 1.5817345361655426 {
+		t.Errorf("%+v, %v", s, err)
+	}
+	lock, err := l.LockRun("stream")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := Charge{DataID: "clinic", Algorithm: "fixture", Events: []account.Event{account.StreamEvent{Sensitivity: 1, Sigma: 5, Count: 5}}, Unit: "one record", Relation: "replace-one"}
+	if _, err := lock.Resume(c, StreamPosition{2, "two"}, 2, privacy.NewSeededSource(1)); !errors.Is(err, ErrResume) {
+		t.Errorf("an older state: %v", err)
+	}
+	if _, err := lock.Resume(c, StreamPosition{3, "three"}, 2, privacy.NewSeededSource(1)); err != nil {
+		t.Error(err)
+	}
+	lock.Unlock()
+
+	old := golden(t, "ledger1")
+	if e, err := old.Released("run-a"); err != nil || e.Kept != (Kept{}) {
+		t.Errorf("%+v, %v", e, err)
+	}
+	if err := old.Release("run-b", Kept{"a hash", "a place"}); err != nil {
+		t.Error(err)
+	}
+	if v, err := old.Verify(); err != nil || v.Lines != 9 {
+		t.Errorf("%+v, %v", v, err)
+	}
+}

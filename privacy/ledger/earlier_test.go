@@ -1,0 +1,68 @@
+package ledger
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"dyad/privacy"
+	"dyad/privacy/account"
+)
+
+// A ledger that was written before batches and hidden steps had events gives the same
+// total, to the last bit (of the account: pure epsilons are rounded up once now, not in every
+// sum), and takes new charges.
+func TestLedgerOfEarlierEvents(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "ledger.jsonl")
+	for _, suffix := range []string{"", headSuffix} {
+		raw, err := os.ReadFile("testdata/ledger1/ledger.jsonl" + suffix)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path+suffix, raw, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	l, err := Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := l.Summary("clinic", 1e-5)
+	if err != nil || s.Runs != 5 || s.Mu != 0.8387204027359596 || s.Epsilon != 2.835303178414157 || s.Cap.Epsilon != 5 {
+		t.Fatalf("%+v, %v", s, err)
+	}
+	if open, err := l.Unfinished("clinic"); err != nil || len(open) != 4 {
+		t.Errorf("%d unfinished runs (%v), want 4", len(open), err)
+	}
+	batch := account.WithoutReplacementEvent{Law: account.GaussianLaw, Sensitivity: 0.1, Scale: 0.6, Batch: 20, Records: 400, Count: 50}
+	hidden := account.ConvergentEvent{Gap: 0.01, Contraction: 1, Diameter: 2, Sigma: 0.8, Grid: 0x1p-30, Steps: 1000}
+	for i, e := range []account.Event{batch, hidden} {
+		c := testCharge([]string{"batch", "hidden"}[i])
+		c.DataID, c.Events = "clinic", []account.Event{e}
+		if _, err := l.Begin(c, privacy.NewSeededSource(1)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	after, err := l.Summary("clinic", 1e-5)
+	if err != nil || after.Mu != 0 || !(after.Epsilon > s.Epsilon) {
+		t.Fatalf("%+v, %v", after, err)
+	}
+	// The total knows the amplification.
+	var known account.GDP
+	for _, e := range []account.Event{account.GaussianEvent{Sensitivity: s.Mu, Sigma: 1, Count: 1}, hidden, account.GaussianEvent{Sensitivity: 0.1, Sigma: 0.6, Count: 50}} {
+		if err := known.Compose(e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !(after.Epsilon < 0.8*known.Epsilon(1e-5)) {
+		t.Errorf("epsilon %v, with known batches %v", after.Epsilon, known.Epsilon(1e-5))
+	}
+	if text := after.String(); strings.Contains(text, "GDP") || !strings.Contains(text, "at delta 1e-05") {
+		t.Error(text)
+	}
+	if _, err := l.Begin(Charge{DataID: "clinic", Run: "more", Algorithm: "a", Events: []account.Event{account.GaussianEvent{Sensitivity: 1, Sigma: 1, Count: 1}}}, privacy.NewSeededSource(1)); !errors.Is(err, ErrBudget) {
+		t.Errorf("beyond the cap: %v", err)
+	}
+}

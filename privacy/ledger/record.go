@@ -1,0 +1,244 @@
+package ledger
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+	"unicode/utf8"
+
+	"dyad/privacy"
+	"dyad/privacy/account"
+)
+
+// ledgerFormat is the version in the header line.
+const ledgerFormat = 1
+
+// Types of ledger lines.
+const (
+	typeHeader = "header"
+	typeCharge = "charge"
+	typeCap    = "cap"
+	typeFinish = "finish"
+	typeResume = "resume"
+)
+
+type lineHash [sha256.Size]byte
+
+func (h lineHash) String() string { return hex.EncodeToString(h[:]) }
+
+// lineContent is the part of a line that is hashed.
+type lineContent struct {
+	Seq  int             `json:"seq"`
+	Type string          `json:"type"`
+	Time string          `json:"time"`
+	Body json.RawMessage `json:"body"`
+}
+
+type headerBody struct {
+	Format int    `json:"format"`
+	Key    string `json:"key"` // of Fingerprint, hex
+}
+
+type chargeBody struct {
+	DataID      string            `json:"data_id"`
+	Run         string            `json:"run"`
+	Algorithm   string            `json:"algorithm"`
+	Events      []json.RawMessage `json:"events"`
+	Guarantee   string            `json:"guarantee,omitempty"`
+	Unit        string            `json:"unit,omitempty"`
+	Relation    string            `json:"relation,omitempty"`
+	Released    string            `json:"released,omitempty"`
+	Objective   string            `json:"objective,omitempty"`
+	Fingerprint string            `json:"fingerprint,omitempty"`
+	SeededNoise bool              `json:"seeded_noise,omitempty"`
+	Resumable   bool              `json:"resumable,omitempty"`
+	Counted     bool              `json:"counted,omitempty"`
+}
+
+type capBody struct {
+	DataID  string  `json:"data_id"`
+	Epsilon float64 `json:"epsilon"`
+	Delta   float64 `json:"delta"`
+}
+
+type finishBody struct {
+	Run    string `json:"run"`
+	Status string `json:"status"`
+	Digest string `json:"digest,omitempty"`
+	Place  string `json:"place,omitempty"`
+}
+
+type resumeBody struct {
+	Run string `json:"run"`
+	// Released are the releases that a stream had made before.
+	Released int `json:"released,omitempty"`
+}
+
+// Entry is one line of a ledger.
+type Entry struct {
+	Seq  int
+	Time time.Time // zero if not readable; informative
+	Type string    // "charge", "cap", "finish", "resume", or one unknown to this version
+	// Known is false for a line that this version cannot read exactly. Nothing
+	// is composed in a ledger with such a line.
+	Known bool
+
+	DataID string         // of a charge or a cap
+	Run    string         // of a charge, a finish or a resume
+	Charge *Charge        // of a charge
+	Cap    privacy.Budget // of a cap
+	Status string         // of a finish
+	Kept   Kept           // of a finish; zero if it names nothing
+	// Released is the number of releases that a stream had made when it was
+	// resumed.
+	Released int
+}
+
+func hashContent(prev lineHash, content []byte) lineHash {
+	h := sha256.New()
+	h.Write(prev[:])
+	h.Write(content)
+	return lineHash(h.Sum(nil))
+}
+
+// formatLine returns the line, with its newline, and its hash.
+func formatLine(prev lineHash, seq int, kind string, at time.Time, body []byte) ([]byte, lineHash, error) {
+	content, err := json.Marshal(lineContent{Seq: seq, Type: kind, Time: at.UTC().Format(time.RFC3339Nano), Body: body})
+	if err != nil {
+		return nil, lineHash{}, err
+	}
+	hash := hashContent(prev, content)
+	line := append(content[:len(content)-1:len(content)-1], hashSuffix(hash)...)
+	return append(line, '\n'), hash, nil
+}
+
+func hashSuffix(h lineHash) string { return `,"hash":"` + h.String() + `"}` }
+
+var errChain = errors.New("its hash does not match: the line or one before it was edited, removed or moved")
+
+// parseLine verifies a line without its newline. Only the very bytes that
+// formatLine wrote are accepted.
+func parseLine(prev lineHash, seq int, line []byte) (lineContent, lineHash, error) {
+	cut := len(line) - len(hashSuffix(lineHash{}))
+	if cut < 1 {
+		return lineContent{}, lineHash{}, errChain
+	}
+	content := append(line[:cut:cut], '}')
+	hash := hashContent(prev, content)
+	if string(line[cut:]) != hashSuffix(hash) {
+		return lineContent{}, lineHash{}, errChain
+	}
+	var c lineContent
+	if err := json.Unmarshal(content, &c); err != nil {
+		return c, hash, errors.New("it is not a ledger line")
+	}
+	if again, err := json.Marshal(c); err != nil || !bytes.Equal(again, content) {
+		return c, hash, errors.New("it is not a ledger line of this format")
+	}
+	if c.Seq != seq {
+		return c, hash, fmt.Errorf("its sequence number is %d, want %d", c.Seq, seq)
+	}
+	return c, hash, nil
+}
+
+// decodeExact reads body into v and says whether encoding v gives body again. A
+// later version's extra field, a duplicate or a differently spelled key fails.
+func decodeExact(body []byte, v any) bool {
+	if json.Unmarshal(body, v) != nil {
+		return false
+	}
+	again, err := json.Marshal(v)
+	return err == nil && bytes.Equal(again, body)
+}
+
+func parseHeader(c lineContent) ([]byte, error) {
+	var version struct {
+		Format int `json:"format"`
+	}
+	if c.Type != typeHeader || json.Unmarshal(c.Body, &version) != nil {
+		return nil, errors.New("the first line is not a ledger header")
+	}
+	if version.Format != ledgerFormat {
+		return nil, fmt.Errorf("format version %d; this program reads version %d: use the program that wrote it", version.Format, ledgerFormat)
+	}
+	var h headerBody
+	if !decodeExact(c.Body, &h) {
+		return nil, errors.New("the header has unknown fields")
+	}
+	key, err := hex.DecodeString(h.Key)
+	if err != nil || len(key) != sha256.Size {
+		return nil, errors.New("the header's key is malformed")
+	}
+	return key, nil
+}
+
+func parseEntry(c lineContent) Entry {
+	e := Entry{Seq: c.Seq, Type: c.Type}
+	e.Time, _ = time.Parse(time.RFC3339Nano, c.Time) // zero if unreadable
+	switch c.Type {
+	case typeCharge:
+		var b chargeBody
+		if e.Known = decodeExact(c.Body, &b); !e.Known {
+			return e
+		}
+		e.DataID, e.Run = b.DataID, b.Run
+		e.Charge = &Charge{
+			DataID: b.DataID, Run: b.Run, Algorithm: b.Algorithm, Events: make([]account.Event, len(b.Events)),
+			Guarantee: b.Guarantee, Unit: b.Unit, Relation: b.Relation, Released: b.Released,
+			Objective: b.Objective, Fingerprint: b.Fingerprint, SeededNoise: b.SeededNoise, Time: e.Time,
+			Resumable: b.Resumable, Counted: b.Counted,
+		}
+		for i, raw := range b.Events {
+			e.Charge.Events[i] = account.Decode(raw)
+		}
+	case typeCap:
+		var b capBody
+		if e.Known = decodeExact(c.Body, &b); e.Known {
+			e.DataID, e.Cap = b.DataID, privacy.Budget{Epsilon: b.Epsilon, Delta: b.Delta}
+		}
+	case typeFinish:
+		var b finishBody
+		if e.Known = decodeExact(c.Body, &b); e.Known {
+			e.Run, e.Status, e.Kept = b.Run, b.Status, Kept{b.Digest, b.Place}
+		}
+	case typeResume:
+		var b resumeBody
+		if e.Known = decodeExact(c.Body, &b); e.Known {
+			e.Run, e.Released = b.Run, b.Released
+		}
+	}
+	return e
+}
+
+func encodeCharge(c Charge) ([]byte, error) {
+	b := chargeBody{
+		DataID: c.DataID, Run: c.Run, Algorithm: c.Algorithm, Events: make([]json.RawMessage, len(c.Events)),
+		Guarantee: c.Guarantee, Unit: c.Unit, Relation: c.Relation, Released: c.Released,
+		Objective: c.Objective, Fingerprint: c.Fingerprint, SeededNoise: c.SeededNoise, Resumable: c.Resumable, Counted: c.Counted,
+	}
+	for i, e := range c.Events {
+		var err error
+		if b.Events[i], err = account.Encode(e); err != nil {
+			return nil, err
+		}
+	}
+	return encodeBody(typeCharge, b, c.DataID, c.Run, c.Algorithm, c.Guarantee, c.Unit, c.Relation, c.Released, c.Objective, c.Fingerprint)
+}
+
+// encodeBody writes a body whose texts are given once more, the first being its
+// key: texts must survive the round trip through JSON.
+func encodeBody(kind string, body any, texts ...string) ([]byte, error) {
+	if texts[0] == "" {
+		return nil, fmt.Errorf("ledger: a %s needs the id that it is about", kind)
+	}
+	for _, t := range texts {
+		if !utf8.ValidString(t) {
+			return nil, fmt.Errorf("ledger: a text of the %s is not UTF-8", kind)
+		}
+	}
+	return json.Marshal(body)
+}

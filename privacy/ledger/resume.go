@@ -1,0 +1,223 @@
+package ledger
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"time"
+
+	"dyad/privacy"
+	"dyad/privacy/account"
+)
+
+// ErrResume is wrapped when a run cannot be resumed or finished: it was never
+// charged, is finished already, or differs from what was charged.
+var ErrResume = errors.New("ledger: the run cannot go on")
+
+// ErrUnacknowledged is wrapped, besides ErrUnavailable, if a line was written and may count, but
+// the ledger could not take note of it. After any other error the line does not count.
+var ErrUnacknowledged = errors.New("the line is written and counts")
+
+// StatusReleased is the status of a run whose results left the program.
+const StatusReleased = "released"
+
+// Finish ends a charged run. The status is StatusReleased, or says why the run
+// can never release anything, e.g. "failed". It changes no total.
+//
+// A run can be finished once, whatever the status and whoever asks: the check
+// and the line are one change under the lock. So of all processes that carry out
+// one run, resumed or not, at most one gets nil; the others get an error
+// wrapping ErrResume and must withhold what they computed. After an error
+// wrapping ErrUnacknowledged the line may count all the same: withhold as well, until
+// Released says that it does.
+//
+// It fails with ErrUnsupported if a line after the charge is unknown to this
+// version: that line might have ended the run.
+func (l *Ledger) Finish(run, status string) error { return l.finish(run, status, Kept{}) }
+
+// Kept names what a run released, for whoever kept it before the ledger said that it may
+// leave the program. To the ledger both are opaque texts.
+type Kept struct {
+	Digest string // of the result: a hash
+	Place  string // where it was kept
+}
+
+// Release is Finish with StatusReleased, and records what was released. What k names must be
+// stored durably and privately: it leaves the program only if the ledger has this line.
+// After an error that wraps ErrUnacknowledged that may be so; Released then tells.
+func (l *Ledger) Release(run string, k Kept) error { return l.finish(run, StatusReleased, k) }
+
+func (l *Ledger) finish(run, status string, k Kept) error {
+	body, err := encodeBody(typeFinish, finishBody{run, status, k.Digest, k.Place}, run, status, k.Digest, k.Place)
+	if err != nil {
+		return err
+	}
+	_, _, err = l.change(typeFinish, time.Time{}, body, func(st *ledgerState) ([]string, error) {
+		_, err := st.unfinished(run)
+		return nil, err
+	})
+	return err
+}
+
+// Resume continues a run that was charged with Charge.Resumable and is not
+// finished, without a new charge. It returns a session for the whole plan again,
+// with its Receipt naming the old charge, and leaves a "resume" line in the
+// ledger, which is informative.
+//
+// The data id, algorithm, unit, relation and events (exactly equal) of c must be
+// those of the charge, the objective and the fingerprint too if they were recorded, and
+// the noise must be secret or not as it was. Otherwise, and if the run is unknown, finished
+// or not resumable, nothing is written and the error wraps ErrResume; it wraps
+// ErrUnsupported if a later version wrote lines after the charge. A cap is not
+// checked: the total does not change.
+//
+// Why no charge is needed. By the promise of Charge.Resumable all that leaves a
+// program is what its attempt computed, and it leaves after Finish. Finish
+// succeeds for at most one attempt, so of all attempts, dead or alive at the same
+// time, one at most is seen. Each attempt draws fresh noise, independent of the
+// others, by the plan that was charged. What is seen is then one execution of
+// the plan, or none; whether it is the first or the fifth attempt depends on
+// crashes, interrupts and locks, not on records or noise. (An attempt that fails
+// by itself after it drew noise could break that last point. Its caller must
+// finish the run: see algorithms.Run.)
+func (l *Ledger) Resume(run string, c Charge, src *privacy.Source) (*privacy.LiveSession, error) {
+	if src == nil {
+		return nil, errors.New("ledger: Resume needs a source of randomness: call privacy.NewSource")
+	}
+	c.Run, c.SeededNoise, c.Resumable = run, c.SeededNoise || !src.Secret(), true
+	return privacy.NewSession(src, c.Events, func() (privacy.Receipt, error) {
+		body, err := encodeBody(typeResume, resumeBody{Run: run}, run)
+		if err != nil {
+			return privacy.Receipt{}, err
+		}
+		receipt := privacy.Receipt{Run: run}
+		_, receipt.Warnings, err = l.change(typeResume, c.Time, body, func(st *ledgerState) ([]string, error) {
+			charged, err := st.unfinished(run)
+			if err != nil {
+				return nil, err
+			}
+			if err := sameRun(*charged.Charge, c); err != nil {
+				return nil, err
+			}
+			receipt.Seq = charged.Seq
+			total, err := st.compose(c.DataID, nil)
+			return st.warnings(c, total, err), nil
+		})
+		return receipt, err
+	})
+}
+
+// Released returns the line that says that a run was released. The line is durable and
+// acknowledged when Released returns: what it names may leave the program, as often as it
+// is asked for, since it is one result. The error wraps ErrResume if the ledger has no such
+// line: the run is unknown, unfinished, or ended otherwise.
+func (l *Ledger) Released(run string) (Entry, error) {
+	unlock, err := l.lock()
+	if err != nil {
+		return Entry{}, err
+	}
+	defer unlock()
+	st, err := l.read()
+	if err != nil {
+		return Entry{}, err
+	}
+	for _, e := range st.entries {
+		if e.Known && e.Type == typeFinish && e.Run == run && e.Status == StatusReleased {
+			_, err = l.repair(st)
+			return e, err
+		}
+	}
+	return Entry{}, fmt.Errorf("%w: the ledger does not say that run %q was released", ErrResume, run)
+}
+
+// Unfinished returns the charges of the data id ("" means all) that have no
+// finish line, in order. Those with Charge.Resumable released nothing and can be
+// resumed; of the others nothing is known.
+func (l *Ledger) Unfinished(dataID string) ([]Entry, error) {
+	st, err := l.load()
+	if err != nil {
+		return nil, err
+	}
+	var open []Entry
+	for _, e := range st.entries {
+		if e.Charge == nil || dataID != "" && e.DataID != dataID {
+			continue
+		}
+		if _, err := st.unfinished(e.Run); err == nil {
+			open = append(open, e)
+		}
+	}
+	return open, nil
+}
+
+// unfinished returns the charge of a run that has no finish line.
+func (st *ledgerState) unfinished(run string) (charged *Entry, err error) {
+	for i := range st.entries {
+		e := &st.entries[i]
+		switch {
+		case e.Charge != nil && e.Run == run:
+			charged = e
+		case e.Known && e.Type == typeFinish && e.Run == run && e.Status == StatusReleased:
+			return nil, fmt.Errorf("%w: run %q was released on %s (line %d of the ledger); a charge pays for one release, start a new run", ErrResume, run, e.day(), e.Seq+1)
+		case e.Known && e.Type == typeFinish && e.Run == run:
+			return nil, fmt.Errorf("%w: run %q ended as %q on %s (line %d of the ledger); start a new run", ErrResume, run, e.Status, e.day(), e.Seq+1)
+		case !e.Known && charged != nil:
+			return nil, fmt.Errorf("%w: line %d of the ledger (%q) was written by a later version and may have ended run %q; use that version", account.ErrUnsupported, e.Seq+1, e.Type, run)
+		}
+	}
+	if charged == nil {
+		return nil, fmt.Errorf("%w: the ledger has no run %q", ErrResume, run)
+	}
+	return charged, nil
+}
+
+func (e *Entry) day() string { return e.Time.Format(time.DateOnly) }
+
+// sameRun says whether c is what was charged. Events are compared by their
+// encoding, which is exact.
+func sameRun(charged, c Charge) error {
+	refuse := func(what, was, is string) error {
+		if was == is {
+			is += " with other digits behind these"
+		}
+		return fmt.Errorf("%w: run %q was charged for %s %s, now it is %s; use the options and the data of the first attempt", ErrResume, c.Run, what, was, is)
+	}
+	for _, f := range []struct{ what, was, is string }{
+		{"data id", charged.DataID, c.DataID},
+		{"algorithm", charged.Algorithm, c.Algorithm},
+		{"unit", charged.Unit, c.Unit},
+		{"relation", charged.Relation, c.Relation},
+		{"noise", secrecy(charged), secrecy(c)},
+	} {
+		if f.was != f.is {
+			return refuse(f.what, fmt.Sprintf("%q", f.was), fmt.Sprintf("%q", f.is))
+		}
+	}
+	if charged.Fingerprint != "" && charged.Fingerprint != c.Fingerprint {
+		return fmt.Errorf("%w: run %q was charged for other data than these; use the file of the first attempt, unchanged", ErrResume, c.Run)
+	}
+	if !charged.Resumable {
+		return fmt.Errorf("%w: run %q was charged by a program that may have released its results already; start a new run", ErrResume, c.Run)
+	}
+	if len(charged.Events) != len(c.Events) {
+		return refuse("releases", fmt.Sprint(charged.Events), fmt.Sprint(c.Events))
+	}
+	for i := range c.Events {
+		was, errWas := account.Encode(charged.Events[i])
+		is, errIs := account.Encode(c.Events[i])
+		if errWas != nil || errIs != nil || !bytes.Equal(was, is) {
+			return refuse("the release", fmt.Sprint(charged.Events[i]), fmt.Sprint(c.Events[i]))
+		}
+	}
+	if charged.Objective != "" && charged.Objective != c.Objective {
+		return refuse("objective", fmt.Sprintf("%q", charged.Objective), fmt.Sprintf("%q", c.Objective))
+	}
+	return nil
+}
+
+func secrecy(c Charge) string {
+	if c.SeededNoise {
+		return "from a seed"
+	}
+	return "from the operating system"
+}

@@ -1,0 +1,290 @@
+package ledger
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"dyad/privacy"
+	"dyad/privacy/account"
+)
+
+// resumable is a charge whose caller withholds its results.
+func resumable(run string) Charge {
+	c := testCharge(run)
+	c.Resumable, c.Fingerprint, c.Objective = true, "f1", "phi"
+	return c
+}
+
+// resumeFunc is Ledger.Resume or a version of it with a defect.
+type resumeFunc func(l *Ledger, run string, c Charge, src *privacy.Source) (*privacy.LiveSession, error)
+
+// resumeViolations are the promises that resume breaks, by name.
+func resumeViolations(t *testing.T, resume resumeFunc) (broken []string) {
+	t.Helper()
+	check := func(promise string, ok bool) {
+		if !ok && !slices.Contains(broken, promise) {
+			broken = append(broken, promise)
+		}
+	}
+	spent := func(l *Ledger) Summary {
+		s, err := l.Summary("clinic", 1e-5)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	same := func() *privacy.Source { return privacy.NewSeededSource(2) }
+
+	l := newTestLedger(t)
+	c := resumable("a")
+	mustBegin(t, l, c)
+	before := spent(l)
+	s, err := resume(l, "a", c, same())
+	check("works", err == nil)
+	if err == nil {
+		check("names the old charge", s.Receipt().Run == "a" && s.Receipt().Seq == 1)
+		cert, m := certificate(t, 0.1), privacy.Gaussian{Sigma: 1.0 / 3}
+		x := []float64{1}
+		first, second := s.Release(x, cert, m), s.Release(x, cert, m)
+		check("allows the plan", first == nil && second == nil)
+		check("allows no more than the plan", errors.Is(s.Release(x, cert, m), privacy.ErrUnplanned))
+	}
+	check("charges nothing", spent(l) == before)
+	check("counts once", countRun(t, l, "a") == 1)
+	if err := l.Finish("a", StatusReleased); err != nil {
+		t.Fatal(err)
+	}
+	_, err = resume(l, "a", c, same())
+	check("refuses after the release", errors.Is(err, ErrResume) && strings.Contains(err.Error(), "was released on"))
+
+	for promise, change := range map[string]func(*Charge){
+		"refuses another data id":   func(c *Charge) { c.DataID = "other" },
+		"refuses another algorithm": func(c *Charge) { c.Algorithm = "other" },
+		"refuses another unit":      func(c *Charge) { c.Unit = "other" },
+		"refuses another relation":  func(c *Charge) { c.Relation = "other" },
+		"refuses other data":        func(c *Charge) { c.Fingerprint = "f2" },
+		"refuses another objective": func(c *Charge) { c.Objective = "psi" },
+		"refuses unnamed data":      func(c *Charge) { c.Fingerprint = "" },
+		"refuses more releases": func(c *Charge) {
+			c.Events = []account.Event{account.GaussianEvent{Sensitivity: 0.1, Sigma: 1.0 / 3, Count: 3}}
+		},
+		"refuses fewer releases": func(c *Charge) {
+			c.Events = []account.Event{account.GaussianEvent{Sensitivity: 0.1, Sigma: 1.0 / 3, Count: 1}}
+		},
+		"refuses other noise": func(c *Charge) {
+			c.Events = []account.Event{account.GaussianEvent{Sensitivity: 0.1, Sigma: 0.333, Count: 2}}
+		},
+		"refuses another event": func(c *Charge) { c.Events = append(c.Events, account.PublicEvent{}) },
+		"refuses another kind": func(c *Charge) {
+			c.Events = []account.Event{account.LaplaceEvent{Sensitivity: 0.1, Scale: 1.0 / 3, Count: 2}}
+		},
+		"refuses a seed that was not": func(c *Charge) { c.Run = "secret" },
+	} {
+		l := newTestLedger(t)
+		mustBegin(t, l, resumable("a"))
+		if src, err := privacy.NewSource(); err != nil {
+			t.Fatal(err)
+		} else if _, err := l.Begin(resumable("secret"), src); err != nil {
+			t.Fatal(err)
+		}
+		c := resumable("a")
+		change(&c)
+		files := readAll(t, l)
+		_, err := resume(l, c.Run, c, same())
+		check(promise, errors.Is(err, ErrResume) && reflect.DeepEqual(files, readAll(t, l)))
+	}
+
+	l = newTestLedger(t)
+	promised := resumable("b")
+	promised.Resumable = false
+	mustBegin(t, l, promised)
+	_, err = resume(l, "b", promised, same())
+	check("refuses a run that may have released", errors.Is(err, ErrResume))
+	_, err = resume(l, "never", resumable("never"), same())
+	check("refuses an unknown run", errors.Is(err, ErrResume) && countRun(t, l, "never") == 0)
+
+	l = newTestLedger(t)
+	mustBegin(t, l, resumable("a"))
+	fakeLine(t, l, "ending", `{"run":"a"}`)
+	_, err = resume(l, "a", resumable("a"), same())
+	check("refuses if a later version may have ended it", errors.Is(err, account.ErrUnsupported))
+	slices.Sort(broken)
+	return broken
+}
+
+func TestResume(t *testing.T) {
+	if broken := resumeViolations(t, (*Ledger).Resume); len(broken) > 0 {
+		t.Errorf("broken promises: %q", broken)
+	}
+}
+
+// Resume that charges again, under a new id.
+func TestResumeThatChargesTwiceIsCaught(t *testing.T) {
+	defect := func(l *Ledger, run string, c Charge, src *privacy.Source) (*privacy.LiveSession, error) {
+		if _, err := l.Resume(run, c, src); err != nil {
+			return nil, err
+		}
+		c.Run = run + " again"
+		return l.Begin(c, src)
+	}
+	want := []string{"charges nothing", "names the old charge"}
+	if broken := resumeViolations(t, defect); !slices.Equal(broken, want) {
+		t.Errorf("broken promises: %q, want %q", broken, want)
+	}
+}
+
+// Resume that does not look for a finish line.
+func TestResumeAfterTheReleaseIsCaught(t *testing.T) {
+	defect := func(l *Ledger, run string, c Charge, src *privacy.Source) (*privacy.LiveSession, error) {
+		s, err := l.Resume(run, c, src)
+		if err != nil && strings.Contains(err.Error(), "was released on") {
+			return privacy.NewSession(src, c.Events, func() (privacy.Receipt, error) { return privacy.Receipt{Run: run, Seq: 1}, nil })
+		}
+		return s, err
+	}
+	if broken := resumeViolations(t, defect); !slices.Equal(broken, []string{"refuses after the release"}) {
+		t.Errorf("broken promises: %q", broken)
+	}
+}
+
+// Resume that believes whatever plan it is given.
+func TestResumeOfAnotherPlanIsCaught(t *testing.T) {
+	defect := func(l *Ledger, run string, c Charge, src *privacy.Source) (*privacy.LiveSession, error) {
+		entries, err := l.Unfinished("")
+		if err != nil || len(entries) == 0 {
+			return l.Resume(run, c, src)
+		}
+		charged := *entries[0].Charge
+		return privacy.NewSession(src, c.Events, func() (privacy.Receipt, error) {
+			s, err := l.Resume(run, charged, src)
+			if err != nil {
+				return privacy.Receipt{}, err
+			}
+			return s.Receipt(), nil
+		})
+	}
+	broken := resumeViolations(t, defect)
+	for _, want := range []string{"refuses more releases", "refuses other noise", "refuses another kind", "refuses another data id", "refuses other data"} {
+		if !slices.Contains(broken, want) {
+			t.Errorf("%q was not noticed: %q", want, broken)
+		}
+	}
+}
+
+// Who loses the race for the finish line must withhold, and a note of failure
+// closes a run as well.
+func TestFinishOnce(t *testing.T) {
+	l := newTestLedger(t)
+	for _, run := range []string{"a", "b"} {
+		mustBegin(t, l, resumable(run))
+	}
+	if _, err := l.Resume("a", resumable("a"), privacy.NewSeededSource(2)); err != nil {
+		t.Fatal(err)
+	}
+	open, err := l.Unfinished("clinic")
+	if err != nil || len(open) != 2 || open[0].Run != "a" || !open[0].Charge.Resumable {
+		t.Errorf("unfinished: %+v, %v; want a and b", open, err)
+	}
+	if err := l.Finish("a", StatusReleased); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Finish("a", StatusReleased); !errors.Is(err, ErrResume) {
+		t.Errorf("a second release: %v, want ErrResume", err)
+	}
+	if err := l.Finish("b", "failed"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := l.Resume("b", resumable("b"), privacy.NewSeededSource(2)); !errors.Is(err, ErrResume) || !strings.Contains(err.Error(), `ended as "failed"`) {
+		t.Errorf("a failed run was resumed: %v", err)
+	}
+	if err := l.Finish("c", StatusReleased); !errors.Is(err, ErrResume) {
+		t.Errorf("a run that was never charged: %v, want ErrResume", err)
+	}
+	if open, err := l.Unfinished(""); err != nil || len(open) != 0 {
+		t.Errorf("unfinished: %+v, %v; want none", open, err)
+	}
+	mustBegin(t, l, resumable("d"))
+	fakeLine(t, l, "finish", `{"run":"d","status":"released","by":"a later version"}`)
+	if err := l.Finish("d", StatusReleased); !errors.Is(err, account.ErrUnsupported) {
+		t.Errorf("a run that a later version may have released: %v, want ErrUnsupported", err)
+	}
+}
+
+// A resume line is known: it hides no charge and changes no total. A field that a
+// later version added to it is not ignored.
+func TestResumeLine(t *testing.T) {
+	l := newTestLedger(t)
+	c := resumable("a")
+	c.Time = time.Date(2190, 1, 1, 0, 0, 0, 0, time.UTC) // the clock was wrong, then
+	mustBegin(t, l, c)
+	if err := l.SetCap("clinic", privacy.Budget{Epsilon: 0.01, Delta: 1e-6}); err != nil {
+		t.Fatal(err)
+	}
+	c.Time = time.Date(1990, 1, 1, 0, 0, 0, 0, time.UTC)
+	for range 2 { // a cap that is exceeded already stops no resume: the total stays
+		s, err := l.Resume("a", c, privacy.NewSeededSource(2))
+		if err != nil {
+			t.Fatal(err)
+		}
+		wantWarning(t, s, privacy.SeededWarning, true)
+	}
+	entries, err := l.Entries()
+	if err != nil || len(entries) != 4 || entries[3].Type != "resume" || !entries[3].Known || entries[3].Run != "a" {
+		t.Errorf("entries %+v, %v", entries, err)
+	}
+	if v, err := l.Verify(); err != nil || v != (Verification{Lines: 5}) {
+		t.Errorf("Verify = %+v, %v", v, err)
+	}
+	if _, err := l.Resume("a", c, nil); err == nil {
+		t.Error("a resume without a source was accepted")
+	}
+	fakeLine(t, l, "resume", `{"run":"a","on":"another machine"}`)
+	if _, err := l.Summary("clinic", 1e-5); !errors.Is(err, account.ErrUnsupported) {
+		t.Errorf("Summary: %v, want ErrUnsupported", err)
+	}
+}
+
+// Goroutines that carry out one run: one gets to release it.
+func TestOneOfManyReleases(t *testing.T) {
+	l := newTestLedger(t)
+	mustBegin(t, l, resumable("a"))
+	results := make(chan error)
+	for range 8 {
+		go func() {
+			_, err := l.Resume("a", resumable("a"), privacy.NewSeededSource(2))
+			if err == nil {
+				err = l.Finish("a", StatusReleased)
+			}
+			results <- err
+		}()
+	}
+	released := 0
+	for range 8 {
+		switch err := <-results; {
+		case err == nil:
+			released++
+		case !errors.Is(err, ErrResume):
+			t.Error(err)
+		}
+	}
+	if released != 1 {
+		t.Errorf("%d attempts released the run, want 1", released)
+	}
+}
+
+// The errors say what differs, with numbers.
+func TestResumeErrorsSayWhatDiffers(t *testing.T) {
+	l := newTestLedger(t)
+	mustBegin(t, l, resumable("a"))
+	c := resumable("a")
+	c.Events = []account.Event{account.GaussianEvent{Sensitivity: 0.1, Sigma: 1.0 / 3, Count: 3}}
+	_, err := l.Resume("a", c, privacy.NewSeededSource(1))
+	if err == nil || !strings.Contains(err.Error(), fmt.Sprint(resumable("a").Events[0])) || !strings.Contains(err.Error(), fmt.Sprint(c.Events[0])) {
+		t.Errorf("%v: does not show both releases", err)
+	}
+}

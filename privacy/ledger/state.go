@@ -1,0 +1,347 @@
+package ledger
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"dyad/privacy"
+	"dyad/privacy/account"
+)
+
+// ledgerState is a verified ledger.
+type ledgerState struct {
+	key     []byte
+	entries []Entry // all lines after the header
+	lines   int     // header included
+	last    lineHash
+	size    int64 // bytes of the lines
+	// torn are the bytes after the lines: an append that did not complete.
+	torn       []byte
+	headBehind bool // the last line is not covered by the head
+}
+
+// parseLedger verifies data against its chain and its head (nil if there is no
+// head file) by the rules in the comment of Ledger. The head's hash commits to
+// every byte of the acknowledged lines, so what is accepted starts with exactly
+// the bytes that were acknowledged.
+func parseLedger(data []byte, head *ledgerHead) (*ledgerState, error) {
+	st := &ledgerState{}
+	acknowledged := 1 // a lone header is how a crash during creation looks
+	if head != nil {
+		acknowledged = head.Lines
+	}
+	rest := data
+	for len(rest) > 0 {
+		line, after, whole := bytes.Cut(rest, []byte{'\n'})
+		if !whole {
+			break
+		}
+		content, hash, err := parseLine(st.last, st.lines, line)
+		if err != nil {
+			if head != nil && st.lines == acknowledged && len(after) == 0 {
+				break // part of the pages of one line reached the disk
+			}
+			return nil, fmt.Errorf("line %d is not valid: %w; restore the ledger and its head from a backup", st.lines+1, err)
+		}
+		if st.lines == 0 {
+			if st.key, err = parseHeader(content); err != nil {
+				return nil, err
+			}
+		} else {
+			st.entries = append(st.entries, parseEntry(content))
+		}
+		st.last = hash
+		st.lines++
+		st.size += int64(len(line)) + 1
+		rest = after
+		if head != nil && st.lines == head.Lines && hash.String() != head.Hash {
+			return nil, fmt.Errorf("line %d is not the line that the head knows; restore the ledger and its head from the same backup", st.lines)
+		}
+	}
+	st.torn = rest
+	st.headBehind = head == nil || st.lines > acknowledged
+	switch {
+	case st.lines < acknowledged && head == nil:
+		return nil, errors.New("it is not a ledger: it has no header line; name another file")
+	case st.lines < acknowledged:
+		return nil, fmt.Errorf("the ledger lost lines: it has %d but its head counts %d; restore both from a backup", st.lines, acknowledged)
+	case head == nil && (st.lines > 1 || len(st.torn) > 0):
+		return nil, fmt.Errorf("its head file (%s) is missing, so lost lines could not be noticed; restore both from a backup", headSuffix)
+	case st.lines > acknowledged+1, st.lines > acknowledged && len(st.torn) > 0:
+		return nil, fmt.Errorf("the file goes on after the %d lines that its head counts, by more than one interrupted write can leave; restore both from a backup", acknowledged)
+	}
+	return st, nil
+}
+
+// charges calls f for every charge of the data id, in order.
+func (st *ledgerState) charges(dataID string, f func(*Charge)) {
+	for _, e := range st.entries {
+		if e.Charge != nil && e.DataID == dataID {
+			f(e.Charge)
+		}
+	}
+}
+
+// cap returns the last cap that was set for the data id.
+func (st *ledgerState) cap(dataID string) (b privacy.Budget, ok bool) {
+	for _, e := range st.entries {
+		if e.Type == typeCap && e.Known && e.DataID == dataID {
+			b, ok = e.Cap, true
+		}
+	}
+	return b, ok
+}
+
+// errUnits is wrapped by compose for charges about different units.
+var errUnits = fmt.Errorf("%w: costs of different units do not add up", account.ErrUnsupported)
+
+// units are the different units that the charges of the data id and extra (nil: none)
+// protect, in order. A charge without a unit, or of exact releases only, which protect
+// nobody and make every total infinite, has none.
+func (st *ledgerState) units(dataID string, extra *Charge) (units []string) {
+	private := func(e account.Event) bool {
+		_, exact := e.(account.NonPrivateEvent)
+		return !exact
+	}
+	add := func(c *Charge) {
+		if c.Unit != "" && slices.ContainsFunc(c.Events, private) && !slices.Contains(units, c.Unit) {
+			units = append(units, c.Unit)
+		}
+	}
+	st.charges(dataID, add)
+	if extra != nil {
+		add(extra)
+	}
+	return units
+}
+
+// compose adds all charged events of the data id and then those of extra (nil: none). It
+// refuses if any line of the ledger is unknown to this version: such a line might
+// concern the data id. It refuses to add up costs of different units: a person who is in
+// several pairs may lose several times the epsilon of one pair.
+func (st *ledgerState) compose(dataID string, extra *Charge) (*account.Total, error) {
+	for _, e := range st.entries {
+		if !e.Known {
+			return nil, fmt.Errorf("%w: line %d of the ledger (%q) was written by a later version; use that version", account.ErrUnsupported, e.Seq+1, e.Type)
+		}
+	}
+	if units := st.units(dataID, extra); len(units) > 1 {
+		return nil, fmt.Errorf("%w: the runs of data id %q protect %s; declare a data id for each unit", errUnits, dataID, strings.Join(units, ", and "))
+	}
+	total := new(account.Total)
+	var err error
+	add := func(run string, events []account.Event) {
+		for i := 0; i < len(events) && err == nil; i++ {
+			if e := total.Compose(events[i]); e != nil {
+				err = fmt.Errorf("run %q of data id %q: %s: %w", run, dataID, events[i], e)
+			}
+		}
+	}
+	st.charges(dataID, func(c *Charge) { add(c.Run, c.Events) })
+	if extra != nil {
+		add("new", extra.Events)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return total, nil
+}
+
+// admit decides whether c may be charged, and warns.
+func (st *ledgerState) admit(c Charge) (warnings []string, err error) {
+	for _, e := range st.entries {
+		if e.Charge != nil && e.Run == c.Run {
+			return nil, fmt.Errorf("ledger: run %q is already charged; every run needs its own id (empty: one is generated)", c.Run)
+		}
+	}
+	total, err := st.compose(c.DataID, &c)
+	limit, capped := st.cap(c.DataID)
+	switch {
+	case err != nil && capped:
+		return nil, err
+	case err == nil && capped:
+		if eps := total.Epsilon(limit.Delta); !(eps <= limit.Epsilon) {
+			return nil, fmt.Errorf("%w: with this run data id %q would reach %s at delta %.6g, its cap is %.6g; nothing was charged", ErrBudget, c.DataID, epsilonText(eps), limit.Delta, limit.Epsilon)
+		}
+	}
+	return st.warnings(c, total, err), nil
+}
+
+// warnings are what the user of run c should know. The total is of its data id,
+// c included; err says why it cannot be computed.
+func (st *ledgerState) warnings(c Charge, total *account.Total, err error) (warnings []string) {
+	if err != nil {
+		warnings = append(warnings, "the total of data id "+c.DataID+" cannot be computed: "+err.Error())
+	} else if math.IsInf(total.Mu(), 1) {
+		warnings = append(warnings, "no finite epsilon: data id "+c.DataID+" has a non-private release")
+	}
+	if c.SeededNoise {
+		warnings = append(warnings, privacy.SeededWarning)
+	}
+	return append(warnings, st.compareFingerprint(c)...)
+}
+
+func (st *ledgerState) compareFingerprint(c Charge) []string {
+	if c.Fingerprint == "" {
+		return nil
+	}
+	var other, alias *Charge
+	for _, e := range st.entries {
+		switch {
+		case e.Charge == nil || e.Charge.Fingerprint == "":
+		case e.DataID == c.DataID && e.Charge.Fingerprint != c.Fingerprint:
+			other = e.Charge
+		case e.DataID != c.DataID && e.Charge.Fingerprint == c.Fingerprint:
+			alias = e.Charge
+		}
+	}
+	var warnings []string
+	if other != nil {
+		warnings = append(warnings, fmt.Sprintf("data id %q now points to other data than in run %s; if they are about other people, declare another id", c.DataID, other.Run))
+	}
+	if alias != nil {
+		warnings = append(warnings, fmt.Sprintf("the data of id %q were charged under id %q in run %s; the totals of the two ids do not add up by themselves", c.DataID, alias.DataID, alias.Run))
+	}
+	return warnings
+}
+
+func epsilonText(eps float64) string {
+	if math.IsInf(eps, 1) || math.IsNaN(eps) {
+		return "no finite epsilon"
+	}
+	return "epsilon " + privacy.FormatUp(eps)
+}
+
+// Summary is what was spent on one data id.
+type Summary struct {
+	DataID     string
+	Runs       int // charged, finished or not
+	SeededRuns int // of these, runs whose noise is not secret
+	// Unit is what the runs protect, "" if none says. Mixed: they protect different units,
+	// listed in Unit. Their costs do not add up: there is no total, and Mu, Epsilon and
+	// Pure are +Inf.
+	Unit  string
+	Mixed bool
+	// Mu is that of all charged events together, +Inf: no guarantee. It is 0 if a run
+	// drew batches in secret: Epsilon is then smaller than what follows from a mu.
+	Mu      float64
+	Delta   float64
+	Epsilon float64        // at Delta, rounded up; +Inf: no finite epsilon
+	Pure    float64        // epsilon at delta 0; +Inf unless all noise is pure
+	Cap     privacy.Budget // zero if no cap is set
+}
+
+// String is the summary in one line.
+func (s Summary) String() string {
+	runs := fmt.Sprintf("%d runs", s.Runs)
+	if s.Runs == 1 {
+		runs = "1 run"
+	}
+	if s.Mixed {
+		runs += " that protect different units (" + s.Unit + "), whose costs do not add up: there is no total"
+	}
+	text := fmt.Sprintf("%s: %s, %s", s.DataID, runs, epsilonText(s.Epsilon))
+	if !math.IsInf(s.Epsilon, 1) {
+		text += " at delta " + privacy.FormatUp(s.Delta)
+		if s.Mu > 0 || s.Epsilon == 0 {
+			text += " (" + privacy.FormatUp(s.Mu) + "-GDP)"
+		}
+	}
+	if s.Unit != "" && !s.Mixed {
+		text += ", for " + s.Unit
+	}
+	if s.Pure > 0 && !math.IsInf(s.Pure, 1) {
+		text += ", pure epsilon " + privacy.FormatUp(s.Pure)
+	}
+	if s.Cap != (privacy.Budget{}) {
+		text += fmt.Sprintf(", cap: epsilon %.6g at delta %.6g", s.Cap.Epsilon, s.Cap.Delta)
+	}
+	if s.SeededRuns > 0 {
+		text += fmt.Sprintf(", %d runs %s", s.SeededRuns, privacy.SeededWarning)
+	}
+	return text
+}
+
+// Summary composes everything that was charged to the data id, and states it at
+// delta in (0, 1), or at the cap's delta if delta is 0 and a cap is set. An id
+// that was never charged has mu 0, and one whose runs protect different units has no
+// total. It fails with ErrUnsupported if the ledger
+// holds events or lines that this version does not know: they are never left out.
+func (l *Ledger) Summary(dataID string, delta float64) (Summary, error) {
+	st, err := l.load()
+	if err != nil {
+		return Summary{}, err
+	}
+	s := Summary{DataID: dataID, Delta: delta}
+	s.Cap, _ = st.cap(dataID)
+	if s.Delta == 0 {
+		s.Delta = s.Cap.Delta
+	}
+	if !(s.Delta > 0 && s.Delta < 1) {
+		return Summary{}, fmt.Errorf("ledger: delta of a summary is %v, must be in (0, 1), or 0 for an id with a cap", s.Delta)
+	}
+	units := st.units(dataID, nil)
+	s.Unit, s.Mixed = strings.Join(units, "; "), len(units) > 1
+	total, err := st.compose(dataID, nil)
+	switch {
+	case errors.Is(err, errUnits):
+		s.Mu, s.Epsilon, s.Pure = math.Inf(1), math.Inf(1), math.Inf(1)
+	case err != nil:
+		return Summary{}, err
+	default:
+		if !total.Sampled() {
+			s.Mu = total.Mu()
+		}
+		s.Epsilon, s.Pure = total.Epsilon(s.Delta), total.Epsilon(0)
+	}
+	st.charges(dataID, func(c *Charge) {
+		s.Runs++
+		if c.SeededNoise {
+			s.SeededRuns++
+		}
+	})
+	return s, nil
+}
+
+// Entries returns all lines after the header, in order.
+func (l *Ledger) Entries() ([]Entry, error) {
+	st, err := l.load()
+	if err != nil {
+		return nil, err
+	}
+	return st.entries, nil
+}
+
+// Verification is the outcome of Verify for a ledger that is sound.
+type Verification struct {
+	Lines int // all valid lines, header included
+	// HeadBehind: the last line was written by a program that stopped before it
+	// was acknowledged. It counts. The next change repairs the head.
+	HeadBehind bool
+	// TornBytes after the last line belong to a write that did not complete. The
+	// next change moves them to a file of their own.
+	TornBytes int
+}
+
+// Verify checks every line and the head, and changes nothing. Damage that no
+// crash can cause is an error wrapping ErrUnavailable.
+func (l *Ledger) Verify() (Verification, error) {
+	st, err := l.load()
+	if err != nil {
+		return Verification{}, err
+	}
+	return Verification{Lines: st.lines, HeadBehind: st.headBehind, TornBytes: len(st.torn)}, nil
+}
+
+func (l *Ledger) load() (*ledgerState, error) {
+	unlock, err := l.lock()
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	return l.read()
+}

@@ -1,0 +1,60 @@
+package local
+
+import (
+	"fmt"
+	"math"
+
+	"dyad/privacy"
+	"dyad/privacy/account"
+)
+
+// RandomizedResponse answers a question with Categories possible answers: the
+// true one with probability e^Epsilon/(e^Epsilon + Categories - 1), else one of
+// the others, each equally likely (Warner 1965; [Han19] Proposition 2).
+//
+// Guarantee: Epsilon-local DP of the answer, exactly (placeLaw with one favoured
+// place). It is drawn at the user, in a time that does not depend on the answer; only
+// the answer leaves.
+type RandomizedResponse struct {
+	Epsilon    float64 // in [MinEpsilon, MaxEpsilon]
+	Categories int     // 0 means 2
+}
+
+func (m RandomizedResponse) categories() int {
+	if m.Categories == 0 {
+		return 2
+	}
+	return m.Categories
+}
+
+// Validate returns an error unless all fields are in range.
+func (m RandomizedResponse) Validate() error {
+	if m.Categories != 0 && m.Categories < 2 || m.Categories > math.MaxInt32 {
+		return fmt.Errorf("local: a randomised response has %d categories, must be at least 2", m.Categories)
+	}
+	return checkLocalEpsilon(m.Epsilon)
+}
+
+// Event is what one answer costs its user.
+func (m RandomizedResponse) Event() account.Event {
+	return account.PureEvent{Epsilon: m.Epsilon, Count: 1}
+}
+
+// Truth is the probability of the true answer.
+func (m RandomizedResponse) Truth() float64 {
+	return 1 / (1 + float64(m.categories()-1)*math.Exp(-m.Epsilon))
+}
+
+// Answer returns the randomised answer for the true answer, 0 <= truth <
+// Categories.
+func (m RandomizedResponse) Answer(truth int, src *privacy.Source) (int, error) {
+	if err := m.Validate(); err != nil {
+		return 0, err
+	}
+	if truth < 0 || truth >= m.categories() {
+		return 0, fmt.Errorf("local: an answer is outside of the %d categories of its randomised response", m.categories())
+	}
+	law := newPlaceLaw(m.categories(), 1, m.Epsilon)
+	answer := uint64(truth) + law.draw(src) // the truth stands at place 0
+	return int(answer - law.n&-(1-below(answer, law.n))), nil
+}

@@ -1,0 +1,88 @@
+package local
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"dyad/privacy"
+	"dyad/privacy/account"
+	"dyad/privacy/internal/round"
+	"dyad/privacy/internal/sampler"
+)
+
+// Vector perturbs a whole vector at the user, once: the input perturbation of
+// [Li20] Section VII, with the sensitivity that it leaves open (privacy.md 6.7). A
+// vector is scaled down to L1 norm Bound and gets Laplace noise of scale 2 Bound/Epsilon
+// in every coordinate.
+//
+// Guarantee: Epsilon-local DP of the result for any two vectors, exactly, also in
+// floating point: two vectors of L1 norm at most Bound are at most 2 Bound apart (Bound
+// alone, the radius, would be a violation), and the noise is that of Laplace. What is
+// computed from the result afterwards costs nothing.
+type Vector struct {
+	Dim     int     // >= 1
+	Bound   float64 // L1 norm, > 0, finite
+	Epsilon float64 // in (0, MaxEpsilon]
+}
+
+// Laplace is the noise.
+func (m Vector) Laplace() privacy.Laplace {
+	return privacy.Laplace{Scale: round.Up(2*m.Bound/m.Epsilon, 2), Coordinates: m.Dim}
+}
+
+// Validate returns an error unless all fields are in range.
+func (m Vector) Validate() error {
+	if !(m.Bound >= 0x1p-500 && m.Bound <= 0x1p500) {
+		return fmt.Errorf("local: the bound of a private vector is %v, must be between 2^-500 and 2^500", m.Bound)
+	}
+	if err := checkLocalEpsilon(m.Epsilon); err != nil {
+		return err
+	}
+	return m.Laplace().Validate()
+}
+
+// Event is what one vector costs its user.
+func (m Vector) Event() account.Event { return account.PureEvent{Epsilon: m.Epsilon, Count: 1} }
+
+// Perturb replaces x, of length Dim, by its perturbed form. A vector that is not finite
+// counts as zero. On an error x is zeroed.
+func (m Vector) Perturb(x []float64, src *privacy.Source) error {
+	if err := m.Validate(); err != nil {
+		clear(x)
+		return err
+	}
+	if len(x) != m.Dim {
+		clear(x)
+		return fmt.Errorf("local: a private vector has %d coordinates, not %d", m.Dim, len(x))
+	}
+	clipManhattan(x, m.Bound)
+	if src == nil {
+		clear(x)
+		return errors.New("local: a private vector needs a source of randomness: call privacy.NewSource")
+	}
+	noise := m.Laplace()
+	sampler.Laplace(x, noise.Scale, noise.GridSize(), src.Bits)
+	return nil
+}
+
+// clipManhattan divides x by max(1, ||x||_1/bound), rounded so that its exact norm is at
+// most bound: the factor covers the len(x) roundings of the sum, the quotient and the
+// products. A vector that is not finite becomes zero.
+func clipManhattan(x []float64, bound float64) {
+	sum := 0.0
+	for _, v := range x {
+		sum += math.Abs(v)
+	}
+	if !(sum <= math.MaxFloat64) {
+		clear(x)
+		return
+	}
+	slack := 1 - float64(len(x)+8)*0x1p-52
+	if sum <= bound*slack {
+		return
+	}
+	for i := range x {
+		x[i] *= bound / sum * slack
+	}
+}

@@ -1,0 +1,31 @@
+package privacy
+
+import (
+	"errors"
+	"testing"
+
+	"dyad/privacy/account"
+)
+
+// Every part may be released, and no more often than planned.
+func TestSessionOfParallelEvent(t *testing.T) {
+	e := account.ParallelEvent{Parts: []account.Event{account.GaussianEvent{Sensitivity: 0.1, Sigma: 3, Count: 1}, account.LaplaceEvent{Sensitivity: 0.1, Scale: 0.3, Count: 2}}}
+	plan, err := newReleasePlan([]account.Event{e})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := MeanGradient{PairDiameter: 1, Share: 0.1}.Certify()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.total = 0.1
+	if err := plan.take(Gaussian{Sigma: 3}, c, false); err != nil {
+		t.Error(err)
+	}
+	if err := plan.take(Gaussian{Sigma: 3}, c, false); !errors.Is(err, ErrUnplanned) {
+		t.Errorf("a second release of a part: %v", err)
+	}
+	if _, err := newReleasePlan([]account.Event{account.ParallelEvent{}}); err == nil {
+		t.Error("a parallel event without parts was planned")
+	}
+}
