@@ -8,6 +8,7 @@ import (
 
 	"dyad/engine"
 	"dyad/privacy"
+	"dyad/privacy/account"
 )
 
 // Moments is a private linear discriminant: class moments are released once, and the model is
@@ -161,7 +162,7 @@ func (a Moments) Plan(s Spec) (*Plan, error) {
 		// That of the signed sum, where a sum of the largest norm n R became the radius.
 		ModelNoise: problem.Radius * m.SumNoise * math.Sqrt(float64(problem.D)) / (float64(problem.N) * m.ClipRadius),
 	}
-	var events []privacy.Event
+	var events []account.Event
 	for _, r := range m.Releases {
 		events = append(events, r.Noise.Event(r.Certificate))
 	}

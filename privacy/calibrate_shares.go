@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+
+	"dyad/privacy/account"
 )
 
 // Part is one of several releases that share a budget.
@@ -27,7 +29,7 @@ func CalibrateShares(parts []Part, b Budget) ([]Mechanism, error) {
 	if len(parts) == 0 {
 		return nil, errors.New("privacy: calibrating noise: no releases to share the budget")
 	}
-	var total float64
+	var shares float64
 	for i, p := range parts {
 		if !(p.Share > 0) {
 			return nil, fmt.Errorf("privacy: calibrating noise: the share of release %d is %v, must be positive", i+1, p.Share)
@@ -35,19 +37,19 @@ func CalibrateShares(parts []Part, b Budget) ([]Mechanism, error) {
 		if c := p.Certificate; c.IsZero() || c.joint() || c.added || c.sampled() {
 			return nil, fmt.Errorf("privacy: calibrating noise: release %d needs a certificate of one release of its own", i+1)
 		}
-		total += p.Share
+		shares += p.Share
 	}
-	if !(total <= 1+0x1p-40) {
-		return nil, fmt.Errorf("privacy: calibrating noise: the shares add up to %v, must be at most 1", total)
+	if !(shares <= 1+0x1p-40) {
+		return nil, fmt.Errorf("privacy: calibrating noise: the shares add up to %v, must be at most 1", shares)
 	}
 	mu, target := 0.0, BelowDecimal(b.Epsilon)
 	if b.Delta > 0 {
-		mu, target = GDPMu(b.Epsilon, b.Delta), b.Epsilon
+		mu, target = account.GDPMu(b.Epsilon, b.Delta), b.Epsilon
 	}
 	// Growing steps make up for the roundings in between, and end.
 	for step := 0.0; step < 0x1p-20; step = max(2*step, 0x1p-52) {
 		noise := make([]Mechanism, len(parts))
-		var account GDP
+		var total account.GDP
 		for i, p := range parts {
 			var scale float64
 			if b.Delta > 0 {
@@ -60,11 +62,11 @@ func CalibrateShares(parts []Part, b Budget) ([]Mechanism, error) {
 			if err := noise[i].Validate(); err != nil {
 				return nil, fmt.Errorf("privacy: calibrating noise of release %d: %w", i+1, err)
 			}
-			if err := account.Compose(noise[i].Event(p.Certificate)); err != nil {
+			if err := total.Compose(noise[i].Event(p.Certificate)); err != nil {
 				return nil, err
 			}
 		}
-		if account.Epsilon(b.Delta) <= target {
+		if total.Epsilon(b.Delta) <= target {
 			return noise, nil
 		}
 	}

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+
+	"dyad/privacy/internal/round"
 )
 
 // The certificates of moments: sums over records of functions of one record, where a record
@@ -43,7 +45,7 @@ func (s RecordSum) Certify() (Certificate, error) {
 	if err := errors.Join(positive("clip radius R", s.Radius), positive("largest weight", s.Weight), nonNegative("error of a sum", s.Error)); err != nil {
 		return Certificate{}, err
 	}
-	return momentCertificate(roundUp(2*s.Weight*s.Radius, 1), 2*s.Error, s.Name,
+	return momentCertificate(round.Up(2*s.Weight*s.Radius, 1), 2*s.Error, s.Name,
 		fmt.Sprintf("terms a x with |a| <= %.6g, ||x|| <= R = %.6g are at most 2 |a| R apart", s.Weight, s.Radius), "signed-sums")
 }
 
@@ -86,9 +88,9 @@ func (s SecondMomentSum) Certify() (Certificate, error) {
 	if err := errors.Join(positive("clip radius R", s.Radius), positive("dimension", float64(s.Dim)), nonNegative("error of second moments", s.Error)); err != nil {
 		return Certificate{}, err
 	}
-	exact, why := roundUp(math.Sqrt2*s.Radius*s.Radius, 3), "sqrt(2) R^2"
+	exact, why := round.Up(math.Sqrt2*s.Radius*s.Radius, 3), "sqrt(2) R^2"
 	if s.Dim == 1 && !s.ClassWise {
-		exact, why = roundUp(s.Radius*s.Radius, 1), "R^2, as d = 1"
+		exact, why = round.Up(s.Radius*s.Radius, 1), "R^2, as d = 1"
 	}
 	return momentCertificate(exact, 2*s.Error, "second moments", fmt.Sprintf("||xx^T - zz^T|| <= %s, R = %.6g", why, s.Radius), "second-moments")
 }
@@ -117,12 +119,12 @@ func (m JointMoments) Certify() (Certificate, error) {
 	if err := errors.Join(positive("clip radius R", m.Radius), positive("largest weight", m.Weight), positive("scale of second moments", m.Scale), nonNegative("error of moments", m.Error)); err != nil {
 		return Certificate{}, err
 	}
-	first := roundUp(m.Weight*m.Radius, 1) // sqrt alpha
-	second := roundUp(m.Scale*m.Radius*m.Radius, 2)
-	exact := roundUp(2*first, 1)
+	first := round.Up(m.Weight*m.Radius, 1) // sqrt alpha
+	second := round.Up(m.Scale*m.Radius*m.Radius, 2)
+	exact := round.Up(2*first, 1)
 	if ratio := first / second; ratio*ratio < 2 {
 		r2 := ratio * ratio // alpha/beta: J^2 = beta (2 + 2 r2 + r2^2/2)
-		exact = roundUp(second*math.Sqrt(2+2*r2+r2*r2/2), 16)
+		exact = round.Up(second*math.Sqrt(2+2*r2+r2*r2/2), 16)
 	}
 	return momentCertificate(exact, 2*m.Error, "signed sum and second moments, jointly",
 		fmt.Sprintf("J(alpha, beta) for terms (a x, %.6g xx^T), |a| <= %.6g, ||x|| <= R = %.6g", m.Scale, m.Weight, m.Radius), "joint-moments")
@@ -130,5 +132,5 @@ func (m JointMoments) Certify() (Certificate, error) {
 
 // momentCertificate is a certificate of a sum that moves by exact, and by twice its error.
 func momentCertificate(exact, errors float64, released, why, section string) (Certificate, error) {
-	return newCertificate(exact, roundUp(exact+errors, 2), released, why+" (docs/theory.md#"+section+")")
+	return newCertificate(exact, round.Up(exact+errors, 2), released, why+" (docs/theory.md#"+section+")")
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"dyad/privacy"
+	"dyad/privacy/account"
 )
 
 // term is what one record adds to a vector of moments.
@@ -125,8 +126,8 @@ func widest(of term, d int, R float64, rng *rand.Rand) float64 {
 					p[j] += step * R * rng.NormFloat64()
 					q[j] += step * R * rng.NormFloat64()
 				}
-				clipTo(p, min(R, norm(p)))
-				clipTo(q, min(R, norm(q)))
+				clipTo(p, min(R, euclid(p)))
+				clipTo(q, min(R, euclid(q)))
 				if g := gap(of, y, z, p, q); g > at {
 					x, v, at, better = p, q, g, true
 				}
@@ -142,7 +143,7 @@ func widest(of term, d int, R float64, rng *rand.Rand) float64 {
 
 // clipTo gives x the length to, if it has one.
 func clipTo(x []float64, to float64) {
-	if n := norm(x); n > 0 {
+	if n := euclid(x); n > 0 {
 		for j := range x {
 			x[j] *= to / n
 		}
@@ -210,18 +211,18 @@ func TestCalibrateShares(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var whole privacy.GDP
+		var whole account.GDP
 		for i, m := range noise {
 			if err := whole.Compose(m.Event(parts[i].Certificate)); err != nil {
 				t.Fatal(err)
 			}
-			var one privacy.GDP
+			var one account.GDP
 			if err := one.Compose(m.Event(parts[i].Certificate)); err != nil {
 				t.Fatal(err)
 			}
 			used := one.Epsilon(0) / b.Epsilon
 			if b.Delta > 0 {
-				mu := one.Mu() / privacy.GDPMu(b.Epsilon, b.Delta)
+				mu := one.Mu() / account.GDPMu(b.Epsilon, b.Delta)
 				used = mu * mu
 			}
 			if math.Abs(used-parts[i].Share) > 1e-9 {
@@ -247,4 +248,12 @@ func TestCalibrateShares(t *testing.T) {
 			t.Errorf("%s: accepted", name)
 		}
 	}
+}
+
+func euclid(x []float64) float64 {
+	var square float64
+	for _, v := range x {
+		square += v * v
+	}
+	return math.Sqrt(square)
 }

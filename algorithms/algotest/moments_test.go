@@ -3,7 +3,6 @@ package algotest
 import (
 	"context"
 	"errors"
-
 	"math"
 	"testing"
 
