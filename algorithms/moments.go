@@ -15,9 +15,10 @@ import (
 // computed from them. Let x~ = clip(x - c, R), c a released or public centre, and b = 2 p - 1
 // for the released or declared share p of positives:
 //
-//	v = sum (y - b) x~,   M = sum x~ x~^T,   w = (M+ + lambda I)^-1 v, scaled to norm r
+//	v = sum (y - b) x~,   M = sum x~ x~^T,   w = (Xi + lambda I)^-1 v, scaled to norm r
 //
-// where M+ is M with negative eigenvalues 0. Without noise w minimises the least-squares
+// where Xi is M with eigenvalues that were cleaned of noise, and b may be shrunk towards 0 where
+// its noise says so (momentsFilter, momentsOffset). Without noise w minimises the least-squares
 // loss (w.(x - x') - (y - y')/2)^2 over all pairs of clipped records, with a ridge
 // (docs/theory.md#least-squares-auc); scores w.x order records as other algorithms' do.
 // Labels may be grades: then it is the least-squares loss of their differences.
@@ -36,9 +37,9 @@ type Moments struct {
 	CountShare, CentreShare, SecondShare float64
 	// ClipRadius is R, at most twice the norm bound of records; 0 means the public rule.
 	ClipRadius float64
-	// Ridge is m in lambda = m s sqrt(d) for full and m s for diagonal second moments, s the
-	// standard deviation of the noise of one diagonal entry; 0 means the public rule. An L2
-	// term alpha/2 ||w||^2 of the objective adds n alpha/4 to lambda.
+	// Ridge is m in the part m s sqrt(d) of lambda for full and m s for diagonal second
+	// moments, s the standard deviation of the noise of one diagonal entry; 0 means 1. An L2
+	// term alpha/2 ||w||^2 of the objective adds n alpha/4.
 	Ridge float64
 	// Centre is a public centre, d numbers within the norm bound, or a single 0 for the
 	// origin; nil: it is released, or the origin, by the public rule. It must not come from
@@ -67,7 +68,8 @@ x~ = clip(x - c, R),  b = 2 p - 1
 v = sum (y - b)/(1 + |b|) x~: 2 R,  M = sum x~ x~^T in isometric coordinates, or its diagonal: sqrt 2 R^2
 jointly (v, h M): J(R^2, h^2 R^4),  J(alpha, beta) = 2 sqrt alpha if alpha >= 2 beta, else sqrt(2 alpha + 2 beta + alpha^2/(2 beta))
 each plus 2 rho for floating point; sigma_i = Delta_i/(mu(epsilon, delta) sqrt f_i), sum f_i = 1, so sum (Delta_i/sigma_i)^2 = mu^2
-w = (M+ + lambda I)^-1 v,  lambda = m s sqrt d, s the noise of a diagonal entry of M; scaled to norm r
+w = (Xi + lambda I)^-1 v, scaled to norm r;  Xi: eigenvalues of M cleaned of noise,  lambda = s1^2/tau^2 + m s2 sqrt d,
+s1 and s2 the noises of v and of a diagonal entry of M, tau^2 the signal in v per eigenvalue: post-processing of releases
 delta = 0: v and M apart, K-norm noise of scale Delta_i/(f_i epsilon)`,
 		Modes:      []Mode{Certified},
 		PureModes:  []Mode{Certified},
@@ -88,13 +90,23 @@ type MomentsPlan struct {
 	// Scale is h of the joint release (v, h M), 0 if v and M are released apart or there is
 	// no M.
 	Scale float64
-	// Ridge is m, and Lambda the number that is added to the eigenvalues of M.
-	Ridge, Lambda float64
+	// Ridge is the part of lambda that is a public number, with that of an L2 term.
+	Ridge float64
 	// SumNoise and SecondNoise are standard deviations of the noise of an entry of v and of
-	// an isometric coordinate of M, 0 without it.
-	SumNoise, SecondNoise float64
-	Releases              []MomentsRelease // in their order
+	// an isometric coordinate of M, CountNoise and CentreNoise those of the number of
+	// positives and of an entry of the sum of records; 0 for what is not released.
+	SumNoise, SecondNoise, CountNoise, CentreNoise float64
+	Releases                                       []MomentsRelease // in their order
 }
+
+// Names of releases.
+const (
+	countName  = "number of positives"
+	centreName = "sum of records (centre)"
+	jointName  = "signed sum and second moments"
+	signedName = "signed sum"
+	secondName = "second moments"
+)
 
 // MomentsRelease is one of the releases.
 type MomentsRelease struct {
@@ -213,7 +225,7 @@ func (a Moments) choose(s Spec) (momentsChoice, error) {
 		if kind == engine.FullSecond.String() {
 			c.Kind = engine.FullSecond
 		}
-		if c.Second == 0 {
+		if c.Second == 0 && s.Budget.Delta == 0 {
 			c.Second = 0.25
 		}
 	default:
@@ -223,7 +235,7 @@ func (a Moments) choose(s Spec) (momentsChoice, error) {
 	for _, o := range []struct {
 		option float64
 		to     *float64
-	}{{a.CountShare, &c.Count}, {a.CentreShare, &c.Centre}, {a.SecondShare, &c.Second}, {a.ClipRadius, &c.Clip}, {a.Ridge, &c.Ridge}} {
+	}{{a.CountShare, &c.Count}, {a.CentreShare, &c.Centre}, {a.SecondShare, &c.Second}, {a.ClipRadius, &c.Clip}} {
 		if o.option > 0 {
 			*o.to = o.option
 		}
@@ -236,11 +248,6 @@ func (a Moments) choose(s Spec) (momentsChoice, error) {
 	case a.SecondShare > 0 && c.Kind == engine.NoSecond:
 		return bad("a share for second moments, and none are released: say diagonal or full")
 	}
-	sum := 1 - c.Count - c.Centre - c.Second
-	if !(sum > 0) {
-		return bad("the shares of count, centre and second moments are %v, %v and %v: nothing is left for the signed sum", c.Count, c.Centre, c.Second)
-	}
-	// What is not released leaves its share to the others.
 	if a.Balance > 0 {
 		c.Count = 0
 	}
@@ -248,13 +255,19 @@ func (a Moments) choose(s Spec) (momentsChoice, error) {
 		c.Centre = 0
 	}
 	if c.Kind == engine.NoSecond {
-		c.Second = 0
+		c.Second, c.Ratio = 0, 0
+	}
+	// What is not released leaves its share to the signed sum.
+	if !(c.Count+c.Centre+c.Second < 1) {
+		return bad("the shares of count, centre and second moments are %v, %v and %v: nothing is left for the signed sum", c.Count, c.Centre, c.Second)
 	}
 	if c.Kind == engine.FullSecond && problem.D > maxFullMoments {
 		return bad("full second moments of %d features are more than this version decomposes (%d); choose diagonal or none", problem.D, maxFullMoments)
 	}
-	total := sum + c.Count + c.Centre + c.Second
-	c.Count, c.Centre, c.Second = c.Count/total, c.Centre/total, c.Second/total
+	if c.Second > 0 && s.Budget.Delta > 0 {
+		// With these shares of noise of their own, (2 R/sigma)^2 and (sqrt 2 R^2/sigma)^2.
+		c.Ratio = 2 * c.Second / (1 - c.Count - c.Centre - c.Second)
+	}
 	return c, nil
 }
 
@@ -265,7 +278,7 @@ func (a Moments) origin() bool { return len(a.Centre) == 1 && a.Centre[0] == 0 }
 func (a Moments) releases(s Spec, kernel engine.MomentsKernel, c momentsChoice) (*MomentsPlan, error) {
 	problem := s.Kernel.Problem()
 	n, d, bound := float64(problem.N), problem.D, problem.Bounds.FeatureNorm
-	m := &MomentsPlan{Passes: 1, CentreReleased: c.Centre > 0, Balance: a.Balance, ClipRadius: c.Clip, Second: c.Kind, Ridge: c.Ridge}
+	m := &MomentsPlan{Passes: 1, CentreReleased: c.Centre > 0, Balance: a.Balance, ClipRadius: c.Clip, Second: c.Kind}
 	if !a.origin() {
 		m.Centre = a.Centre
 	}
@@ -279,29 +292,27 @@ func (a Moments) releases(s Spec, kernel engine.MomentsKernel, c momentsChoice) 
 		e := kernel.MomentsError(bound, engine.NoSecond)
 		if c.Count > 0 {
 			certificate, err := privacy.PositiveCount{Error: e.Positives}.Certify()
-			add("number of positives", 1, c.Count, certificate, err)
+			add(countName, 1, c.Count, certificate, err)
 		}
 		if c.Centre > 0 {
 			certificate, err := privacy.RecordSum{Radius: bound, Weight: 1, Error: e.Sum, Name: "sum of records"}.Certify()
-			add("sum of records (centre)", d, c.Centre, certificate, err)
+			add(centreName, d, c.Centre, certificate, err)
 		}
 	}
 	e := kernel.MomentsError(c.Clip, c.Kind)
 	rest := 1 - c.Count - c.Centre
 	if c.Kind != engine.NoSecond && s.Budget.Delta > 0 {
-		// With these shares of noise of their own, (2 R/sigma)^2 and (sqrt 2 R^2/sigma)^2.
-		sum := rest - c.Second
-		m.Scale = math.Sqrt(2*c.Second/sum) / c.Clip
+		m.Scale = math.Sqrt(c.Ratio) / c.Clip
 		// Multiplication by h is one more rounding of a vector of norm at most n R^2 + rho.
 		second := m.Scale * (e.Second + 0x1p-53*(n*c.Clip*c.Clip+e.Second)) * (1 + 0x1p-40)
 		certificate, err := privacy.JointMoments{Radius: c.Clip, Weight: 1, Scale: m.Scale, Error: math.Hypot(e.Sum, second) * (1 + 0x1p-40)}.Certify()
-		add("signed sum and second moments", d+c.Kind.Len(d), rest, certificate, err)
+		add(jointName, d+c.Kind.Len(d), rest, certificate, err)
 	} else {
 		certificate, err := privacy.RecordSum{Radius: c.Clip, Weight: 1, Error: e.Sum, Name: "signed sum"}.Certify()
-		add("signed sum", d, rest-c.Second, certificate, err)
+		add(signedName, d, rest-c.Second, certificate, err)
 		if c.Kind != engine.NoSecond {
 			certificate, err := privacy.SecondMomentSum{Radius: c.Clip, Dim: d, Error: e.Second}.Certify()
-			add("second moments", c.Kind.Len(d), c.Second, certificate, err)
+			add(secondName, c.Kind.Len(d), c.Second, certificate, err)
 		}
 	}
 	if err != nil {
@@ -321,20 +332,30 @@ func (a Moments) releases(s Spec, kernel engine.MomentsKernel, c momentsChoice) 
 	deviation := func(r MomentsRelease) float64 {
 		return r.Noise.NoiseNorm(r.Coordinates) / math.Sqrt(float64(r.Coordinates))
 	}
-	last := m.Releases[len(m.Releases)-1]
-	m.SumNoise = deviation(last)
-	if m.Scale > 0 {
-		m.SecondNoise = m.SumNoise / m.Scale
-	} else if c.Kind != engine.NoSecond {
-		m.SumNoise, m.SecondNoise = deviation(m.Releases[len(m.Releases)-2]), m.SumNoise
+	for _, r := range m.Releases {
+		switch r.Name {
+		case countName:
+			m.CountNoise = deviation(r)
+		case centreName:
+			m.CentreNoise = deviation(r)
+		case jointName:
+			m.SumNoise, m.SecondNoise = deviation(r), deviation(r)/m.Scale
+		case signedName:
+			m.SumNoise = deviation(r)
+		case secondName:
+			m.SecondNoise = deviation(r)
+		}
 	}
-	m.Lambda = c.Ridge*m.SecondNoise + c.Floor*n*c.Clip*c.Clip/float64(d)
+	m.Ridge = m.SecondNoise
+	if a.Ridge > 0 {
+		m.Ridge *= a.Ridge
+	}
 	if c.Kind == engine.FullSecond {
-		m.Lambda = c.Ridge*m.SecondNoise*math.Sqrt(float64(d)) + c.Floor*n*c.Clip*c.Clip/float64(d)
+		m.Ridge *= math.Sqrt(float64(d))
 	}
 	// alpha/2 ||w||^2 added to the mean over pairs of (w.(x-x') - (y-y')/2)^2, whose matrix is
 	// 2 Cov and 2 M/n if the centre is the mean: 4 M/n + alpha.
-	m.Lambda += s.L2 * n / 4
+	m.Ridge += s.L2 * n / 4
 	return m, nil
 }
 
@@ -408,23 +429,24 @@ func (a Moments) Train(ctx context.Context, ev engine.Evaluator, p *Plan, s priv
 		Keep(t, 1, nil, state)
 		t.Step(1, m.Passes)
 	}
-	share := m.Balance
-	if share == 0 {
-		share = min(max(positives[0]/n, 0), 1)
-	}
-	public := m.Centre
+	public, keep := m.Centre, 1.0
 	if m.CentreReleased {
 		for k := range centre {
 			centre[k] /= n
 		}
+		keep = momentsCentre(centre, m.CentreNoise/n)
 		engine.ProjectBall(centre, problem.Bounds.FeatureNorm)
 		public = centre
 	}
+	if m.Balance > 0 {
+		positives[0] = m.Balance * n
+	}
+	offset := m.offset(positives[0], n, problem.Bounds.FeatureNorm, keep)
 	releases = m.Releases[len(m.Releases)-m.last():]
 	v := make([]float64, d+m.Second.Len(d))
 	second := v[d:]
 	dst := engine.Moments{Sum: v[:d], Second: second}
-	if err := sums.Moments(ctx, &dst, engine.MomentSums{Centre: public, Radius: m.ClipRadius, Signed: true, Offset: 2*share - 1, Second: m.Second}); err != nil {
+	if err := sums.Moments(ctx, &dst, engine.MomentSums{Centre: public, Radius: m.ClipRadius, Signed: true, Offset: offset, Second: m.Second}); err != nil {
 		return nil, err
 	}
 	if m.Scale > 0 {
@@ -447,7 +469,7 @@ func (a Moments) Train(ctx context.Context, ev engine.Evaluator, p *Plan, s priv
 			}
 		}
 	}
-	w, err := m.direction(ctx, v[:d], second)
+	w, err := m.direction(ctx, v[:d], second, n)
 	if err != nil {
 		return nil, err
 	}
@@ -464,17 +486,38 @@ func (m *MomentsPlan) last() int {
 	return 1
 }
 
-// direction is (M+ + lambda I)^-1 v, from released moments. It returns when ctx is done,
-// however long a decomposition takes.
-func (m *MomentsPlan) direction(ctx context.Context, v, second []float64) ([]float64, error) {
+// direction is the model of released moments, of any length. It returns when ctx is done,
+// however long a decomposition takes. All lengths are in units of R.
+func (m *MomentsPlan) direction(ctx context.Context, v, second []float64, n float64) ([]float64, error) {
+	R, square := m.ClipRadius, m.ClipRadius*m.ClipRadius
+	for k := range v {
+		v[k] /= R
+	}
+	for k := range second {
+		second[k] /= square
+	}
+	s1, s2, ridge := m.SumNoise/R, m.SecondNoise/square, m.Ridge/square
 	switch m.Second {
 	case engine.DiagonalSecond:
-		for k := range v {
-			v[k] /= max(second[k], 0) + m.Lambda
-		}
+		diagonalFilter(v, second, s1, n, ridge)
 	case engine.FullSecond:
 		solved := make(chan []float64, 1)
-		go func() { solved <- engine.Symmetric{Dim: len(v)}.SolveFloored(second, v, m.Lambda) }()
+		go func() {
+			values, vectors := engine.Symmetric{Dim: len(v)}.Eigen(second)
+			along := make([]float64, len(v))
+			for i, u := range vectors {
+				for k := range u {
+					along[i] += u[k] * v[k]
+				}
+			}
+			w := make([]float64, len(v))
+			for i, x := range momentsFilter(values, along, s1, s2, n, 1, ridge) {
+				for k, u := range vectors[i] {
+					w[k] += x * u
+				}
+			}
+			solved <- w
+		}()
 		select {
 		case v = <-solved:
 		case <-ctx.Done():

@@ -7,8 +7,7 @@ type MomentsReport struct {
 	Centre     string  `json:"centre"` // released, declared or origin
 	Balance    float64 `json:"declared_share_of_positives,omitempty"`
 	Second     string  `json:"second_moments"` // none, diagonal or full
-	Ridge      float64 `json:"ridge_factor"`
-	Lambda     float64 `json:"lambda"`
+	Ridge      float64 `json:"ridge"`          // the public part
 	// SumNoise and SecondNoise are the standard deviations of the noise of an entry of the
 	// signed sum over 1 + |b| and of an isometric coordinate of the second moments.
 	SumNoise    float64                `json:"signed_sum_noise"`
@@ -35,7 +34,7 @@ func (m *MomentsPlan) report() *MomentsReport {
 	}
 	r := &MomentsReport{
 		Passes: m.Passes, ClipRadius: m.ClipRadius, Centre: "origin", Balance: m.Balance, Second: m.Second.String(),
-		Ridge: m.Ridge, Lambda: m.Lambda, SumNoise: m.SumNoise, SecondNoise: m.SecondNoise,
+		Ridge: m.Ridge, SumNoise: m.SumNoise, SecondNoise: m.SecondNoise,
 	}
 	switch {
 	case m.CentreReleased:
@@ -66,7 +65,7 @@ func (m *MomentsReport) lines(r Report, line func(label, format string, args ...
 	}
 	line("noise", "signed sum over 1 + |b|: %.6g an entry", m.SumNoise)
 	if m.SecondNoise > 0 {
-		line("", "second moments: %.6g an isometric coordinate; ridge %.4g, lambda = %.6g", m.SecondNoise, m.Ridge, m.Lambda)
+		line("", "second moments: %.6g an isometric coordinate; ridge at least %.6g", m.SecondNoise, m.Ridge)
 	}
 	line("guarantee", "%s", r.guaranteeText())
 }

@@ -1,32 +1,37 @@
 package engine
 
-import "math"
+import (
+	"cmp"
+	"math"
+	"slices"
+)
 
-// SolveFloored returns (W+ + ridge I)^-1 v for the symmetric matrix W with finite coordinates
-// w, where W+ is W with its negative eigenvalues set to 0, and ridge > 0. It costs O(Dim^3).
-func (s Symmetric) SolveFloored(w, v []float64, ridge float64) []float64 {
+// Eigen decomposes the symmetric matrix with finite coordinates w: eigenvalues in ascending
+// order, and their unit vectors as rows. It costs O(Dim^3).
+func (s Symmetric) Eigen(w []float64) (values []float64, vectors [][]float64) {
 	d := s.Dim
 	a := make([]float64, d*d)
 	s.Unpack(a, w)
-	var vectors, values []float64
+	var v, lambda []float64
 	for _, solve := range []eigenSolver{solveLAPACK, jacobi{}.solve, solveWide} {
 		var ok bool
-		if vectors, values, ok = solve(a, d); ok {
+		if v, lambda, ok = solve(a, d); ok {
 			break
 		}
 	}
-	x := make([]float64, d)
-	for k, value := range values {
-		var along float64
-		for i, u := range v {
-			along += vectors[i*d+k] * u
-		}
-		along /= max(value, 0) + ridge
-		for i := range x {
-			x[i] += vectors[i*d+k] * along
-		}
+	order := make([]int, d)
+	for i := range order {
+		order[i] = i
 	}
-	return x
+	slices.SortFunc(order, func(i, j int) int { return cmp.Compare(lambda[i], lambda[j]) })
+	for _, k := range order {
+		row := make([]float64, d)
+		for i := range row {
+			row[i] = v[i*d+k]
+		}
+		values, vectors = append(values, lambda[k]), append(vectors, row)
+	}
+	return values, vectors
 }
 
 // ScaleTo scales x to the length r; a vector that is zero or not finite becomes zero.

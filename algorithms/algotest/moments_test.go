@@ -139,9 +139,13 @@ func (s *leakySession) Release(x []float64, c privacy.Certificate, m privacy.Mec
 // The known defects of private moments: weights from the exact count, clipping around the
 // exact centre, a model from exact moments, and a forgotten factor of a certificate.
 func TestReplayCatchesLeakyMoments(t *testing.T) {
-	const n, d = 40, 3
+	const n, d = 500, 3
 	a := algorithms.Moments{Second: "full", CentreShare: 0.2}
-	data := RandomRecords(n, d, engine.UnitBounds(), 1)
+	x, y := copies(RandomRecords(n, d, engine.UnitBounds(), 1))
+	for i := range n * 3 / 4 { // three quarters of one class: the weights depend on the count
+		y[i], x[i*d] = 1, x[i*d]/2+0.4
+	}
+	data := mustRecords(x, y, d, engine.UnitBounds())
 	neighbours := Neighbours(data, 12, 2)
 	for which, name := range []string{"exact count", "exact centre", "exact moments"} {
 		_, err := Replay(leaky{a, which}, momentsPlan(t, a, n, d, 1e-5), data, neighbours, 3)
@@ -157,8 +161,8 @@ func TestReplayCatchesLeakyMoments(t *testing.T) {
 	}
 	p.Events[1] = last.Noise.Event(last.Certificate)
 	R := p.Moments.ClipRadius
-	x, z := twoRecords(n, []float64{R, 0, 0}, 1, []float64{0, R, 0}, 1)
-	if _, err := Replay(a, p, x, []*engine.Records{z}, 3); !errors.As(err, new(Violation)) {
+	first, second := twoRecords(n, []float64{R, 0, 0}, 1, []float64{0, R, 0}, 1)
+	if _, err := Replay(a, p, first, []*engine.Records{second}, 3); !errors.As(err, new(Violation)) {
 		t.Errorf("sqrt 2 forgotten: %v", err)
 	}
 }
