@@ -38,7 +38,7 @@ type Moments struct {
 	// ClipRadius is R, at most twice the norm bound of records; 0 means the public rule.
 	ClipRadius float64
 	// Ridge is m in the part m s sqrt(d) of lambda for full and m s for diagonal second
-	// moments, s the standard deviation of the noise of one diagonal entry; 0 means 1. An L2
+	// moments, s the standard deviation of the noise of one diagonal entry; 0 means the public rule. An L2
 	// term alpha/2 ||w||^2 of the objective adds n alpha/4.
 	Ridge float64
 	// Centre is a public centre, d numbers within the norm bound, or a single 0 for the
@@ -225,7 +225,7 @@ func (a Moments) choose(s Spec) (momentsChoice, error) {
 		if kind == engine.FullSecond.String() {
 			c.Kind = engine.FullSecond
 		}
-		if c.Second == 0 && s.Budget.Delta == 0 {
+		if c.Second == 0 {
 			c.Second = 0.25
 		}
 	default:
@@ -235,7 +235,7 @@ func (a Moments) choose(s Spec) (momentsChoice, error) {
 	for _, o := range []struct {
 		option float64
 		to     *float64
-	}{{a.CountShare, &c.Count}, {a.CentreShare, &c.Centre}, {a.SecondShare, &c.Second}, {a.ClipRadius, &c.Clip}} {
+	}{{a.CountShare, &c.Count}, {a.CentreShare, &c.Centre}, {a.SecondShare, &c.Second}, {a.ClipRadius, &c.Clip}, {a.Ridge, &c.Ridge}} {
 		if o.option > 0 {
 			*o.to = o.option
 		}
@@ -255,7 +255,7 @@ func (a Moments) choose(s Spec) (momentsChoice, error) {
 		c.Centre = 0
 	}
 	if c.Kind == engine.NoSecond {
-		c.Second, c.Ratio = 0, 0
+		c.Second = 0
 	}
 	// What is not released leaves its share to the signed sum.
 	if !(c.Count+c.Centre+c.Second < 1) {
@@ -263,10 +263,6 @@ func (a Moments) choose(s Spec) (momentsChoice, error) {
 	}
 	if c.Kind == engine.FullSecond && problem.D > maxFullMoments {
 		return bad("full second moments of %d features are more than this version decomposes (%d); choose diagonal or none", problem.D, maxFullMoments)
-	}
-	if c.Second > 0 && s.Budget.Delta > 0 {
-		// With these shares of noise of their own, (2 R/sigma)^2 and (sqrt 2 R^2/sigma)^2.
-		c.Ratio = 2 * c.Second / (1 - c.Count - c.Centre - c.Second)
 	}
 	return c, nil
 }
@@ -302,7 +298,8 @@ func (a Moments) releases(s Spec, kernel engine.MomentsKernel, c momentsChoice) 
 	e := kernel.MomentsError(c.Clip, c.Kind)
 	rest := 1 - c.Count - c.Centre
 	if c.Kind != engine.NoSecond && s.Budget.Delta > 0 {
-		m.Scale = math.Sqrt(c.Ratio) / c.Clip
+		// With these shares of noise of their own, (2 R/sigma)^2 and (sqrt 2 R^2/sigma)^2.
+		m.Scale = math.Sqrt(2*c.Second/(rest-c.Second)) / c.Clip
 		// Multiplication by h is one more rounding of a vector of norm at most n R^2 + rho.
 		second := m.Scale * (e.Second + 0x1p-53*(n*c.Clip*c.Clip+e.Second)) * (1 + 0x1p-40)
 		certificate, err := privacy.JointMoments{Radius: c.Clip, Weight: 1, Scale: m.Scale, Error: math.Hypot(e.Sum, second) * (1 + 0x1p-40)}.Certify()
@@ -346,10 +343,7 @@ func (a Moments) releases(s Spec, kernel engine.MomentsKernel, c momentsChoice) 
 			m.SecondNoise = deviation(r)
 		}
 	}
-	m.Ridge = m.SecondNoise
-	if a.Ridge > 0 {
-		m.Ridge *= a.Ridge
-	}
+	m.Ridge = c.Ridge * m.SecondNoise
 	if c.Kind == engine.FullSecond {
 		m.Ridge *= math.Sqrt(float64(d))
 	}
