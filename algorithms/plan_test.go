@@ -44,11 +44,15 @@ func epsilonByQuadrature(t *testing.T, events []account.Event, delta float64) fl
 		if c, ok := e.(account.ConvergentEvent); ok {
 			return hiddenRatio(c)
 		}
+		count := 1
+		if r, ok := e.(account.RepeatedEvent); ok {
+			e, count = r.Event, r.Count
+		}
 		g, ok := e.(account.GaussianEvent)
 		if !ok {
 			t.Fatalf("event %v has no second path", e)
 		}
-		return float64(g.Count) * g.Sensitivity * g.Sensitivity / (g.Sigma * g.Sigma)
+		return float64(count) * g.Sensitivity * g.Sensitivity / (g.Sigma * g.Sigma)
 	}
 	var square float64
 	for _, e := range events {

@@ -46,10 +46,7 @@ func CalibrateGaussian(c Certificate, b Budget, releases int) (Gaussian, error) 
 		if err := m.Validate(); err != nil {
 			return Gaussian{}, fmt.Errorf("privacy: calibrating noise for epsilon %v, delta %v: %w", b.Epsilon, b.Delta, err)
 		}
-		event := m.Event(c)
-		if !c.joint() {
-			event = m.event(c, releases)
-		}
+		event := account.Repeat(m.Event(c), releases) // releases is 1 for a joint certificate
 		var a account.GDP
 		if err := a.Compose(event); err != nil {
 			return Gaussian{}, err

@@ -10,9 +10,9 @@ import (
 // batchEvent is count releases with certificate c, which is about batches.
 func (c Certificate) batchEvent(sigma float64, count int) account.Event {
 	if c.rate > 0 {
-		return account.PoissonEvent{Law: account.GaussianLaw, Sensitivity: c.Sensitivity(), Scale: sigma, Rate: c.rate, Relation: account.ReplaceOne, Group: c.group, Count: count}
+		return account.Repeat(account.PoissonEvent{Event: account.GaussianEvent{Sensitivity: c.Sensitivity(), Sigma: sigma}, Rate: c.rate, Relation: account.ReplaceOne, Group: c.group}, count)
 	}
-	return account.WithoutReplacementEvent{Law: account.GaussianLaw, Sensitivity: c.Sensitivity(), Scale: sigma, Batch: c.batch, Records: c.records, Count: count}
+	return account.Repeat(account.WithoutReplacementEvent{Event: account.GaussianEvent{Sensitivity: c.Sensitivity(), Sigma: sigma}, Batch: c.batch, Records: c.records}, count)
 }
 
 // knownSensitivity is how far a query about a batch moves if the batch is known.

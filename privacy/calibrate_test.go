@@ -26,7 +26,7 @@ func TestCalibrateThenAccount(t *testing.T) {
 					}
 					total := func(sigma float64) *account.GDP {
 						var a account.GDP
-						if err := a.Compose(account.GaussianEvent{Sensitivity: sensitivity, Sigma: sigma, Count: releases}); err != nil {
+						if err := a.Compose(account.Repeat(account.GaussianEvent{Sensitivity: sensitivity, Sigma: sigma}, releases)); err != nil {
 							t.Fatal(err)
 						}
 						return &a

@@ -85,7 +85,7 @@ func (c Certificate) pureEvent(sensitivity, scale float64) account.Event {
 	if c.added {
 		return account.PureStreamEvent{Epsilon: round.Up(sensitivity/scale, 1), Count: c.releases}
 	}
-	return account.PureEvent{Epsilon: round.Up(sensitivity/scale, 1), Count: 1}
+	return account.PureEvent{Epsilon: round.Up(sensitivity/scale, 1)}
 }
 
 // Derivation names the theorem and the numbers put into it.

@@ -26,7 +26,7 @@ type KNorm struct {
 // Event is a PureEvent with epsilon = c.Sensitivity()/Scale, rounded up.
 func (m KNorm) Event(c Certificate) account.Event {
 	if c.joint() {
-		return account.PureEvent{Epsilon: math.Inf(1), Count: 1} // a joint L2 bound says nothing about pure epsilon
+		return account.PureEvent{Epsilon: math.Inf(1)} // a joint L2 bound says nothing about pure epsilon
 	}
 	return c.pureEvent(c.Sensitivity(), m.Scale)
 }

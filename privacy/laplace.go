@@ -30,7 +30,7 @@ func (m Laplace) Event(c Certificate) account.Event {
 	if c.added {
 		return c.pureEvent(m.sensitivity(c), m.Scale)
 	}
-	return account.LaplaceEvent{Sensitivity: m.sensitivity(c), Scale: m.Scale, Count: 1}
+	return account.LaplaceEvent{Sensitivity: m.sensitivity(c), Scale: m.Scale}
 }
 
 // sensitivity bounds the L1 sensitivity: the square root and the product round.

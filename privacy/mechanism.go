@@ -116,11 +116,7 @@ func (m Gaussian) Event(c Certificate) account.Event {
 	case c.sampled():
 		return c.batchEvent(m.Sigma, 1)
 	}
-	return m.event(c, 1)
-}
-
-func (m Gaussian) event(c Certificate, count int) account.GaussianEvent {
-	return account.GaussianEvent{Sensitivity: c.Sensitivity(), Sigma: m.Sigma, Count: count}
+	return account.GaussianEvent{Sensitivity: c.Sensitivity(), Sigma: m.Sigma}
 }
 
 // Validate returns an error unless Sigma and Grid are in range.

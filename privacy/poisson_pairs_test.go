@@ -150,7 +150,7 @@ func TestPoissonSession(t *testing.T) {
 	if sum, err := l.Summary("d", 1e-6); err != nil || sum.Epsilon != a.Epsilon(1e-6) {
 		t.Errorf("the ledger says %v, %v; want epsilon %v", sum.Epsilon, err, a.Epsilon(1e-6))
 	}
-	removed := event.(account.PoissonEvent)
+	removed := event.(account.RepeatedEvent).Event.(account.PoissonEvent)
 	removed.Relation = account.AddRemove
 	if _, err := privacy.NewPublicSession(privacy.NewSeededSource(1), []account.Event{removed}); err == nil {
 		t.Error("a session takes add/remove neighbours")

@@ -79,7 +79,7 @@ func TestConvertBudget(t *testing.T) {
 	// The exact pair of Poisson batches under replace-one is within the conversion
 	// of add/remove.
 	for _, epsilon := range []float64{0.1, 1} {
-		e := account.PoissonEvent{Law: account.GaussianLaw, Sensitivity: 1, Scale: 1.5, Rate: 0.3, Relation: account.AddRemove, Count: 1}
+		e := account.PoissonEvent{Event: account.GaussianEvent{Sensitivity: 1, Sigma: 1.5}, Rate: 0.3, Relation: account.AddRemove}
 		one := single(t, e, epsilon)
 		e.Relation = account.ReplaceOne
 		two := single(t, e, 2*epsilon)

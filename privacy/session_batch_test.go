@@ -15,7 +15,7 @@ func TestSessionOfBatches(t *testing.T) {
 	}
 	m := Gaussian{Sigma: 2}
 	e := m.Event(c).(account.WithoutReplacementEvent)
-	if e.Batch != 4 || e.Records != 9 || e.Scale != 2 || e.Count != 1 || e.Sensitivity != c.Sensitivity() {
+	if e.Batch != 4 || e.Records != 9 || e.Event != (account.GaussianEvent{Sensitivity: c.Sensitivity(), Sigma: 2}) {
 		t.Fatal(e)
 	}
 	s, err := NewPublicSession(NewSeededSource(1), []account.Event{account.Repeat(e, 2)})
@@ -53,7 +53,7 @@ func TestSessionOfBatches(t *testing.T) {
 	plain := testCertificate(t)
 	x = []float64{1}
 	wantRefused(t, "no batch", x, s.Release(x, plain, m), ErrUnplanned)
-	if _, err := NewPublicSession(NewSeededSource(1), []account.Event{account.WithoutReplacementEvent{Law: account.LaplaceLaw, Sensitivity: 1, Scale: 1, Batch: 2, Records: 4, Count: 1}}); err == nil {
+	if _, err := NewPublicSession(NewSeededSource(1), []account.Event{account.WithoutReplacementEvent{Event: account.LaplaceEvent{Sensitivity: 1, Scale: 1}, Batch: 2, Records: 4}}); err == nil {
 		t.Error("Laplace noise on batches was planned")
 	}
 	for _, bad := range []MeanGradient{{PairDiameter: 1, Share: 1, Batch: 1, Records: 5}, {PairDiameter: 1, Share: 1, Batch: 6, Records: 5}, {PairDiameter: 1, Share: 1, Batch: -2, Records: 5}} {

@@ -25,105 +25,31 @@ func newReleasePlan(events []account.Event) (releasePlan, error) {
 		return p, errors.New("privacy: the plan has no events: nothing could be released")
 	}
 	for _, e := range events {
-		if err := p.add(e, 0); err != nil {
+		if err := account.Releases(e, p.add); err != nil {
 			return p, err
 		}
 	}
 	return p, nil
 }
 
-func (p *releasePlan) add(e account.Event, depth int) error {
-	if depth > account.MaxDepth {
-		return fmt.Errorf("privacy: events are nested more than %d deep", account.MaxDepth)
-	}
-	switch e := e.(type) {
-	case account.GaussianEvent:
-		count := e.Count
-		e.Count = 1
-		return p.count(e, count, e.Validate())
-	case account.StreamEvent:
-		if p.left[e] > 0 {
-			return fmt.Errorf("privacy: the plan has %v twice; its sensitivity is that of one stream", e)
-		}
-		return p.count(e, e.Count, e.Validate())
-	case account.PureStreamEvent:
-		if p.left[e] > 0 {
-			return fmt.Errorf("privacy: the plan has %v twice; its epsilon is that of one stream", e)
-		}
-		return p.count(e, e.Count, e.Validate())
-	case account.ConvergentEvent:
-		if p.left[e] > 0 {
-			return fmt.Errorf("privacy: the plan has %v twice; its noise is that of one state", e)
-		}
-		return p.count(e, e.Steps, e.Validate())
-	case account.WithoutReplacementEvent:
-		if err := e.Validate(); err != nil {
-			return err
-		}
-		if e.Law != account.GaussianLaw {
-			return fmt.Errorf("privacy: no session can release %v: the noise must be Gaussian", e)
-		}
-		count := e.Count
-		e.Count = 1
-		return p.count(e, count, nil)
-	case account.PoissonEvent:
-		if err := e.Validate(); err != nil {
-			return err
-		}
-		if e.Law != account.GaussianLaw || e.Relation != account.ReplaceOne {
-			return fmt.Errorf("privacy: no session can release %v: the noise must be Gaussian and the neighbours replace-one", e)
-		}
-		count := e.Count
-		e.Count = 1
-		return p.count(e, count, nil)
-	case account.LaplaceEvent:
-		count := e.Count
-		e.Count = 1
-		return p.count(e, count, e.Validate())
-	case account.PureEvent:
-		count := e.Count
-		e.Count = 1
-		return p.count(e, count, e.Validate())
-	case account.NonPrivateEvent:
+// add adds what a mechanism may release for the event.
+func (p *releasePlan) add(r account.Release) error {
+	switch one := r.Event; {
+	case one == account.NonPrivateEvent{}:
 		p.nonPrivate = true
-	case account.PublicEvent:
+		return nil
+	case one == account.PublicEvent{}:
 		p.public = true
-	case account.ParallelEvent:
-		if err := e.Validate(); err != nil {
-			return err
-		}
-		for _, part := range e.Parts {
-			if err := p.add(part, depth+1); err != nil {
-				return err
-			}
-		}
-	case account.ComposedEvent:
-		for _, part := range e.Events {
-			if err := p.add(part, depth+1); err != nil {
-				return err
-			}
-		}
-	default:
-		return fmt.Errorf("privacy: no session can release an event of type %T", e)
-	}
-	return nil
-}
-
-// count adds releases of what Mechanism.Event calls one.
-func (p *releasePlan) count(one account.Event, releases int, invalid error) error {
-	switch {
-	case invalid != nil:
-		return invalid
-	case releases < 1:
-		return fmt.Errorf("privacy: the plan has %d releases of %v, must be at least 1", releases, one)
-	case releases > math.MaxInt-p.left[one]:
+		return nil
+	case r.Joint && p.planned[one] > 0:
+		return fmt.Errorf("privacy: the plan has %v twice; it stands for all of its releases together", one)
+	case r.Count > math.MaxInt-p.left[one]:
 		return fmt.Errorf("privacy: the plan has too many releases of %v", one)
-	}
-	if p.planned[one] == 0 {
+	case p.planned[one] == 0:
 		p.order = append(p.order, one)
 	}
-	p.left[one] += releases
-	p.planned[one] += releases
+	p.left[r.Event] += r.Count
+	p.planned[r.Event] += r.Count
 	return nil
 }
 

@@ -17,7 +17,7 @@ var (
 )
 
 func sessionPlan(count int) []account.Event {
-	return []account.Event{account.ComposedEvent{Events: []account.Event{account.GaussianEvent{Sensitivity: 0.125, Sigma: 0.5, Count: count}}}}
+	return []account.Event{account.ComposedEvent{Events: []account.Event{account.Repeat(account.GaussianEvent{Sensitivity: 0.125, Sigma: 0.5}, count)}}}
 }
 
 // charged is a session whose plan a ledger took.
@@ -93,7 +93,7 @@ func TestReleaseKeepsToThePlan(t *testing.T) {
 
 func TestReleaseCounts(t *testing.T) {
 	// Equal events of the plan add up: 2 + 1.
-	plan := append(sessionPlan(2), account.GaussianEvent{Sensitivity: 0.125, Sigma: 0.5, Count: 1})
+	plan := append(sessionPlan(2), account.GaussianEvent{Sensitivity: 0.125, Sigma: 0.5})
 	s, err := NewPublicSession(NewSeededSource(1), plan)
 	if err != nil {
 		t.Fatal(err)
@@ -162,7 +162,7 @@ func TestReleaseExact(t *testing.T) {
 		}
 		return s
 	}
-	noise := account.GaussianEvent{Sensitivity: 1, Sigma: 1, Count: 1}
+	noise := account.GaussianEvent{Sensitivity: 1, Sigma: 1}
 	for name, s := range map[string]*LiveSession{
 		"private, noise only":     private(noise),
 		"private, public event":   private(account.PublicEvent{}),
@@ -267,7 +267,7 @@ func TestSessionConcurrentReleases(t *testing.T) {
 // has.
 func TestSkip(t *testing.T) {
 	open := func() *LiveSession {
-		s, err := NewPublicSession(NewSeededSource(1), []account.Event{account.ParallelEvent{Parts: []account.Event{account.GaussianEvent{Sensitivity: 1, Sigma: 2, Count: 3}, account.GaussianEvent{Sensitivity: 1, Sigma: 4, Count: 1}}}, account.GaussianEvent{Sensitivity: 1, Sigma: 2, Count: 1}})
+		s, err := NewPublicSession(NewSeededSource(1), []account.Event{account.ParallelEvent{Parts: []account.Event{account.Repeat(account.GaussianEvent{Sensitivity: 1, Sigma: 2}, 3), account.GaussianEvent{Sensitivity: 1, Sigma: 4}}}, account.GaussianEvent{Sensitivity: 1, Sigma: 2}})
 		if err != nil {
 			t.Fatal(err)
 		}

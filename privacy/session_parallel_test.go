@@ -9,7 +9,7 @@ import (
 
 // Every part may be released, and no more often than planned.
 func TestSessionOfParallelEvent(t *testing.T) {
-	e := account.ParallelEvent{Parts: []account.Event{account.GaussianEvent{Sensitivity: 0.1, Sigma: 3, Count: 1}, account.LaplaceEvent{Sensitivity: 0.1, Scale: 0.3, Count: 2}}}
+	e := account.ParallelEvent{Parts: []account.Event{account.GaussianEvent{Sensitivity: 0.1, Sigma: 3}, account.Repeat(account.LaplaceEvent{Sensitivity: 0.1, Scale: 0.3}, 2)}}
 	plan, err := newReleasePlan([]account.Event{e})
 	if err != nil {
 		t.Fatal(err)

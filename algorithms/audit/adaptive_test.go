@@ -31,7 +31,7 @@ func (a perturbed) Plan(s algorithms.Spec) (*algorithms.Plan, error) {
 	m.Sigma /= a.weaker
 	m.Grid = 0
 	p.Noise = m
-	p.Events = []account.Event{account.GaussianEvent{Sensitivity: p.Certificate.Sensitivity(), Sigma: m.Sigma, Count: a.steps}}
+	p.Events = []account.Event{account.Repeat(account.GaussianEvent{Sensitivity: p.Certificate.Sensitivity(), Sigma: m.Sigma}, a.steps)}
 	return p, nil
 }
 

@@ -41,7 +41,7 @@ func (p *Plan) local() error {
 	if s.ByClass && s.Method == Input {
 		flips = 1
 	}
-	labels := account.PureEvent{Epsilon: flip.Epsilon, Count: flips}
+	labels := account.Repeat(account.PureEvent{Epsilon: flip.Epsilon}, flips)
 	g := privacy.Guarantee{
 		Assumptions: []string{
 			fmt.Sprintf("public: %d individuals, %d pairs and who is paired with whom, d = %d, kappa = %d, loss %s with its parameters, and all options", s.Individuals, s.Pairs, s.Dim, s.Kappa, s.Loss.Name()),

@@ -57,12 +57,16 @@ func TestLocalPlansSpendTheBudget(t *testing.T) {
 		p := planOf(t, c.s)
 		spent, flips := 0.0, 0
 		for i, e := range p.Events {
+			count := 1
+			if r, ok := e.(account.RepeatedEvent); ok {
+				e, count = r.Event, r.Count
+			}
 			pure := e.(account.PureEvent)
-			spent += float64(pure.Count) * pure.Epsilon
+			spent += float64(count) * pure.Epsilon
 			if i == 0 && c.features > 0 && math.Abs(pure.Epsilon-c.features) > 1e-9 {
 				t.Errorf("%s: features cost %v, want %v", name, pure.Epsilon, c.features)
 			}
-			flips = pure.Count
+			flips = count
 		}
 		if !(spent <= 1 && spent > 1-1e-9) || flips != c.flips || p.Guarantee.Epsilon != 1 || p.Guarantee.Kind != c.kind {
 			t.Errorf("%s: events %v spend %v, guarantee %v", name, p.Events, spent, p.Guarantee)

@@ -101,18 +101,19 @@ func TestPoissonPlan(t *testing.T) {
 	s := poissonSpec()
 	s.Pairs, s.Individuals, s.Batch = 8000, 4000, 200
 	p := planOf(t, s)
-	event, ok := p.Events[0].(account.PoissonEvent)
-	if !ok || event.Group != s.Kappa || event.Rate != 0.025 || event.Count != 3*40 || event.Relation != account.ReplaceOne {
+	all, _ := p.Events[0].(account.RepeatedEvent)
+	event, ok := all.Event.(account.PoissonEvent)
+	if !ok || event.Group != s.Kappa || event.Rate != 0.025 || all.Count != 3*40 || event.Relation != account.ReplaceOne {
 		t.Fatalf("the plan charges %v", p.Events)
 	}
 	var a account.PLD
-	if err := a.Compose(event); err != nil {
+	if err := a.Compose(all); err != nil {
 		t.Fatal(err)
 	}
 	if got := a.Epsilon(1e-5); got != p.Guarantee.Epsilon || got > 1 || got < 0.99 {
 		t.Errorf("epsilon %v, PLD says %v", p.Guarantee.Epsilon, got)
 	}
-	full := account.GDPEpsilon(2*5./200*math.Sqrt(120)/event.Scale, 1e-5)
+	full := account.GDPEpsilon(2*5./200*math.Sqrt(120)/event.Event.(account.GaussianEvent).Sigma, 1e-5)
 	if known := p.KnownBatches(); math.Abs(known-full) > 1e-6*full || !(known > 2*p.Guarantee.Epsilon) {
 		t.Errorf("full batches have epsilon %v, want %v, far above %v", known, full, p.Guarantee.Epsilon)
 	}

@@ -41,18 +41,18 @@ func events() []struct {
 		{"Gaussian", func(rng *rand.Rand) accounted {
 			n := count(rng)
 			m := move(rng, n)
-			return accounted{account.GaussianEvent{Sensitivity: m, Sigma: 1, Count: n}, []outcomes{binned(at("", one, m), at("", one, 0))}, n}
+			return accounted{account.Repeat(account.GaussianEvent{Sensitivity: m, Sigma: 1}, n), []outcomes{binned(at("", one, m), at("", one, 0))}, n}
 		}},
 		{"Laplace", func(rng *rand.Rand) accounted {
 			n := count(rng)
 			m := move(rng, n)
-			return accounted{account.LaplaceEvent{Sensitivity: m, Scale: 1, Count: n}, []outcomes{binned(at(account.LaplaceLaw, one, m), at(account.LaplaceLaw, one, 0))}, n}
+			return accounted{account.Repeat(account.LaplaceEvent{Sensitivity: m, Scale: 1}, n), []outcomes{binned(at(account.LaplaceLaw, one, m), at(account.LaplaceLaw, one, 0))}, n}
 		}},
 		{"pure epsilon", func(rng *rand.Rand) accounted {
 			n := count(rng)
 			m := move(rng, n)
 			p, q := 1/(1+math.Exp(-m)), 1/(1+math.Exp(m))
-			return accounted{account.PureEvent{Epsilon: m, Count: n}, []outcomes{{[]float64{p, q}, []float64{q, p}}}, n}
+			return accounted{account.Repeat(account.PureEvent{Epsilon: m}, n), []outcomes{{[]float64{p, q}, []float64{q, p}}}, n}
 		}},
 		{"randomised response", func(rng *rand.Rand) accounted {
 			n := count(rng)
@@ -63,32 +63,33 @@ func events() []struct {
 			}
 			o.p[0] += 1 - u
 			o.q[1] += 1 - u
-			return accounted{account.RandomizedResponseEvent{Buckets: k, Uniform: u, Count: n}, []outcomes{o}, n}
+			return accounted{account.Repeat(account.RandomizedResponseEvent{Buckets: k, Uniform: u}, n), []outcomes{o}, n}
 		}},
 		{"Poisson batches, add/remove", func(rng *rand.Rand) accounted {
 			n, l := count(rng), law(rng)
 			m, rate := move(rng, 1), pick(rng, 1, rng.Float64(), 0.01)
-			e := account.PoissonEvent{Law: l, Sensitivity: m, Scale: 1, Rate: rate, Relation: account.AddRemove, Count: n}
+			e := account.Repeat(account.PoissonEvent{Event: l.Event(m, 1), Rate: rate, Relation: account.AddRemove}, n)
 			with, without := at(l, []float64{1 - rate, rate}, 0, m), at(l, one, 0)
 			return accounted{e, []outcomes{binned(with, without), binned(without, with)}, n}
 		}},
 		{"Poisson batches, replace-one", func(rng *rand.Rand) accounted {
 			n, l := count(rng), law(rng)
 			m, rate := move(rng, 1)/2, pick(rng, 1, rng.Float64(), 0.01)
-			e := account.PoissonEvent{Law: l, Sensitivity: m, Scale: 1, Rate: rate, Relation: account.ReplaceOne, Count: n}
+			e := account.Repeat(account.PoissonEvent{Event: l.Event(m, 1), Rate: rate, Relation: account.ReplaceOne}, n)
 			w := []float64{1 - rate, rate}
 			return accounted{e, []outcomes{binned(at(l, w, 0, m), at(l, w, 0, -m))}, n}
 		}},
 		{"Poisson batches, groups", func(rng *rand.Rand) accounted {
 			n, k := count(rng), 2+rng.IntN(6)
 			m, rate := move(rng, 1)/float64(k), pick(rng, 1, rng.Float64(), 0.02)
-			e := account.PoissonEvent{Law: account.GaussianLaw, Sensitivity: m, Scale: 1, Rate: rate, Relation: pick(rng, account.ReplaceOne, account.AddRemove), Group: k, Count: n}
+			relation := pick(rng, account.ReplaceOne, account.AddRemove)
+			e := account.Repeat(account.PoissonEvent{Event: account.GaussianEvent{Sensitivity: m, Sigma: 1}, Rate: rate, Relation: relation, Group: k}, n)
 			weights, up, down := make([]float64, k+1), make([]float64, k+1), make([]float64, k+1)
 			for j := range weights {
 				weights[j] = binomial(k, j) * math.Pow(rate, float64(j)) * math.Pow(1-rate, float64(k-j))
 				up[j], down[j] = float64(j)*m, -float64(j)*m
 			}
-			if e.Relation == account.ReplaceOne {
+			if relation == account.ReplaceOne {
 				return accounted{e, []outcomes{binned(at("", weights, up...), at("", weights, down...))}, n}
 			}
 			with, without := at("", weights, up...), at("", one, 0)
@@ -99,7 +100,7 @@ func events() []struct {
 			records := 2 + rng.IntN(200)
 			batch := 1 + rng.IntN(records)
 			m := move(rng, 1)
-			e := account.WithoutReplacementEvent{Law: l, Sensitivity: m, Scale: 1, Batch: batch, Records: records, Count: n}
+			e := account.Repeat(account.WithoutReplacementEvent{Event: l.Event(m, 1), Batch: batch, Records: records}, n)
 			gamma := float64(batch) / float64(records)
 			w := []float64{1 - gamma, gamma}
 			// All other records give 0; the record gives m and its replacement 0, or m/2

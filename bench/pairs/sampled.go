@@ -62,13 +62,12 @@ func (s settings) sampled() ([]row, axes, error) {
 
 // epsilonOf is what the plan's Poisson batches give with other noise.
 func epsilonOf(p *pairs.Plan, noise privacy.Mechanism) (float64, error) {
-	event, ok := p.Events[0].(account.PoissonEvent)
+	planned, ok := p.Events[0].(account.RepeatedEvent)
 	if !ok {
-		return 0, fmt.Errorf("the plan has no Poisson batches: %v", p.Events)
+		return 0, fmt.Errorf("the plan has no batches: %v", p.Events)
 	}
-	event.Scale = noise.NoiseNorm(1)
 	var total account.Total
-	if err := total.Compose(event); err != nil {
+	if err := total.Compose(account.Repeat(noise.Event(p.Certificate), planned.Count)); err != nil {
 		return math.Inf(1), err
 	}
 	return total.Epsilon(samplingDelta), nil

@@ -31,8 +31,8 @@ func main() {
 		for _, batch := range []int{10, 100, 500} {
 			for _, steps := range []int{1, 10, 100, 1000} {
 				q := float64(batch) / records
-				epsilon := worst(account.WithoutReplacementEvent{Law: account.GaussianLaw, Sensitivity: m, Scale: 1, Batch: batch, Records: records, Count: steps})
-				removed := worst(account.PoissonEvent{Law: account.GaussianLaw, Sensitivity: m, Scale: 1, Rate: q, Relation: account.AddRemove, Count: steps})
+				epsilon := worst(account.Repeat(account.WithoutReplacementEvent{Event: account.GaussianEvent{Sensitivity: m, Sigma: 1}, Batch: batch, Records: records}, steps))
+				removed := worst(account.Repeat(account.PoissonEvent{Event: account.GaussianEvent{Sensitivity: m, Sigma: 1}, Rate: q, Relation: account.AddRemove}, steps))
 				triangle := equilateral(m, q, steps)
 				fmt.Printf("%g,%g,%d,%g,%.5g,%.5g,%.5g,%.4f\n", m, q, steps, delta, epsilon, removed, triangle, epsilon/max(removed, triangle)-1)
 			}

@@ -146,23 +146,23 @@ func (c *accountCmd) check() error {
 func (c *accountCmd) event(amount float64) (account.Event, privacy.Mechanism) {
 	sensitivity, law := c.Sensitivity, account.GaussianLaw
 	var m privacy.Mechanism = privacy.Gaussian{Sigma: amount}
-	var e account.Event = account.GaussianEvent{Sensitivity: sensitivity, Sigma: amount, Count: c.Steps}
+	var e account.Event = account.Repeat(account.GaussianEvent{Sensitivity: sensitivity, Sigma: amount}, c.Steps)
 	switch c.Noise {
 	case "laplace":
 		if c.Coordinates > 1 { // L1 from L2, rounded up
 			sensitivity *= math.Sqrt(float64(c.Coordinates)) * (1 + 0x1p-51)
 		}
 		law, m = account.LaplaceLaw, privacy.Laplace{Scale: amount, Coordinates: c.Coordinates}
-		e = account.LaplaceEvent{Sensitivity: sensitivity, Scale: amount, Count: c.Steps}
+		e = account.Repeat(account.LaplaceEvent{Sensitivity: sensitivity, Scale: amount}, c.Steps)
 	case "knorm":
 		m = privacy.KNorm{Scale: amount}
-		e = account.PureEvent{Epsilon: sensitivity / amount * (1 + 0x1p-51), Count: c.Steps}
+		e = account.Repeat(account.PureEvent{Epsilon: sensitivity / amount * (1 + 0x1p-51)}, c.Steps)
 	}
 	switch {
 	case c.Rate != 0:
-		e = account.PoissonEvent{Law: law, Sensitivity: sensitivity, Scale: amount, Rate: c.Rate, Relation: account.Relation(c.Relation), Count: c.Steps}
+		e = account.Repeat(account.PoissonEvent{Event: law.Event(sensitivity, amount), Rate: c.Rate, Relation: account.Relation(c.Relation)}, c.Steps)
 	case c.Batch != 0:
-		e = account.WithoutReplacementEvent{Law: law, Sensitivity: sensitivity, Scale: amount, Batch: c.Batch, Records: c.Records, Count: c.Steps}
+		e = account.Repeat(account.WithoutReplacementEvent{Event: law.Event(sensitivity, amount), Batch: c.Batch, Records: c.Records}, c.Steps)
 	}
 	return e, m
 }
@@ -290,13 +290,16 @@ func (c *accountCmd) convert(r *accountResult, event account.Event) error {
 // A PoissonEvent asks of the query how far each record that enters a batch moves it; that
 // bounds k records by k times as much, and says nothing of the relation.
 func (c *accountCmd) sampledGroup(event account.Event, group int, relation account.Relation) (privacy.Budget, bool) {
+	if r, ok := event.(account.RepeatedEvent); ok {
+		event = r.Event
+	}
 	e, ok := event.(account.PoissonEvent)
-	if !ok || e.Law != account.GaussianLaw || group > account.MaxGroup {
+	if _, gaussian := e.Event.(account.GaussianEvent); !ok || !gaussian || group > account.MaxGroup {
 		return privacy.Budget{}, false
 	}
 	e.Group, e.Relation = group, relation
 	var total account.PLD
-	if total.Compose(e) != nil {
+	if total.Compose(account.Repeat(e, c.Steps)) != nil {
 		return privacy.Budget{}, false
 	}
 	b := privacy.Budget{Epsilon: total.Epsilon(c.Delta), Delta: c.Delta}

@@ -78,7 +78,7 @@ func (f *fixture) chargeAt(t *testing.T, year string) {
 	}
 	if _, err := l.Begin(ledger.Charge{
 		DataID: m.DataID, Run: "clock", Algorithm: "dpgdsc", Time: time.Date(y, 1, 1, 0, 0, 0, 0, time.UTC),
-		Events: []account.Event{account.GaussianEvent{Sensitivity: 1, Sigma: 10, Count: 1}},
+		Events: []account.Event{account.GaussianEvent{Sensitivity: 1, Sigma: 10}},
 	}, privacy.NewSeededSource(1)); err != nil {
 		t.Fatal(err)
 	}

@@ -198,7 +198,7 @@ func (c *localSimulateCmd) job(p *local.Plan, loss lossSpec) algorithms.Job {
 	}
 	j.Guarantee.Unit, j.Guarantee.Relation, j.Guarantee.Released = "one record", "replace-one", "the model of a simulation of all users"
 	j.Guarantee.Warnings = nil // told adds those of the protocol
-	j.Events = []account.Event{account.PureEvent{Epsilon: privacy.BelowDecimal(p.Epsilon), Count: p.Messages(len(c.Grid), c.Folds)}}
+	j.Events = []account.Event{account.Repeat(account.PureEvent{Epsilon: privacy.BelowDecimal(p.Epsilon)}, p.Messages(len(c.Grid), c.Folds))}
 	return j
 }
 

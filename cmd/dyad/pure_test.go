@@ -120,7 +120,7 @@ func TestAccountSideBySide(t *testing.T) {
 		r := convert(append(args, "--steps", "500", "--rate", "0.01", "--group", "4")...)
 		return *r.Epsilon, r.Converted[0]
 	}
-	e := account.PoissonEvent{Law: account.GaussianLaw, Sensitivity: 1, Scale: 2, Rate: 0.01, Relation: account.ReplaceOne, Group: 4, Count: 500}
+	e := account.Repeat(account.PoissonEvent{Event: account.GaussianEvent{Sensitivity: 1, Sigma: 2}, Rate: 0.01, Relation: account.ReplaceOne, Group: 4}, 500)
 	var total account.Total
 	if err := total.Compose(e); err != nil {
 		t.Fatal(err)

@@ -38,16 +38,16 @@ type GDP struct {
 	mu2  float64 // sum of mu_t^2 over all releases, rounded up; +Inf: no guarantee
 	rest float64 // the same without the pure releases
 	pure upSum   // of the pure epsilons
+
+	sampled bool // batches were counted as if they were known
 }
 
 var _ Accountant = (*GDP)(nil)
 
-// Compose adds the event. It knows GaussianEvent, StreamEvent, ConvergentEvent,
-// LaplaceEvent, PureEvent, RandomizedResponseEvent, NonPrivateEvent, PublicEvent,
-// ComposedEvent and ParallelEvent.
+// Compose adds the event. It knows all events but those about secret batches.
 func (a *GDP) Compose(e Event) error {
 	next := *a
-	if err := next.compose(e); err != nil {
+	if err := next.compose(e, false); err != nil {
 		return err
 	}
 	*a = next
@@ -91,62 +91,35 @@ func (a *GDP) Delta(epsilon float64) float64 {
 	return min(all, GDPDelta(left, rootUp(a.rest)))
 }
 
-func (a *GDP) compose(e Event) error {
-	switch e := e.(type) {
-	case GaussianEvent:
-		if err := e.Validate(); err != nil {
-			return err
-		}
-		ratio := e.Sensitivity / e.Sigma
-		mu2 := round.Up(float64(e.Count)*ratio*ratio, 6)
-		a.mu2, a.rest = round.Up(a.mu2+mu2, 1), round.Up(a.rest+mu2, 1)
-	case StreamEvent:
-		if err := e.Validate(); err != nil {
-			return err
-		}
-		return a.compose(GaussianEvent{Sensitivity: e.Sensitivity, Sigma: e.Sigma, Count: 1})
-	case ConvergentEvent:
-		if err := e.Validate(); err != nil {
-			return err
-		}
-		return a.compose(e.gaussian())
-	case LaplaceEvent:
-		if err := e.Validate(); err != nil {
-			return err
-		}
-		count := e.Count
-		e.Count = 1
-		a.composePure(pureEpsilon(e), count)
-	case PureEvent:
-		if err := e.Validate(); err != nil {
-			return err
-		}
-		a.composePure(e.Epsilon, e.Count)
-	case PureStreamEvent:
-		if err := e.Validate(); err != nil {
-			return err
-		}
-		a.composePure(e.Epsilon, 1)
-	case RandomizedResponseEvent:
-		if err := e.Validate(); err != nil {
-			return err
-		}
-		count := e.Count
-		e.Count = 1
-		a.composePure(pureEpsilon(e), count)
-	case NonPrivateEvent:
+// compose adds e; with known, batches count as if they were known.
+func (a *GDP) compose(e Event, known bool) error {
+	f, err := describe(e)
+	if err != nil {
+		return err
+	}
+	switch {
+	case f.shape == public:
+	case f.shape == nonPrivate:
 		a.mu2, a.rest = math.Inf(1), math.Inf(1)
-	case PublicEvent:
-	case ParallelEvent:
-		return a.composeParallel(e)
-	case ComposedEvent:
-		for i, part := range e.Events {
-			if err := a.compose(part); err != nil {
-				return fmt.Errorf("part %d of %d: %w", i+1, len(e.Events), err)
-			}
+	case f.shape == composed:
+		return each(f.parts, func(part Event) error { return a.compose(part, known) })
+	case f.shape == parallel:
+		return a.composeParallel(f.parts, known)
+	case f.known != nil && known:
+		if f.neighbours() != ReplaceOne {
+			return fmt.Errorf("%w: %v counts neighbours that GDP does not", ErrUnsupported, e)
 		}
+		a.sampled = true
+		return a.compose(Repeat(f.known, f.count), known)
+	case f.known != nil:
+		return f.unsupported()
+	case f.mu > 0:
+		mu2 := round.Up(float64(f.times())*f.mu*f.mu, 6)
+		a.mu2, a.rest = round.Up(a.mu2+mu2, 1), round.Up(a.rest+mu2, 1)
+	case f.pure != nil:
+		a.composePure(f.pure.one(), f.times())
 	default:
-		return fmt.Errorf("%w: %T", ErrUnsupported, e)
+		return f.unsupported()
 	}
 	return nil
 }
@@ -160,18 +133,4 @@ func (a *GDP) composePure(epsilon float64, count int) {
 	}
 	a.mu2 = round.Up(a.mu2+round.Up(float64(count)*mu*mu, 6), 1)
 	a.pure.addTimes(count, epsilon)
-}
-
-// Validate returns an error unless all numbers are in range.
-func (e GaussianEvent) Validate() error {
-	if err := positive("sensitivity of a Gaussian event", e.Sensitivity); err != nil {
-		return err
-	}
-	if err := positive("sigma of a Gaussian event", e.Sigma); err != nil {
-		return err
-	}
-	if e.Count < 1 {
-		return fmt.Errorf("account: count of a Gaussian event is %d, must be at least 1", e.Count)
-	}
-	return nil
 }

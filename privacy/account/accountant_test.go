@@ -65,7 +65,7 @@ func TestCheckAccountantRejectsDefects(t *testing.T) {
 		}}},
 		{"charges public events", "nothing released", broken{compose: func(a *account.GDP, e account.Event) error {
 			if _, ok := e.(account.PublicEvent); ok {
-				e = account.GaussianEvent{Sensitivity: 1, Sigma: 100, Count: 1}
+				e = account.GaussianEvent{Sensitivity: 1, Sigma: 100}
 			}
 			return a.Compose(e)
 		}}},
@@ -87,24 +87,15 @@ func TestCheckAccountantRejectsDefects(t *testing.T) {
 			return nil
 		}}},
 		{"counts a repeated release once", "composition", broken{compose: func(a *account.GDP, e account.Event) error {
-			if g, ok := e.(account.GaussianEvent); ok && g.Count > 0 {
-				g.Count = 1
-				e = g
+			if r, ok := e.(account.RepeatedEvent); ok && r.Count > 0 {
+				e = r.Event
 			}
 			return a.Compose(e)
 		}}},
 		{"half the epsilon", "monotone", broken{epsilon: func(a *account.GDP, delta float64) float64 { return a.Epsilon(delta) / 2 }}},
 		{"epsilon grows with delta", "monotone", broken{epsilon: func(a *account.GDP, delta float64) float64 { return a.Epsilon((1 - delta) / 1e3) }}},
 		{"half the sensitivity", "lower bounds", broken{compose: func(a *account.GDP, e account.Event) error {
-			if g, ok := e.(account.GaussianEvent); ok {
-				g.Sensitivity /= 2
-				e = g
-			}
-			if c, ok := e.(account.ComposedEvent); ok {
-				c.Events = halve(c.Events)
-				e = c
-			}
-			return a.Compose(e)
+			return a.Compose(halve([]account.Event{e})[0])
 		}}},
 	} {
 		err := privtest.CheckAccountant(func() account.Accountant {
@@ -126,6 +117,8 @@ func halve(events []account.Event) []account.Event {
 		case account.GaussianEvent:
 			g.Sensitivity /= 2
 			e = g
+		case account.RepeatedEvent:
+			e = account.Repeat(halve([]account.Event{g.Event})[0], g.Count)
 		case account.ComposedEvent:
 			e = account.ComposedEvent{Events: halve(g.Events)}
 		}
@@ -139,7 +132,7 @@ func TestGDPMuIsRoundedUp(t *testing.T) {
 	var a account.GDP
 	const n = 10_000
 	for range n {
-		if err := a.Compose(account.GaussianEvent{Sensitivity: 0.1, Sigma: 0.3, Count: 3}); err != nil {
+		if err := a.Compose(account.Repeat(account.GaussianEvent{Sensitivity: 0.1, Sigma: 0.3}, 3)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -148,16 +141,18 @@ func TestGDPMuIsRoundedUp(t *testing.T) {
 	if rel := relative(a.Mu(), want); rel < 0 || rel > 1e-11 {
 		t.Errorf("mu = %v, off by %v relative", a.Mu(), rel)
 	}
-	for _, e := range []account.GaussianEvent{
-		{Sensitivity: 5e-324, Sigma: 1e300, Count: 1}, {Sensitivity: 1e-200, Sigma: 1, Count: 1}, {Sensitivity: 1, Sigma: 1e308, Count: math.MaxInt},
-	} {
+	for _, c := range []struct {
+		e     account.GaussianEvent
+		count int
+	}{{account.GaussianEvent{Sensitivity: 5e-324, Sigma: 1e300}, 1}, {account.GaussianEvent{Sensitivity: 1e-200, Sigma: 1}, 1}, {account.GaussianEvent{Sensitivity: 1, Sigma: 1e308}, math.MaxInt}} {
 		var a account.GDP
-		if err := a.Compose(e); err != nil || !(a.Mu() > 0) || a.Mu() < math.Sqrt(float64(e.Count))*(e.Sensitivity/e.Sigma) {
+		e := account.Repeat(c.e, c.count)
+		if err := a.Compose(e); err != nil || !(a.Mu() > 0) || a.Mu() < math.Sqrt(float64(c.count))*(c.e.Sensitivity/c.e.Sigma) {
 			t.Errorf("%v: mu = %v, error %v", e, a.Mu(), err)
 		}
 	}
 	a = account.GDP{}
-	if err := a.Compose(account.GaussianEvent{Sensitivity: 1e200, Sigma: 1e-200, Count: 1}); err != nil || !math.IsInf(a.Epsilon(0.1), 1) {
+	if err := a.Compose(account.GaussianEvent{Sensitivity: 1e200, Sigma: 1e-200}); err != nil || !math.IsInf(a.Epsilon(0.1), 1) {
 		t.Errorf("an overflowing mu must cost +Inf, got %v, error %v", a.Epsilon(0.1), err)
 	}
 }

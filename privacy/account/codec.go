@@ -3,146 +3,126 @@ package account
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
+	"reflect"
+	"strconv"
 )
 
-// MaxDepth bounds the nesting of composed events.
+// MaxDepth bounds the nesting of composed events in ledgers and sessions.
 const MaxDepth = 64
+
+var errDepth = fmt.Errorf("account: events are nested more than %d deep", MaxDepth)
 
 // UnknownEvent is what Decode returns for an event that this program cannot read
 // exactly. No accountant composes it.
 type UnknownEvent struct{ Kind string }
 
-func (UnknownEvent) event() {}
-
 // String names the kind.
 func (e UnknownEvent) String() string {
 	return fmt.Sprintf("event of kind %q, unknown to this version", e.Kind)
 }
+func (e UnknownEvent) validate() error { return fmt.Errorf("%w: %v", ErrUnsupported, e) }
+func (e UnknownEvent) facts() facts    { return facts{event: e} }
 
-// eventJSON holds every known kind. A field that a kind does not use is nil.
-type eventJSON struct {
-	Kind        string            `json:"kind"`
-	Sensitivity *float64          `json:"sensitivity,omitempty"`
-	Sigma       *float64          `json:"sigma,omitempty"`
-	Scale       *float64          `json:"scale,omitempty"`
-	Epsilon     *float64          `json:"epsilon,omitempty"`
-	Law         *NoiseLaw         `json:"law,omitempty"`
-	Batch       *int              `json:"batch,omitempty"`
-	Records     *int              `json:"records,omitempty"`
-	Rate        *float64          `json:"rate,omitempty"`
-	Group       *int              `json:"group,omitempty"`
-	Gap         *float64          `json:"gap,omitempty"`
-	Contraction *float64          `json:"contraction,omitempty"`
-	Diameter    *float64          `json:"diameter,omitempty"`
-	Grid        *float64          `json:"grid,omitempty"`
-	Count       *int              `json:"count,omitempty"`
-	Events      []json.RawMessage `json:"events,omitempty"`
+// recorded has a method for every kind of event that ledgers record, beside the type of the
+// event: all of them are found by reflection, so that an event is one file.
+type recorded struct{}
+
+// A kind is how ledgers record events of one type: {"kind":NAME,FIELDS}, with "count" at the
+// end for releases that can be repeated and "events" for parts. Names and fields never change.
+type kind struct {
+	name   string
+	event  reflect.Type
+	encode func(Event) any             // what has the fields
+	decode func([]byte) (Event, error) // nil for containers
+	with   func(parts []Event) Event   // of containers
 }
 
-const (
-	kindGaussian   = "gaussian"
-	kindLaplace    = "laplace"
-	kindPure       = "pure"
-	kindStream     = "stream"
-	kindConvergent = "convergent"
-	kindBatch      = "without-replacement"
-	kindPoisson    = "poisson"
-	kindPureStream = "pure-stream"
-	kindNonPrivate = "non-private"
-	kindPublic     = "public"
-	kindComposed   = "composed"
-	kindParallel   = "parallel"
-)
+// record is the kind of an event whose own fields are recorded.
+func record[E Event](name string) kind {
+	return recordAs(name, func(e E) E { return e }, func(e E) Event { return e })
+}
+
+// recordAs is the kind of an event that is recorded as another type.
+func recordAs[E Event, R any](name string, write func(E) R, read func(R) Event) kind {
+	return kind{
+		name: name, event: reflect.TypeFor[E](),
+		encode: func(e Event) any { return write(e.(E)) },
+		decode: func(raw []byte) (Event, error) {
+			var r R
+			err := json.Unmarshal(raw, &r)
+			return read(r), err
+		},
+	}
+}
+
+// container is the kind of an event that is nothing but its parts.
+func container[E Event](name string, with func(parts []Event) Event) kind {
+	return kind{name: name, event: reflect.TypeFor[E](), encode: func(Event) any { return struct{}{} }, with: with}
+}
+
+// kinds are all methods of recorded.
+var kinds = func() (all []kind) {
+	v := reflect.ValueOf(recorded{})
+	for i := range v.NumMethod() {
+		all = append(all, v.Method(i).Call(nil)[0].Interface().(kind))
+	}
+	return all
+}()
 
 // Encode writes e exactly: encoding/json prints the shortest decimal that
 // reads back as the same float64. It fails for events out of range.
-func Encode(e Event) (json.RawMessage, error) { return encodeEventAt(e, 0) }
+func Encode(e Event) (json.RawMessage, error) { return encode(e, 0) }
 
-func encodeEventAt(e Event, depth int) (json.RawMessage, error) {
+func encode(e Event, depth int) (json.RawMessage, error) {
 	if depth > MaxDepth {
-		return nil, fmt.Errorf("account: events are nested more than %d deep", MaxDepth)
+		return nil, errDepth
 	}
-	switch e := e.(type) {
-	case GaussianEvent:
-		if err := e.Validate(); err != nil {
-			return nil, err
-		}
-		return json.Marshal(eventJSON{Kind: kindGaussian, Sensitivity: &e.Sensitivity, Sigma: &e.Sigma, Count: &e.Count})
-	case StreamEvent:
-		if err := e.Validate(); err != nil {
-			return nil, err
-		}
-		return json.Marshal(eventJSON{Kind: kindStream, Sensitivity: &e.Sensitivity, Sigma: &e.Sigma, Count: &e.Count})
-	case ConvergentEvent:
-		if err := e.Validate(); err != nil {
-			return nil, err
-		}
-		return json.Marshal(eventJSON{Kind: kindConvergent, Sigma: &e.Sigma, Gap: &e.Gap, Contraction: &e.Contraction, Diameter: &e.Diameter, Grid: &e.Grid, Count: &e.Steps})
-	case WithoutReplacementEvent:
-		if err := e.Validate(); err != nil {
-			return nil, err
-		}
-		return json.Marshal(eventJSON{Kind: kindBatch, Sensitivity: &e.Sensitivity, Scale: &e.Scale, Law: &e.Law, Batch: &e.Batch, Records: &e.Records, Count: &e.Count})
-	case PoissonEvent:
-		if err := e.Validate(); err != nil {
-			return nil, err
-		}
-		if e.Relation != ReplaceOne { // which the kind stands for
-			return nil, fmt.Errorf("account: ledgers count replaced records, not %v", e)
-		}
-		group := e.group()
-		return json.Marshal(eventJSON{Kind: kindPoisson, Sensitivity: &e.Sensitivity, Scale: &e.Scale, Law: &e.Law, Rate: &e.Rate, Group: &group, Count: &e.Count})
-	case LaplaceEvent:
-		if err := e.Validate(); err != nil {
-			return nil, err
-		}
-		return json.Marshal(eventJSON{Kind: kindLaplace, Sensitivity: &e.Sensitivity, Scale: &e.Scale, Count: &e.Count})
-	case PureEvent:
-		if err := e.Validate(); err != nil {
-			return nil, err
-		}
-		return json.Marshal(eventJSON{Kind: kindPure, Epsilon: &e.Epsilon, Count: &e.Count})
-	case PureStreamEvent:
-		if err := e.Validate(); err != nil {
-			return nil, err
-		}
-		return json.Marshal(eventJSON{Kind: kindPureStream, Epsilon: &e.Epsilon, Count: &e.Count})
-	case NonPrivateEvent:
-		return json.Marshal(eventJSON{Kind: kindNonPrivate})
-	case PublicEvent:
-		return json.Marshal(eventJSON{Kind: kindPublic})
-	case ComposedEvent:
-		if len(e.Events) == 0 {
-			return nil, errors.New("account: a composed event has no parts")
-		}
-		return encodeParts(kindComposed, e.Events, depth)
-	case ParallelEvent:
-		if err := e.Validate(); err != nil {
-			return nil, err
-		}
-		return encodeParts(kindParallel, e.Parts, depth)
+	f, err := describe(e)
+	if err != nil {
+		return nil, err
 	}
-	return nil, fmt.Errorf("account: no ledger can record an event of type %T", e)
+	for _, k := range kinds {
+		if k.event == reflect.TypeOf(f.event) {
+			return k.append(f, depth)
+		}
+	}
+	return nil, fmt.Errorf("account: no ledger can record an event of type %T", f.event)
 }
 
-func encodeParts(kind string, events []Event, depth int) (json.RawMessage, error) {
-	parts := make([]json.RawMessage, len(events))
-	for i, p := range events {
-		var err error
-		if parts[i], err = encodeEventAt(p, depth+1); err != nil {
-			return nil, err
-		}
+func (k kind) append(f facts, depth int) ([]byte, error) {
+	if f.neighbours() == AddRemove { // records stand for the other one
+		return nil, fmt.Errorf("account: ledgers count replaced records, not %v", f.event)
 	}
-	return json.Marshal(eventJSON{Kind: kind, Events: parts})
+	fields, err := json.Marshal(k.encode(f.event))
+	if err != nil {
+		return nil, err
+	}
+	out := append([]byte(`{"kind":"`+k.name+`",`), fields[1:len(fields)-1]...)
+	out = bytes.TrimSuffix(out, []byte(","))
+	switch {
+	case k.with != nil && len(f.parts) == 0:
+		return nil, fmt.Errorf("account: a %s event has no parts", k.name)
+	case k.with != nil:
+		for i, part := range f.parts {
+			raw, err := encode(part, depth+1)
+			if err != nil {
+				return nil, err
+			}
+			out = append(append(out, [2]string{`,"events":[`, ","}[min(i, 1)]...), raw...)
+		}
+		out = append(out, ']')
+	case f.event.facts().repeatable():
+		out = strconv.AppendInt(append(out, `,"count":`...), int64(f.count), 10)
+	}
+	return append(out, '}'), nil
 }
 
 // Decode reads an event. It trusts nothing that it would not have written
 // itself: if encoding the result does not give the same bytes (another kind, a
 // field added by a later version, a number out of range) the event is unknown.
 func Decode(raw []byte) Event {
-	if e := decodeEventAt(raw, 0); e != nil {
+	if e := decode(raw, 0); e != nil {
 		if again, err := Encode(e); err == nil && bytes.Equal(again, raw) {
 			return e
 		}
@@ -154,68 +134,37 @@ func Decode(raw []byte) Event {
 	return UnknownEvent{Kind: named.Kind}
 }
 
-// decodeEventAt returns nil for what it cannot read.
-func decodeEventAt(raw []byte, depth int) Event {
-	var j eventJSON
-	if depth > MaxDepth || json.Unmarshal(raw, &j) != nil {
+// decode returns nil for what it cannot read.
+func decode(raw []byte, depth int) Event {
+	var head struct {
+		Kind   string            `json:"kind"`
+		Count  int               `json:"count"`
+		Events []json.RawMessage `json:"events"`
+	}
+	if depth > MaxDepth || json.Unmarshal(raw, &head) != nil {
 		return nil
 	}
-	switch j.Kind {
-	case kindGaussian:
-		if j.Sensitivity == nil || j.Sigma == nil || j.Count == nil {
-			return nil
+	for _, k := range kinds {
+		if k.name != head.Kind {
+			continue
 		}
-		return GaussianEvent{Sensitivity: *j.Sensitivity, Sigma: *j.Sigma, Count: *j.Count}
-	case kindStream:
-		if j.Sensitivity == nil || j.Sigma == nil || j.Count == nil {
-			return nil
-		}
-		return StreamEvent{Sensitivity: *j.Sensitivity, Sigma: *j.Sigma, Count: *j.Count}
-	case kindConvergent:
-		if j.Sigma == nil || j.Gap == nil || j.Contraction == nil || j.Diameter == nil || j.Grid == nil || j.Count == nil {
-			return nil
-		}
-		return ConvergentEvent{Gap: *j.Gap, Contraction: *j.Contraction, Diameter: *j.Diameter, Sigma: *j.Sigma, Grid: *j.Grid, Steps: *j.Count}
-	case kindBatch:
-		if j.Sensitivity == nil || j.Scale == nil || j.Law == nil || j.Batch == nil || j.Records == nil || j.Count == nil {
-			return nil
-		}
-		return WithoutReplacementEvent{Law: *j.Law, Sensitivity: *j.Sensitivity, Scale: *j.Scale, Batch: *j.Batch, Records: *j.Records, Count: *j.Count}
-	case kindPoisson:
-		if j.Sensitivity == nil || j.Scale == nil || j.Law == nil || j.Rate == nil || j.Group == nil || j.Count == nil {
-			return nil
-		}
-		return PoissonEvent{Law: *j.Law, Sensitivity: *j.Sensitivity, Scale: *j.Scale, Rate: *j.Rate, Relation: ReplaceOne, Group: *j.Group, Count: *j.Count}
-	case kindLaplace:
-		if j.Sensitivity == nil || j.Scale == nil || j.Count == nil {
-			return nil
-		}
-		return LaplaceEvent{Sensitivity: *j.Sensitivity, Scale: *j.Scale, Count: *j.Count}
-	case kindPure:
-		if j.Epsilon == nil || j.Count == nil {
-			return nil
-		}
-		return PureEvent{Epsilon: *j.Epsilon, Count: *j.Count}
-	case kindPureStream:
-		if j.Epsilon == nil || j.Count == nil {
-			return nil
-		}
-		return PureStreamEvent{Epsilon: *j.Epsilon, Count: *j.Count}
-	case kindNonPrivate:
-		return NonPrivateEvent{}
-	case kindPublic:
-		return PublicEvent{}
-	case kindComposed, kindParallel:
-		parts := make([]Event, len(j.Events))
-		for i, p := range j.Events {
-			if parts[i] = decodeEventAt(p, depth+1); parts[i] == nil {
-				return nil
+		if k.with != nil {
+			parts := make([]Event, len(head.Events))
+			for i, p := range head.Events {
+				if parts[i] = decode(p, depth+1); parts[i] == nil {
+					return nil
+				}
 			}
+			return k.with(parts)
 		}
-		if j.Kind == kindParallel {
-			return ParallelEvent{Parts: parts}
+		e, err := k.decode(raw)
+		if err != nil {
+			return nil
 		}
-		return ComposedEvent{Events: parts}
+		if e.facts().repeatable() {
+			return Repeat(e, head.Count)
+		}
+		return e
 	}
 	return nil
 }

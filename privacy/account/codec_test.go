@@ -8,9 +8,9 @@ import (
 
 func TestPureEventsRoundTrip(t *testing.T) {
 	for _, e := range []Event{
-		PureEvent{Epsilon: 0.1, Count: 3}, PureEvent{Epsilon: math.SmallestNonzeroFloat64, Count: math.MaxInt},
-		LaplaceEvent{Sensitivity: 1. / 3, Scale: math.MaxFloat64, Count: 2},
-		ComposedEvent{[]Event{PureEvent{2, 1}, GaussianEvent{1, 2, 3}, LaplaceEvent{1, 2, 3}}},
+		Repeat(PureEvent{Epsilon: 0.1}, 3), Repeat(PureEvent{Epsilon: math.SmallestNonzeroFloat64}, math.MaxInt),
+		Repeat(LaplaceEvent{Sensitivity: 1. / 3, Scale: math.MaxFloat64}, 2),
+		ComposedEvent{[]Event{PureEvent{Epsilon: 2}, Repeat(GaussianEvent{Sensitivity: 1, Sigma: 2}, 3), Repeat(LaplaceEvent{Sensitivity: 1, Scale: 2}, 3)}},
 	} {
 		raw, err := Encode(e)
 		if err != nil {
@@ -33,7 +33,7 @@ func TestPureEventsRoundTrip(t *testing.T) {
 			t.Errorf("%s was read as %v", raw, e)
 		}
 	}
-	for _, e := range []Event{PureEvent{}, PureEvent{Epsilon: math.NaN(), Count: 1}, LaplaceEvent{Sensitivity: 1, Scale: 1}} {
+	for _, e := range []Event{PureEvent{}, PureEvent{Epsilon: math.NaN()}, Repeat(LaplaceEvent{Sensitivity: 1, Scale: 1}, 0)} {
 		if raw, err := Encode(e); err == nil {
 			t.Errorf("%#v was written as %s", e, raw)
 		}
@@ -41,7 +41,7 @@ func TestPureEventsRoundTrip(t *testing.T) {
 }
 
 func TestParallelEventRoundTrip(t *testing.T) {
-	e := ParallelEvent{Parts: []Event{GaussianEvent{Sensitivity: 0.1, Sigma: 3, Count: 1}, LaplaceEvent{Sensitivity: 0.1, Scale: 0.3, Count: 2}}}
+	e := ParallelEvent{Parts: []Event{GaussianEvent{Sensitivity: 0.1, Sigma: 3}, Repeat(LaplaceEvent{Sensitivity: 0.1, Scale: 0.3}, 2)}}
 	raw, err := Encode(e)
 	if err != nil {
 		t.Fatal(err)

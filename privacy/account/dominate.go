@@ -69,36 +69,6 @@ const (
 	subset                   // see above
 )
 
-func (e PoissonEvent) base() dominatingPair {
-	d := dominatingPair{law: e.Law, kind: removed, m: round.Up(e.Sensitivity/e.Scale, 1), q: e.Rate}
-	if e.Relation == ReplaceOne {
-		d.kind = replaced
-	}
-	switch k := e.group(); {
-	case k > 1 && e.Rate == 1:
-		d.m = round.Up(d.m*float64(k), 1) // all of them, always
-	case k > 1:
-		d.weights, d.logWeights = binomialWeights(k, e.Rate)
-	}
-	return d
-}
-
-func (e WithoutReplacementEvent) base() dominatingPair {
-	q := 1.0
-	if e.Batch < e.Records {
-		q = min(1, round.Up(float64(e.Batch)/float64(e.Records), 1))
-	}
-	return dominatingPair{law: e.Law, kind: subset, m: round.Up(e.Sensitivity/e.Scale, 1), q: q}
-}
-
-func (e LaplaceEvent) base() dominatingPair {
-	return dominatingPair{law: LaplaceLaw, kind: removed, m: round.Up(e.Sensitivity/e.Scale, 1), q: 1}
-}
-
-func (e GaussianEvent) base() dominatingPair {
-	return dominatingPair{law: GaussianLaw, kind: removed, m: round.Up(e.Sensitivity/e.Sigma, 1), q: 1}
-}
-
 // symmetric says that the reversed pair has the same losses.
 func (d dominatingPair) symmetric() bool { return d.kind != removed || d.q == 1 }
 

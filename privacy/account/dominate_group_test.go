@@ -10,9 +10,9 @@ import (
 	"dyad/privacy/account"
 )
 
-// groupEvent is Count releases for an owner of k records at noise of scale 1.
-func groupEvent(k int, m, rate float64, relation account.Relation, count int) account.PoissonEvent {
-	return account.PoissonEvent{Law: account.GaussianLaw, Sensitivity: m, Scale: 1, Rate: rate, Relation: relation, Group: k, Count: count}
+// groupEvent is a release for an owner of k records at noise of scale 1.
+func groupEvent(k int, m, rate float64, relation account.Relation) account.PoissonEvent {
+	return account.PoissonEvent{Event: account.GaussianEvent{Sensitivity: m, Sigma: 1}, Rate: rate, Relation: relation, Group: k}
 }
 
 func pldOf(t testing.TB, e account.Event) *account.PLD {
@@ -59,7 +59,7 @@ func TestGroupSingleDelta(t *testing.T) {
 			terms[i] = -c.m
 		}
 		opposite := coins(c.rate, terms...)
-		both, one := groupEvent(c.k, c.m, c.rate, account.ReplaceOne, 1), groupEvent(c.k, c.m, c.rate, account.AddRemove, 1)
+		both, one := groupEvent(c.k, c.m, c.rate, account.ReplaceOne), groupEvent(c.k, c.m, c.rate, account.AddRemove)
 		for _, epsilon := range []float64{0, 0.03, 0.4, 1.5, 4} {
 			for name, v := range map[string][2]float64{
 				"removed":  {account.SingleDelta(one, epsilon, false), hockeyStick(account.GaussianLaw, mix, none, epsilon)},
@@ -119,7 +119,7 @@ func TestGroupDominates(t *testing.T) {
 		tries = 6
 	}
 	r := rand.New(rand.NewPCG(5, 9))
-	claim := groupEvent(k, m, rate, account.ReplaceOne, 1)
+	claim := groupEvent(k, m, rate, account.ReplaceOne)
 	for _, epsilon := range []float64{0.05, 0.7} {
 		worst := 0.0
 		for i := range tries {
@@ -145,10 +145,10 @@ func TestGroupDominates(t *testing.T) {
 			t.Errorf("epsilon %v: worst %v, claimed %v", epsilon, worst, bound)
 		}
 		for name, defect := range map[string]account.PoissonEvent{
-			"one record of the group": groupEvent(1, m, rate, account.ReplaceOne, 1),
-			"two of three":            groupEvent(2, m, rate, account.ReplaceOne, 1),
-			"a smaller rate":          groupEvent(k, m, 0.29, account.ReplaceOne, 1),
-			"as if removed":           groupEvent(k, m, rate, account.AddRemove, 1),
+			"one record of the group": groupEvent(1, m, rate, account.ReplaceOne),
+			"two of three":            groupEvent(2, m, rate, account.ReplaceOne),
+			"a smaller rate":          groupEvent(k, m, 0.29, account.ReplaceOne),
+			"as if removed":           groupEvent(k, m, rate, account.AddRemove),
 		} {
 			if less := max(account.SingleDelta(defect, epsilon, false), account.SingleDelta(defect, epsilon, true)); less >= worst-2e-4 {
 				t.Errorf("epsilon %v, %s: not refuted, %v >= %v", epsilon, name, less, worst)
@@ -214,7 +214,7 @@ func TestGroupBySecondPath(t *testing.T) {
 			}
 			law := groupLaw(c.k, c.q, c.m, replaced)
 			for _, count := range []int{1, 2} {
-				a := pldOf(t, groupEvent(c.k, c.m, c.q, relation, count))
+				a := pldOf(t, account.Repeat(groupEvent(c.k, c.m, c.q, relation), count))
 				for _, epsilon := range []float64{0, 0.2, 0.8, 2} {
 					exact, points, short := 0.0, 0, 1e-6
 					if count == 2 {
@@ -228,7 +228,7 @@ func TestGroupBySecondPath(t *testing.T) {
 					if got < exact*(1-short) || replaced && got > exact*1.005 {
 						t.Errorf("%+v, T %d, %s, epsilon %v: PLD %.9g, brute force %.9g", c, count, relation, epsilon, got, exact)
 					}
-					less := pldOf(t, groupEvent(c.k-1, c.m, c.q, account.ReplaceOne, count))
+					less := pldOf(t, account.Repeat(groupEvent(c.k-1, c.m, c.q, account.ReplaceOne), count))
 					if replaced && less.Delta(epsilon) >= exact {
 						t.Errorf("%+v, T %d, epsilon %v: a smaller group is not refuted", c, count, epsilon)
 					}
@@ -242,10 +242,10 @@ func TestGroupBySecondPath(t *testing.T) {
 // the whole group.
 func TestGroupLimits(t *testing.T) {
 	for _, relation := range []account.Relation{account.ReplaceOne, account.AddRemove} {
-		one := groupEvent(1, 0.7, 0.1, relation, 20)
+		one := groupEvent(1, 0.7, 0.1, relation)
 		zero := one
 		zero.Group = 0
-		a, b := pldOf(t, one), pldOf(t, zero)
+		a, b := pldOf(t, account.Repeat(one, 20)), pldOf(t, account.Repeat(zero, 20))
 		for _, epsilon := range []float64{0.1, 1, 3} {
 			if a.Delta(epsilon) != b.Delta(epsilon) {
 				t.Errorf("%s: a group of one record has another delta than a record", relation)
@@ -255,13 +255,13 @@ func TestGroupLimits(t *testing.T) {
 		if relation == account.AddRemove {
 			step = 1
 		}
-		all := pldOf(t, groupEvent(5, 0.1, 1, relation, 9))
+		all := pldOf(t, account.Repeat(groupEvent(5, 0.1, 1, relation), 9))
 		var gaussian account.GDP
-		if err := gaussian.Compose(account.GaussianEvent{Sensitivity: step * 5 * 0.1, Sigma: 1, Count: 9}); err != nil {
+		if err := gaussian.Compose(account.Repeat(account.GaussianEvent{Sensitivity: step * 5 * 0.1, Sigma: 1}, 9)); err != nil {
 			t.Fatal(err)
 		}
 		// A rate next to 1 must come close too: it takes the road of mixtures.
-		next := pldOf(t, groupEvent(5, 0.1, 1-0x1p-40, relation, 9))
+		next := pldOf(t, account.Repeat(groupEvent(5, 0.1, 1-0x1p-40, relation), 9))
 		for _, epsilon := range []float64{0.1, 1, 3, 6} {
 			want := gaussian.Delta(epsilon)
 			for name, got := range map[string]float64{"rate 1": all.Delta(epsilon), "rate next to 1": next.Delta(epsilon)} {
@@ -283,7 +283,7 @@ func TestGroupOrder(t *testing.T) {
 	const m, rate, count, delta = 0.25, 0.02, 200, 1e-6
 	last := 0.0
 	for _, k := range []int{1, 2, 3, 8} {
-		epsilon := pldOf(t, groupEvent(k, m, rate, account.ReplaceOne, count)).Epsilon(delta)
+		epsilon := pldOf(t, account.Repeat(groupEvent(k, m, rate, account.ReplaceOne), count)).Epsilon(delta)
 		if epsilon <= last {
 			t.Errorf("%d records: epsilon %v, not above %v of fewer", k, epsilon, last)
 		}
@@ -291,16 +291,16 @@ func TestGroupOrder(t *testing.T) {
 		if k == 1 || k > 8 {
 			continue
 		}
-		together := pldOf(t, groupEvent(1, float64(k)*m, rate, account.ReplaceOne, count)).Epsilon(delta)
+		together := pldOf(t, account.Repeat(groupEvent(1, float64(k)*m, rate, account.ReplaceOne), count)).Epsilon(delta)
 		if epsilon >= together {
 			t.Errorf("%d records: epsilon %v, not below %v of one coin for all", k, epsilon, together)
 		}
-		known := pldOf(t, account.GaussianEvent{Sensitivity: 2 * float64(k) * m, Sigma: 1, Count: count}).Epsilon(delta)
+		known := pldOf(t, account.Repeat(account.GaussianEvent{Sensitivity: 2 * float64(k) * m, Sigma: 1}, count)).Epsilon(delta)
 		if epsilon >= known {
 			t.Errorf("%d records: epsilon %v, not below %v of all records always", k, epsilon, known)
 		}
 		// (k e, delta) for the group asks for one record at the delta that grows to it.
-		single := pldOf(t, groupEvent(1, m, rate, account.ReplaceOne, count))
+		single := pldOf(t, account.Repeat(groupEvent(1, m, rate, account.ReplaceOne), count))
 		at := delta
 		for range 60 {
 			e := single.Epsilon(at)
@@ -313,7 +313,7 @@ func TestGroupOrder(t *testing.T) {
 	}
 	last = 0
 	for _, q := range []float64{0.005, 0.01, 0.05, 0.2, 0.7, 1} {
-		epsilon := pldOf(t, groupEvent(4, m, q, account.ReplaceOne, count)).Epsilon(delta)
+		epsilon := pldOf(t, account.Repeat(groupEvent(4, m, q, account.ReplaceOne), count)).Epsilon(delta)
 		if epsilon <= last {
 			t.Errorf("rate %v: epsilon %v, not above %v of a smaller one", q, epsilon, last)
 		}
@@ -328,7 +328,7 @@ func TestGroupAgainstDPAccounting(t *testing.T) {
 		if testing.Short() && c.k > 8 {
 			continue
 		}
-		e := account.PoissonEvent{Law: account.GaussianLaw, Sensitivity: 1, Scale: c.sigma, Rate: c.rate, Relation: account.AddRemove, Group: c.k, Count: c.count}
+		e := account.Repeat(account.PoissonEvent{Event: account.GaussianEvent{Sensitivity: 1, Sigma: c.sigma}, Rate: c.rate, Relation: account.AddRemove, Group: c.k}, c.count)
 		a := pldOf(t, e)
 		check := func(what string, got, want float64) {
 			t.Helper()
@@ -344,9 +344,9 @@ func TestGroupAgainstDPAccounting(t *testing.T) {
 }
 
 func TestGroupRefusals(t *testing.T) {
-	good := groupEvent(3, 1, 0.1, account.ReplaceOne, 2)
+	good := groupEvent(3, 1, 0.1, account.ReplaceOne)
 	laplace, negative, large := good, good, good
-	laplace.Law, negative.Group, large.Group = account.LaplaceLaw, -1, account.MaxGroup+1
+	laplace.Event, negative.Group, large.Group = account.LaplaceEvent{Sensitivity: 1, Scale: 1}, -1, account.MaxGroup+1
 	for name, e := range map[string]account.PoissonEvent{"Laplace": laplace, "negative": negative, "too large": large} {
 		if new(account.PLD).Compose(e) == nil {
 			t.Errorf("%s: no error", name)

@@ -6,7 +6,7 @@ import (
 )
 
 func groupPair(k int, m, rate float64, relation Relation) dominatingPair {
-	return PoissonEvent{Law: GaussianLaw, Sensitivity: m, Scale: 1, Rate: rate, Relation: relation, Group: k, Count: 1}.base()
+	return PoissonEvent{Event: GaussianEvent{Sensitivity: m, Sigma: 1}, Rate: rate, Relation: relation, Group: k}.pair()
 }
 
 // Losses and probabilities of mixtures, which look at the parts next to the largest one,

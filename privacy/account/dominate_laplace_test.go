@@ -14,7 +14,7 @@ func TestReplacedLaplaceIsCutInTheMiddle(t *testing.T) {
 	for range 2000 {
 		m, rate := 0.05+2*rng.Float64(), []float64{1, 0.5, 0.01}[rng.IntN(3)]
 		var a PLD
-		if err := a.Compose(PoissonEvent{Law: LaplaceLaw, Sensitivity: m, Scale: 1, Rate: rate, Relation: ReplaceOne, Count: 1}); err != nil {
+		if err := a.Compose(PoissonEvent{Event: LaplaceEvent{Sensitivity: m, Scale: 1}, Rate: rate, Relation: ReplaceOne}); err != nil {
 			t.Fatal(err)
 		}
 		// P(x > 0) - Q(x > 0) for P = (1-q) f(x) + q f(x-m) and Q its mirror image.

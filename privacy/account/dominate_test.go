@@ -46,10 +46,10 @@ func TestSingleDelta(t *testing.T) {
 			for _, batch := range []int{1, 3, 4} {
 				rate := float64(batch) / 4
 				for _, epsilon := range []float64{0, 0.07, 0.6, 2} {
-					e := account.PoissonEvent{Law: law, Sensitivity: m, Scale: 1, Rate: rate, Relation: account.AddRemove, Count: 1}
+					e := account.PoissonEvent{Event: law.Event(m, 1), Rate: rate, Relation: account.AddRemove}
 					replaced := e
 					replaced.Relation = account.ReplaceOne
-					subset := account.WithoutReplacementEvent{Law: law, Sensitivity: m, Scale: 1, Batch: batch, Records: 4, Count: 1}
+					subset := account.WithoutReplacementEvent{Event: law.Event(m, 1), Batch: batch, Records: 4}
 					mix, none := poissonPair(m, rate, 1, 0)
 					left, right := poissonPair(m, rate, 1, -1)
 					for name, c := range map[string][2]float64{
@@ -90,7 +90,7 @@ func TestReplacedDominates(t *testing.T) {
 		t.Skip("arithmetic on one goroutine")
 	}
 	for _, law := range []account.NoiseLaw{account.GaussianLaw, account.LaplaceLaw} {
-		e := account.PoissonEvent{Law: law, Sensitivity: 1.2, Scale: 1, Rate: 0.3, Relation: account.ReplaceOne, Count: 1}
+		e := account.PoissonEvent{Event: law.Event(1.2, 1), Rate: 0.3, Relation: account.ReplaceOne}
 		for _, epsilon := range []float64{0.1, 0.8} {
 			if err := checkReplaced(law, e, 1.2, 0.3, epsilon); err != nil {
 				t.Error(err)
@@ -147,7 +147,7 @@ func checkSubset(law account.NoiseLaw, claimed account.WithoutReplacementEvent, 
 func TestSubsetDominates(t *testing.T) {
 	for _, law := range []account.NoiseLaw{account.GaussianLaw, account.LaplaceLaw} {
 		for _, batch := range []int{1, 2} {
-			e := account.WithoutReplacementEvent{Law: law, Sensitivity: 1.5, Scale: 1, Batch: batch, Records: 4, Count: 1}
+			e := account.WithoutReplacementEvent{Event: law.Event(1.5, 1), Batch: batch, Records: 4}
 			if err := checkSubset(law, e, 1.5, batch); err != nil {
 				t.Error(err)
 			}
@@ -165,7 +165,7 @@ func TestLaplaceSplitShift(t *testing.T) {
 	const h, m = 0.04, 1.6
 	lap := func(x float64) float64 { return math.Exp(-math.Abs(x)) / 2 }
 	for _, epsilon := range []float64{0, 0.4, 1.2} {
-		one := account.SingleDelta(account.LaplaceEvent{Sensitivity: m, Scale: 1, Count: 1}, epsilon, false)
+		one := account.SingleDelta(account.LaplaceEvent{Sensitivity: m, Scale: 1}, epsilon, false)
 		for _, a := range []float64{m, 0.75 * m, 0.5 * m} {
 			sum := 0.0
 			for x := -10 + h/2; x < 10; x += h {
@@ -206,10 +206,11 @@ func TestPLDSubsampledCompositions(t *testing.T) {
 		return lo
 	}
 	mixTail := func(t float64) float64 { return (1-rate)*phi(-t) + rate*phi(m-t) }
-	e := account.PoissonEvent{Law: account.GaussianLaw, Sensitivity: m, Scale: 1, Rate: rate, Relation: account.AddRemove, Count: count}
-	replaced := e
-	replaced.Relation = account.ReplaceOne
-	subset := account.WithoutReplacementEvent{Law: account.GaussianLaw, Sensitivity: m, Scale: 1, Batch: 1, Records: 4, Count: count}
+	one := account.PoissonEvent{Event: account.GaussianEvent{Sensitivity: m, Sigma: 1}, Rate: rate, Relation: account.AddRemove}
+	e := account.Repeat(one, count)
+	one.Relation = account.ReplaceOne
+	replaced := account.Repeat(one, count)
+	subset := account.Repeat(account.WithoutReplacementEvent{Event: account.GaussianEvent{Sensitivity: m, Sigma: 1}, Batch: 1, Records: 4}, count)
 	for name, c := range map[string]struct {
 		event account.Event
 		tail  func(float64) float64 // of the loss under P

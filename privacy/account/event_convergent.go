@@ -1,6 +1,7 @@
 package account
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 )
@@ -49,15 +50,13 @@ import (
 // Without the rounding of F to the grid, or with a Gap that does not pay for it, the
 // statement is false: the low digits of u_T then tell the noise of all steps apart.
 type ConvergentEvent struct {
-	Gap         float64 // > 0, roundoff and the grid included
-	Contraction float64 // in [0, 1]
-	Diameter    float64 // > 0, finite
-	Sigma       float64 // > 0
-	Grid        float64 // a power of two
-	Steps       int     // >= 1
+	Sigma       float64 `json:"sigma"`       // > 0
+	Gap         float64 `json:"gap"`         // > 0, roundoff and the grid included
+	Contraction float64 `json:"contraction"` // in [0, 1]
+	Diameter    float64 `json:"diameter"`    // > 0, finite
+	Grid        float64 `json:"grid"`        // a power of two
+	Steps       int     `json:"count"`       // >= 1
 }
-
-func (ConvergentEvent) event() {}
 
 // String returns e.g. "last of 1000 hidden Gaussian steps(gap 0.016, sigma 0.7,
 // contraction 1, diameter 2)".
@@ -65,8 +64,7 @@ func (e ConvergentEvent) String() string {
 	return fmt.Sprintf("last of %d hidden Gaussian steps(gap %.6g, sigma %.6g, contraction %.9g, diameter %.6g)", e.Steps, e.Gap, e.Sigma, e.Contraction, e.Diameter)
 }
 
-// Validate returns an error unless all numbers are in range.
-func (e ConvergentEvent) Validate() error {
+func (e ConvergentEvent) validate() error {
 	const what = "a convergent event"
 	if !(e.Contraction >= 0 && e.Contraction <= 1) {
 		return fmt.Errorf("account: contraction of %s is %v, must be in [0, 1]", what, e.Contraction)
@@ -74,13 +72,11 @@ func (e ConvergentEvent) Validate() error {
 	if f, _ := math.Frexp(e.Grid); f != 0.5 {
 		return fmt.Errorf("account: grid of %s is %v, must be a power of two: without a grid its theorem does not hold", what, e.Grid)
 	}
-	if err := positive("diameter of "+what, e.Diameter); err != nil {
-		return err
-	}
-	return checkEvent(what, e.Steps, "gap", e.Gap, "sigma", e.Sigma)
+	return cmp.Or(positive("diameter of "+what, e.Diameter), positive("gap of "+what, e.Gap), positive("sigma of "+what, e.Sigma), counted(what, e.Steps))
 }
 
-// gaussian is one release of the same mu.
-func (e ConvergentEvent) gaussian() GaussianEvent {
-	return GaussianEvent{Sensitivity: ConvergentSensitivity(e.Gap, e.Contraction, e.Diameter, e.Steps), Sigma: e.Sigma, Count: 1}
+func (e ConvergentEvent) facts() facts {
+	return facts{event: e, count: e.Steps, joint: true, mu: muOf(ConvergentSensitivity(e.Gap, e.Contraction, e.Diameter, e.Steps), e.Sigma)}
 }
+
+func (recorded) Convergent() kind { return record[ConvergentEvent]("convergent") }

@@ -1,9 +1,6 @@
 package account
 
-import (
-	"errors"
-	"fmt"
-)
+import "errors"
 
 // ParallelEvent is adaptive releases on disjoint sets of records: part i is all
 // releases that read set i, and the sets are a function of the records' indices and of
@@ -21,8 +18,6 @@ import (
 // one changed record then changes several sets.
 type ParallelEvent struct{ Parts []Event }
 
-func (ParallelEvent) event() {}
-
 // String lists the parts.
 func (e ParallelEvent) String() string {
 	s := "on disjoint records:"
@@ -35,30 +30,35 @@ func (e ParallelEvent) String() string {
 	return s
 }
 
-var errNoParts = errors.New("account: a parallel event has no parts")
-
-// Validate returns an error unless there are parts; it does not look at them.
-func (e ParallelEvent) Validate() error {
+func (e ParallelEvent) validate() error {
 	if len(e.Parts) == 0 {
-		return errNoParts
+		return errors.New("account: a parallel event has no parts")
 	}
 	return nil
 }
 
+func (e ParallelEvent) facts() facts { return facts{shape: parallel, event: e, parts: e.Parts} }
+
+func (recorded) Parallel() kind {
+	return container[ParallelEvent]("parallel", func(parts []Event) Event { return ParallelEvent{Parts: parts} })
+}
+
 // composeParallel adds the largest cost of a part. The three sums of a GDP account are
 // maximised one by one, which can only overstate the cost of a part.
-func (a *GDP) composeParallel(e ParallelEvent) error {
-	if err := e.Validate(); err != nil {
-		return err
-	}
+func (a *GDP) composeParallel(parts []Event, known bool) error {
 	var worst GDP
 	pure := 0.0
-	for i, part := range e.Parts {
+	err := each(parts, func(part Event) error {
 		var one GDP
-		if err := one.compose(part); err != nil {
-			return fmt.Errorf("part %d of %d: %w", i+1, len(e.Parts), err)
+		if err := one.compose(part, known); err != nil {
+			return err
 		}
 		worst.mu2, worst.rest, pure = max(worst.mu2, one.mu2), max(worst.rest, one.rest), max(pure, one.pure.value())
+		a.sampled = a.sampled || one.sampled
+		return nil
+	})
+	if err != nil {
+		return err
 	}
 	a.mu2, a.rest = addUp(a.mu2, worst.mu2), addUp(a.rest, worst.rest)
 	a.pure.add(pure)

@@ -7,7 +7,7 @@ import (
 )
 
 func TestParallelEventCostsItsWorstPart(t *testing.T) {
-	gauss := func(mu float64) Event { return GaussianEvent{Sensitivity: mu, Sigma: 1, Count: 1} }
+	gauss := func(mu float64) Event { return GaussianEvent{Sensitivity: mu, Sigma: 1} }
 	of := func(events ...Event) *GDP {
 		t.Helper()
 		var a GDP
@@ -27,14 +27,14 @@ func TestParallelEventCostsItsWorstPart(t *testing.T) {
 	near("mu of the parts", of(parts).Mu(), 0.5)
 	near("mu of the sequence, the control", of(ComposedEvent{Events: parts.Parts}).Mu(), math.Sqrt(0.5))
 	near("two runs", of(parts, parts).Mu(), math.Sqrt(0.5))
-	near("a part of two releases", of(ParallelEvent{Parts: []Event{gauss(0.5), GaussianEvent{Sensitivity: 0.4, Sigma: 1, Count: 2}}}).Mu(), 0.4*math.Sqrt2)
-	pure := of(ParallelEvent{Parts: []Event{PureEvent{Epsilon: 0.2, Count: 1}, PureEvent{Epsilon: 0.7, Count: 1}}}, PureEvent{Epsilon: 0.1, Count: 1})
+	near("a part of two releases", of(ParallelEvent{Parts: []Event{gauss(0.5), Repeat(GaussianEvent{Sensitivity: 0.4, Sigma: 1}, 2)}}).Mu(), 0.4*math.Sqrt2)
+	pure := of(ParallelEvent{Parts: []Event{PureEvent{Epsilon: 0.2}, PureEvent{Epsilon: 0.7}}}, PureEvent{Epsilon: 0.1})
 	near("pure", pure.Epsilon(0), 0.8)
 	if got := of(ParallelEvent{Parts: []Event{gauss(1), NonPrivateEvent{}}}).Mu(); !math.IsInf(got, 1) {
 		t.Errorf("a non-private part costs %v", got)
 	}
-	mixed := of(ParallelEvent{Parts: []Event{gauss(0.3), PureEvent{Epsilon: 0.2, Count: 1}}})
-	for _, e := range []Event{gauss(0.3), PureEvent{Epsilon: 0.2, Count: 1}} {
+	mixed := of(ParallelEvent{Parts: []Event{gauss(0.3), PureEvent{Epsilon: 0.2}}})
+	for _, e := range []Event{gauss(0.3), PureEvent{Epsilon: 0.2}} {
 		if got, part := mixed.Epsilon(1e-5), of(e).Epsilon(1e-5); got < part {
 			t.Errorf("the parts cost %.6g and %v alone costs %.6g", got, e, part)
 		}

@@ -1,6 +1,9 @@
 package account
 
-import "fmt"
+import (
+	"cmp"
+	"fmt"
+)
 
 // StreamEvent is at most Count adaptive releases with one joint sensitivity: for
 // every pair of neighbours there are public numbers s_1, s_2, ... with
@@ -21,14 +24,34 @@ type StreamEvent struct {
 	Count       int     // >= 1
 }
 
-func (StreamEvent) event() {}
-
 // String returns e.g. "Gaussian stream(joint sensitivity 1.3, sigma 5) x 1000".
 func (e StreamEvent) String() string {
 	return fmt.Sprintf("Gaussian stream(joint sensitivity %.6g, sigma %.6g) x %d", e.Sensitivity, e.Sigma, e.Count)
 }
 
-// Validate returns an error unless all numbers are in range.
-func (e StreamEvent) Validate() error {
-	return checkEvent("a stream event", e.Count, "sensitivity", e.Sensitivity, "sigma", e.Sigma)
+func (e StreamEvent) validate() error {
+	return cmp.Or(positive("sensitivity of a stream event", e.Sensitivity), positive("sigma of a stream event", e.Sigma), counted("a stream event", e.Count))
+}
+
+func (e StreamEvent) facts() facts {
+	return facts{event: e, count: e.Count, joint: true, mu: muOf(e.Sensitivity, e.Sigma)}
+}
+
+// streamRecord has names of its own: saved states of streams hold a StreamEvent as JSON.
+type streamRecord struct {
+	Sensitivity float64 `json:"sensitivity"`
+	Sigma       float64 `json:"sigma"`
+	Count       int     `json:"count"`
+}
+
+func (recorded) Stream() kind {
+	return recordAs("stream", func(e StreamEvent) streamRecord { return streamRecord(e) }, func(r streamRecord) Event { return StreamEvent(r) })
+}
+
+// counted returns an error unless a joint event covers a release.
+func counted(what string, count int) error {
+	if count < 1 {
+		return fmt.Errorf("account: count of %s is %d, must be at least 1", what, count)
+	}
+	return nil
 }

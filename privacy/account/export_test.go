@@ -5,17 +5,11 @@ package account
 // SingleDelta is the exact hockey-stick divergence of one release of a subsampled
 // event, in one direction.
 func SingleDelta(e Event, epsilon float64, reversed bool) float64 {
-	switch e := e.(type) {
-	case PoissonEvent:
-		return e.base().delta(epsilon, reversed)
-	case WithoutReplacementEvent:
-		return e.base().delta(epsilon, reversed)
-	case LaplaceEvent:
-		return e.base().delta(epsilon, reversed)
-	case GaussianEvent:
-		return e.base().delta(epsilon, reversed)
+	f := e.facts()
+	if f.law != nil {
+		return f.law().delta(epsilon, reversed)
 	}
-	return 1
+	return dominatingPair{law: GaussianLaw, kind: removed, m: f.noise.ratio(), q: 1}.delta(epsilon, reversed)
 }
 
 // FiniteRenyi, PoissonRenyi, SubsetRenyi, LaplaceRenyi, PureRenyi, NormalMass and

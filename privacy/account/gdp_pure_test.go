@@ -79,7 +79,7 @@ func TestPureGDPMuValues(t *testing.T) {
 // Pure and Gaussian releases in one total: never above either bound, never below
 // what the Gaussian part alone or a pure part alone costs.
 func TestGDPComposesPureEvents(t *testing.T) {
-	gauss := account.GaussianEvent{Sensitivity: 1, Sigma: 4, Count: 3}
+	gauss := account.Repeat(account.GaussianEvent{Sensitivity: 1, Sigma: 4}, 3)
 	var only account.GDP
 	if err := only.Compose(gauss); err != nil {
 		t.Fatal(err)
@@ -94,7 +94,7 @@ func TestGDPComposesPureEvents(t *testing.T) {
 		return &a
 	}
 	// Pure releases alone: basic composition, at every delta, and delta = 0 too.
-	pure := compose(account.PureEvent{Epsilon: 0.25, Count: 3}, account.LaplaceEvent{Sensitivity: 1, Scale: 4, Count: 1})
+	pure := compose(account.Repeat(account.PureEvent{Epsilon: 0.25}, 3), account.LaplaceEvent{Sensitivity: 1, Scale: 4})
 	for _, delta := range []float64{0, 1e-300, 1e-9} {
 		if e := pure.Epsilon(delta); e < 1 || e > 1+1e-14 {
 			t.Errorf("four releases of 0.25 are %v at delta %v, want 1", e, delta)
@@ -107,13 +107,13 @@ func TestGDPComposesPureEvents(t *testing.T) {
 		t.Errorf("delta(0) is %v, want at most %v", d, tv)
 	}
 	// Many small ones: GDP is better than the sum.
-	many := compose(account.PureEvent{Epsilon: 0.01, Count: 10_000})
+	many := compose(account.Repeat(account.PureEvent{Epsilon: 0.01}, 10_000))
 	mu := 100 * account.PureGDPMu(0.01)
 	if e, want := many.Epsilon(1e-5), account.GDPEpsilon(mu, 1e-5); e < want*(1-1e-12) || e > want*(1+1e-9) || e > 10 {
 		t.Errorf("10000 releases of 0.01: epsilon %v, want %v", e, want)
 	}
 	// Mixed.
-	both := compose(gauss, account.PureEvent{Epsilon: 0.5, Count: 1})
+	both := compose(gauss, account.PureEvent{Epsilon: 0.5})
 	square := only.Mu()*only.Mu() + account.PureGDPMu(0.5)*account.PureGDPMu(0.5)
 	if got := both.Mu() * both.Mu(); got < square*(1-1e-15) || got > square*(1+1e-12) {
 		t.Errorf("mu^2 = %v, want %v", got, square)
@@ -130,14 +130,14 @@ func TestGDPComposesPureEvents(t *testing.T) {
 	if e := both.Epsilon(0); !math.IsInf(e, 1) {
 		t.Errorf("epsilon %v at delta 0 with a Gaussian release", e)
 	}
-	if a := compose(account.PureEvent{Epsilon: 1, Count: 1}, account.NonPrivateEvent{}); !math.IsInf(a.Epsilon(0.1), 1) || a.Delta(50) != 1 {
+	if a := compose(account.PureEvent{Epsilon: 1}, account.NonPrivateEvent{}); !math.IsInf(a.Epsilon(0.1), 1) || a.Delta(50) != 1 {
 		t.Error("a non-private release beside a pure one has a finite epsilon")
 	}
 	var a account.GDP
 	for _, e := range []account.Event{
-		account.PureEvent{Epsilon: 1}, account.PureEvent{Epsilon: math.NaN(), Count: 1}, account.PureEvent{Count: 1},
-		account.LaplaceEvent{Scale: 1, Count: 1}, account.LaplaceEvent{Sensitivity: 1, Scale: math.Inf(1), Count: 1},
-		account.RandomizedResponseEvent{Buckets: 1, Uniform: 0.5, Count: 1},
+		account.Repeat(account.PureEvent{Epsilon: 1}, 0), account.PureEvent{Epsilon: math.NaN()}, account.PureEvent{},
+		account.LaplaceEvent{Scale: 1}, account.LaplaceEvent{Sensitivity: 1, Scale: math.Inf(1)},
+		account.RandomizedResponseEvent{Buckets: 1, Uniform: 0.5},
 	} {
 		if err := a.Compose(e); err == nil || a.Mu() != 0 {
 			t.Errorf("%#v: error %v, mu %v", e, err, a.Mu())

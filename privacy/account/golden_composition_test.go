@@ -46,7 +46,7 @@ func signedSeries(in goldenInputs) (float64, error) {
 // (epsilon0, delta0)-differentially private: those with delta0 are pure with probability
 // 1 - delta0 and else without privacy (Kairouz, Oh and Viswanath 2015, Theorem 3.3).
 func pureDelta(T int, epsilon0, delta0, epsilon float64) (float64, error) {
-	event := account.PureEvent{Epsilon: epsilon0, Count: T}
+	event := account.Repeat(account.PureEvent{Epsilon: epsilon0}, T)
 	if most, err := accounted(new(account.PLD), epsilonAt(0), event); err != nil || delta0 == 0 && most <= epsilon*(1+1e-12) {
 		return 0, err // within pure epsilon, where the discretisation leaves a delta of 1e-20 or so
 	}
@@ -143,7 +143,7 @@ func aboveComposition(deltaName string, closed func(epsilon0, delta float64, T i
 	return func(in goldenInputs) (float64, error) {
 		T, epsilon0, delta := in.count(), in.number("epsilon0"), in.number(deltaName)
 		v := closed(epsilon0, delta, T)
-		e, err := accounted(new(account.PLD), epsilonAt(delta), account.PureEvent{Epsilon: epsilon0, Count: T})
+		e, err := accounted(new(account.PLD), epsilonAt(delta), account.Repeat(account.PureEvent{Epsilon: epsilon0}, T))
 		in.require(e <= v && e > 0, "epsilon by PLD is %v, above the closed form %v", e, v)
 		return v, err
 	}

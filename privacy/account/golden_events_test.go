@@ -42,10 +42,10 @@ func TestRecordsOfEvents(t *testing.T) {
 func TestAnswersOfAccountants(t *testing.T) {
 	// What no ledger records is accounted for, too.
 	events := []account.Event{
-		account.RandomizedResponseEvent{Buckets: 10, Uniform: 0.3, Count: 5},
-		account.RandomizedResponseEvent{Buckets: 2, Uniform: 1, Count: 1},
-		account.PoissonEvent{Law: account.GaussianLaw, Sensitivity: 1, Scale: 3, Rate: 0.02, Relation: account.AddRemove, Count: 60},
-		account.PoissonEvent{Law: account.LaplaceLaw, Sensitivity: 1, Scale: 3, Rate: 0.02, Relation: account.AddRemove, Count: 4},
+		account.Repeat(account.RandomizedResponseEvent{Buckets: 10, Uniform: 0.3}, 5),
+		account.RandomizedResponseEvent{Buckets: 2, Uniform: 1},
+		account.Repeat(account.PoissonEvent{Event: account.GaussianEvent{Sensitivity: 1, Sigma: 3}, Rate: 0.02, Relation: account.AddRemove}, 60),
+		account.Repeat(account.PoissonEvent{Event: account.LaplaceEvent{Sensitivity: 1, Scale: 3}, Rate: 0.02, Relation: account.AddRemove}, 4),
 	}
 	for _, line := range goldenEvents(t) {
 		events = append(events, account.Decode(line))

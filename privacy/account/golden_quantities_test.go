@@ -57,27 +57,28 @@ func leastScale(lo, hi float64, meets func(scale float64) (bool, error)) (float6
 	return hi, nil
 }
 
-func (in goldenInputs) gaussian() account.GaussianEvent {
-	return account.GaussianEvent{Sensitivity: in.sensitivity(), Sigma: in.noise(), Count: in.count()}
+func (in goldenInputs) gaussian() account.Event {
+	return account.Repeat(account.GaussianEvent{Sensitivity: in.sensitivity(), Sigma: in.noise()}, in.count())
 }
 
 // poisson is Gaussian or Laplace noise on Poisson batches. adjacency "add" and
 // "remove" are directions of AddRemove, which both stand for.
-func (in goldenInputs) poisson(law account.NoiseLaw) account.PoissonEvent {
-	e := account.PoissonEvent{
-		Law: law, Sensitivity: in.sensitivity(), Scale: in.noise(),
-		Rate: in.rate(), Relation: account.AddRemove, Count: in.count(),
-	}
+func (in goldenInputs) poisson(law account.NoiseLaw) account.Event {
+	relation := account.AddRemove
 	for _, name := range []string{"adjacency", "neighboring"} {
-		switch relation := in.text(name); relation {
+		switch text := in.text(name); text {
 		case "", "add", "remove", "add_remove":
 		case "replace", "replace_one":
-			e.Relation = account.ReplaceOne
+			relation = account.ReplaceOne
 		default:
-			in.require(false, "%s is %s, want add_remove or replace_one", name, relation)
+			in.require(false, "%s is %s, want add_remove or replace_one", name, text)
 		}
 	}
-	return e
+	return in.poissonUnder(relation, law)
+}
+
+func (in goldenInputs) poissonUnder(relation account.Relation, law account.NoiseLaw) account.Event {
+	return account.Repeat(account.PoissonEvent{Event: law.Event(in.sensitivity(), in.noise()), Rate: in.rate(), Relation: relation}, in.count())
 }
 
 // rdp is an accountant with the orders that the row names.
@@ -221,7 +222,7 @@ func goldenQuantities() map[string]goldenQuantity {
 			// Every record once in each epoch, whatever the batches: no amplification.
 			in.require(!in.flag("poisson"), "batches are by Poisson")
 			in.require(in.number("batch_size") <= in.number("n"), "the batch is larger than the data")
-			return account.GaussianEvent{Sensitivity: 1, Sigma: in.noise(), Count: in.whole("epochs", in.number("epochs"))}
+			return account.Repeat(account.GaussianEvent{Sensitivity: 1, Sigma: in.noise()}, in.whole("epochs", in.number("epochs")))
 		}, epsilonOf),
 		"rdp_noise_multiplier":    {compute: opacusMultiplier},
 		"rdp_randomized_response": direct(specialResponse),
@@ -231,9 +232,8 @@ func goldenQuantities() map[string]goldenQuantity {
 
 		"pld_epsilon_dpsgd_example": read(func(goldenInputs) (account.Accountant, error) { return &account.PLD{Interval: 1e-4}, nil }, poissonGaussian, epsilonOf),
 		"pld_epsilon_poisson_subsampled_gaussian_replace_one": read(freshPLD, func(in goldenInputs) account.Event {
-			e := in.poisson(account.GaussianLaw)
-			e.Relation = account.ReplaceOne
-			return e
+			in.poisson(account.GaussianLaw) // reads what the row says
+			return in.poissonUnder(account.ReplaceOne, account.GaussianLaw)
 		}, epsilonOf),
 		"gaussian_sigma_poisson_subsampled":        {compute: singleSigma},
 		"gaussian_sigma_poisson_subsampled_single": {compute: singleSigma},
@@ -278,10 +278,7 @@ func radius(in goldenInputs) privtest.KNormRadius {
 
 func subset(in goldenInputs) account.Event {
 	in.text("note") // the noise multiplier is relative to the replace-one sensitivity
-	return account.WithoutReplacementEvent{
-		Law: account.GaussianLaw, Sensitivity: 1, Scale: in.number("sigma"),
-		Batch: int(in.number("batch")), Records: int(in.number("n")), Count: in.count(),
-	}
+	return account.Repeat(account.WithoutReplacementEvent{Event: account.GaussianEvent{Sensitivity: 1, Sigma: in.number("sigma")}, Batch: int(in.number("batch")), Records: int(in.number("n"))}, in.count())
 }
 
 // poissonBelow is attained by sampling without replacement: if all other records
@@ -356,7 +353,7 @@ func singleSigma(in goldenInputs) (float64, error) {
 
 // laplaceEpsilon also checks the bracket of another accountant.
 func laplaceEpsilon(in goldenInputs) (float64, error) {
-	e := account.LaplaceEvent{Sensitivity: 1, Scale: in.number("scale_over_l1_sensitivity"), Count: in.count()}
+	e := account.Repeat(account.LaplaceEvent{Sensitivity: 1, Scale: in.number("scale_over_l1_sensitivity")}, in.count())
 	v, err := accounted(new(account.PLD), epsilonAt(in.number("delta")), e)
 	if err == nil && !(v >= in.number("prv_lower") && v <= in.number("prv_upper")) {
 		err = fmt.Errorf("epsilon %v is outside the bracket %v..%v", v, in.number("prv_lower"), in.number("prv_upper"))
@@ -372,7 +369,7 @@ func laplacePure(in goldenInputs) (float64, error) {
 	for _, s := range scales {
 		v, ok := s.(float64)
 		in.require(ok, "a scale is no number")
-		events = append(events, account.LaplaceEvent{Sensitivity: 1, Scale: v, Count: 1})
+		events = append(events, account.LaplaceEvent{Sensitivity: 1, Scale: v})
 	}
 	return accounted(new(account.PLD), epsilonAt(in.number("delta")), events...)
 }
@@ -380,7 +377,7 @@ func laplacePure(in goldenInputs) (float64, error) {
 func laplaceScale(in goldenInputs) (float64, error) {
 	s := in.sensitivity()
 	return leastScale(s, 100*s, func(scale float64) (bool, error) {
-		e := account.LaplaceEvent{Sensitivity: s, Scale: scale, Count: in.count()}
+		e := account.Repeat(account.LaplaceEvent{Sensitivity: s, Scale: scale}, in.count())
 		eps, err := accounted(new(account.PLD), epsilonAt(in.number("delta")), e)
 		return eps <= in.number("epsilon"), err
 	})

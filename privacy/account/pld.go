@@ -12,9 +12,8 @@ import (
 // here, and its answers are upper bounds that include discretisation, truncation
 // and roundoff.
 //
-// It knows GaussianEvent, LaplaceEvent, PureEvent, RandomizedResponseEvent,
-// PoissonEvent, WithoutReplacementEvent, NonPrivateEvent, PublicEvent and
-// ComposedEvent, in any mixture of one relation. Gaussian releases without
+// It knows all events but joint ones (StreamEvent, PureStreamEvent, ConvergentEvent) and
+// ParallelEvent, in any mixture of one relation. Gaussian releases without
 // subsampling are merged into one (mu^2 adds up), single releases are exact, and
 // no answer is above the sum of pure epsilons. Any other event, and an event of
 // another relation than those before it, is an error that wraps ErrUnsupported.
@@ -30,7 +29,7 @@ type PLD struct {
 	Interval float64
 
 	releases   []countedLaw
-	index      map[Event]int // of releases, by the event with Count 1
+	index      map[Event]int // of releases, by the event of one
 	mu2        float64       // of the Gaussian releases, rounded up
 	pure       float64       // sum of pure epsilons, +Inf if there is none
 	relation   Relation
@@ -56,50 +55,40 @@ func (a *PLD) Compose(e Event) error {
 		return fmt.Errorf("account: the interval of the PLD accountant is %v, must be positive, or 0 to choose one", a.Interval)
 	}
 	relation := a.relation
-	var parts []Event
-	err := leaves(e, func(e Event) (err error) {
-		if err = checkPLD(e); err != nil {
-			return err
+	var parts []facts
+	err := leaves(e, func(f facts) (err error) {
+		if f.shape != nonPrivate && (f.joint || f.law == nil && f.mu == 0) {
+			return f.unsupported()
 		}
-		relation, err = joinRelation(relation, e)
-		parts = append(parts, e)
+		relation, err = f.joinRelation(relation)
+		parts = append(parts, f)
 		return err
 	})
 	if err != nil {
 		return err
 	}
 	a.relation = relation
-	for _, e := range parts {
-		a.add(e)
+	for _, f := range parts {
+		a.add(f)
 	}
 	return nil
 }
 
-func checkPLD(e Event) error {
-	switch e := e.(type) {
-	case GaussianEvent:
-		return e.Validate()
-	case LaplaceEvent:
-		return e.Validate()
-	case PureEvent:
-		return e.Validate()
-	case RandomizedResponseEvent:
-		return e.Validate()
-	case PoissonEvent:
-		return e.Validate()
-	case WithoutReplacementEvent:
-		return e.Validate()
-	case NonPrivateEvent:
-		return nil
-	}
-	return fmt.Errorf("%w: %T", ErrUnsupported, e)
-}
-
-// add adds a valid leaf event.
-func (a *PLD) add(e Event) {
+// add adds what Compose has checked.
+func (a *PLD) add(f facts) {
 	a.sums = nil
-	a.pure = addUp(a.pure, pureEpsilon(e))
-	one := func(e Event, law releaseLaw, count int) {
+	a.pure = addUp(a.pure, f.pure.times(f.count))
+	switch {
+	case f.shape == nonPrivate:
+		a.nonPrivate = true
+		return
+	case f.law == nil:
+		a.mu2 = round.Up(a.mu2+round.Up(float64(f.count)*f.mu*f.mu, 6), 1)
+		return
+	}
+	i, known := a.index[f.event]
+	if !known {
+		law := f.law()
 		lo, hi := law.span()
 		if !(hi < maxLoss && lo > -maxLoss) {
 			a.nonPrivate = true
@@ -108,52 +97,18 @@ func (a *PLD) add(e Event) {
 		if hi == 0 && lo == 0 {
 			return
 		}
-		i, known := a.index[e]
-		if !known {
-			if a.index == nil {
-				a.index = map[Event]int{}
-			}
-			i = len(a.releases)
-			a.index[e] = i
-			a.releases = append(a.releases, countedLaw{law: law})
+		if a.index == nil {
+			a.index = map[Event]int{}
 		}
-		if a.releases[i].count > math.MaxInt-count {
-			a.nonPrivate = true
-			return
-		}
-		a.releases[i].count += count
+		i = len(a.releases)
+		a.index[f.event] = i
+		a.releases = append(a.releases, countedLaw{law: law})
 	}
-	switch e := e.(type) {
-	case NonPrivateEvent:
+	if a.releases[i].count > math.MaxInt-f.count {
 		a.nonPrivate = true
-	case GaussianEvent:
-		ratio := e.Sensitivity / e.Sigma
-		a.mu2 = round.Up(a.mu2+round.Up(float64(e.Count)*ratio*ratio, 6), 1)
-	case LaplaceEvent:
-		count := e.Count
-		e.Count = 1
-		one(e, releaseLaw{pair: e.base()}, count)
-	case PoissonEvent:
-		count := e.Count
-		e.Count = 1
-		one(e, releaseLaw{pair: e.base()}, count)
-	case WithoutReplacementEvent:
-		count := e.Count
-		e.Count = 1
-		one(e, releaseLaw{pair: e.base()}, count)
-	case PureEvent:
-		// Randomised response dominates [Kairouz, Oh and Viswanath 2015].
-		count := e.Count
-		e.Count = 1
-		p := 1 / (1 + math.Exp(-e.Epsilon))
-		one(e, releaseLaw{atoms: []lossAtom{{e.Epsilon, p}, {-e.Epsilon, math.Exp(-e.Epsilon) * p}}}, count)
-	case RandomizedResponseEvent:
-		count := e.Count
-		e.Count = 1
-		same, other := e.probabilities()
-		loss := math.Log1p((same - other) / other)
-		one(e, releaseLaw{atoms: []lossAtom{{loss, same}, {0, float64(e.Buckets-2) * other}, {-loss, other}}}, count)
+		return
 	}
+	a.releases[i].count += f.count
 }
 
 // gaussian is the law of all merged Gaussian releases.

@@ -69,17 +69,16 @@ func TestPLDAboveBinnedReleases(t *testing.T) {
 	sure := mixture{{1, m}}
 	e := math.Exp(0.6)
 	events := func(share float64, group int, relation account.Relation) []account.Event {
-		poisson := groupEvent(group, share*m, rate, relation, 1)
+		poisson := groupEvent(group, share*m, rate, relation)
 		if relation == account.AddRemove {
-			poisson.Count = 3
-			return []account.Event{poisson}
+			return []account.Event{account.Repeat(poisson, 3)}
 		}
 		return []account.Event{
 			poisson,
-			account.WithoutReplacementEvent{Law: account.GaussianLaw, Sensitivity: share * 2 * m, Scale: 1, Batch: 20, Records: 100, Count: 1},
-			account.LaplaceEvent{Sensitivity: share * laplace, Scale: 1, Count: 1},
-			account.GaussianEvent{Sensitivity: share * m, Sigma: 1, Count: 1},
-			account.PureEvent{Epsilon: share * 0.6, Count: 1},
+			account.WithoutReplacementEvent{Event: account.GaussianEvent{Sensitivity: share * 2 * m, Sigma: 1}, Batch: 20, Records: 100},
+			account.LaplaceEvent{Sensitivity: share * laplace, Scale: 1},
+			account.GaussianEvent{Sensitivity: share * m, Sigma: 1},
+			account.PureEvent{Epsilon: share * 0.6},
 		}
 	}
 	response := binned{{e / (1 + e), 1 / (1 + e)}, {1 / (1 + e), e / (1 + e)}}

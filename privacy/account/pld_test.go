@@ -20,7 +20,9 @@ func (u *unmerged) Compose(e account.Event) error { return u.PLD.Compose(rateOne
 func rateOne(e account.Event) account.Event {
 	switch e := e.(type) {
 	case account.GaussianEvent:
-		return account.PoissonEvent{Law: account.GaussianLaw, Sensitivity: e.Sensitivity, Scale: e.Sigma, Rate: 1, Relation: account.AddRemove, Count: e.Count}
+		return account.PoissonEvent{Event: e, Rate: 1, Relation: account.AddRemove}
+	case account.RepeatedEvent:
+		return account.Repeat(rateOne(e.Event), e.Count)
 	case account.ComposedEvent:
 		out := account.ComposedEvent{}
 		for _, p := range e.Events {
@@ -55,7 +57,7 @@ func checkGaussian(fresh func() account.Accountant, tight bool) error {
 		count int
 	}{{1, 2}, {0.3, 3}, {5, 10}, {10, 100}, {40, 1000}, {300, 20_000}} {
 		a := fresh()
-		if err := a.Compose(account.GaussianEvent{Sensitivity: 1, Sigma: c.sigma, Count: c.count}); err != nil {
+		if err := a.Compose(account.Repeat(account.GaussianEvent{Sensitivity: 1, Sigma: c.sigma}, c.count)); err != nil {
 			return err
 		}
 		mu := math.Sqrt(float64(c.count)) / c.sigma
@@ -157,7 +159,7 @@ func TestPLDLaplace(t *testing.T) {
 		count int
 	}{{0.5, 2}, {1, 3}, {2, 3}} {
 		var a account.PLD
-		if err := a.Compose(account.LaplaceEvent{Sensitivity: c.m, Scale: 1, Count: c.count}); err != nil {
+		if err := a.Compose(account.Repeat(account.LaplaceEvent{Sensitivity: c.m, Scale: 1}, c.count)); err != nil {
 			t.Fatal(err)
 		}
 		tail := func(x float64) float64 {
@@ -193,7 +195,7 @@ func TestPLDPure(t *testing.T) {
 		count   int
 	}{{0.1, 30}, {1, 7}, {0.01, 1000}} {
 		var a account.PLD
-		if err := a.Compose(account.PureEvent{Epsilon: c.epsilon, Count: c.count}); err != nil {
+		if err := a.Compose(account.Repeat(account.PureEvent{Epsilon: c.epsilon}, c.count)); err != nil {
 			t.Fatal(err)
 		}
 		p := 1 / (1 + math.Exp(-c.epsilon))
@@ -218,10 +220,9 @@ func TestPLDPure(t *testing.T) {
 // with all of it merged; and K-norm noise with Laplace noise of the same epsilon.
 func TestPLDMixtures(t *testing.T) {
 	var mixed, exact account.PLD
-	gaussian := account.GaussianEvent{Sensitivity: 1, Sigma: 12, Count: 40}
-	rest := gaussian
-	rest.Sigma, rest.Count = 20, 50
-	asReplaced := account.WithoutReplacementEvent{Law: account.GaussianLaw, Sensitivity: 1, Scale: 20, Batch: 7, Records: 7, Count: 50}
+	gaussian := account.Repeat(account.GaussianEvent{Sensitivity: 1, Sigma: 12}, 40)
+	rest := account.Repeat(account.GaussianEvent{Sensitivity: 1, Sigma: 20}, 50)
+	asReplaced := account.Repeat(account.WithoutReplacementEvent{Event: account.GaussianEvent{Sensitivity: 1, Sigma: 20}, Batch: 7, Records: 7}, 50)
 	if err := errors.Join(mixed.Compose(gaussian), mixed.Compose(asReplaced), exact.Compose(gaussian), exact.Compose(rest)); err != nil {
 		t.Fatal(err)
 	}
@@ -233,8 +234,8 @@ func TestPLDMixtures(t *testing.T) {
 	// All kinds together: more than the pure part alone, less than the moments say
 	// and less than the Gaussian part with the pure epsilons added.
 	pure := []account.Event{
-		account.LaplaceEvent{Sensitivity: 1, Scale: 5, Count: 10}, account.PureEvent{Epsilon: 0.3, Count: 2},
-		account.RandomizedResponseEvent{Buckets: 5, Uniform: 0.5, Count: 2},
+		account.Repeat(account.LaplaceEvent{Sensitivity: 1, Scale: 5}, 10), account.Repeat(account.PureEvent{Epsilon: 0.3}, 2),
+		account.Repeat(account.RandomizedResponseEvent{Buckets: 5, Uniform: 0.5}, 2),
 	}
 	all := account.ComposedEvent{Events: append(pure, gaussian)}
 	epsilon := func(a account.Accountant, e account.Event) float64 {
@@ -254,9 +255,9 @@ func TestPLDMixtures(t *testing.T) {
 // Releases beyond the grid promise nothing, instead of something wrong.
 func TestPLDExtremes(t *testing.T) {
 	for _, e := range []account.Event{
-		account.PoissonEvent{Law: account.GaussianLaw, Sensitivity: 1e4, Scale: 1, Rate: 0.5, Relation: account.AddRemove, Count: 1},
-		account.PoissonEvent{Law: account.LaplaceLaw, Sensitivity: 1e6, Scale: 1, Rate: 0.5, Relation: account.ReplaceOne, Count: 2},
-		account.PoissonEvent{Law: account.GaussianLaw, Sensitivity: 1e300, Scale: 1e-300, Rate: 1e-300, Relation: account.AddRemove, Count: 1},
+		account.PoissonEvent{Event: account.GaussianEvent{Sensitivity: 1e4, Sigma: 1}, Rate: 0.5, Relation: account.AddRemove},
+		account.Repeat(account.PoissonEvent{Event: account.LaplaceEvent{Sensitivity: 1e6, Scale: 1}, Rate: 0.5, Relation: account.ReplaceOne}, 2),
+		account.PoissonEvent{Event: account.GaussianEvent{Sensitivity: 1e300, Sigma: 1e-300}, Rate: 1e-300, Relation: account.AddRemove},
 	} {
 		var a account.PLD
 		if err := a.Compose(e); err != nil || !(a.Epsilon(1e-6) > 100) || a.Delta(1) < 1e-3 {
@@ -264,12 +265,12 @@ func TestPLDExtremes(t *testing.T) {
 		}
 	}
 	var a account.PLD
-	e := account.PoissonEvent{Law: account.GaussianLaw, Sensitivity: 1, Scale: 1, Rate: 0.5, Relation: account.AddRemove, Count: math.MaxInt}
+	e := account.Repeat(account.PoissonEvent{Event: account.GaussianEvent{Sensitivity: 1, Sigma: 1}, Rate: 0.5, Relation: account.AddRemove}, math.MaxInt)
 	if err := errors.Join(a.Compose(e), a.Compose(e)); err != nil || !math.IsInf(a.Epsilon(1e-6), 1) {
 		t.Errorf("an overflowing count: epsilon %v, error %v", a.Epsilon(1e-6), err)
 	}
 	tiny := account.PLD{}
-	if err := tiny.Compose(account.PoissonEvent{Law: account.GaussianLaw, Sensitivity: 1, Scale: 1e6, Rate: 1e-6, Relation: account.AddRemove, Count: 2}); err != nil {
+	if err := tiny.Compose(account.Repeat(account.PoissonEvent{Event: account.GaussianEvent{Sensitivity: 1, Sigma: 1e6}, Rate: 1e-6, Relation: account.AddRemove}, 2)); err != nil {
 		t.Fatal(err)
 	}
 	if eps := tiny.Epsilon(1e-5); eps > 1e-3 || math.IsNaN(eps) {
@@ -277,7 +278,7 @@ func TestPLDExtremes(t *testing.T) {
 	}
 	// Rare huge losses: one direction ends far below epsilon, the other needs a
 	// wide window. The moments are a bound, so the answer must be below them.
-	rare := account.PoissonEvent{Law: account.GaussianLaw, Sensitivity: 1, Scale: 0.1, Rate: 0.01, Relation: account.AddRemove, Count: 10}
+	rare := account.Repeat(account.PoissonEvent{Event: account.GaussianEvent{Sensitivity: 1, Sigma: 0.1}, Rate: 0.01, Relation: account.AddRemove}, 10)
 	var pld account.PLD
 	var rdp account.RDP
 	if err := errors.Join(pld.Compose(rare), rdp.Compose(rare)); err != nil {
@@ -295,10 +296,10 @@ func TestPLDExtremes(t *testing.T) {
 
 func BenchmarkPLD(b *testing.B) {
 	for name, e := range map[string]account.Event{
-		"gaussian/count=1000":        rateOne(account.GaussianEvent{Sensitivity: 1, Sigma: 40, Count: 1000}),
-		"poisson/q=0.01/count=10000": account.PoissonEvent{Law: account.GaussianLaw, Sensitivity: 1, Scale: 1, Rate: 0.01, Relation: account.AddRemove, Count: 10_000},
-		"subset/q=0.05/count=1000":   account.WithoutReplacementEvent{Law: account.GaussianLaw, Sensitivity: 1, Scale: 2, Batch: 50, Records: 1000, Count: 1000},
-		"laplace/count=1000":         account.LaplaceEvent{Sensitivity: 1, Scale: 40, Count: 1000},
+		"gaussian/count=1000":        rateOne(account.Repeat(account.GaussianEvent{Sensitivity: 1, Sigma: 40}, 1000)),
+		"poisson/q=0.01/count=10000": account.Repeat(account.PoissonEvent{Event: account.GaussianEvent{Sensitivity: 1, Sigma: 1}, Rate: 0.01, Relation: account.AddRemove}, 10_000),
+		"subset/q=0.05/count=1000":   account.Repeat(account.WithoutReplacementEvent{Event: account.GaussianEvent{Sensitivity: 1, Sigma: 2}, Batch: 50, Records: 1000}, 1000),
+		"laplace/count=1000":         account.Repeat(account.LaplaceEvent{Sensitivity: 1, Scale: 40}, 1000),
 	} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {

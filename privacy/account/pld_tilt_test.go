@@ -16,9 +16,9 @@ func TestAnyTiltBoundsDelta(t *testing.T) {
 	control := 1.0
 	deltas := []float64{1e-2, 1e-8, 1e-30, 1e-90}
 	for name, e := range map[string]Event{
-		"pure":    PureEvent{Epsilon: 0.1, Count: 900},
-		"poisson": PoissonEvent{Law: GaussianLaw, Sensitivity: 1, Scale: 2, Rate: 0.1, Relation: ReplaceOne, Count: 300},
-		"subset":  WithoutReplacementEvent{Law: GaussianLaw, Sensitivity: 1, Scale: 1, Batch: 10, Records: 100, Count: 200},
+		"pure":    Repeat(PureEvent{Epsilon: 0.1}, 900),
+		"poisson": Repeat(PoissonEvent{Event: GaussianEvent{Sensitivity: 1, Sigma: 2}, Rate: 0.1, Relation: ReplaceOne}, 300),
+		"subset":  Repeat(WithoutReplacementEvent{Event: GaussianEvent{Sensitivity: 1, Sigma: 1}, Batch: 10, Records: 100}, 200),
 	} {
 		var a PLD
 		if err := a.Compose(e); err != nil {

@@ -54,15 +54,15 @@ func (a *RDP) Compose(e Event) error {
 	}
 	next.divergence = make([]float64, len(next.Orders))
 	copy(next.divergence, a.divergence)
-	err := leaves(e, func(e Event) error {
-		divergence, err := renyiOf(e)
+	err := leaves(e, func(f facts) error {
+		divergence, err := f.divergence()
 		if err != nil {
 			return err
 		}
-		if next.relation, err = joinRelation(next.relation, e); err != nil {
+		if next.relation, err = f.joinRelation(next.relation); err != nil {
 			return err
 		}
-		next.pure = addUp(next.pure, pureEpsilon(e))
+		next.pure = addUp(next.pure, f.pure.times(f.times()))
 		for i, order := range next.Orders {
 			next.divergence[i] = addUp(next.divergence[i], divergence(order))
 		}

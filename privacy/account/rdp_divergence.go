@@ -7,65 +7,28 @@ import (
 	"dyad/privacy/internal/round"
 )
 
-// renyiOf returns the Renyi divergence of a leaf event, all its releases counted,
-// as a function of the order; the function rounds up.
-func renyiOf(e Event) (func(alpha float64) float64, error) {
-	var one func(alpha float64) float64 // of one release
-	var count int
-	var err error
-	switch e := e.(type) {
-	case GaussianEvent:
-		count, err = e.Count, e.Validate()
-		one = gaussianRenyi(e.Sensitivity / e.Sigma)
-	case LaplaceEvent:
-		count, err = e.Count, e.Validate()
-		loss := round.Up(e.Sensitivity/e.Scale, 1)
-		one = func(alpha float64) float64 { return laplaceRenyi(alpha, loss) }
-	case PureEvent:
-		count, err = e.Count, e.Validate()
-		one = func(alpha float64) float64 { return pureRenyi(alpha, e.Epsilon) }
-	case RandomizedResponseEvent:
-		count, err = e.Count, e.Validate()
-		same, other := e.probabilities()
-		rest := float64(e.Buckets-2) * other
-		one = func(alpha float64) float64 {
-			return finiteRenyi(alpha, []float64{same, other, rest}, []float64{other, same, rest})
-		}
-	case PoissonEvent:
-		count, err = e.Count, e.Validate()
-		if err == nil && (e.Law != GaussianLaw || e.Relation != AddRemove || e.group() > 1) {
-			err = fmt.Errorf("%w: Renyi divergences on Poisson batches are known here for Gaussian noise under add/remove and one record of an owner only", ErrUnsupported)
-		}
-		d := e.base()
-		one = func(alpha float64) float64 { return poissonRenyi(alpha, d.m, d.q) }
-	case WithoutReplacementEvent:
-		count, err = e.Count, e.Validate()
-		if err == nil && e.Law != GaussianLaw {
-			err = fmt.Errorf("%w: Renyi divergences on batches without replacement are known here for Gaussian noise only", ErrUnsupported)
-		}
-		d := e.base()
-		one = func(alpha float64) float64 { return subsetRenyi(alpha, d.m, d.q) }
-	case NonPrivateEvent:
+// divergence returns the Renyi divergence of all releases of the facts as a function of the
+// order; the function rounds up.
+func (f facts) divergence() (func(alpha float64) float64, error) {
+	switch {
+	case f.shape == nonPrivate:
 		return func(float64) float64 { return math.Inf(1) }, nil
-	default:
-		return nil, fmt.Errorf("%w: %T", ErrUnsupported, e)
-	}
-	if err != nil {
-		return nil, err
+	case f.renyi == nil && f.noRenyi != "":
+		return nil, fmt.Errorf("%w: %s", ErrUnsupported, f.noRenyi)
+	case f.renyi == nil:
+		return nil, f.unsupported()
 	}
 	return func(alpha float64) float64 {
-		d := one(alpha)
+		d := f.renyi(alpha)
 		if math.IsNaN(d) {
 			return math.Inf(1)
 		}
-		return round.Up(float64(count)*d, 1)
+		return round.Up(float64(f.times())*d, 1)
 	}, nil
 }
 
 // gaussianRenyi is alpha ratio^2/2 [Mironov 2017, Corollary 3].
-func gaussianRenyi(ratio float64) func(float64) float64 {
-	return func(alpha float64) float64 { return round.Up(alpha*ratio*ratio/2, 6) }
-}
+func gaussianRenyi(alpha, ratio float64) float64 { return round.Up(alpha*ratio*ratio/2, 6) }
 
 // laplaceRenyi is the divergence of Laplace laws of scale 1 shifted by loss
 // [Mironov 2017, Proposition 6]:

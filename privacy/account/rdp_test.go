@@ -189,11 +189,11 @@ func TestRDPAgainstPLD(t *testing.T) {
 		t.Skip("arithmetic on one goroutine")
 	}
 	for _, e := range []account.Event{
-		account.LaplaceEvent{Sensitivity: 1, Scale: 10, Count: 100},
-		account.PureEvent{Epsilon: 0.1, Count: 100},
-		account.RandomizedResponseEvent{Buckets: 4, Uniform: 0.9, Count: 40},
-		account.PoissonEvent{Law: account.GaussianLaw, Sensitivity: 1, Scale: 1, Rate: 0.02, Relation: account.AddRemove, Count: 500},
-		account.WithoutReplacementEvent{Law: account.GaussianLaw, Sensitivity: 1, Scale: 2, Batch: 20, Records: 400, Count: 300},
+		account.Repeat(account.LaplaceEvent{Sensitivity: 1, Scale: 10}, 100),
+		account.Repeat(account.PureEvent{Epsilon: 0.1}, 100),
+		account.Repeat(account.RandomizedResponseEvent{Buckets: 4, Uniform: 0.9}, 40),
+		account.Repeat(account.PoissonEvent{Event: account.GaussianEvent{Sensitivity: 1, Sigma: 1}, Rate: 0.02, Relation: account.AddRemove}, 500),
+		account.Repeat(account.WithoutReplacementEvent{Event: account.GaussianEvent{Sensitivity: 1, Sigma: 2}, Batch: 20, Records: 400}, 300),
 	} {
 		var pld account.PLD
 		var rdp account.RDP
@@ -211,13 +211,13 @@ func TestRDPAgainstPLD(t *testing.T) {
 
 // Refused events change nothing.
 func TestRefusedEvents(t *testing.T) {
-	poisson := account.PoissonEvent{Law: account.GaussianLaw, Sensitivity: 1, Scale: 1, Rate: 0.1, Relation: account.AddRemove, Count: 1}
+	poisson := account.PoissonEvent{Event: account.GaussianEvent{Sensitivity: 1, Sigma: 1}, Rate: 0.1, Relation: account.AddRemove}
 	replaced, laplace := poisson, poisson
 	replaced.Relation = account.ReplaceOne
-	laplace.Law = account.LaplaceLaw
-	gaussian := account.GaussianEvent{Sensitivity: 1, Sigma: 2, Count: 3}
+	laplace.Event = account.LaplaceEvent{Sensitivity: 1, Scale: 1}
+	gaussian := account.Repeat(account.GaussianEvent{Sensitivity: 1, Sigma: 2}, 3)
 	stream := account.StreamEvent{Sensitivity: 1, Sigma: 2, Count: 1}
-	subset := account.WithoutReplacementEvent{Law: account.LaplaceLaw, Sensitivity: 1, Scale: 1, Batch: 1, Records: 2, Count: 1}
+	subset := account.WithoutReplacementEvent{Event: account.LaplaceEvent{Sensitivity: 1, Scale: 1}, Batch: 1, Records: 2}
 	for _, c := range []struct {
 		name   string
 		a      account.Accountant
@@ -248,16 +248,22 @@ func TestRefusedEvents(t *testing.T) {
 	}
 	nan := math.NaN()
 	for _, e := range []account.Event{
-		account.LaplaceEvent{Sensitivity: nan, Scale: 1, Count: 1}, account.LaplaceEvent{Sensitivity: 1, Count: 1}, account.LaplaceEvent{Sensitivity: 1, Scale: 1},
-		account.PureEvent{Epsilon: -1, Count: 1}, account.PureEvent{Epsilon: 1},
-		account.RandomizedResponseEvent{Buckets: 1, Uniform: 0.5, Count: 1}, account.RandomizedResponseEvent{Buckets: 2, Count: 1},
-		account.RandomizedResponseEvent{Buckets: 2, Uniform: 1.5, Count: 1},
-		account.PoissonEvent{Sensitivity: 1, Scale: 1, Rate: 0.1, Relation: account.AddRemove, Count: 1},
-		account.PoissonEvent{Law: account.GaussianLaw, Sensitivity: 1, Scale: 1, Rate: 0.1, Count: 1},
-		account.PoissonEvent{Law: account.GaussianLaw, Sensitivity: 1, Scale: 1, Relation: account.AddRemove, Count: 1},
-		account.PoissonEvent{Law: account.GaussianLaw, Sensitivity: 1, Scale: 1, Rate: 1.1, Relation: account.AddRemove, Count: 1},
-		account.WithoutReplacementEvent{Law: account.GaussianLaw, Sensitivity: 1, Scale: 1, Batch: 3, Records: 2, Count: 1},
-		account.WithoutReplacementEvent{Law: account.GaussianLaw, Sensitivity: 1, Scale: 1, Records: 2, Count: 1},
+		account.LaplaceEvent{Sensitivity: nan, Scale: 1}, account.LaplaceEvent{Sensitivity: 1}, account.Repeat(account.LaplaceEvent{Sensitivity: 1, Scale: 1}, 0),
+		account.PureEvent{Epsilon: -1}, account.Repeat(account.PureEvent{Epsilon: 1}, 0),
+		account.RandomizedResponseEvent{Buckets: 1, Uniform: 0.5}, account.RandomizedResponseEvent{Buckets: 2},
+		account.RandomizedResponseEvent{Buckets: 2, Uniform: 1.5},
+		account.PoissonEvent{Rate: 0.1, Relation: account.AddRemove},
+		account.PoissonEvent{Event: account.PureEvent{Epsilon: 1}, Rate: 0.1, Relation: account.AddRemove},
+		account.PoissonEvent{Event: account.PoissonEvent{Rate: 0.1}, Rate: 0.1, Relation: account.AddRemove},
+		account.PoissonEvent{Event: account.Repeat(account.GaussianEvent{Sensitivity: 1, Sigma: 1}, 2), Rate: 0.1, Relation: account.AddRemove},
+		account.WithoutReplacementEvent{Batch: 1, Records: 2},
+		account.RepeatedEvent{Count: 2}, account.RepeatedEvent{Event: account.StreamEvent{Sensitivity: 1, Sigma: 1, Count: 1}, Count: 2},
+		account.RepeatedEvent{Event: account.Repeat(account.PureEvent{Epsilon: 1}, 2), Count: 2}, account.RepeatedEvent{Event: account.ComposedEvent{}, Count: 2},
+		account.PoissonEvent{Event: account.GaussianEvent{Sensitivity: 1, Sigma: 1}, Rate: 0.1},
+		account.PoissonEvent{Event: account.GaussianEvent{Sensitivity: 1, Sigma: 1}, Relation: account.AddRemove},
+		account.PoissonEvent{Event: account.GaussianEvent{Sensitivity: 1, Sigma: 1}, Rate: 1.1, Relation: account.AddRemove},
+		account.WithoutReplacementEvent{Event: account.GaussianEvent{Sensitivity: 1, Sigma: 1}, Batch: 3, Records: 2},
+		account.WithoutReplacementEvent{Event: account.GaussianEvent{Sensitivity: 1, Sigma: 1}, Records: 2},
 	} {
 		for name, a := range map[string]account.Accountant{"PLD": new(account.PLD), "RDP": new(account.RDP), "ZCDP": new(account.ZCDP)} {
 			if err := a.Compose(e); err == nil || a.Epsilon(1e-5) != 0 {
@@ -309,9 +315,9 @@ func TestTransform(t *testing.T) {
 
 func BenchmarkRDP(b *testing.B) {
 	for name, e := range map[string]account.Event{
-		"poisson/q=0.01/sigma=1": account.PoissonEvent{Law: account.GaussianLaw, Sensitivity: 1, Scale: 1, Rate: 0.01, Relation: account.AddRemove, Count: 10_000},
-		"subset/q=0.05/sigma=2":  account.WithoutReplacementEvent{Law: account.GaussianLaw, Sensitivity: 1, Scale: 2, Batch: 50, Records: 1000, Count: 1000},
-		"gaussian":               account.GaussianEvent{Sensitivity: 1, Sigma: 40, Count: 1000},
+		"poisson/q=0.01/sigma=1": account.Repeat(account.PoissonEvent{Event: account.GaussianEvent{Sensitivity: 1, Sigma: 1}, Rate: 0.01, Relation: account.AddRemove}, 10_000),
+		"subset/q=0.05/sigma=2":  account.Repeat(account.WithoutReplacementEvent{Event: account.GaussianEvent{Sensitivity: 1, Sigma: 2}, Batch: 50, Records: 1000}, 1000),
+		"gaussian":               account.Repeat(account.GaussianEvent{Sensitivity: 1, Sigma: 40}, 1000),
 	} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {

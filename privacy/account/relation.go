@@ -21,28 +21,3 @@ func (r Relation) Validate() error {
 	}
 	return fmt.Errorf("account: relation is %q, must be %q or %q", string(r), ReplaceOne, AddRemove)
 }
-
-// relationOf is the relation of a leaf event, "" if it holds for both.
-func relationOf(e Event) Relation {
-	switch e := e.(type) {
-	case PoissonEvent:
-		return e.Relation
-	case NonPrivateEvent:
-		return ""
-	}
-	return ReplaceOne
-}
-
-// joinRelation returns the relation of a composition that had relation r when e
-// is added: neighbours of one relation are not neighbours of the other, so the
-// costs of different relations do not add up.
-func joinRelation(r Relation, e Event) (Relation, error) {
-	switch other := relationOf(e); {
-	case other == "" || other == r:
-		return r, nil
-	case r == "":
-		return other, nil
-	default:
-		return r, fmt.Errorf("%w: it is %s, what was composed before is %s", ErrUnsupported, other, r)
-	}
-}

@@ -168,11 +168,9 @@ func (l pairLaw) brute(count, points int, epsilon float64) float64 {
 func TestBatchesBySecondPath(t *testing.T) {
 	for i, c := range []struct{ q, m float64 }{{0.0625, 1}, {0.0078125, 4}, {0.5, 0.3}, {0.25, 3}, {0.03125, 0.1}, {0.9375, 1.5}, {0.0078125, 12}} {
 		const records = 128
-		event := account.WithoutReplacementEvent{Law: account.GaussianLaw, Sensitivity: c.m, Scale: 1, Batch: int(c.q * records), Records: records}
 		accountants := func(m float64, count int) (*account.PLD, *account.RDP) {
 			pld, rdp := new(account.PLD), new(account.RDP)
-			e := event
-			e.Sensitivity, e.Count = m, count
+			e := account.Repeat(account.WithoutReplacementEvent{Event: account.GaussianEvent{Sensitivity: m, Sigma: 1}, Batch: int(c.q * records), Records: records}, count)
 			err := pld.Compose(e)
 			if count == 2 && m < 10 { // slow for large m
 				err = errors.Join(err, rdp.Compose(e))
@@ -229,7 +227,7 @@ func TestPoissonBySecondPath(t *testing.T) {
 		for _, relation := range []account.Relation{account.ReplaceOne, account.AddRemove} {
 			for _, count := range []int{1, 2} {
 				var a account.PLD
-				if err := a.Compose(account.PoissonEvent{Law: account.GaussianLaw, Sensitivity: c.m, Scale: 1, Rate: c.q, Relation: relation, Count: count}); err != nil {
+				if err := a.Compose(account.Repeat(account.PoissonEvent{Event: account.GaussianEvent{Sensitivity: c.m, Sigma: 1}, Rate: c.q, Relation: relation}, count)); err != nil {
 					t.Fatal(err)
 				}
 				for _, epsilon := range []float64{0, 0.1, 0.7, 2} {
@@ -273,7 +271,7 @@ func TestBatchesAgainstReferences(t *testing.T) {
 		}
 		var a account.PLD
 		var r account.RDP
-		e := account.WithoutReplacementEvent{Law: account.GaussianLaw, Sensitivity: c.m, Scale: 1, Batch: c.batch, Records: c.records, Count: c.count}
+		e := account.Repeat(account.WithoutReplacementEvent{Event: account.GaussianEvent{Sensitivity: c.m, Sigma: 1}, Batch: c.batch, Records: c.records}, c.count)
 		if err := errors.Join(a.Compose(e), r.Compose(e)); err != nil {
 			t.Fatal(err)
 		}

@@ -9,11 +9,11 @@ import (
 // With no batches the total is that of GDP; with batches it is at most that of known
 // ones, at least that of the rest, and composes any mixture.
 func TestTotal(t *testing.T) {
-	gauss := GaussianEvent{Sensitivity: 1, Sigma: 5, Count: 3}
-	batch := WithoutReplacementEvent{Law: GaussianLaw, Sensitivity: 1, Scale: 1.2, Batch: 10, Records: 200, Count: 40}
+	gauss := Repeat(GaussianEvent{Sensitivity: 1, Sigma: 5}, 3)
+	batch := Repeat(WithoutReplacementEvent{Event: GaussianEvent{Sensitivity: 1, Sigma: 1.2}, Batch: 10, Records: 200}, 40)
 	others := []Event{
-		gauss, StreamEvent{Sensitivity: 1, Sigma: 4, Count: 9}, PureEvent{Epsilon: 0.1, Count: 2}, LaplaceEvent{Sensitivity: 1, Scale: 9, Count: 1},
-		ParallelEvent{Parts: []Event{gauss, PureEvent{Epsilon: 0.2, Count: 1}}}, ParallelEvent{Parts: []Event{PureEvent{Epsilon: 0.3, Count: 1}}},
+		gauss, StreamEvent{Sensitivity: 1, Sigma: 4, Count: 9}, Repeat(PureEvent{Epsilon: 0.1}, 2), LaplaceEvent{Sensitivity: 1, Scale: 9},
+		ParallelEvent{Parts: []Event{gauss, PureEvent{Epsilon: 0.2}}}, ParallelEvent{Parts: []Event{PureEvent{Epsilon: 0.3}}},
 		ConvergentEvent{Gap: 0.01, Contraction: 1, Diameter: 2, Sigma: 0.3, Grid: 0x1p-30, Steps: 1000},
 		PublicEvent{}, ComposedEvent{Events: []Event{gauss, batch}}, ParallelEvent{Parts: []Event{batch, gauss}},
 	}
@@ -26,7 +26,8 @@ func TestTotal(t *testing.T) {
 		if err := withBatch.Compose(e); err != nil {
 			t.Errorf("%v: %v", e, err)
 		}
-		if samples(e) {
+		var one Total
+		if err := one.Compose(e); err != nil || one.Sampled() {
 			continue
 		}
 		if err := errors.Join(without.Compose(e), g.Compose(e)); err != nil {
@@ -46,7 +47,7 @@ func TestTotal(t *testing.T) {
 		}
 	}
 	before := withBatch.Epsilon(1e-5)
-	for _, bad := range []Event{UnknownEvent{}, ComposedEvent{Events: []Event{batch, UnknownEvent{}}}, PoissonEvent{Law: GaussianLaw, Sensitivity: 1, Scale: 1, Rate: 0.1, Relation: AddRemove, Count: 1}, WithoutReplacementEvent{}} {
+	for _, bad := range []Event{UnknownEvent{}, ComposedEvent{Events: []Event{batch, UnknownEvent{}}}, PoissonEvent{Event: GaussianEvent{Sensitivity: 1, Sigma: 1}, Rate: 0.1, Relation: AddRemove}, WithoutReplacementEvent{}} {
 		if err := withBatch.Compose(bad); err == nil || withBatch.Epsilon(1e-5) != before {
 			t.Errorf("%v: %v, epsilon %v, was %v", bad, err, withBatch.Epsilon(1e-5), before)
 		}

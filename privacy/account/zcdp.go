@@ -1,7 +1,6 @@
 package account
 
 import (
-	"fmt"
 	"math"
 
 	"dyad/privacy/internal/round"
@@ -27,12 +26,10 @@ var _ Accountant = (*ZCDP)(nil)
 // Compose implements Accountant.
 func (a *ZCDP) Compose(e Event) error {
 	next := *a
-	err := leaves(e, func(e Event) error {
-		rho, err := zcdpOf(e)
+	err := leaves(e, func(f facts) error {
+		rho, err := f.rho()
 		next.rho = addUp(next.rho, rho)
-		if err == nil {
-			next.pure = addUp(next.pure, pureEpsilon(e))
-		}
+		next.pure = addUp(next.pure, f.pure.times(f.times()))
 		return err
 	})
 	if err == nil {
@@ -41,33 +38,19 @@ func (a *ZCDP) Compose(e Event) error {
 	return err
 }
 
-// zcdpOf is the rho of a leaf event, rounded up.
-func zcdpOf(e Event) (float64, error) {
-	var ratio float64
-	var count int
-	var err error
-	switch e := e.(type) {
-	case GaussianEvent:
-		ratio, count, err = e.Sensitivity/e.Sigma, e.Count, e.Validate()
-	case LaplaceEvent:
-		ratio, count, err = e.Sensitivity/e.Scale, e.Count, e.Validate()
-	case PureEvent:
-		ratio, count, err = e.Epsilon, e.Count, e.Validate()
-	case RandomizedResponseEvent:
-		if err = e.Validate(); err == nil {
-			count = e.Count
-			e.Count = 1
-			ratio = pureEpsilon(e)
-		}
-	case NonPrivateEvent:
+// rho is the rho of all releases of the facts, rounded up. Pure epsilon is as good as a
+// Gaussian release of that mu.
+func (f facts) rho() (float64, error) {
+	ratio := f.mu
+	switch {
+	case f.shape == nonPrivate:
 		return math.Inf(1), nil
-	default:
-		return 0, fmt.Errorf("%w: %T", ErrUnsupported, e)
+	case f.joint || f.known != nil || f.mu == 0 && f.pure == nil:
+		return 0, f.unsupported()
+	case f.mu == 0:
+		ratio = f.pure.one()
 	}
-	if err != nil {
-		return 0, err
-	}
-	return round.Up(float64(count)*ratio*ratio/2, 6), nil
+	return round.Up(float64(f.times())*ratio*ratio/2, 6), nil
 }
 
 // Rho is the rho of everything composed, rounded up; +Inf for a non-private

@@ -45,11 +45,11 @@ func TestZCDPConversion(t *testing.T) {
 func TestZCDPAccountant(t *testing.T) {
 	var a account.ZCDP
 	for _, e := range []account.Event{
-		account.GaussianEvent{Sensitivity: 1, Sigma: 2, Count: 4},         // 0.5
-		account.GaussianEvent{Sensitivity: 2, Sigma: 2, Count: 1},         // 0.5
-		account.LaplaceEvent{Sensitivity: 1, Scale: 2, Count: 8},          // 1
-		account.PureEvent{Epsilon: 1, Count: 2},                           // 1
-		account.RandomizedResponseEvent{Buckets: 2, Uniform: 1, Count: 1}, // 0
+		account.Repeat(account.GaussianEvent{Sensitivity: 1, Sigma: 2}, 4), // 0.5
+		account.GaussianEvent{Sensitivity: 2, Sigma: 2},                    // 0.5
+		account.Repeat(account.LaplaceEvent{Sensitivity: 1, Scale: 2}, 8),  // 1
+		account.Repeat(account.PureEvent{Epsilon: 1}, 2),                   // 1
+		account.RandomizedResponseEvent{Buckets: 2, Uniform: 1},            // 0
 	} {
 		if err := a.Compose(e); err != nil {
 			t.Fatal(err)
@@ -59,7 +59,7 @@ func TestZCDPAccountant(t *testing.T) {
 		t.Errorf("rho = %v, want 3", rho)
 	}
 	var pure account.ZCDP
-	if err := pure.Compose(account.PureEvent{Epsilon: 3, Count: 2}); err != nil {
+	if err := pure.Compose(account.Repeat(account.PureEvent{Epsilon: 3}, 2)); err != nil {
 		t.Fatal(err)
 	}
 	if e := pure.Epsilon(0); e < 6 || e > 6*(1+1e-14) || pure.Epsilon(1e-9) > e || pure.Delta(6.1) != 0 {

@@ -36,7 +36,7 @@ func TestLedgerOfEarlierEvents(t *testing.T) {
 	if open, err := l.Unfinished("clinic"); err != nil || len(open) != 4 {
 		t.Errorf("%d unfinished runs (%v), want 4", len(open), err)
 	}
-	batch := account.WithoutReplacementEvent{Law: account.GaussianLaw, Sensitivity: 0.1, Scale: 0.6, Batch: 20, Records: 400, Count: 50}
+	batch := account.Repeat(account.WithoutReplacementEvent{Event: account.GaussianEvent{Sensitivity: 0.1, Sigma: 0.6}, Batch: 20, Records: 400}, 50)
 	hidden := account.ConvergentEvent{Gap: 0.01, Contraction: 1, Diameter: 2, Sigma: 0.8, Grid: 0x1p-30, Steps: 1000}
 	for i, e := range []account.Event{batch, hidden} {
 		c := testCharge([]string{"batch", "hidden"}[i])
@@ -51,7 +51,7 @@ func TestLedgerOfEarlierEvents(t *testing.T) {
 	}
 	// The total knows the amplification.
 	var known account.GDP
-	for _, e := range []account.Event{account.GaussianEvent{Sensitivity: s.Mu, Sigma: 1, Count: 1}, hidden, account.GaussianEvent{Sensitivity: 0.1, Sigma: 0.6, Count: 50}} {
+	for _, e := range []account.Event{account.GaussianEvent{Sensitivity: s.Mu, Sigma: 1}, hidden, account.Repeat(account.GaussianEvent{Sensitivity: 0.1, Sigma: 0.6}, 50)} {
 		if err := known.Compose(e); err != nil {
 			t.Fatal(err)
 		}
@@ -62,7 +62,7 @@ func TestLedgerOfEarlierEvents(t *testing.T) {
 	if text := after.String(); strings.Contains(text, "GDP") || !strings.Contains(text, "at delta 1e-05") {
 		t.Error(text)
 	}
-	if _, err := l.Begin(Charge{DataID: "clinic", Run: "more", Algorithm: "a", Events: []account.Event{account.GaussianEvent{Sensitivity: 1, Sigma: 1, Count: 1}}}, privacy.NewSeededSource(1)); !errors.Is(err, ErrBudget) {
+	if _, err := l.Begin(Charge{DataID: "clinic", Run: "more", Algorithm: "a", Events: []account.Event{account.GaussianEvent{Sensitivity: 1, Sigma: 1}}}, privacy.NewSeededSource(1)); !errors.Is(err, ErrBudget) {
 		t.Errorf("beyond the cap: %v", err)
 	}
 }

@@ -31,7 +31,7 @@ func newTestLedger(t *testing.T) *Ledger {
 func testCharge(run string) Charge {
 	return Charge{
 		DataID: "clinic", Run: run, Algorithm: "test", Guarantee: "text <&> \u2028", Relation: "replace-one",
-		Events: []account.Event{account.GaussianEvent{Sensitivity: 0.1, Sigma: 1.0 / 3, Count: 2}},
+		Events: []account.Event{account.Repeat(account.GaussianEvent{Sensitivity: 0.1, Sigma: 1.0 / 3}, 2)},
 	}
 }
 
@@ -108,7 +108,7 @@ func wantWarning(t *testing.T, s *privacy.LiveSession, text string, want bool) {
 func TestLedgerRoundTrip(t *testing.T) {
 	l := newTestLedger(t)
 	c := testCharge("a")
-	c.Events = append(c.Events, account.ComposedEvent{Events: []account.Event{account.PublicEvent{}, account.GaussianEvent{Sensitivity: math.SmallestNonzeroFloat64, Sigma: math.MaxFloat64, Count: math.MaxInt}}})
+	c.Events = append(c.Events, account.ComposedEvent{Events: []account.Event{account.PublicEvent{}, account.Repeat(account.GaussianEvent{Sensitivity: math.SmallestNonzeroFloat64, Sigma: math.MaxFloat64}, math.MaxInt)}})
 	c.Time = time.Date(2030, 1, 2, 3, 4, 5, 6, time.UTC)
 	if s := mustBegin(t, l, c); s.Receipt().Run != "a" || s.Receipt().Seq != 1 {
 		t.Errorf("receipt %+v", s.Receipt())
@@ -209,11 +209,11 @@ func TestCapRefusesAndLeavesTheFilesAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := testCharge("a")
-	c.Events = []account.Event{account.GaussianEvent{Sensitivity: 0.11, Sigma: m.Sigma, Count: 3}}
+	c.Events = []account.Event{account.Repeat(account.GaussianEvent{Sensitivity: 0.11, Sigma: m.Sigma}, 3)}
 	mustBegin(t, l, c) // spends the cap to the last digit
 
 	before := readAll(t, l)
-	c.Run, c.Events = "b", []account.Event{account.GaussianEvent{Sensitivity: 1, Sigma: 1000, Count: 1}}
+	c.Run, c.Events = "b", []account.Event{account.GaussianEvent{Sensitivity: 1, Sigma: 1000}}
 	if s, err := l.Begin(c, privacy.NewSeededSource(1)); !errors.Is(err, ErrBudget) || s != nil {
 		t.Errorf("over the cap: %v, %v; want ErrBudget", s, err)
 	}
@@ -232,7 +232,7 @@ func TestCapRefusesAndLeavesTheFilesAlone(t *testing.T) {
 	if err := l.SetCap("clinic", privacy.Budget{Epsilon: 2, Delta: 1e-6}); err != nil {
 		t.Fatal(err)
 	}
-	c.Run, c.Events = "d", []account.Event{account.GaussianEvent{Sensitivity: 1, Sigma: 1000, Count: 1}}
+	c.Run, c.Events = "d", []account.Event{account.GaussianEvent{Sensitivity: 1, Sigma: 1000}}
 	mustBegin(t, l, c)
 	if s, err := l.Summary("clinic", 0); err != nil || s.Delta != 1e-6 || s.Cap.Epsilon != 2 || s.Runs != 3 {
 		t.Errorf("summary at the cap's delta: %+v, %v", s, err)
@@ -243,7 +243,7 @@ func TestCapRefusesAndLeavesTheFilesAlone(t *testing.T) {
 func TestCapCountsEarlierCharges(t *testing.T) {
 	l := newTestLedger(t)
 	c := testCharge("a")
-	c.Events = []account.Event{account.GaussianEvent{Sensitivity: 1, Sigma: 1, Count: 1}}
+	c.Events = []account.Event{account.GaussianEvent{Sensitivity: 1, Sigma: 1}}
 	mustBegin(t, l, c)
 	if err := l.SetCap("clinic", privacy.Budget{Epsilon: 1, Delta: 1e-6}); err != nil {
 		t.Fatal(err)
@@ -269,20 +269,22 @@ func TestLedgerRefusesBadInput(t *testing.T) {
 		"no events":          with(func(c *Charge) { c.Events = nil }),
 		"nil event":          with(func(c *Charge) { c.Events = []account.Event{nil} }),
 		"pointer event": with(func(c *Charge) {
-			c.Events = []account.Event{&account.GaussianEvent{Sensitivity: 1, Sigma: 1, Count: 1}}
+			c.Events = []account.Event{&account.GaussianEvent{Sensitivity: 1, Sigma: 1}}
 		}),
 		"unknown event":     with(func(c *Charge) { c.Events = []account.Event{account.UnknownEvent{Kind: "x"}} }),
 		"empty composition": with(func(c *Charge) { c.Events = []account.Event{account.ComposedEvent{}} }),
-		"sigma 0":           with(func(c *Charge) { c.Events = []account.Event{account.GaussianEvent{Sensitivity: 1, Sigma: 0, Count: 1}} }),
+		"sigma 0":           with(func(c *Charge) { c.Events = []account.Event{account.GaussianEvent{Sensitivity: 1, Sigma: 0}} }),
 		"sigma NaN": with(func(c *Charge) {
-			c.Events = []account.Event{account.GaussianEvent{Sensitivity: 1, Sigma: math.NaN(), Count: 1}}
+			c.Events = []account.Event{account.GaussianEvent{Sensitivity: 1, Sigma: math.NaN()}}
 		}),
 		"sensitivity Inf": with(func(c *Charge) {
-			c.Events = []account.Event{account.GaussianEvent{Sensitivity: math.Inf(1), Sigma: 1, Count: 1}}
+			c.Events = []account.Event{account.GaussianEvent{Sensitivity: math.Inf(1), Sigma: 1}}
 		}),
-		"count 0": with(func(c *Charge) { c.Events = []account.Event{account.GaussianEvent{Sensitivity: 1, Sigma: 1, Count: 0}} }),
+		"count 0": with(func(c *Charge) {
+			c.Events = []account.Event{account.Repeat(account.GaussianEvent{Sensitivity: 1, Sigma: 1}, 0)}
+		}),
 		"count overflows": with(func(c *Charge) {
-			c.Events = []account.Event{account.GaussianEvent{Sensitivity: 1, Sigma: 1, Count: math.MaxInt}, account.GaussianEvent{Sensitivity: 1, Sigma: 1, Count: 1}}
+			c.Events = []account.Event{account.Repeat(account.GaussianEvent{Sensitivity: 1, Sigma: 1}, math.MaxInt), account.GaussianEvent{Sensitivity: 1, Sigma: 1}}
 		}),
 	} {
 		if s, err := l.Begin(c, privacy.NewSeededSource(1)); err == nil || s != nil {

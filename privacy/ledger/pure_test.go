@@ -20,17 +20,17 @@ func TestLedgerComposesPureRuns(t *testing.T) {
 		_, err := l.Begin(Charge{DataID: "people", Run: run, Algorithm: "a", Events: events}, privacy.NewSeededSource(1))
 		return err
 	}
-	if err := begin("a", account.PureEvent{Epsilon: 1, Count: 1}); err != nil {
+	if err := begin("a", account.PureEvent{Epsilon: 1}); err != nil {
 		t.Fatal(err)
 	}
 	s, err := l.Summary("people", 1e-9)
 	if err != nil || s.Epsilon < 1 || s.Epsilon > 1+1e-12 || s.Pure < 1 || s.Pure > 1+1e-12 || !strings.Contains(s.String(), "pure epsilon 1") {
 		t.Errorf("after one pure run of 1: %+v (%s), %v", s, s, err)
 	}
-	if err := begin("b", account.LaplaceEvent{Sensitivity: 1, Scale: 2, Count: 1}); err != nil {
+	if err := begin("b", account.LaplaceEvent{Sensitivity: 1, Scale: 2}); err != nil {
 		t.Fatal(err)
 	}
-	gauss := account.GaussianEvent{Sensitivity: 1, Sigma: 1 / account.GDPMu(0.4, 1e-5), Count: 1}
+	gauss := account.GaussianEvent{Sensitivity: 1, Sigma: 1 / account.GDPMu(0.4, 1e-5)}
 	if err := begin("c", gauss); err != nil {
 		t.Fatal(err)
 	}
@@ -38,7 +38,7 @@ func TestLedgerComposesPureRuns(t *testing.T) {
 	if err != nil || s.Epsilon < 1.5 || s.Epsilon > 1.9+1e-9 || !math.IsInf(s.Pure, 1) || strings.Contains(s.String(), "pure") {
 		t.Errorf("after pure runs of 1 and 0.5 and a Gaussian one of 0.4: %+v (%s), %v", s, s, err)
 	}
-	if err := begin("d", account.PureEvent{Epsilon: 0.2, Count: 1}); err == nil {
+	if err := begin("d", account.PureEvent{Epsilon: 0.2}); err == nil {
 		t.Error("a run over the cap was charged")
 	}
 }

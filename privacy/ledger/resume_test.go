@@ -71,17 +71,17 @@ func resumeViolations(t *testing.T, resume resumeFunc) (broken []string) {
 		"refuses another objective": func(c *Charge) { c.Objective = "psi" },
 		"refuses unnamed data":      func(c *Charge) { c.Fingerprint = "" },
 		"refuses more releases": func(c *Charge) {
-			c.Events = []account.Event{account.GaussianEvent{Sensitivity: 0.1, Sigma: 1.0 / 3, Count: 3}}
+			c.Events = []account.Event{account.Repeat(account.GaussianEvent{Sensitivity: 0.1, Sigma: 1.0 / 3}, 3)}
 		},
 		"refuses fewer releases": func(c *Charge) {
-			c.Events = []account.Event{account.GaussianEvent{Sensitivity: 0.1, Sigma: 1.0 / 3, Count: 1}}
+			c.Events = []account.Event{account.GaussianEvent{Sensitivity: 0.1, Sigma: 1.0 / 3}}
 		},
 		"refuses other noise": func(c *Charge) {
-			c.Events = []account.Event{account.GaussianEvent{Sensitivity: 0.1, Sigma: 0.333, Count: 2}}
+			c.Events = []account.Event{account.Repeat(account.GaussianEvent{Sensitivity: 0.1, Sigma: 0.333}, 2)}
 		},
 		"refuses another event": func(c *Charge) { c.Events = append(c.Events, account.PublicEvent{}) },
 		"refuses another kind": func(c *Charge) {
-			c.Events = []account.Event{account.LaplaceEvent{Sensitivity: 0.1, Scale: 1.0 / 3, Count: 2}}
+			c.Events = []account.Event{account.Repeat(account.LaplaceEvent{Sensitivity: 0.1, Scale: 1.0 / 3}, 2)}
 		},
 		"refuses a seed that was not": func(c *Charge) { c.Run = "secret" },
 	} {
@@ -282,7 +282,7 @@ func TestResumeErrorsSayWhatDiffers(t *testing.T) {
 	l := newTestLedger(t)
 	mustBegin(t, l, resumable("a"))
 	c := resumable("a")
-	c.Events = []account.Event{account.GaussianEvent{Sensitivity: 0.1, Sigma: 1.0 / 3, Count: 3}}
+	c.Events = []account.Event{account.Repeat(account.GaussianEvent{Sensitivity: 0.1, Sigma: 1.0 / 3}, 3)}
 	_, err := l.Resume("a", c, privacy.NewSeededSource(1))
 	if err == nil || !strings.Contains(err.Error(), fmt.Sprint(resumable("a").Events[0])) || !strings.Contains(err.Error(), fmt.Sprint(c.Events[0])) {
 		t.Errorf("%v: does not show both releases", err)

@@ -147,7 +147,7 @@ func TestResumeStreamWithoutNoise(t *testing.T) {
 
 // batchRun charges a run that promised to release nothing before its end.
 func batchRun(t *testing.T, l *Ledger) string {
-	s, err := l.Begin(Charge{DataID: "batch", Algorithm: "a", Resumable: true, Events: []account.Event{account.GaussianEvent{Sensitivity: 1, Sigma: 1, Count: 1}}}, privacy.NewSeededSource(1))
+	s, err := l.Begin(Charge{DataID: "batch", Algorithm: "a", Resumable: true, Events: []account.Event{account.GaussianEvent{Sensitivity: 1, Sigma: 1}}}, privacy.NewSeededSource(1))
 	if err != nil {
 		t.Fatal(err)
 	}

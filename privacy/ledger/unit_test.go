@@ -40,7 +40,7 @@ func TestLedgerAddsUpOneUnit(t *testing.T) {
 		}
 		return s
 	}
-	pure := account.PureEvent{Epsilon: 1, Count: 1}
+	pure := account.PureEvent{Epsilon: 1}
 	must("cohort", "one record", pure, "")
 	must("cohort", "", pure, "") // not stated
 	if s := summary("cohort"); s.Pure < 2 || s.Pure > 2.000001 || !strings.HasSuffix(strings.Split(s.String(), ", pure")[0], "for one record") {

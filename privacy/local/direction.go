@@ -184,7 +184,7 @@ func (c *DirectionChannel) Mechanism() Direction { return c.m }
 
 // Event is what one message costs its user.
 func (c *DirectionChannel) Event() account.Event {
-	return account.PureEvent{Epsilon: c.m.Epsilon, Count: 1}
+	return account.PureEvent{Epsilon: c.m.Epsilon}
 }
 
 // Scale is B, the norm of every decoded message. For one pair it is

@@ -37,7 +37,7 @@ func (m RandomizedResponse) Validate() error {
 
 // Event is what one answer costs its user.
 func (m RandomizedResponse) Event() account.Event {
-	return account.PureEvent{Epsilon: m.Epsilon, Count: 1}
+	return account.PureEvent{Epsilon: m.Epsilon}
 }
 
 // Truth is the probability of the true answer.

@@ -43,7 +43,7 @@ func (m Vector) Validate() error {
 }
 
 // Event is what one vector costs its user.
-func (m Vector) Event() account.Event { return account.PureEvent{Epsilon: m.Epsilon, Count: 1} }
+func (m Vector) Event() account.Event { return account.PureEvent{Epsilon: m.Epsilon} }
 
 // Perturb replaces x, of length Dim, by its perturbed form. A vector that is not finite
 // counts as zero. On an error x is zeroed.

@@ -45,7 +45,7 @@ func CheckAccountant(fresh func() account.Accountant) error {
 
 var (
 	deltas = []float64{1e-12, 1e-9, 1e-6, 1e-5, 1e-3, 1e-2, 0.1, 0.5}
-	base   = account.GaussianEvent{Sensitivity: 0.5, Sigma: 2, Count: 1}
+	base   = account.GaussianEvent{Sensitivity: 0.5, Sigma: 2}
 )
 
 func compose(a account.Accountant, events ...account.Event) error {
@@ -122,12 +122,12 @@ func checkRejected(fresh func() account.Accountant) error {
 	cases := []testCase{{event: nil, unknown: true}, {event: unknownEvent{base}, unknown: true}}
 	for _, v := range []float64{0, -1, nan, inf} {
 		cases = append(cases,
-			testCase{event: account.GaussianEvent{Sensitivity: v, Sigma: 1, Count: 1}},
-			testCase{event: account.GaussianEvent{Sensitivity: 1, Sigma: v, Count: 1}})
+			testCase{event: account.GaussianEvent{Sensitivity: v, Sigma: 1}},
+			testCase{event: account.GaussianEvent{Sensitivity: 1, Sigma: v}})
 	}
 	cases = append(cases,
-		testCase{event: account.GaussianEvent{Sensitivity: 1, Sigma: 1}},
-		testCase{event: account.GaussianEvent{Sensitivity: 1, Sigma: 1, Count: -1}})
+		testCase{event: account.Repeat(account.GaussianEvent{Sensitivity: 1, Sigma: 1}, 0)},
+		testCase{event: account.Repeat(account.GaussianEvent{Sensitivity: 1, Sigma: 1}, -1)})
 	a := fresh()
 	if err := compose(a, base); err != nil {
 		return err
@@ -160,8 +160,7 @@ func checkMonotone(fresh func() account.Accountant) error {
 	for i := range 6 {
 		e := base
 		e.Sigma *= float64(1 + i%3)
-		e.Count += i
-		if err := compose(a, e); err != nil {
+		if err := compose(a, account.Repeat(e, 1+i)); err != nil {
 			return err
 		}
 		now := curve(a)
@@ -188,7 +187,7 @@ func checkMonotone(fresh func() account.Accountant) error {
 		}
 	}
 	noisy, quiet := fresh(), fresh()
-	if err := errors.Join(compose(noisy, base), compose(quiet, account.GaussianEvent{Sensitivity: 0.5, Sigma: 1, Count: 1})); err != nil {
+	if err := errors.Join(compose(noisy, base), compose(quiet, account.GaussianEvent{Sensitivity: 0.5, Sigma: 1})); err != nil {
 		return err
 	}
 	if !(noisy.Epsilon(1e-5) < quiet.Epsilon(1e-5)) {
@@ -198,9 +197,8 @@ func checkMonotone(fresh func() account.Accountant) error {
 }
 
 func checkComposition(fresh func() account.Accountant) error {
-	other := account.GaussianEvent{Sensitivity: 1, Sigma: 7, Count: 3}
-	one := other
-	one.Count = 1
+	one := account.GaussianEvent{Sensitivity: 1, Sigma: 7}
+	other := account.Repeat(one, 3)
 	want := fresh()
 	if err := compose(want, base, other); err != nil {
 		return err
@@ -233,7 +231,7 @@ func checkLowerBounds(fresh func() account.Accountant) error {
 		for _, count := range []int{1, 100} {
 			a := fresh()
 			sigma := 3 * math.Sqrt(float64(count)) / r.mu
-			if err := compose(a, account.GaussianEvent{Sensitivity: 3, Sigma: sigma, Count: count}); err != nil {
+			if err := compose(a, account.Repeat(account.GaussianEvent{Sensitivity: 3, Sigma: sigma}, count)); err != nil {
 				return err
 			}
 			if got := a.Epsilon(r.delta); got < r.epsilon*(1-1e-5) {

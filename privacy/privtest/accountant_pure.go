@@ -19,7 +19,7 @@ func CheckPureAccountant(fresh func() account.Accountant) error {
 	for _, epsilon := range []float64{0.01, 0.3, 1, 3} {
 		for _, k := range []int{1, 2, 20} {
 			a := fresh()
-			if err := a.Compose(account.PureEvent{Epsilon: epsilon, Count: k}); err != nil {
+			if err := a.Compose(account.Repeat(account.PureEvent{Epsilon: epsilon}, k)); err != nil {
 				return fmt.Errorf("privtest: pure releases: %w", err)
 			}
 			exact := func(e float64) float64 { return responseDelta(epsilon, k, e) }
@@ -28,7 +28,7 @@ func CheckPureAccountant(fresh func() account.Accountant) error {
 			}
 		}
 		a := fresh()
-		if err := a.Compose(account.LaplaceEvent{Sensitivity: 3 * epsilon, Scale: 3, Count: 1}); err != nil {
+		if err := a.Compose(account.LaplaceEvent{Sensitivity: 3 * epsilon, Scale: 3}); err != nil {
 			return fmt.Errorf("privtest: Laplace release: %w", err)
 		}
 		// delta(e) = 1 - exp((e - epsilon)/2) for e <= epsilon.
@@ -43,9 +43,9 @@ func CheckPureAccountant(fresh func() account.Accountant) error {
 	}
 	before := curve(a)
 	for _, e := range []account.Event{
-		account.PureEvent{Count: 1}, account.PureEvent{Epsilon: -1, Count: 1}, account.PureEvent{Epsilon: math.NaN(), Count: 1},
-		account.PureEvent{Epsilon: math.Inf(1), Count: 1}, account.PureEvent{Epsilon: 1},
-		account.LaplaceEvent{Scale: 1, Count: 1}, account.LaplaceEvent{Sensitivity: 1, Count: 1}, account.LaplaceEvent{Sensitivity: 1, Scale: 1, Count: -1},
+		account.PureEvent{}, account.PureEvent{Epsilon: -1}, account.PureEvent{Epsilon: math.NaN()},
+		account.PureEvent{Epsilon: math.Inf(1)}, account.Repeat(account.PureEvent{Epsilon: 1}, 0),
+		account.LaplaceEvent{Scale: 1}, account.LaplaceEvent{Sensitivity: 1}, account.Repeat(account.LaplaceEvent{Sensitivity: 1, Scale: 1}, -1),
 	} {
 		if err := a.Compose(e); err == nil {
 			return fmt.Errorf("privtest: accepted %#v", e)

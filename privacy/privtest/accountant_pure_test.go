@@ -25,10 +25,15 @@ func TestAccountantsPassThePureChecks(t *testing.T) {
 // cheap is GDP with a defect in what it makes of pure events.
 type cheap struct {
 	account.GDP
-	change func(account.Event) account.Event
+	change func(one account.Event, count int) account.Event
 }
 
-func (c *cheap) Compose(e account.Event) error { return c.GDP.Compose(c.change(e)) }
+func (c *cheap) Compose(e account.Event) error {
+	if r, ok := e.(account.RepeatedEvent); ok {
+		return c.GDP.Compose(c.change(r.Event, r.Count))
+	}
+	return c.GDP.Compose(c.change(e, 1))
+}
 
 // optimist promises nothing wrong but at delta = 0.
 type optimist struct{ account.GDP }
@@ -46,46 +51,45 @@ func TestCheckPureAccountantRejectsDefects(t *testing.T) {
 		want  string
 	}{
 		"1 % too little epsilon": {func() account.Accountant {
-			return &cheap{change: func(e account.Event) account.Event {
+			return &cheap{change: func(e account.Event, count int) account.Event {
 				if p, ok := e.(account.PureEvent); ok {
 					p.Epsilon *= 0.99
-					return p
+					e = p
 				}
-				return e
+				return account.Repeat(e, count)
 			}}
 		}, "pure releases"},
 		"forgets Count": {func() account.Accountant {
-			return &cheap{change: func(e account.Event) account.Event {
-				if p, ok := e.(account.PureEvent); ok && p.Count > 1 {
-					p.Count--
-					return p
+			return &cheap{change: func(e account.Event, count int) account.Event {
+				if p, ok := e.(account.PureEvent); ok && p.Epsilon > 0 && count > 1 {
+					count--
 				}
-				return e
+				return account.Repeat(e, count)
 			}}
 		}, "pure releases"},
 		"mu = epsilon": {func() account.Accountant { // not the theorem's 1.25 epsilon
-			return &cheap{change: func(e account.Event) account.Event {
-				if p, ok := e.(account.PureEvent); ok && p.Epsilon > 0 && p.Count > 0 {
-					return account.GaussianEvent{Sensitivity: p.Epsilon, Sigma: 1, Count: p.Count}
+			return &cheap{change: func(e account.Event, count int) account.Event {
+				if p, ok := e.(account.PureEvent); ok && p.Epsilon > 0 && count > 0 {
+					return account.Repeat(account.GaussianEvent{Sensitivity: p.Epsilon, Sigma: 1}, count)
 				}
-				return e
+				return account.Repeat(e, count)
 			}}
 		}, "pure releases"},
 		"Laplace as variance only": {func() account.Accountant {
-			return &cheap{change: func(e account.Event) account.Event {
-				if l, ok := e.(account.LaplaceEvent); ok && l.Sensitivity > 0 && l.Scale > 0 && l.Count > 0 {
-					return account.GaussianEvent{Sensitivity: l.Sensitivity, Sigma: l.Scale * math.Sqrt2, Count: l.Count}
+			return &cheap{change: func(e account.Event, count int) account.Event {
+				if l, ok := e.(account.LaplaceEvent); ok && l.Sensitivity > 0 && l.Scale > 0 && count > 0 {
+					return account.Repeat(account.GaussianEvent{Sensitivity: l.Sensitivity, Sigma: l.Scale * math.Sqrt2}, count)
 				}
-				return e
+				return account.Repeat(e, count)
 			}}
 		}, "Laplace release"},
 		"rounds down at delta 0": {func() account.Accountant { return new(optimist) }, "delta 0"},
 		"accepts anything": {func() account.Accountant {
-			return &cheap{change: func(e account.Event) account.Event {
+			return &cheap{change: func(e account.Event, count int) account.Event {
 				if p, ok := e.(account.PureEvent); ok && !(p.Epsilon > 0) {
 					return account.PublicEvent{}
 				}
-				return e
+				return account.Repeat(e, count)
 			}}
 		}, "accepted"},
 	} {

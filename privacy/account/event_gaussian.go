@@ -1,0 +1,34 @@
+package account
+
+import (
+	"cmp"
+	"fmt"
+)
+
+// GaussianEvent is one release of a query with replace-one L2 sensitivity Sensitivity plus
+// exact continuous Gaussian noise of standard deviation Sigma in every coordinate, rounded to
+// a grid after the addition.
+type GaussianEvent struct {
+	Sensitivity float64 `json:"sensitivity"` // > 0, roundoff included
+	Sigma       float64 `json:"sigma"`       // > 0
+}
+
+// String returns e.g. "Gaussian(sensitivity 0.01, sigma 0.05) x 1".
+func (e GaussianEvent) String() string {
+	return fmt.Sprintf("Gaussian(sensitivity %.6g, sigma %.6g) x 1", e.Sensitivity, e.Sigma)
+}
+
+func (e GaussianEvent) validate() error {
+	return cmp.Or(positive("sensitivity of a Gaussian event", e.Sensitivity), positive("sigma of a Gaussian event", e.Sigma))
+}
+
+func (e GaussianEvent) facts() facts {
+	mu := muOf(e.Sensitivity, e.Sigma)
+	return facts{
+		event: e, count: 1, mu: mu,
+		noise: &noise{GaussianLaw, e.Sensitivity, e.Sigma},
+		renyi: func(alpha float64) float64 { return gaussianRenyi(alpha, mu) },
+	}
+}
+
+func (recorded) Gaussian() kind { return record[GaussianEvent]("gaussian") }

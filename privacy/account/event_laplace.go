@@ -1,0 +1,38 @@
+package account
+
+import (
+	"cmp"
+	"fmt"
+)
+
+// LaplaceEvent is one release of a query with replace-one L1 sensitivity Sensitivity plus
+// exact independent Laplace noise of density exp(-|x|/Scale)/(2 Scale) in every coordinate,
+// rounded to a grid after the addition. It is (Sensitivity/Scale)-DP.
+type LaplaceEvent struct {
+	Sensitivity float64 `json:"sensitivity"` // L1, > 0, roundoff included
+	Scale       float64 `json:"scale"`       // > 0
+}
+
+// String returns e.g. "Laplace(sensitivity 1, scale 2) x 1".
+func (e LaplaceEvent) String() string {
+	return fmt.Sprintf("Laplace(sensitivity %.6g, scale %.6g) x 1", e.Sensitivity, e.Scale)
+}
+
+func (e LaplaceEvent) validate() error {
+	return cmp.Or(positive("sensitivity of a Laplace event", e.Sensitivity), positive("scale of a Laplace event", e.Scale))
+}
+
+func (e LaplaceEvent) facts() facts {
+	n := noise{LaplaceLaw, e.Sensitivity, e.Scale}
+	loss := n.ratio()
+	return facts{
+		event: e, count: 1, noise: &n,
+		pure: &purity{loss, 1},
+		law: func() releaseLaw {
+			return releaseLaw{pair: dominatingPair{law: LaplaceLaw, kind: removed, m: loss, q: 1}}
+		},
+		renyi: func(alpha float64) float64 { return laplaceRenyi(alpha, loss) },
+	}
+}
+
+func (recorded) Laplace() kind { return record[LaplaceEvent]("laplace") }

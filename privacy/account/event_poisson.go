@@ -1,0 +1,171 @@
+package account
+
+import (
+	"fmt"
+	"math"
+
+	"dyad/privacy/internal/round"
+)
+
+// NoiseLaw is the law of the noise of a subsampled release. The zero value is not
+// a law.
+type NoiseLaw string
+
+const (
+	// GaussianLaw: N(0, Scale^2) in every coordinate, sensitivity in L2.
+	GaussianLaw NoiseLaw = "gaussian"
+	// LaplaceLaw: density exp(-|x|/Scale)/(2 Scale) in every coordinate,
+	// sensitivity in L1.
+	LaplaceLaw NoiseLaw = "laplace"
+)
+
+// Event is one release with noise of the law; any other text stands for GaussianLaw.
+func (l NoiseLaw) Event(sensitivity, scale float64) Event {
+	if l == LaplaceLaw {
+		return LaplaceEvent{Sensitivity: sensitivity, Scale: scale}
+	}
+	return GaussianEvent{Sensitivity: sensitivity, Sigma: scale}
+}
+
+// noiseOf returns the noise of a release that can be made about a batch.
+func noiseOf(what string, e Event) (noise, error) {
+	f, err := describe(e)
+	if err == nil && (f.noise == nil || f.count != 1) {
+		err = fmt.Errorf("account: %s is about one release with Gaussian or Laplace noise, not %v", what, e)
+	}
+	if err != nil {
+		return noise{}, err
+	}
+	return *f.noise, nil
+}
+
+// sampledBounds fills in the bounds that a dominating pair gives to a release about a batch.
+func (f *facts) sampledBounds(law NoiseLaw, pair func() dominatingPair) {
+	f.law = func() releaseLaw { return releaseLaw{pair: pair()} }
+	if law == LaplaceLaw {
+		f.pure = &purity{pair().lossBound(), 1}
+		f.barred = "the noise must be Gaussian"
+	}
+}
+
+// PoissonEvent is Event, a release with Gaussian or Laplace noise, made about a batch: every
+// record enters it with probability Rate, independently of everything else and of other
+// releases; which records entered stays secret, also how many. The query moves by at most j
+// times the sensitivity of Event when j of the records of one owner are added to the batch
+// or taken out of it. A sum over the batch divided by a public constant is such a query, a
+// mean over the random batch size is not.
+//
+// One owner has at most Group records, and neighbours differ in all of them: pairs of
+// individuals are records of two owners each, and Group is the degree cap. Relation is
+// that of the whole data sets. Under AddRemove a neighbour lacks the owner's records.
+// Under ReplaceOne every one of them is replaced and enters the batch with the same
+// coin, so the batches with j of them differ by up to 2 j sensitivities.
+//
+// With f the noise density in one dimension, m = sensitivity/scale, k = Group and B the
+// binomial law of k coins of probability Rate, let mix(x) = sum_j B(j) f(x-jm), which is
+// (1-Rate) f(x) + Rate f(x-m) for k = 1. The releases are dominated by
+//
+//	AddRemove, records removed:  (mix(x), f(x))
+//	AddRemove, records added:    (f(x), mix(x))
+//	ReplaceOne:                  (mix(x), mix(-x))
+//
+// (proofs: dominate.go, and dominate_group.go for k > 1), and no smaller pair dominates
+// them: terms of that norm in one direction, opposite in the two data sets, reach
+// it. The two cases of AddRemove compose separately: which one it is does not change from
+// release to release.
+type PoissonEvent struct {
+	Event    Event
+	Rate     float64 // in (0, 1]; 1 is no subsampling
+	Relation Relation
+	// Group is the largest number of records of one owner, at most MaxGroup; 0 means 1.
+	// Above 1 the noise must be Gaussian.
+	Group int
+}
+
+// MaxGroup bounds PoissonEvent.Group, and with it the cost of accounting.
+const MaxGroup = 256
+
+// String returns e.g. "gaussian(sensitivity 1, scale 2) on Poisson batches of
+// rate 0.01 (add/remove) x 1", with "8 of one owner" after the rate for a group.
+func (e PoissonEvent) String() string {
+	group := ""
+	if e.group() > 1 {
+		group = fmt.Sprintf(", %d of one owner", e.Group)
+	}
+	return fmt.Sprintf("%v on Poisson batches of rate %.6g%s (%s) x 1", textOf(e.Event), e.Rate, group, e.Relation)
+}
+
+// group is Group with its zero value read.
+func (e PoissonEvent) group() int { return max(1, e.Group) }
+
+// KnownSensitivity is how far the query moves under ReplaceOne if all records of the owner
+// are in the batch.
+func (e PoissonEvent) KnownSensitivity() float64 {
+	n, err := noiseOf("a Poisson event", e.Event)
+	if err != nil {
+		return math.Inf(1)
+	}
+	return round.Up(2*float64(e.group())*n.sensitivity, 1)
+}
+
+func (e PoissonEvent) validate() error {
+	n, err := noiseOf("a Poisson event", e.Event)
+	switch {
+	case err != nil:
+		return err
+	case !(e.Rate > 0 && e.Rate <= 1):
+		return fmt.Errorf("account: rate of a Poisson event is %v, must be in (0, 1]", e.Rate)
+	case e.Group < 0 || e.Group > MaxGroup:
+		return fmt.Errorf("account: a Poisson event with %d records of one owner, want at least 1 and at most %d", e.Group, MaxGroup)
+	case e.Group > 1 && n.law != GaussianLaw:
+		return fmt.Errorf("account: a Poisson event with %d records of one owner needs Gaussian noise, not %s", e.Group, n.law)
+	}
+	return e.Relation.Validate()
+}
+
+func (e PoissonEvent) facts() facts {
+	n := *e.Event.facts().noise
+	f := facts{event: e, count: 1, relation: e.Relation, known: n.law.Event(e.KnownSensitivity(), n.scale)}
+	f.sampledBounds(n.law, e.pair)
+	if n.law == GaussianLaw && e.Relation == AddRemove && e.group() == 1 {
+		f.renyi = func(alpha float64) float64 { return poissonRenyi(alpha, n.ratio(), e.Rate) }
+	}
+	f.noRenyi = "Renyi divergences on Poisson batches are known here for Gaussian noise under add/remove and one record of an owner only"
+	if e.Relation != ReplaceOne {
+		f.barred = "the neighbours must be replace-one"
+	}
+	return f
+}
+
+func (e PoissonEvent) pair() dominatingPair {
+	n := e.Event.facts().noise
+	d := dominatingPair{law: n.law, kind: removed, m: n.ratio(), q: e.Rate}
+	if e.Relation == ReplaceOne {
+		d.kind = replaced
+	}
+	switch k := e.group(); {
+	case k > 1 && e.Rate == 1:
+		d.m = round.Up(d.m*float64(k), 1) // all of them, always
+	case k > 1:
+		d.weights, d.logWeights = binomialWeights(k, e.Rate)
+	}
+	return d
+}
+
+// poissonRecord stands for ReplaceOne.
+type poissonRecord struct {
+	Sensitivity float64  `json:"sensitivity"`
+	Scale       float64  `json:"scale"`
+	Law         NoiseLaw `json:"law"`
+	Rate        float64  `json:"rate"`
+	Group       int      `json:"group"`
+}
+
+func (recorded) Poisson() kind {
+	return recordAs("poisson", func(e PoissonEvent) poissonRecord {
+		n := e.Event.facts().noise
+		return poissonRecord{n.sensitivity, n.scale, n.law, e.Rate, e.group()}
+	}, func(r poissonRecord) Event {
+		return PoissonEvent{Event: r.Law.Event(r.Sensitivity, r.Scale), Rate: r.Rate, Relation: ReplaceOne, Group: r.Group}
+	})
+}

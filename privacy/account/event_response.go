@@ -1,0 +1,48 @@
+package account
+
+import (
+	"fmt"
+	"math"
+)
+
+// RandomizedResponseEvent is the answer of one record to a question with Buckets possible
+// answers: uniform over all of them with probability Uniform, else the true one. Under
+// replace-one the true answer may change into any other.
+type RandomizedResponseEvent struct {
+	Buckets int     // >= 2
+	Uniform float64 // in (0, 1]
+}
+
+// String returns e.g. "randomized response(10 buckets, uniform 0.3) x 1".
+func (e RandomizedResponseEvent) String() string {
+	return fmt.Sprintf("randomized response(%d buckets, uniform %.6g) x 1", e.Buckets, e.Uniform)
+}
+
+func (e RandomizedResponseEvent) validate() error {
+	if e.Buckets < 2 {
+		return fmt.Errorf("account: a randomized response has %d buckets, must be at least 2", e.Buckets)
+	}
+	if !(e.Uniform > 0 && e.Uniform <= 1) {
+		return fmt.Errorf("account: a randomized response is uniform with probability %v, must be in (0, 1]", e.Uniform)
+	}
+	return nil
+}
+
+func (e RandomizedResponseEvent) facts() facts {
+	other := e.Uniform / float64(e.Buckets) // the chance of each false answer
+	same, rest := 1-e.Uniform+other, float64(e.Buckets-2)*other
+	// (same-other)/other = (1-Uniform) Buckets/Uniform; in this form nothing cancels:
+	// 1-Uniform is exact from 1/2 on and within 2 ulp below. It is 0 for Uniform = 1.
+	return facts{
+		event: e, count: 1,
+		pure: &purity{math.Log1p((1 - e.Uniform) * float64(e.Buckets) / e.Uniform), 16},
+		law: func() releaseLaw {
+			loss := math.Log1p((same - other) / other)
+			return releaseLaw{atoms: []lossAtom{{loss, same}, {0, rest}, {-loss, other}}}
+		},
+		renyi: func(alpha float64) float64 {
+			return finiteRenyi(alpha, []float64{same, other, rest}, []float64{other, same, rest})
+		},
+		barred: "no mechanism of a session answers so",
+	}
+}

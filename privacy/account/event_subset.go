@@ -1,0 +1,78 @@
+package account
+
+import (
+	"fmt"
+
+	"dyad/privacy/internal/round"
+)
+
+// WithoutReplacementEvent is Event, a release with Gaussian or Laplace noise, made about a
+// batch of Batch of the Records records, uniform over all subsets of this size, independent
+// of everything else and of other releases; the batch stays secret. The query moves by at
+// most the sensitivity of Event when one record of the batch is replaced by any other. The
+// relation is ReplaceOne: Records is public.
+//
+// With f the noise density in one dimension, m = sensitivity/scale and gamma =
+// Batch/Records, the hockey-stick divergence of every order exp(epsilon) >= 1
+// between neighbours is at most that of
+//
+//	((1-gamma) f(x) + gamma f(x-m),  f(x))
+//
+// and, the relation being symmetric, this gives the orders below 1 too (see
+// dominate.go for the proof).
+type WithoutReplacementEvent struct {
+	Event   Event
+	Batch   int // >= 1
+	Records int // >= Batch
+}
+
+// String returns e.g. "gaussian(sensitivity 1, scale 2) on batches of 16 of 256
+// records (replace-one) x 1".
+func (e WithoutReplacementEvent) String() string {
+	return fmt.Sprintf("%v on batches of %d of %d records (%s) x 1", textOf(e.Event), e.Batch, e.Records, ReplaceOne)
+}
+
+func (e WithoutReplacementEvent) validate() error {
+	if e.Batch < 1 || e.Batch > e.Records {
+		return fmt.Errorf("account: batches of %d of %d records: want at least 1 and at most all", e.Batch, e.Records)
+	}
+	_, err := noiseOf("an event on batches", e.Event)
+	return err
+}
+
+func (e WithoutReplacementEvent) facts() facts {
+	d := e.pair()
+	f := facts{event: e, count: 1, known: e.Event}
+	f.sampledBounds(d.law, e.pair)
+	if d.law == GaussianLaw {
+		f.renyi = func(alpha float64) float64 { return subsetRenyi(alpha, d.m, d.q) }
+	}
+	f.noRenyi = "Renyi divergences on batches without replacement are known here for Gaussian noise only"
+	return f
+}
+
+func (e WithoutReplacementEvent) pair() dominatingPair {
+	n := e.Event.facts().noise
+	q := 1.0
+	if e.Batch < e.Records {
+		q = min(1, round.Up(float64(e.Batch)/float64(e.Records), 1))
+	}
+	return dominatingPair{law: n.law, kind: subset, m: n.ratio(), q: q}
+}
+
+type subsetRecord struct {
+	Sensitivity float64  `json:"sensitivity"`
+	Scale       float64  `json:"scale"`
+	Law         NoiseLaw `json:"law"`
+	Batch       int      `json:"batch"`
+	Records     int      `json:"records"`
+}
+
+func (recorded) WithoutReplacement() kind {
+	return recordAs("without-replacement", func(e WithoutReplacementEvent) subsetRecord {
+		n := e.Event.facts().noise
+		return subsetRecord{n.sensitivity, n.scale, n.law, e.Batch, e.Records}
+	}, func(r subsetRecord) Event {
+		return WithoutReplacementEvent{Event: r.Law.Event(r.Sensitivity, r.Scale), Batch: r.Batch, Records: r.Records}
+	})
+}
