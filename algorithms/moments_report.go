@@ -1,5 +1,7 @@
 package algorithms
 
+import "fmt"
+
 // MomentsReport is a MomentsPlan as plain values.
 type MomentsReport struct {
 	Passes     int     `json:"passes"`
@@ -61,7 +63,11 @@ func (m *MomentsReport) lines(r Report, line func(label, format string, args ...
 		line("", "share of positives %g, declared public", m.Balance)
 	}
 	for _, x := range m.Releases {
-		line("release", "%s: %d numbers, share %.3g, sensitivity %.6g (%.2g of it for floating point), %s, total variance %.4g", x.Name, x.Coordinates, x.Share, x.Sensitivity, x.RoundoffShare, x.Noise, x.Variance)
+		count := "1 number"
+		if x.Coordinates > 1 {
+			count = fmt.Sprint(x.Coordinates, " numbers")
+		}
+		line("release", "%s: %s, share %.3g, sensitivity %.6g (%.2g of it for floating point), %s, total variance %.4g", x.Name, count, x.Share, x.Sensitivity, x.RoundoffShare, x.Noise, x.Variance)
 	}
 	line("noise", "signed sum over 1 + |b|: %.6g an entry", m.SumNoise)
 	if m.SecondNoise > 0 {
