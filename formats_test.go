@@ -17,8 +17,9 @@ import (
 var (
 	formatText   = regexp.MustCompile(`^"(dyad-[a-z-]+/[0-9]+) ?"$`)
 	formatNumber = regexp.MustCompile(`^\w*([fF]ormat|[vV]ersion)$`)
-	formatSeed   = regexp.MustCompile(`^"(dyad/\w+ seeded source [0-9]+)[ .]*"$`)
-	formatInDocs = regexp.MustCompile("`(dyad-[a-z-]+/[0-9]+|dyad/\\w+ seeded source [0-9]+|\\w+` = [0-9]+)")
+	formatSeed   = regexp.MustCompile(`^"dyad/\w+ (seeded source [0-9]+)[ .]*"$`)
+	pathInDocs   = regexp.MustCompile("`((?:\\w+/)+[\\w.]+)`")
+	formatInDocs = regexp.MustCompile("`(dyad-[a-z-]+/[0-9]+|seeded source [0-9]+|\\w+` = [0-9]+)")
 )
 
 // goSources calls each for the Go files of dir that are not tests.
@@ -89,6 +90,11 @@ func TestFormats(t *testing.T) {
 		slices.Sort(*list)
 		*list = slices.Compact(*list)
 	}
+	for _, m := range pathInDocs.FindAllStringSubmatch(string(text), -1) {
+		if _, err := os.Stat(filepath.FromSlash(m[1])); err != nil {
+			t.Errorf("docs/formats.md: %v", err)
+		}
+	}
 	if len(code) < 8 {
 		t.Fatalf("only %d formats were found: %q", len(code), code)
 	}
@@ -104,7 +110,7 @@ func TestFormatsSeesVersions(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := strings.Join(versions(f), "; ")
-	if want := "dyad-new-thing/7; newFormat` = 3; protocolVersion` = 4; dyad/privacy seeded source 2"; got != want {
+	if want := "dyad-new-thing/7; newFormat` = 3; protocolVersion` = 4; seeded source 2"; got != want {
 		t.Errorf("found %q, want %q", got, want)
 	}
 }

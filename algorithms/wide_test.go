@@ -29,7 +29,7 @@ func TestPlansOverWideRanges(t *testing.T) {
 	planned := map[string]int{}
 	trials := 200
 	if testing.Short() {
-		trials = 60
+		trials = 20
 	}
 	for range trials {
 		n := int(logUniform(2, 3000))

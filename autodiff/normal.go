@@ -6,7 +6,7 @@ import "math"
 // slope of the logarithm, with bounds of their errors in float64.
 
 // tailStart is where the logarithm and the hazard change to the continued fraction of the
-// tail, of which tailTerms terms are taken.
+// tail, cut off after tailTerms terms.
 const (
 	tailStart = 3
 	tailTerms = 72

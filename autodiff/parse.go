@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Limits of Parse, against input that is no formula.
+// Limits of Parse, against input that is not a formula.
 const (
 	maxText  = 20000 // bytes
 	maxDepth = 1000  // of nested parentheses, signs and exponents
@@ -51,7 +51,7 @@ func (e *ParseError) Caret() string {
 //
 // The Expr is the definition of the loss: constants are folded in float64 when it
 // is built. Errors in the text are a *ParseError; a parameter that is not finite,
-// has the name of a function, a constant or u, or is no name is another error.
+// has the name of a function, a constant or u, or is not a name is another error.
 func Parse(text string, params map[string]float64) (Expr, error) {
 	p := &parser{text: text, b: newBuilder(), names: make(map[string]int)}
 	for _, name := range slices.Sorted(maps.Keys(params)) {

@@ -56,7 +56,7 @@ func (p PiecewisePolynomial) Degree() int {
 }
 
 // Piecewise returns e as a piecewise polynomial on the whole real line, or false
-// if it is none that can be found: e must consist of constants, u, sums, products,
+// if no such form is found: e must consist of constants, u, sums, products,
 // natural powers, quotients by constants, Abs, Max, Min, comparisons and Where, its
 // knots must be rational, at most 63, and not round to the same float64, its degree
 // at most 16, and its value at a knot that of the piece on one side.

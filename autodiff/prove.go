@@ -143,7 +143,7 @@ func (e Expr) prove(on Interval, work effort) Properties {
 }
 
 // tolerance is the largest Slack: roundings of phi' and of the constants that place its kinks
-// are no kinks. A larger one would be as sound, as it is part of Slack.
+// are not kinks. A larger one would be as sound, as it is part of Slack.
 func (a *analysis) tolerance(slope, curvature float64) float64 {
 	t := slackTolerance * slope
 	if finite(curvature) {

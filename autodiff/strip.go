@@ -7,7 +7,7 @@ const (
 	stripWork      = 3000     // rectangles for analyticity, and again for the bound
 	stripTolerance = 0x1p-7   // gap of the bound
 	stripLeast     = 0x1p-12  // least width of a rectangle, relative to the strip
-	stripLargest   = 0x1p1000 // a bound above this is none
+	stripLargest   = 0x1p1000 // a bound above this is useless
 )
 
 // StripBound returns an upper bound of |e(z)| for all complex z with Re z in on and

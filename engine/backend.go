@@ -123,7 +123,7 @@ type Kernel interface {
 	//
 	// For a loss with Constants.Smoothness = +Inf that distance is not small: near a
 	// kink a rounded margin gives another slope. "Exact" is then a real-arithmetic sum
-	// of terms g(w; z, z') of which each depends on the two records, their places in
+	// of terms g(w; z, z'), each of which depends on the two records, their places in
 	// the data set and w, and on nothing else, and which obey Constants: ||g|| <=
 	// Lipschitz, and replacing one record of a pair moves g by at most PairDiameter. A
 	// backend reaches this with slopes that it clamps to the bounds of phi' and computes

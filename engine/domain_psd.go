@@ -56,7 +56,7 @@ func (c PSDBall) StartNorm() float64 { return mulUp(1+RadiusSlack, c.B) }
 // It is a public number: Project measures the error of each decomposition and refuses
 // one that exceeds this. The bounds of the roundings of Project's own steps are
 // (d^2 + 8d + 6 d^1.5 + 7 d^0.5 + 3) u norm to first order, and as much as two of them may
-// show in what it measures; the rest is left to the solver, of which LAPACK's symmetric QR
+// show in what it measures; the rest is left to the solver; LAPACK's symmetric QR
 // method needs a small part and solveWide provably no more than there is.
 func (c PSDBall) ProjectError(norm float64) float64 {
 	return ProjectBallError(Symmetric{Dim: c.Dim}.Len(), c.B) + psdAllowance(c.Dim, norm)

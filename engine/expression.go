@@ -50,7 +50,7 @@ type ExpressionOptions struct {
 //
 //	NewExpression("hinge", "max(0, m - u)", ExpressionOptions{Params: map[string]float64{"m": 1}})
 //
-// It fails with a *autodiff.ParseError for a text that is no formula.
+// It fails with a *autodiff.ParseError if text is not a formula.
 func NewExpression(name, text string, o ExpressionOptions) (*Expression, error) {
 	phi, err := autodiff.Parse(text, o.Params)
 	if err != nil {

@@ -72,7 +72,7 @@ type ScalarLoss interface {
 // Origin says where a constant comes from; it is printed in every report.
 type Origin int
 
-// The origins, from the strongest to the weakest. The zero value is none of
+// The origins, from the strongest to the weakest. The zero value is not one of
 // them: a loss that does not say where its constants come from is refused.
 const (
 	Proved   Origin = iota + 1 // by hand, next to the code

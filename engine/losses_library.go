@@ -33,7 +33,7 @@ func Library() []LibraryLoss {
 		{Name: "exponential", Title: "exponential loss, convex and smooth; its constants grow like exp of the largest margin", Text: "exp(-u)"},
 		{Name: "gompertz", Title: "Gompertz loss with slope c, not convex, smooth and bounded ([Han19] with c = 2)", Text: "exp(-exp(c*u))", Params: one("c", 2)},
 		{Name: "ramp", Title: "ramp loss: the hinge, cut off below the margin s < 1, neither convex nor smooth ([Han19])", Text: "max(0, 1 - u) - max(0, s - u)", Params: one("s", -1)},
-		{Name: "smooth-ramp", Title: "ramp loss of which both hinges are Moreau envelopes with parameter h, not convex, smooth",
+		{Name: "smooth-ramp", Title: "ramp loss with both hinges replaced by Moreau envelopes with parameter h, not convex, smooth",
 			Text: "(max(0, 1 - u)^2 - max(0, 1 - h - u)^2 - max(0, s - u)^2 + max(0, s - h - u)^2) / (2*h)", Params: map[string]float64{"s": -1, "h": 0.5}},
 		{Name: "sigmoid", Title: "sigmoid loss, not convex, smooth and bounded: a smooth 0-1 loss", Text: "sigmoid(-u)"},
 		{Name: "square", Title: "square loss with target m, convex and smooth", Text: "(m - u)^2", Params: one("m", 1)},
@@ -45,7 +45,7 @@ func Library() []LibraryLoss {
 }
 
 // Expression returns the loss with some of its parameters changed. It fails for a name
-// that is no parameter, and see NewExpression.
+// that is not a parameter, and see NewExpression.
 func (l LibraryLoss) Expression(o ExpressionOptions) (*Expression, error) {
 	params := maps.Clone(l.Params)
 	for name, v := range o.Params {

@@ -59,7 +59,7 @@ const metricCells = 128
 // c = -t phi'(t (1 - M)) over t in [-q, q] and M in [0, A]. D is the bound of
 // metricDiameter if phi is smooth, convex and nonincreasing, else P + N.
 //
-// Proof. As for MahalanobisLogistic.Constants, of which this is the general form. Let
+// Proof. As for MahalanobisLogistic.Constants, which is a special case. Let
 // v = x - x', D = v v^T, M = <W, D>, t = y y' in [-q, q]. In isometric coordinates
 // grad l = c D with ||D||_F = ||v||^2 <= 4 R^2, which gives G; it is attained. The
 // Hessian is phi”(u) t^2 D D^T of norm at most C q^2 (4 R^2)^2; l is convex if phi is,

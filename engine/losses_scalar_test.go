@@ -385,58 +385,6 @@ func TestGorgoniaExpression(t *testing.T) {
 	}
 }
 
-func TestPointwise(t *testing.T) {
-	rng := rand.New(rand.NewPCG(41, 42))
-	for _, of := range []engine.Scalar{engine.Logistic{}, builtIn(t, "logistic"), builtIn(t, "hinge"), builtIn(t, "gompertz")} {
-		p := engine.Pointwise{Of: of}
-		b, r := engine.Bounds{FeatureNorm: 2, LabelAbs: 1.5}, 0.7
-		k, err := p.Constants(b, r)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var norm, slope float64
-		for range 3000 {
-			w := []float64{rng.NormFloat64(), rng.NormFloat64(), rng.NormFloat64()}
-			if rng.IntN(2) == 0 { // towards a large margin
-				w = []float64{2, 0, 1}
-			}
-			s := r / length(w) * math.Copysign(1, rng.Float64()-0.5)
-			for i := range w {
-				w[i] *= s * 0.999
-			}
-			z := drawRecords(rng, 1, 2, b)[0]
-			if rng.IntN(2) == 0 {
-				z = engine.Record{X: []float64{2, 0}, Y: math.Copysign(1.5, rng.Float64()-0.5)}
-			}
-			g := make([]float64, 3)
-			p.AddGrad(g, w, z)
-			norm, slope = max(norm, length(g)), max(slope, math.Abs(p.Slope(p.Margin(w, z))))
-			if u := p.Margin(w, z); math.Abs(u) > k.Margin || p.Value(w, z) != of.Phi(u) {
-				t.Fatalf("%s: margin %v, at most %v", p.Name(), u, k.Margin)
-			}
-			const h = 1e-6
-			for i := range w {
-				at := append([]float64(nil), w...)
-				at[i] += h
-				up := p.Value(at, z)
-				at[i] -= 2 * h
-				if want := (up - p.Value(at, z)) / (2 * h); math.Abs(g[i]-want) > 1e-5 && of.Name() != "hinge" {
-					t.Fatalf("%s: gradient %v, differences give %v at %d", p.Name(), g, want, i)
-				}
-			}
-		}
-		if norm > k.Lipschitz || norm < 0.95*k.Lipschitz || slope > k.Slope {
-			t.Errorf("%s: found norm %v and slope %v, constants %+v", p.Name(), norm, slope, k)
-		}
-	}
-	if k, err := (engine.Pointwise{Of: builtIn(t, "hinge")}).Constants(engine.UnitBounds(), 1); err != nil || !math.IsInf(k.Smoothness, 1) || !k.Convex {
-		t.Errorf("hinge: %+v, %v", k, err)
-	}
-	if _, err := (engine.Pointwise{}).Constants(engine.UnitBounds(), 1); err == nil {
-		t.Error("no scalar function is accepted")
-	}
-}
-
 // TestHuberConstants: the Huber loss with h = 1 has a kink-free slope on every ball, also
 // those whose largest margin lies at m - h, m or m + h, so descents with released results
 // take it; the textbook form and the built-in one have the same constants.

@@ -22,6 +22,9 @@ func metricConstants(t *testing.T, text string, params map[string]float64, b Bou
 // diameter of the logistic loss: nothing is known of phi beyond the margins, least of all
 // that it is convex.
 func TestMetricDiameterUsesMarginsOnly(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	b := UnitBounds()
 	for _, radius := range []float64{0.25, 1.25, 4} {
 		_, top := Metric{}.MarginRange(b, radius)
@@ -39,6 +42,9 @@ func TestMetricDiameterUsesMarginsOnly(t *testing.T) {
 
 // Dg of s phi is s times that of phi, also where s^2 underflows.
 func TestMetricDiameterScales(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	want := metricConstants(t, "log1p(exp(-u))", nil, UnitBounds(), 1).PairDiameter
 	for _, s := range []float64{1e-155, 1e-170, 1e-290} {
 		k := metricConstants(t, "s*log1p(exp(-u))", map[string]float64{"s": s}, UnitBounds(), 1)

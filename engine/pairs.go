@@ -17,7 +17,7 @@ type AllPairs struct{ N int }
 // Len returns N(N-1).
 func (p AllPairs) Len() int64 { return int64(p.N) * int64(p.N-1) }
 
-// MaxPerRecord returns 2(N-1): one replaced record touches that many pairs.
+// MaxPerRecord returns 2(N-1): one replaced record touches 2(N-1) pairs.
 func (p AllPairs) MaxPerRecord() int64 { return 2 * int64(p.N-1) }
 
 func (AllPairs) pairs() {}

@@ -25,7 +25,7 @@ func (p SubsetPairs) MaxPerRecord() int64 { return AllPairs{N: p.N}.MaxPerRecord
 func (SubsetPairs) pairs() {}
 
 // Parts plans a problem whose gradients are summed over SubsetPairs of the given
-// sizes, each with the inner backend's method for that many records. It has no method
+// sizes, each with the inner backend's method for a part of this size. It has no method
 // for other pairs.
 type Parts struct {
 	Backend
@@ -87,11 +87,11 @@ func (k *partsKernel) Roundoff(p Pairs) float64 {
 // also for the parts of two different sets of pairs whose records differ in one place.
 //
 // Proof. The sum is the inner kernel's, on a copy of the records of the part, in the order
-// of the part. If the record that differs is none of them, the copies and the sums are the
+// of the part. If the record that differs is not one of them, the copies and the sums are the
 // same. If it is one of them, or the other part has another record in its place, the copies
 // are two data sets of N records that differ in one, which has the same place in both: what
-// the inner kernel's bound is about, whose terms depend on places in the copy. Parts of
-// which one has record k where the other has a record j instead are what sampling without
+// the inner kernel's bound is about, whose terms depend on places in the copy. Two parts,
+// one with record k where the other has a record j, are what sampling without
 // replacement compares (privacy.MeanGradient): a batch is drawn in uniform order, so the
 // batches with k are mapped onto those without it by putting j into the place of k. QED
 func (k *partsKernel) NeighbourRoundoff(p Pairs) float64 {

@@ -2,7 +2,7 @@ package kernels
 
 // MetricTile replaces inner products by the coefficients of the pairs of a
 // Mahalanobis loss and adds their row and column sums. c is a row-major
-// len(s) x len(t) matrix, of which c_ij enters as x_i^T W x_j; f replaces every number
+// len(s) x len(t) matrix; c_ij enters as x_i^T W x_j; f replaces every number
 // of a slice by a function of it:
 //
 //	for i := range s {

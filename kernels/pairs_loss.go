@@ -93,7 +93,7 @@ func mantissa(x float64) float64 {
 	return math.Float64frombits(math.Float64bits(x)&(1<<52-1) | exponentBias<<52)
 }
 
-// logProduct is the logarithm of x times 2 to the sum of biased exponents, of which there are
+// logProduct is the logarithm of x times 2 to the sum of biased exponents; there are
 // count.
 func logProduct(x float64, exponents, count int) float64 {
 	return math.Log(x) + float64(exponents-count*exponentBias)*math.Ln2

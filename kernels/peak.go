@@ -3,7 +3,7 @@ package kernels
 // Peak runs the given number of rounds of independent multiply-adds of the widest
 // kind that the kernels of s use, on registers alone, and returns the number of
 // floating-point operations, two for each. Divided by the time, it is the peak of one
-// core, of which benchmarks report a share. rounds >= 1.
+// core; benchmarks report a share of it. rounds >= 1.
 func (s *Set) Peak(rounds int) float64 { return 2 * float64(rounds) * float64(s.peak(rounds)) }
 
 // Peak32 is Peak for float32.

@@ -32,7 +32,7 @@ func (p Places) of(v float64) uint64 { return uint64(int64((v - p.lo) * p.scale)
 // Groups returns the number of groups of n numbers and the first bit of the group in a
 // place. Its leading bits distribute numbers to groups that are sorted in the caches (Knuth
 // 1998, 5.2.5: from the most significant digit, so that only one pass scatters over memory).
-// Groups have 2^11 to 2^12 numbers as long as they are at most 512, the lines of which, and
+// Groups have 2^11 to 2^12 numbers as long as they are at most 512, since the lines of 512 groups, and
 // the next ones, fit the second cache; then up to 2^14.
 func Groups(n int) (groups int, shift uint8) {
 	size := bits.Len(uint(n))

@@ -42,6 +42,9 @@ func everyKink(t *testing.T, attack func(t *testing.T, name string, p engine.Pro
 // neighbours whose other records change places. When four values shared a division, every one
 // of them moved by 2.3 to 3.6 times its certificate here.
 func TestKinksReplay(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	const n = 31
 	quick := []algorithms.Algorithm{
 		algorithms.GradientPerturbation{Steps: 2}, algorithms.DPGDC2{Steps: 2},
@@ -94,6 +97,9 @@ func kinkSpec(t *testing.T, p engine.Problem) algorithms.Spec {
 // The same for streams, with every kind of buffer: the shared division made them move by 1.4
 // to 2.9 times their joint certificates.
 func TestKinksReplayStreams(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	const n = 60
 	for i, v := range []streamVariant{
 		{a: algorithms.OnPairC{}, o: algorithms.StreamOptions{Batch: 26, BurnIn: 4}},

@@ -186,6 +186,9 @@ func TestBatchesOfPairsAreRefused(t *testing.T) {
 // A loss whose slope is clipped is convex and smooth, so hidden steps contract as the
 // certificate says, in both forms. Control: steps that are too long do not.
 func TestClippedLossHasHiddenSteps(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	phi, err := engine.NewExpression("custom", "exp(-u)", engine.ExpressionOptions{Clip: 0.75})
 	if err != nil {
 		t.Fatal(err)

@@ -86,6 +86,9 @@ func streamVariants() (all []streamVariant) {
 // Every online algorithm, reading and mode, with batches and buffers, for every
 // loss, on random and structured neighbours.
 func TestStreamsReplay(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	variants := streamVariants()
 	for _, loss := range []engine.Loss{engine.Logistic{}, engine.MahalanobisLogistic{}} {
 		for i, v := range variants {

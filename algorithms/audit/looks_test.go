@@ -41,6 +41,9 @@ func TestLooksSpendAlpha(t *testing.T) {
 // Whoever looks at every bound, and takes the largest, is wrong with probability at most
 // alpha; with all of alpha at every look it is more often.
 func TestLargestOfAllLooksHolds(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	rng := rand.New(rand.NewPCG(3, 4))
 	const samples, runs, alpha, epsilon = 2000, 400, 0.05, 1.0
 	missed, control := 0, 0
@@ -156,6 +159,9 @@ func TestPureNoiseIsAuditedTightly(t *testing.T) {
 // Secret batches: the likelihood ratio over the batches is a better score than the
 // direction of the difference, and the claim holds against it.
 func TestSecretBatchesAreScoredByTheirMixture(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	target := attacked(t, privacy.Budget{Epsilon: 8, Delta: 1e-2}, Linear{}, algorithms.SubsampledDescent{Steps: 6, StepSize: 1e-9, BatchRecords: 4}, 2)
 	direction, err := target.directionScore(context.Background(), 2)
 	if err != nil {

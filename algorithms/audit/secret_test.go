@@ -38,6 +38,9 @@ func (l lessNoise) Plan(s algorithms.Spec) (*algorithms.Plan, error) {
 // is refuted. On the linear loss, hidden steps that end before the ball is felt are as
 // bad as their bound.
 func TestSecretsAreAttackedFromOutside(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	for _, c := range []struct {
 		name  string
 		a     algorithms.Algorithm
@@ -49,9 +52,6 @@ func TestSecretsAreAttackedFromOutside(t *testing.T) {
 		{"hidden steps, logistic", algorithms.ConvergentDescent{Steps: 40, StepSize: 0.4}, engine.Logistic{}, 1000, false},
 		{"batches", algorithms.SubsampledDescent{Steps: 4, StepSize: 0.05, BatchRecords: 10}, audit.Linear{}, 4000, true},
 	} {
-		if testing.Short() && c.name != "hidden steps" {
-			continue // the workers of an audit are the same for all
-		}
 		target := structured(plan(t, c.a, c.loss, 30, 2, approximate), c.a)
 		target.Coins = 3 // of the move: the record is in two of the batches
 		r := mustRun(t, target, audit.Options{Runs: c.runs, Seed: 3})

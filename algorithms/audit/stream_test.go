@@ -173,6 +173,9 @@ func TestStreamAuditRefusals(t *testing.T) {
 // attains the certificate of a gradient. In an iterate a projection takes part of the
 // move, since descents start on the boundary of the set.
 func TestMetricAudit(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	for _, c := range []struct {
 		a     algorithms.Algorithm
 		loss  engine.Loss

@@ -31,10 +31,10 @@ func kinkedPlan(t *testing.T, a algorithms.Algorithm, loss engine.Loss) *algorit
 // other records of its block moves 3.6 times its certificate here (epsilon 3.7 for a
 // claimed 1), and a slope that depends on its pair alone stays within it.
 func TestKinksThroughSigmoidHold(t *testing.T) {
-	for i, e := range algotest.KinkLosses(0) {
-		if testing.Short() && i > 0 {
-			break
-		}
+	if testing.Short() {
+		t.Skip("slow")
+	}
+	for _, e := range algotest.KinkLosses(0) {
 		loss := engine.Score{Of: e}
 		for _, a := range []algorithms.Algorithm{
 			algorithms.GradientPerturbation{Steps: 1, StepSize: 1e-4}, algorithms.DPGDC2{Steps: 1, StepSize: 1e-4},
@@ -67,6 +67,9 @@ func TestKinksThroughSigmoidHold(t *testing.T) {
 // From the worst start the logistic metric moves all but 2 % of its certificate, the largest that
 // a search finds, and the linear one all of it.
 func TestWorstStartOfMetrics(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	const n, d = 64, 2
 	for _, c := range []struct {
 		loss  engine.MetricLoss

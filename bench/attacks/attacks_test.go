@@ -268,6 +268,9 @@ func (o optimist) Delta(epsilon float64) float64 { return o.Accountant.Delta(eps
 func (o optimist) Epsilon(delta float64) float64 { return o.Accountant.Epsilon(delta) / 1.1 }
 
 func TestOptimisticAccountantsAreFound(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	for _, e := range events() {
 		for _, defect := range []bool{false, true} {
 			fresh := func() account.Accountant {
@@ -395,6 +398,9 @@ func TestParticipationIsEnumerated(t *testing.T) {
 // The table does not depend on the number of workers, and an interrupt writes what was
 // found.
 func TestTheTableIsReproducible(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	tables := map[int]string{}
 	for _, workers := range []int{1, 3} {
 		o := options{seed: 5, neighbours: 8, budget: 1, quick: true, workers: workers, areas: []string{"pairs", "tuples"}, log: io.Discard}

@@ -10,7 +10,7 @@
 // far this search came, and near 1 that the certificate is tight.
 // The areas and the tolerance are explained in docs/theory.md#attacks.
 //
-// The result is a function of the flags and of which kernels the processor runs (the
+// The result is a function of the flags and of the kernels that the processor runs (the
 // options name them). Interrupted, it writes what it has.
 package main
 

@@ -24,7 +24,7 @@ type paired struct {
 type pairInstance struct {
 	x, otherX           []float64
 	labels, otherLabels []bool
-	changed             []int32 // pairs of which something changes
+	changed             []int32 // pairs in which something changes
 }
 
 // drawPairs draws the specification of a training and a graph for it: a star, a path,

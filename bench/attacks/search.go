@@ -132,7 +132,7 @@ func verdict(ratio float64, err error) (attempt, error) {
 }
 
 // climb searches: the first half of the tries are fresh proposals, the others changes of
-// the best one so far, of which the better ones stay.
+// the best one so far; the better ones stay.
 func climb[T any](ctx context.Context, tries int, rng *rand.Rand, propose func(i int) T, change func(T, *rand.Rand) T, try func(T) (attempt, error)) (finding, error) {
 	var found finding
 	var best T

@@ -101,12 +101,12 @@ func streamed(o online, c candidate, t task, coins uint64) configuration {
 	}
 }
 
-// adaptive is an instance, of which the records follow the published iterates if there is
+// adaptive is an instance whose records follow the published iterates if there is
 // a kink: they then lie so that the pairs of both classes meet it.
 type adaptive struct {
 	instance
 	kink *float64
-	bits int // how many last bits beside the kink
+	bits int // how many last bits next to the kink
 }
 
 // stream is a planned stream under attack.

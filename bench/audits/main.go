@@ -1,6 +1,6 @@
 // Command audits attacks every algorithm of both catalogues, and training on pairs, tuples
 // and all pairs, in every mode that claims privacy, and writes the audited lower bounds
-// beside the claims as CSV. It fails if a claim is refuted, or if the data sets of a known
+// next to the claims as CSV. It fails if a claim is refuted, or if the data sets of a known
 // worst case show less than 0.9 of a claim. An interrupt ends it after the row that it is at.
 //
 //	go run ./bench/audits > bench/results/audits.csv

@@ -14,6 +14,9 @@ import (
 )
 
 func TestRun(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	var lines []Line
 	o := Options{Records: 40, Runs: 2, Workers: 2}
 	if err := Run(context.Background(), o, func(l Line) error { lines = append(lines, l); return nil }); err != nil {

@@ -28,7 +28,7 @@ type peer struct {
 	processor float64 // seconds
 }
 
-// peerColumns is the first line of a file that is no comment.
+// peerColumns is the first line of a file that is not a comment.
 const peerColumns = "peer,method,n,d,wall_s,cpu_s"
 
 // Read adds the times of a file of bench/peers: lines of peerColumns, d empty where the

@@ -29,7 +29,7 @@ const (
 	density              = 2
 )
 
-// task is one repeat: individuals of which half are positive, pairs drawn by their
+// task is one repeat: individuals, half of them positive, pairs drawn by their
 // numbers, and records outside all pairs.
 type task struct {
 	x        []float64 // features, L1 norm at most 1
@@ -181,7 +181,7 @@ type trained struct {
 }
 
 // train runs a plan; replace, if not nil, makes the noise of a release instead of the
-// plan's mechanism, and points asks for the objective at that many places of the run.
+// plan's mechanism, and points asks for the objective at so many places of the run.
 func (t *task) train(s pairs.Spec, seed int, replace noiser, points int) (*trained, error) {
 	p, err := s.Plan()
 	if err != nil {

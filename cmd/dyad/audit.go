@@ -214,7 +214,7 @@ func (c *auditRecordsCmd) stream() (algorithms.Stream, error) {
 		return nil, badInput("%s has no --secret-state", c.Algorithm)
 	}
 	if online {
-		return nil, badInput("--every, --buffer, --reservoir and --secret-state are for online algorithms, and %s is none", c.Algorithm)
+		return nil, badInput("--every, --buffer, --reservoir and --secret-state apply to online algorithms only; %s is a batch algorithm", c.Algorithm)
 	}
 	return nil, nil
 }

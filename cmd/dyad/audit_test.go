@@ -172,6 +172,9 @@ func TestAuditOfStreamsAndMetrics(t *testing.T) {
 
 // Pairs, tuples and all pairs are audited by the options of their trainings.
 func TestAuditOfPairs(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	dir := t.TempDir()
 	for _, c := range []struct {
 		args []string
@@ -228,6 +231,9 @@ func TestAuditSaysWhereItHasNoPower(t *testing.T) {
 
 // A time limit and an interrupt end with the bound so far.
 func TestAuditEndsWithTheBoundSoFar(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	dir := t.TempDir()
 	code, out, errs := dyad(t, dir, "audit", "subsampled-descent", "-n", "20", "--steps", "4", "--time", "500ms")
 	if code != exitOK || !strings.Contains(out, "stopped before 200000 runs (time)") || !strings.Contains(out, "audited     epsilon >= ") {

@@ -16,6 +16,9 @@ var measured = regexp.MustCompile(`(?m)^.*, \d+ cores, .*$|[0-9.e+-]+ s +\S+ (pa
 
 // Golden output of bench with all measured values masked.
 func TestBench(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	file, err := filepath.Abs(filepath.Join("testdata", "bench.golden"))
 	if err != nil {
 		t.Fatal(err)
@@ -71,6 +74,9 @@ func TestBench(t *testing.T) {
 
 // TestBenchPeers: ratios appear for times of this processor, and only for those.
 func TestBenchPeers(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	dir := t.TempDir()
 	const times = "peer,method,n,d,wall_s,cpu_s\nslow,exact AUC,64,,1,1000\nother,exact AUC,65,,1,1\n"
 	for name, cpu := range map[string]string{"here.csv": bench.CPUModel(), "there.csv": "another"} {

@@ -400,6 +400,9 @@ func (f *fixture) checkOnline(t testing.TB, c onlineCell, e ended) {
 
 // Control: the check of the matrix notices what must never happen.
 func TestOnlineCrashCheckNotices(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	cut := onlineCell{"kill -9", "released#5", killed, 1, 5, "", true}
 	noticed := func(f *fixture, e ended, text string) {
 		t.Helper()

@@ -27,6 +27,9 @@ func interrupted(t *testing.T, more ...string) (f *fixture, run string) {
 
 // A run is resumed only as it was charged; what is refused writes nothing.
 func TestResumeFlagRefusals(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	f, run := interrupted(t)
 	before := f.get(t, "ledger/ledger.jsonl")
 	resume := func(more ...string) ended { return f.dyad(f.train(append([]string{"--resume", run}, more...)...)...) }

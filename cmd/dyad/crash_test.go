@@ -312,6 +312,9 @@ func (r *recorder) Errorf(format string, args ...any) {
 
 // Control: the check of the matrix notices what must never happen.
 func TestCrashCheckNotices(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	killed := func(t *testing.T, stage string) (*fixture, ended) {
 		f := newFixture(t)
 		return f, f.start(t, childSpec{Args: f.train(), Stage: stage, Nth: 1, Fault: "kill"}).end()

@@ -20,7 +20,7 @@ type dataCmd struct {
 
 // labelsFlag names the labels of formats that keep them in a second file.
 type labelsFlag struct {
-	Labels string `placeholder:"FILE" help:"File of the labels, for NPY and IDX. Default: what the schema says, else the usual name beside the data."`
+	Labels string `placeholder:"FILE" help:"File of the labels, for NPY and IDX. Default: what the schema says, else the usual name next to the data."`
 }
 
 // options are o with the flag.

@@ -3,7 +3,6 @@ package main
 import (
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 )
@@ -43,12 +42,6 @@ func readPage(text string) page {
 	return p
 }
 
-// onlyPlans says whether a command computes with public numbers only. These are long, on
-// one goroutine, and left out of short tests; no other command needs their output.
-func onlyPlans(command string) bool {
-	return slices.Contains([]string{"account", "losses", "plan"}, strings.Fields(command)[0]) || strings.HasPrefix(command, "pairs plan")
-}
-
 // runPage runs a page in an empty folder and returns what went wrong.
 func runPage(t *testing.T, p page) (failures []string) {
 	t.Helper()
@@ -58,9 +51,6 @@ func runPage(t *testing.T, p page) (failures []string) {
 		write(t, dir, name, content)
 	}
 	for _, c := range p.commands {
-		if testing.Short() && onlyPlans(c) {
-			continue
-		}
 		if code, _, errs := dyad(t, dir, shellWords(c)...); code != exitOK {
 			failures = append(failures, "dyad "+c+": "+errs)
 		}
@@ -70,6 +60,9 @@ func runPage(t *testing.T, p page) (failures []string) {
 
 // Every command of every page in docs that is marked runnable runs.
 func TestDocsRun(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	files, err := filepath.Glob("../../docs/*.md")
 	if err != nil {
 		t.Fatal(err)

@@ -90,6 +90,9 @@ func realSlices(t *testing.T, dir string) {
 // The blocks of docs/guide.md that begin with "```console real" run on slices of
 // the real data sets.
 func TestDocsRunOnRealData(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	guide, err := os.ReadFile("../../docs/guide.md")
 	if err != nil {
 		t.Fatal(err)

@@ -95,7 +95,7 @@ func cpuFeatures() []string {
 func cudaState() (string, []driver.Device) {
 	devices, err := listGPUs()
 	if err != nil {
-		return "none usable (" + plain(err) + "); runs use the CPU", nil
+		return "none: " + strings.TrimPrefix(plain(err), "CUDA is not available: ") + "; runs use the CPU", nil
 	}
 	var names []string
 	for _, v := range devices {

@@ -27,7 +27,7 @@ type evaluateCmd struct {
 func (evaluateCmd) Help() string {
 	return `The figures are computed from the records of the file and carry no privacy guarantee.
 
-For a metric the accuracy of nearest neighbour classifiers is printed beside that of the identity metric.
+For a metric the accuracy of nearest neighbour classifiers is printed next to that of the identity metric.
 Such a classifier consists of raw records: publishing it is not covered by the guarantee of the metric.
 
 Examples:

@@ -81,7 +81,7 @@ func readJSON(path string, limit int64, v any) error {
 	return nil
 }
 
-// checkOut is newOutput for who only asks.
+// checkOut is newOutput without creating anything.
 func checkOut(path string, force bool, inputs ...string) error {
 	_, err := newOutput(path, force, inputs...)
 	return err

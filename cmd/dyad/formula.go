@@ -13,7 +13,7 @@ import (
 // sign, in --loss=-u and in --loss -u.
 const formulaType = "formula"
 
-// longFlag is what starts like a flag and is no formula anybody writes.
+// longFlag is what starts like a flag and is not a formula that anybody writes.
 var longFlag = regexp.MustCompile(`^--[A-Za-z]`)
 
 // decodeFormula takes the next word as it stands.

@@ -158,7 +158,7 @@ type keptRun struct {
 	Released bool   `json:"released"`
 }
 
-// keptRuns looks where the ledger says, beside it and among the temporary files.
+// keptRuns looks where the ledger says, next to it and among the temporary files.
 func keptRuns(l *ledger.Ledger, id string) (kept []keptRun, err error) {
 	entries, err := l.Entries()
 	if err != nil {

@@ -176,7 +176,7 @@ func (c *localClientCmd) answer(a *app, remote localserve.Remote, memory *client
 		return r, nil
 	}
 	if st.Epoch < 1 || st.Epoch > p.Epochs || len(st.Model) != p.Dim || !(norm(st.Model) <= p.Radius*(1+1e-9)) {
-		return localAnswer{}, badInput("the server's state is none of its protocol; nothing was drawn or sent")
+		return localAnswer{}, badInput("the server's state does not match its protocol; nothing was drawn or sent")
 	}
 	epoch := st.Epoch
 	if p.Method == local.PrestigeLabel {

@@ -106,7 +106,7 @@ func (m *clientMemory) alone() error {
 		return err
 	}
 	if !info.Mode().IsRegular() {
-		return fmt.Errorf("%s is no regular file; name a file for the memory", m.path)
+		return fmt.Errorf("%s is not a regular file; name a file for the memory", m.path)
 	}
 	n, err := names(m.path, info)
 	if err == nil && n > 1 {

@@ -87,7 +87,7 @@ func (c *localModelCmd) Run(a *app) error {
 	case encoder.Dim() != p.Dim:
 		return badInput("the schema gives %d features and the protocol has %d; use the schema that users have", encoder.Dim(), p.Dim)
 	case len(w) != p.Dim || !(norm(w) <= p.Radius*(1+1e-9)) || st.Epoch < 1 || st.Visits < 0 || st.Visits > math.MaxInt32*int64(p.Epochs):
-		return badInput("the server's state is none of its protocol")
+		return badInput("the server's state does not match its protocol")
 	case st.Visits == 0:
 		return badInput("no user has answered yet, so there is no model")
 	}

@@ -13,7 +13,7 @@ import (
 // record reads the one record. unusable says why it cannot be used, "" if it can: it then
 // has no label, and its features or zeros, and local.Client makes a message of it that
 // contributes nothing. Only what the record does not decide is an error: a file that
-// cannot be opened, is no file of the schema's format or lacks the schema's columns in its
+// cannot be opened, is not in the schema's format or lacks the schema's columns in its
 // header, or too few rows. To fail where the server waits for a message would tell of the
 // record, so every doubt is decided for a message.
 func (c *localClientCmd) record(a *app, e *dataset.Encoder) (z engine.Record, unusable string, err error) {

@@ -36,6 +36,9 @@ var malformed = []struct{ name, row, says string }{
 // An enrolled user whose record cannot be used is not silent: each kind gives one message
 // an epoch with exit code 0, as a good record does, and only the user's terminal says more.
 func TestUnusableRecordsAreAnsweredFor(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	dir := clinic(t, 60)
 	users := len(malformed) + 1
 	address, stop := localServer(t, dir, "--dir", "study", "-n", fmt.Sprint(users), "--schema", "patients.yaml", "--epochs", "2", "--epsilon", "1")

@@ -170,7 +170,7 @@ func readProtocol(path string) (p localserve.Protocol, err error) {
 	if err := readJSON(path, maxSmallBytes, &p); errors.As(err, &missing) {
 		return p, asInput(fmt.Errorf("cannot read the protocol: %w", err))
 	} else if err != nil {
-		return p, badInput("%s is no protocol of \"dyad local plan --out\": %s", path, localserve.Printable(err.Error()))
+		return p, badInput("%s is not a protocol written by \"dyad local plan --out\": %s", path, localserve.Printable(err.Error()))
 	}
 	return p, nil
 }

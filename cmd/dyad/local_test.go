@@ -200,6 +200,9 @@ func TestLocalClientMemory(t *testing.T) {
 
 // prestige-label: one memoised answer of every user, then the model is there.
 func TestLocalLabelServer(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	const users = 8
 	dir := clinic(t, 60)
 	address, stop := localServer(t, dir, "--dir", "labels", "-n", fmt.Sprint(users), "--schema", "patients.yaml", "--method", "prestige-label", "--epochs", "3", "--epsilon", "2")

@@ -68,6 +68,9 @@ func neighbouringClinics(t *testing.T, n int) (a, b string) {
 // what it releases with noise: no class balance, no step that was found from the data,
 // no figure of the fit.
 func TestOutputIsTheSameOnNeighbours(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	train := []string{"train", "--data", "patients.csv", "--schema", "patients.yaml", "--out", "m.json", "--epsilon", "2"}
 	online := append([]string{"--data", "patients.csv"}, onlineFlags[1:]...)
 	online = append([]string{"online", "--out", "m.json", "--average"}, online...)
@@ -122,6 +125,9 @@ func TestOutputIsTheSameOnNeighbours(t *testing.T) {
 
 // Ranges that were taken from the data void a guarantee, whoever trains.
 func TestBoundsFromTheDataAreSaid(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	dir := clinic(t, 40)
 	schema, err := os.ReadFile(filepath.Join(dir, "patients.yaml"))
 	if err != nil {
@@ -156,6 +162,9 @@ func TestBoundsFromTheDataAreSaid(t *testing.T) {
 
 // Rows left out by their label are not hidden, and the guarantee says so.
 func TestRowsLeftOutByLabelAreSaid(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	dir := clinic(t, 40)
 	schema, err := os.ReadFile(filepath.Join(dir, "patients.yaml"))
 	if err != nil {

@@ -34,7 +34,7 @@ type onlineCmd struct {
 	L2         float64  `name:"l2" placeholder:"ALPHA" help:"Weight alpha of the term alpha/2 ||w||^2."`
 	Radius     float64  `positive:"" default:"1" placeholder:"R" help:"Radius of the ball that w lives in; public."`
 	PublicData bool     `help:"The records are public: nothing is charged, and every line has the AUC of the scores given before each label was used."`
-	Average    bool     `help:"Write the average of the iterates beside each release, at no further cost (online-to-batch)."`
+	Average    bool     `help:"Write the average of the iterates with each release, at no further cost (online-to-batch)."`
 	Out        string   `short:"o" placeholder:"FILE" help:"Model file for the last release, or the average with --average, written at the end of the run."`
 	Force      bool     `help:"Replace an existing model file; with --resume that of an earlier attempt at this run is replaced anyway."`
 	Regret     bool     `help:"With public records: end with the measured regret against the best fixed model, which is not private. Keeps all records in memory."`
@@ -46,7 +46,7 @@ type onlineCmd struct {
 // Help shows examples.
 func (onlineCmd) Help() string {
 	return `Writes JSON lines: first the guarantee of all releases together, then a model after every K records. A release is
-written after the state that holds it and a count of the releases, beside the ledger, are on disk: whatever copy of a state is
+written after the state that holds it and a count of the releases, next to the ledger, are on disk: whatever copy of a state is
 resumed, no release is drawn twice. A resumed stream first repeats the last release, which a crash may have kept from its reader. The charge is made when the first record arrives, for
 --records of them.
 

@@ -16,6 +16,9 @@ import (
 // Streams whose state has more than the buffer are stopped and resumed too, without
 // spending twice, and a run without noise is charged as infinite.
 func TestOnlineAlgorithmsResume(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	for _, c := range []struct {
 		name  string
 		flags []string

@@ -22,7 +22,7 @@ type runFlags struct {
 
 // checkpointFlag is for those that keep their state.
 type checkpointFlag struct {
-	Checkpoint time.Duration `name:"checkpoint-every" default:"1m" placeholder:"DURATION" help:"Keep the state of a private run beside the ledger this often, for --resume; it is as private as the records. 0: never."`
+	Checkpoint time.Duration `name:"checkpoint-every" default:"1m" placeholder:"DURATION" help:"Keep the state of a private run next to the ledger this often, for --resume; it is as private as the records. 0: never."`
 }
 
 // execution opens the ledger, unless data are public, and says how to carry out a plan over

@@ -32,7 +32,7 @@ func (f pairFlags) fromClasses() (bool, error) {
 	return classes, nil
 }
 
-// tupleOptions are the flags that have a meaning beside --tuple and --all-pairs.
+// tupleOptions are the flags that have a meaning with --tuple and --all-pairs.
 var tupleOptions = []string{
 	"data", "schema", "look-alike-ids", "public-data", "out", "force", "data-id", "workers", "seed", "ledger", "resume", "checkpoint-every", "n", "d", "json", "quiet",
 	"loss", "margin", "temperature", "rows", "tuple", "all-pairs", "pair-seed", "mode", "epsilon", "delta", "noise", "batch", "epochs", "clip", "step-size",

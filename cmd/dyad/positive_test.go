@@ -10,6 +10,9 @@ import (
 
 // An explicit zero must never pass for "not given".
 func TestExplicitZeroIsAnError(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	dir := clinic(t, 60)
 	train := []string{"train", "--data", "patients.csv", "--schema", "patients.yaml", "--public-data"}
 	plan := []string{"plan", "-n", "60", "-d", "3"}

@@ -52,7 +52,7 @@ func (b *barTracker) Step(done, total int) {
 			progressbar.OptionClearOnFinish(),
 		)
 	}
-	_ = b.bar.Set(done) // a terminal that cannot be written to is no reason to stop
+	_ = b.bar.Set(done) // a terminal that cannot be written to does not stop a run
 }
 
 // rowProgress shows the rows read so far on an interactive terminal, and lets an

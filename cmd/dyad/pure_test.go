@@ -11,6 +11,9 @@ import (
 
 // --delta 0 asks for pure epsilon; without the flag delta is the default.
 func TestDeltaZeroIsPure(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	dir := clinic(t, 300)
 	base := []string{"--schema", "patients.yaml", "--epsilon", "0.5"}
 	for _, c := range []struct {

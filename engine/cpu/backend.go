@@ -63,7 +63,7 @@ func (Backend) Name() string { return "cpu" }
 
 // Plan returns the kernel for a problem with an engine.ScoreLoss or engine.MetricLoss
 // that is smooth or an engine.ScalarLoss. It wraps engine.ErrUnsupported for other
-// losses, for query groups (see engine.Grouped), for Method NearLinear if the loss is no engine.AnalyticLoss or its expansion
+// losses, for query groups (see engine.Grouped), for Method NearLinear if the loss is not an engine.AnalyticLoss or its expansion
 // does not converge over the public range, and for Method Sorted if the slope is not
 // piecewise linear there.
 func (b Backend) Plan(p engine.Problem) (engine.Kernel, error) {

@@ -39,7 +39,7 @@ const maxTerms, termStep = 33, 4
 // never decides the bound.
 func (k *kernel) planExpansion() bool {
 	loss, ok := k.loss.(engine.AnalyticLoss)
-	if !ok || !k.scores.Smooth() { // a sum of interpolants is no sum of terms of pairs: engine.Kernel
+	if !ok || !k.scores.Smooth() { // a sum of interpolants is not a sum of terms of pairs: engine.Kernel
 		return false
 	}
 	size := loss.StripBound(k.scores.Margin, 0)

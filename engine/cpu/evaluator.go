@@ -15,7 +15,7 @@ type evaluator struct {
 	y []float64
 
 	// values are Problem.LabelLimit labels: those that occur in increasing order, the
-	// last of them repeated. nil if that are too many.
+	// last of them repeated. nil if there are too many.
 	values []float64
 	class  []uint8 // index into values
 

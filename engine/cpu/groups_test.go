@@ -16,6 +16,9 @@ import (
 // the last bit, by every variant and for smooth and other losses (engine.Grouped's
 // NeighbourRoundoff). Each group has features of its own, so its sum is seen in their coordinates.
 func TestRecordStaysInItsGroup(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	sizes, each := []int{2, 17, 130, 700}, 2
 	n, d := 0, each*len(sizes)
 	for _, s := range sizes {

@@ -46,11 +46,11 @@ func (l costlyMetric) MetricDPhi(u float64) (v float64) {
 // TestMetricCancelLatency: a large sum asks at least every 100 ms of processor time whether
 // it shall stop. A slope that makes one tile take longer shows that the test would see it.
 func TestMetricCancelLatency(t *testing.T) {
-	const most = 0.1
-	n, d, stop := 100_000, 128, 0.8 // behind the products with W
 	if testing.Short() {
-		n, d, stop = 20_000, 32, 0.05
+		t.Skip("slow")
 	}
+	const most = 0.1
+	const n, d, stop = 100_000, 128, 0.8 // behind the products with W
 	r := benchRecords(t, n, d)
 	longest := func(b cpu.Backend, loss engine.Loss, limit float64) float64 {
 		p := metricProblem(n, d, 1)

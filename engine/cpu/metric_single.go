@@ -130,7 +130,7 @@ func (k *metricKernel) relativeError() float64 {
 	return max(k.singleCoefficientError()/k.largest(), (singleDepth+singleSpanDepth)*u32, engine.Gamma(k.allDepth()))
 }
 
-// singleSecondOrder covers products of error terms, of which there are fewer than 16 below
+// singleSecondOrder covers products of error terms; there are fewer than 16 below
 // 2^-8.
 func (k *metricKernel) singleSecondOrder() float64 { return 1 + 16*k.relativeError() + 0x1p-20 }
 

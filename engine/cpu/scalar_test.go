@@ -33,14 +33,14 @@ func expression(t testing.TB, text string, params map[string]float64) *engine.Ex
 // TestScalarConformance covers every built-in expression and hand-written slopes with
 // jumps, by every method that takes them.
 func TestScalarConformance(t *testing.T) {
-	sizes := []int{2, 3, 17, 64, 129}
-	if testing.Short() {
-		sizes = []int{3, 64}
+	sizes, radii, few := []int{2, 3, 17, 64, 129}, []float64{0.3, 1}, testing.Short()
+	if few {
+		sizes, radii = []int{64}, []float64{1}
 	}
 	run := func(name string, method cpu.Method, losses []engine.ScoreLoss, metric []engine.MetricLoss) {
 		t.Run(fmt.Sprintf("%s/%v", name, method), func(t *testing.T) {
 			enginetest.Run(t, cpu.Backend{Method: method}, enginetest.Options{
-				Losses: losses, MetricLosses: metric, Sizes: sizes, Radii: []float64{0.3, 1},
+				Losses: losses, MetricLosses: metric, Sizes: sizes, Radii: radii,
 				WithWorkers: func(k int) engine.Backend { return cpu.Backend{Workers: k, Method: method} },
 				PerPair:     2e-11, // steep slopes have margins that matter more than their size
 			})
@@ -54,7 +54,7 @@ func TestScalarConformance(t *testing.T) {
 	run("pieces", cpu.Direct, pieces, []engine.MetricLoss{engine.Metric{Of: enginetest.Hinge()}, engine.Metric{Of: enginetest.Zigzag()}})
 	var all []engine.ScoreLoss
 	for i, l := range engine.Library() {
-		if testing.Short() && i%3 != 0 {
+		if few && i%6 != 0 {
 			continue
 		}
 		all = append(all, engine.Score{Of: expression(t, l.Name, nil)})
@@ -64,16 +64,25 @@ func TestScalarConformance(t *testing.T) {
 		"-log(normcdf(u))", "abs(u) + log1p(exp(-2*abs(u))) - log(2)", "u*atan(u) - log1p(u^2)/2", "1 - erf(u)", "normcdf(-u)",
 		"where(abs(1 - u) <= 1, (1 - u)^2/2, abs(1 - u) - 1/2)", "max(0, -u) + log1p(exp(-abs(u)))",
 	} {
-		if testing.Short() && i > 1 {
+		if few && i > 0 {
 			break
 		}
 		formulas = append(formulas, engine.Score{Of: expression(t, text, nil)})
 	}
-	sizes = []int{3, 64}
-	run("formulas", cpu.Direct, formulas, []engine.MetricLoss{engine.Metric{Of: expression(t, "-log(normcdf(u))", nil)}})
+	if !few {
+		sizes = []int{3, 64}
+	}
+	metric := []engine.MetricLoss{engine.Metric{Of: expression(t, "logistic", nil)}, engine.Metric{Of: expression(t, "contrastive", nil)}}
+	normal := []engine.MetricLoss{engine.Metric{Of: expression(t, "-log(normcdf(u))", nil)}}
+	if few {
+		metric, normal = metric[:1], noMetric
+	}
+	run("formulas", cpu.Direct, formulas, normal)
 	run("formulas", cpu.Auto, formulas, noMetric)
-	sizes = []int{3, 64, 129}
-	run("library", cpu.Auto, all, []engine.MetricLoss{engine.Metric{Of: expression(t, "logistic", nil)}, engine.Metric{Of: expression(t, "contrastive", nil)}})
+	if !few {
+		sizes = []int{3, 64, 129}
+	}
+	run("library", cpu.Auto, all, metric)
 }
 
 // TestExpressionIsLogistic: the same gradients as the kernels of Logistic and of

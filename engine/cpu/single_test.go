@@ -12,6 +12,10 @@ import (
 // TestSingleConformance runs the suite on pairs in float32: within Roundoff, the same bits
 // for any number of workers, dense or sparse.
 func TestSingleConformance(t *testing.T) {
+	sizes, radii := []int{2, 65, 129}, []float64{1, 10}
+	if testing.Short() {
+		sizes, radii = []int{65}, []float64{1}
+	}
 	for _, v := range kernels.Variants() {
 		t.Run(v.String(), func(t *testing.T) {
 			with := func(k int) engine.Backend {
@@ -19,8 +23,7 @@ func TestSingleConformance(t *testing.T) {
 			}
 			enginetest.Run(t, with(0), enginetest.Options{
 				Losses: []engine.ScoreLoss{engine.Logistic{}}, MetricLosses: []engine.MetricLoss{engine.MahalanobisLogistic{}},
-				Sizes: []int{2, 65, 129}, Radii: []float64{1, 10}, PerPair: 2e-4,
-				Short: testing.Short(), WithWorkers: with,
+				Sizes: sizes, Radii: radii, PerPair: 2e-4, WithWorkers: with,
 				// Bounds of the suite go up to margins beyond float32.
 				Unsupported: func(p engine.Problem) {
 					if p.Radius*p.Bounds.FeatureNorm < 2 {

@@ -18,9 +18,9 @@ func TestVariants(t *testing.T) {
 			if _, err := kernels.Select(v); err != nil {
 				t.Skip(err)
 			}
-			sizes := []int{3, 65, 300}
+			sizes, radii := []int{3, 65, 300}, []float64{0.05, 1}
 			if testing.Short() {
-				sizes = []int{65}
+				sizes, radii = []int{65}, []float64{1}
 			}
 			for _, method := range []cpu.Method{cpu.Auto, cpu.Direct, cpu.NearLinear} {
 				if testing.Short() && method != cpu.Auto {
@@ -28,7 +28,7 @@ func TestVariants(t *testing.T) {
 				}
 				opts := enginetest.Options{
 					Sizes: sizes,
-					Radii: []float64{0.05, 1},
+					Radii: radii,
 					WithWorkers: func(k int) engine.Backend {
 						return cpu.Backend{Workers: k, Method: method, Variant: v}
 					},

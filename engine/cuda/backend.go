@@ -61,7 +61,7 @@ const (
 // kind. Pairs may be formed within query groups for score losses.
 //
 // It wraps engine.ErrUnsupported for other losses, for records that do not fit into the
-// memory of the GPU (of a score loss: of which not even two panels fit) and, where every
+// memory of the GPU (for a score loss: if two panels do not fit) and, where every
 // pair is visited, for bounds outside of the range of float32.
 func (b Backend) Plan(p engine.Problem) (engine.Kernel, error) {
 	k, err := b.plan(p)
@@ -165,7 +165,7 @@ func (b Backend) memory() uint64 {
 	return have
 }
 
-// fits returns an error unless the GPU has that many bytes.
+// fits returns an error unless the GPU has need bytes.
 func (b Backend) fits(p engine.Problem, need uint64) error {
 	if have := b.memory(); need > have {
 		return fmt.Errorf("%w: %d records of %d features need %.1f GiB, %s has %.1f", engine.ErrUnsupported, p.N, p.D, gib(need), b.Name(), gib(have))
@@ -209,8 +209,8 @@ type kernel struct {
 	ptx              string // of the direct method
 
 	// For pairs that are not factored: terms are in units of 2^-22 unit, a power of two
-	// above Slope LabelSpan, and phi' is within slopeError.
-	// The code has that many instructions.
+	// above Slope LabelSpan, and phi' is within slopeError. instructions is the
+	// number of instructions of the code of phi'.
 	unit, slopeError float64
 	instructions     int
 }

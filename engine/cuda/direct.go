@@ -22,8 +22,8 @@ const (
 	// launch. A cancelled context is seen between launches: 50 ms at 64 instructions in
 	// a cycle of 1.4 GHz, the slowest GPUs that the kernels run on.
 	launchWork = 1 << 32
-	// factoredWork and pairWork are instructions of a pair; pairWork without those of
-	// the code for phi', of which each counts slopeWork, as a special function does.
+	// factoredWork and pairWork are instructions of a pair; pairWork without the code for
+	// phi'. Each instruction of that code counts slopeWork, as a special function does.
 	factoredWork = 8
 	pairWork     = 40
 	slopeWork    = 8
@@ -59,7 +59,7 @@ func blocksFor(n int) int { return chunksOf(n, blockThreads) }
 // slice is a part of a matrix of pairs.
 type slice struct{ row, rows, col, cols int }
 
-// slicesOf cuts rows x cols pairs into launches of at most that many pairs, or one block,
+// slicesOf cuts rows x cols pairs into launches of at most pairs pairs, or one block,
 // in whole blocks of blockRows x blockCols.
 func slicesOf(rows, cols, blockRows, blockCols, pairs int) (all []slice) {
 	const maxGrid = 65535 // blocks of columns
@@ -91,8 +91,8 @@ func inTurn[T any](ctx context.Context, c driver.Context, all []T, launch func(T
 	return nil
 }
 
-// pairsPerLaunch is the number of pairs of that many instructions that the GPU visits in
-// a launch.
+// pairsPerLaunch is the number of pairs that the GPU visits in a launch if each takes this
+// number of instructions.
 func (m *direct) pairsPerLaunch(instructions int) int {
 	if m.limit > 0 {
 		return m.limit

@@ -17,7 +17,7 @@
 //     clamped to the bounds of phi' and depends on its own two records (engine.Kernel).
 //
 // Query groups are runs of rows. Pairs of the direct method are those of the triangles
-// above the diagonal that the groups cut out, of which a block has 64 rows and up to 1024
+// above the diagonal that the groups cut out; a block has 64 rows and up to 1024
 // columns: small groups share blocks, large ones have many. Groups of 2^13 records and
 // more of an analytic loss are summed by the near-linear method one after the other. The
 // choice and all launches of the direct method follow from the sizes of groups, which are

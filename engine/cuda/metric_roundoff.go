@@ -174,7 +174,7 @@ func (k *metricKernel) relativeError() float64 {
 	return max(k.coefficientError()/(m.Labels*m.Slope), k.gramError(k.problem.D)+2*k.entry+k.dropped, k.pairError()+k.spanError(), engine.Gamma(k.gramDepth()))
 }
 
-// secondOrder covers products of error terms, of which there are fewer than 16.
+// secondOrder covers products of error terms; there are fewer than 16.
 func (k *metricKernel) secondOrder() float64 { return 1 + 16*k.relativeError() + 0x1p-20 }
 
 // usable reports that secondOrder covers products of more than two error terms, too.

@@ -340,6 +340,9 @@ func TestPrecisions(t *testing.T) {
 
 // TestMetricFailuresLeaveNothing: as TestFailuresLeaveNothing.
 func TestMetricFailuresLeaveNothing(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	p, r, w := metricProblem(t, 5, 2)
 	checkFailures(t, Backend{Precision: FP32}, 1<<40, p, r, w)
 }

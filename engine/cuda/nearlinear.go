@@ -26,7 +26,7 @@ const (
 )
 
 // planNearLinear finds the expansion of phi' in the scores of one class. It wraps
-// ErrUnsupported if there is none: for a loss that is no engine.AnalyticLoss, for
+// ErrUnsupported if there is none: for a loss that is not an engine.AnalyticLoss, for
 // margins over which more than 256 terms are needed, and for many labels.
 //
 // One expansion for the whole range of scores is used. A record then adds to a few dozen
@@ -34,7 +34,7 @@ const (
 // make the sums that it adds to depend on its score.
 func (k *kernel) planNearLinear() error {
 	loss, ok := k.loss.(engine.AnalyticLoss)
-	if !ok || !k.scores.Smooth() { // a sum of interpolants is no sum of terms of pairs: engine.Kernel
+	if !ok || !k.scores.Smooth() { // a sum of interpolants is not a sum of terms of pairs: engine.Kernel
 		return fmt.Errorf("%w: loss %q is not analytic, or the error of its slope has no bound, use Direct", engine.ErrUnsupported, k.loss.Name())
 	}
 	if k.problem.LabelLimit() > maxClasses {

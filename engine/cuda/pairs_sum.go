@@ -108,7 +108,7 @@ func (s *pairSums) slack() float64 { return float64(s.rows+s.d+16) * 0x1p-51 }
 // smallestPart bounds how far h is below clip.
 const smallestPart = 0x1p-140
 
-// scale returns h and q for lists of at most that many pairs, or of all pairs if they are
+// scale returns h and q for lists of at most pairs pairs, or of all pairs if they are
 // more.
 func (s *pairSums) scale(w []float64, pairs int, clip float64) (h, unit float64) {
 	h = clip

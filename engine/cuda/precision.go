@@ -37,7 +37,7 @@ func ParsePrecision(name string) (Precision, error) {
 			return Precision(p), nil
 		}
 	}
-	return 0, fmt.Errorf("cuda: precision %q is none of %v", name, precisions)
+	return 0, fmt.Errorf("cuda: unknown precision %q, want one of %v", name, precisions)
 }
 
 // precision is that of a problem: AutoPrecision is replaced, by public numbers and the GPU.

@@ -128,7 +128,7 @@ func (k *kernel) whole(pairs engine.Pairs) bool {
 	return false
 }
 
-// groupRoundoff is the claim of Roundoff for a group of that many records.
+// groupRoundoff is the claim of Roundoff for a group of size records.
 func (k *kernel) groupRoundoff(size int, relative, absolute float64) float64 {
 	if size < 2 {
 		return 0
@@ -137,7 +137,7 @@ func (k *kernel) groupRoundoff(size int, relative, absolute float64) float64 {
 	return R * n * n * (l*(relative+engine.Gamma(k.grid.depth())*k.scores.Slope) + 2*absolute)
 }
 
-// termError returns E and A of a group of that many records.
+// termError returns E and A of a group of size records.
 func (k *kernel) termError(size int) (relative, absolute float64) {
 	s := k.scores
 	switch {

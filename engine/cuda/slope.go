@@ -34,7 +34,7 @@ func slopeOf(loss engine.Loss, margin, slopeErr float64) (slope, error) {
 	}
 	expression, ok := form.Scalar().(*engine.Expression)
 	if !ok {
-		return slope{}, fmt.Errorf("%w: loss %q is no expression, so it has no code for GPUs", engine.ErrUnsupported, loss.Name())
+		return slope{}, fmt.Errorf("%w: loss %q is not an expression, so it has no code for GPUs", engine.ErrUnsupported, loss.Name())
 	}
 	e := expression.SlopeExpr()
 	lines, registers, masks := e.PTX("%phi_in", "%phi_out")
@@ -86,7 +86,7 @@ func splice(ptx string, code slope, margin, lo, hi float64) (string, error) {
 	}
 	least, most := -singleUp(-lo), singleUp(hi)
 	if !(reach > 0 && least <= most) || math.IsInf(float64(reach), 0) || math.IsInf(float64(least), 0) || math.IsInf(float64(most), 0) {
-		return "", fmt.Errorf("cuda: the bounds [%v, %v] of phi' and %v of its argument are no float32 numbers", lo, hi, margin)
+		return "", fmt.Errorf("cuda: the bounds [%v, %v] of phi' and %v of its argument are not float32 numbers", lo, hi, margin)
 	}
 	var out strings.Builder
 	found := 0

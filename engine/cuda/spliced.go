@@ -97,7 +97,7 @@ type band struct{ tile, tiles, strip, strips int }
 // idleBlocks is how many blocks without pairs take as long as a launch.
 const idleBlocks = 4096
 
-// bandsOf cuts the pairs i < j < end[i] into launches of at most that many blocks, or one.
+// bandsOf cuts the pairs i < j < end[i] into launches of at most blocks blocks, or one.
 // A launch has equally many strips for all of its tiles, so that blocks may have no pair:
 // not many more than have one, or than a launch is worth. So small groups share launches,
 // and large ones have their own.

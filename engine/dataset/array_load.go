@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// readArrayFiles reads features from in, and labels from the file beside it.
+// readArrayFiles reads features from in, and labels from the file next to it.
 func readArrayFiles(t *table, format string, in *input, u *unpacked) error {
 	x, err := openArray(format, in, u)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 
 // Limits of what a draft looks at.
 const (
-	draftCategories = 50      // more texts than this are no categorical column
+	draftCategories = 50      // a column with more texts is not categorical
 	draftUnique     = 1 << 20 // values compared to find a column of ids
 )
 

@@ -91,7 +91,7 @@ const (
 	ruleARFFAttribute = "not an attribute; want @attribute NAME TYPE, with the type numeric, real, integer, string, date or {A, B, ...}"
 	ruleARFFSparse    = "sparse ARFF rows ({INDEX VALUE, ...}) are not supported; write the file dense, or as LIBSVM"
 	ruleARFFType      = "dates, relations and free text cannot be a feature; use role: ignore, or another attribute"
-	ruleARFFNumeric   = "the schema has this column as a number, the header as nominal values that are none; give it categories"
+	ruleARFFNumeric   = "the schema has this column as a number, the header as nominal values that are not numbers; give it categories"
 	ruleARFFNominal   = "value is not in the nominal set of the header; correct the value or the header"
 	ruleARFFNames     = "the header has none of the schema's column names; give columns their attribute names with field"
 	ruleJSONLine      = "not one JSON object; want {\"NAME\": VALUE, ...} on each line"

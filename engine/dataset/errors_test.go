@@ -144,6 +144,9 @@ func TestPredictErrors(t *testing.T) {
 }
 
 func TestTooLongRow(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	s := mustSchema(t, plainSchema)
 	for name, r := range map[string]*repeat{
 		"one line":            {text: bytes.Repeat([]byte("1,"), 1000), n: maxRowBytes / 1000},

@@ -18,7 +18,7 @@ var idxTypes = [256]element{
 	0x0e: {kind: 'f', size: 8, big: true},
 }
 
-// readIDXHeader reads the header of an IDX file (the format of MNIST), of which
+// readIDXHeader reads the header of an IDX file (the format of MNIST), in which
 // size bytes are there, and leaves r at the first element.
 func readIDXHeader(name string, r io.Reader, size int64) (*array, error) {
 	a := &array{name: name, r: r}

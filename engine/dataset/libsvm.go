@@ -231,7 +231,7 @@ func (r *libsvmReader) addDense(rest []byte, absent *absentRow) error {
 	return nil
 }
 
-// cutToken returns the first run of bytes that are no blanks, and what follows.
+// cutToken returns the first run of bytes that are not blanks, and what follows.
 func cutToken(b []byte) (token, rest []byte) {
 	start := skipBlanks(b, 0)
 	end := start

@@ -19,7 +19,7 @@ var (
 )
 
 // readNPYHeader reads the header of an NPY file (NumPy's format, versions 1 to
-// 3), of which size bytes are there, and leaves r at the first element.
+// 3), in which size bytes are there, and leaves r at the first element.
 func readNPYHeader(name string, r io.Reader, size int64) (*array, error) {
 	a := &array{name: name, r: r}
 	var start [12]byte

@@ -322,7 +322,7 @@ func readParquet(t *table, in *input) (err error) {
 		}
 	}
 	t.hasLabels = l.hasLabel
-	// Equal values take next to no bytes in a page, so one byte a row is no
+	// Equal values take next to no bytes in a page, so one byte a row is not a
 	// bound here; memory that the footer promises but no row fills is not touched.
 	t.allocate(sizes{rows: int(min(max(r.file.NumRows(), 0), in.size*64)), bytes: in.size * 64}, 1)
 	for {

@@ -10,7 +10,7 @@ import (
 // are the same number ("07" and "7"), only the text counts.
 type valueSet struct {
 	text    map[string]int
-	numbers []float64 // NaN for a value that is no plain decimal; nil: text only
+	numbers []float64 // NaN for a value that is not a plain decimal; nil: text only
 }
 
 func newValueSet(values []string) *valueSet {

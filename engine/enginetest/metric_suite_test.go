@@ -169,6 +169,9 @@ var smallMetric = enginetest.Options{Losses: []engine.ScoreLoss{}, Sizes: []int{
 // TestSuiteCatchesMetricDefects is the positive control of the metric suite; without
 // a defect the plain sum passes.
 func TestSuiteCatchesMetricDefects(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	for defect, want := range map[metricDefect]string{
 		noDefect: "", dropLastTile: "Roundoff says", noFactorTwo: "Roundoff says", lowerTwice: "Roundoff says",
 		singlePrecision: "Roundoff says", upperColumnsOnly: "Roundoff says", noSqrtTwo: "Roundoff says",

@@ -36,7 +36,8 @@ type Options struct {
 	// by engine.Grouped; default one data set of groups from 1 to 70 records. An empty
 	// list that is not nil means none.
 	Groups [][]int
-	// Short keeps sizes up to 129.
+	// Short keeps sizes up to 129, and takes fewer sizes and radii where they have their
+	// default.
 	Short bool
 	// WithWorkers returns the backend with another number of workers; results
 	// must have the same bits for 1, 2 and 7. Nil skips that check.
@@ -115,14 +116,20 @@ func Run(t T, b engine.Backend, opts Options) {
 		opts.MetricLosses = []engine.MetricLoss{engine.MahalanobisLogistic{}, SmoothMetric{}}
 	}
 	metricSizes := opts.Sizes
-	if opts.Sizes == nil {
+	switch {
+	case opts.Sizes == nil && opts.Short:
+		opts.Sizes, metricSizes = []int{3, 64}, []int{3, 65}
+	case opts.Sizes == nil:
 		opts.Sizes = []int{2, 3, 17, 64, 129, 500, 1500}
 		metricSizes = []int{2, 3, 17, 65, 129, 400}
 	}
 	if opts.Groups == nil {
 		opts.Groups = [][]int{{3, 1, 70, 2, 2, 1, 30}}
 	}
-	if opts.Radii == nil {
+	switch {
+	case opts.Radii == nil && opts.Short:
+		opts.Radii = []float64{1, 20}
+	case opts.Radii == nil:
 		opts.Radii = []float64{0.05, 1, 20, 200}
 	}
 	if opts.PerPair == 0 {

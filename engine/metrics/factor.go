@@ -36,7 +36,7 @@ const (
 // FactorMetric factors the row-major symmetric positive semidefinite d x d matrix
 // w by its eigenvalues. (engine.Symmetric.Unpack gives w from the coordinates
 // that a metric loss trains.) Eigenvalues below d 2^-52 times the largest,
-// negative ones included, count as 0, so singular matrices are no special case.
+// negative ones included, count as 0, so singular matrices need no special case.
 // Then ||L^T L - W||_2 is at most the largest magnitude left out plus the error
 // of the eigensolver, of the order d 2^-52 ||W||_2 (none but rounded roots for a
 // diagonal matrix). It fails if w is not d x d,

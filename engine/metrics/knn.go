@@ -53,7 +53,7 @@ func (c Classification) Accuracy() float64 { return ratio(c.Correct, len(c.Predi
 // (of the features themselves for the identity), each with a relative error below
 // gamma(d/4 + 9); training records with the same features tie exactly.
 //
-// Beside the records it holds at most 128 MiB of rows and neighbours, 64 rows and a tile
+// Besides the records it holds at most 128 MiB of rows and neighbours, 64 rows and a tile
 // of inner products for each worker, squared norms, and Predicted. It fails if the shapes do not fit, K is above n, the
 // metric is not accepted, distances overflow or ctx is done.
 func KNN(ctx context.Context, train, test *engine.Records, o KNNOptions) (Classification, error) {

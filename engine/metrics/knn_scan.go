@@ -54,8 +54,8 @@ func (q *search) scanBlock(ctx context.Context, rows, norms []float64, from, to,
 // accept is looked at, and the result is that of looking at all pairs.
 //
 // Proof. s, t and c have errors of at most gamma(depth) times s, t and (s+t)/2, and
-// h + g has five roundings of terms of at most s + t + 2 L (the last of which are only
-// larger than s + t if h + g is far below every c, by |c| <= (s+t)/2). So c < h + g implies
+// h + g has five roundings of terms of at most s + t + 2 L (the last
+// terms exceed s + t only if h + g is far below every c, by |c| <= (s+t)/2). So c < h + g implies
 // D > (1+e) L + e (s+t) - 2 gamma(depth+8) (s+t) - 8 u L > (1 + e/2) L, and the squared distance
 // computed is at least D (1 - gamma(depth)) >= L. tiny covers underflow: newSpace keeps
 // squared norms below 2^1000, and width times 2^-1074 is far below 2^-1000. QED

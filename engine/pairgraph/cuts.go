@@ -10,7 +10,7 @@ type cuts struct {
 }
 
 // cut computes cuts in O(V + E) (Tarjan 1972; Hopcroft and Tarjan 1973), without
-// recursion: a path of 10^6 individuals is no problem.
+// recursion: a path of 10^6 individuals is fine.
 //
 // low(v) is the smallest visiting time that v's subtree reaches by one back edge. A
 // child c with low(c) >= time(v) is a part of its own when v is removed, with low(c)

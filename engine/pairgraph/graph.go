@@ -13,7 +13,7 @@ import (
 	"math"
 )
 
-// ErrPairs is wrapped by New for pairs that are no simple graph.
+// ErrPairs is wrapped by New for pairs that do not form a simple graph.
 var ErrPairs = errors.New("pairgraph: not a simple graph")
 
 // Pair is an unordered pair of two different individuals.

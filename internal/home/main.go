@@ -196,7 +196,7 @@ func cutLast(path string) (before, after string, found bool) {
 }
 
 // unhosted is what README.md says while the module has no path that go get finds.
-const unhosted = "The module is called `dyad` until it is hosted. In another module:\n\n```\nrequire dyad v0.0.0\nreplace dyad => ../dyad\n```\n"
+const unhosted = "The module is called `dyad` until it is hosted. In another module:\n\n```\nrequire dyad v0.0.0\nreplace dyad => ../dyad\n```\n\n`make home MODULE=example.org/team/dyad` gives it the path that it will be fetched by.\n"
 
 // goFile rewrites the imports and the comments of a Go file, and no other string of it.
 func (r *rewriter) goFile(name string, text []byte) ([]byte, error) {

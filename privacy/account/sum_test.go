@@ -9,6 +9,9 @@ import (
 
 // A sum is never below the real one, and next to it.
 func TestUpSum(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	r := rand.New(rand.NewPCG(3, 4))
 	for range 2000 {
 		var s upSum

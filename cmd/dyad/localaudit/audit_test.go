@@ -36,6 +36,9 @@ func attack(t *testing.T, p *local.Plan, visits int) *localaudit.Report {
 // No claim of a sound form is refuted, and every attack comes so near to its claim that
 // it refutes half of it: a form that gave up twice its epsilon would be caught.
 func TestSoundFormsHold(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	for _, c := range []struct {
 		method local.Method
 		pairs  int
@@ -118,6 +121,9 @@ func TestAttackRefuses(t *testing.T) {
 // A visit of prestige-participation spends all of its claim: the attack estimates at
 // least 0.9 of it, for one pair and for several, and two standard errors do not explain more.
 func TestParticipationSpendsItsClaim(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	for _, epsilon := range []float64{0.5, 1, 2, 4} {
 		for _, pairs := range []int{1, 4} {
 			r, err := localaudit.Attack(context.Background(), plan(t, local.PrestigeParticipation, epsilon, pairs), localaudit.Options{Runs: 40000, Visits: 1, Confidence: 0.999, Seed: 2})

@@ -9,7 +9,7 @@ import (
 
 // connections keeps a server's connections to a number, whatever its clients do. When a
 // new one comes to a full table, the one that has been without a whole request for longest
-// is closed: idle ones and those that send headers slowly make room for who has something
+// is closed: idle ones and those that send headers slowly make room for clients that have something
 // to say. If all have a request in work, which time-outs bound, the new one waits.
 type connections struct {
 	most int

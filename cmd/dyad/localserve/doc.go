@@ -30,7 +30,7 @@
 //
 // A user is an id. With HandlerOptions.Tokens every request that names one needs the
 // token of that id (TokenKey), so nobody can take another's place in an epoch or see how
-// often they took part. Without tokens, who knows an id can do both; ids should then be
+// often they took part. Without tokens, anyone who knows an id can do both; ids should then be
 // hard to guess, or a proxy that knows the users should stand before the server. Either
 // way a user pays for the messages that they drew themselves, and for no others.
 // Guarantees are about messages: they do not hide who takes part.

@@ -305,6 +305,9 @@ func TestStateIsEncodedOnce(t *testing.T) {
 // Readers that stop do not hold a state each: the memory of old ones is bounded, and honest
 // requests get one of the present epoch all the same.
 func TestSlowReadersHoldLittle(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	s := wide(t)
 	address := listen(t, s, localserve.HandlerOptions{})
 	heap := func() int {

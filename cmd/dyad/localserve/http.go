@@ -141,7 +141,7 @@ func Handler(s *Service, o HandlerOptions) http.Handler {
 	return mux
 }
 
-var errToken = errors.New("this server wants the token of the user, from who runs it")
+var errToken = errors.New("this server wants the token of the user; ask whoever runs the server")
 
 // allows says whether a request may speak for a user.
 func (o HandlerOptions) allows(r *http.Request, user string) bool {
@@ -219,7 +219,7 @@ type Remote struct {
 	Token string
 }
 
-// ErrAddress is wrapped for a Remote whose URL is no address, or one to which a token
+// ErrAddress is wrapped for a Remote whose URL is not an address, or one to which a token
 // would go in clear.
 var ErrAddress = errors.New("localserve: no server address")
 

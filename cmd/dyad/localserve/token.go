@@ -12,11 +12,11 @@ import (
 	"strings"
 )
 
-// TokenKey makes and checks the tokens of users. Who holds it can speak for every user;
+// TokenKey makes and checks the tokens of users. Anyone holding the key can impersonate every user;
 // a token speaks for one.
 //
 // A token is the HMAC-SHA256 of the user's id. Without the key it cannot be told from
-// random bits, also for who knows the tokens of other ids (HMAC is a pseudorandom
+// random bits, even by somebody who knows the tokens of other ids (HMAC is a pseudorandom
 // function: Bellare, CRYPTO 2006). So a server needs no list of users; to revoke a token
 // takes another key. Tokens say who sends. Privacy does not rest on them.
 type TokenKey struct {
@@ -44,7 +44,7 @@ func ReadTokenKey(path string) (*TokenKey, error) {
 	secret, err := hex.DecodeString(digits)
 	k := new(TokenKey)
 	if !ok || err != nil || len(secret) != len(k.secret) {
-		return nil, fmt.Errorf("localserve: %s is no key of \"dyad local token\"", path)
+		return nil, fmt.Errorf("localserve: %s is not a key written by \"dyad local token\"", path)
 	}
 	copy(k.secret[:], secret)
 	return k, nil

@@ -5,7 +5,7 @@ import "fmt"
 // Pointer is an address in the memory of a GPU.
 type Pointer uint64
 
-// The handles of a Context. Zero is none, and for a Stream the default one.
+// The handles of a Context. Zero means none; for a Stream, the default stream.
 type (
 	Module   uintptr
 	Function uintptr
@@ -44,7 +44,7 @@ type Launch struct {
 type Context interface {
 	// Memory returns the free and the total bytes.
 	Memory() (free, total uint64, err error)
-	// Alloc returns at least that many bytes, at least 1, aligned to 256.
+	// Alloc returns memory of max(bytes, 1) bytes or more, aligned to 256.
 	Alloc(bytes uint64) (Pointer, error)
 	Free(Pointer) error
 	// AllocHost returns memory that the GPU reads without a copy, for

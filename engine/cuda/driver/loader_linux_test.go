@@ -18,7 +18,7 @@ func TestLoaderSaysWhy(t *testing.T) {
 		all.Go(func() {
 			for range 200 {
 				path := filepath.Join(dir, "missing.so")
-				if _, err := open([]string{path}); err == nil || !strings.Contains(err.Error(), "missing.so: cannot open shared object file") {
+				if _, err := open([]string{path}); err == nil || !strings.Contains(err.Error(), "missing.so not found") {
 					t.Errorf("error %v does not say what is missing", err)
 					return
 				}

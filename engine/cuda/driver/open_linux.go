@@ -70,6 +70,9 @@ func open(paths []string) (Driver, error) {
 		if failed == nil {
 			failed = errors.New("no library was named")
 		}
+		if name, _, missing := strings.Cut(failed.Error(), ": cannot open shared object file: No such file"); missing {
+			return nil, unavailable("no NVIDIA driver (%s not found)", name)
+		}
 		return nil, unavailable("the NVIDIA driver library cannot be loaded: %w", failed)
 	}
 	l := &library{}

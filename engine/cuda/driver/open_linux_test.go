@@ -68,6 +68,9 @@ func TestMockDriver(t *testing.T) {
 }
 
 func TestUnavailable(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	notALibrary := filepath.Join(t.TempDir(), "libcuda.so.1")
 	if err := os.WriteFile(notALibrary, []byte("text"), 0o600); err != nil {
 		t.Fatal(err)

@@ -14,7 +14,7 @@ type Machine struct {
 	// Signs multiply Skew for single instructions, by name: errors that cancel with one
 	// sign add up with another.
 	Signs map[string]float64
-	// Ulps disturbs the result of every instruction that rounds float64 by that many
+	// Ulps disturbs the result of every instruction that rounds float64 by this number of
 	// units in the last place, up or down: for claims that hold whatever rounding does.
 	Ulps int
 	// Counts are the executed instructions by name, over all threads.
@@ -51,7 +51,7 @@ func (m *Machine) Live() int {
 	return n
 }
 
-// Bytes is the memory at an address, nil if that many bytes are not in one buffer.
+// Bytes is the memory at an address, nil if size bytes are not in one buffer.
 func (m *Machine) Bytes(address uint64, size int) []byte {
 	id, offset := int(address>>32)-1, int(uint32(address))
 	if id < 0 || id >= len(m.buffers) || m.buffers[id] == nil || size < 0 || offset+size > len(m.buffers[id]) {

@@ -225,7 +225,7 @@ func (f *Fetcher) transfer(ctx context.Context, address, part string) (again boo
 }
 
 // saveTag keeps what a later Range request needs to get the same version. A weak
-// ETag is no promise of the same bytes (RFC 9110, 13.1.5).
+// ETag does not promise the same bytes (RFC 9110, 13.1.5).
 func saveTag(part string, h http.Header) error {
 	tag := h.Get("ETag")
 	if tag == "" || strings.HasPrefix(tag, "W/") {
