@@ -72,7 +72,7 @@ func TestBatchAndHiddenGains(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := sigma(full); math.Abs(got-3.4373) > 1e-3 { // privacy.md 7.5
+	if got := sigma(full); math.Abs(got-3.4373) > 1e-3 { // docs/theory.md#convergent-descent
 		t.Errorf("every gradient released: sigma %.5g, want 3.437", got)
 	}
 	if got := sigma(hidden) / eta; math.Abs(got-1.5372) > 1e-3 {

@@ -10,7 +10,7 @@ import (
 )
 
 // A plain one-file implementation of the recursions, independent of the engine
-// and of the algorithms, for brute force (privacy.md T4).
+// and of the algorithms, for brute force (docs/theory.md#audit-worst-cases).
 
 type sample struct {
 	x [][]float64
@@ -129,7 +129,7 @@ func (s sample) replace(rng *rand.Rand, k int, worst bool) sample {
 	return out
 }
 
-// privacy.md T4: no neighbour moves an iterate by more than its certificate.
+// docs/theory.md#audits: no neighbour moves an iterate by more than its certificate.
 func TestBruteForceNeighboursStayWithinCertificates(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 12))
 	trials := 150
@@ -183,7 +183,7 @@ func TestBruteForceNeighboursStayWithinCertificates(t *testing.T) {
 	}
 }
 
-// privacy.md T4: on the structured instance the full-batch gradient moves by
+// docs/theory.md#audit-worst-cases: on the structured instance the full-batch gradient moves by
 // between 7.8/n and 8/n at r = 1, while 2 Dg/n = 7.857/n.
 func TestGradientGapNearlyAttainsDiameter(t *testing.T) {
 	const n, d = 200, 2
@@ -209,7 +209,7 @@ func TestGradientGapNearlyAttainsDiameter(t *testing.T) {
 	}
 }
 
-// privacy.md T3.
+// docs/theory.md#equalising-schedule.
 func TestEqualisingScheduleEqualises(t *testing.T) {
 	for _, n := range []int{2, 3, 10, 64, 257} {
 		for _, alpha := range []float64{0, 1e-9, 1e-3, 0.1, 1} {

@@ -11,7 +11,7 @@ import (
 )
 
 // ConvergentDescent is noisy projected gradient descent whose iterates stay secret but
-// for the last ([Bok24]; privacy.md 7.5). It is DPGDC2 without the average: after
+// for the last ([Bok24]; docs/theory.md#convergent-descent). It is DPGDC2 without the average: after
 // about 4 diam(C)/(eta Delta) steps more of them cost no privacy.
 //
 // Guarantee: Certified mode, (epsilon, delta)-DP for replacing one record, by
@@ -23,7 +23,7 @@ import (
 // have, since each state is projected before its gradient is taken and these are the margins
 // of Constants. Then clamp(phi') does not decrease either and has the same Lipschitz constant,
 // so its integral is a convex smooth phi of which every clipped pair gradient is the gradient
-// (privacy.md 1.1). Clipping sums over several pairs would break this;
+// (docs/theory.md#clipping). Clipping sums over several pairs would break this;
 // engine.ExpressionOptions clips pairs only.
 type ConvergentDescent struct {
 	// Steps is T. 0 means the public rule of GradientPerturbation.

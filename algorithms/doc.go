@@ -32,8 +32,7 @@
 //	[Xue21]   Xue, Yang, Huai, Wang. Differentially Private Pairwise Learning
 //	          Revisited. IJCAI 2021.
 //
-// "privacy.md" in a comment is the project's audit of these papers; where a
-// proof is needed it stands next to the code.
+// docs/theory.md holds the theorems with their proofs, and what these papers print.
 //
 // # Modes
 //

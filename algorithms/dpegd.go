@@ -17,7 +17,7 @@ import (
 //
 // Guarantee: Certified mode, (epsilon, delta)-DP for replacing one record, or
 // epsilon-DP if delta is 0: every epoch by privacy.AverageDescent, all together by
-// privacy.ParallelEvent (privacy.md 4.4). It covers the outputs of all epochs.
+// privacy.ParallelEvent (docs/theory.md#dpegd). It covers the outputs of all epochs.
 type DPEGD struct {
 	// Steps caps T_i, the number of steps of epoch i. 0 means T_i = |D_i|, the
 	// paper's number, which costs |D_i| passes over part i.

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// privacy.md T9, with the sizes of the reference table.
+// The sizes of docs/theory.md#dpegd.
 func TestEpochSizes(t *testing.T) {
 	for n, want := range map[int][]int{
 		2: {2}, 3: {3}, 4: {2, 2},

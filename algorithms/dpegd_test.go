@@ -16,7 +16,7 @@ import (
 	"dyad/privacy/ledger"
 )
 
-// privacy.md 4.4: Delta_i = Dg eta_i (T_i+1)/|D_i| from the actual sizes; the cost is
+// docs/theory.md#dpegd: Delta_i = Dg eta_i (T_i+1)/|D_i| from the actual sizes; the cost is
 // that of the costliest epoch, not the sum; the paper's noise keeps its claim.
 func TestDPEGDNoise(t *testing.T) {
 	b := privacy.Budget{Epsilon: 1, Delta: 1e-5}

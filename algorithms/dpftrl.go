@@ -9,7 +9,7 @@ import (
 
 // DPFTRL follows the regularised leader by noisy prefix sums of pairwise gradients,
 // with the square-root Toeplitz factorisation A = B C of the prefix-sum matrix
-// ([Kairouz21], [FHU23], privacy.md 7.4). What is released at update b is row b of
+// ([Kairouz21], [FHU23], docs/theory.md#prefix-sums). What is released at update b is row b of
 // C g with noise,
 //
 //	y_b = sum_(s<=b) c_(b-s) q_s + N(0, sigma^2 I),
@@ -24,7 +24,7 @@ import (
 // in many updates, so the sensitivity is that of C u_k, not the norm of a column.
 //
 // The state has noiseless sums of gradients, about 20 vectors of the model's size
-// whatever the number of records is (privacy.ToeplitzFactor), and no noise: every row
+// whatever the number of records is (docs/theory.md#toeplitz-factor), and no noise: every row
 // has its own, which was released with it. A resumed stream draws fresh noise for
 // rows that nobody has seen.
 type DPFTRL struct{}
@@ -34,7 +34,7 @@ func (DPFTRL) Info() Info {
 	return Info{
 		Name:  "dpftrl",
 		Title: "online pairwise FTRL with correlated noise: prefix sums by the square-root Toeplitz factorisation",
-		Paper: "[Kairouz21] Algorithm 1 with the factorisation of [FHU23]; pairwise in privacy.md 7.4",
+		Paper: "[Kairouz21] Algorithm 1 with the factorisation of [FHU23]; pairwise in docs/theory.md#prefix-sums",
 		Assumptions: []string{
 			"a public maximum n of the number of records, at least 3 and at most 2^24 updates",
 			"delta > 0 (Gaussian noise)",

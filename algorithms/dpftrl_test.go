@@ -87,7 +87,7 @@ func TestDPFTRLIsTheFactorisation(t *testing.T) {
 }
 
 // At equal steps the last iterate has less noise than with independent noise, by the
-// factors of privacy.md 2.3, and the noise hardly grows with the horizon.
+// factors of docs/theory.md#prefix-sums, and the noise hardly grows with the horizon.
 func TestDPFTRLNoise(t *testing.T) {
 	for n, want := range map[int]float64{64: 10.13 / 7.45, 1024: 41.01 / 15.52} {
 		s := streamSpec(t, StreamOptions{Horizon: n}, 0, Certified)
@@ -102,7 +102,7 @@ func TestDPFTRLNoise(t *testing.T) {
 		last, _ := prefix.factor.PrefixNoise(prefix.Updates())
 		gain := fed.Noise.Sigma * math.Sqrt(float64(n-1)) / (prefix.Noise.Sigma * last)
 		if math.Abs(gain/want-1) > 0.003 {
-			t.Errorf("n = %d: %.4g times less noise, privacy.md has %.4g", n, gain, want)
+			t.Errorf("n = %d: %.4g times less noise, docs/theory.md#prefix-sums has %.4g", n, gain, want)
 		}
 		if g := prefix.Guarantee; g.Epsilon > 1 || g.Epsilon < 0.999 || !(prefix.Regret > 0) {
 			t.Errorf("n = %d: %v, regret %v", n, g, prefix.Regret)

@@ -14,14 +14,14 @@ import (
 // and Theorem 4).
 //
 // Guarantee: Certified mode, (epsilon, delta)-DP for replacing one record, or
-// epsilon-DP if delta is 0, by privacy.AverageDescent (privacy.md 4.2).
+// epsilon-DP if delta is 0, by privacy.AverageDescent (docs/theory.md#dpgdc).
 type DPGDC struct {
 	// Steps is T. 0 means the public rule: enough steps of at most 2/L for Path, at
 	// least 32. The paper gives no T; Paper mode uses the same rule.
 	Steps int
 	// StepSize is eta <= 2/L. 0 means Path/Steps, at most 2/L.
 	StepSize float64
-	// Path is H = eta T. 0 means the public rule of privacy.md 2.4. Ignored if Steps
+	// Path is H = eta T. 0 means the public rule of docs/theory.md#step-length. Ignored if Steps
 	// and StepSize are both set.
 	Path float64
 }

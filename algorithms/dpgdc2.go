@@ -13,8 +13,8 @@ import (
 // and Theorem 2).
 //
 // Guarantee: Certified mode, (epsilon, delta)-DP for replacing one record, by
-// privacy.MeanGradient and the exact composition of T Gaussian releases (privacy.md
-// 4.3). It covers every iterate. Paper mode runs with the paper's noise, whose claim
+// privacy.MeanGradient and the exact composition of T Gaussian releases (docs/theory.md#dpgdc2).
+// It covers every iterate. Paper mode runs with the paper's noise, whose claim
 // is false for small delta or large epsilon, and says what that noise gives.
 type DPGDC2 struct {
 	// Steps is T. 0 means max(1, floor(min(n, n^2 epsilon^2/(d ln(1/delta))))), the

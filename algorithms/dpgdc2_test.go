@@ -12,7 +12,7 @@ import (
 	"dyad/privacy/account"
 )
 
-// privacy.md T5: the paper's noise for a loss with Dg = 2G breaks its claim where the
+// docs/theory.md#dpgdc2: the paper's noise for a loss with Dg = 2G breaks its claim where the
 // table of 4.3 says so; with the constants of the AUC loss it keeps it.
 func TestDPGDC2ClaimIsViolatedWhereTheTableSaysSo(t *testing.T) {
 	for _, row := range []struct {

@@ -12,7 +12,7 @@ import (
 	"dyad/privacy"
 )
 
-// privacy.md 4.2, certified and paper noise, for delta > 0 and delta = 0.
+// docs/theory.md#dpgdc, certified and paper noise, for delta > 0 and delta = 0.
 func TestDPGDCNoise(t *testing.T) {
 	const n, d, steps, eta = 200, 8, 50, 0.1
 	b := privacy.Budget{Epsilon: 1, Delta: 1e-5}

@@ -15,14 +15,14 @@ import (
 //
 // Guarantee: Certified mode, (epsilon, delta)-DP for replacing one record, or
 // epsilon-DP if delta is 0, by the finite-T certificate of
-// privacy.GradientDescent (privacy.md 4.1).
+// privacy.GradientDescent (docs/theory.md#dpgdsc).
 type DPGDSC struct {
 	// Steps is T. 0 means the public rule: enough steps of the allowed size
 	// for Path, at least 32. In Paper mode 0 means ceil((L+alpha)/alpha ln n).
 	Steps int
 	// StepSize is eta. 0 means Path/Steps, or in Paper mode 2/(L+alpha).
 	StepSize float64
-	// Path is H = eta T. 0 means the public rule of privacy.md 2.4. Ignored if
+	// Path is H = eta T. 0 means the public rule of docs/theory.md#step-length. Ignored if
 	// Steps and StepSize are both set, and in Paper mode.
 	Path float64
 }

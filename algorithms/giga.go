@@ -10,7 +10,7 @@ import (
 
 // OnGIGA is pairwise GIGA [Kar13] without noise: online pairwise gradient descent on
 // a stream, every iterate released exactly. It is the non-private baseline of
-// OnPairStrC and OnPairC.
+// OnPairStrC and OnPairC (docs/theory.md#nonprivate).
 //
 // Guarantee: none.
 type OnGIGA struct{}

@@ -13,7 +13,7 @@ import (
 //
 // Guarantee: Certified mode, (epsilon, delta)-DP for replacing one record, by
 // privacy.MeanGradient and the exact composition of T Gaussian releases
-// (privacy.md 3). It covers every iterate, not only the last.
+// (docs/theory.md#gradient-perturbation). It covers every iterate, not only the last.
 type GradientPerturbation struct {
 	// Steps is T. 0 means the public rule: enough steps of at most 2/(L~+alpha) for
 	// Path, at least 32; 1000 if the loss is not smooth.
@@ -21,7 +21,7 @@ type GradientPerturbation struct {
 	// StepSize is eta; privacy holds for any. 0 means Path/Steps, at most
 	// 2/(L~+alpha) if the loss is smooth.
 	StepSize float64
-	// Path is H = eta T. 0 means the public rule of privacy.md 2.4, whose balance of
+	// Path is H = eta T. 0 means the public rule of docs/theory.md#step-length, whose balance of
 	// progress and noise is the same here. Ignored if Steps and StepSize are both set.
 	Path float64
 }

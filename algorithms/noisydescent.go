@@ -11,7 +11,8 @@ import (
 )
 
 // noisyDescent is projected gradient descent in which every mean gradient is released
-// with noise: what GradientPerturbation, DPGDC2 and SubsampledDescent share.
+// with noise: what GradientPerturbation, DPGDC2 and SubsampledDescent share
+// (docs/theory.md#noisy-gradients).
 //
 //	w_t = Pi_C[w_(t-1) - eta (g(w_(t-1)) + N(0, sigma^2 I) + alpha w_(t-1))]
 //

@@ -14,7 +14,7 @@ import (
 	"dyad/privacy/account"
 )
 
-// privacy.md 3: sigma = (2 Dg/n) sqrt(T)/mu; no convexity, no smoothness; no paper mode.
+// docs/theory.md#gradient-perturbation: sigma = (2 Dg/n) sqrt(T)/mu; no convexity, no smoothness; no paper mode.
 func TestGradientPerturbationPlan(t *testing.T) {
 	b := privacy.Budget{Epsilon: 1, Delta: 1e-5}
 	s := newSpec(t, 512, 8, 0.5, 0.001, b, algorithms.Certified)

@@ -10,7 +10,7 @@ import (
 )
 
 // onePass is what OffPairStrC and OffPairC share: one pass of pairwise online
-// descent in a random order, output perturbation.
+// descent in a random order, output perturbation (docs/theory.md#offpair).
 type onePass struct {
 	info  Info
 	path  float64 // H of the equalising schedule, 0 for the public rule
@@ -24,7 +24,7 @@ type onePass struct {
 // plan implements both algorithms.
 //
 // Certified: the equalising schedule, last iterate, certificate of
-// privacy.PairwiseRecursion. Paper: [Huai20] Algorithm 3 with burn-in
+// privacy.PairwiseRecursion (docs/theory.md#pairwise-recursion). Paper: [Huai20] Algorithm 3 with burn-in
 // T1 = max(ceil(16 L^2/alpha^2), 7), eta_t = (t-1)/(t-2) 2/(alpha t), average of
 // w_1..w_n, sigma^2 = 128 G^2 ln^2 n ln(1.25/delta)/(alpha^2 n^2 epsilon^2).
 func (o onePass) plan(s Spec) (*Plan, error) {

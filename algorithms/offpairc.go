@@ -15,10 +15,10 @@ import (
 // Guarantee: Certified mode, (epsilon, delta)-DP for replacing one record, or
 // epsilon-DP if delta is 0, with
 // the linear (equalising, alpha = 0) schedule and the last iterate
-// (privacy.md 2.4).
+// (docs/theory.md#offpair).
 type OffPairC struct {
 	// Path is H, the sum of the step sizes; 0 means the public rule of
-	// privacy.md 2.4. Ignored in Paper mode.
+	// docs/theory.md#step-length. Ignored in Paper mode.
 	Path float64
 	// PaperAlpha is the weight of the L2 term that Paper mode adds. 0 means
 	// 1/sqrt(n), the order in the theorem.
@@ -69,7 +69,7 @@ func (a OffPairC) pass(s Spec) onePass {
 
 // remedy says for which n or alpha the burn-in 16 (L+alpha)^2/alpha^2 ends. With
 // alpha = c/sqrt(n) it is 16 (L+alpha)^2/c^2 n: never, for any n, unless
-// c > 4 (L + alpha) (privacy.md 2.3).
+// c > 4 (L + alpha) (docs/theory.md#offpair).
 func (a OffPairC) remedy(smoothness float64, n int, burnIn float64) string {
 	text := "no n works with alpha = 1/sqrt(n)"
 	if a.PaperAlpha != 0 {

@@ -15,10 +15,10 @@ import (
 // Guarantee: Certified mode, (epsilon, delta)-DP for replacing one record, or
 // epsilon-DP if delta is 0, with
 // the equalising schedule and the last iterate in place of the burn-in and the
-// average (privacy.md 2.4).
+// average (docs/theory.md#offpair).
 type OffPairStrC struct {
 	// Path is H, about the sum of the step sizes; 0 means the public rule of
-	// privacy.md 2.4. Ignored in Paper mode.
+	// docs/theory.md#step-length. Ignored in Paper mode.
 	Path float64
 }
 

@@ -37,7 +37,7 @@ func StreamByName(name string) (Stream, error) {
 	return nil, fmt.Errorf("algorithms: %q is no online algorithm; choose one of %s", name, strings.Join(names, ", "))
 }
 
-// Reading is how [Huai20] Algorithm 1 is read (privacy.md 2.2).
+// Reading is how [Huai20] Algorithm 1 is read (docs/theory.md#readings).
 type Reading int
 
 // The readings.
@@ -79,7 +79,7 @@ type StreamOptions struct {
 	PerClass bool
 	// BurnIn is the number of first records that only fill the buffer; 0 means
 	// min(Batch, Horizon-Batch), at least 1. More than 1 lowers the noise
-	// (privacy.md 2.2). Ignored in Paper mode, where the paper says it.
+	// (docs/theory.md#pairwise-stream). Ignored in Paper mode, where the paper says it.
 	BurnIn int
 }
 
@@ -251,7 +251,7 @@ func (p *StreamPlan) mostPairs() int {
 	return p.Spec.Horizon - 1
 }
 
-// planSecret is reading A with step sizes eta[2..n].
+// planSecret is reading A with step sizes eta[2..n] (docs/theory.md#stream-outputs).
 func planSecret(i Info, s StreamSpec, rule string, eta []float64) (*StreamPlan, error) {
 	p := &StreamPlan{Algorithm: i.Name, Spec: s, Reading: SecretState, Rule: rule}
 	p.largestT = p.mostPairs()

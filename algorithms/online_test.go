@@ -167,7 +167,7 @@ func TestNamesOfStreams(t *testing.T) {
 	}
 }
 
-// The printed noise is valid and far too large (privacy.md 2.2: 37 to 110 times).
+// The printed noise is valid and far too large (docs/theory.md#onpair).
 func TestPrintedNoiseIsTooLarge(t *testing.T) {
 	s := streamSpec(t, StreamOptions{Horizon: 600}, 1, Paper)
 	s.L2 = 4 * s.Constants.Smoothness / math.Sqrt(255) // T1 = 255 or 256

@@ -12,7 +12,7 @@ import (
 //
 // Guarantee: Certified mode, (epsilon, delta)-DP of all releases together for
 // replacing one record, by privacy.PairwiseStream or, with a secret state,
-// privacy.StreamOutputs (privacy.md 2.2).
+// privacy.StreamOutputs (docs/theory.md#onpair).
 type OnPairStrC struct {
 	// Reading is ignored in Paper mode, which is line 13 literally.
 	Reading Reading

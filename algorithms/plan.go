@@ -76,7 +76,7 @@ type Schedule struct {
 	Average bool
 }
 
-// publicPath is the total step length H of privacy.md 2.4, a function of public
+// publicPath is the total step length H of docs/theory.md#step-length, a function of public
 // numbers: H = ||C|| sqrt(n mu / (4 G Dg sqrt d)), which balances the progress
 // of a path of length H against the noise 2 Dg H sqrt(d)/(n mu) that it costs,
 // with mu = noiseMu for any noise.
@@ -109,7 +109,7 @@ func (s Spec) curvature() privacy.Curvature {
 }
 
 // largestStep is 2/(L~ + alpha) with L~ = L + alpha, the longest step whose
-// update contracts at rate 1 - eta alpha (privacy.md 1.3), rounded down.
+// update contracts at rate 1 - eta alpha (docs/theory.md#contraction), rounded down.
 func (s Spec) largestStep() float64 {
 	return 2 / (s.Constants.Smoothness + 2*s.L2) * (1 - 0x1p-50)
 }

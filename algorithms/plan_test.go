@@ -166,7 +166,7 @@ func TestSecondPathCatchesTooLittleNoise(t *testing.T) {
 	}
 }
 
-// The table of privacy.md 2.4: G = L = 4, ||C|| = 2, epsilon = 1, delta = 1/n.
+// The table of docs/theory.md#offpair: G = L = 4, ||C|| = 2, epsilon = 1, delta = 1/n.
 func TestTableOfPaperAndEqualisingNoise(t *testing.T) {
 	constants := func(s algorithms.Spec, dg float64) algorithms.Spec {
 		s.Constants = engine.Constants{Lipschitz: 4, Smoothness: 4, PairDiameter: dg, Convex: true, Origin: engine.Asserted}

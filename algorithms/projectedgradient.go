@@ -11,7 +11,7 @@ import (
 
 // ProjectedGradient is the non-private baseline: full-batch projected gradient
 // descent on the same objective, by default with Nesterov's acceleration and
-// adaptive restart (O'Donoghue and Candes 2015, gradient scheme).
+// adaptive restart (O'Donoghue and Candes 2015, gradient scheme; docs/theory.md#nonprivate).
 //
 // Guarantee: none.
 type ProjectedGradient struct {

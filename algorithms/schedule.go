@@ -6,7 +6,7 @@ import (
 )
 
 // equalisingSchedule returns step sizes Eta[2..n] for which every record has the
-// same influence on the last iterate (privacy.md 2.4):
+// same influence on the last iterate (docs/theory.md#equalising-schedule):
 //
 //	eta_t = (t-1) / (v + alpha (t^2-t-2)/2),   v = alpha n^2 / (2 (e^(alpha H) - 1)),
 //	eta_t = 2 H (t-1) / (n(n-1))               if alpha = 0,

@@ -2,7 +2,8 @@ package algorithms
 
 import "dyad/engine"
 
-// update is one step of projected gradient descent on a pair loss with an L2 term.
+// update is one step of projected gradient descent on a pair loss with an L2 term
+// (docs/theory.md#contraction, docs/theory.md#roundoff).
 type update struct {
 	domain    engine.Domain
 	alpha     float64 // of the L2 term

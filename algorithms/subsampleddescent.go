@@ -10,7 +10,7 @@ import (
 )
 
 // SubsampledDescent is noisy gradient descent on all pairs within a few records, drawn
-// anew without replacement in every step (privacy.md 7.6). A step costs BatchRecords^2
+// anew without replacement in every step (docs/theory.md#subsampled-descent). A step costs BatchRecords^2
 // pairs instead of n^2, and its noise is amplified by the secrecy of the draw.
 //
 // Guarantee: Certified mode, (epsilon, delta)-DP for replacing one record, by

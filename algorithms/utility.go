@@ -4,7 +4,8 @@ import "math"
 
 // Utility is a proved bound of how far the expected training objective (mean pair loss
 // plus L2 term) of the model lies above its minimum over the domain, in exact
-// arithmetic. The zero value means that no theorem gives a number for the plan.
+// arithmetic (docs/theory.md#utility-bounds). The zero value means that no theorem gives a number
+// for the plan.
 type Utility struct {
 	Excess float64
 	Source string
@@ -56,7 +57,7 @@ func (s Spec) descentUtility(steps int, eta float64, average bool) Utility {
 		return u.better(Utility{diameter*diameter/(2*eta*t) + eta*slope*slope/2, "projected subgradient descent, D^2/(2 eta T) + eta G~^2/2 (Bubeck 2015, Theorem 3.2)"})
 	}
 	if c := max(math.Abs(1-eta*s.L2), math.Abs(1-eta*smooth)); c < 1 {
-		u = u.better(Utility{slope * far * math.Pow(c, t), "contraction, G~ c^T D0 (privacy.md 1.3)"})
+		u = u.better(Utility{slope * far * math.Pow(c, t), "contraction, G~ c^T D0 (docs/theory.md#utility-bounds)"})
 	}
 	return u
 }

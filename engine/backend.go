@@ -119,7 +119,8 @@ type Kernel interface {
 	// Roundoff bounds ||computed - exact||_2 of GradSum over p, for every data
 	// set within Bounds and every w in the ball of radius Problem.Radius, where
 	// "exact" is the real-arithmetic sum for the stored (float64) records and w.
-	// It is +Inf for a kind of pairs that the kernel cannot evaluate.
+	// It is +Inf for a kind of pairs that the kernel cannot evaluate. What certificates make
+	// of it: docs/theory.md#roundoff.
 	//
 	// For a loss with Constants.Smoothness = +Inf that distance is not small: near a
 	// kink a rounded margin gives another slope. "Exact" is then a real-arithmetic sum
@@ -142,7 +143,7 @@ type Kernel interface {
 // NeighbourKernel is a Kernel that knows more than the distance to the exact sum: how
 // much one record can change its error. That is what the sensitivity of one gradient
 // needs, and it can be far smaller, because the errors of pairs without the record
-// cancel if they do not depend on it. It is not enough for a recursion, whose certificates
+// cancel if they do not depend on it (docs/theory.md#neighbour-roundoff). It is not enough for a recursion, whose certificates
 // compare with exact steps.
 type NeighbourKernel interface {
 	Kernel

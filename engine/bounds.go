@@ -6,7 +6,7 @@ import (
 )
 
 // Bounds are the public limits of a record. They are declared by the user and
-// enforced on every record; they are never taken from the data.
+// enforced on every record; they are never taken from the data (docs/theory.md#records).
 type Bounds struct {
 	// FeatureNorm is R > 0: every feature vector is projected to ||x||_2 <= R.
 	FeatureNorm float64

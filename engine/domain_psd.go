@@ -23,10 +23,7 @@ var errEigen = errors.New("engine: PSDBall.Project: the matrix is longer than it
 func (c PSDBall) Text() string { return "w = W positive semidefinite, ||W||_F <= r" }
 
 // Diameter is sqrt(2) B rounded up, or B if Dim is 1.
-//
-// Proof. tr(V W) >= 0 for positive semidefinite V and W, so
-// ||V - W||^2 = ||V||^2 + ||W||^2 - 2 tr(V W) <= 2 B^2, attained by B e e^T and
-// B f f^T with orthonormal e and f. For Dim = 1 the set is [0, B].
+// (docs/theory.md#contraction).
 func (c PSDBall) Diameter() float64 {
 	if c.Dim == 1 {
 		return c.B
@@ -78,12 +75,7 @@ func psdAllowance(dim int, norm float64) float64 {
 //
 // The exact projection clips eigenvalues, then scales: for a closed convex cone
 // K and a ball S around 0, P_S(P_K(M)) is the projection of M onto the
-// intersection (privacy.md 1.3). Proof. Let k = P_K(M) and f k = P_S(k), 0 < f <= 1.
-// k is characterised by <M - k, k> = 0 and <M - k, z> <= 0 for z in K (Moreau).
-// For z in K and S, <M - f k, z - f k> = <M - k, z> - f <M - k, k> +
-// (1 - f) (<k, z> - f ||k||^2). The first two terms are at most 0. The last is 0 if
-// f = 1, and otherwise ||f k|| is the radius, so <k, z> <= ||k|| ||f k|| = f ||k||^2.
-// By this variational inequality f k is the projection. QED
+// intersection (docs/theory.md#contraction).
 //
 // That the result is in C and near is proved at clipEigenvalues and ProjectBall:
 // the last scaling multiplies the matrix by one number, up to the roundings that

@@ -41,7 +41,7 @@ type ExpressionOptions struct {
 	// Clip > 0 clamps phi' to [-Clip, Clip] for every pair; 0 means no clipping, and a
 	// phi' that cannot be bounded is refused. The clipped slope is that of another loss,
 	// which is convex and smooth if phi is, so every certificate that phi allows holds
-	// for it (privacy.md 1.1). Phi stays the formula.
+	// for it (docs/theory.md#clipping). Phi stays the formula.
 	Clip float64
 }
 

@@ -105,7 +105,8 @@ type Constants struct {
 	// Smoothness is L: grad l is L-Lipschitz in w. +Inf if it is not smooth.
 	Smoothness float64
 	// PairDiameter is Dg: the largest ||grad l(w; z, z') - grad l(w; z~, z')||
-	// over w, z, z~, z' in both argument orders; at most 2 G (privacy.md 1.1).
+	// over w, z, z~, z' in both argument orders; at most 2 G
+	// (docs/theory.md#constants).
 	PairDiameter float64
 	// Convex says that l(.; z, z') is convex.
 	Convex bool

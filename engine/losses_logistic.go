@@ -35,22 +35,7 @@ func (Logistic) ParamDim(d int) int { return d }
 //
 // For binary labels (l = 2) this is 4R sigm(4Rr), 4R^2 and 4R sigm(4Rr).
 //
-// Proof. grad l = -s (y - y')(x - x') with s = sigm(-u) and
-// |u| <= l ||w|| ||x - x'|| <= 2 R r l, so 0 < s <= s_max = sigm(2 R r l) and G
-// follows from |y - y'| <= l, ||x - x'|| <= 2R. The Hessian is
-// s(1-s)(y-y')^2 (x-x')(x-x')^T with s(1-s) <= 1/4, whose norm is at most
-// l^2 (2R)^2 / 4.
-//
-// Dg: fix z' and w, and let z = (x, y) vary over the ball X of radius R and the
-// label interval. With t = y - y' the gradient is s |t| (x' - x) for t > 0 and
-// s |t| (x - x') for t < 0; t <= p := b - y' and -t <= l - p. So the gradients
-// with t > 0 lie in P = p s_max (x' - X), those with t < 0 in
-// N = (l - p) s_max (X - x'), both convex sets that contain 0 (x' is in X), and
-// t = 0 gives 0. Two vectors of P differ by at most p s_max 2R, two of N by at
-// most (l - p) s_max 2R, and one of each by at most the sum of their norms,
-// (p + l - p) s_max 2R. All are at most 2 R l s_max. The loss is symmetric in
-// (z, z'), so the other argument order gives the same. QED
-// (privacy.md 1.1 gives the binary case, attained up to 0.98).
+// Dg is attained up to 0.98. Proof: docs/theory.md#score-losses.
 func (Logistic) Constants(b Bounds, radius float64) (Constants, error) {
 	if err := b.Validate(); err != nil {
 		return Constants{}, err

@@ -72,44 +72,8 @@ func (MahalanobisLogistic) Domain(d int, radius float64) Domain {
 // that Project returns do not need. A and the argument of N below include it.
 // They do not hold for indefinite W of that norm.
 //
-// Proof. Let v = x - x', D = v v^T, M = <W, D>, t = y y' in [-q, q]. In isometric
-// coordinates grad l = c D with c = -t phi'(u) = t sigm(-t (1 - M)), of the sign
-// of t, and ||D||_F = ||v||^2 <= 4 R^2. With s = 2^-30 A and A increased by s, M is
-// in [-s, A]. For t > 0, c = t sigm(t (M-1)) increases in M, so c <= P. For t < 0,
-// |c| = |t| sigm(|t| (1-M)) decreases in M and increases with |t| at M = -s, so
-// |c| <= q sigm(q (1+s)) = N. That is G; it is attained at s = 0 (W = B e e^T,
-// v = 2 R e; W = 0). For P, let k = 1 - A. If k <= 0, t sigm(-t k) increases in
-// t. Otherwise its derivative sigm(-tk) (1 - tk sigm(tk)) changes sign once, at
-// tk = x with x sigm(x) = 1, x = 1.27846..., where t sigm(-tk) = (x-1)/k.
-//
-// L: the Hessian is t^2 sigm'(u) D D^T (D as a vector), of norm at most
-// t^2 sigm'(t (1-M)) (4 R^2)^2. It is positive semidefinite, so l is convex in W.
-// sigm' is even and decreases on [0, inf), so it is largest at the |1 - M| nearest
-// to 0, and S follows. The derivative of log(t^2 sigm'(tk)), 2/t - k tanh(tk/2), is
-// positive up to tk = x with x tanh(x/2) = 2, x = 2.39936..., where
-// t^2 sigm'(tk) = 0.43923.../k^2.
-//
-// Dg: fix z', W and vary z = (x, y) in both arguments of the difference. v lies
-// in V, the ball of radius R around -x', which contains 0. If both t are of one
-// sign, let K = P or N: both |c| are in [0, K], and |c| v v^T = K v~ v~^T with
-// v~ = sqrt(|c|/K) v, in V too. By the lemma the difference is at most
-// K 4 R^2. If the signs differ (or t = 0), it is at most 4 R^2 (P + N), the sum of
-// the norms. The loss is symmetric in (z, z'). QED
-//
-// Lemma. If u, v are in a ball V of radius R that contains 0, then
-// ||u u^T - v v^T||_F <= 4 R^2. Proof. f = |u|^4 + |v|^4 - 2 (u.v)^2. Take V's
-// section with a plane through 0, u and v: a disc that contains 0, of centre c and
-// of radius at most R; write R for it, so |c| <= R. Along the ray of u, f is a
-// convex function of |u|^2, so it is largest at 0 or on the circle, and so for v.
-// With v = 0, f = |u|^4 <= (2R)^4. Else u = c + R e(mu + theta) and
-// v = c + R e(mu - theta), where e(.) is the unit vector at that angle to c. Since
-// u u^T - v v^T = (p m^T + m p^T)/2 with p = u + v and m = u - v,
-// f = (|p|^2 |m|^2 + (p.m)^2)/2, and |m| = 2 R |sin theta|,
-// |p|^2 = 4 (a^2 + R^2 C^2 + 2 a R C X), p.m = -4 a R sin(theta) sin(mu), where
-// a = |c|, C = cos theta, X = cos mu. So
-// f = 8 R^2 (1 - C^2) [a^2 + R^2 C^2 + 2 a R C X + a^2 (1 - X^2)], convex in a,
-// largest at a = 0, where it is at most 2 R^4, or at a = R, where it is
-// 8 R^4 (1 - C^2)(2 + 2 C^2 - (X - C)^2) <= 16 R^4 (1 - C^4) <= 16 R^4. QED
+// Proof: docs/theory.md#metric-losses, D: docs/theory.md#metric-diameter; with s = 2^-30 A
+// and A increased by s, M is in [-s, A].
 //
 // With R = B = b = 1: G <= 3.811, Dg <= 5.039 where a difference of 5.013 is attained
 // (P + N would give 6.735), and L <= 4.
@@ -145,8 +109,8 @@ func (MahalanobisLogistic) Constants(b Bounds, radius float64) (Constants, error
 	return c, nil
 }
 
-// metricSlope is sup {t sigm(t v) : 0 < t <= q}, rounded up; v = A - 1 gives P. The proof
-// is at MahalanobisLogistic.Constants.
+// metricSlope is sup {t sigm(t v) : 0 < t <= q}, rounded up; v = A - 1 gives P. Proof:
+// docs/theory.md#metric-losses.
 func metricSlope(q, v float64) float64 {
 	const stationary, atStationary = 1.278, 0.278465 // x - 1 = 0.27846454...
 	if -v*q*(1+0x1p-50) > stationary {
@@ -157,8 +121,8 @@ func metricSlope(q, v float64) float64 {
 	return sigmoidUp(v*q+math.Abs(v*q)*0x1p-51) * q * (1 + 0x1p-52)
 }
 
-// metricCurvature is sup {t^2 sigm'(t max(0, 1 - A)) : 0 < t <= q}, rounded up. The
-// proof is at MahalanobisLogistic.Constants.
+// metricCurvature is sup {t^2 sigm'(t max(0, 1 - A)) : 0 < t <= q}, rounded up. Proof:
+// docs/theory.md#metric-losses.
 func metricCurvature(q, A float64) float64 {
 	const stationary, atStationary = 2.399, 0.43924
 	k := 1 - A

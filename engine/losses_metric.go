@@ -59,15 +59,7 @@ const metricCells = 128
 // c = -t phi'(t (1 - M)) over t in [-q, q] and M in [0, A]. D is the bound of
 // metricDiameter if phi is smooth, convex and nonincreasing, else P + N.
 //
-// Proof. As for MahalanobisLogistic.Constants, which is a special case. Let
-// v = x - x', D = v v^T, M = <W, D>, t = y y' in [-q, q]. In isometric coordinates
-// grad l = c D with ||D||_F = ||v||^2 <= 4 R^2, which gives G; it is attained. The
-// Hessian is phi”(u) t^2 D D^T of norm at most C q^2 (4 R^2)^2; l is convex if phi is,
-// because u is linear in W. For Dg, fix z' and W: v is in the ball V of radius R
-// around -x', which contains 0. Two gradients of c >= 0 are c v v^T = P v~ v~^T with
-// v~ = sqrt(c/P) v in V, so by the lemma there they differ by at most P 4 R^2; two of
-// c <= 0 by N 4 R^2, and one of each by at most the sum of their norms, or 4 R^2 D
-// (docs/theory.md#metric-diameter). QED
+// Proof: docs/theory.md#metric-losses; D: docs/theory.md#metric-diameter. G is attained.
 //
 // M in [-s, A + s] with s = 2^-18 A, the slack of MarginRange, covers margins that are
 // rounded and W that are positive semidefinite up to 2^-30. The suprema are over cells

@@ -175,7 +175,7 @@ func TestMahalanobisConstantsBruteForce(t *testing.T) {
 	}
 }
 
-// The lemma of MahalanobisLogistic.Constants: in a ball of radius R that contains
+// The lemma of docs/theory.md#metric-losses: in a ball of radius R that contains
 // 0, ||u u^T - v v^T||_F is at most 4 R^2, and comes near it.
 func TestMetricLemma(t *testing.T) {
 	rng := rand.New(rand.NewPCG(23, 24))
@@ -251,7 +251,7 @@ func meanGradient(w []float64, z []Record) []float64 {
 }
 
 // Certificate: replacing one of n records moves the full-batch gradient by at most
-// 2 Dg / n (privacy.md 1.2). The structured instance has n - 1 equal records z', so
+// 2 Dg / n (docs/theory.md#mean-gradient). The structured instance has n - 1 equal records z', so
 // that every pair of the replaced record shows the worst pair difference: at
 // R = B = b = 1, z' = (-e1, +1), W = e e^T with e at angle 0.757, and z of label +1 with
 // x - x' at angle 0.114 replaced by label -1 at angle -0.365, both with ||x|| = 1.

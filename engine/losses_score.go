@@ -47,26 +47,10 @@ func (Score) MarginRange(b Bounds, radius float64) (lo, hi float64) {
 // For a phi that never rises, or never falls, Dg is G: for the logistic loss this is
 // Logistic.Constants.
 //
-// Proof. grad l = phi'(u) t v with t = y - y', v = x - x', |t| <= l, ||v|| <= 2R and
-// |u| <= V. G follows. G is attained up to the slack: w along v = 2 R e and t = l
-// reach every u of the range. The Hessian is phi”(u) t^2 v v^T, or where phi' is only
-// Lipschitz, the gradient changes by at most C |t| ||v|| per unit of u and u by
-// |t| ||v|| per unit of w; so L. l is convex if phi is, because u is linear in w.
+// Proof: docs/theory.md#score-losses. G is attained up to the slack: w along v = 2 R e and
+// t = l reach every u of the range.
 //
-// Dg: fix z' and w and vary z = (x, y) over the ball X of radius R and the label
-// interval. K = X - x' is a ball of radius R that contains 0, and with p = b - y' in
-// [0, l], t is in [-(l - p), p]. The gradient is c v with v in K and c = phi'(u) t, so
-//
-//	-c- <= c <= c+,   c+ = max(B p, A (l - p)),   c- = max(A p, B (l - p)).
-//
-// If c >= 0 the gradient is in c+ K, which contains c K because K is convex and
-// contains 0; two such gradients differ by at most the diameter 2 R c+. Likewise
-// 2 R c- for two of c <= 0. One of each differ by at most the sum of the largest
-// norms, 2 R (c+ + c-). Both maxima are of the form A or B times p or l - p, so
-// c+ + c- is at most (A + B) p, (A + B) (l - p), A l or B l: at most (A + B) l. The
-// loss is symmetric in (z, z'), so the other argument order gives the same. QED
-//
-// Only phi' in [-A, B] was used of u. So the constants G and Dg also hold for pair
+// Of u the proof uses only that phi' is in [-A, B]. So the constants G and Dg also hold for pair
 // gradients whose margin is replaced by any other number of the range, in particular
 // by the computed one, and for slopes that are clipped to [-A, B].
 //

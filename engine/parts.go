@@ -92,8 +92,7 @@ func (k *partsKernel) Roundoff(p Pairs) float64 {
 // are two data sets of N records that differ in one, which has the same place in both: what
 // the inner kernel's bound is about, whose terms depend on places in the copy. Two parts,
 // one with record k where the other has a record j, are what sampling without
-// replacement compares (privacy.MeanGradient): a batch is drawn in uniform order, so the
-// batches with k are mapped onto those without it by putting j into the place of k. QED
+// replacement compares: docs/theory.md#batches. QED
 func (k *partsKernel) NeighbourRoundoff(p Pairs) float64 {
 	s, ok := p.(SubsetPairs)
 	if !ok || k.inner[s.N] == nil {

@@ -9,7 +9,7 @@ import "math"
 //
 // those off the diagonal times sqrt 2. Inner products of coordinates are the
 // traces <V, W> = tr(V W), so the Euclidean norm is the Frobenius norm. Only
-// these p numbers are released for a symmetric parameter (privacy.md 1.5).
+// these p numbers are released for a symmetric parameter (docs/theory.md#symmetric-coordinates).
 type Symmetric struct{ Dim int }
 
 // Len is p = Dim(Dim+1)/2.

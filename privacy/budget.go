@@ -28,7 +28,8 @@ func DefaultDelta(n int) float64 {
 }
 
 // DeltaWarning returns a sentence if delta > 1/(10 n), where a mechanism that
-// publishes a random record in clear would meet the guarantee, and "" if not.
+// publishes a random record in clear would meet the guarantee, and "" if not
+// (docs/theory.md#delta).
 func DeltaWarning(delta float64, n int) string {
 	if n > 0 && delta > 1/(10*float64(n)) {
 		return fmt.Sprintf("delta = %.4g is above 1/(10 n) = %.4g: publishing one random record in clear would be allowed with probability near delta*n; prefer %.3g", delta, 1/(10*float64(n)), DefaultDelta(n))

@@ -13,7 +13,7 @@ import (
 //
 //	Sigma = c.Sensitivity() sqrt(releases) / GDPMu(epsilon, delta)
 //
-// (privacy.md 1.4), rounded up until GDP accounts at most b.Epsilon at b.Delta.
+// (docs/theory.md#calibration), rounded up until GDP accounts at most b.Epsilon at b.Delta.
 // Grid is GridFor(Sigma), or that of c if its theorem rests on one. If c is about
 // batches, the noise is the smallest that the PLD accountant grants, within 2e-4
 // relative (see calibrateBatch). Errors: c was not built by a constructor, b is out of
@@ -88,7 +88,8 @@ func (k PureNoise) String() string {
 //	Laplace:  Scale = sqrt(coordinates) c.Sensitivity()/epsilon, without the root if c
 //	          is in the L1 norm
 //
-// (privacy.md 1.5), rounded up until GDP accounts at most BelowDecimal(epsilon) at delta 0.
+// (docs/theory.md#calibration), rounded up until GDP accounts at most BelowDecimal(epsilon)
+// at delta 0.
 // Grid is GridFor(Scale). Several releases compose by adding their epsilons, as decimals:
 // five of 0.2 cost 1. Errors: c was not built by a constructor, epsilon is not positive and
 // finite, coordinates < 1, unknown kind, or numbers beyond float64.

@@ -40,9 +40,9 @@ func UnsampledSigma(c Certificate, b Budget, releases int) float64 {
 
 // BasicBatchSigma is the noise that basic composition of amplified steps asks for: with
 // gamma = Batch/Records a step that is (e, d)-DP on its batch is (ln(1 + gamma (exp(e)-1)),
-// gamma d)-DP [Balle, Barthe and Gaboardi 2018, Theorem 9; privacy.md 7.6], and releases
-// of them add up to b. It is +Inf if c is not about batches without replacement. It is for comparison:
-// CalibrateGaussian composes privacy loss distributions.
+// gamma d)-DP [Balle, Barthe and Gaboardi 2018, Theorem 9; docs/theory.md#calibration], and
+// releases of them add up to b. It is +Inf if c is not about batches without replacement. It
+// is for comparison: CalibrateGaussian composes privacy loss distributions.
 func BasicBatchSigma(c Certificate, b Budget, releases int) float64 {
 	if c.batch == 0 || releases < 1 {
 		return math.Inf(1)

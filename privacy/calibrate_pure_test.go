@@ -55,7 +55,7 @@ func TestCalibratePureThenAccount(t *testing.T) {
 	}
 }
 
-// privacy.md 1.5: K-norm noise is smaller by 2m/(m+1): 1.78 at m = 8, 1.99 at 361.
+// docs/theory.md#k-norm-noise: K-norm noise is smaller by 2m/(m+1): 1.78 at m = 8, 1.99 at 361.
 func TestKNormIsLessNoiseThanLaplace(t *testing.T) {
 	c, err := privacy.CertificateForTest(0.3)
 	if err != nil {

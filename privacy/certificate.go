@@ -9,10 +9,11 @@ import (
 	"dyad/privacy/internal/round"
 )
 
-// Certificate is a proved bound of how far a released vector can move, in the
-// Euclidean norm, when one record is replaced. It is the only number from which
-// noise is scaled. Its fields are unexported: it is built by the constructors of
-// this package, from public numbers, and nothing else.
+// Certificate is a proved bound of how far a released vector can move, in the Euclidean
+// norm, when one record is replaced. It is the only number from which noise is scaled
+// (docs/theory.md#certificate; docs/theory.md#output-perturbation for vectors that are
+// released once). Its fields are unexported: it is built by the constructors of this
+// package, from public numbers, and nothing else.
 type Certificate struct {
 	exact      float64 // sensitivity of the query in real arithmetic, rounded up
 	total      float64 // sensitivity of the computed query, rounded up; >= exact
@@ -78,6 +79,11 @@ func (c Certificate) sampled() bool { return c.batch > 0 || c.rate > 0 }
 // joint says that the sensitivities are those of several noises together, as sums of
 // squares: they are in the L2 norm and about Gaussian noise only.
 func (c Certificate) joint() bool { return c.releases > 0 && !c.added || c.hidden.steps > 0 }
+
+// gaussianOnly says that the certificate grants no pure epsilon: a joint L2 bound says nothing
+// about it, and the sensitivity of a Poisson batch is that of one record added, where up to
+// 2 group of them are exchanged.
+func (c Certificate) gaussianOnly() bool { return c.joint() || c.rate > 0 }
 
 // pureEvent is one release, or all of a stream, of noise that is (s/scale)-DP for a
 // query that moves by at most s.

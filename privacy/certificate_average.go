@@ -16,7 +16,7 @@ type AverageDescent struct {
 
 // Certify returns the certificate of the average.
 //
-// Theorem ([Xue21] Lemma 7 with the constants of privacy.md 1.1 and 4.2). With
+// Theorem (docs/theory.md#average; [Xue21] Lemma 7 with smaller constants). With
 // delta_t = ||w_t - w_t'|| as in GradientDescent.Certify,
 //
 //	delta_t <= min(c delta_(t-1) + Share Dg eta + 2 rho, diam C),   delta_0 = 0,
@@ -45,6 +45,6 @@ func (g AverageDescent) Certify() (Certificate, error) {
 	exact = min(round.Up(exactSum/steps, 1), g.Diameter)
 	total = round.Up(min(round.Up(totalSum/steps, 1), g.Diameter)+2*g.OutputError, 2)
 	return newCertificate(exact, total, "average iterate of projected gradient descent",
-		fmt.Sprintf("mean over t of delta_t = c delta_(t-1) + p Dg eta + 2 rho, at most diam C; c = %.9g, Dg = %.6g, eta = %.6g, p = %.6g of the pairs contain one record, T = %d, rho = %.3g, diam C = %.6g ([Xue21] Lemma 7, tightened)",
+		fmt.Sprintf("mean over t of delta_t = c delta_(t-1) + p Dg eta + 2 rho, at most diam C; c = %.9g, Dg = %.6g, eta = %.6g, p = %.6g of the pairs contain one record, T = %d, rho = %.3g, diam C = %.6g (docs/theory.md#average; [Xue21] Lemma 7, tightened)",
 			c, g.PairDiameter, g.StepSize, g.Share, g.Steps, g.UpdateError, g.Diameter))
 }

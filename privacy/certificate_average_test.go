@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// privacy.md 4.2: attained by linear pair losses, and Dg eta (T+1)/n at alpha = 0.
+// docs/theory.md#average: attained by linear pair losses, and Dg eta (T+1)/n at alpha = 0.
 func TestAverageDescentIsAttainedByLinearLoss(t *testing.T) {
 	const n, dg, eta = 25, 2.0, 0.25
 	for _, alpha := range []float64{0, 0.3, 2} {

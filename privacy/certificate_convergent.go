@@ -29,10 +29,10 @@ type LastIterate struct {
 // Certify returns the certificate of u_Steps. Its Sensitivity is joint: with noise of
 // standard deviation sigma in every step, the release is (Sensitivity/sigma)-GDP.
 //
-// Theorem (privacy.md 7.5; ConvergentEvent). Let the computed update before Q, as a
+// Theorem (docs/theory.md#hidden-iterates). Let the computed update before Q, as a
 // function of u, be within UpdateError of the exact update at the exact projection, for
 // every data set and every u. The exact update of one data set is a contraction by
-// c = 1 - eta alpha on C (privacy.md 1.3), that of its neighbour differs by at most
+// c = 1 - eta alpha on C (docs/theory.md#contraction), that of its neighbour differs by at most
 // Share Dg eta, projections do not expand and end in a set of diameter D, and Q moves
 // each of the two by at most Grid sqrt(d)/2. So ConvergentEvent holds with
 //
@@ -67,7 +67,7 @@ func (l LastIterate) Certify() (Certificate, error) {
 	total := max(exact, account.ConvergentSensitivity(h.gap, h.contraction, h.diameter, h.steps))
 	c, err := newCertificate(exact, total,
 		"last iterate of noisy projected gradient descent",
-		fmt.Sprintf("all iterates but the last stay secret: two runs contract by c = %.9g a step, gap s = p Dg eta + 2 rho + 2 h sqrt(d) = %.6g, and are within D = %.6g of each other; sensitivity = sigma mu of the convergent bound; Dg = %.6g, eta = %.6g, p = %.6g of the pairs contain one record, T = %d, rho = %.3g, grid h = %.3g (privacy.md 7.5; [Bok, Su and Altschuler 2024])",
+		fmt.Sprintf("all iterates but the last stay secret: two runs contract by c = %.9g a step, gap s = p Dg eta + 2 rho + 2 h sqrt(d) = %.6g, and are within D = %.6g of each other; sensitivity = sigma mu of the convergent bound; Dg = %.6g, eta = %.6g, p = %.6g of the pairs contain one record, T = %d, rho = %.3g, grid h = %.3g (docs/theory.md#hidden-iterates)",
 			h.contraction, h.gap, h.diameter, l.PairDiameter, l.StepSize, l.Share, l.Steps, l.UpdateError, l.Grid))
 	c.hidden = h
 	return c, err

@@ -12,7 +12,7 @@ import (
 // certificate rests on.
 type Curvature struct {
 	// PairDiameter is Dg > 0, the replace-one diameter of the un-regularised
-	// pair gradient (privacy.md 1.1). The regulariser cancels.
+	// pair gradient (docs/theory.md#constants). The regulariser cancels.
 	PairDiameter float64
 	// Smoothness is L >= 0 of the un-regularised pair loss.
 	Smoothness float64
@@ -39,7 +39,7 @@ func (c Curvature) validate() error {
 
 // contraction is an upper bound of the Lipschitz constant of
 // w -> w - eta grad f(w), max(|1 - eta alpha|, |1 - eta (L + alpha)|)
-// (privacy.md 1.3). A projection onto a convex set does not increase it.
+// (docs/theory.md#contraction). A projection onto a convex set does not increase it.
 func (c Curvature) contraction(eta float64) float64 {
 	a := math.Abs(1 - eta*c.StrongConvexity)
 	b := math.Abs(1 - eta*(c.Smoothness+c.StrongConvexity))
@@ -63,7 +63,7 @@ type GradientDescent struct {
 
 // Certify returns the certificate of w_Steps.
 //
-// Theorem ([Xue21] Lemma 1 with the constants of privacy.md 1.1, 1.2 and 4.1).
+// Theorem (docs/theory.md#recursion; [Xue21] Lemma 1 with smaller constants).
 // Replacing one record changes the mean pair gradient by at most Share Dg, since
 // that share of the ordered pairs contains it and each moves by at most Dg: with
 // all pairs, 2(n-1) of n(n-1), which is 2 Dg / n.
@@ -94,6 +94,6 @@ func (g GradientDescent) Certify() (Certificate, error) {
 		}
 	}
 	return newCertificate(exact, total, "last iterate of projected gradient descent",
-		fmt.Sprintf("delta_t = c delta_(t-1) + p Dg eta + 2 rho, at most diam C; c = %.9g, Dg = %.6g, eta = %.6g, p = %.6g of the pairs contain one record, T = %d, rho = %.3g, diam C = %.6g ([Xue21] Lemma 1, tightened)",
+		fmt.Sprintf("delta_t = c delta_(t-1) + p Dg eta + 2 rho, at most diam C; c = %.9g, Dg = %.6g, eta = %.6g, p = %.6g of the pairs contain one record, T = %d, rho = %.3g, diam C = %.6g (docs/theory.md#recursion; [Xue21] Lemma 1, tightened)",
 			c, g.PairDiameter, g.StepSize, g.Share, g.Steps, g.UpdateError, g.Diameter))
 }

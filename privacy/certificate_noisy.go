@@ -31,14 +31,14 @@ type MeanGradient struct {
 
 // Certify returns the certificate of one computed g(w).
 //
-// Theorem (privacy.md 1.2 and 3). Fix w. Replacing one record changes the terms of
-// the pairs that contain it, a share of at most Share, and each by at most Dg. So
-// the exact g(w) moves by at most Share Dg, and the computed one by at most
-// Share Dg + 2 Error: their difference changes by at most 2 Error. For adaptive releases this is what composition asks for: w is
-// the same on both data sets once all earlier releases are. The loss need be neither
-// convex nor smooth. An L2 term alpha w is not in g: it is computed from w, which is
-// known. On batches this is about two batches that differ in one record, which is what
-// a WithoutReplacementEvent asks for. QED
+// Theorem (docs/theory.md#mean-gradient; T of them: docs/theory.md#noisy-gradients). Fix w.
+// Replacing one record changes the terms of the pairs that contain it, a share of at most
+// Share, and each by at most Dg. So the exact g(w) moves by at most Share Dg, and the
+// computed one by at most Share Dg + 2 Error: their difference changes by at most 2 Error.
+// For adaptive releases this is what composition asks for: w is the same on both data sets
+// once all earlier releases are. The loss need be neither convex nor smooth. An L2 term
+// alpha w is not in g: it is computed from w, which is known. On batches this is about two
+// batches that differ in one record, which is what a WithoutReplacementEvent asks for. QED
 func (g MeanGradient) Certify() (Certificate, error) {
 	err := errors.Join(positive("pair diameter Dg", g.PairDiameter), nonNegative("error of a mean gradient", g.Error))
 	if !(g.Share > 0 && g.Share <= 1) {
@@ -56,7 +56,7 @@ func (g MeanGradient) Certify() (Certificate, error) {
 		released = fmt.Sprintf("mean pair gradient of every step, within %d records drawn from %d", g.Batch, g.Records)
 	}
 	c, err := newCertificate(exact, round.Up(exact+2*g.Error, 2), released,
-		fmt.Sprintf("given the releases before, a mean gradient moves by p Dg + 2 rho; Dg = %.6g, p = %.6g of the pairs contain one record, rho = %.3g (privacy.md 1.2, 3)", g.PairDiameter, g.Share, g.Error))
+		fmt.Sprintf("given the releases before, a mean gradient moves by p Dg + 2 rho; Dg = %.6g, p = %.6g of the pairs contain one record, rho = %.3g (docs/theory.md#mean-gradient)", g.PairDiameter, g.Share, g.Error))
 	if g.Batch > 0 {
 		c.batch, c.records = g.Batch, g.Records
 	}

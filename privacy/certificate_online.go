@@ -33,8 +33,8 @@ type PairwiseRecursion struct {
 
 // Certify returns the certificate of the released vector.
 //
-// Theorem (privacy.md 2.1). Let record k be replaced and delta_t = ||w_t - w_t'||.
-// Iterates before k are equal. At t = k every pair of the penalty changes, after
+// Theorem (docs/theory.md#pairwise-recursion). Let record k be replaced and delta_t = ||w_t
+// - w_t'||. Iterates before k are equal. At t = k every pair of the penalty changes, after
 // that one pair of t - 1 does:
 //
 //	delta_k <= Dg eta_k + 2 rho_k,
@@ -85,7 +85,7 @@ func (r PairwiseRecursion) Certify() (Certificate, error) {
 		limit = r.Diameter
 	}
 	return newCertificate(min(exact, r.Diameter), min(total, limit), released,
-		fmt.Sprintf("max_k of delta_t(k) = c_t delta_(t-1)(k) + Dg eta_t/(t-1) (Dg eta_k at t = k) + 2 rho_t, at most diam C; Dg = %.6g, n = %d, sum eta = %.6g, max eta = %.6g, L = %.6g, alpha = %.6g, diam C = %.6g (privacy.md 2.1)",
+		fmt.Sprintf("max_k of delta_t(k) = c_t delta_(t-1)(k) + Dg eta_t/(t-1) (Dg eta_k at t = k) + 2 rho_t, at most diam C; Dg = %.6g, n = %d, sum eta = %.6g, max eta = %.6g, L = %.6g, alpha = %.6g, diam C = %.6g (docs/theory.md#pairwise-recursion)",
 			r.PairDiameter, n, path, largest, r.Smoothness, r.StrongConvexity, r.Diameter))
 }
 

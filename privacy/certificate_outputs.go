@@ -11,7 +11,7 @@ import (
 
 // StreamOutputs are the public numbers of pairwise online descent whose noiseless
 // iterates stay secret while noisy copies of all of them are released (reading A
-// of [Huai20] Algorithm 1, privacy.md 2.2).
+// of [Huai20] Algorithm 1, docs/theory.md#stream-outputs).
 type StreamOutputs struct {
 	Curvature
 	// Eta[t], t = 2..n, are the step sizes, all positive. n = len(Eta) - 1 is
@@ -70,7 +70,7 @@ func (r StreamOutputs) Certify() (Certificate, []float64, error) {
 		joint[i] = round.Up(math.Sqrt(round.Up(slices.Max(sums), n+8)), 2)
 	}
 	c, err := newCertificate(joint[0], joint[1], "noisy copies of all iterates of pairwise online descent",
-		fmt.Sprintf("the noiseless iterates are secret; iterate t moves by delta_t(k) = c_t delta_(t-1)(k) + Dg eta_t/(t-1) (Dg eta_k at t = k) + 2 rho_t, at most diam C; joint sensitivity max_k sqrt(sum_t (delta_t(k)/scale_t)^2) with scale_t = max_k delta_t(k); Dg = %.6g, n = %d, L = %.6g, alpha = %.6g, scale_n = %.6g (privacy.md 2.2, reading A)",
+		fmt.Sprintf("the noiseless iterates are secret; iterate t moves by delta_t(k) = c_t delta_(t-1)(k) + Dg eta_t/(t-1) (Dg eta_k at t = k) + 2 rho_t, at most diam C; joint sensitivity max_k sqrt(sum_t (delta_t(k)/scale_t)^2) with scale_t = max_k delta_t(k); Dg = %.6g, n = %d, L = %.6g, alpha = %.6g, scale_n = %.6g (docs/theory.md#stream-outputs)",
 			r.PairDiameter, n, r.Smoothness, r.StrongConvexity, scale[n]))
 	c.releases = n - 1
 	return c, scale, err

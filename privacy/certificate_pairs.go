@@ -22,7 +22,7 @@ import (
 // record are among them. Batches are formed by the pairs' numbers.
 type PairGroup struct {
 	// Group is kappa >= 1: a public constant, fixed before the pairs are seen, or a
-	// degree cap. A number computed from private pairs is none (privacy.md 6.1, 6.6).
+	// degree cap. A number computed from private pairs is none (docs/theory.md#pair-groups).
 	Group int
 	// Batch is the number of pairs of every batch, >= 1, and Batches that of the
 	// disjoint batches of one epoch, >= 1.
@@ -42,10 +42,10 @@ type PairGroup struct {
 // Certify returns the joint certificate of all Epochs x Batches releases for Gaussian
 // noise (a StreamEvent).
 //
-// Theorem (privacy.md 6.2). Fix two neighbours; k_b of the changed pairs are in batch b,
-// sum_b k_b <= Group. Given what was released before, the release about batch b moves
-// by at most s_b = 2 h k_b/Batch + 2 rho, h = TermNorm, and not at all, in its bits, if k_b = 0. In one
-// epoch
+// Theorem (docs/theory.md#pair-batches). Fix two neighbours; k_b of the changed pairs are in
+// batch b, sum_b k_b <= Group. Given what was released before, the release about batch b
+// moves by at most s_b = 2 h k_b/Batch + 2 rho, h = TermNorm, and not at all, in its bits,
+// if k_b = 0. In one epoch
 //
 //	sum_b s_b <= 2 h Group/Batch + 2 rho min(Group, Batches) =: s,
 //
@@ -93,7 +93,7 @@ func (g PairGroup) certify(epochs float64, total string) (Certificate, error) {
 		norm = "L1"
 	}
 	c, err := newCertificate(round.Up(epochs*exact, 2), round.Up(epochs*(exact+2*touched*g.Roundoff), 4), "mean clipped pair gradient of every batch",
-		fmt.Sprintf("%s of the %s sensitivities of all batches, %d epochs: 2 h kappa/|B| + 2 rho min(kappa, batches) an epoch; kappa = %d replaced pairs, |B| = %d, terms of norm h = %.6g, rho = %.3g (privacy.md 6.2)", total, norm, g.Epochs, g.Group, g.Batch, term, g.Roundoff))
+		fmt.Sprintf("%s of the %s sensitivities of all batches, %d epochs: 2 h kappa/|B| + 2 rho min(kappa, batches) an epoch; kappa = %d replaced pairs, |B| = %d, terms of norm h = %.6g, rho = %.3g (docs/theory.md#pair-batches)", total, norm, g.Epochs, g.Group, g.Batch, term, g.Roundoff))
 	c.releases = g.Batches * g.Epochs
 	return c, err
 }
@@ -140,7 +140,7 @@ func (g PairSample) Certify() (Certificate, error) {
 	}
 	exact := round.Up(term/g.Expected, 1)
 	c, err := newCertificate(exact, round.Up(exact+2*g.Roundoff, 2), "sum of clipped pair gradients of a Poisson batch over its expected size",
-		fmt.Sprintf("given the releases before, one pair in the batch moves the sum by h/E|B| + 2 rho; each of %d pairs is in it with probability %.6g by a secret coin, and an owner has at most kappa = %d, all replaced: the sum moves by twice as much for each of those drawn, a mixture of Gaussians (privacy.PoissonEvent); E|B| = %.6g, h = %.6g, rho = %.3g", g.Pairs, g.Rate, g.Group, g.Expected, term, g.Roundoff))
+		fmt.Sprintf("given the releases before, one pair in the batch moves the sum by h/E|B| + 2 rho; each of %d pairs is in it with probability %.6g by a secret coin, and an owner has at most kappa = %d, all replaced: the sum moves by twice as much for each of those drawn, a mixture of Gaussians (docs/theory.md#pair-poisson); E|B| = %.6g, h = %.6g, rho = %.3g", g.Pairs, g.Rate, g.Group, g.Expected, term, g.Roundoff))
 	c.records, c.rate, c.group = g.Pairs, g.Rate, g.Group
 	return c, err
 }

@@ -96,7 +96,7 @@ func TestPrefixCertificateIsTheMaximumOverRecords(t *testing.T) {
 	}
 }
 
-// The unit table of privacy.md 2.3 (04_online.out, 4c): noise of the last released
+// Units from an independent computation: noise of the last released
 // iterate for step size 1, Dg = 1 and mu = 1; batch 1, all records kept. And the known
 // defect: the norm of one column of C, which counts a record once, is 3.1 to 4.7 times
 // too small.

@@ -10,7 +10,7 @@ import (
 
 // PairwiseStream are the public numbers of pairwise online learning in which
 // every update uses only what was released before (noise is fed back, reading B of
-// [Huai20] Algorithm 1, privacy.md 2.2). Records 1..BurnIn only enter the buffer.
+// [Huai20] Algorithm 1, docs/theory.md#pairwise-stream). Records 1..BurnIn only enter the buffer.
 // Update b uses the Batch records t in (BurnIn + (b-1) Batch, BurnIn + b Batch]:
 //
 //	q_b = Weights[b-1]/Batch sum_t 1/D_t sum_{i in B_t} grad l(w_{b-1}; z_t, z_i),
@@ -54,7 +54,7 @@ func (s PairwiseStream) Updates() int { return max(0, (s.Horizon-s.BurnIn)/max(1
 
 // Certify returns the joint certificate of all updates (a StreamEvent).
 //
-// Theorem (privacy.md 2.2, extended to batches). Replace record k. Given the
+// Theorem (docs/theory.md#pairwise-stream). Replace record k. Given the
 // released past, w_{b-1} is the same for both streams. If k is in batch b, its own
 // mean over pairs moves by at most Dg, as its partners are the same. For a later
 // record t, at most one pair (t, k) changes, with weight 1/D_t, and only if k may be
@@ -77,7 +77,7 @@ func (s PairwiseStream) Updates() int { return max(0, (s.Horizon-s.BurnIn)/max(1
 // later records: at worst for ever. D_t is public; |B_t| is not, and may be half of it.
 //
 // Factor C. Given the past, all of w_0..w_{b-1} are the same, so row b moves by at
-// most Dg (C u_k)_b, as C >= 0 (privacy.md 7.4; the norm of one column of C, which
+// most Dg (C u_k)_b, as C >= 0 (docs/theory.md#prefix-sums; the norm of one column of C, which
 // counts a record once, is too small). Let s_b(k) = Dg (C u_k)_b + 2 rho from the
 // first touched row on (without a Factor: for touched rows). All updates together have
 // the joint sensitivity sqrt(max_k sum_b s_b(k)^2).
@@ -127,9 +127,9 @@ func (s PairwiseStream) Certify() (Certificate, error) {
 		horizon = "any n"
 	}
 	ratio := exact / s.PairDiameter
-	released, what, source := "every iterate of pairwise online descent", "noise is fed back, so given the past an update moves by s_b(k) = Dg u_k(b) + 2 rho", "privacy.md 2.2, reading B"
+	released, what, source := "every iterate of pairwise online descent", "noise is fed back, so given the past an update moves by s_b(k) = Dg u_k(b) + 2 rho", "docs/theory.md#pairwise-stream"
 	if s.Factor != nil {
-		released, source = "every noisy prefix sum of pairwise gradients", "privacy.md 7.4"
+		released, source = "every noisy prefix sum of pairwise gradients", "docs/theory.md#prefix-sums"
 		what = fmt.Sprintf("given the past, row b of C g moves by s_b(k) = Dg (C u_k)_b + 2 rho, C the Toeplitz factor of %d exponentials", len(s.Factor.Decay))
 	}
 	later := "1/D_t"

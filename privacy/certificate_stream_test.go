@@ -83,7 +83,7 @@ func TestPairwiseStreamIsTheMaximumOverRecords(t *testing.T) {
 	}
 }
 
-// The table of privacy.md 2.2 and of reference/04_online.out (n = 4096).
+// A table from an independent computation (n = 4096).
 func TestPairwiseStreamTable(t *testing.T) {
 	if testing.Short() {
 		t.Skip("arithmetic on one goroutine")
@@ -154,7 +154,7 @@ func TestPairwiseStreamRefuses(t *testing.T) {
 	}
 }
 
-// The simple recursion of privacy.md 2.1 for every record, by the definition.
+// The simple recursion of docs/theory.md#pairwise-recursion for every record, by the definition.
 func TestStreamOutputsIsTheRecursion(t *testing.T) {
 	curvature := Curvature{PairDiameter: 1.5, Smoothness: 0.3, StrongConvexity: 0.2, Convex: true, Diameter: 3}
 	eta := []float64{0, 0, 1, 0.9, 0.8, 0.4, 0.5, 0.1}

@@ -31,7 +31,7 @@ func onePassLinear(a, eta []float64, alpha float64, average bool) float64 {
 	return w
 }
 
-// privacy.md T2: the linear loss with an L2 term attains the recursion.
+// docs/theory.md#pairwise-recursion: the linear loss with an L2 term attains the recursion.
 func TestPairwiseRecursionIsAttainedByLinearLoss(t *testing.T) {
 	const n, dg = 40, 3.0
 	schedules := map[string]func(t int) float64{

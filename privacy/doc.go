@@ -16,6 +16,8 @@
 //	ledger.Begin  charges the whole plan, durably, before any data is touched
 //	Session       the only randomness and the only exit of an algorithm
 //
+// Theorems and proofs: docs/theory.md, sections 1 and 3 to 6.
+//
 // # Attack model
 //
 // Neighbours are two data sets of the same public n that differ in one record, features and

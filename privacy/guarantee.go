@@ -26,8 +26,8 @@ const (
 	LabelLDP Kind = "label-local-DP"
 )
 
-// Guarantee is what may be printed about a run. Without one, the only true
-// sentence is "no privacy guarantee". Fields are public numbers.
+// Guarantee is what may be printed about a run (docs/theory.md#guarantee). Without one, the
+// only true sentence is "no privacy guarantee". Fields are public numbers.
 type Guarantee struct {
 	Kind    Kind    `json:"kind"`
 	Epsilon float64 `json:"epsilon,omitempty"`

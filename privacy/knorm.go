@@ -12,12 +12,10 @@ import (
 // exp(-||z||_2/Scale), drawn exactly, and rounds every coordinate of the sum to
 // the grid of multiples of Grid. It is the K-norm mechanism [Hardt and Talwar
 // 2010] for the Euclidean ball: E||z||^2 = m(m+1) Scale^2, smaller than that of
-// Laplace noise for the same guarantee by the factor 2m/(m+1) (privacy.md 1.5).
+// Laplace noise for the same guarantee by the factor 2m/(m+1).
 //
 // Guarantee: epsilon = Delta/Scale, Delta the L2 sensitivity, for any m. Proof:
-// for queries q, q' the ratio of the output densities at y is
-// exp((||y-q'|| - ||y-q||)/Scale) <= exp(||q-q'||/Scale); rounding is
-// post-processing. QED. Floating point enters through the certificate.
+// docs/theory.md#k-norm-noise. Floating point enters through the certificate.
 type KNorm struct {
 	Scale float64 // Delta/epsilon, > 0 and finite
 	Grid  float64 // a power of two; 0 means GridFor(Scale)
@@ -25,8 +23,8 @@ type KNorm struct {
 
 // Event is a PureEvent with epsilon = c.Sensitivity()/Scale, rounded up.
 func (m KNorm) Event(c Certificate) account.Event {
-	if c.joint() {
-		return account.PureEvent{Epsilon: math.Inf(1)} // a joint L2 bound says nothing about pure epsilon
+	if c.gaussianOnly() {
+		return account.PureEvent{Epsilon: math.Inf(1)}
 	}
 	return c.pureEvent(c.Sensitivity(), m.Scale)
 }

@@ -17,7 +17,8 @@ type Laplace struct {
 	// Coordinates is the number m of coordinates of the released vector, >= 1.
 	// It is part of the mechanism because the guarantee rests on the L1
 	// sensitivity, and a Certificate bounds the L2 sensitivity: in R^m,
-	// ||v||_1 <= sqrt(m) ||v||_2 by Cauchy-Schwarz (privacy.md 1.5). A vector
+	// ||v||_1 <= sqrt(m) ||v||_2 by Cauchy-Schwarz (docs/theory.md#laplace-noise).
+	// A vector
 	// of any other length is refused.
 	Coordinates int
 	Grid        float64 // a power of two; 0 means GridFor(Scale)
@@ -35,8 +36,8 @@ func (m Laplace) Event(c Certificate) account.Event {
 
 // sensitivity bounds the L1 sensitivity: the square root and the product round.
 func (m Laplace) sensitivity(c Certificate) float64 {
-	if c.joint() {
-		return math.Inf(1) // a joint L2 bound says nothing about pure epsilon
+	if c.gaussianOnly() {
+		return math.Inf(1)
 	}
 	if m.Coordinates == 1 || c.manhattan {
 		return c.Sensitivity()

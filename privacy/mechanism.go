@@ -31,8 +31,8 @@ type Mechanism interface {
 	// add replaces every x[i] by the multiple of GridSize nearest to x[i] + Z_i
 	// (a tie goes up), where x[i] is the exact dyadic number that the float64
 	// is and Z is drawn exactly from its continuous law. The law of the result
-	// is that of the continuous mechanism followed by rounding (privacy.md 1.6,
-	// item 1): its support is the grid for every x, and the guarantee of the
+	// is that of the continuous mechanism followed by rounding (docs/theory.md#noise-grid):
+	// its support is the grid for every x, and the guarantee of the
 	// continuous mechanism holds with no term for the noise. Where the multiple
 	// needs more than 53 bits its conversion to float64 rounds, which is
 	// post-processing too.
@@ -97,7 +97,7 @@ func gridOr(grid, scale float64) float64 {
 }
 
 // Gaussian adds N(0, Sigma^2) to every coordinate, drawn exactly (see normal),
-// and rounds the sum to the grid of multiples of Grid.
+// and rounds the sum to the grid of multiples of Grid (docs/theory.md#gaussian-noise).
 type Gaussian struct {
 	Sigma float64 // standard deviation, > 0 and finite
 	// Grid is a power of two. Rounding is post-processing of the exact sum, so

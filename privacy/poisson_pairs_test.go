@@ -202,3 +202,20 @@ func TestSamplePoisson(t *testing.T) {
 		}
 	}
 }
+
+// Noise of pure epsilon on a Poisson batch is not certified: its event, which a session would
+// plan and a ledger charge, is out of range. It was PureEvent with the sensitivity of one record
+// added over the scale, up to 2 Group times too little.
+func TestPoissonBatchesHaveNoPureNoise(t *testing.T) {
+	c, err := pairSample(3, 1).Certify()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range []privacy.Mechanism{privacy.KNorm{Scale: 1}, privacy.Laplace{Scale: 1, Coordinates: 4}} {
+		e := m.Event(c)
+		var a account.GDP
+		if err := a.Compose(e); err == nil {
+			t.Errorf("%v is accounted for with epsilon %v", e, a.Epsilon(0))
+		}
+	}
+}

@@ -14,10 +14,10 @@ var ErrRelation = errors.New("privacy: the guarantee does not carry over to this
 
 // ConvertBudget states an (epsilon, delta) guarantee under another relation.
 //
-// From AddRemove to ReplaceOne: (2 epsilon, (1 + exp(epsilon)) delta). Replacing
-// a record is removing it and adding another, so this is GroupBudget for two
-// [Dwork and Roth 2014, Theorem 2.2; Vadhan 2017, Lemma 2.2]. The guarantee must
-// hold for data sets of any size, as AddRemove says.
+// Proofs: docs/theory.md#relation. From AddRemove to ReplaceOne: (2 epsilon, (1 +
+// exp(epsilon)) delta). Replacing a record is removing it and adding another, so this is
+// GroupBudget for two [Dwork and Roth 2014, Theorem 2.2; Vadhan 2017, Lemma 2.2]. The
+// guarantee must hold for data sets of any size, as AddRemove says.
 //
 // From ReplaceOne to AddRemove: only with padded, else the error wraps
 // ErrRelation. Padded declares that the mechanism fills every data set up to a
@@ -66,10 +66,10 @@ func conversionFactor(from, to account.Relation, padded bool) (int, error) {
 //
 //	(k epsilon, delta (exp(k epsilon) - 1)/(exp(epsilon) - 1))
 //
-// [Vadhan 2017, Lemma 2.2: delta sum over i < k of exp(i epsilon)], with k delta
-// at epsilon = 0. It holds for every mechanism and relation; a bound computed for
-// the group itself, for example GroupMu, is smaller. Rounded up. A delta of 1 or
-// more is an error, since it promises nothing.
+// [Vadhan 2017, Lemma 2.2: delta sum over i < k of exp(i epsilon)], with k delta at epsilon
+// = 0. It holds for every mechanism and relation; a bound computed for the group itself, for
+// example GroupMu, is smaller (docs/theory.md#groups). Rounded up. A delta of 1 or more is
+// an error, since it promises nothing.
 func GroupBudget(b Budget, k int) (Budget, error) {
 	if !(b.Epsilon >= 0) || math.IsInf(b.Epsilon, 1) || !(b.Delta >= 0 && b.Delta < 1) {
 		return Budget{}, fmt.Errorf("privacy: epsilon %v and delta %v are not a guarantee: want epsilon >= 0 and delta in [0, 1)", b.Epsilon, b.Delta)

@@ -16,7 +16,7 @@ func lastIterate() LastIterate {
 	}
 }
 
-// The figures of privacy.md 7.5: DPGDC2 with n = 256, T = 2560, delta = 1/256 and
+// Figures from an independent computation: DPGDC2 with n = 256, T = 2560, delta = 1/256 and
 // epsilon = 1 needs sigma 3.44 per gradient by composition and 1.54 with hidden
 // iterates.
 func TestLastIterateReproducesTheSpecification(t *testing.T) {

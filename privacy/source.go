@@ -10,7 +10,8 @@ import (
 	"dyad/privacy/internal/sampler"
 )
 
-// Source is a stream of uniform random bits from ChaCha8 (math/rand/v2). It is
+// Source is a stream of uniform random bits from ChaCha8 (math/rand/v2), and what is drawn
+// exactly from them (docs/theory.md#randomness). It is
 // not safe for concurrent use. The zero value is not usable: call NewSource.
 type Source struct {
 	// Bits has the methods Uint64, Bit and Uint64n (an exactly uniform integer of [0, n)).

@@ -46,7 +46,7 @@ func Neighbours(r *engine.Records, count int, seed uint64) []*engine.Records {
 	return out
 }
 
-// WorstCase is the structured instance of privacy.md test T4: every record is
+// WorstCase is the structured instance of docs/theory.md#audit-worst-cases: every record is
 // (-R u, -b) for a unit vector u; the neighbour's record k is (R u, b). On it the
 // change of the AUC gradient nearly attains its bound.
 func WorstCase(n, d, k int, b engine.Bounds) (data, neighbour *engine.Records) {

@@ -191,7 +191,7 @@ func TestUnderNoisedBuildIsCaught(t *testing.T) {
 }
 
 // gap/sd equals the claimed mu on the loss that attains the certificate, within 3
-// standard errors above and 10 % below (privacy.md T10).
+// standard errors above and 10 % below (docs/theory.md#audit-worst-cases).
 func TestAuditIsTight(t *testing.T) {
 	for _, a := range []algorithms.Algorithm{descent, algorithms.OffPairC{Path: 0.1}} {
 		p := plan(t, a, audit.Linear{}, 30, 2, approximate)

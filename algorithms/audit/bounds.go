@@ -62,7 +62,7 @@ type Event struct {
 }
 
 // ClopperPearson is a lower bound on the epsilon of any (epsilon, delta)-DP
-// mechanism for which the counts of e were observed in independent runs: it is too
+// mechanism (docs/theory.md#audit-bounds) for which the counts of e were observed in independent runs: it is too
 // large with probability at most alpha, whatever the mechanism. It is 0 where the
 // counts say nothing.
 //

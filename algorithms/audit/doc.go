@@ -1,4 +1,4 @@
-// Package audit attacks the algorithms: it runs them many times on two
+// Package audit attacks the algorithms (docs/theory.md#audits): it runs them many times on two
 // neighbouring data sets, guesses from what they release which of the two it was,
 // and turns the success of the guesses into a lower bound on epsilon that holds
 // with a stated confidence. A lower bound above the claimed epsilon refutes the

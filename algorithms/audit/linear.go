@@ -8,7 +8,7 @@ import (
 	"dyad/engine"
 )
 
-// Linear is the loss on which the certificates are attained (privacy.md T2, T10):
+// Linear is the loss on which the certificates are attained (docs/theory.md#audit-worst-cases):
 //
 //	l(w; z, z') = -(y - y') w.(x - x')
 //

@@ -18,7 +18,7 @@ const lastShare = 0.9
 // runs/4 and so on, in rising order. If the clock will stop the runs, all looks are worth
 // the same; else the last one is worth almost everything.
 //
-// Theorem (optional stopping). Whoever stops the runs, at whatever time and for whatever
+// Theorem (optional stopping; docs/theory.md#audit-bounds). Whoever stops the runs, at whatever time and for whatever
 // reason, and takes the largest bound of all looks until then: it is too large with
 // probability at most alpha.
 //

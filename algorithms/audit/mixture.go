@@ -26,7 +26,7 @@ type centre struct {
 	weight float64
 }
 
-// mixtureScore is the log-likelihood ratio of releases about secret batches: given its
+// mixtureScore (docs/theory.md#audit-white-box) is the log-likelihood ratio of releases about secret batches: given its
 // batch a release is normal about the exact vector, so without it a mixture of normal
 // laws, whose centres and weights the adversary learns from runs of its own. It treats
 // releases as independent with one law on each side, as they are where gradients do not

@@ -15,7 +15,8 @@ import (
 type Guesses struct{ Canaries, Made, Correct int }
 
 // OneRunPValue bounds the probability that g has as many correct guesses or more if
-// the mechanism is (epsilon, delta)-DP for changing one bit [SNJ23, Theorem 5.2]:
+// the mechanism is (epsilon, delta)-DP for changing one bit [SNJ23, Theorem 5.2;
+// docs/theory.md#audit-one-run]:
 //
 //	P(W >= v) + 2 m delta max_{i >= 1} P(v > W >= v - i)/i,
 //	W ~ Bin(Made, e^epsilon/(1 + e^epsilon)),  v = Correct,  m = Canaries.

@@ -32,7 +32,7 @@ func gammaParts(m privacy.Mechanism, value, exact, other []float64) (gap, noise 
 // log-likelihood ratio comes near on rays and corners of positive probability. lower holds
 // with probability 1 - alpha, standardError is that of epsilon.
 //
-// Proof. The sizes of n noise coordinates add up to S with S/theta ~ Gamma(n, 1), so 2
+// Proof (docs/theory.md#audit-bounds). The sizes of n noise coordinates add up to S with S/theta ~ Gamma(n, 1), so 2
 // S/theta ~ chi-square of 2n and theta <= 2 S/q with q its alpha-quantile. QED
 //
 // Gaps that depend on what was released would need another argument; the smallest one

@@ -42,7 +42,7 @@ func streamTarget(p *algorithms.StreamPlan, k int) audit.Target {
 
 // On the loss that attains the certificates, gap/sd of the projection is the claimed mu,
 // for both readings, with and without knowledge of the coins: at most 3 standard errors
-// above, and 10 % below (privacy.md T10).
+// above, and 10 % below (docs/theory.md#audit-worst-cases).
 //
 // With a secret state the iterates must stay inside the ball, or a projection takes part
 // of the move: the radius is large for the strongly convex rule, whose steps do not grow
@@ -81,7 +81,7 @@ func TestStreamAuditIsTight(t *testing.T) {
 	}
 }
 
-// With noise fed back the exact mu of record k is sqrt(S_k)/z (privacy.md T10), in units
+// With noise fed back the exact mu of record k is sqrt(S_k)/z (docs/theory.md#audit-worst-cases), in units
 // of the certificate sqrt(S_k / max S).
 func TestStreamMoveOfEveryRecord(t *testing.T) {
 	const n = 16

@@ -43,7 +43,7 @@ func newTrial(o Observation, scores []score, i int) trial {
 
 // OffGrid counts the released coordinates that are no multiple of the grid of their
 // noise. With exact noise there are none: the set of values that can be released is
-// the grid whatever the data (privacy.md 1.6), up to where float64 itself is coarser.
+// the grid whatever the data (docs/theory.md#noise-grid), up to where float64 itself is coarser.
 func OffGrid(runs []Observation) (values, off int) {
 	for _, o := range runs {
 		for _, r := range o.Releases {

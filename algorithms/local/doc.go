@@ -1,6 +1,6 @@
 // Package local learns linear models from users who do not trust the server: every
 // visited user sends one privatised message, and the server sees nothing else
-// ([Han19], Privacy-preserving Stochastic Gradual Learning; privacy.md section 5).
+// ([Han19], Privacy-preserving Stochastic Gradual Learning; docs/theory.md#local-model).
 //
 // # What runs where
 //

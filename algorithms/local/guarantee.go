@@ -8,13 +8,13 @@ import (
 	"dyad/privacy/local"
 )
 
-// guarantee is what a protocol may claim (privacy.md 5.4, 5.5; docs/theory.md#local-messages).
+// guarantee is what a protocol may claim (docs/theory.md#local-protocols, docs/theory.md#local-messages).
 //
 // Proof. Prestige and DJW: the message of a visit is one private sample, Epsilon
 // locally private for any two records, whatever their gradients, so also for the
 // gradient that a threshold, or a record that cannot be used, set to zero; State is
 // post-processing of messages, and the visits of a user compose to Epochs Epsilon.
-// PrestigeParticipation: privacy.DirectionChannel.ParticipationEpsilon is at most
+// PrestigeParticipation: local.DirectionChannel.ParticipationEpsilon is at most
 // Epsilon, with the gradient 0 sent whenever the answer should be no. PrestigeLabel: with
 // public x all that depends on y is one response; that to a tossed coin, for another label,
 // is a mixture of both. PrestigePrinted: a record with |w.x + b| below the threshold never
@@ -38,23 +38,23 @@ func (p *Plan) guarantee() privacy.Guarantee {
 	switch p.Method {
 	case Prestige, DJW:
 		g.Epsilon = all
-		g.Derivation = fmt.Sprintf("private sampling on the sphere, %g-LDP for any vector sent (privacy/local.Direction), %d times", p.Epsilon, p.Epochs)
+		g.Derivation = fmt.Sprintf("private sampling on the sphere, %g-LDP for any vector sent (docs/theory.md#local-direction), %d times", p.Epsilon, p.Epochs)
 	case PrestigeParticipation:
 		g.Epsilon = all
 		sampling, up := p.channel.Mechanism().Epsilon, privacy.FormatUp
-		g.Derivation = fmt.Sprintf("randomised response whether the record takes part (%s) and, if it says yes, private sampling (%s), of gradient 0 if the record does not: together %s-LDP, max(%s, %s + %s) (privacy.DirectionChannel.ParticipationEpsilon), %d times",
+		g.Derivation = fmt.Sprintf("randomised response whether the record takes part (%s) and, if it says yes, private sampling (%s), of gradient 0 if the record does not: together %s-LDP, max(%s, %s + %s) (docs/theory.md#local-messages), %d times",
 			up(p.response.Epsilon), up(sampling), up(p.channel.ParticipationEpsilon(p.response.Epsilon)), up(sampling), up(p.response.Epsilon), up(p.channel.EpsilonAgainstZero()), p.Epochs)
 	case PrestigeLabel:
 		g.Kind, g.Epsilon = privacy.LabelLDP, p.Epsilon
 		g.Relation = "the two labels of that user"
 		g.Released = "the user's features, in clear, and one randomised label, used in every epoch"
-		g.Derivation = fmt.Sprintf("one memoised randomised response of the label, %g-LDP", p.Epsilon)
+		g.Derivation = fmt.Sprintf("one memoised randomised response of the label, %g-LDP (docs/theory.md#local-protocols)", p.Epsilon)
 		g.Warnings = []string{"features are public in this form: nothing hides them"}
 	case PrestigePrinted:
 		g.Kind, g.Epsilon = privacy.None, 0
 		g.Claim = &privacy.Claim{Source: "[Han19] Algorithm 1", Epsilon: p.Epsilon}
 		g.Warnings = []string{
-			"NO GUARANTEE: whether a user sends at all is decided by the raw features, so no finite epsilon holds for them (privacy.md 5.3)",
+			"NO GUARANTEE: whether a user sends at all is decided by the raw features, so no finite epsilon holds for them (docs/theory.md#local-participation)",
 			fmt.Sprintf("if all features were public, the labels would have %g-LDP: one fresh response of epsilon %g in each of %d epochs", timesUp(p.Epochs, p.response.Epsilon), p.response.Epsilon, p.Epochs),
 		}
 	case Curriculum, SGD:
@@ -90,7 +90,7 @@ func (p *Plan) Shuffled(delta float64) (privacy.Guarantee, error) {
 	g := p.Guarantee
 	g.Kind, g.Epsilon, g.Delta = privacy.ApproxDP, epsilon*float64(p.Epochs)*(1+0x1p-50), delta
 	g.Relation = "same users, one user's record replaced, features and label"
-	g.Derivation = fmt.Sprintf("shuffling of %d messages of epsilon %g (Feldman, McMillan and Talwar 2021, Theorem 3.1, cited), %d epochs added up", p.Users, p.Epsilon, p.Epochs)
+	g.Derivation = fmt.Sprintf("shuffling of %d messages of epsilon %g (Feldman, McMillan and Talwar 2021, Theorem 3.1, cited; docs/theory.md#local-shuffling), %d epochs added up", p.Users, p.Epsilon, p.Epochs)
 	g.Assumptions = append(append([]string(nil), g.Assumptions...), "messages reach the analyst in a secret, uniformly random order, fresh in every epoch, and without their senders: a trusted shuffler stands between")
 	return g, nil
 }

@@ -121,7 +121,7 @@ func TestMethodsLearn(t *testing.T) {
 	}
 }
 
-// privacy.md T8: every visited user sends a message whatever the data, and
+// docs/theory.md#local-protocols: every visited user sends a message whatever the data, and
 // therefore the number of messages and updates of an epoch is the number of users.
 // The printed algorithm fails the same check.
 func TestNumberOfMessagesDoesNotDependOnData(t *testing.T) {
@@ -170,7 +170,7 @@ func participation(t *testing.T, q *local.Plan, x, y float64, n int) (sent int) 
 	return sent
 }
 
-// The audit of privacy.md 5.3: of 20,000 visits, a record above the threshold and
+// The audit of docs/theory.md#local-participation: of 20,000 visits, a record above the threshold and
 // one below. A Clopper-Pearson bound of the odds refutes every claim of the printed
 // form and never that of the response.
 func TestParticipationLeakIsCaught(t *testing.T) {

@@ -29,7 +29,7 @@ type Method int
 const (
 	// Prestige is [Han19] Algorithm 1 in the form "send always": every visited user
 	// sends the private sample of the gradient, or of zero if the record is not in
-	// the curriculum (privacy.md 5.5, R1). The default.
+	// the curriculum (docs/theory.md#local-protocols, R1). The default.
 	Prestige Method = iota
 	// PrestigeParticipation sends a randomised response whether the record is in the
 	// curriculum, and a private sample if the response is yes (R2).
@@ -40,7 +40,7 @@ const (
 	// DJW is private sampling of every gradient, without a curriculum.
 	DJW
 	// PrestigePrinted is Algorithm 1 to the letter: whether a user sends at all
-	// depends on x. It gives no guarantee for a private x (privacy.md 5.3).
+	// depends on x. It gives no guarantee for a private x (docs/theory.md#local-participation).
 	PrestigePrinted
 	// Curriculum is Prestige without privacy.
 	Curriculum
@@ -176,7 +176,7 @@ func (p Protocol) Plan() (*Plan, error) {
 		q.EstimateNorm = q.channel.Scale()
 	}
 	if p.Method == PrestigePrinted {
-		q.EstimateNorm *= 2 // [Han19] Lemma 2 loses a factor (privacy.md 5.2)
+		q.EstimateNorm *= 2 // [Han19] Lemma 2 loses a factor (docs/theory.md#local-direction)
 	}
 	q.Guarantee = q.guarantee()
 	return q, nil

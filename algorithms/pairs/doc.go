@@ -1,6 +1,6 @@
 // Package pairs learns from labelled pairs of individuals with differential privacy:
 // distance metrics from similar and dissimilar pairs, scores from preferences ([Li20],
-// Differential Pairwise Privacy for Secure Metric Learning; privacy.md section 6).
+// Differential Pairwise Privacy for Secure Metric Learning; docs/theory.md#pairs).
 //
 // # What is protected
 //
@@ -8,7 +8,7 @@
 // one pair. Who is paired with whom is public in all of them; features and labels of
 // pairs are private (with method Labels only the labels are). Kappa is a public constant. [Li20] computes it from the private
 // pairs, and so do its baselines with the largest degree: the noise then tells how many
-// pairs somebody has (privacy.md 6.6). A plan takes it as a number, and no function of
+// pairs somebody has (docs/theory.md#pair-groups). A plan takes it as a number, and no function of
 // this package looks at pairs to find one; for pairs drawn by public ids
 // (pairgraph.Draw) the degree cap is such a number.
 //

@@ -20,7 +20,7 @@ func (p *Plan) Algorithm() string {
 
 // local plans methods Input and Labels.
 //
-// Theorem (privacy.md 6.7). Input: an individual in at most Kappa pairs sends its
+// Theorem (docs/theory.md#perturbed-records). Input: an individual in at most Kappa pairs sends its
 // features once, e_x-locally private by the L1 diameter 2 R (local.Vector), and
 // either its class once by a randomised response of e_y, or, if only pairs have labels,
 // the labels of its pairs, each flipped with e_y/Kappa. All of these messages together
@@ -56,7 +56,7 @@ func (p *Plan) local() error {
 		g.Kind, g.Unit = privacy.LocalDP, "one individual"
 		g.Relation = fmt.Sprintf("same ids and pairs, at most %d of an individual, one individual's record replaced: features and the labels of its pairs", s.Kappa)
 		g.Released = "all features with Laplace noise and all labels after a coin flip, and with them every model trained on them"
-		g.Derivation = fmt.Sprintf("%.6g for the features (Laplace noise of scale 2 R/epsilon_x = %.6g on each of %d coordinates, L1 norm bound R = %.6g) and %.6g for the labels, %s (privacy.md 6.7)", vector.Epsilon, vector.Laplace().Scale, s.Dim, s.Bound, float64(flips)*flip.Epsilon, each)
+		g.Derivation = fmt.Sprintf("%.6g for the features (Laplace noise of scale 2 R/epsilon_x = %.6g on each of %d coordinates, L1 norm bound R = %.6g) and %.6g for the labels, %s (docs/theory.md#perturbed-records)", vector.Epsilon, vector.Laplace().Scale, s.Dim, s.Bound, float64(flips)*flip.Epsilon, each)
 	} else {
 		p.Events = []account.Event{labels}
 		g.Kind, g.Unit = privacy.LabelLDP, "one pair"
@@ -65,7 +65,7 @@ func (p *Plan) local() error {
 			g.Unit, g.Relation = fmt.Sprintf("a group of %d pairs", s.Kappa), "same features, ids and pairs, the labels of at most kappa pairs replaced"
 		}
 		g.Released = "all features in clear, all labels after a coin flip, and with them every model trained on them"
-		g.Derivation = each + ", and the group's losses add up (privacy.RandomizedResponse)"
+		g.Derivation = each + ", and the group's losses add up (docs/theory.md#perturbed-records)"
 		g.Warnings = []string{"features are public in this form: nothing hides them"}
 	}
 	g.Assumptions = append(g.Assumptions, s.selection()...)

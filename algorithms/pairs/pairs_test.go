@@ -118,7 +118,7 @@ func replayed(t testing.TB, p *pairs.Plan, a, b *pairgraph.Data) (moves []float6
 		t.Fatal(err)
 	}
 	if !slices.Equal(first.noise, second.noise) || len(first.inputs) != p.Batches*p.Spec.Epochs {
-		t.Fatal("two neighbours were given different noise (privacy.md T6)")
+		t.Fatal("two neighbours were given different noise (docs/theory.md#pair-groups)")
 	}
 	for i := range first.inputs {
 		n := 0.0
@@ -191,7 +191,7 @@ func TestReplacingAnIndividualStaysWithinTheCertificate(t *testing.T) {
 	}
 }
 
-// adversarial is privacy.md T7: kappa = 1 pair in one batch of batchSize, all rows of W
+// adversarial is that of docs/theory.md#pair-clipping: kappa = 1 pair in one batch of batchSize, all rows of W
 // equal, a label flip that reverses a saturated gradient in every row.
 func adversarial(t *testing.T, mode algorithms.Mode) (epsilonReached float64, p *pairs.Plan) {
 	s := pairs.Spec{
@@ -208,7 +208,7 @@ func adversarial(t *testing.T, mode algorithms.Mode) (epsilonReached float64, p 
 	return joint(p, moves) / p.Noise.(privacy.Laplace).Scale, p
 }
 
-// privacy.md T7: the sum over rows of the l1 change over the scale is at most eps' in
+// docs/theory.md#pair-clipping: the sum over rows of the l1 change over the scale is at most eps' in
 // certified mode. The printed algorithm reaches d' eps', and says so.
 func TestAdversarialPair(t *testing.T) {
 	reached, p := adversarial(t, algorithms.Certified)

@@ -29,8 +29,8 @@ const smallestShrink = 0x1p-40
 // Every release is q = (sum over a batch of gradients clipped to h_t)/(|B| h_t), a mean
 // of terms of norm at most 1 whatever h_t is, and the step uses h_t times the noisy q.
 // As h_t is a function of the public matrix W_t, this is post-processing, and one
-// certificate (privacy.PairGroup) covers all batches: the noise is a pure function of
-// public numbers, the same for all pairs and graphs (privacy.md T6).
+// certificate (privacy.PairGroup, docs/theory.md#pair-batches) covers all batches: the noise is a pure function of
+// public numbers, the same for all pairs and graphs (docs/theory.md#pair-groups).
 func (s Spec) Plan() (*Plan, error) {
 	if err := s.fill(); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrPlan, err)
@@ -56,7 +56,7 @@ func (p *Plan) certify() error {
 	s := p.Spec
 	term := 1.0
 	if s.Mode == algorithms.Paper {
-		term = float64(s.Rows) // row by row: the whole has L1 norm up to d' (privacy.md 6.3)
+		term = float64(s.Rows) // row by row: the whole has L1 norm up to d' (docs/theory.md#pair-clipping)
 	}
 	if s.Sampling == Poisson {
 		return p.certifyPoisson()
@@ -92,7 +92,7 @@ func (p *Plan) certify() error {
 	return p.account()
 }
 
-// certifyPoisson is certify for Poisson batches.
+// certifyPoisson is certify for Poisson batches (docs/theory.md#pair-poisson).
 func (p *Plan) certifyPoisson() error {
 	s := p.Spec
 	g := privacy.PairSample{Group: s.Kappa, Pairs: s.Pairs, Rate: s.rate(), Expected: float64(s.Batch), Roundoff: s.roundoff(1)}

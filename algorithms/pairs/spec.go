@@ -47,7 +47,7 @@ const (
 	// Gradients: the mean clipped gradient of every batch.
 	Gradients Method = iota
 	// Input: the features and labels themselves, once for each individual; training on
-	// them is post-processing ("InputPer" of [Li20]; privacy.md 6.7).
+	// them is post-processing ("InputPer" of [Li20]; docs/theory.md#perturbed-records).
 	Input
 	// Labels: the labels of the pairs are flipped at random, once; features are public
 	// (the coin-flip baseline of [Li20] Section II).
@@ -147,11 +147,11 @@ type Spec struct {
 	Clip float64
 	// Shrink clips to min(h, g''(W)) with the bound g'' of gradients at the public
 	// matrix W, which lowers the noise when W is small: the sound form of DPP-S
-	// (privacy.md 6.5).
+	// (docs/theory.md#pair-bounds).
 	Shrink bool
 	// StepSize is eta_0 of steps eta_0/sqrt(tau), tau counting batches; 0 means 1.
 	// PrintedSteps divides by sqrt(tau) again and again, as [Li20] Algorithm 1 is
-	// printed: eta_0/sqrt(tau!), about nine useful steps (privacy.md 6.9).
+	// printed: eta_0/sqrt(tau!), about nine useful steps (docs/theory.md#pair-steps).
 	StepSize     float64
 	PrintedSteps bool
 }
@@ -228,7 +228,7 @@ func (s *Spec) fill() error {
 			return errors.New("paper mode is Algorithm 1 with Laplace noise: choose delta 0")
 		}
 		if s.Shrink {
-			return errors.New("the printed DPP-S scales its noise by the largest gradient of the private batch, which gives no guarantee for any epsilon (privacy.md 6.5); certified mode has the sound form")
+			return errors.New("the printed DPP-S scales its noise by the largest gradient of the private batch, which gives no guarantee for any epsilon (docs/theory.md#pair-bounds); certified mode has the sound form")
 		}
 		if s.Noise != privacy.LaplaceNoise {
 			return errors.New("paper mode is Algorithm 1 with Laplace noise")

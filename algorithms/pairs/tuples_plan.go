@@ -26,7 +26,8 @@ type TuplePlan struct {
 // uses h times the noisy q. The unit is one record, that of an individual who is in at most one
 // tuple of an epoch (privacy.TupleBatches), or in Individuals - 1 pairs of all
 // (privacy.PairGroup). Which pairs and triplets the classes make inside of a tuple
-// changes its own term only, so classes are as private as features.
+// changes its own term only, so classes are as private as features (docs/theory.md#tuples,
+// docs/theory.md#all-pairs).
 func (s TupleSpec) Plan() (*TuplePlan, error) {
 	if err := s.fill(); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrPlan, err)

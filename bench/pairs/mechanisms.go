@@ -14,7 +14,7 @@ import (
 // Viswanath) for one number of sensitivity 1, epsilon-DP. It is drawn from an ordinary
 // generator, for comparisons only. For a vector it must be run on every coordinate with
 // its share of epsilon: any shift of a coordinate, however small, may cost all of the
-// coordinate's epsilon (privacy.md 1.5).
+// coordinate's epsilon (docs/theory.md#pair-clipping).
 type staircase struct{ epsilon float64 }
 
 // gamma minimises the variance for small epsilon; 1/2 is its limit at 0.

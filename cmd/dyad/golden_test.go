@@ -127,7 +127,7 @@ func TestGoldenOutput(t *testing.T) {
 	}
 }
 
-// paperDPGDC2 are plans of DPGDC2 as printed, T5 of privacy.md 9: for a loss with
+// paperDPGDC2 are plans of DPGDC2 as printed, those of docs/theory.md#dpgdc2: for a loss with
 // Dg = 2G its claim fails at the first three budgets; with the constants of the AUC
 // loss the same noise is enough.
 var paperDPGDC2 = map[string][]string{
@@ -147,7 +147,7 @@ func paperPlan(dg, epsilon, delta string) []string {
 
 // TestPaperModeOfDPGDC2 checks the verdicts of T5, which the golden files spell out.
 func TestPaperModeOfDPGDC2(t *testing.T) {
-	gives := map[string]float64{"generic-1-1e-6": 1.018, "generic-4-128": 4.64} // privacy.md 4.3: true epsilon 1.018 at (1, 1e-6)
+	gives := map[string]float64{"generic-1-1e-6": 1.018, "generic-4-128": 4.64} // docs/theory.md#dpgdc2: true epsilon 1.018 at (1, 1e-6)
 	for name, args := range paperDPGDC2 {
 		code, out, errs := dyad(t, t.TempDir(), append([]string{"--json"}, args...)...)
 		var r algorithms.Report

@@ -38,7 +38,7 @@ func sigma(t *testing.T, args ...string) float64 {
 	return v
 }
 
-// TestPlanTable: plan with explicit constants gives the table of privacy.md 2.4
+// TestPlanTable: plan with explicit constants gives the table of docs/theory.md#offpair
 // (G = L = 4, diameter 2, epsilon = 1, delta = 1/n) to three digits. The limit T = inf of
 // gradient descent is reached by a million steps: 1 - eta alpha is at most 0.9997.
 func TestPlanTable(t *testing.T) {

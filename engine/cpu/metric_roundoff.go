@@ -8,7 +8,7 @@ import (
 )
 
 // Roundoff implements engine.Kernel: the Frobenius norm of the error, which is the
-// Euclidean norm in Symmetric coordinates.
+// Euclidean norm in Symmetric coordinates (docs/theory.md#roundoff).
 //
 // Notation: n, d, R as in package engine; q, A, V, Q, C and the error dV of a margin
 // as in engine.MetricRange; g(k) = engine.Gamma(k); v_ij = x_i - x_j.

@@ -15,7 +15,8 @@ const (
 	secondOrder = 1.01
 )
 
-// Roundoff implements engine.Kernel.
+// Roundoff implements engine.Kernel. The arithmetic and the theorem about all pairs are those
+// of docs/theory.md#roundoff.
 //
 // Notation: n, d, R as in package engine; l, S, V, ds = ScoreErr as in
 // engine.ScoreRange; Q = Slope = sup |phi'|, C = Curvature, the sup of its slope, both

@@ -10,7 +10,7 @@ import "dyad/engine"
 // float32. That changes sigma = 1/(1 + a_i b_j) by at most (u V + 4 u + w)/2, since
 // |d sigma / d log(a b)| <= 1/4. A term has an error of 6 w sigma from a and b on and of half
 // a unit, 2^-23 (kernels.LogisticTile32), and the sums of terms are exact: halves of integers
-// below 2^52 (maxSingle). With the error of the scores,
+// below 2^52 (maxSingle; docs/theory.md#exact-sums). With the error of the scores,
 //
 //	E = 2 C l ds + (u V + 4 u + w)/2 + 6 w + 2 w.
 //
@@ -20,7 +20,7 @@ func (k *kernel) singleError() float64 {
 	return 2*s.Curvature*s.LabelSpan*s.ScoreErr + (u*s.Margin+4*u+u32)/2 + 8*u32
 }
 
-// NeighbourRoundoff implements engine.NeighbourKernel. It is Roundoff but for all pairs in
+// NeighbourRoundoff implements engine.NeighbourKernel (docs/theory.md#neighbour-roundoff). It is Roundoff but for all pairs in
 // float32, where it is, notation as at Roundoff and E = singleError,
 //
 //	4 R l (n-1) E + R l n^2 (g(m) + 3 u) Q.

@@ -40,7 +40,7 @@ import (
 // dissimilar pair whose distance underflowed, and |c_r dx_k| < 2^-379; in the second it is
 // below 2^-389. q >= 2^-352, so T = 0. QED
 //
-// # Sums are exact
+// # Sums are exact (docs/theory.md#exact-sums)
 //
 // |T_rk| <= h/q and h/q times the number of pairs is at most 2^62 by the choice of e, so sums
 // of T are exact in 64 bits, in any order. What Sum returns is q times the sum, rounded once: it is within

@@ -16,7 +16,7 @@ const (
 	secondOrder = 1.01
 )
 
-// Roundoff implements engine.Kernel.
+// Roundoff implements engine.Kernel (docs/theory.md#roundoff).
 //
 // Notation: n, d, R as in package engine; l, S, V, ds = ScoreErr as in
 // engine.ScoreRange, for scores of depth d; Q = Slope, C = Curvature;
@@ -37,7 +37,7 @@ const (
 // group of s, sum_ij |D_ij| is convex in every label, so it is largest for labels at the
 // ends of their interval, where it is 2 l k (s-k) <= l s^2 / 2. QED
 //
-// Sums of terms are exact: they are integers; a thread's stay below 2^31, a block's
+// Sums of terms are exact (docs/theory.md#exact-sums): they are integers; a thread's stay below 2^31, a block's
 // and the whole sum below 2^53, since n < 2^30 and a term has at most 23 bits
 // (logistic_tiles and pair_tiles state their counts). They do not depend on the order.
 // A term is a function of its two records, w and public constants, and is within

@@ -53,7 +53,7 @@ func (k *kernel) ownError() (relative, absolute float64) {
 	return 5*u32*s.Slope + 3*u64*s.Slope, k.unit*(0x1p-23+0x1p-100) + 0x1p-44*s.LabelSpan*s.Slope
 }
 
-// NeighbourRoundoff implements engine.NeighbourKernel. With E and A of ownError, and the
+// NeighbourRoundoff implements engine.NeighbourKernel (docs/theory.md#neighbour-roundoff). With E and A of ownError, and the
 // rest as at Roundoff, it is
 //
 //	R l g(m + 2) Q sum_g s_g^2 + max_g 4 (s_g - 1) R (E l + A):

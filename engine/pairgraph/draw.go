@@ -10,7 +10,7 @@ import (
 // limit of them, in random order: a topology that is a function of n and the seed
 // alone. Who is paired with whom then says nothing of anybody's record, kappa' and the
 // degrees are public, and a guarantee for limit replaced pairs is one for a replaced
-// individual (privacy.md 6.6). Labels of the pairs may come from the records.
+// individual (docs/theory.md#pair-groups). Labels of the pairs may come from the records.
 //
 // Pairs are drawn uniformly and kept if they are new and both ends have room. It fails
 // if density is not positive, or above limit/2 or (n-1)/2 where no such graph exists,

@@ -52,7 +52,7 @@ const (
 	// WholeMatrix clips the entrywise norm of the gradient.
 	WholeMatrix Clip = iota
 	// RowByRow clips every row of the gradient by itself, as [Li20] Algorithm 1 does: the
-	// whole has then up to rows times the clip in the L1 norm (privacy.md 6.3).
+	// whole has then up to rows times the clip in the L1 norm (docs/theory.md#pair-clipping).
 	RowByRow
 )
 

@@ -153,7 +153,7 @@ func TestClipping(t *testing.T) {
 }
 
 // Clipping rows one by one, as [Li20] Algorithm 1 does, lets the whole matrix move by
-// d' times the clip (privacy.md 6.3): the defect that whole-matrix clipping repairs.
+// d' times the clip (docs/theory.md#pair-clipping): the defect that whole-matrix clipping repairs.
 func TestRowClippingExceedsTheClip(t *testing.T) {
 	const rows, h = 16, 0.5
 	g := graph(t, 2, pairs{{0, 1}})

@@ -3,7 +3,7 @@
 // [Li20] that differential pairwise privacy is stated for.
 //
 // A number that is computed from private pairs must not set noise: one more pair can
-// change it (privacy.md 6.6). Privacy code receives public numbers only: a degree
+// change it (docs/theory.md#pair-groups). Privacy code receives public numbers only: a degree
 // cap that New or Capped enforces, or a kappa fixed in advance.
 package pairgraph
 
@@ -103,8 +103,8 @@ func (g *Graph) MaxDegree() int {
 // Capped returns the numbers of the pairs to keep so that nobody is in more than
 // limit of them: a pair stays if, at both of its ends, it is among the first limit
 // in the order given. Adding or removing one pair changes at most 3 kept pairs
-// (itself and one at each end), which greedy truncation does not offer (privacy.md
-// 6.6); that is a property of pairs, not of individuals.
+// (itself and one at each end), which greedy truncation does not offer
+// (docs/theory.md#pair-groups); that is a property of pairs, not of individuals.
 //
 // Proof. At one end an added pair pushes at most one other out of the first limit.
 // So the sets of the first limit change, besides the added pair, by one pair at each

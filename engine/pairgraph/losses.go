@@ -23,7 +23,7 @@ type Loss interface {
 //	1/2 D^2 for a similar pair,  1/2 max(0, Margin - D)^2 for a dissimilar one,
 //
 // D = ||v||_2. Its gradient in W is v dx^T, and (D - Margin)/D v dx^T for D < Margin;
-// at D = 0 it is taken as 0 (privacy.md 6.4). label true means dissimilar.
+// at D = 0 it is taken as 0 (docs/theory.md#pair-clipping). label true means dissimilar.
 type Contrastive struct {
 	Margin float64 // m > 0, public
 }
@@ -56,9 +56,9 @@ func (l Contrastive) Slope(v []float64, dissimilar bool) {
 	}
 }
 
-// GradientBound is max(4 R^2 ||W||, 2 R m k): privacy.md 6.5 for L1, with ||W|| the
-// largest column sum of |W| and k = sqrt d', and 6.8 for L2, with the Frobenius norm of
-// W, which bounds its operator norm, and k = 1.
+// GradientBound is max(4 R^2 ||W||, 2 R m k): for L1 with ||W|| the largest column sum of
+// |W| and k = sqrt d', for L2 with the Frobenius norm of W, which bounds its operator norm,
+// and k = 1. Proof: docs/theory.md#pair-bounds.
 func (l Contrastive) GradientBound(w []float64, d int, norm Norm, bound float64) float64 {
 	size, k := 0.0, 1.0
 	if norm == L2 {

@@ -270,7 +270,7 @@ func (g plain) intransitive() int {
 	return best
 }
 
-// privacy.md 6.6: one more pair doubles kappa, which is why it must not set noise.
+// docs/theory.md#pair-groups: one more pair doubles kappa, which is why it must not set noise.
 func TestKappaDependsOnOnePair(t *testing.T) {
 	before, _ := graph(t, 8, path(8)).Kappa()
 	after, _ := graph(t, 8, append(path(8), pairgraph.Pair{A: 0, B: 7})).Kappa()
@@ -293,7 +293,7 @@ func TestNewRefuses(t *testing.T) {
 }
 
 // Capped: nobody is in more than limit pairs, and adding a pair changes at most 3,
-// where keeping greedily whatever still fits changes 21 (privacy.md 6.6).
+// where keeping greedily whatever still fits changes 21 (docs/theory.md#pair-groups).
 func TestCappedIsStable(t *testing.T) {
 	kept := func(n int, p pairs, limit int) map[pairgraph.Pair]bool {
 		g := graph(t, n, p)

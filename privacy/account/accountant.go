@@ -28,7 +28,7 @@ type Accountant interface {
 
 // GDP accounts by Gaussian differential privacy: releases with parameters mu_t
 // compose adaptively to mu^2 = sum mu_t^2, and this is exact for Gaussian noise
-// [Dong, Roth and Su 2022, Corollary 3.3; privacy.md 1.4]. A release with pure
+// [Dong, Roth and Su 2022, Corollary 3.3; docs/theory.md#gdp]. A release with pure
 // epsilon is PureGDPMu(epsilon)-GDP, which is proved but not tight, so the
 // answers are the better of two bounds that both hold: everything as GDP, or the
 // pure epsilons added to the epsilon of the rest (basic composition: an

@@ -6,10 +6,10 @@ import (
 	"dyad/privacy/internal/round"
 )
 
-// ConvergentMu is a mu such that the last of steps noisy contractive updates of a
-// secret state is mu-GDP [Bok, Su and Altschuler 2024, Theorems 3.3 and 3.4;
-// privacy.md 7.5], rounded up. The updates are u_t = F(u_{t-1}) + N(0, sigma^2 I) from
-// a public start, with two neighbours' maps that satisfy
+// ConvergentMu is a mu such that the last of steps noisy contractive updates of a secret
+// state is mu-GDP [Bok, Su and Altschuler 2024, Theorems 3.3 and 3.4;
+// docs/theory.md#hidden-iterates], rounded up. The updates are u_t = F(u_{t-1}) + N(0,
+// sigma^2 I) from a public start, with two neighbours' maps that satisfy
 //
 //	||F(u) - F'(v)|| <= contraction min(||u - v||, diameter) + gap.
 //

@@ -16,42 +16,15 @@ import (
 // q the probability that the record in question is in the batch (1 without
 // subsampling), and mix the law (1-q) f(x) + q f(x-m).
 //
-// Facts used below, for c >= 0 and vectors |u| <= c (L2 for Gaussian, L1 for
-// Laplace noise): among sets S with f(S) = s, the shifted law has f_u(S) >=
-// F(F^-1(s) - c), with equality for u = c in one dimension and S a lower half-line.
-// For the Gaussian this is Neyman and Pearson after a rotation. For Laplace noise
-// in one dimension too, the likelihood ratio being monotone; and the product of
-// shifts a >= b is dominated by the shift a+b: with positive parts, its loss is
-// a+b - 2(min(x1+, a) + min(x2+, b)), the loss of the single shift is
-// a+b - 2 min(x+, a+b), and for u < (a+b)/2 <= a the first sum exceeds u with
-// probability >= P(x1+ > u) = P(x+ > u), so the loss tail of the single shift is
-// larger at every positive loss, which decides H at every a >= 1, and by symmetry
-// below; more coordinates are merged one by one.
+// removed, a record is in the first data set only, is (mix, f); the reversed pair is that of
+// an added record. replaced, on Poisson batches, is (mix(x), mix(-x)). Proof:
+// docs/theory.md#poisson.
 //
-// removed, a record is in the first data set only: given the rest of the batch, H(a)
-// for a > 1-q is sup of q f_u(S) - (a-1+q) f(S) for some |u| <= m, largest for u = m
-// by the facts (complements turn lower bounds into upper bounds); for a <= 1-q it
-// is 1-a for every pair. The pair is (mix, f). The reversed pair is that of an
-// added record.
-//
-// replaced, on Poisson batches, for a >= 1: sup of q f_u(S) - (1-q)(a-1) f(S) - a q
-// f_v(S) with |u|, |v| <= m. Centred at u, the two subtracted laws are shifted by
-// at most m and 2m, so at fixed f_u(S) both are smallest together, at u = -m, v = m
-// and a half-line. The relation is symmetric, so a < 1 follows from a > 1. The pair
-// is (mix(x), mix(-x)).
-//
-// subset, on batches without replacement: with A the law given that the record is not
-// in the batch and B, B' given that it is, H(a) = q H of (B, (1-b) A + b B') at order
-// 1 + (a-1)/q for some b of [0, 1] [Balle, Barthe and Gaboardi 2018, Theorem 2]. H is
-// convex in its second argument, and both A and B' are mixtures of laws of
-// neighbouring batches of B's (for A replace the record by a uniform one outside the
-// batch), so this is at most q H of (f_m, f) at that order, which is H of (mix, f) at
-// order a. This is for a >= 1; symmetry of the relation gives a < 1. The pair is the
-// one whose H equals that of (mix, f) for a >= 1 and of (f, mix) for a < 1. It exists,
-// as the two halves together are convex, and no pair that dominates is smaller
-// (docs/theory.md#without-replacement): its losses above 0 are those of mix with their
-// probabilities, its losses below 0 mirror the losses above 0 with the probabilities
-// of f, and the rest, (1-q)(F(m/2) - F(-m/2)), is an atom at loss 0.
+// subset, on batches without replacement, has H equal to that of (mix, f) for a >= 1 and of
+// (f, mix) for a < 1, and no pair that dominates is smaller. Proof:
+// docs/theory.md#without-replacement. Its losses above 0 are those of mix with their
+// probabilities, its losses below 0 mirror the losses above 0 with the probabilities of f,
+// and the rest, (1-q)(F(m/2) - F(-m/2)), is an atom at loss 0.
 type dominatingPair struct {
 	law  NoiseLaw
 	kind pairKind

@@ -4,36 +4,11 @@ import "math"
 
 // The pairs of PoissonEvent for an owner of k records, Gaussian noise.
 //
-// Theorem. Fix what was released before and two neighbours that differ in the at most
-// k records of one owner. Every one of these enters the batch with probability at most
-// q, by coins of their own that are the same for both. Then (mix(x), mix(-x)) dominates
-// the release for ReplaceOne, and (mix, f), (f, mix) do for AddRemove.
-//
-// Proof. Fix the coins of all other records too. With the records J of the owner in the
-// batch let the query be c_J on one side and c'_J on the other; c_0 is that without any,
-// the same on both sides, and ||c_J - c_0||, ||c'_J - c_0|| <= |J| Sensitivity. The
-// directions are arbitrary: the records may be chosen after all releases before. In units
-// of the scale and from c_0, the release has laws P = sum_J b_J f_(c_J) and Q =
-// sum_J b_J f_(c'_J), with the same b_J.
-//
-// Take any a > 0 and any set S, and let f(S) = F(t). By the first fact at dominatingPair
-// (for the Gaussian, F^-1(f_u(S)) is 1-Lipschitz in u),
-//
-//	f_(c_J)(S) <= F(t + |J| m)  and  f_(c'_J)(S) >= F(t - |J| m)  for all J at once, so
-//	P(S) - a Q(S) <= sum_J b_J [F(t + |J| m) - a F(t - |J| m)].
-//
-// The bracket does not fall with |J|, and |J| is a sum of at most k independent coins of
-// probability at most q, so B is stochastically larger: the sum is at most
-// sum_j B(j) [F(t + jm) - a F(t - jm)], which is the value of (mix(x), mix(-x)) at the
-// half-line x > -t, so at most its H(a). The coins of the others have one law on both
-// sides, and H is jointly convex, so H(a) of the mixture over them is not larger. For
-// AddRemove one of P, Q is f: the same with one of the two inequalities. QED
-//
-// It is tight: c_J = -c'_J = |J| m in one dimension. For AddRemove it is [Ganesh 2024]
-// (Tight group-level DP guarantees for DP-SGD with sampling via mixture of Gaussians
-// mechanisms) and [Choquette-Choo, Ganesh, Steinke and Thakurta 2024] (Privacy
-// amplification for matrix mechanisms), whose reduction of vectors to numbers is the same
-// fact; the argument above needs neither a common direction nor add/remove neighbours.
+// Theorem (proof: docs/theory.md#poisson). Fix what was released before and two neighbours
+// that differ in the at most k records of one owner. Every one of these enters the batch
+// with probability at most q, by coins of their own that are the same for both. Then
+// (mix(x), mix(-x)) dominates the release for ReplaceOne, and (mix, f), (f, mix) do for
+// AddRemove; it is tight.
 //
 // Roundings of the query: if no record of the owner is in the batch, both sides compute
 // the same bits. Otherwise |J| >= 1, and Sensitivity pays for both computed c_J and c_0.

@@ -20,32 +20,7 @@ import (
 // The last state is mu-GDP with mu = ConvergentMu(Gap, Contraction, Diameter, Steps,
 // Sigma).
 //
-// Proof, after the shifted interpolation of [Bok, Su and Altschuler 2024]. Write
-// e = h sqrt(d)/2 >= the error of rounding to the grid, u' for the neighbour's
-// states, and let a_1..a_T >= 0 be numbers with z_t0 = Diameter (0 if t0 = 0),
-// z_t = c z_{t-1} + Gap - a_t >= 0 for t > t0 and z_T = 0. An interpolated state starts
-// as v_t0 = u'_t0 and goes on, with the same noise as u_t, as
-//
-//	v_t = R_t + xi_t,  R_t = (1-l_t) F'(v_{t-1}) + l_t F(u_{t-1}) rounded to the grid.
-//
-// Let ||u_{t-1} - v_{t-1}|| (or, at t0, its minimum with Diameter) be at most z_{t-1}.
-// Then F(u_{t-1}) and F'(v_{t-1}) are at most M = c z_{t-1} + Gap - 2e apart. If
-// a_t < e take l_t = 0: R_t = F'(v_{t-1}) and ||u_t - v_t|| <= M <= z_t. If a_t > M+e
-// take l_t = 1: R_t = F(u_{t-1}) is at most M <= a_t from F'(v_{t-1}), and u_t = v_t.
-// Otherwise take l_t = (a_t-e)/M: R_t is at most l_t M + e = a_t from F'(v_{t-1}), and
-// ||u_t - v_t|| <= (1-l_t) M + e = M + 2e - a_t = z_t. As l_t = 0 and 1 need no
-// rounding, and a_T = M + 2e, in all cases R_t is within a_t of F'(v_{t-1}), z_t
-// bounds the distance, and v_T = u_T.
-//
-// Given v_{t-1} = u'_{t-1} = v, the laws of v_t and u'_t are R_t + xi and F'(v) + xi, R_t
-// random but independent of xi. Both centres are on the grid, so centre + xi is
-// N(centre, Sigma^2 I) rounded to the grid: post-processing of two Gaussian laws whose
-// means are at most a_t apart. A mixture over R_t is not easier to tell from a fixed
-// law than the worst R_t. So the step is (a_t/Sigma)-GDP for every v, and by adaptive
-// composition [Dong, Roth and Su 2022, Corollary 3.3] u_T = v_T and u'_T are as hard to
-// tell apart as mu-GDP, mu^2 = sum_t (a_t/Sigma)^2. ConvergentMu takes a_t proportional
-// to c^(T-t); such a_t grow with t, so z_t/c^t rises and then falls to 0 and is never
-// negative. The roles of the neighbours can be exchanged. QED
+// Proof: docs/theory.md#hidden-iterates.
 //
 // Without the rounding of F to the grid, or with a Gap that does not pay for it, the
 // statement is false: the low digits of u_T then tell the noise of all steps apart.

@@ -7,15 +7,9 @@ import "errors"
 // coins that do not depend on the data. Releases may depend on the outputs of earlier
 // ones, of every part. It is made for replace-one with a public number of records.
 //
-// It costs what its costliest part costs. Proof. Fix the coins and the index of the
-// replaced record; it is in one set, say of part j. All releases of other parts are,
-// given the outputs before them, the same random function of the same records on both
-// data sets: they carry no information on which of the two it is. So the trade-off
-// function of all outputs is at least that of part j alone, releases composed
-// adaptively. The largest cost over j covers every index, and every value of the
-// coins, even if they were known. QED. It fails if labels or features decide who is
-// in which set, and under add/remove if the sizes follow from the number of records:
-// one changed record then changes several sets.
+// It costs what its costliest part costs (proof: docs/theory.md#parallel). It fails if labels or
+// features decide who is in which set, and under add/remove if the sizes follow from the
+// number of records: one changed record then changes several sets.
 type ParallelEvent struct{ Parts []Event }
 
 // String lists the parts.

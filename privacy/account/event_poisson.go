@@ -69,7 +69,7 @@ func (f *facts) sampledBounds(law NoiseLaw, pair func() dominatingPair) {
 //	AddRemove, records added:    (f(x), mix(x))
 //	ReplaceOne:                  (mix(x), mix(-x))
 //
-// (proofs: dominate.go, and dominate_group.go for k > 1), and no smaller pair dominates
+// (proof: docs/theory.md#poisson), and no smaller pair dominates
 // them: terms of that norm in one direction, opposite in the two data sets, reach
 // it. The two cases of AddRemove compose separately: which one it is does not change from
 // release to release.

@@ -14,9 +14,8 @@ import (
 // norm. Each gets exact continuous Gaussian noise of standard deviation Sigma in
 // every coordinate, rounded to a grid after the addition.
 //
-// Given the past, release i is (s_i/Sigma)-GDP, so all together are
-// (Sensitivity/Sigma)-GDP by adaptive composition [Dong, Roth and Su 2022,
-// Corollary 3.3]. GDP, and with it the ledger, composes it; the other accountants
+// All together are (Sensitivity/Sigma)-GDP by adaptive composition
+// (docs/theory.md#composition). GDP, and with it the ledger, composes it; the other accountants
 // refuse it.
 type StreamEvent struct {
 	Sensitivity float64 // joint, > 0, roundoff included

@@ -18,8 +18,8 @@ import (
 //
 //	((1-gamma) f(x) + gamma f(x-m),  f(x))
 //
-// and, the relation being symmetric, this gives the orders below 1 too (see
-// dominate.go for the proof).
+// and, the relation being symmetric, this gives the orders below 1 too
+// (proof: docs/theory.md#without-replacement).
 type WithoutReplacementEvent struct {
 	Event   Event
 	Batch   int // >= 1

@@ -40,7 +40,7 @@ func hockeyStick(p, mu float64) float64 {
 //	Phi(-epsilon/mu + mu/2) - exp(epsilon) Phi(-epsilon/mu - mu/2)
 //
 // [Balle and Wang 2018, Theorem 8; Dong, Roth and Su 2022, Corollary 2.13;
-// privacy.md 1.4]. It is rounded up: never below the real number, and above it by
+// docs/theory.md#gdp]. It is rounded up: never below the real number, and above it by
 // at most 2e-12 relative plus what a relative error of 1e-15 in mu changes. Values
 // below 1e-300 are returned as 1e-300 (0 for mu = 0). Arguments out of range give
 // 1, which promises nothing.
@@ -83,9 +83,7 @@ func GDPMu(epsilon, delta float64) float64 {
 
 // gdpMuClosedForm is epsilon / sqrt(2 (ln(1/delta) + epsilon)), rounded down, a
 // mu that meets (epsilon, delta) for every epsilon >= 0, delta in (0, 1)
-// (privacy.md 1.4: with L = ln(1/delta), rho-zCDP meets it for
-// rho = (sqrt(L+epsilon) - sqrt(L))^2 = (epsilon/(sqrt(L+epsilon)+sqrt(L)))^2
-// >= epsilon^2/(4(L+epsilon)), and mu = sqrt(2 rho)).
+// (proof: docs/theory.md#gdp).
 func gdpMuClosedForm(epsilon, delta float64) float64 {
 	root := math.Sqrt(2 * (-math.Log(delta) + epsilon))
 	if epsilon == 0 || math.IsInf(root, 1) {

@@ -16,21 +16,9 @@ import (
 // most 2 sqrt(2 epsilon) for all epsilon. It is 0 for 0 and +Inf for +Inf and for
 // arguments out of range.
 //
-// Proof. A mechanism is epsilon-DP iff its trade-off functions (type II error
-// against type I error alpha) are at least
-//
-//	f(alpha) = max(0, 1 - e^epsilon alpha, e^-epsilon (1 - alpha))
-//
-// [Wasserman and Zhou 2010; Dong, Roth and Su 2022, Proposition 2.5 with delta
-// = 0], and mu-GDP iff they are at least G(alpha) = Phi(Phi^-1(1-alpha) - mu).
-// So f >= G is what has to be shown. f runs straight from (0, 1) to (a, a) and
-// from there to (1, 0), a = 1/(1+e^epsilon). G is convex with G(0) = 1, G(1) = 0,
-// and G(a) = Phi(Phi^-1(1-a) - 2 Phi^-1(1-a)) = Phi(-Phi^-1(1-a)) = a. A convex
-// function is below its chords. QED
-//
-// The composition theorem [Dong, Roth and Su 2022, Theorem 3.2] needs lower bounds
-// of trade-off functions only, so such mu compose adaptively with those of Gaussian
-// releases: mu^2 = sum of mu_t^2.
+// Proof: docs/theory.md#pure. The composition theorem needs lower bounds of trade-off
+// functions only, so such mu compose adaptively with those of Gaussian releases: mu^2 = sum
+// of mu_t^2.
 func PureGDPMu(epsilon float64) float64 {
 	switch {
 	case epsilon == 0:

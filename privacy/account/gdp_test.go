@@ -173,7 +173,7 @@ func TestMills(t *testing.T) {
 	}
 }
 
-func TestGDPReferenceValues(t *testing.T) { // privacy.md 1.4
+func TestGDPReferenceValues(t *testing.T) {
 	for _, r := range []struct{ epsilon, delta, mu float64 }{
 		{1, 1. / 64, .577560}, {1, 1. / 512, .419846}, {1, 1e-5, .268051},
 		{2, 1e-5, .501552}, {2.5, 1e-5, .611994}, {1, 1e-6, .236704},

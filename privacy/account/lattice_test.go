@@ -77,7 +77,7 @@ func TestDiscreteGaussian(t *testing.T) {
 		}
 	}
 	// The curve of the continuous law is not a bound: at sigma 1 the discrete law
-	// exceeds it by 31 % near epsilon 2.2 (privacy.md 1.6 says 19 %).
+	// exceeds it by 31 % near epsilon 2.2 (docs/theory.md#lattice).
 	if ratio := (privtest.DiscreteGaussian{Sigma: 1}).Delta(2.2, 1) / account.GDPDelta(2.2, 1); ratio < 1.30 || ratio > 1.31 {
 		t.Errorf("discrete over continuous delta: %v", ratio)
 	}

@@ -18,7 +18,7 @@ import (
 // no answer is above the sum of pure epsilons. Any other event, and an event of
 // another relation than those before it, is an error that wraps ErrUnsupported.
 //
-// Sources: privacy.md 7.6; Koskela, Jalko and Honkela 2020; Gopi, Lee and
+// Sources: docs/theory.md#pld; Koskela, Jalko and Honkela 2020; Gopi, Lee and
 // Wutschitz 2021; the discretisation is that of Doroshenko et al. 2022 and the
 // proofs are at discretise, tilt and dominatingPair. The zero value has composed
 // nothing. Not safe for concurrent use: answers are cached.

@@ -6,7 +6,7 @@ import (
 )
 
 // RDP accounts by Renyi differential privacy: at every order alpha > 1 the Renyi
-// divergences of adaptive releases add up [Mironov 2017, Proposition 1].
+// divergences of adaptive releases add up [Mironov 2017, Proposition 1; docs/theory.md#rdp].
 //
 // It knows GaussianEvent, LaplaceEvent, PureEvent,
 // RandomizedResponseEvent, PoissonEvent with Gaussian noise under AddRemove,

@@ -9,12 +9,12 @@ import (
 // secret PLD as well, whichever answer is smaller. Both are bounds for everything
 // composed.
 //
-// GDP counts a release about a batch as if the batch were known. It may: given the
-// coins, which are the same for two neighbours, it is a Gaussian release whose query
-// moves by at most its sensitivity (on Poisson batches twice that for every record of
-// the owner), or does not move. PLD counts the release with its
-// amplification, and everything else by a Gaussian release of the same mu (a mu-GDP
-// release is dominated by one: Dong, Roth and Su 2022, Corollary 2.13 and Theorem 2.10).
+// GDP counts a release about a batch as if the batch were known. It may
+// (docs/theory.md#total): given the coins, which are the same for two neighbours, it is a
+// Gaussian release whose query moves by at most its sensitivity (on Poisson batches twice
+// that for every record of the owner), or does not move. PLD counts the release with its
+// amplification, and everything else by a Gaussian release of the same mu (a mu-GDP release
+// is dominated by one: Dong, Roth and Su 2022, Corollary 2.13 and Theorem 2.10).
 //
 // The zero value has composed nothing. Not safe for concurrent use.
 type Total struct {

@@ -6,9 +6,9 @@ import (
 	"dyad/privacy/internal/round"
 )
 
-// ZCDP accounts by zero-concentrated differential privacy: a release is rho-zCDP
-// if its Renyi divergence of every order alpha > 1 is at most alpha rho, and rho
-// adds up under adaptive composition [Bun and Steinke 2016, Lemma 2.3]. The zero
+// ZCDP accounts by zero-concentrated differential privacy: a release is rho-zCDP if its
+// Renyi divergence of every order alpha > 1 is at most alpha rho, and rho adds up under
+// adaptive composition [Bun and Steinke 2016, Lemma 2.3; docs/theory.md#zcdp]. The zero
 // value has composed nothing.
 //
 // It knows GaussianEvent (rho = Sensitivity^2/(2 Sigma^2): Bun and Steinke 2016,

@@ -32,7 +32,7 @@ import (
 // their norms, exactly, also in floating point (docs/theory.md#local-messages). Proof: given the seed, which does
 // not depend on g, the message is drawn by placeLaw from an order of the candidates,
 // which g, g~ and the circle decide; so the conditional law of the number changes by at
-// most e^Epsilon, and a mixture over seeds keeps this (privacy.md 1.6.5). Nothing is
+// most e^Epsilon, and a mixture over seeds keeps this (docs/theory.md#local-direction). Nothing is
 // assumed of the law of the seed, of the directions made from it or of rounding in
 // the inner products: these can only bias the estimate. QED
 //
@@ -189,7 +189,7 @@ func (c *DirectionChannel) Event() account.Event {
 
 // Scale is B, the norm of every decoded message. For one pair it is
 // Bound sqrt(pi) (e^eps + 1)/(e^eps - 1) Gamma((d+1)/2)/Gamma(d/2), half of the B
-// of [Han19] Lemma 2, whose estimate has mean 2g (privacy.md 5.2).
+// of [Han19] Lemma 2, whose estimate has mean 2g (docs/theory.md#local-direction).
 func (c *DirectionChannel) Scale() float64 { return c.scale }
 
 var errNotFiniteVector = errors.New("local: a vector to be sent is not finite or has another length than its channel; nothing was drawn")

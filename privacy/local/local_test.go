@@ -107,8 +107,8 @@ func meanProjection(t *testing.T, c *local.DirectionChannel, g []float64, n int)
 	return mean, math.Sqrt((s2/float64(n) - mean*mean) / float64(n))
 }
 
-// privacy.md T8: E[G|g] = g within 3 standard errors. With the B of [Han19] Lemma 2
-// the mean is 2g, which the same test must refute.
+// docs/theory.md#local-direction: E[G|g] = g within 3 standard errors. With the B of [Han19]
+// Lemma 2 the mean is 2g, which the same test must refute.
 func TestPrivateDirectionIsUnbiased(t *testing.T) {
 	if testing.Short() {
 		t.Skip("sampling on one goroutine")
@@ -298,7 +298,7 @@ func BenchmarkPrivateDirection(b *testing.B) {
 }
 
 func TestShuffleEpsilon(t *testing.T) {
-	// privacy.md 5.5: n = 16100, epsilon 1, delta 1e-6.
+	// docs/theory.md#local-shuffling: n = 16100, epsilon 1, delta 1e-6.
 	got, err := local.ShuffleEpsilon(1, 16100, 1e-6)
 	if err != nil || math.Abs(got-0.17) > 0.005 {
 		t.Errorf("got %v, %v, want 0.17", got, err)

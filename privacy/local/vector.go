@@ -11,10 +11,10 @@ import (
 	"dyad/privacy/internal/sampler"
 )
 
-// Vector perturbs a whole vector at the user, once: the input perturbation of
-// [Li20] Section VII, with the sensitivity that it leaves open (privacy.md 6.7). A
-// vector is scaled down to L1 norm Bound and gets Laplace noise of scale 2 Bound/Epsilon
-// in every coordinate.
+// Vector perturbs a whole vector at the user, once: the input perturbation of [Li20] Section
+// VII, with the sensitivity that it leaves open (docs/theory.md#perturbed-records). A vector
+// is scaled down to L1 norm Bound and gets Laplace noise of scale 2 Bound/Epsilon in every
+// coordinate.
 //
 // Guarantee: Epsilon-local DP of the result for any two vectors, exactly, also in
 // floating point: two vectors of L1 norm at most Bound are at most 2 Bound apart (Bound

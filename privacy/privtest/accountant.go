@@ -220,7 +220,7 @@ func checkComposition(fresh func() account.Accountant) error {
 	return nil
 }
 
-// checkLowerBounds compares with privacy.md 1.4: mu = sqrt(Count)
+// checkLowerBounds compares with docs/theory.md#gdp: mu = sqrt(Count)
 // Sensitivity/Sigma is exact for Gaussian releases, so no sound accountant is
 // below these (epsilon, delta, mu) reference values by more than their rounding.
 func checkLowerBounds(fresh func() account.Accountant) error {

@@ -10,7 +10,7 @@ import (
 // KNormRadius is the law of the length of K-norm noise in the L2 norm, of density
 // proportional to exp(-|z|/Scale) in Dim dimensions: Gamma(Dim, Scale), with a
 // uniform direction. Scale = sensitivity/epsilon makes a query of that L2
-// sensitivity epsilon-DP [Chaudhuri and Monteleoni 2008; privacy.md 1.5].
+// sensitivity epsilon-DP [Chaudhuri and Monteleoni 2008; docs/theory.md#k-norm-noise].
 type KNormRadius struct {
 	Dim   int     // >= 1, released coordinates
 	Scale float64 // > 0

@@ -9,7 +9,8 @@ import (
 const minDelta = 1e-300
 
 // A DiscreteGaussian is the law on the integers with P(k) proportional to
-// exp(-k^2/(2 Sigma^2)) [Canonne, Kamath and Steinke 2020, Definition 1].
+// exp(-k^2/(2 Sigma^2)) [Canonne, Kamath and Steinke 2020, Definition 1]. The curve of
+// mu-GDP does not hold for it (docs/theory.md#lattice).
 type DiscreteGaussian struct {
 	Sigma float64 // in (0, 1e6]
 }

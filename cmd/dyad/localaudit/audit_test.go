@@ -83,7 +83,7 @@ func TestAttackWithoutPowerSaysSo(t *testing.T) {
 	}
 }
 
-// privacy.md 5.3: the paper's participation rule refutes the paper's claim, whatever
+// docs/theory.md#local-participation: the paper's participation rule refutes the paper's claim, whatever
 // its epsilon.
 func TestParticipationLeakIsCaught(t *testing.T) {
 	for _, epsilon := range []float64{0.2, 4} {

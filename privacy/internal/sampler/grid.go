@@ -20,7 +20,7 @@ func dyadic(v float64) (m int64, e int) {
 // for dyadic numbers x, sigma = S 2^es, g = 2^eg and an exact real Z of a
 // continuous law (normal or Laplace). It encloses Z by the digits drawn so far
 // and draws more until both ends of the enclosure have the same m, so m is the
-// cell of the real number; no rounded operation takes part.
+// cell of the real number; no rounded operation takes part (docs/theory.md#cells).
 type rounder struct {
 	draw  karney
 	s     uint64 // S

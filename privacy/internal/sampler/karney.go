@@ -6,10 +6,7 @@ import "math/big"
 // decision needed have been drawn: "u-rand" in Karney 2016, after von Neumann.
 // Its value is sum_i digit_i * B^-i, i >= 1, B = 2^width.
 //
-// Why laziness is exact: the digits of a uniform real are independent and
-// uniform. Every decision of the samplers is a function of digits that were
-// drawn and recorded, so given all decisions the digits not drawn yet are still
-// independent and uniform, and drawing them later gives the same joint law as
+// Laziness is exact (docs/theory.md#lazy-digits): drawing digits late gives the same joint law as
 // drawing all of them at the start. A urand must not be copied and then used
 // twice: the two copies would draw different digits for the same real.
 type urand struct {

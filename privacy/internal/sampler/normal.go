@@ -27,12 +27,8 @@ func (z *lazyReal) float64() float64 {
 //
 //	p_k(x) = (145/c_k) exp(-(k+x)^2/2),
 //
-// so an accepted k + x has density proportional to c_k p_k(x), that is to
-// exp(-(k+x)^2/2): the law of |Z|. p_k(x) <= p_k(0) <= 1: (145/c_k) exp(-k^2/2) is 1 for
-// k = 0, below 0.9995, 0.9812, 0.8055 and 0.0973 for k = 1 ... 4, and from then on each
-// is 2 exp(-k-1/2) < 1 times the one before. The sign is a bit of its own. A rejected
-// proposal is forgotten as a whole; of an accepted x the digits not drawn are uniform
-// (see urand). About 1.41 proposals are drawn. QED
+// and a rejected proposal is forgotten as a whole. Proof: docs/theory.md#samplers. About 1.41
+// proposals are drawn.
 //
 // The lazily drawn reals are those of [Karney 2016], whose Algorithm N has the same law;
 // proposing k by a byte and deciding p_k(x) at once takes fewer draws and branches.

@@ -8,11 +8,7 @@ import "math"
 //
 // with independent exact exponential reals E_j and normal reals N_j.
 //
-// Law. In polar coordinates the density exp(-||z||/scale) makes the direction
-// uniform and, independently, the radius of density proportional to
-// r^(m-1) exp(-r/scale): the law of the sum of m exponential reals of mean scale.
-// The law of (N_1, ..., N_m) is invariant under rotations, so its direction is
-// uniform and independent of its length. QED
+// Law: docs/theory.md#k-norm-noise and #cells.
 //
 // The cell of x_i + z_i is a function of these reals. It is decided by an
 // enclosure that contains the real number: first in float64 from the first
