@@ -20,7 +20,7 @@ type PositiveCount struct {
 	Error float64 // >= 0
 }
 
-// Certify returns the certificate: one term moves by at most 1.
+// Certify returns the certificate: one term moves by at most 1 (docs/theory.md#class-sums).
 func (c PositiveCount) Certify() (Certificate, error) {
 	if err := nonNegative("error of a count", c.Error); err != nil {
 		return Certificate{}, err
@@ -37,7 +37,7 @@ type RecordSum struct {
 	Name   string  // of the sum, for reports
 }
 
-// Certify returns the certificate 2 W R.
+// Certify returns the certificate 2 W R (docs/theory.md#signed-sums).
 //
 // Proof. ||a x|| <= W R, so a x and a' x' are at most 2 W R apart; x' = -x, a' = a = W of
 // length R attain it. For (y - b) x, max |y - b| = max(|1-b|, |1+b|) = 1 + |b|. QED
@@ -56,7 +56,7 @@ type ClassSums struct {
 	Error  float64 // of the whole vector, >= 0
 }
 
-// Certify returns the certificate 2 R: the count is free.
+// Certify returns the certificate 2 R: the count is free (docs/theory.md#class-sums).
 //
 // Proof. Records of one class move one sum, by at most 2R. If the class changes, one sum
 // loses at most R, the other gains at most R, and the count moves by sqrt 2 R:
@@ -78,7 +78,8 @@ type SecondMomentSum struct {
 	Error     float64 // >= 0
 }
 
-// Certify returns the certificate sqrt(2) R^2, or R^2 for d = 1 and one sum.
+// Certify returns the certificate sqrt(2) R^2, or R^2 for d = 1 and one sum
+// (docs/theory.md#second-moments).
 //
 // Proof. ||x x^T - z z^T||^2 = |x|^4 + |z|^4 - 2 (x.z)^2 <= 2 R^4, attained by orthogonal x
 // and z; for d = 1 it is (x^2 - z^2)^2 <= R^4. The diagonal is a part of the coordinates;
@@ -103,7 +104,8 @@ type JointMoments struct {
 	Error          float64 // of the whole vector, >= 0
 }
 
-// Certify returns the certificate J(alpha, beta), alpha = (W R)^2, beta = (Scale R^2)^2:
+// Certify returns the certificate J(alpha, beta), alpha = (W R)^2, beta = (Scale R^2)^2
+// (docs/theory.md#joint-moments):
 //
 //	J = 2 sqrt(alpha)                                     if alpha >= 2 beta,
 //	J = sqrt(2 alpha + 2 beta + alpha^2/(2 beta))         otherwise.

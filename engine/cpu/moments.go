@@ -67,7 +67,7 @@ func (k *momentsKernel) depth() int {
 	return rows + 1 + k.chunk/k.block + k.chunks()
 }
 
-// MomentsError implements engine.MomentsKernel.
+// MomentsError implements engine.MomentsKernel (docs/theory.md#computed-moments).
 //
 // Proof. The error of a sum of products of depth k is at most gamma(k) times the sum of
 // their absolute values, and n 2^-1074 more for products that underflow (package kernels).
