@@ -151,6 +151,8 @@ type Info struct {
 	// NeedsSmooth says that the certificate compares whole descents, not single
 	// gradients: it requires a convex and smooth loss.
 	NeedsSmooth bool
+	// ScoresOnly says that it learns linear scores, no metrics.
+	ScoresOnly bool
 }
 
 // Supports says whether m is one of Modes.

@@ -19,6 +19,7 @@ func Catalog() []Algorithm {
 		GradientPerturbation{},
 		ConvergentDescent{},
 		SubsampledDescent{},
+		Moments{},
 		ProjectedGradient{},
 		OffGIGA{},
 	}

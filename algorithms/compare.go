@@ -102,7 +102,10 @@ func Compare(s Spec, candidates []Candidate) (*Comparison, error) {
 		if reason == nil {
 			s.L2 = a.L2
 			var plan *Plan
-			if plan, reason = a.Algorithm.Plan(s); reason == nil {
+			if plan, reason = a.Algorithm.Plan(s); reason == nil && plan.Moments != nil {
+				reason = errors.New("minimises the square loss, and its model is a direction: its noise has no length that compares with these; see dyad plan --algorithm " + name)
+			}
+			if reason == nil {
 				c.Rows = append(c.Rows, plan.compared())
 				c.Variation = max(c.Variation, s.objectiveLipschitz()*p.Domain().Diameter())
 				continue

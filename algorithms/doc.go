@@ -15,6 +15,7 @@
 //	          Analyses via Couplings and Divergences. NeurIPS 2018.
 //	[Bok24]   Bok, Su, Altschuler. Shifted Interpolation for Differential Privacy.
 //	          ICML 2024.
+//	[Gao13]   Gao, Jin, Zhu, Zhou. One-Pass AUC Optimization. ICML 2013.
 //	[Huai20]  Huai, Wang, Miao, Xu, Zhang. Pairwise Learning with Differential
 //	          Privacy Guarantees. AAAI 2020.
 //	[Kang21]  Kang, Liu, Li, Wang. Towards Sharper Utility Bounds for
@@ -26,6 +27,8 @@
 //	          Private (Deep) Learning without Sampling or Shuffling. ICML 2021.
 //	[Kar13]   Kar, Sriperumbudur, Jain, Karnick. On the Generalization Ability of
 //	          Online Learning Algorithms for Pairwise Loss Functions. ICML 2013.
+//	[Wang18]  Wang. Revisiting Differentially Private Linear Regression: Optimal and
+//	          Adaptive Prediction and Estimation in Unbounded Domain. UAI 2018.
 //	[Xue21]   Xue, Yang, Huai, Wang. Differentially Private Pairwise Learning
 //	          Revisited. IJCAI 2021.
 //

@@ -36,6 +36,10 @@ type Plan struct {
 	// ModelNoise is the root mean square norm of the noise that reaches the
 	// model, projections aside; 0 means that of Noise.
 	ModelNoise float64
+
+	// Moments are the releases of a plan of Moments, nil for other algorithms.
+	Moments *MomentsPlan
+
 	// Utility is the proved utility bound, if a theorem gives one.
 	Utility Utility
 

@@ -12,6 +12,7 @@ func (s *Set) accelerateMetric() {
 	s.AddProducts = func(dst []float64, stride int, a, b []float64, m, n, k int) {
 		panelAddProducts(wide, dst, stride, a, b, m, n, k)
 	}
+	s.AddGram = func(dst, x []float64, rows, d int) { panelAddGram(wide, dst, x, rows, d) }
 	s.NewMetricBlock = func(rows, d int, f func([]float64)) MetricBlock { return newPanelBlock(wide, rows, d, f) }
 	s.peak = func(rounds int) int {
 		if wide {

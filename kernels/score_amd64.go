@@ -14,6 +14,7 @@ const dotColumns = 64
 func (s *Set) accelerateScore() {
 	switch s.variant {
 	case AVX2:
+		s.ClipRows = clipRowsBy(clipRowsAVX2)
 		s.Dot = dotBy(dotAVX2, 4*dotColumns)
 		s.Dots = dotsBy(dotsAVX2, dots1AVX2, dots2AVX2, 4*dotColumns)
 		s.GatherDots = gatherDotsBy(gatherDotsAVX2, 4*dotColumns)
@@ -31,6 +32,7 @@ func (s *Set) accelerateScore() {
 		s.LogisticPairTile = logisticPairTileBy(logisticPairTileAVX2)
 		s.LogisticSlopes = logisticSlopesBy(logisticSlopesAVX2)
 	case AVX512:
+		s.ClipRows = clipRowsBy(clipRowsAVX512)
 		s.Dot = dotBy(dotAVX512, 8*dotColumns)
 		s.Dots = dotsBy(dotsAVX512, dots1AVX512, dots2AVX512, 8*dotColumns)
 		s.GatherDots = gatherDotsBy(gatherDotsAVX512, 8*dotColumns)
@@ -62,6 +64,18 @@ func dotBy(f func(x, y *float64, n int) float64, block int) func(x, y []float64)
 			x, y = x[block:], y[block:]
 		}
 		return sum + f(unsafe.SliceData(x), unsafe.SliceData(y), len(x))
+	}
+}
+
+func clipRowsBy(f func(dst, x, c *float64, rows, d, stride int, short float64)) func(dst, x, c []float64, rows int, short float64) {
+	return func(dst, x, c []float64, rows int, short float64) {
+		if rows == 0 {
+			return
+		}
+		d := len(c)
+		stride := GramStride(d)
+		_, _ = dst[rows*stride-1], x[rows*d-1]
+		f(&dst[0], &x[0], &c[0], rows, d, stride, short)
 	}
 }
 

@@ -1621,6 +1621,87 @@ join:
 	VZEROUPPER
 	RET
 
+// func clipRowsAVX2(dst *float64, x *float64, c *float64, rows int, d int, stride int, short float64)
+// Requires: AVX, AVX2, FMA3
+TEXT ·clipRowsAVX2(SB), NOSPLIT, $0-56
+	MOVQ    dst+0(FP), AX
+	MOVQ    x+8(FP), CX
+	MOVQ    c+16(FP), DX
+	MOVQ    rows+24(FP), BX
+	MOVQ    d+32(FP), SI
+	MOVQ    stride+40(FP), DI
+	MOVQ    SI, R9
+	SHLQ    $0x03, R9
+	MOVQ    SI, R8
+	ANDQ    $+3, R8
+	SUBQ    R8, SI
+	LEAQ    laneMasks<>+0(SB), R11
+	MOVQ    $0x00000004, R10
+	SUBQ    R8, R10
+	VMOVUPD (R11)(R10*8), Y0
+	VXORPD  Y1, Y1, Y1
+	VMOVSD  short+48(FP), X2
+	VMOVSD  word3ff0000000000000<>+0(SB), X3
+
+row:
+	TESTQ  BX, BX
+	JZ     done
+	VXORPD Y4, Y4, Y4
+	XORQ   R10, R10
+
+columns:
+	CMPQ        R10, SI
+	JGE         tail
+	VMOVUPD     (CX)(R10*8), Y5
+	VSUBPD      (DX)(R10*8), Y5, Y5
+	VMOVUPD     Y5, (AX)(R10*8)
+	VFMADD231PD Y5, Y5, Y4
+	ADDQ        $+4, R10
+	JMP         columns
+
+tail:
+	TESTQ       R8, R8
+	JZ          pad
+	VMASKMOVPD  (CX)(R10*8), Y0, Y5
+	VMASKMOVPD  (DX)(R10*8), Y0, Y6
+	VSUBPD      Y6, Y5, Y5
+	VMOVUPD     Y5, (AX)(R10*8)
+	VFMADD231PD Y5, Y5, Y4
+	ADDQ        $+4, R10
+
+pad:
+	CMPQ    R10, DI
+	JGE     scale
+	VMOVUPD Y1, (AX)(R10*8)
+	ADDQ    $+4, R10
+	JMP     pad
+
+scale:
+	VEXTRACTF128 $0x01, Y4, X5
+	VADDPD       X5, X4, X4
+	VPERMILPD    $0x01, X4, X5
+	VADDPD       X5, X4, X4
+	VSQRTSD      X4, X4, X4
+	VDIVSD       X4, X2, X4
+	VMINSD       X3, X4, X4
+	VBROADCASTSD X4, Y4
+	XORQ         R10, R10
+
+scaled:
+	VMULPD  (AX)(R10*8), Y4, Y5
+	VMOVUPD Y5, (AX)(R10*8)
+	ADDQ    $+4, R10
+	CMPQ    R10, DI
+	JL      scaled
+	ADDQ    R9, CX
+	LEAQ    (AX)(DI*8), AX
+	DECQ    BX
+	JMP     row
+
+done:
+	VZEROUPPER
+	RET
+
 // func dotsAVX2(dst *float64, x *float64, w *float64, rows int, d int, stride int)
 // Requires: AVX, FMA3
 TEXT ·dotsAVX2(SB), NOSPLIT, $0-48
@@ -5434,6 +5515,88 @@ join:
 	VPERMILPD     $0x01, X0, X1
 	VADDPD        X1, X0, X0
 	MOVSD         X0, ret+24(FP)
+	VZEROUPPER
+	RET
+
+// func clipRowsAVX512(dst *float64, x *float64, c *float64, rows int, d int, stride int, short float64)
+// Requires: AVX, AVX512DQ, AVX512F, AVX512VL, BMI2
+TEXT ·clipRowsAVX512(SB), NOSPLIT, $0-56
+	MOVQ   dst+0(FP), AX
+	MOVQ   x+8(FP), CX
+	MOVQ   c+16(FP), DX
+	MOVQ   rows+24(FP), BX
+	MOVQ   d+32(FP), SI
+	MOVQ   stride+40(FP), DI
+	MOVQ   SI, R9
+	SHLQ   $0x03, R9
+	MOVQ   SI, R8
+	ANDQ   $+7, R8
+	SUBQ   R8, SI
+	MOVQ   $-1, R10
+	BZHIQ  R8, R10, R10
+	KMOVW  R10, K1
+	VPXORQ Z0, Z0, Z0
+	VMOVSD short+48(FP), X1
+	VMOVSD word3ff0000000000000<>+0(SB), X2
+
+row:
+	TESTQ  BX, BX
+	JZ     done
+	VPXORQ Z3, Z3, Z3
+	XORQ   R10, R10
+
+columns:
+	CMPQ        R10, SI
+	JGE         tail
+	VMOVUPD     (CX)(R10*8), Z4
+	VSUBPD      (DX)(R10*8), Z4, Z4
+	VMOVUPD     Z4, (AX)(R10*8)
+	VFMADD231PD Z4, Z4, Z3
+	ADDQ        $+8, R10
+	JMP         columns
+
+tail:
+	TESTQ       R8, R8
+	JZ          pad
+	VMOVUPD.Z   (CX)(R10*8), K1, Z4
+	VMOVUPD.Z   (DX)(R10*8), K1, Z5
+	VSUBPD      Z5, Z4, Z4
+	VMOVUPD     Z4, (AX)(R10*8)
+	VFMADD231PD Z4, Z4, Z3
+	ADDQ        $+8, R10
+
+pad:
+	CMPQ    R10, DI
+	JGE     scale
+	VMOVUPD Z0, (AX)(R10*8)
+	ADDQ    $+8, R10
+	JMP     pad
+
+scale:
+	VEXTRACTF64X4 $0x01, Z3, Y4
+	VADDPD        Y4, Y3, Y3
+	VEXTRACTF64X2 $0x01, Y3, X4
+	VADDPD        X4, X3, X3
+	VPERMILPD     $0x01, X3, X4
+	VADDPD        X4, X3, X3
+	VSQRTSD       X3, X3, X3
+	VDIVSD        X3, X1, X3
+	VMINSD        X2, X3, X3
+	VBROADCASTSD  X3, Z5
+	XORQ          R10, R10
+
+scaled:
+	VMULPD  (AX)(R10*8), Z5, Z4
+	VMOVUPD Z4, (AX)(R10*8)
+	ADDQ    $+8, R10
+	CMPQ    R10, DI
+	JL      scaled
+	ADDQ    R9, CX
+	LEAQ    (AX)(DI*8), AX
+	DECQ    BX
+	JMP     row
+
+done:
 	VZEROUPPER
 	RET
 

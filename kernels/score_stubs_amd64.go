@@ -79,6 +79,11 @@ func dots2AVX2(dst *float64, x *float64, w *float64, rows int)
 //go:noescape
 func dotAVX2(x *float64, y *float64, n int) float64
 
+// clipRowsAVX2 centres and scales rows, see ClipRows.
+//
+//go:noescape
+func clipRowsAVX2(dst *float64, x *float64, c *float64, rows int, d int, stride int, short float64)
+
 // dotsAVX2 adds the products of rows with w, see Dots and GatherDots.
 //
 //go:noescape
@@ -173,6 +178,11 @@ func dots2AVX512(dst *float64, x *float64, w *float64, rows int)
 //
 //go:noescape
 func dotAVX512(x *float64, y *float64, n int) float64
+
+// clipRowsAVX512 centres and scales rows, see ClipRows.
+//
+//go:noescape
+func clipRowsAVX512(dst *float64, x *float64, c *float64, rows int, d int, stride int, short float64)
 
 // dotsAVX512 adds the products of rows with w, see Dots and GatherDots.
 //

@@ -76,6 +76,8 @@ type Set struct {
 	Collect func(dst, x []float64, group, next []int32)
 
 	AddProducts    func(dst []float64, stride int, a, b []float64, m, n, k int)
+	AddGram        func(dst, x []float64, rows, d int)
+	ClipRows       func(dst, x, c []float64, rows int, short float64)
 	NewMetricBlock func(rows, d int, f func([]float64)) MetricBlock
 
 	NewMetricBlock32 func(rows, d int) MetricBlock32
@@ -119,6 +121,8 @@ func Select(v Variant) (*Set, error) {
 		AddProducts:      AddProducts,
 		NewMetricBlock:   newMetricBlock,
 		NewMetricBlock32: newMetricBlock32,
+		AddGram:          AddGram,
+		ClipRows:         ClipRows,
 		peak:             scalarPeak[float64],
 		peak32:           scalarPeak[float32],
 	}

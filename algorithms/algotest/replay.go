@@ -328,6 +328,22 @@ func (w watched) GradSum(ctx context.Context, dst, params []float64, p engine.Pa
 	return w.Evaluator.GradSum(ctx, dst, params, p)
 }
 
+// Moments makes requests for moments part of the tape, with everything that they are
+// about: a centre or a weight that was not released differs between neighbours.
+func (w watched) Moments(ctx context.Context, dst *engine.Moments, m engine.MomentSums) error {
+	sums, ok := w.Evaluator.(engine.MomentsEvaluator)
+	if !ok {
+		return engine.ErrUnsupported
+	}
+	c := call{kind: "moments", detail: fmt.Sprintf("%x %x %v %x %v", m.Centre, m.Radius, m.Signed, m.Offset, m.Second)}
+	if w.t.replay {
+		w.t.expect(c)
+	} else {
+		w.t.calls = append(w.t.calls, c)
+	}
+	return sums.Moments(ctx, dst, m)
+}
+
 // Replay runs plan p of a on data and replays it on every neighbour, each of the
 // same shape and bounds. It returns a Violation if the algorithm is not sound on
 // them, and the largest moved/certified ratio seen.

@@ -39,6 +39,9 @@ func TestCatalogReplays(t *testing.T) {
 	for _, loss := range []engine.Loss{engine.Logistic{}, engine.MahalanobisLogistic{}} {
 		for _, a := range algorithms.Catalog() {
 			info := a.Info()
+			if _, score := loss.(engine.ScoreLoss); info.ScoresOnly && !score {
+				continue
+			}
 			for _, m := range info.Modes {
 				name := loss.Name() + "/" + info.Name + "/" + m.String()
 				t.Run(name, func(t *testing.T) { replayCatalog(t, a, loss, m, 1e-5) })

@@ -118,6 +118,9 @@ func canaryRecords(p engine.Problem, signs []float64) (*engine.Records, error) {
 func guessSigns(signs []float64, seen Observation, guesses int) Guesses {
 	score := make([]float64, len(signs))
 	for _, r := range seen.Releases {
+		if len(r.Value) < len(score) { // not along the features: the number of positives
+			continue
+		}
 		for i := range score {
 			score[i] += r.Value[i]
 		}

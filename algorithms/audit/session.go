@@ -198,6 +198,15 @@ func (l *lookup) GradSum(ctx context.Context, dst, w []float64, p engine.Pairs) 
 	return nil
 }
 
+// Moments computes moments anew, which is fast.
+func (l *lookup) Moments(ctx context.Context, dst *engine.Moments, m engine.MomentSums) error {
+	sums, ok := l.Evaluator.(engine.MomentsEvaluator)
+	if !ok {
+		return engine.ErrUnsupported
+	}
+	return sums.Moments(ctx, dst, m)
+}
+
 func sameBits(a, b []float64) bool {
 	return slices.EqualFunc(a, b, func(x, y float64) bool { return math.Float64bits(x) == math.Float64bits(y) })
 }

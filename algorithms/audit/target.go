@@ -106,7 +106,7 @@ func (t Target) check() error {
 
 // Move is how far the exact vectors move between the two data sets over what their
 // certificates allow: 1 if they are attained. It is the root of the mean of the squared
-// ratios of all releases, or of their sum where one certificate is for all of them (a
+// ratios of all releases (weighted by their shares of the budget, if they have some), or of their sum where one certificate is for all of them (a
 // stream) or one of them only reads the replaced record (epochs).
 func (t Target) Move(ctx context.Context) (float64, error) { return t.move(ctx, 0) }
 
@@ -138,9 +138,13 @@ func (t Target) move(ctx context.Context, most int) (float64, error) {
 		if coupled > 0 {
 			bound = coupled
 		}
-		square += distance2(other[i].Exact, r.Exact) / (bound * bound)
+		weight := 1.0
+		if t.Plan != nil && t.Plan.Moments != nil {
+			weight = t.Plan.Moments.Releases[i].Share
+		}
+		square += weight * distance2(other[i].Exact, r.Exact) / (bound * bound)
 	}
-	if t.Stream == nil && len(t.Plan.Parts) == 0 {
+	if t.Stream == nil && len(t.Plan.Parts) == 0 && t.Plan.Moments == nil {
 		square /= float64(len(o.Releases))
 	}
 	return math.Sqrt(square), nil

@@ -68,6 +68,13 @@ func worst(ctx context.Context, t Target, indices []int, seed uint64) (Target, e
 		}
 		targets = append(targets, more...)
 	}
+	if t.Plan != nil && t.Plan.Moments != nil {
+		u, err := worstMoments(t.Plan.Moments, n, d, b)
+		if err != nil {
+			return Target{}, err
+		}
+		targets = append(targets, u)
+	}
 	groups := [][]Target{targets}
 	if k := t.constants(); math.IsInf(k.Smoothness, 0) {
 		// Where a slope jumps, one bit of a computed margin decides the whole jump.
@@ -98,6 +105,32 @@ func worst(ctx context.Context, t Target, indices []int, seed uint64) (Target, e
 		coins = append(coins, worst)
 	}
 	return furthest(ctx, coins, searchReleases)
+}
+
+// worstMoments turns a record by the angle at which the joint release moves most
+// (docs/theory.md#joint-moments), in the class that the signed sum weights no less than the
+// other. The others are opposite pairs of both classes, so that the centre is near the origin.
+func worstMoments(m *algorithms.MomentsPlan, n, d int, b engine.Bounds) (Target, error) {
+	cos := -1.0
+	if h := m.Scale * m.ClipRadius; h > 0 {
+		cos = -min(1, 1/(2*h*h))
+	}
+	x, y := make([]float64, n*d), make([]float64, n)
+	for i := range y {
+		x[i*d+d-1] = b.FeatureNorm * float64(1-i/2%2*2)
+		y[i] = b.LabelAbs * float64(1-i%2*2)
+	}
+	clear(x[:d])
+	x[0] = b.FeatureNorm
+	data, err := engine.NewRecords(x, y, d, b)
+	if err != nil {
+		return Target{}, err
+	}
+	if x[0] *= cos; d > 1 {
+		x[1] += b.FeatureNorm * math.Sqrt(1-cos*cos)
+	}
+	neighbour, err := engine.AdoptRecords(x, y, d, b)
+	return Target{Data: data, Neighbour: neighbour, Instance: "moments, record 0 turned by the worst angle"}, err
 }
 
 // searchReleases is how many releases of a run say which data sets of a kind are worst.

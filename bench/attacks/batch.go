@@ -60,9 +60,14 @@ func trainedWith(a algorithms.Algorithm, c candidate, t task, mode algorithms.Mo
 
 // replays searches the instances of a task.
 func (t task) replays(replay func(data, neighbour *engine.Records) (attempt, error)) attack {
+	return t.searches(t.propose, replay)
+}
+
+// searches is replays from instances of another kind.
+func (t task) searches(propose func(i int, rng *rand.Rand) instance, replay func(data, neighbour *engine.Records) (attempt, error)) attack {
 	return func(ctx context.Context, tries int, rng *rand.Rand) (finding, error) {
 		return climb(ctx, tries, rng,
-			func(i int) instance { return t.propose(i, rng) }, t.change,
+			func(i int) instance { return propose(i, rng) }, t.change,
 			func(i instance) (attempt, error) {
 				data, neighbour, err := t.records(i)
 				if err != nil {
@@ -77,8 +82,8 @@ func (t task) replays(replay func(data, neighbour *engine.Records) (attempt, err
 func batchJobs(all []candidate, round int) []job {
 	var jobs []job
 	for _, a := range algorithms.Catalog() {
-		if !a.Info().Supports(algorithms.Certified) {
-			continue
+		if _, moments := a.(algorithms.Moments); moments || !a.Info().Supports(algorithms.Certified) {
+			continue // moments have an area of their own
 		}
 		for _, c := range all {
 			if c.kinked && a.Info().NeedsSmooth {

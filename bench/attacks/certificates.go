@@ -166,7 +166,7 @@ func drawStream(rng *rand.Rand) privacy.PairwiseStream {
 // certificateJobs compare every kind of certificate with its theorem.
 func certificateJobs(_ []candidate, round int) []job {
 	var jobs []job
-	for _, r := range certificates() {
+	for _, r := range append(certificates(), momentCertificates()...) {
 		jobs = append(jobs, job{fmt.Sprintf("certificate|%s|%d", r.name, round), func(*rand.Rand) configuration {
 			return configuration{
 				area: "certificate", algorithm: r.name, options: "theorem evaluated in 300 bits over the certificate",

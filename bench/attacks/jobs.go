@@ -21,6 +21,7 @@ func areas() []area {
 		{"regression", regressions, false},
 		{"gradient", gradientJobs, true},
 		{"batch", batchJobs, true},
+		{"moments", momentsJobs, true},
 		{"stream", streamJobs, true},
 		{"pairs", pairJobs, true},
 		{"tuples", tupleJobs, true},

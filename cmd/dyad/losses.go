@@ -274,8 +274,12 @@ func applicable(p engine.Problem) []lossAlgorithm {
 			l2 = 0.01
 		}
 		spec, err := algorithms.NewSpec(cpu.Backend{}, p, l2, budget, mode)
+		var plan *algorithms.Plan
 		if err == nil {
-			_, err = a.Plan(spec)
+			plan, err = a.Plan(spec)
+		}
+		if err == nil && plan.Moments != nil && p.Loss.Name() != squareName {
+			err = fmt.Errorf("%s minimises the square loss and no other", info.Name)
 		}
 		add(info.Name, err)
 	}

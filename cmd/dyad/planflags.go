@@ -14,12 +14,13 @@ type planFlags struct {
 	Mode      string   `default:"certified" enum:"certified,paper,nonprivate" help:"certified: proved noise; paper: the paper's formula, with what it really gives; nonprivate: the baseline."`
 	Epsilon   float64  `default:"1" help:"Epsilon to spend."`
 	Delta     *float64 `placeholder:"DELTA" help:"Delta; 0 asks for pure epsilon. Default: min(1e-5, n^-1.5)."`
-	L2        *float64 `name:"l2" aliases:"alpha" placeholder:"ALPHA" help:"Weight alpha of the term alpha/2 ||w||^2. Default: 0.001, or 0 for offpairc, dpgdc, dpgdc2 and dpegd."`
+	L2        *float64 `name:"l2" aliases:"alpha" placeholder:"ALPHA" help:"Weight alpha of the term alpha/2 ||w||^2. Default: 0.001, or 0 for offpairc, dpgdc, dpgdc2, dpegd and moments."`
 	Radius    float64  `positive:"" placeholder:"R" help:"Radius of the ball that w lives in; public. Default: a rule of n, d, epsilon and delta, or 1 for --task metric."`
 	Steps     int      `positive:"" help:"Number of full-batch steps. Default: the algorithm's public rule."`
 	StepSize  float64  `positive:"" placeholder:"ETA" help:"Step size. Default: the algorithm's public rule."`
 	Path      float64  `positive:"" placeholder:"H" help:"Sum of the step sizes. Default: the algorithm's public rule."`
 	Batch     int      `positive:"" name:"batch-records" placeholder:"M" help:"Records drawn for each step of subsampled-descent, which uses all pairs within them. Default: the algorithm's public rule."`
+	momentsFlags
 	lossFlags
 	Workers int `positive:"" help:"CPU workers; the result has the same bits for any number. Default: all cores."`
 	deviceFlag
@@ -124,7 +125,11 @@ func (f planFlags) spec(s dataShape, asserted engine.Assertion) (algorithms.Spec
 			return algorithms.Spec{}, asInput(err)
 		}
 	}
-	loss, err := f.loss(f.Task)
+	definition, err := f.definition()
+	if err != nil {
+		return algorithms.Spec{}, err
+	}
+	loss, err := definition.build(f.Task)
 	if err != nil {
 		return algorithms.Spec{}, err
 	}
@@ -169,7 +174,12 @@ func (f planFlags) configure(a algorithms.Algorithm) (algorithms.Algorithm, erro
 	if _, batches := a.(algorithms.SubsampledDescent); f.Batch != 0 && !batches {
 		return nil, badInput("%s does not take --batch-records; subsampled-descent does", a.Info().Name)
 	}
+	if _, moments := a.(algorithms.Moments); !moments && f.set() != "" {
+		return nil, badInput("%s does not take %s; moments does", a.Info().Name, f.set())
+	}
 	switch a.(type) {
+	case algorithms.Moments:
+		return f.momentsFlags.algorithm(), unused("--steps", "--step-size", "--path")
 	case algorithms.DPGDSC:
 		return algorithms.DPGDSC{Steps: f.Steps, StepSize: f.StepSize, Path: f.Path}, nil
 	case algorithms.OffPairStrC:

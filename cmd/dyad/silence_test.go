@@ -177,7 +177,9 @@ func silentRuns() map[string][]string {
 			more = append(more, "--l2", "0.1")
 		}
 		train(i.Name, "class.yaml", more...)
-		train(i.Name+" metric", "class.yaml", append(more, "--task", "metric")...)
+		if !i.ScoresOnly {
+			train(i.Name+" metric", "class.yaml", append(more, "--task", "metric")...)
+		}
 		train(i.Name+" graded", "grade.yaml", more...)
 		train(i.Name+" sparse", "svm.yaml", append(more, "--json")...)
 		if slices.Contains([]string{"dpgdsc", "dpgdc", "gradient-perturbation"}, i.Name) {
@@ -185,6 +187,11 @@ func silentRuns() map[string][]string {
 			train(i.Name+" groups", "group.yaml", more...)
 		}
 	}
+	for _, second := range []string{"none", "diagonal", "full"} {
+		train("moments "+second, "class.yaml", "--algorithm", "moments", "--second-moments", second, "--centre-share", "0.2", "--epsilon", "8")
+	}
+	train("moments pure", "grade.yaml", "--algorithm", "moments", "--second-moments", "full", "--delta", "0", "--json")
+	train("moments around the origin", "svm.yaml", "--algorithm", "moments", "--public-centre", "0", "--class-balance", "0.3", "--second-moments", "full")
 	for _, name := range []string{"dpgdsc", "dpgdc", "dpegd"} {
 		train(name+" of a paper", "class.yaml", "--algorithm", name, "--mode", "paper")
 	}

@@ -90,7 +90,7 @@ func (c *trainCmd) Run(a *app) error {
 		return err
 	}
 	problem := plan.Spec.Kernel.Problem()
-	if err := a.needsMemory(problem.Loss.ParamDim(problem.D)); err != nil {
+	if err := a.needsMemory(plan.Coordinates()); err != nil {
 		return err
 	}
 	loss, err := c.definition()

@@ -116,7 +116,7 @@ type Auto struct {
 	Timings Timings
 }
 
-var _ engine.Backend = Auto{}
+var _ engine.MomentsBackend = Auto{}
 
 // Name returns "auto".
 func (Auto) Name() string { return "auto" }
@@ -125,6 +125,15 @@ func (Auto) Name() string { return "auto" }
 func (a Auto) Plan(p engine.Problem) (engine.Kernel, error) {
 	k, _, _, err := a.Choose(p)
 	return k, err
+}
+
+// PlanMoments implements engine.MomentsBackend on the CPU: this version sums no moments on a
+// GPU.
+func (a Auto) PlanMoments(p engine.Problem) (engine.MomentsKernel, error) {
+	if b, ok := a.CPU.(engine.MomentsBackend); ok {
+		return b.PlanMoments(p)
+	}
+	return nil, fmt.Errorf("%w: moments on %s", engine.ErrUnsupported, a.CPU.Name())
 }
 
 // Choose plans a problem and says on which device and why.

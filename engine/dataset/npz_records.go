@@ -20,10 +20,12 @@ func WriteNPZ(w io.Writer, r *engine.Records, labels bool) error {
 	if err != nil {
 		return err
 	}
-	row := outRow{numbers: make([]float64, r.Dim())}
+	row := outRow{numbers: make([]float64, r.Dim(), r.Dim()+1)}
 	for i := range r.Len() {
-		r.Row(i, row.numbers)
-		row.y = r.Label(i)
+		r.Row(i, row.numbers[:r.Dim()])
+		if labels {
+			row.numbers = append(row.numbers[:r.Dim()], r.Label(i))
+		}
 		if err := s.write(&row); err != nil {
 			return err
 		}

@@ -25,6 +25,7 @@ func main() {
 		dots1(v)
 		dots2(v)
 		dot(v)
+		clipRows(v)
 		for _, gather := range []bool{false, true} {
 			dots(v, gather)
 			addRows(v, gather)

@@ -1,0 +1,168 @@
+package algotest
+
+import (
+	"context"
+	"errors"
+	"math"
+	"testing"
+
+	"dyad/algorithms"
+	"dyad/engine"
+	"dyad/engine/cpu"
+	"dyad/privacy"
+)
+
+func momentsPlan(t *testing.T, a algorithms.Moments, n, d int, delta float64) *algorithms.Plan {
+	t.Helper()
+	s, err := algorithms.NewSpec(cpu.Backend{}, engine.Problem{
+		N: n, D: d, Bounds: engine.UnitBounds(), Loss: engine.Logistic{}, Radius: 0.5,
+	}, 0, privacy.Budget{Epsilon: 1, Delta: delta}, algorithms.Certified)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := a.Plan(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// twoRecords are n records, all zero but record 0, which is x of class y, and the same with x2
+// of class y2 in its place.
+func twoRecords(n int, x []float64, y float64, x2 []float64, y2 float64) (data, neighbour *engine.Records) {
+	build := func(x []float64, y float64) *engine.Records {
+		all, labels := make([]float64, n*len(x)), make([]float64, n)
+		for i := range labels {
+			labels[i] = float64(1 - 2*(i%2))
+		}
+		copy(all, x)
+		labels[0] = y
+		return mustRecords(all, labels, len(x), engine.UnitBounds())
+	}
+	return build(x, y), build(x2, y2)
+}
+
+// Each release moves by at least 0.99 of its certificate for some neighbours, and by no more
+// for any: with a public centre and balance nothing but the last pass is released, and records
+// at the angle of the theorem attain the joint bound.
+func TestMomentsAttainTheirCertificates(t *testing.T) {
+	const n, d = 40, 4
+	origin := make([]float64, d)
+	along := func(length, angle float64) []float64 { // in the plane of two axes
+		x := make([]float64, d)
+		x[0], x[1] = length*math.Cos(angle), length*math.Sin(angle)
+		return x
+	}
+	for _, R := range []float64{0.25, 0.9} {
+		for _, share := range []float64{0.1, 0.34, 0.5, 0.9} {
+			for _, kind := range []string{"none", "full"} {
+				for _, delta := range []float64{0, 1e-5} {
+					a := algorithms.Moments{Second: kind, Centre: origin, Balance: 0.5, ClipRadius: R, SecondShare: share}
+					if kind == "none" {
+						a.SecondShare = 0
+					}
+					p := momentsPlan(t, a, n, d, delta)
+					if len(p.Moments.Releases) > 2 || p.Moments.Passes != 1 {
+						t.Fatalf("%d releases in %d passes", len(p.Moments.Releases), p.Moments.Passes)
+					}
+					cos := -1.0 // the signed sum alone: opposite records
+					if h := p.Moments.Scale; h > 0 {
+						cos = -min(1, 1/(2*h*h*R*R)) // t = alpha/(2 beta)
+					}
+					data, neighbour := twoRecords(n, along(R*(1-1e-9), 0), 1, along(R*(1-1e-9), math.Acos(cos)), 1)
+					ratio, err := Replay(a, p, data, []*engine.Records{neighbour}, 3)
+					if err != nil {
+						t.Errorf("R = %v, share %v, %s, delta %v: %v", R, share, kind, delta, err)
+					}
+					if ratio < 0.99 {
+						t.Errorf("R = %v, share %v, %s, delta %v: the worst case attains %.4f", R, share, kind, delta, ratio)
+					}
+				}
+			}
+		}
+	}
+	// Count and centre in the first pass: opposite records of different classes.
+	for _, delta := range []float64{0, 1e-5} {
+		a := algorithms.Moments{CentreShare: 0.2, Second: "full"}
+		p := momentsPlan(t, a, n, d, delta)
+		data, neighbour := twoRecords(n, along(1-1e-9, 0), 1, along(1-1e-9, math.Pi), -1)
+		if ratio, err := Replay(a, p, data, []*engine.Records{neighbour}, 3); err != nil || ratio < 0.99 {
+			t.Errorf("delta = %v: attains %.4f, %v", delta, ratio, err)
+		}
+	}
+}
+
+// Random neighbours for all kinds of options, n and d.
+func TestMomentsReplay(t *testing.T) {
+	for _, shape := range [][2]int{{2, 1}, {30, 3}, {300, 30}} {
+		n, d := shape[0], shape[1]
+		for i, a := range []algorithms.Moments{
+			{}, {Second: "none"}, {Second: "diagonal", CentreShare: 0.3}, {Second: "full", CentreShare: 0.1, ClipRadius: 0.3},
+			{Second: "full", Balance: 0.3}, {Second: "full", Centre: make([]float64, d), Ridge: 3},
+		} {
+			for _, delta := range []float64{0, 1e-6} {
+				p := momentsPlan(t, a, n, d, delta)
+				data := RandomRecords(n, d, engine.UnitBounds(), 5)
+				if _, err := Replay(a, p, data, Neighbours(data, 12, 6), 7); err != nil {
+					t.Errorf("n = %d, d = %d, options %d, delta %v: %v", n, d, i, delta, err)
+				}
+			}
+		}
+	}
+}
+
+// leaky releases as planned and then goes on with the exact vector of one release.
+type leaky struct {
+	algorithms.Moments
+	which int
+}
+
+func (l leaky) Train(ctx context.Context, ev engine.Evaluator, p *algorithms.Plan, s privacy.Session, t algorithms.Tracker) ([]float64, error) {
+	return l.Moments.Train(ctx, ev, p, &leakySession{Session: s, which: l.which}, t)
+}
+
+type leakySession struct {
+	privacy.Session
+	which int
+}
+
+func (s *leakySession) Release(x []float64, c privacy.Certificate, m privacy.Mechanism) error {
+	exact := append([]float64(nil), x...)
+	err := s.Session.Release(x, c, m)
+	if s.which == 0 {
+		copy(x, exact)
+	}
+	s.which--
+	return err
+}
+
+// The known defects of private moments: weights from the exact count, clipping around the
+// exact centre, a model from exact moments, and a forgotten factor of a certificate.
+func TestReplayCatchesLeakyMoments(t *testing.T) {
+	const n, d = 500, 3
+	a := algorithms.Moments{Second: "full", CentreShare: 0.2}
+	x, y := copies(RandomRecords(n, d, engine.UnitBounds(), 1))
+	for i := range n * 3 / 4 { // three quarters of one class: the weights depend on the count
+		y[i], x[i*d] = 1, x[i*d]/2+0.4
+	}
+	data := mustRecords(x, y, d, engine.UnitBounds())
+	neighbours := Neighbours(data, 12, 2)
+	for which, name := range []string{"exact count", "exact centre", "exact moments"} {
+		_, err := Replay(leaky{a, which}, momentsPlan(t, a, n, d, 1e-5), data, neighbours, 3)
+		if !errors.As(err, new(Violation)) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	p := momentsPlan(t, algorithms.Moments{Second: "full", Centre: make([]float64, d), Balance: 0.5}, n, d, 0)
+	last := &p.Moments.Releases[1]
+	var err error
+	if last.Certificate, err = (privacy.SecondMomentSum{Radius: p.Moments.ClipRadius, Dim: 1}).Certify(); err != nil {
+		t.Fatal(err)
+	}
+	p.Events[1] = last.Noise.Event(last.Certificate)
+	R := p.Moments.ClipRadius
+	first, second := twoRecords(n, []float64{R, 0, 0}, 1, []float64{0, R, 0}, 1)
+	if _, err := Replay(a, p, first, []*engine.Records{second}, 3); !errors.As(err, new(Violation)) {
+		t.Errorf("sqrt 2 forgotten: %v", err)
+	}
+}

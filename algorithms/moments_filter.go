@@ -1,0 +1,153 @@
+package algorithms
+
+import "math"
+
+// What is computed from the releases of Moments, with the levels of their noise: it sees nothing
+// else, so it is post-processing. s1 is the standard deviation of the noise of an entry of the
+// signed sum, s2 of a diagonal entry of the second moments (of an isometric coordinate), sc of
+// an entry of the sum of records, sn of the number of positives. An off-diagonal entry of the
+// second moments has s2/sqrt 2, so their noise is a matrix of the Gaussian orthogonal ensemble,
+// whose eigenvalues fill [-sqrt(2 d) s2, sqrt(2 d) s2].
+
+// momentsCentre shrinks the released mean (sum/n, each coordinate with noise of standard
+// deviation s = sc/n) towards the origin: James and Stein's factor. keep = 0: the centre says
+// nothing; keep = 1: it is exact. centre is overwritten. (Project on the norm bound afterwards.)
+func momentsCentre(centre []float64, s float64) (keep float64) {
+	var square float64
+	for _, x := range centre {
+		square += x * x
+	}
+	if square > 0 {
+		keep = max(0, 1-float64(len(centre))*s*s/square)
+	}
+	for i := range centre {
+		centre[i] *= keep
+	}
+	return keep
+}
+
+// offset is momentsOffset with the noises of a plan. A centre that was declared is exact.
+func (m *MomentsPlan) offset(count, n, X, keep float64) float64 {
+	return momentsOffset(count, m.CountNoise, n, m.ClipRadius, X, m.SumNoise, m.CentreNoise, keep)
+}
+
+// momentsOffset returns b in sum (y - b) x~.
+//
+// k = 2 p - 1 is where the centre drops out: the released balance, shrunk by its noise (standard
+// deviation sn of the count) against the variance n^2/12 of a count that can be anything. Each
+// step of b towards 0 costs a part of the mean of x~, which is 0 up to the error of the centre,
+// and saves noise, as the sum of (y - b) x~ has noise (1 + |b|) s1. The expected square error is
+//
+//	d ((1 + |b|)^2 s1^2 + (|k| - |b|)^2 keep sc^2 (R/rho)^2),  rho: distance of records to the centre,
+//
+// least at |b| = (|k| - r)/(1 + r), r = (s1 rho/(R sc))^2/keep; rho = X/2. Without a usable centre
+// b = 0. A declared centre: b = k.
+func momentsOffset(count, sn, n, R, X, s1, sc, keep float64) float64 {
+	k := (2*count/n - 1) / (1 + 12*sn*sn/(n*n))
+	k = min(max(k, 2/n-1), 1-2/n)
+	if keep <= 0 {
+		return 0
+	}
+	if sc == 0 {
+		return k
+	}
+	q := s1 * (X / 2) / (R * sc)
+	r := q * q / keep
+	return math.Copysign(max(0, (math.Abs(k)-r)/(1+r)), k)
+}
+
+// momentsFilter returns the coordinates of w along the eigenvectors of the released M, given its
+// eigenvalues in ascending order, the coordinates a of the released signed sum along them, their
+// noise levels, n and R.
+//
+//	w = (Xi + lambda I)^-1 v,   lambda = s1^2/tau^2 + ridge,   ridge = s2 sqrt d by the rule
+//
+// Xi = E[M_0 | M]: the rotation-invariant estimate of the matrix M_0 without noise (Bun, Allez,
+// Bouchaud, Potters 2016, "Rotational invariant estimator for general noisy matrices"): eigenvalue l_i becomes
+// l_i - 2 sigma^2 h(l_i), sigma^2 = d s2^2/2, h the real part of the Stieltjes transform
+// 1/d sum_j 1/(l_i - l_j), smoothed over s2. An eigenvalue that stands out keeps l - sigma^2/l;
+// pure noise becomes its mean, so that w is v there, and "take the matrix or not" needs no rule.
+// Then: nondecreasing (pool adjacent violators), not negative, mean within [0.1, 1] n R^2/d,
+// which is public (trace M_0 <= n R^2).
+//
+// s1^2/tau^2: with w* ~ N(0, tau_0^2 M_0^-1) (coefficients of standardised features alike) and
+// labels of unit noise, v ~ N(0, tau^2 M_0 + s1^2 I) and the best linear estimate of w* is
+// (Xi + (s1^2/tau^2) I)^-1 v. tau^2 by moments, (|v|^2 - d s1^2)/trace Xi, at most n/d + 1. If v
+// does not stand out of its noise, tau = 0: w = v.
+//
+// s2 sqrt d: for the errors left in Xi, 1/sqrt 2 of the edge of the noise. This factor alone is
+// fixed by experiment: 0.75 to 1.5 are equal.
+func momentsFilter(values, a []float64, s1, s2, n, R, ridge float64) []float64 {
+	d := float64(len(values))
+	var mean, signal float64
+	for i, l := range values {
+		mean += l / d
+		signal += a[i]*a[i] - s1*s1
+	}
+	public := min(max(mean, 0.1*n*R*R/d), n*R*R/d)
+	xi := make([]float64, len(values))
+	for i, l := range values {
+		var h float64
+		for _, m := range values {
+			h += (l - m) / ((l-m)*(l-m) + s2*s2)
+		}
+		xi[i] = l - d*s2*s2*(h/d) // 2 sigma^2 = d s2^2
+	}
+	nondecreasing(xi)
+	var trace float64
+	for i := range xi {
+		xi[i] = max(xi[i]+public-mean, 0)
+		trace += xi[i]
+	}
+	w := make([]float64, len(a))
+	if !(signal > 0 && trace > 0) {
+		copy(w, a)
+		return w
+	}
+	lambda := s1*s1/min(signal/trace, n/d+1) + ridge
+	for i := range w {
+		w[i] = a[i] / (xi[i] + lambda)
+	}
+	return w
+}
+
+// diagonalFilter is momentsFilter for the diagonal q of M: it replaces v by the model.
+func diagonalFilter(v, q []float64, s1, n, ridge float64) {
+	var signal, trace float64
+	for i := range v {
+		signal += v[i]*v[i] - s1*s1
+		q[i] = max(q[i], 0)
+		trace += q[i]
+	}
+	if !(signal > 0 && trace > 0) {
+		return
+	}
+	lambda := s1*s1/min(signal/trace, n/float64(len(v))+1) + ridge
+	for i := range v {
+		v[i] /= q[i] + lambda
+	}
+}
+
+// nondecreasing replaces x by the nondecreasing sequence next to it in least squares (pool
+// adjacent violators).
+func nondecreasing(x []float64) {
+	type block struct {
+		mean float64
+		n    int
+	}
+	var s []block
+	for _, v := range x {
+		s = append(s, block{v, 1})
+		for len(s) > 1 && s[len(s)-2].mean >= s[len(s)-1].mean {
+			p, q := s[len(s)-2], s[len(s)-1]
+			s = append(s[:len(s)-2], block{(p.mean*float64(p.n) + q.mean*float64(q.n)) / float64(p.n+q.n), p.n + q.n})
+		}
+	}
+	i := 0
+	for _, b := range s {
+		for range b.n {
+			x[i] = b.mean
+			i++
+		}
+	}
+}

@@ -1,0 +1,120 @@
+package algorithms
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"dyad/engine"
+	"dyad/privacy"
+)
+
+func TestNondecreasing(t *testing.T) {
+	for _, c := range [][2][]float64{
+		{{1, 2, 3}, {1, 2, 3}}, {{3, 1}, {2, 2}}, {{1, 5, 3, 4, 10}, {1, 4, 4, 4, 10}}, {{3, 2, 1}, {2, 2, 2}}, {{}, {}},
+	} {
+		x := slices.Clone(c[0])
+		if nondecreasing(x); !slices.Equal(x, c[1]) {
+			t.Errorf("%v becomes %v, want %v", c[0], x, c[1])
+		}
+	}
+}
+
+// filtered is the model of noisy moments by the filter, and by a bare ridge.
+func filtered(m, v []float64, d int, s1, s2, n float64) (clean, bare []float64) {
+	values, vectors := engine.Symmetric{Dim: d}.Eigen(m)
+	along := make([]float64, d)
+	for i, u := range vectors {
+		for k := range u {
+			along[i] += u[k] * v[k]
+		}
+	}
+	clean, bare = make([]float64, d), make([]float64, d)
+	for i, x := range momentsFilter(values, along, s1, s2, n, 1, s2*math.Sqrt(float64(d))) {
+		for k, u := range vectors[i] {
+			clean[k] += x * u
+			bare[k] += along[i] / (max(values[i], 0) + 1e-3*s2) * u
+		}
+	}
+	return clean, bare
+}
+
+func angle(a, b []float64) float64 {
+	var ab, aa, bb float64
+	for k := range a {
+		ab, aa, bb = ab+a[k]*b[k], aa+a[k]*a[k], bb+b[k]*b[k]
+	}
+	return ab / math.Sqrt(aa*bb)
+}
+
+// Where the second moments are pure noise the model is the signed sum, and where they are not it
+// is near the solution without noise; a bare ridge that is too small, the known defect, is
+// neither.
+func TestMomentsFilter(t *testing.T) {
+	rng := rand.New(rand.NewPCG(4, 4))
+	const d = 30
+	noise := func(m []float64, s float64) []float64 {
+		out := slices.Clone(m)
+		for i := range out {
+			out[i] += s * rng.NormFloat64()
+		}
+		return out
+	}
+	matrix := make([]float64, engine.Symmetric{Dim: d}.Len())
+	want, v := make([]float64, d), make([]float64, d)
+	const n = 10_000.
+	for k := range d {
+		l := n / d * math.Pow(0.85, float64(k))
+		matrix[engine.Symmetric{Dim: d}.Index(k, k)] = l
+		want[k] = rng.NormFloat64()
+		v[k] = l * want[k] * 0.05
+	}
+	clean, bare := filtered(noise(matrix, 3), v, d, 0.5, 3, n)
+	if c := angle(clean, want); !(c > 0.85 && c > angle(bare, want)) {
+		t.Errorf("with moments that stand out: cosine %v, %v without the filter", c, angle(bare, want))
+	}
+	nothing := make([]float64, len(matrix))
+	clean, bare = filtered(noise(nothing, 1e5), v, d, 0.5, 1e5, n)
+	if c := angle(clean, v); !(c > 0.99) || angle(bare, v) > 0.9 {
+		t.Errorf("with pure noise: cosine %v with the signed sum, %v without the filter", c, angle(bare, v))
+	}
+}
+
+// The rule is within the range of every option, for any public numbers.
+func TestMomentsRule(t *testing.T) {
+	for _, n := range []int{2, 90, 512, 1e5, 1e9} {
+		for _, d := range []int{1, 2, 30, 500, 1e6} {
+			for _, epsilon := range []float64{1e-3, 1, 50} {
+				for _, delta := range []float64{0, 1e-9, 1e-2} {
+					c := momentsRule(n, d, privacy.Budget{Epsilon: epsilon, Delta: delta}, 0)
+					if left := 1 - c.Count - c.Centre - c.Second; !(left > 0.2) || !(c.Count > 0 && c.Centre > 0 && c.Second >= 0 && c.Clip > 0 && c.Clip <= 2 && c.Ridge > 0) || (c.Second > 0) != (c.Kind != engine.NoSecond) {
+						t.Errorf("n = %d, d = %d, epsilon %v, delta %v: %+v", n, d, epsilon, delta, c)
+					}
+					if momentsRule(n, d, privacy.Budget{Epsilon: epsilon, Delta: delta}, 0.3).Count != 0 {
+						t.Error("a declared balance is released")
+					}
+				}
+			}
+		}
+	}
+}
+
+// b is between 0 and the released balance, exactly it for a declared centre, 0 without a centre.
+func TestMomentsOffset(t *testing.T) {
+	for _, share := range []float64{0, 0.1, 0.5, 0.9, 1} {
+		for _, noise := range []float64{0.1, 10, 1e6} {
+			k := 2*share - 1
+			b := momentsOffset(share*100, noise, 100, 0.2, 1, noise, noise, 0.5)
+			if b*k < 0 || math.Abs(b) > math.Abs(k) {
+				t.Errorf("share %v, noise %v: b = %v", share, noise, b)
+			}
+			if b := momentsOffset(share*100, noise, 100, 0.2, 1, noise, noise, 0); b != 0 {
+				t.Errorf("no centre: b = %v", b)
+			}
+			if b := momentsOffset(share*100, 0, 100, 0.2, 1, noise, 0, 1); math.Abs(b-min(max(k, -0.98), 0.98)) > 1e-12 {
+				t.Errorf("declared: b = %v, want %v", b, k)
+			}
+		}
+	}
+}

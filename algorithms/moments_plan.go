@@ -1,0 +1,325 @@
+package algorithms
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"dyad/engine"
+	"dyad/privacy"
+	"dyad/privacy/account"
+)
+
+// MomentsPlan is what a Plan of Moments has besides.
+type MomentsPlan struct {
+	Passes int // over the records
+	// Centre and Balance are public if they are not released: a nil centre is the origin.
+	CentreReleased bool
+	Centre         []float64
+	Balance        float64 // 0: released
+
+	ClipRadius float64
+	Second     engine.SecondMoments
+	// Scale is h of the joint release (v, h M), 0 if v and M are released apart or there is
+	// no M.
+	Scale float64
+	// Ridge is the part of lambda that is a public number, with that of an L2 term.
+	Ridge float64
+	// SumNoise and SecondNoise are standard deviations of the noise of an entry of v and of
+	// an isometric coordinate of M, CountNoise and CentreNoise those of the number of
+	// positives and of an entry of the sum of records; 0 for what is not released.
+	SumNoise, SecondNoise, CountNoise, CentreNoise float64
+	Releases                                       []MomentsRelease // in their order
+}
+
+// Names of releases.
+const (
+	countName  = "number of positives"
+	centreName = "sum of records (centre)"
+	jointName  = "signed sum and second moments"
+	signedName = "signed sum"
+	secondName = "second moments"
+)
+
+// MomentsRelease is one of the releases.
+type MomentsRelease struct {
+	Name        string
+	Coordinates int
+	Share       float64 // of mu^2, or of epsilon for delta = 0
+	Certificate privacy.Certificate
+	Noise       privacy.Mechanism
+}
+
+// Coordinates is the length of the longest vector that the plan releases.
+func (p *Plan) Coordinates() int {
+	most := p.Spec.coordinates()
+	if p.Moments != nil {
+		for _, r := range p.Moments.Releases {
+			most = max(most, r.Coordinates)
+		}
+	}
+	return most
+}
+
+// maxFullMoments bounds d for full second moments: the eigenvectors of a larger matrix take
+// minutes.
+const maxFullMoments = 4096
+
+// Plan computes shares, certificates and noise.
+func (a Moments) Plan(s Spec) (*Plan, error) {
+	if err := checkApplies(a.Info(), s); err != nil {
+		return nil, err
+	}
+	problem := s.Kernel.Problem()
+	backend, sums := s.Backend.(engine.MomentsBackend)
+	switch {
+	case len(problem.Groups) > 0:
+		return nil, fmt.Errorf("%w: moments compares all records, and pairs within query groups need the moments of each group; use dpgdsc, dpgdc or gradient-perturbation", ErrAssumption)
+	case s.Backend == nil:
+		return nil, fmt.Errorf("%w: moments plans a kernel of its own and needs Spec.Backend; use NewSpec", ErrAssumption)
+	case !sums:
+		return nil, fmt.Errorf("%w: moments are not summed on %s in this version; use the CPU (--device cpu)", ErrAssumption, s.Backend.Name())
+	}
+	choice, err := a.choose(s)
+	if err != nil {
+		return nil, err
+	}
+	if problem.Loss, err = leastSquares(); err != nil {
+		return nil, err
+	}
+	if s.Constants, err = problem.Loss.Constants(problem.Bounds, problem.Radius); err != nil {
+		return nil, err
+	}
+	kernel, err := backend.PlanMoments(problem)
+	if err != nil {
+		return nil, err
+	}
+	s.Kernel = kernel
+	m, err := a.releases(s, kernel, choice)
+	if err != nil {
+		return nil, err
+	}
+	last := m.Releases[len(m.Releases)-1]
+	p := &Plan{
+		Algorithm: a.Info().Name, Mode: s.Mode, Spec: s, Moments: m,
+		Schedule:    Schedule{Name: "passes over the records", Steps: m.Passes},
+		Certificate: last.Certificate, Noise: last.Noise,
+		// That of the signed sum, where a sum of the largest norm n R became the radius.
+		ModelNoise: problem.Radius * m.SumNoise * math.Sqrt(float64(problem.D)) / (float64(problem.N) * m.ClipRadius),
+	}
+	var events []account.Event
+	for _, r := range m.Releases {
+		events = append(events, r.Noise.Event(r.Certificate))
+	}
+	if err := p.account("", events...); err != nil {
+		return nil, err
+	}
+	p.Guarantee.Released, p.Guarantee.Derivation = m.guarantee(last.Noise)
+	// The constants of the loss are in no certificate.
+	p.Guarantee.Assumptions[1] = m.assumption()
+	p.Facts = p.momentsFacts()
+	return p, nil
+}
+
+// leastSquares is the loss that reports name.
+func leastSquares() (engine.Loss, error) {
+	l, _ := engine.LibraryByName("square")
+	e, err := l.Expression(engine.ExpressionOptions{})
+	return engine.Score{Of: e}, err
+}
+
+// choose is the public rule with the options that are set in place of its own.
+func (a Moments) choose(s Spec) (momentsChoice, error) {
+	problem := s.Kernel.Problem()
+	c := momentsRule(problem.N, problem.D, s.Budget, a.Balance)
+	bad := func(format string, args ...any) (momentsChoice, error) {
+		return momentsChoice{}, fmt.Errorf("%w: moments: %s", ErrAssumption, fmt.Sprintf(format, args...))
+	}
+	for _, share := range []float64{a.CountShare, a.CentreShare, a.SecondShare, a.Balance} {
+		if !(share >= 0 && share < 1) {
+			return bad("shares and the share of positives are at least 0 and below 1, not %v", share)
+		}
+	}
+	if !(a.Ridge >= 0) || math.IsInf(a.Ridge, 0) {
+		return bad("the ridge factor is %v, must be finite and not negative", a.Ridge)
+	}
+	bound := problem.Bounds.FeatureNorm
+	if !(a.ClipRadius >= 0 && a.ClipRadius <= 2*bound) {
+		return bad("the clip radius is %v, want at most 2 R = %v: no record is farther from a centre", a.ClipRadius, 2*bound)
+	}
+	if a.Centre != nil && !a.origin() && (len(a.Centre) != problem.D || !(normAbove(a.Centre) <= bound*(1+0x1p-30))) {
+		return bad("the public centre has %d numbers, want %d of norm at most %v", len(a.Centre), problem.D, bound)
+	}
+	switch kind := a.Second; kind {
+	case "":
+	case engine.NoSecond.String():
+		c.Kind = engine.NoSecond
+	case engine.DiagonalSecond.String(), engine.FullSecond.String():
+		c.Kind = engine.DiagonalSecond
+		if kind == engine.FullSecond.String() {
+			c.Kind = engine.FullSecond
+		}
+		if c.Second == 0 {
+			c.Second = 0.25
+		}
+	default:
+		return bad("second moments %q are unknown, want none, diagonal or full", kind)
+	}
+	c.Clip *= bound
+	for _, o := range []struct {
+		option float64
+		to     *float64
+	}{{a.CountShare, &c.Count}, {a.CentreShare, &c.Centre}, {a.SecondShare, &c.Second}, {a.ClipRadius, &c.Clip}, {a.Ridge, &c.Ridge}} {
+		if o.option > 0 {
+			*o.to = o.option
+		}
+	}
+	switch {
+	case a.CountShare > 0 && a.Balance > 0:
+		return bad("a share for the number of positives, and a declared share of positives: leave one out")
+	case a.CentreShare > 0 && a.Centre != nil:
+		return bad("a share for the centre, and a public centre: leave one out")
+	case a.SecondShare > 0 && c.Kind == engine.NoSecond:
+		return bad("a share for second moments, and none are released: say diagonal or full")
+	}
+	if a.Balance > 0 {
+		c.Count = 0
+	}
+	if a.Centre != nil {
+		c.Centre = 0
+	}
+	if c.Kind == engine.NoSecond {
+		c.Second = 0
+	}
+	// What is not released leaves its share to the signed sum.
+	if !(c.Count+c.Centre+c.Second < 1) {
+		return bad("the shares of count, centre and second moments are %v, %v and %v: nothing is left for the signed sum", c.Count, c.Centre, c.Second)
+	}
+	if c.Kind == engine.FullSecond && problem.D > maxFullMoments {
+		return bad("full second moments of %d features are more than this version decomposes (%d); choose diagonal or none", problem.D, maxFullMoments)
+	}
+	return c, nil
+}
+
+// origin says that the origin is declared as the centre.
+func (a Moments) origin() bool { return len(a.Centre) == 1 && a.Centre[0] == 0 }
+
+// releases are the releases with their noise, and what is computed from them.
+func (a Moments) releases(s Spec, kernel engine.MomentsKernel, c momentsChoice) (*MomentsPlan, error) {
+	problem := s.Kernel.Problem()
+	n, d, bound := float64(problem.N), problem.D, problem.Bounds.FeatureNorm
+	m := &MomentsPlan{Passes: 1, CentreReleased: c.Centre > 0, Balance: a.Balance, ClipRadius: c.Clip, Second: c.Kind}
+	if !a.origin() {
+		m.Centre = a.Centre
+	}
+	var err error
+	add := func(name string, coordinates int, share float64, c privacy.Certificate, e error) {
+		err = errors.Join(err, e)
+		m.Releases = append(m.Releases, MomentsRelease{Name: name, Coordinates: coordinates, Share: share, Certificate: c})
+	}
+	if c.Count > 0 || c.Centre > 0 {
+		m.Passes = 2
+		e := kernel.MomentsError(bound, engine.NoSecond)
+		if c.Count > 0 {
+			certificate, err := privacy.PositiveCount{Error: e.Positives}.Certify()
+			add(countName, 1, c.Count, certificate, err)
+		}
+		if c.Centre > 0 {
+			certificate, err := privacy.RecordSum{Radius: bound, Weight: 1, Error: e.Sum, Name: "sum of records"}.Certify()
+			add(centreName, d, c.Centre, certificate, err)
+		}
+	}
+	e := kernel.MomentsError(c.Clip, c.Kind)
+	rest := 1 - c.Count - c.Centre
+	if c.Kind != engine.NoSecond && s.Budget.Delta > 0 {
+		// With these shares of noise of their own, (2 R/sigma)^2 and (sqrt 2 R^2/sigma)^2.
+		m.Scale = math.Sqrt(2*c.Second/(rest-c.Second)) / c.Clip
+		// Multiplication by h is one more rounding of a vector of norm at most n R^2 + rho.
+		second := m.Scale * (e.Second + 0x1p-53*(n*c.Clip*c.Clip+e.Second)) * (1 + 0x1p-40)
+		certificate, err := privacy.JointMoments{Radius: c.Clip, Weight: 1, Scale: m.Scale, Error: math.Hypot(e.Sum, second) * (1 + 0x1p-40)}.Certify()
+		add(jointName, d+c.Kind.Len(d), rest, certificate, err)
+	} else {
+		certificate, err := privacy.RecordSum{Radius: c.Clip, Weight: 1, Error: e.Sum, Name: "signed sum"}.Certify()
+		add(signedName, d, rest-c.Second, certificate, err)
+		if c.Kind != engine.NoSecond {
+			certificate, err := privacy.SecondMomentSum{Radius: c.Clip, Dim: d, Error: e.Second}.Certify()
+			add(secondName, c.Kind.Len(d), c.Second, certificate, err)
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	var parts []privacy.Part
+	for _, r := range m.Releases {
+		parts = append(parts, privacy.Part{Certificate: r.Certificate, Share: r.Share})
+	}
+	noise, err := privacy.CalibrateShares(parts, s.Budget)
+	if err != nil {
+		return nil, err
+	}
+	for i := range noise {
+		m.Releases[i].Noise = noise[i]
+	}
+	deviation := func(r MomentsRelease) float64 {
+		return r.Noise.NoiseNorm(r.Coordinates) / math.Sqrt(float64(r.Coordinates))
+	}
+	for _, r := range m.Releases {
+		switch r.Name {
+		case countName:
+			m.CountNoise = deviation(r)
+		case centreName:
+			m.CentreNoise = deviation(r)
+		case jointName:
+			m.SumNoise, m.SecondNoise = deviation(r), deviation(r)/m.Scale
+		case signedName:
+			m.SumNoise = deviation(r)
+		case secondName:
+			m.SecondNoise = deviation(r)
+		}
+	}
+	m.Ridge = c.Ridge * m.SecondNoise
+	if c.Kind == engine.FullSecond {
+		m.Ridge *= math.Sqrt(float64(d))
+	}
+	// alpha/2 ||w||^2 added to the mean over pairs of (w.(x-x') - (y-y')/2)^2, whose matrix is
+	// 2 Cov and 2 M/n if the centre is the mean: 4 M/n + alpha.
+	m.Ridge += s.L2 * n / 4
+	return m, nil
+}
+
+// guarantee says what is released and why the noise is enough.
+func (m *MomentsPlan) guarantee(noise privacy.Mechanism) (released, derivation string) {
+	for i, r := range m.Releases {
+		if i > 0 {
+			released, derivation = released+", ", derivation+"; "
+		}
+		released += r.Name
+		derivation += fmt.Sprintf("%s: %s", r.Name, r.Certificate.Derivation())
+	}
+	return released + ", each with " + noise.Name() + " noise",
+		derivation + "; each holds given the releases before, and shares that are fixed beforehand compose (docs/theory.md#released-centre)"
+}
+
+// assumption says what is public in the place of releases.
+func (m *MomentsPlan) assumption() string {
+	text := fmt.Sprintf("public: the clip radius %.6g, the shares of the budget and the ridge", m.ClipRadius)
+	if m.Balance > 0 {
+		text += fmt.Sprintf("; the declared share of positives, %g", m.Balance)
+	}
+	switch {
+	case m.CentreReleased:
+	case m.Centre != nil:
+		text += "; the declared centre"
+	default:
+		text += "; the centre, which is the origin"
+	}
+	return text
+}
+
+// last is the number of releases of the last pass.
+func (m *MomentsPlan) last() int {
+	if m.Second != engine.NoSecond && m.Scale == 0 {
+		return 2
+	}
+	return 1
+}

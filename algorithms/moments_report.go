@@ -1,0 +1,50 @@
+package algorithms
+
+// momentsFacts are the values of every plan, those of the releases, and lines about the
+// releases after that of the records.
+func (p *Plan) momentsFacts() Facts {
+	f, m := p.trainingFacts(), p.Moments
+	f.lines = f.lines[:2]
+	var own Facts
+	f.Line("objective", "least squares over all pairs, (w.(x - x') - (y - y')/2)^2 + alpha/2 ||w||^2, alpha = %g; w is then scaled to norm r = %.6g", p.Spec.L2, p.Spec.Kernel.Problem().Radius)
+	passes, centre := "two passes", "origin"
+	if own.Add("passes", m.Passes) == 1 {
+		passes = "one pass"
+	}
+	switch {
+	case m.CentreReleased:
+		centre = "released"
+	case m.Centre != nil:
+		centre = "declared"
+	}
+	clip := own.Add("clip_radius", m.ClipRadius)
+	own.Add("centre", centre)
+	balance := own.AddSome("declared_share_of_positives", m.Balance)
+	f.Line("moments", "%s over the records, which are clipped to norm %.6g around the %s centre; second moments: %s", passes, clip, centre, own.Add("second_moments", m.Second.String()))
+	if balance != 0.0 {
+		f.Line("", "share of positives %g, declared public", balance)
+	}
+	var releases []Facts
+	for _, x := range m.Releases {
+		var r Facts
+		norm := x.Noise.NoiseNorm(x.Coordinates)
+		numbers := "numbers"
+		if x.Coordinates == 1 {
+			numbers = "number"
+		}
+		f.Line("release", "%s: %d %s, share %.3g, sensitivity %.6g (%.2g of it for floating point), %s, total variance %.4g",
+			r.Add("name", x.Name), r.Add("coordinates", x.Coordinates), numbers, r.Add("share", x.Share), r.Add("sensitivity", x.Certificate.Sensitivity()),
+			r.Add("roundoff_share", x.Certificate.RoundoffShare()), r.Add("noise", x.Noise.String()), r.Add("variance", norm*norm)) // of E ||Z||^2
+		releases = append(releases, r)
+	}
+	// Standard deviations of the noise of an entry of the signed sum over 1 + |b| and of an
+	// isometric coordinate of the second moments, and the public part of the ridge.
+	ridge := own.Add("ridge", m.Ridge)
+	f.Line("noise", "signed sum over 1 + |b|: %.6g an entry", own.Add("signed_sum_noise", m.SumNoise))
+	if second := own.AddSome("second_moments_noise", m.SecondNoise); second != 0.0 {
+		f.Line("", "second moments: %.6g an isometric coordinate; ridge at least %.6g", second, ridge)
+	}
+	own.Add("releases", releases)
+	f.Add("moments", own)
+	return f
+}

@@ -1,0 +1,73 @@
+package algorithms
+
+import (
+	"math"
+
+	"dyad/engine"
+	"dyad/privacy"
+	"dyad/privacy/account"
+)
+
+// momentsChoice is what the public rule decides before anything is drawn (the interface of today;
+// Floor is not needed, and Ridge is the factor of momentsFilter).
+type momentsChoice struct {
+	Count, Centre, Second float64 // shares of mu^2 (of epsilon for delta = 0); the signed sum gets the rest
+	Kind                  engine.SecondMoments
+	Clip                  float64 // R/X
+	Ridge                 float64 // m, see Moments.Ridge
+}
+
+// maxRuleMoments is the largest d for which the rule takes second moments: the eigenvectors of
+// larger matrices take more than some seconds.
+const maxRuleMoments = 512
+
+// momentsRule is the public rule, a function of n, d, the budget and a declared share of
+// positives (0 if it is released) alone: three shares, one radius, one ratio. X is the norm bound
+// of records, t = n mu/sqrt(d), and the joint release (v, h M) has g = beta/alpha = h^2 R^2
+// (docs/theory.md#joint-moments).
+//
+//   - A centre is always released, with 15 % of mu^2 (10 % to 20 % are equal). Whether it is used
+//     is decided by what was released: momentsCentre shrinks it by how far it stands out of its
+//     noise, to the origin where it does not. No threshold of n, d and epsilon does better.
+//   - R = 0.2 X: below the typical distance of a record to the centre (0.35 to 0.85 X on encoded
+//     data), so that nearly all records have the same length R and the ratio of signal to noise
+//     does not depend on R (0.05 to 0.3 are equal; from 0.5 on noise grows and the signal does
+//     not, and data whose public ranges are wide lose most).
+//   - Second moments are free: at g = 1/2 the joint sensitivity is that of the signed sum alone.
+//     So they are released whenever they can say anything: the largest eigenvalue that n records
+//     can have, n R^2, must stand above the edge of the noise, sqrt(2 d) s2 = 4 R^2 sqrt(d)/mu_j:
+//     t > 4.4 with mu_j^2 = 0.83 mu^2. Above t = 64 the noise of the signed sum stops to matter
+//     and the matrix gets more, g = t/128 up to 2 (J^2 = 6.25 alpha in place of 4 alpha).
+//   - Count: 2 %; 1 % to 3 % are equal, as what is released is shrunk by its noise.
+//
+// delta = 0: noise grows with the number of coordinates released together, so that signed sum and
+// matrix are drawn apart. u = n epsilon/d^1.5 is to the matrix what t is to the sums; its share
+// grows from 0 to 0.45 around u = 40, and it is left out while n R^2 is below the edge,
+// share u < sqrt 2.
+func momentsRule(n, d int, b privacy.Budget, balance float64) momentsChoice {
+	N, D := float64(n), float64(d)
+	c := momentsChoice{Count: 0.02, Centre: 0.15, Clip: 0.2, Ridge: 1, Kind: engine.FullSecond}
+	if balance > 0 {
+		c.Count = 0
+	}
+	if b.Delta == 0 {
+		c.Count = min(c.Count*2.5, 0.05)
+		u := N * b.Epsilon / (D * math.Sqrt(D))
+		c.Second = 0.45 * u * u / (u*u + 40*40)
+		if c.Second*u < math.Sqrt2 {
+			c.Kind, c.Second = engine.NoSecond, 0
+		}
+	} else {
+		t := N * account.GDPMu(b.Epsilon, b.Delta) / math.Sqrt(D)
+		// g = beta/alpha, in shares 2 f_m/f_v: f_m = g/(2+g) of what is left, 0.2 to 0.5.
+		g := min(2, max(0.5, t/128))
+		c.Second = (1 - c.Count - c.Centre) * g / (2 + g)
+		if t < 4.4 {
+			c.Kind, c.Second = engine.NoSecond, 0
+		}
+	}
+	if d > maxRuleMoments { // the eigenvectors, not the privacy, are the cost
+		c.Kind, c.Second = engine.NoSecond, 0
+	}
+	return c
+}

@@ -1,0 +1,181 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+
+	"dyad/algorithms"
+	"dyad/algorithms/algotest"
+	"dyad/engine"
+	"dyad/engine/cpu"
+	"dyad/kernels"
+	"dyad/privacy"
+)
+
+// momentsKinds are the releases of moments, each alone where it can be: a public centre and a
+// declared balance leave only those of the last pass.
+var momentsKinds = []struct {
+	name  string
+	alone bool // nothing else is released, so that its worst case must attain it
+	pure  bool // delta = 0
+	of    func(d int, rng *rand.Rand) algorithms.Moments
+}{
+	{"count and centre", true, false, func(int, *rand.Rand) algorithms.Moments { return algorithms.Moments{Second: "none", CentreShare: 0.4} }},
+	{"signed sum", true, false, lastPass("none")},
+	{"joint, full", true, false, lastPass("full")},
+	{"joint, diagonal", true, false, lastPass("diagonal")},
+	{"apart, full", true, true, lastPass("full")},
+	{"apart, diagonal", true, true, lastPass("diagonal")},
+	{"all releases", false, false, everything},
+	{"all releases, pure", false, true, everything},
+}
+
+// lastPass releases nothing before the last pass.
+func lastPass(second string) func(int, *rand.Rand) algorithms.Moments {
+	return func(d int, rng *rand.Rand) algorithms.Moments {
+		a := algorithms.Moments{Second: second, Centre: make([]float64, d), Balance: pick(rng, 0.5, 0.1, 0.93), ClipRadius: 0.1 + 0.9*rng.Float64()}
+		if second != "none" {
+			a.SecondShare = pick(rng, 0.05, 0.3, 0.5, 0.7, 0.95)
+		}
+		return a
+	}
+}
+
+func everything(_ int, rng *rand.Rand) algorithms.Moments {
+	return algorithms.Moments{Second: pick(rng, "none", "diagonal", "full"), CentreShare: 0.3 * rng.Float64(), CountShare: 0.3 * rng.Float64(), ClipRadius: 0.05 + 1.5*rng.Float64()}
+}
+
+// momentsJobs attack every kind of release of moments.
+func momentsJobs(_ []candidate, round int) []job {
+	var jobs []job
+	for _, kind := range momentsKinds {
+		for again := range 4 {
+			jobs = append(jobs, job{fmt.Sprintf("moments|%s|%d|%d", kind.name, again, round), func(rng *rand.Rand) configuration {
+				t := drawMoments(kind.pure, rng)
+				a := kind.of(t.d, rng)
+				a.ClipRadius *= t.bounds.FeatureNorm
+				return momentsAttack(kind.name, a, t, rng.Uint64())
+			}})
+		}
+	}
+	return jobs
+}
+
+// drawMoments draws a problem for moments; two features or more attain the joint bounds.
+func drawMoments(pure bool, rng *rand.Rand) task {
+	t := draw(candidate{name: "logistic", loss: engine.Logistic{}, ranges: len(ranges)}, false, rng)
+	t.d = max(2, t.d)
+	t.backend = cpu.Backend{Workers: 1 + rng.IntN(2), Variant: pick(rng, kernels.Variants()...)}
+	t.problem.D, t.l2 = t.d, 0
+	if pure {
+		t.budget.Delta = 0
+	}
+	t.describe()
+	return t
+}
+
+func momentsAttack(name string, a algorithms.Moments, t task, coins uint64) configuration {
+	return configuration{
+		area: "moments", algorithm: "moments", loss: name, n: t.n, d: t.d,
+		options: fmt.Sprintf("clip=%.3g balance=%g shares=%.3g,%.3g %s", a.ClipRadius, a.Balance, a.CentreShare, a.SecondShare, t.text),
+		plan: func() (attack, error) {
+			spec, err := algorithms.NewSpec(t.backend, t.problem, 0, t.budget, algorithms.Certified)
+			if err != nil {
+				return nil, planError(err)
+			}
+			p, err := a.Plan(spec)
+			if err != nil {
+				return nil, planError(err)
+			}
+			return t.searches(func(i int, rng *rand.Rand) instance { return t.proposeMoments(p.Moments, i, rng) },
+				func(data, neighbour *engine.Records) (attempt, error) {
+					return verdict(algotest.Replay(a, p, data, []*engine.Records{neighbour}, coins))
+				}), nil
+		},
+	}
+}
+
+// proposeMoments returns the worst cases of the theorems, and in between any instance: one
+// record of length R is turned by an angle in the plane of two axes, mirrored at their
+// bisector, so that the diagonal of x x^T moves as much as the matrix. Its class is the one
+// that the signed sum weights more.
+func (s shape) proposeMoments(m *algorithms.MomentsPlan, kind int, rng *rand.Rand) instance {
+	if kind%4 == 3 {
+		return s.propose(kind/4, rng)
+	}
+	i := instance{x: make([]float64, s.n*s.d), y: make([]float64, s.n), row: make([]float64, s.d), k: rng.IntN(s.n)}
+	for r := range i.y {
+		i.y[r] = s.randomLabel(rng)
+	}
+	R := m.ClipRadius
+	cos := [...]float64{-1, 0}[kind/4%2] // opposite records; orthogonal ones
+	if h := m.Scale; h > 0 {
+		cos = -min(1, 1/(2*h*h*R*R)) // alpha/(2 beta)
+	}
+	if m.Passes > 1 {
+		R, cos = s.bounds.FeatureNorm, -1
+	}
+	angle := math.Acos(cos)
+	for side, row := range [][]float64{i.x[i.k*s.d:][:s.d], i.row} {
+		at := math.Pi/4 + angle*(float64(side)-0.5)
+		row[0], row[1] = R*math.Cos(at), R*math.Sin(at)
+	}
+	i.y[i.k] = s.bounds.LabelAbs
+	if m.Balance > 0.5 {
+		i.y[i.k] = -s.bounds.LabelAbs
+	}
+	i.label = i.y[i.k]
+	if m.Passes > 1 {
+		i.label = -i.label
+	}
+	return i
+}
+
+// momentCertificates are the constructors of certificates of moments.
+func momentCertificates() []recomputed {
+	return []recomputed{
+		{"PositiveCount", func(rng *rand.Rand) (exact, float64, error) {
+			c := privacy.PositiveCount{Error: nothing(rng, 1)}
+			certificate, err := c.Certify()
+			return sensitivity(num(1).plus(num(2*c.Error)), certificate, err)
+		}},
+		{"RecordSum", func(rng *rand.Rand) (exact, float64, error) {
+			s := privacy.RecordSum{Radius: scale(rng), Weight: 1 + rng.Float64(), Name: "sum"}
+			s.Error = nothing(rng, s.Radius)
+			c, err := s.Certify()
+			return sensitivity(num(2).times(num(s.Weight)).times(num(s.Radius)).plus(num(2*s.Error)), c, err)
+		}},
+		{"ClassSums", func(rng *rand.Rand) (exact, float64, error) {
+			s := privacy.ClassSums{Radius: scale(rng)}
+			s.Error = nothing(rng, s.Radius)
+			c, err := s.Certify()
+			square := num(s.Radius).times(num(s.Radius))
+			return sensitivity(square.plus(square).plus(num(2).times(square)).root().plus(num(2*s.Error)), c, err)
+		}},
+		{"SecondMomentSum", func(rng *rand.Rand) (exact, float64, error) {
+			s := privacy.SecondMomentSum{Radius: scale(rng), Dim: 1 + rng.IntN(3), ClassWise: rng.IntN(2) == 0}
+			s.Error = nothing(rng, s.Radius*s.Radius)
+			c, err := s.Certify()
+			square := num(s.Radius).times(num(s.Radius))
+			if s.Dim > 1 || s.ClassWise {
+				square = square.times(num(2).root())
+			}
+			return sensitivity(square.plus(num(2*s.Error)), c, err)
+		}},
+		{"JointMoments", func(rng *rand.Rand) (exact, float64, error) {
+			m := privacy.JointMoments{Radius: scale(rng), Weight: 1 + rng.Float64()}
+			m.Scale = m.Weight / m.Radius * pick(rng, scale(rng), math.Sqrt2/2, rng.Float64(), 2*rng.Float64())
+			m.Error = nothing(rng, m.Radius)
+			c, err := m.Certify()
+			first := num(m.Weight).times(num(m.Radius))
+			second := num(m.Scale).times(num(m.Radius)).times(num(m.Radius))
+			alpha, beta := first.times(first), second.times(second)
+			j := num(2).times(first)
+			if !(alpha.over(beta).of(2) >= 1) { // alpha < 2 beta
+				j = num(2).times(alpha).plus(num(2).times(beta)).plus(alpha.times(alpha).over(num(2).times(beta))).root()
+			}
+			return sensitivity(j.plus(num(2*m.Error)), c, err)
+		}},
+	}
+}

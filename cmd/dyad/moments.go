@@ -1,0 +1,58 @@
+package main
+
+import "dyad/algorithms"
+
+// momentsFlags are the options of algorithm moments.
+type momentsFlags struct {
+	SecondMoments string    `enum:"auto,none,diagonal,full" default:"auto" placeholder:"K" help:"Second moments that algorithm moments releases: none, diagonal, full, or auto, the public rule."`
+	ClipRadius    float64   `positive:"" placeholder:"R" help:"Norm to which moments clips records around their centre. Default: the public rule."`
+	Ridge         float64   `positive:"" placeholder:"M" help:"Ridge factor of moments, a multiple of the noise of the second moments. Default: the public rule."`
+	CountShare    float64   `positive:"" placeholder:"F" help:"Share of the budget (mu squared; epsilon for --delta 0) that moments spends on the number of positives. Default: the public rule."`
+	CentreShare   float64   `positive:"" placeholder:"F" help:"The same for the centre. Default: the public rule."`
+	SecondShare   float64   `positive:"" placeholder:"F" help:"The same for the second moments; the signed sum gets the rest. Default: the public rule."`
+	PublicCentre  []float64 `placeholder:"V" help:"A public centre for moments, in encoded features; 0 is the origin. It must not come from the data. Default: the public rule."`
+	ClassBalance  float64   `positive:"" placeholder:"P" help:"The share of positives, if it is public and does not come from the data: moments then releases no count."`
+}
+
+// algorithm is moments with these options.
+func (f momentsFlags) algorithm() algorithms.Moments {
+	second := f.SecondMoments
+	if second == "auto" {
+		second = ""
+	}
+	return algorithms.Moments{
+		Second: second, CountShare: f.CountShare, CentreShare: f.CentreShare, SecondShare: f.SecondShare,
+		ClipRadius: f.ClipRadius, Ridge: f.Ridge, Centre: f.PublicCentre, Balance: f.ClassBalance,
+	}
+}
+
+// set is the first flag that is set, "" if none is.
+func (f momentsFlags) set() string {
+	for _, o := range []struct {
+		name string
+		set  bool
+	}{
+		{"--second-moments", f.SecondMoments != "auto" && f.SecondMoments != ""}, {"--clip-radius", f.ClipRadius != 0}, {"--ridge", f.Ridge != 0},
+		{"--count-share", f.CountShare != 0}, {"--centre-share", f.CentreShare != 0}, {"--second-share", f.SecondShare != 0},
+		{"--public-centre", f.PublicCentre != nil}, {"--class-balance", f.ClassBalance != 0},
+	} {
+		if o.set {
+			return o.name
+		}
+	}
+	return ""
+}
+
+// definition is the loss of the flags; that of moments is least squares.
+func (f planFlags) definition() (lossSpec, error) {
+	if f.Algorithm == (algorithms.Moments{}).Info().Name {
+		if f.Loss != logisticName && f.Loss != squareName || f.LossParam != nil || f.LossClip != 0 {
+			return lossSpec{}, badInput("moments minimises the square loss and no other; leave --loss and its parameters out, or choose another algorithm")
+		}
+		f.Loss = squareName
+	}
+	return f.lossFlags.definition()
+}
+
+// squareName is the loss of moments.
+const squareName = "square"

@@ -1,0 +1,324 @@
+package cpu
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"runtime"
+	"sync"
+
+	"dyad/engine"
+	"dyad/kernels"
+)
+
+var _ engine.MomentsBackend = Backend{}
+
+// PlanMoments implements engine.MomentsBackend.
+func (b Backend) PlanMoments(p engine.Problem) (engine.MomentsKernel, error) {
+	if err := p.Validate(); err != nil {
+		return nil, err
+	}
+	set, err := kernels.Select(b.Variant)
+	if err != nil {
+		return nil, fmt.Errorf("%w: Backend.Variant: %w", engine.ErrUnsupported, err)
+	}
+	k := &momentsKernel{problem: p, set: set, workers: b.Workers, stride: kernels.GramStride(p.D)}
+	if k.workers <= 0 {
+		k.workers = runtime.GOMAXPROCS(0)
+	}
+	k.block = min(momentRows, max(momentFloats/k.stride, 1))
+	blocks := (p.N + k.block - 1) / k.block
+	k.chunk = int(math.Ceil(math.Sqrt(float64(blocks)))) * k.block
+	return k, nil
+}
+
+// The grid of rows depends on n and d alone: blocks, whose sums are short, in about as many
+// chunks as a chunk has blocks, so that no sum is long.
+const (
+	momentRows   = 256     // of a block, at most
+	momentFloats = 1 << 20 // of a block, at most
+)
+
+// momentsKernel sums moments. It is immutable.
+type momentsKernel struct {
+	problem engine.Problem
+	set     *kernels.Set
+	workers int
+	stride  int // of a row of a block
+	block   int // rows
+	chunk   int // rows, a multiple of block
+}
+
+// Problem implements engine.Kernel.
+func (k *momentsKernel) Problem() engine.Problem { return k.problem }
+
+// Method implements engine.Kernel.
+func (*momentsKernel) Method() string { return "moments" }
+
+// Roundoff implements engine.Kernel: there are no gradients.
+func (*momentsKernel) Roundoff(engine.Pairs) float64 { return math.Inf(1) }
+
+func (k *momentsKernel) chunks() int { return (k.problem.N + k.chunk - 1) / k.chunk }
+
+// depth is that of every sum over the records: a block, one addition per block of a chunk,
+// and one per chunk.
+func (k *momentsKernel) depth() int {
+	rows := max(kernels.AddGramDepth(k.block), kernels.AddRowsDepth(k.block))
+	return rows + 1 + k.chunk/k.block + k.chunks()
+}
+
+// MomentsError implements engine.MomentsKernel (docs/theory.md#computed-moments).
+//
+// Proof. The error of a sum of products of depth k is at most gamma(k) times the sum of
+// their absolute values, and n 2^-1074 more for products that underflow (package kernels).
+// As vectors these absolute values have at most the norm n, n R and n R^2: the norm of a sum
+// is at most the sum of the norms, the vector of |a x~_j| has the norm |a| ||x~|| <= R, and
+// the matrix of |x~_i x~_j|, as its diagonal, at most ||x~||^2 <= R^2. Packing into isometric
+// coordinates adds engine.SymmetricError of the norm. QED
+func (k *momentsKernel) MomentsError(radius float64, second engine.SecondMoments) engine.MomentsError {
+	n, d := float64(k.problem.N), float64(k.problem.D)
+	gamma := engine.Gamma(k.depth())
+	lost := n * 0x1p-1074 // of a coordinate
+	const up = 1 + 0x1p-40
+	e := engine.MomentsError{Positives: gamma * n * up, Sum: (gamma*n*radius + lost*d) * up}
+	if second != engine.NoSecond {
+		e.Second = ((gamma+2*engine.SymmetricError)*n*radius*radius + lost*d*d) * up
+	}
+	return e
+}
+
+// Bind implements engine.Kernel.
+func (k *momentsKernel) Bind(r *engine.Records) (engine.Evaluator, error) {
+	if err := fits(k.problem, r); err != nil {
+		return nil, err
+	}
+	return &momentsEvaluator{momentsKernel: k, x: newMatrix(r, k.set), y: r.Labels()}, nil
+}
+
+// momentsEvaluator holds the records and the scratch space of each worker.
+type momentsEvaluator struct {
+	*momentsKernel
+	x    matrix
+	y    []float64
+	work []momentsWork
+}
+
+// momentsWork is what one worker needs: a block, and the sums of a block and of a chunk.
+type momentsWork struct {
+	weight, rows, sparse []float64
+	sum, square          []float64 // of a block
+	total                momentTotals
+}
+
+// momentTotals are sums whose vectors have stride numbers, and a matrix stride^2 of them.
+type momentTotals struct {
+	positives   float64
+	sum, second []float64
+}
+
+// Kernel implements engine.Evaluator.
+func (e *momentsEvaluator) Kernel() engine.Kernel { return e.momentsKernel }
+
+// Close implements engine.Evaluator.
+func (e *momentsEvaluator) Close() error {
+	e.work = nil
+	return nil
+}
+
+// GradSum implements engine.Evaluator: it fails.
+func (*momentsEvaluator) GradSum(context.Context, []float64, []float64, engine.Pairs) error {
+	return fmt.Errorf("%w: gradients by a kernel of moments", engine.ErrUnsupported)
+}
+
+// Moments implements engine.MomentsEvaluator. Workers sum chunks, and add them to the total
+// in the order of the chunks.
+func (e *momentsEvaluator) Moments(ctx context.Context, dst *engine.Moments, m engine.MomentSums) error {
+	d := e.problem.D
+	if err := m.Validate(d, e.problem.Bounds); err != nil {
+		return err
+	}
+	if len(dst.Sum) != d || len(dst.Second) != m.Second.Len(d) {
+		return fmt.Errorf("cpu: Moments: lengths %d and %d of the sums, want %d and %d", len(dst.Sum), len(dst.Second), d, m.Second.Len(d))
+	}
+	p := newMomentPass(e, m)
+	workers := min(e.workers, e.chunks())
+	e.prepare(workers, m.Second)
+	total := e.newTotals(m.Second)
+	var turn turnstile
+	turn.init()
+	err := forEach(ctx, workers, e.chunks(), func(worker, chunk int) {
+		w := &e.work[worker]
+		w.total.clear()
+		from, to := chunk*e.chunk, min((chunk+1)*e.chunk, e.problem.N)
+		for ; from < to && ctx.Err() == nil; from += e.block {
+			p.add(w, from, min(e.block, to-from))
+		}
+		turn.take(chunk, func() { total.add(w.total) })
+	})
+	if err != nil {
+		return err
+	}
+	dst.Positives = total.positives
+	copy(dst.Sum, total.sum)
+	switch m.Second {
+	case engine.DiagonalSecond:
+		copy(dst.Second, total.second)
+	case engine.FullSecond:
+		packUpper(dst.Second, total.second, d, e.stride)
+	}
+	return nil
+}
+
+// packUpper is engine.Symmetric.Pack for rows that start every stride numbers.
+func packUpper(dst, m []float64, d, stride int) {
+	for i := range d {
+		row := m[i*stride:]
+		dst[0] = row[i]
+		for j := i + 1; j < d; j++ {
+			dst[j-i] = row[j] * math.Sqrt2
+		}
+		dst = dst[d-i:]
+	}
+}
+
+func (k *momentsKernel) newTotals(second engine.SecondMoments) momentTotals {
+	t := momentTotals{sum: make([]float64, k.stride)}
+	switch second {
+	case engine.DiagonalSecond:
+		t.second = make([]float64, k.stride)
+	case engine.FullSecond:
+		t.second = make([]float64, k.stride*k.stride)
+	}
+	return t
+}
+
+func (t *momentTotals) clear() {
+	t.positives = 0
+	clear(t.sum)
+	clear(t.second)
+}
+
+func (t *momentTotals) add(o momentTotals) {
+	t.positives += o.positives
+	addTo(t.sum, o.sum)
+	addTo(t.second, o.second)
+}
+
+// prepare makes the scratch space of workers.
+func (e *momentsEvaluator) prepare(workers int, second engine.SecondMoments) {
+	if len(e.work) < workers {
+		e.work = make([]momentsWork, workers)
+	}
+	for i := range e.work {
+		w := &e.work[i]
+		if w.rows == nil {
+			w.weight, w.rows = make([]float64, e.block), make([]float64, e.block*e.stride)
+			w.sum, w.square = make([]float64, e.stride), make([]float64, e.stride)
+			if e.x.start != nil {
+				w.sparse = make([]float64, e.block*e.problem.D)
+			}
+		}
+		w.total = e.newTotals(second)
+	}
+}
+
+// momentPass is one pass over the records.
+type momentPass struct {
+	*momentsEvaluator
+	m      engine.MomentSums
+	labels float64 // Bounds.LabelAbs
+	whole  bool    // no record is moved or clipped, and only its sum is asked for
+
+	centre []float64
+	short  float64 // of clip: R, rounded down enough
+}
+
+func newMomentPass(e *momentsEvaluator, m engine.MomentSums) *momentPass {
+	bounds, d := e.problem.Bounds, float64(e.problem.D)
+	p := &momentPass{momentsEvaluator: e, m: m, labels: bounds.LabelAbs, centre: m.Centre}
+	p.whole = m.Centre == nil && m.Radius >= bounds.FeatureNorm && m.Second == engine.NoSecond
+	p.short = m.Radius * (1 - (d+24)*0x1p-51)
+	if p.centre == nil {
+		p.centre = make([]float64, e.problem.D)
+	}
+	return p
+}
+
+// add adds count records to w.total.
+func (p *momentPass) add(w *momentsWork, from, count int) {
+	weight := w.weight[:count]
+	var positives float64
+	for i, y := range p.y[from:][:count] {
+		y /= p.labels
+		positives += (1 + y) / 2
+		weight[i] = 1
+		if p.m.Signed {
+			// Rounding keeps order: |y - b| <= 1 + |b| holds as computed, so |a| <= 1.
+			weight[i] = (y - p.m.Offset) / (1 + math.Abs(p.m.Offset))
+		}
+	}
+	w.total.positives += positives
+	if p.whole {
+		sum := w.sum[:p.problem.D]
+		clear(sum)
+		p.x.add(sum, weight, from)
+		addTo(w.total.sum[:p.problem.D], sum)
+		return
+	}
+	rows := w.rows[:count*p.stride]
+	p.clip(rows, p.x.rows(w.sparse, from, count), count)
+	clear(w.sum)
+	p.set.AddRows(w.sum, weight, rows)
+	addTo(w.total.sum, w.sum)
+	switch p.m.Second {
+	case engine.DiagonalSecond:
+		clear(w.square)
+		for i := range count {
+			for j, v := range rows[i*p.stride:][:p.stride] {
+				w.square[j] += float64(v * v)
+			}
+		}
+		addTo(w.total.second, w.square)
+	case engine.FullSecond:
+		p.set.AddGram(w.total.second, rows, count, p.problem.D)
+	}
+}
+
+// clip sets dst, rows of stride numbers, to x~ of the count rows x of d numbers.
+//
+// Proof that ||x~|| <= R. Let u = 2^-53, z the computed x - c, q the computed sum of its d
+// squares, of depth at most d/2 + 6 <= d + 8, e = (d + 24) 2^-51 = 4 (d + 24) u < 2^-18, and
+// short <= R (1 - e)(1 + 2u). Numbers are far from overflow (R and the norms of x and c are
+// at most 2^500), and squares that underflow change q by less than d 2^-1074 <= d 2^-74 R^2.
+// So ||z||^2 <= q (1 + 2 (d + 9) u) + d 2^-74 R^2.
+//   - The computed short/sqrt(q) is at least 1, and x~ = z: q <= short^2 (1 + 5u), so ||z||^2
+//     <= R^2 (1 - 2e + e^2)(1 + 2 (d + 14) u) <= R^2, as 2e = 8 (d + 24) u.
+//   - Otherwise x~_j is z_j s rounded, s the computed short/sqrt(q): ||x~|| <= R (1 - e)(1 + 6u)
+//     ||z||/sqrt(q) + d 2^-1074 <= R (1 - e + (d + 20) u) <= R.
+//
+// QED. x~ is computed from x, c and R alone (kernels.ClipRows).
+func (p *momentPass) clip(dst, x []float64, count int) {
+	p.set.ClipRows(dst, x, p.centre, count, p.short)
+}
+
+// turnstile lets jobs pass in their order.
+type turnstile struct {
+	sync.Mutex
+	passed *sync.Cond
+	next   int
+}
+
+func (t *turnstile) init() { t.passed = sync.NewCond(t) }
+
+// take calls f when all jobs before this one have taken their turn. Every job that is
+// started must take its turn, and jobs must be started in order.
+func (t *turnstile) take(job int, f func()) {
+	t.Lock()
+	defer t.Unlock()
+	for t.next != job {
+		t.passed.Wait()
+	}
+	f()
+	t.next++
+	t.passed.Broadcast()
+}

@@ -1,0 +1,50 @@
+package kernels
+
+// GramCols is the number that the row length of AddGram is a multiple of.
+const GramCols = 24
+
+// GramStride is the row length for d columns: d, rounded up to a multiple of GramCols.
+func GramStride(d int) int { return (d + GramCols - 1) / GramCols * GramCols }
+
+// AddGramDepth is the depth of AddGram: the product and the sum over the rows, and one
+// addition to dst.
+func AddGramDepth(rows int) int { return rows + 1 }
+
+// AddGram adds the upper triangle of x^T x to dst, for the first d columns of the row-major
+// rows x stride matrix x, stride = GramStride(d), whose other columns are zero:
+//
+//	for i := range d {
+//		for j := i; j < d; j++ {
+//			for l := range rows {
+//				dst[i*stride+j] += x[l*stride+i] * x[l*stride+j]
+//			}
+//		}
+//	}
+//
+// with depth AddGramDepth(rows). What is below the diagonal of dst is unspecified.
+func AddGram(dst, x []float64, rows, d int) {
+	stride := GramStride(d)
+	for i := range d {
+		j := i
+		for ; j+4 <= d; j += 4 {
+			var s0, s1, s2, s3 float64
+			for l := range rows {
+				row := x[l*stride:][:stride]
+				v, to := row[i], row[j:][:4]
+				s0 += v * to[0]
+				s1 += v * to[1]
+				s2 += v * to[2]
+				s3 += v * to[3]
+			}
+			to := dst[i*stride+j:][:4]
+			to[0], to[1], to[2], to[3] = to[0]+s0, to[1]+s1, to[2]+s2, to[3]+s3
+		}
+		for ; j < d; j++ {
+			var s float64
+			for l := range rows {
+				s += x[l*stride+i] * x[l*stride+j]
+			}
+			dst[i*stride+j] += s
+		}
+	}
+}

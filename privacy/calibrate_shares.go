@@ -1,0 +1,74 @@
+package privacy
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"dyad/privacy/account"
+)
+
+// Part is one of several releases that share a budget.
+type Part struct {
+	Certificate Certificate // of one release; not a joint one of several, nor of batches
+	// Share is that of mu^2 (Gaussian noise), or of epsilon (delta = 0), in (0, 1].
+	Share float64
+}
+
+// CalibrateShares returns the noise of adaptive releases that meet a budget together: Gaussian
+// with Sigma_i = Sensitivity_i/(mu sqrt(Share_i)), mu = GDPMu(epsilon, delta), or for delta = 0
+// K-norm with Scale_i = Sensitivity_i/(Share_i epsilon); rounded up until GDP accounts at most
+// the budget. The shares are fixed before the first release, so a part's sensitivity may
+// depend on the releases before only if its noise does in proportion, which a plan of fixed
+// events excludes: scale the query instead. Errors: no parts, shares that are out of range or
+// add up to more than 1, a certificate of another kind, or a budget out of range.
+func CalibrateShares(parts []Part, b Budget) ([]Mechanism, error) {
+	if err := b.Validate(); err != nil {
+		return nil, err
+	}
+	if len(parts) == 0 {
+		return nil, errors.New("privacy: calibrating noise: no releases to share the budget")
+	}
+	var shares float64
+	for i, p := range parts {
+		if !(p.Share > 0) {
+			return nil, fmt.Errorf("privacy: calibrating noise: the share of release %d is %v, must be positive", i+1, p.Share)
+		}
+		if c := p.Certificate; c.IsZero() || c.form != nil {
+			return nil, fmt.Errorf("privacy: calibrating noise: release %d needs a certificate of one release of its own", i+1)
+		}
+		shares += p.Share
+	}
+	if !(shares <= 1+0x1p-40) {
+		return nil, fmt.Errorf("privacy: calibrating noise: the shares add up to %v, must be at most 1", shares)
+	}
+	mu, target := 0.0, BelowDecimal(b.Epsilon)
+	if b.Delta > 0 {
+		mu, target = account.GDPMu(b.Epsilon, b.Delta), b.Epsilon
+	}
+	// Growing steps make up for the roundings in between, and end.
+	for step := 0.0; step < 0x1p-20; step = max(2*step, 0x1p-52) {
+		noise := make([]Mechanism, len(parts))
+		var total account.GDP
+		for i, p := range parts {
+			var scale float64
+			if b.Delta > 0 {
+				scale = p.Certificate.Sensitivity() / (mu * math.Sqrt(p.Share)) * (1 + step)
+				noise[i] = Gaussian{Sigma: scale, Grid: GridFor(scale)}
+			} else {
+				scale = p.Certificate.Sensitivity() / (p.Share * b.Epsilon) * (1 + step)
+				noise[i] = KNorm{Scale: scale, Grid: GridFor(scale)}
+			}
+			if err := noise[i].Validate(); err != nil {
+				return nil, fmt.Errorf("privacy: calibrating noise of release %d: %w", i+1, err)
+			}
+			if err := total.Compose(noise[i].Event(p.Certificate)); err != nil {
+				return nil, err
+			}
+		}
+		if total.Epsilon(b.Delta) <= target {
+			return noise, nil
+		}
+	}
+	return nil, fmt.Errorf("privacy: calibrating noise: epsilon %v with delta %v is beyond the precision of float64", b.Epsilon, b.Delta)
+}
