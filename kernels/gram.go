@@ -6,9 +6,13 @@ const GramCols = 24
 // GramStride is the row length for d columns: d, rounded up to a multiple of GramCols.
 func GramStride(d int) int { return (d + GramCols - 1) / GramCols * GramCols }
 
-// AddGramDepth is the depth of AddGram: the product and the sum over the rows, and one
+// AddGramDepth is the depth of AddGram: the product and the sum over the rows, and an
 // addition to dst.
 func AddGramDepth(rows int) int { return rows + 1 }
+
+// AddGramAdditions is how often AddGram adds to an element of dst, at most: once for each run
+// of rows. What was in dst before gets that many roundings.
+func AddGramAdditions(rows int) int { return (rows + panelRun - 1) / panelRun }
 
 // AddGram adds the upper triangle of x^T x to dst, for the first d columns of the row-major
 // rows x stride matrix x, stride = GramStride(d), whose other columns are zero:
@@ -21,7 +25,7 @@ func AddGramDepth(rows int) int { return rows + 1 }
 //		}
 //	}
 //
-// with depth AddGramDepth(rows). What is below the diagonal of dst is unspecified.
+// with depth AddGramDepth(rows) and AddGramAdditions(rows) additions to dst. What is below the diagonal of dst is unspecified.
 func AddGram(dst, x []float64, rows, d int) {
 	stride := GramStride(d)
 	for i := range d {

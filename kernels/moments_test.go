@@ -59,6 +59,28 @@ func TestAddGramDepth(t *testing.T) {
 	})
 }
 
+// An element of dst gets at most AddGramAdditions additions, each of which may round: here each
+// sum of a run is half a unit of dst in its last place, a tie that goes to the even dst.
+func TestAddGramAdditions(t *testing.T) {
+	variants(t, func(t *testing.T, s *Set) {
+		for _, d := range []int{3, GramCols, GramCols + 1, 3 * GramCols} {
+			for _, rows := range []int{64, 128, 256} {
+				stride := GramStride(d)
+				x, dst := make([]float64, rows*stride), make([]float64, stride*stride)
+				for l := range rows {
+					x[l*stride], x[l*stride+d-1] = 0x1p-29, 0x1p-30 // product 2^-53/64
+				}
+				dst[d-1] = 1
+				s.AddGram(dst, x, rows, d)
+				lost := (1 + float64(rows)*0x1p-59 - dst[d-1]) / 0x1p-53
+				if most := float64(AddGramAdditions(rows)); lost > most {
+					t.Errorf("d = %d, %d rows: %v roundings of dst, want at most %v", d, rows, lost, most)
+				}
+			}
+		}
+	})
+}
+
 func TestClipRows(t *testing.T) {
 	variants(t, func(t *testing.T, s *Set) {
 		rng := rand.New(rand.NewPCG(10, 10))

@@ -60,11 +60,11 @@ func (*momentsKernel) Roundoff(engine.Pairs) float64 { return math.Inf(1) }
 
 func (k *momentsKernel) chunks() int { return (k.problem.N + k.chunk - 1) / k.chunk }
 
-// depth is that of every sum over the records: a block, one addition per block of a chunk,
-// and one per chunk.
+// depth is that of every sum over the records: a block, the additions per block of a chunk
+// (one, or those of AddGram to the sum of the chunk), and one per chunk.
 func (k *momentsKernel) depth() int {
 	rows := max(kernels.AddGramDepth(k.block), kernels.AddRowsDepth(k.block))
-	return rows + 1 + k.chunk/k.block + k.chunks()
+	return rows + 1 + max(1, kernels.AddGramAdditions(k.block))*(k.chunk/k.block) + k.chunks()
 }
 
 // MomentsError implements engine.MomentsKernel (docs/theory.md#computed-moments).

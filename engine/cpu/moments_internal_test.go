@@ -57,6 +57,46 @@ func momentRecords(t testing.TB, n, d int, sparse bool) *engine.Records {
 	return r
 }
 
+// The depth counts every addition that rounds. The product of record 0 is 1/4, and every run of
+// 64 records adds half a unit in its last place, a tie that is lost: one rounding each.
+func TestMomentsDepthCountsEveryAddition(t *testing.T) {
+	const blocks = 16
+	for _, d := range []int{3, 30, 60} {
+		n := blocks * momentRows
+		x, y := make([]float64, n*d), make([]float64, n)
+		for i := range n {
+			x[i*d], x[i*d+d-1] = 0x1p-30, 0x1p-31
+		}
+		x[0], x[d-1] = 0.5, 0.5
+		r, err := engine.AdoptRecords(x, y, d, engine.UnitBounds())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, v := range kernels.Variants() {
+			kernel, err := Backend{Workers: 1, Variant: v}.PlanMoments(engine.Problem{N: n, D: d, Bounds: engine.UnitBounds(), Loss: engine.Logistic{}, Radius: 1})
+			if err != nil {
+				t.Fatal(err)
+			}
+			k := kernel.(*momentsKernel)
+			k.chunk = blocks * k.block
+			bound, err := k.Bind(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ev, full := bound.(engine.MomentsEvaluator), engine.Symmetric{Dim: d}
+			got := engine.Moments{Sum: make([]float64, d), Second: make([]float64, full.Len())}
+			if err := ev.Moments(context.Background(), &got, engine.MomentSums{Radius: 1, Second: engine.FullSecond}); err != nil {
+				t.Fatal(err)
+			}
+			second := got.Second[full.Index(0, d-1)] / math.Sqrt2
+			lost := (0.25 + float64(n-1)*0x1p-61 - second) / 0x1p-55
+			if most := k.depth() - kernels.AddGramDepth(k.block) - k.chunks(); lost > float64(most) {
+				t.Errorf("%s, d = %d: %v roundings of the sum of a chunk, the depth has %d", v, d, lost, most)
+			}
+		}
+	}
+}
+
 func momentsOf(t testing.TB, b Backend, r *engine.Records, m engine.MomentSums) (engine.Moments, *momentsEvaluator) {
 	t.Helper()
 	k, err := b.PlanMoments(engine.Problem{N: r.Len(), D: r.Dim(), Bounds: r.Bounds(), Loss: engine.Logistic{}, Radius: 1, LabelValues: engine.AnyLabels})
