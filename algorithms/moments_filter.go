@@ -13,12 +13,12 @@ import "math"
 // deviation s = sc/n) towards the origin: James and Stein's factor. keep = 0: the centre says
 // nothing; keep = 1: it is exact. centre is overwritten. (Project on the norm bound afterwards.)
 func momentsCentre(centre []float64, s float64) (keep float64) {
-	var square float64
+	var square float64 // in units of s, so that nothing overflows for any norm bound
 	for _, x := range centre {
-		square += x * x
+		square += x / s * (x / s)
 	}
 	if square > 0 {
-		keep = max(0, 1-float64(len(centre))*s*s/square)
+		keep = max(0, 1-float64(len(centre))/square)
 	}
 	for i := range centre {
 		centre[i] *= keep

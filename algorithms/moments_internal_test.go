@@ -1,12 +1,14 @@
 package algorithms
 
 import (
+	"encoding/json"
 	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
 
 	"dyad/engine"
+	"dyad/engine/cpu"
 	"dyad/privacy"
 )
 
@@ -96,6 +98,64 @@ func TestMomentsRule(t *testing.T) {
 					}
 				}
 			}
+		}
+	}
+}
+
+// The centre is shrunk alike in every unit, also where squares overflow.
+func TestMomentsCentre(t *testing.T) {
+	want := momentsCentre([]float64{3, -4}, 1)
+	if want != 1-2./25 {
+		t.Errorf("keep = %v", want)
+	}
+	for _, unit := range []float64{0x1p-600, 0x1p-500, 0x1p+500, 0x1p+600} {
+		c := []float64{3 * unit, -4 * unit}
+		if keep := momentsCentre(c, unit); keep != want || c[0] != 3*unit*want {
+			t.Errorf("unit %v: keep = %v, centre %v, want %v", unit, keep, c, want)
+		}
+	}
+	if keep := momentsCentre([]float64{0, 0}, 1); keep != 0 {
+		t.Errorf("no centre: keep = %v", keep)
+	}
+}
+
+// A run is resumed with the declared numbers of its first attempt or not at all, also those that
+// change no event.
+func TestMomentsResumeWithTheirOptions(t *testing.T) {
+	plan := func(a Moments) (*Plan, string) {
+		s, err := NewSpec(cpu.Backend{}, engine.Problem{N: 500, D: 2, Bounds: engine.UnitBounds(), Loss: engine.Logistic{}, Radius: 1}, 0, privacy.Budget{Epsilon: 1, Delta: 1e-5}, Certified)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := a.Plan(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := json.Marshal(p.published())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p, string(text)
+	}
+	first := Moments{Second: "full", Centre: []float64{0.1, 0.2}, Balance: 0.3}
+	p, published := plan(first)
+	if again, same := plan(first); again.objective() != p.objective() || same != published {
+		t.Error("the same options make another plan")
+	}
+	for name, change := range map[string]func(*Moments){
+		"centre":  func(a *Moments) { a.Centre = []float64{0.1, 0.3} },
+		"origin":  func(a *Moments) { a.Centre = []float64{0} },
+		"balance": func(a *Moments) { a.Balance = 0.31 },
+		"ridge":   func(a *Moments) { a.Ridge = 7 },
+	} {
+		other := first
+		change(&other)
+		q, text := plan(other)
+		if !slices.Equal(q.Events, p.Events) {
+			t.Errorf("another %s: other events", name)
+		}
+		if q.objective() == p.objective() || text == published {
+			t.Errorf("another %s is not seen: ledger %v, checkpoint %v", name, q.objective() == p.objective(), text == published)
 		}
 	}
 }

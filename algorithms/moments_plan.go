@@ -1,6 +1,7 @@
 package algorithms
 
 import (
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"math"
@@ -118,6 +119,7 @@ func (a Moments) Plan(s Spec) (*Plan, error) {
 	// The constants of the loss are in no certificate.
 	p.Guarantee.Assumptions[1] = m.assumption()
 	p.Facts = p.momentsFacts()
+	p.Objective = p.objective() + "; " + m.objective()
 	return p, nil
 }
 
@@ -181,6 +183,8 @@ func (a Moments) choose(s Spec) (momentsChoice, error) {
 		return bad("a share for the centre, and a public centre: leave one out")
 	case a.SecondShare > 0 && c.Kind == engine.NoSecond:
 		return bad("a share for second moments, and none are released: say diagonal or full")
+	case (a.Ridge > 0 || s.L2 > 0) && c.Kind == engine.NoSecond:
+		return bad("a ridge or an L2 term, and no second moments are released, so that neither has an effect: say diagonal or full, or leave it out")
 	}
 	if a.Balance > 0 {
 		c.Count = 0
@@ -212,7 +216,12 @@ func (a Moments) releases(s Spec, kernel engine.MomentsKernel, c momentsChoice) 
 	if !a.origin() {
 		m.Centre = a.Centre
 	}
-	var err error
+	// What an evaluator would refuse after the charge is refused before.
+	sums := engine.MomentSums{Centre: m.Centre, Radius: m.ClipRadius, Second: m.Second}
+	err := sums.Validate(d, problem.Bounds)
+	if err != nil {
+		return nil, fmt.Errorf("%w: moments: %w", ErrAssumption, err)
+	}
 	add := func(name string, coordinates int, share float64, c privacy.Certificate, e error) {
 		err = errors.Join(err, e)
 		m.Releases = append(m.Releases, MomentsRelease{Name: name, Coordinates: coordinates, Share: share, Certificate: c})
@@ -314,6 +323,19 @@ func (m *MomentsPlan) assumption() string {
 		text += "; the centre, which is the origin"
 	}
 	return text
+}
+
+// objective is what a resumed run must have in common with its first attempt and events do not
+// say, to the last digit.
+func (m *MomentsPlan) objective() string {
+	text := fmt.Sprintf("clip radius %v, second moments %v, ridge %v, share of positives %v, centre ", m.ClipRadius, m.Second, m.Ridge, m.Balance)
+	switch {
+	case m.CentreReleased:
+		return text + "released"
+	case m.Centre == nil:
+		return text + "the origin"
+	}
+	return text + fmt.Sprintf("%.8x", sha256.Sum256(fmt.Append(nil, m.Centre)))
 }
 
 // last is the number of releases of the last pass.

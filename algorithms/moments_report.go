@@ -1,12 +1,18 @@
 package algorithms
 
+import "dyad/engine"
+
 // momentsFacts are the values of every plan, those of the releases, and lines about the
 // releases after that of the records.
 func (p *Plan) momentsFacts() Facts {
 	f, m := p.trainingFacts(), p.Moments
 	f.lines = f.lines[:2]
 	var own Facts
-	f.Line("objective", "least squares over all pairs, (w.(x - x') - (y - y')/2)^2 + alpha/2 ||w||^2, alpha = %g; w is then scaled to norm r = %.6g", p.Spec.L2, p.Spec.Kernel.Problem().Radius)
+	if radius := p.Spec.Kernel.Problem().Radius; m.Second == engine.NoSecond {
+		f.Line("objective", "none is minimised: w is the released signed sum, along the difference of the class means, scaled to norm r = %.6g", radius)
+	} else {
+		f.Line("objective", "least squares over all pairs, (w.(x - x') - (y - y')/2)^2 + alpha/2 ||w||^2, alpha = %g; w is then scaled to norm r = %.6g", p.Spec.L2, radius)
+	}
 	passes, centre := "two passes", "origin"
 	if own.Add("passes", m.Passes) == 1 {
 		passes = "one pass"

@@ -209,6 +209,8 @@ func TestMomentsRefusals(t *testing.T) {
 		return s
 	}
 	ok := spec(engine.Problem{}, b)
+	withL2 := ok
+	withL2.L2 = 0.1
 	noBackend := ok
 	noBackend.Backend = struct{ engine.Backend }{cpu.Backend{}}
 	for _, c := range []struct {
@@ -230,6 +232,11 @@ func TestMomentsRefusals(t *testing.T) {
 		{"leave one out", algorithms.Moments{Centre: []float64{0}, CentreShare: 0.1}, ok},
 		{"leave one out", algorithms.Moments{Balance: 0.3, CountShare: 0.1}, ok},
 		{"none are released", algorithms.Moments{Second: "none", SecondShare: 0.1}, ok},
+		{"neither has an effect", algorithms.Moments{Second: "none", Ridge: 2}, ok},
+		{"neither has an effect", algorithms.Moments{Second: "none"}, withL2},
+		// Evaluators refuse these, after the charge.
+		{"MomentSums.Radius", algorithms.Moments{ClipRadius: 1e-200}, ok},
+		{"MomentSums.Centre", algorithms.Moments{Centre: []float64{1 + 0.9*0x1p-30, 0, 0}}, ok},
 	} {
 		if _, err := c.a.Plan(c.s); !errors.Is(err, algorithms.ErrAssumption) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%+v: %v, want a refusal that says %q", c.a, err, c.want)

@@ -114,8 +114,9 @@ func (p *Plan) published() any {
 		}{p.Report(), p.Objective}
 	}
 	return struct {
-		Report   Report
-		Schedule Schedule
-		Eta      []float64
-	}{p.Report(), p.Schedule, p.Schedule.Eta}
+		Report    Report
+		Schedule  Schedule
+		Eta       []float64
+		Objective string `json:",omitempty"`
+	}{p.Report(), p.Schedule, p.Schedule.Eta, p.Objective}
 }

@@ -84,6 +84,9 @@ func (f planFlags) assertedPlan(s dataShape, asserted engine.Assertion) (algorit
 	if a, err = f.configure(a); err != nil {
 		return nil, nil, err
 	}
+	if _, moments := a.(algorithms.Moments); moments && asserted != (engine.Assertion{}) {
+		return nil, nil, badInput("moments does not take --G, --L and --Dg: no constant of a loss is in its guarantee")
+	}
 	spec, err := f.spec(s, asserted)
 	if err != nil {
 		return nil, nil, err
