@@ -111,6 +111,30 @@ func TestMomentsReplay(t *testing.T) {
 	}
 }
 
+// Other bounds: graded labels within another label bound, norms from tiny to huge, a clip radius
+// beyond all records.
+func TestMomentsReplayBounds(t *testing.T) {
+	const n, d = 60, 3
+	for _, b := range []engine.Bounds{{FeatureNorm: 3.7, LabelAbs: 0.3}, {FeatureNorm: 0x1p-240, LabelAbs: 40}, {FeatureNorm: 0x1p+240, LabelAbs: 1e-9}} {
+		for i, a := range []algorithms.Moments{{}, {Second: "full"}, {Second: "diagonal", ClipRadius: 2 * b.FeatureNorm}} {
+			for _, delta := range []float64{0, 1e-6} {
+				s, err := algorithms.NewSpec(cpu.Backend{}, engine.Problem{N: n, D: d, Bounds: b, Loss: engine.Logistic{}, Radius: 0.5 / b.FeatureNorm}, 0, privacy.Budget{Epsilon: 0.1, Delta: delta}, algorithms.Certified)
+				if err != nil {
+					t.Fatal(err)
+				}
+				p, err := a.Plan(s)
+				if err != nil {
+					t.Fatal(err)
+				}
+				data := RandomRecords(n, d, b, 5)
+				if _, err := Replay(a, p, data, Neighbours(data, 12, 6), 7); err != nil {
+					t.Errorf("%+v, options %d, delta %v: %v", b, i, delta, err)
+				}
+			}
+		}
+	}
+}
+
 // leaky releases as planned and then goes on with the exact vector of one release.
 type leaky struct {
 	algorithms.Moments

@@ -78,6 +78,9 @@ func (c *planCmd) streams(a *app, shape dataShape) (asked bool, err error) {
 	if c.Steps != 0 || c.StepSize != 0 || c.Path != 0 || c.Batch != 0 || c.Workers != 0 || c.Device != "auto" || c.Precision != "auto" || len(c.Groups) > 0 {
 		return true, badInput("%s is an online algorithm and does not take --steps, --step-size, --path, --batch-records, --workers, --device, --precision or --group-sizes", c.Algorithm)
 	}
+	if c.set() != "" {
+		return true, badInput("%s does not take %s; moments does", c.Algorithm, c.set())
+	}
 	p, err := c.streamFlags.plan(c.planFlags, shape)
 	if err != nil {
 		return true, err

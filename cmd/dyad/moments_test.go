@@ -1,0 +1,38 @@
+package main
+
+import (
+	"strings"
+	"testing"
+)
+
+// A flag that has no effect with moments, or with another algorithm, is refused and named.
+func TestMomentsFlagsAreHonouredOrRefused(t *testing.T) {
+	for args, want := range map[string]string{
+		"--algorithm moments --G 4":                            "does not take --G",
+		"--algorithm moments --Dg 4":                           "does not take --G",
+		"--algorithm moments --steps 5":                        "does not take --steps",
+		"--algorithm moments --step-size 0.1":                  "does not take --step-size",
+		"--algorithm moments --H 2":                            "does not take --path",
+		"--algorithm moments --batch-records 5":                "does not take --batch-records",
+		"--algorithm moments --every 10":                       "--every",
+		"--algorithm moments --task metric":                    "metric",
+		"--algorithm moments --group-sizes 60,40":              "query groups",
+		"--algorithm moments --loss hinge":                     "--loss",
+		"--algorithm moments --mode paper":                     "no paper mode",
+		"--algorithm moments --second-moments none --ridge 2":  "neither has an effect",
+		"--algorithm moments --second-moments none --l2 0.1":   "neither has an effect",
+		"--algorithm moments --clip-radius 1e-200":             "Radius",
+		"--algorithm dpgdsc --class-balance 0.3":               "does not take --class-balance",
+		"--algorithm dpftrl --every 10 --clip-radius 1":        "does not take --clip-radius",
+		"--algorithm onpairc --every 10 --second-moments full": "does not take --second-moments",
+		"--algorithm moments --radius 2 --l2 0.1":              "",
+	} {
+		code, out, errs := dyad(t, t.TempDir(), append([]string{"plan", "-n", "100", "-d", "3"}, strings.Fields(args)...)...)
+		if want == "" && code == exitOK && strings.Contains(out, "alpha = 0.1;") && strings.Contains(out, "norm r = 2\n") {
+			continue
+		}
+		if want == "" || code != exitInput || out != "" || !strings.Contains(errs, want) {
+			t.Errorf("plan %s: exit %d, want 2 and %q\n%s", args, code, want, out+errs)
+		}
+	}
+}
