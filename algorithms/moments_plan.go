@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"dyad/engine"
 	"dyad/privacy"
@@ -214,7 +215,7 @@ func (a Moments) releases(s Spec, kernel engine.MomentsKernel, c momentsChoice) 
 	n, d, bound := float64(problem.N), problem.D, problem.Bounds.FeatureNorm
 	m := &MomentsPlan{Passes: 1, CentreReleased: c.Centre > 0, Balance: a.Balance, ClipRadius: c.Clip, Second: c.Kind}
 	if !a.origin() {
-		m.Centre = a.Centre
+		m.Centre = slices.Clone(a.Centre)
 	}
 	// What an evaluator would refuse after the charge is refused before.
 	sums := engine.MomentSums{Centre: m.Centre, Radius: m.ClipRadius, Second: m.Second}

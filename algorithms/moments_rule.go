@@ -8,8 +8,7 @@ import (
 	"dyad/privacy/account"
 )
 
-// momentsChoice is what the public rule decides before anything is drawn (the interface of today;
-// Floor is not needed, and Ridge is the factor of momentsFilter).
+// momentsChoice is what the public rule decides before anything is drawn.
 type momentsChoice struct {
 	Count, Centre, Second float64 // shares of mu^2 (of epsilon for delta = 0); the signed sum gets the rest
 	Kind                  engine.SecondMoments
