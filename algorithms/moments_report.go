@@ -1,6 +1,10 @@
 package algorithms
 
-import "dyad/engine"
+import (
+	"fmt"
+
+	"dyad/engine"
+)
 
 // momentsFacts are the values of every plan, those of the releases, and lines about the
 // releases after that of the records.
@@ -8,11 +12,11 @@ func (p *Plan) momentsFacts() Facts {
 	f, m := p.trainingFacts(), p.Moments
 	f.lines = f.lines[:2]
 	var own Facts
-	if radius := p.Spec.Kernel.Problem().Radius; m.Second == engine.NoSecond {
-		f.Line("objective", "none is minimised: w is the released signed sum, along the difference of the class means, scaled to norm r = %.6g", radius)
-	} else {
-		f.Line("objective", "least squares over all pairs, (w.(x - x') - (y - y')/2)^2 + alpha/2 ||w||^2, alpha = %g; w is then scaled to norm r = %.6g", p.Spec.L2, radius)
+	objective := fmt.Sprintf("least squares over all pairs, (w.(x - x') - (y - y')/2)^2 + alpha/2 ||w||^2, alpha = %g; w is then", p.Spec.L2)
+	if m.Second == engine.NoSecond {
+		objective = "none is minimised: w is the released signed sum, along the difference of the class means,"
 	}
+	f.Line("objective", "%s", own.Add("objective", fmt.Sprintf("%s scaled to norm r = %.6g", objective, p.Spec.Kernel.Problem().Radius)))
 	passes, centre := "two passes", "origin"
 	if own.Add("passes", m.Passes) == 1 {
 		passes = "one pass"
