@@ -42,7 +42,7 @@ func (p *Plan) momentsFacts() Facts {
 		if x.Coordinates == 1 {
 			numbers = "number"
 		}
-		f.Line("release", "%s: %d %s, share %.3g, sensitivity %.6g (%.2g of it for floating point), %s, total variance %.4g",
+		f.Line("release", "%s: %d %s, share %.3g, sensitivity %.6g, including rounding error (relative %.2g), %s, total variance %.4g",
 			r.Add("name", x.Name), r.Add("coordinates", x.Coordinates), numbers, r.Add("share", x.Share), r.Add("sensitivity", x.Certificate.Sensitivity()),
 			r.Add("roundoff_share", x.Certificate.RoundoffShare()), r.Add("noise", x.Noise.String()), r.Add("variance", norm*norm)) // of E ||Z||^2
 		releases = append(releases, r)

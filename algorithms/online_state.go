@@ -20,9 +20,9 @@ const streamFormat = "dyad-stream/4"
 
 // StreamState is the saved state of a stream. It holds the records of the buffer
 // and of the unfinished batch, with a secret state the noiseless iterate, and for
-// DPFTRL noiseless sums of gradients: keep it as private as the records. It holds no
-// noise and no key of any; but who has a noiseless vector and the noisy one that was
-// released has their difference.
+// DPFTRL noiseless sums of gradients: keep it as private as the records. It holds
+// neither noise nor a key to it, but whoever has both a noiseless vector and its release
+// can subtract them.
 type StreamState struct {
 	Format    string `json:"format"`
 	Algorithm string `json:"algorithm"`

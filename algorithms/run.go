@@ -11,8 +11,8 @@ import (
 	"dyad/privacy/ledger"
 )
 
-// Options say how a plan is carried out. They cannot change its guarantee,
-// except that Public data need none.
+// Options say how a plan is carried out. They do not affect the guarantee;
+// public data need none.
 type Options struct {
 	// Ledger is charged with the whole plan before any record is evaluated.
 	// It is required unless Public is set.

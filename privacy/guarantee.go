@@ -74,7 +74,7 @@ func (g Guarantee) String() string {
 	case LabelLDP:
 		return fmt.Sprintf("%s-locally differentially private for the LABEL of %s only (neighbours: %s); released: %s", FormatUp(g.Epsilon), g.Unit, g.Relation, g.Released)
 	case Public:
-		return "data declared public: no guarantee is needed and none is given"
+		return "none: the data are declared public"
 	}
 	return "no privacy guarantee"
 }

@@ -76,7 +76,11 @@ func TestKinksReplay(t *testing.T) {
 	p := kinkProblem(algotest.KinkLosses(0)[0], false)
 	p.N = n
 	for _, a := range algorithms.Catalog() {
-		if _, err := a.Plan(kinkSpec(t, p)); !errors.Is(err, algorithms.ErrAssumption) && !tested[a.Info().Name] {
+		plan, err := a.Plan(kinkSpec(t, p))
+		if err == nil && plan.Moments != nil {
+			continue // of least squares, whatever the loss: it takes no gradient
+		}
+		if !errors.Is(err, algorithms.ErrAssumption) && !tested[a.Info().Name] {
 			t.Errorf("%s takes a loss that is not smooth (%v) and is not tested with one", a.Info().Name, err)
 		}
 	}

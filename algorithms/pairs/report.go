@@ -70,7 +70,7 @@ func (p *Plan) facts() (f algorithms.Facts) {
 		joint = "one pair's"
 		of += fmt.Sprintf(" expected, each pair drawn by a secret coin of probability %.4g", s.rate())
 	}
-	f.Line("batches", "%d epochs of %d batches of %d %s; the gradient of each is %s", s.Epochs, p.Batches, size, of, clip)
+	f.Line("batches", "%s of %s of %d %s; the gradient of each is %s", counted(s.Epochs, "epoch", "epochs"), counted(p.Batches, "batch", "batches"), size, of, clip)
 	eta, rule := f.Add("step_size", s.StepSize), any(s.StepRule())
 	if listed {
 		f.Add("step_sizes", rule)
@@ -117,4 +117,12 @@ func (s Spec) objective(batches int) string {
 		what += fmt.Sprintf("tuples of %d, seed %d", s.Tuple, s.Seed)
 	}
 	return what + fmt.Sprintf(", %d batches of %d, %d epochs, clip %g, steps %g", batches, s.Batch, s.Epochs, s.Clip, s.StepSize)
+}
+
+// counted is a number with its noun.
+func counted(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
 }

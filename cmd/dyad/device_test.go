@@ -181,7 +181,7 @@ func TestPrecisionOnCPU(t *testing.T) {
 	plan := func(args ...string) (int, string, string) {
 		return dyad(t, dir, append([]string{"plan", "-n", "100000", "-d", "8", "--device", "cpu", "--task", "metric"}, args...)...)
 	}
-	share := regexp.MustCompile(`\(([0-9.e-]+) of it for floating point\)`)
+	share := regexp.MustCompile(`rounding error \(relative ([0-9.e-]+)\)`)
 	cost := func(args ...string) (float64, string) {
 		code, out, errs := plan(args...)
 		found := share.FindStringSubmatch(out)

@@ -78,7 +78,7 @@ func (c *planCmd) Run(a *app) error {
 // emitPlan prints the report of a plan.
 func (a *app) emitPlan(p *algorithms.Plan) error {
 	r := p.Report()
-	return a.emit(r, r.Text()+"nothing     was charged or read: this is a plan\n")
+	return a.emit(r, r.Text()+"plan only   no data were read and nothing was charged\n")
 }
 
 // provenance is what a schema says of where its records come from.

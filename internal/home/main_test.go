@@ -54,7 +54,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-//go:generate go run dyad/cmd/dyad docs
+`+"//go:"+`generate go run dyad/cmd/dyad docs
 var seed = []byte("dyad/privacy seeded source") // bytes of a stream
 `))
 	want := `// Package x is like example.org/team/dyad/engine.
@@ -69,7 +69,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-//go:generate go run example.org/team/dyad/cmd/dyad docs
+` + "//go:" + `generate go run example.org/team/dyad/cmd/dyad docs
 var seed = []byte("dyad/privacy seeded source") // bytes of a stream
 `
 	want = strings.Replace(want, "\t\"fmt\"\n\n", "", 1)
