@@ -162,7 +162,7 @@ func newKeeper(j Job, secret bool, o Options) (*keeper, error) {
 	case from.Run != o.Resume:
 		return refuse(fmt.Sprintf("it is of run %q", from.Run))
 	case from.Plan != k.plan:
-		return refuse("it is of another plan; use the options of the first attempt")
+		return refuse("it is of another plan, or a version of this program with another report of it wrote it; use the options and the version of the first attempt")
 	case from.Records != j.Records():
 		return refuse("it was made from other records, or from these in another order; use the data and the split of the first attempt")
 	}

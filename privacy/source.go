@@ -16,7 +16,6 @@ import (
 type Source struct {
 	// Bits has the methods Uint64, Bit and Uint64n (an exactly uniform integer of [0, n)).
 	*sampler.Bits
-	secret bool
 }
 
 // NewSource returns a source keyed with 256 bits of the operating system
@@ -26,7 +25,7 @@ func NewSource() (*Source, error) {
 	if _, err := crand.Read(key[:]); err != nil {
 		return nil, fmt.Errorf("privacy: reading a key from the operating system: %w", err)
 	}
-	return &Source{Bits: sampler.NewBits(key), secret: true}, nil
+	return &Source{Bits: sampler.NewBits(key, true)}, nil
 }
 
 // NewSeededSource returns a source whose stream is a function of seed, for tests
@@ -35,7 +34,7 @@ func NewSource() (*Source, error) {
 func NewSeededSource(seed uint64) *Source {
 	msg := []byte("dyad/privacy seeded source 1 ........")
 	binary.LittleEndian.PutUint64(msg[len(msg)-8:], seed)
-	return &Source{Bits: sampler.NewBits(sha256.Sum256(msg))}
+	return &Source{Bits: sampler.NewBits(sha256.Sum256(msg), false)}
 }
 
 // usable says that s came from NewSource or NewSeededSource.
@@ -43,7 +42,7 @@ func (s *Source) usable() bool { return s != nil && s.Bits != nil }
 
 // Secret says whether the stream was keyed by the operating system. It is false
 // for seeded sources.
-func (s *Source) Secret() bool { return s.secret }
+func (s *Source) Secret() bool { return s.usable() && s.Bits.Secret() }
 
 // Permutation returns an exactly uniform order of 0..n-1 (Fisher-Yates with
 // exactly uniform indices). It returns nil unless 0 < n <= 2^31-1.

@@ -150,3 +150,29 @@ func TestUniformBall(t *testing.T) {
 }
 
 func coordinateCDF3(t float64) float64 { return 0.5 + 0.75*(t-t*t*t/3) }
+
+// The stream of a source can be replaced, so what it says of its secrecy must go with the
+// stream: a charge would else be recorded as one with secret noise.
+func TestSourceIsNoMoreSecretThanItsStream(t *testing.T) {
+	src, err := privacy.NewSource()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !src.Secret() {
+		t.Fatal("a source keyed by the operating system is not secret")
+	}
+	src.Bits = privacy.NewSeededSource(1).Bits
+	if src.Secret() {
+		t.Error("a source with the stream of a seed says that it is secret")
+	}
+	if src, err = privacy.NewSource(); err != nil {
+		t.Fatal(err)
+	}
+	*src.Bits = *privacy.NewSeededSource(1).Bits
+	if src.Secret() {
+		t.Error("a source with a copy of the stream of a seed says that it is secret")
+	}
+	if (&privacy.Source{}).Secret() {
+		t.Error("a source without a stream says that it is secret")
+	}
+}

@@ -30,7 +30,7 @@ func (l NoiseLaw) Event(sensitivity, scale float64) Event {
 // noiseOf returns the noise of a release that can be made about a batch.
 func noiseOf(what string, e Event) (noise, error) {
 	f, err := describe(e)
-	if err == nil && (f.noise == nil || f.count != 1) {
+	if _, repeated := e.(RepeatedEvent); err == nil && (f.noise == nil || repeated) {
 		err = fmt.Errorf("account: %s is about one release with Gaussian or Laplace noise, not %v", what, e)
 	}
 	if err != nil {

@@ -16,12 +16,15 @@ type Bits struct {
 	bits  uint64
 	nbits uint // unused low bits of bits
 	fill  func(*[bitsBuffer]uint64)
+	// secret says where the key is from. It is a part of the stream: who replaces the stream
+	// of a source replaces what it says of its secrecy.
+	secret bool
 }
 
-// NewBits returns the stream of a key.
-func NewBits(key [32]byte) *Bits {
+// NewBits returns the stream of a key, which is secret or one that others may know.
+func NewBits(key [32]byte, secret bool) *Bits {
 	c := rand.NewChaCha8(key)
-	return &Bits{next: bitsBuffer, fill: func(buf *[bitsBuffer]uint64) {
+	return &Bits{next: bitsBuffer, secret: secret, fill: func(buf *[bitsBuffer]uint64) {
 		for i := range buf {
 			buf[i] = c.Uint64()
 		}
@@ -36,6 +39,9 @@ func BitsFrom(word func() uint64) *Bits {
 		}
 	}}
 }
+
+// Secret says whether the key is secret.
+func (b *Bits) Secret() bool { return b.secret }
 
 // Uint64 returns 64 uniform bits.
 func (b *Bits) Uint64() uint64 {
