@@ -11,7 +11,7 @@ func GramStride(d int) int { return (d + GramCols - 1) / GramCols * GramCols }
 func AddGramDepth(rows int) int { return rows + 1 }
 
 // AddGramAdditions is how often AddGram adds to an element of dst, at most: once for each run
-// of rows. What was in dst before gets that many roundings.
+// of rows. What was in dst before is rounded so often.
 func AddGramAdditions(rows int) int { return (rows + panelRun - 1) / panelRun }
 
 // AddGram adds the upper triangle of x^T x to dst, for the first d columns of the row-major
