@@ -4,16 +4,18 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"strconv"
 	"strings"
 	"testing"
 )
 
 // uncharged are the places of a file that open a session by a charge of their own. They
-// call privacy.NewSession, or take it as a value, under whatever name privacy is imported.
-func uncharged(files *token.FileSet, f *ast.File) (places []string) {
+// call privacy.NewSession, or take it as a value, under whatever name privacy, a package of
+// the module at path, is imported.
+func uncharged(path string, files *token.FileSet, f *ast.File) (places []string) {
 	names := map[string]bool{}
 	for _, i := range f.Imports {
-		if i.Path.Value == `"dyad/privacy"` {
+		if i.Path.Value == strconv.Quote(path+"/privacy") {
 			name := "privacy"
 			if i.Name != nil {
 				name = i.Name.Name
@@ -40,9 +42,10 @@ func uncharged(files *token.FileSet, f *ast.File) (places []string) {
 // privacy.NewSession takes the caller's word that the plan was charged. Only package
 // ledger, which charges it, may give that word.
 func TestOnlyTheLedgerOpensChargedSessions(t *testing.T) {
+	_, path := module(t)
 	opened := 0
 	err := goSources(".", func(name string, files *token.FileSet, f *ast.File) error {
-		places := uncharged(files, f)
+		places := uncharged(path, files, f)
 		if strings.HasPrefix(name, "privacy/ledger/") {
 			opened += len(places)
 			return nil
@@ -62,10 +65,10 @@ func TestOnlyTheLedgerOpensChargedSessions(t *testing.T) {
 
 func TestUnchargedSessionsAreFound(t *testing.T) {
 	for source, want := range map[string]int{
-		`import "dyad/privacy"; var s, err = privacy.NewSession(src, events, free)`:    1,
-		`import p "dyad/privacy"; var open = p.NewSession`:                             1,
-		`import . "dyad/privacy"; var s, err = NewSession(src, events, free)`:          1,
-		`import "dyad/privacy"; var s, err = privacy.NewPublicSession(src, events)`:    0,
+		`import "made/privacy"; var s, err = privacy.NewSession(src, events, free)`:    1,
+		`import p "made/privacy"; var open = p.NewSession`:                             1,
+		`import . "made/privacy"; var s, err = NewSession(src, events, free)`:          1,
+		`import "made/privacy"; var s, err = privacy.NewPublicSession(src, events)`:    0,
 		`import privacy "other/privacy"; var s, err = privacy.NewSession(src, nil, f)`: 0,
 	} {
 		files := token.NewFileSet()
@@ -73,7 +76,7 @@ func TestUnchargedSessionsAreFound(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := len(uncharged(files, f)); got != want {
+		if got := len(uncharged("made", files, f)); got != want {
 			t.Errorf("%s: %d places, want %d", source, got, want)
 		}
 	}
