@@ -173,7 +173,6 @@ func TestMomentCertificatesHoldAndAreAttained(t *testing.T) {
 
 // The known defects: constants that look right and are not.
 func TestForgottenFactorsOfMomentsAreFound(t *testing.T) {
-	rng := rand.New(rand.NewPCG(2, 7))
 	const d, R, b, h = 3, 0.5, 0.3, 2.
 	alpha, beta := (1+b)*(1+b)*R*R, h*h*R*R*R*R
 	for name, claim := range map[string]struct {
@@ -190,7 +189,11 @@ func TestForgottenFactorsOfMomentsAreFound(t *testing.T) {
 			return append(scaled(2*(y-b), x), byClass(y, scaled(h, isometric(x)))...)
 		}},
 	} {
-		if found := widest(claim.of, d, R, rng); found <= claim.claimed {
+		found, rng := 0.0, rand.New(rand.NewPCG(2, 7)) // the cases come in any order
+		for range 8 {                                  // one search may end at a smaller maximum
+			found = max(found, widest(claim.of, d, R, rng))
+		}
+		if found <= claim.claimed {
 			t.Errorf("%s: the search finds %v and the wrong claim is %v", name, found, claim.claimed)
 		}
 	}
