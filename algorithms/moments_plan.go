@@ -113,12 +113,11 @@ func (a Moments) Plan(s Spec) (*Plan, error) {
 	for _, r := range m.Releases {
 		events = append(events, r.Noise.Event(r.Certificate))
 	}
-	if err := p.account("", events...); err != nil {
+	g := p.words("", m.assumption()) // the constants of the loss are in no certificate
+	g.Released, g.Derivation = m.guarantee(last.Noise)
+	if err := p.Promise(s.Budget, problem.N, s.Provenance, g, events...); err != nil {
 		return nil, err
 	}
-	p.Guarantee.Released, p.Guarantee.Derivation = m.guarantee(last.Noise)
-	// The constants of the loss are in no certificate.
-	p.Guarantee.Assumptions[1] = m.assumption()
 	p.Facts = p.momentsFacts()
 	p.Objective = p.objective() + "; " + m.objective()
 	return p, nil

@@ -153,8 +153,14 @@ func (p *Plan) releasePlan(paper privacy.Mechanism, theorem string) error {
 
 // account fills in the guarantee of the events, all of them releases with noise
 // like p.Noise and certificates like p.Certificate. In Paper mode it is what they
-// provably give, beside the claim of the theorem, the budget.
+// provably give, next to the claim of the theorem, the budget.
 func (p *Plan) account(theorem string, events ...account.Event) error {
+	return p.Promise(p.Spec.Budget, p.Spec.Kernel.Problem().N, p.Spec.Provenance, p.words(theorem, p.Spec.constants()), events...)
+}
+
+// words are what the guarantee of one record says besides numbers; rests is the assumption
+// about what the certificates rest on.
+func (p *Plan) words(theorem, rests string) privacy.Guarantee {
 	s, pr := p.Spec, p.Spec.Kernel.Problem()
 	g := privacy.Guarantee{
 		Unit:     "one record",
@@ -162,7 +168,7 @@ func (p *Plan) account(theorem string, events ...account.Event) error {
 		Released: p.Certificate.Released() + " with " + p.Noise.Name() + " noise",
 		Assumptions: []string{
 			fmt.Sprintf("public: n = %d, d = %d, norm bound R = %g, label bound %g, radius r = %g, alpha = %g, the schema (ranges, categories) and all options; every row was projected to R", pr.N, pr.D, pr.Bounds.FeatureNorm, pr.Bounds.LabelAbs, pr.Radius, s.L2),
-			s.constants(),
+			rests,
 			"each person contributes one record; the noise bits are secret",
 		},
 	}
@@ -178,7 +184,7 @@ func (p *Plan) account(theorem string, events ...account.Event) error {
 			g.Claim.Scale = m.Scale
 		}
 	}
-	return p.Promise(s.Budget, pr.N, s.Provenance, g, events...)
+	return g
 }
 
 // Promise fills in Events and Guarantee: that of g with what the events compose to at the
@@ -211,7 +217,7 @@ func (s Spec) constants() string {
 // vector.
 func (s Spec) calibrate(c privacy.Certificate) (privacy.Mechanism, error) {
 	if s.Budget.Delta > 0 {
-		// Not returned directly: a Gaussian beside an error is no nil Mechanism.
+		// Not returned directly: a Gaussian returned with an error would not be a nil Mechanism.
 		m, err := privacy.CalibrateGaussian(c, s.Budget, 1)
 		if err != nil {
 			return nil, err
