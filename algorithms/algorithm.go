@@ -70,7 +70,7 @@ type Provenance struct {
 	SelectedByLabel bool
 }
 
-// Qualify adds to a guarantee what it assumes of which records there are, and what voids it.
+// Qualify adds to a guarantee what it assumes about the records that exist, and what voids it.
 func (p Provenance) Qualify(g *privacy.Guarantee) {
 	g.Assumptions = append(g.Assumptions, WellFormed)
 	if p.SelectedByLabel {

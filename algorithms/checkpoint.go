@@ -170,7 +170,7 @@ func newKeeper(j Job, secret bool, o Options) (*keeper, error) {
 	return k, nil
 }
 
-// file is the checkpoint of a run, "" if its id is no file name.
+// file is the checkpoint of a run, "" if its id cannot be a file name.
 func (k *keeper) file(run string) string {
 	if run == "" || strings.IndexFunc(run, func(r rune) bool {
 		return !(r >= '0' && r <= '9' || r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z' || r == '-' || r == '_')

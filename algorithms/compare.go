@@ -47,7 +47,7 @@ type Compared struct {
 	NoiseToRadius float64 `json:"noise_to_radius"`
 	// NoiseToReach is Noise over the distance that the model can get from its start:
 	// G times the sum of the step sizes, half of it for an average iterate, at most
-	// what the domain allows. Little noise is no merit of a model that cannot move.
+	// what the domain allows. Little noise does not speak for a model that cannot move.
 	NoiseToReach float64 `json:"noise_to_reach"`
 	Path         float64 `json:"path"`
 	// Sums is the number of gradient sums that are evaluated, Pairs the number of

@@ -22,7 +22,7 @@ import (
 // is clipped are: phi' does not decrease and is Lipschitz on every margin that a state can
 // have, since each state is projected before its gradient is taken and these are the margins
 // of Constants. Then clamp(phi') does not decrease either and has the same Lipschitz constant,
-// so its integral is a convex smooth phi of which every clipped pair gradient is the gradient
+// so its integral is a convex smooth phi, and every clipped pair gradient is its gradient
 // (docs/theory.md#clipping). Clipping sums over several pairs would break this;
 // engine.ExpressionOptions clips pairs only.
 type ConvergentDescent struct {
@@ -126,7 +126,7 @@ func (a ConvergentDescent) noise(s Spec, schedule Schedule) (privacy.Certificate
 	l.Grid = privacy.GridFor(sigma)
 	state := s.newHiddenState(schedule.Constant, l.Grid)
 	if !(state.room <= 0x1p53*l.Grid) {
-		return c, privacy.Gaussian{}, fmt.Errorf("%w: convergent-descent: noise of %.3g a step is too small beside steps of %.3g for a state on a grid; lower epsilon", ErrAssumption, sigma, state.reach(schedule.Constant))
+		return c, privacy.Gaussian{}, fmt.Errorf("%w: convergent-descent: noise of %.3g a step is too small for steps of %.3g for a state on a grid; lower epsilon", ErrAssumption, sigma, state.reach(schedule.Constant))
 	}
 	l.UpdateError = state.roundoff(schedule.Constant)
 	if c, err = l.Certify(); err != nil {

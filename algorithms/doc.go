@@ -39,5 +39,5 @@
 // Certified mode (the default) scales noise by a proved certificate. Paper mode
 // uses the paper's formula and schedule literally, refuses where the paper's own
 // condition fails, and reports the guarantee that this noise provably gives
-// beside the claim. Non-private mode is the baseline and says so everywhere.
+// next to the claim. Non-private mode is the baseline and says so everywhere.
 package algorithms

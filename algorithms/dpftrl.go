@@ -62,7 +62,7 @@ E regret <= ||C|| sqrt(T G~(G~ + 2 mean_b ||noise of S_b||)) over T updates`,
 // that were met. sum_b <g_b, w*_(b-1) - u> <= D^2/(2 eta) + eta T G~^2/2 (FTRL with a
 // quadratic regulariser), and ||w_b - w*_b|| <= eta ||N_b||, N_b the noise of S_b, as
 // Pi_C and the division are non-expansive. So the regret is at most D^2/(2 eta) + eta T G~
-// (G~/2 + mean_b ||N_b||), of which eta is the minimiser.
+// (G~/2 + mean_b ||N_b||), and eta is its minimiser.
 func (a DPFTRL) Plan(s Spec) (*Plan, error) {
 	i := a.Info()
 	if err := checkStream(i, s, NoiseFedBack); err != nil {

@@ -66,7 +66,7 @@ type Result struct {
 // error is returned; but what was kept stays if the ledger names it all the same, and
 // ChargedError.Kept says so.
 //
-// Weights that are not finite are no result: the algorithm failed.
+// Weights that are not finite mean that the algorithm failed.
 //
 // Any error after the charge is a *ChargedError. The charge stands. The run can
 // be resumed unless the ledger says that it is finished. That is the case if

@@ -21,7 +21,7 @@ import (
 type noisyDescent struct {
 	name    string
 	average bool // return (w_0 + ... + w_T)/(T+1) instead of w_T
-	batch   int  // > 0: pairs within that many records, drawn anew for every step
+	batch   int  // > 0: pairs within so many records, drawn anew for every step
 }
 
 // pairs are those of one step: all pairs, or those within the first records of an

@@ -29,7 +29,7 @@ func StreamByName(name string) (Stream, error) {
 		}
 		names = append(names, s.Info().Name)
 	}
-	return nil, fmt.Errorf("algorithms: %q is no online algorithm; choose one of %s", name, strings.Join(names, ", "))
+	return nil, fmt.Errorf("algorithms: %q is not an online algorithm; choose one of %s", name, strings.Join(names, ", "))
 }
 
 // Reading is how [Huai20] Algorithm 1 is read (docs/theory.md#readings).
@@ -78,8 +78,8 @@ type StreamOptions struct {
 	BurnIn int
 }
 
-// NewStreamSpec is NewSpec for a stream of records like those of p, of which N, Groups and
-// LabelValues are ignored: its kernel is for the records that an update looks at, which
+// NewStreamSpec is NewSpec for a stream of records like those of p, whose N, Groups and LabelValues
+// are ignored: its kernel is for the records that an update looks at, which
 // are fewer than Horizon with a buffer.
 func NewStreamSpec(backend engine.Backend, p engine.Problem, o StreamOptions, l2 float64, b privacy.Budget, m Mode) (Spec, error) {
 	if o.Batch == 0 {

@@ -39,7 +39,7 @@ func (SubsampledDescent) Info() Info {
 		},
 		Released: "every noisy gradient, so every iterate; the last is returned; never the batches",
 		Claim:    "none for pairs: [Kang21]'s moments accountant is about sampled losses of one record",
-		Verdict:  "valid for sampled records. Not valid for sampled pairs, which is no option here: a record is in many pairs, so its chance to be in a batch of B pairs is about 2B/n, and it can be hit several times. For n <= 512 full batches (gradient-perturbation) are better",
+		Verdict:  "valid for sampled records. Not valid for sampled pairs, which cannot be chosen here: a record is in many pairs, so its chance to be in a batch of B pairs is about 2B/n, and it can be hit several times. For n <= 512 full batches (gradient-perturbation) are better",
 		Maths: `w_t = Pi_C[w_(t-1) - eta (g_t + alpha w_(t-1))],  g_t = grad L(w_(t-1); S_t) + N(0, sigma^2 I),  t = 1..T
 S_t: m of the n records, uniform without replacement, secret; L(.; S) the mean over the m(m-1) ordered pairs within S
 two batches that differ in one record: Delta = 2 Dg/m + 2 rho;  gamma = m/n

@@ -129,7 +129,7 @@ func (r *Report) run(ctx context.Context, t Target, o Options, start time.Time) 
 	return nil
 }
 
-// look computes all that the runs so far say, with bounds of which one is too large with
+// look computes all that the runs so far say, with bounds such that any is too large with
 // probability at most alpha.
 func (r *Report) look(c *campaign, alpha float64) {
 	claimed := c.t.claim()

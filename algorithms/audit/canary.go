@@ -55,7 +55,7 @@ func Canaries(ctx context.Context, a algorithms.Algorithm, p *algorithms.Plan, o
 		return nil, fmt.Errorf("audit: the confidence is %v, want at least 0.5 and below 1", o.Confidence)
 	}
 	if _, ok := problem.Loss.(engine.ScoreLoss); !ok {
-		return nil, fmt.Errorf("audit: canaries need a loss of score differences, %s is none", problem.Loss.Name())
+		return nil, fmt.Errorf("audit: canaries need a loss of score differences, %s is not one", problem.Loss.Name())
 	}
 	signs := canarySigns(o.Canaries, o.Seed)
 	records, err := canaryRecords(problem, signs)
@@ -78,7 +78,7 @@ func Canaries(ctx context.Context, a algorithms.Algorithm, p *algorithms.Plan, o
 		alpha /= 2
 		r.Bounds = append(r.Bounds, Bound{
 			Method: "one run, GDP", Attack: "signs of the canaries' coordinates", Confidence: 1 - alpha,
-			Epsilon: OneRunGDPEpsilon(g, r.Delta, alpha), Assumes: "the claim is mu-GDP, of which this is the epsilon at delta",
+			Epsilon: OneRunGDPEpsilon(g, r.Delta, alpha), Assumes: "the claim is mu-GDP; this is its epsilon at delta",
 		})
 	}
 	r.Bounds = append(r.Bounds, Bound{

@@ -71,7 +71,7 @@ func FromWorstStart(l engine.MetricLoss, b engine.Bounds, d int, radius float64)
 // it finds is a choice of attack, not a bound.
 //
 // For the logistic loss with radius 1 it finds 5.0130, all of the certificate but for the 0.5 % of its search, at W = w
-// w^T with w = (0.800, 0.600), x' = (-0.994, 0.113) beside x = (0.994, 0.113) of the same
+// w^T with w = (0.800, 0.600), x' = (-0.994, 0.113) next to x = (0.994, 0.113) of the same
 // label and (0.665, -0.747) of the other one, up to rotations.
 func searchMetric(l engine.MetricLoss, b engine.Bounds, domain engine.Domain, fixed []float64) metricMove {
 	const starts, steps = 12, 3000

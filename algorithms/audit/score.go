@@ -94,7 +94,7 @@ func learnedScore(pilot [2][]trial, features func(trial) []float64) (of func(tri
 	var factor mat.Cholesky
 	if trace > 0 && factor.Factorize(within) {
 		var solved mat.VecDense
-		// A condition number is no reason to stop: any direction is an attack.
+		// A condition number does not stop the search: any direction is an attack.
 		_ = factor.SolveVecTo(&solved, mat.NewVecDense(d, difference))
 		direction = solved.RawVector().Data
 	}

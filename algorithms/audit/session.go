@@ -111,7 +111,7 @@ func (o observer) Release(x []float64, c privacy.Certificate, m privacy.Mechanis
 	return o.enough()
 }
 
-// errEnough ends a run of which the first releases are enough.
+// errEnough ends a run whose first releases are enough.
 var errEnough = errors.New("audit: enough releases")
 
 func (o observer) enough() error {

@@ -74,7 +74,7 @@ func index(neighbour bool) int {
 
 // pair runs the plan on one data set, through a real session with the given noise,
 // and replays its releases on the other. It returns the run and the releases of the
-// replay, of which only Exact is set.
+// replay, with only Exact set.
 func (w *worker) pair(ctx context.Context, neighbour bool, noise uint64) (Observation, []Release, error) {
 	if p := w.t.Program; p != nil && p.Draw != nil {
 		o, err := p.draw(neighbour, noise)

@@ -41,7 +41,7 @@ func newTrial(o Observation, scores []score, i int) trial {
 	return t
 }
 
-// OffGrid counts the released coordinates that are no multiple of the grid of their
+// OffGrid counts the released coordinates that are not multiples of the grid of their
 // noise. With exact noise there are none: the set of values that can be released is
 // the grid whatever the data (docs/theory.md#noise-grid), up to where float64 itself is coarser.
 func OffGrid(runs []Observation) (values, off int) {

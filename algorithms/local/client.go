@@ -26,7 +26,7 @@ type Message struct {
 // It trusts the server with nothing but the number of visits: whatever state the server
 // publishes, a message is Epsilon-locally private, and neither whether there is one nor
 // the time that it takes depends on the record. A server can ask for more visits than
-// Plan.Epochs, by a state of an earlier epoch or a message that it calls lost; who runs
+// Plan.Epochs, by a state of an earlier epoch or a message that it calls lost; whoever runs
 // the client must count the visits of its user durably, and send a message again as it was.
 //
 // Time: steps, draws and places in memory are the same for every record, and no
@@ -44,7 +44,7 @@ func NewClient(p *Plan, src *privacy.Source) *Client {
 }
 
 // Message is the message of one visit: the only place where a record meets
-// randomness. st is the published state, of which Epoch and W are used; z has Dim
+// randomness. st is the published state; Epoch and W are used; z has Dim
 // features within the norm bound and label -1 or 1. A state that no server of the plan
 // publishes is refused, for every record.
 //

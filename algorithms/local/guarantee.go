@@ -32,7 +32,7 @@ func (p *Plan) guarantee() privacy.Guarantee {
 		},
 	}
 	if p.Method.protects() {
-		g.Assumptions = append(g.Assumptions, "the server sees messages, that they come and when; who takes part is public. A record that cannot be used (a missing value, an unknown category, another label) sends one, too, which contributes nothing; what the user's own computer shows is the user's")
+		g.Assumptions = append(g.Assumptions, "the server sees messages, that they come and when; participation is public. A record that cannot be used (a missing value, an unknown category, another label) sends one, too, which contributes nothing; what the user's own computer shows is the user's")
 	}
 	all := timesUp(p.Epochs, p.Epsilon)
 	switch p.Method {

@@ -12,7 +12,7 @@ var (
 	errShape     = errors.New("local: a record or model has another number of features than the plan")
 	errLabel     = errors.New("local: a label is neither -1 nor 1")
 	errLabelOnly = errors.New("local: method prestige-label sends labels, not gradients; use Client.Label and Plan.Learn")
-	errState     = errors.New("local: the server published a state that is none of the plan: a model beyond the radius, or an epoch out of range; nothing is sent")
+	errState     = errors.New("local: the server published a state that does not fit the plan: a model beyond the radius, or an epoch out of range; nothing is sent")
 	errMessage   = errors.New("local: a message has no private sample, or one that nobody can have sent")
 )
 
@@ -193,7 +193,7 @@ func (p *Plan) Validate(st *State) error {
 	}
 	low, high := int64(st.Epoch-1)*int64(p.Users), int64(st.Epoch)*int64(p.Users)
 	if st.Epoch < 1 || st.Epoch > p.Epochs+1 || st.Visits < low || st.Visits >= high || st.Updates < 0 || st.Updates > st.Visits || p.Done(st) && st.Visits != low {
-		return fmt.Errorf("local: a state of epoch %d, %d visits and %d updates is none of %d epochs of %d users", st.Epoch, st.Visits, st.Updates, p.Epochs, p.Users)
+		return fmt.Errorf("local: a state of epoch %d, %d visits and %d updates does not fit %d epochs of %d users", st.Epoch, st.Visits, st.Updates, p.Epochs, p.Users)
 	}
 	for i := range st.W {
 		if math.IsNaN(st.W[i]-st.W[i]) || math.IsNaN(st.Sum[i]-st.Sum[i]) {
