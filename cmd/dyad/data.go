@@ -63,7 +63,7 @@ func (c *dataSchemaCmd) Run(a *app) error {
 	if c.Out == "" {
 		return a.emit(schemaResult{Schema: string(text)}, string(text))
 	}
-	if err := out.write(private, text); err != nil { // its ranges are those of the data
+	if err := out.Write(private, text); err != nil { // its ranges are those of the data
 		return err
 	}
 	return a.emit(schemaResult{Schema: string(text), Out: c.Out}, "draft written to "+c.Out+"; replace its ranges by public ones, then delete its line bounds_from_data\n")

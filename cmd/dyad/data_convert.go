@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"compress/gzip"
 	"dyad/engine/dataset"
 )
 
@@ -85,9 +86,13 @@ func (c *dataConvertCmd) Run(a *app) error {
 		return err
 	}
 	if zip {
-		fill = zipped(fill)
+		plain := fill
+		fill = func(w io.Writer) error {
+			z := gzip.NewWriter(w)
+			return errors.Join(plain(z), z.Close())
+		}
 	}
-	err = out.fill(private, fill)
+	err = out.Fill(private, fill)
 	done()
 	var full *os.PathError
 	var link *os.LinkError
@@ -104,7 +109,7 @@ func (c *dataConvertCmd) Run(a *app) error {
 		if err != nil {
 			return err
 		}
-		if err := outSchema.write(private, text); err != nil {
+		if err := outSchema.Write(private, text); err != nil {
 			return err
 		}
 	}

@@ -1,6 +1,9 @@
 package main
 
-import "dyad/algorithms"
+import (
+	lib "dyad"
+	"dyad/algorithms"
+)
 
 // momentsFlags are the options of algorithm moments.
 type momentsFlags struct {
@@ -44,15 +47,12 @@ func (f momentsFlags) set() string {
 }
 
 // definition is the loss of the flags; that of moments is least squares.
-func (f planFlags) definition() (lossSpec, error) {
+func (f planFlags) definition() (lib.Loss, error) {
 	if f.Algorithm == (algorithms.Moments{}).Info().Name {
-		if f.Loss != logisticName && f.Loss != squareName || f.LossParam != nil || f.LossClip != 0 {
-			return lossSpec{}, badInput("moments minimises the square loss and no other; leave --loss and its parameters out, or choose another algorithm")
+		if f.Loss != "logistic" && f.Loss != "square" || f.LossParam != nil || f.LossClip != 0 {
+			return lib.Loss{}, badInput("moments minimises the square loss and no other; leave --loss and its parameters out, or choose another algorithm")
 		}
-		f.Loss = squareName
+		f.Loss = "square"
 	}
 	return f.lossFlags.definition()
 }
-
-// squareName is the loss of moments.
-const squareName = "square"

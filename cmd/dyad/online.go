@@ -13,6 +13,7 @@ import (
 
 	"dyad/algorithms"
 	"dyad/engine/dataset"
+	"dyad/internal/files"
 	"dyad/privacy"
 	"dyad/privacy/durable"
 	"dyad/privacy/ledger"
@@ -115,7 +116,7 @@ func (c *onlineCmd) Run(a *app) error {
 		return badInput("the state %s is in use by another process", c.State)
 	}
 	defer lock.Unlock()
-	sweepTemporary(filepath.Dir(c.State))
+	files.Sweep(filepath.Dir(c.State))
 	defer func() {
 		if o.lock != nil {
 			o.lock.Unlock()
@@ -142,7 +143,7 @@ func (c *onlineCmd) Run(a *app) error {
 		a.note("dyad: %d records taken, %d releases; the state is in %s", o.stream.Count(), o.stream.Updates(), c.State)
 		horizon := ended || o.stream.Count() == o.Records
 		finished := o.finish(horizon)
-		if finished != nil && !errors.Is(finished, errElsewhere) || ended {
+		if finished != nil && !isElsewhere(finished) || ended {
 			return finished
 		}
 		if !horizon {
@@ -159,7 +160,7 @@ func (c *onlineCmd) Run(a *app) error {
 // if the horizon was reached.
 func (o *online) finish(horizon bool) error {
 	away := o.writeModel()
-	if away != nil && !errors.Is(away, errElsewhere) {
+	if away != nil && !isElsewhere(away) {
 		return away
 	}
 	if o.regret != nil && o.stream.Updates() > 0 && o.a.ctx.Err() == nil {

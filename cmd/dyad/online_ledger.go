@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 
 	"dyad/algorithms"
+	"dyad/internal/files"
 	"dyad/privacy"
 	"dyad/privacy/ledger"
 )
@@ -51,7 +52,7 @@ func (o *online) openLedger() (err error) {
 	}
 	o.ledger.SweepRuns()
 	if o.out != nil {
-		sweepKept(o.ledger, filepath.Dir(o.out.path))
+		files.SweepKept(o.ledger, filepath.Dir(o.out.Path))
 	}
 	return nil
 }

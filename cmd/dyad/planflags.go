@@ -27,17 +27,6 @@ type planFlags struct {
 	Precision string `default:"auto" enum:"auto,fp32,bf16x3,tf32,wgmma" placeholder:"P" help:"Arithmetic of the pairs with --task metric: fp32, which on a CPU takes half the time of float64, or on tensor cores of a GPU, with --device cuda:N, bf16x3 or tf32, which are faster, or wgmma, which is bf16x3 for compute capability 9.0 alone. Noise covers the rounding: about 1 % with noisy gradients, below 0.2 % on a CPU; algorithms that perturb only their output pay more from some thousand records on, least with fp32. Default: auto, which is float64 on a CPU, and on a GPU bf16x3 unless wgmma was measured to be faster."`
 }
 
-// The tasks of the program and their losses.
-const (
-	taskAUC    = "auc"
-	taskMetric = "metric"
-)
-
-var tasks = map[string]engine.Loss{
-	taskAUC:    engine.Logistic{},
-	taskMetric: engine.MahalanobisLogistic{},
-}
-
 // metricRadius is the default Frobenius radius for --task metric: the papers' 1,
 // the norm of their start I/sqrt(d). Unlike a score, a metric has a scale: the
 // loss compares distances with 1.
@@ -132,7 +121,7 @@ func (f planFlags) spec(s dataShape, asserted engine.Assertion) (algorithms.Spec
 	if err != nil {
 		return algorithms.Spec{}, err
 	}
-	loss, err := definition.build(f.Task)
+	loss, err := definition.Of(f.Task)
 	if err != nil {
 		return algorithms.Spec{}, err
 	}
@@ -143,7 +132,7 @@ func (f planFlags) spec(s dataShape, asserted engine.Assertion) (algorithms.Spec
 			radius = algorithms.DefaultRadius(s.n, s.d, budget, mode)
 		}
 	}
-	spec, err := algorithms.NewSpec(f.backend, engine.Problem{
+	spec, err := algorithms.NewSpec(f.device.Backend(), engine.Problem{
 		N: s.n, D: s.d, Bounds: engine.UnitBounds(), Loss: loss,
 		Radius: radius, NonZerosPerRow: s.nonZeros, Groups: s.groups, LabelValues: s.labelValues,
 	}, 0, budget, mode)

@@ -6,7 +6,6 @@ import (
 	"io"
 
 	"dyad/engine/dataset"
-	"dyad/engine/metrics"
 )
 
 type predictCmd struct {
@@ -49,7 +48,7 @@ func (c *predictCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	s, err := metrics.Scores(data.Records, m.Weights)
+	s, err := m.Score(data.Records)
 	if err != nil {
 		return err
 	}
@@ -59,7 +58,7 @@ func (c *predictCmd) Run(a *app) error {
 		if err := writeScores(&text, data.IDs, s); err != nil {
 			return err
 		}
-		if err := out.write(private, text.Bytes()); err != nil {
+		if err := out.Write(private, text.Bytes()); err != nil {
 			return err
 		}
 		return a.emit(r, fmt.Sprintf("%d scores written to %s\n", len(s), c.Out))

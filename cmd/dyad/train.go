@@ -3,10 +3,9 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"strings"
 
+	lib "dyad"
 	"dyad/algorithms"
 	"dyad/engine/dataset"
 	"dyad/privacy/ledger"
@@ -61,31 +60,28 @@ func (c *trainCmd) Run(a *app) error {
 	if name == "" && c.Data != "" {
 		name = "model.json"
 	}
-	out, err := newOutput(name, c.Force, c.Data, c.Schema, c.Labels, c.Ledger)
-	if err != nil {
+	if err := checkOut(name, c.Force, c.Data, c.Schema, c.Labels, c.Ledger); err != nil {
 		return err
 	}
 	result := trainResult{Task: c.Task, runOutcome: runOutcome{Data: c.Data, Public: c.PublicData || c.Data == ""}}
-	if done, err := c.republish(a, out, &result.runOutcome); done || err != nil {
+	if done, err := c.republish(a, name, &result.runOutcome); done || err != nil {
 		return err
 	}
-	data, source, err := c.load(a)
+	all, source, err := c.load(a)
 	if err != nil {
 		return err
 	}
-	schema := data.Schema()
-	train, held, err := c.split(sampleOf(data))
+	schema := all.Schema()
+	train, held, err := c.split(lib.NewData(all, c.Data, all.LabelsFile))
 	if err != nil {
 		return err
 	}
-	shape := shapeOf(data.Encoder, train.records.Len())
-	shape.groups = train.sizes()
 	closeDevice, err := c.planFlags.open()
 	if err != nil {
 		return err
 	}
 	defer closeDevice()
-	algorithm, plan, err := c.plan(shape)
+	plan, err := c.training(train.Shape())
 	if err != nil {
 		return err
 	}
@@ -93,57 +89,50 @@ func (c *trainCmd) Run(a *app) error {
 	if err := a.needsMemory(plan.Coordinates()); err != nil {
 		return err
 	}
-	loss, err := c.definition()
-	if err != nil {
-		return err
-	}
-	result.Records, result.runOutcome = train.records.Len(), runOutcome{Data: source, DataID: schema.DataID, Public: c.PublicData || schema.Public}
-	shelf := a.newShelf(out, func(o *algorithms.Result) *model {
-		m := &model{
-			Format: modelFormat, Version: version, Created: a.began,
-			Task: c.Task, Loss: &loss, DataID: result.DataID, Run: o.Run,
-			Features: data.Encoder.FeatureNames(), Weights: o.Weights, Encoder: data.Encoder,
-			Report: plan.Report(), Guarantee: o.Guarantee,
-		}
-		m.Report.Guarantee = o.Guarantee
-		return m
-	})
-	options, err := c.execution(a, &result.runOutcome, shelf, c.Checkpoint, c.Data, data.LabelsFile)
+	result.Records, result.runOutcome = train.Records.Len(), runOutcome{Data: source, DataID: schema.DataID, Public: c.PublicData || schema.Public}
+	options, err := c.execution(a, &result.runOutcome, name, c.Checkpoint)
 	if err != nil {
 		return err
 	}
 	c.noteDevice(a, &problem)
-	run, err := algorithms.Run(a.ctx, train.records, algorithm, plan, options)
-	if err != nil {
-		return a.charged(err)
+	run, away := lib.Train(a.ctx, train, plan, options)
+	if away = result.ran(a, run, away); away != nil && !isElsewhere(away) {
+		return away
 	}
 	if run.Restored > 0 {
 		a.note("dyad: run %s continued after step %d of %d, that of its last checkpoint", run.Run, run.Restored, plan.Schedule.Steps)
 	}
-	result.ran(run.Guarantee, run.Run, run.Seconds)
-	result.Report = plan.Report()
-	result.Report.Guarantee = run.Guarantee
-	var away error
-	if result.Model, away = shelf.saved(run.Weights, run.Guarantee, run.Run); away != nil && !errors.Is(away, errElsewhere) {
-		return away
-	}
+	result.Report = run.Report
 	if held != nil {
 		// The model is trained, charged and saved: figures that cannot be had
 		// are a warning.
-		if result.Held, err = evaluate(a.ctx, c.Task, problem.Loss, run.Weights, *held, train.records, defaultEvaluation); err != nil {
+		if result.Held, err = run.Evaluate(a.ctx, held, lib.EvaluateOptions{Among: train.Records}); err != nil {
 			if a.ctx.Err() != nil {
 				return errors.Join(away, a.ctx.Err())
 			}
 			result.HeldProblem = strings.TrimPrefix(message(err), "dyad: ")
 		}
-		result.Heldout = held.records.Len()
+		result.Heldout = held.Records.Len()
 	}
-	if err := result.spent(options.Ledger, plan.Spec.Budget.Delta, train.records.Len()); err != nil {
+	if err := result.spent(options.Ledger, plan.Spec.Budget.Delta, train.Records.Len()); err != nil {
 		return errors.Join(away, err)
 	}
 	err = a.emit(result, result.text(c.Data == ""))
 	a.at("reported")
 	return errors.Join(away, err)
+}
+
+// training plans by the flags.
+func (c *trainCmd) training(s lib.Shape) (*lib.Training, error) {
+	algorithm, plan, err := c.plan(dataShape{n: s.Records, d: s.Features, nonZeros: s.NonZeros, Provenance: s.Provenance, groups: s.Groups, labelValues: s.LabelValues})
+	if err != nil {
+		return nil, err
+	}
+	loss, err := c.definition()
+	if err != nil {
+		return nil, err
+	}
+	return lib.Planned(algorithm, plan, c.Task, loss, s), nil
 }
 
 // charged tells about the charge of a run that failed, if there is one.
@@ -165,16 +154,10 @@ func (a *app) charged(err error) error {
 // chargedRun notes the run of a charge.
 func (a *app) chargedRun(run string) { a.run = run }
 
-// checkpointFailed tells that a run could not keep its state; it goes on.
-func (a *app) checkpointFailed(err error) { a.note("%s", message(err)) }
-
-// stageTracker reports the middle of the training as a stage.
-type stageTracker struct{ a *app }
-
-// Step implements algorithms.Tracker.
-func (t stageTracker) Step(done, total int) {
+// halfway reports the middle of the training as a stage.
+func (a *app) halfway(done, total int) {
 	if done == (total+1)/2 {
-		t.a.at("training")
+		a.at("training")
 	}
 }
 
@@ -211,7 +194,7 @@ func (c *trainCmd) loadOr(a *app, n int) (*dataset.Dataset, string, error) {
 
 // split holds out a fraction of the records, or of the groups; held is nil
 // without one.
-func (c *trainCmd) split(all sample) (train sample, held *sample, err error) {
+func (c *trainCmd) split(all *lib.Data) (train, held *lib.Data, err error) {
 	fraction := 0.0
 	switch {
 	case c.Holdout != nil:
@@ -220,34 +203,12 @@ func (c *trainCmd) split(all sample) (train sample, held *sample, err error) {
 		fraction = 0.3
 	}
 	if !(fraction >= 0 && fraction < 1) {
-		return sample{}, nil, badInput("--holdout is %v, want at least 0 and below 1", fraction)
+		return nil, nil, badInput("--holdout is %v, want at least 0 and below 1", fraction)
 	}
 	if fraction == 0 {
 		return all, nil, nil
 	}
-	train, out, err := all.split(fraction, c.SplitSeed)
-	if err != nil {
-		return sample{}, nil, asInput(err)
-	}
-	return train, &out, nil
-}
-
-// fingerprint is that of the files that the records came from, one after the
-// other.
-func fingerprint(l *ledger.Ledger, paths ...string) (string, error) {
-	var all []io.Reader
-	for _, path := range paths {
-		if path == "" {
-			continue
-		}
-		f, err := os.Open(path)
-		if err != nil {
-			return "", asInput(err)
-		}
-		defer f.Close()
-		all = append(all, f)
-	}
-	return l.Fingerprint(io.MultiReader(all...))
+	return all.Split(fraction, c.SplitSeed)
 }
 
 func (r *trainResult) text(synthetic bool) string {
@@ -264,7 +225,7 @@ func (r *trainResult) text(synthetic bool) string {
 	}
 	if r.Held != nil {
 		line(&b, "held out", "%d records, objective %.6g", r.Heldout, *r.Held.Objective)
-		b.WriteString(r.Held.figures("            %s: %s\n"))
+		b.WriteString(figures(r.Held, "            %s: %s\n"))
 		if !r.Public {
 			line(&b, "", "computed from private records: these figures are not covered by the guarantee")
 		}

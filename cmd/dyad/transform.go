@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"dyad/engine/dataset"
-	"dyad/engine/metrics"
 )
 
 type transformCmd struct {
@@ -47,18 +46,14 @@ func (c *transformCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	factor, err := metrics.FactorMetric(metricMatrix(m.Weights, m.Encoder.Dim()), m.Encoder.Dim())
+	rows, dim, err := m.Transform(data.Records)
 	if err != nil {
 		return err
 	}
-	rows, err := metrics.Transform(data.Records, factor)
-	if err != nil {
-		return err
-	}
-	if factor.Rank == 0 {
+	if dim == 0 {
 		return badInput("the metric of %s is zero: all distances are 0", c.Model)
 	}
-	names := make([]string, factor.Rank)
+	names := make([]string, dim)
 	for k := range names {
 		names[k] = fmt.Sprintf("z%d", k+1)
 	}
@@ -66,9 +61,9 @@ func (c *transformCmd) Run(a *app) error {
 	if err := writeTable(&text, data.IDs, rows, names); err != nil {
 		return err
 	}
-	if err := out.write(private, text.Bytes()); err != nil {
+	if err := out.Write(private, text.Bytes()); err != nil {
 		return err
 	}
-	r := transformResult{data.Records.Len(), factor.Rank, c.Out}
+	r := transformResult{data.Records.Len(), dim, c.Out}
 	return a.emit(r, fmt.Sprintf("%d records mapped to %d dimensions in %s\n", r.Records, r.Dimensions, r.Out))
 }
