@@ -35,8 +35,7 @@ const (
 var lossName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9]*(-[A-Za-z][A-Za-z0-9]*)*$`)
 
 // NewLoss is the built-in loss of a name, or that of a formula such as "log1p(exp(-u))".
-// params are the values of the names in it. A formula that cannot be read gives an
-// *autodiff.ParseError.
+// params are the values of the names in it.
 func NewLoss(text string, params map[string]float64, clip float64) (Loss, error) {
 	s := Loss{Name: text, Params: params, Clip: clip}
 	if l, ok := engine.LibraryByName(text); ok {
@@ -52,7 +51,7 @@ func NewLoss(text string, params map[string]float64, clip float64) (Loss, error)
 		for _, l := range engine.Library() {
 			names = append(names, l.Name)
 		}
-		return s, input.Errorf("dyad: the loss %q is neither a built-in loss (%s) nor a formula in u", text, strings.Join(names, ", "))
+		return s, input.Errorf("dyad: loss %q is neither a built-in loss (%s) nor a formula in u", text, strings.Join(names, ", "))
 	}
 	s.Name, s.Formula = custom, text
 	_, err := s.Scalar()
@@ -64,7 +63,7 @@ func (s Loss) Scalar() (*engine.Expression, error) {
 	e, err := engine.NewExpression(s.Name, s.Formula, engine.ExpressionOptions{Params: s.Params, Clip: s.Clip})
 	var parse *autodiff.ParseError
 	if errors.As(err, &parse) {
-		return nil, input.Errorf("dyad: the loss: %w\n%s", err, parse.Caret())
+		return nil, input.Errorf("dyad: loss: column %d: %s\n%s", parse.Column, parse.Reason, parse.Caret())
 	}
 	return e, input.As(err)
 }

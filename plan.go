@@ -61,29 +61,26 @@ func Plan(s Shape, o Options, on *Device) (*Training, error) {
 	if on != nil && on.precise && t.Task != Metric {
 		return nil, input.Errorf("dyad: a precision is for Metric: no other task has a choice")
 	}
-	if _, moments := t.algorithm.(algorithms.Moments); moments {
-		var err error
-		switch plain := o.Loss.Params == nil && o.Loss.Clip == 0; {
-		case t.asserted:
-			err = input.Errorf("dyad: moments takes no assertion: no constant of a loss is in its guarantee")
-		case o.Loss.Name == square && o.Loss.Clip == 0:
-		case plain && (o.Loss.Name == "" || o.Loss.Name == logistic):
-			o.Loss, err = NewLoss(square, nil, 0)
-		default:
-			err = input.Errorf("dyad: moments minimises the square loss and no other; leave the loss and its parameters out, or choose another algorithm")
-		}
-		if err != nil {
-			return nil, err
-		}
+	var err error
+	plain := o.Loss.Name == "" || o.Loss.Name == logistic && o.Loss.Params == nil
+	switch _, moments := t.algorithm.(algorithms.Moments); {
+	case moments && t.asserted:
+		err = input.Errorf("dyad: moments takes no assertion: no constant of a loss is in its guarantee")
+	case moments && plain && o.Loss.Clip == 0:
+		o.Loss, err = NewLoss(square, nil, 0)
+	case moments && (o.Loss.Name != square || o.Loss.Clip != 0):
+		err = input.Errorf("dyad: moments minimises the square loss and no other; leave the loss and its parameters out, or choose another algorithm")
+	case o.Loss.Name == "":
+		o.Loss, err = NewLoss(logistic, nil, o.Loss.Clip)
+	}
+	if err != nil {
+		return nil, err
 	}
 	spec, err := o.Spec(s, on)
 	if err != nil {
 		return nil, err
 	}
-	if t.Loss = o.Loss; t.Loss.Name == "" {
-		t.Loss.Name = logistic
-	}
-	if o.L2 == nil {
+	if t.Loss = o.Loss; o.L2 == nil {
 		spec.L2 = algorithms.DefaultL2(t.algorithm.Info().Name)
 	}
 	if t.Plan, err = t.algorithm.Plan(spec); err != nil {

@@ -1,10 +1,9 @@
 package main
 
 import (
-	"errors"
+	"strings"
 
 	lib "dyad"
-	"dyad/autodiff"
 	"dyad/engine"
 )
 
@@ -18,9 +17,10 @@ type lossFlags struct {
 // definition is the loss that the flags describe.
 func (f lossFlags) definition() (lib.Loss, error) {
 	l, err := lib.NewLoss(f.Loss, f.LossParam, f.LossClip)
-	var parse *autodiff.ParseError
-	if errors.As(err, &parse) {
-		err = badInput("--loss: column %d: %s\n%s", parse.Column, parse.Reason, parse.Caret())
+	if err != nil {
+		if text, ok := strings.CutPrefix(err.Error(), "dyad: loss"); ok {
+			err = badInput("--loss%s", text)
+		}
 	}
 	return l, err
 }
