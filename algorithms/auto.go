@@ -64,7 +64,7 @@ func Choose(q Question) Choice {
 	case !sums:
 		return q.descent("moments are not summed on this device")
 	case q.LossNamed && !isLeastSquares(p.Loss):
-		return q.descent(fmt.Sprintf("the %s loss was asked for, and moments minimise the square loss", p.Loss.Name()))
+		return q.choice(MomentsDescent{}, fmt.Sprintf("the %s loss was asked for, and the moments are a start for any loss", p.Loss.Name()))
 	case q.LossNamed:
 		return q.choice(Moments{}, "the square loss was asked for, and moments minimise it")
 	case t <= mostSignal:

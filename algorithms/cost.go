@@ -50,7 +50,7 @@ func (p *Plan) Seconds() float64 {
 	}
 	all := float64(problem.Pairs().Len())
 	sum := all * (nsUnknownPair + nsPassFeature*d) * 1e-9
-	if k, ok := p.Spec.Kernel.(engine.TimedKernel); ok {
+	if k, ok := p.Spec.Kernel.(engine.TimedKernel); ok && k.Seconds() > 0 {
 		sum = k.Seconds()
 	}
 	// A sum over a part of the pairs: of fewer records, or of fewer pairs.
@@ -62,6 +62,9 @@ func (p *Plan) Seconds() float64 {
 	}
 	if len(p.Parts) == 0 {
 		steps := float64(p.Schedule.Steps)
+		if p.Moments != nil { // whose steps count the passes over the records, too
+			steps = p.GradientPairs / all
+		}
 		return seconds + part(steps, p.GradientPairs/(steps*all))
 	}
 	for _, e := range p.Parts {

@@ -31,6 +31,14 @@ func (k Recentred) Problem() Problem { return k.Moments.Problem() }
 // Method implements Kernel.
 func (k Recentred) Method() string { return k.Kernel.Method() + " after moments" }
 
+// Seconds implements TimedKernel.
+func (k Recentred) Seconds() float64 {
+	if inner, ok := k.Kernel.(TimedKernel); ok {
+		return inner.Seconds()
+	}
+	return 0
+}
+
 // NeighbourRoundoff implements NeighbourKernel.
 func (k Recentred) NeighbourRoundoff(p Pairs) float64 {
 	if inner, ok := k.Kernel.(NeighbourKernel); ok {

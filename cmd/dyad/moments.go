@@ -2,7 +2,7 @@ package main
 
 import "dyad/algorithms"
 
-// momentsFlags are the options of algorithm moments.
+// momentsFlags are the options of the releases of moments and moments-descent.
 type momentsFlags struct {
 	SecondMoments string    `enum:"auto,none,diagonal,full" default:"auto" placeholder:"K" help:"Second moments that algorithm moments releases: none, diagonal, full, or auto, the public rule."`
 	ClipRadius    float64   `positive:"" placeholder:"R" help:"Norm to which moments clips records around their centre. Default: the public rule."`
@@ -14,16 +14,14 @@ type momentsFlags struct {
 	ClassBalance  float64   `positive:"" placeholder:"P" help:"The share of positives, if it is public and does not come from the data: moments then releases no count."`
 }
 
-// algorithm is moments with these options.
-func (f momentsFlags) algorithm() algorithms.Moments {
-	second := f.SecondMoments
-	if second == "auto" {
-		second = ""
+// put puts these options into moments.
+func (f momentsFlags) put(m algorithms.Moments) algorithms.Moments {
+	if m.Second = f.SecondMoments; m.Second == "auto" {
+		m.Second = ""
 	}
-	return algorithms.Moments{
-		Second: second, CountShare: f.CountShare, CentreShare: f.CentreShare, SecondShare: f.SecondShare,
-		ClipRadius: f.ClipRadius, Ridge: f.Ridge, Centre: f.PublicCentre, Balance: f.ClassBalance,
-	}
+	m.CountShare, m.CentreShare, m.SecondShare = f.CountShare, f.CentreShare, f.SecondShare
+	m.ClipRadius, m.Ridge, m.Centre, m.Balance = f.ClipRadius, f.Ridge, f.PublicCentre, f.ClassBalance
+	return m
 }
 
 // set is the first flag that is set, "" if none is.
@@ -43,11 +41,11 @@ func (f momentsFlags) set() string {
 	return ""
 }
 
-// definition is the loss of the flags; that of moments is least squares.
-func (f planFlags) definition() (lossSpec, error) {
-	if f.Algorithm == (algorithms.Moments{}).Info().Name {
-		if f.Loss != logisticName && f.Loss != squareName || f.LossParam != nil || f.LossClip != 0 {
-			return lossSpec{}, badInput("moments minimises the square loss and no other; leave --loss and its parameters out, or choose another algorithm")
+// definition is the loss of the flags for an algorithm; that of moments is least squares.
+func (f planFlags) definition(a algorithms.Algorithm) (lossSpec, error) {
+	if _, moments := a.(algorithms.Moments); moments {
+		if f.named() && f.Loss != squareName || f.LossParam != nil || f.LossClip != 0 {
+			return lossSpec{}, badInput("moments minimises the square loss and no other; leave --loss and its parameters out, or choose --algorithm moments-descent, which starts at the moments")
 		}
 		f.Loss = squareName
 	}

@@ -16,7 +16,7 @@ func (c *planCmd) compare(a *app, shape dataShape) error {
 	if c.Mode != algorithms.Certified.String() {
 		return badInput("--compare ranks plans that all give the guarantee you ask for, which is --mode certified")
 	}
-	spec, err := c.spec(shape, c.assertion())
+	spec, err := c.spec(shape, c.assertion(), nil)
 	if err != nil {
 		return err
 	}

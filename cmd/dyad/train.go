@@ -93,7 +93,7 @@ func (c *trainCmd) Run(a *app) error {
 	if err := a.needsMemory(plan.Coordinates()); err != nil {
 		return err
 	}
-	loss, err := c.definition()
+	loss, err := c.definition(algorithm)
 	if err != nil {
 		return err
 	}
