@@ -73,16 +73,11 @@ func (p *Plan) drowned() string {
 		return ""
 	}
 	grow := least / t
-	text := fmt.Sprintf("noise drowns the signal: n mu/sqrt d = %.2g, and %s needs %g for a model that is better than chance; enough are n = %.0f with this budget", t, p.Algorithm, least, math.Ceil(grow*float64(problem.N)))
-	if e, _ := p.leastEpsilon(); e > 0 && e <= mostEpsilon {
-		text += fmt.Sprintf(", or epsilon = %.2g", e)
-	} else {
-		text += fmt.Sprintf("; no epsilon up to %d is, at this n", mostEpsilon)
+	enough := fmt.Sprintf("n = %.0f", twoDigits(grow*float64(problem.N)))
+	if e, _ := p.leastEpsilon(); e <= mostEpsilon {
+		enough += fmt.Sprintf(", or epsilon = %.2g", e)
 	}
-	if d := math.Floor(float64(problem.D) / (grow * grow)); d >= 1 {
-		text += fmt.Sprintf(", or %.0f features", d)
-	}
-	return text
+	return fmt.Sprintf("noise drowns the signal: n mu/sqrt d = %.2g, and %s needs %g for a model that is better than chance; with the rest as it is, %s would do", t, p.Algorithm, least, enough)
 }
 
 // leastEpsilon is the smallest epsilon, up to two digits, for which t is leastSignal with the n,
@@ -99,6 +94,11 @@ func (p *Plan) leastEpsilon() (epsilon, t float64) {
 	} else {
 		epsilon = account.GDPEpsilon(mu, b.Delta)
 	}
-	digits := math.Pow(10, math.Floor(math.Log10(epsilon))-1)
-	return math.Ceil(epsilon/digits*(1-1e-9)) * digits, t
+	return twoDigits(epsilon), t
+}
+
+// twoDigits rounds up.
+func twoDigits(x float64) float64 {
+	digits := math.Pow(10, math.Floor(math.Log10(x))-1)
+	return math.Ceil(x/digits*(1-1e-9)) * digits
 }

@@ -104,11 +104,9 @@ func (k *groupedKernel) Method() string {
 }
 
 // Seconds implements TimedKernel.
-func (k *groupedKernel) Seconds() (sum float64) {
+func (k *groupedKernel) Seconds(Pairs) (sum float64) {
 	for _, size := range k.problem.Groups {
-		if inner, ok := k.inner[size].(TimedKernel); ok {
-			sum += inner.Seconds()
-		}
+		sum += Seconds(k.inner[size], AllPairs{N: size})
 	}
 	return sum
 }

@@ -32,12 +32,7 @@ func (k Recentred) Problem() Problem { return k.Moments.Problem() }
 func (k Recentred) Method() string { return k.Kernel.Method() + " after moments" }
 
 // Seconds implements TimedKernel.
-func (k Recentred) Seconds() float64 {
-	if inner, ok := k.Kernel.(TimedKernel); ok {
-		return inner.Seconds()
-	}
-	return 0
-}
+func (k Recentred) Seconds(p Pairs) float64 { return Seconds(k.Kernel, p) }
 
 // NeighbourRoundoff implements NeighbourKernel.
 func (k Recentred) NeighbourRoundoff(p Pairs) float64 {

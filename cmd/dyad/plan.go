@@ -30,7 +30,7 @@ Examples:
   dyad plan --compare -n 5000 -d 20 --epsilon 1
 Constants of a loss of your own, as asserted by you, and the limit of many steps:
   dyad plan -n 256 -d 8 --algorithm offpairc --G 4 --L 4 --Dg 8 --H 1 --radius-diameter 2
-  dyad plan -n 256 -d 8 --G 4 --L 4 --Dg 4 --alpha 0.1 --radius-diameter 2 --step-size 0.3 --steps 1000000`
+  dyad plan -n 256 -d 8 --algorithm dpgdsc --G 4 --L 4 --Dg 4 --alpha 0.1 --radius-diameter 2 --step-size 0.3 --steps 1000000`
 }
 
 // Run prints the report.
@@ -78,6 +78,9 @@ func (c *planCmd) Run(a *app) error {
 // emitPlan prints the report of a plan.
 func (a *app) emitPlan(p *algorithms.Plan) error {
 	r := p.Report()
+	if seconds := p.Seconds(); seconds > 0 {
+		r.Line("time", "%s of one core at 2.5 GHz, estimated from costs that were measured there", algorithms.Duration(r.Add("estimated_seconds", seconds).(float64)))
+	}
 	return a.emit(r, r.Text()+"plan only   no data were read and nothing was charged\n")
 }
 

@@ -113,6 +113,7 @@ func (c *trainCmd) Run(a *app) error {
 		return err
 	}
 	c.noteDevice(a, &problem)
+	a.noteWarnings(plan)
 	run, err := algorithms.Run(a.ctx, train.records, algorithm, plan, options)
 	if err != nil {
 		return a.charged(err)
@@ -130,7 +131,11 @@ func (c *trainCmd) Run(a *app) error {
 	if held != nil {
 		// The model is trained, charged and saved: figures that cannot be had
 		// are a warning.
-		if result.Held, err = evaluate(a.ctx, c.Task, problem.Loss, run.Weights, *held, train.records, defaultEvaluation); err != nil {
+		o := defaultEvaluation
+		if plan.Moments != nil {
+			o.own = &pairLoss{}
+		}
+		if result.Held, err = evaluate(a.ctx, c.Task, problem.Loss, run.Weights, *held, train.records, o); err != nil {
 			if a.ctx.Err() != nil {
 				return errors.Join(away, a.ctx.Err())
 			}
@@ -160,6 +165,19 @@ func (a *app) charged(err error) error {
 		return asInput(err)
 	}
 	return err
+}
+
+// slowSeconds is the estimated time from which a run says so before it starts.
+const slowSeconds = 180
+
+// noteWarnings tells, before anything is charged, what to know of a plan.
+func (a *app) noteWarnings(p *algorithms.Plan) {
+	for _, text := range p.Warnings() {
+		a.note("dyad: warning: %s", text)
+	}
+	if s := p.Seconds(); s > slowSeconds {
+		a.note("dyad: warning: %d steps will take %s of one core; \"dyad plan --compare\" has the times of other algorithms", p.Schedule.Steps, algorithms.Duration(s))
+	}
 }
 
 // chargedRun notes the run of a charge.
@@ -263,7 +281,11 @@ func (r *trainResult) text(synthetic bool) string {
 		line(&b, "held out", "no figures: %s", r.HeldProblem)
 	}
 	if r.Held != nil {
-		line(&b, "held out", "%d records, objective %.6g", r.Heldout, *r.Held.Objective)
+		objective := ""
+		if r.Held.Objective != nil {
+			objective = fmt.Sprintf(", objective %.6g", *r.Held.Objective)
+		}
+		line(&b, "held out", "%d records%s", r.Heldout, objective)
 		b.WriteString(r.Held.figures("            %s: %s\n"))
 		if !r.Public {
 			line(&b, "", "computed from private records: these figures are not covered by the guarantee")

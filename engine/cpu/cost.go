@@ -151,7 +151,10 @@ func (k *kernel) cheapest(nearLinear, sorted bool) Method {
 }
 
 // Seconds implements engine.TimedKernel.
-func (k *kernel) Seconds() float64 {
+func (k *kernel) Seconds(p engine.Pairs) float64 {
+	if _, all := p.(engine.AllPairs); !all {
+		return 0
+	}
 	cost := k.directCost()
 	switch k.method {
 	case NearLinear:
@@ -167,7 +170,6 @@ func (k *kernel) Seconds() float64 {
 }
 
 // Seconds implements engine.TimedKernel.
-func (k *metricKernel) Seconds() float64 {
-	n, d := float64(k.problem.N), float64(k.problem.D)
-	return 1e-9 * n * n * (nsPair/2 + nsProduct*d)
+func (k *metricKernel) Seconds(p engine.Pairs) float64 {
+	return 1e-9 * float64(p.Len()) * (nsPair/2 + nsProduct*float64(k.problem.D))
 }
