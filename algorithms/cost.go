@@ -3,6 +3,7 @@ package algorithms
 import (
 	"fmt"
 	"math"
+	"strconv"
 
 	"dyad/engine"
 )
@@ -23,7 +24,15 @@ const (
 // Seconds estimates the time of the run on one core of a server processor at about 2.5 GHz, from
 // public numbers and costs that were measured there: a few times more on an older machine, and
 // less with more cores. It is 0 for runs that are not planned for a kernel.
-func (p *Plan) Seconds() float64 {
+func (p *Plan) Seconds() float64 { return roughly(p.seconds()) }
+
+// roughly is x to two digits.
+func roughly(x float64) float64 {
+	x, _ = strconv.ParseFloat(strconv.FormatFloat(x, 'g', 2, 64), 64)
+	return x
+}
+
+func (p *Plan) seconds() float64 {
 	if p.Spec.Kernel == nil {
 		return 0
 	}
@@ -78,8 +87,8 @@ func Duration(seconds float64) string {
 		until float64
 	}{{"seconds", 1, 180}, {"minutes", 60, 180 * 60}, {"hours", 3600, 72 * 3600}} {
 		if seconds < u.until {
-			return fmt.Sprintf("about %.2g %s", seconds/u.size, u.name)
+			return fmt.Sprintf("about %g %s", roughly(seconds/u.size), u.name)
 		}
 	}
-	return fmt.Sprintf("about %.2g days", seconds/86400)
+	return fmt.Sprintf("about %g days", roughly(seconds/86400))
 }

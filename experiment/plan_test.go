@@ -92,7 +92,7 @@ algorithms:
 	// All algorithms of the catalogue can be in a plan.
 	for _, a := range algorithms.Catalog() {
 		var s settings
-		if _, err := s.configure(a, taskAUC, map[string]any{"mode": a.Info().Modes[0].String()}); err != nil {
+		if _, err := s.configure(a.Info().Name, a, taskAUC, map[string]any{"mode": a.Info().Modes[0].String()}); err != nil {
 			t.Error(err)
 		}
 	}

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"strings"
+
 	"dyad/algorithms"
 	"dyad/engine/dataset"
 )
@@ -78,10 +80,13 @@ func (c *planCmd) Run(a *app) error {
 // emitPlan prints the report of a plan.
 func (a *app) emitPlan(p *algorithms.Plan) error {
 	r := p.Report()
+	var end strings.Builder
 	if seconds := p.Seconds(); seconds > 0 {
-		r.Line("time", "%s of one core at 2.5 GHz, estimated from costs that were measured there", algorithms.Duration(r.Add("estimated_seconds", seconds).(float64)))
+		r.Add("estimated_seconds", seconds)
+		line(&end, "time", "%s on one core at 2.5 GHz, estimated from costs that were measured there", algorithms.Duration(seconds))
 	}
-	return a.emit(r, r.Text()+"plan only   no data were read and nothing was charged\n")
+	line(&end, "plan only", "no data were read and nothing was charged")
+	return a.emit(r, r.Text()+end.String())
 }
 
 // provenance is what a schema says of where its records come from.
