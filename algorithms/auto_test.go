@@ -127,7 +127,9 @@ func TestWarningsNameWhatIsEnough(t *testing.T) {
 	for _, name := range []string{"moments", "dpgdsc"} {
 		for _, delta := range []float64{1e-5, 0} {
 			warned := func(n int, epsilon float64) string {
-				q := question(t, n, 8, func(_ *engine.Problem, b *privacy.Budget, _ *engine.Backend) { *b = privacy.Budget{Epsilon: epsilon, Delta: delta} })
+				q := question(t, n, 8, func(_ *engine.Problem, b *privacy.Budget, _ *engine.Backend) {
+					*b = privacy.Budget{Epsilon: epsilon, Delta: delta}
+				})
 				a, err := algorithms.ByName(name)
 				if err != nil {
 					t.Fatal(err)
