@@ -140,7 +140,7 @@ func (f planFlags) spec(s dataShape, asserted engine.Assertion) (algorithms.Spec
 	if radius == 0 {
 		radius = metricRadius
 		if f.Task == taskAUC {
-			radius = algorithms.DefaultRadius(s.n, s.d, budget, mode)
+			radius = algorithms.DefaultRadius(f.Algorithm, s.n, s.d, budget, mode, loss)
 		}
 	}
 	spec, err := algorithms.NewSpec(f.backend, engine.Problem{
