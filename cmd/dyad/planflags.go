@@ -14,7 +14,7 @@ type planFlags struct {
 	Mode      string   `default:"certified" enum:"certified,paper,nonprivate" help:"certified: proved noise; paper: the paper's formula, with what it really gives; nonprivate: the baseline."`
 	Epsilon   float64  `default:"1" help:"Epsilon to spend."`
 	Delta     *float64 `placeholder:"DELTA" help:"Delta; 0 asks for pure epsilon. Default: min(1e-5, n^-1.5)."`
-	L2        *float64 `name:"l2" aliases:"alpha" placeholder:"ALPHA" help:"Weight alpha of the term alpha/2 ||w||^2. Default: 0.001, or 0 for offpairc, dpgdc, dpgdc2, dpegd and moments."`
+	L2        *float64 `name:"l2" aliases:"alpha" placeholder:"ALPHA" help:"Weight alpha of the term alpha/2 ||w||^2. Default: 0.001, or 0 for offpairc, dpgdc, dpgdc2, dpegd, moments and moments-descent."`
 	Radius    float64  `positive:"" placeholder:"R" help:"Radius of the ball that w lives in; public. Default: a rule of n, d, epsilon and delta, or 1 for --task metric."`
 	Steps     int      `positive:"" help:"Number of full-batch steps. Default: the algorithm's public rule."`
 	StepSize  float64  `positive:"" placeholder:"ETA" help:"Step size. Default: the algorithm's public rule."`
@@ -177,10 +177,17 @@ func (f planFlags) configure(a algorithms.Algorithm) (algorithms.Algorithm, erro
 	if _, batches := a.(algorithms.SubsampledDescent); f.Batch != 0 && !batches {
 		return nil, badInput("%s does not take --batch-records; subsampled-descent does", a.Info().Name)
 	}
-	if _, moments := a.(algorithms.Moments); !moments && f.set() != "" {
-		return nil, badInput("%s does not take %s; moments does", a.Info().Name, f.set())
+	_, moments := a.(algorithms.Moments)
+	_, descent := a.(algorithms.MomentsDescent)
+	switch {
+	case !moments && !descent && f.set() != "":
+		return nil, badInput("%s does not take %s; moments and moments-descent do", a.Info().Name, f.set())
+	case moments && f.GradientShare != 0:
+		return nil, badInput("moments takes no gradients and no --gradient-share; moments-descent does")
 	}
 	switch a.(type) {
+	case algorithms.MomentsDescent:
+		return algorithms.MomentsDescent{Moments: f.momentsFlags.algorithm(), Steps: f.Steps, GradientShare: f.GradientShare}, unused("--step-size", "--path")
 	case algorithms.Moments:
 		return f.momentsFlags.algorithm(), unused("--steps", "--step-size", "--path")
 	case algorithms.DPGDSC:
