@@ -105,7 +105,11 @@ func Compare(s Spec, candidates []Candidate) (*Comparison, error) {
 			s.L2 = a.L2
 			var plan *Plan
 			if plan, reason = a.Algorithm.Plan(s); reason == nil && plan.Moments != nil {
-				reason = errors.New("its noise goes into moments and has no length that compares with these; see dyad plan --algorithm " + name)
+				what := "minimises the square loss, and its model is a direction"
+				if plan.Moments.Gradients > 0 {
+					what = "starts at the model of moments and damps the noise of its gradients"
+				}
+				reason = errors.New(what + ": its noise has no length that compares with these; see dyad plan --algorithm " + name)
 			}
 			if reason == nil {
 				c.Rows = append(c.Rows, plan.compared())

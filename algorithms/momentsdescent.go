@@ -76,14 +76,14 @@ func (a MomentsDescent) Train(ctx context.Context, ev engine.Evaluator, p *Plan,
 		return nil, fmt.Errorf("%w: moments-descent needs an evaluator of moments and of gradients over moved records", ErrAssumption)
 	}
 	m, problem := p.Moments, p.Spec.Kernel.Problem()
-	released, w := m.released(problem.D), make([]float64, problem.D)
+	released, w, errors := m.released(problem.D), make([]float64, problem.D), make([]float64, problem.D)
 	total := m.Passes + m.Gradients
-	done, err := Restore(t, nil, released.first, released.last, w)
+	done, err := Restore(t, nil, released.first, released.last, w, errors)
 	if err != nil {
 		return nil, err
 	}
 	keep := func(done int) {
-		Keep(t, done, nil, released.first, released.last, w)
+		Keep(t, done, nil, released.first, released.last, w, errors)
 		t.Step(done, total)
 	}
 	start := done <= m.Passes
@@ -100,7 +100,9 @@ func (a MomentsDescent) Train(ctx context.Context, ev engine.Evaluator, p *Plan,
 	}
 	domain := problem.Domain()
 	if start {
-		copy(w, model.start())
+		w0, errors0 := model.start()
+		copy(w, w0)
+		copy(errors, errors0)
 		if err := domain.Project(w, normAbove(w)); err != nil {
 			return nil, err
 		}
@@ -125,7 +127,7 @@ func (a MomentsDescent) Train(ctx context.Context, ev engine.Evaluator, p *Plan,
 		if err := s.Release(gradient, r.Certificate, r.Noise); err != nil {
 			return nil, err
 		}
-		model.step(w, gradient, p.Spec.L2, m.GradientNoise)
+		model.step(w, errors, gradient, m.GradientNoise)
 		if err := domain.Project(w, normAbove(w)); err != nil {
 			return nil, err
 		}
@@ -142,6 +144,7 @@ type marginModel struct {
 	basis  spectrum
 	c, cov []float64 // along the basis: diagonal of C, and cov
 	first  []float64 // the start along the basis, of the length of least squares
+	errors []float64 // variances of its errors
 	ridge  float64   // of C, for the errors left in it
 	pq     float64
 	label  float64 // l
@@ -165,23 +168,28 @@ func newMarginModel(ctx context.Context, p *Plan, r *releasedMoments) (*marginMo
 	}
 	loss := problem.Loss.(engine.ScoreLoss) // Info.ScoresOnly
 	model := &marginModel{
-		basis: basis, c: make([]float64, len(a)), cov: make([]float64, len(a)),
+		basis: basis, c: make([]float64, len(a)), cov: make([]float64, len(a)), errors: make([]float64, len(a)),
 		ridge: m.Ridge / (R * R) / n * X * X, pq: r.share * (1 - r.share), label: 2 * problem.Bounds.LabelAbs,
 		slope: loss.DPhi, l2: p.Spec.L2, radius: problem.Radius,
 	}
 	model.reach = 2 * X * model.radius * model.label
-	model.first = ridged(basis.values, a, m.SumNoise/R, n, m.Ridge/(R*R))
-	scale := 1 + math.Abs(r.offset) // that was taken out of the signed sum
-	if math.IsInf(noiseRidge(basis.values, a, m.SumNoise/R, n), 1) {
+	s1, ridge := m.SumNoise/R, m.Ridge/(R*R)
+	model.first = ridged(basis.values, a, s1, n, ridge)
+	scale := (1 + math.Abs(r.offset)) / X // what was taken out of the signed sum
+	lambda := noiseRidge(basis.values, a, s1, n)
+	if math.IsInf(lambda, 1) {
 		// No signal: as if lambda were ten times the mean eigenvalue.
 		var trace float64
 		for _, x := range basis.values {
 			trace += x
 		}
-		scale /= 10*trace/float64(len(a)) + 1
+		lambda = 10*trace/float64(len(a)) + 1
+		scale /= lambda
 	}
 	for i, x := range basis.values {
-		model.first[i] *= scale / X
+		shrunk := model.first[i] * scale * ridge / (x + ridge)
+		model.errors[i] = scale*scale*s1*s1/((x+ridge)*(x+ridge+lambda)) + shrunk*shrunk
+		model.first[i] *= scale
 		model.c[i] = x / n * X * X
 		model.cov[i] = model.c[i] * model.first[i] // that of v without its noise
 	}
@@ -216,7 +224,7 @@ func (m *marginModel) slopeAt(u float64) float64 { return m.slope(min(max(u, -m.
 
 // start is w_0: along the model of moments, of the length, at most r, at which the expected loss
 // of a normal margin, with the L2 term, stops falling.
-func (m *marginModel) start() []float64 {
+func (m *marginModel) start() (w, errors []float64) {
 	mean, deviation := m.margin(m.first)
 	var square float64
 	for _, x := range m.first {
@@ -242,31 +250,32 @@ func (m *marginModel) start() []float64 {
 			hi = mid
 		}
 	}
-	w := m.basis.back(m.first)
+	w, errors = m.basis.back(m.first), slices.Clone(m.errors)
 	for k := range w {
 		w[k] *= lo
+		errors[k] *= lo * lo
 	}
-	return w
+	return w, errors
 }
 
 // step moves w by a damped step for a noisy mean gradient at it, noise being the standard
-// deviation of an entry.
-func (m *marginModel) step(w, gradient []float64, l2, noise float64) {
+// deviation of an entry. errors are the variances of the errors of w along the basis.
+func (m *marginModel) step(w, errors, gradient []float64, noise float64) {
 	a, g := m.basis.along(w), m.basis.along(gradient)
 	factor := 4 * m.pq * m.curvature(a) * m.label * m.label
 	h := make([]float64, len(a))
 	for i := range a {
-		h[i] = factor*m.c[i] + l2
-		g[i] += l2 * a[i]
+		h[i] = factor*(m.c[i]+m.ridge) + m.l2
+		g[i] += m.l2 * a[i]
 	}
-	dampedStep(g, h, noise, factor*m.ridge)
+	dampedStep(g, h, a, errors, noise)
 	for k, x := range m.basis.back(g) {
 		w[k] -= x
 	}
 }
 
-// curvature is E phi'' of a normal margin at the w with coordinates a, by Stein's identity
-// E phi'(u) (u - E u) = Var u E phi'', so that phi may have kinks. It is at least a small share
+// curvature is E phi” of a normal margin at the w with coordinates a, by Stein's identity
+// E phi'(u) (u - E u) = Var u E phi”, so that phi may have kinks. It is at least a small share
 // of the mean slope over the range of margins.
 func (m *marginModel) curvature(a []float64) float64 {
 	mean, deviation := m.margin(a)
@@ -280,25 +289,33 @@ func (m *marginModel) curvature(a []float64) float64 {
 	return max(h, steepest/(8*m.reach))
 }
 
-// dampedStep replaces the noisy gradient g by the step (H + lambda I + ridge I)^-1 g, H the
-// diagonal h, noise the standard deviation of an entry.
+// dampedStep replaces the noisy gradient g at w by a step, and errors by the variances that are
+// left after it. h is the diagonal of H, noise the standard deviation of an entry of g.
 //
-// lambda = noise^2/tau^2: with a prior g_0 ~ N(0, tau^2 H) of the gradient without noise, that is
-// steps alike in the metric of H, the best linear estimate of H^-1 g_0 is (H + lambda I)^-1 g.
-// tau^2 by moments, max(0, |g|^2 - d noise^2)/trace H: a gradient within its noise makes no
-// step.
-func dampedStep(g, h []float64, noise, ridge float64) {
-	var signal, trace float64
+// To first order g = H (w - w*) + noise. With w - w* ~ N(0, P), P diagonal, the best linear
+// estimate of w - w* is P H (H P H + noise^2 I)^-1 g, and its error has the variance P noise^2
+// (H P H + noise^2 I)^-1 (Kalman). P = errors + kappa H^-1: errors are those of the releases
+// that led to w, and kappa stands for the distance between the minimisers of least squares and of
+// the loss, alike in the metric of H. kappa by moments, |g|^2 less its mean without kappa and a standard
+// deviation of its noise, over trace H, at most largestKappa w^T H w/d: so a gradient within
+// its noise makes no step but to mend the start.
+func dampedStep(g, h, w, errors []float64, noise float64) {
+	d, square := float64(len(g)), noise*noise
+	excess, trace, length := -square*math.Sqrt(2*d), 0.0, 0.0
 	for i := range g {
-		signal += g[i]*g[i] - noise*noise
+		excess += g[i]*g[i] - square - h[i]*h[i]*errors[i]
 		trace += h[i]
+		length += w[i] * h[i] * w[i]
 	}
-	if !(signal > 0 && trace > 0) {
-		clear(g)
-		return
-	}
-	lambda := noise * noise / signal * trace
+	kappa := min(max(excess/trace, 0), largestKappa*length/d)
 	for i := range g {
-		g[i] /= h[i] + lambda + ridge
+		p := errors[i] + kappa/h[i]
+		gain := h[i] * p / (h[i]*p*h[i] + square)
+		g[i] *= gain
+		errors[i] = p * (1 - gain*h[i])
 	}
 }
+
+// largestKappa is kappa over the mean of w^T H w along an axis, at most: 0.05 and 0.25 are
+// equal in one step, and after more steps 1 follows the noise (bench/results/momentsdescent-study.csv).
+const largestKappa = 0.05

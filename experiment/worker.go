@@ -103,7 +103,7 @@ func (w *worker) fit(ctx context.Context, one run) (outcome, error) {
 	if problem.Radius == 0 {
 		problem.Radius = 1
 		if w.plan.Task == taskAUC {
-			problem.Radius = algorithms.DefaultRadius(r.Len(), r.Dim(), budget, m.settings.mode)
+			problem.Radius = algorithms.DefaultRadius(m.name, r.Len(), r.Dim(), budget, m.settings.mode, problem.Loss)
 		}
 	}
 	spec, err := algorithms.NewSpec(cpu.Backend{Workers: max(1, runtime.GOMAXPROCS(0)/max(1, w.o.Parallel))}, problem, 0, budget, m.settings.mode)

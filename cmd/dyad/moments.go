@@ -2,7 +2,7 @@ package main
 
 import "dyad/algorithms"
 
-// momentsFlags are the options of the releases of moments and moments-descent.
+// momentsFlags are the options of algorithms moments and moments-descent.
 type momentsFlags struct {
 	SecondMoments string    `enum:"auto,none,diagonal,full" default:"auto" placeholder:"K" help:"Second moments that algorithm moments releases: none, diagonal, full, or auto, the public rule."`
 	ClipRadius    float64   `positive:"" placeholder:"R" help:"Norm to which moments clips records around their centre. Default: the public rule."`
@@ -11,6 +11,7 @@ type momentsFlags struct {
 	CentreShare   float64   `positive:"" placeholder:"F" help:"The same for the centre. Default: the public rule."`
 	SecondShare   float64   `positive:"" placeholder:"F" help:"The same for the second moments; the signed sum gets the rest. Default: the public rule."`
 	PublicCentre  []float64 `placeholder:"V" help:"A public centre for moments, in encoded features; 0 is the origin. It must not come from the data. Default: the public rule."`
+	GradientShare float64   `positive:"" placeholder:"F" help:"Share of the budget that moments-descent spends on its gradients; the shares of moments are of what is left. Default: the public rule."`
 	ClassBalance  float64   `positive:"" placeholder:"P" help:"The share of positives, if it is public and does not come from the data: moments then releases no count."`
 }
 
@@ -32,7 +33,7 @@ func (f momentsFlags) set() string {
 	}{
 		{"--second-moments", f.SecondMoments != "auto" && f.SecondMoments != ""}, {"--clip-radius", f.ClipRadius != 0}, {"--ridge", f.Ridge != 0},
 		{"--count-share", f.CountShare != 0}, {"--centre-share", f.CentreShare != 0}, {"--second-share", f.SecondShare != 0},
-		{"--public-centre", f.PublicCentre != nil}, {"--class-balance", f.ClassBalance != 0},
+		{"--public-centre", f.PublicCentre != nil}, {"--class-balance", f.ClassBalance != 0}, {"--gradient-share", f.GradientShare != 0},
 	} {
 		if o.set {
 			return o.name

@@ -152,7 +152,7 @@ func (f planFlags) spec(s dataShape, asserted engine.Assertion, a algorithms.Alg
 	if radius == 0 {
 		radius = metricRadius
 		if f.Task == taskAUC {
-			radius = algorithms.DefaultRadius(s.n, s.d, budget, mode)
+			radius = algorithms.DefaultRadius(f.Algorithm, s.n, s.d, budget, mode, loss)
 		}
 	}
 	spec, err := algorithms.NewSpec(f.backend, engine.Problem{
@@ -191,10 +191,12 @@ func (f planFlags) configure(a algorithms.Algorithm) (algorithms.Algorithm, erro
 	}
 	switch a := a.(type) {
 	case algorithms.Moments:
+		if f.GradientShare != 0 {
+			return nil, badInput("moments takes no gradients and no --gradient-share; moments-descent does")
+		}
 		return f.put(a), unused("--steps", "--step-size", "--path")
 	case algorithms.MomentsDescent:
-		a.Moments, a.Steps = f.put(a.Moments), cmp.Or(f.Steps, a.Steps)
-		return a, unused("--step-size", "--path")
+		return algorithms.MomentsDescent{Moments: f.put(a.Moments), Steps: f.Steps, GradientShare: f.GradientShare}, unused("--step-size", "--path")
 	}
 	if f.set() != "" {
 		return nil, badInput("%s does not take %s; moments and moments-descent do", a.Info().Name, f.set())
