@@ -55,7 +55,7 @@ func Example() {
 	fmt.Println(model.Guarantee)
 	fmt.Println(len(scores), err)
 	// Output:
-	// (1, 1e-05)-differentially private (0.268052-GDP) for one record (neighbours: same n, one record replaced, features and label); released: last iterate of projected gradient descent with Gaussian noise
+	// (1, 1e-05)-differentially private (0.268052-GDP) for one record (neighbours: same n, one record replaced, features and label); released: number of positives, sum of records (centre), signed sum and second moments, each with Gaussian noise
 	// 200 <nil>
 }
 

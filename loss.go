@@ -1,6 +1,7 @@
 package dyad
 
 import (
+	"cmp"
 	"errors"
 	"regexp"
 	"strings"
@@ -58,8 +59,23 @@ func NewLoss(text string, params map[string]float64, clip float64) (Loss, error)
 	return s, err
 }
 
+// named says that the caller chose a loss.
+func (s Loss) named() bool { return s.Name != "" || s.Params != nil || s.Clip != 0 }
+
+// defined is the loss with its formula.
+func (s Loss) defined() (Loss, error) {
+	if s.Formula != "" {
+		return s, nil
+	}
+	return NewLoss(cmp.Or(s.Name, logistic), s.Params, s.Clip)
+}
+
 // Scalar is phi.
 func (s Loss) Scalar() (*engine.Expression, error) {
+	s, err := s.defined()
+	if err != nil {
+		return nil, err
+	}
 	e, err := engine.NewExpression(s.Name, s.Formula, engine.ExpressionOptions{Params: s.Params, Clip: s.Clip})
 	var parse *autodiff.ParseError
 	if errors.As(err, &parse) {

@@ -1,6 +1,8 @@
 package dyad
 
 import (
+	"cmp"
+	"maps"
 	"slices"
 
 	"dyad/algorithms"
@@ -12,14 +14,16 @@ import (
 // Options decide what a training does and guarantees. All of them are public: they must not
 // be chosen by looking at private data.
 type Options struct {
-	Task      string               // AUC or Metric; "" is AUC
-	Algorithm algorithms.Algorithm // with its own options; nil is DefaultAlgorithm(Mode)
-	Mode      algorithms.Mode      // zero is Certified
-	Epsilon   float64              // to spend; required, except with NonPrivate
-	Delta     *float64             // to spend; nil is privacy.DefaultDelta, 0 asks for pure epsilon
-	Loss      Loss                 // zero is the logistic loss
-	L2        *float64             // weight of alpha/2 ||w||^2; nil is the algorithm's default
-	// Radius of the ball that w lives in; 0 is a rule of n, d and the budget, and 1 for Metric.
+	Task string // AUC or Metric; "" is AUC
+	// Algorithm has its own options; nil is the choice of algorithms.Choose, by public numbers.
+	Algorithm algorithms.Algorithm
+	Mode      algorithms.Mode // zero is Certified
+	Epsilon   float64         // to spend; required, except with NonPrivate
+	Delta     *float64        // to spend; nil is privacy.DefaultDelta, 0 asks for pure epsilon
+	Loss      Loss            // zero is the logistic loss, but for algorithms with a loss of their own
+	L2        *float64        // weight of alpha/2 ||w||^2; nil is the algorithm's default
+	// Radius of the ball that w lives in; 0 is a rule of n, d, the loss and the budget, and 1
+	// for Metric.
 	Radius float64
 	// Assert replaces what is proved about the loss, to see what an algorithm would do for
 	// another one. Train refuses such a plan.
@@ -29,14 +33,6 @@ type Options struct {
 // metricRadius is the default Frobenius radius of Metric: the papers' 1, the norm of their
 // start I/sqrt(d). Unlike a score, a metric has a scale: the loss compares distances with 1.
 const metricRadius = 1
-
-// DefaultAlgorithm is the algorithm of plans that name none.
-func DefaultAlgorithm(m algorithms.Mode) algorithms.Algorithm {
-	if m == algorithms.NonPrivate {
-		return algorithms.ProjectedGradient{}
-	}
-	return algorithms.DPGDSC{}
-}
 
 // Training is a training that is planned: what it will do and what that guarantees, from
 // public numbers. Print Report().Text() before anything is charged.
@@ -54,40 +50,63 @@ type Training struct {
 // Plan plans a training of data of a shape on a device; nil is the CPU. No data are read and
 // nothing is charged.
 func Plan(s Shape, o Options, on *Device) (*Training, error) {
-	t := &Training{Task: o.task(), algorithm: o.Algorithm, shape: s, asserted: o.Assert != (engine.Assertion{})}
-	if t.algorithm == nil {
-		t.algorithm = DefaultAlgorithm(o.Mode)
-	}
-	if on != nil && on.precise && t.Task != Metric {
-		return nil, input.Errorf("dyad: a precision is for Metric: no other task has a choice")
-	}
-	var err error
-	plain := o.Loss.Name == "" || o.Loss.Name == logistic && o.Loss.Params == nil
-	switch _, moments := t.algorithm.(algorithms.Moments); {
-	case moments && t.asserted:
-		err = input.Errorf("dyad: moments takes no assertion: no constant of a loss is in its guarantee")
-	case moments && plain && o.Loss.Clip == 0:
-		o.Loss, err = NewLoss(square, nil, 0)
-	case moments && (o.Loss.Name != square || o.Loss.Clip != 0):
-		err = input.Errorf("dyad: moments minimises the square loss and no other; leave the loss and its parameters out, or choose another algorithm")
-	case o.Loss.Name == "":
-		o.Loss, err = NewLoss(logistic, nil, o.Loss.Clip)
-	}
+	c, err := o.Choose(s, on)
 	if err != nil {
 		return nil, err
+	}
+	return o.Plan(c, s, on)
+}
+
+// Choose is the algorithm of the options, or the one that public numbers choose, and why.
+func (o Options) Choose(s Shape, on *Device) (algorithms.Choice, error) {
+	if o.Algorithm != nil {
+		c := algorithms.Choice{Algorithm: o.Algorithm, L2: algorithms.DefaultL2(o.Algorithm.Info().Name)}
+		if o.L2 != nil {
+			c.L2 = *o.L2
+		}
+		return c, nil
+	}
+	spec, err := o.Spec(s, on)
+	if err != nil {
+		return algorithms.Choice{}, err
+	}
+	// Who asserts constants speaks of a loss.
+	return algorithms.Choose(algorithms.Question{Spec: spec, LossNamed: o.Loss.named() || o.asserts(), L2: o.L2}), nil
+}
+
+// Plan is Plan for a choice of Choose, whose algorithm may have got other options since.
+func (o Options) Plan(c algorithms.Choice, s Shape, on *Device) (*Training, error) {
+	t := &Training{Task: cmp.Or(o.Task, AUC), algorithm: c.Algorithm, shape: s, asserted: o.asserts()}
+	if on != nil && on.precise && t.Task != Metric {
+		return nil, input.Errorf("dyad: a precision is for task %q (--task metric): no other task has a choice", Metric)
+	}
+	if _, moments := c.Algorithm.(algorithms.Moments); moments {
+		if t.asserted {
+			return nil, input.Errorf("dyad: moments does not take --G, --L and --Dg: no constant of a loss is in its guarantee")
+		}
+		own, err := NewLoss(square, nil, 0)
+		if err != nil {
+			return nil, err
+		}
+		if o.Loss.named() && (o.Loss.Name != square || o.Loss.Clip != 0 || o.Loss.Params != nil && !maps.Equal(o.Loss.Params, own.Params)) {
+			return nil, input.Errorf("dyad: moments minimises the square loss and no other; leave the loss (--loss) and its parameters out, or choose moments-descent, which starts at the moments")
+		}
+		o.Loss = own
 	}
 	spec, err := o.Spec(s, on)
 	if err != nil {
 		return nil, err
 	}
-	if t.Loss = o.Loss; o.L2 == nil {
-		spec.L2 = algorithms.DefaultL2(t.algorithm.Info().Name)
+	if t.Loss, err = o.Loss.defined(); err != nil {
+		return nil, err
 	}
-	if t.Plan, err = t.algorithm.Plan(spec); err != nil {
+	if t.Plan, err = c.Plan(spec); err != nil {
 		return nil, input.As(err)
 	}
 	return t, nil
 }
+
+func (o Options) asserts() bool { return o.Assert != (engine.Assertion{}) }
 
 // Budget is what a run on n records spends.
 func (o Options) Budget(n int) privacy.Budget {
@@ -98,43 +117,37 @@ func (o Options) Budget(n int) privacy.Budget {
 	return b
 }
 
-func (o Options) task() string {
-	if o.Task == "" {
-		return AUC
-	}
-	return o.Task
-}
-
-// Spec is everything that plans depend on but the algorithm, for algorithms.Compare.
+// Spec is everything that plans depend on but the algorithm and the L2 term, for an algorithm
+// without a loss of its own.
 func (o Options) Spec(s Shape, on *Device) (algorithms.Spec, error) {
 	if s.Records < 2 {
 		return algorithms.Spec{}, input.Errorf("dyad: a pairwise loss needs at least 2 records, got %d", s.Records)
 	}
-	budget := o.Budget(s.Records)
+	budget, task := o.Budget(s.Records), cmp.Or(o.Task, AUC)
 	if o.Mode != algorithms.NonPrivate {
 		if err := budget.Validate(); err != nil {
 			return algorithms.Spec{}, input.As(err)
 		}
 	}
-	loss, err := o.Loss.Of(o.task())
+	loss, err := o.Loss.Of(task)
 	if err != nil {
 		return algorithms.Spec{}, err
 	}
 	radius := o.Radius
 	if radius == 0 {
 		radius = metricRadius
-		if o.task() == AUC {
-			radius = algorithms.DefaultRadius(s.Records, s.Features, budget, o.Mode)
+		if task == AUC {
+			name := ""
+			if o.Algorithm != nil {
+				name = o.Algorithm.Info().Name
+			}
+			radius = algorithms.DefaultRadius(name, s.Records, s.Features, budget, o.Mode, loss)
 		}
-	}
-	var l2 float64
-	if o.L2 != nil {
-		l2 = *o.L2
 	}
 	spec, err := algorithms.NewSpec(on.Backend(), engine.Problem{
 		N: s.Records, D: s.Features, Bounds: engine.UnitBounds(), Loss: loss,
 		Radius: radius, NonZerosPerRow: s.NonZeros, Groups: s.Groups, LabelValues: s.LabelValues,
-	}, l2, budget, o.Mode)
+	}, 0, budget, o.Mode)
 	if err != nil {
 		return algorithms.Spec{}, input.As(err)
 	}
@@ -160,10 +173,4 @@ func (t *Training) fits(d *Data) error {
 		return input.Errorf("dyad: the plan is for data of another schema; plan with Data.Shape")
 	}
 	return nil
-}
-
-// Planned is a training by a plan that an algorithm made of a specification for data of a
-// shape; the specification must have the numbers of the shape.
-func Planned(a algorithms.Algorithm, p *algorithms.Plan, task string, loss Loss, s Shape) *Training {
-	return &Training{Plan: p, Task: task, Loss: loss, algorithm: a, shape: s}
 }

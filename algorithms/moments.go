@@ -3,6 +3,7 @@ package algorithms
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"dyad/engine"
 	"dyad/privacy"
@@ -82,80 +83,21 @@ func (a Moments) Train(ctx context.Context, ev engine.Evaluator, p *Plan, s priv
 		return nil, fmt.Errorf("%w: moments needs an evaluator of moments", ErrAssumption)
 	}
 	m, problem := p.Moments, p.Spec.Kernel.Problem()
-	n, d := float64(problem.N), problem.D
-	releases := m.Releases
-	release := func(x []float64) error {
-		r := releases[0]
-		releases = releases[1:]
-		return s.Release(x, r.Certificate, r.Noise)
-	}
-	state := make([]float64, 1+d) // the released number of positives and sum of records
-	done, err := Restore(t, nil, state)
+	released := m.released(problem.D)
+	done, err := Restore(t, nil, released.first)
 	if err != nil {
 		return nil, err
 	}
-	positives, centre := state[:1], state[1:]
-	if m.Passes > 1 && done == 0 {
-		dst := engine.Moments{Sum: centre}
-		if err := sums.Moments(ctx, &dst, engine.MomentSums{Radius: problem.Bounds.FeatureNorm}); err != nil {
-			return nil, err
+	err = m.collect(ctx, sums, s, released, done, func(done int) {
+		if done < m.Passes {
+			Keep(t, done, nil, released.first)
+			t.Step(done, m.Passes)
 		}
-		positives[0] = dst.Positives
-		// What is not released is public, and the exact sum is not needed.
-		if m.Balance > 0 {
-			clear(positives)
-		} else if err := release(positives); err != nil {
-			return nil, err
-		}
-		if !m.CentreReleased {
-			clear(centre)
-		} else if err := release(centre); err != nil {
-			return nil, err
-		}
-		Keep(t, 1, nil, state)
-		t.Step(1, m.Passes)
-	}
-	public, keep := m.Centre, 1.0
-	if m.CentreReleased {
-		for k := range centre {
-			centre[k] /= n
-		}
-		keep = momentsCentre(centre, m.CentreNoise/n)
-		engine.ProjectBall(centre, problem.Bounds.FeatureNorm)
-		public = centre
-	}
-	if m.Balance > 0 {
-		positives[0] = m.Balance * n
-	}
-	offset := m.offset(positives[0], n, problem.Bounds.FeatureNorm, keep)
-	releases = m.Releases[len(m.Releases)-m.last():]
-	v := make([]float64, d+m.Second.Len(d))
-	second := v[d:]
-	dst := engine.Moments{Sum: v[:d], Second: second}
-	if err := sums.Moments(ctx, &dst, engine.MomentSums{Centre: public, Radius: m.ClipRadius, Signed: true, Offset: offset, Second: m.Second}); err != nil {
+	})
+	if err != nil {
 		return nil, err
 	}
-	if m.Scale > 0 {
-		for k := range second {
-			second[k] *= m.Scale
-		}
-		if err := release(v); err != nil {
-			return nil, err
-		}
-		for k := range second {
-			second[k] /= m.Scale
-		}
-	} else {
-		if err := release(v[:d]); err != nil {
-			return nil, err
-		}
-		if m.Second != engine.NoSecond {
-			if err := release(second); err != nil {
-				return nil, err
-			}
-		}
-	}
-	w, err := m.direction(ctx, v[:d], second, n)
+	w, err := m.direction(ctx, released.sum(), released.second(), float64(problem.N))
 	if err != nil {
 		return nil, err
 	}
@@ -164,43 +106,178 @@ func (a Moments) Train(ctx context.Context, ev engine.Evaluator, p *Plan, s priv
 	return w, nil
 }
 
-// direction is the model of released moments, of any length. It returns when ctx is done,
-// however long a decomposition takes. All lengths are in units of R.
+// releasedMoments are what is released, and what follows from it for the next pass.
+type releasedMoments struct {
+	first []float64 // number of positives and sum of records, zero if they are not released
+	last  []float64 // signed sum over 1 + |b| and second moments of clipped records
+	d     int
+
+	centre []float64 // nil: the origin
+	offset float64   // b
+	share  float64   // of positives
+}
+
+func (r *releasedMoments) sum() []float64    { return r.last[:r.d] }
+func (r *releasedMoments) second() []float64 { return r.last[r.d:] }
+
+// released has room for what m releases.
+func (m *MomentsPlan) released(d int) *releasedMoments {
+	return &releasedMoments{d: d, first: make([]float64, 1+d), last: make([]float64, d+m.Second.Len(d))}
+}
+
+// collect releases the moments that passes after the first done of them sum; r has the others.
+// It calls after with the number of passes when one is released.
+func (m *MomentsPlan) collect(ctx context.Context, sums engine.MomentsEvaluator, s privacy.Session, r *releasedMoments, done int, after func(done int)) error {
+	problem := sums.Kernel().Problem()
+	n, bound := float64(problem.N), problem.Bounds.FeatureNorm
+	releases := m.Releases
+	release := func(x []float64) error {
+		this := releases[0]
+		releases = releases[1:]
+		return s.Release(x, this.Certificate, this.Noise)
+	}
+	positives, centre := r.first[:1], r.first[1:]
+	if m.Passes > 1 && done == 0 {
+		dst := engine.Moments{Sum: centre}
+		if err := sums.Moments(ctx, &dst, engine.MomentSums{Radius: bound}); err != nil {
+			return err
+		}
+		positives[0] = dst.Positives
+		// What is not released is public, and the exact sum is not needed.
+		if m.Balance > 0 {
+			clear(positives)
+		} else if err := release(positives); err != nil {
+			return err
+		}
+		if !m.CentreReleased {
+			clear(centre)
+		} else if err := release(centre); err != nil {
+			return err
+		}
+		after(1)
+	}
+	keep, count := 1.0, positives[0]
+	if r.centre = m.Centre; m.CentreReleased {
+		r.centre = slices.Clone(centre)
+		for k := range r.centre {
+			r.centre[k] /= n
+		}
+		keep = momentsCentre(r.centre, m.CentreNoise/n)
+		engine.ProjectBall(r.centre, bound)
+	}
+	if m.Balance > 0 {
+		count = m.Balance * n
+	}
+	r.offset, r.share = m.offset(count, n, bound, keep), min(max(count/n, 1/n), 1-1/n)
+	if done >= m.Passes {
+		return nil
+	}
+	releases = m.Releases[m.first():]
+	v, second := r.sum(), r.second()
+	dst := engine.Moments{Sum: v, Second: second}
+	if err := sums.Moments(ctx, &dst, engine.MomentSums{Centre: r.centre, Radius: m.ClipRadius, Signed: true, Offset: r.offset, Second: m.Second}); err != nil {
+		return err
+	}
+	if m.Scale > 0 {
+		for k := range second {
+			second[k] *= m.Scale
+		}
+		if err := release(r.last); err != nil {
+			return err
+		}
+		for k := range second {
+			second[k] /= m.Scale
+		}
+	} else {
+		if err := release(v); err != nil {
+			return err
+		}
+		if m.Second != engine.NoSecond {
+			if err := release(second); err != nil {
+				return err
+			}
+		}
+	}
+	after(m.Passes)
+	return nil
+}
+
+// direction is the model of released moments, of any length. All lengths are in units of R.
 func (m *MomentsPlan) direction(ctx context.Context, v, second []float64, n float64) ([]float64, error) {
 	R, square := m.ClipRadius, m.ClipRadius*m.ClipRadius
 	for k := range v {
 		v[k] /= R
 	}
+	if m.Second == engine.NoSecond {
+		return v, nil
+	}
+	basis, err := m.spectrum(ctx, second, len(v), n)
+	if err != nil {
+		return nil, err
+	}
+	return basis.back(ridged(basis.values, basis.along(v), m.SumNoise/R, n, m.Ridge/square)), ctx.Err()
+}
+
+// spectrum is a matrix of second moments: eigenvalues, and unit vectors or nil for the axes.
+type spectrum struct {
+	values  []float64
+	vectors [][]float64
+}
+
+// along are the coordinates of x along the vectors, and back is the sum of the vectors with
+// coordinates a.
+func (s spectrum) along(x []float64) []float64 {
+	if s.vectors == nil {
+		return slices.Clone(x)
+	}
+	a := make([]float64, len(x))
+	for i, u := range s.vectors {
+		for k := range u {
+			a[i] += u[k] * x[k]
+		}
+	}
+	return a
+}
+
+func (s spectrum) back(a []float64) []float64 {
+	if s.vectors == nil {
+		return slices.Clone(a)
+	}
+	x := make([]float64, len(a))
+	for i, u := range s.vectors {
+		for k := range u {
+			x[k] += a[i] * u[k]
+		}
+	}
+	return x
+}
+
+// spectrum is the estimate Xi of released second moments in units of R^2, which it overwrites.
+// Where none are released it is the flat one of the largest possible trace. It returns when ctx
+// is done, however long a decomposition takes.
+func (m *MomentsPlan) spectrum(ctx context.Context, second []float64, d int, n float64) (spectrum, error) {
+	square := m.ClipRadius * m.ClipRadius
 	for k := range second {
 		second[k] /= square
 	}
-	s1, s2, ridge := m.SumNoise/R, m.SecondNoise/square, m.Ridge/square
 	switch m.Second {
-	case engine.DiagonalSecond:
-		diagonalFilter(v, second, s1, n, ridge)
 	case engine.FullSecond:
-		solved := make(chan []float64, 1)
+		solved := make(chan spectrum, 1)
 		go func() {
-			values, vectors := engine.Symmetric{Dim: len(v)}.Eigen(second)
-			along := make([]float64, len(v))
-			for i, u := range vectors {
-				for k := range u {
-					along[i] += u[k] * v[k]
-				}
-			}
-			w := make([]float64, len(v))
-			for i, x := range momentsFilter(values, along, s1, s2, n, 1, ridge) {
-				for k, u := range vectors[i] {
-					w[k] += x * u
-				}
-			}
-			solved <- w
+			values, vectors := engine.Symmetric{Dim: d}.Eigen(second)
+			solved <- spectrum{cleaned(values, m.SecondNoise/square, n, 1), vectors}
 		}()
 		select {
-		case v = <-solved:
+		case s := <-solved:
+			return s, nil
 		case <-ctx.Done():
-			return nil, ctx.Err()
+			return spectrum{}, ctx.Err()
 		}
+	case engine.DiagonalSecond:
+		for k, q := range second {
+			second[k] = max(q, 0)
+		}
+		return spectrum{values: second}, nil
 	}
-	return v, ctx.Err()
+	return spectrum{values: slices.Repeat([]float64{n / float64(d)}, d)}, nil
 }

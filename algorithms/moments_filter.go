@@ -1,6 +1,9 @@
 package algorithms
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // What is computed from the releases of Moments, with the levels of their noise: it sees nothing
 // else, so it is post-processing. s1 is the standard deviation of the noise of an entry of the
@@ -78,11 +81,15 @@ func momentsOffset(count, sn, n, R, X, s1, sc, keep float64) float64 {
 // s2 sqrt d: for the errors left in Xi, 1/sqrt 2 of the edge of the noise. This factor alone is
 // fixed by experiment: 0.75 to 1.5 are equal.
 func momentsFilter(values, a []float64, s1, s2, n, R, ridge float64) []float64 {
+	return ridged(cleaned(values, s2, n, R), a, s1, n, ridge)
+}
+
+// cleaned is Xi of momentsFilter: eigenvalues without their noise.
+func cleaned(values []float64, s2, n, R float64) []float64 {
 	d := float64(len(values))
-	var mean, signal float64
-	for i, l := range values {
+	var mean float64
+	for _, l := range values {
 		mean += l / d
-		signal += a[i]*a[i] - s1*s1
 	}
 	public := min(max(mean, 0.1*n*R*R/d), n*R*R/d)
 	xi := make([]float64, len(values))
@@ -94,38 +101,34 @@ func momentsFilter(values, a []float64, s1, s2, n, R, ridge float64) []float64 {
 		xi[i] = l - d*s2*s2*(h/d) // 2 sigma^2 = d s2^2
 	}
 	nondecreasing(xi)
-	var trace float64
 	for i := range xi {
 		xi[i] = max(xi[i]+public-mean, 0)
-		trace += xi[i]
 	}
-	w := make([]float64, len(a))
-	if !(signal > 0 && trace > 0) {
-		copy(w, a)
-		return w
-	}
-	lambda := s1*s1/min(signal/trace, n/d+1) + ridge
-	for i := range w {
-		w[i] = a[i] / (xi[i] + lambda)
+	return xi
+}
+
+// ridged is a/(xi + lambda) of momentsFilter, entry by entry. Without signal in a it is a.
+func ridged(xi, a []float64, s1, n, ridge float64) []float64 {
+	w := slices.Clone(a)
+	if lambda := noiseRidge(xi, a, s1, n); !math.IsInf(lambda, 1) {
+		for i := range w {
+			w[i] /= xi[i] + (lambda + ridge)
+		}
 	}
 	return w
 }
 
-// diagonalFilter is momentsFilter for the diagonal q of M: it replaces v by the model.
-func diagonalFilter(v, q []float64, s1, n, ridge float64) {
+// noiseRidge is s1^2/tau^2 of momentsFilter, +Inf if a does not stand out of its noise.
+func noiseRidge(xi, a []float64, s1, n float64) float64 {
 	var signal, trace float64
-	for i := range v {
-		signal += v[i]*v[i] - s1*s1
-		q[i] = max(q[i], 0)
-		trace += q[i]
+	for i := range xi {
+		signal += a[i]*a[i] - s1*s1
+		trace += xi[i]
 	}
 	if !(signal > 0 && trace > 0) {
-		return
+		return math.Inf(1)
 	}
-	lambda := s1*s1/min(signal/trace, n/float64(len(v))+1) + ridge
-	for i := range v {
-		v[i] /= q[i] + lambda
-	}
+	return s1 * s1 / min(signal/trace, n/float64(len(xi))+1)
 }
 
 // nondecreasing replaces x by the nondecreasing sequence next to it in least squares (pool

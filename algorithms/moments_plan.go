@@ -32,6 +32,11 @@ type MomentsPlan struct {
 	// positives and of an entry of the sum of records; 0 for what is not released.
 	SumNoise, SecondNoise, CountNoise, CentreNoise float64
 	Releases                                       []MomentsRelease // in their order
+
+	// Gradients is the number of mean gradients of the loss that follow, and GradientNoise
+	// the standard deviation of the noise of an entry of each; 0 for Moments.
+	Gradients     int
+	GradientNoise float64
 }
 
 // Names of releases.
@@ -208,8 +213,14 @@ func (a Moments) choose(s Spec) (momentsChoice, error) {
 // origin says that the origin is declared as the centre.
 func (a Moments) origin() bool { return len(a.Centre) == 1 && a.Centre[0] == 0 }
 
-// releases are the releases with their noise, and what is computed from them.
-func (a Moments) releases(s Spec, kernel engine.MomentsKernel, c momentsChoice) (*MomentsPlan, error) {
+// momentsErrors is the part of engine.MomentsKernel that a plan needs.
+type momentsErrors interface {
+	MomentsError(radius float64, second engine.SecondMoments) engine.MomentsError
+}
+
+// releases are the releases with their noise, and what is computed from them. More releases
+// follow, with shares of the whole budget; the moments share what is left.
+func (a Moments) releases(s Spec, kernel momentsErrors, c momentsChoice, more ...MomentsRelease) (*MomentsPlan, error) {
 	problem := s.Kernel.Problem()
 	n, d, bound := float64(problem.N), problem.D, problem.Bounds.FeatureNorm
 	m := &MomentsPlan{Passes: 1, CentreReleased: c.Centre > 0, Balance: a.Balance, ClipRadius: c.Clip, Second: c.Kind}
@@ -258,6 +269,14 @@ func (a Moments) releases(s Spec, kernel engine.MomentsKernel, c momentsChoice) 
 	if err != nil {
 		return nil, err
 	}
+	left := 1.0
+	for _, r := range more {
+		left -= r.Share
+	}
+	for i := range m.Releases {
+		m.Releases[i].Share *= left
+	}
+	m.Releases = append(m.Releases, more...)
 	var parts []privacy.Part
 	for _, r := range m.Releases {
 		parts = append(parts, privacy.Part{Certificate: r.Certificate, Share: r.Share})
@@ -299,6 +318,12 @@ func (a Moments) releases(s Spec, kernel engine.MomentsKernel, c momentsChoice) 
 // guarantee says what is released and why the noise is enough.
 func (m *MomentsPlan) guarantee(noise privacy.Mechanism) (released, derivation string) {
 	for i, r := range m.Releases {
+		if i > len(m.Releases)-m.Gradients {
+			continue // as the one before
+		}
+		if r.Name == gradientName {
+			r.Name = fmt.Sprintf("%d mean gradients", m.Gradients)
+		}
 		if i > 0 {
 			released, derivation = released+", ", derivation+"; "
 		}
@@ -338,10 +363,10 @@ func (m *MomentsPlan) objective() string {
 	return text + fmt.Sprintf("%.8x", sha256.Sum256(fmt.Append(nil, m.Centre)))
 }
 
-// last is the number of releases of the last pass.
-func (m *MomentsPlan) last() int {
-	if m.Second != engine.NoSecond && m.Scale == 0 {
-		return 2
+// first is the number of releases of the first of two passes.
+func (m *MomentsPlan) first() (n int) {
+	for n < len(m.Releases) && (m.Releases[n].Name == countName || m.Releases[n].Name == centreName) {
+		n++
 	}
-	return 1
+	return n
 }

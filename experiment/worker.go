@@ -103,26 +103,27 @@ func (w *worker) fit(ctx context.Context, one run) (outcome, error) {
 	if problem.Radius == 0 {
 		problem.Radius = 1
 		if w.plan.Task == taskAUC {
-			problem.Radius = algorithms.DefaultRadius(r.Len(), r.Dim(), budget, m.settings.mode)
+			problem.Radius = algorithms.DefaultRadius(m.name, r.Len(), r.Dim(), budget, m.settings.mode, problem.Loss)
 		}
 	}
-	l2 := algorithms.DefaultL2(m.name)
-	if m.settings.l2 != nil {
-		l2 = *m.settings.l2
-	}
-	spec, err := algorithms.NewSpec(cpu.Backend{Workers: max(1, runtime.GOMAXPROCS(0)/max(1, w.o.Parallel))}, problem, l2, budget, m.settings.mode)
+	spec, err := algorithms.NewSpec(cpu.Backend{Workers: max(1, runtime.GOMAXPROCS(0)/max(1, w.o.Parallel))}, problem, 0, budget, m.settings.mode)
 	if err != nil {
 		return outcome{}, err
 	}
-	p, err := m.algorithm.Plan(spec)
+	choice := m.choose(algorithms.Question{Spec: spec, LossNamed: m.settings.loss != nil, L2: m.settings.l2})
+	p, err := choice.Plan(spec)
 	if err != nil {
 		return outcome{}, err
 	}
-	res, err := algorithms.Run(ctx, r, m.algorithm, p, algorithms.Options{Public: true, Source: privacy.NewSeededSource(one.row.Seed)})
+	res, err := algorithms.Run(ctx, r, choice.Algorithm, p, algorithms.Options{Public: true, Source: privacy.NewSeededSource(one.row.Seed)})
 	if err != nil {
 		return outcome{}, err
 	}
-	return outcome{weights: res.Weights, passes: p.GradientPairs / float64(problem.Pairs().Len())}, nil
+	passes := p.GradientPairs / float64(problem.Pairs().Len())
+	if p.Moments != nil {
+		passes += float64(p.Moments.Passes)
+	}
+	return outcome{weights: res.Weights, passes: passes}, nil
 }
 
 // score is the AUC, or the accuracy of nearest neighbours under a metric (nil weights:

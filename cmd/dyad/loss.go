@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"strings"
 
 	lib "dyad"
@@ -9,14 +10,17 @@ import (
 
 // lossFlags choose the pair loss.
 type lossFlags struct {
-	Loss      string             `default:"logistic" type:"formula" placeholder:"NAME|EXPR" help:"Pair loss phi(u): a name of \"dyad losses\", or a formula such as 'log1p(exp(-u))'. u is the margin of a pair, positive if the pair is right."`
+	Loss      string             `type:"formula" placeholder:"NAME|EXPR" help:"Pair loss phi(u): a name of \"dyad losses\", or a formula such as 'log1p(exp(-u))'. u is the margin of a pair, positive if the pair is right. Default: logistic, but for algorithms with a loss of their own."`
 	LossParam map[string]float64 `name:"loss-param" placeholder:"K=V" help:"Value of a name in the formula, or of a parameter of a named loss; may be repeated."`
 	LossClip  float64            `positive:"" name:"loss-clip" placeholder:"C" help:"Clamp phi' of every pair to [-C, C], for a loss whose slope has no bound. Default: no clipping."`
 }
 
+// named says that the user chose a loss.
+func (f lossFlags) named() bool { return f.Loss != "" || f.LossParam != nil || f.LossClip != 0 }
+
 // definition is the loss that the flags describe.
 func (f lossFlags) definition() (lib.Loss, error) {
-	l, err := lib.NewLoss(f.Loss, f.LossParam, f.LossClip)
+	l, err := lib.NewLoss(cmp.Or(f.Loss, "logistic"), f.LossParam, f.LossClip)
 	if err != nil {
 		if text, ok := strings.CutPrefix(err.Error(), "dyad: loss"); ok {
 			err = badInput("--loss%s", text)

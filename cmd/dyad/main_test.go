@@ -174,7 +174,7 @@ func TestRankingRoad(t *testing.T) {
 // plan and train print the same report.
 func TestPlanIsTheReportOfTrain(t *testing.T) {
 	dir := clinic(t, 300)
-	for _, algorithm := range []string{"dpgdsc", "offpairstrc", "offpairc"} {
+	for _, algorithm := range []string{"dpgdsc", "offpairstrc", "offpairc", "auto"} {
 		flags := []string{"--schema", "patients.yaml", "--epsilon", "1.5", "--delta", "1e-6", "--algorithm", algorithm, "--json"}
 		_, planned, errs := dyad(t, dir, append([]string{"plan", "-n", "300"}, flags...)...)
 		_, trained, errs2 := dyad(t, dir, append([]string{"train", "--data", "patients.csv", "--out", algorithm + ".json"}, flags...)...)
@@ -186,6 +186,7 @@ func TestPlanIsTheReportOfTrain(t *testing.T) {
 		if err := json.Unmarshal([]byte(trained), &train); err != nil {
 			t.Fatalf("train: %v: %s", err, errs2)
 		}
+		delete(plan, "estimated_seconds")
 		a, _ := json.Marshal(plan)
 		b, _ := json.Marshal(train.Report)
 		if !bytes.Equal(a, b) {

@@ -1,11 +1,8 @@
 package main
 
-import (
-	lib "dyad"
-	"dyad/algorithms"
-)
+import "dyad/algorithms"
 
-// momentsFlags are the options of algorithm moments.
+// momentsFlags are the options of algorithms moments and moments-descent.
 type momentsFlags struct {
 	SecondMoments string    `enum:"auto,none,diagonal,full" default:"auto" placeholder:"K" help:"Second moments that algorithm moments releases: none, diagonal, full, or auto, the public rule."`
 	ClipRadius    float64   `positive:"" placeholder:"R" help:"Norm to which moments clips records around their centre. Default: the public rule."`
@@ -14,19 +11,18 @@ type momentsFlags struct {
 	CentreShare   float64   `positive:"" placeholder:"F" help:"The same for the centre. Default: the public rule."`
 	SecondShare   float64   `positive:"" placeholder:"F" help:"The same for the second moments; the signed sum gets the rest. Default: the public rule."`
 	PublicCentre  []float64 `placeholder:"V" help:"A public centre for moments, in encoded features; 0 is the origin. It must not come from the data. Default: the public rule."`
+	GradientShare float64   `positive:"" placeholder:"F" help:"Share of the budget that moments-descent spends on its gradients; the shares of moments are of what is left. Default: the public rule."`
 	ClassBalance  float64   `positive:"" placeholder:"P" help:"The share of positives, if it is public and does not come from the data: moments then releases no count."`
 }
 
-// algorithm is moments with these options.
-func (f momentsFlags) algorithm() algorithms.Moments {
-	second := f.SecondMoments
-	if second == "auto" {
-		second = ""
+// put puts these options into moments.
+func (f momentsFlags) put(m algorithms.Moments) algorithms.Moments {
+	if m.Second = f.SecondMoments; m.Second == "auto" {
+		m.Second = ""
 	}
-	return algorithms.Moments{
-		Second: second, CountShare: f.CountShare, CentreShare: f.CentreShare, SecondShare: f.SecondShare,
-		ClipRadius: f.ClipRadius, Ridge: f.Ridge, Centre: f.PublicCentre, Balance: f.ClassBalance,
-	}
+	m.CountShare, m.CentreShare, m.SecondShare = f.CountShare, f.CentreShare, f.SecondShare
+	m.ClipRadius, m.Ridge, m.Centre, m.Balance = f.ClipRadius, f.Ridge, f.PublicCentre, f.ClassBalance
+	return m
 }
 
 // set is the first flag that is set, "" if none is.
@@ -37,22 +33,11 @@ func (f momentsFlags) set() string {
 	}{
 		{"--second-moments", f.SecondMoments != "auto" && f.SecondMoments != ""}, {"--clip-radius", f.ClipRadius != 0}, {"--ridge", f.Ridge != 0},
 		{"--count-share", f.CountShare != 0}, {"--centre-share", f.CentreShare != 0}, {"--second-share", f.SecondShare != 0},
-		{"--public-centre", f.PublicCentre != nil}, {"--class-balance", f.ClassBalance != 0},
+		{"--public-centre", f.PublicCentre != nil}, {"--class-balance", f.ClassBalance != 0}, {"--gradient-share", f.GradientShare != 0},
 	} {
 		if o.set {
 			return o.name
 		}
 	}
 	return ""
-}
-
-// definition is the loss of the flags; that of moments is least squares.
-func (f planFlags) definition() (lib.Loss, error) {
-	if f.Algorithm == (algorithms.Moments{}).Info().Name {
-		if f.Loss != "logistic" && f.Loss != "square" || f.LossParam != nil || f.LossClip != 0 {
-			return lib.Loss{}, badInput("moments minimises the square loss and no other; leave --loss and its parameters out, or choose another algorithm")
-		}
-		f.Loss = "square"
-	}
-	return f.lossFlags.definition()
 }

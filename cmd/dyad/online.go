@@ -11,6 +11,7 @@ import (
 
 	"github.com/gofrs/flock"
 
+	lib "dyad"
 	"dyad/algorithms"
 	"dyad/engine/dataset"
 	"dyad/internal/files"
@@ -197,7 +198,7 @@ func (o *online) prepare() (err error) {
 		o.DataID = o.schema.DataID
 	}
 	flags := planFlags{Algorithm: o.Algorithm, Mode: o.Mode, Task: o.Task, lossFlags: o.lossFlags, Epsilon: o.Epsilon, Delta: o.Delta, L2: &o.L2, Radius: o.Radius}
-	if o.plan, err = o.streamFlags.plan(flags, shapeOf(o.encoder, o.Records)); err != nil {
+	if o.plan, err = o.streamFlags.plan(flags, lib.ShapeOf(o.encoder, o.Records)); err != nil {
 		return err
 	}
 	problem := o.plan.Spec.Kernel.Problem()

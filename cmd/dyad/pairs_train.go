@@ -69,6 +69,7 @@ func (c *pairsTrainCmd) Run(a *app, command *kong.Context) error {
 	if err != nil {
 		return err
 	}
+	a.noteWarnings(&plan.Plan)
 	if err := d.Fits(plan); err != nil {
 		return fmt.Errorf("%s: %w", c.pairSource.Pairs, err)
 	}

@@ -1,20 +1,22 @@
 package main
 
 import (
+	"cmp"
+
+	lib "dyad"
 	"dyad/algorithms"
 	"dyad/engine"
 	"dyad/engine/cuda"
-	"dyad/privacy"
 )
 
 // planFlags are the flags that decide what a run will do and guarantee.
 type planFlags struct {
 	Task      string   `default:"auc" enum:"auc,metric" help:"auc: linear scores that rank positives above negatives; metric: a Mahalanobis metric in which equal labels are close."`
-	Algorithm string   `placeholder:"NAME" help:"Algorithm, see \"dyad algorithms\". Default: dpgdsc, or projected-gradient with --mode nonprivate."`
+	Algorithm string   `placeholder:"NAME" help:"Algorithm, see \"dyad algorithms\", or auto, which chooses one by public numbers and says why. Default: auto; dpgdsc with --mode paper, projected-gradient with --mode nonprivate."`
 	Mode      string   `default:"certified" enum:"certified,paper,nonprivate" help:"certified: proved noise; paper: the paper's formula, with what it really gives; nonprivate: the baseline."`
 	Epsilon   float64  `default:"1" help:"Epsilon to spend."`
 	Delta     *float64 `placeholder:"DELTA" help:"Delta; 0 asks for pure epsilon. Default: min(1e-5, n^-1.5)."`
-	L2        *float64 `name:"l2" aliases:"alpha" placeholder:"ALPHA" help:"Weight alpha of the term alpha/2 ||w||^2. Default: 0.001, or 0 for offpairc, dpgdc, dpgdc2, dpegd and moments."`
+	L2        *float64 `name:"l2" aliases:"alpha" placeholder:"ALPHA" help:"Weight alpha of the term alpha/2 ||w||^2. Default: 0.001, or 0 for offpairc, dpgdc, dpgdc2, dpegd, moments and moments-descent."`
 	Radius    float64  `positive:"" placeholder:"R" help:"Radius of the ball that w lives in; public. Default: a rule of n, d, epsilon and delta, or 1 for --task metric."`
 	Steps     int      `positive:"" help:"Number of full-batch steps. Default: the algorithm's public rule."`
 	StepSize  float64  `positive:"" placeholder:"ETA" help:"Step size. Default: the algorithm's public rule."`
@@ -25,19 +27,6 @@ type planFlags struct {
 	Workers int `positive:"" help:"CPU workers; the result has the same bits for any number. Default: all cores."`
 	deviceFlag
 	Precision string `default:"auto" enum:"auto,fp32,bf16x3,tf32,wgmma" placeholder:"P" help:"Arithmetic of the pairs with --task metric: fp32, which on a CPU takes half the time of float64, or on tensor cores of a GPU, with --device cuda:N, bf16x3 or tf32, which are faster, or wgmma, which is bf16x3 for compute capability 9.0 alone. Noise covers the rounding: about 1 % with noisy gradients, below 0.2 % on a CPU; algorithms that perturb only their output pay more from some thousand records on, least with fp32. Default: auto, which is float64 on a CPU, and on a GPU bf16x3 unless wgmma was measured to be faster."`
-}
-
-// metricRadius is the default Frobenius radius for --task metric: the papers' 1,
-// the norm of their start I/sqrt(d). Unlike a score, a metric has a scale: the
-// loss compares distances with 1.
-const metricRadius = 1
-
-// dataShape is what is public about the data.
-type dataShape struct {
-	n, d, nonZeros int
-	algorithms.Provenance
-	groups      []int // sizes of query groups, nil without
-	labelValues int   // as engine.Problem.LabelValues
 }
 
 // open opens the device in the precision of the flag, as openDevice.
@@ -52,37 +41,45 @@ func (f *planFlags) open() (func(), error) {
 	return f.openDevice(f.Workers, precision)
 }
 
-// plan builds the algorithm and its plan from public numbers.
-func (f planFlags) plan(s dataShape) (algorithms.Algorithm, *algorithms.Plan, error) {
+// plan plans from public numbers.
+func (f planFlags) plan(s lib.Shape) (*lib.Training, error) {
 	return f.assertedPlan(s, engine.Assertion{})
 }
 
 // assertedPlan is plan with constants of the loss as the user asserts them.
-func (f planFlags) assertedPlan(s dataShape, asserted engine.Assertion) (algorithms.Algorithm, *algorithms.Plan, error) {
-	name := f.Algorithm
-	if name == "" {
-		name = "dpgdsc"
-		if f.Mode == algorithms.NonPrivate.String() {
-			name = "projected-gradient"
+func (f planFlags) assertedPlan(s lib.Shape, asserted engine.Assertion) (*lib.Training, error) {
+	o, err := f.decided(asserted)
+	if err != nil {
+		return nil, err
+	}
+	c, err := o.Choose(s, f.device)
+	if err != nil {
+		return nil, err
+	}
+	if c.Algorithm, err = f.configure(c.Algorithm); err != nil {
+		if c.Reason != "" {
+			err = badInput("%w; %s was chosen by auto: %s. Leave the flag out, or name an algorithm that has it with --algorithm (\"dyad algorithms\")", err, c.Algorithm.Info().Name, c.Reason)
+		}
+		return nil, err
+	}
+	return o.Plan(c, s, f.device)
+}
+
+// decided are the options of the flags; the algorithm has none of its own yet.
+func (f planFlags) decided(asserted engine.Assertion) (o lib.Options, err error) {
+	o = lib.Options{Task: f.Task, Epsilon: f.Epsilon, Delta: f.Delta, L2: f.L2, Radius: f.Radius, Assert: asserted}
+	if o.Mode, err = algorithms.ParseMode(f.Mode); err != nil {
+		return o, asInput(err)
+	}
+	if f.Algorithm != "" && f.Algorithm != algorithms.AutoName {
+		if o.Algorithm, err = algorithms.ByName(f.Algorithm); err != nil {
+			return o, asInput(err)
 		}
 	}
-	a, err := algorithms.ByName(name)
-	if err != nil {
-		return nil, nil, asInput(err)
+	if f.named() {
+		o.Loss, err = f.definition()
 	}
-	if a, err = f.configure(a); err != nil {
-		return nil, nil, err
-	}
-	if _, moments := a.(algorithms.Moments); moments && asserted != (engine.Assertion{}) {
-		return nil, nil, badInput("moments does not take --G, --L and --Dg: no constant of a loss is in its guarantee")
-	}
-	spec, err := f.spec(s, asserted)
-	if err != nil {
-		return nil, nil, err
-	}
-	spec.L2 = f.l2(name)
-	p, err := a.Plan(spec)
-	return a, p, asInput(err)
+	return o, err
 }
 
 // l2 is the weight of the L2 term: the flag's, or the default for an algorithm.
@@ -91,57 +88,6 @@ func (f planFlags) l2(algorithm string) float64 {
 		return *f.L2
 	}
 	return algorithms.DefaultL2(algorithm)
-}
-
-// budget is what a run on n records spends.
-func (f planFlags) budget(n int) privacy.Budget {
-	b := privacy.Budget{Epsilon: f.Epsilon, Delta: privacy.DefaultDelta(max(n, 2))}
-	if f.Delta != nil {
-		b.Delta = *f.Delta
-	}
-	return b
-}
-
-// spec is everything that plans depend on but the algorithm, without an L2 term.
-func (f planFlags) spec(s dataShape, asserted engine.Assertion) (algorithms.Spec, error) {
-	mode, err := algorithms.ParseMode(f.Mode)
-	if err != nil {
-		return algorithms.Spec{}, asInput(err)
-	}
-	if s.n < 2 {
-		return algorithms.Spec{}, badInput("a pairwise loss needs at least 2 records, got %d", s.n)
-	}
-	budget := f.budget(s.n)
-	if mode != algorithms.NonPrivate {
-		if err := budget.Validate(); err != nil {
-			return algorithms.Spec{}, asInput(err)
-		}
-	}
-	definition, err := f.definition()
-	if err != nil {
-		return algorithms.Spec{}, err
-	}
-	loss, err := definition.Of(f.Task)
-	if err != nil {
-		return algorithms.Spec{}, err
-	}
-	radius := f.Radius
-	if radius == 0 {
-		radius = metricRadius
-		if f.Task == taskAUC {
-			radius = algorithms.DefaultRadius(s.n, s.d, budget, mode)
-		}
-	}
-	spec, err := algorithms.NewSpec(f.device.Backend(), engine.Problem{
-		N: s.n, D: s.d, Bounds: engine.UnitBounds(), Loss: loss,
-		Radius: radius, NonZerosPerRow: s.nonZeros, Groups: s.groups, LabelValues: s.labelValues,
-	}, 0, budget, mode)
-	if err != nil {
-		return algorithms.Spec{}, asInput(err)
-	}
-	spec.Provenance = s.Provenance
-	spec.Constants, err = spec.Constants.Assert(asserted)
-	return spec, asInput(err)
 }
 
 // configure puts the step flags into the algorithm's options; a flag that an
@@ -166,26 +112,33 @@ func (f planFlags) configure(a algorithms.Algorithm) (algorithms.Algorithm, erro
 	if _, batches := a.(algorithms.SubsampledDescent); f.Batch != 0 && !batches {
 		return nil, badInput("%s does not take --batch-records; subsampled-descent does", a.Info().Name)
 	}
-	if _, moments := a.(algorithms.Moments); !moments && f.set() != "" {
-		return nil, badInput("%s does not take %s; moments does", a.Info().Name, f.set())
-	}
-	switch a.(type) {
+	switch a := a.(type) {
 	case algorithms.Moments:
-		return f.momentsFlags.algorithm(), unused("--steps", "--step-size", "--path")
+		if f.GradientShare != 0 {
+			return nil, badInput("moments takes no gradients and no --gradient-share; moments-descent does")
+		}
+		return f.put(a), unused("--steps", "--step-size", "--path")
+	case algorithms.MomentsDescent:
+		return algorithms.MomentsDescent{Moments: f.put(a.Moments), Steps: f.Steps, GradientShare: f.GradientShare}, unused("--step-size", "--path")
+	}
+	if f.set() != "" {
+		return nil, badInput("%s does not take %s; moments and moments-descent do", a.Info().Name, f.set())
+	}
+	switch a := a.(type) {
 	case algorithms.DPGDSC:
-		return algorithms.DPGDSC{Steps: f.Steps, StepSize: f.StepSize, Path: f.Path}, nil
+		return algorithms.DPGDSC{Steps: cmp.Or(f.Steps, f.fewest(a.Steps)), StepSize: f.StepSize, Path: f.Path}, nil
 	case algorithms.OffPairStrC:
 		return algorithms.OffPairStrC{Path: f.Path}, unused("--steps", "--step-size")
 	case algorithms.OffPairC:
 		return algorithms.OffPairC{Path: f.Path}, unused("--steps", "--step-size")
 	case algorithms.DPGDC:
-		return algorithms.DPGDC{Steps: f.Steps, StepSize: f.StepSize, Path: f.Path}, nil
+		return algorithms.DPGDC{Steps: cmp.Or(f.Steps, f.fewest(a.Steps)), StepSize: f.StepSize, Path: f.Path}, nil
 	case algorithms.DPGDC2:
 		return algorithms.DPGDC2{Steps: f.Steps, StepSize: f.StepSize}, unused("--path")
 	case algorithms.DPEGD:
 		return algorithms.DPEGD{Steps: f.Steps, StepSize: f.StepSize}, unused("--path")
 	case algorithms.GradientPerturbation:
-		return algorithms.GradientPerturbation{Steps: f.Steps, StepSize: f.StepSize, Path: f.Path}, nil
+		return algorithms.GradientPerturbation{Steps: cmp.Or(f.Steps, f.fewest(a.Steps)), StepSize: f.StepSize, Path: f.Path}, nil
 	case algorithms.ConvergentDescent:
 		return algorithms.ConvergentDescent{Steps: f.Steps, StepSize: f.StepSize, Path: f.Path}, nil
 	case algorithms.SubsampledDescent:
@@ -194,4 +147,12 @@ func (f planFlags) configure(a algorithms.Algorithm) (algorithms.Algorithm, erro
 		return algorithms.ProjectedGradient{Steps: f.Steps, StepSize: f.StepSize}, unused("--path")
 	}
 	return a, unused("--steps", "--step-size", "--path")
+}
+
+// fewest is a number of steps that auto chose, 0 if a flag decides.
+func (f planFlags) fewest(steps int) int {
+	if f.StepSize != 0 || f.Path != 0 {
+		return 0
+	}
+	return steps
 }

@@ -81,7 +81,7 @@ func (c *trainCmd) Run(a *app) error {
 		return err
 	}
 	defer closeDevice()
-	plan, err := c.training(train.Shape())
+	plan, err := c.plan(train.Shape())
 	if err != nil {
 		return err
 	}
@@ -95,6 +95,7 @@ func (c *trainCmd) Run(a *app) error {
 		return err
 	}
 	c.noteDevice(a, &problem)
+	a.noteWarnings(plan.Plan)
 	run, away := lib.Train(a.ctx, train, plan, options)
 	if away = result.ran(a, run, away); away != nil && !isElsewhere(away) {
 		return away
@@ -122,19 +123,6 @@ func (c *trainCmd) Run(a *app) error {
 	return errors.Join(away, err)
 }
 
-// training plans by the flags.
-func (c *trainCmd) training(s lib.Shape) (*lib.Training, error) {
-	algorithm, plan, err := c.plan(dataShape{n: s.Records, d: s.Features, nonZeros: s.NonZeros, Provenance: s.Provenance, groups: s.Groups, labelValues: s.LabelValues})
-	if err != nil {
-		return nil, err
-	}
-	loss, err := c.definition()
-	if err != nil {
-		return nil, err
-	}
-	return lib.Planned(algorithm, plan, c.Task, loss, s), nil
-}
-
 // charged tells about the charge of a run that failed, if there is one.
 func (a *app) charged(err error) error {
 	var c *algorithms.ChargedError
@@ -149,6 +137,19 @@ func (a *app) charged(err error) error {
 		return asInput(err)
 	}
 	return err
+}
+
+// slowSeconds is the estimated time from which a run says so before it starts.
+const slowSeconds = 180
+
+// noteWarnings tells, before anything is charged, what to know of a plan.
+func (a *app) noteWarnings(p *algorithms.Plan) {
+	for _, text := range p.Warnings() {
+		a.note("dyad: warning: %s", text)
+	}
+	if s := p.Seconds(); s > slowSeconds {
+		a.note("dyad: warning: %d steps will take %s of one core; \"dyad plan --compare\" has the times of other algorithms", p.Schedule.Steps, algorithms.Duration(s))
+	}
 }
 
 // chargedRun notes the run of a charge.
@@ -224,7 +225,11 @@ func (r *trainResult) text(synthetic bool) string {
 		line(&b, "held out", "no figures: %s", r.HeldProblem)
 	}
 	if r.Held != nil {
-		line(&b, "held out", "%d records, objective %.6g", r.Heldout, *r.Held.Objective)
+		objective := ""
+		if r.Held.Objective != nil {
+			objective = fmt.Sprintf(", objective %.6g", *r.Held.Objective)
+		}
+		line(&b, "held out", "%d records%s", r.Heldout, objective)
 		b.WriteString(figures(r.Held, "            %s: %s\n"))
 		if !r.Public {
 			line(&b, "", "computed from private records: these figures are not covered by the guarantee")
