@@ -148,11 +148,14 @@ func (f planFlags) spec(s dataShape, asserted engine.Assertion, a algorithms.Alg
 	if err != nil {
 		return algorithms.Spec{}, err
 	}
-	radius := f.Radius
+	radius, name := f.Radius, ""
+	if a != nil {
+		name = a.Info().Name
+	}
 	if radius == 0 {
 		radius = metricRadius
 		if f.Task == taskAUC {
-			radius = algorithms.DefaultRadius(f.Algorithm, s.n, s.d, budget, mode, loss)
+			radius = algorithms.DefaultRadius(name, s.n, s.d, budget, mode, loss)
 		}
 	}
 	spec, err := algorithms.NewSpec(f.backend, engine.Problem{
