@@ -93,6 +93,7 @@ func (o Options) Plan(c algorithms.Choice, s Shape, on *Device) (*Training, erro
 		}
 		o.Loss = own
 	}
+	o.Algorithm = c.Algorithm
 	spec, err := o.Spec(s, on)
 	if err != nil {
 		return nil, err
@@ -117,8 +118,8 @@ func (o Options) Budget(n int) privacy.Budget {
 	return b
 }
 
-// Spec is everything that plans depend on but the algorithm and the L2 term, for an algorithm
-// without a loss of its own.
+// Spec is everything that plans depend on but the L2 term and a loss that an algorithm has of
+// its own. Without an algorithm it is for any, as algorithms.Compare and Choose take it.
 func (o Options) Spec(s Shape, on *Device) (algorithms.Spec, error) {
 	if s.Records < 2 {
 		return algorithms.Spec{}, input.Errorf("dyad: a pairwise loss needs at least 2 records, got %d", s.Records)

@@ -96,21 +96,29 @@ func (w *worker) run(ctx context.Context, one run) (outcome, error) {
 func (w *worker) fit(ctx context.Context, one run) (outcome, error) {
 	m, r := one.method, w.train
 	budget := privacy.Budget{Epsilon: one.row.Epsilon, Delta: one.row.Delta}
-	problem := engine.Problem{N: r.Len(), D: r.Dim(), Bounds: r.Bounds(), Loss: m.settings.loss, Radius: m.settings.radius}
+	backend := cpu.Backend{Workers: max(1, runtime.GOMAXPROCS(0)/max(1, w.o.Parallel))}
+	problem := engine.Problem{N: r.Len(), D: r.Dim(), Bounds: r.Bounds(), Loss: m.settings.loss}
 	if problem.Loss == nil {
 		problem.Loss = taskLoss(w.plan.Task)
 	}
-	if problem.Radius == 0 {
-		problem.Radius = 1
-		if w.plan.Task == taskAUC {
-			problem.Radius = algorithms.DefaultRadius(m.name, r.Len(), r.Dim(), budget, m.settings.mode, problem.Loss)
+	specOf := func(algorithm string) (algorithms.Spec, error) {
+		p := problem
+		if p.Radius = m.settings.radius; p.Radius == 0 {
+			p.Radius = 1
+			if w.plan.Task == taskAUC {
+				p.Radius = algorithms.DefaultRadius(algorithm, p.N, p.D, budget, m.settings.mode, p.Loss)
+			}
 		}
+		return algorithms.NewSpec(backend, p, 0, budget, m.settings.mode)
 	}
-	spec, err := algorithms.NewSpec(cpu.Backend{Workers: max(1, runtime.GOMAXPROCS(0)/max(1, w.o.Parallel))}, problem, 0, budget, m.settings.mode)
+	spec, err := specOf(m.name)
 	if err != nil {
 		return outcome{}, err
 	}
 	choice := m.choose(algorithms.Question{Spec: spec, LossNamed: m.settings.loss != nil, L2: m.settings.l2})
+	if spec, err = specOf(choice.Algorithm.Info().Name); err != nil {
+		return outcome{}, err
+	}
 	p, err := choice.Plan(spec)
 	if err != nil {
 		return outcome{}, err
