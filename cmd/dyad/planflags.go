@@ -56,9 +56,10 @@ func (f planFlags) assertedPlan(s lib.Shape, asserted engine.Assertion) (*lib.Tr
 	if err != nil {
 		return nil, err
 	}
+	name := c.Algorithm.Info().Name
 	if c.Algorithm, err = f.configure(c.Algorithm); err != nil {
 		if c.Reason != "" {
-			err = badInput("%w; %s was chosen by auto: %s. Leave the flag out, or name an algorithm that has it with --algorithm (\"dyad algorithms\")", err, c.Algorithm.Info().Name, c.Reason)
+			err = badInput("%w; %s was chosen by auto: %s. Leave the flag out, or name an algorithm that has it with --algorithm (\"dyad algorithms\")", err, name, c.Reason)
 		}
 		return nil, err
 	}
