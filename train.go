@@ -1,6 +1,7 @@
 package dyad
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -138,67 +139,74 @@ func (d *Data) Source() Source {
 // algorithms.Execute, as Train does: charged, kept, released and saved in this order. model
 // makes the model of a result; Do fills in its format, run, data id and times.
 func (o Run) Do(ctx context.Context, of Source, model func(*algorithms.Result) *Model, train func(algorithms.Options) (*algorithms.Result, error)) (*Trained, error) {
-	if o.DataID != "" {
-		of.DataID = o.DataID
-	}
-	if o.Created.IsZero() {
-		o.Created = time.Now()
-	}
-	of.Public = of.Public || o.Public
-	switch {
-	case of.Public && o.Resume != "":
-		return nil, input.Errorf("dyad: a resumed run was charged, but these data are public and nothing is charged; leave it out")
-	case !of.Public && (o.Ledger == nil || of.DataID == ""):
-		return nil, input.Errorf("dyad: a run on private data needs Run.Ledger (OpenLedger) and a data id; data that are public have to be declared so (Run.Public)")
-	case o.Resume != "":
+	if o.Resume != "" && o.Ledger != nil && !o.Public && !of.Public {
 		if r, err := o.Recover(); r != nil || err != nil {
 			return r, err
 		}
 	}
-	inputs := of.Files
-	if o.Ledger != nil {
-		inputs = append([]string{o.Ledger.Path()}, inputs...)
-	}
-	out, err := files.NewOutput(o.Out, o.Replace, inputs...)
-	if err != nil {
-		return nil, prefixed(err)
+	if o.Created.IsZero() {
+		o.Created = time.Now()
 	}
 	finished := func(r *algorithms.Result) *Model {
 		m := model(r)
 		m.Format, m.Version, m.Created = ModelFormat, Version, o.Created.UTC().Truncate(time.Second)
-		m.DataID, m.Run = of.DataID, r.Run
+		m.DataID, m.Run = cmp.Or(o.DataID, of.DataID), r.Run
 		return m
 	}
-	shelf := &files.Shelf{Out: out, Log: o.log(), Text: func(r *algorithms.Result) ([]byte, int, error) { return finished(r).Size() }}
-	p := algorithms.Options{Public: of.Public, DataID: of.DataID, Resume: o.Resume, Source: o.Source, Tracker: o.tracker(), Trace: o.Trace, Charged: o.Charged}
-	if !of.Public {
-		p.Ledger = o.Ledger
+	r, file, err := o.Keep(ctx, of, func(r *algorithms.Result) ([]byte, int, error) { return finished(r).Size() }, train)
+	if r == nil {
+		return nil, err
+	}
+	done := &Trained{Model: finished(r), File: file, Restored: r.Restored}
+	if o.Public || of.Public {
+		done.Seconds = r.Seconds
+	}
+	return done, err
+}
+
+// Keep is Do for a result that is not a model. text is the content of its file, and a length
+// that is never less than its own and does not depend on what was released: room for so many
+// bytes is found before the release. It returns the result, and the name of the file.
+func (o Run) Keep(ctx context.Context, of Source, text func(*algorithms.Result) (text []byte, most int, err error), train func(algorithms.Options) (*algorithms.Result, error)) (*algorithms.Result, string, error) {
+	p := algorithms.Options{
+		DataID: cmp.Or(o.DataID, of.DataID), Public: of.Public || o.Public,
+		Resume: o.Resume, Source: o.Source, Tracker: o.tracker(), Trace: o.Trace, Charged: o.Charged,
+	}
+	inputs := of.Files
+	switch {
+	case p.Public && o.Resume != "":
+		return nil, "", input.Errorf("dyad: a resumed run was charged, but these data are public and nothing is charged; leave it out")
+	case !p.Public && (o.Ledger == nil || p.DataID == ""):
+		return nil, "", input.Errorf("dyad: a run on private data needs Run.Ledger (OpenLedger) and a data id; data that are public have to be declared so (Run.Public)")
+	case !p.Public:
+		p.Ledger, inputs = o.Ledger, append([]string{o.Ledger.Path()}, inputs...)
+	}
+	out, err := files.NewOutput(o.Out, o.Replace, inputs...)
+	if err != nil {
+		return nil, "", prefixed(err)
+	}
+	shelf := &files.Shelf{Out: out, Log: o.log(), Text: text}
+	if !p.Public {
 		shelf.Attach(&p)
-		if o.Checkpoint == 0 {
-			o.Checkpoint = time.Minute
-		}
-		if o.Checkpoint > 0 {
-			p.Checkpoints = algorithms.Checkpoints{Prefix: o.Ledger.Path() + ".", Every: o.Checkpoint, Failed: func(err error) { o.note(err.Error()) }}
+		if every := cmp.Or(o.Checkpoint, time.Minute); every > 0 {
+			p.Checkpoints = algorithms.Checkpoints{Prefix: o.Ledger.Path() + ".", Every: every, Failed: func(err error) { o.note(err.Error()) }}
 		}
 		if p.Fingerprint, err = fingerprint(o.Ledger, of.Files); err != nil {
-			return nil, err
+			return nil, "", err
 		}
 	}
 	if err := ctx.Err(); err != nil {
-		return nil, err // an interrupt in time charges nothing
+		return nil, "", err // an interrupt in time charges nothing
 	}
 	r, err := train(p)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
-	done := &Trained{Model: finished(r), Restored: r.Restored}
-	if of.Public {
-		done.Seconds = r.Seconds
-	}
-	if done.File, err = shelf.Saved(r); err != nil && done.File == "" {
+	name, err := shelf.Saved(r)
+	if err != nil && name == "" {
 		err = errors.Join(ErrUnsaved, err)
 	}
-	return done, err
+	return r, name, err
 }
 
 // Recover gives the model of run o.Resume the name o.Out if the run was released by a program
