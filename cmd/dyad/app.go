@@ -168,7 +168,7 @@ func runHooked(ctx context.Context, args []string, stdin io.Reader, stdout, stde
 	}
 	command, err := parser.Parse(minusFormula(args))
 	if err != nil {
-		fmt.Fprintf(stderr, "dyad: %v\nRun \"dyad --help\" or \"dyad COMMAND --help\" for usage and examples.\n", err)
+		fmt.Fprintf(stderr, "dyad: %s\nRun \"dyad --help\" or \"dyad COMMAND --help\" for usage and examples.\n", usage(err, args))
 		return exitInput
 	}
 	if err := checkPositive(command); err != nil {

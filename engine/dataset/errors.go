@@ -77,7 +77,7 @@ const (
 	ruleNotUTF8       = "the file is not UTF-8; set csv.encoding: windows-1252 if it is Latin-1, or save it as UTF-8"
 	ruleTooLong       = "row is longer than 64 MiB; look for a quote that is never closed"
 	ruleOpenQuote     = "a quoted field begins in this row and is never closed; close it, or double a quote that belongs to the text"
-	ruleAfterQuote    = "text follows a closing quote; put a delimiter between, or double a quote that belongs to the text"
+	ruleAfterQuote    = "text follows a closing quote; put a delimiter between, double a quote that belongs to the text, or check that this is a file of the schema (csv.delimiter)"
 	ruleIsHeader      = "the first row looks like a header; set csv.header: true"
 	ruleNotHeader     = "the first row holds none of the schema's column names; set csv.delimiter if they are not separated by the schema's, csv.header: false if the file has no header, or correct the names"
 	ruleNoPair        = "want INDEX:VALUE pairs after the label (if this is a CSV file, set format: csv)"
