@@ -1,6 +1,7 @@
 package main
 
 import (
+	lib "dyad"
 	"dyad/algorithms"
 	"dyad/engine/dataset"
 )
@@ -81,14 +82,9 @@ func (a *app) emitPlan(p *algorithms.Plan) error {
 	return a.emit(r, r.Text()+"plan only   no data were read and nothing was charged\n")
 }
 
-// provenance is what a schema says of where its records come from.
-func provenance(s *dataset.Schema) algorithms.Provenance {
-	return algorithms.Provenance{BoundsFromData: s.RangesFromData(), SelectedByLabel: s.SelectsByLabel()}
-}
-
 // shapeOf is what an encoder makes public about n records.
 func shapeOf(e *dataset.Encoder, n int) dataShape {
-	s := dataShape{n: n, d: e.Dim(), Provenance: provenance(e.Schema()), labelValues: e.LabelValues()}
+	s := dataShape{n: n, d: e.Dim(), Provenance: lib.ProvenanceOf(e.Schema()), labelValues: e.LabelValues()}
 	if nz := e.NonZerosPerRow(); nz < s.d {
 		s.nonZeros = nz
 	}
