@@ -85,11 +85,16 @@ type Shape struct {
 	algorithms.Provenance
 }
 
+// ProvenanceOf is what a schema says of where its records come from.
+func ProvenanceOf(s *dataset.Schema) algorithms.Provenance {
+	return algorithms.Provenance{BoundsFromData: s.RangesFromData(), SelectedByLabel: s.SelectsByLabel()}
+}
+
 // ShapeOf is what a schema's encoder makes public about n records without query groups.
 func ShapeOf(e *dataset.Encoder, n int) Shape {
 	s := Shape{
 		Records: n, Features: e.Dim(), LabelValues: e.LabelValues(),
-		Provenance: algorithms.Provenance{BoundsFromData: e.Schema().BoundsFromData, SelectedByLabel: e.Schema().SelectsByLabel()},
+		Provenance: ProvenanceOf(e.Schema()),
 	}
 	if nz := e.NonZerosPerRow(); nz < s.Features {
 		s.NonZeros = nz

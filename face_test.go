@@ -270,3 +270,27 @@ func TestSaveReplacesNothing(t *testing.T) {
 		t.Errorf("%+v, %v", e, err)
 	}
 }
+
+// A plan says that the guarantee is void if any range was taken from the data, for records and
+// for pairs.
+func TestRangesFromDataAreTold(t *testing.T) {
+	inClinic(t)
+	e := encoderOf(t)
+	for _, drafted := range []bool{false, true} {
+		e.Schema().Columns[0].FromData = drafted
+		pairs, err := dyad.PairSource{Density: 1, DegreeCap: 2}.Shape(100, e.Dim(), 0, e.Schema())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s := dyad.ShapeOf(e, 100); s.BoundsFromData != drafted || pairs.BoundsFromData != drafted {
+			t.Errorf("ranges from the data %v: %v, %v", drafted, s.BoundsFromData, pairs.BoundsFromData)
+		}
+		plan, err := dyad.Plan(dyad.ShapeOf(e, 100), dyad.Options{Epsilon: 1}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if slices.Contains(plan.Guarantee.Warnings, algorithms.BoundsFromData) != drafted {
+			t.Errorf("ranges from the data %v: warnings %q", drafted, plan.Guarantee.Warnings)
+		}
+	}
+}

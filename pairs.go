@@ -82,7 +82,8 @@ func (s PairSource) labelled() bool { return s.Density != 0 || s.Classes }
 func (s PairSource) Shape(n, d, listed int, schema *dataset.Schema) (p PairShape, err error) {
 	p = PairShape{Individuals: n, Features: d, Pairs: listed, Classes: s.Classes, Identity: identity(s.Options.LookAlikes)}
 	if schema != nil {
-		p.Provenance = algorithms.Provenance{BoundsFromData: schema.BoundsFromData, SelectedByLabel: schema.SelectsByLabel() && s.labelled()}
+		p.Provenance = ProvenanceOf(schema)
+		p.SelectedByLabel = p.SelectedByLabel && s.labelled() // pairs of a file leave nobody out
 	}
 	if s.Density != 0 {
 		if p.Drawn, err = s.draw(n); err == nil {
