@@ -76,12 +76,14 @@ func (f planFlags) assertedPlan(s dataShape, asserted engine.Assertion) (algorit
 	if err != nil {
 		return nil, nil, err
 	}
-	if c.Algorithm, err = f.configure(c.Algorithm); err != nil {
+	configured, err := f.configure(c.Algorithm)
+	if err != nil {
 		if c.Reason != "" {
 			err = badInput("%w; %s was chosen by auto: %s. Leave the flag out, or name an algorithm that has it with --algorithm (\"dyad algorithms\")", err, c.Algorithm.Info().Name, c.Reason)
 		}
 		return nil, nil, err
 	}
+	c.Algorithm = configured
 	if _, moments := c.Algorithm.(algorithms.Moments); moments && asserted != (engine.Assertion{}) {
 		return nil, nil, badInput("moments does not take --G, --L and --Dg: no constant of a loss is in its guarantee")
 	}
