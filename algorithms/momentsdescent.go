@@ -86,7 +86,7 @@ func (a MomentsDescent) Train(ctx context.Context, ev engine.Evaluator, p *Plan,
 		Keep(t, done, nil, released.first, released.last, w, errors)
 		t.Step(done, total)
 	}
-	start := done <= m.Passes
+	start := done < m.Passes
 	if err := m.collect(ctx, sums, s, released, min(done, m.Passes), func(done int) {
 		if done < m.Passes {
 			keep(done)
