@@ -24,6 +24,14 @@ func TestDampedStep(t *testing.T) {
 	if dampedStep(g, []float64{2, 4, 0.5}, []float64{1, 1, 1}, errors, 1); !slices.Equal(g, make([]float64, 3)) {
 		t.Errorf("a gradient within its noise makes the step %v", g)
 	}
+	// Along flat axes nothing moves.
+	g, errors = []float64{1, -1}, []float64{1, 2}
+	if dampedStep(g, []float64{0, 1}, []float64{1, 1}, errors, 1); g[0] != 0 || !(g[1] < 0) || errors[0] != 1 {
+		t.Errorf("a flat axis: step %v, errors %v", g, errors)
+	}
+	if dampedStep(g, []float64{0, 0}, []float64{1, 1}, errors, 1); g[0] != 0 || g[1] != 0 {
+		t.Errorf("flat axes: step %v", g)
+	}
 	// w - w* ~ N(0, p): the mean square of what is left, and that of an undamped step.
 	rng := rand.New(rand.NewPCG(1, 2))
 	const d, runs, noise = 3, 20000, 0.7

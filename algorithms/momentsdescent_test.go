@@ -162,6 +162,56 @@ func TestMomentsDescentMinimisesTheLoss(t *testing.T) {
 	}
 }
 
+// Whatever the records have in common, a run ends with finite weights within the ball, which
+// are not 0 if the records say something: also those of a loss that is flat where all margins
+// of the start are.
+func TestMomentsDescentOfDegenerateRecords(t *testing.T) {
+	const n, d, radius = 24, 3, 10
+	for name, record := range map[string]func(i int) ([d]float64, float64){
+		"separated":  func(i int) ([d]float64, float64) { s := float64(1 - 2*(i%2)); return [d]float64{s, 0, 0}, s },
+		"one class":  func(i int) ([d]float64, float64) { return [d]float64{float64(i) / n, 0.1, 0}, 1 },
+		"equal":      func(int) ([d]float64, float64) { return [d]float64{0.1, 0.2, 0.3}, -1 },
+		"zero":       func(i int) ([d]float64, float64) { return [d]float64{}, float64(1 - 2*(i%2)) },
+		"not finite": func(i int) ([d]float64, float64) { return [d]float64{math.NaN(), math.Inf(1)}, math.NaN() },
+	} {
+		x, y := make([]float64, 0, n*d), make([]float64, n)
+		for i := range y {
+			row, label := record(i)
+			x, y[i] = append(x, row[:]...), label
+		}
+		r, err := engine.AdoptRecords(x, y, d, engine.UnitBounds())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, text := range []string{"logistic", "hinge", "exponential", "u"} {
+			for _, second := range []string{"none", "diagonal", "full"} {
+				for i, b := range []privacy.Budget{{Epsilon: 1, Delta: 1e-5}, {Epsilon: 1e-3}, {Epsilon: 1e13, Delta: 0.5}} {
+					a := algorithms.MomentsDescent{Moments: algorithms.Moments{Second: second}}
+					s, err := algorithms.NewSpec(cpu.Backend{}, engine.Problem{N: n, D: d, Bounds: r.Bounds(), Loss: scoreLoss(t, text), Radius: radius}, 0, b, algorithms.Certified)
+					if err != nil {
+						t.Fatal(err)
+					}
+					p, err := a.Plan(s)
+					if err != nil {
+						t.Fatal(err)
+					}
+					result, err := algorithms.Run(context.Background(), r, a, p, algorithms.Options{Public: true, Source: privacy.NewSeededSource(uint64(i))})
+					if err != nil {
+						t.Fatal(err)
+					}
+					norm := 0.0
+					for _, v := range result.Weights {
+						norm = math.Hypot(norm, v)
+					}
+					if !(norm <= radius) || name == "separated" && text != "u" && norm == 0 {
+						t.Errorf("%s, %s, %s, %+v: weights %v", name, text, second, b, result.Weights)
+					}
+				}
+			}
+		}
+	}
+}
+
 // What moments-descent cannot do is refused by a plan, with what would work.
 func TestMomentsDescentRefusals(t *testing.T) {
 	b := privacy.Budget{Epsilon: 1, Delta: 1e-5}
