@@ -55,7 +55,7 @@ func (a MomentsDescent) Plan(s Spec) (*Plan, error) {
 		return nil, err
 	}
 	plain := s
-	plain.L2 = 0 // that of the loss is no ridge of the moments
+	plain.L2 = 0 // the L2 term belongs to the loss, not to least squares
 	choice, err := a.Moments.choose(plain)
 	if err != nil {
 		return nil, err
