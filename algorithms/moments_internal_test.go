@@ -26,20 +26,13 @@ func TestNondecreasing(t *testing.T) {
 // filtered is the model of noisy moments by the filter, and by a bare ridge.
 func filtered(m, v []float64, d int, s1, s2, n float64) (clean, bare []float64) {
 	values, vectors := engine.Symmetric{Dim: d}.Eigen(m)
-	along := make([]float64, d)
-	for i, u := range vectors {
-		for k := range u {
-			along[i] += u[k] * v[k]
-		}
+	s := spectrum{vectors, momentsSpectrum(values, s2, n, 1)}
+	along := s.along(v)
+	clean = s.sum(momentsSolution(along, s.values, momentsRidge(along, s.values, s1, n, s2*math.Sqrt(float64(d)))))
+	for i := range along {
+		along[i] /= max(values[i], 0) + 1e-3*s2
 	}
-	clean, bare = make([]float64, d), make([]float64, d)
-	for i, x := range momentsFilter(values, along, s1, s2, n, 1, s2*math.Sqrt(float64(d))) {
-		for k, u := range vectors[i] {
-			clean[k] += x * u
-			bare[k] += along[i] / (max(values[i], 0) + 1e-3*s2) * u
-		}
-	}
-	return clean, bare
+	return clean, s.sum(along)
 }
 
 func angle(a, b []float64) float64 {
@@ -165,14 +158,15 @@ func TestMomentsOffset(t *testing.T) {
 	for _, share := range []float64{0, 0.1, 0.5, 0.9, 1} {
 		for _, noise := range []float64{0.1, 10, 1e6} {
 			k := 2*share - 1
-			b := momentsOffset(share*100, noise, 100, 0.2, 1, noise, noise, 0.5)
+			balance := (&MomentsPlan{CountNoise: noise}).balance(share*100, 100)
+			b := momentsOffset(balance, 0.2, 1, noise, noise, 0.5)
 			if b*k < 0 || math.Abs(b) > math.Abs(k) {
 				t.Errorf("share %v, noise %v: b = %v", share, noise, b)
 			}
-			if b := momentsOffset(share*100, noise, 100, 0.2, 1, noise, noise, 0); b != 0 {
+			if b := momentsOffset(balance, 0.2, 1, noise, noise, 0); b != 0 {
 				t.Errorf("no centre: b = %v", b)
 			}
-			if b := momentsOffset(share*100, 0, 100, 0.2, 1, noise, 0, 1); math.Abs(b-min(max(k, -0.98), 0.98)) > 1e-12 {
+			if b := momentsOffset((&MomentsPlan{Balance: share}).balance(share*100, 100), 0.2, 1, noise, 0, 1); math.Abs(b-min(max(k, -0.98), 0.98)) > 1e-12 {
 				t.Errorf("declared: b = %v, want %v", b, k)
 			}
 		}
