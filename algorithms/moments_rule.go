@@ -26,11 +26,10 @@ func momentsSignal(n, d int, b privacy.Budget) float64 {
 	return float64(n) * account.GDPMu(b.Epsilon, b.Delta) / math.Sqrt(float64(d))
 }
 
-// stepPart is the part of what count and centre leave that steps get together: 0.4 for large t.
-// Below t = 128 they cost more than they bring, and who asks for them gets the least part.
-func stepPart(t float64) float64 { return max(0.4*(1-128/t), leastStepPart) }
-
-const leastStepPart = 0.1
+// stepPart is the part of what count and centre leave that all steps get together. From t = 128
+// on 0.35 to 0.6 are equal, and less is worse than no steps. Below, steps cost more than they
+// bring, the less the smaller their part.
+func stepPart(t float64) float64 { return 0.45 * min(1, t/128) }
 
 // momentsRule is the public rule, a function of n, d, the budget and a declared share of
 // positives (0 if it is released) alone: three shares, one radius, one ratio. X is the norm bound

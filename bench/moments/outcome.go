@@ -18,7 +18,7 @@ import (
 // outcome compares models on synthetic records with correlated features: AR(1) with
 // coefficient 0.9, alternating weights, a logit of standard deviation 2, encoded as by a schema
 // with the ranges [-4, 4].
-func outcome(n, repeats int, epsilon, delta float64) error {
+func outcome(n, repeats, steps int, alone bool, epsilon, delta float64) error {
 	const d, held = 20, 50_000
 	fmt.Println("repeat,n,epsilon,method,auc,seconds")
 	aucs := map[string][]float64{}
@@ -37,9 +37,13 @@ func outcome(n, repeats int, epsilon, delta float64) error {
 			a    algorithms.Algorithm
 			mode algorithms.Mode
 			l2   float64
-		}{{algorithms.Moments{}, algorithms.Certified, 0}, {algorithms.DPGDSC{}, algorithms.Certified, 0.001}, {algorithms.ProjectedGradient{}, algorithms.NonPrivate, 0}} {
+		}{{algorithms.Moments{}, algorithms.Certified, 0}, {algorithms.Moments{Steps: steps}, algorithms.Certified, 0}, {algorithms.DPGDSC{}, algorithms.Certified, 0.001}, {algorithms.ProjectedGradient{}, algorithms.NonPrivate, 0}} {
 			name := m.a.Info().Name
-			if name != (algorithms.Moments{}).Info().Name && n > 1_000_000 {
+			if moments, ok := m.a.(algorithms.Moments); ok {
+				if moments.Steps > 0 {
+					name = fmt.Sprintf("%s %d steps", name, moments.Steps)
+				}
+			} else if alone || n > 1_000_000 {
 				continue // minutes each
 			}
 			b := privacy.Budget{Epsilon: epsilon, Delta: delta}
