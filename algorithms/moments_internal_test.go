@@ -172,3 +172,59 @@ func TestMomentsOffset(t *testing.T) {
 		}
 	}
 }
+
+// A gradient that is noise makes next to no step, and one that is not goes most of the way;
+// without the bound by the model, the known defect, the noise of gradients with a small share of
+// the budget takes over.
+func TestStepsAreDamped(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 5))
+	const d, n = 30, 1000.
+	xi, w := make([]float64, d), make([]float64, d)
+	for i := range xi {
+		xi[i] = n / d * (0.2 + float64(i)/d)
+		w[i] = rng.NormFloat64()
+	}
+	const h = 0.2
+	moved := func(l momentsLogit) (square float64) { // over the variance of the scores
+		var all float64
+		for i := range w {
+			square += xi[i] * (l.w[i] - w[i]) * (l.w[i] - w[i])
+			all += xi[i] * w[i] * w[i]
+		}
+		return square / all
+	}
+	var noisy, free float64
+	for range 200 {
+		const s = 1e4
+		g, l := make([]float64, d), momentsLogit{w: slices.Clone(w), h: h}
+		for i := range g {
+			g[i] = s * rng.NormFloat64()
+		}
+		l.step(g, xi, s, 0)
+		noisy += moved(l) / 200
+		tau := signalPerEigenvalue(g, xi, s) / h
+		for i := range w {
+			l.w[i] = w[i]
+			if tau > 0 {
+				l.w[i] -= g[i] / (h*xi[i] + s*s/tau)
+			}
+		}
+		free += moved(l) / 200
+	}
+	if noisy > 1e-3 || free < 1 {
+		t.Errorf("pure noise moves the scores by %v of their variance, without the bound by %v", noisy, free)
+	}
+	g, l := make([]float64, d), momentsLogit{w: make([]float64, d), h: h}
+	for i := range g {
+		l.w[i] = 0.5 * w[i]
+		g[i] = -h*xi[i]*0.5*w[i] + 0.01*rng.NormFloat64()
+	}
+	l.step(g, xi, 0.01, 0)
+	if left := moved(l); left > 1e-3 {
+		t.Errorf("after the step of an exact gradient %v of the variance is left", left)
+	}
+	l = momentsLogit{w: make([]float64, d), h: h}
+	if l.step(g, xi, 0.01, 0); slices.ContainsFunc(l.w, func(x float64) bool { return x != 0 }) {
+		t.Error("a model of which nothing is known makes a step")
+	}
+}

@@ -318,15 +318,23 @@ func (a Moments) releases(s Spec, kernel engine.MomentsKernel, c momentsChoice) 
 
 // guarantee says what is released and why the noise is enough.
 func (m *MomentsPlan) guarantee(noise privacy.Mechanism) (released, derivation string) {
-	for i, r := range m.Releases {
+	moments, theory := len(m.Releases)-m.Steps, "docs/theory.md#released-centre"
+	if m.Steps > 0 {
+		theory += ", docs/theory.md#damped-steps"
+	}
+	for i, r := range m.Releases[:min(moments+1, len(m.Releases))] { // gradients are alike
 		if i > 0 {
 			released, derivation = released+", ", derivation+"; "
 		}
-		released += r.Name
-		derivation += fmt.Sprintf("%s: %s", r.Name, r.Certificate.Derivation())
+		name := r.Name
+		if i == moments {
+			name = fmt.Sprintf("%d times the %s", m.Steps, gradientName)
+		}
+		released += name
+		derivation += fmt.Sprintf("%s: %s", name, r.Certificate.Derivation())
 	}
 	return released + ", each with " + noise.Name() + " noise",
-		derivation + "; each holds given the releases before, and shares that are fixed beforehand compose (docs/theory.md#released-centre)"
+		derivation + "; each holds given the releases before, and shares that are fixed beforehand compose (" + theory + ")"
 }
 
 // assumption says what is public in the place of releases.
