@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"dyad/algorithms"
+	"dyad/bench"
 	"dyad/engine"
 	"dyad/engine/cpu"
 	"dyad/engine/metrics"
@@ -20,7 +21,7 @@ import (
 // with the ranges [-4, 4].
 func outcome(n, repeats, steps int, alone bool, epsilon, delta float64) error {
 	const d, held = 20, 50_000
-	fmt.Println("repeat,n,epsilon,method,auc,seconds")
+	fmt.Println("repeat,n,epsilon,method,auc,seconds,processor_seconds")
 	aucs := map[string][]float64{}
 	var order []string
 	for repeat := range repeats {
@@ -47,7 +48,7 @@ func outcome(n, repeats, steps int, alone bool, epsilon, delta float64) error {
 				continue // minutes each
 			}
 			b := privacy.Budget{Epsilon: epsilon, Delta: delta}
-			start := time.Now()
+			start, used := time.Now(), bench.ProcessorTime()
 			s, err := algorithms.NewSpec(cpu.Backend{}, engine.Problem{
 				N: n, D: d, Bounds: engine.UnitBounds(), Loss: engine.Logistic{}, Radius: algorithms.DefaultRadius(n, d, b, m.mode),
 			}, m.l2, b, m.mode)
@@ -65,7 +66,7 @@ func outcome(n, repeats, steps int, alone bool, epsilon, delta float64) error {
 			if err != nil {
 				return err
 			}
-			seconds := time.Since(start).Seconds()
+			seconds, used := time.Since(start).Seconds(), bench.ProcessorTime()-used
 			scores, err := metrics.Scores(test, result.Weights)
 			if err != nil {
 				return err
@@ -74,7 +75,7 @@ func outcome(n, repeats, steps int, alone bool, epsilon, delta float64) error {
 			if err != nil {
 				return err
 			}
-			fmt.Printf("%d,%d,%g,%s,%.6f,%.3f\n", repeat, n, epsilon, name, auc, seconds)
+			fmt.Printf("%d,%d,%g,%s,%.6f,%.3f,%.3f\n", repeat, n, epsilon, name, auc, seconds, used)
 			if aucs[name] == nil {
 				order = append(order, name)
 			}
