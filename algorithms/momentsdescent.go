@@ -158,7 +158,7 @@ type marginModel struct {
 func newMarginModel(ctx context.Context, p *Plan, r *releasedMoments) (*marginModel, error) {
 	m, problem := p.Moments, p.Spec.Kernel.Problem()
 	n, X, R := float64(problem.N), problem.Bounds.FeatureNorm, m.ClipRadius
-	basis, err := m.spectrum(ctx, slices.Clone(r.second()), problem.D, n)
+	basis, err := m.spectrum(ctx, r.second(), problem.D, n)
 	if err != nil {
 		return nil, err
 	}
@@ -177,9 +177,9 @@ func newMarginModel(ctx context.Context, p *Plan, r *releasedMoments) (*marginMo
 	}
 	model.reach = 2 * X * model.radius * model.label
 	s1, ridge := m.SumNoise/R, m.Ridge/(R*R)
-	model.first = ridged(basis.values, a, s1, n, ridge)
+	model.first = momentsSolution(a, basis.values, momentsRidge(a, basis.values, s1, n, ridge))
 	scale := (1 + math.Abs(r.offset)) / X // what was taken out of the signed sum
-	lambda := noiseRidge(basis.values, a, s1, n)
+	lambda := momentsRidge(a, basis.values, s1, n, 0)
 	if math.IsInf(lambda, 1) {
 		// No signal: as if lambda were ten times the mean eigenvalue.
 		var trace float64
@@ -253,7 +253,7 @@ func (m *marginModel) start() (w, errors []float64) {
 			hi = mid
 		}
 	}
-	w, errors = m.basis.back(m.first), slices.Clone(m.errors)
+	w, errors = m.basis.sum(m.first), slices.Clone(m.errors)
 	for k := range w {
 		w[k] *= lo
 		errors[k] *= lo * lo
@@ -272,7 +272,7 @@ func (m *marginModel) step(w, errors, gradient []float64, noise float64) {
 		g[i] += m.l2 * a[i]
 	}
 	dampedStep(g, h, a, errors, noise)
-	for k, x := range m.basis.back(g) {
+	for k, x := range m.basis.sum(g) {
 		w[k] -= x
 	}
 }
