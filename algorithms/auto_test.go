@@ -44,7 +44,7 @@ func named(t *testing.T, name string) engine.Loss {
 // The choice is by public numbers, each with its reason, and its plan is that of the chosen
 // algorithm under the budget asked for.
 func TestChoose(t *testing.T) {
-	zero := 0.0
+	zero, ridge := 0.0, 0.1
 	with := func(q algorithms.Question, change func(*algorithms.Question)) algorithms.Question {
 		change(&q)
 		return q
@@ -60,7 +60,8 @@ func TestChoose(t *testing.T) {
 		reason    string
 	}{
 		"small":           {question(t, 500, 8, nil), "moments", "at most 128"},
-		"large":           {question(t, 50000, 8, nil), "moments", "above 128"},
+		"large":           {question(t, 50000, 8, nil), "moments", "above 128, which pays for two logistic steps"},
+		"large, ridge":    {with(question(t, 50000, 8, nil), func(q *algorithms.Question) { q.L2 = &ridge }), "moments", "no L2 term"},
 		"square":          {lossNamed(named(t, "square")), "moments", "square loss was asked for"},
 		"logistic, named": {lossNamed(engine.Logistic{}), "moments-descent", "logistic loss was asked for"},
 		"hinge, named":    {lossNamed(named(t, "hinge")), "moments-descent", "hinge loss was asked for"},
@@ -98,6 +99,9 @@ func TestChoose(t *testing.T) {
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
+		}
+		if steps := map[bool]int{true: 2}[name == "large"]; p.Moments != nil && p.Moments.Steps != steps {
+			t.Errorf("%s: %d steps, want %d", name, p.Moments.Steps, steps)
 		}
 		report := p.Report()
 		if says := strings.Contains(report.Text(), "chosen by auto: "+choice.Reason); says != (c.reason != "") || report.Word("choice") != choice.Reason || report.Word("algorithm") != c.algorithm {

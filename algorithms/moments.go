@@ -21,6 +21,14 @@ import (
 // (docs/theory.md#least-squares-auc); scores w.x order records as other algorithms' do.
 // Labels may be grades: then it is the least-squares loss of their differences.
 //
+// Steps > 0: this is the start. Each step then releases one gradient of the pointwise logistic
+// loss of the clipped records,
+//
+//	g = sum (sigmoid(w.x~ + c) - t) x~,   w -= (h Xi + (l + h ridge) I)^-1 g,
+//
+// t the share of a positive (1, 0, or a grade between), l the damping that the noise of g asks
+// for, c and h fixed at the start: near Newton's steps (docs/theory.md#damped-steps).
+//
 // Guarantee: Certified mode, (epsilon, delta)-DP for replacing one record by exact composition
 // of Gaussian releases, or epsilon-DP by K-norm noise if delta is 0
 // (docs/theory.md#released-centre). It covers all released moments. They leave Train by w
@@ -45,20 +53,26 @@ type Moments struct {
 	Centre []float64
 	// Balance is a public share of positives in (0, 1); 0: it is released.
 	Balance float64
+	// Steps is the number of steps, at most 20. They need second moments, delta > 0 and no L2
+	// term. 0: none.
+	Steps int
+	// StepShare is the share of mu^2 of all steps together, in equal parts. 0 means the public
+	// rule.
+	StepShare float64
 }
 
 // Info describes the algorithm.
 func (Moments) Info() Info {
 	return Info{
 		Name:  "moments",
-		Title: "private linear discriminant: count, centre, signed sum and second moments, released once",
+		Title: "private linear discriminant: count, centre, signed sum and second moments, released once; then logistic steps, if any",
 		Paper: "[Gao13] least-squares AUC from moments; [Wang18] adaptive ridge",
 		Assumptions: []string{
-			"linear scores, pairs of all records; the loss is least squares whatever --loss says elsewhere",
+			"linear scores, pairs of all records; the loss is least squares whatever --loss says elsewhere, and that of steps is the pointwise logistic loss",
 			"R, the shares of the budget, the ridge and which moments are released are functions of public numbers",
 			"a declared centre or share of positives is public, not computed from the data",
 		},
-		Released: "number of positives, centre, signed sum and second moments with noise; the model is computed from them",
+		Released: "number of positives, centre, signed sum, second moments and gradients of steps with noise; the model is computed from them",
 		Claim:    "none for this combination",
 		Verdict:  "valid by adaptive composition: a released centre is public for what follows; sensitivities are attained, and the joint release costs up to 13 % less noise than its parts",
 		Maths: `t = sum of 1[y = 1]: sensitivity 1,  c = (sum x)/n: 2 R_x,  R_x the norm bound; p = t/n and c are clamped after the noise
@@ -68,39 +82,67 @@ jointly (v, h M): J(R^2, h^2 R^4),  J(alpha, beta) = 2 sqrt alpha if alpha >= 2 
 each plus 2 rho for floating point; sigma_i = Delta_i/(mu(epsilon, delta) sqrt f_i), sum f_i = 1, so sum (Delta_i/sigma_i)^2 = mu^2
 w = (Xi + lambda I)^-1 v, scaled to norm r;  Xi: eigenvalues of M cleaned of noise,  lambda = s1^2/tau^2 + m s2 sqrt d,
 s1 and s2 the noises of v and of a diagonal entry of M, tau^2 the signal in v per eigenvalue: post-processing of releases
-delta = 0: v and M apart, K-norm noise of scale Delta_i/(f_i epsilon)`,
+delta = 0: v and M apart, K-norm noise of scale Delta_i/(f_i epsilon)
+steps: g = sum (sigmoid(w.x~ + c) - t) x~: 2 R each;  w -= (h Xi + (l + h ridge) I)^-1 g,  l from the noise of g: post-processing`,
 		Modes:      []Mode{Certified},
 		PureModes:  []Mode{Certified},
 		ScoresOnly: true,
 	}
 }
 
-// Train releases the moments and computes the model from them. Between the passes it may
-// leave what is released, the state of the training, in a checkpoint.
+// Train releases the moments, and gradients at models that were computed from them, and computes
+// the model. After each pass it may leave what is released, the state of the training, in a
+// checkpoint.
 func (a Moments) Train(ctx context.Context, ev engine.Evaluator, p *Plan, s privacy.Session, t Tracker) ([]float64, error) {
 	sums, ok := ev.(engine.MomentsEvaluator)
 	if !ok {
 		return nil, fmt.Errorf("%w: moments needs an evaluator of moments", ErrAssumption)
 	}
 	m, problem := p.Moments, p.Spec.Kernel.Problem()
-	released := m.released(problem.D)
-	done, err := Restore(t, nil, released.first)
+	n, d := float64(problem.N), problem.D
+	released, gradients := m.released(d), make([]float64, m.Steps*d)
+	// Without steps nothing is needed again after the last pass.
+	state := [][]float64{released.first}
+	if m.Steps > 0 {
+		state = append(state, released.last, gradients)
+	}
+	done, err := Restore(t, nil, state...)
 	if err != nil {
 		return nil, err
 	}
-	err = m.collect(ctx, sums, s, released, done, func(done int) {
+	keep := func(done int) {
 		if done < m.Passes {
-			Keep(t, done, nil, released.first)
+			Keep(t, done, nil, state...)
 			t.Step(done, m.Passes)
 		}
-	})
+	}
+	if err := m.collect(ctx, sums, s, released, done, keep); err != nil {
+		return nil, err
+	}
+	fit, err := m.fit(ctx, released.sum(), released.second(), n)
 	if err != nil {
 		return nil, err
 	}
-	w, err := m.direction(ctx, released.sum(), released.second(), float64(problem.N))
-	if err != nil {
-		return nil, err
+	if m.Steps > 0 {
+		model := fit.logit(n, (1+released.balance)/2, released.offset)
+		for i := range m.Steps {
+			g := gradients[i*d:][:d]
+			if pass := m.Passes - m.Steps + i + 1; pass > done {
+				of := engine.MomentSums{Centre: released.centre, Radius: m.ClipRadius, Model: over(fit.sum(model.w), m.ClipRadius), Intercept: model.intercept}
+				if err := sums.Moments(ctx, &engine.Moments{Sum: g}, of); err != nil {
+					return nil, err
+				}
+				r := m.Releases[len(m.Releases)-m.Steps+i]
+				if err := s.Release(g, r.Certificate, r.Noise); err != nil {
+					return nil, err
+				}
+				keep(pass)
+			}
+			model.step(fit.along(over(g, m.ClipRadius)), fit.values, m.StepNoise/m.ClipRadius, m.Ridge/(m.ClipRadius*m.ClipRadius))
+		}
+		fit.take(model)
 	}
+	w := fit.sum(fit.w)
 	engine.ScaleTo(w, problem.Radius)
 	t.Step(m.Passes, m.Passes)
 	return w, nil
@@ -115,6 +157,8 @@ type releasedMoments struct {
 	centre []float64 // nil: the origin
 	offset float64   // b
 	share  float64   // of positives
+	// balance is 2 p - 1 for a share p that was shrunk by its noise.
+	balance float64
 }
 
 func (r *releasedMoments) sum() []float64    { return r.last[:r.d] }
@@ -125,7 +169,7 @@ func (m *MomentsPlan) released(d int) *releasedMoments {
 	return &releasedMoments{d: d, first: make([]float64, 1+d), last: make([]float64, d+m.Second.Len(d))}
 }
 
-// collect releases the moments that passes after the first done of them sum; r has the others.
+// collect releases the moments that passes after the first done of them sum, those of steps aside; r has the others.
 // It calls after with the number of passes when one is released.
 func (m *MomentsPlan) collect(ctx context.Context, sums engine.MomentsEvaluator, s privacy.Session, r *releasedMoments, done int, after func(done int)) error {
 	problem := sums.Kernel().Problem()
@@ -137,7 +181,8 @@ func (m *MomentsPlan) collect(ctx context.Context, sums engine.MomentsEvaluator,
 		return s.Release(x, this.Certificate, this.Noise)
 	}
 	positives, centre := r.first[:1], r.first[1:]
-	if m.Passes > 1 && done == 0 {
+	last := m.Passes - m.Steps
+	if last > 1 && done == 0 {
 		dst := engine.Moments{Sum: centre}
 		if err := sums.Moments(ctx, &dst, engine.MomentSums{Radius: bound}); err != nil {
 			return err
@@ -158,18 +203,16 @@ func (m *MomentsPlan) collect(ctx context.Context, sums engine.MomentsEvaluator,
 	}
 	keep, count := 1.0, positives[0]
 	if r.centre = m.Centre; m.CentreReleased {
-		r.centre = slices.Clone(centre)
-		for k := range r.centre {
-			r.centre[k] /= n
-		}
+		r.centre = over(centre, n)
 		keep = momentsCentre(r.centre, m.CentreNoise/n)
 		engine.ProjectBall(r.centre, bound)
 	}
 	if m.Balance > 0 {
 		count = m.Balance * n
 	}
-	r.offset, r.share = m.offset(count, n, bound, keep), min(max(count/n, 1/n), 1-1/n)
-	if done >= m.Passes {
+	r.balance, r.share = m.balance(count, n), min(max(count/n, 1/n), 1-1/n)
+	r.offset = m.offset(r.balance, bound, keep)
+	if done >= last {
 		return nil
 	}
 	releases = m.Releases[m.first():]
@@ -198,74 +241,55 @@ func (m *MomentsPlan) collect(ctx context.Context, sums engine.MomentsEvaluator,
 			}
 		}
 	}
-	after(m.Passes)
+	after(last)
 	return nil
 }
 
-// direction is the model of released moments, of any length. All lengths are in units of R.
-func (m *MomentsPlan) direction(ctx context.Context, v, second []float64, n float64) ([]float64, error) {
+// momentsFit is the model of released moments, of any length, in units of R.
+type momentsFit struct {
+	spectrum
+	signed, w []float64 // the signed sum and the model along the vectors
+	lambda    float64
+}
+
+// fit returns when ctx is done, however long a decomposition takes.
+func (m *MomentsPlan) fit(ctx context.Context, v, second []float64, n float64) (momentsFit, error) {
 	R, square := m.ClipRadius, m.ClipRadius*m.ClipRadius
-	for k := range v {
-		v[k] /= R
-	}
-	if m.Second == engine.NoSecond {
-		return v, nil
-	}
-	basis, err := m.spectrum(ctx, second, len(v), n)
-	if err != nil {
-		return nil, err
-	}
-	return basis.back(ridged(basis.values, basis.along(v), m.SumNoise/R, n, m.Ridge/square)), ctx.Err()
-}
-
-// spectrum is a matrix of second moments: eigenvalues, and unit vectors or nil for the axes.
-type spectrum struct {
-	values  []float64
-	vectors [][]float64
-}
-
-// along are the coordinates of x along the vectors, and back is the sum of the vectors with
-// coordinates a.
-func (s spectrum) along(x []float64) []float64 {
-	if s.vectors == nil {
-		return slices.Clone(x)
-	}
-	a := make([]float64, len(x))
-	for i, u := range s.vectors {
-		for k := range u {
-			a[i] += u[k] * x[k]
+	v = over(v, R)
+	var f momentsFit
+	if m.Second != engine.NoSecond {
+		var err error
+		if f.spectrum, err = m.spectrum(ctx, second, len(v), n); err != nil {
+			return f, err
 		}
 	}
-	return a
+	f.signed = f.along(v)
+	f.lambda = momentsRidge(f.signed, f.values, m.SumNoise/R, n, m.Ridge/square)
+	f.w = momentsSolution(f.signed, f.values, f.lambda)
+	return f, ctx.Err()
 }
 
-func (s spectrum) back(a []float64) []float64 {
-	if s.vectors == nil {
-		return slices.Clone(a)
+// over is x/by.
+func over(x []float64, by float64) []float64 {
+	y := make([]float64, len(x))
+	for k := range x {
+		y[k] = x[k] / by
 	}
-	x := make([]float64, len(a))
-	for i, u := range s.vectors {
-		for k := range u {
-			x[k] += a[i] * u[k]
-		}
-	}
-	return x
+	return y
 }
 
-// spectrum is the estimate Xi of released second moments in units of R^2, which it overwrites.
-// Where none are released it is the flat one of the largest possible trace. It returns when ctx
-// is done, however long a decomposition takes.
+// spectrum is the estimate Xi of released second moments in units of R^2. Where none are released
+// it is the flat one of the largest possible trace. It returns when ctx is done, however long a
+// decomposition takes.
 func (m *MomentsPlan) spectrum(ctx context.Context, second []float64, d int, n float64) (spectrum, error) {
 	square := m.ClipRadius * m.ClipRadius
-	for k := range second {
-		second[k] /= square
-	}
+	second = over(second, square)
 	switch m.Second {
 	case engine.FullSecond:
 		solved := make(chan spectrum, 1)
 		go func() {
 			values, vectors := engine.Symmetric{Dim: d}.Eigen(second)
-			solved <- spectrum{cleaned(values, m.SecondNoise/square, n, 1), vectors}
+			solved <- spectrum{vectors, momentsSpectrum(values, m.SecondNoise/square, n, 1)}
 		}()
 		select {
 		case s := <-solved:

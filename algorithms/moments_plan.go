@@ -15,6 +15,7 @@ import (
 // MomentsPlan is what a Plan of Moments has besides.
 type MomentsPlan struct {
 	Passes int // over the records
+	Steps  int // of them, one each for a step
 	// Centre and Balance are public if they are not released: a nil centre is the origin.
 	CentreReleased bool
 	Centre         []float64
@@ -29,9 +30,10 @@ type MomentsPlan struct {
 	Ridge float64
 	// SumNoise and SecondNoise are standard deviations of the noise of an entry of v and of
 	// an isometric coordinate of M, CountNoise and CentreNoise those of the number of
-	// positives and of an entry of the sum of records; 0 for what is not released.
-	SumNoise, SecondNoise, CountNoise, CentreNoise float64
-	Releases                                       []MomentsRelease // in their order
+	// positives and of an entry of the sum of records, StepNoise that of an entry of a gradient
+	// of a step; 0 for what is not released.
+	SumNoise, SecondNoise, CountNoise, CentreNoise, StepNoise float64
+	Releases                                                  []MomentsRelease // in their order
 
 	// Gradients is the number of mean gradients of the loss that follow, and GradientNoise
 	// the standard deviation of the noise of an entry of each; 0 for Moments.
@@ -46,6 +48,7 @@ const (
 	jointName  = "signed sum and second moments"
 	signedName = "signed sum"
 	secondName = "second moments"
+	stepName   = "gradient of the pointwise logistic loss"
 )
 
 // MomentsRelease is one of the releases.
@@ -140,9 +143,9 @@ func (a Moments) choose(s Spec) (momentsChoice, error) {
 	problem := s.Kernel.Problem()
 	c := momentsRule(problem.N, problem.D, s.Budget, a.Balance)
 	bad := func(format string, args ...any) (momentsChoice, error) {
-		return momentsChoice{}, fmt.Errorf("%w: moments: %s", ErrAssumption, fmt.Sprintf(format, args...))
+		return momentsChoice{}, fmt.Errorf("%w: moments: %w", ErrAssumption, fmt.Errorf(format, args...))
 	}
-	for _, share := range []float64{a.CountShare, a.CentreShare, a.SecondShare, a.Balance} {
+	for _, share := range []float64{a.CountShare, a.CentreShare, a.SecondShare, a.StepShare, a.Balance} {
 		if !(share >= 0 && share < 1) {
 			return bad("shares and the share of positives are at least 0 and below 1, not %v", share)
 		}
@@ -171,6 +174,17 @@ func (a Moments) choose(s Spec) (momentsChoice, error) {
 		}
 	default:
 		return bad("second moments %q are unknown, want none, diagonal or full", kind)
+	}
+	if a.Steps != 0 || a.StepShare > 0 {
+		if err := a.checkSteps(s, c.Kind); err != nil {
+			return bad("%w", err)
+		}
+		left := 1 - c.Count - c.Centre
+		part := stepPart(momentsSignal(problem.N, problem.D, s.Budget))
+		if a.StepShare > 0 {
+			part = a.StepShare / left
+		}
+		c.Steps, c.Second = part*left, c.Second*(1-part)
 	}
 	c.Clip *= bound
 	for _, o := range []struct {
@@ -201,8 +215,8 @@ func (a Moments) choose(s Spec) (momentsChoice, error) {
 		c.Second = 0
 	}
 	// What is not released leaves its share to the signed sum.
-	if !(c.Count+c.Centre+c.Second < 1) {
-		return bad("the shares of count, centre and second moments are %v, %v and %v: nothing is left for the signed sum", c.Count, c.Centre, c.Second)
+	if !(c.Count+c.Centre+c.Second+c.Steps < 1) || c.Second < 0 {
+		return bad("the shares of count, centre, second moments and steps are %v, %v, %v and %v: nothing is left for the signed sum", c.Count, c.Centre, c.Second, c.Steps)
 	}
 	if c.Kind == engine.FullSecond && problem.D > maxFullMoments {
 		return bad("full second moments of %d features are more than this version decomposes (%d); choose diagonal or none", problem.D, maxFullMoments)
@@ -223,7 +237,7 @@ type momentsErrors interface {
 func (a Moments) releases(s Spec, kernel momentsErrors, c momentsChoice, more ...MomentsRelease) (*MomentsPlan, error) {
 	problem := s.Kernel.Problem()
 	n, d, bound := float64(problem.N), problem.D, problem.Bounds.FeatureNorm
-	m := &MomentsPlan{Passes: 1, CentreReleased: c.Centre > 0, Balance: a.Balance, ClipRadius: c.Clip, Second: c.Kind}
+	m := &MomentsPlan{Passes: 1 + a.Steps, Steps: a.Steps, CentreReleased: c.Centre > 0, Balance: a.Balance, ClipRadius: c.Clip, Second: c.Kind}
 	if !a.origin() {
 		m.Centre = slices.Clone(a.Centre)
 	}
@@ -238,7 +252,7 @@ func (a Moments) releases(s Spec, kernel momentsErrors, c momentsChoice, more ..
 		m.Releases = append(m.Releases, MomentsRelease{Name: name, Coordinates: coordinates, Share: share, Certificate: c})
 	}
 	if c.Count > 0 || c.Centre > 0 {
-		m.Passes = 2
+		m.Passes++
 		e := kernel.MomentsError(bound, engine.NoSecond)
 		if c.Count > 0 {
 			certificate, err := privacy.PositiveCount{Error: e.Positives}.Certify()
@@ -250,7 +264,7 @@ func (a Moments) releases(s Spec, kernel momentsErrors, c momentsChoice, more ..
 		}
 	}
 	e := kernel.MomentsError(c.Clip, c.Kind)
-	rest := 1 - c.Count - c.Centre
+	rest := 1 - c.Count - c.Centre - c.Steps
 	if c.Kind != engine.NoSecond && s.Budget.Delta > 0 {
 		// With these shares of noise of their own, (2 R/sigma)^2 and (sqrt 2 R^2/sigma)^2.
 		m.Scale = math.Sqrt(2*c.Second/(rest-c.Second)) / c.Clip
@@ -265,6 +279,10 @@ func (a Moments) releases(s Spec, kernel momentsErrors, c momentsChoice, more ..
 			certificate, err := privacy.SecondMomentSum{Radius: c.Clip, Dim: d, Error: e.Second}.Certify()
 			add(secondName, c.Kind.Len(d), c.Second, certificate, err)
 		}
+	}
+	for i := range a.Steps {
+		certificate, err := privacy.RecordSum{Radius: c.Clip, Weight: 1, Error: e.Sum, Name: stepName}.Certify()
+		add(fmt.Sprintf("%s %d", stepName, i+1), d, c.Steps/float64(a.Steps), certificate, err)
 	}
 	if err != nil {
 		return nil, err
@@ -303,6 +321,10 @@ func (a Moments) releases(s Spec, kernel momentsErrors, c momentsChoice, more ..
 			m.SumNoise = deviation(r)
 		case secondName:
 			m.SecondNoise = deviation(r)
+		case gradientName:
+			m.GradientNoise = deviation(r)
+		default: // gradients of steps, which are alike
+			m.StepNoise = deviation(r)
 		}
 	}
 	m.Ridge = c.Ridge * m.SecondNoise
@@ -317,21 +339,28 @@ func (a Moments) releases(s Spec, kernel momentsErrors, c momentsChoice, more ..
 
 // guarantee says what is released and why the noise is enough.
 func (m *MomentsPlan) guarantee(noise privacy.Mechanism) (released, derivation string) {
-	for i, r := range m.Releases {
-		if i > len(m.Releases)-m.Gradients {
-			continue // as the one before
-		}
-		if r.Name == gradientName {
-			r.Name = fmt.Sprintf("%d mean gradients", m.Gradients)
+	theory := "docs/theory.md#released-centre"
+	if m.Steps > 0 {
+		theory += ", docs/theory.md#damped-steps"
+	}
+	same := m.Steps + m.Gradients // gradients are alike
+	for i, r := range m.Releases[:len(m.Releases)-max(0, same-1)] {
+		name := r.Name
+		switch {
+		case i < len(m.Releases)-same:
+		case m.Steps > 0:
+			name = fmt.Sprintf("%d times the %s", m.Steps, stepName)
+		default:
+			name = fmt.Sprintf("%d mean gradients", m.Gradients)
 		}
 		if i > 0 {
 			released, derivation = released+", ", derivation+"; "
 		}
-		released += r.Name
-		derivation += fmt.Sprintf("%s: %s", r.Name, r.Certificate.Derivation())
+		released += name
+		derivation += fmt.Sprintf("%s: %s", name, r.Certificate.Derivation())
 	}
 	return released + ", each with " + noise.Name() + " noise",
-		derivation + "; each holds given the releases before, and shares that are fixed beforehand compose (docs/theory.md#released-centre)"
+		derivation + "; each holds given the releases before, and shares that are fixed beforehand compose (" + theory + ")"
 }
 
 // assumption says what is public in the place of releases.
@@ -354,6 +383,9 @@ func (m *MomentsPlan) assumption() string {
 // say, to the last digit.
 func (m *MomentsPlan) objective() string {
 	text := fmt.Sprintf("clip radius %v, second moments %v, ridge %v, share of positives %v, centre ", m.ClipRadius, m.Second, m.Ridge, m.Balance)
+	if m.Steps > 0 {
+		text = fmt.Sprintf("%d logistic steps, %s", m.Steps, text)
+	}
 	switch {
 	case m.CentreReleased:
 		return text + "released"

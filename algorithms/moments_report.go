@@ -22,6 +22,9 @@ func (p *Plan) momentsFacts() Facts {
 	if m.Second == engine.NoSecond {
 		objective = "none is minimised: w is the released signed sum, along the difference of the class means,"
 	}
+	if m.Steps > 0 {
+		objective = fmt.Sprintf("no single loss: w starts where the least squares over all pairs, (w.(x - x') - (y - y')/2)^2, are minimal, and makes %d damped Newton-like steps of the pointwise logistic loss with a fixed intercept; w is then", m.Steps)
+	}
 	f.Line("objective", "%s", own.Add("objective", fmt.Sprintf("%s scaled to norm r = %.6g", objective, p.Spec.Kernel.Problem().Radius)))
 	return p.momentsReleases(f, own)
 }
@@ -29,10 +32,14 @@ func (p *Plan) momentsFacts() Facts {
 // momentsReleases adds the releases.
 func (p *Plan) momentsReleases(f, own Facts) Facts {
 	m := p.Moments
-	passes, centre := "two passes", "origin"
-	if own.Add("passes", m.Passes) == 1 {
+	passes, centre := fmt.Sprintf("%d passes", own.Add("passes", m.Passes)), "origin"
+	switch m.Passes {
+	case 1:
 		passes = "one pass"
+	case 2:
+		passes = "two passes"
 	}
+	steps := own.AddSome("steps", m.Steps)
 	switch {
 	case m.CentreReleased:
 		centre = "released"
@@ -75,6 +82,9 @@ func (p *Plan) momentsReleases(f, own Facts) Facts {
 	}
 	if noise := own.AddSome("gradient_noise", m.GradientNoise); noise != 0.0 {
 		f.Line("", "gradient: %.6g an entry", noise)
+	}
+	if steps != 0 {
+		f.Line("", "gradients of %d steps: %.6g an entry", steps, own.Add("step_noise", m.StepNoise))
 	}
 	own.Add("releases", releases)
 	f.Add("moments", own)

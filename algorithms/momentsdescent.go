@@ -86,7 +86,7 @@ func (a MomentsDescent) Train(ctx context.Context, ev engine.Evaluator, p *Plan,
 		Keep(t, done, nil, released.first, released.last, w, errors)
 		t.Step(done, total)
 	}
-	start := done <= m.Passes
+	start := done < m.Passes
 	if err := m.collect(ctx, sums, s, released, min(done, m.Passes), func(done int) {
 		if done < m.Passes {
 			keep(done)
@@ -158,9 +158,12 @@ type marginModel struct {
 func newMarginModel(ctx context.Context, p *Plan, r *releasedMoments) (*marginModel, error) {
 	m, problem := p.Moments, p.Spec.Kernel.Problem()
 	n, X, R := float64(problem.N), problem.Bounds.FeatureNorm, m.ClipRadius
-	basis, err := m.spectrum(ctx, slices.Clone(r.second()), problem.D, n)
+	basis, err := m.spectrum(ctx, r.second(), problem.D, n)
 	if err != nil {
 		return nil, err
+	}
+	if slices.Max(basis.values) == 0 { // nothing stands out: the flat one of the largest trace
+		basis.values = slices.Repeat([]float64{n / float64(problem.D)}, problem.D)
 	}
 	a := basis.along(r.sum())
 	for i := range a {
@@ -174,9 +177,9 @@ func newMarginModel(ctx context.Context, p *Plan, r *releasedMoments) (*marginMo
 	}
 	model.reach = 2 * X * model.radius * model.label
 	s1, ridge := m.SumNoise/R, m.Ridge/(R*R)
-	model.first = ridged(basis.values, a, s1, n, ridge)
+	model.first = momentsSolution(a, basis.values, momentsRidge(a, basis.values, s1, n, ridge))
 	scale := (1 + math.Abs(r.offset)) / X // what was taken out of the signed sum
-	lambda := noiseRidge(basis.values, a, s1, n)
+	lambda := momentsRidge(a, basis.values, s1, n, 0)
 	if math.IsInf(lambda, 1) {
 		// No signal: as if lambda were ten times the mean eigenvalue.
 		var trace float64
@@ -250,7 +253,7 @@ func (m *marginModel) start() (w, errors []float64) {
 			hi = mid
 		}
 	}
-	w, errors = m.basis.back(m.first), slices.Clone(m.errors)
+	w, errors = m.basis.sum(m.first), slices.Clone(m.errors)
 	for k := range w {
 		w[k] *= lo
 		errors[k] *= lo * lo
@@ -269,18 +272,18 @@ func (m *marginModel) step(w, errors, gradient []float64, noise float64) {
 		g[i] += m.l2 * a[i]
 	}
 	dampedStep(g, h, a, errors, noise)
-	for k, x := range m.basis.back(g) {
+	for k, x := range m.basis.sum(g) {
 		w[k] -= x
 	}
 }
 
 // curvature is E phi” of a normal margin at the w with coordinates a, by Stein's identity
 // E phi'(u) (u - E u) = Var u E phi”, so that phi may have kinks. It is at least a small share
-// of the mean slope over the range of margins.
+// of the steepest slope, at 0 or where margins are, over the range of margins.
 func (m *marginModel) curvature(a []float64) float64 {
 	mean, deviation := m.margin(a)
 	deviation = max(deviation, m.reach/1000)
-	var steepest float64
+	steepest := math.Abs(m.slopeAt(0))
 	h := normalMean(func(z float64) float64 {
 		s := m.slopeAt(mean + deviation*z)
 		steepest = max(steepest, math.Abs(s))
@@ -307,8 +310,15 @@ func dampedStep(g, h, w, errors []float64, noise float64) {
 		trace += h[i]
 		length += w[i] * h[i] * w[i]
 	}
-	kappa := min(max(excess/trace, 0), largestKappa*length/d)
+	var kappa float64
+	if trace > 0 {
+		kappa = min(max(excess/trace, 0), largestKappa*length/d)
+	}
 	for i := range g {
+		if !(h[i] > 0) { // flat: no gradient says where to go
+			g[i] = 0
+			continue
+		}
 		p := errors[i] + kappa/h[i]
 		gain := h[i] * p / (h[i]*p*h[i] + square)
 		g[i] *= gain

@@ -34,6 +34,8 @@ func (a MomentsDescent) Plan(s Spec) (*Plan, error) {
 		return nil, fmt.Errorf("%w: %s moves records to a centre, after which they are dense: %d records of %d features are more than this version keeps; use gradient-perturbation or dpgdsc", ErrAssumption, name, problem.N, problem.D)
 	case a.Steps < 0 || a.Steps > MaxMomentsSteps:
 		return nil, fmt.Errorf("%w: %s takes 1 to %d gradients, not %d, as each gets a share of the budget; use gradient-perturbation for more", ErrAssumption, name, MaxMomentsSteps, a.Steps)
+	case a.Moments.Steps != 0 || a.Moments.StepShare != 0:
+		return nil, fmt.Errorf("%w: %s has gradients of its loss in place of the steps of moments; leave those out", ErrAssumption, name)
 	case !(a.GradientShare >= 0 && a.GradientShare < 1):
 		return nil, fmt.Errorf("%w: %s: the share of the gradients is at least 0 and below 1, not %v", ErrAssumption, name, a.GradientShare)
 	}
@@ -55,7 +57,7 @@ func (a MomentsDescent) Plan(s Spec) (*Plan, error) {
 		return nil, err
 	}
 	plain := s
-	plain.L2 = 0 // that of the loss is no ridge of the moments
+	plain.L2 = 0 // the L2 term belongs to the loss, not to least squares
 	choice, err := a.Moments.choose(plain)
 	if err != nil {
 		return nil, err

@@ -118,8 +118,16 @@ func (f planFlags) configure(a algorithms.Algorithm) (algorithms.Algorithm, erro
 		if f.GradientShare != 0 {
 			return nil, badInput("moments takes no gradients and no --gradient-share; moments-descent does")
 		}
-		return f.put(a), unused("--steps", "--step-size", "--path")
+		a = f.put(a)
+		if f.SecondMoments == engine.NoSecond.String() {
+			a.Steps = 0 // those of auto need them
+		}
+		a.Steps, a.StepShare = cmp.Or(f.Steps, a.Steps), f.StepShare
+		return a, unused("--step-size", "--path")
 	case algorithms.MomentsDescent:
+		if f.StepShare != 0 {
+			return nil, badInput("moments-descent does not take --step-share; --gradient-share is the share of its gradients")
+		}
 		return algorithms.MomentsDescent{Moments: f.put(a.Moments), Steps: f.Steps, GradientShare: f.GradientShare}, unused("--step-size", "--path")
 	}
 	if f.set() != "" {

@@ -50,6 +50,8 @@ type trainResult struct {
 	Heldout int               `json:"held_out_records"`
 	Report  algorithms.Report `json:"report"`
 	Held    *evaluation       `json:"held_out,omitempty"`
+	// Baseline are those of a model without privacy, on the synthetic records.
+	Baseline *evaluation `json:"held_out_without_privacy,omitempty"`
 	// HeldProblem says why the held-out records gave no figures.
 	HeldProblem string `json:"held_out_problem,omitempty"`
 }
@@ -114,6 +116,11 @@ func (c *trainCmd) Run(a *app) error {
 			result.HeldProblem = strings.TrimPrefix(message(err), "dyad: ")
 		}
 		result.Heldout = held.Records.Len()
+		if c.Data == "" && c.Task == taskAUC && result.Held != nil && plan.Mode == algorithms.Certified {
+			if result.Baseline, err = c.baseline(a, train, held); err != nil {
+				return err
+			}
+		}
 	}
 	if err := result.spent(options.Ledger, plan.Spec.Budget.Delta, train.Records.Len()); err != nil {
 		return errors.Join(away, err)
@@ -121,6 +128,19 @@ func (c *trainCmd) Run(a *app) error {
 	err = a.emit(result, result.text(c.Data == ""))
 	a.at("reported")
 	return errors.Join(away, err)
+}
+
+// baseline are the figures of a model of the same records without privacy.
+func (c *trainCmd) baseline(a *app, train, held *lib.Data) (*evaluation, error) {
+	plan, err := planFlags{Task: c.Task, Mode: algorithms.NonPrivate.String(), deviceFlag: c.deviceFlag}.plan(train.Shape())
+	if err != nil {
+		return nil, err
+	}
+	run, err := lib.Train(a.ctx, train, plan, lib.Run{Public: true})
+	if err != nil {
+		return nil, err
+	}
+	return run.Evaluate(a.ctx, held, lib.EvaluateOptions{Among: train.Records})
 }
 
 // charged tells about the charge of a run that failed, if there is one.
@@ -231,6 +251,9 @@ func (r *trainResult) text(synthetic bool) string {
 		}
 		line(&b, "held out", "%d records%s", r.Heldout, objective)
 		b.WriteString(figures(r.Held, "            %s: %s\n"))
+		if r.Baseline != nil && r.Baseline.AUC != nil {
+			line(&b, "", "AUC without privacy: %.6f", *r.Baseline.AUC)
+		}
 		if !r.Public {
 			line(&b, "", "computed from private records: these figures are not covered by the guarantee")
 		}
