@@ -19,7 +19,7 @@ func signal(b privacy.Budget, p engine.Problem) float64 {
 
 // Least t for linear scores that are better than chance, of moments and of descents. In
 // bench/results/signal.csv an AUC is at most 0.5 in 16 % of the runs of moments and 36 % of those
-// of dpgdsc with t from 2 to 4, in 6 % and 24 % from 4 to 8, in 3 % and 11 % from 8 to 16.
+// of dpgdsc with t from 2 to 4, in 6 % and 24 % from 4 to 8, in 2 % and 11 % from 8 to 16.
 const (
 	leastMomentsSignal = 4
 	leastDescentSignal = 10

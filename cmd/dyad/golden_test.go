@@ -90,7 +90,7 @@ func goldenCases(schema string) map[string][]string {
 		"losses-jump":          {"losses", "check", "where(u > 0, 0, 1)"},
 		"losses-unbound":       {"losses", "check", "log(abs(u))"},
 		"plan-loss":            {"plan", "-n", "512", "-d", "8", "--loss", "1 - tanh(c*u)", "--loss-param", "c=0.5", "--algorithm", "gradient-perturbation", "--delta", "1e-5"},
-		"plan-loss-kink":       {"plan", "-n", "512", "-d", "8", "--loss", "hinge", "--radius", "1", "--delta", "1e-5"},
+		"plan-loss-kink":       {"plan", "-n", "512", "-d", "8", "--algorithm", "dpgdsc", "--loss", "hinge", "--radius", "1", "--delta", "1e-5"},
 	}
 	for name, args := range map[string][]string{
 		"certified": {"--density", "2", "--degree-cap", "8"},
