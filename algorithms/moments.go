@@ -69,6 +69,7 @@ w = (Xi + lambda I)^-1 v, scaled to norm r;  Xi: eigenvalues of M cleaned of noi
 s1 and s2 the noises of v and of a diagonal entry of M, tau^2 the signal in v per eigenvalue: post-processing of releases
 delta = 0: v and M apart, K-norm noise of scale Delta_i/(f_i epsilon)`,
 		Modes:      []Mode{Certified},
+		Withholds:  true,
 		PureModes:  []Mode{Certified},
 		ScoresOnly: true,
 	}
