@@ -60,7 +60,8 @@ var _ engine.Backend = Backend{}
 func (Backend) Name() string { return "cpu" }
 
 // Plan returns the kernel for a problem with an engine.ScoreLoss or engine.MetricLoss
-// that is smooth or an engine.ScalarLoss. It wraps engine.ErrUnsupported for other
+// that is smooth or an engine.ScalarLoss, or with any other loss whose Constants have
+// Smoothness +Inf, pair by pair. It wraps engine.ErrUnsupported for other
 // losses, for query groups (see engine.Grouped), for Method NearLinear if the loss is not an engine.AnalyticLoss or its expansion
 // does not converge over the public range, and for Method Sorted if the slope is not
 // piecewise linear there.
@@ -83,6 +84,9 @@ func (b Backend) Plan(p engine.Problem) (engine.Kernel, error) {
 	}
 	if loss, ok := p.Loss.(engine.MetricLoss); ok {
 		return b.planMetric(p, loss, set)
+	}
+	if _, ok := p.Loss.(engine.ScoreLoss); !ok {
+		return b.planOwn(p)
 	}
 	return b.planScore(p, set)
 }
