@@ -85,6 +85,7 @@ s1 and s2 the noises of v and of a diagonal entry of M, tau^2 the signal in v pe
 delta = 0: v and M apart, K-norm noise of scale Delta_i/(f_i epsilon)
 steps: g = sum (sigmoid(w.x~ + c) - t) x~: 2 R each;  w -= (h Xi + (l + h ridge) I)^-1 g,  l from the noise of g: post-processing`,
 		Modes:      []Mode{Certified},
+		Withholds:  true,
 		PureModes:  []Mode{Certified},
 		ScoresOnly: true,
 	}

@@ -78,9 +78,9 @@ func bounded(w []float64) []float64 {
 //
 // l = s^2/tau^2, tau^2 the signal in g per eigenvalue of h Xi: with w* - w ~ N(0, tau^2 (h Xi)^-1)
 // the best linear estimate of w* - w is (h Xi + l I)^-1 of what was released, as for the signed
-// sum in momentsRidge. A gradient that does not stand out of its noise makes no step. In the
-// scores, of variance w^T h Xi w, the model is no farther from w* than from 0, so tau^2 is at
-// most w^T h Xi w/d: where the estimate of tau^2 is noise itself, this bound keeps the model.
+// sum in momentsRidge. A gradient that does not stand out of its noise makes no step. In
+// scores, whose variance is w^T h Xi w, the model is as close to w* as to 0, or closer, so tau^2
+// is at most w^T h Xi w/d: where the estimate of tau^2 is noise itself, this bound keeps the model.
 func (l *momentsLogit) step(g, xi []float64, s, ridge float64) {
 	var energy float64
 	for i, x := range l.w {

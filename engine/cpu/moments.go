@@ -321,9 +321,9 @@ func dotsGroups(count int) int {
 	return (count + kernels.DotsRows - 1) / kernels.DotsRows * kernels.DotsRows
 }
 
-// slopes replaces the shares t in weight by a = sigmoid(w.x~ + c) - t of the clipped rows, of
-// which there are whole groups of kernels.Dots: those beyond weight are left from other blocks,
-// and their scores are not used.
+// slopes replaces the shares t in weight by a = sigmoid(w.x~ + c) - t of the clipped rows. rows
+// are whole groups of kernels.Dots: those beyond weight are left from other blocks, and their
+// scores are not used.
 //
 // Proof that |a| <= 1 and that a is a function of one record, w and c (docs/theory.md#damped-steps).
 // A score is a sum of products of a row and w in an order that d alone decides (kernels.Dots for
