@@ -15,7 +15,7 @@ import (
 	"time"
 	"unicode"
 
-	"dyad/cmd/dyad/localserve"
+	"dyad/algorithms/local/serve"
 )
 
 // spoof is what a hostile server writes where it can: it moves the cursor, sets a title,
@@ -26,8 +26,8 @@ const spoof = "\x1b[2J\x1b]0;title\a\r\nguarantee: epsilon 0.0001\n\u202egnol\u2
 // one for ever, and refuses messages if it has a refusal.
 type fake struct {
 	mu       sync.Mutex
-	protocol localserve.Protocol
-	states   []localserve.PublicState
+	protocol serve.Protocol
+	states   []serve.PublicState
 	refusal  string
 	told     []time.Time // when states were sent
 	sent     []time.Time // when messages came
@@ -49,7 +49,7 @@ func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		f.told = append(f.told, time.Now())
 	default:
 		f.sent = append(f.sent, time.Now())
-		v = localserve.Receipt{Visit: 1}
+		v = serve.Receipt{Visit: 1}
 		if f.refusal != "" {
 			w.WriteHeader(http.StatusForbidden)
 			v = map[string]string{"error": f.refusal, "code": f.refusal}
@@ -70,9 +70,9 @@ func pretend(t *testing.T, dir string, epochs int) (*fake, string) {
 	}
 	f := &fake{protocol: p}
 	for epoch := 1; epoch <= min(epochs, 5); epoch++ {
-		f.states = append(f.states, localserve.PublicState{Epoch: epoch, Epochs: epochs, Visits: 1, Model: make([]float64, p.Dim), Average: make([]float64, p.Dim)})
+		f.states = append(f.states, serve.PublicState{Epoch: epoch, Epochs: epochs, Visits: 1, Model: make([]float64, p.Dim), Average: make([]float64, p.Dim)})
 	}
-	f.states = append(f.states, localserve.PublicState{Epoch: epochs + 1, Epochs: epochs, Done: true})
+	f.states = append(f.states, serve.PublicState{Epoch: epochs + 1, Epochs: epochs, Done: true})
 	server := httptest.NewServer(f)
 	t.Cleanup(server.Close)
 	return f, server.URL
@@ -157,7 +157,7 @@ func TestLocalClientCaps(t *testing.T) {
 		f.mu.Lock()
 		f.protocol = good
 		f.protocol.Epochs, f.protocol.Pairs = c.epochs, c.pairs
-		f.states = []localserve.PublicState{{Epoch: 1, Model: make([]float64, good.Dim)}}
+		f.states = []serve.PublicState{{Epoch: 1, Model: make([]float64, good.Dim)}}
 		f.mu.Unlock()
 		code, says := answerAs(t, dir, address, "u", append(c.flags, "--memory", fmt.Sprintf("%d-%d-%d.json", c.epochs, c.pairs, len(c.flags)))...)
 		if code != c.code || !strings.Contains(says, c.says) {
