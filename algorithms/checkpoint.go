@@ -61,7 +61,7 @@ type Checkpoints struct {
 var ErrCheckpoint = errors.New("algorithms: the checkpoint cannot be used")
 
 const (
-	checkpointFormat = "dyad-checkpoint/1"
+	checkpointFormat = "dyad-checkpoint/2"
 	checkpointSuffix = ".checkpoint"
 )
 
@@ -69,7 +69,7 @@ const (
 type checkpoint struct {
 	Format  string `json:"format"`
 	Run     string `json:"run"`
-	Plan    string `json:"plan"`    // hash
+	Plan    string `json:"plan"`    // hash of Plan.identity
 	Records string `json:"records"` // hash
 
 	Done     int         `json:"steps_done"`
@@ -129,7 +129,11 @@ func newKeeper(j Job, secret bool, o Options) (*keeper, error) {
 	if c.Every <= 0 {
 		return nil, fmt.Errorf("algorithms: Checkpoints.Every is %v, must be positive", c.Every)
 	}
-	plan, err := json.Marshal(j.Plan.published())
+	identity, err := j.Plan.identity()
+	if err != nil {
+		return nil, err
+	}
+	plan, err := json.Marshal(identity)
 	if err != nil {
 		return nil, fmt.Errorf("algorithms: a checkpoint needs a plan of finite numbers: %w", err)
 	}
@@ -162,7 +166,7 @@ func newKeeper(j Job, secret bool, o Options) (*keeper, error) {
 	case from.Run != o.Resume:
 		return refuse(fmt.Sprintf("it is of run %q", from.Run))
 	case from.Plan != k.plan:
-		return refuse("it is of another plan, or a version of this program with another report of it wrote it; use the options and the version of the first attempt")
+		return refuse("it is of another plan; use the options of the first attempt")
 	case from.Records != j.Records():
 		return refuse("it was made from other records, or from these in another order; use the data and the split of the first attempt")
 	}
