@@ -1,20 +1,9 @@
 // Package online runs streams durably: one charge, and one release for every number, whatever is
 // killed, copied or put back.
 //
-//	s, err := online.Open(plan, online.Options{
-//		State: "patients.state", DataID: "patients",
-//		Ledger: func() (*ledger.Ledger, error) { return ledger.Open("ledger.jsonl") },
-//	})
-//	...
-//	defer s.Close()
-//	for each record {
-//		release, err := s.Take(ctx, x, y)
-//		if release != nil { publish it }
-//	}
-//	err = s.Stop(nil)
-//
-// After a crash, Options.Resume continues from the state file; the first release to publish
-// is then Stream.Last, which the crash may have kept from its reader.
+// Open a stream, Take one record after the other, publish what Take returns, and Stop; the example
+// does so. After a crash, Options.Resume continues from the state file; the first release to
+// publish is then Stream.Last, which the crash may have kept from its reader.
 //
 // # What is on disk, in this order
 //
