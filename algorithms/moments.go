@@ -90,7 +90,7 @@ func (a Moments) Train(ctx context.Context, ev engine.Evaluator, p *Plan, s priv
 		return s.Release(x, r.Certificate, r.Noise)
 	}
 	state := make([]float64, 1+d) // the released number of positives and sum of records
-	done, err := Restore(t, nil, state)
+	done, err := t.Restore(nil, state)
 	if err != nil {
 		return nil, err
 	}
@@ -112,7 +112,7 @@ func (a Moments) Train(ctx context.Context, ev engine.Evaluator, p *Plan, s priv
 		} else if err := release(centre); err != nil {
 			return nil, err
 		}
-		Keep(t, 1, nil, state)
+		t.Keep(1, nil, state)
 		t.Step(1, m.Passes)
 	}
 	public, keep := m.Centre, 1.0
