@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"dyad/algorithms/local"
-	"dyad/cmd/dyad/localaudit"
+	"dyad/algorithms/local/localaudit"
 	"dyad/engine"
 	"dyad/privacy"
 	randomiser "dyad/privacy/local"
