@@ -78,6 +78,7 @@ type Stream struct {
 	run     string          // of a state without a record, not charged yet
 	stream  *algorithms.Online
 	receipt privacy.Receipt
+	failed  error // after which nothing leaves
 }
 
 // Open opens the stream of a plan (algorithms.Stream) and keeps other processes from its state.
@@ -113,11 +114,14 @@ func Open(plan *algorithms.Plan, o Options) (*Stream, error) {
 
 // Close gives state and run to other processes. It saves nothing: see Stop.
 func (s *Stream) Close() {
-	if s.lock != nil {
+	if s.failed = errors.Join(errClosed, s.failed); s.lock != nil {
 		s.lock.Unlock()
+		s.lock = nil
 	}
 	_ = s.state.Close() // the lock ends with the process anyway
 }
+
+var errClosed = errors.New("online: the stream is closed; open it again with Resume")
 
 // State is the file of the state, without symbolic links.
 func (s *Stream) State() string { return s.state.Name() }
@@ -155,9 +159,10 @@ func (s *Stream) Guarantee() privacy.Guarantee {
 	return g
 }
 
-// Last is the last release, of this attempt or an earlier one; nil before the first.
+// Last is the last release, of this attempt or an earlier one; nil before the first, and after an
+// error of Take, when it may not be durable.
 func (s *Stream) Last() *Release {
-	if s.stream == nil || s.stream.Last() == nil {
+	if s.stream == nil || s.failed != nil || s.stream.Last() == nil {
 		return nil
 	}
 	updates := s.stream.Updates()
@@ -167,8 +172,8 @@ func (s *Stream) Last() *Release {
 // Begin charges the stream, unless it has begun. The state with the run's id is on disk before
 // the charge.
 func (s *Stream) Begin() error {
-	if s.stream != nil {
-		return nil
+	if s.stream != nil || s.failed != nil {
+		return s.failed
 	}
 	source, err := privacy.NewSource()
 	if err != nil {
@@ -228,16 +233,14 @@ func (s *Stream) Take(ctx context.Context, x []float64, y float64) (*Release, er
 	if w, err := s.stream.Step(ctx, x, y); err != nil || w == nil {
 		return nil, err
 	}
-	if err := s.write(s.stream); err != nil {
-		return nil, err
+	if s.failed = s.write(s.stream); s.failed != nil {
+		return nil, s.failed
 	}
 	s.o.at("state saved")
-	if s.lock != nil {
-		if err := s.lock.Count(s.stream.Position()); err != nil {
-			return nil, err
-		}
+	if !s.o.Public {
+		s.failed = s.lock.Count(s.stream.Position())
 	}
-	return s.Last(), nil
+	return s.Last(), s.failed
 }
 
 // Stop ends an attempt in order. It saves the state with the records of the unfinished batch,
@@ -246,8 +249,8 @@ func (s *Stream) Take(ctx context.Context, x []float64, y float64) (*Release, er
 // resumed, so that copies of the state that were made during the attempt are worthless. If
 // publish fails the ledger is told nothing, and the stream can be resumed.
 func (s *Stream) Stop(publish func() error) error {
-	if s.stream == nil {
-		return nil
+	if s.stream == nil || s.failed != nil {
+		return s.failed
 	}
 	s.stream.Session++ // the number of the resume that the ledger is told of
 	if err := s.write(s.stream); err != nil {
