@@ -112,12 +112,14 @@ var ErrAway = errors.New("serve: not available")
 // sends nobody elsewhere, and a token must not follow who does. roots are the authorities of the
 // server's certificate; nil means those of the system.
 func NewHTTPClient(roots *x509.CertPool) *http.Client {
-	transport := http.DefaultTransport.(*http.Transport).Clone()
-	if roots != nil {
-		transport.TLSClientConfig = &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}
-	}
 	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	return &http.Client{Transport: transport, Timeout: 30 * time.Second, CheckRedirect: stay}
+	client := &http.Client{Timeout: 30 * time.Second, CheckRedirect: stay}
+	if roots != nil {
+		transport := http.DefaultTransport.(*http.Transport).Clone()
+		transport.TLSClientConfig = &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}
+		client.Transport = transport
+	}
+	return client
 }
 
 // Follow answers in every epoch until all are over, and looks at the server every poll. It waits

@@ -2,6 +2,7 @@ package serve_test
 
 import (
 	"context"
+	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -231,5 +232,26 @@ func TestLossesOfTheLibraryAreServed(t *testing.T) {
 	p.Loss = local.ScalarLoss{Of: e}
 	if _, err := serve.Open(t.TempDir(), planOf(t, p)); err == nil || !strings.Contains(err.Error(), "at most 128") {
 		t.Errorf("a loss that clients refuse: %v", err)
+	}
+}
+
+// A server sends nobody elsewhere, neither with the client of a Remote nor without one.
+func TestRemoteFollowsNoRedirect(t *testing.T) {
+	visited := 0
+	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { visited++ }))
+	defer other.Close()
+	server := httptest.NewServer(http.RedirectHandler(other.URL, http.StatusTemporaryRedirect))
+	defer server.Close()
+	for _, client := range []*http.Client{nil, serve.NewHTTPClient(nil), serve.NewHTTPClient(x509.NewCertPool())} {
+		var refused *serve.RefusedError
+		if _, err := (serve.Remote{URL: server.URL, Client: client, Token: "secret"}).State(t.Context()); !errors.As(err, &refused) || refused.Status != http.StatusTemporaryRedirect {
+			t.Errorf("a redirect: %v", err)
+		}
+	}
+	if visited > 0 {
+		t.Errorf("%d requests went elsewhere", visited)
+	}
+	if _, err := (serve.Remote{URL: server.URL, Client: http.DefaultClient}).State(t.Context()); visited != 1 { // control
+		t.Errorf("a client of its own goes nowhere: %v", err)
 	}
 }
