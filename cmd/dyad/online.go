@@ -107,7 +107,7 @@ func (c *onlineCmd) Run(a *app) error {
 	}
 	o.stream, err = online.Open(o.plan, online.Options{State: c.State, Resume: c.Resume, Public: o.public, DataID: c.DataID, Ledger: o.openLedger, Trace: a.at})
 	switch {
-	case errors.Is(err, fs.ErrExist):
+	case !c.Resume && errors.Is(err, fs.ErrExist):
 		return badInput("%s exists; continue it with --resume, or name another --state", c.State)
 	case errors.As(err, &state), errors.Is(err, ledger.ErrResume):
 		return asInput(err)
