@@ -170,7 +170,7 @@ func (o Run) Do(ctx context.Context, of Source, model func(*algorithms.Result) *
 func (o Run) Keep(ctx context.Context, of Source, text func(*algorithms.Result) (text []byte, most int, err error), train func(algorithms.Options) (*algorithms.Result, error)) (*algorithms.Result, string, error) {
 	p := algorithms.Options{
 		DataID: cmp.Or(o.DataID, of.DataID), Public: of.Public || o.Public,
-		Resume: o.Resume, Source: o.Source, Tracker: o.tracker(), Trace: o.Trace, Charged: o.Charged,
+		Resume: o.Resume, Source: o.Source, Tracker: algorithms.Tracker{OnStep: o.Progress}, Trace: o.Trace, Charged: o.Charged,
 	}
 	inputs := of.Files
 	switch {
@@ -238,19 +238,6 @@ func (o Run) note(text string) {
 		o.Note(text)
 	}
 }
-
-// tracker tells Progress.
-func (o Run) tracker() algorithms.Tracker {
-	if o.Progress == nil {
-		return algorithms.NoTracker{}
-	}
-	return tracker(o.Progress)
-}
-
-type tracker func(done, total int)
-
-// Step implements algorithms.Tracker.
-func (t tracker) Step(done, total int) { t(done, total) }
 
 // fingerprint is that of files, one after the other.
 func fingerprint(l *Ledger, names []string) (string, error) {

@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"strings"
 
 	lib "dyad"
@@ -49,13 +48,7 @@ func checkOut(path string, force bool, inputs ...string) error {
 func readJSON(path string, limit int64, v any) error { return files.ReadJSON(path, limit, v) }
 
 // writeFile replaces path by text, which is for everybody.
-func writeFile(path string, text []byte) error { return files.Replace(path, shared, text, nil) }
-
-// replaceFile replaces the file that path leads to by text, durably, and readable by its
-// owner only unless mode says otherwise.
-func replaceFile(path string, text []byte, mode fs.FileMode, beforeRename func()) error {
-	return files.Replace(path, mode == 0o600, text, beforeRename)
-}
+func writeFile(path string, text []byte) error { return files.Replace(path, shared, text) }
 
 func sameFile(a, b string) bool { return files.Same(a, b) }
 

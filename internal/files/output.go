@@ -10,7 +10,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"dyad/internal/input"
 	"dyad/privacy/durable"
@@ -49,7 +48,7 @@ func NewOutput(path string, force bool, inputs ...string) (*Output, error) {
 	if err != nil {
 		return nil, input.Errorf("cannot write to the folder of %s: %v", path, err)
 	}
-	Sweep(filepath.Dir(name))
+	durable.SweepTemporary(filepath.Dir(name))
 	probe, err := durable.Create(filepath.Dir(name), durable.TempPrefix, "")
 	if err != nil {
 		return nil, input.Errorf("cannot write to the folder of %s: %v", path, err)
@@ -93,11 +92,6 @@ func ReadJSON(path string, limit int64, v any) error {
 	return nil
 }
 
-// Sweep removes what killed programs left of files that they were writing.
-func Sweep(dir string) {
-	durable.Sweep(dir, func(name string) bool { return strings.HasPrefix(name, durable.TempPrefix) })
-}
-
 // What may be read by whom.
 const (
 	Private = true  // by the owner: records, scores, states
@@ -107,7 +101,7 @@ const (
 // Fill writes the file, whole or not at all. What another program wrote there since
 // NewOutput is replaced only by force.
 func (o *Output) Fill(secret bool, fill func(io.Writer) error) error {
-	err := fillFile(o.Path, secret, o.Force, func() {}, fill)
+	err := durable.Write(o.Path, secret, o.Force, nil, fill)
 	if errors.Is(err, fs.ErrExist) {
 		return input.Errorf("%s was made by another program meanwhile and was not replaced; %w", o.Asked, ErrTaken)
 	}
@@ -126,37 +120,11 @@ func writerOf(text []byte) func(io.Writer) error {
 	}
 }
 
-// Replace replaces the file that path leads to by text, durably. beforeRename, if not nil,
-// is called when all is written and not yet under its name.
-func Replace(path string, secret bool, text []byte, beforeRename func()) error {
+// Replace replaces the file that path leads to by text, durably.
+func Replace(path string, secret bool, text []byte) error {
 	name, err := durable.Resolve(path)
 	if err != nil {
 		return err
 	}
-	if beforeRename == nil {
-		beforeRename = func() {}
-	}
-	return fillFile(name, secret, true, beforeRename, writerOf(text))
-}
-
-// fillFile writes, syncs and renames.
-func fillFile(name string, secret, replace bool, beforeRename func(), fill func(io.Writer) error) error {
-	f, err := durable.Create(filepath.Dir(name), durable.TempPrefix, "")
-	if err != nil {
-		return err
-	}
-	mode := fs.FileMode(0o600)
-	err = fill(f)
-	if err == nil && !secret {
-		mode, err = durable.SharedMode(filepath.Dir(name))
-	}
-	if err = errors.Join(err, f.Sync()); err == nil {
-		beforeRename()
-		var renamed bool
-		if renamed, err = f.Publish(name, mode, replace); renamed {
-			return err
-		}
-	}
-	f.Remove()
-	return err
+	return durable.Write(name, secret, true, nil, writerOf(text))
 }
