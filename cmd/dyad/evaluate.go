@@ -7,6 +7,7 @@ import (
 	lib "dyad"
 	"dyad/engine"
 	"dyad/engine/dataset"
+	"dyad/internal/files"
 )
 
 type evaluateCmd struct {
@@ -50,7 +51,7 @@ func (c *evaluateCmd) Run(a *app) error {
 		if c.Neighbours == "" {
 			return badInput("a metric is evaluated by nearest neighbours: name the records to look among with --neighbours FILE")
 		}
-		if sameFile(c.Data, c.Neighbours) {
+		if files.Same(c.Data, c.Neighbours) {
 			among = data.Records
 		} else {
 			neighbours, err := a.readTraining(c.Neighbours, m.Encoder.Schema(), dataset.Options{}, true)

@@ -11,46 +11,21 @@ import (
 	"dyad/privacy/durable"
 )
 
-// What may be read by whom.
-const (
-	private = files.Private
-	shared  = files.Shared
-)
-
-// Limits of files in JSON.
-const (
-	maxModelBytes = files.MaxModelBytes
-	maxSmallBytes = files.MaxSmallBytes
-)
-
 type (
-	output     = files.Output
 	model      = lib.Model
 	evaluation = lib.Evaluation
 )
 
 const (
-	modelFormat = lib.ModelFormat
-	taskAUC     = lib.AUC
-	taskMetric  = lib.Metric
+	taskAUC    = lib.AUC
+	taskMetric = lib.Metric
 )
 
-func newOutput(path string, force bool, inputs ...string) (*output, error) {
-	return files.NewOutput(path, force, inputs...)
-}
-
-// checkOut is newOutput without creating anything.
+// checkOut is files.NewOutput for its error.
 func checkOut(path string, force bool, inputs ...string) error {
-	_, err := newOutput(path, force, inputs...)
+	_, err := files.NewOutput(path, force, inputs...)
 	return err
 }
-
-func readJSON(path string, limit int64, v any) error { return files.ReadJSON(path, limit, v) }
-
-// writeFile replaces path by text, which is for everybody.
-func writeFile(path string, text []byte) error { return files.Replace(path, shared, text) }
-
-func sameFile(a, b string) bool { return files.Same(a, b) }
 
 func readModel(path string) (*model, error) { return lib.Load(path) }
 
@@ -71,7 +46,7 @@ func (a *app) saveModel(m *model, path string, force bool) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	name, err = a.log().Save(text, most, &output{Asked: path, Path: name, Force: force})
+	name, err = a.log().Save(text, most, &files.Output{Asked: path, Path: name, Force: force})
 	if name == "" {
 		return "", a.printModel(m, err)
 	}

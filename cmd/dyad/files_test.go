@@ -188,16 +188,16 @@ func TestNothingIsReplacedWithoutForce(t *testing.T) {
 // Files that cost nothing are not replaced either; the program says so and leaves nothing.
 func TestFilesAreNotReplacedWithoutForce(t *testing.T) {
 	f := newFixture(t)
-	out, err := newOutput(f.in("out/x.csv"), false)
+	out, err := files.NewOutput(f.in("out/x.csv"), false)
 	if err != nil {
 		t.Fatal(err)
 	}
 	f.put(t, map[string]string{"out/x.csv": "PRECIOUS"})
-	err = out.Write(private, []byte("other"))
+	err = out.Write(files.Private, []byte("other"))
 	if exitCode(err) != exitInput || !strings.Contains(err.Error(), "was made by another program meanwhile") || f.get(t, "out/x.csv") != "PRECIOUS" {
 		t.Errorf("%v, %q", err, f.get(t, "out/x.csv"))
 	}
-	if forced, err := newOutput(f.in("out/x.csv"), true); err != nil || forced.Write(shared, []byte("other")) != nil || f.get(t, "out/x.csv") != "other" {
+	if forced, err := files.NewOutput(f.in("out/x.csv"), true); err != nil || forced.Write(files.Shared, []byte("other")) != nil || f.get(t, "out/x.csv") != "other" {
 		t.Errorf("with --force: %v, %q", err, f.get(t, "out/x.csv"))
 	}
 	f.wantClean(t)

@@ -72,7 +72,7 @@ func (c *localModelCmd) Run(a *app) error {
 	}
 	protocol, st, err := remote.Published(a.ctx)
 	if err != nil {
-		return clientError(err)
+		return flagError{err}
 	}
 	p, err := protocol.Plan()
 	if err != nil {

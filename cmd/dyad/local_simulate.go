@@ -305,7 +305,7 @@ func localModel(p *local.Plan, loss lib.Loss, e *dataset.Encoder, began time.Tim
 	r := algorithms.Report{Facts: p.Facts.Values(), Guarantee: g}
 	r.Add("steps", visits)
 	return &model{
-		Format: modelFormat, Version: version, Created: began,
+		Format: lib.ModelFormat, Version: version, Created: began,
 		Task: taskAUC, Loss: &loss, DataID: e.Schema().DataID, Features: e.FeatureNames(), Weights: w, Encoder: e, Guarantee: g,
 		Report: r,
 	}

@@ -92,7 +92,7 @@ type onlineRun struct {
 	encoder *dataset.Encoder
 	plan    *algorithms.Plan
 	public  bool
-	out     *output // nil without --out
+	out     *files.Output // nil without --out
 	stream  *online.Stream
 	skip    int // rows of the file that were taken before
 	scores  prequential
@@ -228,7 +228,7 @@ func (o *onlineRun) prepare() (err error) {
 			return err
 		}
 	}
-	o.out, err = newOutput(o.Out, o.Force || o.Resume, o.Data, o.Schema, o.State, o.Ledger)
+	o.out, err = files.NewOutput(o.Out, o.Force || o.Resume, o.Data, o.Schema, o.State, o.Ledger)
 	return err
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path/filepath"
 
+	lib "dyad"
 	"dyad/privacy"
 )
 
@@ -18,7 +19,7 @@ func (o *onlineRun) writeModel() error {
 		return nil
 	}
 	m := model{
-		Format: modelFormat, Version: version, Created: o.a.began,
+		Format: lib.ModelFormat, Version: version, Created: o.a.began,
 		Task: o.Task, DataID: o.DataID, Run: o.stream.Run(),
 		Features: o.encoder.FeatureNames(), Weights: last.Weights, Encoder: o.encoder,
 		Report: o.plan.Report(), Guarantee: o.stream.Guarantee(),

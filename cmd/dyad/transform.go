@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"dyad/engine/dataset"
+	"dyad/internal/files"
 )
 
 type transformCmd struct {
@@ -38,7 +39,7 @@ func (c *transformCmd) Run(a *app) error {
 	if m.Task != taskMetric {
 		return badInput("%s is a model of task %s; dyad predict scores records with it, and dyad transform needs a metric", c.Model, m.Task)
 	}
-	out, err := newOutput(c.Out, c.Force, c.Data, c.Model)
+	out, err := files.NewOutput(c.Out, c.Force, c.Data, c.Model)
 	if err != nil {
 		return err
 	}
@@ -61,7 +62,7 @@ func (c *transformCmd) Run(a *app) error {
 	if err := writeTable(&text, data.IDs, rows, names); err != nil {
 		return err
 	}
-	if err := out.Write(private, text.Bytes()); err != nil {
+	if err := out.Write(files.Private, text.Bytes()); err != nil {
 		return err
 	}
 	r := transformResult{data.Records.Len(), dim, c.Out}

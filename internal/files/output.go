@@ -110,21 +110,14 @@ func (o *Output) Fill(secret bool, fill func(io.Writer) error) error {
 
 // Write is Fill by a text.
 func (o *Output) Write(secret bool, text []byte) error {
-	return o.Fill(secret, writerOf(text))
+	return o.Fill(secret, durable.Text(text))
 }
 
-func writerOf(text []byte) func(io.Writer) error {
-	return func(w io.Writer) error {
-		_, err := w.Write(text)
-		return err
-	}
-}
-
-// Replace replaces the file that path leads to by text, durably.
-func Replace(path string, secret bool, text []byte) error {
+// Replace replaces the file that path leads to by text, which is for everybody, durably.
+func Replace(path string, text []byte) error {
 	name, err := durable.Resolve(path)
 	if err != nil {
 		return err
 	}
-	return durable.Write(name, secret, true, nil, writerOf(text))
+	return durable.Write(name, Shared, true, nil, durable.Text(text))
 }
