@@ -107,13 +107,13 @@ func (a Moments) Train(ctx context.Context, ev engine.Evaluator, p *Plan, s priv
 	if m.Steps > 0 {
 		state = append(state, released.last, gradients)
 	}
-	done, err := Restore(t, nil, state...)
+	done, err := t.Restore(nil, state...)
 	if err != nil {
 		return nil, err
 	}
 	keep := func(done int) {
 		if done < m.Passes {
-			Keep(t, done, nil, state...)
+			t.Keep(done, nil, state...)
 			t.Step(done, m.Passes)
 		}
 	}

@@ -65,6 +65,7 @@ delta = 0: K-norm noise of scale Delta_i/(f_i epsilon)`,
 		Modes:      []Mode{Certified},
 		PureModes:  []Mode{Certified},
 		ScoresOnly: true,
+		Withholds:  true,
 	}
 }
 
@@ -78,12 +79,12 @@ func (a MomentsDescent) Train(ctx context.Context, ev engine.Evaluator, p *Plan,
 	m, problem := p.Moments, p.Spec.Kernel.Problem()
 	released, w, errors := m.released(problem.D), make([]float64, problem.D), make([]float64, problem.D)
 	total := m.Passes + m.Gradients
-	done, err := Restore(t, nil, released.first, released.last, w, errors)
+	done, err := t.Restore(nil, released.first, released.last, w, errors)
 	if err != nil {
 		return nil, err
 	}
 	keep := func(done int) {
-		Keep(t, done, nil, released.first, released.last, w, errors)
+		t.Keep(done, nil, released.first, released.last, w, errors)
 		t.Step(done, total)
 	}
 	start := done < m.Passes

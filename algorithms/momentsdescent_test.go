@@ -31,7 +31,7 @@ func TestMomentsDescentResume(t *testing.T) {
 		for name, at := range map[string]int{"centre": 1, "iterate": 3} {
 			l := newLab(t, a, p)
 			l.tracker = func(_ int, t algorithms.Tracker) algorithms.Tracker {
-				return changing{t.(algorithms.Keeper), map[string]int{"centre": 0, "iterate": 2}[name]}
+				return changing(t, map[string]int{"centre": 0, "iterate": 2}[name])
 			}
 			if broken := l.resumeViolations(at, at); !slices.Contains(broken, "releases what one run would") {
 				t.Errorf("delta = %v: another %s in the checkpoint breaks %q", delta, name, broken)
@@ -41,18 +41,17 @@ func TestMomentsDescentResume(t *testing.T) {
 }
 
 // changing keeps another vector than the one of the run.
-type changing struct {
-	algorithms.Keeper
-	which int
-}
-
-func (c changing) Keep(done int, order []int32, vectors ...[]float64) {
-	kept := slices.Clone(vectors)
-	kept[c.which] = slices.Clone(kept[c.which])
-	for k := range kept[c.which] {
-		kept[c.which][k] = -kept[c.which][k] - 1
+func changing(t algorithms.Tracker, which int) algorithms.Tracker {
+	keep := t.OnKeep
+	t.OnKeep = func(done int, order []int32, vectors ...[]float64) {
+		kept := slices.Clone(vectors)
+		kept[which] = slices.Clone(kept[which])
+		for k := range kept[which] {
+			kept[which][k] = -kept[which][k] - 1
+		}
+		keep(done, order, kept...)
 	}
-	c.Keeper.Keep(done, order, kept...)
+	return t
 }
 
 // scoreLoss is a loss of the library, or a formula.
