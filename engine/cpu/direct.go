@@ -48,7 +48,7 @@ func newDirect(e *evaluator) *direct {
 	if m.single {
 		m.width = tileCols32
 	}
-	if len(e.values) == 2 {
+	if len(e.values) == 2 && e.persons == nil {
 		// The larger label is on the rows, so D = l > 0 for every pair.
 		m.slot = make([]int32, n)
 		for i, c := range e.class {
@@ -169,6 +169,10 @@ func (m *direct) stripeSums(ctx context.Context, tile []float64, job, p0, p1 int
 }
 
 func (m *direct) sumTile(col, work []float64, r0, r1, c0, c1 int) {
+	if m.e.persons != nil {
+		m.personTile(col, work, r0, r1, c0, c1)
+		return
+	}
 	r, c := m.rows, m.cols
 	if m.single {
 		m.e.set.LogisticTile32(r.sum[r0:r1], col, r.f[r0:r1], c.f[c0:c1])
