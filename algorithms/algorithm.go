@@ -151,6 +151,9 @@ type Info struct {
 	// NeedsSmooth says that the certificate compares whole descents, not single
 	// gradients: it requires a convex and smooth loss.
 	NeedsSmooth bool
+	// NoPersons says why it does not learn from records that are persons with several rows;
+	// "" if it does.
+	NoPersons string
 	// ScoresOnly says that it learns linear scores, no metrics.
 	ScoresOnly bool
 }

@@ -41,8 +41,8 @@ type metricScratch struct {
 	// For AllPairs only.
 	block   kernels.MetricBlock
 	persons *kernels.MetricPersonBlock // block, of persons
-	right   []float64 // metricCols x d: the columns of a tile
-	col     []float64 // metricCols
+	right   []float64                  // metricCols x d: the columns of a tile
+	col     []float64                  // metricCols
 	block32 kernels.MetricBlock32
 	right32 []float32
 
