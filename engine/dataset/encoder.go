@@ -20,6 +20,7 @@ type Encoder struct {
 	factor   float64
 	label    *Column
 	group    *Column // nil without query groups
+	person   *Column // nil without persons
 	positive *valueSet
 	negative *valueSet // nil: every value that is not positive
 }
@@ -63,6 +64,8 @@ func NewEncoder(s *Schema) (*Encoder, error) {
 		switch c := &clone.Columns[i]; c.role() {
 		case RoleGroup:
 			e.group = c
+		case RolePerson:
+			e.person = c
 		case RoleLabel:
 			e.label = c
 			e.positive = newValueSet([]string{c.Positive})

@@ -64,7 +64,7 @@ func Summarize(path string, s *Schema, o Options) (*Summary, error) {
 		m.Grades = &ColumnSummary{Name: e.label.Name, Kind: KindNumeric, Range: e.label.Range, Min: math.Inf(1), Max: math.Inf(-1)}
 	}
 	groups, labels := map[string]int{}, labelSpread[string]{}
-	o.Labels = LabelsOptional
+	o.Labels, o.Persons = LabelsOptional, IgnorePersons
 	err = Scan(path, s, o, func(r *Row) error {
 		m.Rows++
 		if m.addLabel(e, r); r.Label != "" {
