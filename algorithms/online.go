@@ -245,7 +245,7 @@ func (p *Plan) finish(assumption string, claim *privacy.Claim) error {
 	s, pr := p.Spec, p.Spec.Kernel.Problem()
 	p.addUp()
 	return p.Promise(s.Budget, s.Horizon, s.Provenance, privacy.Guarantee{
-		Unit:     "one record",
+		Unit:     oneRecord,
 		Relation: "same stream, one record replaced, features and label",
 		Released: fmt.Sprintf("%s, up to %d of them, with Gaussian noise", p.Certificate.Released(), p.Schedule.Steps),
 		Assumptions: []string{

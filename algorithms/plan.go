@@ -158,14 +158,20 @@ func (p *Plan) account(theorem string, events ...account.Event) error {
 	return p.Promise(p.Spec.Budget, p.Spec.Kernel.Problem().N, p.Spec.Provenance, p.words(theorem, p.Spec.constants()), events...)
 }
 
+// oneRecord is the unit of a guarantee where each row is a record.
+const oneRecord = "one record"
+
 // words are what the guarantee of one record or one person (docs/theory.md#persons) says
 // besides numbers; rests is the assumption about what the certificates rest on.
 func (p *Plan) words(theorem, rests string) privacy.Guarantee {
 	s, pr := p.Spec, p.Spec.Kernel.Problem()
-	unit, relation, rows := "one record", "same n, one record replaced, features and label", "each person contributes one record"
+	unit, relation, rows := oneRecord, "same n, one record replaced, features and label", "each person contributes one record"
+	if s.RowsPerPerson > 1 {
+		rows = fmt.Sprintf("a person contributes up to %d records", s.RowsPerPerson)
+	}
 	if pr.ByPerson() {
 		unit, relation = "one person", "same number n of persons, all rows of one person replaced: how many they are, features and labels"
-		rows = fmt.Sprintf("n counts persons, each with at least one row; of a person the first %d rows count; rows of one human under two ids are two persons; how long the run takes, which depends on the number of rows, is not seen", pr.PersonRows)
+		rows = fmt.Sprintf("n counts persons, each with at least one row; of a person the first %d rows count; rows of one human under two ids are two persons; how long the run takes, which depends on the number of rows, is not seen (docs/theory.md#persons)", pr.PersonRows)
 	}
 	g := privacy.Guarantee{
 		Unit:     unit,
@@ -203,6 +209,7 @@ func (p *Plan) Promise(b privacy.Budget, n int, from Provenance, g privacy.Guara
 	}
 	from.Qualify(&g)
 	p.Guarantee, err = privacy.Account(events, b, g)
+	from.persons(&p.Guarantee)
 	return err
 }
 

@@ -87,7 +87,7 @@ func (c *evaluateCmd) Run(a *app) error {
 	if !(c.Confidence > 0 && c.Confidence < 1) || c.Top < 1 {
 		return badInput("--confidence is %v and --top %d, want strictly between 0 and 1, and at least 1", c.Confidence, c.Top)
 	}
-	data, err := a.readTraining(c.Data, m.Encoder.Schema(), c.options(dataset.Options{}), true)
+	data, err := a.readTraining(c.Data, m.Encoder.Schema(), c.options(dataset.Options{Persons: dataset.IgnorePersons}), true)
 	if err != nil {
 		return err
 	}
@@ -99,7 +99,7 @@ func (c *evaluateCmd) Run(a *app) error {
 		if sameFile(c.Data, c.Neighbours) {
 			among = data.Records
 		} else {
-			neighbours, err := a.readTraining(c.Neighbours, m.Encoder.Schema(), dataset.Options{}, true)
+			neighbours, err := a.readTraining(c.Neighbours, m.Encoder.Schema(), dataset.Options{Persons: dataset.IgnorePersons}, true)
 			if err != nil {
 				return err
 			}
@@ -148,7 +148,7 @@ var defaultEvaluation = evaluationOptions{threshold: 0, confidence: 0.95, top: 1
 // neighbours are looked for, leaving out the record itself if they are those of s.
 func evaluate(ctx context.Context, task string, loss engine.Loss, w []float64, s sample, among *engine.Records, o evaluationOptions) (*evaluation, error) {
 	r := s.records
-	e := &evaluation{Task: task, Records: r.Len(), Guarantee: notCovered}
+	e := &evaluation{Task: task, Records: r.Units(), Guarantee: notCovered}
 	if err := e.meanLoss(ctx, loss, w, r, o.own); err != nil {
 		return nil, err
 	}

@@ -7,7 +7,7 @@ import (
 
 type planCmd struct {
 	Schema  string `placeholder:"FILE" help:"Schema file (YAML): gives the number of encoded features. No data file is opened."`
-	N       int    `positive:"" short:"n" required:"" help:"Number of training records."`
+	N       int    `positive:"" short:"n" required:"" help:"Number of training records; of persons if the schema has a column of role person."`
 	D       int    `positive:"" short:"d" help:"Number of features, if there is no schema."`
 	Groups  []int  `name:"group-sizes" placeholder:"S,..." help:"Sizes of the public query groups, if pairs are formed within groups."`
 	Compare bool   `help:"Rank all algorithms that apply, by the noise that reaches the model."`
@@ -83,12 +83,13 @@ func (a *app) emitPlan(p *algorithms.Plan) error {
 
 // provenance is what a schema says of where its records come from.
 func provenance(s *dataset.Schema) algorithms.Provenance {
-	return algorithms.Provenance{BoundsFromData: s.BoundsFromData, SelectedByLabel: s.SelectsByLabel()}
+	return algorithms.Provenance{BoundsFromData: s.BoundsFromData, SelectedByLabel: s.SelectsByLabel(), RowsPerPerson: s.RowsPerPerson}
 }
 
-// shapeOf is what an encoder makes public about n records.
+// shapeOf is what an encoder makes public about n records, or persons if it has a column for
+// them.
 func shapeOf(e *dataset.Encoder, n int) dataShape {
-	s := dataShape{n: n, d: e.Dim(), Provenance: provenance(e.Schema()), labelValues: e.LabelValues()}
+	s := dataShape{n: n, d: e.Dim(), Provenance: provenance(e.Schema()), labelValues: e.LabelValues(), personRows: e.Schema().PersonCap()}
 	if nz := e.NonZerosPerRow(); nz < s.d {
 		s.nonZeros = nz
 	}

@@ -53,6 +53,8 @@ type trainResult struct {
 	Held    *evaluation       `json:"held_out,omitempty"`
 	// HeldProblem says why the held-out records gave no figures.
 	HeldProblem string `json:"held_out_problem,omitempty"`
+
+	persons bool // Records and Heldout count persons
 }
 
 // Run trains a model.
@@ -69,16 +71,18 @@ func (c *trainCmd) Run(a *app) error {
 	if done, err := c.republish(a, out, &result.runOutcome); done || err != nil {
 		return err
 	}
-	data, source, err := c.load(a)
+	data, source, err := c.loadOr(a, syntheticRecords, dataset.KeepPersons)
 	if err != nil {
 		return err
 	}
 	schema := data.Schema()
+	a.percentOnly = schema.ByPerson()
 	train, held, err := c.split(sampleOf(data))
 	if err != nil {
 		return err
 	}
-	shape := shapeOf(data.Encoder, train.records.Len())
+	result.persons = schema.ByPerson()
+	shape := shapeOf(data.Encoder, train.records.Units())
 	shape.groups = train.sizes()
 	closeDevice, err := c.planFlags.open()
 	if err != nil {
@@ -97,7 +101,7 @@ func (c *trainCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	result.Records, result.runOutcome = train.records.Len(), runOutcome{Data: source, DataID: schema.DataID, Public: c.PublicData || schema.Public}
+	result.Records, result.runOutcome = train.records.Units(), runOutcome{Data: source, DataID: schema.DataID, Public: c.PublicData || schema.Public}
 	shelf := a.newShelf(out, func(o *algorithms.Result) *model {
 		m := &model{
 			Format: modelFormat, Version: version, Created: a.began,
@@ -136,9 +140,9 @@ func (c *trainCmd) Run(a *app) error {
 			}
 			result.HeldProblem = strings.TrimPrefix(message(err), "dyad: ")
 		}
-		result.Heldout = held.records.Len()
+		result.Heldout = held.records.Units()
 	}
-	if err := result.spent(options.Ledger, plan.Spec.Budget.Delta, train.records.Len()); err != nil {
+	if err := result.spent(options.Ledger, plan.Spec.Budget.Delta, train.records.Units()); err != nil {
 		return errors.Join(away, err)
 	}
 	err = a.emit(result, result.text(c.Data == ""))
@@ -181,13 +185,8 @@ func (t stageTracker) Step(done, total int) {
 // syntheticRecords is the size of the embedded default.
 const syntheticRecords = 10_000
 
-// load reads the data, or makes the synthetic ones.
-func (c *trainCmd) load(a *app) (*dataset.Dataset, string, error) {
-	return c.loadOr(a, syntheticRecords)
-}
-
-// loadOr is load with n synthetic records.
-func (c *trainCmd) loadOr(a *app, n int) (*dataset.Dataset, string, error) {
+// loadOr reads the data, or makes n synthetic records.
+func (c *trainCmd) loadOr(a *app, n int, persons dataset.PersonMode) (*dataset.Dataset, string, error) {
 	if c.Data == "" {
 		if c.Schema != "" {
 			return nil, "", badInput("--schema without --data; name the data file, or leave both out for the synthetic data")
@@ -205,7 +204,7 @@ func (c *trainCmd) loadOr(a *app, n int) (*dataset.Dataset, string, error) {
 	if err := setGroupColumn(s, c.Group); err != nil {
 		return nil, "", err
 	}
-	d, err := a.readTraining(c.Data, s, c.options(dataset.Options{}), c.PublicData)
+	d, err := a.readTraining(c.Data, s, c.options(dataset.Options{Persons: persons}), c.PublicData)
 	return d, c.Data, err
 }
 
@@ -252,7 +251,11 @@ func fingerprint(l *ledger.Ledger, paths ...string) (string, error) {
 
 func (r *trainResult) text(synthetic bool) string {
 	var b strings.Builder
-	split := fmt.Sprintf(": %d records to train", r.Records)
+	unit := "records"
+	if r.persons {
+		unit = "persons"
+	}
+	split := fmt.Sprintf(": %d %s to train", r.Records, unit)
 	if r.Heldout > 0 {
 		split += fmt.Sprintf(", %d held out", r.Heldout)
 	}
@@ -263,8 +266,11 @@ func (r *trainResult) text(synthetic bool) string {
 		line(&b, "held out", "no figures: %s", r.HeldProblem)
 	}
 	if r.Held != nil {
-		line(&b, "held out", "%d records, objective %.6g", r.Heldout, *r.Held.Objective)
+		line(&b, "held out", "%d %s, objective %.6g", r.Heldout, unit, *r.Held.Objective)
 		b.WriteString(r.Held.figures("            %s: %s\n"))
+		if r.persons {
+			line(&b, "", "these figures count rows: a person with many rows weighs more")
+		}
 		if !r.Public {
 			line(&b, "", "computed from private records: these figures are not covered by the guarantee")
 		}
