@@ -325,6 +325,11 @@ func TestPersonRefusals(t *testing.T) {
 	if _, err := (cpu.Backend{}).PlanMoments(p); err == nil {
 		t.Error("moments take persons")
 	}
+	own := ownProblem(5, 3, cosineLoss{})
+	own.PersonRows = 4
+	if _, err := (cpu.Backend{}).Plan(own); err == nil {
+		t.Error("losses of other packages take persons")
+	}
 	k, err := cpu.Backend{}.Plan(p)
 	if err != nil {
 		t.Fatal(err)

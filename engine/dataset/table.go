@@ -24,6 +24,7 @@ type table struct {
 	ids       []string
 	groups    grouping
 	people    *people // nil unless records are those of persons
+	text      []byte  // plain numbers of a row
 
 	dense *blocks[float64]
 	label *blocks[float64]
