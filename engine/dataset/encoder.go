@@ -47,7 +47,7 @@ type featureEncoder struct {
 	policy    string
 	value     float64 // for MissingValue
 	notation  *notation
-	unknown   bool // other categories are none of them
+	unknown   bool // other categories become all 0
 }
 
 // NewEncoder validates s and builds its encoder. s is copied.
