@@ -117,12 +117,17 @@ func (t *table) addRow(l *layout, row [][]byte, numbers []float64, number int) e
 				return t.errorf(number, f.name, i+1, rule)
 			}
 		case RoleID:
-			t.addID(row[i])
+			if t.scan == nil || t.e.person == nil {
+				t.addID(row[i])
+			}
 		case RoleGroup:
 			if err := t.addGroup(row[i], number, i+1); err != nil {
 				return err
 			}
 		case RolePerson:
+			if t.scan != nil {
+				t.scan.row.ID = string(row[i])
+			}
 			if err := t.addPerson(row[i], number, i+1); err != nil {
 				return err
 			}
