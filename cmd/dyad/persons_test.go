@@ -80,7 +80,7 @@ func TestTrainPersons(t *testing.T) {
 			t.Errorf("%v: exit %d: %s", use, code, errs)
 		}
 	}
-	if code, out, errs := dyad(t, dir, "data", "inspect", "visits.csv", "--schema", "declared.yaml"); code != exitOK || !strings.Contains(out, "patient: up to 9 rows with one id") {
+	if code, out, errs := dyad(t, dir, "data", "inspect", "visits.csv", "--schema", "declared.yaml"); code != exitOK || !strings.Contains(out, "patient: up to 8 rows with one id") {
 		t.Errorf("inspect: exit %d: %s%s", code, out, errs)
 	}
 	train := []string{"train", "--data", "visits.csv", "--schema", "declared.yaml", "--force", "--out", "m.json"}
