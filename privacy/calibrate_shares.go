@@ -13,15 +13,12 @@ type Part struct {
 	Certificate Certificate // of one release; not a joint one of several, nor of batches
 	// Share is that of mu^2 (Gaussian noise), or of epsilon (delta = 0), in (0, 1].
 	Share float64
-	// Coordinates is the length of the released vector, for a certificate in the L1 norm; it
-	// is not used for others.
-	Coordinates int
 }
 
 // CalibrateShares returns the noise of adaptive releases that meet a budget together: Gaussian
 // with Sigma_i = Sensitivity_i/(mu sqrt(Share_i)), mu = GDPMu(epsilon, delta), or for delta = 0
 // K-norm with Scale_i = Sensitivity_i/(Share_i epsilon), Laplace with the same scale for a
-// certificate in the L1 norm; rounded up until GDP accounts at most
+// certificate of one release in the L1 norm; rounded up until GDP accounts at most
 // the budget. The shares are fixed before the first release, so a part's sensitivity may
 // depend on the releases before only if its noise does in proportion, which a plan of fixed
 // events excludes: scale the query instead. Errors: no parts, shares that are out of range or
@@ -63,7 +60,7 @@ func CalibrateShares(parts []Part, b Budget) ([]Mechanism, error) {
 				scale = p.Certificate.Sensitivity() / (p.Share * b.Epsilon) * (1 + step)
 				noise[i] = KNorm{Scale: scale, Grid: GridFor(scale)}
 				if p.Certificate.manhattan {
-					noise[i] = Laplace{Scale: scale, Coordinates: p.Coordinates, Grid: GridFor(scale)}
+					noise[i] = Laplace{Scale: scale, Coordinates: p.Certificate.length, Grid: GridFor(scale)}
 				}
 			}
 			if err := noise[i].Validate(); err != nil {

@@ -52,15 +52,18 @@ func (s ClassPairSum) Certify() (Certificate, error) {
 		return Certificate{}, err
 	}
 	why := fmt.Sprintf("one record is in at most n - 1 = %d pairs of classes with terms of at most %d", s.Records-1, s.Levels)
+	length := 1
 	if s.Counted {
+		length = 2
 		why += ", and the number of positives is free"
 	}
-	return evaluationCertificate(2*float64(s.Levels)*float64(s.Records-1), 2*s.Error, s.Manhattan, s.Name, why, "class-pairs")
+	return evaluationCertificate(2*float64(s.Levels)*float64(s.Records-1), 2*s.Error, s.Manhattan, length, s.Name, why, "class-pairs")
 }
 
 // CellCounts are the numbers of records in disjoint cells that cover all records: every record
 // is in one cell, chosen by that record and by public or released numbers.
 type CellCounts struct {
+	Cells     int    // >= 1
 	Manhattan bool   // the certificate is in the L1 norm
 	Name      string // for reports
 }
@@ -68,11 +71,14 @@ type CellCounts struct {
 // Certify returns the certificate sqrt(2), or 2 in the L1 norm: one record leaves a cell and
 // enters another (docs/theory.md#cell-counts).
 func (c CellCounts) Certify() (Certificate, error) {
+	if c.Cells < 1 {
+		return Certificate{}, fmt.Errorf("%w: %d cells, want at least 1", errCertificate, c.Cells)
+	}
 	exact := round.Up(math.Sqrt2, 1)
 	if c.Manhattan {
 		exact = 2
 	}
-	return evaluationCertificate(exact, 0, c.Manhattan, c.Name, "one record leaves one cell and enters another", "cell-counts")
+	return evaluationCertificate(exact, 0, c.Manhattan, c.Cells, c.Name, "one record leaves one cell and enters another", "cell-counts")
 }
 
 // RightCounts are the numbers of records that each of several classifiers gets right, which
@@ -91,7 +97,7 @@ func (r RightCounts) Certify() (Certificate, error) {
 	if r.Manhattan {
 		exact = float64(r.Classifiers)
 	}
-	return evaluationCertificate(exact, 0, r.Manhattan, "numbers of records that are classified correctly", fmt.Sprintf("one record is right or wrong for each of %d classifiers", r.Classifiers), "cell-counts")
+	return evaluationCertificate(exact, 0, r.Manhattan, r.Classifiers, "numbers of records that are classified correctly", fmt.Sprintf("one record is right or wrong for each of %d classifiers", r.Classifiers), "cell-counts")
 }
 
 // ScoreSum is the sum over records of an integer in a fixed interval of length 2 Levels: of the
@@ -107,15 +113,18 @@ func (s ScoreSum) Certify() (Certificate, error) {
 	if s.Levels < 1 {
 		return Certificate{}, fmt.Errorf("%w: scores of %d levels, want at least 1", errCertificate, s.Levels)
 	}
-	return evaluationCertificate(2*float64(s.Levels), 0, s.Manhattan, s.Name, fmt.Sprintf("integers in an interval of length %d", 2*s.Levels), "score-sums")
+	return evaluationCertificate(2*float64(s.Levels), 0, s.Manhattan, 1, s.Name, fmt.Sprintf("integers in an interval of length %d", 2*s.Levels), "score-sums")
 }
 
-func evaluationCertificate(exact, errors float64, manhattan bool, released, why, section string) (Certificate, error) {
+// evaluationCertificate is a certificate of a vector of that length.
+func evaluationCertificate(exact, errors float64, manhattan bool, length int, released, why, section string) (Certificate, error) {
 	total := exact
 	if errors > 0 {
 		total = round.Up(exact+errors, 1)
 	}
 	c, err := newCertificate(exact, total, released, why+" (docs/theory.md#"+section+")")
-	c.manhattan = manhattan && err == nil
+	if manhattan && err == nil {
+		c.manhattan, c.length = true, length
+	}
 	return c, err
 }

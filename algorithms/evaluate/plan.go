@@ -130,7 +130,7 @@ func New(o Options) (*Plan, error) {
 		p.Cells += len(o.At)
 		p.rank = privacy.ClassPairSum{Records: o.Records, Levels: 1, Counted: true, Manhattan: pure, Name: rankName}
 		add(rankName, 2, rest*(1-cellsShare)-2*place, p.rank)
-		add(cellsName, 2*p.Cells, rest*cellsShare, privacy.CellCounts{Manhattan: pure, Name: cellsName})
+		add(cellsName, 2*p.Cells, rest*cellsShare, privacy.CellCounts{Cells: 2 * p.Cells, Manhattan: pure, Name: cellsName})
 		if o.Loss != nil {
 			// n+ n- <= n^2/4 terms, and one conversion to float64.
 			n := float64(o.Records)
@@ -143,7 +143,7 @@ func New(o Options) (*Plan, error) {
 	}
 	var parts []privacy.Part
 	for _, r := range p.releases {
-		parts = append(parts, privacy.Part{Certificate: r.certificate, Share: r.share, Coordinates: r.coordinates})
+		parts = append(parts, privacy.Part{Certificate: r.certificate, Share: r.share})
 	}
 	noise, err := privacy.CalibrateShares(parts, o.Budget)
 	if err != nil {
