@@ -140,7 +140,7 @@ func (p *Plan) read(released []float64) *statistics {
 	square := s.positivesNoise * s.positivesNoise
 	s.pairs = s.positives*(s.n-s.positives) + square
 	s.pairsNoise = math.Hypot((s.n-2*s.positives)*s.positivesNoise, math.Sqrt2*square)
-	s.wide = s.n < enoughRecords || min(s.positives, s.n-s.positives) < enoughOfClass
+	s.wide = s.n < enoughRecords || min(s.positives, s.n-s.positives)+s.positivesNoise < enoughOfClass
 	return s
 }
 
@@ -206,7 +206,7 @@ func (f *Figures) auc(s *statistics) {
 	// carried over to the A of a hypothesis by this form.
 	share := 1 / few
 	if mean, a, b, ok := s.projections(order, true); ok && !s.wide && mean > 0 && mean < 1 {
-		share = min(share, (a/positives+b/negatives)/(mean*(1-mean)))
+		share += s.known() * (min(share, (a/positives+b/negatives)/(mean*(1-mean))) - share)
 	}
 	r := ratio{
 		numerator: s.rank, denominator: s.pairs, low: -0.5, high: 0.5,
@@ -223,6 +223,13 @@ func (f *Figures) auc(s *statistics) {
 	figure = Figure{figure.Value + 0.5, figure.Low + 0.5, figure.High + 0.5}
 	f.AUC = &figure
 	f.AUCNoise = math.Hypot(s.rankNoise, (figure.Value-0.5)*s.pairsNoise) / s.pairs
+}
+
+// known is 1 less the relative noise of the cells of the smaller class, at least 0: how far what
+// the cells say of the sampling variance takes the place of its bound.
+func (s *statistics) known() float64 {
+	noise := s.cellNoise * math.Sqrt(float64(len(s.cells[0])))
+	return max(1-noise/max(min(s.positives, s.n-s.positives), 1), 0)
 }
 
 // order is the kernel of the AUC.
@@ -304,7 +311,8 @@ func (f *Figures) loss(s *statistics, l *Loss) {
 		numeratorNoise:   s.lossNoise * s.lossNoise / lossLevels / lossLevels,
 		denominatorNoise: s.pairsNoise * s.pairsNoise, laplace: s.laplace,
 		sampling: func(theta float64) float64 {
-			return s.pairs * s.pairs * min(spread, (1-theta*theta)/min(positives, negatives))
+			most := (1 - theta*theta) / min(positives, negatives)
+			return s.pairs * s.pairs * (most + s.known()*(min(spread, most)-most))
 		},
 	}
 	figure := r.interval(f.Confidence)

@@ -16,7 +16,7 @@ type ratio struct {
 	laplace                          bool // the noise has Laplace tails
 }
 
-// interval inverts a test: it is the hull of all theta for which
+// interval inverts a test (docs/theory.md#evaluation-intervals): it is the hull of all theta for which
 //
 //	|numerator - theta denominator| <= z sqrt(variance at theta)
 //

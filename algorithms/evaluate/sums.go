@@ -137,16 +137,20 @@ func lossSum(scores []float64, positive []bool, l *Loss, bound float64) float64 
 		counts[class][level(s, bound)+scoreLevels]++
 	}
 	terms := lossTerms(l, bound)
+	var levels []int // of negatives
+	for b, negatives := range counts[0] {
+		if negatives != 0 {
+			levels = append(levels, b)
+		}
+	}
 	sum, one := new(big.Int), new(big.Int)
 	for a, positives := range counts[1] {
 		if positives == 0 {
 			continue
 		}
 		var inner int64 // at most n 2^16 < 2^43
-		for b, negatives := range counts[0] {
-			if negatives != 0 {
-				inner += negatives * terms[a-b+2*scoreLevels]
-			}
+		for _, b := range levels {
+			inner += counts[0][b] * terms[a-b+2*scoreLevels]
 		}
 		sum.Add(sum, one.Mul(big.NewInt(positives), big.NewInt(inner)))
 	}

@@ -232,11 +232,11 @@ func (c *evaluateCmd) private(a *app, m *model, s scored, public bool) error {
 	if err != nil {
 		return err
 	}
-	if err := a.evaluatePrivately(c.runFlags, p, s, from, r, out, c.Confidence, c.Data, data.LabelsFile); err != nil && r.Figures == nil {
+	err = a.evaluatePrivately(c.runFlags, p, s, from, r, out, c.Confidence, c.Data, data.LabelsFile)
+	if err != nil && !errors.Is(err, errElsewhere) {
 		return err
-	} else {
-		return errors.Join(err, a.emit(r, r.text()))
 	}
+	return errors.Join(err, a.emit(r, r.text()))
 }
 
 func (r *privateResult) text() string {

@@ -192,7 +192,7 @@ func (a *app) evaluatePrivately(f runFlags, p *evaluate.Plan, m scored, s source
 		return err
 	}
 	o.Tracker = a.tracker("evaluating")
-	fill := func(res *algorithms.Result) (err error) {
+	fill := func(r *privateResult, res *algorithms.Result) (err error) {
 		r.ran(res.Guarantee, res.Run, res.Seconds)
 		r.Report = p.Report()
 		r.Report.Guarantee = res.Guarantee
@@ -200,10 +200,11 @@ func (a *app) evaluatePrivately(f runFlags, p *evaluate.Plan, m scored, s source
 		return err
 	}
 	keep := &reportShelf{a: a, out: out, book: o.Ledger, text: func(res *algorithms.Result) ([]byte, error) {
-		if err := fill(res); err != nil {
+		kept := *r // r itself gets figures only when they are released
+		if err := fill(&kept, res); err != nil {
 			return nil, err
 		}
-		return reportText(r)
+		return reportText(&kept)
 	}}
 	if out != nil {
 		r.Out = out.asked
@@ -216,7 +217,7 @@ func (a *app) evaluatePrivately(f runFlags, p *evaluate.Plan, m scored, s source
 	if err != nil {
 		return a.charged(err)
 	}
-	if err := fill(run); err != nil {
+	if err := fill(r, run); err != nil {
 		return err
 	}
 	var away error
