@@ -110,7 +110,7 @@ func (m scored) evaluable(reference bool) error {
 	case groups:
 		return badInput("private figures compare all records, and the schema has query groups: NDCG and precision would protect whole query groups only, which this version does not offer; give the column the role ignore")
 	case m.task == taskMetric && !reference:
-		return badInput("a metric is evaluated privately against a public file, --reference FILE: a nearest neighbour classifier of private records consists of these records, so that its accuracy is no function of one record and released numbers")
+		return badInput("a metric is evaluated privately against a public file, --reference FILE: a nearest neighbour classifier of private records consists of these records, so its accuracy depends on all of them at once")
 	case m.task != taskMetric && reference:
 		return badInput("--reference is for a metric, and the model has task %s", m.task)
 	}
