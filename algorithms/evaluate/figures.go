@@ -225,11 +225,11 @@ func (f *Figures) auc(s *statistics) {
 	f.AUCNoise = math.Hypot(s.rankNoise, (figure.Value-0.5)*s.pairsNoise) / s.pairs
 }
 
-// known is 1 less the relative noise of the cells of the smaller class, at least 0: how far what
-// the cells say of the sampling variance takes the place of its bound.
+// known is 1 less the squared relative noise of the cells of the smaller class, at least 0: how
+// far what the cells say of the sampling variance takes the place of its bound.
 func (s *statistics) known() float64 {
-	noise := s.cellNoise * math.Sqrt(float64(len(s.cells[0])))
-	return max(1-noise/max(min(s.positives, s.n-s.positives), 1), 0)
+	few := max(min(s.positives, s.n-s.positives), 1)
+	return max(1-float64(len(s.cells[0]))*s.cellNoise*s.cellNoise/(few*few), 0)
 }
 
 // order is the kernel of the AUC.

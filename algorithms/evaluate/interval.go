@@ -24,6 +24,7 @@ type ratio struct {
 // makes it wide, up to the whole range of theta, and never unstable. Both sides squared are nearly
 // quadratic in theta, so the set is an interval, or all but one: a grid with the estimate finds it.
 func (r ratio) interval(confidence float64) Figure {
+	z := math.Sqrt2 * math.Erfinv(confidence)
 	excess := func(theta float64) float64 {
 		top, bottom := r.numeratorNoise, r.denominatorNoise*theta*theta
 		variance := top + bottom + max(r.sampling(theta), 0)
@@ -31,13 +32,13 @@ func (r ratio) interval(confidence float64) Figure {
 		if r.laplace && variance > 0 {
 			kurtosis = 3 * (top*top + bottom*bottom) / (variance * variance)
 		}
-		return math.Abs(r.numerator-theta*r.denominator) - quantile(confidence, kurtosis)*math.Sqrt(variance)
+		return math.Abs(r.numerator-theta*r.denominator) - quantile(z, kurtosis)*math.Sqrt(variance)
 	}
 	f := Figure{Value: (r.low + r.high) / 2}
 	if r.denominator > 0 {
 		f.Value = min(max(r.numerator/r.denominator, r.low), r.high)
 	}
-	const grid = 256
+	const grid = 64
 	points := make([]float64, 0, grid+2)
 	for k := range grid + 1 {
 		points = append(points, r.low+(r.high-r.low)*float64(k)/grid)
@@ -78,9 +79,8 @@ func bisect(f func(float64) float64, outside, inside float64) float64 {
 	return outside
 }
 
-// quantile is z with P(|Z| <= z) near the confidence for a symmetric law of variance 1 with
-// this excess kurtosis: the normal quantile with the term of Cornish and Fisher.
-func quantile(confidence, kurtosis float64) float64 {
-	z := math.Sqrt2 * math.Erfinv(confidence)
+// quantile turns z, with P(|Z| <= z) = confidence for a normal law of variance 1, into that of a
+// symmetric law with this excess kurtosis, by the term of Cornish and Fisher.
+func quantile(z, kurtosis float64) float64 {
 	return z + max(kurtosis*(z*z*z-3*z)/24, 0)
 }

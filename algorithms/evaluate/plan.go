@@ -90,7 +90,7 @@ const (
 
 // fewestCells and mostCells bound the number of cells that are placed by the program.
 const (
-	fewestCells = 6
+	fewestCells = 10
 	mostCells   = 24
 )
 

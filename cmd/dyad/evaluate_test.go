@@ -132,6 +132,8 @@ func TestEvaluationRefusals(t *testing.T) {
 		{"reads no data", exitInput, []string{"evaluate", "model.json", "--plan", "--epsilon", "1", "-n", "10", "--data", "patients.csv"}},
 		{"number of records", exitInput, []string{"evaluate", "model.json", "-n", "10", "--epsilon", "1", "--data", "patients.csv"}},
 		{"--data", exitInput, []string{"evaluate", "model.json", "--epsilon", "1"}},
+		{"held-out records", exitInput, []string{"plan", "-n", "100", "-d", "3", "--holdout-epsilon", "1"}},
+		{"--holdout-epsilon", exitInput, []string{"plan", "-n", "100", "-d", "3", "--holdout-records", "10"}},
 		{"--holdout F", exitInput, []string{"train", "--data", "patients.csv", "--schema", "patients.yaml", "--holdout-epsilon", "1", "--force"}},
 		{"--holdout-epsilon", exitInput, []string{"train", "--data", "patients.csv", "--schema", "patients.yaml", "--holdout", "0.3", "--holdout-epsilon", "1", "--exact-figures", "--force"}},
 		{"--reference", exitInput, []string{"train", "--data", "patients.csv", "--schema", "patients.yaml", "--holdout", "0.3", "--holdout-epsilon", "1", "--task", "metric", "--force"}},
@@ -202,6 +204,12 @@ func TestHeldOutRecordsArePrivate(t *testing.T) {
 	}
 	if both := r.InAll.Epsilon; both <= r.Guarantee.Epsilon || both > r.Guarantee.Epsilon+r.HeldPrivate.Guarantee.Epsilon || r.HeldPrivate.Guarantee.Epsilon > 0.5 {
 		t.Errorf("in all %v, training %v, figures %v", both, r.Guarantee.Epsilon, r.HeldPrivate.Guarantee.Epsilon)
+	}
+	// The plan shows the same sum.
+	var plan heldPlan
+	code, out, errs := dyad(t, dir, "--json", "plan", "-n", "240", "--schema", "patients.yaml", "--epsilon", "1", "--holdout-records", "160", "--holdout-epsilon", "0.5")
+	if err := json.Unmarshal([]byte(out), &plan); code != exitOK || err != nil || plan.InAll == nil || plan.InAll.Epsilon != r.InAll.Epsilon || plan.InAll.Delta != r.InAll.Delta {
+		t.Errorf("the plan says %v, the run %v: %s", plan.InAll, r.InAll, errs)
 	}
 	if r.Spent.Runs < 5 || r.HeldPrivate.Run == r.Run || r.HeldPrivate.DataID != r.DataID {
 		t.Errorf("runs %+v", r.Spent)

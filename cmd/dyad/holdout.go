@@ -7,6 +7,7 @@ import (
 
 	"dyad/algorithms"
 	"dyad/algorithms/evaluate"
+	"dyad/engine/dataset"
 	"dyad/privacy"
 )
 
@@ -121,4 +122,43 @@ func (r *heldResult) writeHeld(b *strings.Builder, n int, public bool) {
 	if r.InAll != nil {
 		line(b, "in all", "%s", r.InAll.String())
 	}
+}
+
+// plannedHoldout asks a plan for the cost of held-out figures, too.
+type plannedHoldout struct {
+	HoldoutRecords int      `positive:"" placeholder:"M" help:"Records held out besides the n to train, for --holdout-epsilon."`
+	HoldoutEpsilon *float64 `placeholder:"E" help:"Epsilon of private figures of the held-out records: their plan and the sum of both charges are printed, too."`
+}
+
+// heldPlan is the JSON output of a plan with held-out figures.
+type heldPlan struct {
+	Training algorithms.Report  `json:"training"`
+	HeldOut  algorithms.Report  `json:"held_out"`
+	InAll    *privacy.Guarantee `json:"in_all,omitempty"`
+}
+
+// emit prints the plan of a training, with that of its held-out figures if it is asked for.
+func (f plannedHoldout) emit(a *app, p *algorithms.Plan, task string, delta *float64) error {
+	if f == (plannedHoldout{}) {
+		return a.emitPlan(p)
+	}
+	if f.HoldoutEpsilon == nil {
+		return badInput("--holdout-records is for --holdout-epsilon")
+	}
+	problem := p.Spec.Kernel.Problem()
+	m := scored{task: task, loss: problem.Loss, weights: []float64{problem.Radius}, schema: &dataset.Schema{BoundsFromData: p.Spec.BoundsFromData}}
+	held, err := holdoutFlags{HoldoutEpsilon: f.HoldoutEpsilon}.planned(m, f.HoldoutRecords, false, delta)
+	if err != nil {
+		return err
+	}
+	r := heldPlan{Training: p.Report(), HeldOut: held.Report()}
+	if r.InAll, err = inAll(p, held); err != nil {
+		return err
+	}
+	var b strings.Builder
+	b.WriteString(r.Training.Text() + r.HeldOut.Text())
+	if r.InAll != nil {
+		line(&b, "in all", "%s", r.InAll.String())
+	}
+	return a.emit(r, b.String()+"plan only   no data were read and nothing was charged\n")
 }
