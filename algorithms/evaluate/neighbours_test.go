@@ -91,13 +91,15 @@ func TestClassPairSumsOfNeighbours(t *testing.T) {
 			if got := worst(n, rankQuery(s.CountWeight()), l1); got != c.Sensitivity() {
 				t.Errorf("n %d, L1 %v: the worst neighbours move by %v, the certificate is %v", n, l1, got, c.Sensitivity())
 			}
-			loss := privacy.ClassPairSum{Records: n, Levels: lossLevels, Manhattan: l1, Name: lossName}
-			if c, err = loss.Certify(); err != nil {
+			if n > 3 {
+				continue // the sum of losses is slower
+			}
+			if c, err = (privacy.ClassPairSum{Records: n, Levels: lossLevels, Manhattan: l1, Name: lossName}).Certify(); err != nil {
 				t.Fatal(err)
 			}
 			steep := &Loss{Phi: func(u float64) float64 { return -1e6 * u }, Low: -1, High: 3}
-			if got := worst(2, func(d Data) []float64 { return []float64{lossSum(d.Scores, d.Positive, steep, 1)} }, l1); got > 2*lossLevels {
-				t.Errorf("a loss of two records moves by %v", got)
+			if got := worst(n, func(d Data) []float64 { return []float64{lossSum(d.Scores, d.Positive, steep, 1)} }, l1); got != c.Sensitivity() {
+				t.Errorf("n %d: a steep loss moves by %v, the certificate is %v", n, got, c.Sensitivity())
 			}
 		}
 	}

@@ -51,7 +51,7 @@ Examples:
   dyad evaluate model.json --data patients.csv --epsilon 1
   dyad evaluate model.json --data patients.csv --epsilon 1 --mean-loss --threshold 0.01 --out figures.json
   dyad evaluate metric.json --data patients.csv --epsilon 1 --reference public.csv
-  dyad evaluate model.json --data test.csv --public-data --json
+  dyad evaluate model.json --data public.csv --public-data --json
   dyad evaluate metric.json --data patients.csv --neighbours patients.csv --exact-figures`
 }
 

@@ -449,6 +449,11 @@ func TestHelpExamplesRun(t *testing.T) {
 	dir := clinic(t, 300)
 	people(t, dir)
 	write(t, dir, "dummy", "")
+	public, err := os.ReadFile(filepath.Join(dir, "patients.csv"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, dir, "public.csv", string(public))
 	if err := os.MkdirAll(filepath.Join(dir, "bench", "schemas"), 0o700); err != nil {
 		t.Fatal(err)
 	}
