@@ -56,11 +56,10 @@ func figures(t *testing.T, p *evaluate.Plan, d evaluate.Data, seed uint64) *eval
 // same runs refute a part of its claim: by the likelihood ratio where all queries are fixed, and
 // from outside where cells follow an earlier release.
 func TestEvaluationIsAudited(t *testing.T) {
-	runs := 4000
 	if testing.Short() {
-		runs = 1000
+		t.Skip("slow")
 	}
-	const n = 30
+	const n, runs = 30, 4000
 	for _, c := range []struct {
 		budget     privacy.Budget
 		thresholds []float64
@@ -69,7 +68,7 @@ func TestEvaluationIsAudited(t *testing.T) {
 	}{
 		{privacy.Budget{Epsilon: 2, Delta: 1e-2}, []float64{-0.5, 0.5}, audit.WhiteBox, 0.5},
 		{privacy.Budget{Epsilon: 4}, []float64{-0.5, 0.5}, audit.WhiteBox, 0.5},
-		{privacy.Budget{Epsilon: 2, Delta: 1e-2}, nil, audit.BlackBox, 0.2},
+		{privacy.Budget{Epsilon: 4, Delta: 1e-2}, nil, audit.BlackBox, 0.1},
 	} {
 		p := planOf(t, evaluate.Options{Records: n, Budget: c.budget, ScoreBound: 1, Thresholds: c.thresholds})
 		attack := func(claimed privacy.Guarantee) *audit.Report {
@@ -106,6 +105,9 @@ func TestEvaluationIsAudited(t *testing.T) {
 // With 10,000 records, classes of the same size and epsilon 1 the noise of the AUC is below its
 // sampling error (Hanley and McNeil 1982, normal laws), and the reported one is what the runs show.
 func TestNoiseIsBelowTheSamplingError(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	const n, repeats = 10_000, 60
 	p := planOf(t, evaluate.Options{Records: n, Budget: privacy.Budget{Epsilon: 1, Delta: 1e-6}})
 	d := normalScores(n, n/2, 1.2, 1)
@@ -139,10 +141,10 @@ func TestNoiseIsBelowTheSamplingError(t *testing.T) {
 
 // A short form of the simulation in bench/evaluation: intervals cover, and are not all of [0, 1].
 func TestIntervalsCover(t *testing.T) {
-	repeats := 400
 	if testing.Short() {
-		repeats = 100
+		t.Skip("slow")
 	}
+	const repeats = 400
 	for _, delta := range []float64{1e-5, 0} {
 		p := planOf(t, evaluate.Options{Records: 1000, Budget: privacy.Budget{Epsilon: 1, Delta: delta}, At: []float64{0.5}})
 		auc, sensitivity, width := 0, 0, 0.0

@@ -206,7 +206,7 @@ func (f *Figures) auc(s *statistics) {
 	// carried over to the A of a hypothesis by this form.
 	share := 1 / few
 	if mean, a, b, ok := s.projections(order, true); ok && !s.wide && mean > 0 && mean < 1 {
-		share += s.known() * (min(share, (a/positives+b/negatives)/(mean*(1-mean))) - share)
+		share += s.known() * (min(share, coarse*(a/positives+b/negatives)/(mean*(1-mean))) - share)
 	}
 	r := ratio{
 		numerator: s.rank, denominator: s.pairs, low: -0.5, high: 0.5,
@@ -225,12 +225,17 @@ func (f *Figures) auc(s *statistics) {
 	f.AUCNoise = math.Hypot(s.rankNoise, (figure.Value-0.5)*s.pairsNoise) / s.pairs
 }
 
-// known is 1 less the squared relative noise of the cells of the smaller class, at least 0: how
-// far what the cells say of the sampling variance takes the place of its bound.
+// known says how far what the cells tell of the sampling variance takes the place of its bound: 1
+// less the fourth power of the relative noise of the cells of the smaller class, at least 0.
 func (s *statistics) known() float64 {
 	few := max(min(s.positives, s.n-s.positives), 1)
-	return max(1-float64(len(s.cells[0]))*s.cellNoise*s.cellNoise/(few*few), 0)
+	square := float64(len(s.cells[0])) * s.cellNoise * s.cellNoise / (few * few)
+	return max(1-square*square, 0)
 }
+
+// coarse is a margin for what cells do not show of a sampling variance, as laws of very
+// different widths in few cells.
+const coarse = 1.1
 
 // order is the kernel of the AUC.
 func order(positive, negative int) float64 {
@@ -304,7 +309,7 @@ func (f *Figures) loss(s *statistics, l *Loss) {
 	if _, a, b, ok := s.projections(func(p, q int) float64 {
 		return min(max((l.Phi(2*(centres[p]-centres[q]))-middle)/half, -1), 1)
 	}, false); ok && !s.wide {
-		spread = a/positives + b/negatives
+		spread = coarse * (a/positives + b/negatives)
 	}
 	r := ratio{ // in units of half the range
 		numerator: s.losses / lossLevels, denominator: s.pairs, low: -1, high: 1,

@@ -81,7 +81,11 @@ func rankQuery(weight float64) func(Data) []float64 {
 // Over all pairs of neighbours of a few records, ties and scores that are not finite included,
 // the rank sum with the count moves by exactly what the certificate says, in both norms.
 func TestClassPairSumsOfNeighbours(t *testing.T) {
-	for _, n := range []int{2, 3, 4} {
+	sizes := []int{2, 3, 4}
+	if testing.Short() {
+		sizes = sizes[:1]
+	}
+	for _, n := range sizes {
 		for _, l1 := range []bool{false, true} {
 			s := privacy.ClassPairSum{Records: n, Levels: 1, Counted: true, Manhattan: l1, Name: rankName}
 			c, err := s.Certify()
@@ -257,7 +261,11 @@ func (r *replayed) Release(x []float64, c privacy.Certificate, m privacy.Mechani
 func TestEvaluationOfNeighbours(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 7))
 	reached := map[string]float64{}
-	for trial := range 300 {
+	trials := 300
+	if testing.Short() {
+		trials = 60
+	}
+	for trial := range trials {
 		n := 2 + rng.IntN(40)
 		b := privacy.Budget{Epsilon: 1, Delta: 1e-6}
 		if trial%2 == 1 {

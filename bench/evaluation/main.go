@@ -175,6 +175,7 @@ func main() {
 	log.SetFlags(0)
 	runs := flag.Int("runs", 2000, "repetitions of each line")
 	epsilon := flag.Float64("epsilon", 1, "epsilon of an evaluation")
+	records := flag.Int("n", 0, "only lines of this many records; 0: all")
 	flag.Parse()
 	bench.Header(os.Stdout, "evaluation", os.Args[1:])
 	fmt.Println("# shares of runs whose 95 % interval covers the truth; points: mean over the operating points; wide: share of runs that say")
@@ -182,6 +183,9 @@ func main() {
 	fmt.Println("law,n,positives,delta,runs,auc,wide,loss,sensitivity,specificity,accuracy,width,error,noise")
 	loss := &evaluate.Loss{Name: "logistic", Phi: func(u float64) float64 { return math.Log1p(math.Exp(-u)) }, High: 2 * math.Ln2}
 	for _, size := range []struct{ n, positives int }{{1000, 50}, {1000, 500}, {300, 20}, {100, 50}, {3000, 150}, {10_000, 50}, {10_000, 5000}} {
+		if *records != 0 && *records != size.n {
+			continue
+		}
 		for _, delta := range []float64{privacy.DefaultDelta(size.n), 0} {
 			for _, l := range laws {
 				p, err := evaluate.New(evaluate.Options{Records: size.n, Budget: privacy.Budget{Epsilon: *epsilon, Delta: delta}, ScoreBound: 20, Loss: loss})
