@@ -2,7 +2,9 @@
 // what the noise adds to the sampling error: records are drawn from laws with a known AUC, ROC
 // curve and mean loss, and evaluated as `dyad evaluate --epsilon` does.
 //
-//	go run ./bench/evaluation > bench/results/evaluation-coverage.csv
+//	go run ./bench/evaluation -runs 1000 > bench/results/evaluation-coverage.csv
+//
+// The committed file joins the lines of several runs with -n, which its header names.
 package main
 
 import (
