@@ -16,11 +16,18 @@ func (p *Plan) momentsFacts() Facts {
 	if m.Second == engine.NoSecond {
 		objective = "none is minimised: w is the released signed sum, along the difference of the class means,"
 	}
-	f.Line("objective", "%s", own.Add("objective", fmt.Sprintf("%s scaled to norm r = %.6g", objective, p.Spec.Kernel.Problem().Radius)))
-	passes, centre := "two passes", "origin"
-	if own.Add("passes", m.Passes) == 1 {
-		passes = "one pass"
+	if m.Steps > 0 {
+		objective = fmt.Sprintf("no single loss: w starts where the least squares over all pairs, (w.(x - x') - (y - y')/2)^2, are minimal, and makes %d damped Newton-like steps of the pointwise logistic loss with a fixed intercept; w is then", m.Steps)
 	}
+	f.Line("objective", "%s", own.Add("objective", fmt.Sprintf("%s scaled to norm r = %.6g", objective, p.Spec.Kernel.Problem().Radius)))
+	passes, centre := fmt.Sprintf("%d passes", own.Add("passes", m.Passes)), "origin"
+	switch m.Passes {
+	case 1:
+		passes = "one pass"
+	case 2:
+		passes = "two passes"
+	}
+	steps := own.AddSome("steps", m.Steps)
 	switch {
 	case m.CentreReleased:
 		centre = "released"
@@ -53,6 +60,9 @@ func (p *Plan) momentsFacts() Facts {
 	f.Line("noise", "signed sum over 1 + |b|: %.6g an entry", own.Add("signed_sum_noise", m.SumNoise))
 	if second := own.AddSome("second_moments_noise", m.SecondNoise); second != 0.0 {
 		f.Line("", "second moments: %.6g an isometric coordinate; ridge at least %.6g", second, ridge)
+	}
+	if steps != 0 {
+		f.Line("", "gradients of %d steps: %.6g an entry", steps, own.Add("step_noise", m.StepNoise))
 	}
 	own.Add("releases", releases)
 	f.Add("moments", own)

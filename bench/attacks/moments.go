@@ -27,6 +27,7 @@ var momentsKinds = []struct {
 	{"joint, diagonal", true, false, lastPass("diagonal")},
 	{"apart, full", true, true, lastPass("full")},
 	{"apart, diagonal", true, true, lastPass("diagonal")},
+	{"logistic steps", false, false, logisticSteps},
 	{"all releases", false, false, everything},
 	{"all releases, pure", false, true, everything},
 }
@@ -40,6 +41,11 @@ func lastPass(second string) func(int, *rand.Rand) algorithms.Moments {
 		}
 		return a
 	}
+}
+
+// logisticSteps spends nearly all on gradients, at models that are sure about the rare class.
+func logisticSteps(d int, rng *rand.Rand) algorithms.Moments {
+	return algorithms.Moments{Second: pick(rng, "diagonal", "full"), Centre: make([]float64, d), Balance: pick(rng, 0.5, 0.02, 0.98), ClipRadius: 0.1 + 0.9*rng.Float64(), SecondShare: 0.02, Steps: 1 + rng.IntN(4), StepShare: 0.95}
 }
 
 func everything(_ int, rng *rand.Rand) algorithms.Moments {
@@ -78,7 +84,7 @@ func drawMoments(pure bool, rng *rand.Rand) task {
 func momentsAttack(name string, a algorithms.Moments, t task, coins uint64) configuration {
 	return configuration{
 		area: "moments", algorithm: "moments", loss: name, n: t.n, d: t.d,
-		options: fmt.Sprintf("clip=%.3g balance=%g shares=%.3g,%.3g %s", a.ClipRadius, a.Balance, a.CentreShare, a.SecondShare, t.text),
+		options: fmt.Sprintf("clip=%.3g balance=%g steps=%d shares=%.3g,%.3g %s", a.ClipRadius, a.Balance, a.Steps, a.CentreShare, a.SecondShare, t.text),
 		plan: func() (attack, error) {
 			spec, err := algorithms.NewSpec(t.backend, t.problem, 0, t.budget, algorithms.Certified)
 			if err != nil {
@@ -110,10 +116,11 @@ func (s shape) proposeMoments(m *algorithms.MomentsPlan, kind int, rng *rand.Ran
 	}
 	R := m.ClipRadius
 	cos := [...]float64{-1, 0}[kind/4%2] // opposite records; orthogonal ones
-	if h := m.Scale; h > 0 {
+	if h := m.Scale; h > 0 && m.Steps == 0 {
 		cos = -min(1, 1/(2*h*h*R*R)) // alpha/(2 beta)
 	}
-	if m.Passes > 1 {
+	first := m.Passes-m.Steps > 1
+	if first {
 		R, cos = s.bounds.FeatureNorm, -1
 	}
 	angle := math.Acos(cos)
@@ -126,7 +133,7 @@ func (s shape) proposeMoments(m *algorithms.MomentsPlan, kind int, rng *rand.Ran
 		i.y[i.k] = -s.bounds.LabelAbs
 	}
 	i.label = i.y[i.k]
-	if m.Passes > 1 {
+	if first {
 		i.label = -i.label
 	}
 	return i

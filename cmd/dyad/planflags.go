@@ -182,7 +182,7 @@ func (f planFlags) configure(a algorithms.Algorithm) (algorithms.Algorithm, erro
 	}
 	switch a.(type) {
 	case algorithms.Moments:
-		return f.momentsFlags.algorithm(), unused("--steps", "--step-size", "--path")
+		return f.momentsFlags.algorithm(f.Steps), unused("--step-size", "--path")
 	case algorithms.DPGDSC:
 		return algorithms.DPGDSC{Steps: f.Steps, StepSize: f.StepSize, Path: f.Path}, nil
 	case algorithms.OffPairStrC:
