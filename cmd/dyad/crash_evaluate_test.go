@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"dyad/internal/crash"
 	"dyad/privacy/ledger"
 )
 
@@ -31,9 +32,9 @@ func TestKilledEvaluationsAreResumed(t *testing.T) {
 		t.Run(at, func(t *testing.T) {
 			f := newFixture(t)
 			stage, nth, _ := strings.Cut(at, "#")
-			e := f.start(t, childSpec{Args: f.evaluation(), Stage: stage, Nth: int(nth[0] - '0'), Fault: "kill"}).end()
-			if strings.Contains(e.stdout, "AUC") {
-				t.Fatalf("figures were printed: %s", e.stdout)
+			e := f.start(t, crash.Spec{Args: f.evaluation(), Stage: stage, Nth: int(nth[0] - '0'), Fault: "kill"}).End()
+			if strings.Contains(e.Stdout, "AUC") {
+				t.Fatalf("figures were printed: %s", e.Stdout)
 			}
 			run, charges, finished := f.attacked(t)
 			report := f.in("out/figures.json")
@@ -42,7 +43,7 @@ func TestKilledEvaluationsAreResumed(t *testing.T) {
 				t.Fatalf("%d charges, finish lines %q, report %v; want %q", charges, finished, err, want)
 			}
 			if want == "" {
-				f.dyad(f.evaluation()...).want(t, "again", exitOK, "AUC")
+				f.dyad(f.evaluation()...).Want(t, "again", exitOK, "AUC")
 				return
 			}
 			if want == "done" {
@@ -50,10 +51,10 @@ func TestKilledEvaluationsAreResumed(t *testing.T) {
 			}
 			// With another model, threshold or epsilon nothing is continued.
 			if want == "pending" {
-				f.dyad(f.evaluation("--resume", run, "--threshold", "0.1")...).want(t, "another threshold", exitInput, "")
-				f.dyad(f.evaluation("--resume", run, "--epsilon", "2")...).want(t, "another epsilon", exitInput, "")
+				f.dyad(f.evaluation("--resume", run, "--threshold", "0.1")...).Want(t, "another threshold", exitInput, "")
+				f.dyad(f.evaluation("--resume", run, "--epsilon", "2")...).Want(t, "another epsilon", exitInput, "")
 			}
-			f.dyad(f.evaluation("--resume", run)...).want(t, "resume", exitOK, "")
+			f.dyad(f.evaluation("--resume", run)...).Want(t, "resume", exitOK, "")
 			again, charges, finished := f.attacked(t)
 			if again != run || charges != 1 || len(finished) != 1 || finished[0] != ledger.StatusReleased {
 				t.Errorf("after --resume: %d charges, finish lines %q", charges, finished)
@@ -76,9 +77,9 @@ func TestInterruptedEvaluationIsPending(t *testing.T) {
 		t.Skip("slow")
 	}
 	f := newFixture(t)
-	e := f.start(t, childSpec{Args: f.evaluation(), Stage: "kept", Nth: 1, Fault: "interrupt"}).end()
-	if e.code != exitCancelled || strings.Contains(e.stdout, "AUC") || !strings.Contains(e.stderr, resumeIt) {
-		t.Errorf("exit %d: %s%s", e.code, e.stdout, e.stderr)
+	e := f.start(t, crash.Spec{Args: f.evaluation(), Stage: "kept", Nth: 1, Fault: "interrupt"}).End()
+	if e.Code != exitCancelled || strings.Contains(e.Stdout, "AUC") || !strings.Contains(e.Stderr, resumeIt) {
+		t.Errorf("exit %d: %s%s", e.Code, e.Stdout, e.Stderr)
 	}
 	if _, charges, finished := f.attacked(t); charges != 1 || len(finished) != 0 {
 		t.Errorf("%d charges, finish lines %q", charges, finished)
