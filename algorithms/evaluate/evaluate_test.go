@@ -81,7 +81,7 @@ func TestEvaluationIsAudited(t *testing.T) {
 					if neighbour {
 						d.Scores[0] = 1
 					}
-					return p.Job(func(context.Context) (evaluate.Data, error) { return d, nil }).Train(ctx, s, algorithms.NoTracker{})
+					return p.Job(func(context.Context) (evaluate.Data, error) { return d, nil }).Train(ctx, s, algorithms.Tracker{})
 				},
 			}}, audit.Options{Runs: runs, Seed: 3, Access: c.access})
 			if err != nil {

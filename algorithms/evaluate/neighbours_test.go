@@ -306,7 +306,7 @@ func TestEvaluationOfNeighbours(t *testing.T) {
 				set[victim] = other
 			}
 			job := p.Job(func(context.Context) (Data, error) { return dataOf(set), nil })
-			if _, err := job.Train(context.Background(), r, algorithms.NoTracker{}); err != nil {
+			if _, err := job.Train(context.Background(), r, algorithms.Tracker{}); err != nil {
 				t.Fatal(err)
 			}
 		}
