@@ -41,6 +41,14 @@ func (s sample) of(rows []int, group func(row int) int) sample {
 	return out
 }
 
+// size is the number of records or persons, 0 of none.
+func (s *sample) size() int {
+	if s == nil {
+		return 0
+	}
+	return s.records.Units()
+}
+
 // sizes are the sizes of the groups in order, nil without groups.
 func (s sample) sizes() []int {
 	var out []int

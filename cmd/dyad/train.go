@@ -16,10 +16,11 @@ type trainCmd struct {
 	Data       string   `placeholder:"FILE" help:"Data file: CSV, LIBSVM, ARFF, JSON lines, Parquet, NumPy or IDX, text also compressed. Without it: synthetic clinical records made by this program, public."`
 	Schema     string   `placeholder:"FILE" help:"Schema of the data (YAML); \"dyad data schema FILE\" drafts one."`
 	Out        string   `short:"o" placeholder:"FILE" help:"Model file. Default: model.json with --data; the synthetic run writes one only if asked."`
-	Holdout    *float64 `placeholder:"F" help:"Fraction of the records held out and evaluated. The figures are not covered by the guarantee. Default: 0.3 for the synthetic data, else 0."`
+	Holdout    *float64 `placeholder:"F" help:"Fraction of the records held out. Of public ones exact figures are printed; private ones are scored only with --holdout-epsilon or --exact-figures. Default: 0.3 for the synthetic data, else 0."`
 	SplitSeed  uint64   `default:"1" help:"Seed of the split into training and held-out records."`
 	PublicData bool     `help:"The data are public: nothing is charged, and the report says so."`
 	Group      string   `name:"group-column" placeholder:"NAME" help:"Column of public query groups: pairs are formed within a group only. Default: the schema's column with role group."`
+	holdoutFlags
 	labelsFlag
 	planFlags
 	runFlags
@@ -38,6 +39,7 @@ Examples:
   dyad train
   dyad train --data patients.csv --schema patients.yaml --epsilon 1 --delta 1e-5
   dyad train --data patients.csv --schema patients.yaml --algorithm offpairc --epsilon 2 --out second.json
+  dyad train --data patients.csv --schema patients.yaml --holdout 0.3 --holdout-epsilon 0.5 --out tested.json
   dyad train --data patients.csv --schema patients.yaml --epsilon 1 --delta 0 --out pure.json
   dyad train --data patients.csv --schema patients.yaml --task metric --epsilon 2 --out metric.json
   dyad train --data patients.csv --schema patients.yaml --mode nonprivate --public-data --holdout 0.3 --out baseline.json`
@@ -50,9 +52,7 @@ type trainResult struct {
 	Records int               `json:"training_records"`
 	Heldout int               `json:"held_out_records"`
 	Report  algorithms.Report `json:"report"`
-	Held    *evaluation       `json:"held_out,omitempty"`
-	// HeldProblem says why the held-out records gave no figures.
-	HeldProblem string `json:"held_out_problem,omitempty"`
+	heldResult
 
 	persons bool // Records and Heldout count persons
 }
@@ -94,6 +94,14 @@ func (c *trainCmd) Run(a *app) error {
 		return err
 	}
 	problem := plan.Spec.Kernel.Problem()
+	// Releases and cost of an evaluation do not depend on the model: any stands for it.
+	evaluation, err := c.planned(scored{task: c.Task, loss: problem.Loss, weights: make([]float64, plan.Coordinates()), schema: schema}, held.size(), c.PublicData || schema.Public, c.Delta)
+	if err != nil {
+		return err
+	}
+	if result.InAll, err = inAll(plan, evaluation); err != nil {
+		return err
+	}
 	if err := a.needsMemory(plan.Coordinates()); err != nil {
 		return err
 	}
@@ -132,15 +140,11 @@ func (c *trainCmd) Run(a *app) error {
 		return away
 	}
 	if held != nil {
-		// The model is trained, charged and saved: figures that cannot be had
-		// are a warning.
-		if result.Held, err = evaluate(a.ctx, c.Task, problem.Loss, run.Weights, *held, train.records, defaultEvaluation); err != nil {
-			if a.ctx.Err() != nil {
-				return errors.Join(away, a.ctx.Err())
-			}
-			result.HeldProblem = strings.TrimPrefix(message(err), "dyad: ")
+		result.Heldout = held.size()
+		m := scored{task: c.Task, loss: problem.Loss, weights: run.Weights, schema: schema}
+		if err := c.evaluateHeld(a, &result, m, *held, train, c.Data, data.LabelsFile); err != nil {
+			return errors.Join(away, err)
 		}
-		result.Heldout = held.records.Units()
 	}
 	if err := result.spent(options.Ledger, plan.Spec.Budget.Delta, train.records.Units()); err != nil {
 		return errors.Join(away, err)
@@ -262,19 +266,7 @@ func (r *trainResult) text(synthetic bool) string {
 	r.writeData(&b, split)
 	b.WriteString(r.Report.Text())
 	r.writeLedger(&b)
-	if r.HeldProblem != "" {
-		line(&b, "held out", "no figures: %s", r.HeldProblem)
-	}
-	if r.Held != nil {
-		line(&b, "held out", "%d %s, objective %.6g", r.Heldout, unit, *r.Held.Objective)
-		b.WriteString(r.Held.figures("            %s: %s\n"))
-		if r.persons {
-			line(&b, "", "these figures count rows: a person with many rows weighs more")
-		}
-		if !r.Public {
-			line(&b, "", "computed from private records: these figures are not covered by the guarantee")
-		}
-	}
+	r.writeHeld(&b, r.Heldout, unit, r.Public)
 	if r.Model == "" && synthetic {
 		line(&b, "model", "not saved; add --out FILE. On your own data:")
 		line(&b, "", "dyad data schema FILE > schema.yaml, edit it, dyad train --data FILE --schema schema.yaml --epsilon 1")
