@@ -55,7 +55,7 @@ func TestTrainPersons(t *testing.T) {
 	dir, count := visits(t, func(p int) int { return 1 + p*p%9 }, mixedVisit)
 	for _, schema := range []string{"public.yaml", "declared.yaml"} {
 		for _, task := range []string{"auc", "metric"} {
-			code, out, errs := dyad(t, dir, "train", "--data", "visits.csv", "--schema", schema, "--task", task, "--holdout", "0.25", "--epsilon", "2", "--force", "--out", "m.json")
+			code, out, errs := dyad(t, dir, "train", "--data", "visits.csv", "--schema", schema, "--task", task, "--holdout", "0.25", "--epsilon", "2", "--force", "--out", "m.json", "--exact-figures")
 			if code != exitOK {
 				t.Fatalf("%s, %s: exit %d: %s", schema, task, code, errs)
 			}
@@ -75,10 +75,23 @@ func TestTrainPersons(t *testing.T) {
 	if code, out, errs := dyad(t, dir, "train", "--data", "visits.csv", "--schema", "declared.yaml", "--epsilon", "2", "--force", "--out", "m.json", "--json"); code != exitOK || !strings.Contains(out, `"unit": "one person"`) || !strings.Contains(out, `"persons": 40`) || !strings.Contains(out, `"max_rows_per_person": 1000`) {
 		t.Errorf("JSON, exit %d: %s%s", code, out, errs)
 	}
-	for _, use := range [][]string{{"predict", "m.json", "--data", "visits.csv"}, {"evaluate", "m.json", "--data", "visits.csv"}} {
+	for _, use := range [][]string{{"predict", "m.json", "--data", "visits.csv"}, {"evaluate", "m.json", "--data", "visits.csv", "--exact-figures"}} {
 		if code, _, errs := dyad(t, dir, use...); code != exitOK {
 			t.Errorf("%v: exit %d: %s", use, code, errs)
 		}
+	}
+	// Private figures protect one record: they are refused before a charge, with and without a plan.
+	for _, use := range [][]string{
+		{"evaluate", "m.json", "--data", "visits.csv", "--epsilon", "1"},
+		{"evaluate", "m.json", "--plan", "-n", "40", "--epsilon", "1"},
+		{"train", "--data", "visits.csv", "--schema", "declared.yaml", "--holdout", "0.25", "--holdout-epsilon", "1", "--force", "--out", "m.json"},
+	} {
+		if code, _, errs := dyad(t, dir, use...); code != exitInput || !strings.Contains(errs, "persons") {
+			t.Errorf("%v: exit %d: %s", use, code, errs)
+		}
+	}
+	if code, out, errs := dyad(t, dir, "train", "--data", "visits.csv", "--schema", "declared.yaml", "--holdout", "0.25", "--epsilon", "2", "--force", "--out", "m.json"); code != exitOK || !strings.Contains(out, "this version has no private figures for persons") {
+		t.Errorf("held-out persons: exit %d: %s%s", code, out, errs)
 	}
 	if code, out, errs := dyad(t, dir, "data", "inspect", "visits.csv", "--schema", "declared.yaml"); code != exitOK || !strings.Contains(out, "patient: up to 8 rows with one id") {
 		t.Errorf("inspect: exit %d: %s%s", code, out, errs)
