@@ -38,7 +38,7 @@ func Open(path, schema string) (*Data, error) {
 }
 
 func open(path string, s *dataset.Schema) (*Data, error) {
-	d, err := dataset.Load(path, s, dataset.Options{})
+	d, err := dataset.Load(path, s, dataset.Options{Persons: dataset.KeepPersons})
 	if err == nil && s.Public {
 		err = d.CheckPairs()
 	}
@@ -69,17 +69,19 @@ func (d *Data) Schema() *dataset.Schema { return d.encoder.Schema() }
 
 // Shape is what is public about the data.
 func (d *Data) Shape() Shape {
-	s := ShapeOf(d.encoder, d.Records.Len())
+	s := ShapeOf(d.encoder, d.Records.Units())
 	s.Groups = d.sizes()
 	return s
 }
 
 // Shape is everything about records that a plan depends on. It is public.
 type Shape struct {
-	Records  int
+	Records  int   // or persons, if PersonRows is not 0
 	Features int   // after encoding
 	NonZeros int   // most of a record that are not 0; 0 means Features
 	Groups   []int // sizes of query groups; nil without
+	// PersonRows is the most rows of a person; 0: each row is a record of its own.
+	PersonRows int
 	// LabelValues is the number of different labels, if it is known (engine.Problem).
 	LabelValues int
 	algorithms.Provenance
@@ -87,13 +89,14 @@ type Shape struct {
 
 // ProvenanceOf is what a schema says of where its records come from.
 func ProvenanceOf(s *dataset.Schema) algorithms.Provenance {
-	return algorithms.Provenance{BoundsFromData: s.RangesFromData(), SelectedByLabel: s.SelectsByLabel()}
+	return algorithms.Provenance{BoundsFromData: s.RangesFromData(), SelectedByLabel: s.SelectsByLabel(), RowsPerPerson: s.RowsPerPerson}
 }
 
-// ShapeOf is what a schema's encoder makes public about n records without query groups.
+// ShapeOf is what a schema's encoder makes public about n records without query groups, or n
+// persons if the schema has a column for them.
 func ShapeOf(e *dataset.Encoder, n int) Shape {
 	s := Shape{
-		Records: n, Features: e.Dim(), LabelValues: e.LabelValues(),
+		Records: n, Features: e.Dim(), LabelValues: e.LabelValues(), PersonRows: e.Schema().PersonCap(),
 		Provenance: ProvenanceOf(e.Schema()),
 	}
 	if nz := e.NonZerosPerRow(); nz < s.Features {
@@ -102,17 +105,21 @@ func ShapeOf(e *dataset.Encoder, n int) Shape {
 	return s
 }
 
-// of are the given rows, in that order.
-func (d *Data) of(rows []int, group func(row int) int) *Data {
+// with are other records of the same data, without groups.
+func (d *Data) with(r *engine.Records) *Data {
 	out := *d
-	out.Records, out.groups, out.IDs = d.Records.Subset(rows), nil, nil
-	if group != nil {
-		out.groups = make([]int, len(rows))
-		for i, row := range rows {
-			out.groups[i] = group(row)
-		}
-	}
+	out.Records, out.groups, out.IDs = r, nil, nil
 	return &out
+}
+
+// of are the given rows of data with groups, in that order.
+func (d *Data) of(rows []int, group func(row int) int) *Data {
+	out := d.with(d.Records.Subset(rows))
+	out.groups = make([]int, len(rows))
+	for i, row := range rows {
+		out.groups[i] = group(row)
+	}
+	return out
 }
 
 // sizes are the sizes of the groups in order, nil without groups.
@@ -127,15 +134,15 @@ func (d *Data) sizes() []int {
 	return out
 }
 
-// Split holds out a fraction of the records, or of the query groups if there are any, chosen
-// by a public seed.
+// Split holds out a fraction of the records, persons with all their rows, or of the query
+// groups if there are any, chosen by a public seed.
 func (d *Data) Split(fraction float64, seed uint64) (train, held *Data, err error) {
 	if d.groups == nil {
-		keep, out, err := dataset.Split(d.Records.Len(), 1-fraction, seed)
+		keep, out, err := dataset.Split(d.Records.Units(), 1-fraction, seed)
 		if err != nil {
 			return nil, nil, input.As(err)
 		}
-		return d.of(keep, nil), d.of(out, nil), nil
+		return d.with(d.Records.UnitSubset(keep)), d.with(d.Records.UnitSubset(out)), nil
 	}
 	keep, out, err := dataset.Split(len(d.sizes()), 1-fraction, seed)
 	if err != nil {

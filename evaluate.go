@@ -79,7 +79,7 @@ func (m *Model) Evaluate(ctx context.Context, d *Data, o EvaluateOptions) (*Eval
 		return nil, err
 	}
 	r := d.Records
-	e := &Evaluation{Task: m.Task, Records: r.Len(), Guarantee: notCovered}
+	e := &Evaluation{Task: m.Task, Records: r.Units(), Guarantee: notCovered}
 	if err := e.meanLoss(ctx, loss, m.Weights, r, m.ownLoss()); err != nil {
 		return nil, err
 	}
@@ -106,6 +106,14 @@ func (m *Model) Evaluate(ctx context.Context, d *Data, o EvaluateOptions) (*Eval
 	}
 	e.AUC, e.Accuracy, e.Threshold = &auc, &accuracy, o.Threshold
 	return e, e.interval(scores, r.Labels(), o.Confidence)
+}
+
+// Objective is the pair loss whose mean over records judges the model, nil if none does.
+func (m *Model) Objective() (engine.Loss, error) {
+	if m.ownLoss() != nil {
+		return nil, nil
+	}
+	return m.loss()
 }
 
 // ownLoss is the loss of a metric that was learned from pairs or tuples, without a name

@@ -123,7 +123,7 @@ func Load(path string) (*Model, error) {
 // Open reads a data file in the format of the training data, to be scored or mapped; labels
 // are not read and may be missing. The records keep the order of the file.
 func (m *Model) Open(path string) (*Data, error) {
-	d, err := dataset.Load(path, m.Encoder.Schema(), dataset.Options{Labels: dataset.LabelsIgnored, KeepIDs: true})
+	d, err := dataset.Load(path, m.Encoder.Schema(), dataset.Options{Labels: dataset.LabelsIgnored, KeepIDs: true, Persons: dataset.IgnorePersons})
 	if err != nil {
 		return nil, input.As(err)
 	}
@@ -146,12 +146,20 @@ func (m *Model) Transform(r *engine.Records) (rows []float64, dim int, err error
 	if m.Task != Metric {
 		return nil, 0, input.Errorf("dyad: a model of task %q is not a metric; Score scores records with it", m.Task)
 	}
-	factor, err := metrics.FactorMetric(metricMatrix(m.Weights, m.Encoder.Dim()), m.Encoder.Dim())
+	factor, err := metrics.FactorMetric(m.Matrix(), m.Encoder.Dim())
 	if err != nil {
 		return nil, 0, err
 	}
 	rows, err = metrics.Transform(r, factor)
 	return rows, factor.Rank, err
+}
+
+// Matrix is the row-major matrix of a metric, nil for other models.
+func (m *Model) Matrix() []float64 {
+	if m.Task != Metric {
+		return nil
+	}
+	return metricMatrix(m.Weights, m.Encoder.Dim())
 }
 
 // metricMatrix is the row-major d x d matrix of a metric model's weights.

@@ -147,7 +147,7 @@ func (o Options) Spec(s Shape, on *Device) (algorithms.Spec, error) {
 	}
 	spec, err := algorithms.NewSpec(on.Backend(), engine.Problem{
 		N: s.Records, D: s.Features, Bounds: engine.UnitBounds(), Loss: loss,
-		Radius: radius, NonZerosPerRow: s.NonZeros, Groups: s.Groups, LabelValues: s.LabelValues,
+		Radius: radius, NonZerosPerRow: s.NonZeros, Groups: s.Groups, LabelValues: s.LabelValues, PersonRows: s.PersonRows,
 	}, 0, budget, o.Mode)
 	if err != nil {
 		return algorithms.Spec{}, input.As(err)
@@ -170,7 +170,7 @@ func (t *Training) fits(d *Data) error {
 		return input.Errorf("dyad: the plan is for %d records of %d features, and the data have %d of %d; plan with Data.Shape", p.Records, p.Features, s.Records, s.Features)
 	case !slices.Equal(s.Groups, p.Groups):
 		return input.Errorf("dyad: the plan is for other query groups than those of the data; plan with Data.Shape")
-	case s.NonZeros != p.NonZeros || s.LabelValues != p.LabelValues || s.Provenance != p.Provenance:
+	case s.NonZeros != p.NonZeros || s.LabelValues != p.LabelValues || s.PersonRows != p.PersonRows || s.Provenance != p.Provenance:
 		return input.Errorf("dyad: the plan is for data of another schema; plan with Data.Shape")
 	}
 	return nil

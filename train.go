@@ -213,14 +213,7 @@ func (o Run) Keep(ctx context.Context, of Source, text func(*algorithms.Result) 
 // that was stopped before it could: nothing is charged, and no data are needed. It returns nil
 // for a run that released nothing or has saved its model.
 func (o Run) Recover() (*Trained, error) {
-	if o.Ledger == nil || o.Resume == "" {
-		return nil, input.Errorf("dyad: a run is recovered by its ledger and its id (Run.Ledger, Run.Resume)")
-	}
-	out, err := files.NewOutput(o.Out, o.Replace, o.Ledger.Path())
-	if out == nil || err != nil {
-		return nil, prefixed(err)
-	}
-	name, e, err := o.log().Recover(o.Ledger, o.Resume, out)
+	name, released, err := o.RecoverFile()
 	if name == "" {
 		return nil, err
 	}
@@ -228,7 +221,20 @@ func (o Run) Recover() (*Trained, error) {
 	if problem != nil {
 		return nil, errors.Join(err, problem)
 	}
-	return &Trained{Model: m, File: name, Recovered: true, Released: e.Time}, err
+	return &Trained{Model: m, File: name, Recovered: true, Released: released}, err
+}
+
+// RecoverFile is Recover for a result of Keep: the name of its file, and when it was released.
+func (o Run) RecoverFile() (name string, released time.Time, err error) {
+	if o.Ledger == nil || o.Resume == "" {
+		return "", released, input.Errorf("dyad: a run is recovered by its ledger and its id (Run.Ledger, Run.Resume)")
+	}
+	out, err := files.NewOutput(o.Out, o.Replace, o.Ledger.Path())
+	if out == nil || err != nil {
+		return "", released, prefixed(err)
+	}
+	name, e, err := o.log().Recover(o.Ledger, o.Resume, out)
+	return name, e.Time, err
 }
 
 func (o Run) log() files.Log { return files.Log{Trace: o.Trace, Note: o.Note} }

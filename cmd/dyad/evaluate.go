@@ -1,36 +1,57 @@
 package main
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	lib "dyad"
 	"dyad/engine"
 	"dyad/engine/dataset"
+	"dyad/engine/metrics"
 	"dyad/internal/files"
 )
 
 type evaluateCmd struct {
-	Model      string  `arg:"" help:"Model file."`
-	Data       string  `required:"" placeholder:"FILE" help:"Data file in the format of the training data, with labels."`
-	Threshold  float64 `default:"0" help:"Score at or above which a record counts as positive, for the accuracy."`
-	Neighbours string  `placeholder:"FILE" help:"For a metric: labelled records among which the nearest neighbours are looked for, e.g. the training file; if it is the data file, each record is left out of its own neighbours."`
-	Confidence float64 `positive:"" default:"0.95" help:"Level of the interval of the AUC."`
+	Model        string   `arg:"" help:"Model file."`
+	Data         string   `placeholder:"FILE" help:"Data file in the format of the training data, with labels."`
+	Threshold    float64  `default:"0" help:"Score at or above which a record counts as positive, for the accuracy."`
+	PublicData   bool     `help:"The data are public: exact figures, and nothing is charged."`
+	ExactFigures bool     `help:"Exact figures of private records. No guarantee covers them; do not publish them."`
+	Holdout      *float64 `placeholder:"F" help:"Evaluate the fraction of the records that \"dyad train\" with this --holdout and the same --split-seed held out."`
+	SplitSeed    uint64   `default:"1" help:"Seed of the split into training and held-out records."`
+	Plan         bool     `help:"Print what a private evaluation of -n records would release and cost. No data are read."`
+	N            int      `positive:"" short:"n" help:"Number of records, for --plan."`
+	Out          string   `short:"o" placeholder:"FILE" help:"Keep the report of a private evaluation in this file (JSON), through any crash after its release."`
+	Neighbours   string   `placeholder:"FILE" help:"For exact figures of a metric: labelled records among which the nearest neighbours are looked for, e.g. the training file; if it is the data file, each record is left out of its own neighbours."`
+	Confidence   float64  `positive:"" default:"0.95" help:"Level of the intervals."`
 	labelsFlag
-	Top int `positive:"" default:"10" help:"Ranks that count for NDCG and precision, with graded labels or query groups."`
+	Top int `positive:"" default:"10" help:"Ranks that count for exact NDCG and precision, with graded labels or query groups."`
+	privateFlags
+	runFlags
 }
 
 // Help shows examples.
 func (evaluateCmd) Help() string {
-	return `The figures are computed from the records of the file and carry no privacy guarantee.
+	return `With --epsilon the figures are private: AUC, operating points of the ROC curve, accuracies and, if asked for, the
+mean loss are released with noise, with intervals that cover the sampling of the records and the noise, and charged to
+the ledger like a training. --plan prints the charge before.
+
+Exact figures are computed from the records of the file and carry no privacy guarantee. They are for public data
+(--public-data, or a schema that says so); of private records they are printed only with --exact-figures.
 
 For a metric the accuracy of nearest neighbour classifiers is printed next to that of the identity metric.
 Such a classifier consists of raw records: publishing it is not covered by the guarantee of the metric.
 
 Examples:
-  dyad evaluate model.json --data patients.csv
-  dyad evaluate model.json --data patients.csv --threshold 0.01 --json
-  dyad evaluate metric.json --data patients.csv --neighbours patients.csv`
+  dyad evaluate model.json --plan -n 2000 --epsilon 1
+  dyad evaluate model.json --data patients.csv --epsilon 1
+  dyad evaluate model.json --data patients.csv --epsilon 1 --mean-loss --threshold 0.01 --out figures.json
+  dyad evaluate metric.json --data patients.csv --epsilon 1 --reference public.csv
+  dyad evaluate model.json --data public.csv --public-data --json
+  dyad evaluate metric.json --data patients.csv --neighbours patients.csv --exact-figures`
 }
 
 // Run evaluates.
@@ -39,10 +60,21 @@ func (c *evaluateCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
+	loss, err := m.Objective()
+	if err != nil {
+		return err
+	}
 	if !(c.Confidence > 0 && c.Confidence < 1) || c.Top < 1 {
 		return badInput("--confidence is %v and --top %d, want strictly between 0 and 1, and at least 1", c.Confidence, c.Top)
 	}
-	data, err := a.readTraining(c.Data, m.Encoder.Schema(), c.options(dataset.Options{}), true)
+	public := c.PublicData || m.Encoder.Schema().Public
+	if err := c.checkFlags(public); err != nil {
+		return err
+	}
+	if c.Epsilon != nil {
+		return c.private(a, m, scored{m.Task, loss, m.Weights, m.Matrix(), m.Encoder.Schema()}, public)
+	}
+	held, err := c.read(a, m, true)
 	if err != nil {
 		return err
 	}
@@ -52,9 +84,9 @@ func (c *evaluateCmd) Run(a *app) error {
 			return badInput("a metric is evaluated by nearest neighbours: name the records to look among with --neighbours FILE")
 		}
 		if files.Same(c.Data, c.Neighbours) {
-			among = data.Records
+			among = held.Records
 		} else {
-			neighbours, err := a.readTraining(c.Neighbours, m.Encoder.Schema(), dataset.Options{}, true)
+			neighbours, err := a.readTraining(c.Neighbours, m.Encoder.Schema(), dataset.Options{Persons: dataset.IgnorePersons}, true)
 			if err != nil {
 				return err
 			}
@@ -63,7 +95,7 @@ func (c *evaluateCmd) Run(a *app) error {
 	} else if c.Neighbours != "" {
 		return badInput("--neighbours is for a metric, and %s is a model of task %s", c.Model, m.Task)
 	}
-	e, err := m.Evaluate(a.ctx, lib.NewData(data), lib.EvaluateOptions{Threshold: c.Threshold, Confidence: c.Confidence, Top: c.Top, Among: among})
+	e, err := m.Evaluate(a.ctx, held, lib.EvaluateOptions{Threshold: c.Threshold, Confidence: c.Confidence, Top: c.Top, Among: among})
 	if err != nil {
 		return err
 	}
@@ -72,6 +104,119 @@ func (c *evaluateCmd) Run(a *app) error {
 		text += fmt.Sprintf("objective  %.6g (%s)\n", *e.Objective, e.ObjectiveOf)
 	}
 	return a.emit(e, text+fmt.Sprintf("guarantee  %s\n", e.Guarantee))
+}
+
+// checkFlags refuses flags that contradict each other, before a file is read.
+func (c *evaluateCmd) checkFlags(public bool) error {
+	switch {
+	case c.Plan && (c.Epsilon == nil || c.N == 0 || c.Data != ""):
+		return badInput("--plan needs --epsilon and -n, and no --data: it reads no data")
+	case !c.Plan && c.N != 0:
+		return badInput("-n is for --plan; else the number of records is that of the file")
+	case !c.Plan && c.Data == "":
+		return badInput("name the data file with --data")
+	case c.Epsilon != nil && (c.ExactFigures || c.Neighbours != ""):
+		return badInput("--exact-figures and --neighbours are for exact figures, and --epsilon asks for private ones; a metric is evaluated privately with --reference")
+	case c.Epsilon != nil:
+		return nil
+	case c.set() != "" || c.Out != "" || c.Resume != "" || c.Seed != nil:
+		return badInput("%s is for private figures; say --epsilon", cmp.Or(c.set(), "--out, --resume or --seed"))
+	case !public && !c.ExactFigures:
+		return badInput("the data are private: --epsilon EPSILON releases private figures, and --plan with -n shows before what it costs; --exact-figures prints exact ones, which no guarantee covers; --public-data says that the data are public")
+	}
+	return nil
+}
+
+// read reads the data, or the part of them that a training held out.
+func (c *evaluateCmd) read(a *app, m *model, public bool) (*lib.Data, error) {
+	persons := dataset.IgnorePersons // exact figures count rows
+	if c.Holdout != nil {
+		persons = dataset.KeepPersons // the split of the training is one of persons
+	}
+	data, err := a.readTraining(c.Data, m.Encoder.Schema(), c.options(dataset.Options{Persons: persons}), public)
+	if err != nil {
+		return nil, err
+	}
+	all := lib.NewData(data, c.Data, data.LabelsFile)
+	if c.Holdout == nil {
+		return all, nil
+	}
+	if !(*c.Holdout > 0 && *c.Holdout < 1) {
+		return nil, badInput("--holdout is %v, want above 0 and below 1", *c.Holdout)
+	}
+	_, held, err := all.Split(*c.Holdout, c.SplitSeed)
+	return held, err
+}
+
+// private releases private figures, or prints their plan.
+func (c *evaluateCmd) private(a *app, m *model, s scored, public bool) error {
+	if c.Plan {
+		p, err := c.plan(s, c.N, c.Threshold)
+		if err != nil {
+			return err
+		}
+		return a.emitPlan(&p.Plan)
+	}
+	if err := checkOut(c.Out, c.Force, c.Data, c.Model, c.Reference, c.Ledger); err != nil {
+		return err
+	}
+	r := &privateResult{Task: m.Task, Evaluated: c.Model, runOutcome: runOutcome{Data: c.Data, DataID: m.DataID, Public: public}}
+	if kept, ok, err := c.kept(a, c.Out, &r.runOutcome); err != nil {
+		return err
+	} else if ok {
+		name, released, err := kept.RecoverFile()
+		if name != "" {
+			a.note("dyad: run %s was released on %s, and its report is saved as %s; nothing more was charged", c.Resume, released.Format("2006-01-02"), name)
+		}
+		if name != "" || err != nil {
+			return asResult(err)
+		}
+	}
+	if s.task == taskMetric && c.Reference != "" && files.Same(c.Data, c.Reference) {
+		return badInput("%s is both the data and the public reference", c.Data)
+	}
+	if err := s.evaluable(c.Reference != ""); err != nil {
+		return err
+	}
+	data, err := c.read(a, m, public)
+	if err != nil {
+		return err
+	}
+	from := sources{records: data.Records}
+	if s.task == taskMetric {
+		// What a classifier would refuse after the charge is refused before.
+		if _, err := metrics.FactorMetric(s.matrix, m.Encoder.Dim()); err != nil {
+			return asInput(err)
+		}
+		reference, err := a.readTraining(c.Reference, m.Encoder.Schema(), dataset.Options{}, true)
+		if err != nil {
+			return err
+		}
+		if from.reference = reference.Records; from.reference.Len() < slices.Max(neighbourRanks) {
+			return badInput("%s has %d records, and up to %d neighbours vote", c.Reference, from.reference.Len(), slices.Max(neighbourRanks))
+		}
+	}
+	p, err := c.plan(s, from.records.Len(), c.Threshold)
+	if err != nil {
+		return err
+	}
+	err = a.evaluatePrivately(c.runFlags, p, s, from, r, c.Out, c.Confidence, data.Source())
+	if err != nil && !isElsewhere(err) {
+		return err
+	}
+	return errors.Join(err, a.emit(r, r.text()))
+}
+
+func (r *privateResult) text() string {
+	var b strings.Builder
+	r.writeData(&b, fmt.Sprintf(": %d records", r.Figures.Records))
+	b.WriteString(r.Report.Text())
+	r.writeLedger(&b)
+	writeFigures(&b, r.Figures)
+	if r.Out != "" {
+		line(&b, "report", "%s", r.Out)
+	}
+	return b.String()
 }
 
 // figures are the task's figures, each line by the format of label and text.

@@ -64,23 +64,29 @@ func (f runFlags) execution(a *app, out *runOutcome, name string, every time.Dur
 // republish saves the model of a run that was released by a program which could not give
 // it its name. It says whether that was what --resume asked for.
 func (f runFlags) republish(a *app, name string, r *runOutcome) (done bool, err error) {
-	path, err := f.path()
-	if f.Resume == "" || r.Public || name == "" || err != nil || !exists(path) {
-		return false, nil
+	run, ok, err := f.kept(a, name, r)
+	if !ok {
+		return err != nil, err
 	}
-	l, _, err := f.openExisting(ledger.Options{LockWait: a.hooks.lockWait, Trace: a.at})
-	if err != nil {
-		return true, err
-	}
-	m, away := lib.Run{Ledger: l, Resume: f.Resume, Out: name, Replace: f.Force, Trace: a.at, Note: a.remark}.Recover()
+	m, away := run.Recover()
 	if away = asResult(away); m == nil {
 		return away != nil, away
 	}
-	r.Run, r.Ledger, r.Model, r.Guarantee, r.DataID = f.Resume, l.Path(), m.File, m.Guarantee, m.DataID
+	r.Run, r.Ledger, r.Model, r.Guarantee, r.DataID = f.Resume, run.Ledger.Path(), m.File, m.Guarantee, m.DataID
 	var b strings.Builder
 	line(&b, "ledger", "run %s was released on %s; nothing more was charged", r.Run, m.Released.Format("2006-01-02"))
 	r.writeModel(&b, m.Task)
 	return true, errors.Join(away, a.emit(r, b.String()))
+}
+
+// kept is the run of --resume, to recover what may be kept of it; ok says that there is one.
+func (f runFlags) kept(a *app, name string, r *runOutcome) (run lib.Run, ok bool, err error) {
+	path, err := f.path()
+	if f.Resume == "" || r.Public || name == "" || err != nil || !exists(path) {
+		return run, false, nil
+	}
+	l, _, err := f.openExisting(ledger.Options{LockWait: a.hooks.lockWait, Trace: a.at})
+	return lib.Run{Ledger: l, Resume: f.Resume, Out: name, Replace: f.Force, Trace: a.at, Note: a.remark}, err == nil, err
 }
 
 // runOutcome is what every training prints of its run.

@@ -10,10 +10,11 @@ import (
 
 type planCmd struct {
 	Schema  string `placeholder:"FILE" help:"Schema file (YAML): gives the number of encoded features. No data file is opened."`
-	N       int    `positive:"" short:"n" required:"" help:"Number of training records."`
+	N       int    `positive:"" short:"n" required:"" help:"Number of training records; of persons if the schema has a column of role person."`
 	D       int    `positive:"" short:"d" help:"Number of features, if there is no schema."`
 	Groups  []int  `name:"group-sizes" placeholder:"S,..." help:"Sizes of the public query groups, if pairs are formed within groups."`
 	Compare bool   `help:"Rank all algorithms that apply, by the noise that reaches the model."`
+	plannedHoldout
 	constantFlags
 	planFlags
 	streamFlags
@@ -31,6 +32,7 @@ Examples:
   dyad plan -n 100000 -d 20 --json
   dyad plan -n 100000 -d 20 --algorithm dpftrl --every 100 --buffer 500
   dyad plan --compare -n 5000 -d 20 --epsilon 1
+  dyad plan -n 7000 -d 20 --epsilon 1 --holdout-records 3000 --holdout-epsilon 0.5
 Constants of a loss of your own, as asserted by you, and the limit of many steps:
   dyad plan -n 256 -d 8 --algorithm offpairc --G 4 --L 4 --Dg 8 --H 1 --radius-diameter 2
   dyad plan -n 256 -d 8 --algorithm dpgdsc --G 4 --L 4 --Dg 4 --alpha 0.1 --radius-diameter 2 --step-size 0.3 --steps 1000000`
@@ -75,7 +77,7 @@ func (c *planCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	return a.emitPlan(p.Plan)
+	return c.plannedHoldout.emit(a, p.Plan, c.Task, c.Delta)
 }
 
 // emitPlan prints the report of a plan.

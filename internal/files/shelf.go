@@ -91,7 +91,7 @@ func (s *Shelf) Keep(o *algorithms.Result) (ledger.Kept, error) {
 	}
 	k, err := s.keep(o)
 	if err != nil {
-		err = fmt.Errorf("%w: the model can be kept nowhere, so it was not released: %w", ErrNowhere, err)
+		err = fmt.Errorf("%w: the result can be kept nowhere, so it was not released: %w", ErrNowhere, err)
 	}
 	return k, err
 }

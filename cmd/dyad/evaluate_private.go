@@ -1,0 +1,266 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	lib "dyad"
+	"dyad/algorithms"
+	"dyad/algorithms/evaluate"
+	"dyad/engine"
+	"dyad/engine/dataset"
+	"dyad/engine/metrics"
+	"dyad/internal/files"
+	"dyad/privacy"
+)
+
+// privateFlags decide what a private evaluation releases.
+type privateFlags struct {
+	Epsilon    *float64  `placeholder:"EPSILON" help:"Release private figures with this epsilon, charged to the ledger."`
+	Delta      *float64  `placeholder:"DELTA" help:"Delta; 0 asks for pure epsilon. Default: min(1e-5, n^-1.5)."`
+	Thresholds []float64 `name:"roc-thresholds" placeholder:"T,..." help:"Public thresholds of the ROC curve. Default: placed by a released mean and deviation of the scores."`
+	MeanLoss   bool      `name:"mean-loss" help:"Release the mean loss over pairs of classes, too, for a fifth of the budget."`
+	LossRange  []float64 `name:"loss-range" placeholder:"LOW,HIGH" help:"Public range to which the loss of every pair is clipped. Default: 0 to twice that of equal scores."`
+	Reference  string    `placeholder:"FILE" help:"For a metric: a public file of labelled records among which the nearest neighbours are looked for."`
+}
+
+// set names a flag that is given, or is "".
+func (f privateFlags) set() string {
+	for flag, given := range map[string]bool{"--delta": f.Delta != nil, "--roc-thresholds": f.Thresholds != nil, "--mean-loss": f.MeanLoss, "--loss-range": f.LossRange != nil, "--reference": f.Reference != ""} {
+		if given {
+			return flag
+		}
+	}
+	return ""
+}
+
+// scored is a released model that is evaluated.
+type scored struct {
+	task    string
+	loss    engine.Loss // nil: no mean loss judges it
+	weights []float64
+	matrix  []float64 // of a metric
+	schema  *dataset.Schema
+}
+
+// neighbourRanks are the numbers of neighbours of the classifiers of a metric.
+var neighbourRanks = []int{3, 5}
+
+// plan plans the private evaluation of a model on n records.
+func (f privateFlags) plan(m scored, n int, threshold float64) (*evaluate.Plan, error) {
+	o := evaluate.Options{Records: n, Provenance: lib.ProvenanceOf(m.schema), Model: files.Digest(fmt.Append(nil, m.task, m.weights))}
+	o.Budget = privacy.Budget{Epsilon: *f.Epsilon, Delta: privacy.DefaultDelta(max(n, 2))}
+	if f.Delta != nil {
+		o.Budget.Delta = *f.Delta
+	}
+	if err := m.evaluable(f.Reference != ""); err != nil {
+		return nil, err
+	}
+	if m.task == taskMetric {
+		for _, k := range neighbourRanks {
+			o.Classifiers = append(o.Classifiers, fmt.Sprintf("%d-NN with the metric", k), fmt.Sprintf("%d-NN with the identity", k))
+		}
+		if f.Thresholds != nil || f.MeanLoss || f.LossRange != nil {
+			return nil, badInput("--roc-thresholds, --mean-loss and --loss-range are for scores; a metric has none")
+		}
+		p, err := evaluate.New(o)
+		return p, asInput(err)
+	}
+	o.ScoreBound = scoreBound(m.weights)
+	o.Thresholds = f.Thresholds
+	if !slices.Contains(f.Thresholds, threshold) {
+		o.At = []float64{threshold}
+	}
+	var err error
+	if o.Loss, err = f.lossOf(m); err != nil {
+		return nil, err
+	}
+	p, err := evaluate.New(o)
+	return p, asInput(err)
+}
+
+// scoreBound is at least ||w|| R, R the norm bound of records, and positive: no score is larger.
+func scoreBound(w []float64) float64 {
+	norm := 0.0
+	for _, v := range w {
+		norm = math.Hypot(norm, v)
+	}
+	if norm *= engine.UnitBounds().FeatureNorm * (1 + 0x1p-20); norm > 0 {
+		return norm
+	}
+	return 1
+}
+
+// notForPersons refuses private figures of persons.
+func notForPersons() error {
+	return badInput("private figures protect one record, and the schema has persons with several; this version does not evaluate them privately")
+}
+
+// evaluable refuses what has no private figures, with the reason.
+func (m scored) evaluable(reference bool) error {
+	groups := slices.ContainsFunc(m.schema.Columns, func(c dataset.Column) bool { return c.Role == dataset.RoleGroup })
+	switch {
+	case m.schema.ByPerson():
+		return notForPersons()
+	case m.schema.IsGraded():
+		return badInput("private figures are those of two classes, and the labels are grades: NDCG and the ranking accuracy of graded labels have no certificate in this version")
+	case groups:
+		return badInput("private figures compare all records, and the schema has query groups: NDCG and precision would protect whole query groups only, which this version does not offer; give the column the role ignore")
+	case m.task == taskMetric && !reference:
+		return badInput("a metric is evaluated privately against a public file, --reference FILE: a nearest neighbour classifier of private records consists of these records, so its accuracy depends on all of them at once")
+	case m.task != taskMetric && reference:
+		return badInput("--reference is for a metric, and the model has task %s", m.task)
+	}
+	return nil
+}
+
+// lossOf is the loss whose mean is released; nil for none.
+func (f privateFlags) lossOf(m scored) (*evaluate.Loss, error) {
+	if !f.MeanLoss {
+		if f.LossRange != nil {
+			return nil, badInput("--loss-range is for --mean-loss")
+		}
+		return nil, nil
+	}
+	score, ok := m.loss.(engine.ScoreLoss)
+	if !ok {
+		return nil, badInput("--mean-loss is for models whose loss is a function of a difference of scores and was learned from records")
+	}
+	l := &evaluate.Loss{Name: score.Name(), Phi: score.Phi, High: 2 * score.Phi(0)}
+	switch {
+	case len(f.LossRange) == 2:
+		l.Low, l.High = f.LossRange[0], f.LossRange[1]
+	case f.LossRange != nil:
+		return nil, badInput("--loss-range wants two numbers, LOW,HIGH")
+	case !(l.High > 0):
+		return nil, badInput("the loss %s of equal scores is not positive; say its public range with --loss-range LOW,HIGH", l.Name)
+	}
+	return l, nil
+}
+
+// privateResult is the JSON output of a private evaluation, and its file.
+type privateResult struct {
+	Task string `json:"task"`
+	runOutcome
+	Evaluated string            `json:"evaluated,omitempty"` // model file
+	Report    algorithms.Report `json:"report"`
+	Figures   *evaluate.Figures `json:"figures"`
+	Out       string            `json:"out,omitempty"`
+}
+
+// sources are the records of a private evaluation.
+type sources struct {
+	records   *engine.Records
+	reference *engine.Records // of a metric
+}
+
+// data computes what the model says of each record: a function of that record and of released
+// numbers.
+func (m scored) data(ctx context.Context, s sources) (d evaluate.Data, err error) {
+	labels := s.records.Labels()
+	if m.task != taskMetric {
+		d.Scores, err = metrics.Scores(s.records, m.weights)
+		for _, y := range labels {
+			d.Positive = append(d.Positive, y > 0)
+		}
+		return d, err
+	}
+	for _, k := range neighbourRanks {
+		for _, metric := range [][]float64{m.matrix, nil} {
+			found, err := metrics.KNN(ctx, s.reference, s.records, metrics.KNNOptions{K: k, Metric: metric})
+			if err != nil {
+				return d, err
+			}
+			var correct []bool
+			for i, y := range found.Predicted {
+				correct = append(correct, y == labels[i])
+			}
+			d.Correct = append(d.Correct, correct)
+		}
+	}
+	return d, nil
+}
+
+// reportBytes is what every report of an evaluation has room in: whether it can be kept does
+// not depend on its numbers.
+const reportBytes = 2 << 20
+
+// evaluatePrivately carries out a plan: it is charged, released, and kept as out if that is not
+// "".
+func (a *app) evaluatePrivately(f runFlags, p *evaluate.Plan, m scored, s sources, r *privateResult, out string, confidence float64, of lib.Source) error {
+	o, err := f.execution(a, &r.runOutcome, out, 0)
+	if err != nil {
+		return err
+	}
+	o.Progress, r.Out = a.tracker("evaluating").OnStep, out
+	fill := func(r *privateResult, res *algorithms.Result) (err error) {
+		if r.Guarantee, r.Run = res.Guarantee, res.Run; r.Public {
+			r.Seconds = res.Seconds
+		}
+		r.Report = p.Report()
+		r.Report.Guarantee = res.Guarantee
+		r.Figures, err = p.Figures(res.Weights, confidence)
+		return err
+	}
+	res, name, away := o.Keep(a.ctx, of, func(res *algorithms.Result) ([]byte, int, error) {
+		kept := *r // r itself gets figures only when they are released
+		if err := fill(&kept, res); err != nil {
+			return nil, 0, err
+		}
+		text, err := json.MarshalIndent(&kept, "", "  ")
+		return append(text, '\n'), max(len(text)+1, reportBytes), err
+	}, func(o algorithms.Options) (*algorithms.Result, error) {
+		return algorithms.Execute(a.ctx, p.Job(func(ctx context.Context) (evaluate.Data, error) { return m.data(ctx, s) }), o)
+	})
+	if res == nil {
+		return a.charged(away)
+	}
+	if err := fill(r, res); err != nil {
+		return err
+	}
+	if r.Out = name; away != nil && !isElsewhere(away) {
+		return away
+	}
+	away = asResult(away)
+	if o.Ledger != nil {
+		delta := p.Options.Budget.Delta
+		if delta == 0 { // other runs on the data may need one
+			delta = privacy.DefaultDelta(p.Options.Records)
+		}
+		if r.Spent, err = spendingOf(o.Ledger, r.DataID, delta); err != nil {
+			return errors.Join(away, fmt.Errorf("the evaluation is charged and released, but the ledger cannot be read back: %w", err))
+		}
+	}
+	return away
+}
+
+// writeFigures writes the figures of a private evaluation.
+func writeFigures(b *strings.Builder, f *evaluate.Figures) {
+	between := func(x evaluate.Figure) string { return fmt.Sprintf("%.4f (%.4f to %.4f)", x.Value, x.Low, x.High) }
+	if f.AUC != nil {
+		line(b, "AUC", "%s; the noise alone has standard deviation %.2g", between(*f.AUC), f.AUCNoise)
+		line(b, "positives", "about %.0f of %d records, noise %.2g", f.Positives, f.Records, f.PositivesNoise)
+	}
+	for i, p := range f.Points {
+		label := ""
+		if i == 0 {
+			label = "ROC"
+		}
+		line(b, label, "score >= %-10.4g sensitivity %s, specificity %s, accuracy %s", p.Threshold, between(p.Sensitivity), between(p.Specificity), between(p.Accuracy))
+	}
+	if f.MeanLoss != nil {
+		line(b, "mean loss", "%s of %s over pairs of a positive and a negative, each clipped to %.4g to %.4g", between(*f.MeanLoss), f.LossOf, f.LossLow, f.LossHigh)
+	}
+	for _, r := range f.Right {
+		line(b, "accuracy", "%s, %s", between(r.Figure), r.Classifier)
+	}
+	line(b, "intervals", "%g %%, covering the sampling of the records and the noise", 100*f.Confidence)
+	if f.Wide {
+		line(b, "", "few records or a rare class: these intervals are wider than most laws of scores need")
+	}
+}
