@@ -151,8 +151,14 @@ type Info struct {
 	// NeedsSmooth says that the certificate compares whole descents, not single
 	// gradients: it requires a convex and smooth loss.
 	NeedsSmooth bool
-	// ScoresOnly says that it learns linear scores, no metrics.
-	ScoresOnly bool
+	// ScoresOnly says that it learns linear scores, no metrics; MetricsOnly the opposite.
+	ScoresOnly, MetricsOnly bool
+}
+
+// Learns says whether the algorithm learns what a loss is about, a score or a metric.
+func (i Info) Learns(l engine.Loss) bool {
+	_, score := l.(engine.ScoreLoss)
+	return !(i.ScoresOnly && !score || i.MetricsOnly && score)
 }
 
 // Supports says whether m is one of Modes.

@@ -79,25 +79,10 @@ func momentsOffset(count, sn, n, R, X, s1, sc, keep float64) float64 {
 // fixed by experiment: 0.75 to 1.5 are equal.
 func momentsFilter(values, a []float64, s1, s2, n, R, ridge float64) []float64 {
 	d := float64(len(values))
-	var mean, signal float64
-	for i, l := range values {
-		mean += l / d
-		signal += a[i]*a[i] - s1*s1
-	}
-	public := min(max(mean, 0.1*n*R*R/d), n*R*R/d)
-	xi := make([]float64, len(values))
-	for i, l := range values {
-		var h float64
-		for _, m := range values {
-			h += (l - m) / ((l-m)*(l-m) + s2*s2)
-		}
-		xi[i] = l - d*s2*s2*(h/d) // 2 sigma^2 = d s2^2
-	}
-	nondecreasing(xi)
-	var trace float64
-	for i := range xi {
-		xi[i] = max(xi[i]+public-mean, 0)
-		trace += xi[i]
+	xi, trace := cleanSpectrum(values, s2, n, R)
+	var signal float64
+	for _, x := range a {
+		signal += x*x - s1*s1
 	}
 	w := make([]float64, len(a))
 	if !(signal > 0 && trace > 0) {
@@ -109,6 +94,33 @@ func momentsFilter(values, a []float64, s1, s2, n, R, ridge float64) []float64 {
 		w[i] = a[i] / (xi[i] + lambda)
 	}
 	return w
+}
+
+// cleanSpectrum returns Xi of momentsFilter in ascending order, and its trace. Without noise
+// it is the eigenvalues.
+func cleanSpectrum(values []float64, s2, n, R float64) (xi []float64, trace float64) {
+	d := float64(len(values))
+	var mean float64
+	for _, l := range values {
+		mean += l / d
+	}
+	public := min(max(mean, 0.1*n*R*R/d), n*R*R/d)
+	xi = make([]float64, len(values))
+	for i, l := range values {
+		var h float64
+		for _, m := range values {
+			if l != m { // 0/0 without noise
+				h += (l - m) / ((l-m)*(l-m) + s2*s2)
+			}
+		}
+		xi[i] = l - d*s2*s2*(h/d) // 2 sigma^2 = d s2^2
+	}
+	nondecreasing(xi)
+	for i := range xi {
+		xi[i] = max(xi[i]+public-mean, 0)
+		trace += xi[i]
+	}
+	return xi, trace
 }
 
 // diagonalFilter is momentsFilter for the diagonal q of M: it replaces v by the model.

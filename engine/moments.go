@@ -56,6 +56,9 @@ type MomentSums struct {
 	// Signed makes a = (y/B - Offset)/(1 + |Offset|), Offset in [-1, 1]; otherwise a = 1.
 	Signed bool
 	Offset float64
+	// Class is 1 or -1 to sum over the records with the label B or -B alone: the others count
+	// in t, and are 0 in the sums; 0 sums over all records.
+	Class float64
 	// Second are the second moments that are summed, too.
 	Second SecondMoments
 }
@@ -67,6 +70,8 @@ func (m MomentSums) Validate(d int, b Bounds) error {
 		return fmt.Errorf("engine: MomentSums.Radius is %v, want between 2^-500 and 2^500", m.Radius)
 	case !(m.Offset >= -1 && m.Offset <= 1):
 		return fmt.Errorf("engine: MomentSums.Offset is %v, want between -1 and 1", m.Offset)
+	case m.Class != 0 && m.Class != 1 && m.Class != -1, m.Class != 0 && m.Signed:
+		return fmt.Errorf("engine: MomentSums.Class is %v, want 0, 1 or -1, and 0 if Signed", m.Class)
 	case m.Second < NoSecond || m.Second > FullSecond:
 		return fmt.Errorf("engine: MomentSums.Second is %d, want NoSecond, DiagonalSecond or FullSecond", m.Second)
 	case m.Centre != nil && len(m.Centre) != d:

@@ -112,6 +112,9 @@ func goldenCases(schema string) map[string][]string {
 		for _, m := range info.Modes {
 			name := info.Name + "-" + m.String()
 			cases["plan-"+name] = []string{"plan", "-n", "512", "-d", "8", "--algorithm", info.Name, "--mode", m.String(), "--epsilon", "1", "--delta", "1e-5"}
+			if info.MetricsOnly {
+				cases["plan-"+name] = append(cases["plan-"+name], "--task", "metric")
+			}
 		}
 	}
 	for _, a := range algorithms.StreamCatalog() {

@@ -176,6 +176,12 @@ func silentRuns() map[string][]string {
 		if i.NeedsL2 {
 			more = append(more, "--l2", "0.1")
 		}
+		if i.MetricsOnly { // of two classes, dense or sparse
+			more = append(more, "--task", "metric")
+			train(i.Name, "class.yaml", more...)
+			train(i.Name+" sparse", "svm.yaml", append(more, "--json", "--clip-radius", "1.9")...)
+			continue
+		}
 		train(i.Name, "class.yaml", more...)
 		if !i.ScoresOnly {
 			train(i.Name+" metric", "class.yaml", append(more, "--task", "metric")...)

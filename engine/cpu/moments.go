@@ -256,6 +256,9 @@ func (p *momentPass) add(w *momentsWork, from, count int) {
 			// Rounding keeps order: |y - b| <= 1 + |b| holds as computed, so |a| <= 1.
 			weight[i] = (y - p.m.Offset) / (1 + math.Abs(p.m.Offset))
 		}
+		if p.m.Class != 0 && y != p.m.Class {
+			weight[i] = 0
+		}
 	}
 	w.total.positives += positives
 	if p.whole {
@@ -267,6 +270,13 @@ func (p *momentPass) add(w *momentsWork, from, count int) {
 	}
 	rows := w.rows[:count*p.stride]
 	p.clip(rows, p.x.rows(w.sparse, from, count), count)
+	if p.m.Class != 0 { // a row of zeros adds nothing to the sums
+		for i, a := range weight {
+			if a == 0 {
+				clear(rows[i*p.stride:][:p.stride])
+			}
+		}
+	}
 	clear(w.sum)
 	p.set.AddRows(w.sum, weight, rows)
 	addTo(w.total.sum, w.sum)

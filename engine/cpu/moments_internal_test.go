@@ -131,18 +131,23 @@ func TestMomentsAgainstExactSums(t *testing.T) {
 	for _, shape := range [][2]int{{2, 1}, {300, 3}, {520, 24}, {270, 25}, {258, 61}} {
 		n, d := shape[0], shape[1]
 		for _, second := range []engine.SecondMoments{engine.NoSecond, engine.DiagonalSecond, engine.FullSecond} {
-			for _, signed := range []bool{false, true} {
+			for _, weights := range []string{"plain", "signed", "positives", "negatives"} {
 				for _, sparse := range []bool{false, true} {
 					for _, v := range kernels.Variants() {
 						r := momentRecords(t, n, d, sparse)
 						m := engine.MomentSums{Radius: 1, Second: second}
-						if signed {
+						switch weights {
+						case "positives":
+							m.Class = 1
+						case "negatives":
+							m.Class, m.Radius = -1, 0.6
+						case "signed":
 							m = engine.MomentSums{Radius: 0.6, Signed: true, Offset: -0.37, Second: second, Centre: make([]float64, d)}
 							for j := range m.Centre {
 								m.Centre[j] = 0.3 / float64(j+1)
 							}
 						}
-						name := fmt.Sprintf("n=%d d=%d %v signed=%v sparse=%v %v", n, d, second, signed, sparse, v)
+						name := fmt.Sprintf("n=%d d=%d %v %s sparse=%v %v", n, d, second, weights, sparse, v)
 						got, e := momentsOf(t, Backend{Variant: v, Workers: 1}, r, m)
 						checkMoments(t, name, e, got, m)
 						for _, workers := range []int{2, 7} {
@@ -209,6 +214,9 @@ func checkMoments(t *testing.T, name string, e *momentsEvaluator, got engine.Mom
 			t.Fatalf("%s: weight %v", name, a)
 		}
 		positives[0].Add(positives[0], new(big.Float).SetFloat64((1+y)/2))
+		if m.Class != 0 && y != m.Class {
+			continue
+		}
 		at := 0
 		for j := range d {
 			sum[j].Add(sum[j], product(a, row[j]))
