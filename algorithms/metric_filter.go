@@ -42,19 +42,12 @@ const (
 func momentMetric(m classMoments) []float64 {
 	n, d := float64(m.n), float64(m.d)
 	sym := engine.Symmetric{Dim: m.d}
-	w := make([]float64, sym.Len())
-	identity := func(weight float64) []float64 {
-		for i := range m.d {
-			w[sym.Index(i, i)] += weight
-		}
-		return w
-	}
 	if !(m.s1+m.s2+m.sn < largestNoise) {
-		return identity(1)
+		return multipleOfIdentity(m.d, 1)
 	}
 	b := min(max((2*m.positives/n-1)/(1+12*m.sn*m.sn/(n*n)), 2/n-1), 1-2/n)
 	f, a := math.Sqrt(2*(1+b*b)), 1-b*b
-	noiseV, noiseD, noiseM := f*m.s1, f*m.s2, math.Sqrt2*m.s2
+	noiseV := f * m.s1
 
 	// Sums of all records, and of (y - b) times them, centred at the mean.
 	mean, v := make([]float64, m.d), make([]float64, m.d)
@@ -78,94 +71,190 @@ func momentMetric(m classMoments) []float64 {
 			diff[k] = m.plus[k] - m.minus[k] - b*sum - unit*(v[i]*mean[j]+mean[i]*v[j])
 		}
 	}
-	values, vectors := sym.Eigen(total)
-	xi, trace := cleanSpectrum(values, noiseM, n, 1)
-	if !(trace > 0) {
-		return identity(1)
-	}
-	u := mat.NewDense(m.d, m.d, nil) // eigenvectors are its rows
-	for i, row := range vectors {
-		u.SetRow(i, row)
+	c := newSpectrum(total, m.d, n, math.Sqrt2*m.s2)
+	if !(c.trace > 0) {
+		return multipleOfIdentity(m.d, 1)
 	}
 
 	// The linear part, in the coordinates of the eigenvectors.
-	ridge := noiseM*math.Sqrt(d) + 1e-3*trace/d
 	beta := mat.NewVecDense(m.d, nil)
-	ev := math.Sqrt(noiseV*noiseV + a*trace/d)
+	ev := math.Sqrt(noiseV*noiseV + a*c.trace/d)
 	signal := square(v)
 	if keep := 1 - sq((math.Sqrt(d)+deviations)*ev)/signal; keep > 0 {
 		for k := range v {
 			v[k] *= beyond(v[k], ev)
 		}
-		beta.MulVec(u, mat.NewVecDense(m.d, v))
-		damp := ridge + noiseV*noiseV/min(max(signal-d*noiseV*noiseV, 1e-300)/trace, n/d+1)
+		beta.MulVec(c.u, mat.NewVecDense(m.d, v))
+		damp := c.ridge + noiseV*noiseV/min(max(signal-d*noiseV*noiseV, 1e-300)/c.trace, n/d+1)
 		for i := range m.d {
-			beta.SetVec(i, beta.AtVec(i)*math.Sqrt(keep)/(xi[i]+damp))
+			beta.SetVec(i, beta.AtVec(i)*math.Sqrt(keep)/(c.xi[i]+damp))
 		}
 	}
 
-	// The quadratic part: entries of the diagonal beyond their noise, then eigenvalues of the
-	// rest beyond the edge of theirs.
-	clean := mat.NewSymDense(m.d, nil)
+	// The quadratic part.
+	h := c.significant(diff, f*m.s2, a)
 	for i := range m.d {
-		var q float64
-		for k := range m.d {
-			q += xi[k] * sq(u.At(k, i))
+		for j := range m.d {
+			h.Set(i, j, h.At(i, j)/((c.xi[i]+c.ridge)*(c.xi[j]+c.ridge)))
 		}
-		q = max(q, 0.02*trace/d)
+	}
+	var g, outer mat.Dense
+	g.Product(h, mat.NewDiagDense(m.d, c.xi), h)
+	g.Scale(n, &g)
+	outer.Outer(1, beta, beta)
+	g.Add(&g, &outer)
+	return c.metric(&g)
+}
+
+// PairMoments are the released moments of clipped differences of pairs, in units of the clip
+// radius. Matrices are in isometric coordinates.
+type PairMoments struct {
+	Dim            int
+	Pairs          int       // their public number
+	Similar        float64   // number of similar pairs
+	SumS, SumD     []float64 // of similar and of dissimilar pairs: sums of x x^T
+	Noise, OfCount float64   // standard deviations: of a coordinate, and of Similar
+}
+
+// PairMetric is the metric of released moments of pairs, in isometric coordinates: the matrix of
+// Koestinger et al. 2012,
+//
+//	M = (inv(Sigma_S) - inv(Sigma_D))+,
+//
+// Sigma_S and Sigma_D the second moments of similar and of dissimilar pairs, of which what does not
+// stand out of its noise is equal, mixed as in moment-metric with the root of its diagonal and
+// the identity. The mean squared distance of all pairs is 1. With C = p Sigma_S + q Sigma_D, p the
+// share of similar pairs, and the eigenvalues e of C^(-1/2) (Sigma_D - Sigma_S) C^(-1/2), M is
+// C^(-1/2) f(e) C^(-1/2), f(e) = 1/(1 - q e) - 1/(1 + p e); the plus takes those with e > 0.
+// It is post-processing (docs/theory.md#pair-moments).
+func PairMetric(m PairMoments) []float64 {
+	if !(m.Noise+m.OfCount < largestNoise) {
+		return multipleOfIdentity(m.Dim, 1)
+	}
+	n := float64(m.Pairs)
+	p := min(max(0.5+(m.Similar/n-0.5)/(1+12*m.OfCount*m.OfCount/(n*n)), 1/n), 1-1/n)
+	q := 1 - p
+	total, diff := make([]float64, len(m.SumS)), make([]float64, len(m.SumS))
+	for k := range total {
+		total[k] = m.SumS[k] + m.SumD[k]
+		diff[k] = 2 * (p*m.SumD[k] - q*m.SumS[k])
+	}
+	c := newSpectrum(total, m.Dim, n, math.Sqrt2*m.Noise)
+	if !(c.trace > 0) {
+		return multipleOfIdentity(m.Dim, 1)
+	}
+	white := c.significant(diff, 2*math.Hypot(p, q)*m.Noise, 4*p*q)
+	root := mat.NewDiagDense(m.Dim, nil)
+	for i, x := range c.xi {
+		root.SetDiag(i, 1/math.Sqrt(x+c.ridge))
+	}
+	white.Product(root, white, root)
+	sym := engine.Symmetric{Dim: m.Dim}
+	sym.Pack(diff, white.RawMatrix().Data)
+	values, vectors := sym.Eigen(diff)
+	white.Zero()
+	for i, e := range values {
+		if e /= 2 * p * q; e > 0 { // C is Xi/n, and so are p n and q n in diff
+			e = min(e, 0.9/q)
+			v := mat.NewVecDense(m.Dim, vectors[i])
+			white.RankOne(white, e/((1-q*e)*(1+p*e)), v, v)
+		}
+	}
+	white.Product(root, white, root)
+	return c.metric(white)
+}
+
+// spectrum are the second moments of n terms, cleaned of noise: eigenvalues xi of their sum in
+// ascending order, and its eigenvectors, the rows of u.
+type spectrum struct {
+	n, trace, ridge float64
+	xi              []float64
+	u               *mat.Dense
+}
+
+func newSpectrum(total []float64, dim int, n, noise float64) spectrum {
+	values, vectors := engine.Symmetric{Dim: dim}.Eigen(total)
+	c := spectrum{n: n, u: mat.NewDense(dim, dim, nil)}
+	c.xi, c.trace = cleanSpectrum(values, noise, n, 1)
+	c.ridge = noise*math.Sqrt(float64(dim)) + 1e-3*c.trace/float64(dim)
+	for i, row := range vectors {
+		c.u.SetRow(i, row)
+	}
+	return c
+}
+
+// at is entry i of the diagonal of the sum.
+func (c spectrum) at(i int) (q float64) {
+	for k, x := range c.xi {
+		q += x * sq(c.u.At(k, i))
+	}
+	return q
+}
+
+// significant is what stands out in a released sum of (y - b) x x^T, a = 1 - b^2, in the
+// coordinates of the eigenvectors: entries of its diagonal beyond their noise and sampling error,
+// then eigenvalues of the rest beyond the edge of theirs. It overwrites diff.
+func (c spectrum) significant(diff []float64, noise, a float64) *mat.Dense {
+	dim := len(c.xi)
+	d, sym := float64(dim), engine.Symmetric{Dim: dim}
+	clean := mat.NewSymDense(dim, nil)
+	for i := range dim {
+		q := max(c.at(i), 0.02*c.trace/d)
 		k := sym.Index(i, i)
-		x := diff[k] * beyond(diff[k], (math.Sqrt(2*math.Log(d))+deviations/2)*math.Sqrt(noiseD*noiseD+2*a*q*q/n))
+		x := diff[k] * beyond(diff[k], (math.Sqrt(2*math.Log(d))+deviations/2)*math.Sqrt(noise*noise+2*a*q*q/c.n))
 		clean.SetSym(i, i, x)
 		diff[k] -= x
 	}
-	edge := (math.Sqrt(2*d) + deviations) * math.Sqrt(noiseD*noiseD+2*a*sq(trace/d)/n)
+	edge := (math.Sqrt(2*d) + deviations) * math.Sqrt(noise*noise+2*a*sq(c.trace/d)/c.n)
 	rest, directions := sym.Eigen(diff)
 	for i, l := range rest {
 		if l *= beyond(l, edge); l != 0 {
-			clean.SymRankOne(clean, l, mat.NewVecDense(m.d, directions[i]))
+			clean.SymRankOne(clean, l, mat.NewVecDense(dim, directions[i]))
 		}
 	}
-	var h, g mat.Dense
-	h.Product(u, clean, u.T())
-	for i := range m.d {
-		for j := range m.d {
-			h.Set(i, j, h.At(i, j)/((xi[i]+ridge)*(xi[j]+ridge)))
-		}
-	}
-	g.Product(&h, mat.NewDiagDense(m.d, xi), &h)
-	g.Scale(n, &g)
-	var outer mat.Dense
-	outer.Outer(1, beta, beta)
-	g.Add(&g, &outer)
+	var along mat.Dense
+	along.Product(c.u, clean, c.u.T())
+	return &along
+}
 
+// metric mixes g, in the coordinates of the eigenvectors, with the root of its diagonal and the
+// identity, by their mean squared distances.
+func (c spectrum) metric(g *mat.Dense) []float64 {
+	dim := len(c.xi)
 	var full, diagonal float64
-	for i := range m.d {
-		full += g.At(i, i) * xi[i]
+	for i, x := range c.xi {
+		full += g.At(i, i) * x
 	}
-	h.Product(u.T(), &g, u) // G
-	roots := make([]float64, m.d)
-	for i := range m.d {
+	var h mat.Dense
+	h.Product(c.u.T(), g, c.u)
+	roots := make([]float64, dim)
+	for i := range dim {
 		roots[i] = math.Sqrt(max(h.At(i, i), 0))
-		var c float64
-		for k := range m.d {
-			c += xi[k] * sq(u.At(k, i))
-		}
-		diagonal += roots[i] * c
+		diagonal += roots[i] * c.at(i)
 	}
 	if !(diagonal > 0 && full > 0) {
-		return identity(1)
+		return multipleOfIdentity(dim, c.n/c.trace)
 	}
-	for i := range m.d {
-		for j := i; j < m.d; j++ {
-			unit := 1.0
-			if i != j {
-				unit = math.Sqrt2
+	w, sym := multipleOfIdentity(dim, c.n*identityShare/c.trace), engine.Symmetric{Dim: dim}
+	for i := range dim {
+		for j := i; j < dim; j++ {
+			unit := math.Sqrt2
+			if i == j {
+				unit = 1
+				w[sym.Index(i, i)] += c.n * (1 - identityShare) * (1 - jointShare) * roots[i] / diagonal
 			}
-			w[sym.Index(i, j)] = (1 - identityShare) * jointShare * unit * h.At(i, j) / full
+			w[sym.Index(i, j)] += c.n * (1 - identityShare) * jointShare * unit * h.At(i, j) / full
 		}
-		w[sym.Index(i, i)] += (1 - identityShare) * (1 - jointShare) * roots[i] / diagonal
 	}
-	return identity(identityShare / trace)
+	return w
+}
+
+func multipleOfIdentity(dim int, x float64) []float64 {
+	w := make([]float64, engine.Symmetric{Dim: dim}.Len())
+	for i := range dim {
+		w[engine.Symmetric{Dim: dim}.Index(i, i)] = x
+	}
+	return w
 }
 
 // beyond is the factor sqrt(1 - (edge/x)^2) that takes noise off a number, 0 within the edge.

@@ -1,8 +1,10 @@
 package algorithms
 
 import (
+	"encoding/json"
 	"math"
 	"math/rand/v2"
+	"os"
 	"testing"
 
 	"dyad/engine"
@@ -67,23 +69,61 @@ func TestMomentMetric(t *testing.T) {
 			}
 		}
 	}
-	other := 0
-	for range 200 {
-		w := momentMetric(population(n, flat, same, same, 50, 50, rng))
-		for i := range d {
-			for j := i + 1; j < d; j++ {
-				if w[sym.Index(i, j)] != 0 || w[sym.Index(j, j)] != w[0] {
-					other++
+	// others counts metrics that are not the identity, of moments without structure whose noise
+	// is said to be claimed.
+	others := func(claimed float64) (count int) {
+		for range 200 {
+			c := population(n, flat, same, same, 50, 50, rng)
+			c.s1, c.s2, c.sn = claimed, claimed, claimed
+			w := momentMetric(c)
+			for i := range d {
+				if w[sym.Index(i, i)] != w[0] || i > 0 && w[i] != 0 {
+					count++
 					break
 				}
 			}
-			break
+		}
+		return count
+	}
+	if c := others(50); c > 30 { // each of three thresholds is passed in some per cent of draws
+		t.Errorf("%d of 200 metrics of pure noise are not the identity", c)
+	}
+	if c := others(10); c < 150 {
+		t.Errorf("noise that is taken for structure is not seen: %d of 200", c)
+	}
+	for _, noise := range []float64{1e9, 1e59, 1e300, math.Inf(1)} {
+		for k, x := range momentMetric(population(n, flat, same, same, noise, noise, rng)) {
+			if math.IsNaN(x) || math.IsInf(x, 0) || k == 0 && !(x > 0) {
+				t.Errorf("noise %v: coordinate %d is %v", noise, k, x)
+			}
 		}
 	}
-	if other > 30 { // each of three thresholds is passed in some per cent of draws
-		t.Errorf("%d of 200 metrics of pure noise are not the identity", other)
+}
+
+// The reference is a program in numpy that was written before this one from the same formulas
+// (bench/peers/metric_moments.py), on released moments of three data sets.
+func TestMomentMetricAgainstNumpy(t *testing.T) {
+	text, err := os.ReadFile("testdata/metric-moments.json")
+	if err != nil {
+		t.Fatal(err)
 	}
-	if w := momentMetric(population(n, flat, same, same, 1e9, 1e9, rng)); w[0] != 1 && !(w[0] > 0) {
-		t.Errorf("nothing but noise: %v", w[0])
+	var sets []struct {
+		N, D                              int
+		Positives, S1, S2, Sn             float64
+		SumPlus, SumMinus, Plus, Minus, W []float64
+	}
+	if err := json.Unmarshal(text, &sets); err != nil || len(sets) != 3 {
+		t.Fatalf("%d sets, %v", len(sets), err)
+	}
+	for i, s := range sets {
+		w := momentMetric(classMoments{n: s.N, d: s.D, positives: s.Positives, s1: s.S1, s2: s.S2, sn: s.Sn,
+			sumPlus: s.SumPlus, sumMinus: s.SumMinus, plus: s.Plus, minus: s.Minus})
+		var far, norm float64
+		for k := range w {
+			far, norm = far+sq(w[k]/float64(s.N)-s.W[k]), norm+sq(s.W[k])
+		}
+		if !(far <= 1e-20*norm) {
+			t.Errorf("set %d: %v of its norm from the reference", i, math.Sqrt(far/norm))
+		}
 	}
 }
