@@ -93,6 +93,8 @@ func goldenCases(schema string) map[string][]string {
 		"printed-s": {"--pairs", "40000", "--unit", "group", "--kappa", "4", "--mode", "paper", "--shrink"},
 		"input":     {"--density", "2", "--degree-cap", "8", "--method", "input"},
 		"labels":    {"--pairs", "40000", "--unit", "pair", "--method", "labels"},
+		"moments":   {"--density", "2", "--degree-cap", "8", "--method", "moments"},
+		"moments-b": {"--pairs", "40000", "--kappa", "2", "--method", "moments", "--batch", "50"},
 		"no-kappa":  {"--pairs", "40000"},
 		"triplet":   {"--tuple", "4", "--loss", "triplet"},
 		"npair":     {"--tuple", "8", "--loss", "npair", "--noise", "laplace", "--temperature", "0.5"},
