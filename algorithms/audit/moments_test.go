@@ -5,28 +5,35 @@ import (
 	"testing"
 
 	"dyad/algorithms"
+	"dyad/algorithms/algotest"
 	"dyad/algorithms/audit"
 	"dyad/engine"
 	"dyad/engine/cpu"
 	"dyad/privacy"
 )
 
-// The worst case of moments shows nine tenths of the claim, and noise of a fourth of what is
+// The worst cases of moments show nine tenths of the claim, and noise of a fourth of what is
 // claimed is refuted.
 func TestAuditOfMoments(t *testing.T) {
+	for _, a := range []algorithms.Algorithm{algorithms.Moments{}, algorithms.MomentMetric{}} {
+		t.Run(a.Info().Name, func(t *testing.T) { auditMoments(t, a) })
+	}
+}
+
+func auditMoments(t *testing.T, a algorithms.Algorithm) {
 	plan := func(epsilon float64) *algorithms.Plan {
-		s, err := algorithms.NewSpec(cpu.Backend{Workers: 1}, engine.Problem{N: 2000, D: 2, Bounds: engine.UnitBounds(), Loss: engine.Logistic{}, Radius: 1}, 0, privacy.Budget{Epsilon: epsilon, Delta: 1e-5}, algorithms.Certified)
+		s, err := algorithms.NewSpec(cpu.Backend{Workers: 1}, engine.Problem{N: 2000, D: 2, Bounds: engine.UnitBounds(), Loss: algotest.Loss(a.Info()), Radius: 1}, 0, privacy.Budget{Epsilon: epsilon, Delta: 1e-5}, algorithms.Certified)
 		if err != nil {
 			t.Fatal(err)
 		}
-		p, err := (algorithms.Moments{}).Plan(s)
+		p, err := a.Plan(s)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return p
 	}
 	p := plan(4)
-	target, err := audit.Worst(context.Background(), algorithms.Moments{}, p, 1)
+	target, err := audit.Worst(context.Background(), a, p, 1)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,7 +16,7 @@ import (
 // Public constants of -figure moments.
 const (
 	momentDensity = 2 // pairs drawn per individual
-	momentDegree  = 4 // of one individual, at most: kappa
+	momentDegree  = 5 // of one individual, at most: kappa
 	momentTest    = 1000
 	momentDelta   = 1e-5
 )

@@ -189,7 +189,7 @@ func (f planFlags) configure(a algorithms.Algorithm) (algorithms.Algorithm, erro
 	}
 	switch a.(type) {
 	case algorithms.MomentMetric:
-		if f.Precision != "auto" {
+		if f.Precision != "auto" && f.Precision != "" { // "" where there is no such flag
 			return nil, badInput("moment-metric does not take --precision: its sums are in float64, and it has no pair gradients")
 		}
 		m, err := f.metric()
