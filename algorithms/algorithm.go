@@ -153,6 +153,11 @@ type Info struct {
 	NeedsSmooth bool
 	// ScoresOnly says that it learns linear scores, no metrics; MetricsOnly the opposite.
 	ScoresOnly, MetricsOnly bool
+	// Withholds promises that nothing of a release leaves Train but by the weights that it
+	// returns (Algorithm.Train). Only then can a run that was charged be resumed; others
+	// end with their first attempt. A type that embeds an algorithm does not inherit the
+	// promise.
+	Withholds bool
 }
 
 // Learns says whether the algorithm learns what a loss is about, a score or a metric.

@@ -159,11 +159,11 @@ func (l *lab) attempt(resume string, stop, save int) *attempt {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	seen := &attempt{}
-	o := algorithms.Trusted(algorithms.Options{
+	o := algorithms.Options{
 		Ledger: l.ledger, DataID: "x", Resume: resume, Tracker: stopper{stop, cancel},
 		Checkpoints: algorithms.Checkpoints{Prefix: l.prefix, Every: time.Nanosecond, Failed: func(err error) { l.t.Error(err) }},
-	})
-	seen.result, seen.err = algorithms.Run(ctx, l.data, spied{l.a, l, seen, save}, l.plan, o)
+	}
+	seen.result, seen.err = algorithms.Run(ctx, l.data, promised{spied{l.a, l, seen, save}}, l.plan, o)
 	return seen
 }
 

@@ -57,6 +57,7 @@ mu^2 tau^2 = min{ s^2 [(1-c^T)/(1-c)]^2 (1-c^2)/(1-c^(2T)),  min over k <= T of 
 c = 1:       min{ T s^2,  min over k <= T of (D + k s)^2/k },  about 4 D s for T > D/s`,
 		NeedsSmooth: true,
 		Modes:       []Mode{Certified},
+		Withholds:   true,
 	}
 }
 

@@ -55,6 +55,7 @@ paper: alpha = 0, eta = ||C||/G min(4/sqrt n, epsilon/sqrt(d ln(1/delta))) <= 2/
        delta = 0: eta = ||C||/G min(4/sqrt n, epsilon/d), Lap(4 G eta_i sqrt(d)/epsilon) per coordinate`,
 		NeedsSmooth: true,
 		Modes:       []Mode{Certified, Paper},
+		Withholds:   true,
 		PureModes:   []Mode{Certified, Paper},
 	}
 }

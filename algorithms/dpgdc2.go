@@ -46,7 +46,8 @@ sigma = Delta sqrt(T)/mu(epsilon, delta):  mu^2 = sum_t (Delta/sigma)^2, exact f
 return (w_0 + ... + w_T)/(T+1), post-processing of g_1..g_T
 T = max(1, floor(min(n, n^2 epsilon^2/(d ln(1/delta))))),  eta = ||C||/(B sqrt T),  B^2 = (G + alpha r)^2 + d sigma^2
 paper: alpha = 0, eta = G/(||C|| sqrt T) <= 2/L (the proof has ||C||^2/(G sqrt T); ||C||/(G sqrt T) has the right dimension), sigma = 4 G sqrt(1.25 T ln(1/delta))/(n epsilon)`,
-		Modes: []Mode{Certified, Paper},
+		Modes:     []Mode{Certified, Paper},
+		Withholds: true,
 	}
 }
 

@@ -49,6 +49,7 @@ delta = 0: Z of density proportional to exp(-epsilon ||z||/Delta) in place of N(
 paper: sigma = 8 sqrt(2 ln(1.25/delta)) G/(alpha n epsilon), not projected (the projection here is post-processing); delta = 0: Lap(8 G sqrt(d)/(alpha n epsilon)) per coordinate`,
 		NeedsSmooth: true,
 		Modes:       []Mode{Certified, Paper},
+		Withholds:   true,
 		PureModes:   []Mode{Certified, Paper},
 		NeedsL2:     true,
 	}

@@ -43,7 +43,8 @@ func (GradientPerturbation) Info() Info {
 given g_1..g_(t-1), a mean gradient moves by Delta = p Dg + 2 rho,  p = 2/n the share of the pairs that contain one record
 sigma = Delta sqrt(T)/mu(epsilon, delta):  mu^2 = sum_t (Delta/sigma)^2, exact for Gaussian noise
 w_t is post-processing of g_1..g_t; return w_T`,
-		Modes: []Mode{Certified},
+		Modes:     []Mode{Certified},
+		Withholds: true,
 	}
 }
 

@@ -71,7 +71,7 @@ func momentMetric(m classMoments) []float64 {
 			diff[k] = m.plus[k] - m.minus[k] - b*sum - unit*(v[i]*mean[j]+mean[i]*v[j])
 		}
 	}
-	c := newSpectrum(total, m.d, n, math.Sqrt2*m.s2)
+	c := newPooled(total, m.d, n, math.Sqrt2*m.s2)
 	if !(c.trace > 0) {
 		return multipleOfIdentity(m.d, 1)
 	}
@@ -121,9 +121,9 @@ type PairMoments struct {
 //
 //	M = (inv(Sigma_S) - inv(Sigma_D))+,
 //
-// Sigma_S and Sigma_D the second moments of similar and of dissimilar pairs, of which what does not
-// stand out of its noise is equal, mixed as in moment-metric with the root of its diagonal and
-// the identity. The mean squared distance of all pairs is 1. With C = p Sigma_S + q Sigma_D, p the
+// Sigma_S and Sigma_D the second moments of similar and of dissimilar pairs, whose difference is 0
+// where it does not stand out of its noise. It is mixed as in moment-metric with the root of its
+// diagonal and the identity. The mean squared distance of all pairs is 1. With C = p Sigma_S + q Sigma_D, p the
 // share of similar pairs, and the eigenvalues e of C^(-1/2) (Sigma_D - Sigma_S) C^(-1/2), M is
 // C^(-1/2) f(e) C^(-1/2), f(e) = 1/(1 - q e) - 1/(1 + p e); the plus takes those with e > 0.
 // It is post-processing (docs/theory.md#pair-moments).
@@ -139,7 +139,7 @@ func PairMetric(m PairMoments) []float64 {
 		total[k] = m.SumS[k] + m.SumD[k]
 		diff[k] = 2 * (p*m.SumD[k] - q*m.SumS[k])
 	}
-	c := newSpectrum(total, m.Dim, n, math.Sqrt2*m.Noise)
+	c := newPooled(total, m.Dim, n, math.Sqrt2*m.Noise)
 	if !(c.trace > 0) {
 		return multipleOfIdentity(m.Dim, 1)
 	}
@@ -164,18 +164,21 @@ func PairMetric(m PairMoments) []float64 {
 	return c.metric(white)
 }
 
-// spectrum are the second moments of n terms, cleaned of noise: eigenvalues xi of their sum in
+// pooled are the second moments of n terms of both classes, cleaned of noise: eigenvalues xi of their sum in
 // ascending order, and its eigenvectors, the rows of u.
-type spectrum struct {
+type pooled struct {
 	n, trace, ridge float64
 	xi              []float64
 	u               *mat.Dense
 }
 
-func newSpectrum(total []float64, dim int, n, noise float64) spectrum {
+func newPooled(total []float64, dim int, n, noise float64) pooled {
 	values, vectors := engine.Symmetric{Dim: dim}.Eigen(total)
-	c := spectrum{n: n, u: mat.NewDense(dim, dim, nil)}
-	c.xi, c.trace = cleanSpectrum(values, noise, n, 1)
+	c := pooled{n: n, u: mat.NewDense(dim, dim, nil)}
+	c.xi = momentsSpectrum(values, noise, n, 1)
+	for _, x := range c.xi {
+		c.trace += x
+	}
 	c.ridge = noise*math.Sqrt(float64(dim)) + 1e-3*c.trace/float64(dim)
 	for i, row := range vectors {
 		c.u.SetRow(i, row)
@@ -184,7 +187,7 @@ func newSpectrum(total []float64, dim int, n, noise float64) spectrum {
 }
 
 // at is entry i of the diagonal of the sum.
-func (c spectrum) at(i int) (q float64) {
+func (c pooled) at(i int) (q float64) {
 	for k, x := range c.xi {
 		q += x * sq(c.u.At(k, i))
 	}
@@ -194,7 +197,7 @@ func (c spectrum) at(i int) (q float64) {
 // significant is what stands out in a released sum of (y - b) x x^T, a = 1 - b^2, in the
 // coordinates of the eigenvectors: entries of its diagonal beyond their noise and sampling error,
 // then eigenvalues of the rest beyond the edge of theirs. It overwrites diff.
-func (c spectrum) significant(diff []float64, noise, a float64) *mat.Dense {
+func (c pooled) significant(diff []float64, noise, a float64) *mat.Dense {
 	dim := len(c.xi)
 	d, sym := float64(dim), engine.Symmetric{Dim: dim}
 	clean := mat.NewSymDense(dim, nil)
@@ -219,7 +222,7 @@ func (c spectrum) significant(diff []float64, noise, a float64) *mat.Dense {
 
 // metric mixes g, in the coordinates of the eigenvectors, with the root of its diagonal and the
 // identity, by their mean squared distances.
-func (c spectrum) metric(g *mat.Dense) []float64 {
+func (c pooled) metric(g *mat.Dense) []float64 {
 	dim := len(c.xi)
 	var full, diagonal float64
 	for i, x := range c.xi {

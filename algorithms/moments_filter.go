@@ -1,6 +1,9 @@
 package algorithms
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // What is computed from the releases of Moments, with the levels of their noise: it sees nothing
 // else, so it is post-processing. s1 is the standard deviation of the noise of an entry of the
@@ -26,25 +29,31 @@ func momentsCentre(centre []float64, s float64) (keep float64) {
 	return keep
 }
 
+// balance is 2 p - 1 for the released or declared share p of positives: shrunk by its noise
+// (standard deviation sn of the count) against the variance n^2/12 of a count that can be anything.
+func (m *MomentsPlan) balance(count, n float64) float64 {
+	if m.Balance > 0 {
+		count = m.Balance * n
+	}
+	k := (2*count/n - 1) / (1 + 12*m.CountNoise*m.CountNoise/(n*n))
+	return min(max(k, 2/n-1), 1-2/n)
+}
+
 // offset is momentsOffset with the noises of a plan. A centre that was declared is exact.
-func (m *MomentsPlan) offset(count, n, X, keep float64) float64 {
-	return momentsOffset(count, m.CountNoise, n, m.ClipRadius, X, m.SumNoise, m.CentreNoise, keep)
+func (m *MomentsPlan) offset(balance, X, keep float64) float64 {
+	return momentsOffset(balance, m.ClipRadius, X, m.SumNoise, m.CentreNoise, keep)
 }
 
 // momentsOffset returns b in sum (y - b) x~.
 //
-// k = 2 p - 1 is where the centre drops out: the released balance, shrunk by its noise (standard
-// deviation sn of the count) against the variance n^2/12 of a count that can be anything. Each
-// step of b towards 0 costs a part of the mean of x~, which is 0 up to the error of the centre,
+// k = 2 p - 1, the balance, is where the centre drops out. Each step of b towards 0 costs a part of the mean of x~, which is 0 up to the error of the centre,
 // and saves noise, as the sum of (y - b) x~ has noise (1 + |b|) s1. The expected square error is
 //
 //	d ((1 + |b|)^2 s1^2 + (|k| - |b|)^2 keep sc^2 (R/rho)^2),  rho: distance of records to the centre,
 //
 // least at |b| = (|k| - r)/(1 + r), r = (s1 rho/(R sc))^2/keep; rho = X/2. Without a usable centre
 // b = 0. A declared centre: b = k.
-func momentsOffset(count, sn, n, R, X, s1, sc, keep float64) float64 {
-	k := (2*count/n - 1) / (1 + 12*sn*sn/(n*n))
-	k = min(max(k, 2/n-1), 1-2/n)
+func momentsOffset(k, R, X, s1, sc, keep float64) float64 {
 	if keep <= 0 {
 		return 0
 	}
@@ -56,56 +65,56 @@ func momentsOffset(count, sn, n, R, X, s1, sc, keep float64) float64 {
 	return math.Copysign(max(0, (math.Abs(k)-r)/(1+r)), k)
 }
 
-// momentsFilter returns the coordinates of w along the eigenvectors of the released M, given its
-// eigenvalues in ascending order, the coordinates a of the released signed sum along them, their
-// noise levels, n and R.
-//
-//	w = (Xi + lambda I)^-1 v,   lambda = s1^2/tau^2 + ridge,   ridge = s2 sqrt d by the rule
-//
-// Xi = E[M_0 | M]: the rotation-invariant estimate of the matrix M_0 without noise (Bun, Allez,
+// spectrum is an estimate Xi of the matrix of second moments without its noise.
+type spectrum struct {
+	vectors [][]float64 // of Xi, orthonormal; nil: the axes
+	values  []float64   // of Xi, >= 0
+}
+
+// along returns the coordinates of v along the vectors.
+func (s spectrum) along(v []float64) []float64 {
+	if s.vectors == nil {
+		return slices.Clone(v)
+	}
+	a := make([]float64, len(v))
+	for i, u := range s.vectors {
+		for k := range u {
+			a[i] += u[k] * v[k]
+		}
+	}
+	return a
+}
+
+// sum returns the vector with the coordinates a along the vectors.
+func (s spectrum) sum(a []float64) []float64 {
+	if s.vectors == nil {
+		return slices.Clone(a)
+	}
+	w := make([]float64, len(a))
+	for i, x := range a {
+		for k, u := range s.vectors[i] {
+			w[k] += x * u
+		}
+	}
+	return w
+}
+
+// momentsSpectrum returns the eigenvalues of Xi = E[M_0 | M] for those of the released M, in
+// ascending order: the rotation-invariant estimate of the matrix M_0 without noise (Bun, Allez,
 // Bouchaud, Potters 2016, "Rotational invariant estimator for general noisy matrices"): eigenvalue l_i becomes
 // l_i - 2 sigma^2 h(l_i), sigma^2 = d s2^2/2, h the real part of the Stieltjes transform
 // 1/d sum_j 1/(l_i - l_j), smoothed over s2. An eigenvalue that stands out keeps l - sigma^2/l;
 // pure noise becomes its mean, so that w is v there, and "take the matrix or not" needs no rule.
 // Then: nondecreasing (pool adjacent violators), not negative, mean within [0.1, 1] n R^2/d,
 // which is public (trace M_0 <= n R^2).
-//
-// s1^2/tau^2: with w* ~ N(0, tau_0^2 M_0^-1) (coefficients of standardised features alike) and
-// labels of unit noise, v ~ N(0, tau^2 M_0 + s1^2 I) and the best linear estimate of w* is
-// (Xi + (s1^2/tau^2) I)^-1 v. tau^2 by moments, (|v|^2 - d s1^2)/trace Xi, at most n/d + 1. If v
-// does not stand out of its noise, tau = 0: w = v.
-//
-// s2 sqrt d: for the errors left in Xi, 1/sqrt 2 of the edge of the noise. This factor alone is
-// fixed by experiment: 0.75 to 1.5 are equal.
-func momentsFilter(values, a []float64, s1, s2, n, R, ridge float64) []float64 {
-	d := float64(len(values))
-	xi, trace := cleanSpectrum(values, s2, n, R)
-	var signal float64
-	for _, x := range a {
-		signal += x*x - s1*s1
-	}
-	w := make([]float64, len(a))
-	if !(signal > 0 && trace > 0) {
-		copy(w, a)
-		return w
-	}
-	lambda := s1*s1/min(signal/trace, n/d+1) + ridge
-	for i := range w {
-		w[i] = a[i] / (xi[i] + lambda)
-	}
-	return w
-}
-
-// cleanSpectrum returns Xi of momentsFilter in ascending order, and its trace. Without noise
-// it is the eigenvalues.
-func cleanSpectrum(values []float64, s2, n, R float64) (xi []float64, trace float64) {
+func momentsSpectrum(values []float64, s2, n, R float64) []float64 {
 	d := float64(len(values))
 	var mean float64
 	for _, l := range values {
 		mean += l / d
 	}
 	public := min(max(mean, 0.1*n*R*R/d), n*R*R/d)
-	xi = make([]float64, len(values))
+	xi := make([]float64, len(values))
 	for i, l := range values {
 		var h float64
 		for _, m := range values {
@@ -118,26 +127,51 @@ func cleanSpectrum(values []float64, s2, n, R float64) (xi []float64, trace floa
 	nondecreasing(xi)
 	for i := range xi {
 		xi[i] = max(xi[i]+public-mean, 0)
-		trace += xi[i]
 	}
-	return xi, trace
+	return xi
 }
 
-// diagonalFilter is momentsFilter for the diagonal q of M: it replaces v by the model.
-func diagonalFilter(v, q []float64, s1, n, ridge float64) {
+// momentsRidge returns lambda = s1^2/tau^2 + ridge for the coordinates a of the released signed
+// sum along the vectors of Xi, +Inf if they do not stand out of their noise s1; ridge is
+// s2 sqrt d by the rule.
+//
+// s1^2/tau^2: with w* ~ N(0, tau_0^2 M_0^-1) (coefficients of standardised features alike) and
+// labels of unit noise, v ~ N(0, tau^2 M_0 + s1^2 I) and the best linear estimate of w* is
+// (Xi + (s1^2/tau^2) I)^-1 v. tau^2 by moments, (|v|^2 - d s1^2)/trace Xi, at most n/d + 1.
+//
+// s2 sqrt d: for the errors left in Xi, 1/sqrt 2 of the edge of the noise. This factor alone is
+// fixed by experiment: 0.75 to 1.5 are equal.
+func momentsRidge(a, xi []float64, s1, n, ridge float64) float64 {
+	tau := signalPerEigenvalue(a, xi, s1)
+	if tau == 0 {
+		return math.Inf(1)
+	}
+	return s1*s1/min(tau, n/float64(len(a))+1) + ridge
+}
+
+// signalPerEigenvalue is the part of |a|^2 that stands out of noise of standard deviation s in
+// each coordinate, over the trace of Xi; 0 if there is none.
+func signalPerEigenvalue(a, xi []float64, s float64) float64 {
 	var signal, trace float64
-	for i := range v {
-		signal += v[i]*v[i] - s1*s1
-		q[i] = max(q[i], 0)
-		trace += q[i]
+	for i, x := range xi {
+		signal += a[i]*a[i] - s*s
+		trace += x
 	}
 	if !(signal > 0 && trace > 0) {
-		return
+		return 0
 	}
-	lambda := s1*s1/min(signal/trace, n/float64(len(v))+1) + ridge
-	for i := range v {
-		v[i] /= q[i] + lambda
+	return signal / trace
+}
+
+// momentsSolution is (Xi + lambda I)^-1 a, or a, which has the direction of its limit, if lambda is infinite.
+func momentsSolution(a, xi []float64, lambda float64) []float64 {
+	w := slices.Clone(a)
+	if !math.IsInf(lambda, 1) {
+		for i := range w {
+			w[i] /= xi[i] + lambda
+		}
 	}
+	return w
 }
 
 // nondecreasing replaces x by the nondecreasing sequence next to it in least squares (pool

@@ -26,20 +26,13 @@ func TestNondecreasing(t *testing.T) {
 // filtered is the model of noisy moments by the filter, and by a bare ridge.
 func filtered(m, v []float64, d int, s1, s2, n float64) (clean, bare []float64) {
 	values, vectors := engine.Symmetric{Dim: d}.Eigen(m)
-	along := make([]float64, d)
-	for i, u := range vectors {
-		for k := range u {
-			along[i] += u[k] * v[k]
-		}
+	s := spectrum{vectors, momentsSpectrum(values, s2, n, 1)}
+	along := s.along(v)
+	clean = s.sum(momentsSolution(along, s.values, momentsRidge(along, s.values, s1, n, s2*math.Sqrt(float64(d)))))
+	for i := range along {
+		along[i] /= max(values[i], 0) + 1e-3*s2
 	}
-	clean, bare = make([]float64, d), make([]float64, d)
-	for i, x := range momentsFilter(values, along, s1, s2, n, 1, s2*math.Sqrt(float64(d))) {
-		for k, u := range vectors[i] {
-			clean[k] += x * u
-			bare[k] += along[i] / (max(values[i], 0) + 1e-3*s2) * u
-		}
-	}
-	return clean, bare
+	return clean, s.sum(along)
 }
 
 func angle(a, b []float64) float64 {
@@ -165,16 +158,73 @@ func TestMomentsOffset(t *testing.T) {
 	for _, share := range []float64{0, 0.1, 0.5, 0.9, 1} {
 		for _, noise := range []float64{0.1, 10, 1e6} {
 			k := 2*share - 1
-			b := momentsOffset(share*100, noise, 100, 0.2, 1, noise, noise, 0.5)
+			balance := (&MomentsPlan{CountNoise: noise}).balance(share*100, 100)
+			b := momentsOffset(balance, 0.2, 1, noise, noise, 0.5)
 			if b*k < 0 || math.Abs(b) > math.Abs(k) {
 				t.Errorf("share %v, noise %v: b = %v", share, noise, b)
 			}
-			if b := momentsOffset(share*100, noise, 100, 0.2, 1, noise, noise, 0); b != 0 {
+			if b := momentsOffset(balance, 0.2, 1, noise, noise, 0); b != 0 {
 				t.Errorf("no centre: b = %v", b)
 			}
-			if b := momentsOffset(share*100, 0, 100, 0.2, 1, noise, 0, 1); math.Abs(b-min(max(k, -0.98), 0.98)) > 1e-12 {
+			if b := momentsOffset((&MomentsPlan{Balance: share}).balance(share*100, 100), 0.2, 1, noise, 0, 1); math.Abs(b-min(max(k, -0.98), 0.98)) > 1e-12 {
 				t.Errorf("declared: b = %v, want %v", b, k)
 			}
 		}
+	}
+}
+
+// A gradient that is noise makes next to no step, and one that is not goes most of the way;
+// without the bound by the model, the known defect, the noise of gradients with a small share of
+// the budget takes over.
+func TestStepsAreDamped(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 5))
+	const d, n = 30, 1000.
+	xi, w := make([]float64, d), make([]float64, d)
+	for i := range xi {
+		xi[i] = n / d * (0.2 + float64(i)/d)
+		w[i] = rng.NormFloat64()
+	}
+	const h = 0.2
+	moved := func(l momentsLogit) (square float64) { // over the variance of the scores
+		var all float64
+		for i := range w {
+			square += xi[i] * (l.w[i] - w[i]) * (l.w[i] - w[i])
+			all += xi[i] * w[i] * w[i]
+		}
+		return square / all
+	}
+	var noisy, free float64
+	for range 200 {
+		const s = 1e4
+		g, l := make([]float64, d), momentsLogit{w: slices.Clone(w), h: h}
+		for i := range g {
+			g[i] = s * rng.NormFloat64()
+		}
+		l.step(g, xi, s, 0)
+		noisy += moved(l) / 200
+		tau := signalPerEigenvalue(g, xi, s) / h
+		for i := range w {
+			l.w[i] = w[i]
+			if tau > 0 {
+				l.w[i] -= g[i] / (h*xi[i] + s*s/tau)
+			}
+		}
+		free += moved(l) / 200
+	}
+	if noisy > 1e-3 || free < 1 {
+		t.Errorf("pure noise moves the scores by %v of their variance, without the bound by %v", noisy, free)
+	}
+	g, l := make([]float64, d), momentsLogit{w: make([]float64, d), h: h}
+	for i := range g {
+		l.w[i] = 0.5 * w[i]
+		g[i] = -h*xi[i]*0.5*w[i] + 0.01*rng.NormFloat64()
+	}
+	l.step(g, xi, 0.01, 0)
+	if left := moved(l); left > 1e-3 {
+		t.Errorf("after the step of an exact gradient %v of the variance is left", left)
+	}
+	l = momentsLogit{w: make([]float64, d), h: h}
+	if l.step(g, xi, 0.01, 0); slices.ContainsFunc(l.w, func(x float64) bool { return x != 0 }) {
+		t.Error("a model of which nothing is known makes a step")
 	}
 }

@@ -15,6 +15,7 @@ import (
 // MomentsPlan is what a Plan of Moments or MomentMetric has besides.
 type MomentsPlan struct {
 	Passes int // over the records
+	Steps  int // of them, one each for a step
 	// Classes says that sums, second moments and the number of positives are those of
 	// MomentMetric, of both classes in one release.
 	Classes bool
@@ -32,19 +33,21 @@ type MomentsPlan struct {
 	Ridge float64
 	// SumNoise and SecondNoise are standard deviations of the noise of an entry of v (of a
 	// class sum) and of an isometric coordinate of M, CountNoise and CentreNoise those of the number of
-	// positives and of an entry of the sum of records; 0 for what is not released.
-	SumNoise, SecondNoise, CountNoise, CentreNoise float64
-	Releases                                       []MomentsRelease // in their order
+	// positives and of an entry of the sum of records, StepNoise that of an entry of a gradient;
+	// 0 for what is not released.
+	SumNoise, SecondNoise, CountNoise, CentreNoise, StepNoise float64
+	Releases                                                  []MomentsRelease // in their order
 }
 
 // Names of releases.
 const (
-	countName  = "number of positives"
-	centreName = "sum of records (centre)"
-	jointName  = "signed sum and second moments"
-	signedName = "signed sum"
-	secondName = "second moments"
-	className  = "moments of both classes"
+	countName    = "number of positives"
+	centreName   = "sum of records (centre)"
+	jointName    = "signed sum and second moments"
+	signedName   = "signed sum"
+	secondName   = "second moments"
+	className    = "moments of both classes"
+	gradientName = "gradient of the pointwise logistic loss"
 )
 
 // MomentsRelease is one of the releases.
@@ -153,9 +156,9 @@ func (a Moments) choose(s Spec) (momentsChoice, error) {
 	problem := s.Kernel.Problem()
 	c := momentsRule(problem.N, problem.D, s.Budget, a.Balance)
 	bad := func(format string, args ...any) (momentsChoice, error) {
-		return momentsChoice{}, fmt.Errorf("%w: moments: %s", ErrAssumption, fmt.Sprintf(format, args...))
+		return momentsChoice{}, fmt.Errorf("%w: moments: %w", ErrAssumption, fmt.Errorf(format, args...))
 	}
-	for _, share := range []float64{a.CountShare, a.CentreShare, a.SecondShare, a.Balance} {
+	for _, share := range []float64{a.CountShare, a.CentreShare, a.SecondShare, a.StepShare, a.Balance} {
 		if !(share >= 0 && share < 1) {
 			return bad("shares and the share of positives are at least 0 and below 1, not %v", share)
 		}
@@ -184,6 +187,17 @@ func (a Moments) choose(s Spec) (momentsChoice, error) {
 		}
 	default:
 		return bad("second moments %q are unknown, want none, diagonal or full", kind)
+	}
+	if a.Steps != 0 || a.StepShare > 0 {
+		if err := a.checkSteps(s, c.Kind); err != nil {
+			return bad("%w", err)
+		}
+		left := 1 - c.Count - c.Centre
+		part := stepPart(momentsSignal(problem.N, problem.D, s.Budget))
+		if a.StepShare > 0 {
+			part = a.StepShare / left
+		}
+		c.Steps, c.Second = part*left, c.Second*(1-part)
 	}
 	c.Clip *= bound
 	for _, o := range []struct {
@@ -214,8 +228,8 @@ func (a Moments) choose(s Spec) (momentsChoice, error) {
 		c.Second = 0
 	}
 	// What is not released leaves its share to the signed sum.
-	if !(c.Count+c.Centre+c.Second < 1) {
-		return bad("the shares of count, centre and second moments are %v, %v and %v: nothing is left for the signed sum", c.Count, c.Centre, c.Second)
+	if !(c.Count+c.Centre+c.Second+c.Steps < 1) || c.Second < 0 {
+		return bad("the shares of count, centre, second moments and steps are %v, %v, %v and %v: nothing is left for the signed sum", c.Count, c.Centre, c.Second, c.Steps)
 	}
 	if c.Kind == engine.FullSecond && problem.D > maxFullMoments {
 		return bad("full second moments of %d features are more than this version decomposes (%d); choose diagonal or none", problem.D, maxFullMoments)
@@ -230,7 +244,7 @@ func (a Moments) origin() bool { return len(a.Centre) == 1 && a.Centre[0] == 0 }
 func (a Moments) releases(s Spec, kernel engine.MomentsKernel, c momentsChoice) (*MomentsPlan, error) {
 	problem := s.Kernel.Problem()
 	n, d, bound := float64(problem.N), problem.D, problem.Bounds.FeatureNorm
-	m := &MomentsPlan{Passes: 1, CentreReleased: c.Centre > 0, Balance: a.Balance, ClipRadius: c.Clip, Second: c.Kind}
+	m := &MomentsPlan{Passes: 1 + a.Steps, Steps: a.Steps, CentreReleased: c.Centre > 0, Balance: a.Balance, ClipRadius: c.Clip, Second: c.Kind}
 	if !a.origin() {
 		m.Centre = slices.Clone(a.Centre)
 	}
@@ -245,7 +259,7 @@ func (a Moments) releases(s Spec, kernel engine.MomentsKernel, c momentsChoice) 
 		m.Releases = append(m.Releases, MomentsRelease{Name: name, Coordinates: coordinates, Share: share, Certificate: c})
 	}
 	if c.Count > 0 || c.Centre > 0 {
-		m.Passes = 2
+		m.Passes++
 		e := kernel.MomentsError(bound, engine.NoSecond)
 		if c.Count > 0 {
 			certificate, err := privacy.PositiveCount{Error: e.Positives}.Certify()
@@ -257,7 +271,7 @@ func (a Moments) releases(s Spec, kernel engine.MomentsKernel, c momentsChoice) 
 		}
 	}
 	e := kernel.MomentsError(c.Clip, c.Kind)
-	rest := 1 - c.Count - c.Centre
+	rest := 1 - c.Count - c.Centre - c.Steps
 	if c.Kind != engine.NoSecond && s.Budget.Delta > 0 {
 		// With these shares of noise of their own, (2 R/sigma)^2 and (sqrt 2 R^2/sigma)^2.
 		m.Scale = math.Sqrt(2*c.Second/(rest-c.Second)) / c.Clip
@@ -272,6 +286,10 @@ func (a Moments) releases(s Spec, kernel engine.MomentsKernel, c momentsChoice) 
 			certificate, err := privacy.SecondMomentSum{Radius: c.Clip, Dim: d, Error: e.Second}.Certify()
 			add(secondName, c.Kind.Len(d), c.Second, certificate, err)
 		}
+	}
+	for i := range a.Steps {
+		certificate, err := privacy.RecordSum{Radius: c.Clip, Weight: 1, Error: e.Sum, Name: gradientName}.Certify()
+		add(fmt.Sprintf("%s %d", gradientName, i+1), d, c.Steps/float64(a.Steps), certificate, err)
 	}
 	if err != nil {
 		return nil, err
@@ -315,6 +333,8 @@ func (m *MomentsPlan) calibrate(b privacy.Budget) error {
 			m.SecondNoise = deviation
 		case className:
 			m.SumNoise, m.SecondNoise, m.CountNoise = deviation, deviation/m.Scale, deviation/m.ClipRadius
+		default: // gradients, which are alike
+			m.StepNoise = deviation
 		}
 	}
 	return nil
@@ -322,15 +342,23 @@ func (m *MomentsPlan) calibrate(b privacy.Budget) error {
 
 // guarantee says what is released and why the noise is enough.
 func (m *MomentsPlan) guarantee(noise privacy.Mechanism) (released, derivation string) {
-	for i, r := range m.Releases {
+	moments, theory := len(m.Releases)-m.Steps, "docs/theory.md#released-centre"
+	if m.Steps > 0 {
+		theory += ", docs/theory.md#damped-steps"
+	}
+	for i, r := range m.Releases[:min(moments+1, len(m.Releases))] { // gradients are alike
 		if i > 0 {
 			released, derivation = released+", ", derivation+"; "
 		}
-		released += r.Name
-		derivation += fmt.Sprintf("%s: %s", r.Name, r.Certificate.Derivation())
+		name := r.Name
+		if i == moments {
+			name = fmt.Sprintf("%d times the %s", m.Steps, gradientName)
+		}
+		released += name
+		derivation += fmt.Sprintf("%s: %s", name, r.Certificate.Derivation())
 	}
 	return released + ", each with " + noise.Name() + " noise",
-		derivation + "; each holds given the releases before, and shares that are fixed beforehand compose (docs/theory.md#released-centre)"
+		derivation + "; each holds given the releases before, and shares that are fixed beforehand compose (" + theory + ")"
 }
 
 // assumption says what is public in the place of releases.
@@ -359,6 +387,9 @@ func (m *MomentsPlan) objective() string {
 		return fmt.Sprintf("clip radius %v, moments of both classes, centre released", m.ClipRadius)
 	}
 	text := fmt.Sprintf("clip radius %v, second moments %v, ridge %v, share of positives %v, centre ", m.ClipRadius, m.Second, m.Ridge, m.Balance)
+	if m.Steps > 0 {
+		text = fmt.Sprintf("%d logistic steps, %s", m.Steps, text)
+	}
 	switch {
 	case m.CentreReleased:
 		return text + "released"
@@ -368,8 +399,13 @@ func (m *MomentsPlan) objective() string {
 	return text + fmt.Sprintf("%.8x", sha256.Sum256(fmt.Append(nil, m.Centre)))
 }
 
-// last is the number of releases of the last pass.
-func (m *MomentsPlan) last() int {
+// early is the number of releases of the pass before the signed sum, 0 if there is none.
+func (m *MomentsPlan) early() int {
+	return len(m.Releases) - m.Steps - m.mainReleases()
+}
+
+// mainReleases is the number of releases of the pass of the signed sum.
+func (m *MomentsPlan) mainReleases() int {
 	if m.Second != engine.NoSecond && m.Scale == 0 {
 		return 2
 	}

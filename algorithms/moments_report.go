@@ -19,9 +19,18 @@ func (p *Plan) momentsFacts() Facts {
 	case m.Second == engine.NoSecond:
 		objective = "none is minimised: w is the released signed sum, along the difference of the class means,"
 	}
+	if m.Steps > 0 {
+		objective = fmt.Sprintf("no single loss: w starts where the least squares over all pairs, (w.(x - x') - (y - y')/2)^2, are minimal, and makes %d damped Newton-like steps of the pointwise logistic loss with a fixed intercept; w is then", m.Steps)
+	}
 	f.Line("objective", "%s", own.Add("objective", fmt.Sprintf("%s scaled to norm r = %.6g", objective, p.Spec.Kernel.Problem().Radius)))
-	passes, centre := []string{"one pass", "two passes", "three passes"}[m.Passes-1], "origin"
-	own.Add("passes", m.Passes)
+	passes, centre := fmt.Sprintf("%d passes", own.Add("passes", m.Passes)), "origin"
+	switch m.Passes {
+	case 1:
+		passes = "one pass"
+	case 2:
+		passes = "two passes"
+	}
+	steps := own.AddSome("steps", m.Steps)
 	switch {
 	case m.CentreReleased:
 		centre = "released"
@@ -59,6 +68,9 @@ func (p *Plan) momentsFacts() Facts {
 		if second := own.AddSome("second_moments_noise", m.SecondNoise); second != 0.0 {
 			f.Line("", "second moments: %.6g an isometric coordinate; ridge at least %.6g", second, ridge)
 		}
+	}
+	if steps != 0 {
+		f.Line("", "gradients of %d steps: %.6g an entry", steps, own.Add("step_noise", m.StepNoise))
 	}
 	own.Add("releases", releases)
 	f.Add("moments", own)

@@ -11,6 +11,7 @@ import (
 // momentsChoice is what the public rule decides before anything is drawn.
 type momentsChoice struct {
 	Count, Centre, Second float64 // shares of mu^2 (of epsilon for delta = 0); the signed sum gets the rest
+	Steps                 float64 // of all steps together
 	Kind                  engine.SecondMoments
 	Clip                  float64 // R/X
 	Ridge                 float64 // m, see Moments.Ridge
@@ -19,6 +20,16 @@ type momentsChoice struct {
 // maxRuleMoments is the largest d for which the rule takes second moments: the eigenvectors of
 // larger matrices take more than some seconds.
 const maxRuleMoments = 512
+
+// momentsSignal is t = n mu/sqrt(d), which shares of the budget are functions of; delta > 0.
+func momentsSignal(n, d int, b privacy.Budget) float64 {
+	return float64(n) * account.GDPMu(b.Epsilon, b.Delta) / math.Sqrt(float64(d))
+}
+
+// stepPart is the part of what count and centre leave that all steps get together. From t = 128
+// on 0.35 to 0.6 are equal, and less is worse than no steps. Below, steps cost more than they
+// bring, the less the smaller their part.
+func stepPart(t float64) float64 { return 0.45 * min(1, t/128) }
 
 // momentsRule is the public rule, a function of n, d, the budget and a declared share of
 // positives (0 if it is released) alone: three shares, one radius, one ratio. X is the norm bound
@@ -57,7 +68,7 @@ func momentsRule(n, d int, b privacy.Budget, balance float64) momentsChoice {
 			c.Kind, c.Second = engine.NoSecond, 0
 		}
 	} else {
-		t := N * account.GDPMu(b.Epsilon, b.Delta) / math.Sqrt(D)
+		t := momentsSignal(n, d, b)
 		// g = beta/alpha, in shares 2 f_m/f_v: f_m = g/(2+g) of what is left, 0.2 to 0.5.
 		g := min(2, max(0.5, t/128))
 		c.Second = (1 - c.Count - c.Centre) * g / (2 + g)

@@ -193,12 +193,20 @@ func TestMomentsOfDegenerateRecords(t *testing.T) {
 		for _, second := range []string{"none", "diagonal", "full"} {
 			for _, b := range []privacy.Budget{{Epsilon: 1, Delta: 1e-5}, {Epsilon: 1e6}, {Epsilon: 1e-3}} {
 				w := trainMoments(t, algorithms.Moments{Second: second, CentreShare: 0.2, ClipRadius: 0.5}, r, 0, b, 3)
-				var square float64
-				for _, v := range w {
-					square += v * v
+				check := func(steps int, w []float64) {
+					var square float64
+					for _, v := range w {
+						square += v * v
+					}
+					if !(math.Abs(math.Sqrt(square)-0.7) <= 1e-9) {
+						t.Errorf("%s, %s, epsilon %v, %d steps: weights %v", name, second, b.Epsilon, steps, w)
+					}
 				}
-				if math.Abs(math.Sqrt(square)-0.7) > 1e-9 {
-					t.Errorf("%s, %s, epsilon %v: weights %v", name, second, b.Epsilon, w)
+				check(0, w)
+				if b.Delta > 0 && second != "none" {
+					for _, epsilon := range []float64{1e-3, 1, 1e13} {
+						check(3, trainMoments(t, algorithms.Moments{Second: second, CentreShare: 0.2, ClipRadius: 0.5, Steps: 3}, r, 0, privacy.Budget{Epsilon: epsilon, Delta: b.Delta}, 3))
+					}
 				}
 			}
 		}
@@ -245,6 +253,13 @@ func TestMomentsRefusals(t *testing.T) {
 		{"none are released", algorithms.Moments{Second: "none", SecondShare: 0.1}, ok},
 		{"neither has an effect", algorithms.Moments{Second: "none", Ridge: 2}, ok},
 		{"neither has an effect", algorithms.Moments{Second: "none"}, withL2},
+		{"at most 20", algorithms.Moments{Steps: 21}, ok},
+		{"at most 20", algorithms.Moments{Steps: -1}, ok},
+		{"at least 1", algorithms.Moments{StepShare: 0.1}, ok},
+		{"none are released here", algorithms.Moments{Steps: 2, Second: "none"}, ok},
+		{"L2 term", algorithms.Moments{Steps: 2, Second: "full"}, withL2},
+		{"delta > 0", algorithms.Moments{Steps: 2, Second: "full"}, spec(engine.Problem{}, privacy.Budget{Epsilon: 1})},
+		{"nothing is left", algorithms.Moments{Steps: 2, StepShare: 0.99}, ok},
 		// Evaluators refuse these, after the charge.
 		{"MomentSums.Radius", algorithms.Moments{ClipRadius: 1e-200}, ok},
 		{"MomentSums.Centre", algorithms.Moments{Centre: []float64{1 + 0.9*0x1p-30, 0, 0}}, ok},
@@ -259,14 +274,20 @@ func TestMomentsRefusals(t *testing.T) {
 func TestMomentsSpendTheBudget(t *testing.T) {
 	for _, delta := range []float64{0, 1e-5} {
 		s := newSpec(t, 5000, 6, 0.3, 0, privacy.Budget{Epsilon: 1, Delta: delta}, algorithms.Certified)
-		for i, a := range []algorithms.Moments{{}, {Second: "none"}, {Balance: 0.3}, {Centre: []float64{0}}, {Centre: []float64{0}, Balance: 0.3, Second: "diagonal"}} {
+		for i, a := range []algorithms.Moments{{}, {Second: "none"}, {Balance: 0.3}, {Centre: []float64{0}}, {Centre: []float64{0}, Balance: 0.3, Second: "diagonal"}, {Steps: 2}, {Steps: 20, Second: "diagonal", StepShare: 0.5}, {Steps: 1, Centre: []float64{0}, Balance: 0.3}} {
+			if a.Steps > 0 && delta == 0 {
+				continue
+			}
 			p, err := a.Plan(s)
 			if err != nil {
 				t.Fatal(err)
 			}
-			shares := 0.0
+			shares, steps := 0.0, 0.0
 			for _, r := range p.Moments.Releases {
 				shares += r.Share
+				if strings.Contains(r.Name, "gradient") {
+					steps += r.Share
+				}
 				if a.Balance > 0 && strings.Contains(r.Name, "positives") || a.Centre != nil && strings.Contains(r.Name, "centre") {
 					t.Errorf("options %d: %s is released", i, r.Name)
 				}
@@ -274,7 +295,10 @@ func TestMomentsSpendTheBudget(t *testing.T) {
 			if math.Abs(shares-1) > 1e-12 || p.Guarantee.Epsilon > 1 || p.Guarantee.Epsilon < 1-1e-9 {
 				t.Errorf("options %d: shares %v, epsilon %v", i, shares, p.Guarantee.Epsilon)
 			}
-			if passes := p.Moments.Passes; (passes == 1) != (a.Balance > 0 && a.Centre != nil) {
+			if a.StepShare > 0 && math.Abs(steps-a.StepShare) > 1e-12 || (steps > 0) != (a.Steps > 0) {
+				t.Errorf("options %d: the steps get %v", i, steps)
+			}
+			if passes := p.Moments.Passes - a.Steps; (passes == 1) != (a.Balance > 0 && a.Centre != nil) {
 				t.Errorf("options %d: %d passes", i, passes)
 			}
 		}

@@ -35,9 +35,19 @@ func (d noisyDescent) pairs(p engine.Problem) engine.Pairs {
 
 // certificate is that of one computed mean gradient.
 func (d noisyDescent) certificate(s Spec) (privacy.Certificate, error) {
-	pairs := d.pairs(s.Kernel.Problem())
+	return s.meanGradient(d.pairs(s.Kernel.Problem()), d.batch)
+}
+
+// MeanGradient is the certificate of one computed gradient sum over all pairs, or all pairs
+// within query groups, divided by their number (docs/theory.md#mean-gradient): what an
+// algorithm that adds noise to every gradient releases.
+func (s Spec) MeanGradient() (privacy.Certificate, error) {
+	return s.meanGradient(s.Kernel.Problem().Pairs(), 0)
+}
+
+func (s Spec) meanGradient(pairs engine.Pairs, batch int) (privacy.Certificate, error) {
 	return privacy.MeanGradient{
-		Batch:        d.batch,
+		Batch:        batch,
 		Records:      s.Kernel.Problem().N,
 		PairDiameter: s.Constants.PairDiameter,
 		Share:        share(pairs),

@@ -46,6 +46,7 @@ delta = 0: Z of density proportional to exp(-epsilon ||z||/Delta) in place of N(
 paper: OffPairStrC with G~ = G + alpha ||C||, L~ = L + alpha, alpha = O(1/sqrt n)`,
 		NeedsSmooth: true,
 		Modes:       []Mode{Certified, Paper},
+		Withholds:   true,
 		PureModes:   []Mode{Certified},
 	}
 }

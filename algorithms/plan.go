@@ -158,6 +158,11 @@ func (p *Plan) account(theorem string, events ...account.Event) error {
 	return p.Promise(p.Spec.Budget, p.Spec.Kernel.Problem().N, p.Spec.Provenance, p.words(theorem, p.Spec.constants()), events...)
 }
 
+// PromiseOneRecord fills in Events and Guarantee of a plan in Certified mode, for replacing one
+// record, in the words of the catalogue's algorithms: all releases have certificates like
+// p.Certificate and noise like p.Noise. It is for algorithms of other packages.
+func (p *Plan) PromiseOneRecord(events ...account.Event) error { return p.account("", events...) }
+
 // words are what the guarantee of one record says besides numbers; rests is the assumption
 // about what the certificates rest on.
 func (p *Plan) words(theorem, rests string) privacy.Guarantee {

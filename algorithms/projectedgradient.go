@@ -37,7 +37,8 @@ func (ProjectedGradient) Info() Info {
 		Verdict:     "not private",
 		Maths: `w_t = Pi_C[v_t - eta (grad L(v_t; D) + alpha v_t)],  v_t = w_t + (t-1)/(t+2) (w_t - w_(t-1)),
 momentum restarts when (v_t - w_(t+1)).(w_(t+1) - w_t) > 0`,
-		Modes: []Mode{NonPrivate},
+		Modes:     []Mode{NonPrivate},
+		Withholds: true,
 	}
 }
 

@@ -47,8 +47,6 @@ type Options struct {
 	// (not yet under its name) and "checkpoint saved". It serves tests that stop or
 	// disturb a run there.
 	Trace func(stage string)
-
-	trusted bool // in tests: treat the algorithm as one of the catalogue
 }
 
 func (o Options) at(stage string) {
@@ -86,10 +84,8 @@ func Run(ctx context.Context, records *engine.Records, a Algorithm, p *Plan, o O
 		return nil, err
 	}
 	return Execute(ctx, Job{
-		Plan: p,
-		// The catalogue's algorithms let nothing of a release out before they return.
-		// Others may.
-		Withholds: inCatalog(a) || o.trusted,
+		Plan:      p,
+		Withholds: a.Info().Withholds && !embedsAlgorithm(a),
 		Records:   func() string { return hashRecords(records) },
 		Train: func(ctx context.Context, s privacy.Session, t Tracker) ([]float64, error) {
 			ev, err := p.Spec.Kernel.Bind(records)
@@ -103,10 +99,19 @@ func Run(ctx context.Context, records *engine.Records, a Algorithm, p *Plan, o O
 	}, o)
 }
 
-// inCatalog says that a is one of the catalogue's own types, whatever its options.
-func inCatalog(a Algorithm) bool {
-	for _, c := range Catalog() {
-		if reflect.TypeOf(c) == reflect.TypeOf(a) {
+// embedsAlgorithm says that Info may be that of an embedded algorithm, whose promise is not
+// about the Train of a.
+func embedsAlgorithm(a Algorithm) bool {
+	t := reflect.TypeOf(a)
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if t.Kind() != reflect.Struct {
+		return false
+	}
+	algorithm := reflect.TypeFor[Algorithm]()
+	for i := range t.NumField() {
+		if f := t.Field(i); f.Anonymous && (f.Type.Implements(algorithm) || reflect.PointerTo(f.Type).Implements(algorithm)) {
 			return true
 		}
 	}

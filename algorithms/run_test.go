@@ -81,7 +81,16 @@ func (a hookedAlgorithm) Train(ctx context.Context, ev engine.Evaluator, p *algo
 }
 
 func (w *world) run(run runFunc, ctx context.Context, resume string) (*algorithms.Result, error) {
-	return run(ctx, w.data, hookedAlgorithm{w: w}, w.plan, algorithms.Trusted(algorithms.Options{Ledger: w.ledger, DataID: "x", Resume: resume}))
+	return run(ctx, w.data, promised{hookedAlgorithm{w: w}}, w.plan, algorithms.Options{Ledger: w.ledger, DataID: "x", Resume: resume})
+}
+
+// promised is an algorithm that promises to withhold what it releases.
+type promised struct{ a algorithms.Algorithm }
+
+func (p promised) Info() algorithms.Info                            { return p.a.Info() }
+func (p promised) Plan(s algorithms.Spec) (*algorithms.Plan, error) { return p.a.Plan(s) }
+func (p promised) Train(ctx context.Context, ev engine.Evaluator, plan *algorithms.Plan, s privacy.Session, t algorithms.Tracker) ([]float64, error) {
+	return p.a.Train(ctx, ev, plan, s, t)
 }
 
 // state is the number of charges and of runs without a finish line, and the last
@@ -411,4 +420,14 @@ func TestFailureAfterNoiseLeftOpenIsCaught(t *testing.T) {
 
 func TestFailureAfterCoinsLeftOpenIsCaught(t *testing.T) {
 	wantCaught(t, defects{coinsUnseen: true}, "is closed by a failure after a batch was drawn")
+}
+
+// TestWithholdsIsAPromise: every algorithm of the catalogue makes it, and the run of one that
+// does not is charged as one that cannot be resumed.
+func TestWithholdsIsAPromise(t *testing.T) {
+	for _, a := range algorithms.Catalog() {
+		if !a.Info().Withholds {
+			t.Errorf("%s does not withhold what it releases, so that its runs cannot be resumed", a.Info().Name)
+		}
+	}
 }

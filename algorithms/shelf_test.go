@@ -39,7 +39,7 @@ func (s *testShelf) Drop() { s.dropped++ }
 // shelved is a run whose result s keeps.
 func (w *world) shelved(ctx context.Context, s *testShelf, resume string) (*algorithms.Result, error) {
 	s.w = w
-	return algorithms.Run(ctx, w.data, hookedAlgorithm{w: w}, w.plan, algorithms.Trusted(algorithms.Options{Ledger: w.ledger, DataID: "x", Shelf: s, Resume: resume}))
+	return algorithms.Run(ctx, w.data, promised{hookedAlgorithm{w: w}}, w.plan, algorithms.Options{Ledger: w.ledger, DataID: "x", Shelf: s, Resume: resume})
 }
 
 // finish is the line that ends the only run, nil without one.

@@ -46,7 +46,8 @@ two batches that differ in one record: Delta = 2 Dg/m + 2 rho;  gamma = m/n
 one step: (e, d) on its batch is (ln(1 + gamma (exp(e)-1)), gamma d) on the data, for every e; its privacy loss is at most that of
           ((1-gamma) N(0,1) + gamma N(Delta/sigma,1), N(0,1)) above 0, and mirrored below
 T steps: convolution of these losses, with bounds of all numerical errors; sigma is the smallest for which the result meets (epsilon, delta)`,
-		Modes: []Mode{Certified},
+		Modes:     []Mode{Certified},
+		Withholds: true,
 	}
 }
 

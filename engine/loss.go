@@ -16,7 +16,10 @@ type Record struct {
 // belongs to the algorithm, because it cancels in every sensitivity).
 //
 // Value and AddGrad are the definition that every backend must match; they are
-// written for clarity and used as the oracle of the conformance suite.
+// written for clarity and used as the oracle of the conformance suite. The loss of another
+// package that is neither a ScoreLoss nor a MetricLoss is evaluated by AddGrad itself, pair
+// by pair on the CPU, with every term clipped to norm G: it must be a function of its
+// arguments alone, safe for concurrent use, and state Smoothness +Inf.
 type Loss interface {
 	// Name is the identifier used on the command line and in models.
 	Name() string

@@ -2,7 +2,9 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"math"
 )
 
 // SecondMoments says which second moments of records are summed.
@@ -45,8 +47,8 @@ func (s SecondMoments) Len(d int) int {
 //
 // where t = (1 + y/B)/2 is the share of a positive of a record (1 and 0 for the labels B
 // and -B, B = Bounds.LabelAbs), and clip scales to norm Radius what is longer. All of t, a
-// and x~ are functions of one record and of these public numbers, bit for bit, and as
-// computed 0 <= t <= 1, |a| <= 1 and ||x~|| <= Radius.
+// and x~ are functions of one record and of these numbers, which are public or were released
+// before, bit for bit, and as computed 0 <= t <= 1, |a| <= 1 and ||x~|| <= Radius.
 type MomentSums struct {
 	// Centre is public or released before; d finite numbers of norm at most
 	// Bounds.FeatureNorm, or nil for the origin.
@@ -59,6 +61,11 @@ type MomentSums struct {
 	// Class is 1 or -1 to sum over the records with the label B or -B alone: the others count
 	// in t, and are 0 in the sums; 0 sums over all records.
 	Class float64
+	// Model makes a = 1/(1 + e^-(Model.x~ + Intercept)) - t, so that the sum of a x~ is the
+	// gradient of the pointwise logistic loss; d numbers of norm at most 2^500/Radius, and
+	// Intercept within 2^500. nil: a is as Signed says.
+	Model     []float64
+	Intercept float64
 	// Second are the second moments that are summed, too.
 	Second SecondMoments
 }
@@ -70,8 +77,14 @@ func (m MomentSums) Validate(d int, b Bounds) error {
 		return fmt.Errorf("engine: MomentSums.Radius is %v, want between 2^-500 and 2^500", m.Radius)
 	case !(m.Offset >= -1 && m.Offset <= 1):
 		return fmt.Errorf("engine: MomentSums.Offset is %v, want between -1 and 1", m.Offset)
-	case m.Class != 0 && m.Class != 1 && m.Class != -1, m.Class != 0 && m.Signed:
-		return fmt.Errorf("engine: MomentSums.Class is %v, want 0, 1 or -1, and 0 if Signed", m.Class)
+	case m.Class != 0 && m.Class != 1 && m.Class != -1, m.Class != 0 && (m.Signed || m.Model != nil):
+		return fmt.Errorf("engine: MomentSums.Class is %v, want 0, 1 or -1, and 0 if Signed or with a Model", m.Class)
+	case m.Signed && m.Model != nil:
+		return errors.New("engine: MomentSums has a Model and is Signed: leave one out")
+	case m.Model != nil && len(m.Model) != d:
+		return fmt.Errorf("engine: MomentSums.Model has %d numbers for %d features", len(m.Model), d)
+	case !inBall(m.Model, largestScale/m.Radius) || !(math.Abs(m.Intercept) <= largestScale):
+		return errors.New("engine: MomentSums.Model or Intercept is not finite, or so large that scores may overflow")
 	case m.Second < NoSecond || m.Second > FullSecond:
 		return fmt.Errorf("engine: MomentSums.Second is %d, want NoSecond, DiagonalSecond or FullSecond", m.Second)
 	case m.Centre != nil && len(m.Centre) != d:

@@ -7,8 +7,7 @@ import (
 )
 
 // BenchmarkFloat32 compares kernels in float32 with those in float64: "ratio" of their times,
-// and for metrics the share of the peak of its type that each reaches, or pairs per operation
-// of that peak. Times are the shortest of many runs of some 10 us, which other programs
+// and for metrics the share of the peak of its type that each reaches. Times are the shortest of many runs of some 10 us, which other programs
 // on the machine hardly disturb, taken in turns.
 func BenchmarkFloat32(b *testing.B) {
 	const m, n = 96, 480
@@ -23,11 +22,6 @@ func BenchmarkFloat32(b *testing.B) {
 			return func() { wide.Add(col, x, t, t, -m) }, func() { narrowed.Add(col, x32, t32, t32, -m) }
 		})
 	}
-	compare(b, "logistic", 256*1024, "pairs/flop", func(set *Set) (float64s, float32s func()) {
-		x, y := uniform(256, .1, 7), uniform(1024, .1, 7)
-		x32, y32, row, col := narrow(x), narrow(y), make([]float64, 256), make([]float64, 1024)
-		return func() { set.LogisticTile(row, col, x, y) }, func() { set.LogisticTile32(row, col, x32, y32) }
-	})
 }
 
 const peakRounds = 2000 // some 10 us

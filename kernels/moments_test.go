@@ -143,3 +143,46 @@ func TestRowsAreClippedAlone(t *testing.T) {
 		}
 	})
 }
+
+// A row has the same score, bit for bit, in every place among any others: the coefficients of a
+// logistic gradient rest on that (docs/theory.md#damped-steps). LogisticSlopes, which shares
+// divisions, is the control: it must not take the place of Sigmoid.
+func TestRowsAreScoredAlone(t *testing.T) {
+	variants(t, func(t *testing.T, s *Set) {
+		rng := rand.New(rand.NewPCG(12, 12))
+		const rows = 3 * DotsRows
+		for _, d := range []int{1, 3, 20, 24, 33, 200, 300, 600} {
+			stride := GramStride(d)
+			row, w := normals(rng, stride), normals(rng, stride)
+			clear(w[d:])
+			clear(row[d:])
+			alone := make([]float64, DotsRows)
+			s.Dots(alone, append(append([]float64(nil), row...), make([]float64, (DotsRows-1)*stride)...), w)
+			slope := append([]float64(nil), alone...)
+			Sigmoid(slope, slope, 1, 1)
+			for at := range rows {
+				x, got := normals(rng, rows*stride), make([]float64, rows)
+				copy(x[at*stride:], row)
+				s.Dots(got, x, w)
+				if !sameBits(got[at], alone[0]) {
+					t.Fatalf("d=%d: a row has another score in place %d", d, at)
+				}
+				Sigmoid(got, got, 1, 1)
+				if !sameBits(got[at], slope[0]) || !(slope[0] >= 0 && slope[0] <= 1) {
+					t.Fatalf("d=%d: a row has another coefficient in place %d", d, at)
+				}
+			}
+		}
+		shared := false
+		for range 200 {
+			x := normals(rng, 8)
+			y := append(append([]float64(nil), x[:1]...), normals(rng, 7)...)
+			LogisticSlopes(x)
+			LogisticSlopes(y)
+			shared = shared || !sameBits(x[0], y[0])
+		}
+		if !shared {
+			t.Error("LogisticSlopes shares nothing: this test proves nothing")
+		}
+	})
+}

@@ -49,6 +49,9 @@ func dotRun(x, y []float64) float64 {
 //	for i := range dst {
 //		dst[i] = Dot(x[i*d:(i+1)*d], w)
 //	}
+//
+// If d > 4 and len(dst) is a multiple of DotsRows, dst[i] is a function of its row and w, bit
+// for bit, in every place; a variant may sum the rows that are left over in another order.
 func Dots(dst, x, w []float64) {
 	d := len(w)
 	if d <= shortRow {
@@ -64,6 +67,9 @@ func Dots(dst, x, w []float64) {
 		}
 	}
 }
+
+// DotsRows is the number of rows that Dots multiplies together.
+const DotsRows = 4
 
 // shortRow is the number of columns up to which plain Go is the fastest for Dots.
 const shortRow = 4

@@ -2,10 +2,7 @@
 
 package kernels
 
-import (
-	"math"
-	"unsafe"
-)
+import "unsafe"
 
 // dotColumns is the longest run of products that a lane sums, times the lanes: it keeps
 // DotDepth.
@@ -28,7 +25,6 @@ func (s *Set) accelerateScore() {
 		s.Join = joinBy(joinAVX2)
 		s.LogisticTile = logisticTileBy(logisticTileAVX2)
 		s.LogisticLossTile = logisticLossTileBy(logisticLossTileAVX2, 4)
-		s.LogisticTile32 = logisticTile32By(logisticTile32AVX2, addIntegersAVX2, 8, nearest)
 		s.LogisticPairTile = logisticPairTileBy(logisticPairTileAVX2)
 		s.LogisticSlopes = logisticSlopesBy(logisticSlopesAVX2)
 	case AVX512:
@@ -46,7 +42,6 @@ func (s *Set) accelerateScore() {
 		s.Join = joinBy(joinAVX512)
 		s.LogisticTile = logisticTileBy(logisticTileAVX512)
 		s.LogisticLossTile = logisticLossTileBy(logisticLossTileAVX512, 8)
-		s.LogisticTile32 = logisticTile32By(logisticTile32AVX512, addIntegersAVX512, 16, middle)
 		s.LogisticPairTile = logisticPairTileBy(logisticPairTileAVX512)
 		s.LogisticSlopes = logisticSlopesBy(logisticSlopesAVX512)
 	}
@@ -187,87 +182,6 @@ func largest(x []float64) (m float64) {
 		}
 	}
 	return m
-}
-
-// rounding32 is how the assembly of LogisticTile32 rounds terms.
-type rounding32 struct {
-	magic float32 // what the assembly adds to a term
-	pairs int     // how many rows of four share one addition of it for the columns
-	shift float64 // what the term is more than its integer
-}
-
-var (
-	// nearest rounds to the nearest integer, for each pair by itself.
-	nearest = rounding32{magic: 0x1.8p23, pairs: 1}
-	// middle rounds down and takes the middle of two integers. Then a term may be added to
-	// 2^23 and the integer of the term before, below 2^24, without a tie that would be rounded
-	// by that other term.
-	middle = rounding32{magic: 0x1p23, pairs: 2, shift: 0.5}
-)
-
-// logisticTile32By is LogisticTile32 by assembly that adds integers modulo 2^32 to sums:
-//
-//	for i := range m {
-//		lane := [lanes]int32 of start
-//		for j := range n {
-//			t := bits of magic + 2^22/(1 + a[i]*b[j])
-//			lane[j%lanes] += t
-//			col[j] += t
-//		}
-//		row[i] += the sum of lane
-//	}
-//
-// with magic once in the sums of col for pairs of every four rows, and for each of the last
-// rows. 2^22/(1 + a b) is the product of an approximate reciprocal r of the denominator v and
-// 2 - v r, a step of Newton, as in panelLogistic32, and the sum is fused, so t is a
-// constant and an integer. Rounded down, 2 - v r and the product are at most what they are
-// exactly, and r (2 - v r) <= 1/v: so two terms are at most 2^23. These steps are the same for
-// every column, so the last ones are padded: a b = 2^27 or more has the integer 0, and at most
-// 2^121. The sums of integers stay below 2^31: at most 2^8 of two in a lane and 256 in a
-// column, of at most 2^22. add moves those of full vectors of columns to col.
-func logisticTile32By(f func(row *float64, col *int32, a, b *float32, m, n int, start int32),
-	add func(dst *float64, x *int32, n int, constant int32, shift float64), lanes int, by rounding32) func(row, col []float64, a, b []float32) {
-	const (
-		rows, cols = 256, 1024
-		most       = 16 // lanes
-		far        = 0x1p85
-	)
-	magic := math.Float32bits(by.magic)
-	return func(row, col []float64, a, b []float32) {
-		row, col = row[:len(a)], col[:len(b)]
-		var sums [cols]int32
-		var last [most]float32
-		for j := 0; j < len(b); {
-			part := b[j:min(j+cols, len(b))]
-			if rest := len(part) % most; len(part) > rest {
-				part = part[:len(part)-rest]
-			} else {
-				for k := copy(last[:], part); k < most; k++ {
-					last[k] = far
-				}
-				part = last[:]
-			}
-			for i := 0; i < len(a); i += rows {
-				m := min(rows, len(a)-i)
-				clear(sums[:len(part)])
-				f(&row[i], &sums[0], &a[i], &part[0], m, len(part), -int32(magic*uint32(len(part)/lanes)))
-				constant, shift := int32(magic*uint32(m/4*4/by.pairs+m%4)), by.shift*float64(m)
-				if j+len(part) <= len(col) {
-					add(&col[j], &sums[0], len(part), constant, shift)
-					continue
-				}
-				for k := range col[j:] {
-					col[j+k] += float64(sums[k]-constant) + shift
-				}
-			}
-			j += len(part)
-		}
-		if by.shift != 0 {
-			for i := range row {
-				row[i] += by.shift * float64(len(b))
-			}
-		}
-	}
 }
 
 func logisticPairTileBy(f func(row, col, s, y, t, z *float64, m, n, skip int)) func(row, col, s, y, t, z []float64, skip int) {

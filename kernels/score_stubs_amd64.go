@@ -14,16 +14,6 @@ func logisticTileAVX2(row *float64, col *float64, a *float64, b *float64, m int,
 //go:noescape
 func logisticLossTileAVX2(row *float64, col *float64, a *float64, b *float64, m int, n int) (product float64, exponents int, taken int)
 
-// logisticTile32AVX2 adds row and column sums in integers, see logisticTile32By.
-//
-//go:noescape
-func logisticTile32AVX2(row *float64, col *int32, a *float32, b *float32, m int, n int, start int32)
-
-// addIntegersAVX2 adds float64(x[i] - constant) + shift to dst, see logisticTile32By.
-//
-//go:noescape
-func addIntegersAVX2(dst *float64, x *int32, n int, constant int32, shift float64)
-
 // logisticPairTileAVX2 adds the sums of pairs with any labels, see logisticPairTile.
 //
 //go:noescape
@@ -113,16 +103,6 @@ func logisticTileAVX512(row *float64, col *float64, a *float64, b *float64, m in
 //
 //go:noescape
 func logisticLossTileAVX512(row *float64, col *float64, a *float64, b *float64, m int, n int) (product float64, exponents int, taken int)
-
-// logisticTile32AVX512 adds row and column sums in integers, see logisticTile32By.
-//
-//go:noescape
-func logisticTile32AVX512(row *float64, col *int32, a *float32, b *float32, m int, n int, start int32)
-
-// addIntegersAVX512 adds float64(x[i] - constant) + shift to dst, see logisticTile32By.
-//
-//go:noescape
-func addIntegersAVX512(dst *float64, x *int32, n int, constant int32, shift float64)
 
 // logisticPairTileAVX512 adds the sums of pairs with any labels, see logisticPairTile.
 //

@@ -68,7 +68,6 @@ type Set struct {
 
 	LogisticTile     func(row, col, a, b []float64)
 	LogisticLossTile func(row, col, a, b []float64) float64
-	LogisticTile32   func(row, col []float64, a, b []float32)
 	LogisticPairTile func(row, col, s, y, t, z []float64, skip int)
 	LogisticSlopes   func(v []float64)
 
@@ -113,7 +112,6 @@ func Select(v Variant) (*Set, error) {
 		Join:             join,
 		LogisticTile:     logisticTile,
 		LogisticLossTile: LogisticLossTile,
-		LogisticTile32:   LogisticTile32,
 		LogisticPairTile: logisticPairTile,
 		LogisticSlopes:   LogisticSlopes,
 		Scatter:          scatter,

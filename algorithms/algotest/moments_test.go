@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"math/rand/v2"
 	"testing"
 
 	"dyad/algorithms"
@@ -14,9 +15,14 @@ import (
 
 func momentsPlan(t *testing.T, a algorithms.Moments, n, d int, delta float64) *algorithms.Plan {
 	t.Helper()
+	return momentsPlanFor(t, a, n, d, privacy.Budget{Epsilon: 1, Delta: delta})
+}
+
+func momentsPlanFor(t *testing.T, a algorithms.Moments, n, d int, b privacy.Budget) *algorithms.Plan {
+	t.Helper()
 	s, err := algorithms.NewSpec(cpu.Backend{}, engine.Problem{
 		N: n, D: d, Bounds: engine.UnitBounds(), Loss: engine.Logistic{}, Radius: 0.5,
-	}, 0, privacy.Budget{Epsilon: 1, Delta: delta}, algorithms.Certified)
+	}, 0, b, algorithms.Certified)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,6 +98,57 @@ func TestMomentsAttainTheirCertificates(t *testing.T) {
 	}
 }
 
+// The gradient of a step moves by at most 2 R for any model, intercept and neighbours, and by 2 R
+// for a model that is sure and wrong about both.
+func TestLogisticGradientsAttainTheirCertificate(t *testing.T) {
+	const n, d, R = 20, 3, 0.3
+	kernel, err := cpu.Backend{}.PlanMoments(engine.Problem{N: n, D: d, Bounds: engine.UnitBounds(), Loss: engine.Logistic{}, Radius: 1, LabelValues: engine.AnyLabels})
+	if err != nil {
+		t.Fatal(err)
+	}
+	certificate, err := privacy.RecordSum{Radius: R, Weight: 1, Error: kernel.MomentsError(R, engine.NoSecond).Sum, Name: "gradient"}.Certify()
+	if err != nil {
+		t.Fatal(err)
+	}
+	gradient := func(r *engine.Records, m engine.MomentSums) []float64 {
+		ev, err := kernel.Bind(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		dst := engine.Moments{Sum: make([]float64, d)}
+		if err := ev.(engine.MomentsEvaluator).Moments(context.Background(), &dst, m); err != nil {
+			t.Fatal(err)
+		}
+		return dst.Sum
+	}
+	moved := func(data, neighbour *engine.Records, m engine.MomentSums) float64 {
+		a, b := gradient(data, m), gradient(neighbour, m)
+		var square float64
+		for k := range a {
+			square += (a[k] - b[k]) * (a[k] - b[k])
+		}
+		return math.Sqrt(square) / certificate.Sensitivity()
+	}
+	rng := rand.New(rand.NewPCG(8, 8))
+	for trial := range 3000 {
+		x, z := make([]float64, d), make([]float64, d)
+		m := engine.MomentSums{Centre: make([]float64, d), Radius: R, Model: make([]float64, d), Intercept: 10 * rng.NormFloat64()}
+		scale := math.Pow(10, 4*rng.Float64()-1)
+		for k := range d {
+			x[k], z[k], m.Model[k], m.Centre[k] = rng.NormFloat64(), rng.NormFloat64(), scale*rng.NormFloat64(), 0.2*rng.NormFloat64()
+		}
+		data, neighbour := twoRecords(n, x, float64(1-2*rng.IntN(2)), z, 2*rng.Float64()-1)
+		if ratio := moved(data, neighbour, m); ratio > 1 {
+			t.Fatalf("trial %d: a record moves the gradient by %v of its certificate", trial, ratio)
+		}
+	}
+	data, neighbour := twoRecords(n, []float64{R, 0, 0}, 1, []float64{-R, 0, 0}, 1)
+	sure := engine.MomentSums{Radius: R, Model: []float64{0, 1, 0}, Intercept: -50}
+	if ratio := moved(data, neighbour, sure); ratio < 0.999 || ratio > 1 {
+		t.Errorf("the worst case attains %v", ratio)
+	}
+}
+
 // Random neighbours for all kinds of options, n and d.
 func TestMomentsReplay(t *testing.T) {
 	for _, shape := range [][2]int{{2, 1}, {30, 3}, {300, 30}} {
@@ -99,8 +156,12 @@ func TestMomentsReplay(t *testing.T) {
 		for i, a := range []algorithms.Moments{
 			{}, {Second: "none"}, {Second: "diagonal", CentreShare: 0.3}, {Second: "full", CentreShare: 0.1, ClipRadius: 0.3},
 			{Second: "full", Balance: 0.3}, {Second: "full", Centre: make([]float64, d), Ridge: 3},
+			{Second: "full", Steps: 2}, {Second: "diagonal", Steps: 5, StepShare: 0.6}, {Second: "full", Centre: make([]float64, d), Balance: 0.1, Steps: 1},
 		} {
 			for _, delta := range []float64{0, 1e-6} {
+				if a.Steps > 0 && delta == 0 {
+					continue
+				}
 				p := momentsPlan(t, a, n, d, delta)
 				data := RandomRecords(n, d, engine.UnitBounds(), 5)
 				if _, err := Replay(a, p, data, Neighbours(data, 12, 6), 7); err != nil {
@@ -116,8 +177,11 @@ func TestMomentsReplay(t *testing.T) {
 func TestMomentsReplayBounds(t *testing.T) {
 	const n, d = 60, 3
 	for _, b := range []engine.Bounds{{FeatureNorm: 3.7, LabelAbs: 0.3}, {FeatureNorm: 0x1p-240, LabelAbs: 40}, {FeatureNorm: 0x1p+240, LabelAbs: 1e-9}} {
-		for i, a := range []algorithms.Moments{{}, {Second: "full"}, {Second: "diagonal", ClipRadius: 2 * b.FeatureNorm}} {
+		for i, a := range []algorithms.Moments{{}, {Second: "full"}, {Second: "diagonal", ClipRadius: 2 * b.FeatureNorm}, {Second: "full", Steps: 2}} {
 			for _, delta := range []float64{0, 1e-6} {
+				if a.Steps > 0 && delta == 0 {
+					continue
+				}
 				s, err := algorithms.NewSpec(cpu.Backend{}, engine.Problem{N: n, D: d, Bounds: b, Loss: engine.Logistic{}, Radius: 0.5 / b.FeatureNorm}, 0, privacy.Budget{Epsilon: 0.1, Delta: delta}, algorithms.Certified)
 				if err != nil {
 					t.Fatal(err)
@@ -177,6 +241,19 @@ func TestReplayCatchesLeakyMoments(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
+	// Steps, for labels that the records explain and little noise, so that gradients stand out of it.
+	steps := algorithms.Moments{Second: "full", Centre: make([]float64, d), Balance: 0.3, Steps: 2, StepShare: 0.5}
+	for i := range y {
+		y[i] = math.Copysign(1, x[i*d]-0.2)
+	}
+	data = mustRecords(x, y, d, engine.UnitBounds())
+	neighbours = Neighbours(data, 12, 2)
+	for which, name := range []string{"exact moments before steps", "an exact gradient", "the last exact gradient"} {
+		_, err := Replay(leaky{steps, which}, momentsPlanFor(t, steps, n, d, privacy.Budget{Epsilon: 30, Delta: 1e-5}), data, neighbours, 3)
+		if !errors.As(err, new(Violation)) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
 	p := momentsPlan(t, algorithms.Moments{Second: "full", Centre: make([]float64, d), Balance: 0.5}, n, d, 0)
 	last := &p.Moments.Releases[1]
 	var err error
@@ -188,5 +265,22 @@ func TestReplayCatchesLeakyMoments(t *testing.T) {
 	first, second := twoRecords(n, []float64{R, 0, 0}, 1, []float64{0, R, 0}, 1)
 	if _, err := Replay(a, p, first, []*engine.Records{second}, 3); !errors.As(err, new(Violation)) {
 		t.Errorf("sqrt 2 forgotten: %v", err)
+	}
+	// A gradient with the certificate of records of one class at even odds, R: the rare class
+	// moves it by nearly 2 R.
+	rare := algorithms.Moments{Second: "full", Centre: make([]float64, d), Balance: 0.03, Steps: 1}
+	for _, sound := range []bool{true, false} {
+		p = momentsPlan(t, rare, n, d, 1e-5)
+		R, last = p.Moments.ClipRadius, &p.Moments.Releases[1]
+		if !sound {
+			if last.Certificate, err = (privacy.RecordSum{Radius: R / 2, Weight: 1, Name: "gradient"}).Certify(); err != nil {
+				t.Fatal(err)
+			}
+			p.Events[1] = last.Noise.Event(last.Certificate)
+		}
+		first, second = twoRecords(n, []float64{R, 0, 0}, 1, []float64{-R, 0, 0}, 1)
+		if _, err := Replay(rare, p, first, []*engine.Records{second}, 3); errors.As(err, new(Violation)) == sound {
+			t.Errorf("a gradient, factor 2 forgotten %t: %v", !sound, err)
+		}
 	}
 }

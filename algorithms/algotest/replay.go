@@ -335,7 +335,7 @@ func (w watched) Moments(ctx context.Context, dst *engine.Moments, m engine.Mome
 	if !ok {
 		return engine.ErrUnsupported
 	}
-	c := call{kind: "moments", detail: fmt.Sprintf("%x %x %v %x %v %v", m.Centre, m.Radius, m.Signed, m.Offset, m.Class, m.Second)}
+	c := call{kind: "moments", detail: fmt.Sprintf("%+v", m)}
 	if w.t.replay {
 		w.t.expect(c)
 	} else {

@@ -30,6 +30,7 @@ var momentsKinds = []struct {
 	{"joint, diagonal", true, false, lastPass("diagonal")},
 	{"apart, full", true, true, lastPass("full")},
 	{"apart, diagonal", true, true, lastPass("diagonal")},
+	{"logistic steps", false, false, logisticSteps},
 	{"all releases", false, false, everything},
 	{"all releases, pure", false, true, everything},
 	{"both classes", true, false, func(t task, rng *rand.Rand) algorithms.Algorithm {
@@ -63,6 +64,11 @@ func lastPass(second string) func(task, *rand.Rand) algorithms.Algorithm {
 		}
 		return a
 	}
+}
+
+// logisticSteps spends nearly all on gradients, at models that are sure about the rare class.
+func logisticSteps(t task, rng *rand.Rand) algorithms.Algorithm {
+	return algorithms.Moments{Second: pick(rng, "diagonal", "full"), Centre: make([]float64, t.d), Balance: pick(rng, 0.5, 0.02, 0.98), ClipRadius: (0.1 + 0.9*rng.Float64()) * t.bounds.FeatureNorm, SecondShare: 0.02, Steps: 1 + rng.IntN(4), StepShare: 0.95}
 }
 
 func everything(t task, rng *rand.Rand) algorithms.Algorithm {
@@ -105,7 +111,7 @@ func momentsAttack(name string, a algorithms.Algorithm, t task, coins uint64) co
 	options := t.text
 	switch a := a.(type) {
 	case algorithms.Moments:
-		options = fmt.Sprintf("clip=%.3g balance=%g shares=%.3g,%.3g %s", a.ClipRadius, a.Balance, a.CentreShare, a.SecondShare, t.text)
+		options = fmt.Sprintf("clip=%.3g balance=%g steps=%d shares=%.3g,%.3g %s", a.ClipRadius, a.Balance, a.Steps, a.CentreShare, a.SecondShare, t.text)
 	case algorithms.MomentMetric:
 		options = fmt.Sprintf("clip=%.3g share=%.3g %s", a.ClipRadius, a.CentreShare, t.text)
 	}
@@ -142,10 +148,11 @@ func (s shape) proposeMoments(m *algorithms.MomentsPlan, kind int, rng *rand.Ran
 	}
 	R := m.ClipRadius
 	cos := [...]float64{-1, 0}[kind/4%2] // opposite records; orthogonal ones
-	if h := m.Scale; h > 0 {
+	if h := m.Scale; h > 0 && m.Steps == 0 {
 		cos = -min(1, 1/(2*h*h*R*R)) // alpha/(2 beta)
 	}
-	if m.Passes > 1 {
+	first := m.Passes-m.Steps > 1
+	if first {
 		R, cos = s.bounds.FeatureNorm, -1
 	}
 	if m.Classes && kind%4 == 1 {
@@ -161,7 +168,7 @@ func (s shape) proposeMoments(m *algorithms.MomentsPlan, kind int, rng *rand.Ran
 		i.y[i.k] = -s.bounds.LabelAbs
 	}
 	i.label = i.y[i.k]
-	if m.Passes > 1 {
+	if first {
 		i.label = -i.label
 	}
 	return i

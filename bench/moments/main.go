@@ -26,13 +26,15 @@ func main() {
 	log.SetFlags(0)
 	runs := flag.Int("runs", 15, "timed runs of each line, after one to warm up")
 	ar1 := flag.Int("ar1", 0, "instead, train on so many records with correlated features, and compare")
+	steps := flag.Int("steps", 2, "of -ar1, of moments that are compared with moments without steps")
+	alone := flag.Bool("alone", false, "of -ar1: no other algorithms")
 	repeats := flag.Int("repeats", 10, "of -ar1, each with records and noise of its own")
 	epsilon := flag.Float64("epsilon", 1, "of -ar1")
 	delta := flag.Float64("delta", 1e-6, "of -ar1")
 	flag.Parse()
 	bench.Header(os.Stdout, "moments", os.Args[1:])
 	if *ar1 > 0 {
-		if err := outcome(*ar1, *repeats, *epsilon, *delta); err != nil {
+		if err := outcome(*ar1, *repeats, *steps, *alone, *epsilon, *delta); err != nil {
 			log.Fatal("moments: ", err)
 		}
 		return
@@ -63,6 +65,14 @@ func passes() []pass {
 		{"signed sum", clipped(engine.NoSecond)},
 		{"signed sum, diagonal", clipped(engine.DiagonalSecond)},
 		{"signed sum, full", clipped(engine.FullSecond)},
+		{"logistic gradient", func(d int) engine.MomentSums {
+			m := clipped(engine.NoSecond)(d)
+			m.Signed, m.Model = false, make([]float64, d)
+			for j := range m.Model {
+				m.Model[j] = float64(j%2*2 - 1)
+			}
+			return m
+		}},
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"dyad/algorithms"
+	"dyad/bench"
 	"dyad/engine"
 	"dyad/engine/cpu"
 	"dyad/engine/metrics"
@@ -18,9 +19,9 @@ import (
 // outcome compares models on synthetic records with correlated features: AR(1) with
 // coefficient 0.9, alternating weights, a logit of standard deviation 2, encoded as by a schema
 // with the ranges [-4, 4].
-func outcome(n, repeats int, epsilon, delta float64) error {
+func outcome(n, repeats, steps int, alone bool, epsilon, delta float64) error {
 	const d, held = 20, 50_000
-	fmt.Println("repeat,n,epsilon,method,auc,seconds")
+	fmt.Println("repeat,n,epsilon,method,auc,seconds,processor_seconds")
 	aucs := map[string][]float64{}
 	var order []string
 	for repeat := range repeats {
@@ -37,13 +38,17 @@ func outcome(n, repeats int, epsilon, delta float64) error {
 			a    algorithms.Algorithm
 			mode algorithms.Mode
 			l2   float64
-		}{{algorithms.Moments{}, algorithms.Certified, 0}, {algorithms.DPGDSC{}, algorithms.Certified, 0.001}, {algorithms.ProjectedGradient{}, algorithms.NonPrivate, 0}} {
+		}{{algorithms.Moments{}, algorithms.Certified, 0}, {algorithms.Moments{Steps: steps}, algorithms.Certified, 0}, {algorithms.DPGDSC{}, algorithms.Certified, 0.001}, {algorithms.ProjectedGradient{}, algorithms.NonPrivate, 0}} {
 			name := m.a.Info().Name
-			if name != (algorithms.Moments{}).Info().Name && n > 1_000_000 {
+			if moments, ok := m.a.(algorithms.Moments); ok {
+				if moments.Steps > 0 {
+					name = fmt.Sprintf("%s %d steps", name, moments.Steps)
+				}
+			} else if alone || n > 1_000_000 {
 				continue // minutes each
 			}
 			b := privacy.Budget{Epsilon: epsilon, Delta: delta}
-			start := time.Now()
+			start, used := time.Now(), bench.ProcessorTime()
 			s, err := algorithms.NewSpec(cpu.Backend{}, engine.Problem{
 				N: n, D: d, Bounds: engine.UnitBounds(), Loss: engine.Logistic{}, Radius: algorithms.DefaultRadius(n, d, b, m.mode),
 			}, m.l2, b, m.mode)
@@ -61,7 +66,7 @@ func outcome(n, repeats int, epsilon, delta float64) error {
 			if err != nil {
 				return err
 			}
-			seconds := time.Since(start).Seconds()
+			seconds, used := time.Since(start).Seconds(), bench.ProcessorTime()-used
 			scores, err := metrics.Scores(test, result.Weights)
 			if err != nil {
 				return err
@@ -70,7 +75,7 @@ func outcome(n, repeats int, epsilon, delta float64) error {
 			if err != nil {
 				return err
 			}
-			fmt.Printf("%d,%d,%g,%s,%.6f,%.3f\n", repeat, n, epsilon, name, auc, seconds)
+			fmt.Printf("%d,%d,%g,%s,%.6f,%.3f,%.3f\n", repeat, n, epsilon, name, auc, seconds, used)
 			if aucs[name] == nil {
 				order = append(order, name)
 			}

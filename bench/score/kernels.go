@@ -9,13 +9,11 @@ import (
 )
 
 // goals are the slots a unit that the project aims at, by AVX-512 and AVX2. They were set as
-// rates of a Zen 5 core, which does 66 G multiply-adds a second in float64 and 130 in float32
-// with 512 bits, and half with 256: 8 and 3.5 G pairs in float64, 18 and 9 in float32, 1.8 with
-// margins up to 50, 10^6 points in 2 and in 5 ms.
+// rates of a Zen 5 core, which does 66 G multiply-adds a second in float64 with
+// 512 bits, and half with 256: 8 and 3.5 G pairs, 1.8 with margins up to 50, 10^6 points in 2 and in 5 ms.
 var goals = map[string][2]float64{
 	"logistic pairs with loss k=2":         {66 / 8.0, 33 / 3.5},
 	"logistic pairs with loss k=50":        {66 / 1.8, 0},
-	"logistic pairs in float32 k=2":        {130 / 18.0, 65 / 9.0},
 	"near-linear sums one bin of 33 terms": {66 * 2, 33 * 5},
 }
 
@@ -30,15 +28,12 @@ func goal(work string, units float64, v kernels.Variant) string {
 
 // measureKernels times the kernels on data in the caches, with margins in [-k, k].
 func measureKernels(set *kernels.Set) {
-	const n, rows, cols, cols32 = 4096, 256, 512, 1024 // the tiles of engine/cpu
+	const n, rows, cols = 4096, 256, 512 // the tiles of engine/cpu
 	row, col := make([]float64, n), make([]float64, n)
-	reportOf := func(ofPeak func(*kernels.Set) float64, work, unit string, units, bound float64, f func()) {
-		t, flops := perCall(f, func() float64 { return ofPeak(set) })
+	report := func(work, unit string, units, bound float64, f func()) {
+		t, flops := perCall(f, func() float64 { return bench.FMAPeak(set) })
 		peak, rate := flops/2, units/t
 		fmt.Printf("%s,%v,%s,%.0f,%.4f,%.3e,%.3e,%.2f,%.2f,%.2f,%s\n", work, set.Variant(), unit, units, t/units*1e9, rate, peak, peak/rate, bound, bound*rate/peak, goal(work, units, set.Variant()))
-	}
-	report := func(work, unit string, units, bound float64, f func()) {
-		reportOf(bench.FMAPeak, work, unit, units, bound, f)
 	}
 	tiles := func(f func(r0, c0 int)) {
 		for c0 := 0; c0 < n; c0 += cols {
@@ -49,11 +44,9 @@ func measureKernels(set *kernels.Set) {
 	}
 	s, t := even(n, 2), even(n, 2)
 	a, b := make([]float64, n), make([]float64, n)
-	a32, b32 := make([]float32, n), make([]float32, n)
 	for _, k := range []float64{2, 50} {
 		for i := range a {
 			a[i], b[i] = math.Exp(k/4*s[i]), math.Exp(-k/4*t[i])
-			a32[i], b32[i] = float32(a[i]), float32(b[i])
 		}
 		// Of four pairs: 4 fused for 1 + ab, 3 + 2 products, 4 sums of rows, 4 of columns,
 		// and a division, which is not counted.
@@ -67,14 +60,6 @@ func measureKernels(set *kernels.Set) {
 			tiles(func(r0, c0 int) {
 				set.LogisticLossTile(row[r0:r0+rows], col[c0:c0+cols], a[r0:r0+rows], b[c0:c0+cols])
 			})
-		})
-		// 1 + ab, a step of Newton and both sums; the approximate reciprocal is not counted.
-		reportOf(bench.FMAPeak32, fmt.Sprintf("logistic pairs in float32 k=%g", k), "pair", n*n, 5, func() {
-			for c0 := 0; c0 < n; c0 += cols32 {
-				for r0 := 0; r0 < n; r0 += rows {
-					set.LogisticTile32(row[r0:r0+rows], col[c0:c0+cols32], a32[r0:r0+rows], b32[c0:c0+cols32])
-				}
-			}
 		})
 	}
 	y, z := make([]float64, n), make([]float64, n)

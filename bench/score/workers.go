@@ -27,30 +27,28 @@ func measureWorkers() error {
 	}
 	w, sum, pairs := []float64{0.45, 0}, make([]float64, 2), engine.AllPairs{N: n}
 	problem := engine.Problem{N: n, D: 2, Bounds: r.Bounds(), Loss: engine.Logistic{}, Radius: 0.5}
-	for _, single := range []bool{false, true} {
-		var evaluators [2]engine.Evaluator
-		var method string
-		for i := range evaluators {
-			kernel, err := cpu.Backend{Workers: i + 1, Method: cpu.Direct, Float32: single}.Plan(problem)
-			if err != nil {
-				return err
-			}
-			method = kernel.Method()
-			if evaluators[i], err = kernel.Bind(r); err != nil {
-				return err
-			}
-		}
-		err := inTurns("logistic "+method, set, n, func(workers int) error {
-			return evaluators[workers-1].GradSum(context.Background(), sum, w, pairs)
-		})
-		for _, e := range evaluators {
-			if err == nil {
-				err = e.Close()
-			}
-		}
+	var evaluators [2]engine.Evaluator
+	var method string
+	for i := range evaluators {
+		kernel, err := cpu.Backend{Workers: i + 1, Method: cpu.Direct}.Plan(problem)
 		if err != nil {
 			return err
 		}
+		method = kernel.Method()
+		if evaluators[i], err = kernel.Bind(r); err != nil {
+			return err
+		}
+	}
+	err = inTurns("logistic "+method, set, n, func(workers int) error {
+		return evaluators[workers-1].GradSum(context.Background(), sum, w, pairs)
+	})
+	for _, e := range evaluators {
+		if err == nil {
+			err = e.Close()
+		}
+	}
+	if err != nil {
+		return err
 	}
 	return inTurns("multiply-adds in registers", set, 0, func(workers int) error {
 		const rounds = 400_000 // of one worker

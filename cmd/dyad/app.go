@@ -161,6 +161,8 @@ func runHooked(ctx context.Context, args []string, stdin io.Reader, stdout, stde
 	switch {
 	case len(args) == 0:
 		args = []string{"--help"}
+	case args[0] == "help" && len(args) == 2 && helpTopic(stdout, args[1]):
+		return exitOK
 	case args[0] == "help": // what other programs understand too
 		args = append(args[1:len(args):len(args)], "--help")
 	case args[0] == "--version":
@@ -168,7 +170,7 @@ func runHooked(ctx context.Context, args []string, stdin io.Reader, stdout, stde
 	}
 	command, err := parser.Parse(minusFormula(args))
 	if err != nil {
-		fmt.Fprintf(stderr, "dyad: %v\nRun \"dyad --help\" or \"dyad COMMAND --help\" for usage and examples.\n", err)
+		fmt.Fprintf(stderr, "dyad: %s\nRun \"dyad --help\" or \"dyad COMMAND --help\" for usage and examples.\n", usage(err, args))
 		return exitInput
 	}
 	if err := checkPositive(command); err != nil {
@@ -192,7 +194,7 @@ func newParser(c *cli, stdout, stderr io.Writer) (*kong.Kong, error) {
 	return kong.New(c,
 		kong.Name("dyad"),
 		kong.NamedMapper(formulaType, kong.MapperFunc(decodeFormula)),
-		kong.Description("Train pairwise models (AUC, ranking, metrics, labelled pairs, your own losses) with differential privacy, centrally or at the users."),
+		kong.Description("Train pairwise models (AUC, ranking, metrics, labelled pairs, your own losses) with differential privacy, centrally or at the users.\n\n"+topicList()),
 		kong.Writers(stdout, stderr),
 		kong.Exit(func(code int) { panic(stopped{code}) }),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 110}),

@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"fmt"
-	"strings"
 
 	"dyad/engine/dataset"
 )
@@ -27,70 +26,6 @@ type labelsFlag struct {
 func (f labelsFlag) options(o dataset.Options) dataset.Options {
 	o.LabelsFile = f.Labels
 	return o
-}
-
-type dataSchemaCmd struct {
-	File string `arg:"" help:"Data file: CSV, ARFF, JSON lines, Parquet, LIBSVM, NPY, NPZ or IDX, gzip or zstd or neither."`
-	Out  string `short:"o" placeholder:"FILE" help:"Schema file to write. Default: standard output."`
-}
-
-// Help shows examples.
-func (dataSchemaCmd) Help() string {
-	return `The ranges of the draft come from the data. They must be replaced by public ones (what such a
-measurement can be) before a guarantee means anything; until then every report says "bounds not private".
-
-Examples:
-  dyad data schema patients.csv
-  dyad data schema patients.csv --out draft.yaml`
-}
-
-type schemaResult struct {
-	Schema string `json:"schema"`
-	Out    string `json:"out,omitempty"`
-}
-
-// Run drafts a schema.
-func (c *dataSchemaCmd) Run(a *app) error {
-	out, err := newOutput(c.Out, false, c.File)
-	if err != nil {
-		return err
-	}
-	text, err := dataset.Draft(c.File)
-	if err != nil {
-		return asInput(err)
-	}
-	a.guesses(text)
-	if c.Out == "" {
-		return a.emit(schemaResult{Schema: string(text)}, string(text))
-	}
-	if err := out.write(private, text); err != nil { // its ranges are those of the data
-		return err
-	}
-	return a.emit(schemaResult{Schema: string(text), Out: c.Out}, "draft written to "+c.Out+"; replace its ranges by public ones, then delete its line bounds_from_data\n")
-}
-
-// guesses says what the draft decided and may have got wrong.
-func (a *app) guesses(draft []byte) {
-	s, err := dataset.ParseSchema(draft)
-	if err != nil {
-		return // the draft itself says what is open
-	}
-	var ignored []string
-	label := ""
-	for _, c := range s.Columns {
-		switch c.Role {
-		case dataset.RoleIgnore:
-			ignored = append(ignored, c.Name)
-		case dataset.RoleLabel:
-			label = c.Name
-		}
-	}
-	if label != "" {
-		a.note("dyad: check the draft: label guessed: %s", label)
-	}
-	if len(ignored) > 0 {
-		a.note("dyad: check the draft: columns ignored, the reasons are in it: %s", strings.Join(ignored, ", "))
-	}
 }
 
 type dataSynthCmd struct {

@@ -66,6 +66,7 @@ func goldenCases(schema string) map[string][]string {
 		"algorithms-tuples":    {"algorithms", "tuples"},
 		"plan-compare":         {"plan", "--compare", "-n", "512", "-d", "8", "--epsilon", "1", "--delta", "1e-5"},
 		"plan-compare-pure":    {"plan", "--compare", "-n", "512", "-d", "8", "--epsilon", "1", "--delta", "0"},
+		"plan-moments-steps":   {"plan", "-n", "5000", "-d", "8", "--algorithm", "moments", "--steps", "2"},
 		"plan-asserted":        {"plan", "-n", "256", "-d", "8", "--algorithm", "offpairc", "--G", "4", "--L", "4", "--Dg", "8", "--H", "1", "--radius-diameter", "2"},
 		"audit-dpgdsc":         {"audit", "dpgdsc", "--runs", "400"},
 		"audit-hidden":         {"audit", "convergent-descent", "-n", "20", "--epsilon", "4", "--runs", "400"},

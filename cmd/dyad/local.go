@@ -153,7 +153,7 @@ func addSchema(g *privacy.Guarantee, s *dataset.Schema) {
 	if s.SelectsByLabel() {
 		g.Assumptions = append(slices.Clone(g.Assumptions), algorithms.SelectedByLabel)
 	}
-	if s.BoundsFromData {
+	if s.RangesFromData() {
 		g.Warnings = append(slices.Clone(g.Warnings), algorithms.BoundsFromData)
 	}
 }

@@ -10,12 +10,13 @@ type momentsFlags struct {
 	CountShare    float64   `positive:"" placeholder:"F" help:"Share of the budget (mu squared; epsilon for --delta 0) that moments spends on the number of positives. Default: the public rule."`
 	CentreShare   float64   `positive:"" placeholder:"F" help:"The same for the centre, with moment-metric, too. Default: the public rule."`
 	SecondShare   float64   `positive:"" placeholder:"F" help:"The same for the second moments; the signed sum gets the rest. Default: the public rule."`
+	StepShare     float64   `positive:"" placeholder:"F" help:"The same for all steps of moments (--steps) together. Default: the public rule."`
 	PublicCentre  []float64 `placeholder:"V" help:"A public centre for moments, in encoded features; 0 is the origin. It must not come from the data. Default: the public rule."`
 	ClassBalance  float64   `positive:"" placeholder:"P" help:"The share of positives, if it is public and does not come from the data: moments then releases no count."`
 }
 
-// algorithm is moments with these options.
-func (f momentsFlags) algorithm() algorithms.Moments {
+// algorithm is moments with these options and so many steps.
+func (f momentsFlags) algorithm(steps int) algorithms.Moments {
 	second := f.SecondMoments
 	if second == "auto" {
 		second = ""
@@ -23,6 +24,7 @@ func (f momentsFlags) algorithm() algorithms.Moments {
 	return algorithms.Moments{
 		Second: second, CountShare: f.CountShare, CentreShare: f.CentreShare, SecondShare: f.SecondShare,
 		ClipRadius: f.ClipRadius, Ridge: f.Ridge, Centre: f.PublicCentre, Balance: f.ClassBalance,
+		Steps: steps, StepShare: f.StepShare,
 	}
 }
 
@@ -44,7 +46,7 @@ func (f momentsFlags) set() string {
 	}{
 		{"--second-moments", f.SecondMoments != "auto" && f.SecondMoments != ""}, {"--clip-radius", f.ClipRadius != 0}, {"--ridge", f.Ridge != 0},
 		{"--count-share", f.CountShare != 0}, {"--centre-share", f.CentreShare != 0}, {"--second-share", f.SecondShare != 0},
-		{"--public-centre", f.PublicCentre != nil}, {"--class-balance", f.ClassBalance != 0},
+		{"--step-share", f.StepShare != 0}, {"--public-centre", f.PublicCentre != nil}, {"--class-balance", f.ClassBalance != 0},
 	} {
 		if o.set {
 			return o.name

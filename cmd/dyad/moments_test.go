@@ -10,7 +10,12 @@ func TestMomentsFlagsAreHonouredOrRefused(t *testing.T) {
 	for args, want := range map[string]string{
 		"--algorithm moments --G 4":                            "does not take --G",
 		"--algorithm moments --Dg 4":                           "does not take --G",
-		"--algorithm moments --steps 5":                        "does not take --steps",
+		"--algorithm moments --steps 21":                       "at most 20",
+		"--algorithm moments --steps 2 --delta 0":              "delta > 0",
+		"--algorithm moments --steps 2 --l2 0.1":               "L2 term",
+		"--algorithm moments --steps 2 --second-moments none":  "steps need second moments",
+		"--algorithm moments --step-share 0.1":                 "steps",
+		"--algorithm dpgdsc --step-share 0.1":                  "does not take --step-share",
 		"--algorithm moments --step-size 0.1":                  "does not take --step-size",
 		"--algorithm moments --H 2":                            "does not take --path",
 		"--algorithm moments --batch-records 5":                "does not take --batch-records",

@@ -83,7 +83,7 @@ func (a *app) emitPlan(p *algorithms.Plan) error {
 
 // provenance is what a schema says of where its records come from.
 func provenance(s *dataset.Schema) algorithms.Provenance {
-	return algorithms.Provenance{BoundsFromData: s.BoundsFromData, SelectedByLabel: s.SelectsByLabel()}
+	return algorithms.Provenance{BoundsFromData: s.RangesFromData(), SelectedByLabel: s.SelectsByLabel()}
 }
 
 // shapeOf is what an encoder makes public about n records.

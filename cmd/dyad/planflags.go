@@ -198,7 +198,7 @@ func (f planFlags) configure(a algorithms.Algorithm) (algorithms.Algorithm, erro
 		}
 		return m, unused("--steps", "--step-size", "--path")
 	case algorithms.Moments:
-		return f.momentsFlags.algorithm(), unused("--steps", "--step-size", "--path")
+		return f.momentsFlags.algorithm(f.Steps), unused("--step-size", "--path")
 	case algorithms.DPGDSC:
 		return algorithms.DPGDSC{Steps: f.Steps, StepSize: f.StepSize, Path: f.Path}, nil
 	case algorithms.OffPairStrC:

@@ -196,6 +196,9 @@ func silentRuns() map[string][]string {
 	for _, second := range []string{"none", "diagonal", "full"} {
 		train("moments "+second, "class.yaml", "--algorithm", "moments", "--second-moments", second, "--centre-share", "0.2", "--epsilon", "8")
 	}
+	for data, second := range map[string]string{"class.yaml": "full", "grade.yaml": "diagonal", "svm.yaml": "full"} {
+		train("moments with steps", data, "--algorithm", "moments", "--second-moments", second, "--steps", "3", "--epsilon", "8")
+	}
 	train("moments pure", "grade.yaml", "--algorithm", "moments", "--second-moments", "full", "--delta", "0", "--json")
 	train("moments around the origin", "svm.yaml", "--algorithm", "moments", "--public-centre", "0", "--class-balance", "0.3", "--second-moments", "full")
 	for _, name := range []string{"dpgdsc", "dpgdc", "dpegd"} {

@@ -43,12 +43,10 @@ type Backend struct {
 	Workers int
 	// Method is the method for AllPairs; the zero value is Auto.
 	Method Method
-	// Float32 computes pairs in float32, which is about twice as fast, over all pairs of an
-	// engine.MahalanobisLogistic, and of an engine.Logistic with two labels and margins up to
-	// kernels.MaxLogisticMargin32 if Method is Direct. Roundoff grows to some 10^-5 and 10^-6
-	// of a gradient per pair, but what one record changes of it does not grow with n
-	// (engine.NeighbourKernel). Plan fails for other metric losses; other scores stay in
-	// float64.
+	// Float32 computes all pairs of an engine.MahalanobisLogistic in float32, which is about
+	// twice as fast. Roundoff grows to some 10^-5 and 10^-6 of a gradient per pair, but what one
+	// record changes of it does not grow with n (engine.NeighbourKernel). Plan fails for other
+	// metric losses; scores stay in float64.
 	Float32 bool
 	// Variant selects the implementation of the inner loops; the zero value is the
 	// fastest one of this processor. Plan fails for one that it lacks. The bits of
@@ -62,7 +60,8 @@ var _ engine.Backend = Backend{}
 func (Backend) Name() string { return "cpu" }
 
 // Plan returns the kernel for a problem with an engine.ScoreLoss or engine.MetricLoss
-// that is smooth or an engine.ScalarLoss. It wraps engine.ErrUnsupported for other
+// that is smooth or an engine.ScalarLoss, or with any other loss whose Constants have
+// Smoothness +Inf, pair by pair. It wraps engine.ErrUnsupported for other
 // losses, for query groups (see engine.Grouped), for Method NearLinear if the loss is not an engine.AnalyticLoss or its expansion
 // does not converge over the public range, and for Method Sorted if the slope is not
 // piecewise linear there.
@@ -85,6 +84,9 @@ func (b Backend) Plan(p engine.Problem) (engine.Kernel, error) {
 	}
 	if loss, ok := p.Loss.(engine.MetricLoss); ok {
 		return b.planMetric(p, loss, set)
+	}
+	if _, ok := p.Loss.(engine.ScoreLoss); !ok {
+		return b.planOwn(p)
 	}
 	return b.planScore(p, set)
 }
@@ -142,7 +144,6 @@ func (b Backend) planScore(p engine.Problem, set *kernels.Set) (engine.Kernel, e
 	default:
 		k.method = k.cheapest(expansion && k.fewLabels(), pieces && k.sortedError() < k.smallError())
 	}
-	k.single = b.Float32 && b.Method == Direct && k.factored && p.LabelLimit() <= 2 && p.N < maxSingle && k.scores.Margin*(1+0x1p-10) <= kernels.MaxLogisticMargin32
 	k.planGrid()
 	if !k.usable() {
 		return nil, fmt.Errorf("%w: rounding errors of loss %q over margins up to %.3g are not small", engine.ErrUnsupported, k.loss.Name(), k.scores.Margin)
@@ -165,7 +166,6 @@ type kernel struct {
 	// logistic says that dphi is kernels.LogisticSlope; factored, that moreover
 	// LogisticTile and LogisticSlopes cannot overflow on the public range.
 	logistic, factored bool
-	single             bool // LogisticTile32 over all pairs
 
 	steps     []engine.Piece   // of phi', sorted only
 	bins      int              // of the score range, near-linear only
@@ -175,24 +175,11 @@ type kernel struct {
 	chunkRows int // rows of one job, a multiple of blockRows
 }
 
-var _ engine.NeighbourKernel = (*kernel)(nil)
-
 // Problem returns the planned problem.
 func (k *kernel) Problem() engine.Problem { return k.problem }
 
-// Method returns "direct", "direct, fp32", "near-linear" or "sorted".
-func (k *kernel) Method() string {
-	if k.single {
-		return k.method.String() + singleSuffix
-	}
-	return k.method.String()
-}
-
-// maxSingle keeps the sums of kernels.LogisticTile32 exact: (2^22 + 1/2) n < 2^52.
-const maxSingle = 1 << 29
-
-// singleSuffix is what Method says of pairs in float32.
-const singleSuffix = ", fp32"
+// Method returns "direct", "near-linear" or "sorted".
+func (k *kernel) Method() string { return k.method.String() }
 
 // terms is the number of Chebyshev terms per bin.
 func (k *kernel) terms() int { return k.expansion.Terms }

@@ -12,8 +12,7 @@ import (
 const (
 	tileRows   = 256
 	tileCols   = 512
-	tileCols32 = 1024 // in float32
-	minStripe  = 64   // rows
+	minStripe  = 64 // rows
 	maxStripes = 64
 	panelCols  = 8192
 )
@@ -21,7 +20,6 @@ const (
 // side is one of the two sets of records whose pairs are summed.
 type side struct {
 	s   []float64 // scores, or their exponentials for LogisticTile
-	f   []float32 // instead of s, exponentials for LogisticTile32
 	y   []float64 // labels, not for LogisticTile
 	sum []float64
 }
@@ -34,8 +32,6 @@ type direct struct {
 	slot       []int32
 	rows, cols side
 	factored   bool
-	single     bool      // factored, in float32: sums are in units of kernels.LogisticUnit32
-	width      int       // columns of a tile
 	stripe     int       // rows per stripe
 	partial    []float64 // stripes * panel
 	panel      int       // columns per panel
@@ -44,10 +40,7 @@ type direct struct {
 
 func newDirect(e *evaluator) *direct {
 	n := len(e.y)
-	m := &direct{e: e, single: e.single, width: tileCols}
-	if m.single {
-		m.width = tileCols32
-	}
+	m := &direct{e: e}
 	if len(e.values) == 2 {
 		// The larger label is on the rows, so D = l > 0 for every pair.
 		m.slot = make([]int32, n)
@@ -62,11 +55,7 @@ func newDirect(e *evaluator) *direct {
 		}
 		m.factored = e.factored
 		for _, side := range []*side{&m.rows, &m.cols} {
-			if m.single {
-				side.f = make([]float32, len(side.y))
-			} else {
-				side.s = make([]float64, len(side.y))
-			}
+			side.s = make([]float64, len(side.y))
 			side.sum = make([]float64, len(side.y))
 		}
 	} else {
@@ -79,7 +68,7 @@ func newDirect(e *evaluator) *direct {
 	m.partial = make([]float64, m.stripes()*m.panel)
 	m.tile = make([][]float64, min(e.kernel.workers, m.stripes()))
 	for i := range m.tile {
-		m.tile[i] = make([]float64, 2*m.width) // column sums, margins
+		m.tile[i] = make([]float64, 2*tileCols) // column sums, margins
 	}
 	return m
 }
@@ -131,10 +120,6 @@ func (m *direct) place(s []float64, slot []int32) {
 	for i, at := range slot {
 		v := s[i]
 		switch {
-		case m.single && at >= 0:
-			m.rows.f[at] = float32(math.Exp(l * v))
-		case m.single:
-			m.cols.f[-1-at] = float32(math.Exp(-(l * v)))
 		case !m.factored && at >= 0:
 			m.rows.s[at] = v
 		case !m.factored:
@@ -153,8 +138,8 @@ func (m *direct) stripeSums(ctx context.Context, tile []float64, job, p0, p1 int
 	part := m.partial[job*m.panel:][:p1-p0]
 	clear(part)
 	first, last := job*m.stripe, min((job+1)*m.stripe, len(m.rows.sum))
-	for c0 := p0; c0 < p1; c0 += m.width {
-		c1 := min(c0+m.width, p1)
+	for c0 := p0; c0 < p1; c0 += tileCols {
+		c1 := min(c0+tileCols, p1)
 		for r0 := first; r0 < last && ctx.Err() == nil; r0 += tileRows {
 			r1 := min(r0+tileRows, last)
 			if m.slot == nil && c1 <= r0+1 {
@@ -162,7 +147,7 @@ func (m *direct) stripeSums(ctx context.Context, tile []float64, job, p0, p1 int
 			}
 			col := tile[:c1-c0]
 			clear(col)
-			m.sumTile(col, tile[m.width:], r0, r1, c0, c1)
+			m.sumTile(col, tile[tileCols:], r0, r1, c0, c1)
 			addTo(part[c0-p0:c1-p0], col)
 		}
 	}
@@ -170,10 +155,6 @@ func (m *direct) stripeSums(ctx context.Context, tile []float64, job, p0, p1 int
 
 func (m *direct) sumTile(col, work []float64, r0, r1, c0, c1 int) {
 	r, c := m.rows, m.cols
-	if m.single {
-		m.e.set.LogisticTile32(r.sum[r0:r1], col, r.f[r0:r1], c.f[c0:c1])
-		return
-	}
 	if m.factored {
 		m.e.set.LogisticTile(r.sum[r0:r1], col, r.s[r0:r1], c.s[c0:c1])
 		return
@@ -194,14 +175,11 @@ func (m *direct) sumTile(col, work []float64, r0, r1, c0, c1 int) {
 }
 
 // block implements coefficients. LogisticTile sums sigma = -phi', to be
-// multiplied by the label difference, LogisticTile32 in its unit; PairTile includes it.
+// multiplied by the label difference; PairTile includes it.
 func (m *direct) block(_ int, c []float64, from int) {
 	row, col := 2.0, 2.0
 	if m.factored {
 		l := m.e.values[1] - m.e.values[0]
-		if m.single {
-			l *= kernels.LogisticUnit32
-		}
 		row, col = -2*l, 2*l
 	}
 	for i := range c {

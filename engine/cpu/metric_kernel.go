@@ -104,7 +104,7 @@ func (k *metricKernel) Problem() engine.Problem { return k.problem }
 // Method returns "direct", or "direct, fp32".
 func (k *metricKernel) Method() string {
 	if k.single {
-		return Direct.String() + singleSuffix
+		return Direct.String() + ", fp32"
 	}
 	return Direct.String()
 }

@@ -105,9 +105,9 @@ type momentsEvaluator struct {
 
 // momentsWork is what one worker needs: a block, and the sums of a block and of a chunk.
 type momentsWork struct {
-	weight, rows, sparse []float64
-	sum, square          []float64 // of a block
-	total                momentTotals
+	weight, score, rows, sparse []float64
+	sum, square                 []float64 // of a block
+	total                       momentTotals
 }
 
 // momentTotals are sums whose vectors have stride numbers, and a matrix stride^2 of them.
@@ -212,7 +212,8 @@ func (e *momentsEvaluator) prepare(workers int, second engine.SecondMoments) {
 	for i := range e.work {
 		w := &e.work[i]
 		if w.rows == nil {
-			w.weight, w.rows = make([]float64, e.block), make([]float64, e.block*e.stride)
+			whole := dotsGroups(e.block)
+			w.weight, w.score, w.rows = make([]float64, e.block), make([]float64, whole), make([]float64, whole*e.stride)
 			w.sum, w.square = make([]float64, e.stride), make([]float64, e.stride)
 			if e.x.start != nil {
 				w.sparse = make([]float64, e.block*e.problem.D)
@@ -230,16 +231,21 @@ type momentPass struct {
 	whole  bool    // no record is moved or clipped, and only its sum is asked for
 
 	centre []float64
-	short  float64 // of clip: R, rounded down enough
+	model  []float64 // stride numbers, or nil
+	short  float64   // of clip: R, rounded down enough
 }
 
 func newMomentPass(e *momentsEvaluator, m engine.MomentSums) *momentPass {
 	bounds, d := e.problem.Bounds, float64(e.problem.D)
 	p := &momentPass{momentsEvaluator: e, m: m, labels: bounds.LabelAbs, centre: m.Centre}
-	p.whole = m.Centre == nil && m.Radius >= bounds.FeatureNorm && m.Second == engine.NoSecond
+	p.whole = m.Centre == nil && m.Model == nil && m.Radius >= bounds.FeatureNorm && m.Second == engine.NoSecond
 	p.short = m.Radius * (1 - (d+24)*0x1p-51)
 	if p.centre == nil {
 		p.centre = make([]float64, e.problem.D)
+	}
+	if m.Model != nil {
+		p.model = make([]float64, e.stride)
+		copy(p.model, m.Model)
 	}
 	return p
 }
@@ -250,11 +256,16 @@ func (p *momentPass) add(w *momentsWork, from, count int) {
 	var positives float64
 	for i, y := range p.y[from:][:count] {
 		y /= p.labels
-		positives += (1 + y) / 2
-		weight[i] = 1
-		if p.m.Signed {
+		t := (1 + y) / 2
+		positives += t
+		switch {
+		case p.model != nil:
+			weight[i] = t
+		case p.m.Signed:
 			// Rounding keeps order: |y - b| <= 1 + |b| holds as computed, so |a| <= 1.
 			weight[i] = (y - p.m.Offset) / (1 + math.Abs(p.m.Offset))
+		default:
+			weight[i] = 1
 		}
 		if p.m.Class != 0 && y != p.m.Class {
 			weight[i] = 0
@@ -276,6 +287,10 @@ func (p *momentPass) add(w *momentsWork, from, count int) {
 				clear(rows[i*p.stride:][:p.stride])
 			}
 		}
+	}
+	if p.model != nil {
+		whole := dotsGroups(count)
+		p.slopes(weight, w.score[:whole], w.rows[:whole*p.stride])
 	}
 	clear(w.sum)
 	p.set.AddRows(w.sum, weight, rows)
@@ -309,6 +324,31 @@ func (p *momentPass) add(w *momentsWork, from, count int) {
 // QED. x~ is computed from x, c and R alone (kernels.ClipRows).
 func (p *momentPass) clip(dst, x []float64, count int) {
 	p.set.ClipRows(dst, x, p.centre, count, p.short)
+}
+
+// dotsGroups is count, rounded up to whole groups of kernels.Dots.
+func dotsGroups(count int) int {
+	return (count + kernels.DotsRows - 1) / kernels.DotsRows * kernels.DotsRows
+}
+
+// slopes replaces the shares t in weight by a = sigmoid(w.x~ + c) - t of the clipped rows. rows
+// are whole groups of kernels.Dots: those beyond weight are left from other blocks, and their
+// scores are not used.
+//
+// Proof that |a| <= 1 and that a is a function of one record, w and c (docs/theory.md#damped-steps).
+// A score is a sum of products of a row and w in an order that d alone decides (kernels.Dots for
+// whole groups, a test over every variant), far from overflow by MomentSums.Validate, so it is a
+// number. kernels.Sigmoid maps it alone to a number in [0, 1], as computed: 1/(1 + e) with e >= 0,
+// or e <= 1. t is in [0, 1], and rounding keeps the order of s - t, -1 and 1. QED
+func (p *momentPass) slopes(weight, score, rows []float64) {
+	p.set.Dots(score, rows, p.model)
+	for i := range score {
+		score[i] += p.m.Intercept
+	}
+	kernels.Sigmoid(score, score, 1, 1)
+	for i, t := range weight {
+		weight[i] = score[i] - t
+	}
 }
 
 // turnstile lets jobs pass in their order.

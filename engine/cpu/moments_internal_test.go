@@ -7,6 +7,7 @@ import (
 	"math"
 	"math/big"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -131,23 +132,34 @@ func TestMomentsAgainstExactSums(t *testing.T) {
 	for _, shape := range [][2]int{{2, 1}, {300, 3}, {520, 24}, {270, 25}, {258, 61}} {
 		n, d := shape[0], shape[1]
 		for _, second := range []engine.SecondMoments{engine.NoSecond, engine.DiagonalSecond, engine.FullSecond} {
-			for _, weights := range []string{"plain", "signed", "positives", "negatives"} {
+			for _, weights := range []string{"one", "signed", "positives", "negatives", "logistic", "saturated"} {
 				for _, sparse := range []bool{false, true} {
 					for _, v := range kernels.Variants() {
 						r := momentRecords(t, n, d, sparse)
 						m := engine.MomentSums{Radius: 1, Second: second}
 						switch weights {
+						case "one":
 						case "positives":
 							m.Class = 1
 						case "negatives":
 							m.Class, m.Radius = -1, 0.6
-						case "signed":
-							m = engine.MomentSums{Radius: 0.6, Signed: true, Offset: -0.37, Second: second, Centre: make([]float64, d)}
+						default:
+							m = engine.MomentSums{Radius: 0.6, Second: second, Centre: make([]float64, d)}
 							for j := range m.Centre {
 								m.Centre[j] = 0.3 / float64(j+1)
 							}
 						}
-						name := fmt.Sprintf("n=%d d=%d %v %s sparse=%v %v", n, d, second, weights, sparse, v)
+						switch weights {
+						case "signed":
+							m.Signed, m.Offset = true, -0.37
+						case "logistic", "saturated":
+							scale := map[string]float64{"logistic": 3, "saturated": 0x1p+400}[weights]
+							m.Intercept, m.Model = -0.7*scale, make([]float64, d)
+							for j := range m.Model {
+								m.Model[j] = scale * math.Cos(float64(7*j))
+							}
+						}
+						name := fmt.Sprintf("n=%d d=%d %v weights=%v sparse=%v %v", n, d, second, weights, sparse, v)
 						got, e := momentsOf(t, Backend{Variant: v, Workers: 1}, r, m)
 						checkMoments(t, name, e, got, m)
 						for _, workers := range []int{2, 7} {
@@ -207,7 +219,20 @@ func checkMoments(t *testing.T, name string, e *momentsEvaluator, got engine.Mom
 			}
 		}
 		a := 1.0
-		if m.Signed {
+		switch {
+		case m.Model != nil:
+			// As computed with other rows than in its block.
+			weight := []float64{(1 + y) / 2}
+			p.slopes(weight, make([]float64, kernels.DotsRows), append(slices.Clone(row), make([]float64, (kernels.DotsRows-1)*e.stride)...))
+			a = weight[0]
+			var score float64
+			for j, v := range m.Model {
+				score += v * row[j]
+			}
+			if want := 1/(1+math.Exp(-score-m.Intercept)) - (1+y)/2; math.Abs(a-want) > 1e-12 {
+				t.Fatalf("%s: the coefficient of record %d is %v, want %v", name, i, a, want)
+			}
+		case m.Signed:
 			a = (y - m.Offset) / (1 + math.Abs(m.Offset))
 		}
 		if math.Abs(a) > 1 {
@@ -341,7 +366,9 @@ func TestMomentsAreCancelledAndRefuseGradients(t *testing.T) {
 	case <-time.After(time.Second):
 		t.Fatal("a pass goes on for more than a second after it was cancelled")
 	}
-	for _, m := range []engine.MomentSums{{}, {Radius: math.NaN()}, {Radius: 1, Offset: 2}, {Radius: 1, Centre: []float64{1}}, {Radius: 1, Second: 9}, {Radius: 1, Centre: append(make([]float64, 19), math.Inf(1))}, {Radius: 1, Second: engine.DiagonalSecond}} {
+	for _, m := range []engine.MomentSums{{}, {Radius: math.NaN()}, {Radius: 1, Offset: 2}, {Radius: 1, Centre: []float64{1}}, {Radius: 1, Second: 9}, {Radius: 1, Centre: append(make([]float64, 19), math.Inf(1))}, {Radius: 1, Second: engine.DiagonalSecond},
+		{Radius: 1, Signed: true, Model: make([]float64, 20)}, {Radius: 1, Model: make([]float64, 19)}, {Radius: 1, Model: append(make([]float64, 19), math.NaN())},
+		{Radius: 0x1p+400, Model: append(make([]float64, 19), 0x1p+101)}, {Radius: 1, Intercept: math.Inf(-1)}} {
 		if err := e.Moments(context.Background(), &dst, m); err == nil {
 			t.Errorf("%+v was accepted", m)
 		}
@@ -352,12 +379,15 @@ func BenchmarkMoments(b *testing.B) {
 	for _, shape := range [][2]int{{1_000_000, 20}, {100_000, 128}, {20_000, 512}} {
 		n, d := shape[0], shape[1]
 		r := momentRecords(b, n, d, false)
-		for _, second := range []engine.SecondMoments{engine.NoSecond, engine.DiagonalSecond, engine.FullSecond} {
+		for _, m := range []engine.MomentSums{{Signed: true}, {Signed: true, Second: engine.DiagonalSecond}, {Signed: true, Second: engine.FullSecond}, {Model: make([]float64, d)}} {
+			m.Radius, m.Centre = 0.5, make([]float64, d)
+			for j := range m.Model {
+				m.Model[j] = math.Cos(float64(j))
+			}
 			for _, workers := range []int{1, 2} {
-				b.Run(fmt.Sprintf("n=%d/d=%d/%v/workers=%d", n, d, second, workers), func(b *testing.B) {
-					m := engine.MomentSums{Radius: 0.5, Signed: true, Second: second, Centre: make([]float64, d)}
+				b.Run(fmt.Sprintf("n=%d/d=%d/%v/logistic=%v/workers=%d", n, d, m.Second, m.Model != nil, workers), func(b *testing.B) {
 					_, e := momentsOf(b, Backend{Workers: workers}, r, m)
-					dst := engine.Moments{Sum: make([]float64, d), Second: make([]float64, second.Len(d))}
+					dst := engine.Moments{Sum: make([]float64, d), Second: make([]float64, m.Second.Len(d))}
 					b.SetBytes(int64(8 * n * d))
 					for b.Loop() {
 						if err := e.Moments(context.Background(), &dst, m); err != nil {

@@ -136,8 +136,6 @@ func (k *kernel) Roundoff(pairs engine.Pairs) float64 {
 			e = k.nearError()
 		case k.method == Sorted:
 			e = k.sortedError()
-		case k.single:
-			e = k.singleError() + 3*u*k.scores.Slope
 		}
 		return R*l*n*n*(e+engine.Gamma(k.rowSumDepth())*k.scores.Slope)*secondOrder + tiny
 	case engine.PrefixPairs:
@@ -227,7 +225,7 @@ func (k *kernel) usable() bool {
 	case Sorted:
 		most = max(most, k.sortedError())
 	}
-	return most < k.smallError() && (!k.single || k.singleError() < 0x1p-16*k.scores.Slope)
+	return most < k.smallError()
 }
 
 // smallError is the largest E whose square is negligible.

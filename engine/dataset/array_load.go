@@ -95,7 +95,7 @@ func (t *table) labelArray(format string) (labels []float64, err error) {
 		return nil, nil
 	}
 	path := t.labelsPath(format)
-	in, err := openInput(path)
+	in, err := openInput(path, "labels")
 	if path == t.name || errors.Is(err, fs.ErrNotExist) {
 		if err == nil {
 			in.file.Close()
@@ -107,7 +107,7 @@ func (t *table) labelArray(format string) (labels []float64, err error) {
 	}
 	t.labels = path
 	if err != nil {
-		return nil, fmt.Errorf("dataset: cannot read labels: %w", err)
+		return nil, err
 	}
 	defer func() { err = in.close(err) }()
 	u, err := unpack(path, in.r)

@@ -270,6 +270,10 @@ func (c *converter) outSchema() *Schema {
 			continue
 		}
 		col.Field, col.Position = "", 0
+		if role == RoleFeature && (col.Date != nil || col.Suffix != "") { // written as plain numbers
+			lo, hi := col.bounds()
+			col.Range, col.Date, col.Suffix = []float64{lo, hi}, nil, ""
+		}
 		if role == RoleLabel && c.numbers && !s.IsGraded() {
 			col.Positive, col.Negative, col.Others, col.TrimSuffix = "1", "-1", "", ""
 		}

@@ -50,7 +50,9 @@ func readCSV(t *table, src *source, z sizes) error {
 
 func (t *table) widthError(got, want, row int) error {
 	rule := fmt.Sprintf("row has %d fields, want %d", got, want)
-	if got == 1 {
+	if want-got == 1 && t.o.Labels == LabelsRequired {
+		rule += "; if the label is what is missing, add it (dyad predict needs none)"
+	} else if got == 1 {
 		rule += "; check csv.delimiter, or remove the row"
 	} else {
 		rule += "; quote a field that contains the delimiter, or correct the row or the schema"

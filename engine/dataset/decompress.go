@@ -9,6 +9,8 @@ import (
 	"io"
 
 	"github.com/klauspost/compress/zstd"
+	"golang.org/x/text/encoding"
+	"golang.org/x/text/transform"
 )
 
 // maxZstdWindow bounds the memory of the zstd decoder; it is what
@@ -62,6 +64,11 @@ func unpack(name string, r io.Reader) (*unpacked, error) {
 		u.Reader = bufio.NewReaderSize(z, 1<<16)
 	}
 	return u, nil
+}
+
+// decode turns the text of an encoding into UTF-8.
+func (u *unpacked) decode(e encoding.Encoding) {
+	u.Reader = bufio.NewReaderSize(transform.NewReader(u.Reader, e.NewDecoder()), 1<<16)
 }
 
 // readError turns a failure of the decompressor after some rows into a

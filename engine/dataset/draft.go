@@ -8,15 +8,44 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
-// Draft guesses a schema for the file at path and returns its YAML text, with
-// comments that say what to check. The draft loads as it is. Its ranges,
-// categories and label are taken from the data, so it sets bounds_from_data, and
-// it reveals the data that it shows: treat it like the file until its ranges are
+// ParseDraft reads a draft, which may have no label yet.
+func ParseDraft(text []byte) (*Schema, error) { return parseSchema(text, true) }
+
+// DraftOptions of Draft. The zero value asks nothing of the user.
+type DraftOptions struct {
+	// Label names the label, Positive its class that should score high. Without them a
+	// column with two values is the label if there is only one, by words that such classes
+	// often have.
+	Label, Positive string
+	// Decimal is "." or ",", what separates the fraction of a number, where the file does
+	// not tell.
+	Decimal string
+	// Answers are what is known about columns without the data, by name.
+	Answers map[string]Answer
+}
+
+// Drafted is a draft.
+type Drafted struct {
+	Schema []byte // in YAML
+	// Label is the column that was named or is the only one with two values, "" if there are
+	// several (Candidates) or the columns have no names.
+	Label      string
+	Candidates []string
+	Ignored    []string // columns that are left out; the draft says why
+	FromData   []string // columns whose range or categories were taken from the data
+}
+
+// Draft guesses a schema for the file at path, with comments that say what to check
+// and why a column is left out. The draft loads as
+// it is, unless several columns can be the label: then none is. Ranges and
+// categories without an answer are taken from the data and marked from_data, and
+// they reveal the data that they show: treat the draft like the file until they are
 // replaced by public ones.
-func Draft(path string) ([]byte, error) {
-	p := &profile{path: path}
+func Draft(path string, o DraftOptions) (*Drafted, error) {
+	p := &profile{path: path, o: o}
 	if err := p.read(p.sniff); err != nil {
 		return nil, err
 	}
@@ -31,38 +60,46 @@ func Draft(path string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	text := append(draftHead(path), body...)
-	if _, err := ParseSchema(text); err != nil { // a name or category that YAML cannot carry
+	text := append(p.head(), body...)
+	if _, err := parseSchema(text, true); err != nil { // a name or category that YAML cannot carry
 		return nil, fmt.Errorf("dataset: %s: cannot draft a schema, write it by hand: %w", path, err)
 	}
-	return text, nil
+	p.draft.Schema = text
+	return &p.draft, nil
 }
 
 var notDataID = regexp.MustCompile(`[^A-Za-z0-9._-]+`)
 
-func draftHead(path string) []byte {
-	id := filepath.Base(path)
+// head is the beginning of a draft.
+func (p *profile) head() []byte {
+	id := filepath.Base(p.path)
 	id = strings.TrimSuffix(strings.TrimSuffix(id, ".gz"), ".zst")
 	id = strings.TrimSuffix(id, filepath.Ext(id))
 	id = strings.Trim(notDataID.ReplaceAllString(id, "-"), "-.")
 	if id == "" {
 		id = "data"
 	}
+	mark, line := "from_data", ""
+	switch p.format {
+	case FormatLIBSVM, FormatNPY, FormatNPZ, FormatIDX:
+		mark, line = "bounds_from_data", "bounds_from_data: true\n"
+	}
 	return fmt.Appendf(nil, `# DRAFT of a schema. Read every line before you use it.
 #
-# !!! The ranges and categories below were TAKEN FROM THE DATA. They are not
+# !!! Ranges and categories that are marked were TAKEN FROM THE DATA. They are not
 # !!! private: the largest value of a column is the value of one person.
 # !!! Replace each by what is known without the data (a code book, what the
-# !!! instrument can show, what is possible), then delete bounds_from_data.
-# !!! Until then every report says "bounds not private".
+# !!! instrument can show, what is possible), then delete its mark (%s).
+# !!! Until all marks are gone every report says "bounds not private".
 data_id: %s # names the data in the privacy ledger
-bounds_from_data: true
-`, quoteYAML(id[:min(len(id), 128)]))
+%s`, mark, quoteYAML(id[:min(len(id), 128)]), line)
 }
 
 // profile is what a draft learns about a file.
 type profile struct {
 	path    string
+	o       DraftOptions
+	draft   Drafted
 	format  string
 	csv     CSVOptions
 	grouped bool // LIBSVM rows have a query id
@@ -71,13 +108,14 @@ type profile struct {
 	names []string
 	stats []*columnStats
 	rows  int
+	bytes bool // a field is not UTF-8
 }
 
 // read opens the file, also if it is compressed, for one look at it.
 func (p *profile) read(look func(in *input, u *unpacked) error) error {
-	in, err := openInput(p.path)
+	in, err := openInput(p.path, "data")
 	if err != nil {
-		return fmt.Errorf("dataset: cannot read data: %w", err)
+		return err
 	}
 	if in.at == nil {
 		return in.close(p.errorf(0, "a draft looks at the file several times, and this is a pipe; store it first"))
@@ -97,16 +135,16 @@ func (p *profile) errorf(row int, rule string) error {
 // sniff finds the format by the first bytes, the name and the first lines.
 func (p *profile) sniff(_ *input, u *unpacked) error {
 	head, _ := u.Peek(sniffBytes) // an error comes again when the rows are read
+	if excel(head) {
+		return p.errorf(0, ruleExcel)
+	}
 	if p.format = binaryFormat(head); p.format != "" {
 		return nil
 	}
 	if p.format = textFormat(p.path, head); p.format != FormatCSV {
 		return nil
 	}
-	src, err := newSource(p.path, u)
-	if err != nil {
-		return err
-	}
+	src := newSource(p.path, u, "")
 	var lines []string
 	for len(lines) < 100 {
 		line, err := src.next()
@@ -115,6 +153,9 @@ func (p *profile) sniff(_ *input, u *unpacked) error {
 		}
 		if err != nil {
 			return err
+		}
+		if !utf8.Valid(line) {
+			p.csv.Encoding = EncodingWindows1252
 		}
 		text := strings.TrimSpace(string(line))
 		switch {

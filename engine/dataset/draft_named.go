@@ -3,10 +3,8 @@ package dataset
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,13 +16,19 @@ func (p *profile) named() ([]byte, error) {
 	if err := p.read(p.readColumns); err != nil {
 		return nil, err
 	}
+	if p.bytes && p.format == FormatCSV && p.csv.Encoding == "" {
+		p.csv.Encoding, p.names, p.stats, p.rows = EncodingWindows1252, nil, nil, 0
+		if err := p.read(p.readColumns); err != nil {
+			return nil, err
+		}
+	}
 	if p.rows == 0 {
 		return nil, p.errorf(0, ruleEmpty)
 	}
-	label, others, err := p.guessLabel()
-	if err != nil {
-		return nil, fmt.Errorf("dataset: %s: %w", p.path, err)
+	if err := p.checkAnswers(); err != nil {
+		return nil, err
 	}
+	columns := p.columns()
 	text := fmt.Appendf(nil, "format: %s\n", p.format)
 	if p.format == FormatCSV {
 		text = fmt.Appendf(text, "csv:\n  header: %v\n  delimiter: %s\n", p.csv.Header, quoteYAML(p.csv.Delimiter))
@@ -35,7 +39,20 @@ func (p *profile) named() ([]byte, error) {
 	if p.csv.IgnoreOthers {
 		text = append(text, "  ignore_others: true # a column has no name\n"...)
 	}
-	return p.appendColumns(text, label, others), nil
+	if p.csv.Decimal != "" {
+		text = fmt.Appendf(text, "  decimal: %s # the fraction of a number begins at the comma\n", quoteYAML(p.csv.Decimal))
+	}
+	if p.csv.Thousands != "" {
+		text = fmt.Appendf(text, "  thousands: %s\n", quoteYAML(p.csv.Thousands))
+	}
+	if p.csv.Encoding != "" {
+		text = fmt.Appendf(text, "  encoding: %s # check the letters that are not ASCII\n", p.csv.Encoding)
+	}
+	text = append(text, "columns:\n"...)
+	for _, c := range columns {
+		text = append(text, c.line()...)
+	}
+	return text, nil
 }
 
 // readColumns gathers the statistics of all columns.
@@ -43,10 +60,7 @@ func (p *profile) readColumns(in *input, u *unpacked) error {
 	if p.format == FormatParquet {
 		return p.readParquet(in)
 	}
-	src, err := newSource(p.path, u)
-	if err != nil {
-		return err
-	}
+	src := newSource(p.path, u, p.csv.Encoding)
 	switch p.format {
 	case FormatARFF:
 		return p.readARFF(src)
@@ -63,6 +77,7 @@ func (p *profile) addColumn(name string) {
 func (p *profile) addRow(row [][]byte) {
 	p.rows++
 	for i, field := range row {
+		p.bytes = p.bytes || !utf8.Valid(field)
 		p.stats[i].add(field)
 	}
 }
@@ -94,6 +109,7 @@ func (p *profile) readCSV(src *source) error {
 		return err
 	}
 	for _, name := range first {
+		p.bytes = p.bytes || !utf8.Valid(name)
 		p.addColumn(string(name))
 	}
 	if err := p.addRows(r.next, &r.row, "the first row"); err != nil {
@@ -110,8 +126,8 @@ func (p *profile) readCSV(src *source) error {
 			p.stats[i].add([]byte(name))
 		case name == "":
 			p.csv.IgnoreOthers = true
-		case seen[name] || !utf8.ValidString(name):
-			return &ParseError{File: p.path, Row: 1, Position: i + 1, Rule: "the header has a name twice, or one that is not UTF-8; correct it"}
+		case seen[name]:
+			return &ParseError{File: p.path, Row: 1, Position: i + 1, Rule: "the header has a name twice; rename one"}
 		}
 		seen[name] = true
 	}
@@ -124,9 +140,8 @@ func (p *profile) hasHeader() bool {
 	seen := map[string]bool{}
 	names := true
 	for i, t := range p.names {
-		_, rule := parseNumber([]byte(t))
-		isText := t != "" && rule != "" && !slices.Contains(missingWords[:], t)
-		if isText && p.stats[i].isNumeric() {
+		isText := t != "" && !isNumberText(t) && !slices.Contains(missingWords[:], t)
+		if isText && p.stats[i].looksNumeric() {
 			return true
 		}
 		_, again := p.stats[i].texts[t]
@@ -150,7 +165,7 @@ func (p *profile) readARFF(src *source) error {
 	}
 	for i, a := range r.attributes {
 		if a.other {
-			p.stats[i] = newColumnStats() // ignored by the draft
+			p.stats[i].refuse()
 		}
 	}
 	return nil
@@ -193,7 +208,7 @@ func (p *profile) readJSONL(src *source) error {
 		p.addRow(row)
 	}
 	for i := range nested {
-		p.stats[i] = newColumnStats() // ignored by the draft
+		p.stats[i].refuse()
 	}
 	return nil
 }
@@ -208,37 +223,11 @@ func (p *profile) readParquet(in *input) error {
 	defer r.close()
 	for i, column := range r.columns {
 		p.addColumn(column.Name())
-		r.used[i] = parquetTypeOf(column) != parquetRefused
+		if r.used[i] = parquetTypeOf(column) != parquetRefused; !r.used[i] {
+			p.stats[i].refuse()
+		}
 	}
 	return p.addRows(func() ([][]byte, error) { err := r.next(); return r.texts, err }, &r.row, "")
-}
-
-// guessLabel returns the likely label and the other columns with two values.
-func (p *profile) guessLabel() (label int, others []string, err error) {
-	label = -1
-	score := 0
-	for i, s := range p.stats {
-		if p.names[i] == "" || s.values != p.rows || len(s.texts) != 2 || !validTexts(s.texts) {
-			continue
-		}
-		others = append(others, p.names[i])
-		now := 1
-		if slices.Contains(labelNames[:], strings.ToLower(p.names[i])) {
-			now += 4
-		}
-		if i == len(p.stats)-1 {
-			now += 2
-		} else if i == 0 {
-			now++
-		}
-		if now > score {
-			label, score = i, now
-		}
-	}
-	if label < 0 {
-		return -1, nil, errors.New("no column has exactly two values and no gaps, so none can be the label; write the schema by hand")
-	}
-	return label, slices.DeleteFunc(others, func(n string) bool { return n == p.names[label] }), nil
 }
 
 func validTexts(texts map[string]int) bool {
@@ -248,46 +237,6 @@ func validTexts(texts map[string]int) bool {
 		}
 	}
 	return true
-}
-
-// appendColumns writes the columns of a schema with named columns.
-func (p *profile) appendColumns(text []byte, label int, others []string) []byte {
-	text = append(text, "columns:\n"...)
-	hasID := false
-	for i, s := range p.stats {
-		if p.names[i] == "" {
-			continue
-		}
-		text = fmt.Appendf(text, "  - {name: %s", quoteYAML(p.names[i]))
-		missing := ""
-		if len(s.missing) > 0 {
-			missing = ", missing: {policy: middle}"
-			if words := slices.DeleteFunc(slices.Clone(s.missing), func(w string) bool { return w == "" }); len(words) > 0 {
-				missing = fmt.Sprintf(", missing: {values: %s, policy: middle}", quoteList(words))
-			}
-		}
-		switch {
-		case i == label:
-			positive, negative := s.guessClasses()
-			text = fmt.Appendf(text, ", role: label, positive: %s, negative: %s} # check which class should score high", quoteYAML(positive), quoteYAML(negative))
-			if len(others) > 0 {
-				text = fmt.Appendf(text, "; %d other column(s) also have two values", len(others))
-			}
-			text = append(text, '\n')
-		case !hasID && s.isID(p.names[i], i == 0, p.rows):
-			hasID = true
-			text = append(text, ", role: id} # a different value in every row\n"...)
-		case s.isNumeric() && s.lo < s.hi && !math.IsInf(s.hi-s.lo, 0) && s.hi/2-s.lo/2 > 0:
-			text = fmt.Appendf(text, ", range: [%s, %s]%s} # FROM THE DATA\n", formatNumber(s.lo), formatNumber(s.hi), missing)
-		case len(s.nominal) >= 2 && !slices.Contains(s.nominal, ""):
-			text = fmt.Appendf(text, ", categories: %s%s} # the nominal set of the header\n", quoteList(s.nominal), missing)
-		case !s.isNumeric() && len(s.texts) >= 2 && s.isCategorical() && validTexts(s.texts):
-			text = fmt.Appendf(text, ", categories: %s%s} # FROM THE DATA\n", quoteList(s.categories()), missing)
-		default:
-			text = append(text, ", role: ignore} # constant, empty, or text with too many values\n"...)
-		}
-	}
-	return text
 }
 
 func formatNumber(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }

@@ -19,25 +19,44 @@ var missingWords = [...]string{"?", "NA", "N/A", "na", "n/a", "NaN", "nan", "nul
 // columnStats is what a draft learns about one column. It knows the data: a
 // schema made from it is not private.
 type columnStats struct {
-	values   int            // not missing
-	numbers  int            // of these, finite numbers
-	integers int            // of these, whole
-	lo, hi   float64        // of the numbers
+	values   int     // not missing
+	numbers  int     // of these, finite numbers
+	integers int     // of these, whole
+	lo, hi   float64 // of the numbers
+	sum      float64
 	missing  []string       // words that stood for missing, "" for an empty field
 	nominal  []string       // of the header of an ARFF file
 	texts    map[string]int // up to draftCategories+1 different values and their counts
 	seed     maphash.Seed
-	unique   map[uint64]struct{} // nil once a value came twice
+	unique   map[uint64]struct{} // of the first draftUnique values
+	repeats  int                 // values that came before
+
+	forms   [2]numberForm
+	dates   [len(dateLayouts)]dateForm
+	percent int         // values that end in %
+	date    *DateFormat // of a column of dates
+	why     string      // a column of numbers or dates cannot be read
+	refused bool        // its type cannot be a feature
 }
 
 func newColumnStats() *columnStats {
+	empty := numberForm{lo: math.Inf(1), hi: math.Inf(-1)}
 	return &columnStats{
-		lo: math.Inf(1), hi: math.Inf(-1),
+		lo: math.Inf(1), hi: math.Inf(-1), forms: [2]numberForm{empty, empty},
 		texts: map[string]int{}, seed: maphash.MakeSeed(), unique: map[uint64]struct{}{},
 	}
 }
 
+// refuse makes the draft ignore the column.
+func (s *columnStats) refuse() {
+	*s = *newColumnStats()
+	s.refused = true
+}
+
 func (s *columnStats) add(field []byte) {
+	if s.refused {
+		return
+	}
 	if len(field) == 0 || slices.Contains(missingWords[:], string(field)) {
 		if !slices.Contains(s.missing, string(field)) {
 			s.missing = append(s.missing, string(field))
@@ -45,24 +64,23 @@ func (s *columnStats) add(field []byte) {
 		return
 	}
 	s.values++
-	whole := false
+	s.addForms(field)
 	if v, rule := parseNumber(field); rule == "" {
 		s.numbers++
-		s.lo, s.hi = min(s.lo, v), max(s.hi, v)
-		if whole = v == math.Trunc(v); whole {
+		s.lo, s.hi, s.sum = min(s.lo, v), max(s.hi, v), s.sum+v
+		if v == math.Trunc(v) {
 			s.integers++
 		}
 	}
 	if _, ok := s.texts[string(field)]; ok || len(s.texts) <= draftCategories {
 		s.texts[string(field)]++
 	}
-	if s.unique != nil && len(s.unique) < draftUnique {
+	if len(s.unique) < draftUnique {
 		h := maphash.Bytes(s.seed, field)
 		if _, ok := s.unique[h]; ok {
-			s.unique = nil
-		} else {
-			s.unique[h] = struct{}{}
+			s.repeats++
 		}
+		s.unique[h] = struct{}{}
 	}
 }
 
@@ -83,16 +101,11 @@ func (s *columnStats) categories() []string {
 // isID says that the column of n rows has a different text or whole number in
 // every row, and more of them than a measurement would have.
 func (s *columnStats) isID(name string, first bool, n int) bool {
-	if s.unique == nil || s.values < n || s.numbers != s.integers {
+	if s.repeats > 0 || s.values < n || s.numbers != s.integers {
 		return false
 	}
-	name = strings.ToLower(name)
-	return name == "id" || name == "index" || strings.HasSuffix(name, "_id") || strings.HasSuffix(name, " id") ||
-		n > draftCategories && (first || s.numbers == 0)
+	return hasCodeName(name) || n > draftCategories && (first || s.numbers == 0)
 }
-
-// labelNames are column names that suggest a label.
-var labelNames = [...]string{"label", "class", "y", "target", "outcome", "diagnosis", "response", "event", "income", "died", "death", "default"}
 
 // positiveWords are label values that suggest the positive class, lower case.
 var positiveWords = [...]string{"1", "+1", "1.0", "yes", "true", "positive", "pos", "y", "t", "case", "m", "malignant", ">50k", ">50k."}

@@ -19,13 +19,14 @@ func writeFile(t *testing.T, name, content string) string {
 
 // Each draft loads its own file, and has these lines.
 func TestDraft(t *testing.T) {
+	labels := map[string]string{"header": "target", "tabs": "y", "arff": "class", "all text": "class", "unnamed column": "y", "constant column": "y", "ids": "y", "arff with sets": "class", "parquet": "query"}
 	for _, c := range []struct {
 		name, file, content string
 		n, d                int
 		want                []string
 	}{
 		{"header", "My data (1).csv", "id,age,colour,target\na1,3,red,0\na2,5,blue,1\na3,,red,1\n", 3, 2,
-			[]string{`data_id: "My-data-1"`, `{name: "id", role: id}`, "header: true", `{name: "age", range: [3, 5], missing: {policy: middle}}`, `{name: "colour", categories: ["blue", "red"]}`, `{name: "target", role: label, positive: "1", negative: "0"}`}},
+			[]string{`data_id: "My-data-1"`, `{name: "id", role: id}`, "header: true", `{name: "age", range: [3, 5], missing: {policy: middle}, from_data: true}`, `{name: "colour", categories: ["blue", "red"], unknown: other, from_data: true}`, `{name: "target", role: label, positive: "1", negative: "0"}`}},
 		{"no header, semicolons", "x.csv.gz", "1;2.5;?\n0;1e3;4\n1;-7;NA\n", 3, 1,
 			[]string{`data_id: "x"`, "header: false", `delimiter: ";"`, `{name: "column1", role: label, positive: "1", negative: "0"}`, "range: [-7, 1000]"}},
 		{"tabs", "x.tsv", "a\tb\ty\n1\tx y\tno\n2\tz\tyes\n", 2, 2,
@@ -33,7 +34,7 @@ func TestDraft(t *testing.T) {
 		{"arff", "x.arff", "@relation r\n@attribute a numeric\n% c\n@attribute b real\n@ATTRIBUTE class {M, B}\n@data\n1,2,M\n3,4,B\n3,5,B\n", 3, 2,
 			[]string{"format: arff", `positive: "M", negative: "B"`}},
 		{"quotes and YAML words", "x.csv", "\"the, \"\"name\"\"\",no,y\n\"~\",1,true\n\"a: b #\",2,false\nnull,3,true\n<&>é,4,true\n", 4, 4,
-			[]string{`{name: "the, \"name\"", categories: ["<&>é", "a: b #", "~"], missing: {values: ["null"], policy: middle}}`, `{name: "no", range: [1, 4]}`}},
+			[]string{`{name: "the, \"name\"", categories: ["<&>é", "a: b #", "~"], unknown: other, missing: {values: ["null"], policy: middle}, from_data: true}`, `{name: "no", range: [1, 4], from_data: true}`}},
 		{"all text", "x.csv", "shape,size,class\nround,big,e\nflat,small,p\nround,small,e\n", 3, 2,
 			[]string{"header: true", `positive: "p", negative: "e"`}},
 		{"unnamed column", "x.csv", ",a,y\n1,5,0\n2,7,1\n", 2, 1, []string{"ignore_others: true"}},
@@ -41,11 +42,11 @@ func TestDraft(t *testing.T) {
 		{"one and two", "x.csv", "5,1\n7,2\n9,2\n", 3, 1, []string{`positive: "2", negative: "1"`}},
 		{"ids", "x.csv", "patient_id,a,y\n17,5,0\n4,7,1\n", 2, 1, []string{`{name: "patient_id", role: id}`}},
 		{"arff with sets", "x.arff", "@relation r\n@attribute a {p,q,r}\n@attribute 'b c' numeric\n@attribute when date\n@attribute class {yes,no}\n@data\np,1,2001,yes\n?,3,2002,no\n", 2, 4,
-			[]string{"format: arff", `{name: "a", categories: ["p", "q", "r"], missing: {policy: middle}} # the nominal set`, `{name: "b c", range: [1, 3]}`, `{name: "when", role: ignore}`}},
+			[]string{"format: arff", `{name: "a", categories: ["p", "q", "r"], missing: {policy: middle}} # the nominal set`, `{name: "b c", range: [1, 3], from_data: true}`, `{name: "when", role: ignore}`}},
 		{"jsonl", "x.ndjson", "{\"a\": 1, \"y\": true}\n{\"a\": 2.5, \"y\": false, \"b\": \"u\"}\n{\"y\": true, \"b\": \"v\", \"c\": [1]}\n", 3, 2,
-			[]string{"format: jsonl", `{name: "a", range: [1, 2.5], missing: {policy: middle}}`, `{name: "b", categories: ["u", "v"], missing: {policy: middle}}`, `{name: "c", role: ignore}`, `positive: "true", negative: "false"`}},
+			[]string{"format: jsonl", `{name: "a", range: [1, 2.5], missing: {policy: middle}, from_data: true}`, `{name: "b", categories: ["u", "v"], unknown: other, missing: {policy: middle}, from_data: true}`, `{name: "c", role: ignore}`, `positive: "true", negative: "false"`}},
 		{"parquet", "x.parquet", parquetFile(t, patients()...), 3, 6,
-			[]string{"format: parquet", `{name: "age", range: [30.5, 70], missing: {policy: middle}}`, `{name: "sex", categories: ["f", "it's, \"m\"", "m"]}`, `{name: "stage", range: [1, 2]}`, `{name: "out", categories: ["false", "true"]}`, `{name: "query", role: label, positive: "q2", negative: "q1"}`}},
+			[]string{"format: parquet", `{name: "age", range: [30.5, 70], missing: {policy: middle}, from_data: true}`, `{name: "sex", categories: ["f", "it's, \"m\"", "m"], unknown: other, from_data: true}`, `{name: "stage", range: [1, 2], from_data: true}`, `{name: "out", categories: ["false", "true"], unknown: other, from_data: true}`, `{name: "query", role: label, positive: "q2", negative: "q1"}`}},
 		{"grouped libsvm", "x.svm", "1 qid:3 1:0.5\n0 qid:3 2:3\n", 2, 2, []string{`{name: query, role: group}`}},
 		{"libsvm", "x.svm", "+1 1:0.5 4:-2 # c\n-1 2:3\n+1\n", 3, 4,
 			[]string{"format: libsvm", "features: 4 ", "nonzeros: 2 ", "range: [-2, 3]", `positive: "+1", negative: "-1"`}},
@@ -56,11 +57,12 @@ func TestDraft(t *testing.T) {
 				content = string(gzipped(t, content))
 			}
 			path := writeFile(t, c.file, content)
-			text, err := Draft(path)
+			draft, err := Draft(path, DraftOptions{Label: labels[c.name]})
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, w := range append(c.want, "!!!", "bounds_from_data: true") {
+			text := draft.Schema
+			for _, w := range append(c.want, "!!!", "from_data") {
 				if !strings.Contains(string(text), w) {
 					t.Errorf("the draft lacks %q:\n%s", w, text)
 				}
@@ -73,7 +75,7 @@ func TestDraft(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%v\n%s", err, text)
 			}
-			if d.Records.Len() != c.n || d.Records.Dim() != c.d || !d.Schema().BoundsFromData {
+			if d.Records.Len() != c.n || d.Records.Dim() != c.d || !d.Schema().RangesFromData() {
 				t.Errorf("n %d, d %d, want %d, %d\n%s", d.Records.Len(), d.Records.Dim(), c.n, c.d, text)
 			}
 			checkNorms(t, d.Records)
@@ -99,11 +101,12 @@ func TestDraftArrays(t *testing.T) {
 		"b.npz":               {`arrays: {x: "data", y: "labels"}`, "features: 2", "range: [-1, 7] # FROM THE DATA"},
 	} {
 		path := filepath.Join(dir, name)
-		text, err := Draft(path)
+		draft, err := Draft(path, DraftOptions{})
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
+		text := draft.Schema
 		for _, w := range want {
 			if !strings.Contains(string(text), w) {
 				t.Errorf("%s: the draft lacks %q:\n%s", name, w, text)
@@ -134,15 +137,15 @@ func TestDraftErrors(t *testing.T) {
 		"qid in a part":  {"1 1:1\n-1 qid:2 1:3\n", ruleNoGroup, true},
 		"truncated gzip": {string(gzipped(t, "a,b\n1,2\n"))[:20], ruleTruncated, true},
 	} {
-		_, err := Draft(writeFile(t, "x.csv", c.content))
+		_, err := Draft(writeFile(t, "x.csv", c.content), DraftOptions{})
 		if err == nil || !strings.Contains(err.Error(), c.want) || errors.As(err, &p) != c.parse {
 			t.Errorf("%s: got %v, want %q", name, err, c.want)
 		}
 	}
-	if _, err := Draft(os.DevNull); err == nil || !strings.Contains(err.Error(), "store it first") {
+	if _, err := Draft(os.DevNull, DraftOptions{}); err == nil || !strings.Contains(err.Error(), "store it first") {
 		t.Errorf("got %v for a file that can be read only once", err)
 	}
-	if _, err := Draft(filepath.Join(t.TempDir(), "absent")); !errors.Is(err, os.ErrNotExist) {
+	if _, err := Draft(filepath.Join(t.TempDir(), "absent"), DraftOptions{}); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("got %v, want os.ErrNotExist", err)
 	}
 }

@@ -1,9 +1,11 @@
 package dataset
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"math"
+	"unicode/utf8"
 
 	"dyad/engine"
 )
@@ -22,6 +24,9 @@ type Encoder struct {
 	group    *Column // nil without query groups
 	positive *valueSet
 	negative *valueSet // nil: every value that is not positive
+	grades   *notation // of graded labels
+	// notations says that a column of numbers has one.
+	notations bool
 }
 
 // featureEncoder encodes one column.
@@ -40,6 +45,8 @@ type featureEncoder struct {
 	missing   *valueSet
 	policy    string
 	value     float64 // for MissingValue
+	notation  *notation
+	unknown   bool // other categories become all 0
 }
 
 // NewEncoder validates s and builds its encoder. s is copied.
@@ -65,6 +72,10 @@ func NewEncoder(s *Schema) (*Encoder, error) {
 			e.group = c
 		case RoleLabel:
 			e.label = c
+			if c.Kind == KindNumeric {
+				e.grades = clone.notation(c)
+				e.notations = e.notations || e.grades != nil
+			}
 			e.positive = newValueSet([]string{c.Positive})
 			if c.Negative != "" {
 				e.negative = newValueSet([]string{c.Negative})
@@ -85,6 +96,7 @@ func (e *Encoder) addFeatures() {
 			continue
 		}
 		f := s.featureEncoder(c, sets)
+		e.notations = e.notations || f.notation != nil
 		if s.byIndex() {
 			f.offset = c.Position - 1
 			if e.listed == nil {
@@ -124,10 +136,12 @@ func (s *Schema) featureEncoder(c *Column, sets map[*Missing]*valueSet) featureE
 	if c.kind() == KindNumeric {
 		f.numeric = true
 		f.transform = c.Transform
-		f.lo, f.hi = c.Range[0], c.Range[1]
+		f.notation = s.notation(c)
+		f.lo, f.hi = c.bounds()
 		f.center, f.half = centerAndHalf(f.lo, f.hi, f.transform, s.IsSparse())
 		return f
 	}
+	f.unknown = c.Unknown == UnknownOther
 	f.cats = newValueSet(c.Categories)
 	f.catNames = append([]string(nil), c.Categories...)
 	if f.policy == MissingCategory {
@@ -262,7 +276,7 @@ func (e *Encoder) Columns() []string {
 
 // Encode returns the record of one row, with norm at most 1: the same bits as
 // Load gives. fields are the texts of the columns that Columns names, in that
-// order; for a LIBSVM schema, "0" where the row has no such index. An error is a
+// order and in the schema's notation; for a LIBSVM schema, "0" where the row has no such index. An error is a
 // *ParseError without file and row.
 func (e *Encoder) Encode(fields []string) ([]float64, error) {
 	if len(fields) != e.width() {
@@ -271,7 +285,14 @@ func (e *Encoder) Encode(fields []string) ([]float64, error) {
 	x := make([]float64, e.dim)
 	for k, field := range fields {
 		f, offset := e.feature(k)
-		if rule := f.encode([]byte(field), x[offset:offset+f.width]); rule != "" {
+		text, rule := []byte(field), ""
+		if f.writes(text) {
+			text, rule = f.notation.plain(nil, text)
+		}
+		if rule == "" {
+			rule = f.encode(text, x[offset:offset+f.width])
+		}
+		if rule != "" {
 			return nil, &ParseError{Column: e.featureName(k), Position: k + 1, Rule: rule}
 		}
 	}
@@ -314,12 +335,21 @@ func (f *featureEncoder) encode(field []byte, dst []float64) (rule string) {
 	}
 	if f.numeric {
 		v, rule := parseNumber(field)
-		if rule != "" {
-			return rule
+		switch {
+		case rule == "":
+			return f.encodeNumber(v, dst)
+		case bytes.EqualFold(field, []byte("nan")):
+			return f.encodeMissing(dst)
 		}
-		return f.encodeNumber(v, dst)
+		return rule
 	}
 	k := f.cats.find(field)
+	if k < 0 && f.unknown {
+		return "" // dst is zero
+	}
+	if k < 0 && !utf8.Valid(field) {
+		return ruleNotUTF8
+	}
 	if k < 0 {
 		return ruleCategory
 	}

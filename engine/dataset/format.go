@@ -6,6 +6,13 @@ import (
 	"strings"
 )
 
+// excel says that a file is a workbook: a ZIP archive that begins with its list of contents,
+// or a compound file.
+func excel(head []byte) bool {
+	return bytes.HasPrefix(head, []byte("PK\x03\x04")) && (bytes.Contains(head[:min(len(head), 128)], []byte("[Content_Types].xml")) || bytes.Contains(head, []byte("xl/workbook"))) ||
+		bytes.HasPrefix(head, []byte("\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"))
+}
+
 // sniffBytes is how much of a file is looked at to find its format.
 const sniffBytes = 4096
 
@@ -63,6 +70,9 @@ func hasWord(line []byte, word string) bool {
 // its format is believed, but a file that is clearly another one is an error,
 // and so is a format that would be encoded differently than the schema says.
 func (s *Schema) formatOf(name string, head []byte) (string, error) {
+	if excel(head) {
+		return "", &ParseError{File: name, Rule: ruleExcel}
+	}
 	found := binaryFormat(head)
 	named := found == "" || found == FormatParquet
 	wrong := func() error {

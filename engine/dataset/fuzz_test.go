@@ -106,13 +106,17 @@ func FuzzDraft(f *testing.F) {
 		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		text, err := Draft(path)
+		draft, err := Draft(path, DraftOptions{})
+		if err == nil && draft.Label == "" && draft.Candidates != nil {
+			draft, err = Draft(path, DraftOptions{Label: draft.Candidates[0]})
+		}
 		if err != nil {
 			if !strings.HasPrefix(err.Error(), "dataset: ") {
 				t.Fatalf("error %v lacks the prefix", err)
 			}
 			return
 		}
+		text := draft.Schema
 		s, err := ParseSchema(text)
 		if err != nil {
 			t.Fatalf("%v\n%s", err, text)

@@ -82,6 +82,9 @@ func (t *table) headerLayout(header [][]byte, row int, n *names) (*layout, error
 // empty for missing; where numbers is not nil and row[i] is nil, numbers[i] is
 // the value, NaN for missing.
 func (t *table) addRow(l *layout, row [][]byte, numbers []float64, number int) error {
+	if err := t.plainFields(l, row, number); err != nil {
+		return err
+	}
 	var label encodedLabel
 	if l.hasLabel {
 		var err error

@@ -109,9 +109,9 @@ func loadTable(path string, s *Schema, o Options, scan *scanner) (*table, error)
 	if err != nil {
 		return nil, err
 	}
-	in, err := openInput(path)
+	in, err := openInput(path, "data")
 	if err != nil {
-		return nil, fmt.Errorf("dataset: cannot read data: %w", err)
+		return nil, err
 	}
 	t := newTable(path, e, o, scan)
 	return t, in.close(t.read(in))
@@ -127,14 +127,19 @@ type input struct {
 	opened fs.FileInfo // nil unless it is a regular file
 }
 
-// openInput opens a file, which close closes.
-func openInput(path string) (*input, error) {
+// openInput opens the file of data, labels or pairs, which close closes.
+func openInput(path, what string) (*input, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("dataset: cannot read %s: %w", what, err)
 	}
 	in := &input{name: path, r: f, file: f}
-	if info, err := f.Stat(); err == nil && info.Mode().IsRegular() { // a pipe can be read only once
+	switch info, err := f.Stat(); {
+	case err != nil:
+	case info.IsDir():
+		f.Close()
+		return nil, &ParseError{File: path, Rule: ruleFolder}
+	case info.Mode().IsRegular(): // a pipe can be read only once
 		in.at, in.size, in.opened = f, info.Size(), info
 	}
 	return in, nil
@@ -182,13 +187,10 @@ func (t *table) read(in *input) error {
 	case FormatNPY, FormatIDX:
 		return readArrayFiles(t, format, in, u)
 	}
-	src, err := newSource(in.name, u)
-	if err != nil {
-		return err
-	}
+	src := newSource(in.name, u, t.e.schema.CSV.Encoding)
 	var z sizes
 	if in.at != nil && t.scan == nil {
-		z = countFile(in.name)
+		z = countFile(in.name, t.e.schema.CSV.Encoding)
 	}
 	switch format {
 	case FormatLIBSVM:

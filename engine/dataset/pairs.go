@@ -76,9 +76,9 @@ func LoadPairs(path string, ids []string, file, column string, o PairOptions) ([
 	if o.True == "" || o.False == "" || o.True == o.False {
 		return nil, fmt.Errorf("dataset: the two values of a pair's label must differ and not be empty")
 	}
-	in, err := openInput(path)
+	in, err := openInput(path, "pairs")
 	if err != nil {
-		return nil, fmt.Errorf("dataset: cannot read pairs: %w", err)
+		return nil, err
 	}
 	r := &pairReader{
 		name: path, at: at, o: o, values: newValueSet([]string{o.True, o.False}), seen: map[uint64]int32{},
@@ -131,11 +131,7 @@ func (r *pairReader) read(in *input) error {
 }
 
 func (r *pairReader) readCSV(name string, u *unpacked) error {
-	src, err := newSource(name, u)
-	if err != nil {
-		return err
-	}
-	c := newCSVReader(src, &r.o.CSV)
+	c := newCSVReader(newSource(name, u, r.o.CSV.Encoding), &r.o.CSV)
 	header, err := c.next()
 	if err == io.EOF {
 		return r.errorf(0, -1, rulePairEmpty)

@@ -162,16 +162,17 @@ func TestDraftRealData(t *testing.T) {
 				t.Skip("large")
 			}
 			path := filepath.Join(realData, c.file)
-			text, err := Draft(path)
+			draft, err := Draft(path, DraftOptions{Label: c.label})
 			if err != nil {
 				t.Fatal(err)
 			}
+			text := draft.Schema
 			s, err := ParseSchema(text)
 			if err != nil {
 				t.Fatalf("%v\n%s", err, text)
 			}
-			if !s.BoundsFromData {
-				t.Error("a draft must set bounds_from_data")
+			if !s.RangesFromData() {
+				t.Error("a draft must say that its ranges are from the data")
 			}
 			d, err := Load(path, s, Options{})
 			if err != nil {

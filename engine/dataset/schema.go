@@ -112,6 +112,14 @@ type CSVOptions struct {
 	// IgnoreOthers allows columns of the file that the schema does not list.
 	// It needs a header.
 	IgnoreOthers bool `yaml:"ignore_others,omitempty" json:"ignore_others,omitempty"`
+	// Decimal is what separates the fraction of a number: "." (the default) or ",".
+	Decimal string `yaml:"decimal,omitempty" json:"decimal,omitempty"`
+	// Thousands separates groups of three digits before the fraction: ",", ".", "'" or
+	// "space". Empty means that there are none; a number may also do without them.
+	Thousands string `yaml:"thousands,omitempty" json:"thousands,omitempty"`
+	// Encoding is EncodingUTF16 or EncodingWindows1252. Empty means UTF-8, or UTF-16 where
+	// the file begins with its byte order mark.
+	Encoding string `yaml:"encoding,omitempty" json:"encoding,omitempty"`
 }
 
 // ArrayNames are the arrays of an NPZ file; an empty name is the default.
@@ -145,6 +153,15 @@ type Column struct {
 	// counting the one that MissingCategory adds. They match as text, or as
 	// plain decimal numbers ("2" and "2.0").
 	Categories []string `yaml:"categories,omitempty" json:"categories,omitempty"`
+	// Unknown is UnknownOther, or empty: then a category that is not listed is an error.
+	Unknown string `yaml:"unknown,omitempty" json:"unknown,omitempty"`
+	// Suffix is cut off the end of a number, with blanks before it, e.g. "%".
+	Suffix string `yaml:"suffix,omitempty" json:"suffix,omitempty"`
+	// Date makes the column a date, in days, and replaces Range.
+	Date *DateFormat `yaml:"date,omitempty" json:"date,omitempty"`
+	// FromData marks a range or categories that were taken from the data, as
+	// Schema.BoundsFromData does for all of them.
+	FromData bool `yaml:"from_data,omitempty" json:"from_data,omitempty"`
 	// Missing overrides Schema.Missing for this feature.
 	Missing *Missing `yaml:"missing,omitempty" json:"missing,omitempty"`
 	// Positive is the value of the label that becomes +1.
@@ -195,6 +212,11 @@ func (s *Schema) IsLIBSVM() bool { return s.format() == FormatLIBSVM }
 
 // IsSparse says that records are stored as compressed rows.
 func (s *Schema) IsSparse() bool { return s.IsLIBSVM() && !s.Dense }
+
+// RangesFromData says that a range or a list of categories was taken from the data.
+func (s *Schema) RangesFromData() bool {
+	return s.BoundsFromData || slices.ContainsFunc(s.Columns, func(c Column) bool { return c.FromData })
+}
 
 // SelectsByLabel says that rows with a label of neither class are left out: who is among
 // the records then depends on the label.

@@ -5,6 +5,9 @@ import (
 	"bytes"
 	"io"
 	"os"
+
+	"golang.org/x/text/encoding/charmap"
+	"golang.org/x/text/encoding/unicode"
 )
 
 // maxRowBytes bounds one row, so that an unclosed quote cannot read a whole file
@@ -19,14 +22,20 @@ type source struct {
 	long []byte // a line longer than the buffer of r
 }
 
-// newSource looks through a UTF-8 byte order mark.
-func newSource(name string, r *unpacked) (*source, error) {
-	if head, _ := r.Peek(3); bytes.Equal(head, []byte{0xef, 0xbb, 0xbf}) {
+// newSource decodes a file of an encoding. It looks through a byte order mark, which also
+// tells UTF-16 where the encoding is empty.
+func newSource(name string, r *unpacked, encoding string) *source {
+	head, _ := r.Peek(3)
+	marked := len(head) >= 2 && (head[0] == 0xff && head[1] == 0xfe || head[0] == 0xfe && head[1] == 0xff)
+	switch {
+	case bytes.Equal(head, []byte{0xef, 0xbb, 0xbf}):
 		_, _ = r.Discard(3) // buffered, cannot fail
-	} else if len(head) >= 2 && (head[0] == 0xff && head[1] == 0xfe || head[0] == 0xfe && head[1] == 0xff) {
-		return nil, &ParseError{File: name, Rule: ruleUTF16}
+	case marked, encoding == EncodingUTF16:
+		r.decode(unicode.UTF16(unicode.LittleEndian, unicode.UseBOM))
+	case encoding == EncodingWindows1252:
+		r.decode(charmap.Windows1252)
 	}
-	return &source{name: name, r: r}, nil
+	return &source{name: name, r: r}
 }
 
 // next returns the next line without its end (LF or CRLF). It is valid until
@@ -64,7 +73,7 @@ type sizes struct {
 
 // countFile reads the lines of a file once to size its storage. Errors are left
 // for the second pass to report.
-func countFile(path string) sizes {
+func countFile(path, encoding string) sizes {
 	var z sizes
 	f, err := os.Open(path)
 	if err != nil {
@@ -76,10 +85,7 @@ func countFile(path string) sizes {
 		return z
 	}
 	defer u.close()
-	s, err := newSource(path, u)
-	if err != nil {
-		return z
-	}
+	s := newSource(path, u, encoding)
 	for {
 		line, err := s.next()
 		if err != nil {

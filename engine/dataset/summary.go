@@ -43,6 +43,7 @@ type ColumnSummary struct {
 	// Of categorical columns: rows of each category, in the schema's order.
 	Categories []string `json:"categories,omitempty"`
 	Counts     []int    `json:"counts,omitempty"`
+	Unknown    int      `json:"unknown,omitempty"` // rows of categories that are not listed
 
 	present int
 }
@@ -146,7 +147,11 @@ func (c *ColumnSummary) addField(f *featureEncoder, field []byte) {
 	case f.numeric:
 		c.addNumber(f, textNumber(field))
 	default:
-		c.Counts[f.cats.find(field)]++
+		if k := f.cats.find(field); k >= 0 {
+			c.Counts[k]++
+		} else {
+			c.Unknown++
+		}
 	}
 }
 

@@ -154,8 +154,8 @@ func (c coins) flipped(score, share float64) float64 {
 	return y
 }
 
-// WithNoise are dense records with that many columns of uniform noise more, public coins. Records
-// whose features are within [-1, 1]/sqrt(d), as those of ranges are encoded, stay so.
+// WithNoise adds columns of uniform noise to records and returns them dense. Features within
+// [-1, 1]/sqrt(d), as those of ranges are encoded, stay so for the new d. The coins are public.
 func WithNoise(r *engine.Records, columns int, seed uint64) (*engine.Records, error) {
 	d := r.Dim()
 	if columns < 0 || columns > 1<<20 {

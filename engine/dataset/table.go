@@ -23,6 +23,7 @@ type table struct {
 	positives int
 	ids       []string
 	groups    grouping
+	text      []byte // plain numbers of a row
 
 	dense *blocks[float64]
 	label *blocks[float64]

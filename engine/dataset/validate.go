@@ -100,8 +100,8 @@ func (v *validator) column(c *Column) {
 		v.addf("%s: role is %q, want feature, label, id, group or ignore", where, c.Role)
 		return
 	}
-	if role != RoleFeature && (c.Transform != "" || c.Categories != nil || c.Missing != nil) {
-		v.addf("%s: transform, categories and missing are for features", where)
+	if role != RoleFeature && (c.Transform != "" || c.Categories != nil || c.Missing != nil || c.Suffix != "" || c.Date != nil || c.Unknown != "" || c.FromData) {
+		v.addf("%s: transform, categories, unknown, suffix, date, missing and from_data are for features", where)
 	}
 	if role != RoleFeature && role != RoleLabel && (c.Kind != "" || c.Range != nil) {
 		v.addf("%s: kind and range are for features and graded labels", where)
@@ -159,14 +159,23 @@ func (v *validator) feature(where string, c *Column) {
 		if c.Categories != nil {
 			v.addf("%s: a numeric column has no categories", where)
 		}
-		if c.Range == nil {
+		if c.Unknown != "" {
+			v.addf("%s: unknown is for categories; values outside a range are clamped", where)
+		}
+		switch {
+		case c.Date != nil:
+			v.date(where, c)
+		case c.Range == nil:
 			v.addf("%s: a numeric column needs its public range: [lo, hi]", where)
-		} else {
+		default:
 			v.numericRange(where, c.Range, c.Transform)
 		}
 	case KindCategorical:
-		if c.Range != nil || c.Transform != "" {
-			v.addf("%s: a categorical column has no range and no transform", where)
+		if c.Range != nil || c.Transform != "" || c.Suffix != "" || c.Date != nil {
+			v.addf("%s: a categorical column has no range, transform, suffix or date", where)
+		}
+		if c.Unknown != "" && c.Unknown != UnknownOther {
+			v.addf("%s: unknown is %q, want other or none", where, c.Unknown)
 		}
 		n := len(c.Categories)
 		if m := v.s.missingOf(c); m != nil && m.Policy == MissingCategory {
@@ -188,6 +197,32 @@ func (v *validator) feature(where string, c *Column) {
 		v.addf("%s: kind is %q, want numeric or categorical", where, c.Kind)
 	}
 	v.missing(where+": missing", c.Missing, c.kind())
+}
+
+// date checks a column of dates.
+func (v *validator) date(where string, c *Column) {
+	if dateLayout(c.Date.Format) == "" {
+		var known []string
+		for _, l := range dateLayouts {
+			known = append(known, l.format)
+		}
+		v.addf("%s: date.format is %q, want one of %s", where, c.Date.Format, strings.Join(known, ", "))
+	}
+	if _, _, ok := c.Date.bounds(); !ok {
+		v.addf("%s: date.from and date.to are the public range, two days YYYY-MM-DD in order", where)
+	}
+	if c.Range != nil || c.Transform != "" || c.Suffix != "" || c.Missing != nil && c.Missing.Value != nil {
+		v.addf("%s: a date has no range, transform, suffix or value for missing dates; date.from and date.to are its range", where)
+	}
+}
+
+// bounds are the range of a numeric column, of dates in days from the first.
+func (c *Column) bounds() (lo, hi float64) {
+	if c.Date != nil {
+		from, to, _ := c.Date.bounds()
+		return 0, float64(to - from)
+	}
+	return c.Range[0], c.Range[1]
 }
 
 func (v *validator) numericRange(where string, r []float64, transform string) {
@@ -275,7 +310,7 @@ func (s *Schema) missingOf(c *Column) *Missing {
 }
 
 func (o *CSVOptions) isZero() bool {
-	return o.Delimiter == "" && !o.Header && o.Comment == nil && !o.IgnoreOthers
+	return o.Delimiter == "" && !o.Header && o.Comment == nil && !o.IgnoreOthers && o.Decimal == "" && o.Thousands == "" && o.Encoding == ""
 }
 
 // delimiter returns the byte between fields; ok is false if it is not usable.

@@ -1,5 +1,10 @@
 package dataset
 
+import (
+	"cmp"
+	"slices"
+)
+
 // byName checks the keys of formats whose columns have names.
 func (v *validator) byName() {
 	s := v.s
@@ -38,6 +43,17 @@ func (v *validator) csv() {
 	s := v.s
 	if _, ok := s.CSV.delimiter(); !ok {
 		v.addf("csv.delimiter is %q, want one ASCII character other than a quote, a letter, a digit or a point, or tab", s.CSV.Delimiter)
+	}
+	if d := s.CSV.Decimal; d != "" && d != "." && d != "," {
+		v.addf("csv.decimal is %q, want a point or a comma", d)
+	}
+	if sep := s.CSV.Thousands; !slices.Contains([]string{"", ".", ",", "'", thousandsSpace}, sep) {
+		v.addf("csv.thousands is %q, want a point, a comma, an apostrophe or space", sep)
+	} else if sep != "" && sep == cmp.Or(s.CSV.Decimal, ".") {
+		v.addf("csv.thousands is what csv.decimal is; set csv.decimal: \",\" for numbers such as 1.234,5")
+	}
+	if e := s.CSV.Encoding; e != "" && e != EncodingUTF16 && e != EncodingWindows1252 {
+		v.addf("csv.encoding is %q, want utf-16, windows-1252 (also for latin-1), or none for UTF-8", e)
 	}
 	for _, p := range s.CSV.Comment {
 		if p == "" {

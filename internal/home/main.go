@@ -79,7 +79,7 @@ func move(dir, to string) error {
 	if err != nil {
 		return err
 	}
-	files, packages, err := sources(dir)
+	files, packages, err := sources(dir, mod.Module.Mod.Path)
 	if err != nil {
 		return err
 	}
@@ -91,12 +91,16 @@ func move(dir, to string) error {
 			return err
 		}
 		text := old
-		if strings.HasSuffix(name, ".go") {
-			if text, err = r.goFile(name, old); err != nil {
-				return err
-			}
-		} else {
+		switch {
+		case strings.HasSuffix(name, ".go"):
+			text, err = r.goFile(name, old)
+		case filepath.Base(name) == "go.mod":
+			text, err = r.user(name, old)
+		default:
 			text = []byte(r.text(string(old)))
+		}
+		if err != nil {
+			return err
 		}
 		if !bytes.Equal(text, old) {
 			changed[name] = text
@@ -118,8 +122,9 @@ func move(dir, to string) error {
 }
 
 // sources lists the files of dir in which the path of the module may stand, and the
-// packages, "" for that in dir itself. Raw results and other modules are left out.
-func sources(dir string) (files []string, packages map[string]bool, err error) {
+// packages, "" for that in dir itself. Raw results are left out, and other modules but for
+// those that use the module, such as examples.
+func sources(dir, module string) (files []string, packages map[string]bool, err error) {
 	packages = make(map[string]bool)
 	err = filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
 		if err != nil {
@@ -131,9 +136,10 @@ func sources(dir string) (files []string, packages map[string]bool, err error) {
 		}
 		name = filepath.ToSlash(name)
 		if e.IsDir() {
-			_, err := os.Stat(filepath.Join(path, "go.mod"))
+			other, err := readModule(path)
+			apart := err == nil && !requires(other, module)
 			base := e.Name()
-			if name != "." && (err == nil || base == "testdata" || base == "results" || base != ".ci" && strings.HasPrefix(base, ".")) {
+			if name != "." && (apart || base == "testdata" || base == "results" || base != ".ci" && strings.HasPrefix(base, ".")) {
 				return filepath.SkipDir
 			}
 			return nil
@@ -143,7 +149,7 @@ func sources(dir string) (files []string, packages map[string]bool, err error) {
 			packages[strings.TrimPrefix(filepath.ToSlash(filepath.Dir(name)), ".")] = true
 		case ".md", ".sh":
 		default:
-			if name != "Makefile" && !strings.HasPrefix(name, ".ci/") {
+			if name != "Makefile" && !strings.HasPrefix(name, ".ci/") && filepath.Base(name) != "go.mod" {
 				return nil
 			}
 		}
@@ -151,6 +157,34 @@ func sources(dir string) (files []string, packages map[string]bool, err error) {
 		return nil
 	})
 	return files, packages, err
+}
+
+// requires says that a module uses another one.
+func requires(mod *modfile.File, other string) bool {
+	return slices.ContainsFunc(mod.Require, func(r *modfile.Require) bool { return r.Mod.Path == other })
+}
+
+// user is the go.mod of a module that uses the module, with its new path.
+func (r *rewriter) user(name string, text []byte) ([]byte, error) {
+	mod, err := modfile.Parse(name, text, nil)
+	if err != nil || !requires(mod, r.from) {
+		return text, err
+	}
+	for _, q := range mod.Require {
+		if q.Mod.Path == r.from {
+			err = errors.Join(err, mod.AddRequire(r.to, q.Mod.Version))
+		}
+	}
+	for _, q := range mod.Replace {
+		if q.Old.Path == r.from {
+			err = errors.Join(err, mod.AddReplace(r.to, q.Old.Version, q.New.Path, q.New.Version), mod.DropReplace(r.from, q.Old.Version))
+		}
+	}
+	if err = errors.Join(err, mod.DropRequire(r.from)); err != nil {
+		return nil, err
+	}
+	mod.Cleanup()
+	return mod.Format()
 }
 
 // rewriter replaces the module path from by to.

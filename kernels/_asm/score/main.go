@@ -12,8 +12,6 @@ func main() {
 	for _, v := range []vec.ISA{vec.AVX2, vec.AVX512} {
 		logisticTile(v, false)
 		logisticTile(v, true)
-		logisticTile32(v)
-		addIntegers(v)
 		logisticPairTile(v)
 		logisticSlopes(v)
 		locate(v)

@@ -1,0 +1,108 @@
+package algorithms
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"dyad/engine"
+)
+
+// maxMomentsSteps bounds Moments.Steps: more gradients share the budget to no use.
+const maxMomentsSteps = 20
+
+// checkSteps says why steps cannot be taken.
+func (a Moments) checkSteps(s Spec, second engine.SecondMoments) error {
+	switch {
+	case a.Steps < 1 || a.Steps > maxMomentsSteps:
+		return fmt.Errorf("%d steps, want at least 1 for a share of steps and at most %d", a.Steps, maxMomentsSteps)
+	case s.Budget.Delta == 0:
+		return errors.New("steps need delta > 0: pure epsilon adds up over releases and leaves too little for each; leave the steps out")
+	case s.L2 > 0:
+		return errors.New("an L2 term has no place in the steps, whose loss is not that of the start; leave it or the steps out")
+	case second == engine.NoSecond:
+		return errors.New("steps need second moments, and none are released here; say diagonal or full, or leave the steps out")
+	}
+	return nil
+}
+
+// momentsLogit is a logistic model of clipped records, log odds = w.x~/R + intercept, with w along
+// the vectors of a spectrum. Like momentsFilter, its functions see releases, the levels of their
+// noise and public numbers only: post-processing, and all numbers are finite for any releases.
+type momentsLogit struct {
+	w            []float64
+	intercept, h float64
+}
+
+// logit is the start of the steps: the linear discriminant as a model of the log odds. p is the
+// share of positives and b the offset of the signed sum.
+//
+// With delta = v/(2 n p q), the difference of the class means, u = n (Xi + lambda I)^-1 delta is
+// the discriminant for the covariance of all records, and u/(1 - pq delta.u) that for the
+// covariance within the classes (Sherman and Morrison), whose log odds of two normal
+// distributions are w.x + log(p/q) - (q - p)/2 w.delta around the mean of the records. pq delta.u
+// is the part of the variance of labels that is explained: below 1 but for noise.
+//
+// h = sqrt(p q (1 - pq delta.u)/4) is the geometric mean of the weight p(1-p) of Newton's matrix at
+// the start, as least squares has it, and of its bound 1/4: the first oscillates for rare classes,
+// with the second steps are monotone (Boehning and Lindsay 1988) and slow.
+func (f momentsFit) logit(n, p, b float64) momentsLogit {
+	q := 1 - p
+	delta, w := make([]float64, len(f.w)), make([]float64, len(f.w))
+	var explained float64
+	for i, v := range f.signed {
+		delta[i] = v * (1 + math.Abs(b)) / (2 * n * p * q)
+		w[i] = n * delta[i] / (f.values[i] + f.lambda)
+		explained += p * q * delta[i] * w[i]
+	}
+	rest := max(1-explained, 0.05)
+	var apart float64
+	for i := range w {
+		w[i] /= rest
+		apart += w[i] * delta[i]
+	}
+	c := math.Log(p/q) - (q-p)/2*apart
+	return momentsLogit{w: bounded(w), intercept: max(-maxLogit, min(maxLogit, c)), h: math.Sqrt(p * q * rest / 4)}
+}
+
+// maxLogit bounds intercepts: far beyond, a sigmoid does not change.
+const maxLogit = 1000
+
+// bounded keeps w where scores do not overflow; w of a sane run is not changed.
+func bounded(w []float64) []float64 {
+	engine.ProjectBall(w, 0x1p400)
+	return w
+}
+
+// step takes a released gradient along the vectors of Xi, with noise s in each coordinate.
+//
+// l = s^2/tau^2, tau^2 the signal in g per eigenvalue of h Xi: with w* - w ~ N(0, tau^2 (h Xi)^-1)
+// the best linear estimate of w* - w is (h Xi + l I)^-1 of what was released, as for the signed
+// sum in momentsRidge. A gradient that does not stand out of its noise makes no step. In
+// scores, whose variance is w^T h Xi w, the model is as close to w* as to 0, or closer, so tau^2
+// is at most w^T h Xi w/d: where the estimate of tau^2 is noise itself, this bound keeps the model.
+func (l *momentsLogit) step(g, xi []float64, s, ridge float64) {
+	var energy float64
+	for i, x := range l.w {
+		energy += l.h * xi[i] * x * x
+	}
+	tau := min(signalPerEigenvalue(g, xi, s)/l.h, energy/float64(len(xi)))
+	if !(tau > 0) {
+		return
+	}
+	for i := range l.w {
+		l.w[i] -= g[i] / (l.h*(xi[i]+ridge) + s*s/tau)
+	}
+	bounded(l.w)
+}
+
+// take makes a model that was improved by steps that of the fit. It stays if neither signed sum
+// nor gradients stood out of their noise.
+func (f *momentsFit) take(l momentsLogit) {
+	for _, x := range l.w {
+		if x != 0 {
+			f.w = l.w
+			return
+		}
+	}
+}

@@ -1,0 +1,60 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/alecthomas/kong"
+)
+
+// otherNames are what other programs call the commands.
+var otherNames = map[string]string{
+	"fit": "train", "learn": "train", "run": "train", "score": "predict", "transform": "predict", "infer": "predict",
+	"test": "evaluate", "eval": "evaluate", "budget": "ledger", "schema": "data schema", "inspect": "data inspect", "convert": "data convert", "epsilon": "account",
+}
+
+var (
+	notNumber  = regexp.MustCompile(`^(--[\w-]+): expected (?:a |an )?(float|int|uint)(?: value)? but got "([^"]*)"`)
+	unexpected = regexp.MustCompile(`^unexpected argument (.+?)(, did you mean .*)?$`)
+	wanted     = regexp.MustCompile(`^expected "<([\w-]+)>`)
+)
+
+// usage says what is wrong with a command line and what to write instead.
+func usage(err error, args []string) string {
+	text, command := err.Error(), "dyad"
+	var parse *kong.ParseError
+	if errors.As(err, &parse) && parse.Context.Selected() != nil {
+		command = "dyad " + parse.Context.Command()
+	}
+	if k := strings.Index(command, " <"); k >= 0 {
+		command = command[:k]
+	}
+	switch {
+	case notNumber.MatchString(text):
+		m := notNumber.FindStringSubmatch(text)
+		what := map[string]string{"float": "a number", "int": "a whole number", "uint": "a whole number that is not negative"}[m[2]]
+		if strings.HasPrefix(m[3], "-") {
+			return fmt.Sprintf("%s is %s, want %s that is not negative (a negative one is written %s=%s)", m[1], m[3], strings.TrimSuffix(what, " that is not negative"), m[1], m[3])
+		}
+		return fmt.Sprintf("%s is %q, want %s", m[1], m[3], what)
+	case unexpected.MatchString(text):
+		m := unexpected.FindStringSubmatch(text)
+		name, known := otherNames[strings.ToLower(m[1])]
+		first := slices.IndexFunc(args, func(a string) bool { return !strings.HasPrefix(a, "-") })
+		switch info, err := os.Stat(m[1]); {
+		case m[2] != "":
+		case known && first >= 0 && args[first] == m[1]:
+			return fmt.Sprintf("there is no command %s; dyad %s does that", m[1], name)
+		case err == nil && !info.IsDir() && command != "dyad":
+			return fmt.Sprintf("%s does not take the file %s by its place; name what it is, such as --data %s", command, m[1], m[1])
+		}
+	case wanted.MatchString(text):
+		what := wanted.FindStringSubmatch(text)[1]
+		return fmt.Sprintf("%s needs %s: write it after the command, %s %s", command, what, command, strings.ToUpper(what))
+	}
+	return text
+}

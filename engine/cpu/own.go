@@ -1,0 +1,231 @@
+package cpu
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/bits"
+	"runtime"
+
+	"dyad/engine"
+)
+
+// ownKernel sums the gradients of a loss that is neither an engine.ScoreLoss nor an
+// engine.MetricLoss, as somebody else's package defines it, pair by pair by its AddGrad. It is
+// immutable.
+//
+// Nothing is known of how AddGrad rounds, so nothing is claimed about its distance to an
+// exact gradient: terms are what AddGrad returns, and each of them is clipped to norm G. A term
+// that is not finite counts as 0. So it depends on its two records and w alone, and has norm at
+// most G whatever AddGrad does, which is what Kernel.Roundoff promises for losses that are
+// not smooth (docs/theory.md#pair-clipping). Replacing a record moves a term by at most 2 G; by
+// the loss's Dg only if that holds for its gradients, since clipping is a projection on a
+// ball, which expands no distance.
+type ownKernel struct {
+	problem engine.Problem
+	limit   float64 // G for Constants.Lipschitz
+	workers int
+	stripe  int // rows of one job
+}
+
+// The fixed grid of own losses.
+const (
+	ownBlock   = 64      // terms in one sum before it meets others
+	ownStripes = 256     // jobs at most
+	ownFloats  = 1 << 24 // in partial sums, at most
+)
+
+// planOwn returns the kernel for a valid problem with any loss.
+func (b Backend) planOwn(p engine.Problem) (engine.Kernel, error) {
+	if b.Method == NearLinear || b.Method == Sorted {
+		return nil, fmt.Errorf("%w: loss %q is not a function of scores: its pairs are summed one by one, use Auto or Direct", engine.ErrUnsupported, p.Loss.Name())
+	}
+	if b.Float32 {
+		return nil, fmt.Errorf("%w: loss %q has no pairs in float32", engine.ErrUnsupported, p.Loss.Name())
+	}
+	c, err := p.Loss.Constants(p.Bounds, p.Radius)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	if !math.IsInf(c.Smoothness, 1) {
+		return nil, fmt.Errorf("%w: loss %q states the smoothness constant L = %g, and the rounding of its gradient is not known, so that no certificate of a descent could rest on it; return L = +Inf, which algorithms that add noise to every gradient take", engine.ErrUnsupported, p.Loss.Name(), c.Smoothness)
+	}
+	length := p.Loss.ParamDim(p.D)
+	if length < 1 {
+		return nil, fmt.Errorf("cpu: loss %q has %d parameters for %d features, want at least 1", p.Loss.Name(), length, p.D)
+	}
+	k := &ownKernel{problem: p, limit: c.Lipschitz, workers: b.Workers}
+	if k.workers <= 0 {
+		k.workers = runtime.GOMAXPROCS(0)
+	}
+	stripes := min(ownStripes, max(1, ownFloats/length), p.N)
+	k.stripe = (p.N + stripes - 1) / stripes
+	return k, nil
+}
+
+// Problem returns the planned problem.
+func (k *ownKernel) Problem() engine.Problem { return k.problem }
+
+// Method returns "pair by pair".
+func (k *ownKernel) Method() string { return "pair by pair" }
+
+// Roundoff implements engine.Kernel. A computed sum of N vectors of norm at most G by a tree
+// of depth D is within gamma_D N G of the exact one, coordinate by coordinate and so in norm
+// (Higham, Accuracy and Stability, (4.4)).
+func (k *ownKernel) Roundoff(pairs engine.Pairs) float64 {
+	depth := 0
+	switch q := pairs.(type) {
+	case engine.AllPairs:
+		if q.N != k.problem.N {
+			return math.Inf(1)
+		}
+		depth = ownBlock + (q.N+ownBlock-1)/ownBlock + k.stripe + bits.Len(uint(k.stripes()))
+	case engine.PrefixPairs:
+		if q.T < 1 || q.T >= k.problem.N {
+			return math.Inf(1)
+		}
+		depth = ownBlock + (q.T+ownBlock-1)/ownBlock
+	default:
+		return math.Inf(1)
+	}
+	return engine.Gamma(depth) * float64(pairs.Len()) * k.limit * (1 + 0x1p-20)
+}
+
+func (k *ownKernel) stripes() int { return (k.problem.N + k.stripe - 1) / k.stripe }
+
+// Bind implements engine.Kernel.
+func (k *ownKernel) Bind(r *engine.Records) (engine.Evaluator, error) {
+	if err := fits(k.problem, r); err != nil {
+		return nil, err
+	}
+	e := &ownEvaluator{ownKernel: k, records: r, scratch: make([]ownScratch, min(k.workers, k.stripes()))}
+	length, d := k.problem.Loss.ParamDim(k.problem.D), k.problem.D
+	for i := range e.scratch {
+		f := make([]float64, 3*length+2*d)
+		e.scratch[i] = ownScratch{term: f[:length], block: f[length : 2*length], row: f[2*length : 3*length], x: f[3*length : 3*length+d], xp: f[3*length+d:]}
+	}
+	return e, nil
+}
+
+// ownEvaluator holds O(stripes ParamDim + workers d) numbers besides the records.
+type ownEvaluator struct {
+	*ownKernel
+	records *engine.Records
+	scratch []ownScratch
+	partial []float64 // stripes * ParamDim
+}
+
+// ownScratch is what one worker needs.
+type ownScratch struct{ term, block, row, x, xp []float64 }
+
+// Kernel implements engine.Evaluator.
+func (e *ownEvaluator) Kernel() engine.Kernel { return e.ownKernel }
+
+// Close implements engine.Evaluator.
+func (e *ownEvaluator) Close() error { e.partial = nil; return nil }
+
+// record is record i as the loss sees it; x is used if rows are compressed.
+func (e *ownEvaluator) record(i int, x []float64) engine.Record {
+	if dense := e.records.Dense(); dense != nil {
+		d := e.problem.D
+		return engine.Record{X: dense[i*d : (i+1)*d : (i+1)*d], Y: e.records.Label(i)}
+	}
+	e.records.Row(i, x)
+	return engine.Record{X: x, Y: e.records.Label(i)}
+}
+
+// GradSum implements engine.Evaluator.
+func (e *ownEvaluator) GradSum(ctx context.Context, dst, w []float64, pairs engine.Pairs) error {
+	if err := e.problem.CheckCall(ctx, dst, w, pairs); err != nil {
+		return err
+	}
+	n := e.problem.N
+	if q, ok := pairs.(engine.PrefixPairs); ok {
+		at := func(i int) int {
+			if q.Order == nil {
+				return i
+			}
+			return int(q.Order[i])
+		}
+		clear(dst)
+		return e.addRow(ctx, dst, w, e.scratch[0], at(q.T), q.T, at)
+	}
+	length := len(dst)
+	if e.partial == nil {
+		e.partial = make([]float64, e.stripes()*length)
+	}
+	err := forEach(ctx, len(e.scratch), e.stripes(), func(worker, job int) {
+		sum, s := e.partial[job*length:(job+1)*length], e.scratch[worker]
+		clear(sum)
+		for i := job * e.stripe; i < min((job+1)*e.stripe, n); i++ {
+			if e.addRow(ctx, sum, w, s, i, n, func(j int) int { return j }) != nil {
+				return // forEach says so
+			}
+		}
+	})
+	if err != nil {
+		return err
+	}
+	sumRows(e.partial, length)
+	copy(dst, e.partial)
+	return nil
+}
+
+// addRow adds the terms of record i with the first records, by at, other than itself.
+func (e *ownEvaluator) addRow(ctx context.Context, dst, w []float64, s ownScratch, i, records int, at func(int) int) error {
+	z := e.record(i, s.x)
+	clear(s.row)
+	for from := 0; from < records; from += ownBlock {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		clear(s.block)
+		for j := from; j < min(from+ownBlock, records); j++ {
+			if other := at(j); other != i {
+				clear(s.term)
+				e.problem.Loss.AddGrad(s.term, w, z, e.record(other, s.xp))
+				clipTerm(s.term, e.limit)
+				addTo(s.block, s.term)
+			}
+		}
+		addTo(s.row, s.block)
+	}
+	addTo(dst, s.row)
+	return nil
+}
+
+// clipTerm scales a term to norm at most limit, and replaces one that is not finite by 0.
+//
+// The computed norm has a relative error below (len + 4) 2^-53. Terms are scaled whenever it
+// exceeds limit times 1 - slack, slack = (len + 8) 2^-51, and then to that norm with two
+// roundings a coordinate, so that their exact norm is at most limit in both cases.
+func clipTerm(term []float64, limit float64) {
+	var largest float64
+	for _, v := range term {
+		largest = math.Max(largest, math.Abs(v)) // NaN stays
+	}
+	if !(largest <= math.MaxFloat64) {
+		clear(term)
+		return
+	}
+	if largest == 0 {
+		return
+	}
+	// In units of the largest coordinate nothing overflows, and what underflows is below
+	// 2^-537 of the norm.
+	var square float64
+	for _, v := range term {
+		square += v / largest * (v / largest)
+	}
+	norm := math.Sqrt(square)
+	bound := limit * (1 - float64(len(term)+8)*0x1p-51)
+	if norm <= bound/largest {
+		return
+	}
+	for i, v := range term {
+		term[i] = v / largest * (bound / norm)
+	}
+}

@@ -1,0 +1,255 @@
+package cpu_test
+
+import (
+	"context"
+	"errors"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"dyad/engine"
+	"dyad/engine/cpu"
+	"dyad/engine/objective"
+)
+
+// cosineLoss is a loss of another package: cosine similarity of scaled records against the
+// labels, no function of one margin. lie multiplies its gradient, which its G does not know.
+type cosineLoss struct{ lie, smoothness float64 }
+
+func (cosineLoss) Name() string       { return "cosine" }
+func (cosineLoss) Definition() string { return "(tanh(w.x w.x') - y y')^2 / 2" }
+func (cosineLoss) ParamDim(d int) int { return d }
+func (l cosineLoss) Constants(b engine.Bounds, r float64) (engine.Constants, error) {
+	g := 4 * b.FeatureNorm * b.FeatureNorm * r
+	return engine.Constants{Lipschitz: g, Smoothness: l.smoothness, PairDiameter: 2 * g, Origin: engine.Clipped}, nil
+}
+
+func (cosineLoss) Value(w []float64, z, zp engine.Record) float64 {
+	e := math.Tanh(dot(w, z.X)*dot(w, zp.X)) - z.Y*zp.Y
+	return e * e / 2
+}
+
+func (l cosineLoss) AddGrad(dst, w []float64, z, zp engine.Record) {
+	s, t := dot(w, z.X), dot(w, zp.X)
+	h := math.Tanh(s * t)
+	c := l.lie * (h - z.Y*zp.Y) * (1 - h*h)
+	for k := range dst {
+		dst[k] += c * (t*z.X[k] + s*zp.X[k])
+	}
+}
+
+func dot(a, b []float64) (s float64) {
+	for k, v := range a {
+		s += v * b[k]
+	}
+	return s
+}
+
+func ownProblem(n, d int, l cosineLoss) engine.Problem {
+	return engine.Problem{N: n, D: d, Bounds: engine.UnitBounds(), Loss: l, Radius: 1}
+}
+
+func ownRecords(t *testing.T, rng *rand.Rand, n, d int) (x, y []float64) {
+	t.Helper()
+	x, y = make([]float64, n*d), make([]float64, n)
+	for i := range n {
+		var square float64
+		for k := range d {
+			if rng.IntN(3) > 0 {
+				x[i*d+k] = rng.NormFloat64()
+			}
+			square += x[i*d+k] * x[i*d+k]
+		}
+		for k := range d {
+			x[i*d+k] /= math.Sqrt(square+1e-9) * 1.001
+		}
+		y[i] = float64(2*rng.IntN(2) - 1)
+	}
+	return x, y
+}
+
+// TestOwnLoss: sums are those of clipped terms within Roundoff, dense and sparse, the same bits
+// for every number of workers; all pairs and prefixes, also in an order.
+func TestOwnLoss(t *testing.T) {
+	rng := rand.New(rand.NewPCG(4, 4))
+	for _, n := range []int{2, 3, 65, 300} {
+		const d = 5
+		x, y := ownRecords(t, rng, n, d)
+		dense, err := engine.AdoptRecords(slices.Clone(x), slices.Clone(y), d, engine.UnitBounds())
+		if err != nil {
+			t.Fatal(err)
+		}
+		start, index, value := []int64{0}, []int32{}, []float64{}
+		for i := range n {
+			for k := range d {
+				if v := dense.Dense()[i*d+k]; v != 0 {
+					index, value = append(index, int32(k)), append(value, v)
+				}
+			}
+			start = append(start, int64(len(value)))
+		}
+		sparse, err := engine.NewSparseRecords(start, index, value, slices.Clone(y), d, engine.UnitBounds())
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := []float64{0.3, -0.2, 0.5, 0.1, -0.4}
+		loss := cosineLoss{lie: 1, smoothness: math.Inf(1)}
+		order := make([]int32, n)
+		for i, v := range rng.Perm(n) {
+			order[i] = int32(v)
+		}
+		for _, pairs := range []engine.Pairs{engine.AllPairs{N: n}, engine.PrefixPairs{T: n - 1}, engine.PrefixPairs{T: n / 2, Order: order}} {
+			want := make([]float64, d)
+			add := func(i, j int) {
+				term := make([]float64, d)
+				loss.AddGrad(term, w, engine.Record{X: dense.Dense()[i*d : i*d+d], Y: y[i]}, engine.Record{X: dense.Dense()[j*d : j*d+d], Y: y[j]})
+				for k, v := range term {
+					want[k] += v
+				}
+			}
+			switch q := pairs.(type) {
+			case engine.AllPairs:
+				for i := range n {
+					for j := range n {
+						if i != j {
+							add(i, j)
+						}
+					}
+				}
+			case engine.PrefixPairs:
+				for i := range q.T {
+					if q.Order == nil {
+						add(q.T, i)
+					} else {
+						add(int(q.Order[q.T]), int(q.Order[i]))
+					}
+				}
+			}
+			var bits []float64
+			for _, workers := range []int{1, 2, 7} {
+				for _, r := range []*engine.Records{dense, sparse} {
+					k, err := cpu.Backend{Workers: workers}.Plan(ownProblem(n, d, loss))
+					if err != nil {
+						t.Fatal(err)
+					}
+					e, err := k.Bind(r)
+					if err != nil {
+						t.Fatal(err)
+					}
+					got := []float64{math.NaN(), 1, 2, 3, 4}
+					if err := e.GradSum(context.Background(), got, w, pairs); err != nil {
+						t.Fatal(err)
+					}
+					if bits == nil {
+						bits = slices.Clone(got)
+					}
+					if !slices.Equal(bits, got) {
+						t.Errorf("n = %d, %d workers, sparse %v: %v, want %v", n, workers, r.IsSparse(), got, bits)
+					}
+					var off float64
+					for k := range got {
+						off += (got[k] - want[k]) * (got[k] - want[k])
+					}
+					if bound := k.Roundoff(pairs); !(math.Sqrt(off) <= 2*bound) || !(bound < 1e-9*float64(pairs.Len())) {
+						t.Errorf("n = %d, %T: off by %v, Roundoff %v", n, pairs, math.Sqrt(off), bound)
+					}
+					done, cancel := context.WithCancel(context.Background())
+					cancel()
+					if err := e.GradSum(done, got, w, pairs); !errors.Is(err, context.Canceled) {
+						t.Errorf("cancelled: %v", err)
+					}
+				}
+			}
+		}
+		if _, err := objective.Mean(context.Background(), loss, w, dense); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestOwnLossIsClipped: whatever AddGrad returns, a replaced record moves the sum by at most
+// 2 (n-1) 2 G and roundings; the control is the same loss without the clip.
+func TestOwnLossIsClipped(t *testing.T) {
+	const n, d = 20, 3
+	rng := rand.New(rand.NewPCG(5, 5))
+	w := []float64{0.6, -0.7, 0.2}
+	sum := func(l cosineLoss, x, y []float64) (out []float64, bound float64) {
+		r, err := engine.AdoptRecords(slices.Clone(x), slices.Clone(y), d, engine.UnitBounds())
+		if err != nil {
+			t.Fatal(err)
+		}
+		k, err := cpu.Backend{}.Plan(ownProblem(n, d, l))
+		if err != nil {
+			t.Fatal(err)
+		}
+		e, err := k.Bind(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = make([]float64, d)
+		if err := e.GradSum(context.Background(), out, w, engine.AllPairs{N: n}); err != nil {
+			t.Fatal(err)
+		}
+		c, _ := l.Constants(engine.UnitBounds(), 1)
+		return out, 2*(n-1)*2*c.Lipschitz + 2*k.Roundoff(engine.AllPairs{N: n})
+	}
+	for _, lie := range []float64{1, 1e6, 1e300, math.Inf(1), math.NaN()} {
+		l := cosineLoss{lie: lie, smoothness: math.Inf(1)}
+		var worst, bound, control float64
+		for range 50 {
+			x, y := ownRecords(t, rng, n, d)
+			before, b := sum(l, x, y)
+			far := slices.Clone(x)
+			at := rng.IntN(n)
+			for k := range d {
+				far[at*d+k] *= -1
+			}
+			after, _ := sum(l, far, y)
+			bound = b
+			worst = max(worst, math.Hypot(math.Hypot(after[0]-before[0], after[1]-before[1]), after[2]-before[2]))
+			control = max(control, math.Abs(dot(w, raw(l, w, far, y))-dot(w, raw(l, w, x, y))))
+		}
+		if !(worst <= bound) {
+			t.Errorf("a gradient times %v moves by %v, bound %v", lie, worst, bound)
+		}
+		if lie == 1e6 && worst < bound/10 {
+			t.Errorf("the attack reaches %v of %v only", worst, bound)
+		}
+		if lie == 1e6 && control < bound {
+			t.Errorf("without the clip %v would be within the bound %v: the control is too weak", control, bound)
+		}
+	}
+}
+
+// raw is the sum over all pairs without a clip.
+func raw(l cosineLoss, w, x, y []float64) []float64 {
+	sum, d := make([]float64, len(w)), len(w)
+	for i := range y {
+		for j := range y {
+			if i != j {
+				l.AddGrad(sum, w, engine.Record{X: x[i*d : i*d+d], Y: y[i]}, engine.Record{X: x[j*d : j*d+d], Y: y[j]})
+			}
+		}
+	}
+	return sum
+}
+
+// TestOwnLossRefusals: what the kernel cannot promise is refused with the remedy.
+func TestOwnLossRefusals(t *testing.T) {
+	rough := cosineLoss{lie: 1, smoothness: math.Inf(1)}
+	for name, c := range map[string]struct {
+		b cpu.Backend
+		l cosineLoss
+	}{
+		"smooth": {cpu.Backend{}, cosineLoss{lie: 1, smoothness: 3}}, "near-linear": {cpu.Backend{Method: cpu.NearLinear}, rough},
+		"sorted": {cpu.Backend{Method: cpu.Sorted}, rough}, "float32": {cpu.Backend{Float32: true}, rough},
+	} {
+		if _, err := c.b.Plan(ownProblem(10, 2, c.l)); !errors.Is(err, engine.ErrUnsupported) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if k, err := (cpu.Backend{Method: cpu.Direct}).Plan(ownProblem(10, 2, rough)); err != nil || k.Method() != "pair by pair" || !math.IsInf(k.Roundoff(engine.AllPairs{N: 9}), 1) || !math.IsInf(k.Roundoff(engine.SubsetPairs{N: 3}), 1) {
+		t.Errorf("%v", err)
+	}
+}

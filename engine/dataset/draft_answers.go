@@ -1,0 +1,72 @@
+package dataset
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"dyad/engine/dataset/strictyaml"
+
+	"github.com/goccy/go-yaml/ast"
+)
+
+// Answer is what is known about a feature without the data: one of Range, Date and
+// Categories, or a Role other than feature and label.
+type Answer struct {
+	Role       string      `yaml:"role,omitempty"`
+	Range      []float64   `yaml:"range,omitempty"`
+	Transform  string      `yaml:"transform,omitempty"`
+	Suffix     string      `yaml:"suffix,omitempty"`
+	Date       *DateFormat `yaml:"date,omitempty"`
+	Categories []string    `yaml:"categories,omitempty"`
+	Unknown    string      `yaml:"unknown,omitempty"`
+	Missing    *Missing    `yaml:"missing,omitempty"`
+}
+
+// ParseAnswers reads a file of answers: a mapping from column names to Answer.
+func ParseAnswers(text []byte) (map[string]Answer, error) {
+	body, err := strictyaml.Parse(text)
+	if err == nil {
+		fix := &textFixer{}
+		ast.Walk(fix, body)
+		err = fix.err
+	}
+	var answers map[string]Answer
+	if err == nil {
+		err = strictyaml.Decode(body, &answers)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("dataset: answers: %s; want lines such as \"age: {range: [18, 110]}\"", strictyaml.Describe(err))
+	}
+	return answers, nil
+}
+
+// column is the column of the schema that an answer gives.
+func (a Answer) column(name string) Column {
+	return Column{Name: name, Role: a.Role, Range: a.Range, Transform: a.Transform, Suffix: a.Suffix, Date: a.Date, Categories: a.Categories, Unknown: a.Unknown, Missing: a.Missing}
+}
+
+// checkAnswers refuses answers about columns that are not there, and a label that cannot be
+// one.
+func (p *profile) checkAnswers() error {
+	for name := range p.o.Answers {
+		if !slices.Contains(p.names, name) || name == "" {
+			return p.errorf(0, fmt.Sprintf("the answers name the column %q, which the file lacks; its columns are %s", name, strings.Join(p.names, ", ")))
+		}
+	}
+	candidates := p.labelCandidates()
+	if name := p.o.Label; name != "" {
+		i := slices.Index(p.names, name)
+		if !slices.Contains(candidates, i) {
+			return p.errorf(0, fmt.Sprintf("the label %q is not a column with exactly two values and no gaps%s", name, p.nearLabel()))
+		}
+		if v := p.o.Positive; v != "" && !slices.Contains(p.stats[i].categories(), v) {
+			return p.errorf(0, fmt.Sprintf("the label %q has no value %q", name, v))
+		}
+		return nil
+	}
+	if len(candidates) == 0 {
+		return fmt.Errorf("dataset: %s: no column has exactly two values and no gaps, so none can be the label%s; correct the file, or write the schema by hand", p.path, p.nearLabel())
+	}
+	return nil
+}

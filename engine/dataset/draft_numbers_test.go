@@ -1,0 +1,123 @@
+package dataset
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// rows are n rows of the values, which come again and again, and a label.
+func spreadsheet(header string, n int, rows ...string) string {
+	var b strings.Builder
+	b.WriteString(header + "\n")
+	for i := range n {
+		fmt.Fprintf(&b, rows[i%len(rows)]+"\n", i%2)
+	}
+	return b.String()
+}
+
+// TestDraftReadsSpreadsheets: numbers, dates and codes of spreadsheets are drafted as what they
+// are, or left out with the reason. What can be two things is never guessed.
+func TestDraftReadsSpreadsheets(t *testing.T) {
+	var ids strings.Builder
+	ids.WriteString("mrn,case,visits,y\n")
+	for i := range 300 {
+		fmt.Fprintf(&ids, "%d,%d,%d,%d\n", 7000000+i/2*31, 90000+i*17, i%3+i/298*400, i%2)
+	}
+	for _, c := range []struct {
+		name, content string
+		o             DraftOptions
+		want          []string
+		columns       int // features, -1 if the draft does not load
+	}{
+		{"German", spreadsheet("Alter;Wert;Betrag;Anteil;Datum;y", 9, "50;24,5;950;45%%;03.02.2024;%d", "61;7,25;1.234;7,5%%;28.02.2024;%d", "47;0,5;12.500;100%%;1.3.2024;%d"), DraftOptions{},
+			[]string{`decimal: ","`, `thousands: "."`, `{name: "Wert", range: [0.5, 24.5]`, `{name: "Betrag", range: [950, 12500]`, `{name: "Anteil", range: [7.5, 100], suffix: "%"`, `{name: "Datum", date: {format: "DD.MM.YYYY", from: 2024-02-03, to: 2024-03-01}`}, 5},
+		{"US", spreadsheet("age,pay,share,day,y", 9, `50,"12,345",45%%,3/14/2024,%d`, `61,950.5,7%%,12/31/2023,%d`, `44,"1,234.75",3%%,1/2/2024,%d`), DraftOptions{},
+			[]string{`thousands: ","`, `{name: "pay", range: [950.5, 12345]`, `{name: "day", date: {format: "MM/DD/YYYY", from: 2023-12-31, to: 2024-03-14}`}, 4},
+		{"can be either", spreadsheet("a;b;y", 9, "950;3;%d", "1.234;4;%d", "12.500;5;%d"), DraftOptions{},
+			[]string{`{name: "a", role: ignore} # 1.234 can be a little more than one, or a thousand`}, 1},
+		{"the user says comma", spreadsheet("a;b;y", 9, "950;3;%d", "1.234;4;%d", "12.500;5;%d"), DraftOptions{Decimal: ","},
+			[]string{`{name: "a", range: [950, 12500]`, `thousands: "."`}, 2},
+		{"the user says point", spreadsheet("a;b;y", 9, "950;3;%d", "1.234;4;%d", "12.500;5;%d"), DraftOptions{Decimal: "."},
+			[]string{`{name: "a", range: [1.234, 950]`}, 2},
+		{"another column says point", spreadsheet("a;b;y", 9, "1.500;3.25;%d", "1.234;4;%d", "2.500;5;%d"), DraftOptions{},
+			[]string{`{name: "a", range: [1.234, 2.5]`}, 2},
+		{"both", spreadsheet("a;b;y", 9, "1,5;3.25;%d", "2,25;4;%d", "7;5;%d"), DraftOptions{},
+			[]string{`{name: "a", role: ignore} # numbers whose fraction begins at a comma, in a file where others have a point`}, 1},
+		{"day or month", spreadsheet("a;b;y", 9, "1/2/2024;3.25;%d", "2/3/2024;4;%d", "3/4/2024;5;%d"), DraftOptions{},
+			[]string{`{name: "a", role: ignore} # dates that can be DD/MM/YYYY or MM/DD/YYYY`}, 1},
+		{"percent of some", spreadsheet("a;b;y", 9, "1%%;3;%d", "2;4;%d", "3%%;5;%d"), DraftOptions{},
+			[]string{`{name: "a", role: ignore} # some values end in %`}, 1},
+		{"identifiers", ids.String(), DraftOptions{},
+			[]string{`{name: "mrn", role: ignore} # looks like an identifier`, `{name: "case", role: ignore} # looks like an identifier`, `{name: "visits", range: [0, 402], transform: log1p`}, 1},
+		{"no label among many", spreadsheet("drug,died,age,y", 8, "a,no,50,%d", "b,yes,61,%d", "a,yes,70,%d", "b,no,30,%d"), DraftOptions{},
+			[]string{`{name: "drug", categories: ["a", "b"], unknown: other, from_data: true} # FROM THE DATA; two values: it can be the label (role: label)`}, -1},
+		{"answers", spreadsheet("sex,weight,nr,y", 8, "f,61,1,%d", "m,75,2,%d", "f,82,3,%d"), DraftOptions{Label: "y", Positive: "0", Answers: map[string]Answer{
+			"sex": {Categories: []string{"f", "m", "x"}, Unknown: UnknownOther}, "weight": {Range: []float64{2, 400}, Transform: TransformLog1p}, "nr": {Role: RoleIgnore}}},
+			[]string{`{name: "sex", categories: ["f", "m", "x"], unknown: other}`, `{name: "weight", range: [2, 400], transform: log1p}`, `{name: "nr", role: ignore}`, `positive: "0", negative: "1"`}, 2},
+	} {
+		path := writeFile(t, "x.csv", c.content)
+		draft, err := Draft(path, c.o)
+		if err != nil {
+			t.Errorf("%s: %v", c.name, err)
+			continue
+		}
+		for _, w := range c.want {
+			if !strings.Contains(string(draft.Schema), w) {
+				t.Errorf("%s: the draft lacks %q:\n%s", c.name, w, draft.Schema)
+			}
+		}
+		s, err := ParseSchema(draft.Schema)
+		if c.columns < 0 {
+			if err == nil || draft.Label != "" || len(draft.Candidates) != 3 {
+				t.Errorf("%s: label %q, candidates %q, %v", c.name, draft.Label, draft.Candidates, err)
+			}
+			continue
+		}
+		if err != nil {
+			t.Errorf("%s: %v", c.name, err)
+			continue
+		}
+		d, err := Load(path, s, Options{})
+		if err != nil {
+			t.Errorf("%s: %v\n%s", c.name, err, draft.Schema)
+			continue
+		}
+		if got := len(d.Encoder.Columns()); got != c.columns {
+			t.Errorf("%s: %d feature columns, want %d\n%s", c.name, got, c.columns, draft.Schema)
+		}
+		if marked := s.RangesFromData(); marked != (c.name != "answers") {
+			t.Errorf("%s: marked as from the data: %v", c.name, marked)
+		}
+	}
+}
+
+// TestDraftAnswerErrors: answers that fit nothing, and labels that are nearly one, are named.
+func TestDraftAnswerErrors(t *testing.T) {
+	content := "a,b,y\n1,5,Yes\n2,6,no\n3,7,yes\n"
+	for _, c := range []struct {
+		content string
+		o       DraftOptions
+		want    string
+	}{
+		{content, DraftOptions{}, `column "y" has two values but for capitals and blanks`},
+		{"a,y\n1,0\n2,\n3,1\n", DraftOptions{}, `column "y" has two values and gaps`},
+		{content, DraftOptions{Label: "y"}, `the label "y" is not a column with exactly two values`},
+		{content, DraftOptions{Answers: map[string]Answer{"c": {}}}, `the answers name the column "c", which the file lacks`},
+		{"a,y\n1,0\n2,1\n", DraftOptions{Label: "y", Positive: "2"}, `the label "y" has no value "2"`},
+	} {
+		_, err := Draft(writeFile(t, "x.csv", c.content), c.o)
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%+v: %v, want %q", c.o, err, c.want)
+		}
+	}
+	for text, want := range map[string]string{"a: {range: 5}": "answers", "- a": "answers", "a: {label: 1}": "answers"} {
+		if _, err := ParseAnswers([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+	answers, err := ParseAnswers([]byte("age: {range: [18, 110]}\nsex: {categories: [f, no], unknown: other}\n"))
+	if err != nil || answers["age"].Range[1] != 110 || answers["sex"].Categories[1] != "no" {
+		t.Errorf("%+v, %v", answers, err)
+	}
+}

@@ -1,0 +1,243 @@
+package dataset
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"golang.org/x/text/encoding/charmap"
+	"golang.org/x/text/encoding/unicode"
+)
+
+const europeanSchema = `
+data_id: t
+csv: {header: true, delimiter: ";", decimal: ",", thousands: "."}
+columns:
+  - {name: glucose, range: [0, 20000], missing: {values: ["9.999"], policy: middle}}
+  - {name: share, range: [0, 100], suffix: "%"}
+  - {name: seen, date: {format: DD.MM.YYYY, from: 2020-01-01, to: 2024-12-31}}
+  - {name: out, role: label, kind: numeric, range: [0, 10]}
+`
+
+const plainOfEuropean = `
+data_id: t
+csv: {header: true}
+columns:
+  - {name: glucose, range: [0, 20000], missing: {values: ["missing"], policy: middle}}
+  - {name: share, range: [0, 100]}
+  - {name: seen, range: [0, 1826]}
+  - {name: out, role: label, kind: numeric, range: [0, 10]}
+`
+
+// TestNotations: a file in another notation gives the records of the plain one, bit for bit,
+// read, scanned, encoded by itself and converted.
+func TestNotations(t *testing.T) {
+	european := "glucose;share;seen;out\n1.234,5;45,5 %;01.01.2020;2,5\n950;0%;31.12.2024;0\n12.500;100%;1.2.2021;10\n9.999;7%;01.03.2022;1\n-3;1e1%;01.03.1999;7,25\n"
+	plain := "glucose,share,seen,out\n1234.5,45.5,0,2.5\n950,0,1826,0\n12500,100,397,10\nmissing,7,790,1\n-3,10,-9999,7.25\n"
+	s, p := mustSchema(t, europeanSchema), mustSchema(t, plainOfEuropean)
+	want, err := Load(writeFile(t, "p.csv", plain), p, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := writeFile(t, "e.csv", european)
+	got, err := Load(path, s, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	same := func(what string, got *Dataset) {
+		t.Helper()
+		row, other := make([]float64, 3), make([]float64, 3)
+		for i := range want.Records.Len() {
+			want.Records.Row(i, row)
+			got.Records.Row(i, other)
+			if !slices.Equal(row, other) || want.Records.Label(i) != got.Records.Label(i) {
+				t.Errorf("%s: row %d is %v with label %v, want %v, %v", what, i, other, got.Records.Label(i), row, want.Records.Label(i))
+			}
+		}
+	}
+	same("loaded", got)
+	row := make([]float64, 3)
+	for i, line := range strings.Split(strings.TrimSpace(european), "\n")[1:] {
+		x, err := got.Encoder.Encode(strings.Split(line, ";")[:3])
+		if want.Records.Row(i, row); err != nil || !slices.Equal(x, row) {
+			t.Errorf("encoded row %d is %v, want %v (%v)", i, x, row, err)
+		}
+	}
+	i := 0
+	if err := Scan(path, s, Options{}, func(r *Row) error {
+		x, err := got.Encoder.EncodeRow(r)
+		if want.Records.Row(i, row); err != nil || !slices.Equal(x, row) {
+			t.Errorf("scanned row %d is %v, want %v (%v)", i, x, row, err)
+		}
+		i++
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	for _, format := range []string{FormatCSV, FormatParquet} {
+		var b bytes.Buffer
+		_, out, err := Convert(path, s, &b, format, ConvertOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		d, err := Load(writeFile(t, "x."+format, b.String()), out, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		same("converted to "+format, d)
+	}
+}
+
+// TestNotationIsStrict: a number that does not fit its notation is refused, never read as
+// another one.
+func TestNotationIsStrict(t *testing.T) {
+	comma, space := notation{decimal: ',', thousands: "."}, notation{decimal: '.', thousands: thousandsSpace}
+	for _, c := range []struct {
+		n           notation
+		field, want string // "" for refused
+	}{
+		{comma, "1.234", "1234"}, {comma, "1.234.567,8", "1234567.8"}, {comma, "24,5", "24.5"}, {comma, "+7", "+7"}, {comma, "-1.000,25", "-1000.25"}, {comma, "1,5e3", "1.5e3"},
+		{comma, "1.23", ""}, {comma, "12.34,5", ""}, {comma, "0.123", ""}, {comma, ".5", ""}, {comma, "1234.567", ""}, {comma, "1,2,3", ""}, {comma, "1,234.5", ""}, {comma, "1..234", ""}, {comma, "1.2345", ""}, {comma, "0x1,8p3", ""}, {comma, "1,_5", ""}, {comma, "1.234e3.4", ""}, {comma, "one", ""}, {comma, "--1", ""},
+		{notation{decimal: ','}, "1.234", ""}, {notation{decimal: ','}, "1234,5", "1234.5"},
+		{space, "12 345.5", "12345.5"}, {space, "12\u00a0345", "12345"}, {space, "12\u202f345", "12345"}, {space, "12 34", ""}, {space, "1 2345", ""},
+		{notation{decimal: '.', thousands: "'"}, "1'000'000", "1000000"},
+		{notation{decimal: '.', suffix: []byte("%")}, "45 %", "45"}, {notation{decimal: '.', suffix: []byte("%")}, "45", "45"}, {notation{decimal: '.', suffix: []byte("%")}, "45%%", ""},
+		{notation{layout: "2.1.2006", from: 10}, "01.02.1970", "21"}, {notation{layout: "2.1.2006"}, "31.02.1970", ""}, {notation{layout: "2006-1-2"}, "1970-01-03 12:30", "2"}, {notation{layout: "2006-1-2"}, "1970-01-03T12:30:00Z", "2"}, {notation{layout: "1/2/2006"}, "13/1/2006", ""},
+	} {
+		got, rule := c.n.plain(nil, []byte(c.field))
+		if rule == "" {
+			if _, other := parseNumber(got); other != "" {
+				rule = other
+			}
+		}
+		if (rule != "") != (c.want == "") || c.want != "" && string(got) != c.want {
+			t.Errorf("%q as %+v: got %q, rule %q, want %q", c.field, c.n, got, rule, c.want)
+		}
+	}
+	// Any number survives being written with groups.
+	rng := rand.New(rand.NewPCG(1, 2))
+	for range 2000 {
+		v := (rng.Float64() - 0.5) * 2e9
+		text := strconv.FormatFloat(v, 'f', rng.IntN(4), 64)
+		whole, fraction, _ := strings.Cut(strings.TrimPrefix(text, "-"), ".")
+		grouped := ""
+		for i, digit := range whole {
+			if i > 0 && (len(whole)-i)%3 == 0 {
+				grouped += "."
+			}
+			grouped += string(digit)
+		}
+		if fraction != "" {
+			grouped += "," + fraction
+		}
+		if strings.HasPrefix(text, "-") {
+			grouped = "-" + grouped
+		}
+		if got, rule := comma.plain(nil, []byte(grouped)); rule != "" || string(got) != text {
+			t.Fatalf("%s: got %q, rule %q, want %s", grouped, got, rule, text)
+		}
+	}
+}
+
+// TestEncodings: text of other encodings gives the records of UTF-8.
+func TestEncodings(t *testing.T) {
+	content := "größe,art,out\n1,süß,yes\n2,herb,no\n"
+	for name, c := range map[string]struct {
+		encoding string
+		encode   func() (string, error)
+	}{
+		"UTF-8":        {"", func() (string, error) { return content, nil }},
+		"windows-1252": {"encoding: windows-1252", func() (string, error) { return charmap.Windows1252.NewEncoder().String(content) }},
+		"UTF-16 with a mark": {"", func() (string, error) {
+			return unicode.UTF16(unicode.BigEndian, unicode.UseBOM).NewEncoder().String(content)
+		}},
+		"UTF-16 without": {"encoding: utf-16", func() (string, error) {
+			return unicode.UTF16(unicode.LittleEndian, unicode.IgnoreBOM).NewEncoder().String(content)
+		}},
+		"Latin-1, not declared": {"wrong", func() (string, error) { return charmap.Windows1252.NewEncoder().String(content) }},
+	} {
+		text, err := c.encode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		path := writeFile(t, "x.csv", text)
+		options := c.encoding
+		if options == "wrong" {
+			options = ""
+		}
+		schema := fmt.Sprintf("data_id: t\ncsv: {header: true, %s}\ncolumns:\n  - {name: größe, range: [0, 4]}\n  - {name: art, categories: [herb, süß]}\n  - {name: out, role: label, positive: yes}\n", options)
+		d, err := Load(path, mustSchema(t, schema), Options{})
+		if c.encoding == "wrong" {
+			if err == nil {
+				t.Errorf("%s: accepted", name)
+			}
+			continue
+		}
+		if err != nil || d.Records.Len() != 2 || d.Positives != 1 {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		draft, err := Draft(path, DraftOptions{Label: "out"})
+		if name == "UTF-16 without" { // nothing tells
+			continue
+		}
+		if err != nil || !strings.Contains(string(draft.Schema), `"größe", range: [1, 2]`) {
+			t.Errorf("%s: draft %v, %v", name, draft, err)
+		}
+	}
+	category := strings.Replace(headerSchema, "[f, m]", "[f, m, ä]", 1)
+	_, err := Load(writeFile(t, "x.csv", "age,sex,out\n30,f,yes\n40,\xe4,no\n"), mustSchema(t, category), Options{})
+	if err == nil || !strings.Contains(err.Error(), ruleNotUTF8) {
+		t.Errorf("a category in Latin-1: %v", err)
+	}
+}
+
+// TestNotData: what is no table is named.
+func TestNotData(t *testing.T) {
+	folder := t.TempDir()
+	for name, c := range map[string]struct{ path, want string }{
+		"xlsx":   {writeFile(t, "a.xlsx", "PK\x03\x04\x14\x00\x06\x00\x08\x00\x00\x00!\x00AAAAAAAAAAAAAAAA[Content_Types].xml"), ruleExcel},
+		"xls":    {writeFile(t, "a.xls", "\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1 and more"), ruleExcel},
+		"folder": {folder, ruleFolder},
+	} {
+		var p *ParseError
+		if _, err := Load(c.path, mustSchema(t, headerSchema), Options{}); !errors.As(err, &p) || p.Rule != c.want {
+			t.Errorf("%s loaded: %v", name, err)
+		}
+		if _, err := Draft(c.path, DraftOptions{}); !errors.As(err, &p) || p.Rule != c.want {
+			t.Errorf("%s drafted: %v", name, err)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(folder)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestUnknownCategory: a category that is not listed is none of them, or an error.
+func TestUnknownCategory(t *testing.T) {
+	content := "age,sex,out\n30,f,yes\n40,x,no\n"
+	if _, err := Load(writeFile(t, "x.csv", content), mustSchema(t, headerSchema), Options{}); err == nil {
+		t.Error("an unknown category was accepted")
+	}
+	s := mustSchema(t, strings.Replace(headerSchema, "[f, m]", "[f, m], unknown: other", 1))
+	path := writeFile(t, "y.csv", content)
+	d, err := Load(path, s, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := make([]float64, 2)
+	if d.Records.Row(1, x); x[1] != 0 {
+		t.Errorf("an unknown category is %v", x)
+	}
+	m, err := Summarize(path, s, Options{})
+	if err != nil || m.Columns[1].Unknown != 1 {
+		t.Errorf("summary %+v, %v", m, err)
+	}
+}
