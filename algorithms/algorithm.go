@@ -193,19 +193,41 @@ type Algorithm interface {
 	// Train runs p. What it returns depends on the data only through releases
 	// of s, and nothing that depends on a release leaves Train by another way
 	// or before it returns: a run that fails is continued without a new charge.
-	// It calls t.Step between steps. If t is a Keeper it may leave its state there,
-	// which is as private as the records.
+	// It calls t.Step between steps, and may leave its state with t.Keep, which is as private
+	// as the records.
 	Train(ctx context.Context, ev engine.Evaluator, p *Plan, s privacy.Session, t Tracker) ([]float64, error)
 }
 
-// Tracker is told how far a training is. It must not depend on data.
-type Tracker interface {
-	// Step says that done of total steps are done.
-	Step(done, total int)
+// Tracker is told how far a training is, and keeps its state. The zero value does neither.
+type Tracker struct {
+	// OnStep is called by Step; nil: nobody is told.
+	OnStep func(done, total int)
+	// OnRestore and OnKeep are called by Restore and Keep; nil: there are no checkpoints.
+	OnRestore func(order []int32, vectors ...[]float64) (done int, err error)
+	OnKeep    func(done int, order []int32, vectors ...[]float64)
 }
 
-// NoTracker ignores progress.
-type NoTracker struct{}
+// Step says that done of total steps are done. It must not depend on data.
+func (t Tracker) Step(done, total int) {
+	if t.OnStep != nil {
+		t.OnStep(done, total)
+	}
+}
 
-// Step does nothing.
-func (NoTracker) Step(int, int) {}
+// Restore fills order and vectors with the state that the training continues from and
+// returns the number of steps in it. It returns 0, and changes nothing, if the training is to
+// start at its beginning. An algorithm whose state between two steps is a few vectors and an
+// order of the records asks for it; one that does not is started again when a run is resumed.
+func (t Tracker) Restore(order []int32, vectors ...[]float64) (done int, err error) {
+	if t.OnRestore == nil {
+		return 0, nil
+	}
+	return t.OnRestore(order, vectors...)
+}
+
+// Keep may save the state after done steps: all releases made so far are in it.
+func (t Tracker) Keep(done int, order []int32, vectors ...[]float64) {
+	if t.OnKeep != nil {
+		t.OnKeep(done, order, vectors...)
+	}
+}

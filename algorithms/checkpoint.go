@@ -61,7 +61,7 @@ type Checkpoints struct {
 var ErrCheckpoint = errors.New("algorithms: the checkpoint cannot be used")
 
 const (
-	checkpointFormat = "dyad-checkpoint/1"
+	checkpointFormat = "dyad-checkpoint/2"
 	checkpointSuffix = ".checkpoint"
 )
 
@@ -69,7 +69,7 @@ const (
 type checkpoint struct {
 	Format  string `json:"format"`
 	Run     string `json:"run"`
-	Plan    string `json:"plan"`    // hash
+	Plan    string `json:"plan"`    // hash of Plan.identity
 	Records string `json:"records"` // hash
 
 	Done     int         `json:"steps_done"`
@@ -78,37 +78,8 @@ type checkpoint struct {
 	Vectors  [][]float64 `json:"vectors"`
 }
 
-// Keeper is a Tracker that keeps checkpoints. An algorithm whose state between two
-// steps is a few vectors and an order of the records asks its Tracker for it; one that
-// does not is started again when a run is resumed.
-type Keeper interface {
-	Tracker
-	// Restore fills order and vectors with the state that the training continues from
-	// and returns the number of steps in it. It returns 0, and changes nothing, if the
-	// training is to start at its beginning.
-	Restore(order []int32, vectors ...[]float64) (done int, err error)
-	// Keep may save the state after done steps: all releases made so far are in it.
-	Keep(done int, order []int32, vectors ...[]float64)
-}
-
-// Restore is Keeper.Restore if t is one.
-func Restore(t Tracker, order []int32, vectors ...[]float64) (done int, err error) {
-	if k, ok := t.(Keeper); ok {
-		return k.Restore(order, vectors...)
-	}
-	return 0, nil
-}
-
-// Keep is Keeper.Keep if t is one.
-func Keep(t Tracker, done int, order []int32, vectors ...[]float64) {
-	if k, ok := t.(Keeper); ok {
-		k.Keep(done, order, vectors...)
-	}
-}
-
-// keeper is the Keeper of a run.
+// keeper keeps the checkpoints of a run.
 type keeper struct {
-	Tracker
 	o       Options
 	plan    string        // hash
 	records func() string // hash
@@ -129,7 +100,11 @@ func newKeeper(j Job, secret bool, o Options) (*keeper, error) {
 	if c.Every <= 0 {
 		return nil, fmt.Errorf("algorithms: Checkpoints.Every is %v, must be positive", c.Every)
 	}
-	plan, err := json.Marshal(j.Plan.published())
+	identity, err := j.Plan.identity()
+	if err != nil {
+		return nil, err
+	}
+	plan, err := json.Marshal(identity)
 	if err != nil {
 		return nil, fmt.Errorf("algorithms: a checkpoint needs a plan of finite numbers: %w", err)
 	}
@@ -162,7 +137,7 @@ func newKeeper(j Job, secret bool, o Options) (*keeper, error) {
 	case from.Run != o.Resume:
 		return refuse(fmt.Sprintf("it is of run %q", from.Run))
 	case from.Plan != k.plan:
-		return refuse("it is of another plan, or a version of this program with another report of it wrote it; use the options and the version of the first attempt")
+		return refuse("it is of another plan; use the options of the first attempt")
 	case from.Records != j.Records():
 		return refuse("it was made from other records, or from these in another order; use the data and the split of the first attempt")
 	}
@@ -206,22 +181,18 @@ func (k *keeper) sweep() {
 }
 
 // attach takes up the session of the run, in which what is in the checkpoint is not
-// released again, and the tracker that it replaces (nil: nobody). It returns the
-// tracker of the training.
+// released again. It returns the tracker of the training: t that keeps checkpoints as well.
 func (k *keeper) attach(s *privacy.LiveSession, t Tracker) (Tracker, error) {
-	if t == nil {
-		t = NoTracker{}
-	}
 	if k == nil {
 		return t, nil
 	}
-	k.Tracker, k.session = t, s
+	t.OnRestore, t.OnKeep, k.session = k.restore, k.keep, s
 	k.path = k.file(s.Receipt().Run)
 	k.next.Format, k.next.Run, k.next.Plan = checkpointFormat, s.Receipt().Run, k.plan
 	if k.from == nil {
-		return k, nil
+		return t, nil
 	}
-	return k, s.Skip(k.from.Releases)
+	return t, s.Skip(k.from.Releases)
 }
 
 // restored is the number of steps that come from a checkpoint.
@@ -232,8 +203,8 @@ func (k *keeper) restored() int {
 	return k.from.Done
 }
 
-// Restore implements Keeper.
-func (k *keeper) Restore(order []int32, vectors ...[]float64) (int, error) {
+// restore is Tracker.Restore.
+func (k *keeper) restore(order []int32, vectors ...[]float64) (int, error) {
 	if k.from == nil {
 		return 0, nil
 	}
@@ -251,8 +222,8 @@ func (k *keeper) Restore(order []int32, vectors ...[]float64) (int, error) {
 	return k.from.Done, nil
 }
 
-// Keep implements Keeper.
-func (k *keeper) Keep(done int, order []int32, vectors ...[]float64) {
+// keep is Tracker.Keep.
+func (k *keeper) keep(done int, order []int32, vectors ...[]float64) {
 	if k.path == "" || time.Since(k.last) < k.o.Checkpoints.Every {
 		return
 	}

@@ -14,6 +14,7 @@ import (
 	"dyad/algorithms/algotest"
 	"dyad/engine"
 	"dyad/privacy"
+	"dyad/privacy/account"
 )
 
 // A checkpoint of another run, plan or data, or one that is damaged, is refused before
@@ -67,6 +68,49 @@ func TestCheckpointRefusals(t *testing.T) {
 	}
 	if a := l.attempt(run, 0, 0); a.err != nil || a.from != 0 || len(a.releases) != 9 {
 		t.Errorf("without a checkpoint: %v, from step %d, %d releases", a.err, a.from, len(a.releases))
+	}
+}
+
+// A checkpoint belongs to the events, the schedule and the objective of a plan, and to nothing
+// that its report says in words: the wording of a later version leaves it usable.
+func TestCheckpointBelongsToWhatIsDone(t *testing.T) {
+	for name, change := range map[string]struct {
+		apply func(p *algorithms.Plan)
+		says  string // "": it is used
+	}{
+		"another fact":      {func(p *algorithms.Plan) { p.Facts.Add("words", "of another version") }, ""},
+		"another line":      {func(p *algorithms.Plan) { p.Facts.Line("engine", "in other words") }, ""},
+		"another guarantee": {func(p *algorithms.Plan) { p.Guarantee.Derivation, p.Guarantee.Assumptions = "in other words", nil }, ""},
+		"another rule":      {func(p *algorithms.Plan) { p.Schedule.Name = "in other words" }, ""},
+		"another step":      {func(p *algorithms.Plan) { p.Schedule.Constant *= 1 + 0x1p-50 }, "another plan"},
+		"more steps":        {func(p *algorithms.Plan) { p.Schedule.Steps++ }, "another plan"},
+		"other steps":       {func(p *algorithms.Plan) { p.Schedule.Eta = []float64{1} }, "another plan"},
+		"the average":       {func(p *algorithms.Plan) { p.Schedule.Average = !p.Schedule.Average }, "another plan"},
+		"another mode":      {func(p *algorithms.Plan) { p.Mode = algorithms.Paper }, "another plan"},
+		"another part":      {func(p *algorithms.Plan) { p.Parts = []algorithms.Part{{Records: 2}} }, "another plan"},
+		"another objective": {func(p *algorithms.Plan) { p.Objective = "another loss" }, "another plan"},
+		"another alpha":     {func(p *algorithms.Plan) { p.Spec.L2 += 0x1p-40 }, "another plan"},
+		"another last event": {func(p *algorithms.Plan) {
+			e := p.Events[0].(account.RepeatedEvent)
+			one := e.Event.(account.GaussianEvent)
+			one.Sigma *= 1 + 0x1p-50
+			p.Events = []account.Event{account.Repeat(one, e.Count)}
+		}, "another plan"},
+		"an event less": {func(p *algorithms.Plan) { p.Events = p.Events[:len(p.Events)-1] }, "another plan"},
+	} {
+		l := gradientLab(t)
+		var charged *algorithms.ChargedError
+		if a := l.attempt("", 5, 5); !errors.As(a.err, &charged) {
+			t.Fatal(a.err)
+		}
+		changed := *l.plan
+		changed.Facts = changed.Report().Facts
+		change.apply(&changed)
+		l.plan = &changed
+		a := l.attempt(charged.Run, 0, 0)
+		if used := a.err == nil && a.from == 5; used != (change.says == "") || !used && (!errors.Is(a.err, algorithms.ErrCheckpoint) || !strings.Contains(a.err.Error(), change.says)) {
+			t.Errorf("%s: from step %d, %v", name, a.from, a.err)
+		}
 	}
 }
 

@@ -80,8 +80,9 @@ func (a spied) Train(ctx context.Context, ev engine.Evaluator, p *algorithms.Pla
 	l := a.l
 	i := l.made
 	l.made++
-	k := &keeperSpy{Keeper: t.(algorithms.Keeper), a: a}
-	return a.Algorithm.Train(ctx, ev, p, &sessionSpy{l.session(i, s), a.seen, k}, l.tracker(i, k))
+	k := &keeperSpy{Tracker: t, a: a}
+	t.OnRestore, t.OnKeep = k.restore, k.keep
+	return a.Algorithm.Train(ctx, ev, p, &sessionSpy{l.session(i, s), a.seen, k}, l.tracker(i, t))
 }
 
 type sessionSpy struct {
@@ -113,19 +114,19 @@ func (s *sessionSpy) Release(x []float64, c privacy.Certificate, m privacy.Mecha
 
 // keeperSpy notes the checkpoint of one step.
 type keeperSpy struct {
-	algorithms.Keeper
+	algorithms.Tracker
 	a    spied
 	done int
 }
 
-func (k *keeperSpy) Restore(order []int32, vectors ...[]float64) (int, error) {
-	done, err := k.Keeper.Restore(order, vectors...)
+func (k *keeperSpy) restore(order []int32, vectors ...[]float64) (int, error) {
+	done, err := k.Tracker.Restore(order, vectors...)
 	k.done, k.a.seen.from = done, done
 	return done, err
 }
 
-func (k *keeperSpy) Keep(done int, order []int32, vectors ...[]float64) {
-	k.Keeper.Keep(done, order, vectors...)
+func (k *keeperSpy) keep(done int, order []int32, vectors ...[]float64) {
+	k.Tracker.Keep(done, order, vectors...)
 	k.done = done
 	if done != k.a.save {
 		return
@@ -160,7 +161,7 @@ func (l *lab) attempt(resume string, stop, save int) *attempt {
 	defer cancel()
 	seen := &attempt{}
 	o := algorithms.Options{
-		Ledger: l.ledger, DataID: "x", Resume: resume, Tracker: stopper{stop, cancel},
+		Ledger: l.ledger, DataID: "x", Resume: resume, Tracker: algorithms.Tracker{OnStep: stopper{stop, cancel}.Step},
 		Checkpoints: algorithms.Checkpoints{Prefix: l.prefix, Every: time.Nanosecond, Failed: func(err error) { l.t.Error(err) }},
 	}
 	seen.result, seen.err = algorithms.Run(ctx, l.data, promised{spied{l.a, l, seen, save}}, l.plan, o)
@@ -246,7 +247,7 @@ func (l *lab) resumeViolations(stop, save int) (broken []string) {
 		l.t.Fatal(err)
 	}
 	defer ev.Close()
-	weights, err := l.a.Train(context.Background(), ev, l.plan, one, algorithms.NoTracker{})
+	weights, err := l.a.Train(context.Background(), ev, l.plan, one, algorithms.Tracker{})
 	if err != nil || one.next != len(path) {
 		note("makes every release once")
 	} else if !slices.Equal(weights, second.result.Weights) {
@@ -358,25 +359,31 @@ func (s *reusing) Release(x []float64, c privacy.Certificate, m privacy.Mechanis
 }
 
 // late keeps the state of a step as that of the step before: it is made again.
-type late struct{ algorithms.Keeper }
-
-func (l late) Keep(done int, order []int32, vectors ...[]float64) {
-	l.Keeper.Keep(done-1, order, vectors...)
+func late(t algorithms.Tracker) algorithms.Tracker {
+	keep := t.OnKeep
+	t.OnKeep = func(done int, order []int32, vectors ...[]float64) { keep(done-1, order, vectors...) }
+	return t
 }
 
-// forgetful keeps the iterate of an earlier step.
-type forgetful struct{ algorithms.Keeper }
-
-func (f forgetful) Keep(done int, order []int32, vectors ...[]float64) {
-	w := slices.Clone(vectors[0])
-	w[0] += 0x1p-40
-	f.Keeper.Keep(done, order, append([][]float64{w}, vectors[1:]...)...)
+// forgetful keeps another iterate.
+func forgetful(t algorithms.Tracker) algorithms.Tracker {
+	keep := t.OnKeep
+	t.OnKeep = func(done int, order []int32, vectors ...[]float64) {
+		w := slices.Clone(vectors[0])
+		w[0] += 0x1p-40
+		keep(done, order, append([][]float64{w}, vectors[1:]...)...)
+	}
+	return t
 }
 
 // restarting starts at step 1 although the releases of the checkpoint are made.
-type restarting struct{ algorithms.Keeper }
+func restarting(t algorithms.Tracker) algorithms.Tracker {
+	t.OnRestore = nil
+	return t
+}
 
-func (restarting) Restore([]int32, ...[]float64) (int, error) { return 0, nil }
+// stepping neither keeps nor restores.
+func stepping(t algorithms.Tracker) algorithms.Tracker { return algorithms.Tracker{OnStep: t.OnStep} }
 
 func gradientLab(t *testing.T) *lab {
 	return checkpointed(t)[algorithms.GradientPerturbation{}.Info().Name+" certified 1e-05"]
@@ -393,20 +400,20 @@ func TestReusedNoiseOnResumeIsCaught(t *testing.T) {
 
 func TestCheckpointDefectsAreCaught(t *testing.T) {
 	for name, c := range map[string]struct {
-		tracker func(algorithms.Keeper) algorithms.Tracker
+		tracker func(algorithms.Tracker) algorithms.Tracker
 		want    string
 	}{
-		"a step is made twice":     {func(k algorithms.Keeper) algorithms.Tracker { return late{k} }, "goes on"},
-		"another iterate is kept":  {func(k algorithms.Keeper) algorithms.Tracker { return forgetful{k} }, "releases what one run would"},
-		"releases are made again":  {func(k algorithms.Keeper) algorithms.Tracker { return restarting{k} }, "goes on"},
-		"the checkpoint is unused": {func(k algorithms.Keeper) algorithms.Tracker { return struct{ algorithms.Tracker }{k} }, "goes on"},
+		"a step is made twice":     {late, "goes on"},
+		"another iterate is kept":  {forgetful, "releases what one run would"},
+		"releases are made again":  {restarting, "goes on"},
+		"the checkpoint is unused": {stepping, "goes on"},
 	} {
 		l := gradientLab(t)
 		l.tracker = func(i int, t algorithms.Tracker) algorithms.Tracker {
 			if name == "the checkpoint is unused" && i == 0 {
 				return t
 			}
-			return c.tracker(t.(algorithms.Keeper))
+			return c.tracker(t)
 		}
 		if broken := l.resumeViolations(5, 5); !slices.Contains(broken, c.want) {
 			t.Errorf("%s: breaks %q, not %q", name, broken, c.want)

@@ -205,7 +205,7 @@ func (a DPEGD) Train(ctx context.Context, ev engine.Evaluator, p *Plan, s privac
 	pairs := engine.SubsetPairs{Order: s.Permutation(problem.N)}
 	w := domain.Start()
 	average := make([]float64, len(w))
-	from, err := Restore(t, pairs.Order, w, average)
+	from, err := t.Restore(pairs.Order, w, average)
 	if err != nil {
 		return nil, err
 	}
@@ -214,7 +214,7 @@ func (a DPEGD) Train(ctx context.Context, ev engine.Evaluator, p *Plan, s privac
 		before := max(0, from-steps)
 		if pairs.N = e.Records; before <= e.Steps {
 			done := func(i int) {
-				Keep(t, steps+i, pairs.Order, w, average)
+				t.Keep(steps+i, pairs.Order, w, average)
 				t.Step(steps+i, p.Schedule.Steps)
 			}
 			if err := p.Spec.descendAverage(ctx, ev, w, average, pairs, before, e.Steps, e.StepSize, meanRoundoff(p.Spec.Kernel, pairs), done); err != nil {

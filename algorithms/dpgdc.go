@@ -133,12 +133,12 @@ func (a DPGDC) Train(ctx context.Context, ev engine.Evaluator, p *Plan, s privac
 	pairs := ev.Kernel().Problem().Pairs()
 	w := p.Spec.newUpdate(0).domain.Start()
 	average := make([]float64, len(w))
-	from, err := Restore(t, nil, w, average)
+	from, err := t.Restore(nil, w, average)
 	if err != nil {
 		return nil, err
 	}
 	done := func(i int) {
-		Keep(t, i, nil, w, average)
+		t.Keep(i, nil, w, average)
 		t.Step(i, p.Schedule.Steps)
 	}
 	err = p.Spec.descendAverage(ctx, ev, w, average, pairs, from, p.Schedule.Steps, p.Schedule.Constant, meanRoundoff(p.Spec.Kernel, pairs), done)

@@ -111,7 +111,7 @@ func (a DPGDSC) Train(ctx context.Context, ev engine.Evaluator, p *Plan, s priva
 	u := p.Spec.newUpdate(meanRoundoff(p.Spec.Kernel, pairs))
 	w := u.domain.Start()
 	sum := make([]float64, len(w))
-	done, err := Restore(t, nil, w)
+	done, err := t.Restore(nil, w)
 	if err != nil {
 		return nil, err
 	}
@@ -122,7 +122,7 @@ func (a DPGDSC) Train(ctx context.Context, ev engine.Evaluator, p *Plan, s priva
 		if err := u.apply(w, sum, p.Schedule.Constant, float64(pairs.Len())); err != nil {
 			return nil, err
 		}
-		Keep(t, i+1, nil, w)
+		t.Keep(i+1, nil, w)
 		t.Step(i+1, p.Schedule.Steps)
 	}
 	return releaseProjected(w, p, s)

@@ -53,7 +53,7 @@ func TestOffGIGAIsTheRecursion(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := OffGIGA{}.Train(context.Background(), ev, p, session, NoTracker{})
+	got, err := OffGIGA{}.Train(context.Background(), ev, p, session, Tracker{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -149,7 +149,7 @@ func (MomentMetric) Train(ctx context.Context, ev engine.Evaluator, p *Plan, s p
 	first, last := m.Releases[0], m.Releases[1]
 	// The released sum; then n+, S+, S-, M+, M-.
 	released, v := make([]float64, d), make([]float64, last.Coordinates)
-	done, err := Restore(t, nil, released, v)
+	done, err := t.Restore(nil, released, v)
 	if err != nil {
 		return nil, err
 	}
@@ -161,7 +161,7 @@ func (MomentMetric) Train(ctx context.Context, ev engine.Evaluator, p *Plan, s p
 			return nil, err
 		}
 		done = 1
-		Keep(t, done, nil, released, v)
+		t.Keep(done, nil, released, v)
 		t.Step(done, m.Passes)
 	}
 	centre := make([]float64, d)
@@ -182,7 +182,7 @@ func (MomentMetric) Train(ctx context.Context, ev engine.Evaluator, p *Plan, s p
 		}
 		v[0] = R * dst.Positives
 		if i == 0 {
-			Keep(t, 2, nil, released, v)
+			t.Keep(2, nil, released, v)
 			t.Step(2, m.Passes)
 		}
 	}

@@ -108,7 +108,7 @@ func (a Moments) Train(ctx context.Context, ev engine.Evaluator, p *Plan, s priv
 	if m.Steps == 0 {
 		state = state[:1+d]
 	}
-	done, err := Restore(t, nil, state)
+	done, err := t.Restore(nil, state)
 	if err != nil {
 		return nil, err
 	}
@@ -125,7 +125,7 @@ func (a Moments) Train(ctx context.Context, ev engine.Evaluator, p *Plan, s priv
 			return err
 		}
 		if pass < m.Passes {
-			Keep(t, pass, nil, state)
+			t.Keep(pass, nil, state)
 			t.Step(pass, m.Passes)
 		}
 		return nil

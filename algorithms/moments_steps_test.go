@@ -30,7 +30,7 @@ func TestMomentsStepsResume(t *testing.T) {
 			}
 		}
 		l := newLab(t, a, p)
-		l.tracker = func(_ int, t algorithms.Tracker) algorithms.Tracker { return moving{t.(algorithms.Keeper)} }
+		l.tracker = func(_ int, t algorithms.Tracker) algorithms.Tracker { return moving(t) }
 		if broken := l.resumeViolations(save, save); !slices.Contains(broken, "releases what one run would") {
 			t.Errorf("other releases in the checkpoint of pass %d break %q", save, broken)
 		}

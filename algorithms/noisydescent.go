@@ -111,7 +111,7 @@ func (d noisyDescent) train(ctx context.Context, ev engine.Evaluator, p *Plan, s
 	w := domain.Start()
 	gradient, total := make([]float64, len(w)), append([]float64(nil), w...)
 	count := float64(pairs.Len())
-	done, err := Restore(t, nil, w, total)
+	done, err := t.Restore(nil, w, total)
 	if err != nil {
 		return nil, err
 	}
@@ -139,7 +139,7 @@ func (d noisyDescent) train(ctx context.Context, ev engine.Evaluator, p *Plan, s
 		for k := range total {
 			total[k] += w[k]
 		}
-		Keep(t, i+1, nil, w, total)
+		t.Keep(i+1, nil, w, total)
 		t.Step(i+1, p.Schedule.Steps)
 	}
 	if !d.average {

@@ -119,7 +119,7 @@ func runPass(ctx context.Context, ev engine.Evaluator, p *Plan, s privacy.Sessio
 	w := u.domain.Start()
 	sum, total := make([]float64, len(w)), make([]float64, len(w))
 	burnIn := p.Schedule.BurnIn
-	done, err := Restore(t, order, w, total)
+	done, err := t.Restore(order, w, total)
 	if err != nil {
 		return nil, err
 	}
@@ -144,7 +144,7 @@ func runPass(ctx context.Context, ev engine.Evaluator, p *Plan, s privacy.Sessio
 				total[j] += w[j]
 			}
 		}
-		Keep(t, k, order, w, total)
+		t.Keep(k, order, w, total)
 		t.Step(k, n)
 	}
 	if p.Schedule.Average {

@@ -104,7 +104,7 @@ func TestFullBatchRecursions(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := c.a.Train(context.Background(), ev, p, noiseless{}, NoTracker{})
+		got, err := c.a.Train(context.Background(), ev, p, noiseless{}, Tracker{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,9 +1,11 @@
 package algorithms
 
 import (
+	"encoding/json"
 	"fmt"
 
 	"dyad/privacy"
+	"dyad/privacy/account"
 )
 
 // trainingFacts are what a plan for a kernel says of itself: a batch or an online
@@ -104,19 +106,35 @@ func (p *Plan) objective() string {
 	return fmt.Sprintf("%s: %s; alpha = %v; %s, r = %v", pr.Loss.Name(), pr.Loss.Definition(), p.Spec.L2, pr.Domain().Text(), pr.Radius)
 }
 
-// published are all public numbers of the plan, as a value for JSON: what a checkpoint
-// must have in common with it.
-func (p *Plan) published() any {
-	if p.Spec.Kernel == nil {
-		return struct {
-			Report    Report
-			Objective string
-		}{p.Report(), p.Objective}
+// identity is what a checkpoint must have in common with a plan, as a value for JSON: all that
+// the rest of the training does, with which kernel, and what its noise is for. What else
+// reports say of it does not belong to it, so that another wording leaves checkpoints usable.
+func (p *Plan) identity() (any, error) {
+	events := make([]json.RawMessage, len(p.Events))
+	for i, e := range p.Events {
+		var err error
+		if events[i], err = account.Encode(e); err != nil {
+			return nil, err
+		}
+	}
+	schedule := p.Schedule
+	schedule.Name = ""
+	parts := make([][]float64, len(p.Parts))
+	for i, part := range p.Parts {
+		parts[i] = []float64{float64(part.Records), float64(part.Steps), part.StepSize}
+	}
+	kernel := "" // of pairs, which are summed in one way
+	if p.Spec.Kernel != nil {
+		kernel = p.Spec.Kernel.Method()
 	}
 	return struct {
-		Report    Report
+		Algorithm string
+		Mode      string
+		Kernel    string
+		Events    []json.RawMessage
 		Schedule  Schedule
 		Eta       []float64
-		Objective string `json:",omitempty"`
-	}{p.Report(), p.Schedule, p.Schedule.Eta, p.Objective}
+		Parts     [][]float64
+		Objective string
+	}{p.Algorithm, p.Mode.String(), kernel, events, schedule, p.Schedule.Eta, parts, p.objective()}, nil
 }

@@ -40,7 +40,7 @@ type Options struct {
 	Shelf Shelf
 	// Charged, if not nil, is told the id of a run when its charge is durable.
 	Charged func(run string)
-	// Tracker is told the progress; nil means nobody is.
+	// Tracker is told the progress.
 	Tracker Tracker
 	// Trace, if not nil, is called with the name of each stage when it is done:
 	// "charged", "bound", "trained", "kept", "released", and in between "checkpoint written"

@@ -336,7 +336,7 @@ func (d defects) run(ctx context.Context, r *engine.Records, a algorithms.Algori
 		}
 	}
 	noise := &noiseSession{Session: s, blind: d.coinsUnseen}
-	result.Weights, err = a.Train(ctx, ev, p, noise, algorithms.NoTracker{})
+	result.Weights, err = a.Train(ctx, ev, p, noise, algorithms.Tracker{})
 	err = errors.Join(err, ev.Close(), ctx.Err())
 	switch {
 	case result.Run == "" || d.finishFirst && err == nil:

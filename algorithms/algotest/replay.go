@@ -397,7 +397,7 @@ func run(a algorithms.Algorithm, p *algorithms.Plan, data *engine.Records, t *ta
 	if err != nil {
 		return nil, err
 	}
-	w, err := a.Train(context.Background(), watched{ev, t}, p, t, t)
+	w, err := a.Train(context.Background(), watched{ev, t}, p, t, algorithms.Tracker{OnStep: t.Step})
 	return w, errors.Join(err, ev.Close())
 }
 

@@ -33,7 +33,7 @@ type Options struct {
 	// Workers is the number of goroutines, 0 for all processors. It changes the
 	// time, never the result.
 	Workers int
-	// Tracker is told how much is done; nil means nobody is.
+	// Tracker is told how much is done.
 	Tracker algorithms.Tracker
 	// Look, if not nil, is told the report so far after every look.
 	Look func(*Report)
@@ -198,9 +198,6 @@ func (o *Options) defaults() error {
 	}
 	if o.Confidence == 0 {
 		o.Confidence = 0.999
-	}
-	if o.Tracker == nil {
-		o.Tracker = algorithms.NoTracker{}
 	}
 	if o.Runs < fewestRuns {
 		return fmt.Errorf("audit: %d runs on each data set, want at least %d", o.Runs, fewestRuns)

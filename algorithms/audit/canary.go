@@ -19,7 +19,7 @@ type CanaryOptions struct {
 	Guesses    int
 	Confidence float64 // 0 means 0.999
 	Seed       uint64
-	Tracker    algorithms.Tracker // nil: nobody
+	Tracker    algorithms.Tracker
 }
 
 // Canaries audits a plan by one run [SNJ23]. Record i < m is a canary: features
@@ -44,9 +44,6 @@ func Canaries(ctx context.Context, a algorithms.Algorithm, p *algorithms.Plan, o
 	}
 	if o.Confidence == 0 {
 		o.Confidence = 0.999
-	}
-	if o.Tracker == nil {
-		o.Tracker = algorithms.NoTracker{}
 	}
 	if o.Canaries < 1 || o.Canaries > most || o.Guesses < 1 || o.Guesses > o.Canaries {
 		return nil, fmt.Errorf("audit: %d canaries and %d guesses; want 1 to min(d, n/2) = %d canaries and at most as many guesses", o.Canaries, o.Guesses, most)

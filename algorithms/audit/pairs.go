@@ -68,7 +68,7 @@ func OnPairs(p *pairs.Plan, in PairInstance) (Target, error) {
 	}
 	program := programOf(p, fmt.Sprintf("%s of %d of %d pairs, %s batches of %d, %d epochs, %d rows", s.Unit, s.Kappa, s.Pairs, s.Sampling, s.Batch, s.Epochs, s.Rows))
 	program.Train = func(ctx context.Context, neighbour bool, session privacy.Session) ([]float64, error) {
-		return pairs.Train(ctx, sides[index(neighbour)], nil, p, StartAt(session, in.Start), 1, nil)
+		return pairs.Train(ctx, sides[index(neighbour)], nil, p, StartAt(session, in.Start), 1, algorithms.Tracker{})
 	}
 	if s.Sampling == pairs.Poisson {
 		// One pair more moves a release by the sensitivity, and a changed one by twice as

@@ -122,7 +122,7 @@ func (w *worker) train(ctx context.Context, neighbour bool, s privacy.Session) (
 	}
 	l := w.own[index(neighbour)]
 	l.rewind()
-	return w.t.Algorithm.Train(ctx, l, w.t.Plan, s, algorithms.NoTracker{})
+	return w.t.Algorithm.Train(ctx, l, w.t.Plan, s, algorithms.Tracker{})
 }
 
 func (w *worker) records(neighbour bool) *engine.Records {

@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"dyad/algorithms"
 	"dyad/algorithms/pairs"
 	"dyad/engine/pairgraph"
 	"dyad/privacy"
@@ -99,7 +100,7 @@ func OnTuples(p *pairs.Plan, data, neighbour TupleSide, start []float64) (Target
 			session = StartAt(session, start)
 		}
 		side := index(neighbour)
-		return pairs.Train(ctx, sides[side], records[side].Classes, p, session, 1, nil)
+		return pairs.Train(ctx, sides[side], records[side].Classes, p, session, 1, algorithms.Tracker{})
 	}
 	return Target{Program: program}, nil
 }

@@ -3,6 +3,7 @@ package pairs
 import (
 	"context"
 
+	"dyad/algorithms"
 	"dyad/engine/pairgraph"
 	"dyad/privacy"
 )
@@ -16,5 +17,5 @@ func (p *Plan) Sums(data *pairgraph.Data, classes []int32) (BatchSum, error) {
 }
 
 func (p *Plan) Descend(sum BatchSum, session privacy.Session) ([]float64, error) {
-	return p.descend(context.Background(), sum, session, nil)
+	return p.descend(context.Background(), sum, session, algorithms.Tracker{})
 }

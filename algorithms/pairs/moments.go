@@ -84,9 +84,7 @@ func (p *Plan) trainMoments(ctx context.Context, data *pairgraph.Data, workers i
 	}()
 	select {
 	case w := <-made:
-		if t != nil {
-			t.Step(1, 1)
-		}
+		t.Step(1, 1)
 		return w, nil
 	case <-ctx.Done():
 		return nil, ctx.Err()

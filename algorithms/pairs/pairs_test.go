@@ -110,11 +110,11 @@ func newData(t testing.TB, s pairs.Spec, x []float64, g *pairgraph.Graph, labels
 func replayed(t testing.TB, p *pairs.Plan, a, b *pairgraph.Data) (moves []float64) {
 	t.Helper()
 	first := &recorder{}
-	if _, err := pairs.Train(context.Background(), a, nil, p, first, 1, nil); err != nil {
+	if _, err := pairs.Train(context.Background(), a, nil, p, first, 1, algorithms.Tracker{}); err != nil {
 		t.Fatal(err)
 	}
 	second := &recorder{outputs: first.outputs, replay: true}
-	if _, err := pairs.Train(context.Background(), b, nil, p, second, 1, nil); err != nil {
+	if _, err := pairs.Train(context.Background(), b, nil, p, second, 1, algorithms.Tracker{}); err != nil {
 		t.Fatal(err)
 	}
 	if !slices.Equal(first.noise, second.noise) || len(first.inputs) != p.Batches*p.Spec.Epochs {

@@ -41,7 +41,7 @@ func TestPoissonReleasesMoveByTheirPairs(t *testing.T) {
 	p := planOf(t, s)
 	x, g, labels := dataFor(t, s, 1)
 	first := &drawn{coins: privacy.NewSeededSource(5)}
-	if _, err := pairs.Train(context.Background(), newData(t, s, x, g, labels), nil, p, first, 1, nil); err != nil {
+	if _, err := pairs.Train(context.Background(), newData(t, s, x, g, labels), nil, p, first, 1, algorithms.Tracker{}); err != nil {
 		t.Fatal(err)
 	}
 	if len(first.batches) != p.Batches*s.Epochs || len(first.inputs) != len(first.batches) {
@@ -61,7 +61,7 @@ func TestPoissonReleasesMoveByTheirPairs(t *testing.T) {
 			}
 		}
 		second := &drawn{recorder: recorder{outputs: first.outputs, replay: true}, coins: privacy.NewSeededSource(5)}
-		if _, err := pairs.Train(context.Background(), newData(t, s, other, g, flipped), nil, p, second, 1, nil); err != nil {
+		if _, err := pairs.Train(context.Background(), newData(t, s, other, g, flipped), nil, p, second, 1, algorithms.Tracker{}); err != nil {
 			t.Fatal(err)
 		}
 		if !slices.Equal(first.noise, second.noise) {

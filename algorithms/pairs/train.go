@@ -19,9 +19,8 @@ import (
 // sqrt(rows), batches are formed as the Spec says, and every batch makes one step W
 // <- W - eta h_t (q + noise). classes are those of the individuals; labelled pairs need
 // none. What it returns depends on the data through releases of session only. workers
-// changes the time, never the result; progress, if not nil, is told the batches done. If
-// it is an algorithms.Keeper, the training continues from the state that it has, which is
-// the matrix and the order of the pairs.
+// changes the time, never the result; progress is told the batches done. If it has a
+// state, which is the matrix and the order of the pairs, the training continues from that.
 func Train(ctx context.Context, data *pairgraph.Data, classes []int32, p *Plan, session privacy.Session, workers int, progress algorithms.Tracker) ([]float64, error) {
 	if err := p.fits(data, classes); err != nil {
 		return nil, err
@@ -121,16 +120,13 @@ func (b *batches) next(step int) (members []int32, terms int, err error) {
 
 func (p *Plan) descend(ctx context.Context, sum batchSum, session privacy.Session, progress algorithms.Tracker) ([]float64, error) {
 	s := p.Spec
-	if progress == nil {
-		progress = algorithms.NoTracker{}
-	}
 	w, q := make([]float64, s.Rows*s.Dim), make([]float64, s.Rows*s.Dim)
 	b := &batches{Plan: p, session: session, epoch: -1}
 	var order []int32
 	if s.listed() && s.Sampling == Fixed {
 		order = make([]int32, s.Pairs)
 	}
-	done, err := algorithms.Restore(progress, order, w)
+	done, err := progress.Restore(order, w)
 	if err != nil {
 		return nil, err
 	}
@@ -177,7 +173,7 @@ func (p *Plan) descend(ctx context.Context, sum batchSum, session privacy.Sessio
 			// released numbers.
 			w[k] = math.Max(-1e100, math.Min(1e100, w[k]-eta*unit*v))
 		}
-		algorithms.Keep(progress, i+1, order, w)
+		progress.Keep(i+1, order, w)
 		progress.Step(i+1, steps)
 	}
 	return w, nil

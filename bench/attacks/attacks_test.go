@@ -321,7 +321,7 @@ func TestPrintedEpsilonsAreRefuted(t *testing.T) {
 			t.Fatal(err)
 		}
 		watch := newTape(1, nil)
-		if _, err := a.Train(context.Background(), ev, p, watch, algorithms.NoTracker{}); err != nil {
+		if _, err := a.Train(context.Background(), ev, p, watch, algorithms.Tracker{}); err != nil {
 			t.Fatal(err)
 		}
 		for _, factor := range []float64{1, 0.9} {

@@ -176,7 +176,7 @@ func guaranteeJobs(_ []candidate, round int) []job {
 				if err != nil {
 					return privacy.Guarantee{}, false, err
 				}
-				_, err = a.Train(context.Background(), ev, p, s, algorithms.NoTracker{})
+				_, err = a.Train(context.Background(), ev, p, s, algorithms.Tracker{})
 				return p.Guarantee, p.Parts != nil, errors.Join(err, ev.Close())
 			})
 		})
@@ -228,7 +228,7 @@ func guaranteeJobs(_ []candidate, round int) []job {
 				if err != nil {
 					return privacy.Guarantee{}, false, err
 				}
-				_, err = pairs.Train(context.Background(), data, nil, p, t, 1, nil)
+				_, err = pairs.Train(context.Background(), data, nil, p, t, 1, algorithms.Tracker{})
 				return p.Guarantee, false, err
 			})
 		})

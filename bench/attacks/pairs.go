@@ -260,7 +260,7 @@ func (a paired) try(ctx context.Context, i pairInstance) (attempt, error) {
 			return attempt{}, err
 		}
 		tapes[side] = newTape(a.coins, tapes[0])
-		if results[side], err = pairs.Train(ctx, data, nil, a.plan, tapes[side], 1+side, nil); err != nil {
+		if results[side], err = pairs.Train(ctx, data, nil, a.plan, tapes[side], 1+side, algorithms.Tracker{}); err != nil {
 			return attempt{}, err
 		}
 	}

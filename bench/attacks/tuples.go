@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"dyad/algorithms"
 	"dyad/algorithms/pairs"
 	"dyad/engine/pairgraph"
 	"dyad/privacy"
@@ -82,7 +83,7 @@ func attackTuples(p *pairs.Plan, coins uint64, certified float64) attack {
 						return attempt{}, err
 					}
 					tapes[side] = newTape(coins, tapes[0])
-					if results[side], err = pairs.Train(ctx, data, classes, p, tapes[side], 1+side, nil); err != nil {
+					if results[side], err = pairs.Train(ctx, data, classes, p, tapes[side], 1+side, algorithms.Tracker{}); err != nil {
 						return attempt{}, err
 					}
 				}

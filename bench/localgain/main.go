@@ -20,8 +20,8 @@ import (
 	"os"
 
 	"dyad/algorithms/local"
+	"dyad/algorithms/local/localaudit"
 	"dyad/bench"
-	"dyad/cmd/dyad/localaudit"
 	"dyad/engine"
 	"dyad/privacy"
 	randomiser "dyad/privacy/local"

@@ -223,7 +223,7 @@ func (t *task) trainPlan(p *pairs.Plan, seed int, replace noiser, points int) (*
 		}
 		watched.every = max(1, p.Batches*s.Epochs/points)
 	}
-	out.w, err = pairs.Train(context.Background(), data, nil, p, watched, 1, nil)
+	out.w, err = pairs.Train(context.Background(), data, nil, p, watched, 1, algorithms.Tracker{})
 	out.curve = watched.curve
 	return out, err
 }

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/term"
 
 	"dyad/algorithms"
+	"dyad/algorithms/local/serve"
 	"dyad/engine/cuda/driver"
 	"dyad/privacy/ledger"
 )
@@ -119,7 +120,7 @@ func exitCode(err error) int {
 		return exitElsewhere
 	case errors.Is(err, context.Canceled):
 		return exitCancelled
-	case errors.Is(err, ledger.ErrBudget), errors.Is(err, ledger.ErrUnavailable), errors.Is(err, driver.ErrUnavailable), errors.Is(err, errUnavailable):
+	case errors.Is(err, ledger.ErrBudget), errors.Is(err, ledger.ErrUnavailable), errors.Is(err, driver.ErrUnavailable), errors.Is(err, errUnavailable), errors.Is(err, serve.ErrAway):
 		return exitResource
 	case errors.As(err, &input), errors.Is(err, algorithms.ErrAssumption), errors.Is(err, fs.ErrNotExist):
 		return exitInput
@@ -207,7 +208,7 @@ func newParser(c *cli, stdout, stderr io.Writer) (*kong.Kong, error) {
 func message(err error) string {
 	lines := strings.Split(err.Error(), "\n")
 	for i, l := range lines {
-		for _, p := range []string{"audit: ", "algorithms: ", "engine: ", "privacy: ", "account: ", "ledger: ", "dataset: ", "metrics: ", "catalog: ", "driver: ", "cuda: ", "local: ", "localserve: ", "pairs: ", "pairgraph: ", "dyad: "} {
+		for _, p := range []string{"audit: ", "algorithms: ", "engine: ", "privacy: ", "account: ", "ledger: ", "online: ", "dataset: ", "metrics: ", "catalog: ", "driver: ", "cuda: ", "local: ", "serve: ", "pairs: ", "pairgraph: ", "dyad: "} {
 			l = strings.ReplaceAll(strings.TrimPrefix(l, p), ": "+p, ": ")
 		}
 		lines[i] = "dyad: " + l

@@ -143,7 +143,7 @@ func (f auditFlags) report(a *app, attack func(*app) (*audit.Report, error)) err
 // run attacks a target.
 func (f auditFlags) run(a *app, target audit.Target) (*audit.Report, error) {
 	bar := a.describedTracker("auditing")
-	o := audit.Options{Runs: f.Runs, Time: f.Time, Confidence: f.Confidence, Seed: f.Seed, Workers: f.Workers, Tracker: bar}
+	o := audit.Options{Runs: f.Runs, Time: f.Time, Confidence: f.Confidence, Seed: f.Seed, Workers: f.Workers, Tracker: algorithms.Tracker{OnStep: bar.Step}}
 	if f.BlackBox {
 		o.Access = audit.BlackBox
 	}

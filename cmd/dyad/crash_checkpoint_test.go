@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"dyad/internal/crash"
 	"dyad/privacy/ledger"
 )
 
@@ -89,7 +90,7 @@ func TestCheckpointCrashMatrix(t *testing.T) {
 			f := newFixture(t)
 			e := f.attackCheckpoint(t, c)
 			f.writable()
-			e.want(t, "attacked run", c.code, c.says)
+			e.Want(t, "attacked run", c.code, c.says)
 			f.checkCheckpoint(t, c, e)
 		})
 	}
@@ -98,7 +99,7 @@ func TestCheckpointCrashMatrix(t *testing.T) {
 func (f *fixture) attackCheckpoint(t *testing.T, c checkpointCell) ended {
 	t.Helper()
 	stage, nth, _ := strings.Cut(c.stage, "#")
-	spec := childSpec{Args: f.checkpointed(), Stage: stage}
+	spec := crash.Spec{Args: f.checkpointed(), Stage: stage}
 	var err error
 	if spec.Nth, err = strconv.Atoi(nth); err != nil {
 		t.Fatal(err)
@@ -115,60 +116,60 @@ func (f *fixture) attackCheckpoint(t *testing.T, c checkpointCell) ended {
 	case "same run", "other run":
 		spec.Fault = "pause"
 		child := f.start(t, spec)
-		child.paused(t)
+		child.Paused(t)
 		if c.fault == "other run" {
 			f.otherRun(t, c.stage)
-			return child.end()
+			return child.End()
 		}
 		run, _, _ := f.attacked(t)
-		e := f.start(t, childSpec{Args: f.checkpointed("--out", f.in("out/other.json"), "--resume", run)}).end()
-		e.want(t, "the second process", exitOK, fmt.Sprintf("run %s continued after step %d of %d", run, c.from, checkpointSteps))
-		return child.end()
+		e := f.start(t, crash.Spec{Args: f.checkpointed("--out", f.in("out/other.json"), "--resume", run)}).End()
+		e.Want(t, "the second process", exitOK, fmt.Sprintf("run %s continued after step %d of %d", run, c.from, checkpointSteps))
+		return child.End()
 	default:
 		return f.damageCheckpoint(t, c, spec)
 	}
-	return f.start(t, spec).end()
+	return f.start(t, spec).End()
 }
 
 // damageCheckpoint kills the program, breaks its checkpoint and checks that it is
 // refused with nothing written to the ledger.
-func (f *fixture) damageCheckpoint(t *testing.T, c checkpointCell, spec childSpec) ended {
+func (f *fixture) damageCheckpoint(t *testing.T, c checkpointCell, spec crash.Spec) ended {
 	t.Helper()
 	spec.Fault = "pause"
 	if c.fault == "checkpoint of before" {
 		spec.Stage, spec.Nth = "checkpoint saved", c.from
 	}
 	child := f.start(t, spec)
-	child.paused(t)
+	child.Paused(t)
 	run, _, _ := f.attacked(t)
 	name := "ledger/ledger.jsonl." + run + ".checkpoint"
 	whole := f.get(t, name)
 	if c.fault == "checkpoint of before" { // the copy is of an earlier step than the one at the death
-		if err := child.cmd.Process.Kill(); err != nil {
+		if err := child.Process.Kill(); err != nil {
 			t.Fatal(err)
 		}
-		e := child.end()
-		f.start(t, childSpec{Args: f.checkpointed("--resume", run), Stage: "checkpoint saved", Nth: 8, Fault: "kill"}).end()
+		e := child.End()
+		f.start(t, crash.Spec{Args: f.checkpointed("--resume", run), Stage: "checkpoint saved", Nth: 8, Fault: "kill"}).End()
 		if f.get(t, name) == whole {
 			t.Fatal("the second attempt kept no checkpoint")
 		}
 		f.put(t, map[string]string{name: whole})
 		return e
 	}
-	if err := child.cmd.Process.Kill(); err != nil {
+	if err := child.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	e := child.end()
+	e := child.End()
 	before := f.get(t, "ledger/ledger.jsonl")
 	refused := func(text, says string, more ...string) {
 		t.Helper()
 		f.put(t, map[string]string{name: text})
 		e := f.dyad(f.checkpointed(append([]string{"--resume", run}, more...)...)...)
-		e.want(t, c.fault, exitInput, says)
+		e.Want(t, c.fault, exitInput, says)
 		if says != "was charged for" {
-			e.want(t, c.fault, exitInput, "remove it to start the run from step 1, at no further cost")
+			e.Want(t, c.fault, exitInput, "remove it to start the run from step 1, at no further cost")
 		}
-		if f.get(t, "ledger/ledger.jsonl") != before || strings.Contains(e.stdout, "weights") {
+		if f.get(t, "ledger/ledger.jsonl") != before || strings.Contains(e.Stdout, "weights") {
 			t.Error("a refused checkpoint changed the ledger or printed something")
 		}
 	}
@@ -185,12 +186,12 @@ func (f *fixture) damageCheckpoint(t *testing.T, c checkpointCell, spec childSpe
 			refused(strings.Replace(whole, edit[0], edit[1], 1), "edited")
 		}
 	case "checkpoint of another run":
-		f.start(t, childSpec{Args: f.checkpointed("--out", f.in("out/third.json")), Stage: "training", Nth: 1, Fault: "kill"}).end()
+		f.start(t, crash.Spec{Args: f.checkpointed("--out", f.in("out/third.json")), Stage: "training", Nth: 1, Fault: "kill"}).End()
 		before = f.get(t, "ledger/ledger.jsonl")
 		third, _, _ := f.attacked(t)
 		refused(f.get(t, "ledger/ledger.jsonl."+third+".checkpoint"), "it is of run")
 		// That run is ended, and forgotten by the checks.
-		f.dyad(f.checkpointed("--out", f.in("out/third.json"), "--resume", third)...).want(t, "the third run", exitOK, "continued after step 10")
+		f.dyad(f.checkpointed("--out", f.in("out/third.json"), "--resume", third)...).Want(t, "the third run", exitOK, "continued after step 10")
 		f.known = append(f.known, third)
 	case "checkpoint of other records": // as many as before, of the same file
 		refused(whole, "other records", "--split-seed", "2")
@@ -209,7 +210,7 @@ func (f *fixture) damageCheckpoint(t *testing.T, c checkpointCell, spec childSpe
 // continues where it should, at no cost, and leaves no checkpoint.
 func (f *fixture) checkCheckpoint(t testing.TB, c checkpointCell, e ended) {
 	t.Helper()
-	f.dyad("ledger", "verify", "--ledger", f.in("ledger/ledger.jsonl")).want(t, "verify", exitOK, "is whole")
+	f.dyad("ledger", "verify", "--ledger", f.in("ledger/ledger.jsonl")).Want(t, "verify", exitOK, "is whole")
 	run, charges, finished := f.attacked(t)
 	wantFinished := []string{ledger.StatusReleased}
 	if c.want == pending {
@@ -227,25 +228,25 @@ func (f *fixture) checkCheckpoint(t testing.TB, c checkpointCell, e ended) {
 		f.saveKept(t, run, f.checkpointed())
 	}
 	if c.want == pending {
-		if _, all, _ := f.models(t, run, e.stdout); all != 0 {
+		if _, all, _ := f.models(t, run, e.Stdout); all != 0 {
 			t.Errorf("%d models before the release", all)
 		}
 		next := f.dyad(f.checkpointed("--resume", run)...)
-		next.want(t, "resume", exitOK, "run "+run)
-		if says := fmt.Sprintf("continued after step %d of %d,", c.from, checkpointSteps); strings.Contains(next.stderr, says) != (c.from > 0) || c.from == 0 && strings.Contains(next.stderr, "continued after") {
-			t.Errorf("want a run that continues after step %d: %s", c.from, next.stderr)
+		next.Want(t, "resume", exitOK, "run "+run)
+		if says := fmt.Sprintf("continued after step %d of %d,", c.from, checkpointSteps); strings.Contains(next.Stderr, says) != (c.from > 0) || c.from == 0 && strings.Contains(next.Stderr, "continued after") {
+			t.Errorf("want a run that continues after step %d: %s", c.from, next.Stderr)
 		}
 	}
 	again, charges, finished := f.attacked(t)
 	if again != run || charges != 1 || !slices.Equal(finished, []string{ledger.StatusReleased}) {
 		t.Errorf("afterwards: %d charges, finish lines %q; want one of each", charges, finished)
 	}
-	if _, all, kept := f.models(t, run, e.stdout); all != 1 || kept != 0 {
+	if _, all, kept := f.models(t, run, e.Stdout); all != 1 || kept != 0 {
 		t.Errorf("%d models in the end, %d kept", all, kept)
 	}
-	f.dyad(f.checkpointed("--resume", run)...).want(t, "resume after the release", exitInput, "was released on")
+	f.dyad(f.checkpointed("--resume", run)...).Want(t, "resume after the release", exitInput, "was released on")
 	// The next run removes what a kill left.
-	f.dyad(f.checkpointed("--out", f.in("out/next.json"))...).want(t, "next run", exitOK, "charged to")
+	f.dyad(f.checkpointed("--out", f.in("out/next.json"))...).Want(t, "next run", exitOK, "charged to")
 	if left := f.checkpoints(t); len(left) > 0 {
 		t.Errorf("checkpoints are left: %q", left)
 	}

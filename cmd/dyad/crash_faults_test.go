@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"dyad/internal/crash"
 	"dyad/privacy"
 	"dyad/privacy/account"
 	"dyad/privacy/ledger"
@@ -27,12 +28,12 @@ func lockHeld(stage string) bool {
 // otherRun is a second process with a run of its own on the same ledger.
 func (f *fixture) otherRun(t *testing.T, stage string) {
 	t.Helper()
-	e := f.start(t, childSpec{Args: f.train("--out", f.in("out/other.json"))}).end()
+	e := f.start(t, crash.Spec{Args: f.train("--out", f.in("out/other.json"))}).End()
 	if lockHeld(stage) {
-		e.want(t, "the other run", exitResource, "has held the lock")
+		e.Want(t, "the other run", exitResource, "has held the lock")
 		return
 	}
-	e.want(t, "the other run", exitOK, "charged to")
+	e.Want(t, "the other run", exitOK, "charged to")
 	m, err := readModel(f.in("out/other.json"))
 	if err != nil {
 		t.Fatal(err)
@@ -50,14 +51,14 @@ func (f *fixture) sameRun(t *testing.T, stage string) {
 			run, _, _ = strings.Cut(rest, `"`) // the last charge is the attacked run's
 		}
 	}
-	e := f.start(t, childSpec{Args: f.train("--out", f.in("out/other.json"), "--resume", run)}).end()
+	e := f.start(t, crash.Spec{Args: f.train("--out", f.in("out/other.json"), "--resume", run)}).End()
 	switch {
 	case lockHeld(stage):
-		e.want(t, "the second process", exitResource, "has held the lock")
+		e.Want(t, "the second process", exitResource, "has held the lock")
 	case stage == "released#1":
-		e.want(t, "the second process", exitInput, "was released on")
+		e.Want(t, "the second process", exitInput, "was released on")
 	default:
-		e.want(t, "the second process", exitOK, "run "+run)
+		e.Want(t, "the second process", exitOK, "run "+run)
 	}
 }
 
@@ -87,11 +88,11 @@ func (f *fixture) chargeAt(t *testing.T, year string) {
 
 // damaged breaks the ledger at a stage, checks that it is noticed, and restores
 // it from a backup afterwards, as the message asks.
-func (f *fixture) damaged(t *testing.T, spec childSpec, c cell) ended {
+func (f *fixture) damaged(t *testing.T, spec crash.Spec, c cell) ended {
 	t.Helper()
 	spec.Fault = "pause"
 	child := f.start(t, spec)
-	child.paused(t)
+	child.Paused(t)
 	backup := map[string]string{}
 	for _, name := range []string{"ledger/ledger.jsonl", "ledger/ledger.jsonl.head"} {
 		backup[name] = f.get(t, name)
@@ -114,7 +115,7 @@ func (f *fixture) damaged(t *testing.T, spec childSpec, c cell) ended {
 	if broken == backup["ledger/ledger.jsonl"] && c.fault != "head deleted" {
 		t.Fatal("nothing was damaged")
 	}
-	e := child.end()
+	e := child.End()
 	if f.get(t, "ledger/ledger.jsonl") != broken {
 		t.Error("the program wrote to a damaged ledger")
 	}
@@ -127,7 +128,7 @@ func (f *fixture) damaged(t *testing.T, spec childSpec, c cell) ended {
 		{"ledger", "show", "--ledger", f.in("ledger/ledger.jsonl")},
 		f.train("--out", f.in("out/refused.json")),
 	} {
-		f.dyad(args...).want(t, strings.Join(args[:2], " ")+" on the damaged ledger", exitResource, says)
+		f.dyad(args...).Want(t, strings.Join(args[:2], " ")+" on the damaged ledger", exitResource, says)
 	}
 	f.put(t, backup)
 	return e
@@ -141,9 +142,9 @@ func (f *fixture) cutModel(t *testing.T, _ string) {
 		f.put(t, map[string]string{"out/model.json": whole[:size]})
 		for _, command := range [][]string{{"predict"}, {"evaluate"}, {"transform", "--out", f.in("out/mapped.csv")}} {
 			e := f.dyad(append(command, f.in("out/model.json"), "--data", f.in("in/patients.csv"))...)
-			e.want(t, command[0], exitInput, "cut short")
-			if e.stdout != "" {
-				t.Errorf("%s of %d bytes of a model printed %q", command[0], size, e.stdout)
+			e.Want(t, command[0], exitInput, "cut short")
+			if e.Stdout != "" {
+				t.Errorf("%s of %d bytes of a model printed %q", command[0], size, e.Stdout)
 			}
 		}
 	}

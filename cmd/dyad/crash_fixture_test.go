@@ -12,8 +12,10 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"dyad/engine/dataset"
+	"dyad/internal/crash"
 	"dyad/privacy/ledger"
 )
 
@@ -189,18 +191,26 @@ func (f *fixture) train(more ...string) []string {
 func (f *fixture) dyad(args ...string) ended {
 	var out, errs bytes.Buffer
 	code := run(context.Background(), args, strings.NewReader(""), &out, &errs)
-	return ended{code, out.String(), errs.String()}
+	return crash.Ended{Code: code, Stdout: out.String(), Stderr: errs.String()}
 }
 
-// want checks exit code and message.
-func (e ended) want(t testing.TB, what string, code int, says string) {
+// start starts the program as a child.
+func (f *fixture) start(t *testing.T, s crash.Spec) *crash.Child {
 	t.Helper()
-	if e.code != code || !strings.Contains(e.stdout+e.stderr, says) {
-		t.Errorf("%s: exit %d, want %d with %q:\n%s%s", what, e.code, code, says, e.stdout, e.stderr)
+	return crash.Start(t, f.in("tmp"), s)
+}
+
+// ended is how a run of the program ended, in this process or as a child.
+type ended = crash.Ended
+
+func TestMain(m *testing.M) {
+	program := func(ctx context.Context, args []string, stage func(string)) int {
+		return runHooked(ctx, args, os.Stdin, os.Stdout, os.Stderr, hooks{stage: stage, lockWait: 300 * time.Millisecond})
 	}
-	if strings.Contains(e.stderr, "panic") || strings.Contains(e.stderr, "goroutine ") {
-		t.Errorf("%s: the program panicked:\n%s", what, e.stderr)
-	}
+	crash.Main(m, program, func(args []string) {
+		os.Args = append([]string{"dyad"}, args...)
+		main()
+	})
 }
 
 // attacked is the run of the attacked program, "" if it was not charged, with
@@ -299,13 +309,13 @@ func (f *fixture) models(t testing.TB, run, text string) (named, all, kept int) 
 func (f *fixture) saveKept(t testing.TB, run string, args []string) {
 	t.Helper()
 	before := f.get(t, "ledger/ledger.jsonl")
-	f.dyad("ledger", "show", "--ledger", f.in("ledger/ledger.jsonl")).want(t, "show", exitOK, "--resume "+run+" saves it")
-	f.dyad(append(args, "--resume", run)...).want(t, "resume of a released run", exitOK, "nothing more was charged")
+	f.dyad("ledger", "show", "--ledger", f.in("ledger/ledger.jsonl")).Want(t, "show", exitOK, "--resume "+run+" saves it")
+	f.dyad(append(args, "--resume", run)...).Want(t, "resume of a released run", exitOK, "nothing more was charged")
 	if f.get(t, "ledger/ledger.jsonl") != before {
 		t.Error("saving the model wrote to the ledger")
 	}
-	if e := f.dyad("ledger", "show", "--ledger", f.in("ledger/ledger.jsonl")); strings.Contains(e.stdout, run) {
-		t.Errorf("a saved model is still listed:\n%s", e.stdout)
+	if e := f.dyad("ledger", "show", "--ledger", f.in("ledger/ledger.jsonl")); strings.Contains(e.Stdout, run) {
+		t.Errorf("a saved model is still listed:\n%s", e.Stdout)
 	}
 }
 

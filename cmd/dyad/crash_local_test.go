@@ -15,7 +15,8 @@ import (
 	"testing"
 	"time"
 
-	"dyad/cmd/dyad/localserve"
+	"dyad/algorithms/local/serve"
+	"dyad/internal/crash"
 )
 
 // The program as server is killed again and again, and clients of the program lose
@@ -23,10 +24,7 @@ import (
 // has exactly one message in each epoch, nobody remembers two, and another server on
 // the same directory has the same state.
 func TestLocalCrash(t *testing.T) {
-	users, kills := 10, 6
-	if testing.Short() {
-		users, kills = 5, 3
-	}
+	const users, kills = 3, 2 // more of them in algorithms/local/serve
 	f := &fixture{dir: clinic(t, 40)}
 	if err := os.Mkdir(f.in("tmp"), 0o700); err != nil {
 		t.Fatal(err)
@@ -37,8 +35,8 @@ func TestLocalCrash(t *testing.T) {
 	}
 	address := listener.Addr().String()
 	listener.Close()
-	serve := []string{"local", "server", "--dir", f.in("study"), "-n", fmt.Sprint(users), "--schema", f.in("patients.yaml"), "--epochs", "2", "--listen", address}
-	start := func() *crashChild { return f.start(t, childSpec{Args: serve, Stage: "start"}) }
+	serving := []string{"local", "server", "--dir", f.in("study"), "-n", fmt.Sprint(users), "--schema", f.in("patients.yaml"), "--epochs", "2", "--listen", address}
+	start := func() *crash.Child { return f.start(t, crash.Spec{Args: serving, Stage: "start"}) }
 	server := start()
 	var wait sync.WaitGroup
 	for u := range users {
@@ -48,13 +46,13 @@ func TestLocalCrash(t *testing.T) {
 			// Some die after they have drawn a message, some after they have sent it.
 			if stage := []string{"", "message remembered", "message sent"}[u%3]; stage != "" {
 				for range 2 {
-					if e := f.start(t, childSpec{Args: args, Stage: stage, Nth: 1, Fault: "kill"}).end(); e.code != killed {
-						t.Errorf("user %d: a client to be killed at %q ended with %d: %s", u, stage, e.code, e.stderr)
+					if e := f.start(t, crash.Spec{Args: args, Stage: stage, Nth: 1, Fault: "kill"}).End(); e.Code != killed {
+						t.Errorf("user %d: a client to be killed at %q ended with %d: %s", u, stage, e.Code, e.Stderr)
 					}
 				}
 			}
-			e := f.start(t, childSpec{Args: args, Stage: "start"}).end()
-			e.want(t, fmt.Sprint("user ", u), exitOK, "all epochs are over")
+			e := f.start(t, crash.Spec{Args: args, Stage: "start"}).End()
+			e.Want(t, fmt.Sprint("user ", u), exitOK, "all epochs are over")
 		})
 	}
 	done := make(chan struct{})
@@ -64,14 +62,14 @@ func TestLocalCrash(t *testing.T) {
 		case <-done:
 		case <-time.After(150 * time.Millisecond):
 		}
-		_ = server.cmd.Process.Kill()
-		server.end()
+		_ = server.Process.Kill()
+		server.End()
 		server = start()
 	}
 	<-done
-	var before localserve.PublicState
+	var before serve.PublicState
 	for range 100 {
-		if before, err = (localserve.Remote{URL: "http://" + address}).State(context.Background()); err == nil {
+		if before, err = (serve.Remote{URL: "http://" + address}).State(context.Background()); err == nil {
 			break
 		}
 		time.Sleep(50 * time.Millisecond)
@@ -79,23 +77,23 @@ func TestLocalCrash(t *testing.T) {
 	if err != nil || !before.Done || before.Visits != int64(2*users) {
 		t.Errorf("final state %+v, %v, want %d visits", before, err, 2*users)
 	}
-	if err := server.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+	if err := server.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
-	server.end().want(t, "server after SIGTERM", exitOK, "stopping")
+	server.End().Want(t, "server after SIGTERM", exitOK, "stopping")
 	log := slices.DeleteFunc(strings.Split(strings.TrimSpace(f.get(t, "study/messages.log")), "\n")[1:], func(line string) bool {
 		return strings.HasSuffix(line, " batch")
 	})
 	for u := range users {
-		m, err := openClientMemory(f.in(fmt.Sprintf("u%d.json", u)))
+		m, err := serve.OpenMemory(f.in(fmt.Sprintf("u%d.json", u)))
 		if err != nil {
 			t.Fatal(err)
 		}
-		m.close()
-		if len(m.file.Answers) != 2 || m.spent("") != 2 {
-			t.Errorf("user %d remembers %d messages of epsilon %v", u, len(m.file.Answers), m.spent(""))
+		m.Close()
+		if len(m.Messages()) != 2 || m.Spent() != 2 {
+			t.Errorf("user %d remembers %d messages of epsilon %v", u, len(m.Messages()), m.Spent())
 		}
-		for _, a := range m.file.Answers { // the one on the server is the one drawn
+		for _, a := range m.Messages() { // the one on the server is the one drawn
 			if n := len(slices.DeleteFunc(slices.Clone(log), func(line string) bool { return !strings.Contains(line, a.Message.Seed) })); n != 1 {
 				t.Errorf("user %d, epoch %d: the server has the message %d times", u, a.Epoch, n)
 			}
@@ -104,10 +102,10 @@ func TestLocalCrash(t *testing.T) {
 	if len(log) != 2*users {
 		t.Errorf("the server has %d messages, want %d", len(log), 2*users)
 	}
-	check := f.start(t, childSpec{Args: append([]string{"--json"}, append(serve, "--check")...), Stage: "start"}).end()
-	check.want(t, "check", exitOK, "")
+	check := f.start(t, crash.Spec{Args: append([]string{"--json"}, append(serving, "--check")...), Stage: "start"}).End()
+	check.Want(t, "check", exitOK, "")
 	for _, w := range before.Model {
-		if !strings.Contains(check.stdout, fmt.Sprint(w)) {
+		if !strings.Contains(check.Stdout, fmt.Sprint(w)) {
 			t.Errorf("weight %v is not in the state of the next server", w)
 		}
 	}

@@ -46,7 +46,7 @@ func TestOnlineModelCrashMatrix(t *testing.T) {
 			f := newFixture(t)
 			e := f.attackOnline(t, onlineCell{fault: strings.Replace(c.fault, "model cut short", "kill -9", 1), stage: c.stage}, "--out", f.in(streamModelName))
 			f.writable()
-			e.want(t, "attacked stream", c.code, c.says)
+			e.Want(t, "attacked stream", c.code, c.says)
 			f.checkOnlineModel(t, c, e)
 		})
 	}
@@ -66,9 +66,9 @@ func (f *fixture) checkOnlineModel(t testing.TB, c onlineModelCell, e ended) {
 		for _, size := range []int{0, 1, len(whole) / 3, len(whole) - 3} {
 			f.put(t, map[string]string{streamModelName: whole[:size]})
 			cut := f.dyad(predict...)
-			cut.want(t, "predict", exitInput, "cut short")
-			if cut.stdout != "" {
-				t.Errorf("%d bytes of a model predict %q", size, cut.stdout)
+			cut.Want(t, "predict", exitInput, "cut short")
+			if cut.Stdout != "" {
+				t.Errorf("%d bytes of a model predict %q", size, cut.Stdout)
 			}
 		}
 	}
@@ -91,9 +91,9 @@ func (f *fixture) checkOnlineModel(t testing.TB, c onlineModelCell, e ended) {
 	}
 	next := f.dyad(f.online(resume...)...)
 	if c.closed {
-		next.want(t, "resume after the end", exitInput, "was released on")
+		next.Want(t, "resume after the end", exitInput, "was released on")
 	} else {
-		next.want(t, "going on", exitOK, "the model of release 9 is in")
+		next.Want(t, "going on", exitOK, "the model of release 9 is in")
 	}
 	sameReleases(t, released, releasesOf(t, next))
 	m, err := readModel(f.in(streamModelName))
@@ -104,8 +104,8 @@ func (f *fixture) checkOnlineModel(t testing.TB, c onlineModelCell, e ended) {
 	if charges != 1 || len(finished) != 1 || m.Run != run || !slices.Equal(m.Weights, released[onlineReleases]) {
 		t.Errorf("afterwards: %d charges, finish lines %q, model of run %q (charged %q) with weights %v, released %v", charges, finished, m.Run, run, m.Weights, released[onlineReleases])
 	}
-	f.dyad(predict...).want(t, "predict", exitOK, "")
-	f.dyad(f.train("--out", f.in("out/next.json"))...).want(t, "next run", exitOK, "")
+	f.dyad(predict...).Want(t, "predict", exitOK, "")
+	f.dyad(f.train("--out", f.in("out/next.json"))...).Want(t, "next run", exitOK, "")
 	f.wantClean(t)
 }
 

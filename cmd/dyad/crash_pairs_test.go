@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"dyad/internal/crash"
 	"dyad/privacy/ledger"
 )
 
@@ -96,7 +97,7 @@ func TestPairsCrashMatrix(t *testing.T) {
 			t.Parallel()
 			f := newFixture(t)
 			stage, nth, _ := strings.Cut(c.stage, "#")
-			spec := childSpec{Args: f.pairsTrain(c.sampling), Stage: stage, Fault: c.fault}
+			spec := crash.Spec{Args: f.pairsTrain(c.sampling), Stage: stage, Fault: c.fault}
 			var err error
 			if spec.Nth, err = strconv.Atoi(nth); err != nil {
 				t.Fatal(err)
@@ -104,8 +105,8 @@ func TestPairsCrashMatrix(t *testing.T) {
 			if c.fault == "lost" {
 				spec.Fault = "kill"
 			}
-			e := f.start(t, spec).end()
-			e.want(t, "attacked run", c.code, c.says)
+			e := f.start(t, spec).End()
+			e.Want(t, "attacked run", c.code, c.says)
 			if c.fault == "lost" {
 				for _, name := range f.checkpoints(t) {
 					if err := os.Remove(name); err != nil {
@@ -120,29 +121,29 @@ func TestPairsCrashMatrix(t *testing.T) {
 
 func (f *fixture) checkPairs(t testing.TB, c pairsCell, e ended) {
 	t.Helper()
-	f.dyad("ledger", "verify", "--ledger", f.in("ledger/ledger.jsonl")).want(t, "verify", exitOK, "is whole")
+	f.dyad("ledger", "verify", "--ledger", f.in("ledger/ledger.jsonl")).Want(t, "verify", exitOK, "is whole")
 	run, charges, finished := f.attacked(t)
 	if want := c.want != untouched; (charges == 1) != want || slices.Contains(finished, ledger.StatusReleased) != (c.want == unnamed || c.want == done) {
 		t.Errorf("want %s; got %d charges, finish lines %q", c.want, charges, finished)
 	}
-	if _, all, kept := f.models(t, run, e.stdout); (all == 1) != (c.want == done) || (kept == 1) != (c.want == unnamed) {
+	if _, all, kept := f.models(t, run, e.Stdout); (all == 1) != (c.want == done) || (kept == 1) != (c.want == unnamed) {
 		t.Errorf("%d models of the attacked run, %d kept", all, kept)
 	}
 	switch c.want {
 	case untouched:
-		f.dyad(f.pairsTrain(c.sampling)...).want(t, "again", exitOK, "charged to")
+		f.dyad(f.pairsTrain(c.sampling)...).Want(t, "again", exitOK, "charged to")
 		return
 	case unnamed:
 		f.saveKept(t, run, f.pairsTrain(c.sampling))
 	case pending:
 		next := f.dyad(f.pairsTrain(c.sampling, "--resume", run)...)
-		next.want(t, "resume", exitOK, "run "+run)
+		next.Want(t, "resume", exitOK, "run "+run)
 		batches := pairsBatches
 		if c.sampling == "all pairs" {
 			batches = 5
 		}
-		if says := fmt.Sprintf("continued after batch %d of %d,", c.from, batches); strings.Contains(next.stderr, says) != (c.from > 0) || c.from == 0 && strings.Contains(next.stderr, "continued after") {
-			t.Errorf("want a run that continues after batch %d: %s", c.from, next.stderr)
+		if says := fmt.Sprintf("continued after batch %d of %d,", c.from, batches); strings.Contains(next.Stderr, says) != (c.from > 0) || c.from == 0 && strings.Contains(next.Stderr, "continued after") {
+			t.Errorf("want a run that continues after batch %d: %s", c.from, next.Stderr)
 		}
 	}
 	if _, all, kept := f.models(t, run, ""); all != 1 || kept != 0 {
@@ -152,8 +153,8 @@ func (f *fixture) checkPairs(t testing.TB, c pairsCell, e ended) {
 	if again, charges, finished := f.attacked(t); again != run || charges != 1 || !slices.Equal(finished, []string{ledger.StatusReleased}) {
 		t.Errorf("afterwards: %d charges, finish lines %q; want one of each", charges, finished)
 	}
-	f.dyad(f.pairsTrain(c.sampling, "--resume", run)...).want(t, "resume after the release", exitInput, "was released on")
-	f.dyad(f.pairsTrain(c.sampling, "--out", f.in("out/next.json"))...).want(t, "next run", exitOK, "charged to")
+	f.dyad(f.pairsTrain(c.sampling, "--resume", run)...).Want(t, "resume after the release", exitInput, "was released on")
+	f.dyad(f.pairsTrain(c.sampling, "--out", f.in("out/next.json"))...).Want(t, "next run", exitOK, "charged to")
 	if left := f.checkpoints(t); len(left) > 0 {
 		t.Errorf("checkpoints are left: %q", left)
 	}
@@ -169,7 +170,7 @@ func TestPairsCrashCheckNotices(t *testing.T) {
 	c := pairsCell{"fixed", "kill", "training#1", killed, pending, 10, "", true}
 	attacked := func(sampling string) (*fixture, ended, string) {
 		f := newFixture(t)
-		e := f.start(t, childSpec{Args: f.pairsTrain(sampling), Stage: "training", Nth: 1, Fault: "kill"}).end()
+		e := f.start(t, crash.Spec{Args: f.pairsTrain(sampling), Stage: "training", Nth: 1, Fault: "kill"}).End()
 		run, _, _ := f.attacked(t)
 		return f, e, run
 	}
@@ -196,7 +197,7 @@ func TestPairsCrashCheckNotices(t *testing.T) {
 	before := f.get(t, "ledger/ledger.jsonl")
 	resume := func(says string, more ...string) {
 		t.Helper()
-		f.dyad(f.pairsTrain("poisson", append(more, "--resume", run)...)...).want(t, fmt.Sprint(more), exitInput, says)
+		f.dyad(f.pairsTrain("poisson", append(more, "--resume", run)...)...).Want(t, fmt.Sprint(more), exitInput, says)
 	}
 	whole := f.get(t, "in/patients.csv")
 	name := "ledger/ledger.jsonl." + run + ".checkpoint"
@@ -211,12 +212,12 @@ func TestPairsCrashCheckNotices(t *testing.T) {
 	resume("was charged for objective", "--margin", "0.5")
 	resume("was charged for objective", "--shrink")
 	f.put(t, map[string]string{name: checkpoint[:len(checkpoint)/2]})
-	f.dyad(f.pairsTrain("poisson", "--resume", run)...).want(t, "a checkpoint cut short", exitInput, "cut short")
+	f.dyad(f.pairsTrain("poisson", "--resume", run)...).Want(t, "a checkpoint cut short", exitInput, "cut short")
 	f.put(t, map[string]string{name: checkpoint, "in/patients.csv": whole + "\n"})
-	f.dyad(f.pairsTrain("poisson", "--resume", run)...).want(t, "other data", exitInput, "")
+	f.dyad(f.pairsTrain("poisson", "--resume", run)...).Want(t, "other data", exitInput, "")
 	f.put(t, map[string]string{"in/patients.csv": whole})
 	if f.get(t, "ledger/ledger.jsonl") != before {
 		t.Error("a refused resume wrote to the ledger")
 	}
-	f.dyad(f.pairsTrain("poisson", "--resume", run)...).want(t, "control", exitOK, "run "+run)
+	f.dyad(f.pairsTrain("poisson", "--resume", run)...).Want(t, "control", exitOK, "run "+run)
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"dyad/internal/crash"
 	"dyad/privacy"
 	"dyad/privacy/account"
 	"dyad/privacy/ledger"
@@ -17,7 +18,7 @@ import (
 func interrupted(t *testing.T, more ...string) (f *fixture, run string) {
 	t.Helper()
 	f = newFixture(t)
-	f.start(t, childSpec{Args: f.train(more...), Stage: "training", Nth: 1, Fault: "kill"}).end()
+	f.start(t, crash.Spec{Args: f.train(more...), Stage: "training", Nth: 1, Fault: "kill"}).End()
 	run, charges, _ := f.attacked(t)
 	if charges != 1 {
 		t.Fatalf("%d charges, want 1", charges)
@@ -46,13 +47,13 @@ func TestResumeFlagRefusals(t *testing.T) {
 		"an unknown run":    {f.dyad(f.train("--resume", "NOBODY")...), `the ledger has no run "NOBODY"`},
 		"no ledger":         {f.dyad(f.train("--resume", run, "--ledger", f.in("ledger/none.jsonl"))...), "there is no ledger"},
 	} {
-		c.e.want(t, what, exitInput, c.says)
+		c.e.Want(t, what, exitInput, c.says)
 	}
 	data := f.get(t, "in/patients.csv")
 	lines := strings.SplitAfter(data, "\n")
 	lines[1], lines[2] = lines[2], lines[1] // as many records, in another order
 	f.put(t, map[string]string{"in/patients.csv": strings.Join(lines, "")})
-	resume().want(t, "another file", exitInput, "was charged for other data than these")
+	resume().Want(t, "another file", exitInput, "was charged for other data than these")
 	f.put(t, map[string]string{"in/patients.csv": data})
 	if f.get(t, "ledger/ledger.jsonl") != before {
 		t.Error("a refused resume wrote to the ledger")
@@ -60,7 +61,7 @@ func TestResumeFlagRefusals(t *testing.T) {
 	if _, err := os.Stat(f.in("ledger/none.jsonl")); err == nil {
 		t.Error("a refused resume made a ledger")
 	}
-	resume().want(t, "control", exitOK, "run "+run)
+	resume().Want(t, "control", exitOK, "run "+run)
 }
 
 // Two losses may have the same constants and so the same release; a run of one is not
@@ -68,15 +69,15 @@ func TestResumeFlagRefusals(t *testing.T) {
 func TestResumeComparesTheFormula(t *testing.T) {
 	f, run := interrupted(t, "--loss", "(u-1)^2")
 	resume := func(formula string) ended { return f.dyad(f.train("--resume", run, "--loss", formula)...) }
-	resume("(u+1)^2").want(t, "another formula", exitInput, `was charged for objective "custom: (u-1)^2`)
-	resume("(u-1)^2").want(t, "control", exitOK, "run "+run)
+	resume("(u+1)^2").Want(t, "another formula", exitInput, `was charged for objective "custom: (u-1)^2`)
+	resume("(u-1)^2").Want(t, "control", exitOK, "run "+run)
 }
 
 // A seeded run is resumed with a seed and stays marked.
 func TestResumeOfASeededRun(t *testing.T) {
 	f, run := interrupted(t, "--seed", "3")
-	f.dyad(f.train("--resume", run)...).want(t, "without a seed", exitInput, `charged for noise "from a seed"`)
-	f.dyad(f.train("--resume", run, "--seed", "3")...).want(t, "with a seed", exitOK, "noise is not secret")
+	f.dyad(f.train("--resume", run)...).Want(t, "without a seed", exitInput, `charged for noise "from a seed"`)
+	f.dyad(f.train("--resume", run, "--seed", "3")...).Want(t, "with a seed", exitOK, "noise is not secret")
 }
 
 // ledger show lists what can be resumed, as text and as JSON.
@@ -96,19 +97,19 @@ func TestLedgerShowListsUnfinishedRuns(t *testing.T) {
 	show := []string{"ledger", "show", "--ledger", f.in("ledger/ledger.jsonl")}
 	e := f.dyad(show...)
 	for _, says := range []string{"unfinished run " + run + ": dpgdsc", "--resume " + run, "unfinished run FOREIGN", "cannot be resumed"} {
-		e.want(t, "show", exitOK, says)
+		e.Want(t, "show", exitOK, says)
 	}
 	var ids []struct {
 		Unfinished []unfinishedRun `json:"unfinished_runs"`
 	}
-	if err := json.Unmarshal([]byte(f.dyad(append(show, "--json")...).stdout), &ids); err != nil {
+	if err := json.Unmarshal([]byte(f.dyad(append(show, "--json")...).Stdout), &ids); err != nil {
 		t.Fatal(err)
 	}
 	if len(ids) != 1 || len(ids[0].Unfinished) != 2 || ids[0].Unfinished[0].Run != run || !ids[0].Unfinished[0].Resumable || ids[0].Unfinished[1].Resumable {
 		t.Errorf("JSON lists %+v", ids)
 	}
-	f.dyad(f.train("--resume", run)...).want(t, "resume", exitOK, "run "+run)
-	if e := f.dyad(show...); strings.Contains(e.stdout, run) {
-		t.Errorf("a released run is still listed:\n%s", e.stdout)
+	f.dyad(f.train("--resume", run)...).Want(t, "resume", exitOK, "run "+run)
+	if e := f.dyad(show...); strings.Contains(e.Stdout, run) {
+		t.Errorf("a released run is still listed:\n%s", e.Stdout)
 	}
 }

@@ -5,6 +5,8 @@ package main
 import (
 	"os"
 	"testing"
+
+	"dyad/internal/crash"
 )
 
 // A simulation whose folder is gone ends with its model in another one.
@@ -14,12 +16,12 @@ func TestSimulationSavedElsewhere(t *testing.T) {
 		t.Fatal(err)
 	}
 	args := []string{"local", "simulate", "--data", f.in("in/patients.csv"), "--schema", f.in("in/patients.yaml"), "--ledger", f.in("ledger/ledger.jsonl"), "--out", f.in("gone/local.json")}
-	child := f.start(t, childSpec{Args: args, Stage: "charged", Nth: 1, Fault: "pause"})
-	child.paused(t)
+	child := f.start(t, crash.Spec{Args: args, Stage: "charged", Nth: 1, Fault: "pause"})
+	child.Paused(t)
 	if err := os.Remove(f.in("gone")); err != nil {
 		t.Fatal(err)
 	}
-	child.end().want(t, "folder gone", exitElsewhere, "saved elsewhere, as")
+	child.End().Want(t, "folder gone", exitElsewhere, "saved elsewhere, as")
 	run, _, _ := f.attacked(t)
 	if err := os.Mkdir(f.in("gone"), 0o700); err != nil {
 		t.Fatal(err)

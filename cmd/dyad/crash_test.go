@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"dyad/internal/crash"
 	"dyad/privacy/ledger"
 )
 
@@ -25,7 +26,7 @@ type cell struct {
 }
 
 const (
-	killed   = -1
+	killed   = crash.Killed
 	resumeIt = "continues it at no further cost"
 )
 
@@ -149,7 +150,7 @@ func TestCrashMatrix(t *testing.T) {
 			f := newFixture(t)
 			e := f.attack(t, c)
 			f.writable()
-			e.want(t, "attacked run", c.code, c.says)
+			e.Want(t, "attacked run", c.code, c.says)
 			f.check(t, c.want, e)
 		})
 	}
@@ -169,7 +170,7 @@ func TestLocalSimulateCrashMatrix(t *testing.T) {
 			f.local = true
 			e := f.attack(t, c)
 			f.writable()
-			e.want(t, "attacked run", c.code, c.says)
+			e.Want(t, "attacked run", c.code, c.says)
 			f.check(t, c.want, e)
 		})
 	}
@@ -179,7 +180,7 @@ func TestLocalSimulateCrashMatrix(t *testing.T) {
 func (f *fixture) attack(t *testing.T, c cell) ended {
 	t.Helper()
 	stage, nth, _ := strings.Cut(c.stage, "#")
-	spec := childSpec{Args: f.train(), Stage: stage}
+	spec := crash.Spec{Args: f.train(), Stage: stage}
 	if stage != "start" {
 		var err error
 		if spec.Nth, err = strconv.Atoi(nth); err != nil {
@@ -219,13 +220,13 @@ func (f *fixture) attack(t *testing.T, c cell) ended {
 		t.Fatalf("no fault %q", c.fault)
 	}
 	if pause == nil {
-		return f.start(t, spec).end()
+		return f.start(t, spec).End()
 	}
 	spec.Fault = "pause"
 	child := f.start(t, spec)
-	child.paused(t)
+	child.Paused(t)
 	pause(t, c.stage)
-	return child.end()
+	return child.End()
 }
 
 // check verifies the files after an attack, and that the user can go on.
@@ -234,9 +235,9 @@ func (f *fixture) check(t testing.TB, want outcome, e ended) {
 	if now := f.get(t, "ledger/ledger.jsonl"); !strings.HasPrefix(now, f.ledger) {
 		t.Error("the ledger lost lines")
 	}
-	f.dyad("ledger", "verify", "--ledger", f.in("ledger/ledger.jsonl")).want(t, "verify", exitOK, "is whole")
+	f.dyad("ledger", "verify", "--ledger", f.in("ledger/ledger.jsonl")).Want(t, "verify", exitOK, "is whole")
 	run, charges, finished := f.attacked(t)
-	named, all, kept := f.models(t, run, e.stdout)
+	named, all, kept := f.models(t, run, e.Stdout)
 	wantCharges, wantFinished, wantNamed, wantAll, wantKept := 1, []string{ledger.StatusReleased}, 0, 1, 0
 	switch want {
 	case untouched:
@@ -256,16 +257,16 @@ func (f *fixture) check(t testing.TB, want outcome, e ended) {
 	}
 	switch want {
 	case untouched:
-		f.dyad(f.train()...).want(t, "again", exitOK, "charged to")
+		f.dyad(f.train()...).Want(t, "again", exitOK, "charged to")
 	case pending:
-		f.dyad("ledger", "show", "--ledger", f.in("ledger/ledger.jsonl")).want(t, "show", exitOK, "--resume "+run)
-		f.dyad(f.train("--resume", run)...).want(t, "resume", exitOK, "run "+run)
-		if e.code != killed && e.code != exitResource && !strings.Contains(e.stderr, "--resume "+run) {
-			t.Errorf("the message does not say how to resume: %s", e.stderr)
+		f.dyad("ledger", "show", "--ledger", f.in("ledger/ledger.jsonl")).Want(t, "show", exitOK, "--resume "+run)
+		f.dyad(f.train("--resume", run)...).Want(t, "resume", exitOK, "run "+run)
+		if e.Code != killed && e.Code != exitResource && !strings.Contains(e.Stderr, "--resume "+run) {
+			t.Errorf("the message does not say how to resume: %s", e.Stderr)
 		}
 	case unnamed:
-		if e.code != killed && !strings.Contains(e.stderr, "--resume "+run) {
-			t.Errorf("the message does not say how to save the model: %s", e.stderr)
+		if e.Code != killed && !strings.Contains(e.Stderr, "--resume "+run) {
+			t.Errorf("the message does not say how to save the model: %s", e.Stderr)
 		}
 		f.saveKept(t, run, f.train())
 	}
@@ -274,11 +275,11 @@ func (f *fixture) check(t testing.TB, want outcome, e ended) {
 	if want != untouched && resumed != run || charges != 1 || len(finished) != 1 {
 		t.Errorf("afterwards: %d charges of run %s (before: %q), finish lines %q; want one of each", charges, resumed, run, finished)
 	}
-	if named, all, kept := f.models(t, resumed, e.stdout); want != overtaken && named != 1 || all != 1 || kept != 0 {
+	if named, all, kept := f.models(t, resumed, e.Stdout); want != overtaken && named != 1 || all != 1 || kept != 0 {
 		t.Errorf("in the end there are %d models by the name, %d by any, %d kept", named, all, kept)
 	}
 	// What is released is never released again, and costs no more.
-	f.dyad(f.train("--resume", resumed)...).want(t, "resume after the release", exitInput, "was released on")
+	f.dyad(f.train("--resume", resumed)...).Want(t, "resume after the release", exitInput, "was released on")
 	l, err := ledger.Open(f.in("ledger/ledger.jsonl"))
 	if err != nil {
 		t.Fatal(err)
@@ -317,7 +318,7 @@ func TestCrashCheckNotices(t *testing.T) {
 	}
 	killed := func(t *testing.T, stage string) (*fixture, ended) {
 		f := newFixture(t)
-		return f, f.start(t, childSpec{Args: f.train(), Stage: stage, Nth: 1, Fault: "kill"}).end()
+		return f, f.start(t, crash.Spec{Args: f.train(), Stage: stage, Nth: 1, Fault: "kill"}).End()
 	}
 	t.Run("a model without a charge", func(t *testing.T) {
 		f, e := killed(t, "admitted")
@@ -333,13 +334,13 @@ func TestCrashCheckNotices(t *testing.T) {
 	})
 	t.Run("a second charge", func(t *testing.T) {
 		f, e := killed(t, "trained")
-		f.dyad(f.train("--out", f.in("out/again.json"))...).want(t, "again", exitOK, "charged to")
+		f.dyad(f.train("--out", f.in("out/again.json"))...).Want(t, "again", exitOK, "charged to")
 		wantNoticed(t, f, pending, e, "got 2 charges")
 	})
 	t.Run("a charge that vanished", func(t *testing.T) {
 		f := newFixture(t)
 		before := map[string]string{"ledger/ledger.jsonl": f.ledger, "ledger/ledger.jsonl.head": f.get(t, "ledger/ledger.jsonl.head")}
-		e := f.start(t, childSpec{Args: f.train(), Stage: "start"}).end()
+		e := f.start(t, crash.Spec{Args: f.train(), Stage: "start"}).End()
 		f.put(t, before) // a consistent old copy: only the model shows it
 		wantNoticed(t, f, done, e, "got 0 charges")
 	})

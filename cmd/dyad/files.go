@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"dyad/privacy/durable"
 )
@@ -44,7 +43,7 @@ func newOutput(path string, force bool, inputs ...string) (*output, error) {
 	if err != nil {
 		return nil, badInput("cannot write to the folder of %s: %v", path, err)
 	}
-	sweepTemporary(filepath.Dir(name))
+	durable.SweepTemporary(filepath.Dir(name))
 	probe, err := durable.Create(filepath.Dir(name), durable.TempPrefix, "")
 	if err != nil {
 		return nil, badInput("cannot write to the folder of %s: %v", path, err)
@@ -87,11 +86,6 @@ func checkOut(path string, force bool, inputs ...string) error {
 	return err
 }
 
-// sweepTemporary removes what killed programs left of files that they were writing.
-func sweepTemporary(dir string) {
-	durable.Sweep(dir, func(name string) bool { return strings.HasPrefix(name, durable.TempPrefix) })
-}
-
 // What may be read by whom.
 const (
 	private = true  // by the owner: records, scores, states
@@ -101,7 +95,7 @@ const (
 // fill writes the file, whole or not at all. What another program wrote there since
 // newOutput is replaced only by force.
 func (o *output) fill(secret bool, fill func(io.Writer) error) error {
-	err := fillFile(o.path, secret, o.force, func() {}, fill)
+	err := durable.Write(o.path, secret, o.force, nil, fill)
 	if errors.Is(err, fs.ErrExist) {
 		return badInput("%s was made by another program meanwhile; it was not replaced: choose another name, or --force", o.asked)
 	}
@@ -137,37 +131,5 @@ func writeFile(path string, text []byte) error {
 	if err != nil {
 		return err
 	}
-	return fillFile(name, shared, true, func() {}, writerOf(text))
-}
-
-// replaceFile replaces the file that path leads to by text, durably, and readable by its
-// owner only.
-func replaceFile(path string, text []byte, mode fs.FileMode, beforeRename func()) error {
-	name, err := durable.Resolve(path)
-	if err != nil {
-		return err
-	}
-	return fillFile(name, mode == 0o600, true, beforeRename, writerOf(text))
-}
-
-// fillFile writes, syncs and renames.
-func fillFile(name string, secret, replace bool, beforeRename func(), fill func(io.Writer) error) error {
-	f, err := durable.Create(filepath.Dir(name), durable.TempPrefix, "")
-	if err != nil {
-		return err
-	}
-	mode := fs.FileMode(0o600)
-	err = fill(f)
-	if err == nil && !secret {
-		mode, err = durable.SharedMode(filepath.Dir(name))
-	}
-	if err = errors.Join(err, f.Sync()); err == nil {
-		beforeRename()
-		var renamed bool
-		if renamed, err = f.Publish(name, mode, replace); renamed {
-			return err
-		}
-	}
-	f.Remove()
-	return err
+	return durable.Write(name, shared, true, nil, writerOf(text))
 }

@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"dyad/internal/crash"
 )
 
 // Records, scores, mapped records, states and drafts are the owner's; what is released is
@@ -21,7 +23,7 @@ func TestFileModes(t *testing.T) {
 			f := newFixture(t)
 			do := func(args ...string) {
 				t.Helper()
-				f.start(t, childSpec{Args: args, Stage: "start", Umask: &umask}).end().want(t, strings.Join(args[:2], " "), exitOK, "")
+				f.start(t, crash.Spec{Args: args, Stage: "start", Umask: &umask}).End().Want(t, strings.Join(args[:2], " "), exitOK, "")
 			}
 			data, schema := f.in("in/patients.csv"), f.in("in/patients.yaml")
 			released := 0o666 &^ os.FileMode(umask)
@@ -76,20 +78,20 @@ func TestLinksAreFollowed(t *testing.T) {
 		}
 	}
 	linked := []string{"--ledger", f.in("ledger/linked.jsonl"), "--out", f.in("out/m.json")}
-	f.dyad(f.train(linked...)...).want(t, "train", exitOK, "charged to")
-	f.dyad(f.train(linked...)...).want(t, "train again", exitOK, "charged to")
-	f.dyad("predict", f.in("real/m.json"), "--data", f.in("in/patients.csv"), "--out", f.in("out/scores.csv")).want(t, "predict", exitOK, "")
-	f.dyad("data", "convert", f.in("in/patients.csv"), f.in("out/o.parquet"), "--schema", f.in("in/patients.yaml")).want(t, "convert", exitOK, "")
-	f.dyad("ledger", "verify", "--ledger", f.in("real/ledger.jsonl")).want(t, "verify", exitOK, "5 lines")
+	f.dyad(f.train(linked...)...).Want(t, "train", exitOK, "charged to")
+	f.dyad(f.train(linked...)...).Want(t, "train again", exitOK, "charged to")
+	f.dyad("predict", f.in("real/m.json"), "--data", f.in("in/patients.csv"), "--out", f.in("out/scores.csv")).Want(t, "predict", exitOK, "")
+	f.dyad("data", "convert", f.in("in/patients.csv"), f.in("out/o.parquet"), "--schema", f.in("in/patients.yaml")).Want(t, "convert", exitOK, "")
+	f.dyad("ledger", "verify", "--ledger", f.in("real/ledger.jsonl")).Want(t, "verify", exitOK, "5 lines")
 
 	// One lock by both names, and one state.
 	stream := func(state string, more ...string) []string { return f.online(append(more, "--state", f.in(state))...) }
-	child := f.start(t, childSpec{Args: stream("out/s.state"), Stage: "released", Nth: 3, Fault: "pause", Then: "released", ThenNth: 4})
-	child.paused(t)
-	f.dyad(stream("real/s.state", "--resume")...).want(t, "by the other name", exitInput, "in use by another process")
-	first := releasesOf(t, child.end())
+	child := f.start(t, crash.Spec{Args: stream("out/s.state"), Stage: "released", Nth: 3, Fault: "pause", Then: "released", ThenNth: 4})
+	child.Paused(t)
+	f.dyad(stream("real/s.state", "--resume")...).Want(t, "by the other name", exitInput, "in use by another process")
+	first := releasesOf(t, child.End())
 	second := f.dyad(stream("real/s.state", "--resume")...)
-	second.want(t, "resumed by the other name", exitOK, "9 releases")
+	second.Want(t, "resumed by the other name", exitOK, "9 releases")
 	sameReleases(t, first, releasesOf(t, second))
 
 	for _, link := range []string{"out/m.json", "out/s.state", "out/scores.csv", "out/o.parquet", "ledger/linked.jsonl"} {
@@ -121,22 +123,22 @@ func TestNothingIsReplacedWithoutForce(t *testing.T) {
 		name := f.in("out/" + what + ".json")
 		for _, stage := range []string{"charged", "released"} {
 			known := len(f.known)
-			child := f.start(t, childSpec{Args: unforced(args, name), Stage: stage, Nth: 1, Fault: "pause"})
-			child.paused(t)
+			child := f.start(t, crash.Spec{Args: unforced(args, name), Stage: stage, Nth: 1, Fault: "pause"})
+			child.Paused(t)
 			if err := os.WriteFile(name, []byte("PRECIOUS"), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			e := child.end()
+			e := child.End()
 			run, charges, finished := f.attacked(t)
 			alias := withRun(name, run)
-			e.want(t, what, exitElsewhere, "saved elsewhere, as "+alias)
+			e.Want(t, what, exitElsewhere, "saved elsewhere, as "+alias)
 			if text := f.get(t, "out/"+what+".json"); text != "PRECIOUS" || charges != 1 || len(finished) != 1 {
 				t.Errorf("%s: %q, %d charges, %q", what, text, charges, finished)
 			}
 			if m, err := readModel(alias); err != nil || m.Run != run {
 				t.Errorf("%s: %v", what, err)
 			}
-			f.dyad(append(unforced(args, f.in("out/again.json")), "--resume", run)...).want(t, what, exitInput, "was released on")
+			f.dyad(append(unforced(args, f.in("out/again.json")), "--resume", run)...).Want(t, what, exitInput, "was released on")
 			if err := os.Remove(name); err != nil {
 				t.Fatal(err)
 			}
@@ -151,29 +153,29 @@ func TestNothingIsReplacedWithoutForce(t *testing.T) {
 	if err := errors.Join(os.Mkdir(f.in("real"), 0o755), os.Symlink("../real/m.json", f.in("out/link.json"))); err != nil {
 		t.Fatal(err)
 	}
-	child := f.start(t, childSpec{Args: unforced(f.train(), f.in("out/link.json")), Stage: "charged", Nth: 1, Fault: "pause"})
-	child.paused(t)
+	child := f.start(t, crash.Spec{Args: unforced(f.train(), f.in("out/link.json")), Stage: "charged", Nth: 1, Fault: "pause"})
+	child.Paused(t)
 	f.put(t, map[string]string{"real/m.json": "PRECIOUS"})
-	e := child.end()
+	e := child.End()
 	run, _, _ := f.attacked(t)
 	f.known = append(f.known, run)
 	alias := withRun(f.in("real/m.json"), run)
-	e.want(t, "through a link", exitElsewhere, "saved elsewhere, as "+alias)
+	e.Want(t, "through a link", exitElsewhere, "saved elsewhere, as "+alias)
 	if m, err := readModel(alias); err != nil || m.Run != run {
 		t.Error(err)
 	}
 
 	// Four at once: four charges, four models.
 	before, _ := filepath.Glob(f.in("out/*.json"))
-	var children []*crashChild
+	var children []*crash.Child
 	for range 4 {
-		child := f.start(t, childSpec{Args: unforced(f.train(), f.in("out/same.json")), Stage: "charged", Nth: 1, Fault: "pause"})
-		child.paused(t)
+		child := f.start(t, crash.Spec{Args: unforced(f.train(), f.in("out/same.json")), Stage: "charged", Nth: 1, Fault: "pause"})
+		child.Paused(t)
 		children = append(children, child)
 	}
 	codes := map[int]int{}
 	for _, child := range children {
-		codes[child.end().code]++
+		codes[child.End().Code]++
 	}
 	after, _ := filepath.Glob(f.in("out/*.json"))
 	if codes[exitOK] != 1 || codes[exitElsewhere] != 3 || len(after) != len(before)+4 {
@@ -204,14 +206,14 @@ func TestFilesAreNotReplacedWithoutForce(t *testing.T) {
 // program holds and what belongs to another ledger.
 func TestSweep(t *testing.T) {
 	f := newFixture(t)
-	f.start(t, childSpec{Args: f.train("--out", f.in("out/paid.json")), Stage: "released", Nth: 1, Fault: "kill"}).end()
+	f.start(t, crash.Spec{Args: f.train("--out", f.in("out/paid.json")), Stage: "released", Nth: 1, Fault: "kill"}).End()
 	paid, _, _ := f.attacked(t)
 	f.known = append(f.known, paid)
-	living := f.start(t, childSpec{Args: f.train("--out", f.in("out/living.json")), Stage: "kept", Nth: 1, Fault: "pause"})
-	living.paused(t)
+	living := f.start(t, crash.Spec{Args: f.train("--out", f.in("out/living.json")), Stage: "kept", Nth: 1, Fault: "pause"})
+	living.Paused(t)
 	alive, _, _ := f.attacked(t)
 	f.known = append(f.known, alive)
-	f.start(t, childSpec{Args: f.train("--out", f.in("out/dead.json")), Stage: "kept", Nth: 1, Fault: "kill"}).end()
+	f.start(t, crash.Spec{Args: f.train("--out", f.in("out/dead.json")), Stage: "kept", Nth: 1, Fault: "kill"}).End()
 	dead, _, _ := f.attacked(t)
 	f.known = append(f.known, dead)
 	f.put(t, map[string]string{"out/.dyad-tmp-ABC": "records", "out/.dyad-FOREIGN-ABC.model": "of another ledger", "out/.dyad-3428432074": "of an older program"})
@@ -225,12 +227,12 @@ func TestSweep(t *testing.T) {
 	if of(dead) != 1 || of(paid) != 1 || of(alive) != 1 {
 		t.Fatalf("%d, %d, %d files, want one of each", of(dead), of(paid), of(alive))
 	}
-	f.dyad(f.train("--out", f.in("out/next.json"))...).want(t, "next run", exitOK, "charged to")
+	f.dyad(f.train("--out", f.in("out/next.json"))...).Want(t, "next run", exitOK, "charged to")
 	if of(dead) != 0 || of(paid) != 1 || of(alive) != 1 || !exists(f.in("out/.dyad-FOREIGN-ABC.model")) || exists(f.in("out/.dyad-tmp-ABC")) || !exists(f.in("out/.dyad-3428432074")) {
 		list, _ := filepath.Glob(f.in("out/.dyad-*"))
 		t.Errorf("after the next run: %q (dead %s, paid %s, alive %s)", list, dead, paid, alive)
 	}
-	living.end().want(t, "the living attempt", exitOK, "run "+alive)
+	living.End().Want(t, "the living attempt", exitOK, "run "+alive)
 	f.saveKept(t, paid, f.train("--out", f.in("out/paid.json")))
 }
 
@@ -238,7 +240,7 @@ func TestSweep(t *testing.T) {
 // in another folder is copied.
 func TestSaveKeptModel(t *testing.T) {
 	f := newFixture(t)
-	f.start(t, childSpec{Args: f.train(), Stage: "released", Nth: 1, Fault: "kill"}).end()
+	f.start(t, crash.Spec{Args: f.train(), Stage: "released", Nth: 1, Fault: "kill"}).End()
 	run, _, _ := f.attacked(t)
 	names, _ := filepath.Glob(f.in("out/" + keptName(run) + "*"))
 	if len(names) != 1 {
@@ -250,7 +252,7 @@ func TestSaveKeptModel(t *testing.T) {
 	}
 	for what, text := range map[string]string{"cut": whole[:100], "edited": strings.Replace(whole, "weights", "weightz", 1), "empty": ""} {
 		f.put(t, map[string]string{"out/" + filepath.Base(names[0]): text})
-		resume(f.in("out/saved.json")).want(t, what, exitInput, "is not what the ledger says was released")
+		resume(f.in("out/saved.json")).Want(t, what, exitInput, "is not what the ledger says was released")
 	}
 	if exists(f.in("out/saved.json")) {
 		t.Fatal("an edited model was saved")
@@ -258,12 +260,12 @@ func TestSaveKeptModel(t *testing.T) {
 	if err := os.Remove(names[0]); err != nil {
 		t.Fatal(err)
 	}
-	resume(f.in("out/saved.json")).want(t, "lost", exitInput, "was released on")
+	resume(f.in("out/saved.json")).Want(t, "lost", exitInput, "was released on")
 	f.put(t, map[string]string{"ledger/" + filepath.Base(names[0]): whole})
 	if err := errors.Join(os.Mkdir(f.in("other"), 0o700), os.Remove(f.in("in/patients.csv"))); err != nil { // no data are read
 		t.Fatal(err)
 	}
-	resume(f.in("other/saved.json")).want(t, "moved", exitOK, "nothing more was charged")
+	resume(f.in("other/saved.json")).Want(t, "moved", exitOK, "nothing more was charged")
 	if f.get(t, "other/saved.json") != whole {
 		t.Error("another model was saved")
 	}

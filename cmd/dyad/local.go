@@ -8,7 +8,7 @@ import (
 
 	"dyad/algorithms"
 	"dyad/algorithms/local"
-	"dyad/cmd/dyad/localserve"
+	"dyad/algorithms/local/serve"
 	"dyad/engine"
 	"dyad/engine/dataset"
 	"dyad/privacy"
@@ -187,7 +187,7 @@ func (localPlanCmd) Help() string {
 
 // localPlan is the JSON output of local plan.
 type localPlan struct {
-	localserve.Protocol
+	serve.Protocol
 	Lipschitz    float64            `json:"lipschitz"`
 	EstimateNorm float64            `json:"estimate_norm"`
 	Shuffled     *privacy.Guarantee `json:"shuffled,omitempty"`
@@ -203,7 +203,7 @@ func (c *localPlanCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	r := localPlan{Protocol: localserve.PublicPlan(p), Lipschitz: p.Lipschitz, EstimateNorm: p.EstimateNorm, Shuffled: shuffled, Out: c.Out}
+	r := localPlan{Protocol: serve.PublicPlan(p), Lipschitz: p.Lipschitz, EstimateNorm: p.EstimateNorm, Shuffled: shuffled, Out: c.Out}
 	text := localText(p, shuffled)
 	if c.Out != "" {
 		if err := writeProtocol(c.Out, r.Protocol); err != nil {

@@ -3,7 +3,7 @@ package main
 import (
 	"strings"
 
-	"dyad/cmd/dyad/localaudit"
+	"dyad/algorithms/local/localaudit"
 	"dyad/privacy"
 )
 

@@ -2,19 +2,17 @@ package main
 
 import (
 	"context"
-	"crypto/tls"
 	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
-	"net/http"
 	"os"
+	"strings"
 	"time"
 
-	"dyad/algorithms/local"
-	"dyad/cmd/dyad/localserve"
+	"dyad/algorithms/local/serve"
 	"dyad/engine"
+	"dyad/engine/dataset"
 	"dyad/privacy"
 )
 
@@ -62,13 +60,13 @@ With a server:
 
 // localAnswer is the JSON output of local client.
 type localAnswer struct {
-	Outcome   string                 `json:"outcome"`
-	Unusable  string                 `json:"record_unusable,omitempty"` // why the record contributes nothing, for the user's eyes
-	Epoch     int                    `json:"epoch,omitempty"`
-	Epsilon   float64                `json:"epsilon_spent"` // of all remembered messages
-	Guarantee privacy.Guarantee      `json:"guarantee"`
-	Message   *localserve.Submission `json:"message,omitempty"` // with --protocol
-	Limits    localLimits            `json:"limits"`
+	Outcome   serve.Outcome     `json:"outcome"`
+	Unusable  string            `json:"record_unusable,omitempty"` // why the record contributes nothing, for the user's eyes
+	Epoch     int               `json:"epoch,omitempty"`
+	Epsilon   float64           `json:"epsilon_spent"` // of all remembered messages
+	Guarantee privacy.Guarantee `json:"guarantee"`
+	Message   *serve.Submission `json:"message,omitempty"` // with --protocol
+	Limits    localLimits       `json:"limits"`
 }
 
 // localLimits are what the client accepts of a protocol.
@@ -90,217 +88,105 @@ func (c *localClientCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	record, unusable, err := c.record(a, encoder)
+	file := serve.RecordFile{Path: c.Data, Row: c.Row, Encoder: encoder, Options: c.options(dataset.Options{})}
+	if c.Data == "-" {
+		file.Reader = a.stdin
+	}
+	record, unusable, err := file.Read(a.ctx)
 	if err != nil {
-		return err
+		return clientError(err)
 	}
 	if unusable != "" {
 		a.note("dyad: the record cannot be used: %s\nThe server does not learn this: it gets a message all the same, of a record that contributes nothing, at the usual cost.", unusable)
 	}
-	memory, err := openClientMemory(c.Memory)
-	if err != nil {
+	client := serve.Client{
+		User: c.User, Beat: c.Beat, Trace: a.at,
+		Limits: serve.Limits{Epsilon: c.Most, Epochs: c.Epochs, Pairs: c.Pairs, PublicFeatures: c.Public},
+	}
+	if client.Memory, err = serve.OpenMemory(c.Memory); err != nil {
+		return clientError(err)
+	}
+	defer client.Memory.Close()
+	if client.Remote, err = c.remote(c.Server); err != nil {
 		return err
 	}
-	defer memory.close()
-	client, err := c.http()
-	if err != nil {
-		return err
-	}
-	remote := localserve.Remote{URL: c.Server, Client: client}
 	if c.Token != "" {
-		if remote.Token, err = localserve.ReadToken(c.Token); err != nil {
+		if client.Remote.Token, err = serve.ReadToken(c.Token); err != nil {
 			return asInput(err)
 		}
 	}
-	planned := planCache{}
-	for {
-		answer, err := c.answer(a, remote, memory, record, &planned)
-		again := err == nil && answer.Outcome != outcomeOver && answer.Outcome != outcomePrinted || errors.Is(err, errUnavailable)
-		if !c.Follow || !again {
-			if err != nil {
-				return err
-			}
-			answer.Unusable = unusable
-			addSchema(&answer.Guarantee, encoder.Schema())
-			return a.emit(answer, answer.text())
-		}
-		select {
-		case <-a.ctx.Done():
-			return a.ctx.Err()
-		case <-time.After(c.Poll):
-		}
+	answer, err := c.answer(a.ctx, &client, record)
+	if err != nil {
+		return clientError(err)
 	}
+	r := localAnswer{
+		Outcome: answer.Outcome, Unusable: unusable, Epoch: answer.Epoch, Epsilon: answer.Epsilon, Guarantee: answer.Guarantee, Message: answer.Message,
+		Limits: localLimits{c.Epochs, c.Pairs, serve.MaxOperations},
+	}
+	addSchema(&r.Guarantee, encoder.Schema())
+	return a.emit(r, r.text())
 }
 
-// The outcomes of an answer.
-const (
-	outcomeAccepted = "accepted"
-	outcomeBefore   = "answered before"
-	outcomeLate     = "too late"
-	outcomeOver     = "over"
-	outcomePrinted  = "printed"
-)
+// answer answers the server, or the protocol of a file.
+func (c *localClientCmd) answer(ctx context.Context, client *serve.Client, z engine.Record) (serve.Answer, error) {
+	switch {
+	case c.Protocol != "":
+		protocol, err := readProtocol(c.Protocol)
+		if err != nil {
+			return serve.Answer{}, err
+		}
+		return client.Draw(ctx, protocol, z)
+	case c.Follow:
+		return client.Follow(ctx, z, c.Poll)
+	}
+	return client.Answer(ctx, z)
+}
 
-func (c caFlag) http() (*http.Client, error) {
-	transport := http.DefaultTransport.(*http.Transport).Clone()
+// remote is the server at an address.
+func (c caFlag) remote(address string) (serve.Remote, error) {
+	var roots *x509.CertPool
 	if c.CA != "" {
 		text, err := os.ReadFile(c.CA)
 		if err != nil {
-			return nil, asInput(err)
+			return serve.Remote{}, asInput(err)
 		}
-		pool := x509.NewCertPool()
-		if !pool.AppendCertsFromPEM(text) {
-			return nil, badInput("%s has no certificate", c.CA)
+		roots = x509.NewCertPool()
+		if !roots.AppendCertsFromPEM(text) {
+			return serve.Remote{}, badInput("%s has no certificate", c.CA)
 		}
-		transport.TLSClientConfig = &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}
 	}
-	// The server sends nobody elsewhere; a token must not follow who does.
-	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	return &http.Client{Transport: transport, Timeout: 30 * time.Second, CheckRedirect: stay}, nil
+	return serve.Remote{URL: address, Client: serve.NewHTTPClient(roots)}, nil
 }
 
-// answer makes and sends the message of the present epoch, unless there is one.
-func (c *localClientCmd) answer(a *app, remote localserve.Remote, memory *clientMemory, z engine.Record, planned *planCache) (localAnswer, error) {
-	protocol, st, err := c.fetch(a.ctx, remote)
-	if err != nil {
-		return localAnswer{}, err
+// clientError is an error of a client of package serve, with its exit code and in the words
+// of the command line.
+func clientError(err error) error {
+	var input *serve.InputError
+	worded := error(flagError{err})
+	if errors.As(err, &input) {
+		return asInput(worded)
 	}
-	arrived := time.Now()
-	p, err := c.accept(a, protocol, memory, z, planned)
-	if err != nil {
-		return localAnswer{}, err
-	}
-	r := localAnswer{Limits: localLimits{c.Epochs, c.Pairs, localserve.MaxOperations}, Guarantee: p.Guarantee, Epoch: st.Epoch, Epsilon: memory.spent("")}
-	if st.Done {
-		r.Outcome, r.Epoch = outcomeOver, 0
-		return r, nil
-	}
-	if st.Epoch < 1 || st.Epoch > p.Epochs || len(st.Model) != p.Dim || !(norm(st.Model) <= p.Radius*(1+1e-9)) {
-		return localAnswer{}, badInput("the server's state does not match its protocol; nothing was drawn or sent")
-	}
-	epoch := st.Epoch
-	if p.Method == local.PrestigeLabel {
-		epoch = 1
-	}
-	key := protocolKey(protocol)
-	sent := memory.find(key, epoch)
-	if sent == nil {
-		m, err := c.message(p, st, z)
-		if err != nil {
-			return localAnswer{}, err
-		}
-		if sent, err = memory.add(clientAnswer{Protocol: key, Epoch: epoch, Epsilon: p.Epsilon, Message: m}); err != nil {
-			return localAnswer{}, fmt.Errorf("the memory file cannot be written, so nothing was sent: %w", err)
-		}
-		a.at("message remembered")
-		if c.Protocol == "" {
-			if err := c.wait(a.ctx, arrived); err != nil {
-				return localAnswer{}, err
-			}
-		}
-	}
-	r.Epsilon = memory.spent("")
-	switch {
-	case c.Protocol != "":
-		r.Outcome, r.Message = outcomePrinted, &sent.Message
-		return r, nil
-	case sent.Accepted:
-		r.Outcome = outcomeBefore
-		return r, nil
-	}
-	_, err = remote.Submit(a.ctx, sent.Message)
-	a.at("message sent")
-	var refused *localserve.RefusedError
-	switch {
-	case err == nil:
-		r.Outcome = outcomeAccepted
-	case errors.As(err, &refused) && refused.Code == localserve.CodeTwice: // it arrived, its receipt did not
-		r.Outcome = outcomeBefore
-	case errors.As(err, &refused) && (refused.Code == localserve.CodeEpoch || refused.Code == localserve.CodeOver):
-		r.Outcome = outcomeLate
-		return r, nil
-	default:
-		return localAnswer{}, away(a.ctx, err)
-	}
-	sent.Accepted = true
-	return r, memory.write()
+	return worded
 }
 
-// fetch gets protocol and state, or makes the first state for a protocol file.
-func (c *localClientCmd) fetch(ctx context.Context, remote localserve.Remote) (protocol localserve.Protocol, st localserve.PublicState, err error) {
-	if c.Protocol != "" {
-		protocol, err = readProtocol(c.Protocol)
-		if err == nil && (protocol.Dim < 1 || protocol.Dim > 1<<24) {
-			err = badInput("%s has %d features", c.Protocol, protocol.Dim)
-		}
-		if err != nil {
-			return protocol, st, err
-		}
-		return protocol, localserve.PublicState{Epoch: 1, Model: make([]float64, protocol.Dim)}, nil
-	}
-	if protocol, err = remote.Plan(ctx); err == nil {
-		st, err = remote.State(ctx)
-	}
-	return protocol, st, away(ctx, err)
-}
+// flagError is an error of a library whose options are named by their flags.
+type flagError struct{ error }
 
-// message draws the message: the only place of the program where a client's record
-// meets randomness.
-func (c *localClientCmd) message(p *local.Plan, st localserve.PublicState, z engine.Record) (localserve.Submission, error) {
-	src, err := privacy.NewSource()
-	if err != nil {
-		return localserve.Submission{}, err
-	}
-	client := local.NewClient(p, src)
-	if p.Method == local.PrestigeLabel {
-		y, err := client.Label(z.Y)
-		if err != nil {
-			return localserve.Submission{}, err
-		}
-		s, err := localserve.NewLabelSubmission(c.User, z.X, y)
-		return s, asInput(err)
-	}
-	m, err := client.Message(&local.State{Epoch: st.Epoch, W: st.Model}, z)
-	if err != nil {
-		return localserve.Submission{}, err
-	}
-	s, err := localserve.NewSubmission(c.User, st.Epoch, m)
-	return s, asInput(err)
-}
+var optionFlags = strings.NewReplacer("Limits.Epochs", "--max-epochs", "Limits.Pairs", "--max-direction-pairs", "Limits.Epsilon", "--max-epsilon",
+	"Limits.PublicFeatures", "--public-features", "Remote.URL", "--server", "give its certificates to NewHTTPClient", "give its certificates with --ca")
 
-// away marks errors after which a later attempt can succeed.
-func away(ctx context.Context, err error) error {
-	var refused *localserve.RefusedError
-	var stranger *tls.CertificateVerificationError
-	switch {
-	case err == nil:
-		return nil
-	case ctx.Err() != nil:
-		return ctx.Err()
-	case errors.As(err, &stranger):
-		return badInput("the server cannot be trusted to be the one of --server, nothing was sent; if it should be, give its certificates with --ca: %v", err)
-	case errors.As(err, &refused) && refused.Status < 500 && refused.Status != http.StatusTooManyRequests:
-		return err
-	case errors.Is(err, localserve.ErrAddress):
-		return asInput(err)
-	}
-	return fmt.Errorf("%w: %w", errUnavailable, err)
-}
+// Error implements error.
+func (e flagError) Error() string { return optionFlags.Replace(e.error.Error()) }
 
-func norm(x []float64) float64 {
-	sum := 0.0
-	for _, v := range x {
-		sum += v * v
-	}
-	return math.Sqrt(sum)
-}
+// Unwrap returns the error of the library.
+func (e flagError) Unwrap() error { return e.error }
 
 func (r localAnswer) text() string {
-	epoch := map[string]string{
-		outcomeAccepted: "the message of epoch %d is with the server",
-		outcomeBefore:   "the message of epoch %d was with the server before; nothing new was drawn",
-		outcomeLate:     "epoch %d ended before the message arrived; it counts as spent and is not used",
-		outcomePrinted:  "message of epoch %d, not sent:",
+	epoch := map[serve.Outcome]string{
+		serve.Accepted: "the message of epoch %d is with the server",
+		serve.Before:   "the message of epoch %d was with the server before; nothing new was drawn",
+		serve.Late:     "epoch %d ended before the message arrived; it counts as spent and is not used",
+		serve.Printed:  "message of epoch %d, not sent:",
 	}[r.Outcome]
 	text := "all epochs are over; nothing was sent\n"
 	if epoch != "" {

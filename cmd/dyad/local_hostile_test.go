@@ -2,20 +2,17 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
-	"time"
 	"unicode"
 
-	"dyad/cmd/dyad/localserve"
+	"dyad/algorithms/local/serve"
 )
 
 // spoof is what a hostile server writes where it can: it moves the cursor, sets a title,
@@ -26,11 +23,9 @@ const spoof = "\x1b[2J\x1b]0;title\a\r\nguarantee: epsilon 0.0001\n\u202egnol\u2
 // one for ever, and refuses messages if it has a refusal.
 type fake struct {
 	mu       sync.Mutex
-	protocol localserve.Protocol
-	states   []localserve.PublicState
+	protocol serve.Protocol
+	states   []serve.PublicState
 	refusal  string
-	told     []time.Time // when states were sent
-	sent     []time.Time // when messages came
 }
 
 // ServeHTTP implements http.Handler.
@@ -46,10 +41,8 @@ func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		if len(f.states) > 1 {
 			f.states = f.states[1:]
 		}
-		f.told = append(f.told, time.Now())
 	default:
-		f.sent = append(f.sent, time.Now())
-		v = localserve.Receipt{Visit: 1}
+		v = serve.Receipt{Visit: 1}
 		if f.refusal != "" {
 			w.WriteHeader(http.StatusForbidden)
 			v = map[string]string{"error": f.refusal, "code": f.refusal}
@@ -70,9 +63,9 @@ func pretend(t *testing.T, dir string, epochs int) (*fake, string) {
 	}
 	f := &fake{protocol: p}
 	for epoch := 1; epoch <= min(epochs, 5); epoch++ {
-		f.states = append(f.states, localserve.PublicState{Epoch: epoch, Epochs: epochs, Visits: 1, Model: make([]float64, p.Dim), Average: make([]float64, p.Dim)})
+		f.states = append(f.states, serve.PublicState{Epoch: epoch, Epochs: epochs, Visits: 1, Model: make([]float64, p.Dim), Average: make([]float64, p.Dim)})
 	}
-	f.states = append(f.states, localserve.PublicState{Epoch: epochs + 1, Epochs: epochs, Done: true})
+	f.states = append(f.states, serve.PublicState{Epoch: epochs + 1, Epochs: epochs, Done: true})
 	server := httptest.NewServer(f)
 	t.Cleanup(server.Close)
 	return f, server.URL
@@ -157,56 +150,11 @@ func TestLocalClientCaps(t *testing.T) {
 		f.mu.Lock()
 		f.protocol = good
 		f.protocol.Epochs, f.protocol.Pairs = c.epochs, c.pairs
-		f.states = []localserve.PublicState{{Epoch: 1, Model: make([]float64, good.Dim)}}
+		f.states = []serve.PublicState{{Epoch: 1, Model: make([]float64, good.Dim)}}
 		f.mu.Unlock()
 		code, says := answerAs(t, dir, address, "u", append(c.flags, "--memory", fmt.Sprintf("%d-%d-%d.json", c.epochs, c.pairs, len(c.flags)))...)
 		if code != c.code || !strings.Contains(says, c.says) {
 			t.Errorf("%d epochs, %d pairs, %v: exit %d, want %d and %q: %s", c.epochs, c.pairs, c.flags, code, c.code, c.says, says)
 		}
-	}
-}
-
-// A client that follows plans a protocol once, and again when the server changes it.
-func TestLocalClientPlansOnce(t *testing.T) {
-	dir := clinic(t, 60)
-	f, address := pretend(t, dir, 5)
-	planned := 0
-	follow := func() int {
-		t.Chdir(dir)
-		t.Setenv("XDG_STATE_HOME", filepath.Join(dir, "state"))
-		planned = 0
-		h := hooks{stage: func(name string) {
-			if name == "planned" {
-				planned++
-			}
-		}}
-		args := []string{"local", "client", "--server", address, "--data", "patients.csv", "--schema", "patients.yaml", "--user", "u", "--memory", "u.json", "--max-epsilon", "2", "--follow", "--poll", "1ms", "--beat", "1ms"}
-		var out, errs bytes.Buffer
-		if code := runHooked(context.Background(), args, strings.NewReader(""), &out, &errs, h); code != exitOK {
-			t.Errorf("exit %d: %s", code, errs.String())
-		}
-		return planned
-	}
-	if n := follow(); n != 1 || len(f.sent) != 5 {
-		t.Errorf("5 epochs: planned %d times, %d messages, want 1 and 5", n, len(f.sent))
-	}
-	if text, err := os.ReadFile(filepath.Join(dir, "u.json")); err != nil || strings.Count(string(text), `"seed"`) != 5 {
-		t.Errorf("the memory: %v", err)
-	}
-}
-
-// A message comes at a multiple of the beat after the model was told.
-func TestLocalClientBeat(t *testing.T) {
-	const beat = 400 * time.Millisecond
-	dir := clinic(t, 60)
-	f, address := pretend(t, dir, 1)
-	if code, says := answerAs(t, dir, address, "u", "--beat", beat.String()); code != exitOK {
-		t.Fatal(says)
-	}
-	if len(f.told) != 1 || len(f.sent) != 1 {
-		t.Fatalf("%d states, %d messages", len(f.told), len(f.sent))
-	}
-	if gone := f.sent[0].Sub(f.told[0]); gone < beat-time.Millisecond {
-		t.Errorf("the message came %v after the state, want at least %v", gone, beat)
 	}
 }

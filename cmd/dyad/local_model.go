@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math"
 
-	"dyad/cmd/dyad/localserve"
+	"dyad/algorithms/local/serve"
 	"dyad/engine/dataset"
 	"dyad/privacy"
 )
@@ -65,18 +65,13 @@ func (c *localModelCmd) Run(a *app) error {
 	if err != nil {
 		return asInput(err)
 	}
-	client, err := c.http()
+	remote, err := c.remote(c.Server)
 	if err != nil {
 		return err
 	}
-	remote := localserve.Remote{URL: c.Server, Client: client}
-	protocol, err := remote.Plan(a.ctx)
+	protocol, st, err := remote.Published(a.ctx)
 	if err != nil {
-		return away(a.ctx, err)
-	}
-	st, err := remote.State(a.ctx)
-	if err != nil {
-		return away(a.ctx, err)
+		return clientError(err)
 	}
 	p, err := protocol.Plan()
 	if err != nil {
@@ -86,7 +81,7 @@ func (c *localModelCmd) Run(a *app) error {
 	switch {
 	case encoder.Dim() != p.Dim:
 		return badInput("the schema gives %d features and the protocol has %d; use the schema that users have", encoder.Dim(), p.Dim)
-	case len(w) != p.Dim || !(norm(w) <= p.Radius*(1+1e-9)) || st.Epoch < 1 || st.Visits < 0 || st.Visits > math.MaxInt32*int64(p.Epochs):
+	case !serve.Fits(p, w) || st.Epoch < 1 || st.Visits < 0 || st.Visits > math.MaxInt32*int64(p.Epochs):
 		return badInput("the server's state does not match its protocol")
 	case st.Visits == 0:
 		return badInput("no user has answered yet, so there is no model")

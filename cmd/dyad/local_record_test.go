@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"dyad/cmd/dyad/localserve"
+	"dyad/algorithms/local/serve"
 )
 
 const (
@@ -60,14 +60,14 @@ func TestUnusableRecordsAreAnsweredFor(t *testing.T) {
 		for i, c := range malformed {
 			user := fmt.Sprint("u", i)
 			code, out, errs := answer(user, c.row)
-			if code != exitOK || out.Outcome != outcomeAccepted || out.Epoch != epoch {
+			if code != exitOK || out.Outcome != serve.Accepted || out.Epoch != epoch {
 				t.Errorf("epoch %d, %s: exit %d, %+v: %s", epoch, c.name, code, out, errs)
 			}
 			if !strings.Contains(errs, c.says) || !strings.Contains(out.Unusable, c.says) {
 				t.Errorf("%s: the user is told %q and %q, want %q", c.name, errs, out.Unusable, c.says)
 			}
 		}
-		st, err := localserve.Remote{URL: address}.State(context.Background())
+		st, err := serve.Remote{URL: address}.State(context.Background())
 		if err != nil || st.Visits != int64(epoch*users) {
 			t.Errorf("epoch %d: %d visits, %v, want %d", epoch, st.Visits, err, epoch*users)
 		}
@@ -114,7 +114,7 @@ func TestUnusableLabelsAreAnsweredFor(t *testing.T) {
 		}
 	}
 	n := 0
-	sent := func(schema, protocol, rows string, more ...string) (localserve.Submission, string) {
+	sent := func(schema, protocol, rows string, more ...string) (serve.Submission, string) {
 		t.Helper()
 		n++
 		write(t, dir, "one.csv", recordHeader+rows)

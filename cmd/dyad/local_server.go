@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"crypto/tls"
 	"encoding/json"
 	"errors"
@@ -9,12 +8,10 @@ import (
 	"io/fs"
 	"log"
 	"net"
-	"net/http"
 	"strings"
 	"sync"
-	"time"
 
-	"dyad/cmd/dyad/localserve"
+	"dyad/algorithms/local/serve"
 	"dyad/engine/dataset"
 )
 
@@ -50,12 +47,9 @@ To serve:
 
 // localServerState is the JSON output of local server --check.
 type localServerState struct {
-	Protocol localserve.Protocol    `json:"protocol"`
-	State    localserve.PublicState `json:"state"`
+	Protocol serve.Protocol    `json:"protocol"`
+	State    serve.PublicState `json:"state"`
 }
-
-// shutdownWait bounds how long requests in work may take after an interrupt.
-const shutdownWait = 10 * time.Second
 
 // Run serves until it is interrupted.
 func (c *localServerCmd) Run(a *app) (err error) {
@@ -70,9 +64,9 @@ func (c *localServerCmd) Run(a *app) (err error) {
 	}
 	notes := &remarks{app: a}
 	defer notes.close()
-	options := localserve.HandlerOptions{MessagesPerSecond: c.Rate, Connections: c.MaxConnections, ErrorLog: log.New(notes, "", 0)}
+	options := serve.HandlerOptions{MessagesPerSecond: c.Rate, Connections: c.MaxConnections, ErrorLog: log.New(notes, "", 0)}
 	if c.Tokens != "" {
-		if options.Tokens, err = localserve.ReadTokenKey(c.Tokens); err != nil {
+		if options.Tokens, err = serve.ReadTokenKey(c.Tokens); err != nil {
 			return asInput(err)
 		}
 	}
@@ -80,8 +74,8 @@ func (c *localServerCmd) Run(a *app) (err error) {
 	if err != nil {
 		return err
 	}
-	s, err := localserve.OpenWith(c.Dir, p, dataset.LookAlikes(c.LookAlikeIDs))
-	if errors.Is(err, localserve.ErrBusy) {
+	s, err := serve.OpenWith(c.Dir, p, dataset.LookAlikes(c.LookAlikeIDs))
+	if errors.Is(err, serve.ErrBusy) {
 		return fmt.Errorf("%w: %w", errUnavailable, err)
 	}
 	if err != nil {
@@ -94,35 +88,21 @@ func (c *localServerCmd) Run(a *app) (err error) {
 	st := s.State()
 	progress := fmt.Sprintf("%-11s epoch %d of %d, %d messages\n", "state", min(st.Epoch, st.Epochs), st.Epochs, st.Visits)
 	if c.Check {
-		return a.emit(localServerState{localserve.PublicPlan(p), st}, localText(p, shuffled)+progress)
+		return a.emit(localServerState{serve.PublicPlan(p), st}, localText(p, shuffled)+progress)
 	}
 	listener, err := net.Listen("tcp", c.Listen)
 	if err != nil {
 		return fmt.Errorf("%w: %w", errUnavailable, err)
 	}
-	server := localserve.NewServer(s, options)
 	address := "http://" + listener.Addr().String()
 	if c.Cert != "" {
 		address = "https://" + listener.Addr().String()
 		listener = tls.NewListener(listener, &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12})
 	}
-	if err := a.emit(map[string]any{"address": address, "protocol": localserve.PublicPlan(p)}, localText(p, shuffled)+progress+fmt.Sprintf("%-11s %s\n", "listening", address)); err != nil {
+	if err := a.emit(map[string]any{"address": address, "protocol": serve.PublicPlan(p)}, localText(p, shuffled)+progress+fmt.Sprintf("%-11s %s\n", "listening", address)); err != nil {
 		return errors.Join(err, listener.Close())
 	}
-	failed := make(chan error, 1)
-	go func() { failed <- server.Serve(listener) }()
-	select {
-	case err := <-failed:
-		return err
-	case <-a.ctx.Done():
-	}
-	notes.note("dyad: stopping")
-	ctx, cancel := context.WithTimeout(context.Background(), shutdownWait)
-	defer cancel()
-	if err := server.Shutdown(ctx); err != nil && !errors.Is(err, http.ErrServerClosed) {
-		return errors.Join(err, server.Close())
-	}
-	return nil
+	return serve.Run(a.ctx, s, listener, options)
 }
 
 // remarks writes the lines of a log, in which clients have a say, as notes, until it is closed:
@@ -136,7 +116,7 @@ type remarks struct {
 
 // Write implements io.Writer.
 func (r *remarks) Write(line []byte) (int, error) {
-	r.note("dyad: " + localserve.Printable(strings.TrimSpace(string(line))))
+	r.note("dyad: " + serve.Printable(strings.TrimSpace(string(line))))
 	return len(line), nil
 }
 
@@ -156,7 +136,7 @@ func (r *remarks) close() {
 }
 
 // writeProtocol writes what GET /v1/plan would answer.
-func writeProtocol(path string, p localserve.Protocol) error {
+func writeProtocol(path string, p serve.Protocol) error {
 	text, err := json.MarshalIndent(p, "", "  ")
 	if err != nil {
 		return err
@@ -165,12 +145,12 @@ func writeProtocol(path string, p localserve.Protocol) error {
 }
 
 // readProtocol reads what writeProtocol wrote.
-func readProtocol(path string) (p localserve.Protocol, err error) {
+func readProtocol(path string) (p serve.Protocol, err error) {
 	var missing *fs.PathError
 	if err := readJSON(path, maxSmallBytes, &p); errors.As(err, &missing) {
 		return p, asInput(fmt.Errorf("cannot read the protocol: %w", err))
 	} else if err != nil {
-		return p, badInput("%s is not a protocol written by \"dyad local plan --out\": %s", path, localserve.Printable(err.Error()))
+		return p, badInput("%s is not a protocol written by \"dyad local plan --out\": %s", path, serve.Printable(err.Error()))
 	}
 	return p, nil
 }

@@ -22,7 +22,7 @@ import (
 	"testing"
 	"time"
 
-	"dyad/cmd/dyad/localserve"
+	"dyad/algorithms/local/serve"
 )
 
 // certificate writes a self-signed certificate for a host or address to dir.
@@ -64,7 +64,7 @@ func answerAs(t *testing.T, dir, address, user string, more ...string) (int, str
 }
 
 // nothingSent says that nothing was drawn for a user and nothing is with the server.
-func nothingSent(t *testing.T, what, dir, user string, st localserve.PublicState, err error) {
+func nothingSent(t *testing.T, what, dir, user string, st serve.PublicState, err error) {
 	t.Helper()
 	if _, missing := os.Stat(filepath.Join(dir, user+".json")); missing == nil || err != nil || st.Visits != 0 {
 		t.Errorf("%s: the memory exists or the server has %d messages (%v)", what, st.Visits, err)
@@ -77,18 +77,18 @@ func TestLocalServerTLS(t *testing.T) {
 	dir := clinic(t, 60)
 	cert, key := certificate(t, dir, "right", "127.0.0.1")
 	other, otherKey := certificate(t, dir, "wrong", "study.example.org")
-	serve := []string{"-n", "5", "--schema", "patients.yaml", "--epochs", "2"}
-	with := func(more ...string) []string { return append(append([]string(nil), serve...), more...) }
+	serving := []string{"-n", "5", "--schema", "patients.yaml", "--epochs", "2"}
+	with := func(more ...string) []string { return append(append([]string(nil), serving...), more...) }
 	address, stop := localServer(t, dir, with("--dir", "one", "--cert", cert, "--key", key)...)
 	if !strings.HasPrefix(address, "https://") {
 		t.Fatalf("address %s with a certificate", address)
 	}
-	state := func(ca, address string) (localserve.PublicState, error) {
-		client, err := caFlag{CA: ca}.http()
+	state := func(ca, address string) (serve.PublicState, error) {
+		remote, err := caFlag{CA: ca}.remote(address)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return localserve.Remote{URL: address, Client: client}.State(context.Background())
+		return remote.State(context.Background())
 	}
 	for what, c := range map[string][]string{"no --ca": nil, "another authority": {"--ca", other}} {
 		code, says := answerAs(t, dir, address, "u", c...)
@@ -132,8 +132,8 @@ func TestLocalServerTLS(t *testing.T) {
 // Beyond the rate a message is refused, changes nothing, and is accepted later as it was.
 func TestLocalServerRate(t *testing.T) {
 	dir := clinic(t, 60)
-	serve := []string{"--dir", "study", "-n", "5", "--schema", "patients.yaml", "--epochs", "2"}
-	address, stop := localServer(t, dir, append(serve, "--messages-per-second", "0.001")...)
+	serving := []string{"--dir", "study", "-n", "5", "--schema", "patients.yaml", "--epochs", "2"}
+	address, stop := localServer(t, dir, append(serving, "--messages-per-second", "0.001")...)
 	if code, says := answerAs(t, dir, address, "a"); code != exitOK {
 		t.Fatalf("the first message: exit %d: %s", code, says)
 	}
@@ -147,7 +147,7 @@ func TestLocalServerRate(t *testing.T) {
 	if again, err := os.ReadFile(filepath.Join(dir, "study", "messages.log")); err != nil || !bytes.Equal(log, again) {
 		t.Errorf("a message beyond the rate is in the log (%v)", err)
 	}
-	remote := localserve.Remote{URL: address}
+	remote := serve.Remote{URL: address}
 	if st, err := remote.State(context.Background()); err != nil || st.Visits != 1 {
 		t.Errorf("state %+v, %v after one message", st, err)
 	}
@@ -159,7 +159,7 @@ func TestLocalServerRate(t *testing.T) {
 	if err != nil || json.Unmarshal(text, &kept) != nil || len(kept.Answers) != 1 {
 		t.Fatalf("the refused client remembers %s, %v", text, err)
 	}
-	address, stop = localServer(t, dir, append(serve, "--messages-per-second", "1000")...)
+	address, stop = localServer(t, dir, append(serving, "--messages-per-second", "1000")...)
 	defer stop()
 	if code, says := answerAs(t, dir, address, "b"); code != exitOK {
 		t.Errorf("within the rate: exit %d: %s", code, says)
@@ -215,7 +215,7 @@ func TestLocalServerBounds(t *testing.T) {
 	address, stop := localServer(t, dir, append(plan, "--dir", "study")...)
 	defer stop()
 	visits := func() int64 {
-		st, err := localserve.Remote{URL: address}.State(context.Background())
+		st, err := serve.Remote{URL: address}.State(context.Background())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -314,10 +314,10 @@ func TestLocalServerTokens(t *testing.T) {
 	}
 	alice, bob := token("tokens.key", "alice"), token("tokens.key", "bob")
 	stranger := token("other.key", "alice")
-	serve := []string{"--dir", "study", "-n", "5", "--schema", "patients.yaml", "--epochs", "2"}
-	address, stop := localServer(t, dir, append(serve, "--tokens", "tokens.key", "--messages-per-second", "0.001")...)
+	serving := []string{"--dir", "study", "-n", "5", "--schema", "patients.yaml", "--epochs", "2"}
+	address, stop := localServer(t, dir, append(serving, "--tokens", "tokens.key", "--messages-per-second", "0.001")...)
 	visits := func(user, file string) (int, error) {
-		words, err := localserve.ReadToken(filepath.Join(dir, file))
+		words, err := serve.ReadToken(filepath.Join(dir, file))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -380,7 +380,7 @@ func TestLocalServerTokens(t *testing.T) {
 	}
 	stop()
 	// Control: a server without --tokens takes the message of anybody.
-	address, stop = localServer(t, dir, serve...)
+	address, stop = localServer(t, dir, serving...)
 	defer stop()
 	if code, says := answerAs(t, dir, address, "carol"); code != exitOK {
 		t.Errorf("without --tokens: exit %d: %s", code, says)

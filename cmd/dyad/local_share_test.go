@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"dyad/cmd/dyad/localserve"
+	"dyad/algorithms/local/serve"
 )
 
 // The split of a visit of prestige-participation: what the flag says, or the best one; the
@@ -46,7 +46,7 @@ func TestResponseShare(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var told localserve.Protocol
+		var told serve.Protocol
 		if err := json.Unmarshal(wire, &told); err != nil {
 			t.Fatal(err)
 		}

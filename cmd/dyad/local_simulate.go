@@ -14,7 +14,6 @@ import (
 	"dyad/engine/dataset"
 	"dyad/engine/metrics"
 	"dyad/privacy"
-	"dyad/privacy/account"
 )
 
 type localSimulateCmd struct {
@@ -144,13 +143,14 @@ func (c *localSimulateCmd) Run(a *app) error {
 		return err
 	}
 	options.Source, options.Tracker = src, a.tracker("visiting users")
-	job := c.job(r.plan, definition)
+	p := r.plan
+	objective := fmt.Sprintf("%s: %s %v, clip %v; lambda = %v of %v; radius = %v; bias = %v; %s of the iterates", definition.Name, definition.Formula, definition.Params, definition.Clip, p.L2, c.Grid, p.Radius, p.Bias, c.Iterate)
 	var st *local.State
-	job.Train = func(ctx context.Context, _ privacy.Session, t algorithms.Tracker) ([]float64, error) {
+	job := p.Job(objective, len(c.Grid), c.Folds, func(ctx context.Context, t algorithms.Tracker) ([]float64, error) {
 		var err error
 		st, err = r.simulate(ctx, c, protocol, train, src, t)
 		return r.Weights, err
-	}
+	})
 	began := time.Now()
 	run, err := algorithms.Execute(a.ctx, job, options)
 	if err != nil {
@@ -180,24 +180,6 @@ func (c *localSimulateCmd) Run(a *app) error {
 	err = a.emit(r, r.text())
 	a.at("reported")
 	return errors.Join(away, err)
-}
-
-// job is the run of a plan: what leaves is one model, and with it lambda. All noise is the
-// users', drawn by their side of the protocol.
-func (c *localSimulateCmd) job(p *local.Plan, loss lossSpec) algorithms.Job {
-	q := p.Plan
-	q.Objective = fmt.Sprintf("%s: %s %v, clip %v; lambda = %v of %v; radius = %v; bias = %v; %s of the iterates", loss.Name, loss.Formula, loss.Params, loss.Clip, p.L2, c.Grid, p.Radius, p.Bias, c.Iterate)
-	if p.Guarantee.Kind == privacy.None {
-		q.Events = []account.Event{account.NonPrivateEvent{}}
-	} else {
-		if len(c.Grid) > 0 {
-			q.Guarantee = p.Choosing(local.Choice{Accuracies: make([]float64, len(c.Grid)), Folds: c.Folds})
-		}
-		q.Guarantee.Unit, q.Guarantee.Relation, q.Guarantee.Released = "one record", "replace-one", "the model of a simulation of all users"
-		q.Guarantee.Warnings = nil // told adds those of the protocol
-		q.Events = []account.Event{account.Repeat(account.PureEvent{Epsilon: privacy.BelowDecimal(p.Epsilon)}, p.Messages(len(c.Grid), c.Folds))}
-	}
-	return algorithms.Job{Plan: &q, Withholds: true, OwnNoise: true}
 }
 
 // simulate chooses lambda, if asked to, and runs all users and the server. What it puts into

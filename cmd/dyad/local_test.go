@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"dyad/cmd/dyad/localserve"
+	"dyad/algorithms/local/serve"
 	"dyad/engine/dataset"
 	"dyad/privacy"
 	"dyad/privacy/ledger"
@@ -64,8 +64,8 @@ func localServer(t *testing.T, dir string, args ...string) (address string, stop
 func TestLocalServerAndClients(t *testing.T) {
 	const users = 12
 	dir := clinic(t, 60)
-	serve := []string{"--dir", "study", "-n", fmt.Sprint(users), "--schema", "patients.yaml", "--epochs", "2", "--epsilon", "1"}
-	address, stop := localServer(t, dir, serve...)
+	serving := []string{"--dir", "study", "-n", fmt.Sprint(users), "--schema", "patients.yaml", "--epochs", "2", "--epsilon", "1"}
+	address, stop := localServer(t, dir, serving...)
 	answer := func(user int, more ...string) (int, string, string) {
 		args := []string{"local", "client", "--server", address, "--data", "patients.csv", "--schema", "patients.yaml", "--row", fmt.Sprint(user + 1),
 			"--user", fmt.Sprint("u", user), "--memory", fmt.Sprintf("u%d.json", user), "--max-epsilon", "2"}
@@ -106,7 +106,7 @@ func TestLocalServerAndClients(t *testing.T) {
 			}
 		}
 	}
-	state, err := localserve.Remote{URL: address}.State(context.Background())
+	state, err := serve.Remote{URL: address}.State(context.Background())
 	if err != nil || state.Visits != users || state.Epoch != 2 {
 		t.Errorf("state %+v, %v, want %d visits", state, err, users)
 	}
@@ -118,14 +118,14 @@ func TestLocalServerAndClients(t *testing.T) {
 	}
 	// The restarted server has the same state, and another protocol is refused.
 	var check localServerState
-	code, out, errs := dyad(t, dir, append([]string{"--json", "local", "server", "--check"}, serve...)...)
+	code, out, errs := dyad(t, dir, append([]string{"--json", "local", "server", "--check"}, serving...)...)
 	if err := json.Unmarshal([]byte(out), &check); err != nil || code != exitOK || check.State.Visits != users {
 		t.Fatalf("--check: exit %d, %v: %s", code, err, out+errs)
 	}
-	if code, _, errs := dyad(t, dir, append(append([]string{"local", "server", "--check"}, serve...), "--epsilon", "0.5")...); code != exitInput || !strings.Contains(errs, "another protocol") {
+	if code, _, errs := dyad(t, dir, append(append([]string{"local", "server", "--check"}, serving...), "--epsilon", "0.5")...); code != exitInput || !strings.Contains(errs, "another protocol") {
 		t.Errorf("another epsilon on the same directory: exit %d: %s", code, errs)
 	}
-	address, stop = localServer(t, dir, serve...)
+	address, stop = localServer(t, dir, serving...)
 	defer stop()
 	if code, out, errs := answer(5, "--json"); code != exitOK || !strings.Contains(out, `"outcome": "accepted"`) || !strings.Contains(out, `"epsilon_spent": 2`) {
 		t.Errorf("the second epoch: exit %d: %s%s", code, out, errs)
@@ -198,6 +198,29 @@ func TestLocalClientMemory(t *testing.T) {
 	}
 }
 
+// Two epochs of a server, the second through another name.
+func TestLocalMemoryTwoEpochsTwoNames(t *testing.T) {
+	dir := clinic(t, 60)
+	address, stop := localServer(t, dir, "--dir", "study", "-n", "1", "--schema", "patients.yaml", "--epochs", "3", "--epsilon", "0.2")
+	defer stop()
+	if err := os.Symlink("real.json", filepath.Join(dir, "link.json")); err != nil {
+		t.Fatal(err)
+	}
+	for i, memory := range []string{"real.json", "link.json", "real.json"} {
+		args := []string{"--json", "local", "client", "--server", address, "--data", "patients.csv", "--schema", "patients.yaml", "--user", "u", "--memory", memory, "--max-epsilon", "2"}
+		code, out, errs := dyad(t, dir, args...)
+		if want := fmt.Sprintf(`"epsilon_spent": 0.%d`, 2*(i+1)); code != exitOK || !strings.Contains(out, want) {
+			t.Errorf("epoch %d with --memory %s: exit %d, want %s: %s", i+1, memory, code, want, out+errs)
+		}
+	}
+}
+
+// memoryFile is the file of serve.Memory.
+type memoryFile struct {
+	Format  string
+	Answers []serve.Remembered
+}
+
 // prestige-label: one memoised answer of every user, then the model is there.
 func TestLocalLabelServer(t *testing.T) {
 	if testing.Short() {
@@ -215,7 +238,7 @@ func TestLocalLabelServer(t *testing.T) {
 			t.Fatalf("user %d: exit %d: %s", u, code, out+errs)
 		}
 	}
-	st, err := localserve.Remote{URL: address}.State(context.Background())
+	st, err := serve.Remote{URL: address}.State(context.Background())
 	if err != nil || !st.Done || st.Visits != 3*users {
 		t.Errorf("state %+v, %v, want all %d visits done", st, err, 3*users)
 	}
@@ -238,7 +261,7 @@ func TestLocalModel(t *testing.T) {
 			t.Fatalf("user %d: exit %d: %s", u, code, says)
 		}
 	}
-	st, err := localserve.Remote{URL: address}.State(context.Background())
+	st, err := serve.Remote{URL: address}.State(context.Background())
 	if err != nil || slices.Equal(st.Model, st.Average) {
 		t.Fatalf("state %+v, %v", st, err)
 	}

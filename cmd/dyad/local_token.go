@@ -5,7 +5,7 @@ import (
 	"io/fs"
 	"strings"
 
-	"dyad/cmd/dyad/localserve"
+	"dyad/algorithms/local/serve"
 	"dyad/engine/dataset"
 )
 
@@ -44,10 +44,10 @@ func (c *localTokenCmd) Run(a *app) error {
 			first[k] = i
 		}
 	}
-	key, err := localserve.ReadTokenKey(c.Key)
+	key, err := serve.ReadTokenKey(c.Key)
 	made := errors.Is(err, fs.ErrNotExist)
 	if made {
-		key, err = localserve.NewTokenKey()
+		key, err = serve.NewTokenKey()
 	}
 	if err != nil {
 		return asInput(err)

@@ -26,7 +26,7 @@ func TestLossesRoad(t *testing.T) {
 			t.Parallel()
 			more := append([]string{"--algorithm", "gradient-perturbation", "--steps", "6", "--radius", "0.3"}, loss...)
 			f, run := interrupted(t, more...)
-			f.dyad(f.train(append(more, "--resume", run)...)...).want(t, "resume", exitOK, "run "+run)
+			f.dyad(f.train(append(more, "--resume", run)...)...).Want(t, "resume", exitOK, "run "+run)
 			if again, charges, finished := f.attacked(t); again != run || charges != 1 || len(finished) != 1 {
 				t.Errorf("%d charges and finish lines %q", charges, finished)
 			}
@@ -38,10 +38,10 @@ func TestLossesRoad(t *testing.T) {
 				t.Errorf("the model is of run %q, want %q", m.Run, run)
 			}
 			for _, command := range [][]string{{"predict", "--quiet"}, {"evaluate"}} {
-				f.dyad(append(command, f.in("out/model.json"), "--data", f.in("in/patients.csv"))...).want(t, command[0], exitOK, "")
+				f.dyad(append(command, f.in("out/model.json"), "--data", f.in("in/patients.csv"))...).Want(t, command[0], exitOK, "")
 			}
 			audit := append([]string{"audit", "gradient-perturbation", "--runs", "40", "--n", "20", "--d", "2", "--radius", "0.3"}, loss...)
-			f.dyad(audit...).want(t, "audit", exitOK, "not refuted")
+			f.dyad(audit...).Want(t, "audit", exitOK, "not refuted")
 		})
 	}
 }

@@ -6,15 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 
-	"github.com/gofrs/flock"
-
 	"dyad/algorithms"
+	"dyad/algorithms/online"
 	"dyad/engine/dataset"
 	"dyad/privacy"
-	"dyad/privacy/durable"
 	"dyad/privacy/ledger"
 )
 
@@ -83,86 +82,111 @@ type onlineRegret struct {
 	Measured *regretReport `json:"measured_regret"`
 }
 
-// online is a run of the command.
-type online struct {
+// onlineRun is a run of the command.
+type onlineRun struct {
 	*onlineCmd
 	a       *app
 	schema  *dataset.Schema
 	encoder *dataset.Encoder
 	plan    *algorithms.Plan
 	public  bool
-	ledger  *ledger.Ledger
-	lock    *ledger.RunLock    // nil without a ledger
-	out     *output            // nil without --out
-	stream  *algorithms.Online // nil before the first record of a new run
-	run     string             // of a state without a record, not charged yet
-	skip    int                // rows of the file that were taken before
+	out     *output // nil without --out
+	stream  *online.Stream
+	skip    int // rows of the file that were taken before
 	scores  prequential
 	regret  *streamRegret // nil unless measured
 }
 
 // Run reads records until they or the horizon end.
 func (c *onlineCmd) Run(a *app) error {
-	o := &online{onlineCmd: c, a: a}
-	if err := o.prepare(); err != nil {
+	o := &onlineRun{onlineCmd: c, a: a}
+	var state *online.StateError
+	err := o.prepare()
+	if err != nil {
 		return err
 	}
-	lock := flock.New(c.State + ".lock")
-	switch ok, err := lock.TryLock(); {
-	case err != nil:
-		return badInput("the state %s cannot be locked: %v", c.State, err)
-	case !ok:
-		return badInput("the state %s is in use by another process", c.State)
-	}
-	defer lock.Unlock()
-	sweepTemporary(filepath.Dir(c.State))
-	defer func() {
-		if o.lock != nil {
-			o.lock.Unlock()
-		}
-	}()
-	if c.Resume {
-		if err := o.resume(); err != nil {
-			return err
-		}
-	} else if exists(c.State) {
+	o.stream, err = online.Open(o.plan, online.Options{State: c.State, Resume: c.Resume, Public: o.public, DataID: c.DataID, Ledger: o.openLedger, Trace: a.at})
+	switch {
+	case !c.Resume && errors.Is(err, fs.ErrExist):
 		return badInput("%s exists; continue it with --resume, or name another --state", c.State)
-	}
-	err := o.read()
-	if o.stream == nil || errors.Is(err, errStreamLost) {
+	case errors.As(err, &state), errors.Is(err, ledger.ErrResume):
+		return asInput(err)
+	case err != nil:
 		return err
 	}
+	defer o.stream.Close()
+	if err := o.repeat(); err != nil {
+		return err
+	}
+	err = o.read()
 	ended := errors.Is(err, algorithms.ErrStreamEnd)
-	if err == nil || ended || errors.Is(err, context.Canceled) {
-		// Records of the unfinished batch are kept for --resume.
-		o.stream.Session++ // for handOver
-		if saved := o.save(); saved != nil {
-			return saved
-		}
-		a.note("dyad: %d records taken, %d releases; the state is in %s", o.stream.Count(), o.stream.Updates(), c.State)
-		horizon := ended || o.stream.Count() == o.Records
-		finished := o.finish(horizon)
-		if finished != nil && !errors.Is(finished, errElsewhere) || ended {
-			return finished
-		}
-		if !horizon {
-			return errors.Join(finished, err, o.handOver())
-		}
-		return finished
-	} else if !o.public {
-		fmt.Fprintf(a.stderr, "dyad: run %s is charged; the same command with --resume continues it at no further cost\n", o.stream.Run)
+	switch {
+	case !o.stream.Begun() || errors.Is(err, online.ErrLost):
+		return err
+	case err == nil || ended || errors.Is(err, context.Canceled):
+		return o.stop(err)
+	case !o.public:
+		fmt.Fprintf(a.stderr, "dyad: run %s is charged; the same command with --resume continues it at no further cost\n", o.stream.Run())
 	}
 	return err
 }
 
-// finish writes what comes after the last release of this run, and closes the charge
-// if the horizon was reached.
-func (o *online) finish(horizon bool) error {
+// openLedger opens the ledger of a private run.
+func (o *onlineRun) openLedger() (*ledger.Ledger, error) {
+	l, _, err := o.a.openLedger(o.ledgerFlag, o.Resume)
+	if err == nil && o.out != nil {
+		sweepKept(l, filepath.Dir(o.out.path))
+	}
+	return l, err
+}
+
+// repeat announces a stream that goes on and writes its last release, which a crash may have
+// kept from its reader.
+func (o *onlineRun) repeat() error {
+	if !o.stream.Begun() {
+		return nil
+	}
+	if o.Data != "-" {
+		o.skip = o.stream.Taken()
+	}
+	if err := o.announce(); err != nil {
+		return err
+	}
+	last := o.stream.Last()
+	if last == nil {
+		return nil
+	}
+	o.scores.w = last.Weights
+	return o.line(o.release(last))
+}
+
+// stop ends this attempt in order, after err of the reader: nil, an interrupt or the horizon.
+// Records of the unfinished batch are kept for --resume.
+func (o *onlineRun) stop(err error) error {
+	var elsewhere error
+	saved := false
+	stopped := o.stream.Stop(func() error {
+		o.a.note("dyad: %d records taken, %d releases; the state is in %s", o.stream.Taken(), o.stream.Releases(), o.stream.State())
+		err := o.finish()
+		if errors.Is(err, errElsewhere) {
+			elsewhere, err = err, nil
+		}
+		saved = err == nil
+		return err
+	})
+	if !saved || o.stream.Ended() {
+		err = nil
+	}
+	return errors.Join(elsewhere, err, stopped)
+}
+
+// finish writes what comes after the last release of this attempt.
+func (o *onlineRun) finish() error {
 	away := o.writeModel()
 	if away != nil && !errors.Is(away, errElsewhere) {
 		return away
 	}
-	if o.regret != nil && o.stream.Updates() > 0 && o.a.ctx.Err() == nil {
+	if o.regret != nil && o.stream.Releases() > 0 && o.a.ctx.Err() == nil {
 		measured, err := o.regret.measure(o.a.ctx, o.plan)
 		if err != nil {
 			return err
@@ -171,17 +195,11 @@ func (o *online) finish(horizon bool) error {
 			return err
 		}
 	}
-	if horizon {
-		return errors.Join(away, o.end())
-	}
 	return away
 }
 
-// errStreamLost marks a state that could not be saved: the release is withheld.
-var errStreamLost = errors.New("the state cannot be saved, so nothing more was released")
-
 // prepare reads the schema and plans.
-func (o *online) prepare() (err error) {
+func (o *onlineRun) prepare() (err error) {
 	if o.schema, err = dataset.LoadSchema(o.Schema); err != nil {
 		return asInput(err)
 	}
@@ -208,40 +226,34 @@ func (o *online) prepare() (err error) {
 			return err
 		}
 	}
-	if o.out, err = newOutput(o.Out, o.Force || o.Resume, o.Data, o.Schema, o.State, o.Ledger); err != nil {
-		return err
-	}
-	// One file has one lock, by whatever link it is named.
-	if o.State, err = durable.Resolve(o.State); err != nil {
-		return badInput("cannot write to the folder of the state: %v", err)
-	}
-	return nil
+	o.out, err = newOutput(o.Out, o.Force || o.Resume, o.Data, o.Schema, o.State, o.Ledger)
+	return err
 }
 
-// release is the output of the last release w, made after so many records.
-func (o *online) release(records int, w []float64) onlineRelease {
-	r := onlineRelease{Records: records, Release: o.stream.Updates(), Weights: w}
+// release is the output of a release.
+func (o *onlineRun) release(r *online.Release) onlineRelease {
+	out := onlineRelease{Records: r.Records, Release: r.Number, Weights: r.Weights}
 	if o.Average {
-		r.Average = o.stream.Average()
+		out.Average = r.Average
 	}
-	return r
+	return out
 }
 
-func (o *online) announce(session *privacy.LiveSession) error {
+func (o *onlineRun) announce() error {
 	noise := 0.0
 	if o.plan.Noise != nil {
 		noise = o.plan.Noise.NoiseNorm(1)
 	}
 	return o.line(onlineStart{
 		Algorithm: o.plan.Algorithm, Features: o.encoder.FeatureNames(), Noise: noise, StepRule: o.plan.Schedule.Name,
-		Guarantee: o.guarantee(session.Receipt().Warnings), DataID: o.DataID, Run: o.stream.Run, Records: o.stream.Count(),
+		Guarantee: o.stream.Guarantee(), DataID: o.DataID, Run: o.stream.Run(), Records: o.stream.Taken(),
 	})
 }
 
-func (o *online) line(v any) error { return json.NewEncoder(o.a.stdout).Encode(v) }
+func (o *onlineRun) line(v any) error { return json.NewEncoder(o.a.stdout).Encode(v) }
 
 // read feeds the stream.
-func (o *online) read() error {
+func (o *onlineRun) read() error {
 	var r io.Reader = o.a.stdin
 	if o.Data != "-" {
 		f, err := os.Open(o.Data)
@@ -267,7 +279,7 @@ func (o *online) read() error {
 }
 
 // source names the records in errors.
-func (o *online) source() string {
+func (o *onlineRun) source() string {
 	if o.Data == "-" {
 		return "standard input"
 	}
@@ -275,7 +287,7 @@ func (o *online) source() string {
 }
 
 // take is called for every row.
-func (o *online) take(r *dataset.Row) error {
+func (o *onlineRun) take(r *dataset.Row) error {
 	if o.skip > 0 {
 		o.skip--
 		return nil
@@ -287,8 +299,11 @@ func (o *online) take(r *dataset.Row) error {
 	if err != nil {
 		return asInput(fmt.Errorf("%s: row %d: %w", o.source(), r.Number, err))
 	}
-	if o.stream == nil {
-		if err := o.begin(); err != nil {
+	if !o.stream.Begun() {
+		if err := o.stream.Begin(); err != nil {
+			return err
+		}
+		if err := o.announce(); err != nil {
 			return err
 		}
 	}
@@ -298,24 +313,17 @@ func (o *online) take(r *dataset.Row) error {
 	if o.regret != nil {
 		o.regret.take(x, r.Y)
 	}
-	w, err := o.stream.Step(o.a.ctx, x, r.Y)
-	if err != nil || w == nil {
-		return err
-	}
-	if err := o.save(); err != nil {
-		return err
-	}
-	o.a.at("state saved")
-	if err := o.count(); err != nil {
+	made, err := o.stream.Take(o.a.ctx, x, r.Y)
+	if err != nil || made == nil {
 		return err
 	}
 	if o.regret != nil {
-		o.regret.update(w)
+		o.regret.update(made.Weights)
 	}
-	release := o.release(o.stream.Count(), w)
+	release := o.release(made)
 	if o.public && o.Task == taskAUC {
 		release.AUC = o.scores.auc()
-		o.scores.w = w
+		o.scores.w = made.Weights
 	}
 	if err := o.line(release); err != nil {
 		return err

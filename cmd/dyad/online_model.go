@@ -9,32 +9,25 @@ import (
 	"dyad/privacy"
 )
 
-// guarantee is what the reports of this run say.
-func (o *online) guarantee(warnings []string) privacy.Guarantee {
-	g := o.plan.Guarantee
-	if o.public {
-		g = privacy.Guarantee{Kind: privacy.Public, Released: g.Released}
-	}
-	g.Warnings = append(append([]string(nil), g.Warnings...), warnings...)
-	return g
-}
-
 // writeModel writes the model file, if one is asked for and something was released. Its
 // weights were released before and stay in the state until the run ends, so a crash loses
 // nothing.
-func (o *online) writeModel() error {
+func (o *onlineRun) writeModel() error {
 	last := o.stream.Last()
 	if o.Out == "" || last == nil {
 		return nil
 	}
 	m := model{
 		Format: modelFormat, Version: version, Created: o.a.began,
-		Task: o.Task, DataID: o.DataID, Run: o.stream.Run,
-		Features: o.encoder.FeatureNames(), Weights: last, Encoder: o.encoder,
-		Report: o.plan.Report(), Guarantee: o.guarantee(nil),
+		Task: o.Task, DataID: o.DataID, Run: o.stream.Run(),
+		Features: o.encoder.FeatureNames(), Weights: last.Weights, Encoder: o.encoder,
+		Report: o.plan.Report(), Guarantee: o.stream.Guarantee(),
+	}
+	if m.Guarantee.Warnings = nil; !o.public { // not those of this attempt
+		m.Guarantee.Warnings = o.plan.Guarantee.Warnings
 	}
 	if o.Average {
-		m.Weights = o.stream.Average()
+		m.Weights = last.Average
 		m.Guarantee.Released += "; this model is the average of the iterates"
 	}
 	m.Report.Guarantee = m.Guarantee
@@ -53,15 +46,15 @@ func (o *online) writeModel() error {
 		file.Remove()
 		return fmt.Errorf("cannot write the model to %s; the state has it, so --resume writes it: %w", o.Out, err)
 	}
-	o.a.note("dyad: the model of release %d is in %s", o.stream.Updates(), name)
+	o.a.note("dyad: the model of release %d is in %s", last.Number, name)
 	return err
 }
 
 // ownModel says that the model file is there, from an earlier attempt at this run. Public
 // runs have no name: theirs are known by what they report.
-func (o *online) ownModel() bool {
+func (o *onlineRun) ownModel() bool {
 	m, err := readModel(o.out.path)
-	if err != nil || m.Run != o.stream.Run || m.DataID != o.DataID {
+	if err != nil || m.Run != o.stream.Run() || m.DataID != o.DataID {
 		return false
 	}
 	own := o.plan.Report()

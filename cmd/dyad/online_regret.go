@@ -50,7 +50,7 @@ type regretReport struct {
 const mostRegretWork = 3e8
 
 // newRegret refuses where a regret cannot be measured or would not be public.
-func (o *online) newRegret() (*streamRegret, error) {
+func (o *onlineRun) newRegret() (*streamRegret, error) {
 	parameters := float64(tasks[o.Task].ParamDim(o.encoder.Dim()))
 	most := int(math.Sqrt(2 * mostRegretWork / parameters))
 	switch {

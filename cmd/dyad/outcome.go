@@ -33,7 +33,7 @@ func (f runFlags) execution(a *app, out *runOutcome, s *shelf, every time.Durati
 	}
 	o := algorithms.Options{Public: out.Public, DataID: out.DataID, Resume: f.Resume, Tracker: a.tracker("training"), Trace: a.at, Charged: a.chargedRun}
 	if a.hooks.stage != nil {
-		o.Tracker = stageTracker{a}
+		o.Tracker.OnStep = stageTracker{a}.Step
 	}
 	if f.Seed != nil {
 		o.Source = privacy.NewSeededSource(*f.Seed)

@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"dyad/internal/crash"
 )
 
 // A failure of the program itself is exit code 1, never 2, and names a run that is charged.
@@ -23,16 +25,16 @@ func TestPanicIsAFailure(t *testing.T) {
 				panic("out of range")
 			}
 		}})
-		return ended{code, out.String(), errs.String()}
+		return crash.Ended{Code: code, Stdout: out.String(), Stderr: errs.String()}
 	}
 	for _, at := range []string{"opening ledger", "training"} {
 		e := panics(at)
 		run, charges, _ := f.attacked(t)
-		if e.code != exitFailure || !strings.Contains(e.stderr, "internal error") || charges == 1 != strings.Contains(e.stderr, "--resume ") || charges == 1 != (at == "training") {
-			t.Errorf("at %q: exit %d, %d charges: %s", at, e.code, charges, e.stderr)
+		if e.Code != exitFailure || !strings.Contains(e.Stderr, "internal error") || charges == 1 != strings.Contains(e.Stderr, "--resume ") || charges == 1 != (at == "training") {
+			t.Errorf("at %q: exit %d, %d charges: %s", at, e.Code, charges, e.Stderr)
 		}
 		if charges == 1 {
-			f.dyad(f.train("--resume", run)...).want(t, "resume", exitOK, "run "+run)
+			f.dyad(f.train("--resume", run)...).Want(t, "resume", exitOK, "run "+run)
 		}
 	}
 }
@@ -44,22 +46,22 @@ func TestSecondInterruptKills(t *testing.T) {
 	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
 		t.Skip(err)
 	}
-	child := f.start(t, childSpec{Args: []string{"data", "inspect", fifo, "--schema", f.in("in/patients.yaml")}, Main: true})
+	child := f.start(t, crash.Spec{Args: []string{"data", "inspect", fifo, "--schema", f.in("in/patients.yaml")}, Bare: true})
 	done := make(chan ended, 1)
-	go func() { done <- child.end() }()
+	go func() { done <- child.End() }()
 	for range 100 {
 		select {
 		case e := <-done:
-			status, ok := child.cmd.ProcessState.Sys().(syscall.WaitStatus)
+			status, ok := child.ProcessState.Sys().(syscall.WaitStatus)
 			if !ok || !status.Signaled() || status.Signal() != os.Interrupt {
-				t.Errorf("it ended with %v: %s", child.cmd.ProcessState, e.stderr)
+				t.Errorf("it ended with %v: %s", child.ProcessState, e.Stderr)
 			}
 			return
 		case <-time.After(100 * time.Millisecond):
-			_ = child.cmd.Process.Signal(os.Interrupt)
+			_ = child.Process.Signal(os.Interrupt)
 		}
 	}
 	t.Error("ten seconds of interrupts did not end it")
-	_ = child.cmd.Process.Kill()
+	_ = child.Process.Kill()
 	<-done
 }

@@ -13,9 +13,9 @@ import (
 // tracker shows a progress bar on an interactive terminal.
 func (a *app) tracker(what string) algorithms.Tracker {
 	if !a.interactive {
-		return algorithms.NoTracker{}
+		return algorithms.Tracker{}
 	}
-	return &barTracker{a: a, what: what}
+	return algorithms.Tracker{OnStep: (&barTracker{a: a, what: what}).Step}
 }
 
 // describedTracker is a tracker whose text can change.

@@ -171,7 +171,7 @@ func (a *app) checkpointFailed(err error) { a.note("%s", message(err)) }
 // stageTracker reports the middle of the training as a stage.
 type stageTracker struct{ a *app }
 
-// Step implements algorithms.Tracker.
+// Step is algorithms.Tracker.OnStep.
 func (t stageTracker) Step(done, total int) {
 	if done == (total+1)/2 {
 		t.a.at("training")

@@ -74,7 +74,7 @@ func (a NormalisedDescent) Train(ctx context.Context, ev engine.Evaluator, p *al
 	for k := range w { // a public start: all features alike
 		w[k] = problem.Radius / (2 * math.Sqrt(float64(len(w))))
 	}
-	done, err := algorithms.Restore(t, nil, w)
+	done, err := t.Restore(nil, w)
 	if err != nil {
 		return nil, err
 	}
@@ -98,7 +98,7 @@ func (a NormalisedDescent) Train(ctx context.Context, ev engine.Evaluator, p *al
 		if err := domain.Project(w, problem.Radius+p.Schedule.Constant); err != nil {
 			return nil, err
 		}
-		algorithms.Keep(t, i+1, nil, w)
+		t.Keep(i+1, nil, w)
 		t.Step(i+1, p.Schedule.Steps)
 	}
 	return w, nil

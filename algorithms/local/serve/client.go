@@ -1,0 +1,334 @@
+package serve
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"math"
+	"net/http"
+	"time"
+
+	"dyad/algorithms/local"
+	"dyad/engine"
+	"dyad/privacy"
+	"dyad/privacy/ledger"
+)
+
+// Limits are what a client accepts of a protocol.
+type Limits struct {
+	// Epsilon is the most that the messages of a protocol, with those that the memory has of
+	// others, may cost in all. It is required.
+	Epsilon float64
+	// Epochs and Pairs of random directions are work; 0 means DefaultEpochs and DefaultPairs.
+	Epochs, Pairs int
+	// PublicFeatures says that the features may be sent in clear, for prestige-label.
+	PublicFeatures bool
+}
+
+// The limits of a zero Limits, and the beat of a zero Client.
+const (
+	DefaultEpochs = 1000
+	DefaultPairs  = 64
+	DefaultBeat   = 100 * time.Millisecond
+)
+
+// Client answers a server for one user and one record, durably: a message is in the memory
+// before it is sent, and none is drawn twice. It is used from one goroutine at a time.
+type Client struct {
+	Remote Remote
+	User   string // id, 1 to 128 bytes
+	Memory *Memory
+	Limits Limits
+	// Beat is the time at whose multiples, after the state arrived, a new message is sent; 0
+	// means DefaultBeat.
+	Beat time.Duration
+	// Trace, if not nil, is called with the name of each stage when it is done: "planned",
+	// "message remembered", "message sent". It serves tests that stop a client there.
+	Trace func(stage string)
+
+	// A plan is work, and a client that follows asks every second.
+	planned struct {
+		key  string
+		plan *local.Plan
+	}
+}
+
+func (c *Client) at(stage string) {
+	if c.Trace != nil {
+		c.Trace(stage)
+	}
+}
+
+// Outcome says what became of a message.
+type Outcome string
+
+// The outcomes of an Answer.
+const (
+	Accepted Outcome = "accepted"
+	Before   Outcome = "answered before" // the message was with the server; nothing new was drawn
+	Late     Outcome = "too late"        // the epoch ended before the message arrived; it counts as spent
+	Over     Outcome = "over"            // of all epochs; nothing was sent
+	Printed  Outcome = "printed"         // not sent: see Draw
+)
+
+// Answer is what a client did.
+type Answer struct {
+	Outcome   Outcome
+	Epoch     int
+	Epsilon   float64           // of all remembered messages
+	Guarantee privacy.Guarantee // of the whole protocol
+	Message   *Submission       // of Draw
+}
+
+// InputError says that a protocol, an address, a file or a record cannot be used, and that
+// trying again would not help. Nothing was drawn or sent.
+type InputError struct{ Err error }
+
+// Error is the message of Err.
+func (e *InputError) Error() string { return e.Err.Error() }
+
+// Unwrap returns Err.
+func (e *InputError) Unwrap() error { return e.Err }
+
+func inputError(format string, args ...any) error {
+	return &InputError{fmt.Errorf("serve: "+format, args...)}
+}
+
+func asInput(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &InputError{err}
+}
+
+// ErrAway is wrapped if a later attempt can succeed: the server cannot be reached or is busy,
+// or another client has the memory.
+var ErrAway = errors.New("serve: not available")
+
+// NewHTTPClient is a client that goes nowhere but to the address that it is given: the server
+// sends nobody elsewhere, and a token must not follow who does. roots are the authorities of the
+// server's certificate; nil means those of the system.
+func NewHTTPClient(roots *x509.CertPool) *http.Client {
+	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	client := &http.Client{Timeout: 30 * time.Second, CheckRedirect: stay}
+	if roots != nil {
+		transport := http.DefaultTransport.(*http.Transport).Clone()
+		transport.TLSClientConfig = &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}
+		client.Transport = transport
+	}
+	return client
+}
+
+// Follow answers in every epoch until all are over, and looks at the server every poll. It waits
+// while the server is away.
+func (c *Client) Follow(ctx context.Context, z engine.Record, poll time.Duration) (Answer, error) {
+	for {
+		a, err := c.Answer(ctx, z)
+		if err == nil && a.Outcome == Over || err != nil && !errors.Is(err, ErrAway) {
+			return a, err
+		}
+		select {
+		case <-ctx.Done():
+			return Answer{}, ctx.Err()
+		case <-time.After(poll):
+		}
+	}
+}
+
+// Answer makes and sends the message of the present epoch, unless there is one. Errors are an
+// *InputError, or wrap ErrAway, ledger.ErrBudget if the protocol costs more than
+// Limits.Epsilon, or a *RefusedError.
+func (c *Client) Answer(ctx context.Context, z engine.Record) (Answer, error) {
+	protocol, st, err := c.Remote.Published(ctx)
+	if err != nil {
+		return Answer{}, err
+	}
+	return c.answer(ctx, protocol, st, z, true)
+}
+
+// Draw is the message of the first epoch of a protocol, remembered and not sent.
+func (c *Client) Draw(ctx context.Context, p Protocol, z engine.Record) (Answer, error) {
+	if p.Dim < 1 || p.Dim > 1<<24 {
+		return Answer{}, inputError("the protocol has %d features", p.Dim)
+	}
+	return c.answer(ctx, p, PublicState{Epoch: 1, Model: make([]float64, p.Dim)}, z, false)
+}
+
+// answer answers a state that has just arrived.
+func (c *Client) answer(ctx context.Context, protocol Protocol, st PublicState, z engine.Record, send bool) (Answer, error) {
+	arrived := time.Now()
+	p, err := c.accept(protocol, z)
+	if err != nil {
+		return Answer{}, err
+	}
+	a := Answer{Guarantee: p.Guarantee, Epoch: st.Epoch, Epsilon: c.Memory.Spent()}
+	if st.Done {
+		a.Outcome, a.Epoch = Over, 0
+		return a, nil
+	}
+	if st.Epoch < 1 || st.Epoch > p.Epochs || !Fits(p, st.Model) {
+		return Answer{}, inputError("the server's state does not match its protocol; nothing was drawn or sent")
+	}
+	epoch := st.Epoch
+	if p.Method == local.PrestigeLabel {
+		epoch = 1
+	}
+	key := protocol.key()
+	sent := c.Memory.find(key, epoch)
+	if sent == nil {
+		m, err := c.message(p, st, z)
+		if err != nil {
+			return Answer{}, err
+		}
+		if sent, err = c.Memory.add(Remembered{Protocol: key, Epoch: epoch, Epsilon: p.Epsilon, Message: m}); err != nil {
+			return Answer{}, fmt.Errorf("serve: the memory file cannot be written, so nothing was sent: %w", err)
+		}
+		c.at("message remembered")
+		if send {
+			if err := c.wait(ctx, arrived); err != nil {
+				return Answer{}, err
+			}
+		}
+	}
+	a.Epsilon = c.Memory.Spent()
+	switch {
+	case !send:
+		a.Outcome, a.Message = Printed, &sent.Message
+		return a, nil
+	case sent.Accepted:
+		a.Outcome = Before
+		return a, nil
+	}
+	_, err = c.Remote.Submit(ctx, sent.Message)
+	c.at("message sent")
+	var refused *RefusedError
+	switch {
+	case err == nil:
+		a.Outcome = Accepted
+	case errors.As(err, &refused) && refused.Code == CodeTwice: // it arrived, its receipt did not
+		a.Outcome = Before
+	case errors.As(err, &refused) && (refused.Code == CodeEpoch || refused.Code == CodeOver):
+		a.Outcome = Late
+		return a, nil
+	default:
+		return Answer{}, away(ctx, err)
+	}
+	sent.Accepted = true
+	return a, c.Memory.write()
+}
+
+// accept is the plan of a protocol that this user may answer.
+func (c *Client) accept(protocol Protocol, z engine.Record) (*local.Plan, error) {
+	epochs, pairs := cmp.Or(c.Limits.Epochs, DefaultEpochs), cmp.Or(c.Limits.Pairs, DefaultPairs)
+	switch {
+	case len(z.X) != protocol.Dim:
+		return nil, inputError("the record has %d features and the protocol has %d; nothing was sent", len(z.X), protocol.Dim)
+	case protocol.Epochs > epochs:
+		return nil, inputError("the protocol has %d epochs, more than Limits.Epochs %d; nothing was sent", protocol.Epochs, epochs)
+	case protocol.Pairs > pairs:
+		return nil, inputError("the protocol has %d direction pairs, more than Limits.Pairs %d; nothing was sent", protocol.Pairs, pairs)
+	}
+	key := protocol.key()
+	p := c.planned.plan
+	if p == nil || c.planned.key != key {
+		var err error
+		if p, err = protocol.Plan(); err != nil {
+			return nil, asInput(err)
+		}
+		c.planned.key, c.planned.plan = key, p
+		c.at("planned")
+	}
+	switch {
+	case p.FeatureNorm < engine.UnitBounds().FeatureNorm:
+		return nil, inputError("the protocol wants features of norm at most %g, and records of this program have norm up to 1; nothing was sent", p.FeatureNorm)
+	case p.Guarantee.Kind == privacy.LabelLDP && !c.Limits.PublicFeatures:
+		return nil, inputError("method %s sends the features in clear; if they are public, say so with Limits.PublicFeatures", p.Method)
+	case p.Guarantee.Kind != privacy.LocalDP && p.Guarantee.Kind != privacy.LabelLDP:
+		return nil, inputError("method %s gives no guarantee; nothing was sent", p.Method)
+	}
+	if cost := c.Memory.spent(key, p.Guarantee.Epsilon); !(cost <= c.Limits.Epsilon) {
+		return nil, fmt.Errorf("%w: all messages of this protocol, and those of others in the memory file, cost epsilon %s, more than Limits.Epsilon %g; nothing was sent", ledger.ErrBudget, privacy.FormatUp(cost), c.Limits.Epsilon)
+	}
+	return p, nil
+}
+
+// message draws the message: the only place where the record meets randomness.
+func (c *Client) message(p *local.Plan, st PublicState, z engine.Record) (Submission, error) {
+	src, err := privacy.NewSource()
+	if err != nil {
+		return Submission{}, err
+	}
+	client := local.NewClient(p, src)
+	if p.Method == local.PrestigeLabel {
+		y, err := client.Label(z.Y)
+		if err != nil {
+			return Submission{}, err
+		}
+		s, err := NewLabelSubmission(c.User, z.X, y)
+		return s, asInput(err)
+	}
+	m, err := client.Message(&local.State{Epoch: st.Epoch, W: st.Model}, z)
+	if err != nil {
+		return Submission{}, err
+	}
+	s, err := NewSubmission(c.User, st.Epoch, m)
+	return s, asInput(err)
+}
+
+// wait waits for the next beat after the state arrived.
+//
+// What a server can see of a message besides its bytes is when it comes. Nothing between the
+// arrival of the state and this call depends on the record but the arithmetic of
+// local.Client, which does the same work for every record; planning, drawing and writing to
+// disk do not look at it, and the record was read before the server was asked. A fixed beat
+// hides what is left, and scheduling and the disk too, unless the work crosses a beat; a
+// random delay would only add noise that an average over epochs takes away.
+func (c *Client) wait(ctx context.Context, arrived time.Time) error {
+	beat := cmp.Or(c.Beat, DefaultBeat)
+	gone := time.Since(arrived)
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(beat - gone%beat):
+		return nil
+	}
+}
+
+// Published fetches protocol and state. Errors are as those of Client.Answer.
+func (r Remote) Published(ctx context.Context) (p Protocol, st PublicState, err error) {
+	if p, err = r.Plan(ctx); err == nil {
+		st, err = r.State(ctx)
+	}
+	return p, st, away(ctx, err)
+}
+
+// Fits says whether w can be a published model of a plan.
+func Fits(p *local.Plan, w []float64) bool {
+	sum := 0.0
+	for _, v := range w {
+		sum += v * v
+	}
+	return len(w) == p.Dim && math.Sqrt(sum) <= p.Radius*(1+1e-9)
+}
+
+// away marks errors after which a later attempt can succeed.
+func away(ctx context.Context, err error) error {
+	var refused *RefusedError
+	var stranger *tls.CertificateVerificationError
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case errors.As(err, &stranger):
+		return inputError("the server cannot be trusted to be the one of Remote.URL, nothing was sent; if it should be, give its certificates to NewHTTPClient: %w", err)
+	case errors.As(err, &refused) && refused.Status < 500 && refused.Status != http.StatusTooManyRequests:
+		return err
+	case errors.Is(err, ErrAddress):
+		return asInput(err)
+	}
+	return fmt.Errorf("%w: %w", ErrAway, err)
+}

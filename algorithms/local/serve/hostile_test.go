@@ -1,0 +1,372 @@
+package serve_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"dyad/algorithms/local"
+	"dyad/algorithms/local/serve"
+	"dyad/engine"
+)
+
+// post sends a message as JSON.
+func post(t *testing.T, url, body, token string) int {
+	t.Helper()
+	q, err := http.NewRequest(http.MethodPost, url+"/v1/messages", strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	q.Header.Set("Authorization", "Bearer "+token)
+	r, err := http.DefaultClient.Do(q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Body.Close()
+	_, _ = io.Copy(io.Discard, r.Body)
+	return r.StatusCode
+}
+
+// Replays, and messages that nobody can have sent, take nothing from the rate of the others.
+func TestReplaysUseUpNobodysRate(t *testing.T) {
+	s := open(t, t.TempDir(), protocol(20))
+	one := func() string { // of a server that accepts one message, and no second one for long
+		server := httptest.NewServer(serve.Handler(s, serve.HandlerOptions{MessagesPerSecond: 1e-3}))
+		t.Cleanup(server.Close)
+		return server.URL
+	}
+	text := func(user string) string {
+		m, err := json.Marshal(submission(t, s.Plan(), s.State(), user, 1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(m)
+	}
+	// The same message many times at once is one message.
+	mallory, url := text("mallory"), one()
+	var wait sync.WaitGroup
+	codes := make(chan int, 50)
+	for range cap(codes) {
+		wait.Go(func() { codes <- post(t, url, mallory, "") })
+	}
+	wait.Wait()
+	close(codes)
+	count := map[int]int{}
+	for c := range codes {
+		count[c]++
+	}
+	if count[200] != 1 || count[409] != 49 {
+		t.Errorf("50 copies at once: %v, want one 200 and 49 times 409", count)
+	}
+	url = one()
+	for _, body := range []string{mallory, strings.Replace(mallory, `"epoch":1`, `"epoch":2`, 1), `{"user":"m2","epoch":1,"takes":true,"seed":"AA=="}`} {
+		for range 20 {
+			if c := post(t, url, body, ""); c != 409 && c != 400 {
+				t.Fatalf("%.60s: status %d", body, c)
+			}
+		}
+	}
+	if c := post(t, url, text("honest"), ""); c != 200 {
+		t.Errorf("an honest message after the replays: status %d", c)
+	}
+	if c := post(t, url, text("third"), ""); c != 429 {
+		t.Errorf("the next one: status %d, want 429: the rate holds", c)
+	}
+}
+
+// Where tokens say who it is, a user who does not stop is refused, alone.
+func TestRateOfOneUser(t *testing.T) {
+	s := open(t, t.TempDir(), protocol(20))
+	key, err := serve.NewTokenKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(serve.Handler(s, serve.HandlerOptions{Tokens: key}))
+	defer server.Close()
+	send := func(user string) int {
+		m, _ := json.Marshal(submission(t, s.Plan(), s.State(), user, 1))
+		token, err := key.Token(user)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return post(t, server.URL, string(m), token)
+	}
+	count := map[int]int{}
+	for range 60 {
+		count[send("mallory")]++
+	}
+	if count[200] != 1 || count[429] < 20 || count[409] < 10 {
+		t.Errorf("60 messages of one user: %v", count)
+	}
+	if c := send("honest"); c != 200 {
+		t.Errorf("another user: status %d", c)
+	}
+}
+
+// A message that waits for the disk has no receipt yet: a copy of it is told "twice" only if
+// it was written.
+func TestTwiceMeansWritten(t *testing.T) {
+	s := open(t, t.TempDir(), protocol(20))
+	m := submission(t, s.Plan(), s.State(), "a", 1)
+	serve.BreakLog(s)
+	var wait sync.WaitGroup
+	for range 200 {
+		wait.Go(func() {
+			if _, err := s.Submit(context.Background(), m); !errors.Is(err, serve.ErrUnavailable) {
+				t.Errorf("on a log that cannot be written: %v", err)
+			}
+		})
+	}
+	wait.Wait()
+}
+
+// listen serves s on a port of this machine.
+func listen(t *testing.T, s *serve.Service, o serve.HandlerOptions) (address string) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := serve.NewServer(s, o)
+	go server.Serve(l)
+	t.Cleanup(func() { _ = server.Close() })
+	return l.Addr().String()
+}
+
+// dial opens a connection, writes text and, if answered, reads an answer.
+func dial(t *testing.T, address, text string, answered bool) net.Conn {
+	t.Helper()
+	c, err := net.Dial("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close() })
+	if _, err := io.WriteString(c, text); err != nil {
+		t.Fatal(err)
+	}
+	if answered {
+		r, err := http.ReadResponse(bufio.NewReader(c), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = io.Copy(io.Discard, r.Body)
+	}
+	return c
+}
+
+// closed says whether the other side closes c within a moment.
+func closed(c net.Conn) bool {
+	_ = c.SetReadDeadline(time.Now().Add(20 * time.Millisecond))
+	_, err := c.Read(make([]byte, 1))
+	var slow net.Error
+	return err != nil && !(errors.As(err, &slow) && slow.Timeout())
+}
+
+// Connections that are idle, silent or slow make room for an honest message.
+func TestIdleConnectionsMakeRoom(t *testing.T) {
+	const most = 8
+	s := open(t, t.TempDir(), protocol(20))
+	address := listen(t, s, serve.HandlerOptions{Connections: most})
+	var idle []net.Conn
+	for i := range 60 {
+		switch i % 3 {
+		case 0:
+			idle = append(idle, dial(t, address, "", false))
+		case 1:
+			idle = append(idle, dial(t, address, "GET /v1/state HTTP/1.1\r\nHost: x\r\nX-Slow: ", false))
+		case 2:
+			idle = append(idle, dial(t, address, "GET /v1/plan HTTP/1.1\r\nHost: x\r\n\r\n", true))
+		}
+	}
+	remote := serve.Remote{URL: "http://" + address, Client: &http.Client{Timeout: 2 * time.Second}}
+	if _, err := remote.Submit(context.Background(), submission(t, s.Plan(), s.State(), "honest", 1)); err != nil {
+		t.Errorf("an honest message among idle connections: %v", err)
+	}
+	alive := 0
+	for _, c := range idle {
+		if !closed(c) {
+			alive++
+		}
+	}
+	if alive > most {
+		t.Errorf("%d connections of 60 are open, want at most %d", alive, most)
+	}
+}
+
+// A request in work is not cut off by new connections: these wait for a place.
+func TestRequestsInWorkKeepTheirPlace(t *testing.T) {
+	s := open(t, t.TempDir(), protocol(20))
+	address := listen(t, s, serve.HandlerOptions{Connections: 2})
+	half := "POST /v1/messages HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n12345"
+	slow := []net.Conn{dial(t, address, half, false), dial(t, address, half, false)}
+	time.Sleep(200 * time.Millisecond) // their headers are read
+	served := make(chan error, 1)
+	go func() {
+		remote := serve.Remote{URL: "http://" + address}
+		_, err := remote.State(context.Background())
+		served <- err
+	}()
+	select {
+	case err := <-served:
+		t.Fatalf("a third connection of 2 was served: %v", err)
+	case <-time.After(300 * time.Millisecond):
+	}
+	if _, err := io.WriteString(slow[0], "67890"); err != nil {
+		t.Fatal(err)
+	}
+	if r, err := http.ReadResponse(bufio.NewReader(slow[0]), nil); err != nil || r.StatusCode != 400 {
+		t.Errorf("the request in work was cut off: %v, %v", r, err)
+	}
+	select {
+	case err := <-served:
+		if err != nil {
+			t.Error(err)
+		}
+	case <-time.After(3 * time.Second):
+		t.Error("the place that became free was given to nobody")
+	}
+}
+
+// wide is a service whose state has about 8 MB.
+func wide(t *testing.T) *serve.Service {
+	p := protocol(100)
+	p.Dim = 200_000
+	s := open(t, t.TempDir(), p)
+	moved(t, s, 0)
+	return s
+}
+
+// moved changes the model of a wide service.
+func moved(t *testing.T, s *serve.Service, i int) {
+	t.Helper()
+	c := local.NewClient(s.Plan(), source(uint64(i)))
+	x := make([]float64, s.Plan().Dim)
+	x[0] = 1
+	m, err := c.Message(&local.State{Epoch: s.State().Epoch, W: s.State().Model}, engine.Record{X: x, Y: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := serve.NewSubmission(fmt.Sprint("u", i), s.State().Epoch, m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Submit(context.Background(), b); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Requests for a state at the same time share one encoding, and get what the service has.
+func TestStateIsEncodedOnce(t *testing.T) {
+	s := wide(t)
+	server := httptest.NewServer(serve.Handler(s, serve.HandlerOptions{}))
+	defer server.Close()
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	var wait sync.WaitGroup
+	for range 40 {
+		wait.Go(func() {
+			r, err := http.Get(server.URL + "/v1/state")
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer r.Body.Close()
+			if n, err := io.Copy(io.Discard, r.Body); err != nil || n < 4<<20 || r.StatusCode != 200 {
+				t.Errorf("status %d, %d bytes, %v", r.StatusCode, n, err)
+			}
+		})
+	}
+	wait.Wait()
+	runtime.ReadMemStats(&after)
+	if made := after.TotalAlloc - before.TotalAlloc; made > 150<<20 {
+		t.Errorf("40 requests allocated %d MB, want one encoding of 8 MB and its buffers", made>>20)
+	}
+	remote := serve.Remote{URL: server.URL}
+	for i := 1; i < 3; i++ {
+		moved(t, s, i)
+		st, err := remote.State(context.Background())
+		if want := s.State(); err != nil || st.Visits != want.Visits || st.Model[7] != want.Model[7] || st.Average[7] != want.Average[7] {
+			t.Errorf("after message %d: %v, visits %d, want %d", i, err, st.Visits, want.Visits)
+		}
+	}
+}
+
+// Readers that stop do not hold a state each: the memory of old ones is bounded, and honest
+// requests get one of the present epoch all the same.
+func TestSlowReadersHoldLittle(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
+	s := wide(t)
+	address := listen(t, s, serve.HandlerOptions{})
+	heap := func() int {
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return int(m.HeapAlloc >> 20)
+	}
+	before := heap()
+	for i := 1; i < 30; i++ {
+		c := dial(t, address, "", false)
+		if err := c.(*net.TCPConn).SetReadBuffer(4096); err != nil { // else the kernel holds the answer
+			t.Fatal(err)
+		}
+		if _, err := io.WriteString(c, "GET /v1/state HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := c.Read(make([]byte, 12)); err != nil { // the answer has begun
+			t.Fatal(err)
+		}
+		moved(t, s, i)
+	}
+	if held := heap() - before; held > 130 {
+		t.Errorf("30 slow readers hold %d MB, want 64 and what the last update needs", held)
+	}
+	st, err := serve.Remote{URL: "http://" + address}.State(context.Background())
+	if err != nil || st.Epoch != s.State().Epoch || len(st.Model) != s.Plan().Dim {
+		t.Errorf("an honest request: %v, epoch %d", err, st.Epoch)
+	}
+}
+
+// A user is one id: what JSON decodes to the same replacement character is no id, nor is
+// what hides or breaks a line.
+func TestUserIDs(t *testing.T) {
+	s := open(t, t.TempDir(), protocol(20))
+	server := httptest.NewServer(serve.Handler(s, serve.HandlerOptions{}))
+	defer server.Close()
+	key, err := serve.NewTokenKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	good, _ := json.Marshal(submission(t, s.Plan(), s.State(), "USER", 1))
+	send := func(id string) int { return post(t, server.URL, strings.Replace(string(good), "USER", id, 1), "") }
+	for _, id := range []string{"\xff", "\xfe", "a\xc0b", `\ud800`, `a\nb`, `a\u0000`, `\u001b[2J`, `\u202eabc`, `a\u200bb`, "\ufeffa", `\ufffd`, "a\u2028b", "\u0085", ""} {
+		if c := send(id); c != 400 {
+			t.Errorf("id %+q: status %d, want 400", id, c)
+		}
+	}
+	for _, id := range []string{"\xff", "a\nb", "\x00", "\u202ea", "\ufffd"} {
+		if _, err := key.Token(id); err == nil {
+			t.Errorf("a token for %+q was made", id)
+		}
+	}
+	for _, id := range []string{"anna", "Ångström 7", "李", "a@b.c", "O'Neill"} {
+		if c := send(id); c != 200 {
+			t.Errorf("id %+q: status %d, want 200", id, c)
+		}
+	}
+	if n := s.State().Visits; n != 5 {
+		t.Errorf("%d messages, want 5", n)
+	}
+}

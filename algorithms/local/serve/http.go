@@ -1,0 +1,342 @@
+package serve
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"dyad/algorithms/local"
+)
+
+// maxBody bounds the body of a message in bytes: 32 for a number.
+func maxBody(p *local.Plan) int64 {
+	if p.Method == local.PrestigeLabel {
+		return 4096 + 32*int64(p.Dim)
+	}
+	return 4096
+}
+
+// HandlerOptions bound what a server does for its clients.
+type HandlerOptions struct {
+	// MessagesPerSecond limits the messages of all users together that are accepted; 0 means
+	// no limit. What is refused for another reason does not count.
+	MessagesPerSecond float64
+	// Tokens, if not nil, are asked for: a message, and a look at a user's visits, need
+	// the token of that user's id. Every user may then make userRate requests a second.
+	Tokens *TokenKey
+	// Connections is how many NewServer keeps open at a time; 0 means DefaultConnections.
+	Connections int
+	// ErrorLog is where NewServer tells of broken connections, and Run that it stops; nil
+	// means standard error.
+	ErrorLog *log.Logger
+}
+
+// DefaultConnections leaves room below the usual limit of 1024 open files.
+const DefaultConnections = 512
+
+// The requests of one user, where tokens say who it is: an honest one makes two an epoch.
+const (
+	userRate  rate.Limit = 1 // a second
+	userBurst int        = 20
+)
+
+// userLimits has a limiter for every user that showed a token.
+type userLimits struct {
+	mu sync.Mutex
+	of map[string]*rate.Limiter
+}
+
+func (u *userLimits) allow(user string) bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	l := u.of[user]
+	if l == nil {
+		l = rate.NewLimiter(userRate, userBurst)
+		u.of[user] = l
+	}
+	return l.Allow()
+}
+
+// Handler serves s. Every answer is JSON.
+func Handler(s *Service, o HandlerOptions) http.Handler {
+	limit := rate.NewLimiter(rate.Inf, 0)
+	if o.MessagesPerSecond > 0 {
+		limit = rate.NewLimiter(rate.Limit(o.MessagesPerSecond), max(1, int(o.MessagesPerSecond)))
+	}
+	largest := maxBody(s.Plan())
+	users := &userLimits{of: map[string]*rate.Limiter{}}
+	published := &states{service: s}
+	// allowed answers requests that may not speak for a user, or not now.
+	allowed := func(w http.ResponseWriter, r *http.Request, user string) bool {
+		switch {
+		case !o.allows(r, user):
+			refuse(w, http.StatusForbidden, CodeToken, errToken)
+		case o.Tokens != nil && !users.allow(user):
+			refuseForNow(w, http.StatusTooManyRequests, errors.New("too many requests of this user; try again later"))
+		default:
+			return true
+		}
+		return false
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /v1/plan", func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, PublicPlan(s.Plan())) })
+	mux.HandleFunc("GET /v1/state", func(w http.ResponseWriter, _ *http.Request) {
+		st, err := published.read()
+		if st == nil {
+			refuseForNow(w, http.StatusServiceUnavailable, errors.Join(err, errors.New("too many requests for the state; try again in a second")))
+			return
+		}
+		defer st.release()
+		w.Header().Set("Content-Type", "application/json")
+		w.Header().Set("Content-Length", strconv.Itoa(len(st.body)))
+		_, _ = w.Write(st.body) // an error is the client's broken connection
+	})
+	mux.HandleFunc("GET /v1/users/{id}", func(w http.ResponseWriter, r *http.Request) {
+		if !allowed(w, r, r.PathValue("id")) {
+			return
+		}
+		visits, epsilon := s.User(r.PathValue("id"))
+		answer(w, http.StatusOK, map[string]any{"user_visits": visits, "user_epsilon": epsilon})
+	})
+	mux.HandleFunc("POST /v1/messages", func(w http.ResponseWriter, r *http.Request) {
+		var m Submission
+		body := json.NewDecoder(http.MaxBytesReader(w, r.Body, largest))
+		body.DisallowUnknownFields()
+		if err := decodeOne(body, &m); err != nil {
+			if tooLarge := new(http.MaxBytesError); errors.As(err, &tooLarge) {
+				refuse(w, http.StatusRequestEntityTooLarge, CodeMessage, fmt.Errorf("a message has at most %d bytes", largest))
+				return
+			}
+			refuse(w, http.StatusBadRequest, CodeMessage, errors.New("the body is not one JSON object with user, epoch, takes, seed and choice"))
+			return
+		}
+		if !allowed(w, r, m.User) {
+			return
+		}
+		receipt, err := s.submit(r.Context(), m, limit.Allow)
+		if errors.Is(err, errRate) {
+			refuseForNow(w, http.StatusTooManyRequests, err)
+			return
+		}
+		if err != nil {
+			status, code := statusOf(err)
+			refuse(w, status, code, err)
+			return
+		}
+		answer(w, http.StatusOK, receipt)
+	})
+	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
+		refuse(w, http.StatusNotFound, CodeMessage, errors.New("requests are GET /v1/plan, /v1/state and /v1/users/ID, and POST /v1/messages"))
+	})
+	return mux
+}
+
+var errToken = errors.New("this server wants the token of the user; ask whoever runs the server")
+
+// allows says whether a request may speak for a user.
+func (o HandlerOptions) allows(r *http.Request, user string) bool {
+	if o.Tokens == nil {
+		return true
+	}
+	token, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+	return ok && o.Tokens.Valid(user, token)
+}
+
+// The codes of refusals.
+const (
+	CodeMessage = "message" // malformed, or one that nobody can have sent
+	CodeEpoch   = "epoch"   // made for another epoch
+	CodeTwice   = "twice"   // the user's message of this epoch is there already
+	CodeOver    = "over"    // no more messages are taken
+	CodeToken   = "token"   // not that of the user
+	CodeBusy    = "busy"    // try again later
+)
+
+func statusOf(err error) (status int, code string) {
+	switch {
+	case errors.Is(err, ErrMessage):
+		return http.StatusBadRequest, CodeMessage
+	case errors.Is(err, ErrEpoch):
+		return http.StatusConflict, CodeEpoch
+	case errors.Is(err, ErrTwice):
+		return http.StatusConflict, CodeTwice
+	case errors.Is(err, ErrFull):
+		return http.StatusGone, CodeOver
+	}
+	return http.StatusServiceUnavailable, CodeBusy
+}
+
+func answer(w http.ResponseWriter, status int, v any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(v) // an error is the client's broken connection
+}
+
+func refuse(w http.ResponseWriter, status int, code string, err error) {
+	answer(w, status, map[string]string{"error": err.Error(), "code": code})
+}
+
+// refuseForNow refuses what may be accepted later.
+func refuseForNow(w http.ResponseWriter, status int, err error) {
+	w.Header().Set("Retry-After", "1")
+	refuse(w, status, CodeBusy, err)
+}
+
+// NewServer is an HTTP server for s with timeouts that a slow or hostile client cannot
+// stretch, and a bounded number of connections.
+func NewServer(s *Service, o HandlerOptions) *http.Server {
+	if o.Connections == 0 {
+		o.Connections = DefaultConnections
+	}
+	return &http.Server{
+		ConnState:         newConnections(o.Connections).watch,
+		ErrorLog:          o.ErrorLog,
+		Handler:           Handler(s, o),
+		ReadHeaderTimeout: 5 * time.Second,
+		ReadTimeout:       10 * time.Second,
+		WriteTimeout:      30 * time.Second,
+		IdleTimeout:       15 * time.Second,
+		MaxHeaderBytes:    16 << 10,
+	}
+}
+
+// shutdownWait bounds how long requests in work may take after an interrupt.
+const shutdownWait = 10 * time.Second
+
+// Run serves s on l until ctx ends. Requests in work are then finished; later ones find no
+// server. The caller closes s.
+func Run(ctx context.Context, s *Service, l net.Listener, o HandlerOptions) error {
+	server := NewServer(s, o)
+	failed := make(chan error, 1)
+	go func() { failed <- server.Serve(l) }()
+	select {
+	case err := <-failed:
+		return err
+	case <-ctx.Done():
+	}
+	if o.ErrorLog == nil {
+		o.ErrorLog = log.Default()
+	}
+	o.ErrorLog.Print("stopping")
+	wait, cancel := context.WithTimeout(context.Background(), shutdownWait)
+	defer cancel()
+	if err := server.Shutdown(wait); err != nil && !errors.Is(err, http.ErrServerClosed) {
+		return errors.Join(err, server.Close())
+	}
+	return nil
+}
+
+// Remote is the client's side of a server.
+type Remote struct {
+	URL    string       // e.g. https://learn.example.org
+	Client *http.Client // nil means NewHTTPClient(nil)
+	// Token of the user, "" for a server that asks for none. It is sent over https, and
+	// over http to this machine only.
+	Token string
+}
+
+// ErrAddress is wrapped for a Remote whose URL is not an address, or one to which a token
+// would go in clear.
+var ErrAddress = errors.New("serve: no server address")
+
+// readable says whether others on the way can read what is sent to an address.
+func readable(u *url.URL) bool {
+	ip := net.ParseIP(u.Hostname())
+	return u.Scheme != "https" && u.Hostname() != "localhost" && (ip == nil || !ip.IsLoopback())
+}
+
+// RefusedError is the server's answer to a request that it did not accept.
+type RefusedError struct {
+	Status  int
+	Code    string // of the list above, "" if the answer is not one of this server
+	Message string // as it came: print it with Printable
+}
+
+// Error is the server's message, in quotes, with its status.
+func (e *RefusedError) Error() string {
+	return fmt.Sprintf(`serve: the server answered %d: "%s"`, e.Status, Printable(e.Message))
+}
+
+// Plan fetches the protocol.
+func (r Remote) Plan(ctx context.Context) (p Protocol, err error) {
+	err = r.do(ctx, http.MethodGet, "/v1/plan", nil, &p)
+	return p, err
+}
+
+// State fetches the published state.
+func (r Remote) State(ctx context.Context) (s PublicState, err error) {
+	err = r.do(ctx, http.MethodGet, "/v1/state", nil, &s)
+	return s, err
+}
+
+// Submit sends a message.
+func (r Remote) Submit(ctx context.Context, m Submission) (receipt Receipt, err error) {
+	err = r.do(ctx, http.MethodPost, "/v1/messages", m, &receipt)
+	return receipt, err
+}
+
+// maxAnswer bounds what is read of an answer: a model of 2^20 features in decimal.
+const maxAnswer = 64 << 20
+
+func (r Remote) do(ctx context.Context, method, path string, body, into any) error {
+	base, err := url.Parse(r.URL)
+	if err != nil || base.Host == "" || base.Scheme != "http" && base.Scheme != "https" {
+		return fmt.Errorf("%w: %q, want http://host:port or https://host", ErrAddress, r.URL)
+	}
+	if r.Token != "" && readable(base) {
+		return fmt.Errorf("%w: a token would be sent to %s in clear; use https", ErrAddress, base.Host)
+	}
+	var content io.Reader // none for GET
+	if body != nil {
+		text, err := json.Marshal(body)
+		if err != nil {
+			return fmt.Errorf("serve: %w", err)
+		}
+		content = bytes.NewReader(text)
+	}
+	request, err := http.NewRequestWithContext(ctx, method, strings.TrimSuffix(r.URL, "/")+path, content)
+	if err != nil {
+		return fmt.Errorf("serve: %w", err)
+	}
+	if body != nil {
+		request.Header.Set("Content-Type", "application/json")
+		// Sending a message twice is safe: over a connection that the server closed meanwhile
+		// it may be sent again. The empty value is not sent.
+		request.Header["Idempotency-Key"] = []string{}
+	}
+	if r.Token != "" {
+		request.Header.Set("Authorization", "Bearer "+r.Token)
+	}
+	client := r.Client
+	if client == nil {
+		client = NewHTTPClient(nil)
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		return fmt.Errorf("serve: %w", asForeign(err))
+	}
+	defer response.Body.Close()
+	limited := io.LimitReader(response.Body, maxAnswer)
+	if response.StatusCode != http.StatusOK {
+		var problem struct{ Error, Code string }
+		_ = json.NewDecoder(limited).Decode(&problem)
+		return &RefusedError{Status: response.StatusCode, Code: problem.Code, Message: problem.Error}
+	}
+	if err := json.NewDecoder(limited).Decode(into); err != nil {
+		return fmt.Errorf("serve: the server's answer to %s is not understood: %w", path, asForeign(err))
+	}
+	return nil
+}

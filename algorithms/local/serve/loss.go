@@ -1,0 +1,45 @@
+package serve
+
+import (
+	"errors"
+	"fmt"
+	"unicode"
+	"unicode/utf8"
+
+	"dyad/algorithms/local"
+	"dyad/engine"
+)
+
+// Bounds of a loss that came from elsewhere.
+const (
+	maxFormula = 1000 // bytes of a formula, and of each name
+	maxParams  = 100
+	// MaxOperations bounds the size of the slope of a formula. A plan then takes about a second
+	// at worst, and a millisecond for every loss of the library, whose slopes have at most 40.
+	MaxOperations = 128
+)
+
+// loss builds the loss of a definition that came from elsewhere. The server is free to spoil
+// the model, but privacy does not rest on its loss: a gradient is clipped to the bound of the
+// slope, and zero if it is not finite.
+func (l Loss) loss() (local.Loss, error) {
+	names := []string{l.Name, l.Formula}
+	for k := range l.Params {
+		names = append(names, k)
+	}
+	for _, name := range names {
+		if len(name) > maxFormula || len(l.Params) > maxParams {
+			return nil, fmt.Errorf("serve: the definition of the server's loss is longer than %d bytes, or has more than %d parameters", maxFormula, maxParams)
+		}
+		for _, r := range name {
+			if r == utf8.RuneError || !unicode.IsPrint(r) {
+				return nil, errors.New("serve: the definition of the server's loss has characters that cannot be printed")
+			}
+		}
+	}
+	s, err := engine.NewSlope(l.Name, l.Formula, engine.ExpressionOptions{Params: l.Params, Clip: l.Clip}, MaxOperations)
+	if err != nil {
+		return nil, fmt.Errorf("serve: the server's loss: %w", err)
+	}
+	return s, nil
+}

@@ -1,0 +1,159 @@
+package serve
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+
+	"dyad/privacy"
+	"dyad/privacy/durable"
+	"dyad/privacy/local"
+)
+
+const memoryFormat = "dyad-local-client/1"
+
+// maxMemory bounds the file of a memory in bytes.
+const maxMemory = 32 << 30
+
+// Memory is the file in which a user keeps every message that was drawn from a
+// record. A message is there, durably, before it is sent; so after any crash the same
+// one is sent again, and no second one of an epoch is ever drawn.
+//
+// That holds for one file, by whatever name it is reached: symbolic links are resolved
+// once, before the lock, and a file with two hard links is refused, because the rename
+// that replaces one name would leave the other with an older memory. A copy of the file is
+// another memory.
+type Memory struct {
+	file *durable.Document
+	kept remembered
+}
+
+// remembered is the content of the file.
+type remembered struct {
+	Format  string       `json:"format"`
+	Answers []Remembered `json:"answers"`
+}
+
+// Remembered is one message.
+type Remembered struct {
+	Protocol string     `json:"protocol"` // hash
+	Epoch    int        `json:"epoch"`
+	Epsilon  float64    `json:"epsilon"`
+	Accepted bool       `json:"accepted"`
+	Message  Submission `json:"message"`
+}
+
+// key identifies a protocol by what it asks for; the text of the server's
+// guarantee is not part of it.
+func (p Protocol) key() string {
+	p.Guarantee = privacy.Guarantee{}
+	text, err := json.Marshal(p)
+	if err != nil {
+		return "" // no number of a plan is infinite or NaN
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:])
+}
+
+// OpenMemory reads the file, or starts an empty one, and keeps other processes out until Close:
+// the error then wraps ErrAway. Other errors are an *InputError.
+func OpenMemory(name string) (*Memory, error) {
+	path, err := durable.Resolve(name)
+	if err != nil {
+		return nil, inputError("the memory file %s cannot be used: %w", name, err)
+	}
+	file, err := durable.Own(path)
+	switch {
+	case errors.Is(err, durable.ErrBusy):
+		return nil, fmt.Errorf("%w: another client uses %s", ErrAway, path)
+	case err != nil:
+		return nil, inputError("cannot lock the memory file: %w", err)
+	}
+	m := &Memory{file, remembered{Format: memoryFormat}}
+	if err := file.Alone(); err != nil {
+		m.Close()
+		return nil, inputError("the memory: %w", err)
+	}
+	if err := m.read(path); err != nil {
+		m.Close()
+		return nil, inputError("%s is not the memory of a client, or is damaged (%v); without it nothing is sent, since it would be unknown what was", path, err)
+	}
+	return m, nil
+}
+
+func (m *Memory) read(path string) error {
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if err := decodeOne(json.NewDecoder(io.LimitReader(f, maxMemory)), &m.kept); err != nil {
+		return err
+	}
+	if m.kept.Format != memoryFormat {
+		return fmt.Errorf("it has format %q, this program reads %q", m.kept.Format, memoryFormat)
+	}
+	for _, a := range m.kept.Answers {
+		if !(a.Epsilon > 0 && a.Epsilon <= local.MaxEpsilon) {
+			return errors.New("an answer in it has no epsilon")
+		}
+	}
+	return nil
+}
+
+// Messages are all messages that were drawn, in their order.
+func (m *Memory) Messages() []Remembered { return m.kept.Answers }
+
+// find is the message of an epoch, nil if none was drawn.
+func (m *Memory) find(protocol string, epoch int) *Remembered {
+	for i := range m.kept.Answers {
+		if a := &m.kept.Answers[i]; a.Protocol == protocol && a.Epoch == epoch {
+			return a
+		}
+	}
+	return nil
+}
+
+// Spent is the epsilon of all messages.
+func (m *Memory) Spent() float64 { return m.spent("") }
+
+// spent is the epsilon of all messages, but those of one protocol, and more in all.
+func (m *Memory) spent(except string, more ...float64) float64 {
+	for _, a := range m.kept.Answers {
+		if a.Protocol != except {
+			more = append(more, a.Epsilon)
+		}
+	}
+	return privacy.DecimalSum(more...)
+}
+
+// add keeps a message, durably.
+func (m *Memory) add(a Remembered) (*Remembered, error) {
+	m.kept.Answers = append(m.kept.Answers, a)
+	if err := m.write(); err != nil {
+		return nil, err
+	}
+	return &m.kept.Answers[len(m.kept.Answers)-1], nil
+}
+
+func (m *Memory) write() error {
+	text, err := json.MarshalIndent(m.kept, "", "  ")
+	if err != nil {
+		return err
+	}
+	if err := m.file.Alone(); err != nil {
+		return err
+	}
+	return m.file.Replace(append(text, '\n'), nil)
+}
+
+// Close gives the memory to other processes.
+func (m *Memory) Close() { _ = m.file.Close() } // the lock ends with the process anyway

@@ -1,0 +1,178 @@
+package serve_test
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"dyad/algorithms/local/serve"
+	"dyad/engine"
+)
+
+// draws is the message of the first epoch that a client with a memory draws, as JSON. A
+// record is one user's, so it is the same for all.
+func draws(t *testing.T, memory string) (message string, err error) {
+	t.Helper()
+	m, err := serve.OpenMemory(memory)
+	if err != nil {
+		return "", err
+	}
+	defer m.Close()
+	q := planOf(t, protocol(60))
+	c := serve.Client{User: "u", Memory: m, Limits: serve.Limits{Epsilon: 100}}
+	a, err := c.Draw(t.Context(), serve.PublicPlan(q), engine.Record{X: make([]float64, q.Dim), Y: 1})
+	if err != nil {
+		return "", err
+	}
+	text, err := json.Marshal(a.Message)
+	if err != nil || a.Outcome != serve.Printed {
+		t.Fatal(a, err)
+	}
+	return string(text), nil
+}
+
+// memories is a folder for memories, with two others in it. It is the working directory.
+func memories(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	t.Chdir(dir)
+	for _, f := range []string{"a", "b"} {
+		if err := os.Mkdir(filepath.Join(dir, f), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// refusedMemory checks that nothing is drawn with a memory, and why.
+func refusedMemory(t *testing.T, memory string, is error, says string) {
+	t.Helper()
+	var input *serve.InputError
+	message, err := draws(t, memory)
+	if right := errors.As(err, &input); is != nil && !errors.Is(err, is) || is == nil && !right || err == nil || !strings.Contains(err.Error(), says) {
+		t.Errorf("memory %s: %s, %v, want %q", memory, message, err, says)
+	}
+}
+
+func link(t *testing.T, dir, to, name string) {
+	t.Helper()
+	if err := os.Symlink(to, filepath.Join(dir, name)); err != nil {
+		if runtime.GOOS == "windows" {
+			t.Skip("no symbolic links for this account")
+		}
+		t.Fatal(err)
+	}
+}
+
+// One file is one memory, by whatever name it is reached: no epoch is answered twice.
+func TestLocalMemoryThroughLinks(t *testing.T) {
+	dir := memories(t)
+	link(t, dir, "real.json", "link.json")
+	link(t, dir, "link.json", "chain.json")
+	link(t, dir, filepath.Join("..", filepath.Base(dir), "a"), "up")
+	link(t, dir, "up/../real.json", "above.json") // up is a link: this is real.json, not up's neighbour
+	link(t, filepath.Join(dir, "a"), filepath.Join("..", "b"), "aside")
+	link(t, dir, "a/aside/../real.json", "round.json")
+	link(t, dir, ".", "here")
+	link(t, dir, filepath.Join(dir, "here", "real.json"), "far.json")
+	first, err := draws(t, "link.json") // the file is not there yet: the link dangles
+	if err != nil || !strings.Contains(first, `"seed"`) {
+		t.Fatal(first, err)
+	}
+	for _, name := range []string{"real.json", "link.json", "chain.json", "here/real.json", "here/link.json", "far.json", "above.json", "round.json", "up/../real.json", "a/aside/../real.json", filepath.Join(dir, "real.json")} {
+		if again, err := draws(t, name); again != first {
+			t.Errorf("memory %s: another message of the same epoch was drawn:\n%s\n%s, %v", name, first, again, err)
+		}
+	}
+	if info, err := os.Lstat(filepath.Join(dir, "link.json")); err != nil || info.Mode()&os.ModeSymlink == 0 {
+		t.Errorf("the link was replaced by a file (%v, %v)", info.Mode(), err)
+	}
+	// The lock is that of the file.
+	m, err := serve.OpenMemory(filepath.Join(dir, "here", "chain.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	refusedMemory(t, "real.json", serve.ErrAway, "another client")
+	m.Close()
+}
+
+// A file with two names is refused under both: writing it by a rename would leave the
+// other name with an older memory.
+func TestLocalMemoryHardLink(t *testing.T) {
+	dir := memories(t)
+	first, err := draws(t, "real.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Link(filepath.Join(dir, "real.json"), filepath.Join(dir, "hard.json")); err != nil {
+		t.Fatal(err)
+	}
+	link(t, dir, "hard.json", "soft.json")
+	for _, name := range []string{"hard.json", "real.json", "soft.json"} {
+		refusedMemory(t, name, nil, "2 names")
+	}
+	if err := os.Remove(filepath.Join(dir, "real.json")); err != nil {
+		t.Fatal(err)
+	}
+	if again, err := draws(t, "soft.json"); again != first {
+		t.Errorf("with one name again: %s, %v", again, err)
+	}
+	// A name that appears while a client works is seen before the next message is drawn.
+	m, err := serve.OpenMemory(filepath.Join(dir, "hard.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	if err := os.Link(filepath.Join(dir, "hard.json"), filepath.Join(dir, "late.json")); err != nil {
+		t.Fatal(err)
+	}
+	if err := m.Add(serve.Remembered{Protocol: "x", Epoch: 1, Epsilon: 1, Message: serve.Submission{User: "u", Epoch: 1}}); err == nil {
+		t.Error("a memory with a second name was written")
+	}
+}
+
+// A link that points elsewhere at the next run is the memory of elsewhere; what it pointed
+// to keeps what it has, and the link stays a link. Links to nowhere are refused.
+func TestLocalMemoryLinkMoves(t *testing.T) {
+	dir := memories(t)
+	link(t, dir, filepath.Join("a", "m.json"), "link.json")
+	first, _ := draws(t, "link.json")
+	if again, _ := draws(t, "a/m.json"); first == "" || again != first {
+		t.Fatalf("a/m.json has not the message of its link:\n%s%s", first, again)
+	}
+	// During a run the memory is the file that the link named at its start.
+	m, err := serve.OpenMemory(filepath.Join(dir, "link.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(filepath.Join(dir, "link.json")); err != nil {
+		t.Fatal(err)
+	}
+	link(t, dir, filepath.Join("b", "m.json"), "link.json")
+	if err := m.Add(serve.Remembered{Protocol: "x", Epoch: 1, Epsilon: 0.5}); err != nil {
+		t.Fatal(err)
+	}
+	m.Close()
+	if _, err := os.Stat(filepath.Join(dir, "b", "m.json")); err == nil {
+		t.Error("a running client wrote to where the link points now")
+	}
+	if m, err = serve.OpenMemory(filepath.Join(dir, "a", "m.json")); err != nil || len(m.Messages()) != 2 {
+		t.Fatalf("a/m.json: %v, want 2 answers", err)
+	}
+	m.Close()
+	if other, err := draws(t, "link.json"); other == first || !strings.Contains(other, `"seed"`) {
+		t.Errorf("the link to b/m.json gave %s, %v", other, err)
+	}
+	if info, err := os.Lstat(filepath.Join(dir, "link.json")); err != nil || info.Mode()&os.ModeSymlink == 0 {
+		t.Errorf("the link was replaced (%v)", err)
+	}
+	link(t, dir, "loop.json", "loop.json")
+	link(t, dir, filepath.Join("nowhere", "m.json"), "lost.json")
+	for _, name := range []string{"loop.json", "lost.json", "nowhere/m.json", "a", "a/", "a/.."} {
+		refusedMemory(t, name, nil, "")
+	}
+}

@@ -1,0 +1,88 @@
+package serve
+
+import (
+	"fmt"
+
+	"dyad/algorithms/local"
+	"dyad/engine"
+	"dyad/privacy"
+)
+
+// Loss is a margin loss on the wire.
+type Loss struct {
+	Name    string             `json:"name"`
+	Formula string             `json:"formula"` // of phi(u), see engine.NewExpression
+	Params  map[string]float64 `json:"params,omitempty"`
+	Clip    float64            `json:"clip,omitempty"`
+}
+
+// lossOf is the definition of a plan's loss.
+func lossOf(l local.Loss) Loss {
+	if s, ok := l.(local.ScalarLoss); ok {
+		if e, ok := s.Of.(*engine.Expression); ok {
+			return Loss{Name: e.Name(), Formula: e.Formula(), Params: e.Params(), Clip: e.Clip()}
+		}
+	}
+	return Loss{Name: l.Name()}
+}
+
+// protocolVersion changes with anything that both sides must agree on: also with the
+// directions of a seed (privacy.DirectionMessage), which a server decodes from its log.
+const protocolVersion = 3
+
+// Protocol is the body of GET /v1/plan: everything public about a learning task.
+type Protocol struct {
+	Version       int     `json:"version"` // protocolVersion
+	Method        string  `json:"method"`
+	Loss          Loss    `json:"loss"`
+	Dim           int     `json:"features"`
+	FeatureNorm   float64 `json:"feature_norm"`
+	Radius        float64 `json:"radius"`
+	Bias          float64 `json:"bias"`
+	L2            float64 `json:"l2"`
+	Users         int     `json:"users"`
+	Epochs        int     `json:"epochs"`
+	Batch         int     `json:"batch"`
+	Epsilon       float64 `json:"epsilon_per_visit"`
+	ResponseShare float64 `json:"response_share"`
+	Pairs         int     `json:"direction_pairs"`
+	Threshold     float64 `json:"threshold"`
+	ThresholdStep float64 `json:"threshold_step"`
+
+	Guarantee privacy.Guarantee `json:"guarantee"`
+}
+
+// PublicPlan is the protocol of a plan.
+func PublicPlan(p *local.Plan) Protocol {
+	return Protocol{
+		Version: protocolVersion, Method: p.Method.String(), Loss: lossOf(p.Loss), Dim: p.Dim, FeatureNorm: p.FeatureNorm, Radius: p.Radius, Bias: p.Bias,
+		L2: p.L2, Users: p.Users, Epochs: p.Epochs, Batch: p.Batch, Epsilon: p.Epsilon, ResponseShare: p.ResponseShare, Pairs: p.Pairs,
+		Threshold: p.Threshold, ThresholdStep: p.ThresholdStep, Guarantee: p.Guarantee,
+	}
+}
+
+// Plan recomputes the plan at the user's side: constants and guarantee come from this
+// program, not from the server. Its errors are Printable.
+func (p Protocol) Plan() (*local.Plan, error) {
+	q, err := p.plan()
+	return q, asForeign(err)
+}
+
+func (p Protocol) plan() (*local.Plan, error) {
+	if p.Version != protocolVersion {
+		return nil, fmt.Errorf("serve: the server speaks version %d of the protocol, this program %d", p.Version, protocolVersion)
+	}
+	method, err := local.ParseMethod(p.Method)
+	if err != nil {
+		return nil, err
+	}
+	l, err := p.Loss.loss()
+	if err != nil {
+		return nil, err
+	}
+	return local.Protocol{
+		Method: method, Loss: l, Dim: p.Dim, FeatureNorm: p.FeatureNorm, Radius: p.Radius, Bias: p.Bias, L2: p.L2,
+		Users: p.Users, Epochs: p.Epochs, Batch: p.Batch, Epsilon: p.Epsilon, ResponseShare: p.ResponseShare, Pairs: p.Pairs,
+		Threshold: p.Threshold, ThresholdStep: p.ThresholdStep,
+	}.Plan()
+}

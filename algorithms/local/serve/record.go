@@ -1,0 +1,107 @@
+package serve
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"math"
+
+	"dyad/engine"
+	"dyad/engine/dataset"
+)
+
+// RecordFile says where the record of a user is.
+type RecordFile struct {
+	Path    string
+	Reader  io.Reader // in place of the file, if not nil
+	Row     int       // of the record, from 1
+	Encoder *dataset.Encoder
+	Options dataset.Options // but for Labels
+}
+
+// Read reads the one record. unusable says why it cannot be used, "" if it can: it then
+// has no label, and its features or zeros, and local.Client makes a message of it that
+// contributes nothing. Only what the record does not decide is an error, an *InputError but for
+// that of ctx: a file that cannot be opened, is not in the schema's format or lacks the
+// schema's columns in its header, or too few rows. To fail where the server waits for a
+// message would tell of the record, so every doubt is decided for a message.
+func (f RecordFile) Read(ctx context.Context) (z engine.Record, unusable string, err error) {
+	schema := f.Encoder.Schema()
+	if schema.IsGraded() {
+		return z, "", inputError("local learners need labels of two classes")
+	}
+	scan := recordScan{RecordFile: f}
+	if z, unusable, err = scan.read(ctx, dataset.LabelsRequired); unusable == "" {
+		return z, "", err
+	}
+	// The features may still be there; prestige-label sends them in clear. Rows that a
+	// schema leaves out by their label count again here, so that another row could come.
+	if z.X == nil && (f.Row == 1 || !schema.SelectsByLabel()) {
+		again, _, err := scan.read(ctx, dataset.LabelsIgnored)
+		if ctx.Err() != nil {
+			return z, "", err
+		}
+		z.X = again.X
+	}
+	if z.X == nil {
+		z.X = make([]float64, f.Encoder.Dim())
+	}
+	z.Y = math.NaN()
+	return z, unusable, nil
+}
+
+// recordScan looks for the record of a client.
+type recordScan struct {
+	RecordFile
+	input bytes.Buffer // what was read from Reader
+}
+
+var errRecordFound = errors.New("record found")
+
+// read reads the record with its label or, with LabelsIgnored, without.
+func (r *recordScan) read(ctx context.Context, labels dataset.LabelMode) (z engine.Record, unusable string, err error) {
+	s, count := r.Encoder.Schema(), 0
+	show := func(row *dataset.Row) error {
+		if count++; count != r.Row {
+			return ctx.Err()
+		}
+		x, err := r.Encoder.EncodeRow(row)
+		if err != nil {
+			return rowError(err, row.Number)
+		}
+		z = engine.Record{X: x, Y: row.Y}
+		return errRecordFound // what follows is about other records
+	}
+	o := r.Options
+	o.Labels = labels
+	if r.Reader != nil {
+		before := bytes.NewReader(bytes.Clone(r.input.Bytes()))
+		err = dataset.ScanReader("standard input", io.MultiReader(before, io.TeeReader(r.Reader, &r.input)), s, o, show)
+	} else {
+		err = dataset.Scan(r.Path, s, o, show)
+	}
+	var parse *dataset.ParseError
+	switch {
+	case errors.Is(err, errRecordFound):
+		return z, "", nil
+	case ctx.Err() != nil:
+		return z, "", ctx.Err()
+	case errors.As(err, &parse) && parse.Row > 0 && !parse.Header:
+		return z, err.Error(), nil
+	case count < r.Row && s.SelectsByLabel() && (err == nil || parse != nil && parse.Row == 0):
+		return z, "the schema leaves its label out", nil
+	case err != nil && (parse == nil || count == 0):
+		return z, "", asInput(err)
+	}
+	return z, "", inputError("row %d was asked for, and there are %d rows", r.Row, count)
+}
+
+// rowError is an error of Encoder.EncodeRow with its row.
+func rowError(err error, row int) error {
+	var parse *dataset.ParseError
+	if errors.As(err, &parse) {
+		parse.Row = row
+	}
+	return err
+}

@@ -1,0 +1,207 @@
+package serve_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"dyad/algorithms/local"
+	"dyad/algorithms/local/serve"
+	"dyad/engine"
+	"dyad/privacy"
+	randomiser "dyad/privacy/local"
+)
+
+// logistic is the loss as users and server build it, each by itself.
+func logistic() local.Loss {
+	e, err := engine.NewExpression("logistic", "log1p(exp(-u))", engine.ExpressionOptions{})
+	if err != nil {
+		panic(err)
+	}
+	return local.ScalarLoss{Of: e}
+}
+
+func protocol(users int) local.Protocol {
+	return local.Protocol{Method: local.DJW, Loss: logistic(), Dim: 3, FeatureNorm: 1, Radius: 5, L2: 0.1, Users: users, Epochs: 2, Epsilon: 1}
+}
+
+func planOf(t testing.TB, p local.Protocol) *local.Plan {
+	t.Helper()
+	q, err := p.Plan()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return q
+}
+
+func open(t testing.TB, dir string, p local.Protocol) *serve.Service {
+	t.Helper()
+	s, err := serve.Open(dir, planOf(t, p))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	return s
+}
+
+// submission is the message of a user for the service's present state.
+func submission(t testing.TB, p *local.Plan, st serve.PublicState, user string, seed uint64) serve.Submission {
+	t.Helper()
+	c := local.NewClient(p, privacy.NewSeededSource(seed))
+	m, err := c.Message(&local.State{Epoch: st.Epoch, W: st.Model}, engine.Record{X: []float64{0.5, -0.2, 0.1}, Y: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := serve.NewSubmission(user, st.Epoch, m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// replayed is the state by a serial replay of the log with the library alone.
+func replayed(t testing.TB, dir string, p *local.Plan) (*local.State, int) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(dir, "messages.log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	st, n := p.Start(), 0
+	for i, line := range bytes.Split(bytes.TrimSuffix(text, []byte{'\n'}), []byte{'\n'}) {
+		if i == 0 || string(line[9:]) == "batch" {
+			continue
+		}
+		var s struct {
+			Seed   []byte
+			Choice uint16
+		}
+		if err := json.Unmarshal(line[9:], &s); err != nil {
+			t.Fatal(err)
+		}
+		m := local.Message{Takes: true, Direction: randomiser.DirectionMessage{Seed: [32]byte(s.Seed), Choice: s.Choice}}
+		if err := p.Apply(st, []local.Message{m}); err != nil {
+			t.Fatal(err)
+		}
+		n++
+	}
+	return st, n
+}
+
+func TestServiceAppliesOnceAndResumes(t *testing.T) {
+	dir, p := t.TempDir(), protocol(3)
+	s := open(t, dir, p)
+	ctx := context.Background()
+	for epoch := 1; epoch <= 2; epoch++ {
+		for u := range 3 {
+			m := submission(t, s.Plan(), s.State(), fmt.Sprint("user ", u), uint64(10*epoch+u))
+			r, err := s.Submit(ctx, m)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if want := int64(3*(epoch-1) + u + 1); r.Visit != want || r.Visits != epoch || math.Abs(r.Epsilon-float64(epoch)) > 1e-12 {
+				t.Errorf("receipt %+v, want visit %d and epsilon %d", r, want, epoch)
+			}
+			before := s.State()
+			_, err = s.Submit(ctx, m)
+			if !errors.Is(err, serve.ErrTwice) && !errors.Is(err, serve.ErrEpoch) && !errors.Is(err, serve.ErrFull) {
+				t.Errorf("the same message again: %v", err)
+			}
+			if after := s.State(); !slices.Equal(before.Model, after.Model) || before.Visits != after.Visits {
+				t.Error("a refused message changed the state")
+			}
+			// A restart at any time gives the same state.
+			if err := s.Close(); err != nil {
+				t.Fatal(err)
+			}
+			s = open(t, dir, p)
+			if after := s.State(); !slices.Equal(before.Model, after.Model) || before.Visits != after.Visits || before.Epoch != after.Epoch {
+				t.Errorf("a restart changed the state from %+v to %+v", before, after)
+			}
+		}
+	}
+	if st := s.State(); !st.Done || st.Visits != 6 {
+		t.Errorf("after two epochs: %+v", st)
+	}
+	if _, err := s.Submit(ctx, serve.Submission{User: "late", Epoch: 3, Takes: true}); !errors.Is(err, serve.ErrFull) {
+		t.Errorf("a message after the end: %v", err)
+	}
+}
+
+func TestLogDamage(t *testing.T) {
+	dir, p := t.TempDir(), protocol(5)
+	s := open(t, dir, p)
+	for u := range 4 {
+		if _, err := s.Submit(context.Background(), submission(t, s.Plan(), s.State(), fmt.Sprint(u), uint64(u))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := serve.Open(dir, planOf(t, p)); err == nil || !strings.Contains(err.Error(), "another server") {
+		t.Errorf("two servers on one directory: %v", err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, "messages.log")
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := bytes.SplitAfter(whole, []byte{'\n'})
+	visits := func(text []byte) (int64, error) {
+		if err := os.WriteFile(path, text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		s, err := serve.Open(dir, planOf(t, p))
+		if err != nil {
+			return 0, err
+		}
+		defer s.Close()
+		return s.State().Visits, nil
+	}
+	// Lines: the plan, then for each user the begin of a batch and a message.
+	last := len(whole) - len(lines[8])
+	for cut := last + 1; cut < len(whole); cut += 7 {
+		if n, err := visits(whole[:cut]); n != 3 || err != nil {
+			t.Errorf("cut in the last line: %d visits, %v, want 3", n, err)
+		}
+	}
+	// Pages that a power loss left unwritten in the last batch, which nobody acknowledged.
+	for name, at := range map[string]int{"its message": last + 20, "its begin": last - len(lines[7]) + 2, "the end of its message": len(whole) - 1} {
+		zeroed := slices.Clone(whole)
+		zeroed[at] = 0
+		if n, err := visits(zeroed); n != 3 || err != nil {
+			t.Errorf("the last batch with a zero in %s: %d visits, %v, want 3", name, n, err)
+		}
+	}
+	for name, at := range map[string]int{"message": len(lines[0]) + len(lines[1]) + 40, "end": len(lines[0]) + len(lines[1]) + len(lines[2]) - 1, "begin": len(lines[0]) + len(lines[1]) + len(lines[2]) + 3, "plan": 20} {
+		flipped := slices.Clone(whole)
+		flipped[at] ^= 1
+		if n, err := visits(flipped); err == nil {
+			t.Errorf("a damaged %s of an acknowledged batch was read: %d visits", name, n)
+		}
+	}
+	if _, err := visits(append(slices.Clone(whole), lines[2]...)); err == nil {
+		t.Error("a message that occurs twice in the log was counted twice")
+	}
+	if n, err := visits(whole); n != 4 || err != nil {
+		t.Errorf("the undamaged log: %d visits, %v", n, err)
+	}
+	other := p
+	other.Epsilon = 0.5
+	if _, err := serve.Open(dir, planOf(t, other)); err == nil || !strings.Contains(err.Error(), "another protocol") {
+		t.Errorf("another epsilon on the same log: %v", err)
+	}
+	printed := p
+	printed.Method = local.PrestigePrinted
+	if _, err := serve.Open(t.TempDir(), planOf(t, printed)); err == nil {
+		t.Error("the printed algorithm is served")
+	}
+}

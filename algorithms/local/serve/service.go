@@ -1,0 +1,379 @@
+package serve
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+
+	"dyad/algorithms/local"
+	"dyad/engine/dataset"
+)
+
+// Errors of Submit. Nothing has changed when one is returned.
+var (
+	// ErrMessage: the message is malformed or one that nobody can have sent.
+	ErrMessage = errors.New("message refused")
+	// ErrEpoch: the message was made for another epoch; fetch the state and make a new
+	// one only if the user has not sent in the present epoch.
+	ErrEpoch = errors.New("message is for another epoch")
+	// ErrTwice: this user's message of this epoch is there already.
+	ErrTwice = errors.New("user has sent a message in this epoch")
+	// ErrFull: all users of the epoch have been visited, or all epochs are over.
+	ErrFull = errors.New("no more messages are taken")
+	// ErrUnavailable: the log cannot be written, or the service is closing.
+	ErrUnavailable = errors.New("service unavailable")
+	// errRate: the message would be accepted, but too many are.
+	errRate = errors.New("too many messages; try again in a second")
+)
+
+// Service holds the state of a protocol and applies messages one after the other. Its
+// methods may be called by several goroutines.
+type Service struct {
+	plan *local.Plan
+	log  *messageLog
+
+	mu     sync.RWMutex
+	state  *local.State
+	batch  []local.Message   // of an update that waits for more messages
+	public []labelled        // of prestige-label, in order of arrival
+	last   map[string]int    // epoch of a user's last message that was applied
+	visits map[string]int    // of a user, applied
+	known  map[string]string // user by dataset.IDKey, applied; nil if look-alike ids are allowed
+
+	queue   chan *pending
+	stopped chan struct{}
+	done    chan struct{}
+	stop    sync.Once
+}
+
+// labelled is a user of prestige-label.
+type labelled struct {
+	x []float64
+	y float64
+}
+
+type pending struct {
+	submission Submission
+	admit      func() bool // asked once, for a message that would be accepted
+	receipt    Receipt
+	err        error
+	ready      chan struct{}
+}
+
+// maxGroup bounds how many messages share one write to disk.
+const maxGroup = 256
+
+// Open starts a service whose log is in dir, creating or replaying it. The protocol must
+// privatise every message.
+func Open(dir string, plan *local.Plan) (*Service, error) {
+	return OpenWith(dir, plan, dataset.RefuseLookAlikes)
+}
+
+// OpenWith is Open with a choice for users whose ids look alike (dataset.IDKey): Open
+// refuses the messages of all but the first of them, who may be one person.
+func OpenWith(dir string, plan *local.Plan, alike dataset.LookAlikes) (*Service, error) {
+	switch plan.Method {
+	case local.Prestige, local.PrestigeParticipation, local.PrestigeLabel, local.DJW:
+	default:
+		return nil, fmt.Errorf("serve: method %s is not served: only prestige, prestige-participation, prestige-label and djw privatise every message", plan.Method)
+	}
+	public := PublicPlan(plan)
+	if public.Loss.Formula == "" {
+		return nil, fmt.Errorf("serve: loss %s has no formula that clients could be told", public.Loss.Name)
+	}
+	seen, err := public.Plan()
+	if err != nil {
+		return nil, fmt.Errorf("serve: no client would take this protocol: %w", err)
+	}
+	if seen.Lipschitz != plan.Lipschitz || seen.EstimateNorm != plan.EstimateNorm {
+		return nil, fmt.Errorf("serve: clients would compute L = %v and B = %v for this protocol, not %v and %v", seen.Lipschitz, seen.EstimateNorm, plan.Lipschitz, plan.EstimateNorm)
+	}
+	header, err := json.Marshal(public)
+	if err != nil {
+		return nil, fmt.Errorf("serve: %w", err)
+	}
+	s := &Service{
+		plan: plan, state: plan.Start(), last: map[string]int{}, visits: map[string]int{},
+		queue: make(chan *pending, maxGroup), stopped: make(chan struct{}), done: make(chan struct{}),
+	}
+	if alike != dataset.AllowLookAlikes {
+		s.known = map[string]string{}
+	}
+	s.log, err = openLog(dir, header, func(m Submission) error {
+		message, err := s.check(m)
+		if err != nil {
+			return err
+		}
+		return s.apply(m, message)
+	})
+	if err != nil {
+		return nil, err
+	}
+	go s.commit()
+	return s, nil
+}
+
+// Plan returns the protocol.
+func (s *Service) Plan() *local.Plan { return s.plan }
+
+// Repaired is the number of bytes of an interrupted write that Open removed from the log.
+// Their messages were not acknowledged, so their users send them again.
+func (s *Service) Repaired() int64 { return s.log.cut }
+
+// State returns the published state.
+func (s *Service) State() PublicState {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return PublicState{
+		Epoch: s.state.Epoch, Epochs: s.plan.Epochs, Visits: s.accepted(), Users: s.plan.Users,
+		Updates: s.state.Updates, Done: s.plan.Done(s.state),
+		Model: append([]float64(nil), s.state.W...), Average: s.state.Average(),
+	}
+}
+
+// position is the epoch and the number of messages of State.
+func (s *Service) position() (epoch int, visits int64) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.state.Epoch, s.accepted()
+}
+
+// accepted counts messages, those of an unfinished batch included.
+func (s *Service) accepted() int64 { return s.state.Visits + int64(len(s.batch)) }
+
+// User returns the visits of a user and their local epsilon.
+func (s *Service) User(id string) (visits int, epsilon float64) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.visits[id], s.epsilon(s.visits[id])
+}
+
+// Submit applies a message once it is durable, and returns its receipt. If ctx ends
+// first the message may or may not have been applied: sending it again then gives
+// ErrTwice or applies it, never both.
+func (s *Service) Submit(ctx context.Context, m Submission) (Receipt, error) {
+	return s.submit(ctx, m, func() bool { return true })
+}
+
+// submit asks admit once the message is known to be acceptable, and refuses it with errRate
+// if it says no. What is not acceptable, such as a message that was accepted before, is
+// answered from the state, without waiting for the messages of others.
+func (s *Service) submit(ctx context.Context, m Submission, admit func() bool) (Receipt, error) {
+	s.mu.RLock()
+	_, err := s.check(m)
+	s.mu.RUnlock()
+	if err != nil {
+		return Receipt{}, err
+	}
+	p := &pending{submission: m, admit: admit, ready: make(chan struct{})}
+	select {
+	case s.queue <- p:
+	case <-s.stopped:
+		return Receipt{}, ErrUnavailable
+	case <-ctx.Done():
+		return Receipt{}, ctx.Err()
+	}
+	select {
+	case <-p.ready:
+		return p.receipt, p.err
+	case <-s.done:
+		select {
+		case <-p.ready:
+			return p.receipt, p.err
+		default:
+			return Receipt{}, ErrUnavailable
+		}
+	case <-ctx.Done():
+		return Receipt{}, ctx.Err()
+	}
+}
+
+// commit is the only goroutine that changes the state: it takes the messages that wait,
+// writes those that are acceptable in one go, and applies them.
+func (s *Service) commit() {
+	defer close(s.done)
+	for {
+		var group []*pending
+		select {
+		case p := <-s.queue:
+			group = append(group, p)
+		case <-s.stopped:
+			return
+		}
+		for len(group) < maxGroup {
+			select {
+			case p := <-s.queue:
+				group = append(group, p)
+				continue
+			default:
+			}
+			break
+		}
+		s.commitGroup(group)
+	}
+}
+
+// commitGroup may need several writes: a message of the next epoch can be checked only
+// when those before it are applied.
+func (s *Service) commitGroup(group []*pending) {
+	for len(group) > 0 {
+		var lines [][]byte
+		var messages []local.Message
+		var accepted []*pending
+		writing := map[string]bool{} // individuals with a message among these
+		room := s.plan.Users*s.state.Epoch - int(s.accepted())
+		for len(group) > 0 && len(accepted) < max(room, 1) {
+			p := group[0]
+			if writing[s.individual(p.submission.User)] {
+				break // twice, or an id that looks like it, if the first one can be written
+			}
+			group = group[1:]
+			m, err := s.check(p.submission)
+			if err == nil && !p.admit() {
+				err = errRate
+			}
+			if err != nil {
+				p.err = err
+				close(p.ready)
+				continue
+			}
+			body, err := json.Marshal(p.submission)
+			if err != nil {
+				p.err = fmt.Errorf("%w: %w", ErrMessage, err)
+				close(p.ready)
+				continue
+			}
+			writing[s.individual(p.submission.User)] = true
+			accepted, messages, lines = append(accepted, p), append(messages, m), append(lines, line(body))
+		}
+		if len(accepted) == 0 {
+			continue
+		}
+		err := s.log.append(lines)
+		s.mu.Lock()
+		for i, p := range accepted {
+			if err != nil {
+				p.err = fmt.Errorf("%w: %w", ErrUnavailable, err)
+				continue
+			}
+			// check has decided everything that apply refuses; an error here would be
+			// one of this program, and the log is as it was.
+			if p.err = s.apply(p.submission, messages[i]); p.err != nil {
+				s.log.broken = p.err
+				err = p.err
+				continue
+			}
+			v := s.visits[p.submission.User]
+			p.receipt = Receipt{Visit: s.accepted(), Visits: v, Epsilon: s.epsilon(v), Left: s.ahead(p.submission.Epoch)}
+		}
+		s.mu.Unlock()
+		for _, p := range accepted {
+			close(p.ready)
+		}
+	}
+}
+
+// check says whether a message can be accepted now. It needs the state: the caller is the
+// one goroutine that changes it, or holds mu.
+func (s *Service) check(m Submission) (local.Message, error) {
+	if s.plan.Done(s.state) {
+		return local.Message{}, fmt.Errorf("%w: all %d epochs are over", ErrFull, s.plan.Epochs)
+	}
+	if err := m.validate(); err != nil {
+		return local.Message{}, fmt.Errorf("%w: %w", ErrMessage, err)
+	}
+	if s.known != nil {
+		if first, ok := s.known[s.individual(m.User)]; ok && first != m.User {
+			return local.Message{}, fmt.Errorf("%w: the id of the user looks like that of another; use that one, or have the server allow ids that look alike", ErrMessage)
+		}
+	}
+	if m.Epoch != s.state.Epoch {
+		return local.Message{}, fmt.Errorf("%w: it is for epoch %d, the present one is %d", ErrEpoch, m.Epoch, s.state.Epoch)
+	}
+	if s.last[m.User] == m.Epoch {
+		return local.Message{}, ErrTwice
+	}
+	var message local.Message
+	var err error
+	if s.plan.Method == local.PrestigeLabel {
+		_, _, err = m.labelled(s.plan)
+	} else if message, err = m.message(); err == nil {
+		err = s.plan.Check(message)
+	}
+	if err != nil {
+		return local.Message{}, fmt.Errorf("%w: %w", ErrMessage, err)
+	}
+	return message, nil
+}
+
+// individual is what is the same for all ids that count as one user.
+func (s *Service) individual(user string) string {
+	if s.known == nil {
+		return user
+	}
+	return dataset.IDKey(user)
+}
+
+// apply changes the state by a checked message. An update waits until its batch is
+// complete or the epoch ends.
+func (s *Service) apply(m Submission, message local.Message) error {
+	s.visits[m.User]++
+	s.last[m.User] = m.Epoch
+	if s.known != nil {
+		s.known[s.individual(m.User)] = m.User
+	}
+	if s.plan.Method == local.PrestigeLabel {
+		return s.learn(m)
+	}
+	s.batch = append(s.batch, message)
+	if len(s.batch) < s.plan.Batch && s.accepted() < int64(s.state.Epoch)*int64(s.plan.Users) {
+		return nil
+	}
+	err := s.plan.Apply(s.state, s.batch)
+	s.batch = s.batch[:0]
+	return err
+}
+
+// learn visits a user of prestige-label when the label arrives, and after the last one
+// all users in the other epochs, in the order of their arrival.
+func (s *Service) learn(m Submission) error {
+	x, y, err := m.labelled(s.plan)
+	if err != nil {
+		return err
+	}
+	s.public = append(s.public, labelled{x, y})
+	if err := s.plan.Learn(s.state, x, y); err != nil || s.state.Epoch == 1 {
+		return err
+	}
+	for !s.plan.Done(s.state) {
+		for _, u := range s.public {
+			if err := s.plan.Learn(s.state, u.x, u.y); err != nil {
+				return err
+			}
+		}
+	}
+	s.public = nil
+	return nil
+}
+
+// ahead is the epsilon of the messages that a user still has to send after an epoch.
+func (s *Service) ahead(epoch int) float64 {
+	if s.plan.Method == local.PrestigeLabel {
+		return 0
+	}
+	return s.epsilon(s.plan.Epochs - epoch)
+}
+
+// Close stops the service: messages in work are finished, later ones are refused. The
+// state is in the log.
+func (s *Service) Close() error {
+	var err error
+	s.stop.Do(func() {
+		close(s.stopped)
+		<-s.done
+		err = s.log.close()
+	})
+	return err
+}

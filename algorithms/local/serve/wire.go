@@ -1,0 +1,147 @@
+package serve
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"unicode"
+	"unicode/utf8"
+
+	"dyad/algorithms/local"
+)
+
+// maxUserID bounds the length of a user's id in bytes.
+const maxUserID = 128
+
+// Submission is the body of POST /v1/messages. It carries nothing of a record but the
+// privatised message.
+type Submission struct {
+	User  string `json:"user"`
+	Epoch int    `json:"epoch"` // of the state that the message was made for
+	Takes bool   `json:"takes"`
+	// Seed, 32 bytes in base64, and Choice are privacy.DirectionMessage, if Takes.
+	Seed   string `json:"seed,omitempty"`
+	Choice uint16 `json:"choice,omitempty"`
+
+	// For method prestige-label, instead: the public features, and the user's one
+	// randomised label, -1 or 1.
+	Features []float64 `json:"features,omitempty"`
+	Label    int       `json:"label,omitempty"`
+}
+
+// NewLabelSubmission is the submission of a user of prestige-label.
+func NewLabelSubmission(user string, features []float64, label float64) (Submission, error) {
+	s := Submission{User: user, Epoch: 1, Features: features, Label: int(label)}
+	return s, s.validate()
+}
+
+// labelled is the public features and the randomised label of a validated submission.
+func (s Submission) labelled(p *local.Plan) ([]float64, float64, error) {
+	switch {
+	case s.Takes || s.Seed != "" || s.Choice != 0:
+		return nil, 0, errors.New("a message of prestige-label has features and a label only")
+	case s.Label != 1 && s.Label != -1:
+		return nil, 0, errors.New("label must be -1 or 1")
+	case len(s.Features) != p.Dim:
+		return nil, 0, fmt.Errorf("there must be %d features", p.Dim)
+	}
+	sum := 0.0
+	for _, v := range s.Features {
+		sum += v * v
+	}
+	if !(math.Sqrt(sum) <= p.FeatureNorm*(1+1e-9)) {
+		return nil, 0, fmt.Errorf("the norm of the features must be at most %g", p.FeatureNorm)
+	}
+	return s.Features, float64(s.Label), nil
+}
+
+// NewSubmission is the submission of a message that was made for a state.
+func NewSubmission(user string, epoch int, m local.Message) (Submission, error) {
+	s := Submission{User: user, Epoch: epoch, Takes: m.Takes}
+	if m.Gradient != nil {
+		return Submission{}, errors.New("serve: the message is an exact gradient; it is not sent")
+	}
+	if m.Takes {
+		s.Seed, s.Choice = base64.StdEncoding.EncodeToString(m.Direction.Seed[:]), m.Direction.Choice
+	}
+	return s, s.validate()
+}
+
+// checkUser says whether id can be that of a user. U+FFFD is what invalid UTF-8 becomes
+// when JSON is decoded, so it could stand for several users.
+func checkUser(id string) error {
+	if id == "" || len(id) > maxUserID || !utf8.ValidString(id) {
+		return fmt.Errorf("user must have 1 to %d bytes of UTF-8", maxUserID)
+	}
+	for _, r := range id {
+		if r == utf8.RuneError || !unicode.IsGraphic(r) {
+			return fmt.Errorf("user must have no control or format characters and no %U", utf8.RuneError)
+		}
+	}
+	return nil
+}
+
+func (s Submission) validate() error {
+	if err := checkUser(s.User); err != nil {
+		return err
+	}
+	switch {
+	case s.Epoch < 1:
+		return errors.New("epoch must be at least 1")
+	case !s.Takes && (s.Seed != "" || s.Choice != 0):
+		return errors.New("a message that does not take part has no seed and no choice")
+	}
+	return nil
+}
+
+// message is the message of a validated submission.
+func (s Submission) message() (local.Message, error) {
+	m := local.Message{Takes: s.Takes}
+	if s.Features != nil || s.Label != 0 {
+		return m, errors.New("features and label are for method prestige-label only")
+	}
+	if !s.Takes {
+		return m, nil
+	}
+	seed, err := base64.StdEncoding.DecodeString(s.Seed)
+	if err != nil || len(seed) != len(m.Direction.Seed) {
+		return m, errors.New("seed must be 32 bytes in base64")
+	}
+	copy(m.Direction.Seed[:], seed)
+	m.Direction.Choice = s.Choice
+	return m, nil
+}
+
+// decodeOne reads exactly one JSON value.
+func decodeOne(d *json.Decoder, v any) error {
+	if err := d.Decode(v); err != nil {
+		return err
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return errors.New("more than one JSON value")
+	}
+	return nil
+}
+
+// PublicState is the body of GET /v1/state.
+type PublicState struct {
+	Epoch   int       `json:"epoch"`
+	Epochs  int       `json:"epochs"`
+	Visits  int64     `json:"visits"` // in all epochs
+	Users   int       `json:"users"`
+	Updates int64     `json:"updates"`
+	Done    bool      `json:"done"`
+	Model   []float64 `json:"model"`
+	Average []float64 `json:"average"`
+}
+
+// Receipt is the answer to an accepted message.
+type Receipt struct {
+	Visit   int64   `json:"visit"`         // number of the message, from 1
+	Visits  int     `json:"user_visits"`   // of this user
+	Epsilon float64 `json:"user_epsilon"`  // local epsilon of all of them together
+	Left    float64 `json:"epsilon_ahead"` // of the epochs still to come
+}

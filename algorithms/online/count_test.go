@@ -1,0 +1,118 @@
+//go:build unix
+
+package online_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"dyad/internal/crash"
+)
+
+// countName is the file that counts the releases of the attacked stream.
+func (f *fixture) countName(t testing.TB) string {
+	t.Helper()
+	names, err := filepath.Glob(f.in("ledger/ledger.jsonl.run-*"))
+	if err != nil || len(names) != 1 {
+		t.Fatalf("%d counts (%v), want 1", len(names), err)
+	}
+	return "ledger/" + filepath.Base(names[0])
+}
+
+// refusedState checks that a stream does not go on, and that nothing leaves or changes.
+func (f *fixture) refusedState(t testing.TB, what, says string) {
+	t.Helper()
+	before := f.get(t, "ledger/ledger.jsonl")
+	e := f.run(t, f.stream("resume")...)
+	e.Want(t, what, exitInput, says)
+	f.wantReleases(t, e, nil)
+	if f.get(t, "ledger/ledger.jsonl") != before {
+		t.Errorf("%s: the ledger was changed", what)
+	}
+}
+
+// attackCount copies the state after release 4 of a stream and kills it at a later stage.
+// Then it puts the copy back, which would draw the releases after 4 a second time, with other
+// noise, or breaks the count. Nothing leaves unless the state is known to be the latest. In
+// the end the files are as the kill left them.
+func (f *fixture) attackCount(t *testing.T, c cell, stage string, nth int) crash.Ended {
+	t.Helper()
+	child := f.start(t, crash.Spec{Args: f.stream(), Stage: "released", Nth: 4, Fault: "pause", Then: stage, ThenNth: nth})
+	child.Paused(t)
+	copied := f.get(t, stateName)
+	e := child.End()
+	latest := f.get(t, stateName)
+	name := f.countName(t)
+	whole := f.get(t, name)
+	half := len(whole) / 2
+	const (
+		old     = "it is an old copy, which would draw the others a second time"
+		unknown = "is missing or damaged, so it is unknown what was released"
+	)
+	back := func(count, state, says string) {
+		t.Helper()
+		f.put(t, map[string]string{name: count, stateName: state})
+		f.refusedState(t, c.fault, says)
+	}
+	switch c.fault {
+	case "state put back":
+		back(whole, copied, old)
+	case "count torn": // within the slot of release 5, the second one
+		torn := whole[:half+17] + strings.Repeat("\x00", half-17)
+		back(torn, copied, old)
+		f.put(t, map[string]string{name: torn, stateName: latest})
+		return e
+	case "count cut short":
+		for _, size := range []int{0, 1, half / 2} {
+			back(whole[:size], latest, unknown)
+		}
+	case "count lost":
+		if err := os.Remove(f.in(name)); err != nil {
+			t.Fatal(err)
+		}
+		f.refusedState(t, c.fault, unknown)
+	case "two attempts":
+		// The killed attempt drew release 5 and did not count it: the copy goes on and draws
+		// it too. From then on the first release 5 is refused.
+		f.put(t, map[string]string{stateName: copied})
+		second := f.start(t, crash.Spec{Args: f.stream("resume"), Stage: "released", Nth: 1, Fault: "kill"}).End()
+		next := f.get(t, stateName)
+		f.put(t, map[string]string{stateName: latest})
+		f.refusedState(t, c.fault, "is another one in this state than the one that was made")
+		f.put(t, map[string]string{stateName: next})
+		sameReleases(t, releasesOf(t, e), releasesOf(t, second))
+		e.Stdout += second.Stdout[strings.Index(second.Stdout, "\n")+1:]
+		return e
+	}
+	f.put(t, map[string]string{name: whole, stateName: latest})
+	return e
+}
+
+// uncharged kills a stream before its charge and removes its count: nothing can have been
+// released, so the stream begins.
+func (f *fixture) uncharged(t *testing.T, spec crash.Spec) crash.Ended {
+	t.Helper()
+	spec.Fault = "kill"
+	e := f.start(t, spec).End()
+	if err := os.Remove(f.in(f.countName(t))); err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+// putBackAll puts back the state and the whole folder of the ledger, of which no program
+// can know.
+func (f *fixture) putBackAll(t *testing.T) crash.Ended {
+	t.Helper()
+	child := f.start(t, crash.Spec{Args: f.stream(), Stage: "released", Nth: 4, Fault: "pause", Then: "released", ThenNth: 5})
+	child.Paused(t)
+	old := map[string]string{}
+	for _, name := range []string{stateName, "ledger/ledger.jsonl", "ledger/ledger.jsonl.head", f.countName(t)} {
+		old[name] = f.get(t, name)
+	}
+	e := child.End()
+	f.put(t, old)
+	return e
+}

@@ -1,0 +1,387 @@
+package online
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"dyad/algorithms"
+	"dyad/privacy"
+	"dyad/privacy/durable"
+	"dyad/privacy/ledger"
+)
+
+// Options say where a stream keeps what must survive. They do not affect its guarantee.
+type Options struct {
+	// State is the file of the state. It holds records: keep it as private as the data.
+	State string
+	// Resume continues from the state, at no further cost, with the plan of the start.
+	Resume bool
+	// Public declares the records public: nothing is charged or counted.
+	Public bool
+	// DataID names the data in the ledger.
+	DataID string
+	// Ledger opens the ledger, when the first record arrives or the stream is resumed. It is
+	// not called for public records.
+	Ledger func() (*ledger.Ledger, error)
+	// Trace, if not nil, is called with the name of each stage when it is done: "state
+	// written" (not yet under its name), "charged", "state saved", "finished". It serves
+	// tests that stop or disturb a stream there.
+	Trace func(stage string)
+}
+
+func (o Options) at(stage string) {
+	if o.Trace != nil {
+		o.Trace(stage)
+	}
+}
+
+// StateError says that a state file cannot be used as Options ask. Nothing was charged or
+// released.
+type StateError struct{ Err error }
+
+// Error is the message of Err.
+func (e *StateError) Error() string { return e.Err.Error() }
+
+// Unwrap returns Err.
+func (e *StateError) Unwrap() error { return e.Err }
+
+func stateError(format string, args ...any) error {
+	return &StateError{fmt.Errorf("online: "+format, args...)}
+}
+
+// ErrLost is wrapped if the state cannot be written: the release that it holds is withheld.
+var ErrLost = errors.New("online: the state cannot be saved, so nothing more was released")
+
+// Release is a released model. It may be published.
+type Release struct {
+	Number  int // from 1
+	Records int // that were taken before it
+	Weights []float64
+	// Average is the mean of the iterates (algorithms.Online.Average).
+	Average []float64
+}
+
+// Stream is a durable stream. It is used from one goroutine at a time.
+type Stream struct {
+	o       Options
+	plan    *algorithms.Plan
+	state   *durable.Document
+	ledger  *ledger.Ledger
+	lock    *ledger.RunLock // nil if nothing is charged
+	run     string          // of a state without a record, not charged yet
+	stream  *algorithms.Online
+	receipt privacy.Receipt
+	failed  error // after which nothing leaves
+}
+
+// Open opens the stream of a plan (algorithms.Stream) and keeps other processes from its state.
+// Nothing is charged before Begin. Errors that are about the state file are a *StateError, which
+// wraps fs.ErrExist for a new stream whose file exists; those of the ledger wrap
+// ledger.ErrResume if it has not the run of the state.
+func Open(plan *algorithms.Plan, o Options) (*Stream, error) {
+	if !o.Public && o.Ledger == nil {
+		return nil, errors.New("online: a stream of private records needs Options.Ledger, or Public for public ones")
+	}
+	name, err := durable.Resolve(o.State)
+	if err != nil {
+		return nil, stateError("cannot write to the folder of the state: %w", err)
+	}
+	s := &Stream{o: o, plan: plan}
+	if s.state, err = durable.Own(name); errors.Is(err, durable.ErrBusy) {
+		return nil, stateError("the state %s is in use by another process", name)
+	} else if err != nil {
+		return nil, stateError("the state %s cannot be locked: %w", name, err)
+	}
+	durable.SweepTemporary(filepath.Dir(name))
+	if o.Resume {
+		err = s.resume()
+	} else if _, missing := os.Stat(name); missing == nil {
+		err = stateError("%s: %w; resume it, or name another file", name, fs.ErrExist)
+	}
+	if err != nil {
+		s.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// Close gives state and run to other processes. It saves nothing: see Stop.
+func (s *Stream) Close() {
+	if s.failed = errors.Join(errClosed, s.failed); s.lock != nil {
+		s.lock.Unlock()
+		s.lock = nil
+	}
+	_ = s.state.Close() // the lock ends with the process anyway
+}
+
+var errClosed = errors.New("online: the stream is closed; open it again with Resume")
+
+// State is the file of the state, without symbolic links.
+func (s *Stream) State() string { return s.state.Name() }
+
+// Begun says whether the stream is charged and takes records.
+func (s *Stream) Begun() bool { return s.stream != nil }
+
+// Run is the id of the run in the ledger, "" for public records and before Begin.
+func (s *Stream) Run() string { return s.receipt.Run }
+
+// Taken is the number of records taken, in all attempts.
+func (s *Stream) Taken() int {
+	if s.stream == nil {
+		return 0
+	}
+	return s.stream.Count()
+}
+
+// Releases is the number of releases made, in all attempts.
+func (s *Stream) Releases() int {
+	if s.stream == nil {
+		return 0
+	}
+	return s.stream.Updates()
+}
+
+// Guarantee is that of all releases together. What the charge warned of, in this attempt, is
+// part of Warnings.
+func (s *Stream) Guarantee() privacy.Guarantee {
+	g := s.plan.Guarantee
+	if s.o.Public {
+		g = privacy.Guarantee{Kind: privacy.Public, Released: g.Released}
+	}
+	g.Warnings = append(append([]string(nil), g.Warnings...), s.receipt.Warnings...)
+	return g
+}
+
+// Last is the last release, of this attempt or an earlier one; nil before the first, and after an
+// error of Take, when it may not be durable.
+func (s *Stream) Last() *Release {
+	if s.stream == nil || s.failed != nil || s.stream.Last() == nil {
+		return nil
+	}
+	updates := s.stream.Updates()
+	return &Release{updates, s.plan.Spec.BurnIn + updates*s.plan.Spec.Batch, s.stream.Last(), s.stream.Average()}
+}
+
+// Begin charges the stream, unless it has begun. The state with the run's id is on disk before
+// the charge.
+func (s *Stream) Begin() error {
+	if s.stream != nil || s.failed != nil {
+		return s.failed
+	}
+	source, err := privacy.NewSource()
+	if err != nil {
+		return err
+	}
+	if s.o.Public {
+		session, err := privacy.NewPublicSession(source, s.plan.Events)
+		if err != nil {
+			return err
+		}
+		return s.start(session)
+	}
+	if s.run == "" {
+		if err := s.openLedger(); err != nil {
+			return err
+		}
+		s.run = rand.Text()
+		if err := s.write(s.plan.Start(s.run)); err != nil {
+			return err
+		}
+		if s.lock, err = s.ledger.LockRun(s.run); err != nil {
+			return err
+		}
+	}
+	charge := s.charge()
+	charge.Run = s.run
+	session, err := s.ledger.Begin(charge, source)
+	if err != nil {
+		// A state of a run that was not charged is of no use.
+		if charged, _, read := s.charged(s.run); read == nil && !charged {
+			err = errors.Join(err, os.Remove(s.state.Name()))
+		}
+		return err
+	}
+	s.o.at("charged")
+	return s.start(session)
+}
+
+// start starts a stream that is paid for.
+func (s *Stream) start(session *privacy.LiveSession) (err error) {
+	if s.stream, err = algorithms.NewStream(s.plan, session); err != nil {
+		return err
+	}
+	s.receipt = session.Receipt()
+	s.stream.Run = s.receipt.Run
+	return nil
+}
+
+// Take takes the next record, and begins the stream with the first. At the end of a batch it
+// returns the release, which is durable in state and count: it may be published. The error
+// wraps algorithms.ErrStreamEnd if the horizon is reached; the record was not taken then.
+// After any other error nothing more is released; Open with Resume goes on.
+func (s *Stream) Take(ctx context.Context, x []float64, y float64) (*Release, error) {
+	if err := s.Begin(); err != nil {
+		return nil, err
+	}
+	if w, err := s.stream.Step(ctx, x, y); err != nil || w == nil {
+		return nil, err
+	}
+	if s.failed = s.write(s.stream); s.failed != nil {
+		return nil, s.failed
+	}
+	s.o.at("state saved")
+	if !s.o.Public {
+		s.failed = s.lock.Count(s.stream.Position())
+	}
+	return s.Last(), s.failed
+}
+
+// Stop ends an attempt in order. It saves the state with the records of the unfinished batch,
+// calls publish, where the caller writes the model of the last release (nil: nothing is written),
+// and then tells the ledger: the run is finished if the horizon is reached, else it counts as
+// resumed, so that copies of the state that were made during the attempt are worthless. If
+// publish fails the ledger is told nothing, and the stream can be resumed.
+func (s *Stream) Stop(publish func() error) error {
+	if s.stream == nil || s.failed != nil {
+		return s.failed
+	}
+	s.stream.Session++ // the number of the resume that the ledger is told of
+	if err := s.write(s.stream); err != nil {
+		return err
+	}
+	if publish != nil {
+		if err := publish(); err != nil {
+			return err
+		}
+	}
+	switch {
+	case s.o.Public:
+		return nil
+	case s.Ended():
+		err := s.ledger.Finish(s.Run(), ledger.StatusReleased)
+		if err == nil {
+			s.o.at("finished")
+		}
+		return err
+	}
+	source, err := privacy.NewSource()
+	if err != nil {
+		return err
+	}
+	_, err = s.lock.Resume(s.charge(), s.stream.Position(), s.stream.Session, source)
+	return err
+}
+
+// Ended says whether the horizon is reached.
+func (s *Stream) Ended() bool { return s.Taken() == s.plan.Spec.Horizon }
+
+// charge is what the ledger is told.
+func (s *Stream) charge() ledger.Charge {
+	c := s.plan.Charge(s.o.DataID)
+	c.Counted = true
+	return c
+}
+
+func (s *Stream) openLedger() (err error) {
+	if s.ledger, err = s.o.Ledger(); err == nil {
+		s.ledger.SweepRuns()
+	}
+	return err
+}
+
+// charged says whether the ledger has a charge of a run, and how often it was resumed.
+func (s *Stream) charged(run string) (charged bool, resumes int, err error) {
+	entries, err := s.ledger.Entries()
+	for _, e := range entries {
+		switch {
+		case e.Run != run:
+		case e.Charge != nil:
+			charged = true
+		case e.Type == "resume":
+			resumes++
+		}
+	}
+	return charged, resumes, err
+}
+
+// resume reads the state and continues.
+func (s *Stream) resume() error {
+	f, err := os.Open(s.state.Name())
+	if err != nil {
+		return stateError("cannot read the state: %w", err)
+	}
+	state, err := algorithms.ReadStreamState(f)
+	_ = f.Close()
+	if err != nil {
+		return stateError("%s: %w", s.state.Name(), err)
+	}
+	if s.o.Public != (state.Run == "") {
+		return stateError("the state %s is of a run on %s data", s.state.Name(), map[bool]string{true: "public", false: "private"}[state.Run == ""])
+	}
+	source, err := privacy.NewSource()
+	if err != nil {
+		return err
+	}
+	var session *privacy.LiveSession
+	if s.o.Public {
+		session, err = privacy.NewPublicSession(source, s.plan.Events)
+	} else if session, err = s.resumeCharged(state, source); session == nil && err == nil {
+		return nil // the first record starts it
+	}
+	if err != nil {
+		return err
+	}
+	if s.stream, err = algorithms.ResumeStream(s.plan, session, state); err != nil {
+		return &StateError{err}
+	}
+	s.receipt = session.Receipt()
+	return nil
+}
+
+// resumeCharged continues the run of a state in the ledger. The session is nil if the run was
+// stopped before its charge.
+func (s *Stream) resumeCharged(state *algorithms.StreamState, source *privacy.Source) (*privacy.LiveSession, error) {
+	if err := s.openLedger(); err != nil {
+		return nil, err
+	}
+	var err error
+	if s.lock, err = s.ledger.LockRun(state.Run); err != nil {
+		return nil, err
+	}
+	charged, resumes, err := s.charged(state.Run)
+	if err != nil {
+		return nil, err
+	}
+	if !charged && state.Count == 0 {
+		s.run = state.Run
+		return nil, nil
+	}
+	// A state whose number is one ahead was saved by an attempt that got no further.
+	if state.Session == resumes {
+		state.Session++
+		if err := s.write(state); err != nil {
+			return nil, err
+		}
+	}
+	return s.lock.Resume(s.charge(), state.Position(), state.Session, source)
+}
+
+// write replaces the state file.
+func (s *Stream) write(state interface{ Save(io.Writer) error }) error {
+	var text bytes.Buffer
+	err := state.Save(&text)
+	if err == nil {
+		err = s.state.Replace(text.Bytes(), func() { s.o.at("state written") })
+	}
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrLost, err)
+	}
+	return nil
+}

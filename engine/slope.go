@@ -1,0 +1,54 @@
+package engine
+
+import (
+	"fmt"
+	"math"
+
+	"dyad/autodiff"
+)
+
+// Slope is the derivative of a formula that came from elsewhere: an Expression with as much
+// work as a local learner needs, and no more, the bound of the slope. What Expression proves
+// besides, and its check of the derivative by differences, serve the quality of a model. It is
+// immutable.
+type Slope struct {
+	name string
+	dphi autodiff.Expr
+	clip float64
+}
+
+// NewSlope is NewExpression for the slope alone, of at most so many operations: its bound then takes
+// a bounded number of interval operations (autodiff.Expr.Range).
+func NewSlope(name, text string, o ExpressionOptions, operations int) (*Slope, error) {
+	if !(o.Clip >= 0) || math.IsInf(o.Clip, 0) {
+		return nil, fmt.Errorf("engine: loss %s is clipped at %v", name, o.Clip)
+	}
+	phi, err := autodiff.Parse(text, o.Params)
+	if err != nil {
+		return nil, err
+	}
+	dphi := phi.Derivative()
+	if n := dphi.Size(); n > operations {
+		return nil, fmt.Errorf("engine: the slope of loss %s has %d operations, want at most %d", name, n, operations)
+	}
+	return &Slope{name, dphi, o.Clip}, nil
+}
+
+// Name returns the name.
+func (s *Slope) Name() string { return s.name }
+
+// Slope is phi'(v), clipped.
+func (s *Slope) Slope(v float64) float64 { return s.clipped(s.dphi.Eval(v)) }
+
+// MaxSlope is sup |phi'| on [-margin, margin], rounded up.
+func (s *Slope) MaxSlope(margin float64) float64 {
+	r := s.dphi.Range(autodiff.Interval{Lo: -margin, Hi: margin})
+	return max(-s.clipped(r.Lo), s.clipped(r.Hi), 0)
+}
+
+func (s *Slope) clipped(v float64) float64 {
+	if s.clip > 0 {
+		return math.Max(-s.clip, math.Min(s.clip, v))
+	}
+	return v
+}

@@ -1,0 +1,206 @@
+//go:build unix
+
+// Package crash runs a program as a child process that a fault hits at a stage: a kill, an
+// interrupt, a full disk, a read-only folder, or a pause in which the test does what it likes. The
+// program names its stages by a function that it is given.
+package crash
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// env makes a test binary run the program as a child with a fault. Only Main reads it.
+const env = "DYAD_TEST_CRASH_CHILD"
+
+// Spec is what a child does: the program with Args, and a fault at a stage.
+type Spec struct {
+	Args   []string
+	Stage  string // "start" means from the start, or no fault
+	Nth    int    // occurrence of the stage, from 1
+	Fault  string // kill, interrupt, full, read-only, pause
+	Limit  uint64 // of "full": no file may grow beyond these bytes
+	Folder string // of "read-only"
+	Also   string // another one, or none
+	Nobody bool   // give up root first, as root may write anywhere
+	// Then is a later stage, with its occurrence, at which the program is killed.
+	Then    string
+	ThenNth int
+	Umask   *int // nil: that of the tests
+	Bare    bool // the program by itself, without a fault
+}
+
+// Killed is the exit code of a child that was killed.
+const Killed = -1
+
+// Program is what a child runs: its exit code is that of the child. ctx ends with an interrupt.
+type Program func(ctx context.Context, args []string, stage func(name string)) (code int)
+
+// Main is the TestMain of a package whose tests start children of its own binary. bare is the
+// program for Spec.Bare, or nil.
+func Main(m *testing.M, program Program, bare func(args []string)) {
+	if raw := os.Getenv(env); raw != "" {
+		var spec Spec
+		if err := json.Unmarshal([]byte(raw), &spec); err != nil {
+			broke(err)
+		}
+		os.Exit(spec.run(program, bare))
+	}
+	os.Exit(m.Run())
+}
+
+// broke reports that the harness failed, by an exit code of no program.
+func broke(err error) {
+	fmt.Fprintln(os.Stderr, "crash child:", err)
+	os.Exit(99)
+}
+
+func (s Spec) run(program Program, bare func([]string)) int {
+	if s.Nobody && os.Getuid() == 0 {
+		if err := syscall.Setuid(65534); err != nil {
+			broke(err)
+		}
+	}
+	if s.Umask != nil {
+		syscall.Umask(*s.Umask)
+	}
+	if s.Bare {
+		bare(s.Args)
+		return 0
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if s.Stage == "start" && s.Fault != "" {
+		if err := s.fault(ctx); err != nil {
+			broke(err)
+		}
+	}
+	seen := map[string]int{}
+	return program(ctx, s.Args, func(name string) {
+		seen[name]++
+		var err error
+		if name == s.Stage && seen[name] == s.Nth {
+			err = s.fault(ctx)
+		}
+		if name == s.Then && seen[name] == s.ThenNth && err == nil {
+			err = Spec{Fault: "kill"}.fault(ctx)
+		}
+		if err != nil {
+			broke(err)
+		}
+	})
+}
+
+func (s Spec) fault(ctx context.Context) error {
+	switch s.Fault {
+	case "kill":
+		if err := syscall.Kill(os.Getpid(), syscall.SIGKILL); err != nil {
+			return err
+		}
+		select {}
+	case "interrupt":
+		err := syscall.Kill(os.Getpid(), syscall.SIGINT)
+		<-ctx.Done()
+		return err
+	case "full":
+		return syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{Cur: s.Limit, Max: s.Limit})
+	case "read-only":
+		if s.Also != "" {
+			if err := os.Chmod(s.Also, 0o555); err != nil {
+				return err
+			}
+		}
+		return os.Chmod(s.Folder, 0o555)
+	case "pause": // file 3 tells the parent, file 4 waits for it
+		if _, err := os.NewFile(3, "told").Write([]byte{'\n'}); err != nil {
+			return err
+		}
+		_, _ = os.NewFile(4, "go on").Read(make([]byte, 1)) // ends when the parent closes it
+		return nil
+	}
+	return fmt.Errorf("unknown fault %q", s.Fault)
+}
+
+// Ended is how a child ended.
+type Ended struct {
+	Code           int // Killed if it was
+	Stdout, Stderr string
+}
+
+// Want checks exit code and message.
+func (e Ended) Want(t testing.TB, what string, code int, says string) {
+	t.Helper()
+	if e.Code != code || !strings.Contains(e.Stdout+e.Stderr, says) {
+		t.Errorf("%s: exit %d, want %d with %q:\n%s%s", what, e.Code, code, says, e.Stdout, e.Stderr)
+	}
+	if strings.Contains(e.Stderr, "panic") || strings.Contains(e.Stderr, "goroutine ") {
+		t.Errorf("%s: the program panicked:\n%s", what, e.Stderr)
+	}
+}
+
+// Child is a running child.
+type Child struct {
+	*exec.Cmd
+	out, errs bytes.Buffer
+	told, on  *os.File
+}
+
+// Start starts a child that has a minute to end. Its folder for temporary files is tmp.
+func Start(t testing.TB, tmp string, s Spec) *Child {
+	t.Helper()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, err := json.Marshal(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	told, childTells, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	childWaits, on, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	t.Cleanup(cancel)
+	c := &Child{Cmd: exec.CommandContext(ctx, exe), told: told, on: on}
+	// Built with the race detector, a program sleeps for a second before it ends.
+	c.Env = append(os.Environ(), env+"="+string(raw), "TMPDIR="+tmp, "GOMAXPROCS=1", "GORACE=atexit_sleep_ms=0")
+	c.Cmd.Stdout, c.Cmd.Stderr = &c.out, &c.errs
+	c.ExtraFiles = []*os.File{childTells, childWaits}
+	if err := c.Cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	childTells.Close()
+	childWaits.Close()
+	return c
+}
+
+// Paused waits until the child has reached its stage.
+func (c *Child) Paused(t testing.TB) {
+	t.Helper()
+	if _, err := c.told.Read(make([]byte, 1)); err != nil {
+		e := c.End()
+		t.Fatalf("the child did not reach its stage (%v): exit %d: %s", err, e.Code, e.Stderr)
+	}
+}
+
+// End lets a paused child go on, and waits for its end.
+func (c *Child) End() Ended {
+	c.on.Close()
+	_ = c.Wait() // the code tells
+	c.told.Close()
+	return Ended{c.ProcessState.ExitCode(), c.out.String(), c.errs.String()}
+}

@@ -1,0 +1,101 @@
+package durable
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/gofrs/flock"
+)
+
+// Document is a file that one process at a time owns and replaces whole, readable by its
+// owner only: the state of a stream, the memory of a client.
+type Document struct {
+	name string
+	lock *flock.Flock
+}
+
+// Own locks the document of that name, as Resolve returns it, by a file NAME.lock, until Close
+// or the end of the process. The document need not exist. The error wraps ErrBusy if another
+// process owns it.
+func Own(name string) (*Document, error) {
+	d := &Document{name, flock.New(name + ".lock")}
+	switch ok, err := d.lock.TryLock(); {
+	case err != nil:
+		return nil, err
+	case !ok:
+		return nil, fmt.Errorf("%s: %w", name, ErrBusy)
+	}
+	return d, nil
+}
+
+// Name is the name of the file.
+func (d *Document) Name() string { return d.name }
+
+// Replace replaces the file by text, durably: a crash leaves the old text or the new one. A
+// symbolic link that took the name meanwhile is replaced and not followed. beforeRename, if
+// not nil, is called when the new text is on disk under another name.
+func (d *Document) Replace(text []byte, beforeRename func()) error {
+	return Write(d.name, true, true, beforeRename, func(w io.Writer) error {
+		_, err := w.Write(text)
+		return err
+	})
+}
+
+// Alone fails if the file has another name than its own, or is not a regular file: Replace would
+// leave the other name with the older text.
+func (d *Document) Alone() error {
+	info, err := os.Lstat(d.name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if !info.Mode().IsRegular() {
+		return fmt.Errorf("%s is not a regular file; name a file", d.name)
+	}
+	n, err := links(d.name, info)
+	if err == nil && n > 1 {
+		err = fmt.Errorf("%s is one file with %d names (hard links); remove all but one", d.name, n)
+	}
+	return err
+}
+
+// Close gives the document to other processes.
+func (d *Document) Close() error { return d.lock.Unlock() }
+
+// Write writes, syncs and renames: a crash leaves name as it was or with all that fill wrote.
+// What is secret is readable by its owner only, the rest by whom the umask lets. Without replace it
+// fails with an error wrapping fs.ErrExist if the name is taken. beforeRename may be nil.
+func Write(name string, secret, replace bool, beforeRename func(), fill func(io.Writer) error) error {
+	f, err := Create(filepath.Dir(name), TempPrefix, "")
+	if err != nil {
+		return err
+	}
+	mode := fs.FileMode(0o600)
+	err = fill(f)
+	if err == nil && !secret {
+		mode, err = SharedMode(filepath.Dir(name))
+	}
+	if err = errors.Join(err, f.Sync()); err == nil {
+		if beforeRename != nil {
+			beforeRename()
+		}
+		var renamed bool
+		if renamed, err = f.Publish(name, mode, replace); renamed {
+			return err
+		}
+	}
+	f.Remove()
+	return err
+}
+
+// SweepTemporary removes what killed programs left in dir of files that they were writing.
+func SweepTemporary(dir string) {
+	Sweep(dir, func(name string) bool { return strings.HasPrefix(name, TempPrefix) })
+}
