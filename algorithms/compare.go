@@ -106,6 +106,9 @@ func Compare(s Spec, candidates []Candidate) (*Comparison, error) {
 			var plan *Plan
 			if plan, reason = a.Algorithm.Plan(s); reason == nil && plan.Moments != nil {
 				reason = errors.New("minimises the square loss, and its model is a direction: its noise has no length that compares with these; see dyad plan --algorithm " + name)
+				if plan.Moments.Classes {
+					reason = errors.New("minimises no loss: its noise has no length that compares with these; see dyad plan --task metric --algorithm " + name)
+				}
 			}
 			if reason == nil {
 				c.Rows = append(c.Rows, plan.compared())

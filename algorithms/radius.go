@@ -44,7 +44,7 @@ func noiseMu(b privacy.Budget, d int) float64 {
 // whose papers are about convex objectives, by their names in the catalogue, else 0.001.
 func DefaultL2(algorithm string) float64 {
 	switch algorithm {
-	case "offpairc", "dpgdc", "dpgdc2", "dpegd", "moments":
+	case "offpairc", "dpgdc", "dpgdc2", "dpegd", "moments", "moment-metric":
 		return 0
 	}
 	return 0.001

@@ -201,12 +201,12 @@ func TestMomentsReplayBounds(t *testing.T) {
 
 // leaky releases as planned and then goes on with the exact vector of one release.
 type leaky struct {
-	algorithms.Moments
+	algorithms.Algorithm
 	which int
 }
 
 func (l leaky) Train(ctx context.Context, ev engine.Evaluator, p *algorithms.Plan, s privacy.Session, t algorithms.Tracker) ([]float64, error) {
-	return l.Moments.Train(ctx, ev, p, &leakySession{Session: s, which: l.which}, t)
+	return l.Algorithm.Train(ctx, ev, p, &leakySession{Session: s, which: l.which}, t)
 }
 
 type leakySession struct {

@@ -14,7 +14,7 @@ type planFlags struct {
 	Mode      string   `default:"certified" enum:"certified,paper,nonprivate" help:"certified: proved noise; paper: the paper's formula, with what it really gives; nonprivate: the baseline."`
 	Epsilon   float64  `default:"1" help:"Epsilon to spend."`
 	Delta     *float64 `placeholder:"DELTA" help:"Delta; 0 asks for pure epsilon. Default: min(1e-5, n^-1.5)."`
-	L2        *float64 `name:"l2" aliases:"alpha" placeholder:"ALPHA" help:"Weight alpha of the term alpha/2 ||w||^2. Default: 0.001, or 0 for offpairc, dpgdc, dpgdc2, dpegd and moments."`
+	L2        *float64 `name:"l2" aliases:"alpha" placeholder:"ALPHA" help:"Weight alpha of the term alpha/2 ||w||^2. Default: 0.001, or 0 for offpairc, dpgdc, dpgdc2, dpegd, moments and moment-metric."`
 	Radius    float64  `positive:"" placeholder:"R" help:"Radius of the ball that w lives in; public. Default: a rule of n, d, epsilon and delta, or 1 for --task metric."`
 	Steps     int      `positive:"" help:"Number of full-batch steps. Default: the algorithm's public rule."`
 	StepSize  float64  `positive:"" placeholder:"ETA" help:"Step size. Default: the algorithm's public rule."`
@@ -85,8 +85,11 @@ func (f planFlags) assertedPlan(s dataShape, asserted engine.Assertion) (algorit
 	if a, err = f.configure(a); err != nil {
 		return nil, nil, err
 	}
-	if _, moments := a.(algorithms.Moments); moments && asserted != (engine.Assertion{}) {
-		return nil, nil, badInput("moments does not take --G, --L and --Dg: no constant of a loss is in its guarantee")
+	switch a.(type) {
+	case algorithms.Moments, algorithms.MomentMetric:
+		if asserted != (engine.Assertion{}) {
+			return nil, nil, badInput("%s does not take --G, --L and --Dg: no constant of a loss is in its guarantee", name)
+		}
 	}
 	spec, err := f.spec(s, asserted)
 	if err != nil {
@@ -178,10 +181,23 @@ func (f planFlags) configure(a algorithms.Algorithm) (algorithms.Algorithm, erro
 	if _, batches := a.(algorithms.SubsampledDescent); f.Batch != 0 && !batches {
 		return nil, badInput("%s does not take --batch-records; subsampled-descent does", a.Info().Name)
 	}
-	if _, moments := a.(algorithms.Moments); !moments && f.set() != "" {
-		return nil, badInput("%s does not take %s; moments does", a.Info().Name, f.set())
+	switch a.(type) {
+	case algorithms.Moments, algorithms.MomentMetric:
+	default:
+		if f.set() != "" {
+			return nil, badInput("%s does not take %s; moments does", a.Info().Name, f.set())
+		}
 	}
 	switch a.(type) {
+	case algorithms.MomentMetric:
+		if f.Precision != "auto" && f.Precision != "" { // "" where there is no such flag
+			return nil, badInput("moment-metric does not take --precision: its sums are in float64, and it has no pair gradients")
+		}
+		m, err := f.metric()
+		if err != nil {
+			return nil, err
+		}
+		return m, unused("--steps", "--step-size", "--path")
 	case algorithms.Moments:
 		return f.momentsFlags.algorithm(f.Steps), unused("--step-size", "--path")
 	case algorithms.DPGDSC:
