@@ -21,6 +21,7 @@ func Catalog() []Algorithm {
 		SubsampledDescent{},
 		Moments{},
 		MomentMetric{},
+		MomentsDescent{},
 		ProjectedGradient{},
 		OffGIGA{},
 	}

@@ -58,6 +58,8 @@ type Compared struct {
 	Sums   int     `json:"gradient_sums"`
 	Pairs  float64 `json:"pair_gradients"`
 	Visits float64 `json:"visits"`
+	// Seconds is Plan.Seconds.
+	Seconds float64 `json:"estimated_seconds"`
 	// Utility is Utility.Excess, 0 without a theorem.
 	Utility       float64 `json:"utility_bound,omitempty"`
 	UtilitySource string  `json:"utility_source,omitempty"`
@@ -105,10 +107,14 @@ func Compare(s Spec, candidates []Candidate) (*Comparison, error) {
 			s.L2 = a.L2
 			var plan *Plan
 			if plan, reason = a.Algorithm.Plan(s); reason == nil && plan.Moments != nil {
-				reason = errors.New("minimises the square loss, and its model is a direction: its noise has no length that compares with these; see dyad plan --algorithm " + name)
-				if plan.Moments.Classes {
-					reason = errors.New("minimises no loss: its noise has no length that compares with these; see dyad plan --task metric --algorithm " + name)
+				what := "minimises the square loss, and its model is a direction"
+				switch {
+				case plan.Moments.Gradients > 0:
+					what = "starts at the model of moments and damps the noise of its gradients"
+				case plan.Moments.Classes:
+					what, name = "minimises no loss", "moment-metric --task metric"
 				}
+				reason = errors.New(what + ": its noise has no length that compares with these; see dyad plan --algorithm " + name)
 			}
 			if reason == nil {
 				c.Rows = append(c.Rows, plan.compared())
@@ -154,7 +160,7 @@ func (p *Plan) compared() Compared {
 	return Compared{
 		Algorithm: p.Algorithm, L2: s.L2,
 		Noise: noise, NoiseToRadius: noise / s.Kernel.Problem().Radius, NoiseToReach: noise / min(reach, s.startDistance()),
-		Path: p.Schedule.Path, Sums: p.Schedule.Steps, Pairs: p.GradientPairs, Visits: p.visits(),
+		Path: p.Schedule.Path, Sums: p.Schedule.Steps, Pairs: p.GradientPairs, Visits: p.visits(), Seconds: p.Seconds(),
 		Utility: p.Utility.Excess, UtilitySource: p.Utility.Source,
 	}
 }

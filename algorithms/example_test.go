@@ -21,7 +21,7 @@ func ExampleRun() {
 	budget := privacy.Budget{Epsilon: 1, Delta: 1e-5}
 	spec, err := algorithms.NewSpec(cpu.Backend{}, engine.Problem{
 		N: n, D: d, Bounds: engine.UnitBounds(), Loss: engine.Logistic{},
-		Radius: algorithms.DefaultRadius(n, d, budget, algorithms.Certified),
+		Radius: algorithms.DefaultRadius("dpgdsc", n, d, budget, algorithms.Certified, engine.Logistic{}),
 	}, 0.001, budget, algorithms.Certified)
 	if err != nil {
 		log.Fatal(err)

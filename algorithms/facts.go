@@ -40,6 +40,18 @@ func (f *Facts) AddSome(key string, value any) any {
 	return value
 }
 
+// chosen are the facts of a plan that auto chose, with the reason behind the algorithm.
+func (f Facts) chosen(reason string) Facts {
+	f = Facts{slices.Clone(f.values), slices.Clone(f.lines)}
+	if reason != "" && len(f.values) > 0 && len(f.lines) > 0 {
+		var choice Facts
+		choice.Line("", "chosen by auto: %s", choice.Add("choice", reason))
+		f.values = slices.Insert(f.values, 1, choice.values...)
+		f.lines = slices.Insert(f.lines, 1, choice.lines...)
+	}
+	return f
+}
+
 // Line adds a line of text. One without a label continues the line before it.
 func (f *Facts) Line(label, format string, args ...any) {
 	f.lines = append(f.lines, fmt.Sprintf("%-11s %s\n", label, fmt.Sprintf(format, args...)))
@@ -109,6 +121,10 @@ func (p *Plan) Report() Report {
 	r := Report{Facts: p.Facts, Guarantee: p.Guarantee}
 	if len(p.Facts.values) == 0 && p.Spec.Kernel != nil {
 		r.Facts = p.trainingFacts()
+	}
+	r.Facts = r.Facts.chosen(p.Choice)
+	for _, text := range r.AddSome("warnings", p.Warnings()).([]string) {
+		r.Line("warning", "%s", text)
 	}
 	for _, e := range p.Events {
 		r.Events = append(r.Events, e.String())

@@ -45,7 +45,7 @@ func learningPlan(t *testing.T, c algorithms.Candidate, n, d int, epsilon float6
 	b := privacy.Budget{Epsilon: epsilon, Delta: 1e-5}
 	spec, err := algorithms.NewSpec(cpu.Backend{}, engine.Problem{
 		N: n, D: d, Bounds: engine.UnitBounds(), Loss: engine.Logistic{},
-		Radius: algorithms.DefaultRadius(n, d, b, algorithms.Certified),
+		Radius: algorithms.DefaultRadius(c.Algorithm.Info().Name, n, d, b, algorithms.Certified, engine.Logistic{}),
 	}, c.L2, b, algorithms.Certified)
 	if err != nil {
 		t.Fatal(err)

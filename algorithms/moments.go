@@ -3,6 +3,7 @@ package algorithms
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"dyad/engine"
 	"dyad/privacy"
@@ -101,99 +102,43 @@ func (a Moments) Train(ctx context.Context, ev engine.Evaluator, p *Plan, s priv
 	}
 	m, problem := p.Moments, p.Spec.Kernel.Problem()
 	n, d := float64(problem.N), problem.D
-	// The released vectors: number of positives, sum of records, signed sum and second moments,
-	// gradients. Without steps nothing is needed again after the last pass.
-	state := make([]float64, 1+2*d+m.Second.Len(d)+m.Steps*d)
-	positives, centre, v, gradients := state[:1], state[1:1+d], state[1+d:][:d+m.Second.Len(d)], state[len(state)-m.Steps*d:]
-	second := v[d:]
-	if m.Steps == 0 {
-		state = state[:1+d]
+	released, gradients := m.released(d), make([]float64, m.Steps*d)
+	// Without steps nothing is needed again after the last pass.
+	state := [][]float64{released.first}
+	if m.Steps > 0 {
+		state = append(state, released.last, gradients)
 	}
-	done, err := t.Restore(nil, state)
+	done, err := t.Restore(nil, state...)
 	if err != nil {
 		return nil, err
 	}
-	pass := 0
-	// run makes a pass, unless a checkpoint has what it releases.
-	run := func(of engine.MomentSums, dst engine.Moments, release func(engine.Moments) error) error {
-		if pass++; pass <= done {
-			return nil
-		}
-		if err := sums.Moments(ctx, &dst, of); err != nil {
-			return err
-		}
-		if err := release(dst); err != nil {
-			return err
-		}
-		if pass < m.Passes {
-			t.Keep(pass, nil, state)
-			t.Step(pass, m.Passes)
-		}
-		return nil
-	}
-	releases := m.Releases
-	release := func(x []float64) error {
-		r := releases[0]
-		releases = releases[1:]
-		return s.Release(x, r.Certificate, r.Noise)
-	}
-	if m.early() > 0 {
-		if err := run(engine.MomentSums{Radius: problem.Bounds.FeatureNorm}, engine.Moments{Sum: centre}, func(dst engine.Moments) error {
-			positives[0] = dst.Positives
-			// What is not released is public, and the exact sum is not needed.
-			if m.Balance > 0 {
-				clear(positives)
-			} else if err := release(positives); err != nil {
-				return err
-			}
-			if !m.CentreReleased {
-				clear(centre)
-				return nil
-			}
-			return release(centre)
-		}); err != nil {
-			return nil, err
+	keep := func(done int) {
+		if done < m.Passes {
+			t.Keep(done, nil, state...)
+			t.Step(done, m.Passes)
 		}
 	}
-	public, keep := m.Centre, 1.0
-	if m.CentreReleased {
-		public = over(centre, n)
-		keep = momentsCentre(public, m.CentreNoise/n)
-		engine.ProjectBall(public, problem.Bounds.FeatureNorm)
-	}
-	balance := m.balance(positives[0], n)
-	offset := m.offset(balance, problem.Bounds.FeatureNorm, keep)
-	releases = m.Releases[m.early():]
-	if err := run(engine.MomentSums{Centre: public, Radius: m.ClipRadius, Signed: true, Offset: offset, Second: m.Second}, engine.Moments{Sum: v[:d], Second: second}, func(engine.Moments) error {
-		if m.Scale > 0 {
-			for k := range second {
-				second[k] *= m.Scale
-			}
-			err := release(v)
-			for k := range second {
-				second[k] /= m.Scale
-			}
-			return err
-		}
-		if err := release(v[:d]); err != nil || m.Second == engine.NoSecond {
-			return err
-		}
-		return release(second)
-	}); err != nil {
+	if err := m.collect(ctx, sums, s, released, done, keep); err != nil {
 		return nil, err
 	}
-	fit, err := m.fit(ctx, v[:d], second, n)
+	fit, err := m.fit(ctx, released.sum(), released.second(), n)
 	if err != nil {
 		return nil, err
 	}
 	if m.Steps > 0 {
-		model := fit.logit(n, (1+balance)/2, offset)
+		model := fit.logit(n, (1+released.balance)/2, released.offset)
 		for i := range m.Steps {
 			g := gradients[i*d:][:d]
-			releases = m.Releases[len(m.Releases)-m.Steps+i:]
-			of := engine.MomentSums{Centre: public, Radius: m.ClipRadius, Model: over(fit.sum(model.w), m.ClipRadius), Intercept: model.intercept}
-			if err := run(of, engine.Moments{Sum: g}, func(engine.Moments) error { return release(g) }); err != nil {
-				return nil, err
+			if pass := m.Passes - m.Steps + i + 1; pass > done {
+				of := engine.MomentSums{Centre: released.centre, Radius: m.ClipRadius, Model: over(fit.sum(model.w), m.ClipRadius), Intercept: model.intercept}
+				if err := sums.Moments(ctx, &engine.Moments{Sum: g}, of); err != nil {
+					return nil, err
+				}
+				r := m.Releases[len(m.Releases)-m.Steps+i]
+				if err := s.Release(g, r.Certificate, r.Noise); err != nil {
+					return nil, err
+				}
+				keep(pass)
 			}
 			model.step(fit.along(over(g, m.ClipRadius)), fit.values, m.StepNoise/m.ClipRadius, m.Ridge/(m.ClipRadius*m.ClipRadius))
 		}
@@ -203,6 +148,103 @@ func (a Moments) Train(ctx context.Context, ev engine.Evaluator, p *Plan, s priv
 	engine.ScaleTo(w, problem.Radius)
 	t.Step(m.Passes, m.Passes)
 	return w, nil
+}
+
+// releasedMoments are what is released, and what follows from it for the next pass.
+type releasedMoments struct {
+	first []float64 // number of positives and sum of records, zero if they are not released
+	last  []float64 // signed sum over 1 + |b| and second moments of clipped records
+	d     int
+
+	centre []float64 // nil: the origin
+	offset float64   // b
+	share  float64   // of positives
+	// balance is 2 p - 1 for a share p that was shrunk by its noise.
+	balance float64
+}
+
+func (r *releasedMoments) sum() []float64    { return r.last[:r.d] }
+func (r *releasedMoments) second() []float64 { return r.last[r.d:] }
+
+// released has room for what m releases.
+func (m *MomentsPlan) released(d int) *releasedMoments {
+	return &releasedMoments{d: d, first: make([]float64, 1+d), last: make([]float64, d+m.Second.Len(d))}
+}
+
+// collect releases the moments that passes after the first done of them sum, those of steps aside; r has the others.
+// It calls after with the number of passes when one is released.
+func (m *MomentsPlan) collect(ctx context.Context, sums engine.MomentsEvaluator, s privacy.Session, r *releasedMoments, done int, after func(done int)) error {
+	problem := sums.Kernel().Problem()
+	n, bound := float64(problem.N), problem.Bounds.FeatureNorm
+	releases := m.Releases
+	release := func(x []float64) error {
+		this := releases[0]
+		releases = releases[1:]
+		return s.Release(x, this.Certificate, this.Noise)
+	}
+	positives, centre := r.first[:1], r.first[1:]
+	last := m.Passes - m.Steps
+	if last > 1 && done == 0 {
+		dst := engine.Moments{Sum: centre}
+		if err := sums.Moments(ctx, &dst, engine.MomentSums{Radius: bound}); err != nil {
+			return err
+		}
+		positives[0] = dst.Positives
+		// What is not released is public, and the exact sum is not needed.
+		if m.Balance > 0 {
+			clear(positives)
+		} else if err := release(positives); err != nil {
+			return err
+		}
+		if !m.CentreReleased {
+			clear(centre)
+		} else if err := release(centre); err != nil {
+			return err
+		}
+		after(1)
+	}
+	keep, count := 1.0, positives[0]
+	if r.centre = m.Centre; m.CentreReleased {
+		r.centre = over(centre, n)
+		keep = momentsCentre(r.centre, m.CentreNoise/n)
+		engine.ProjectBall(r.centre, bound)
+	}
+	if m.Balance > 0 {
+		count = m.Balance * n
+	}
+	r.balance, r.share = m.balance(count, n), min(max(count/n, 1/n), 1-1/n)
+	r.offset = m.offset(r.balance, bound, keep)
+	if done >= last {
+		return nil
+	}
+	releases = m.Releases[m.first():]
+	v, second := r.sum(), r.second()
+	dst := engine.Moments{Sum: v, Second: second}
+	if err := sums.Moments(ctx, &dst, engine.MomentSums{Centre: r.centre, Radius: m.ClipRadius, Signed: true, Offset: r.offset, Second: m.Second}); err != nil {
+		return err
+	}
+	if m.Scale > 0 {
+		for k := range second {
+			second[k] *= m.Scale
+		}
+		if err := release(r.last); err != nil {
+			return err
+		}
+		for k := range second {
+			second[k] /= m.Scale
+		}
+	} else {
+		if err := release(v); err != nil {
+			return err
+		}
+		if m.Second != engine.NoSecond {
+			if err := release(second); err != nil {
+				return err
+			}
+		}
+	}
+	after(last)
+	return nil
 }
 
 // momentsFit is the model of released moments, of any length, in units of R.
@@ -215,24 +257,12 @@ type momentsFit struct {
 // fit returns when ctx is done, however long a decomposition takes.
 func (m *MomentsPlan) fit(ctx context.Context, v, second []float64, n float64) (momentsFit, error) {
 	R, square := m.ClipRadius, m.ClipRadius*m.ClipRadius
-	v, second = over(v, R), over(second, square)
+	v = over(v, R)
 	var f momentsFit
-	switch m.Second {
-	case engine.DiagonalSecond:
-		for i := range second {
-			second[i] = max(second[i], 0)
-		}
-		f.values = second
-	case engine.FullSecond:
-		solved := make(chan spectrum, 1)
-		go func() {
-			values, vectors := engine.Symmetric{Dim: len(v)}.Eigen(second)
-			solved <- spectrum{vectors, momentsSpectrum(values, m.SecondNoise/square, n, 1)}
-		}()
-		select {
-		case f.spectrum = <-solved:
-		case <-ctx.Done():
-			return f, ctx.Err()
+	if m.Second != engine.NoSecond {
+		var err error
+		if f.spectrum, err = m.spectrum(ctx, second, len(v), n); err != nil {
+			return f, err
 		}
 	}
 	f.signed = f.along(v)
@@ -248,4 +278,32 @@ func over(x []float64, by float64) []float64 {
 		y[k] = x[k] / by
 	}
 	return y
+}
+
+// spectrum is the estimate Xi of released second moments in units of R^2. Where none are released
+// it is the flat one of the largest possible trace. It returns when ctx is done, however long a
+// decomposition takes.
+func (m *MomentsPlan) spectrum(ctx context.Context, second []float64, d int, n float64) (spectrum, error) {
+	square := m.ClipRadius * m.ClipRadius
+	second = over(second, square)
+	switch m.Second {
+	case engine.FullSecond:
+		solved := make(chan spectrum, 1)
+		go func() {
+			values, vectors := engine.Symmetric{Dim: d}.Eigen(second)
+			solved <- spectrum{vectors, momentsSpectrum(values, m.SecondNoise/square, n, 1)}
+		}()
+		select {
+		case s := <-solved:
+			return s, nil
+		case <-ctx.Done():
+			return spectrum{}, ctx.Err()
+		}
+	case engine.DiagonalSecond:
+		for k, q := range second {
+			second[k] = max(q, 0)
+		}
+		return spectrum{values: second}, nil
+	}
+	return spectrum{values: slices.Repeat([]float64{n / float64(d)}, d)}, nil
 }

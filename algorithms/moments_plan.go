@@ -33,21 +33,26 @@ type MomentsPlan struct {
 	Ridge float64
 	// SumNoise and SecondNoise are standard deviations of the noise of an entry of v (of a
 	// class sum) and of an isometric coordinate of M, CountNoise and CentreNoise those of the number of
-	// positives and of an entry of the sum of records, StepNoise that of an entry of a gradient;
-	// 0 for what is not released.
+	// positives and of an entry of the sum of records, StepNoise that of an entry of a gradient
+	// of a step; 0 for what is not released.
 	SumNoise, SecondNoise, CountNoise, CentreNoise, StepNoise float64
 	Releases                                                  []MomentsRelease // in their order
+
+	// Gradients is the number of mean gradients of the loss that follow, and GradientNoise
+	// the standard deviation of the noise of an entry of each; 0 for Moments.
+	Gradients     int
+	GradientNoise float64
 }
 
 // Names of releases.
 const (
-	countName    = "number of positives"
-	centreName   = "sum of records (centre)"
-	jointName    = "signed sum and second moments"
-	signedName   = "signed sum"
-	secondName   = "second moments"
-	className    = "moments of both classes"
-	gradientName = "gradient of the pointwise logistic loss"
+	countName  = "number of positives"
+	centreName = "sum of records (centre)"
+	jointName  = "signed sum and second moments"
+	signedName = "signed sum"
+	secondName = "second moments"
+	className  = "moments of both classes"
+	stepName   = "gradient of the pointwise logistic loss"
 )
 
 // MomentsRelease is one of the releases.
@@ -240,8 +245,14 @@ func (a Moments) choose(s Spec) (momentsChoice, error) {
 // origin says that the origin is declared as the centre.
 func (a Moments) origin() bool { return len(a.Centre) == 1 && a.Centre[0] == 0 }
 
-// releases are the releases with their noise, and what is computed from them.
-func (a Moments) releases(s Spec, kernel engine.MomentsKernel, c momentsChoice) (*MomentsPlan, error) {
+// momentsErrors is the part of engine.MomentsKernel that a plan needs.
+type momentsErrors interface {
+	MomentsError(radius float64, second engine.SecondMoments) engine.MomentsError
+}
+
+// releases are the releases with their noise, and what is computed from them. More releases
+// follow, with shares of the whole budget; the moments share what is left.
+func (a Moments) releases(s Spec, kernel momentsErrors, c momentsChoice, more ...MomentsRelease) (*MomentsPlan, error) {
 	problem := s.Kernel.Problem()
 	n, d, bound := float64(problem.N), problem.D, problem.Bounds.FeatureNorm
 	m := &MomentsPlan{Passes: 1 + a.Steps, Steps: a.Steps, CentreReleased: c.Centre > 0, Balance: a.Balance, ClipRadius: c.Clip, Second: c.Kind}
@@ -288,12 +299,20 @@ func (a Moments) releases(s Spec, kernel engine.MomentsKernel, c momentsChoice) 
 		}
 	}
 	for i := range a.Steps {
-		certificate, err := privacy.RecordSum{Radius: c.Clip, Weight: 1, Error: e.Sum, Name: gradientName}.Certify()
-		add(fmt.Sprintf("%s %d", gradientName, i+1), d, c.Steps/float64(a.Steps), certificate, err)
+		certificate, err := privacy.RecordSum{Radius: c.Clip, Weight: 1, Error: e.Sum, Name: stepName}.Certify()
+		add(fmt.Sprintf("%s %d", stepName, i+1), d, c.Steps/float64(a.Steps), certificate, err)
 	}
 	if err != nil {
 		return nil, err
 	}
+	left := 1.0
+	for _, r := range more {
+		left -= r.Share
+	}
+	for i := range m.Releases {
+		m.Releases[i].Share *= left
+	}
+	m.Releases = append(m.Releases, more...)
 	if err := m.calibrate(s.Budget); err != nil {
 		return nil, err
 	}
@@ -333,7 +352,9 @@ func (m *MomentsPlan) calibrate(b privacy.Budget) error {
 			m.SecondNoise = deviation
 		case className:
 			m.SumNoise, m.SecondNoise, m.CountNoise = deviation, deviation/m.Scale, deviation/m.ClipRadius
-		default: // gradients, which are alike
+		case gradientName:
+			m.GradientNoise = deviation
+		default: // gradients of steps, which are alike
 			m.StepNoise = deviation
 		}
 	}
@@ -342,17 +363,22 @@ func (m *MomentsPlan) calibrate(b privacy.Budget) error {
 
 // guarantee says what is released and why the noise is enough.
 func (m *MomentsPlan) guarantee(noise privacy.Mechanism) (released, derivation string) {
-	moments, theory := len(m.Releases)-m.Steps, "docs/theory.md#released-centre"
+	theory := "docs/theory.md#released-centre"
 	if m.Steps > 0 {
 		theory += ", docs/theory.md#damped-steps"
 	}
-	for i, r := range m.Releases[:min(moments+1, len(m.Releases))] { // gradients are alike
+	same := m.Steps + m.Gradients // gradients are alike
+	for i, r := range m.Releases[:len(m.Releases)-max(0, same-1)] {
+		name := r.Name
+		switch {
+		case i < len(m.Releases)-same:
+		case m.Steps > 0:
+			name = fmt.Sprintf("%d times the %s", m.Steps, stepName)
+		default:
+			name = fmt.Sprintf("%d mean gradients", m.Gradients)
+		}
 		if i > 0 {
 			released, derivation = released+", ", derivation+"; "
-		}
-		name := r.Name
-		if i == moments {
-			name = fmt.Sprintf("%d times the %s", m.Steps, gradientName)
 		}
 		released += name
 		derivation += fmt.Sprintf("%s: %s", name, r.Certificate.Derivation())
@@ -399,15 +425,10 @@ func (m *MomentsPlan) objective() string {
 	return text + fmt.Sprintf("%.8x", sha256.Sum256(fmt.Append(nil, m.Centre)))
 }
 
-// early is the number of releases of the pass before the signed sum, 0 if there is none.
-func (m *MomentsPlan) early() int {
-	return len(m.Releases) - m.Steps - m.mainReleases()
-}
-
-// mainReleases is the number of releases of the pass of the signed sum.
-func (m *MomentsPlan) mainReleases() int {
-	if m.Second != engine.NoSecond && m.Scale == 0 {
-		return 2
+// first is the number of releases of the first of two passes.
+func (m *MomentsPlan) first() (n int) {
+	for n < len(m.Releases) && (m.Releases[n].Name == countName || m.Releases[n].Name == centreName) {
+		n++
 	}
-	return 1
+	return n
 }

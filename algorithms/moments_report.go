@@ -10,8 +10,14 @@ import (
 // releases after that of the records.
 func (p *Plan) momentsFacts() Facts {
 	f, m := p.trainingFacts(), p.Moments
-	f.lines = f.lines[:2]
 	var own Facts
+	if m.Gradients > 0 {
+		f.lines = f.lines[:4] // and of the loss
+		own.Add("gradients", m.Gradients)
+		f.Line("objective", "%s", own.Add("objective", fmt.Sprintf("that of the loss, over records that are moved to the centre, clipped and scaled to norm %g", p.Spec.Kernel.Problem().Bounds.FeatureNorm)))
+		return p.momentsReleases(f, own)
+	}
+	f.lines = f.lines[:2]
 	objective := fmt.Sprintf("least squares over all pairs, (w.(x - x') - (y - y')/2)^2 + alpha/2 ||w||^2, alpha = %g; w is then", p.Spec.L2)
 	switch {
 	case m.Classes:
@@ -23,6 +29,12 @@ func (p *Plan) momentsFacts() Facts {
 		objective = fmt.Sprintf("no single loss: w starts where the least squares over all pairs, (w.(x - x') - (y - y')/2)^2, are minimal, and makes %d damped Newton-like steps of the pointwise logistic loss with a fixed intercept; w is then", m.Steps)
 	}
 	f.Line("objective", "%s", own.Add("objective", fmt.Sprintf("%s scaled to norm r = %.6g", objective, p.Spec.Kernel.Problem().Radius)))
+	return p.momentsReleases(f, own)
+}
+
+// momentsReleases adds the releases.
+func (p *Plan) momentsReleases(f, own Facts) Facts {
+	m := p.Moments
 	passes, centre := fmt.Sprintf("%d passes", own.Add("passes", m.Passes)), "origin"
 	switch m.Passes {
 	case 1:
@@ -45,17 +57,24 @@ func (p *Plan) momentsFacts() Facts {
 		f.Line("", "share of positives %g, declared public", balance)
 	}
 	var releases []Facts
-	for _, x := range m.Releases {
+	for i, x := range m.Releases {
 		var r Facts
 		norm := x.Noise.NoiseNorm(x.Coordinates)
 		numbers := "numbers"
 		if x.Coordinates == 1 {
 			numbers = "number"
 		}
+		if x.Name == gradientName {
+			numbers += fmt.Sprintf(", %d times", m.Gradients)
+		}
+		lines := f.lines
 		f.Line("release", "%s: %d %s, share %.3g, sensitivity %.6g, including rounding error (relative %.2g), %s, total variance %.4g",
 			r.Add("name", x.Name), r.Add("coordinates", x.Coordinates), numbers, r.Add("share", x.Share), r.Add("sensitivity", x.Certificate.Sensitivity()),
 			r.Add("roundoff_share", x.Certificate.RoundoffShare()), r.Add("noise", x.Noise.String()), r.Add("variance", norm*norm)) // of E ||Z||^2
 		releases = append(releases, r)
+		if i > len(m.Releases)-m.Gradients {
+			f.lines = lines // one line for all gradients
+		}
 	}
 	// Standard deviations of the noise of an entry of a sum (of the signed one over 1 + |b|) and
 	// of an isometric coordinate of the second moments, and the public part of the ridge.
@@ -68,6 +87,9 @@ func (p *Plan) momentsFacts() Facts {
 		if second := own.AddSome("second_moments_noise", m.SecondNoise); second != 0.0 {
 			f.Line("", "second moments: %.6g an isometric coordinate; ridge at least %.6g", second, ridge)
 		}
+	}
+	if noise := own.AddSome("gradient_noise", m.GradientNoise); noise != 0.0 {
+		f.Line("", "gradient: %.6g an entry", noise)
 	}
 	if steps != 0 {
 		f.Line("", "gradients of %d steps: %.6g an entry", steps, own.Add("step_noise", m.StepNoise))

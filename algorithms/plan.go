@@ -15,6 +15,7 @@ import (
 // run; packages with specifications of their own embed it (pairs, local).
 type Plan struct {
 	Algorithm   string
+	Choice      string // why auto chose it; "" if it was named
 	Mode        Mode
 	Certificate privacy.Certificate // zero if there is no noise
 	Noise       privacy.Mechanism   // of one release; nil if there is none

@@ -137,8 +137,8 @@ func TestPublicRulesForPureBudgets(t *testing.T) {
 	for _, epsilon := range []float64{0.1, 1, 4} {
 		mu := epsilon / math.Sqrt(d+1)
 		delta := account.GDPDelta(epsilon, mu)
-		pure := algorithms.DefaultRadius(400, d, privacy.Budget{Epsilon: epsilon}, algorithms.Certified)
-		gauss := algorithms.DefaultRadius(400, d, privacy.Budget{Epsilon: epsilon, Delta: delta}, algorithms.Certified)
+		pure := algorithms.DefaultRadius("dpgdsc", 400, d, privacy.Budget{Epsilon: epsilon}, algorithms.Certified, engine.Logistic{})
+		gauss := algorithms.DefaultRadius("dpgdsc", 400, d, privacy.Budget{Epsilon: epsilon, Delta: delta}, algorithms.Certified, engine.Logistic{})
 		if math.Abs(pure/gauss-1) > 1e-6 {
 			t.Errorf("epsilon %v: radius %v for pure noise, %v for the same Gaussian noise", epsilon, pure, gauss)
 		}
@@ -153,8 +153,8 @@ func TestPublicRulesForPureBudgets(t *testing.T) {
 			t.Errorf("epsilon %v: path %v for pure noise, %v for the same Gaussian noise", epsilon, a, b)
 		}
 	}
-	small := algorithms.DefaultRadius(400, d, privacy.Budget{Epsilon: 0.1}, algorithms.Certified)
-	large := algorithms.DefaultRadius(400, d, privacy.Budget{Epsilon: 4}, algorithms.Certified)
+	small := algorithms.DefaultRadius("dpgdsc", 400, d, privacy.Budget{Epsilon: 0.1}, algorithms.Certified, engine.Logistic{})
+	large := algorithms.DefaultRadius("dpgdsc", 400, d, privacy.Budget{Epsilon: 4}, algorithms.Certified, engine.Logistic{})
 	if !(small < large) {
 		t.Errorf("radius %v at epsilon 0.1 and %v at epsilon 4: the rule does not see the budget", small, large)
 	}

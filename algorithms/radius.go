@@ -3,29 +3,68 @@ package algorithms
 import (
 	"math"
 
+	"dyad/engine"
 	"dyad/privacy"
 	"dyad/privacy/account"
 )
 
-// DefaultRadius is the public rule for the radius r of the domain when the user
-// gives none, for the AUC loss with R = 1:
+// DefaultRadius is the public rule for the radius r of the domain when the user gives none, for
+// losses of scores with R = 1 and labels -1 and 1:
 //
-//	r = min(10, max(0.05, 0.05 (q/50)^2)),   q = n mu / sqrt(d),
+//	r = min(10, r_2, max(0.01, 0.05 (q/50)^2)),   q = n mu / sqrt(d),
 //
-// with mu = noiseMu of the budget. AUC does not change when w is scaled, and the replace-one
-// diameter Dg = 4 sigm(4r) falls with r, so where noise dominates (small q) a
-// small radius is free and better; where it does not, a larger one lets the model
-// leave the direction of the difference of the class means. The sweeps behind
-// the numbers are bench/results/radius-*.csv. Non-private runs use 10.
-func DefaultRadius(n, d int, b privacy.Budget, m Mode) float64 {
-	if m == NonPrivate {
-		return 10
+// with mu = noiseMu of the budget, and r_2 the largest radius at which phi is at most twice as
+// steep as at 0, |phi'(-2 r)| <= 2 |phi'(0)|. AUC does not change when w is scaled, and the
+// replace-one diameter of a pair gradient falls with r (Dg = 4 sigm(4r) for the AUC loss), so
+// where noise dominates (small q) a small radius is free and better; where it does not, a larger one
+// lets the model leave the direction of the difference of the class means. Noise follows the
+// steepest slope and signal the slope at 0: r_2 bounds what the radius may cost by 2. The
+// logistic loss never reaches it, and the hinge has none; the square loss and its hinge get 1/2, the
+// exponential loss (ln 2)/2. The sweeps behind the numbers are bench/results/radius-*.csv.
+//
+// Non-private runs use 10, and so does MomentsDescent, by its name in the catalogue: it damps
+// noise by itself, and a small ball keeps its model from the minimiser (docs/moments.md).
+func DefaultRadius(algorithm string, n, d int, b privacy.Budget, m Mode, loss engine.Loss) float64 {
+	if m == NonPrivate || algorithm == (MomentsDescent{}).Info().Name {
+		return largestRadius
 	}
 	if b.Validate() != nil {
 		return 1
 	}
 	q := float64(n) * noiseMu(b, d) / math.Sqrt(float64(d))
-	return min(10, max(0.05, 0.05*(q/50)*(q/50)))
+	return min(slopeRadius(loss), max(0.01, 0.05*(q/50)*(q/50)))
+}
+
+// largestRadius is the largest default.
+const largestRadius = 10
+
+// slopeRadius is r_2 of DefaultRadius, at most largestRadius: a scan finds where the slope
+// first exceeds twice that at 0, and bisection the place.
+func slopeRadius(loss engine.Loss) float64 {
+	score, ok := loss.(engine.ScoreLoss)
+	if !ok {
+		return largestRadius
+	}
+	most := 2 * math.Abs(score.DPhi(0))
+	steep := func(r float64) bool { return math.Abs(score.DPhi(-2*r)) > most }
+	if most == 0 {
+		return largestRadius // e.g. flat at 0: there is nothing to compare with
+	}
+	for lo := 0x1p-10; lo < largestRadius; lo *= 1.125 {
+		hi := min(lo*1.125, largestRadius)
+		if !steep(hi) {
+			continue
+		}
+		for range 50 {
+			if mid := lo + (hi-lo)/2; steep(mid) {
+				hi = mid
+			} else {
+				lo = mid
+			}
+		}
+		return lo
+	}
+	return largestRadius
 }
 
 // noiseMu is the sensitivity over the root mean square of a coordinate of the
@@ -44,7 +83,7 @@ func noiseMu(b privacy.Budget, d int) float64 {
 // whose papers are about convex objectives, by their names in the catalogue, else 0.001.
 func DefaultL2(algorithm string) float64 {
 	switch algorithm {
-	case "offpairc", "dpgdc", "dpgdc2", "dpegd", "moments", "moment-metric":
+	case "offpairc", "dpgdc", "dpgdc2", "dpegd", "moments", "moment-metric", "moments-descent":
 		return 0
 	}
 	return 0.001

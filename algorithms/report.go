@@ -75,7 +75,7 @@ func (p *Plan) noiseFacts(f *Facts) {
 	}
 	f.Line("noise", "%s, exact, on a grid of %.3g; sensitivity %.6g, including rounding error (relative %.2g)", size, f.AddSome("grid", p.Noise.GridSize()), sensitivity, roundoff)
 	// The root mean square of the norm of the noise in the model over the radius.
-	if ratio := p.modelNoise() / p.Spec.Kernel.Problem().Radius; f.AddSome("noise_to_radius", ratio).(float64) > 1 {
+	if ratio := p.modelNoise() / p.Spec.Kernel.Problem().Radius; f.AddSome("noise_to_radius", ratio).(float64) > 1 && p.leastSignal() == 0 {
 		f.Line("", "the noise is about %.2g times the radius of the model's domain: expect a model near chance; more records, a larger epsilon or fewer features would help", ratio)
 	}
 }

@@ -103,6 +103,14 @@ func (k *groupedKernel) Method() string {
 	return fmt.Sprintf("%s, within %d groups", k.inner[largest].Method(), len(k.problem.Groups))
 }
 
+// Seconds implements TimedKernel.
+func (k *groupedKernel) Seconds(Pairs) (sum float64) {
+	for _, size := range k.problem.Groups {
+		sum += Seconds(k.inner[size], AllPairs{N: size})
+	}
+	return sum
+}
+
 // Roundoff is the sum of the groups' bounds, plus the error of adding G vectors
 // one after the other, each of norm at most its number of pairs times the
 // Lipschitz constant G_l: gamma_G sum.

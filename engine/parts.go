@@ -74,6 +74,14 @@ func (k *partsKernel) Method() string {
 	return fmt.Sprintf("%s, on parts of at most %d records", k.inner[k.largest].Method(), k.largest)
 }
 
+// Seconds implements TimedKernel.
+func (k *partsKernel) Seconds(p Pairs) float64 {
+	if s, ok := p.(SubsetPairs); ok {
+		return Seconds(k.inner[s.N], AllPairs{N: s.N})
+	}
+	return 0
+}
+
 // Roundoff is that of the inner kernel: the sum is the same on a copy of the records.
 func (k *partsKernel) Roundoff(p Pairs) float64 {
 	s, ok := p.(SubsetPairs)

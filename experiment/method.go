@@ -22,7 +22,7 @@ type method struct {
 	name, options string // as in the rows
 	nonPrivate    bool
 	baseline      string
-	algorithm     algorithms.Algorithm
+	choose        func(algorithms.Question) algorithms.Choice // of an algorithm or auto, else nil
 	settings      settings
 	peer          *Peer
 }
@@ -59,18 +59,12 @@ func (p *Plan) listMethods() error {
 		place := fmt.Sprintf("algorithms[%d]", i)
 		for _, options := range expand(a.Options) {
 			m := method{name: a.Name, options: optionText(options)}
-			base, err := algorithms.ByName(a.Name)
-			if err != nil {
-				return p.at(place+".name", "%w", err)
-			}
-			m.settings.mode = algorithms.Certified
-			if modes := base.Info().Modes; !base.Info().Supports(algorithms.Certified) {
-				m.settings.mode = modes[0]
-			}
-			if m.algorithm, err = m.settings.configure(base, p.Task, options); err != nil {
+			if err := m.setAlgorithm(p.Task, options); err != nil {
 				var o *optionError
 				if errors.As(err, &o) {
 					place += ".options." + o.option
+				} else {
+					place += ".name"
 				}
 				return p.at(place, "%w", err)
 			}
@@ -103,12 +97,43 @@ func (p *Plan) listMethods() error {
 	return nil
 }
 
+// setAlgorithm fills in the method of an algorithm of that name, or of auto.
+func (m *method) setAlgorithm(task string, options map[string]any) error {
+	m.settings.mode = algorithms.Certified
+	if m.name == algorithms.AutoName {
+		m.choose = algorithms.Choose
+		_, err := m.settings.configure(m.name, nil, task, options)
+		return err
+	}
+	a, err := algorithms.ByName(m.name)
+	if err != nil {
+		return err
+	}
+	if modes := a.Info().Modes; !a.Info().Supports(algorithms.Certified) {
+		m.settings.mode = modes[0]
+	}
+	if a, err = m.settings.configure(m.name, a, task, options); err != nil {
+		return err
+	}
+	if !a.Info().Supports(m.settings.mode) {
+		return &optionError{"mode", fmt.Sprintf("%s does not support mode %s", m.name, m.settings.mode)}
+	}
+	m.choose = func(q algorithms.Question) algorithms.Choice {
+		c := algorithms.Choice{Algorithm: a, L2: algorithms.DefaultL2(m.name)}
+		if q.L2 != nil {
+			c.L2 = *q.L2
+		}
+		return c
+	}
+	return nil
+}
+
 // reference is the method that the others are compared with, nil if the name is unknown.
 func (p *Plan) reference() *method {
 	for _, named := range []func(m *method) bool{
 		func(m *method) bool { return m.label() == p.Reference },
 		func(m *method) bool { return m.name == p.Reference },
-		func(m *method) bool { return p.Reference == "" && m.algorithm != nil && !m.nonPrivate },
+		func(m *method) bool { return p.Reference == "" && m.choose != nil && !m.nonPrivate },
 		func(*method) bool { return p.Reference == "" },
 	} {
 		for i := range p.all {
@@ -178,12 +203,14 @@ type optionError struct{ option, text string }
 func (e *optionError) Error() string { return e.text }
 
 // configure reads the options of an algorithm: its own by the names of its exported
-// fields, which are its options (algorithms.Algorithm), and the settings.
-func (s *settings) configure(a algorithms.Algorithm, task string, options map[string]any) (algorithms.Algorithm, error) {
-	fields := reflect.New(reflect.TypeOf(a)).Elem()
-	fields.Set(reflect.ValueOf(a))
+// fields, which are its options (algorithms.Algorithm), and the settings. Without an algorithm
+// there are only settings.
+func (s *settings) configure(name string, a algorithms.Algorithm, task string, options map[string]any) (algorithms.Algorithm, error) {
+	var fields reflect.Value
 	own, names := map[string]reflect.Value{}, []string{}
-	if fields.Kind() == reflect.Struct {
+	if a != nil {
+		fields = reflect.New(reflect.TypeOf(a)).Elem()
+		fields.Set(reflect.ValueOf(a))
 		for i := range fields.NumField() {
 			if f := fields.Type().Field(i); f.IsExported() {
 				name := snake(f.Name)
@@ -201,11 +228,11 @@ func (s *settings) configure(a algorithms.Algorithm, task string, options map[st
 			err = fmt.Errorf("unknown, want one of %s", strings.Join(append(names, "mode", "l2", "radius", "loss"), ", "))
 		}
 		if err != nil {
-			return nil, &optionError{key, fmt.Sprintf("%s: option %s: %v", a.Info().Name, key, err)}
+			return nil, &optionError{key, fmt.Sprintf("%s: option %s: %v", name, key, err)}
 		}
 	}
-	if !a.Info().Supports(s.mode) {
-		return nil, &optionError{"mode", fmt.Sprintf("%s does not support mode %s", a.Info().Name, s.mode)}
+	if a == nil {
+		return nil, nil
 	}
 	return fields.Interface().(algorithms.Algorithm), nil
 }

@@ -84,7 +84,7 @@ type Data struct {
 	Splits int `yaml:"splits"`
 }
 
-// Algorithm is one of the catalogue with options: mode, l2, radius and loss, which
+// Algorithm is one of the catalogue, or auto, the program's choice, with options: mode, l2, radius and loss, which
 // default to those of the program, and the fields of its type (step_size for StepSize).
 // A list of values stands for one algorithm each.
 type Algorithm struct {

@@ -77,13 +77,13 @@ algorithms:
 		t.Fatal(err)
 	}
 	m := p.all[0]
-	if m.algorithm != (algorithms.DPGDSC{Steps: 7, StepSize: 0.25}) || *m.settings.l2 != 0.5 || m.settings.radius != 2 || m.settings.loss.Name() != "square" {
+	if m.choose(algorithms.Question{}).Algorithm != (algorithms.DPGDSC{Steps: 7, StepSize: 0.25}) || *m.settings.l2 != 0.5 || m.settings.radius != 2 || m.settings.loss.Name() != "square" {
 		t.Errorf("%+v", m)
 	}
 	if m.options != "l2=0.5 loss=square radius=2 step_size=0.25 steps=7" {
 		t.Errorf("options as text: %s", m.options)
 	}
-	if p.all[2].algorithm.(algorithms.SubsampledDescent).BatchRecords != 10 || p.all[2].options != "batch_records=10" {
+	if p.all[2].choose(algorithms.Question{}).Algorithm.(algorithms.SubsampledDescent).BatchRecords != 10 || p.all[2].options != "batch_records=10" {
 		t.Errorf("%+v", p.all[2])
 	}
 	if !p.all[3].nonPrivate {
@@ -92,7 +92,7 @@ algorithms:
 	// All algorithms of the catalogue can be in a plan.
 	for _, a := range algorithms.Catalog() {
 		var s settings
-		if _, err := s.configure(a, taskAUC, map[string]any{"mode": a.Info().Modes[0].String()}); err != nil {
+		if _, err := s.configure(a.Info().Name, a, taskAUC, map[string]any{"mode": a.Info().Modes[0].String()}); err != nil {
 			t.Error(err)
 		}
 	}

@@ -96,33 +96,42 @@ func (w *worker) run(ctx context.Context, one run) (outcome, error) {
 func (w *worker) fit(ctx context.Context, one run) (outcome, error) {
 	m, r := one.method, w.train
 	budget := privacy.Budget{Epsilon: one.row.Epsilon, Delta: one.row.Delta}
-	problem := engine.Problem{N: r.Len(), D: r.Dim(), Bounds: r.Bounds(), Loss: m.settings.loss, Radius: m.settings.radius}
+	backend := cpu.Backend{Workers: max(1, runtime.GOMAXPROCS(0)/max(1, w.o.Parallel))}
+	problem := engine.Problem{N: r.Len(), D: r.Dim(), Bounds: r.Bounds(), Loss: m.settings.loss}
 	if problem.Loss == nil {
 		problem.Loss = taskLoss(w.plan.Task)
 	}
-	if problem.Radius == 0 {
-		problem.Radius = 1
-		if w.plan.Task == taskAUC {
-			problem.Radius = algorithms.DefaultRadius(r.Len(), r.Dim(), budget, m.settings.mode)
+	specOf := func(algorithm string) (algorithms.Spec, error) {
+		p := problem
+		if p.Radius = m.settings.radius; p.Radius == 0 {
+			p.Radius = 1
+			if w.plan.Task == taskAUC {
+				p.Radius = algorithms.DefaultRadius(algorithm, p.N, p.D, budget, m.settings.mode, p.Loss)
+			}
 		}
+		return algorithms.NewSpec(backend, p, 0, budget, m.settings.mode)
 	}
-	l2 := algorithms.DefaultL2(m.name)
-	if m.settings.l2 != nil {
-		l2 = *m.settings.l2
-	}
-	spec, err := algorithms.NewSpec(cpu.Backend{Workers: max(1, runtime.GOMAXPROCS(0)/max(1, w.o.Parallel))}, problem, l2, budget, m.settings.mode)
+	spec, err := specOf(m.name)
 	if err != nil {
 		return outcome{}, err
 	}
-	p, err := m.algorithm.Plan(spec)
+	choice := m.choose(algorithms.Question{Spec: spec, LossNamed: m.settings.loss != nil, L2: m.settings.l2})
+	if spec, err = specOf(choice.Algorithm.Info().Name); err != nil {
+		return outcome{}, err
+	}
+	p, err := choice.Plan(spec)
 	if err != nil {
 		return outcome{}, err
 	}
-	res, err := algorithms.Run(ctx, r, m.algorithm, p, algorithms.Options{Public: true, Source: privacy.NewSeededSource(one.row.Seed)})
+	res, err := algorithms.Run(ctx, r, choice.Algorithm, p, algorithms.Options{Public: true, Source: privacy.NewSeededSource(one.row.Seed)})
 	if err != nil {
 		return outcome{}, err
 	}
-	return outcome{weights: res.Weights, passes: p.GradientPairs / float64(problem.Pairs().Len())}, nil
+	passes := p.GradientPairs / float64(problem.Pairs().Len())
+	if p.Moments != nil {
+		passes += float64(p.Moments.Passes)
+	}
+	return outcome{weights: res.Weights, passes: passes}, nil
 }
 
 // score is the AUC, or the accuracy of nearest neighbours under a metric (nil weights:

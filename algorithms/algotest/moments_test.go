@@ -13,12 +13,12 @@ import (
 	"dyad/privacy"
 )
 
-func momentsPlan(t *testing.T, a algorithms.Moments, n, d int, delta float64) *algorithms.Plan {
+func momentsPlan(t *testing.T, a algorithms.Algorithm, n, d int, delta float64) *algorithms.Plan {
 	t.Helper()
 	return momentsPlanFor(t, a, n, d, privacy.Budget{Epsilon: 1, Delta: delta})
 }
 
-func momentsPlanFor(t *testing.T, a algorithms.Moments, n, d int, b privacy.Budget) *algorithms.Plan {
+func momentsPlanFor(t *testing.T, a algorithms.Algorithm, n, d int, b privacy.Budget) *algorithms.Plan {
 	t.Helper()
 	s, err := algorithms.NewSpec(cpu.Backend{}, engine.Problem{
 		N: n, D: d, Bounds: engine.UnitBounds(), Loss: engine.Logistic{}, Radius: 0.5,
@@ -224,6 +224,41 @@ func (s *leakySession) Release(x []float64, c privacy.Certificate, m privacy.Mec
 	return err
 }
 
+// Neighbours for gradients after moments: random ones with all kinds of options, and a record
+// that crosses all others, whose gradient attains its certificate.
+func TestMomentsDescentReplay(t *testing.T) {
+	for _, shape := range [][2]int{{2, 1}, {30, 3}, {200, 12}} {
+		n, d := shape[0], shape[1]
+		for i, a := range []algorithms.MomentsDescent{
+			{}, {Steps: 1, GradientShare: 0.9}, {Moments: algorithms.Moments{Second: "diagonal", ClipRadius: 1.5}, Steps: 5},
+			{Moments: algorithms.Moments{Second: "none", Centre: make([]float64, d), Balance: 0.3}, Steps: 2},
+		} {
+			for _, delta := range []float64{0, 1e-6} {
+				p := momentsPlan(t, a, n, d, delta)
+				data := RandomRecords(n, d, engine.UnitBounds(), 5)
+				if _, err := Replay(a, p, data, Neighbours(data, 12, 6), 7); err != nil {
+					t.Errorf("n = %d, d = %d, options %d, delta %v: %v", n, d, i, delta, err)
+				}
+			}
+		}
+	}
+	// Opposite records: the replaced one is in every pair of the other class, at any start.
+	const n, d, R = 40, 2, 0.3
+	a := algorithms.MomentsDescent{Moments: algorithms.Moments{Second: "none", Centre: make([]float64, d), Balance: 0.5, ClipRadius: R}, Steps: 1, GradientShare: 0.98}
+	x, y := make([]float64, n*d), make([]float64, n)
+	for i := range y {
+		x[i*d], y[i] = -R, -1
+	}
+	x[0], y[0] = R, 1
+	data := mustRecords(append([]float64(nil), x...), append([]float64(nil), y...), d, engine.UnitBounds())
+	y[0] = -1
+	p := momentsPlan(t, a, n, d, 1e-5)
+	moved, err := Replay(a, p, data, []*engine.Records{mustRecords(x, y, d, engine.UnitBounds())}, 3)
+	if err != nil || moved < 0.25 {
+		t.Errorf("a class switch moves a release by %.3f of its certificate, %v", moved, err)
+	}
+}
+
 // The known defects of private moments: weights from the exact count, clipping around the
 // exact centre, a model from exact moments, and a forgotten factor of a certificate.
 func TestReplayCatchesLeakyMoments(t *testing.T) {
@@ -252,6 +287,13 @@ func TestReplayCatchesLeakyMoments(t *testing.T) {
 		_, err := Replay(leaky{steps, which}, momentsPlanFor(t, steps, n, d, privacy.Budget{Epsilon: 30, Delta: 1e-5}), data, neighbours, 3)
 		if !errors.As(err, new(Violation)) {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+	descent := algorithms.MomentsDescent{Moments: a, Steps: 2, GradientShare: 0.3}
+	for which, name := range []string{"exact count", "records moved to the exact centre", "start and curvature from exact moments", "a step by an exact gradient", "the last step"} {
+		_, err := Replay(leaky{descent, which}, momentsPlan(t, descent, n, d, 1e-5), data, neighbours, 3)
+		if !errors.As(err, new(Violation)) {
+			t.Errorf("moments-descent, %s: %v", name, err)
 		}
 	}
 	p := momentsPlan(t, algorithms.Moments{Second: "full", Centre: make([]float64, d), Balance: 0.5}, n, d, 0)

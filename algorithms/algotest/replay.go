@@ -344,6 +344,22 @@ func (w watched) Moments(ctx context.Context, dst *engine.Moments, m engine.Mome
 	return sums.Moments(ctx, dst, m)
 }
 
+// Recentre makes the records that gradients are about part of the tape: a centre that was not
+// released differs between neighbours.
+func (w watched) Recentre(ctx context.Context, centre []float64, radius float64) error {
+	moved, ok := w.Evaluator.(engine.RecentringEvaluator)
+	if !ok {
+		return engine.ErrUnsupported
+	}
+	c := call{kind: "recentre", detail: fmt.Sprintf("%x %x", centre, radius)}
+	if w.t.replay {
+		w.t.expect(c)
+	} else {
+		w.t.calls = append(w.t.calls, c)
+	}
+	return moved.Recentre(ctx, centre, radius)
+}
+
 // Replay runs plan p of a on data and replays it on every neighbour, each of the
 // same shape and bounds. It returns a Violation if the algorithm is not sound on
 // them, and the largest moved/certified ratio seen.

@@ -207,6 +207,16 @@ func (l *lookup) Moments(ctx context.Context, dst *engine.Moments, m engine.Mome
 	return sums.Moments(ctx, dst, m)
 }
 
+// Recentre forgets gradients of records that were moved to another centre.
+func (l *lookup) Recentre(ctx context.Context, centre []float64, radius float64) error {
+	moved, ok := l.Evaluator.(engine.RecentringEvaluator)
+	if !ok {
+		return engine.ErrUnsupported
+	}
+	l.known = l.known[:min(l.next, len(l.known))]
+	return moved.Recentre(ctx, centre, radius)
+}
+
 func sameBits(a, b []float64) bool {
 	return slices.EqualFunc(a, b, func(x, y float64) bool { return math.Float64bits(x) == math.Float64bits(y) })
 }

@@ -137,7 +137,7 @@ func (t *table) rows(a algorithms.Algorithm, m algorithms.Mode, b privacy.Budget
 		radius, n, runs, whole := 1.0, t.n, t.runs, t.whole
 		switch loss.(type) {
 		case engine.Logistic:
-			radius = algorithms.DefaultRadius(t.n, t.d, b, m)
+			radius = algorithms.DefaultRadius(a.Info().Name, t.n, t.d, b, m, loss)
 		case engine.Score: // with a kink
 			radius = 0.1
 		case engine.MetricLoss:

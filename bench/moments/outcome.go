@@ -50,7 +50,7 @@ func outcome(n, repeats, steps int, alone bool, epsilon, delta float64) error {
 			b := privacy.Budget{Epsilon: epsilon, Delta: delta}
 			start, used := time.Now(), bench.ProcessorTime()
 			s, err := algorithms.NewSpec(cpu.Backend{}, engine.Problem{
-				N: n, D: d, Bounds: engine.UnitBounds(), Loss: engine.Logistic{}, Radius: algorithms.DefaultRadius(n, d, b, m.mode),
+				N: n, D: d, Bounds: engine.UnitBounds(), Loss: engine.Logistic{}, Radius: algorithms.DefaultRadius(name, n, d, b, m.mode, engine.Logistic{}),
 			}, m.l2, b, m.mode)
 			if err != nil {
 				return err

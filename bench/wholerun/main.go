@@ -36,11 +36,11 @@ func measure(program, data, schema string, count int) error {
 	}
 	defer os.RemoveAll(folder)
 	bench.Header(os.Stdout, "wholerun", os.Args[1:])
-	fmt.Println("# dyad train --epsilon 1 --delta 1e-5 --steps 100, a process and a ledger for each run; processor_s counts all its threads")
+	fmt.Println("# dyad train --epsilon 1 --delta 1e-5 --algorithm dpgdsc --steps 100, a process and a ledger for each run; processor_s counts all its threads")
 	fmt.Println("run,wall_s,processor_s")
 	var walls, processors []float64
 	for i := range count + 1 {
-		c := exec.Command(program, "train", "--data", data, "--schema", schema, "--epsilon", "1", "--delta", "1e-5", "--steps", "100",
+		c := exec.Command(program, "train", "--data", data, "--schema", schema, "--epsilon", "1", "--delta", "1e-5", "--algorithm", "dpgdsc", "--steps", "100",
 			"--ledger", filepath.Join(folder, fmt.Sprint(i, ".jsonl")), "--out", filepath.Join(folder, fmt.Sprint(i, ".json")))
 		c.Stderr = os.Stderr
 		start := time.Now()

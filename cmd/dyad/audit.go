@@ -246,7 +246,7 @@ func (c *auditRecordsCmd) spec(needsL2 bool) (p engine.Problem, l2 float64, b pr
 			return p, l2, b, mode, err
 		}
 		if c.Task == taskAUC {
-			p.Radius = algorithms.DefaultRadius(c.N, c.D, b, mode)
+			p.Radius = algorithms.DefaultRadius(c.Algorithm, c.N, c.D, b, mode, p.Loss)
 		}
 	}
 	if c.Radius != 0 {

@@ -177,14 +177,14 @@ func (f *fixture) writable() {
 	}
 }
 
-// train is the command line of the run that is attacked.
+// train is the command line of the run that is attacked: an algorithm of many steps.
 func (f *fixture) train(more ...string) []string {
 	if f.local {
 		return append([]string{"local", "simulate", "--data", f.in("in/patients.csv"), "--schema", f.in("in/patients.yaml"), "--epochs", "2", "--l2-grid", "0.1,1", "--folds", "2",
 			"--force", "--out", f.in("out/model.json"), "--ledger", f.in("ledger/ledger.jsonl")}, more...)
 	}
 	return append([]string{"train", "--data", f.in("in/patients.csv"), "--schema", f.in("in/patients.yaml"),
-		"--epsilon", "1", "--delta", "1e-5", "--workers", "1", "--force", "--out", f.in("out/model.json"), "--ledger", f.in("ledger/ledger.jsonl")}, more...)
+		"--algorithm", "dpgdsc", "--epsilon", "1", "--delta", "1e-5", "--workers", "1", "--force", "--out", f.in("out/model.json"), "--ledger", f.in("ledger/ledger.jsonl")}, more...)
 }
 
 // dyad runs the program in this process.

@@ -60,7 +60,7 @@ type evaluation struct {
 	Task    string `json:"task"`
 	Records int    `json:"records"`
 	// Objective is a mean loss without the L2 term, ObjectiveOf says which; a model of
-	// pairs that does not name its loss has none.
+	// pairs that does not name its loss has none, nor has one of moments.
 	Objective   *float64 `json:"objective,omitempty"`
 	ObjectiveOf string   `json:"objective_of,omitempty"`
 
@@ -256,9 +256,10 @@ func (r *privateResult) text() string {
 }
 
 // ownLoss is the loss of a metric that was learned from pairs or tuples, without a name
-// if the file has none; nil for other models.
+// if the file has none, and for a model of moments, whose length has no meaning or is that for
+// records around a centre; nil for other models.
 func (m *model) ownLoss() *pairLoss {
-	if m.PairLoss == nil && m.Pairs != nil && m.Task == taskMetric {
+	if m.PairLoss == nil && (m.Pairs != nil && m.Task == taskMetric || m.Report.Value("moments") != nil) {
 		return &pairLoss{}
 	}
 	return m.PairLoss

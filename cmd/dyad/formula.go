@@ -20,7 +20,7 @@ var longFlag = regexp.MustCompile(`^--[A-Za-z]`)
 func decodeFormula(ctx *kong.DecodeContext, target reflect.Value) error {
 	word := ctx.Scan.Pop()
 	text, ok := word.Value.(string)
-	if !ok || word.Type == kong.UntypedToken && longFlag.MatchString(text) {
+	if !ok || text == "" || word.Type == kong.UntypedToken && longFlag.MatchString(text) {
 		return fmt.Errorf("expected a name or a formula")
 	}
 	target.SetString(text)

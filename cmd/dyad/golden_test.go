@@ -67,6 +67,13 @@ func goldenCases(schema string) map[string][]string {
 		"plan-compare":         {"plan", "--compare", "-n", "512", "-d", "8", "--epsilon", "1", "--delta", "1e-5"},
 		"plan-compare-pure":    {"plan", "--compare", "-n", "512", "-d", "8", "--epsilon", "1", "--delta", "0"},
 		"plan-moments-steps":   {"plan", "-n", "5000", "-d", "8", "--algorithm", "moments", "--steps", "2"},
+		"plan-auto":            {"plan", "-n", "512", "-d", "8", "--delta", "1e-5"},
+		"plan-auto-large":      {"plan", "-n", "20000", "-d", "8", "--delta", "1e-5"},
+		"plan-auto-loss":       {"plan", "-n", "512", "-d", "8", "--delta", "1e-5", "--loss", "logistic"},
+		"plan-auto-drowned":    {"plan", "-n", "60", "-d", "8", "--epsilon", "0.1", "--delta", "1e-5"},
+		"plan-auto-epsilon":    {"plan", "-n", "60", "-d", "8", "--epsilon", "20", "--delta", "1e-5"},
+		"plan-auto-path":       {"plan", "-n", "512", "-d", "8", "--delta", "1e-5", "--path", "3"},
+		"plan-slow":            {"plan", "-n", "200000", "-d", "20", "--algorithm", "offpairc"},
 		"plan-asserted":        {"plan", "-n", "256", "-d", "8", "--algorithm", "offpairc", "--G", "4", "--L", "4", "--Dg", "8", "--H", "1", "--radius-diameter", "2"},
 		"audit-dpgdsc":         {"audit", "dpgdsc", "--runs", "400"},
 		"audit-hidden":         {"audit", "convergent-descent", "-n", "20", "--epsilon", "4", "--runs", "400"},
@@ -83,7 +90,7 @@ func goldenCases(schema string) map[string][]string {
 		"losses-jump":          {"losses", "check", "where(u > 0, 0, 1)"},
 		"losses-unbound":       {"losses", "check", "log(abs(u))"},
 		"plan-loss":            {"plan", "-n", "512", "-d", "8", "--loss", "1 - tanh(c*u)", "--loss-param", "c=0.5", "--algorithm", "gradient-perturbation", "--delta", "1e-5"},
-		"plan-loss-kink":       {"plan", "-n", "512", "-d", "8", "--loss", "hinge", "--radius", "1", "--delta", "1e-5"},
+		"plan-loss-kink":       {"plan", "-n", "512", "-d", "8", "--algorithm", "dpgdsc", "--loss", "hinge", "--radius", "1", "--delta", "1e-5"},
 	}
 	for name, args := range map[string][]string{
 		"certified": {"--density", "2", "--degree-cap", "8"},

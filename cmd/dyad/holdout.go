@@ -75,8 +75,10 @@ func (c *trainCmd) evaluateHeld(a *app, r *trainResult, m scored, held, train sa
 			r.HeldCommand = c.heldCommand(r.Model)
 		}
 	case r.Public || c.ExactFigures:
+		o := defaultEvaluation
+		o.own = m.own
 		var err error
-		if r.Held, err = evaluateExactly(a.ctx, c.Task, m.loss, m.weights, held, train.records, defaultEvaluation); err != nil {
+		if r.Held, err = evaluateExactly(a.ctx, c.Task, m.loss, m.weights, held, train.records, o); err != nil {
 			r.HeldProblem = strings.TrimPrefix(message(err), "dyad: ")
 		}
 	case m.schema.ByPerson():
@@ -105,7 +107,11 @@ func (r *heldResult) writeHeld(b *strings.Builder, n int, unit string, public bo
 		line(b, "held out", "no figures: %s", r.HeldProblem)
 	}
 	if r.Held != nil {
-		line(b, "held out", "%d %s, objective %.6g", n, unit, *r.Held.Objective)
+		objective := ""
+		if r.Held.Objective != nil {
+			objective = fmt.Sprintf(", objective %.6g", *r.Held.Objective)
+		}
+		line(b, "held out", "%d %s%s", n, unit, objective)
 		b.WriteString(r.Held.figures("            %s: %s\n"))
 		if unit == "persons" {
 			line(b, "", "these figures count rows: a person with many rows weighs more")

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"regexp"
 	"strings"
@@ -11,7 +12,7 @@ import (
 
 // lossFlags choose the pair loss.
 type lossFlags struct {
-	Loss      string             `default:"logistic" type:"formula" placeholder:"NAME|EXPR" help:"Pair loss phi(u): a name of \"dyad losses\", or a formula such as 'log1p(exp(-u))'. u is the margin of a pair, positive if the pair is right."`
+	Loss      string             `type:"formula" placeholder:"NAME|EXPR" help:"Pair loss phi(u): a name of \"dyad losses\", or a formula such as 'log1p(exp(-u))'. u is the margin of a pair, positive if the pair is right. Default: logistic, but for algorithms with a loss of their own."`
 	LossParam map[string]float64 `name:"loss-param" placeholder:"K=V" help:"Value of a name in the formula, or of a parameter of a named loss; may be repeated."`
 	LossClip  float64            `positive:"" name:"loss-clip" placeholder:"C" help:"Clamp phi' of every pair to [-C, C], for a loss whose slope has no bound. Default: no clipping."`
 }
@@ -32,8 +33,12 @@ const (
 // lossName is what a name of a loss looks like; anything else is a formula.
 var lossName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9]*(-[A-Za-z][A-Za-z0-9]*)*$`)
 
+// named says that the user chose a loss.
+func (f lossFlags) named() bool { return f.Loss != "" || f.LossParam != nil || f.LossClip != 0 }
+
 // definition is the loss that the flags describe, and loss builds it for a task.
 func (f lossFlags) definition() (lossSpec, error) {
+	f.Loss = cmp.Or(f.Loss, logisticName)
 	s := lossSpec{Name: f.Loss, Params: f.LossParam, Clip: f.LossClip}
 	if l, ok := engine.LibraryByName(f.Loss); ok {
 		e, err := l.Expression(engine.ExpressionOptions{Params: f.LossParam, Clip: f.LossClip})

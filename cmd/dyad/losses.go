@@ -279,7 +279,7 @@ func applicable(p engine.Problem) []lossAlgorithm {
 			plan, err = a.Plan(spec)
 		}
 		switch {
-		case err != nil || plan.Moments == nil:
+		case err != nil || plan.Moments == nil || plan.Moments.Gradients > 0:
 		case plan.Moments.Classes:
 			err = fmt.Errorf("%s minimises no loss", info.Name)
 		case p.Loss.Name() != squareName:

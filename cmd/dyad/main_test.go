@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -61,6 +62,14 @@ func TestTrainWithoutDataIsPublicAndChargesNothing(t *testing.T) {
 	}
 	if entries, _ := os.ReadDir(dir); len(entries) != 0 {
 		t.Errorf("the run left files behind: %v", entries)
+	}
+	// README.md says that the difference is below 0.01.
+	var r trainResult
+	if _, out, errs := dyad(t, dir, "train", "--seed", "1", "--json"); json.Unmarshal([]byte(out), &r) != nil || r.Held == nil || r.Baseline == nil {
+		t.Fatalf("no AUC with and without privacy: %s%s", out, errs)
+	}
+	if with, without := *r.Held.AUC, *r.Baseline.AUC; math.Abs(with-without) >= 0.01 {
+		t.Errorf("AUC %v, and %v without privacy", with, without)
 	}
 }
 
@@ -174,7 +183,7 @@ func TestRankingRoad(t *testing.T) {
 // plan and train print the same report.
 func TestPlanIsTheReportOfTrain(t *testing.T) {
 	dir := clinic(t, 300)
-	for _, algorithm := range []string{"dpgdsc", "offpairstrc", "offpairc"} {
+	for _, algorithm := range []string{"dpgdsc", "offpairstrc", "offpairc", "auto"} {
 		flags := []string{"--schema", "patients.yaml", "--epsilon", "1.5", "--delta", "1e-6", "--algorithm", algorithm, "--json"}
 		_, planned, errs := dyad(t, dir, append([]string{"plan", "-n", "300"}, flags...)...)
 		_, trained, errs2 := dyad(t, dir, append([]string{"train", "--data", "patients.csv", "--out", algorithm + ".json"}, flags...)...)
@@ -186,6 +195,7 @@ func TestPlanIsTheReportOfTrain(t *testing.T) {
 		if err := json.Unmarshal([]byte(trained), &train); err != nil {
 			t.Fatalf("train: %v: %s", err, errs2)
 		}
+		delete(plan, "estimated_seconds")
 		a, _ := json.Marshal(plan)
 		b, _ := json.Marshal(train.Report)
 		if !bytes.Equal(a, b) {
@@ -338,7 +348,8 @@ func TestDraftSaysWhatItGuessed(t *testing.T) {
 func TestAbsurdPlansAreRefused(t *testing.T) {
 	dir := t.TempDir()
 	for _, more := range [][]string{
-		{"--steps", "100000000000"}, {"--l2", "1e10"}, {"--path", "1e300"}, {"--step-size", "1e-300"},
+		{"--algorithm", "dpgdsc", "--steps", "100000000000"}, {"--algorithm", "dpgdsc", "--l2", "1e10"}, {"--algorithm", "dpgdsc", "--path", "1e300"},
+		{"--algorithm", "dpgdsc", "--step-size", "1e-300"},
 		{"--algorithm", "gradient-perturbation", "--steps", "100000000000"},
 		{"--algorithm", "dpgdc", "--l2", "0", "--path", "1e300"},
 		{"--mode", "nonprivate", "--steps", "100000000000"},

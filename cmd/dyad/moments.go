@@ -2,7 +2,8 @@ package main
 
 import "dyad/algorithms"
 
-// momentsFlags are the options of algorithm moments; moment-metric has two of them.
+// momentsFlags are the options of algorithms moments and moments-descent; moment-metric has two of
+// them.
 type momentsFlags struct {
 	SecondMoments string    `enum:"auto,none,diagonal,full" default:"auto" placeholder:"K" help:"Second moments that algorithm moments releases: none, diagonal, full, or auto, the public rule."`
 	ClipRadius    float64   `positive:"" placeholder:"R" help:"Norm to which moments and moment-metric clip records around their centre. Default: the public rule."`
@@ -12,20 +13,18 @@ type momentsFlags struct {
 	SecondShare   float64   `positive:"" placeholder:"F" help:"The same for the second moments; the signed sum gets the rest. Default: the public rule."`
 	StepShare     float64   `positive:"" placeholder:"F" help:"The same for all steps of moments (--steps) together. Default: the public rule."`
 	PublicCentre  []float64 `placeholder:"V" help:"A public centre for moments, in encoded features; 0 is the origin. It must not come from the data. Default: the public rule."`
+	GradientShare float64   `positive:"" placeholder:"F" help:"Share of the budget that moments-descent spends on its gradients; the shares of moments are of what is left. Default: the public rule."`
 	ClassBalance  float64   `positive:"" placeholder:"P" help:"The share of positives, if it is public and does not come from the data: moments then releases no count."`
 }
 
-// algorithm is moments with these options and so many steps.
-func (f momentsFlags) algorithm(steps int) algorithms.Moments {
-	second := f.SecondMoments
-	if second == "auto" {
-		second = ""
+// put puts these options into moments.
+func (f momentsFlags) put(m algorithms.Moments) algorithms.Moments {
+	if m.Second = f.SecondMoments; m.Second == "auto" {
+		m.Second = ""
 	}
-	return algorithms.Moments{
-		Second: second, CountShare: f.CountShare, CentreShare: f.CentreShare, SecondShare: f.SecondShare,
-		ClipRadius: f.ClipRadius, Ridge: f.Ridge, Centre: f.PublicCentre, Balance: f.ClassBalance,
-		Steps: steps, StepShare: f.StepShare,
-	}
+	m.CountShare, m.CentreShare, m.SecondShare = f.CountShare, f.CentreShare, f.SecondShare
+	m.ClipRadius, m.Ridge, m.Centre, m.Balance = f.ClipRadius, f.Ridge, f.PublicCentre, f.ClassBalance
+	return m
 }
 
 // metric is moment-metric with these options.
@@ -46,7 +45,7 @@ func (f momentsFlags) set() string {
 	}{
 		{"--second-moments", f.SecondMoments != "auto" && f.SecondMoments != ""}, {"--clip-radius", f.ClipRadius != 0}, {"--ridge", f.Ridge != 0},
 		{"--count-share", f.CountShare != 0}, {"--centre-share", f.CentreShare != 0}, {"--second-share", f.SecondShare != 0},
-		{"--step-share", f.StepShare != 0}, {"--public-centre", f.PublicCentre != nil}, {"--class-balance", f.ClassBalance != 0},
+		{"--step-share", f.StepShare != 0}, {"--public-centre", f.PublicCentre != nil}, {"--class-balance", f.ClassBalance != 0}, {"--gradient-share", f.GradientShare != 0},
 	} {
 		if o.set {
 			return o.name
@@ -55,15 +54,15 @@ func (f momentsFlags) set() string {
 	return ""
 }
 
-// definition is the loss of the flags; that of moments is least squares, and moment-metric has
-// none, so that the default one stands in reports and model files.
-func (f planFlags) definition() (lossSpec, error) {
-	if f.Algorithm == (algorithms.MomentMetric{}).Info().Name && (f.Loss != logisticName || f.LossParam != nil || f.LossClip != 0) {
+// definition is the loss of the flags for an algorithm; that of moments is least squares, and
+// moment-metric has none, so that the default one stands in reports and model files.
+func (f planFlags) definition(a algorithms.Algorithm) (lossSpec, error) {
+	if _, metric := a.(algorithms.MomentMetric); metric && (f.named() || f.LossParam != nil || f.LossClip != 0) {
 		return lossSpec{}, badInput("moment-metric minimises no loss; leave --loss and its parameters out, or choose another algorithm")
 	}
-	if f.Algorithm == (algorithms.Moments{}).Info().Name {
-		if f.Loss != logisticName && f.Loss != squareName || f.LossParam != nil || f.LossClip != 0 {
-			return lossSpec{}, badInput("moments minimises the square loss and no other; leave --loss and its parameters out, or choose another algorithm")
+	if _, moments := a.(algorithms.Moments); moments {
+		if f.named() && f.Loss != squareName || f.LossParam != nil || f.LossClip != 0 {
+			return lossSpec{}, badInput("moments minimises the square loss and no other; leave --loss and its parameters out, or choose --algorithm moments-descent, which starts at the moments")
 		}
 		f.Loss = squareName
 	}

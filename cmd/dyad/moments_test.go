@@ -28,6 +28,9 @@ func TestMomentsFlagsAreHonouredOrRefused(t *testing.T) {
 		"--algorithm moments --second-moments none --l2 0.1":   "neither has an effect",
 		"--algorithm moments --clip-radius 1e-200":             "Radius",
 		"--algorithm dpgdsc --class-balance 0.3":               "does not take --class-balance",
+		"--algorithm moments --loss logistic":                  "--loss",
+		"--algorithm moments --loss square --loss-param m=2":   "--loss",
+		"--algorithm moments --loss-clip 2":                    "--loss",
 		"--algorithm dpftrl --every 10 --clip-radius 1":        "does not take --clip-radius",
 		"--algorithm onpairc --every 10 --second-moments full": "does not take --second-moments",
 		"--algorithm moments --radius 2 --l2 0.1":              "",
@@ -61,5 +64,45 @@ func TestMomentsFlagsAreHonouredOrRefused(t *testing.T) {
 		if want == "" || code != exitInput || out != "" || !strings.Contains(errs, want) {
 			t.Errorf("plan %s: exit %d, want 2 and %q\n%s", args, code, want, out+errs)
 		}
+	}
+}
+
+// The same for moments-descent, which takes a loss, its constants, steps and the options of
+// moments.
+func TestMomentsDescentFlagsAreHonouredOrRefused(t *testing.T) {
+	for args, want := range map[string]string{
+		"--step-size 0.1":                 "does not take --step-size",
+		"--path 2":                        "does not take --path",
+		"--batch-records 5":               "does not take --batch-records",
+		"--every 10":                      "--every",
+		"--task metric":                   "metric",
+		"--group-sizes 60,40":             "query groups",
+		"--mode paper":                    "no paper mode",
+		"--steps 21":                      "1 to 20 gradients",
+		"--gradient-share 1":              "below 1",
+		"--second-moments none --ridge 2": "neither has an effect",
+	} {
+		code, out, errs := dyad(t, t.TempDir(), append([]string{"plan", "-n", "100", "-d", "3", "--algorithm", "moments-descent"}, strings.Fields(args)...)...)
+		if code != exitInput || out != "" || !strings.Contains(errs, want) {
+			t.Errorf("plan %s: exit %d, want 2 and %q\n%s", args, code, want, out+errs)
+		}
+	}
+	for args, want := range map[string]string{
+		"--loss hinge --radius 2 --l2 0.1 --steps 7": "hinge|r = 2\n|alpha = 0.1;|7 mean gradients",
+		"--G 50 --Dg 60":                                         "Dg = 60|asserted by the user",
+		"--gradient-share 0.5 --steps 2":                         "2 times, share 0.25,",
+		"--class-balance 0.3 --public-centre 0":                  "one pass|share of positives 0.3|origin centre",
+		"--loss exponential --second-moments diagonal --delta 0": "K-norm|second moments: diagonal",
+		"--json --delta 1e-5":                                    `"gradients": 3|"gradient_noise"`,
+	} {
+		code, out, errs := dyad(t, t.TempDir(), append([]string{"plan", "-n", "100", "-d", "3", "--algorithm", "moments-descent"}, strings.Fields(args)...)...)
+		for _, text := range strings.Split(want, "|") {
+			if code != exitOK || !strings.Contains(out, text) {
+				t.Errorf("plan %s: exit %d, without %q\n%s", args, code, text, out+errs)
+			}
+		}
+	}
+	if code, _, errs := dyad(t, t.TempDir(), "plan", "-n", "100", "-d", "3", "--algorithm", "moments", "--gradient-share", "0.2"); code != exitInput || !strings.Contains(errs, "moments-descent does") {
+		t.Errorf("moments with --gradient-share: exit %d, %s", code, errs)
 	}
 }

@@ -249,7 +249,7 @@ func TestDrawnPairsSayThatRowsWereLeftOut(t *testing.T) {
 	write(t, dir, "drop.yaml", schema)
 	const says = "the others were left out, so a record is replaced by one of these classes"
 	for _, args := range [][]string{
-		{"train", "--data", "three.csv", "--schema", "drop.yaml", "--steps", "2", "--out", "t.json"},
+		{"train", "--data", "three.csv", "--schema", "drop.yaml", "--out", "t.json"},
 		{"pairs", "train", "--data", "three.csv", "--schema", "drop.yaml", "--density", "1", "--degree-cap", "3", "--out", "a.json"},
 		{"pairs", "train", "--data", "three.csv", "--schema", "drop.yaml", "--density", "1", "--degree-cap", "3", "--method", "input", "--out", "b.json"},
 		{"pairs", "train", "--data", "three.csv", "--schema", "drop.yaml", "--density", "1", "--degree-cap", "3", "--sampling", "poisson", "--batch", "10", "--out", "c.json"},

@@ -71,6 +71,7 @@ func (c *pairsTrainCmd) Run(a *app, command *kong.Context) error {
 	if err != nil {
 		return err
 	}
+	a.noteWarnings(&plan.Plan)
 	data, err := d.engineData(plan)
 	if err != nil {
 		return err

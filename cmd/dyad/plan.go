@@ -1,6 +1,8 @@
 package main
 
 import (
+	"strings"
+
 	"dyad/algorithms"
 	"dyad/engine/dataset"
 )
@@ -32,7 +34,7 @@ Examples:
   dyad plan -n 7000 -d 20 --epsilon 1 --holdout-records 3000 --holdout-epsilon 0.5
 Constants of a loss of your own, as asserted by you, and the limit of many steps:
   dyad plan -n 256 -d 8 --algorithm offpairc --G 4 --L 4 --Dg 8 --H 1 --radius-diameter 2
-  dyad plan -n 256 -d 8 --G 4 --L 4 --Dg 4 --alpha 0.1 --radius-diameter 2 --step-size 0.3 --steps 1000000`
+  dyad plan -n 256 -d 8 --algorithm dpgdsc --G 4 --L 4 --Dg 4 --alpha 0.1 --radius-diameter 2 --step-size 0.3 --steps 1000000`
 }
 
 // Run prints the report.
@@ -80,7 +82,13 @@ func (c *planCmd) Run(a *app) error {
 // emitPlan prints the report of a plan.
 func (a *app) emitPlan(p *algorithms.Plan) error {
 	r := p.Report()
-	return a.emit(r, r.Text()+"plan only   no data were read and nothing was charged\n")
+	var end strings.Builder
+	if seconds := p.Seconds(); seconds > 0 {
+		r.Add("estimated_seconds", seconds)
+		line(&end, "time", "%s on one core at 2.5 GHz, estimated from costs that were measured there", algorithms.Duration(seconds))
+	}
+	line(&end, "plan only", "no data were read and nothing was charged")
+	return a.emit(r, r.Text()+end.String())
 }
 
 // provenance is what a schema says of where its records come from.

@@ -79,7 +79,7 @@ func (c *planCmd) streams(a *app, shape dataShape) (asked bool, err error) {
 		return true, badInput("%s is an online algorithm and does not take --steps, --step-size, --path, --batch-records, --workers, --device, --precision or --group-sizes", c.Algorithm)
 	}
 	if c.set() != "" {
-		return true, badInput("%s does not take %s; moments does", c.Algorithm, c.set())
+		return true, badInput("%s does not take %s; moments and moments-descent do", c.Algorithm, c.set())
 	}
 	p, err := c.streamFlags.plan(c.planFlags, shape)
 	if err != nil {

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"cmp"
+
 	"dyad/algorithms"
 	"dyad/engine"
 	"dyad/engine/cuda"
@@ -10,11 +12,11 @@ import (
 // planFlags are the flags that decide what a run will do and guarantee.
 type planFlags struct {
 	Task      string   `default:"auc" enum:"auc,metric" help:"auc: linear scores that rank positives above negatives; metric: a Mahalanobis metric in which equal labels are close."`
-	Algorithm string   `placeholder:"NAME" help:"Algorithm, see \"dyad algorithms\". Default: dpgdsc, or projected-gradient with --mode nonprivate."`
+	Algorithm string   `placeholder:"NAME" help:"Algorithm, see \"dyad algorithms\", or auto, which chooses one by public numbers and says why. Default: auto; dpgdsc with --mode paper, projected-gradient with --mode nonprivate."`
 	Mode      string   `default:"certified" enum:"certified,paper,nonprivate" help:"certified: proved noise; paper: the paper's formula, with what it really gives; nonprivate: the baseline."`
 	Epsilon   float64  `default:"1" help:"Epsilon to spend."`
 	Delta     *float64 `placeholder:"DELTA" help:"Delta; 0 asks for pure epsilon. Default: min(1e-5, n^-1.5)."`
-	L2        *float64 `name:"l2" aliases:"alpha" placeholder:"ALPHA" help:"Weight alpha of the term alpha/2 ||w||^2. Default: 0.001, or 0 for offpairc, dpgdc, dpgdc2, dpegd, moments and moment-metric."`
+	L2        *float64 `name:"l2" aliases:"alpha" placeholder:"ALPHA" help:"Weight alpha of the term alpha/2 ||w||^2. Default: 0.001, or 0 for offpairc, dpgdc, dpgdc2, dpegd, moments, moment-metric and moments-descent."`
 	Radius    float64  `positive:"" placeholder:"R" help:"Radius of the ball that w lives in; public. Default: a rule of n, d, epsilon and delta, or 1 for --task metric."`
 	Steps     int      `positive:"" help:"Number of full-batch steps. Default: the algorithm's public rule."`
 	StepSize  float64  `positive:"" placeholder:"ETA" help:"Step size. Default: the algorithm's public rule."`
@@ -71,33 +73,44 @@ func (f planFlags) plan(s dataShape) (algorithms.Algorithm, *algorithms.Plan, er
 
 // assertedPlan is plan with constants of the loss as the user asserts them.
 func (f planFlags) assertedPlan(s dataShape, asserted engine.Assertion) (algorithms.Algorithm, *algorithms.Plan, error) {
-	name := f.Algorithm
-	if name == "" {
-		name = "dpgdsc"
-		if f.Mode == algorithms.NonPrivate.String() {
-			name = "projected-gradient"
-		}
-	}
-	a, err := algorithms.ByName(name)
+	c, err := f.choose(s, asserted)
 	if err != nil {
-		return nil, nil, asInput(err)
-	}
-	if a, err = f.configure(a); err != nil {
 		return nil, nil, err
 	}
-	switch a.(type) {
+	configured, err := f.configure(c.Algorithm)
+	if err != nil {
+		if c.Reason != "" {
+			err = badInput("%w; %s was chosen by auto: %s. Leave the flag out, or name an algorithm that has it with --algorithm (\"dyad algorithms\")", err, c.Algorithm.Info().Name, c.Reason)
+		}
+		return nil, nil, err
+	}
+	c.Algorithm = configured
+	switch c.Algorithm.(type) {
 	case algorithms.Moments, algorithms.MomentMetric:
 		if asserted != (engine.Assertion{}) {
-			return nil, nil, badInput("%s does not take --G, --L and --Dg: no constant of a loss is in its guarantee", name)
+			return nil, nil, badInput("%s does not take --G, --L and --Dg: no constant of a loss is in its guarantee", c.Algorithm.Info().Name)
 		}
 	}
-	spec, err := f.spec(s, asserted)
+	spec, err := f.spec(s, asserted, c.Algorithm)
 	if err != nil {
 		return nil, nil, err
 	}
-	spec.L2 = f.l2(name)
-	p, err := a.Plan(spec)
-	return a, p, asInput(err)
+	p, err := c.Plan(spec)
+	return c.Algorithm, p, asInput(err)
+}
+
+// choose is the algorithm of the flag, without options, or the choice of auto.
+func (f planFlags) choose(s dataShape, asserted engine.Assertion) (algorithms.Choice, error) {
+	if f.Algorithm != "" && f.Algorithm != algorithms.AutoName {
+		a, err := algorithms.ByName(f.Algorithm)
+		return algorithms.Choice{Algorithm: a, L2: f.l2(f.Algorithm)}, asInput(err)
+	}
+	spec, err := f.spec(s, asserted, nil)
+	if err != nil {
+		return algorithms.Choice{}, err
+	}
+	// Who asserts constants speaks of a loss.
+	return algorithms.Choose(algorithms.Question{Spec: spec, LossNamed: f.named() || asserted != (engine.Assertion{}), L2: f.L2}), nil
 }
 
 // l2 is the weight of the L2 term: the flag's, or the default for an algorithm.
@@ -117,8 +130,9 @@ func (f planFlags) budget(n int) privacy.Budget {
 	return b
 }
 
-// spec is everything that plans depend on but the algorithm, without an L2 term.
-func (f planFlags) spec(s dataShape, asserted engine.Assertion) (algorithms.Spec, error) {
+// spec is everything that plans of an algorithm depend on, without an L2 term; nil stands for any
+// that has no loss of its own.
+func (f planFlags) spec(s dataShape, asserted engine.Assertion, a algorithms.Algorithm) (algorithms.Spec, error) {
 	mode, err := algorithms.ParseMode(f.Mode)
 	if err != nil {
 		return algorithms.Spec{}, asInput(err)
@@ -132,7 +146,7 @@ func (f planFlags) spec(s dataShape, asserted engine.Assertion) (algorithms.Spec
 			return algorithms.Spec{}, asInput(err)
 		}
 	}
-	definition, err := f.definition()
+	definition, err := f.definition(a)
 	if err != nil {
 		return algorithms.Spec{}, err
 	}
@@ -140,11 +154,14 @@ func (f planFlags) spec(s dataShape, asserted engine.Assertion) (algorithms.Spec
 	if err != nil {
 		return algorithms.Spec{}, err
 	}
-	radius := f.Radius
+	radius, name := f.Radius, ""
+	if a != nil {
+		name = a.Info().Name
+	}
 	if radius == 0 {
 		radius = metricRadius
 		if f.Task == taskAUC {
-			radius = algorithms.DefaultRadius(s.n, s.d, budget, mode)
+			radius = algorithms.DefaultRadius(name, s.n, s.d, budget, mode, loss)
 		}
 	}
 	spec, err := algorithms.NewSpec(f.backend, engine.Problem{
@@ -181,14 +198,7 @@ func (f planFlags) configure(a algorithms.Algorithm) (algorithms.Algorithm, erro
 	if _, batches := a.(algorithms.SubsampledDescent); f.Batch != 0 && !batches {
 		return nil, badInput("%s does not take --batch-records; subsampled-descent does", a.Info().Name)
 	}
-	switch a.(type) {
-	case algorithms.Moments, algorithms.MomentMetric:
-	default:
-		if f.set() != "" {
-			return nil, badInput("%s does not take %s; moments does", a.Info().Name, f.set())
-		}
-	}
-	switch a.(type) {
+	switch a := a.(type) {
 	case algorithms.MomentMetric:
 		if f.Precision != "auto" && f.Precision != "" { // "" where there is no such flag
 			return nil, badInput("moment-metric does not take --precision: its sums are in float64, and it has no pair gradients")
@@ -199,21 +209,39 @@ func (f planFlags) configure(a algorithms.Algorithm) (algorithms.Algorithm, erro
 		}
 		return m, unused("--steps", "--step-size", "--path")
 	case algorithms.Moments:
-		return f.momentsFlags.algorithm(f.Steps), unused("--step-size", "--path")
+		if f.GradientShare != 0 {
+			return nil, badInput("moments takes no gradients and no --gradient-share; moments-descent does")
+		}
+		a = f.put(a)
+		if f.SecondMoments == engine.NoSecond.String() {
+			a.Steps = 0 // those of auto need them
+		}
+		a.Steps, a.StepShare = cmp.Or(f.Steps, a.Steps), f.StepShare
+		return a, unused("--step-size", "--path")
+	case algorithms.MomentsDescent:
+		if f.StepShare != 0 {
+			return nil, badInput("moments-descent does not take --step-share; --gradient-share is the share of its gradients")
+		}
+		return algorithms.MomentsDescent{Moments: f.put(a.Moments), Steps: f.Steps, GradientShare: f.GradientShare}, unused("--step-size", "--path")
+	}
+	if f.set() != "" {
+		return nil, badInput("%s does not take %s; moments and moments-descent do", a.Info().Name, f.set())
+	}
+	switch a := a.(type) {
 	case algorithms.DPGDSC:
-		return algorithms.DPGDSC{Steps: f.Steps, StepSize: f.StepSize, Path: f.Path}, nil
+		return algorithms.DPGDSC{Steps: cmp.Or(f.Steps, f.fewest(a.Steps)), StepSize: f.StepSize, Path: f.Path}, nil
 	case algorithms.OffPairStrC:
 		return algorithms.OffPairStrC{Path: f.Path}, unused("--steps", "--step-size")
 	case algorithms.OffPairC:
 		return algorithms.OffPairC{Path: f.Path}, unused("--steps", "--step-size")
 	case algorithms.DPGDC:
-		return algorithms.DPGDC{Steps: f.Steps, StepSize: f.StepSize, Path: f.Path}, nil
+		return algorithms.DPGDC{Steps: cmp.Or(f.Steps, f.fewest(a.Steps)), StepSize: f.StepSize, Path: f.Path}, nil
 	case algorithms.DPGDC2:
 		return algorithms.DPGDC2{Steps: f.Steps, StepSize: f.StepSize}, unused("--path")
 	case algorithms.DPEGD:
 		return algorithms.DPEGD{Steps: f.Steps, StepSize: f.StepSize}, unused("--path")
 	case algorithms.GradientPerturbation:
-		return algorithms.GradientPerturbation{Steps: f.Steps, StepSize: f.StepSize, Path: f.Path}, nil
+		return algorithms.GradientPerturbation{Steps: cmp.Or(f.Steps, f.fewest(a.Steps)), StepSize: f.StepSize, Path: f.Path}, nil
 	case algorithms.ConvergentDescent:
 		return algorithms.ConvergentDescent{Steps: f.Steps, StepSize: f.StepSize, Path: f.Path}, nil
 	case algorithms.SubsampledDescent:
@@ -222,4 +250,12 @@ func (f planFlags) configure(a algorithms.Algorithm) (algorithms.Algorithm, erro
 		return algorithms.ProjectedGradient{Steps: f.Steps, StepSize: f.StepSize}, unused("--path")
 	}
 	return a, unused("--steps", "--step-size", "--path")
+}
+
+// fewest is a number of steps that auto chose, 0 if a flag decides.
+func (f planFlags) fewest(steps int) int {
+	if f.StepSize != 0 || f.Path != 0 {
+		return 0
+	}
+	return steps
 }

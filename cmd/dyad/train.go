@@ -53,6 +53,8 @@ type trainResult struct {
 	Heldout int               `json:"held_out_records"`
 	Report  algorithms.Report `json:"report"`
 	heldResult
+	// Baseline are the figures of a model without privacy, on the synthetic records.
+	Baseline *evaluation `json:"held_out_without_privacy,omitempty"`
 
 	persons bool // Records and Heldout count persons
 }
@@ -105,7 +107,7 @@ func (c *trainCmd) Run(a *app) error {
 	if err := a.needsMemory(plan.Coordinates()); err != nil {
 		return err
 	}
-	loss, err := c.definition()
+	loss, err := c.definition(algorithm)
 	if err != nil {
 		return err
 	}
@@ -125,6 +127,7 @@ func (c *trainCmd) Run(a *app) error {
 		return err
 	}
 	c.noteDevice(a, &problem)
+	a.noteWarnings(plan)
 	run, err := algorithms.Run(a.ctx, train.records, algorithm, plan, options)
 	if err != nil {
 		return a.charged(err)
@@ -142,8 +145,16 @@ func (c *trainCmd) Run(a *app) error {
 	if held != nil {
 		result.Heldout = held.size()
 		m := scored{task: c.Task, loss: problem.Loss, weights: run.Weights, schema: schema}
+		if plan.Moments != nil {
+			m.own = &pairLoss{}
+		}
 		if err := c.evaluateHeld(a, &result, m, *held, train, c.Data, data.LabelsFile); err != nil {
 			return errors.Join(away, err)
+		}
+		if c.Data == "" && c.Task == taskAUC && result.Held != nil && plan.Mode == algorithms.Certified {
+			if result.Baseline, err = c.baseline(a, shape, train, *held); err != nil {
+				return err
+			}
 		}
 	}
 	if err := result.spent(options.Ledger, plan.Spec.Budget.Delta, train.records.Units()); err != nil {
@@ -152,6 +163,20 @@ func (c *trainCmd) Run(a *app) error {
 	err = a.emit(result, result.text(c.Data == ""))
 	a.at("reported")
 	return errors.Join(away, err)
+}
+
+// baseline are the figures of a model of the same records without privacy.
+func (c *trainCmd) baseline(a *app, shape dataShape, train, held sample) (*evaluation, error) {
+	f := planFlags{Task: c.Task, Mode: algorithms.NonPrivate.String(), deviceFlag: c.deviceFlag}
+	algorithm, plan, err := f.plan(shape)
+	if err != nil {
+		return nil, err
+	}
+	run, err := algorithms.Run(a.ctx, train.records, algorithm, plan, algorithms.Options{Public: true})
+	if err != nil {
+		return nil, err
+	}
+	return evaluateExactly(a.ctx, c.Task, plan.Spec.Kernel.Problem().Loss, run.Weights, held, train.records, defaultEvaluation)
 }
 
 // charged tells about the charge of a run that failed, if there is one.
@@ -168,6 +193,19 @@ func (a *app) charged(err error) error {
 		return asInput(err)
 	}
 	return err
+}
+
+// slowSeconds is the estimated time from which a run says so before it starts.
+const slowSeconds = 180
+
+// noteWarnings tells, before anything is charged, what to know of a plan.
+func (a *app) noteWarnings(p *algorithms.Plan) {
+	for _, text := range p.Warnings() {
+		a.note("dyad: warning: %s", text)
+	}
+	if s := p.Seconds(); s > slowSeconds {
+		a.note("dyad: warning: %d steps will take %s of one core; \"dyad plan --compare\" has the times of other algorithms", p.Schedule.Steps, algorithms.Duration(s))
+	}
 }
 
 // chargedRun notes the run of a charge.
@@ -267,6 +305,9 @@ func (r *trainResult) text(synthetic bool) string {
 	b.WriteString(r.Report.Text())
 	r.writeLedger(&b)
 	r.writeHeld(&b, r.Heldout, unit, r.Public)
+	if r.Baseline != nil && r.Baseline.AUC != nil {
+		line(&b, "", "AUC without privacy: %.6f", *r.Baseline.AUC)
+	}
 	if r.Model == "" && synthetic {
 		line(&b, "model", "not saved; add --out FILE. On your own data:")
 		line(&b, "", "dyad data schema FILE > schema.yaml, edit it, dyad train --data FILE --schema schema.yaml --epsilon 1")

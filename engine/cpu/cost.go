@@ -8,7 +8,7 @@ import (
 
 // Costs in nanoseconds of one core with the best variant, measured by BenchmarkCosts in
 // bench/results/costs-xeon-2.5GHz.txt. Only their ratios matter: they place the crossover
-// between methods.
+// between methods; kernel.Seconds adds what all methods have in common.
 const (
 	nsFactoredPair = 0.35  // LogisticTile, per unordered pair
 	nsLogisticPair = 2.9   // LogisticPairTile, per unordered pair
@@ -25,6 +25,8 @@ const (
 	nsStep         = 3.2   // Merge, per record and step
 	nsStepCall     = 530   // a step of a pair of labels
 	nsSortedCall   = 170   // fixed
+	nsFeature      = 0.8   // of a record that is read from memory for a score, and again for the sum
+	nsProduct      = 0.06  // of metrics, per ordered pair and feature
 )
 
 // The kernels take 1 + 4k terms of a bin, at most 33. Powers of more would lose digits:
@@ -146,4 +148,28 @@ func (k *kernel) cheapest(nearLinear, sorted bool) Method {
 		method = Sorted
 	}
 	return method
+}
+
+// Seconds implements engine.TimedKernel.
+func (k *kernel) Seconds(p engine.Pairs) float64 {
+	if _, all := p.(engine.AllPairs); !all {
+		return 0
+	}
+	cost := k.directCost()
+	switch k.method {
+	case NearLinear:
+		cost = k.nearCost()
+	case Sorted:
+		cost = k.sortedCost()
+	}
+	features := k.problem.D
+	if k.problem.NonZerosPerRow > 0 {
+		features = k.problem.NonZerosPerRow
+	}
+	return 1e-9 * (cost + 2*nsFeature*float64(k.problem.N)*float64(features))
+}
+
+// Seconds implements engine.TimedKernel.
+func (k *metricKernel) Seconds(p engine.Pairs) float64 {
+	return 1e-9 * float64(p.Len()) * (nsPair/2 + nsProduct*float64(k.problem.D))
 }

@@ -1,0 +1,188 @@
+package algorithms_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"dyad/algorithms"
+	"dyad/engine"
+	"dyad/engine/cpu"
+	"dyad/privacy"
+)
+
+// noMoments is a backend like a GPU's: it sums no moments.
+type noMoments struct{ engine.Backend }
+
+func question(t *testing.T, n, d int, change func(*engine.Problem, *privacy.Budget, *engine.Backend)) algorithms.Question {
+	t.Helper()
+	p := engine.Problem{N: n, D: d, Bounds: engine.UnitBounds(), Loss: engine.Logistic{}, Radius: 0.1}
+	b, backend := privacy.Budget{Epsilon: 1, Delta: 1e-5}, engine.Backend(cpu.Backend{})
+	if change != nil {
+		change(&p, &b, &backend)
+	}
+	s, err := algorithms.NewSpec(backend, p, 0, b, algorithms.Certified)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return algorithms.Question{Spec: s}
+}
+
+func named(t *testing.T, name string) engine.Loss {
+	t.Helper()
+	l, ok := engine.LibraryByName(name)
+	if !ok {
+		t.Fatal(name)
+	}
+	e, err := l.Expression(engine.ExpressionOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return engine.Score{Of: e}
+}
+
+// The choice is by public numbers, each with its reason, and its plan is that of the chosen
+// algorithm under the budget asked for.
+func TestChoose(t *testing.T) {
+	zero, ridge := 0.0, 0.1
+	with := func(q algorithms.Question, change func(*algorithms.Question)) algorithms.Question {
+		change(&q)
+		return q
+	}
+	lossNamed := func(loss engine.Loss) algorithms.Question {
+		q := question(t, 500, 8, func(p *engine.Problem, _ *privacy.Budget, _ *engine.Backend) { p.Loss = loss })
+		q.LossNamed = true
+		return q
+	}
+	for name, c := range map[string]struct {
+		q         algorithms.Question
+		algorithm string
+		reason    string
+	}{
+		"small":           {question(t, 500, 8, nil), "moments", "at most 128"},
+		"large":           {question(t, 50000, 8, nil), "moments", "above 128, which pays for two logistic steps"},
+		"large, ridge":    {with(question(t, 50000, 8, nil), func(q *algorithms.Question) { q.L2 = &ridge }), "moments", "no L2 term"},
+		"square":          {lossNamed(named(t, "square")), "moments", "square loss was asked for"},
+		"logistic, named": {lossNamed(engine.Logistic{}), "moments-descent", "logistic loss was asked for"},
+		"hinge, named":    {lossNamed(named(t, "hinge")), "moments-descent", "hinge loss was asked for"},
+		"pure": {question(t, 500, 8, func(_ *engine.Problem, b *privacy.Budget, _ *engine.Backend) {
+			b.Delta = 0
+		}), "moments", "no loss"},
+		"groups": {question(t, 500, 8, func(p *engine.Problem, _ *privacy.Budget, _ *engine.Backend) {
+			p.Groups = []int{200, 300}
+		}), "dpgdsc", "query groups"},
+		"grades": {question(t, 500, 8, func(p *engine.Problem, _ *privacy.Budget, _ *engine.Backend) {
+			p.LabelValues = engine.AnyLabels
+		}), "dpgdsc", "graded labels"},
+		"device": {question(t, 500, 8, func(_ *engine.Problem, _ *privacy.Budget, b *engine.Backend) {
+			*b = noMoments{*b}
+		}), "dpgdsc", "this device"},
+		"device, no L2 term": {with(question(t, 500, 8, func(_ *engine.Problem, _ *privacy.Budget, b *engine.Backend) {
+			*b = noMoments{*b}
+		}), func(q *algorithms.Question) { q.L2 = &zero }), "dpgdc", "this device"},
+		"device, a kink": {question(t, 500, 8, func(p *engine.Problem, _ *privacy.Budget, b *engine.Backend) {
+			*b, p.Loss, p.Radius = noMoments{*b}, named(t, "hinge"), 1
+		}), "gradient-perturbation", "this device"},
+		"metric": {question(t, 500, 8, func(p *engine.Problem, _ *privacy.Budget, _ *engine.Backend) {
+			p.Loss = engine.MahalanobisLogistic{}
+		}), "dpgdsc", "metric"},
+		"paper": {with(question(t, 500, 8, nil), func(q *algorithms.Question) { q.Spec.Mode = algorithms.Paper }), "dpgdsc", ""},
+		"not private": {with(question(t, 500, 8, nil), func(q *algorithms.Question) {
+			q.Spec.Mode = algorithms.NonPrivate
+		}), "projected-gradient", ""},
+	} {
+		choice := algorithms.Choose(c.q)
+		if got := choice.Algorithm.Info().Name; got != c.algorithm || !strings.Contains(choice.Reason, c.reason) || (c.reason == "") != (choice.Reason == "") {
+			t.Errorf("%s: %s because %q, want %s because %q", name, got, choice.Reason, c.algorithm, c.reason)
+		}
+		p, err := choice.Plan(c.q.Spec)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if steps := map[bool]int{true: 2}[name == "large"]; p.Moments != nil && p.Moments.Steps != steps {
+			t.Errorf("%s: %d steps, want %d", name, p.Moments.Steps, steps)
+		}
+		report := p.Report()
+		if says := strings.Contains(report.Text(), "chosen by auto: "+choice.Reason); says != (c.reason != "") || report.Word("choice") != choice.Reason || report.Word("algorithm") != c.algorithm {
+			t.Errorf("%s: the report has the choice: %v\n%s", name, says, report.Text())
+		}
+		if e := p.Guarantee.Epsilon; c.q.Spec.Mode == algorithms.Certified && !(e <= c.q.Spec.Budget.Epsilon) {
+			t.Errorf("%s: epsilon %v", name, e)
+		}
+	}
+}
+
+// A choice takes at most 100 gradients, also where the rule of the algorithm asks for more.
+func TestChoiceTakesFewGradients(t *testing.T) {
+	for _, loss := range []engine.Loss{engine.Logistic{}, named(t, "hinge")} {
+		q := question(t, 100_000, 8, func(p *engine.Problem, _ *privacy.Budget, b *engine.Backend) {
+			*b, p.Loss, p.Radius = noMoments{*b}, loss, 5
+		})
+		p, err := algorithms.Choose(q).Plan(q.Spec)
+		if err != nil || p.Schedule.Steps != 100 {
+			t.Errorf("%s: %d steps, %v", loss.Name(), p.Schedule.Steps, err)
+		}
+	}
+}
+
+// A warning names n and epsilon that are enough, and are not more than needed.
+func TestWarningsNameWhatIsEnough(t *testing.T) {
+	for _, name := range []string{"moments", "dpgdsc"} {
+		for _, delta := range []float64{1e-5, 0} {
+			warned := func(n int, epsilon float64) string {
+				q := question(t, n, 8, func(_ *engine.Problem, b *privacy.Budget, _ *engine.Backend) {
+					*b = privacy.Budget{Epsilon: epsilon, Delta: delta}
+				})
+				a, err := algorithms.ByName(name)
+				if err != nil {
+					t.Fatal(err)
+				}
+				p, err := algorithms.Choice{Algorithm: a, L2: algorithms.DefaultL2(name)}.Plan(q.Spec)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return strings.Join(p.Warnings(), "\n")
+			}
+			text := warned(60, 0.1)
+			var n int
+			var epsilon float64
+			from := strings.Index(text, "as it is, ")
+			if _, err := fmt.Sscanf(text[max(0, from):], "as it is, n = %d, or epsilon = %g", &n, &epsilon); err != nil {
+				t.Fatalf("%s, delta %v: %q: %v", name, delta, text, err)
+			}
+			if a, b := warned(n, 0.1), warned(60, epsilon); a != "" || b != "" {
+				t.Errorf("%s, delta %v: n = %d and epsilon = %v are warned about: %q, %q", name, delta, n, epsilon, a, b)
+			}
+			if a, b := warned(n*8/10, 0.1), warned(60, epsilon*0.8); a == "" || b == "" {
+				t.Errorf("%s, delta %v: n = %d or epsilon = %v are more than needed", name, delta, n, epsilon)
+			}
+			if text := warned(60, 20); !strings.Contains(text, "epsilon = 20 protects little") {
+				t.Errorf("%s, epsilon 20: %q", name, text)
+			}
+		}
+	}
+}
+
+// Every algorithm has an estimated time, which grows with the records.
+func TestEveryPlanHasAnEstimatedTime(t *testing.T) {
+	seconds := func(a algorithms.Algorithm, n int) float64 {
+		q := question(t, n, 8, nil)
+		q.Spec.Mode = a.Info().Modes[0]
+		p, err := algorithms.Choice{Algorithm: a, L2: algorithms.DefaultL2(a.Info().Name)}.Plan(q.Spec)
+		if err != nil {
+			t.Fatalf("%s: %v", a.Info().Name, err)
+		}
+		return p.Seconds()
+	}
+	for _, a := range algorithms.Catalog() {
+		if small, large := seconds(a, 1000), seconds(a, 4000); !(small > 0 && large > 1.5*small) {
+			t.Errorf("%s: %v s for 1,000 records, %v s for 4,000", a.Info().Name, small, large)
+		}
+	}
+	for seconds, want := range map[float64]string{0.2: "less than a second", 100: "about 100 seconds", 600: "about 10 minutes", 7 * 86400: "about 7 days"} {
+		if got := algorithms.Duration(seconds); got != want {
+			t.Errorf("%v s: %q, want %q", seconds, got, want)
+		}
+	}
+}

@@ -1,0 +1,112 @@
+package algorithms
+
+import (
+	"fmt"
+	"math"
+
+	"dyad/engine"
+	"dyad/privacy"
+	"dyad/privacy/account"
+)
+
+// gradientName is the release of a mean gradient.
+const gradientName = "mean gradient"
+
+// maxMovedRecords bounds n d of records that are stored sparse: moved to a centre they are dense.
+const maxMovedRecords = 1 << 30
+
+// Plan computes shares, certificates and noise.
+func (a MomentsDescent) Plan(s Spec) (*Plan, error) {
+	name := a.Info().Name
+	if err := checkApplies(a.Info(), s); err != nil {
+		return nil, err
+	}
+	problem := s.Kernel.Problem()
+	backend, sums := s.Backend.(engine.MomentsBackend)
+	switch {
+	case len(problem.Groups) > 0:
+		return nil, fmt.Errorf("%w: %s compares all records, and pairs within query groups need the moments of each group; use dpgdsc, dpgdc or gradient-perturbation", ErrAssumption, name)
+	case s.Backend == nil:
+		return nil, fmt.Errorf("%w: %s plans a kernel of its own and needs Spec.Backend; use NewSpec", ErrAssumption, name)
+	case !sums:
+		return nil, fmt.Errorf("%w: moments are not summed on %s in this version; use the CPU (--device cpu)", ErrAssumption, s.Backend.Name())
+	case problem.NonZerosPerRow > 0 && problem.N > maxMovedRecords/problem.D:
+		return nil, fmt.Errorf("%w: %s moves records to a centre, after which they are dense: %d records of %d features are more than this version keeps; use gradient-perturbation or dpgdsc", ErrAssumption, name, problem.N, problem.D)
+	case a.Steps < 0 || a.Steps > MaxMomentsSteps:
+		return nil, fmt.Errorf("%w: %s takes 1 to %d gradients, not %d, as each gets a share of the budget; use gradient-perturbation for more", ErrAssumption, name, MaxMomentsSteps, a.Steps)
+	case a.Moments.Steps != 0 || a.Moments.StepShare != 0:
+		return nil, fmt.Errorf("%w: %s has gradients of its loss in place of the steps of moments; leave those out", ErrAssumption, name)
+	case !(a.GradientShare >= 0 && a.GradientShare < 1):
+		return nil, fmt.Errorf("%w: %s: the share of the gradients is at least 0 and below 1, not %v", ErrAssumption, name, a.GradientShare)
+	}
+	rule := MomentsDescentRule(problem.N, problem.D, s.Budget, problem.Loss.(engine.ScoreLoss), problem.Bounds, s.Constants)
+	if a.Steps > 0 {
+		rule.Steps = a.Steps
+	}
+	if a.GradientShare > 0 {
+		rule.GradientShare = a.GradientShare
+	}
+	kernel, err := engine.PlanRecentred(backend, problem)
+	if err != nil {
+		return nil, err
+	}
+	gradients, pairs := s, problem.Pairs()
+	gradients.Kernel = kernel
+	certificate, err := noisyDescent{}.certificate(gradients)
+	if err != nil {
+		return nil, err
+	}
+	plain := s
+	plain.L2 = 0 // the L2 term belongs to the loss, not to least squares
+	choice, err := a.Moments.choose(plain)
+	if err != nil {
+		return nil, err
+	}
+	steps := make([]MomentsRelease, rule.Steps)
+	for i := range steps {
+		steps[i] = MomentsRelease{Name: gradientName, Coordinates: problem.D, Share: rule.GradientShare / float64(rule.Steps), Certificate: certificate}
+	}
+	m, err := a.Moments.releases(plain, kernel, choice, steps...)
+	if err != nil {
+		return nil, err
+	}
+	s.Kernel, m.Gradients = kernel, rule.Steps
+	last := m.Releases[len(m.Releases)-1]
+	m.GradientNoise = last.Noise.NoiseNorm(problem.D) / math.Sqrt(float64(problem.D))
+	p := &Plan{
+		Algorithm: name, Mode: s.Mode, Spec: s, Moments: m,
+		Schedule:    Schedule{Name: fmt.Sprintf("%d over the records for moments, then %d gradients", m.Passes, m.Gradients), Steps: m.Passes + m.Gradients},
+		Certificate: last.Certificate, Noise: last.Noise,
+		GradientPairs: float64(m.Gradients) * float64(pairs.Len()),
+		// That of the signed sum, where a sum of the largest norm n R became the radius.
+		ModelNoise: problem.Radius * m.SumNoise * math.Sqrt(float64(problem.D)) / (float64(problem.N) * m.ClipRadius),
+	}
+	var events []account.Event
+	for _, r := range m.Releases {
+		events = append(events, r.Noise.Event(r.Certificate))
+	}
+	g := p.words("", s.constants())
+	g.Assumptions = append(g.Assumptions, m.assumption())
+	g.Released, g.Derivation = m.guarantee(last.Noise)
+	if err := p.Promise(s.Budget, problem.N, s.Provenance, g, events...); err != nil {
+		return nil, err
+	}
+	p.Facts = p.momentsFacts()
+	p.Objective = p.objective() + "; " + m.objective()
+	return p, nil
+}
+
+// MomentsDescentRule is the public rule of MomentsDescent, a function of public numbers: three
+// gradients, with the share f of the budget together,
+//
+//	f = max(0.02, 0.3 t/(t + 200)),   t = n mu/sqrt(d) s,   s = |phi'(0)| 2 X l/Dg,
+//
+// with mu = noiseMu of the budget. s compares the slope where a pair says most with the range of slopes, which decides
+// the noise: 1 for the hinge, from 1/2 for the logistic loss on a large ball, near 0 for losses
+// that are steep at its edge, whose gradients then drown and are worth no budget. The evidence is
+// in docs/moments.md: 1 to 8 gradients are equal.
+func MomentsDescentRule(n, d int, b privacy.Budget, loss engine.ScoreLoss, bounds engine.Bounds, c engine.Constants) MomentsDescent {
+	s := math.Abs(loss.DPhi(0)) * 2 * bounds.FeatureNorm * 2 * bounds.LabelAbs / c.PairDiameter
+	t := float64(n) * noiseMu(b, d) / math.Sqrt(float64(d)) * s
+	return MomentsDescent{Steps: 3, GradientShare: max(0.02, 0.3*t/(t+200))}
+}
