@@ -25,7 +25,7 @@ const defaultRows = 16
 // whatever else is not zero. Defaults are public: Rows is 16 or the number of features if that
 // is smaller, and 1 for preferences; Batch of pairs is a twentieth of them but at least 50, and
 // 50 in paper mode; Kappa is 1 for one pair, cap for an individual, and for a group of drawn
-// pairs kappa' of their public graph. cap is PairSource.DegreeCap.
+// pairs kappa' of their public graph. Moments have all rows and no batch. cap is PairSource.DegreeCap.
 func PlanPairs(s PairShape, spec pairs.Spec, cap int) (*pairs.Plan, error) {
 	spec.Individuals, spec.Dim, spec.Provenance, spec.Identity = s.Individuals, s.Features, s.Provenance, s.Identity
 	if spec.Loss == nil {
@@ -37,12 +37,12 @@ func PlanPairs(s PairShape, spec pairs.Spec, cap int) (*pairs.Plan, error) {
 		return nil, input.Errorf("dyad: bradley-terry learns one row of weights from preferences: give them with --pairs, without --rows and --density")
 	case preferences:
 		spec.Rows = 1
-	case spec.Rows == 0:
+	case spec.Rows == 0 && spec.Method != pairs.Moments:
 		spec.Rows = min(defaultRows, s.Features)
 	}
 	if !s.Classes {
 		spec.Pairs, spec.ByClass = s.Pairs, s.Drawn != nil
-		if spec.Batch == 0 {
+		if spec.Batch == 0 && spec.Method != pairs.Moments {
 			if spec.Batch = 50; spec.Mode != algorithms.Paper {
 				spec.Batch = max(50, s.Pairs/20)
 			}
@@ -72,7 +72,7 @@ func defaultKappa(unit pairs.Unit, drawn *pairgraph.Graph, cap int) int {
 // DefaultPairDelta is the delta to spend on a specification that leaves a choice: 0 where only
 // pure epsilon is possible.
 func DefaultPairDelta(s PairShape, spec pairs.Spec) float64 {
-	if !s.Classes && (spec.Mode == algorithms.Paper || spec.Method != pairs.Gradients) {
+	if !s.Classes && (spec.Mode == algorithms.Paper || spec.Method == pairs.Input || spec.Method == pairs.Labels) {
 		return 0
 	}
 	return privacy.DefaultDelta(s.Individuals)
@@ -92,7 +92,7 @@ func (d *Pairs) Fits(p *pairs.Plan) error {
 }
 
 // TrainPairs is Train for a plan of PlanPairs. workers are those of the CPU, for what no other
-// device does; 0 means 1.
+// device does, such as moments; 0 means 1.
 func TrainPairs(ctx context.Context, d *Pairs, p *pairs.Plan, on *Device, workers int, o Run) (*Trained, error) {
 	if err := d.Fits(p); err != nil {
 		return nil, err
@@ -106,7 +106,7 @@ func TrainPairs(ctx context.Context, d *Pairs, p *pairs.Plan, on *Device, worker
 		func(r *algorithms.Result) *Model { return d.model(p, r) },
 		func(options algorithms.Options) (*algorithms.Result, error) {
 			all := pairs.Options{Options: options, Workers: max(workers, 1)}
-			if !d.shape.Classes {
+			if !d.shape.Classes && spec.Method != pairs.Moments {
 				all.Engine = on.Pairs()
 			}
 			return pairs.Run(ctx, data, d.classes, p, all)

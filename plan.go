@@ -80,10 +80,14 @@ func (o Options) Plan(c algorithms.Choice, s Shape, on *Device) (*Training, erro
 	if on != nil && on.precise && t.Task != Metric {
 		return nil, input.Errorf("dyad: a precision is for task %q (--task metric): no other task has a choice", Metric)
 	}
-	if _, moments := c.Algorithm.(algorithms.Moments); moments {
-		if t.asserted {
-			return nil, input.Errorf("dyad: moments does not take --G, --L and --Dg: no constant of a loss is in its guarantee")
-		}
+	_, moments := c.Algorithm.(algorithms.Moments)
+	_, metric := c.Algorithm.(algorithms.MomentMetric)
+	switch {
+	case (moments || metric) && t.asserted:
+		return nil, input.Errorf("dyad: %s does not take --G, --L and --Dg: no constant of a loss is in its guarantee", c.Algorithm.Info().Name)
+	case metric && o.Loss.named():
+		return nil, input.Errorf("dyad: moment-metric minimises no loss; leave the loss (--loss) and its parameters out, or choose another algorithm")
+	case moments:
 		own, err := NewLoss(square, nil, 0)
 		if err != nil {
 			return nil, err

@@ -83,7 +83,7 @@ func noiseMu(b privacy.Budget, d int) float64 {
 // whose papers are about convex objectives, by their names in the catalogue, else 0.001.
 func DefaultL2(algorithm string) float64 {
 	switch algorithm {
-	case "offpairc", "dpgdc", "dpgdc2", "dpegd", "moments", "moments-descent":
+	case "offpairc", "dpgdc", "dpgdc2", "dpegd", "moments", "moment-metric", "moments-descent":
 		return 0
 	}
 	return 0.001
