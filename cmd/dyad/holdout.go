@@ -20,6 +20,8 @@ type holdoutFlags struct {
 // heldResult is what is printed of held-out records.
 type heldResult struct {
 	Held *evaluation `json:"held_out,omitempty"` // exact figures
+	// Baseline are those of a model without privacy, on the synthetic records.
+	Baseline *evaluation `json:"held_out_without_privacy,omitempty"`
 	// HeldProblem says why the held-out records gave no figures.
 	HeldProblem string `json:"held_out_problem,omitempty"`
 	// HeldPrivate are private figures, with a run of their own in the ledger.
@@ -113,6 +115,9 @@ func (r *heldResult) writeHeld(b *strings.Builder, n int, unit string, public bo
 		}
 		line(b, "held out", "%d %s%s", n, unit, objective)
 		b.WriteString(r.Held.figures("            %s: %s\n"))
+		if r.Baseline != nil && r.Baseline.AUC != nil {
+			line(b, "", "AUC without privacy: %.6f", *r.Baseline.AUC)
+		}
 		if unit == "persons" {
 			line(b, "", "these figures count rows: a person with many rows weighs more")
 		}

@@ -146,7 +146,7 @@ func (c *trainCmd) Run(a *app) error {
 		result.Heldout = held.size()
 		m := scored{task: c.Task, loss: problem.Loss, weights: run.Weights, schema: schema}
 		if plan.Moments != nil {
-			m.own = &pairLoss{}
+			m.own = &pairLoss{} // none: the length of such a model has no meaning
 		}
 		if err := c.evaluateHeld(a, &result, m, *held, train, c.Data, data.LabelsFile); err != nil {
 			return errors.Join(away, err)
@@ -305,9 +305,6 @@ func (r *trainResult) text(synthetic bool) string {
 	b.WriteString(r.Report.Text())
 	r.writeLedger(&b)
 	r.writeHeld(&b, r.Heldout, unit, r.Public)
-	if r.Baseline != nil && r.Baseline.AUC != nil {
-		line(&b, "", "AUC without privacy: %.6f", *r.Baseline.AUC)
-	}
 	if r.Model == "" && synthetic {
 		line(&b, "model", "not saved; add --out FILE. On your own data:")
 		line(&b, "", "dyad data schema FILE > schema.yaml, edit it, dyad train --data FILE --schema schema.yaml --epsilon 1")
