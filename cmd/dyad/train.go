@@ -53,8 +53,6 @@ type trainResult struct {
 	Heldout int               `json:"held_out_records"`
 	Report  algorithms.Report `json:"report"`
 	heldResult
-	// Baseline are the figures of a model without privacy, on the synthetic records.
-	Baseline *evaluation `json:"held_out_without_privacy,omitempty"`
 
 	persons bool // Records and Heldout count persons
 }
