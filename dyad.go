@@ -29,7 +29,8 @@
 // Plan, Train and their errors keep to that. A program that uses them must neither show nor
 // let anything that is seen depend on
 //
-//   - Data.Records, and what is computed from them: counts of classes, means, extremes;
+//   - Data.Records, and what is computed from them: counts of classes, means, extremes, and the
+//     numbers of rows where persons are the records;
 //   - figures of Model.Evaluate, Score and Transform on private records;
 //   - how long steps and trainings of private data take;
 //   - checkpoints and models that are kept and not released: only Train and Recover open them.

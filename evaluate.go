@@ -72,7 +72,7 @@ func (m *Model) Evaluate(ctx context.Context, d *Data, o EvaluateOptions) (*Eval
 		return nil, input.Errorf("dyad: the confidence is %v and top %d, want strictly between 0 and 1, and at least 1", o.Confidence, o.Top)
 	}
 	if !d.labelled {
-		return nil, input.Errorf("dyad: an evaluation needs labels; read the data with OpenLabelled")
+		return nil, input.Errorf("dyad: an evaluation needs labels; read the data with Open")
 	}
 	loss, err := m.loss()
 	if err != nil {
