@@ -129,7 +129,7 @@ func (f privateFlags) lossOf(m scored) (*evaluate.Loss, error) {
 	}
 	score, ok := m.loss.(engine.ScoreLoss)
 	if !ok {
-		return nil, badInput("--mean-loss is for models whose loss is a function of a difference of scores and was learned from records")
+		return nil, badInput("--mean-loss is for models whose loss is a function of a difference of scores and was learned from records; the length of a model of moments has no meaning")
 	}
 	l := &evaluate.Loss{Name: score.Name(), Phi: score.Phi, High: 2 * score.Phi(0)}
 	switch {
