@@ -37,6 +37,18 @@ func TestAutoOnTheCommandLine(t *testing.T) {
 			t.Errorf("evaluate: exit %d\n%s", code, out+errs)
 		}
 	}
+	// The reason is about the steps that are made.
+	for args, says := range map[string]string{
+		"--second-moments none": "the flags make it 0 steps",
+		"--steps 5":             "the flags make it 5 steps",
+		"--steps 2":             "pays for two logistic steps\n",
+		"--class-balance 0.3":   "pays for two logistic steps\n",
+	} {
+		code, out, errs := dyad(t, dir, append([]string{"plan", "-n", "50000", "-d", "4"}, strings.Fields(args)...)...)
+		if code != exitOK || !strings.Contains(out, says) {
+			t.Errorf("plan %s: exit %d, want %q\n%s", args, code, says, out+errs)
+		}
+	}
 	for args, says := range map[string]string{
 		"--step-size 0.1":              "moments was chosen by auto",
 		"--path 3":                     "moments was chosen by auto",

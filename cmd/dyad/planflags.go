@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"fmt"
 
 	"dyad/algorithms"
 	"dyad/engine"
@@ -82,6 +83,11 @@ func (f planFlags) assertedPlan(s dataShape, asserted engine.Assertion) (algorit
 			err = badInput("%w; %s was chosen by auto: %s. Leave the flag out, or name an algorithm that has it with --algorithm (\"dyad algorithms\")", err, c.Algorithm.Info().Name, c.Reason)
 		}
 		return nil, nil, err
+	}
+	if chosen, ok := c.Algorithm.(algorithms.Moments); ok && c.Reason != "" {
+		if steps := configured.(algorithms.Moments).Steps; steps != chosen.Steps {
+			c.Reason += fmt.Sprintf("; the flags make it %d steps", steps)
+		}
 	}
 	c.Algorithm = configured
 	if _, moments := c.Algorithm.(algorithms.Moments); moments && asserted != (engine.Assertion{}) {
