@@ -7,6 +7,7 @@ import (
 
 	"dyad/engine"
 	"dyad/privacy"
+	"dyad/privacy/account"
 )
 
 // ErrAssumption is wrapped by Plan when an assumption of the algorithm, or in
@@ -68,6 +69,9 @@ type Provenance struct {
 	// SelectedByLabel marks records that are those rows of a file that have one of two
 	// labels: the guarantee then says that it does not hide who is among them.
 	SelectedByLabel bool
+	// RowsPerPerson is how many rows a person may have, where a record is a row; 0 says
+	// nothing. A guarantee for one record then says what it is for a person.
+	RowsPerPerson int
 }
 
 // Qualify adds to a guarantee what it assumes about the records that exist, and what voids it.
@@ -79,6 +83,23 @@ func (p Provenance) Qualify(g *privacy.Guarantee) {
 	if p.BoundsFromData {
 		g.Warnings = append(g.Warnings, BoundsFromData)
 	}
+}
+
+// persons adds to the guarantee of one record what it is for the rows of one person
+// (docs/theory.md#groups).
+func (p Provenance) persons(g *privacy.Guarantee) {
+	if p.RowsPerPerson < 2 || g.Unit != oneRecord || g.Kind != privacy.ApproxDP && g.Kind != privacy.PureDP {
+		return
+	}
+	group, err := privacy.GroupBudget(privacy.Budget{Epsilon: g.Epsilon, Delta: g.Delta}, p.RowsPerPerson)
+	if mu, e := privacy.GroupMu(g.Mu, p.RowsPerPerson); e == nil && mu > 0 {
+		group, err = privacy.Budget{Epsilon: account.GDPEpsilon(mu, g.Delta), Delta: g.Delta}, nil
+	}
+	gives := fmt.Sprintf("it is (%s, %s)-differentially private", privacy.FormatUp(group.Epsilon), privacy.FormatUp(group.Delta))
+	if err != nil {
+		gives = "it promises nothing"
+	}
+	g.Warnings = append(g.Warnings, fmt.Sprintf("one row is protected, and a person may have up to %d rows: for all rows of one person %s; role: person in the schema protects persons", p.RowsPerPerson, gives))
 }
 
 // WellFormed is the assumption of every guarantee about records that a schema refuses: the
@@ -151,6 +172,9 @@ type Info struct {
 	// NeedsSmooth says that the certificate compares whole descents, not single
 	// gradients: it requires a convex and smooth loss.
 	NeedsSmooth bool
+	// NoPersons says why it does not learn from records that are persons with several rows;
+	// "" if it does.
+	NoPersons string
 	// ScoresOnly says that it learns linear scores, no metrics.
 	ScoresOnly bool
 	// Withholds promises that nothing of a release leaves Train but by the weights that it

@@ -9,6 +9,9 @@ import (
 	"dyad/privacy"
 )
 
+// growingPairs is Info.NoPersons of passes over growing pairs.
+const growingPairs = "a pass pairs one row after the other with earlier ones, and a person's rows come at several times"
+
 // checkApplies checks what all private algorithms share.
 func checkApplies(i Info, s Spec) error {
 	if err := s.Validate(); err != nil {
@@ -16,6 +19,9 @@ func checkApplies(i Info, s Spec) error {
 	}
 	if !i.Supports(s.Mode) {
 		return fmt.Errorf("%w: %s has no %s mode; it offers %v", ErrAssumption, i.Name, s.Mode, i.Modes)
+	}
+	if s.Kernel.Problem().ByPerson() && i.NoPersons != "" {
+		return fmt.Errorf("%w: %s does not learn from persons with several rows: %s; use dpgdsc, dpgdc or gradient-perturbation, or give one row a person and leave the role out", ErrAssumption, i.Name, i.NoPersons)
 	}
 	if loss := s.Kernel.Problem().Loss; i.ScoresOnly {
 		if _, score := loss.(engine.ScoreLoss); !score {

@@ -277,5 +277,10 @@ func hashRecords(r *engine.Records) string {
 		}
 		_, _ = h.Write(text)
 	}
+	for k := range r.Units() {
+		if from, to := r.UnitRows(k); r.ByPerson() {
+			_, _ = h.Write(binary.LittleEndian.AppendUint64(nil, uint64(to-from)))
+		}
+	}
 	return hex.EncodeToString(h.Sum(nil))
 }

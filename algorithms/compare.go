@@ -10,17 +10,19 @@ import (
 
 // Comparison ranks the algorithms that apply to the same public numbers.
 type Comparison struct {
-	Records   int     `json:"records"`
-	Features  int     `json:"features"`
-	Loss      string  `json:"loss"`
-	Lipschitz float64 `json:"lipschitz"`
-	Smooth    float64 `json:"smoothness"`
-	Diameter  float64 `json:"pair_diameter"`
-	Origin    string  `json:"constants_origin"`
-	Epsilon   float64 `json:"epsilon"`
-	Delta     float64 `json:"delta"`
-	Radius    float64 `json:"radius"`
-	Method    string  `json:"method"`
+	Records int `json:"records"`
+	// PersonRows is the cap of the rows of a record that is a person; 0 if it is a row.
+	PersonRows int     `json:"max_rows_per_person,omitempty"`
+	Features   int     `json:"features"`
+	Loss       string  `json:"loss"`
+	Lipschitz  float64 `json:"lipschitz"`
+	Smooth     float64 `json:"smoothness"`
+	Diameter   float64 `json:"pair_diameter"`
+	Origin     string  `json:"constants_origin"`
+	Epsilon    float64 `json:"epsilon"`
+	Delta      float64 `json:"delta"`
+	Radius     float64 `json:"radius"`
+	Method     string  `json:"method"`
 	// Variation is what the objective varies by on the domain, at most, over all
 	// algorithms: a utility bound above it says nothing.
 	Variation float64 `json:"objective_variation"`
@@ -91,7 +93,7 @@ func Compare(s Spec, candidates []Candidate) (*Comparison, error) {
 	}
 	p, k := s.Kernel.Problem(), s.Constants
 	c := &Comparison{
-		Records: p.N, Features: p.D, Loss: p.Loss.Name(),
+		Records: p.N, PersonRows: p.PersonRows, Features: p.D, Loss: p.Loss.Name(),
 		Lipschitz: k.Lipschitz, Smooth: k.Smoothness, Diameter: k.PairDiameter, Origin: k.Origin.String(),
 		Epsilon: s.Budget.Epsilon, Delta: s.Budget.Delta, Radius: p.Radius, Method: s.Kernel.Method(),
 	}

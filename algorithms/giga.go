@@ -66,6 +66,7 @@ type OffGIGA struct{}
 func (OffGIGA) Info() Info {
 	return Info{
 		Name:        "offgiga",
+		NoPersons:   growingPairs,
 		Title:       "non-private baseline: one pass of pairwise GIGA over the records, average iterate",
 		Paper:       "[Huai20] Algorithms 3 and 4 without noise; [Xue21] Section 6 (\"Non-private\")",
 		Assumptions: []string{"none for privacy: there is none"},

@@ -28,9 +28,10 @@ type OffPairC struct {
 // Info describes the algorithm.
 func (OffPairC) Info() Info {
 	return Info{
-		Name:  "offpairc",
-		Title: "offline pairwise GIGA, convex: one pass over the records, output perturbation",
-		Paper: "[Huai20] Algorithm 4, Theorem 5",
+		Name:      "offpairc",
+		NoPersons: growingPairs,
+		Title:     "offline pairwise GIGA, convex: one pass over the records, output perturbation",
+		Paper:     "[Huai20] Algorithm 4, Theorem 5",
 		Assumptions: []string{
 			"the pair loss is convex, G-Lipschitz and L-smooth on the ball of radius r",
 			"no L2 term (alpha = 0)",

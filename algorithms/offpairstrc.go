@@ -25,9 +25,10 @@ type OffPairStrC struct {
 // Info describes the algorithm.
 func (OffPairStrC) Info() Info {
 	return Info{
-		Name:  "offpairstrc",
-		Title: "offline pairwise GIGA, strongly convex: one pass over the records, output perturbation",
-		Paper: "[Huai20] Algorithm 3, Theorem 5",
+		Name:      "offpairstrc",
+		NoPersons: growingPairs,
+		Title:     "offline pairwise GIGA, strongly convex: one pass over the records, output perturbation",
+		Paper:     "[Huai20] Algorithm 3, Theorem 5",
 		Assumptions: []string{
 			"the pair loss is convex, G-Lipschitz and L-smooth on the ball of radius r",
 			"alpha > 0 (L2 term)",

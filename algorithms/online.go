@@ -97,6 +97,9 @@ func NewStreamSpec(backend engine.Backend, p engine.Problem, o StreamOptions, l2
 	if o.BurnIn == 0 {
 		o.BurnIn = max(1, min(o.Batch, o.Horizon-o.Batch))
 	}
+	if p.ByPerson() {
+		return Spec{}, fmt.Errorf("%w: a stream takes rows one by one, and a person who comes several times takes part several times; online algorithms protect one row", ErrAssumption)
+	}
 	p.Groups = nil
 	p.LabelValues = engine.AnyLabels // free slots of the buffer have label 0
 	p.N = o.Horizon
@@ -242,7 +245,7 @@ func (p *Plan) finish(assumption string, claim *privacy.Claim) error {
 	s, pr := p.Spec, p.Spec.Kernel.Problem()
 	p.addUp()
 	return p.Promise(s.Budget, s.Horizon, s.Provenance, privacy.Guarantee{
-		Unit:     "one record",
+		Unit:     oneRecord,
 		Relation: "same stream, one record replaced, features and label",
 		Released: fmt.Sprintf("%s, up to %d of them, with Gaussian noise", p.Certificate.Released(), p.Schedule.Steps),
 		Assumptions: []string{

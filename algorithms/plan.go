@@ -160,22 +160,33 @@ func (p *Plan) account(theorem string, events ...account.Event) error {
 }
 
 // PromiseOneRecord fills in Events and Guarantee of a plan in Certified mode, for replacing one
-// record, in the words of the catalogue's algorithms: all releases have certificates like
+// record or person, in the words of the catalogue's algorithms: all releases have certificates like
 // p.Certificate and noise like p.Noise. It is for algorithms of other packages.
 func (p *Plan) PromiseOneRecord(events ...account.Event) error { return p.account("", events...) }
 
-// words are what the guarantee of one record says besides numbers; rests is the assumption
-// about what the certificates rest on.
+// oneRecord is the unit of a guarantee where each row is a record.
+const oneRecord = "one record"
+
+// words are what the guarantee of one record or one person (docs/theory.md#persons) says
+// besides numbers; rests is the assumption about what the certificates rest on.
 func (p *Plan) words(theorem, rests string) privacy.Guarantee {
 	s, pr := p.Spec, p.Spec.Kernel.Problem()
+	unit, relation, rows := oneRecord, "same n, one record replaced, features and label", "each person contributes one record"
+	if s.RowsPerPerson > 1 {
+		rows = fmt.Sprintf("a person contributes up to %d records", s.RowsPerPerson)
+	}
+	if pr.ByPerson() {
+		unit, relation = "one person", "same number n of persons, all rows of one person replaced: how many they are, features and labels"
+		rows = fmt.Sprintf("n counts persons, each with at least one row; of a person the first %d rows count; rows of one human under two ids are two persons; how long the run takes, which depends on the number of rows, is not seen (docs/theory.md#persons)", pr.PersonRows)
+	}
 	g := privacy.Guarantee{
-		Unit:     "one record",
-		Relation: "same n, one record replaced, features and label",
+		Unit:     unit,
+		Relation: relation,
 		Released: p.Certificate.Released() + " with " + p.Noise.Name() + " noise",
 		Assumptions: []string{
 			fmt.Sprintf("public: n = %d, d = %d, norm bound R = %g, label bound %g, radius r = %g, alpha = %g, the schema (ranges, categories) and all options; every row was projected to R", pr.N, pr.D, pr.Bounds.FeatureNorm, pr.Bounds.LabelAbs, pr.Radius, s.L2),
 			rests,
-			"each person contributes one record; the noise bits are secret",
+			rows + "; the noise bits are secret",
 		},
 	}
 	if len(pr.Groups) > 0 {
@@ -204,6 +215,7 @@ func (p *Plan) Promise(b privacy.Budget, n int, from Provenance, g privacy.Guara
 	}
 	from.Qualify(&g)
 	p.Guarantee, err = privacy.Account(events, b, g)
+	from.persons(&p.Guarantee)
 	return err
 }
 

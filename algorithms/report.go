@@ -18,7 +18,11 @@ func (p *Plan) trainingFacts() (f Facts) {
 		records = s.Horizon
 	}
 	f.Line("algorithm", "%s, %[3]s mode (%[2]s)", f.Add("algorithm", p.Algorithm), f.Add("paper", paperOf(p.Algorithm)), f.Add("mode", p.Mode.String()))
-	f.Line("records", "n = %d, d = %d features, ||x|| <= %g", f.Add("records", records), f.Add("features", problem.D), f.Add("norm_bound", problem.Bounds.FeatureNorm))
+	units, each := "records", ""
+	if problem.ByPerson() {
+		units, each = "persons", fmt.Sprintf(" persons with up to %d rows each", f.Add("max_rows_per_person", problem.PersonRows))
+	}
+	f.Line(units, "n = %d%s, d = %d features, ||x|| <= %g", f.Add(units, records), each, f.Add("features", problem.D), f.Add("norm_bound", problem.Bounds.FeatureNorm))
 	f.Line("loss", "%[4]s: %[5]s; objective + alpha/2 ||w||^2, alpha = %[2]g; %[3]s, r = %.6[1]g",
 		f.Add("radius", problem.Radius), f.Add("l2", s.L2), f.Add("domain", problem.Domain().Text()), f.Add("loss", problem.Loss.Name()), f.Add("loss_definition", problem.Loss.Definition()))
 	f.Line("constants", "G = %.6g, L = %.6g, Dg = %.6g (%s)",
@@ -35,7 +39,7 @@ func (p *Plan) trainingFacts() (f Facts) {
 	var lines Facts
 	for i, e := range p.Parts {
 		var part Facts
-		lines.Line("", "epoch %d: %d records, %d steps of %.6g, sensitivity %.6g, %s", i+1, part.Add("records", e.Records), part.Add("steps", e.Steps),
+		lines.Line("", "epoch %d: %d %s, %d steps of %.6g, sensitivity %.6g, %s", i+1, part.Add("records", e.Records), units, part.Add("steps", e.Steps),
 			part.Add("step_size", e.StepSize), part.Add("sensitivity", e.Certificate.Sensitivity()), part.Add("noise", e.Noise.String()))
 		parts = append(parts, part)
 	}

@@ -26,6 +26,10 @@ type Problem struct {
 	// a run may still tell about them: the direct method visits n+ n- pairs of two
 	// classes.
 	LabelValues int
+	// PersonRows is the public cap of the rows of a person; 0 means that each row is a
+	// record. With it the N records are persons, and the loss of two persons is the mean
+	// over the pairs of their rows (docs/theory.md#persons).
+	PersonRows int
 	// Groups are the sizes of public query groups of consecutive records, which
 	// add up to N; pairs are then formed within groups only. nil means all pairs.
 	Groups []int
@@ -34,15 +38,15 @@ type Problem struct {
 // AnyLabels is Problem.LabelValues without a bound, e.g. for graded labels.
 const AnyLabels = -1
 
-// LabelLimit is the largest number of different labels of N records.
+// LabelLimit is the largest number of different labels of the rows of N records.
 func (p Problem) LabelLimit() int {
 	switch p.LabelValues {
 	case 0:
-		return min(2, p.N)
+		return min(2, p.MaxRows())
 	case AnyLabels:
-		return p.N
+		return p.MaxRows()
 	}
-	return min(p.LabelValues, p.N)
+	return min(p.LabelValues, p.MaxRows())
 }
 
 // Sizes for which the proofs count roundings and nothing overflows.
@@ -80,22 +84,29 @@ func (p Problem) Validate() error {
 	case p.LabelValues < AnyLabels:
 		return fmt.Errorf("engine: Problem.LabelValues is %d, want a number of labels, 0 (two classes) or AnyLabels", p.LabelValues)
 	}
+	if err := p.validatePersons(); err != nil {
+		return err
+	}
 	if err := p.validateGroups(); err != nil {
 		return err
 	}
 	return p.Bounds.Validate()
 }
 
-// Fits returns an error unless the records have the problem's n, d and bounds,
-// and no more stored features in a row and no more different labels than it allows.
+// Fits returns an error unless the records have the problem's n, d and bounds, are persons if
+// it has persons, and have no more stored features in a row, no more rows a person and no more
+// different labels than it allows.
 func (p Problem) Fits(r *Records) error {
-	if r.Len() != p.N || r.Dim() != p.D || r.Bounds() != p.Bounds {
-		return fmt.Errorf("engine: records of shape %d x %d with bounds %+v do not fit a problem planned for %d x %d with %+v", r.Len(), r.Dim(), r.Bounds(), p.N, p.D, p.Bounds)
+	if r.Units() != p.N || r.Dim() != p.D || r.Bounds() != p.Bounds {
+		return fmt.Errorf("engine: records of shape %d x %d with bounds %+v do not fit a problem planned for %d x %d with %+v", r.Units(), r.Dim(), r.Bounds(), p.N, p.D, p.Bounds)
+	}
+	if err := p.fitsPersons(r); err != nil {
+		return err
 	}
 	if p.NonZerosPerRow > 0 && r.MaxRow() > p.NonZerosPerRow {
 		return fmt.Errorf("engine: a row stores more than the %d features of Problem.NonZerosPerRow", p.NonZerosPerRow)
 	}
-	if limit := p.LabelLimit(); limit < p.N && r.MoreLabelsThan(limit) {
+	if limit := p.LabelLimit(); limit < p.MaxRows() && r.MoreLabelsThan(limit) {
 		return fmt.Errorf("engine: the records have more than the %d different labels of Problem.LabelValues; declare more, or engine.AnyLabels for graded labels", limit)
 	}
 	return nil

@@ -27,8 +27,8 @@ func (p Problem) CheckCall(ctx context.Context, dst, w []float64, pairs Pairs) e
 			return fmt.Errorf("engine: GradSum: GroupPairs of %d groups, which are not the %d query groups of the problem", len(q.Sizes), len(p.Groups))
 		}
 	case PrefixPairs:
-		if len(p.Groups) > 0 {
-			return fmt.Errorf("%w: prefix pairs of records in query groups", ErrUnsupported)
+		if len(p.Groups) > 0 || p.ByPerson() {
+			return fmt.Errorf("%w: prefix pairs of records in query groups or of persons", ErrUnsupported)
 		}
 		if q.T < 1 || q.T >= p.N || q.Order != nil && len(q.Order) <= q.T {
 			return fmt.Errorf("engine: GradSum: PrefixPairs with T = %d and %d entries of Order for %d records", q.T, len(q.Order), p.N)

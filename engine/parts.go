@@ -140,7 +140,7 @@ func (e *partsEvaluator) GradSum(ctx context.Context, dst, w []float64, p Pairs)
 
 // bind binds the records of s unless they are bound.
 func (e *partsEvaluator) bind(s SubsetPairs) error {
-	n := e.records.Len()
+	n := e.records.Units()
 	inner := e.kernel.inner[s.N]
 	if inner == nil || s.From < 0 || s.From > n-s.N || s.Order != nil && len(s.Order) != n {
 		return fmt.Errorf("engine: SubsetPairs of records %d to %d of an order of %d do not fit a kernel for %d records, or the size was not planned", s.From, s.From+s.N-1, len(s.Order), n)
@@ -171,7 +171,7 @@ func (e *partsEvaluator) bind(s SubsetPairs) error {
 	if err := e.Close(); err != nil {
 		return err
 	}
-	part, err := inner.Bind(e.records.Subset(rows))
+	part, err := inner.Bind(e.records.UnitSubset(rows))
 	if err != nil {
 		return err
 	}

@@ -7,7 +7,8 @@ import (
 )
 
 // Records are n records of d features with labels, each within Bounds. They are
-// dense (row-major) or sparse (compressed rows) and immutable.
+// dense (row-major) or sparse (compressed rows) and immutable. After GroupPersons a record in
+// the sense of a guarantee is a person with one or more of the n rows: Units.
 type Records struct {
 	n, d   int
 	bounds Bounds
@@ -18,6 +19,8 @@ type Records struct {
 	start []int64 // n+1 row offsets into index and value, nil if dense
 	index []int32 // columns, increasing within a row
 	value []float64
+
+	persons *persons // of the rows, nil if each row is a record
 }
 
 // NewRecords copies n = len(y) rows of d features from the row-major x and
@@ -142,7 +145,7 @@ func (r *Records) Row(i int, dst []float64) {
 	}
 }
 
-// Subset copies the records rows, in that order.
+// Subset copies the given rows, in that order and without their persons.
 func (r *Records) Subset(rows []int) *Records {
 	s := &Records{n: len(rows), d: r.d, bounds: r.bounds, y: make([]float64, len(rows))}
 	if r.dense != nil {

@@ -68,6 +68,8 @@ type plainBlock struct {
 	xw, s, y []float64
 	cx, row  []float64
 	tile, xt []float64
+
+	persons MetricPersons // of a MetricPersonBlock
 }
 
 func newPlainBlock(rows, d int, f func([]float64)) *plainBlock {
@@ -91,7 +93,11 @@ func (b *plainBlock) Add(col, x, t, z []float64, skip int) {
 		clear(tile)
 		AddProducts(tile, n, b.xw, xj, m, n, d)
 		var sums [MetricTileCols]float64
-		metricTile(tile, b.row, sums[:], b.s, b.y, t[from:][:n], z[from:], skip-from, b.f)
+		if b.persons.Weight == nil {
+			metricTile(tile, b.row, sums[:], b.s, b.y, t[from:][:n], z[from:], skip-from, b.f)
+		} else {
+			b.weigh(tile, sums[:n], t[from:][:n], z[from:], b.persons.column+from)
+		}
 		for j, v := range sums[:n] {
 			col[from+j] += v
 		}

@@ -17,7 +17,8 @@ type Part struct {
 
 // CalibrateShares returns the noise of adaptive releases that meet a budget together: Gaussian
 // with Sigma_i = Sensitivity_i/(mu sqrt(Share_i)), mu = GDPMu(epsilon, delta), or for delta = 0
-// K-norm with Scale_i = Sensitivity_i/(Share_i epsilon); rounded up until GDP accounts at most
+// K-norm with Scale_i = Sensitivity_i/(Share_i epsilon), Laplace with the same scale for a
+// certificate of one release in the L1 norm; rounded up until GDP accounts at most
 // the budget. The shares are fixed before the first release, so a part's sensitivity may
 // depend on the releases before only if its noise does in proportion, which a plan of fixed
 // events excludes: scale the query instead. Errors: no parts, shares that are out of range or
@@ -58,6 +59,9 @@ func CalibrateShares(parts []Part, b Budget) ([]Mechanism, error) {
 			} else {
 				scale = p.Certificate.Sensitivity() / (p.Share * b.Epsilon) * (1 + step)
 				noise[i] = KNorm{Scale: scale, Grid: GridFor(scale)}
+				if p.Certificate.manhattan {
+					noise[i] = Laplace{Scale: scale, Coordinates: p.Certificate.length, Grid: GridFor(scale)}
+				}
 			}
 			if err := noise[i].Validate(); err != nil {
 				return nil, fmt.Errorf("privacy: calibrating noise of release %d: %w", i+1, err)

@@ -20,6 +20,7 @@ type Certificate struct {
 	derivation string  // which theorem, with its numbers
 	released   string  // what is released
 	manhattan  bool    // the sensitivities are in the L1 norm, for noise of pure epsilon
+	length     int     // of the released vector, if manhattan and one release
 	form       form    // of the event that noise makes of the query; nil: one release
 }
 

@@ -134,8 +134,8 @@
 // # Not covered
 //
 // Commands that compute figures from records without noise: data inspect, data schema, data
-// convert, pairs inspect, evaluate, --holdout (its figures, or why there are none, are in the
-// report, marked), predict and transform (a function of one record and released weights a
+// convert, pairs inspect, evaluate and --holdout with --exact-figures (their figures, or why
+// there are none, are in the report, marked), predict and transform (a function of one record and released weights a
 // line). Ranges taken from the data. Rows left out by their label. Runs declared public or
 // non-private. Reports say each of these where it applies.
 //

@@ -22,6 +22,7 @@ func areas() []area {
 		{"gradient", gradientJobs, true},
 		{"batch", batchJobs, true},
 		{"moments", momentsJobs, true},
+		{"persons", personJobs, true},
 		{"stream", streamJobs, true},
 		{"pairs", pairJobs, true},
 		{"tuples", tupleJobs, true},

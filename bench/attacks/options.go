@@ -126,6 +126,9 @@ func (t *task) describe() {
 	if t.sparse {
 		say("sparse")
 	}
+	if t.persons > 0 {
+		say("persons=%d", t.persons)
+	}
 	if t.levels != 2 {
 		say("labels=%d", t.levels)
 	}

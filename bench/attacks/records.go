@@ -17,6 +17,8 @@ type shape struct {
 	levels int
 	// sparse records are stored as rows of their numbers that are not zero.
 	sparse bool
+	// persons is the largest number of rows of a record that is a person; 0 if it is a row.
+	persons int
 	// few says that only fewAtOneEnd is proposed.
 	few bool
 }
@@ -27,6 +29,7 @@ type instance struct {
 	k     int
 	row   []float64
 	label float64
+	seed  uint64 // of the rows of persons
 }
 
 func (i instance) clone() instance {
@@ -36,6 +39,9 @@ func (i instance) clone() instance {
 
 // records returns both data sets.
 func (s shape) records(i instance) (data, neighbour *engine.Records, err error) {
+	if s.persons > 0 {
+		return s.personRecords(i)
+	}
 	if data, err = s.store(slices.Clone(i.x), slices.Clone(i.y)); err != nil {
 		return nil, nil, err
 	}
@@ -120,6 +126,9 @@ const patterns = 9
 func (s shape) propose(kind int, rng *rand.Rand) instance {
 	i := instance{x: make([]float64, s.n*s.d), y: make([]float64, s.n), row: make([]float64, s.d)}
 	i.k = [...]int{0, rng.IntN(s.n), rng.IntN(s.n), s.n - 1}[rng.IntN(4)]
+	if s.persons > 0 {
+		i.seed = rng.Uint64()
+	}
 	u, b := s.axis(rng), s.bounds.LabelAbs
 	if s.few {
 		i.k = [...]int{0, s.n - 1}[kind/8%2]
@@ -222,6 +231,10 @@ func (s shape) fewAtOneEnd(i *instance, few int, label float64, u []float64) {
 // change alters an instance a little.
 func (s shape) change(best instance, rng *rand.Rand) instance {
 	i := best.clone()
+	if s.persons > 0 && rng.IntN(3) == 0 {
+		i.seed = rng.Uint64()
+		return i
+	}
 	r := rng.IntN(s.n)
 	row := i.x[r*s.d : (r+1)*s.d]
 	if rng.IntN(4) == 0 { // the replacement

@@ -65,6 +65,7 @@ type app struct {
 	stdout, stderr io.Writer
 	json, quiet    bool
 	interactive    bool // progress bars are welcome
+	percentOnly    bool // progress shows no times
 	began          time.Time
 	run            string // that is charged and not released yet, for a panic
 	hooks          hooks

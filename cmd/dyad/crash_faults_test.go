@@ -140,7 +140,7 @@ func (f *fixture) cutModel(t *testing.T, _ string) {
 	whole := f.get(t, "out/model.json")
 	for _, size := range []int{0, 1, len(whole) / 3, len(whole) - 3} {
 		f.put(t, map[string]string{"out/model.json": whole[:size]})
-		for _, command := range [][]string{{"predict"}, {"evaluate"}, {"transform", "--out", f.in("out/mapped.csv")}} {
+		for _, command := range [][]string{{"predict"}, {"evaluate", "--exact-figures"}, {"transform", "--out", f.in("out/mapped.csv")}} {
 			e := f.dyad(append(command, f.in("out/model.json"), "--data", f.in("in/patients.csv"))...)
 			e.Want(t, command[0], exitInput, "cut short")
 			if e.Stdout != "" {

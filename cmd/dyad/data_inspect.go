@@ -85,6 +85,9 @@ func (r *inspectResult) text() string {
 	if r.Groups > 0 {
 		fmt.Fprintf(&b, "groups  %d, of up to %d rows\n", r.Groups, r.LargestGroup)
 	}
+	if r.RowsOfID > 0 {
+		fmt.Fprintf(&b, "ids     %s: up to %d rows with one id; if it names persons, role: person protects all rows of one, and without it a guarantee is for one row\n", r.IDs, r.RowsOfID)
+	}
 	b.WriteByte('\n')
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "column\tpublic range\tvalues\tused\tclamped\tmissing")

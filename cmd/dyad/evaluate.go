@@ -1,10 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"dyad/engine"
@@ -14,26 +16,43 @@ import (
 )
 
 type evaluateCmd struct {
-	Model      string  `arg:"" help:"Model file."`
-	Data       string  `required:"" placeholder:"FILE" help:"Data file in the format of the training data, with labels."`
-	Threshold  float64 `default:"0" help:"Score at or above which a record counts as positive, for the accuracy."`
-	Neighbours string  `placeholder:"FILE" help:"For a metric: labelled records among which the nearest neighbours are looked for, e.g. the training file; if it is the data file, each record is left out of its own neighbours."`
-	Confidence float64 `positive:"" default:"0.95" help:"Level of the interval of the AUC."`
+	Model        string   `arg:"" help:"Model file."`
+	Data         string   `placeholder:"FILE" help:"Data file in the format of the training data, with labels."`
+	Threshold    float64  `default:"0" help:"Score at or above which a record counts as positive, for the accuracy."`
+	PublicData   bool     `help:"The data are public: exact figures, and nothing is charged."`
+	ExactFigures bool     `help:"Exact figures of private records. No guarantee covers them; do not publish them."`
+	Holdout      *float64 `placeholder:"F" help:"Evaluate the fraction of the records that \"dyad train\" with this --holdout and the same --split-seed held out."`
+	SplitSeed    uint64   `default:"1" help:"Seed of the split into training and held-out records."`
+	Plan         bool     `help:"Print what a private evaluation of -n records would release and cost. No data are read."`
+	N            int      `positive:"" short:"n" help:"Number of records, for --plan."`
+	Out          string   `short:"o" placeholder:"FILE" help:"Keep the report of a private evaluation in this file (JSON), through any crash after its release."`
+	Neighbours   string   `placeholder:"FILE" help:"For exact figures of a metric: labelled records among which the nearest neighbours are looked for, e.g. the training file; if it is the data file, each record is left out of its own neighbours."`
+	Confidence   float64  `positive:"" default:"0.95" help:"Level of the intervals."`
 	labelsFlag
-	Top int `positive:"" default:"10" help:"Ranks that count for NDCG and precision, with graded labels or query groups."`
+	Top int `positive:"" default:"10" help:"Ranks that count for exact NDCG and precision, with graded labels or query groups."`
+	privateFlags
+	runFlags
 }
 
 // Help shows examples.
 func (evaluateCmd) Help() string {
-	return `The figures are computed from the records of the file and carry no privacy guarantee.
+	return `With --epsilon the figures are private: AUC, operating points of the ROC curve, accuracies and, if asked for, the
+mean loss are released with noise, with intervals that cover the sampling of the records and the noise, and charged to
+the ledger like a training. --plan prints the charge before.
+
+Exact figures are computed from the records of the file and carry no privacy guarantee. They are for public data
+(--public-data, or a schema that says so); of private records they are printed only with --exact-figures.
 
 For a metric the accuracy of nearest neighbour classifiers is printed next to that of the identity metric.
 Such a classifier consists of raw records: publishing it is not covered by the guarantee of the metric.
 
 Examples:
-  dyad evaluate model.json --data patients.csv
-  dyad evaluate model.json --data patients.csv --threshold 0.01 --json
-  dyad evaluate metric.json --data patients.csv --neighbours patients.csv`
+  dyad evaluate model.json --plan -n 2000 --epsilon 1
+  dyad evaluate model.json --data patients.csv --epsilon 1
+  dyad evaluate model.json --data patients.csv --epsilon 1 --mean-loss --threshold 0.01 --out figures.json
+  dyad evaluate metric.json --data patients.csv --epsilon 1 --reference public.csv
+  dyad evaluate model.json --data public.csv --public-data --json
+  dyad evaluate metric.json --data patients.csv --neighbours patients.csv --exact-figures`
 }
 
 // evaluation are figures of a model on labelled records.
@@ -87,7 +106,14 @@ func (c *evaluateCmd) Run(a *app) error {
 	if !(c.Confidence > 0 && c.Confidence < 1) || c.Top < 1 {
 		return badInput("--confidence is %v and --top %d, want strictly between 0 and 1, and at least 1", c.Confidence, c.Top)
 	}
-	data, err := a.readTraining(c.Data, m.Encoder.Schema(), c.options(dataset.Options{}), true)
+	public := c.PublicData || m.Encoder.Schema().Public
+	if err := c.checkFlags(public); err != nil {
+		return err
+	}
+	if c.Epsilon != nil {
+		return c.private(a, m, scored{m.Task, loss, m.ownLoss(), m.Weights, m.Encoder.Schema()}, public)
+	}
+	_, held, err := c.read(a, m, true)
 	if err != nil {
 		return err
 	}
@@ -97,9 +123,9 @@ func (c *evaluateCmd) Run(a *app) error {
 			return badInput("a metric is evaluated by nearest neighbours: name the records to look among with --neighbours FILE")
 		}
 		if sameFile(c.Data, c.Neighbours) {
-			among = data.Records
+			among = held.records
 		} else {
-			neighbours, err := a.readTraining(c.Neighbours, m.Encoder.Schema(), dataset.Options{}, true)
+			neighbours, err := a.readTraining(c.Neighbours, m.Encoder.Schema(), dataset.Options{Persons: dataset.IgnorePersons}, true)
 			if err != nil {
 				return err
 			}
@@ -108,7 +134,7 @@ func (c *evaluateCmd) Run(a *app) error {
 	} else if c.Neighbours != "" {
 		return badInput("--neighbours is for a metric, and %s is a model of task %s", c.Model, m.Task)
 	}
-	e, err := evaluate(a.ctx, m.Task, loss, m.Weights, sampleOf(data), among, evaluationOptions{c.Threshold, c.Confidence, c.Top, m.ownLoss()})
+	e, err := evaluateExactly(a.ctx, m.Task, loss, m.Weights, held, among, evaluationOptions{c.Threshold, c.Confidence, c.Top, m.ownLoss()})
 	if err != nil {
 		return err
 	}
@@ -117,6 +143,116 @@ func (c *evaluateCmd) Run(a *app) error {
 		text += fmt.Sprintf("objective  %.6g (%s)\n", *e.Objective, e.ObjectiveOf)
 	}
 	return a.emit(e, text+fmt.Sprintf("guarantee  %s\n", e.Guarantee))
+}
+
+// checkFlags refuses flags that contradict each other, before a file is read.
+func (c *evaluateCmd) checkFlags(public bool) error {
+	switch {
+	case c.Plan && (c.Epsilon == nil || c.N == 0 || c.Data != ""):
+		return badInput("--plan needs --epsilon and -n, and no --data: it reads no data")
+	case !c.Plan && c.N != 0:
+		return badInput("-n is for --plan; else the number of records is that of the file")
+	case !c.Plan && c.Data == "":
+		return badInput("name the data file with --data")
+	case c.Epsilon != nil && (c.ExactFigures || c.Neighbours != ""):
+		return badInput("--exact-figures and --neighbours are for exact figures, and --epsilon asks for private ones; a metric is evaluated privately with --reference")
+	case c.Epsilon != nil:
+		return nil
+	case c.set() != "" || c.Out != "" || c.Resume != "" || c.Seed != nil:
+		return badInput("%s is for private figures; say --epsilon", cmp.Or(c.set(), "--out, --resume or --seed"))
+	case !public && !c.ExactFigures:
+		return badInput("the data are private: --epsilon EPSILON releases private figures, and --plan with -n shows before what it costs; --exact-figures prints exact ones, which no guarantee covers; --public-data says that the data are public")
+	}
+	return nil
+}
+
+// read reads the data, or the part of them that a training held out.
+func (c *evaluateCmd) read(a *app, m *model, public bool) (*dataset.Dataset, sample, error) {
+	persons := dataset.IgnorePersons // exact figures count rows
+	if c.Holdout != nil {
+		persons = dataset.KeepPersons // the split of the training is one of persons
+	}
+	data, err := a.readTraining(c.Data, m.Encoder.Schema(), c.options(dataset.Options{Persons: persons}), public)
+	if err != nil {
+		return nil, sample{}, err
+	}
+	all := sampleOf(data)
+	if c.Holdout == nil {
+		return data, all, nil
+	}
+	if !(*c.Holdout > 0 && *c.Holdout < 1) {
+		return nil, sample{}, badInput("--holdout is %v, want above 0 and below 1", *c.Holdout)
+	}
+	_, held, err := all.split(*c.Holdout, c.SplitSeed)
+	return data, held, asInput(err)
+}
+
+// private releases private figures, or prints their plan.
+func (c *evaluateCmd) private(a *app, m *model, s scored, public bool) error {
+	if c.Plan {
+		p, err := c.plan(s, c.N, c.Threshold)
+		if err != nil {
+			return err
+		}
+		return a.emitPlan(&p.Plan)
+	}
+	out, err := newOutput(c.Out, c.Force, c.Data, c.Model, c.Reference, c.Ledger)
+	if err != nil {
+		return err
+	}
+	r := &privateResult{Task: m.Task, Evaluated: c.Model, runOutcome: runOutcome{Data: c.Data, DataID: m.DataID, Public: public}}
+	if name, e, _, err := c.recovered(a, out, &r.runOutcome); name != "" || err != nil {
+		if name == "" {
+			return err
+		}
+		a.note("dyad: run %s was released on %s, and its report is saved as %s; nothing more was charged", e.Run, e.Time.Format("2006-01-02"), name)
+		return err
+	}
+	if s.task == taskMetric && c.Reference != "" && sameFile(c.Data, c.Reference) {
+		return badInput("%s is both the data and the public reference", c.Data)
+	}
+	if err := s.evaluable(c.Reference != ""); err != nil {
+		return err
+	}
+	data, records, err := c.read(a, m, public)
+	if err != nil {
+		return err
+	}
+	from := sources{records: records.records}
+	if s.task == taskMetric {
+		// What a classifier would refuse after the charge is refused before.
+		if _, err := metrics.FactorMetric(metricMatrix(m.Weights, m.Encoder.Dim()), m.Encoder.Dim()); err != nil {
+			return asInput(err)
+		}
+		reference, err := a.readTraining(c.Reference, m.Encoder.Schema(), dataset.Options{}, true)
+		if err != nil {
+			return err
+		}
+		if from.reference = reference.Records; from.reference.Len() < slices.Max(neighbourRanks) {
+			return badInput("%s has %d records, and up to %d neighbours vote", c.Reference, from.reference.Len(), slices.Max(neighbourRanks))
+		}
+	}
+	p, err := c.plan(s, from.records.Len(), c.Threshold)
+	if err != nil {
+		return err
+	}
+	err = a.evaluatePrivately(c.runFlags, p, s, from, r, out, c.Confidence, c.Data, data.LabelsFile)
+	if err != nil && !errors.Is(err, errElsewhere) {
+		return err
+	}
+	return errors.Join(err, a.emit(r, r.text()))
+}
+
+func (r *privateResult) text() string {
+	var b strings.Builder
+	r.writeData(&b, fmt.Sprintf(": %d records", r.Figures.Records))
+	b.WriteString(r.Report.Text())
+	r.writeLedger(&b)
+	writeFigures(&b, r.Figures)
+	if r.Out != "" {
+		line(&b, "report", "%s", r.Out)
+	}
+	return b.String()
 }
 
 // ownLoss is the loss of a metric that was learned from pairs or tuples, without a name
@@ -145,11 +281,11 @@ type evaluationOptions struct {
 
 var defaultEvaluation = evaluationOptions{threshold: 0, confidence: 0.95, top: 10}
 
-// evaluate computes the figures of a task; among are the records among which
+// evaluateExactly computes the figures of a task; among are the records among which
 // neighbours are looked for, leaving out the record itself if they are those of s.
-func evaluate(ctx context.Context, task string, loss engine.Loss, w []float64, s sample, among *engine.Records, o evaluationOptions) (*evaluation, error) {
+func evaluateExactly(ctx context.Context, task string, loss engine.Loss, w []float64, s sample, among *engine.Records, o evaluationOptions) (*evaluation, error) {
 	r := s.records
-	e := &evaluation{Task: task, Records: r.Len(), Guarantee: notCovered}
+	e := &evaluation{Task: task, Records: r.Units(), Guarantee: notCovered}
 	if err := e.meanLoss(ctx, loss, w, r, o.own); err != nil {
 		return nil, err
 	}

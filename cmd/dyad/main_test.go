@@ -80,8 +80,8 @@ func TestPrivateRoad(t *testing.T) {
 		want []string
 	}{
 		{[]string{"plan", "-n", "400", "--schema", "patients.yaml", "--epsilon", "2"}, []string{"sigma", "guarantee", "nothing"}},
-		{[]string{"train", "--data", "patients.csv", "--schema", "patients.yaml", "--epsilon", "2", "--holdout", "0.25"}, []string{"differentially private", "charged to", "not covered by the guarantee", "model.json"}},
-		{[]string{"evaluate", "model.json", "--data", "patients.csv"}, []string{"AUC", "guarantee  none"}},
+		{[]string{"train", "--data", "patients.csv", "--schema", "patients.yaml", "--epsilon", "2", "--holdout", "0.25", "--exact-figures"}, []string{"differentially private", "charged to", "not covered by the guarantee", "model.json"}},
+		{[]string{"evaluate", "model.json", "--data", "patients.csv", "--exact-figures"}, []string{"AUC", "guarantee  none"}},
 		{[]string{"predict", "model.json", "--data", "patients.csv", "--out", "scores.csv"}, []string{"400 scores"}},
 		{[]string{"train", "--data", "patients.csv", "--schema", "patients.yaml", "--epsilon", "1", "--algorithm", "offpairc", "--out", "second.json"}, []string{"2 runs"}},
 		{[]string{"ledger", "show"}, []string{"2 runs", "epsilon"}},
@@ -125,14 +125,14 @@ func TestMetricRoad(t *testing.T) {
 		want []string
 	}{
 		{[]string{"plan", "-n", "200", "--schema", "patients.yaml", "--task", "metric"}, exitOK, []string{"positive semidefinite", "mahalanobis"}},
-		{[]string{"train", "--data", "patients.csv", "--schema", "patients.yaml", "--task", "metric", "--holdout", "0.3", "--out", "metric.json"}, exitOK, []string{"3-NN", "identity", "dyad transform"}},
-		{[]string{"evaluate", "metric.json", "--data", "patients.csv", "--neighbours", "patients.csv"}, exitOK, []string{"3-NN", "5-NN", "guarantee  none"}},
+		{[]string{"train", "--data", "patients.csv", "--schema", "patients.yaml", "--task", "metric", "--holdout", "0.3", "--exact-figures", "--out", "metric.json"}, exitOK, []string{"3-NN", "identity", "dyad transform"}},
+		{[]string{"evaluate", "metric.json", "--data", "patients.csv", "--neighbours", "patients.csv", "--exact-figures"}, exitOK, []string{"3-NN", "5-NN", "guarantee  none"}},
 		{[]string{"transform", "metric.json", "--data", "patients.csv", "--out", "mapped.csv"}, exitOK, []string{"200 records mapped"}},
-		{[]string{"evaluate", "metric.json", "--data", "patients.csv"}, exitInput, []string{"--neighbours"}},
+		{[]string{"evaluate", "metric.json", "--data", "patients.csv", "--exact-figures"}, exitInput, []string{"--neighbours"}},
 		{[]string{"predict", "metric.json", "--data", "patients.csv"}, exitInput, []string{"raw training records"}},
 		{[]string{"train", "--data", "patients.csv", "--schema", "patients.yaml", "--out", "auc.json"}, exitOK, nil},
 		{[]string{"transform", "auc.json", "--data", "patients.csv", "--out", "no.csv"}, exitInput, []string{"dyad predict"}},
-		{[]string{"evaluate", "auc.json", "--data", "patients.csv", "--neighbours", "patients.csv"}, exitInput, []string{"--neighbours"}},
+		{[]string{"evaluate", "auc.json", "--data", "patients.csv", "--neighbours", "patients.csv", "--exact-figures"}, exitInput, []string{"--neighbours"}},
 	} {
 		code, out, errs := dyad(t, dir, s.args...)
 		if code != s.code {
@@ -161,8 +161,8 @@ func TestRankingRoad(t *testing.T) {
 		code int
 		want []string
 	}{
-		{[]string{"train", "--data", "rank.csv", "--schema", "rank.yaml", "--group-column", "query", "--epsilon", "3", "--holdout", "0.3"}, exitOK, []string{"query groups", "NDCG", "right order"}},
-		{[]string{"evaluate", "model.json", "--data", "rank.csv", "--top", "3"}, exitOK, []string{"at 3"}},
+		{[]string{"train", "--data", "rank.csv", "--schema", "rank.yaml", "--group-column", "query", "--epsilon", "3", "--holdout", "0.3", "--exact-figures"}, exitOK, []string{"query groups", "NDCG", "right order"}},
+		{[]string{"evaluate", "model.json", "--data", "rank.csv", "--top", "3", "--exact-figures"}, exitOK, []string{"at 3"}},
 		{[]string{"train", "--data", "rank.csv", "--schema", "rank.yaml", "--epsilon", "3", "--out", "flat.json"}, exitOK, []string{"differentially private"}},
 		{[]string{"train", "--data", "rank.csv", "--schema", "rank.yaml", "--group-column", "nobody", "--out", "no.json"}, exitInput, []string{"nobody"}},
 		{[]string{"train", "--data", "rank.csv", "--schema", "rank.yaml", "--group-column", "query", "--algorithm", "offpairc", "--out", "no.json"}, exitInput, []string{"query groups"}},
@@ -394,7 +394,7 @@ func TestHeldOutOfOneClassIsAWarning(t *testing.T) {
 	write(t, dir, "x.yaml", "data_id: x\ncsv: {header: true}\ncolumns:\n  - {name: a, range: [0, 40]}\n  - {name: y, role: label, positive: 1}\n")
 	warned := false
 	for seed := range 8 {
-		code, out, errs := dyad(t, dir, "train", "--data", "x.csv", "--schema", "x.yaml", "--holdout", "0.2", "--split-seed", fmt.Sprint(seed), "--out", fmt.Sprint(seed, ".json"))
+		code, out, errs := dyad(t, dir, "train", "--data", "x.csv", "--schema", "x.yaml", "--holdout", "0.2", "--exact-figures", "--split-seed", fmt.Sprint(seed), "--out", fmt.Sprint(seed, ".json"))
 		if code != exitOK {
 			t.Fatalf("exit %d: %s%s", code, out, errs)
 		}
@@ -460,6 +460,11 @@ func TestHelpExamplesRun(t *testing.T) {
 	dir := clinic(t, 300)
 	people(t, dir)
 	write(t, dir, "dummy", "")
+	public, err := os.ReadFile(filepath.Join(dir, "patients.csv"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, dir, "public.csv", string(public))
 	write(t, dir, "known.yaml", "age: {range: [18, 95]}\n")
 	if err := os.MkdirAll(filepath.Join(dir, "bench", "schemas"), 0o700); err != nil {
 		t.Fatal(err)

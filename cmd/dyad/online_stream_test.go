@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"dyad/engine"
+	"dyad/engine/dataset"
 	"dyad/engine/objective"
 )
 
@@ -108,7 +109,7 @@ func TestOnlineRegret(t *testing.T) {
 		t.Fatalf("%v: %s", err, lines[len(lines)-1])
 	}
 	o := parseOnline(t, strings.Join(lines[:len(lines)-1], "\n"))
-	sample, _, err := (&trainCmd{Data: "patients.csv", Schema: "patients.yaml"}).load(&app{ctx: t.Context()})
+	sample, _, err := (&trainCmd{Data: "patients.csv", Schema: "patients.yaml"}).loadOr(&app{ctx: t.Context()}, syntheticRecords, dataset.RefusePersons)
 	if err != nil {
 		t.Fatal(err)
 	}

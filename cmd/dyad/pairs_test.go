@@ -186,7 +186,7 @@ func TestPairsNeedNoLabelColumn(t *testing.T) {
 	for _, args := range [][]string{
 		{"pairs", "train", "--data", "people.csv", "--schema", "plain.yaml", "--density", "1", "--degree-cap", "3"},
 		{"train", "--data", "people.csv", "--schema", "plain.yaml"},
-		{"evaluate", "m.json", "--data", "bare.csv", "--neighbours", "bare.csv"},
+		{"evaluate", "m.json", "--data", "bare.csv", "--neighbours", "bare.csv", "--exact-figures"},
 	} {
 		if code, _, errs := dyad(t, dir, args...); code != exitInput || !strings.Contains(errs, "role: label") {
 			t.Errorf("%v: exit %d: %s", args, code, errs)

@@ -56,7 +56,7 @@ func TestTuplesRoad(t *testing.T) {
 		if code, _, errs := dyad(t, dir, "transform", "m.json", "--data", "patients.csv", "--out", "z.csv"); code != exitOK {
 			t.Errorf("%s: transform: exit %d: %s", name, code, errs)
 		}
-		code, out, errs = dyad(t, dir, "evaluate", "m.json", "--data", "patients.csv", "--neighbours", "patients.csv")
+		code, out, errs = dyad(t, dir, "evaluate", "m.json", "--data", "patients.csv", "--neighbours", "patients.csv", "--exact-figures")
 		word, _, _ := strings.Cut(name, " ")
 		if word == "all" {
 			word = "contrastive"
@@ -83,7 +83,7 @@ func TestEvaluatePrintsTheLossOfTheModel(t *testing.T) {
 		t.Fatal(err)
 	}
 	evaluated := func() evaluation {
-		code, out, errs := dyad(t, dir, "--json", "evaluate", "m.json", "--data", "patients.csv", "--neighbours", "patients.csv")
+		code, out, errs := dyad(t, dir, "--json", "evaluate", "m.json", "--data", "patients.csv", "--neighbours", "patients.csv", "--exact-figures")
 		var e evaluation
 		if err := json.Unmarshal([]byte(out), &e); code != exitOK || err != nil {
 			t.Fatalf("exit %d, %v: %s", code, err, errs)

@@ -9,10 +9,11 @@ import (
 
 type planCmd struct {
 	Schema  string `placeholder:"FILE" help:"Schema file (YAML): gives the number of encoded features. No data file is opened."`
-	N       int    `positive:"" short:"n" required:"" help:"Number of training records."`
+	N       int    `positive:"" short:"n" required:"" help:"Number of training records; of persons if the schema has a column of role person."`
 	D       int    `positive:"" short:"d" help:"Number of features, if there is no schema."`
 	Groups  []int  `name:"group-sizes" placeholder:"S,..." help:"Sizes of the public query groups, if pairs are formed within groups."`
 	Compare bool   `help:"Rank all algorithms that apply, by the noise that reaches the model."`
+	plannedHoldout
 	constantFlags
 	planFlags
 	streamFlags
@@ -30,6 +31,7 @@ Examples:
   dyad plan -n 100000 -d 20 --json
   dyad plan -n 100000 -d 20 --algorithm dpftrl --every 100 --buffer 500
   dyad plan --compare -n 5000 -d 20 --epsilon 1
+  dyad plan -n 7000 -d 20 --epsilon 1 --holdout-records 3000 --holdout-epsilon 0.5
 Constants of a loss of your own, as asserted by you, and the limit of many steps:
   dyad plan -n 256 -d 8 --algorithm offpairc --G 4 --L 4 --Dg 8 --H 1 --radius-diameter 2
   dyad plan -n 256 -d 8 --algorithm dpgdsc --G 4 --L 4 --Dg 4 --alpha 0.1 --radius-diameter 2 --step-size 0.3 --steps 1000000`
@@ -74,7 +76,7 @@ func (c *planCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	return a.emitPlan(p)
+	return c.plannedHoldout.emit(a, p, c.Task, c.Delta)
 }
 
 // emitPlan prints the report of a plan.
@@ -91,12 +93,13 @@ func (a *app) emitPlan(p *algorithms.Plan) error {
 
 // provenance is what a schema says of where its records come from.
 func provenance(s *dataset.Schema) algorithms.Provenance {
-	return algorithms.Provenance{BoundsFromData: s.RangesFromData(), SelectedByLabel: s.SelectsByLabel()}
+	return algorithms.Provenance{BoundsFromData: s.RangesFromData(), SelectedByLabel: s.SelectsByLabel(), RowsPerPerson: s.RowsPerPerson}
 }
 
-// shapeOf is what an encoder makes public about n records.
+// shapeOf is what an encoder makes public about n records, or persons if it has a column for
+// them.
 func shapeOf(e *dataset.Encoder, n int) dataShape {
-	s := dataShape{n: n, d: e.Dim(), Provenance: provenance(e.Schema()), labelValues: e.LabelValues()}
+	s := dataShape{n: n, d: e.Dim(), Provenance: provenance(e.Schema()), labelValues: e.LabelValues(), personRows: e.Schema().PersonCap()}
 	if nz := e.NonZerosPerRow(); nz < s.d {
 		s.nonZeros = nz
 	}

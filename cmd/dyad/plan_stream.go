@@ -52,7 +52,7 @@ func (f streamFlags) plan(p planFlags, s dataShape) (*algorithms.Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	problem := engine.Problem{N: 2, D: s.d, Bounds: engine.UnitBounds(), Loss: loss, Radius: cmp.Or(p.Radius, onlineRadius)}
+	problem := engine.Problem{N: 2, D: s.d, Bounds: engine.UnitBounds(), Loss: loss, Radius: cmp.Or(p.Radius, onlineRadius), PersonRows: s.personRows}
 	options := algorithms.StreamOptions{Horizon: s.n, Batch: f.Every, Buffer: f.Buffer, Reservoir: f.Reservoir, PerClass: f.PerClass, BurnIn: f.BurnIn}
 	l2 := 0.0
 	if p.L2 != nil {

@@ -52,6 +52,7 @@ type dataShape struct {
 	algorithms.Provenance
 	groups      []int // sizes of query groups, nil without
 	labelValues int   // as engine.Problem.LabelValues
+	personRows  int   // as engine.Problem.PersonRows: n then counts persons
 }
 
 // open opens the device in the precision of the flag, as openDevice.
@@ -168,7 +169,7 @@ func (f planFlags) spec(s dataShape, asserted engine.Assertion, a algorithms.Alg
 	}
 	spec, err := algorithms.NewSpec(f.backend, engine.Problem{
 		N: s.n, D: s.d, Bounds: engine.UnitBounds(), Loss: loss,
-		Radius: radius, NonZerosPerRow: s.nonZeros, Groups: s.groups, LabelValues: s.labelValues,
+		Radius: radius, NonZerosPerRow: s.nonZeros, Groups: s.groups, LabelValues: s.labelValues, PersonRows: s.personRows,
 	}, 0, budget, mode)
 	if err != nil {
 		return algorithms.Spec{}, asInput(err)

@@ -45,7 +45,7 @@ func (c *predictCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	data, err := a.readData(c.Data, m.Encoder.Schema(), dataset.Options{Labels: dataset.LabelsIgnored, KeepIDs: true})
+	data, err := a.readData(c.Data, m.Encoder.Schema(), dataset.Options{Labels: dataset.LabelsIgnored, KeepIDs: true, Persons: dataset.IgnorePersons})
 	if err != nil {
 		return err
 	}

@@ -15,7 +15,7 @@ func (a *app) tracker(what string) algorithms.Tracker {
 	if !a.interactive {
 		return algorithms.Tracker{}
 	}
-	return algorithms.Tracker{OnStep: (&barTracker{a: a, what: what}).Step}
+	return algorithms.Tracker{OnStep: (&barTracker{a: a, what: what, plain: a.percentOnly}).Step}
 }
 
 // describedTracker is a tracker whose text can change.
@@ -25,6 +25,7 @@ func (a *app) describedTracker(what string) *barTracker {
 
 type barTracker struct {
 	silent bool
+	plain  bool // no times: they depend on how many rows persons have
 	a      *app
 	what   string
 	bar    *progressbar.ProgressBar
@@ -47,7 +48,8 @@ func (b *barTracker) Step(done, total int) {
 		b.bar = progressbar.NewOptions(total,
 			progressbar.OptionSetWriter(b.a.stderr),
 			progressbar.OptionSetDescription(b.what),
-			progressbar.OptionSetPredictTime(true),
+			progressbar.OptionSetPredictTime(!b.plain),
+			progressbar.OptionSetElapsedTime(!b.plain),
 			progressbar.OptionThrottle(100*time.Millisecond),
 			progressbar.OptionClearOnFinish(),
 		)
@@ -78,7 +80,9 @@ func (a *app) rowProgress(what string) (progress func(rows int) error, done func
 // context.Canceled.
 func (a *app) readData(path string, s *dataset.Schema, o dataset.Options) (*dataset.Dataset, error) {
 	progress, done := a.rowProgress("reading")
-	o.Progress = progress
+	if o.Progress = progress; s.ByPerson() { // the number of rows is not public
+		o.Progress = func(int) error { return a.ctx.Err() }
+	}
 	d, err := dataset.Load(path, s, o)
 	done()
 	if a.ctx.Err() != nil {

@@ -41,6 +41,14 @@ func (s sample) of(rows []int, group func(row int) int) sample {
 	return out
 }
 
+// size is the number of records or persons, 0 of none.
+func (s *sample) size() int {
+	if s == nil {
+		return 0
+	}
+	return s.records.Units()
+}
+
 // sizes are the sizes of the groups in order, nil without groups.
 func (s sample) sizes() []int {
 	var out []int
@@ -53,14 +61,16 @@ func (s sample) sizes() []int {
 	return out
 }
 
-// split holds out a fraction of the records, or of the groups if there are any.
+// split holds out a fraction of the records, persons with all their rows, or of the groups if
+// there are any.
 func (s sample) split(fraction float64, seed uint64) (train, held sample, err error) {
 	if s.groups == nil {
-		keep, out, err := dataset.Split(s.records.Len(), 1-fraction, seed)
+		keep, out, err := dataset.Split(s.records.Units(), 1-fraction, seed)
 		if err != nil {
 			return sample{}, sample{}, err
 		}
-		return s.of(keep, nil), s.of(out, nil), nil
+		part := func(units []int) sample { return sample{records: s.records.UnitSubset(units), graded: s.graded} }
+		return part(keep), part(out), nil
 	}
 	keep, out, err := dataset.Split(len(s.sizes()), 1-fraction, seed)
 	if err != nil {

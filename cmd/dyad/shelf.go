@@ -324,44 +324,55 @@ func findKept(e ledger.Entry, folders ...string) (*durable.File, error) {
 // it its name. It says whether that was what --resume asked for. Nothing is drawn or charged:
 // the model is the one whose hash the ledger has.
 func (f runFlags) republish(a *app, out *output, r *runOutcome) (done bool, err error) {
-	path, err := f.path()
-	if f.Resume == "" || r.Public || out == nil || err != nil || !exists(path) {
-		return false, nil
+	name, e, path, problem := f.recovered(a, out, r)
+	if name == "" {
+		return problem != nil, problem
 	}
-	l, _, err := f.openExisting(ledger.Options{LockWait: a.hooks.lockWait, Trace: a.at})
-	if err != nil {
-		return true, err
-	}
-	e, err := l.Released(f.Resume)
-	if errors.Is(err, ledger.ErrResume) || err == nil && e.Kept.Digest == "" {
-		return false, nil // what it is says who resumes it
-	}
-	if err != nil {
-		return true, err
-	}
-	dir := filepath.Dir(out.path)
-	file, err := findKept(e, dir, filepath.Dir(l.Path()), os.TempDir())
-	if err != nil {
-		return true, badInput("run %q was released on %s, and what was kept of it cannot be saved now: %v", e.Run, e.Time.Format("2006-01-02"), err)
-	}
-	if file == nil {
-		return false, nil
-	}
-	if filepath.Dir(file.Name()) != dir {
-		if file, err = a.moveKept(file, dir, e.Run); err != nil {
-			return true, fmt.Errorf("%w: cannot write %s: %w", errUnavailable, out.asked, err)
-		}
-	}
-	name, problem := a.publish(file, out, e.Run)
 	m, err := readModel(name)
 	if err != nil {
 		return true, errors.Join(problem, err)
 	}
-	r.Run, r.Ledger, r.Model, r.Guarantee, r.DataID = e.Run, l.Path(), name, m.Guarantee, m.DataID
+	r.Run, r.Ledger, r.Model, r.Guarantee, r.DataID = e.Run, path, name, m.Guarantee, m.DataID
 	var b strings.Builder
 	line(&b, "ledger", "run %s was released on %s; nothing more was charged", e.Run, e.Time.Format("2006-01-02"))
 	r.writeModel(&b, m.Task)
 	return true, errors.Join(problem, a.emit(r, b.String()))
+}
+
+// recovered gives what was kept of the released run of --resume the name of out, and returns
+// that name with the ledger's line and the ledger's path. No name: there is nothing to
+// recover, or the error says why not.
+func (f runFlags) recovered(a *app, out *output, r *runOutcome) (name string, e ledger.Entry, path string, err error) {
+	path, err = f.path()
+	if f.Resume == "" || r.Public || out == nil || err != nil || !exists(path) {
+		return "", e, path, nil
+	}
+	l, _, err := f.openExisting(ledger.Options{LockWait: a.hooks.lockWait, Trace: a.at})
+	if err != nil {
+		return "", e, path, err
+	}
+	e, err = l.Released(f.Resume)
+	if errors.Is(err, ledger.ErrResume) || err == nil && e.Kept.Digest == "" {
+		return "", e, path, nil // what it is says who resumes it
+	}
+	if err != nil {
+		return "", e, path, err
+	}
+	dir := filepath.Dir(out.path)
+	file, err := findKept(e, dir, filepath.Dir(l.Path()), os.TempDir())
+	if err != nil {
+		return "", e, path, badInput("run %q was released on %s, and what was kept of it cannot be saved now: %v", e.Run, e.Time.Format("2006-01-02"), err)
+	}
+	if file == nil {
+		return "", e, path, nil
+	}
+	if filepath.Dir(file.Name()) != dir {
+		if file, err = a.moveKept(file, dir, e.Run); err != nil {
+			return "", e, path, fmt.Errorf("%w: cannot write %s: %w", errUnavailable, out.asked, err)
+		}
+	}
+	name, err = a.publish(file, out, e.Run)
+	return name, e, l.Path(), err
 }
 
 // moveKept copies a kept file to another folder, where a rename publishes it.

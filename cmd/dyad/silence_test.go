@@ -349,8 +349,8 @@ func TestLabelsWithoutPairsAreAnErrorOnPublicData(t *testing.T) {
 		{"one class", "no row has the positive class", with("class.yaml", "pairs", "train", "--all-pairs")},
 		{"one class", "no row has the positive class", with("class.yaml", "pairs", "inspect", "--density", "1", "--degree-cap", "4")},
 		{"one class", "no row has the positive class", with("class.yaml", "local", "simulate")},
-		{"one class", "no row has the positive class", []string{"evaluate", "m.json", "--data", "r.csv"}},
-		{"one class", "no row has the positive class", []string{"evaluate", "metric.json", "--data", "r.csv", "--neighbours", "r.csv"}},
+		{"one class", "no row has the positive class", []string{"evaluate", "m.json", "--data", "r.csv", "--exact-figures"}},
+		{"one class", "no row has the positive class", []string{"evaluate", "metric.json", "--data", "r.csv", "--neighbours", "r.csv", "--exact-figures"}},
 		{"one class", "no row has the positive class", []string{"data", "inspect", "r.csv", "--schema", "class.yaml"}},
 		{"one grade in each group", "no query group", []string{"data", "inspect", "r.csv", "--schema", "query.yaml", "--json"}},
 	} {

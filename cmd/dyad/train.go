@@ -16,10 +16,11 @@ type trainCmd struct {
 	Data       string   `placeholder:"FILE" help:"Data file: CSV, LIBSVM, ARFF, JSON lines, Parquet, NumPy or IDX, text also compressed. Without it: synthetic clinical records made by this program, public."`
 	Schema     string   `placeholder:"FILE" help:"Schema of the data (YAML); \"dyad data schema FILE\" drafts one."`
 	Out        string   `short:"o" placeholder:"FILE" help:"Model file. Default: model.json with --data; the synthetic run writes one only if asked."`
-	Holdout    *float64 `placeholder:"F" help:"Fraction of the records held out and evaluated. The figures are not covered by the guarantee. Default: 0.3 for the synthetic data, else 0."`
+	Holdout    *float64 `placeholder:"F" help:"Fraction of the records held out. Of public ones exact figures are printed; private ones are scored only with --holdout-epsilon or --exact-figures. Default: 0.3 for the synthetic data, else 0."`
 	SplitSeed  uint64   `default:"1" help:"Seed of the split into training and held-out records."`
 	PublicData bool     `help:"The data are public: nothing is charged, and the report says so."`
 	Group      string   `name:"group-column" placeholder:"NAME" help:"Column of public query groups: pairs are formed within a group only. Default: the schema's column with role group."`
+	holdoutFlags
 	labelsFlag
 	planFlags
 	runFlags
@@ -38,6 +39,7 @@ Examples:
   dyad train
   dyad train --data patients.csv --schema patients.yaml --epsilon 1 --delta 1e-5
   dyad train --data patients.csv --schema patients.yaml --algorithm offpairc --epsilon 2 --out second.json
+  dyad train --data patients.csv --schema patients.yaml --holdout 0.3 --holdout-epsilon 0.5 --out tested.json
   dyad train --data patients.csv --schema patients.yaml --epsilon 1 --delta 0 --out pure.json
   dyad train --data patients.csv --schema patients.yaml --task metric --epsilon 2 --out metric.json
   dyad train --data patients.csv --schema patients.yaml --mode nonprivate --public-data --holdout 0.3 --out baseline.json`
@@ -50,11 +52,9 @@ type trainResult struct {
 	Records int               `json:"training_records"`
 	Heldout int               `json:"held_out_records"`
 	Report  algorithms.Report `json:"report"`
-	Held    *evaluation       `json:"held_out,omitempty"`
-	// Baseline are those of a model without privacy, on the synthetic records.
-	Baseline *evaluation `json:"held_out_without_privacy,omitempty"`
-	// HeldProblem says why the held-out records gave no figures.
-	HeldProblem string `json:"held_out_problem,omitempty"`
+	heldResult
+
+	persons bool // Records and Heldout count persons
 }
 
 // Run trains a model.
@@ -71,16 +71,18 @@ func (c *trainCmd) Run(a *app) error {
 	if done, err := c.republish(a, out, &result.runOutcome); done || err != nil {
 		return err
 	}
-	data, source, err := c.load(a)
+	data, source, err := c.loadOr(a, syntheticRecords, dataset.KeepPersons)
 	if err != nil {
 		return err
 	}
 	schema := data.Schema()
+	a.percentOnly = schema.ByPerson()
 	train, held, err := c.split(sampleOf(data))
 	if err != nil {
 		return err
 	}
-	shape := shapeOf(data.Encoder, train.records.Len())
+	result.persons = schema.ByPerson()
+	shape := shapeOf(data.Encoder, train.records.Units())
 	shape.groups = train.sizes()
 	closeDevice, err := c.planFlags.open()
 	if err != nil {
@@ -92,6 +94,14 @@ func (c *trainCmd) Run(a *app) error {
 		return err
 	}
 	problem := plan.Spec.Kernel.Problem()
+	// Releases and cost of an evaluation do not depend on the model: any stands for it.
+	evaluation, err := c.planned(scored{task: c.Task, loss: problem.Loss, weights: make([]float64, plan.Coordinates()), schema: schema}, held.size(), c.PublicData || schema.Public, c.Delta)
+	if err != nil {
+		return err
+	}
+	if result.InAll, err = inAll(plan, evaluation); err != nil {
+		return err
+	}
 	if err := a.needsMemory(plan.Coordinates()); err != nil {
 		return err
 	}
@@ -99,7 +109,7 @@ func (c *trainCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	result.Records, result.runOutcome = train.records.Len(), runOutcome{Data: source, DataID: schema.DataID, Public: c.PublicData || schema.Public}
+	result.Records, result.runOutcome = train.records.Units(), runOutcome{Data: source, DataID: schema.DataID, Public: c.PublicData || schema.Public}
 	shelf := a.newShelf(out, func(o *algorithms.Result) *model {
 		m := &model{
 			Format: modelFormat, Version: version, Created: a.began,
@@ -131,26 +141,21 @@ func (c *trainCmd) Run(a *app) error {
 		return away
 	}
 	if held != nil {
-		// The model is trained, charged and saved: figures that cannot be had
-		// are a warning.
-		o := defaultEvaluation
+		result.Heldout = held.size()
+		m := scored{task: c.Task, loss: problem.Loss, weights: run.Weights, schema: schema}
 		if plan.Moments != nil {
-			o.own = &pairLoss{}
+			m.own = &pairLoss{} // none: the length of such a model has no meaning
 		}
-		if result.Held, err = evaluate(a.ctx, c.Task, problem.Loss, run.Weights, *held, train.records, o); err != nil {
-			if a.ctx.Err() != nil {
-				return errors.Join(away, a.ctx.Err())
-			}
-			result.HeldProblem = strings.TrimPrefix(message(err), "dyad: ")
+		if err := c.evaluateHeld(a, &result, m, *held, train, c.Data, data.LabelsFile); err != nil {
+			return errors.Join(away, err)
 		}
-		result.Heldout = held.records.Len()
 		if c.Data == "" && c.Task == taskAUC && result.Held != nil && plan.Mode == algorithms.Certified {
 			if result.Baseline, err = c.baseline(a, shape, train, *held); err != nil {
 				return err
 			}
 		}
 	}
-	if err := result.spent(options.Ledger, plan.Spec.Budget.Delta, train.records.Len()); err != nil {
+	if err := result.spent(options.Ledger, plan.Spec.Budget.Delta, train.records.Units()); err != nil {
 		return errors.Join(away, err)
 	}
 	err = a.emit(result, result.text(c.Data == ""))
@@ -169,7 +174,7 @@ func (c *trainCmd) baseline(a *app, shape dataShape, train, held sample) (*evalu
 	if err != nil {
 		return nil, err
 	}
-	return evaluate(a.ctx, c.Task, plan.Spec.Kernel.Problem().Loss, run.Weights, held, train.records, defaultEvaluation)
+	return evaluateExactly(a.ctx, c.Task, plan.Spec.Kernel.Problem().Loss, run.Weights, held, train.records, defaultEvaluation)
 }
 
 // charged tells about the charge of a run that failed, if there is one.
@@ -220,13 +225,8 @@ func (t stageTracker) Step(done, total int) {
 // syntheticRecords is the size of the embedded default.
 const syntheticRecords = 10_000
 
-// load reads the data, or makes the synthetic ones.
-func (c *trainCmd) load(a *app) (*dataset.Dataset, string, error) {
-	return c.loadOr(a, syntheticRecords)
-}
-
-// loadOr is load with n synthetic records.
-func (c *trainCmd) loadOr(a *app, n int) (*dataset.Dataset, string, error) {
+// loadOr reads the data, or makes n synthetic records.
+func (c *trainCmd) loadOr(a *app, n int, persons dataset.PersonMode) (*dataset.Dataset, string, error) {
 	if c.Data == "" {
 		if c.Schema != "" {
 			return nil, "", badInput("--schema without --data; name the data file, or leave both out for the synthetic data")
@@ -244,7 +244,7 @@ func (c *trainCmd) loadOr(a *app, n int) (*dataset.Dataset, string, error) {
 	if err := setGroupColumn(s, c.Group); err != nil {
 		return nil, "", err
 	}
-	d, err := a.readTraining(c.Data, s, c.options(dataset.Options{}), c.PublicData)
+	d, err := a.readTraining(c.Data, s, c.options(dataset.Options{Persons: persons}), c.PublicData)
 	return d, c.Data, err
 }
 
@@ -291,30 +291,18 @@ func fingerprint(l *ledger.Ledger, paths ...string) (string, error) {
 
 func (r *trainResult) text(synthetic bool) string {
 	var b strings.Builder
-	split := fmt.Sprintf(": %d records to train", r.Records)
+	unit := "records"
+	if r.persons {
+		unit = "persons"
+	}
+	split := fmt.Sprintf(": %d %s to train", r.Records, unit)
 	if r.Heldout > 0 {
 		split += fmt.Sprintf(", %d held out", r.Heldout)
 	}
 	r.writeData(&b, split)
 	b.WriteString(r.Report.Text())
 	r.writeLedger(&b)
-	if r.HeldProblem != "" {
-		line(&b, "held out", "no figures: %s", r.HeldProblem)
-	}
-	if r.Held != nil {
-		objective := ""
-		if r.Held.Objective != nil {
-			objective = fmt.Sprintf(", objective %.6g", *r.Held.Objective)
-		}
-		line(&b, "held out", "%d records%s", r.Heldout, objective)
-		b.WriteString(r.Held.figures("            %s: %s\n"))
-		if r.Baseline != nil && r.Baseline.AUC != nil {
-			line(&b, "", "AUC without privacy: %.6f", *r.Baseline.AUC)
-		}
-		if !r.Public {
-			line(&b, "", "computed from private records: these figures are not covered by the guarantee")
-		}
-	}
+	r.writeHeld(&b, r.Heldout, unit, r.Public)
 	if r.Model == "" && synthetic {
 		line(&b, "model", "not saved; add --out FILE. On your own data:")
 		line(&b, "", "dyad data schema FILE > schema.yaml, edit it, dyad train --data FILE --schema schema.yaml --epsilon 1")

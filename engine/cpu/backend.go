@@ -78,6 +78,9 @@ func (b Backend) Plan(p engine.Problem) (engine.Kernel, error) {
 	if p.N >= math.MaxInt32 {
 		return nil, fmt.Errorf("%w: %d records, the cpu backend takes fewer than %d", engine.ErrUnsupported, p.N, math.MaxInt32)
 	}
+	if err := b.refuseForPersons(p); err != nil {
+		return nil, err
+	}
 	set, err := kernels.Select(b.Variant)
 	if err != nil {
 		return nil, fmt.Errorf("%w: Backend.Variant: %w", engine.ErrUnsupported, err)
@@ -93,7 +96,7 @@ func (b Backend) Plan(p engine.Problem) (engine.Kernel, error) {
 
 // planScore returns the kernel for a valid problem with a ScoreLoss.
 func (b Backend) planScore(p engine.Problem, set *kernels.Set) (engine.Kernel, error) {
-	k := &kernel{problem: p, set: set, moves: set, rowLen: p.D, workers: b.Workers}
+	k := &kernel{problem: p, rows: p.MaxRows(), set: set, moves: set, rowLen: p.D, workers: b.Workers}
 	if p.NonZerosPerRow > 0 {
 		k.rowLen = p.NonZerosPerRow
 	}
@@ -154,6 +157,7 @@ func (b Backend) planScore(p engine.Problem, set *kernels.Set) (engine.Kernel, e
 // kernel is a planned problem. It is immutable.
 type kernel struct {
 	problem engine.Problem
+	rows    int // at most; in an evaluator the number of rows
 	set     *kernels.Set
 	moves   *kernels.Set // of numbers, which rounds nothing
 	loss    engine.ScoreLoss
@@ -195,8 +199,8 @@ const (
 	prefixJob    = 32      // blocks of one job of PrefixPairs
 )
 
-// planGrid fixes how rows are cut into blocks and chunks, from n, d and the
-// number of stored features per row. A block costs one pass over d floats, so
+// planGrid fixes how rows are cut into blocks and chunks, from their number, d and the
+// number of stored features per row. For fewer rows a chunk has no more blocks. A block costs one pass over d floats, so
 // rows with few stored features get longer blocks.
 func (k *kernel) planGrid() {
 	p := k.problem
@@ -206,11 +210,11 @@ func (k *kernel) planGrid() {
 	}
 	rows := max(min(32*leastChunk/k.rowLen, leastChunk), k.blockRows)
 	chunks := min(max(maxPartials/max(p.D, k.sumsLen(2)), 1), maxChunks)
-	rows = max(rows, (p.N+chunks-1)/chunks)
+	rows = max(rows, (k.rows+chunks-1)/chunks)
 	k.chunkRows = (rows + k.blockRows - 1) / k.blockRows * k.blockRows
 }
 
-func (k *kernel) chunks() int { return (k.problem.N + k.chunkRows - 1) / k.chunkRows }
+func (k *kernel) chunks() int { return (k.rows + k.chunkRows - 1) / k.chunkRows }
 
 // slopes replaces numbers by phi'.
 func (k *kernel) slopes(u []float64) {

@@ -14,15 +14,12 @@ func fits(p engine.Problem, r *engine.Records) error {
 	switch {
 	case r == nil:
 		return errors.New("cpu: Bind: no records")
-	case r.Len() != p.N || r.Dim() != p.D:
-		return fmt.Errorf("cpu: Bind: %d records of %d features, but the problem has %d of %d", r.Len(), r.Dim(), p.N, p.D)
+	case r.Units() != p.N || r.Dim() != p.D:
+		return fmt.Errorf("cpu: Bind: %d records of %d features, but the problem has %d of %d", r.Units(), r.Dim(), p.N, p.D)
 	case r.Bounds() != p.Bounds:
 		return fmt.Errorf("cpu: Bind: records have bounds %+v, the problem %+v", r.Bounds(), p.Bounds)
 	case p.NonZerosPerRow > 0 && r.MaxRow() > p.NonZerosPerRow:
 		return fmt.Errorf("cpu: Bind: a row stores more than Problem.NonZerosPerRow = %d features; use compressed rows or declare more", p.NonZerosPerRow)
 	}
-	if limit := p.LabelLimit(); limit < p.N && r.MoreLabelsThan(limit) {
-		return fmt.Errorf("cpu: Bind: more than the %d different labels of Problem.LabelValues; declare more, or engine.AnyLabels for graded labels", limit)
-	}
-	return nil
+	return p.Fits(r)
 }

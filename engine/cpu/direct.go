@@ -41,7 +41,7 @@ type direct struct {
 func newDirect(e *evaluator) *direct {
 	n := len(e.y)
 	m := &direct{e: e}
-	if len(e.values) == 2 {
+	if len(e.values) == 2 && e.persons == nil {
 		// The larger label is on the rows, so D = l > 0 for every pair.
 		m.slot = make([]int32, n)
 		for i, c := range e.class {
@@ -154,6 +154,10 @@ func (m *direct) stripeSums(ctx context.Context, tile []float64, job, p0, p1 int
 }
 
 func (m *direct) sumTile(col, work []float64, r0, r1, c0, c1 int) {
+	if m.e.persons != nil {
+		m.personTile(col, work, r0, r1, c0, c1)
+		return
+	}
 	r, c := m.rows, m.cols
 	if m.factored {
 		m.e.set.LogisticTile(r.sum[r0:r1], col, r.s[r0:r1], c.s[c0:c1])

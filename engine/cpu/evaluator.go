@@ -11,8 +11,10 @@ import (
 // and at most maxPartials of partial sums.
 type evaluator struct {
 	*kernel
-	x matrix
-	y []float64
+	planned *kernel
+	x       matrix
+	y       []float64
+	persons *rowsOfPersons // nil if each row is a record
 
 	// values are Problem.LabelLimit labels: those that occur in increasing order, the
 	// last of them repeated. nil if there are too many.
@@ -46,7 +48,16 @@ func (k *kernel) Bind(r *engine.Records) (engine.Evaluator, error) {
 	if err := fits(k.problem, r); err != nil {
 		return nil, err
 	}
-	e := &evaluator{kernel: k, x: newMatrix(r, k.set), y: r.Labels()}
+	e := &evaluator{kernel: k, planned: k, x: newMatrix(r, k.set), y: r.Labels(), persons: newRowsOfPersons(r)}
+	if e.persons != nil {
+		grid := *k
+		grid.rows = r.Len()
+		grid.planGrid()
+		e.kernel = &grid
+		if k.method != Direct {
+			e.persons.own = make([]float64, r.Len())
+		}
+	}
 	e.classify()
 	return e, nil
 }
@@ -81,7 +92,7 @@ func (e *evaluator) classify() {
 }
 
 // Kernel implements engine.Evaluator.
-func (e *evaluator) Kernel() engine.Kernel { return e.kernel }
+func (e *evaluator) Kernel() engine.Kernel { return e.planned }
 
 // Close implements engine.Evaluator. It drops the scratch space.
 func (e *evaluator) Close() error {
@@ -115,6 +126,11 @@ func (e *evaluator) allPairs(ctx context.Context, dst, w []float64) error {
 	if err := e.all.prepare(ctx, w); err != nil {
 		return err
 	}
+	if e.persons != nil && e.persons.own != nil {
+		if err := e.ownPairs(ctx, w); err != nil {
+			return err
+		}
+	}
 	d := e.x.d
 	err := forEach(ctx, e.kernel.workers, e.chunks(), func(worker, chunk int) {
 		s := e.rowWork[worker]
@@ -124,6 +140,9 @@ func (e *evaluator) allPairs(ctx context.Context, dst, w []float64) error {
 		for ; from < to; from += coefRows {
 			c := s.c[:min(coefRows, to-from)]
 			e.all.block(worker, c, from)
+			if e.persons != nil {
+				e.persons.weigh(c, from)
+			}
 			for i := 0; i < len(c); i += e.blockRows {
 				clear(s.acc)
 				e.x.add(s.acc, c[i:min(i+e.blockRows, len(c))], from+i)
@@ -141,7 +160,7 @@ func (e *evaluator) allPairs(ctx context.Context, dst, w []float64) error {
 
 // chunk returns the rows of a chunk.
 func (k *kernel) chunk(i int) (from, to int) {
-	return i * k.chunkRows, min((i+1)*k.chunkRows, k.problem.N)
+	return i * k.chunkRows, min((i+1)*k.chunkRows, k.rows)
 }
 
 // newMethod returns the planned method.

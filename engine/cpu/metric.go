@@ -12,8 +12,10 @@ import (
 // sums, and X W if it has at most productFloats.
 type metricEvaluator struct {
 	*metricKernel
-	x matrix
-	y []float64
+	planned *metricKernel
+	x       matrix
+	y       []float64
+	persons *rowsOfPersons // nil if each row is a record
 
 	w     []float64 // W, d x d
 	total []float64 // d x d
@@ -38,8 +40,9 @@ type metricScratch struct {
 
 	// For AllPairs only.
 	block   kernels.MetricBlock
-	right   []float64 // metricCols x d: the columns of a tile
-	col     []float64 // metricCols
+	persons *kernels.MetricPersonBlock // block, of persons
+	right   []float64                  // metricCols x d: the columns of a tile
+	col     []float64                  // metricCols
 	block32 kernels.MetricBlock32
 	right32 []float32
 
@@ -48,7 +51,7 @@ type metricScratch struct {
 
 // scratch makes the scratch space of the given number of workers.
 func (e *metricEvaluator) scratch(workers int, tiles bool) {
-	d, m := e.x.d, min(metricRows, e.problem.N)
+	d, m := e.x.d, min(metricRows, e.rows)
 	for len(e.work) < workers {
 		e.work = append(e.work, metricScratch{
 			x: make([]float64, m*d), xw: make([]float64, m*d),
@@ -62,10 +65,14 @@ func (e *metricEvaluator) scratch(workers int, tiles bool) {
 			continue
 		}
 		s.col = make([]float64, metricCols)
-		if e.single {
+		switch {
+		case e.persons != nil:
+			s.persons = kernels.NewMetricPersonBlock(m, d, kernels.MetricPersons{Weight: e.persons.weight, Next: e.persons.next}, e.slopes)
+			s.block, s.right = s.persons, make([]float64, metricCols*d)
+		case e.single:
 			s.block32 = e.set.NewMetricBlock32(m, d)
 			s.right32 = make([]float32, metricCols*d)
-		} else {
+		default:
 			s.block = e.set.NewMetricBlock(m, d, e.tiles)
 			s.right = make([]float64, metricCols*d)
 		}
@@ -73,7 +80,7 @@ func (e *metricEvaluator) scratch(workers int, tiles bool) {
 }
 
 // Kernel implements engine.Evaluator.
-func (e *metricEvaluator) Kernel() engine.Kernel { return e.metricKernel }
+func (e *metricEvaluator) Kernel() engine.Kernel { return e.planned }
 
 // Close implements engine.Evaluator. It drops the scratch space.
 func (e *metricEvaluator) Close() error {
@@ -107,7 +114,7 @@ func (e *metricEvaluator) GradSum(ctx context.Context, dst, w []float64, pairs e
 
 // allPairs sets the upper triangle of total to 2 [X^T diag(C1) X - (M + M^T)].
 func (e *metricEvaluator) allPairs(ctx context.Context) error {
-	d, n := e.x.d, e.problem.N
+	d, n := e.x.d, e.rows
 	e.scratch(min(e.workers, e.stripes()), true)
 	slots := e.slots(e.stripes())
 	panel := e.panel
@@ -187,8 +194,8 @@ func (e *metricEvaluator) reduce(ctx context.Context, sum []float64, jobs, slots
 // room.
 func (e *metricEvaluator) ownProducts(worker, job int) {
 	s, d := &e.work[worker], e.x.d
-	for i0 := job * e.stripe; i0 < min((job+1)*e.stripe, e.problem.N); i0 += metricRows {
-		m := min(metricRows, e.problem.N-i0)
+	for i0 := job * e.stripe; i0 < min((job+1)*e.stripe, e.rows); i0 += metricRows {
+		m := min(metricRows, e.rows-i0)
 		x := e.x.rows(s.x, i0, m)
 		xw := s.xw[:m*d]
 		if e.products != nil {
@@ -213,8 +220,8 @@ func (e *metricEvaluator) timesW(xw, x []float64, m int) {
 func (e *metricEvaluator) stripePairs(ctx context.Context, s *metricScratch, sum, part []float64, job, p0 int) {
 	d, p1 := e.x.d, p0+len(part)
 	clear(part)
-	for i0 := job * e.stripe; i0 < min((job+1)*e.stripe, e.problem.N, p1); i0 += metricRows {
-		m := min(metricRows, e.problem.N-i0)
+	for i0 := job * e.stripe; i0 < min((job+1)*e.stripe, e.rows, p1); i0 += metricRows {
+		m := min(metricRows, e.rows-i0)
 		x := e.x.rows(s.x, i0, m)
 		xw := s.xw[:m*d]
 		if e.products != nil {
@@ -247,6 +254,9 @@ func (e *metricEvaluator) start(s *metricScratch, xw []float64, i0, m int) inter
 		s.block32.Start(xw, own, y)
 		return s.block32
 	}
+	if s.persons != nil {
+		s.persons.At(i0, i0)
+	}
 	s.block.Start(xw, own, y)
 	return s.block
 }
@@ -258,6 +268,9 @@ func (e *metricEvaluator) addColumns(s *metricScratch, col []float64, c0, c1, sk
 		s.block32.Add(col, r.rows(s.right32, c0, c1-c0), r.own[c0:c1], r.y[c0:c1], skip)
 		return
 	}
+	if s.persons != nil {
+		s.persons.At(c0+skip-1, c0)
+	}
 	s.block.Add(col, e.x.rows(s.right, c0, c1-c0), e.own[c0:c1], e.y[c0:c1], skip)
 }
 
@@ -265,8 +278,8 @@ func (e *metricEvaluator) addColumns(s *metricScratch, col []float64, c0, c1, sk
 // rowSum.
 func (e *metricEvaluator) diagonal(ctx context.Context, s *metricScratch, sum []float64, job int) {
 	d := e.x.d
-	for i0 := job * e.stripe; i0 < min((job+1)*e.stripe, e.problem.N) && ctx.Err() == nil; i0 += metricRows {
-		m := min(metricRows, e.problem.N-i0)
+	for i0 := job * e.stripe; i0 < min((job+1)*e.stripe, e.rows) && ctx.Err() == nil; i0 += metricRows {
+		m := min(metricRows, e.rows-i0)
 		kernels.Transpose(s.xt[:d*m], e.x.rows(s.x, i0, m), m, d)
 		s.addWeighted(e.set.AddProducts, sum, e.rowSum[i0:i0+m], d)
 	}

@@ -22,6 +22,7 @@ const (
 // metricKernel is a planned problem with a MetricLoss. It is immutable.
 type metricKernel struct {
 	problem engine.Problem
+	rows    int // at most; in an evaluator the number of rows
 	set     *kernels.Set
 	loss    engine.MetricLoss
 	slopes  func(u []float64) // replaces margins by phi'
@@ -44,8 +45,8 @@ func (b Backend) planMetric(p engine.Problem, loss engine.MetricLoss, set *kerne
 	if b.Method == NearLinear {
 		return nil, fmt.Errorf("%w: loss %q is not a function of scores and has no near-linear method, use Auto or Direct", engine.ErrUnsupported, loss.Name())
 	}
-	k := &metricKernel{problem: p, set: set, loss: loss, workers: b.Workers, single: b.Float32,
-		panel: min(metricPanel, p.N), partialFloats: 16 << 20, productFloats: 4 << 20}
+	k := &metricKernel{problem: p, rows: p.MaxRows(), set: set, loss: loss, workers: b.Workers, single: b.Float32,
+		partialFloats: 16 << 20, productFloats: 4 << 20}
 	if k.workers <= 0 {
 		k.workers = runtime.GOMAXPROCS(0)
 	}
@@ -78,8 +79,7 @@ func (b Backend) planMetric(p engine.Problem, loss engine.MetricLoss, set *kerne
 		k.slopes = each(loss.MetricDPhi)
 		k.tiles = k.slopes
 	}
-	blocks := (p.N + metricRows - 1) / metricRows
-	k.stripe = (blocks + metricStripes - 1) / metricStripes * metricRows
+	k.planGrid()
 	if !k.usable() {
 		return nil, fmt.Errorf("%w: rounding errors of loss %q over margins up to %.3g are not small", engine.ErrUnsupported, loss.Name(), k.limits.Margin)
 	}
@@ -87,6 +87,13 @@ func (b Backend) planMetric(p engine.Problem, loss engine.MetricLoss, set *kerne
 		return k, k.planSingle(logistic)
 	}
 	return k, nil
+}
+
+// planGrid fixes how rows are cut into jobs. For fewer rows neither is longer.
+func (k *metricKernel) planGrid() {
+	blocks := (k.rows + metricRows - 1) / metricRows
+	k.stripe = (blocks + metricStripes - 1) / metricStripes * metricRows
+	k.panel = min(metricPanel, k.rows)
 }
 
 // each applies f to every number of a slice.
@@ -109,7 +116,7 @@ func (k *metricKernel) Method() string {
 	return Direct.String()
 }
 
-func (k *metricKernel) stripes() int { return (k.problem.N + k.stripe - 1) / k.stripe }
+func (k *metricKernel) stripes() int { return (k.rows + k.stripe - 1) / k.stripe }
 
 // slots is the number of jobs that run between two reductions. It limits memory
 // and changes no result.
@@ -123,9 +130,12 @@ func (k *metricKernel) Bind(r *engine.Records) (engine.Evaluator, error) {
 	if err := fits(k.problem, r); err != nil {
 		return nil, err
 	}
-	n, d := k.problem.N, k.problem.D
+	n, d := r.Len(), k.problem.D
+	grid := *k
+	grid.rows = n
+	grid.planGrid()
 	e := &metricEvaluator{
-		metricKernel: k, x: newMatrix(r, k.set), y: r.Labels(),
+		metricKernel: &grid, planned: k, x: newMatrix(r, k.set), y: r.Labels(), persons: newRowsOfPersons(r),
 		w: make([]float64, d*d), total: make([]float64, d*d),
 		rowSum: make([]float64, n), colSum: make([]float64, n),
 	}

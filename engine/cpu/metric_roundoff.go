@@ -46,6 +46,10 @@ import (
 //
 // Pairs in float32: see singleRoundoff.
 //
+// # Persons
+//
+// See docs/theory.md#person-sums: products a_i a_j c_ij x_ia x_jb of rows of different persons.
+//
 // # Prefix pairs
 //
 // Always in float64. The same with sum over T pairs of ||v||^2 <= 4 R^2 T and the products
@@ -62,7 +66,8 @@ func (k *metricKernel) Roundoff(pairs engine.Pairs) float64 {
 	if m.Smooth() {
 		curved = m.Curvature * m.Margin
 	}
-	tiny := n * n * d * d * (1 + R) * (1 + R) * (1 + m.Labels) * (1 + curved + m.Slope) * 0x1p-1000
+	rows := float64(k.rows)
+	tiny := rows * rows * d * d * (1 + R) * (1 + R) * (1 + m.Labels) * (1 + curved + m.Slope) * 0x1p-1000
 	switch q := pairs.(type) {
 	case engine.AllPairs:
 		if q.N != p.N {
@@ -71,10 +76,14 @@ func (k *metricKernel) Roundoff(pairs engine.Pairs) float64 {
 		if k.single {
 			return k.singleRoundoff() + tiny
 		}
-		e := 2*n*n*k.coefficientError() + 4*n*(n-1)*engine.Gamma(k.allDepth())*m.Slope
+		coefficient, sums := k.coefficientError(), 4*n*(n-1)
+		if p.ByPerson() {
+			coefficient, sums = coefficient+8*u*m.Slope, 4*n*n
+		}
+		e := 2*n*n*coefficient + sums*engine.Gamma(k.allDepth())*m.Slope
 		return R*R*m.Labels*e*secondOrder + tiny
 	case engine.PrefixPairs:
-		if q.T < 1 || q.T >= p.N {
+		if p.ByPerson() || q.T < 1 || q.T >= p.N {
 			return math.Inf(1)
 		}
 		e := k.coefficientError() + engine.Gamma(k.prefixDepth(q.T))*m.Slope
@@ -100,7 +109,7 @@ const finish = 2 + 3
 // The diagonal term: row sums over a tile, a panel, the panels, or column sums over a
 // tile, a stripe, the stripes; rows plus columns and the multiplication; then sums over rows as for M.
 func (k *metricKernel) allDepth() int {
-	n := k.problem.N
+	n := k.rows
 	panels := (n + k.panel - 1) / k.panel
 	panelTiles := k.panel/metricCols + 1
 	blocks := k.stripe/metricRows + 1
@@ -121,7 +130,7 @@ func (k *metricKernel) prefixDepth(T int) int {
 // usable reports that all first-order error terms are small enough for
 // secondOrder to cover their products.
 func (k *metricKernel) usable() bool {
-	most := max(k.coefficientError(), engine.Gamma(max(k.allDepth(), k.prefixDepth(k.problem.N)))*k.limits.Slope)
+	most := max(k.coefficientError(), engine.Gamma(max(k.allDepth(), k.prefixDepth(k.rows)))*k.limits.Slope)
 	return most < 0x1p-20*k.limits.Slope
 }
 

@@ -18,6 +18,9 @@ func (b Backend) PlanMoments(p engine.Problem) (engine.MomentsKernel, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
 	}
+	if p.ByPerson() {
+		return nil, fmt.Errorf("%w: moments of persons; choose an algorithm that learns from gradients", engine.ErrUnsupported)
+	}
 	set, err := kernels.Select(b.Variant)
 	if err != nil {
 		return nil, fmt.Errorf("%w: Backend.Variant: %w", engine.ErrUnsupported, err)

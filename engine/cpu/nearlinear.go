@@ -60,6 +60,7 @@ type nearLinear struct {
 type nearScratch struct {
 	score, pos []float64 // of a block, in the order of records
 	x          []float64 // positions, then values, by place
+	weight     []float64 // of positions, for persons only
 	places     places
 	key        []int32
 	lanes      []float64 // partial sums of each group
@@ -77,7 +78,7 @@ func newNearLinear(e *evaluator) *nearLinear {
 	}
 	rows := min(coefRows, e.chunkRows)
 	// Plain Go is faster by places than by bits.
-	bits := e.bins == 1 && q == 2 && e.set.Variant() != kernels.Generic
+	bits := e.bins == 1 && q == 2 && e.persons == nil && e.set.Variant() != kernels.Generic
 	room := rows + 8*groups
 	m.work = make([]nearScratch, min(e.kernel.workers, max(e.chunks(), groups)))
 	for i := range m.work {
@@ -86,6 +87,9 @@ func newNearLinear(e *evaluator) *nearLinear {
 			places: newPlaces(groups, rows), key: make([]int32, rows),
 			lanes: make([]float64, groups*8*(p-1)), pending: make([]int, groups),
 			g: make([]float64, p), cheb: make([]float64, p),
+		}
+		if e.persons != nil {
+			m.work[i].weight = make([]float64, room)
 		}
 	}
 	switch {
@@ -122,21 +126,32 @@ func (m *nearLinear) sum(s *nearScratch, chunk int) {
 	clear(sums)
 	from, to := e.chunk(chunk)
 	for ; from < to; from += coefRows {
-		x, at := m.group(s, s.score[:min(coefRows, to-from)], from, false)
+		rows := min(coefRows, to-from)
+		x, at := m.group(s, s.score[:rows], from, false)
+		weight := m.weights(s, at, from, rows)
 		for g, count := range at.count {
 			if count == 0 {
 				continue
 			}
-			sums[g*p] += float64(count)
-			part := s.lanes[g*lanes : (g+1)*lanes]
-			for left := at.group(x, g); len(left) > 0; {
+			part, left, heavy := s.lanes[g*lanes:(g+1)*lanes], at.group(x, g), []float64(nil)
+			if weight == nil {
+				sums[g*p] += float64(count)
+			} else {
+				heavy = at.group(weight, g)
+			}
+			for len(left) > 0 {
 				run := left[:min(len(left), runRows)]
 				left = left[len(run):]
 				if s.pending[g]+len(run) > runRows {
 					e.set.SumLanes(sums[g*p+1:(g+1)*p], part)
 					s.pending[g] = 0
 				}
-				e.set.PowerSums(part, run)
+				if weight == nil {
+					e.set.PowerSums(part, run)
+				} else {
+					sums[g*p] += kernels.WeightedPowerSums(part, run, heavy[:len(run)])
+					heavy = heavy[len(run):]
+				}
 				s.pending[g] += len(run) + 8
 			}
 		}

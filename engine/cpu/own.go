@@ -40,6 +40,9 @@ func (b Backend) planOwn(p engine.Problem) (engine.Kernel, error) {
 	if b.Method == NearLinear || b.Method == Sorted {
 		return nil, fmt.Errorf("%w: loss %q is not a function of scores: its pairs are summed one by one, use Auto or Direct", engine.ErrUnsupported, p.Loss.Name())
 	}
+	if p.ByPerson() {
+		return nil, fmt.Errorf("%w: loss %q is not a function of scores or of a metric, and its pairs are not summed over the rows of persons", engine.ErrUnsupported, p.Loss.Name())
+	}
 	if b.Float32 {
 		return nil, fmt.Errorf("%w: loss %q has no pairs in float32", engine.ErrUnsupported, p.Loss.Name())
 	}

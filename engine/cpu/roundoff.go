@@ -112,6 +112,11 @@ const (
 // 3 u V r plus the errors of its coefficients, so E is its last part. The method is
 // used for any labels, so all data sets have the same rule for a pair.
 //
+// # Persons
+//
+// See docs/theory.md#person-sums for what is added: E of the pairs within a person, and
+// weights. Depths are those of the largest number of rows.
+//
 // # Prefix pairs
 //
 // The T terms phi'(u) D (x_T - x_i) have norm at most Q l 2R and errors as in the
@@ -130,16 +135,19 @@ func (k *kernel) Roundoff(pairs engine.Pairs) float64 {
 		if q.N != p.N {
 			return math.Inf(1)
 		}
-		e := k.directError() + engine.Gamma(directDepth(p.N))*k.scores.Slope
+		e := k.directError() + engine.Gamma(directDepth(k.rows))*k.scores.Slope
 		switch {
 		case k.method == NearLinear:
 			e = k.nearError()
 		case k.method == Sorted:
 			e = k.sortedError()
 		}
+		if p.ByPerson() {
+			e += 8*u*k.scores.Slope + k.ownError()/n
+		}
 		return R*l*n*n*(e+engine.Gamma(k.rowSumDepth())*k.scores.Slope)*secondOrder + tiny
 	case engine.PrefixPairs:
-		if q.T < 1 || q.T >= p.N {
+		if p.ByPerson() || q.T < 1 || q.T >= p.N {
 			return math.Inf(1)
 		}
 		e := k.directError() + engine.Gamma(k.prefixDepth(q.T))*k.scores.Slope
@@ -150,7 +158,7 @@ func (k *kernel) Roundoff(pairs engine.Pairs) float64 {
 
 // underflow is the last summand of Roundoff.
 func (k *kernel) underflow() float64 {
-	p, n := k.problem, float64(k.problem.N)
+	p, n := k.problem, float64(k.rows)
 	return n * n * float64(p.D) * (1 + p.Bounds.FeatureNorm*k.scores.LabelSpan) * 0x1p-1000
 }
 
@@ -185,7 +193,16 @@ func (k *kernel) nearError() float64 {
 // rowSumDepth is the depth of X^T c: rows of a block, blocks of a chunk one after
 // the other, chunks in a binary tree.
 func (k *kernel) rowSumDepth() int {
-	return kernels.AddRowsDepth(k.blockRows) + k.chunkRows/k.blockRows + bits.Len(uint(k.chunks()))
+	return kernels.AddRowsDepth(k.blockRows) + k.chunkRows/k.blockRows + k.treeDepth()
+}
+
+// treeDepth is the depth of the sum of chunks; of persons, whose number of rows is not
+// public, of as many as there may be.
+func (k *kernel) treeDepth() int {
+	if k.problem.ByPerson() {
+		return bits.Len(maxChunks)
+	}
+	return bits.Len(uint(k.chunks()))
 }
 
 // sumDepth is the depth of the sums of powers. kernels.PowerSums adds len/8 + 1 times to a
@@ -193,9 +210,14 @@ func (k *kernel) rowSumDepth() int {
 // are flushed before a run that would make that exceed runRows + 8, by 3 additions and one to
 // the sum of a chunk. A group has at most 7 zeros in a block. What is summed up to one flush and
 // up to the next counts more than runRows together, so a group is flushed less than
-// 2.1 chunkRows/runRows + 2 times. Chunks are added in a binary tree.
+// 2.1 chunkRows/runRows + 2 times. Chunks are added in a binary tree. The weights of persons
+// are summed over a run in depth runRows/4 + 5, and runs are added to the sum of a chunk.
 func (k *kernel) sumDepth() int {
-	return runRows/8 + 1 + 2 + 3 + 2*(k.chunkRows+k.chunkRows/20)/runRows + 3 + bits.Len(uint(k.chunks()))
+	run := runRows/8 + 1 + 2 + 3
+	if k.problem.ByPerson() {
+		run = runRows/4 + 5
+	}
+	return run + 2*(k.chunkRows+k.chunkRows/20)/runRows + 3 + k.treeDepth()
 }
 
 // directDepth is the depth of c by the direct method. A record is a row in at
@@ -217,8 +239,11 @@ func (k *kernel) prefixDepth(T int) int {
 // usable reports that all first-order error terms are small enough for
 // secondOrder to cover their products.
 func (k *kernel) usable() bool {
-	most := max(k.directError(), engine.Gamma(directDepth(k.problem.N))*k.scores.Slope,
+	most := max(k.directError(), engine.Gamma(directDepth(k.rows))*k.scores.Slope,
 		engine.Gamma(k.rowSumDepth())*k.scores.Slope)
+	if k.problem.ByPerson() {
+		most = max(most, k.ownError())
+	}
 	switch k.method {
 	case NearLinear:
 		most = max(most, k.nearError())

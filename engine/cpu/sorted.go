@@ -46,7 +46,11 @@ func (k *kernel) sortedError() float64 {
 		size += math.Abs(p.Slope) + math.Abs(p.Rise)*s.Margin
 		rise += math.Abs(p.Rise)
 	}
-	e := (17*size + 4*s.Slope + 8*rise*s.Margin) * u
+	sums := 17 * u
+	if rows := float64(k.rows) * u; k.problem.ByPerson() {
+		sums = 21*u + 4*rows*rows // kernels.Merge.AddSteps with weights
+	}
+	e := sums*size + (4*s.Slope+8*rise*s.Margin)*u
 	if s.Smooth() {
 		e += s.Curvature*(2*s.LabelSpan*s.ScoreErr+2*u*s.Margin) + s.SlopeErr
 	}
@@ -69,6 +73,7 @@ type sorted struct {
 	ordered       []kernels.Ordered
 	sums          []kernels.Sums
 	value, c, low []float64
+	weight        []float64 // of persons, in the order of value; nil without
 
 	group   []int32         // of each record
 	labels  []kernels.Label // of each group
@@ -109,6 +114,9 @@ func newSorted(e *evaluator) *sorted {
 	}
 	first = append(first, n)
 	m.value, m.c = labels, make([]float64, n)
+	if e.persons != nil {
+		m.weight = make([]float64, n)
+	}
 	if len(e.steps)*(len(m.values)-1) > plainSums {
 		m.low = make([]float64, n)
 	}
@@ -122,6 +130,9 @@ func newSorted(e *evaluator) *sorted {
 		}
 		if m.low != nil {
 			sum.Low = m.low[i:j]
+		}
+		if m.weight != nil {
+			x.Weight, x.Count = m.weight[i:j], make([]float64, j-i+1)
 		}
 		m.ordered, m.sums = append(m.ordered, x), append(m.sums, sum)
 		groups, shift := kernels.Groups(j - i)
@@ -151,7 +162,7 @@ func (m *sorted) prepare(ctx context.Context, w []float64) error {
 	if err := m.sort(ctx, places); err != nil {
 		return err
 	}
-	if m.ordered[0].Before != nil {
+	if m.ordered[0].Before != nil || m.weight != nil {
 		err = forEach(ctx, m.e.kernel.workers, len(m.values), func(_, a int) { m.ordered[a].AddBefore() })
 		if err != nil {
 			return err
@@ -199,6 +210,10 @@ func (m *sorted) sort(ctx context.Context, places kernels.Places) error {
 		return err
 	}
 	m.placeGroups()
+	var next []int32
+	if m.weight != nil {
+		next = slices.Clone(m.next)
+	}
 	err = forEach(ctx, workers, m.stripes, func(_, i int) {
 		from, to, next := m.stripe(i)
 		m.e.moves.Scatter(m.work, m.score[from:to], m.group[from:to], next)
@@ -206,10 +221,14 @@ func (m *sorted) sort(ctx context.Context, places kernels.Places) error {
 	if err != nil {
 		return err
 	}
-	return m.eachGroup(ctx, func(worker, g int) {
+	err = m.eachGroup(ctx, func(worker, g int) {
 		i, j := m.start[g], m.start[g+1]
 		m.sorter[worker].Sort(m.value[i:j], m.from[i:j], m.work[i:j], places, m.labels[g].Shift)
 	})
+	if err != nil || m.weight == nil {
+		return err
+	}
+	return m.sortWeights(ctx, next)
 }
 
 // placeGroups turns the counts of stripes into places in work.

@@ -83,6 +83,9 @@ func (b Backend) plan(p engine.Problem) (engine.Kernel, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
 	}
+	if p.ByPerson() {
+		return nil, fmt.Errorf("%w: pairs of persons on a GPU", engine.ErrUnsupported)
+	}
 	if p.N >= maxRecords {
 		return nil, fmt.Errorf("%w: %d records, a GPU takes fewer than %d", engine.ErrUnsupported, p.N, maxRecords)
 	}

@@ -22,6 +22,7 @@ type Encoder struct {
 	factor   float64
 	label    *Column
 	group    *Column // nil without query groups
+	person   *Column // nil without persons
 	positive *valueSet
 	negative *valueSet // nil: every value that is not positive
 	grades   *notation // of graded labels
@@ -70,6 +71,8 @@ func NewEncoder(s *Schema) (*Encoder, error) {
 		switch c := &clone.Columns[i]; c.role() {
 		case RoleGroup:
 			e.group = c
+		case RolePerson:
+			e.person = c
 		case RoleLabel:
 			e.label = c
 			if c.Kind == KindNumeric {

@@ -68,7 +68,7 @@ func (t *table) headerLayout(header [][]byte, row int, n *names) (*layout, error
 		c := &s.Columns[i]
 		switch role := c.role(); {
 		case at[c.Name] != 0:
-		case role == RoleFeature, role == RoleLabel && t.o.Labels == LabelsRequired, role == RoleGroup, role == RoleID && t.o.KeepIDs:
+		case role == RoleFeature, role == RoleLabel && t.o.Labels == LabelsRequired, role == RoleGroup, role == RoleID && t.o.KeepIDs, role == RolePerson && t.o.Persons == KeepPersons:
 			return nil, t.errorf(row, c.Name, 0, n.header+" does not match the schema: it lacks this column; correct the name in the file or in the schema")
 		}
 	}
@@ -117,9 +117,18 @@ func (t *table) addRow(l *layout, row [][]byte, numbers []float64, number int) e
 				return t.errorf(number, f.name, i+1, rule)
 			}
 		case RoleID:
-			t.addID(row[i])
+			if t.scan == nil || t.e.person == nil {
+				t.addID(row[i])
+			}
 		case RoleGroup:
 			if err := t.addGroup(row[i], number, i+1); err != nil {
+				return err
+			}
+		case RolePerson:
+			if t.scan != nil {
+				t.scan.row.ID = string(row[i])
+			}
+			if err := t.addPerson(row[i], number, i+1); err != nil {
 				return err
 			}
 		}

@@ -31,6 +31,8 @@ type Options struct {
 	Labels LabelMode
 	// KeepIDs fills Dataset.IDs from the column with role id.
 	KeepIDs bool
+	// Persons says what to do about a column with role person.
+	Persons PersonMode
 	// LabelsFile is the file of the labels of FormatNPY and FormatIDX. Empty
 	// means what Schema.LabelsFile says.
 	LabelsFile string
@@ -42,16 +44,16 @@ type Options struct {
 // Dataset is a file read by a schema.
 type Dataset struct {
 	// Records have labels -1 and +1, or in [-1, 1] if they are graded, or all 0
-	// without HasLabels.
+	// without HasLabels. With Options.KeepPersons they are those of persons.
 	Records *engine.Records
 	Encoder *Encoder
 	// HasLabels says that the file had labels and that they were read.
 	HasLabels bool
 	// Positives and Negatives count the two classes; both are 0 for graded
-	// labels. They are private like the records; no report may show them unless
-	// the data are public.
+	// labels and of persons. They are private like the records; no report may show them
+	// unless the data are public.
 	Positives, Negatives int
-	// IDs are n texts with Options.KeepIDs and an id column, otherwise nil.
+	// IDs are n texts with Options.KeepIDs and an id column, otherwise and of persons nil.
 	IDs []string
 	// Groups are the n query groups of the column with role group, numbered from
 	// 0 to GroupCount-1 by first appearance, otherwise nil. They are public.
@@ -100,6 +102,9 @@ func LoadReader(name string, r io.Reader, s *Schema, o Options) (*Dataset, error
 func encoderFor(s *Schema, o Options) (*Encoder, error) {
 	if o.Labels == LabelsRequired && s.Unlabelled() {
 		return nil, fmt.Errorf("dataset: %s: its schema has no label column, as the labels were those of pairs, and labels are needed here; train with a schema that names one (role: label)", s.DataID)
+	}
+	if s.ByPerson() && o.Persons == RefusePersons {
+		return nil, fmt.Errorf("dataset: %s: its schema has a column with role: person, and this command works on rows, one by one; it would protect a row where the schema asks for the person. Train with dyad train, or give the column role: ignore to work on rows", s.DataID)
 	}
 	return NewEncoder(s)
 }

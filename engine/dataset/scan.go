@@ -16,7 +16,7 @@ type Row struct {
 	// the record.
 	Label string
 	Y     float64
-	ID    string // text of the column with role id
+	ID    string // text of the column with role person, or else with role id
 	Group string // text of the column with role group
 }
 

@@ -24,6 +24,7 @@ const (
 	RoleLabel   = "label"   // exactly one column
 	RoleID      = "id"      // kept with Options.KeepIDs, never a feature; at most one
 	RoleGroup   = "group"   // public query of the row, for ranking; at most one
+	RolePerson  = "person"  // whose row it is: all rows of a person are protected together; at most one
 	RoleIgnore  = "ignore"  // read and dropped
 )
 
@@ -67,6 +68,17 @@ type Schema struct {
 	// BoundsFromData marks ranges or categories that were taken from the data.
 	// Every report then says "bounds not private".
 	BoundsFromData bool `yaml:"bounds_from_data,omitempty" json:"bounds_from_data,omitempty"`
+	// Persons is the public number of persons, the different ids of the column with role
+	// person. Their ids are then private.
+	Persons int `yaml:"persons,omitempty" json:"persons,omitempty"`
+	// IDs is IDsPublic if the ids of persons are public, which their number then is, too.
+	IDs string `yaml:"ids,omitempty" json:"ids,omitempty"`
+	// MaxRowsPerPerson is the public cap of the rows of a person: of one with more the first
+	// ones of the file are used. 0 means DefaultRowsPerPerson. It is not in the noise.
+	MaxRowsPerPerson int `yaml:"max_rows_per_person,omitempty" json:"max_rows_per_person,omitempty"`
+	// RowsPerPerson says, without role person, how many rows of one person there may be:
+	// plans then also say what that gives for a person. 0: nothing is said.
+	RowsPerPerson int `yaml:"rows_per_person,omitempty" json:"rows_per_person,omitempty"`
 	// Missing is the policy of feature columns that have none of their own.
 	Missing *Missing `yaml:"missing,omitempty" json:"missing,omitempty"`
 	// CSV are options of FormatCSV.
@@ -139,7 +151,7 @@ type Column struct {
 	// Position is the field (CSV without a header) or the number of the feature
 	// from 1. For CSV, leave all positions out to mean the order of the list.
 	Position int `yaml:"position,omitempty" json:"position,omitempty"`
-	// Role is RoleFeature (default), RoleLabel, RoleID, RoleGroup or RoleIgnore.
+	// Role is RoleFeature (default), RoleLabel, RoleID, RoleGroup, RolePerson or RoleIgnore.
 	Role string `yaml:"role,omitempty" json:"role,omitempty"`
 	// Kind of a feature is KindNumeric or KindCategorical; see the defaults
 	// there. A label is one of two classes, or graded with KindNumeric.

@@ -16,9 +16,13 @@ type Summary struct {
 	Negatives int            `json:"negatives"`
 	Grades    *ColumnSummary `json:"grades,omitempty"`
 	// Groups is the number of query groups, LargestGroup the rows of the largest.
-	Groups       int             `json:"groups,omitempty"`
-	LargestGroup int             `json:"largest_group,omitempty"`
-	Columns      []ColumnSummary `json:"columns"`
+	Groups       int `json:"groups,omitempty"`
+	LargestGroup int `json:"largest_group,omitempty"`
+	// IDs is the name of the column with role id or person, RowsOfID the most rows with one of
+	// its ids (IDKey), if more than one.
+	IDs      string          `json:"ids,omitempty"`
+	RowsOfID int             `json:"largest_rows_of_id,omitempty"`
+	Columns  []ColumnSummary `json:"columns"`
 	// Problem is why nothing can be learned from these labels (Dataset.CheckPairs), nil
 	// if something can, or without labels.
 	Problem error `json:"-"`
@@ -64,12 +68,18 @@ func Summarize(path string, s *Schema, o Options) (*Summary, error) {
 	if s.IsGraded() {
 		m.Grades = &ColumnSummary{Name: e.label.Name, Kind: KindNumeric, Range: e.label.Range, Min: math.Inf(1), Max: math.Inf(-1)}
 	}
-	groups, labels := map[string]int{}, labelSpread[string]{}
-	o.Labels = LabelsOptional
+	groups, labels, ids := map[string]int{}, labelSpread[string]{}, map[string]int{}
+	o.Labels, o.Persons = LabelsOptional, IgnorePersons
 	err = Scan(path, s, o, func(r *Row) error {
 		m.Rows++
 		if m.addLabel(e, r); r.Label != "" {
 			labels.add(r.Group, r.Y)
+		}
+		if r.ID != "" {
+			key := IDKey(r.ID)
+			if ids[key]++; ids[key] > max(m.RowsOfID, 1) {
+				m.RowsOfID = ids[key]
+			}
 		}
 		if e.group != nil {
 			groups[r.Group]++
@@ -95,6 +105,11 @@ func Summarize(path string, s *Schema, o Options) (*Summary, error) {
 		return nil, err
 	}
 	m.Groups = len(groups)
+	for _, role := range []string{RoleID, RolePerson} {
+		if c := s.column(role); c != nil && m.RowsOfID > 0 {
+			m.IDs = c.Name
+		}
+	}
 	if m.Labels {
 		m.Problem = labels.check(path, e)
 	}

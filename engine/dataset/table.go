@@ -23,7 +23,8 @@ type table struct {
 	positives int
 	ids       []string
 	groups    grouping
-	text      []byte // plain numbers of a row
+	people    *people // nil unless records are those of persons
+	text      []byte  // plain numbers of a row
 
 	dense *blocks[float64]
 	label *blocks[float64]
@@ -44,6 +45,9 @@ func newTable(name string, e *Encoder, o Options, scan *scanner) *table {
 	t := &table{e: e, o: o, name: name, hasLabels: o.Labels == LabelsRequired, scan: scan}
 	if e.group != nil {
 		t.groups = grouping{of: newBlocks[int32](0), number: map[string]int32{}}
+	}
+	if e.person != nil && o.Persons == KeepPersons {
+		t.people = newPeople()
 	}
 	return t
 }
@@ -177,6 +181,12 @@ func (t *table) finish() (*Dataset, error) {
 	}
 	if err != nil {
 		return nil, fmt.Errorf("dataset: %w", err)
+	}
+	if t.people != nil {
+		if d.Records, err = t.group(d.Records); err != nil {
+			return nil, err
+		}
+		d.IDs, d.Positives, d.Negatives = nil, 0, 0
 	}
 	return d, nil
 }

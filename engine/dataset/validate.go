@@ -63,7 +63,7 @@ func (v *validator) check() {
 }
 
 func (v *validator) roles() {
-	var labels, ids, groups, features int
+	var labels, ids, groups, persons, features int
 	for i := range v.s.Columns {
 		switch v.s.Columns[i].role() {
 		case RoleLabel:
@@ -72,6 +72,8 @@ func (v *validator) roles() {
 			ids++
 		case RoleGroup:
 			groups++
+		case RolePerson:
+			persons++
 		case RoleFeature:
 			features++
 		}
@@ -88,6 +90,7 @@ func (v *validator) roles() {
 	if groups > 1 {
 		v.addf("%d columns have role: group, want at most 1", groups)
 	}
+	v.persons(persons, groups)
 	if features == 0 && !v.s.byIndex() {
 		v.addf("no column is a feature")
 	}
@@ -96,8 +99,8 @@ func (v *validator) roles() {
 func (v *validator) column(c *Column) {
 	where := fmt.Sprintf("column %q", c.Name)
 	role := c.role()
-	if !slices.Contains([]string{RoleFeature, RoleLabel, RoleID, RoleGroup, RoleIgnore}, role) {
-		v.addf("%s: role is %q, want feature, label, id, group or ignore", where, c.Role)
+	if !slices.Contains([]string{RoleFeature, RoleLabel, RoleID, RoleGroup, RolePerson, RoleIgnore}, role) {
+		v.addf("%s: role is %q, want feature, label, id, group, person or ignore", where, c.Role)
 		return
 	}
 	if role != RoleFeature && (c.Transform != "" || c.Categories != nil || c.Missing != nil || c.Suffix != "" || c.Date != nil || c.Unknown != "" || c.FromData) {

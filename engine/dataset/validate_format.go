@@ -146,7 +146,7 @@ func (v *validator) indexColumns() (listed int) {
 				v.addf("column %q: %s has no query groups; use libsvm or npz", c.Name, s.Format)
 			}
 			continue
-		case RoleID, RoleIgnore:
+		case RoleID, RolePerson, RoleIgnore:
 			v.addf("column %q: a file with numbered features has a label, a group and features only", c.Name)
 			continue
 		}

@@ -55,6 +55,7 @@ func kinkSlack(loss engine.Loss, p engine.Problem, r *engine.Records, w []float6
 		return (max(a, b, c) - min(a, b, c) + single*bounds.Slope()) * factor
 	}
 	var sum float64
-	orders := visit(pairs, func(i, j int) { sum += pair(i, j) })
+	weight := pairWeight(r)
+	orders := visit(rowPairs(r, pairs), func(i, j int) { sum += pair(i, j) * weight(i, j).value() })
 	return orders * sum
 }

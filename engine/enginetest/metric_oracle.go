@@ -34,6 +34,7 @@ func metricReference(loss engine.MetricLoss, r *engine.Records, w []float64, pai
 	}
 	sum := make([]wide, len(w)) // of c v_a v_b
 	v := make([]wide, d)
+	scale := pairWeight(r)
 	pair := func(i, j int) {
 		for a := range v {
 			v[a] = twoSum(x[i*d+a], -x[j*d+a])
@@ -50,7 +51,7 @@ func metricReference(loss engine.MetricLoss, r *engine.Records, w []float64, pai
 		}
 		t := twoProduct(r.Label(i), r.Label(j))
 		u := t.mul(wide{hi: 1}.add(distance.neg())).value()
-		c := t.scale(-loss.MetricDPhi(u))
+		c := t.scale(-loss.MetricDPhi(u)).mul(scale(i, j))
 		k = 0
 		for a := range d {
 			ca := c.mul(v[a])
@@ -60,7 +61,7 @@ func metricReference(loss engine.MetricLoss, r *engine.Records, w []float64, pai
 			}
 		}
 	}
-	times := visit(pairs, pair) // (i, j) and (j, i) have the same term
+	times := visit(rowPairs(r, pairs), pair) // (i, j) and (j, i) have the same term
 	g := make([]float64, len(w))
 	for a := range d {
 		for b := a; b < d; b++ {

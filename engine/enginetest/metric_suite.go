@@ -61,6 +61,9 @@ func (s *suite) metricLoss(loss engine.MetricLoss, radius float64, number *int) 
 			*number++
 		}
 	}
+	if s.opts.Persons {
+		s.persons(loss, radius)
+	}
 	s.testBound(loss, radius, s.opts.PerPair/3*max(1, radius/8))
 }
 

@@ -30,13 +30,14 @@ func reference(loss engine.ScoreLoss, r *engine.Records, w []float64, pairs engi
 	}
 	// The pair (i, j) adds v x_i - v x_j, so records have coefficients c.
 	c := make([]wide, n)
+	weight := pairWeight(r)
 	pair := func(i, j int) {
-		p := v(i, j)
+		p := v(i, j).mul(weight(i, j))
 		c[i] = c[i].add(p)
 		c[j] = c[j].add(p.neg())
 	}
 	// (i, j) and (j, i) have opposite v and opposite x - x': the same term.
-	orders := visit(pairs, pair)
+	orders := visit(rowPairs(r, pairs), pair)
 	for i := range c {
 		c[i] = c[i].scale(orders)
 	}

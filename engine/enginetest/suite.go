@@ -36,6 +36,8 @@ type Options struct {
 	// by engine.Grouped; default one data set of groups from 1 to 70 records. An empty
 	// list that is not nil means none.
 	Groups [][]int
+	// Persons adds data sets whose records are persons with several rows.
+	Persons bool
 	// Short keeps sizes up to 129, and takes fewer sizes and radii where they have their
 	// default.
 	Short bool
@@ -159,6 +161,9 @@ func Run(t T, b engine.Backend, opts Options) {
 				for k, labels := range labellings {
 					s.testCase(engine.Problem{N: n, Loss: loss, Radius: radius, Groups: sizes}, labels, i+k)
 				}
+			}
+			if opts.Persons {
+				s.persons(loss, radius)
 			}
 			s.testBound(loss, radius, opts.PerPair*max(1, radius/2))
 			if len(opts.Groups) > 0 {

@@ -1,0 +1,106 @@
+package algotest
+
+import (
+	"math/rand/v2"
+
+	"dyad/engine"
+)
+
+// RandomPersons are records like RandomRecords of persons with 1 to most rows each
+// (docs/theory.md#persons).
+func RandomPersons(persons, most, d int, b engine.Bounds, seed uint64) *engine.Records {
+	rng := rand.New(rand.NewPCG(seed, 11))
+	counts := make([]int, persons)
+	for k := range counts {
+		counts[k] = 1 + rng.IntN(most)
+	}
+	return personRecords(counts, most, d, b, func(_ int, row []float64) float64 {
+		randomRecord(rng, row, b)
+		return randomLabel(rng, b)
+	})
+}
+
+// PersonNeighbours returns count copies of r, whose persons have at most most rows, with all
+// rows of one person replaced: by random ones of another number, by the greatest number of
+// mirrored ones, or by a single one at the end of the first axis.
+func PersonNeighbours(r *engine.Records, count, most int, seed uint64) []*engine.Records {
+	rng := rand.New(rand.NewPCG(seed, 12))
+	out := make([]*engine.Records, count)
+	for c := range out {
+		k := rng.IntN(r.Units())
+		counts, first := make([]int, r.Units()), make([]int, r.Units())
+		for p := range counts {
+			from, to := r.UnitRows(p)
+			counts[p], first[p] = to-from, from
+		}
+		old := counts[k]
+		counts[k] = []int{1 + rng.IntN(most), most, 1}[c%3]
+		at := 0
+		out[c] = personRecords(counts, most, r.Dim(), r.Bounds(), func(p int, row []float64) float64 {
+			if p != k {
+				i := first[p]
+				first[p]++
+				r.Row(i, row)
+				return r.Label(i)
+			}
+			switch c % 3 {
+			case 0:
+				randomRecord(rng, row, r.Bounds())
+				return randomLabel(rng, r.Bounds())
+			case 1:
+				i := first[k] + at%old
+				at++
+				r.Row(i, row)
+				for j := range row {
+					row[j] = -row[j]
+				}
+				return -r.Label(i)
+			default:
+				row[0] = r.Bounds().FeatureNorm
+				return r.Bounds().LabelAbs
+			}
+		})
+	}
+	return out
+}
+
+// WorstPersons is WorstCase for persons: all rows of all are (-R u, -b), the neighbour's
+// person k has one row (R u, b), however many it had.
+func WorstPersons(counts []int, d, k int, b engine.Bounds) (data, neighbour *engine.Records) {
+	most := 1
+	for _, m := range counts {
+		most = max(most, m)
+	}
+	row := func(sign float64) func(int, []float64) float64 {
+		return func(p int, row []float64) float64 {
+			s := -1.0
+			if p == k {
+				s = sign
+			}
+			row[0] = s * b.FeatureNorm
+			return s * b.LabelAbs
+		}
+	}
+	data = personRecords(counts, most, d, b, row(-1))
+	counts = append([]int(nil), counts...)
+	counts[k] = 1
+	return data, personRecords(counts, most, d, b, row(1))
+}
+
+// personRecords are records of persons with the given numbers of rows, each made by row,
+// which fills in features and returns the label.
+func personRecords(counts []int, most, d int, b engine.Bounds, row func(person int, row []float64) float64) *engine.Records {
+	var x, y []float64
+	var of []int32
+	for k, m := range counts {
+		for range m {
+			x = append(x, make([]float64, d)...)
+			y, of = append(y, row(k, x[len(x)-d:])), append(of, int32(k))
+		}
+	}
+	r, err := mustRecords(x, y, d, b).GroupPersons(of, len(counts), most)
+	if err != nil {
+		panic(err) // the shapes are this package's own
+	}
+	return r
+}

@@ -1,0 +1,162 @@
+package algotest_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"dyad/algorithms"
+	"dyad/algorithms/algotest"
+	"dyad/engine"
+	"dyad/engine/cpu"
+	"dyad/privacy"
+)
+
+const personCap = 9
+
+func personSpec(t *testing.T, backend engine.Backend, loss engine.Loss, persons int, l2 float64, m algorithms.Mode, delta float64) (algorithms.Spec, error) {
+	t.Helper()
+	return algorithms.NewSpec(backend, engine.Problem{
+		N: persons, D: 3, Bounds: engine.UnitBounds(), Loss: loss, Radius: 0.5, PersonRows: personCap,
+	}, l2, privacy.Budget{Epsilon: 1, Delta: delta}, m)
+}
+
+// TestPersonReplays: every algorithm of the catalogue, in every mode with and without delta,
+// either protects one person, with n the number of persons, and no neighbour that has all rows
+// of one person replaced moves a release further than certified; or it says why it does not.
+func TestPersonReplays(t *testing.T) {
+	const persons = 31
+	data := algotest.RandomPersons(persons, personCap, 3, engine.UnitBounds(), 7)
+	near := algotest.PersonNeighbours(data, 12, personCap, 8)
+	counts := make([]int, persons)
+	for k := range counts {
+		counts[k] = 1 + k%personCap
+	}
+	for _, loss := range []engine.Loss{engine.Logistic{}, engine.MahalanobisLogistic{}} {
+		for _, a := range algorithms.Catalog() {
+			info := a.Info()
+			if _, score := loss.(engine.ScoreLoss); info.ScoresOnly && !score {
+				continue
+			}
+			for _, m := range info.Modes {
+				if m == algorithms.Paper {
+					continue // its noise is accounted for by the same certificate
+				}
+				for _, delta := range []float64{1e-5, 0} {
+					if delta == 0 && !slices.Contains(info.PureModes, m) {
+						continue
+					}
+					name := loss.Name() + "/" + info.Name + "/" + m.String()
+					l2 := 0.0
+					if info.NeedsL2 {
+						l2 = 0.01
+					}
+					s, err := personSpec(t, cpu.Backend{}, loss, persons, l2, m, delta)
+					if err != nil {
+						t.Fatal(err)
+					}
+					p, err := a.Plan(s)
+					if info.NoPersons != "" {
+						if !errors.Is(err, algorithms.ErrAssumption) || !strings.Contains(err.Error(), info.NoPersons) {
+							t.Errorf("%s: %v, want a refusal with its reason", name, err)
+						}
+						continue
+					}
+					if err != nil {
+						t.Errorf("%s: %v", name, err)
+						continue
+					}
+					ratio, err := algotest.Replay(a, p, data, near, 9)
+					if err != nil {
+						t.Errorf("%s: %v", name, err)
+					}
+					for _, k := range []int{0, 8, persons - 1} {
+						worst, neighbour := algotest.WorstPersons(counts, 3, k, engine.UnitBounds())
+						r, err := algotest.Replay(a, p, worst, []*engine.Records{neighbour}, 9)
+						if err != nil {
+							t.Errorf("%s, worst case, person %d: %v", name, k, err)
+						}
+						ratio = max(ratio, r)
+					}
+					t.Logf("%s: largest move %.3g of the certificate", name, ratio)
+					if m == algorithms.NonPrivate {
+						continue
+					}
+					if ratio < 0.05 {
+						t.Errorf("%s: no neighbour moves more than %.3g of the certificate", name, ratio)
+					}
+					if g := p.Guarantee; g.Unit != "one person" || !strings.Contains(g.Relation, "all rows of one person") {
+						t.Errorf("%s protects %q, %q", name, g.Unit, g.Relation)
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestPersonReplayCatchesRows: a plan for as many persons as there are rows promises too much,
+// and replacing a person with many rows shows it.
+func TestPersonReplayCatchesRows(t *testing.T) {
+	var counts []int
+	for range 7 {
+		counts = append(counts, 1)
+	}
+	counts[3] = personCap
+	data, neighbour := algotest.WorstPersons(counts, 3, 3, engine.UnitBounds())
+	s, err := personSpec(t, rowsForPersons{}, engine.Logistic{}, 7, 0.01, algorithms.Certified, 1e-5)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := algorithms.DPGDSC{}.Plan(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The same person with many rows and with one: the sum of this backend has them all.
+	_, one := algotest.WorstPersons([]int{1, 1, 1, 1, 1, 1, 1}, 3, 3, engine.UnitBounds())
+	_, many := algotest.WorstPersons(counts, 3, 2, engine.UnitBounds())
+	if _, err := algotest.Replay(algorithms.DPGDSC{}, p, data, []*engine.Records{neighbour, one, many}, 9); err == nil {
+		t.Error("a sum over pairs of rows, divided by pairs of persons, passes as one of persons")
+	}
+}
+
+// rowsForPersons is a defect: it sums over the pairs of all rows, without weights.
+type rowsForPersons struct{ cpu.Backend }
+
+func (b rowsForPersons) Plan(p engine.Problem) (engine.Kernel, error) {
+	k, err := b.Backend.Plan(p)
+	return rowsKernel{k, b.Backend}, err
+}
+
+type rowsKernel struct {
+	engine.Kernel
+	backend engine.Backend
+}
+
+func (k rowsKernel) Bind(r *engine.Records) (engine.Evaluator, error) {
+	rows := make([]int, r.Len())
+	for i := range rows {
+		rows[i] = i
+	}
+	p := k.Problem()
+	p.N, p.PersonRows = r.Len(), 0
+	inner, err := k.backend.Plan(p)
+	if err != nil {
+		return nil, err
+	}
+	e, err := inner.Bind(r.Subset(rows))
+	return rowsEvaluator{e, k, p}, err
+}
+
+type rowsEvaluator struct {
+	engine.Evaluator
+	kernel rowsKernel
+	rows   engine.Problem
+}
+
+func (e rowsEvaluator) Kernel() engine.Kernel { return e.kernel }
+
+func (e rowsEvaluator) GradSum(ctx context.Context, dst, w []float64, _ engine.Pairs) error {
+	return e.Evaluator.GradSum(ctx, dst, w, e.rows.Pairs())
+}

@@ -1,0 +1,235 @@
+package evaluate_test
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"dyad/algorithms"
+	"dyad/algorithms/audit"
+	"dyad/algorithms/evaluate"
+	"dyad/privacy"
+)
+
+func planOf(t *testing.T, o evaluate.Options) *evaluate.Plan {
+	t.Helper()
+	if o.ScoreBound == 0 && len(o.Classifiers) == 0 {
+		o.ScoreBound = 8
+	}
+	p, err := evaluate.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// normalScores are n records, the first ones positive and higher by shift.
+func normalScores(n, positives int, shift float64, seed uint64) (d evaluate.Data) {
+	rng := rand.New(rand.NewPCG(seed, 5))
+	for i := range n {
+		s := rng.NormFloat64()
+		if i < positives {
+			s += shift
+		}
+		d.Scores, d.Positive = append(d.Scores, s), append(d.Positive, i < positives)
+	}
+	return d
+}
+
+func figures(t *testing.T, p *evaluate.Plan, d evaluate.Data, seed uint64) *evaluate.Figures {
+	t.Helper()
+	out, err := algorithms.Execute(context.Background(), p.Job(func(context.Context) (evaluate.Data, error) { return d, nil }),
+		algorithms.Options{Public: true, Source: privacy.NewSeededSource(seed)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := p.Figures(out.Weights, 0.95)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// The whole mechanism on the neighbours that move every release most is not refuted, and the
+// same runs refute a part of its claim: by the likelihood ratio where all queries are fixed, and
+// from outside where cells follow an earlier release.
+func TestEvaluationIsAudited(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
+	const n, runs = 30, 4000
+	for _, c := range []struct {
+		budget     privacy.Budget
+		thresholds []float64
+		access     audit.Access
+		part       float64 // of the claim that is refuted
+	}{
+		{privacy.Budget{Epsilon: 2, Delta: 1e-2}, []float64{-0.5, 0.5}, audit.WhiteBox, 0.5},
+		{privacy.Budget{Epsilon: 4}, []float64{-0.5, 0.5}, audit.WhiteBox, 0.5},
+		{privacy.Budget{Epsilon: 4, Delta: 1e-2}, nil, audit.BlackBox, 0.1},
+	} {
+		p := planOf(t, evaluate.Options{Records: n, Budget: c.budget, ScoreBound: 1, Thresholds: c.thresholds})
+		attack := func(claimed privacy.Guarantee) *audit.Report {
+			r, err := audit.Run(context.Background(), audit.Target{Program: &audit.Program{
+				Algorithm: "evaluation", Mode: "certified", Records: n, Guarantee: claimed,
+				Noise: p.Noise, Certificate: p.Certificate, Events: p.Events,
+				Train: func(ctx context.Context, neighbour bool, s privacy.Session) ([]float64, error) {
+					d := evaluate.Data{Scores: make([]float64, n), Positive: make([]bool, n)}
+					d.Positive[0], d.Scores[0] = true, -1
+					if neighbour {
+						d.Scores[0] = 1
+					}
+					return p.Job(func(context.Context) (evaluate.Data, error) { return d, nil }).Train(ctx, s, algorithms.Tracker{})
+				},
+			}}, audit.Options{Runs: runs, Seed: 3, Access: c.access})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return r
+		}
+		// Move is about programs with one certificate; TestEvaluationOfNeighbours compares moves.
+		if r := attack(p.Guarantee); r.Refuted() || r.OffGrid > 0 || r.Repeated > 0 {
+			t.Errorf("%+v: audited epsilon %v of %v, %d of %d values off the grid, %d repeated", c, r.LowerBound, r.Epsilon, r.OffGrid, r.Values, r.Repeated)
+		}
+		less := p.Guarantee
+		less.Epsilon *= c.part
+		less.Mu *= c.part
+		if r := attack(less); !r.Refuted() {
+			t.Errorf("%+v: a claim of epsilon %v is not refuted: %v", c, less.Epsilon, r.LowerBound)
+		}
+	}
+}
+
+// With 10,000 records, classes of the same size and epsilon 1 the noise of the AUC is below its
+// sampling error (Hanley and McNeil 1982, normal laws), and the reported one is what the runs show.
+func TestNoiseIsBelowTheSamplingError(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
+	const n, repeats = 10_000, 60
+	p := planOf(t, evaluate.Options{Records: n, Budget: privacy.Budget{Epsilon: 1, Delta: 1e-6}})
+	d := normalScores(n, n/2, 1.2, 1)
+	var exact float64
+	var below int
+	sum, square, reported := 0.0, 0.0, 0.0
+	for _, s := range d.Scores[n/2:] {
+		for _, q := range d.Scores[:n/2] {
+			if q > s {
+				below++
+			}
+		}
+	}
+	exact = float64(below) / (n * n / 4)
+	for seed := range uint64(repeats) {
+		f := figures(t, p, d, seed+1)
+		sum += f.AUC.Value - exact
+		square += (f.AUC.Value - exact) * (f.AUC.Value - exact)
+		reported += f.AUCNoise / repeats
+		if f.AUC.Low > f.AUC.Value || f.AUC.High < f.AUC.Value || f.Wide {
+			t.Fatalf("%+v", f.AUC)
+		}
+	}
+	noise := math.Sqrt(square / repeats)
+	q1, q2 := exact/(2-exact), 2*exact*exact/(1+exact)
+	sampling := math.Sqrt((exact*(1-exact) + (n/2-1)*(q1+q2-2*exact*exact)) / (n * n / 4))
+	if !(noise < sampling) || math.Abs(noise/reported-1) > 0.4 || math.Abs(sum/repeats) > 4*noise/math.Sqrt(repeats) {
+		t.Errorf("noise %v (reported %v, mean error %v), sampling error %v", noise, reported, sum/repeats, sampling)
+	}
+}
+
+// A short form of the simulation in bench/evaluation: intervals cover, and are not all of [0, 1].
+func TestIntervalsCover(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
+	const repeats = 400
+	for _, delta := range []float64{1e-5, 0} {
+		p := planOf(t, evaluate.Options{Records: 1000, Budget: privacy.Budget{Epsilon: 1, Delta: delta}, At: []float64{0.5}})
+		auc, sensitivity, width := 0, 0, 0.0
+		truth := 0.5 * math.Erfc(-1/2.0)          // of normal laws at distance 1
+		share := 0.5 * math.Erfc(-0.5/math.Sqrt2) // P(N(1, 1) >= 0.5)
+		for run := range repeats {
+			f := figures(t, p, normalScores(1000, 300, 1, uint64(run)), uint64(run)+1000)
+			if f.AUC.Low <= truth && truth <= f.AUC.High {
+				auc++
+			}
+			for _, o := range f.Points {
+				if o.Threshold == 0.5 && o.Sensitivity.Low <= share && share <= o.Sensitivity.High {
+					sensitivity++
+				}
+			}
+			width += (f.AUC.High - f.AUC.Low) / float64(repeats)
+		}
+		// 95 % with five standard errors.
+		least := 0.95 - 5*math.Sqrt(0.05*0.95/float64(repeats))
+		if c := float64(auc) / float64(repeats); c < least {
+			t.Errorf("delta %v: the intervals of the AUC cover it in %v of the runs", delta, c)
+		}
+		if c := float64(sensitivity) / float64(repeats); c < least {
+			t.Errorf("delta %v: the intervals of a sensitivity cover it in %v of the runs", delta, c)
+		}
+		if width > 0.2 {
+			t.Errorf("delta %v: mean width %v", delta, width)
+		}
+	}
+}
+
+// Classes that are empty, all ties, and a few records give wide intervals, not errors.
+func TestHostileDataGiveFigures(t *testing.T) {
+	for name, d := range map[string]evaluate.Data{
+		"no positive":  {Scores: make([]float64, 20), Positive: make([]bool, 20)},
+		"all ties":     {Scores: make([]float64, 20), Positive: append(make([]bool, 10), true, true, true, true, true, true, true, true, true, true)},
+		"not a number": {Scores: append(make([]float64, 18), math.NaN(), math.Inf(1)), Positive: append(make([]bool, 19), true)},
+	} {
+		for seed := range uint64(20) {
+			for _, delta := range []float64{0, 1e-4} {
+				p := planOf(t, evaluate.Options{Records: 20, Budget: privacy.Budget{Epsilon: 1, Delta: delta}, Loss: &evaluate.Loss{Name: "zero", Phi: func(float64) float64 { return math.NaN() }, High: 1}})
+				f := figures(t, p, d, seed)
+				if !f.Wide || f.AUC.Low > f.AUC.High || f.AUC.Low < 0 || f.AUC.High > 1 || math.IsNaN(f.AUC.Value+f.MeanLoss.Value) {
+					t.Fatalf("%s: %+v", name, f)
+				}
+			}
+		}
+	}
+}
+
+func TestClassifiersAreCounted(t *testing.T) {
+	const n = 2000
+	p := planOf(t, evaluate.Options{Records: n, Budget: privacy.Budget{Epsilon: 1, Delta: 1e-6}, Classifiers: []string{"a", "b"}})
+	d := evaluate.Data{Correct: [][]bool{make([]bool, n), make([]bool, n)}}
+	for i := range n / 2 {
+		d.Correct[0][i] = true
+	}
+	f := figures(t, p, d, 1)
+	if a := f.Right[0]; a.Classifier != "a" || a.Low > 0.5 || a.High < 0.5 || a.High-a.Low > 0.1 || f.Right[1].Low > 0 {
+		t.Errorf("%+v", f.Right)
+	}
+	d.Correct = d.Correct[:1]
+	if _, err := algorithms.Execute(context.Background(), p.Job(func(context.Context) (evaluate.Data, error) { return d, nil }), algorithms.Options{Public: true}); err == nil {
+		t.Error("one classifier for a plan of two")
+	}
+}
+
+func TestPlansThatAreRefused(t *testing.T) {
+	good := evaluate.Options{Records: 100, Budget: privacy.Budget{Epsilon: 1, Delta: 1e-6}, ScoreBound: 1}
+	for want, change := range map[string]func(*evaluate.Options){
+		"1 records":      func(o *evaluate.Options) { o.Records = 1 },
+		"from 2 to 2^26": func(o *evaluate.Options) { o.Records = 1<<26 + 1 },
+		"epsilon":        func(o *evaluate.Options) { o.Budget.Epsilon = math.NaN() },
+		"bound":          func(o *evaluate.Options) { o.ScoreBound = 0 },
+		"increase":       func(o *evaluate.Options) { o.Thresholds = []float64{1, 1} },
+		"finite":         func(o *evaluate.Options) { o.At = []float64{math.Inf(1)} },
+		"twice":          func(o *evaluate.Options) { o.Thresholds, o.At = []float64{0, 1}, []float64{1} },
+		"range":          func(o *evaluate.Options) { o.Loss = &evaluate.Loss{Phi: math.Exp} },
+		"no scores":      func(o *evaluate.Options) { o.Classifiers, o.At = []string{"a"}, []float64{0} },
+		"at most 1000":   func(o *evaluate.Options) { o.Thresholds = make([]float64, 1001) },
+	} {
+		o := good
+		change(&o)
+		if p, err := evaluate.New(o); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, %v", want, p, err)
+		}
+	}
+}

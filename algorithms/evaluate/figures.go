@@ -1,0 +1,343 @@
+package evaluate
+
+import (
+	"errors"
+	"fmt"
+	"math"
+)
+
+// Figure is an estimate from released numbers, with an interval that covers the sampling of the
+// records and the noise.
+type Figure struct {
+	Value float64 `json:"value"`
+	Low   float64 `json:"low"`
+	High  float64 `json:"high"`
+}
+
+// Point is an operating point of the ROC curve: a record counts as positive if its score is at
+// least the threshold.
+type Point struct {
+	Threshold   float64 `json:"threshold"`
+	Sensitivity Figure  `json:"sensitivity"` // true positives over positives
+	Specificity Figure  `json:"specificity"` // true negatives over negatives
+	Accuracy    Figure  `json:"accuracy"`
+}
+
+// Right is the share of records that a classifier gets right.
+type Right struct {
+	Classifier string `json:"classifier"`
+	Figure
+}
+
+// Figures are what an evaluation found. All of it is computed from released and public numbers.
+type Figures struct {
+	Records    int     `json:"records"`
+	Confidence float64 `json:"confidence"` // of the intervals
+	AUC        *Figure `json:"auc,omitempty"`
+	// AUCNoise is the standard deviation that the noise alone gives to the AUC.
+	AUCNoise float64 `json:"auc_noise,omitempty"`
+	// Positives is the released number of positives, with the standard deviation of its noise.
+	Positives      float64 `json:"positives,omitempty"`
+	PositivesNoise float64 `json:"positives_noise,omitempty"`
+	Points         []Point `json:"operating_points,omitempty"`
+	// MeanLoss is over pairs of a positive and a negative record, each loss clamped to
+	// [LossLow, LossHigh].
+	MeanLoss *Figure `json:"mean_loss,omitempty"`
+	LossOf   string  `json:"mean_loss_of,omitempty"`
+	LossLow  float64 `json:"loss_low,omitempty"`
+	LossHigh float64 `json:"loss_high,omitempty"`
+	Right    []Right `json:"right,omitempty"`
+	// Wide says that the intervals are those for few records or a rare class: they cover
+	// with at least the confidence, and are wider than most would need.
+	Wide bool `json:"wide,omitempty"`
+}
+
+// enoughRecords and enoughOfClass are where intervals have the confidence that they state, and
+// not more: from there on the variance of the sampling is estimated.
+const (
+	enoughRecords = 1000
+	enoughOfClass = 50
+)
+
+// Figures computes what the released numbers say, with intervals of a confidence in (0, 1).
+func (p *Plan) Figures(released []float64, confidence float64) (*Figures, error) {
+	want := 0
+	for _, r := range p.releases {
+		want += r.coordinates
+	}
+	if len(released) != want || !(confidence > 0 && confidence < 1) {
+		return nil, fmt.Errorf("evaluate: %d released numbers and confidence %v, want %d numbers and a confidence between 0 and 1", len(released), confidence, want)
+	}
+	for _, v := range released {
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			return nil, errors.New("evaluate: a released number is not finite")
+		}
+	}
+	f := &Figures{Records: p.Options.Records, Confidence: confidence}
+	if len(p.Options.Classifiers) > 0 {
+		p.classifiers(f, released)
+		return f, nil
+	}
+	s := p.read(released)
+	f.Positives, f.PositivesNoise, f.Wide = s.positives, s.positivesNoise, s.wide
+	f.auc(s)
+	f.points(s)
+	if p.Options.Loss != nil {
+		f.loss(s, p.Options.Loss)
+	}
+	return f, nil
+}
+
+func (p *Plan) classifiers(f *Figures, released []float64) {
+	n, noise := float64(p.Options.Records), p.releases[0].deviation()
+	f.Wide = p.Options.Records < enoughRecords
+	for k, name := range p.Options.Classifiers {
+		r := ratio{numerator: released[k], denominator: n, numeratorNoise: noise * noise, high: 1, laplace: p.Options.Budget.Delta == 0, sampling: f.binomial(n)}
+		f.Right = append(f.Right, Right{name, r.interval(f.Confidence)})
+	}
+}
+
+// binomial is the variance of a count of n with a share. Where few records are there, their
+// discreteness is covered by that of one more on each side.
+func (f *Figures) binomial(n float64) func(float64) float64 {
+	more := 0.0
+	if f.Wide {
+		more = 1
+	}
+	return func(share float64) float64 { return max(n, 0)*share*(1-share) + more }
+}
+
+// statistics are the released numbers in the units of the records.
+type statistics struct {
+	n, positives, positivesNoise float64
+	rank, rankNoise              float64 // half of the rank sum
+	pairs, pairsNoise            float64 // n+ n-, and the deviation of its noise
+	cells                        [2][]float64
+	cellNoise                    float64
+	thresholds                   []float64
+	losses, lossNoise            float64
+	bound                        float64
+	laplace, wide                bool
+}
+
+func (p *Plan) read(released []float64) *statistics {
+	s := &statistics{n: float64(p.Options.Records), thresholds: p.thresholds(released), bound: p.Options.ScoreBound, laplace: p.Options.Budget.Delta == 0}
+	for _, r := range p.releases {
+		v := released[:r.coordinates]
+		released = released[r.coordinates:]
+		switch r.name {
+		case rankName:
+			s.rank, s.rankNoise = v[0]/2, r.deviation()/2
+			s.positives, s.positivesNoise = v[1]/p.rank.CountWeight(), r.deviation()/p.rank.CountWeight()
+		case cellsName:
+			s.cells, s.cellNoise = [2][]float64{v[p.Cells:], v[:p.Cells]}, r.deviation()
+		case lossName:
+			s.losses, s.lossNoise = v[0], r.deviation()
+		}
+	}
+	s.positives = min(max(s.positives, 0), s.n)
+	// E (n+ + e)(n- - e) = n+ n- - var(e), and its variance is (n- - n+)^2 var(e) + var(e^2).
+	square := s.positivesNoise * s.positivesNoise
+	s.pairs = s.positives*(s.n-s.positives) + square
+	s.pairsNoise = math.Hypot((s.n-2*s.positives)*s.positivesNoise, math.Sqrt2*square)
+	s.wide = s.n < enoughRecords || min(s.positives, s.n-s.positives)+s.positivesNoise < enoughOfClass
+	return s
+}
+
+// sizes are the numbers of positives and negatives that sampling variances use, at least 1. Wide
+// intervals take a class to be smaller than it seems.
+func (s *statistics) sizes() (positives, negatives float64) {
+	less := 0.0
+	if s.wide {
+		less = 2 * s.positivesNoise
+	}
+	return max(s.positives-less, 1), max(s.n-s.positives-less, 1)
+}
+
+// projections are the variances of the means of a kernel of two cells over the negatives, as a
+// function of a positive, and the other way around, with the mean of the kernel: what the
+// sampling variance of a statistic of pairs consists of (Hoeffding 1948). With spread, scores
+// within a cell are taken to differ, by the same uniform law for both classes. ok is false if
+// the released counts leave a class empty.
+func (s *statistics) projections(kernel func(positive, negative int) float64, spread bool) (mean, ofPositives, ofNegatives float64, ok bool) {
+	var share [2][]float64
+	for class, counts := range s.cells {
+		sum := 0.0
+		for _, c := range counts {
+			sum += max(c, 0)
+		}
+		if sum == 0 {
+			return 0, 0, 0, false
+		}
+		for _, c := range counts {
+			share[class] = append(share[class], max(c, 0)/sum)
+		}
+	}
+	rows, columns := make([]float64, len(share[1])), make([]float64, len(share[0]))
+	for a, p := range share[1] {
+		for b, q := range share[0] {
+			k := kernel(a, b)
+			rows[a] += q * k
+			columns[b] += p * k
+		}
+		mean += p * rows[a]
+	}
+	for a, p := range share[1] {
+		ofPositives += p * (rows[a] - mean) * (rows[a] - mean)
+	}
+	for b, q := range share[0] {
+		ofNegatives += q * (columns[b] - mean) * (columns[b] - mean)
+	}
+	if spread {
+		for cell, p := range share[1] {
+			q := share[0][cell]
+			ofPositives += p * q * q / 12
+			ofNegatives += q * p * p / 12
+		}
+	}
+	return mean, ofPositives, ofNegatives, true
+}
+
+// auc adds the AUC: 1/2 plus half of the rank sum over n+ n-.
+func (f *Figures) auc(s *statistics) {
+	positives, negatives := s.sizes()
+	few := min(positives, negatives)
+	// The variance of an AUC of value A is at most A (1 - A)/min(n+, n-); what the cells say is
+	// carried over to the A of a hypothesis by this form.
+	share := 1 / few
+	if mean, a, b, ok := s.projections(order, true); ok && !s.wide && mean > 0 && mean < 1 {
+		share += s.known() * (min(share, coarse*(a/positives+b/negatives)/(mean*(1-mean))) - share)
+	}
+	r := ratio{
+		numerator: s.rank, denominator: s.pairs, low: -0.5, high: 0.5,
+		numeratorNoise: s.rankNoise * s.rankNoise, denominatorNoise: s.pairsNoise * s.pairsNoise, laplace: s.laplace,
+		sampling: func(theta float64) float64 {
+			more := 0.0
+			if s.wide {
+				more = 0.25 / (few * few) // a perfect order of few records says little
+			}
+			return s.pairs * s.pairs * ((0.25-theta*theta)*share + more)
+		},
+	}
+	figure := r.interval(f.Confidence)
+	figure = Figure{figure.Value + 0.5, figure.Low + 0.5, figure.High + 0.5}
+	f.AUC = &figure
+	f.AUCNoise = math.Hypot(s.rankNoise, (figure.Value-0.5)*s.pairsNoise) / s.pairs
+}
+
+// known says how far what the cells tell of the sampling variance takes the place of its bound: 1
+// less the fourth power of the relative noise of the cells of the smaller class, at least 0.
+func (s *statistics) known() float64 {
+	few := max(min(s.positives, s.n-s.positives), 1)
+	square := float64(len(s.cells[0])) * s.cellNoise * s.cellNoise / (few * few)
+	return max(1-square*square, 0)
+}
+
+// coarse is a margin for what cells do not show of a sampling variance, as laws of very
+// different widths in few cells.
+const coarse = 1.1
+
+// order is the kernel of the AUC.
+func order(positive, negative int) float64 {
+	switch {
+	case positive > negative:
+		return 1
+	case positive == negative:
+		return 0.5
+	}
+	return 0
+}
+
+// points adds the operating points.
+func (f *Figures) points(s *statistics) {
+	square, all := s.cellNoise*s.cellNoise, len(s.cells[0])
+	share := func(count float64, cells int, of, noise float64) Figure {
+		return ratio{numerator: count, denominator: of, high: 1, numeratorNoise: float64(cells) * square,
+			denominatorNoise: noise * noise, laplace: s.laplace && cells == 1, sampling: f.binomial(of)}.interval(f.Confidence)
+	}
+	for k, t := range s.thresholds {
+		negatives, positives := 0.0, 0.0
+		for cell := range all {
+			if cell <= k {
+				negatives += s.cells[0][cell]
+			} else {
+				positives += s.cells[1][cell]
+			}
+		}
+		f.Points = append(f.Points, Point{
+			Threshold:   t,
+			Sensitivity: share(positives, all-k-1, s.positives, s.positivesNoise),
+			Specificity: share(negatives, k+1, s.n-s.positives, s.positivesNoise),
+			Accuracy:    share(positives+negatives, all, s.n, 0),
+		})
+	}
+	monotone(f.Points, func(p *Point) *Figure { return &p.Specificity }, 1)
+	monotone(f.Points, func(p *Point) *Figure { return &p.Sensitivity }, -1)
+}
+
+// monotone makes the values of a figure increase with the threshold (sign 1) or decrease (-1),
+// by the least squares fit of pooling neighbours, and widens an interval to hold its value.
+func monotone(points []Point, figure func(*Point) *Figure, sign float64) {
+	type block struct{ sum, count float64 }
+	var blocks []block
+	for i := range points {
+		b := block{sign * figure(&points[i]).Value, 1}
+		for len(blocks) > 0 && blocks[len(blocks)-1].sum*b.count > b.sum*blocks[len(blocks)-1].count {
+			last := blocks[len(blocks)-1]
+			b = block{b.sum + last.sum, b.count + last.count}
+			blocks = blocks[:len(blocks)-1]
+		}
+		blocks = append(blocks, b)
+	}
+	i := 0
+	for _, b := range blocks {
+		for range int(b.count) {
+			f := figure(&points[i])
+			f.Value = sign * b.sum / b.count
+			f.Low, f.High = min(f.Low, f.Value), max(f.High, f.Value)
+			i++
+		}
+	}
+}
+
+// loss adds the mean loss.
+func (f *Figures) loss(s *statistics, l *Loss) {
+	positives, negatives := s.sizes()
+	middle, half := l.Low/2+l.High/2, l.High/2-l.Low/2
+	spread := math.Inf(1)
+	centres := s.centres()
+	if _, a, b, ok := s.projections(func(p, q int) float64 {
+		return min(max((l.Phi(2*(centres[p]-centres[q]))-middle)/half, -1), 1)
+	}, false); ok && !s.wide {
+		spread = coarse * (a/positives + b/negatives)
+	}
+	r := ratio{ // in units of half the range
+		numerator: s.losses / lossLevels, denominator: s.pairs, low: -1, high: 1,
+		numeratorNoise:   s.lossNoise * s.lossNoise / lossLevels / lossLevels,
+		denominatorNoise: s.pairsNoise * s.pairsNoise, laplace: s.laplace,
+		sampling: func(theta float64) float64 {
+			most := (1 - theta*theta) / min(positives, negatives)
+			return s.pairs * s.pairs * (most + s.known()*(min(spread, most)-most))
+		},
+	}
+	figure := r.interval(f.Confidence)
+	f.MeanLoss = &Figure{middle + half*figure.Value, middle + half*figure.Low, middle + half*figure.High}
+	f.LossOf, f.LossLow, f.LossHigh = l.Name, l.Low, l.High
+}
+
+// centres are scores that stand for those of a cell.
+func (s *statistics) centres() []float64 {
+	t := s.thresholds
+	if len(t) == 0 {
+		return []float64{0}
+	}
+	width := s.bound
+	if len(t) > 1 {
+		width = (t[len(t)-1] - t[0]) / float64(len(t)-1)
+	}
+	out := []float64{t[0] - width/2}
+	for k := 1; k < len(t); k++ {
+		out = append(out, (t[k-1]+t[k])/2)
+	}
+	return append(out, t[len(t)-1]+width/2)
+}

@@ -1,0 +1,86 @@
+package evaluate
+
+import (
+	"math"
+	"slices"
+)
+
+// ratio is an unknown share theta of a released numerator in a released denominator, for
+// example true positives in positives, in [low, high].
+type ratio struct {
+	numerator, denominator float64
+	low, high              float64
+	// Variances of the noise of both, and that of the numerator without noise, given theta.
+	numeratorNoise, denominatorNoise float64
+	sampling                         func(theta float64) float64
+	laplace                          bool // the noise has Laplace tails
+}
+
+// interval inverts a test (docs/theory.md#evaluation-intervals): it is the hull of all theta for which
+//
+//	|numerator - theta denominator| <= z sqrt(variance at theta)
+//
+// (Fieller 1954 for the noise, Wilson 1927 for the sampling). A denominator that may be zero
+// makes it wide, up to the whole range of theta, and never unstable. Both sides squared are nearly
+// quadratic in theta, so the set is an interval, or all but one: a grid with the estimate finds it.
+func (r ratio) interval(confidence float64) Figure {
+	z := math.Sqrt2 * math.Erfinv(confidence)
+	excess := func(theta float64) float64 {
+		top, bottom := r.numeratorNoise, r.denominatorNoise*theta*theta
+		variance := top + bottom + max(r.sampling(theta), 0)
+		kurtosis := 0.0 // excess kurtosis of the sum
+		if r.laplace && variance > 0 {
+			kurtosis = 3 * (top*top + bottom*bottom) / (variance * variance)
+		}
+		return math.Abs(r.numerator-theta*r.denominator) - quantile(z, kurtosis)*math.Sqrt(variance)
+	}
+	f := Figure{Value: (r.low + r.high) / 2}
+	if r.denominator > 0 {
+		f.Value = min(max(r.numerator/r.denominator, r.low), r.high)
+	}
+	const grid = 64
+	points := make([]float64, 0, grid+2)
+	for k := range grid + 1 {
+		points = append(points, r.low+(r.high-r.low)*float64(k)/grid)
+	}
+	points[grid] = r.high
+	at, _ := slices.BinarySearch(points, f.Value)
+	points = slices.Insert(points, at, f.Value) // an interval may be narrower than the grid
+	first := slices.IndexFunc(points, func(theta float64) bool { return excess(theta) <= 0 })
+	f.Low, f.High = f.Value, f.Value
+	if first < 0 { // the numbers fit no theta of the range: noise took them beyond its end
+		return f
+	}
+	last := len(points) - 1
+	for excess(points[last]) > 0 {
+		last--
+	}
+	f.Low, f.High = points[first], points[last]
+	if first > 0 {
+		f.Low = bisect(excess, points[first-1], f.Low)
+	}
+	if last < len(points)-1 {
+		f.High = bisect(excess, points[last+1], f.High)
+	}
+	f.Low, f.High = min(f.Low, f.Value), max(f.High, f.Value)
+	return f
+}
+
+// bisect narrows a change of sign between outside, where f > 0, and inside, and returns the
+// outer end.
+func bisect(f func(float64) float64, outside, inside float64) float64 {
+	for range 40 {
+		if middle := (outside + inside) / 2; f(middle) > 0 {
+			outside = middle
+		} else {
+			inside = middle
+		}
+	}
+	return outside
+}
+
+// quantile turns z, with P(|Z| <= z) = confidence for a normal law of variance 1, into that of a
+// symmetric law with this excess kurtosis, by the term of Cornish and Fisher.
+func quantile(z, kurtosis float64) float64 {
+	return z + max(kurtosis*(z*z*z-3*z)/24, 0)
+}

@@ -1,0 +1,357 @@
+package evaluate
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"dyad/algorithms"
+	"dyad/privacy"
+)
+
+// person is a record as a query sees it.
+type person struct {
+	score    float64
+	positive bool
+}
+
+func dataOf(records []person) (d Data) {
+	for _, r := range records {
+		d.Scores, d.Positive = append(d.Scores, r.score), append(d.Positive, r.positive)
+	}
+	return d
+}
+
+// everyRecord are the records of the exhaustive search: ties, both classes, and scores that are
+// not finite.
+func everyRecord() (all []person) {
+	for _, s := range []float64{-1, 0, 0.5, math.Inf(1)} {
+		all = append(all, person{s, true}, person{s, false})
+	}
+	return append(all, person{math.NaN(), true})
+}
+
+// worst is the largest move of a query between neighbours, over all data sets of n records.
+func worst(n int, query func(Data) []float64, l1 bool) (most float64) {
+	records := everyRecord()
+	seen := map[int][]float64{}
+	total := 1
+	for range n {
+		total *= len(records)
+	}
+	for code := range total {
+		set := make([]person, n)
+		for i, c := 0, code; i < n; i, c = i+1, c/len(records) {
+			set[i] = records[c%len(records)]
+		}
+		seen[code] = query(dataOf(set))
+	}
+	for code := range total {
+		for i, place := 0, 1; i < n; i, place = i+1, place*len(records) {
+			digit := code / place % len(records)
+			for other := range digit {
+				most = max(most, distance(seen[code], seen[code+(other-digit)*place], l1))
+			}
+		}
+	}
+	return most
+}
+
+func distance(a, b []float64, l1 bool) (d float64) {
+	for i := range a {
+		if l1 {
+			d += math.Abs(a[i] - b[i])
+		} else {
+			d = math.Hypot(d, a[i]-b[i])
+		}
+	}
+	return d
+}
+
+func rankQuery(weight float64) func(Data) []float64 {
+	return func(d Data) []float64 {
+		sum, positives := rankSum(d.Scores, d.Positive)
+		return []float64{float64(sum), weight * float64(positives)}
+	}
+}
+
+// Over all pairs of neighbours of a few records, ties and scores that are not finite included,
+// the rank sum with the count moves by exactly what the certificate says, in both norms.
+func TestClassPairSumsOfNeighbours(t *testing.T) {
+	sizes := []int{2, 3, 4}
+	if testing.Short() {
+		sizes = sizes[:1]
+	}
+	for _, n := range sizes {
+		for _, l1 := range []bool{false, true} {
+			s := privacy.ClassPairSum{Records: n, Levels: 1, Counted: true, Manhattan: l1, Name: rankName}
+			c, err := s.Certify()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := worst(n, rankQuery(s.CountWeight()), l1); got != c.Sensitivity() {
+				t.Errorf("n %d, L1 %v: the worst neighbours move by %v, the certificate is %v", n, l1, got, c.Sensitivity())
+			}
+			if n > 3 {
+				continue // the sum of losses is slower
+			}
+			if c, err = (privacy.ClassPairSum{Records: n, Levels: lossLevels, Manhattan: l1, Name: lossName}).Certify(); err != nil {
+				t.Fatal(err)
+			}
+			steep := &Loss{Phi: func(u float64) float64 { return -1e6 * u }, Low: -1, High: 3}
+			if got := worst(n, func(d Data) []float64 { return []float64{lossSum(d.Scores, d.Positive, steep, 1)} }, l1); got != c.Sensitivity() {
+				t.Errorf("n %d: a steep loss moves by %v, the certificate is %v", n, got, c.Sensitivity())
+			}
+		}
+	}
+}
+
+// The search finds what a wrong query would do: U that is not centred, an AUC over the exact
+// number of pairs, ties that are broken by another record, a count that is too heavy.
+func TestDefectsOfClassPairsAreFound(t *testing.T) {
+	const n = 3
+	s := privacy.ClassPairSum{Records: n, Levels: 1, Counted: true, Name: rankName}
+	c, err := s.Certify()
+	if err != nil {
+		t.Fatal(err)
+	}
+	k := s.CountWeight()
+	for name, query := range map[string]func(Data) []float64{
+		"not centred": func(d Data) []float64 {
+			sum, positives := rankSum(d.Scores, d.Positive)
+			return []float64{float64(sum) + float64(positives*(n-positives)), k * float64(positives)}
+		},
+		"over the exact pairs": func(d Data) []float64 {
+			sum, positives := rankSum(d.Scores, d.Positive)
+			return []float64{float64(sum) / max(float64(positives*(n-positives)), 1) * n * n / 4 * 2}
+		},
+		"count too heavy": rankQuery(2 * s.CountWeight()),
+		"scores standardised by the data": func(d Data) []float64 {
+			// A score that depends on the others: here every tie is broken by the largest one.
+			largest := slices.Max(d.Scores)
+			scores := slices.Clone(d.Scores)
+			for i := range scores {
+				if scores[i] == 0 && d.Positive[i] && largest > 1 {
+					scores[i] = 0.25
+				}
+				if scores[i] == 0 && !d.Positive[i] && largest > 1 {
+					scores[i] = -0.25
+				}
+			}
+			sum, positives := rankSum(scores, d.Positive)
+			return []float64{float64(sum), k * float64(positives)}
+		},
+	} {
+		if got := worst(n, query, false); got <= c.Sensitivity()*(1+1e-9) {
+			t.Errorf("%s: the worst neighbours move by %v, not more than the certificate %v", name, got, c.Sensitivity())
+		}
+	}
+}
+
+func cellsQuery(thresholds ...float64) func(Data) []float64 {
+	return func(d Data) []float64 {
+		v := make([]float64, 2*len(thresholds)+2)
+		cellCounts(v, d.Scores, d.Positive, thresholds)
+		return v
+	}
+}
+
+func TestCellsOfNeighbours(t *testing.T) {
+	for _, l1 := range []bool{false, true} {
+		c, err := privacy.CellCounts{Cells: 1, Manhattan: l1, Name: cellsName}.Certify()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, thresholds := range [][]float64{{0}, {-1, 0, 0, 0.5}, {-0.5, 0.25, 1}} {
+			got := worst(3, cellsQuery(thresholds...), l1)
+			if got > c.Sensitivity() || got < c.Sensitivity()*(1-1e-12) {
+				t.Errorf("thresholds %v, L1 %v: moves by %v, certificate %v", thresholds, l1, got, c.Sensitivity())
+			}
+		}
+	}
+}
+
+// Thresholds that are taken from the data, and cumulative counts, move further.
+func TestDefectsOfCellsAreFound(t *testing.T) {
+	for name, query := range map[string]func(Data) []float64{
+		"thresholds from the data": func(d Data) []float64 {
+			middle := slices.Clone(d.Scores)
+			for i, s := range middle {
+				middle[i] = total(s)
+			}
+			slices.Sort(middle)
+			return cellsQuery(middle[len(middle)/2])(d)
+		},
+		"cumulative": func(d Data) []float64 {
+			v := cellsQuery(-0.5, 0.25, 1)(d)
+			for i := 1; i < len(v); i++ {
+				v[i] += v[i-1]
+			}
+			return v
+		},
+	} {
+		if got := worst(3, query, false); got <= math.Sqrt2*(1+1e-9) {
+			t.Errorf("%s: moves by %v only", name, got)
+		}
+	}
+}
+
+func TestScoreSumsOfNeighbours(t *testing.T) {
+	c, err := privacy.ScoreSum{Levels: scoreLevels, Name: centreName}.Certify()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := worst(3, func(d Data) []float64 { return []float64{centreSum(d.Scores, 1)} }, false); got != c.Sensitivity() {
+		t.Errorf("the centre moves by %v, certificate %v", got, c.Sensitivity())
+	}
+	for _, centre := range []int{-scoreLevels, -7, 0, scoreLevels} {
+		got := worst(2, func(d Data) []float64 { return []float64{spreadSum(d.Scores, 1, centre)} }, false)
+		if got > c.Sensitivity() || centre == scoreLevels && got != c.Sensitivity() {
+			t.Errorf("the spread around %d moves by %v, certificate %v", centre, got, c.Sensitivity())
+		}
+	}
+}
+
+func TestRightCountsOfNeighbours(t *testing.T) {
+	for _, m := range []int{1, 2, 4} {
+		a, b := make([]float64, m), make([]float64, m)
+		var wrong, correct [][]bool
+		for range m {
+			wrong, correct = append(wrong, []bool{true, false}), append(correct, []bool{true, true})
+		}
+		right(a, wrong)
+		right(b, correct)
+		for _, l1 := range []bool{false, true} {
+			c, err := privacy.RightCounts{Classifiers: m, Manhattan: l1}.Certify()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := distance(a, b, l1); got > c.Sensitivity() || got < c.Sensitivity()*(1-1e-12) {
+				t.Errorf("%d classifiers, L1 %v: one record moves them by %v, certificate %v", m, l1, got, c.Sensitivity())
+			}
+		}
+	}
+}
+
+// replayed notes the exact vectors of a run, and releases what another run released if that is
+// given.
+type replayed struct {
+	privacy.Session
+	exact, released [][]float64
+	bounds          []float64
+	from            *replayed
+}
+
+func (r *replayed) Release(x []float64, c privacy.Certificate, m privacy.Mechanism) error {
+	r.exact = append(r.exact, slices.Clone(x))
+	r.bounds = append(r.bounds, c.Sensitivity())
+	err := r.Session.Release(x, c, m)
+	if r.from != nil {
+		copy(x, r.from.released[len(r.released)])
+	}
+	r.released = append(r.released, slices.Clone(x))
+	return err
+}
+
+// Whole evaluations of random and of hostile neighbours, with the releases of the first run
+// replayed on the second: no release moves further than its certificate, and each reaches it.
+func TestEvaluationOfNeighbours(t *testing.T) {
+	rng := rand.New(rand.NewPCG(7, 7))
+	reached := map[string]float64{}
+	trials := 300
+	if testing.Short() {
+		trials = 60
+	}
+	for trial := range trials {
+		n := 2 + rng.IntN(40)
+		b := privacy.Budget{Epsilon: 1, Delta: 1e-6}
+		if trial%2 == 1 {
+			b.Delta = 0
+		}
+		o := Options{Records: n, Budget: b, ScoreBound: 1, At: []float64{0}, Loss: &Loss{Name: "step", Phi: func(u float64) float64 { return math.Exp(-20 * u) }, High: 1}}
+		if trial%3 == 0 {
+			o.Thresholds = []float64{-0.5, 0.5}
+		}
+		p, err := New(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		scores := []float64{-1, -0.5, 0, 0, 0.5, 1, rng.Float64(), math.Inf(-1)}
+		rare := rng.Float64()
+		draw := func() person { return person{scores[rng.IntN(len(scores))], rng.Float64() < rare} }
+		var records []person
+		for range n {
+			records = append(records, draw())
+		}
+		victim, other := rng.IntN(n), draw()
+		if trial%5 == 0 { // one positive among negatives, from below all to above all
+			for i := range records {
+				records[i] = person{0, false}
+			}
+			records[victim], other = person{-1, true}, person{1, true}
+		}
+		first := &replayed{}
+		second := &replayed{from: first}
+		for _, r := range []*replayed{first, second} {
+			live, err := privacy.NewPublicSession(privacy.NewSeededSource(uint64(trial)), p.Events)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.Session = live
+			set := slices.Clone(records)
+			if r == second {
+				set[victim] = other
+			}
+			job := p.Job(func(context.Context) (Data, error) { return dataOf(set), nil })
+			if _, err := job.Train(context.Background(), r, algorithms.Tracker{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for i, bound := range first.bounds {
+			move := distance(first.exact[i], second.exact[i], b.Delta == 0) / bound
+			if move > 1 {
+				t.Fatalf("n %d, %s moves by %v of its certificate", n, p.releases[i].name, move)
+			}
+			reached[p.releases[i].name] = max(reached[p.releases[i].name], move)
+		}
+	}
+	for _, name := range []string{centreName, rankName, cellsName, lossName} {
+		if reached[name] < 0.99 {
+			t.Errorf("%s: the worst neighbours reach %v of the certificate", name, reached[name])
+		}
+	}
+}
+
+// The rank sum is that of all pairs, whatever the scores are.
+func TestEveryScoreHasAPlace(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 1))
+	values := []float64{math.Inf(-1), -1e308, -1, -5e-324, math.Copysign(0, -1), 0, 1, math.Inf(1), math.NaN()}
+	for range 200 {
+		var d Data
+		for range 1 + rng.IntN(30) {
+			d.Scores, d.Positive = append(d.Scores, values[rng.IntN(len(values))]), append(d.Positive, rng.IntN(2) == 0)
+		}
+		var want int64
+		count := 0
+		for i, p := range d.Scores {
+			if !d.Positive[i] {
+				continue
+			}
+			count++
+			for j, q := range d.Scores {
+				if !d.Positive[j] {
+					a, b := total(p), total(q)
+					if a != b {
+						want += int64(cmp.Compare(a, b))
+					}
+				}
+			}
+		}
+		if got, positives := rankSum(d.Scores, d.Positive); got != want || positives != count {
+			t.Fatalf("rank sum %d of %d positives, want %d of %d: %v", got, positives, want, count, d)
+		}
+	}
+}

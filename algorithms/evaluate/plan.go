@@ -1,0 +1,290 @@
+package evaluate
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"dyad/algorithms"
+	"dyad/privacy"
+	"dyad/privacy/account"
+)
+
+// maxRecords bounds n: all counts and rank sums are then integers below 2^53.
+const maxRecords = 1 << 26
+
+// Options are everything public that an evaluation depends on.
+type Options struct {
+	Records int // n, 2 to 2^26
+	Budget  privacy.Budget
+	algorithms.Provenance
+	// Model names the model to the last digit, for example by a hash, so that a run is resumed
+	// with the model of its first attempt.
+	Model string
+
+	// ScoreBound is B > 0, public or computed from the released model: scores are at most B in
+	// magnitude. Larger ones, if there are any, are clamped where the size of a score matters.
+	ScoreBound float64
+	// Thresholds are public, increasing and finite: the cells of the ROC curve lie between
+	// them. If there are none they are placed by a released centre and spread of the scores.
+	Thresholds []float64
+	// At are public thresholds at which operating points and the accuracy are wanted besides.
+	At []float64
+	// Loss is the pair loss whose mean is released; nil for none.
+	Loss *Loss
+
+	// Classifiers names classifiers, which need no scores: then the numbers of records that
+	// they get right are released, and nothing else.
+	Classifiers []string
+}
+
+// Loss is a pair loss phi(2 (s - s')), s the score of a positive and s' that of a negative
+// record, clamped to [Low, High].
+type Loss struct {
+	Name      string
+	Phi       func(margin float64) float64
+	Low, High float64 // finite, Low < High
+}
+
+// Names of releases.
+const (
+	centreName = "centre of the scores"
+	spreadName = "spread of the scores"
+	rankName   = "rank sum and number of positives"
+	cellsName  = "numbers of records by class and score"
+	lossName   = "sum of losses over pairs of classes"
+	rightName  = "numbers of records classified correctly"
+)
+
+// release is one of the releases of a plan.
+type release struct {
+	name        string
+	coordinates int
+	share       float64 // of mu^2, or of epsilon for delta = 0
+	certificate privacy.Certificate
+	noise       privacy.Mechanism
+}
+
+// deviation is the standard deviation of the noise of a coordinate.
+func (r release) deviation() float64 {
+	return r.noise.NoiseNorm(r.coordinates) / math.Sqrt(float64(r.coordinates))
+}
+
+// Plan is what will be released and what that guarantees, from public numbers.
+type Plan struct {
+	algorithms.Plan
+	Options  Options
+	Cells    int // intervals of scores, 0 without scores
+	releases []release
+	rank     privacy.ClassPairSum
+}
+
+// The public rule of shares: of the rest, what the loss leaves.
+const (
+	placeShare = 0.04 // of each of centre and spread
+	cellsShare = 0.30
+	lossShare  = 0.20
+)
+
+// fewestCells and mostCells bound the number of cells that are placed by the program.
+const (
+	fewestCells = 10
+	mostCells   = 24
+)
+
+// New plans an evaluation.
+func New(o Options) (*Plan, error) {
+	o.Thresholds, o.At = slices.Clone(o.Thresholds), slices.Clone(o.At)
+	if err := o.validate(); err != nil {
+		return nil, err
+	}
+	p := &Plan{Options: o}
+	var err error
+	pure := o.Budget.Delta == 0
+	add := func(name string, coordinates int, share float64, certify interface {
+		Certify() (privacy.Certificate, error)
+	}) {
+		c, e := certify.Certify()
+		err = errors.Join(err, e)
+		p.releases = append(p.releases, release{name: name, coordinates: coordinates, share: share, certificate: c})
+	}
+	if m := len(o.Classifiers); m > 0 {
+		add(rightName, m, 1, privacy.RightCounts{Classifiers: m, Manhattan: pure})
+	} else {
+		rest := 1.0
+		if o.Loss != nil {
+			rest -= lossShare
+		}
+		place := placeShare * rest
+		p.Cells = len(o.Thresholds) + 1
+		if len(o.Thresholds) > 0 {
+			place = 0
+		} else {
+			p.Cells = cellsRule(o.Records, o.Budget)
+			for _, name := range []string{centreName, spreadName} {
+				add(name, 1, place, privacy.ScoreSum{Levels: scoreLevels, Manhattan: pure, Name: name})
+			}
+		}
+		p.Cells += len(o.At)
+		p.rank = privacy.ClassPairSum{Records: o.Records, Levels: 1, Counted: true, Manhattan: pure, Name: rankName}
+		add(rankName, 2, rest*(1-cellsShare)-2*place, p.rank)
+		add(cellsName, 2*p.Cells, rest*cellsShare, privacy.CellCounts{Cells: 2 * p.Cells, Manhattan: pure, Name: cellsName})
+		if o.Loss != nil {
+			// n+ n- <= n^2/4 terms, and one conversion to float64.
+			n := float64(o.Records)
+			add(lossName, 1, lossShare, privacy.ClassPairSum{
+				Records: o.Records, Levels: lossLevels, Manhattan: pure, Error: n * n * lossLevels * 0x1p-55 * (1 + 0x1p-40), Name: lossName})
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	var parts []privacy.Part
+	for _, r := range p.releases {
+		parts = append(parts, privacy.Part{Certificate: r.certificate, Share: r.share})
+	}
+	noise, err := privacy.CalibrateShares(parts, o.Budget)
+	if err != nil {
+		return nil, err
+	}
+	var events []account.Event
+	var released, why []string
+	for i := range p.releases {
+		r := &p.releases[i]
+		r.noise = noise[i]
+		events = append(events, r.noise.Event(r.certificate))
+		released = append(released, r.name)
+		why = append(why, r.name+": "+r.certificate.Derivation())
+	}
+	first := p.releases[0]
+	p.Plan = algorithms.Plan{Algorithm: "evaluation", Mode: algorithms.Certified, Certificate: first.certificate, Noise: first.noise, Objective: o.objective()}
+	g := privacy.Guarantee{
+		Unit:       "one record",
+		Relation:   "same n, one record replaced, features and label",
+		Released:   strings.Join(released, ", ") + ", with " + first.noise.Name() + " noise",
+		Derivation: strings.Join(why, "; ") + "; each holds given the releases before, and shares that are fixed beforehand compose (docs/theory.md#evaluation-budget)",
+		Assumptions: []string{
+			o.public(),
+			"the model is public, or what it tells of these records is charged to the same data id",
+			"each person contributes one record; the noise bits are secret",
+		},
+	}
+	if err := p.Promise(o.Budget, o.Records, o.Provenance, g, events...); err != nil {
+		return nil, err
+	}
+	p.Facts = p.facts()
+	return p, nil
+}
+
+func (o Options) validate() error {
+	bad := func(format string, args ...any) error {
+		return fmt.Errorf("%w: evaluation: %s", algorithms.ErrAssumption, fmt.Sprintf(format, args...))
+	}
+	if err := o.Budget.Validate(); err != nil {
+		return err
+	}
+	if o.Records < 2 || o.Records > maxRecords {
+		return bad("%d records, want from 2 to 2^26", o.Records)
+	}
+	if len(o.Classifiers) > 0 {
+		if o.Loss != nil || len(o.Thresholds)+len(o.At) > 0 {
+			return bad("classifiers have no scores: leave out thresholds and loss")
+		}
+		return nil
+	}
+	if !(o.ScoreBound > 0) || math.IsInf(o.ScoreBound, 0) {
+		return bad("the bound of scores is %v, want positive and finite", o.ScoreBound)
+	}
+	if len(o.Thresholds)+len(o.At) > maxThresholds {
+		return bad("%d thresholds, want at most %d: the noise of a figure grows with them", len(o.Thresholds)+len(o.At), maxThresholds)
+	}
+	for _, list := range [][]float64{o.Thresholds, o.At} {
+		for i, t := range list {
+			if math.IsNaN(t) || math.IsInf(t, 0) || i > 0 && t <= list[i-1] {
+				return bad("thresholds must be finite and increase")
+			}
+		}
+	}
+	for _, t := range o.At {
+		if slices.Contains(o.Thresholds, t) {
+			return bad("threshold %g is given twice", t)
+		}
+	}
+	if l := o.Loss; l != nil {
+		if !(l.Low < l.High) || math.IsInf(l.High-l.Low, 0) || l.Phi == nil {
+			return bad("the loss needs a public range of finite numbers that increase, not %v to %v", l.Low, l.High)
+		}
+	}
+	return nil
+}
+
+const maxThresholds = 1000
+
+// cellsRule is the number of cells that are placed by the program: more where noise allows.
+func cellsRule(n int, b privacy.Budget) int {
+	mu := b.Epsilon / 2
+	if b.Delta > 0 {
+		mu = account.GDPMu(b.Epsilon, b.Delta)
+	}
+	return int(min(max(math.Cbrt(float64(n)*mu), fewestCells), mostCells))
+}
+
+// public says which numbers the guarantee takes as public.
+func (o Options) public() string {
+	if len(o.Classifiers) > 0 {
+		return fmt.Sprintf("public: n = %d, the classifiers (%s) with the records that they consist of, the schema and all options", o.Records, strings.Join(o.Classifiers, ", "))
+	}
+	text := fmt.Sprintf("public: n = %d, the bound %.6g of scores, the schema and all options", o.Records, o.ScoreBound)
+	if len(o.Thresholds)+len(o.At) > 0 {
+		text += ", thresholds included"
+	}
+	return text
+}
+
+// objective is what a resumed run must have in common with its first attempt.
+func (o Options) objective() string {
+	text := fmt.Sprintf("model %s, classifiers %q, bound of scores %v, thresholds %v and %v", o.Model, o.Classifiers, o.ScoreBound, o.Thresholds, o.At)
+	if o.Loss != nil {
+		text += fmt.Sprintf(", loss %s in [%v, %v]", o.Loss.Name, o.Loss.Low, o.Loss.High)
+	}
+	return text
+}
+
+func (p *Plan) facts() (f algorithms.Facts) {
+	f.Line("evaluation", "of a released model on n = %d records", f.Add("records", p.Options.Records))
+	if bound := f.AddSome("score_bound", p.Options.ScoreBound); bound != 0.0 {
+		f.Line("scores", "at most %.6g in magnitude, in %d cells", bound, f.Add("cells", p.Cells))
+	}
+	var releases []algorithms.Facts
+	for _, x := range p.releases {
+		var r algorithms.Facts
+		numbers := "numbers"
+		if x.coordinates == 1 {
+			numbers = "number"
+		}
+		f.Line("release", "%s: %d %s, share %.3g, sensitivity %.6g, %s", r.Add("name", x.name), r.Add("coordinates", x.coordinates), numbers,
+			r.Add("share", x.share), r.Add("sensitivity", x.certificate.Sensitivity()), r.Add("noise", x.noise.String()))
+		releases = append(releases, r)
+	}
+	f.Add("releases", releases)
+	switch n := float64(p.Options.Records); {
+	case p.Cells > 0:
+		// V/(n+ n-) at n+ = n/2, where V is half of the rank sum.
+		f.Line("", "noise of the AUC: standard deviation %.3g with classes of the same size, more with others", f.Add("auc_noise_balanced", 2*p.find(rankName).deviation()/(n*n)))
+	default:
+		f.Line("", "noise of an accuracy: standard deviation %.3g", f.Add("accuracy_noise", p.releases[0].deviation()/n))
+	}
+	return f
+}
+
+// find returns the release of a name, and the zero value if the plan has none.
+func (p *Plan) find(name string) release {
+	for _, r := range p.releases {
+		if r.name == name {
+			return r
+		}
+	}
+	return release{}
+}

@@ -1,0 +1,120 @@
+package evaluate
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"dyad/algorithms"
+	"dyad/privacy"
+)
+
+// Data are what the model says of the records, one entry a record.
+type Data struct {
+	Scores   []float64
+	Positive []bool
+	// Correct says for each classifier which records it gets right, instead of scores.
+	Correct [][]bool
+}
+
+func (d Data) fits(p *Plan) error {
+	n := p.Options.Records
+	if len(p.Options.Classifiers) == 0 {
+		if len(d.Scores) != n || len(d.Positive) != n {
+			return fmt.Errorf("evaluate: %d scores and %d classes for a plan of %d records", len(d.Scores), len(d.Positive), n)
+		}
+		return nil
+	}
+	if len(d.Correct) != len(p.Options.Classifiers) {
+		return fmt.Errorf("evaluate: %d classifiers for a plan of %d", len(d.Correct), len(p.Options.Classifiers))
+	}
+	for _, of := range d.Correct {
+		if len(of) != n {
+			return fmt.Errorf("evaluate: a classifier judges %d records of a plan of %d", len(of), n)
+		}
+	}
+	return nil
+}
+
+// Job is the evaluation of data for algorithms.Execute, whose Result.Weights are the released
+// numbers, for Figures. data is called after the charge. No error of it may depend on joint
+// properties of the records.
+func (p *Plan) Job(data func(context.Context) (Data, error)) algorithms.Job {
+	return algorithms.Job{
+		Plan:      &p.Plan,
+		Withholds: true, // released numbers leave the closure as its result only
+		Train: func(ctx context.Context, s privacy.Session, t algorithms.Tracker) ([]float64, error) {
+			d, err := data(ctx)
+			if err == nil {
+				err = d.fits(p)
+			}
+			if err != nil {
+				return nil, err
+			}
+			return p.run(ctx, d, s, t)
+		},
+	}
+}
+
+// run makes the releases in their order.
+func (p *Plan) run(ctx context.Context, d Data, s privacy.Session, t algorithms.Tracker) ([]float64, error) {
+	var out []float64
+	var thresholds []float64
+	for i, r := range p.releases {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		v := make([]float64, r.coordinates)
+		switch r.name {
+		case centreName:
+			v[0] = centreSum(d.Scores, p.Options.ScoreBound)
+		case spreadName:
+			v[0] = spreadSum(d.Scores, p.Options.ScoreBound, p.centre(out))
+		case rankName:
+			sum, positives := rankSum(d.Scores, d.Positive)
+			v[0], v[1] = float64(sum), p.rank.CountWeight()*float64(positives)
+		case cellsName:
+			thresholds = p.thresholds(out)
+			cellCounts(v, d.Scores, d.Positive, thresholds)
+		case lossName:
+			v[0] = lossSum(d.Scores, d.Positive, p.Options.Loss, p.Options.ScoreBound)
+		case rightName:
+			right(v, d.Correct)
+		}
+		if err := s.Release(v, r.certificate, r.noise); err != nil {
+			return nil, err
+		}
+		out = append(out, v...)
+		t.Step(i+1, len(p.releases))
+	}
+	return out, nil
+}
+
+// centre is the released mean of the scores as a level.
+func (p *Plan) centre(released []float64) int {
+	mean := released[0] / float64(p.Options.Records)
+	return int(math.RoundToEven(min(max(mean, -scoreLevels), scoreLevels)))
+}
+
+// thresholds are the bounds of the cells: public ones, or those placed at equal shares of a
+// normal law with the released centre and spread, and Options.At. They depend on public and
+// released numbers only.
+func (p *Plan) thresholds(released []float64) []float64 {
+	out := slices.Clone(p.Options.Thresholds)
+	if len(out) == 0 {
+		// The mean distance of a normal law to its mean is sqrt(2/pi) deviations.
+		deviation := math.Sqrt(math.Pi/2) * min(max(released[1]/float64(p.Options.Records), leastSpread), 2*scoreLevels)
+		cells := p.Cells - len(p.Options.At)
+		for k := 1; k < cells; k++ {
+			z := math.Sqrt2 * math.Erfinv(2*float64(k)/float64(cells)-1)
+			out = append(out, (float64(p.centre(released))+deviation*z)/scoreLevels*p.Options.ScoreBound)
+		}
+	}
+	out = append(out, p.Options.At...)
+	slices.Sort(out)
+	return out
+}
+
+// leastSpread is the smallest spread of scores, in levels, that cells are placed by.
+const leastSpread = scoreLevels / 256

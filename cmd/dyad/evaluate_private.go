@@ -1,0 +1,321 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"dyad/algorithms"
+	"dyad/algorithms/evaluate"
+	"dyad/engine"
+	"dyad/engine/dataset"
+	"dyad/engine/metrics"
+	"dyad/privacy"
+	"dyad/privacy/durable"
+	"dyad/privacy/ledger"
+)
+
+// privateFlags decide what a private evaluation releases.
+type privateFlags struct {
+	Epsilon    *float64  `placeholder:"EPSILON" help:"Release private figures with this epsilon, charged to the ledger."`
+	Delta      *float64  `placeholder:"DELTA" help:"Delta; 0 asks for pure epsilon. Default: min(1e-5, n^-1.5)."`
+	Thresholds []float64 `name:"roc-thresholds" placeholder:"T,..." help:"Public thresholds of the ROC curve. Default: placed by a released mean and deviation of the scores."`
+	MeanLoss   bool      `name:"mean-loss" help:"Release the mean loss over pairs of classes, too, for a fifth of the budget."`
+	LossRange  []float64 `name:"loss-range" placeholder:"LOW,HIGH" help:"Public range to which the loss of every pair is clipped. Default: 0 to twice that of equal scores."`
+	Reference  string    `placeholder:"FILE" help:"For a metric: a public file of labelled records among which the nearest neighbours are looked for."`
+}
+
+// set names a flag that is given, or is "".
+func (f privateFlags) set() string {
+	for flag, given := range map[string]bool{"--delta": f.Delta != nil, "--roc-thresholds": f.Thresholds != nil, "--mean-loss": f.MeanLoss, "--loss-range": f.LossRange != nil, "--reference": f.Reference != ""} {
+		if given {
+			return flag
+		}
+	}
+	return ""
+}
+
+// scored is a released model that is evaluated.
+type scored struct {
+	task    string
+	loss    engine.Loss
+	own     *pairLoss // of labelled pairs, which takes the place of loss
+	weights []float64
+	schema  *dataset.Schema
+}
+
+// neighbourRanks are the numbers of neighbours of the classifiers of a metric.
+var neighbourRanks = []int{3, 5}
+
+// plan plans the private evaluation of a model on n records.
+func (f privateFlags) plan(m scored, n int, threshold float64) (*evaluate.Plan, error) {
+	o := evaluate.Options{Records: n, Provenance: provenance(m.schema), Model: digestOf(fmt.Append(nil, m.task, m.weights))}
+	o.Budget = privacy.Budget{Epsilon: *f.Epsilon, Delta: privacy.DefaultDelta(max(n, 2))}
+	if f.Delta != nil {
+		o.Budget.Delta = *f.Delta
+	}
+	if err := m.evaluable(f.Reference != ""); err != nil {
+		return nil, err
+	}
+	if m.task == taskMetric {
+		for _, k := range neighbourRanks {
+			o.Classifiers = append(o.Classifiers, fmt.Sprintf("%d-NN with the metric", k), fmt.Sprintf("%d-NN with the identity", k))
+		}
+		if f.Thresholds != nil || f.MeanLoss || f.LossRange != nil {
+			return nil, badInput("--roc-thresholds, --mean-loss and --loss-range are for scores; a metric has none")
+		}
+		p, err := evaluate.New(o)
+		return p, asInput(err)
+	}
+	o.ScoreBound = scoreBound(m.weights)
+	o.Thresholds = f.Thresholds
+	if !slices.Contains(f.Thresholds, threshold) {
+		o.At = []float64{threshold}
+	}
+	var err error
+	if o.Loss, err = f.lossOf(m); err != nil {
+		return nil, err
+	}
+	p, err := evaluate.New(o)
+	return p, asInput(err)
+}
+
+// scoreBound is at least ||w|| R, R the norm bound of records, and positive: no score is larger.
+func scoreBound(w []float64) float64 {
+	norm := 0.0
+	for _, v := range w {
+		norm = math.Hypot(norm, v)
+	}
+	if norm *= engine.UnitBounds().FeatureNorm * (1 + 0x1p-20); norm > 0 {
+		return norm
+	}
+	return 1
+}
+
+// notForPersons refuses private figures of persons.
+func notForPersons() error {
+	return badInput("private figures protect one record, and the schema has persons with several; this version does not evaluate them privately")
+}
+
+// evaluable refuses what has no private figures, with the reason.
+func (m scored) evaluable(reference bool) error {
+	groups := slices.ContainsFunc(m.schema.Columns, func(c dataset.Column) bool { return c.Role == dataset.RoleGroup })
+	switch {
+	case m.schema.ByPerson():
+		return notForPersons()
+	case m.schema.IsGraded():
+		return badInput("private figures are those of two classes, and the labels are grades: NDCG and the ranking accuracy of graded labels have no certificate in this version")
+	case groups:
+		return badInput("private figures compare all records, and the schema has query groups: NDCG and precision would protect whole query groups only, which this version does not offer; give the column the role ignore")
+	case m.task == taskMetric && !reference:
+		return badInput("a metric is evaluated privately against a public file, --reference FILE: a nearest neighbour classifier of private records consists of these records, so its accuracy depends on all of them at once")
+	case m.task != taskMetric && reference:
+		return badInput("--reference is for a metric, and the model has task %s", m.task)
+	}
+	return nil
+}
+
+// lossOf is the loss whose mean is released; nil for none.
+func (f privateFlags) lossOf(m scored) (*evaluate.Loss, error) {
+	if !f.MeanLoss {
+		if f.LossRange != nil {
+			return nil, badInput("--loss-range is for --mean-loss")
+		}
+		return nil, nil
+	}
+	score, ok := m.loss.(engine.ScoreLoss)
+	if !ok || m.own != nil {
+		return nil, badInput("--mean-loss is for models whose loss is a function of a difference of scores and was learned from records")
+	}
+	l := &evaluate.Loss{Name: score.Name(), Phi: score.Phi, High: 2 * score.Phi(0)}
+	switch {
+	case len(f.LossRange) == 2:
+		l.Low, l.High = f.LossRange[0], f.LossRange[1]
+	case f.LossRange != nil:
+		return nil, badInput("--loss-range wants two numbers, LOW,HIGH")
+	case !(l.High > 0):
+		return nil, badInput("the loss %s of equal scores is not positive; say its public range with --loss-range LOW,HIGH", l.Name)
+	}
+	return l, nil
+}
+
+// privateResult is the JSON output of a private evaluation, and its file.
+type privateResult struct {
+	Task string `json:"task"`
+	runOutcome
+	Evaluated string            `json:"evaluated,omitempty"` // model file
+	Report    algorithms.Report `json:"report"`
+	Figures   *evaluate.Figures `json:"figures"`
+	Out       string            `json:"out,omitempty"`
+}
+
+// sources are the records of a private evaluation.
+type sources struct {
+	records   *engine.Records
+	reference *engine.Records // of a metric
+}
+
+// data computes what the model says of each record: a function of that record and of released
+// numbers.
+func (m scored) data(ctx context.Context, s sources) (d evaluate.Data, err error) {
+	labels := s.records.Labels()
+	if m.task != taskMetric {
+		d.Scores, err = metrics.Scores(s.records, m.weights)
+		for _, y := range labels {
+			d.Positive = append(d.Positive, y > 0)
+		}
+		return d, err
+	}
+	for _, k := range neighbourRanks {
+		for _, metric := range [][]float64{metricMatrix(m.weights, s.records.Dim()), nil} {
+			found, err := metrics.KNN(ctx, s.reference, s.records, metrics.KNNOptions{K: k, Metric: metric})
+			if err != nil {
+				return d, err
+			}
+			var correct []bool
+			for i, y := range found.Predicted {
+				correct = append(correct, y == labels[i])
+			}
+			d.Correct = append(d.Correct, correct)
+		}
+	}
+	return d, nil
+}
+
+// evaluatePrivately carries out a plan: it is charged, released, and kept as out if that is not
+// nil.
+func (a *app) evaluatePrivately(f runFlags, p *evaluate.Plan, m scored, s sources, r *privateResult, out *output, confidence float64, files ...string) error {
+	o, err := f.execution(a, &r.runOutcome, a.newShelf(nil, nil), 0, files...)
+	if err != nil {
+		return err
+	}
+	o.Tracker = a.tracker("evaluating")
+	fill := func(r *privateResult, res *algorithms.Result) (err error) {
+		r.ran(res.Guarantee, res.Run, res.Seconds)
+		r.Report = p.Report()
+		r.Report.Guarantee = res.Guarantee
+		r.Figures, err = p.Figures(res.Weights, confidence)
+		return err
+	}
+	keep := &reportShelf{a: a, out: out, book: o.Ledger, text: func(res *algorithms.Result) ([]byte, error) {
+		kept := *r // r itself gets figures only when they are released
+		if err := fill(&kept, res); err != nil {
+			return nil, err
+		}
+		return reportText(&kept)
+	}}
+	if out != nil {
+		r.Out = out.asked
+		o.Shelf = keep
+		if o.Ledger != nil {
+			sweepKept(o.Ledger, filepath.Dir(out.path))
+		}
+	}
+	run, err := algorithms.Execute(a.ctx, p.Job(func(ctx context.Context) (evaluate.Data, error) { return m.data(ctx, s) }), o)
+	if err != nil {
+		return a.charged(err)
+	}
+	if err := fill(r, run); err != nil {
+		return err
+	}
+	var away error
+	if out != nil {
+		if r.Out, away = keep.saved(run); away != nil && !errors.Is(away, errElsewhere) {
+			return away
+		}
+	}
+	if o.Ledger != nil {
+		delta := p.Options.Budget.Delta
+		if delta == 0 { // other runs on the data may need one
+			delta = privacy.DefaultDelta(p.Options.Records)
+		}
+		if r.Spent, err = spendingOf(o.Ledger, r.DataID, delta); err != nil {
+			return errors.Join(away, fmt.Errorf("the evaluation is charged and released, but the ledger cannot be read back: %w", err))
+		}
+	}
+	return away
+}
+
+func reportText(r *privateResult) ([]byte, error) {
+	text, err := json.MarshalIndent(r, "", "  ")
+	return append(text, '\n'), err
+}
+
+// reportShelf keeps the report of an evaluation through its release: see shelf.
+type reportShelf struct {
+	a    *app
+	out  *output
+	book *ledger.Ledger
+	text func(*algorithms.Result) ([]byte, error)
+	file *durable.File
+}
+
+// reportBytes is what every report of an evaluation has room in: whether it can be kept does
+// not depend on its numbers.
+const reportBytes = 2 << 20
+
+// Keep implements algorithms.Shelf.
+func (s *reportShelf) Keep(o *algorithms.Result) (ledger.Kept, error) {
+	text, err := s.text(o)
+	if err == nil {
+		folders := []string{filepath.Dir(s.out.path), os.TempDir()}
+		if s.book != nil {
+			folders = slices.Insert(folders, 1, filepath.Dir(s.book.Path()))
+		}
+		s.file, err = s.a.keepText(o.Run, text, max(len(text), reportBytes), folders...)
+	}
+	if err != nil {
+		return ledger.Kept{}, fmt.Errorf("%w: the figures can be kept nowhere, so they were not released: %w", errUnavailable, err)
+	}
+	return ledger.Kept{Digest: digestOf(text), Place: s.file.Name()}, nil
+}
+
+// Drop implements algorithms.Shelf.
+func (s *reportShelf) Drop() {
+	if s.file != nil {
+		s.file.Remove()
+	}
+	s.file = nil
+}
+
+// saved gives the report its name. One that nobody charged is kept first.
+func (s *reportShelf) saved(o *algorithms.Result) (string, error) {
+	if s.file == nil {
+		if _, err := s.Keep(o); err != nil {
+			return "", err
+		}
+	}
+	return s.a.publish(s.file, s.out, o.Run)
+}
+
+// writeFigures writes the figures of a private evaluation.
+func writeFigures(b *strings.Builder, f *evaluate.Figures) {
+	between := func(x evaluate.Figure) string { return fmt.Sprintf("%.4f (%.4f to %.4f)", x.Value, x.Low, x.High) }
+	if f.AUC != nil {
+		line(b, "AUC", "%s; the noise alone has standard deviation %.2g", between(*f.AUC), f.AUCNoise)
+		line(b, "positives", "about %.0f of %d records, noise %.2g", f.Positives, f.Records, f.PositivesNoise)
+	}
+	for i, p := range f.Points {
+		label := ""
+		if i == 0 {
+			label = "ROC"
+		}
+		line(b, label, "score >= %-10.4g sensitivity %s, specificity %s, accuracy %s", p.Threshold, between(p.Sensitivity), between(p.Specificity), between(p.Accuracy))
+	}
+	if f.MeanLoss != nil {
+		line(b, "mean loss", "%s of %s over pairs of a positive and a negative, each clipped to %.4g to %.4g", between(*f.MeanLoss), f.LossOf, f.LossLow, f.LossHigh)
+	}
+	for _, r := range f.Right {
+		line(b, "accuracy", "%s, %s", between(r.Figure), r.Classifier)
+	}
+	line(b, "intervals", "%g %%, covering the sampling of the records and the noise", 100*f.Confidence)
+	if f.Wide {
+		line(b, "", "few records or a rare class: these intervals are wider than most laws of scores need")
+	}
+}

@@ -1,0 +1,183 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"dyad/algorithms"
+	"dyad/algorithms/evaluate"
+	"dyad/engine/dataset"
+	"dyad/privacy"
+)
+
+// holdoutFlags say what becomes of the records that a training holds out.
+type holdoutFlags struct {
+	HoldoutEpsilon *float64 `placeholder:"E" help:"Release private figures of the held-out records with this epsilon, charged on top of the training."`
+	ExactFigures   bool     `help:"Exact figures of private held-out records. No guarantee covers them; do not publish them."`
+}
+
+// heldResult is what is printed of held-out records.
+type heldResult struct {
+	Held *evaluation `json:"held_out,omitempty"` // exact figures
+	// Baseline are those of a model without privacy, on the synthetic records.
+	Baseline *evaluation `json:"held_out_without_privacy,omitempty"`
+	// HeldProblem says why the held-out records gave no figures.
+	HeldProblem string `json:"held_out_problem,omitempty"`
+	// HeldPrivate are private figures, with a run of their own in the ledger.
+	HeldPrivate *privateResult `json:"held_out_private,omitempty"`
+	// HeldCommand evaluates held-out records that were not looked at.
+	HeldCommand string `json:"held_out_command,omitempty"`
+	// InAll is the guarantee of training and private figures together.
+	InAll *privacy.Guarantee `json:"in_all,omitempty"`
+}
+
+// planned is the plan of the private figures of n held-out records, nil if there are none.
+func (f holdoutFlags) planned(m scored, n int, public bool, delta *float64) (*evaluate.Plan, error) {
+	switch {
+	case f.HoldoutEpsilon == nil:
+		return nil, nil
+	case n == 0:
+		return nil, badInput("--holdout-epsilon needs held-out records: --holdout F")
+	case f.ExactFigures || public:
+		return nil, badInput("--holdout-epsilon is for private data without --exact-figures")
+	case m.task == taskMetric:
+		return nil, badInput("--holdout-epsilon is for scores; a metric is evaluated privately against a public file: dyad evaluate MODEL --data FILE --reference FILE --epsilon E")
+	}
+	return privateFlags{Epsilon: f.HoldoutEpsilon, Delta: delta}.plan(m, n, defaultEvaluation.threshold)
+}
+
+// inAll is the guarantee of a training and the private figures of its held-out records, added
+// up as the ledger does; nil without figures or without a guarantee.
+func inAll(training *algorithms.Plan, held *evaluate.Plan) (*privacy.Guarantee, error) {
+	if held == nil || training.Guarantee.Kind == privacy.None {
+		return nil, nil
+	}
+	g := training.Guarantee
+	g.Released += "; of the held-out records: " + held.Guarantee.Released
+	g.Derivation, g.Claim = "", nil
+	g, err := privacy.Account(append(slices.Clone(training.Events), held.Events...), privacy.Budget{Delta: max(training.Guarantee.Delta, held.Guarantee.Delta)}, g)
+	return &g, err
+}
+
+// evaluateHeld adds figures of the held-out records to the result of a training that is done,
+// charged and saved: what cannot be had is told and ends nothing.
+func (c *trainCmd) evaluateHeld(a *app, r *trainResult, m scored, held, train sample, files ...string) error {
+	switch {
+	case c.HoldoutEpsilon != nil:
+		p, err := c.planned(m, held.size(), r.Public, c.Delta)
+		if err == nil {
+			flags := c.runFlags
+			flags.Resume = ""
+			r.HeldPrivate = &privateResult{Task: c.Task, runOutcome: runOutcome{Data: r.Data, DataID: r.DataID}}
+			err = a.evaluatePrivately(flags, p, m, sources{records: held.records}, r.HeldPrivate, nil, defaultEvaluation.confidence, files...)
+		}
+		if err != nil {
+			r.HeldPrivate, r.InAll, r.HeldProblem = nil, nil, strings.TrimPrefix(message(err), "dyad: ")
+			r.HeldCommand = c.heldCommand(r.Model)
+		}
+	case r.Public || c.ExactFigures:
+		var err error
+		o := defaultEvaluation
+		o.own = m.own
+		if r.Held, err = evaluateExactly(a.ctx, c.Task, m.loss, m.weights, held, train.records, o); err != nil {
+			r.HeldProblem = strings.TrimPrefix(message(err), "dyad: ")
+		}
+	case m.schema.ByPerson():
+		r.HeldProblem = "the held-out persons were not scored: this version has no private figures for persons"
+	default:
+		r.HeldCommand = c.heldCommand(r.Model)
+	}
+	return a.ctx.Err()
+}
+
+// heldCommand evaluates the held-out records privately.
+func (c *trainCmd) heldCommand(model string) string {
+	command := fmt.Sprintf("dyad evaluate %s --data %s --holdout %g --split-seed %d --epsilon E", model, c.Data, *c.Holdout, c.SplitSeed)
+	if c.Labels != "" {
+		command += " --labels " + c.Labels
+	}
+	if c.Task == taskMetric {
+		command += " --reference PUBLIC_FILE"
+	}
+	return command
+}
+
+// writeHeld writes what is known of n held-out records or persons.
+func (r *heldResult) writeHeld(b *strings.Builder, n int, unit string, public bool) {
+	if r.HeldProblem != "" {
+		line(b, "held out", "no figures: %s", r.HeldProblem)
+	}
+	if r.Held != nil {
+		objective := ""
+		if r.Held.Objective != nil {
+			objective = fmt.Sprintf(", objective %.6g", *r.Held.Objective)
+		}
+		line(b, "held out", "%d %s%s", n, unit, objective)
+		b.WriteString(r.Held.figures("            %s: %s\n"))
+		if r.Baseline != nil && r.Baseline.AUC != nil {
+			line(b, "", "AUC without privacy: %.6f", *r.Baseline.AUC)
+		}
+		if unit == "persons" {
+			line(b, "", "these figures count rows: a person with many rows weighs more")
+		}
+		if !public {
+			line(b, "", "computed from private records: these figures are not covered by the guarantee")
+		}
+	}
+	if r.HeldCommand != "" {
+		line(b, "held out", "%d %s were not scored; for private figures of them:", n, unit)
+		line(b, "", "%s", r.HeldCommand)
+	}
+	if p := r.HeldPrivate; p != nil {
+		line(b, "held out", "%d %s, evaluated privately", n, unit)
+		b.WriteString(p.Report.Text())
+		p.writeLedger(b)
+		writeFigures(b, p.Figures)
+	}
+	if r.InAll != nil {
+		line(b, "in all", "%s", r.InAll.String())
+	}
+}
+
+// plannedHoldout asks a plan for the cost of held-out figures, too.
+type plannedHoldout struct {
+	HoldoutRecords int      `positive:"" placeholder:"M" help:"Records held out besides the n to train, for --holdout-epsilon."`
+	HoldoutEpsilon *float64 `placeholder:"E" help:"Epsilon of private figures of the held-out records: their plan and the sum of both charges are printed, too."`
+}
+
+// heldPlan is the JSON output of a plan with held-out figures.
+type heldPlan struct {
+	Training algorithms.Report  `json:"training"`
+	HeldOut  algorithms.Report  `json:"held_out"`
+	InAll    *privacy.Guarantee `json:"in_all,omitempty"`
+}
+
+// emit prints the plan of a training, with that of its held-out figures if it is asked for.
+func (f plannedHoldout) emit(a *app, p *algorithms.Plan, task string, delta *float64) error {
+	if f == (plannedHoldout{}) {
+		return a.emitPlan(p)
+	}
+	if f.HoldoutEpsilon == nil {
+		return badInput("--holdout-records is for --holdout-epsilon")
+	}
+	problem := p.Spec.Kernel.Problem()
+	if problem.PersonRows > 0 {
+		return notForPersons()
+	}
+	m := scored{task: task, loss: problem.Loss, weights: []float64{problem.Radius}, schema: &dataset.Schema{BoundsFromData: p.Spec.BoundsFromData}}
+	held, err := holdoutFlags{HoldoutEpsilon: f.HoldoutEpsilon}.planned(m, f.HoldoutRecords, false, delta)
+	if err != nil {
+		return err
+	}
+	r := heldPlan{Training: p.Report(), HeldOut: held.Report()}
+	if r.InAll, err = inAll(p, held); err != nil {
+		return err
+	}
+	var b strings.Builder
+	b.WriteString(r.Training.Text() + r.HeldOut.Text())
+	if r.InAll != nil {
+		line(&b, "in all", "%s", r.InAll.String())
+	}
+	return a.emit(r, b.String()+"plan only   no data were read and nothing was charged\n")
+}

@@ -1,0 +1,184 @@
+package main
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const visitColumns = `csv: {header: true}
+missing: {policy: middle}
+columns:
+  - {name: patient, role: person}
+  - {name: age, range: [0, 100]}
+  - {name: bmi, range: [10, 50]}
+  - {name: ill, role: label, positive: "1", negative: "0"}
+`
+
+// visits writes visits.csv, of 40 persons with the given numbers of rows, and schemas.
+func visits(t *testing.T, rows func(p int) int, row func(p, r int) string) (dir string, count int) {
+	t.Helper()
+	dir = t.TempDir()
+	var lines []string
+	for p := range 40 {
+		for r := range rows(p) {
+			id := fmt.Sprintf("Pat-%02d", p)
+			if r%2 == 1 {
+				id = strings.ToUpper(id) + " "
+			}
+			lines = append(lines, fmt.Sprintf("%q,%s", id, row(p, r)))
+		}
+	}
+	rand.New(rand.NewPCG(uint64(len(lines)), 1)).Shuffle(len(lines), func(i, j int) { lines[i], lines[j] = lines[j], lines[i] })
+	write(t, dir, "visits.csv", "patient,age,bmi,ill\n"+strings.Join(lines, "\n")+"\n")
+	for name, head := range map[string]string{
+		"public.yaml": "ids: public\nmax_rows_per_person: 30\n", "declared.yaml": "persons: 40\n", "wrong.yaml": "persons: 41\n",
+	} {
+		write(t, dir, name, "data_id: visits\n"+head+visitColumns)
+	}
+	write(t, dir, "rows.yaml", "data_id: visits\nrows_per_person: 30\n"+strings.Replace(visitColumns, "role: person", "role: ignore", 1))
+	return dir, len(lines)
+}
+
+func mixedVisit(p, r int) string {
+	return fmt.Sprintf("%d,%d,%d", (37*p+11*r)%100, 15+(p+r)%30, (p+r)%2)
+}
+
+// TestTrainPersons: one person is the unit of the report, the ledger and the model; splits are
+// by person; what works on rows refuses the schema.
+func TestTrainPersons(t *testing.T) {
+	dir, count := visits(t, func(p int) int { return 1 + p*p%9 }, mixedVisit)
+	for _, schema := range []string{"public.yaml", "declared.yaml"} {
+		for _, task := range []string{"auc", "metric"} {
+			code, out, errs := dyad(t, dir, "train", "--data", "visits.csv", "--schema", schema, "--task", task, "--holdout", "0.25", "--epsilon", "2", "--force", "--out", "m.json", "--exact-figures")
+			if code != exitOK {
+				t.Fatalf("%s, %s: exit %d: %s", schema, task, code, errs)
+			}
+			for _, want := range []string{"30 persons to train, 10 held out", "for one person", "all rows of one person replaced", "these figures count rows", "n = 30 persons"} {
+				if !strings.Contains(out, want) {
+					t.Errorf("%s, %s: the report lacks %q:\n%s", schema, task, want, out)
+				}
+			}
+			if strings.Contains(out, fmt.Sprint(count)) || strings.Contains(out, "s of training") {
+				t.Errorf("%s, %s: the report tells %d rows or a time:\n%s", schema, task, count, out)
+			}
+		}
+	}
+	if _, out, _ := dyad(t, dir, "ledger", "show", "visits"); !strings.Contains(out, "for one person") || !strings.Contains(out, "4 runs") {
+		t.Errorf("the ledger says %s", out)
+	}
+	if code, out, errs := dyad(t, dir, "train", "--data", "visits.csv", "--schema", "declared.yaml", "--epsilon", "2", "--force", "--out", "m.json", "--json"); code != exitOK || !strings.Contains(out, `"unit": "one person"`) || !strings.Contains(out, `"persons": 40`) || !strings.Contains(out, `"max_rows_per_person": 1000`) {
+		t.Errorf("JSON, exit %d: %s%s", code, out, errs)
+	}
+	for _, use := range [][]string{{"predict", "m.json", "--data", "visits.csv"}, {"evaluate", "m.json", "--data", "visits.csv", "--exact-figures"}} {
+		if code, _, errs := dyad(t, dir, use...); code != exitOK {
+			t.Errorf("%v: exit %d: %s", use, code, errs)
+		}
+	}
+	// Private figures protect one record: they are refused before a charge, with and without a plan.
+	for _, use := range [][]string{
+		{"evaluate", "m.json", "--data", "visits.csv", "--epsilon", "1"},
+		{"evaluate", "m.json", "--plan", "-n", "40", "--epsilon", "1"},
+		{"train", "--data", "visits.csv", "--schema", "declared.yaml", "--holdout", "0.25", "--holdout-epsilon", "1", "--force", "--out", "m.json"},
+	} {
+		if code, _, errs := dyad(t, dir, use...); code != exitInput || !strings.Contains(errs, "persons") {
+			t.Errorf("%v: exit %d: %s", use, code, errs)
+		}
+	}
+	if code, out, errs := dyad(t, dir, "train", "--data", "visits.csv", "--schema", "declared.yaml", "--holdout", "0.25", "--epsilon", "2", "--force", "--out", "m.json"); code != exitOK || !strings.Contains(out, "this version has no private figures for persons") {
+		t.Errorf("held-out persons: exit %d: %s%s", code, out, errs)
+	}
+	if code, out, errs := dyad(t, dir, "data", "inspect", "visits.csv", "--schema", "declared.yaml"); code != exitOK || !strings.Contains(out, "patient: up to 8 rows with one id") {
+		t.Errorf("inspect: exit %d: %s%s", code, out, errs)
+	}
+	train := []string{"train", "--data", "visits.csv", "--schema", "declared.yaml", "--force", "--out", "m.json"}
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{append(slices.Clone(train), "--algorithm", "moments"), "means of persons"},
+		{append(slices.Clone(train), "--algorithm", "offpairc"), "several times"},
+		{append(slices.Clone(train), "--task", "metric", "--precision", "fp32"), "persons"},
+		{append(slices.Clone(train), "--group-column", "bmi"), "person"},
+		{[]string{"train", "--data", "visits.csv", "--schema", "wrong.yaml", "--force", "--out", "m.json"}, "persons"},
+		{[]string{"plan", "-n", "40", "--schema", "declared.yaml", "--algorithm", "onpairc"}, "protect one row"},
+		{[]string{"online", "--schema", "declared.yaml", "--data", "visits.csv", "--records", "40", "--epsilon", "1", "--state", "s.json"}, "one row"},
+		{[]string{"local", "simulate", "--schema", "declared.yaml", "--data", "visits.csv", "--epsilon", "1"}, "role: person"},
+		{[]string{"data", "convert", "visits.csv", "c.csv", "--schema", "declared.yaml"}, "role: person"},
+	} {
+		code, out, errs := dyad(t, dir, c.args...)
+		if code != exitInput || !strings.Contains(out+errs, c.want) {
+			t.Errorf("%v: exit %d, want %d and %q: %s%s", c.args, code, exitInput, c.want, out, errs)
+		}
+		if strings.Contains(strings.ToLower(out+errs), "pat-") {
+			t.Errorf("%v shows an id: %s%s", c.args, out, errs)
+		}
+	}
+}
+
+// TestRowsOfPersonsDeclared: without the role a row is protected, and rows_per_person says what
+// that is for a person, the same as account --group.
+func TestRowsOfPersonsDeclared(t *testing.T) {
+	dir, _ := visits(t, func(int) int { return 2 }, mixedVisit)
+	_, out, errs := dyad(t, dir, "plan", "-n", "1000", "--schema", "rows.yaml", "--epsilon", "1", "--delta", "1e-5", "--algorithm", "dpgdsc")
+	found := regexp.MustCompile(`one row is protected, and a person may have up to 30 rows: for all rows of one person it is \((\S+), 1e-05\)`).FindStringSubmatch(out)
+	sigma := regexp.MustCompile(`sigma = (\S+) per`).FindStringSubmatch(out)
+	if found == nil || sigma == nil || !strings.Contains(out, "for one record") {
+		t.Fatalf("%s%s", out, errs)
+	}
+	_, account, errs := dyad(t, dir, "account", "--epsilon", "1", "--delta", "1e-5", "--group", "30")
+	epsilon := regexp.MustCompile(`\((\S+), 1e-05\)-DP for the 30 records`).FindStringSubmatch(account)
+	if epsilon == nil || epsilon[1][:5] != found[1][:5] {
+		t.Errorf("account says %v, the plan %s: %s%s", epsilon, found[1], account, errs)
+	}
+}
+
+// TestPersonsAreSilent: files of the same persons with other numbers of rows, features and labels
+// give the same exit code, texts and names of files; only what is released with noise differs.
+func TestPersonsAreSilent(t *testing.T) {
+	worlds := map[string]struct {
+		rows func(p int) int
+		row  func(p, r int) string
+	}{
+		"mixed":          {func(p int) int { return 1 + p*p%9 }, mixedVisit},
+		"one row each":   {func(int) int { return 1 }, mixedVisit},
+		"one has most":   {func(p int) int { return 1 + p/39*300 }, mixedVisit},
+		"one class":      {func(p int) int { return 1 + p%3 }, func(p, r int) string { return "50,20,1" }},
+		"missing values": {func(p int) int { return 1 + p%4 }, func(p, r int) string { return ",,0" }},
+		"clamped":        {func(p int) int { return 2 }, func(p, r int) string { return "1e300,-1e300," + fmt.Sprint(r) }},
+	}
+	secret := regexp.MustCompile(`[A-Z2-7]{26}`)
+	for _, args := range [][]string{
+		{"--schema", "public.yaml"}, {"--schema", "declared.yaml", "--algorithm", "dpegd"},
+		{"--schema", "public.yaml", "--algorithm", "gradient-perturbation", "--loss", "hinge"}, {"--schema", "declared.yaml", "--task", "metric"},
+		{"--schema", "public.yaml", "--algorithm", "subsampled-descent", "--json"},
+	} {
+		var first string
+		var from string
+		for name, w := range worlds {
+			dir, _ := visits(t, w.rows, w.row)
+			code, out, errs := dyad(t, dir, slices.Concat([]string{"train", "--data", "visits.csv", "--epsilon", "2", "--out", "m.json"}, args)...)
+			all := fmt.Sprintf("exit %d\n%s%s", code, out, errs)
+			all = strings.ReplaceAll(secret.ReplaceAllString(all, "RUN"), dir, "DIR")
+			_ = filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
+				if name, e := filepath.Rel(dir, path); e == nil && !strings.HasSuffix(path, ".csv") {
+					all += secret.ReplaceAllString(name, "RUN") + "\n"
+				}
+				return err
+			})
+			if code != exitOK {
+				t.Errorf("%v, %s: %s", args, name, all)
+			}
+			if first == "" {
+				first, from = all, name
+			} else if all != first {
+				t.Errorf("%v: %q and %q are told apart:\n%s\n%s", args, from, name, first, all)
+			}
+		}
+	}
+}

@@ -1,0 +1,178 @@
+package dataset
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"dyad/engine"
+)
+
+const personSchema = `data_id: visits
+csv: {header: true}
+%s
+columns:
+  - {name: patient, role: person}
+  - {name: age, range: [0, 100]}
+  - {name: ill, role: label, positive: 1, negative: 0}
+`
+
+func loadPersons(t *testing.T, options, text string, o Options) (*Dataset, error) {
+	t.Helper()
+	s, err := ParseSchema(fmt.Appendf(nil, personSchema, options))
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "visits.csv")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return Load(path, s, o)
+}
+
+// ages are the ages of the rows of each person.
+func ages(r *engine.Records) (out [][]float64) {
+	row := make([]float64, r.Dim())
+	for k := range r.Units() {
+		from, to := r.UnitRows(k)
+		var all []float64
+		for i := from; i < to; i++ {
+			r.Row(i, row)
+			all = append(all, math.Round(50+50*row[0]/math.Sqrt(3)))
+		}
+		out = append(out, all)
+	}
+	return out
+}
+
+func TestPersonsAreMergedAndOrdered(t *testing.T) {
+	// b, B with a zero width space, full-width b; a; c with spaces.
+	text := "patient,age,ill\nb,30,1\nc,70,0\nB\u200b,50,0\na,40,1\n\uff42,60,1\n c ,70,1\n"
+	keep := Options{Persons: KeepPersons}
+	for _, c := range []struct {
+		options string
+		want    [][]float64
+	}{
+		{"ids: public", [][]float64{{40}, {30, 50, 60}, {70, 70}}},
+		{"persons: 3", [][]float64{{30, 50, 60}, {70, 70}, {40}}},
+		{"persons: 3\nmax_rows_per_person: 2", [][]float64{{30, 50}, {70, 70}, {40}}},
+		{"public: true", [][]float64{{40}, {30, 50, 60}, {70, 70}}},
+	} {
+		d, err := loadPersons(t, c.options, text, keep)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := ages(d.Records); !slices.EqualFunc(got, c.want, slices.Equal) {
+			t.Errorf("%s: %v, want %v", c.options, got, c.want)
+		}
+		if d.Positives != 0 || d.Negatives != 0 || d.IDs != nil {
+			t.Errorf("%s: counts of rows are told", c.options)
+		}
+	}
+	for options, rule := range map[string]string{"persons: 4": ruleOtherPersons, "persons: 2": ruleOtherPersons} {
+		_, err := loadPersons(t, options, text, keep)
+		if err == nil || !strings.Contains(err.Error(), rule) {
+			t.Errorf("%s: %v", options, err)
+		}
+	}
+	if _, err := loadPersons(t, "ids: public", "patient,age,ill\n\u200b,1,1\nb,1,0\n", keep); err == nil || !strings.Contains(err.Error(), ruleNoPerson) || !strings.Contains(err.Error(), "row 2") {
+		t.Errorf("an invisible id: %v", err)
+	}
+	if _, err := loadPersons(t, "ids: public", "patient,age,ill\nb,1,1\nB,1,0\n", keep); err == nil || !strings.Contains(err.Error(), ruleOnePerson) {
+		t.Errorf("one person: %v", err)
+	}
+	// Whoever does not ask for persons must not get rows.
+	for _, labels := range []LabelMode{LabelsRequired, LabelsOptional, LabelsIgnored} {
+		if _, err := loadPersons(t, "persons: 3", text, Options{Labels: labels}); err == nil || !strings.Contains(err.Error(), "role: person") {
+			t.Errorf("labels %d: %v, want a refusal", labels, err)
+		}
+	}
+	d, err := loadPersons(t, "persons: 3", text, Options{Persons: IgnorePersons})
+	if err != nil || d.Records.ByPerson() || d.Records.Len() != 6 {
+		t.Errorf("rows: %v", err)
+	}
+}
+
+// TestPersonRowsElsewhere attacks the order of persons: where in the file the rows of one
+// person are, and how many, changes nothing of the others, if ids are public; and of private ids
+// as long as the first row of the person stays in the order of first rows.
+func TestPersonRowsElsewhere(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 6))
+	for trial := range 40 {
+		public := trial%2 == 0
+		options := "persons: 6"
+		if public {
+			options = "ids: public"
+		}
+		var lines []string
+		for p := range 6 {
+			for r := range 1 + rng.IntN(4) {
+				lines = append(lines, fmt.Sprintf("p%d,%d,%d", p, 25+5*p+r, rng.IntN(2)))
+			}
+		}
+		first := lines
+		if public {
+			rng.Shuffle(len(lines), func(i, j int) { lines[i], lines[j] = lines[j], lines[i] })
+		}
+		other := slices.DeleteFunc(slices.Clone(first), func(l string) bool { return strings.HasPrefix(l, "p3") })
+		at := slices.IndexFunc(other, func(l string) bool { return strings.HasPrefix(l, "p4") })
+		for range 1 + rng.IntN(5) {
+			if public {
+				at = rng.IntN(len(other) + 1)
+			}
+			other = slices.Insert(other, at, fmt.Sprintf("p3,%d,%d", 25+rng.IntN(50), rng.IntN(2)))
+			if !public {
+				at += 1 + rng.IntN(len(other)-at) // behind the first one, anywhere
+			}
+		}
+		var got [2][][]float64
+		for i, l := range [][]string{first, other} {
+			d, err := loadPersons(t, options, "patient,age,ill\n"+strings.Join(l, "\n")+"\n", Options{Persons: KeepPersons})
+			if err != nil {
+				t.Fatal(err)
+			}
+			got[i] = ages(d.Records)
+		}
+		for p := range 6 {
+			if p != 3 && !slices.Equal(got[0][p], got[1][p]) {
+				t.Fatalf("%s: person %d changed with the rows of another: %v, %v", options, p, got[0][p], got[1][p])
+			}
+		}
+	}
+}
+
+func TestPersonSchema(t *testing.T) {
+	for options, want := range map[string]string{
+		"":                                    "persons: N",
+		"persons: 1":                          "at least 2",
+		"persons: -3":                         "at least 1",
+		"ids: private":                        "want public",
+		"ids: public\npersons: 7":             "together",
+		"ids: public\nrows_per_person: 7":     "without role: person",
+		"persons: 2.5":                        "whole number",
+		"persons: 7\nmax_rows_per_person: -1": "at least 1",
+	} {
+		if _, err := ParseSchema(fmt.Appendf(nil, personSchema, options)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %q", options, err, want)
+		}
+	}
+	for _, text := range []string{
+		"data_id: a\npersons: 3\ncolumns: [{name: x, range: [0, 1]}, {name: y, role: label, positive: 1}]\n",
+		"data_id: a\nids: public\ncolumns: [{name: x, range: [0, 1]}, {name: p, role: person}, {name: q, role: person}, {name: y, role: label, positive: 1}]\n",
+		"data_id: a\nids: public\ncolumns: [{name: x, range: [0, 1]}, {name: p, role: person}, {name: q, role: group}, {name: y, role: label, positive: 1}]\n",
+		"data_id: a\nids: public\ncolumns: [{name: x, range: [0, 1]}, {name: p, role: person}, {name: y, role: label, positive: 1, negative: 0, others: drop}]\n",
+		"data_id: a\nids: public\nfeatures: 3\nrange: [0, 1]\ncolumns: [{name: p, role: person}, {name: y, role: label, positive: 1}]\n",
+	} {
+		if _, err := ParseSchema([]byte(text)); err == nil {
+			t.Errorf("accepted:\n%s", text)
+		}
+	}
+	if _, err := ParseSchema([]byte("data_id: a\nrows_per_person: 4\ncolumns: [{name: x, range: [0, 1]}, {name: y, role: label, positive: 1}]\n")); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,122 @@
+package enginetest
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+
+	"dyad/engine"
+)
+
+// pairWeight is the weight of a pair of rows: 1, or with persons 1/(m m') for rows of two
+// persons with m and m' rows and 0 within a person, in twice the precision.
+func pairWeight(r *engine.Records) func(i, j int) wide {
+	if !r.ByPerson() {
+		return func(int, int) wide { return wide{hi: 1} }
+	}
+	person, rows := make([]int, r.Len()), make([]int, r.Units())
+	for k := range rows {
+		from, to := r.UnitRows(k)
+		rows[k] = to - from
+		for i := from; i < to; i++ {
+			person[i] = k
+		}
+	}
+	return func(i, j int) wide {
+		p, q := person[i], person[j]
+		if p == q {
+			return wide{}
+		}
+		m := float64(rows[p] * rows[q])
+		hi := 1 / m
+		return wide{hi, -math.FMA(hi, m, -1) / m}
+	}
+}
+
+// rowPairs are pairs of persons as pairs of their rows.
+func rowPairs(r *engine.Records, pairs engine.Pairs) engine.Pairs {
+	if r.ByPerson() {
+		return engine.AllPairs{N: r.Len()}
+	}
+	return pairs
+}
+
+// personCounts are the cases of Options.Persons: numbers of rows of each person, whose
+// largest is the cap or below it.
+var personCounts = []struct {
+	cap    int
+	counts func(rng *rand.Rand) []int
+}{
+	{1, func(*rand.Rand) []int { return []int{1, 1, 1, 1, 1, 1, 1} }},
+	{5, func(*rand.Rand) []int { return []int{5, 1} }},
+	{400, func(*rand.Rand) []int { return []int{1, 1, 300, 1, 2} }},
+	{40, func(rng *rand.Rand) []int { return random(rng, 90, 4) }},
+	{40, func(rng *rand.Rand) []int { return random(rng, 25, 20) }},
+}
+
+func random(rng *rand.Rand, persons, most int) []int {
+	out := make([]int, persons)
+	for k := range out {
+		out[k] = 1 + rng.IntN(most)
+	}
+	return out
+}
+
+// persons checks the gradient sums over the rows of persons of a loss.
+func (s *suite) persons(loss engine.Loss, radius float64) {
+	s.Helper()
+	for number, c := range personCounts {
+		rng := rand.New(rand.NewPCG(uint64(number), 19))
+		counts, labels := c.counts(rng), labellings[(number+int(radius))%len(labellings)]
+		p := engine.Problem{
+			N: len(counts), D: []int{3, 8, 1, 5, 12}[number], Bounds: boundsOf[number%3], Loss: loss,
+			Radius: radius, LabelValues: labels.values, PersonRows: c.cap,
+		}
+		s.personCase(rng, p, counts, labels)
+	}
+}
+
+func (s *suite) personCase(rng *rand.Rand, p engine.Problem, counts []int, labels labelling) {
+	s.Helper()
+	s.name = fmt.Sprintf("%s r=%g %d persons d=%d %s", p.Loss.Name(), p.Radius, p.N, p.D, labels.name)
+	var of []int32
+	for k, m := range counts {
+		for range m {
+			of = append(of, int32(k))
+		}
+	}
+	rng.Shuffle(len(of), func(i, j int) { of[i], of[j] = of[j], of[i] })
+	rows := p
+	rows.N = len(of)
+	dense, sparse, err := makeRecords(rng, rows, labels)
+	if err == nil {
+		dense, err = dense.GroupPersons(of, p.N, p.PersonRows)
+	}
+	if err == nil {
+		sparse, err = sparse.GroupPersons(of, p.N, p.PersonRows)
+	}
+	if err != nil {
+		s.fail("%v", err)
+		return
+	}
+	kernels := s.plan(p)
+	if kernels == nil {
+		return
+	}
+	var w, sum []float64
+	if loss, ok := p.Loss.(engine.MetricLoss); ok {
+		w = semidefinite(rng, p.D, p.D, p.Radius)
+		sum = metricReference(loss, dense, w, p.Pairs())
+	} else {
+		w = fill(p.D, func(int) float64 { return rng.NormFloat64() })
+		scaleTo(w, p.Radius)
+		sum = reference(p.Loss.(engine.ScoreLoss), dense, w, p.Pairs())
+	}
+	pairs := []engine.Pairs{p.Pairs()}
+	want := []answer{{sum, kinkSlack(p.Loss, p, dense, w, pairs[0], s.opts.KinkError)}}
+	name := s.name
+	for _, r := range []*engine.Records{dense, sparse} {
+		s.name = fmt.Sprintf("%s sparse=%v", name, r.IsSparse())
+		s.testRecords(kernels, r, w, pairs, want)
+	}
+}

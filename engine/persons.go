@@ -1,0 +1,121 @@
+package engine
+
+import (
+	"fmt"
+	"math"
+)
+
+// persons are runs of rows: person k has the rows first[k] to first[k+1]-1. Every person
+// has a row. What a guarantee for persons is: docs/theory.md#persons.
+type persons struct{ first []int }
+
+// GroupPersons returns the rows of r ordered by person, and within a person in the order of
+// r. of[i], from 0 to count-1, is the person of row i, and every person has a row; a
+// position must not depend on the rows of others (docs/theory.md#persons). Of each person
+// the first most rows are kept. It fails if of does not fit, count < 1 or most < 1.
+func (r *Records) GroupPersons(of []int32, count, most int) (*Records, error) {
+	if len(of) != r.n || count < 1 || most < 1 {
+		return nil, fmt.Errorf("engine: GroupPersons: %d persons of %d rows, for %d rows and at most %d a person", count, len(of), r.n, most)
+	}
+	first := make([]int, count+1)
+	for _, p := range of {
+		if p < 0 || int(p) >= count {
+			return nil, fmt.Errorf("engine: GroupPersons: a row has a person outside 0 to %d", count-1)
+		}
+		first[p+1] = min(first[p+1]+1, most)
+	}
+	for k := range count {
+		if first[k+1] == 0 {
+			return nil, fmt.Errorf("engine: GroupPersons: a person has no row")
+		}
+		first[k+1] += first[k]
+	}
+	rows, next := make([]int, first[count]), append([]int(nil), first[:count]...)
+	for i, p := range of {
+		if next[p] < first[p+1] {
+			rows[next[p]] = i
+			next[p]++
+		}
+	}
+	s := r.Subset(rows)
+	s.persons = &persons{first}
+	return s, nil
+}
+
+// ByPerson says that the rows are those of persons.
+func (r *Records) ByPerson() bool { return r.persons != nil }
+
+// Units is the public number of persons, or n if each row is a record of its own.
+func (r *Records) Units() int {
+	if r.persons == nil {
+		return r.n
+	}
+	return len(r.persons.first) - 1
+}
+
+// UnitRows returns the rows from and to-1 of person k, or row k. How many there are is
+// private.
+func (r *Records) UnitRows(k int) (from, to int) {
+	if r.persons == nil {
+		return k, k + 1
+	}
+	return r.persons.first[k], r.persons.first[k+1]
+}
+
+// UnitSubset copies the persons with these positions, or the rows, in that order.
+func (r *Records) UnitSubset(units []int) *Records {
+	if r.persons == nil {
+		return r.Subset(units)
+	}
+	rows, first := make([]int, 0, len(units)), make([]int, 1, len(units)+1)
+	for _, k := range units {
+		for i := r.persons.first[k]; i < r.persons.first[k+1]; i++ {
+			rows = append(rows, i)
+		}
+		first = append(first, len(rows))
+	}
+	s := r.Subset(rows)
+	s.persons = &persons{first}
+	return s
+}
+
+// mostRows is the largest number of rows of a person; 0 if each row is a record.
+func (r *Records) mostRows() (most int) {
+	if r.persons == nil {
+		return 0
+	}
+	for k, from := range r.persons.first[:r.Units()] {
+		most = max(most, r.persons.first[k+1]-from)
+	}
+	return most
+}
+
+// ByPerson says that a record is a person with one or more rows.
+func (p Problem) ByPerson() bool { return p.PersonRows > 0 }
+
+// MaxRows is the largest number of rows of the records: N, or N persons with PersonRows each.
+func (p Problem) MaxRows() int { return p.N * max(p.PersonRows, 1) }
+
+func (p Problem) validatePersons() error {
+	switch {
+	case p.PersonRows < 0:
+		return fmt.Errorf("engine: Problem.PersonRows is %d, want the largest number of rows of a person, or 0 if each row is a record", p.PersonRows)
+	case p.PersonRows > 0 && len(p.Groups) > 0:
+		return fmt.Errorf("%w: persons and query groups together; a person's rows would be in several groups", ErrUnsupported)
+	case p.PersonRows > 0 && p.N > math.MaxInt32/p.PersonRows:
+		return fmt.Errorf("%w: %d persons with up to %d rows each, want fewer than 2^31 rows; declare a smaller cap (max_rows_per_person)", ErrUnsupported, p.N, p.PersonRows)
+	}
+	return nil
+}
+
+// fitsPersons returns an error unless r has persons if and only if the problem has, as many,
+// and none with more rows.
+func (p Problem) fitsPersons(r *Records) error {
+	switch {
+	case p.ByPerson() != r.ByPerson():
+		return fmt.Errorf("engine: persons on one side only: the problem was planned with up to %d rows a person (0: none), and records of persons is %t", p.PersonRows, r.ByPerson())
+	case r.mostRows() > p.PersonRows:
+		return fmt.Errorf("engine: a person has more than the %d rows of Problem.PersonRows", p.PersonRows)
+	}
+	return nil
+}

@@ -1,0 +1,125 @@
+package kernels
+
+// WeightedTile is SlopeTile for rows and columns with weights, over the pairs of row i and
+// columns from next[i] on (docs/theory.md#person-sums):
+//
+//	for i := range s {
+//		for j := max(next[i]-from, 0); j < len(t); j++ {
+//			d := y[i] - z[j]
+//			row[i] += b[j] * f(d*(s[i]-t[j])) * d
+//			col[j] -= a[i] * f(d*(s[i]-t[j])) * d
+//		}
+//	}
+//
+// The sums add len(t) + 1 roundings to a row and len(s) to a column, besides those of
+// weights.
+func WeightedTile(row, col, s, y, a []float64, next []int32, t, z, b []float64, from int, work []float64, f func([]float64)) {
+	y, row, a, next = y[:len(s)], row[:len(s)], a[:len(s)], next[:len(s)]
+	for i, si := range s {
+		first := max(int(next[i])-from, 0)
+		if first >= len(t) {
+			continue
+		}
+		ti, zi, bi, sums := t[first:], z[first:], b[first:], col[first:]
+		v := work[:len(ti)]
+		zi, bi, sums = zi[:len(v)], bi[:len(v)], sums[:len(v)]
+		for j, tj := range ti {
+			v[j] = (y[i] - zi[j]) * (si - tj)
+		}
+		f(v)
+		var r float64
+		for j, slope := range v {
+			x := slope * (y[i] - zi[j])
+			r += bi[j] * x
+			sums[j] -= a[i] * x
+		}
+		row[i] += r
+	}
+}
+
+// WeightedPowerSums is PowerSums with a weight for every number, and returns the sum of the
+// weights:
+//
+//	for j := range x {
+//		for i := 0; i < len(sum)/8; i++ {
+//			sum[8*i+j/4%8] += w[j] * math.Pow(x[j], i+1)
+//		}
+//	}
+//
+// A computed w x^i is within i relative roundings. Each partial sum takes at most
+// len(x)/8 + 4 additions, and the sum of the weights len(x)/4 + 5. Zero weights add nothing.
+func WeightedPowerSums(sum, x, w []float64) (total float64) {
+	w = w[:len(x)]
+	lane := 0
+	var w0, w1, w2, w3 float64
+	for ; len(x) >= 4; x, w = x[4:], w[4:] {
+		x0, x1, x2, x3 := x[0], x[1], x[2], x[3]
+		w0, w1, w2, w3 = w0+w[0], w1+w[1], w2+w[2], w3+w[3]
+		t0, t1, t2, t3 := w[0]*x0, w[1]*x1, w[2]*x2, w[3]*x3
+		for i := lane; i < len(sum); i += 8 {
+			sum[i] += (t0 + t1) + (t2 + t3)
+			t0 *= x0
+			t1 *= x1
+			t2 *= x2
+			t3 *= x3
+		}
+		lane = (lane + 1) & 7
+	}
+	for j, v := range x {
+		w0 += w[j]
+		t := w[j] * v
+		for i := lane; i < len(sum); i += 8 {
+			sum[i] += t
+			t *= v
+		}
+	}
+	return (w0 + w1) + (w2 + w3)
+}
+
+// MetricPersons are the weights of all rows and, for each, the first row of the next person:
+// rows from there on are those of other persons.
+type MetricPersons struct {
+	Weight []float64
+	Next   []int32
+
+	row, column int // of a block and its columns
+}
+
+// MetricPersonBlock is a MetricBlock whose pairs are those of row i with columns from
+// Next[i] on, times both weights. Block and columns are told by their first row.
+type MetricPersonBlock struct{ plainBlock }
+
+// NewMetricPersonBlock returns a block for up to the given number of rows with d features,
+// with f as that of a MetricBlock but not nil.
+func NewMetricPersonBlock(rows, d int, p MetricPersons, f func([]float64)) *MetricPersonBlock {
+	b := &MetricPersonBlock{*newPlainBlock(rows, d, f)}
+	b.persons = p
+	return b
+}
+
+// At says which rows the next calls of Start and Add are about.
+func (b *MetricPersonBlock) At(row, column int) { b.persons.row, b.persons.column = row, column }
+
+// weigh is metricTile for the pairs and with the weights of persons. column is the row of
+// the first column.
+func (b *plainBlock) weigh(c, col, t, z []float64, column int) {
+	p, n := b.persons, len(t)
+	for i, si := range b.s {
+		first := min(max(int(p.Next[p.row+i])-column, 0), n)
+		clear(c[i*n:][:first])
+		ci, yi, wi := c[i*n+first:][:n-first], b.y[i], p.Weight[p.row+i]
+		ti, zi, sums, wj := t[first:], z[first:], col[first:], p.Weight[column+first:]
+		for j, v := range ci {
+			ci[j] = yi * zi[j] * (1 - ((si + ti[j]) - 2*v))
+		}
+		b.f(ci)
+		var r float64
+		for j, v := range ci {
+			v *= -(yi * zi[j]) * (wi * wj[j])
+			ci[j] = v
+			r += v
+			sums[j] += v
+		}
+		b.row[i] += r
+	}
+}

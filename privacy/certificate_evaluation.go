@@ -1,0 +1,130 @@
+package privacy
+
+import (
+	"fmt"
+	"math"
+
+	"dyad/privacy/internal/round"
+)
+
+// The certificates of an evaluation: queries about n labelled records and the scores that a
+// public or released function gives them. The score of a record is a function of that record
+// and of released numbers, bit for bit (docs/theory.md#evaluated-scores). Every query is a
+// vector of integers, so that its sensitivity has no rounding error unless a field says so.
+
+// ClassPairSum is the sum over all pairs of a positive and a negative record of an integer in
+// [-Levels, Levels] that depends on the two records: for the AUC the sign of the difference of
+// their scores. With Counted, the number of positives times CountWeight is a second
+// coordinate.
+type ClassPairSum struct {
+	Records   int  // n >= 2
+	Levels    int  // L >= 1
+	Counted   bool // with the number of positives
+	Manhattan bool // the certificate is in the L1 norm, for Laplace noise
+	// Error bounds ||computed - exact||, >= 0: that of a conversion to float64.
+	Error float64
+	Name  string // of the sum, for reports
+}
+
+// CountWeight is the integer k by which the number of positives is multiplied: L (n-1) in the
+// L1 norm, and the largest one up to sqrt(3) L (n-1) in the L2 norm.
+func (s ClassPairSum) CountWeight() float64 {
+	reach := float64(s.Levels) * float64(s.Records-1)
+	if s.Manhattan {
+		return reach
+	}
+	return math.Floor(math.Sqrt(3) * reach * (1 - 0x1p-50))
+}
+
+// Certify returns the certificate 2 L (n-1), in either norm and with or without the count
+// (docs/theory.md#class-pairs).
+//
+// Proof. A record has at most n-1 partners of the other class. If its class stays, only its own
+// terms change, each by at most 2L. If the class changes, terms with the other m- negatives are
+// replaced by terms with the other m+ positives, m+ + m- = n-1, so the sum moves by at most
+// L (n-1), and the count by 1: L^2 (n-1)^2 + k^2 <= 4 L^2 (n-1)^2 in the L2 norm, and
+// L (n-1) + k <= 2 L (n-1) in the L1 norm. QED
+func (s ClassPairSum) Certify() (Certificate, error) {
+	if s.Records < 2 || s.Records > 1<<31 || s.Levels < 1 || s.Levels > 1<<20 { // else 2 L (n-1) rounds
+		return Certificate{}, fmt.Errorf("%w: sums over pairs of classes of %d records with %d levels, want 2 to 2^31 and 1 to 2^20", errCertificate, s.Records, s.Levels)
+	}
+	if err := nonNegative("error of a sum over pairs", s.Error); err != nil {
+		return Certificate{}, err
+	}
+	why := fmt.Sprintf("one record is in at most n - 1 = %d pairs of classes with terms of at most %d", s.Records-1, s.Levels)
+	length := 1
+	if s.Counted {
+		length = 2
+		why += ", and the number of positives is free"
+	}
+	return evaluationCertificate(2*float64(s.Levels)*float64(s.Records-1), 2*s.Error, s.Manhattan, length, s.Name, why, "class-pairs")
+}
+
+// CellCounts are the numbers of records in disjoint cells that cover all records: every record
+// is in one cell, chosen by that record and by public or released numbers.
+type CellCounts struct {
+	Cells     int    // >= 1
+	Manhattan bool   // the certificate is in the L1 norm
+	Name      string // for reports
+}
+
+// Certify returns the certificate sqrt(2), or 2 in the L1 norm: one record leaves a cell and
+// enters another (docs/theory.md#cell-counts).
+func (c CellCounts) Certify() (Certificate, error) {
+	if c.Cells < 1 {
+		return Certificate{}, fmt.Errorf("%w: %d cells, want at least 1", errCertificate, c.Cells)
+	}
+	exact := round.Up(math.Sqrt2, 1)
+	if c.Manhattan {
+		exact = 2
+	}
+	return evaluationCertificate(exact, 0, c.Manhattan, c.Cells, c.Name, "one record leaves one cell and enters another", "cell-counts")
+}
+
+// RightCounts are the numbers of records that each of several classifiers gets right, which
+// are functions of a record and of public or released numbers.
+type RightCounts struct {
+	Classifiers int  // m >= 1
+	Manhattan   bool // the certificate is in the L1 norm
+}
+
+// Certify returns the certificate sqrt(m), or m in the L1 norm (docs/theory.md#cell-counts).
+func (r RightCounts) Certify() (Certificate, error) {
+	if r.Classifiers < 1 {
+		return Certificate{}, fmt.Errorf("%w: %d classifiers, want at least 1", errCertificate, r.Classifiers)
+	}
+	exact := round.Up(math.Sqrt(float64(r.Classifiers)), 1)
+	if r.Manhattan {
+		exact = float64(r.Classifiers)
+	}
+	return evaluationCertificate(exact, 0, r.Manhattan, r.Classifiers, "numbers of records that are classified correctly", fmt.Sprintf("one record is right or wrong for each of %d classifiers", r.Classifiers), "cell-counts")
+}
+
+// ScoreSum is the sum over records of an integer in a fixed interval of length 2 Levels: of the
+// scores as integers up to Levels in magnitude, or of their distances to a released centre.
+type ScoreSum struct {
+	Levels    int    // L >= 1
+	Manhattan bool   // the certificate is said to be in the L1 norm; one number has one norm
+	Name      string // of the sum, for reports
+}
+
+// Certify returns the certificate 2 L (docs/theory.md#score-sums).
+func (s ScoreSum) Certify() (Certificate, error) {
+	if s.Levels < 1 {
+		return Certificate{}, fmt.Errorf("%w: scores of %d levels, want at least 1", errCertificate, s.Levels)
+	}
+	return evaluationCertificate(2*float64(s.Levels), 0, s.Manhattan, 1, s.Name, fmt.Sprintf("integers in an interval of length %d", 2*s.Levels), "score-sums")
+}
+
+// evaluationCertificate is a certificate of a vector of that length.
+func evaluationCertificate(exact, errors float64, manhattan bool, length int, released, why, section string) (Certificate, error) {
+	total := exact
+	if errors > 0 {
+		total = round.Up(exact+errors, 1)
+	}
+	c, err := newCertificate(exact, total, released, why+" (docs/theory.md#"+section+")")
+	if manhattan && err == nil {
+		c.manhattan, c.length = true, length
+	}
+	return c, err
+}
