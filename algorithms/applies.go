@@ -12,6 +12,9 @@ import (
 // growingPairs is Info.NoPersons of passes over growing pairs.
 const growingPairs = "a pass pairs one row after the other with earlier ones, and a person's rows come at several times"
 
+// noMomentsOfPersons is Info.NoPersons of what releases moments.
+const noMomentsOfPersons = "sums of the means of persons are not in this version"
+
 // checkApplies checks what all private algorithms share.
 func checkApplies(i Info, s Spec) error {
 	if err := s.Validate(); err != nil {

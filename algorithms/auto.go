@@ -59,6 +59,8 @@ func Choose(q Question) Choice {
 		return q.descent("a metric: moments learn linear scores")
 	case len(p.Groups) > 0:
 		return q.descent("query groups: moments compare all records")
+	case p.ByPerson():
+		return q.descent("persons with several rows: " + noMomentsOfPersons)
 	case p.LabelLimit() > 2:
 		return q.descent("graded labels: moments are for two classes")
 	case !sums:

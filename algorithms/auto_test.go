@@ -74,6 +74,12 @@ func TestChoose(t *testing.T) {
 		"grades": {question(t, 500, 8, func(p *engine.Problem, _ *privacy.Budget, _ *engine.Backend) {
 			p.LabelValues = engine.AnyLabels
 		}), "dpgdsc", "graded labels"},
+		"persons": {question(t, 500, 8, func(p *engine.Problem, _ *privacy.Budget, _ *engine.Backend) {
+			p.PersonRows = 3
+		}), "dpgdsc", "persons with several rows"},
+		"persons, a loss": {with(question(t, 500, 8, func(p *engine.Problem, _ *privacy.Budget, _ *engine.Backend) {
+			p.PersonRows = 3
+		}), func(q *algorithms.Question) { q.LossNamed = true }), "dpgdsc", "persons with several rows"},
 		"device": {question(t, 500, 8, func(_ *engine.Problem, _ *privacy.Budget, b *engine.Backend) {
 			*b = noMoments{*b}
 		}), "dpgdsc", "this device"},
