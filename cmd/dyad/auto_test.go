@@ -50,18 +50,20 @@ func TestAutoOnTheCommandLine(t *testing.T) {
 		}
 	}
 	for args, says := range map[string]string{
-		"--step-size 0.1":              "moments was chosen by auto",
-		"--path 3":                     "moments was chosen by auto",
-		"--batch-records 5":            "moments was chosen by auto",
-		"--loss hinge --path 3":        "moments-descent was chosen by auto",
-		"--task metric --ridge 2":      "dpgdsc was chosen by auto",
-		"--ridge 2 --clip-radius 0.3":  "",
-		"--loss hinge --steps 3":       "",
-		"--task metric --steps 3":      "",
-		"--radius 2":                   "",
-		"--l2 0.1":                     "",
-		"--loss square":                "",
-		"--group-sizes 100,200 --l2 0": "",
+		"--step-size 0.1":                "moments was chosen by auto",
+		"--path 3":                       "moments was chosen by auto",
+		"--batch-records 5":              "moments was chosen by auto",
+		"--loss hinge --path 3":          "moments-descent was chosen by auto",
+		"--loss exp(exp(-u))":            "moments-descent was chosen by auto",
+		"--task metric --ridge 2":        "dpgdsc was chosen by auto",
+		"--ridge 2 --clip-radius 0.3":    "",
+		"--loss hinge --steps 3":         "",
+		"--task metric --steps 3":        "",
+		"--radius 2":                     "",
+		"--loss exp(exp(-u)) --radius 1": "",
+		"--l2 0.1":                       "",
+		"--loss square":                  "",
+		"--group-sizes 100,200 --l2 0":   "",
 	} {
 		code, out, errs := dyad(t, dir, append([]string{"plan", "-n", "300", "-d", "4"}, strings.Fields(args)...)...)
 		if says == "" && code == exitOK && strings.Contains(out, "chosen by auto") {

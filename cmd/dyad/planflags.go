@@ -96,6 +96,9 @@ func (f planFlags) assertedPlan(s dataShape, asserted engine.Assertion) (algorit
 	}
 	spec, err := f.spec(s, asserted, c.Algorithm)
 	if err != nil {
+		if c.Reason != "" { // choose had a spec, with the radius of other algorithms
+			err = badInput("%w; %s was chosen by auto: %s. Give a smaller --radius than its default, or name another with --algorithm", err, c.Algorithm.Info().Name, c.Reason)
+		}
 		return nil, nil, err
 	}
 	p, err := c.Plan(spec)
