@@ -175,13 +175,19 @@ type Info struct {
 	// NoPersons says why it does not learn from records that are persons with several rows;
 	// "" if it does.
 	NoPersons string
-	// ScoresOnly says that it learns linear scores, no metrics.
-	ScoresOnly bool
+	// ScoresOnly says that it learns linear scores, no metrics; MetricsOnly the opposite.
+	ScoresOnly, MetricsOnly bool
 	// Withholds promises that nothing of a release leaves Train but by the weights that it
 	// returns (Algorithm.Train). Only then can a run that was charged be resumed; others
 	// end with their first attempt. A type that embeds an algorithm does not inherit the
 	// promise.
 	Withholds bool
+}
+
+// Learns says whether the algorithm learns what a loss is about, a score or a metric.
+func (i Info) Learns(l engine.Loss) bool {
+	_, score := l.(engine.ScoreLoss)
+	return !(i.ScoresOnly && !score || i.MetricsOnly && score)
 }
 
 // Supports says whether m is one of Modes.

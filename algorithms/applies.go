@@ -5,15 +5,11 @@ import (
 	"math"
 	"slices"
 
-	"dyad/engine"
 	"dyad/privacy"
 )
 
 // growingPairs is Info.NoPersons of passes over growing pairs.
 const growingPairs = "a pass pairs one row after the other with earlier ones, and a person's rows come at several times"
-
-// noMomentsOfPersons is Info.NoPersons of what releases moments.
-const noMomentsOfPersons = "sums of the means of persons are not in this version"
 
 // checkApplies checks what all private algorithms share.
 func checkApplies(i Info, s Spec) error {
@@ -26,10 +22,11 @@ func checkApplies(i Info, s Spec) error {
 	if s.Kernel.Problem().ByPerson() && i.NoPersons != "" {
 		return fmt.Errorf("%w: %s does not learn from persons with several rows: %s; use dpgdsc, dpgdc or gradient-perturbation, or give one row a person and leave the role out", ErrAssumption, i.Name, i.NoPersons)
 	}
-	if loss := s.Kernel.Problem().Loss; i.ScoresOnly {
-		if _, score := loss.(engine.ScoreLoss); !score {
+	if loss := s.Kernel.Problem().Loss; !i.Learns(loss) {
+		if i.ScoresOnly {
 			return fmt.Errorf("%w: %s learns linear scores, and loss %s is about a metric; use dpgdsc", ErrAssumption, i.Name, loss.Name())
 		}
+		return fmt.Errorf("%w: %s learns a metric, and loss %s is about linear scores; use --task metric, or moments", ErrAssumption, i.Name, loss.Name())
 	}
 	if i.NeedsSmooth {
 		if err := checkSmooth(i.Name, s); err != nil {

@@ -55,16 +55,20 @@ func Choose(q Question) Choice {
 	_, scores := p.Loss.(engine.ScoreLoss)
 	_, sums := s.Backend.(engine.MomentsBackend)
 	switch {
-	case !scores:
-		return q.descent("a metric: moments learn linear scores")
+	case p.ByPerson():
+		return q.descent("persons with several rows: " + Moments{}.Info().NoPersons)
 	case len(p.Groups) > 0:
 		return q.descent("query groups: moments compare all records")
-	case p.ByPerson():
-		return q.descent("persons with several rows: " + noMomentsOfPersons)
 	case p.LabelLimit() > 2:
 		return q.descent("graded labels: moments are for two classes")
 	case !sums:
 		return q.descent("moments are not summed on this device")
+	case !scores && q.LossNamed:
+		return q.descent("the loss of a metric was asked for, and moments minimise none")
+	case !scores && (s.Budget.Delta == 0 || p.D > maxRuleMoments || q.L2 != nil && *q.L2 > 0):
+		return q.descent(fmt.Sprintf("a metric from moments needs delta > 0, at most %d features and no L2 term", maxRuleMoments))
+	case !scores:
+		return q.choice(MomentMetric{}, "a metric, and no loss was asked for: the moments of both classes have one")
 	case q.LossNamed && !isLeastSquares(p.Loss):
 		return q.choice(MomentsDescent{}, fmt.Sprintf("the %s loss was asked for, and the moments are a start for any loss", p.Loss.Name()))
 	case q.LossNamed:

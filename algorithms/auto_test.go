@@ -74,9 +74,6 @@ func TestChoose(t *testing.T) {
 		"grades": {question(t, 500, 8, func(p *engine.Problem, _ *privacy.Budget, _ *engine.Backend) {
 			p.LabelValues = engine.AnyLabels
 		}), "dpgdsc", "graded labels"},
-		"persons": {question(t, 500, 8, func(p *engine.Problem, _ *privacy.Budget, _ *engine.Backend) {
-			p.PersonRows = 3
-		}), "dpgdsc", "persons with several rows"},
 		"persons, a loss": {with(question(t, 500, 8, func(p *engine.Problem, _ *privacy.Budget, _ *engine.Backend) {
 			p.PersonRows = 3
 		}), func(q *algorithms.Question) { q.LossNamed = true }), "dpgdsc", "persons with several rows"},
@@ -91,7 +88,16 @@ func TestChoose(t *testing.T) {
 		}), "gradient-perturbation", "this device"},
 		"metric": {question(t, 500, 8, func(p *engine.Problem, _ *privacy.Budget, _ *engine.Backend) {
 			p.Loss = engine.MahalanobisLogistic{}
-		}), "dpgdsc", "metric"},
+		}), "moment-metric", "no loss was asked for"},
+		"metric with a loss": {with(question(t, 500, 8, func(p *engine.Problem, _ *privacy.Budget, _ *engine.Backend) {
+			p.Loss = engine.MahalanobisLogistic{}
+		}), func(q *algorithms.Question) { q.LossNamed = true }), "dpgdsc", "the loss of a metric"},
+		"metric, pure": {question(t, 500, 8, func(p *engine.Problem, b *privacy.Budget, _ *engine.Backend) {
+			p.Loss, b.Delta = engine.MahalanobisLogistic{}, 0
+		}), "dpgdsc", "delta > 0"},
+		"persons": {question(t, 500, 8, func(p *engine.Problem, _ *privacy.Budget, _ *engine.Backend) {
+			p.PersonRows = 5
+		}), "dpgdsc", "persons"},
 		"paper": {with(question(t, 500, 8, nil), func(q *algorithms.Question) { q.Spec.Mode = algorithms.Paper }), "dpgdsc", ""},
 		"not private": {with(question(t, 500, 8, nil), func(q *algorithms.Question) {
 			q.Spec.Mode = algorithms.NonPrivate

@@ -20,6 +20,7 @@ func Catalog() []Algorithm {
 		ConvergentDescent{},
 		SubsampledDescent{},
 		Moments{},
+		MomentMetric{},
 		MomentsDescent{},
 		ProjectedGradient{},
 		OffGIGA{},

@@ -318,14 +318,16 @@ func TestResumeFromCheckpoint(t *testing.T) {
 			}
 		}
 	}
-	// DPEGD at the ends of its epochs.
-	p, err := algorithms.DPEGD{Steps: 4}.Plan(newSpec(t, 41, 3, 0.3, 0, privacy.Budget{Epsilon: 1, Delta: 1e-5}, algorithms.Certified))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for step := 1; step < p.Schedule.Steps; step++ {
-		if broken := newLab(t, algorithms.DPEGD{Steps: 4}, p).resumeViolations(step, step); len(broken) > 0 {
-			t.Errorf("dpegd stopped after step %d: broken promises %q", step, broken)
+	// DPEGD at the ends of its epochs, moments after each pass.
+	for _, a := range []algorithms.Algorithm{algorithms.DPEGD{Steps: 4}, algorithms.Moments{}, algorithms.MomentMetric{}} {
+		p, err := a.Plan(newSpecOf(t, algotest.Loss(a.Info()), 41, 3, 0.3, 0, privacy.Budget{Epsilon: 1, Delta: 1e-5}, algorithms.Certified))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for step := 1; step < p.Schedule.Steps; step++ {
+			if broken := newLab(t, a, p).resumeViolations(step, step); len(broken) > 0 {
+				t.Errorf("%s stopped after step %d: broken promises %q", p.Algorithm, step, broken)
+			}
 		}
 	}
 }

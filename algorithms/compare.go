@@ -108,8 +108,11 @@ func Compare(s Spec, candidates []Candidate) (*Comparison, error) {
 			var plan *Plan
 			if plan, reason = a.Algorithm.Plan(s); reason == nil && plan.Moments != nil {
 				what := "minimises the square loss, and its model is a direction"
-				if plan.Moments.Gradients > 0 {
+				switch {
+				case plan.Moments.Gradients > 0:
 					what = "starts at the model of moments and damps the noise of its gradients"
+				case plan.Moments.Classes:
+					what, name = "minimises no loss", "moment-metric --task metric"
 				}
 				reason = errors.New(what + ": its noise has no length that compares with these; see dyad plan --algorithm " + name)
 			}

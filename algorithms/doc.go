@@ -27,6 +27,10 @@
 //	          Private (Deep) Learning without Sampling or Shuffling. ICML 2021.
 //	[Kar13]   Kar, Sriperumbudur, Jain, Karnick. On the Generalization Ability of
 //	          Online Learning Algorithms for Pairwise Loss Functions. ICML 2013.
+//	[Li92]    Li. On Principal Hessian Directions for Data Visualization and Dimension
+//	          Reduction: Another Application of Stein's Lemma. JASA 87, 1992.
+//	[Trivedi14] Trivedi, Wang, Kpotufe, Shakhnarovich. A Consistent Estimator of the Expected
+//	          Gradient Outerproduct. UAI 2014.
 //	[Wang18]  Wang. Revisiting Differentially Private Linear Regression: Optimal and
 //	          Adaptive Prediction and Estimation in Unbounded Domain. UAI 2018.
 //	[Xue21]   Xue, Yang, Huai, Wang. Differentially Private Pairwise Learning

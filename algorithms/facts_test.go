@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"dyad/algorithms"
+	"dyad/algorithms/algotest"
 	"dyad/engine"
 	"dyad/engine/cpu"
 	"dyad/privacy"
@@ -17,8 +18,12 @@ func TestReportsSurviveJSON(t *testing.T) {
 	nulls := 0
 	b := privacy.Budget{Epsilon: 1, Delta: 1e-5}
 	for _, a := range algorithms.Catalog() {
-		for _, loss := range []engine.Loss{engine.Logistic{}, hinge(t)} {
-			s, err := algorithms.NewSpec(cpu.Backend{}, engine.Problem{N: 50, D: 3, Bounds: engine.UnitBounds(), Loss: loss, Radius: 0.1}, 0.01, b, a.Info().Modes[0])
+		l2 := 0.0
+		if a.Info().NeedsL2 {
+			l2 = 0.01
+		}
+		for _, loss := range []engine.Loss{algotest.Loss(a.Info()), hinge(t)} {
+			s, err := algorithms.NewSpec(cpu.Backend{}, engine.Problem{N: 50, D: 3, Bounds: engine.UnitBounds(), Loss: loss, Radius: 0.1}, l2, b, a.Info().Modes[0])
 			if err != nil {
 				t.Fatal(err)
 			}

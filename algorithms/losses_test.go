@@ -37,6 +37,9 @@ func TestLossesThatAreNotSmoothOrNotConvex(t *testing.T) {
 		applied := 0
 		for _, a := range algorithms.Catalog() {
 			info := a.Info()
+			if !info.Learns(loss) {
+				continue
+			}
 			for _, mode := range info.Modes {
 				spec, err := algorithms.NewSpec(cpu.Backend{}, p, 0.01, budget, mode)
 				if err != nil {

@@ -65,7 +65,7 @@ type Moments struct {
 func (Moments) Info() Info {
 	return Info{
 		Name:      "moments",
-		NoPersons: noMomentsOfPersons,
+		NoPersons: "sums of the means of persons are not in this version",
 		Title:     "private linear discriminant: count, centre, signed sum and second moments, released once; then logistic steps, if any",
 		Paper:     "[Gao13] least-squares AUC from moments; [Wang18] adaptive ridge",
 		Assumptions: []string{

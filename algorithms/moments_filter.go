@@ -118,7 +118,9 @@ func momentsSpectrum(values []float64, s2, n, R float64) []float64 {
 	for i, l := range values {
 		var h float64
 		for _, m := range values {
-			h += (l - m) / ((l-m)*(l-m) + s2*s2)
+			if l != m { // 0/0 without noise
+				h += (l - m) / ((l-m)*(l-m) + s2*s2)
+			}
 		}
 		xi[i] = l - d*s2*s2*(h/d) // 2 sigma^2 = d s2^2
 	}

@@ -12,10 +12,13 @@ import (
 	"dyad/privacy/account"
 )
 
-// MomentsPlan is what a Plan of Moments has besides.
+// MomentsPlan is what a Plan of Moments or MomentMetric has besides.
 type MomentsPlan struct {
 	Passes int // over the records
 	Steps  int // of them, one each for a step
+	// Classes says that sums, second moments and the number of positives are those of
+	// MomentMetric, of both classes in one release.
+	Classes bool
 	// Centre and Balance are public if they are not released: a nil centre is the origin.
 	CentreReleased bool
 	Centre         []float64
@@ -28,8 +31,8 @@ type MomentsPlan struct {
 	Scale float64
 	// Ridge is the part of lambda that is a public number, with that of an L2 term.
 	Ridge float64
-	// SumNoise and SecondNoise are standard deviations of the noise of an entry of v and of
-	// an isometric coordinate of M, CountNoise and CentreNoise those of the number of
+	// SumNoise and SecondNoise are standard deviations of the noise of an entry of v (of a
+	// class sum) and of an isometric coordinate of M, CountNoise and CentreNoise those of the number of
 	// positives and of an entry of the sum of records, StepNoise that of an entry of a gradient
 	// of a step; 0 for what is not released.
 	SumNoise, SecondNoise, CountNoise, CentreNoise, StepNoise float64
@@ -48,6 +51,7 @@ const (
 	jointName  = "signed sum and second moments"
 	signedName = "signed sum"
 	secondName = "second moments"
+	className  = "moments of both classes"
 	stepName   = "gradient of the pointwise logistic loss"
 )
 
@@ -80,16 +84,11 @@ func (a Moments) Plan(s Spec) (*Plan, error) {
 	if err := checkApplies(a.Info(), s); err != nil {
 		return nil, err
 	}
-	problem := s.Kernel.Problem()
-	backend, sums := s.Backend.(engine.MomentsBackend)
-	switch {
-	case len(problem.Groups) > 0:
-		return nil, fmt.Errorf("%w: moments compares all records, and pairs within query groups need the moments of each group; use dpgdsc, dpgdc or gradient-perturbation", ErrAssumption)
-	case s.Backend == nil:
-		return nil, fmt.Errorf("%w: moments plans a kernel of its own and needs Spec.Backend; use NewSpec", ErrAssumption)
-	case !sums:
-		return nil, fmt.Errorf("%w: moments are not summed on %s in this version; use the CPU (--device cpu)", ErrAssumption, s.Backend.Name())
+	backend, err := momentsBackend(a.Info().Name, s)
+	if err != nil {
+		return nil, err
 	}
+	problem := s.Kernel.Problem()
 	choice, err := a.choose(s)
 	if err != nil {
 		return nil, err
@@ -109,9 +108,28 @@ func (a Moments) Plan(s Spec) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	last := m.Releases[len(m.Releases)-1]
+	return m.plan(a.Info(), s)
+}
+
+// momentsBackend is the backend of a Spec, if it sums moments of all its records.
+func momentsBackend(name string, s Spec) (engine.MomentsBackend, error) {
+	backend, sums := s.Backend.(engine.MomentsBackend)
+	switch {
+	case len(s.Kernel.Problem().Groups) > 0:
+		return nil, fmt.Errorf("%w: %s compares all records, and pairs within query groups need the moments of each group; use dpgdsc, dpgdc or gradient-perturbation", ErrAssumption, name)
+	case s.Backend == nil:
+		return nil, fmt.Errorf("%w: %s plans a kernel of its own and needs Spec.Backend; use NewSpec", ErrAssumption, name)
+	case !sums:
+		return nil, fmt.Errorf("%w: moments are not summed on %s in this version; use the CPU (--device cpu)", ErrAssumption, s.Backend.Name())
+	}
+	return backend, nil
+}
+
+// plan is the Plan of calibrated releases, by the kernel of s.
+func (m *MomentsPlan) plan(i Info, s Spec) (*Plan, error) {
+	problem, last := s.Kernel.Problem(), m.Releases[len(m.Releases)-1]
 	p := &Plan{
-		Algorithm: a.Info().Name, Mode: s.Mode, Spec: s, Moments: m,
+		Algorithm: i.Name, Mode: s.Mode, Spec: s, Moments: m,
 		Schedule:    Schedule{Name: "passes over the records", Steps: m.Passes},
 		Certificate: last.Certificate, Noise: last.Noise,
 		// That of the signed sum, where a sum of the largest norm n R became the radius.
@@ -295,37 +313,8 @@ func (a Moments) releases(s Spec, kernel momentsErrors, c momentsChoice, more ..
 		m.Releases[i].Share *= left
 	}
 	m.Releases = append(m.Releases, more...)
-	var parts []privacy.Part
-	for _, r := range m.Releases {
-		parts = append(parts, privacy.Part{Certificate: r.Certificate, Share: r.Share})
-	}
-	noise, err := privacy.CalibrateShares(parts, s.Budget)
-	if err != nil {
+	if err := m.calibrate(s.Budget); err != nil {
 		return nil, err
-	}
-	for i := range noise {
-		m.Releases[i].Noise = noise[i]
-	}
-	deviation := func(r MomentsRelease) float64 {
-		return r.Noise.NoiseNorm(r.Coordinates) / math.Sqrt(float64(r.Coordinates))
-	}
-	for _, r := range m.Releases {
-		switch r.Name {
-		case countName:
-			m.CountNoise = deviation(r)
-		case centreName:
-			m.CentreNoise = deviation(r)
-		case jointName:
-			m.SumNoise, m.SecondNoise = deviation(r), deviation(r)/m.Scale
-		case signedName:
-			m.SumNoise = deviation(r)
-		case secondName:
-			m.SecondNoise = deviation(r)
-		case gradientName:
-			m.GradientNoise = deviation(r)
-		default: // gradients of steps, which are alike
-			m.StepNoise = deviation(r)
-		}
 	}
 	m.Ridge = c.Ridge * m.SecondNoise
 	if c.Kind == engine.FullSecond {
@@ -335,6 +324,41 @@ func (a Moments) releases(s Spec, kernel momentsErrors, c momentsChoice, more ..
 	// 2 Cov and 2 M/n if the centre is the mean: 4 M/n + alpha.
 	m.Ridge += s.L2 * n / 4
 	return m, nil
+}
+
+// calibrate gives the releases the noise of a budget.
+func (m *MomentsPlan) calibrate(b privacy.Budget) error {
+	var parts []privacy.Part
+	for _, r := range m.Releases {
+		parts = append(parts, privacy.Part{Certificate: r.Certificate, Share: r.Share})
+	}
+	noise, err := privacy.CalibrateShares(parts, b)
+	if err != nil {
+		return err
+	}
+	for i, r := range m.Releases {
+		m.Releases[i].Noise = noise[i]
+		deviation := noise[i].NoiseNorm(r.Coordinates) / math.Sqrt(float64(r.Coordinates))
+		switch r.Name {
+		case countName:
+			m.CountNoise = deviation
+		case centreName:
+			m.CentreNoise = deviation
+		case jointName:
+			m.SumNoise, m.SecondNoise = deviation, deviation/m.Scale
+		case signedName:
+			m.SumNoise = deviation
+		case secondName:
+			m.SecondNoise = deviation
+		case className:
+			m.SumNoise, m.SecondNoise, m.CountNoise = deviation, deviation/m.Scale, deviation/m.ClipRadius
+		case gradientName:
+			m.GradientNoise = deviation
+		default: // gradients of steps, which are alike
+			m.StepNoise = deviation
+		}
+	}
+	return nil
 }
 
 // guarantee says what is released and why the noise is enough.
@@ -365,7 +389,10 @@ func (m *MomentsPlan) guarantee(noise privacy.Mechanism) (released, derivation s
 
 // assumption says what is public in the place of releases.
 func (m *MomentsPlan) assumption() string {
-	text := fmt.Sprintf("public: the clip radius %.6g, the shares of the budget and the ridge", m.ClipRadius)
+	text := fmt.Sprintf("public: the clip radius %.6g, the shares of the budget", m.ClipRadius)
+	if !m.Classes {
+		text += " and the ridge"
+	}
 	if m.Balance > 0 {
 		text += fmt.Sprintf("; the declared share of positives, %g", m.Balance)
 	}
@@ -382,6 +409,9 @@ func (m *MomentsPlan) assumption() string {
 // objective is what a resumed run must have in common with its first attempt and events do not
 // say, to the last digit.
 func (m *MomentsPlan) objective() string {
+	if m.Classes {
+		return fmt.Sprintf("clip radius %v, moments of both classes, centre released", m.ClipRadius)
+	}
 	text := fmt.Sprintf("clip radius %v, second moments %v, ridge %v, share of positives %v, centre ", m.ClipRadius, m.Second, m.Ridge, m.Balance)
 	if m.Steps > 0 {
 		text = fmt.Sprintf("%d logistic steps, %s", m.Steps, text)

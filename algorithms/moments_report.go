@@ -19,7 +19,10 @@ func (p *Plan) momentsFacts() Facts {
 	}
 	f.lines = f.lines[:2]
 	objective := fmt.Sprintf("least squares over all pairs, (w.(x - x') - (y - y')/2)^2 + alpha/2 ||w||^2, alpha = %g; w is then", p.Spec.L2)
-	if m.Second == engine.NoSecond {
+	switch {
+	case m.Classes:
+		objective = "none is minimised: W is computed from the moments of both classes,"
+	case m.Second == engine.NoSecond:
 		objective = "none is minimised: w is the released signed sum, along the difference of the class means,"
 	}
 	if m.Steps > 0 {
@@ -73,12 +76,17 @@ func (p *Plan) momentsReleases(f, own Facts) Facts {
 			f.lines = lines // one line for all gradients
 		}
 	}
-	// Standard deviations of the noise of an entry of the signed sum over 1 + |b| and of an
-	// isometric coordinate of the second moments, and the public part of the ridge.
-	ridge := own.Add("ridge", m.Ridge)
-	f.Line("noise", "signed sum over 1 + |b|: %.6g an entry", own.Add("signed_sum_noise", m.SumNoise))
-	if second := own.AddSome("second_moments_noise", m.SecondNoise); second != 0.0 {
-		f.Line("", "second moments: %.6g an isometric coordinate; ridge at least %.6g", second, ridge)
+	// Standard deviations of the noise of an entry of a sum (of the signed one over 1 + |b|) and
+	// of an isometric coordinate of the second moments, and the public part of the ridge.
+	if m.Classes {
+		f.Line("noise", "class sums: %.6g an entry; second moments: %.6g an isometric coordinate; number of positives: %.6g",
+			own.Add("class_sum_noise", m.SumNoise), own.Add("second_moments_noise", m.SecondNoise), own.Add("count_noise", m.CountNoise))
+	} else {
+		ridge := own.Add("ridge", m.Ridge)
+		f.Line("noise", "signed sum over 1 + |b|: %.6g an entry", own.Add("signed_sum_noise", m.SumNoise))
+		if second := own.AddSome("second_moments_noise", m.SecondNoise); second != 0.0 {
+			f.Line("", "second moments: %.6g an isometric coordinate; ridge at least %.6g", second, ridge)
+		}
 	}
 	if noise := own.AddSome("gradient_noise", m.GradientNoise); noise != 0.0 {
 		f.Line("", "gradient: %.6g an entry", noise)

@@ -42,10 +42,9 @@ const MaxMomentsSteps = 20
 // Info describes the algorithm.
 func (MomentsDescent) Info() Info {
 	return Info{
-		Name:      "moments-descent",
-		NoPersons: noMomentsOfPersons,
-		Title:     "noisy gradients of any loss of scores from the moments of records, preconditioned by them",
-		Paper:     "[Gao13] least-squares AUC from moments; [Kang21] Theorem 1, noise on every gradient",
+		Name:  "moments-descent",
+		Title: "noisy gradients of any loss of scores from the moments of records, preconditioned by them",
+		Paper: "[Gao13] least-squares AUC from moments; [Kang21] Theorem 1, noise on every gradient",
 		Assumptions: []string{
 			"linear scores, pairs of all records; the pair gradients have replace-one diameter Dg on the ball of radius r; no convexity, no smoothness",
 			"the loss is that of records clipped to R around the centre and scaled back to the norm bound",
@@ -66,6 +65,7 @@ delta = 0: K-norm noise of scale Delta_i/(f_i epsilon)`,
 		Modes:      []Mode{Certified},
 		PureModes:  []Mode{Certified},
 		ScoresOnly: true,
+		NoPersons:  "sums of the means of persons are not in this version",
 		Withholds:  true,
 	}
 }

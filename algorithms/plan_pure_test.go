@@ -53,7 +53,7 @@ func TestPurePlans(t *testing.T) {
 			if m == algorithms.NonPrivate {
 				continue
 			}
-			s := newSpec(t, 512, 8, 0.1, l2, b, m)
+			s := newSpecOf(t, algotest.Loss(info), 512, 8, 0.1, l2, b, m)
 			p, err := a.Plan(s)
 			if !slices.Contains(info.PureModes, m) {
 				if !errors.Is(err, algorithms.ErrAssumption) || !strings.Contains(err.Error(), "delta > 0") {

@@ -20,7 +20,12 @@ import (
 
 func newSpec(t *testing.T, n, d int, radius, l2 float64, b privacy.Budget, m algorithms.Mode) algorithms.Spec {
 	t.Helper()
-	s, err := algorithms.NewSpec(cpu.Backend{}, engine.Problem{N: n, D: d, Bounds: engine.UnitBounds(), Loss: engine.Logistic{}, Radius: radius}, l2, b, m)
+	return newSpecOf(t, engine.Logistic{}, n, d, radius, l2, b, m)
+}
+
+func newSpecOf(t *testing.T, loss engine.Loss, n, d int, radius, l2 float64, b privacy.Budget, m algorithms.Mode) algorithms.Spec {
+	t.Helper()
+	s, err := algorithms.NewSpec(cpu.Backend{}, engine.Problem{N: n, D: d, Bounds: engine.UnitBounds(), Loss: loss, Radius: radius}, l2, b, m)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -135,7 +140,7 @@ func TestEpsilonBySecondPath(t *testing.T) {
 			if info.NeedsL2 {
 				l2 = 0.001
 			}
-			p, err := a.Plan(newSpec(t, 512, 8, 0.1, l2, b, algorithms.Certified))
+			p, err := a.Plan(newSpecOf(t, algotest.Loss(info), 512, 8, 0.1, l2, b, algorithms.Certified))
 			if err != nil {
 				t.Fatal(err)
 			}

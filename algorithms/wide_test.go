@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"dyad/algorithms"
+	"dyad/algorithms/algotest"
 	"dyad/engine"
 	"dyad/engine/cpu"
 	"dyad/privacy"
@@ -132,7 +133,7 @@ func TestBoundsFromDataWarnEverywhere(t *testing.T) {
 				l2 = 1
 			}
 			for _, fromData := range []bool{true, false} {
-				s := newSpec(t, 400, 2, radius, l2, privacy.Budget{Epsilon: 1, Delta: 1e-5}, m)
+				s := newSpecOf(t, algotest.Loss(a.Info()), 400, 2, radius, l2, privacy.Budget{Epsilon: 1, Delta: 1e-5}, m)
 				s.BoundsFromData = fromData
 				p, err := a.Plan(s)
 				if errors.Is(err, algorithms.ErrAssumption) {

@@ -58,6 +58,9 @@ type MomentSums struct {
 	// Signed makes a = (y/B - Offset)/(1 + |Offset|), Offset in [-1, 1]; otherwise a = 1.
 	Signed bool
 	Offset float64
+	// Class is 1 or -1 to sum over the records with the label B or -B alone: the others count
+	// in t, and are 0 in the sums; 0 sums over all records.
+	Class float64
 	// Model makes a = 1/(1 + e^-(Model.x~ + Intercept)) - t, so that the sum of a x~ is the
 	// gradient of the pointwise logistic loss; d numbers of norm at most 2^500/Radius, and
 	// Intercept within 2^500. nil: a is as Signed says.
@@ -74,6 +77,8 @@ func (m MomentSums) Validate(d int, b Bounds) error {
 		return fmt.Errorf("engine: MomentSums.Radius is %v, want between 2^-500 and 2^500", m.Radius)
 	case !(m.Offset >= -1 && m.Offset <= 1):
 		return fmt.Errorf("engine: MomentSums.Offset is %v, want between -1 and 1", m.Offset)
+	case m.Class != 0 && m.Class != 1 && m.Class != -1, m.Class != 0 && (m.Signed || m.Model != nil):
+		return fmt.Errorf("engine: MomentSums.Class is %v, want 0, 1 or -1, and 0 if Signed or with a Model", m.Class)
 	case m.Signed && m.Model != nil:
 		return errors.New("engine: MomentSums has a Model and is Signed: leave one out")
 	case m.Model != nil && len(m.Model) != d:

@@ -7,9 +7,11 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"dyad/engine"
@@ -49,6 +51,17 @@ func (p *Plan) load(ctx context.Context, folders []string) ([]loaded, error) {
 }
 
 func (d *Data) load(ctx context.Context, dir string, folders []string) (loaded, error) {
+	out, err := d.read(ctx, dir, folders)
+	for _, r := range []**engine.Records{&out.records, &out.test} {
+		if err == nil && *r != nil && d.NoiseColumns > 0 {
+			*r, err = dataset.WithNoise(*r, d.NoiseColumns, d.Seed)
+		}
+	}
+	return out, err
+}
+
+// read is load without noise.
+func (d *Data) read(ctx context.Context, dir string, folders []string) (loaded, error) {
 	if d.Synthetic != "" {
 		r, err := d.synthesise()
 		return loaded{records: r}, err
@@ -127,29 +140,37 @@ func (l loaded) describe(name string) string {
 	return fmt.Sprintf("data %s: %s records, %d features, encoded %s", name, size, l.records.Dim(), hex.EncodeToString(h.Sum(nil)[:6]))
 }
 
-// generators of synthetic data: what they make of records, features (0 where there is no
-// choice) and a seed.
-var generators = map[string]struct {
+// generator makes synthetic data of records, features (0 where there is no choice) and a seed.
+type generator struct {
 	features bool // d is free
 	make     func(n, d int, seed uint64) (*engine.Records, error)
-}{
-	"clinical": {false, func(n, _ int, seed uint64) (*engine.Records, error) {
-		s, err := dataset.SyntheticClinical(n, seed)
-		if err != nil {
-			return nil, err
-		}
-		return s.Records, nil
-	}},
-	"scores": {true, dataset.SyntheticScores},
-	"ar1":    {true, dataset.SyntheticAR1},
+}
+
+// generators are those of all names.
+func generators() map[string]generator {
+	all := map[string]generator{
+		"clinical": {false, func(n, _ int, seed uint64) (*engine.Records, error) {
+			s, err := dataset.SyntheticClinical(n, seed)
+			if err != nil {
+				return nil, err
+			}
+			return s.Records, nil
+		}},
+		"scores": {true, dataset.SyntheticScores},
+		"ar1":    {true, dataset.SyntheticAR1},
+	}
+	for _, kind := range dataset.SyntheticMetricKinds() {
+		all[kind] = generator{false, func(n, _ int, seed uint64) (*engine.Records, error) { return dataset.SyntheticMetric(kind, n, seed) }}
+	}
+	return all
 }
 
 // checkSynthetic validates a data set that is generated.
 func (d *Data) checkSynthetic() error {
-	g, ok := generators[d.Synthetic]
+	g, ok := generators()[d.Synthetic]
 	switch {
 	case !ok:
-		return fmt.Errorf("generator %q is unknown, want ar1, clinical or scores", d.Synthetic)
+		return fmt.Errorf("generator %q is unknown, want one of %v", d.Synthetic, slices.Sorted(maps.Keys(generators())))
 	case d.Records < 3 || d.Records > math.MaxInt32:
 		return fmt.Errorf("records is %d, want at least 3", d.Records)
 	case g.features && d.Features < 1:
@@ -161,5 +182,5 @@ func (d *Data) checkSynthetic() error {
 }
 
 func (d *Data) synthesise() (*engine.Records, error) {
-	return generators[d.Synthetic].make(d.Records, d.Features, d.Seed)
+	return generators()[d.Synthetic].make(d.Records, d.Features, d.Seed)
 }

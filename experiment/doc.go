@@ -24,7 +24,8 @@
 //
 // train has X (n x d, rows of norm at most 1) and y (-1 or 1), test has X alone. The
 // answer has weights (d numbers; the score of a record is their product with it) or
-// scores (one for each test record). seconds is the time of training alone, passes the
+// scores (one for each test record); with task metric weights, the d(d+1)/2 coordinates of
+// engine.Symmetric. seconds is the time of training alone, passes the
 // number of times that it reads all records, version what ran; {"error": "..."} is a run
 // that failed. epsilon and delta are for replacing one record; those of a peer that is
 // not private are 0. Weights must depend on the request alone. Standard error is shown

@@ -131,14 +131,14 @@ func (p *peerProcess) stop() {
 	_ = p.cmd.Wait()
 }
 
-// check says whether the answer has weights or scores of the right number.
+// check says whether the answer has weights or scores of the right number; test < 0: no scores.
 func (a answer) check(d, test int) error {
 	v, want := a.Weights, d
-	if len(v) == 0 {
+	if len(v) == 0 && test >= 0 {
 		v, want = a.Scores, test
 	}
 	if len(v) != want {
-		return fmt.Errorf("the answer has %d weights and %d scores, want %d weights or %d scores", len(a.Weights), len(a.Scores), d, test)
+		return fmt.Errorf("the answer has %d weights and %d scores, want %d weights or %d scores", len(a.Weights), len(a.Scores), d, max(test, 0))
 	}
 	for _, x := range v {
 		if math.IsNaN(x) || math.IsInf(x, 0) {

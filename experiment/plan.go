@@ -69,12 +69,15 @@ type Data struct {
 	// Test is a file of test records; without one they are the records that are not
 	// drawn to train.
 	Test string `yaml:"test"`
-	// Synthetic is a generator (ar1, clinical, scores) instead of a file, with Records to be
-	// split, Features where the generator has a choice, and Seed.
+	// Synthetic is a generator (ar1, clinical, scores, or a kind of dataset.SyntheticMetric)
+	// instead of a file, with Records to be split, Features where the generator has a choice,
+	// and Seed.
 	Synthetic string `yaml:"synthetic"`
 	Records   int    `yaml:"records"`
 	Features  int    `yaml:"features"`
 	Seed      uint64 `yaml:"seed"`
+	// NoiseColumns is how many columns of uniform noise are added, drawn by Seed.
+	NoiseColumns int `yaml:"noise_columns"`
 	// N are the numbers of training records.
 	N []int `yaml:"n"`
 	// Splits, if positive, replaces that of the plan.
@@ -249,8 +252,6 @@ func (p *Plan) check() error {
 		return p.at("neighbours", "neighbours is %d, want at least 1", p.Neighbours)
 	case p.NoiseSeed != "" && p.NoiseSeed != "split":
 		return p.at("noise_seed", "noise_seed %q is unknown; want split, or leave it out", p.NoiseSeed)
-	case p.Task == taskMetric && len(p.Peers) > 0:
-		return p.at("peers", "peers give scores; a plan with task: metric has none")
 	}
 	for i, e := range p.Epsilon {
 		if err := (privacy.Budget{Epsilon: e, Delta: delta}).Validate(); err != nil {
@@ -295,10 +296,12 @@ func (p *Plan) checkData(i int, names map[string]bool) error {
 		return p.at(place, "data set %s: want file or synthetic, and not both", d.Name)
 	case d.File != "" && d.Schema == "":
 		return p.at(place, "data set %s: a file needs a schema", d.Name)
-	case d.File != "" && (d.Records != 0 || d.Features != 0 || d.Seed != 0):
+	case d.File != "" && (d.Records != 0 || d.Features != 0 || d.Seed != 0 && d.NoiseColumns == 0):
 		return p.at(place, "data set %s: records, features and seed are for synthetic data", d.Name)
 	case d.Synthetic != "" && (d.Test != "" || d.Schema != ""):
 		return p.at(place, "data set %s: test and schema are for files", d.Name)
+	case d.NoiseColumns < 0:
+		return p.at(place+".noise_columns", "data set %s: noise_columns is %d, want at least 0", d.Name, d.NoiseColumns)
 	case len(d.N) == 0:
 		return p.at(place, "data set %s: n is empty; give numbers of training records", d.Name)
 	}

@@ -186,7 +186,11 @@ func (w *worker) ask(ctx context.Context, one run) (outcome, error) {
 	start := w.o.Now()
 	a, died, err := process.ask(ctx, q, peer.limit)
 	if err == nil {
-		err = a.check(w.train.Dim(), w.test.Len())
+		if w.plan.Task == taskMetric {
+			err = a.check(engine.Symmetric{Dim: w.train.Dim()}.Len(), -1)
+		} else {
+			err = a.check(w.train.Dim(), w.test.Len())
+		}
 	}
 	if died {
 		process.stop()

@@ -121,15 +121,45 @@ func (m JointMoments) Certify() (Certificate, error) {
 	if err := errors.Join(positive("clip radius R", m.Radius), positive("largest weight", m.Weight), positive("scale of second moments", m.Scale), nonNegative("error of moments", m.Error)); err != nil {
 		return Certificate{}, err
 	}
-	first := round.Up(m.Weight*m.Radius, 1) // sqrt alpha
-	second := round.Up(m.Scale*m.Radius*m.Radius, 2)
-	exact := round.Up(2*first, 1)
-	if ratio := first / second; ratio*ratio < 2 {
-		r2 := ratio * ratio // alpha/beta: J^2 = beta (2 + 2 r2 + r2^2/2)
-		exact = round.Up(second*math.Sqrt(2+2*r2+r2*r2/2), 16)
-	}
+	exact := jointBound(round.Up(m.Weight*m.Radius, 1), round.Up(m.Scale*m.Radius*m.Radius, 2))
 	return momentCertificate(exact, 2*m.Error, "signed sum and second moments, jointly",
 		fmt.Sprintf("J(alpha, beta) for terms (a x, %.6g xx^T), |a| <= %.6g, ||x|| <= R = %.6g", m.Scale, m.Weight, m.Radius), "joint-moments")
+}
+
+// jointBound is J(first^2, second^2), rounded up.
+func jointBound(first, second float64) float64 {
+	if ratio := first / second; ratio*ratio < 2 {
+		r2 := ratio * ratio // alpha/beta: J^2 = beta (2 + 2 r2 + r2^2/2)
+		return round.Up(second*math.Sqrt(2+2*r2+r2*r2/2), 16)
+	}
+	return round.Up(2*first, 1)
+}
+
+// ClassMoments are the sums S+ and S- of x over the positives and the negatives, Count times
+// the number of positives, and Scale times the sums M+ and M- of x x^T over both classes in
+// isometric coordinates, as one vector. A record whose label is in neither class is in no sum;
+// it counts (1 + y)/2.
+type ClassMoments struct {
+	Radius, Scale float64 // R > 0 and Scale > 0
+	Count         float64 // c >= 0
+	Error         float64 // of the whole vector, >= 0
+}
+
+// Certify returns the certificate max(J(alpha, beta), sqrt(2 alpha + 2 beta + c^2)), alpha = R^2,
+// beta = (Scale R^2)^2, J that of JointMoments. So c = R is free at alpha = 2 beta, where
+// everything together costs what the sums cost alone.
+//
+// Proof. Same class: one sum and one matrix move, by J. Other class, or none: each sum moves by
+// one term of its own, so the parts move by at most |x|^2 + |x'|^2 <= 2 R^2, Scale^2 (|x|^4 +
+// |x'|^4) <= 2 beta, and c^2. QED
+func (m ClassMoments) Certify() (Certificate, error) {
+	if err := errors.Join(positive("clip radius R", m.Radius), positive("scale of second moments", m.Scale), nonNegative("weight of the number of positives", m.Count), nonNegative("error of moments", m.Error)); err != nil {
+		return Certificate{}, err
+	}
+	second := round.Up(m.Scale*m.Radius*m.Radius, 2)
+	change := round.Up(math.Sqrt(2*m.Radius*m.Radius+2*second*second+m.Count*m.Count), 8)
+	return momentCertificate(max(jointBound(m.Radius, second), change), 2*m.Error, "sums and second moments of both classes, number of positives",
+		fmt.Sprintf("same class: J(alpha, beta); other class: 2 alpha + 2 beta + c^2 (c = %.6g); R = %.6g, scale %.6g", m.Count, m.Radius, m.Scale), "class-moments")
 }
 
 // momentCertificate is a certificate of a sum that moves by exact, and by twice its error.

@@ -1,6 +1,7 @@
 package privacy_test
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -86,8 +87,13 @@ func momentClaims(t *testing.T, d int, R, b, h float64) []momentClaim {
 			return append(scaled(y-b, x), scaled(h, diagonal(x))...)
 		}, 0},
 	}
+	for _, c := range []float64{0, R, 2 * R} {
+		claims = append(claims, momentClaim{fmt.Sprintf("class moments, count %g", c), must(privacy.ClassMoments{Radius: R, Scale: h, Count: c}.Certify()), func(y float64, x []float64) []float64 {
+			return append(append(byClass(y, x), c*(1+y)/2), scaled(h, byClass(y, isometric(x)))...)
+		}, map[bool]float64{true: 0.99}[d > 1]})
+	}
 	if d == 1 {
-		claims[len(claims)-2].atMin = 0 // J is for d >= 2
+		claims[len(claims)-5].atMin = 0 // J is for d >= 2
 	}
 	return claims
 }

@@ -96,6 +96,36 @@ func (g PairGroup) certify(epochs float64, total string, added bool) (Certificat
 	return c, err
 }
 
+// PairMoments are the sums of dx dx^T, in isometric coordinates, over the similar and over the
+// dissimilar pairs, and Count times the number of similar pairs, as one vector; dx is the
+// difference of the two records of a pair, clipped to Radius. Neighbours are those of PairGroup.
+type PairMoments struct {
+	Group  int     // kappa, as in PairGroup
+	Radius float64 // > 0
+	Count  float64 // c >= 0
+	Error  float64 // of the whole vector, >= 0
+}
+
+// Certify returns the certificate kappa sqrt(2 Radius^4 + c^2) (docs/theory.md#pair-moments).
+//
+// Proof. A pair that stays similar, or dissimilar, moves one sum by at most sqrt(2) Radius^2
+// (docs/theory.md#second-moments); one whose label changes moves both, by |dx|^4 + |dx'|^4 <=
+// 2 Radius^4, and the count. kappa pairs move by at most the sum. It is attained by kappa labels
+// that change together, of one individual whose distance to the others is Radius or more. QED
+func (m PairMoments) Certify() (Certificate, error) {
+	err := errors.Join(positive("clip radius", m.Radius), nonNegative("weight of the number of similar pairs", m.Count), nonNegative("error of moments", m.Error))
+	if m.Group < 1 || m.Group > math.MaxInt32 {
+		err = errors.Join(err, fmt.Errorf("%w: a group of %d pairs, want at least 1", errCertificate, m.Group))
+	}
+	if err != nil {
+		return Certificate{}, err
+	}
+	square := round.Up(m.Radius*m.Radius, 1)
+	exact := round.Up(float64(m.Group)*math.Sqrt(2*square*square+m.Count*m.Count), 8)
+	return momentCertificate(exact, 2*m.Error, "second moments of similar and of dissimilar pairs, number of similar pairs",
+		fmt.Sprintf("kappa sqrt(2 h^4 + c^2): a pair moves one sum by sqrt(2) h^2, or both if its label changes; kappa = %d replaced pairs, h = %.6g, c = %.6g", m.Group, m.Radius, m.Count), "pair-moments")
+}
+
 // PairSample are the public numbers of training on labelled pairs in Poisson batches:
 // every release is the sum over a batch of terms as in PairGroup, divided by the public
 // number Expected; each of Pairs pairs is in the batch with probability Rate, by a secret

@@ -4,8 +4,18 @@ import (
 	"math"
 	"math/rand/v2"
 
+	"dyad/algorithms"
 	"dyad/engine"
 )
+
+// Loss is the loss of examples for an algorithm: the logistic loss of scores, or of metrics if
+// it learns nothing else.
+func Loss(i algorithms.Info) engine.Loss {
+	if i.Learns(engine.Logistic{}) {
+		return engine.Logistic{}
+	}
+	return engine.MahalanobisLogistic{}
+}
 
 // RandomRecords are n records of d features, uniform directions with norms up to
 // R and random labels -b or b. They are for tests: the coins are not secret.

@@ -39,7 +39,7 @@ func TestCatalogReplays(t *testing.T) {
 	for _, loss := range []engine.Loss{engine.Logistic{}, engine.MahalanobisLogistic{}} {
 		for _, a := range algorithms.Catalog() {
 			info := a.Info()
-			if _, score := loss.(engine.ScoreLoss); info.ScoresOnly && !score {
+			if !info.Learns(loss) {
 				continue
 			}
 			for _, m := range info.Modes {

@@ -209,7 +209,7 @@ func TestLookupAndWorkersKeepTheBits(t *testing.T) {
 		if a.Info().NeedsL2 {
 			l2 = 0.01
 		}
-		spec, err := algorithms.NewSpec(cpu.Backend{Workers: 1}, engine.Problem{N: 24, D: 3, Bounds: engine.UnitBounds(), Loss: engine.Logistic{}, Radius: 0.5}, l2, privacy.Budget{Epsilon: 1, Delta: 1e-5}, algorithms.Certified)
+		spec, err := algorithms.NewSpec(cpu.Backend{Workers: 1}, engine.Problem{N: 24, D: 3, Bounds: engine.UnitBounds(), Loss: algotest.Loss(a.Info()), Radius: 0.5}, l2, privacy.Budget{Epsilon: 1, Delta: 1e-5}, algorithms.Certified)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -5,42 +5,45 @@ import (
 	"testing"
 
 	"dyad/algorithms"
+	"dyad/algorithms/algotest"
 	"dyad/algorithms/audit"
 	"dyad/engine"
 	"dyad/engine/cpu"
 	"dyad/privacy"
 )
 
-// The worst case of moments shows nine tenths of the claim, with steps, whose gradients attain
+// The worst cases of moments show nine tenths of the claim, with steps, whose gradients attain
 // their certificates for sure models alone, three quarters; and noise of a fourth of what is claimed is
 // refuted.
 func TestAuditOfMoments(t *testing.T) {
-	for steps, least := range map[int]float64{0: 0.9, 2: 0.75} {
-		a := algorithms.Moments{Steps: steps}
+	for _, c := range []struct {
+		a     algorithms.Algorithm
+		least float64
+	}{{algorithms.Moments{}, 0.9}, {algorithms.Moments{Steps: 2}, 0.75}, {algorithms.MomentMetric{}, 0.9}} {
 		plan := func(epsilon float64) *algorithms.Plan {
-			s, err := algorithms.NewSpec(cpu.Backend{Workers: 1}, engine.Problem{N: 2000, D: 2, Bounds: engine.UnitBounds(), Loss: engine.Logistic{}, Radius: 1}, 0, privacy.Budget{Epsilon: epsilon, Delta: 1e-5}, algorithms.Certified)
+			s, err := algorithms.NewSpec(cpu.Backend{Workers: 1}, engine.Problem{N: 2000, D: 2, Bounds: engine.UnitBounds(), Loss: algotest.Loss(c.a.Info()), Radius: 1}, 0, privacy.Budget{Epsilon: epsilon, Delta: 1e-5}, algorithms.Certified)
 			if err != nil {
 				t.Fatal(err)
 			}
-			p, err := a.Plan(s)
+			p, err := c.a.Plan(s)
 			if err != nil {
 				t.Fatal(err)
 			}
 			return p
 		}
 		p := plan(4)
-		target, err := audit.Worst(context.Background(), a, p, 1)
+		target, err := audit.Worst(context.Background(), c.a, p, 1)
 		if err != nil {
 			t.Fatal(err)
 		}
 		r := mustRun(t, target, audit.Options{Runs: 4000, Seed: 1})
-		if !r.Holds() || r.Move < least || r.Move > 1 {
-			t.Errorf("%d steps: claimed %v, audited %v, moves %v", steps, r.Epsilon, r.LowerBound, r.Move)
+		if !r.Holds() || r.Move < c.least || r.Move > 1 {
+			t.Errorf("%+v: claimed %v, audited %v, moves %v", c.a, r.Epsilon, r.LowerBound, r.Move)
 		}
 		// The noise of epsilon 4 under the claim of epsilon 1.
 		p.Guarantee = plan(1).Guarantee
 		if r = mustRun(t, target, audit.Options{Runs: 4000, Seed: 2}); r.Holds() {
-			t.Errorf("%d steps: claimed %v with the noise of 4, audited %v: not refuted", steps, r.Epsilon, r.LowerBound)
+			t.Errorf("%+v: claimed %v with the noise of 4, audited %v: not refuted", c.a, r.Epsilon, r.LowerBound)
 		}
 	}
 }

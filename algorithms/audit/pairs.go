@@ -39,7 +39,7 @@ func WorstPairs(ctx context.Context, p *pairs.Plan, changed int) (Target, error)
 	if err != nil {
 		return Target{}, err
 	}
-	if p.Spec.Method != pairs.Gradients {
+	if p.Spec.Local() {
 		return OnPairs(p, localInstance(p.Spec, g, changed))
 	}
 	var targets []Target
@@ -75,7 +75,10 @@ func OnPairs(p *pairs.Plan, in PairInstance) (Target, error) {
 		// much.
 		program.EachMoves = 2 * float64(s.Kappa) * p.Certificate.Sensitivity()
 	}
-	if s.Method != pairs.Gradients {
+	if s.Method == pairs.Moments {
+		program.Variant = fmt.Sprintf("%s of %d of %d pairs, moments clipped to %g, %d rows", s.Unit, s.Kappa, s.Pairs, s.Clip, s.Rows)
+	}
+	if s.Local() {
 		program.Variant = fmt.Sprintf("%s of %d of %d pairs", s.Unit, s.Kappa, s.Pairs)
 		program.Draw = func(neighbour bool, seed uint64) ([]float64, error) {
 			data, err := in.data(s, index(neighbour))

@@ -48,11 +48,18 @@ func (s Spec) Plan() (*Plan, error) {
 		if s.listed() {
 			reveals = "the model may reveal its pairs"
 		}
-		p.Events, p.Guarantee = privacy.Exact("exact gradients of all batches", reveals)
+		exact := "exact gradients of all batches"
+		if s.Method == Moments {
+			exact = "exact moments"
+		}
+		p.Events, p.Guarantee = privacy.Exact(exact, reveals)
 	} else {
 		certify := p.certify
-		if s.Method != Gradients {
+		switch {
+		case s.Local():
 			certify = p.local
+		case s.Method == Moments:
+			certify = p.certifyMoments
 		}
 		if err := certify(); err != nil {
 			return nil, fmt.Errorf("%w: %w", ErrPlan, err)
@@ -170,6 +177,7 @@ func (p *Plan) account() error {
 		Released:   fmt.Sprintf("the matrix after each of %d batches in %d epochs, with %s noise", releases, s.Epochs, p.Noise.Name()),
 		Derivation: p.Certificate.Derivation(),
 	}
+	options := fmt.Sprintf("%d rows, loss %s with its parameters, clip h = %g, batches and all options", s.Rows, s.Loss.Name(), s.Clip)
 	who, kappa, formed := fmt.Sprintf("%d records and their ids", s.Individuals), "", "all pairs are used, whatever the records are"
 	if s.Tuple > 0 {
 		formed = fmt.Sprintf("tuples of %d drawn by ids and a public seed, whatever the records are", s.Tuple)
@@ -179,6 +187,11 @@ func (p *Plan) account() error {
 		formed = "kappa was fixed without looking at private pairs; batches are formed by pair numbers"
 		p.protects(&g)
 	}
+	if s.Method == Moments {
+		formed = "kappa was fixed without looking at private pairs"
+		g.Released = fmt.Sprintf("the second moments of similar and of dissimilar pairs and the number of similar pairs, with %s noise", p.Noise.Name())
+		options = fmt.Sprintf("%d rows, margin, clip h = %g and all options", s.Rows, s.Clip)
+	}
 	if s.Sampling == Poisson {
 		event = account.Repeat(event, releases)
 		p.Events = []account.Event{event}
@@ -187,7 +200,7 @@ func (p *Plan) account() error {
 			releases, p.KnownBatches(), privacy.UnsampledSigma(p.Certificate, s.Budget, releases))
 	}
 	g.Assumptions = []string{
-		fmt.Sprintf("public: %s, d = %d, %s norm bound R = %g, %s%d rows, loss %s with its parameters, clip h = %g, batches and all options; rows were scaled down to R", who, s.Dim, s.Norm(), s.Bound, kappa, s.Rows, s.Loss.Name(), s.Clip),
+		fmt.Sprintf("public: %s, d = %d, %s norm bound R = %g, %s%s; rows were scaled down to R", who, s.Dim, s.Norm(), s.Bound, kappa, options),
 		identity(s.Identity),
 		formed,
 		"the noise bits are secret",

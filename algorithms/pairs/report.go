@@ -41,6 +41,11 @@ func (p *Plan) facts() (f algorithms.Facts) {
 			f.Add(name, value)
 		}
 	}
+	if s.Method == Moments {
+		f.Line("metric", "%s: the root mean square distance of pairs, matrix of %d x %d; no loss is minimised", loss, s.Rows, s.Dim)
+		p.momentFacts(&f)
+		return f
+	}
 	of := "pairs"
 	if listed {
 		if s.Sampling != Fixed {
@@ -98,6 +103,9 @@ func (p *Plan) facts() (f algorithms.Facts) {
 
 // StepRule is that of the step sizes in words.
 func (s Spec) StepRule() string {
+	if s.Method == Moments {
+		return "one pass over the pairs"
+	}
 	if s.PrintedSteps {
 		return "eta0/sqrt(tau!) at batch tau, as printed: about nine useful steps"
 	}
@@ -107,6 +115,9 @@ func (s Spec) StepRule() string {
 // objective is what makes a resumed run the one that was charged and is not in its
 // events.
 func (s Spec) objective(batches int) string {
+	if s.Method == Moments {
+		return s.momentObjective()
+	}
 	what := fmt.Sprintf("%s%+v, %d rows, ", s.Loss.Name(), s.Loss, s.Rows)
 	switch {
 	case s.listed():

@@ -54,9 +54,12 @@ const (
 	// Labels: the labels of the pairs are flipped at random, once; features are public
 	// (the coin-flip baseline of [Li20] Section II).
 	Labels
+	// Moments: the second moments of the differences of similar and of dissimilar pairs,
+	// once; the matrix is computed from them (algorithms.PairMetric).
+	Moments
 )
 
-var methodNames = []string{"gradients", "input", "labels"}
+var methodNames = []string{"gradients", "input", "labels", "moments"}
 
 // String returns the word on the command line.
 func (m Method) String() string { return wordOf(methodNames, m) }
@@ -110,7 +113,7 @@ type Spec struct {
 	Individuals int
 	Dim         int     // features of an individual
 	Bound       float64 // R: the public norm bound of features, in the norm of Norm
-	Rows        int     // d' of the learned d' x d matrix; 0 means 1
+	Rows        int     // d' of the learned d' x d matrix; 0 means 1, and Dim with Moments
 	// Loss is a pairgraph.Loss of labelled pairs, else a pairgraph.TupleLoss.
 	Loss Loss
 
@@ -131,6 +134,7 @@ type Spec struct {
 	Batch  int
 	Epochs int // T_max; 0 means 5
 	// Clip is h: the gradient of every term is clipped to this entrywise norm; 0 means 1/2.
+	// With Moments it is the norm to which differences are clipped; 0 means 0.3 Bound.
 	Clip float64
 	// StepSize is eta_0 of steps eta_0/sqrt(tau), tau counting batches; 0 means 1.
 	StepSize float64
@@ -179,6 +183,12 @@ type Loss interface {
 	Parameter() (name string, value float64)
 }
 
+// mostMoments bounds Dim of Moments, whose matrices are decomposed.
+const mostMoments = 512
+
+// Local says that messages of individuals or pairs get noise, not a sum.
+func (s Spec) Local() bool { return s.Method == Input || s.Method == Labels }
+
 // listed says that terms are labelled pairs.
 func (s Spec) listed() bool { return s.Tuple == 0 && !s.AllPairs }
 
@@ -208,6 +218,12 @@ func (s Spec) Norm() pairgraph.Norm {
 
 // fill sets defaults and validates.
 func (s *Spec) fill() error {
+	if s.Method == Moments {
+		if s.Batch != 0 || s.Epochs != 0 || s.StepSize != 0 || s.Shrink || s.PrintedSteps || s.Sampling != Fixed {
+			return errors.New("method moments is one release without batches, epochs, sampling or steps: leave them out")
+		}
+		s.Rows, s.Clip, s.Epochs, s.Batch = cmp.Or(s.Rows, s.Dim), cmp.Or(s.Clip, 0.3*s.Bound), 1, s.Pairs
+	}
 	s.Rows, s.Epochs = cmp.Or(s.Rows, 1), cmp.Or(s.Epochs, 5)
 	s.Clip, s.StepSize = cmp.Or(s.Clip, 0.5), cmp.Or(s.StepSize, 1)
 	switch {
@@ -257,7 +273,7 @@ func (s *Spec) fillPairs() error {
 		return fmt.Errorf("%d individuals and %d pairs in batches of %d, want at least 2, 1 and 1", s.Individuals, s.Pairs, s.Batch)
 	case s.Unit < Individual || s.Unit > OnePair:
 		return errors.New("the unit is unknown")
-	case s.Method < Gradients || s.Method > Labels:
+	case s.Method < Gradients || s.Method > Moments:
 		return errors.New("the method is unknown")
 	case s.Sampling < Fixed || s.Sampling > Poisson:
 		return errors.New("the sampling is unknown")
@@ -267,9 +283,19 @@ func (s *Spec) fillPairs() error {
 		return errors.New("batches by Poisson sampling are accounted for Gaussian noise: choose delta > 0, or fixed batches")
 	case s.Sampling == Poisson && s.Kappa > account.MaxGroup:
 		return fmt.Errorf("kappa is %d, and Poisson batches are accounted for at most %d; cap the pairs, or choose fixed batches", s.Kappa, account.MaxGroup)
-	case s.Method != Gradients && s.Mode != algorithms.Certified:
+	case s.Method == Moments && s.Mode == algorithms.Paper:
+		return errors.New("no paper gives noise for moments: choose certified mode")
+	case s.Method == Moments && s.Pairs < 2:
+		return errors.New("moments need at least 2 pairs")
+	case s.Method == Moments && (s.Loss.Name() != pairgraph.Contrastive{}.Name() || s.Rows > s.Dim):
+		return fmt.Errorf("method moments learns a metric of at most %d rows from similar and dissimilar pairs: choose the contrastive loss, whose margin is then the root mean square distance", s.Dim)
+	case s.Method == Moments && s.Dim > mostMoments:
+		return fmt.Errorf("method moments decomposes matrices of at most %d features, not %d; choose method gradients", mostMoments, s.Dim)
+	case s.Method == Moments && s.Norm() != pairgraph.L2:
+		return errors.New("moments get K-norm noise, or Gaussian with delta > 0")
+	case s.Local() && s.Mode != algorithms.Certified:
 		return fmt.Errorf("method %s is for certified mode", s.Method)
-	case s.Method != Gradients && s.Budget.Delta > 0:
+	case s.Local() && s.Budget.Delta > 0:
 		return fmt.Errorf("method %s is private with pure epsilon: choose delta 0", s.Method)
 	case s.Method == Input && s.Unit != Individual:
 		return errors.New("method input protects individuals: choose unit individual")

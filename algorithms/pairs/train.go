@@ -25,6 +25,9 @@ func Train(ctx context.Context, data *pairgraph.Data, classes []int32, p *Plan, 
 	if err := p.fits(data, classes); err != nil {
 		return nil, err
 	}
+	if p.Spec.Method == Moments {
+		return p.trainMoments(ctx, data, workers, session, progress)
+	}
 	sum, done, err := p.sums(data, classes, Options{Workers: workers})
 	if err != nil {
 		return nil, err
@@ -232,15 +235,22 @@ func Run(ctx context.Context, data *pairgraph.Data, classes []int32, p *Plan, o 
 	}
 	// What the device cannot do shows before the charge. Perturbed data are of the same
 	// size as these.
-	sum, done, err := p.sums(data, classes, o)
-	if err != nil {
-		return nil, err
+	var sum batchSum
+	done := func() error { return nil }
+	if p.Spec.Method != Moments {
+		var err error
+		if sum, done, err = p.sums(data, classes, o); err != nil {
+			return nil, err
+		}
 	}
 	defer func() { _ = done() }() // the result is complete by then
 	return algorithms.Execute(ctx, algorithms.Job{
 		Plan: &p.Plan, Withholds: true, OwnNoise: p.perturbs(),
 		Records: func() string { return p.hash(data, classes) },
 		Train: func(ctx context.Context, session privacy.Session, t algorithms.Tracker) ([]float64, error) {
+			if p.Spec.Method == Moments {
+				return p.trainMoments(ctx, data, o.Workers, session, t)
+			}
 			if !p.perturbs() {
 				return p.descend(ctx, sum, session, t)
 			}
@@ -254,7 +264,7 @@ func Run(ctx context.Context, data *pairgraph.Data, classes []int32, p *Plan, o 
 
 // perturbs says that noise is added to the data, not to gradients.
 func (p *Plan) perturbs() bool {
-	return p.Spec.Method != Gradients && p.Spec.Mode != algorithms.NonPrivate
+	return p.Spec.Local() && p.Spec.Mode != algorithms.NonPrivate
 }
 
 // trainPerturbed makes all noise, and trains.

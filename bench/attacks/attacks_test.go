@@ -72,7 +72,7 @@ func TestHalvedCertificatesAreFound(t *testing.T) {
 		"gradient": func(c candidate, rng *rand.Rand) configuration { return gradient(c, draw(c, false, rng)) },
 	}
 	for _, a := range algorithms.Catalog() {
-		if _, moments := a.(algorithms.Moments); !moments && a.Info().Supports(algorithms.Certified) {
+		if !ofMoments(a) && a.Info().Supports(algorithms.Certified) {
 			attacks["batch "+a.Info().Name] = func(c candidate, rng *rand.Rand) configuration {
 				t := draw(c, false, rng)
 				t.l2 = 0
@@ -298,7 +298,7 @@ func TestPrintedEpsilonsAreRefuted(t *testing.T) {
 			continue
 		}
 		rng := rand.New(rand.NewPCG(4, 4))
-		c := draw(candidate{loss: audit.Linear{}, ranges: 1}, false, rng)
+		c := draw(candidate{loss: linearFor(i), ranges: 1}, false, rng)
 		l2 := 0.0
 		if i.NeedsL2 {
 			l2 = 0.1

@@ -82,7 +82,7 @@ func (t task) searches(propose func(i int, rng *rand.Rand) instance, replay func
 func batchJobs(all []candidate, round int) []job {
 	var jobs []job
 	for _, a := range algorithms.Catalog() {
-		if _, moments := a.(algorithms.Moments); moments || !a.Info().Supports(algorithms.Certified) {
+		if ofMoments(a) || !a.Info().Supports(algorithms.Certified) {
 			continue // moments have an area of their own
 		}
 		for _, c := range all {

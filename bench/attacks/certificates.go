@@ -124,6 +124,14 @@ func certificates() []recomputed {
 			c, err := g.Certify()
 			return sensitivity(epoch.times(num(float64(g.Epochs)).root()), c, err)
 		}},
+		{"PairMoments", func(rng *rand.Rand) (exact, float64, error) {
+			g := privacy.PairMoments{Group: 1 + rng.IntN(50), Radius: scale(rng), Count: rng.Float64()}
+			g.Error = nothing(rng, g.Radius*g.Radius)
+			c, err := g.Certify()
+			square := num(g.Radius).times(num(g.Radius))
+			term := num(2).times(square).times(square).plus(num(g.Count).times(num(g.Count))).root()
+			return sensitivity(num(float64(g.Group)).times(term).plus(num(2*g.Error)), c, err)
+		}},
 		{"PairSample", func(rng *rand.Rand) (exact, float64, error) {
 			g := privacy.PairSample{Group: 1 + rng.IntN(8), Pairs: 1 + rng.IntN(999), Rate: 1 - rng.Float64(), Expected: 1 + 99*rng.Float64(), TermNorm: scale(rng), Roundoff: pick(rng, 0, 1e-15, 1e-4)}
 			c, err := g.Certify()

@@ -148,8 +148,11 @@ func guaranteeJobs(_ []candidate, round int) []job {
 		}
 		pure := len(i.PureModes) > 0
 		add(i.Name, func(rng *rand.Rand) configuration {
-			t := draw(linear, false, rng)
+			t := draw(candidate{name: "linear", loss: linearFor(i), ranges: 1}, false, rng)
 			t.budget = budget(rng, pure)
+			if ofMoments(a) && i.MetricsOnly {
+				t.l2, t.levels, t.problem.LabelValues = 0, 2, 0
+			}
 			a, text := set(a, map[string]any{"Steps": 1 + rng.IntN(20), "BatchRecords": 2 + rng.IntN(max(1, t.n-2))})
 			if i.NeedsL2 && t.l2 == 0 {
 				t.l2 = 0.1

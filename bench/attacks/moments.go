@@ -7,6 +7,7 @@ import (
 
 	"dyad/algorithms"
 	"dyad/algorithms/algotest"
+	"dyad/algorithms/audit"
 	"dyad/engine"
 	"dyad/engine/cpu"
 	"dyad/kernels"
@@ -19,9 +20,11 @@ var momentsKinds = []struct {
 	name  string
 	alone bool // nothing else is released, so that its worst case must attain it
 	pure  bool // delta = 0
-	of    func(d int, rng *rand.Rand) algorithms.Moments
+	of    func(t task, rng *rand.Rand) algorithms.Algorithm
 }{
-	{"count and centre", true, false, func(int, *rand.Rand) algorithms.Moments { return algorithms.Moments{Second: "none", CentreShare: 0.4} }},
+	{"count and centre", true, false, func(task, *rand.Rand) algorithms.Algorithm {
+		return algorithms.Moments{Second: "none", CentreShare: 0.4}
+	}},
 	{"signed sum", true, false, lastPass("none")},
 	{"joint, full", true, false, lastPass("full")},
 	{"joint, diagonal", true, false, lastPass("diagonal")},
@@ -30,12 +33,32 @@ var momentsKinds = []struct {
 	{"logistic steps", false, false, logisticSteps},
 	{"all releases", false, false, everything},
 	{"all releases, pure", false, true, everything},
+	{"both classes", true, false, func(t task, rng *rand.Rand) algorithms.Algorithm {
+		return algorithms.MomentMetric{CentreShare: 0.05 + 0.9*rng.Float64(), ClipRadius: (0.05 + 0.9*rng.Float64()) * t.bounds.FeatureNorm}
+	}},
+}
+
+// ofMoments says that an algorithm is attacked here: it takes no gradients.
+func ofMoments(a algorithms.Algorithm) bool {
+	switch a.(type) {
+	case algorithms.Moments, algorithms.MomentMetric:
+		return true
+	}
+	return false
+}
+
+// linearFor is the loss that attains certificates of gradients, of what an algorithm learns.
+func linearFor(i algorithms.Info) engine.Loss {
+	if i.MetricsOnly {
+		return audit.LinearMetric{}
+	}
+	return audit.Linear{}
 }
 
 // lastPass releases nothing before the last pass.
-func lastPass(second string) func(int, *rand.Rand) algorithms.Moments {
-	return func(d int, rng *rand.Rand) algorithms.Moments {
-		a := algorithms.Moments{Second: second, Centre: make([]float64, d), Balance: pick(rng, 0.5, 0.1, 0.93), ClipRadius: 0.1 + 0.9*rng.Float64()}
+func lastPass(second string) func(task, *rand.Rand) algorithms.Algorithm {
+	return func(t task, rng *rand.Rand) algorithms.Algorithm {
+		a := algorithms.Moments{Second: second, Centre: make([]float64, t.d), Balance: pick(rng, 0.5, 0.1, 0.93), ClipRadius: (0.1 + 0.9*rng.Float64()) * t.bounds.FeatureNorm}
 		if second != "none" {
 			a.SecondShare = pick(rng, 0.05, 0.3, 0.5, 0.7, 0.95)
 		}
@@ -44,12 +67,12 @@ func lastPass(second string) func(int, *rand.Rand) algorithms.Moments {
 }
 
 // logisticSteps spends nearly all on gradients, at models that are sure about the rare class.
-func logisticSteps(d int, rng *rand.Rand) algorithms.Moments {
-	return algorithms.Moments{Second: pick(rng, "diagonal", "full"), Centre: make([]float64, d), Balance: pick(rng, 0.5, 0.02, 0.98), ClipRadius: 0.1 + 0.9*rng.Float64(), SecondShare: 0.02, Steps: 1 + rng.IntN(4), StepShare: 0.95}
+func logisticSteps(t task, rng *rand.Rand) algorithms.Algorithm {
+	return algorithms.Moments{Second: pick(rng, "diagonal", "full"), Centre: make([]float64, t.d), Balance: pick(rng, 0.5, 0.02, 0.98), ClipRadius: (0.1 + 0.9*rng.Float64()) * t.bounds.FeatureNorm, SecondShare: 0.02, Steps: 1 + rng.IntN(4), StepShare: 0.95}
 }
 
-func everything(_ int, rng *rand.Rand) algorithms.Moments {
-	return algorithms.Moments{Second: pick(rng, "none", "diagonal", "full"), CentreShare: 0.3 * rng.Float64(), CountShare: 0.3 * rng.Float64(), ClipRadius: 0.05 + 1.5*rng.Float64()}
+func everything(t task, rng *rand.Rand) algorithms.Algorithm {
+	return algorithms.Moments{Second: pick(rng, "none", "diagonal", "full"), CentreShare: 0.3 * rng.Float64(), CountShare: 0.3 * rng.Float64(), ClipRadius: (0.05 + 1.5*rng.Float64()) * t.bounds.FeatureNorm}
 }
 
 // momentsJobs attack every kind of release of moments.
@@ -59,8 +82,11 @@ func momentsJobs(_ []candidate, round int) []job {
 		for again := range 4 {
 			jobs = append(jobs, job{fmt.Sprintf("moments|%s|%d|%d", kind.name, again, round), func(rng *rand.Rand) configuration {
 				t := drawMoments(kind.pure, rng)
-				a := kind.of(t.d, rng)
-				a.ClipRadius *= t.bounds.FeatureNorm
+				a := kind.of(t, rng)
+				if loss := algotest.Loss(a.Info()); !a.Info().Learns(t.problem.Loss) {
+					t.problem.Loss, t.problem.LabelValues, t.levels, t.backend.Float32 = loss, 0, 2, false
+					t.describe()
+				}
 				return momentsAttack(kind.name, a, t, rng.Uint64())
 			}})
 		}
@@ -81,10 +107,16 @@ func drawMoments(pure bool, rng *rand.Rand) task {
 	return t
 }
 
-func momentsAttack(name string, a algorithms.Moments, t task, coins uint64) configuration {
+func momentsAttack(name string, a algorithms.Algorithm, t task, coins uint64) configuration {
+	options := t.text
+	switch a := a.(type) {
+	case algorithms.Moments:
+		options = fmt.Sprintf("clip=%.3g balance=%g steps=%d shares=%.3g,%.3g %s", a.ClipRadius, a.Balance, a.Steps, a.CentreShare, a.SecondShare, t.text)
+	case algorithms.MomentMetric:
+		options = fmt.Sprintf("clip=%.3g share=%.3g %s", a.ClipRadius, a.CentreShare, t.text)
+	}
 	return configuration{
-		area: "moments", algorithm: "moments", loss: name, n: t.n, d: t.d,
-		options: fmt.Sprintf("clip=%.3g balance=%g steps=%d shares=%.3g,%.3g %s", a.ClipRadius, a.Balance, a.Steps, a.CentreShare, a.SecondShare, t.text),
+		area: "moments", algorithm: a.Info().Name, loss: name, n: t.n, d: t.d, options: options,
 		plan: func() (attack, error) {
 			spec, err := algorithms.NewSpec(t.backend, t.problem, 0, t.budget, algorithms.Certified)
 			if err != nil {
@@ -123,6 +155,9 @@ func (s shape) proposeMoments(m *algorithms.MomentsPlan, kind int, rng *rand.Ran
 	if first {
 		R, cos = s.bounds.FeatureNorm, -1
 	}
+	if m.Classes && kind%4 == 1 {
+		cos = 1 // a change of class alone, which attains the joint bound around any centre
+	}
 	angle := math.Acos(cos)
 	for side, row := range [][]float64{i.x[i.k*s.d:][:s.d], i.row} {
 		at := math.Pi/4 + angle*(float64(side)-0.5)
@@ -137,6 +172,14 @@ func (s shape) proposeMoments(m *algorithms.MomentsPlan, kind int, rng *rand.Ran
 		i.label = -i.label
 	}
 	return i
+}
+
+// jointMoments is J of docs/theory.md#joint-moments.
+func jointMoments(alpha, beta exact) exact {
+	if alpha.over(beta).of(2) >= 1 {
+		return num(2).times(alpha.root())
+	}
+	return num(2).times(alpha).plus(num(2).times(beta)).plus(alpha.times(alpha).over(num(2).times(beta))).root()
 }
 
 // momentCertificates are the constructors of certificates of moments.
@@ -178,11 +221,18 @@ func momentCertificates() []recomputed {
 			first := num(m.Weight).times(num(m.Radius))
 			second := num(m.Scale).times(num(m.Radius)).times(num(m.Radius))
 			alpha, beta := first.times(first), second.times(second)
-			j := num(2).times(first)
-			if !(alpha.over(beta).of(2) >= 1) { // alpha < 2 beta
-				j = num(2).times(alpha).plus(num(2).times(beta)).plus(alpha.times(alpha).over(num(2).times(beta))).root()
-			}
-			return sensitivity(j.plus(num(2*m.Error)), c, err)
+			return sensitivity(jointMoments(alpha, beta).plus(num(2*m.Error)), c, err)
+		}},
+		{"ClassMoments", func(rng *rand.Rand) (exact, float64, error) {
+			m := privacy.ClassMoments{Radius: scale(rng)}
+			m.Scale = pick(rng, scale(rng), math.Sqrt2/2, rng.Float64(), 2*rng.Float64()) / m.Radius
+			m.Count = nothing(rng, 2*m.Radius)
+			m.Error = nothing(rng, m.Radius)
+			c, err := m.Certify()
+			first, second := num(m.Radius), num(m.Scale).times(num(m.Radius)).times(num(m.Radius))
+			alpha, beta := first.times(first), second.times(second)
+			change := num(2).times(alpha).plus(num(2).times(beta)).plus(num(m.Count).times(num(m.Count))).root()
+			return sensitivity(change.atLeast(jointMoments(alpha, beta)).plus(num(2*m.Error)), c, err)
 		}},
 	}
 }

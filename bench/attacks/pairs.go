@@ -95,6 +95,14 @@ func drawPairs(unit pairs.Unit, sampling pairs.Sampling, loss pairgraph.Loss, rn
 	return s, list
 }
 
+// ofPairMoments is a specification with one release of moments in the place of gradients.
+func ofPairMoments(s pairs.Spec, rng *rand.Rand) pairs.Spec {
+	s.Mode, s.Method, s.Loss, s.Noise = algorithms.Certified, pairs.Moments, pairgraph.Contrastive{Margin: 1}, privacy.KNormNoise
+	s.Batch, s.Epochs, s.StepSize, s.Shrink, s.PrintedSteps, s.Sampling, s.Rows = 0, 0, 0, false, false, pairs.Fixed, 0
+	s.Clip = s.Bound * pick(rng, 1e-6, 0.3, 1, 3)
+	return s
+}
+
 // pairConfiguration attacks trainings on pairs: one individual with all labels of its
 // pairs, or the records and labels that make up kappa pairs.
 func pairConfiguration(s pairs.Spec, list []pairgraph.Pair, coins uint64) configuration {
@@ -102,8 +110,12 @@ func pairConfiguration(s pairs.Spec, list []pairgraph.Pair, coins uint64) config
 	if s.Budget.Delta == 0 {
 		noise = s.Noise.String()
 	}
+	how := fmt.Sprintf("pairs, unit %s, %s batches", s.Unit, s.Sampling)
+	if s.Method == pairs.Moments {
+		how = fmt.Sprintf("pairs, unit %s, moments", s.Unit)
+	}
 	return configuration{
-		area: "pairs", algorithm: fmt.Sprintf("pairs, unit %s, %s batches", s.Unit, s.Sampling), loss: fmt.Sprintf("%s%+v", s.Loss.Name(), s.Loss), n: s.Individuals, d: s.Dim,
+		area: "pairs", algorithm: how, loss: fmt.Sprintf("%s%+v", s.Loss.Name(), s.Loss), n: s.Individuals, d: s.Dim,
 		options: fmt.Sprintf("%s %s kappa=%d pairs=%d batch=%d epochs=%d clip=%g shrink=%t steps=%g printed=%t rows=%d R=%g", s.Mode, noise, s.Kappa, s.Pairs, s.Batch, s.Epochs, s.Clip, s.Shrink, s.StepSize, s.PrintedSteps, s.Rows, s.Bound),
 		plan: func() (attack, error) {
 			p, err := s.Plan()
@@ -292,6 +304,16 @@ func pairJobs(_ []candidate, round int) []job {
 					}})
 				}
 			}
+		}
+	}
+	for _, unit := range []pairs.Unit{pairs.Individual, pairs.Group, pairs.OnePair} {
+		for again := range 6 {
+			jobs = append(jobs, job{fmt.Sprintf("pairs|%s|moments|%d|%d", unit, again, round), func(rng *rand.Rand) configuration {
+				return planned(func() configuration {
+					s, list := drawPairs(unit, pairs.Fixed, pairgraph.Contrastive{Margin: 1}, rng)
+					return pairConfiguration(ofPairMoments(s, rng), list, rng.Uint64())
+				})
+			}})
 		}
 	}
 	return jobs

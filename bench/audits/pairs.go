@@ -40,6 +40,10 @@ func pairCases(b privacy.Budget) (all []pairCase) {
 	add(true, preferences)
 	add(true, group, alone, shrink)
 	add(true, shrink)
+	moments := func(s *pairs.Spec) { s.Method, s.Rows, s.Batch, s.Epochs, s.StepSize = pairs.Moments, 0, 0, 0, 0 }
+	add(true, moments)
+	add(true, moments, group)
+	add(true, moments, one)
 	if b.Delta > 0 {
 		add(false, func(s *pairs.Spec) { s.Sampling, s.Epochs = pairs.Poisson, 1 })
 		add(false, group, alone, func(s *pairs.Spec) { s.Sampling, s.Batch, s.Epochs = pairs.Poisson, 2, 1 })

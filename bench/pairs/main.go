@@ -8,6 +8,7 @@
 //	go run ./bench/pairs -figure sampled -test 500 -data FILE -schema FILE -plot FILE
 //	go run ./bench/pairs -figure mechanisms|epoch
 //	go run ./bench/pairs -figure tuples -pairs 4000 -test 600 -data FILE -schema FILE -plot FILE
+//	go run ./bench/pairs -figure moments > bench/results/pairs-moments.csv
 //
 // The margin is a public constant (0.25 times -rho), not the mean distance of dissimilar
 // pairs as in the paper, and pairs are drawn by ids with a degree cap.
@@ -33,7 +34,7 @@ type settings struct {
 func main() {
 	log.SetFlags(0)
 	var s settings
-	flag.StringVar(&s.figure, "figure", "", "toy, 9, 10, 11a, 11b, 11c, 11d, steps, sampled, tuples, mechanisms or epoch")
+	flag.StringVar(&s.figure, "figure", "", "toy, 9, 10, 11a, 11b, 11c, 11d, steps, sampled, tuples, moments, mechanisms or epoch")
 	flag.StringVar(&s.data, "data", "", "data file")
 	flag.StringVar(&s.schema, "schema", "", "schema file")
 	flag.StringVar(&s.plot, "plot", "", "SVG file to write")
@@ -45,7 +46,7 @@ func main() {
 	bench.Header(os.Stdout, "pairs", os.Args[1:])
 	figures := map[string]func() ([]row, axes, error){
 		"toy": s.toy, "9": s.privacyBudgets, "10": s.mechanismsTrained, "mechanisms": s.mechanismTable,
-		"11a": s.clips, "11b": s.batches, "11c": s.margins, "11d": s.dimensions, "steps": s.steps, "sampled": s.sampled, "epoch": s.epoch, "tuples": s.tuples,
+		"11a": s.clips, "11b": s.batches, "11c": s.margins, "11d": s.dimensions, "steps": s.steps, "sampled": s.sampled, "epoch": s.epoch, "tuples": s.tuples, "moments": s.pairMoments,
 	}
 	figure, known := figures[s.figure]
 	if !known {

@@ -7,6 +7,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"dyad/algorithms/audit"
+	"dyad/algorithms/pairs"
 )
 
 type auditPairsCmd struct {
@@ -31,6 +32,7 @@ Examples:
   dyad audit pairs --unit pair --loss bradley-terry --runs 500 --json
   dyad audit pairs --kappa 6 --pairs 6 --sampling poisson --batch 3 --epochs 1 --epsilon 4 --runs 1000
   dyad audit pairs --kappa 2 --method input --runs 500
+  dyad audit pairs --kappa 4 --method moments --epsilon 4 --runs 1000
   dyad audit pairs --unit group --kappa 2 --mode paper --rows 2 --epsilon 3 --runs 500
   dyad audit pairs -n 12 --tuple 4 --loss triplet --runs 300
   dyad audit pairs -n 12 --all-pairs --runs 300`
@@ -52,10 +54,11 @@ func (c *auditPairsCmd) target(ctx context.Context, command *kong.Context) (audi
 	given := func(name string) bool {
 		return slices.ContainsFunc(command.Path, func(p *kong.Path) bool { return p.Flag != nil && p.Flag.Name == name })
 	}
+	moments := c.Method == pairs.Moments.String()
 	if !given("clip") {
 		c.Clip = 1e-4
 	}
-	if !given("step-size") {
+	if !given("step-size") && !moments {
 		c.StepSize = 1e-9
 	}
 	shape := pairShape{individuals: c.N, features: c.D, pairs: c.PairCount}
@@ -84,7 +87,7 @@ func (c *auditPairsCmd) target(ctx context.Context, command *kong.Context) (audi
 	if shape.pairs == 0 {
 		shape.pairs = c.Kappa
 	}
-	if c.Batch == 0 && c.Sampling == "fixed" {
+	if c.Batch == 0 && c.Sampling == "fixed" && !moments {
 		c.Batch = shape.pairs
 	}
 	plan, err := c.plan(shape)

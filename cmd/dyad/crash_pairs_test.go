@@ -16,7 +16,7 @@ import (
 
 // pairsCell is an attack on "dyad pairs train" that keeps a checkpoint after every batch.
 type pairsCell struct {
-	sampling string // or "input", "tuples", "all pairs"
+	sampling string // or "input", "moments", "tuples", "all pairs"
 	fault    string
 	stage    string
 	code     int
@@ -55,6 +55,10 @@ var pairsMatrix = []pairsCell{
 	{"tuples", "kill", "released#1", killed, unnamed, 0, "", true},
 	{"all pairs", "kill", "kept#1", killed, pending, 5, "", false},
 	{"all pairs", "kill", "released#1", killed, unnamed, 0, "", false},
+	{"moments", "kill", "charged#1", killed, pending, 0, "", false},
+	{"moments", "kill", "training#1", killed, pending, 0, "", true},
+	{"moments", "interrupt", "charged#1", exitCancelled, pending, 0, resumeIt, false},
+	{"moments", "kill", "released#1", killed, unnamed, 0, "", false},
 	{"input", "kill", "training#1", killed, pending, 0, "", false},
 	{"input", "interrupt", "trained#1", exitCancelled, pending, 0, resumeIt, false},
 	{"input", "kill", "released#1", killed, unnamed, 0, "", false},
@@ -70,11 +74,14 @@ func (f *fixture) pairsTrain(how string, more ...string) []string {
 	if how == "tuples" {
 		return append(append(args, "--tuple", "4", "--loss", "triplet", "--batch", "7"), more...)
 	}
-	args = append(args, "--density", "2", "--degree-cap", "6", "--batch", "60")
-	if how == "input" {
-		args = append(args, "--method", "input")
-	} else {
-		args = append(args, "--sampling", how)
+	args = append(args, "--density", "2", "--degree-cap", "6")
+	switch how {
+	case "input":
+		args = append(args, "--method", "input", "--batch", "60")
+	case "moments":
+		args = append(args, "--method", "moments")
+	default:
+		args = append(args, "--sampling", how, "--batch", "60")
 	}
 	return append(args, more...)
 }

@@ -101,6 +101,8 @@ func goldenCases(schema string) map[string][]string {
 		"printed-s": {"--pairs", "40000", "--unit", "group", "--kappa", "4", "--mode", "paper", "--shrink"},
 		"input":     {"--density", "2", "--degree-cap", "8", "--method", "input"},
 		"labels":    {"--pairs", "40000", "--unit", "pair", "--method", "labels"},
+		"moments":   {"--density", "2", "--degree-cap", "8", "--method", "moments"},
+		"moments-b": {"--pairs", "40000", "--kappa", "2", "--method", "moments", "--batch", "50"},
 		"no-kappa":  {"--pairs", "40000"},
 		"triplet":   {"--tuple", "4", "--loss", "triplet"},
 		"npair":     {"--tuple", "8", "--loss", "npair", "--noise", "laplace", "--temperature", "0.5"},
@@ -120,6 +122,9 @@ func goldenCases(schema string) map[string][]string {
 		for _, m := range info.Modes {
 			name := info.Name + "-" + m.String()
 			cases["plan-"+name] = []string{"plan", "-n", "512", "-d", "8", "--algorithm", info.Name, "--mode", m.String(), "--epsilon", "1", "--delta", "1e-5"}
+			if info.MetricsOnly {
+				cases["plan-"+name] = append(cases["plan-"+name], "--task", "metric")
+			}
 		}
 	}
 	for _, a := range algorithms.StreamCatalog() {

@@ -77,9 +77,9 @@ func (c *trainCmd) evaluateHeld(a *app, r *trainResult, m scored, held, train sa
 			r.HeldCommand = c.heldCommand(r.Model)
 		}
 	case r.Public || c.ExactFigures:
-		var err error
 		o := defaultEvaluation
 		o.own = m.own
+		var err error
 		if r.Held, err = evaluateExactly(a.ctx, c.Task, m.loss, m.weights, held, train.records, o); err != nil {
 			r.HeldProblem = strings.TrimPrefix(message(err), "dyad: ")
 		}

@@ -278,7 +278,11 @@ func applicable(p engine.Problem) []lossAlgorithm {
 		if err == nil {
 			plan, err = a.Plan(spec)
 		}
-		if err == nil && plan.Moments != nil && plan.Moments.Gradients == 0 && p.Loss.Name() != squareName {
+		switch {
+		case err != nil || plan.Moments == nil || plan.Moments.Gradients > 0:
+		case plan.Moments.Classes:
+			err = fmt.Errorf("%s minimises no loss", info.Name)
+		case p.Loss.Name() != squareName:
 			err = fmt.Errorf("%s minimises the square loss and no other", info.Name)
 		}
 		add(info.Name, err)

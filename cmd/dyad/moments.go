@@ -2,13 +2,14 @@ package main
 
 import "dyad/algorithms"
 
-// momentsFlags are the options of algorithms moments and moments-descent.
+// momentsFlags are the options of algorithms moments and moments-descent; moment-metric has two of
+// them.
 type momentsFlags struct {
 	SecondMoments string    `enum:"auto,none,diagonal,full" default:"auto" placeholder:"K" help:"Second moments that algorithm moments releases: none, diagonal, full, or auto, the public rule."`
-	ClipRadius    float64   `positive:"" placeholder:"R" help:"Norm to which moments clips records around their centre. Default: the public rule."`
+	ClipRadius    float64   `positive:"" placeholder:"R" help:"Norm to which moments and moment-metric clip records around their centre. Default: the public rule."`
 	Ridge         float64   `positive:"" placeholder:"M" help:"Ridge factor of moments, a multiple of the noise of the second moments. Default: the public rule."`
 	CountShare    float64   `positive:"" placeholder:"F" help:"Share of the budget (mu squared; epsilon for --delta 0) that moments spends on the number of positives. Default: the public rule."`
-	CentreShare   float64   `positive:"" placeholder:"F" help:"The same for the centre. Default: the public rule."`
+	CentreShare   float64   `positive:"" placeholder:"F" help:"The same for the centre, with moment-metric, too. Default: the public rule."`
 	SecondShare   float64   `positive:"" placeholder:"F" help:"The same for the second moments; the signed sum gets the rest. Default: the public rule."`
 	StepShare     float64   `positive:"" placeholder:"F" help:"The same for all steps of moments (--steps) together. Default: the public rule."`
 	PublicCentre  []float64 `placeholder:"V" help:"A public centre for moments, in encoded features; 0 is the origin. It must not come from the data. Default: the public rule."`
@@ -24,6 +25,16 @@ func (f momentsFlags) put(m algorithms.Moments) algorithms.Moments {
 	m.CountShare, m.CentreShare, m.SecondShare = f.CountShare, f.CentreShare, f.SecondShare
 	m.ClipRadius, m.Ridge, m.Centre, m.Balance = f.ClipRadius, f.Ridge, f.PublicCentre, f.ClassBalance
 	return m
+}
+
+// metric is moment-metric with these options.
+func (f momentsFlags) metric() (algorithms.MomentMetric, error) {
+	a := algorithms.MomentMetric{CentreShare: f.CentreShare, ClipRadius: f.ClipRadius}
+	f.CentreShare, f.ClipRadius = 0, 0
+	if f.set() != "" {
+		return a, badInput("%s does not take %s; moments does", a.Info().Name, f.set())
+	}
+	return a, nil
 }
 
 // set is the first flag that is set, "" if none is.
@@ -43,8 +54,12 @@ func (f momentsFlags) set() string {
 	return ""
 }
 
-// definition is the loss of the flags for an algorithm; that of moments is least squares.
+// definition is the loss of the flags for an algorithm; that of moments is least squares, and
+// moment-metric has none, so that the default one stands in reports and model files.
 func (f planFlags) definition(a algorithms.Algorithm) (lossSpec, error) {
+	if _, metric := a.(algorithms.MomentMetric); metric && (f.named() || f.LossParam != nil || f.LossClip != 0) {
+		return lossSpec{}, badInput("moment-metric minimises no loss; leave --loss and its parameters out, or choose another algorithm")
+	}
 	if _, moments := a.(algorithms.Moments); moments {
 		if f.named() && f.Loss != squareName || f.LossParam != nil || f.LossClip != 0 {
 			return lossSpec{}, badInput("moments minimises the square loss and no other; leave --loss and its parameters out, or choose --algorithm moments-descent, which starts at the moments")

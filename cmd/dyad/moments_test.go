@@ -34,9 +34,31 @@ func TestMomentsFlagsAreHonouredOrRefused(t *testing.T) {
 		"--algorithm dpftrl --every 10 --clip-radius 1":        "does not take --clip-radius",
 		"--algorithm onpairc --every 10 --second-moments full": "does not take --second-moments",
 		"--algorithm moments --radius 2 --l2 0.1":              "",
+
+		"--task metric --algorithm moment-metric --Dg 4":                                          "does not take --G",
+		"--task metric --algorithm moment-metric --steps 5":                                       "does not take --steps",
+		"--task metric --algorithm moment-metric --H 2":                                           "does not take --path",
+		"--task metric --algorithm moment-metric --batch-records 5":                               "does not take --batch-records",
+		"--task metric --algorithm moment-metric --every 10":                                      "--every",
+		"--algorithm moment-metric":                                                               "--task metric",
+		"--task metric --algorithm moment-metric --group-sizes 60,40":                             "query groups",
+		"--task metric --algorithm moment-metric --loss hinge":                                    "minimises no loss",
+		"--task metric --algorithm moment-metric --mode paper":                                    "no paper mode",
+		"--task metric --algorithm moment-metric --mode nonprivate":                               "no nonprivate mode",
+		"--task metric --algorithm moment-metric --delta 0":                                       "delta > 0",
+		"--task metric --algorithm moment-metric --l2 0.1":                                        "L2 term",
+		"--task metric --algorithm moment-metric --ridge 2":                                       "does not take --ridge",
+		"--task metric --algorithm moment-metric --class-balance 0.3":                             "does not take --class-balance",
+		"--task metric --algorithm moment-metric --second-moments none":                           "does not take --second-moments",
+		"--task metric --algorithm moment-metric --precision fp32":                                "does not take --precision",
+		"--task metric --algorithm moment-metric --clip-radius 3":                                 "at most 2 R",
+		"--task metric --algorithm dpgdsc --clip-radius 1":                                        "does not take --clip-radius",
+		"--task metric --algorithm moment-metric --radius 2 --l2 0":                               "",
+		"--task metric --algorithm moment-metric --radius 2 --clip-radius 0.5 --centre-share 0.3": "",
 	} {
 		code, out, errs := dyad(t, t.TempDir(), append([]string{"plan", "-n", "100", "-d", "3"}, strings.Fields(args)...)...)
-		if want == "" && code == exitOK && strings.Contains(out, "alpha = 0.1;") && strings.Contains(out, "norm r = 2\n") {
+		if want == "" && code == exitOK && strings.Contains(out, "norm r = 2\n") && (strings.Contains(args, "metric") || strings.Contains(out, "alpha = 0.1;")) &&
+			strings.Contains(out, "clipped to norm 0.5 ") == strings.Contains(args, "--clip-radius") && strings.Contains(out, "share 0.3,") == strings.Contains(args, "--centre-share") {
 			continue
 		}
 		if want == "" || code != exitInput || out != "" || !strings.Contains(errs, want) {

@@ -88,6 +88,9 @@ func TestOutputIsTheSameOnNeighbours(t *testing.T) {
 			if i.NeedsL2 {
 				runs[i.Name] = append(runs[i.Name], "--l2", "0.1")
 			}
+			if i.MetricsOnly {
+				runs[i.Name] = append(runs[i.Name], "--task", "metric")
+			}
 		}
 	}
 	for _, alg := range algorithms.StreamCatalog() {

@@ -32,24 +32,24 @@ const (
 type pairFlags struct {
 	Loss         string   `default:"contrastive" enum:"contrastive,bradley-terry,triplet,npair" help:"contrastive: a metric from similar and dissimilar pairs; bradley-terry: scores from preferences; triplet, npair: a metric from classes, with --tuple."`
 	Margin       float64  `positive:"" default:"1" help:"Distance that dissimilar pairs should keep, or margin of squared distances of triplet; public. Features have norm at most 1."`
-	Rows         int      `positive:"" placeholder:"D'" help:"Dimensions that the metric maps to. Default: 16, or the number of features if that is smaller."`
+	Rows         int      `positive:"" placeholder:"D'" help:"Dimensions that the metric maps to. Default: 16, or the number of features if that is smaller or with --method moments."`
 	Unit         string   `default:"individual" enum:"individual,group,pair" help:"Who is protected: one individual in at most --kappa pairs; any group of --kappa pairs; one pair."`
 	Kappa        int      `positive:"" placeholder:"K" help:"Public number of pairs that may change together, fixed before the pairs are seen. Default: --degree-cap; for --unit group and drawn pairs kappa' of their public graph."`
 	DegreeCap    int      `positive:"" placeholder:"D" help:"Draw or keep at most this many pairs of an individual; of a file the first ones."`
 	Density      float64  `positive:"" placeholder:"F" help:"Draw this many pairs per individual, by ids only, and label them by whether the labels of the records differ."`
 	PairSeed     uint64   `default:"1" help:"Seed of drawn pairs and tuples; public."`
-	Method       string   `default:"gradients" enum:"gradients,input,labels" help:"What gets noise: gradients; input: the features and labels, once; labels: a coin flip for each label, features being public."`
+	Method       string   `default:"gradients" enum:"gradients,input,labels,moments" help:"What gets noise: gradients; moments: second moments of similar and of dissimilar pairs, once, from which the metric is computed; input: the features and labels, once; labels: a coin flip for each label, features being public."`
 	Mode         string   `default:"certified" enum:"certified,paper,nonprivate" help:"certified: proved noise; paper: the paper's formula, with what it really gives; nonprivate: the baseline."`
 	Epsilon      float64  `default:"1" help:"Epsilon to spend."`
-	Delta        *float64 `placeholder:"DELTA" help:"Delta; 0 asks for pure epsilon. Default: min(1e-5, n^-1.5), or 0 with --noise, --mode paper or another --method."`
+	Delta        *float64 `placeholder:"DELTA" help:"Delta; 0 asks for pure epsilon. Default: min(1e-5, n^-1.5), or 0 with --noise, --mode paper or --method input or labels."`
 	Noise        string   `default:"" enum:",laplace,knorm" help:"Noise of pure epsilon: laplace or knorm (less of it). Default: knorm, or laplace with --mode paper."`
 	LabelShare   float64  `positive:"" placeholder:"F" help:"Part of epsilon that --method input spends on labels. Default: 0.5."`
 	Sampling     string   `default:"fixed" enum:"fixed,poisson" help:"How batches are formed. fixed: disjoint ones, the same in every epoch; poisson: every pair by a secret coin of its own, accounted with the secrecy of the coins (Gaussian noise)."`
 	Batch        int      `positive:"" placeholder:"B" help:"Pairs in a batch, or expected in one. Default: a twentieth of the pairs, but at least 50; 50 with --mode paper. With --tuple: tuples, all of an epoch."`
-	Epochs       int      `positive:"" default:"5" help:"How often every pair is used, or tuples are drawn."`
-	Clip         float64  `positive:"" default:"0.5" help:"Norm that the gradient of a pair or tuple is clipped to."`
+	Epochs       int      `positive:"" placeholder:"T" help:"How often every pair is used, or tuples are drawn. Default: 5."`
+	Clip         float64  `positive:"" placeholder:"H" help:"Norm that the gradient of a pair or tuple is clipped to, or with --method moments the difference of a pair. Default: 0.5, or 0.3 with --method moments."`
 	Shrink       bool     `help:"Clip to the bound of gradients at the public matrix where that is smaller, which lowers the noise."`
-	StepSize     float64  `positive:"" default:"1" help:"First step eta0 of steps eta0/sqrt(tau)."`
+	StepSize     float64  `positive:"" placeholder:"ETA0" help:"First step eta0 of steps eta0/sqrt(tau). Default: 1."`
 	PrintedSteps bool     `help:"Steps as printed in the paper, eta0/sqrt(tau!): about nine useful ones."`
 	tupleFlags
 }
@@ -117,7 +117,7 @@ func (f pairFlags) plan(s pairShape) (*pairs.Plan, error) {
 	if f.Noise == "laplace" || f.Noise == "" && spec.Mode == algorithms.Paper {
 		spec.Noise = privacy.LaplaceNoise
 	}
-	if spec.Rows == 0 && f.Loss != lossBradleyTerry {
+	if spec.Rows == 0 && f.Loss != lossBradleyTerry && f.Method != pairs.Moments.String() {
 		spec.Rows = min(16, s.features)
 	}
 	if s.classes {
@@ -128,7 +128,7 @@ func (f pairFlags) plan(s pairShape) (*pairs.Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	if spec.Budget, err = f.budget(s.individuals, !s.classes && (spec.Mode == algorithms.Paper || spec.Method != pairs.Gradients)); err != nil {
+	if spec.Budget, err = f.budget(s.individuals, !s.classes && (spec.Mode == algorithms.Paper || spec.Method == pairs.Input || spec.Method == pairs.Labels)); err != nil {
 		return nil, err
 	}
 	spec.Bound = publicBound(spec.Norm(), s.features)
@@ -171,7 +171,7 @@ func (f pairFlags) addPairs(spec *pairs.Spec, s pairShape) error {
 		}
 		spec.Loss, spec.Rows = pairgraph.BradleyTerry{}, 1
 	}
-	if spec.Batch == 0 {
+	if spec.Batch == 0 && spec.Method != pairs.Moments {
 		if spec.Batch = 50; spec.Mode != algorithms.Paper {
 			spec.Batch = max(50, s.pairs/20)
 		}

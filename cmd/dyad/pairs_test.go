@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -94,6 +95,45 @@ func TestPreferencesRoad(t *testing.T) {
 	m, err := readModel(filepath.Join(dir, "pairs.json"))
 	if err != nil || m.Pairs == nil || m.Pairs.Number("kappa") != 2 || m.Guarantee.Epsilon != r.Guarantee.Epsilon {
 		t.Errorf("the model lacks its report: %v", err)
+	}
+}
+
+// One release of moments: its plan is the report of the run, the model is used as that of any
+// metric, and what it does not have is refused.
+func TestPairMomentsRoad(t *testing.T) {
+	dir := clinic(t, 200)
+	flags := []string{"--density", "2", "--degree-cap", "6", "--epsilon", "2", "--method", "moments"}
+	train := append([]string{"--json", "pairs", "train", "--data", "patients.csv", "--schema", "patients.yaml", "--seed", "1"}, flags...)
+	code, out, errs := dyad(t, dir, train...)
+	var trained pairsTrainResult
+	if err := json.Unmarshal([]byte(out), &trained); code != exitOK || err != nil {
+		t.Fatalf("exit %d, %v: %s", code, err, errs)
+	}
+	code, out, errs = dyad(t, dir, append([]string{"--json", "pairs", "plan", "-n", "200", "--schema", "patients.yaml"}, flags...)...)
+	var plan algorithms.Report
+	if err := json.Unmarshal([]byte(out), &plan); code != exitOK || err != nil {
+		t.Fatalf("exit %d, %v: %s", code, err, errs)
+	}
+	trained.Report.Guarantee.Warnings, plan.Guarantee.Warnings = nil, nil
+	a, _ := json.Marshal(trained.Report)
+	if b, _ := json.Marshal(plan); !bytes.Equal(a, b) {
+		t.Errorf("train says\n%s\nplan says\n%s", a, b)
+	}
+	m, err := readModel(filepath.Join(dir, "pairs.json"))
+	if err != nil || m.Pairs == nil || m.Pairs.Word("method") != "moments" || m.Task != taskMetric {
+		t.Errorf("the model lacks its report: %v", err)
+	}
+	if code, out, errs = dyad(t, dir, "evaluate", "pairs.json", "--data", "patients.csv", "--neighbours", "patients.csv", "--exact-figures"); code != exitOK || !strings.Contains(out, "3-NN") {
+		t.Errorf("evaluate: exit %d: %s%s", code, out, errs)
+	}
+	for _, c := range [][2]string{
+		{"--epochs=3", "leave them out"}, {"--step-size=2", "leave them out"}, {"--sampling=poisson", "leave them out"}, {"--shrink", "leave them out"},
+		{"--device=cuda:0", "summed on the CPU"}, {"--rows=99", "at most"}, {"--mode=paper", "no paper"}, {"--noise=laplace", "K-norm"},
+	} {
+		args := append(slices.Clone(train), "--out", "other.json", c[0])
+		if code, out, errs := dyad(t, dir, args...); code != exitInput || !strings.Contains(errs, c[1]) {
+			t.Errorf("%s: exit %d, want 2 and %q: %s%s", c[0], code, c[1], out, errs)
+		}
 	}
 }
 

@@ -35,6 +35,7 @@ Examples:
   dyad pairs train --data patients.csv --schema patients.yaml --density 2 --degree-cap 6 --epsilon 2 --out drawn.json
   dyad pairs train --data patients.csv --schema patients.yaml --density 2 --degree-cap 6 --sampling poisson --batch 60 --out poisson.json
   dyad pairs train --data people.csv --schema people.yaml --pairs pairs.csv --kappa 3 --epsilon 2 --out metric-pairs.json
+  dyad pairs train --data people.csv --schema people.yaml --pairs pairs.csv --kappa 3 --epsilon 2 --method moments --out moments-pairs.json
   dyad pairs train --data people.csv --schema people.yaml --pairs preferences.csv --loss bradley-terry --kappa 3 --out scores-pairs.json
   dyad pairs train --data patients.csv --schema patients.yaml --density 2 --degree-cap 6 --method input --out input.json
   dyad pairs train --data patients.csv --schema patients.yaml --density 2 --degree-cap 6 --mode nonprivate --public-data --out baseline-pairs.json
@@ -81,14 +82,19 @@ func (c *pairsTrainCmd) Run(a *app, command *kong.Context) error {
 	options := pairs.Options{Workers: c.Workers}
 	schema := d.records.Schema()
 	result := pairsTrainResult{Dropped: d.dropped, Report: plan.Report(), runOutcome: runOutcome{Data: c.Data, DataID: schema.DataID, Public: c.PublicData || schema.Public}}
-	if !classes {
+	if result.Pairs = &c.pairSource.Pairs; classes {
+		result.Pairs = nil
+	}
+	if moments := plan.Spec.Method == pairs.Moments; moments && c.Device != "auto" && c.Device != "cpu" {
+		return badInput("--device %s: moments of pairs are summed on the CPU in this version", c.Device)
+	} else if !classes && !moments {
 		done, err := c.openDevice(c.Workers, cuda.AutoPrecision)
 		if err != nil {
 			return err
 		}
 		defer done()
 		c.noteDevice(a, nil)
-		options.Engine, result.Pairs = c.pairEngine(c.Workers), &c.pairSource.Pairs
+		options.Engine = c.pairEngine(c.Workers)
 	}
 	var m *model
 	shelf := a.newShelf(out, func(o *algorithms.Result) *model {

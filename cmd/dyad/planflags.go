@@ -17,7 +17,7 @@ type planFlags struct {
 	Mode      string   `default:"certified" enum:"certified,paper,nonprivate" help:"certified: proved noise; paper: the paper's formula, with what it really gives; nonprivate: the baseline."`
 	Epsilon   float64  `default:"1" help:"Epsilon to spend."`
 	Delta     *float64 `placeholder:"DELTA" help:"Delta; 0 asks for pure epsilon. Default: min(1e-5, n^-1.5)."`
-	L2        *float64 `name:"l2" aliases:"alpha" placeholder:"ALPHA" help:"Weight alpha of the term alpha/2 ||w||^2. Default: 0.001, or 0 for offpairc, dpgdc, dpgdc2, dpegd, moments and moments-descent."`
+	L2        *float64 `name:"l2" aliases:"alpha" placeholder:"ALPHA" help:"Weight alpha of the term alpha/2 ||w||^2. Default: 0.001, or 0 for offpairc, dpgdc, dpgdc2, dpegd, moments, moment-metric and moments-descent."`
 	Radius    float64  `positive:"" placeholder:"R" help:"Radius of the ball that w lives in; public. Default: a rule of n, d, epsilon and delta, or 1 for --task metric."`
 	Steps     int      `positive:"" help:"Number of full-batch steps. Default: the algorithm's public rule."`
 	StepSize  float64  `positive:"" placeholder:"ETA" help:"Step size. Default: the algorithm's public rule."`
@@ -91,8 +91,11 @@ func (f planFlags) assertedPlan(s dataShape, asserted engine.Assertion) (algorit
 		}
 	}
 	c.Algorithm = configured
-	if _, moments := c.Algorithm.(algorithms.Moments); moments && asserted != (engine.Assertion{}) {
-		return nil, nil, badInput("moments does not take --G, --L and --Dg: no constant of a loss is in its guarantee")
+	switch c.Algorithm.(type) {
+	case algorithms.Moments, algorithms.MomentMetric:
+		if asserted != (engine.Assertion{}) {
+			return nil, nil, badInput("%s does not take --G, --L and --Dg: no constant of a loss is in its guarantee", c.Algorithm.Info().Name)
+		}
 	}
 	spec, err := f.spec(s, asserted, c.Algorithm)
 	if err != nil {
@@ -205,6 +208,15 @@ func (f planFlags) configure(a algorithms.Algorithm) (algorithms.Algorithm, erro
 		return nil, badInput("%s does not take --batch-records; subsampled-descent does", a.Info().Name)
 	}
 	switch a := a.(type) {
+	case algorithms.MomentMetric:
+		if f.Precision != "auto" && f.Precision != "" { // "" where there is no such flag
+			return nil, badInput("moment-metric does not take --precision: its sums are in float64, and it has no pair gradients")
+		}
+		m, err := f.metric()
+		if err != nil {
+			return nil, err
+		}
+		return m, unused("--steps", "--step-size", "--path")
 	case algorithms.Moments:
 		if f.GradientShare != 0 {
 			return nil, badInput("moments takes no gradients and no --gradient-share; moments-descent does")

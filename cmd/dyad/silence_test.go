@@ -176,6 +176,12 @@ func silentRuns() map[string][]string {
 		if i.NeedsL2 {
 			more = append(more, "--l2", "0.1")
 		}
+		if i.MetricsOnly { // of two classes, dense or sparse
+			more = append(more, "--task", "metric")
+			train(i.Name, "class.yaml", more...)
+			train(i.Name+" sparse", "svm.yaml", append(more, "--json", "--clip-radius", "1.9")...)
+			continue
+		}
 		train(i.Name, "class.yaml", more...)
 		if !i.ScoresOnly {
 			train(i.Name+" metric", "class.yaml", append(more, "--task", "metric")...)
@@ -239,6 +245,8 @@ func silentRuns() map[string][]string {
 	pairs("preferences", append(file[:4:4], "--kappa", "2", "--loss", "bradley-terry")...)
 	pairs("one pair", append(file[:4:4], "--unit", "pair")...)
 	pairs("labels", append(file[:4:4], "--unit", "pair", "--method", "labels")...)
+	pairs("moments", append(file[:4:4], "--kappa", "2", "--method", "moments", "--json")...)
+	pairs("drawn moments, pure", append(drawn[:4:4], "--method", "moments", "--delta", "0", "--clip", "1.5", "--rows", "1")...)
 	pairs("input", append(file[:4:4], "--kappa", "2", "--method", "input")...)
 	for _, loss := range []string{lossContrastive, lossTriplet, lossNPair} {
 		pairs("tuples "+loss, "--tuple", "4", "--loss", loss)

@@ -270,6 +270,9 @@ func (p *momentPass) add(w *momentsWork, from, count int) {
 		default:
 			weight[i] = 1
 		}
+		if p.m.Class != 0 && y != p.m.Class {
+			weight[i] = 0
+		}
 	}
 	w.total.positives += positives
 	if p.whole {
@@ -281,6 +284,13 @@ func (p *momentPass) add(w *momentsWork, from, count int) {
 	}
 	rows := w.rows[:count*p.stride]
 	p.clip(rows, p.x.rows(w.sparse, from, count), count)
+	if p.m.Class != 0 { // a row of zeros adds nothing to the sums
+		for i, a := range weight {
+			if a == 0 {
+				clear(rows[i*p.stride:][:p.stride])
+			}
+		}
+	}
 	if p.model != nil {
 		whole := dotsGroups(count)
 		p.slopes(weight, w.score[:whole], w.rows[:whole*p.stride])

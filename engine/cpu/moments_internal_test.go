@@ -132,12 +132,18 @@ func TestMomentsAgainstExactSums(t *testing.T) {
 	for _, shape := range [][2]int{{2, 1}, {300, 3}, {520, 24}, {270, 25}, {258, 61}} {
 		n, d := shape[0], shape[1]
 		for _, second := range []engine.SecondMoments{engine.NoSecond, engine.DiagonalSecond, engine.FullSecond} {
-			for _, weights := range []string{"one", "signed", "logistic", "saturated"} {
+			for _, weights := range []string{"one", "signed", "positives", "negatives", "logistic", "saturated"} {
 				for _, sparse := range []bool{false, true} {
 					for _, v := range kernels.Variants() {
 						r := momentRecords(t, n, d, sparse)
 						m := engine.MomentSums{Radius: 1, Second: second}
-						if weights != "one" {
+						switch weights {
+						case "one":
+						case "positives":
+							m.Class = 1
+						case "negatives":
+							m.Class, m.Radius = -1, 0.6
+						default:
 							m = engine.MomentSums{Radius: 0.6, Second: second, Centre: make([]float64, d)}
 							for j := range m.Centre {
 								m.Centre[j] = 0.3 / float64(j+1)
@@ -233,6 +239,9 @@ func checkMoments(t *testing.T, name string, e *momentsEvaluator, got engine.Mom
 			t.Fatalf("%s: weight %v", name, a)
 		}
 		positives[0].Add(positives[0], new(big.Float).SetFloat64((1+y)/2))
+		if m.Class != 0 && y != m.Class {
+			continue
+		}
 		at := 0
 		for j := range d {
 			sum[j].Add(sum[j], product(a, row[j]))

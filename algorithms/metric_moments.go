@@ -1,0 +1,229 @@
+package algorithms
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+
+	"dyad/engine"
+	"dyad/privacy"
+)
+
+// MomentMetric is a private Mahalanobis metric from class moments that are released once. Let
+// x~ = clip(x - c, R) for the released centre c; then
+//
+//	(S+, S-, R n+, h M+, h M-),   h = 1/(sqrt 2 R),
+//
+// the sums of x~ and of x~ x~^T over both classes and the number of positives, are one release
+// that needs no more noise than the two sums alone (docs/theory.md#class-moments). W is computed
+// from them (momentMetric): long where means or variances of the classes differ beyond the noise,
+// with the identity for the rest, and scaled to Frobenius norm r, so that it does not depend on a
+// loss (docs/theory.md#metric-from-moments).
+//
+// Guarantee: Certified mode, (epsilon, delta)-DP for replacing one record by exact composition
+// of two Gaussian releases (docs/theory.md#released-centre). It covers the released moments,
+// which leave Train by W only.
+type MomentMetric struct {
+	// CentreShare is the share of mu^2 of the centre, in (0, 1); the moments get the rest.
+	// 0 means 0.15; 0.05 to 0.3 are equal (bench/results/metric-moments-study.csv).
+	CentreShare float64
+	// ClipRadius is R, at most twice the norm bound of records; 0 means 0.2 of the norm bound.
+	ClipRadius float64
+}
+
+// maxMetricMoments bounds d: two decompositions and some products of d x d matrices take
+// seconds there.
+const maxMetricMoments = 512
+
+// Info describes the algorithm.
+func (MomentMetric) Info() Info {
+	return Info{
+		Name:  "moment-metric",
+		Title: "private metric from the moments of both classes: centre, class sums and second moments, released once",
+		Paper: "[Li92] Hessian directions, [Trivedi14] gradient outer product",
+		Assumptions: []string{
+			"two classes, a Mahalanobis metric, pairs of all records; no loss is minimised",
+			"R and the shares of the budget are functions of public numbers",
+			fmt.Sprintf("at most %d features", maxMetricMoments),
+		},
+		Released: "centre, class sums, second moments of both classes and number of positives with noise; the metric is computed from them",
+		Claim:    "none for this combination",
+		Verdict:  "valid by adaptive composition: a released centre is public for what follows; both matrices and the count cost no noise besides that of the class sums",
+		Maths: `c = (sum x)/n: 2 R_x,  R_x the norm bound;  x~ = clip(x - c, R)
+jointly (S+, S-, R n+, h M+, h M-), h = 1/(sqrt 2 R),  S = sum x~ and M = sum x~ x~^T of a class, M in isometric coordinates: 2 R
+(same class: J(R^2, h^2 R^4) = 2 R;  other class: R^2 + R^2 + R^2 + 2 h^2 R^4 = 4 R^2)
+each plus 2 rho for floating point; sigma_i = Delta_i/(mu(epsilon, delta) sqrt f_i), f = 0.15 and 0.85, so sum (Delta_i/sigma_i)^2 = mu^2
+C: covariance, cleaned of noise;  beta = C^-1 E[(y - b) x],  H = C^-1 E[(y - b) x x^T] C^-1, without what does not stand out of its noise
+G = beta beta^T + H C H,  D = diag(G)^(1/2),  W = 0.2 I/tr C + 0.8 (0.2 G/tr(G C) + 0.8 D/tr(D C)), or I if nothing stands out
+scaled to Frobenius norm r: post-processing of releases`,
+		Modes:       []Mode{Certified},
+		MetricsOnly: true,
+		NoPersons:   "sums of the means of persons are not in this version",
+		Withholds:   true,
+	}
+}
+
+// Plan computes shares, certificates and noise.
+func (a MomentMetric) Plan(s Spec) (*Plan, error) {
+	i := a.Info()
+	if err := checkApplies(i, s); err != nil {
+		return nil, err
+	}
+	backend, err := momentsBackend(i.Name, s)
+	if err != nil {
+		return nil, err
+	}
+	problem := s.Kernel.Problem()
+	bad := func(format string, args ...any) (*Plan, error) {
+		return nil, fmt.Errorf("%w: moment-metric: %s", ErrAssumption, fmt.Sprintf(format, args...))
+	}
+	switch bound := problem.Bounds.FeatureNorm; {
+	case problem.LabelValues != 0 && problem.LabelLimit() > 2:
+		return bad("the moments are those of two classes, and the labels have up to %d values; use dpgdsc, which takes graded labels, or name two classes in the schema", problem.LabelLimit())
+	case problem.D > maxMetricMoments:
+		return bad("%d features are more than the %d whose moments this version decomposes; use gradient-perturbation, or fewer features", problem.D, maxMetricMoments)
+	case s.L2 > 0:
+		return bad("it minimises no objective, so that an L2 term has no effect; leave it out, or use dpgdsc")
+	case !(a.CentreShare >= 0 && a.CentreShare < 1):
+		return bad("the share of the centre is %v, want at least 0 and below 1", a.CentreShare)
+	case !(a.ClipRadius >= 0 && a.ClipRadius <= 2*bound):
+		return bad("the clip radius is %v, want at most 2 R = %v: no record is farther from a centre", a.ClipRadius, 2*bound)
+	}
+	kernel, err := backend.PlanMoments(problem)
+	if err != nil {
+		return nil, err
+	}
+	s.Kernel = kernel
+	m, err := a.releases(s, kernel)
+	if err != nil {
+		return nil, err
+	}
+	return m.plan(i, s)
+}
+
+// releases are both releases with their noise. With alpha = R^2 and beta = h^2 R^4 = alpha/2 the
+// joint sensitivity is 2 R, that of the sums, and a count with the weight R is free.
+func (a MomentMetric) releases(s Spec, kernel engine.MomentsKernel) (*MomentsPlan, error) {
+	problem := s.Kernel.Problem()
+	n, d, bound := float64(problem.N), problem.D, problem.Bounds.FeatureNorm
+	share, clip := a.CentreShare, a.ClipRadius
+	if share == 0 {
+		share = 0.15
+	}
+	if clip == 0 {
+		clip = 0.2 * bound
+	}
+	// What an evaluator would refuse after the charge is refused before.
+	if err := (engine.MomentSums{Radius: clip, Class: 1, Second: engine.FullSecond}).Validate(d, problem.Bounds); err != nil {
+		return nil, fmt.Errorf("%w: moment-metric: %w", ErrAssumption, err)
+	}
+	m := &MomentsPlan{Passes: 3, Classes: true, CentreReleased: true, ClipRadius: clip, Second: engine.FullSecond, Scale: 1 / (math.Sqrt2 * clip)}
+	centre, err := privacy.RecordSum{Radius: bound, Weight: 1, Error: kernel.MomentsError(bound, engine.NoSecond).Sum, Name: "sum of records"}.Certify()
+	// The errors hold for either class, and so for both with sqrt 2. Multiplication by h and by
+	// the weight of the count rounds once more.
+	e := kernel.MomentsError(clip, engine.FullSecond)
+	second := m.Scale * (e.Second + 0x1p-53*(n*clip*clip+e.Second))
+	count := clip * (e.Positives + 0x1p-53*(n+e.Positives))
+	rho := math.Sqrt(2*e.Sum*e.Sum+2*second*second+count*count) * (1 + 0x1p-40)
+	joint, err2 := privacy.ClassMoments{Radius: clip, Scale: m.Scale, Count: clip, Error: rho}.Certify()
+	if err := errors.Join(err, err2); err != nil {
+		return nil, err
+	}
+	m.Releases = []MomentsRelease{
+		{Name: centreName, Coordinates: d, Share: share, Certificate: centre},
+		{Name: className, Coordinates: 1 + 2*d + 2*engine.FullSecond.Len(d), Share: 1 - share, Certificate: joint},
+	}
+	return m, m.calibrate(s.Budget)
+}
+
+// Train releases the moments and computes the metric from them. Its state between the passes,
+// which a checkpoint may keep, are the released sum and the exact moments of the class of the
+// second pass.
+func (MomentMetric) Train(ctx context.Context, ev engine.Evaluator, p *Plan, s privacy.Session, t Tracker) ([]float64, error) {
+	sums, ok := ev.(engine.MomentsEvaluator)
+	if !ok {
+		return nil, fmt.Errorf("%w: moment-metric needs an evaluator of moments", ErrAssumption)
+	}
+	m, problem := p.Moments, p.Spec.Kernel.Problem()
+	n, d, R := float64(problem.N), problem.D, m.ClipRadius
+	first, last := m.Releases[0], m.Releases[1]
+	// The released sum; then n+, S+, S-, M+, M-.
+	released, v := make([]float64, d), make([]float64, last.Coordinates)
+	done, err := t.Restore(nil, released, v)
+	if err != nil {
+		return nil, err
+	}
+	if done == 0 {
+		if err := sums.Moments(ctx, &engine.Moments{Sum: released}, engine.MomentSums{Radius: problem.Bounds.FeatureNorm}); err != nil {
+			return nil, err
+		}
+		if err := s.Release(released, first.Certificate, first.Noise); err != nil {
+			return nil, err
+		}
+		done = 1
+		t.Keep(done, nil, released, v)
+		t.Step(done, m.Passes)
+	}
+	centre := make([]float64, d)
+	for k := range centre {
+		centre[k] = released[k] / n
+	}
+	momentsCentre(centre, m.CentreNoise/n)
+	engine.ProjectBall(centre, problem.Bounds.FeatureNorm)
+	k := m.Second.Len(d)
+	sum, second := v[1:1+2*d], v[1+2*d:]
+	for i, class := range []float64{1, -1} {
+		if done > i+1 {
+			continue
+		}
+		dst := engine.Moments{Sum: sum[i*d:][:d], Second: second[i*k:][:k]}
+		if err := sums.Moments(ctx, &dst, engine.MomentSums{Centre: centre, Radius: R, Class: class, Second: m.Second}); err != nil {
+			return nil, err
+		}
+		v[0] = R * dst.Positives
+		if i == 0 {
+			t.Keep(2, nil, released, v)
+			t.Step(2, m.Passes)
+		}
+	}
+	for i := range second {
+		second[i] *= m.Scale
+	}
+	if err := s.Release(v, last.Certificate, last.Noise); err != nil {
+		return nil, err
+	}
+	w, err := m.metric(ctx, v, problem)
+	if err != nil {
+		return nil, err
+	}
+	t.Step(m.Passes, m.Passes)
+	return w, nil
+}
+
+// metric is the metric of the released vector, which it overwrites. It returns when ctx is done,
+// however long a decomposition takes.
+func (m *MomentsPlan) metric(ctx context.Context, v []float64, problem engine.Problem) ([]float64, error) {
+	d, k, R := problem.D, m.Second.Len(problem.D), m.ClipRadius
+	for i := range v {
+		v[i] /= R // lengths are in units of R
+		if i > 2*d {
+			v[i] /= m.Scale * R
+		}
+	}
+	sum, second := v[1:1+2*d], v[1+2*d:]
+	made := make(chan []float64, 1)
+	go func() {
+		made <- momentMetric(classMoments{
+			n: problem.N, d: d, positives: v[0], sumPlus: sum[:d], sumMinus: sum[d:], plus: second[:k], minus: second[k:],
+			s1: m.SumNoise / R, s2: m.SecondNoise / (R * R), sn: m.CountNoise,
+		})
+	}()
+	select {
+	case w := <-made:
+		engine.ScaleTo(w, problem.Radius)
+		return w, problem.Domain().Project(w, normAbove(w))
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}

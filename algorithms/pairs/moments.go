@@ -1,0 +1,126 @@
+package pairs
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"dyad/algorithms"
+	"dyad/engine"
+	"dyad/engine/pairgraph"
+	"dyad/privacy"
+)
+
+// countWeight is c over h^2, the weight of the number of similar pairs in the release: it costs
+// 6 % more noise, and the number gets noise of 3 kappa/mu pairs.
+const countWeight = 0.5
+
+// second is the coordinates of one sum of second moments.
+func (s Spec) second() int { return engine.Symmetric{Dim: s.Dim}.Len() }
+
+// certifyMoments certifies the one release of method Moments and chooses its noise: the vector
+// (c n_S, sum over similar pairs, sum over dissimilar pairs), in units of h^2, with c = countWeight.
+func (p *Plan) certifyMoments() error {
+	s := p.Spec
+	e, err := pairgraph.MomentsError(s.Pairs, s.Dim, s.Bound, s.Clip)
+	if err != nil {
+		return err
+	}
+	// In units of h^2, by one division, and by one product for the count. Errors are of either
+	// sum, and so of both with sqrt 2.
+	m, square := float64(s.Pairs), s.Clip*s.Clip*(1-0x1p-50)
+	second := e.Second/square + 0x1p-51*(m+e.Second/square)
+	count := countWeight * (e.Positives + 0x1p-53*(m+e.Positives))
+	p.Certificate, err = privacy.PairMoments{
+		Group: s.Kappa, Radius: 1 + 0x1p-50, Count: countWeight, Error: math.Sqrt(2*second*second+count*count) * (1 + 0x1p-40),
+	}.Certify()
+	if err != nil {
+		return err
+	}
+	if s.Budget.Delta > 0 {
+		var g privacy.Gaussian
+		g, err = privacy.CalibrateGaussian(p.Certificate, s.Budget, 1)
+		p.Noise = g
+	} else {
+		p.Noise, err = privacy.CalibratePure(p.Certificate, s.Budget.Epsilon, 1+2*s.second(), privacy.KNormNoise)
+	}
+	if err != nil {
+		return err
+	}
+	return p.account()
+}
+
+// trainMoments releases the moments of the pairs once, and computes the matrix from them.
+func (p *Plan) trainMoments(ctx context.Context, data *pairgraph.Data, workers int, session privacy.Session, t algorithms.Tracker) ([]float64, error) {
+	s, k := p.Spec, p.Spec.second()
+	sums, err := pairgraph.NewMoments(data, s.Clip, workers)
+	if err != nil {
+		return nil, err
+	}
+	v := make([]float64, 1+2*k)
+	similar, err := sums.Sum(ctx, v[1:1+k], v[1+k:])
+	if err != nil {
+		return nil, err
+	}
+	v[0] = similar * countWeight
+	for i := range v[1:] {
+		v[1+i] /= s.Clip * s.Clip
+	}
+	var noise float64
+	if p.Noise == nil {
+		err = session.ReleaseExact(v)
+	} else {
+		noise = p.Noise.NoiseNorm(len(v)) / math.Sqrt(float64(len(v)))
+		err = session.Release(v, p.Certificate, p.Noise)
+	}
+	if err != nil {
+		return nil, err
+	}
+	made := make(chan []float64, 1)
+	go func() { // a decomposition may take seconds
+		made <- s.factor(algorithms.PairMetric(algorithms.PairMoments{
+			Dim: s.Dim, Pairs: s.Pairs, Similar: v[0] / countWeight, SumS: v[1 : 1+k], SumD: v[1+k:], Noise: noise, OfCount: noise / countWeight,
+		}))
+	}()
+	select {
+	case w := <-made:
+		t.Step(1, 1)
+		return w, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// factor is the matrix of Rows rows whose distances are those of a metric in its longest
+// directions, Rows of them: the roots of its largest eigenvalues times their vectors. The metric
+// has mean squared distance 1 in units of h, the matrix the squared margin.
+func (s Spec) factor(metric []float64) []float64 {
+	values, vectors := engine.Symmetric{Dim: s.Dim}.Eigen(metric)
+	_, margin := s.Loss.Parameter()
+	w := make([]float64, s.Rows*s.Dim)
+	for r := range s.Rows {
+		i := s.Dim - 1 - r
+		root := margin / s.Clip * math.Sqrt(max(values[i], 0))
+		for k, u := range vectors[i] {
+			w[r*s.Dim+k] = math.Max(-1e100, math.Min(1e100, root*u))
+		}
+	}
+	return w
+}
+
+// momentFacts are what a plan of method Moments says of its release.
+func (p *Plan) momentFacts(f *algorithms.Facts) {
+	s := p.Spec
+	f.Line("moments", "one release of %d numbers: second moments of the differences of similar and of dissimilar pairs, clipped to %g, and the number of similar pairs",
+		f.Add("coordinates", 1+2*s.second()), f.Add("clip", s.Clip))
+	if p.Noise != nil {
+		norm := p.Noise.NoiseNorm(1 + 2*s.second())
+		f.Line("noise", "%s, in units of the squared clip, exact; sensitivity %.6g; %.6g an isometric coordinate of %d pairs",
+			f.Add("noise", p.Noise.String()), f.AddSome("sensitivity", p.Certificate.Sensitivity()), f.Add("second_moments_noise", norm/math.Sqrt(float64(1+2*s.second()))), s.Pairs)
+	}
+}
+
+// momentObjective is Spec.objective of method Moments.
+func (s Spec) momentObjective() string {
+	return fmt.Sprintf("%s%+v, %d rows, moments of %d pairs, clip %v", s.Loss.Name(), s.Loss, s.Rows, s.Pairs, s.Clip)
+}

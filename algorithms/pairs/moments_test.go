@@ -1,0 +1,179 @@
+package pairs_test
+
+import (
+	"context"
+	"errors"
+	"math"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"dyad/algorithms"
+	"dyad/algorithms/pairs"
+	"dyad/engine/pairgraph"
+	"dyad/privacy"
+	"dyad/privacy/account"
+	"dyad/privacy/ledger"
+)
+
+// moments is a Spec of method Moments for the pairs of s.
+func moments(s pairs.Spec) pairs.Spec {
+	s.Method, s.Batch, s.Epochs, s.StepSize, s.Rows, s.Noise = pairs.Moments, 0, 0, 0, 0, privacy.KNormNoise
+	return s
+}
+
+// Replacing an individual, its features and the labels of its pairs, moves the release by no more
+// than the certificate; one that stands alone and whose labels turn moves it by all of it.
+func TestMomentsOfPairsStayWithinTheCertificate(t *testing.T) {
+	s := moments(certified())
+	for _, clip := range []float64{0, 1e-5, 2} {
+		for _, delta := range []float64{0, 1e-5} {
+			s.Clip, s.Budget.Delta = clip, delta
+			p := planOf(t, s)
+			x, g, labels := dataFor(t, s, 1)
+			base := newData(t, s, x, g, labels)
+			rng, closest := rand.New(rand.NewPCG(5, 5)), 0.0
+			for v := range s.Individuals {
+				other, flipped := slices.Clone(x), slices.Clone(labels)
+				for k := range s.Dim {
+					other[v*s.Dim+k] = 4 * rng.NormFloat64()
+				}
+				for i, e := range g.Pairs() {
+					if int(e.A) == v || int(e.B) == v {
+						flipped[i] = !flipped[i]
+					}
+				}
+				j := joint(p, replayed(t, p, base, newData(t, s, other, g, flipped)))
+				if j > p.Certificate.Sensitivity() {
+					t.Fatalf("clip %v: individual %d moves the release by %v, certified %v", clip, v, j, p.Certificate.Sensitivity())
+				}
+				closest = max(closest, j/p.Certificate.Sensitivity())
+			}
+			if closest < 0.25 {
+				t.Errorf("clip %v: the certificate is never used by more than %v", clip, closest)
+			}
+			r := attack(t, planOf(t, moments(star(pairs.Individual, 3))), 0, 400)
+			if !(r.Move > 0.999 && r.Move <= 1) {
+				t.Errorf("the worst case moves %v of the certificate", r.Move)
+			}
+		}
+	}
+}
+
+// The claim holds for every unit and noise, and noise for fewer pairs, half of it, or a
+// certificate that forgets the second sum or the count is caught.
+func TestAuditOfPairMoments(t *testing.T) {
+	for name, s := range map[string]pairs.Spec{
+		"individual": gauss(star(pairs.Individual, 3)), "group, K-norm": star(pairs.Group, 2), "pair": gauss(star(pairs.OnePair, 1)),
+	} {
+		t.Run(name, func(t *testing.T) { holds(t, attack(t, planOf(t, moments(s)), 0, 6_000)) })
+	}
+	caught := func(name string, p *pairs.Plan, changed int) {
+		if r := attack(t, p, changed, 8_000); r.Holds() || !testing.Short() && !r.Refuted() {
+			t.Errorf("%s is not caught: moves %v, %+v for epsilon %v", name, r.Move, r.Bounds, r.Epsilon)
+		}
+	}
+	fewer := moments(gauss(star(pairs.Group, 1)))
+	caught("noise for one of two pairs", planOf(t, fewer), 2)
+	half := planOf(t, moments(gauss(star(pairs.Individual, 3))))
+	noise := half.Noise.(privacy.Gaussian)
+	noise.Sigma /= 2
+	half.Noise, half.Events = noise, []account.Event{noise.Event(half.Certificate)}
+	caught("half the noise", half, 0)
+	for name, change := range map[string]privacy.PairMoments{
+		"one sum alone": {Group: 3, Radius: math.Pow(0.5, 0.25)}, "no count": {Group: 3, Radius: 1},
+	} {
+		p := planOf(t, moments(gauss(star(pairs.Individual, 3))))
+		var err error
+		if p.Certificate, err = change.Certify(); err != nil {
+			t.Fatal(err)
+		}
+		p.Events = []account.Event{p.Noise.Event(p.Certificate)}
+		if r := attack(t, p, 0, 400); !r.Exceeds() {
+			t.Errorf("certificate with %s: the worst case moves %v of it", name, r.Move)
+		}
+	}
+}
+
+// From pairs to a metric that is long where similar pairs are close and dissimilar ones are not,
+// in one charge, with the margin as its scale; an exact run says so.
+func TestMomentsOfPairsLearn(t *testing.T) {
+	s := pairs.Spec{
+		Individuals: 2000, Pairs: 4000, Dim: 4, Bound: 1, Loss: pairgraph.Contrastive{Margin: 3}, Method: pairs.Moments,
+		Kappa: 8, Budget: privacy.Budget{Epsilon: 2, Delta: 1e-5},
+	}
+	for _, mode := range []algorithms.Mode{algorithms.Certified, algorithms.NonPrivate} {
+		s.Mode = mode
+		x, g, labels := dataFor(t, s, 3)
+		data := newData(t, s, x, g, labels)
+		p := planOf(t, s)
+		book, err := ledger.Open(filepath.Join(t.TempDir(), "ledger"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		o := pairs.Options{Options: algorithms.Options{Ledger: book, DataID: "d", Source: privacy.NewSeededSource(1)}, Workers: 2}
+		if mode == algorithms.NonPrivate {
+			o.Ledger, o.Public = nil, true
+		}
+		r, err := pairs.Run(context.Background(), data, nil, p, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if entries, err := book.Entries(); err != nil || mode == algorithms.Certified && (len(entries) != 2 || entries[0].Run != r.Run) {
+			t.Fatalf("ledger: %v %v", entries, err)
+		}
+		var along, most, square float64
+		for k := range s.Dim {
+			var length float64
+			for row := range s.Dim {
+				length += r.Weights[row*s.Dim+k] * r.Weights[row*s.Dim+k]
+			}
+			if k == 0 {
+				along = length
+			} else {
+				most = max(most, length)
+			}
+		}
+		if !(along > 3*most) {
+			t.Errorf("%s: the feature that tells groups apart weighs %v, others up to %v", mode, along, most)
+		}
+		for _, e := range g.Pairs() {
+			for row := range s.Dim {
+				var v float64
+				for k := range s.Dim {
+					v += r.Weights[row*s.Dim+k] * (data.Row(int(e.A))[k] - data.Row(int(e.B))[k])
+				}
+				square += v * v / float64(s.Pairs)
+			}
+		}
+		// Differences are clipped, so those of data are longer.
+		if root := math.Sqrt(square); !(root > 3 && root < 12) {
+			t.Errorf("%s: root mean square distance %v, want the margin 3 or some times more", mode, root)
+		}
+	}
+}
+
+func TestMomentsOfPairsRefuse(t *testing.T) {
+	for says, change := range map[string]func(*pairs.Spec){
+		"batches":          func(s *pairs.Spec) { s.Batch = 5 },
+		"epochs":           func(s *pairs.Spec) { s.Epochs = 2 },
+		"steps":            func(s *pairs.Spec) { s.StepSize = 1 },
+		"sampling":         func(s *pairs.Spec) { s.Sampling = pairs.Poisson },
+		"no paper":         func(s *pairs.Spec) { s.Mode = algorithms.Paper },
+		"contrastive":      func(s *pairs.Spec) { s.Loss = pairgraph.BradleyTerry{} },
+		"at most 4 rows":   func(s *pairs.Spec) { s.Rows = 5 },
+		"512 features":     func(s *pairs.Spec) { s.Dim = 513 },
+		"K-norm noise":     func(s *pairs.Spec) { s.Noise = privacy.LaplaceNoise },
+		"at least 2 pairs": func(s *pairs.Spec) { s.Pairs = 1 },
+		"kappa":            func(s *pairs.Spec) { s.Kappa = 0 },
+		"label share":      func(s *pairs.Spec) { s.LabelShare = 0.5 },
+	} {
+		s := moments(certified())
+		change(&s)
+		if _, err := s.Plan(); !errors.Is(err, pairs.ErrPlan) || !strings.Contains(err.Error(), says) {
+			t.Errorf("%v, want ErrPlan about %q", err, says)
+		}
+	}
+}

@@ -1,0 +1,177 @@
+package dataset
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"dyad/engine"
+)
+
+// metricStream separates the coins of SyntheticMetric.
+const metricStream = 0x3e7a1c
+
+// metricKinds are the data of SyntheticMetric: features, the public range [-reach, reach] of each,
+// and what makes records. A kind that draws parameters of its own does it when it is called.
+var metricKinds = map[string]struct {
+	features int
+	reach    float64
+	kind     func(c coins) func(x []float64) (y float64)
+}{
+	"lin16": {16, 3, func(c coins) func(x []float64) float64 {
+		return func(x []float64) float64 {
+			c.normals(x)
+			return c.flipped(x[0]+x[1], 0.1)
+		}
+	}},
+	"shell20": {20, 3, func(c coins) func(x []float64) float64 {
+		return func(x []float64) float64 {
+			c.normals(x)
+			return c.flipped(x[0]*x[0]+x[1]*x[1]+x[2]*x[2]-2.37, 0)
+		}
+	}},
+	"scaled12": {12, 3, func(c coins) func(x []float64) float64 {
+		return func(x []float64) float64 {
+			c.normals(x)
+			score := x[0] - x[1] + 0.8*(x[2]*x[2]-1) + 0.3*c.normal()
+			for k := range 3 {
+				x[k] *= 0.2
+			}
+			return c.flipped(score, 0)
+		}
+	}},
+	"twovar25": {25, 4, func(c coins) func(x []float64) float64 {
+		return func(x []float64) float64 {
+			c.normals(x)
+			if c.uniform() >= 0.3 {
+				return -1
+			}
+			x[0], x[1], x[2], x[3] = x[0]+0.8, x[1]+0.8, 1.8*x[2], 1.8*x[3]
+			return 1
+		}
+	}},
+	"xor10": {10, 3, func(c coins) func(x []float64) float64 {
+		return func(x []float64) float64 {
+			c.normals(x)
+			return c.flipped(x[0]*x[1], 0.05)
+		}
+	}},
+	"clusters8": {8, 4, func(c coins) func(x []float64) float64 {
+		var centres [12][4]float64
+		for i := range centres {
+			for k := range centres[i] {
+				centres[i][k] = 4*c.uniform() - 2
+			}
+		}
+		return func(x []float64) float64 {
+			c.normals(x)
+			i := c.below(12)
+			for k := range x {
+				x[k] /= 2
+				if k < 4 {
+					x[k] += centres[i][k]
+				}
+			}
+			return c.flipped(float64(i%2)-0.5, 0.05)
+		}
+	}},
+	"cubes3": {3, 1, func(c coins) func(x []float64) float64 {
+		return func(x []float64) float64 {
+			parity := 1.0
+			for k := range x {
+				x[k] = 2*c.uniform() - 1
+				if int(math.Floor(2*x[k]))%2 != 0 {
+					parity = -parity
+				}
+			}
+			return parity
+		}
+	}},
+	"none12": {12, 3, func(c coins) func(x []float64) float64 {
+		return func(x []float64) float64 {
+			c.normals(x)
+			return c.flipped(1, 0.5)
+		}
+	}},
+}
+
+// SyntheticMetricKinds are the kinds of SyntheticMetric, sorted.
+func SyntheticMetricKinds() (kinds []string) {
+	for kind := range metricKinds {
+		kinds = append(kinds, kind)
+	}
+	slices.Sort(kinds)
+	return kinds
+}
+
+// SyntheticMetric are n >= 2 records for which a metric can matter, each feature encoded by a public
+// range. Features are standard normal where nothing else is said; the number is that of features.
+//
+//   - lin16: the sign of the sum of two features, a tenth of the labels flipped
+//   - shell20: whether three features are far from 0
+//   - scaled12: a line and a square of three features that use a fifth of their range
+//   - twovar25: two features differ in their means, two in their variances; 30 % positives
+//   - xor10: the sign of a product of two features: nothing in the class means
+//   - clusters8: twelve clusters in four features, their labels alternate: moments mislead
+//   - cubes3: the parity of cells: nothing in the moments, and the identity works
+//   - none12: labels without any relation
+//
+// The first two labels are +1 and -1. Its memory is that of the records.
+func SyntheticMetric(kind string, n int, seed uint64) (*engine.Records, error) {
+	m, ok := metricKinds[kind]
+	if !ok || n < 2 || n > math.MaxInt/16/m.features {
+		return nil, fmt.Errorf("dataset: SyntheticMetric: %d records of kind %q, want at least 2 of one of %v", n, kind, SyntheticMetricKinds())
+	}
+	d := m.features
+	draw, a := m.kind(newCoins(seed, metricStream)), 1/math.Sqrt(float64(d))
+	x, y := make([]float64, n*d), make([]float64, n)
+	for i := range n {
+		row := x[i*d : (i+1)*d]
+		y[i] = draw(row)
+		for k := range row {
+			row[k] = a * clip(row[k]/m.reach, -1, 1)
+		}
+	}
+	y[0], y[1] = 1, -1
+	return engine.AdoptRecords(x, y, d, engine.UnitBounds())
+}
+
+func (c coins) normals(x []float64) {
+	for k := range x {
+		x[k] = c.normal()
+	}
+}
+
+// flipped is the sign of a score, -1 for 0, turned around with a probability.
+func (c coins) flipped(score, share float64) float64 {
+	y := -1.0
+	if score > 0 {
+		y = 1
+	}
+	if share > 0 && c.uniform() < share {
+		y = -y
+	}
+	return y
+}
+
+// WithNoise adds columns of uniform noise to records and returns them dense. Features within
+// [-1, 1]/sqrt(d), as those of ranges are encoded, stay so for the new d. The coins are public.
+func WithNoise(r *engine.Records, columns int, seed uint64) (*engine.Records, error) {
+	d := r.Dim()
+	if columns < 0 || columns > 1<<20 {
+		return nil, fmt.Errorf("dataset: WithNoise: %d columns, want 0 to 2^20", columns)
+	}
+	all := d + columns
+	c, shrink, a := newCoins(seed, metricStream), math.Sqrt(float64(d)/float64(all)), 1/math.Sqrt(float64(all))
+	x := make([]float64, r.Len()*all)
+	for i := range r.Len() {
+		row := x[i*all : (i+1)*all]
+		r.Row(i, row[:d])
+		for k := range row {
+			if row[k] *= shrink; k >= d {
+				row[k] = a * (2*c.uniform() - 1)
+			}
+		}
+	}
+	return engine.AdoptRecords(x, slices.Clone(r.Labels()), all, r.Bounds())
+}
