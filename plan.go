@@ -100,6 +100,9 @@ func (o Options) Plan(c algorithms.Choice, s Shape, on *Device) (*Training, erro
 	o.Algorithm = c.Algorithm
 	spec, err := o.Spec(s, on)
 	if err != nil {
+		if c.Reason != "" { // Choose had a spec, with the radius of other algorithms
+			err = input.Errorf("%w; %s was chosen by auto: %s. Give a smaller radius (--radius) than its default, or name another algorithm (--algorithm)", err, c.Algorithm.Info().Name, c.Reason)
+		}
 		return nil, err
 	}
 	if t.Loss, err = o.Loss.defined(); err != nil {

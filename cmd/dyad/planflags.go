@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"fmt"
 
 	lib "dyad"
 	"dyad/algorithms"
@@ -57,11 +58,15 @@ func (f planFlags) assertedPlan(s lib.Shape, asserted engine.Assertion) (*lib.Tr
 		return nil, err
 	}
 	name := c.Algorithm.Info().Name
+	chosen, _ := c.Algorithm.(algorithms.Moments)
 	if c.Algorithm, err = f.configure(c.Algorithm); err != nil {
 		if c.Reason != "" {
 			err = badInput("%w; %s was chosen by auto: %s. Leave the flag out, or name an algorithm that has it with --algorithm (\"dyad algorithms\")", err, name, c.Reason)
 		}
 		return nil, err
+	}
+	if after, ok := c.Algorithm.(algorithms.Moments); ok && c.Reason != "" && after.Steps != chosen.Steps {
+		c.Reason += fmt.Sprintf("; the flags make it %d steps", after.Steps)
 	}
 	return o.Plan(c, s, f.device)
 }

@@ -197,7 +197,8 @@ func silentRuns() map[string][]string {
 		train("moments "+second, "class.yaml", "--algorithm", "moments", "--second-moments", second, "--centre-share", "0.2", "--epsilon", "8")
 	}
 	for data, second := range map[string]string{"class.yaml": "full", "grade.yaml": "diagonal", "svm.yaml": "full"} {
-		train("moments with steps", data, "--algorithm", "moments", "--second-moments", second, "--steps", "3", "--epsilon", "8")
+		train("moments with steps, "+data, data, "--algorithm", "moments", "--second-moments", second, "--steps", "3", "--epsilon", "8")
+		train("moments-descent, "+data, data, "--algorithm", "moments-descent", "--loss", "hinge", "--second-moments", second, "--epsilon", "8")
 	}
 	train("moments pure", "grade.yaml", "--algorithm", "moments", "--second-moments", "full", "--delta", "0", "--json")
 	train("moments around the origin", "svm.yaml", "--algorithm", "moments", "--public-centre", "0", "--class-balance", "0.3", "--second-moments", "full")
