@@ -204,7 +204,11 @@ func TestWarningsWithTheDefaultDelta(t *testing.T) {
 // Every algorithm has an estimated time, which grows with the records.
 func TestEveryPlanHasAnEstimatedTime(t *testing.T) {
 	seconds := func(a algorithms.Algorithm, n int) float64 {
-		q := question(t, n, 8, nil)
+		q := question(t, n, 8, func(p *engine.Problem, _ *privacy.Budget, _ *engine.Backend) {
+			if a.Info().MetricsOnly {
+				p.Loss = engine.MahalanobisLogistic{}
+			}
+		})
 		q.Spec.Mode = a.Info().Modes[0]
 		p, err := algorithms.Choice{Algorithm: a, L2: algorithms.DefaultL2(a.Info().Name)}.Plan(q.Spec)
 		if err != nil {
