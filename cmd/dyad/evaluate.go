@@ -106,7 +106,9 @@ func (c *evaluateCmd) Run(a *app) error {
 	if !(c.Confidence > 0 && c.Confidence < 1) || c.Top < 1 {
 		return badInput("--confidence is %v and --top %d, want strictly between 0 and 1, and at least 1", c.Confidence, c.Top)
 	}
-	public := c.PublicData || m.Encoder.Schema().Public
+	// The schema of the model speaks of the records that it was trained on. Who asks for private
+	// figures gets them, whatever the model was trained on.
+	public := c.PublicData || c.Epsilon == nil && m.Encoder.Schema().Public
 	if err := c.checkFlags(public); err != nil {
 		return err
 	}
@@ -172,7 +174,9 @@ func (c *evaluateCmd) read(a *app, m *model, public bool) (*dataset.Dataset, sam
 	if c.Holdout != nil {
 		persons = dataset.KeepPersons // the split of the training is one of persons
 	}
-	data, err := a.readTraining(c.Data, m.Encoder.Schema(), c.options(dataset.Options{Persons: persons}), public)
+	schema := *m.Encoder.Schema()
+	schema.Public = schema.Public && public // what it says of these records
+	data, err := a.readTraining(c.Data, &schema, c.options(dataset.Options{Persons: persons}), public)
 	if err != nil {
 		return nil, sample{}, err
 	}
@@ -196,7 +200,7 @@ func (c *evaluateCmd) private(a *app, m *model, s scored, public bool) error {
 		}
 		return a.emitPlan(&p.Plan)
 	}
-	out, err := newOutput(c.Out, c.Force, c.Data, c.Model, c.Reference, c.Ledger)
+	out, err := newOutput(c.Out, c.Force, c.Data, c.Labels, c.Model, c.Reference, c.Ledger)
 	if err != nil {
 		return err
 	}
@@ -228,6 +232,7 @@ func (c *evaluateCmd) private(a *app, m *model, s scored, public bool) error {
 		if err != nil {
 			return err
 		}
+		from.files = []string{c.Reference, reference.LabelsFile}
 		if from.reference = reference.Records; from.reference.Len() < slices.Max(neighbourRanks) {
 			return badInput("%s has %d records, and up to %d neighbours vote", c.Reference, from.reference.Len(), slices.Max(neighbourRanks))
 		}

@@ -159,6 +159,26 @@ type privateResult struct {
 type sources struct {
 	records   *engine.Records
 	reference *engine.Records // of a metric
+	files     []string        // of the reference
+}
+
+// checkReference refuses a reference that the ledger knows as private records: a classifier
+// consists of them, and the guarantee is for others.
+func (s sources) checkReference(l *ledger.Ledger) error {
+	if s.reference == nil || l == nil {
+		return nil
+	}
+	print, err := fingerprint(l, s.files...)
+	if err != nil {
+		return err
+	}
+	entries, err := l.Entries()
+	for _, e := range entries {
+		if e.Charge != nil && e.Charge.Fingerprint == print {
+			return badInput("--reference %s: run %s was charged for this file, so it is private, and the accuracy of its nearest neighbours would depend on all of its records; name a public file", s.files[0], e.Run)
+		}
+	}
+	return err
 }
 
 // data computes what the model says of each record: a function of that record and of released
@@ -193,6 +213,9 @@ func (m scored) data(ctx context.Context, s sources) (d evaluate.Data, err error
 func (a *app) evaluatePrivately(f runFlags, p *evaluate.Plan, m scored, s sources, r *privateResult, out *output, confidence float64, files ...string) error {
 	o, err := f.execution(a, &r.runOutcome, a.newShelf(nil, nil), 0, files...)
 	if err != nil {
+		return err
+	}
+	if err := s.checkReference(o.Ledger); err != nil {
 		return err
 	}
 	o.Tracker = a.tracker("evaluating")
