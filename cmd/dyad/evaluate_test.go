@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -111,7 +112,8 @@ func TestEvaluationRefusals(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	write(t, dir, "public.csv", string(text))
+	lines := strings.SplitAfter(string(text), "\n") // a copy of the file would be refused: it was charged
+	write(t, dir, "public.csv", strings.Join(lines[:len(lines)-20], ""))
 	for _, c := range []struct {
 		says string
 		code int
@@ -219,7 +221,7 @@ func TestHeldOutRecordsArePrivate(t *testing.T) {
 // digitsOf masks released figures in a text or JSON report.
 var digitsOf = []*regexp.Regexp{
 	regexp.MustCompile(`(?s)"figures": \{.*?\n  \}`),
-	regexp.MustCompile(`(?m)^(AUC|positives|ROC|mean loss|            score >=).*$`),
+	regexp.MustCompile(`(?m)^(AUC|positives|ROC|mean loss|accuracy |            score >=).*$`),
 }
 
 // Of files of well-formed records with any joint property a private evaluation prints, keeps and
@@ -255,6 +257,49 @@ func TestEvaluationTellsNothingElse(t *testing.T) {
 			}
 			if masked != want {
 				t.Errorf("%v, %s: a joint property of the records shows:\n%s", flags, world, firstDifference(want, masked))
+			}
+		}
+	}
+}
+
+// The same of held-out records that a training evaluates, and of a metric and its reference.
+func TestHeldOutAndNeighbourFiguresTellNothingElse(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
+	prepare := func(dir string) {
+		t.Helper()
+		lines := "id,x,z,c,q,y,g\n"
+		for i := range 12 {
+			lines += fmt.Sprintf("o%d,%g,%d,%s,q,%d,0\n", i, float64(i%5)/5-0.4, i%10, string("abc"[i%3]), i%2)
+		}
+		write(t, dir, "others.csv", lines)
+		if code, _, errs := dyad(t, dir, "train", "--data", "others.csv", "--schema", "class.yaml", "--task", "metric", "--public-data", "--out", "metric.json", "--seed", "1"); code != exitOK {
+			t.Fatal(errs)
+		}
+	}
+	for _, args := range [][]string{
+		{"train", "--data", "r.csv", "--schema", "class.yaml", "--holdout", "0.4", "--holdout-epsilon", "1", "--out", "m.json"},
+		{"evaluate", "metric.json", "--data", "r.csv", "--epsilon", "2", "--reference", "others.csv"},
+		{"evaluate", "metric.json", "--data", "r.csv", "--epsilon", "2", "--delta", "0", "--reference", "others.csv", "--out", "f.json"},
+	} {
+		want := ""
+		for _, world := range []string{"mixed", "one class", "equal rows", "clamped", "missing"} {
+			dir := silentFolder(t, silentWorlds[world])
+			prepare(dir)
+			code, got := told(t, dir, args...)
+			masked := got
+			for _, m := range digitsOf {
+				masked = m.ReplaceAllString(masked, "FIGURES")
+			}
+			if want == "" {
+				want = masked
+				if code != exitOK || masked == got {
+					t.Fatalf("no figures: %s", got)
+				}
+			}
+			if masked != want {
+				t.Errorf("%v, %s: a joint property of the records shows:\n%s", args, world, firstDifference(want, masked))
 			}
 		}
 	}
