@@ -67,7 +67,7 @@ func (c *evaluateCmd) Run(a *app) error {
 	if !(c.Confidence > 0 && c.Confidence < 1) || c.Top < 1 {
 		return badInput("--confidence is %v and --top %d, want strictly between 0 and 1, and at least 1", c.Confidence, c.Top)
 	}
-	// The schema of the model speaks of the records that it was trained on. Who asks for private
+	// The schema of the model speaks of the records that it was trained on. Whoever asks for private
 	// figures gets them, whatever the model was trained on.
 	public := c.PublicData || c.Epsilon == nil && m.Encoder.Schema().Public
 	if err := c.checkFlags(public); err != nil {
