@@ -2,6 +2,7 @@ package evaluate_test
 
 import (
 	"context"
+	"encoding/json"
 	"math"
 	"math/rand/v2"
 	"strings"
@@ -231,5 +232,51 @@ func TestPlansThatAreRefused(t *testing.T) {
 		if p, err := evaluate.New(o); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, %v", want, p, err)
 		}
+	}
+}
+
+// Bounds and thresholds whose differences overflow would make figures that are not finite, and fail
+// after the charge: what is accepted has figures, whatever is released.
+func TestHugeScoresHaveFigures(t *testing.T) {
+	n, b := 4000, privacy.Budget{Epsilon: 1, Delta: 1e-5}
+	loss := &evaluate.Loss{Name: "hinge", Phi: func(u float64) float64 { return max(0, 1-u) }, High: 2}
+	for _, size := range []float64{1, 0x1p990, 1e308, 1.7e308} {
+		for _, o := range []evaluate.Options{
+			{Records: n, Budget: b, ScoreBound: size, At: []float64{0}, Loss: loss},
+			{Records: n, Budget: b, ScoreBound: 1, Thresholds: []float64{-size, size}, Loss: loss},
+			{Records: n, Budget: b, ScoreBound: 1, At: []float64{-size, size}, Loss: loss},
+		} {
+			p, err := evaluate.New(o)
+			if err != nil {
+				if size < 0x1p1000 {
+					t.Errorf("%v: %v", size, err)
+				}
+				continue
+			}
+			d := normalScores(n, n/2, 1, 5)
+			for i := range d.Scores {
+				d.Scores[i] = math.Copysign(size, d.Scores[i]-0.5) // at the edges
+			}
+			f := figures(t, p, d, 9)
+			if _, err := json.Marshal(f); err != nil || f.MeanLoss.Low >= f.MeanLoss.High || f.AUC.Low >= f.AUC.High {
+				t.Errorf("bound %g, thresholds %v and %v: AUC %v, mean loss %v, %v", o.ScoreBound, o.Thresholds, o.At, f.AUC, f.MeanLoss, err)
+			}
+		}
+	}
+}
+
+// A loss that is not a number somewhere counts as the end of its range, in the interval as in the sum.
+func TestLossesThatAreNotNumbersHaveIntervals(t *testing.T) {
+	const n = 4000
+	p := planOf(t, evaluate.Options{Records: n, Budget: privacy.Budget{Epsilon: 1, Delta: 1e-5}, Loss: &evaluate.Loss{
+		Name: "holed", High: 1, Phi: func(u float64) float64 {
+			if u > 2 {
+				return math.NaN()
+			}
+			return 0.5
+		},
+	}})
+	if f := figures(t, p, normalScores(n, n/2, 1, 3), 4); f.MeanLoss.Low >= f.MeanLoss.High {
+		t.Errorf("mean loss %v", f.MeanLoss)
 	}
 }

@@ -307,7 +307,7 @@ func (f *Figures) loss(s *statistics, l *Loss) {
 	spread := math.Inf(1)
 	centres := s.centres()
 	if _, a, b, ok := s.projections(func(p, q int) float64 {
-		return min(max((l.Phi(2*(centres[p]-centres[q]))-middle)/half, -1), 1)
+		return l.at(centres[p] - centres[q])
 	}, false); ok && !s.wide {
 		spread = coarse * (a/positives + b/negatives)
 	}

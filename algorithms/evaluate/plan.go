@@ -24,10 +24,10 @@ type Options struct {
 	// with the model of its first attempt.
 	Model string
 
-	// ScoreBound is B > 0, public or computed from the released model: scores are at most B in
+	// ScoreBound is B > 0, at most 2^1000, public or computed from the released model: scores are at most B in
 	// magnitude. Larger ones, if there are any, are clamped where the size of a score matters.
 	ScoreBound float64
-	// Thresholds are public, increasing and finite: the cells of the ROC curve lie between
+	// Thresholds are public, increasing and at most 2^1000 in magnitude: the cells of the ROC curve lie between
 	// them. If there are none they are placed by a released centre and spread of the scores.
 	Thresholds []float64
 	// At are public thresholds at which operating points and the accuracy are wanted besides.
@@ -194,16 +194,16 @@ func (o Options) validate() error {
 		}
 		return nil
 	}
-	if !(o.ScoreBound > 0) || math.IsInf(o.ScoreBound, 0) {
-		return bad("the bound of scores is %v, want positive and finite", o.ScoreBound)
+	if !(o.ScoreBound > 0 && o.ScoreBound <= largestScore) {
+		return bad("the bound of scores is %v, want positive and at most 2^1000", o.ScoreBound)
 	}
 	if len(o.Thresholds)+len(o.At) > maxThresholds {
 		return bad("%d thresholds, want at most %d: the noise of a figure grows with them", len(o.Thresholds)+len(o.At), maxThresholds)
 	}
 	for _, list := range [][]float64{o.Thresholds, o.At} {
 		for i, t := range list {
-			if math.IsNaN(t) || math.IsInf(t, 0) || i > 0 && t <= list[i-1] {
-				return bad("thresholds must be finite and increase")
+			if !(math.Abs(t) <= largestScore) || i > 0 && t <= list[i-1] {
+				return bad("thresholds must be finite, at most 2^1000 in magnitude, and increase")
 			}
 		}
 	}
@@ -221,6 +221,10 @@ func (o Options) validate() error {
 }
 
 const maxThresholds = 1000
+
+// largestScore bounds thresholds and the bound of scores, so that no threshold that is placed, and
+// no difference, overflows.
+const largestScore = 0x1p1000
 
 // cellsRule is the number of cells that are placed by the program: more where noise allows.
 func cellsRule(n int, b privacy.Budget) int {

@@ -112,16 +112,20 @@ func cellCounts(dst, scores []float64, positive []bool, thresholds []float64) {
 // scoreLevels: from -lossLevels at Low to lossLevels at High.
 func lossTerms(l *Loss, bound float64) []int64 {
 	terms := make([]int64, 4*scoreLevels+1)
-	middle, half := l.Low/2+l.High/2, l.High/2-l.Low/2
 	for i := range terms {
-		difference := float64(i-2*scoreLevels) / scoreLevels * bound
-		v := l.Phi(2 * difference)
-		if math.IsNaN(v) {
-			v = l.High
-		}
-		terms[i] = int64(math.RoundToEven(min(max((v-middle)/half, -1), 1) * lossLevels))
+		terms[i] = int64(math.RoundToEven(l.at(float64(i-2*scoreLevels)/scoreLevels*bound) * lossLevels))
 	}
 	return terms
+}
+
+// at is the loss of a difference of scores, from -1 at Low to 1 at High and where it is not a
+// number.
+func (l *Loss) at(difference float64) float64 {
+	v := l.Phi(2 * difference)
+	if math.IsNaN(v) {
+		return 1
+	}
+	return min(max((v-(l.Low/2+l.High/2))/(l.High/2-l.Low/2), -1), 1)
 }
 
 // lossSum is the sum of the terms over all pairs of a positive and a negative record, the

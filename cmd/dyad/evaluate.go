@@ -67,7 +67,9 @@ func (c *evaluateCmd) Run(a *app) error {
 	if !(c.Confidence > 0 && c.Confidence < 1) || c.Top < 1 {
 		return badInput("--confidence is %v and --top %d, want strictly between 0 and 1, and at least 1", c.Confidence, c.Top)
 	}
-	public := c.PublicData || m.Encoder.Schema().Public
+	// The schema of the model speaks of the records that it was trained on. Whoever asks for private
+	// figures gets them, whatever the model was trained on.
+	public := c.PublicData || c.Epsilon == nil && m.Encoder.Schema().Public
 	if err := c.checkFlags(public); err != nil {
 		return err
 	}
@@ -133,7 +135,9 @@ func (c *evaluateCmd) read(a *app, m *model, public bool) (*lib.Data, error) {
 	if c.Holdout != nil {
 		persons = dataset.KeepPersons // the split of the training is one of persons
 	}
-	data, err := a.readTraining(c.Data, m.Encoder.Schema(), c.options(dataset.Options{Persons: persons}), public)
+	schema := *m.Encoder.Schema()
+	schema.Public = schema.Public && public // what it says of these records
+	data, err := a.readTraining(c.Data, &schema, c.options(dataset.Options{Persons: persons}), public)
 	if err != nil {
 		return nil, err
 	}
@@ -157,7 +161,7 @@ func (c *evaluateCmd) private(a *app, m *model, s scored, public bool) error {
 		}
 		return a.emitPlan(&p.Plan)
 	}
-	if err := checkOut(c.Out, c.Force, c.Data, c.Model, c.Reference, c.Ledger); err != nil {
+	if err := checkOut(c.Out, c.Force, c.Data, c.Labels, c.Model, c.Reference, c.Ledger); err != nil {
 		return err
 	}
 	r := &privateResult{Task: m.Task, Evaluated: c.Model, runOutcome: runOutcome{Data: c.Data, DataID: m.DataID, Public: public}}
@@ -192,6 +196,7 @@ func (c *evaluateCmd) private(a *app, m *model, s scored, public bool) error {
 		if err != nil {
 			return err
 		}
+		from.files = lib.NewData(reference, c.Reference, reference.LabelsFile).Source().Files
 		if from.reference = reference.Records; from.reference.Len() < slices.Max(neighbourRanks) {
 			return badInput("%s has %d records, and up to %d neighbours vote", c.Reference, from.reference.Len(), slices.Max(neighbourRanks))
 		}

@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"math"
+	"os"
 	"slices"
 	"strings"
 
@@ -157,6 +159,35 @@ type privateResult struct {
 type sources struct {
 	records   *engine.Records
 	reference *engine.Records // of a metric
+	files     []string        // of the reference
+}
+
+// checkReference refuses a reference that the ledger knows as private records: a classifier
+// consists of them, and the guarantee is for others.
+func (s sources) checkReference(l *lib.Ledger) error {
+	if s.reference == nil || l == nil {
+		return nil
+	}
+	var all []io.Reader
+	for _, name := range s.files {
+		f, err := os.Open(name)
+		if err != nil {
+			return asInput(err)
+		}
+		defer f.Close()
+		all = append(all, f)
+	}
+	print, err := l.Fingerprint(io.MultiReader(all...))
+	if err != nil {
+		return err
+	}
+	entries, err := l.Entries()
+	for _, e := range entries {
+		if e.Charge != nil && e.Charge.Fingerprint == print {
+			return badInput("--reference %s: run %s was charged for this file, so it is private, and the accuracy of its nearest neighbours would depend on all of its records; name a public file", s.files[0], e.Run)
+		}
+	}
+	return err
 }
 
 // data computes what the model says of each record: a function of that record and of released
@@ -195,6 +226,9 @@ const reportBytes = 2 << 20
 func (a *app) evaluatePrivately(f runFlags, p *evaluate.Plan, m scored, s sources, r *privateResult, out string, confidence float64, of lib.Source) error {
 	o, err := f.execution(a, &r.runOutcome, out, 0)
 	if err != nil {
+		return err
+	}
+	if err := s.checkReference(o.Ledger); err != nil {
 		return err
 	}
 	o.Progress, r.Out = a.tracker("evaluating").OnStep, out

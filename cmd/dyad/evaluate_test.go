@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -111,7 +112,8 @@ func TestEvaluationRefusals(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	write(t, dir, "public.csv", string(text))
+	lines := strings.SplitAfter(string(text), "\n") // a copy of the file would be refused: it was charged
+	write(t, dir, "public.csv", strings.Join(lines[:len(lines)-20], ""))
 	for _, c := range []struct {
 		says string
 		code int
@@ -219,7 +221,7 @@ func TestHeldOutRecordsArePrivate(t *testing.T) {
 // digitsOf masks released figures in a text or JSON report.
 var digitsOf = []*regexp.Regexp{
 	regexp.MustCompile(`(?s)"figures": \{.*?\n  \}`),
-	regexp.MustCompile(`(?m)^(AUC|positives|ROC|mean loss|            score >=).*$`),
+	regexp.MustCompile(`(?m)^(AUC|positives|ROC|mean loss|accuracy |            score >=).*$`),
 }
 
 // Of files of well-formed records with any joint property a private evaluation prints, keeps and
@@ -257,5 +259,122 @@ func TestEvaluationTellsNothingElse(t *testing.T) {
 				t.Errorf("%v, %s: a joint property of the records shows:\n%s", flags, world, firstDifference(want, masked))
 			}
 		}
+	}
+}
+
+// The same of held-out records that a training evaluates, and of a metric and its reference.
+func TestHeldOutAndNeighbourFiguresTellNothingElse(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
+	prepare := func(dir string) {
+		t.Helper()
+		lines := "id,x,z,c,q,y,g\n"
+		for i := range 12 {
+			lines += fmt.Sprintf("o%d,%g,%d,%s,q,%d,0\n", i, float64(i%5)/5-0.4, i%10, string("abc"[i%3]), i%2)
+		}
+		write(t, dir, "others.csv", lines)
+		if code, _, errs := dyad(t, dir, "train", "--data", "others.csv", "--schema", "class.yaml", "--task", "metric", "--public-data", "--out", "metric.json", "--seed", "1"); code != exitOK {
+			t.Fatal(errs)
+		}
+	}
+	for _, args := range [][]string{
+		{"train", "--data", "r.csv", "--schema", "class.yaml", "--holdout", "0.4", "--holdout-epsilon", "1", "--out", "m.json"},
+		{"evaluate", "metric.json", "--data", "r.csv", "--epsilon", "2", "--reference", "others.csv"},
+		{"evaluate", "metric.json", "--data", "r.csv", "--epsilon", "2", "--delta", "0", "--reference", "others.csv", "--out", "f.json"},
+	} {
+		want := ""
+		for _, world := range []string{"mixed", "one class", "equal rows", "clamped", "missing"} {
+			dir := silentFolder(t, silentWorlds[world])
+			prepare(dir)
+			code, got := told(t, dir, args...)
+			masked := got
+			for _, m := range digitsOf {
+				masked = m.ReplaceAllString(masked, "FIGURES")
+			}
+			if want == "" {
+				want = masked
+				if code != exitOK || masked == got {
+					t.Fatalf("no figures: %s", got)
+				}
+			}
+			if masked != want {
+				t.Errorf("%v, %s: a joint property of the records shows:\n%s", args, world, firstDifference(want, masked))
+			}
+		}
+	}
+}
+
+// A model of public records says nothing of the records that it is evaluated on: private figures
+// of them are charged, and whether they have both classes is not looked at.
+func TestModelOfPublicRecordsDoesNotMakeOthersPublic(t *testing.T) {
+	model := silentFolder(t, silentWorlds["mixed"])
+	text, err := os.ReadFile(filepath.Join(model, "class.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, model, "public.yaml", string(text)+"\npublic: true\n")
+	if code, _, errs := dyad(t, model, "train", "--data", "r.csv", "--schema", "public.yaml", "--out", "model.json"); code != exitOK {
+		t.Fatal(errs)
+	}
+	if text, err = os.ReadFile(filepath.Join(model, "model.json")); err != nil {
+		t.Fatal(err)
+	}
+	for _, world := range []string{"mixed", "one class"} {
+		dir := silentFolder(t, silentWorlds[world])
+		write(t, dir, "model.json", string(text))
+		if r := evaluated(t, dir, "evaluate", "model.json", "--data", "r.csv", "--epsilon", "2"); r.Public || r.Ledger == "" || r.Run == "" || r.Guarantee.Epsilon == 0 {
+			t.Errorf("%s: public %v, run %q, %v", world, r.Public, r.Run, r.Guarantee)
+		}
+		if world == "mixed" {
+			if r := evaluated(t, dir, "evaluate", "model.json", "--data", "r.csv", "--epsilon", "2", "--public-data"); !r.Public || r.Run != "" {
+				t.Errorf("with --public-data: public %v, run %q", r.Public, r.Run)
+			}
+		}
+	}
+}
+
+// The training file of a metric is no public reference, under any name: the ledger knows it.
+func TestChargedRecordsAreNoPublicReference(t *testing.T) {
+	dir := clinic(t, 120)
+	if code, _, errs := dyad(t, dir, "train", "--data", "patients.csv", "--schema", "patients.yaml", "--task", "metric", "--out", "metric.json"); code != exitOK {
+		t.Fatal(errs)
+	}
+	text, err := os.ReadFile(filepath.Join(dir, "patients.csv"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, dir, "copy.csv", string(text))
+	lines := strings.SplitAfter(string(text), "\n")
+	write(t, dir, "others.csv", lines[0]+strings.Join(lines[40:], ""))
+	book := filepath.Join(dir, "state", "dyad", "ledger.jsonl")
+	before, err := os.ReadFile(book)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, reference := range []string{"patients.csv", "copy.csv"} {
+		code, out, errs := dyad(t, dir, "evaluate", "metric.json", "--data", "others.csv", "--epsilon", "1", "--reference", reference)
+		if code != exitInput || !strings.Contains(errs, "was charged for this file") {
+			t.Errorf("%s: exit %d: %s%s", reference, code, out, errs)
+		}
+	}
+	if after, err := os.ReadFile(book); err != nil || string(after) != string(before) {
+		t.Errorf("something was charged (%v)", err)
+	}
+	evaluated(t, dir, "evaluate", "metric.json", "--data", "patients.csv", "--epsilon", "1", "--reference", "others.csv")
+}
+
+// The command for held-out records charges the ledger of their training.
+func TestHeldOutCommandNamesTheLedger(t *testing.T) {
+	dir := clinic(t, 120)
+	code, out, errs := dyad(t, dir, "--json", "train", "--data", "patients.csv", "--schema", "patients.yaml", "--holdout", "0.4", "--ledger", "book.jsonl")
+	var r trainResult
+	if err := json.Unmarshal([]byte(out), &r); code != exitOK || err != nil || !strings.Contains(r.HeldCommand, "--ledger book.jsonl") {
+		t.Errorf("exit %d, %v, command %q: %s", code, err, r.HeldCommand, errs)
+	}
+	// The labels of the records are never written over.
+	write(t, dir, "labels.csv", "kept")
+	if code, _, errs := dyad(t, dir, "evaluate", "model.json", "--data", "patients.csv", "--labels", "labels.csv", "--epsilon", "1", "--out", "labels.csv", "--force"); code != exitInput || !strings.Contains(errs, "is an input") {
+		t.Errorf("exit %d: %s", code, errs)
 	}
 }

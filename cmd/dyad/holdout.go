@@ -103,6 +103,9 @@ func (c *trainCmd) heldCommand(model string) string {
 	if c.Labels != "" {
 		command += " --labels " + c.Labels
 	}
+	if c.Ledger != "" { // both charges are on one account
+		command += " --ledger " + c.Ledger
+	}
 	if c.Task == taskMetric {
 		command += " --reference PUBLIC_FILE"
 	}
