@@ -256,6 +256,9 @@ func (c *pairsPlanCmd) Run(a *app, command *kong.Context) error {
 		if err != nil {
 			return asInput(err)
 		}
+		if err := refusePersons(schema); err != nil {
+			return err
+		}
 		e, err := dataset.NewEncoder(schema)
 		if err != nil {
 			return asInput(err)

@@ -108,6 +108,8 @@ func TestTrainPersons(t *testing.T) {
 		{[]string{"train", "--data", "visits.csv", "--schema", "wrong.yaml", "--force", "--out", "m.json"}, "persons"},
 		{[]string{"plan", "-n", "40", "--schema", "declared.yaml", "--algorithm", "onpairc"}, "protect one row"},
 		{[]string{"online", "--schema", "declared.yaml", "--data", "visits.csv", "--records", "40", "--epsilon", "1", "--state", "s.json"}, "one row"},
+		{[]string{"local", "plan", "-n", "40", "--schema", "declared.yaml"}, "role: person"},
+		{[]string{"pairs", "plan", "-n", "40", "--schema", "declared.yaml", "--all-pairs"}, "role: person"},
 		{[]string{"local", "simulate", "--schema", "declared.yaml", "--data", "visits.csv", "--epsilon", "1"}, "role: person"},
 		{[]string{"data", "convert", "visits.csv", "c.csv", "--schema", "declared.yaml"}, "role: person"},
 	} {
