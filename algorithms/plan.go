@@ -174,7 +174,7 @@ func (p *Plan) words(theorem, rests string) privacy.Guarantee {
 	unit, relation, rows := oneRecord, "same n, one record replaced, features and label", s.Contribution()
 	if pr.ByPerson() {
 		unit, relation = "one person", "same number n of persons, all rows of one person replaced: how many they are, features and labels"
-		rows = fmt.Sprintf("n counts persons, each with at least one row; of a person the first %d rows count; rows of one human under two ids are two persons; how long the run takes, which depends on the number of rows, is not seen (docs/theory.md#persons)", pr.PersonRows)
+		rows = fmt.Sprintf("n counts persons, each with at least one row; of a person the first %d rows count; rows of one human under two ids are two persons; the person that replaces another takes its place in the order of persons, which is that of their first rows in the data if ids are private; how long the run takes, which depends on the number of rows, is not seen (docs/theory.md#persons)", pr.PersonRows)
 	}
 	g := privacy.Guarantee{
 		Unit:     unit,

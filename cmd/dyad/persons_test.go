@@ -63,7 +63,7 @@ func TestTrainPersons(t *testing.T) {
 			if code != exitOK {
 				t.Fatalf("%s, %s: exit %d: %s", schema, task, code, errs)
 			}
-			for _, want := range []string{"30 persons to train, 10 held out", "for one person", "all rows of one person replaced", "these figures count rows", "n = 30 persons"} {
+			for _, want := range []string{"30 persons to train, 10 held out", "for one person", "all rows of one person replaced", "takes its place in the order of persons", "these figures count rows", "n = 30 persons"} {
 				if !strings.Contains(out, want) {
 					t.Errorf("%s, %s: the report lacks %q:\n%s", schema, task, want, out)
 				}
