@@ -72,7 +72,7 @@ func Choose(q Question) Choice {
 	case q.LossNamed && !isLeastSquares(p.Loss):
 		return q.choice(MomentsDescent{}, fmt.Sprintf("the %s loss was asked for, and the moments are a start for any loss", p.Loss.Name()))
 	case q.LossNamed:
-		return q.choice(Moments{}, "the square loss was asked for, and moments minimise it")
+		return q.choice(Moments{}, "the square loss was asked for, and moments minimise it over all pairs, those of one class included")
 	case t <= mostSignal:
 		return q.choice(Moments{}, fmt.Sprintf("no loss was asked for, and %s is at most %d", ratio, mostSignal))
 	case s.Budget.Delta == 0 || p.D > maxRuleMoments || q.L2 != nil && *q.L2 > 0:

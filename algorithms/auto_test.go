@@ -62,7 +62,7 @@ func TestChoose(t *testing.T) {
 		"small":           {question(t, 500, 8, nil), "moments", "at most 128"},
 		"large":           {question(t, 50000, 8, nil), "moments", "above 128, which pays for two logistic steps"},
 		"large, ridge":    {with(question(t, 50000, 8, nil), func(q *algorithms.Question) { q.L2 = &ridge }), "moments", "no L2 term"},
-		"square":          {lossNamed(named(t, "square")), "moments", "square loss was asked for"},
+		"square":          {lossNamed(named(t, "square")), "moments", "over all pairs, those of one class included"},
 		"logistic, named": {lossNamed(engine.Logistic{}), "moments-descent", "logistic loss was asked for"},
 		"hinge, named":    {lossNamed(named(t, "hinge")), "moments-descent", "hinge loss was asked for"},
 		"pure": {question(t, 500, 8, func(_ *engine.Problem, b *privacy.Budget, _ *engine.Backend) {
@@ -74,6 +74,9 @@ func TestChoose(t *testing.T) {
 		"grades": {question(t, 500, 8, func(p *engine.Problem, _ *privacy.Budget, _ *engine.Backend) {
 			p.LabelValues = engine.AnyLabels
 		}), "dpgdsc", "graded labels"},
+		"persons, a loss": {with(question(t, 500, 8, func(p *engine.Problem, _ *privacy.Budget, _ *engine.Backend) {
+			p.PersonRows = 3
+		}), func(q *algorithms.Question) { q.LossNamed = true }), "dpgdsc", "persons with several rows"},
 		"device": {question(t, 500, 8, func(_ *engine.Problem, _ *privacy.Budget, b *engine.Backend) {
 			*b = noMoments{*b}
 		}), "dpgdsc", "this device"},
@@ -170,6 +173,31 @@ func TestWarningsNameWhatIsEnough(t *testing.T) {
 				t.Errorf("%s, epsilon 20: %q", name, text)
 			}
 		}
+	}
+}
+
+// A warning knows that the default delta falls with n.
+func TestWarningsWithTheDefaultDelta(t *testing.T) {
+	warned := func(n int) string {
+		q := question(t, n, 5000, func(_ *engine.Problem, b *privacy.Budget, _ *engine.Backend) {
+			*b = privacy.Budget{Epsilon: 0.01, Delta: privacy.DefaultDelta(n)}
+		})
+		p, err := algorithms.Choose(q).Plan(q.Spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.Join(p.Warnings(), "\n")
+	}
+	text := warned(5000)
+	var n int
+	if _, err := fmt.Sscanf(text[max(0, strings.Index(text, "as it is, ")):], "as it is, n = %d", &n); err != nil {
+		t.Fatalf("%q: %v", text, err)
+	}
+	if text := warned(n); text != "" {
+		t.Errorf("n = %d would do, and is warned about: %s", n, text)
+	}
+	if warned(n*9/10) == "" {
+		t.Errorf("n = %d is more than needed", n)
 	}
 }
 

@@ -239,6 +239,7 @@ func TestMomentsDescentRefusals(t *testing.T) {
 		s    algorithms.Spec
 	}{
 		{"query groups", algorithms.MomentsDescent{}, spec(engine.Problem{Groups: []int{20, 40}})},
+		{"persons with several rows", algorithms.MomentsDescent{}, spec(engine.Problem{N: 60, D: 3, PersonRows: 2})},
 		{"metric", algorithms.MomentsDescent{}, spec(engine.Problem{Loss: engine.MahalanobisLogistic{}})},
 		{"--device cpu", algorithms.MomentsDescent{}, noBackend},
 		{"NewSpec", algorithms.MomentsDescent{}, noneAtAll},
@@ -311,6 +312,13 @@ func TestDefaultRadiusOfLosses(t *testing.T) {
 		loss := scoreLoss(t, text)
 		if r := algorithms.DefaultRadius("gradient-perturbation", 1e7, 8, b, algorithms.Certified, loss); math.Abs(r-want) > 1e-9 {
 			t.Errorf("%s: radius %v, want %v", text, r, want)
+		}
+		// The quotient of the steepest slope and that at 0, which docs/moments.md states.
+		if quotient, ok := map[string]float64{"logistic": 2, "hinge": 1, "square": 3, "squared-hinge": 3, "exponential": 4}[text]; ok {
+			c, err := loss.Constants(engine.UnitBounds(), want)
+			if got := c.Lipschitz / 4 / math.Abs(loss.(engine.ScoreLoss).DPhi(0)); err != nil || math.Abs(got/quotient-1) > 1e-4 {
+				t.Errorf("%s: the steepest slope is %v times that at 0, want %v (%v)", text, got, quotient, err)
+			}
 		}
 		if r := algorithms.DefaultRadius("moments-descent", 50, 8, b, algorithms.Certified, loss); r != 10 {
 			t.Errorf("%s: radius %v of moments-descent", text, r)

@@ -14,13 +14,15 @@ import (
 //	r = min(10, r_2, max(0.01, 0.05 (q/50)^2)),   q = n mu / sqrt(d),
 //
 // with mu = noiseMu of the budget, and r_2 the largest radius at which phi is at most twice as
-// steep as at 0, |phi'(-2 r)| <= 2 |phi'(0)|. AUC does not change when w is scaled, and the
+// steep at half of the largest margin, 4 r, as at 0: |phi'(-2 r)| <= 2 |phi'(0)|. AUC does not
+// change when w is scaled, and the
 // replace-one diameter of a pair gradient falls with r (Dg = 4 sigm(4r) for the AUC loss), so
 // where noise dominates (small q) a small radius is free and better; where it does not, a larger one
 // lets the model leave the direction of the difference of the class means. Noise follows the
-// steepest slope and signal the slope at 0: r_2 bounds what the radius may cost by 2. The
-// logistic loss never reaches it, and the hinge has none; the square loss and its hinge get 1/2, the
-// exponential loss (ln 2)/2. The sweeps behind the numbers are bench/results/radius-*.csv.
+// steepest slope and signal the slope at 0, so r_2 bounds what the radius costs: the quotient of
+// the two is 3 for the square loss and its hinge, which get 1/2, and 4 for the exponential loss, which
+// gets (ln 2)/2. The logistic loss never reaches r_2, its quotient is at most 2; the hinge has
+// none. The sweeps behind the numbers are bench/results/radius-*.csv.
 //
 // Non-private runs use 10, and so does MomentsDescent, by its name in the catalogue: it damps
 // noise by itself, and a small ball keeps its model from the minimiser (docs/moments.md).

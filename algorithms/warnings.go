@@ -72,8 +72,15 @@ func (p *Plan) drowned() string {
 	if t >= least {
 		return ""
 	}
-	grow := least / t
-	enough := fmt.Sprintf("n = %.0f", twoDigits(grow*float64(problem.N)))
+	n := float64(problem.N) * least / t
+	if b.Delta == privacy.DefaultDelta(problem.N) { // which falls with n
+		now := noiseMu(b, p.Spec.coordinates())
+		for range 20 {
+			b.Delta = privacy.DefaultDelta(int(min(n, 1e15)))
+			n = float64(problem.N) * least / t * now / noiseMu(b, p.Spec.coordinates())
+		}
+	}
+	enough := fmt.Sprintf("n = %.0f", twoDigits(n))
 	if e, _ := p.leastEpsilon(); e <= mostEpsilon {
 		enough += fmt.Sprintf(", or epsilon = %.2g", e)
 	}

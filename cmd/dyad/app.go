@@ -16,9 +16,12 @@ import (
 	"github.com/alecthomas/kong"
 	"golang.org/x/term"
 
+	lib "dyad"
 	"dyad/algorithms"
 	"dyad/algorithms/local/serve"
 	"dyad/engine/cuda/driver"
+	"dyad/internal/files"
+	"dyad/internal/input"
 	"dyad/privacy/ledger"
 )
 
@@ -86,23 +89,11 @@ func (a *app) at(stage string) {
 	}
 }
 
-// inputError marks an error as exit code 2.
-type inputError struct{ error }
-
-func (e inputError) Unwrap() error { return e.error }
-
 // badInput returns an error with exit code 2.
-func badInput(format string, args ...any) error {
-	return inputError{fmt.Errorf(format, args...)}
-}
+func badInput(format string, args ...any) error { return input.Errorf(format, args...) }
 
 // asInput marks err as exit code 2; nil stays nil.
-func asInput(err error) error {
-	if err == nil {
-		return nil
-	}
-	return inputError{err}
-}
+func asInput(err error) error { return input.As(err) }
 
 // errCheckFailed is the error of a check that did not hold: exit code 1.
 var errCheckFailed = errors.New("dyad: a check did not hold")
@@ -113,17 +104,17 @@ var errUnavailable = errors.New("dyad: not available")
 
 // exitCode maps an error to the exit codes.
 func exitCode(err error) int {
-	var input inputError
+	var elsewhere *lib.ElsewhereError
 	switch {
 	case err == nil:
 		return exitOK
-	case errors.Is(err, errElsewhere):
+	case errors.As(err, &elsewhere):
 		return exitElsewhere
 	case errors.Is(err, context.Canceled):
 		return exitCancelled
-	case errors.Is(err, ledger.ErrBudget), errors.Is(err, ledger.ErrUnavailable), errors.Is(err, driver.ErrUnavailable), errors.Is(err, errUnavailable), errors.Is(err, serve.ErrAway):
+	case errors.Is(err, ledger.ErrBudget), errors.Is(err, ledger.ErrUnavailable), errors.Is(err, driver.ErrUnavailable), errors.Is(err, errUnavailable), errors.Is(err, files.ErrNowhere), errors.Is(err, serve.ErrAway):
 		return exitResource
-	case errors.As(err, &input), errors.Is(err, algorithms.ErrAssumption), errors.Is(err, fs.ErrNotExist):
+	case errors.Is(err, lib.ErrInput), errors.Is(err, algorithms.ErrAssumption), errors.Is(err, fs.ErrNotExist):
 		return exitInput
 	}
 	return exitFailure
@@ -214,7 +205,7 @@ func message(err error) string {
 		}
 		lines[i] = "dyad: " + l
 	}
-	return strings.Join(lines, "\n")
+	return forced(strings.Join(lines, "\n"))
 }
 
 func isTerminal(w io.Writer) bool {

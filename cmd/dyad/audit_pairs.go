@@ -6,6 +6,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	lib "dyad"
 	"dyad/algorithms/audit"
 	"dyad/algorithms/pairs"
 )
@@ -61,12 +62,12 @@ func (c *auditPairsCmd) target(ctx context.Context, command *kong.Context) (audi
 	if !given("step-size") && !moments {
 		c.StepSize = 1e-9
 	}
-	shape := pairShape{individuals: c.N, features: c.D, pairs: c.PairCount}
+	shape := lib.PairShape{Individuals: c.N, Features: c.D, Pairs: c.PairCount}
 	var err error
-	if shape.classes, err = c.fromClasses(command); err != nil {
+	if shape.Classes, err = c.fromClasses(command); err != nil {
 		return audit.Target{}, err
 	}
-	if shape.classes {
+	if shape.Classes {
 		if c.PairCount != 0 {
 			return audit.Target{}, badInput("--pairs is about pairs that are listed; leave it out with --tuple and --all-pairs")
 		}
@@ -84,11 +85,11 @@ func (c *auditPairsCmd) target(ctx context.Context, command *kong.Context) (audi
 			c.Kappa = 1
 		}
 	}
-	if shape.pairs == 0 {
-		shape.pairs = c.Kappa
+	if shape.Pairs == 0 {
+		shape.Pairs = c.Kappa
 	}
 	if c.Batch == 0 && c.Sampling == "fixed" && !moments {
-		c.Batch = shape.pairs
+		c.Batch = shape.Pairs
 	}
 	plan, err := c.plan(shape)
 	if err != nil {

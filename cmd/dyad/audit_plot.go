@@ -14,6 +14,7 @@ import (
 	"gonum.org/v1/plot/vg"
 
 	"dyad/algorithms/audit"
+	"dyad/internal/files"
 	"dyad/privacy/account"
 )
 
@@ -125,5 +126,5 @@ func writeAuditPlot(path string, r *audit.Report) error {
 	if _, err := w.WriteTo(&b); err != nil {
 		return fmt.Errorf("plotting: %w", err)
 	}
-	return writeFile(path, b.Bytes())
+	return files.Replace(path, b.Bytes())
 }

@@ -37,19 +37,33 @@ func TestAutoOnTheCommandLine(t *testing.T) {
 			t.Errorf("evaluate: exit %d\n%s", code, out+errs)
 		}
 	}
+	// The reason is about the steps that are made.
 	for args, says := range map[string]string{
-		"--step-size 0.1":              "moments was chosen by auto",
-		"--path 3":                     "moments was chosen by auto",
-		"--batch-records 5":            "moments was chosen by auto",
-		"--loss hinge --path 3":        "moments-descent was chosen by auto",
-		"--task metric --ridge 2":      "dpgdsc was chosen by auto",
-		"--ridge 2 --clip-radius 0.3":  "",
-		"--loss hinge --steps 3":       "",
-		"--task metric --steps 3":      "",
-		"--radius 2":                   "",
-		"--l2 0.1":                     "",
-		"--loss square":                "",
-		"--group-sizes 100,200 --l2 0": "",
+		"--second-moments none": "the flags make it 0 steps",
+		"--steps 5":             "the flags make it 5 steps",
+		"--steps 2":             "pays for two logistic steps\n",
+		"--class-balance 0.3":   "pays for two logistic steps\n",
+	} {
+		code, out, errs := dyad(t, dir, append([]string{"plan", "-n", "50000", "-d", "4"}, strings.Fields(args)...)...)
+		if code != exitOK || !strings.Contains(out, says) {
+			t.Errorf("plan %s: exit %d, want %q\n%s", args, code, says, out+errs)
+		}
+	}
+	for args, says := range map[string]string{
+		"--step-size 0.1":                "moments was chosen by auto",
+		"--path 3":                       "moments was chosen by auto",
+		"--batch-records 5":              "moments was chosen by auto",
+		"--loss hinge --path 3":          "moments-descent was chosen by auto",
+		"--loss exp(exp(-u))":            "moments-descent was chosen by auto",
+		"--task metric --ridge 2":        "moment-metric was chosen by auto",
+		"--ridge 2 --clip-radius 0.3":    "",
+		"--loss hinge --steps 3":         "",
+		"--task metric --steps 3":        "moment-metric was chosen by auto",
+		"--radius 2":                     "",
+		"--loss exp(exp(-u)) --radius 1": "",
+		"--l2 0.1":                       "",
+		"--loss square":                  "",
+		"--group-sizes 100,200 --l2 0":   "",
 	} {
 		code, out, errs := dyad(t, dir, append([]string{"plan", "-n", "300", "-d", "4"}, strings.Fields(args)...)...)
 		if says == "" && code == exitOK && strings.Contains(out, "chosen by auto") {

@@ -136,7 +136,7 @@ func (c *benchCmd) open(o *machine.Options) (func(), error) {
 		open = append(open, close)
 		d := machine.Device{Name: name}
 		if name != "cpu" {
-			d.Backend = f.backend
+			d.Backend = f.device.Backend()
 		}
 		o.Devices = append(o.Devices, d)
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"dyad/bench"
+	"dyad/engine/cuda"
 )
 
 // measured is what differs between machines and runs of dyad bench.
@@ -63,7 +64,7 @@ func TestBench(t *testing.T) {
 			t.Errorf("%v: exit %d, want %d", bad, code, exitInput)
 		}
 	}
-	if _, err := listGPUs(); err != nil {
+	if _, err := cuda.Devices(); err != nil {
 		for _, gpu := range []string{"cuda:0", "cpu,cuda:0"} {
 			if code, _, errs := dyad(t, t.TempDir(), "bench", "--devices", gpu); code != exitResource || !strings.Contains(errs, "cuda:0") {
 				t.Errorf("%s: exit %d, want %d: %s", gpu, code, exitResource, errs)

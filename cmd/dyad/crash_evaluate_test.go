@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"dyad/internal/crash"
+	"dyad/internal/files"
 	"dyad/privacy/ledger"
 )
 
@@ -63,7 +64,7 @@ func TestKilledEvaluationsAreResumed(t *testing.T) {
 			if text, err := os.ReadFile(report); err != nil || json.Unmarshal(text, &r) != nil || r.Run != run || r.Figures == nil || r.Figures.AUC == nil {
 				t.Errorf("the report of run %s is of run %q: %v", run, r.Run, err)
 			}
-			left, err := filepath.Glob(f.in("out/" + keptPrefix + "*"))
+			left, err := filepath.Glob(f.in("out/" + files.KeptName(run) + "*"))
 			if err != nil || len(left) > 0 {
 				t.Errorf("files are left: %v, %v", left, err)
 			}

@@ -16,6 +16,7 @@ import (
 
 	"dyad/engine/dataset"
 	"dyad/internal/crash"
+	"dyad/internal/files"
 	"dyad/privacy/ledger"
 )
 
@@ -283,9 +284,9 @@ func (f *fixture) models(t testing.TB, run, text string) (named, all, kept int) 
 		if json.Unmarshal([]byte(text), &m) != nil || len(m.Weights) == 0 {
 			continue
 		}
-		if _, hidden := runOfKept(filepath.Base(name)); hidden {
+		if _, hidden := files.RunOfKept(filepath.Base(name)); hidden {
 			if m.Run == run && slices.ContainsFunc(entries, func(e ledger.Entry) bool {
-				return e.Type == "finish" && e.Run == run && e.Kept == ledger.Kept{Digest: digestOf([]byte(text)), Place: f.in(name)}
+				return e.Type == "finish" && e.Run == run && e.Kept == ledger.Kept{Digest: files.Digest([]byte(text)), Place: f.in(name)}
 			}) {
 				kept++
 			}

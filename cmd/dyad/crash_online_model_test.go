@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"dyad/internal/files"
 )
 
 // onlineModelCell is one attack on "dyad online --out" when the model of its last
@@ -81,7 +83,7 @@ func (f *fixture) checkOnlineModel(t testing.TB, c onlineModelCell, e ended) {
 			t.Fatal("a file of another program was overwritten")
 		}
 		run, _, _ := f.attacked(t)
-		if err := os.Rename(withRun(f.in(streamModelName), run), f.in(streamModelName)); err != nil {
+		if err := os.Rename(files.WithRun(f.in(streamModelName), run), f.in(streamModelName)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -127,7 +129,7 @@ func TestOnlineModelCheckNotices(t *testing.T) {
 			t.Fatal(err)
 		}
 		spoil(m)
-		text, err := m.text()
+		text, err := m.Text()
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"dyad/engine/dataset"
+	"dyad/internal/files"
 )
 
 type dataCmd struct {
@@ -65,11 +66,11 @@ func (c *dataSynthCmd) Run(a *app) error {
 	if err := dataset.WriteSyntheticClinical(&text, c.N, c.Seed); err != nil {
 		return err
 	}
-	if err := writeFile(c.File, text.Bytes()); err != nil {
+	if err := files.Replace(c.File, text.Bytes()); err != nil {
 		return err
 	}
 	if c.Schema != "" {
-		if err := writeFile(c.Schema, []byte(dataset.SyntheticClinicalYAML())); err != nil {
+		if err := files.Replace(c.Schema, []byte(dataset.SyntheticClinicalYAML())); err != nil {
 			return err
 		}
 	}

@@ -8,7 +8,9 @@ import (
 	"path/filepath"
 	"strings"
 
+	"compress/gzip"
 	"dyad/engine/dataset"
+	"dyad/internal/files"
 )
 
 type dataConvertCmd struct {
@@ -68,11 +70,11 @@ func (c *dataConvertCmd) Run(a *app) error {
 	if err != nil {
 		return asInput(err)
 	}
-	out, err := newOutput(c.Out, c.Force, c.In, c.Schema, c.Labels)
+	out, err := files.NewOutput(c.Out, c.Force, c.In, c.Schema, c.Labels)
 	if err != nil {
 		return err
 	}
-	outSchema, err := newOutput(c.OutSchema, c.Force, c.In, c.Schema, c.Labels)
+	outSchema, err := files.NewOutput(c.OutSchema, c.Force, c.In, c.Schema, c.Labels)
 	if err != nil {
 		return err
 	}
@@ -85,9 +87,13 @@ func (c *dataConvertCmd) Run(a *app) error {
 		return err
 	}
 	if zip {
-		fill = zipped(fill)
+		plain := fill
+		fill = func(w io.Writer) error {
+			z := gzip.NewWriter(w)
+			return errors.Join(plain(z), z.Close())
+		}
 	}
-	err = out.fill(private, fill)
+	err = out.Fill(files.Private, fill)
 	done()
 	var full *os.PathError
 	var link *os.LinkError
@@ -104,7 +110,7 @@ func (c *dataConvertCmd) Run(a *app) error {
 		if err != nil {
 			return err
 		}
-		if err := outSchema.write(private, text); err != nil {
+		if err := outSchema.Write(files.Private, text); err != nil {
 			return err
 		}
 	}

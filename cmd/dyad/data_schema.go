@@ -13,6 +13,7 @@ import (
 
 	"dyad/engine/dataset"
 	"dyad/engine/dataset/strictyaml"
+	"dyad/internal/files"
 )
 
 type dataSchemaCmd struct {
@@ -52,7 +53,7 @@ type schemaResult struct {
 
 // Run drafts a schema.
 func (c *dataSchemaCmd) Run(a *app) error {
-	out, err := newOutput(c.Out, c.Force, c.File, c.Answers)
+	out, err := files.NewOutput(c.Out, c.Force, c.File, c.Answers)
 	if err != nil {
 		return err
 	}
@@ -80,7 +81,7 @@ func (c *dataSchemaCmd) Run(a *app) error {
 	if c.Out == "" {
 		return a.emit(r, string(draft.Schema))
 	}
-	if err := out.write(private, draft.Schema); err != nil { // its ranges are those of the data
+	if err := out.Write(files.Private, draft.Schema); err != nil { // its ranges are those of the data
 		return err
 	}
 	next := "; replace its ranges by public ones, then delete their marks (from_data)\n"

@@ -7,9 +7,9 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
-	"strconv"
 	"strings"
 
+	lib "dyad"
 	"dyad/engine"
 	"dyad/engine/cpu"
 	"dyad/engine/cuda"
@@ -19,113 +19,28 @@ import (
 
 // deviceFlag is the --device flag of the commands that compute or plan gradients.
 type deviceFlag struct {
-	Device  string `default:"auto" placeholder:"D" help:"auto, cpu or cuda:N, the N-th NVIDIA GPU from 0. The method, and with it the guarantee, can depend on it. Default: auto, which is the CPU: no GPU measurement is part of this version."`
-	backend engine.Backend
-	reason  string // why auto takes the CPU for everything
+	Device string `default:"auto" placeholder:"D" help:"auto, cpu or cuda:N, the N-th NVIDIA GPU from 0. The method, and with it the guarantee, can depend on it. Default: auto, which is the CPU: no GPU measurement is part of this version."`
+	device *lib.Device
 }
 
 // openDevice opens the device of the flag. The caller must call the function that it
-// returns. A GPU that was asked for and cannot be
-// used is an error with exit code 3, a precision that the device does not have one with
-// exit code 2: there is no silent way back to the CPU or to float64.
-func (f *deviceFlag) openDevice(workers int, precision cuda.Precision) (func(), error) {
-	number, gpu := strings.CutPrefix(f.Device, "cuda:")
-	if !gpu && precision != cuda.AutoPrecision && precision != cuda.FP32 {
-		return nil, badInput("--precision %s needs the tensor cores of a GPU: name one with --device cuda:N; the CPU, which --device %s takes for metrics, computes in fp32, or in float64 without --precision", precision, f.Device)
-	}
-	f.backend = cpu.Backend{Workers: workers, Float32: precision == cuda.FP32}
-	if f.Device == "cpu" {
-		return func() {}, nil
-	}
-	if f.Device == "auto" {
-		return f.openAuto(precision)
-	}
-	index, err := strconv.Atoi(number)
-	if !gpu || err != nil || index < 0 {
-		return nil, badInput("--device is %q, want auto, cpu or cuda:N", f.Device)
-	}
-	device, err := openGPU(index)
-	if err != nil {
-		return nil, fmt.Errorf("--device %s: %w; \"dyad doctor\" says more", f.Device, err)
-	}
-	f.backend = cuda.Backend{Device: device, Precision: precision}
-	return func() { _ = device.Close() }, nil // the results are complete by then
-}
-
-// pairEngine is the opened device for sums over pairs. What they guarantee is the same on
-// every device.
-func (f *deviceFlag) pairEngine(workers int) pairgraph.Engine {
-	if engine, ok := f.backend.(pairgraph.Engine); ok {
-		return engine
-	}
-	return pairgraph.CPU{Workers: workers}
-}
-
-// openAuto opens GPU 0 if this version has timings of one like it, and leaves the choice
-// to them. Whatever stands in the way of a GPU is a reason for the CPU.
-func (f *deviceFlag) openAuto(precision cuda.Precision) (func(), error) {
-	none := func() {}
-	timings, err := cuda.Measured()
-	if err != nil {
-		return nil, err
-	}
-	if len(timings.Timings) == 0 {
-		f.reason = autoReason()
-		return none, nil
-	}
-	device, err := openGPU(0)
-	if err != nil {
-		f.reason = plain(err)
-		return none, nil
-	}
-	f.backend = cuda.Auto{CPU: f.backend, GPU: cuda.Backend{Device: device, Precision: precision}, Timings: timings}
-	return func() { _ = device.Close() }, nil
+// returns. A GPU that was asked for and cannot be used is an error with exit code 3, a
+// precision that the device does not have one with exit code 2.
+func (f *deviceFlag) openDevice(workers int, precision cuda.Precision) (done func(), err error) {
+	f.device, err = lib.OpenDevice(lib.DeviceOptions{Name: f.Device, Workers: workers, Precision: precision})
+	return f.device.Close, err
 }
 
 // noteDevice says in one line what auto chose for a problem, and why. Without a problem,
 // as for pairs, it chose the CPU.
 func (f *deviceFlag) noteDevice(a *app, p *engine.Problem) {
-	if f.Device != "auto" {
-		return
+	if name, why, ok := f.device.Chosen(p); ok {
+		a.note("device      %s (auto): %s", name, why)
 	}
-	device, why := "cpu", f.reason
-	if auto, ok := f.backend.(cuda.Auto); ok {
-		why = "there are no timings for pairs"
-		if p != nil {
-			_, device, why, _ = auto.Choose(*p) // it has been planned
-		}
-	}
-	a.note("device      %s (auto): %s", device, why)
-}
-
-func openGPU(index int) (*cuda.Device, error) {
-	d, err := driver.Open()
-	if err != nil {
-		return nil, err
-	}
-	return cuda.Open(d, index)
-}
-
-// autoReason says why auto takes the CPU where no GPU has been measured.
-func autoReason() string {
-	devices, err := listGPUs()
-	if err != nil {
-		return plain(err)
-	}
-	return fmt.Sprintf("%s is there, but its kernels have no measurement in this version; ask for it with --device cuda:0", devices[0].Name)
 }
 
 // plain is the message of an error without the package's prefix.
 func plain(err error) string { return strings.TrimPrefix(err.Error(), "driver: ") }
-
-func listGPUs() ([]driver.Device, error) {
-	d, err := driver.Open()
-	if err != nil {
-		return nil, err
-	}
-	defer d.Close()
-	return d.Devices()
-}
 
 type devicesCmd struct{}
 
@@ -149,7 +64,7 @@ type deviceLine struct {
 // Run lists the devices.
 func (devicesCmd) Run(a *app) error {
 	var lines []deviceLine
-	devices, missing := listGPUs()
+	devices, missing := cuda.Devices()
 	if missing != nil && !errors.Is(missing, driver.ErrUnavailable) {
 		return missing
 	}
@@ -182,7 +97,7 @@ func (devicesCmd) Run(a *app) error {
 // gpuCheck compiles the kernels on a GPU and compares gradient sums with the CPU's, over
 // all pairs and over a list of pairs. It reports the outcome, also when it failed.
 func gpuCheck(index int) (string, bool) {
-	device, err := openGPU(index)
+	device, err := cuda.OpenNumber(index)
 	if err != nil {
 		return plain(err), false
 	}

@@ -240,7 +240,7 @@ func TestPrecisionIsNeverIgnored(t *testing.T) {
 	}
 	t.Setenv("DYAD_LIBCUDA", "/nonexistent/libcuda.so.1")
 	check()
-	if code, out, errs := dyad(t, dir, append(train, "--task", "metric", "--precision", "fp32")...); code != exitOK || !strings.Contains(out, "fp32") || !strings.Contains(errs, "cpu (auto)") || !exists(filepath.Join(dir, "ledger")) {
+	if code, out, errs := dyad(t, dir, append(train, "--task", "metric", "--algorithm", "dpgdsc", "--precision", "fp32")...); code != exitOK || !strings.Contains(out, "fp32") || !strings.Contains(errs, "cpu (auto)") || !exists(filepath.Join(dir, "ledger")) {
 		t.Errorf("fp32 with auto: exit %d: %s%s", code, out, errs)
 	}
 	if err := os.Remove(filepath.Join(dir, "ledger")); err != nil {

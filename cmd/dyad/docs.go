@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/alecthomas/kong"
+
+	"dyad/internal/files"
 )
 
 //go:generate go run . docs ../../docs/commands.md
@@ -58,5 +60,5 @@ func (c *docsCmd) Run(a *app) error {
 		}
 		fmt.Fprintf(&b, "\n## %s\n\n```\n%s\n```\n", strings.Join(append([]string{"dyad"}, words...), " "), strings.TrimSpace(help))
 	}
-	return writeFile(c.Out, []byte(b.String()))
+	return files.Replace(c.Out, []byte(b.String()))
 }

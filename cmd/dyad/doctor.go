@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sys/cpu"
 
+	"dyad/engine/cuda"
 	"dyad/engine/cuda/driver"
 	"dyad/privacy"
 	"dyad/privacy/account"
@@ -93,7 +94,7 @@ func cpuFeatures() []string {
 }
 
 func cudaState() (string, []driver.Device) {
-	devices, err := listGPUs()
+	devices, err := cuda.Devices()
 	if err != nil {
 		return "none: " + strings.TrimPrefix(plain(err), "CUDA is not available: ") + "; runs use the CPU", nil
 	}

@@ -6,19 +6,17 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
+	lib "dyad"
 	"dyad/algorithms"
 	"dyad/algorithms/evaluate"
 	"dyad/engine"
 	"dyad/engine/dataset"
 	"dyad/engine/metrics"
+	"dyad/internal/files"
 	"dyad/privacy"
-	"dyad/privacy/durable"
-	"dyad/privacy/ledger"
 )
 
 // privateFlags decide what a private evaluation releases.
@@ -44,9 +42,9 @@ func (f privateFlags) set() string {
 // scored is a released model that is evaluated.
 type scored struct {
 	task    string
-	loss    engine.Loss
-	own     *pairLoss // of labelled pairs, which takes the place of loss
+	loss    engine.Loss // nil: no mean loss judges it
 	weights []float64
+	matrix  []float64 // of a metric
 	schema  *dataset.Schema
 }
 
@@ -55,7 +53,7 @@ var neighbourRanks = []int{3, 5}
 
 // plan plans the private evaluation of a model on n records.
 func (f privateFlags) plan(m scored, n int, threshold float64) (*evaluate.Plan, error) {
-	o := evaluate.Options{Records: n, Provenance: provenance(m.schema), Model: digestOf(fmt.Append(nil, m.task, m.weights))}
+	o := evaluate.Options{Records: n, Provenance: lib.ProvenanceOf(m.schema), Model: files.Digest(fmt.Append(nil, m.task, m.weights))}
 	o.Budget = privacy.Budget{Epsilon: *f.Epsilon, Delta: privacy.DefaultDelta(max(n, 2))}
 	if f.Delta != nil {
 		o.Budget.Delta = *f.Delta
@@ -130,8 +128,8 @@ func (f privateFlags) lossOf(m scored) (*evaluate.Loss, error) {
 		return nil, nil
 	}
 	score, ok := m.loss.(engine.ScoreLoss)
-	if !ok || m.own != nil {
-		return nil, badInput("--mean-loss is for models whose loss is a function of a difference of scores and was learned from records")
+	if !ok {
+		return nil, badInput("--mean-loss is for models whose loss is a function of a difference of scores and was learned from records; the length of a model of moments has no meaning")
 	}
 	l := &evaluate.Loss{Name: score.Name(), Phi: score.Phi, High: 2 * score.Phi(0)}
 	switch {
@@ -173,7 +171,7 @@ func (m scored) data(ctx context.Context, s sources) (d evaluate.Data, err error
 		return d, err
 	}
 	for _, k := range neighbourRanks {
-		for _, metric := range [][]float64{metricMatrix(m.weights, s.records.Dim()), nil} {
+		for _, metric := range [][]float64{m.matrix, nil} {
 			found, err := metrics.KNN(ctx, s.reference, s.records, metrics.KNNOptions{K: k, Metric: metric})
 			if err != nil {
 				return d, err
@@ -188,48 +186,47 @@ func (m scored) data(ctx context.Context, s sources) (d evaluate.Data, err error
 	return d, nil
 }
 
+// reportBytes is what every report of an evaluation has room in: whether it can be kept does
+// not depend on its numbers.
+const reportBytes = 2 << 20
+
 // evaluatePrivately carries out a plan: it is charged, released, and kept as out if that is not
-// nil.
-func (a *app) evaluatePrivately(f runFlags, p *evaluate.Plan, m scored, s sources, r *privateResult, out *output, confidence float64, files ...string) error {
-	o, err := f.execution(a, &r.runOutcome, a.newShelf(nil, nil), 0, files...)
+// "".
+func (a *app) evaluatePrivately(f runFlags, p *evaluate.Plan, m scored, s sources, r *privateResult, out string, confidence float64, of lib.Source) error {
+	o, err := f.execution(a, &r.runOutcome, out, 0)
 	if err != nil {
 		return err
 	}
-	o.Tracker = a.tracker("evaluating")
+	o.Progress, r.Out = a.tracker("evaluating").OnStep, out
 	fill := func(r *privateResult, res *algorithms.Result) (err error) {
-		r.ran(res.Guarantee, res.Run, res.Seconds)
+		if r.Guarantee, r.Run = res.Guarantee, res.Run; r.Public {
+			r.Seconds = res.Seconds
+		}
 		r.Report = p.Report()
 		r.Report.Guarantee = res.Guarantee
 		r.Figures, err = p.Figures(res.Weights, confidence)
 		return err
 	}
-	keep := &reportShelf{a: a, out: out, book: o.Ledger, text: func(res *algorithms.Result) ([]byte, error) {
+	res, name, away := o.Keep(a.ctx, of, func(res *algorithms.Result) ([]byte, int, error) {
 		kept := *r // r itself gets figures only when they are released
 		if err := fill(&kept, res); err != nil {
-			return nil, err
+			return nil, 0, err
 		}
-		return reportText(&kept)
-	}}
-	if out != nil {
-		r.Out = out.asked
-		o.Shelf = keep
-		if o.Ledger != nil {
-			sweepKept(o.Ledger, filepath.Dir(out.path))
-		}
+		text, err := json.MarshalIndent(&kept, "", "  ")
+		return append(text, '\n'), max(len(text)+1, reportBytes), err
+	}, func(o algorithms.Options) (*algorithms.Result, error) {
+		return algorithms.Execute(a.ctx, p.Job(func(ctx context.Context) (evaluate.Data, error) { return m.data(ctx, s) }), o)
+	})
+	if res == nil {
+		return a.charged(away)
 	}
-	run, err := algorithms.Execute(a.ctx, p.Job(func(ctx context.Context) (evaluate.Data, error) { return m.data(ctx, s) }), o)
-	if err != nil {
-		return a.charged(err)
-	}
-	if err := fill(r, run); err != nil {
+	if err := fill(r, res); err != nil {
 		return err
 	}
-	var away error
-	if out != nil {
-		if r.Out, away = keep.saved(run); away != nil && !errors.Is(away, errElsewhere) {
-			return away
-		}
+	if r.Out = name; away != nil && !isElsewhere(away) {
+		return away
 	}
+	away = asResult(away)
 	if o.Ledger != nil {
 		delta := p.Options.Budget.Delta
 		if delta == 0 { // other runs on the data may need one
@@ -240,58 +237,6 @@ func (a *app) evaluatePrivately(f runFlags, p *evaluate.Plan, m scored, s source
 		}
 	}
 	return away
-}
-
-func reportText(r *privateResult) ([]byte, error) {
-	text, err := json.MarshalIndent(r, "", "  ")
-	return append(text, '\n'), err
-}
-
-// reportShelf keeps the report of an evaluation through its release: see shelf.
-type reportShelf struct {
-	a    *app
-	out  *output
-	book *ledger.Ledger
-	text func(*algorithms.Result) ([]byte, error)
-	file *durable.File
-}
-
-// reportBytes is what every report of an evaluation has room in: whether it can be kept does
-// not depend on its numbers.
-const reportBytes = 2 << 20
-
-// Keep implements algorithms.Shelf.
-func (s *reportShelf) Keep(o *algorithms.Result) (ledger.Kept, error) {
-	text, err := s.text(o)
-	if err == nil {
-		folders := []string{filepath.Dir(s.out.path), os.TempDir()}
-		if s.book != nil {
-			folders = slices.Insert(folders, 1, filepath.Dir(s.book.Path()))
-		}
-		s.file, err = s.a.keepText(o.Run, text, max(len(text), reportBytes), folders...)
-	}
-	if err != nil {
-		return ledger.Kept{}, fmt.Errorf("%w: the figures can be kept nowhere, so they were not released: %w", errUnavailable, err)
-	}
-	return ledger.Kept{Digest: digestOf(text), Place: s.file.Name()}, nil
-}
-
-// Drop implements algorithms.Shelf.
-func (s *reportShelf) Drop() {
-	if s.file != nil {
-		s.file.Remove()
-	}
-	s.file = nil
-}
-
-// saved gives the report its name. One that nobody charged is kept first.
-func (s *reportShelf) saved(o *algorithms.Result) (string, error) {
-	if s.file == nil {
-		if _, err := s.Keep(o); err != nil {
-			return "", err
-		}
-	}
-	return s.a.publish(s.file, s.out, o.Run)
 }
 
 // writeFigures writes the figures of a private evaluation.

@@ -26,7 +26,7 @@ func scoredClinic(t *testing.T, n int) string {
 	t.Helper()
 	dir := clinic(t, n)
 	for name, task := range map[string]string{"model.json": taskAUC, "metric.json": taskMetric} {
-		if code, _, errs := dyad(t, dir, "train", "--data", "patients.csv", "--schema", "patients.yaml", "--task", task, "--out", name); code != exitOK {
+		if code, _, errs := dyad(t, dir, "train", "--data", "patients.csv", "--schema", "patients.yaml", "--task", task, "--algorithm", "dpgdsc", "--out", name); code != exitOK {
 			t.Fatalf("exit %d: %s", code, errs)
 		}
 	}
@@ -230,7 +230,7 @@ func TestEvaluationTellsNothingElse(t *testing.T) {
 		t.Skip("slow")
 	}
 	model := silentFolder(t, silentWorlds["mixed"])
-	if code, _, errs := dyad(t, model, "train", "--data", "r.csv", "--schema", "class.yaml", "--out", "model.json", "--seed", "1"); code != exitOK {
+	if code, _, errs := dyad(t, model, "train", "--data", "r.csv", "--schema", "class.yaml", "--out", "model.json", "--seed", "1", "--algorithm", "dpgdsc"); code != exitOK {
 		t.Fatal(errs)
 	}
 	text, err := os.ReadFile(filepath.Join(model, "model.json"))

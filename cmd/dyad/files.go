@@ -1,135 +1,90 @@
 package main
 
 import (
-	"compress/gzip"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
-	"os"
-	"path/filepath"
+	"strings"
 
+	lib "dyad"
+	"dyad/internal/files"
+	"dyad/internal/memory"
 	"dyad/privacy/durable"
 )
 
-// output is a file that a command will write, found before its work begins.
-type output struct {
-	asked string // as the user named it
-	path  string // resolved
-	force bool   // what is there is replaced
-}
-
-// newOutput makes sure, before anything is charged, that a file can be written. It never
-// is one of the inputs, not even with force. It is nil for no path.
-func newOutput(path string, force bool, inputs ...string) (*output, error) {
-	if path == "" {
-		return nil, nil
-	}
-	for _, in := range inputs {
-		if in != "" && sameFile(path, in) {
-			return nil, badInput("%s is an input of this command; name another file to write", path)
-		}
-	}
-	switch info, err := os.Stat(path); {
-	case err == nil && !info.Mode().IsRegular():
-		return nil, badInput("%s is a directory or a device; name a file to write", path)
-	case err == nil && !force:
-		return nil, badInput("%s exists; choose another name, or --force to replace it", path)
-	case err != nil && !errors.Is(err, fs.ErrNotExist):
-		return nil, asInput(fmt.Errorf("cannot look at %s: %w", path, err))
-	}
-	name, err := durable.Resolve(path)
-	if err != nil {
-		return nil, badInput("cannot write to the folder of %s: %v", path, err)
-	}
-	durable.SweepTemporary(filepath.Dir(name))
-	probe, err := durable.Create(filepath.Dir(name), durable.TempPrefix, "")
-	if err != nil {
-		return nil, badInput("cannot write to the folder of %s: %v", path, err)
-	}
-	probe.Remove()
-	return &output{path, name, force}, nil
-}
-
-// Limits of files in JSON, in bytes.
-const (
-	maxModelBytes = 32 << 30 // of a model, or the memory of a client
-	maxSmallBytes = 64 << 20 // of a protocol
+type (
+	model      = lib.Model
+	evaluation = lib.Evaluation
 )
 
-// readJSON stores the one JSON value of a file in v. It stops at the first byte that no
-// value can begin with, at the end of the first value and at the limit, so that a device or
-// a data file that is named by mistake does not fill the memory.
-func readJSON(path string, limit int64, v any) error {
-	f, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	d := json.NewDecoder(io.LimitReader(f, limit))
-	if err := d.Decode(v); err != nil {
-		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-			return fmt.Errorf("it ends early, is empty or has more than %d bytes", limit)
-		}
-		return err
-	}
-	if _, err := d.Token(); err != io.EOF {
-		return errors.New("it has more than one JSON value")
-	}
-	return nil
-}
+const (
+	taskAUC    = lib.AUC
+	taskMetric = lib.Metric
+)
 
-// checkOut is newOutput without creating anything.
+// checkOut is files.NewOutput for its error.
 func checkOut(path string, force bool, inputs ...string) error {
-	_, err := newOutput(path, force, inputs...)
+	_, err := files.NewOutput(path, force, inputs...)
 	return err
 }
 
-// What may be read by whom.
-const (
-	private = true  // by the owner: records, scores, states
-	shared  = false // by whom the umask lets: what is released, plots, documents
-)
+func readModel(path string) (*model, error) { return lib.Load(path) }
 
-// fill writes the file, whole or not at all. What another program wrote there since
-// newOutput is replaced only by force.
-func (o *output) fill(secret bool, fill func(io.Writer) error) error {
-	err := durable.Write(o.path, secret, o.force, nil, fill)
-	if errors.Is(err, fs.ErrExist) {
-		return badInput("%s was made by another program meanwhile; it was not replaced: choose another name, or --force", o.asked)
-	}
-	return err
+// log tells this program's hooks and its user.
+func (a *app) log() files.Log {
+	return files.Log{Trace: a.at, Note: a.remark}
 }
 
-// write is fill by a text.
-func (o *output) write(secret bool, text []byte) error {
-	return o.fill(secret, writerOf(text))
-}
+func (a *app) remark(text string) { a.note("%s", message(errors.New(text))) }
 
-func writerOf(text []byte) func(io.Writer) error {
-	return func(w io.Writer) error {
-		_, err := w.Write(text)
-		return err
-	}
-}
-
-// zipped compresses what fill writes.
-func zipped(fill func(io.Writer) error) func(io.Writer) error {
-	return func(w io.Writer) error {
-		z := gzip.NewWriter(w)
-		if err := fill(z); err != nil {
-			return err
-		}
-		return z.Close()
-	}
-}
-
-// writeFile replaces path by text, which is for everybody.
-func writeFile(path string, text []byte) error {
+// saveModel keeps and names a model that no ledger waits for, and returns its name.
+func (a *app) saveModel(m *model, path string, force bool) (string, error) {
 	name, err := durable.Resolve(path)
 	if err != nil {
-		return err
+		return "", a.printModel(m, err)
 	}
-	return durable.Write(name, shared, true, nil, writerOf(text))
+	text, most, err := m.Size()
+	if err != nil {
+		return "", err
+	}
+	name, err = a.log().Save(text, most, &files.Output{Asked: path, Path: name, Force: force})
+	if name == "" {
+		return "", a.printModel(m, err)
+	}
+	return name, asResult(err)
+}
+
+// printModel saves a model that no disk takes: time was paid for it.
+func (a *app) printModel(m *model, cause error) error {
+	text, err := m.Text()
+	if err == nil {
+		_, err = a.stdout.Write(text)
+	}
+	if err != nil {
+		return fmt.Errorf("the model is lost: %w", errors.Join(cause, err))
+	}
+	return fmt.Errorf("%w\nthe model was written to standard output instead; save it", cause)
+}
+
+// asResult says what to do about a model that is saved elsewhere than asked.
+func asResult(err error) error {
+	var e *lib.ElsewhereError
+	if errors.As(err, &e) && e.Run != "" {
+		return fmt.Errorf("%w; the same command with --resume %s gives it the name that you ask for, at no cost", err, e.Run)
+	}
+	return err
+}
+
+// isElsewhere says that a model is saved, under another name than asked for.
+func isElsewhere(err error) bool {
+	var e *lib.ElsewhereError
+	return errors.As(err, &e)
+}
+
+// needsMemory refuses a model that this machine cannot hold while it trains.
+func (a *app) needsMemory(params int) error { return memory.Check(params, a.hooks.memory) }
+
+// forced adds to an error about a file that is there what the program offers.
+func forced(text string) string {
+	taken := lib.ErrTaken.Error()
+	return strings.Replace(text, taken, taken+", or --force to replace it", 1)
 }

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"dyad/internal/crash"
+	"dyad/internal/files"
 )
 
 // Records, scores, mapped records, states and drafts are the owner's; what is released is
@@ -130,7 +131,7 @@ func TestNothingIsReplacedWithoutForce(t *testing.T) {
 			}
 			e := child.End()
 			run, charges, finished := f.attacked(t)
-			alias := withRun(name, run)
+			alias := files.WithRun(name, run)
 			e.Want(t, what, exitElsewhere, "saved elsewhere, as "+alias)
 			if text := f.get(t, "out/"+what+".json"); text != "PRECIOUS" || charges != 1 || len(finished) != 1 {
 				t.Errorf("%s: %q, %d charges, %q", what, text, charges, finished)
@@ -159,7 +160,7 @@ func TestNothingIsReplacedWithoutForce(t *testing.T) {
 	e := child.End()
 	run, _, _ := f.attacked(t)
 	f.known = append(f.known, run)
-	alias := withRun(f.in("real/m.json"), run)
+	alias := files.WithRun(f.in("real/m.json"), run)
 	e.Want(t, "through a link", exitElsewhere, "saved elsewhere, as "+alias)
 	if m, err := readModel(alias); err != nil || m.Run != run {
 		t.Error(err)
@@ -187,16 +188,16 @@ func TestNothingIsReplacedWithoutForce(t *testing.T) {
 // Files that cost nothing are not replaced either; the program says so and leaves nothing.
 func TestFilesAreNotReplacedWithoutForce(t *testing.T) {
 	f := newFixture(t)
-	out, err := newOutput(f.in("out/x.csv"), false)
+	out, err := files.NewOutput(f.in("out/x.csv"), false)
 	if err != nil {
 		t.Fatal(err)
 	}
 	f.put(t, map[string]string{"out/x.csv": "PRECIOUS"})
-	err = out.write(private, []byte("other"))
+	err = out.Write(files.Private, []byte("other"))
 	if exitCode(err) != exitInput || !strings.Contains(err.Error(), "was made by another program meanwhile") || f.get(t, "out/x.csv") != "PRECIOUS" {
 		t.Errorf("%v, %q", err, f.get(t, "out/x.csv"))
 	}
-	if forced, err := newOutput(f.in("out/x.csv"), true); err != nil || forced.write(shared, []byte("other")) != nil || f.get(t, "out/x.csv") != "other" {
+	if forced, err := files.NewOutput(f.in("out/x.csv"), true); err != nil || forced.Write(files.Shared, []byte("other")) != nil || f.get(t, "out/x.csv") != "other" {
 		t.Errorf("with --force: %v, %q", err, f.get(t, "out/x.csv"))
 	}
 	f.wantClean(t)
@@ -218,7 +219,7 @@ func TestSweep(t *testing.T) {
 	f.known = append(f.known, dead)
 	f.put(t, map[string]string{"out/.dyad-tmp-ABC": "records", "out/.dyad-FOREIGN-ABC.model": "of another ledger", "out/.dyad-3428432074": "of an older program"})
 	of := func(run string) int {
-		names, err := filepath.Glob(f.in("out/" + keptName(run) + "*"))
+		names, err := filepath.Glob(f.in("out/" + files.KeptName(run) + "*"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -242,7 +243,7 @@ func TestSaveKeptModel(t *testing.T) {
 	f := newFixture(t)
 	f.start(t, crash.Spec{Args: f.train(), Stage: "released", Nth: 1, Fault: "kill"}).End()
 	run, _, _ := f.attacked(t)
-	names, _ := filepath.Glob(f.in("out/" + keptName(run) + "*"))
+	names, _ := filepath.Glob(f.in("out/" + files.KeptName(run) + "*"))
 	if len(names) != 1 {
 		t.Fatal(names)
 	}
@@ -277,22 +278,22 @@ func TestKeepTextElsewhere(t *testing.T) {
 	f := newFixture(t)
 	a := &app{}
 	full := "/dev/full-is-no-folder"
-	file, err := a.keepText("RUN", []byte("text"), 4000, full, f.in("absent"), f.in("tmp"))
+	file, err := a.log().Keep("RUN", []byte("text"), 4000, full, f.in("absent"), f.in("tmp"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if run, ok := runOfKept(filepath.Base(file.Name())); filepath.Dir(file.Name()) != f.in("tmp") || !ok || run != "RUN" {
+	if run, ok := files.RunOfKept(filepath.Base(file.Name())); filepath.Dir(file.Name()) != f.in("tmp") || !ok || run != "RUN" {
 		t.Errorf("kept as %s", file.Name())
 	}
 	if text := f.get(t, "tmp/"+filepath.Base(file.Name())); text != "text" {
 		t.Errorf("it holds %d bytes", len(text))
 	}
 	file.Remove()
-	if _, err := a.keepText("RUN", nil, 0, full, f.in("absent")); err == nil {
+	if _, err := a.log().Keep("RUN", nil, 0, full, f.in("absent")); err == nil {
 		t.Error("no folder takes it, and it was kept")
 	}
 	for name, run := range map[string]string{".dyad-A-B.model": "A", ".dyad-A-B-C.model": "A-B", ".dyad-a%2Fb-C.model": "a/b", ".dyad-tmp-ABC.model": "", ".dyad-A.model": "", "dyad-A-B.model": "", ".dyad-A-B": ""} {
-		if got, ok := runOfKept(name); got != run || ok != (run != "") {
+		if got, ok := files.RunOfKept(name); got != run || ok != (run != "") {
 			t.Errorf("%s is kept of run %q, %v", name, got, ok)
 		}
 	}
@@ -309,7 +310,7 @@ func TestSizeOfAModelIsPublic(t *testing.T) {
 		for k := range m.Weights {
 			m.Weights[k] = w
 		}
-		text, most, err := m.size()
+		text, most, err := m.Size()
 		if err != nil || len(text) > most {
 			t.Fatalf("weight %v: %d bytes of %d, %v", w, len(text), most, err)
 		}

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	lib "dyad"
 )
 
 // Models of every version of the format are read and score as they did when they were
@@ -17,7 +19,7 @@ func TestOldModelsAreRead(t *testing.T) {
 	if err != nil || len(names) != len(want) {
 		t.Fatalf("models %q, %v: want %d", names, err, len(want))
 	}
-	if current := "model-" + strings.TrimPrefix(modelFormat, "dyad-model/") + ".json"; want[current] == "" {
+	if current := "model-" + strings.TrimPrefix(lib.ModelFormat, "dyad-model/") + ".json"; want[current] == "" {
 		t.Errorf("no model of the current format: %s", current)
 	}
 	dir := t.TempDir()

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"dyad/internal/files"
 )
 
 // A model that does not fit is refused before the charge: with less memory than its
@@ -79,10 +81,10 @@ func TestModelsAreReadWithALimit(t *testing.T) {
 	if err := os.WriteFile(path, []byte(`{"a": "`+strings.Repeat("x", 100)+`"}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := readJSON(path, 50, &v); err == nil || !strings.Contains(err.Error(), "50 bytes") {
+	if err := files.ReadJSON(path, 50, &v); err == nil || !strings.Contains(err.Error(), "50 bytes") {
 		t.Errorf("a limit of 50 bytes: %v", err)
 	}
-	if err := readJSON(path, 200, &v); err != nil || len(v.A) != 100 {
+	if err := files.ReadJSON(path, 200, &v); err != nil || len(v.A) != 100 {
 		t.Errorf("a limit of 200 bytes: %v", err)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	lib "dyad"
 	"dyad/algorithms"
 	"dyad/algorithms/evaluate"
 	"dyad/engine/dataset"
@@ -16,6 +17,9 @@ type holdoutFlags struct {
 	HoldoutEpsilon *float64 `placeholder:"E" help:"Release private figures of the held-out records with this epsilon, charged on top of the training."`
 	ExactFigures   bool     `help:"Exact figures of private held-out records. No guarantee covers them; do not publish them."`
 }
+
+// defaultConfidence is the level of the intervals of held-out figures.
+const defaultConfidence = 0.95
 
 // heldResult is what is printed of held-out records.
 type heldResult struct {
@@ -44,7 +48,7 @@ func (f holdoutFlags) planned(m scored, n int, public bool, delta *float64) (*ev
 	case m.task == taskMetric:
 		return nil, badInput("--holdout-epsilon is for scores; a metric is evaluated privately against a public file: dyad evaluate MODEL --data FILE --reference FILE --epsilon E")
 	}
-	return privateFlags{Epsilon: f.HoldoutEpsilon, Delta: delta}.plan(m, n, defaultEvaluation.threshold)
+	return privateFlags{Epsilon: f.HoldoutEpsilon, Delta: delta}.plan(m, n, 0)
 }
 
 // inAll is the guarantee of a training and the private figures of its held-out records, added
@@ -63,26 +67,28 @@ func inAll(training *algorithms.Plan, held *evaluate.Plan) (*privacy.Guarantee, 
 
 // evaluateHeld adds figures of the held-out records to the result of a training that is done,
 // charged and saved: what cannot be had is told and ends nothing.
-func (c *trainCmd) evaluateHeld(a *app, r *trainResult, m scored, held, train sample, files ...string) error {
+func (c *trainCmd) evaluateHeld(a *app, r *trainResult, m scored, run *lib.Trained, held, train *lib.Data) error {
 	switch {
 	case c.HoldoutEpsilon != nil:
-		p, err := c.planned(m, held.size(), r.Public, c.Delta)
+		p, err := c.planned(m, held.Records.Units(), r.Public, c.Delta)
 		if err == nil {
 			flags := c.runFlags
 			flags.Resume = ""
 			r.HeldPrivate = &privateResult{Task: c.Task, runOutcome: runOutcome{Data: r.Data, DataID: r.DataID}}
-			err = a.evaluatePrivately(flags, p, m, sources{records: held.records}, r.HeldPrivate, nil, defaultEvaluation.confidence, files...)
+			err = a.evaluatePrivately(flags, p, m, sources{records: held.Records}, r.HeldPrivate, "", defaultConfidence, held.Source())
 		}
 		if err != nil {
 			r.HeldPrivate, r.InAll, r.HeldProblem = nil, nil, strings.TrimPrefix(message(err), "dyad: ")
 			r.HeldCommand = c.heldCommand(r.Model)
 		}
 	case r.Public || c.ExactFigures:
-		o := defaultEvaluation
-		o.own = m.own
 		var err error
-		if r.Held, err = evaluateExactly(a.ctx, c.Task, m.loss, m.weights, held, train.records, o); err != nil {
+		if r.Held, err = run.Evaluate(a.ctx, held, lib.EvaluateOptions{Among: train.Records}); err != nil {
 			r.HeldProblem = strings.TrimPrefix(message(err), "dyad: ")
+		} else if c.Data == "" && c.Task == taskAUC && c.Mode == algorithms.Certified.String() {
+			if r.Baseline, err = c.baseline(a, train, held); err != nil {
+				return err
+			}
 		}
 	case m.schema.ByPerson():
 		r.HeldProblem = "the held-out persons were not scored: this version has no private figures for persons"
@@ -115,7 +121,7 @@ func (r *heldResult) writeHeld(b *strings.Builder, n int, unit string, public bo
 			objective = fmt.Sprintf(", objective %.6g", *r.Held.Objective)
 		}
 		line(b, "held out", "%d %s%s", n, unit, objective)
-		b.WriteString(r.Held.figures("            %s: %s\n"))
+		b.WriteString(figures(r.Held, "            %s: %s\n"))
 		if r.Baseline != nil && r.Baseline.AUC != nil {
 			line(b, "", "AUC without privacy: %.6f", *r.Baseline.AUC)
 		}

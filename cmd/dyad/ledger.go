@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"dyad/internal/files"
 	"dyad/privacy"
 	"dyad/privacy/account"
 	"dyad/privacy/ledger"
@@ -165,15 +166,15 @@ func keptRuns(l *ledger.Ledger, id string) (kept []keptRun, err error) {
 		return nil, err
 	}
 	folders := []string{filepath.Dir(l.Path()), os.TempDir()}
-	files, charges := map[string][]string{}, map[string]string{} // by run
+	found, charges := map[string][]string{}, map[string]string{} // by run
 	for _, dir := range folders {
 		list, err := os.ReadDir(dir)
 		if err != nil {
 			continue
 		}
 		for _, file := range list {
-			if run, ok := runOfKept(file.Name()); ok {
-				files[run] = append(files[run], filepath.Join(dir, file.Name()))
+			if run, ok := files.RunOfKept(file.Name()); ok {
+				found[run] = append(found[run], filepath.Join(dir, file.Name()))
 			}
 		}
 	}
@@ -191,7 +192,7 @@ func keptRuns(l *ledger.Ledger, id string) (kept []keptRun, err error) {
 	}
 	for _, e := range entries {
 		if e.Charge != nil && e.DataID == id && !finished[e.Run] {
-			for _, file := range files[e.Run] {
+			for _, file := range found[e.Run] {
 				kept = append(kept, keptRun{e.Run, file, false})
 			}
 		}

@@ -55,7 +55,7 @@ func (f localFlags) protocol(n, d int) (local.Protocol, error) {
 	if err != nil {
 		return local.Protocol{}, err
 	}
-	phi, err := definition.scalar()
+	phi, err := definition.Scalar()
 	if err != nil {
 		return local.Protocol{}, err
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/x509"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -94,7 +93,7 @@ func (c *localClientCmd) Run(a *app) error {
 	}
 	record, unusable, err := file.Read(a.ctx)
 	if err != nil {
-		return clientError(err)
+		return flagError{err}
 	}
 	if unusable != "" {
 		a.note("dyad: the record cannot be used: %s\nThe server does not learn this: it gets a message all the same, of a record that contributes nothing, at the usual cost.", unusable)
@@ -104,7 +103,7 @@ func (c *localClientCmd) Run(a *app) error {
 		Limits: serve.Limits{Epsilon: c.Most, Epochs: c.Epochs, Pairs: c.Pairs, PublicFeatures: c.Public},
 	}
 	if client.Memory, err = serve.OpenMemory(c.Memory); err != nil {
-		return clientError(err)
+		return flagError{err}
 	}
 	defer client.Memory.Close()
 	if client.Remote, err = c.remote(c.Server); err != nil {
@@ -117,7 +116,7 @@ func (c *localClientCmd) Run(a *app) error {
 	}
 	answer, err := c.answer(a.ctx, &client, record)
 	if err != nil {
-		return clientError(err)
+		return flagError{err}
 	}
 	r := localAnswer{
 		Outcome: answer.Outcome, Unusable: unusable, Epoch: answer.Epoch, Epsilon: answer.Epsilon, Guarantee: answer.Guarantee, Message: answer.Message,
@@ -158,18 +157,7 @@ func (c caFlag) remote(address string) (serve.Remote, error) {
 	return serve.Remote{URL: address, Client: serve.NewHTTPClient(roots)}, nil
 }
 
-// clientError is an error of a client of package serve, with its exit code and in the words
-// of the command line.
-func clientError(err error) error {
-	var input *serve.InputError
-	worded := error(flagError{err})
-	if errors.As(err, &input) {
-		return asInput(worded)
-	}
-	return worded
-}
-
-// flagError is an error of a library whose options are named by their flags.
+// flagError is an error of package serve in the words of the command line.
 type flagError struct{ error }
 
 var optionFlags = strings.NewReplacer("Limits.Epochs", "--max-epochs", "Limits.Pairs", "--max-direction-pairs", "Limits.Epsilon", "--max-epsilon",

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	lib "dyad"
 	"dyad/algorithms/local/serve"
 	"dyad/engine/dataset"
 	"dyad/privacy"
@@ -71,7 +72,7 @@ func (c *localModelCmd) Run(a *app) error {
 	}
 	protocol, st, err := remote.Published(a.ctx)
 	if err != nil {
-		return clientError(err)
+		return flagError{err}
 	}
 	p, err := protocol.Plan()
 	if err != nil {
@@ -89,7 +90,7 @@ func (c *localModelCmd) Run(a *app) error {
 	g := p.Guarantee
 	addSchema(&g, schema)
 	r := localModelResult{Iterate: c.Iterate, Epoch: min(st.Epoch, p.Epochs), Epochs: p.Epochs, Done: st.Done, Visits: st.Visits, Guarantee: g}
-	if r.Model, err = a.saveModel(localModel(p, lossSpec(protocol.Loss), encoder, a.began, w, st.Visits, g), c.Out, c.Force); err != nil {
+	if r.Model, err = a.saveModel(localModel(p, lib.Loss(protocol.Loss), encoder, a.began, w, st.Visits, g), c.Out, c.Force); err != nil {
 		return err
 	}
 	state := fmt.Sprintf("epoch %d of %d", r.Epoch, r.Epochs)

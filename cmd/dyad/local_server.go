@@ -13,6 +13,7 @@ import (
 
 	"dyad/algorithms/local/serve"
 	"dyad/engine/dataset"
+	"dyad/internal/files"
 )
 
 type localServerCmd struct {
@@ -141,13 +142,13 @@ func writeProtocol(path string, p serve.Protocol) error {
 	if err != nil {
 		return err
 	}
-	return writeFile(path, append(text, '\n'))
+	return files.Replace(path, append(text, '\n'))
 }
 
 // readProtocol reads what writeProtocol wrote.
 func readProtocol(path string) (p serve.Protocol, err error) {
 	var missing *fs.PathError
-	if err := readJSON(path, maxSmallBytes, &p); errors.As(err, &missing) {
+	if err := files.ReadJSON(path, files.MaxSmallBytes, &p); errors.As(err, &missing) {
 		return p, asInput(fmt.Errorf("cannot read the protocol: %w", err))
 	} else if err != nil {
 		return p, badInput("%s is not a protocol written by \"dyad local plan --out\": %s", path, serve.Printable(err.Error()))

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	lib "dyad"
 	"dyad/algorithms"
 	"dyad/algorithms/local"
 	"dyad/engine"
@@ -80,12 +81,11 @@ type localFigures struct {
 
 // Run simulates.
 func (c *localSimulateCmd) Run(a *app) error {
-	out, err := newOutput(c.Out, c.Force, c.Data, c.Schema, c.Labels, c.Ledger)
-	if err != nil {
+	if err := checkOut(c.Out, c.Force, c.Data, c.Schema, c.Labels, c.Ledger); err != nil {
 		return err
 	}
 	r := localResult{Iterate: c.Iterate, runOutcome: runOutcome{Data: c.Data, Public: c.PublicData || c.Data == ""}}
-	if done, err := c.republish(a, out, &r.runOutcome); done || err != nil {
+	if done, err := c.republish(a, c.Out, &r.runOutcome); done || err != nil {
 		return err
 	}
 	data, source, err := (&trainCmd{Data: c.Data, Schema: c.Schema, PublicData: c.PublicData, labelsFlag: c.labelsFlag}).loadOr(a, c.Users, dataset.RefusePersons)
@@ -133,16 +133,11 @@ func (c *localSimulateCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	shelf := a.newShelf(out, func(o *algorithms.Result) *model {
-		m := localModel(r.plan, definition, data.Encoder, a.began, o.Weights, r.Visits, r.told(c, schema, o.Guarantee.Warnings))
-		m.DataID, m.Run = r.DataID, o.Run
-		return m
-	})
-	options, err := c.execution(a, &r.runOutcome, shelf, 0, c.Data, data.LabelsFile)
+	options, err := c.execution(a, &r.runOutcome, c.Out, 0)
 	if err != nil {
 		return err
 	}
-	options.Source, options.Tracker = src, a.tracker("visiting users")
+	options.Source, options.Progress = src, a.tracker("visiting users").OnStep
 	p := r.plan
 	objective := fmt.Sprintf("%s: %s %v, clip %v; lambda = %v of %v; radius = %v; bias = %v; %s of the iterates", definition.Name, definition.Formula, definition.Params, definition.Clip, p.L2, c.Grid, p.Radius, p.Bias, c.Iterate)
 	var st *local.State
@@ -152,22 +147,20 @@ func (c *localSimulateCmd) Run(a *app) error {
 		return r.Weights, err
 	})
 	began := time.Now()
-	run, err := algorithms.Execute(a.ctx, job, options)
-	if err != nil {
-		return a.charged(err)
+	run, away := options.Do(a.ctx, lib.NewData(data, c.Data, data.LabelsFile).Source(), func(o *algorithms.Result) *model {
+		if r.Public { // the report is that of the messages, which are made private whatever the data are
+			o.Guarantee.Warnings = nil
+		}
+		return localModel(r.plan, definition, data.Encoder, a.began, o.Weights, r.Visits, r.told(c, schema, o.Guarantee.Warnings))
+	}, func(o algorithms.Options) (*algorithms.Result, error) { return algorithms.Execute(a.ctx, job, o) })
+	if away = r.ran(a, run, away); away != nil && !isElsewhere(away) {
+		return away
 	}
 	if r.Public {
-		// The report is that of the messages, which are made private whatever the data are.
-		run.Guarantee.Warnings = nil
 		r.Updates, r.Seconds = &st.Updates, time.Since(began).Seconds()
 	}
-	r.Run, r.Guarantee = run.Run, r.told(c, schema, run.Guarantee.Warnings)
 	if r.Shuffled != nil {
 		addSchema(r.Shuffled, schema)
-	}
-	var away error
-	if r.Model, away = shelf.saved(run.Weights, run.Guarantee, run.Run); away != nil && !errors.Is(away, errElsewhere) {
-		return away
 	}
 	if held != nil {
 		if err := r.evaluate(st, held); err != nil {
@@ -308,11 +301,11 @@ func (r *localResult) evaluate(st *local.State, held *engine.Records) error {
 }
 
 // localModel is the model file of a plan after so many visits.
-func localModel(p *local.Plan, loss lossSpec, e *dataset.Encoder, began time.Time, w []float64, visits int64, g privacy.Guarantee) *model {
+func localModel(p *local.Plan, loss lib.Loss, e *dataset.Encoder, began time.Time, w []float64, visits int64, g privacy.Guarantee) *model {
 	r := algorithms.Report{Facts: p.Facts.Values(), Guarantee: g}
 	r.Add("steps", visits)
 	return &model{
-		Format: modelFormat, Version: version, Created: began,
+		Format: lib.ModelFormat, Version: version, Created: began,
 		Task: taskAUC, Loss: &loss, DataID: e.Schema().DataID, Features: e.FeatureNames(), Weights: w, Encoder: e, Guarantee: g,
 		Report: r,
 	}

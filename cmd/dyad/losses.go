@@ -10,6 +10,7 @@ import (
 	"dyad/autodiff"
 	"dyad/engine"
 	"dyad/engine/cpu"
+	"dyad/internal/input"
 	"dyad/privacy"
 )
 
@@ -125,7 +126,7 @@ func (f lossFlags) scalarLoss(task string) (engine.ScalarLoss, error) {
 	if err != nil {
 		return nil, err
 	}
-	e, err := s.scalar()
+	e, err := s.Scalar()
 	if err != nil {
 		return nil, err
 	}
@@ -282,7 +283,7 @@ func applicable(p engine.Problem) []lossAlgorithm {
 		case err != nil || plan.Moments == nil || plan.Moments.Gradients > 0:
 		case plan.Moments.Classes:
 			err = fmt.Errorf("%s minimises no loss", info.Name)
-		case p.Loss.Name() != squareName:
+		case p.Loss.Name() != "square":
 			err = fmt.Errorf("%s minimises the square loss and no other", info.Name)
 		}
 		add(info.Name, err)
@@ -313,9 +314,9 @@ func either(b bool, yes, no string) string {
 
 // unwrapInput removes the mark of exit code 2.
 func unwrapInput(err error) error {
-	var input inputError
-	if errors.As(err, &input) {
-		return input.error
+	var bad input.Error
+	if errors.As(err, &bad) {
+		return bad.Unwrap()
 	}
 	return err
 }

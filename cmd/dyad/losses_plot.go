@@ -9,6 +9,8 @@ import (
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/plotutil"
 	"gonum.org/v1/plot/vg"
+
+	"dyad/internal/files"
 )
 
 // plotReach is the largest |u| of the curves of dyad losses.
@@ -82,5 +84,5 @@ func writeLossPlot(path, title string, lo, hi float64, curves []curve) error {
 	if _, err := w.WriteTo(&b); err != nil {
 		return fmt.Errorf("plotting: %w", err)
 	}
-	return writeFile(path, b.Bytes())
+	return files.Replace(path, b.Bytes())
 }

@@ -124,7 +124,8 @@ func TestMetricRoad(t *testing.T) {
 		code int
 		want []string
 	}{
-		{[]string{"plan", "-n", "200", "--schema", "patients.yaml", "--task", "metric"}, exitOK, []string{"positive semidefinite", "mahalanobis"}},
+		{[]string{"plan", "-n", "200", "--schema", "patients.yaml", "--task", "metric", "--algorithm", "dpgdsc"}, exitOK, []string{"positive semidefinite", "mahalanobis"}},
+		{[]string{"plan", "-n", "200", "--schema", "patients.yaml", "--task", "metric"}, exitOK, []string{"moment-metric", "moments of both classes"}},
 		{[]string{"train", "--data", "patients.csv", "--schema", "patients.yaml", "--task", "metric", "--holdout", "0.3", "--exact-figures", "--out", "metric.json"}, exitOK, []string{"3-NN", "identity", "dyad transform"}},
 		{[]string{"evaluate", "metric.json", "--data", "patients.csv", "--neighbours", "patients.csv", "--exact-figures"}, exitOK, []string{"3-NN", "5-NN", "guarantee  none"}},
 		{[]string{"transform", "metric.json", "--data", "patients.csv", "--out", "mapped.csv"}, exitOK, []string{"200 records mapped"}},

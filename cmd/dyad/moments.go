@@ -53,21 +53,3 @@ func (f momentsFlags) set() string {
 	}
 	return ""
 }
-
-// definition is the loss of the flags for an algorithm; that of moments is least squares, and
-// moment-metric has none, so that the default one stands in reports and model files.
-func (f planFlags) definition(a algorithms.Algorithm) (lossSpec, error) {
-	if _, metric := a.(algorithms.MomentMetric); metric && (f.named() || f.LossParam != nil || f.LossClip != 0) {
-		return lossSpec{}, badInput("moment-metric minimises no loss; leave --loss and its parameters out, or choose another algorithm")
-	}
-	if _, moments := a.(algorithms.Moments); moments {
-		if f.named() && f.Loss != squareName || f.LossParam != nil || f.LossClip != 0 {
-			return lossSpec{}, badInput("moments minimises the square loss and no other; leave --loss and its parameters out, or choose --algorithm moments-descent, which starts at the moments")
-		}
-		f.Loss = squareName
-	}
-	return f.lossFlags.definition()
-}
-
-// squareName is the loss of moments.
-const squareName = "square"

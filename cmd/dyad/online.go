@@ -10,9 +10,11 @@ import (
 	"os"
 	"path/filepath"
 
+	lib "dyad"
 	"dyad/algorithms"
 	"dyad/algorithms/online"
 	"dyad/engine/dataset"
+	"dyad/internal/files"
 	"dyad/privacy"
 	"dyad/privacy/ledger"
 )
@@ -90,7 +92,7 @@ type onlineRun struct {
 	encoder *dataset.Encoder
 	plan    *algorithms.Plan
 	public  bool
-	out     *output // nil without --out
+	out     *files.Output // nil without --out
 	stream  *online.Stream
 	skip    int // rows of the file that were taken before
 	scores  prequential
@@ -135,7 +137,7 @@ func (c *onlineCmd) Run(a *app) error {
 func (o *onlineRun) openLedger() (*ledger.Ledger, error) {
 	l, _, err := o.a.openLedger(o.ledgerFlag, o.Resume)
 	if err == nil && o.out != nil {
-		sweepKept(l, filepath.Dir(o.out.path))
+		files.SweepKept(l, filepath.Dir(o.out.Path))
 	}
 	return l, err
 }
@@ -168,7 +170,7 @@ func (o *onlineRun) stop(err error) error {
 	stopped := o.stream.Stop(func() error {
 		o.a.note("dyad: %d records taken, %d releases; the state is in %s", o.stream.Taken(), o.stream.Releases(), o.stream.State())
 		err := o.finish()
-		if errors.Is(err, errElsewhere) {
+		if isElsewhere(err) {
 			elsewhere, err = err, nil
 		}
 		saved = err == nil
@@ -183,7 +185,7 @@ func (o *onlineRun) stop(err error) error {
 // finish writes what comes after the last release of this attempt.
 func (o *onlineRun) finish() error {
 	away := o.writeModel()
-	if away != nil && !errors.Is(away, errElsewhere) {
+	if away != nil && !isElsewhere(away) {
 		return away
 	}
 	if o.regret != nil && o.stream.Releases() > 0 && o.a.ctx.Err() == nil {
@@ -214,7 +216,7 @@ func (o *onlineRun) prepare() (err error) {
 		o.DataID = o.schema.DataID
 	}
 	flags := planFlags{Algorithm: o.Algorithm, Mode: o.Mode, Task: o.Task, lossFlags: o.lossFlags, Epsilon: o.Epsilon, Delta: o.Delta, L2: &o.L2, Radius: o.Radius}
-	if o.plan, err = o.streamFlags.plan(flags, shapeOf(o.encoder, o.Records)); err != nil {
+	if o.plan, err = o.streamFlags.plan(flags, lib.ShapeOf(o.encoder, o.Records)); err != nil {
 		return err
 	}
 	problem := o.plan.Spec.Kernel.Problem()
@@ -226,7 +228,7 @@ func (o *onlineRun) prepare() (err error) {
 			return err
 		}
 	}
-	o.out, err = newOutput(o.Out, o.Force || o.Resume, o.Data, o.Schema, o.State, o.Ledger)
+	o.out, err = files.NewOutput(o.Out, o.Force || o.Resume, o.Data, o.Schema, o.State, o.Ledger)
 	return err
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path/filepath"
 
+	lib "dyad"
 	"dyad/privacy"
 )
 
@@ -18,7 +19,7 @@ func (o *onlineRun) writeModel() error {
 		return nil
 	}
 	m := model{
-		Format: modelFormat, Version: version, Created: o.a.began,
+		Format: lib.ModelFormat, Version: version, Created: o.a.began,
 		Task: o.Task, DataID: o.DataID, Run: o.stream.Run(),
 		Features: o.encoder.FeatureNames(), Weights: last.Weights, Encoder: o.encoder,
 		Report: o.plan.Report(), Guarantee: o.stream.Guarantee(),
@@ -31,17 +32,17 @@ func (o *onlineRun) writeModel() error {
 		m.Guarantee.Released += "; this model is the average of the iterates"
 	}
 	m.Report.Guarantee = m.Guarantee
-	text, most, err := m.size()
+	text, most, err := m.Size()
 	if err != nil {
 		return err
 	}
-	file, err := o.a.keepText(m.Run, text, most, filepath.Dir(o.out.path))
+	file, err := o.a.log().Keep(m.Run, text, most, filepath.Dir(o.out.Path))
 	if err != nil {
 		return fmt.Errorf("cannot write the model to %s; the state has it, so --resume writes it: %w", o.Out, err)
 	}
 	out := *o.out
-	out.force = o.Force || o.Resume && o.ownModel()
-	name, err := o.a.rename(file, &out, m.Run)
+	out.Force = o.Force || o.Resume && o.ownModel()
+	name, err := o.a.log().Rename(file, &out, m.Run)
 	if name == "" {
 		file.Remove()
 		return fmt.Errorf("cannot write the model to %s; the state has it, so --resume writes it: %w", o.Out, err)
@@ -53,7 +54,7 @@ func (o *onlineRun) writeModel() error {
 // ownModel says that the model file is there, from an earlier attempt at this run. Public
 // runs have no name: theirs are known by what they report.
 func (o *onlineRun) ownModel() bool {
-	m, err := readModel(o.out.path)
+	m, err := readModel(o.out.Path)
 	if err != nil || m.Run != o.stream.Run() || m.DataID != o.DataID {
 		return false
 	}

@@ -51,7 +51,7 @@ const mostRegretWork = 3e8
 
 // newRegret refuses where a regret cannot be measured or would not be public.
 func (o *onlineRun) newRegret() (*streamRegret, error) {
-	parameters := float64(tasks[o.Task].ParamDim(o.encoder.Dim()))
+	parameters := float64(o.plan.Spec.Kernel.Problem().Loss.ParamDim(o.encoder.Dim()))
 	most := int(math.Sqrt(2 * mostRegretWork / parameters))
 	switch {
 	case !o.public:

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	lib "dyad"
 	"dyad/engine"
 	"dyad/engine/dataset"
 	"dyad/engine/objective"
@@ -113,7 +114,7 @@ func TestOnlineRegret(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	records := sampleOf(sample).records
+	records := lib.NewData(sample).Records
 	loss := engine.Logistic{}
 	row := func(i int) engine.Record {
 		x := make([]float64, records.Dim())

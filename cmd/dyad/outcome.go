@@ -1,11 +1,12 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"time"
 
-	"dyad/algorithms"
+	lib "dyad"
 	"dyad/privacy"
 	"dyad/privacy/ledger"
 )
@@ -25,39 +26,67 @@ type checkpointFlag struct {
 	Checkpoint time.Duration `name:"checkpoint-every" default:"1m" placeholder:"DURATION" help:"Keep the state of a private run next to the ledger this often, for --resume; it is as private as the records. 0: never."`
 }
 
-// execution opens the ledger, unless data are public, and says how to carry out a plan over
-// these files, with a checkpoint every so often (0: none). Nothing is charged yet.
-func (f runFlags) execution(a *app, out *runOutcome, s *shelf, every time.Duration, files ...string) (algorithms.Options, error) {
+// execution opens the ledger, unless data are public, and says how to carry out a training
+// whose model goes to a file, with a checkpoint every so often (0: none). Nothing is charged
+// yet.
+func (f runFlags) execution(a *app, out *runOutcome, name string, every time.Duration) (lib.Run, error) {
 	if f.DataID != "" {
 		out.DataID = f.DataID
 	}
-	o := algorithms.Options{Public: out.Public, DataID: out.DataID, Resume: f.Resume, Tracker: a.tracker("training"), Trace: a.at, Charged: a.chargedRun}
+	r := lib.Run{
+		Public: out.Public, DataID: out.DataID, Resume: f.Resume, Out: name, Replace: f.Force, Checkpoint: every, Created: a.began,
+		Progress: a.tracker("training").OnStep, Trace: a.at, Charged: a.chargedRun, Note: a.remark,
+	}
 	if a.hooks.stage != nil {
-		o.Tracker.OnStep = stageTracker{a}.Step
+		r.Progress = a.halfway
 	}
 	if f.Seed != nil {
-		o.Source = privacy.NewSeededSource(*f.Seed)
+		r.Source = privacy.NewSeededSource(*f.Seed)
 	}
 	switch {
 	case every < 0:
-		return o, badInput("--checkpoint-every is %v, want a positive duration, or 0 for none", every)
-	case out.Public && f.Resume != "":
-		return o, badInput("--resume continues a charged run, but these data are public and nothing is charged; leave it out")
-	case out.Public:
-		return o, a.ctx.Err()
+		return r, badInput("--checkpoint-every is %v, want a positive duration, or 0 for none", every)
+	case every == 0:
+		r.Checkpoint = -1
 	}
 	var err error
-	if o.Ledger, out.Ledger, err = a.openLedger(f.ledgerFlag, f.Resume != ""); err != nil {
-		return o, err
+	switch {
+	case out.Public && f.Resume != "":
+		err = badInput("--resume continues a charged run, but these data are public and nothing is charged; leave it out")
+	case out.Public:
+		err = a.ctx.Err()
+	default:
+		r.Ledger, out.Ledger, err = a.openLedger(f.ledgerFlag, f.Resume != "")
 	}
-	s.attach(&o, o.Ledger)
-	if every > 0 {
-		o.Checkpoints = algorithms.Checkpoints{Prefix: out.Ledger + ".", Every: every, Failed: a.checkpointFailed}
+	return r, err
+}
+
+// republish saves the model of a run that was released by a program which could not give
+// it its name. It says whether that was what --resume asked for.
+func (f runFlags) republish(a *app, name string, r *runOutcome) (done bool, err error) {
+	run, ok, err := f.kept(a, name, r)
+	if !ok {
+		return err != nil, err
 	}
-	if o.Fingerprint, err = fingerprint(o.Ledger, files...); err != nil {
-		return o, err
+	m, away := run.Recover()
+	if away = asResult(away); m == nil {
+		return away != nil, away
 	}
-	return o, a.ctx.Err() // an interrupt in time charges nothing
+	r.Run, r.Ledger, r.Model, r.Guarantee, r.DataID = f.Resume, run.Ledger.Path(), m.File, m.Guarantee, m.DataID
+	var b strings.Builder
+	line(&b, "ledger", "run %s was released on %s; nothing more was charged", r.Run, m.Released.Format("2006-01-02"))
+	r.writeModel(&b, m.Task)
+	return true, errors.Join(away, a.emit(r, b.String()))
+}
+
+// kept is the run of --resume, to recover what may be kept of it; ok says that there is one.
+func (f runFlags) kept(a *app, name string, r *runOutcome) (run lib.Run, ok bool, err error) {
+	path, err := f.path()
+	if f.Resume == "" || r.Public || name == "" || err != nil || !exists(path) {
+		return run, false, nil
+	}
+	l, _, err := f.openExisting(ledger.Options{LockWait: a.hooks.lockWait, Trace: a.at})
+	return lib.Run{Ledger: l, Resume: f.Resume, Out: name, Replace: f.Force, Trace: a.at, Note: a.remark}, err == nil, err
 }
 
 // runOutcome is what every training prints of its run.
@@ -75,12 +104,16 @@ type runOutcome struct {
 	Seconds float64 `json:"training_seconds,omitempty"`
 }
 
-// ran keeps what may be told of a run.
-func (o *runOutcome) ran(g privacy.Guarantee, run string, seconds float64) {
-	o.Guarantee, o.Run = g, run
-	if o.Public {
-		o.Seconds = seconds
+// ran keeps what may be told of a run, and returns its error with what to do about it.
+func (o *runOutcome) ran(a *app, m *lib.Trained, err error) error {
+	if m == nil {
+		return a.charged(err)
 	}
+	o.Guarantee, o.Run, o.Model, o.Seconds = m.Guarantee, m.Run, m.File, m.Seconds
+	if errors.Is(err, lib.ErrUnsaved) {
+		return a.printModel(m.Model, err)
+	}
+	return asResult(err)
 }
 
 // spent reads back what was spent on the data in all, after a run over n records that

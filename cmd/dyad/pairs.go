@@ -2,11 +2,11 @@ package main
 
 import (
 	"errors"
-	"math"
 	"slices"
 
 	"github.com/alecthomas/kong"
 
+	lib "dyad"
 	"dyad/algorithms"
 	"dyad/algorithms/pairs"
 	"dyad/engine/dataset"
@@ -83,33 +83,9 @@ var tupleOptions = []string{
 	"runs", "time", "confidence", "black-box", "plot",
 }
 
-// pairShape is what is public about the individuals and their pairs.
-type pairShape struct {
-	individuals, pairs, features int
-	classes                      bool             // instead of pairs
-	graph                        *pairgraph.Graph // of drawn pairs; nil for those of a file
-	algorithms.Provenance
-	identity string // see pairs.Spec
-}
-
-// draw is the graph of pairs drawn among n individuals.
-func (f pairFlags) draw(n int) (*pairgraph.Graph, error) {
-	if f.DegreeCap == 0 {
-		return nil, badInput("--density draws pairs: say with --degree-cap in how many of them an individual may be")
-	}
-	drawn, err := pairgraph.Draw(n, f.Density, f.DegreeCap, f.PairSeed)
-	if err != nil {
-		return nil, asInput(err)
-	}
-	return pairgraph.New(n, drawn)
-}
-
 // plan builds the plan from public numbers.
-func (f pairFlags) plan(s pairShape) (*pairs.Plan, error) {
-	spec := pairs.Spec{
-		Individuals: s.individuals, Dim: s.features, Rows: f.Rows, Provenance: s.Provenance, Identity: s.identity,
-		Batch: f.Batch, Epochs: f.Epochs, Clip: f.Clip, StepSize: f.StepSize,
-	}
+func (f pairFlags) plan(s lib.PairShape) (*pairs.Plan, error) {
+	spec := pairs.Spec{Rows: f.Rows, Batch: f.Batch, Epochs: f.Epochs, Clip: f.Clip, StepSize: f.StepSize}
 	var err error
 	if spec.Mode, err = algorithms.ParseMode(f.Mode); err != nil {
 		return nil, asInput(err)
@@ -117,23 +93,24 @@ func (f pairFlags) plan(s pairShape) (*pairs.Plan, error) {
 	if f.Noise == "laplace" || f.Noise == "" && spec.Mode == algorithms.Paper {
 		spec.Noise = privacy.LaplaceNoise
 	}
-	if spec.Rows == 0 && f.Loss != lossBradleyTerry && f.Method != pairs.Moments.String() {
-		spec.Rows = min(16, s.features)
-	}
-	if s.classes {
+	if s.Classes {
 		err = f.addClasses(&spec)
 	} else {
-		err = f.addPairs(&spec, s)
+		err = f.addPairs(&spec)
 	}
 	if err != nil {
 		return nil, err
 	}
-	if spec.Budget, err = f.budget(s.individuals, !s.classes && (spec.Mode == algorithms.Paper || spec.Method == pairs.Input || spec.Method == pairs.Labels)); err != nil {
-		return nil, err
+	spec.Budget.Epsilon = f.Epsilon
+	switch {
+	case f.Delta != nil && *f.Delta > 0 && f.Noise != "":
+		return nil, badInput("--noise is for pure epsilon; leave it out, or --delta")
+	case f.Delta != nil:
+		spec.Budget.Delta = *f.Delta
+	case f.Noise == "":
+		spec.Budget.Delta = lib.DefaultPairDelta(s, spec)
 	}
-	spec.Bound = publicBound(spec.Norm(), s.features)
-	p, err := spec.Plan()
-	return p, asInput(err)
+	return lib.PlanPairs(s, spec, f.DegreeCap)
 }
 
 // addClasses adds what a training from classes needs.
@@ -155,68 +132,17 @@ func (f pairFlags) addClasses(spec *pairs.Spec) error {
 }
 
 // addPairs adds what a training on labelled pairs needs.
-func (f pairFlags) addPairs(spec *pairs.Spec, s pairShape) error {
-	spec.Pairs, spec.Kappa, spec.Shrink, spec.PrintedSteps, spec.LabelShare, spec.ByClass = s.pairs, f.Kappa, f.Shrink, f.PrintedSteps, f.LabelShare, s.graph != nil
+func (f pairFlags) addPairs(spec *pairs.Spec) error {
+	spec.Kappa, spec.Shrink, spec.PrintedSteps, spec.LabelShare = f.Kappa, f.Shrink, f.PrintedSteps, f.LabelShare
 	var errs [3]error
 	spec.Unit, errs[0] = pairs.ParseUnit(f.Unit)
 	spec.Method, errs[1] = pairs.ParseMethod(f.Method)
 	spec.Sampling, errs[2] = pairs.ParseSampling(f.Sampling)
-	if err := errors.Join(errs[:]...); err != nil {
-		return asInput(err)
-	}
 	spec.Loss = pairgraph.Contrastive{Margin: f.Margin}
 	if f.Loss == lossBradleyTerry {
-		if f.Rows > 1 || s.graph != nil {
-			return badInput("bradley-terry learns one row of weights from preferences: give them with --pairs, without --rows and --density")
-		}
-		spec.Loss, spec.Rows = pairgraph.BradleyTerry{}, 1
+		spec.Loss = pairgraph.BradleyTerry{}
 	}
-	if spec.Batch == 0 && spec.Method != pairs.Moments {
-		if spec.Batch = 50; spec.Mode != algorithms.Paper {
-			spec.Batch = max(50, s.pairs/20)
-		}
-	}
-	if spec.Kappa == 0 {
-		spec.Kappa = f.defaultKappa(spec.Unit, s.graph)
-	}
-	return nil
-}
-
-// budget is what n individuals spend; pure says that only delta = 0 is possible.
-func (f pairFlags) budget(n int, pure bool) (privacy.Budget, error) {
-	b := privacy.Budget{Epsilon: f.Epsilon}
-	switch {
-	case f.Delta != nil && *f.Delta > 0 && f.Noise != "":
-		return b, badInput("--noise is for pure epsilon; leave it out, or --delta")
-	case f.Delta != nil:
-		b.Delta = *f.Delta
-	case !pure && f.Noise == "":
-		b.Delta = privacy.DefaultDelta(n)
-	}
-	return b, nil
-}
-
-// publicBound is the norm bound of encoded records. They have Euclidean norm at most 1,
-// so L1 norm at most sqrt(d): with these bounds nothing is scaled, and a model applies to
-// encoded records as it is.
-func publicBound(norm pairgraph.Norm, features int) float64 {
-	if norm == pairgraph.L1 {
-		return math.Ceil(1e4*math.Sqrt(float64(features))+1) / 1e4
-	}
-	return 1
-}
-
-// defaultKappa is a public number, or 0 if there is none.
-func (f pairFlags) defaultKappa(unit pairs.Unit, drawn *pairgraph.Graph) int {
-	switch {
-	case unit == pairs.OnePair:
-		return 1
-	case unit == pairs.Group && drawn != nil:
-		return max(1, drawn.KappaBound(pairgraph.Transitive))
-	case unit == pairs.Individual:
-		return f.DegreeCap
-	}
-	return 0
+	return asInput(errors.Join(errs[:]...))
 }
 
 type pairsPlanCmd struct {
@@ -243,17 +169,18 @@ Examples:
 
 // Run prints the report.
 func (c *pairsPlanCmd) Run(a *app, command *kong.Context) error {
-	s := pairShape{individuals: c.N, pairs: c.PairCount, features: c.D, identity: c.identity()}
-	var err error
-	if s.classes, err = c.fromClasses(command); err != nil {
+	classes, err := c.fromClasses(command)
+	if err != nil {
 		return err
 	}
+	source := c.source(c.identityFlag, classes)
+	var schema *dataset.Schema
+	d := c.D
 	if c.Schema != "" {
 		if c.D != 0 {
 			return badInput("-d and --schema both give the number of features; leave one out")
 		}
-		schema, err := c.loadSchema(c.Schema)
-		if err != nil {
+		if schema, err = source.LoadSchema(c.Schema); err != nil {
 			return asInput(err)
 		}
 		if err := refusePersons(schema); err != nil {
@@ -263,19 +190,17 @@ func (c *pairsPlanCmd) Run(a *app, command *kong.Context) error {
 		if err != nil {
 			return asInput(err)
 		}
-		s.features, s.Provenance = e.Dim(), c.provenance(schema)
+		d = e.Dim()
 	}
-	if s.features < 1 {
+	if d < 1 {
 		return badInput("give the number of features with -d, or a --schema")
 	}
-	if !s.classes && (c.PairCount != 0) == (c.Density != 0) {
+	if !classes && (c.PairCount != 0) == (c.Density != 0) {
 		return badInput("give the number of pairs with --pairs, or their number per individual with --density; one of the two; or learn from classes with --tuple or --all-pairs")
 	}
-	if c.Density != 0 {
-		if s.graph, err = c.draw(c.N); err != nil {
-			return err
-		}
-		s.pairs = len(s.graph.Pairs())
+	s, err := source.Shape(c.N, d, c.PairCount, schema)
+	if err != nil {
+		return err
 	}
 	p, err := c.plan(s)
 	if err != nil {
@@ -284,21 +209,10 @@ func (c *pairsPlanCmd) Run(a *app, command *kong.Context) error {
 	return a.emitPlan(&p.Plan)
 }
 
-// labelled says that the labels of records are those that pairs or tuples compare.
-func (f pairFlags) labelled() bool { return f.Density != 0 || f.Tuple != 0 || f.AllPairs }
-
-// loadSchema reads a schema, which has a label column if that is needed: pairs of a file
-// have labels of their own.
-func (f pairFlags) loadSchema(file string) (*dataset.Schema, error) {
-	if f.labelled() {
-		return dataset.LoadSchema(file)
+// source says what the flags compare, without a file.
+func (f pairFlags) source(ids identityFlag, classes bool) lib.PairSource {
+	return lib.PairSource{
+		Options: dataset.PairOptions{Oriented: f.Loss == lossBradleyTerry, LookAlikes: dataset.LookAlikes(ids.LookAlikeIDs)},
+		Density: f.Density, DegreeCap: f.DegreeCap, Seed: f.PairSeed, Classes: classes,
 	}
-	return dataset.LoadUnlabelledSchema(file)
-}
-
-// provenance is that of the records of a schema; pairs of a file leave nobody out.
-func (f pairFlags) provenance(s *dataset.Schema) algorithms.Provenance {
-	p := provenance(s)
-	p.SelectedByLabel = p.SelectedByLabel && f.labelled()
-	return p
 }

@@ -51,12 +51,12 @@ func (c *pairsInspectCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	g := d.graph
+	g := d.Graph
 	r := pairsInspectResult{
-		Public: c.PublicData || d.records.Schema().Public, Individuals: g.Len(), Pairs: len(g.Pairs()), Dropped: d.dropped,
+		Public: c.PublicData || d.Schema().Public, Individuals: g.Len(), Pairs: len(g.Pairs()), Dropped: d.Dropped,
 		KappaBound: g.KappaBound(pairgraph.Transitive), KappaIntransitive: g.KappaBound(pairgraph.Intransitive),
 	}
-	for _, l := range d.labels {
+	for _, l := range d.Labels {
 		if l {
 			r.LabelTrue++
 		}

@@ -2,11 +2,12 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"strings"
-	"time"
 
 	"github.com/alecthomas/kong"
 
+	lib "dyad"
 	"dyad/algorithms"
 	"dyad/algorithms/pairs"
 	"dyad/engine/cuda"
@@ -56,32 +57,26 @@ func (c *pairsTrainCmd) Run(a *app, command *kong.Context) error {
 	if err != nil {
 		return err
 	}
-	out, err := newOutput(c.Out, c.Force, c.Data, c.Schema, c.pairSource.Pairs, c.Ledger)
-	if err != nil {
+	if err := checkOut(c.Out, c.Force, c.Data, c.Schema, c.pairSource.Pairs, c.Ledger); err != nil {
 		return err
 	}
-	if done, err := c.republish(a, out, &runOutcome{Data: c.Data, Public: c.PublicData}); done || err != nil {
+	if done, err := c.republish(a, c.Out, &runOutcome{Data: c.Data, Public: c.PublicData}); done || err != nil {
 		return err
 	}
 	d, err := c.load(a, c.pairFlags, classes)
 	if err != nil {
 		return err
 	}
-	plan, err := c.plan(d.shape)
+	plan, err := c.plan(d.Shape())
 	if err != nil {
 		return err
 	}
 	a.noteWarnings(&plan.Plan)
-	data, err := d.engineData(plan)
-	if err != nil {
-		return err
+	if err := d.Fits(plan); err != nil {
+		return fmt.Errorf("%s: %w", c.pairSource.Pairs, err)
 	}
-	if !classes && plan.Spec.Unit == pairs.Individual && plan.Mode != algorithms.NonPrivate && d.graph.MaxDegree() > plan.Spec.Kappa {
-		return badInput("%s: an individual is in more than --kappa %d pairs; cap them with --degree-cap, or plan for a larger kappa", c.pairSource.Pairs, plan.Spec.Kappa)
-	}
-	options := pairs.Options{Workers: c.Workers}
-	schema := d.records.Schema()
-	result := pairsTrainResult{Dropped: d.dropped, Report: plan.Report(), runOutcome: runOutcome{Data: c.Data, DataID: schema.DataID, Public: c.PublicData || schema.Public}}
+	schema := d.Schema()
+	result := pairsTrainResult{Dropped: d.Dropped, runOutcome: runOutcome{Data: c.Data, DataID: schema.DataID, Public: c.PublicData || schema.Public}}
 	if result.Pairs = &c.pairSource.Pairs; classes {
 		result.Pairs = nil
 	}
@@ -94,36 +89,25 @@ func (c *pairsTrainCmd) Run(a *app, command *kong.Context) error {
 		}
 		defer done()
 		c.noteDevice(a, nil)
-		options.Engine = c.pairEngine(c.Workers)
 	}
-	var m *model
-	shelf := a.newShelf(out, func(o *algorithms.Result) *model {
-		result.ran(o.Guarantee, o.Run, 0)
-		result.Report.Guarantee = o.Guarantee
-		m = pairModel(d, plan, &result, a.began, o.Weights)
-		return m
-	})
-	if options.Options, err = c.execution(a, &result.runOutcome, shelf, c.Checkpoint, c.Data, c.pairSource.Pairs); err != nil {
+	options, err := c.execution(a, &result.runOutcome, c.Out, c.Checkpoint)
+	if err != nil {
 		return err
 	}
-	run, err := pairs.Run(a.ctx, data, d.classes, plan, options)
-	if err != nil {
-		return a.charged(err)
-	}
-	a.noteRestored(run.Run, run.Restored, plan.Batches*plan.Spec.Epochs)
-	result.ran(run.Guarantee, run.Run, run.Seconds)
-	result.Report.Guarantee = run.Guarantee
-	var away error
-	if result.Model, away = shelf.saved(run.Weights, run.Guarantee, run.Run); away != nil && !errors.Is(away, errElsewhere) {
+	run, away := lib.TrainPairs(a.ctx, d, plan, c.device, c.Workers, options)
+	if away = result.ran(a, run, away); away != nil && !isElsewhere(away) {
 		return away
 	}
-	if err := result.spent(options.Ledger, plan.Spec.Budget.Delta, d.graph.Len()); err != nil {
+	a.noteRestored(run.Run, run.Restored, plan.Batches*plan.Spec.Epochs)
+	if result.Report = plan.Report(); run.Pairs != nil {
+		result.Report = *run.Pairs
+	} else if run.Tuples != nil {
+		result.Report = *run.Tuples
+	}
+	if err := result.spent(options.Ledger, plan.Spec.Budget.Delta, plan.Spec.Individuals); err != nil {
 		return errors.Join(away, err)
 	}
-	if m == nil { // no --out
-		m = pairModel(d, plan, &result, a.began, run.Weights)
-	}
-	err = a.emit(result, result.text(m.Task))
+	err = a.emit(result, result.text(run.Task))
 	a.at("reported")
 	return errors.Join(away, err)
 }
@@ -132,41 +116,6 @@ func (a *app) noteRestored(run string, batches, of int) {
 	if batches > 0 {
 		a.note("dyad: run %s continued after batch %d of %d, that of its last checkpoint", run, batches, of)
 	}
-}
-
-// pairModel is the model file: weights of scores as they are, and of a metric
-// the coordinates of W^T W, whose distances are those of W x.
-func pairModel(d *pairData, p *pairs.Plan, r *pairsTrainResult, began time.Time, w []float64) *model {
-	s := p.Spec
-	var f algorithms.Facts
-	f.Add("algorithm", p.Algorithm)
-	f.AddSome("paper", r.Report.Word("paper"))
-	f.Add("mode", p.Mode.String())
-	f.Add("records", s.Individuals)
-	f.Add("features", s.Dim)
-	f.Add("norm_bound", 1)
-	f.Add("loss", s.Loss.Name())
-	f.Add("schedule", s.StepRule())
-	f.Add("steps", p.Batches*s.Epochs)
-	f.AddSome("noise", r.Report.Word("noise"))
-	m := &model{
-		Format: modelFormat, Version: version, Created: began,
-		Task: taskAUC, DataID: r.DataID, Run: r.Run,
-		Features: d.records.Encoder.FeatureNames(), Weights: w, Encoder: d.records.Encoder,
-		Report: algorithms.Report{Facts: f, Events: r.Report.Events, Guarantee: r.Guarantee}, Guarantee: r.Guarantee,
-	}
-	if s.Loss.Name() != lossBradleyTerry {
-		m.Task, m.Weights, m.PairLoss = taskMetric, metricOf(w, s.Rows, s.Dim), &pairLoss{Name: s.Loss.Name(), Tuple: s.Tuple}
-		if name, value := s.Loss.Parameter(); name == "temperature" {
-			m.PairLoss.Temperature = value
-		} else {
-			m.PairLoss.Margin = value
-		}
-	}
-	if m.Pairs = &r.Report; r.Pairs == nil {
-		m.Pairs, m.Tuples = nil, &r.Report
-	}
-	return m
 }
 
 func (r *pairsTrainResult) text(task string) string {

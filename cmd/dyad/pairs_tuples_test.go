@@ -10,7 +10,6 @@ import (
 	"dyad/algorithms"
 	"dyad/engine"
 	"dyad/engine/dataset"
-	"dyad/engine/metrics"
 )
 
 func tuplesTrain(more ...string) []string {
@@ -102,7 +101,7 @@ func TestEvaluatePrintsTheLossOfTheModel(t *testing.T) {
 	}
 	// A file that does not name its loss has the figures of neighbours only.
 	m.PairLoss = nil
-	text, err := m.text()
+	text, err := m.Text()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,11 +114,7 @@ func TestEvaluatePrintsTheLossOfTheModel(t *testing.T) {
 // contrastiveOfAll is the definition.
 func contrastiveOfAll(t *testing.T, m *model, r *engine.Records, margin float64) float64 {
 	t.Helper()
-	f, err := metrics.FactorMetric(metricMatrix(m.Weights, r.Dim()), r.Dim())
-	if err != nil {
-		t.Fatal(err)
-	}
-	z, err := metrics.Transform(r, f)
+	z, dim, err := m.Transform(r)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,8 +122,8 @@ func contrastiveOfAll(t *testing.T, m *model, r *engine.Records, margin float64)
 	for i := range r.Len() {
 		for j := range i {
 			q := 0.0
-			for k := range f.Rank {
-				q += math.Pow(z[i*f.Rank+k]-z[j*f.Rank+k], 2)
+			for k := range dim {
+				q += math.Pow(z[i*dim+k]-z[j*dim+k], 2)
 			}
 			d := math.Sqrt(q)
 			if r.Label(i) != r.Label(j) {

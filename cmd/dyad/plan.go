@@ -3,6 +3,7 @@ package main
 import (
 	"strings"
 
+	lib "dyad"
 	"dyad/algorithms"
 	"dyad/engine/dataset"
 )
@@ -39,7 +40,7 @@ Constants of a loss of your own, as asserted by you, and the limit of many steps
 
 // Run prints the report.
 func (c *planCmd) Run(a *app) error {
-	shape := dataShape{n: c.N, d: c.D}
+	shape := lib.Shape{Records: c.N, Features: c.D}
 	if c.Schema != "" {
 		if c.D != 0 {
 			return badInput("-d and --schema both give the number of features; leave one out")
@@ -52,16 +53,16 @@ func (c *planCmd) Run(a *app) error {
 		if err != nil {
 			return asInput(err)
 		}
-		shape = shapeOf(e, c.N)
+		shape = lib.ShapeOf(e, c.N)
 	}
-	if shape.d < 1 {
+	if shape.Features < 1 {
 		return badInput("give the number of features with -d, or a --schema")
 	}
 	if asked, err := c.streams(a, shape); asked {
 		return err
 	}
-	shape.groups = c.Groups
-	if err := c.resolve(&c.planFlags, shape.d); err != nil {
+	shape.Groups = c.Groups
+	if err := c.resolve(&c.planFlags, shape.Features); err != nil {
 		return err
 	}
 	closeDevice, err := c.planFlags.open()
@@ -72,11 +73,11 @@ func (c *planCmd) Run(a *app) error {
 	if c.Compare {
 		return c.compare(a, shape)
 	}
-	_, p, err := c.assertedPlan(shape, c.assertion())
+	p, err := c.assertedPlan(shape, c.assertion())
 	if err != nil {
 		return err
 	}
-	return c.plannedHoldout.emit(a, p, c.Task, c.Delta)
+	return c.plannedHoldout.emit(a, p.Plan, c.Task, c.Delta)
 }
 
 // emitPlan prints the report of a plan.
@@ -89,19 +90,4 @@ func (a *app) emitPlan(p *algorithms.Plan) error {
 	}
 	line(&end, "plan only", "no data were read and nothing was charged")
 	return a.emit(r, r.Text()+end.String())
-}
-
-// provenance is what a schema says of where its records come from.
-func provenance(s *dataset.Schema) algorithms.Provenance {
-	return algorithms.Provenance{BoundsFromData: s.RangesFromData(), SelectedByLabel: s.SelectsByLabel(), RowsPerPerson: s.RowsPerPerson}
-}
-
-// shapeOf is what an encoder makes public about n records, or persons if it has a column for
-// them.
-func shapeOf(e *dataset.Encoder, n int) dataShape {
-	s := dataShape{n: n, d: e.Dim(), Provenance: provenance(e.Schema()), labelValues: e.LabelValues(), personRows: e.Schema().PersonCap()}
-	if nz := e.NonZerosPerRow(); nz < s.d {
-		s.nonZeros = nz
-	}
-	return s
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 
+	lib "dyad"
 	"dyad/algorithms"
 	"dyad/engine"
 	"dyad/engine/cpu"
@@ -22,7 +23,7 @@ type streamFlags struct {
 }
 
 // plan builds the plan of an online algorithm; an option that it does not have is an error.
-func (f streamFlags) plan(p planFlags, s dataShape) (*algorithms.Plan, error) {
+func (f streamFlags) plan(p planFlags, s lib.Shape) (*algorithms.Plan, error) {
 	mode, err := algorithms.ParseMode(p.Mode)
 	if err != nil {
 		return nil, asInput(err)
@@ -52,13 +53,13 @@ func (f streamFlags) plan(p planFlags, s dataShape) (*algorithms.Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	problem := engine.Problem{N: 2, D: s.d, Bounds: engine.UnitBounds(), Loss: loss, Radius: cmp.Or(p.Radius, onlineRadius), PersonRows: s.personRows}
-	options := algorithms.StreamOptions{Horizon: s.n, Batch: f.Every, Buffer: f.Buffer, Reservoir: f.Reservoir, PerClass: f.PerClass, BurnIn: f.BurnIn}
+	problem := engine.Problem{N: 2, D: s.Features, Bounds: engine.UnitBounds(), Loss: loss, Radius: cmp.Or(p.Radius, onlineRadius), PersonRows: s.PersonRows}
+	options := algorithms.StreamOptions{Horizon: s.Records, Batch: f.Every, Buffer: f.Buffer, Reservoir: f.Reservoir, PerClass: f.PerClass, BurnIn: f.BurnIn}
 	l2 := 0.0
 	if p.L2 != nil {
 		l2 = *p.L2
 	}
-	spec, err := algorithms.NewStreamSpec(cpu.Backend{}, problem, options, l2, p.budget(s.n), mode)
+	spec, err := algorithms.NewStreamSpec(cpu.Backend{}, problem, options, l2, lib.Options{Epsilon: p.Epsilon, Delta: p.Delta}.Budget(s.Records), mode)
 	if err != nil {
 		return nil, asInput(err)
 	}
@@ -68,7 +69,7 @@ func (f streamFlags) plan(p planFlags, s dataShape) (*algorithms.Plan, error) {
 }
 
 // streams prints the plan of an online algorithm, if that is asked for.
-func (c *planCmd) streams(a *app, shape dataShape) (asked bool, err error) {
+func (c *planCmd) streams(a *app, shape lib.Shape) (asked bool, err error) {
 	if _, err := algorithms.StreamByName(c.Algorithm); err != nil {
 		if c.streamFlags != (streamFlags{Every: 1, Buffer: defaultBuffer}) {
 			return true, badInput("--every, --buffer, --reservoir, --per-class, --burn-in and --secret-state are for online algorithms; name one with --algorithm (\"dyad algorithms\")")

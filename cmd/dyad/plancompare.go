@@ -5,18 +5,23 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	lib "dyad"
 	"dyad/algorithms"
 )
 
 // compare prints a ranking of all algorithms.
-func (c *planCmd) compare(a *app, shape dataShape) error {
+func (c *planCmd) compare(a *app, shape lib.Shape) error {
 	if c.Algorithm != "" {
 		return badInput("--compare takes all algorithms; leave --algorithm out")
 	}
 	if c.Mode != algorithms.Certified.String() {
 		return badInput("--compare ranks plans that all give the guarantee you ask for, which is --mode certified")
 	}
-	spec, err := c.spec(shape, c.assertion(), nil)
+	o, err := c.decided(c.assertion())
+	if err != nil {
+		return err
+	}
+	spec, err := o.Spec(shape, c.device)
 	if err != nil {
 		return err
 	}

@@ -2,11 +2,12 @@ package main
 
 import (
 	"cmp"
+	"fmt"
 
+	lib "dyad"
 	"dyad/algorithms"
 	"dyad/engine"
 	"dyad/engine/cuda"
-	"dyad/privacy"
 )
 
 // planFlags are the flags that decide what a run will do and guarantee.
@@ -29,31 +30,6 @@ type planFlags struct {
 	Precision string `default:"auto" enum:"auto,fp32,bf16x3,tf32,wgmma" placeholder:"P" help:"Arithmetic of the pairs with --task metric: fp32, which on a CPU takes half the time of float64, or on tensor cores of a GPU, with --device cuda:N, bf16x3 or tf32, which are faster, or wgmma, which is bf16x3 for compute capability 9.0 alone. Noise covers the rounding: about 1 % with noisy gradients, below 0.2 % on a CPU; algorithms that perturb only their output pay more from some thousand records on, least with fp32. Default: auto, which is float64 on a CPU, and on a GPU bf16x3 unless wgmma was measured to be faster."`
 }
 
-// The tasks of the program and their losses.
-const (
-	taskAUC    = "auc"
-	taskMetric = "metric"
-)
-
-var tasks = map[string]engine.Loss{
-	taskAUC:    engine.Logistic{},
-	taskMetric: engine.MahalanobisLogistic{},
-}
-
-// metricRadius is the default Frobenius radius for --task metric: the papers' 1,
-// the norm of their start I/sqrt(d). Unlike a score, a metric has a scale: the
-// loss compares distances with 1.
-const metricRadius = 1
-
-// dataShape is what is public about the data.
-type dataShape struct {
-	n, d, nonZeros int
-	algorithms.Provenance
-	groups      []int // sizes of query groups, nil without
-	labelValues int   // as engine.Problem.LabelValues
-	personRows  int   // as engine.Problem.PersonRows: n then counts persons
-}
-
 // open opens the device in the precision of the flag, as openDevice.
 func (f *planFlags) open() (func(), error) {
 	precision, err := cuda.ParsePrecision(f.Precision)
@@ -66,51 +42,50 @@ func (f *planFlags) open() (func(), error) {
 	return f.openDevice(f.Workers, precision)
 }
 
-// plan builds the algorithm and its plan from public numbers.
-func (f planFlags) plan(s dataShape) (algorithms.Algorithm, *algorithms.Plan, error) {
+// plan plans from public numbers.
+func (f planFlags) plan(s lib.Shape) (*lib.Training, error) {
 	return f.assertedPlan(s, engine.Assertion{})
 }
 
 // assertedPlan is plan with constants of the loss as the user asserts them.
-func (f planFlags) assertedPlan(s dataShape, asserted engine.Assertion) (algorithms.Algorithm, *algorithms.Plan, error) {
-	c, err := f.choose(s, asserted)
+func (f planFlags) assertedPlan(s lib.Shape, asserted engine.Assertion) (*lib.Training, error) {
+	o, err := f.decided(asserted)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	configured, err := f.configure(c.Algorithm)
+	c, err := o.Choose(s, f.device)
 	if err != nil {
+		return nil, err
+	}
+	name := c.Algorithm.Info().Name
+	chosen, _ := c.Algorithm.(algorithms.Moments)
+	if c.Algorithm, err = f.configure(c.Algorithm); err != nil {
 		if c.Reason != "" {
-			err = badInput("%w; %s was chosen by auto: %s. Leave the flag out, or name an algorithm that has it with --algorithm (\"dyad algorithms\")", err, c.Algorithm.Info().Name, c.Reason)
+			err = badInput("%w; %s was chosen by auto: %s. Leave the flag out, or name an algorithm that has it with --algorithm (\"dyad algorithms\")", err, name, c.Reason)
 		}
-		return nil, nil, err
+		return nil, err
 	}
-	c.Algorithm = configured
-	switch c.Algorithm.(type) {
-	case algorithms.Moments, algorithms.MomentMetric:
-		if asserted != (engine.Assertion{}) {
-			return nil, nil, badInput("%s does not take --G, --L and --Dg: no constant of a loss is in its guarantee", c.Algorithm.Info().Name)
-		}
+	if after, ok := c.Algorithm.(algorithms.Moments); ok && c.Reason != "" && after.Steps != chosen.Steps {
+		c.Reason += fmt.Sprintf("; the flags make it %d steps", after.Steps)
 	}
-	spec, err := f.spec(s, asserted, c.Algorithm)
-	if err != nil {
-		return nil, nil, err
-	}
-	p, err := c.Plan(spec)
-	return c.Algorithm, p, asInput(err)
+	return o.Plan(c, s, f.device)
 }
 
-// choose is the algorithm of the flag, without options, or the choice of auto.
-func (f planFlags) choose(s dataShape, asserted engine.Assertion) (algorithms.Choice, error) {
+// decided are the options of the flags; the algorithm has none of its own yet.
+func (f planFlags) decided(asserted engine.Assertion) (o lib.Options, err error) {
+	o = lib.Options{Task: f.Task, Epsilon: f.Epsilon, Delta: f.Delta, L2: f.L2, Radius: f.Radius, Assert: asserted}
+	if o.Mode, err = algorithms.ParseMode(f.Mode); err != nil {
+		return o, asInput(err)
+	}
 	if f.Algorithm != "" && f.Algorithm != algorithms.AutoName {
-		a, err := algorithms.ByName(f.Algorithm)
-		return algorithms.Choice{Algorithm: a, L2: f.l2(f.Algorithm)}, asInput(err)
+		if o.Algorithm, err = algorithms.ByName(f.Algorithm); err != nil {
+			return o, asInput(err)
+		}
 	}
-	spec, err := f.spec(s, asserted, nil)
-	if err != nil {
-		return algorithms.Choice{}, err
+	if f.named() {
+		o.Loss, err = f.definition()
 	}
-	// Who asserts constants speaks of a loss.
-	return algorithms.Choose(algorithms.Question{Spec: spec, LossNamed: f.named() || asserted != (engine.Assertion{}), L2: f.L2}), nil
+	return o, err
 }
 
 // l2 is the weight of the L2 term: the flag's, or the default for an algorithm.
@@ -119,61 +94,6 @@ func (f planFlags) l2(algorithm string) float64 {
 		return *f.L2
 	}
 	return algorithms.DefaultL2(algorithm)
-}
-
-// budget is what a run on n records spends.
-func (f planFlags) budget(n int) privacy.Budget {
-	b := privacy.Budget{Epsilon: f.Epsilon, Delta: privacy.DefaultDelta(max(n, 2))}
-	if f.Delta != nil {
-		b.Delta = *f.Delta
-	}
-	return b
-}
-
-// spec is everything that plans of an algorithm depend on, without an L2 term; nil stands for any
-// that has no loss of its own.
-func (f planFlags) spec(s dataShape, asserted engine.Assertion, a algorithms.Algorithm) (algorithms.Spec, error) {
-	mode, err := algorithms.ParseMode(f.Mode)
-	if err != nil {
-		return algorithms.Spec{}, asInput(err)
-	}
-	if s.n < 2 {
-		return algorithms.Spec{}, badInput("a pairwise loss needs at least 2 records, got %d", s.n)
-	}
-	budget := f.budget(s.n)
-	if mode != algorithms.NonPrivate {
-		if err := budget.Validate(); err != nil {
-			return algorithms.Spec{}, asInput(err)
-		}
-	}
-	definition, err := f.definition(a)
-	if err != nil {
-		return algorithms.Spec{}, err
-	}
-	loss, err := definition.build(f.Task)
-	if err != nil {
-		return algorithms.Spec{}, err
-	}
-	radius, name := f.Radius, ""
-	if a != nil {
-		name = a.Info().Name
-	}
-	if radius == 0 {
-		radius = metricRadius
-		if f.Task == taskAUC {
-			radius = algorithms.DefaultRadius(name, s.n, s.d, budget, mode, loss)
-		}
-	}
-	spec, err := algorithms.NewSpec(f.backend, engine.Problem{
-		N: s.n, D: s.d, Bounds: engine.UnitBounds(), Loss: loss,
-		Radius: radius, NonZerosPerRow: s.nonZeros, Groups: s.groups, LabelValues: s.labelValues, PersonRows: s.personRows,
-	}, 0, budget, mode)
-	if err != nil {
-		return algorithms.Spec{}, asInput(err)
-	}
-	spec.Provenance = s.Provenance
-	spec.Constants, err = spec.Constants.Assert(asserted)
-	return spec, asInput(err)
 }
 
 // configure puts the step flags into the algorithm's options; a flag that an

@@ -6,7 +6,7 @@ import (
 	"io"
 
 	"dyad/engine/dataset"
-	"dyad/engine/metrics"
+	"dyad/internal/files"
 )
 
 type predictCmd struct {
@@ -41,7 +41,7 @@ func (c *predictCmd) Run(a *app) error {
 	if m.Task != taskAUC {
 		return badInput("%s is a metric: it gives distances, not scores. \"dyad transform\" maps records by it. A nearest neighbour classifier would publish raw training records, which the guarantee does not cover, so this program does not write one", c.Model)
 	}
-	out, err := newOutput(c.Out, c.Force, c.Data, c.Model)
+	out, err := files.NewOutput(c.Out, c.Force, c.Data, c.Model)
 	if err != nil {
 		return err
 	}
@@ -49,7 +49,7 @@ func (c *predictCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	s, err := metrics.Scores(data.Records, m.Weights)
+	s, err := m.Score(data.Records)
 	if err != nil {
 		return err
 	}
@@ -59,7 +59,7 @@ func (c *predictCmd) Run(a *app) error {
 		if err := writeScores(&text, data.IDs, s); err != nil {
 			return err
 		}
-		if err := out.write(private, text.Bytes()); err != nil {
+		if err := out.Write(files.Private, text.Bytes()); err != nil {
 			return err
 		}
 		return a.emit(r, fmt.Sprintf("%d scores written to %s\n", len(s), c.Out))

@@ -197,7 +197,8 @@ func silentRuns() map[string][]string {
 		train("moments "+second, "class.yaml", "--algorithm", "moments", "--second-moments", second, "--centre-share", "0.2", "--epsilon", "8")
 	}
 	for data, second := range map[string]string{"class.yaml": "full", "grade.yaml": "diagonal", "svm.yaml": "full"} {
-		train("moments with steps", data, "--algorithm", "moments", "--second-moments", second, "--steps", "3", "--epsilon", "8")
+		train("moments with steps, "+data, data, "--algorithm", "moments", "--second-moments", second, "--steps", "3", "--epsilon", "8")
+		train("moments-descent, "+data, data, "--algorithm", "moments-descent", "--loss", "hinge", "--second-moments", second, "--epsilon", "8")
 	}
 	train("moments pure", "grade.yaml", "--algorithm", "moments", "--second-moments", "full", "--delta", "0", "--json")
 	train("moments around the origin", "svm.yaml", "--algorithm", "moments", "--public-centre", "0", "--class-balance", "0.3", "--second-moments", "full")
@@ -230,7 +231,11 @@ func silentRuns() map[string][]string {
 	}
 
 	pairs := func(name string, more ...string) {
-		runs["pairs "+name] = append([]string{"pairs", "train", "--data", "r.csv", "--schema", "class.yaml", "--out", "m.json", "--epochs", "2"}, more...)
+		run := append([]string{"pairs", "train", "--data", "r.csv", "--schema", "class.yaml", "--out", "m.json"}, more...)
+		if !slices.Contains(more, "moments") { // one release, no epochs
+			run = append(run, "--epochs", "2")
+		}
+		runs["pairs "+name] = run
 	}
 	drawn, file := []string{"--density", "1", "--degree-cap", "4"}, []string{"--pairs", "p.csv", "--label-values", "1,0"}
 	pairs("drawn", drawn...)

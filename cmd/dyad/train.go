@@ -3,10 +3,9 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"strings"
 
+	lib "dyad"
 	"dyad/algorithms"
 	"dyad/engine/dataset"
 	"dyad/privacy/ledger"
@@ -63,99 +62,69 @@ func (c *trainCmd) Run(a *app) error {
 	if name == "" && c.Data != "" {
 		name = "model.json"
 	}
-	out, err := newOutput(name, c.Force, c.Data, c.Schema, c.Labels, c.Ledger)
-	if err != nil {
+	if err := checkOut(name, c.Force, c.Data, c.Schema, c.Labels, c.Ledger); err != nil {
 		return err
 	}
 	result := trainResult{Task: c.Task, runOutcome: runOutcome{Data: c.Data, Public: c.PublicData || c.Data == ""}}
-	if done, err := c.republish(a, out, &result.runOutcome); done || err != nil {
+	if done, err := c.republish(a, name, &result.runOutcome); done || err != nil {
 		return err
 	}
-	data, source, err := c.loadOr(a, syntheticRecords, dataset.KeepPersons)
+	all, source, err := c.loadOr(a, syntheticRecords, dataset.KeepPersons)
 	if err != nil {
 		return err
 	}
-	schema := data.Schema()
-	a.percentOnly = schema.ByPerson()
-	train, held, err := c.split(sampleOf(data))
+	schema := all.Schema()
+	a.percentOnly, result.persons = schema.ByPerson(), schema.ByPerson()
+	train, held, err := c.split(lib.NewData(all, c.Data, all.LabelsFile))
 	if err != nil {
 		return err
 	}
-	result.persons = schema.ByPerson()
-	shape := shapeOf(data.Encoder, train.records.Units())
-	shape.groups = train.sizes()
 	closeDevice, err := c.planFlags.open()
 	if err != nil {
 		return err
 	}
 	defer closeDevice()
-	algorithm, plan, err := c.plan(shape)
+	plan, err := c.plan(train.Shape())
 	if err != nil {
 		return err
 	}
 	problem := plan.Spec.Kernel.Problem()
 	// Releases and cost of an evaluation do not depend on the model: any stands for it.
-	evaluation, err := c.planned(scored{task: c.Task, loss: problem.Loss, weights: make([]float64, plan.Coordinates()), schema: schema}, held.size(), c.PublicData || schema.Public, c.Delta)
+	if held != nil {
+		result.Heldout = held.Records.Units()
+	}
+	evaluation, err := c.planned(scored{task: c.Task, loss: problem.Loss, weights: make([]float64, plan.Coordinates()), schema: schema}, result.Heldout, c.PublicData || schema.Public, c.Delta)
 	if err != nil {
 		return err
 	}
-	if result.InAll, err = inAll(plan, evaluation); err != nil {
+	if result.InAll, err = inAll(plan.Plan, evaluation); err != nil {
 		return err
 	}
 	if err := a.needsMemory(plan.Coordinates()); err != nil {
 		return err
 	}
-	loss, err := c.definition(algorithm)
-	if err != nil {
-		return err
-	}
-	result.Records, result.runOutcome = train.records.Units(), runOutcome{Data: source, DataID: schema.DataID, Public: c.PublicData || schema.Public}
-	shelf := a.newShelf(out, func(o *algorithms.Result) *model {
-		m := &model{
-			Format: modelFormat, Version: version, Created: a.began,
-			Task: c.Task, Loss: &loss, DataID: result.DataID, Run: o.Run,
-			Features: data.Encoder.FeatureNames(), Weights: o.Weights, Encoder: data.Encoder,
-			Report: plan.Report(), Guarantee: o.Guarantee,
-		}
-		m.Report.Guarantee = o.Guarantee
-		return m
-	})
-	options, err := c.execution(a, &result.runOutcome, shelf, c.Checkpoint, c.Data, data.LabelsFile)
+	result.Records, result.runOutcome = train.Records.Units(), runOutcome{Data: source, DataID: schema.DataID, Public: c.PublicData || schema.Public}
+	options, err := c.execution(a, &result.runOutcome, name, c.Checkpoint)
 	if err != nil {
 		return err
 	}
 	c.noteDevice(a, &problem)
-	a.noteWarnings(plan)
-	run, err := algorithms.Run(a.ctx, train.records, algorithm, plan, options)
-	if err != nil {
-		return a.charged(err)
+	a.noteWarnings(plan.Plan)
+	run, away := lib.Train(a.ctx, train, plan, options)
+	if away = result.ran(a, run, away); away != nil && !isElsewhere(away) {
+		return away
 	}
 	if run.Restored > 0 {
 		a.note("dyad: run %s continued after step %d of %d, that of its last checkpoint", run.Run, run.Restored, plan.Schedule.Steps)
 	}
-	result.ran(run.Guarantee, run.Run, run.Seconds)
-	result.Report = plan.Report()
-	result.Report.Guarantee = run.Guarantee
-	var away error
-	if result.Model, away = shelf.saved(run.Weights, run.Guarantee, run.Run); away != nil && !errors.Is(away, errElsewhere) {
-		return away
-	}
+	result.Report = run.Report
 	if held != nil {
-		result.Heldout = held.size()
 		m := scored{task: c.Task, loss: problem.Loss, weights: run.Weights, schema: schema}
-		if plan.Moments != nil {
-			m.own = &pairLoss{} // none: the length of such a model has no meaning
-		}
-		if err := c.evaluateHeld(a, &result, m, *held, train, c.Data, data.LabelsFile); err != nil {
+		if err := c.evaluateHeld(a, &result, m, run, held, train); err != nil {
 			return errors.Join(away, err)
 		}
-		if c.Data == "" && c.Task == taskAUC && result.Held != nil && plan.Mode == algorithms.Certified {
-			if result.Baseline, err = c.baseline(a, shape, train, *held); err != nil {
-				return err
-			}
-		}
 	}
-	if err := result.spent(options.Ledger, plan.Spec.Budget.Delta, train.records.Units()); err != nil {
+	if err := result.spent(options.Ledger, plan.Spec.Budget.Delta, train.Records.Units()); err != nil {
 		return errors.Join(away, err)
 	}
 	err = a.emit(result, result.text(c.Data == ""))
@@ -164,17 +133,16 @@ func (c *trainCmd) Run(a *app) error {
 }
 
 // baseline are the figures of a model of the same records without privacy.
-func (c *trainCmd) baseline(a *app, shape dataShape, train, held sample) (*evaluation, error) {
-	f := planFlags{Task: c.Task, Mode: algorithms.NonPrivate.String(), deviceFlag: c.deviceFlag}
-	algorithm, plan, err := f.plan(shape)
+func (c *trainCmd) baseline(a *app, train, held *lib.Data) (*evaluation, error) {
+	plan, err := planFlags{Task: c.Task, Mode: algorithms.NonPrivate.String(), deviceFlag: c.deviceFlag}.plan(train.Shape())
 	if err != nil {
 		return nil, err
 	}
-	run, err := algorithms.Run(a.ctx, train.records, algorithm, plan, algorithms.Options{Public: true})
+	run, err := lib.Train(a.ctx, train, plan, lib.Run{Public: true})
 	if err != nil {
 		return nil, err
 	}
-	return evaluateExactly(a.ctx, c.Task, plan.Spec.Kernel.Problem().Loss, run.Weights, held, train.records, defaultEvaluation)
+	return run.Evaluate(a.ctx, held, lib.EvaluateOptions{Among: train.Records})
 }
 
 // charged tells about the charge of a run that failed, if there is one.
@@ -209,16 +177,10 @@ func (a *app) noteWarnings(p *algorithms.Plan) {
 // chargedRun notes the run of a charge.
 func (a *app) chargedRun(run string) { a.run = run }
 
-// checkpointFailed tells that a run could not keep its state; it goes on.
-func (a *app) checkpointFailed(err error) { a.note("%s", message(err)) }
-
-// stageTracker reports the middle of the training as a stage.
-type stageTracker struct{ a *app }
-
-// Step is algorithms.Tracker.OnStep.
-func (t stageTracker) Step(done, total int) {
+// halfway reports the middle of the training as a stage.
+func (a *app) halfway(done, total int) {
 	if done == (total+1)/2 {
-		t.a.at("training")
+		a.at("training")
 	}
 }
 
@@ -250,7 +212,7 @@ func (c *trainCmd) loadOr(a *app, n int, persons dataset.PersonMode) (*dataset.D
 
 // split holds out a fraction of the records, or of the groups; held is nil
 // without one.
-func (c *trainCmd) split(all sample) (train sample, held *sample, err error) {
+func (c *trainCmd) split(all *lib.Data) (train, held *lib.Data, err error) {
 	fraction := 0.0
 	switch {
 	case c.Holdout != nil:
@@ -259,34 +221,12 @@ func (c *trainCmd) split(all sample) (train sample, held *sample, err error) {
 		fraction = 0.3
 	}
 	if !(fraction >= 0 && fraction < 1) {
-		return sample{}, nil, badInput("--holdout is %v, want at least 0 and below 1", fraction)
+		return nil, nil, badInput("--holdout is %v, want at least 0 and below 1", fraction)
 	}
 	if fraction == 0 {
 		return all, nil, nil
 	}
-	train, out, err := all.split(fraction, c.SplitSeed)
-	if err != nil {
-		return sample{}, nil, asInput(err)
-	}
-	return train, &out, nil
-}
-
-// fingerprint is that of the files that the records came from, one after the
-// other.
-func fingerprint(l *ledger.Ledger, paths ...string) (string, error) {
-	var all []io.Reader
-	for _, path := range paths {
-		if path == "" {
-			continue
-		}
-		f, err := os.Open(path)
-		if err != nil {
-			return "", asInput(err)
-		}
-		defer f.Close()
-		all = append(all, f)
-	}
-	return l.Fingerprint(io.MultiReader(all...))
+	return all.Split(fraction, c.SplitSeed)
 }
 
 func (r *trainResult) text(synthetic bool) string {

@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"dyad/engine/dataset"
-	"dyad/engine/metrics"
+	"dyad/internal/files"
 )
 
 type transformCmd struct {
@@ -39,7 +39,7 @@ func (c *transformCmd) Run(a *app) error {
 	if m.Task != taskMetric {
 		return badInput("%s is a model of task %s; dyad predict scores records with it, and dyad transform needs a metric", c.Model, m.Task)
 	}
-	out, err := newOutput(c.Out, c.Force, c.Data, c.Model)
+	out, err := files.NewOutput(c.Out, c.Force, c.Data, c.Model)
 	if err != nil {
 		return err
 	}
@@ -47,18 +47,14 @@ func (c *transformCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	factor, err := metrics.FactorMetric(metricMatrix(m.Weights, m.Encoder.Dim()), m.Encoder.Dim())
+	rows, dim, err := m.Transform(data.Records)
 	if err != nil {
 		return err
 	}
-	rows, err := metrics.Transform(data.Records, factor)
-	if err != nil {
-		return err
-	}
-	if factor.Rank == 0 {
+	if dim == 0 {
 		return badInput("the metric of %s is zero: all distances are 0", c.Model)
 	}
-	names := make([]string, factor.Rank)
+	names := make([]string, dim)
 	for k := range names {
 		names[k] = fmt.Sprintf("z%d", k+1)
 	}
@@ -66,9 +62,9 @@ func (c *transformCmd) Run(a *app) error {
 	if err := writeTable(&text, data.IDs, rows, names); err != nil {
 		return err
 	}
-	if err := out.write(private, text.Bytes()); err != nil {
+	if err := out.Write(files.Private, text.Bytes()); err != nil {
 		return err
 	}
-	r := transformResult{data.Records.Len(), factor.Rank, c.Out}
+	r := transformResult{data.Records.Len(), dim, c.Out}
 	return a.emit(r, fmt.Sprintf("%d records mapped to %d dimensions in %s\n", r.Records, r.Dimensions, r.Out))
 }

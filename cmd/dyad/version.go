@@ -4,10 +4,12 @@ import (
 	"fmt"
 	"runtime"
 	"runtime/debug"
+
+	lib "dyad"
 )
 
 // version of the program; models record it.
-const version = "0.1.0"
+const version = lib.Version
 
 type versionCmd struct{}
 

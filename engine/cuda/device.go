@@ -21,6 +21,25 @@ type module struct {
 	functions map[string]driver.Function
 }
 
+// OpenNumber attaches to GPU number index by its driver.
+func OpenNumber(index int) (*Device, error) {
+	d, err := driver.Open()
+	if err != nil {
+		return nil, err
+	}
+	return Open(d, index)
+}
+
+// Devices are the GPUs that the driver knows.
+func Devices() ([]driver.Device, error) {
+	d, err := driver.Open()
+	if err != nil {
+		return nil, err
+	}
+	defer d.Close()
+	return d.Devices()
+}
+
 // Open attaches to GPU number index. The error wraps driver.ErrUnavailable if it
 // cannot be used.
 func Open(d driver.Driver, index int) (*Device, error) {

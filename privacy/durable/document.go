@@ -40,10 +40,7 @@ func (d *Document) Name() string { return d.name }
 // symbolic link that took the name meanwhile is replaced and not followed. beforeRename, if
 // not nil, is called when the new text is on disk under another name.
 func (d *Document) Replace(text []byte, beforeRename func()) error {
-	return Write(d.name, true, true, beforeRename, func(w io.Writer) error {
-		_, err := w.Write(text)
-		return err
-	})
+	return Write(d.name, true, true, beforeRename, Text(text))
 }
 
 // Alone fails if the file has another name than its own, or is not a regular file: Replace would
@@ -93,6 +90,14 @@ func Write(name string, secret, replace bool, beforeRename func(), fill func(io.
 	}
 	f.Remove()
 	return err
+}
+
+// Text is a fill of Write.
+func Text(text []byte) func(io.Writer) error {
+	return func(w io.Writer) error {
+		_, err := w.Write(text)
+		return err
+	}
 }
 
 // SweepTemporary removes what killed programs left in dir of files that they were writing.

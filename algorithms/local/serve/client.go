@@ -13,6 +13,7 @@ import (
 
 	"dyad/algorithms/local"
 	"dyad/engine"
+	"dyad/internal/input"
 	"dyad/privacy"
 	"dyad/privacy/ledger"
 )
@@ -83,25 +84,12 @@ type Answer struct {
 	Message   *Submission       // of Draw
 }
 
-// InputError says that a protocol, an address, a file or a record cannot be used, and that
-// trying again would not help. Nothing was drawn or sent.
-type InputError struct{ Err error }
-
-// Error is the message of Err.
-func (e *InputError) Error() string { return e.Err.Error() }
-
-// Unwrap returns Err.
-func (e *InputError) Unwrap() error { return e.Err }
+// ErrInput is every error that says that a protocol, an address, a file or a record cannot be
+// used, and that trying again would not help. Nothing was drawn or sent.
+var ErrInput = input.Err
 
 func inputError(format string, args ...any) error {
-	return &InputError{fmt.Errorf("serve: "+format, args...)}
-}
-
-func asInput(err error) error {
-	if err == nil {
-		return nil
-	}
-	return &InputError{err}
+	return input.Errorf("serve: "+format, args...)
 }
 
 // ErrAway is wrapped if a later attempt can succeed: the server cannot be reached or is busy,
@@ -139,7 +127,7 @@ func (c *Client) Follow(ctx context.Context, z engine.Record, poll time.Duration
 }
 
 // Answer makes and sends the message of the present epoch, unless there is one. Errors are an
-// *InputError, or wrap ErrAway, ledger.ErrBudget if the protocol costs more than
+// ErrInput, or wrap ErrAway, ledger.ErrBudget if the protocol costs more than
 // Limits.Epsilon, or a *RefusedError.
 func (c *Client) Answer(ctx context.Context, z engine.Record) (Answer, error) {
 	protocol, st, err := c.Remote.Published(ctx)
@@ -236,7 +224,7 @@ func (c *Client) accept(protocol Protocol, z engine.Record) (*local.Plan, error)
 	if p == nil || c.planned.key != key {
 		var err error
 		if p, err = protocol.Plan(); err != nil {
-			return nil, asInput(err)
+			return nil, input.As(err)
 		}
 		c.planned.key, c.planned.plan = key, p
 		c.at("planned")
@@ -268,14 +256,14 @@ func (c *Client) message(p *local.Plan, st PublicState, z engine.Record) (Submis
 			return Submission{}, err
 		}
 		s, err := NewLabelSubmission(c.User, z.X, y)
-		return s, asInput(err)
+		return s, input.As(err)
 	}
 	m, err := client.Message(&local.State{Epoch: st.Epoch, W: st.Model}, z)
 	if err != nil {
 		return Submission{}, err
 	}
 	s, err := NewSubmission(c.User, st.Epoch, m)
-	return s, asInput(err)
+	return s, input.As(err)
 }
 
 // wait waits for the next beat after the state arrived.
@@ -328,7 +316,7 @@ func away(ctx context.Context, err error) error {
 	case errors.As(err, &refused) && refused.Status < 500 && refused.Status != http.StatusTooManyRequests:
 		return err
 	case errors.Is(err, ErrAddress):
-		return asInput(err)
+		return input.As(err)
 	}
 	return fmt.Errorf("%w: %w", ErrAway, err)
 }

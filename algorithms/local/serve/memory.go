@@ -6,19 +6,15 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
-	"os"
 
+	"dyad/internal/files"
 	"dyad/privacy"
 	"dyad/privacy/durable"
 	"dyad/privacy/local"
 )
 
 const memoryFormat = "dyad-local-client/1"
-
-// maxMemory bounds the file of a memory in bytes.
-const maxMemory = 32 << 30
 
 // Memory is the file in which a user keeps every message that was drawn from a
 // record. A message is there, durably, before it is sent; so after any crash the same
@@ -61,7 +57,7 @@ func (p Protocol) key() string {
 }
 
 // OpenMemory reads the file, or starts an empty one, and keeps other processes out until Close:
-// the error then wraps ErrAway. Other errors are an *InputError.
+// the error then wraps ErrAway. Other errors are ErrInput.
 func OpenMemory(name string) (*Memory, error) {
 	path, err := durable.Resolve(name)
 	if err != nil {
@@ -87,15 +83,9 @@ func OpenMemory(name string) (*Memory, error) {
 }
 
 func (m *Memory) read(path string) error {
-	f, err := os.Open(path)
-	if errors.Is(err, fs.ErrNotExist) {
+	if err := files.ReadJSON(path, files.MaxModelBytes, &m.kept); errors.Is(err, fs.ErrNotExist) {
 		return nil
-	}
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	if err := decodeOne(json.NewDecoder(io.LimitReader(f, maxMemory)), &m.kept); err != nil {
+	} else if err != nil {
 		return err
 	}
 	if m.kept.Format != memoryFormat {

@@ -51,9 +51,8 @@ func memories(t *testing.T) string {
 // refusedMemory checks that nothing is drawn with a memory, and why.
 func refusedMemory(t *testing.T, memory string, is error, says string) {
 	t.Helper()
-	var input *serve.InputError
 	message, err := draws(t, memory)
-	if right := errors.As(err, &input); is != nil && !errors.Is(err, is) || is == nil && !right || err == nil || !strings.Contains(err.Error(), says) {
+	if right := errors.Is(err, serve.ErrInput); is != nil && !errors.Is(err, is) || is == nil && !right || err == nil || !strings.Contains(err.Error(), says) {
 		t.Errorf("memory %s: %s, %v, want %q", memory, message, err, says)
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"dyad/engine"
 	"dyad/engine/dataset"
+	"dyad/internal/input"
 )
 
 // RecordFile says where the record of a user is.
@@ -22,7 +23,7 @@ type RecordFile struct {
 
 // Read reads the one record. unusable says why it cannot be used, "" if it can: it then
 // has no label, and its features or zeros, and local.Client makes a message of it that
-// contributes nothing. Only what the record does not decide is an error, an *InputError but for
+// contributes nothing. Only what the record does not decide is an error, ErrInput but for
 // that of ctx: a file that cannot be opened, is not in the schema's format or lacks the
 // schema's columns in its header, or too few rows. To fail where the server waits for a
 // message would tell of the record, so every doubt is decided for a message.
@@ -92,7 +93,7 @@ func (r *recordScan) read(ctx context.Context, labels dataset.LabelMode) (z engi
 	case count < r.Row && s.SelectsByLabel() && (err == nil || parse != nil && parse.Row == 0):
 		return z, "the schema leaves its label out", nil
 	case err != nil && (parse == nil || count == 0):
-		return z, "", asInput(err)
+		return z, "", input.As(err)
 	}
 	return z, "", inputError("row %d was asked for, and there are %d rows", r.Row, count)
 }

@@ -1,4 +1,4 @@
-package main
+package dyad
 
 import (
 	"fmt"
@@ -6,11 +6,12 @@ import (
 	"dyad/engine"
 	"dyad/engine/metrics"
 	"dyad/engine/pairgraph"
+	"dyad/internal/input"
 )
 
-// pairLoss is the loss of a metric that was learned from pairs or tuples, in a model
+// PairLoss is the loss of a metric that was learned from pairs or tuples, in a model
 // file.
-type pairLoss struct {
+type PairLoss struct {
 	Name        string  `json:"name"`
 	Margin      float64 `json:"margin,omitempty"`
 	Temperature float64 `json:"temperature,omitempty"`
@@ -39,7 +40,7 @@ const evaluationSeed = 1
 
 // mean is the mean loss of a metric on records with labels: contrastive over all pairs,
 // the others over tuples drawn from the order of the records. It also says what it is.
-func (l pairLoss) mean(metric []float64, r *engine.Records) (float64, string, error) {
+func (l PairLoss) mean(metric []float64, r *engine.Records) (float64, string, error) {
 	factor, err := metrics.FactorMetric(metricMatrix(metric, r.Dim()), r.Dim())
 	if err != nil {
 		return 0, "", err
@@ -60,7 +61,7 @@ func (l pairLoss) mean(metric []float64, r *engine.Records) (float64, string, er
 		return 0, "", err
 	}
 	classes := classesOf(r, order)
-	if l.Name == lossContrastive {
+	if l.Name == contrastive {
 		all, err := pairgraph.NewAllPairs(data, classes, pairgraph.Contrastive{Margin: l.Margin}, factor.Rank, 1)
 		if err != nil {
 			return 0, "", err
@@ -70,19 +71,19 @@ func (l pairLoss) mean(metric []float64, r *engine.Records) (float64, string, er
 	var loss pairgraph.TupleLoss = pairgraph.Triplet{Margin: l.Margin}
 	parameter := fmt.Sprintf("margin %g", l.Margin)
 	switch l.Name {
-	case lossTriplet:
-	case lossNPair:
+	case triplet:
+	case npair:
 		loss, parameter = pairgraph.NPair{Temperature: l.Temperature}, fmt.Sprintf("temperature %g", l.Temperature)
 	default:
-		return 0, "", badInput("the model has loss %q, which is unknown to this program", l.Name)
+		return 0, "", input.Errorf("dyad: the model has loss %q, which is unknown to this program", l.Name)
 	}
 	members, err := pairgraph.DrawTuples(r.Len(), l.Tuple, evaluationSeed, 0)
 	if err != nil {
-		return 0, "", asInput(err)
+		return 0, "", input.As(err)
 	}
 	tuples, err := pairgraph.NewTuples(data, classes, loss, factor.Rank, l.Tuple, 1)
 	if err != nil {
-		return 0, "", asInput(err)
+		return 0, "", input.As(err)
 	}
 	return tuples.Objective(factor.L, members), fmt.Sprintf("mean %s loss of tuples of %d, %s", l.Name, l.Tuple, parameter), nil
 }

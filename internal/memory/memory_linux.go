@@ -1,4 +1,4 @@
-package main
+package memory
 
 import (
 	"bufio"
@@ -10,9 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// availableMemory is the least of what the system calls available, the limit of the
+// available is the least of what the system calls available, the limit of the
 // control group and that of the address space (ulimit -v), in bytes; 0 if none is known.
-func availableMemory() float64 {
+func available() float64 {
 	var least float64
 	limit := func(bytes float64) {
 		if bytes > 0 && (least == 0 || bytes < least) {

@@ -1,0 +1,224 @@
+package dyad
+
+import (
+	"context"
+	"errors"
+
+	"dyad/engine"
+	"dyad/engine/metrics"
+	"dyad/engine/objective"
+	"dyad/internal/input"
+)
+
+// Evaluation are figures of a model on labelled records.
+type Evaluation struct {
+	Task    string `json:"task"`
+	Records int    `json:"records"`
+	// Objective is a mean loss without the L2 term, ObjectiveOf says which; a model of
+	// pairs that does not name its loss has none, nor has one of moments.
+	Objective   *float64 `json:"objective,omitempty"`
+	ObjectiveOf string   `json:"objective_of,omitempty"`
+
+	// For scores of two classes:
+	AUC        *float64 `json:"auc,omitempty"`
+	AUCLow     *float64 `json:"auc_low,omitempty"` // DeLong interval
+	AUCHigh    *float64 `json:"auc_high,omitempty"`
+	Confidence float64  `json:"confidence,omitempty"`
+	Threshold  float64  `json:"threshold"`
+	Accuracy   *float64 `json:"accuracy,omitempty"`
+
+	// For graded labels or query groups, means over groups:
+	Ranking   *float64 `json:"ranking_accuracy,omitempty"`
+	Top       int      `json:"top,omitempty"`
+	NDCG      *float64 `json:"ndcg,omitempty"`
+	Precision *float64 `json:"precision,omitempty"`
+
+	// For a metric:
+	KNN []KNNAccuracy `json:"knn,omitempty"`
+
+	Guarantee string `json:"guarantee"`
+}
+
+// KNNAccuracy compares a metric with the identity.
+type KNNAccuracy struct {
+	K        int     `json:"k"`
+	Learned  float64 `json:"accuracy"`
+	Identity float64 `json:"accuracy_identity"`
+}
+
+const notCovered = "none: computed from the records themselves"
+
+// EvaluateOptions say how scores are judged. The zero value is that of the program.
+type EvaluateOptions struct {
+	Threshold  float64 // score at or above which a record counts as positive, for the accuracy
+	Confidence float64 // level of the interval of the AUC; 0 means 0.95
+	Top        int     // ranks that count for NDCG and precision; 0 means 10
+	// Among are the records among which the nearest neighbours are looked for, to judge a
+	// metric, which needs them. If they are those of the data, each is left out of its own
+	// neighbours.
+	Among *engine.Records
+}
+
+// Evaluate computes figures of the model on labelled records. They are computed from the
+// records themselves and carry no guarantee: of private records they are as private as these.
+func (m *Model) Evaluate(ctx context.Context, d *Data, o EvaluateOptions) (*Evaluation, error) {
+	if o.Confidence == 0 {
+		o.Confidence = 0.95
+	}
+	if o.Top == 0 {
+		o.Top = 10
+	}
+	if !(o.Confidence > 0 && o.Confidence < 1) || o.Top < 1 {
+		return nil, input.Errorf("dyad: the confidence is %v and top %d, want strictly between 0 and 1, and at least 1", o.Confidence, o.Top)
+	}
+	if !d.labelled {
+		return nil, input.Errorf("dyad: an evaluation needs labels; read the data with Open")
+	}
+	loss, err := m.loss()
+	if err != nil {
+		return nil, err
+	}
+	r := d.Records
+	e := &Evaluation{Task: m.Task, Records: r.Units(), Guarantee: notCovered}
+	if err := e.meanLoss(ctx, loss, m.Weights, r, m.ownLoss()); err != nil {
+		return nil, err
+	}
+	if m.Task == Metric {
+		if o.Among == nil {
+			return nil, input.Errorf("dyad: a metric is evaluated by nearest neighbours: name the records to look among (EvaluateOptions.Among)")
+		}
+		return e, e.neighbours(ctx, m.Weights, r, o.Among)
+	}
+	scores, err := metrics.Scores(r, m.Weights)
+	if err != nil {
+		return nil, err
+	}
+	if d.graded || d.groups != nil {
+		return e, input.As(e.ranking(scores, d, o.Top))
+	}
+	auc, err := metrics.AUC(scores, r.Labels())
+	if err != nil {
+		return nil, input.As(err)
+	}
+	accuracy, err := metrics.Accuracy(scores, r.Labels(), o.Threshold)
+	if err != nil {
+		return nil, input.As(err)
+	}
+	e.AUC, e.Accuracy, e.Threshold = &auc, &accuracy, o.Threshold
+	return e, e.interval(scores, r.Labels(), o.Confidence)
+}
+
+// Objective is the pair loss whose mean over records judges the model, nil if none does.
+func (m *Model) Objective() (engine.Loss, error) {
+	if m.ownLoss() != nil {
+		return nil, nil
+	}
+	return m.loss()
+}
+
+// ownLoss is the loss of a metric that was learned from pairs or tuples, without a name
+// if the file has none, and for a model of moments, whose length has no meaning or is that for
+// records around a centre; nil for other models.
+func (m *Model) ownLoss() *PairLoss {
+	if m.PairLoss == nil && (m.Pairs != nil && m.Task == Metric || m.Report.Value("moments") != nil) {
+		return &PairLoss{}
+	}
+	return m.PairLoss
+}
+
+// meanLoss adds the mean of the loss that w was learned with.
+func (e *Evaluation) meanLoss(ctx context.Context, loss engine.Loss, w []float64, r *engine.Records, own *PairLoss) error {
+	var mean float64
+	var err error
+	switch {
+	case own == nil:
+		e.ObjectiveOf = "mean pair loss"
+		mean, err = objective.Mean(ctx, loss, w, r)
+	case own.Name == "":
+		return nil
+	default:
+		mean, e.ObjectiveOf, err = own.mean(w, r)
+	}
+	e.Objective = &mean
+	return err
+}
+
+// relevanceScale maps labels in [-1, 1] to relevances in [0, 4], the usual range
+// of graded judgements.
+const relevanceScale = 4
+
+// ranking adds the figures within groups, or of all records as one group.
+func (e *Evaluation) ranking(scores []float64, d *Data, top int) error {
+	labels, g := d.Records.Labels(), metrics.Grouping{IDs: d.groups}
+	e.Top = top
+	accuracy, err := metrics.RankingAccuracy(scores, labels, metrics.Equal, g)
+	if err != nil {
+		return err
+	}
+	e.Ranking = &accuracy.Mean
+	relevance, err := metrics.Relevance(labels, relevanceScale)
+	if err != nil {
+		return err
+	}
+	ndcg, err := metrics.NDCG(scores, relevance, top, metrics.Exponential, g)
+	if err != nil {
+		return err
+	}
+	e.NDCG = &ndcg.Mean
+	if d.graded {
+		return nil
+	}
+	precision, err := metrics.PrecisionAt(scores, labels, top, g)
+	if err != nil {
+		return err
+	}
+	e.Precision = &precision.Mean
+	return nil
+}
+
+// interval adds the DeLong interval where the records allow one.
+func (e *Evaluation) interval(scores, labels []float64, confidence float64) error {
+	estimate, err := metrics.DeLong(scores, labels)
+	if errors.Is(err, metrics.ErrOneRecord) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	low, high, err := estimate.Interval(confidence, metrics.Logit)
+	if errors.Is(err, metrics.ErrDegenerate) {
+		return nil
+	}
+	e.AUCLow, e.AUCHigh, e.Confidence = &low, &high, confidence
+	return err
+}
+
+// neighbours adds the accuracy of nearest neighbour classifiers.
+func (e *Evaluation) neighbours(ctx context.Context, w []float64, r, among *engine.Records) error {
+	for _, k := range []int{3, 5} {
+		row := KNNAccuracy{K: k}
+		for _, learned := range []bool{true, false} {
+			o := metrics.KNNOptions{K: k}
+			if learned {
+				o.Metric = metricMatrix(w, r.Dim())
+			}
+			var found metrics.Classification
+			var err error
+			if among == r {
+				found, err = metrics.KNNLeaveOneOut(ctx, r, o)
+			} else {
+				found, err = metrics.KNN(ctx, among, r, o)
+			}
+			if err != nil {
+				return input.As(err)
+			}
+			if learned {
+				row.Learned = found.Accuracy()
+			} else {
+				row.Identity = found.Accuracy()
+			}
+		}
+		e.KNN = append(e.KNN, row)
+	}
+	return nil
+}

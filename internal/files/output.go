@@ -1,0 +1,123 @@
+// Package files writes what commands and trainings leave: files that are there whole or not
+// at all, and models that are kept privately until the ledger has recorded their release.
+package files
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"dyad/internal/input"
+	"dyad/privacy/durable"
+)
+
+// Output is a file that will be written, found before the work begins.
+type Output struct {
+	Asked string // as the user named it
+	Path  string // resolved
+	Force bool   // what is there is replaced
+}
+
+// ErrTaken is wrapped by the error about a file that is there and must not be replaced.
+var ErrTaken = errors.New("choose another name")
+
+// NewOutput makes sure, before anything is charged, that a file can be written. It never
+// is one of the inputs, not even with force. It is nil for no path.
+func NewOutput(path string, force bool, inputs ...string) (*Output, error) {
+	if path == "" {
+		return nil, nil
+	}
+	for _, in := range inputs {
+		if in != "" && Same(path, in) {
+			return nil, input.Errorf("%s is an input of this command; name another file to write", path)
+		}
+	}
+	switch info, err := os.Stat(path); {
+	case err == nil && !info.Mode().IsRegular():
+		return nil, input.Errorf("%s is a directory or a device; name a file to write", path)
+	case err == nil && !force:
+		return nil, input.Errorf("%s exists; %w", path, ErrTaken)
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return nil, input.Errorf("cannot look at %s: %w", path, err)
+	}
+	name, err := durable.Resolve(path)
+	if err != nil {
+		return nil, input.Errorf("cannot write to the folder of %s: %v", path, err)
+	}
+	durable.SweepTemporary(filepath.Dir(name))
+	probe, err := durable.Create(filepath.Dir(name), durable.TempPrefix, "")
+	if err != nil {
+		return nil, input.Errorf("cannot write to the folder of %s: %v", path, err)
+	}
+	probe.Remove()
+	return &Output{path, name, force}, nil
+}
+
+// Same says that two names lead to one file.
+func Same(a, b string) bool {
+	x, errX := os.Stat(a)
+	y, errY := os.Stat(b)
+	return errX == nil && errY == nil && os.SameFile(x, y)
+}
+
+// Limits of files in JSON, in bytes.
+const (
+	MaxModelBytes = 32 << 30 // of a model, or the memory of a client
+	MaxSmallBytes = 64 << 20 // of a protocol
+)
+
+// ReadJSON stores the one JSON value of a file in v. It stops at the first byte that no
+// value can begin with, at the end of the first value and at the limit, so that a device or
+// a data file that is named by mistake does not fill the memory.
+func ReadJSON(path string, limit int64, v any) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	d := json.NewDecoder(io.LimitReader(f, limit))
+	if err := d.Decode(v); err != nil {
+		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+			return fmt.Errorf("it ends early, is empty or has more than %d bytes", limit)
+		}
+		return err
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return errors.New("it has more than one JSON value")
+	}
+	return nil
+}
+
+// What may be read by whom.
+const (
+	Private = true  // by the owner: records, scores, states
+	Shared  = false // by whom the umask lets: what is released, plots, documents
+)
+
+// Fill writes the file, whole or not at all. What another program wrote there since
+// NewOutput is replaced only by force.
+func (o *Output) Fill(secret bool, fill func(io.Writer) error) error {
+	err := durable.Write(o.Path, secret, o.Force, nil, fill)
+	if errors.Is(err, fs.ErrExist) {
+		return input.Errorf("%s was made by another program meanwhile and was not replaced; %w", o.Asked, ErrTaken)
+	}
+	return err
+}
+
+// Write is Fill by a text.
+func (o *Output) Write(secret bool, text []byte) error {
+	return o.Fill(secret, durable.Text(text))
+}
+
+// Replace replaces the file that path leads to by text, which is for everybody, durably.
+func Replace(path string, text []byte) error {
+	name, err := durable.Resolve(path)
+	if err != nil {
+		return err
+	}
+	return durable.Write(name, Shared, true, nil, durable.Text(text))
+}

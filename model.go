@@ -1,0 +1,170 @@
+package dyad
+
+import (
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"math"
+	"time"
+
+	"dyad/algorithms"
+	"dyad/engine"
+	"dyad/engine/dataset"
+	"dyad/engine/metrics"
+	"dyad/internal/files"
+	"dyad/internal/input"
+	"dyad/privacy"
+)
+
+// Version of the library and the program; models record it.
+const Version = "0.1.0"
+
+// ModelFormat is the format of the files of models (docs/formats.md).
+const ModelFormat = "dyad-model/1"
+
+// Model is the content of a model file: everything that it takes to score or map records,
+// and the whole guarantee. It may be published.
+type Model struct {
+	Format   string            `json:"format"`
+	Version  string            `json:"dyad_version"`
+	Created  time.Time         `json:"created"`
+	Task     string            `json:"task"`
+	Loss     *Loss             `json:"loss,omitempty"` // without it: logistic
+	DataID   string            `json:"data_id"`
+	Run      string            `json:"run,omitempty"` // in the ledger
+	Features []string          `json:"features"`      // of the weights
+	Weights  []float64         `json:"weights"`       // for encoded features; of a metric: engine.Symmetric coordinates
+	Encoder  *dataset.Encoder  `json:"encoder"`       // raw columns to features
+	Report   algorithms.Report `json:"report"`
+
+	// Pairs is the report of a run on labelled pairs; Report then has the fields
+	// that both share.
+	Pairs *algorithms.Report `json:"pairs_report,omitempty"`
+	// Tuples is that of a run on records with classes.
+	Tuples *algorithms.Report `json:"tuples_report,omitempty"`
+	// PairLoss is the loss of a metric of either kind.
+	PairLoss *PairLoss `json:"pair_loss,omitempty"`
+
+	// Guarantee is the report's, with what the run added to it.
+	Guarantee privacy.Guarantee `json:"guarantee"`
+}
+
+// Text is the content of the model's file.
+func (m *Model) Text() ([]byte, error) {
+	text, err := json.MarshalIndent(m, "", "  ")
+	return append(text, '\n'), err
+}
+
+// Size is Text, and a length that depends on the number of weights only and is never less.
+func (m *Model) Size() (text []byte, most int, err error) {
+	if text, err = m.Text(); err != nil {
+		return nil, 0, err
+	}
+	blank := *m
+	blank.Weights = nil
+	without, err := blank.Text()
+	return text, max(len(text), len(without)+weightText*len(m.Weights)), err
+}
+
+// weightText is the longest line of a weight: four blanks, a float64 of at most 24
+// characters, a comma and a line feed.
+const weightText = 32
+
+// Save writes the model to a file, whole or not at all; a file that is there is not replaced.
+// The model of a private run is better saved by Train (Run.Out), which loses nothing if the
+// program is stopped in between.
+func (m *Model) Save(path string) error {
+	text, err := m.Text()
+	if err != nil {
+		return err
+	}
+	out, err := files.NewOutput(path, false)
+	if out == nil || err != nil {
+		return prefixed(err)
+	}
+	return prefixed(out.Write(files.Shared, text))
+}
+
+// loss is the pair loss that the model was trained with.
+func (m *Model) loss() (engine.Loss, error) {
+	if m.Loss == nil {
+		return Loss{}.Of(m.Task)
+	}
+	return m.Loss.Of(m.Task)
+}
+
+// Load reads and checks a model file.
+func Load(path string) (*Model, error) {
+	m := &Model{}
+	var missing *fs.PathError
+	if err := files.ReadJSON(path, files.MaxModelBytes, m); errors.As(err, &missing) {
+		return nil, input.Errorf("dyad: cannot read the model: %w", err)
+	} else if err != nil {
+		return nil, input.Errorf("dyad: %s is not a model of this program, or was cut short: %v", path, err)
+	}
+	if m.Format != ModelFormat {
+		return nil, input.Errorf("dyad: %s has format %q, this program reads %q", path, m.Format, ModelFormat)
+	}
+	loss, err := m.loss()
+	if err != nil {
+		return nil, input.Errorf("dyad: %s: the loss of the model: %v", path, err)
+	}
+	if m.Encoder == nil || len(m.Weights) != loss.ParamDim(m.Encoder.Dim()) {
+		return nil, input.Errorf("dyad: %s is damaged: it needs an encoder and as many weights as its features ask for", path)
+	}
+	for i, w := range m.Weights {
+		if math.IsNaN(w) || math.IsInf(w, 0) {
+			return nil, input.Errorf("dyad: %s is damaged: weight %d is not finite", path, i+1)
+		}
+	}
+	return m, nil
+}
+
+// Open reads a data file in the format of the training data, to be scored or mapped; labels
+// are not read and may be missing. The records keep the order of the file.
+func (m *Model) Open(path string) (*Data, error) {
+	d, err := dataset.Load(path, m.Encoder.Schema(), dataset.Options{Labels: dataset.LabelsIgnored, KeepIDs: true, Persons: dataset.IgnorePersons})
+	if err != nil {
+		return nil, input.As(err)
+	}
+	return &Data{Records: d.Records, IDs: d.IDs, encoder: d.Encoder, files: []string{path}}, nil
+}
+
+// Score returns one score a record, in their order; higher scores rank as more positive. The
+// scores are about the records and carry no guarantee.
+func (m *Model) Score(r *engine.Records) ([]float64, error) {
+	if m.Task != AUC {
+		return nil, input.Errorf("dyad: a model of task %q gives distances, not scores; Transform maps records by it", m.Task)
+	}
+	return metrics.Scores(r, m.Weights)
+}
+
+// Transform maps each record x to L x with L^T L = W, the matrix of a metric: Euclidean
+// distances of the output are the learned distances. It returns n rows of dim numbers each,
+// row-major; dim is 0 for the metric 0. They are about the records and carry no guarantee.
+func (m *Model) Transform(r *engine.Records) (rows []float64, dim int, err error) {
+	if m.Task != Metric {
+		return nil, 0, input.Errorf("dyad: a model of task %q is not a metric; Score scores records with it", m.Task)
+	}
+	factor, err := metrics.FactorMetric(m.Matrix(), m.Encoder.Dim())
+	if err != nil {
+		return nil, 0, err
+	}
+	rows, err = metrics.Transform(r, factor)
+	return rows, factor.Rank, err
+}
+
+// Matrix is the row-major matrix of a metric, nil for other models.
+func (m *Model) Matrix() []float64 {
+	if m.Task != Metric {
+		return nil
+	}
+	return metricMatrix(m.Weights, m.Encoder.Dim())
+}
+
+// metricMatrix is the row-major d x d matrix of a metric model's weights.
+func metricMatrix(w []float64, d int) []float64 {
+	m := make([]float64, d*d)
+	engine.Symmetric{Dim: d}.Unpack(m, w)
+	return m
+}

@@ -1,0 +1,299 @@
+package dyad
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"dyad/algorithms"
+	"dyad/engine"
+	"dyad/engine/dataset"
+	"dyad/engine/pairgraph"
+	"dyad/internal/input"
+)
+
+// PairSource says what a training on pairs compares: exactly one of File, Density and Classes.
+// Who is paired with whom is public; features and labels are private.
+type PairSource struct {
+	// File has labelled pairs: CSV with a header, or Parquet. One column of the schema of the
+	// records has role id, and no label column is needed.
+	File string
+	// Options say how to read File; without True and False the labels are "dissimilar" and
+	// "similar", or "first" and "second" if they are oriented. LookAlikes is about all ids.
+	Options dataset.PairOptions
+	// Density draws this many pairs per individual, by ids and Seed only. Their labels are
+	// whether the labels of the records differ.
+	Density float64
+	// DegreeCap is the most pairs of an individual, drawn or kept: of a file the first ones,
+	// 0 keeps all.
+	DegreeCap int
+	Seed      uint64 // public
+	// Classes takes no pairs: tuples, or all pairs of the records and their labels.
+	Classes bool
+}
+
+// PairShape is what is public about individuals and their pairs.
+type PairShape struct {
+	Individuals, Features int
+	Pairs                 int
+	Classes               bool             // instead of pairs
+	Drawn                 *pairgraph.Graph // of drawn pairs; nil for those of a file
+	algorithms.Provenance
+	Identity string // see pairs.Spec
+}
+
+// Pairs are individuals with their labelled pairs or classes, read from files.
+type Pairs struct {
+	// Graph says who is paired with whom, and Labels which pairs are dissimilar, or prefer
+	// the first.
+	Graph  *pairgraph.Graph
+	Labels []bool
+	// Dropped is the number of pairs of the file above the cap.
+	Dropped int
+
+	data    *Data
+	order   []int32 // the rows of the individuals
+	classes []int32 // of the individuals, if they are known
+	shape   PairShape
+}
+
+// LoadSchema reads a schema for the records; pairs of a file have labels of their own.
+func (s PairSource) LoadSchema(file string) (*dataset.Schema, error) {
+	if s.labelled() {
+		return dataset.LoadSchema(file)
+	}
+	return dataset.LoadUnlabelledSchema(file)
+}
+
+// Options of dataset.Load for the records.
+func (s PairSource) LoadOptions() dataset.Options {
+	if s.labelled() {
+		return dataset.Options{KeepIDs: true}
+	}
+	return dataset.Options{KeepIDs: true, Labels: dataset.LabelsIgnored}
+}
+
+// labelled says that the labels of records are those that pairs or tuples compare.
+func (s PairSource) labelled() bool { return s.Density != 0 || s.Classes }
+
+// Shape is the shape of n individuals of d features with so many pairs in a file, for a plan
+// without data. Without a schema nothing is known of where they come from.
+func (s PairSource) Shape(n, d, listed int, schema *dataset.Schema) (p PairShape, err error) {
+	p = PairShape{Individuals: n, Features: d, Pairs: listed, Classes: s.Classes, Identity: identity(s.Options.LookAlikes)}
+	if schema != nil {
+		p.Provenance = ProvenanceOf(schema)
+		p.SelectedByLabel = p.SelectedByLabel && s.labelled() // pairs of a file leave nobody out
+	}
+	if s.Density != 0 {
+		if p.Drawn, err = s.draw(n); err == nil {
+			p.Pairs = len(p.Drawn.Pairs())
+		}
+	}
+	return p, err
+}
+
+// draw is the graph of pairs drawn among n individuals.
+func (s PairSource) draw(n int) (*pairgraph.Graph, error) {
+	if s.DegreeCap == 0 {
+		return nil, input.Errorf("dyad: drawn pairs need a cap on how many of them an individual may be in (--degree-cap)")
+	}
+	drawn, err := pairgraph.Draw(n, s.Density, s.DegreeCap, s.Seed)
+	if err != nil {
+		return nil, input.As(err)
+	}
+	return pairgraph.New(n, drawn)
+}
+
+// OpenPairs reads records by a schema file, and reads or draws their pairs. Nothing is charged.
+func OpenPairs(path, schema string, s PairSource) (*Pairs, error) {
+	if (s.File != "") != (s.Density == 0 && !s.Classes) || s.Density != 0 && s.Classes {
+		return nil, input.Errorf("dyad: name a file of pairs, or draw pairs, or learn from classes: one of the three")
+	}
+	read, err := s.LoadSchema(schema)
+	if err != nil {
+		return nil, input.As(err)
+	}
+	d, err := dataset.Load(path, read, s.LoadOptions())
+	if err == nil && read.Public && s.labelled() {
+		err = d.CheckPairs()
+	}
+	if err != nil {
+		return nil, input.As(err)
+	}
+	return s.Of(d, path)
+}
+
+// Of reads or draws the pairs of records that were read from a file by LoadOptions.
+func (s PairSource) Of(d *dataset.Dataset, file string) (*Pairs, error) {
+	n := d.Records.Len()
+	if s.labelled() && d.Schema().IsGraded() {
+		return nil, input.Errorf("dyad: drawn pairs and tuples compare two classes, and the labels of this schema are graded")
+	}
+	p := &Pairs{data: &Data{Records: d.Records, IDs: d.IDs, encoder: d.Encoder, labelled: d.HasLabels, files: []string{file}}, order: make([]int32, n)}
+	for i := range p.order {
+		p.order[i] = int32(i)
+	}
+	var err error
+	if p.shape, err = s.Shape(n, d.Encoder.Dim(), 0, d.Schema()); err != nil {
+		return nil, err
+	}
+	switch {
+	case s.Classes:
+		if p.order, err = s.orderOfIDs(d, file); err == nil {
+			p.classes = classesOf(d.Records, p.order)
+			p.Graph, err = pairgraph.New(n, nil)
+		}
+	case s.Density != 0:
+		err = s.drawn(p, d, file)
+		p.shape.Drawn = p.Graph
+	default:
+		err = s.read(p, d, file)
+	}
+	if err != nil {
+		return nil, err
+	}
+	p.shape.Pairs = len(p.Graph.Pairs())
+	return p, nil
+}
+
+// Shape is what is public about the pairs.
+func (p *Pairs) Shape() PairShape { return p.shape }
+
+// Schema is the schema that the records were read by.
+func (p *Pairs) Schema() *dataset.Schema { return p.data.Schema() }
+
+// classesOf are the classes of the records in an order: equal labels are one class, counted
+// from 0 as they come.
+func classesOf(r *engine.Records, order []int32) []int32 {
+	classes, known := make([]int32, len(order)), map[float64]int32{}
+	for to, from := range order {
+		label := r.Label(int(from))
+		if _, ok := known[label]; !ok {
+			known[label] = int32(len(known))
+		}
+		classes[to] = known[label]
+	}
+	return classes
+}
+
+// drawn pairs individuals by the order of their ids, or by that of the file without ids.
+func (s PairSource) drawn(p *Pairs, d *dataset.Dataset, file string) error {
+	r := d.Records
+	order, err := s.orderOfIDs(d, file)
+	if err != nil {
+		return err
+	}
+	drawn := make([]pairgraph.Pair, len(p.shape.Drawn.Pairs()))
+	for i, q := range p.shape.Drawn.Pairs() {
+		drawn[i] = pairgraph.Pair{A: order[q.A], B: order[q.B]}
+	}
+	if p.Graph, err = pairgraph.New(r.Len(), drawn); err != nil {
+		return err
+	}
+	p.classes = make([]int32, r.Len())
+	for v := range p.classes {
+		if r.Label(v) > 0 {
+			p.classes[v] = 1
+		}
+	}
+	p.Labels = make([]bool, len(drawn))
+	for i, q := range drawn {
+		p.Labels[i] = p.classes[q.A] != p.classes[q.B]
+	}
+	return nil
+}
+
+// read takes the pairs of a file.
+func (s PairSource) read(p *Pairs, d *dataset.Dataset, file string) error {
+	if d.IDs == nil {
+		return input.Errorf("dyad: no column of the schema has role id, by which pairs name the individuals; give one this role")
+	}
+	o := s.Options
+	switch {
+	case o.True != "" || o.False != "":
+	case o.Oriented:
+		o.True, o.False = "first", "second"
+	default:
+		o.True, o.False = "dissimilar", "similar"
+	}
+	list, err := dataset.LoadPairs(s.File, d.IDs, file, idColumn(d), o)
+	if err != nil {
+		return input.As(err)
+	}
+	p.data.files = append(p.data.files, s.File)
+	all := make([]pairgraph.Pair, len(list))
+	p.Labels = make([]bool, len(list))
+	for i, q := range list {
+		all[i], p.Labels[i] = pairgraph.Pair{A: q.A, B: q.B}, q.Label
+	}
+	n := d.Records.Len()
+	if p.Graph, err = pairgraph.New(n, all); err != nil || s.DegreeCap == 0 {
+		return err
+	}
+	keep := p.Graph.Capped(s.DegreeCap)
+	p.Dropped = len(all) - len(keep)
+	for to, from := range keep {
+		all[to], p.Labels[to] = all[from], p.Labels[from]
+	}
+	p.Labels = p.Labels[:len(keep)]
+	p.Graph, err = pairgraph.New(n, all[:len(keep)])
+	return err
+}
+
+// individuals are records in an order, with pairs and their labels.
+func individuals(r *engine.Records, order []int32, norm pairgraph.Norm, bound float64, g *pairgraph.Graph, labels []bool) (*pairgraph.Data, error) {
+	x := make([]float64, len(order)*r.Dim())
+	for to, from := range order {
+		r.Row(int(from), x[to*r.Dim():(to+1)*r.Dim()])
+	}
+	data, err := pairgraph.NewData(x, r.Dim(), norm, bound, g, labels)
+	if err != nil {
+		return nil, fmt.Errorf("pairs: %w", err)
+	}
+	return data, nil
+}
+
+// orderOfIDs are the rows in the order of their ids, or of the file without ids.
+func (s PairSource) orderOfIDs(d *dataset.Dataset, file string) ([]int32, error) {
+	order := make([]int32, d.Records.Len())
+	for i := range order {
+		order[i] = int32(i)
+	}
+	if d.IDs == nil {
+		return order, nil
+	}
+	if err := dataset.CheckIDs(d.IDs, file, idColumn(d), s.Options.LookAlikes); err != nil {
+		return nil, input.As(err)
+	}
+	slices.SortFunc(order, func(a, b int32) int { return strings.Compare(d.IDs[a], d.IDs[b]) })
+	return order, nil
+}
+
+// identity is the assumption of the guarantee about who is one individual.
+func identity(l dataset.LookAlikes) string {
+	if l == dataset.AllowLookAlikes {
+		return "ids that differ in a byte are different individuals, also those that look alike (--look-alike-ids allow)"
+	}
+	return "every record is a different individual: ids, if records have them, differ after NFKC, case folding and removal of invisible characters, quotes and white space around them"
+}
+
+// publicBound is the norm bound of encoded records. They have Euclidean norm at most 1,
+// so L1 norm at most sqrt(d): with these bounds nothing is scaled, and a model applies to
+// encoded records as it is.
+func publicBound(norm pairgraph.Norm, features int) float64 {
+	if norm == pairgraph.L1 {
+		return math.Ceil(1e4*math.Sqrt(float64(features))+1) / 1e4
+	}
+	return 1
+}
+
+// idColumn is the name of the column with ids, "" without one.
+func idColumn(d *dataset.Dataset) string {
+	for _, c := range d.Schema().Columns {
+		if c.Role == dataset.RoleID {
+			return c.Name
+		}
+	}
+	return ""
+}

@@ -1,0 +1,184 @@
+package dyad
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"dyad/algorithms"
+	"dyad/engine"
+	"dyad/internal/input"
+	"dyad/privacy"
+)
+
+// Options decide what a training does and guarantees. All of them are public: they must not
+// be chosen by looking at private data.
+type Options struct {
+	Task string // AUC or Metric; "" is AUC
+	// Algorithm has its own options; nil is the choice of algorithms.Choose, by public numbers.
+	Algorithm algorithms.Algorithm
+	Mode      algorithms.Mode // zero is Certified
+	Epsilon   float64         // to spend; required, except with NonPrivate
+	Delta     *float64        // to spend; nil is privacy.DefaultDelta, 0 asks for pure epsilon
+	Loss      Loss            // zero is the logistic loss, but for algorithms with a loss of their own
+	L2        *float64        // weight of alpha/2 ||w||^2; nil is the algorithm's default
+	// Radius of the ball that w lives in; 0 is a rule of n, d, the loss and the budget, and 1
+	// for Metric.
+	Radius float64
+	// Assert replaces what is proved about the loss, to see what an algorithm would do for
+	// another one. Train refuses such a plan.
+	Assert engine.Assertion
+}
+
+// metricRadius is the default Frobenius radius of Metric: the papers' 1, the norm of their
+// start I/sqrt(d). Unlike a score, a metric has a scale: the loss compares distances with 1.
+const metricRadius = 1
+
+// Training is a training that is planned: what it will do and what that guarantees, from
+// public numbers. Print Report().Text() before anything is charged.
+type Training struct {
+	*algorithms.Plan
+
+	Task string
+	Loss Loss // as the model file states it
+
+	algorithm algorithms.Algorithm
+	shape     Shape
+	asserted  bool
+}
+
+// Plan plans a training of data of a shape on a device; nil is the CPU. No data are read and
+// nothing is charged.
+func Plan(s Shape, o Options, on *Device) (*Training, error) {
+	c, err := o.Choose(s, on)
+	if err != nil {
+		return nil, err
+	}
+	return o.Plan(c, s, on)
+}
+
+// Choose is the algorithm of the options, or the one that public numbers choose, and why.
+func (o Options) Choose(s Shape, on *Device) (algorithms.Choice, error) {
+	if o.Algorithm != nil {
+		c := algorithms.Choice{Algorithm: o.Algorithm, L2: algorithms.DefaultL2(o.Algorithm.Info().Name)}
+		if o.L2 != nil {
+			c.L2 = *o.L2
+		}
+		return c, nil
+	}
+	spec, err := o.Spec(s, on)
+	if err != nil {
+		return algorithms.Choice{}, err
+	}
+	// Who asserts constants speaks of a loss.
+	return algorithms.Choose(algorithms.Question{Spec: spec, LossNamed: o.Loss.named() || o.asserts(), L2: o.L2}), nil
+}
+
+// Plan is Plan for a choice of Choose, whose algorithm may have got other options since.
+func (o Options) Plan(c algorithms.Choice, s Shape, on *Device) (*Training, error) {
+	t := &Training{Task: cmp.Or(o.Task, AUC), algorithm: c.Algorithm, shape: s, asserted: o.asserts()}
+	if on != nil && on.precise && t.Task != Metric {
+		return nil, input.Errorf("dyad: a precision is for task %q (--task metric): no other task has a choice", Metric)
+	}
+	_, moments := c.Algorithm.(algorithms.Moments)
+	_, metric := c.Algorithm.(algorithms.MomentMetric)
+	switch {
+	case (moments || metric) && t.asserted:
+		return nil, input.Errorf("dyad: %s does not take --G, --L and --Dg: no constant of a loss is in its guarantee", c.Algorithm.Info().Name)
+	case metric && o.Loss.named():
+		return nil, input.Errorf("dyad: moment-metric minimises no loss; leave the loss (--loss) and its parameters out, or choose another algorithm")
+	case moments:
+		own, err := NewLoss(square, nil, 0)
+		if err != nil {
+			return nil, err
+		}
+		if o.Loss.named() && (o.Loss.Name != square || o.Loss.Clip != 0 || o.Loss.Params != nil && !maps.Equal(o.Loss.Params, own.Params)) {
+			return nil, input.Errorf("dyad: moments minimises the square loss and no other; leave the loss (--loss) and its parameters out, or choose moments-descent, which starts at the moments")
+		}
+		o.Loss = own
+	}
+	o.Algorithm = c.Algorithm
+	spec, err := o.Spec(s, on)
+	if err != nil {
+		if c.Reason != "" { // Choose had a spec, with the radius of other algorithms
+			err = input.Errorf("%w; %s was chosen by auto: %s. Give a smaller radius (--radius) than its default, or name another algorithm (--algorithm)", err, c.Algorithm.Info().Name, c.Reason)
+		}
+		return nil, err
+	}
+	if t.Loss, err = o.Loss.defined(); err != nil {
+		return nil, err
+	}
+	if t.Plan, err = c.Plan(spec); err != nil {
+		return nil, input.As(err)
+	}
+	return t, nil
+}
+
+func (o Options) asserts() bool { return o.Assert != (engine.Assertion{}) }
+
+// Budget is what a run on n records spends.
+func (o Options) Budget(n int) privacy.Budget {
+	b := privacy.Budget{Epsilon: o.Epsilon, Delta: privacy.DefaultDelta(max(n, 2))}
+	if o.Delta != nil {
+		b.Delta = *o.Delta
+	}
+	return b
+}
+
+// Spec is everything that plans depend on but the L2 term and a loss that an algorithm has of
+// its own. Without an algorithm it is for any, as algorithms.Compare and Choose take it.
+func (o Options) Spec(s Shape, on *Device) (algorithms.Spec, error) {
+	if s.Records < 2 {
+		return algorithms.Spec{}, input.Errorf("dyad: a pairwise loss needs at least 2 records, got %d", s.Records)
+	}
+	budget, task := o.Budget(s.Records), cmp.Or(o.Task, AUC)
+	if o.Mode != algorithms.NonPrivate {
+		if err := budget.Validate(); err != nil {
+			return algorithms.Spec{}, input.As(err)
+		}
+	}
+	loss, err := o.Loss.Of(task)
+	if err != nil {
+		return algorithms.Spec{}, err
+	}
+	radius := o.Radius
+	if radius == 0 {
+		radius = metricRadius
+		if task == AUC {
+			name := ""
+			if o.Algorithm != nil {
+				name = o.Algorithm.Info().Name
+			}
+			radius = algorithms.DefaultRadius(name, s.Records, s.Features, budget, o.Mode, loss)
+		}
+	}
+	spec, err := algorithms.NewSpec(on.Backend(), engine.Problem{
+		N: s.Records, D: s.Features, Bounds: engine.UnitBounds(), Loss: loss,
+		Radius: radius, NonZerosPerRow: s.NonZeros, Groups: s.Groups, LabelValues: s.LabelValues, PersonRows: s.PersonRows,
+	}, 0, budget, o.Mode)
+	if err != nil {
+		return algorithms.Spec{}, input.As(err)
+	}
+	spec.Provenance = s.Provenance
+	spec.Constants, err = spec.Constants.Assert(o.Assert)
+	return spec, input.As(err)
+}
+
+// fits refuses data that the plan was not made for: the number of records, the features and
+// all else that the guarantee states.
+func (t *Training) fits(d *Data) error {
+	s := d.Shape()
+	switch p := t.shape; {
+	case t.asserted:
+		return input.Errorf("dyad: this plan rests on asserted constants; a training uses what is proved")
+	case !d.labelled:
+		return input.Errorf("dyad: a training needs labels, and these data were read without them; read them with Open")
+	case s.Records != p.Records || s.Features != p.Features:
+		return input.Errorf("dyad: the plan is for %d records of %d features, and the data have %d of %d; plan with Data.Shape", p.Records, p.Features, s.Records, s.Features)
+	case !slices.Equal(s.Groups, p.Groups):
+		return input.Errorf("dyad: the plan is for other query groups than those of the data; plan with Data.Shape")
+	case s.NonZeros != p.NonZeros || s.LabelValues != p.LabelValues || s.PersonRows != p.PersonRows || s.Provenance != p.Provenance:
+		return input.Errorf("dyad: the plan is for data of another schema; plan with Data.Shape")
+	}
+	return nil
+}

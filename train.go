@@ -1,0 +1,260 @@
+package dyad
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"time"
+
+	"dyad/algorithms"
+	"dyad/internal/files"
+	"dyad/internal/input"
+	"dyad/internal/memory"
+	"dyad/privacy"
+	"dyad/privacy/ledger"
+)
+
+// Ledger is the durable record of what was spent on each data id.
+type Ledger = ledger.Ledger
+
+// OpenLedger opens a ledger file or makes it. All runs on the same people belong into one
+// ledger: what is in another one is not added.
+func OpenLedger(path string) (*Ledger, error) { return ledger.Open(path) }
+
+// Run says how a training is carried out. Nothing in it changes what the plan guarantees,
+// except that Public data need no guarantee.
+type Run struct {
+	// Ledger is charged with the whole plan before any record is used. It is required unless
+	// the data are public.
+	Ledger *Ledger
+	// DataID names the data in the ledger; "" is the schema's data_id. All runs on the same
+	// records have the same id.
+	DataID string
+	// Public declares the data public, as the schema can, too: nothing is charged, no
+	// guarantee is given, and the report says so.
+	Public bool
+	// Resume is the id of a run that was charged and did not save its model: it goes on, or
+	// its model gets its name, at no further cost. "" is a new run.
+	Resume string
+
+	// Out is the file of the model; "" leaves saving to the caller. On private data name it:
+	// a model that Train saves is not lost by a crash at any moment, while a crash between
+	// Train and Model.Save loses what was paid for.
+	Out string
+	// Replace replaces a file that is there.
+	Replace bool
+
+	// Checkpoint is how often the state of a private run is kept next to the ledger, for
+	// Resume; it is as private as the records. 0 is a minute, a negative one never.
+	Checkpoint time.Duration
+	// Progress is told after each step how many of all are done; nil: nobody is. How long a
+	// step takes can depend on records.
+	Progress func(done, total int)
+	// Source draws all noise; nil is a new one, keyed by the operating system. A seeded source
+	// is for reproduction only: the noise is then not secret, and the guarantee says so.
+	Source *privacy.Source
+
+	// Created is the time that the model states; zero is the time of the call. It must not
+	// tell how long the training took.
+	Created time.Time
+	// Charged, if not nil, is told the id of a run when its charge is durable.
+	Charged func(run string)
+	// Note, if not nil, is told what the owner may want to know: that a checkpoint could not be
+	// written, or that a file may not survive a power cut.
+	Note func(text string)
+	// Trace, if not nil, is told the stages of the run: see algorithms.Options.Trace.
+	Trace func(stage string)
+}
+
+// Trained is a model with what became of its run.
+type Trained struct {
+	*Model
+	File     string  // where it is saved; "" without Run.Out
+	Restored int     // steps that came from a checkpoint
+	Seconds  float64 // of training on public data; 0 on private ones: a time can depend on records
+	// Recovered says that an earlier program had released the model, and that it got its name
+	// now. Released is when.
+	Recovered bool
+	Released  time.Time
+}
+
+// ElsewhereError is an error that comes with a model: it is trained, charged and saved under
+// another name than asked for.
+type ElsewhereError = files.ElsewhereError
+
+// ErrTaken is wrapped by the error about a file that is there and must not be replaced.
+var ErrTaken = files.ErrTaken
+
+// ErrUnsaved is wrapped by an error that comes with a model which no file took: the caller
+// has it alone. It comes on public data only.
+var ErrUnsaved = errors.New("dyad: the model could not be saved")
+
+// Train carries out a plan on data. On private data the plan is charged to the ledger,
+// durably, before a record is used; then the model is trained, kept privately, recorded as
+// released, and gets its name. A crash at any moment loses nothing that was paid for:
+// Run.Resume continues the run or saves its model.
+//
+// An error after the charge is an *algorithms.ChargedError, which says whether the run can be
+// resumed; nothing was released. Before it, nothing was charged. With an *ElsewhereError, or
+// one that wraps ErrUnsaved, the model is returned as well. Cancel ctx to stop.
+func Train(ctx context.Context, d *Data, t *Training, o Run) (*Trained, error) {
+	if err := t.fits(d); err != nil {
+		return nil, err
+	}
+	if err := memory.Check(t.Coordinates(), 0); err != nil {
+		return nil, prefixed(err)
+	}
+	return o.Do(ctx, d.Source(),
+		func(r *algorithms.Result) *Model {
+			m := d.model(t.Task, r)
+			m.Loss, m.Report = &t.Loss, t.Report()
+			m.Report.Guarantee = r.Guarantee
+			return m
+		},
+		func(p algorithms.Options) (*algorithms.Result, error) {
+			return algorithms.Run(ctx, d.Records, t.algorithm, t.Plan, p)
+		})
+}
+
+// model is the model of a result; report and loss are missing.
+func (d *Data) model(task string, r *algorithms.Result) *Model {
+	return &Model{Task: task, Features: d.encoder.FeatureNames(), Weights: r.Weights, Encoder: d.encoder, Guarantee: r.Guarantee}
+}
+
+// Source is what a run states about where its records come from.
+type Source struct {
+	DataID string // unless Run.DataID names them
+	Public bool   // or Run.Public
+	Files  []string
+}
+
+// Source is what the schema and the files of the data say of a run.
+func (d *Data) Source() Source {
+	return Source{DataID: d.Schema().DataID, Public: d.Schema().Public, Files: d.files}
+}
+
+// Do carries out a training by any means that obey algorithms.Options, such as
+// algorithms.Execute, as Train does: charged, kept, released and saved in this order. model
+// makes the model of a result; Do fills in its format, run, data id and times.
+func (o Run) Do(ctx context.Context, of Source, model func(*algorithms.Result) *Model, train func(algorithms.Options) (*algorithms.Result, error)) (*Trained, error) {
+	if o.Resume != "" && o.Ledger != nil && !o.Public && !of.Public {
+		if r, err := o.Recover(); r != nil || err != nil {
+			return r, err
+		}
+	}
+	if o.Created.IsZero() {
+		o.Created = time.Now()
+	}
+	finished := func(r *algorithms.Result) *Model {
+		m := model(r)
+		m.Format, m.Version, m.Created = ModelFormat, Version, o.Created.UTC().Truncate(time.Second)
+		m.DataID, m.Run = cmp.Or(o.DataID, of.DataID), r.Run
+		return m
+	}
+	r, file, err := o.Keep(ctx, of, func(r *algorithms.Result) ([]byte, int, error) { return finished(r).Size() }, train)
+	if r == nil {
+		return nil, err
+	}
+	done := &Trained{Model: finished(r), File: file, Restored: r.Restored}
+	if o.Public || of.Public {
+		done.Seconds = r.Seconds
+	}
+	return done, err
+}
+
+// Keep is Do for a result that is not a model. text is the content of its file, and a length
+// that is never less than its own and does not depend on what was released: room for so many
+// bytes is found before the release. It returns the result, and the name of the file.
+func (o Run) Keep(ctx context.Context, of Source, text func(*algorithms.Result) (text []byte, most int, err error), train func(algorithms.Options) (*algorithms.Result, error)) (*algorithms.Result, string, error) {
+	p := algorithms.Options{
+		DataID: cmp.Or(o.DataID, of.DataID), Public: of.Public || o.Public,
+		Resume: o.Resume, Source: o.Source, Tracker: algorithms.Tracker{OnStep: o.Progress}, Trace: o.Trace, Charged: o.Charged,
+	}
+	inputs := of.Files
+	switch {
+	case p.Public && o.Resume != "":
+		return nil, "", input.Errorf("dyad: a resumed run was charged, but these data are public and nothing is charged; leave it out")
+	case !p.Public && (o.Ledger == nil || p.DataID == ""):
+		return nil, "", input.Errorf("dyad: a run on private data needs Run.Ledger (OpenLedger) and a data id; data that are public have to be declared so (Run.Public)")
+	case !p.Public:
+		p.Ledger, inputs = o.Ledger, append([]string{o.Ledger.Path()}, inputs...)
+	}
+	out, err := files.NewOutput(o.Out, o.Replace, inputs...)
+	if err != nil {
+		return nil, "", prefixed(err)
+	}
+	shelf := &files.Shelf{Out: out, Log: o.log(), Text: text}
+	if !p.Public {
+		shelf.Attach(&p)
+		if every := cmp.Or(o.Checkpoint, time.Minute); every > 0 {
+			p.Checkpoints = algorithms.Checkpoints{Prefix: o.Ledger.Path() + ".", Every: every, Failed: func(err error) { o.note(err.Error()) }}
+		}
+		if p.Fingerprint, err = fingerprint(o.Ledger, of.Files); err != nil {
+			return nil, "", err
+		}
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, "", err // an interrupt in time charges nothing
+	}
+	r, err := train(p)
+	if err != nil {
+		return nil, "", err
+	}
+	name, err := shelf.Saved(r)
+	if err != nil && name == "" {
+		err = errors.Join(ErrUnsaved, err)
+	}
+	return r, name, err
+}
+
+// Recover gives the model of run o.Resume the name o.Out if the run was released by a program
+// that was stopped before it could: nothing is charged, and no data are needed. It returns nil
+// for a run that released nothing or has saved its model.
+func (o Run) Recover() (*Trained, error) {
+	name, released, err := o.RecoverFile()
+	if name == "" {
+		return nil, err
+	}
+	m, problem := Load(name)
+	if problem != nil {
+		return nil, errors.Join(err, problem)
+	}
+	return &Trained{Model: m, File: name, Recovered: true, Released: released}, err
+}
+
+// RecoverFile is Recover for a result of Keep: the name of its file, and when it was released.
+func (o Run) RecoverFile() (name string, released time.Time, err error) {
+	if o.Ledger == nil || o.Resume == "" {
+		return "", released, input.Errorf("dyad: a run is recovered by its ledger and its id (Run.Ledger, Run.Resume)")
+	}
+	out, err := files.NewOutput(o.Out, o.Replace, o.Ledger.Path())
+	if out == nil || err != nil {
+		return "", released, prefixed(err)
+	}
+	name, e, err := o.log().Recover(o.Ledger, o.Resume, out)
+	return name, e.Time, err
+}
+
+func (o Run) log() files.Log { return files.Log{Trace: o.Trace, Note: o.Note} }
+
+func (o Run) note(text string) {
+	if o.Note != nil {
+		o.Note(text)
+	}
+}
+
+// fingerprint is that of files, one after the other.
+func fingerprint(l *Ledger, names []string) (string, error) {
+	var all []io.Reader
+	for _, name := range names {
+		f, err := os.Open(name)
+		if err != nil {
+			return "", input.As(err)
+		}
+		defer f.Close()
+		all = append(all, f)
+	}
+	return l.Fingerprint(io.MultiReader(all...))
+}
