@@ -164,20 +164,11 @@ func schemaEncoder(path string) (*dataset.Encoder, error) {
 	if err != nil {
 		return nil, asInput(err)
 	}
-	if err := refusePersons(s); err != nil {
-		return nil, err
+	if s.ByPerson() { // as reading its data would
+		return nil, badInput("%s: its schema has a column with role: person, and the local model protects users with one record each; give the column role: ignore", s.DataID)
 	}
 	e, err := dataset.NewEncoder(s)
 	return e, asInput(err)
-}
-
-// refusePersons refuses a schema with persons where each row is a record, as reading its data
-// would, for commands that plan without data.
-func refusePersons(s *dataset.Schema) error {
-	if !s.ByPerson() {
-		return nil
-	}
-	return badInput("%s: its schema has a column with role: person, and this command protects one row or individual; plan and train with dyad plan and dyad train, or give the column role: ignore", s.DataID)
 }
 
 type localPlanCmd struct {

@@ -183,9 +183,6 @@ func (c *pairsPlanCmd) Run(a *app, command *kong.Context) error {
 		if schema, err = source.LoadSchema(c.Schema); err != nil {
 			return asInput(err)
 		}
-		if err := refusePersons(schema); err != nil {
-			return err
-		}
 		e, err := dataset.NewEncoder(schema)
 		if err != nil {
 			return asInput(err)
