@@ -82,6 +82,9 @@ func (s PairSource) labelled() bool { return s.Density != 0 || s.Classes }
 func (s PairSource) Shape(n, d, listed int, schema *dataset.Schema) (p PairShape, err error) {
 	p = PairShape{Individuals: n, Features: d, Pairs: listed, Classes: s.Classes, Identity: identity(s.Options.LookAlikes)}
 	if schema != nil {
+		if schema.ByPerson() {
+			return p, input.Errorf("dyad: %s: its schema has a column with role: person, and pairs protect individuals with one record each; give the column role: ignore to work on rows", schema.DataID)
+		}
 		p.Provenance = ProvenanceOf(schema)
 		p.SelectedByLabel = p.SelectedByLabel && s.labelled() // pairs of a file leave nobody out
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"dyad"
+	"dyad/engine/dataset"
 )
 
 // Records of persons are planned, split and trained by person: the guarantee is for one of
@@ -36,6 +37,13 @@ func TestPersonsAreTheUnit(t *testing.T) {
 	}
 	if a, b := train.Shape(), held.Shape(); a.Records != 30 || b.Records != 10 || a.PersonRows != 30 || train.Records.Len()+held.Records.Len() != data.Records.Len() {
 		t.Errorf("a split of 40 persons in %d rows has the shapes %+v and %+v", data.Records.Len(), a, b)
+	}
+	kept, err := dataset.Load("v.csv", data.Schema(), dataset.Options{Persons: dataset.KeepPersons})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := (dyad.PairSource{Density: 1, DegreeCap: 2}).Of(kept, "v.csv"); err == nil || !strings.Contains(err.Error(), "role: person") {
+		t.Errorf("pairs of the rows of persons: %v, want a refusal", err)
 	}
 	book, err := dyad.OpenLedger("ledger.jsonl")
 	if err != nil {

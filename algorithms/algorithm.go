@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	"dyad/engine"
 	"dyad/privacy"
@@ -85,9 +87,21 @@ func (p Provenance) Qualify(g *privacy.Guarantee) {
 	}
 }
 
-// persons adds to the guarantee of one record what it is for the rows of one person
-// (docs/theory.md#groups).
-func (p Provenance) persons(g *privacy.Guarantee) {
+// Contribution is the assumption of a guarantee for one record about the records of a person.
+func (p Provenance) Contribution() string {
+	if p.RowsPerPerson > 1 {
+		return fmt.Sprintf("a person contributes up to %d records", p.RowsPerPerson)
+	}
+	return "each person contributes one record"
+}
+
+// oneRow begins the warning that Persons adds.
+const oneRow = "one row is protected, and a person may have up to "
+
+// Persons adds to the guarantee of one record what it is for the rows of one person
+// (docs/theory.md#groups), in place of what it said of another epsilon.
+func (p Provenance) Persons(g *privacy.Guarantee) {
+	g.Warnings = slices.DeleteFunc(slices.Clone(g.Warnings), func(w string) bool { return strings.HasPrefix(w, oneRow) })
 	if p.RowsPerPerson < 2 || g.Unit != oneRecord || g.Kind != privacy.ApproxDP && g.Kind != privacy.PureDP {
 		return
 	}
@@ -99,7 +113,7 @@ func (p Provenance) persons(g *privacy.Guarantee) {
 	if err != nil {
 		gives = "it promises nothing"
 	}
-	g.Warnings = append(g.Warnings, fmt.Sprintf("one row is protected, and a person may have up to %d rows: for all rows of one person %s; role: person in the schema protects persons", p.RowsPerPerson, gives))
+	g.Warnings = append(g.Warnings, fmt.Sprintf(oneRow+"%d rows: for all rows of one person %s; role: person in the schema protects persons", p.RowsPerPerson, gives))
 }
 
 // WellFormed is the assumption of every guarantee about records that a schema refuses: the

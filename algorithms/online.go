@@ -252,7 +252,7 @@ func (p *Plan) finish(assumption string, claim *privacy.Claim) error {
 			fmt.Sprintf("public: at most n = %d records and when they arrive, batch %d, burn-in %d, %s, d = %d, norm bound R = %g, label bound %g, radius r = %g, alpha = %g, the schema and all options; every row was projected to R", s.Horizon, s.Batch, s.BurnIn, s.bufferText(), pr.D, pr.Bounds.FeatureNorm, pr.Bounds.LabelAbs, pr.Radius, s.L2),
 			s.constants(),
 			assumption,
-			"each person contributes one record; records may be chosen after seeing earlier releases; the noise bits are secret; a release leaves only after the state that counts it is durable",
+			s.Contribution() + "; records may be chosen after seeing earlier releases; the noise bits are secret; a release leaves only after the state that counts it is durable",
 		},
 		Claim: claim,
 	}, p.Noise.Event(p.Certificate))

@@ -171,13 +171,10 @@ const oneRecord = "one record"
 // besides numbers; rests is the assumption about what the certificates rest on.
 func (p *Plan) words(theorem, rests string) privacy.Guarantee {
 	s, pr := p.Spec, p.Spec.Kernel.Problem()
-	unit, relation, rows := oneRecord, "same n, one record replaced, features and label", "each person contributes one record"
-	if s.RowsPerPerson > 1 {
-		rows = fmt.Sprintf("a person contributes up to %d records", s.RowsPerPerson)
-	}
+	unit, relation, rows := oneRecord, "same n, one record replaced, features and label", s.Contribution()
 	if pr.ByPerson() {
 		unit, relation = "one person", "same number n of persons, all rows of one person replaced: how many they are, features and labels"
-		rows = fmt.Sprintf("n counts persons, each with at least one row; of a person the first %d rows count; rows of one human under two ids are two persons; how long the run takes, which depends on the number of rows, is not seen (docs/theory.md#persons)", pr.PersonRows)
+		rows = fmt.Sprintf("n counts persons, each with at least one row; of a person the first %d rows count; rows of one human under two ids are two persons; the person that replaces another takes its place in the order of persons, which is that of their first rows in the data if ids are private; how long the run takes, which depends on the number of rows, is not seen (docs/theory.md#persons)", pr.PersonRows)
 	}
 	g := privacy.Guarantee{
 		Unit:     unit,
@@ -215,7 +212,7 @@ func (p *Plan) Promise(b privacy.Budget, n int, from Provenance, g privacy.Guara
 	}
 	from.Qualify(&g)
 	p.Guarantee, err = privacy.Account(events, b, g)
-	from.persons(&p.Guarantee)
+	from.Persons(&p.Guarantee)
 	return err
 }
 

@@ -168,7 +168,7 @@ func New(o Options) (*Plan, error) {
 		Assumptions: []string{
 			o.public(),
 			"the model is public, or what it tells of these records is charged to the same data id",
-			"each person contributes one record; the noise bits are secret",
+			o.Contribution() + "; the noise bits are secret",
 		},
 	}
 	if err := p.Promise(o.Budget, o.Records, o.Provenance, g, events...); err != nil {

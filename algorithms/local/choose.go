@@ -28,6 +28,9 @@ type Choice struct {
 // A user takes part in len(l2) (folds-1) trainings and gives len(l2) answers:
 // Plan.Messages counts them and Plan.Choosing adds them up. The folds are drawn at random, not by records.
 func ChooseL2(ctx context.Context, p Protocol, l2 []float64, folds int, records *engine.Records, src *privacy.Source) (Choice, error) {
+	if records.ByPerson() {
+		return Choice{}, errPersons
+	}
 	if err := CheckChoice(p, l2, folds, records.Len()); err != nil {
 		return Choice{}, err
 	}

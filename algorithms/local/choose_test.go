@@ -39,6 +39,20 @@ func TestChoosingLambdaIsCharged(t *testing.T) {
 		t.Fatal(err)
 	}
 	stable.L2 = 0.1
+	of := make([]int32, records.Len())
+	for i := range of {
+		of[i] = int32(i)
+	}
+	persons, err := records.GroupPersons(of, len(of), 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := local.Simulate(context.Background(), plan(t, stable), persons, privacy.NewSeededSource(4), nil); err == nil {
+		t.Error("rows of persons were taken for users")
+	}
+	if _, err := local.ChooseL2(context.Background(), stable, []float64{0.1, 1}, 2, persons, privacy.NewSeededSource(4)); err == nil {
+		t.Error("folds took rows of persons for users")
+	}
 	st, err := local.Simulate(context.Background(), plan(t, stable), records, privacy.NewSeededSource(4), nil)
 	if err != nil {
 		t.Fatal(err)

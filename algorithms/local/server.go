@@ -9,6 +9,7 @@ import (
 )
 
 var (
+	errPersons   = errors.New("local: records of persons with several rows; a user has one record, so give one row a person (Records.Subset)")
 	errShape     = errors.New("local: a record or model has another number of features than the plan")
 	errLabel     = errors.New("local: a label is neither -1 nor 1")
 	errLabelOnly = errors.New("local: method prestige-label sends labels, not gradients; use Client.Label and Plan.Learn")

@@ -16,6 +16,9 @@ import (
 // src draws what the users and the shuffler would draw. With a seeded source it is
 // an experiment; its guarantee holds only where the noise is secret.
 func Simulate(ctx context.Context, p *Plan, records *engine.Records, src *privacy.Source, progress func(done, total int64)) (*State, error) {
+	if records.ByPerson() {
+		return nil, errPersons
+	}
 	if records.Len() != p.Users || records.Dim() != p.Dim {
 		return nil, errShape
 	}

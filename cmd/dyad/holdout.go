@@ -61,6 +61,7 @@ func inAll(training *algorithms.Plan, held *evaluate.Plan) (*privacy.Guarantee, 
 	g.Released += "; of the held-out records: " + held.Guarantee.Released
 	g.Derivation, g.Claim = "", nil
 	g, err := privacy.Account(append(slices.Clone(training.Events), held.Events...), privacy.Budget{Delta: max(training.Guarantee.Delta, held.Guarantee.Delta)}, g)
+	training.Spec.Persons(&g)
 	return &g, err
 }
 
@@ -174,7 +175,7 @@ func (f plannedHoldout) emit(a *app, p *algorithms.Plan, task string, delta *flo
 	if problem.PersonRows > 0 {
 		return notForPersons()
 	}
-	m := scored{task: task, loss: problem.Loss, weights: []float64{problem.Radius}, schema: &dataset.Schema{BoundsFromData: p.Spec.BoundsFromData}}
+	m := scored{task: task, loss: problem.Loss, weights: []float64{problem.Radius}, schema: &dataset.Schema{BoundsFromData: p.Spec.BoundsFromData, RowsPerPerson: p.Spec.RowsPerPerson}}
 	held, err := holdoutFlags{HoldoutEpsilon: f.HoldoutEpsilon}.planned(m, f.HoldoutRecords, false, delta)
 	if err != nil {
 		return err

@@ -164,6 +164,9 @@ func schemaEncoder(path string) (*dataset.Encoder, error) {
 	if err != nil {
 		return nil, asInput(err)
 	}
+	if s.ByPerson() { // as reading its data would
+		return nil, badInput("%s: its schema has a column with role: person, and the local model protects users with one record each; give the column role: ignore", s.DataID)
+	}
 	e, err := dataset.NewEncoder(s)
 	return e, asInput(err)
 }

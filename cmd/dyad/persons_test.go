@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -9,6 +10,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"dyad/privacy"
+	"dyad/privacy/account"
 )
 
 const visitColumns = `csv: {header: true}
@@ -59,7 +63,7 @@ func TestTrainPersons(t *testing.T) {
 			if code != exitOK {
 				t.Fatalf("%s, %s: exit %d: %s", schema, task, code, errs)
 			}
-			for _, want := range []string{"30 persons to train, 10 held out", "for one person", "all rows of one person replaced", "these figures count rows", "n = 30 persons"} {
+			for _, want := range []string{"30 persons to train, 10 held out", "for one person", "all rows of one person replaced", "takes its place in the order of persons", "these figures count rows", "n = 30 persons"} {
 				if !strings.Contains(out, want) {
 					t.Errorf("%s, %s: the report lacks %q:\n%s", schema, task, want, out)
 				}
@@ -108,6 +112,8 @@ func TestTrainPersons(t *testing.T) {
 		{[]string{"train", "--data", "visits.csv", "--schema", "wrong.yaml", "--force", "--out", "m.json"}, "persons"},
 		{[]string{"plan", "-n", "40", "--schema", "declared.yaml", "--algorithm", "onpairc"}, "protect one row"},
 		{[]string{"online", "--schema", "declared.yaml", "--data", "visits.csv", "--records", "40", "--epsilon", "1", "--state", "s.json"}, "one row"},
+		{[]string{"local", "plan", "-n", "40", "--schema", "declared.yaml"}, "role: person"},
+		{[]string{"pairs", "plan", "-n", "40", "--schema", "declared.yaml", "--all-pairs"}, "role: person"},
 		{[]string{"local", "simulate", "--schema", "declared.yaml", "--data", "visits.csv", "--epsilon", "1"}, "role: person"},
 		{[]string{"data", "convert", "visits.csv", "c.csv", "--schema", "declared.yaml"}, "role: person"},
 	} {
@@ -135,6 +141,35 @@ func TestRowsOfPersonsDeclared(t *testing.T) {
 	epsilon := regexp.MustCompile(`\((\S+), 1e-05\)-DP for the 30 records`).FindStringSubmatch(account)
 	if epsilon == nil || epsilon[1][:5] != found[1][:5] {
 		t.Errorf("account says %v, the plan %s: %s%s", epsilon, found[1], account, errs)
+	}
+}
+
+// TestRowsOfPersonsAddUp: what is promised for all rows of one person follows the epsilon that it
+// stands next to: that of the training, of the held-out figures, and of both together.
+func TestRowsOfPersonsAddUp(t *testing.T) {
+	dir, _ := visits(t, func(int) int { return 2 }, mixedVisit)
+	code, out, errs := dyad(t, dir, "plan", "-n", "1000", "--schema", "rows.yaml", "--epsilon", "0.1", "--delta", "1e-5", "--algorithm", "dpgdsc", "--holdout-records", "500", "--holdout-epsilon", "1", "--json")
+	type planned struct{ Guarantee privacy.Guarantee }
+	var plan struct {
+		Training planned
+		HeldOut  planned            `json:"held_out"`
+		InAll    *privacy.Guarantee `json:"in_all"`
+	}
+	if err := json.Unmarshal([]byte(out), &plan); code != exitOK || err != nil || plan.InAll == nil {
+		t.Fatalf("exit %d, %v: %s%s", code, err, out, errs)
+	}
+	for name, g := range map[string]privacy.Guarantee{"training": plan.Training.Guarantee, "held out": plan.HeldOut.Guarantee, "in all": *plan.InAll} {
+		mu, err := privacy.GroupMu(g.Mu, 30)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := "for all rows of one person it is (" + privacy.FormatUp(account.GDPEpsilon(mu, g.Delta)) + ","
+		if all := strings.Join(g.Warnings, "\n"); !strings.Contains(all, want) || strings.Count(all, "rows of one person") != 1 {
+			t.Errorf("%s: want %q once: %s", name, want, all)
+		}
+		if all := strings.Join(g.Assumptions, "\n"); !strings.Contains(all, "a person contributes up to 30 records") || strings.Contains(all, "one record;") {
+			t.Errorf("%s assumes %s", name, all)
+		}
 	}
 }
 

@@ -63,6 +63,9 @@ func (e *evaluator) ownPairs(ctx context.Context, w []float64) error {
 			s, y, sum := score[worker*p.most:][:to-from], e.y[from:to], p.own[from:to]
 			e.x.dots(s, w, from)
 			for i := range s {
+				if i%64 == 0 && ctx.Err() != nil {
+					return
+				}
 				for j := i + 1; j < len(s); j++ {
 					if d := y[i] - y[j]; d != 0 {
 						v := e.pairSlope(d, s[i], s[j]) * d

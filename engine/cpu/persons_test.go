@@ -364,3 +364,43 @@ func TestPersonRefusals(t *testing.T) {
 		t.Error("2^32 rows are planned")
 	}
 }
+
+// TestPersonWithManyRowsStops: the pairs within one person take as many steps as the square of
+// its rows, so that a sum asks between rows whether it is to stop.
+func TestPersonWithManyRowsStops(t *testing.T) {
+	const rows = 12_000
+	of := make([]int32, rows)
+	of[rows-1] = 1
+	r, err := benchRecords(t, rows, 2).GroupPersons(of, 2, rows)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, method := range []cpu.Method{cpu.NearLinear, cpu.Sorted} {
+		p := engine.Problem{N: 2, D: 2, Bounds: r.Bounds(), Loss: engine.Logistic{}, Radius: 1, PersonRows: rows}
+		if method == cpu.Sorted {
+			p.Loss = engine.Score{Of: enginetest.Hinge()}
+		}
+		k, err := cpu.Backend{Workers: 1, Method: method}.Plan(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e, err := k.Bind(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx := &countedContext{Context: context.Background(), last: 1 << 30}
+		if err := e.GradSum(ctx, make([]float64, 2), inBall(2, 1), p.Pairs()); err != nil {
+			t.Fatal(err)
+		}
+		if ctx.asked < rows/64 {
+			t.Errorf("%v: asked %d times in a person of %d rows", method, ctx.asked, rows)
+		}
+		ctx = &countedContext{Context: context.Background(), last: rows / 128}
+		if err := e.GradSum(ctx, make([]float64, 2), inBall(2, 1), p.Pairs()); err != context.Canceled {
+			t.Errorf("%v: %v, want a stop", method, err)
+		}
+		if err := e.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

@@ -92,6 +92,13 @@ func TestPersonsAreMergedAndOrdered(t *testing.T) {
 			t.Errorf("labels %d: %v, want a refusal", labels, err)
 		}
 	}
+	s, err := ParseSchema(fmt.Appendf(nil, personSchema, "persons: 3"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := ScanReader("stream", strings.NewReader(text), s, Options{}, func(*Row) error { return nil }); err == nil || !strings.Contains(err.Error(), "role: person") {
+		t.Errorf("rows of a stream: %v, want a refusal", err)
+	}
 	d, err := loadPersons(t, "persons: 3", text, Options{Persons: IgnorePersons})
 	if err != nil || d.Records.ByPerson() || d.Records.Len() != 6 {
 		t.Errorf("rows: %v", err)

@@ -7,7 +7,7 @@ import "io"
 // The format is looked for in the first bytes, so the first row is shown once
 // there are 4096 of them, or r ends.
 func ScanReader(name string, r io.Reader, s *Schema, o Options, show func(*Row) error) error {
-	e, err := NewEncoder(s)
+	e, err := encoderFor(s, o)
 	if err != nil {
 		return err
 	}
