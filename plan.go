@@ -60,7 +60,7 @@ func Plan(s Shape, o Options, on *Device) (*Training, error) {
 // Choose is the algorithm of the options, or the one that public numbers choose, and why.
 func (o Options) Choose(s Shape, on *Device) (algorithms.Choice, error) {
 	if o.Algorithm != nil {
-		c := algorithms.Choice{Algorithm: o.Algorithm, L2: algorithms.DefaultL2(o.Algorithm.Info().Name)}
+		c := algorithms.Choice{Algorithm: o.Algorithm, L2: o.Algorithm.Info().DefaultL2}
 		if o.L2 != nil {
 			c.L2 = *o.L2
 		}
@@ -85,6 +85,8 @@ func (o Options) Plan(c algorithms.Choice, s Shape, on *Device) (*Training, erro
 	switch {
 	case (moments || metric) && t.asserted:
 		return nil, input.Errorf("dyad: %s does not take --G, --L and --Dg: no constant of a loss is in its guarantee", c.Algorithm.Info().Name)
+	case metric && on != nil && on.precise:
+		return nil, input.Errorf("dyad: moment-metric does not take a precision (--precision): its sums are in float64, and it has no pair gradients")
 	case metric && o.Loss.named():
 		return nil, input.Errorf("dyad: moment-metric minimises no loss; leave the loss (--loss) and its parameters out, or choose another algorithm")
 	case moments:

@@ -183,6 +183,8 @@ type Info struct {
 	Modes       []Mode
 	PureModes   []Mode // those of Modes that also run with delta = 0
 	NeedsL2     bool   // requires Spec.L2 > 0
+	// DefaultL2 is the weight of the L2 term where the user gives none.
+	DefaultL2 float64
 	// NeedsSmooth says that the certificate compares whole descents, not single
 	// gradients: it requires a convex and smooth loss.
 	NeedsSmooth bool

@@ -150,7 +150,7 @@ func TestWarningsNameWhatIsEnough(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				p, err := algorithms.Choice{Algorithm: a, L2: algorithms.DefaultL2(name)}.Plan(q.Spec)
+				p, err := algorithms.Choice{Algorithm: a, L2: a.Info().DefaultL2}.Plan(q.Spec)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -210,7 +210,7 @@ func TestEveryPlanHasAnEstimatedTime(t *testing.T) {
 			}
 		})
 		q.Spec.Mode = a.Info().Modes[0]
-		p, err := algorithms.Choice{Algorithm: a, L2: algorithms.DefaultL2(a.Info().Name)}.Plan(q.Spec)
+		p, err := algorithms.Choice{Algorithm: a, L2: a.Info().DefaultL2}.Plan(q.Spec)
 		if err != nil {
 			t.Fatalf("%s: %v", a.Info().Name, err)
 		}

@@ -58,6 +58,7 @@ c = 1:       min{ T s^2,  min over k <= T of (D + k s)^2/k },  about 4 D s for T
 		NeedsSmooth: true,
 		Modes:       []Mode{Certified},
 		Withholds:   true,
+		DefaultL2:   usualL2,
 	}
 }
 

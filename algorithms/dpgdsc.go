@@ -50,6 +50,7 @@ paper: sigma = 8 sqrt(2 ln(1.25/delta)) G/(alpha n epsilon), not projected (the 
 		NeedsSmooth: true,
 		Modes:       []Mode{Certified, Paper},
 		Withholds:   true,
+		DefaultL2:   usualL2,
 		PureModes:   []Mode{Certified, Paper},
 		NeedsL2:     true,
 	}

@@ -27,8 +27,7 @@ func (OnGIGA) Info() Info {
 		Verdict:     "not private",
 		Maths: `w_b = Pi_C[w_(b-1) - eta_b (q_b + alpha w_(b-1))],  q_b = 1/m sum_(t in b) 1/D_t sum_(i in B_t) grad l(w_(b-1); z_t, z_i)
 eta_b = ||C||/(G~ sqrt b), at most 1/(alpha b);  regret <= 1.5 ||C|| G~ sqrt T over T updates, G~ = G + alpha r`,
-		Modes:     []Mode{NonPrivate},
-		Withholds: true,
+		Modes: []Mode{NonPrivate},
 	}
 }
 
@@ -77,6 +76,7 @@ func (OffGIGA) Info() Info {
 eta_t = ||C||/(G~ sqrt(t-1)), at most 1/(alpha (t-1)), G~ = G + alpha r;  release (w_1 + ... + w_n)/n`,
 		Modes:     []Mode{NonPrivate},
 		Withholds: true,
+		DefaultL2: usualL2,
 	}
 }
 

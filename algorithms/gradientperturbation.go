@@ -45,6 +45,7 @@ sigma = Delta sqrt(T)/mu(epsilon, delta):  mu^2 = sum_t (Delta/sigma)^2, exact f
 w_t is post-processing of g_1..g_t; return w_T`,
 		Modes:     []Mode{Certified},
 		Withholds: true,
+		DefaultL2: usualL2,
 	}
 }
 

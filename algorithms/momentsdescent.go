@@ -28,7 +28,7 @@ import (
 type MomentsDescent struct {
 	// Moments are the options of the releases at the start. Their shares are those of what
 	// the gradients leave, and so is the signed sum's.
-	Moments Moments
+	Moments Moments `options:"Second CountShare CentreShare SecondShare ClipRadius Ridge Centre Balance"`
 	// Steps is K, the number of gradients, at most MaxMomentsSteps. 0 means the public rule.
 	Steps int
 	// GradientShare is the share of mu^2 (of epsilon for delta = 0) of all gradients together,

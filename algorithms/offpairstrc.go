@@ -47,6 +47,7 @@ paper: eta_t = (t-1)/(t-2) 2/(alpha t) for t > T1 = max(ceil(16 L^2/alpha^2), 7)
 		NeedsSmooth: true,
 		Modes:       []Mode{Certified, Paper},
 		Withholds:   true,
+		DefaultL2:   usualL2,
 		PureModes:   []Mode{Certified},
 		NeedsL2:     true,
 	}

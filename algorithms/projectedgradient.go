@@ -39,6 +39,7 @@ func (ProjectedGradient) Info() Info {
 momentum restarts when (v_t - w_(t+1)).(w_(t+1) - w_t) > 0`,
 		Modes:     []Mode{NonPrivate},
 		Withholds: true,
+		DefaultL2: usualL2,
 	}
 }
 

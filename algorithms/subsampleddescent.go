@@ -48,6 +48,7 @@ one step: (e, d) on its batch is (ln(1 + gamma (exp(e)-1)), gamma d) on the data
 T steps: convolution of these losses, with bounds of all numerical errors; sigma is the smallest for which the result meets (epsilon, delta)`,
 		Modes:     []Mode{Certified},
 		Withholds: true,
+		DefaultL2: usualL2,
 	}
 }
 

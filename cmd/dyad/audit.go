@@ -273,9 +273,12 @@ func (c *auditRecordsCmd) plan() (algorithms.Algorithm, *algorithms.Plan, error)
 	if err != nil {
 		return nil, nil, asInput(err)
 	}
-	steps := planFlags{Mode: c.Mode, Steps: c.Steps, StepSize: c.StepSize, Path: c.Path, Batch: c.Batch}
-	if a, err = steps.configure(a); err != nil {
+	options, err := planFlags{Algorithm: c.Algorithm, Mode: c.Mode, Steps: c.Steps, StepSize: c.StepSize, Path: c.Path, Batch: c.Batch}.algorithmOptions()
+	if err != nil {
 		return nil, nil, err
+	}
+	if a, err = algorithms.With(a, options...); err != nil {
+		return nil, nil, asInput(err)
 	}
 	problem, l2, b, mode, err := c.spec(a.Info().NeedsL2)
 	if err != nil {

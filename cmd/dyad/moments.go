@@ -1,7 +1,5 @@
 package main
 
-import "dyad/algorithms"
-
 // momentsFlags are the options of algorithms moments and moments-descent; moment-metric has two of
 // them.
 type momentsFlags struct {
@@ -15,41 +13,4 @@ type momentsFlags struct {
 	PublicCentre  []float64 `placeholder:"V" help:"A public centre for moments, in encoded features; 0 is the origin. It must not come from the data. Default: the public rule."`
 	GradientShare float64   `positive:"" placeholder:"F" help:"Share of the budget that moments-descent spends on its gradients; the shares of moments are of what is left. Default: the public rule."`
 	ClassBalance  float64   `positive:"" placeholder:"P" help:"The share of positives, if it is public and does not come from the data: moments then releases no count."`
-}
-
-// put puts these options into moments.
-func (f momentsFlags) put(m algorithms.Moments) algorithms.Moments {
-	if m.Second = f.SecondMoments; m.Second == "auto" {
-		m.Second = ""
-	}
-	m.CountShare, m.CentreShare, m.SecondShare = f.CountShare, f.CentreShare, f.SecondShare
-	m.ClipRadius, m.Ridge, m.Centre, m.Balance = f.ClipRadius, f.Ridge, f.PublicCentre, f.ClassBalance
-	return m
-}
-
-// metric is moment-metric with these options.
-func (f momentsFlags) metric() (algorithms.MomentMetric, error) {
-	a := algorithms.MomentMetric{CentreShare: f.CentreShare, ClipRadius: f.ClipRadius}
-	f.CentreShare, f.ClipRadius = 0, 0
-	if f.set() != "" {
-		return a, badInput("%s does not take %s; moments does", a.Info().Name, f.set())
-	}
-	return a, nil
-}
-
-// set is the first flag that is set, "" if none is.
-func (f momentsFlags) set() string {
-	for _, o := range []struct {
-		name string
-		set  bool
-	}{
-		{"--second-moments", f.SecondMoments != "auto" && f.SecondMoments != ""}, {"--clip-radius", f.ClipRadius != 0}, {"--ridge", f.Ridge != 0},
-		{"--count-share", f.CountShare != 0}, {"--centre-share", f.CentreShare != 0}, {"--second-share", f.SecondShare != 0},
-		{"--step-share", f.StepShare != 0}, {"--public-centre", f.PublicCentre != nil}, {"--class-balance", f.ClassBalance != 0}, {"--gradient-share", f.GradientShare != 0},
-	} {
-		if o.set {
-			return o.name
-		}
-	}
-	return ""
 }

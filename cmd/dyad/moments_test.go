@@ -50,7 +50,7 @@ func TestMomentsFlagsAreHonouredOrRefused(t *testing.T) {
 		"--task metric --algorithm moment-metric --ridge 2":                                       "does not take --ridge",
 		"--task metric --algorithm moment-metric --class-balance 0.3":                             "does not take --class-balance",
 		"--task metric --algorithm moment-metric --second-moments none":                           "does not take --second-moments",
-		"--task metric --algorithm moment-metric --precision fp32":                                "does not take --precision",
+		"--task metric --algorithm moment-metric --precision fp32":                                "does not take a precision",
 		"--task metric --algorithm moment-metric --clip-radius 3":                                 "at most 2 R",
 		"--task metric --algorithm dpgdsc --clip-radius 1":                                        "does not take --clip-radius",
 		"--task metric --algorithm moment-metric --radius 2 --l2 0":                               "",

@@ -76,11 +76,14 @@ func (c *planCmd) streams(a *app, shape lib.Shape) (asked bool, err error) {
 		}
 		return false, nil
 	}
-	if c.Steps != 0 || c.StepSize != 0 || c.Path != 0 || c.Batch != 0 || c.Workers != 0 || c.Device != "auto" || c.Precision != "auto" || len(c.Groups) > 0 {
-		return true, badInput("%s is an online algorithm and does not take --steps, --step-size, --path, --batch-records, --workers, --device, --precision or --group-sizes", c.Algorithm)
+	if c.Workers != 0 || c.Device != "auto" || c.Precision != "auto" || len(c.Groups) > 0 {
+		return true, badInput("%s is an online algorithm and does not take --workers, --device, --precision or --group-sizes", c.Algorithm)
 	}
-	if c.set() != "" {
-		return true, badInput("%s does not take %s; moments and moments-descent do", c.Algorithm, c.set())
+	switch options, err := c.algorithmOptions(); {
+	case err != nil:
+		return true, err
+	case len(options) > 0:
+		return true, badInput("%s is an online algorithm and does not take %s", c.Algorithm, options[0].Name)
 	}
 	p, err := c.streamFlags.plan(c.planFlags, shape)
 	if err != nil {

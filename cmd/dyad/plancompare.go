@@ -25,10 +25,14 @@ func (c *planCmd) compare(a *app, shape lib.Shape) error {
 	if err != nil {
 		return err
 	}
+	options, err := c.algorithmOptions()
+	if err != nil {
+		return err
+	}
 	var candidates []algorithms.Candidate
 	for _, algorithm := range algorithms.Catalog() {
-		candidate := algorithms.Candidate{Algorithm: algorithm, L2: c.l2(algorithm.Info().Name)}
-		if configured, err := c.configure(algorithm); err != nil {
+		candidate := algorithms.Candidate{Algorithm: algorithm, L2: c.l2(algorithm)}
+		if configured, err := algorithms.With(algorithm, options...); err != nil {
 			candidate.Excluded = err
 		} else {
 			candidate.Algorithm = configured

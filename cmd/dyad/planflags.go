@@ -1,8 +1,8 @@
 package main
 
 import (
-	"cmp"
-	"fmt"
+	"reflect"
+	"strings"
 
 	lib "dyad"
 	"dyad/algorithms"
@@ -57,16 +57,12 @@ func (f planFlags) assertedPlan(s lib.Shape, asserted engine.Assertion) (*lib.Tr
 	if err != nil {
 		return nil, err
 	}
-	name := c.Algorithm.Info().Name
-	chosen, _ := c.Algorithm.(algorithms.Moments)
-	if c.Algorithm, err = f.configure(c.Algorithm); err != nil {
-		if c.Reason != "" {
-			err = badInput("%w; %s was chosen by auto: %s. Leave the flag out, or name an algorithm that has it with --algorithm (\"dyad algorithms\")", err, name, c.Reason)
-		}
+	options, err := f.algorithmOptions()
+	if err != nil {
 		return nil, err
 	}
-	if after, ok := c.Algorithm.(algorithms.Moments); ok && c.Reason != "" && after.Steps != chosen.Steps {
-		c.Reason += fmt.Sprintf("; the flags make it %d steps", after.Steps)
+	if c, err = c.With(options...); err != nil {
+		return nil, asInput(err)
 	}
 	return o.Plan(c, s, f.device)
 }
@@ -88,94 +84,36 @@ func (f planFlags) decided(asserted engine.Assertion) (o lib.Options, err error)
 	return o, err
 }
 
-// l2 is the weight of the L2 term: the flag's, or the default for an algorithm.
-func (f planFlags) l2(algorithm string) float64 {
+// l2 is the weight of the L2 term: the flag's, or the default of an algorithm.
+func (f planFlags) l2(a algorithms.Algorithm) float64 {
 	if f.L2 != nil {
 		return *f.L2
 	}
-	return algorithms.DefaultL2(algorithm)
+	return a.Info().DefaultL2
 }
 
-// configure puts the step flags into the algorithm's options; a flag that an
-// algorithm does not have is an error, not ignored.
-func (f planFlags) configure(a algorithms.Algorithm) (algorithms.Algorithm, error) {
-	unused := func(flags ...string) error {
-		set := map[string]bool{"--steps": f.Steps != 0, "--step-size": f.StepSize != 0, "--path": f.Path != 0}
-		for _, flag := range flags {
-			if set[flag] {
-				return badInput("%s does not take %s", a.Info().Name, flag)
-			}
-		}
-		return nil
-	}
+// algorithmOptions are the options of algorithms that flags set.
+func (f planFlags) algorithmOptions() (set []algorithms.Option, err error) {
 	switch {
 	case f.Path == 0:
 	case f.Steps != 0 && f.StepSize != 0:
 		return nil, badInput("--path is --steps times --step-size; leave one of the three out")
-	case f.Mode == algorithms.Paper.String() && a.Info().Name != "dpgdc":
-		return nil, badInput("%s in paper mode does not take --path: the paper gives the schedule", a.Info().Name)
+	case f.Mode == algorithms.Paper.String() && f.Algorithm != "dpgdc":
+		return nil, badInput("paper mode does not take --path: the paper gives the schedule, and only dpgdc has one of its own")
 	}
-	if _, batches := a.(algorithms.SubsampledDescent); f.Batch != 0 && !batches {
-		return nil, badInput("%s does not take --batch-records; subsampled-descent does", a.Info().Name)
-	}
-	switch a := a.(type) {
-	case algorithms.MomentMetric:
-		if f.Precision != "auto" && f.Precision != "" { // "" where there is no such flag
-			return nil, badInput("moment-metric does not take --precision: its sums are in float64, and it has no pair gradients")
+	for _, o := range []algorithms.Option{
+		{Name: "--steps", Field: "Steps", Value: f.Steps}, {Name: "--step-size", Field: "StepSize", Value: f.StepSize},
+		{Name: "--path", Field: "Path", Value: f.Path}, {Name: "--batch-records", Field: "BatchRecords", Value: f.Batch},
+		{Name: "--second-moments", Field: "Second", Value: strings.TrimPrefix(f.SecondMoments, "auto")},
+		{Name: "--clip-radius", Field: "ClipRadius", Value: f.ClipRadius}, {Name: "--ridge", Field: "Ridge", Value: f.Ridge},
+		{Name: "--count-share", Field: "CountShare", Value: f.CountShare}, {Name: "--centre-share", Field: "CentreShare", Value: f.CentreShare},
+		{Name: "--second-share", Field: "SecondShare", Value: f.SecondShare}, {Name: "--step-share", Field: "StepShare", Value: f.StepShare},
+		{Name: "--public-centre", Field: "Centre", Value: f.PublicCentre}, {Name: "--class-balance", Field: "Balance", Value: f.ClassBalance},
+		{Name: "--gradient-share", Field: "GradientShare", Value: f.GradientShare},
+	} {
+		if !reflect.ValueOf(o.Value).IsZero() {
+			set = append(set, o)
 		}
-		m, err := f.metric()
-		if err != nil {
-			return nil, err
-		}
-		return m, unused("--steps", "--step-size", "--path")
-	case algorithms.Moments:
-		if f.GradientShare != 0 {
-			return nil, badInput("moments takes no gradients and no --gradient-share; moments-descent does")
-		}
-		a = f.put(a)
-		if f.SecondMoments == engine.NoSecond.String() {
-			a.Steps = 0 // those of auto need them
-		}
-		a.Steps, a.StepShare = cmp.Or(f.Steps, a.Steps), f.StepShare
-		return a, unused("--step-size", "--path")
-	case algorithms.MomentsDescent:
-		if f.StepShare != 0 {
-			return nil, badInput("moments-descent does not take --step-share; --gradient-share is the share of its gradients")
-		}
-		return algorithms.MomentsDescent{Moments: f.put(a.Moments), Steps: f.Steps, GradientShare: f.GradientShare}, unused("--step-size", "--path")
 	}
-	if f.set() != "" {
-		return nil, badInput("%s does not take %s; moments and moments-descent do", a.Info().Name, f.set())
-	}
-	switch a := a.(type) {
-	case algorithms.DPGDSC:
-		return algorithms.DPGDSC{Steps: cmp.Or(f.Steps, f.fewest(a.Steps)), StepSize: f.StepSize, Path: f.Path}, nil
-	case algorithms.OffPairStrC:
-		return algorithms.OffPairStrC{Path: f.Path}, unused("--steps", "--step-size")
-	case algorithms.OffPairC:
-		return algorithms.OffPairC{Path: f.Path}, unused("--steps", "--step-size")
-	case algorithms.DPGDC:
-		return algorithms.DPGDC{Steps: cmp.Or(f.Steps, f.fewest(a.Steps)), StepSize: f.StepSize, Path: f.Path}, nil
-	case algorithms.DPGDC2:
-		return algorithms.DPGDC2{Steps: f.Steps, StepSize: f.StepSize}, unused("--path")
-	case algorithms.DPEGD:
-		return algorithms.DPEGD{Steps: f.Steps, StepSize: f.StepSize}, unused("--path")
-	case algorithms.GradientPerturbation:
-		return algorithms.GradientPerturbation{Steps: cmp.Or(f.Steps, f.fewest(a.Steps)), StepSize: f.StepSize, Path: f.Path}, nil
-	case algorithms.ConvergentDescent:
-		return algorithms.ConvergentDescent{Steps: f.Steps, StepSize: f.StepSize, Path: f.Path}, nil
-	case algorithms.SubsampledDescent:
-		return algorithms.SubsampledDescent{BatchRecords: f.Batch, Steps: f.Steps, StepSize: f.StepSize, Path: f.Path}, nil
-	case algorithms.ProjectedGradient:
-		return algorithms.ProjectedGradient{Steps: f.Steps, StepSize: f.StepSize}, unused("--path")
-	}
-	return a, unused("--steps", "--step-size", "--path")
-}
-
-// fewest is a number of steps that auto chose, 0 if a flag decides.
-func (f planFlags) fewest(steps int) int {
-	if f.StepSize != 0 || f.Path != 0 {
-		return 0
-	}
-	return steps
+	return set, nil
 }

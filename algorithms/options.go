@@ -1,0 +1,114 @@
+package algorithms
+
+import (
+	"cmp"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"dyad/engine"
+)
+
+// Option sets one option of an algorithm.
+type Option struct {
+	// Field is the exported field of the algorithm, such as "Steps".
+	Field string
+	// Value has the field's type.
+	Value any
+	// Name is what a message calls the option, such as "--steps"; "" is Field.
+	Name string
+}
+
+// With is an algorithm with options in the place of its own. It fails for one that the
+// algorithm does not have: no option is ignored. It knows no algorithm by name, so those of
+// other packages are configured like the catalogue's: their options are the exported fields of a
+// struct, and those of a struct in it that has the tag `options:"NAMES"`, by these names.
+func With(a Algorithm, options ...Option) (Algorithm, error) {
+	v := reflect.New(reflect.TypeOf(a)).Elem()
+	v.Set(reflect.ValueOf(a))
+	for _, o := range options {
+		field := optionField(v, o.Field)
+		if !field.IsValid() {
+			return nil, fmt.Errorf("algorithms: %s does not take %s%s", a.Info().Name, cmp.Or(o.Name, o.Field), takers(o.Field))
+		}
+		value := reflect.ValueOf(o.Value)
+		if !value.IsValid() || value.Type() != field.Type() {
+			return nil, fmt.Errorf("algorithms: option %s of %s is a %v, not a %T", o.Field, a.Info().Name, field.Type(), o.Value)
+		}
+		field.Set(value)
+	}
+	return v.Interface().(Algorithm), nil
+}
+
+// optionField is the field of an option, invalid if there is none.
+func optionField(v reflect.Value, name string) reflect.Value {
+	if v.Kind() == reflect.Pointer {
+		v = v.Elem()
+	}
+	if v.Kind() != reflect.Struct {
+		return reflect.Value{}
+	}
+	t := v.Type()
+	for i := range t.NumField() {
+		f := t.Field(i)
+		switch names, nested := f.Tag.Lookup("options"); {
+		case !f.IsExported():
+		case nested && slices.Contains(strings.Fields(names), name):
+			return v.Field(i).FieldByName(name)
+		case !nested && f.Name == name:
+			return v.Field(i)
+		}
+	}
+	return reflect.Value{}
+}
+
+// takers names the catalogue's algorithms that have an option.
+func takers(field string) string {
+	var names []string
+	for _, a := range Catalog() {
+		if optionField(reflect.ValueOf(a), field).IsValid() {
+			names = append(names, a.Info().Name)
+		}
+	}
+	switch len(names) {
+	case 0:
+		return ""
+	case 1:
+		return "; " + names[0] + " does"
+	}
+	return "; " + strings.Join(names[:len(names)-1], ", ") + " and " + names[len(names)-1] + " do"
+}
+
+// With is the choice with options that the user set. What the rule chose along with the
+// algorithm gives way to them: its number of steps to any schedule, and steps that need second
+// moments to none of those.
+func (c Choice) With(options ...Option) (Choice, error) {
+	set := func(field string) (value any) {
+		for _, o := range options {
+			if o.Field == field {
+				value = o.Value
+			}
+		}
+		return value
+	}
+	chosen := 0
+	if f := optionField(reflect.ValueOf(c.Algorithm), "Steps"); f.IsValid() && c.Reason != "" {
+		chosen = int(f.Int())
+	}
+	if chosen > 0 && (set("StepSize") != nil || set("Path") != nil || set("Second") == engine.NoSecond.String()) && set("Steps") == nil {
+		options = append(slices.Clone(options), Option{Field: "Steps", Value: 0})
+	}
+	a, err := With(c.Algorithm, options...)
+	if err != nil {
+		if c.Reason != "" {
+			err = fmt.Errorf("%w; %s was chosen by auto: %s. Leave the option out, or name an algorithm that has it (--algorithm; \"dyad algorithms\")", err, c.Algorithm.Info().Name, c.Reason)
+		}
+		return c, err
+	}
+	if m, ok := a.(Moments); ok && c.Reason != "" && m.Steps != chosen {
+		c.Reason += fmt.Sprintf("; the flags make it %d steps", m.Steps)
+	}
+	c.Algorithm = a
+	return c, nil
+}
