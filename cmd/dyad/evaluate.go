@@ -48,7 +48,7 @@ Such a classifier consists of raw records: publishing it is not covered by the g
 Examples:
   dyad evaluate model.json --plan -n 2000 --epsilon 1
   dyad evaluate model.json --data patients.csv --epsilon 1
-  dyad evaluate model.json --data patients.csv --epsilon 1 --mean-loss --threshold 0.01 --out figures.json
+  dyad evaluate model.json --data patients.csv --epsilon 1 --threshold 0.01 --out figures.json
   dyad evaluate metric.json --data patients.csv --epsilon 1 --reference public.csv
   dyad evaluate model.json --data public.csv --public-data --json
   dyad evaluate metric.json --data patients.csv --neighbours patients.csv --exact-figures`

@@ -22,7 +22,7 @@ const (
 var malformed = []struct{ name, row, says string }{
 	{"missing value", "40,female,,115,81,4.9,132,73,0.71,former,0\n", "value is missing"},
 	{"unknown category", "40,other,23.7,115,81,4.9,132,73,0.71,former,0\n", "category is not in the schema"},
-	{"NaN", "NaN,female,23.7,115,81,4.9,132,73,0.71,former,0\n", "not a "},
+	{"NaN", "NaN,female,23.7,115,81,4.9,132,73,0.71,former,0\n", "value is missing"},
 	{"infinity", "40,female,inf,115,81,4.9,132,73,0.71,former,1\n", "not a "},
 	{"1e400", "40,female,1e400,115,81,4.9,132,73,0.71,former,1\n", "not a "},
 	{"text", "forty,female,23.7,115,81,4.9,132,73,0.71,former,1\n", "not a number"},

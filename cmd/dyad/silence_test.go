@@ -211,7 +211,7 @@ func silentRuns() map[string][]string {
 	train("formula", "grade.yaml", "--algorithm", "gradient-perturbation", "--loss", "max(0, 1 - log1p(exp(u)))")
 	train("huge steps", "class.yaml", "--algorithm", "gradient-perturbation", "--loss", "hinge", "--steps", "3", "--step-size", "1e300")
 	train("huge steps metric", "class.yaml", "--algorithm", "gradient-perturbation", "--loss", "hinge", "--task", "metric", "--steps", "3", "--step-size", "1e300")
-	train("fp32", "class.yaml", "--task", "metric", "--precision", "fp32")
+	train("fp32", "class.yaml", "--task", "metric", "--algorithm", "dpgdsc", "--precision", "fp32")
 
 	online := []string{"online", "--data", "r.csv", "--schema", "class.yaml", "--records", strconv.Itoa(silenceRecords), "--every", "4", "--burn-in", "4", "--state", "s", "--out", "m.json"}
 	for _, a := range algorithms.StreamCatalog() {
