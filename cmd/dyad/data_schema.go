@@ -76,7 +76,7 @@ func (c *dataSchemaCmd) Run(a *app) error {
 			return asInput(err)
 		}
 	}
-	a.guesses(draft, c.Label)
+	a.guesses(draft, o.Label)
 	r := schemaResult{Schema: string(draft.Schema), Out: c.Out, Label: draft.Label, LabelCandidates: draft.Candidates, Ignored: draft.Ignored, FromData: draft.FromData}
 	if c.Out == "" {
 		return a.emit(r, string(draft.Schema))

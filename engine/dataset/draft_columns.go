@@ -83,7 +83,7 @@ func (p *profile) decide(c *draftColumn, s *columnStats, first bool, hasID *bool
 		*hasID = true
 		c.Role, c.comment = RoleID, "a different value in every row"
 	case s.isCode(c.Name):
-		ignore("looks like an identifier; if one person can have it in several rows, rows are not persons")
+		ignore("looks like an identifier%s", s.mayNamePersons(c.Name))
 	case s.why != "":
 		ignore("%s", s.why)
 	case s.date != nil:
@@ -105,7 +105,7 @@ func (p *profile) decide(c *draftColumn, s *columnStats, first bool, hasID *bool
 		if s.numbers > 0 {
 			ignore("%d of %d values are numbers, the others are not: list the others under missing, or correct them", s.numbers, s.values)
 		} else {
-			ignore("text with more than %d different values", draftCategories)
+			ignore("text with more than %d different values%s", draftCategories, s.mayNamePersons(c.Name))
 		}
 	case !validTexts(s.texts):
 		ignore("not UTF-8; set csv.encoding and draft again")

@@ -167,6 +167,14 @@ func hasCodeName(name string) bool {
 	return len(words) > 0 && slices.Contains(codeNames[:], words[len(words)-1])
 }
 
+// mayNamePersons is a hint where the name is that of an identifier and values come again.
+func (s *columnStats) mayNamePersons(name string) string {
+	if s.repeats > 0 && hasCodeName(name) {
+		return "; its values come again: if it names persons, give it role: person, so that persons are protected, not rows"
+	}
+	return ""
+}
+
 // isCode says that whole numbers are likely identifiers: by the name, or since nearly every row
 // has another one.
 func (s *columnStats) isCode(name string) bool {
