@@ -220,7 +220,7 @@ func TestNotData(t *testing.T) {
 	}
 }
 
-// TestUnknownCategory: a category that is not listed is none of them, or an error.
+// TestUnknownCategory: a category that is not listed becomes all 0 if the schema says so, else an error.
 func TestUnknownCategory(t *testing.T) {
 	content := "age,sex,out\n30,f,yes\n40,x,no\n"
 	if _, err := Load(writeFile(t, "x.csv", content), mustSchema(t, headerSchema), Options{}); err == nil {
