@@ -40,7 +40,7 @@ mean loss are released with noise, with intervals that cover the sampling of the
 the ledger like a training. --plan prints the charge before.
 
 Exact figures are computed from the records of the file and carry no privacy guarantee. They are for public data
-(--public-data, or a schema that says so); of private records they are printed only with --exact-figures.
+(--public-data); of private records they are printed only with --exact-figures.
 
 For a metric the accuracy of nearest neighbour classifiers is printed next to that of the identity metric.
 Such a classifier consists of raw records: publishing it is not covered by the guarantee of the metric.
@@ -67,14 +67,12 @@ func (c *evaluateCmd) Run(a *app) error {
 	if !(c.Confidence > 0 && c.Confidence < 1) || c.Top < 1 {
 		return badInput("--confidence is %v and --top %d, want strictly between 0 and 1, and at least 1", c.Confidence, c.Top)
 	}
-	// The schema of the model speaks of the records that it was trained on. Whoever asks for private
-	// figures gets them, whatever the model was trained on.
-	public := c.PublicData || c.Epsilon == nil && m.Encoder.Schema().Public
-	if err := c.checkFlags(public); err != nil {
+	// The schema of the model speaks of the records that it was trained on, not of these.
+	if err := c.checkFlags(); err != nil {
 		return err
 	}
 	if c.Epsilon != nil {
-		return c.private(a, m, scored{m.Task, loss, m.Weights, m.Matrix(), m.Encoder.Schema()}, public)
+		return c.private(a, m, scored{m.Task, loss, m.Weights, m.Matrix(), m.Encoder.Schema()}, c.PublicData)
 	}
 	held, err := c.read(a, m, true)
 	if err != nil {
@@ -109,7 +107,7 @@ func (c *evaluateCmd) Run(a *app) error {
 }
 
 // checkFlags refuses flags that contradict each other, before a file is read.
-func (c *evaluateCmd) checkFlags(public bool) error {
+func (c *evaluateCmd) checkFlags() error {
 	switch {
 	case c.Plan && (c.Epsilon == nil || c.N == 0 || c.Data != ""):
 		return badInput("--plan needs --epsilon and -n, and no --data: it reads no data")
@@ -123,8 +121,8 @@ func (c *evaluateCmd) checkFlags(public bool) error {
 		return nil
 	case c.set() != "" || c.Out != "" || c.Resume != "" || c.Seed != nil:
 		return badInput("%s is for private figures; say --epsilon", cmp.Or(c.set(), "--out, --resume or --seed"))
-	case !public && !c.ExactFigures:
-		return badInput("the data are private: --epsilon EPSILON releases private figures, and --plan with -n shows before what it costs; --exact-figures prints exact ones, which no guarantee covers; --public-data says that the data are public")
+	case !c.PublicData && !c.ExactFigures:
+		return badInput("the data count as private, whatever the model was trained on: --epsilon EPSILON releases private figures, and --plan with -n shows before what it costs; --exact-figures prints exact ones, which no guarantee covers; --public-data says that the data are public")
 	}
 	return nil
 }

@@ -326,6 +326,10 @@ func TestModelOfPublicRecordsDoesNotMakeOthersPublic(t *testing.T) {
 		if r := evaluated(t, dir, "evaluate", "model.json", "--data", "r.csv", "--epsilon", "2"); r.Public || r.Ledger == "" || r.Run == "" || r.Guarantee.Epsilon == 0 {
 			t.Errorf("%s: public %v, run %q, %v", world, r.Public, r.Run, r.Guarantee)
 		}
+		// Exact figures need a word, too, and the refusal is the same for all records.
+		if code, out, errs := dyad(t, dir, "evaluate", "model.json", "--data", "r.csv"); code != exitInput || out != "" || !strings.Contains(errs, "--public-data says that the data are public") {
+			t.Errorf("%s: exit %d: %s%s", world, code, out, errs)
+		}
 		if world == "mixed" {
 			if r := evaluated(t, dir, "evaluate", "model.json", "--data", "r.csv", "--epsilon", "2", "--public-data"); !r.Public || r.Run != "" {
 				t.Errorf("with --public-data: public %v, run %q", r.Public, r.Run)
