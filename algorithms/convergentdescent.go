@@ -30,9 +30,9 @@ type ConvergentDescent struct {
 	Steps int
 	// StepSize is eta, at most 2/(L~+alpha). 0 means the same public rule.
 	StepSize float64
-	// Path is H = eta T. 0 means the same public rule. Ignored if Steps and StepSize
+	// TotalStep is H = eta T. 0 means the same public rule. Ignored if Steps and StepSize
 	// are both set.
-	Path float64
+	TotalStep float64
 }
 
 // Info describes the algorithm.
@@ -49,7 +49,7 @@ func (ConvergentDescent) Info() Info {
 		},
 		Released: "last iterate only",
 		Claim:    "[Xue21] releases the average of all iterates and pays for every step; [Bok24] is about exact arithmetic",
-		Verdict:  "valid for a state that is rounded to the grid of its noise, with the rounding in the gap (proof: privacy.ConvergentEvent); false for states off the grid, and no bound at all for averages. It needs less noise than gradient-perturbation once T > 4 diam(C)/(eta Delta) or T > (1+c)/(1-c); the public path length is shorter than that, so ask for --steps and --step-size to gain",
+		Verdict:  "valid for a state that is rounded to the grid of its noise, with the rounding in the gap (proof: privacy.ConvergentEvent); false for states off the grid, and no bound at all for averages. It needs less noise than gradient-perturbation once T > 4 diam(C)/(eta Delta) or T > (1+c)/(1-c); the public total step is smaller than that, so ask for --steps and --step-size to gain",
 		Maths: `u_t = Q[w - eta (grad L(w; D) + alpha w)] + xi_t,  w = Pi_C u_(t-1),  t = 1..T
 Q rounds to the grid h Z^d, xi_t is exact N(0, tau^2 I) rounded to it; u_1..u_(T-1) stay secret, Pi_C u_T is returned
 gap of one step on two data sets: s = p Dg eta + 2 rho + 2 h sqrt(d),  p = 2/n;  contraction c = 1 - eta alpha;  D = diam C
@@ -71,7 +71,7 @@ func (a ConvergentDescent) Plan(s Spec) (*Plan, error) {
 	if err := checkApplies(a.Info(), s); err != nil {
 		return nil, err
 	}
-	schedule, err := descentOptions{a.Steps, a.StepSize, a.Path}.contracting(name, s)
+	schedule, err := descentOptions{a.Steps, a.StepSize, a.TotalStep}.contracting(name, s)
 	if err != nil {
 		return nil, err
 	}
