@@ -201,7 +201,7 @@ func (a ConvergentDescent) Train(ctx context.Context, ev engine.Evaluator, p *Pl
 			return nil, err
 		}
 		state.step(w, sum, eta, float64(pairs.Len()))
-		noisy := s.Perturb
+		noisy := s.HiddenStep
 		if i == p.Schedule.Steps-1 {
 			noisy = s.Release
 		}

@@ -126,7 +126,7 @@ func TestSessionOfHiddenSteps(t *testing.T) {
 	x := []float64{0.1, math.Pi}
 	s := session()
 	for i := range 2 {
-		if err := s.Perturb(x, c, m); err != nil {
+		if err := s.HiddenStep(x, c, m); err != nil {
 			t.Fatal(err)
 		}
 		for _, v := range x {
@@ -136,7 +136,7 @@ func TestSessionOfHiddenSteps(t *testing.T) {
 		}
 	}
 	y := []float64{1}
-	wantRefused(t, "a hidden step instead of the last", y, s.Perturb(y, c, m), ErrUnplanned)
+	wantRefused(t, "a hidden step instead of the last", y, s.HiddenStep(y, c, m), ErrUnplanned)
 	if err := s.Release(x, c, m); err != nil || math.Mod(x[1], l.Grid) != 0 {
 		t.Errorf("release: %v, %v", err, x)
 	}
@@ -146,9 +146,9 @@ func TestSessionOfHiddenSteps(t *testing.T) {
 	x = []float64{1}
 	wantRefused(t, "an early release", x, early.Release(x, c, m), ErrUnplanned)
 	x = []float64{1}
-	wantRefused(t, "another grid", x, early.Perturb(x, c, Gaussian{Sigma: m.Sigma, Grid: 2 * m.Grid}), ErrUnplanned)
+	wantRefused(t, "another grid", x, early.HiddenStep(x, c, Gaussian{Sigma: m.Sigma, Grid: 2 * m.Grid}), ErrUnplanned)
 	x = []float64{1}
-	wantRefused(t, "less noise", x, early.Perturb(x, c, Gaussian{Sigma: m.Sigma / 2, Grid: m.Grid}), ErrUnplanned)
+	wantRefused(t, "less noise", x, early.HiddenStep(x, c, Gaussian{Sigma: m.Sigma / 2, Grid: m.Grid}), ErrUnplanned)
 	if _, err := NewPublicSession(NewSeededSource(1), []account.Event{plan[0], plan[0]}); err == nil {
 		t.Error("a plan with one state twice was accepted")
 	}
@@ -159,7 +159,7 @@ func TestSessionOfHiddenSteps(t *testing.T) {
 		t.Fatal(err)
 	}
 	x = []float64{1}
-	wantRefused(t, "a hidden step of an ordinary release", x, s2.Perturb(x, plain, g), ErrUnplanned)
+	wantRefused(t, "a hidden step of an ordinary release", x, s2.HiddenStep(x, plain, g), ErrUnplanned)
 }
 
 func testCertificate(t *testing.T) Certificate {
