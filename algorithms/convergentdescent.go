@@ -113,12 +113,12 @@ func contractedSteps(c, steps float64) float64 {
 func (a ConvergentDescent) noise(s Spec, schedule Schedule) (privacy.Certificate, privacy.Gaussian, error) {
 	pairs := s.Kernel.Problem().Pairs()
 	l := privacy.LastIterate{
-		Curvature:   s.curvature(),
-		Share:       share(pairs),
-		Steps:       schedule.Steps,
-		StepSize:    schedule.Constant,
-		Coordinates: s.coordinates(),
-		Grid:        0x1p-1000, // next to nothing
+		Curvature:    s.curvature(),
+		PairFraction: pairFraction(pairs),
+		Steps:        schedule.Steps,
+		StepSize:     schedule.Constant,
+		Coordinates:  s.coordinates(),
+		Grid:         0x1p-1000, // next to nothing
 	}
 	c, err := l.Certify()
 	if err != nil {

@@ -93,11 +93,11 @@ func (s Spec) averageDescent(steps int, eta float64, pairs engine.Pairs, k engin
 	mean := meanRoundoff(k, pairs)
 	return privacy.AverageDescent{
 		GradientDescent: privacy.GradientDescent{
-			Curvature:   s.curvature(),
-			Share:       share(pairs),
-			Steps:       steps,
-			StepSize:    eta,
-			UpdateError: eta*mean + s.newUpdate(mean).roundoff(eta),
+			Curvature:    s.curvature(),
+			PairFraction: pairFraction(pairs),
+			Steps:        steps,
+			StepSize:     eta,
+			UpdateError:  eta*mean + s.newUpdate(mean).roundoff(eta),
 		},
 		OutputError: averageError(steps, s.Kernel.Problem().Radius),
 	}.Certify()

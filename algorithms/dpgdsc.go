@@ -70,11 +70,11 @@ func (a DPGDSC) Plan(s Spec) (*Plan, error) {
 	}
 	pairs := s.Kernel.Problem().Pairs()
 	certificate, err := privacy.GradientDescent{
-		Curvature:   s.curvature(),
-		Share:       share(pairs),
-		Steps:       schedule.Steps,
-		StepSize:    schedule.Constant,
-		UpdateError: s.updateError(schedule.Constant, pairs),
+		Curvature:    s.curvature(),
+		PairFraction: pairFraction(pairs),
+		Steps:        schedule.Steps,
+		StepSize:     schedule.Constant,
+		UpdateError:  s.updateError(schedule.Constant, pairs),
 	}.Certify()
 	if err != nil {
 		return nil, err

@@ -50,7 +50,7 @@ func (s Spec) meanGradient(pairs engine.Pairs, batch int) (privacy.Certificate, 
 		Batch:        batch,
 		Records:      s.Kernel.Problem().N,
 		PairDiameter: s.Constants.PairDiameter,
-		Share:        share(pairs),
+		PairFraction: pairFraction(pairs),
 		Error:        s.meanGradientError(pairs),
 	}.Certify()
 }

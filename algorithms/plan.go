@@ -107,7 +107,7 @@ func publicTotalStep(s Spec) float64 {
 	p := s.Kernel.Problem()
 	d := s.coordinates()
 	mu := noiseMu(s.Budget, d)
-	records := 2 / share(p.Pairs()) // n, or its like within groups
+	records := 2 / pairFraction(p.Pairs()) // n, or its like within groups
 	return p.Domain().Diameter() * math.Sqrt(records*mu/(4*s.Constants.Lipschitz*s.Constants.PairDiameter*math.Sqrt(float64(d))))
 }
 

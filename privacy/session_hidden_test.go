@@ -11,8 +11,8 @@ import (
 
 func lastIterate() LastIterate {
 	return LastIterate{
-		Curvature: Curvature{PairDiameter: 4, Smoothness: 4, Convex: true, Diameter: 2},
-		Share:     2.0 / 256, Steps: 2560, StepSize: 0.5 * (1 - 0x1p-50), UpdateError: 1e-14, Coordinates: 8, Grid: 0x1p-30,
+		Curvature:    Curvature{PairDiameter: 4, Smoothness: 4, Convex: true, Diameter: 2},
+		PairFraction: 2.0 / 256, Steps: 2560, StepSize: 0.5 * (1 - 0x1p-50), UpdateError: 1e-14, Coordinates: 8, Grid: 0x1p-30,
 	}
 }
 
@@ -30,7 +30,7 @@ func TestLastIterateReproducesTheSpecification(t *testing.T) {
 		{256, 2560, 1.0 / 256, 1e-2, 1.2660, 3.4373},
 	} {
 		l := lastIterate()
-		l.Share, l.Steps, l.StrongConvexity = 2/float64(x.n), x.steps, x.alpha
+		l.PairFraction, l.Steps, l.StrongConvexity = 2/float64(x.n), x.steps, x.alpha
 		if x.alpha > 0 { // the reference takes eta = 1/2, which is a little too long
 			l.Smoothness = 4 - 2*x.alpha
 		}
@@ -66,7 +66,7 @@ func TestLastIterateRefuses(t *testing.T) {
 		"no domain":         func(l *LastIterate) { l.Diameter = math.Inf(1) },
 		"no steps":          func(l *LastIterate) { l.Steps = 0 },
 		"no coordinates":    func(l *LastIterate) { l.Coordinates = 0 },
-		"share":             func(l *LastIterate) { l.Share = 1.5 },
+		"share":             func(l *LastIterate) { l.PairFraction = 1.5 },
 		"negative error":    func(l *LastIterate) { l.UpdateError = -1 },
 		"pair diameter":     func(l *LastIterate) { l.PairDiameter = math.NaN() },
 		"negative step":     func(l *LastIterate) { l.StepSize = -0.1 },
@@ -164,7 +164,7 @@ func TestSessionOfHiddenSteps(t *testing.T) {
 
 func testCertificate(t *testing.T) Certificate {
 	t.Helper()
-	c, err := MeanGradient{PairDiameter: 1, Share: 0.5}.Certify()
+	c, err := MeanGradient{PairDiameter: 1, PairFraction: 0.5}.Certify()
 	if err != nil {
 		t.Fatal(err)
 	}
