@@ -146,7 +146,8 @@ func runHooked(ctx context.Context, args []string, stdin io.Reader, stdout, stde
 			code = exitFailure
 		}
 	}()
-	parser, err := newParser(&c, stdout, stderr)
+	args, all := allHelp(args)
+	parser, err := newParser(&c, stdout, stderr, kong.Help(printHelp(all)))
 	if err != nil {
 		fmt.Fprintln(stderr, "dyad:", err)
 		return exitFailure
@@ -183,8 +184,8 @@ func runHooked(ctx context.Context, args []string, stdin io.Reader, stdout, stde
 }
 
 // newParser is the parser of the command line into c.
-func newParser(c *cli, stdout, stderr io.Writer) (*kong.Kong, error) {
-	return kong.New(c,
+func newParser(c *cli, stdout, stderr io.Writer, options ...kong.Option) (*kong.Kong, error) {
+	return kong.New(c, append(options,
 		kong.Name("dyad"),
 		kong.NamedMapper(formulaType, kong.MapperFunc(decodeFormula)),
 		kong.Description("Train pairwise models (AUC, ranking, metrics, labelled pairs, your own losses) with differential privacy, centrally or at the users.\n\n"+topicList()),
@@ -192,7 +193,7 @@ func newParser(c *cli, stdout, stderr io.Writer) (*kong.Kong, error) {
 		kong.Exit(func(code int) { panic(stopped{code}) }),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 110}),
 		kong.UsageOnError(),
-	)
+	)...)
 }
 
 // message starts with "dyad: " and leaves out the prefixes of packages, which mean
