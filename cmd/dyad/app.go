@@ -40,7 +40,7 @@ type cli struct {
 	JSON  bool `name:"json" help:"Write the result as JSON on standard output."`
 	Quiet bool `short:"q" help:"Write nothing but errors (and the result with --json)."`
 
-	Verbose bool `name:"verbose" short:"v" help:"Write the whole report: every number, assumption and step of the proof."`
+	Verbose bool `name:"verbose" short:"v" help:"Write the whole report, with the proof."`
 
 	Train      trainCmd      `cmd:"" help:"Train a model. Without --data: on an embedded synthetic clinical data set."`
 	Online     onlineCmd     `cmd:"" help:"Train on a stream of records and release a model after every batch."`

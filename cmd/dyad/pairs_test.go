@@ -49,7 +49,7 @@ func people(t *testing.T, dir string) {
 }
 
 func pairsTrain(source string, more ...string) []string {
-	return append([]string{"pairs", "train", "--verbose", "--data", "people.csv", "--schema", "people.yaml", "--pairs", source}, more...)
+	return append([]string{"pairs", "train", "--data", "people.csv", "--schema", "people.yaml", "--pairs", source, "--verbose"}, more...)
 }
 
 // From a file of preferences to scores that rank as they say, on public data; a private
