@@ -33,7 +33,7 @@ func (p *Plan) trainingFacts() (f Facts) {
 	if eta := f.AddSome("step_size", p.Schedule.Constant); eta != 0.0 {
 		steps += fmt.Sprintf(" of %.6g", eta)
 	}
-	f.Line("schedule", "%s, path %.6g: %s", steps, f.Add("path", p.Schedule.Path), rule)
+	f.Line("schedule", "%s, total step %.6g: %s", steps, f.Add("path", p.Schedule.TotalStep), rule)
 	pairs := f.Add("pair_gradients", p.GradientPairs)
 	var parts []Facts
 	var lines Facts

@@ -71,7 +71,7 @@ func goldenCases(schema string) map[string][]string {
 		"plan-auto-loss":       {"plan", "-n", "512", "-d", "8", "--delta", "1e-5", "--loss", "logistic"},
 		"plan-auto-drowned":    {"plan", "-n", "60", "-d", "8", "--epsilon", "0.1", "--delta", "1e-5"},
 		"plan-auto-epsilon":    {"plan", "-n", "60", "-d", "8", "--epsilon", "20", "--delta", "1e-5"},
-		"plan-auto-path":       {"plan", "-n", "512", "-d", "8", "--delta", "1e-5", "--path", "3"},
+		"plan-auto-path":       {"plan", "-n", "512", "-d", "8", "--delta", "1e-5", "--total-step", "3"},
 		"plan-slow":            {"plan", "-n", "200000", "-d", "20", "--algorithm", "offpairc"},
 		"plan-asserted":        {"plan", "-n", "256", "-d", "8", "--algorithm", "offpairc", "--G", "4", "--L", "4", "--Dg", "8", "--H", "1", "--radius-diameter", "2"},
 		"audit-dpgdsc":         {"audit", "dpgdsc", "--runs", "400"},

@@ -348,10 +348,10 @@ func TestDraftSaysWhatItGuessed(t *testing.T) {
 func TestAbsurdPlansAreRefused(t *testing.T) {
 	dir := t.TempDir()
 	for _, more := range [][]string{
-		{"--algorithm", "dpgdsc", "--steps", "100000000000"}, {"--algorithm", "dpgdsc", "--l2", "1e10"}, {"--algorithm", "dpgdsc", "--path", "1e300"},
+		{"--algorithm", "dpgdsc", "--steps", "100000000000"}, {"--algorithm", "dpgdsc", "--l2", "1e10"}, {"--algorithm", "dpgdsc", "--total-step", "1e300"},
 		{"--algorithm", "dpgdsc", "--step-size", "1e-300"},
 		{"--algorithm", "gradient-perturbation", "--steps", "100000000000"},
-		{"--algorithm", "dpgdc", "--l2", "0", "--path", "1e300"},
+		{"--algorithm", "dpgdc", "--l2", "0", "--total-step", "1e300"},
 		{"--mode", "nonprivate", "--steps", "100000000000"},
 	} {
 		if code, _, errs := dyad(t, dir, append([]string{"plan", "-n", "1000", "-d", "10"}, more...)...); code != exitInput || !strings.Contains(errs, "steps") {
