@@ -31,7 +31,7 @@ var sections = []struct{ title, flags string }{
 }
 
 // firstFlags are in the first view.
-var firstFlags = words("help json quiet data schema n d users records state pairs density degree-cap tuple out public-data " +
+var firstFlags = words("help json data schema n d users records state pairs density degree-cap tuple out public-data " +
 	"task algorithm method loss radius l2 mode epsilon delta unit kappa every holdout holdout-records holdout-epsilon exact-figures " +
 	"shuffle-delta max-epsilon compare plan reference runs time plot server dir listen protocol cert key token memory resume ledger")
 
