@@ -55,8 +55,6 @@ func Choose(q Question) Choice {
 	_, scores := p.Loss.(engine.ScoreLoss)
 	_, sums := s.Backend.(engine.MomentsBackend)
 	switch {
-	case p.ByPerson():
-		return q.descent("persons with several rows: " + Moments{}.Info().NoPersons)
 	case len(p.Groups) > 0:
 		return q.descent("query groups: moments compare all records")
 	case p.LabelLimit() > 2:

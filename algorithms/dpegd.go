@@ -162,7 +162,7 @@ func (a DPEGD) Plan(s Spec) (*Plan, error) {
 		noise += norm * norm
 		p.Parts = append(p.Parts, e)
 		p.Schedule.Steps += e.Steps
-		p.Schedule.Path += float64(e.Steps) * e.StepSize
+		p.Schedule.TotalStep += float64(e.Steps) * e.StepSize
 		p.GradientPairs += float64(e.Steps) * float64(engine.AllPairs{N: size}.Len())
 	}
 	p.ModelNoise = math.Sqrt(noise)

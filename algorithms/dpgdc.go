@@ -16,14 +16,14 @@ import (
 // Guarantee: Certified mode, (epsilon, delta)-DP for replacing one record, or
 // epsilon-DP if delta is 0, by privacy.AverageDescent (docs/theory.md#dpgdc).
 type DPGDC struct {
-	// Steps is T. 0 means the public rule: enough steps of at most 2/L for Path, at
+	// Steps is T. 0 means the public rule: enough steps of at most 2/L for TotalStep, at
 	// least 32. The paper gives no T; Paper mode uses the same rule.
 	Steps int
-	// StepSize is eta <= 2/L. 0 means Path/Steps, at most 2/L.
+	// StepSize is eta <= 2/L. 0 means TotalStep/Steps, at most 2/L.
 	StepSize float64
-	// Path is H = eta T. 0 means the public rule of docs/theory.md#step-length. Ignored if Steps
+	// TotalStep is H = eta T. 0 means the public rule of docs/theory.md#step-length. Ignored if Steps
 	// and StepSize are both set.
-	Path float64
+	TotalStep float64
 }
 
 // Info describes the algorithm.
@@ -66,7 +66,7 @@ func (a DPGDC) Plan(s Spec) (*Plan, error) {
 	if err := paperHasNoGroups(a.Info(), s); err != nil {
 		return nil, err
 	}
-	schedule, err := descentOptions{a.Steps, a.StepSize, a.Path}.contracting(a.Info().Name, s)
+	schedule, err := descentOptions{a.Steps, a.StepSize, a.TotalStep}.contracting(a.Info().Name, s)
 	if err != nil {
 		return nil, err
 	}
@@ -81,7 +81,7 @@ func (a DPGDC) Plan(s Spec) (*Plan, error) {
 		Schedule: schedule, Certificate: certificate,
 		GradientPairs: float64(schedule.Steps) * float64(pairs.Len()),
 	}
-	if err := p.releasePlan(a.paperNoise(s, schedule.Path), "[Xue21] Theorem 4"); err != nil {
+	if err := p.releasePlan(a.paperNoise(s, schedule.TotalStep), "[Xue21] Theorem 4"); err != nil {
 		return nil, err
 	}
 	p.Utility = s.outputUtility(s.descentUtility(schedule.Steps, schedule.Constant, true), p.modelNoise())
@@ -93,11 +93,11 @@ func (s Spec) averageDescent(steps int, eta float64, pairs engine.Pairs, k engin
 	mean := meanRoundoff(k, pairs)
 	return privacy.AverageDescent{
 		GradientDescent: privacy.GradientDescent{
-			Curvature:   s.curvature(),
-			Share:       share(pairs),
-			Steps:       steps,
-			StepSize:    eta,
-			UpdateError: eta*mean + s.newUpdate(mean).roundoff(eta),
+			Curvature:    s.curvature(),
+			PairFraction: pairFraction(pairs),
+			Steps:        steps,
+			StepSize:     eta,
+			UpdateError:  eta*mean + s.newUpdate(mean).roundoff(eta),
 		},
 		OutputError: averageError(steps, s.Kernel.Problem().Radius),
 	}.Certify()
@@ -105,8 +105,8 @@ func (s Spec) averageDescent(steps int, eta float64, pairs engine.Pairs, k engin
 
 // paperNoise is the noise of [Xue21] Algorithm 4 for sensitivity 4 G eta T/n: lines 5
 // (delta > 0) and 6 (delta = 0, where "+ zeta" is missing in print).
-func (DPGDC) paperNoise(s Spec, path float64) privacy.Mechanism {
-	return classicalNoise(s, 4*s.Constants.Lipschitz*path/float64(s.Kernel.Problem().N))
+func (DPGDC) paperNoise(s Spec, total float64) privacy.Mechanism {
+	return classicalNoise(s, 4*s.Constants.Lipschitz*total/float64(s.Kernel.Problem().N))
 }
 
 // classicalNoise is the noise of the papers for an L2 sensitivity: Gaussian of

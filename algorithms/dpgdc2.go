@@ -111,7 +111,7 @@ func (a DPGDC2) schedule(s Spec, steps int, sigma float64) Schedule {
 		}
 		rule = "public rule eta = ||C||/(B sqrt T), B^2 = (G + alpha r)^2 + d sigma^2"
 	}
-	return Schedule{Name: rule, Steps: steps, Constant: eta, Path: eta * float64(steps)}
+	return Schedule{Name: rule, Steps: steps, Constant: eta, TotalStep: eta * float64(steps)}
 }
 
 // paperSchedule is that of [Xue21] Theorem 2, for steps of at most 2/L (Algorithm 2).
@@ -130,7 +130,7 @@ func (a DPGDC2) paperSchedule(s Spec, steps int, sigma float64) (Schedule, error
 		return Schedule{}, fmt.Errorf("%w: dpgdc2 as printed needs eta <= 2/L = %.6g, and its eta = G/(||C|| sqrt T) is %.6g at T = %d (sigma = %.6g); it needs T >= %.0f, or a given step size such as ||C||/(G sqrt T) = %.6g, which has the right dimension; certified mode works",
 			ErrAssumption, limit, eta, steps, sigma, needed, min(limit, diameter/(s.Constants.Lipschitz*root)))
 	}
-	return Schedule{Name: rule, Steps: steps, Constant: eta, Path: eta * float64(steps)}, nil
+	return Schedule{Name: rule, Steps: steps, Constant: eta, TotalStep: eta * float64(steps)}, nil
 }
 
 // Train runs the descent and returns the average of w_0..w_T.

@@ -17,13 +17,13 @@ import (
 // privacy.GradientDescent (docs/theory.md#dpgdsc).
 type DPGDSC struct {
 	// Steps is T. 0 means the public rule: enough steps of the allowed size
-	// for Path, at least 32. In Paper mode 0 means ceil((L+alpha)/alpha ln n).
+	// for TotalStep, at least 32. In Paper mode 0 means ceil((L+alpha)/alpha ln n).
 	Steps int
-	// StepSize is eta. 0 means Path/Steps, or in Paper mode 2/(L+alpha).
+	// StepSize is eta. 0 means TotalStep/Steps, or in Paper mode 2/(L+alpha).
 	StepSize float64
-	// Path is H = eta T. 0 means the public rule of docs/theory.md#step-length. Ignored if
+	// TotalStep is H = eta T. 0 means the public rule of docs/theory.md#step-length. Ignored if
 	// Steps and StepSize are both set, and in Paper mode.
-	Path float64
+	TotalStep float64
 }
 
 // Info describes the algorithm.
@@ -70,11 +70,11 @@ func (a DPGDSC) Plan(s Spec) (*Plan, error) {
 	}
 	pairs := s.Kernel.Problem().Pairs()
 	certificate, err := privacy.GradientDescent{
-		Curvature:   s.curvature(),
-		Share:       share(pairs),
-		Steps:       schedule.Steps,
-		StepSize:    schedule.Constant,
-		UpdateError: s.updateError(schedule.Constant, pairs),
+		Curvature:    s.curvature(),
+		PairFraction: pairFraction(pairs),
+		Steps:        schedule.Steps,
+		StepSize:     schedule.Constant,
+		UpdateError:  s.updateError(schedule.Constant, pairs),
 	}.Certify()
 	if err != nil {
 		return nil, err
@@ -95,7 +95,7 @@ func (a DPGDSC) Plan(s Spec) (*Plan, error) {
 
 // schedule is that of the options, or in Paper mode that of [Xue21] Theorem 1.
 func (a DPGDSC) schedule(s Spec) (Schedule, error) {
-	o := descentOptions{a.Steps, a.StepSize, a.Path}
+	o := descentOptions{a.Steps, a.StepSize, a.TotalStep}
 	if s.Mode != Paper {
 		return o.contracting(a.Info().Name, s)
 	}

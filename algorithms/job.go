@@ -203,10 +203,10 @@ func (s *watchedSession) Release(x []float64, c privacy.Certificate, m privacy.M
 	return s.Session.Release(x, c, m)
 }
 
-// Perturb implements privacy.Session.
-func (s *watchedSession) Perturb(x []float64, c privacy.Certificate, m privacy.Mechanism) error {
+// HiddenStep implements privacy.Session.
+func (s *watchedSession) HiddenStep(x []float64, c privacy.Certificate, m privacy.Mechanism) error {
 	s.drew = true
-	return s.Session.Perturb(x, c, m)
+	return s.Session.HiddenStep(x, c, m)
 }
 
 func (r *Result) warn(text string) {

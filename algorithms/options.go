@@ -96,7 +96,7 @@ func (c Choice) With(options ...Option) (Choice, error) {
 	if f := optionField(reflect.ValueOf(c.Algorithm), "Steps"); f.IsValid() && c.Reason != "" {
 		chosen = int(f.Int())
 	}
-	if chosen > 0 && (set("StepSize") != nil || set("Path") != nil || set("Second") == engine.NoSecond.String()) && set("Steps") == nil {
+	if chosen > 0 && (set("StepSize") != nil || set("TotalStep") != nil || set("Second") == engine.NoSecond.String()) && set("Steps") == nil {
 		options = append(slices.Clone(options), Option{Field: "Steps", Value: 0})
 	}
 	a, err := With(c.Algorithm, options...)

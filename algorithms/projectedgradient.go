@@ -72,7 +72,7 @@ func (a ProjectedGradient) Plan(s Spec) (*Plan, error) {
 	}
 	p := &Plan{
 		Algorithm: a.Info().Name, Mode: s.Mode, Spec: s,
-		Schedule:      Schedule{Name: name, Steps: steps, Constant: eta, Path: eta * float64(steps)},
+		Schedule:      Schedule{Name: name, Steps: steps, Constant: eta, TotalStep: eta * float64(steps)},
 		GradientPairs: float64(steps) * float64(s.Kernel.Problem().Pairs().Len()),
 	}
 	p.Events, p.Guarantee = privacy.Exact("exact iterate", revealsRecords)

@@ -14,7 +14,7 @@ import (
 // record has the share of pairs that it would have among fewer records.
 func signal(b privacy.Budget, p engine.Problem) float64 {
 	d := p.Loss.ParamDim(p.D)
-	return 2 / share(p.Pairs()) * noiseMu(b, d) / math.Sqrt(float64(d))
+	return 2 / pairFraction(p.Pairs()) * noiseMu(b, d) / math.Sqrt(float64(d))
 }
 
 // Least t for linear scores that are better than chance, of moments and of descents. In

@@ -193,8 +193,8 @@ func (s *LiveSession) Release(x []float64, c Certificate, m Mechanism) error {
 	return s.add(x, c, m, false)
 }
 
-// Perturb implements Session.
-func (s *LiveSession) Perturb(x []float64, c Certificate, m Mechanism) error {
+// HiddenStep implements Session.
+func (s *LiveSession) HiddenStep(x []float64, c Certificate, m Mechanism) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.add(x, c, m, true)

@@ -40,7 +40,7 @@ type auditRecordsCmd struct {
 	Task      string   `default:"auc" enum:"auc,metric" help:"auc: losses of score differences; metric: losses of a Mahalanobis metric."`
 	Steps     int      `positive:"" help:"As for train."`
 	StepSize  float64  `positive:"" placeholder:"ETA" help:"As for train."`
-	Path      float64  `positive:"" placeholder:"H" help:"As for train."`
+	TotalStep float64  `positive:"" aliases:"path" placeholder:"H" help:"As for train."`
 	Batch     int      `positive:"" name:"batch-records" placeholder:"M" help:"As for train."`
 	Loss      string   `default:"linear" type:"formula" placeholder:"NAME|EXPR" help:"linear: the loss of the task on which sensitivity bounds are attained; or any loss of train."`
 
@@ -197,8 +197,8 @@ func (c *auditRecordsCmd) stream() (algorithms.Stream, error) {
 		if c.Method == "canaries" {
 			return nil, badInput("--method canaries is for batch algorithms; leave it out")
 		}
-		if c.Steps != 0 || c.StepSize != 0 || c.Path != 0 || c.Batch != 0 {
-			return nil, badInput("--steps, --step-size, --path and --batch-records are not for online algorithms, and %s is one", c.Algorithm)
+		if c.Steps != 0 || c.StepSize != 0 || c.TotalStep != 0 || c.Batch != 0 {
+			return nil, badInput("--steps, --step-size, --total-step and --batch-records are not for online algorithms, and %s is one", c.Algorithm)
 		}
 		if !c.Secret {
 			return s, nil
@@ -273,7 +273,7 @@ func (c *auditRecordsCmd) plan() (algorithms.Algorithm, *algorithms.Plan, error)
 	if err != nil {
 		return nil, nil, asInput(err)
 	}
-	options, err := planFlags{Algorithm: c.Algorithm, Mode: c.Mode, Steps: c.Steps, StepSize: c.StepSize, Path: c.Path, Batch: c.Batch}.algorithmOptions()
+	options, err := planFlags{Algorithm: c.Algorithm, Mode: c.Mode, Steps: c.Steps, StepSize: c.StepSize, TotalStep: c.TotalStep, Batch: c.Batch}.algorithmOptions()
 	if err != nil {
 		return nil, nil, err
 	}

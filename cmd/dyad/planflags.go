@@ -21,7 +21,7 @@ type planFlags struct {
 	Radius    float64  `positive:"" placeholder:"R" help:"Radius of the ball that w lives in; public. Default: a rule of n, d, epsilon and delta, or 1 for --task metric."`
 	Steps     int      `positive:"" help:"Number of full-batch steps. Default: the algorithm's public rule."`
 	StepSize  float64  `positive:"" placeholder:"ETA" help:"Step size. Default: the algorithm's public rule."`
-	Path      float64  `positive:"" placeholder:"H" help:"Sum of the step sizes. Default: the algorithm's public rule."`
+	TotalStep float64  `positive:"" aliases:"path" placeholder:"H" help:"Sum of the step sizes. Default: the algorithm's public rule."`
 	Batch     int      `positive:"" name:"batch-records" placeholder:"M" help:"Records drawn for each step of subsampled-descent, which uses all pairs within them. Default: the algorithm's public rule."`
 	momentsFlags
 	lossFlags
@@ -95,15 +95,15 @@ func (f planFlags) l2(a algorithms.Algorithm) float64 {
 // algorithmOptions are the options of algorithms that flags set.
 func (f planFlags) algorithmOptions() (set []algorithms.Option, err error) {
 	switch {
-	case f.Path == 0:
+	case f.TotalStep == 0:
 	case f.Steps != 0 && f.StepSize != 0:
-		return nil, badInput("--path is --steps times --step-size; leave one of the three out")
+		return nil, badInput("--total-step is --steps times --step-size; leave one of the three out")
 	case f.Mode == algorithms.Paper.String() && f.Algorithm != "dpgdc":
-		return nil, badInput("paper mode does not take --path: the paper gives the schedule, and only dpgdc has one of its own")
+		return nil, badInput("paper mode does not take --total-step: the paper gives the schedule, and only dpgdc has one of its own")
 	}
 	for _, o := range []algorithms.Option{
 		{Name: "--steps", Field: "Steps", Value: f.Steps}, {Name: "--step-size", Field: "StepSize", Value: f.StepSize},
-		{Name: "--path", Field: "Path", Value: f.Path}, {Name: "--batch-records", Field: "BatchRecords", Value: f.Batch},
+		{Name: "--total-step", Field: "TotalStep", Value: f.TotalStep}, {Name: "--batch-records", Field: "BatchRecords", Value: f.Batch},
 		{Name: "--second-moments", Field: "Second", Value: strings.TrimPrefix(f.SecondMoments, "auto")},
 		{Name: "--clip-radius", Field: "ClipRadius", Value: f.ClipRadius}, {Name: "--ridge", Field: "Ridge", Value: f.Ridge},
 		{Name: "--count-share", Field: "CountShare", Value: f.CountShare}, {Name: "--centre-share", Field: "CentreShare", Value: f.CentreShare},
