@@ -65,7 +65,7 @@ interrupted run goes on with --resume RUN at no further cost. There is no ceilin
 Examples:
   dyad curve --splits 2
   dyad curve --synthetic ar1 --records 1000 --algorithms auto,dpgdsc --epsilons 1,4 --splits 2 --out ar1
-  dyad curve --data patients.csv --schema patients.yaml --public-data --epsilons 1,4 --splits 2 --out public
+  dyad curve --data patients.csv --schema patients.yaml --public-data --epsilons 1,4 --splits 2 --out open
   dyad curve --data patients.csv --schema patients.yaml --epsilons 0.5,1 --holdout-epsilon 0.5 --yes --out private`
 }
 

@@ -58,9 +58,11 @@ func (c *curveCmd) private(a *app, d experiment.Data, set *dataset.Dataset) erro
 	if err != nil {
 		return curveError(err)
 	}
-	r := &privateCurveResult{runOutcome: runOutcome{Data: c.Data, DataID: set.Schema().DataID}, Out: c.Out + ".json"}
-	if err := checkOut(r.Out, c.Force, c.Data, c.Schema, c.Labels, c.Ledger); err != nil {
-		return err
+	r := &privateCurveResult{runOutcome: runOutcome{Data: c.Data, DataID: set.Schema().DataID}, Out: c.writes()[0]}
+	for _, name := range c.writes() {
+		if err := checkOut(name, c.Force, c.Data, c.Schema, c.Labels, c.Ledger); err != nil {
+			return err
+		}
 	}
 	if kept, ok, err := c.kept(a, r.Out, &r.runOutcome); err != nil {
 		return err
@@ -132,6 +134,15 @@ func nonEmpty(a, b string) string {
 		return a
 	}
 	return b
+}
+
+// writes are the files that the curve of private data will write.
+func (c *curveCmd) writes() []string {
+	names := []string{c.Out + ".json", c.Out + ".csv"}
+	for _, f := range c.Format {
+		names = append(names, c.Out+"."+f)
+	}
+	return names
 }
 
 // table is the CSV of the rows.

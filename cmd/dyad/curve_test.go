@@ -104,6 +104,9 @@ func TestCurveOfPrivateDataIsCharged(t *testing.T) {
 	if code, _, errs := dyad(t, dir, append(args, "--holdout-epsilon", "1", "--yes")...); code != exitInput || !strings.Contains(errs, "--force") {
 		t.Errorf("a second time: exit %d: %s", code, errs)
 	}
+	if code, _, errs := dyad(t, dir, append(args, "--holdout-epsilon", "1", "--yes", "--force", "--out", "patients")...); code != exitInput || !strings.Contains(errs, "patients.csv") {
+		t.Errorf("over the data: exit %d: %s", code, errs)
+	}
 }
 
 // TestCurveByPerson: public figures count persons in their splits, private ones are refused.
