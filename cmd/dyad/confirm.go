@@ -7,6 +7,9 @@ import (
 	"strings"
 
 	"golang.org/x/term"
+
+	"dyad/algorithms"
+	"dyad/engine/dataset"
 )
 
 // confirmFlag is the --yes flag of commands that ask before they spend.
@@ -30,4 +33,17 @@ func (f confirmFlag) confirm(a *app, what string) error {
 		return a.ctx.Err()
 	}
 	return badInput("not confirmed; nothing was charged")
+}
+
+// unprotected asks before a training without privacy on data that are not public by their schema
+// or a flag. A run that is resumed was asked for before. No data are read.
+func (f confirmFlag) unprotected(a *app, mode, schema string, public, resumed bool) error {
+	if mode != algorithms.NonPrivate.String() || public || resumed || schema == "" {
+		return nil
+	}
+	s, err := dataset.LoadUnlabelledSchema(schema)
+	if err != nil || s.Public {
+		return asInput(err)
+	}
+	return f.confirm(a, fmt.Sprintf("--mode nonprivate trains on the private data %q without protection: the model may reveal records, and the total of this data id has no finite epsilon from then on", s.DataID))
 }
