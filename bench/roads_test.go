@@ -64,9 +64,9 @@ func liveHeap(b *testing.B) {
 func BenchmarkStream(b *testing.B) {
 	const horizon, d, cycle = 1_000_000, 20, 10_000 // records repeat: they are not part of the memory that is measured
 	records := scores(b, cycle, d)
-	for kind, o := range map[string]algorithms.StreamOptions{"last": {}, "reservoir": {Reservoir: true}, "per-class": {PerClass: true}} {
-		b.Run(kind, func(b *testing.B) {
-			o.Horizon, o.Batch, o.Buffer = horizon, 1000, 1000
+	for _, o := range []algorithms.StreamOptions{{}, {Reservoir: true}, {PerClass: true}} {
+		o.Horizon, o.Batch, o.Buffer = horizon, 1000, 1000
+		b.Run(fmt.Sprintf("reservoir=%v/per-class=%v", o.Reservoir, o.PerClass), func(b *testing.B) {
 			stream := newStream(b, records, o)
 			x, t := make([]float64, d), 0
 			for b.Loop() {
