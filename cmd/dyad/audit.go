@@ -203,15 +203,8 @@ func (c *auditRecordsCmd) stream() (algorithms.Stream, error) {
 		if !c.Secret {
 			return s, nil
 		}
-		switch s := s.(type) {
-		case algorithms.OnPairC:
-			s.Reading = algorithms.SecretState
-			return s, nil
-		case algorithms.OnPairStrC:
-			s.Reading = algorithms.SecretState
-			return s, nil
-		}
-		return nil, badInput("%s has no --secret-state", c.Algorithm)
+		s, err := algorithms.StreamWith(s, secretState)
+		return s, asInput(err)
 	}
 	if online {
 		return nil, badInput("--every, --buffer, --reservoir and --secret-state apply to online algorithms only; %s is a batch algorithm", c.Algorithm)
