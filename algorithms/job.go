@@ -14,8 +14,8 @@ import (
 // Job is the training of a plan, for Execute to charge and carry out.
 type Job struct {
 	Plan *Plan
-	// Withholds promises that nothing of a release leaves Train but by the weights that it
-	// returns: only then can a run be resumed.
+	// Withholds promises that released values leave Train only in the weights that it
+	// returns. Only then can a run be resumed.
 	Withholds bool
 	// OwnNoise says that Train draws noise that its session does not see. An attempt that
 	// fails by itself then counts as one that drew some, and keeps no checkpoints.

@@ -60,11 +60,11 @@ type auditRecordsCmd struct {
 
 // auditSays is what the help of both kinds starts with.
 const auditSays = `Runs the algorithm on two data sets that differ in one unit, guesses from the released vectors which one it
-was, and prints the epsilon that the success of the guesses proves to be exceeded. A bound above the claim refutes
-it (exit code 1), and so do exact vectors that move further than their certificate allows. A bound below it does
-not prove privacy; the control says whether the same runs would have refuted half of the claim, and the verdict says
-"no power" where they would not. The tightness compares what the data sets show with what the claim allows, whatever
-the number of runs: near 1 only runs are missing. Ctrl-C or --time end with the bound so far. No data file is read
+was, and prints a lower bound of epsilon that the rate of right guesses proves. A bound above the claim refutes it
+(exit code 1), and so do exact vectors that move further than their certificate allows. A bound below it does not
+prove privacy. The control says whether the same runs would have refuted half of the claim; the verdict says "no
+power" if they would not. The tightness estimates, for any number of runs, how much of the claim these data sets use:
+if it is near 1, more runs bring the bound near the claim. Ctrl-C and --time end with the bound so far. No data file is read
 and nothing is charged.
 `
 
