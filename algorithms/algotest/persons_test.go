@@ -37,6 +37,9 @@ func TestPersonReplays(t *testing.T) {
 	for _, loss := range []engine.Loss{engine.Logistic{}, engine.MahalanobisLogistic{}} {
 		for _, a := range algorithms.Catalog() {
 			info := a.Info()
+			if _, score := loss.(engine.ScoreLoss); testing.Short() && score == info.MetricsOnly {
+				continue // a loss of scores for those that learn any loss
+			}
 			if _, score := loss.(engine.ScoreLoss); info.ScoresOnly && !score {
 				continue
 			}
