@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"slices"
 
 	"dyad/privacy"
 	"dyad/privacy/account"
@@ -216,10 +217,15 @@ func (p *Plan) Promise(b privacy.Budget, n int, from Provenance, g privacy.Guara
 	return err
 }
 
-// Charge is what a ledger records of a run of the plan on the data of an id.
+// Charge is what a ledger records of a run of the plan on the data of an id. Its guarantee names
+// ranges that were taken from the data.
 func (p *Plan) Charge(dataID string) ledger.Charge {
 	g := p.Guarantee
-	return ledger.Charge{DataID: dataID, Algorithm: p.Algorithm, Events: p.Events, Guarantee: g.String(), Unit: g.Unit, Relation: g.Relation, Released: g.Released}
+	text := g.String()
+	if slices.Contains(g.Warnings, BoundsFromData) {
+		text += "; " + BoundsFromData
+	}
+	return ledger.Charge{DataID: dataID, Algorithm: p.Algorithm, Events: p.Events, Guarantee: text, Unit: g.Unit, Relation: g.Relation, Released: g.Released}
 }
 
 // constants is the assumption about those of the loss.

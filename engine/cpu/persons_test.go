@@ -322,9 +322,6 @@ func TestPersonRefusals(t *testing.T) {
 	if _, err := (cpu.Backend{Float32: true}).Plan(p); err == nil {
 		t.Error("float32 takes persons")
 	}
-	if _, err := (cpu.Backend{}).PlanMoments(p); err == nil {
-		t.Error("moments take persons")
-	}
 	own := ownProblem(5, 3, cosineLoss{})
 	own.PersonRows = 4
 	if _, err := (cpu.Backend{}).Plan(own); err == nil {
