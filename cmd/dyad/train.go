@@ -108,6 +108,9 @@ func (c *trainCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
+	if err := checkBoth(options, plan.Plan, evaluation, result.DataID); err != nil {
+		return err
+	}
 	c.noteDevice(a, &problem)
 	a.noteWarnings(plan.Plan)
 	run, away := lib.Train(a.ctx, train, plan, options)
