@@ -3,8 +3,10 @@
 // curve and mean loss, and evaluated as `dyad evaluate --epsilon` does.
 //
 //	go run ./bench/evaluation -runs 1000 > bench/results/evaluation-coverage.csv
+//	go run ./bench/evaluation -runs 400 -persons > bench/results/evaluation-persons.csv
 //
-// The committed file joins the lines of several runs with -n, which its header names.
+// The first committed file joins the lines of several runs with -n, which its header names. With
+// -persons the records are persons with dependent rows.
 package main
 
 import (
@@ -71,6 +73,64 @@ type truth struct {
 	negative  []float64
 }
 
+// household is how the rows of a person hang together.
+type household struct {
+	name string
+	rows func(u float64) int // of a person
+	// alike is the correlation of the scores of two rows of one class, before the quantile function, and
+	// sticky how often a row takes the class of the person, not one of its own.
+	alike, sticky float64
+}
+
+var households = []household{
+	{"one row", func(float64) int { return 1 }, 0, 0},
+	{"up to 40 rows, most 1", visits, 0.5, 0.7},
+	{"10 rows, independent", func(float64) int { return 10 }, 0, 0},
+	{"10 rows, half alike", func(float64) int { return 10 }, 0.5, 0.5},
+	{"10 rows, all alike", func(float64) int { return 10 }, 1, 1},
+}
+
+// text is the name, "" for records.
+func (h *household) text() string {
+	if h == nil {
+		return ""
+	}
+	return h.name
+}
+
+// visits is 1 for three persons of four, and then has a long tail up to 40.
+func visits(u float64) int {
+	if u < 0.75 {
+		return 1
+	}
+	return min(40, int(2*math.Pow((1-u)/0.25, -0.6)))
+}
+
+// persons draws n persons whose rows have the law of l and a share of positives, whoever's they
+// are: their scores are quantiles of normal numbers that the rows of a person share in part.
+func (h household) persons(l law, n int, share float64, rng *rand.Rand) (d evaluate.Data) {
+	class := func() bool { return rng.Float64() < share }
+	d.First = []int{0}
+	for range n {
+		own, common := class(), rng.NormFloat64()
+		for range h.rows(rng.Float64()) {
+			positive := own
+			if rng.Float64() >= h.sticky {
+				positive = class()
+			}
+			z := math.Sqrt(h.alike)*common + math.Sqrt(1-h.alike)*rng.NormFloat64()
+			quantile := l.negative
+			if positive {
+				quantile = l.positive
+			}
+			d.Scores = append(d.Scores, quantile(0.5*math.Erfc(-z/math.Sqrt2)))
+			d.Positive = append(d.Positive, positive)
+		}
+		d.First = append(d.First, len(d.Scores))
+	}
+	return d
+}
+
 // quantiles are ordered scores at the middles of equal shares of a law.
 func quantiles(of func(float64) float64, shares int) (s []float64) {
 	for k := range shares {
@@ -135,10 +195,8 @@ func covers(f evaluate.Figure, v float64) int {
 	return 0
 }
 
-// once draws records, evaluates them and compares.
-func once(l law, want truth, p *evaluate.Plan, positives int, seed uint64) (c coverage, err error) {
-	rng := rand.New(rand.NewPCG(seed, uint64(positives)))
-	n := p.Options.Records
+// records are n of them, the first ones positive.
+func records(l law, n, positives int, rng *rand.Rand) evaluate.Data {
 	d := evaluate.Data{Scores: make([]float64, n), Positive: make([]bool, n)}
 	for i := range n {
 		d.Positive[i] = i < positives
@@ -147,6 +205,19 @@ func once(l law, want truth, p *evaluate.Plan, positives int, seed uint64) (c co
 			quantile = l.positive
 		}
 		d.Scores[i] = quantile(rng.Float64())
+	}
+	return d
+}
+
+// once draws records, evaluates them and compares.
+func once(l law, h *household, want truth, p *evaluate.Plan, positives int, seed uint64) (c coverage, err error) {
+	rng := rand.New(rand.NewPCG(seed, uint64(positives)))
+	n := p.Options.Records
+	var d evaluate.Data
+	if h != nil {
+		d = h.persons(l, n, float64(positives)/float64(n), rng)
+	} else {
+		d = records(l, n, positives, rng)
 	}
 	out, err := algorithms.Execute(context.Background(), p.Job(func(context.Context) (evaluate.Data, error) { return d, nil }),
 		algorithms.Options{Public: true, Source: privacy.NewSeededSource(seed)})
@@ -177,15 +248,24 @@ func main() {
 	log.SetFlags(0)
 	runs := flag.Int("runs", 2000, "repetitions of each line")
 	epsilon := flag.Float64("epsilon", 1, "epsilon of an evaluation")
-	records := flag.Int("n", 0, "only lines of this many records; 0: all")
+	only := flag.Int("n", 0, "only lines of n records; 0: all")
+	persons := flag.Bool("persons", false, "records are persons with several rows")
 	flag.Parse()
 	bench.Header(os.Stdout, "evaluation", os.Args[1:])
 	fmt.Println("# shares of runs whose 95 % interval covers the truth; points: mean over the operating points; wide: share of runs that say")
 	fmt.Println("# so; error: root mean square error of the AUC, noise: mean standard deviation of its noise as reported")
+	if *persons {
+		fmt.Println("# rows: how many a person has and how they hang together; positives: expected sum of shares")
+		fmt.Print("rows,")
+	}
 	fmt.Println("law,n,positives,delta,runs,auc,wide,loss,sensitivity,specificity,accuracy,width,error,noise")
 	loss := &evaluate.Loss{Name: "logistic", Phi: func(u float64) float64 { return math.Log1p(math.Exp(-u)) }, High: 2 * math.Ln2}
 	for _, size := range []struct{ n, positives int }{{1000, 50}, {1000, 500}, {300, 20}, {100, 50}, {3000, 150}, {10_000, 50}, {10_000, 5000}} {
-		if *records != 0 && *records != size.n {
+		if *only != 0 && *only != size.n {
+			continue
+		}
+		if *persons {
+			ofPersons(size.n, size.positives, *epsilon, *runs, loss)
 			continue
 		}
 		for _, delta := range []float64{privacy.DefaultDelta(size.n), 0} {
@@ -194,7 +274,7 @@ func main() {
 				if err != nil {
 					log.Fatal("evaluation: ", err)
 				}
-				if err := line(l, l.truth(loss), p, size.positives, *runs); err != nil {
+				if err := line(l, nil, l.truth(loss), p, size.positives, *runs); err != nil {
 					log.Fatal("evaluation: ", err)
 				}
 			}
@@ -202,17 +282,34 @@ func main() {
 	}
 }
 
+// ofPersons prints the lines of persons: a law for each household.
+func ofPersons(n, positives int, epsilon float64, runs int, loss *evaluate.Loss) {
+	for _, l := range []law{laws[1], laws[2], laws[7]} {
+		want := l.truth(loss)
+		for _, h := range households {
+			p, err := evaluate.New(evaluate.Options{Records: n, PersonRows: 40, Budget: privacy.Budget{Epsilon: epsilon, Delta: privacy.DefaultDelta(n)}, ScoreBound: 20, Loss: loss})
+			if err != nil {
+				log.Fatal("evaluation: ", err)
+			}
+			fmt.Printf("%q,", h.name)
+			if err := line(l, &h, want, p, positives, runs); err != nil {
+				log.Fatal("evaluation: ", err)
+			}
+		}
+	}
+}
+
 // line repeats an evaluation on two goroutines and prints the outcome.
-func line(l law, want truth, p *evaluate.Plan, positives, runs int) error {
+func line(l law, h *household, want truth, p *evaluate.Plan, positives, runs int) error {
 	var all coverage
 	var failed error
 	var mu sync.Mutex
 	var wg sync.WaitGroup
-	first := uint64(crc32.ChecksumIEEE([]byte(fmt.Sprint(l.name, p.Options.Records, positives, p.Options.Budget.Delta)))) << 20
+	first := uint64(crc32.ChecksumIEEE([]byte(fmt.Sprint(l.name, h.text(), p.Options.Records, positives, p.Options.Budget.Delta)))) << 20
 	for worker := range 2 {
 		wg.Go(func() {
 			for run := worker; run < runs; run += 2 {
-				c, err := once(l, want, p, positives, first+uint64(run))
+				c, err := once(l, h, want, p, positives, first+uint64(run))
 				mu.Lock()
 				all.add(c)
 				if err != nil {
