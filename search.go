@@ -70,7 +70,7 @@ func PlanSearch(o SearchOptions, on *Device) (*Search, error) {
 		if err := cmpTask(m.Task); err != nil {
 			return nil, err
 		}
-		so.Models = append(so.Models, fmt.Sprintf("%s (%s)", o.ModelNames[i], files.Digest(fmt.Append(nil, m.Weights))))
+		so.Models = append(so.Models, search.Model{Name: o.ModelNames[i], Digest: files.Digest(fmt.Append(nil, m.Weights))})
 	}
 	if len(o.Models) > 0 {
 		if err := wholeRecords(shape); err != nil {
@@ -148,6 +148,10 @@ type Chosen struct {
 	Index    int    // its place
 	// AUC as random stopping released it, on the records that the settings were trained on; 0 on other roads.
 	AUC float64
+	// ChargedRun and Promise are the run of the search and its guarantee. A model of Models keeps those of
+	// its own training.
+	ChargedRun string
+	Promise    privacy.Guarantee
 }
 
 // Search carries out a planned search on data: one for each candidate, all of the same records as
@@ -178,7 +182,7 @@ func (s *Search) Search(ctx context.Context, data []*Data, o Run) (*Chosen, erro
 	if problem != nil {
 		return nil, errors.Join(err, problem)
 	}
-	done := &Chosen{Trained: &Trained{Model: s.model(data, found, r, o), File: file}, Winner: s.name(found.Winner), Index: found.Winner, AUC: found.AUC}
+	done := &Chosen{Trained: &Trained{Model: s.model(data, found, r, o), File: file}, Winner: s.name(found.Winner), Index: found.Winner, AUC: found.AUC, ChargedRun: r.Run, Promise: r.Guarantee}
 	if o.Public || data[0].Source().Public {
 		done.Seconds = r.Seconds
 	}

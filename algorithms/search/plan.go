@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"dyad/algorithms"
@@ -30,6 +31,13 @@ type Setting struct {
 	Plan func(privacy.Budget) (*algorithms.Plan, error)
 }
 
+// Model is a candidate that is public or was released.
+type Model struct {
+	Name string
+	// Digest tells its weights to the last digit, so that a search is resumed with the same.
+	Digest string
+}
+
 // Options are everything public that a search depends on.
 type Options struct {
 	Records int // n, 2 to 2^26
@@ -37,9 +45,8 @@ type Options struct {
 	algorithms.Provenance
 	// Settings are the candidates, at least 2 with different names; nil for Models.
 	Settings []Setting
-	// Models names candidates that are public or were released, to the last digit, for
-	// example by their hashes.
-	Models []string
+	// Models are candidates that are public or were released.
+	Models []Model
 	Road   Road
 	// Runs is the most runs of RandomStopping, 2 to account.MaxRuns, all of which are made: 0 is the rule.
 	Runs int
@@ -258,24 +265,28 @@ func choiceNoise(n int) float64 { return 8 / (scoreNoise * float64(n)) }
 
 // planCompose plans all trainings and a choice.
 func (p *Plan) planCompose() error {
-	b, k := p.Options.Budget, float64(len(p.Options.Settings))
-	for shrink := 1.0; shrink > 0.5; shrink -= 1e-6 * (1 + 1e3*(1-shrink)) { // roundings, and releases that are not Gaussian
-		epsilon, one := b.Epsilon, b
-		if b.Delta == 0 {
-			epsilon = clampShare(choiceNoise(p.Options.Records), b.Epsilon, false)
-			one.Epsilon = (b.Epsilon - epsilon) / k * shrink
-		} else {
-			mu := account.GDPMu(b.Epsilon, b.Delta)
-			paid := clampShare(account.PureGDPMu(choiceNoise(p.Options.Records)), mu, true)
-			epsilon = pureOf(paid)
-			one.Epsilon = account.GDPEpsilon(math.Sqrt((mu*mu-paid*paid)/k)*shrink, b.Delta)
-		}
-		if err := p.planChoice(epsilon); err != nil {
+	b, k := p.Options.Budget, len(p.Options.Settings)
+	epsilon, mu := clampShare(choiceNoise(p.Options.Records), b.Epsilon, false), 0.0
+	if b.Delta > 0 {
+		mu = account.GDPMu(b.Epsilon, b.Delta)
+		epsilon = pureOf(clampShare(account.PureGDPMu(choiceNoise(p.Options.Records)), mu, true))
+	}
+	if err := p.planChoice(epsilon); err != nil {
+		return err
+	}
+	choice := p.Events
+	one := privacy.Budget{Epsilon: (b.Epsilon - p.choice) / float64(k), Delta: b.Delta}
+	if b.Delta > 0 {
+		mu = largest(mu, func(mu float64) bool {
+			return within(b, append(slices.Clip(choice), account.Repeat(account.GaussianEvent{Sensitivity: mu, Sigma: 1}, k)))
+		})
+		one.Epsilon = account.GDPEpsilon(mu, b.Delta)
+	}
+	for less := 1e-9; less < 0.5; less *= 2 { // roundings, and trainings that are not Gaussian
+		if err := p.trainings(privacy.Budget{Epsilon: one.Epsilon * (1 - less), Delta: b.Delta}); err != nil {
 			return err
 		}
-		if err := p.trainings(one); err != nil {
-			return err
-		}
+		p.Events = slices.Clip(choice)
 		for _, t := range p.Trainings {
 			p.Events = append(p.Events, t.Events...)
 		}
@@ -286,17 +297,23 @@ func (p *Plan) planCompose() error {
 	return fmt.Errorf("%w: search: the trainings cannot be composed within epsilon %g; choose algorithms with Gaussian noise", algorithms.ErrAssumption, b.Epsilon)
 }
 
-// pureOf is the largest epsilon with PureGDPMu(epsilon) <= mu.
-func pureOf(mu float64) float64 {
-	low, high := 0.0, mu*2+mu*mu
-	for range 60 {
-		if mid := (low + high) / 2; account.PureGDPMu(mid) <= mu {
+// largest is the largest number up to most that is good, where smaller ones are, too; 0 if none is
+// found.
+func largest(most float64, good func(float64) bool) float64 {
+	low, high := 0.0, most
+	for range 40 {
+		if mid := (low + high) / 2; good(mid) {
 			low = mid
 		} else {
 			high = mid
 		}
 	}
 	return low
+}
+
+// pureOf is the largest epsilon with PureGDPMu(epsilon) <= mu.
+func pureOf(mu float64) float64 {
+	return largest(mu*2+mu*mu, func(epsilon float64) bool { return account.PureGDPMu(epsilon) <= mu })
 }
 
 // errHidden is the reason against random stopping of an algorithm that draws batches in secret.
@@ -311,18 +328,11 @@ func (p *Plan) planStopping() error {
 	event := func(mu float64) []account.Event {
 		return []account.Event{account.RandomStoppingEvent{Mu: mu, Runs: p.Options.Runs}}
 	}
-	low, high := 0.0, account.GDPMu(b.Epsilon, b.Delta)
-	for range 30 {
-		if mid := (low + high) / 2; within(b, event(mid)) {
-			low = mid
-		} else {
-			high = mid
-		}
-	}
-	if low == 0 {
+	whole := largest(account.GDPMu(b.Epsilon, b.Delta), func(mu float64) bool { return within(b, event(mu)) })
+	if whole == 0 {
 		return fmt.Errorf("%w: search: no noise makes random stopping (%g, %g)-DP", algorithms.ErrAssumption, b.Epsilon, b.Delta)
 	}
-	mu := low * (1 - 1e-9) // room for the roundings of the trainings
+	mu := whole * (1 - 1e-9) // room for the roundings of the trainings
 	// The rank sum is 2 n+ n- times the AUC, and moves by 2 (n-1).
 	paid := clampShare(4/(scoreNoise*float64(p.Options.Records)), mu, true)
 	if err := p.trainings(privacy.Budget{Epsilon: account.GDPEpsilon(math.Sqrt(mu*mu-paid*paid), b.Delta), Delta: b.Delta}); err != nil {
@@ -332,11 +342,11 @@ func (p *Plan) planStopping() error {
 	p.selection = privacy.Selection{Event: account.RandomStoppingEvent{Runs: p.Options.Runs}}
 	for _, t := range p.Trainings {
 		events := append([]account.Event{p.score.Event(p.joint)}, t.Events...)
-		if one := muOf(events...); !(one <= low) {
+		one := muOf(events...)
+		if !(one <= whole) {
 			return errHidden
-		} else {
-			p.selection.Event.Mu = max(p.selection.Event.Mu, one)
 		}
+		p.selection.Event.Mu = max(p.selection.Event.Mu, one)
 		p.selection.Candidates = append(p.selection.Candidates, events)
 	}
 	p.Events = []account.Event{p.selection.Event}
@@ -348,7 +358,10 @@ func (p *Plan) names() (all []string) {
 	for _, s := range p.Options.Settings {
 		all = append(all, s.Name)
 	}
-	return append(all, p.Options.Models...)
+	for _, m := range p.Options.Models {
+		all = append(all, m.Name)
+	}
+	return all
 }
 
 // promise fills in the guarantee.
@@ -400,10 +413,10 @@ func (p *Plan) promise() error {
 
 // objectives are what a resumed search must have in common with its first attempt.
 func (p *Plan) objectives() []string {
-	if len(p.Trainings) == 0 {
-		return p.Options.Models
-	}
 	var all []string
+	for _, m := range p.Options.Models {
+		all = append(all, m.Digest)
+	}
 	for i, t := range p.Trainings {
 		text := fmt.Sprintf("%s = %s, %s", p.Options.Settings[i].Name, t.Algorithm, t.Objective)
 		if t.Spec.Kernel != nil {
@@ -446,7 +459,7 @@ func (p *Plan) facts() (f algorithms.Facts) {
 		f.Line("choice", "epsilon %.6g: a candidate is passed over with probability 1 - exp(-gap/%.3g), gap its distance in AUC from the best with classes of the same size", f.Add("choice_epsilon", p.choice), f.Add("choice_gap", 4*p.rank.Sensitivity()/p.choice/(n*n)))
 	}
 	if len(p.Trainings) > 0 {
-		f.Line("paid", "for choosing: one setting alone with this noise has epsilon %.6g at delta %g", f.Add("alone_epsilon", p.Alone.Epsilon), p.Alone.Delta)
+		f.Line("paid", "for choosing: one setting alone with this noise has epsilon %.6g at delta %s", f.Add("alone_epsilon", p.Alone.Epsilon), privacy.FormatUp(p.Alone.Delta))
 	}
 	return f
 }
