@@ -14,6 +14,8 @@ import (
 type Data struct {
 	Scores   []float64
 	Positive []bool
+	// Other are the scores of Options.Compared.
+	Other []float64
 	// Correct says for each classifier which records it gets right, instead of scores.
 	Correct [][]bool
 }
@@ -23,6 +25,9 @@ func (d Data) fits(p *Plan) error {
 	if len(p.Options.Classifiers) == 0 {
 		if len(d.Scores) != n || len(d.Positive) != n {
 			return fmt.Errorf("evaluate: %d scores and %d classes for a plan of %d records", len(d.Scores), len(d.Positive), n)
+		}
+		if p.Options.Compared != "" && len(d.Other) != n {
+			return fmt.Errorf("evaluate: %d scores of the other model for a plan of %d records", len(d.Other), n)
 		}
 		return nil
 	}
@@ -79,6 +84,12 @@ func (p *Plan) run(ctx context.Context, d Data, s privacy.Session, t algorithms.
 			cellCounts(v, d.Scores, d.Positive, thresholds)
 		case lossName:
 			v[0] = lossSum(d.Scores, d.Positive, p.Options.Loss, p.Options.ScoreBound)
+		case differenceName:
+			sum, _, positives := differenceSums(d.Scores, d.Other, d.Positive)
+			v[0], v[1] = float64(sum), p.rank.CountWeight()*float64(positives)
+		case disagreeName:
+			_, sum, _ := differenceSums(d.Scores, d.Other, d.Positive)
+			v[0] = float64(sum)
 		case rightName:
 			right(v, d.Correct)
 		}
