@@ -1,6 +1,11 @@
-// Package bench holds what the benchmark programs below it share. Their raw
-// output is committed under bench/results; a number in a document stands in one
-// of those files.
+// Package bench holds what benchmarks share. What times a piece of work is a benchmark of this
+// package, with ratios to the peak of the processor as metrics (bench/cpu.sh runs them all):
+//
+//	go test ./bench -run '^$' -bench NAME -count 3
+//
+// Raw files that claims rest on and that are functions of seeds are computed again by its tests, a few lines
+// in every run and all with -update. What repeats an experiment or attacks a guarantee is a program in a folder of its own. Raw output
+// is committed under bench/results; a number in a document stands in one of those files.
 package bench
 
 import (

@@ -61,10 +61,7 @@ const (
 
 // Figures computes what the released numbers say, with intervals of a confidence in (0, 1).
 func (p *Plan) Figures(released []float64, confidence float64) (*Figures, error) {
-	want := 0
-	for _, r := range p.releases {
-		want += r.coordinates
-	}
+	want := p.Numbers()
 	if len(released) != want || !(confidence > 0 && confidence < 1) {
 		return nil, fmt.Errorf("evaluate: %d released numbers and confidence %v, want %d numbers and a confidence between 0 and 1", len(released), confidence, want)
 	}

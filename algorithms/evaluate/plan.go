@@ -268,8 +268,8 @@ func (p *Plan) facts() (f algorithms.Facts) {
 		if x.coordinates == 1 {
 			numbers = "number"
 		}
-		f.Line("release", "%s: %d %s, share %.3g, sensitivity %.6g, %s", r.Add("name", x.name), r.Add("coordinates", x.coordinates), numbers,
-			r.Add("share", x.share), r.Add("sensitivity", x.certificate.Sensitivity()), r.Add("noise", x.noise.String()))
+		f.Line("release", "%s: %d %s, share %.3g, sensitivity %.6g, %s%s", r.Add("name", x.name), r.Add("coordinates", x.coordinates), numbers,
+			r.Add("share", x.share), r.Add("sensitivity", x.certificate.Sensitivity()), r.Add("noise", x.noise.String()), r.NoiseMultiplier(x.noise, x.certificate))
 		releases = append(releases, r)
 	}
 	f.Add("releases", releases)

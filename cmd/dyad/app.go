@@ -52,6 +52,7 @@ type cli struct {
 	Transform  transformCmd  `cmd:"" help:"Map records by a learned metric."`
 	Account    accountCmd    `cmd:"" help:"Convert between noise and epsilon."`
 	Audit      auditCmd      `cmd:"" help:"Attack an algorithm and bound its epsilon from below."`
+	Curve      curveCmd      `cmd:"" help:"Draw the AUC against epsilon: algorithms x epsilons x splits."`
 	Algorithms algorithmsCmd `cmd:"" help:"List the algorithms, or explain one."`
 	Losses     lossesCmd     `cmd:"" help:"List the built-in losses, or prove the constants of your own."`
 	Ledger     ledgerCmd     `cmd:"" help:"Show, check or cap what has been spent on each data set."`
@@ -150,7 +151,8 @@ func runHooked(ctx context.Context, args []string, stdin io.Reader, stdout, stde
 			code = exitFailure
 		}
 	}()
-	parser, err := newParser(&c, stdout, stderr)
+	args, all := allHelp(args)
+	parser, err := newParser(&c, stdout, stderr, kong.Help(printHelp(all)))
 	if err != nil {
 		fmt.Fprintln(stderr, "dyad:", err)
 		return exitFailure
@@ -187,8 +189,8 @@ func runHooked(ctx context.Context, args []string, stdin io.Reader, stdout, stde
 }
 
 // newParser is the parser of the command line into c.
-func newParser(c *cli, stdout, stderr io.Writer) (*kong.Kong, error) {
-	return kong.New(c,
+func newParser(c *cli, stdout, stderr io.Writer, options ...kong.Option) (*kong.Kong, error) {
+	return kong.New(c, append(options,
 		kong.Name("dyad"),
 		kong.NamedMapper(formulaType, kong.MapperFunc(decodeFormula)),
 		kong.Description("Train pairwise models (AUC, ranking, metrics, labelled pairs, your own losses) with differential privacy, centrally or at the users.\n\n"+topicList()),
@@ -196,7 +198,7 @@ func newParser(c *cli, stdout, stderr io.Writer) (*kong.Kong, error) {
 		kong.Exit(func(code int) { panic(stopped{code}) }),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 110}),
 		kong.UsageOnError(),
-	)
+	)...)
 }
 
 // message starts with "dyad: " and leaves out the prefixes of packages, which mean
@@ -204,7 +206,7 @@ func newParser(c *cli, stdout, stderr io.Writer) (*kong.Kong, error) {
 func message(err error) string {
 	lines := strings.Split(err.Error(), "\n")
 	for i, l := range lines {
-		for _, p := range []string{"audit: ", "algorithms: ", "engine: ", "privacy: ", "account: ", "ledger: ", "online: ", "dataset: ", "metrics: ", "catalog: ", "driver: ", "cuda: ", "local: ", "serve: ", "pairs: ", "pairgraph: ", "dyad: "} {
+		for _, p := range []string{"audit: ", "algorithms: ", "engine: ", "privacy: ", "account: ", "ledger: ", "online: ", "dataset: ", "metrics: ", "catalog: ", "driver: ", "cuda: ", "local: ", "serve: ", "pairs: ", "pairgraph: ", "experiment: ", "dyad: "} {
 			l = strings.ReplaceAll(strings.TrimPrefix(l, p), ": "+p, ": ")
 		}
 		lines[i] = "dyad: " + l

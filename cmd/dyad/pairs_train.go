@@ -22,6 +22,7 @@ type pairsTrainCmd struct {
 	deviceFlag
 	pairFlags
 	runFlags
+	confirmFlag
 	checkpointFlag
 }
 
@@ -63,6 +64,9 @@ func (c *pairsTrainCmd) Run(a *app, command *kong.Context) error {
 		return err
 	}
 	if done, err := c.republish(a, c.Out, &runOutcome{Data: c.Data, Public: c.PublicData}); done || err != nil {
+		return err
+	}
+	if err := c.unprotected(a, c.Mode, c.Schema, c.PublicData, c.Resume != ""); err != nil {
 		return err
 	}
 	d, err := c.load(a, c.pairFlags, classes)

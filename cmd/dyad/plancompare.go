@@ -31,7 +31,7 @@ func (c *planCmd) compare(a *app, shape lib.Shape) error {
 	}
 	var candidates []algorithms.Candidate
 	for _, algorithm := range algorithms.Catalog() {
-		candidate := algorithms.Candidate{Algorithm: algorithm, L2: c.l2(algorithm)}
+		candidate := algorithms.Candidate{Algorithm: algorithm, L2: c.l2(algorithm, shape.Records)}
 		if configured, err := algorithms.With(algorithm, options...); err != nil {
 			candidate.Excluded = err
 		} else {

@@ -17,7 +17,7 @@ type planFlags struct {
 	Mode      string   `default:"certified" enum:"certified,paper,nonprivate" help:"certified: proved noise; paper: the paper's formula, with what it really gives; nonprivate: the baseline."`
 	Epsilon   float64  `default:"1" help:"Epsilon to spend."`
 	Delta     *float64 `placeholder:"DELTA" help:"Delta; 0 asks for pure epsilon. Default: min(1e-5, n^-1.5)."`
-	L2        *float64 `name:"l2" aliases:"alpha" placeholder:"ALPHA" help:"Weight alpha of the term alpha/2 ||w||^2. Default: 0.001, or 0 for offpairc, dpgdc, dpgdc2, dpegd, moments, moment-metric and moments-descent."`
+	L2        *float64 `name:"l2" aliases:"alpha" placeholder:"ALPHA" help:"Weight alpha of the term alpha/2 ||w||^2. Default: 0.001, or 0 for offpairc, dpgdc, dpgdc2, dpegd, moments, moment-metric and moments-descent, or 3/n for projected-gradient without --task metric."`
 	Radius    float64  `positive:"" placeholder:"R" help:"Radius of the ball that w lives in; public. Default: a rule of n, d, epsilon and delta, or 1 for --task metric."`
 	Steps     int      `positive:"" help:"Number of full-batch steps. Default: the algorithm's public rule."`
 	StepSize  float64  `positive:"" placeholder:"ETA" help:"Step size. Default: the algorithm's public rule."`
@@ -85,11 +85,11 @@ func (f planFlags) decided(asserted engine.Assertion) (o lib.Options, err error)
 }
 
 // l2 is the weight of the L2 term: the flag's, or the default of an algorithm.
-func (f planFlags) l2(a algorithms.Algorithm) float64 {
+func (f planFlags) l2(a algorithms.Algorithm, n int) float64 {
 	if f.L2 != nil {
 		return *f.L2
 	}
-	return a.Info().DefaultL2
+	return algorithms.DefaultL2(a, n, f.Task == taskMetric)
 }
 
 // algorithmOptions are the options of algorithms that flags set.

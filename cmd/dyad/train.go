@@ -23,6 +23,7 @@ type trainCmd struct {
 	labelsFlag
 	planFlags
 	runFlags
+	confirmFlag
 	checkpointFlag
 }
 
@@ -68,6 +69,9 @@ func (c *trainCmd) Run(a *app) error {
 	}
 	result := trainResult{Task: c.Task, runOutcome: runOutcome{Data: c.Data, Public: c.PublicData || c.Data == ""}}
 	if done, err := c.republish(a, name, &result.runOutcome); done || err != nil {
+		return err
+	}
+	if err := c.unprotected(a, c.Mode, c.Schema, c.PublicData, c.Resume != ""); err != nil {
 		return err
 	}
 	all, source, err := c.loadOr(a, syntheticRecords, dataset.KeepPersons)

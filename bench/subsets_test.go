@@ -1,56 +1,56 @@
-// Command subsets measures how far the accountant of secret batches without replacement may be
-// from the truth (docs/theory.md#without-replacement). It prints CSV:
-//
-//	go run ./bench/subsets > bench/results/without-replacement.csv
-//
-// epsilon is what the accountant prints. add_remove and triangle are two strategies of an
-// adversary: the record moves every query and its replacement none; record, replacement and the
-// rest are the corners of an equilateral triangle. The first is computed by the accountant, the
-// second numerically on a grid, to about 1e-3 relative. gap is epsilon over the larger one, less 1.
-package main
+package bench_test
 
 import (
 	"fmt"
-	"log"
 	"math"
 	"math/cmplx"
+	"testing"
 
 	"gonum.org/v1/gonum/dsp/fourier"
 
 	"dyad/privacy/account"
 )
 
-const (
-	delta   = 1e-6
-	records = 1000
-)
-
-func main() {
-	fmt.Println("sensitivity_over_sigma,rate,steps,delta,epsilon,add_remove,triangle,gap")
+// TestWithoutReplacementGap measures how far the accountant of secret batches without replacement may be from the truth
+// (docs/theory.md#without-replacement). epsilon is what the accountant prints. add_remove and triangle are two strategies of an
+// adversary: the record moves every query and its replacement none; record, replacement and the rest are the corners of an equilateral
+// triangle. The first is computed by the accountant, the second numerically on a grid, to about 1e-3 relative. gap is epsilon over the
+// larger one, less 1: below 0 by more than that error, the accountant would be wrong.
+func TestWithoutReplacementGap(t *testing.T) {
+	const delta, records = 1e-6, 1000
+	c := claim{file: "without-replacement.csv", columns: "sensitivity_over_sigma,rate,steps,delta,epsilon,add_remove,triangle,gap", keys: 4}
 	for _, m := range []float64{0.1, 0.25, 0.5, 1} {
 		for _, batch := range []int{10, 100, 500} {
 			for _, steps := range []int{1, 10, 100, 1000} {
 				q := float64(batch) / records
-				epsilon := worst(account.Repeat(account.WithoutReplacementEvent{Event: account.GaussianEvent{Sensitivity: m, Sigma: 1}, Batch: batch, Records: records}, steps))
-				removed := worst(account.Repeat(account.PoissonEvent{Event: account.GaussianEvent{Sensitivity: m, Sigma: 1}, Rate: q, Relation: account.AddRemove}, steps))
-				triangle := equilateral(m, q, steps)
-				fmt.Printf("%g,%g,%d,%g,%.5g,%.5g,%.5g,%.4f\n", m, q, steps, delta, epsilon, removed, triangle, epsilon/max(removed, triangle)-1)
+				c.lines = append(c.lines, claimed{fmt.Sprintf("%g,%g,%d,%g", m, q, steps, delta), m == 0.5 && batch == 100, func(t *testing.T) []float64 {
+					noise := account.GaussianEvent{Sensitivity: m, Sigma: 1}
+					epsilon := worst(t, account.Repeat(account.WithoutReplacementEvent{Event: noise, Batch: batch, Records: records}, steps), delta)
+					removed := worst(t, account.Repeat(account.PoissonEvent{Event: noise, Rate: q, Relation: account.AddRemove}, steps), delta)
+					triangle := equilateral(m, q, steps, delta)
+					gap := epsilon/max(removed, triangle) - 1
+					if gap < -2e-3 {
+						t.Errorf("epsilon %v is below what an adversary reaches, %v and %v", epsilon, removed, triangle)
+					}
+					return []float64{epsilon, removed, triangle, gap}
+				}})
 			}
 		}
 	}
+	c.check(t, 1e-3, 1e-4)
 }
 
-func worst(e account.Event) float64 {
+func worst(t *testing.T, e account.Event, delta float64) float64 {
 	a := &account.PLD{}
 	if err := a.Compose(e); err != nil {
-		log.Fatal(err)
+		t.Fatal(err)
 	}
 	return a.Epsilon(delta)
 }
 
 // equilateral is the epsilon of steps releases of P = (1-q) N(0, I) + q N(b, I) against Q, the
 // same with b', where 0, b and b' are the corners of a triangle with sides m.
-func equilateral(m, q float64, steps int) float64 {
+func equilateral(m, q float64, steps int, delta float64) float64 {
 	const (
 		size = 1 << 18
 		cell = 0.02 // of the plane

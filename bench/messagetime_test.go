@@ -1,82 +1,54 @@
-// Command localtime measures what the time of a local message tells: two kinds of
-// messages are made in random order, and the AUC of their times says how well time alone tells
-// them apart (0.5: not at all).
-//
-//	go run ./bench/localtime -label after -n 10000 -repeats 3
-//
-// Cases "record" compare a record in the curriculum with one out of it. "tiny" compares
-// two records under a model of subnormal numbers, with which processors are slow. "choice"
-// compares, for one record, messages whose choice is favoured with those whose is not.
-package main
+package bench_test
 
 import (
 	"cmp"
-	"flag"
 	"fmt"
-	"log"
 	"math"
 	"math/rand/v2"
-	"os"
 	"slices"
+	"testing"
 	"time"
 
 	"dyad/algorithms/local"
-	"dyad/bench"
 	"dyad/engine"
 	"dyad/privacy"
 )
 
-func main() {
-	log.SetFlags(0)
-	label := flag.String("label", "", "first column, to tell runs of several programs apart")
-	n := flag.Int("n", 2000, "messages of each kind")
-	repeats := flag.Int("repeats", 5, "repetitions of each case; each is one line")
-	header := flag.Bool("header", true, "print the header")
-	flag.Parse()
-	if *header {
-		bench.Header(os.Stdout, "localtime", os.Args[1:])
-		fmt.Println("program,case,method,d,pairs,epsilon,repeat,first_median_us,first_p10_us,second_median_us,second_p90_us,auc_of_time")
-	}
-	for _, c := range cases() {
-		for r := range *repeats {
-			if err := c.measure(os.Stdout, *label, *n, r); err != nil {
-				log.Fatal("localtime: ", err)
-			}
-		}
-	}
-}
-
-type timing struct {
-	kind    string
-	method  local.Method
-	d       int
-	pairs   int
-	epsilon float64
-}
-
-func cases() []timing {
-	return []timing{
+// BenchmarkMessageTime measures what the time of a local message tells: two kinds of messages are made in random order, and auc is how
+// well time alone tells them apart (0.5: not at all). Cases "record" compare a record in the curriculum with one out of it, "tiny" two
+// records under a model of subnormal numbers, with which processors are slow, and "choice", for one record, messages whose choice is
+// favoured with those whose is not. For a raw file take -benchtime 20000x -count 3.
+func BenchmarkMessageTime(b *testing.B) {
+	for _, c := range []timing{
 		{"record", local.Prestige, 2, 1, 1}, {"record", local.Prestige, 2, 16, 1}, {"record", local.Prestige, 2, 64, 1}, {"record", local.Prestige, 2, 1024, 1},
 		{"record", local.Prestige, 20, 1024, 1}, {"record", local.Prestige, 20, 1024, 6}, {"record", local.PrestigeParticipation, 2, 64, 1},
 		{"record", local.Prestige, 2000, 4, 6},
 		{"tiny", local.DJW, 20, 1, 1}, {"tiny", local.DJW, 20, 16, 1}, {"tiny", local.DJW, 2000, 1, 1},
 		{"choice", local.Prestige, 2, 1, 1}, {"choice", local.Prestige, 2, 1, 4}, {"choice", local.Prestige, 2, 16, 4},
+	} {
+		b.Run(fmt.Sprintf("%s/%s/d=%d/pairs=%d/epsilon=%g", c.kind, c.method, c.d, c.pairs, c.epsilon), c.measure)
 	}
 }
 
-// measure prints one line.
-func (c timing) measure(w *os.File, label string, n, repeat int) error {
+type timing struct {
+	kind     string
+	method   local.Method
+	d, pairs int
+	epsilon  float64
+}
+
+func (c timing) measure(b *testing.B) {
 	e, err := engine.NewExpression("linear", "-u", engine.ExpressionOptions{})
 	if err != nil {
-		return err
+		b.Fatal(err)
 	}
 	p, err := local.Protocol{
 		Method: c.method, Loss: local.ScalarLoss{Of: e}, Dim: c.d, FeatureNorm: 1, Radius: 5, L2: 0.1, Users: 10, Epochs: 1, Epsilon: c.epsilon, Pairs: c.pairs,
 	}.Plan()
 	if err != nil {
-		return err
+		b.Fatal(err)
 	}
-	client, st := local.NewClient(p, privacy.NewSeededSource(uint64(repeat)+1)), p.Start()
+	client, st := local.NewClient(p, privacy.NewSeededSource(1)), p.Start()
 	records := [2]engine.Record{{X: make([]float64, c.d), Y: 1}, {X: make([]float64, c.d), Y: 1}}
 	st.W[0], records[0].X[0], records[1].X[0] = 5, 1, 0.01 // margins 5 and 0.05, the threshold is 1.5
 	if c.kind == "tiny" {
@@ -86,9 +58,9 @@ func (c timing) measure(w *os.File, label string, n, repeat int) error {
 		records[1].X[0] = 0.5 // the first has subnormal products with the model everywhere, the second in one place
 	}
 	var times [2][]float64
-	order := rand.New(rand.NewPCG(uint64(repeat), 1))
+	order := rand.New(rand.NewPCG(1, 1))
 	z := engine.Record{X: make([]float64, c.d), Y: 1} // one place in memory for both
-	for len(times[0]) < n || len(times[1]) < n {
+	for b.Loop() {
 		k := order.IntN(2)
 		if c.kind == "choice" {
 			k = 0
@@ -98,15 +70,15 @@ func (c timing) measure(w *os.File, label string, n, repeat int) error {
 		m, err := client.Message(st, z)
 		took := time.Since(began)
 		if err != nil {
-			return err
+			b.Fatal(err)
 		}
-		switch {
-		case c.method == local.PrestigeParticipation && !m.Takes:
+		if c.method == local.PrestigeParticipation && !m.Takes {
 			continue // silence is public
-		case c.kind == "choice":
+		}
+		if c.kind == "choice" {
 			g := make([]float64, c.d)
 			if err := p.AddEstimate(g, m); err != nil {
-				return err
+				b.Fatal(err)
 			}
 			if g[0] > 0 { // the gradient is -e_1, so the choice is not favoured; with several pairs nearly so
 				k = 1
@@ -114,16 +86,17 @@ func (c timing) measure(w *os.File, label string, n, repeat int) error {
 		}
 		times[k] = append(times[k], float64(took.Nanoseconds())/1000)
 	}
-	slices.Sort(times[0])
-	slices.Sort(times[1])
-	at := func(k int, q float64) float64 { return times[k][int(q*float64(len(times[k])))] }
-	_, err = fmt.Fprintf(w, "%s,%s,%s,%d,%d,%g,%d,%.2f,%.2f,%.2f,%.2f,%.3f\n", label, c.kind, c.method, c.d, c.pairs, c.epsilon, repeat,
-		at(0, 0.5), at(0, 0.1), at(1, 0.5), at(1, 0.9), auc(times[0], times[1]))
-	return err
+	for k, name := range []string{"first", "second"} {
+		if len(times[k]) == 0 {
+			b.Skip("no message of one of the kinds: take a longer -benchtime")
+		}
+		slices.Sort(times[k])
+		b.ReportMetric(times[k][len(times[k])/2], name+"-median-us")
+	}
+	b.ReportMetric(auc(times[0], times[1]), "auc")
 }
 
-// auc is the probability that a time of a is above one of b, ties counted half; both are
-// sorted.
+// auc is the probability that a time of a is above one of b, ties counted half; both are sorted.
 func auc(a, b []float64) float64 {
 	sum := 0.0
 	for _, t := range a {

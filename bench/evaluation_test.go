@@ -1,29 +1,47 @@
-// Command evaluation measures how often the intervals of private evaluations cover the truth, and
-// what the noise adds to the sampling error: records are drawn from laws with a known AUC, ROC
-// curve and mean loss, and evaluated as `dyad evaluate --epsilon` does.
-//
-//	go run ./bench/evaluation -runs 1000 > bench/results/evaluation-coverage.csv
-//
-// The committed file joins the lines of several runs with -n, which its header names.
-package main
+package bench_test
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"hash/crc32"
-	"log"
 	"math"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"sync"
+	"testing"
 
 	"dyad/algorithms"
 	"dyad/algorithms/evaluate"
-	"dyad/bench"
 	"dyad/privacy"
 )
+
+// TestCoverage measures how often the intervals of private evaluations cover the truth, and what the noise adds to the sampling error:
+// records are drawn from laws with a known AUC, ROC curve and mean loss, and evaluated as `dyad evaluate --epsilon` does.
+func TestCoverage(t *testing.T) {
+	c := claim{
+		file: "evaluation-coverage.csv", keys: 5, columns: "law,n,positives,delta,runs,auc,wide,loss,sensitivity,specificity,accuracy,width,error,noise",
+		comments: "# shares of runs whose 95 % interval covers the truth; points: mean over the operating points; wide: share of runs that say\n" +
+			"# so; error: root mean square error of the AUC, noise: mean standard deviation of its noise as reported\n",
+	}
+	loss := &evaluate.Loss{Name: "logistic", Phi: func(u float64) float64 { return math.Log1p(math.Exp(-u)) }, High: 2 * math.Ln2}
+	for _, size := range []struct{ n, positives, runs int }{
+		{1000, 50, 1000}, {1000, 500, 1000}, {3000, 150, 1000}, {10_000, 50, 400}, {10_000, 5000, 400}, {300, 20, 1000}, {100, 50, 1000},
+	} {
+		for _, delta := range []float64{privacy.DefaultDelta(size.n), 0} {
+			for _, l := range laws {
+				key := fmt.Sprintf("%q,%d,%d,%.3g,%d", l.name, size.n, size.positives, delta, size.runs)
+				c.lines = append(c.lines, claimed{key, size.n == 100 && l.name == "five scores", func(t *testing.T) []float64 {
+					p, err := evaluate.New(evaluate.Options{Records: size.n, Budget: privacy.Budget{Epsilon: 1, Delta: delta}, ScoreBound: 20, Loss: loss})
+					if err != nil {
+						t.Fatal(err)
+					}
+					return covered(t, l, l.truth(loss), p, size.positives, size.runs)
+				}})
+			}
+		}
+	}
+	c.check(t, 0.01, 0.005)
+}
 
 // law is a pair of laws of scores.
 type law struct {
@@ -173,37 +191,8 @@ func once(l law, want truth, p *evaluate.Plan, positives int, seed uint64) (c co
 	return c, nil
 }
 
-func main() {
-	log.SetFlags(0)
-	runs := flag.Int("runs", 2000, "repetitions of each line")
-	epsilon := flag.Float64("epsilon", 1, "epsilon of an evaluation")
-	records := flag.Int("n", 0, "only lines of this many records; 0: all")
-	flag.Parse()
-	bench.Header(os.Stdout, "evaluation", os.Args[1:])
-	fmt.Println("# shares of runs whose 95 % interval covers the truth; points: mean over the operating points; wide: share of runs that say")
-	fmt.Println("# so; error: root mean square error of the AUC, noise: mean standard deviation of its noise as reported")
-	fmt.Println("law,n,positives,delta,runs,auc,wide,loss,sensitivity,specificity,accuracy,width,error,noise")
-	loss := &evaluate.Loss{Name: "logistic", Phi: func(u float64) float64 { return math.Log1p(math.Exp(-u)) }, High: 2 * math.Ln2}
-	for _, size := range []struct{ n, positives int }{{1000, 50}, {1000, 500}, {300, 20}, {100, 50}, {3000, 150}, {10_000, 50}, {10_000, 5000}} {
-		if *records != 0 && *records != size.n {
-			continue
-		}
-		for _, delta := range []float64{privacy.DefaultDelta(size.n), 0} {
-			for _, l := range laws {
-				p, err := evaluate.New(evaluate.Options{Records: size.n, Budget: privacy.Budget{Epsilon: *epsilon, Delta: delta}, ScoreBound: 20, Loss: loss})
-				if err != nil {
-					log.Fatal("evaluation: ", err)
-				}
-				if err := line(l, l.truth(loss), p, size.positives, *runs); err != nil {
-					log.Fatal("evaluation: ", err)
-				}
-			}
-		}
-	}
-}
-
-// line repeats an evaluation on two goroutines and prints the outcome.
-func line(l law, want truth, p *evaluate.Plan, positives, runs int) error {
+// covered repeats an evaluation on two goroutines; the numbers are those of TestCoverage.
+func covered(t *testing.T, l law, want truth, p *evaluate.Plan, positives, runs int) []float64 {
 	var all coverage
 	var failed error
 	var mu sync.Mutex
@@ -223,9 +212,13 @@ func line(l law, want truth, p *evaluate.Plan, positives, runs int) error {
 		})
 	}
 	wg.Wait()
+	if failed != nil {
+		t.Fatal(failed)
+	}
 	share := func(k, of int) float64 { return float64(k) / float64(of) }
-	fmt.Printf("%q,%d,%d,%.3g,%d,%.4f,%.4f,%.4f,%.4f,%.4f,%.4f,%.5f,%.5f,%.5f\n", l.name, p.Options.Records, positives, p.Options.Budget.Delta, all.runs, share(all.auc, all.runs), share(all.wide, all.runs),
-		share(all.loss, all.runs), share(all.sensitivity, all.points), share(all.specificity, all.points), share(all.accuracy, all.points),
-		all.width/float64(all.runs), math.Sqrt(all.error2/float64(all.runs)), all.noise/float64(all.runs))
-	return failed
+	return []float64{
+		share(all.auc, all.runs), share(all.wide, all.runs), share(all.loss, all.runs),
+		share(all.sensitivity, all.points), share(all.specificity, all.points), share(all.accuracy, all.points),
+		all.width / float64(all.runs), math.Sqrt(all.error2 / float64(all.runs)), all.noise / float64(all.runs),
+	}
 }

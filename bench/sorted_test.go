@@ -1,4 +1,4 @@
-package main
+package bench_test
 
 import (
 	"cmp"
@@ -6,82 +6,49 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"testing"
 
 	"dyad/bench"
 	"dyad/engine"
 	"dyad/engine/cpu"
-	"dyad/engine/dataset"
 )
 
-// measureSorted times whole gradients by the sorted method next to plainSorted, which is
-// the same on every machine, so that ratios can be compared where times cannot.
-func measureSorted(large int) error {
-	fmt.Println("# sorted: whole gradients, d = 1, one worker, next to the same by slices.SortFunc and one pass")
-	fmt.Println("# goal: on one Zen 5 core at 4.2 GHz, sorting and sums by slices.SortFunc took 126 ms at n = 10^6 and 1470 ms")
-	fmt.Println("# at 10^7 (a prototype of the squared hinge, of other code than here); 35 and 900 ms are asked for there, so 3.6")
-	fmt.Println("# and 1.63 times faster")
-	fmt.Println("loss,n,ms,ns_per_record,sortfunc_ms,ratio,goal")
-	sizes := []int{1_000_000, large}
-	for _, n := range slices.Compact(sizes) {
-		r, err := dataset.SyntheticScores(n, 1, 1)
-		if err != nil {
-			return err
+// BenchmarkSorted times whole gradients by the sorted method, d = 1, one worker. ratio is to plainSorted, which is the same on
+// every machine, so that ratios can be compared where times cannot: on a Zen 5 core at 4.2 GHz, sorting and sums by
+// slices.SortFunc took 126 ms at n = 10^6 and 1470 ms at 10^7 (a prototype of the squared hinge), where 35 and 900 ms are
+// asked for: 3.6 and 1.63 times faster.
+func BenchmarkSorted(b *testing.B) {
+	for _, n := range slices.Compact([]int{1_000_000, *large}) {
+		r := scores(b, n, 1)
+		for _, name := range []string{"hinge", "squared-hinge", "ramp"} {
+			b.Run(fmt.Sprintf("%s/n=%d", name, n), func(b *testing.B) {
+				expression, loss := library(b, name)
+				kernel, err := cpu.Backend{Workers: 1, Method: cpu.Sorted}.Plan(engine.Problem{N: n, D: 1, Bounds: r.Bounds(), Loss: loss, Radius: 1})
+				if err != nil {
+					b.Fatal(err)
+				}
+				e, err := kernel.Bind(r)
+				if err != nil {
+					b.Fatal(err)
+				}
+				defer e.Close()
+				plain, err := newPlainSorted(r, expression)
+				if err != nil {
+					b.Fatal(err)
+				}
+				w, sum, want := []float64{0.9}, []float64{0}, 0.0
+				seconds, reference := perCall(b, func() error { return e.GradSum(context.Background(), sum, w, engine.AllPairs{N: n}) }, func() float64 {
+					start := bench.ProcessorTime()
+					want = plain.gradSum(w[0])
+					return bench.ProcessorTime() - start
+				})
+				if !(math.Abs(sum[0]-want) <= 1e-12*math.Abs(want)) {
+					b.Fatalf("the gradient is %v, %v by slices.SortFunc", sum[0], want)
+				}
+				b.ReportMetric(reference/seconds, "ratio")
+			})
 		}
-		for _, loss := range []string{"hinge", "squared-hinge", "ramp"} {
-			if err := compareSorted(loss, r); err != nil {
-				return fmt.Errorf("%s, %d records: %w", loss, n, err)
-			}
-		}
 	}
-	return nil
-}
-
-// sortedGoals are the ratios to reach, by number of records.
-var sortedGoals = map[int]string{1_000_000: "3.60", 10_000_000: "1.63"}
-
-func compareSorted(loss string, r *engine.Records) error {
-	l, ok := engine.LibraryByName(loss)
-	if !ok {
-		return fmt.Errorf("no loss of this name")
-	}
-	expression, err := l.Expression(engine.ExpressionOptions{})
-	if err != nil {
-		return err
-	}
-	n, ctx := r.Len(), context.Background()
-	p := engine.Problem{N: n, D: 1, Bounds: r.Bounds(), Loss: engine.Score{Of: expression}, Radius: 1}
-	kernel, err := cpu.Backend{Workers: 1, Method: cpu.Sorted}.Plan(p)
-	if err != nil {
-		return err
-	}
-	e, err := kernel.Bind(r)
-	if err != nil {
-		return err
-	}
-	defer e.Close()
-	plain, err := newPlainSorted(r, expression)
-	if err != nil {
-		return err
-	}
-	w, sum := []float64{0.9}, []float64{0}
-	var want float64
-	seconds, reference := perCall(func() {
-		if err == nil {
-			err = e.GradSum(ctx, sum, w, engine.AllPairs{N: n})
-		}
-	}, func() float64 {
-		start := bench.ProcessorTime()
-		want = plain.gradSum(w[0])
-		return bench.ProcessorTime() - start
-	})
-	if err != nil {
-		return err
-	}
-	if !(math.Abs(sum[0]-want) <= 1e-12*math.Abs(want)) {
-		return fmt.Errorf("the gradient is %v, %v by slices.SortFunc", sum[0], want)
-	}
-	fmt.Printf("%s,%d,%.2f,%.1f,%.2f,%.2f,%s\n", loss, n, seconds*1e3, seconds/float64(n)*1e9, reference*1e3, reference/seconds, sortedGoals[n])
-	return nil
 }
 
 // plainSorted computes gradients over records of one feature and labels -1 and 1 by
