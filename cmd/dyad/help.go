@@ -31,8 +31,8 @@ var sections = []struct{ title, flags string }{
 }
 
 // firstFlags are in the first view.
-var firstFlags = words("help json data schema n d users records state pairs density degree-cap tuple out public-data " +
-	"task algorithm method loss radius l2 mode epsilon delta unit kappa every holdout holdout-records holdout-epsilon exact-figures " +
+var firstFlags = words("help json quiet verbose data schema n d users records state pairs density tuple out public-data " +
+	"task algorithm method loss radius mode epsilon delta unit kappa every holdout holdout-records holdout-epsilon " +
 	"shuffle-delta max-epsilon compare plan reference runs time plot server dir listen protocol cert key token memory resume ledger")
 
 func words(s string) []string { return strings.Fields(s) }
