@@ -31,8 +31,9 @@ type Right struct {
 
 // Figures are what an evaluation found. All of it is computed from released and public numbers.
 type Figures struct {
-	Records    int     `json:"records"`
-	Confidence float64 `json:"confidence"` // of the intervals
+	Records    int     `json:"records"`        // n
+	Unit       string  `json:"unit,omitempty"` // "person" if n counts persons
+	Confidence float64 `json:"confidence"`     // of the intervals
 	AUC        *Figure `json:"auc,omitempty"`
 	// AUCNoise is the standard deviation that the noise alone gives to the AUC.
 	AUCNoise float64 `json:"auc_noise,omitempty"`
@@ -71,6 +72,9 @@ func (p *Plan) Figures(released []float64, confidence float64) (*Figures, error)
 		}
 	}
 	f := &Figures{Records: p.Options.Records, Confidence: confidence}
+	if p.Options.PersonRows > 0 {
+		f.Unit = personUnit
+	}
 	if len(p.Options.Classifiers) > 0 {
 		p.classifiers(f, released)
 		return f, nil
@@ -216,10 +220,24 @@ func (f *Figures) auc(s *statistics) {
 			return s.pairs * s.pairs * ((0.25-theta*theta)*share + more)
 		},
 	}
-	figure := r.interval(f.Confidence)
+	figure := f.acrossPersons(r.interval(f.Confidence), r)
 	figure = Figure{figure.Value + 0.5, figure.Low + 0.5, figure.High + 0.5}
 	f.AUC = &figure
 	f.AUCNoise = math.Hypot(s.rankNoise, (figure.Value-0.5)*s.pairsNoise) / s.pairs
+}
+
+// personUnit is Figures.Unit of persons.
+const personUnit = "person"
+
+// acrossPersons widens the interval of a ratio over pairs of persons: the pairs of rows of one person are in n+ n- and not
+// in the numerator, and they are at most n+ n-/n of it, so the ratio without them is larger by a
+// factor of 1 to 1/(1 - 1/n) (docs/theory.md#person-figures).
+func (f *Figures) acrossPersons(x Figure, r ratio) Figure {
+	if f.Unit == personUnit {
+		factor := 1 / (1 - 1/float64(f.Records))
+		x.Low, x.High = max(min(x.Low, x.Low*factor), r.low), min(max(x.High, x.High*factor), r.high)
+	}
+	return x
 }
 
 // known says how far what the cells tell of the sampling variance takes the place of its bound: 1
@@ -317,7 +335,7 @@ func (f *Figures) loss(s *statistics, l *Loss) {
 			return s.pairs * s.pairs * (most + s.known()*(min(spread, most)-most))
 		},
 	}
-	figure := r.interval(f.Confidence)
+	figure := f.acrossPersons(r.interval(f.Confidence), r)
 	f.MeanLoss = &Figure{middle + half*figure.Value, middle + half*figure.Low, middle + half*figure.High}
 	f.LossOf, f.LossLow, f.LossHigh = l.Name, l.Low, l.High
 }

@@ -154,7 +154,7 @@ func (r *privateResult) brief(a *app) string {
 	if r.Out == "" {
 		writeFigures(&b, r.Figures)
 	} else {
-		covering := fmt.Sprintf("(%g %% interval, covering sampling and noise) on %d records", 100*r.Figures.Confidence, r.Figures.Records)
+		covering := fmt.Sprintf("(%g %% interval, covering sampling and noise) on %s", 100*r.Figures.Confidence, r.units())
 		if f := r.Figures.AUC; f != nil {
 			line(&b, "AUC", "%s %s", between(*f), covering)
 		}
