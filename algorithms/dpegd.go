@@ -217,7 +217,7 @@ func (a DPEGD) Train(ctx context.Context, ev engine.Evaluator, p *Plan, s privac
 				t.Keep(steps+i, pairs.Order, w, average)
 				t.Step(steps+i, p.Schedule.Steps)
 			}
-			if err := p.Spec.descendAverage(ctx, ev, w, average, pairs, before, e.Steps, e.StepSize, meanRoundoff(p.Spec.Kernel, pairs), done); err != nil {
+			if err := p.Spec.descend(ctx, ev, w, average, pairs, before, e.Steps, e.StepSize, done); err != nil {
 				return nil, err
 			}
 			if err := s.Release(average, e.Certificate, e.Noise); err != nil {
