@@ -219,13 +219,14 @@ func (c *evaluateCmd) private(a *app, m *model, s scored, public bool) error {
 	return errors.Join(err, a.emitBrief(r, r.text(), r.brief(a)))
 }
 
+// units are how many records or persons were evaluated.
+func (r *privateResult) units() string {
+	return fmt.Sprintf("%d %ss", r.Figures.Records, cmp.Or(r.Figures.Unit, "record"))
+}
+
 func (r *privateResult) text() string {
 	var b strings.Builder
-	unit := "records"
-	if r.Figures.Unit != "" {
-		unit = r.Figures.Unit + "s"
-	}
-	r.writeData(&b, fmt.Sprintf(": %d %s", r.Figures.Records, unit))
+	r.writeData(&b, ": "+r.units())
 	b.WriteString(r.Report.Text())
 	r.writeLedger(&b)
 	writeFigures(&b, r.Figures)
