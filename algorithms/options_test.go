@@ -81,3 +81,25 @@ func TestOptionsOverrideTheChoice(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestOptionsOfStreams: online algorithms are configured by their fields, too.
+func TestOptionsOfStreams(t *testing.T) {
+	secret := algorithms.Option{Field: "Reading", Value: algorithms.SecretState, Name: "--secret-state"}
+	for _, s := range algorithms.StreamCatalog() {
+		got, err := algorithms.StreamWith(s, secret)
+		switch s.(type) {
+		case algorithms.OnPairC:
+			if err != nil || got != (algorithms.OnPairC{Reading: algorithms.SecretState}) {
+				t.Errorf("%+v, %v", got, err)
+			}
+		case algorithms.OnPairStrC:
+			if err != nil || got != (algorithms.OnPairStrC{Reading: algorithms.SecretState}) {
+				t.Errorf("%+v, %v", got, err)
+			}
+		default:
+			if err == nil || !strings.Contains(err.Error(), s.Info().Name+" does not take --secret-state; onpairstrc and onpairc do") {
+				t.Errorf("%s: %+v, %v", s.Info().Name, got, err)
+			}
+		}
+	}
+}

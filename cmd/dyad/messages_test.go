@@ -155,6 +155,9 @@ func TestWarnedBeforeTheCharge(t *testing.T) {
 // TestBriefReports: without --verbose a command prints a line about what was made, the guarantee
 // with epsilon, delta and unit, and the next step; with it the whole derivation.
 func TestBriefReports(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	dir := clinic(t, 300)
 	for _, c := range []struct {
 		args  string

@@ -27,7 +27,7 @@ type planFlags struct {
 	lossFlags
 	Workers int `positive:"" help:"CPU workers; the result has the same bits for any number. Default: all cores."`
 	deviceFlag
-	Precision string `default:"auto" enum:"auto,fp32,bf16x3,tf32,wgmma" placeholder:"P" help:"Arithmetic of the pairs with --task metric: fp32, which on a CPU takes half the time of float64, or on tensor cores of a GPU, with --device cuda:N, bf16x3 or tf32, which are faster, or wgmma, which is bf16x3 for compute capability 9.0 alone. Noise covers the rounding: about 1 % with noisy gradients, below 0.2 % on a CPU; algorithms that perturb only their output pay more from some thousand records on, least with fp32. Default: auto, which is float64 on a CPU, and on a GPU bf16x3 unless wgmma was measured to be faster."`
+	Precision string `default:"auto" enum:"auto,fp32,bf16x3,tf32,wgmma" placeholder:"P" help:"Arithmetic of the pairs with --task metric: auto, fp32, or on a GPU bf16x3, tf32 or wgmma; docs/guide.md#precision has what each costs. The noise covers the rounding. Default: auto, float64 on a CPU."`
 }
 
 // open opens the device in the precision of the flag, as openDevice.

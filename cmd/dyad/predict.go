@@ -18,7 +18,7 @@ type predictCmd struct {
 
 // Help shows examples.
 func (predictCmd) Help() string {
-	return `Writes one line a record: its id (or row number) and its score. Higher scores rank as more positive.
+	return `Writes one line per record: its id (or row number) and its score. Higher scores rank as more positive.
 
 Examples:
   dyad predict model.json --data patients.csv
