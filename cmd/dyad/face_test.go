@@ -11,7 +11,7 @@ import (
 	lib "dyad"
 	"dyad/algorithms"
 	"dyad/algorithms/pairs"
-	"dyad/engine/pairgraph"
+	"dyad/engine/terms"
 	"dyad/privacy"
 )
 
@@ -133,7 +133,7 @@ func TestTheFaceIsThisProgram(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	spec := pairs.Spec{Loss: pairgraph.Contrastive{Margin: 1}, Budget: privacy.Budget{Epsilon: 2}}
+	spec := pairs.Spec{Loss: terms.Contrastive{Margin: 1}, Budget: privacy.Budget{Epsilon: 2}}
 	spec.Budget.Delta = lib.DefaultPairDelta(among.Shape(), spec)
 	drawn, err := lib.PlanPairs(among.Shape(), spec, source.DegreeCap)
 	if err != nil {
