@@ -178,6 +178,9 @@ func randomBetween(rng *rand.Rand, lo, hi float64) float64 {
 // library's largest error is at most half of what is allowed, which a hundredth
 // of the allowance would not cover.
 func TestLibraryAllowance(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	n := 600
 	if testing.Short() {
 		n = 150

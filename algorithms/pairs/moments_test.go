@@ -65,6 +65,9 @@ func TestMomentsOfPairsStayWithinTheCertificate(t *testing.T) {
 // The claim holds for every unit and noise, and noise for fewer pairs, half of it, or a
 // certificate that forgets the second sum or the count is caught.
 func TestAuditOfPairMoments(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	for name, s := range map[string]pairs.Spec{
 		"individual": gauss(star(pairs.Individual, 3)), "group, K-norm": star(pairs.Group, 2), "pair": gauss(star(pairs.OnePair, 1)),
 	} {

@@ -118,6 +118,9 @@ func TestNewcomersMistakes(t *testing.T) {
 // TestWarnedBeforeTheCharge: what weakens or voids a guarantee is on the screen when nothing has
 // been charged yet, and the ledger marks ranges that came from the data.
 func TestWarnedBeforeTheCharge(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	dir := clinic(t, 200)
 	schema, err := os.ReadFile(filepath.Join(dir, "patients.yaml"))
 	if err != nil {
@@ -155,6 +158,9 @@ func TestWarnedBeforeTheCharge(t *testing.T) {
 // TestBriefReports: without --verbose a command prints a line about what was made, the guarantee
 // with epsilon, delta and unit, and the next step; with it the whole derivation.
 func TestBriefReports(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	dir := clinic(t, 300)
 	for _, c := range []struct {
 		args  string
