@@ -88,6 +88,9 @@ func TestMetricConformance(t *testing.T) {
 
 // TestMetricExpressions: the suite with code for phi' that is put into the tiles.
 func TestMetricExpressions(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	for _, p := range []Precision{BF16x3, FP32, Wgmma} {
 		if testing.Short() && p != BF16x3 {
 			continue
@@ -145,6 +148,9 @@ func metricProblem(t *testing.T, n, d int) (engine.Problem, *engine.Records, []f
 // tiles and pieces of features, and the errors are as small as one expects of the
 // precision.
 func TestMetricAgainstCPU(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	n, d := 150, 70
 	if testing.Short() {
 		n = 70
@@ -184,6 +190,9 @@ func TestMetricAgainstCPU(t *testing.T) {
 // NeighbourRoundoff, at its worst place and for all precisions, and a defect in the sums
 // over spans is found.
 func TestMetricNeighbours(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	n, d := 66, 3
 	p, r, w := metricProblem(t, n, d)
 	far := func(at int) *engine.Records {
@@ -259,6 +268,9 @@ func TestMetricNeighbours(t *testing.T) {
 // TestMetricNoiseForRoundoff: what a certificate of one gradient pays for rounding does
 // not grow with n, and is at most 2 % of the sensitivity.
 func TestMetricNoiseForRoundoff(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	for _, precision := range []Precision{FP32, BF16x3, TF32, Wgmma} {
 		for _, n := range []int{1e3, 1e5, 1e7} {
 			p := engine.Problem{N: n, D: 64, Bounds: engine.UnitBounds(), Loss: engine.MahalanobisLogistic{}, Radius: 1}
