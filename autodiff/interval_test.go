@@ -181,10 +181,7 @@ func TestLibraryAllowance(t *testing.T) {
 	if testing.Short() {
 		t.Skip("slow")
 	}
-	n := 600
-	if testing.Short() {
-		n = 150
-	}
+	const n = 600
 	largest := 0.0
 	for _, c := range unaryRanges {
 		rng := rand.New(rand.NewPCG(2, uint64(c.o)))

@@ -39,7 +39,7 @@ func TestPersonSumsMatchBruteForce(t *testing.T) {
 					Sizes: []int{3}, Groups: [][]int{}, Radii: []float64{1},
 					WithWorkers: func(k int) engine.Backend { return cpu.Backend{Workers: k, Method: c.method, Variant: v} },
 				}
-				if v == kernels.Best && !testing.Short() {
+				if v == kernels.Best {
 					opts.Radii = []float64{0.3, 6}
 				}
 				if c.method == cpu.NearLinear {

@@ -92,9 +92,6 @@ func TestMetricExpressions(t *testing.T) {
 		t.Skip("slow")
 	}
 	for _, p := range []Precision{BF16x3, FP32, Wgmma} {
-		if testing.Short() && p != BF16x3 {
-			continue
-		}
 		o := metricOptions(p)
 		o.MetricLosses, o.Sizes, o.Radii = metricLosses(t), []int{5}, []float64{2}
 		if testing.Short() {
@@ -151,10 +148,7 @@ func TestMetricAgainstCPU(t *testing.T) {
 	if testing.Short() {
 		t.Skip("slow")
 	}
-	n, d := 150, 70
-	if testing.Short() {
-		n = 70
-	}
+	const n, d = 150, 70
 	p, r, w := metricProblem(t, n, d)
 	exact, err := sumOf(cpu.Backend{}, p, r, w)
 	if err != nil {
@@ -225,10 +219,6 @@ func TestMetricNeighbours(t *testing.T) {
 		return after
 	}
 	precisions, skews := []Precision{FP32, BF16x3, TF32, Wgmma}, []float64{0, 1}
-	if testing.Short() {
-		n, precisions, skews = 5, precisions[1:2], skews[1:]
-		p, r, w = metricProblem(t, n, d)
-	}
 	for _, precision := range precisions {
 		for _, skew := range skews {
 			for _, defect := range []bool{false, true} {
