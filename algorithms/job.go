@@ -209,6 +209,18 @@ func (s *watchedSession) HiddenStep(x []float64, c privacy.Certificate, m privac
 	return s.Session.HiddenStep(x, c, m)
 }
 
+// Choose implements privacy.Selector: Execute watches a LiveSession, which is one.
+func (s *watchedSession) Choose(scores []int64, c privacy.Certificate, epsilon float64) (int, error) {
+	s.drew = true
+	return s.Session.(privacy.Selector).Choose(scores, c, epsilon)
+}
+
+// Best implements privacy.Selector.
+func (s *watchedSession) Best(x privacy.Selection, run func(int, privacy.Session) ([]float64, error)) (int, []float64, error) {
+	s.drew = true
+	return s.Session.(privacy.Selector).Best(x, run)
+}
+
 func (r *Result) warn(text string) {
 	r.Guarantee.Warnings = append(r.Guarantee.Warnings, text)
 }

@@ -35,7 +35,7 @@ func TestCoverage(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					return covered(t, l, l.truth(loss), p, size.positives, size.runs)
+					return covered(t, l, nil, l.truth(loss), p, size.positives, size.runs)
 				}})
 			}
 		}
@@ -87,6 +87,64 @@ type truth struct {
 	auc, loss float64
 	positive  []float64 // ordered scores at a fine grid of quantiles
 	negative  []float64
+}
+
+// household is how the rows of a person hang together.
+type household struct {
+	name string
+	rows func(u float64) int // of a person
+	// alike is the correlation of the scores of two rows of one class, before the quantile function, and
+	// sticky how often a row takes the class of the person, not one of its own.
+	alike, sticky float64
+}
+
+var households = []household{
+	{"one row", func(float64) int { return 1 }, 0, 0},
+	{"up to 40 rows, most 1", visits, 0.5, 0.7},
+	{"10 rows, independent", func(float64) int { return 10 }, 0, 0},
+	{"10 rows, half alike", func(float64) int { return 10 }, 0.5, 0.5},
+	{"10 rows, all alike", func(float64) int { return 10 }, 1, 1},
+}
+
+// text is the name, "" for records.
+func (h *household) text() string {
+	if h == nil {
+		return ""
+	}
+	return h.name
+}
+
+// visits is 1 for three persons of four, and then has a long tail up to 40.
+func visits(u float64) int {
+	if u < 0.75 {
+		return 1
+	}
+	return min(40, int(2*math.Pow((1-u)/0.25, -0.6)))
+}
+
+// persons draws n persons whose rows have the law of l and a share of positives, whoever's they
+// are: their scores are quantiles of normal numbers that the rows of a person share in part.
+func (h household) persons(l law, n int, share float64, rng *rand.Rand) (d evaluate.Data) {
+	class := func() bool { return rng.Float64() < share }
+	d.First = []int{0}
+	for range n {
+		own, common := class(), rng.NormFloat64()
+		for range h.rows(rng.Float64()) {
+			positive := own
+			if rng.Float64() >= h.sticky {
+				positive = class()
+			}
+			z := math.Sqrt(h.alike)*common + math.Sqrt(1-h.alike)*rng.NormFloat64()
+			quantile := l.negative
+			if positive {
+				quantile = l.positive
+			}
+			d.Scores = append(d.Scores, quantile(0.5*math.Erfc(-z/math.Sqrt2)))
+			d.Positive = append(d.Positive, positive)
+		}
+		d.First = append(d.First, len(d.Scores))
+	}
+	return d
 }
 
 // quantiles are ordered scores at the middles of equal shares of a law.
@@ -153,10 +211,8 @@ func covers(f evaluate.Figure, v float64) int {
 	return 0
 }
 
-// once draws records, evaluates them and compares.
-func once(l law, want truth, p *evaluate.Plan, positives int, seed uint64) (c coverage, err error) {
-	rng := rand.New(rand.NewPCG(seed, uint64(positives)))
-	n := p.Options.Records
+// records are n of them, the first ones positive.
+func records(l law, n, positives int, rng *rand.Rand) evaluate.Data {
 	d := evaluate.Data{Scores: make([]float64, n), Positive: make([]bool, n)}
 	for i := range n {
 		d.Positive[i] = i < positives
@@ -165,6 +221,19 @@ func once(l law, want truth, p *evaluate.Plan, positives int, seed uint64) (c co
 			quantile = l.positive
 		}
 		d.Scores[i] = quantile(rng.Float64())
+	}
+	return d
+}
+
+// once draws records, evaluates them and compares.
+func once(l law, h *household, want truth, p *evaluate.Plan, positives int, seed uint64) (c coverage, err error) {
+	rng := rand.New(rand.NewPCG(seed, uint64(positives)))
+	n := p.Options.Records
+	var d evaluate.Data
+	if h != nil {
+		d = h.persons(l, n, float64(positives)/float64(n), rng)
+	} else {
+		d = records(l, n, positives, rng)
 	}
 	out, err := algorithms.Execute(context.Background(), p.Job(func(context.Context) (evaluate.Data, error) { return d, nil }),
 		algorithms.Options{Public: true, Source: privacy.NewSeededSource(seed)})
@@ -192,16 +261,16 @@ func once(l law, want truth, p *evaluate.Plan, positives int, seed uint64) (c co
 }
 
 // covered repeats an evaluation on two goroutines; the numbers are those of TestCoverage.
-func covered(t *testing.T, l law, want truth, p *evaluate.Plan, positives, runs int) []float64 {
+func covered(t *testing.T, l law, h *household, want truth, p *evaluate.Plan, positives, runs int) []float64 {
 	var all coverage
 	var failed error
 	var mu sync.Mutex
 	var wg sync.WaitGroup
-	first := uint64(crc32.ChecksumIEEE([]byte(fmt.Sprint(l.name, p.Options.Records, positives, p.Options.Budget.Delta)))) << 20
+	first := uint64(crc32.ChecksumIEEE([]byte(fmt.Sprint(l.name, h.text(), p.Options.Records, positives, p.Options.Budget.Delta)))) << 20
 	for worker := range 2 {
 		wg.Go(func() {
 			for run := worker; run < runs; run += 2 {
-				c, err := once(l, want, p, positives, first+uint64(run))
+				c, err := once(l, h, want, p, positives, first+uint64(run))
 				mu.Lock()
 				all.add(c)
 				if err != nil {

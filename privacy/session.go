@@ -41,3 +41,20 @@ type Session interface {
 	// ErrUnplanned and x is zeroed.
 	ReleaseExact(x []float64) error
 }
+
+// Selector is a session that can also choose among candidates. Sessions of LiveSession can.
+type Selector interface {
+	Session
+	// Choose returns the place of one of the scores, the larger the likelier, by an
+	// epsilon-DP choice. Each score moves by at most the sensitivity of c, rounded up to an
+	// integer; epsilon is a value of ChoiceEpsilon, and PureEvent{epsilon} is planned.
+	Choose(scores []int64, c Certificate, epsilon float64) (int, error)
+	// Best makes runs of candidates that are drawn uniformly, each with a session of its own,
+	// and returns the candidate and the vector of the best of a secret number of them
+	// (docs/theory.md#random-stopping). The first number of a vector is its score. What a run
+	// returns depends on the records through releases of its session only, and nothing that
+	// depends on releases leaves it otherwise: no progress, log, time or checkpoint. An error
+	// of a run ends the selection and must not depend on releases; one that does wraps ErrFailedRun. The
+	// session is used for nothing else meanwhile.
+	Best(x Selection, run func(candidate int, s Session) ([]float64, error)) (candidate int, released []float64, err error)
+}

@@ -16,6 +16,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 
 	"dyad"
@@ -27,22 +28,33 @@ import (
 )
 
 func main() {
-	persons := flag.Int("persons", 70_000, "persons to train on; a quarter as many others are held out")
 	files := flag.Int("files", 3, "files that are generated, by seeds from 1")
 	draws := flag.Int("draws", 3, "draws of the noise for each file")
 	epsilon := flag.Float64("epsilon", 1, "epsilon for one person")
+	flag.Usage = func() {
+		fmt.Fprintln(os.Stderr, "usage: hospital [flags] PERSONS ...\nTrains on so many persons; a quarter as many others, at least 5000, are held out.")
+		flag.PrintDefaults()
+	}
 	flag.Parse()
 	out := bufio.NewWriter(os.Stdout)
 	bench.Header(out, "hospital", os.Args[1:])
 	fmt.Fprintln(out, "# epsilon: of a person with 40 rows, at delta; AUC of other persons, over pairs of persons")
-	fmt.Fprintln(out, "method,algorithm,units,epsilon,delta,file,draw,auc")
-	for seed := range uint64(*files) {
-		if err := compare(out, *persons, seed+1, *draws, *epsilon); err != nil {
-			fmt.Fprintln(os.Stderr, "hospital:", err)
-			os.Exit(1)
+	fmt.Fprintln(out, "persons,method,algorithm,units,epsilon,delta,file,draw,auc")
+	err := func() error {
+		for _, arg := range flag.Args() {
+			persons, err := strconv.Atoi(arg)
+			if err != nil {
+				return err
+			}
+			for seed := range uint64(*files) {
+				if err := compare(out, persons, seed+1, *draws, *epsilon); err != nil {
+					return err
+				}
+			}
 		}
-	}
-	if err := out.Flush(); err != nil {
+		return out.Flush()
+	}()
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "hospital:", err)
 		os.Exit(1)
 	}
@@ -64,7 +76,8 @@ func compare(out io.Writer, persons int, seed uint64, draws int, epsilon float64
 	}
 	oneRow := *byRow
 	oneRow.Records = byRow.Records.Subset(oneOfEach(byRow.IDs, rand.New(rand.NewPCG(seed, 1))))
-	visits.Persons, visits.Rows, visits.Part = persons/4, persons/4*10/7, 1
+	visits.Persons = max(persons/4, 5000) // few would blur the AUC
+	visits.Rows, visits.Part = visits.Persons*10/7, 1
 	held, err := read(visits, visits.Schema())
 	if err != nil {
 		return err
@@ -104,7 +117,7 @@ func compare(out io.Writer, persons int, seed uint64, draws int, epsilon float64
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(out, "%s,%s,%d,%s,%.3g,%d,%d,%.4f\n", m.name, plan.Algorithm, data.Shape().Records, strings.TrimPrefix(privacy.FormatUp(m.person), "+"), delta, seed, draw, personAUC(held, scores))
+			fmt.Fprintf(out, "%d,%s,%s,%d,%s,%.3g,%d,%d,%.4f\n", persons, m.name, plan.Algorithm, data.Shape().Records, strings.TrimPrefix(strings.ToLower(privacy.FormatUp(m.person)), "+"), delta, seed, draw, personAUC(held, scores))
 		}
 	}
 	return nil

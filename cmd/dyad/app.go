@@ -44,6 +44,7 @@ type cli struct {
 
 	Train      trainCmd      `cmd:"" help:"Train a model. Without --data: on an embedded synthetic clinical data set."`
 	Online     onlineCmd     `cmd:"" help:"Train on a stream of records and release a model after every batch."`
+	Search     searchCmd     `cmd:"" help:"Choose among settings or released models privately: training, scoring and choosing in one charge."`
 	Plan       planCmd       `cmd:"" help:"Print the whole privacy report of a training run without reading any data."`
 	Pairs      pairsCmd      `cmd:"" help:"Train on labelled pairs: similar or dissimilar, or preferred."`
 	Local      localCmd      `cmd:"" help:"Learn from users who do not trust the server: local differential privacy."`

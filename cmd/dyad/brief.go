@@ -44,7 +44,7 @@ func (o *runOutcome) writeMade(b *strings.Builder, task, from string, s *dataset
 	if o.Public {
 		visibility = "public"
 	}
-	made := fmt.Sprintf("%s, from %s of %s (%s)", name, from, o.Data, visibility)
+	made := fmt.Sprintf("%s, from %s (%s)", name, from, visibility)
 	if high := direction(s); high != "" && task == taskAUC {
 		made += "; " + high
 	}
@@ -81,7 +81,11 @@ func (a *app) writeWords(b *strings.Builder, g, planned privacy.Guarantee, spent
 // brief is the report of a training in a few lines.
 func (r *trainResult) brief(a *app, synthetic bool, planned privacy.Guarantee) string {
 	var b strings.Builder
-	r.writeMade(&b, r.Task, fmt.Sprintf("%d %s", r.Records, r.unit()), r.schema)
+	from := fmt.Sprintf("%d %s of %s", r.Records, r.unit(), r.Data)
+	if synthetic {
+		from = fmt.Sprintf("%d synthetic clinical records that this program generates", r.Records)
+	}
+	r.writeMade(&b, r.Task, from, r.schema)
 	r.writeSummary(&b, r.Heldout, r.unit(), r.Public)
 	g := r.Guarantee
 	if r.InAll != nil && r.HeldPrivate != nil {
@@ -150,7 +154,7 @@ func (r *privateResult) brief(a *app) string {
 	if r.Out == "" {
 		writeFigures(&b, r.Figures)
 	} else {
-		covering := fmt.Sprintf("(%g %% interval, covering sampling and noise) on %d records", 100*r.Figures.Confidence, r.Figures.Records)
+		covering := fmt.Sprintf("(%g %% interval, covering sampling and noise) on %s", 100*r.Figures.Confidence, r.units())
 		if f := r.Figures.AUC; f != nil {
 			line(&b, "AUC", "%s %s", between(*f), covering)
 		}

@@ -23,7 +23,7 @@ func (c *curveCmd) checkPrivate(s *dataset.Schema) error {
 	case c.HoldoutEpsilon == nil:
 		return badInput("%s is private: its schema does not say public: true. Every point of a curve then costs a training and private figures of the held-out records; say their epsilon with --holdout-epsilon, or --public-data if the data are public", c.Data)
 	case s.ByPerson():
-		return notForPersons()
+		return badInput("a curve of private data protects rows, and the schema has persons with several; make the curve on synthetic visits (dyad data synth --visits), which are public")
 	case c.Splits > 1 && c.N != nil && len(c.N) > 1, len(c.N) > 1:
 		return badInput("a curve of private data has one number of training records, and -n gives %d", len(c.N))
 	case c.Retry || c.Parallel != 1:

@@ -138,7 +138,7 @@ func (r *pairsTrainResult) terms() string {
 // brief is the report of a training in a few lines.
 func (r *pairsTrainResult) brief(a *app, task string, s *dataset.Schema, planned privacy.Guarantee) string {
 	var b strings.Builder
-	r.writeMade(&b, taskMetric, r.terms(), s) // labels of records give no direction to preferences
+	r.writeMade(&b, taskMetric, r.terms()+" of "+r.Data, s) // labels of records give no direction to preferences
 	if r.Dropped > 0 {
 		line(&b, "warning", "pairs above the degree cap were dropped")
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -55,8 +56,12 @@ func TestReadmeRoad(t *testing.T) {
 	if len(seen) < 12 {
 		t.Errorf("the README shows %d commands, want those of both roads", len(seen))
 	}
-	// What was spent on the hospital's file is for persons.
-	if total := seen["ledger show visits"]; !strings.Contains(total, "visits: ") || !strings.Contains(total, ", for one person\n") {
+	// What was spent on the hospital's file is for persons, and its AUC is private and good.
+	if total := seen["ledger show visits"]; !strings.Contains(total, "visits: 2 runs") || !strings.Contains(total, ", for one person\n") {
 		t.Errorf("the ledger says %s", total)
+	}
+	var auc, low, high float64
+	if _, err := fmt.Sscanf(seen["evaluate visits.json --data visits.csv --holdout 0.2 --epsilon 0.5"], "AUC %f (%f to %f)", &auc, &low, &high); err != nil || !(0.5 < low && low < auc && auc < high && high < 1) {
+		t.Errorf("the private AUC is %v (%v to %v): %v", auc, low, high, err)
 	}
 }

@@ -113,6 +113,9 @@ func (c *trainCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
+	if err := checkBoth(options, plan.Plan, evaluation, result.DataID); err != nil {
+		return err
+	}
 	c.noteDevice(a, &problem)
 	a.noteWarnings(plan.Plan, result.Public)
 	run, away := lib.Train(a.ctx, train, plan, options)

@@ -214,6 +214,9 @@ func TestCapRefusesAndLeavesTheFilesAlone(t *testing.T) {
 
 	before := readAll(t, l)
 	c.Run, c.Events = "b", []account.Event{account.GaussianEvent{Sensitivity: 1, Sigma: 1000}}
+	if err := l.Admits(c); !errors.Is(err, ErrBudget) {
+		t.Errorf("over the cap: Admits says %v", err)
+	}
 	if s, err := l.Begin(c, privacy.NewSeededSource(1)); !errors.Is(err, ErrBudget) || s != nil {
 		t.Errorf("over the cap: %v, %v; want ErrBudget", s, err)
 	}
