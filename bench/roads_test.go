@@ -20,6 +20,7 @@ import (
 	"dyad/engine"
 	"dyad/engine/cpu"
 	"dyad/engine/pairgraph"
+	"dyad/engine/terms"
 	"dyad/privacy"
 )
 
@@ -168,12 +169,12 @@ func BenchmarkPairsEpoch(b *testing.B) {
 	for i := range labels {
 		labels[i] = r.IntN(2) == 0
 	}
-	of, err := pairgraph.NewData(x, d, pairgraph.L2, 1, g, labels)
+	of, err := terms.NewData(x, d, terms.L2, 1, g, labels)
 	if err != nil {
 		b.Fatal(err)
 	}
 	p, err := pairs.Spec{
-		Individuals: n, Pairs: len(drawn), Dim: d, Bound: 1, Loss: pairgraph.Contrastive{Margin: 1}, Rows: 16, Kappa: kappa,
+		Individuals: n, Pairs: len(drawn), Dim: d, Bound: 1, Loss: terms.Contrastive{Margin: 1}, Rows: 16, Kappa: kappa,
 		Batch: 1000, Epochs: 1, Budget: privacy.Budget{Epsilon: 1, Delta: 1e-6},
 	}.Plan()
 	if err != nil {
