@@ -82,10 +82,10 @@ type people struct {
 	of      *blocks[int32]   // person of each row
 	text    map[string]int32 // by the text of the file
 	number  map[string]int32 // by IDKey
-	missing map[string]bool  // IDKeys that are no id
+	missing map[string]bool  // IDKeys that are not ids
 }
 
-// newPeople takes the values for which the schema says that they mean missing for no ids, and NaN, which always does:
+// newPeople takes the values for which the schema says that they mean missing as not ids, and NaN, which always does:
 // rows of unknown persons are not those of one.
 func newPeople(s *Schema) *people {
 	p := &people{of: newBlocks[int32](0), text: map[string]int32{}, number: map[string]int32{}, missing: map[string]bool{"": true, "nan": true}}
