@@ -71,9 +71,9 @@ func (p *Plan) momentsReleases(f, own Facts) Facts {
 			numbers += fmt.Sprintf(", %d times", m.Gradients)
 		}
 		lines := f.lines
-		f.Line("release", "%s: %d %s, share %.3g, sensitivity %.6g, including rounding error (relative %.2g), %s, total variance %.4g",
+		f.Line("release", "%s: %d %s, share %.3g, sensitivity %.6g, including rounding error (relative %.2g), %s%s, total variance %.4g",
 			r.Add("name", x.Name), r.Add("coordinates", x.Coordinates), numbers, r.Add("share", x.Share), r.Add("sensitivity", x.Certificate.Sensitivity()),
-			r.Add("roundoff_share", x.Certificate.RoundoffShare()), r.Add("noise", x.Noise.String()), r.Add("variance", norm*norm)) // of E ||Z||^2
+			r.Add("roundoff_share", x.Certificate.RoundoffShare()), r.Add("noise", x.Noise.String()), r.NoiseMultiplier(x.Noise, x.Certificate), r.Add("variance", norm*norm)) // of E ||Z||^2
 		releases = append(releases, r)
 		if i > len(m.Releases)-m.Gradients {
 			f.lines = lines // one line for all gradients

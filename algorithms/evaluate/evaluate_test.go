@@ -151,7 +151,7 @@ func TestNoiseIsBelowTheSamplingError(t *testing.T) {
 	}
 }
 
-// A short form of the simulation in bench/evaluation: intervals cover, and are not all of [0, 1].
+// A short form of TestCoverage in package bench: intervals cover, and are not all of [0, 1].
 func TestIntervalsCover(t *testing.T) {
 	if testing.Short() {
 		t.Skip("slow")

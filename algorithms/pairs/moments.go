@@ -115,8 +115,8 @@ func (p *Plan) momentFacts(f *algorithms.Facts) {
 		f.Add("coordinates", 1+2*s.second()), f.Add("clip", s.Clip))
 	if p.Noise != nil {
 		norm := p.Noise.NoiseNorm(1 + 2*s.second())
-		f.Line("noise", "%s, in units of the squared clip, exact; sensitivity %.6g; %.6g an isometric coordinate of %d pairs",
-			f.Add("noise", p.Noise.String()), f.AddSome("sensitivity", p.Certificate.Sensitivity()), f.Add("second_moments_noise", norm/math.Sqrt(float64(1+2*s.second()))), s.Pairs)
+		f.Line("noise", "%s, in units of the squared clip, exact; sensitivity %.6g%s; %.6g an isometric coordinate of %d pairs",
+			f.Add("noise", p.Noise.String()), f.AddSome("sensitivity", p.Certificate.Sensitivity()), f.NoiseMultiplier(p.Noise, p.Certificate), f.Add("second_moments_noise", norm/math.Sqrt(float64(1+2*s.second()))), s.Pairs)
 	}
 }
 

@@ -45,8 +45,8 @@ func (t *tape) SamplePoisson(dst []int32, n int, rate float64) ([]int32, error) 
 	return dst, err
 }
 
-// Perturb implements privacy.Session.
-func (t *tape) Perturb(x []float64, c privacy.Certificate, m privacy.Mechanism) error {
+// HiddenStep implements privacy.Session.
+func (t *tape) HiddenStep(x []float64, c privacy.Certificate, m privacy.Mechanism) error {
 	return t.Release(x, c, m)
 }
 

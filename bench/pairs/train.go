@@ -9,8 +9,8 @@ import (
 
 	"dyad/algorithms"
 	"dyad/algorithms/pairs"
+	"dyad/bench"
 	"dyad/engine"
-	"dyad/engine/dataset"
 	"dyad/engine/metrics"
 	"dyad/engine/pairgraph"
 	"dyad/experiment"
@@ -39,19 +39,6 @@ type task struct {
 	labels   []bool
 	test     *engine.Records
 	byRecord *engine.Records // individuals in pairs, with features as in x
-}
-
-// load reads the data file once.
-func (s settings) load() (*engine.Records, error) {
-	schema, err := dataset.LoadSchema(s.schema)
-	if err != nil {
-		return nil, err
-	}
-	d, err := dataset.Load(s.data, schema, dataset.Options{})
-	if err != nil {
-		return nil, err
-	}
-	return d.Records, nil
 }
 
 // task draws repeat number seed.
@@ -324,7 +311,7 @@ func (o *observer) step(q []float64) {
 
 // repeats are the tasks of all repeats.
 func (s settings) tasks() ([]*task, error) {
-	all, err := s.load()
+	all, err := bench.Load(s.data, s.schema)
 	if err != nil {
 		return nil, err
 	}

@@ -41,7 +41,7 @@ type auditRecordsCmd struct {
 	Task       string   `default:"auc" enum:"auc,metric" help:"auc: losses of score differences; metric: losses of a Mahalanobis metric."`
 	Steps      int      `positive:"" help:"As for train."`
 	StepSize   float64  `positive:"" placeholder:"ETA" help:"As for train."`
-	Path       float64  `positive:"" placeholder:"H" help:"As for train."`
+	TotalStep  float64  `positive:"" aliases:"path" placeholder:"H" help:"As for train."`
 	Batch      int      `positive:"" name:"batch-records" placeholder:"M" help:"As for train."`
 	Loss       string   `default:"linear" type:"formula" placeholder:"NAME|EXPR" help:"linear: the loss of the task on which sensitivity bounds are attained; or any loss of train."`
 
@@ -61,11 +61,11 @@ type auditRecordsCmd struct {
 
 // auditSays is what the help of both kinds starts with.
 const auditSays = `Runs the algorithm on two data sets that differ in one unit, guesses from the released vectors which one it
-was, and prints the epsilon that the success of the guesses proves to be exceeded. A bound above the claim refutes
-it (exit code 1), and so do exact vectors that move further than their certificate allows. A bound below it does
-not prove privacy; the control says whether the same runs would have refuted half of the claim, and the verdict says
-"no power" where they would not. The tightness compares what the data sets show with what the claim allows, whatever
-the number of runs: near 1 only runs are missing. Ctrl-C or --time end with the bound so far. No data file is read
+was, and prints a lower bound of epsilon that the rate of right guesses proves. A bound above the claim refutes it
+(exit code 1), and so do exact vectors that move further than their certificate allows. A bound below it does not
+prove privacy. The control says whether the same runs would have refuted half of the claim; the verdict says "no
+power" if they would not. The tightness estimates, for any number of runs, how much of the claim these data sets use:
+if it is near 1, more runs bring the bound near the claim. Ctrl-C and --time end with the bound so far. No data file is read
 and nothing is charged.
 `
 
@@ -205,21 +205,14 @@ func (c *auditRecordsCmd) stream() (algorithms.Stream, error) {
 		if c.Method == "canaries" {
 			return nil, badInput("--method canaries is for batch algorithms; leave it out")
 		}
-		if c.Steps != 0 || c.StepSize != 0 || c.Path != 0 || c.Batch != 0 {
-			return nil, badInput("--steps, --step-size, --path and --batch-records are not for online algorithms, and %s is one", c.Algorithm)
+		if c.Steps != 0 || c.StepSize != 0 || c.TotalStep != 0 || c.Batch != 0 {
+			return nil, badInput("--steps, --step-size, --total-step and --batch-records are not for online algorithms, and %s is one", c.Algorithm)
 		}
 		if !c.Secret {
 			return s, nil
 		}
-		switch s := s.(type) {
-		case algorithms.OnPairC:
-			s.Reading = algorithms.SecretState
-			return s, nil
-		case algorithms.OnPairStrC:
-			s.Reading = algorithms.SecretState
-			return s, nil
-		}
-		return nil, badInput("%s has no --secret-state", c.Algorithm)
+		s, err := algorithms.StreamWith(s, secretState)
+		return s, asInput(err)
 	}
 	if online {
 		return nil, badInput("--every, --buffer, --reservoir and --secret-state apply to online algorithms only; %s is a batch algorithm", c.Algorithm)
@@ -281,7 +274,7 @@ func (c *auditRecordsCmd) plan() (algorithms.Algorithm, *algorithms.Plan, error)
 	if err != nil {
 		return nil, nil, asInput(err)
 	}
-	options, err := planFlags{Algorithm: c.Algorithm, Mode: c.Mode, Steps: c.Steps, StepSize: c.StepSize, Path: c.Path, Batch: c.Batch}.algorithmOptions()
+	options, err := planFlags{Algorithm: c.Algorithm, Mode: c.Mode, Steps: c.Steps, StepSize: c.StepSize, TotalStep: c.TotalStep, Batch: c.Batch}.algorithmOptions()
 	if err != nil {
 		return nil, nil, err
 	}

@@ -38,7 +38,7 @@ func TestResumeFlagRefusals(t *testing.T) {
 		e    ended
 		says string
 	}{
-		"another epsilon":   {resume("--epsilon", "2"), "was charged for the release"},
+		"another epsilon":   {resume("--epsilon", "2"), "was charged for the guarantee (1, 1e-05)-differentially private"},
 		"another id":        {resume("--data-id", "other"), `charged for data id "`},
 		"another algorithm": {resume("--algorithm", "offpairc"), `charged for algorithm "dpgdsc", now it is "offpairc"`},
 		"a seed":            {resume("--seed", "3"), `charged for noise "from the operating system", now it is "from a seed"`},

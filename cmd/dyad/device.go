@@ -31,10 +31,10 @@ func (f *deviceFlag) openDevice(workers int, precision cuda.Precision) (done fun
 	return f.device.Close, err
 }
 
-// noteDevice says in one line what auto chose for a problem, and why. Without a problem,
-// as for pairs, it chose the CPU.
+// noteDevice says in one line which GPU auto chose for a problem, and why, and with --verbose
+// also why none. Without a problem, as for pairs, it chose the CPU.
 func (f *deviceFlag) noteDevice(a *app, p *engine.Problem) {
-	if name, why, ok := f.device.Chosen(p); ok {
+	if name, why, ok := f.device.Chosen(p); ok && (a.verbose || name != "cpu") {
 		a.note("device      %s (auto): %s", name, why)
 	}
 }

@@ -104,7 +104,9 @@ func (c *evaluateCmd) Run(a *app) error {
 	if e.Objective != nil {
 		text += fmt.Sprintf("objective  %.6g (%s)\n", *e.Objective, e.ObjectiveOf)
 	}
-	return a.emit(e, text+fmt.Sprintf("guarantee  %s\n", e.Guarantee))
+	text += fmt.Sprintf("guarantee  %s\n", e.Guarantee)
+	brief := fmt.Sprintf("%s, on %d records\nguarantee  %s\nnext       --verbose: all figures\n", headline(e), e.Records, e.Guarantee)
+	return a.emitBrief(e, text, brief)
 }
 
 // checkFlags refuses flags that contradict each other, before a file is read.
@@ -214,20 +216,22 @@ func (c *evaluateCmd) private(a *app, m *model, s scored, public bool) error {
 	if err != nil {
 		return err
 	}
+	a.noteWarnings(&p.Plan, public || data.Schema().Public)
 	err = a.evaluatePrivately(c.runFlags, p, s, from, r, c.Out, c.Confidence, data.Source())
 	if err != nil && !isElsewhere(err) {
 		return err
 	}
-	return errors.Join(err, a.emit(r, r.text()))
+	return errors.Join(err, a.emitBrief(r, r.text(), r.brief(a)))
+}
+
+// units are how many records or persons were evaluated.
+func (r *privateResult) units() string {
+	return fmt.Sprintf("%d %ss", r.Figures.Records, cmp.Or(r.Figures.Unit, "record"))
 }
 
 func (r *privateResult) text() string {
 	var b strings.Builder
-	unit := "records"
-	if r.Figures.Unit != "" {
-		unit = r.Figures.Unit + "s"
-	}
-	r.writeData(&b, fmt.Sprintf(": %d %s", r.Figures.Records, unit))
+	r.writeData(&b, ": "+r.units())
 	b.WriteString(r.Report.Text())
 	r.writeLedger(&b)
 	writeFigures(&b, r.Figures)

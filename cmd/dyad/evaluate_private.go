@@ -318,9 +318,12 @@ func (a *app) evaluatePrivately(f runFlags, p *evaluate.Plan, m scored, s source
 	return away
 }
 
+func between(x evaluate.Figure) string {
+	return fmt.Sprintf("%.4f (%.4f to %.4f)", x.Value, x.Low, x.High)
+}
+
 // writeFigures writes the figures of a private evaluation.
 func writeFigures(b *strings.Builder, f *evaluate.Figures) {
-	between := func(x evaluate.Figure) string { return fmt.Sprintf("%.4f (%.4f to %.4f)", x.Value, x.Low, x.High) }
 	if f.AUC != nil {
 		line(b, "AUC", "%s; the noise alone has standard deviation %.2g", between(*f.AUC), f.AUCNoise)
 		of := "records"

@@ -17,7 +17,7 @@ func TestMomentsFlagsAreHonouredOrRefused(t *testing.T) {
 		"--algorithm moments --step-share 0.1":                 "steps",
 		"--algorithm dpgdsc --step-share 0.1":                  "does not take --step-share",
 		"--algorithm moments --step-size 0.1":                  "does not take --step-size",
-		"--algorithm moments --H 2":                            "does not take --path",
+		"--algorithm moments --H 2":                            "does not take --total-step",
 		"--algorithm moments --batch-records 5":                "does not take --batch-records",
 		"--algorithm moments --every 10":                       "--every",
 		"--algorithm moments --task metric":                    "metric",
@@ -37,7 +37,7 @@ func TestMomentsFlagsAreHonouredOrRefused(t *testing.T) {
 
 		"--task metric --algorithm moment-metric --Dg 4":                                          "does not take --G",
 		"--task metric --algorithm moment-metric --steps 5":                                       "does not take --steps",
-		"--task metric --algorithm moment-metric --H 2":                                           "does not take --path",
+		"--task metric --algorithm moment-metric --H 2":                                           "does not take --total-step",
 		"--task metric --algorithm moment-metric --batch-records 5":                               "does not take --batch-records",
 		"--task metric --algorithm moment-metric --every 10":                                      "--every",
 		"--algorithm moment-metric":                                                               "--task metric",
@@ -72,7 +72,7 @@ func TestMomentsFlagsAreHonouredOrRefused(t *testing.T) {
 func TestMomentsDescentFlagsAreHonouredOrRefused(t *testing.T) {
 	for args, want := range map[string]string{
 		"--step-size 0.1":                 "does not take --step-size",
-		"--path 2":                        "does not take --path",
+		"--total-step 2":                  "does not take --total-step",
 		"--batch-records 5":               "does not take --batch-records",
 		"--every 10":                      "--every",
 		"--task metric":                   "metric",

@@ -28,7 +28,7 @@ func TestOnlineAlgorithmsResume(t *testing.T) {
 	}{
 		{"dpftrl", []string{"--algorithm", "dpftrl"}, false},
 		{"classes", []string{"--per-class"}, false},
-		{"nonprivate", []string{"--mode", "nonprivate"}, true},
+		{"nonprivate", []string{"--mode", "nonprivate", "--yes"}, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			dir := clinic(t, 120)

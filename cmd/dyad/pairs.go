@@ -78,7 +78,7 @@ func (f pairFlags) fromClasses(command *kong.Context) (bool, error) {
 
 // tupleOptions are the flags that have a meaning with --tuple and --all-pairs.
 var tupleOptions = []string{
-	"data", "schema", "look-alike-ids", "public-data", "out", "force", "data-id", "workers", "seed", "ledger", "resume", "checkpoint-every", "n", "d", "json", "quiet",
+	"data", "schema", "look-alike-ids", "public-data", "out", "force", "data-id", "workers", "seed", "ledger", "resume", "checkpoint-every", "n", "d", "json", "quiet", "verbose",
 	"loss", "margin", "temperature", "rows", "tuple", "all-pairs", "pair-seed", "mode", "epsilon", "delta", "noise", "batch", "epochs", "clip", "step-size",
 	"runs", "time", "confidence", "black-box", "plot",
 }

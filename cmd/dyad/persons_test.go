@@ -61,7 +61,7 @@ func TestTrainPersons(t *testing.T) {
 	dir, count := visits(t, func(p int) int { return 1 + p*p%9 }, mixedVisit)
 	for _, schema := range []string{"public.yaml", "declared.yaml"} {
 		for _, task := range []string{"auc", "metric"} {
-			code, out, errs := dyad(t, dir, "train", "--data", "visits.csv", "--schema", schema, "--task", task, "--holdout", "0.25", "--epsilon", "2", "--force", "--out", "m.json", "--exact-figures")
+			code, out, errs := dyad(t, dir, "train", "--verbose", "--data", "visits.csv", "--schema", schema, "--task", task, "--holdout", "0.25", "--epsilon", "2", "--force", "--out", "m.json", "--exact-figures")
 			if code != exitOK {
 				t.Fatalf("%s, %s: exit %d: %s", schema, task, code, errs)
 			}

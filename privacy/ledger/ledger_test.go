@@ -38,7 +38,7 @@ func testCharge(run string) Charge {
 // certified is a certificate with exactly the given sensitivity.
 func certified(sensitivity float64) (privacy.Certificate, error) {
 	for bound := sensitivity; ; bound = math.Nextafter(bound, 0) {
-		c, err := privacy.MeanGradient{PairDiameter: bound, Share: 1}.Certify()
+		c, err := privacy.MeanGradient{PairDiameter: bound, PairFraction: 1}.Certify()
 		if err == nil && c.Sensitivity() < sensitivity {
 			err = fmt.Errorf("no certificate has sensitivity %v", sensitivity)
 		}
