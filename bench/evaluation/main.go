@@ -3,6 +3,7 @@
 // curve and mean loss, and evaluated as `dyad evaluate --epsilon` does.
 //
 //	go run ./bench/evaluation -runs 1000 > bench/results/evaluation-coverage.csv
+//	go run ./bench/evaluation -difference -runs 1000 > bench/results/difference-coverage.csv
 //
 // The committed file joins the lines of several runs with -n, which its header names.
 package main
@@ -178,8 +179,13 @@ func main() {
 	runs := flag.Int("runs", 2000, "repetitions of each line")
 	epsilon := flag.Float64("epsilon", 1, "epsilon of an evaluation")
 	records := flag.Int("n", 0, "only lines of this many records; 0: all")
+	two := flag.Bool("difference", false, "the difference of the AUCs of two models instead")
 	flag.Parse()
 	bench.Header(os.Stdout, "evaluation", os.Args[1:])
+	if *two {
+		differences(*epsilon, *runs)
+		return
+	}
 	fmt.Println("# shares of runs whose 95 % interval covers the truth; points: mean over the operating points; wide: share of runs that say")
 	fmt.Println("# so; error: root mean square error of the AUC, noise: mean standard deviation of its noise as reported")
 	fmt.Println("law,n,positives,delta,runs,auc,wide,loss,sensitivity,specificity,accuracy,width,error,noise")
