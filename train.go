@@ -120,7 +120,11 @@ func Train(ctx context.Context, d *Data, t *Training, o Run) (*Trained, error) {
 
 // model is the model of a result; report and loss are missing.
 func (d *Data) model(task string, r *algorithms.Result) *Model {
-	return &Model{Task: task, Features: d.encoder.FeatureNames(), Weights: r.Weights, Encoder: d.encoder, Guarantee: r.Guarantee}
+	m := &Model{Task: task, Features: d.encoder.FeatureNames(), Weights: r.Weights, Encoder: d.encoder, Guarantee: r.Guarantee}
+	if n := len(m.Features); task == AUC && len(r.Weights) == 2*n && n > 0 {
+		m.Weights, m.WeightErrors = r.Weights[:n:n], r.Weights[n:]
+	}
+	return m
 }
 
 // Source is what a run states about where its records come from.
