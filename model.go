@@ -67,7 +67,7 @@ func (m *Model) Size() (text []byte, most int, err error) {
 	blank.Weights, blank.WeightErrors = nil, nil
 	without, err := blank.Text()
 	most = len(without) + weightText*len(m.Weights)
-	if m.WeightErrors != nil { // and the line of their key
+	if len(m.WeightErrors) > 0 { // and the line of their key
 		most += weightText * (len(m.WeightErrors) + 2)
 	}
 	return text, max(len(text), most), err
@@ -119,7 +119,7 @@ func Load(path string) (*Model, error) {
 	if m.Encoder == nil || len(m.Weights) != loss.ParamDim(m.Encoder.Dim()) {
 		return nil, input.Errorf("dyad: %s is damaged: it needs an encoder and as many weights as its features ask for", path)
 	}
-	if m.WeightErrors != nil && len(m.WeightErrors) != len(m.Weights) {
+	if len(m.WeightErrors) > 0 && len(m.WeightErrors) != len(m.Weights) {
 		return nil, input.Errorf("dyad: %s is damaged: it has standard errors of %d weights and %d weights", path, len(m.WeightErrors), len(m.Weights))
 	}
 	for i, e := range m.WeightErrors {

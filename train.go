@@ -109,6 +109,10 @@ func Train(ctx context.Context, d *Data, t *Training, o Run) (*Trained, error) {
 	return o.Do(ctx, d.Source(),
 		func(r *algorithms.Result) *Model {
 			m := d.model(t.Task, r)
+			if a, ok := t.algorithm.(algorithms.Moments); ok && a.Intervals {
+				d := len(m.Features) // without errors where no direction was found
+				m.Weights, m.WeightErrors = r.Weights[:d:d], r.Weights[d:]
+			}
 			m.Loss, m.Report = &t.Loss, t.Report()
 			m.Report.Guarantee = r.Guarantee
 			return m
@@ -120,11 +124,7 @@ func Train(ctx context.Context, d *Data, t *Training, o Run) (*Trained, error) {
 
 // model is the model of a result; report and loss are missing.
 func (d *Data) model(task string, r *algorithms.Result) *Model {
-	m := &Model{Task: task, Features: d.encoder.FeatureNames(), Weights: r.Weights, Encoder: d.encoder, Guarantee: r.Guarantee}
-	if n := len(m.Features); task == AUC && len(r.Weights) == 2*n && n > 0 {
-		m.Weights, m.WeightErrors = r.Weights[:n:n], r.Weights[n:]
-	}
-	return m
+	return &Model{Task: task, Features: d.encoder.FeatureNames(), Weights: r.Weights, Encoder: d.encoder, Guarantee: r.Guarantee}
 }
 
 // Source is what a run states about where its records come from.

@@ -136,7 +136,7 @@ func TestWeightIntervalsCover(t *testing.T) {
 	runs, out := 60, *weightsCSV
 	sizes := []int{1000}
 	if out != "" {
-		runs, sizes = 400, []int{300, 1000, 5000, 20_000}
+		runs, sizes = 200, []int{300, 1000, 3000}
 	}
 	text := "# coverage of 95 % intervals of the weights of moments, mean over weights; written by go test ./algorithms -run TestWeightIntervalsCover -weights-csv FILE\n" +
 		"# noise_only and sampling_only: with the other part left out of the interval\nlaw,n,d,positives,epsilon,delta,second,runs,covered,sampling_only,noise_only\n"
