@@ -25,17 +25,20 @@ const ModelFormat = "dyad-model/1"
 // Model is the content of a model file: everything that it takes to score or map records,
 // and the whole guarantee. It may be published.
 type Model struct {
-	Format   string            `json:"format"`
-	Version  string            `json:"dyad_version"`
-	Created  time.Time         `json:"created"`
-	Task     string            `json:"task"`
-	Loss     *Loss             `json:"loss,omitempty"` // without it: logistic
-	DataID   string            `json:"data_id"`
-	Run      string            `json:"run,omitempty"` // in the ledger
-	Features []string          `json:"features"`      // of the weights
-	Weights  []float64         `json:"weights"`       // for encoded features; of a metric: engine.Symmetric coordinates
-	Encoder  *dataset.Encoder  `json:"encoder"`       // raw columns to features
-	Report   algorithms.Report `json:"report"`
+	Format   string    `json:"format"`
+	Version  string    `json:"dyad_version"`
+	Created  time.Time `json:"created"`
+	Task     string    `json:"task"`
+	Loss     *Loss     `json:"loss,omitempty"` // without it: logistic
+	DataID   string    `json:"data_id"`
+	Run      string    `json:"run,omitempty"` // in the ledger
+	Features []string  `json:"features"`      // of the weights
+	Weights  []float64 `json:"weights"`       // for encoded features; of a metric: engine.Symmetric coordinates
+	// WeightErrors are the standard errors of the weights, from what was released
+	// (algorithms.Moments.Intervals); nil without intervals.
+	WeightErrors []float64         `json:"weight_standard_errors,omitempty"`
+	Encoder      *dataset.Encoder  `json:"encoder"` // raw columns to features
+	Report       algorithms.Report `json:"report"`
 
 	// Pairs is the report of a run on labelled pairs; Report then has the fields
 	// that both share.
@@ -61,9 +64,13 @@ func (m *Model) Size() (text []byte, most int, err error) {
 		return nil, 0, err
 	}
 	blank := *m
-	blank.Weights = nil
+	blank.Weights, blank.WeightErrors = nil, nil
 	without, err := blank.Text()
-	return text, max(len(text), len(without)+weightText*len(m.Weights)), err
+	most = len(without) + weightText*len(m.Weights)
+	if len(m.WeightErrors) > 0 { // and the line of their key
+		most += weightText * (len(m.WeightErrors) + 2)
+	}
+	return text, max(len(text), most), err
 }
 
 // weightText is the longest line of a weight: four blanks, a float64 of at most 24
@@ -111,6 +118,14 @@ func Load(path string) (*Model, error) {
 	}
 	if m.Encoder == nil || len(m.Weights) != loss.ParamDim(m.Encoder.Dim()) {
 		return nil, input.Errorf("dyad: %s is damaged: it needs an encoder and as many weights as its features ask for", path)
+	}
+	if len(m.WeightErrors) > 0 && len(m.WeightErrors) != len(m.Weights) {
+		return nil, input.Errorf("dyad: %s is damaged: it has standard errors of %d weights and %d weights", path, len(m.WeightErrors), len(m.Weights))
+	}
+	for i, e := range m.WeightErrors {
+		if !(e >= 0) || math.IsInf(e, 0) {
+			return nil, input.Errorf("dyad: %s is damaged: the standard error of weight %d is not a positive number", path, i+1)
+		}
 	}
 	for i, w := range m.Weights {
 		if math.IsNaN(w) || math.IsInf(w, 0) {

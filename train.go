@@ -109,6 +109,10 @@ func Train(ctx context.Context, d *Data, t *Training, o Run) (*Trained, error) {
 	return o.Do(ctx, d.Source(),
 		func(r *algorithms.Result) *Model {
 			m := d.model(t.Task, r)
+			if a, ok := t.algorithm.(algorithms.Moments); ok && a.Intervals {
+				d := len(m.Features) // without errors where no direction was found
+				m.Weights, m.WeightErrors = r.Weights[:d:d], r.Weights[d:]
+			}
 			m.Loss, m.Report = &t.Loss, t.Report()
 			m.Report.Guarantee = r.Guarantee
 			return m

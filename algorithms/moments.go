@@ -59,6 +59,9 @@ type Moments struct {
 	// StepShare is the share of mu^2 of all steps together, in equal parts. 0 means the public
 	// rule.
 	StepShare float64
+	// Intervals appends the standard errors of the weights to them: d more numbers, computed from
+	// what is released anyway. Not with Steps, and not without second moments.
+	Intervals bool
 }
 
 // Info describes the algorithm.
@@ -144,8 +147,12 @@ func (a Moments) Train(ctx context.Context, ev engine.Evaluator, p *Plan, s priv
 		fit.take(model)
 	}
 	w := fit.sum(fit.w)
+	length := normAbove(w)
 	engine.ScaleTo(w, problem.Radius)
 	t.Step(m.Passes, m.Passes)
+	if a.Intervals && length > 0 {
+		w = append(w, m.weightErrors(fit, released.share, released.offset, problem.Radius/length)...)
+	}
 	return w, nil
 }
 

@@ -223,6 +223,9 @@ func (a Moments) choose(s Spec) (momentsChoice, error) {
 	case (a.Ridge > 0 || s.L2 > 0) && c.Kind == engine.NoSecond:
 		return bad("a ridge or an L2 term, and no second moments are released, so that neither has an effect: say diagonal or full, or leave it out")
 	}
+	if err := a.checkIntervals(c.Kind, a.Steps); err != nil {
+		return bad("%w", err)
+	}
 	if a.Balance > 0 {
 		c.Count = 0
 	}

@@ -40,7 +40,6 @@ type twin struct {
 	released [][]float64
 	at       int
 	worst    float64
-	square   float64 // of the releases whose vectors differ, in units of mu^2
 }
 
 func (s *twin) Release(x []float64, c privacy.Certificate, m privacy.Mechanism) error {

@@ -30,6 +30,7 @@ type evaluateCmd struct {
 	Confidence   float64  `positive:"" default:"0.95" help:"Level of the intervals."`
 	labelsFlag
 	Top int `positive:"" default:"10" help:"Ranks that count for exact NDCG and precision, with graded labels or query groups."`
+	compareFlag
 	privateFlags
 	runFlags
 }
@@ -50,6 +51,7 @@ Examples:
   dyad evaluate model.json --plan -n 2000 --epsilon 1
   dyad evaluate model.json --data patients.csv --epsilon 1
   dyad evaluate model.json --data patients.csv --epsilon 1 --threshold 0.01 --out figures.json
+  dyad evaluate model.json --compare second.json --data patients.csv --epsilon 1
   dyad evaluate metric.json --data patients.csv --epsilon 1 --reference public.csv
   dyad evaluate model.json --data public.csv --public-data --json
   dyad evaluate metric.json --data patients.csv --neighbours patients.csv --exact-figures`
@@ -72,12 +74,19 @@ func (c *evaluateCmd) Run(a *app) error {
 	if err := c.checkFlags(); err != nil {
 		return err
 	}
+	other, err := c.other(a, m)
+	if err != nil {
+		return err
+	}
 	if c.Epsilon != nil {
-		return c.private(a, m, scored{m.Task, loss, m.Weights, m.Matrix(), m.Encoder.Schema()}, c.PublicData)
+		return c.private(a, m, scored{m.Task, loss, m.Weights, m.Matrix(), m.Encoder.Schema(), other}, c.PublicData)
 	}
 	held, err := c.read(a, m, true)
 	if err != nil {
 		return err
+	}
+	if other != nil {
+		return c.exactDifference(a, m, other, held)
 	}
 	var among *engine.Records
 	if m.Task == taskMetric {
@@ -198,6 +207,9 @@ func (c *evaluateCmd) private(a *app, m *model, s scored, public bool) error {
 		return err
 	}
 	from := sources{records: data.Records, model: m, split: c.Holdout != nil}
+	if from.other, err = c.compared(a, s.other, data, public); err != nil {
+		return err
+	}
 	if s.task == taskMetric {
 		// What a classifier would refuse after the charge is refused before.
 		if _, err := metrics.FactorMetric(s.matrix, m.Encoder.Dim()); err != nil {

@@ -49,6 +49,7 @@ type scored struct {
 	weights []float64
 	matrix  []float64 // of a metric
 	schema  *dataset.Schema
+	other   *model // whose AUC is compared; nil for none
 }
 
 // neighbourRanks are the numbers of neighbours of the classifiers of a metric.
@@ -70,6 +71,14 @@ func (f privateFlags) plan(m scored, n int, threshold float64) (*evaluate.Plan, 
 		}
 		if f.Thresholds != nil || f.MeanLoss || f.LossRange != nil {
 			return nil, badInput("--roc-thresholds, --mean-loss and --loss-range are for scores; a metric has none")
+		}
+		p, err := evaluate.New(o)
+		return p, asInput(err)
+	}
+	if m.other != nil {
+		var err error
+		if o.Compared, err = digest(m.other); err != nil {
+			return nil, err
 		}
 		p, err := evaluate.New(o)
 		return p, asInput(err)
@@ -153,6 +162,7 @@ type privateResult struct {
 type sources struct {
 	records   *engine.Records
 	reference *engine.Records // of a metric
+	other     *engine.Records // the same records as the other model encodes them
 	files     []string        // of the reference
 	// model is one from a file, nil for one that this command trained, and split says that the records
 	// are the part that its training held out.
@@ -238,6 +248,9 @@ func (m scored) data(ctx context.Context, s sources) (d evaluate.Data, err error
 		d.Scores, err = metrics.Scores(s.records, m.weights)
 		for _, y := range labels {
 			d.Positive = append(d.Positive, y > 0)
+		}
+		if m.other != nil && err == nil {
+			d.Other, err = metrics.Scores(s.other, m.other.Weights)
 		}
 		return d, err
 	}
@@ -331,6 +344,10 @@ func writeFigures(b *strings.Builder, f *evaluate.Figures) {
 			of = f.Unit + "s, by the shares of their rows"
 		}
 		line(b, "positives", "about %.0f of %d %s, noise %.2g", f.Positives, f.Records, of, f.PositivesNoise)
+	}
+	if f.Difference != nil {
+		line(b, "AUC", "less that of the other model: %s; the noise alone has standard deviation %.2g", between(*f.Difference), f.DifferenceNoise)
+		line(b, "order", "they disagree on %.3g of the pairs of a positive and a negative", f.Disagreement)
 	}
 	for i, p := range f.Points {
 		label := ""

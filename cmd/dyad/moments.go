@@ -12,5 +12,6 @@ type momentsFlags struct {
 	StepShare     float64   `positive:"" placeholder:"F" help:"The same for all steps of moments (--steps) together. Default: the public rule."`
 	PublicCentre  []float64 `placeholder:"V" help:"A public centre for moments, in encoded features; 0 is the origin. It must not come from the data. Default: the public rule."`
 	GradientShare float64   `positive:"" placeholder:"F" help:"Share of the budget that moments-descent spends on its gradients; the shares of moments are of what is left. Default: the public rule."`
+	Intervals     bool      `help:"Add standard errors of the weights of moments, from what is released anyway, and print 95 % intervals. Not with logistic steps."`
 	ClassBalance  float64   `positive:"" placeholder:"P" help:"The share of positives, if it is public and does not come from the data: moments then releases no count."`
 }

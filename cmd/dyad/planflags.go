@@ -109,6 +109,7 @@ func (f planFlags) algorithmOptions() (set []algorithms.Option, err error) {
 		{Name: "--count-share", Field: "CountShare", Value: f.CountShare}, {Name: "--centre-share", Field: "CentreShare", Value: f.CentreShare},
 		{Name: "--second-share", Field: "SecondShare", Value: f.SecondShare}, {Name: "--step-share", Field: "StepShare", Value: f.StepShare},
 		{Name: "--public-centre", Field: "Centre", Value: f.PublicCentre}, {Name: "--class-balance", Field: "Balance", Value: f.ClassBalance},
+		{Name: "--intervals", Field: "Intervals", Value: f.Intervals},
 		{Name: "--gradient-share", Field: "GradientShare", Value: f.GradientShare},
 	} {
 		if !reflect.ValueOf(o.Value).IsZero() {

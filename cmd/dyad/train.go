@@ -41,6 +41,7 @@ Examples:
   dyad train --data patients.csv --schema patients.yaml --algorithm offpairc --epsilon 2 --out second.json
   dyad train --data patients.csv --schema patients.yaml --holdout 0.3 --holdout-epsilon 0.5 --out tested.json
   dyad train --data patients.csv --schema patients.yaml --epsilon 1 --delta 0 --out pure.json
+  dyad train --data patients.csv --schema patients.yaml --algorithm moments --intervals --out intervals.json
   dyad train --data patients.csv --schema patients.yaml --task metric --epsilon 2 --out metric.json
   dyad train --data patients.csv --schema patients.yaml --mode nonprivate --public-data --holdout 0.3 --out baseline.json`
 }
@@ -52,6 +53,7 @@ type trainResult struct {
 	Records int               `json:"training_records"`
 	Heldout int               `json:"held_out_records"`
 	Report  algorithms.Report `json:"report"`
+	Weights []weightInterval  `json:"weight_intervals,omitempty"`
 	heldResult
 
 	persons bool            // Records and Heldout count persons
@@ -125,7 +127,7 @@ func (c *trainCmd) Run(a *app) error {
 	if run.Restored > 0 {
 		a.note("dyad: run %s continued after step %d of %d, that of its last checkpoint", run.Run, run.Restored, plan.Schedule.Steps)
 	}
-	result.Report = run.Report
+	result.Report, result.Weights = run.Report, weightIntervals(run.Model)
 	if held != nil {
 		m := scored{task: c.Task, loss: problem.Loss, weights: run.Weights, schema: schema}
 		if err := c.evaluateHeld(a, &result, m, run, held, train); err != nil {
@@ -256,6 +258,7 @@ func (r *trainResult) text(synthetic bool) string {
 	r.writeData(&b, split)
 	b.WriteString(r.Report.Text())
 	r.writeLedger(&b)
+	writeWeights(&b, r.Weights)
 	r.writeHeld(&b, r.Heldout, r.unit(), r.Public)
 	if r.Model == "" && synthetic {
 		line(&b, "model", "not saved; add --out FILE. On your own data:")
