@@ -156,7 +156,7 @@ func (c *searchCmd) search(a *app) error {
 	if err := c.charged(o.Ledger, result.DataID); err != nil {
 		return err
 	}
-	a.noteWarnings(&s.Plan.Plan)
+	a.noteWarnings(&s.Plan.Plan, result.Public)
 	found, away := s.Search(a.ctx, data, o)
 	var run *lib.Trained
 	if found != nil {
@@ -266,7 +266,7 @@ func (c *searchCmd) plannedModels(o lib.SearchOptions, schema *dataset.Schema, r
 		of := *m.Encoder.Schema()
 		of.DataID, of.Public, of.RowsPerPerson = schema.DataID, schema.Public, schema.RowsPerPerson
 		if schema.ByPerson() {
-			return nil, nil, notForPersons()
+			return nil, nil, badInput("a search compares models by a private AUC of records, and the schema has persons with several; this version does not compute it for persons")
 		}
 		d, shape, err := read(&of)
 		if err != nil {
