@@ -48,6 +48,12 @@ type Figures struct {
 	LossLow  float64 `json:"loss_low,omitempty"`
 	LossHigh float64 `json:"loss_high,omitempty"`
 	Right    []Right `json:"right,omitempty"`
+	// Difference is the AUC of the model less that of the other one, Disagreement the mean over pairs
+	// of a positive and a negative record of the square of half the difference of their orders: the
+	// share of pairs that the models order differently, where none are tied.
+	Difference      *Figure `json:"auc_difference,omitempty"`
+	DifferenceNoise float64 `json:"auc_difference_noise,omitempty"`
+	Disagreement    float64 `json:"disagreement,omitempty"`
 	// Wide says that the intervals are those for few records or a rare class: they cover
 	// with at least the confidence, and are wider than most would need.
 	Wide bool `json:"wide,omitempty"`
@@ -77,6 +83,10 @@ func (p *Plan) Figures(released []float64, confidence float64) (*Figures, error)
 	}
 	if len(p.Options.Classifiers) > 0 {
 		p.classifiers(f, released)
+		return f, nil
+	}
+	if p.Options.Compared != "" {
+		p.difference(f, released)
 		return f, nil
 	}
 	s := p.read(released)
@@ -136,13 +146,18 @@ func (p *Plan) read(released []float64) *statistics {
 			s.losses, s.lossNoise = v[0], r.deviation()
 		}
 	}
+	s.count()
+	return s
+}
+
+// count fills in the pairs of classes from the released number of positives.
+func (s *statistics) count() {
 	s.positives = min(max(s.positives, 0), s.n)
 	// E (n+ + e)(n- - e) = n+ n- - var(e), and its variance is (n- - n+)^2 var(e) + var(e^2).
 	square := s.positivesNoise * s.positivesNoise
 	s.pairs = s.positives*(s.n-s.positives) + square
 	s.pairsNoise = math.Hypot((s.n-2*s.positives)*s.positivesNoise, math.Sqrt2*square)
 	s.wide = s.n < enoughRecords || min(s.positives, s.n-s.positives)+s.positivesNoise < enoughOfClass
-	return s
 }
 
 // sizes are the numbers of positives and negatives that sampling variances use, at least 1. Wide

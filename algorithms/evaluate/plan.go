@@ -40,6 +40,10 @@ type Options struct {
 	// Classifiers names classifiers, which need no scores: then the numbers of records that
 	// they get right are released, and nothing else.
 	Classifiers []string
+
+	// Compared names another model to the last digit: then the difference of the AUCs of both
+	// models on the same records is released, and nothing else.
+	Compared string
 }
 
 // Loss is a pair loss phi(2 (s - s')), s the score of a positive and s' that of a negative
@@ -114,6 +118,8 @@ func New(o Options) (*Plan, error) {
 	}
 	if m := len(o.Classifiers); m > 0 {
 		add(rightName, m, 1, privacy.RightCounts{Classifiers: m, Manhattan: pure, Error: o.rounding(float64(m))})
+	} else if o.Compared != "" {
+		p.differenceReleases(add)
 	} else {
 		rest := 1.0
 		if o.Loss != nil {
@@ -200,6 +206,9 @@ func (o Options) validate() error {
 	if o.PersonRows < 0 || o.PersonRows > math.MaxInt32/o.Records {
 		return bad("%d persons with up to %d rows each, want fewer than 2^31 rows; declare a smaller cap (max_rows_per_person)", o.Records, o.PersonRows)
 	}
+	if o.Compared != "" {
+		return o.validateCompared()
+	}
 	if len(o.Classifiers) > 0 {
 		if o.Loss != nil || len(o.Thresholds)+len(o.At) > 0 {
 			return bad("classifiers have no scores: leave out thresholds and loss")
@@ -260,6 +269,9 @@ func (o Options) public() string {
 	if len(o.Classifiers) > 0 {
 		return fmt.Sprintf("public: n = %d, the classifiers (%s) with the records that they consist of, the schema and all options", o.Records, strings.Join(o.Classifiers, ", "))
 	}
+	if o.Compared != "" {
+		return fmt.Sprintf("public: n = %d, the schemas and all options", o.Records)
+	}
 	text := fmt.Sprintf("public: n = %d, the bound %.6g of scores, the schema and all options", o.Records, o.ScoreBound)
 	if len(o.Thresholds)+len(o.At) > 0 {
 		text += ", thresholds included"
@@ -270,6 +282,9 @@ func (o Options) public() string {
 // objective is what a resumed run must have in common with its first attempt.
 func (o Options) objective() string {
 	text := fmt.Sprintf("model %s, classifiers %q, bound of scores %v, thresholds %v and %v", o.Model, o.Classifiers, o.ScoreBound, o.Thresholds, o.At)
+	if o.Compared != "" {
+		text += ", compared with model " + o.Compared
+	}
 	if o.Loss != nil {
 		text += fmt.Sprintf(", loss %s in [%v, %v]", o.Loss.Name, o.Loss.Low, o.Loss.High)
 	}
@@ -297,6 +312,8 @@ func (p *Plan) facts() (f algorithms.Facts) {
 	}
 	f.Add("releases", releases)
 	switch n := float64(p.Options.Records); {
+	case p.Options.Compared != "":
+		p.differenceFact(&f)
 	case p.Cells > 0:
 		// V/(n+ n-) at n+ = n/2, where V is half of the rank sum.
 		f.Line("", "noise of the AUC: standard deviation %.3g with classes of the same size, more with others", f.Add("auc_noise_balanced", 2*p.find(rankName).deviation()/(n*n)))

@@ -14,6 +14,8 @@ import (
 type Data struct {
 	Scores   []float64
 	Positive []bool
+	// Other are the scores of Options.Compared.
+	Other []float64
 	// Correct says for each classifier which rows it gets right, instead of scores.
 	Correct [][]bool
 	// First are the first rows of persons and, at the end, the number of rows; nil if each row is a record.
@@ -33,6 +35,9 @@ func (d Data) fits(p *Plan) error {
 	if len(p.Options.Classifiers) == 0 {
 		if len(d.Scores) != rows || len(d.Positive) != rows {
 			return fmt.Errorf("evaluate: scores and classes that do not fit a plan of %d %s", p.Options.Records, p.Options.unit())
+		}
+		if p.Options.Compared != "" && len(d.Other) != rows {
+			return fmt.Errorf("evaluate: scores of the other model that do not fit a plan of %d records", p.Options.Records)
 		}
 		return nil
 	}
@@ -93,6 +98,12 @@ func (p *Plan) run(ctx context.Context, d Data, s privacy.Session, t algorithms.
 			d.cellCounts(v, thresholds)
 		case lossName:
 			v[0] = d.lossSum(p.Options.Loss, p.Options.ScoreBound)
+		case differenceName:
+			sum, _, positives := differenceSums(d.Scores, d.Other, d.Positive)
+			v[0], v[1] = float64(sum), p.rank.CountWeight()*float64(positives)
+		case disagreeName:
+			_, sum, _ := differenceSums(d.Scores, d.Other, d.Positive)
+			v[0] = float64(sum)
 		case rightName:
 			d.right(v)
 		}

@@ -266,7 +266,7 @@ func (c *searchCmd) plannedModels(o lib.SearchOptions, schema *dataset.Schema, r
 		of := *m.Encoder.Schema()
 		of.DataID, of.Public, of.RowsPerPerson = schema.DataID, schema.Public, schema.RowsPerPerson
 		if schema.ByPerson() {
-			return nil, nil, badInput("a search compares models by a private AUC of records, and the schema has persons with several; this version does not compute it for persons")
+			return nil, nil, badInput("a choice among models compares private AUCs of rows, and the schema has persons with several; this version does not choose for persons")
 		}
 		d, shape, err := read(&of)
 		if err != nil {
