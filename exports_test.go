@@ -182,11 +182,11 @@ func splitRoom(name string) (room, rest string) {
 }
 
 // testRooms help tests: that only tests use them is what they are for.
-var testRooms = []string{"algorithms/algotest", "engine/cuda/ptxtest", "engine/enginetest", "internal/crash", "privacy/privtest"}
+var testRooms = []string{"algorithms/algotest", "bench", "engine/cuda/ptxtest", "engine/enginetest", "internal/crash", "privacy/privtest"}
 
 // forUsers are exports that programs with Dyad as a library need and Dyad itself does not.
 var forUsers = []string{
-	"..Open", "..OpenLedger", "..OpenPairs", // the face
+	"..OpenLedger", "..OpenPairs", // the face
 	"autodiff.Atan", "autodiff.Erf", "autodiff.Hazard", "autodiff.LogNormCDF", "autodiff.NormCDF", "autodiff.Where", // losses without text
 	"autodiff.Function.DDPhi", "autodiff.Properties.CurvatureGap",
 	"autodiff/gorgonia.FromGraph", "engine/tensors.FromRecords", "engine/tensors.ToRecords", // the way from and to Gorgonia

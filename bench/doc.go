@@ -3,9 +3,10 @@
 //
 //	go test ./bench -run '^$' -bench NAME -count 3
 //
-// Raw files that claims rest on and that are functions of seeds are computed again by its tests, a few lines
-// in every run and all with -update. What repeats an experiment or attacks a guarantee is a program in a folder of its own. Raw output
-// is committed under bench/results; a number in a document stands in one of those files.
+// Raw files that claims rest on and that are functions of seeds are computed again by its tests, a few
+// lines in every run and all with -update. TestAudits attacks every algorithm and writes the table of
+// the audits. What repeats an experiment or searches for neighbours is a program in a folder of its own.
+// Raw output is committed under bench/results; a number in a document stands in one of those files.
 package bench
 
 import (

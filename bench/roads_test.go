@@ -20,6 +20,7 @@ import (
 	"dyad/engine"
 	"dyad/engine/cpu"
 	"dyad/engine/pairgraph"
+	"dyad/engine/terms"
 	"dyad/privacy"
 )
 
@@ -64,9 +65,9 @@ func liveHeap(b *testing.B) {
 func BenchmarkStream(b *testing.B) {
 	const horizon, d, cycle = 1_000_000, 20, 10_000 // records repeat: they are not part of the memory that is measured
 	records := scores(b, cycle, d)
-	for kind, o := range map[string]algorithms.StreamOptions{"last": {}, "reservoir": {Reservoir: true}, "per-class": {PerClass: true}} {
-		b.Run(kind, func(b *testing.B) {
-			o.Horizon, o.Batch, o.Buffer = horizon, 1000, 1000
+	for _, o := range []algorithms.StreamOptions{{}, {Reservoir: true}, {PerClass: true}} {
+		o.Horizon, o.Batch, o.Buffer = horizon, 1000, 1000
+		b.Run(fmt.Sprintf("reservoir=%v/per-class=%v", o.Reservoir, o.PerClass), func(b *testing.B) {
 			stream := newStream(b, records, o)
 			x, t := make([]float64, d), 0
 			for b.Loop() {
@@ -168,12 +169,12 @@ func BenchmarkPairsEpoch(b *testing.B) {
 	for i := range labels {
 		labels[i] = r.IntN(2) == 0
 	}
-	of, err := pairgraph.NewData(x, d, pairgraph.L2, 1, g, labels)
+	of, err := terms.NewData(x, d, terms.L2, 1, g, labels)
 	if err != nil {
 		b.Fatal(err)
 	}
 	p, err := pairs.Spec{
-		Individuals: n, Pairs: len(drawn), Dim: d, Bound: 1, Loss: pairgraph.Contrastive{Margin: 1}, Rows: 16, Kappa: kappa,
+		Individuals: n, Pairs: len(drawn), Dim: d, Bound: 1, Loss: terms.Contrastive{Margin: 1}, Rows: 16, Kappa: kappa,
 		Batch: 1000, Epochs: 1, Budget: privacy.Budget{Epsilon: 1, Delta: 1e-6},
 	}.Plan()
 	if err != nil {

@@ -319,7 +319,7 @@ func pureOf(mu float64) float64 {
 // errHidden is the reason against random stopping of an algorithm that draws batches in secret.
 var errHidden = errors.New("a setting has no mu of its own, as one with secret batches; random stopping needs one")
 
-// planStopping plans runs of random settings, of which the best of a secret number is released.
+// planStopping plans runs of random settings, and the best of a secret number of them is released.
 func (p *Plan) planStopping() error {
 	b := p.Options.Budget
 	if p.Options.Runs == 0 {

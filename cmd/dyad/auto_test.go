@@ -78,6 +78,9 @@ func TestAutoOnTheCommandLine(t *testing.T) {
 // Warnings come before the charge: a run that is interrupted while it opens the ledger has told
 // them.
 func TestWarningsComeBeforeTheCharge(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	dir := clinic(t, 40)
 	t.Chdir(dir)
 	for args, says := range map[string]string{

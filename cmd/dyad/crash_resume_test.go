@@ -67,6 +67,9 @@ func TestResumeFlagRefusals(t *testing.T) {
 // Two losses may have the same constants and so the same release; a run of one is not
 // resumed as the other.
 func TestResumeComparesTheFormula(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	f, run := interrupted(t, "--loss", "(u-1)^2")
 	resume := func(formula string) ended { return f.dyad(f.train("--resume", run, "--loss", formula)...) }
 	resume("(u+1)^2").Want(t, "another formula", exitInput, `was charged for objective "custom: (u-1)^2`)

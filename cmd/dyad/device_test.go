@@ -12,7 +12,7 @@ import (
 
 	"dyad/engine"
 	"dyad/engine/cpu"
-	"dyad/engine/pairgraph"
+	"dyad/engine/terms"
 )
 
 // fakeCUDA compiles the fake driver and makes it the one that is opened.
@@ -147,19 +147,19 @@ func TestAgreement(t *testing.T) {
 
 // TestPairAgreement is the same for lists of pairs.
 func TestPairAgreement(t *testing.T) {
-	if text, ok := pairAgreement(pairgraph.CPU{}, pairgraph.CPU{Workers: 2}); !ok {
+	if text, ok := pairAgreement(terms.CPU{}, terms.CPU{Workers: 2}); !ok {
 		t.Error(text)
 	}
-	if text, ok := pairAgreement(pairgraph.CPU{}, offEngine{}); ok || !strings.Contains(text, "differ from the CPU's") {
+	if text, ok := pairAgreement(terms.CPU{}, offEngine{}); ok || !strings.Contains(text, "differ from the CPU's") {
 		t.Errorf("a wrong engine passes: %s", text)
 	}
 }
 
 // offEngine has another margin.
-type offEngine struct{ pairgraph.CPU }
+type offEngine struct{ terms.CPU }
 
-func (e offEngine) Sums(data *pairgraph.Data, _ pairgraph.Loss, rows int) (pairgraph.Sums, error) {
-	return e.CPU.Sums(data, pairgraph.Contrastive{Margin: 1 + 1e-6}, rows)
+func (e offEngine) Sums(data *terms.Data, _ terms.Loss, rows int) (terms.Sums, error) {
+	return e.CPU.Sums(data, terms.Contrastive{Margin: 1 + 1e-6}, rows)
 }
 
 // offBackend plans for another loss: its gradients are of the same kind, and wrong.

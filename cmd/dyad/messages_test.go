@@ -118,6 +118,9 @@ func TestNewcomersMistakes(t *testing.T) {
 // TestWarnedBeforeTheCharge: what weakens or voids a guarantee is on the screen when nothing has
 // been charged yet, and the ledger marks ranges that came from the data.
 func TestWarnedBeforeTheCharge(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	dir := clinic(t, 200)
 	schema, err := os.ReadFile(filepath.Join(dir, "patients.yaml"))
 	if err != nil {

@@ -7,6 +7,9 @@ import (
 
 // A flag that has no effect with moments, or with another algorithm, is refused and named.
 func TestMomentsFlagsAreHonouredOrRefused(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	for args, want := range map[string]string{
 		"--algorithm moments --G 4":                            "does not take --G",
 		"--algorithm moments --Dg 4":                           "does not take --G",
@@ -70,6 +73,9 @@ func TestMomentsFlagsAreHonouredOrRefused(t *testing.T) {
 // The same for moments-descent, which takes a loss, its constants, steps and the options of
 // moments.
 func TestMomentsDescentFlagsAreHonouredOrRefused(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	for args, want := range map[string]string{
 		"--step-size 0.1":                 "does not take --step-size",
 		"--total-step 2":                  "does not take --total-step",

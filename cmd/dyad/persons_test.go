@@ -242,6 +242,9 @@ func TestRowsOfPersonsAddUp(t *testing.T) {
 // TestPersonsAreSilent: files of the same persons with other numbers of rows, features and labels
 // give the same exit code, texts and names of files; only what is released with noise differs.
 func TestPersonsAreSilent(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	worlds := map[string]struct {
 		rows func(p int) int
 		row  func(p, r int) string

@@ -1,4 +1,4 @@
-package pairgraph_test
+package terms_test
 
 import (
 	"context"
@@ -7,12 +7,13 @@ import (
 	"testing"
 
 	"dyad/engine/pairgraph"
+	"dyad/engine/terms"
 )
 
 // parted are n individuals, of which the first own have features in the first d/2 columns
 // alone and the others in the rest, with many equal rows: so what those columns of a sum have
 // comes from the first individuals, and pairs are at and around kinks.
-func parted(t *testing.T, rng *rand.Rand, n, own, d int, p pairs) *pairgraph.Data {
+func parted(t *testing.T, rng *rand.Rand, n, own, d int, p pairs) *terms.Data {
 	t.Helper()
 	x, labels := make([]float64, n*d), make([]bool, len(p))
 	for i := range n {
@@ -29,7 +30,7 @@ func parted(t *testing.T, rng *rand.Rand, n, own, d int, p pairs) *pairgraph.Dat
 	for i := range labels {
 		labels[i] = rng.IntN(2) == 0
 	}
-	data, err := pairgraph.NewData(x, d, pairgraph.L2, 1, graph(t, n, p), labels)
+	data, err := terms.NewData(x, d, terms.L2, 1, graph(t, n, p), labels)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,10 +54,10 @@ func TestTermsOfPairsAreComputedAlone(t *testing.T) {
 	const n, d = 40, 10
 	rng := rand.New(rand.NewPCG(61, 26))
 	for _, c := range []struct {
-		loss pairgraph.Loss
+		loss terms.Loss
 		rows int
-		how  pairgraph.Clip
-	}{{pairgraph.Contrastive{Margin: 0.5}, 3, pairgraph.WholeMatrix}, {pairgraph.Contrastive{Margin: 0.25}, 4, pairgraph.RowByRow}, {pairgraph.BradleyTerry{}, 1, pairgraph.WholeMatrix}} {
+		how  terms.Clip
+	}{{terms.Contrastive{Margin: 0.5}, 3, terms.WholeMatrix}, {terms.Contrastive{Margin: 0.25}, 4, terms.RowByRow}, {terms.BradleyTerry{}, 1, terms.WholeMatrix}} {
 		p := pairs{{A: 0, B: 1}}
 		for i := int32(2); i < n; i++ {
 			for j := i + 1; j < n; j += 1 + int32(rng.IntN(4)) {
@@ -129,7 +130,7 @@ func TestTermsOfAllPairsAreComputedAlone(t *testing.T) {
 	const d, rows, margin = 11, 3, 1e-9
 	rng := rand.New(rand.NewPCG(63, 26))
 	sum := func(x []float64, class []int32, workers int, w []float64, clip float64) []float64 {
-		data, err := pairgraph.NewData(x, d, pairgraph.L2, 1, graph(t, len(class), nil), nil)
+		data, err := terms.NewData(x, d, terms.L2, 1, graph(t, len(class), nil), nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,4 +1,7 @@
-package pairgraph
+// Package terms sums what a training on labelled pairs, tuples or all pairs adds up: the clipped
+// gradient of each term, or second moments of differences. Each term is computed by itself, from
+// its own records. Engine is the contract that every device meets.
+package terms
 
 import (
 	"fmt"
@@ -6,6 +9,7 @@ import (
 	"slices"
 
 	"dyad/engine"
+	"dyad/engine/pairgraph"
 )
 
 // Norm is a norm of vectors; of a matrix, that of its entries.
@@ -62,7 +66,7 @@ func (n Norm) of(x []float64) float64 {
 // Data are individuals with features, and labelled pairs of them. They are
 // immutable.
 type Data struct {
-	graph  *Graph
+	graph  *pairgraph.Graph
 	labels []bool
 	x      []float64
 	d      int
@@ -75,16 +79,16 @@ type Data struct {
 // finite becomes zero. labels[i] belongs to pair i: true for dissimilar pairs, or
 // for pairs whose first individual is preferred, as the loss says. It takes
 // ownership of x and labels.
-func NewData(x []float64, d int, norm Norm, bound float64, g *Graph, labels []bool) (*Data, error) {
+func NewData(x []float64, d int, norm Norm, bound float64, g *pairgraph.Graph, labels []bool) (*Data, error) {
 	switch {
 	case d < 1 || len(x) != g.Len()*d:
-		return nil, fmt.Errorf("pairgraph: %d feature values for %d individuals of %d features", len(x), g.Len(), d)
+		return nil, fmt.Errorf("terms: %d feature values for %d individuals of %d features", len(x), g.Len(), d)
 	case len(labels) != len(g.Pairs()):
-		return nil, fmt.Errorf("pairgraph: %d labels for %d pairs", len(labels), len(g.Pairs()))
+		return nil, fmt.Errorf("terms: %d labels for %d pairs", len(labels), len(g.Pairs()))
 	case norm != L1 && norm != L2:
-		return nil, fmt.Errorf("pairgraph: norm %d is unknown, want L1 or L2", norm)
+		return nil, fmt.Errorf("terms: norm %d is unknown, want L1 or L2", norm)
 	case !(bound >= 0x1p-100 && bound <= 0x1p100):
-		return nil, fmt.Errorf("pairgraph: the norm bound is %v, want between 2^-100 and 2^100", bound)
+		return nil, fmt.Errorf("terms: the norm bound is %v, want between 2^-100 and 2^100", bound)
 	}
 	for i := 0; i < len(x); i += d {
 		row := x[i : i+d]
@@ -122,7 +126,7 @@ func (data *Data) Copy() (x []float64, labels []bool) {
 }
 
 // Graph returns the graph of the pairs.
-func (data *Data) Graph() *Graph { return data.graph }
+func (data *Data) Graph() *pairgraph.Graph { return data.graph }
 
 // Dim is the number of features.
 func (data *Data) Dim() int { return data.d }

@@ -1,4 +1,4 @@
-package pairgraph
+package terms
 
 import (
 	"context"
@@ -45,7 +45,7 @@ func differences(pairs, dim int, bound float64) engine.Problem {
 func MomentsError(pairs, dim int, bound, clip float64) (engine.MomentsError, error) {
 	blocks := momentBlocks(pairs)
 	if pairs < 2 {
-		return engine.MomentsError{}, errors.New("pairgraph: moments need at least 2 pairs")
+		return engine.MomentsError{}, errors.New("terms: moments need at least 2 pairs")
 	}
 	k, err := cpu.Backend{}.PlanMoments(differences((pairs+blocks-1)/blocks, dim, bound))
 	if err != nil {
@@ -59,8 +59,8 @@ func MomentsError(pairs, dim int, bound, clip float64) (engine.MomentsError, err
 
 // NewMoments returns sums over data, whose norm is L2. workers changes the time, never the result.
 func NewMoments(data *Data, clip float64, workers int) (*Moments, error) {
-	if data.norm != L2 || len(data.graph.pairs) < 2 {
-		return nil, fmt.Errorf("pairgraph: moments are of 2 pairs or more of features of bounded l2 norm, not of %d and %s", len(data.graph.pairs), data.norm)
+	if data.norm != L2 || len(data.graph.Pairs()) < 2 {
+		return nil, fmt.Errorf("terms: moments are of 2 pairs or more of features of bounded l2 norm, not of %d and %s", len(data.graph.Pairs()), data.norm)
 	}
 	return &Moments{data: data, clip: clip, workers: max(workers, 1)}, nil
 }
@@ -70,7 +70,7 @@ func NewMoments(data *Data, clip float64, workers int) (*Moments, error) {
 func (m *Moments) Sum(ctx context.Context, similar, dissimilar []float64) (count float64, err error) {
 	clear(similar)
 	clear(dissimilar)
-	all := m.data.graph.pairs
+	all := m.data.graph.Pairs()
 	part := engine.Moments{Sum: make([]float64, m.data.d), Second: make([]float64, len(similar))}
 	blocks := momentBlocks(len(all))
 	for i := range blocks {
@@ -102,7 +102,7 @@ func (m *Moments) bind(from, to int) (engine.MomentsEvaluator, error) {
 	p := differences(to-from, d, m.data.bound)
 	x, y := make([]float64, (to-from)*d), make([]float64, to-from)
 	for i := range y {
-		pair, row := m.data.graph.pairs[from+i], x[i*d:(i+1)*d]
+		pair, row := m.data.graph.Pairs()[from+i], x[i*d:(i+1)*d]
 		b := m.data.Row(int(pair.B))
 		for k, a := range m.data.Row(int(pair.A)) {
 			row[k] = a - b[k]

@@ -1,4 +1,4 @@
-package pairgraph
+package terms
 
 import (
 	"context"
@@ -16,7 +16,7 @@ import (
 // size is below 2 or above n.
 func DrawTuples(n, size int, seed uint64, epoch int) ([]int32, error) {
 	if n > math.MaxInt32 || size < 2 || size > n {
-		return nil, fmt.Errorf("pairgraph: tuples of %d of %d individuals, want 2 to %d", size, n, min(n, math.MaxInt32))
+		return nil, fmt.Errorf("terms: tuples of %d of %d individuals, want 2 to %d", size, n, min(n, math.MaxInt32))
 	}
 	r := rand.New(rand.NewPCG(seed, 0x6479616474757000+uint64(epoch)))
 	order := make([]int32, n)
@@ -62,11 +62,11 @@ func newTupleScratch(size, rows, dim int) tupleScratch {
 func NewTuples(data *Data, classes []int32, loss TupleLoss, rows, size, workers int) (*Tuples, error) {
 	switch {
 	case loss == nil || rows < 1 || rows > 1<<20:
-		return nil, fmt.Errorf("pairgraph: a matrix of %d rows and loss %v: want at least 1 row and a loss", rows, loss)
-	case len(classes) != data.graph.n:
-		return nil, fmt.Errorf("pairgraph: %d classes for %d individuals", len(classes), data.graph.n)
-	case size < 2 || size > data.graph.n:
-		return nil, fmt.Errorf("pairgraph: tuples of %d of %d individuals, want 2 to %d", size, data.graph.n, data.graph.n)
+		return nil, fmt.Errorf("terms: a matrix of %d rows and loss %v: want at least 1 row and a loss", rows, loss)
+	case len(classes) != data.graph.Len():
+		return nil, fmt.Errorf("terms: %d classes for %d individuals", len(classes), data.graph.Len())
+	case size < 2 || size > data.graph.Len():
+		return nil, fmt.Errorf("terms: tuples of %d of %d individuals, want 2 to %d", size, data.graph.Len(), data.graph.Len())
 	}
 	t := &Tuples{data: data, classes: classes, loss: loss, rows: rows, size: size, workers: max(workers, 1)}
 	for range t.workers {

@@ -1,4 +1,4 @@
-package pairgraph
+package terms
 
 import (
 	"context"
@@ -28,10 +28,10 @@ type Gradients struct {
 // it changes the time, never the result.
 func NewGradients(data *Data, loss Loss, rows, workers int) (*Gradients, error) {
 	if loss == nil || rows < 1 || rows > 1<<20 {
-		return nil, fmt.Errorf("pairgraph: a matrix of %d rows and loss %v: want at least 1 row and a loss", rows, loss)
+		return nil, fmt.Errorf("terms: a matrix of %d rows and loss %v: want at least 1 row and a loss", rows, loss)
 	}
 	if _, ok := loss.(BradleyTerry); ok && rows != 1 {
-		return nil, fmt.Errorf("pairgraph: loss bradley-terry has one row of weights, not %d", rows)
+		return nil, fmt.Errorf("terms: loss bradley-terry has one row of weights, not %d", rows)
 	}
 	g := &Gradients{data: data, loss: loss, rows: rows, workers: max(workers, 1)}
 	g.scratch = make([][]float64, g.workers)
@@ -90,7 +90,7 @@ func (g *Gradients) Sum(ctx context.Context, dst, w []float64, pairs []int32, cl
 // roundings a coefficient; so their exact norm is at most clip in both cases.
 func (g *Gradients) add(sum, w, scratch []float64, i int32, clip float64, how Clip) {
 	d := g.data.d
-	p := g.data.graph.pairs[i]
+	p := g.data.graph.Pairs()[i]
 	v, dx := scratch[:g.rows], scratch[g.rows:]
 	b := g.data.Row(int(p.B))
 	for k, a := range g.data.Row(int(p.A)) {
@@ -147,7 +147,7 @@ func SumError(rows, dim, batch int, clip float64) float64 {
 func (g *Gradients) Objective(w []float64) float64 {
 	d, sum := g.data.d, 0.0
 	v := make([]float64, g.rows)
-	for i, p := range g.data.graph.pairs {
+	for i, p := range g.data.graph.Pairs() {
 		a, b := g.data.Row(int(p.A)), g.data.Row(int(p.B))
 		for r := range v {
 			v[r] = 0
@@ -157,5 +157,5 @@ func (g *Gradients) Objective(w []float64) float64 {
 		}
 		sum += g.loss.Value(v, g.data.labels[i])
 	}
-	return sum / float64(len(g.data.graph.pairs))
+	return sum / float64(len(g.data.graph.Pairs()))
 }

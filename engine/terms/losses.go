@@ -1,4 +1,4 @@
-package pairgraph
+package terms
 
 import "math"
 

@@ -1,4 +1,4 @@
-package pairgraph
+package terms
 
 import (
 	"context"
@@ -46,12 +46,12 @@ type allPairsScratch struct {
 // matter here, for a matrix of rows x Dim. The norm of data must be L2. workers < 1
 // means 1; it changes the time, never the result.
 func NewAllPairs(data *Data, classes []int32, loss Contrastive, rows, workers int) (*AllPairs, error) {
-	n := data.graph.n
+	n := data.graph.Len()
 	switch {
 	case data.norm != L2:
-		return nil, fmt.Errorf("pairgraph: sums over all pairs are clipped in the l2 norm, not %s", data.norm)
+		return nil, fmt.Errorf("terms: sums over all pairs are clipped in the l2 norm, not %s", data.norm)
 	case rows < 1 || rows > 1<<20 || n < 2 || len(classes) != n:
-		return nil, fmt.Errorf("pairgraph: a matrix of %d rows, %d individuals and %d classes: want at least 1 row, 2 individuals and as many classes", rows, n, len(classes))
+		return nil, fmt.Errorf("terms: a matrix of %d rows, %d individuals and %d classes: want at least 1 row, 2 individuals and as many classes", rows, n, len(classes))
 	}
 	a := &AllPairs{data: data, classes: classes, margin: loss.Margin, rows: rows, workers: max(workers, 1), squares: make([]float64, n), z: make([]float64, n*rows)}
 	for i := range n {
@@ -86,7 +86,7 @@ func (a *AllPairs) Len() int { return a.rows * a.data.d }
 // gamma(depth) R^2, and of the sums. Scaling has fewer than 8 roundings a coefficient
 // besides those of a norm of rows numbers; the slack (rows + 32) 2^-51 covers them.
 func (a *AllPairs) Sum(ctx context.Context, dst, w []float64, clip float64) error {
-	n, d := a.data.graph.n, a.data.d
+	n, d := a.data.graph.Len(), a.data.d
 	chunks := (n + blockRows - 1) / blockRows
 	a.partial = grow(a.partial, chunks, a.Len())
 	err := eachChunk(ctx, chunks, a.workers, func(_, c int) {
@@ -120,7 +120,7 @@ func (a *AllPairs) Sum(ctx context.Context, dst, w []float64, clip float64) erro
 // block sets the rows of g to g_k, k = from, ..., n-1, for the pairs (i, j) with from <= i <
 // to and i < j.
 func (a *AllPairs) block(s *allPairsScratch, g []float64, from, to int, limit float64) {
-	n, d, rows := a.data.graph.n, a.data.d, a.rows
+	n, d, rows := a.data.graph.Len(), a.data.d, a.rows
 	slack := float64(kernels.DotDepth(d)+8) * 0x1p-50 * a.data.bound * a.data.bound
 	shortest := closest * a.data.bound
 	clear(g)
@@ -180,7 +180,7 @@ func AllPairsError(n, rows, dim int, clip float64) float64 {
 // Objective is the mean loss over all pairs: a diagnostic for public data, not a
 // release.
 func (a *AllPairs) Objective(w []float64) float64 {
-	n, d := a.data.graph.n, a.data.d
+	n, d := a.data.graph.Len(), a.data.d
 	loss := Contrastive{Margin: a.margin}
 	v := make([]float64, a.rows)
 	total := 0.0

@@ -1,4 +1,4 @@
-package pairgraph
+package terms
 
 import (
 	"context"
@@ -9,19 +9,20 @@ import (
 	"testing"
 
 	"dyad/engine"
+	"dyad/engine/pairgraph"
 )
 
 // pairsOf are n random records of d features, some beyond the bound, and count different pairs.
 func pairsOf(t *testing.T, n, d, count int, bound float64) *Data {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(1, 2))
-	var list []Pair
+	var list []pairgraph.Pair
 	for b := 1; b < n && len(list) < count; b++ {
 		for a := 0; a < b && len(list) < count; a++ {
-			list = append(list, Pair{int32(a), int32(b)})
+			list = append(list, pairgraph.Pair{A: int32(a), B: int32(b)})
 		}
 	}
-	g, err := New(n, list)
+	g, err := pairgraph.New(n, list)
 	if err != nil || len(list) != count {
 		t.Fatal(len(list), err)
 	}
