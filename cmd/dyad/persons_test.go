@@ -101,7 +101,7 @@ func TestTrainPersons(t *testing.T) {
 			t.Errorf("%v has no figures of persons: %s", use, out)
 		}
 	}
-	if code, out, errs := dyad(t, dir, "train", "--data", "visits.csv", "--schema", "declared.yaml", "--holdout", "0.25", "--epsilon", "2", "--force", "--out", "m.json"); code != exitOK || !strings.Contains(out, "10 persons were not scored; for private figures of them:") {
+	if code, out, errs := dyad(t, dir, "train", "--data", "visits.csv", "--schema", "declared.yaml", "--holdout", "0.25", "--epsilon", "2", "--force", "--out", "m.json"); code != exitOK || !strings.Contains(out, "figures of the 10 held-out persons: dyad evaluate m.json") {
 		t.Errorf("held-out persons: exit %d: %s%s", code, out, errs)
 	}
 	// The cap has room for the training alone: with its figures nothing is charged.
