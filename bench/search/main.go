@@ -302,7 +302,9 @@ func writeSummary(path string, rows []row) error {
 			best[cell] = k
 		}
 	}
-	slices.SortStableFunc(order, func(a, b key) int { return strings.Compare(a.data, b.data)*2 + int(math.Copysign(1, a.epsilon-b.epsilon)) })
+	slices.SortStableFunc(order, func(a, b key) int {
+		return strings.Compare(a.data, b.data)*2 + int(math.Copysign(1, a.epsilon-b.epsilon))
+	})
 	return save(path, func(w *csv.Writer) error {
 		lines := [][]string{{"data", "epsilon", "method", "oracle", "splits", "mean_auc", "standard_error", "above_default", "standard_error_of_difference"}}
 		for _, k := range order {
