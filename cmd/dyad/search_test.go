@@ -42,7 +42,9 @@ func TestSearchRoad(t *testing.T) {
 	dir := searchClinic(t, 400)
 	for i, road := range []string{"compose", "random-stopping"} {
 		name := fmt.Sprintf("m%d.json", i)
-		var plan struct{ Guarantee struct{ Epsilon, Delta float64 } }
+		var plan struct {
+			Guarantee struct{ Epsilon, Delta float64 }
+		}
 		code, out, errs := dyad(t, dir, "search", "--candidates", "settings.yaml", "--schema", "patients.yaml", "--plan", "-n", "400", "--road", road, "--json")
 		if code != exitOK || json.Unmarshal([]byte(out), &plan) != nil {
 			t.Fatalf("plan of %s: exit %d: %s", road, code, errs)
