@@ -11,8 +11,8 @@ import (
 type graphNetwork struct{ Graph }
 
 // NewGraph returns the Network of a graph. Nothing is known of its range, so the Model needs Output.Unit
-// or Output.Within. One embedding takes m backward passes of the tape, and a gradient two of them for
-// every record; a pass holds one Jacobian of m times Parameters numbers.
+// or Output.Within. An embedding takes one Jacobian of the tape, and a gradient three for every record. A
+// pass holds one of them, m times Parameters numbers.
 func NewGraph(g Graph) Network { return graphNetwork{g} }
 
 // Reach is +Inf: nothing is proved.
@@ -39,6 +39,7 @@ type graphPass struct {
 	err    error
 	d, m   int
 	g, jac []float64
+	x      []float64 // of the last Embed
 }
 
 // Set implements Pass.
@@ -55,6 +56,7 @@ func (p *graphPass) at(x []float64) bool {
 
 // Embed implements Pass. The sum of squares of the Jacobian is taken in plain order.
 func (p *graphPass) Embed(g, norms, x []float64, rows int) {
+	p.x = x
 	for i := range rows {
 		if !p.at(x[i*p.d:][:p.d]) {
 			norms[i] = math.Inf(1)
@@ -66,9 +68,9 @@ func (p *graphPass) Embed(g, norms, x []float64, rows int) {
 }
 
 // Pull implements Pass.
-func (p *graphPass) Pull(grad, x, v []float64, rows int) {
+func (p *graphPass) Pull(grad, v []float64, rows int) {
 	for i := range rows {
-		if !p.at(x[i*p.d:][:p.d]) {
+		if !p.at(p.x[i*p.d:][:p.d]) {
 			continue
 		}
 		for k, c := range v[i*p.m:][:p.m] {

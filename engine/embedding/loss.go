@@ -185,7 +185,7 @@ func (l Loss) AddGrad(dst, theta []float64, z, zp engine.Record) {
 			continue
 		}
 		p.embed(f[:m], norms[:1], x[i*len(z.X):], 1)
-		p.pull(dst, x[i*len(z.X):], v[i*m:][:m], scale[i:], 1)
+		p.pull(dst, v[i*m:][:m], scale[i:], 1)
 	}
 }
 

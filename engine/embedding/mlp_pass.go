@@ -165,8 +165,7 @@ func (p *mlpPass) through(d2, d1 []float64, out float64) float64 {
 }
 
 // Pull implements Pass.
-func (p *mlpPass) Pull(grad, x, v []float64, rows int) {
-	p.hidden(x, rows)
+func (p *mlpPass) Pull(grad, v []float64, rows int) {
 	delta, end := v, len(grad)
 	for l := len(p.layers) - 1; l >= 0; l-- {
 		out, in := p.layers[l].Rows, len(p.weights[l])/p.layers[l].Rows
@@ -176,7 +175,7 @@ func (p *mlpPass) Pull(grad, x, v []float64, rows int) {
 		kernels.Transpose(turned, delta[:rows*out], rows, out)
 		for k := range out {
 			c, to := turned[k*rows:][:rows], grad[end+k*cols:]
-			p.set.AddRows(to[:in], c, p.in[l])
+			p.set.AddRows(to[:in], c, p.in[l][:rows*in])
 			if p.layers[l].Bias {
 				var sum float64
 				for _, v := range c {

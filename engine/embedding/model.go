@@ -62,7 +62,7 @@ func (p *modelPass) embed(f, norms, x []float64, rows int) {
 //
 // The exact matrix is scale/by (I - g g^T/q), q = by^2 for Unit and ||g||^2 outside of the ball, for the
 // computed by, norm and g.
-func (p *modelPass) pull(grad, x, v, scale []float64, rows int) {
+func (p *modelPass) pull(grad, v, scale []float64, rows int) {
 	for i := range rows {
 		to, by := v[i*p.m:][:p.m], p.stage[i]
 		s := scale[i] / by
@@ -80,7 +80,7 @@ func (p *modelPass) pull(grad, x, v, scale []float64, rows int) {
 			to[k] *= s
 		}
 	}
-	p.Pull(grad, x, v, rows)
+	p.Pull(grad, v, rows)
 }
 
 // Embed sets row i of dst (rows x m) to f_theta of row i of x (rows x d), for any number of rows: what

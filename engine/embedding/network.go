@@ -42,10 +42,10 @@ type Pass interface {
 	// Embed sets the rows of g (rows x m) to g_theta(x_i) for the rows of x (rows x d), and norms[i], i <
 	// rows, to at least ||J_i||_F. Values that are not finite are allowed; the record then has no terms.
 	Embed(g, norms, x []float64, rows int)
-	// Pull adds the sum over the rows of J_i^T v_i to grad, as long as theta. It overwrites v (rows x m).
-	// J_i is one matrix for a record and theta, the same for every v: the Jacobian of g_theta at x_i, up
-	// to roundings that depend on the record and theta alone.
-	Pull(grad, x, v []float64, rows int)
+	// Pull adds the sum of J_i^T v_i over the rows of the last Embed, whose x has not changed, to grad, as
+	// long as theta. It may overwrite v (rows x m). J_i is one matrix for a record and theta, the same for
+	// every v: the Jacobian of g_theta at x_i, up to roundings that depend on the record and theta alone.
+	Pull(grad, v []float64, rows int)
 }
 
 // PullError are public numbers about the roundings of Pass.Pull. J_i^T v_i is a sum of products whose
