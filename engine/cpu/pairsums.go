@@ -75,7 +75,7 @@ func (b Backend) PlanEmbedded(p EmbeddedPairs) (*EmbeddedKernel, error) {
 	case logistic && k.margin() <= kernels.MaxLogisticMargin:
 		k.slopes = nil
 	case logistic:
-		k.slopes = each(kernels.LogisticSlope)
+		k.slopes = clampedLogistic(set)
 	case !k.bounds.Smooth():
 		// A margin must not depend on what else is in a tile: engine.Kernel.
 		if k.set, err = kernels.Select(kernels.Generic); err != nil {
@@ -90,6 +90,17 @@ func (b Backend) PlanEmbedded(p EmbeddedPairs) (*EmbeddedKernel, error) {
 		return nil, fmt.Errorf("%w: rounding errors of loss %q over margins up to %.3g are not small", engine.ErrUnsupported, p.Of.Name(), k.margin())
 	}
 	return k, nil
+}
+
+// clampedLogistic is kernels.LogisticSlopes for any margins: beyond MaxLogisticMargin the slope is within
+// e^-160 < 2^-230 of that at the clamped margin.
+func clampedLogistic(set *kernels.Set) func([]float64) {
+	return func(u []float64) {
+		for i, v := range u {
+			u[i] = kernels.Clamp(v, -kernels.MaxLogisticMargin, kernels.MaxLogisticMargin)
+		}
+		set.LogisticSlopes(u)
+	}
 }
 
 // labels is q, the bound of y y'.
