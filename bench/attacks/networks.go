@@ -63,8 +63,8 @@ func drawNetwork(rng *rand.Rand) (candidate, task, error) {
 	t.problem = engine.Problem{N: t.n, D: t.d, Bounds: t.bounds, Loss: loss, Radius: loss.Radius(), PersonRows: t.persons}
 	t.backend = cpu.Backend{Workers: 1 + rng.IntN(2), Variant: pick(rng, kernels.Variants()...)}
 	t.budget = privacy.Budget{Epsilon: 1, Delta: 1e-5}
+	t.network = fmt.Sprintf("%s unit=%t within=%g radii=%v C=%.3g pair-clip=%.3g", model.Network.Name(), model.Output.Unit, model.Output.Within, net.Radii, loss.Clip, loss.PairClip)
 	t.describe()
-	t.text = fmt.Sprintf("%s %+v radii=%v C=%g pair-clip=%g %s", model.Network.Name(), model.Output, net.Radii, loss.Clip, loss.PairClip, t.text)
 	return candidate{name: loss.Pair.Name(), loss: loss}, t, nil
 }
 

@@ -149,15 +149,16 @@ func TestNormsBoundJacobians(t *testing.T) {
 func TestReachHolds(t *testing.T) {
 	rng := rand.New(rand.NewPCG(6, 6))
 	for _, hidden := range [][]int{nil, {3}, {3, 2}} {
-		for _, act := range []Activation{Tanh, Softplus} {
-			net, err := NewMLP(MLP{In: 2, Hidden: hidden, Out: 2, Activation: act, Radii: []float64{4, 1.5, 3}[:len(hidden)+1]})
+		for i := range 6 {
+			act, unit, size := []Activation{Tanh, Softplus}[i%2], i/2 > 0, []float64{1, 1, 1e-3}[i/2]
+			net, err := NewMLP(MLP{In: 2, Hidden: hidden, Out: 2, Activation: act, Radii: []float64{4 * size, 1.5 * size, 3 * size}[:len(hidden)+1]})
 			if err != nil {
 				t.Fatal(err)
 			}
-			model, closest := Model{Network: net}, 0.0
+			// An output of unit length is longer than what it is made from, if that is short.
+			model, closest := Model{Network: net, Output: Output{Unit: unit}}, 0.0
 			for range 3000 {
-				theta := make([]float64, Parameters(net))
-				one := rng.IntN(2) == 0
+				theta, one := make([]float64, Parameters(net)), rng.IntN(2) == 0
 				for i := range theta {
 					theta[i] = rng.NormFloat64() * 100
 					if one && rng.IntN(3) > 0 {
@@ -173,7 +174,7 @@ func TestReachHolds(t *testing.T) {
 				closest = max(closest, math.Sqrt(sumOfSquares(f))/model.Reach(1))
 			}
 			if closest > 1 || closest < 0.3 {
-				t.Errorf("%s: embeddings reach %g of the bound", net.Name(), closest)
+				t.Errorf("%s, unit %t, balls of %g: embeddings reach %g of the bound", net.Name(), unit, size, closest)
 			}
 		}
 	}
