@@ -244,3 +244,59 @@ func TestPairClip(t *testing.T) {
 		t.Errorf("off by %g, roundoff %g, %d of 380 pairs are clipped", d, rho, clipped)
 	}
 }
+
+// TestPairClipByFactors compares gradients of networks with one output, whose pairs are clipped by products of
+// factors, with their definition: at several tiles, for persons, and for records that are nearly equal.
+func TestPairClipByFactors(t *testing.T) {
+	hinge := expression(t, "max(0, 0.3 - u)")
+	for i, hidden := range [][]int{nil, {5}, {6, 5}} {
+		net, err := embedding.NewMLP(embedding.MLP{In: 3, Hidden: hidden, Out: 1, Activation: embedding.Activation(i % 2)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, of := range []engine.Scalar{engine.Logistic{}, hinge} {
+			for _, n := range []int{2, 20, 130} {
+				if n > 100 && (i != 1 || of == engine.Scalar(hinge)) {
+					continue
+				}
+				most := 3 * (n / 20 % 2)
+				r := data(t, uint64(n), n, most, false)
+				l := embedding.Loss{Model: embedding.Model{Network: net}, Pair: embedding.Score{Of: of}, PairClip: 0.7, Seed: 3}
+				theta := l.Domain(3, l.Radius()).Start()
+				got, rho := gradient(t, embedding.Backend{Workers: 1}, problem(l, r, most), r, theta)
+				want, term := make([]float64, len(theta)), make([]float64, len(theta))
+				clipped, pairs := 0, 0
+				for p := range r.Units() {
+					for q := range r.Units() {
+						p0, p1 := r.UnitRows(p)
+						q0, q1 := r.UnitRows(q)
+						for i := p0; i < p1 && p != q; i++ {
+							for j := q0; j < q1; j++ {
+								clear(term)
+								l.AddGrad(term, theta, engine.Record{X: r.Dense()[3*i:][:3], Y: r.Label(i)}, engine.Record{X: r.Dense()[3*j:][:3], Y: r.Label(j)})
+								s := min(1, 0.7/math.Sqrt(squares(term)))
+								if pairs++; s < 1 {
+									clipped++
+								}
+								for k, v := range term {
+									if v != 0 {
+										want[k] += s * v / float64(p1-p0) / float64(q1-q0)
+									}
+								}
+							}
+						}
+					}
+				}
+				if d := distance(got, want); !(d <= rho+1e-9*float64(n)) {
+					t.Errorf("%s, %d units of up to %d rows: off by %g, roundoff %g", describe(l), n, most, d, rho)
+				}
+				if n > 2 && (clipped < pairs/20 || clipped > pairs*19/20) {
+					t.Errorf("%s: %d of %d pairs are clipped", describe(l), clipped, pairs)
+				}
+				if again, _ := gradient(t, embedding.Backend{Workers: 3}, problem(l, r, most), r, theta); !slices.Equal(got, again) {
+					t.Errorf("%s: other bits with 3 workers", describe(l))
+				}
+			}
+		}
+	}
+}
