@@ -24,7 +24,7 @@ import (
 )
 
 const (
-	records  = 200
+	records  = 400
 	features = 4
 	descent  = 60  // steps
 	rate     = 2.0 // of each step

@@ -103,7 +103,14 @@ func (b Backend) Plan(p engine.Problem) (engine.Kernel, error) {
 func (k *kernel) planPairs(b cpu.Backend) (err error) {
 	p := k.problem
 	if k.loss.PairClip > 0 {
-		k.slopes, err = slopesOn(k.loss.Pair.(Score).Of, 4*p.Bounds.LabelAbs*k.loss.Model.Reach(p.Bounds.FeatureNorm)*marginSlack)
+		switch reach := k.loss.Model.Reach(p.Bounds.FeatureNorm); l := k.loss.Pair.(type) {
+		case Score:
+			k.slopes, err = slopesOn(l.Of, 4*p.Bounds.LabelAbs*reach*marginSlack)
+		case Bilinear:
+			k.slopes, err = slopesOn(l.Of, l.margin(p.Bounds, reach))
+		case Distance:
+			k.slopes, err = slopesOn(l.Of, l.margin(p.Bounds, reach))
+		}
 		return err
 	}
 	e := cpu.EmbeddedPairs{N: p.N, PersonRows: p.PersonRows, Dim: k.dim, Bounds: engine.Bounds{FeatureNorm: k.loss.Model.Reach(p.Bounds.FeatureNorm), LabelAbs: p.Bounds.LabelAbs}}
@@ -158,9 +165,9 @@ func (k *kernel) steepest() float64 {
 // and the absolute values of the products have norms of at most (Size + PerNorm ||J_i||) q_i ||V_i||.
 // Each line is raised for the errors of the others. QED
 //
-// With PairClip: the terms are c_ij q_ij a_i a_j (J_i - J_j) for the computed c_ij and q_ij. A weight v_i is a sum of
-// fewer products than rows and stripes, and Size bounds ||J_i||: (1) with Size for C, E = gamma(rows +
-// clipStripes + 8) T.
+// With PairClip: the terms are those of clippedPairs for the computed coefficients and factors q_ij. V_i is a sum of
+// fewer products than rows and stripes, and Size times the steepest stage bounds ||J_i||: (1) and (2) with
+// that for C, and E = gamma(rows + clipStripes + 12) 2 T, since a difference of embeddings is two products.
 func (k *kernel) Roundoff(pairs engine.Pairs) float64 {
 	if q, ok := pairs.(engine.AllPairs); !ok || q.N != k.problem.N {
 		return math.Inf(1)
@@ -168,7 +175,7 @@ func (k *kernel) Roundoff(pairs engine.Pairs) float64 {
 	n, limit := float64(k.problem.N), k.loss.Clip*up
 	var sums float64
 	if k.loss.PairClip > 0 {
-		limit, sums = k.pull.Size, engine.Gamma(k.rows+clipStripes+8)*2*n*n*k.bounds.Slope
+		limit, sums = k.pull.Size*k.steepest(), engine.Gamma(k.rows+clipStripes+12)*4*n*n*k.bounds.Slope
 	} else if k.scores != nil {
 		sums = cpu.ScoreSumsError(k.scores)
 	} else {
@@ -207,11 +214,11 @@ func (k *kernel) Seconds(pairs engine.Pairs) float64 {
 	n, m := float64(k.rows), float64(k.dim)
 	records := n * (nsRecord + nsParameter*float64(k.loss.ParamDim(k.problem.D))) * 1e-9
 	var pair float64
+	if k.loss.PairClip > 0 {
+		return records + n*n/2*1e-9*(nsClipped+nsFactor*float64(k.loss.factorWidth()))
+	}
 	switch l := k.loss.Pair.(type) {
 	case Score:
-		if k.loss.PairClip > 0 {
-			return records + n*n/2*1e-9*(nsClipped+nsFactor*float64(k.loss.factorWidth()))
-		}
 		return records + engine.Seconds(k.scores, engine.AllPairs{N: k.problem.N})
 	case Contrastive:
 		pair = nsFormula + nsPlain*m

@@ -3,6 +3,7 @@ package embedding
 import (
 	"context"
 	"math"
+	"slices"
 
 	"dyad/engine"
 	"dyad/kernels"
@@ -69,15 +70,24 @@ type clippedPairs struct {
 	square     []float64   // ||J_i||^2
 	weight     []float64   // a_i
 	next       []int       // the first row of the next record
+	score      bool        // else vectors
+	vectors    vectorFactors
 	partial    []float64   // stripes x n
 	work       [][]float64 // of workers: three tiles
 }
 
-// hasFactors says that the pairs of a loss with PairClip are clipped by factors of Jacobians.
+// hasFactors says that the pairs of a loss with PairClip are clipped by factors of Jacobians: scores of any MLP
+// as it is, and embeddings of one with at most one hidden layer.
 func (l Loss) hasFactors(b engine.Bounds) bool {
-	_, score := l.Pair.(Score)
-	n, mlp := l.Model.Network.(MLP)
-	return score && mlp && l.Model.Output == Output{} && n.Out == 1 && n.Reach(b.FeatureNorm) <= 0x1p200 && n.PullError(b.FeatureNorm).Size <= 0x1p200
+	n, ok := l.Model.Network.(MLP)
+	if !ok || n.In > widest || slices.ContainsFunc(n.Hidden, func(h int) bool { return h > widest }) ||
+		!(n.Reach(b.FeatureNorm) <= 0x1p200) || !(n.PullError(b.FeatureNorm).Size <= 0x1p200) {
+		return false
+	}
+	if _, score := l.Pair.(Score); score {
+		return l.Model.Output == Output{} && n.Out == 1
+	}
+	return len(n.Hidden) <= 1 && l.Model.Output.Within == 0
 }
 
 // factorWidth is the length of all factors of a record.
@@ -91,7 +101,8 @@ func (l Loss) factorWidth() (sum int) {
 // newClippedPairs returns the sums for the records of e.
 func newClippedPairs(e *evaluator) *clippedPairs {
 	r := e.records
-	c := &clippedPairs{evaluator: e, next: make([]int, r.Len())}
+	_, score := e.loss.Pair.(Score)
+	c := &clippedPairs{evaluator: e, score: score, next: make([]int, r.Len())}
 	if r.ByPerson() {
 		c.weight = make([]float64, r.Len())
 	}
@@ -109,29 +120,42 @@ func newClippedPairs(e *evaluator) *clippedPairs {
 // start makes the scratch space, once the workers have theirs.
 func (c *clippedPairs) start() {
 	n := c.records.Len()
+	if c.partial = make([]float64, (n+c.stripe()-1)/c.stripe()*n*c.dim); !c.score {
+		c.vectors = newVectorFactors(c.loss.Model.Network.(MLP), n)
+		return
+	}
 	c.wide, c.deep = c.evaluator.work[0].pass.Pass.(factored).widths()
 	for l := range c.wide {
 		c.delta, c.in = append(c.delta, make([]float64, n*c.wide[l])), append(c.in, make([]float64, n*c.deep[l]))
 	}
 	c.square = make([]float64, n)
-	c.partial = make([]float64, (n+c.stripe()-1)/c.stripe()*n)
 	for range c.evaluator.work {
 		c.work = append(c.work, make([]float64, 3*clipTile*clipTile))
 	}
 }
 
 // close drops the scratch space.
-func (c *clippedPairs) close() { c.delta, c.in, c.square, c.partial, c.work = nil, nil, nil, nil, nil }
+func (c *clippedPairs) close() {
+	c.delta, c.in, c.square, c.partial, c.work, c.vectors = nil, nil, nil, nil, nil, vectorFactors{}
+}
 
-// clipSlack is added to squared distances of Jacobians, relative to the squared norms: it is more than what
-// their sums of products round, so that no term is longer than PairClip, and it shortens only terms of records
-// whose Jacobians are equal up to 2^-20.
-const clipSlack = 0x1p-40
+// clipSlack is added to squared lengths of terms, relative to sums of squares that bound all their products: it
+// is more than what products of two sums of up to widest products round, so that no term is longer than PairClip. It
+// shortens only terms of records whose Jacobians are equal up to 2^-18.
+const (
+	clipSlack = 0x1p-36
+	widest    = 1 << 13
+)
 
 // sum sets v to the weights.
 func (c *clippedPairs) sum(ctx context.Context, v []float64) error {
-	n := len(v)
+	n, length := c.records.Len(), len(v)
 	err := c.eachBlock(ctx, func(w *worker, _, from, count int) {
+		if !c.score {
+			w.pass.embed(w.f, w.norms, c.rows(w, from, count), count)
+			c.vectors.set(w.pass, w.f, from, count)
+			return
+		}
 		var delta, in [][]float64
 		for l := range c.wide {
 			delta = append(delta, c.delta[l][from*c.wide[l]:])
@@ -152,18 +176,22 @@ func (c *clippedPairs) sum(ctx context.Context, v []float64) error {
 	clear(c.partial)
 	stripe := c.stripe()
 	if err := c.jobs(ctx, (n+stripe-1)/stripe, func(worker, job int) {
-		part := c.partial[job*n:][:n]
+		part := c.partial[job*length:][:length]
 		for i0 := job * stripe; i0 < min((job+1)*stripe, n); i0 += clipTile {
 			for j0 := i0; j0 < n && ctx.Err() == nil; j0 += clipTile {
-				c.tile(part, worker, i0, min(clipTile, n-i0), j0, min(clipTile, n-j0))
+				if c.score {
+					c.tile(part, worker, i0, min(clipTile, n-i0), j0, min(clipTile, n-j0))
+				} else {
+					c.vectorTile(part, worker, i0, min(clipTile, n-i0), j0, min(clipTile, n-j0))
+				}
 			}
 		}
 	}); err != nil {
 		return err
 	}
 	clear(v)
-	for from := 0; from < len(c.partial); from += n {
-		add(v, c.partial[from:from+n])
+	for from := 0; from < len(c.partial); from += length {
+		add(v, c.partial[from:from+length])
 	}
 	for i := range v {
 		v[i] *= 2
@@ -173,8 +201,9 @@ func (c *clippedPairs) sum(ctx context.Context, v []float64) error {
 
 // stripe is the number of rows of a job.
 func (c *clippedPairs) stripe() int {
-	tiles := (len(c.square) + clipTile - 1) / clipTile
-	return (tiles + clipStripes - 1) / clipStripes * clipTile
+	n := c.records.Len()
+	tiles, stripes := (n+clipTile-1)/clipTile, max(2, min(clipStripes, maxPartials/(n*c.dim)))
+	return (tiles + stripes - 1) / stripes * clipTile
 }
 
 // tile adds the pairs i < j of a tile of rows of different records.
