@@ -57,7 +57,7 @@ func drawNetwork(rng *rand.Rand) (candidate, task, error) {
 		return candidate{}, t, err
 	}
 	loss := embedding.Loss{Model: model, Pair: pick(rng, pairs...), Clip: t.bounds.FeatureNorm * pick(rng, 0.1, 0.5, 1, 10), Seed: rng.Uint64()}
-	if rng.IntN(8) == 0 && t.persons == 0 {
+	if rng.IntN(3) == 0 {
 		loss.PairClip = loss.Clip
 	}
 	t.problem = engine.Problem{N: t.n, D: t.d, Bounds: t.bounds, Loss: loss, Radius: loss.Radius(), PersonRows: t.persons}

@@ -202,8 +202,9 @@ const (
 	nsDimension = 0.1
 	nsFormula   = 13  // of a pair whose slope is not the logistic one
 	nsPlain     = 1.5 // of a dimension, for Contrastive
-	nsClipped   = 20  // of a pair with PairClip, and of each number of a row of factors:
-	nsFactor    = 0.7
+	nsClipped   = 20  // of a pair with PairClip, and of each number of a row of factors, of scores and of vectors:
+	nsScore     = 0.22
+	nsVector    = 1.7
 )
 
 // Seconds implements engine.TimedKernel.
@@ -215,7 +216,11 @@ func (k *kernel) Seconds(pairs engine.Pairs) float64 {
 	records := n * (nsRecord + nsParameter*float64(k.loss.ParamDim(k.problem.D))) * 1e-9
 	var pair float64
 	if k.loss.PairClip > 0 {
-		return records + n*n/2*1e-9*(nsClipped+nsFactor*float64(k.loss.factorWidth()))
+		factor := nsVector
+		if _, score := k.loss.Pair.(Score); score {
+			factor = nsScore
+		}
+		return records + n*n/2*1e-9*(nsClipped+factor*float64(k.loss.factorWidth()))
 	}
 	switch l := k.loss.Pair.(type) {
 	case Score:

@@ -44,19 +44,22 @@ func BenchmarkGradient(b *testing.B) {
 		dim  int
 		pair embedding.PairLoss
 		out  embedding.Output
+		clip float64 // of pairs
 	}{
-		{"distance-logistic", 16, embedding.Distance{Of: engine.Logistic{}}, embedding.Output{}},
-		{"distance-logistic-within-6", 16, embedding.Distance{Of: engine.Logistic{}}, embedding.Output{Within: 6}},
-		{"cosine-logistic", 16, embedding.Bilinear{Of: engine.Logistic{}}, embedding.Output{Unit: true}},
-		{"cosine-own", 16, embedding.Bilinear{Of: own}, embedding.Output{Unit: true}},
-		{"contrastive", 16, embedding.Contrastive{Margin: 1}, embedding.Output{}},
-		{"score-logistic", 1, embedding.Score{Of: engine.Logistic{}}, embedding.Output{}},
+		{"distance-logistic", 16, embedding.Distance{Of: engine.Logistic{}}, embedding.Output{}, 0},
+		{"distance-logistic-within-6", 16, embedding.Distance{Of: engine.Logistic{}}, embedding.Output{Within: 6}, 0},
+		{"cosine-logistic", 16, embedding.Bilinear{Of: engine.Logistic{}}, embedding.Output{Unit: true}, 0},
+		{"cosine-own", 16, embedding.Bilinear{Of: own}, embedding.Output{Unit: true}, 0},
+		{"contrastive", 16, embedding.Contrastive{Margin: 1}, embedding.Output{}, 0},
+		{"score-logistic", 1, embedding.Score{Of: engine.Logistic{}}, embedding.Output{}, 0},
+		{"score-logistic-pair-clip", 1, embedding.Score{Of: engine.Logistic{}}, embedding.Output{}, 1},
+		{"cosine-logistic-pair-clip", 16, embedding.Bilinear{Of: engine.Logistic{}}, embedding.Output{Unit: true}, 1},
 	} {
 		net, err := embedding.NewMLP(embedding.MLP{In: d, Hidden: []int{32}, Out: c.dim, Radii: []float64{8, 4}})
 		if err != nil {
 			b.Fatal(err)
 		}
-		l := embedding.Loss{Model: embedding.Model{Network: net, Output: c.out}, Pair: c.pair, Clip: 1}
+		l := embedding.Loss{Model: embedding.Model{Network: net, Output: c.out}, Pair: c.pair, Clip: 1, PairClip: c.clip}
 		for _, workers := range []int{2, 1} {
 			b.Run(fmt.Sprintf("%s/n=%d/workers=%d", c.name, n, workers), func(b *testing.B) {
 				k, err := embedding.Backend{Workers: workers}.Plan(engine.Problem{N: n, D: d, Bounds: r.Bounds(), Loss: l, Radius: l.Radius()})

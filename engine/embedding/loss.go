@@ -53,8 +53,9 @@ type Loss struct {
 	// on public data. Both are public.
 	Seed  uint64
 	Start []float64
-	// PairClip > 0 clips the whole term of every pair to this norm instead, which is tighter and takes a
-	// backward pass for every pair: G = PairClip, Dg = 2 PairClip. Clip is then ignored.
+	// PairClip > 0 clips the whole term of every pair to this norm instead, which is tighter and dearer: G =
+	// PairClip, Dg = 2 PairClip, and n^2 times the widths of the layers for an MLP (scores, or at most one
+	// hidden layer), else a backward pass for every pair. Clip is then ignored.
 	PairClip float64
 }
 

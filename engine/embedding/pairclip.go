@@ -87,7 +87,7 @@ func (l Loss) hasFactors(b engine.Bounds) bool {
 	if _, score := l.Pair.(Score); score {
 		return l.Model.Output == Output{} && n.Out == 1
 	}
-	return len(n.Hidden) <= 1 && l.Model.Output.Within == 0
+	return len(n.Hidden) <= 1
 }
 
 // factorWidth is the length of all factors of a record.

@@ -62,15 +62,20 @@ func (v *vectorFactors) set(p *modelPass, f []float64, from, count int) {
 	}
 }
 
-// staged are the numbers that alpha f_i + beta f_j of a pair has after the stage of record i, those of (I - f_i
-// f_i^T)/r for Output.Unit, and a bound of the first one before what it loses there.
+// staged are the numbers that alpha f_i + beta f_j of a pair has after the stage of record i, and a bound of the
+// first one before what it loses there. The stage is (I - f_i f_i^T)/by for Output.Unit, and (I - f_i
+// f_i^T/||f_i||^2)/by outside of the ball of Output.Within.
 func (c *clippedPairs) staged(alpha, beta, u float64, i int) (p, q, most float64) {
 	by := c.vectors.size[4][i]
 	most = math.Abs(alpha)
-	if c.loss.Model.Output.Unit {
-		square := c.vectors.size[0][i] * c.vectors.size[0][i]
+	square := c.vectors.size[0][i] * c.vectors.size[0][i]
+	switch {
+	case c.loss.Model.Output.Unit:
 		most += most*square + math.Abs(beta*u)
 		alpha -= alpha*square + beta*u
+	case by != 1:
+		most += most + math.Abs(beta*u)/square
+		alpha = -beta * u / square
 	}
 	return alpha / by, beta / by, most / by
 }
