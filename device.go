@@ -8,7 +8,7 @@ import (
 	"dyad/engine"
 	"dyad/engine/cpu"
 	"dyad/engine/cuda"
-	"dyad/engine/pairgraph"
+	"dyad/engine/terms"
 	"dyad/internal/input"
 )
 
@@ -100,14 +100,14 @@ func (d *Device) Backend() engine.Backend {
 
 // Pairs computes sums over lists of pairs on the device. What they guarantee is the same on
 // every device.
-func (d *Device) Pairs() pairgraph.Engine {
+func (d *Device) Pairs() terms.Engine {
 	if d == nil {
-		return pairgraph.CPU{}
+		return terms.CPU{}
 	}
-	if e, ok := d.backend.(pairgraph.Engine); ok {
+	if e, ok := d.backend.(terms.Engine); ok {
 		return e
 	}
-	return pairgraph.CPU{Workers: d.workers}
+	return terms.CPU{Workers: d.workers}
 }
 
 // Chosen is the device that auto chose for a problem, and why; ok is false if the device was

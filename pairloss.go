@@ -6,6 +6,7 @@ import (
 	"dyad/engine"
 	"dyad/engine/metrics"
 	"dyad/engine/pairgraph"
+	"dyad/engine/terms"
 	"dyad/internal/input"
 )
 
@@ -56,32 +57,32 @@ func (l PairLoss) mean(metric []float64, r *engine.Records) (float64, string, er
 	if err != nil {
 		return 0, "", err
 	}
-	data, err := individuals(r, order, pairgraph.L2, publicBound(pairgraph.L2, r.Dim()), none, nil)
+	data, err := individuals(r, order, terms.L2, publicBound(terms.L2, r.Dim()), none, nil)
 	if err != nil {
 		return 0, "", err
 	}
 	classes := classesOf(r, order)
 	if l.Name == contrastive {
-		all, err := pairgraph.NewAllPairs(data, classes, pairgraph.Contrastive{Margin: l.Margin}, factor.Rank, 1)
+		all, err := terms.NewAllPairs(data, classes, terms.Contrastive{Margin: l.Margin}, factor.Rank, 1)
 		if err != nil {
 			return 0, "", err
 		}
 		return all.Objective(factor.L), fmt.Sprintf("mean contrastive loss of all pairs, margin %g", l.Margin), nil
 	}
-	var loss pairgraph.TupleLoss = pairgraph.Triplet{Margin: l.Margin}
+	var loss terms.TupleLoss = terms.Triplet{Margin: l.Margin}
 	parameter := fmt.Sprintf("margin %g", l.Margin)
 	switch l.Name {
 	case triplet:
 	case npair:
-		loss, parameter = pairgraph.NPair{Temperature: l.Temperature}, fmt.Sprintf("temperature %g", l.Temperature)
+		loss, parameter = terms.NPair{Temperature: l.Temperature}, fmt.Sprintf("temperature %g", l.Temperature)
 	default:
 		return 0, "", input.Errorf("dyad: the model has loss %q, which is unknown to this program", l.Name)
 	}
-	members, err := pairgraph.DrawTuples(r.Len(), l.Tuple, evaluationSeed, 0)
+	members, err := terms.DrawTuples(r.Len(), l.Tuple, evaluationSeed, 0)
 	if err != nil {
 		return 0, "", input.As(err)
 	}
-	tuples, err := pairgraph.NewTuples(data, classes, loss, factor.Rank, l.Tuple, 1)
+	tuples, err := terms.NewTuples(data, classes, loss, factor.Rank, l.Tuple, 1)
 	if err != nil {
 		return 0, "", input.As(err)
 	}

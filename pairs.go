@@ -10,6 +10,7 @@ import (
 	"dyad/engine"
 	"dyad/engine/dataset"
 	"dyad/engine/pairgraph"
+	"dyad/engine/terms"
 	"dyad/internal/input"
 )
 
@@ -245,12 +246,12 @@ func (s PairSource) read(p *Pairs, d *dataset.Dataset, file string) error {
 }
 
 // individuals are records in an order, with pairs and their labels.
-func individuals(r *engine.Records, order []int32, norm pairgraph.Norm, bound float64, g *pairgraph.Graph, labels []bool) (*pairgraph.Data, error) {
+func individuals(r *engine.Records, order []int32, norm terms.Norm, bound float64, g *pairgraph.Graph, labels []bool) (*terms.Data, error) {
 	x := make([]float64, len(order)*r.Dim())
 	for to, from := range order {
 		r.Row(int(from), x[to*r.Dim():(to+1)*r.Dim()])
 	}
-	data, err := pairgraph.NewData(x, r.Dim(), norm, bound, g, labels)
+	data, err := terms.NewData(x, r.Dim(), norm, bound, g, labels)
 	if err != nil {
 		return nil, fmt.Errorf("pairs: %w", err)
 	}
@@ -284,8 +285,8 @@ func identity(l dataset.LookAlikes) string {
 // publicBound is the norm bound of encoded records. They have Euclidean norm at most 1,
 // so L1 norm at most sqrt(d): with these bounds nothing is scaled, and a model applies to
 // encoded records as it is.
-func publicBound(norm pairgraph.Norm, features int) float64 {
-	if norm == pairgraph.L1 {
+func publicBound(norm terms.Norm, features int) float64 {
+	if norm == terms.L1 {
 		return math.Ceil(1e4*math.Sqrt(float64(features))+1) / 1e4
 	}
 	return 1

@@ -60,11 +60,7 @@ func Plan(s Shape, o Options, on *Device) (*Training, error) {
 // Choose is the algorithm of the options, or the one that public numbers choose, and why.
 func (o Options) Choose(s Shape, on *Device) (algorithms.Choice, error) {
 	if o.Algorithm != nil {
-		c := algorithms.Choice{Algorithm: o.Algorithm, L2: o.Algorithm.Info().DefaultL2}
-		if o.L2 != nil {
-			c.L2 = *o.L2
-		}
-		return c, nil
+		return algorithms.Choice{Algorithm: o.Algorithm, L2: o.l2(o.Algorithm, s)}, nil
 	}
 	spec, err := o.Spec(s, on)
 	if err != nil {
@@ -100,6 +96,7 @@ func (o Options) Plan(c algorithms.Choice, s Shape, on *Device) (*Training, erro
 		o.Loss = own
 	}
 	o.Algorithm = c.Algorithm
+	c.L2 = o.l2(c.Algorithm, s) // its options may have changed it
 	spec, err := o.Spec(s, on)
 	if err != nil {
 		if c.Reason != "" { // Choose had a spec, with the radius of other algorithms
@@ -114,6 +111,14 @@ func (o Options) Plan(c algorithms.Choice, s Shape, on *Device) (*Training, erro
 		return nil, input.As(err)
 	}
 	return t, nil
+}
+
+// l2 is the weight of the L2 term.
+func (o Options) l2(a algorithms.Algorithm, s Shape) float64 {
+	if o.L2 != nil {
+		return *o.L2
+	}
+	return algorithms.DefaultL2(a, s.Records, cmp.Or(o.Task, AUC) == Metric)
 }
 
 func (o Options) asserts() bool { return o.Assert != (engine.Assertion{}) }

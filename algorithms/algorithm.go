@@ -193,7 +193,7 @@ type Info struct {
 	NoPersons string
 	// ScoresOnly says that it learns linear scores, no metrics; MetricsOnly the opposite.
 	ScoresOnly, MetricsOnly bool
-	// Withholds promises that nothing of a release leaves Train but by the weights that it
+	// Withholds promises that released values leave Train only in the weights that it
 	// returns (Algorithm.Train). Only then can a run that was charged be resumed; others
 	// end with their first attempt. A type that embeds an algorithm does not inherit the
 	// promise.

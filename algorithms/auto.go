@@ -55,8 +55,6 @@ func Choose(q Question) Choice {
 	_, scores := p.Loss.(engine.ScoreLoss)
 	_, sums := s.Backend.(engine.MomentsBackend)
 	switch {
-	case p.ByPerson():
-		return q.descent("persons with several rows: " + Moments{}.Info().NoPersons)
 	case len(p.Groups) > 0:
 		return q.descent("query groups: moments compare all records")
 	case p.LabelLimit() > 2:
@@ -83,7 +81,8 @@ func Choose(q Question) Choice {
 
 // choice is an algorithm with its L2 weight.
 func (q Question) choice(a Algorithm, reason string) Choice {
-	c := Choice{Algorithm: a, L2: a.Info().DefaultL2, Reason: reason}
+	_, score := q.Spec.Kernel.Problem().Loss.(engine.ScoreLoss)
+	c := Choice{Algorithm: a, L2: DefaultL2(a, q.Spec.Kernel.Problem().N, !score), Reason: reason}
 	if q.L2 != nil {
 		c.L2 = *q.L2
 	}

@@ -76,7 +76,7 @@ func TestChoose(t *testing.T) {
 		}), "dpgdsc", "graded labels"},
 		"persons, a loss": {with(question(t, 500, 8, func(p *engine.Problem, _ *privacy.Budget, _ *engine.Backend) {
 			p.PersonRows = 3
-		}), func(q *algorithms.Question) { q.LossNamed = true }), "dpgdsc", "persons with several rows"},
+		}), func(q *algorithms.Question) { q.LossNamed = true }), "moments-descent", "logistic loss was asked for"},
 		"device": {question(t, 500, 8, func(_ *engine.Problem, _ *privacy.Budget, b *engine.Backend) {
 			*b = noMoments{*b}
 		}), "dpgdsc", "this device"},
@@ -97,7 +97,7 @@ func TestChoose(t *testing.T) {
 		}), "dpgdsc", "delta > 0"},
 		"persons": {question(t, 500, 8, func(p *engine.Problem, _ *privacy.Budget, _ *engine.Backend) {
 			p.PersonRows = 5
-		}), "dpgdsc", "persons"},
+		}), "moments", "at most 128"},
 		"paper": {with(question(t, 500, 8, nil), func(q *algorithms.Question) { q.Spec.Mode = algorithms.Paper }), "dpgdsc", ""},
 		"not private": {with(question(t, 500, 8, nil), func(q *algorithms.Question) {
 			q.Spec.Mode = algorithms.NonPrivate

@@ -166,7 +166,7 @@ func TestBruteForceNeighboursStayWithinCertificates(t *testing.T) {
 
 			steps := 1 + rng.IntN(20)
 			size := min(path/float64(steps), limit)
-			certificate, err = privacy.GradientDescent{Curvature: curvature, Share: 2 / float64(n), Steps: steps, StepSize: size}.Certify()
+			certificate, err = privacy.GradientDescent{Curvature: curvature, PairFraction: 2 / float64(n), Steps: steps, StepSize: size}.Certify()
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -51,7 +51,7 @@ type Compared struct {
 	// G times the sum of the step sizes, half of it for an average iterate, at most
 	// what the domain allows. Little noise does not speak for a model that cannot move.
 	NoiseToReach float64 `json:"noise_to_reach"`
-	Path         float64 `json:"path"`
+	TotalStep    float64 `json:"path"`
 	// Sums is the number of gradient sums that are evaluated, Pairs the number of
 	// ordered pairs in them. Visits estimates the work: a near-linear sum over all
 	// pairs visits every record once, any other sum every pair.
@@ -153,14 +153,14 @@ func (c *Comparison) recommend() {
 func (p *Plan) compared() Compared {
 	s := p.Spec
 	noise := p.modelNoise()
-	reach := s.Constants.Lipschitz * p.Schedule.Path
+	reach := s.Constants.Lipschitz * p.Schedule.TotalStep
 	if p.Schedule.Average {
 		reach /= 2
 	}
 	return Compared{
 		Algorithm: p.Algorithm, L2: s.L2,
 		Noise: noise, NoiseToRadius: noise / s.Kernel.Problem().Radius, NoiseToReach: noise / min(reach, s.startDistance()),
-		Path: p.Schedule.Path, Sums: p.Schedule.Steps, Pairs: p.GradientPairs, Visits: p.visits(), Seconds: p.Seconds(),
+		TotalStep: p.Schedule.TotalStep, Sums: p.Schedule.Steps, Pairs: p.GradientPairs, Visits: p.visits(), Seconds: p.Seconds(),
 		Utility: p.Utility.Excess, UtilitySource: p.Utility.Source,
 	}
 }

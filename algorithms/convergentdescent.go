@@ -30,9 +30,9 @@ type ConvergentDescent struct {
 	Steps int
 	// StepSize is eta, at most 2/(L~+alpha). 0 means the same public rule.
 	StepSize float64
-	// Path is H = eta T. 0 means the same public rule. Ignored if Steps and StepSize
+	// TotalStep is H = eta T. 0 means the same public rule. Ignored if Steps and StepSize
 	// are both set.
-	Path float64
+	TotalStep float64
 }
 
 // Info describes the algorithm.
@@ -49,7 +49,7 @@ func (ConvergentDescent) Info() Info {
 		},
 		Released: "last iterate only",
 		Claim:    "[Xue21] releases the average of all iterates and pays for every step; [Bok24] is about exact arithmetic",
-		Verdict:  "valid for a state that is rounded to the grid of its noise, with the rounding in the gap (proof: privacy.ConvergentEvent); false for states off the grid, and no bound at all for averages. It needs less noise than gradient-perturbation once T > 4 diam(C)/(eta Delta) or T > (1+c)/(1-c); the public path length is shorter than that, so ask for --steps and --step-size to gain",
+		Verdict:  "valid for a state that is rounded to the grid of its noise, with the rounding in the gap (proof: privacy.ConvergentEvent); false for states off the grid, and no bound at all for averages. It needs less noise than gradient-perturbation once T > 4 diam(C)/(eta Delta) or T > (1+c)/(1-c); the public total step is smaller than that, so ask for --steps and --step-size to gain",
 		Maths: `u_t = Q[w - eta (grad L(w; D) + alpha w)] + xi_t,  w = Pi_C u_(t-1),  t = 1..T
 Q rounds to the grid h Z^d, xi_t is exact N(0, tau^2 I) rounded to it; u_1..u_(T-1) stay secret, Pi_C u_T is returned
 gap of one step on two data sets: s = p Dg eta + 2 rho + 2 h sqrt(d),  p = 2/n;  contraction c = 1 - eta alpha;  D = diam C
@@ -71,7 +71,7 @@ func (a ConvergentDescent) Plan(s Spec) (*Plan, error) {
 	if err := checkApplies(a.Info(), s); err != nil {
 		return nil, err
 	}
-	schedule, err := descentOptions{a.Steps, a.StepSize, a.Path}.contracting(name, s)
+	schedule, err := descentOptions{a.Steps, a.StepSize, a.TotalStep}.contracting(name, s)
 	if err != nil {
 		return nil, err
 	}
@@ -113,12 +113,12 @@ func contractedSteps(c, steps float64) float64 {
 func (a ConvergentDescent) noise(s Spec, schedule Schedule) (privacy.Certificate, privacy.Gaussian, error) {
 	pairs := s.Kernel.Problem().Pairs()
 	l := privacy.LastIterate{
-		Curvature:   s.curvature(),
-		Share:       share(pairs),
-		Steps:       schedule.Steps,
-		StepSize:    schedule.Constant,
-		Coordinates: s.coordinates(),
-		Grid:        0x1p-1000, // next to nothing
+		Curvature:    s.curvature(),
+		PairFraction: pairFraction(pairs),
+		Steps:        schedule.Steps,
+		StepSize:     schedule.Constant,
+		Coordinates:  s.coordinates(),
+		Grid:         0x1p-1000, // next to nothing
 	}
 	c, err := l.Certify()
 	if err != nil {
@@ -201,7 +201,7 @@ func (a ConvergentDescent) Train(ctx context.Context, ev engine.Evaluator, p *Pl
 			return nil, err
 		}
 		state.step(w, sum, eta, float64(pairs.Len()))
-		noisy := s.Perturb
+		noisy := s.HiddenStep
 		if i == p.Schedule.Steps-1 {
 			noisy = s.Release
 		}

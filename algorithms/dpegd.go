@@ -106,7 +106,12 @@ func (a DPEGD) stepSize(s Spec) (eta float64, rule string, err error) {
 		if g, ok := classicalNoise(s, s.Constants.Lipschitz*eta).(privacy.Gaussian); ok && s.Mode == Paper {
 			sigma = fmt.Sprintf(", and the noise of epoch 1 would have sigma = %.6g", g.Sigma)
 		}
-		return 0, "", fmt.Errorf("%w: dpegd: eta = %.6g exceeds %s = %.6g (L = %.6g)%s; give a smaller step size", ErrAssumption, eta, what, limit, s.Constants.Smoothness, sigma)
+		remedy := ""
+		if a.StepSize == 0 { // eta falls with n and grows with epsilon
+			most := limit * s.Constants.Lipschitz / p.Domain().Diameter()
+			remedy = fmt.Sprintf("; with the rest as it is n = %.0f or epsilon = %.3g would do", math.Ceil(16/(most*most)), most/privacyTerm*b.Epsilon*(1-1e-3))
+		}
+		return 0, "", fmt.Errorf("%w: dpegd: eta = %.6g exceeds %s = %.6g (L = %.6g)%s%s; give a smaller step size", ErrAssumption, eta, what, limit, s.Constants.Smoothness, sigma, remedy)
 	}
 	return eta, rule, nil
 }
@@ -162,7 +167,7 @@ func (a DPEGD) Plan(s Spec) (*Plan, error) {
 		noise += norm * norm
 		p.Parts = append(p.Parts, e)
 		p.Schedule.Steps += e.Steps
-		p.Schedule.Path += float64(e.Steps) * e.StepSize
+		p.Schedule.TotalStep += float64(e.Steps) * e.StepSize
 		p.GradientPairs += float64(e.Steps) * float64(engine.AllPairs{N: size}.Len())
 	}
 	p.ModelNoise = math.Sqrt(noise)
@@ -217,7 +222,7 @@ func (a DPEGD) Train(ctx context.Context, ev engine.Evaluator, p *Plan, s privac
 				t.Keep(steps+i, pairs.Order, w, average)
 				t.Step(steps+i, p.Schedule.Steps)
 			}
-			if err := p.Spec.descendAverage(ctx, ev, w, average, pairs, before, e.Steps, e.StepSize, meanRoundoff(p.Spec.Kernel, pairs), done); err != nil {
+			if err := p.Spec.descend(ctx, ev, w, average, pairs, before, e.Steps, e.StepSize, done); err != nil {
 				return nil, err
 			}
 			if err := s.Release(average, e.Certificate, e.Noise); err != nil {

@@ -16,14 +16,14 @@ import (
 // Guarantee: Certified mode, (epsilon, delta)-DP for replacing one record, or
 // epsilon-DP if delta is 0, by privacy.AverageDescent (docs/theory.md#dpgdc).
 type DPGDC struct {
-	// Steps is T. 0 means the public rule: enough steps of at most 2/L for Path, at
+	// Steps is T. 0 means the public rule: enough steps of at most 2/L for TotalStep, at
 	// least 32. The paper gives no T; Paper mode uses the same rule.
 	Steps int
-	// StepSize is eta <= 2/L. 0 means Path/Steps, at most 2/L.
+	// StepSize is eta <= 2/L. 0 means TotalStep/Steps, at most 2/L.
 	StepSize float64
-	// Path is H = eta T. 0 means the public rule of docs/theory.md#step-length. Ignored if Steps
+	// TotalStep is H = eta T. 0 means the public rule of docs/theory.md#step-length. Ignored if Steps
 	// and StepSize are both set.
-	Path float64
+	TotalStep float64
 }
 
 // Info describes the algorithm.
@@ -59,32 +59,35 @@ func (a DPGDC) Plan(s Spec) (*Plan, error) {
 	if err := checkApplies(a.Info(), s); err != nil {
 		return nil, err
 	}
-	problem := s.Kernel.Problem()
 	if s.L2 != 0 {
 		return nil, fmt.Errorf("%w: dpgdc is for objectives without an L2 term and alpha is %.6g; set it to 0 or use dpgdsc", ErrAssumption, s.L2)
 	}
 	if err := paperHasNoGroups(a.Info(), s); err != nil {
 		return nil, err
 	}
-	schedule, err := descentOptions{a.Steps, a.StepSize, a.Path}.contracting(a.Info().Name, s)
+	schedule, err := descentOptions{a.Steps, a.StepSize, a.TotalStep}.contracting(a.Info().Name, s)
 	if err != nil {
 		return nil, err
 	}
 	schedule.Average = true
-	pairs := problem.Pairs()
-	certificate, err := s.averageDescent(schedule.Steps, schedule.Constant, pairs, s.Kernel)
+	certificate, err := s.averageDescent(schedule.Steps, schedule.Constant, s.Kernel.Problem().Pairs(), s.Kernel)
 	if err != nil {
 		return nil, err
 	}
+	return s.planOutput(a.Info(), schedule, certificate, a.paperNoise(s, schedule.TotalStep), "[Xue21] Theorem 4")
+}
+
+// planOutput plans a descent over all pairs whose last or average iterate is released.
+func (s Spec) planOutput(i Info, schedule Schedule, c privacy.Certificate, paper privacy.Mechanism, theorem string) (*Plan, error) {
 	p := &Plan{
-		Algorithm: a.Info().Name, Mode: s.Mode, Spec: s,
-		Schedule: schedule, Certificate: certificate,
-		GradientPairs: float64(schedule.Steps) * float64(pairs.Len()),
+		Algorithm: i.Name, Mode: s.Mode, Spec: s,
+		Schedule: schedule, Certificate: c,
+		GradientPairs: float64(schedule.Steps) * float64(s.Kernel.Problem().Pairs().Len()),
 	}
-	if err := p.releasePlan(a.paperNoise(s, schedule.Path), "[Xue21] Theorem 4"); err != nil {
+	if err := p.releasePlan(paper, theorem); err != nil {
 		return nil, err
 	}
-	p.Utility = s.outputUtility(s.descentUtility(schedule.Steps, schedule.Constant, true), p.modelNoise())
+	p.Utility = s.outputUtility(s.descentUtility(schedule.Steps, schedule.Constant, schedule.Average), p.modelNoise())
 	return p, nil
 }
 
@@ -93,11 +96,11 @@ func (s Spec) averageDescent(steps int, eta float64, pairs engine.Pairs, k engin
 	mean := meanRoundoff(k, pairs)
 	return privacy.AverageDescent{
 		GradientDescent: privacy.GradientDescent{
-			Curvature:   s.curvature(),
-			Share:       share(pairs),
-			Steps:       steps,
-			StepSize:    eta,
-			UpdateError: eta*mean + s.newUpdate(mean).roundoff(eta),
+			Curvature:    s.curvature(),
+			PairFraction: pairFraction(pairs),
+			Steps:        steps,
+			StepSize:     eta,
+			UpdateError:  eta*mean + s.newUpdate(mean).roundoff(eta),
 		},
 		OutputError: averageError(steps, s.Kernel.Problem().Radius),
 	}.Certify()
@@ -105,8 +108,8 @@ func (s Spec) averageDescent(steps int, eta float64, pairs engine.Pairs, k engin
 
 // paperNoise is the noise of [Xue21] Algorithm 4 for sensitivity 4 G eta T/n: lines 5
 // (delta > 0) and 6 (delta = 0, where "+ zeta" is missing in print).
-func (DPGDC) paperNoise(s Spec, path float64) privacy.Mechanism {
-	return classicalNoise(s, 4*s.Constants.Lipschitz*path/float64(s.Kernel.Problem().N))
+func (DPGDC) paperNoise(s Spec, total float64) privacy.Mechanism {
+	return classicalNoise(s, 4*s.Constants.Lipschitz*total/float64(s.Kernel.Problem().N))
 }
 
 // classicalNoise is the noise of the papers for an L2 sensitivity: Gaussian of
@@ -129,30 +132,39 @@ func paperHasNoGroups(i Info, s Spec) error {
 }
 
 // Train runs the descent and releases the average iterate.
-func (a DPGDC) Train(ctx context.Context, ev engine.Evaluator, p *Plan, s privacy.Session, t Tracker) ([]float64, error) {
-	pairs := ev.Kernel().Problem().Pairs()
-	w := p.Spec.newUpdate(0).domain.Start()
-	average := make([]float64, len(w))
-	from, err := t.Restore(nil, w, average)
-	if err != nil {
-		return nil, err
-	}
-	done := func(i int) {
-		t.Keep(i, nil, w, average)
-		t.Step(i, p.Schedule.Steps)
-	}
-	err = p.Spec.descendAverage(ctx, ev, w, average, pairs, from, p.Schedule.Steps, p.Schedule.Constant, meanRoundoff(p.Spec.Kernel, pairs), done)
-	if err != nil {
-		return nil, err
-	}
-	return releaseProjected(average, p, s)
+func (DPGDC) Train(ctx context.Context, ev engine.Evaluator, p *Plan, s privacy.Session, t Tracker) ([]float64, error) {
+	return p.trainOutput(ctx, ev, s, t)
 }
 
-// descendAverage runs steps from+1 to steps of gradient descent over pairs from w, in
-// place. It adds the iterates to average, which holds the sum of those before, and at
-// the end divides by steps; the average is still exact. It calls done after every step.
-func (s Spec) descendAverage(ctx context.Context, ev engine.Evaluator, w, average []float64, pairs engine.Pairs, from, steps int, eta, meanRoundoff float64, done func(steps int)) error {
-	u := s.newUpdate(meanRoundoff)
+// trainOutput runs what planOutput plans.
+func (p *Plan) trainOutput(ctx context.Context, ev engine.Evaluator, s privacy.Session, t Tracker) ([]float64, error) {
+	pairs := ev.Kernel().Problem().Pairs()
+	w := ev.Kernel().Problem().Domain().Start()
+	state, out := [][]float64{w}, w
+	var average []float64
+	if p.Schedule.Average {
+		average = make([]float64, len(w))
+		state, out = append(state, average), average
+	}
+	from, err := t.Restore(nil, state...)
+	if err != nil {
+		return nil, err
+	}
+	err = p.Spec.descend(ctx, ev, w, average, pairs, from, p.Schedule.Steps, p.Schedule.Constant, func(i int) {
+		t.Keep(i, nil, state...)
+		t.Step(i, p.Schedule.Steps)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return releaseProjected(out, p, s)
+}
+
+// descend runs steps from+1 to steps of gradient descent over pairs from w, in place. It adds the iterates to average, unless
+// that is nil, which holds the sum of those before, and at the end divides by steps; the average is still exact. It calls done
+// after every step.
+func (s Spec) descend(ctx context.Context, ev engine.Evaluator, w, average []float64, pairs engine.Pairs, from, steps int, eta float64, done func(steps int)) error {
+	u := s.newUpdate(meanRoundoff(s.Kernel, pairs))
 	sum := make([]float64, len(w))
 	for i := from; i < steps; i++ {
 		if err := ev.GradSum(ctx, sum, w, pairs); err != nil {

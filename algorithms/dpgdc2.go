@@ -64,6 +64,20 @@ func (a DPGDC2) steps(s Spec) int {
 	return int(max(1, min(n, n*n*b.Epsilon*b.Epsilon/(d*-math.Log(b.Delta)))))
 }
 
+// remedy says for which n or epsilon the paper's number of steps is as large as needed.
+func (a DPGDC2) remedy(s Spec, needed float64) string {
+	if a.Steps > 0 {
+		return ""
+	}
+	n, b := float64(s.Kernel.Problem().N), s.Budget
+	both := math.Sqrt(needed * float64(s.coordinates()) * -math.Log(b.Delta)) // n epsilon
+	text := fmt.Sprintf("with the rest as it is n = %.0f", math.Ceil(max(needed, both/b.Epsilon)*(1+1e-9)))
+	if n >= needed {
+		text += fmt.Sprintf(" or epsilon = %.3g", both/n*(1+1e-2))
+	}
+	return text + ", "
+}
+
 // Plan computes schedule, certificate and noise.
 func (a DPGDC2) Plan(s Spec) (*Plan, error) {
 	if err := checkApplies(a.Info(), s); err != nil {
@@ -111,7 +125,7 @@ func (a DPGDC2) schedule(s Spec, steps int, sigma float64) Schedule {
 		}
 		rule = "public rule eta = ||C||/(B sqrt T), B^2 = (G + alpha r)^2 + d sigma^2"
 	}
-	return Schedule{Name: rule, Steps: steps, Constant: eta, Path: eta * float64(steps)}
+	return Schedule{Name: rule, Steps: steps, Constant: eta, TotalStep: eta * float64(steps)}
 }
 
 // paperSchedule is that of [Xue21] Theorem 2, for steps of at most 2/L (Algorithm 2).
@@ -127,10 +141,10 @@ func (a DPGDC2) paperSchedule(s Spec, steps int, sigma float64) (Schedule, error
 	}
 	if limit := s.largestStep(); !(eta <= limit) {
 		needed := math.Ceil(math.Pow(s.Constants.Lipschitz/(diameter*limit), 2))
-		return Schedule{}, fmt.Errorf("%w: dpgdc2 as printed needs eta <= 2/L = %.6g, and its eta = G/(||C|| sqrt T) is %.6g at T = %d (sigma = %.6g); it needs T >= %.0f, or a given step size such as ||C||/(G sqrt T) = %.6g, which has the right dimension; certified mode works",
-			ErrAssumption, limit, eta, steps, sigma, needed, min(limit, diameter/(s.Constants.Lipschitz*root)))
+		return Schedule{}, fmt.Errorf("%w: dpgdc2 as printed needs eta <= 2/L = %.6g, and its eta = G/(||C|| sqrt T) is %.6g at T = %d (sigma = %.6g); it needs T >= %.0f, %sor a given step size such as ||C||/(G sqrt T) = %.6g, which has the right dimension; certified mode works",
+			ErrAssumption, limit, eta, steps, sigma, needed, a.remedy(s, needed), min(limit, diameter/(s.Constants.Lipschitz*root)))
 	}
-	return Schedule{Name: rule, Steps: steps, Constant: eta, Path: eta * float64(steps)}, nil
+	return Schedule{Name: rule, Steps: steps, Constant: eta, TotalStep: eta * float64(steps)}, nil
 }
 
 // Train runs the descent and returns the average of w_0..w_T.

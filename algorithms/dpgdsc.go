@@ -17,13 +17,13 @@ import (
 // privacy.GradientDescent (docs/theory.md#dpgdsc).
 type DPGDSC struct {
 	// Steps is T. 0 means the public rule: enough steps of the allowed size
-	// for Path, at least 32. In Paper mode 0 means ceil((L+alpha)/alpha ln n).
+	// for TotalStep, at least 32. In Paper mode 0 means ceil((L+alpha)/alpha ln n).
 	Steps int
-	// StepSize is eta. 0 means Path/Steps, or in Paper mode 2/(L+alpha).
+	// StepSize is eta. 0 means TotalStep/Steps, or in Paper mode 2/(L+alpha).
 	StepSize float64
-	// Path is H = eta T. 0 means the public rule of docs/theory.md#step-length. Ignored if
+	// TotalStep is H = eta T. 0 means the public rule of docs/theory.md#step-length. Ignored if
 	// Steps and StepSize are both set, and in Paper mode.
-	Path float64
+	TotalStep float64
 }
 
 // Info describes the algorithm.
@@ -70,32 +70,23 @@ func (a DPGDSC) Plan(s Spec) (*Plan, error) {
 	}
 	pairs := s.Kernel.Problem().Pairs()
 	certificate, err := privacy.GradientDescent{
-		Curvature:   s.curvature(),
-		Share:       share(pairs),
-		Steps:       schedule.Steps,
-		StepSize:    schedule.Constant,
-		UpdateError: s.updateError(schedule.Constant, pairs),
+		Curvature:    s.curvature(),
+		PairFraction: pairFraction(pairs),
+		Steps:        schedule.Steps,
+		StepSize:     schedule.Constant,
+		UpdateError:  s.updateError(schedule.Constant, pairs),
 	}.Certify()
 	if err != nil {
 		return nil, err
 	}
-	p := &Plan{
-		Algorithm: a.Info().Name, Mode: s.Mode, Spec: s,
-		Schedule: schedule, Certificate: certificate,
-		GradientPairs: float64(schedule.Steps) * float64(pairs.Len()),
-	}
 	// [Xue21] Algorithm 1, lines 4 (delta > 0) and 5 (delta = 0), for sensitivity 8G/(alpha n).
 	paper := classicalNoise(s, 8*s.Constants.Lipschitz/(s.L2*float64(s.Kernel.Problem().N)))
-	if err := p.releasePlan(paper, "[Xue21] Theorem 1"); err != nil {
-		return nil, err
-	}
-	p.Utility = s.outputUtility(s.descentUtility(schedule.Steps, schedule.Constant, false), p.modelNoise())
-	return p, nil
+	return s.planOutput(a.Info(), schedule, certificate, paper, "[Xue21] Theorem 1")
 }
 
 // schedule is that of the options, or in Paper mode that of [Xue21] Theorem 1.
 func (a DPGDSC) schedule(s Spec) (Schedule, error) {
-	o := descentOptions{a.Steps, a.StepSize, a.Path}
+	o := descentOptions{a.Steps, a.StepSize, a.TotalStep}
 	if s.Mode != Paper {
 		return o.contracting(a.Info().Name, s)
 	}
@@ -107,26 +98,8 @@ func (a DPGDSC) schedule(s Spec) (Schedule, error) {
 }
 
 // Train runs the descent and releases the last iterate.
-func (a DPGDSC) Train(ctx context.Context, ev engine.Evaluator, p *Plan, s privacy.Session, t Tracker) ([]float64, error) {
-	pairs := ev.Kernel().Problem().Pairs()
-	u := p.Spec.newUpdate(meanRoundoff(p.Spec.Kernel, pairs))
-	w := u.domain.Start()
-	sum := make([]float64, len(w))
-	done, err := t.Restore(nil, w)
-	if err != nil {
-		return nil, err
-	}
-	for i := done; i < p.Schedule.Steps; i++ {
-		if err := ev.GradSum(ctx, sum, w, pairs); err != nil {
-			return nil, err
-		}
-		if err := u.apply(w, sum, p.Schedule.Constant, float64(pairs.Len())); err != nil {
-			return nil, err
-		}
-		t.Keep(i+1, nil, w)
-		t.Step(i+1, p.Schedule.Steps)
-	}
-	return releaseProjected(w, p, s)
+func (DPGDSC) Train(ctx context.Context, ev engine.Evaluator, p *Plan, s privacy.Session, t Tracker) ([]float64, error) {
+	return p.trainOutput(ctx, ev, s, t)
 }
 
 // releaseProjected releases w with the plan's noise and projects the result,

@@ -57,6 +57,16 @@ func (f *Facts) Line(label, format string, args ...any) {
 	f.lines = append(f.lines, fmt.Sprintf("%-11s %s\n", label, fmt.Sprintf(format, args...)))
 }
 
+// NoiseMultiplier adds the standard deviation of Gaussian noise over the sensitivity that it is
+// for, which is how the field states noise, and returns it for a line; "" for other noise.
+func (f *Facts) NoiseMultiplier(m privacy.Mechanism, c privacy.Certificate) string {
+	g, ok := m.(privacy.Gaussian)
+	if !ok {
+		return ""
+	}
+	return fmt.Sprintf(", noise multiplier %.6g", f.Add("noise_multiplier", g.Sigma/c.Sensitivity()))
+}
+
 // Value is the value of a key, nil if there is none. In a report that was read from JSON
 // it is a json.RawMessage.
 func (f Facts) Value(key string) any {

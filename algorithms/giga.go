@@ -98,7 +98,7 @@ func (a OffGIGA) Plan(s Spec) (*Plan, error) {
 			eta = min(eta, 1/(s.L2*b))
 		}
 		schedule.Eta[t] = eta
-		schedule.Path += eta
+		schedule.TotalStep += eta
 	}
 	p := &Plan{
 		Algorithm: a.Info().Name, Mode: s.Mode, Spec: s, Schedule: schedule,

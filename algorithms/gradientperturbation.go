@@ -16,14 +16,14 @@ import (
 // (docs/theory.md#gradient-perturbation). It covers every iterate, not only the last.
 type GradientPerturbation struct {
 	// Steps is T. 0 means the public rule: enough steps of at most 2/(L~+alpha) for
-	// Path, at least 32; 1000 if the loss is not smooth.
+	// TotalStep, at least 32; 1000 if the loss is not smooth.
 	Steps int
-	// StepSize is eta; privacy holds for any. 0 means Path/Steps, at most
+	// StepSize is eta; privacy holds for any. 0 means TotalStep/Steps, at most
 	// 2/(L~+alpha) if the loss is smooth.
 	StepSize float64
-	// Path is H = eta T. 0 means the public rule of docs/theory.md#step-length, whose balance of
+	// TotalStep is H = eta T. 0 means the public rule of docs/theory.md#step-length, whose balance of
 	// progress and noise is the same here. Ignored if Steps and StepSize are both set.
-	Path float64
+	TotalStep float64
 }
 
 // Info describes the algorithm.
@@ -61,7 +61,7 @@ func (a GradientPerturbation) Plan(s Spec) (*Plan, error) {
 	if err := checkApplies(a.Info(), s); err != nil {
 		return nil, err
 	}
-	schedule, err := descentOptions{a.Steps, a.StepSize, a.Path}.schedule(a.Info().Name, s)
+	schedule, err := descentOptions{a.Steps, a.StepSize, a.TotalStep}.schedule(a.Info().Name, s)
 	if err != nil {
 		return nil, err
 	}

@@ -14,8 +14,8 @@ import (
 // Job is the training of a plan, for Execute to charge and carry out.
 type Job struct {
 	Plan *Plan
-	// Withholds promises that nothing of a release leaves Train but by the weights that it
-	// returns: only then can a run be resumed.
+	// Withholds promises that released values leave Train only in the weights that it
+	// returns. Only then can a run be resumed.
 	Withholds bool
 	// OwnNoise says that Train draws noise that its session does not see. An attempt that
 	// fails by itself then counts as one that drew some, and keeps no checkpoints.
@@ -203,10 +203,22 @@ func (s *watchedSession) Release(x []float64, c privacy.Certificate, m privacy.M
 	return s.Session.Release(x, c, m)
 }
 
-// Perturb implements privacy.Session.
-func (s *watchedSession) Perturb(x []float64, c privacy.Certificate, m privacy.Mechanism) error {
+// HiddenStep implements privacy.Session.
+func (s *watchedSession) HiddenStep(x []float64, c privacy.Certificate, m privacy.Mechanism) error {
 	s.drew = true
-	return s.Session.Perturb(x, c, m)
+	return s.Session.HiddenStep(x, c, m)
+}
+
+// Choose implements privacy.Selector: Execute watches a LiveSession, which is one.
+func (s *watchedSession) Choose(scores []int64, c privacy.Certificate, epsilon float64) (int, error) {
+	s.drew = true
+	return s.Session.(privacy.Selector).Choose(scores, c, epsilon)
+}
+
+// Best implements privacy.Selector.
+func (s *watchedSession) Best(x privacy.Selection, run func(int, privacy.Session) ([]float64, error)) (int, []float64, error) {
+	s.drew = true
+	return s.Session.(privacy.Selector).Best(x, run)
 }
 
 func (r *Result) warn(text string) {

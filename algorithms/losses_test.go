@@ -59,8 +59,8 @@ func TestLossesThatAreNotSmoothOrNotConvex(t *testing.T) {
 						t.Errorf("%s, %s: %v", name, info.Name, err)
 					}
 				case mode == algorithms.NonPrivate:
-					if !(plan.Schedule.Path > 0) || math.IsInf(plan.Schedule.Path, 0) {
-						t.Errorf("%s, %s: path %v", name, info.Name, plan.Schedule.Path)
+					if !(plan.Schedule.TotalStep > 0) || math.IsInf(plan.Schedule.TotalStep, 0) {
+						t.Errorf("%s, %s: path %v", name, info.Name, plan.Schedule.TotalStep)
 					}
 				default:
 					applied++

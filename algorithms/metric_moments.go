@@ -59,7 +59,6 @@ G = beta beta^T + H C H,  D = diag(G)^(1/2),  W = 0.2 I/tr C + 0.8 (0.2 G/tr(G C
 scaled to Frobenius norm r: post-processing of releases`,
 		Modes:       []Mode{Certified},
 		MetricsOnly: true,
-		NoPersons:   "sums of the means of persons are not in this version",
 		Withholds:   true,
 	}
 }

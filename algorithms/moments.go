@@ -64,10 +64,9 @@ type Moments struct {
 // Info describes the algorithm.
 func (Moments) Info() Info {
 	return Info{
-		Name:      "moments",
-		NoPersons: "sums of the means of persons are not in this version",
-		Title:     "private linear discriminant: count, centre, signed sum and second moments, released once; then logistic steps, if any",
-		Paper:     "[Gao13] least-squares AUC from moments; [Wang18] adaptive ridge",
+		Name:  "moments",
+		Title: "private linear discriminant: count, centre, signed sum and second moments, released once; then logistic steps, if any",
+		Paper: "[Gao13] least-squares AUC from moments; [Wang18] adaptive ridge",
 		Assumptions: []string{
 			"linear scores, pairs of all records; the loss is least squares whatever --loss says elsewhere, and that of steps is the pointwise logistic loss",
 			"R, the shares of the budget, the ridge and which moments are released are functions of public numbers",

@@ -140,7 +140,7 @@ func (m *MomentsPlan) plan(i Info, s Spec) (*Plan, error) {
 		events = append(events, r.Noise.Event(r.Certificate))
 	}
 	g := p.words("", m.assumption()) // the constants of the loss are in no certificate
-	g.Released, g.Derivation = m.guarantee(last.Noise)
+	g.Released, g.Derivation = m.guarantee(last.Noise, s.Kernel.Problem().ByPerson())
 	if err := p.Promise(s.Budget, problem.N, s.Provenance, g, events...); err != nil {
 		return nil, err
 	}
@@ -362,10 +362,13 @@ func (m *MomentsPlan) calibrate(b privacy.Budget) error {
 }
 
 // guarantee says what is released and why the noise is enough.
-func (m *MomentsPlan) guarantee(noise privacy.Mechanism) (released, derivation string) {
+func (m *MomentsPlan) guarantee(noise privacy.Mechanism, persons bool) (released, derivation string) {
 	theory := "docs/theory.md#released-centre"
 	if m.Steps > 0 {
 		theory += ", docs/theory.md#damped-steps"
+	}
+	if persons {
+		theory += "; the terms of a person are means over its rows, in the convex hull of those of a row: docs/theory.md#person-moments"
 	}
 	same := m.Steps + m.Gradients // gradients are alike
 	for i, r := range m.Releases[:len(m.Releases)-max(0, same-1)] {

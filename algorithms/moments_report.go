@@ -28,6 +28,9 @@ func (p *Plan) momentsFacts() Facts {
 	if m.Steps > 0 {
 		objective = fmt.Sprintf("no single loss: w starts where the least squares over all pairs, (w.(x - x') - (y - y')/2)^2, are minimal, and makes %d damped Newton-like steps of the pointwise logistic loss with a fixed intercept; w is then", m.Steps)
 	}
+	if p.Spec.Kernel.Problem().ByPerson() {
+		objective = "a record is a person, its moments are the means over its rows; pairs of rows have the weights of their persons, and those of one person count: " + objective
+	}
 	f.Line("objective", "%s", own.Add("objective", fmt.Sprintf("%s scaled to norm r = %.6g", objective, p.Spec.Kernel.Problem().Radius)))
 	return p.momentsReleases(f, own)
 }
@@ -68,9 +71,9 @@ func (p *Plan) momentsReleases(f, own Facts) Facts {
 			numbers += fmt.Sprintf(", %d times", m.Gradients)
 		}
 		lines := f.lines
-		f.Line("release", "%s: %d %s, share %.3g, sensitivity %.6g, including rounding error (relative %.2g), %s, total variance %.4g",
+		f.Line("release", "%s: %d %s, share %.3g, sensitivity %.6g, including rounding error (relative %.2g), %s%s, total variance %.4g",
 			r.Add("name", x.Name), r.Add("coordinates", x.Coordinates), numbers, r.Add("share", x.Share), r.Add("sensitivity", x.Certificate.Sensitivity()),
-			r.Add("roundoff_share", x.Certificate.RoundoffShare()), r.Add("noise", x.Noise.String()), r.Add("variance", norm*norm)) // of E ||Z||^2
+			r.Add("roundoff_share", x.Certificate.RoundoffShare()), r.Add("noise", x.Noise.String()), r.NoiseMultiplier(x.Noise, x.Certificate), r.Add("variance", norm*norm)) // of E ||Z||^2
 		releases = append(releases, r)
 		if i > len(m.Releases)-m.Gradients {
 			f.lines = lines // one line for all gradients

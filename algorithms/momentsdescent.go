@@ -65,7 +65,6 @@ delta = 0: K-norm noise of scale Delta_i/(f_i epsilon)`,
 		Modes:      []Mode{Certified},
 		PureModes:  []Mode{Certified},
 		ScoresOnly: true,
-		NoPersons:  "sums of the means of persons are not in this version",
 		Withholds:  true,
 	}
 }

@@ -30,8 +30,8 @@ func (a MomentsDescent) Plan(s Spec) (*Plan, error) {
 		return nil, fmt.Errorf("%w: %s plans a kernel of its own and needs Spec.Backend; use NewSpec", ErrAssumption, name)
 	case !sums:
 		return nil, fmt.Errorf("%w: moments are not summed on %s in this version; use the CPU (--device cpu)", ErrAssumption, s.Backend.Name())
-	case problem.NonZerosPerRow > 0 && problem.N > maxMovedRecords/problem.D:
-		return nil, fmt.Errorf("%w: %s moves records to a centre, after which they are dense: %d records of %d features are more than this version keeps; use gradient-perturbation or dpgdsc", ErrAssumption, name, problem.N, problem.D)
+	case problem.NonZerosPerRow > 0 && problem.MaxRows() > maxMovedRecords/problem.D:
+		return nil, fmt.Errorf("%w: %s moves records to a centre, after which they are dense: %d rows of %d features are more than this version keeps; use gradient-perturbation or dpgdsc", ErrAssumption, name, problem.MaxRows(), problem.D)
 	case a.Steps < 0 || a.Steps > MaxMomentsSteps:
 		return nil, fmt.Errorf("%w: %s takes 1 to %d gradients, not %d, as each gets a share of the budget; use gradient-perturbation for more", ErrAssumption, name, MaxMomentsSteps, a.Steps)
 	case a.Moments.Steps != 0 || a.Moments.StepShare != 0:
@@ -87,7 +87,7 @@ func (a MomentsDescent) Plan(s Spec) (*Plan, error) {
 	}
 	g := p.words("", s.constants())
 	g.Assumptions = append(g.Assumptions, m.assumption())
-	g.Released, g.Derivation = m.guarantee(last.Noise)
+	g.Released, g.Derivation = m.guarantee(last.Noise, problem.ByPerson())
 	if err := p.Promise(s.Budget, problem.N, s.Provenance, g, events...); err != nil {
 		return nil, err
 	}

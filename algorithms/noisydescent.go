@@ -50,7 +50,7 @@ func (s Spec) meanGradient(pairs engine.Pairs, batch int) (privacy.Certificate, 
 		Batch:        batch,
 		Records:      s.Kernel.Problem().N,
 		PairDiameter: s.Constants.PairDiameter,
-		Share:        share(pairs),
+		PairFraction: pairFraction(pairs),
 		Error:        s.meanGradientError(pairs),
 	}.Certify()
 }
@@ -163,13 +163,13 @@ func normAbove(w []float64) float64 {
 // descentOptions are the step options of a full-batch descent; 0 means the public
 // rule.
 type descentOptions struct {
-	steps     int
-	eta, path float64
+	steps      int
+	eta, total float64
 }
 
 func (o descentOptions) validate(name string) error {
-	if o.steps < 0 || !(o.eta >= 0) || !(o.path >= 0) || math.IsInf(o.eta+o.path, 0) {
-		return fmt.Errorf("%w: %s: steps, step size and path must be finite and not negative", ErrAssumption, name)
+	if o.steps < 0 || !(o.eta >= 0) || !(o.total >= 0) || math.IsInf(o.eta+o.total, 0) {
+		return fmt.Errorf("%w: %s: steps, step size and total step must be finite and not negative", ErrAssumption, name)
 	}
 	return checkSteps(name, o.steps)
 }
@@ -180,8 +180,8 @@ const smallestDescentSteps = 32
 // roughSteps is the number of steps by the public rule for a loss that is not smooth.
 const roughSteps = 1000
 
-// schedule is a constant step size by the options, or by the public rule: total
-// length path = publicPath, in steps of at most 2/(L~+alpha) and at least 32 of them.
+// schedule is a constant step size by the options, or by the public rule: total step
+// publicTotalStep, in steps of at most 2/(L~+alpha) and at least 32 of them.
 //
 // The rule is that of output perturbation. The noise that T noisy steps of total
 // length H carry into the last iterate is eta sigma sqrt(T d) with sigma = p Dg
@@ -193,31 +193,31 @@ func (o descentOptions) schedule(name string, s Spec) (Schedule, error) {
 	}
 	steps, eta, rule := o.steps, o.eta, "given steps and step size"
 	if steps == 0 || eta == 0 {
-		path := o.path
-		rule = "given path length"
-		if path == 0 {
-			path = publicPath(s)
-			rule = "public rule " + publicPathRule(s)
+		total := o.total
+		rule = "given total step"
+		if total == 0 {
+			total = publicTotalStep(s)
+			rule = "public rule " + totalStepRule(s)
 		}
 		limit := s.largestStep() // 0 if the loss is not smooth
 		if steps == 0 {
 			switch {
 			case eta > 0:
-				steps = wholeSteps(math.Round(path / eta))
+				steps = wholeSteps(math.Round(total / eta))
 			case limit > 0:
-				steps = max(smallestDescentSteps, wholeSteps(path/limit))
+				steps = max(smallestDescentSteps, wholeSteps(total/limit))
 			default:
 				steps = roughSteps
 			}
 		}
 		if eta == 0 {
-			eta = path / float64(steps)
+			eta = total / float64(steps)
 			if limit > 0 {
 				eta = min(eta, limit)
 			}
 		}
 	}
-	return Schedule{Name: rule, Steps: steps, Constant: eta, Path: eta * float64(steps)}, checkSteps(name, steps)
+	return Schedule{Name: rule, Steps: steps, Constant: eta, TotalStep: eta * float64(steps)}, checkSteps(name, steps)
 }
 
 // contracting is schedule for an algorithm whose certificate holds for steps of at most

@@ -44,8 +44,8 @@ func TestGradientPerturbationPlan(t *testing.T) {
 	}
 	// The public rule: the noise in the model does not depend on the number of steps.
 	s.Mode = algorithms.Certified
-	few, err1 := algorithms.GradientPerturbation{Steps: 50, Path: 1}.Plan(s)
-	many, err2 := algorithms.GradientPerturbation{Steps: 500, Path: 1}.Plan(s)
+	few, err1 := algorithms.GradientPerturbation{Steps: 50, TotalStep: 1}.Plan(s)
+	many, err2 := algorithms.GradientPerturbation{Steps: 500, TotalStep: 1}.Plan(s)
 	if err1 != nil || err2 != nil || math.Abs(few.ModelNoise-many.ModelNoise) > 1e-9*few.ModelNoise {
 		t.Errorf("noise in the model %v and %v (%v, %v)", few.ModelNoise, many.ModelNoise, err1, err2)
 	}

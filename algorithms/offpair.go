@@ -13,7 +13,7 @@ import (
 // descent in a random order, output perturbation (docs/theory.md#offpair).
 type onePass struct {
 	info  Info
-	path  float64 // H of the equalising schedule, 0 for the public rule
+	total float64 // H of the equalising schedule, 0 for the public rule
 	alpha float64 // of the objective
 	// In Paper mode:
 	lipschitz, smoothness float64 // the paper's G and L
@@ -40,7 +40,7 @@ func (o onePass) plan(s Spec) (*Plan, error) {
 		sigma = math.Sqrt(128*math.Log(1.25/s.Budget.Delta)) * o.lipschitz * math.Log(float64(problem.N)) / (o.alpha * float64(problem.N) * s.Budget.Epsilon)
 		schedule, err = o.paperSchedule(s, sigma)
 	} else {
-		schedule, err = equalisingSpec(o.info.Name, s, o.path)
+		schedule, err = equalisingSpec(o.info.Name, s, o.total)
 	}
 	if err != nil {
 		return nil, err
@@ -91,7 +91,7 @@ func (o onePass) paperSchedule(s Spec, sigma float64) (Schedule, error) {
 	for t := schedule.BurnIn + 1; t <= n; t++ {
 		f := float64(t)
 		schedule.Eta[t] = (f - 1) / (f - 2) * 2 / (o.alpha * f)
-		schedule.Path += schedule.Eta[t]
+		schedule.TotalStep += schedule.Eta[t]
 	}
 	return schedule, nil
 }

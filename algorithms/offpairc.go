@@ -17,9 +17,9 @@ import (
 // the linear (equalising, alpha = 0) schedule and the last iterate
 // (docs/theory.md#offpair).
 type OffPairC struct {
-	// Path is H, the sum of the step sizes; 0 means the public rule of
+	// TotalStep is H, the sum of the step sizes; 0 means the public rule of
 	// docs/theory.md#step-length. Ignored in Paper mode.
-	Path float64
+	TotalStep float64
 	// PaperAlpha is the weight of the L2 term that Paper mode adds. 0 means
 	// 1/sqrt(n), the order in the theorem.
 	PaperAlpha float64
@@ -53,7 +53,7 @@ paper: OffPairStrC with G~ = G + alpha ||C||, L~ = L + alpha, alpha = O(1/sqrt n
 }
 
 func (a OffPairC) pass(s Spec) onePass {
-	o := onePass{info: a.Info(), path: a.Path, theorem: "[Huai20] Theorem 5"}
+	o := onePass{info: a.Info(), total: a.TotalStep, theorem: "[Huai20] Theorem 5"}
 	if s.Mode == Paper {
 		p := s.Kernel.Problem()
 		o.alpha = a.PaperAlpha

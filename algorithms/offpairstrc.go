@@ -17,9 +17,9 @@ import (
 // the equalising schedule and the last iterate in place of the burn-in and the
 // average (docs/theory.md#offpair).
 type OffPairStrC struct {
-	// Path is H, about the sum of the step sizes; 0 means the public rule of
+	// TotalStep is H, about the sum of the step sizes; 0 means the public rule of
 	// docs/theory.md#step-length. Ignored in Paper mode.
-	Path float64
+	TotalStep float64
 }
 
 // Info describes the algorithm.
@@ -55,7 +55,7 @@ paper: eta_t = (t-1)/(t-2) 2/(alpha t) for t > T1 = max(ceil(16 L^2/alpha^2), 7)
 
 func (a OffPairStrC) pass(s Spec) onePass {
 	return onePass{
-		info: a.Info(), path: a.Path, alpha: s.L2,
+		info: a.Info(), total: a.TotalStep, alpha: s.L2,
 		lipschitz: s.Constants.Lipschitz, smoothness: s.Constants.Smoothness,
 		theorem: "[Huai20] Theorem 5",
 		remedy: func(n int, burnIn float64) string {

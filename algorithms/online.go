@@ -265,7 +265,7 @@ func (p *Plan) addUp() {
 	var squares float64
 	for b := 1; b <= p.Schedule.Steps; b++ {
 		eta := p.eta(b)
-		p.Schedule.Path += eta
+		p.Schedule.TotalStep += eta
 		squares += eta * eta
 		for t := s.BurnIn + (b-1)*s.Batch + 1; t <= s.BurnIn+b*s.Batch; t++ {
 			p.GradientPairs += float64(s.partners(t))

@@ -24,21 +24,26 @@ type Option struct {
 // algorithm does not have: no option is ignored. It knows no algorithm by name, so those of
 // other packages are configured like the catalogue's: their options are the exported fields of a
 // struct, and those of a struct in it that has the tag `options:"NAMES"`, by these names.
-func With(a Algorithm, options ...Option) (Algorithm, error) {
+func With(a Algorithm, options ...Option) (Algorithm, error) { return configured(a, options) }
+
+// StreamWith is With for an online algorithm.
+func StreamWith(s Stream, options ...Option) (Stream, error) { return configured(s, options) }
+
+func configured[A Planner](a A, options []Option) (none A, err error) {
 	v := reflect.New(reflect.TypeOf(a)).Elem()
 	v.Set(reflect.ValueOf(a))
 	for _, o := range options {
 		field := optionField(v, o.Field)
 		if !field.IsValid() {
-			return nil, fmt.Errorf("algorithms: %s does not take %s%s", a.Info().Name, cmp.Or(o.Name, o.Field), takers(o.Field))
+			return none, fmt.Errorf("algorithms: %s does not take %s%s", a.Info().Name, cmp.Or(o.Name, o.Field), takers(o.Field))
 		}
 		value := reflect.ValueOf(o.Value)
 		if !value.IsValid() || value.Type() != field.Type() {
-			return nil, fmt.Errorf("algorithms: option %s of %s is a %v, not a %T", o.Field, a.Info().Name, field.Type(), o.Value)
+			return none, fmt.Errorf("algorithms: option %s of %s is a %v, not a %T", o.Field, a.Info().Name, field.Type(), o.Value)
 		}
 		field.Set(value)
 	}
-	return v.Interface().(Algorithm), nil
+	return v.Interface().(A), nil
 }
 
 // optionField is the field of an option, invalid if there is none.
@@ -63,10 +68,17 @@ func optionField(v reflect.Value, name string) reflect.Value {
 	return reflect.Value{}
 }
 
-// takers names the catalogue's algorithms that have an option.
+// takers names the catalogues' algorithms that have an option.
 func takers(field string) string {
-	var names []string
+	var all []Planner
 	for _, a := range Catalog() {
+		all = append(all, a)
+	}
+	for _, s := range StreamCatalog() {
+		all = append(all, s)
+	}
+	var names []string
+	for _, a := range all {
 		if optionField(reflect.ValueOf(a), field).IsValid() {
 			names = append(names, a.Info().Name)
 		}
@@ -96,7 +108,7 @@ func (c Choice) With(options ...Option) (Choice, error) {
 	if f := optionField(reflect.ValueOf(c.Algorithm), "Steps"); f.IsValid() && c.Reason != "" {
 		chosen = int(f.Int())
 	}
-	if chosen > 0 && (set("StepSize") != nil || set("Path") != nil || set("Second") == engine.NoSecond.String()) && set("Steps") == nil {
+	if chosen > 0 && (set("StepSize") != nil || set("TotalStep") != nil || set("Second") == engine.NoSecond.String()) && set("Steps") == nil {
 		options = append(slices.Clone(options), Option{Field: "Steps", Value: 0})
 	}
 	a, err := With(c.Algorithm, options...)

@@ -66,18 +66,40 @@ func TestOptionsOverrideTheChoice(t *testing.T) {
 		t.Errorf("%+v, %v", c, err)
 	}
 	few := algorithms.Choice{Algorithm: algorithms.DPGDSC{Steps: 100}, Reason: "a reason"}
-	c, err = few.With(algorithms.Option{Field: "Path", Value: 3.0})
-	if err != nil || c.Algorithm != (algorithms.DPGDSC{Path: 3}) {
+	c, err = few.With(algorithms.Option{Field: "TotalStep", Value: 3.0})
+	if err != nil || c.Algorithm != (algorithms.DPGDSC{TotalStep: 3}) {
 		t.Errorf("%+v, %v", c, err)
 	}
-	if c, err = few.With(algorithms.Option{Field: "Path", Value: 3.0}, algorithms.Option{Field: "Steps", Value: 5}); err != nil || c.Algorithm != (algorithms.DPGDSC{Path: 3, Steps: 5}) {
+	if c, err = few.With(algorithms.Option{Field: "TotalStep", Value: 3.0}, algorithms.Option{Field: "Steps", Value: 5}); err != nil || c.Algorithm != (algorithms.DPGDSC{TotalStep: 3, Steps: 5}) {
 		t.Errorf("%+v, %v", c, err)
 	}
 	named := algorithms.Choice{Algorithm: algorithms.DPGDSC{Steps: 100}}
-	if c, err = named.With(algorithms.Option{Field: "Path", Value: 3.0}); err != nil || c.Algorithm != (algorithms.DPGDSC{Path: 3, Steps: 100}) {
+	if c, err = named.With(algorithms.Option{Field: "TotalStep", Value: 3.0}); err != nil || c.Algorithm != (algorithms.DPGDSC{TotalStep: 3, Steps: 100}) {
 		t.Errorf("%+v, %v", c, err)
 	}
-	if _, err = steps.With(algorithms.Option{Field: "Path", Value: 3.0, Name: "--path"}); err == nil || !strings.Contains(err.Error(), "moments does not take --path") || !strings.Contains(err.Error(), "chosen by auto: a reason") {
+	if _, err = steps.With(algorithms.Option{Field: "TotalStep", Value: 3.0, Name: "--total-step"}); err == nil || !strings.Contains(err.Error(), "moments does not take --total-step") || !strings.Contains(err.Error(), "chosen by auto: a reason") {
 		t.Error(err)
+	}
+}
+
+// TestOptionsOfStreams: online algorithms are configured by their fields, too.
+func TestOptionsOfStreams(t *testing.T) {
+	secret := algorithms.Option{Field: "Reading", Value: algorithms.SecretState, Name: "--secret-state"}
+	for _, s := range algorithms.StreamCatalog() {
+		got, err := algorithms.StreamWith(s, secret)
+		switch s.(type) {
+		case algorithms.OnPairC:
+			if err != nil || got != (algorithms.OnPairC{Reading: algorithms.SecretState}) {
+				t.Errorf("%+v, %v", got, err)
+			}
+		case algorithms.OnPairStrC:
+			if err != nil || got != (algorithms.OnPairStrC{Reading: algorithms.SecretState}) {
+				t.Errorf("%+v, %v", got, err)
+			}
+		default:
+			if err == nil || !strings.Contains(err.Error(), s.Info().Name+" does not take --secret-state; onpairstrc and onpairc do") {
+				t.Errorf("%s: %+v, %v", s.Info().Name, got, err)
+			}
+		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"slices"
 
 	"dyad/privacy"
 	"dyad/privacy/account"
@@ -93,26 +94,26 @@ type Schedule struct {
 	Constant float64   // step size of every update, 0 if they differ
 	// BurnIn is the number of leading iterates drawn at random (paper mode).
 	BurnIn int
-	// Path is the sum of the step sizes.
-	Path float64
+	// TotalStep is the sum of the step sizes.
+	TotalStep float64 `json:"Path"` // the name in checkpoints
 	// Average releases the average iterate instead of the last one.
 	Average bool
 }
 
-// publicPath is the total step length H of docs/theory.md#step-length, a function of public
+// publicTotalStep is the total step H of docs/theory.md#step-length, a function of public
 // numbers: H = ||C|| sqrt(n mu / (4 G Dg sqrt d)), which balances the progress
-// of a path of length H against the noise 2 Dg H sqrt(d)/(n mu) that it costs,
+// of a total step H against the noise 2 Dg H sqrt(d)/(n mu) that it costs,
 // with mu = noiseMu for any noise.
-func publicPath(s Spec) float64 {
+func publicTotalStep(s Spec) float64 {
 	p := s.Kernel.Problem()
 	d := s.coordinates()
 	mu := noiseMu(s.Budget, d)
-	records := 2 / share(p.Pairs()) // n, or its like within groups
+	records := 2 / pairFraction(p.Pairs()) // n, or its like within groups
 	return p.Domain().Diameter() * math.Sqrt(records*mu/(4*s.Constants.Lipschitz*s.Constants.PairDiameter*math.Sqrt(float64(d))))
 }
 
-// publicPathRule is publicPath in words.
-func publicPathRule(s Spec) string {
+// totalStepRule is publicTotalStep in words.
+func totalStepRule(s Spec) string {
 	rule := "H = ||C|| sqrt(n mu/(4 G Dg sqrt d))"
 	if s.Budget.Delta == 0 {
 		rule += ", mu = epsilon/sqrt(d+1)"
@@ -167,14 +168,20 @@ func (p *Plan) PromiseOneRecord(events ...account.Event) error { return p.accoun
 // oneRecord is the unit of a guarantee where each row is a record.
 const oneRecord = "one record"
 
+// PersonWords are the unit and the relation of a guarantee for one person with up to most rows, and its
+// assumption about them (docs/theory.md#persons).
+func PersonWords(most int) (unit, relation, rows string) {
+	return "one person", "same number n of persons, all rows of one person replaced: how many they are, features and labels",
+		fmt.Sprintf("n counts persons, each with at least one row; of a person the first %d rows count; rows of one human under two ids are two persons; the person that replaces another takes its place in the order of persons, which is that of their first rows in the data if ids are private; how long the run takes, which depends on the number of rows, is not seen (docs/theory.md#persons)", most)
+}
+
 // words are what the guarantee of one record or one person (docs/theory.md#persons) says
 // besides numbers; rests is the assumption about what the certificates rest on.
 func (p *Plan) words(theorem, rests string) privacy.Guarantee {
 	s, pr := p.Spec, p.Spec.Kernel.Problem()
 	unit, relation, rows := oneRecord, "same n, one record replaced, features and label", s.Contribution()
 	if pr.ByPerson() {
-		unit, relation = "one person", "same number n of persons, all rows of one person replaced: how many they are, features and labels"
-		rows = fmt.Sprintf("n counts persons, each with at least one row; of a person the first %d rows count; rows of one human under two ids are two persons; the person that replaces another takes its place in the order of persons, which is that of their first rows in the data if ids are private; how long the run takes, which depends on the number of rows, is not seen (docs/theory.md#persons)", pr.PersonRows)
+		unit, relation, rows = PersonWords(pr.PersonRows)
 	}
 	g := privacy.Guarantee{
 		Unit:     unit,
@@ -216,10 +223,15 @@ func (p *Plan) Promise(b privacy.Budget, n int, from Provenance, g privacy.Guara
 	return err
 }
 
-// Charge is what a ledger records of a run of the plan on the data of an id.
+// Charge is what a ledger records of a run of the plan on the data of an id. Its guarantee names
+// ranges that were taken from the data.
 func (p *Plan) Charge(dataID string) ledger.Charge {
 	g := p.Guarantee
-	return ledger.Charge{DataID: dataID, Algorithm: p.Algorithm, Events: p.Events, Guarantee: g.String(), Unit: g.Unit, Relation: g.Relation, Released: g.Released}
+	text := g.String()
+	if slices.Contains(g.Warnings, BoundsFromData) {
+		text += "; " + BoundsFromData
+	}
+	return ledger.Charge{DataID: dataID, Algorithm: p.Algorithm, Events: p.Events, Guarantee: text, Unit: g.Unit, Relation: g.Relation, Released: g.Released}
 }
 
 // constants is the assumption about those of the loss.

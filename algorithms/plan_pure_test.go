@@ -147,7 +147,7 @@ func TestPublicRulesForPureBudgets(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			return p.Schedule.Path
+			return p.Schedule.TotalStep
 		}
 		if a, b := path(privacy.Budget{Epsilon: epsilon}), path(privacy.Budget{Epsilon: epsilon, Delta: delta}); math.Abs(a/b-1) > 1e-6 {
 			t.Errorf("epsilon %v: path %v for pure noise, %v for the same Gaussian noise", epsilon, a, b)

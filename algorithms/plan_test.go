@@ -209,7 +209,7 @@ func TestTableOfPaperAndEqualisingNoise(t *testing.T) {
 			t.Errorf("n=%d alpha=%g: paper mode takes %d steps with sigma %.6g (claim holds: %v), want %d, %.3g, true", row.n, row.alpha, p.Schedule.Steps, sigma(p), p.Guarantee.Claim.Holds, row.paperTakesSteps, row.paper)
 		}
 		for dg, want := range map[float64]float64{8: row.dg8, 4: row.dg4} {
-			linear, err := algorithms.OffPairC{Path: 1}.Plan(constants(newSpec(t, row.n, 8, 1, 0, b, algorithms.Certified), dg))
+			linear, err := algorithms.OffPairC{TotalStep: 1}.Plan(constants(newSpec(t, row.n, 8, 1, 0, b, algorithms.Certified), dg))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -334,7 +334,7 @@ func TestPrivateAlgorithmsLearn(t *testing.T) {
 		t.Fatal(err)
 	}
 	b := privacy.Budget{Epsilon: 1e4, Delta: 1e-5}
-	for _, a := range []algorithms.Algorithm{algorithms.DPGDSC{Path: 20}, algorithms.OffPairStrC{Path: 20}, algorithms.OffPairC{Path: 20}} {
+	for _, a := range []algorithms.Algorithm{algorithms.DPGDSC{TotalStep: 20}, algorithms.OffPairStrC{TotalStep: 20}, algorithms.OffPairC{TotalStep: 20}} {
 		l2 := 0.0
 		if a.Info().NeedsL2 {
 			l2 = 0.001

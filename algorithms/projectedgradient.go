@@ -1,6 +1,7 @@
 package algorithms
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -21,6 +22,27 @@ type ProjectedGradient struct {
 	StepSize float64
 	// Plain switches acceleration off.
 	Plain bool
+	// Ridge is c in the weight c/n of the L2 term of linear scores, where the user gives none; 0
+	// means 3. Pairs of different classes have twice the differences of labels and of records, so
+	// that 4/n is the ridge of scikit-learn's LogisticRegression with C = 1 near w = 0
+	// (bench/results/baseline-summary.csv compares the AUCs).
+	Ridge float64
+}
+
+// defaultL2 is the weight of the L2 term for n records.
+func (a ProjectedGradient) defaultL2(n int, metric bool) float64 {
+	if metric {
+		return usualL2
+	}
+	return cmp.Or(a.Ridge, 3) / float64(n)
+}
+
+// DefaultL2 is the weight of the L2 term of an algorithm on n records, where the user gives none.
+func DefaultL2(a Planner, n int, metric bool) float64 {
+	if b, ok := a.(ProjectedGradient); ok {
+		return b.defaultL2(n, metric)
+	}
+	return a.Info().DefaultL2
 }
 
 const defaultBaselineSteps = 1000
@@ -39,7 +61,7 @@ func (ProjectedGradient) Info() Info {
 momentum restarts when (v_t - w_(t+1)).(w_(t+1) - w_t) > 0`,
 		Modes:     []Mode{NonPrivate},
 		Withholds: true,
-		DefaultL2: usualL2,
+		DefaultL2: usualL2, // of metrics; see DefaultL2
 	}
 }
 
@@ -48,8 +70,8 @@ func (a ProjectedGradient) Plan(s Spec) (*Plan, error) {
 	if err := checkApplies(a.Info(), s); err != nil {
 		return nil, err
 	}
-	if a.Steps < 0 || !(a.StepSize >= 0) || math.IsInf(a.StepSize, 0) {
-		return nil, fmt.Errorf("%w: projected-gradient: steps and step size must be finite and not negative", ErrAssumption)
+	if a.Steps < 0 || !(a.StepSize >= 0) || math.IsInf(a.StepSize, 0) || !(a.Ridge >= 0) || math.IsInf(a.Ridge, 0) {
+		return nil, fmt.Errorf("%w: projected-gradient: steps, step size and ridge must be finite and not negative", ErrAssumption)
 	}
 	steps, eta := a.Steps, a.StepSize
 	if steps == 0 {
@@ -72,7 +94,7 @@ func (a ProjectedGradient) Plan(s Spec) (*Plan, error) {
 	}
 	p := &Plan{
 		Algorithm: a.Info().Name, Mode: s.Mode, Spec: s,
-		Schedule:      Schedule{Name: name, Steps: steps, Constant: eta, Path: eta * float64(steps)},
+		Schedule:      Schedule{Name: name, Steps: steps, Constant: eta, TotalStep: eta * float64(steps)},
 		GradientPairs: float64(steps) * float64(s.Kernel.Problem().Pairs().Len()),
 	}
 	p.Events, p.Guarantee = privacy.Exact("exact iterate", revealsRecords)

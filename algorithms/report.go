@@ -33,14 +33,14 @@ func (p *Plan) trainingFacts() (f Facts) {
 	if eta := f.AddSome("step_size", p.Schedule.Constant); eta != 0.0 {
 		steps += fmt.Sprintf(" of %.6g", eta)
 	}
-	f.Line("schedule", "%s, path %.6g: %s", steps, f.Add("path", p.Schedule.Path), rule)
+	f.Line("schedule", "%s, total step %.6g: %s", steps, f.Add("path", p.Schedule.TotalStep), rule)
 	pairs := f.Add("pair_gradients", p.GradientPairs)
 	var parts []Facts
 	var lines Facts
 	for i, e := range p.Parts {
 		var part Facts
-		lines.Line("", "epoch %d: %d %s, %d steps of %.6g, sensitivity %.6g, %s", i+1, part.Add("records", e.Records), units, part.Add("steps", e.Steps),
-			part.Add("step_size", e.StepSize), part.Add("sensitivity", e.Certificate.Sensitivity()), part.Add("noise", e.Noise.String()))
+		lines.Line("", "epoch %d: %d %s, %d steps of %.6g, sensitivity %.6g, %s%s", i+1, part.Add("records", e.Records), units, part.Add("steps", e.Steps),
+			part.Add("step_size", e.StepSize), part.Add("sensitivity", e.Certificate.Sensitivity()), part.Add("noise", e.Noise.String()), part.NoiseMultiplier(e.Noise, e.Certificate))
 		parts = append(parts, part)
 	}
 	f.AddSome("epochs", parts)
@@ -73,7 +73,7 @@ func (p *Plan) noiseFacts(f *Facts) {
 	if len(p.Parts) > 0 {
 		size = fmt.Sprintf("of epoch %d, as costly as any: %s", p.Costliest, size)
 	}
-	f.Line("noise", "%s, exact, on a grid of %.3g; sensitivity %.6g, including rounding error (relative %.2g)", size, f.AddSome("grid", p.Noise.GridSize()), sensitivity, roundoff)
+	f.Line("noise", "%s, exact, on a grid of %.3g; sensitivity %.6g, including rounding error (relative %.2g)%s", size, f.AddSome("grid", p.Noise.GridSize()), sensitivity, roundoff, f.NoiseMultiplier(p.Noise, p.Certificate))
 	// The root mean square of the norm of the noise in the model over the radius.
 	if ratio := p.modelNoise() / p.Spec.Kernel.Problem().Radius; f.AddSome("noise_to_radius", ratio).(float64) > 1 && p.leastSignal() == 0 {
 		f.Line("", "the noise is about %.2g times the radius of the model's domain: expect a model near chance; more records, a larger epsilon or fewer features would help", ratio)

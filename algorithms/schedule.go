@@ -19,12 +19,12 @@ import (
 // k u_(k+1) = (k-1) u_k + alpha k, solved by the formula. Then every record moves
 // w_n by Dg eta_n. QED. The certificate does not use this: it evaluates the
 // recursion for the sizes returned here.
-func equalisingSchedule(n int, alpha, path float64) []float64 {
+func equalisingSchedule(n int, alpha, total float64) []float64 {
 	eta := make([]float64, n+1)
 	// (e^(alpha H) - 1)/alpha tends to H.
-	growth := path
+	growth := total
 	if alpha > 0 {
-		growth = math.Expm1(alpha*path) / alpha
+		growth = math.Expm1(alpha*total) / alpha
 	}
 	v := float64(n) * float64(n-1) / (2 * growth)
 	if alpha > 0 {
@@ -37,17 +37,17 @@ func equalisingSchedule(n int, alpha, path float64) []float64 {
 	return eta
 }
 
-// equalisingSpec is the equalising schedule with total length path, or by the
-// public rule if path is 0, shortened so that every step is at most
+// equalisingSpec is the equalising schedule with this total step, or by the
+// public rule if it is 0, shortened so that every step is at most
 // 2/(L~+alpha).
-func equalisingSpec(name string, s Spec, path float64) (Schedule, error) {
-	if !(path >= 0) || math.IsInf(path, 0) {
-		return Schedule{}, fmt.Errorf("%w: %s: the path length is %v, must be finite and not negative", ErrAssumption, name, path)
+func equalisingSpec(name string, s Spec, total float64) (Schedule, error) {
+	if !(total >= 0) || math.IsInf(total, 0) {
+		return Schedule{}, fmt.Errorf("%w: %s: the total step is %v, must be finite and not negative", ErrAssumption, name, total)
 	}
-	rule := "equalising, given path length"
-	if path == 0 {
-		path = publicPath(s)
-		rule = "equalising, public rule " + publicPathRule(s)
+	rule := "equalising, given total step"
+	if total == 0 {
+		total = publicTotalStep(s)
+		rule = "equalising, public rule " + totalStepRule(s)
 	}
 	n, limit := s.Kernel.Problem().N, s.largestStep()
 	fits := func(h float64) bool {
@@ -59,8 +59,8 @@ func equalisingSpec(name string, s Spec, path float64) (Schedule, error) {
 		}
 		return true
 	}
-	if !fits(path) {
-		lo, hi := 0.0, path
+	if !fits(total) {
+		lo, hi := 0.0, total
 		for range 60 {
 			mid := (lo + hi) / 2
 			if mid > 0 && fits(mid) {
@@ -72,14 +72,14 @@ func equalisingSpec(name string, s Spec, path float64) (Schedule, error) {
 		if lo == 0 {
 			return Schedule{}, fmt.Errorf("%w: %s: no step of the equalising schedule is below 2/(L~+alpha) = %.6g; lower alpha (now %.6g)", ErrAssumption, name, limit, s.L2)
 		}
-		path, rule = lo, rule+", shortened to steps of at most 2/(L~+alpha)"
+		total, rule = lo, rule+", shortened to steps of at most 2/(L~+alpha)"
 	}
-	eta := equalisingSchedule(n, s.L2, path)
+	eta := equalisingSchedule(n, s.L2, total)
 	sum := 0.0
 	for _, e := range eta {
 		sum += e
 	}
-	return Schedule{Name: rule, Steps: n - 1, Eta: eta, Path: sum}, nil
+	return Schedule{Name: rule, Steps: n - 1, Eta: eta, TotalStep: sum}, nil
 }
 
 // mostSteps bounds the steps of a plan: more would run for years, and the
@@ -98,7 +98,7 @@ func wholeSteps(x float64) int {
 // checkSteps refuses a plan of more than mostSteps steps.
 func checkSteps(name string, steps int) error {
 	if steps > mostSteps {
-		return fmt.Errorf("%w: %s would take more than %d steps; ask for fewer, a shorter path or larger steps (they are at most 2/(L~+alpha), so a large alpha or smoothness makes them short)", ErrAssumption, name, mostSteps)
+		return fmt.Errorf("%w: %s would take more than %d steps; ask for fewer, a smaller total step or larger steps (they are at most 2/(L~+alpha), so a large alpha or smoothness makes them short)", ErrAssumption, name, mostSteps)
 	}
 	return nil
 }

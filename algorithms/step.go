@@ -60,8 +60,8 @@ func meanRoundoff(k engine.Kernel, pairs engine.Pairs) float64 {
 	return k.Roundoff(pairs) / float64(pairs.Len())
 }
 
-// share is the largest share of the pairs that contain one record, rounded up, at
+// pairFraction is the largest share of the pairs that contain one record, rounded up, at
 // most 1.
-func share(p engine.Pairs) float64 {
+func pairFraction(p engine.Pairs) float64 {
 	return min(1, float64(p.MaxPerRecord())/float64(p.Len())*(1+0x1p-51))
 }

@@ -21,9 +21,9 @@ type SubsampledDescent struct {
 	// BatchRecords is m. 0 means the public rule: n min(1/2, 2 mu/sqrt(T)), at least
 	// 2, where the noise is about one sensitivity of a step and amplification begins.
 	BatchRecords int
-	// Steps, StepSize and Path are as in GradientPerturbation.
-	Steps          int
-	StepSize, Path float64
+	// Steps, StepSize and TotalStep are as in GradientPerturbation.
+	Steps               int
+	StepSize, TotalStep float64
 }
 
 // Info describes the algorithm.
@@ -80,7 +80,7 @@ func (a SubsampledDescent) Plan(s Spec) (*Plan, error) {
 	case s.Backend == nil:
 		return nil, fmt.Errorf("%w: subsampled-descent plans a kernel for batches and needs Spec.Backend; use NewSpec", ErrAssumption)
 	}
-	schedule, err := descentOptions{a.Steps, a.StepSize, a.Path}.schedule(a.Info().Name, s)
+	schedule, err := descentOptions{a.Steps, a.StepSize, a.TotalStep}.schedule(a.Info().Name, s)
 	if err != nil {
 		return nil, err
 	}

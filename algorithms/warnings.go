@@ -14,7 +14,7 @@ import (
 // record has the share of pairs that it would have among fewer records.
 func signal(b privacy.Budget, p engine.Problem) float64 {
 	d := p.Loss.ParamDim(p.D)
-	return 2 / share(p.Pairs()) * noiseMu(b, d) / math.Sqrt(float64(d))
+	return 2 / pairFraction(p.Pairs()) * noiseMu(b, d) / math.Sqrt(float64(d))
 }
 
 // Least t for linear scores that are better than chance, of moments and of descents. In
@@ -38,8 +38,8 @@ func (p *Plan) Warnings() []string {
 	}
 	if e := p.Guarantee.Epsilon; p.Mode == Certified && e > mostEpsilon && p.Guarantee.Kind != privacy.None {
 		text := fmt.Sprintf("epsilon = %.4g protects little: with another record in the place of one, a model may be e^%.4g times as likely", e, e)
-		if least, t := p.leastEpsilon(); least > 0 && least < e {
-			text += fmt.Sprintf("; epsilon = %.2g is the least with n mu/sqrt d of %g here", least, t)
+		if least := p.leastEpsilon(); least > 0 && least < e {
+			text += fmt.Sprintf("; with this n, epsilon = %.2g is enough for a model that is better than chance", least)
 		}
 		out = append(out, text)
 	}
@@ -81,19 +81,19 @@ func (p *Plan) drowned() string {
 		}
 	}
 	enough := fmt.Sprintf("n = %.0f", twoDigits(n))
-	if e, _ := p.leastEpsilon(); e <= mostEpsilon {
+	if e := p.leastEpsilon(); e <= mostEpsilon {
 		enough += fmt.Sprintf(", or epsilon = %.2g", e)
 	}
 	return fmt.Sprintf("noise drowns the signal: n mu/sqrt d = %.2g, and %s needs %g for a model that is better than chance; with the rest as it is, %s would do", t, p.Algorithm, least, enough)
 }
 
 // leastEpsilon is the smallest epsilon, up to two digits, for which t is leastSignal with the n,
-// d and delta of the plan, and that t; 0 if the algorithm has none.
-func (p *Plan) leastEpsilon() (epsilon, t float64) {
-	if t = p.leastSignal(); t == 0 {
-		return 0, 0
+// d and delta of the plan; 0 if the algorithm has none.
+func (p *Plan) leastEpsilon() (epsilon float64) {
+	t, b := p.leastSignal(), p.Spec.Budget
+	if t == 0 {
+		return 0
 	}
-	b := p.Spec.Budget
 	// t is proportional to mu, and 1 at this mu.
 	mu := noiseMu(b, p.Spec.coordinates()) * t / signal(b, p.Spec.Kernel.Problem())
 	if b.Delta == 0 {
@@ -101,7 +101,7 @@ func (p *Plan) leastEpsilon() (epsilon, t float64) {
 	} else {
 		epsilon = account.GDPEpsilon(mu, b.Delta)
 	}
-	return twoDigits(epsilon), t
+	return twoDigits(epsilon)
 }
 
 // twoDigits rounds up.

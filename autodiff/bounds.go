@@ -183,43 +183,12 @@ func (j *jet) value(in instr, on Interval) Interval {
 	if in.op.binary() {
 		return j.binary(in, a, j.v[in.b])
 	}
+	if f := elementary[in.op].real; f != nil {
+		return f(a)
+	}
 	switch in.op {
-	case opNeg:
-		return a.neg()
-	case opExp:
-		return a.exp()
-	case opLog:
-		return a.log()
-	case opLog1p:
-		return a.log1p()
-	case opExpm1:
-		return a.expm1()
-	case opTanh:
-		return a.tanh()
-	case opSigmoid:
-		return a.sigmoid()
-	case opSoftplus:
-		return a.softplus()
-	case opSqrt:
-		return a.sqrt()
-	case opSquare:
-		return a.square()
 	case opAbs:
 		return a.abs()
-	case opSin:
-		return a.sin()
-	case opCos:
-		return a.cos()
-	case opAtan:
-		return a.atan()
-	case opErf:
-		return a.erf()
-	case opNormCDF:
-		return a.normCDF()
-	case opLogNormCDF:
-		return a.logNormCDF()
-	case opHazard:
-		return a.hazard()
 	case opPow:
 		return a.pow(in.c)
 	case opWhere:

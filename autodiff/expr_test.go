@@ -113,6 +113,9 @@ func TestStableForms(t *testing.T) {
 // holds the patterns of the rewriting rules, and then every function to all
 // results, and compares with the same operations on numbers.
 func TestRewritesKeepTheValue(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	u := U()
 	pool := []Expr{
 		u, Neg(u), Const(0), Const(1), Const(-1), Const(2), Exp(u), Exp(Neg(u)), Exp(Square(u)),

@@ -12,6 +12,31 @@ func onAxis(x Interval) rectangle { return rectangle{x, zero} }
 
 func (a rectangle) undefined() bool { return a.re.undefined() || a.im.undefined() }
 
+// elementary are the ranges of the functions of one operand on an interval of real numbers and on a rectangle of
+// complex ones. opAbs and opPow are not among them: they need more than the operand.
+var elementary = [opWhere + 1]struct {
+	real    func(Interval) Interval
+	complex func(rectangle) rectangle
+}{
+	opNeg:        {Interval.neg, rectangle.neg},
+	opExp:        {Interval.exp, rectangle.exp},
+	opLog:        {Interval.log, rectangle.log},
+	opLog1p:      {Interval.log1p, func(a rectangle) rectangle { return onAxis(Point(1)).add(a).log() }},
+	opExpm1:      {Interval.expm1, func(a rectangle) rectangle { return a.exp().sub(onAxis(Point(1))) }},
+	opTanh:       {Interval.tanh, rectangle.tanh},
+	opSigmoid:    {Interval.sigmoid, rectangle.sigmoid},
+	opSoftplus:   {Interval.softplus, rectangle.softplus},
+	opSqrt:       {Interval.sqrt, rectangle.sqrt},
+	opSquare:     {Interval.square, rectangle.square},
+	opSin:        {Interval.sin, rectangle.sin},
+	opCos:        {Interval.cos, rectangle.cos},
+	opAtan:       {Interval.atan, rectangle.atan},
+	opErf:        {Interval.erf, rectangle.erf},
+	opNormCDF:    {Interval.normCDF, rectangle.normCDF},
+	opLogNormCDF: {Interval.logNormCDF, func(a rectangle) rectangle { return a.normCDF().log() }},
+	opHazard:     {Interval.hazard, rectangle.hazard},
+}
+
 // modulus is an upper bound of |a|.
 func (a rectangle) modulus() float64 {
 	return a.re.square().add(a.im.square()).sqrt().Hi

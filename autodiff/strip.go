@@ -187,41 +187,10 @@ func (s *strip) value(i int, in instr, on rectangle) rectangle {
 		return on
 	}
 	a, b := s.v[in.a], s.v[in.b]
+	if f := elementary[in.op].complex; f != nil {
+		return f(a)
+	}
 	switch in.op {
-	case opNeg:
-		return a.neg()
-	case opExp:
-		return a.exp()
-	case opLog:
-		return a.log()
-	case opLog1p:
-		return onAxis(Point(1)).add(a).log()
-	case opExpm1:
-		return a.exp().sub(onAxis(Point(1)))
-	case opTanh:
-		return a.tanh()
-	case opSigmoid:
-		return a.sigmoid()
-	case opSoftplus:
-		return a.softplus()
-	case opSqrt:
-		return a.sqrt()
-	case opSquare:
-		return a.square()
-	case opSin:
-		return a.sin()
-	case opCos:
-		return a.cos()
-	case opAtan:
-		return a.atan()
-	case opErf:
-		return a.erf()
-	case opNormCDF:
-		return a.normCDF()
-	case opLogNormCDF:
-		return a.normCDF().log()
-	case opHazard:
-		return a.hazard()
 	case opPow:
 		return a.pow(in.c)
 	case opAdd:

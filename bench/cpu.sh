@@ -14,9 +14,10 @@
 #   machine-avx512-4096.json                   dyad bench at the size of the peers
 #   machine-avx512.json, machine-avx2.json     dyad bench, with ratios to these peers
 #   machine-generic-quick.json                 the same in plain Go, smaller sizes
-#   cpu-score-NAME.csv, sparse.csv             kernels and gradients of score losses
-#   cpu-kernels-NAME.csv, cpu-workers-NAME.csv kernels three times, two workers five times
-#   samplers-NAME.txt, wholerun-pima.csv       noise; a whole private run
+#   cpu-score-NAME.txt, sparse-NAME.txt        kernels and gradients of score losses, three times each
+#   cpu-workers-NAME.txt, gradients-NAME.txt   two workers, five times; 10^6 records, with cancelling and memory
+#   moments-NAME.txt                           sums of moments, and the whole algorithm
+#   samplers-NAME.txt, wholerun-NAME.txt       noise; a whole private run
 set -euo pipefail
 pima=$(realpath "${1:?usage: bench/cpu.sh PIMA [NAME] [PYTHON]}")
 name=${2:-xeon-2.5GHz}
@@ -55,7 +56,7 @@ peer() {
 }
 
 go build -o "$work/dyad" ./cmd/dyad
-go build -o "$work/" ./bench/score ./bench/sparse ./bench/wholerun
+go test -c -o "$work/bench" ./bench
 if [ -n "$python" ]; then
 	peer peers-mahalanobis-torch.csv mahalanobis_torch.py --compile
 	peer peers-logistic-torch.csv logistic_torch.py --compile
@@ -67,16 +68,17 @@ for variant in avx512 avx2; do
 	keep "machine-$variant.json" "$work/dyad" bench --variant "$variant" --json ${peers[@]+"${peers[@]}"} || true
 done
 keep machine-generic-quick.json "$work/dyad" bench --variant generic --quick --runs 11 --json ${peers[@]+"${peers[@]}"}
-keep "cpu-score-$name.csv" "$work/score" -large 10000000
-# The host of a virtual machine changes its speed: several runs show by how much.
-repeat() {
-	local count=$1
-	shift
-	for ((i = 0; i < count; i++)); do "$@"; done
+# benchmark COUNT NAMES FLAG...: several runs show how much the host of a virtual machine changes its speed.
+benchmark() {
+	local count=$1 names=$2
+	shift 2
+	"$work/bench" -test.run '^$' -test.bench "^Benchmark($names)\$" -test.count "$count" "$@"
 }
-keep "cpu-kernels-$name.csv" repeat 3 "$work/score" -parts kernels,workers
-keep "cpu-workers-$name.csv" repeat 5 "$work/score" -parts workers
-keep sparse.csv "$work/sparse"
-keep "samplers-$name.txt" go test ./privacy -run '^$' -bench '^BenchmarkAdd$' -benchtime 0.3s -count 5
-keep wholerun-pima.csv "$work/wholerun" -dyad "$work/dyad" -data "$pima" -schema bench/schemas/pima.yaml
+keep "cpu-score-$name.txt" benchmark 3 'Kernels|Rows|Gradients|Sorted' -large 10000000
+keep "cpu-workers-$name.txt" benchmark 5 Workers
+keep "gradients-$name.txt" benchmark 3 Million
+keep "sparse-$name.txt" benchmark 3 Sparse
+keep "moments-$name.txt" benchmark 3 'Moments|MomentsTrain' -large 10000000
+keep "samplers-$name.txt" go test ./privacy/internal/sampler -run '^$' -bench '^BenchmarkAdd$' -benchtime 0.3s -count 5
+keep "wholerun-$name.txt" benchmark 11 WholeRun -dyad "$work/dyad" -data "$pima" -schema bench/schemas/pima.yaml
 date +%T

@@ -1,6 +1,12 @@
-// Package bench holds what the benchmark programs below it share. Their raw
-// output is committed under bench/results; a number in a document stands in one
-// of those files.
+// Package bench holds what benchmarks share. What times a piece of work is a benchmark of this
+// package, with ratios to the peak of the processor as metrics (bench/cpu.sh runs them all):
+//
+//	go test ./bench -run '^$' -bench NAME -count 3
+//
+// Raw files that claims rest on and that are functions of seeds are computed again by its tests, a few
+// lines in every run and all with -update. TestAudits attacks every algorithm and writes the table of
+// the audits. What repeats an experiment or searches for neighbours is a program in a folder of its own.
+// Raw output is committed under bench/results; a number in a document stands in one of those files.
 package bench
 
 import (
@@ -9,7 +15,6 @@ import (
 	"io"
 	"os"
 	"runtime"
-	"strconv"
 	"strings"
 )
 
@@ -26,33 +31,15 @@ func Header(w io.Writer, program string, args []string) {
 
 // CPUModel names the CPU, or says that it is not known.
 func CPUModel() string {
-	if v := procField("/proc/cpuinfo", "model name"); v != "" {
-		return v
-	}
-	return "CPU not known"
-}
-
-// PeakBytes is the peak resident size of this process, 0 where the system does
-// not tell.
-func PeakBytes() int64 {
-	kb, err := strconv.ParseInt(strings.TrimSuffix(procField("/proc/self/status", "VmHWM"), " kB"), 10, 64)
+	f, err := os.Open("/proc/cpuinfo")
 	if err != nil {
-		return 0
-	}
-	return kb << 10
-}
-
-// procField is the text after "name:" in a file of that form.
-func procField(path, name string) string {
-	f, err := os.Open(path)
-	if err != nil {
-		return ""
+		return "CPU not known"
 	}
 	defer f.Close()
 	for s := bufio.NewScanner(f); s.Scan(); {
-		if key, value, ok := strings.Cut(s.Text(), ":"); ok && strings.TrimSpace(key) == name {
+		if key, value, ok := strings.Cut(s.Text(), ":"); ok && strings.TrimSpace(key) == "model name" {
 			return strings.TrimSpace(value)
 		}
 	}
-	return ""
+	return "CPU not known"
 }

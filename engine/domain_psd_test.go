@@ -181,6 +181,9 @@ func notANumber(a []float64, d int) (v, lambda []float64, ok bool) {
 
 // A solver that is not accurate enough is refused, and the second one is used.
 func TestPSDBallRefusesSloppySolvers(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	rng := rand.New(rand.NewPCG(9, 10))
 	for _, d := range []int{3, 8, 30} {
 		c := PSDBall{Dim: d, B: 1}
@@ -283,12 +286,11 @@ func TestClipEigenvaluesSeesVectorsThatAreNotOrthogonal(t *testing.T) {
 // All solvers need less than half of the room that ProjectError leaves them, 6 d^1.5 + 28 d
 // units of u norm, so accurate solvers are not refused; and the bound is small.
 func TestPSDBallAllowance(t *testing.T) {
-	rng := rand.New(rand.NewPCG(13, 14))
-	dims := []int{1, 2, 3, 4, 8, 31}
-	if !testing.Short() {
-		dims = append(dims, 64, 130)
+	if testing.Short() {
+		t.Skip("slow")
 	}
-	for _, d := range dims {
+	rng := rand.New(rand.NewPCG(13, 14))
+	for _, d := range []int{1, 2, 3, 4, 8, 31, 64, 130} {
 		worst := [3]float64{-1, -1, -1} // missing room, as a share of it
 		room := (6*math.Sqrt(float64(d)) + 28) * float64(d) * unitRoundoff
 		for name, w := range psdInputs(rng, d) {

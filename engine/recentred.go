@@ -111,9 +111,10 @@ func (e *recentredEvaluator) Recentre(ctx context.Context, centre []float64, rad
 	if err := (MomentSums{Centre: centre, Radius: radius}).Validate(p.D, p.Bounds); err != nil {
 		return err
 	}
-	x := make([]float64, p.N*p.D)
+	rows := e.records.Len()
+	x := make([]float64, rows*p.D)
 	scale := p.Bounds.FeatureNorm / radius
-	for i := range p.N {
+	for i := range rows {
 		if i%1024 == 0 && ctx.Err() != nil {
 			return ctx.Err()
 		}
@@ -130,6 +131,7 @@ func (e *recentredEvaluator) Recentre(ctx context.Context, centre []float64, rad
 	if err != nil {
 		return err
 	}
+	moved.persons = e.records.persons
 	if e.gradients != nil {
 		if err := e.gradients.Close(); err != nil {
 			return err

@@ -39,7 +39,7 @@ func (p *Plan) load(ctx context.Context, folders []string) ([]loaded, error) {
 			continue
 		}
 		for _, n := range d.N {
-			if have := out[i].records.Len(); n > have || n == have && out[i].test == nil {
+			if have := out[i].records.Units(); n > have || n == have && out[i].test == nil {
 				missing = append(missing, p.at(fmt.Sprintf("data[%d].n", i), "experiment: data set %s: n is %d, and there are %d records", d.Name, n, have))
 			}
 		}
@@ -62,6 +62,9 @@ func (d *Data) load(ctx context.Context, dir string, folders []string) (loaded, 
 
 // read is load without noise.
 func (d *Data) read(ctx context.Context, dir string, folders []string) (loaded, error) {
+	if d.Given != nil {
+		return loaded{records: d.Given}, nil
+	}
 	if d.Synthetic != "" {
 		r, err := d.synthesise()
 		return loaded{records: r}, err
@@ -107,17 +110,18 @@ func find(name string, folders []string) (string, error) {
 
 // split is the training set of a block and its test records.
 func (l loaded) split(n, seed int) (train, test *engine.Records, err error) {
-	if n == l.records.Len() { // only with test records of their own
+	all := l.records.Units()
+	if n == all { // only with test records of their own
 		return l.records, l.test, nil
 	}
-	keep, out, err := dataset.Split(l.records.Len(), float64(n)/float64(l.records.Len()), uint64(seed))
+	keep, out, err := dataset.Split(all, float64(n)/float64(all), uint64(seed))
 	if err != nil {
 		return nil, nil, err
 	}
 	if l.test != nil {
-		return l.records.Subset(keep), l.test, nil
+		return l.records.UnitSubset(keep), l.test, nil
 	}
-	return l.records.Subset(keep), l.records.Subset(out), nil
+	return l.records.UnitSubset(keep), l.records.UnitSubset(out), nil
 }
 
 // describe identifies the encoded records of a data set in the head of a table.

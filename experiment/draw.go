@@ -7,24 +7,33 @@ import (
 
 // Draw draws the score against epsilon for each data set and n: a line a private method
 // with a band of one standard error up and down, and a horizontal line a method that is
-// not private. The files are prefix-DATA-N.svg; it returns their names. Cells with fewer
-// than two epsilons have no picture.
-func (p *Plan) Draw(prefix string, summary []Summary) ([]string, error) {
+// not private. The files are prefix-DATA-N.FORMAT, in Formats or only SVG if none is named;
+// it returns their names. Cells with fewer than two epsilons have no picture.
+func (p *Plan) Draw(prefix string, summary []Summary, formats ...string) ([]string, error) {
+	if len(formats) == 0 {
+		formats = []string{"svg"}
+	}
 	var files []string
 	for _, d := range p.Data {
 		for _, n := range d.N {
 			f := Figure{
-				Title: fmt.Sprintf("%s, n = %d, delta %.3g", d.Name, n, p.delta(n)),
-				X:     "epsilon", Y: "AUC, mean over splits", LogX: true, Ticks: slices.Sorted(slices.Values(p.Epsilon)),
+				Title: fmt.Sprintf("%s, n = %d, delta = %.3g", d.Name, n, p.delta(n)),
+				X:     "epsilon", Y: "AUC", LogX: true, Ticks: slices.Sorted(slices.Values(p.Epsilon)),
 			}
 			if p.Task == taskMetric {
-				f.Y = "accuracy of nearest neighbours, mean over splits"
+				f.Y = fmt.Sprintf("accuracy of %d nearest neighbours", p.Neighbours)
+			}
+			if d.Splits > 1 {
+				f.Title += fmt.Sprintf("\nmean of %d splits; band: one standard error", d.Splits)
 			}
 			for i := range p.all {
 				m := &p.all[i]
 				c := Curve{Name: m.label(), Level: m.nonPrivate}
+				if m.nonPrivate && m.choose != nil {
+					c.Name = "without privacy (" + c.Name + ")"
+				}
 				for _, s := range summary {
-					if s.Data == d.Name && s.N == n && s.Splits > 0 && s.label() == c.Name {
+					if s.Data == d.Name && s.N == n && s.Splits > 0 && s.label() == m.label() {
 						c.X, c.Y, c.SE = append(c.X, s.Epsilon), append(c.Y, s.Mean), append(c.SE, s.SE)
 					}
 				}
@@ -35,11 +44,13 @@ func (p *Plan) Draw(prefix string, summary []Summary) ([]string, error) {
 			if len(f.Curves) == 0 || len(p.Epsilon) < 2 {
 				continue
 			}
-			path := fmt.Sprintf("%s-%s-%d.svg", prefix, d.Name, n)
-			if err := f.Save(path); err != nil {
-				return files, err
+			for _, format := range formats {
+				path := fmt.Sprintf("%s-%s-%d.%s", prefix, d.Name, n, format)
+				if err := f.Save(path); err != nil {
+					return files, err
+				}
+				files = append(files, path)
 			}
-			files = append(files, path)
 		}
 	}
 	return files, nil

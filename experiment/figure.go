@@ -5,14 +5,20 @@ import (
 	"image/color"
 	"math"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 
 	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/font"
 	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
-	"gonum.org/v1/plot/vg/vgsvg"
+	_ "gonum.org/v1/plot/vg/vgimg" // formats of Save
+	_ "gonum.org/v1/plot/vg/vgpdf"
+	_ "gonum.org/v1/plot/vg/vgsvg"
 )
 
 // Figure is a plot of means with bands, its legend outside the axes.
@@ -29,24 +35,40 @@ type Figure struct {
 type Curve struct {
 	Name     string
 	X, Y, SE []float64 // the band is Y - SE to Y + SE
-	// Level draws Y[0] across the figure, without a band.
+	// Low and High, if they are not nil, are the band instead.
+	Low, High []float64
+	// Level draws Y[0] across the figure, with its band.
 	Level bool
 }
 
-// Colours that colour-blind people can tell apart (Okabe and Ito 2008).
-var palette = [...]color.RGBA{
-	{0, 114, 178, 255}, {213, 94, 0, 255}, {0, 158, 115, 255}, {204, 121, 167, 255}, {230, 159, 0, 255}, {86, 180, 233, 255}, {0, 0, 0, 255},
-}
+// Colours that colour-blind people can tell apart (Okabe and Ito 2008), each with a mark of its
+// own for prints without colour.
+var (
+	palette = [...]color.RGBA{
+		{0, 114, 178, 255}, {213, 94, 0, 255}, {0, 158, 115, 255}, {204, 121, 167, 255}, {230, 159, 0, 255}, {86, 180, 233, 255}, {0, 0, 0, 255},
+	}
+	marks = [...]draw.GlyphDrawer{
+		draw.CircleGlyph{}, draw.SquareGlyph{}, draw.TriangleGlyph{}, draw.RingGlyph{}, draw.BoxGlyph{}, draw.PyramidGlyph{}, draw.CrossGlyph{},
+	}
+)
 
-// Save writes the figure as SVG.
+// Formats are the endings of files that Save writes.
+func Formats() []string { return []string{"svg", "pdf", "png"} }
+
+// Save writes the figure in the format of the file's ending, one of Formats.
 func (f Figure) Save(path string) error {
 	p := plot.New()
 	p.Title.Text, p.X.Label.Text, p.Y.Label.Text = f.Title, f.X, f.Y
-	p.Title.Padding = vg.Points(6)
+	p.Title.Padding, p.X.Label.Padding, p.Y.Label.Padding = vg.Points(8), vg.Points(4), vg.Points(6)
+	for style, size := range map[*text.Style]vg.Length{
+		&p.Title.TextStyle: 11, &p.X.Label.TextStyle: 10, &p.Y.Label.TextStyle: 10, &p.X.Tick.Label: 9, &p.Y.Tick.Label: 9,
+	} {
+		style.Font = sans(size)
+	}
 	if f.LogX {
 		p.X.Scale, p.X.Tick.Marker = plot.LogScale{}, plot.LogTicks{Prec: -1}
 	}
-	if f.LogY {
+	if p.Y.Tick.Marker = plot.TickerFunc(roundTicks); f.LogY {
 		p.Y.Scale, p.Y.Tick.Marker = plot.LogScale{}, plot.LogTicks{Prec: -1}
 	}
 	var ticks plot.ConstantTicks
@@ -58,58 +80,105 @@ func (f Figure) Save(path string) error {
 	}
 	left, right := math.Inf(1), math.Inf(-1)
 	for _, c := range f.Curves {
-		if len(c.X) == 0 || len(c.Y) != len(c.X) || len(c.SE) != len(c.X) {
-			return fmt.Errorf("experiment: curve %s has %d, %d and %d numbers, want the same number of each", c.Name, len(c.X), len(c.Y), len(c.SE))
+		if len(c.X) == 0 || len(c.Y) != len(c.X) || c.Low == nil && len(c.SE) != len(c.X) || c.Low != nil && (len(c.Low) != len(c.X) || len(c.High) != len(c.X)) {
+			return fmt.Errorf("experiment: curve %s has %d, %d and %d numbers, want the same number of each", c.Name, len(c.X), len(c.Y), max(len(c.SE), len(c.Low)))
 		}
 		left, right = min(left, slices.Min(c.X)), max(right, slices.Max(c.X))
 	}
-	p.Add(plotter.NewGrid())
+	grid := plotter.NewGrid()
+	grid.Vertical.Color, grid.Horizontal.Color = color.Gray{225}, color.Gray{225}
+	p.Add(grid)
 	legend := plot.NewLegend()
-	legend.Top, legend.Left, legend.YOffs, legend.Padding = true, true, -vg.Points(24), vg.Points(3)
+	legend.Top, legend.Left, legend.YOffs, legend.Padding, legend.ThumbnailWidth = true, true, -vg.Points(28), vg.Points(4), vg.Points(26)
+	legend.TextStyle.Font = sans(9)
+	var lines []plot.Plotter // above all bands
 	for i, c := range f.Curves {
-		if c.Level {
-			c.X, c.Y = []float64{left, right}, []float64{c.Y[0], c.Y[0]}
-		}
-		line, err := plotter.NewLine(points(c.X, c.Y))
+		thumbs, err := f.add(p, c, i, left, right)
 		if err != nil {
 			return fmt.Errorf("experiment: curve %s: %w", c.Name, err)
 		}
-		colour := palette[i%len(palette)]
-		line.Color, line.Width = colour, vg.Points(1.2)
-		switch {
-		case c.Level:
-			line.Dashes = []vg.Length{vg.Points(6), vg.Points(2), vg.Points(1), vg.Points(2)}
-		case i/len(palette)%2 == 1:
-			line.Dashes = []vg.Length{vg.Points(4), vg.Points(2)}
+		for _, t := range thumbs {
+			lines = append(lines, t.(plot.Plotter))
 		}
-		if !c.Level {
-			band, err := plotter.NewPolygon(f.band(c))
-			if err != nil {
-				return fmt.Errorf("experiment: curve %s: %w", c.Name, err)
-			}
-			band.Color, band.LineStyle.Width = color.NRGBA{colour.R, colour.G, colour.B, 40}, 0
-			p.Add(band)
-		}
-		p.Add(line)
-		legend.Add(c.Name, line)
+		legend.Add(c.Name, thumbs...)
 	}
+	p.Add(lines...)
 	return save(path, p, legend)
+}
+
+// roundTicks are about six round numbers.
+func roundTicks(low, high float64) (ticks []plot.Tick) {
+	unit := math.Pow(10, math.Floor(math.Log10(high-low))-1)
+	step := 2 * unit
+	for _, by := range []float64{5, 10, 20} {
+		if (high-low)/step > 7 {
+			step = by * unit
+		}
+	}
+	digits := max(0, int(math.Ceil(-math.Log10(step)-1e-9)))
+	for k := int(math.Ceil(low/step - 1e-9)); float64(k)*step <= high+1e-9*step; k++ {
+		ticks = append(ticks, plot.Tick{Value: float64(k) * step, Label: strconv.FormatFloat(float64(k)*step, 'f', digits, 64)})
+	}
+	return ticks
+}
+
+func sans(size vg.Length) font.Font {
+	return font.From(font.Font{Typeface: "Liberation", Variant: "Sans"}, size)
+}
+
+// add draws the band of curve i and returns its line and marks.
+func (f Figure) add(p *plot.Plot, c Curve, i int, left, right float64) ([]plot.Thumbnailer, error) {
+	if c.Low == nil {
+		for k, y := range c.Y {
+			c.Low, c.High = append(c.Low, y-c.SE[k]), append(c.High, y+c.SE[k])
+		}
+	}
+	if c.Level {
+		twice := func(v []float64) []float64 { return []float64{v[0], v[0]} }
+		c.X, c.Y, c.Low, c.High = []float64{left, right}, twice(c.Y), twice(c.Low), twice(c.High)
+	}
+	line, err := plotter.NewLine(points(c.X, c.Y))
+	if err != nil {
+		return nil, err
+	}
+	colour := palette[i%len(palette)]
+	line.Color, line.Width = colour, vg.Points(1.4)
+	switch {
+	case c.Level:
+		line.Dashes = []vg.Length{vg.Points(6), vg.Points(2), vg.Points(1), vg.Points(2)}
+	case i/len(palette)%2 == 1:
+		line.Dashes = []vg.Length{vg.Points(4), vg.Points(2)}
+	}
+	band, err := plotter.NewPolygon(f.band(c))
+	if err != nil {
+		return nil, err
+	}
+	band.Color, band.LineStyle.Width = color.NRGBA{colour.R, colour.G, colour.B, 45}, 0
+	p.Add(band)
+	if c.Level {
+		return []plot.Thumbnailer{line}, nil
+	}
+	dots, err := plotter.NewScatter(points(c.X, c.Y))
+	if err != nil {
+		return nil, err
+	}
+	dots.GlyphStyle = draw.GlyphStyle{Color: colour, Radius: vg.Points(2.6), Shape: marks[i%len(marks)]}
+	return []plot.Thumbnailer{line, dots}, nil
 }
 
 // band goes along the upper edge and back along the lower one, which a logarithmic axis
 // keeps positive.
 func (f Figure) band(c Curve) plotter.XYs {
-	var up, down []float64
-	for i, y := range c.Y {
-		low := y - c.SE[i]
+	var down []float64
+	for i, low := range c.Low {
 		if f.LogY {
-			low = max(low, y/10)
+			low = max(low, c.Y[i]/10)
 		}
-		up, down = append(up, y+c.SE[i]), append(down, low)
+		down = append(down, low)
 	}
 	back := points(c.X, down)
 	slices.Reverse(back)
-	return append(points(c.X, up), back...)
+	return append(points(c.X, c.High), back...)
 }
 
 func points(x, y []float64) plotter.XYs {
@@ -121,22 +190,41 @@ func points(x, y []float64) plotter.XYs {
 }
 
 // save draws the plot with its legend at its right. Programs that show an SVG may have
-// another font, so the legend has room for one that is wider.
+// another font, so the legend has room for one that is wider. A file is whole or not there.
 func save(path string, p *plot.Plot, legend plot.Legend) error {
-	legend.TextStyle.Font.Size = vg.Points(9)
-	wide := legend.Rectangle(draw.New(vgsvg.New(vg.Centimeter, vg.Centimeter))).Size().X*1.25 + vg.Centimeter
-	const width, height = 15 * vg.Centimeter, 11 * vg.Centimeter
-	canvas := vgsvg.New(width+wide, height)
-	c := draw.New(canvas)
-	p.Draw(draw.Crop(c, vg.Points(4), -wide, vg.Points(4), -vg.Points(6)))
-	legend.Draw(draw.Crop(c, width+vg.Points(8), 0, 0, 0))
-	out, err := os.Create(path)
+	format := strings.ToLower(strings.TrimPrefix(filepath.Ext(path), "."))
+	if !slices.Contains(Formats(), format) {
+		return &InputError{fmt.Errorf("experiment: a figure is written as %s, and %s ends in none of them", strings.Join(Formats(), ", "), path)}
+	}
+	const width, height = 12.5 * vg.Centimeter, 9.5 * vg.Centimeter
+	scratch, err := draw.NewFormattedCanvas(vg.Centimeter, vg.Centimeter, format)
 	if err != nil {
 		return fmt.Errorf("experiment: %w", err)
 	}
-	if _, err := canvas.WriteTo(out); err != nil {
-		out.Close()
+	wide := legend.Rectangle(draw.New(scratch)).Size().X*1.2 + vg.Points(24)
+	tall := max(height, legend.Rectangle(draw.New(scratch)).Size().Y+vg.Points(44))
+	canvas, err := draw.NewFormattedCanvas(width+wide, tall, format)
+	if err != nil {
 		return fmt.Errorf("experiment: %w", err)
 	}
-	return out.Close()
+	c := draw.New(canvas)
+	c.SetColor(color.White)
+	c.Fill(c.Rectangle.Path())
+	p.Draw(draw.Crop(c, vg.Points(6), -wide, vg.Points(6), -vg.Points(8)))
+	legend.Draw(draw.Crop(c, width+vg.Points(10), 0, 0, 0))
+	out, err := os.Create(path + ".new")
+	if err != nil {
+		return fmt.Errorf("experiment: %w", err)
+	}
+	_, err = canvas.WriteTo(out)
+	if closed := out.Close(); err == nil {
+		err = closed
+	}
+	if err == nil {
+		err = os.Rename(path+".new", path)
+	}
+	if err != nil {
+		return fmt.Errorf("experiment: %w", err)
+	}
+	return nil
 }

@@ -119,7 +119,7 @@ func (m *method) setAlgorithm(task string, options map[string]any) error {
 		return &optionError{"mode", fmt.Sprintf("%s does not support mode %s", m.name, m.settings.mode)}
 	}
 	m.choose = func(q algorithms.Question) algorithms.Choice {
-		c := algorithms.Choice{Algorithm: a, L2: a.Info().DefaultL2}
+		c := algorithms.Choice{Algorithm: a, L2: algorithms.DefaultL2(a, q.Spec.Kernel.Problem().N, task == taskMetric)}
 		if q.L2 != nil {
 			c.L2 = *q.L2
 		}

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -19,6 +20,7 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
 
+	"dyad/engine"
 	"dyad/engine/dataset/strictyaml"
 	"dyad/privacy"
 )
@@ -82,6 +84,11 @@ type Data struct {
 	N []int `yaml:"n"`
 	// Splits, if positive, replaces that of the plan.
 	Splits int `yaml:"splits"`
+
+	// Given are records in memory instead of a file, for New. If they are those of persons, N
+	// counts persons and PersonRows is the most rows that one has.
+	Given      *engine.Records `yaml:"-" json:"-"`
+	PersonRows int             `yaml:"-"`
 }
 
 // Algorithm is one of the catalogue, or auto, the program's choice, with options: mode, l2, radius and loss, which
@@ -154,13 +161,31 @@ func Parse(name, dir string, text []byte) (*Plan, error) {
 	return p, nil
 }
 
+// New checks a plan that was made in Go. The name is for the head of tables. An error
+// (*InputError) says what is wrong.
+func New(name string, p Plan) (*Plan, error) {
+	text, err := json.Marshal(p) // exported fields: all but the records
+	if err != nil {
+		return nil, &InputError{fmt.Errorf("experiment: %w", err)}
+	}
+	p.Data, p.name, p.dir, p.digest = slices.Clone(p.Data), name, ".", digest(text)
+	if err := p.check(); err != nil {
+		return nil, &InputError{fmt.Errorf("experiment: %w", err)}
+	}
+	return &p, nil
+}
+
+func digest(text []byte) string {
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:6])
+}
+
 func parse(text []byte) (*Plan, error) {
 	body, err := strictyaml.Parse(text)
 	if err != nil {
 		return nil, syntax(err)
 	}
-	sum := sha256.Sum256(text)
-	p := &Plan{body: body, digest: hex.EncodeToString(sum[:6])}
+	p := &Plan{body: body, digest: digest(text)}
 	whole := &wholeNumbers{}
 	if ast.Walk(whole, body); whole.err != nil {
 		return nil, whole.err
@@ -210,6 +235,9 @@ func (w *wholeNumbers) Visit(n ast.Node) ast.Visitor {
 // at is an error with the line of a place in the plan, such as data[0].n.
 func (p *Plan) at(place, format string, args ...any) error {
 	err := fmt.Errorf(format, args...)
+	if p.body == nil { // of New
+		return err
+	}
 	for ; place != ""; place = place[:max(0, strings.LastIndexAny(place, ".["))] {
 		path, bad := yaml.PathString("$." + place)
 		if bad != nil {
@@ -291,8 +319,14 @@ func (p *Plan) checkData(i int, names map[string]bool) error {
 		return p.at(place+".name", "data set %s is there twice", d.Name)
 	}
 	names[d.Name] = true
+	sources := 0
+	for _, there := range []bool{d.File != "", d.Synthetic != "", d.Given != nil} {
+		if there {
+			sources++
+		}
+	}
 	switch {
-	case (d.File == "") == (d.Synthetic == ""):
+	case sources != 1:
 		return p.at(place, "data set %s: want file or synthetic, and not both", d.Name)
 	case d.File != "" && d.Schema == "":
 		return p.at(place, "data set %s: a file needs a schema", d.Name)
@@ -312,7 +346,7 @@ func (p *Plan) checkData(i int, names map[string]bool) error {
 	}
 	for k, n := range d.N {
 		where := fmt.Sprintf("%s.n[%d]", place, k)
-		if n < 2 || d.Synthetic != "" && n >= d.Records {
+		if n < 2 || d.Synthetic != "" && n >= d.Records || d.Given != nil && n >= d.Given.Units() {
 			return p.at(where, "data set %s: n is %d, want at least 2 and fewer than its records", d.Name, n)
 		}
 		if slices.Contains(d.N[:k], n) {

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"dyad/algorithms"
+	"dyad/engine"
+	"dyad/engine/cpu"
 	"dyad/privacy"
 )
 
@@ -76,14 +78,18 @@ algorithms:
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := p.all[0]
-	if m.choose(algorithms.Question{}).Algorithm != (algorithms.DPGDSC{Steps: 7, StepSize: 0.25}) || *m.settings.l2 != 0.5 || m.settings.radius != 2 || m.settings.loss.Name() != "square" {
+	spec, err := algorithms.NewSpec(cpu.Backend{}, engine.Problem{N: 10, D: 2, Bounds: engine.UnitBounds(), Loss: engine.Logistic{}, Radius: 1}, 0, privacy.Budget{Epsilon: 1, Delta: 1e-5}, algorithms.Certified)
+	if err != nil {
+		t.Fatal(err)
+	}
+	q, m := algorithms.Question{Spec: spec}, p.all[0]
+	if m.choose(q).Algorithm != (algorithms.DPGDSC{Steps: 7, StepSize: 0.25}) || *m.settings.l2 != 0.5 || m.settings.radius != 2 || m.settings.loss.Name() != "square" {
 		t.Errorf("%+v", m)
 	}
 	if m.options != "l2=0.5 loss=square radius=2 step_size=0.25 steps=7" {
 		t.Errorf("options as text: %s", m.options)
 	}
-	if p.all[2].choose(algorithms.Question{}).Algorithm.(algorithms.SubsampledDescent).BatchRecords != 10 || p.all[2].options != "batch_records=10" {
+	if p.all[2].choose(q).Algorithm.(algorithms.SubsampledDescent).BatchRecords != 10 || p.all[2].options != "batch_records=10" {
 		t.Errorf("%+v", p.all[2])
 	}
 	if !p.all[3].nonPrivate {
@@ -196,13 +202,13 @@ algorithms: [{name: dpgdsc}, {name: dpegd}]
 		t.Fatalf("%v, %v", files, err)
 	}
 	svg := read(t, files[0])
-	// The legend is to the right of the axes, which end at 15 cm.
+	// The legend is to the right of the axes, which end at 12.5 cm.
 	for _, name := range []string{"dpgdsc", "dpegd", "class-means"} {
 		at := regexp.MustCompile(`<text x="([0-9.]+)"[^>]*>` + name + `<`).FindStringSubmatch(svg)
 		if at == nil {
 			t.Fatalf("%s is not in the legend:\n%s", name, svg)
 		}
-		if x, err := strconv.ParseFloat(at[1], 64); err != nil || x < 15*72/2.54 {
+		if x, err := strconv.ParseFloat(at[1], 64); err != nil || x < 12.5*72/2.54 {
 			t.Errorf("the legend of %s is at %s, within the axes", name, at[1])
 		}
 	}

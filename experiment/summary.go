@@ -114,6 +114,33 @@ func (p *Plan) Summarise(rows []Row) []Summary {
 	return out
 }
 
+// Best keeps, of the settings of an algorithm that is not private, the one with the highest mean on
+// each data set and n: a ceiling that was chosen by looking, so that private models are not
+// flattered.
+func (p *Plan) Best(summary []Summary) []Summary {
+	type cell struct {
+		data, algorithm string
+		n               int
+		epsilon         float64
+	}
+	best := map[cell]Summary{}
+	at := func(s Summary) (cell, bool) {
+		i := slices.IndexFunc(p.all, func(m method) bool { return m.label() == s.label() })
+		return cell{s.Data, s.Algorithm, s.N, s.Epsilon}, i >= 0 && p.all[i].nonPrivate && p.all[i].choose != nil
+	}
+	for _, s := range summary {
+		if c, ok := at(s); ok {
+			if b, there := best[c]; !there || s.Splits > 0 && (b.Splits == 0 || s.Mean > b.Mean) {
+				best[c] = s
+			}
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(summary), func(s Summary) bool {
+		c, ok := at(s)
+		return ok && best[c].label() != s.label()
+	})
+}
+
 func mean(v []float64) float64 {
 	sum := 0.0
 	for _, x := range v {

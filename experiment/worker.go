@@ -23,6 +23,7 @@ type worker struct {
 	*runner
 	peers       map[*Peer]*peerProcess
 	train, test *engine.Records // of the block
+	personRows  int             // of its data
 	folder      string          // their files for the peers, "" before they are written
 }
 
@@ -36,6 +37,7 @@ type outcome struct {
 // block does the runs of a block.
 func (w *worker) block(ctx context.Context, b block) error {
 	var err error
+	w.personRows = w.plan.Data[b.data].PersonRows
 	if w.train, w.test, err = w.data[b.data].split(b.n, b.split); err != nil {
 		return fmt.Errorf("experiment: data set %s: %w", w.plan.Data[b.data].Name, err)
 	}
@@ -94,18 +96,34 @@ func (w *worker) run(ctx context.Context, one run) (outcome, error) {
 
 // fit plans and trains an algorithm.
 func (w *worker) fit(ctx context.Context, one run) (outcome, error) {
-	m, r := one.method, w.train
+	r := w.train
 	budget := privacy.Budget{Epsilon: one.row.Epsilon, Delta: one.row.Delta}
 	backend := cpu.Backend{Workers: max(1, runtime.GOMAXPROCS(0)/max(1, w.o.Parallel))}
-	problem := engine.Problem{N: r.Len(), D: r.Dim(), Bounds: r.Bounds(), Loss: m.settings.loss}
-	if problem.Loss == nil {
-		problem.Loss = taskLoss(w.plan.Task)
+	a, p, err := one.method.plan(w.plan.Task, backend, engine.Problem{N: r.Units(), D: r.Dim(), Bounds: r.Bounds(), PersonRows: w.personRows}, budget)
+	if err != nil {
+		return outcome{}, err
+	}
+	res, err := algorithms.Run(ctx, r, a, p, algorithms.Options{Public: true, Source: privacy.NewSeededSource(one.row.Seed)})
+	if err != nil {
+		return outcome{}, err
+	}
+	passes := p.GradientPairs / float64(p.Spec.Kernel.Problem().Pairs().Len())
+	if p.Moments != nil {
+		passes += float64(p.Moments.Passes)
+	}
+	return outcome{weights: res.Weights, passes: passes}, nil
+}
+
+// plan plans the method's algorithm for a problem; its loss and radius are the method's.
+func (m *method) plan(task string, backend engine.Backend, problem engine.Problem, budget privacy.Budget) (algorithms.Algorithm, *algorithms.Plan, error) {
+	if problem.Loss = m.settings.loss; problem.Loss == nil {
+		problem.Loss = taskLoss(task)
 	}
 	specOf := func(algorithm string) (algorithms.Spec, error) {
 		p := problem
 		if p.Radius = m.settings.radius; p.Radius == 0 {
 			p.Radius = 1
-			if w.plan.Task == taskAUC {
+			if task == taskAUC {
 				p.Radius = algorithms.DefaultRadius(algorithm, p.N, p.D, budget, m.settings.mode, p.Loss)
 			}
 		}
@@ -113,25 +131,14 @@ func (w *worker) fit(ctx context.Context, one run) (outcome, error) {
 	}
 	spec, err := specOf(m.name)
 	if err != nil {
-		return outcome{}, err
+		return nil, nil, err
 	}
 	choice := m.choose(algorithms.Question{Spec: spec, LossNamed: m.settings.loss != nil, L2: m.settings.l2})
 	if spec, err = specOf(choice.Algorithm.Info().Name); err != nil {
-		return outcome{}, err
+		return nil, nil, err
 	}
 	p, err := choice.Plan(spec)
-	if err != nil {
-		return outcome{}, err
-	}
-	res, err := algorithms.Run(ctx, r, choice.Algorithm, p, algorithms.Options{Public: true, Source: privacy.NewSeededSource(one.row.Seed)})
-	if err != nil {
-		return outcome{}, err
-	}
-	passes := p.GradientPairs / float64(problem.Pairs().Len())
-	if p.Moments != nil {
-		passes += float64(p.Moments.Passes)
-	}
-	return outcome{weights: res.Weights, passes: passes}, nil
+	return choice.Algorithm, p, err
 }
 
 // score is the AUC, or the accuracy of nearest neighbours under a metric (nil weights:

@@ -5,9 +5,6 @@ package kernels
 import "math"
 
 func (s *Set) accelerateMetric32() {
-	if s.variant == Generic {
-		return
-	}
 	wide := s.variant == AVX512
 	s.NewMetricBlock32 = func(rows, d int) MetricBlock32 { return newPanelBlock32(wide, rows, d) }
 	s.peak32 = func(rounds int) int {

@@ -5,9 +5,6 @@ package kernels
 import "math"
 
 func (s *Set) accelerateMetric() {
-	if s.variant == Generic {
-		return
-	}
 	wide := s.variant == AVX512
 	s.AddProducts = func(dst []float64, stride int, a, b []float64, m, n, k int) {
 		panelAddProducts(wide, dst, stride, a, b, m, n, k)

@@ -3,9 +3,6 @@
 package kernels
 
 func (s *Set) acceleratePlaces() {
-	if s.variant == Generic {
-		return
-	}
 	s.Scatter = scatterBy(scatterAhead)
 	s.Collect = collectBy(collectAhead)
 }

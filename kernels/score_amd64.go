@@ -9,42 +9,24 @@ import "unsafe"
 const dotColumns = 64
 
 func (s *Set) accelerateScore() {
-	switch s.variant {
-	case AVX2:
-		s.ClipRows = clipRowsBy(clipRowsAVX2)
-		s.Dot = dotBy(dotAVX2, 4*dotColumns)
-		s.Dots = dotsBy(dotsAVX2, dots1AVX2, dots2AVX2, 4*dotColumns)
-		s.GatherDots = gatherDotsBy(gatherDotsAVX2, 4*dotColumns)
-		s.AddRows = addRowsBy(addRowsAVX2, s.Dot)
-		s.GatherAddRows = gatherAddRowsBy(gatherAddRowsAVX2)
-		s.Locate = locateBy(locateAVX2, 4)
-		s.PowerSums = powerSumsBy(powerSumsAVX2)
-		s.SumLanes = sumLanesBy(sumLanesAVX2, 4)
-		s.Polynomial = polynomialBy(polynomialAVX2, 4)
-		s.Split = splitBy(splitAVX2)
-		s.Join = joinBy(joinAVX2)
-		s.LogisticTile = logisticTileBy(logisticTileAVX2)
-		s.LogisticLossTile = logisticLossTileBy(logisticLossTileAVX2, 4)
-		s.LogisticPairTile = logisticPairTileBy(logisticPairTileAVX2)
-		s.LogisticSlopes = logisticSlopesBy(logisticSlopesAVX2)
-	case AVX512:
-		s.ClipRows = clipRowsBy(clipRowsAVX512)
-		s.Dot = dotBy(dotAVX512, 8*dotColumns)
-		s.Dots = dotsBy(dotsAVX512, dots1AVX512, dots2AVX512, 8*dotColumns)
-		s.GatherDots = gatherDotsBy(gatherDotsAVX512, 8*dotColumns)
-		s.AddRows = addRowsBy(addRowsAVX512, s.Dot)
-		s.GatherAddRows = gatherAddRowsBy(gatherAddRowsAVX512)
-		s.Locate = locateBy(locateAVX512, 8)
-		s.PowerSums = powerSumsBy(powerSumsAVX512)
-		s.SumLanes = sumLanesBy(sumLanesAVX512, 8)
-		s.Polynomial = polynomialBy(polynomialAVX512, 8)
-		s.Split = splitBy(splitAVX512)
-		s.Join = joinBy(joinAVX512)
-		s.LogisticTile = logisticTileBy(logisticTileAVX512)
-		s.LogisticLossTile = logisticLossTileBy(logisticLossTileAVX512, 8)
-		s.LogisticPairTile = logisticPairTileBy(logisticPairTileAVX512)
-		s.LogisticSlopes = logisticSlopesBy(logisticSlopesAVX512)
-	}
+	wide := s.variant == AVX512
+	lanes := pick(wide, 4, 8)
+	s.ClipRows = clipRowsBy(pick(wide, clipRowsAVX2, clipRowsAVX512))
+	s.Dot = dotBy(pick(wide, dotAVX2, dotAVX512), lanes*dotColumns)
+	s.Dots = dotsBy(pick(wide, dotsAVX2, dotsAVX512), pick(wide, dots1AVX2, dots1AVX512), pick(wide, dots2AVX2, dots2AVX512), lanes*dotColumns)
+	s.GatherDots = gatherDotsBy(pick(wide, gatherDotsAVX2, gatherDotsAVX512), lanes*dotColumns)
+	s.AddRows = addRowsBy(pick(wide, addRowsAVX2, addRowsAVX512), s.Dot)
+	s.GatherAddRows = gatherAddRowsBy(pick(wide, gatherAddRowsAVX2, gatherAddRowsAVX512))
+	s.Locate = locateBy(pick(wide, locateAVX2, locateAVX512), lanes)
+	s.PowerSums = powerSumsBy(pick(wide, powerSumsAVX2, powerSumsAVX512))
+	s.SumLanes = sumLanesBy(pick(wide, sumLanesAVX2, sumLanesAVX512), lanes)
+	s.Polynomial = polynomialBy(pick(wide, polynomialAVX2, polynomialAVX512), lanes)
+	s.Split = splitBy(pick(wide, splitAVX2, splitAVX512))
+	s.Join = joinBy(pick(wide, joinAVX2, joinAVX512))
+	s.LogisticTile = logisticTileBy(pick(wide, logisticTileAVX2, logisticTileAVX512))
+	s.LogisticLossTile = logisticLossTileBy(pick(wide, logisticLossTileAVX2, logisticLossTileAVX512), lanes)
+	s.LogisticPairTile = logisticPairTileBy(pick(wide, logisticPairTileAVX2, logisticPairTileAVX512))
+	s.LogisticSlopes = logisticSlopesBy(pick(wide, logisticSlopesAVX2, logisticSlopesAVX512))
 }
 
 // The functions below check lengths and row numbers for the assembly, which takes

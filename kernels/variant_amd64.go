@@ -20,8 +20,19 @@ func supported(v Variant) bool {
 
 // accelerate replaces the generic kernels by those of s.variant.
 func (s *Set) accelerate() {
+	if s.variant == Generic {
+		return
+	}
 	s.accelerateScore()
 	s.acceleratePlaces()
 	s.accelerateMetric()
 	s.accelerateMetric32()
+}
+
+// pick is the assembly of a variant: with vectors of 512 bits if wide.
+func pick[T any](wide bool, avx2, avx512 T) T {
+	if wide {
+		return avx512
+	}
+	return avx2
 }

@@ -19,7 +19,7 @@ type AverageDescent struct {
 // Theorem (docs/theory.md#average; [Xue21] Lemma 7 with smaller constants). With
 // delta_t = ||w_t - w_t'|| as in GradientDescent.Certify,
 //
-//	delta_t <= min(c delta_(t-1) + Share Dg eta + 2 rho, diam C),   delta_0 = 0,
+//	delta_t <= min(c delta_(t-1) + PairFraction Dg eta + 2 rho, diam C),   delta_0 = 0,
 //
 // the average moves by at most (delta_1 + ... + delta_T)/T + 2 OutputError, by the
 // triangle inequality. The exact average is in the convex set C, so without the
@@ -34,7 +34,7 @@ func (g AverageDescent) Certify() (Certificate, error) {
 		return Certificate{}, err
 	}
 	c := g.contraction(g.StepSize)
-	move := round.Up(g.PairDiameter*g.StepSize*g.Share, 4)
+	move := round.Up(g.PairDiameter*g.StepSize*g.PairFraction, 4)
 	var exact, total, exactSum, totalSum float64
 	for range g.Steps {
 		exact = min(round.Up(c*exact+move, 3), g.Diameter)
@@ -46,5 +46,5 @@ func (g AverageDescent) Certify() (Certificate, error) {
 	total = round.Up(min(round.Up(totalSum/steps, 1), g.Diameter)+2*g.OutputError, 2)
 	return newCertificate(exact, total, "average iterate of projected gradient descent",
 		fmt.Sprintf("mean over t of delta_t = c delta_(t-1) + p Dg eta + 2 rho, at most diam C; c = %.9g, Dg = %.6g, eta = %.6g, p = %.6g of the pairs contain one record, T = %d, rho = %.3g, diam C = %.6g (docs/theory.md#average; [Xue21] Lemma 7, tightened)",
-			c, g.PairDiameter, g.StepSize, g.Share, g.Steps, g.UpdateError, g.Diameter))
+			c, g.PairDiameter, g.StepSize, g.PairFraction, g.Steps, g.UpdateError, g.Diameter))
 }

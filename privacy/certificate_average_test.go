@@ -19,7 +19,7 @@ func TestAverageDescentIsAttainedByLinearLoss(t *testing.T) {
 				return sum / float64(steps)
 			}
 			moved := math.Abs(average(dg/2) - average(-dg/2))
-			g := AverageDescent{GradientDescent: GradientDescent{Curvature: linear(dg, alpha), Share: 2.0 / n, Steps: steps, StepSize: eta}}
+			g := AverageDescent{GradientDescent: GradientDescent{Curvature: linear(dg, alpha), PairFraction: 2.0 / n, Steps: steps, StepSize: eta}}
 			c, err := g.Certify()
 			if err != nil {
 				t.Fatal(err)
@@ -39,7 +39,7 @@ func TestAverageDescentIsAttainedByLinearLoss(t *testing.T) {
 			}
 		}
 	}
-	g := AverageDescent{GradientDescent: GradientDescent{Curvature: linear(dg, 0), Share: 0.1, Steps: 5, StepSize: eta, UpdateError: 1e-3}, OutputError: 0.01}
+	g := AverageDescent{GradientDescent: GradientDescent{Curvature: linear(dg, 0), PairFraction: 0.1, Steps: 5, StepSize: eta, UpdateError: 1e-3}, OutputError: 0.01}
 	c, err := g.Certify()
 	if want := 3*(dg*eta*0.1+2e-3) + 0.02; err != nil || math.Abs(c.Sensitivity()-want) > 1e-12 {
 		t.Errorf("with errors: %.12g, want %.12g (%v)", c.Sensitivity(), want, err)

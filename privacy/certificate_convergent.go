@@ -18,12 +18,12 @@ import (
 // in ConvergentEvent. The start w is in C and does not depend on the data.
 type LastIterate struct {
 	Curvature
-	Share       float64 // as in GradientDescent
-	Steps       int     // T >= 1
-	StepSize    float64 // eta > 0, at most 2/(L + 2 alpha)
-	UpdateError float64 // rho >= 0, see Certify
-	Coordinates int     // of the state, >= 1
-	Grid        float64 // a power of two; 0, a state off any grid, is refused
+	PairFraction float64 // as in GradientDescent
+	Steps        int     // T >= 1
+	StepSize     float64 // eta > 0, at most 2/(L + 2 alpha)
+	UpdateError  float64 // rho >= 0, see Certify
+	Coordinates  int     // of the state, >= 1
+	Grid         float64 // a power of two; 0, a state off any grid, is refused
 }
 
 // Certify returns the certificate of u_Steps. Its Sensitivity is joint: with noise of
@@ -33,14 +33,14 @@ type LastIterate struct {
 // function of u, be within UpdateError of the exact update at the exact projection, for
 // every data set and every u. The exact update of one data set is a contraction by
 // c = 1 - eta alpha on C (docs/theory.md#contraction), that of its neighbour differs by at most
-// Share Dg eta, projections do not expand and end in a set of diameter D, and Q moves
+// PairFraction Dg eta, projections do not expand and end in a set of diameter D, and Q moves
 // each of the two by at most Grid sqrt(d)/2. So ConvergentEvent holds with
 //
-//	Gap = Share Dg eta + 2 rho + 2 Grid sqrt(d).
+//	Gap = PairFraction Dg eta + 2 rho + 2 Grid sqrt(d).
 func (l LastIterate) Certify() (Certificate, error) {
 	err := errors.Join(l.validate(), positive("step size", l.StepSize), nonNegative("update error", l.UpdateError))
-	if !(l.Share > 0 && l.Share <= 1) || l.Steps < 1 || l.Coordinates < 1 {
-		err = errors.Join(err, fmt.Errorf("%w: share %v of the pairs, %d steps and %d coordinates, want a share in (0, 1] and at least 1 of each", errCertificate, l.Share, l.Steps, l.Coordinates))
+	if !(l.PairFraction > 0 && l.PairFraction <= 1) || l.Steps < 1 || l.Coordinates < 1 {
+		err = errors.Join(err, fmt.Errorf("%w: fraction %v of the pairs, %d steps and %d coordinates, want a fraction in (0, 1] and at least 1 of each", errCertificate, l.PairFraction, l.Steps, l.Coordinates))
 	}
 	if math.IsInf(l.Diameter, 1) {
 		err = errors.Join(err, fmt.Errorf("%w: the diameter must be finite", errCertificate))
@@ -61,14 +61,14 @@ func (l LastIterate) Certify() (Certificate, error) {
 		grid:        l.Grid,
 		steps:       l.Steps,
 	}
-	move := round.Up(l.PairDiameter*l.StepSize*l.Share, 3)
+	move := round.Up(l.PairDiameter*l.StepSize*l.PairFraction, 3)
 	h.gap = round.Up(move+2*l.UpdateError+2*l.Grid*math.Sqrt(float64(l.Coordinates)), 6)
 	exact := account.ConvergentSensitivity(move, h.contraction, h.diameter, h.steps)
 	total := max(exact, account.ConvergentSensitivity(h.gap, h.contraction, h.diameter, h.steps))
 	c, err := newCertificate(exact, total,
 		"last iterate of noisy projected gradient descent",
 		fmt.Sprintf("all iterates but the last stay secret: two runs contract by c = %.9g a step, gap s = p Dg eta + 2 rho + 2 h sqrt(d) = %.6g, and are within D = %.6g of each other; sensitivity = sigma mu of the convergent bound; Dg = %.6g, eta = %.6g, p = %.6g of the pairs contain one record, T = %d, rho = %.3g, grid h = %.3g (docs/theory.md#hidden-iterates)",
-			h.contraction, h.gap, h.diameter, l.PairDiameter, l.StepSize, l.Share, l.Steps, l.UpdateError, l.Grid))
+			h.contraction, h.gap, h.diameter, l.PairDiameter, l.StepSize, l.PairFraction, l.Steps, l.UpdateError, l.Grid))
 	c.form = h
 	return c, err
 }

@@ -53,38 +53,38 @@ func (c Curvature) contraction(eta float64) float64 {
 // t = 1..Steps, from a data-independent start. Only w_Steps is released.
 type GradientDescent struct {
 	Curvature
-	// Share is the largest share of the ordered pairs that contain one record,
+	// PairFraction is the largest fraction of the ordered pairs that contain one record,
 	// in (0, 1]: 2/n for all pairs of n records.
-	Share       float64
-	Steps       int     // T >= 1
-	StepSize    float64 // eta > 0
-	UpdateError float64 // rho >= 0: error of one computed update, see Certify
+	PairFraction float64
+	Steps        int     // T >= 1
+	StepSize     float64 // eta > 0
+	UpdateError  float64 // rho >= 0: error of one computed update, see Certify
 }
 
 // Certify returns the certificate of w_Steps.
 //
 // Theorem (docs/theory.md#recursion; [Xue21] Lemma 1 with smaller constants).
-// Replacing one record changes the mean pair gradient by at most Share Dg, since
-// that share of the ordered pairs contains it and each moves by at most Dg: with
+// Replacing one record changes the mean pair gradient by at most PairFraction Dg, since
+// that fraction of the ordered pairs contains it and each moves by at most Dg: with
 // all pairs, 2(n-1) of n(n-1), which is 2 Dg / n.
 // One exact update is a map with Lipschitz constant c = max(|1 - eta alpha|,
 // |1 - eta (L + alpha)|). If the computed update is within UpdateError of the
 // exact one for every data set and every w in C, then
 //
-//	delta_t <= c delta_{t-1} + Share Dg eta + 2 rho,   delta_0 = 0,
+//	delta_t <= c delta_{t-1} + PairFraction Dg eta + 2 rho,   delta_0 = 0,
 //
 // and delta_t <= diam C. For all pairs, c = 1 - eta alpha and rho = 0 this is
 // (2 Dg / (alpha n)) (1 - (1 - eta alpha)^T).
 func (g GradientDescent) Certify() (Certificate, error) {
 	err := errors.Join(g.validate(), positive("step size", g.StepSize), nonNegative("update error", g.UpdateError))
-	if !(g.Share > 0 && g.Share <= 1) || g.Steps < 1 {
-		err = errors.Join(err, fmt.Errorf("%w: share %v of the pairs and %d steps, want a share in (0, 1] and at least 1 step", errCertificate, g.Share, g.Steps))
+	if !(g.PairFraction > 0 && g.PairFraction <= 1) || g.Steps < 1 {
+		err = errors.Join(err, fmt.Errorf("%w: fraction %v of the pairs and %d steps, want a fraction in (0, 1] and at least 1 step", errCertificate, g.PairFraction, g.Steps))
 	}
 	if err != nil {
 		return Certificate{}, err
 	}
 	c := g.contraction(g.StepSize)
-	move := round.Up(g.PairDiameter*g.StepSize*g.Share, 4)
+	move := round.Up(g.PairDiameter*g.StepSize*g.PairFraction, 4)
 	var exact, total float64
 	for range g.Steps {
 		exact = min(round.Up(c*exact+move, 3), g.Diameter)
@@ -95,5 +95,5 @@ func (g GradientDescent) Certify() (Certificate, error) {
 	}
 	return newCertificate(exact, total, "last iterate of projected gradient descent",
 		fmt.Sprintf("delta_t = c delta_(t-1) + p Dg eta + 2 rho, at most diam C; c = %.9g, Dg = %.6g, eta = %.6g, p = %.6g of the pairs contain one record, T = %d, rho = %.3g, diam C = %.6g (docs/theory.md#recursion; [Xue21] Lemma 1, tightened)",
-			c, g.PairDiameter, g.StepSize, g.Share, g.Steps, g.UpdateError, g.Diameter))
+			c, g.PairDiameter, g.StepSize, g.PairFraction, g.Steps, g.UpdateError, g.Diameter))
 }

@@ -11,6 +11,11 @@ import (
 // public or released function gives them. The score of a record is a function of that record
 // and of released numbers, bit for bit (docs/theory.md#evaluated-scores). Every query is a
 // vector of integers, so that its sensitivity has no rounding error unless a field says so.
+//
+// Where a record is a person with several rows, its part of a query is the mean over its rows, by shares
+// that are a function of the person, of what it would be for one row; it is in the convex hull of these, so
+// every certificate holds as it is (docs/theory.md#person-figures). Errors are then those of the
+// conversion of exact sums to float64.
 
 // ClassPairSum is the sum over all pairs of a positive and a negative record of an integer in
 // [-Levels, Levels] that depends on the two records: for the AUC the sign of the difference of
@@ -63,8 +68,9 @@ func (s ClassPairSum) Certify() (Certificate, error) {
 // CellCounts are the numbers of records in disjoint cells that cover all records: every record
 // is in one cell, chosen by that record and by public or released numbers.
 type CellCounts struct {
-	Cells     int    // >= 1
-	Manhattan bool   // the certificate is in the L1 norm
+	Cells     int  // >= 1
+	Manhattan bool // the certificate is in the L1 norm
+	Error     float64
 	Name      string // for reports
 }
 
@@ -74,11 +80,14 @@ func (c CellCounts) Certify() (Certificate, error) {
 	if c.Cells < 1 {
 		return Certificate{}, fmt.Errorf("%w: %d cells, want at least 1", errCertificate, c.Cells)
 	}
+	if err := nonNegative("error of counts", c.Error); err != nil {
+		return Certificate{}, err
+	}
 	exact := round.Up(math.Sqrt2, 1)
 	if c.Manhattan {
 		exact = 2
 	}
-	return evaluationCertificate(exact, 0, c.Manhattan, c.Cells, c.Name, "one record leaves one cell and enters another", "cell-counts")
+	return evaluationCertificate(exact, 2*c.Error, c.Manhattan, c.Cells, c.Name, "one record leaves one cell and enters another", "cell-counts")
 }
 
 // RightCounts are the numbers of records that each of several classifiers gets right, which
@@ -86,6 +95,7 @@ func (c CellCounts) Certify() (Certificate, error) {
 type RightCounts struct {
 	Classifiers int  // m >= 1
 	Manhattan   bool // the certificate is in the L1 norm
+	Error       float64
 }
 
 // Certify returns the certificate sqrt(m), or m in the L1 norm (docs/theory.md#cell-counts).
@@ -93,18 +103,22 @@ func (r RightCounts) Certify() (Certificate, error) {
 	if r.Classifiers < 1 {
 		return Certificate{}, fmt.Errorf("%w: %d classifiers, want at least 1", errCertificate, r.Classifiers)
 	}
+	if err := nonNegative("error of counts", r.Error); err != nil {
+		return Certificate{}, err
+	}
 	exact := round.Up(math.Sqrt(float64(r.Classifiers)), 1)
 	if r.Manhattan {
 		exact = float64(r.Classifiers)
 	}
-	return evaluationCertificate(exact, 0, r.Manhattan, r.Classifiers, "numbers of records that are classified correctly", fmt.Sprintf("one record is right or wrong for each of %d classifiers", r.Classifiers), "cell-counts")
+	return evaluationCertificate(exact, 2*r.Error, r.Manhattan, r.Classifiers, "numbers of records that are classified correctly", fmt.Sprintf("one record is right or wrong for each of %d classifiers", r.Classifiers), "cell-counts")
 }
 
 // ScoreSum is the sum over records of an integer in a fixed interval of length 2 Levels: of the
 // scores as integers up to Levels in magnitude, or of their distances to a released centre.
 type ScoreSum struct {
-	Levels    int    // L >= 1
-	Manhattan bool   // the certificate is said to be in the L1 norm; one number has one norm
+	Levels    int  // L >= 1
+	Manhattan bool // the certificate is said to be in the L1 norm; one number has one norm
+	Error     float64
 	Name      string // of the sum, for reports
 }
 
@@ -113,7 +127,10 @@ func (s ScoreSum) Certify() (Certificate, error) {
 	if s.Levels < 1 {
 		return Certificate{}, fmt.Errorf("%w: scores of %d levels, want at least 1", errCertificate, s.Levels)
 	}
-	return evaluationCertificate(2*float64(s.Levels), 0, s.Manhattan, 1, s.Name, fmt.Sprintf("integers in an interval of length %d", 2*s.Levels), "score-sums")
+	if err := nonNegative("error of a sum of scores", s.Error); err != nil {
+		return Certificate{}, err
+	}
+	return evaluationCertificate(2*float64(s.Levels), 2*s.Error, s.Manhattan, 1, s.Name, fmt.Sprintf("integers in an interval of length %d", 2*s.Levels), "score-sums")
 }
 
 // evaluationCertificate is a certificate of a vector of that length.

@@ -16,11 +16,11 @@ import (
 type MeanGradient struct {
 	// PairDiameter is Dg > 0 on the domain (Curvature.PairDiameter).
 	PairDiameter float64
-	// Share is the largest share of the pairs P that contain one record, in (0, 1]:
+	// PairFraction is the largest fraction of the pairs P that contain one record, in (0, 1]:
 	// 2/n for all ordered pairs of n records.
-	Share float64
+	PairFraction float64
 	// Batch > 0: P are pairs within a random batch of Batch out of Records records, drawn
-	// without replacement and anew for every release, and secret. Share is then about
+	// without replacement and anew for every release, and secret. PairFraction is then about
 	// the pairs within the batch.
 	Batch, Records int
 	// Error bounds ||computed - exact|| of g(w), for every data set and every w of
@@ -32,17 +32,17 @@ type MeanGradient struct {
 // Certify returns the certificate of one computed g(w).
 //
 // Theorem (docs/theory.md#mean-gradient; T of them: docs/theory.md#noisy-gradients). Fix w.
-// Replacing one record changes the terms of the pairs that contain it, a share of at most
-// Share, and each by at most Dg. So the exact g(w) moves by at most Share Dg, and the
-// computed one by at most Share Dg + 2 Error: their difference changes by at most 2 Error.
+// Replacing one record changes the terms of the pairs that contain it, a fraction of at most
+// PairFraction, and each by at most Dg. So the exact g(w) moves by at most PairFraction Dg, and the
+// computed one by at most PairFraction Dg + 2 Error: their difference changes by at most 2 Error.
 // For adaptive releases this is what composition asks for: w is the same on both data sets
 // once all earlier releases are. The loss need be neither convex nor smooth. An L2 term
 // alpha w is not in g: it is computed from w, which is known. On batches this is about two
 // batches that differ in one record, which is what a WithoutReplacementEvent asks for. QED
 func (g MeanGradient) Certify() (Certificate, error) {
 	err := errors.Join(positive("pair diameter Dg", g.PairDiameter), nonNegative("error of a mean gradient", g.Error))
-	if !(g.Share > 0 && g.Share <= 1) {
-		err = errors.Join(err, fmt.Errorf("%w: share %v of the pairs, want one in (0, 1]", errCertificate, g.Share))
+	if !(g.PairFraction > 0 && g.PairFraction <= 1) {
+		err = errors.Join(err, fmt.Errorf("%w: fraction %v of the pairs, want one in (0, 1]", errCertificate, g.PairFraction))
 	}
 	if g.Batch < 0 || g.Batch > 0 && (g.Batch < 2 || g.Batch > g.Records) {
 		err = errors.Join(err, fmt.Errorf("%w: batches of %d of %d records, want 2 or more and at most all", errCertificate, g.Batch, g.Records))
@@ -50,13 +50,13 @@ func (g MeanGradient) Certify() (Certificate, error) {
 	if err != nil {
 		return Certificate{}, err
 	}
-	exact := round.Up(g.PairDiameter*g.Share, 1)
+	exact := round.Up(g.PairDiameter*g.PairFraction, 1)
 	released := "mean pair gradient of every step"
 	if g.Batch > 0 {
 		released = fmt.Sprintf("mean pair gradient of every step, within %d records drawn from %d", g.Batch, g.Records)
 	}
 	c, err := newCertificate(exact, round.Up(exact+2*g.Error, 2), released,
-		fmt.Sprintf("given the releases before, a mean gradient moves by p Dg + 2 rho; Dg = %.6g, p = %.6g of the pairs contain one record, rho = %.3g (docs/theory.md#mean-gradient)", g.PairDiameter, g.Share, g.Error))
+		fmt.Sprintf("given the releases before, a mean gradient moves by p Dg + 2 rho; Dg = %.6g, p = %.6g of the pairs contain one record, rho = %.3g (docs/theory.md#mean-gradient)", g.PairDiameter, g.PairFraction, g.Error))
 	if g.Batch > 0 {
 		c.form = subsetOf{batch{size: g.Batch, records: g.Records}}
 	}

@@ -26,7 +26,7 @@ func TestMeanGradientIsAttainedByLinearLoss(t *testing.T) {
 	a[4] = -dg / 2
 	moved := high - mean(a)
 	certify := func(share, rho float64) float64 {
-		c, err := MeanGradient{PairDiameter: dg, Share: share, Error: rho}.Certify()
+		c, err := MeanGradient{PairDiameter: dg, PairFraction: share, Error: rho}.Certify()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -41,7 +41,7 @@ func TestMeanGradientIsAttainedByLinearLoss(t *testing.T) {
 	if got, want := certify(2.0/n, 0.01), moved+0.02; math.Abs(got-want) > 1e-12 {
 		t.Errorf("with roundoff 0.01 the certificate is %.12g, want %.12g", got, want)
 	}
-	for _, bad := range []MeanGradient{{Share: 0.1}, {PairDiameter: 1}, {PairDiameter: 1, Share: 1.5}, {PairDiameter: 1, Share: 1, Error: -1}, {PairDiameter: math.NaN(), Share: 1}} {
+	for _, bad := range []MeanGradient{{PairFraction: 0.1}, {PairDiameter: 1}, {PairDiameter: 1, PairFraction: 1.5}, {PairDiameter: 1, PairFraction: 1, Error: -1}, {PairDiameter: math.NaN(), PairFraction: 1}} {
 		if _, err := bad.Certify(); err == nil {
 			t.Errorf("%+v was certified", bad)
 		}

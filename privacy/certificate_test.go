@@ -105,7 +105,7 @@ func TestGradientDescentIsAttainedByLinearLoss(t *testing.T) {
 			high := descend(a)
 			a[3] = -dg / 2
 			moved := math.Abs(high - descend(a))
-			c, err := GradientDescent{Curvature: linear(dg, alpha), Share: 2.0 / n, Steps: steps, StepSize: eta}.Certify()
+			c, err := GradientDescent{Curvature: linear(dg, alpha), PairFraction: 2.0 / n, Steps: steps, StepSize: eta}.Certify()
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -125,7 +125,7 @@ func TestGradientDescentIsAttainedByLinearLoss(t *testing.T) {
 // The update error enters on both sides of every step, and the certificate is
 // capped by the diameter.
 func TestCertificatesPayForRoundoffAndStopAtDiameter(t *testing.T) {
-	base := GradientDescent{Curvature: linear(2, 0), Share: 0.2, Steps: 5, StepSize: 0.1}
+	base := GradientDescent{Curvature: linear(2, 0), PairFraction: 0.2, Steps: 5, StepSize: 0.1}
 	clean, _ := base.Certify()
 	base.UpdateError = 0.01
 	dirty, err := base.Certify()
@@ -177,13 +177,13 @@ func TestCertificatesRefuse(t *testing.T) {
 	rough := convex
 	rough.Smoothness = math.Inf(1)
 	cases := map[string]func() (Certificate, error){
-		"nonconvex":       GradientDescent{Curvature: bent, Share: 0.2, Steps: 1, StepSize: 1}.Certify,
-		"not smooth":      GradientDescent{Curvature: rough, Share: 0.2, Steps: 1, StepSize: 1}.Certify,
-		"share above 1":   GradientDescent{Curvature: convex, Share: 2, Steps: 1, StepSize: 1}.Certify,
-		"no step":         GradientDescent{Curvature: convex, Share: 0.2, StepSize: 1}.Certify,
-		"NaN step":        GradientDescent{Curvature: convex, Share: 0.2, Steps: 1, StepSize: math.NaN()}.Certify,
-		"negative error":  GradientDescent{Curvature: convex, Share: 0.2, Steps: 1, StepSize: 1, UpdateError: -1}.Certify,
-		"infinite error":  GradientDescent{Curvature: convex, Share: 0.2, Steps: 1, StepSize: 1, UpdateError: math.Inf(1)}.Certify,
+		"nonconvex":       GradientDescent{Curvature: bent, PairFraction: 0.2, Steps: 1, StepSize: 1}.Certify,
+		"not smooth":      GradientDescent{Curvature: rough, PairFraction: 0.2, Steps: 1, StepSize: 1}.Certify,
+		"share above 1":   GradientDescent{Curvature: convex, PairFraction: 2, Steps: 1, StepSize: 1}.Certify,
+		"no step":         GradientDescent{Curvature: convex, PairFraction: 0.2, StepSize: 1}.Certify,
+		"NaN step":        GradientDescent{Curvature: convex, PairFraction: 0.2, Steps: 1, StepSize: math.NaN()}.Certify,
+		"negative error":  GradientDescent{Curvature: convex, PairFraction: 0.2, Steps: 1, StepSize: 1, UpdateError: -1}.Certify,
+		"infinite error":  GradientDescent{Curvature: convex, PairFraction: 0.2, Steps: 1, StepSize: 1, UpdateError: math.Inf(1)}.Certify,
 		"pass nonconvex":  PairwiseRecursion{Curvature: bent, Eta: []float64{0, 0, 1}}.Certify,
 		"hole in steps":   PairwiseRecursion{Curvature: convex, Eta: []float64{0, 0, 1, 0, 1}}.Certify,
 		"too few errors":  PairwiseRecursion{Curvature: convex, Eta: []float64{0, 0, 1}, UpdateError: []float64{0}}.Certify,

@@ -10,7 +10,7 @@ import (
 
 // KNorm adds to a vector of m coordinates a vector of density proportional to
 // exp(-||z||_2/Scale), drawn exactly, and rounds every coordinate of the sum to
-// the grid of multiples of Grid. It is the K-norm mechanism [Hardt and Talwar
+// the grid of multiples of Grid. It is the K-norm mechanism (gamma, or exponential-norm mechanism) [Hardt and Talwar
 // 2010] for the Euclidean ball: E||z||^2 = m(m+1) Scale^2, smaller than that of
 // Laplace noise for the same guarantee by the factor 2m/(m+1).
 //

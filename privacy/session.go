@@ -24,12 +24,12 @@ type Session interface {
 	// with probability rate by a coin of its own, which is secret and independent of the
 	// data and of all earlier ones. It is an error unless 0 < rate <= 1 and 0 < n < 2^31.
 	SamplePoisson(dst []int32, n int, rate float64) ([]int32, error)
-	// Perturb makes a step of a state that stays secret, for a certificate with
+	// HiddenStep makes a step of a state that stays secret, for a certificate with
 	// HiddenSteps: it rounds x to the grid of m and adds noise, in place. Every step
-	// but the last is a call of Perturb, and the last is one of Release, which rounds
+	// but the last is a call of HiddenStep, and the last is one of Release, which rounds
 	// in the same way. Nothing that depends on the state may leave before. Errors and
 	// what they do to x are those of Release.
-	Perturb(x []float64, c Certificate, m Mechanism) error
+	HiddenStep(x []float64, c Certificate, m Mechanism) error
 	// Release replaces x by x + noise, in place: the exact value is gone
 	// afterwards. On any error x is zeroed; it wraps ErrUnplanned if the release
 	// was not planned, or is one more than planned, or m is not one of the
@@ -40,4 +40,21 @@ type Session interface {
 	// and for public data: on any other session it returns an error wrapping
 	// ErrUnplanned and x is zeroed.
 	ReleaseExact(x []float64) error
+}
+
+// Selector is a session that can also choose among candidates. Sessions of LiveSession can.
+type Selector interface {
+	Session
+	// Choose returns the place of one of the scores, the larger the likelier, by an
+	// epsilon-DP choice. Each score moves by at most the sensitivity of c, rounded up to an
+	// integer; epsilon is a value of ChoiceEpsilon, and PureEvent{epsilon} is planned.
+	Choose(scores []int64, c Certificate, epsilon float64) (int, error)
+	// Best makes runs of candidates that are drawn uniformly, each with a session of its own,
+	// and returns the candidate and the vector of the best of a secret number of them
+	// (docs/theory.md#random-stopping). The first number of a vector is its score. What a run
+	// returns depends on the records through releases of its session only, and nothing that
+	// depends on releases leaves it otherwise: no progress, log, time or checkpoint. An error
+	// of a run ends the selection and must not depend on releases; one that does wraps ErrFailedRun. The
+	// session is used for nothing else meanwhile.
+	Best(x Selection, run func(candidate int, s Session) ([]float64, error)) (candidate int, released []float64, err error)
 }

@@ -9,7 +9,7 @@ import (
 
 // A release about a batch follows a sample of its size, a new one each time.
 func TestSessionOfBatches(t *testing.T) {
-	c, err := MeanGradient{PairDiameter: 1, Share: 0.5, Batch: 4, Records: 9}.Certify()
+	c, err := MeanGradient{PairDiameter: 1, PairFraction: 0.5, Batch: 4, Records: 9}.Certify()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +56,7 @@ func TestSessionOfBatches(t *testing.T) {
 	if _, err := NewPublicSession(NewSeededSource(1), []account.Event{account.WithoutReplacementEvent{Event: account.LaplaceEvent{Sensitivity: 1, Scale: 1}, Batch: 2, Records: 4}}); err == nil {
 		t.Error("Laplace noise on batches was planned")
 	}
-	for _, bad := range []MeanGradient{{PairDiameter: 1, Share: 1, Batch: 1, Records: 5}, {PairDiameter: 1, Share: 1, Batch: 6, Records: 5}, {PairDiameter: 1, Share: 1, Batch: -2, Records: 5}} {
+	for _, bad := range []MeanGradient{{PairDiameter: 1, PairFraction: 1, Batch: 1, Records: 5}, {PairDiameter: 1, PairFraction: 1, Batch: 6, Records: 5}, {PairDiameter: 1, PairFraction: 1, Batch: -2, Records: 5}} {
 		if _, err := bad.Certify(); err == nil {
 			t.Errorf("%+v was certified", bad)
 		}

@@ -11,8 +11,8 @@ import (
 
 func lastIterate() LastIterate {
 	return LastIterate{
-		Curvature: Curvature{PairDiameter: 4, Smoothness: 4, Convex: true, Diameter: 2},
-		Share:     2.0 / 256, Steps: 2560, StepSize: 0.5 * (1 - 0x1p-50), UpdateError: 1e-14, Coordinates: 8, Grid: 0x1p-30,
+		Curvature:    Curvature{PairDiameter: 4, Smoothness: 4, Convex: true, Diameter: 2},
+		PairFraction: 2.0 / 256, Steps: 2560, StepSize: 0.5 * (1 - 0x1p-50), UpdateError: 1e-14, Coordinates: 8, Grid: 0x1p-30,
 	}
 }
 
@@ -30,7 +30,7 @@ func TestLastIterateReproducesTheSpecification(t *testing.T) {
 		{256, 2560, 1.0 / 256, 1e-2, 1.2660, 3.4373},
 	} {
 		l := lastIterate()
-		l.Share, l.Steps, l.StrongConvexity = 2/float64(x.n), x.steps, x.alpha
+		l.PairFraction, l.Steps, l.StrongConvexity = 2/float64(x.n), x.steps, x.alpha
 		if x.alpha > 0 { // the reference takes eta = 1/2, which is a little too long
 			l.Smoothness = 4 - 2*x.alpha
 		}
@@ -66,7 +66,7 @@ func TestLastIterateRefuses(t *testing.T) {
 		"no domain":         func(l *LastIterate) { l.Diameter = math.Inf(1) },
 		"no steps":          func(l *LastIterate) { l.Steps = 0 },
 		"no coordinates":    func(l *LastIterate) { l.Coordinates = 0 },
-		"share":             func(l *LastIterate) { l.Share = 1.5 },
+		"share":             func(l *LastIterate) { l.PairFraction = 1.5 },
 		"negative error":    func(l *LastIterate) { l.UpdateError = -1 },
 		"pair diameter":     func(l *LastIterate) { l.PairDiameter = math.NaN() },
 		"negative step":     func(l *LastIterate) { l.StepSize = -0.1 },
@@ -126,7 +126,7 @@ func TestSessionOfHiddenSteps(t *testing.T) {
 	x := []float64{0.1, math.Pi}
 	s := session()
 	for i := range 2 {
-		if err := s.Perturb(x, c, m); err != nil {
+		if err := s.HiddenStep(x, c, m); err != nil {
 			t.Fatal(err)
 		}
 		for _, v := range x {
@@ -136,7 +136,7 @@ func TestSessionOfHiddenSteps(t *testing.T) {
 		}
 	}
 	y := []float64{1}
-	wantRefused(t, "a hidden step instead of the last", y, s.Perturb(y, c, m), ErrUnplanned)
+	wantRefused(t, "a hidden step instead of the last", y, s.HiddenStep(y, c, m), ErrUnplanned)
 	if err := s.Release(x, c, m); err != nil || math.Mod(x[1], l.Grid) != 0 {
 		t.Errorf("release: %v, %v", err, x)
 	}
@@ -146,9 +146,9 @@ func TestSessionOfHiddenSteps(t *testing.T) {
 	x = []float64{1}
 	wantRefused(t, "an early release", x, early.Release(x, c, m), ErrUnplanned)
 	x = []float64{1}
-	wantRefused(t, "another grid", x, early.Perturb(x, c, Gaussian{Sigma: m.Sigma, Grid: 2 * m.Grid}), ErrUnplanned)
+	wantRefused(t, "another grid", x, early.HiddenStep(x, c, Gaussian{Sigma: m.Sigma, Grid: 2 * m.Grid}), ErrUnplanned)
 	x = []float64{1}
-	wantRefused(t, "less noise", x, early.Perturb(x, c, Gaussian{Sigma: m.Sigma / 2, Grid: m.Grid}), ErrUnplanned)
+	wantRefused(t, "less noise", x, early.HiddenStep(x, c, Gaussian{Sigma: m.Sigma / 2, Grid: m.Grid}), ErrUnplanned)
 	if _, err := NewPublicSession(NewSeededSource(1), []account.Event{plan[0], plan[0]}); err == nil {
 		t.Error("a plan with one state twice was accepted")
 	}
@@ -159,12 +159,12 @@ func TestSessionOfHiddenSteps(t *testing.T) {
 		t.Fatal(err)
 	}
 	x = []float64{1}
-	wantRefused(t, "a hidden step of an ordinary release", x, s2.Perturb(x, plain, g), ErrUnplanned)
+	wantRefused(t, "a hidden step of an ordinary release", x, s2.HiddenStep(x, plain, g), ErrUnplanned)
 }
 
 func testCertificate(t *testing.T) Certificate {
 	t.Helper()
-	c, err := MeanGradient{PairDiameter: 1, Share: 0.5}.Certify()
+	c, err := MeanGradient{PairDiameter: 1, PairFraction: 0.5}.Certify()
 	if err != nil {
 		t.Fatal(err)
 	}

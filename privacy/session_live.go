@@ -77,6 +77,15 @@ func (p *releasePlan) take(m Mechanism, c Certificate, hidden bool) error {
 	return nil
 }
 
+// use uses up one planned release that no mechanism makes.
+func (p *releasePlan) use(e account.Event) error {
+	if p.left[e] == 0 {
+		return fmt.Errorf("%w: %v is not in the plan, or is used", ErrUnplanned, e)
+	}
+	p.left[e]--
+	return nil
+}
+
 // Receipt says how a session was charged.
 type Receipt struct {
 	Run      string
@@ -99,7 +108,7 @@ type LiveSession struct {
 	drawn   batch // the last one; a release about a batch uses it up
 }
 
-var _ Session = (*LiveSession)(nil)
+var _ Selector = (*LiveSession)(nil)
 
 // NewSession returns the session that may make the releases of a plan, and no others,
 // after charge has recorded what they cost: it is called once, when the plan is known to
@@ -193,8 +202,8 @@ func (s *LiveSession) Release(x []float64, c Certificate, m Mechanism) error {
 	return s.add(x, c, m, false)
 }
 
-// Perturb implements Session.
-func (s *LiveSession) Perturb(x []float64, c Certificate, m Mechanism) error {
+// HiddenStep implements Session.
+func (s *LiveSession) HiddenStep(x []float64, c Certificate, m Mechanism) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.add(x, c, m, true)

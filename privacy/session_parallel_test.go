@@ -14,7 +14,7 @@ func TestSessionOfParallelEvent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := MeanGradient{PairDiameter: 1, Share: 0.1}.Certify()
+	c, err := MeanGradient{PairDiameter: 1, PairFraction: 0.1}.Certify()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -213,10 +213,10 @@ func (t *tape) Release(x []float64, cert privacy.Certificate, m privacy.Mechanis
 	return nil
 }
 
-// Perturb records a step of a secret state, or checks how far the state moved and gives
+// HiddenStep records a step of a secret state, or checks how far the state moved and gives
 // it the recorded noise: the state of the replay goes its own way.
-func (t *tape) Perturb(x []float64, cert privacy.Certificate, m privacy.Mechanism) error {
-	r, err := t.noisy("hidden", x, cert, m, t.session.Perturb)
+func (t *tape) HiddenStep(x []float64, cert privacy.Certificate, m privacy.Mechanism) error {
+	r, err := t.noisy("hidden", x, cert, m, t.session.HiddenStep)
 	if r == nil {
 		return err
 	}

@@ -39,8 +39,8 @@ func TestCatalogReplays(t *testing.T) {
 	for _, loss := range []engine.Loss{engine.Logistic{}, engine.MahalanobisLogistic{}} {
 		for _, a := range algorithms.Catalog() {
 			info := a.Info()
-			if !info.Learns(loss) {
-				continue
+			if _, score := loss.(engine.ScoreLoss); !info.Learns(loss) || testing.Short() && score == info.MetricsOnly {
+				continue // short: a loss of scores for those that learn any loss
 			}
 			for _, m := range info.Modes {
 				name := loss.Name() + "/" + info.Name + "/" + m.String()

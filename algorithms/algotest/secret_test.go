@@ -41,7 +41,7 @@ func (b hiddenBug) Train(ctx context.Context, ev engine.Evaluator, p *algorithms
 		for k := range w {
 			w[k] -= eta * (sum[k]/float64(pairs.Len()) + p.Spec.L2*w[k])
 		}
-		noisy := s.Perturb
+		noisy := s.HiddenStep
 		if i == steps-1 {
 			noisy = s.Release
 		}

@@ -156,7 +156,7 @@ func TestUnderNoisedBuildIsCaught(t *testing.T) {
 	}{
 		{"noise/4", quarter{descent}, audit.Linear{}, 2, approximate, audit.Options{Runs: 2000}},
 		{"noise/4, logistic", quarter{descent}, engine.Logistic{}, 2, approximate, audit.Options{Runs: 2000}},
-		{"noise/4, one pass", quarter{algorithms.OffPairC{Path: 0.1}}, audit.Linear{}, 2, approximate, audit.Options{Runs: 2000}},
+		{"noise/4, one pass", quarter{algorithms.OffPairC{TotalStep: 0.1}}, audit.Linear{}, 2, approximate, audit.Options{Runs: 2000}},
 		{"noise/4, black box", quarter{descent}, audit.Linear{}, 2, approximate, audit.Options{Runs: 8000, Access: audit.BlackBox}},
 		{"noise/4, pure", quarter{descent}, audit.Linear{}, 2, pure, audit.Options{Runs: 2000}},
 		{"sensitivity halved", halved{descent}, audit.Linear{}, 2, approximate, audit.Options{Runs: 4000}},
@@ -193,7 +193,7 @@ func TestUnderNoisedBuildIsCaught(t *testing.T) {
 // gap/sd equals the claimed mu on the loss that attains the certificate, within 3
 // standard errors above and 10 % below (docs/theory.md#audit-worst-cases).
 func TestAuditIsTight(t *testing.T) {
-	for _, a := range []algorithms.Algorithm{descent, algorithms.OffPairC{Path: 0.1}} {
+	for _, a := range []algorithms.Algorithm{descent, algorithms.OffPairC{TotalStep: 0.1}} {
 		p := plan(t, a, audit.Linear{}, 30, 2, approximate)
 		target := structured(p, a)
 		r := mustRun(t, target, audit.Options{Runs: 8000, Seed: 3})

@@ -9,6 +9,7 @@ import (
 	"dyad/algorithms"
 	"dyad/algorithms/pairs"
 	"dyad/engine/pairgraph"
+	"dyad/engine/terms"
 	"dyad/privacy"
 )
 
@@ -59,7 +60,7 @@ func WorstPairs(ctx context.Context, p *pairs.Plan, changed int) (Target, error)
 // OnPairs is the attack on p with these data sets.
 func OnPairs(p *pairs.Plan, in PairInstance) (Target, error) {
 	s := p.Spec
-	var sides [2]*pairgraph.Data
+	var sides [2]*terms.Data
 	for i := range sides {
 		var err error
 		if sides[i], err = in.data(s, i); err != nil {
@@ -113,8 +114,8 @@ func programOf(p *pairs.Plan, variant string) *Program {
 	}
 }
 
-func (in PairInstance) data(s pairs.Spec, side int) (*pairgraph.Data, error) {
-	return pairgraph.NewData(slices.Clone(in.Sides[side].X), s.Dim, s.Norm(), s.Bound, in.Graph, slices.Clone(in.Sides[side].Labels))
+func (in PairInstance) data(s pairs.Spec, side int) (*terms.Data, error) {
+	return terms.NewData(slices.Clone(in.Sides[side].X), s.Dim, s.Norm(), s.Bound, in.Graph, slices.Clone(in.Sides[side].Labels))
 }
 
 // classes are those of the individuals whose comparison gives the labels, which are of the
@@ -230,7 +231,7 @@ func pairInstances(s pairs.Spec, g *pairgraph.Graph, degree int) (all []PairInst
 	}
 	at := func(values ...float64) []float64 { return scaled(s, values...) }
 	starts := []float64{0} // W of weights of scores
-	if l, ok := s.Loss.(pairgraph.Contrastive); ok {
+	if l, ok := s.Loss.(terms.Contrastive); ok {
 		// D = 2 R |W| is half the margin, or W is as large as it starts.
 		starts = []float64{min(1, l.Margin/(4*s.Bound)), 1}
 	}
@@ -245,7 +246,7 @@ func pairInstances(s pairs.Spec, g *pairgraph.Graph, degree int) (all []PairInst
 	}
 	const tilt = 1.0 / 256
 	long := math.Sqrt(1 - tilt*tilt)
-	if s.Norm() == pairgraph.L1 {
+	if s.Norm() == terms.L1 {
 		long = 1 - tilt
 	}
 	for _, w := range starts {

@@ -1,6 +1,7 @@
 package audit_test
 
 import (
+	"strings"
 	"testing"
 
 	"dyad/algorithms"
@@ -48,5 +49,41 @@ func TestAuditOfPersons(t *testing.T) {
 	target.Plan = &small
 	if r := mustRun(t, target, audit.Options{Runs: 4000}); !r.Refuted() {
 		t.Errorf("noise for rows is not refuted: %+v", r)
+	}
+}
+
+// TestWorstOfPersons: the search replaces all rows of a person, in data sets of the certificate's worst
+// case, and the same runs that do not refute a plan refute one whose noise is a third of it.
+func TestWorstOfPersons(t *testing.T) {
+	for _, a := range []algorithms.Algorithm{algorithms.Moments{Second: "none"}, algorithms.GradientPerturbation{Steps: 2}, algorithms.MomentMetric{}} {
+		loss := algotest.Loss(a.Info())
+		s, err := algorithms.NewSpec(cpu.Backend{Workers: 1}, engine.Problem{
+			N: 20, D: 2, Bounds: engine.UnitBounds(), Loss: loss, Radius: 0.1, PersonRows: 6,
+		}, 0, privacy.Budget{Epsilon: 2, Delta: 1e-5}, algorithms.Certified)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := a.Plan(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		target, err := audit.Worst(t.Context(), a, p, 3)
+		if err != nil {
+			t.Fatal(err)
+		}
+		from, to := target.Data.UnitRows(0)
+		if !target.Data.ByPerson() || !strings.Contains(target.Instance, "person") || target.Data.Len() == target.Neighbour.Len() {
+			t.Errorf("%s: %q, %d rows of the first person", a.Info().Name, target.Instance, to-from)
+		}
+		if r := mustRun(t, target, audit.Options{Runs: 4000}); r.Refuted() || r.Unit != "one person" || !(r.Move > 0.5) {
+			t.Errorf("%s: %+v", a.Info().Name, r)
+		}
+		less := *p
+		less.Guarantee.Epsilon /= 3
+		less.Guarantee.Mu /= 3
+		target.Plan = &less
+		if r := mustRun(t, target, audit.Options{Runs: 4000}); !r.Refuted() {
+			t.Errorf("%s: a third of the claim is not refuted: %+v", a.Info().Name, r)
+		}
 	}
 }

@@ -80,10 +80,10 @@ func (o observer) SamplePoisson(dst []int32, n int, rate float64) ([]int32, erro
 	return o.coins.SamplePoisson(dst, n, rate)
 }
 
-func (o observer) Perturb(x []float64, c privacy.Certificate, m privacy.Mechanism) error {
+func (o observer) HiddenStep(x []float64, c privacy.Certificate, m privacy.Mechanism) error {
 	noise := slices.Clone(x)
 	privacy.RoundToGrid(noise, m.GridSize())
-	if err := o.Session.Perturb(x, c, m); err != nil {
+	if err := o.Session.HiddenStep(x, c, m); err != nil {
 		return err
 	}
 	for k := range noise {
@@ -129,9 +129,9 @@ type replayer struct {
 	hidden   [][]float64
 }
 
-// Perturb adds the recorded noise: coupled like this, the two states show how far the
+// HiddenStep adds the recorded noise: coupled like this, the two states show how far the
 // exact last ones are apart.
-func (p replayer) Perturb(x []float64, _ privacy.Certificate, m privacy.Mechanism) error {
+func (p replayer) HiddenStep(x []float64, _ privacy.Certificate, m privacy.Mechanism) error {
 	i := len(p.observed.hidden)
 	if i >= len(p.hidden) {
 		clear(x)

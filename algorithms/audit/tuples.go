@@ -9,6 +9,7 @@ import (
 	"dyad/algorithms"
 	"dyad/algorithms/pairs"
 	"dyad/engine/pairgraph"
+	"dyad/engine/terms"
 	"dyad/privacy"
 )
 
@@ -65,11 +66,11 @@ func WorstTuples(ctx context.Context, p *pairs.Plan) (Target, error) {
 func tupleStarts(s pairs.Spec) []float64 {
 	w := 1.0
 	switch l := s.Loss.(type) {
-	case pairgraph.MeanContrastive:
+	case terms.MeanContrastive:
 		w = min(1, l.Margin/(4*s.Bound))
-	case pairgraph.Triplet:
+	case terms.Triplet:
 		w = min(1, math.Sqrt(l.Margin)/(4*s.Bound))
-	case pairgraph.NPair:
+	case terms.NPair:
 		w = min(1, math.Sqrt(l.Temperature)/(4*s.Bound))
 	}
 	return []float64{w, 1}
@@ -84,9 +85,9 @@ func OnTuples(p *pairs.Plan, data, neighbour TupleSide, start []float64) (Target
 		return Target{}, err
 	}
 	records := [2]TupleSide{data, neighbour}
-	var sides [2]*pairgraph.Data
+	var sides [2]*terms.Data
 	for i, r := range records {
-		if sides[i], err = pairgraph.NewData(slices.Clone(r.X), s.Dim, s.Norm(), s.Bound, g, nil); err != nil {
+		if sides[i], err = terms.NewData(slices.Clone(r.X), s.Dim, s.Norm(), s.Bound, g, nil); err != nil {
 			return Target{}, err
 		}
 	}

@@ -2,6 +2,7 @@ package audit
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -83,6 +84,11 @@ func worst(ctx context.Context, t Target, indices []int, seed uint64) (Target, e
 			groups[1] = append(groups[1], Target{Data: u.Data, Neighbour: u.Neighbour, Instance: u.Name})
 		}
 	}
+	if problem.ByPerson() {
+		if err := ofPersons(groups, problem, seed); err != nil {
+			return Target{}, err
+		}
+	}
 	var best []Target
 	for _, group := range groups {
 		for i, u := range group {
@@ -105,6 +111,59 @@ func worst(ctx context.Context, t Target, indices []int, seed uint64) (Target, e
 		coins = append(coins, worst)
 	}
 	return furthest(ctx, coins, searchReleases)
+}
+
+// ofPersons gives the persons of targets 1 to the most rows, copies of their record; the one that is
+// replaced has the most on one side and one on the other. Random persons with rows that differ come on top.
+func ofPersons(groups [][]Target, p engine.Problem, seed uint64) error {
+	for _, group := range groups {
+		for i, u := range group {
+			replaced := func(k int) bool {
+				a, b := make([]float64, p.D), make([]float64, p.D)
+				u.Data.Row(k, a)
+				u.Neighbour.Row(k, b)
+				return !slices.Equal(a, b) || u.Data.Label(k) != u.Neighbour.Label(k)
+			}
+			rows := func(side int) func(int) int {
+				return func(k int) int {
+					if replaced(k) {
+						return []int{p.PersonRows, 1}[side]
+					}
+					return 1 + k%p.PersonRows
+				}
+			}
+			var err, err2 error
+			group[i].Data, err = copiesOf(u.Data, p.PersonRows, rows(0))
+			group[i].Neighbour, err2 = copiesOf(u.Neighbour, p.PersonRows, rows(1))
+			if err := errors.Join(err, err2); err != nil {
+				return err
+			}
+			group[i].Instance += ", all rows of a person"
+		}
+	}
+	data := algotest.RandomPersons(p.N, p.PersonRows, p.D, p.Bounds, seed)
+	for i, neighbour := range algotest.PersonNeighbours(data, 3, p.PersonRows, seed) {
+		groups[0] = append(groups[0], Target{Data: data, Neighbour: neighbour, Instance: fmt.Sprintf("random persons, neighbour %d", i)})
+	}
+	return nil
+}
+
+// copiesOf are persons with so many rows, each a copy of the record at their place.
+func copiesOf(r *engine.Records, most int, rows func(k int) int) (*engine.Records, error) {
+	var x, y []float64
+	var of []int32
+	row := make([]float64, r.Dim())
+	for k := range r.Len() {
+		r.Row(k, row)
+		for range rows(k) {
+			x, y, of = append(x, row...), append(y, r.Label(k)), append(of, int32(k))
+		}
+	}
+	all, err := engine.AdoptRecords(x, y, r.Dim(), r.Bounds())
+	if err != nil {
+		return nil, err
+	}
+	return all.GroupPersons(of, r.Len(), most)
 }
 
 // worstMoments turns a record by the angle at which the joint release moves most

@@ -66,21 +66,32 @@ func TestEvaluationIsAudited(t *testing.T) {
 		thresholds []float64
 		access     audit.Access
 		part       float64 // of the claim that is refuted
+		rows       int     // of the person that is replaced; 0: each row is a record
 	}{
-		{privacy.Budget{Epsilon: 2, Delta: 1e-2}, []float64{-0.5, 0.5}, audit.WhiteBox, 0.5},
-		{privacy.Budget{Epsilon: 4}, []float64{-0.5, 0.5}, audit.WhiteBox, 0.5},
-		{privacy.Budget{Epsilon: 4, Delta: 1e-2}, nil, audit.BlackBox, 0.1},
+		{privacy.Budget{Epsilon: 2, Delta: 1e-2}, []float64{-0.5, 0.5}, audit.WhiteBox, 0.5, 0},
+		{privacy.Budget{Epsilon: 4}, []float64{-0.5, 0.5}, audit.WhiteBox, 0.5, 0},
+		{privacy.Budget{Epsilon: 4, Delta: 1e-2}, nil, audit.BlackBox, 0.1, 0},
+		{privacy.Budget{Epsilon: 2, Delta: 1e-2}, []float64{-0.5, 0.5}, audit.WhiteBox, 0.5, 7},
 	} {
-		p := planOf(t, evaluate.Options{Records: n, Budget: c.budget, ScoreBound: 1, Thresholds: c.thresholds})
+		p := planOf(t, evaluate.Options{Records: n, PersonRows: c.rows, Budget: c.budget, ScoreBound: 1, Thresholds: c.thresholds})
 		attack := func(claimed privacy.Guarantee) *audit.Report {
 			r, err := audit.Run(context.Background(), audit.Target{Program: &audit.Program{
 				Algorithm: "evaluation", Mode: "certified", Records: n, Guarantee: claimed,
 				Noise: p.Noise, Certificate: p.Certificate, Events: p.Events,
 				Train: func(ctx context.Context, neighbour bool, s privacy.Session) ([]float64, error) {
-					d := evaluate.Data{Scores: make([]float64, n), Positive: make([]bool, n)}
-					d.Positive[0], d.Scores[0] = true, -1
+					rows, score := 1, -1.0
 					if neighbour {
-						d.Scores[0] = 1
+						rows, score = max(1, c.rows), 1 // one row becomes many
+					}
+					d := evaluate.Data{Scores: make([]float64, n-1+rows), Positive: make([]bool, n-1+rows)}
+					for i := range rows {
+						d.Positive[i], d.Scores[i] = true, score
+					}
+					if c.rows > 0 {
+						d.First = []int{0}
+						for k := range n {
+							d.First = append(d.First, rows+k)
+						}
 					}
 					return p.Job(func(context.Context) (evaluate.Data, error) { return d, nil }).Train(ctx, s, algorithms.Tracker{})
 				},
@@ -140,7 +151,7 @@ func TestNoiseIsBelowTheSamplingError(t *testing.T) {
 	}
 }
 
-// A short form of the simulation in bench/evaluation: intervals cover, and are not all of [0, 1].
+// A short form of TestCoverage in package bench: intervals cover, and are not all of [0, 1].
 func TestIntervalsCover(t *testing.T) {
 	if testing.Short() {
 		t.Skip("slow")

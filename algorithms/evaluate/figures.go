@@ -31,8 +31,9 @@ type Right struct {
 
 // Figures are what an evaluation found. All of it is computed from released and public numbers.
 type Figures struct {
-	Records    int     `json:"records"`
-	Confidence float64 `json:"confidence"` // of the intervals
+	Records    int     `json:"records"`        // n
+	Unit       string  `json:"unit,omitempty"` // "person" if n counts persons
+	Confidence float64 `json:"confidence"`     // of the intervals
 	AUC        *Figure `json:"auc,omitempty"`
 	// AUCNoise is the standard deviation that the noise alone gives to the AUC.
 	AUCNoise float64 `json:"auc_noise,omitempty"`
@@ -47,6 +48,12 @@ type Figures struct {
 	LossLow  float64 `json:"loss_low,omitempty"`
 	LossHigh float64 `json:"loss_high,omitempty"`
 	Right    []Right `json:"right,omitempty"`
+	// Difference is the AUC of the model less that of the other one, Disagreement the mean over pairs
+	// of a positive and a negative record of the square of half the difference of their orders: the
+	// share of pairs that the models order differently, where none are tied.
+	Difference      *Figure `json:"auc_difference,omitempty"`
+	DifferenceNoise float64 `json:"auc_difference_noise,omitempty"`
+	Disagreement    float64 `json:"disagreement,omitempty"`
 	// Wide says that the intervals are those for few records or a rare class: they cover
 	// with at least the confidence, and are wider than most would need.
 	Wide bool `json:"wide,omitempty"`
@@ -61,10 +68,7 @@ const (
 
 // Figures computes what the released numbers say, with intervals of a confidence in (0, 1).
 func (p *Plan) Figures(released []float64, confidence float64) (*Figures, error) {
-	want := 0
-	for _, r := range p.releases {
-		want += r.coordinates
-	}
+	want := p.Numbers()
 	if len(released) != want || !(confidence > 0 && confidence < 1) {
 		return nil, fmt.Errorf("evaluate: %d released numbers and confidence %v, want %d numbers and a confidence between 0 and 1", len(released), confidence, want)
 	}
@@ -74,8 +78,15 @@ func (p *Plan) Figures(released []float64, confidence float64) (*Figures, error)
 		}
 	}
 	f := &Figures{Records: p.Options.Records, Confidence: confidence}
+	if p.Options.PersonRows > 0 {
+		f.Unit = personUnit
+	}
 	if len(p.Options.Classifiers) > 0 {
 		p.classifiers(f, released)
+		return f, nil
+	}
+	if p.Options.Compared != "" {
+		p.difference(f, released)
 		return f, nil
 	}
 	s := p.read(released)
@@ -135,13 +146,18 @@ func (p *Plan) read(released []float64) *statistics {
 			s.losses, s.lossNoise = v[0], r.deviation()
 		}
 	}
+	s.count()
+	return s
+}
+
+// count fills in the pairs of classes from the released number of positives.
+func (s *statistics) count() {
 	s.positives = min(max(s.positives, 0), s.n)
 	// E (n+ + e)(n- - e) = n+ n- - var(e), and its variance is (n- - n+)^2 var(e) + var(e^2).
 	square := s.positivesNoise * s.positivesNoise
 	s.pairs = s.positives*(s.n-s.positives) + square
 	s.pairsNoise = math.Hypot((s.n-2*s.positives)*s.positivesNoise, math.Sqrt2*square)
 	s.wide = s.n < enoughRecords || min(s.positives, s.n-s.positives)+s.positivesNoise < enoughOfClass
-	return s
 }
 
 // sizes are the numbers of positives and negatives that sampling variances use, at least 1. Wide
@@ -219,10 +235,24 @@ func (f *Figures) auc(s *statistics) {
 			return s.pairs * s.pairs * ((0.25-theta*theta)*share + more)
 		},
 	}
-	figure := r.interval(f.Confidence)
+	figure := f.acrossPersons(r.interval(f.Confidence), r)
 	figure = Figure{figure.Value + 0.5, figure.Low + 0.5, figure.High + 0.5}
 	f.AUC = &figure
 	f.AUCNoise = math.Hypot(s.rankNoise, (figure.Value-0.5)*s.pairsNoise) / s.pairs
+}
+
+// personUnit is Figures.Unit of persons.
+const personUnit = "person"
+
+// acrossPersons widens the interval of a ratio over pairs of persons: the pairs of rows of one person are in n+ n- and not
+// in the numerator, and they are at most n+ n-/n of it, so the ratio without them is larger by a
+// factor of 1 to 1/(1 - 1/n) (docs/theory.md#person-figures).
+func (f *Figures) acrossPersons(x Figure, r ratio) Figure {
+	if f.Unit == personUnit {
+		factor := 1 / (1 - 1/float64(f.Records))
+		x.Low, x.High = max(min(x.Low, x.Low*factor), r.low), min(max(x.High, x.High*factor), r.high)
+	}
+	return x
 }
 
 // known says how far what the cells tell of the sampling variance takes the place of its bound: 1
@@ -320,7 +350,7 @@ func (f *Figures) loss(s *statistics, l *Loss) {
 			return s.pairs * s.pairs * (most + s.known()*(min(spread, most)-most))
 		},
 	}
-	figure := r.interval(f.Confidence)
+	figure := f.acrossPersons(r.interval(f.Confidence), r)
 	f.MeanLoss = &Figure{middle + half*figure.Value, middle + half*figure.Low, middle + half*figure.High}
 	f.LossOf, f.LossLow, f.LossHigh = l.Name, l.Low, l.High
 }

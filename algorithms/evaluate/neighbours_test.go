@@ -102,7 +102,7 @@ func TestClassPairSumsOfNeighbours(t *testing.T) {
 				t.Fatal(err)
 			}
 			steep := &Loss{Phi: func(u float64) float64 { return -1e6 * u }, Low: -1, High: 3}
-			if got := worst(n, func(d Data) []float64 { return []float64{lossSum(d.Scores, d.Positive, steep, 1)} }, l1); got != c.Sensitivity() {
+			if got := worst(n, func(d Data) []float64 { return []float64{d.lossSum(steep, 1)} }, l1); got != c.Sensitivity() {
 				t.Errorf("n %d: a steep loss moves by %v, the certificate is %v", n, got, c.Sensitivity())
 			}
 		}
@@ -154,7 +154,7 @@ func TestDefectsOfClassPairsAreFound(t *testing.T) {
 func cellsQuery(thresholds ...float64) func(Data) []float64 {
 	return func(d Data) []float64 {
 		v := make([]float64, 2*len(thresholds)+2)
-		cellCounts(v, d.Scores, d.Positive, thresholds)
+		d.cellCounts(v, thresholds)
 		return v
 	}
 }
@@ -204,11 +204,11 @@ func TestScoreSumsOfNeighbours(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := worst(3, func(d Data) []float64 { return []float64{centreSum(d.Scores, 1)} }, false); got != c.Sensitivity() {
+	if got := worst(3, func(d Data) []float64 { return []float64{d.centreSum(1)} }, false); got != c.Sensitivity() {
 		t.Errorf("the centre moves by %v, certificate %v", got, c.Sensitivity())
 	}
 	for _, centre := range []int{-scoreLevels, -7, 0, scoreLevels} {
-		got := worst(2, func(d Data) []float64 { return []float64{spreadSum(d.Scores, 1, centre)} }, false)
+		got := worst(2, func(d Data) []float64 { return []float64{d.spreadSum(1, centre)} }, false)
 		if got > c.Sensitivity() || centre == scoreLevels && got != c.Sensitivity() {
 			t.Errorf("the spread around %d moves by %v, certificate %v", centre, got, c.Sensitivity())
 		}
@@ -222,8 +222,8 @@ func TestRightCountsOfNeighbours(t *testing.T) {
 		for range m {
 			wrong, correct = append(wrong, []bool{true, false}), append(correct, []bool{true, true})
 		}
-		right(a, wrong)
-		right(b, correct)
+		Data{Correct: wrong}.right(a)
+		Data{Correct: correct}.right(b)
 		for _, l1 := range []bool{false, true} {
 			c, err := privacy.RightCounts{Classifiers: m, Manhattan: l1}.Certify()
 			if err != nil {
@@ -256,6 +256,36 @@ func (r *replayed) Release(x []float64, c privacy.Certificate, m privacy.Mechani
 	return err
 }
 
+// replayBoth evaluates a data set and a neighbour with the same releases, and notes how much of its
+// certificate each release moved by.
+func replayBoth(t *testing.T, p *Plan, data, neighbour Data, reached map[string]float64) {
+	t.Helper()
+	first := &replayed{}
+	second := &replayed{from: first}
+	for _, r := range []*replayed{first, second} {
+		live, err := privacy.NewPublicSession(privacy.NewSeededSource(5), p.Events)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Session = live
+		d := data
+		if r == second {
+			d = neighbour
+		}
+		job := p.Job(func(context.Context) (Data, error) { return d, nil })
+		if _, err := job.Train(context.Background(), r, algorithms.Tracker{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i, bound := range first.bounds {
+		move := distance(first.exact[i], second.exact[i], p.Options.Budget.Delta == 0) / bound
+		if move > 1 {
+			t.Fatalf("n %d, persons %v: %s moves by %v of its certificate", p.Options.Records, p.Options.PersonRows > 0, p.releases[i].name, move)
+		}
+		reached[p.releases[i].name] = max(reached[p.releases[i].name], move)
+	}
+}
+
 // Whole evaluations of random and of hostile neighbours, with the releases of the first run
 // replayed on the second: no release moves further than its certificate, and each reaches it.
 func TestEvaluationOfNeighbours(t *testing.T) {
@@ -275,6 +305,9 @@ func TestEvaluationOfNeighbours(t *testing.T) {
 		if trial%3 == 0 {
 			o.Thresholds = []float64{-0.5, 0.5}
 		}
+		if trial%4 == 1 {
+			o.PersonRows = 7
+		}
 		p, err := New(o)
 		if err != nil {
 			t.Fatal(err)
@@ -286,6 +319,10 @@ func TestEvaluationOfNeighbours(t *testing.T) {
 		for range n {
 			records = append(records, draw())
 		}
+		if o.PersonRows > 0 {
+			replayPersons(t, p, n, draw, rng, reached)
+			continue
+		}
 		victim, other := rng.IntN(n), draw()
 		if trial%5 == 0 { // one positive among negatives, from below all to above all
 			for i := range records {
@@ -293,30 +330,9 @@ func TestEvaluationOfNeighbours(t *testing.T) {
 			}
 			records[victim], other = person{-1, true}, person{1, true}
 		}
-		first := &replayed{}
-		second := &replayed{from: first}
-		for _, r := range []*replayed{first, second} {
-			live, err := privacy.NewPublicSession(privacy.NewSeededSource(uint64(trial)), p.Events)
-			if err != nil {
-				t.Fatal(err)
-			}
-			r.Session = live
-			set := slices.Clone(records)
-			if r == second {
-				set[victim] = other
-			}
-			job := p.Job(func(context.Context) (Data, error) { return dataOf(set), nil })
-			if _, err := job.Train(context.Background(), r, algorithms.Tracker{}); err != nil {
-				t.Fatal(err)
-			}
-		}
-		for i, bound := range first.bounds {
-			move := distance(first.exact[i], second.exact[i], b.Delta == 0) / bound
-			if move > 1 {
-				t.Fatalf("n %d, %s moves by %v of its certificate", n, p.releases[i].name, move)
-			}
-			reached[p.releases[i].name] = max(reached[p.releases[i].name], move)
-		}
+		set := slices.Clone(records)
+		set[victim] = other
+		replayBoth(t, p, dataOf(records), dataOf(set), reached)
 	}
 	for _, name := range []string{centreName, rankName, cellsName, lossName} {
 		if reached[name] < 0.99 {

@@ -17,8 +17,10 @@ const maxRecords = 1 << 26
 
 // Options are everything public that an evaluation depends on.
 type Options struct {
-	Records int // n, 2 to 2^26
-	Budget  privacy.Budget
+	Records int // n, 2 to 2^26: of persons, if a record is a person with rows
+	// PersonRows is the public cap of the rows of a person; 0 if each row is a record.
+	PersonRows int
+	Budget     privacy.Budget
 	algorithms.Provenance
 	// Model names the model to the last digit, for example by a hash, so that a run is resumed
 	// with the model of its first attempt.
@@ -38,6 +40,10 @@ type Options struct {
 	// Classifiers names classifiers, which need no scores: then the numbers of records that
 	// they get right are released, and nothing else.
 	Classifiers []string
+
+	// Compared names another model to the last digit: then the difference of the AUCs of both
+	// models on the same records is released, and nothing else.
+	Compared string
 }
 
 // Loss is a pair loss phi(2 (s - s')), s the score of a positive and s' that of a negative
@@ -111,7 +117,9 @@ func New(o Options) (*Plan, error) {
 		p.releases = append(p.releases, release{name: name, coordinates: coordinates, share: share, certificate: c})
 	}
 	if m := len(o.Classifiers); m > 0 {
-		add(rightName, m, 1, privacy.RightCounts{Classifiers: m, Manhattan: pure})
+		add(rightName, m, 1, privacy.RightCounts{Classifiers: m, Manhattan: pure, Error: o.rounding(float64(m))})
+	} else if o.Compared != "" {
+		p.differenceReleases(add)
 	} else {
 		rest := 1.0
 		if o.Loss != nil {
@@ -124,16 +132,17 @@ func New(o Options) (*Plan, error) {
 		} else {
 			p.Cells = cellsRule(o.Records, o.Budget)
 			for _, name := range []string{centreName, spreadName} {
-				add(name, 1, place, privacy.ScoreSum{Levels: scoreLevels, Manhattan: pure, Name: name})
+				add(name, 1, place, privacy.ScoreSum{Levels: scoreLevels, Manhattan: pure, Error: o.rounding(2 * scoreLevels), Name: name})
 			}
 		}
 		p.Cells += len(o.At)
+		n := float64(o.Records)
 		p.rank = privacy.ClassPairSum{Records: o.Records, Levels: 1, Counted: true, Manhattan: pure, Name: rankName}
+		p.rank.Error = o.rounding(n/4 + p.rank.CountWeight())
 		add(rankName, 2, rest*(1-cellsShare)-2*place, p.rank)
-		add(cellsName, 2*p.Cells, rest*cellsShare, privacy.CellCounts{Cells: 2 * p.Cells, Manhattan: pure, Name: cellsName})
+		add(cellsName, 2*p.Cells, rest*cellsShare, privacy.CellCounts{Cells: 2 * p.Cells, Manhattan: pure, Error: o.rounding(1), Name: cellsName})
 		if o.Loss != nil {
 			// n+ n- <= n^2/4 terms, and one conversion to float64.
-			n := float64(o.Records)
 			add(lossName, 1, lossShare, privacy.ClassPairSum{
 				Records: o.Records, Levels: lossLevels, Manhattan: pure, Error: n * n * lossLevels * 0x1p-55 * (1 + 0x1p-40), Name: lossName})
 		}
@@ -160,15 +169,21 @@ func New(o Options) (*Plan, error) {
 	}
 	first := p.releases[0]
 	p.Plan = algorithms.Plan{Algorithm: "evaluation", Mode: algorithms.Certified, Certificate: first.certificate, Noise: first.noise, Objective: o.objective()}
+	unit, relation, rows := "one record", "same n, one record replaced, features and label", o.Contribution()
+	composed := "; each holds given the releases before, and shares that are fixed beforehand compose (docs/theory.md#evaluation-budget)"
+	if o.PersonRows > 0 {
+		unit, relation, rows = algorithms.PersonWords(o.PersonRows)
+		composed += "; what a person adds is the mean over its rows, in the convex hull of what a row would add (docs/theory.md#person-figures)"
+	}
 	g := privacy.Guarantee{
-		Unit:       "one record",
-		Relation:   "same n, one record replaced, features and label",
+		Unit:       unit,
+		Relation:   relation,
 		Released:   strings.Join(released, ", ") + ", with " + first.noise.Name() + " noise",
-		Derivation: strings.Join(why, "; ") + "; each holds given the releases before, and shares that are fixed beforehand compose (docs/theory.md#evaluation-budget)",
+		Derivation: strings.Join(why, "; ") + composed,
 		Assumptions: []string{
 			o.public(),
 			"the model is public, or what it tells of these records is charged to the same data id",
-			o.Contribution() + "; the noise bits are secret",
+			rows + "; the noise bits are secret",
 		},
 	}
 	if err := p.Promise(o.Budget, o.Records, o.Provenance, g, events...); err != nil {
@@ -186,7 +201,13 @@ func (o Options) validate() error {
 		return err
 	}
 	if o.Records < 2 || o.Records > maxRecords {
-		return bad("%d records, want from 2 to 2^26", o.Records)
+		return bad("%d %s, want from 2 to 2^26", o.Records, o.unit())
+	}
+	if o.PersonRows < 0 || o.PersonRows > math.MaxInt32/o.Records {
+		return bad("%d persons with up to %d rows each, want fewer than 2^31 rows; declare a smaller cap (max_rows_per_person)", o.Records, o.PersonRows)
+	}
+	if o.Compared != "" {
+		return o.validateCompared()
 	}
 	if len(o.Classifiers) > 0 {
 		if o.Loss != nil || len(o.Thresholds)+len(o.At) > 0 {
@@ -220,6 +241,14 @@ func (o Options) validate() error {
 	return nil
 }
 
+// unit names what n counts.
+func (o Options) unit() string {
+	if o.PersonRows > 0 {
+		return "persons"
+	}
+	return "records"
+}
+
 const maxThresholds = 1000
 
 // largestScore bounds thresholds and the bound of scores, so that no threshold that is placed, and
@@ -240,6 +269,9 @@ func (o Options) public() string {
 	if len(o.Classifiers) > 0 {
 		return fmt.Sprintf("public: n = %d, the classifiers (%s) with the records that they consist of, the schema and all options", o.Records, strings.Join(o.Classifiers, ", "))
 	}
+	if o.Compared != "" {
+		return fmt.Sprintf("public: n = %d, the schemas and all options", o.Records)
+	}
 	text := fmt.Sprintf("public: n = %d, the bound %.6g of scores, the schema and all options", o.Records, o.ScoreBound)
 	if len(o.Thresholds)+len(o.At) > 0 {
 		text += ", thresholds included"
@@ -250,6 +282,9 @@ func (o Options) public() string {
 // objective is what a resumed run must have in common with its first attempt.
 func (o Options) objective() string {
 	text := fmt.Sprintf("model %s, classifiers %q, bound of scores %v, thresholds %v and %v", o.Model, o.Classifiers, o.ScoreBound, o.Thresholds, o.At)
+	if o.Compared != "" {
+		text += ", compared with model " + o.Compared
+	}
 	if o.Loss != nil {
 		text += fmt.Sprintf(", loss %s in [%v, %v]", o.Loss.Name, o.Loss.Low, o.Loss.High)
 	}
@@ -257,7 +292,10 @@ func (o Options) objective() string {
 }
 
 func (p *Plan) facts() (f algorithms.Facts) {
-	f.Line("evaluation", "of a released model on n = %d records", f.Add("records", p.Options.Records))
+	f.Line("evaluation", "of a released model on n = %d %s", f.Add("records", p.Options.Records), p.Options.unit())
+	if rows := f.AddSome("max_rows_per_person", p.Options.PersonRows); rows != 0 {
+		f.Line("persons", "up to %d rows each, which share the weight of one record; pairs of rows of one person count in no pair", rows)
+	}
 	if bound := f.AddSome("score_bound", p.Options.ScoreBound); bound != 0.0 {
 		f.Line("scores", "at most %.6g in magnitude, in %d cells", bound, f.Add("cells", p.Cells))
 	}
@@ -268,12 +306,14 @@ func (p *Plan) facts() (f algorithms.Facts) {
 		if x.coordinates == 1 {
 			numbers = "number"
 		}
-		f.Line("release", "%s: %d %s, share %.3g, sensitivity %.6g, %s", r.Add("name", x.name), r.Add("coordinates", x.coordinates), numbers,
-			r.Add("share", x.share), r.Add("sensitivity", x.certificate.Sensitivity()), r.Add("noise", x.noise.String()))
+		f.Line("release", "%s: %d %s, share %.3g, sensitivity %.6g, %s%s", r.Add("name", x.name), r.Add("coordinates", x.coordinates), numbers,
+			r.Add("share", x.share), r.Add("sensitivity", x.certificate.Sensitivity()), r.Add("noise", x.noise.String()), r.NoiseMultiplier(x.noise, x.certificate))
 		releases = append(releases, r)
 	}
 	f.Add("releases", releases)
 	switch n := float64(p.Options.Records); {
+	case p.Options.Compared != "":
+		p.differenceFact(&f)
 	case p.Cells > 0:
 		// V/(n+ n-) at n+ = n/2, where V is half of the rank sum.
 		f.Line("", "noise of the AUC: standard deviation %.3g with classes of the same size, more with others", f.Add("auc_noise_balanced", 2*p.find(rankName).deviation()/(n*n)))

@@ -10,19 +10,34 @@ import (
 	"dyad/privacy"
 )
 
-// Data are what the model says of the records, one entry a record.
+// Data are what the model says of the records, one entry a row.
 type Data struct {
 	Scores   []float64
 	Positive []bool
-	// Correct says for each classifier which records it gets right, instead of scores.
+	// Other are the scores of Options.Compared.
+	Other []float64
+	// Correct says for each classifier which rows it gets right, instead of scores.
 	Correct [][]bool
+	// First are the first rows of persons and, at the end, the number of rows; nil if each row is a record.
+	First []int
+
+	weight []int64 // shares of rows, nil without persons
 }
 
 func (d Data) fits(p *Plan) error {
-	n := p.Options.Records
+	rows := p.Options.Records
+	if d.First != nil {
+		rows = d.First[len(d.First)-1]
+	}
+	if err := d.checkPersons(p, rows); err != nil {
+		return err
+	}
 	if len(p.Options.Classifiers) == 0 {
-		if len(d.Scores) != n || len(d.Positive) != n {
-			return fmt.Errorf("evaluate: %d scores and %d classes for a plan of %d records", len(d.Scores), len(d.Positive), n)
+		if len(d.Scores) != rows || len(d.Positive) != rows {
+			return fmt.Errorf("evaluate: scores and classes that do not fit a plan of %d %s", p.Options.Records, p.Options.unit())
+		}
+		if p.Options.Compared != "" && len(d.Other) != rows {
+			return fmt.Errorf("evaluate: scores of the other model that do not fit a plan of %d records", p.Options.Records)
 		}
 		return nil
 	}
@@ -30,8 +45,8 @@ func (d Data) fits(p *Plan) error {
 		return fmt.Errorf("evaluate: %d classifiers for a plan of %d", len(d.Correct), len(p.Options.Classifiers))
 	}
 	for _, of := range d.Correct {
-		if len(of) != n {
-			return fmt.Errorf("evaluate: a classifier judges %d records of a plan of %d", len(of), n)
+		if len(of) != rows {
+			return fmt.Errorf("evaluate: a classifier judges other rows than those of a plan of %d %s", p.Options.Records, p.Options.unit())
 		}
 	}
 	return nil
@@ -52,6 +67,9 @@ func (p *Plan) Job(data func(context.Context) (Data, error)) algorithms.Job {
 			if err != nil {
 				return nil, err
 			}
+			if d.First != nil {
+				d.weight = shares(d.First)
+			}
 			return p.run(ctx, d, s, t)
 		},
 	}
@@ -68,19 +86,26 @@ func (p *Plan) run(ctx context.Context, d Data, s privacy.Session, t algorithms.
 		v := make([]float64, r.coordinates)
 		switch r.name {
 		case centreName:
-			v[0] = centreSum(d.Scores, p.Options.ScoreBound)
+			v[0] = d.centreSum(p.Options.ScoreBound)
 		case spreadName:
-			v[0] = spreadSum(d.Scores, p.Options.ScoreBound, p.centre(out))
+			v[0] = d.spreadSum(p.Options.ScoreBound, p.centre(out))
 		case rankName:
-			sum, positives := rankSum(d.Scores, d.Positive)
-			v[0], v[1] = float64(sum), p.rank.CountWeight()*float64(positives)
+			var positives float64
+			v[0], positives = d.rank()
+			v[1] = p.rank.CountWeight() * positives
 		case cellsName:
 			thresholds = p.thresholds(out)
-			cellCounts(v, d.Scores, d.Positive, thresholds)
+			d.cellCounts(v, thresholds)
 		case lossName:
-			v[0] = lossSum(d.Scores, d.Positive, p.Options.Loss, p.Options.ScoreBound)
+			v[0] = d.lossSum(p.Options.Loss, p.Options.ScoreBound)
+		case differenceName:
+			sum, _, positives := differenceSums(d.Scores, d.Other, d.Positive)
+			v[0], v[1] = float64(sum), p.rank.CountWeight()*float64(positives)
+		case disagreeName:
+			_, sum, _ := differenceSums(d.Scores, d.Other, d.Positive)
+			v[0] = float64(sum)
 		case rightName:
-			right(v, d.Correct)
+			d.right(v)
 		}
 		if err := s.Release(v, r.certificate, r.noise); err != nil {
 			return nil, err

@@ -39,13 +39,29 @@ func level(s, bound float64) int {
 // and takes O(n log n) time: from below, a group of equal scores with a positives and b
 // negatives adds (a)(negatives below) and takes (b)(positives below).
 func rankSum(scores []float64, positive []bool) (sum int64, positives int) {
+	var below [2]int64 // negatives and positives
+	eachTie(scores, positive, nil, func(here [2]int64) {
+		sum += here[1]*below[0] - here[0]*below[1]
+		below[0] += here[0]
+		below[1] += here[1]
+	})
+	return sum, int(below[1])
+}
+
+// eachTie calls visit with the weights of the negatives and of the positives of each score, from
+// the smallest score on. A nil weight is 1 for each.
+func eachTie(scores []float64, positive []bool, weight []int64, visit func(here [2]int64)) {
 	type ranked struct {
 		score    float64
+		weight   int64
 		positive bool
 	}
 	all := make([]ranked, len(scores))
 	for i, s := range scores {
-		all[i] = ranked{total(s), positive[i]}
+		all[i] = ranked{total(s), 1, positive[i]}
+		if weight != nil {
+			all[i].weight = weight[i]
+		}
 	}
 	slices.SortFunc(all, func(a, b ranked) int {
 		switch {
@@ -56,55 +72,70 @@ func rankSum(scores []float64, positive []bool) (sum int64, positives int) {
 		}
 		return 0
 	})
-	var below [2]int64 // negatives and positives
 	for i := 0; i < len(all); {
 		var here [2]int64
 		for first := all[i].score; i < len(all) && all[i].score == first; i++ {
 			if all[i].positive {
-				here[1]++
+				here[1] += all[i].weight
 			} else {
-				here[0]++
+				here[0] += all[i].weight
 			}
 		}
-		sum += here[1]*below[0] - here[0]*below[1]
-		below[0] += here[0]
-		below[1] += here[1]
+		visit(here)
 	}
-	return sum, int(below[1])
 }
 
 // centreSum is the sum of the levels of the scores, and spreadSum that of their distances to a
-// level: exact for n <= 2^40.
-func centreSum(scores []float64, bound float64) float64 {
+// level: exact for n <= 2^40, and for persons for n <= 2^26 but for the conversion to float64.
+func (d Data) centreSum(bound float64) float64 {
 	var sum int64
-	for _, s := range scores {
-		sum += int64(level(s, bound))
+	for i, s := range d.Scores {
+		sum += d.weigh(i) * int64(level(s, bound))
 	}
-	return float64(sum)
+	return d.persons(sum)
 }
 
-func spreadSum(scores []float64, bound float64, centre int) float64 {
+func (d Data) spreadSum(bound float64, centre int) float64 {
 	var sum int64
-	for _, s := range scores {
+	for i, s := range d.Scores {
 		q := int64(level(s, bound) - centre)
-		sum += max(q, -q)
+		sum += d.weigh(i) * max(q, -q)
 	}
-	return float64(sum)
+	return d.persons(sum)
+}
+
+// weigh is the share of a row as an integer, 1 if each row is a record.
+func (d Data) weigh(i int) int64 {
+	if d.weight == nil {
+		return 1
+	}
+	return d.weight[i]
+}
+
+// persons is a sum of integers times weigh in units of records.
+func (d Data) persons(sum int64) float64 {
+	if d.weight == nil {
+		return float64(sum)
+	}
+	return float64(sum) / shareUnit
 }
 
 // cellCounts counts the records by class and score: positives of each cell first, then
 // negatives. A score is in the cell after all thresholds that it reaches; thresholds do not
 // decrease.
-func cellCounts(dst, scores []float64, positive []bool, thresholds []float64) {
+func (d Data) cellCounts(dst, thresholds []float64) {
 	cells := len(thresholds) + 1
-	clear(dst)
-	for i, s := range scores {
+	counts := make([]int64, len(dst))
+	for i, s := range d.Scores {
 		s = total(s)
 		cell := sort.Search(len(thresholds), func(k int) bool { return thresholds[k] > s })
-		if !positive[i] {
+		if !d.Positive[i] {
 			cell += cells
 		}
-		dst[cell]++
+		counts[cell] += d.weigh(i)
+	}
+	for k, c := range counts {
+		dst[k] = d.persons(c)
 	}
 }
 
@@ -129,47 +160,73 @@ func (l *Loss) at(difference float64) float64 {
 }
 
 // lossSum is the sum of the terms over all pairs of a positive and a negative record, the
-// float64 nearest to the exact integer, which is at most lossLevels n^2/4. Scores are rounded to
-// levels, so it takes O(n + scoreLevels^2).
-func lossSum(scores []float64, positive []bool, l *Loss, bound float64) float64 {
-	var counts [2][2*scoreLevels + 1]int64
-	for i, s := range scores {
-		class := 0
-		if positive[i] {
-			class = 1
-		}
-		counts[class][level(s, bound)+scoreLevels]++
-	}
+// float64 nearest to the exact number, which is at most lossLevels n^2/4; for persons, of rows of
+// different ones with their shares. Scores are rounded to levels, so it takes O(n + scoreLevels^2),
+// and for a person with m rows at most m^2 more.
+func (d Data) lossSum(l *Loss, bound float64) float64 {
 	terms := lossTerms(l, bound)
-	var levels []int // of negatives
-	for b, negatives := range counts[0] {
-		if negatives != 0 {
-			levels = append(levels, b)
+	sum := new(levelCounts).of(d, 0, len(d.Scores), bound, terms)
+	if d.weight == nil {
+		v, _ := new(big.Float).SetInt(sum).Float64()
+		return v
+	}
+	var own levelCounts
+	for p, from := range d.First[:len(d.First)-1] {
+		if to := d.First[p+1]; to-from > 1 {
+			sum.Sub(sum, own.of(d, from, to, bound, terms))
 		}
 	}
-	sum, one := new(big.Int), new(big.Int)
-	for a, positives := range counts[1] {
-		if positives == 0 {
+	return overUnit(sum, 2)
+}
+
+// levelCounts are the weights of negatives and positives at each level.
+type levelCounts struct {
+	counts [2][2*scoreLevels + 1]int64
+	seen   [2][]int // levels whose weight is not 0
+}
+
+// of is the sum of the terms over the pairs of rows from and to-1. The counts are empty before and
+// after.
+func (c *levelCounts) of(d Data, from, to int, bound float64, terms []int64) *big.Int {
+	for i := from; i < to; i++ {
+		if d.weigh(i) == 0 {
 			continue
 		}
-		var inner int64 // at most n 2^16 < 2^43
-		for _, b := range levels {
-			inner += counts[0][b] * terms[a-b+2*scoreLevels]
+		class, at := 0, level(d.Scores[i], bound)+scoreLevels
+		if d.Positive[i] {
+			class = 1
 		}
-		sum.Add(sum, one.Mul(big.NewInt(positives), big.NewInt(inner)))
+		if c.counts[class][at] == 0 {
+			c.seen[class] = append(c.seen[class], at)
+		}
+		c.counts[class][at] += d.weigh(i)
 	}
-	v, _ := new(big.Float).SetInt(sum).Float64()
-	return v
+	sum, one := new(big.Int), new(big.Int)
+	for _, a := range c.seen[1] {
+		var inner int64 // at most n 2^16 < 2^43 for rows, 2^62 for persons
+		for _, b := range c.seen[0] {
+			inner += c.counts[0][b] * terms[a-b+2*scoreLevels]
+		}
+		sum.Add(sum, one.Mul(big.NewInt(c.counts[1][a]), big.NewInt(inner)))
+	}
+	for class := range c.seen {
+		for _, at := range c.seen[class] {
+			c.counts[class][at] = 0
+		}
+		c.seen[class] = c.seen[class][:0]
+	}
+	return sum
 }
 
 // right counts the records that each classifier gets right.
-func right(dst []float64, correct [][]bool) {
-	for k, of := range correct {
-		dst[k] = 0
-		for _, ok := range of {
+func (d Data) right(dst []float64) {
+	for k, of := range d.Correct {
+		var sum int64
+		for i, ok := range of {
 			if ok {
-				dst[k]++
+				sum += d.weigh(i)
 			}
 		}
+		dst[k] = d.persons(sum)
 	}
 }

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 
-	"dyad/engine/pairgraph"
+	"dyad/engine/terms"
 	"dyad/privacy"
 	"dyad/privacy/account"
 	"dyad/privacy/local"
@@ -101,7 +101,7 @@ func (p *Plan) flip() local.RandomizedResponse {
 // bound again afterwards, which is post-processing. classes are those of the individuals,
 // 0 or 1, for Spec.ByClass. Nothing is charged: it is for attacks on public or made-up data, and
 // Run calls it after the charge.
-func (p *Plan) Perturb(data *pairgraph.Data, classes []int32, source *privacy.Source) (*pairgraph.Data, error) {
+func (p *Plan) Perturb(data *terms.Data, classes []int32, source *privacy.Source) (*terms.Data, error) {
 	s := p.Spec
 	x, labels := data.Copy()
 	flip := p.flip()
@@ -138,5 +138,5 @@ func (p *Plan) Perturb(data *pairgraph.Data, classes []int32, source *privacy.So
 		}
 	}
 	norm, bound := data.Norm()
-	return pairgraph.NewData(x, s.Dim, norm, bound, data.Graph(), labels)
+	return terms.NewData(x, s.Dim, norm, bound, data.Graph(), labels)
 }

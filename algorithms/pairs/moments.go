@@ -7,7 +7,7 @@ import (
 
 	"dyad/algorithms"
 	"dyad/engine"
-	"dyad/engine/pairgraph"
+	"dyad/engine/terms"
 	"dyad/privacy"
 )
 
@@ -22,7 +22,7 @@ func (s Spec) second() int { return engine.Symmetric{Dim: s.Dim}.Len() }
 // (c n_S, sum over similar pairs, sum over dissimilar pairs), in units of h^2, with c = countWeight.
 func (p *Plan) certifyMoments() error {
 	s := p.Spec
-	e, err := pairgraph.MomentsError(s.Pairs, s.Dim, s.Bound, s.Clip)
+	e, err := terms.MomentsError(s.Pairs, s.Dim, s.Bound, s.Clip)
 	if err != nil {
 		return err
 	}
@@ -51,9 +51,9 @@ func (p *Plan) certifyMoments() error {
 }
 
 // trainMoments releases the moments of the pairs once, and computes the matrix from them.
-func (p *Plan) trainMoments(ctx context.Context, data *pairgraph.Data, workers int, session privacy.Session, t algorithms.Tracker) ([]float64, error) {
+func (p *Plan) trainMoments(ctx context.Context, data *terms.Data, workers int, session privacy.Session, t algorithms.Tracker) ([]float64, error) {
 	s, k := p.Spec, p.Spec.second()
-	sums, err := pairgraph.NewMoments(data, s.Clip, workers)
+	sums, err := terms.NewMoments(data, s.Clip, workers)
 	if err != nil {
 		return nil, err
 	}
@@ -115,8 +115,8 @@ func (p *Plan) momentFacts(f *algorithms.Facts) {
 		f.Add("coordinates", 1+2*s.second()), f.Add("clip", s.Clip))
 	if p.Noise != nil {
 		norm := p.Noise.NoiseNorm(1 + 2*s.second())
-		f.Line("noise", "%s, in units of the squared clip, exact; sensitivity %.6g; %.6g an isometric coordinate of %d pairs",
-			f.Add("noise", p.Noise.String()), f.AddSome("sensitivity", p.Certificate.Sensitivity()), f.Add("second_moments_noise", norm/math.Sqrt(float64(1+2*s.second()))), s.Pairs)
+		f.Line("noise", "%s, in units of the squared clip, exact; sensitivity %.6g%s; %.6g an isometric coordinate of %d pairs",
+			f.Add("noise", p.Noise.String()), f.AddSome("sensitivity", p.Certificate.Sensitivity()), f.NoiseMultiplier(p.Noise, p.Certificate), f.Add("second_moments_noise", norm/math.Sqrt(float64(1+2*s.second()))), s.Pairs)
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"dyad/algorithms"
 	"dyad/algorithms/pairs"
 	"dyad/engine/pairgraph"
+	"dyad/engine/terms"
 	"dyad/privacy"
 	"dyad/privacy/ledger"
 )
@@ -53,7 +54,7 @@ func (r *recorder) Release(x []float64, _ privacy.Certificate, m privacy.Mechani
 
 func certified() pairs.Spec {
 	return pairs.Spec{
-		Individuals: 40, Pairs: 60, Dim: 4, Bound: 1, Loss: pairgraph.Contrastive{Margin: 1}, Rows: 3,
+		Individuals: 40, Pairs: 60, Dim: 4, Bound: 1, Loss: terms.Contrastive{Margin: 1}, Rows: 3,
 		Kappa: 5, Batch: 7, Epochs: 3, Clip: 0.1, Budget: privacy.Budget{Epsilon: 1}, Noise: privacy.LaplaceNoise,
 	}
 }
@@ -97,9 +98,9 @@ func dataFor(t testing.TB, s pairs.Spec, seed uint64) (x []float64, g *pairgraph
 	return x, g, labels
 }
 
-func newData(t testing.TB, s pairs.Spec, x []float64, g *pairgraph.Graph, labels []bool) *pairgraph.Data {
+func newData(t testing.TB, s pairs.Spec, x []float64, g *pairgraph.Graph, labels []bool) *terms.Data {
 	t.Helper()
-	data, err := pairgraph.NewData(slices.Clone(x), s.Dim, s.Norm(), s.Bound, g, slices.Clone(labels))
+	data, err := terms.NewData(slices.Clone(x), s.Dim, s.Norm(), s.Bound, g, slices.Clone(labels))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,7 +108,7 @@ func newData(t testing.TB, s pairs.Spec, x []float64, g *pairgraph.Graph, labels
 }
 
 // replayed runs p on two neighbours and returns the norms by which each query moved.
-func replayed(t testing.TB, p *pairs.Plan, a, b *pairgraph.Data) (moves []float64) {
+func replayed(t testing.TB, p *pairs.Plan, a, b *terms.Data) (moves []float64) {
 	t.Helper()
 	first := &recorder{}
 	if _, err := pairs.Train(context.Background(), a, nil, p, first, 1, algorithms.Tracker{}); err != nil {
@@ -124,7 +125,7 @@ func replayed(t testing.TB, p *pairs.Plan, a, b *pairgraph.Data) (moves []float6
 		n := 0.0
 		for k, v := range first.inputs[i] {
 			d := math.Abs(v - second.inputs[i][k])
-			if p.Spec.Norm() == pairgraph.L1 {
+			if p.Spec.Norm() == terms.L1 {
 				n += d
 			} else {
 				n = math.Hypot(n, d)
@@ -159,7 +160,7 @@ func TestReplacingAnIndividualStaysWithinTheCertificate(t *testing.T) {
 	shrink := certified()
 	shrink.Shrink, shrink.Clip = true, 3
 	preferences := certified()
-	preferences.Loss, preferences.Rows = pairgraph.BradleyTerry{}, 1
+	preferences.Loss, preferences.Rows = terms.BradleyTerry{}, 1
 	for name, s := range map[string]pairs.Spec{"Laplace": certified(), "Gaussian": gaussian, "K-norm": knorm, "shrinking clip": shrink, "preferences": preferences} {
 		p := planOf(t, s)
 		x, g, labels := dataFor(t, s, 1)
@@ -195,7 +196,7 @@ func TestReplacingAnIndividualStaysWithinTheCertificate(t *testing.T) {
 // equal, a label flip that reverses a saturated gradient in every row.
 func adversarial(t *testing.T, mode algorithms.Mode) (epsilonReached float64, p *pairs.Plan) {
 	s := pairs.Spec{
-		Individuals: 2, Pairs: 1, Dim: 4, Bound: 1, Loss: pairgraph.Contrastive{Margin: 1e6}, Rows: 16,
+		Individuals: 2, Pairs: 1, Dim: 4, Bound: 1, Loss: terms.Contrastive{Margin: 1e6}, Rows: 16,
 		Unit: pairs.OnePair, Batch: 1, Epochs: 1, Clip: 0.5, Budget: privacy.Budget{Epsilon: 0.4}, Noise: privacy.LaplaceNoise, Mode: mode,
 	}
 	p = planOf(t, s)
@@ -275,7 +276,7 @@ func TestPlansRefuse(t *testing.T) {
 // A run learns at a generous budget, charges once, and the noise hides at a small one.
 func TestRunLearns(t *testing.T) {
 	s := pairs.Spec{
-		Individuals: 600, Pairs: 1200, Dim: 4, Bound: 1, Loss: pairgraph.Contrastive{Margin: 1}, Rows: 2,
+		Individuals: 600, Pairs: 1200, Dim: 4, Bound: 1, Loss: terms.Contrastive{Margin: 1}, Rows: 2,
 		Kappa: 8, Batch: 100, Epochs: 6, Budget: privacy.Budget{Epsilon: 20, Delta: 1e-5},
 	}
 	objective := func(s pairs.Spec) float64 {
@@ -293,7 +294,7 @@ func TestRunLearns(t *testing.T) {
 		if err != nil || len(entries) != 2 || entries[0].Run != r.Run {
 			t.Fatalf("ledger: %v %v", entries, err)
 		}
-		gradients, err := pairgraph.NewGradients(data, s.Loss.(pairgraph.Loss), s.Rows, 1)
+		gradients, err := terms.NewGradients(data, s.Loss.(terms.Loss), s.Rows, 1)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -6,7 +6,7 @@ import (
 	"math"
 
 	"dyad/algorithms"
-	"dyad/engine/pairgraph"
+	"dyad/engine/terms"
 	"dyad/privacy"
 	"dyad/privacy/account"
 )
@@ -77,7 +77,7 @@ func (p *Plan) certify() error {
 	if s.Mode == algorithms.Paper {
 		term = float64(s.Rows) // row by row: the whole has L1 norm up to d' (docs/theory.md#pair-clipping)
 	}
-	manhattan, roundoff := s.Norm() == pairgraph.L1, p.roundoff(term)
+	manhattan, roundoff := s.Norm() == terms.L1, p.roundoff(term)
 	var steps interface {
 		Certify() (privacy.Certificate, error)
 		CertifyPure() (privacy.Certificate, error)
@@ -141,10 +141,10 @@ func (p *Plan) KnownBatches() float64 {
 // the mean.
 func (p *Plan) roundoff(term float64) float64 {
 	s := p.Spec
-	terms, batches, batch := s.epoch()
-	largest, clip := terms-(batches-1)*batch, s.Clip
+	count, batches, batch := s.epoch()
+	largest, clip := count-(batches-1)*batch, s.Clip
 	if s.Sampling == Poisson {
-		largest = terms
+		largest = count
 	}
 	if s.listed() {
 		// SumError is linear in the clip but for underflow, which weighs most at the
@@ -157,9 +157,9 @@ func (p *Plan) roundoff(term float64) float64 {
 		if s.Sampling == Poisson {
 			divisor = batch
 		}
-		sum := pairgraph.SumError(s.Rows, s.Dim, b, clip*term)
+		sum := terms.SumError(s.Rows, s.Dim, b, clip*term)
 		if s.AllPairs {
-			sum = pairgraph.AllPairsError(s.Individuals, s.Rows, s.Dim, clip)
+			sum = terms.AllPairsError(s.Individuals, s.Rows, s.Dim, clip)
 		}
 		e := sum / (clip * float64(divisor))
 		// Three roundings of the mean, of norm at most term times b/divisor.
@@ -247,7 +247,7 @@ func (p *Plan) NoiseToSignal() float64 {
 // clipAt is h_t at the public matrix w.
 func (p *Plan) clipAt(w []float64) float64 {
 	s := p.Spec
-	l, ok := s.Loss.(pairgraph.Loss)
+	l, ok := s.Loss.(terms.Loss)
 	if !s.Shrink || !ok {
 		return s.Clip
 	}

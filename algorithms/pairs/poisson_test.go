@@ -10,7 +10,7 @@ import (
 
 	"dyad/algorithms"
 	"dyad/algorithms/pairs"
-	"dyad/engine/pairgraph"
+	"dyad/engine/terms"
 	"dyad/privacy"
 	"dyad/privacy/account"
 )
@@ -143,7 +143,7 @@ func TestPoissonTrains(t *testing.T) {
 	s.Budget = privacy.Budget{}
 	x, g, labels := dataFor(t, s, 3)
 	data := newData(t, s, x, g, labels)
-	gradients, err := pairgraph.NewGradients(data, s.Loss.(pairgraph.Loss), s.Rows, 1)
+	gradients, err := terms.NewGradients(data, s.Loss.(terms.Loss), s.Rows, 1)
 	if err != nil {
 		t.Fatal(err)
 	}

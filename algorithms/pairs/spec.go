@@ -9,7 +9,7 @@ import (
 	"slices"
 
 	"dyad/algorithms"
-	"dyad/engine/pairgraph"
+	"dyad/engine/terms"
 	"dyad/privacy"
 	"dyad/privacy/account"
 )
@@ -114,7 +114,7 @@ type Spec struct {
 	Dim         int     // features of an individual
 	Bound       float64 // R: the public norm bound of features, in the norm of Norm
 	Rows        int     // d' of the learned d' x d matrix; 0 means 1, and Dim with Moments
-	// Loss is a pairgraph.Loss of labelled pairs, else a pairgraph.TupleLoss.
+	// Loss is a terms.Loss of labelled pairs, else a terms.TupleLoss.
 	Loss Loss
 
 	algorithms.Provenance
@@ -206,14 +206,14 @@ func (s Spec) Algorithm() string {
 }
 
 // Norm is the norm in which features are bounded and gradients clipped.
-func (s Spec) Norm() pairgraph.Norm {
+func (s Spec) Norm() terms.Norm {
 	switch {
 	case s.Mode == algorithms.NonPrivate, s.Method == Labels:
-		return pairgraph.L2
+		return terms.L2
 	case s.Method == Input, s.Budget.Delta == 0 && s.Noise == privacy.LaplaceNoise:
-		return pairgraph.L1
+		return terms.L1
 	}
-	return pairgraph.L2
+	return terms.L2
 }
 
 // fill sets defaults and validates.
@@ -265,7 +265,7 @@ func (s *Spec) fillPairs() error {
 	if s.Unit == OnePair {
 		s.Kappa = cmp.Or(s.Kappa, 1)
 	}
-	_, ofPairs := s.Loss.(pairgraph.Loss)
+	_, ofPairs := s.Loss.(terms.Loss)
 	switch {
 	case !ofPairs:
 		return fmt.Errorf("loss %s is of tuples: give their size, or choose a loss of pairs", s.Loss.Name())
@@ -287,11 +287,11 @@ func (s *Spec) fillPairs() error {
 		return errors.New("no paper gives noise for moments: choose certified mode")
 	case s.Method == Moments && s.Pairs < 2:
 		return errors.New("moments need at least 2 pairs")
-	case s.Method == Moments && (s.Loss.Name() != pairgraph.Contrastive{}.Name() || s.Rows > s.Dim):
+	case s.Method == Moments && (s.Loss.Name() != terms.Contrastive{}.Name() || s.Rows > s.Dim):
 		return fmt.Errorf("method moments learns a metric of at most %d rows from similar and dissimilar pairs: choose the contrastive loss, whose margin is then the root mean square distance", s.Dim)
 	case s.Method == Moments && s.Dim > mostMoments:
 		return fmt.Errorf("method moments decomposes matrices of at most %d features, not %d; choose method gradients", mostMoments, s.Dim)
-	case s.Method == Moments && s.Norm() != pairgraph.L2:
+	case s.Method == Moments && s.Norm() != terms.L2:
 		return errors.New("moments get K-norm noise, or Gaussian with delta > 0")
 	case s.Local() && s.Mode != algorithms.Certified:
 		return fmt.Errorf("method %s is for certified mode", s.Method)
@@ -319,7 +319,7 @@ func (s *Spec) fillPairs() error {
 
 // ofClasses checks what is of labelled pairs alone.
 func (s *Spec) ofClasses() error {
-	_, ofTuples := s.Loss.(pairgraph.TupleLoss)
+	_, ofTuples := s.Loss.(terms.TupleLoss)
 	switch {
 	case s.Mode == algorithms.Paper:
 		return errors.New("no paper gives a formula for tuples: choose certified mode")
@@ -348,13 +348,13 @@ const mostAllPairs = 1 << 16
 
 // fillAllPairs is fill for all pairs.
 func (s *Spec) fillAllPairs() error {
-	_, contrastive := s.Loss.(pairgraph.MeanContrastive)
+	_, contrastive := s.Loss.(terms.MeanContrastive)
 	switch {
 	case !contrastive:
 		return fmt.Errorf("all pairs go with the contrastive loss, and %s needs tuples", s.Loss.Name())
 	case s.Tuple != 0 || s.Batch != 0 || s.Seed != 0:
 		return errors.New("all pairs are one batch: leave out the sizes of tuples and batches and the seed")
-	case s.Norm() != pairgraph.L2:
+	case s.Norm() != terms.L2:
 		return errors.New("all pairs are clipped in the l2 norm: choose K-norm noise, or delta > 0")
 	case s.Individuals < 2 || s.Individuals > mostAllPairs:
 		return fmt.Errorf("all pairs of %d individuals, want 2 to %d; take tuples of more", s.Individuals, mostAllPairs)

@@ -10,7 +10,7 @@ import (
 	"math"
 
 	"dyad/algorithms"
-	"dyad/engine/pairgraph"
+	"dyad/engine/terms"
 	"dyad/privacy"
 	"dyad/privacy/account"
 )
@@ -21,7 +21,7 @@ import (
 // none. What it returns depends on the data through releases of session only. workers
 // changes the time, never the result; progress is told the batches done. If it has a
 // state, which is the matrix and the order of the pairs, the training continues from that.
-func Train(ctx context.Context, data *pairgraph.Data, classes []int32, p *Plan, session privacy.Session, workers int, progress algorithms.Tracker) ([]float64, error) {
+func Train(ctx context.Context, data *terms.Data, classes []int32, p *Plan, session privacy.Session, workers int, progress algorithms.Tracker) ([]float64, error) {
 	if err := p.fits(data, classes); err != nil {
 		return nil, err
 	}
@@ -44,38 +44,38 @@ type batchSum func(ctx context.Context, dst, w []float64, step int, members []in
 // sums are those of the plan over data, and what ends them. That a batch's sum has the
 // sensitivity of the certificate is the contract of pairgraph, so plans do not depend on
 // the device.
-func (p *Plan) sums(data *pairgraph.Data, classes []int32, o Options) (sum batchSum, done func() error, err error) {
+func (p *Plan) sums(data *terms.Data, classes []int32, o Options) (sum batchSum, done func() error, err error) {
 	s := p.Spec
 	done = func() error { return nil }
 	switch loss := s.Loss.(type) {
-	case pairgraph.Loss:
+	case terms.Loss:
 		engine := o.Engine
 		if engine == nil {
-			engine = pairgraph.CPU{Workers: o.Workers}
+			engine = terms.CPU{Workers: o.Workers}
 		}
 		gradients, err := engine.Sums(data, loss, s.Rows)
 		if err != nil {
 			return nil, nil, err
 		}
-		how := pairgraph.WholeMatrix
+		how := terms.WholeMatrix
 		if s.Mode == algorithms.Paper {
-			how = pairgraph.RowByRow
+			how = terms.RowByRow
 		}
 		return func(ctx context.Context, dst, w []float64, _ int, members []int32, clip float64) error {
 			return gradients.Sum(ctx, dst, w, members, clip, how)
 		}, gradients.Close, nil
-	case pairgraph.TupleLoss:
+	case terms.TupleLoss:
 		switch {
 		case o.Engine != nil:
 			return nil, nil, fmt.Errorf("%w: tuples are summed on the CPU; leave Options.Engine out", ErrPlan)
 		case s.AllPairs:
-			contrastive, _ := loss.(pairgraph.MeanContrastive)
-			all, err := pairgraph.NewAllPairs(data, classes, pairgraph.Contrastive(contrastive), s.Rows, o.Workers)
+			contrastive, _ := loss.(terms.MeanContrastive)
+			all, err := terms.NewAllPairs(data, classes, terms.Contrastive(contrastive), s.Rows, o.Workers)
 			return func(ctx context.Context, dst, w []float64, _ int, _ []int32, clip float64) error {
 				return all.Sum(ctx, dst, w, clip)
 			}, done, err
 		}
-		tuples, err := pairgraph.NewTuples(data, classes, loss, s.Rows, s.Tuple, o.Workers)
+		tuples, err := terms.NewTuples(data, classes, loss, s.Rows, s.Tuple, o.Workers)
 		return func(ctx context.Context, dst, w []float64, _ int, members []int32, clip float64) error {
 			return tuples.Sum(ctx, dst, w, members, clip)
 		}, done, err
@@ -95,27 +95,27 @@ type batches struct {
 }
 
 // next are the members of a batch of the run, and the number that their sum is divided by.
-func (b *batches) next(step int) (members []int32, terms int, err error) {
+func (b *batches) next(step int) (members []int32, count int, err error) {
 	s := b.Spec
-	_, _, terms = s.epoch()
+	_, _, count = s.epoch()
 	if s.Sampling == Poisson { // the true number is a secret
 		b.sample, err = b.session.SamplePoisson(b.sample, s.Pairs, s.rate())
-		return b.sample, terms, err
+		return b.sample, count, err
 	}
-	each, from := max(1, s.Tuple), step%b.Batches*terms
+	each, from := max(1, s.Tuple), step%b.Batches*count
 	if step%b.Batches == b.Batches-1 {
-		terms = b.Terms - from
+		count = b.Terms - from
 	}
 	if epoch := step / b.Batches; s.Tuple > 0 && epoch != b.epoch {
-		if b.members, err = pairgraph.DrawTuples(s.Individuals, s.Tuple, s.Seed, epoch); err != nil {
+		if b.members, err = terms.DrawTuples(s.Individuals, s.Tuple, s.Seed, epoch); err != nil {
 			return nil, 0, err
 		}
 		b.epoch = epoch
 	}
 	if s.AllPairs {
-		return nil, terms, nil
+		return nil, count, nil
 	}
-	return b.members[from*each : (from+terms)*each], terms, nil
+	return b.members[from*each : (from+count)*each], count, nil
 }
 
 func (p *Plan) descend(ctx context.Context, sum batchSum, session privacy.Session, progress algorithms.Tracker) ([]float64, error) {
@@ -144,7 +144,7 @@ func (p *Plan) descend(ctx context.Context, sum batchSum, session privacy.Sessio
 		if eta = s.stepSize(i+1, eta); i < done {
 			continue
 		}
-		members, terms, err := b.next(i)
+		members, count, err := b.next(i)
 		if err != nil {
 			return nil, err
 		}
@@ -158,7 +158,7 @@ func (p *Plan) descend(ctx context.Context, sum batchSum, session privacy.Sessio
 			return nil, err
 		}
 		for k, v := range q {
-			q[k] = v / unit / float64(terms)
+			q[k] = v / unit / float64(count)
 		}
 		if p.Noise == nil {
 			err = session.ReleaseExact(q)
@@ -182,7 +182,7 @@ func (p *Plan) descend(ctx context.Context, sum batchSum, session privacy.Sessio
 // fits checks that data are what the plan was made for. It looks at public properties
 // only: numbers, bounds and, for Individual, how often an id occurs in pairs; and, where
 // pairs come with classes, at how their labels were made.
-func (p *Plan) fits(data *pairgraph.Data, classes []int32) error {
+func (p *Plan) fits(data *terms.Data, classes []int32) error {
 	s, g := p.Spec, data.Graph()
 	norm, bound := data.Norm()
 	if g.Len() != s.Individuals || s.listed() && len(g.Pairs()) != s.Pairs || data.Dim() != s.Dim || norm != s.Norm() || bound != s.Bound {
@@ -194,7 +194,7 @@ func (p *Plan) fits(data *pairgraph.Data, classes []int32) error {
 	}
 	if s.listed() {
 		if d := g.MaxDegree(); s.Mode != algorithms.NonPrivate && s.Unit == Individual && d > s.Kappa {
-			return fmt.Errorf("%w: an individual is in %d pairs, more than kappa = %d; cap the pairs (pairgraph.Capped, pairgraph.Draw) or plan for a larger kappa", ErrPlan, d, s.Kappa)
+			return fmt.Errorf("%w: an individual is in %d pairs, more than kappa = %d; cap the pairs (pairgraph.Graph.Capped, pairgraph.Draw) or plan for a larger kappa", ErrPlan, d, s.Kappa)
 		}
 		for i, e := range g.Pairs() {
 			if classes != nil && data.Label(i) != (classes[e.A] != classes[e.B]) {
@@ -208,8 +208,8 @@ func (p *Plan) fits(data *pairgraph.Data, classes []int32) error {
 // Options say how a plan is carried out: fields are those of algorithms.Options.
 type Options struct {
 	algorithms.Options
-	// Engine sums the gradients of pairs; nil means pairgraph.CPU with Workers, as tuples need.
-	Engine  pairgraph.Engine
+	// Engine sums the gradients of pairs; nil means terms.CPU with Workers, as tuples need.
+	Engine  terms.Engine
 	Workers int
 }
 
@@ -220,7 +220,7 @@ type Options struct {
 // classes are those of the individuals. Labelled pairs need none, except for Spec.ByClass:
 // labels then say whether classes differ, and method Input flips classes, which are 0 or 1,
 // and not labels.
-func Run(ctx context.Context, data *pairgraph.Data, classes []int32, p *Plan, o Options) (*algorithms.Result, error) {
+func Run(ctx context.Context, data *terms.Data, classes []int32, p *Plan, o Options) (*algorithms.Result, error) {
 	if err := p.fits(data, classes); err != nil {
 		return nil, err
 	}
@@ -268,7 +268,7 @@ func (p *Plan) perturbs() bool {
 }
 
 // trainPerturbed makes all noise, and trains.
-func (p *Plan) trainPerturbed(ctx context.Context, data *pairgraph.Data, classes []int32, t algorithms.Tracker, o Options) ([]float64, error) {
+func (p *Plan) trainPerturbed(ctx context.Context, data *terms.Data, classes []int32, t algorithms.Tracker, o Options) ([]float64, error) {
 	data, err := p.Perturb(data, classes, o.Source)
 	if err != nil {
 		return nil, err
@@ -288,7 +288,7 @@ func (p *Plan) trainPerturbed(ctx context.Context, data *pairgraph.Data, classes
 
 // hash is the SHA-256 of features, pairs, labels and classes. It stays in files that
 // are as private as they.
-func (p *Plan) hash(data *pairgraph.Data, classes []int32) string {
+func (p *Plan) hash(data *terms.Data, classes []int32) string {
 	h := sha256.New()
 	x, labels := data.Copy()
 	_ = binary.Write(h, binary.LittleEndian, x) // a hash takes everything

@@ -8,13 +8,13 @@ import (
 
 	"dyad/algorithms/audit"
 	"dyad/algorithms/pairs"
-	"dyad/engine/pairgraph"
+	"dyad/engine/terms"
 	"dyad/privacy"
 	"dyad/privacy/account"
 )
 
 // small is a training on few tuples with a clip that every gradient exceeds.
-func small(loss pairgraph.TupleLoss) pairs.Spec {
+func small(loss terms.TupleLoss) pairs.Spec {
 	return pairs.Spec{
 		Individuals: 12, Dim: 2, Bound: 1, Rows: 1, Loss: loss, Tuple: 6, Seed: 1, Epochs: 2, Clip: 1e-4, StepSize: 1e-9,
 		Budget: privacy.Budget{Epsilon: 1, Delta: 1e-3},
@@ -33,23 +33,23 @@ func attackTuples(t *testing.T, p *pairs.Plan, runs int) *audit.Report {
 // No bound exceeds the claim for any loss and noise, and the data sets are as bad as it
 // allows.
 func TestAuditOfTuples(t *testing.T) {
-	pure := small(pairgraph.MeanContrastive{Margin: 1})
+	pure := small(terms.MeanContrastive{Margin: 1})
 	pure.Budget.Delta = 0
 	l1 := pure
 	l1.Noise = privacy.LaplaceNoise
-	batches := small(pairgraph.MeanContrastive{Margin: 1})
+	batches := small(terms.MeanContrastive{Margin: 1})
 	batches.Individuals, batches.Tuple, batches.Batch, batches.Epochs = 16, 4, 2, 3
-	all := small(pairgraph.MeanContrastive{Margin: 1})
+	all := small(terms.MeanContrastive{Margin: 1})
 	all.AllPairs, all.Tuple, all.Seed = true, 0, 0
 	pureAll := all
 	pureAll.Budget.Delta = 0
-	one := func(loss pairgraph.TupleLoss) pairs.Spec { // in others the drawing of tuples mixes classes
+	one := func(loss terms.TupleLoss) pairs.Spec { // in others the drawing of tuples mixes classes
 		s := small(loss)
 		s.Individuals = s.Tuple
 		return s
 	}
 	for name, s := range map[string]pairs.Spec{
-		"contrastive": small(pairgraph.MeanContrastive{Margin: 1}), "triplet": one(pairgraph.Triplet{Margin: 1}), "npair": one(pairgraph.NPair{Temperature: 1}),
+		"contrastive": small(terms.MeanContrastive{Margin: 1}), "triplet": one(terms.Triplet{Margin: 1}), "npair": one(terms.NPair{Temperature: 1}),
 		"K-norm": pure, "Laplace": l1, "batches": batches, "all pairs": all, "all pairs, K-norm": pureAll,
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -62,7 +62,7 @@ func TestAuditOfTuples(t *testing.T) {
 	}
 	// An individual outside of the tuples of the epoch changes nothing.
 	s := worstCases(1, 1)["contrastive"].spec
-	s.Individuals, s.Epochs, s.Loss = s.Individuals+1, 1, pairgraph.MeanContrastive{Margin: 1}
+	s.Individuals, s.Epochs, s.Loss = s.Individuals+1, 1, terms.MeanContrastive{Margin: 1}
 	base := randomPeople(s, 1)
 	other := base.clone()
 	drawn := members(t, s, 0)
@@ -148,7 +148,7 @@ func TestSeededDefectsOfTuplesAreCaught(t *testing.T) {
 		caught(name, broken(t, &bad, all.a, all.b, own), 6_000)
 	}
 	// Noise of epsilon 6 that is claimed as 3.
-	strong := small(pairgraph.MeanContrastive{Margin: 1})
+	strong := small(terms.MeanContrastive{Margin: 1})
 	strong.Budget.Epsilon = 6
 	target, err := audit.WorstTuples(context.Background(), tuplePlan(t, strong))
 	if err != nil {

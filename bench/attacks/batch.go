@@ -18,7 +18,7 @@ func trained(a algorithms.Algorithm, c candidate, t task, rng *rand.Rand) config
 	case 0:
 		values["StepSize"] = pick(rng, 1e-4, 0.013, 0.3)
 	case 1:
-		values["Path"] = pick(rng, 0.01, 0.7, 5)
+		values["TotalStep"] = pick(rng, 0.01, 0.7, 5)
 	}
 	mode, coins := algorithms.Certified, rng.Uint64()
 	i := a.Info()

@@ -26,7 +26,7 @@ func sensitivity(naive exact, c privacy.Certificate, err error) (exact, float64,
 func certificates() []recomputed {
 	descent := func(rng *rand.Rand) privacy.GradientDescent {
 		c := curvature(rng)
-		g := privacy.GradientDescent{Curvature: c, Share: pick(rng, 1, 2./(2+float64(rng.IntN(1000)))), Steps: 1 + rng.IntN(60), StepSize: pick(rng, longest(c, rng), scale(rng))}
+		g := privacy.GradientDescent{Curvature: c, PairFraction: pick(rng, 1, 2./(2+float64(rng.IntN(1000)))), Steps: 1 + rng.IntN(60), StepSize: pick(rng, longest(c, rng), scale(rng))}
 		g.UpdateError = nothing(rng, g.StepSize*g.PairDiameter)
 		return g
 	}
@@ -91,19 +91,19 @@ func certificates() []recomputed {
 			return sensitivity(outputs(r, scales), c, err)
 		}},
 		{"MeanGradient", func(rng *rand.Rand) (exact, float64, error) {
-			g := privacy.MeanGradient{PairDiameter: scale(rng), Share: rng.Float64()}
+			g := privacy.MeanGradient{PairDiameter: scale(rng), PairFraction: rng.Float64()}
 			g.Error = nothing(rng, g.PairDiameter)
 			c, err := g.Certify()
-			return sensitivity(num(g.PairDiameter).times(num(g.Share)).plus(num(2*g.Error)), c, err)
+			return sensitivity(num(g.PairDiameter).times(num(g.PairFraction)).plus(num(2*g.Error)), c, err)
 		}},
 		{"LastIterate", func(rng *rand.Rand) (exact, float64, error) {
-			l := privacy.LastIterate{Curvature: curvature(rng), Share: pick(rng, 1, rng.Float64()), Steps: 1 + rng.IntN(60), Coordinates: 1 + rng.IntN(9), Grid: math.Ldexp(1, -rng.IntN(60))}
+			l := privacy.LastIterate{Curvature: curvature(rng), PairFraction: pick(rng, 1, rng.Float64()), Steps: 1 + rng.IntN(60), Coordinates: 1 + rng.IntN(9), Grid: math.Ldexp(1, -rng.IntN(60))}
 			if math.IsInf(l.Diameter, 1) {
 				l.Diameter = scale(rng)
 			}
 			l.StepSize = longest(l.Curvature, rng)
 			l.UpdateError = nothing(rng, l.StepSize*l.PairDiameter)
-			gap := num(l.Share).times(num(l.PairDiameter)).times(num(l.StepSize)).plus(num(2 * l.UpdateError)).plus(num(2 * l.Grid).times(num(float64(l.Coordinates)).root()))
+			gap := num(l.PairFraction).times(num(l.PairDiameter)).times(num(l.StepSize)).plus(num(2 * l.UpdateError)).plus(num(2 * l.Grid).times(num(float64(l.Coordinates)).root()))
 			g, _ := gap.v.Float64()
 			f, _ := num(1).minus(num(l.StepSize).times(num(l.StrongConvexity))).v.Float64()
 			c, err := l.Certify()

@@ -11,6 +11,7 @@ import (
 	"dyad/algorithms/audit"
 	"dyad/algorithms/pairs"
 	"dyad/engine/pairgraph"
+	"dyad/engine/terms"
 	"dyad/privacy"
 	"dyad/privacy/account"
 )
@@ -212,7 +213,7 @@ func guaranteeJobs(_ []candidate, round int) []job {
 	}
 	for _, sampling := range []pairs.Sampling{pairs.Fixed, pairs.Poisson} {
 		add("pairs, "+sampling.String(), func(rng *rand.Rand) configuration {
-			s, list := drawPairs(pairs.OnePair, sampling, pairgraph.Contrastive{Margin: 1}, rng)
+			s, list := drawPairs(pairs.OnePair, sampling, terms.Contrastive{Margin: 1}, rng)
 			s.Mode, s.Budget.Epsilon = algorithms.Certified, budget(rng, false).Epsilon
 			c := pairConfiguration(s, list, 1)
 			return guaranteed(c, func(t *tape) (privacy.Guarantee, bool, error) {
@@ -224,7 +225,7 @@ func guaranteeJobs(_ []candidate, round int) []job {
 				if err != nil {
 					return privacy.Guarantee{}, false, err
 				}
-				data, err := pairgraph.NewData(make([]float64, s.Individuals*s.Dim), s.Dim, p.Spec.Norm(), s.Bound, g, make([]bool, s.Pairs))
+				data, err := terms.NewData(make([]float64, s.Individuals*s.Dim), s.Dim, p.Spec.Norm(), s.Bound, g, make([]bool, s.Pairs))
 				if err != nil {
 					return privacy.Guarantee{}, false, err
 				}

@@ -21,7 +21,7 @@ func areas() []area {
 		{"regression", regressions, false},
 		{"gradient", gradientJobs, true},
 		{"batch", batchJobs, true},
-		{"moments", momentsJobs, true},
+		{"moments", func(all []candidate, round int) []job { return momentsJobs(all, round, false) }, true},
 		{"persons", personJobs, true},
 		{"networks", networkJobs, true},
 		{"stream", streamJobs, true},

@@ -75,13 +75,20 @@ func everything(t task, rng *rand.Rand) algorithms.Algorithm {
 	return algorithms.Moments{Second: pick(rng, "none", "diagonal", "full"), CentreShare: 0.3 * rng.Float64(), CountShare: 0.3 * rng.Float64(), ClipRadius: (0.05 + 1.5*rng.Float64()) * t.bounds.FeatureNorm}
 }
 
-// momentsJobs attack every kind of release of moments.
-func momentsJobs(_ []candidate, round int) []job {
+// momentsJobs attack every kind of release of moments, of persons or of rows.
+func momentsJobs(_ []candidate, round int, persons bool) []job {
+	area := "moments"
+	if persons {
+		area = "persons"
+	}
 	var jobs []job
 	for _, kind := range momentsKinds {
 		for again := range 4 {
-			jobs = append(jobs, job{fmt.Sprintf("moments|%s|%d|%d", kind.name, again, round), func(rng *rand.Rand) configuration {
+			jobs = append(jobs, job{fmt.Sprintf("%s|%s|%d|%d", area, kind.name, again, round), func(rng *rand.Rand) configuration {
 				t := drawMoments(kind.pure, rng)
+				if persons {
+					t.ofPersons(rng)
+				}
 				a := kind.of(t, rng)
 				if loss := algotest.Loss(a.Info()); !a.Info().Learns(t.problem.Loss) {
 					t.problem.Loss, t.problem.LabelValues, t.levels, t.backend.Float32 = loss, 0, 2, false
@@ -115,8 +122,12 @@ func momentsAttack(name string, a algorithms.Algorithm, t task, coins uint64) co
 	case algorithms.MomentMetric:
 		options = fmt.Sprintf("clip=%.3g share=%.3g %s", a.ClipRadius, a.CentreShare, t.text)
 	}
+	area := "moments"
+	if t.persons > 0 {
+		area = "persons"
+	}
 	return configuration{
-		area: "moments", algorithm: a.Info().Name, loss: name, n: t.n, d: t.d, options: options,
+		area: area, algorithm: a.Info().Name, loss: name, n: t.n, d: t.d, options: options,
 		plan: func() (attack, error) {
 			spec, err := algorithms.NewSpec(t.backend, t.problem, 0, t.budget, algorithms.Certified)
 			if err != nil {

@@ -9,6 +9,7 @@ import (
 	"dyad/algorithms"
 	"dyad/algorithms/pairs"
 	"dyad/engine/pairgraph"
+	"dyad/engine/terms"
 	"dyad/privacy"
 )
 
@@ -29,7 +30,7 @@ type pairInstance struct {
 
 // drawPairs draws the specification of a training and a graph for it: a star, a path,
 // disjoint pairs, all pairs or a random one.
-func drawPairs(unit pairs.Unit, sampling pairs.Sampling, loss pairgraph.Loss, rng *rand.Rand) (pairs.Spec, []pairgraph.Pair) {
+func drawPairs(unit pairs.Unit, sampling pairs.Sampling, loss terms.Loss, rng *rand.Rand) (pairs.Spec, []pairgraph.Pair) {
 	n := 3 + rng.IntN(12)
 	var list []pairgraph.Pair
 	pair := func(a, b int) { list = append(list, pairgraph.Pair{A: int32(a), B: int32(b)}) }
@@ -77,7 +78,7 @@ func drawPairs(unit pairs.Unit, sampling pairs.Sampling, loss pairgraph.Loss, rn
 		Shrink: rng.IntN(4) == 0, StepSize: pick(rng, 1e-3, 1, 7), PrintedSteps: rng.IntN(6) == 0, Sampling: sampling,
 		Budget: privacy.Budget{Epsilon: 1, Delta: 1e-5}, Rows: 1,
 	}
-	if _, one := loss.(pairgraph.BradleyTerry); !one {
+	if _, one := loss.(terms.BradleyTerry); !one {
 		s.Rows = 1 + rng.IntN(3)
 	}
 	switch unit {
@@ -97,7 +98,7 @@ func drawPairs(unit pairs.Unit, sampling pairs.Sampling, loss pairgraph.Loss, rn
 
 // ofPairMoments is a specification with one release of moments in the place of gradients.
 func ofPairMoments(s pairs.Spec, rng *rand.Rand) pairs.Spec {
-	s.Mode, s.Method, s.Loss, s.Noise = algorithms.Certified, pairs.Moments, pairgraph.Contrastive{Margin: 1}, privacy.KNormNoise
+	s.Mode, s.Method, s.Loss, s.Noise = algorithms.Certified, pairs.Moments, terms.Contrastive{Margin: 1}, privacy.KNormNoise
 	s.Batch, s.Epochs, s.StepSize, s.Shrink, s.PrintedSteps, s.Sampling, s.Rows = 0, 0, 0, false, false, pairs.Fixed, 0
 	s.Clip = s.Bound * pick(rng, 1e-6, 0.3, 1, 3)
 	return s
@@ -255,7 +256,7 @@ func (a paired) try(ctx context.Context, i pairInstance) (attempt, error) {
 		if side == 1 {
 			x, labels = slices.Clone(i.otherX), slices.Clone(i.otherLabels)
 		}
-		data, err := pairgraph.NewData(x, s.Dim, s.Norm(), s.Bound, a.graph, labels)
+		data, err := terms.NewData(x, s.Dim, s.Norm(), s.Bound, a.graph, labels)
 		if err != nil {
 			return attempt{}, err
 		}
@@ -294,7 +295,7 @@ func pairJobs(_ []candidate, round int) []job {
 	var jobs []job
 	for _, unit := range []pairs.Unit{pairs.Individual, pairs.Group, pairs.OnePair} {
 		for _, sampling := range []pairs.Sampling{pairs.Fixed, pairs.Poisson} {
-			for _, loss := range []pairgraph.Loss{pairgraph.Contrastive{Margin: 1}, pairgraph.Contrastive{Margin: 1e6}, pairgraph.BradleyTerry{}} {
+			for _, loss := range []terms.Loss{terms.Contrastive{Margin: 1}, terms.Contrastive{Margin: 1e6}, terms.BradleyTerry{}} {
 				for again := range 4 {
 					jobs = append(jobs, job{fmt.Sprintf("pairs|%s|%s|%+v|%d|%d", unit, sampling, loss, again, round), func(rng *rand.Rand) configuration {
 						return planned(func() configuration {
@@ -310,7 +311,7 @@ func pairJobs(_ []candidate, round int) []job {
 		for again := range 6 {
 			jobs = append(jobs, job{fmt.Sprintf("pairs|%s|moments|%d|%d", unit, again, round), func(rng *rand.Rand) configuration {
 				return planned(func() configuration {
-					s, list := drawPairs(unit, pairs.Fixed, pairgraph.Contrastive{Margin: 1}, rng)
+					s, list := drawPairs(unit, pairs.Fixed, terms.Contrastive{Margin: 1}, rng)
 					return pairConfiguration(ofPairMoments(s, rng), list, rng.Uint64())
 				})
 			}})

@@ -49,23 +49,28 @@ func (s shape) personRecords(i instance) (data, neighbour *engine.Records, err e
 // drawPersons is draw for persons with a public cap of rows.
 func drawPersons(c candidate, rng *rand.Rand) task {
 	t := draw(c, false, rng)
+	t.ofPersons(rng)
+	return t
+}
+
+// ofPersons makes the records of a task those of persons.
+func (t *task) ofPersons(rng *rand.Rand) {
 	t.persons = pick(rng, 1, 2, 5, 12)
 	t.problem.PersonRows = t.persons
 	t.backend.Float32 = false
 	t.describe()
-	return t
 }
 
-// personJobs replace whole persons: under single gradients of every loss, and under runs of
-// every algorithm that learns from persons, a loss after the other.
+// personJobs replace whole persons: under every release of moments, under single gradients of every
+// loss, and under runs of every algorithm that learns from persons, a loss after the other.
 func personJobs(all []candidate, round int) []job {
 	var learners []algorithms.Algorithm
 	for _, a := range algorithms.Catalog() {
-		if i := a.Info(); i.NoPersons == "" && i.Supports(algorithms.Certified) {
+		if i := a.Info(); i.NoPersons == "" && i.Supports(algorithms.Certified) && !ofMoments(a) {
 			learners = append(learners, a)
 		}
 	}
-	var jobs []job
+	jobs := momentsJobs(all, round, true)
 	add := func(name string, c candidate, make func(t task, rng *rand.Rand) configuration) {
 		jobs = append(jobs, job{fmt.Sprintf("persons|%s|%s|%d", name, c.name, round), func(rng *rand.Rand) configuration {
 			return planned(func() configuration {

@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
-	"dyad/engine/pairgraph"
+	"dyad/engine/terms"
 	"dyad/privacy"
 )
 
@@ -45,8 +45,8 @@ func (t *tape) SamplePoisson(dst []int32, n int, rate float64) ([]int32, error) 
 	return dst, err
 }
 
-// Perturb implements privacy.Session.
-func (t *tape) Perturb(x []float64, c privacy.Certificate, m privacy.Mechanism) error {
+// HiddenStep implements privacy.Session.
+func (t *tape) HiddenStep(x []float64, c privacy.Certificate, m privacy.Mechanism) error {
 	return t.Release(x, c, m)
 }
 
@@ -69,7 +69,7 @@ func (t *tape) ReleaseExact(x []float64) error { return t.Release(x, privacy.Cer
 
 // moves are the distances of the queries of two runs in a norm, or a violation if the
 // runs did not ask for the same things.
-func moves(a, b *tape, norm pairgraph.Norm) ([]float64, string) {
+func moves(a, b *tape, norm terms.Norm) ([]float64, string) {
 	if len(a.queries) != len(b.queries) || !slices.Equal(a.laws, b.laws) || !slices.EqualFunc(a.batches, b.batches, slices.Equal) {
 		return nil, "the number of releases, their noise or their batches depend on the data"
 	}
@@ -77,13 +77,13 @@ func moves(a, b *tape, norm pairgraph.Norm) ([]float64, string) {
 	for i, q := range a.queries {
 		for k, v := range q {
 			d := math.Abs(v - b.queries[i][k])
-			if norm == pairgraph.L1 {
+			if norm == terms.L1 {
 				all[i] += d
 			} else {
 				all[i] += d * d
 			}
 		}
-		if norm != pairgraph.L1 {
+		if norm != terms.L1 {
 			all[i] = math.Sqrt(all[i])
 		}
 	}

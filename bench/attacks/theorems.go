@@ -51,7 +51,7 @@ func within(c privacy.Curvature, d exact) exact {
 // descents is the largest delta_t of GradientDescent, and the mean of all of them.
 func descents(g privacy.GradientDescent) (last, mean exact) {
 	c := factor(g.Curvature, g.StepSize)
-	move := num(g.Share).times(num(g.PairDiameter)).times(num(g.StepSize)).plus(num(2).times(num(g.UpdateError)))
+	move := num(g.PairFraction).times(num(g.PairDiameter)).times(num(g.StepSize)).plus(num(2).times(num(g.UpdateError)))
 	delta, sum := num(0), num(0)
 	for range g.Steps {
 		delta = within(g.Curvature, c.times(delta).plus(move))

@@ -11,8 +11,6 @@
 // lambda and R are the same for all methods and were picked after some runs on
 // the test files: errors are optimistic by what that selects. The paper chooses
 // lambda by cross-validation on the records, which is not private.
-//
-// With -stream it measures a stream of synthetic records in place of a file.
 package main
 
 import (
@@ -50,18 +48,9 @@ func main() {
 	flag.Float64Var(&e.radius, "radius", 5, "R")
 	budgets := flag.String("epsilon", "paper,0.5,1,2,4", "epsilon of a visit, comma separated")
 	losses := flag.String("losses", "logistic,hinge,gompertz,ramp", "comma separated")
-	stream := flag.Int("stream", 0, "measure a stream of so many synthetic users")
-	d := flag.Int("d", 18, "features of the stream")
-	nonZeros := flag.Int("nonzeros", 0, "features of a record of the stream that are not zero; 0: all")
 	flag.Parse()
 	e.budgets, e.losses = strings.Split(*budgets, ","), strings.Split(*losses, ",")
-	var err error
-	if *stream > 0 {
-		err = measureStream(os.Stdout, *stream, *d, *nonZeros)
-	} else {
-		err = e.run(os.Stdout)
-	}
-	if err != nil {
+	if err := e.run(os.Stdout); err != nil {
 		log.Fatal(err)
 	}
 }

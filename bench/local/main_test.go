@@ -84,17 +84,3 @@ func TestParallelRunsPrintTheSame(t *testing.T) {
 		t.Error("an unknown loss was run")
 	}
 }
-
-// The stream's memory does not grow with the number of users.
-func TestStreamIsFlat(t *testing.T) {
-	var out bytes.Buffer
-	if err := measureStream(&out, 2000, 18, 0); err != nil {
-		t.Fatal(err)
-	}
-	if err := measureStream(&out, 20, 2000, 10); err != nil {
-		t.Fatal(err)
-	}
-	if n := strings.Count(out.String(), "\n"); n != 2*(4+10) {
-		t.Errorf("%d lines:\n%s", n, out.String())
-	}
-}

@@ -6,7 +6,7 @@
 //	go run ./bench/pairs -figure 10 -data FILE -schema FILE -plot FILE
 //	go run ./bench/pairs -figure 11a|11b|11c|11d|steps -data FILE -schema FILE -plot FILE
 //	go run ./bench/pairs -figure sampled -test 500 -data FILE -schema FILE -plot FILE
-//	go run ./bench/pairs -figure mechanisms|epoch
+//	go run ./bench/pairs -figure mechanisms
 //	go run ./bench/pairs -figure tuples -pairs 4000 -test 600 -data FILE -schema FILE -plot FILE
 //	go run ./bench/pairs -figure moments > bench/results/pairs-moments.csv
 //
@@ -34,7 +34,7 @@ type settings struct {
 func main() {
 	log.SetFlags(0)
 	var s settings
-	flag.StringVar(&s.figure, "figure", "", "toy, 9, 10, 11a, 11b, 11c, 11d, steps, sampled, tuples, moments, mechanisms or epoch")
+	flag.StringVar(&s.figure, "figure", "", "toy, 9, 10, 11a, 11b, 11c, 11d, steps, sampled, tuples, moments or mechanisms")
 	flag.StringVar(&s.data, "data", "", "data file")
 	flag.StringVar(&s.schema, "schema", "", "schema file")
 	flag.StringVar(&s.plot, "plot", "", "SVG file to write")
@@ -46,7 +46,7 @@ func main() {
 	bench.Header(os.Stdout, "pairs", os.Args[1:])
 	figures := map[string]func() ([]row, axes, error){
 		"toy": s.toy, "9": s.privacyBudgets, "10": s.mechanismsTrained, "mechanisms": s.mechanismTable,
-		"11a": s.clips, "11b": s.batches, "11c": s.margins, "11d": s.dimensions, "steps": s.steps, "sampled": s.sampled, "epoch": s.epoch, "tuples": s.tuples, "moments": s.pairMoments,
+		"11a": s.clips, "11b": s.batches, "11c": s.margins, "11d": s.dimensions, "steps": s.steps, "sampled": s.sampled, "tuples": s.tuples, "moments": s.pairMoments,
 	}
 	figure, known := figures[s.figure]
 	if !known {

@@ -7,6 +7,7 @@ import (
 	"dyad/algorithms"
 	"dyad/algorithms/pairs"
 	"dyad/engine/pairgraph"
+	"dyad/engine/terms"
 	"dyad/privacy"
 )
 
@@ -80,7 +81,7 @@ func (s settings) toy() ([]row, axes, error) {
 		} {
 			jobs = append(jobs, func() ([]row, error) {
 				spec := pairs.Spec{
-					Individuals: t.graph.Len(), Pairs: len(t.labels), Dim: 2, Bound: 1, Loss: pairgraph.Contrastive{Margin: 1}, Rows: 2,
+					Individuals: t.graph.Len(), Pairs: len(t.labels), Dim: 2, Bound: 1, Loss: terms.Contrastive{Margin: 1}, Rows: 2,
 					Unit: pairs.Group, Kappa: 1, Batch: 30, Epochs: 10, Clip: clip, Budget: privacy.Budget{Epsilon: 2}, Noise: privacy.LaplaceNoise,
 				}
 				m.change(&spec)

@@ -9,10 +9,11 @@ import (
 
 	"dyad/algorithms"
 	"dyad/algorithms/pairs"
+	"dyad/bench"
 	"dyad/engine"
-	"dyad/engine/dataset"
 	"dyad/engine/metrics"
 	"dyad/engine/pairgraph"
+	"dyad/engine/terms"
 	"dyad/experiment"
 	"dyad/privacy"
 )
@@ -39,19 +40,6 @@ type task struct {
 	labels   []bool
 	test     *engine.Records
 	byRecord *engine.Records // individuals in pairs, with features as in x
-}
-
-// load reads the data file once.
-func (s settings) load() (*engine.Records, error) {
-	schema, err := dataset.LoadSchema(s.schema)
-	if err != nil {
-		return nil, err
-	}
-	d, err := dataset.Load(s.data, schema, dataset.Options{})
-	if err != nil {
-		return nil, err
-	}
-	return d.Records, nil
 }
 
 // task draws repeat number seed.
@@ -167,7 +155,7 @@ func withFeatures(r *engine.Records, x []float64) (*engine.Records, error) {
 // spec is the common part of all methods.
 func (t *task) spec() pairs.Spec {
 	return pairs.Spec{
-		Individuals: t.graph.Len(), Pairs: len(t.labels), Dim: t.d, Bound: 1, Loss: pairgraph.Contrastive{Margin: margin}, Rows: rowsOfW,
+		Individuals: t.graph.Len(), Pairs: len(t.labels), Dim: t.d, Bound: 1, Loss: terms.Contrastive{Margin: margin}, Rows: rowsOfW,
 		Unit: pairs.Group, Kappa: t.graph.KappaBound(pairgraph.Transitive), Batch: 2000, Epochs: 3, Clip: clip, StepSize: noisyStep,
 		ByClass: true, Budget: privacy.Budget{Epsilon: 1}, Noise: privacy.LaplaceNoise,
 	}
@@ -192,7 +180,7 @@ func (t *task) train(s pairs.Spec, seed int, replace noiser, points int) (*train
 
 func (t *task) trainPlan(p *pairs.Plan, seed int, replace noiser, points int) (*trained, error) {
 	s := p.Spec
-	data, err := pairgraph.NewData(slices.Clone(t.x), t.d, s.Norm(), s.Bound, t.graph, slices.Clone(t.labels))
+	data, err := terms.NewData(slices.Clone(t.x), t.d, s.Norm(), s.Bound, t.graph, slices.Clone(t.labels))
 	if err != nil {
 		return nil, err
 	}
@@ -218,7 +206,7 @@ func (t *task) trainPlan(p *pairs.Plan, seed int, replace noiser, points int) (*
 	}
 	watched := &observer{Session: session, plan: p, replace: replace, random: rand.New(rand.NewPCG(uint64(seed), 3))}
 	if points > 0 {
-		if watched.objective, err = pairgraph.NewGradients(data, s.Loss.(pairgraph.Loss), s.Rows, 1); err != nil {
+		if watched.objective, err = terms.NewGradients(data, s.Loss.(terms.Loss), s.Rows, 1); err != nil {
 			return nil, err
 		}
 		watched.every = max(1, p.Batches*s.Epochs/points)
@@ -230,11 +218,11 @@ func (t *task) trainPlan(p *pairs.Plan, seed int, replace noiser, points int) (*
 
 // objective is the mean loss of w over all pairs of the task.
 func (t *task) objective(s pairs.Spec, w []float64) (float64, error) {
-	data, err := pairgraph.NewData(slices.Clone(t.x), t.d, pairgraph.L2, 1, t.graph, slices.Clone(t.labels))
+	data, err := terms.NewData(slices.Clone(t.x), t.d, terms.L2, 1, t.graph, slices.Clone(t.labels))
 	if err != nil {
 		return 0, err
 	}
-	g, err := pairgraph.NewGradients(data, s.Loss.(pairgraph.Loss), s.Rows, 1)
+	g, err := terms.NewGradients(data, s.Loss.(terms.Loss), s.Rows, 1)
 	if err != nil {
 		return 0, err
 	}
@@ -269,7 +257,7 @@ type observer struct {
 	plan      *pairs.Plan
 	replace   noiser
 	random    *rand.Rand
-	objective *pairgraph.Gradients
+	objective *terms.Gradients
 	every     int
 	w         []float64
 	tau       int
@@ -307,7 +295,7 @@ func (o *observer) step(q []float64) {
 	s := o.plan.Spec
 	h := s.Clip
 	if s.Shrink {
-		h = min(h, s.Loss.(pairgraph.Loss).GradientBound(o.w, s.Dim, s.Norm(), s.Bound))
+		h = min(h, s.Loss.(terms.Loss).GradientBound(o.w, s.Dim, s.Norm(), s.Bound))
 	}
 	if s.Mode == algorithms.NonPrivate {
 		h = 1
@@ -324,7 +312,7 @@ func (o *observer) step(q []float64) {
 
 // repeats are the tasks of all repeats.
 func (s settings) tasks() ([]*task, error) {
-	all, err := s.load()
+	all, err := bench.Load(s.data, s.schema)
 	if err != nil {
 		return nil, err
 	}

@@ -6,7 +6,7 @@
                     sufficient-statistics perturbation (Vu and Slavkovic 2009), with an adaptive ridge (Wang 2018)
     gradient        full-batch gradient descent on the pointwise logistic loss with an intercept, clip 1 (Song et al. 2013; Bassily et al.
                     2014): 20 steps of 4, and their last iterate
-    logistic        logistic regression of scikit-learn, C = 100, not private: the ceiling
+    logistic        logistic regression of scikit-learn, C = 100 or as asked, not private: the ceiling
 
 Sensitivities for replacing one record, ||x|| <= R, n public:
     class sums (S+, S-, sqrt2 R n+)   2R: same class ||x - x'|| <= 2R; a class switch sqrt(R^2 + R^2 + 2R^2) = 2R
@@ -74,9 +74,9 @@ def gradient(x, y, mu, rng, steps=20, rate=4.0, clip=1.0):
     return w[:d], steps
 
 
-def logistic(x, y):
+def logistic(x, y, C=100):
     from sklearn.linear_model import LogisticRegression
-    model = LogisticRegression(C=100, max_iter=5000).fit(x, y)
+    model = LogisticRegression(C=C, max_iter=5000).fit(x, y)
     return model.coef_[0], int(model.n_iter_[0])
 
 
@@ -86,6 +86,6 @@ if __name__ == "__main__":
     name, version = sys.argv[1], f"numpy {np.__version__}"
     if name == "logistic":
         import sklearn
-        serve(f"scikit-learn {sklearn.__version__}, {version}", lambda x, y, epsilon, delta, rng, options: logistic(x, y))
+        serve(f"scikit-learn {sklearn.__version__}, {version}", lambda x, y, epsilon, delta, rng, options: logistic(x, y, **options))
     else:
         serve(version, lambda x, y, epsilon, delta, rng, options: private[name](x, y, gaussian_mu(epsilon, delta), rng, **options))

@@ -52,6 +52,7 @@ type accountResult struct {
 	Relation    string   `json:"relation"`
 	Noise       string   `json:"noise"`
 	Sigma       float64  `json:"sigma,omitempty"`
+	Multiplier  float64  `json:"noise_multiplier,omitempty"` // sigma over the sensitivity
 	Scale       float64  `json:"scale,omitempty"`
 	Coordinates int      `json:"coordinates,omitempty"`
 	NoiseNorm   float64  `json:"noise_norm,omitempty"`
@@ -102,7 +103,7 @@ func (c *accountCmd) Run(a *app) error {
 	event, mechanism := c.event(amount)
 	r := accountResult{Delta: c.Delta, Relation: c.Relation, Noise: mechanism.Name(), Sensitivity: c.Sensitivity, Steps: c.Steps, Event: event.String()}
 	if c.Noise == "gaussian" {
-		r.Sigma = amount
+		r.Sigma, r.Multiplier = amount, amount/c.Sensitivity
 	} else {
 		r.Scale, r.Coordinates, r.NoiseNorm = amount, c.Coordinates, mechanism.NoiseNorm(c.Coordinates)
 	}
@@ -312,7 +313,7 @@ func (c *accountCmd) text(r *accountResult, m privacy.Mechanism) string {
 	if r.Scale > 0 {
 		fmt.Fprintf(&b, "noise       %v, norm about %.6g in %d coordinates\n", m, r.NoiseNorm, r.Coordinates)
 	} else {
-		fmt.Fprintf(&b, "noise       sigma = %.6g in every coordinate\n", r.Sigma)
+		fmt.Fprintf(&b, "noise       sigma = %.6g in every coordinate, noise multiplier %.6g\n", r.Sigma, r.Multiplier)
 	}
 	for _, k := range r.Bounds {
 		text := k.Note

@@ -40,8 +40,11 @@ type cli struct {
 	JSON  bool `name:"json" help:"Write the result as JSON on standard output."`
 	Quiet bool `short:"q" help:"Write nothing but errors (and the result with --json)."`
 
+	Verbose bool `name:"verbose" short:"v" help:"Write the whole report, with the proof."`
+
 	Train      trainCmd      `cmd:"" help:"Train a model. Without --data: on an embedded synthetic clinical data set."`
 	Online     onlineCmd     `cmd:"" help:"Train on a stream of records and release a model after every batch."`
+	Search     searchCmd     `cmd:"" help:"Choose among settings or released models privately: training, scoring and choosing in one charge."`
 	Plan       planCmd       `cmd:"" help:"Print the whole privacy report of a training run without reading any data."`
 	Pairs      pairsCmd      `cmd:"" help:"Train on labelled pairs: similar or dissimilar, or preferred."`
 	Local      localCmd      `cmd:"" help:"Learn from users who do not trust the server: local differential privacy."`
@@ -50,6 +53,7 @@ type cli struct {
 	Transform  transformCmd  `cmd:"" help:"Map records by a learned metric."`
 	Account    accountCmd    `cmd:"" help:"Convert between noise and epsilon."`
 	Audit      auditCmd      `cmd:"" help:"Attack an algorithm and bound its epsilon from below."`
+	Curve      curveCmd      `cmd:"" help:"Draw the AUC against epsilon: algorithms x epsilons x splits."`
 	Algorithms algorithmsCmd `cmd:"" help:"List the algorithms, or explain one."`
 	Losses     lossesCmd     `cmd:"" help:"List the built-in losses, or prove the constants of your own."`
 	Ledger     ledgerCmd     `cmd:"" help:"Show, check or cap what has been spent on each data set."`
@@ -67,10 +71,12 @@ type app struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
 	json, quiet    bool
+	verbose        bool
 	interactive    bool // progress bars are welcome
 	percentOnly    bool // progress shows no times
 	began          time.Time
-	run            string // that is charged and not released yet, for a panic
+	run            string   // that is charged and not released yet, for a panic
+	told           []string // warnings that were noted before the charge
 	hooks          hooks
 }
 
@@ -146,7 +152,8 @@ func runHooked(ctx context.Context, args []string, stdin io.Reader, stdout, stde
 			code = exitFailure
 		}
 	}()
-	parser, err := newParser(&c, stdout, stderr)
+	args, all := allHelp(args)
+	parser, err := newParser(&c, stdout, stderr, kong.Help(printHelp(all)))
 	if err != nil {
 		fmt.Fprintln(stderr, "dyad:", err)
 		return exitFailure
@@ -170,7 +177,7 @@ func runHooked(ctx context.Context, args []string, stdin io.Reader, stdout, stde
 		fmt.Fprintln(stderr, message(err))
 		return exitInput
 	}
-	a.json, a.quiet, a.interactive = c.JSON, c.Quiet, !c.Quiet && isTerminal(stderr)
+	a.json, a.quiet, a.verbose, a.interactive = c.JSON, c.Quiet, c.Verbose, !c.Quiet && isTerminal(stderr)
 	err = command.Run(a)
 	if err != nil {
 		if errors.Is(err, context.Canceled) {
@@ -183,8 +190,8 @@ func runHooked(ctx context.Context, args []string, stdin io.Reader, stdout, stde
 }
 
 // newParser is the parser of the command line into c.
-func newParser(c *cli, stdout, stderr io.Writer) (*kong.Kong, error) {
-	return kong.New(c,
+func newParser(c *cli, stdout, stderr io.Writer, options ...kong.Option) (*kong.Kong, error) {
+	return kong.New(c, append(options,
 		kong.Name("dyad"),
 		kong.NamedMapper(formulaType, kong.MapperFunc(decodeFormula)),
 		kong.Description("Train pairwise models (AUC, ranking, metrics, labelled pairs, your own losses) with differential privacy, centrally or at the users.\n\n"+topicList()),
@@ -192,7 +199,7 @@ func newParser(c *cli, stdout, stderr io.Writer) (*kong.Kong, error) {
 		kong.Exit(func(code int) { panic(stopped{code}) }),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 110}),
 		kong.UsageOnError(),
-	)
+	)...)
 }
 
 // message starts with "dyad: " and leaves out the prefixes of packages, which mean
@@ -200,7 +207,7 @@ func newParser(c *cli, stdout, stderr io.Writer) (*kong.Kong, error) {
 func message(err error) string {
 	lines := strings.Split(err.Error(), "\n")
 	for i, l := range lines {
-		for _, p := range []string{"audit: ", "algorithms: ", "engine: ", "privacy: ", "account: ", "ledger: ", "online: ", "dataset: ", "metrics: ", "catalog: ", "driver: ", "cuda: ", "local: ", "serve: ", "pairs: ", "pairgraph: ", "dyad: "} {
+		for _, p := range []string{"audit: ", "algorithms: ", "engine: ", "privacy: ", "account: ", "ledger: ", "online: ", "dataset: ", "metrics: ", "catalog: ", "driver: ", "cuda: ", "local: ", "serve: ", "pairs: ", "pairgraph: ", "terms: ", "experiment: ", "dyad: "} {
 			l = strings.ReplaceAll(strings.TrimPrefix(l, p), ": "+p, ": ")
 		}
 		lines[i] = "dyad: " + l

@@ -30,19 +30,20 @@ type auditFlags struct {
 }
 
 type auditRecordsCmd struct {
-	Algorithm string   `arg:"" help:"Algorithm to attack, see \"dyad algorithms\"."`
-	Mode      string   `default:"certified" enum:"certified,paper" help:"certified or paper; the attacked claim is the guarantee that the report of the mode prints."`
-	Epsilon   float64  `default:"1" help:"Epsilon to spend."`
-	Delta     *float64 `placeholder:"DELTA" help:"Delta; 0 asks for pure epsilon. Default: min(1e-5, n^-1.5)."`
-	N         int      `positive:"" short:"n" default:"64" help:"Number of records."`
-	D         int      `positive:"" short:"d" default:"2" help:"Number of features."`
-	L2        *float64 `name:"l2" placeholder:"ALPHA" help:"Weight of the L2 term. Default: 0.001, or 0 if the algorithm takes none."`
-	Task      string   `default:"auc" enum:"auc,metric" help:"auc: losses of score differences; metric: losses of a Mahalanobis metric."`
-	Steps     int      `positive:"" help:"As for train."`
-	StepSize  float64  `positive:"" placeholder:"ETA" help:"As for train."`
-	Path      float64  `positive:"" placeholder:"H" help:"As for train."`
-	Batch     int      `positive:"" name:"batch-records" placeholder:"M" help:"As for train."`
-	Loss      string   `default:"linear" type:"formula" placeholder:"NAME|EXPR" help:"linear: the loss of the task on which sensitivity bounds are attained; or any loss of train."`
+	Algorithm  string   `arg:"" help:"Algorithm to attack, see \"dyad algorithms\"."`
+	Mode       string   `default:"certified" enum:"certified,paper" help:"certified or paper; the attacked claim is the guarantee that the report of the mode prints."`
+	Epsilon    float64  `default:"1" help:"Epsilon to spend."`
+	Delta      *float64 `placeholder:"DELTA" help:"Delta; 0 asks for pure epsilon. Default: min(1e-5, n^-1.5)."`
+	N          int      `positive:"" short:"n" default:"64" help:"Number of records."`
+	PersonRows int      `positive:"" placeholder:"K" help:"Records are persons with up to K rows, and the two data sets differ in all rows of one. Default: each row is a record."`
+	D          int      `positive:"" short:"d" default:"2" help:"Number of features."`
+	L2         *float64 `name:"l2" placeholder:"ALPHA" help:"Weight of the L2 term. Default: 0.001, or 0 if the algorithm takes none."`
+	Task       string   `default:"auc" enum:"auc,metric" help:"auc: losses of score differences; metric: losses of a Mahalanobis metric."`
+	Steps      int      `positive:"" help:"As for train."`
+	StepSize   float64  `positive:"" placeholder:"ETA" help:"As for train."`
+	TotalStep  float64  `positive:"" aliases:"path" placeholder:"H" help:"As for train."`
+	Batch      int      `positive:"" name:"batch-records" placeholder:"M" help:"As for train."`
+	Loss       string   `default:"linear" type:"formula" placeholder:"NAME|EXPR" help:"linear: the loss of the task on which sensitivity bounds are attained; or any loss of train."`
 
 	LossParam  map[string]float64 `name:"loss-param" placeholder:"K=V" help:"As for train."`
 	LossClip   float64            `positive:"" name:"loss-clip" placeholder:"C" help:"As for train."`
@@ -60,11 +61,11 @@ type auditRecordsCmd struct {
 
 // auditSays is what the help of both kinds starts with.
 const auditSays = `Runs the algorithm on two data sets that differ in one unit, guesses from the released vectors which one it
-was, and prints the epsilon that the success of the guesses proves to be exceeded. A bound above the claim refutes
-it (exit code 1), and so do exact vectors that move further than their certificate allows. A bound below it does
-not prove privacy; the control says whether the same runs would have refuted half of the claim, and the verdict says
-"no power" where they would not. The tightness compares what the data sets show with what the claim allows, whatever
-the number of runs: near 1 only runs are missing. Ctrl-C or --time end with the bound so far. No data file is read
+was, and prints a lower bound of epsilon that the rate of right guesses proves. A bound above the claim refutes it
+(exit code 1), and so do exact vectors that move further than their certificate allows. A bound below it does not
+prove privacy. The control says whether the same runs would have refuted half of the claim; the verdict says "no
+power" if they would not. The tightness estimates, for any number of runs, how much of the claim these data sets use:
+if it is near 1, more runs bring the bound near the claim. Ctrl-C and --time end with the bound so far. No data file is read
 and nothing is charged.
 `
 
@@ -76,6 +77,7 @@ Examples:
   dyad audit dpgdsc --epsilon 2 --delta 0 -d 3 --runs 1000 --json
   dyad audit dpgdsc --mode paper --l2 0.1 --loss logistic --runs 500
   dyad audit gradient-perturbation --steps 3 --loss hinge --runs 500
+  dyad audit moments -n 30 --person-rows 8 --runs 500
   dyad audit offpairc -n 40 --runs 1000 --plot audit.svg
   dyad audit offpairstrc -n 40 --l2 0.01 --black-box --runs 500
   dyad audit subsampled-descent -n 20 --epsilon 4 --steps 4 --time 2s
@@ -97,6 +99,9 @@ type auditResult struct {
 func (c *auditRecordsCmd) Run(a *app) error {
 	if c.Plot != "" && c.Method == "canaries" {
 		return badInput("--plot needs many runs; leave it or --method canaries out")
+	}
+	if c.PersonRows > 0 && c.Method == "canaries" {
+		return badInput("--method canaries inserts rows one by one; leave it or --person-rows out")
 	}
 	if c.Method == "canaries" {
 		return c.report(a, c.canaries)
@@ -194,24 +199,20 @@ func (c *auditRecordsCmd) stream() (algorithms.Stream, error) {
 		if s.Info().Name != c.Algorithm {
 			continue
 		}
+		if c.PersonRows > 0 {
+			return nil, badInput("--person-rows is for batch algorithms: rows of one person that come at several times are several records of a stream")
+		}
 		if c.Method == "canaries" {
 			return nil, badInput("--method canaries is for batch algorithms; leave it out")
 		}
-		if c.Steps != 0 || c.StepSize != 0 || c.Path != 0 || c.Batch != 0 {
-			return nil, badInput("--steps, --step-size, --path and --batch-records are not for online algorithms, and %s is one", c.Algorithm)
+		if c.Steps != 0 || c.StepSize != 0 || c.TotalStep != 0 || c.Batch != 0 {
+			return nil, badInput("--steps, --step-size, --total-step and --batch-records are not for online algorithms, and %s is one", c.Algorithm)
 		}
 		if !c.Secret {
 			return s, nil
 		}
-		switch s := s.(type) {
-		case algorithms.OnPairC:
-			s.Reading = algorithms.SecretState
-			return s, nil
-		case algorithms.OnPairStrC:
-			s.Reading = algorithms.SecretState
-			return s, nil
-		}
-		return nil, badInput("%s has no --secret-state", c.Algorithm)
+		s, err := algorithms.StreamWith(s, secretState)
+		return s, asInput(err)
 	}
 	if online {
 		return nil, badInput("--every, --buffer, --reservoir and --secret-state apply to online algorithms only; %s is a batch algorithm", c.Algorithm)
@@ -237,7 +238,7 @@ func (c *auditRecordsCmd) spec(needsL2 bool) (p engine.Problem, l2 float64, b pr
 	if c.L2 != nil {
 		l2 = *c.L2
 	}
-	p = engine.Problem{N: c.N, D: c.D, Bounds: engine.UnitBounds(), Loss: audit.Linear{}, Radius: 1}
+	p = engine.Problem{N: c.N, D: c.D, Bounds: engine.UnitBounds(), Loss: audit.Linear{}, Radius: 1, PersonRows: c.PersonRows}
 	switch linear := c.Loss == "linear"; {
 	case c.Task == taskMetric && linear:
 		p.Loss = audit.LinearMetric{}
@@ -273,7 +274,7 @@ func (c *auditRecordsCmd) plan() (algorithms.Algorithm, *algorithms.Plan, error)
 	if err != nil {
 		return nil, nil, asInput(err)
 	}
-	options, err := planFlags{Algorithm: c.Algorithm, Mode: c.Mode, Steps: c.Steps, StepSize: c.StepSize, Path: c.Path, Batch: c.Batch}.algorithmOptions()
+	options, err := planFlags{Algorithm: c.Algorithm, Mode: c.Mode, Steps: c.Steps, StepSize: c.StepSize, TotalStep: c.TotalStep, Batch: c.Batch}.algorithmOptions()
 	if err != nil {
 		return nil, nil, err
 	}

@@ -144,6 +144,9 @@ func TestAuditRefusesBadInput(t *testing.T) {
 // Online algorithms and metric losses are audited too; the flags of the former are not
 // for batch algorithms.
 func TestAuditOfStreamsAndMetrics(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	dir := t.TempDir()
 	for _, c := range []struct {
 		args []string

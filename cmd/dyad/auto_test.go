@@ -51,9 +51,9 @@ func TestAutoOnTheCommandLine(t *testing.T) {
 	}
 	for args, says := range map[string]string{
 		"--step-size 0.1":                "moments was chosen by auto",
-		"--path 3":                       "moments was chosen by auto",
+		"--total-step 3":                 "moments was chosen by auto",
 		"--batch-records 5":              "moments was chosen by auto",
-		"--loss hinge --path 3":          "moments-descent was chosen by auto",
+		"--loss hinge --total-step 3":    "moments-descent was chosen by auto",
 		"--loss exp(exp(-u))":            "moments-descent was chosen by auto",
 		"--task metric --ridge 2":        "moment-metric was chosen by auto",
 		"--ridge 2 --clip-radius 0.3":    "",
@@ -78,6 +78,9 @@ func TestAutoOnTheCommandLine(t *testing.T) {
 // Warnings come before the charge: a run that is interrupted while it opens the ledger has told
 // them.
 func TestWarningsComeBeforeTheCharge(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	dir := clinic(t, 40)
 	t.Chdir(dir)
 	for args, says := range map[string]string{

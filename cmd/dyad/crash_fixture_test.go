@@ -184,7 +184,7 @@ func (f *fixture) train(more ...string) []string {
 		return append([]string{"local", "simulate", "--data", f.in("in/patients.csv"), "--schema", f.in("in/patients.yaml"), "--epochs", "2", "--l2-grid", "0.1,1", "--folds", "2",
 			"--force", "--out", f.in("out/model.json"), "--ledger", f.in("ledger/ledger.jsonl")}, more...)
 	}
-	return append([]string{"train", "--data", f.in("in/patients.csv"), "--schema", f.in("in/patients.yaml"),
+	return append([]string{"train", "--verbose", "--data", f.in("in/patients.csv"), "--schema", f.in("in/patients.yaml"),
 		"--algorithm", "dpgdsc", "--epsilon", "1", "--delta", "1e-5", "--workers", "1", "--force", "--out", f.in("out/model.json"), "--ledger", f.in("ledger/ledger.jsonl")}, more...)
 }
 

@@ -35,17 +35,13 @@ const onlineReleases = 9
 // it tells the user to do. All stages are attacked in algorithms/online.
 var onlineMatrix = []onlineCell{
 	{"kill -9", "state saved#5", crash.Killed, 1, 4, "", true},
-	{"kill -9", "released#5", crash.Killed, 1, 5, "", false},
-	{"kill -9", "finished#1", crash.Killed, 1, 9, "", false},
 	{"interrupt", "released#5", exitCancelled, 1, 5, "the state is in", true},
-	{"interrupt", "finished#1", exitOK, 1, 9, "the state is in", false},
 	{"disk full", "charged#1", exitFailure, 1, 0, "nothing more was released", false},
 	{"disk full", "state saved#5", exitResource, 1, 4, "nothing more is released", true},
 	{"state folder read-only", "start", exitInput, 0, 0, "cannot be locked", false},
 	{"ledger folder read-only", "charged#1", exitResource, 1, 9, "check space and permissions", false},
 	{"same state", "state saved#5", exitOK, 1, 9, "", true},
 	{"state lost", "released#5", crash.Killed, 1, 5, "", false},
-	{"state cut short", "state saved#5", crash.Killed, 1, 4, "", true},
 	{"head deleted", "state saved#9", exitResource, 1, 9, ".head) is missing", false},
 }
 
@@ -89,7 +85,7 @@ func (f *fixture) attackOnline(t *testing.T, c onlineCell, more ...string) ended
 		pause = func() { f.put(t, map[string]string{streamModelName: "PRECIOUS"}) }
 	case "model folder read-only":
 		spec.Fault, spec.Folder, spec.Nobody = "read-only", f.in("out"), true
-	case "kill -9", "state cut short", "state lost":
+	case "kill -9", "state lost":
 		spec.Fault = "kill"
 	case "interrupt":
 		spec.Fault = "interrupt"
@@ -113,7 +109,7 @@ func (f *fixture) attackOnline(t *testing.T, c onlineCell, more ...string) ended
 		t.Fatalf("no fault %q", c.fault)
 	}
 	if pause == nil {
-		return f.damageState(t, c.fault, f.start(t, spec).End())
+		return f.loseState(t, c.fault, f.start(t, spec).End())
 	}
 	spec.Fault = "pause"
 	child := f.start(t, spec)
@@ -122,21 +118,11 @@ func (f *fixture) attackOnline(t *testing.T, c onlineCell, more ...string) ended
 	return child.End()
 }
 
-// damageState breaks the state that a killed stream left, checks that it is refused,
-// and restores it. It returns what was written in all.
-func (f *fixture) damageState(t *testing.T, fault string, e ended) ended {
+// loseState takes away the state that a killed stream left, if that is the fault, checks that this
+// is refused, and restores it. It returns what was written in all.
+func (f *fixture) loseState(t *testing.T, fault string, e ended) ended {
 	t.Helper()
-	switch fault {
-	case "state cut short":
-		whole := f.get(t, stateName)
-		for _, size := range []int{0, 1, len(whole) / 3, len(whole) - 40, len(whole) - 1} {
-			f.put(t, map[string]string{stateName: whole[:size]})
-			e := f.dyad(f.online("--resume")...)
-			e.Want(t, fault, exitInput, "cut short")
-			f.wantReleases(t, e, nil)
-		}
-		f.put(t, map[string]string{stateName: whole})
-	case "state lost":
+	if fault == "state lost" {
 		if err := os.Rename(f.in(stateName), f.in("tmp/away")); err != nil {
 			t.Fatal(err)
 		}

@@ -66,7 +66,7 @@ var pairsMatrix = []pairsCell{
 
 // pairsTrain is the command line of the attacked training.
 func (f *fixture) pairsTrain(how string, more ...string) []string {
-	args := []string{"pairs", "train", "--data", f.in("in/patients.csv"), "--schema", f.in("in/patients.yaml"),
+	args := []string{"pairs", "train", "--verbose", "--data", f.in("in/patients.csv"), "--schema", f.in("in/patients.yaml"),
 		"--checkpoint-every", "1ns", "--force", "--out", f.in("out/pairs.json"), "--ledger", f.in("ledger/ledger.jsonl")}
 	if how == "all pairs" {
 		return append(append(args, "--all-pairs"), more...)

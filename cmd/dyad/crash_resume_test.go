@@ -38,7 +38,7 @@ func TestResumeFlagRefusals(t *testing.T) {
 		e    ended
 		says string
 	}{
-		"another epsilon":   {resume("--epsilon", "2"), "was charged for the release"},
+		"another epsilon":   {resume("--epsilon", "2"), "was charged for the guarantee (1, 1e-05)-differentially private"},
 		"another id":        {resume("--data-id", "other"), `charged for data id "`},
 		"another algorithm": {resume("--algorithm", "offpairc"), `charged for algorithm "dpgdsc", now it is "offpairc"`},
 		"a seed":            {resume("--seed", "3"), `charged for noise "from the operating system", now it is "from a seed"`},
@@ -67,6 +67,9 @@ func TestResumeFlagRefusals(t *testing.T) {
 // Two losses may have the same constants and so the same release; a run of one is not
 // resumed as the other.
 func TestResumeComparesTheFormula(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	f, run := interrupted(t, "--loss", "(u-1)^2")
 	resume := func(formula string) ended { return f.dyad(f.train("--resume", run, "--loss", formula)...) }
 	resume("(u+1)^2").Want(t, "another formula", exitInput, `was charged for objective "custom: (u-1)^2`)

@@ -15,6 +15,7 @@ import (
 	"dyad/engine/cuda"
 	"dyad/engine/cuda/driver"
 	"dyad/engine/pairgraph"
+	"dyad/engine/terms"
 )
 
 // deviceFlag is the --device flag of the commands that compute or plan gradients.
@@ -31,10 +32,10 @@ func (f *deviceFlag) openDevice(workers int, precision cuda.Precision) (done fun
 	return f.device.Close, err
 }
 
-// noteDevice says in one line what auto chose for a problem, and why. Without a problem,
-// as for pairs, it chose the CPU.
+// noteDevice says in one line which GPU auto chose for a problem, and why, and with --verbose
+// also why none. Without a problem, as for pairs, it chose the CPU.
 func (f *deviceFlag) noteDevice(a *app, p *engine.Problem) {
-	if name, why, ok := f.device.Chosen(p); ok {
+	if name, why, ok := f.device.Chosen(p); ok && (a.verbose || name != "cpu") {
 		a.note("device      %s (auto): %s", name, why)
 	}
 }
@@ -114,14 +115,14 @@ func gpuCheck(index int) (string, bool) {
 	text, ok := agreement(cpu.Backend{Method: cpu.Direct}, gpu)
 	lines := []string{"compiled " + strings.Join(programs, ", "), text}
 	if ok {
-		text, ok = pairAgreement(pairgraph.CPU{}, gpu)
+		text, ok = pairAgreement(terms.CPU{}, gpu)
 		lines = append(lines, text)
 	}
 	return strings.Join(lines, "\n"), ok
 }
 
 // pairAgreement compares sums of clipped gradients over random pairs.
-func pairAgreement(a, b pairgraph.Engine) (string, bool) {
+func pairAgreement(a, b terms.Engine) (string, bool) {
 	const n, d, rows, clip = 400, 8, 4, 0.1
 	drawn, err := pairgraph.Draw(n, 2, 8, 1)
 	if err != nil {
@@ -142,18 +143,18 @@ func pairAgreement(a, b pairgraph.Engine) (string, bool) {
 	for i := range labels {
 		labels[i], batch[i] = rng.IntN(2) == 0, int32(i)
 	}
-	data, err := pairgraph.NewData(x, d, pairgraph.L2, 1, graph, labels)
+	data, err := terms.NewData(x, d, terms.L2, 1, graph, labels)
 	if err != nil {
 		return err.Error(), false
 	}
 	var sums [2][]float64
-	for i, engine := range []pairgraph.Engine{a, b} {
-		s, err := engine.Sums(data, pairgraph.Contrastive{Margin: 1}, rows)
+	for i, engine := range []terms.Engine{a, b} {
+		s, err := engine.Sums(data, terms.Contrastive{Margin: 1}, rows)
 		if err != nil {
 			return plain(err), false
 		}
 		sums[i] = make([]float64, s.Len())
-		if err := errors.Join(s.Sum(context.Background(), sums[i], w, batch, clip, pairgraph.WholeMatrix), s.Close()); err != nil {
+		if err := errors.Join(s.Sum(context.Background(), sums[i], w, batch, clip, terms.WholeMatrix), s.Close()); err != nil {
 			return plain(err), false
 		}
 	}

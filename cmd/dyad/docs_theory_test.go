@@ -22,7 +22,7 @@ var (
 	theoryCitation  = regexp.MustCompile(`\s\((\d+\.\d+)\)`)
 	theoryUse       = regexp.MustCompile("`((?:[a-z0-9]+/)*[a-z0-9_]+\\.go)`")
 	theoryTest      = regexp.MustCompile(`\b(?:Test|Fuzz)[A-Z][A-Za-z0-9]*`)
-	theoryWhy       = regexp.MustCompile(`(?m)^ +why: .*$`)
+	theoryWhy       = regexp.MustCompile(`(?m)^ +(?:why: |"derivation": ).*$`)
 	testFunction    = regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)[A-Z][A-Za-z0-9]*)\(`)
 )
 
@@ -170,6 +170,7 @@ func TestTheoryDefectsAreFound(t *testing.T) {
 		{path: "README.md", text: docs + "#second", want: "README.md refers to #second, which is not there"},
 		{path: "cmd/plan.golden", text: "proof: " + olderBook + " 1.2", want: "cmd/plan.golden refers to " + olderBook},
 		{path: "cmd/plan.golden", text: "guarantee: 1\n  why: it moves by 2\n", want: "cmd/plan.golden has a reason that cites no section"},
+		{path: "cmd/plan.golden", text: "{\n  \"derivation\": \"it moves by 2\"\n}\n", want: "cmd/plan.golden has a reason that cites no section"},
 	} {
 		changed := map[string]string{}
 		for path, text := range files {

@@ -128,8 +128,8 @@ func noiseState() (string, bool) {
 		return err.Error(), false
 	}
 	certificate, err := privacy.GradientDescent{
-		Curvature: privacy.Curvature{PairDiameter: 1, Smoothness: 1, Convex: true, Diameter: 2},
-		Share:     0.01, Steps: 1, StepSize: 1,
+		Curvature:    privacy.Curvature{PairDiameter: 1, Smoothness: 1, Convex: true, Diameter: 2},
+		PairFraction: 0.01, Steps: 1, StepSize: 1,
 	}.Certify()
 	if err != nil {
 		return err.Error(), false

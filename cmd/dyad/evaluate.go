@@ -23,7 +23,7 @@ type evaluateCmd struct {
 	Holdout      *float64 `placeholder:"F" help:"Evaluate the fraction of the records that \"dyad train\" with this --holdout and the same --split-seed held out."`
 	SplitSeed    uint64   `default:"1" help:"Seed of the split into training and held-out records."`
 	Plan         bool     `help:"Print what a private evaluation of -n records would release and cost. No data are read."`
-	N            int      `positive:"" short:"n" help:"Number of records, for --plan."`
+	N            int      `positive:"" short:"n" help:"Number of records or persons, for --plan; of persons in a file whose number is not that of the schema."`
 	Out          string   `short:"o" placeholder:"FILE" help:"Keep the report of a private evaluation in this file (JSON), through any crash after its release."`
 	Neighbours   string   `placeholder:"FILE" help:"For exact figures of a metric: labelled records among which the nearest neighbours are looked for, e.g. the training file; if it is the data file, each record is left out of its own neighbours."`
 	Confidence   float64  `positive:"" default:"0.95" help:"Level of the intervals."`
@@ -103,7 +103,9 @@ func (c *evaluateCmd) Run(a *app) error {
 	if e.Objective != nil {
 		text += fmt.Sprintf("objective  %.6g (%s)\n", *e.Objective, e.ObjectiveOf)
 	}
-	return a.emit(e, text+fmt.Sprintf("guarantee  %s\n", e.Guarantee))
+	text += fmt.Sprintf("guarantee  %s\n", e.Guarantee)
+	brief := fmt.Sprintf("%s, on %d records\nguarantee  %s\nnext       --verbose: all figures\n", headline(e), e.Records, e.Guarantee)
+	return a.emitBrief(e, text, brief)
 }
 
 // checkFlags refuses flags that contradict each other, before a file is read.
@@ -111,8 +113,8 @@ func (c *evaluateCmd) checkFlags() error {
 	switch {
 	case c.Plan && (c.Epsilon == nil || c.N == 0 || c.Data != ""):
 		return badInput("--plan needs --epsilon and -n, and no --data: it reads no data")
-	case !c.Plan && c.N != 0:
-		return badInput("-n is for --plan; else the number of records is that of the file")
+	case !c.Plan && c.N != 0 && c.Epsilon == nil:
+		return badInput("-n is for private figures, with --epsilon")
 	case !c.Plan && c.Data == "":
 		return badInput("name the data file with --data")
 	case c.Epsilon != nil && (c.ExactFigures || c.Neighbours != ""):
@@ -130,10 +132,16 @@ func (c *evaluateCmd) checkFlags() error {
 // read reads the data, or the part of them that a training held out.
 func (c *evaluateCmd) read(a *app, m *model, public bool) (*lib.Data, error) {
 	persons := dataset.IgnorePersons // exact figures count rows
-	if c.Holdout != nil {
-		persons = dataset.KeepPersons // the split of the training is one of persons
+	if c.Holdout != nil || c.Epsilon != nil {
+		persons = dataset.KeepPersons // the split of the training is one of persons, and so is the unit
 	}
 	schema := *m.Encoder.Schema()
+	if c.N > 0 {
+		if schema.Persons == 0 {
+			return nil, badInput("-n is for --plan, and for files of persons with private ids; else the number of records is that of the file")
+		}
+		schema.Persons = c.N
+	}
 	schema.Public = schema.Public && public // what it says of these records
 	data, err := a.readTraining(c.Data, &schema, c.options(dataset.Options{Persons: persons}), public)
 	if err != nil {
@@ -184,13 +192,13 @@ func (c *evaluateCmd) private(a *app, m *model, s scored, public bool) error {
 	if err != nil {
 		return err
 	}
-	from := sources{records: data.Records}
+	from := sources{records: data.Records, model: m, split: c.Holdout != nil}
 	if s.task == taskMetric {
 		// What a classifier would refuse after the charge is refused before.
 		if _, err := metrics.FactorMetric(s.matrix, m.Encoder.Dim()); err != nil {
 			return asInput(err)
 		}
-		reference, err := a.readTraining(c.Reference, m.Encoder.Schema(), dataset.Options{}, true)
+		reference, err := a.readTraining(c.Reference, m.Encoder.Schema(), dataset.Options{Persons: dataset.IgnorePersons}, true)
 		if err != nil {
 			return err
 		}
@@ -199,20 +207,26 @@ func (c *evaluateCmd) private(a *app, m *model, s scored, public bool) error {
 			return badInput("%s has %d records, and up to %d neighbours vote", c.Reference, from.reference.Len(), slices.Max(neighbourRanks))
 		}
 	}
-	p, err := c.plan(s, from.records.Len(), c.Threshold)
+	p, err := c.plan(s, from.records.Units(), c.Threshold)
 	if err != nil {
 		return err
 	}
+	a.noteWarnings(&p.Plan, public || data.Schema().Public)
 	err = a.evaluatePrivately(c.runFlags, p, s, from, r, c.Out, c.Confidence, data.Source())
 	if err != nil && !isElsewhere(err) {
 		return err
 	}
-	return errors.Join(err, a.emit(r, r.text()))
+	return errors.Join(err, a.emitBrief(r, r.text(), r.brief(a)))
+}
+
+// units are how many records or persons were evaluated.
+func (r *privateResult) units() string {
+	return fmt.Sprintf("%d %ss", r.Figures.Records, cmp.Or(r.Figures.Unit, "record"))
 }
 
 func (r *privateResult) text() string {
 	var b strings.Builder
-	r.writeData(&b, fmt.Sprintf(": %d records", r.Figures.Records))
+	r.writeData(&b, ": "+r.units())
 	b.WriteString(r.Report.Text())
 	r.writeLedger(&b)
 	writeFigures(&b, r.Figures)

@@ -19,6 +19,7 @@ import (
 	"dyad/engine/metrics"
 	"dyad/internal/files"
 	"dyad/privacy"
+	"dyad/privacy/ledger"
 )
 
 // privateFlags decide what a private evaluation releases.
@@ -55,7 +56,7 @@ var neighbourRanks = []int{3, 5}
 
 // plan plans the private evaluation of a model on n records.
 func (f privateFlags) plan(m scored, n int, threshold float64) (*evaluate.Plan, error) {
-	o := evaluate.Options{Records: n, Provenance: lib.ProvenanceOf(m.schema), Model: files.Digest(fmt.Append(nil, m.task, m.weights))}
+	o := evaluate.Options{Records: n, PersonRows: m.schema.PersonCap(), Provenance: lib.ProvenanceOf(m.schema), Model: files.Digest(fmt.Append(nil, m.task, m.weights))}
 	o.Budget = privacy.Budget{Epsilon: *f.Epsilon, Delta: privacy.DefaultDelta(max(n, 2))}
 	if f.Delta != nil {
 		o.Budget.Delta = *f.Delta
@@ -98,17 +99,10 @@ func scoreBound(w []float64) float64 {
 	return 1
 }
 
-// notForPersons refuses private figures of persons.
-func notForPersons() error {
-	return badInput("private figures protect one record, and the schema has persons with several; this version does not evaluate them privately")
-}
-
 // evaluable refuses what has no private figures, with the reason.
 func (m scored) evaluable(reference bool) error {
 	groups := slices.ContainsFunc(m.schema.Columns, func(c dataset.Column) bool { return c.Role == dataset.RoleGroup })
 	switch {
-	case m.schema.ByPerson():
-		return notForPersons()
 	case m.schema.IsGraded():
 		return badInput("private figures are those of two classes, and the labels are grades: NDCG and the ranking accuracy of graded labels have no certificate in this version")
 	case groups:
@@ -160,6 +154,10 @@ type sources struct {
 	records   *engine.Records
 	reference *engine.Records // of a metric
 	files     []string        // of the reference
+	// model is one from a file, nil for one that this command trained, and split says that the records
+	// are the part that its training held out.
+	model *model
+	split bool
 }
 
 // checkReference refuses a reference that the ledger knows as private records: a classifier
@@ -168,16 +166,7 @@ func (s sources) checkReference(l *lib.Ledger) error {
 	if s.reference == nil || l == nil {
 		return nil
 	}
-	var all []io.Reader
-	for _, name := range s.files {
-		f, err := os.Open(name)
-		if err != nil {
-			return asInput(err)
-		}
-		defer f.Close()
-		all = append(all, f)
-	}
-	print, err := l.Fingerprint(io.MultiReader(all...))
+	print, err := fingerprint(l, s.files)
 	if err != nil {
 		return err
 	}
@@ -190,10 +179,61 @@ func (s sources) checkReference(l *lib.Ledger) error {
 	return err
 }
 
+// fingerprint is the ledger's of files.
+func fingerprint(l *lib.Ledger, files []string) (string, error) {
+	var all []io.Reader
+	for _, name := range files {
+		f, err := os.Open(name)
+		if err != nil {
+			return "", asInput(err)
+		}
+		defer f.Close()
+		all = append(all, f)
+	}
+	return l.Fingerprint(io.MultiReader(all...))
+}
+
+// checkTraining compares the files of an evaluation with those that the ledger has for the training of a model. The
+// same ones without a split give figures that are too good, which a note says. Persons with private ids
+// are split by their order in the file, so that another file may hold out persons of the training.
+func (a *app) checkTraining(l *lib.Ledger, m *model, of lib.Source, split bool) error {
+	if l == nil || m == nil || m.Run == "" {
+		return nil
+	}
+	entries, err := l.Entries()
+	if err != nil {
+		return err
+	}
+	at := slices.IndexFunc(entries, func(e ledger.Entry) bool {
+		return e.Run == m.Run && e.Charge != nil && e.Charge.Fingerprint != ""
+	})
+	if at < 0 {
+		return nil
+	}
+	print, err := fingerprint(l, of.Files)
+	if err != nil {
+		return err
+	}
+	switch same := print == entries[at].Charge.Fingerprint; {
+	case same && !split:
+		a.note("dyad: warning: the model was trained on records of this file (run %s), so that these figures are too good; if the training had --holdout F, the same --holdout F evaluates the records that it left out", m.Run)
+	case !same && split && m.Encoder.Schema().Persons > 0:
+		return badInput("the ids of the persons are private, so --holdout splits them by their order in the file, and this is not the file of run %s, which trained the model: persons of the training could be held out here; name that file, unchanged, or train with ids: public, whose split depends on the ids alone", m.Run)
+	}
+	return nil
+}
+
 // data computes what the model says of each record: a function of that record and of released
 // numbers.
 func (m scored) data(ctx context.Context, s sources) (d evaluate.Data, err error) {
 	labels := s.records.Labels()
+	if s.records.ByPerson() {
+		for k := range s.records.Units() {
+			from, _ := s.records.UnitRows(k)
+			d.First = append(d.First, from)
+		}
+		d.First = append(d.First, s.records.Len())
+	}
 	if m.task != taskMetric {
 		d.Scores, err = metrics.Scores(s.records, m.weights)
 		for _, y := range labels {
@@ -231,6 +271,9 @@ func (a *app) evaluatePrivately(f runFlags, p *evaluate.Plan, m scored, s source
 	if err := s.checkReference(o.Ledger); err != nil {
 		return err
 	}
+	if err := a.checkTraining(o.Ledger, s.model, of, s.split); err != nil {
+		return err
+	}
 	o.Progress, r.Out = a.tracker("evaluating").OnStep, out
 	fill := func(r *privateResult, res *algorithms.Result) (err error) {
 		if r.Guarantee, r.Run = res.Guarantee, res.Run; r.Public {
@@ -251,7 +294,9 @@ func (a *app) evaluatePrivately(f runFlags, p *evaluate.Plan, m scored, s source
 	}, func(o algorithms.Options) (*algorithms.Result, error) {
 		return algorithms.Execute(a.ctx, p.Job(func(ctx context.Context) (evaluate.Data, error) { return m.data(ctx, s) }), o)
 	})
-	if res == nil {
+	if res == nil && r.Evaluated == "" { // held out by a training, which names the command
+		return away
+	} else if res == nil {
 		return a.charged(away)
 	}
 	if err := fill(r, res); err != nil {
@@ -273,12 +318,19 @@ func (a *app) evaluatePrivately(f runFlags, p *evaluate.Plan, m scored, s source
 	return away
 }
 
+func between(x evaluate.Figure) string {
+	return fmt.Sprintf("%.4f (%.4f to %.4f)", x.Value, x.Low, x.High)
+}
+
 // writeFigures writes the figures of a private evaluation.
 func writeFigures(b *strings.Builder, f *evaluate.Figures) {
-	between := func(x evaluate.Figure) string { return fmt.Sprintf("%.4f (%.4f to %.4f)", x.Value, x.Low, x.High) }
 	if f.AUC != nil {
 		line(b, "AUC", "%s; the noise alone has standard deviation %.2g", between(*f.AUC), f.AUCNoise)
-		line(b, "positives", "about %.0f of %d records, noise %.2g", f.Positives, f.Records, f.PositivesNoise)
+		of := "records"
+		if f.Unit != "" {
+			of = f.Unit + "s, by the shares of their rows"
+		}
+		line(b, "positives", "about %.0f of %d %s, noise %.2g", f.Positives, f.Records, of, f.PositivesNoise)
 	}
 	for i, p := range f.Points {
 		label := ""

@@ -11,7 +11,7 @@ import (
 	lib "dyad"
 	"dyad/algorithms"
 	"dyad/algorithms/pairs"
-	"dyad/engine/pairgraph"
+	"dyad/engine/terms"
 	"dyad/privacy"
 )
 
@@ -42,6 +42,9 @@ func sameModel(t *testing.T, what, a, b string) {
 // A program that uses package dyad makes the model that this one makes, byte by byte, charges
 // the same to the ledger, and scores records alike.
 func TestTheFaceIsThisProgram(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	dir := clinic(t, 150)
 	t.Chdir(dir)
 	seed := func() *privacy.Source { return privacy.NewSeededSource(7) }
@@ -133,7 +136,7 @@ func TestTheFaceIsThisProgram(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	spec := pairs.Spec{Loss: pairgraph.Contrastive{Margin: 1}, Budget: privacy.Budget{Epsilon: 2}}
+	spec := pairs.Spec{Loss: terms.Contrastive{Margin: 1}, Budget: privacy.Budget{Epsilon: 2}}
 	spec.Budget.Delta = lib.DefaultPairDelta(among.Shape(), spec)
 	drawn, err := lib.PlanPairs(among.Shape(), spec, source.DegreeCap)
 	if err != nil {

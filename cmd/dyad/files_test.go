@@ -66,6 +66,9 @@ func TestFileModes(t *testing.T) {
 // A link is followed, also to a file that is not there yet: what it leads to is locked and
 // replaced, and it stays a link.
 func TestLinksAreFollowed(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	f := newFixture(t)
 	if err := os.Mkdir(f.in("real"), 0o755); err != nil {
 		t.Fatal(err)
@@ -108,6 +111,9 @@ func TestLinksAreFollowed(t *testing.T) {
 // Without --force nothing replaces what another program wrote meanwhile, and no model that
 // was paid for is lost.
 func TestNothingIsReplacedWithoutForce(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	f := newFixture(t)
 	unforced := func(args []string, out string) []string {
 		var kept []string
@@ -206,6 +212,9 @@ func TestFilesAreNotReplacedWithoutForce(t *testing.T) {
 // What killed programs left is removed by the next start, but for a paid model, what a living
 // program holds and what belongs to another ledger.
 func TestSweep(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	f := newFixture(t)
 	f.start(t, crash.Spec{Args: f.train("--out", f.in("out/paid.json")), Stage: "released", Nth: 1, Fault: "kill"}).End()
 	paid, _, _ := f.attacked(t)

@@ -49,6 +49,9 @@ func TestMemoryIsAskedBeforeTheCharge(t *testing.T) {
 
 // Plans take no memory for the model, so that they can be made for another machine.
 func TestPlansAllocateNoModel(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	for _, args := range [][]string{
 		{"plan", "-n", "1000", "-d", "100000000"},
 		{"plan", "-n", "1000", "-d", "90000", "--task", "metric"},

@@ -3,8 +3,10 @@ package main
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -85,5 +87,75 @@ func TestHelpExamplesRun(t *testing.T) {
 	}
 	if len(examples) < 20 {
 		t.Errorf("only %d examples found", len(examples))
+	}
+}
+
+// shownFlag finds the flags of a help text.
+var shownFlag = regexp.MustCompile(`(?m)^  (?:    |-\w, )?--([a-zA-Z0-9-]+)\b`)
+
+// TestFirstViewOfHelp: the help of no command starts with more than mostFlags flags; the rest is one
+// command away, in sections with the names of flags that there are.
+func TestFirstViewOfHelp(t *testing.T) {
+	paths, err := commandPaths()
+	if err != nil {
+		t.Fatal(err)
+	}
+	flags := func(words []string, end ...string) (names []string, text string) {
+		var out bytes.Buffer
+		if code := run(context.Background(), append(slices.Clone(words), end...), strings.NewReader(""), &out, &out); code != exitOK {
+			t.Fatalf("%v: exit %d", words, code)
+		}
+		_, text, _ = strings.Cut(out.String(), "\nFlags:\n")
+		for _, m := range shownFlag.FindAllStringSubmatch(text, -1) {
+			names = append(names, m[1])
+		}
+		return names, text
+	}
+	known, long := map[string]bool{}, 0
+	for _, words := range paths {
+		first, text := flags(words, "--help")
+		all, whole := flags(words, "--help", "all")
+		for _, f := range all {
+			known[f] = true
+		}
+		again, _ := flags(words, "--help-all")
+		told := fmt.Sprintf("These are %d of %d flags; \"dyad %s --help all\" shows all.", len(first), len(all), strings.Join(words, " "))
+		switch {
+		case len(first) > mostFlags || len(first) == 0 || !slices.Equal(all, again) || strings.Contains(whole, "--help all"):
+			t.Errorf("%v: %d flags at first, %d in all", words, len(first), len(all))
+		case len(all) <= mostFlags && len(first) != len(all), len(first) < len(all) && !strings.Contains(text, told):
+			t.Errorf("%v: %d of %d flags at first, want all or the line %s", words, len(first), len(all), told)
+		case len(all) > mostFlags:
+			long++
+			last := -1
+			for _, s := range sections {
+				if at := strings.Index(whole, "\n"+s.title+"\n"); at >= 0 && at < last {
+					t.Errorf("%v: section %q is out of its place", words, s.title)
+				} else if at >= 0 {
+					last = at
+				}
+			}
+		}
+	}
+	// Without a limit the first view of train would be too long: what the test is for.
+	if all, _ := flags([]string{"train"}, "--help", "all"); len(all) <= 2*mostFlags {
+		t.Errorf("train has %d flags", len(all))
+	}
+	if long < 10 {
+		t.Errorf("only %d commands with more than %d flags", long, mostFlags)
+	}
+	named := map[string]bool{}
+	for _, s := range sections {
+		for _, f := range words(s.flags) {
+			if named[f] || !known[f] {
+				t.Errorf("section %q has --%s, which is in two sections, or is a flag of no command", s.title, f)
+			}
+			named[f] = true
+		}
+	}
+	for _, f := range firstFlags {
+		if !known[f] {
+			t.Errorf("--%s of the first view is a flag of no command", f)
+		}
 	}
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -65,6 +66,20 @@ func inAll(training *algorithms.Plan, held *evaluate.Plan) (*privacy.Guarantee, 
 	return &g, err
 }
 
+// checkBoth returns an error if the ledger has no room for a new training and the private figures of its
+// held-out records together.
+func checkBoth(o lib.Run, training *algorithms.Plan, held *evaluate.Plan, dataID string) error {
+	if held == nil || o.Ledger == nil || o.Resume != "" {
+		return nil
+	}
+	both := training.Charge(dataID)
+	both.Events = append(slices.Clone(both.Events), held.Events...)
+	if err := o.Ledger.Admits(both); err != nil {
+		return fmt.Errorf("training and private figures of the held-out records together: %w", err)
+	}
+	return nil
+}
+
 // evaluateHeld adds figures of the held-out records to the result of a training that is done,
 // charged and saved: what cannot be had is told and ends nothing.
 func (c *trainCmd) evaluateHeld(a *app, r *trainResult, m scored, run *lib.Trained, held, train *lib.Data) error {
@@ -79,7 +94,7 @@ func (c *trainCmd) evaluateHeld(a *app, r *trainResult, m scored, run *lib.Train
 		}
 		if err != nil {
 			r.HeldPrivate, r.InAll, r.HeldProblem = nil, nil, strings.TrimPrefix(message(err), "dyad: ")
-			r.HeldCommand = c.heldCommand(r.Model)
+			r.HeldCommand = c.heldAgain(r.Model, err)
 		}
 	case r.Public || c.ExactFigures:
 		var err error
@@ -90,12 +105,22 @@ func (c *trainCmd) evaluateHeld(a *app, r *trainResult, m scored, run *lib.Train
 				return err
 			}
 		}
-	case m.schema.ByPerson():
-		r.HeldProblem = "the held-out persons were not scored: this version has no private figures for persons"
 	default:
 		r.HeldCommand = c.heldCommand(r.Model)
 	}
 	return a.ctx.Err()
+}
+
+// heldAgain is the command for figures that were not released. It continues a run that was charged.
+func (c *trainCmd) heldAgain(model string, err error) string {
+	command := strings.Replace(c.heldCommand(model), "--epsilon E", fmt.Sprintf("--epsilon %g", *c.HoldoutEpsilon), 1)
+	if c.Delta != nil {
+		command += fmt.Sprintf(" --delta %g", *c.Delta)
+	}
+	if of := new(algorithms.ChargedError); errors.As(err, &of) && of.Resumable {
+		command += " --resume " + of.Run
+	}
+	return command
 }
 
 // heldCommand evaluates the held-out records privately.
@@ -172,10 +197,11 @@ func (f plannedHoldout) emit(a *app, p *algorithms.Plan, task string, delta *flo
 		return badInput("--holdout-records is for --holdout-epsilon")
 	}
 	problem := p.Spec.Kernel.Problem()
-	if problem.PersonRows > 0 {
-		return notForPersons()
+	schema := &dataset.Schema{BoundsFromData: p.Spec.BoundsFromData, RowsPerPerson: p.Spec.RowsPerPerson}
+	if problem.ByPerson() {
+		schema.Columns, schema.MaxRowsPerPerson = []dataset.Column{{Role: dataset.RolePerson}}, problem.PersonRows
 	}
-	m := scored{task: task, loss: problem.Loss, weights: []float64{problem.Radius}, schema: &dataset.Schema{BoundsFromData: p.Spec.BoundsFromData, RowsPerPerson: p.Spec.RowsPerPerson}}
+	m := scored{task: task, loss: problem.Loss, weights: []float64{problem.Radius}, schema: schema}
 	held, err := holdoutFlags{HoldoutEpsilon: f.HoldoutEpsilon}.planned(m, f.HoldoutRecords, false, delta)
 	if err != nil {
 		return err

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"dyad/algorithms"
 	"dyad/internal/files"
 	"dyad/privacy"
 	"dyad/privacy/account"
@@ -74,9 +75,10 @@ type ledgerShowCmd struct {
 
 // Help shows examples.
 func (ledgerShowCmd) Help() string {
-	return `Shows the total of each data id, and the charged runs that have not released their result: they can be
-continued at no further cost with "dyad train --resume RUN". So can released runs that were stopped before their model
-had its name: it is kept, and --resume saves it.
+	return `Shows the total of each data id at one delta, and below it every run with its own epsilon and delta, and whether
+its ranges came from the data. Runs that have not released their result can be continued at no further cost with
+"dyad train --resume RUN". So can released runs that were stopped before their model had its name: it is kept, and
+--resume saves it.
 
 Examples:
   dyad ledger show
@@ -94,6 +96,7 @@ type spending struct {
 	Epsilon    *float64        `json:"epsilon"`
 	Delta      float64         `json:"delta"`
 	Cap        *privacy.Budget `json:"cap,omitempty"`
+	Charges    []chargedRun    `json:"charges,omitempty"`
 	Unfinished []unfinishedRun `json:"unfinished_runs,omitempty"`
 	Kept       []keptRun       `json:"models_without_a_name,omitempty"`
 	text       string
@@ -112,6 +115,43 @@ func spendingOf(l *ledger.Ledger, id string, delta float64) (*spending, error) {
 		out.Cap = &s.Cap
 	}
 	return out, nil
+}
+
+// chargedRun is a run as it was charged, at its own delta.
+type chargedRun struct {
+	Run       string    `json:"run"`
+	Algorithm string    `json:"algorithm"`
+	Charged   time.Time `json:"charged"`
+	Guarantee string    `json:"guarantee"`
+	// FromData says that ranges were taken from the data, so that the guarantee does not hold.
+	FromData bool `json:"ranges_from_data,omitempty"`
+	Seeded   bool `json:"seeded,omitempty"`
+}
+
+func chargedRuns(l *ledger.Ledger, id string) (runs []chargedRun, err error) {
+	entries, err := l.Entries()
+	for _, e := range entries {
+		if e.Charge == nil || e.DataID != id {
+			continue
+		}
+		guarantee, _, _ := strings.Cut(e.Charge.Guarantee, " (neighbours: ")
+		runs = append(runs, chargedRun{
+			Run: e.Run, Algorithm: e.Charge.Algorithm, Charged: e.Time, Guarantee: guarantee,
+			FromData: strings.Contains(e.Charge.Guarantee, algorithms.BoundsFromData), Seeded: e.Charge.SeededNoise,
+		})
+	}
+	return runs, err
+}
+
+func (r chargedRun) text() string {
+	text := fmt.Sprintf("    %s  %s: %s", r.Charged.Format(time.DateTime), r.Algorithm, r.Guarantee)
+	if r.FromData {
+		text += "; RANGES FROM THE DATA: this guarantee does not hold"
+	}
+	if r.Seeded {
+		text += "; SEEDED NOISE: this guarantee does not hold"
+	}
+	return text + "\n"
 }
 
 // unfinishedRun is a charged run without a finish line.
@@ -249,6 +289,9 @@ func (c *ledgerShowCmd) Run(a *app) error {
 		if err != nil {
 			return err
 		}
+		if s.Charges, err = chargedRuns(l, id); err != nil {
+			return err
+		}
 		if s.Unfinished, err = unfinishedRuns(l, id); err != nil {
 			return err
 		}
@@ -257,6 +300,9 @@ func (c *ledgerShowCmd) Run(a *app) error {
 		}
 		all = append(all, s)
 		fmt.Fprintf(&b, "  %s\n", s.text)
+		for _, r := range s.Charges {
+			b.WriteString(r.text())
+		}
 		for _, r := range s.Unfinished {
 			b.WriteString(r.text())
 		}

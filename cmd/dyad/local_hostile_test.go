@@ -73,6 +73,9 @@ func pretend(t *testing.T, dir string, epochs int) (*fake, string) {
 
 // Nothing of a server's words reaches the terminal as it came.
 func TestLocalServerTextOnTheTerminal(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	dir := clinic(t, 60)
 	f, address := pretend(t, dir, 2)
 	good := f.protocol

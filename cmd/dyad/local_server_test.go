@@ -74,6 +74,9 @@ func nothingSent(t *testing.T, what, dir, user string, st serve.PublicState, err
 // A client sends to the host of --server and no other: the certificate must come from
 // --ca and name the host.
 func TestLocalServerTLS(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	dir := clinic(t, 60)
 	cert, key := certificate(t, dir, "right", "127.0.0.1")
 	other, otherKey := certificate(t, dir, "wrong", "study.example.org")
@@ -303,6 +306,9 @@ func TestLocalServerFinishesItsWork(t *testing.T) {
 
 // With --tokens nobody can send in the place of another, or see how often they did.
 func TestLocalServerTokens(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	dir := clinic(t, 60)
 	token := func(key, user string) string {
 		code, out, errs := dyad(t, dir, "local", "token", "--key", key, user)

@@ -62,6 +62,9 @@ func localServer(t *testing.T, dir string, args ...string) (address string, stop
 }
 
 func TestLocalServerAndClients(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	const users = 12
 	dir := clinic(t, 60)
 	serving := []string{"--dir", "study", "-n", fmt.Sprint(users), "--schema", "patients.yaml", "--epochs", "2", "--epsilon", "1"}
@@ -135,6 +138,9 @@ func TestLocalServerAndClients(t *testing.T) {
 // A memory is charged for every protocol that was answered, and a damaged one stops
 // the client.
 func TestLocalClientMemory(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	dir := clinic(t, 60)
 	plan := func(epsilon string) {
 		if code, _, errs := dyad(t, dir, "local", "plan", "-n", "60", "--schema", "patients.yaml", "--epochs", "2", "--epsilon", epsilon, "--out", "p"+epsilon+".json"); code != exitOK {
@@ -372,6 +378,9 @@ func TestLocalSimulate(t *testing.T) {
 }
 
 func TestLocalAudit(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	for _, c := range []struct {
 		code int
 		says string

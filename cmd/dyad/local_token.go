@@ -18,8 +18,8 @@ type localTokenCmd struct {
 // Help shows examples.
 func (localTokenCmd) Help() string {
 	return `Prints one token for each user. The same key and id always give the same token, and the server keeps no list: only
-who got a token can take part, once in each epoch. Hand a token to its user in private. To revoke tokens, make others
-with another key file.
+users with a token can take part, once in each epoch. Hand a token to its user in private. To revoke tokens, make new
+ones with another key file.
 
 Examples:
   dyad local token --key tokens.key p7

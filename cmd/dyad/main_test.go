@@ -79,7 +79,7 @@ func TestPrivateRoad(t *testing.T) {
 		want []string
 	}{
 		{[]string{"plan", "-n", "400", "--schema", "patients.yaml", "--epsilon", "2"}, []string{"sigma", "guarantee", "nothing"}},
-		{[]string{"train", "--data", "patients.csv", "--schema", "patients.yaml", "--epsilon", "2", "--holdout", "0.25", "--exact-figures"}, []string{"differentially private", "charged to", "not covered by the guarantee", "model.json"}},
+		{[]string{"train", "--verbose", "--data", "patients.csv", "--schema", "patients.yaml", "--epsilon", "2", "--holdout", "0.25", "--exact-figures"}, []string{"differentially private", "charged to", "not covered by the guarantee", "model.json"}},
 		{[]string{"evaluate", "model.json", "--data", "patients.csv", "--exact-figures"}, []string{"AUC", "guarantee  none"}},
 		{[]string{"predict", "model.json", "--data", "patients.csv", "--out", "scores.csv"}, []string{"400 scores"}},
 		{[]string{"train", "--data", "patients.csv", "--schema", "patients.yaml", "--epsilon", "1", "--algorithm", "offpairc", "--out", "second.json"}, []string{"2 runs"}},
@@ -117,6 +117,9 @@ func TestPrivateRoad(t *testing.T) {
 }
 
 func TestMetricRoad(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	dir := clinic(t, 200)
 	for _, s := range []struct {
 		args []string
@@ -126,7 +129,7 @@ func TestMetricRoad(t *testing.T) {
 		{[]string{"plan", "-n", "200", "--schema", "patients.yaml", "--task", "metric", "--algorithm", "dpgdsc"}, exitOK, []string{"positive semidefinite", "mahalanobis"}},
 		{[]string{"plan", "-n", "200", "--schema", "patients.yaml", "--task", "metric"}, exitOK, []string{"moment-metric", "moments of both classes"}},
 		{[]string{"train", "--data", "patients.csv", "--schema", "patients.yaml", "--task", "metric", "--holdout", "0.3", "--exact-figures", "--out", "metric.json"}, exitOK, []string{"3-NN", "identity", "dyad transform"}},
-		{[]string{"evaluate", "metric.json", "--data", "patients.csv", "--neighbours", "patients.csv", "--exact-figures"}, exitOK, []string{"3-NN", "5-NN", "guarantee  none"}},
+		{[]string{"evaluate", "metric.json", "--verbose", "--data", "patients.csv", "--neighbours", "patients.csv", "--exact-figures"}, exitOK, []string{"3-NN", "5-NN", "guarantee  none"}},
 		{[]string{"transform", "metric.json", "--data", "patients.csv", "--out", "mapped.csv"}, exitOK, []string{"200 records mapped"}},
 		{[]string{"evaluate", "metric.json", "--data", "patients.csv", "--exact-figures"}, exitInput, []string{"--neighbours"}},
 		{[]string{"predict", "metric.json", "--data", "patients.csv"}, exitInput, []string{"raw training records"}},
@@ -161,9 +164,9 @@ func TestRankingRoad(t *testing.T) {
 		code int
 		want []string
 	}{
-		{[]string{"train", "--data", "rank.csv", "--schema", "rank.yaml", "--group-column", "query", "--epsilon", "3", "--holdout", "0.3", "--exact-figures"}, exitOK, []string{"query groups", "NDCG", "right order"}},
-		{[]string{"evaluate", "model.json", "--data", "rank.csv", "--top", "3", "--exact-figures"}, exitOK, []string{"at 3"}},
-		{[]string{"train", "--data", "rank.csv", "--schema", "rank.yaml", "--epsilon", "3", "--out", "flat.json"}, exitOK, []string{"differentially private"}},
+		{[]string{"train", "--verbose", "--data", "rank.csv", "--schema", "rank.yaml", "--group-column", "query", "--epsilon", "3", "--holdout", "0.3", "--exact-figures"}, exitOK, []string{"query groups", "NDCG", "right order"}},
+		{[]string{"evaluate", "model.json", "--verbose", "--data", "rank.csv", "--top", "3", "--exact-figures"}, exitOK, []string{"at 3"}},
+		{[]string{"train", "--data", "rank.csv", "--schema", "rank.yaml", "--epsilon", "3", "--out", "flat.json"}, exitOK, []string{"epsilon = 3"}},
 		{[]string{"train", "--data", "rank.csv", "--schema", "rank.yaml", "--group-column", "nobody", "--out", "no.json"}, exitInput, []string{"nobody"}},
 		{[]string{"train", "--data", "rank.csv", "--schema", "rank.yaml", "--group-column", "query", "--algorithm", "offpairc", "--out", "no.json"}, exitInput, []string{"query groups"}},
 		{[]string{"plan", "-n", "60", "-d", "4", "--group-sizes", "10,20,31"}, exitInput, []string{"61"}},
@@ -346,12 +349,15 @@ func TestDraftSaysWhatItGuessed(t *testing.T) {
 
 // No plan runs away: an absurd number of steps is refused at once.
 func TestAbsurdPlansAreRefused(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	dir := t.TempDir()
 	for _, more := range [][]string{
-		{"--algorithm", "dpgdsc", "--steps", "100000000000"}, {"--algorithm", "dpgdsc", "--l2", "1e10"}, {"--algorithm", "dpgdsc", "--path", "1e300"},
+		{"--algorithm", "dpgdsc", "--steps", "100000000000"}, {"--algorithm", "dpgdsc", "--l2", "1e10"}, {"--algorithm", "dpgdsc", "--total-step", "1e300"},
 		{"--algorithm", "dpgdsc", "--step-size", "1e-300"},
 		{"--algorithm", "gradient-perturbation", "--steps", "100000000000"},
-		{"--algorithm", "dpgdc", "--l2", "0", "--path", "1e300"},
+		{"--algorithm", "dpgdc", "--l2", "0", "--total-step", "1e300"},
 		{"--mode", "nonprivate", "--steps", "100000000000"},
 	} {
 		if code, _, errs := dyad(t, dir, append([]string{"plan", "-n", "1000", "-d", "10"}, more...)...); code != exitInput || !strings.Contains(errs, "steps") {
@@ -365,9 +371,12 @@ func TestAbsurdPlansAreRefused(t *testing.T) {
 
 // A report on private data shows no time: it can depend on the records.
 func TestReportsOnPrivateDataShowNoTime(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	dir := clinic(t, 100)
 	for _, public := range []bool{false, true} {
-		args := []string{"train", "--data", "patients.csv", "--schema", "patients.yaml", "--out", fmt.Sprint(public, ".json"), "--holdout", "0.3"}
+		args := []string{"train", "--verbose", "--data", "patients.csv", "--schema", "patients.yaml", "--out", fmt.Sprint(public, ".json"), "--holdout", "0.3"}
 		if public {
 			args = append(args, "--public-data")
 		}
@@ -385,6 +394,9 @@ func TestReportsOnPrivateDataShowNoTime(t *testing.T) {
 // Held-out records of one class give no figures, but the run is trained, charged
 // and reported: not an input error.
 func TestHeldOutOfOneClassIsAWarning(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	dir := t.TempDir()
 	text := "a,y\n"
 	for i := range 40 {

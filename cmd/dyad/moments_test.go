@@ -7,6 +7,9 @@ import (
 
 // A flag that has no effect with moments, or with another algorithm, is refused and named.
 func TestMomentsFlagsAreHonouredOrRefused(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	for args, want := range map[string]string{
 		"--algorithm moments --G 4":                            "does not take --G",
 		"--algorithm moments --Dg 4":                           "does not take --G",
@@ -17,7 +20,7 @@ func TestMomentsFlagsAreHonouredOrRefused(t *testing.T) {
 		"--algorithm moments --step-share 0.1":                 "steps",
 		"--algorithm dpgdsc --step-share 0.1":                  "does not take --step-share",
 		"--algorithm moments --step-size 0.1":                  "does not take --step-size",
-		"--algorithm moments --H 2":                            "does not take --path",
+		"--algorithm moments --H 2":                            "does not take --total-step",
 		"--algorithm moments --batch-records 5":                "does not take --batch-records",
 		"--algorithm moments --every 10":                       "--every",
 		"--algorithm moments --task metric":                    "metric",
@@ -37,7 +40,7 @@ func TestMomentsFlagsAreHonouredOrRefused(t *testing.T) {
 
 		"--task metric --algorithm moment-metric --Dg 4":                                          "does not take --G",
 		"--task metric --algorithm moment-metric --steps 5":                                       "does not take --steps",
-		"--task metric --algorithm moment-metric --H 2":                                           "does not take --path",
+		"--task metric --algorithm moment-metric --H 2":                                           "does not take --total-step",
 		"--task metric --algorithm moment-metric --batch-records 5":                               "does not take --batch-records",
 		"--task metric --algorithm moment-metric --every 10":                                      "--every",
 		"--algorithm moment-metric":                                                               "--task metric",
@@ -70,9 +73,12 @@ func TestMomentsFlagsAreHonouredOrRefused(t *testing.T) {
 // The same for moments-descent, which takes a loss, its constants, steps and the options of
 // moments.
 func TestMomentsDescentFlagsAreHonouredOrRefused(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	for args, want := range map[string]string{
 		"--step-size 0.1":                 "does not take --step-size",
-		"--path 2":                        "does not take --path",
+		"--total-step 2":                  "does not take --total-step",
 		"--batch-records 5":               "does not take --batch-records",
 		"--every 10":                      "--every",
 		"--task metric":                   "metric",

@@ -41,6 +41,7 @@ type onlineCmd struct {
 	Regret     bool     `help:"With public records: end with the measured regret against the best fixed model, which is not private. Keeps all records in memory."`
 	DataID     string   `placeholder:"ID" help:"Name of the data in the ledger. Default: the schema's data_id."`
 	streamFlags
+	confirmFlag
 	ledgerFlag
 }
 
@@ -212,6 +213,9 @@ func (o *onlineRun) prepare() (err error) {
 		return badInput("--follow waits at the end of a file; standard input ends when its writer says so")
 	}
 	o.public = o.PublicData || o.schema.Public
+	if err := o.unprotected(o.a, o.Mode, o.Schema, o.public, o.Resume); err != nil {
+		return err
+	}
 	if o.DataID == "" {
 		o.DataID = o.schema.DataID
 	}

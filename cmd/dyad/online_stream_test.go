@@ -28,7 +28,7 @@ func TestOnlineAlgorithmsResume(t *testing.T) {
 	}{
 		{"dpftrl", []string{"--algorithm", "dpftrl"}, false},
 		{"classes", []string{"--per-class"}, false},
-		{"nonprivate", []string{"--mode", "nonprivate"}, true},
+		{"nonprivate", []string{"--mode", "nonprivate", "--yes"}, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			dir := clinic(t, 120)
@@ -88,6 +88,9 @@ func TestOnlineAlgorithmsResume(t *testing.T) {
 // The measured regret is that of the definition, for the released models and for a
 // grid of fixed ones.
 func TestOnlineRegret(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	const n, every = 60, 7
 	dir := clinic(t, n)
 	flags := []string{"online", "--data", "patients.csv", "--schema", "patients.yaml", "--records", "60", "--every", "7", "--buffer", "20", "--state", "s", "--epsilon", "50", "--l2", "0.1"}

@@ -38,6 +38,9 @@ var onlineFlags = []string{"online", "--schema", "patients.yaml", "--records", "
 // A private stream is charged once, however often it is stopped and resumed, and
 // makes every release once.
 func TestOnlineResumesWithoutSpendingTwice(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	dir := clinic(t, 120)
 	all, err := os.ReadFile(filepath.Join(dir, "patients.csv"))
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"dyad/algorithms"
 	"dyad/algorithms/pairs"
 	"dyad/engine/dataset"
-	"dyad/engine/pairgraph"
+	"dyad/engine/terms"
 	"dyad/privacy"
 )
 
@@ -78,7 +78,7 @@ func (f pairFlags) fromClasses(command *kong.Context) (bool, error) {
 
 // tupleOptions are the flags that have a meaning with --tuple and --all-pairs.
 var tupleOptions = []string{
-	"data", "schema", "look-alike-ids", "public-data", "out", "force", "data-id", "workers", "seed", "ledger", "resume", "checkpoint-every", "n", "d", "json", "quiet",
+	"data", "schema", "look-alike-ids", "public-data", "out", "force", "data-id", "workers", "seed", "ledger", "resume", "checkpoint-every", "n", "d", "json", "quiet", "verbose",
 	"loss", "margin", "temperature", "rows", "tuple", "all-pairs", "pair-seed", "mode", "epsilon", "delta", "noise", "batch", "epochs", "clip", "step-size",
 	"runs", "time", "confidence", "black-box", "plot",
 }
@@ -120,11 +120,11 @@ func (f pairFlags) addClasses(spec *pairs.Spec) error {
 	}
 	switch f.Loss {
 	case lossTriplet:
-		spec.Loss = pairgraph.Triplet{Margin: f.Margin}
+		spec.Loss = terms.Triplet{Margin: f.Margin}
 	case lossNPair:
-		spec.Loss = pairgraph.NPair{Temperature: f.Temperature}
+		spec.Loss = terms.NPair{Temperature: f.Temperature}
 	case lossContrastive:
-		spec.Loss = pairgraph.MeanContrastive{Margin: f.Margin}
+		spec.Loss = terms.MeanContrastive{Margin: f.Margin}
 	default:
 		return badInput("%s takes preferences from --pairs; with --tuple choose contrastive, triplet or npair", f.Loss)
 	}
@@ -138,9 +138,9 @@ func (f pairFlags) addPairs(spec *pairs.Spec) error {
 	spec.Unit, errs[0] = pairs.ParseUnit(f.Unit)
 	spec.Method, errs[1] = pairs.ParseMethod(f.Method)
 	spec.Sampling, errs[2] = pairs.ParseSampling(f.Sampling)
-	spec.Loss = pairgraph.Contrastive{Margin: f.Margin}
+	spec.Loss = terms.Contrastive{Margin: f.Margin}
 	if f.Loss == lossBradleyTerry {
-		spec.Loss = pairgraph.BradleyTerry{}
+		spec.Loss = terms.BradleyTerry{}
 	}
 	return asInput(errors.Join(errs[:]...))
 }

@@ -49,7 +49,7 @@ func people(t *testing.T, dir string) {
 }
 
 func pairsTrain(source string, more ...string) []string {
-	return append([]string{"pairs", "train", "--data", "people.csv", "--schema", "people.yaml", "--pairs", source}, more...)
+	return append([]string{"pairs", "train", "--data", "people.csv", "--schema", "people.yaml", "--pairs", source, "--verbose"}, more...)
 }
 
 // From a file of preferences to scores that rank as they say, on public data; a private
@@ -249,10 +249,10 @@ func TestDrawnPairsSayThatRowsWereLeftOut(t *testing.T) {
 	write(t, dir, "drop.yaml", schema)
 	const says = "the others were left out, so a record is replaced by one of these classes"
 	for _, args := range [][]string{
-		{"train", "--data", "three.csv", "--schema", "drop.yaml", "--out", "t.json"},
-		{"pairs", "train", "--data", "three.csv", "--schema", "drop.yaml", "--density", "1", "--degree-cap", "3", "--out", "a.json"},
-		{"pairs", "train", "--data", "three.csv", "--schema", "drop.yaml", "--density", "1", "--degree-cap", "3", "--method", "input", "--out", "b.json"},
-		{"pairs", "train", "--data", "three.csv", "--schema", "drop.yaml", "--density", "1", "--degree-cap", "3", "--sampling", "poisson", "--batch", "10", "--out", "c.json"},
+		{"train", "--verbose", "--data", "three.csv", "--schema", "drop.yaml", "--out", "t.json"},
+		{"pairs", "train", "--data", "three.csv", "--schema", "drop.yaml", "--density", "1", "--degree-cap", "3", "--out", "a.json", "--verbose"},
+		{"pairs", "train", "--data", "three.csv", "--schema", "drop.yaml", "--density", "1", "--degree-cap", "3", "--method", "input", "--out", "b.json", "--verbose"},
+		{"pairs", "train", "--data", "three.csv", "--schema", "drop.yaml", "--density", "1", "--degree-cap", "3", "--sampling", "poisson", "--batch", "10", "--out", "c.json", "--verbose"},
 		{"pairs", "plan", "-n", "40", "--schema", "drop.yaml", "--density", "1", "--degree-cap", "3"},
 	} {
 		if code, out, errs := dyad(t, dir, args...); code != exitOK || !strings.Contains(strings.Join(strings.Fields(out), " "), says) {

@@ -11,6 +11,8 @@ import (
 	"dyad/algorithms"
 	"dyad/algorithms/pairs"
 	"dyad/engine/cuda"
+	"dyad/engine/dataset"
+	"dyad/privacy"
 )
 
 type pairsTrainCmd struct {
@@ -20,6 +22,7 @@ type pairsTrainCmd struct {
 	deviceFlag
 	pairFlags
 	runFlags
+	confirmFlag
 	checkpointFlag
 }
 
@@ -63,6 +66,9 @@ func (c *pairsTrainCmd) Run(a *app, command *kong.Context) error {
 	if done, err := c.republish(a, c.Out, &runOutcome{Data: c.Data, Public: c.PublicData}); done || err != nil {
 		return err
 	}
+	if err := c.unprotected(a, c.Mode, c.Schema, c.PublicData, c.Resume != ""); err != nil {
+		return err
+	}
 	d, err := c.load(a, c.pairFlags, classes)
 	if err != nil {
 		return err
@@ -71,11 +77,11 @@ func (c *pairsTrainCmd) Run(a *app, command *kong.Context) error {
 	if err != nil {
 		return err
 	}
-	a.noteWarnings(&plan.Plan)
 	if err := d.Fits(plan); err != nil {
 		return fmt.Errorf("%s: %w", c.pairSource.Pairs, err)
 	}
 	schema := d.Schema()
+	a.noteWarnings(&plan.Plan, c.PublicData || schema.Public)
 	result := pairsTrainResult{Dropped: d.Dropped, runOutcome: runOutcome{Data: c.Data, DataID: schema.DataID, Public: c.PublicData || schema.Public}}
 	if result.Pairs = &c.pairSource.Pairs; classes {
 		result.Pairs = nil
@@ -107,7 +113,7 @@ func (c *pairsTrainCmd) Run(a *app, command *kong.Context) error {
 	if err := result.spent(options.Ledger, plan.Spec.Budget.Delta, plan.Spec.Individuals); err != nil {
 		return errors.Join(away, err)
 	}
-	err = a.emit(result, result.text(run.Task))
+	err = a.emitBrief(result, result.text(run.Task), result.brief(a, run.Task, schema, plan.Guarantee))
 	a.at("reported")
 	return errors.Join(away, err)
 }
@@ -118,16 +124,32 @@ func (a *app) noteRestored(run string, batches, of int) {
 	}
 }
 
-func (r *pairsTrainResult) text(task string) string {
-	var b strings.Builder
+// terms are what the training compared.
+func (r *pairsTrainResult) terms() string {
 	switch {
 	case r.Pairs == nil:
-		r.writeData(&b, ", classes of the records")
+		return "classes of the records"
 	case *r.Pairs == "":
-		r.writeData(&b, ", pairs drawn by ids")
-	default:
-		r.writeData(&b, ", pairs of "+*r.Pairs)
+		return "pairs drawn by ids"
 	}
+	return "pairs of " + *r.Pairs
+}
+
+// brief is the report of a training in a few lines.
+func (r *pairsTrainResult) brief(a *app, task string, s *dataset.Schema, planned privacy.Guarantee) string {
+	var b strings.Builder
+	r.writeMade(&b, taskMetric, r.terms()+" of "+r.Data, s) // labels of records give no direction to preferences
+	if r.Dropped > 0 {
+		line(&b, "warning", "pairs above the degree cap were dropped")
+	}
+	a.writeWords(&b, r.Guarantee, planned, r.Spent)
+	r.writeNext(&b, task)
+	return b.String()
+}
+
+func (r *pairsTrainResult) text(task string) string {
+	var b strings.Builder
+	r.writeData(&b, ", "+r.terms())
 	if r.Dropped > 0 {
 		line(&b, "", "pairs above the degree cap were dropped")
 	}

@@ -55,7 +55,7 @@ func TestTuplesRoad(t *testing.T) {
 		if code, _, errs := dyad(t, dir, "transform", "m.json", "--data", "patients.csv", "--out", "z.csv"); code != exitOK {
 			t.Errorf("%s: transform: exit %d: %s", name, code, errs)
 		}
-		code, out, errs = dyad(t, dir, "evaluate", "m.json", "--data", "patients.csv", "--neighbours", "patients.csv", "--exact-figures")
+		code, out, errs = dyad(t, dir, "evaluate", "m.json", "--verbose", "--data", "patients.csv", "--neighbours", "patients.csv", "--exact-figures")
 		word, _, _ := strings.Cut(name, " ")
 		if word == "all" {
 			word = "contrastive"

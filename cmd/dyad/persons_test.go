@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
@@ -11,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"dyad/algorithms"
 	"dyad/privacy"
 	"dyad/privacy/account"
 )
@@ -59,7 +61,7 @@ func TestTrainPersons(t *testing.T) {
 	dir, count := visits(t, func(p int) int { return 1 + p*p%9 }, mixedVisit)
 	for _, schema := range []string{"public.yaml", "declared.yaml"} {
 		for _, task := range []string{"auc", "metric"} {
-			code, out, errs := dyad(t, dir, "train", "--data", "visits.csv", "--schema", schema, "--task", task, "--holdout", "0.25", "--epsilon", "2", "--force", "--out", "m.json", "--exact-figures")
+			code, out, errs := dyad(t, dir, "train", "--verbose", "--data", "visits.csv", "--schema", schema, "--task", task, "--holdout", "0.25", "--epsilon", "2", "--force", "--out", "m.json", "--exact-figures")
 			if code != exitOK {
 				t.Fatalf("%s, %s: exit %d: %s", schema, task, code, errs)
 			}
@@ -68,7 +70,7 @@ func TestTrainPersons(t *testing.T) {
 					t.Errorf("%s, %s: the report lacks %q:\n%s", schema, task, want, out)
 				}
 			}
-			if strings.Contains(out, fmt.Sprint(count)) || strings.Contains(out, "s of training") {
+			if regexp.MustCompile(fmt.Sprintf(`\b%d\b`, count)).MatchString(out) || strings.Contains(out, "s of training") {
 				t.Errorf("%s, %s: the report tells %d rows or a time:\n%s", schema, task, count, out)
 			}
 		}
@@ -84,28 +86,92 @@ func TestTrainPersons(t *testing.T) {
 			t.Errorf("%v: exit %d: %s", use, code, errs)
 		}
 	}
-	// Private figures protect one record: they are refused before a charge, with and without a plan.
+	// Private figures protect a person, too; a plan says so without data.
 	for _, use := range [][]string{
 		{"evaluate", "m.json", "--data", "visits.csv", "--epsilon", "1"},
 		{"evaluate", "m.json", "--plan", "-n", "40", "--epsilon", "1"},
 		{"train", "--data", "visits.csv", "--schema", "declared.yaml", "--holdout", "0.25", "--holdout-epsilon", "1", "--force", "--out", "m.json"},
+		{"plan", "-n", "30", "--schema", "declared.yaml", "--epsilon", "2", "--holdout-records", "10", "--holdout-epsilon", "1"},
 	} {
-		if code, _, errs := dyad(t, dir, use...); code != exitInput || !strings.Contains(errs, "persons") {
-			t.Errorf("%v: exit %d: %s", use, code, errs)
+		code, out, errs := dyad(t, dir, use...)
+		if code != exitOK || !strings.Contains(out, "for one person") || strings.Contains(out, "one record replaced") || regexp.MustCompile(fmt.Sprintf(`\b%d\b`, count)).MatchString(out) {
+			t.Errorf("%v: exit %d: %s%s", use, code, out, errs)
+		}
+		if !slices.Contains(use, "--plan") && use[0] != "plan" && !strings.Contains(out, "persons, by the shares of their rows") {
+			t.Errorf("%v has no figures of persons: %s", use, out)
 		}
 	}
-	if code, out, errs := dyad(t, dir, "train", "--data", "visits.csv", "--schema", "declared.yaml", "--holdout", "0.25", "--epsilon", "2", "--force", "--out", "m.json"); code != exitOK || !strings.Contains(out, "this version has no private figures for persons") {
+	if code, out, errs := dyad(t, dir, "train", "--data", "visits.csv", "--schema", "declared.yaml", "--holdout", "0.25", "--epsilon", "2", "--force", "--out", "m.json"); code != exitOK || !strings.Contains(out, "10 persons were not scored; for private figures of them:") {
 		t.Errorf("held-out persons: exit %d: %s%s", code, out, errs)
+	}
+	// The cap has room for the training alone: with its figures nothing is charged.
+	if code, _, errs := dyad(t, dir, "ledger", "init", "capped", "--epsilon", "2.5", "--delta", "1e-5"); code != exitOK {
+		t.Fatal(errs)
+	}
+	both := []string{"train", "--data", "visits.csv", "--schema", "declared.yaml", "--data-id", "capped", "--holdout", "0.25", "--epsilon", "2", "--force", "--out", "m.json"}
+	if code, out, errs := dyad(t, dir, append(slices.Clone(both), "--holdout-epsilon", "2")...); code != exitResource || !strings.Contains(errs, "together") {
+		t.Errorf("above the cap: exit %d: %s%s", code, out, errs)
+	}
+	if code, out, errs := dyad(t, dir, append(slices.Clone(both), "--holdout-epsilon", "0.1")...); code != exitOK {
+		t.Errorf("below the cap: exit %d: %s%s", code, out, errs)
+	}
+	// A file of other persons has a number of its own.
+	text, err := os.ReadFile(filepath.Join(dir, "visits.csv"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.SplitAfter(string(text), "\n")
+	others := lines[0]
+	for _, row := range lines[1:] {
+		if strings.Contains(strings.ToLower(row), "pat-1") {
+			others += row
+		}
+	}
+	write(t, dir, "others.csv", others)
+	for want, use := range map[string][]string{
+		"for one person":             {"evaluate", "m.json", "--data", "others.csv", "-n", "10", "--epsilon", "1"},
+		"-n is for private figures":  {"evaluate", "m.json", "--data", "others.csv", "-n", "10", "--exact-figures"},
+		"number of different ids is": {"evaluate", "m.json", "--data", "others.csv", "--epsilon", "1"},
+	} {
+		if code, out, errs := dyad(t, dir, use...); (code == exitOK) != (want == "for one person") || !strings.Contains(out+errs, want) {
+			t.Errorf("%v: exit %d: %s%s", use, code, out, errs)
+		}
+	}
+	train := []string{"train", "--data", "visits.csv", "--schema", "declared.yaml", "--force", "--out", "m.json"}
+	if code, out, errs := dyad(t, dir, append(slices.Clone(train), "--algorithm", "dpgdsc", "--holdout", "0.25")...); code != exitOK {
+		t.Errorf("a loss: exit %d: %s%s", code, out, errs)
+	}
+	if code, out, errs := dyad(t, dir, "evaluate", "m.json", "--data", "visits.csv", "--holdout", "0.25", "--epsilon", "1", "--mean-loss"); code != exitOK || !strings.Contains(out, "mean loss") {
+		t.Errorf("mean loss: exit %d: %s%s", code, out, errs)
+	}
+	// The figures of the training file are too good, and a split by the order of another file may mix
+	// persons of the training with those held out; public ids have an order of their own.
+	if _, _, errs := dyad(t, dir, "evaluate", "m.json", "--data", "visits.csv", "--epsilon", "1"); !strings.Contains(errs, "trained on records of this file") {
+		t.Errorf("no warning: %s", errs)
+	}
+	write(t, dir, "turned.csv", lines[0]+strings.Join(append(slices.Clone(lines[40:]), lines[1:40]...), ""))
+	held := []string{"evaluate", "m.json", "--data", "turned.csv", "--holdout", "0.25", "--epsilon", "1"}
+	if code, out, errs := dyad(t, dir, held...); code != exitInput || !strings.Contains(errs, "by their order in the file") {
+		t.Errorf("another order of private ids: exit %d: %s%s", code, out, errs)
+	}
+	held[3] = "visits.csv"
+	if code, out, errs := dyad(t, dir, held...); code != exitOK || strings.Contains(errs, "this file") {
+		t.Errorf("the file of the training: exit %d: %s%s", code, out, errs)
+	}
+	if code, _, errs := dyad(t, dir, "train", "--data", "visits.csv", "--schema", "public.yaml", "--holdout", "0.25", "--epsilon", "2", "--force", "--out", "m.json"); code != exitOK {
+		t.Fatal(errs)
+	}
+	held[3] = "turned.csv"
+	if code, out, errs := dyad(t, dir, held...); code != exitOK {
+		t.Errorf("another order of public ids: exit %d: %s%s", code, out, errs)
 	}
 	if code, out, errs := dyad(t, dir, "data", "inspect", "visits.csv", "--schema", "declared.yaml"); code != exitOK || !strings.Contains(out, "patient: up to 8 rows with one id") {
 		t.Errorf("inspect: exit %d: %s%s", code, out, errs)
 	}
-	train := []string{"train", "--data", "visits.csv", "--schema", "declared.yaml", "--force", "--out", "m.json"}
 	for _, c := range []struct {
 		args []string
 		want string
 	}{
-		{append(slices.Clone(train), "--algorithm", "moments"), "means of persons"},
 		{append(slices.Clone(train), "--algorithm", "offpairc"), "several times"},
 		{append(slices.Clone(train), "--task", "metric", "--precision", "fp32"), "persons"},
 		{append(slices.Clone(train), "--group-column", "bmi"), "person"},
@@ -176,6 +242,9 @@ func TestRowsOfPersonsAddUp(t *testing.T) {
 // TestPersonsAreSilent: files of the same persons with other numbers of rows, features and labels
 // give the same exit code, texts and names of files; only what is released with noise differs.
 func TestPersonsAreSilent(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	worlds := map[string]struct {
 		rows func(p int) int
 		row  func(p, r int) string
@@ -192,6 +261,7 @@ func TestPersonsAreSilent(t *testing.T) {
 		{"--schema", "public.yaml"}, {"--schema", "declared.yaml", "--algorithm", "dpegd"},
 		{"--schema", "public.yaml", "--algorithm", "gradient-perturbation", "--loss", "hinge"}, {"--schema", "declared.yaml", "--task", "metric"},
 		{"--schema", "public.yaml", "--algorithm", "subsampled-descent", "--json"},
+		{"--schema", "declared.yaml", "--loss", "logistic"}, {"--schema", "public.yaml", "--algorithm", "moments", "--steps", "2", "--second-moments", "diagonal"},
 	} {
 		var first string
 		var from string
@@ -214,6 +284,84 @@ func TestPersonsAreSilent(t *testing.T) {
 			} else if all != first {
 				t.Errorf("%v: %q and %q are told apart:\n%s\n%s", args, from, name, first, all)
 			}
+		}
+	}
+}
+
+// TestFiguresOfPersonsAreSilent: files of the same persons with other numbers of rows, features and
+// labels are evaluated with the same texts, but for the released figures.
+func TestFiguresOfPersonsAreSilent(t *testing.T) {
+	dir, _ := visits(t, func(p int) int { return 1 + p%4 }, mixedVisit)
+	if code, _, errs := dyad(t, dir, "train", "--data", "visits.csv", "--schema", "declared.yaml", "--epsilon", "2", "--out", "m.json", "--seed", "1", "--algorithm", "dpgdsc"); code != exitOK {
+		t.Fatal(errs)
+	}
+	model, err := os.ReadFile(filepath.Join(dir, "m.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	secret := regexp.MustCompile(`[A-Z2-7]{26}`)
+	for _, flags := range [][]string{nil, {"--delta", "0", "--mean-loss"}, {"--roc-thresholds=-0.1,0.1", "--holdout", "0.25"}} {
+		var first string
+		for name, w := range map[string]struct {
+			rows func(p int) int
+			row  func(p, r int) string
+		}{
+			"mixed":        {func(p int) int { return 1 + p*p%9 }, mixedVisit},
+			"one row each": {func(int) int { return 1 }, mixedVisit},
+			"one has most": {func(p int) int { return 1 + p/39*300 }, mixedVisit},
+			"one class":    {func(p int) int { return 1 + p%3 }, func(p, r int) string { return "50,20,1" }},
+			"equal rows":   {func(int) int { return 3 }, func(p, r int) string { return fmt.Sprintf("50,20,%d", p%2) }},
+		} {
+			dir, _ := visits(t, w.rows, w.row)
+			write(t, dir, "m.json", string(model))
+			code, out, errs := dyad(t, dir, slices.Concat([]string{"evaluate", "m.json", "--data", "visits.csv", "--epsilon", "2"}, flags)...)
+			all := strings.ReplaceAll(secret.ReplaceAllString(fmt.Sprintf("exit %d\n%s%s", code, out, errs), "RUN"), dir, "DIR")
+			for _, m := range digitsOf {
+				all = m.ReplaceAllString(all, "FIGURES")
+			}
+			if code != exitOK || !strings.Contains(all, "FIGURES") {
+				t.Errorf("%v, %s: %s", flags, name, all)
+			}
+			if first == "" {
+				first = all
+			} else if all != first {
+				t.Errorf("%v: %q is told apart:\n%s", flags, name, firstDifference(first, all))
+			}
+		}
+	}
+}
+
+// TestHeldOutFiguresAreContinued: the command for figures that were charged and not released continues
+// their run, at the same epsilon.
+func TestHeldOutFiguresAreContinued(t *testing.T) {
+	epsilon, delta, share := 0.5, 1e-6, 0.25
+	c := trainCmd{Data: "v.csv"}
+	c.Holdout, c.HoldoutEpsilon, c.Delta, c.SplitSeed = &share, &epsilon, &delta, 1
+	const want = "dyad evaluate m.json --data v.csv --holdout 0.25 --split-seed 1 --epsilon 0.5 --delta 1e-06"
+	if got := c.heldAgain("m.json", context.Canceled); got != want {
+		t.Errorf("not charged: %s", got)
+	}
+	if got := c.heldAgain("m.json", &algorithms.ChargedError{Run: "ABC", Resumable: true, Err: context.Canceled}); got != want+" --resume ABC" {
+		t.Errorf("charged: %s", got)
+	}
+}
+
+// TestAuditOfPersonsByCommand: neighbours differ in all rows of one person; what replaces rows is
+// refused.
+func TestAuditOfPersonsByCommand(t *testing.T) {
+	dir := t.TempDir()
+	for _, algorithm := range []string{"moments", "dpgdsc"} {
+		if code, out, errs := dyad(t, dir, "audit", algorithm, "-n", "12", "--person-rows", "5", "--runs", "200"); code != exitOK || !strings.Contains(out, "for one person") || !strings.Contains(out, "all rows of a person") {
+			t.Errorf("%s: exit %d: %s%s", algorithm, code, out, errs)
+		}
+	}
+	for want, args := range map[string][]string{
+		"canaries":      {"audit", "dpgdsc", "--method", "canaries", "--person-rows", "5"},
+		"stream":        {"audit", "onpairc", "--person-rows", "5"},
+		"several times": {"audit", "offpairc", "--person-rows", "5"},
+	} {
+		if code, out, errs := dyad(t, dir, args...); code != exitInput || !strings.Contains(out+errs, want) {
+			t.Errorf("%v: exit %d: %s%s", args, code, out, errs)
 		}
 	}
 }

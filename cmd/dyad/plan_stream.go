@@ -22,6 +22,9 @@ type streamFlags struct {
 	Secret    bool `name:"secret-state" help:"Keep a noiseless iterate in the state, to be kept as private as the records, and release noisy copies. Needs --every 1 --buffer 0."`
 }
 
+// secretState is the option behind --secret-state.
+var secretState = algorithms.Option{Name: "--secret-state", Field: "Reading", Value: algorithms.SecretState}
+
 // plan builds the plan of an online algorithm; an option that it does not have is an error.
 func (f streamFlags) plan(p planFlags, s lib.Shape) (*algorithms.Plan, error) {
 	mode, err := algorithms.ParseMode(p.Mode)
@@ -40,13 +43,8 @@ func (f streamFlags) plan(p planFlags, s lib.Shape) (*algorithms.Plan, error) {
 		return nil, asInput(err)
 	}
 	if f.Secret {
-		switch a.(type) {
-		case algorithms.OnPairC:
-			a = algorithms.OnPairC{Reading: algorithms.SecretState}
-		case algorithms.OnPairStrC:
-			a = algorithms.OnPairStrC{Reading: algorithms.SecretState}
-		default:
-			return nil, badInput("%s does not take --secret-state", name)
+		if a, err = algorithms.StreamWith(a, secretState); err != nil {
+			return nil, asInput(err)
 		}
 	}
 	loss, err := p.loss(p.Task)

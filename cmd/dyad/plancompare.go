@@ -31,7 +31,7 @@ func (c *planCmd) compare(a *app, shape lib.Shape) error {
 	}
 	var candidates []algorithms.Candidate
 	for _, algorithm := range algorithms.Catalog() {
-		candidate := algorithms.Candidate{Algorithm: algorithm, L2: c.l2(algorithm)}
+		candidate := algorithms.Candidate{Algorithm: algorithm, L2: c.l2(algorithm, shape.Records)}
 		if configured, err := algorithms.With(algorithm, options...); err != nil {
 			candidate.Excluded = err
 		} else {
@@ -73,7 +73,7 @@ func comparisonText(c *algorithms.Comparison) string {
 	fmt.Fprintf(&b, "n = %d records, d = %d features, %s loss, ||w|| <= r = %.6g\n", c.Records, c.Features, c.Loss, c.Radius)
 	fmt.Fprintf(&b, "every row is certified (%.6g, %.3g)-DP for replacing one record; G = %.6g, L = %.6g, Dg = %.6g (%s)\n\n", c.Epsilon, c.Delta, c.Lipschitz, c.Smooth, c.Diameter, c.Origin)
 	rows := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(rows, "rank\talgorithm\talpha\tnoise\tnoise\tnoise\tpath\tgradient\tpair\tvisits\tseconds\tutility bound")
+	fmt.Fprintln(rows, "rank\talgorithm\talpha\tnoise\tnoise\tnoise\ttotal step\tgradient\tpair\tvisits\tseconds\tutility bound")
 	fmt.Fprintln(rows, "\t\t\t(length)\t(radii)\t(reach)\t(sum of steps)\tsums\tgradients\t(estimated)\t(estimated)\t(objective)")
 	for i, r := range c.Rows {
 		utility := "none"
@@ -81,12 +81,12 @@ func comparisonText(c *algorithms.Comparison) string {
 			utility = fmt.Sprintf("%.3g", r.Utility)
 		}
 		fmt.Fprintf(rows, "%d\t%s\t%g\t%.3g\t%.3g\t%.3g\t%.3g\t%d\t%.3g\t%.3g\t%.2g\t%s\n",
-			i+1, r.Algorithm, r.L2, r.Noise, r.NoiseToRadius, r.NoiseToReach, r.Path, r.Sums, r.Pairs, r.Visits, r.Seconds, utility)
+			i+1, r.Algorithm, r.L2, r.Noise, r.NoiseToRadius, r.NoiseToReach, r.TotalStep, r.Sums, r.Pairs, r.Visits, r.Seconds, utility)
 	}
 	rows.Flush()
 	fmt.Fprintf(&b, `
 noise       root mean square length of the noise in the model; per radius r of the domain, and per reach: how far
-            the model can get from its start, G times the path (half of it for an average), at most the domain
+            the model can get from its start, G times the total step (half of it for an average), at most the domain
 cost        gradient sums are evaluated one after the other, over pair gradients in all. Visits are to records where
             a sum is near-linear and to pairs where it is not; sums over all pairs are %s here;
             seconds are those of one core at 2.5 GHz

@@ -14,7 +14,7 @@ type constantFlags struct {
 	Smoothness   *float64 `name:"L" placeholder:"L" help:"Assert that pair gradients are L-Lipschitz in w."`
 	PairDiameter *float64 `name:"Dg" placeholder:"DG" help:"Assert that replacing one of its two records moves a pair gradient by at most Dg <= 2 G."`
 	Diameter     float64  `name:"radius-diameter" positive:"" placeholder:"D" help:"Diameter of the domain of w, in place of --radius."`
-	Length       float64  `name:"H" positive:"" placeholder:"H" help:"The same as --path."`
+	Length       float64  `name:"H" positive:"" placeholder:"H" help:"The same as --total-step."`
 }
 
 // assertion is what the flags state about the loss.
@@ -26,10 +26,10 @@ func (f constantFlags) assertion() engine.Assertion {
 // d is the number of features.
 func (f constantFlags) resolve(p *planFlags, d int) error {
 	if f.Length != 0 {
-		if p.Path != 0 {
-			return badInput("--path and --H are the same; leave one out")
+		if p.TotalStep != 0 {
+			return badInput("--total-step and --H are the same; leave one out")
 		}
-		p.Path = f.Length
+		p.TotalStep = f.Length
 	}
 	if f.Diameter == 0 {
 		return nil

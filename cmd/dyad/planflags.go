@@ -17,17 +17,17 @@ type planFlags struct {
 	Mode      string   `default:"certified" enum:"certified,paper,nonprivate" help:"certified: proved noise; paper: the paper's formula, with what it really gives; nonprivate: the baseline."`
 	Epsilon   float64  `default:"1" help:"Epsilon to spend."`
 	Delta     *float64 `placeholder:"DELTA" help:"Delta; 0 asks for pure epsilon. Default: min(1e-5, n^-1.5)."`
-	L2        *float64 `name:"l2" aliases:"alpha" placeholder:"ALPHA" help:"Weight alpha of the term alpha/2 ||w||^2. Default: 0.001, or 0 for offpairc, dpgdc, dpgdc2, dpegd, moments, moment-metric and moments-descent."`
+	L2        *float64 `name:"l2" aliases:"alpha" placeholder:"ALPHA" help:"Weight alpha of the term alpha/2 ||w||^2. Default: 0.001, or 0 for offpairc, dpgdc, dpgdc2, dpegd, moments, moment-metric and moments-descent, or 3/n for projected-gradient without --task metric."`
 	Radius    float64  `positive:"" placeholder:"R" help:"Radius of the ball that w lives in; public. Default: a rule of n, d, epsilon and delta, or 1 for --task metric."`
 	Steps     int      `positive:"" help:"Number of full-batch steps. Default: the algorithm's public rule."`
 	StepSize  float64  `positive:"" placeholder:"ETA" help:"Step size. Default: the algorithm's public rule."`
-	Path      float64  `positive:"" placeholder:"H" help:"Sum of the step sizes. Default: the algorithm's public rule."`
+	TotalStep float64  `positive:"" aliases:"path" placeholder:"H" help:"Sum of the step sizes. Default: the algorithm's public rule."`
 	Batch     int      `positive:"" name:"batch-records" placeholder:"M" help:"Records drawn for each step of subsampled-descent, which uses all pairs within them. Default: the algorithm's public rule."`
 	momentsFlags
 	lossFlags
 	Workers int `positive:"" help:"CPU workers; the result has the same bits for any number. Default: all cores."`
 	deviceFlag
-	Precision string `default:"auto" enum:"auto,fp32,bf16x3,tf32,wgmma" placeholder:"P" help:"Arithmetic of the pairs with --task metric: fp32, which on a CPU takes half the time of float64, or on tensor cores of a GPU, with --device cuda:N, bf16x3 or tf32, which are faster, or wgmma, which is bf16x3 for compute capability 9.0 alone. Noise covers the rounding: about 1 % with noisy gradients, below 0.2 % on a CPU; algorithms that perturb only their output pay more from some thousand records on, least with fp32. Default: auto, which is float64 on a CPU, and on a GPU bf16x3 unless wgmma was measured to be faster."`
+	Precision string `default:"auto" enum:"auto,fp32,bf16x3,tf32,wgmma" placeholder:"P" help:"Arithmetic of the pairs with --task metric: auto, fp32, or on a GPU bf16x3, tf32 or wgmma; docs/guide.md#precision has what each costs. The noise covers the rounding. Default: auto, float64 on a CPU."`
 }
 
 // open opens the device in the precision of the flag, as openDevice.
@@ -85,25 +85,25 @@ func (f planFlags) decided(asserted engine.Assertion) (o lib.Options, err error)
 }
 
 // l2 is the weight of the L2 term: the flag's, or the default of an algorithm.
-func (f planFlags) l2(a algorithms.Algorithm) float64 {
+func (f planFlags) l2(a algorithms.Algorithm, n int) float64 {
 	if f.L2 != nil {
 		return *f.L2
 	}
-	return a.Info().DefaultL2
+	return algorithms.DefaultL2(a, n, f.Task == taskMetric)
 }
 
 // algorithmOptions are the options of algorithms that flags set.
 func (f planFlags) algorithmOptions() (set []algorithms.Option, err error) {
 	switch {
-	case f.Path == 0:
+	case f.TotalStep == 0:
 	case f.Steps != 0 && f.StepSize != 0:
-		return nil, badInput("--path is --steps times --step-size; leave one of the three out")
+		return nil, badInput("--total-step is --steps times --step-size; leave one of the three out")
 	case f.Mode == algorithms.Paper.String() && f.Algorithm != "dpgdc":
-		return nil, badInput("paper mode does not take --path: the paper gives the schedule, and only dpgdc has one of its own")
+		return nil, badInput("paper mode does not take --total-step: the paper gives the schedule, and only dpgdc has one of its own")
 	}
 	for _, o := range []algorithms.Option{
 		{Name: "--steps", Field: "Steps", Value: f.Steps}, {Name: "--step-size", Field: "StepSize", Value: f.StepSize},
-		{Name: "--path", Field: "Path", Value: f.Path}, {Name: "--batch-records", Field: "BatchRecords", Value: f.Batch},
+		{Name: "--total-step", Field: "TotalStep", Value: f.TotalStep}, {Name: "--batch-records", Field: "BatchRecords", Value: f.Batch},
 		{Name: "--second-moments", Field: "Second", Value: strings.TrimPrefix(f.SecondMoments, "auto")},
 		{Name: "--clip-radius", Field: "ClipRadius", Value: f.ClipRadius}, {Name: "--ridge", Field: "Ridge", Value: f.Ridge},
 		{Name: "--count-share", Field: "CountShare", Value: f.CountShare}, {Name: "--centre-share", Field: "CentreShare", Value: f.CentreShare},

@@ -22,8 +22,8 @@ func TestExplicitZeroIsAnError(t *testing.T) {
 		args []string
 		flag string
 	}{
-		{plan, "--steps"}, {plan, "--radius"}, {plan, "--workers"}, {plan, "--step-size"}, {plan, "--path"}, {plan, "-d"}, {plan, "-n"},
-		{train, "--steps"}, {train, "--radius"}, {train, "--workers"}, {train, "--step-size"}, {train, "--path"},
+		{plan, "--steps"}, {plan, "--radius"}, {plan, "--workers"}, {plan, "--step-size"}, {plan, "--total-step"}, {plan, "-d"}, {plan, "-n"},
+		{train, "--steps"}, {train, "--radius"}, {train, "--workers"}, {train, "--step-size"}, {train, "--total-step"},
 		{online, "--every"}, {online, "--burn-in"}, {online, "--radius"},
 		{audit, "-n"}, {audit, "-d"}, {audit, "--runs"}, {audit, "--radius"}, {audit, "--workers"}, {audit, "--canaries"}, {audit, "--guesses"},
 		{[]string{"account", "--sigma", "1"}, "--steps"},

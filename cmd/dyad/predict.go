@@ -2,8 +2,8 @@ package main
 
 import (
 	"bytes"
-	"fmt"
 	"io"
+	"strings"
 
 	"dyad/engine/dataset"
 	"dyad/internal/files"
@@ -18,7 +18,7 @@ type predictCmd struct {
 
 // Help shows examples.
 func (predictCmd) Help() string {
-	return `Writes one line a record: its id (or row number) and its score. Higher scores rank as more positive.
+	return `Writes one line per record: its id (or row number) and its score. Higher scores rank as more positive.
 
 Examples:
   dyad predict model.json --data patients.csv
@@ -62,7 +62,11 @@ func (c *predictCmd) Run(a *app) error {
 		if err := out.Write(files.Private, text.Bytes()); err != nil {
 			return err
 		}
-		return a.emit(r, fmt.Sprintf("%d scores written to %s\n", len(s), c.Out))
+		var b strings.Builder
+		line(&b, "scores", "%d scores written to %s%s", len(s), c.Out, strings.TrimSuffix("; "+direction(m.Encoder.Schema()), "; "))
+		line(&b, "guarantee", "of the model: %s; the scores tell about the records that they are of, and nothing protects those", m.Guarantee.Words())
+		line(&b, "next", "dyad evaluate %s measures the model on records with labels", c.Model)
+		return a.emit(r, b.String())
 	}
 	if a.json {
 		r.IDs, r.Scores = data.IDs, s

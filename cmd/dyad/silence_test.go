@@ -355,7 +355,7 @@ func TestLabelsWithoutPairsAreAnErrorOnPublicData(t *testing.T) {
 		{"the other class", "every row has the positive class", with("group.yaml", "train")},
 		{"one class", "every row has the same label", with("grade.yaml", "train", "--task", "metric")},
 		{"one grade in each group", "no query group has two rows with different labels", with("query.yaml", "train")},
-		{"one grade in each group", "no query group has two rows with different labels", with("group.yaml", "train", "--mode", "nonprivate")},
+		{"one grade in each group", "no query group has two rows with different labels", with("group.yaml", "train", "--mode", "nonprivate", "--yes")},
 		{"one class", "no row has the positive class", with("class.yaml", "pairs", "train", "--density", "1", "--degree-cap", "4")},
 		{"one class", "no row has the positive class", with("class.yaml", "pairs", "train", "--tuple", "4", "--loss", "triplet")},
 		{"one class", "no row has the positive class", with("class.yaml", "pairs", "train", "--all-pairs")},

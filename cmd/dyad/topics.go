@@ -11,11 +11,17 @@ import (
 //go:embed topics/words.txt
 var wordsTopic string
 
+//go:embed topics/choosing.txt
+var choosingTopic string
+
 // topic is a page that "dyad help NAME" prints.
 type topic struct{ name, title, text string }
 
 func topics() []topic {
-	return []topic{{"words", "what the words of reports mean", wordsTopic}}
+	return []topic{
+		{"words", "what the words of reports mean", wordsTopic},
+		{"choosing", "epsilon, delta, ranges and n, and what they cost", choosingTopic},
+	}
 }
 
 // helpTopic prints the page of a name, and says whether there is one.
@@ -32,7 +38,7 @@ func helpTopic(w io.Writer, name string) bool {
 func topicList() string {
 	var b strings.Builder
 	for _, t := range topics() {
-		fmt.Fprintf(&b, "dyad help %s: %s", t.name, t.title)
+		fmt.Fprintf(&b, "dyad help %s: %s\n\n", t.name, t.title)
 	}
-	return b.String()
+	return strings.TrimSuffix(b.String(), "\n\n")
 }

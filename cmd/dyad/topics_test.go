@@ -1,8 +1,11 @@
 package main
 
 import (
+	"encoding/csv"
 	"fmt"
 	"math"
+	"os"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -34,5 +37,56 @@ func TestTopics(t *testing.T) {
 	}
 	if code, _, _ := dyad(t, t.TempDir(), "help", "train"); code != exitOK {
 		t.Error("help of a command is gone")
+	}
+}
+
+// TestChoosingHasTheNumbersOfTheRawFile: every row of the page's table is that of
+// bench/results/auto-summary.csv, and no set of records is left out.
+func TestChoosingHasTheNumbersOfTheRawFile(t *testing.T) {
+	f, err := os.Open("../../bench/results/auto-summary.csv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	rows, err := csv.NewReader(f).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := map[string]int{}
+	for i, name := range rows[0] {
+		at[name] = i
+	}
+	number := func(row []string, name string) float64 {
+		x, err := strconv.ParseFloat(row[at[name]], 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return x
+	}
+	want := map[string]string{} // columns of the page, by records and data
+	for _, row := range rows[1:] {
+		if row[at["algorithm"]] != "logistic-regression" || row[at["delta"]] != "1e-05" {
+			continue
+		}
+		key := row[at["n"]] + " " + row[at["data"]]
+		if want[key] == "" {
+			want[key] = fmt.Sprintf("%s %.3f", row[at["d"]], number(row, "mean"))
+		}
+		want[key] += strings.Replace(fmt.Sprintf(" %.3f", number(row, "difference")+1e-12), "-0.000", "0.000", 1) // halves up
+	}
+	found := 0
+	for line := range strings.Lines(choosingTopic) {
+		words := strings.Fields(line)
+		if len(words) != 8 || strings.HasPrefix(line, "training") || !strings.Contains(words[4], "0.") {
+			continue
+		}
+		found++
+		key := strings.ReplaceAll(words[0], ",", "") + " " + words[1]
+		if got := strings.Join(words[2:], " "); got != want[key] {
+			t.Errorf("%s: the page says %q, the raw file %q", key, got, want[key])
+		}
+	}
+	if found != len(want) || found == 0 {
+		t.Errorf("%d rows, and %d in the raw file", found, len(want))
 	}
 }

@@ -23,6 +23,7 @@ type trainCmd struct {
 	labelsFlag
 	planFlags
 	runFlags
+	confirmFlag
 	checkpointFlag
 }
 
@@ -53,7 +54,8 @@ type trainResult struct {
 	Report  algorithms.Report `json:"report"`
 	heldResult
 
-	persons bool // Records and Heldout count persons
+	persons bool            // Records and Heldout count persons
+	schema  *dataset.Schema // of the data
 }
 
 // Run trains a model.
@@ -69,12 +71,15 @@ func (c *trainCmd) Run(a *app) error {
 	if done, err := c.republish(a, name, &result.runOutcome); done || err != nil {
 		return err
 	}
+	if err := c.unprotected(a, c.Mode, c.Schema, c.PublicData, c.Resume != ""); err != nil {
+		return err
+	}
 	all, source, err := c.loadOr(a, syntheticRecords, dataset.KeepPersons)
 	if err != nil {
 		return err
 	}
 	schema := all.Schema()
-	a.percentOnly, result.persons = schema.ByPerson(), schema.ByPerson()
+	a.percentOnly, result.persons, result.schema = schema.ByPerson(), schema.ByPerson(), schema
 	train, held, err := c.split(lib.NewData(all, c.Data, all.LabelsFile))
 	if err != nil {
 		return err
@@ -108,8 +113,11 @@ func (c *trainCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
+	if err := checkBoth(options, plan.Plan, evaluation, result.DataID); err != nil {
+		return err
+	}
 	c.noteDevice(a, &problem)
-	a.noteWarnings(plan.Plan)
+	a.noteWarnings(plan.Plan, result.Public)
 	run, away := lib.Train(a.ctx, train, plan, options)
 	if away = result.ran(a, run, away); away != nil && !isElsewhere(away) {
 		return away
@@ -127,7 +135,7 @@ func (c *trainCmd) Run(a *app) error {
 	if err := result.spent(options.Ledger, plan.Spec.Budget.Delta, train.Records.Units()); err != nil {
 		return errors.Join(away, err)
 	}
-	err = a.emit(result, result.text(c.Data == ""))
+	err = a.emitBrief(result, result.text(c.Data == ""), result.brief(a, c.Data == "", plan.Guarantee))
 	a.at("reported")
 	return errors.Join(away, err)
 }
@@ -165,8 +173,11 @@ func (a *app) charged(err error) error {
 const slowSeconds = 180
 
 // noteWarnings tells, before anything is charged, what to know of a plan.
-func (a *app) noteWarnings(p *algorithms.Plan) {
-	for _, text := range p.Warnings() {
+func (a *app) noteWarnings(p *algorithms.Plan, public bool) {
+	if a.told = p.Warnings(); !public {
+		a.told = append(a.told, p.Guarantee.Warnings...)
+	}
+	for _, text := range a.told {
 		a.note("dyad: warning: %s", text)
 	}
 	if s := p.Seconds(); s > slowSeconds {
@@ -229,20 +240,23 @@ func (c *trainCmd) split(all *lib.Data) (train, held *lib.Data, err error) {
 	return all.Split(fraction, c.SplitSeed)
 }
 
+func (r *trainResult) unit() string {
+	if r.persons {
+		return "persons"
+	}
+	return "records"
+}
+
 func (r *trainResult) text(synthetic bool) string {
 	var b strings.Builder
-	unit := "records"
-	if r.persons {
-		unit = "persons"
-	}
-	split := fmt.Sprintf(": %d %s to train", r.Records, unit)
+	split := fmt.Sprintf(": %d %s to train", r.Records, r.unit())
 	if r.Heldout > 0 {
 		split += fmt.Sprintf(", %d held out", r.Heldout)
 	}
 	r.writeData(&b, split)
 	b.WriteString(r.Report.Text())
 	r.writeLedger(&b)
-	r.writeHeld(&b, r.Heldout, unit, r.Public)
+	r.writeHeld(&b, r.Heldout, r.unit(), r.Public)
 	if r.Model == "" && synthetic {
 		line(&b, "model", "not saved; add --out FILE. On your own data:")
 		line(&b, "", "dyad data schema FILE > schema.yaml, edit it, dyad train --data FILE --schema schema.yaml --epsilon 1")

@@ -23,6 +23,18 @@ var (
 	wanted     = regexp.MustCompile(`^expected "<([\w-]+)>`)
 )
 
+// flagOf is the flag of an error, nil if there is none of that name.
+func flagOf(err *kong.ParseError, name string) *kong.Flag {
+	if err == nil {
+		return nil
+	}
+	flags := err.Context.Flags()
+	if i := slices.IndexFunc(flags, func(f *kong.Flag) bool { return "--"+f.Name == name }); i >= 0 {
+		return flags[i]
+	}
+	return nil
+}
+
 // usage says what is wrong with a command line and what to write instead.
 func usage(err error, args []string) string {
 	text, command := err.Error(), "dyad"
@@ -38,6 +50,13 @@ func usage(err error, args []string) string {
 		m := notNumber.FindStringSubmatch(text)
 		what := map[string]string{"float": "a number", "int": "a whole number", "uint": "a whole number that is not negative"}[m[2]]
 		if strings.HasPrefix(m[3], "-") {
+			if f := flagOf(parse, m[1]); f != nil && (f.Tag.Has("positive") || strings.Contains(f.Name, "epsilon")) {
+				name := m[1]
+				if f.Short != 0 {
+					name = "-" + string(f.Short)
+				}
+				return fmt.Sprintf("%s is %s, want %s above 0", name, m[3], what)
+			}
 			return fmt.Sprintf("%s is %s, want %s that is not negative (a negative one is written %s=%s)", m[1], m[3], strings.TrimSuffix(what, " that is not negative"), m[1], m[3])
 		}
 		return fmt.Sprintf("%s is %q, want %s", m[1], m[3], what)

@@ -9,9 +9,9 @@ import (
 func TestSlipsOfTheCommandLine(t *testing.T) {
 	dir := clinic(t, 20)
 	for _, c := range []struct{ args, want string }{
-		{"train --data patients.csv --schema patients.yaml --epsilon -1", "dyad: --epsilon is -1, want a number that is not negative (a negative one is written --epsilon=-1)\n"},
+		{"train --data patients.csv --schema patients.yaml --epsilon -1", "dyad: --epsilon is -1, want a number above 0\n"},
 		{"train --epsilon one", "dyad: --epsilon is \"one\", want a number\n"},
-		{"plan -n -5", "dyad: --n is -5, want a whole number that is not negative (a negative one is written --n=-5)\n"},
+		{"plan -n -5", "dyad: -n is -5, want a whole number above 0\n"},
 		{"train patients.csv", "dyad: dyad train does not take the file patients.csv by its place; name what it is, such as --data patients.csv\n"},
 		{"fit --data patients.csv", "dyad: there is no command fit; dyad train does that\n"},
 		{"predict --data patients.csv", "dyad: dyad predict needs model: write it after the command, dyad predict MODEL\n"},

@@ -47,41 +47,6 @@ func inBall(d int, radius float64) []float64 {
 	return w
 }
 
-// BenchmarkAllPairs times whole gradients; margins lie in [-2k, 2k] with
-// k = 2 b R r. A pair is an unordered pair of different labels.
-func BenchmarkAllPairs(b *testing.B) {
-	for _, c := range []struct {
-		method  cpu.Method
-		n, d    int
-		radius  float64
-		workers int
-	}{
-		{cpu.Direct, 64, 2, 1, 1}, {cpu.NearLinear, 64, 2, 1, 1},
-		{cpu.Direct, 128, 2, 1, 1}, {cpu.NearLinear, 128, 2, 1, 1},
-		{cpu.Direct, 256, 2, 1, 1}, {cpu.NearLinear, 256, 2, 1, 1},
-		{cpu.Direct, 1024, 2, 1, 1}, {cpu.NearLinear, 1024, 2, 1, 1},
-		{cpu.Direct, 8192, 2, 1, 1}, {cpu.NearLinear, 8192, 2, 1, 1},
-		{cpu.Direct, 8192, 2, 1, 2}, {cpu.Direct, 2048, 2, 100, 1}, {cpu.NearLinear, 2048, 2, 100, 1},
-		{cpu.NearLinear, 100000, 20, 1, 1},
-		{cpu.NearLinear, 1000000, 1, 1, 1}, {cpu.NearLinear, 1000000, 1, 5, 1}, {cpu.NearLinear, 1000000, 1, 25, 1},
-		{cpu.NearLinear, 1000000, 20, 1, 1}, {cpu.NearLinear, 1000000, 20, 1, 2},
-	} {
-		b.Run(fmt.Sprintf("method=%v/n=%d/d=%d/k=%g/workers=%d", c.method, c.n, c.d, 2*c.radius, c.workers), func(b *testing.B) {
-			r := benchRecords(b, c.n, c.d)
-			e := benchEvaluator(b, cpu.Backend{Method: c.method, Workers: c.workers}, r, c.radius)
-			defer e.Close()
-			w, dst, pairs := inBall(c.d, c.radius), make([]float64, c.d), engine.AllPairs{N: c.n}
-			b.ReportAllocs()
-			for b.Loop() {
-				if err := e.GradSum(context.Background(), dst, w, pairs); err != nil {
-					b.Fatal(err)
-				}
-			}
-			b.ReportMetric(float64(differing(r))*float64(b.N)/b.Elapsed().Seconds(), "pairs/s")
-		})
-	}
-}
-
 // BenchmarkPrefixPairs times one step of an online recursion.
 func BenchmarkPrefixPairs(b *testing.B) {
 	const n, d = 100001, 20

@@ -18,9 +18,6 @@ func (b Backend) PlanMoments(p engine.Problem) (engine.MomentsKernel, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
 	}
-	if p.ByPerson() {
-		return nil, fmt.Errorf("%w: moments of persons; choose an algorithm that learns from gradients", engine.ErrUnsupported)
-	}
 	set, err := kernels.Select(b.Variant)
 	if err != nil {
 		return nil, fmt.Errorf("%w: Backend.Variant: %w", engine.ErrUnsupported, err)
@@ -30,13 +27,18 @@ func (b Backend) PlanMoments(p engine.Problem) (engine.MomentsKernel, error) {
 		k.workers = runtime.GOMAXPROCS(0)
 	}
 	k.block = min(momentRows, max(momentFloats/k.stride, 1))
-	blocks := (p.N + k.block - 1) / k.block
-	k.chunk = int(math.Ceil(math.Sqrt(float64(blocks)))) * k.block
+	if p.ByPerson() {
+		k.chunk = max(momentRows, int(math.Ceil(math.Sqrt(float64(p.N)))))
+	} else {
+		blocks := (p.N + k.block - 1) / k.block
+		k.chunk = int(math.Ceil(math.Sqrt(float64(blocks)))) * k.block
+	}
 	return k, nil
 }
 
-// The grid of rows depends on n and d alone: blocks, whose sums are short, in about as many
-// chunks as a chunk has blocks, so that no sum is long.
+// The grid depends on n, d and the cap of rows alone: blocks of rows, whose sums are short, in about as
+// many chunks as a chunk has blocks, so that no sum is long. Chunks are cut between records, of
+// persons wherever their rows end.
 const (
 	momentRows   = 256     // of a block, at most
 	momentFloats = 1 << 20 // of a block, at most
@@ -49,7 +51,7 @@ type momentsKernel struct {
 	workers int
 	stride  int // of a row of a block
 	block   int // rows
-	chunk   int // rows, a multiple of block
+	chunk   int // records: rows, a multiple of block, or persons
 }
 
 // Problem implements engine.Kernel.
@@ -63,12 +65,22 @@ func (*momentsKernel) Roundoff(engine.Pairs) float64 { return math.Inf(1) }
 
 func (k *momentsKernel) chunks() int { return (k.problem.N + k.chunk - 1) / k.chunk }
 
-// depth is that of every sum over the records: a block, the additions per block of a chunk
-// (one, or those of AddGram to the sum of the chunk), and one per chunk.
+// depth is that of every sum over the rows: a block, the additions per block of a chunk
+// (one, or those of AddGram to the sum of the chunk), and one per chunk; for persons the
+// roundings of weights, too (docs/theory.md#person-moments).
 func (k *momentsKernel) depth() int {
-	rows := max(kernels.AddGramDepth(k.block), kernels.AddRowsDepth(k.block))
-	return rows + 1 + max(1, kernels.AddGramAdditions(k.block))*(k.chunk/k.block) + k.chunks()
+	depth := max(kernels.AddGramDepth(k.block), kernels.AddRowsDepth(k.block)) + 1 + k.chunks()
+	blocks := k.chunk / k.block
+	if k.problem.ByPerson() {
+		blocks = (min(k.chunk, k.problem.N)*k.problem.PersonRows + k.block - 1) / k.block
+		depth += weightRoundings
+	}
+	return depth + max(1, kernels.AddGramAdditions(k.block))*blocks
 }
+
+// weightRoundings is at least the number of roundings of a term of a sum by the weight of its row:
+// 2 of the weight and its product with another, 5 of two numbers times the root of it.
+const weightRoundings = 6
 
 // MomentsError implements engine.MomentsKernel (docs/theory.md#computed-moments).
 //
@@ -77,13 +89,20 @@ func (k *momentsKernel) depth() int {
 // As vectors these absolute values have at most the norm n, n R and n R^2: the norm of a sum
 // is at most the sum of the norms, the vector of |a x~_j| has the norm |a| ||x~|| <= R, and
 // the matrix of |x~_i x~_j|, as its diagonal, at most ||x~||^2 <= R^2. Packing into isometric
-// coordinates adds engine.SymmetricError of the norm. QED
+// coordinates adds engine.SymmetricError of the norm. For persons, n counts them: the absolute values
+// of the rows of a person have the weight 1/m each, so that their sum is at most what it is for one
+// row, and the terms that may underflow are as many as rows, with their weights and products. QED
 func (k *momentsKernel) MomentsError(radius float64, second engine.SecondMoments) engine.MomentsError {
 	n, d := float64(k.problem.N), float64(k.problem.D)
 	gamma := engine.Gamma(k.depth())
 	lost := n * 0x1p-1074 // of a coordinate
 	const up = 1 + 0x1p-40
-	e := engine.MomentsError{Positives: gamma * n * up, Sum: (gamma*n*radius + lost*d) * up}
+	e := engine.MomentsError{Positives: gamma * n * up}
+	if k.problem.ByPerson() {
+		lost = float64(k.problem.MaxRows()) * (1 + radius) * 0x1p-1072
+		e.Positives += lost
+	}
+	e.Sum = (gamma*n*radius + lost*d) * up
 	if second != engine.NoSecond {
 		e.Second = ((gamma+2*engine.SymmetricError)*n*radius*radius + lost*d*d) * up
 	}
@@ -95,15 +114,17 @@ func (k *momentsKernel) Bind(r *engine.Records) (engine.Evaluator, error) {
 	if err := fits(k.problem, r); err != nil {
 		return nil, err
 	}
-	return &momentsEvaluator{momentsKernel: k, x: newMatrix(r, k.set), y: r.Labels()}, nil
+	return &momentsEvaluator{momentsKernel: k, records: r, x: newMatrix(r, k.set), y: r.Labels(), persons: newRowsOfPersons(r)}, nil
 }
 
 // momentsEvaluator holds the records and the scratch space of each worker.
 type momentsEvaluator struct {
 	*momentsKernel
-	x    matrix
-	y    []float64
-	work []momentsWork
+	records *engine.Records
+	x       matrix
+	y       []float64
+	persons *rowsOfPersons // nil if each row is a record
+	work    []momentsWork
 }
 
 // momentsWork is what one worker needs: a block, and the sums of a block and of a chunk.
@@ -152,7 +173,8 @@ func (e *momentsEvaluator) Moments(ctx context.Context, dst *engine.Moments, m e
 	err := forEach(ctx, workers, e.chunks(), func(worker, chunk int) {
 		w := &e.work[worker]
 		w.total.clear()
-		from, to := chunk*e.chunk, min((chunk+1)*e.chunk, e.problem.N)
+		from, _ := e.records.UnitRows(chunk * e.chunk)
+		_, to := e.records.UnitRows(min((chunk+1)*e.chunk, e.problem.N) - 1)
 		for ; from < to && ctx.Err() == nil; from += e.block {
 			p.add(w, from, min(e.block, to-from))
 		}
@@ -260,7 +282,11 @@ func (p *momentPass) add(w *momentsWork, from, count int) {
 	for i, y := range p.y[from:][:count] {
 		y /= p.labels
 		t := (1 + y) / 2
-		positives += t
+		if p.persons != nil {
+			positives += t * p.persons.weight[from+i]
+		} else {
+			positives += t
+		}
 		switch {
 		case p.model != nil:
 			weight[i] = t
@@ -276,6 +302,7 @@ func (p *momentPass) add(w *momentsWork, from, count int) {
 	}
 	w.total.positives += positives
 	if p.whole {
+		p.weigh(weight, from)
 		sum := w.sum[:p.problem.D]
 		clear(sum)
 		p.x.add(sum, weight, from)
@@ -295,9 +322,13 @@ func (p *momentPass) add(w *momentsWork, from, count int) {
 		whole := dotsGroups(count)
 		p.slopes(weight, w.score[:whole], w.rows[:whole*p.stride])
 	}
+	p.weigh(weight, from)
 	clear(w.sum)
 	p.set.AddRows(w.sum, weight, rows)
 	addTo(w.total.sum, w.sum)
+	if p.m.Second != engine.NoSecond {
+		p.weighRows(rows, from, count)
+	}
 	switch p.m.Second {
 	case engine.DiagonalSecond:
 		clear(w.square)
@@ -309,6 +340,33 @@ func (p *momentPass) add(w *momentsWork, from, count int) {
 		addTo(w.total.second, w.square)
 	case engine.FullSecond:
 		p.set.AddGram(w.total.second, rows, count, p.problem.D)
+	}
+}
+
+// weigh multiplies the weights of terms, of rows from the given one on, by those of persons.
+func (p *momentPass) weigh(weight []float64, from int) {
+	if p.persons == nil {
+		return
+	}
+	for i, v := range p.persons.weight[from:][:len(weight)] {
+		weight[i] *= v
+	}
+}
+
+// weighRows multiplies count rows by the roots of the weights of persons.
+func (p *momentPass) weighRows(rows []float64, from, count int) {
+	if p.persons == nil {
+		return
+	}
+	for i, v := range p.persons.weight[from:][:count] {
+		if v == 1 {
+			continue
+		}
+		v = math.Sqrt(v)
+		row := rows[i*p.stride:][:p.stride]
+		for j := range row {
+			row[j] *= v
+		}
 	}
 }
 

@@ -100,7 +100,11 @@ func TestMomentsDepthCountsEveryAddition(t *testing.T) {
 
 func momentsOf(t testing.TB, b Backend, r *engine.Records, m engine.MomentSums) (engine.Moments, *momentsEvaluator) {
 	t.Helper()
-	k, err := b.PlanMoments(engine.Problem{N: r.Len(), D: r.Dim(), Bounds: r.Bounds(), Loss: engine.Logistic{}, Radius: 1, LabelValues: engine.AnyLabels})
+	problem := engine.Problem{N: r.Units(), D: r.Dim(), Bounds: r.Bounds(), Loss: engine.Logistic{}, Radius: 1, LabelValues: engine.AnyLabels}
+	if r.ByPerson() {
+		problem.PersonRows = momentPersonRows
+	}
+	k, err := b.PlanMoments(problem)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,6 +117,28 @@ func momentsOf(t testing.TB, b Backend, r *engine.Records, m engine.MomentSums) 
 		t.Fatal(err)
 	}
 	return got, ev.(*momentsEvaluator)
+}
+
+// momentPersonRows is the cap of rows of momentPersons.
+const momentPersonRows = 300
+
+// momentPersons gives the rows of r to persons with these numbers of them in turn.
+func momentPersons(t testing.TB, r *engine.Records, counts ...int) *engine.Records {
+	t.Helper()
+	of, person := make([]int32, r.Len()), int32(0)
+	for i, left := 0, 0; i < len(of); i, left = i+1, left-1 {
+		if left == 0 {
+			left = counts[int(person)%len(counts)]
+			person++
+		}
+		of[i] = person - 1
+	}
+	rand.New(rand.NewPCG(5, 5)).Shuffle(len(of), func(i, j int) { of[i], of[j] = of[j], of[i] })
+	r, err := r.GroupPersons(of, int(person), momentPersonRows)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
 }
 
 // distanceTo is ||got - want|| for exact sums.
@@ -129,13 +155,20 @@ func distanceTo(got []float64, want []*big.Float) float64 {
 // The sums equal exact sums over what clip makes of each record, within MomentsError, and have
 // the same bits for every number of workers; clip is within rounding of the projection.
 func TestMomentsAgainstExactSums(t *testing.T) {
-	for _, shape := range [][2]int{{2, 1}, {300, 3}, {520, 24}, {270, 25}, {258, 61}} {
+	shapes := [][2]int{{2, 1}, {300, 3}, {520, 24}, {270, 25}, {258, 61}}
+	if testing.Short() {
+		shapes = shapes[:2]
+	}
+	for _, shape := range shapes {
 		n, d := shape[0], shape[1]
 		for _, second := range []engine.SecondMoments{engine.NoSecond, engine.DiagonalSecond, engine.FullSecond} {
 			for _, weights := range []string{"one", "signed", "positives", "negatives", "logistic", "saturated"} {
-				for _, sparse := range []bool{false, true} {
+				for _, stored := range []string{"dense", "sparse", "persons"} {
 					for _, v := range kernels.Variants() {
-						r := momentRecords(t, n, d, sparse)
+						r := momentRecords(t, n, d, stored == "sparse")
+						if stored == "persons" {
+							r = momentPersons(t, r, 1, 3, 1, 7, 220)
+						}
 						m := engine.MomentSums{Radius: 1, Second: second}
 						switch weights {
 						case "one":
@@ -159,7 +192,7 @@ func TestMomentsAgainstExactSums(t *testing.T) {
 								m.Model[j] = scale * math.Cos(float64(7*j))
 							}
 						}
-						name := fmt.Sprintf("n=%d d=%d %v weights=%v sparse=%v %v", n, d, second, weights, sparse, v)
+						name := fmt.Sprintf("n=%d d=%d %v weights=%v %v %v", n, d, second, weights, stored, v)
 						got, e := momentsOf(t, Backend{Variant: v, Workers: 1}, r, m)
 						checkMoments(t, name, e, got, m)
 						for _, workers := range []int{2, 7} {
@@ -177,7 +210,14 @@ func TestMomentsAgainstExactSums(t *testing.T) {
 
 func checkMoments(t *testing.T, name string, e *momentsEvaluator, got engine.Moments, m engine.MomentSums) {
 	t.Helper()
-	n, d := e.problem.N, e.problem.D
+	n, d := e.records.Len(), e.problem.D
+	rowsOf := make([]float64, n) // of the person of each row
+	for k := range e.records.Units() {
+		from, to := e.records.UnitRows(k)
+		for i := from; i < to; i++ {
+			rowsOf[i] = float64(to - from)
+		}
+	}
 	newSum := func(size int) []*big.Float {
 		s := make([]*big.Float, size)
 		for i := range s {
@@ -238,19 +278,20 @@ func checkMoments(t *testing.T, name string, e *momentsEvaluator, got engine.Mom
 		if math.Abs(a) > 1 {
 			t.Fatalf("%s: weight %v", name, a)
 		}
-		positives[0].Add(positives[0], new(big.Float).SetFloat64((1+y)/2))
+		share := func(v *big.Float) *big.Float { return v.Quo(v, new(big.Float).SetFloat64(rowsOf[i])) }
+		positives[0].Add(positives[0], share(product((1+y)/2)))
 		if m.Class != 0 && y != m.Class {
 			continue
 		}
 		at := 0
 		for j := range d {
-			sum[j].Add(sum[j], product(a, row[j]))
+			sum[j].Add(sum[j], share(product(a, row[j])))
 			switch m.Second {
 			case engine.DiagonalSecond:
-				second[j].Add(second[j], product(row[j], row[j]))
+				second[j].Add(second[j], share(product(row[j], row[j])))
 			case engine.FullSecond:
 				for k := j; k < d; k++ {
-					v := product(row[j], row[k])
+					v := share(product(row[j], row[k]))
 					if k > j {
 						v.Mul(v, root2)
 					}
@@ -272,6 +313,31 @@ func checkMoments(t *testing.T, name string, e *momentsEvaluator, got engine.Mom
 		if c.l > 1e-9 {
 			t.Errorf("%s: bound %v of %s is not small", name, c.l, c.what)
 		}
+	}
+}
+
+// Sums over persons in several chunks are within the bound, too, and the order of the rows in the
+// file, of which each person keeps its own, changes no more than roundings.
+func TestMomentsOfManyPersons(t *testing.T) {
+	r := momentPersons(t, momentRecords(t, 1300, 5, false), 1, 1, 2)
+	m := engine.MomentSums{Radius: 0.7, Centre: []float64{0.1, 0, 0, 0.2, 0}, Signed: true, Offset: 0.4, Second: engine.FullSecond}
+	got, e := momentsOf(t, Backend{Workers: 2}, r, m)
+	if e.chunks() < 3 {
+		t.Fatalf("%d chunks", e.chunks())
+	}
+	checkMoments(t, "many persons", e, got, m)
+	again, _ := momentsOf(t, Backend{Workers: 1}, r, m)
+	if fmt.Sprint(again) != fmt.Sprint(got) {
+		t.Error("other bits with one worker")
+	}
+	// The known defect: sums that count rows are far outside of the bound.
+	e.persons = nil
+	rows := engine.Moments{Sum: make([]float64, 5), Second: make([]float64, len(got.Second))}
+	if err := e.Moments(context.Background(), &rows, m); err != nil {
+		t.Fatal(err)
+	}
+	if limit := e.MomentsError(m.Radius, m.Second); math.Abs(rows.Positives-got.Positives) < 1e6*limit.Positives || math.Abs(rows.Second[0]-got.Second[0]) < 1e6*limit.Second {
+		t.Error("sums over rows pass for those over persons")
 	}
 }
 

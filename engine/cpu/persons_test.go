@@ -16,6 +16,9 @@ import (
 // TestPersonSumsMatchBruteForce: every method, with every number of workers, is within Roundoff
 // of the sum over pairs of persons in twice the precision.
 func TestPersonSumsMatchBruteForce(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	score := []engine.ScoreLoss{engine.Logistic{}, enginetest.SmoothHinge{}}
 	var pieces []engine.ScoreLoss
 	for _, p := range []enginetest.Pieces{enginetest.Hinge(), enginetest.SquaredHinge(), enginetest.Zigzag()} {
@@ -36,7 +39,7 @@ func TestPersonSumsMatchBruteForce(t *testing.T) {
 					Sizes: []int{3}, Groups: [][]int{}, Radii: []float64{1},
 					WithWorkers: func(k int) engine.Backend { return cpu.Backend{Workers: k, Method: c.method, Variant: v} },
 				}
-				if v == kernels.Best && !testing.Short() {
+				if v == kernels.Best {
 					opts.Radii = []float64{0.3, 6}
 				}
 				if c.method == cpu.NearLinear {
@@ -153,6 +156,9 @@ func TestPersonPositionsAreTheirOwn(t *testing.T) {
 // catches a sum over all pairs of rows of different persons, divided by their mean number, and
 // one that counts the pairs within a person with P (P-1) pairs.
 func TestPersonsReplaced(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	const cap = 12
 	for _, c := range []struct {
 		loss   engine.Loss
@@ -322,9 +328,6 @@ func TestPersonRefusals(t *testing.T) {
 	if _, err := (cpu.Backend{Float32: true}).Plan(p); err == nil {
 		t.Error("float32 takes persons")
 	}
-	if _, err := (cpu.Backend{}).PlanMoments(p); err == nil {
-		t.Error("moments take persons")
-	}
 	own := ownProblem(5, 3, cosineLoss{})
 	own.PersonRows = 4
 	if _, err := (cpu.Backend{}).Plan(own); err == nil {
@@ -368,6 +371,9 @@ func TestPersonRefusals(t *testing.T) {
 // TestPersonWithManyRowsStops: the pairs within one person take as many steps as the square of
 // its rows, so that a sum asks between rows whether it is to stop.
 func TestPersonWithManyRowsStops(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	const rows = 12_000
 	of := make([]int32, rows)
 	of[rows-1] = 1

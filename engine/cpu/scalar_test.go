@@ -336,25 +336,6 @@ func TestMillionRecords(t *testing.T) {
 	}
 }
 
-func BenchmarkGradientMillion(b *testing.B) {
-	const n, d = 1_000_000, 2
-	r := benchRecords(b, n, d)
-	w := inBall(d, 1)
-	for _, name := range []string{"logistic", "gompertz", "hinge", "squared-hinge", "ramp"} {
-		b.Run(name, func(b *testing.B) {
-			p := problem(n, d, 1)
-			p.Loss = engine.Score{Of: expression(b, name, nil)}
-			e := mustBind(b, cpu.Backend{Workers: 1}, p, r)
-			dst := make([]float64, d)
-			for b.Loop() {
-				if err := e.GradSum(context.Background(), dst, w, engine.AllPairs{N: n}); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-	}
-}
-
 // BenchmarkDirectPairs compares the block evaluator of an expression with the plain
 // exponential path of the logistic loss.
 func BenchmarkDirectPairs(b *testing.B) {

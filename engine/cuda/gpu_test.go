@@ -15,7 +15,7 @@ import (
 	"dyad/engine/cpu"
 	"dyad/engine/cuda/driver"
 	"dyad/engine/enginetest"
-	"dyad/engine/pairgraph"
+	"dyad/engine/terms"
 )
 
 // The tests here need a GPU and are skipped without one. bench/gpu/run.sh runs them
@@ -219,8 +219,8 @@ func TestGPUMeasurePairs(t *testing.T) {
 	for _, m := range []int{1e4, 1e5, 1e6} {
 		for _, d := range gridD {
 			const rows = 16
-			data := pairData(t, m/5, d, m, pairgraph.L2)
-			for _, engine := range []pairgraph.Engine{b, pairgraph.CPU{Workers: runtime.NumCPU()}} {
+			data := pairData(t, m/5, d, m, terms.L2)
+			for _, engine := range []terms.Engine{b, terms.CPU{Workers: runtime.NumCPU()}} {
 				s, err := measurePairs(engine, data, rows)
 				if err != nil {
 					t.Error(err)
@@ -250,15 +250,15 @@ func TestGPUMeasureMetric(t *testing.T) {
 	writeResult(t, out, r)
 }
 
-func measurePairs(e pairgraph.Engine, data *pairgraph.Data, rows int) (float64, error) {
-	s, err := e.Sums(data, pairgraph.Contrastive{Margin: 1}, rows)
+func measurePairs(e terms.Engine, data *terms.Data, rows int) (float64, error) {
+	s, err := e.Sums(data, terms.Contrastive{Margin: 1}, rows)
 	if err != nil {
 		return 0, err
 	}
 	dst, w, best := make([]float64, s.Len()), weights(s.Len(), 0.1), 0.0
 	for range 5 {
 		start := time.Now()
-		if err = s.Sum(context.Background(), dst, w, allOf(len(data.Graph().Pairs())), 0.5, pairgraph.WholeMatrix); err != nil {
+		if err = s.Sum(context.Background(), dst, w, allOf(len(data.Graph().Pairs())), 0.5, terms.WholeMatrix); err != nil {
 			break
 		}
 		if d := time.Since(start).Seconds(); best == 0 || d < best {

@@ -88,10 +88,10 @@ func TestMetricConformance(t *testing.T) {
 
 // TestMetricExpressions: the suite with code for phi' that is put into the tiles.
 func TestMetricExpressions(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	for _, p := range []Precision{BF16x3, FP32, Wgmma} {
-		if testing.Short() && p != BF16x3 {
-			continue
-		}
 		o := metricOptions(p)
 		o.MetricLosses, o.Sizes, o.Radii = metricLosses(t), []int{5}, []float64{2}
 		if testing.Short() {
@@ -145,10 +145,10 @@ func metricProblem(t *testing.T, n, d int) (engine.Problem, *engine.Records, []f
 // tiles and pieces of features, and the errors are as small as one expects of the
 // precision.
 func TestMetricAgainstCPU(t *testing.T) {
-	n, d := 150, 70
 	if testing.Short() {
-		n = 70
+		t.Skip("slow")
 	}
+	const n, d = 150, 70
 	p, r, w := metricProblem(t, n, d)
 	exact, err := sumOf(cpu.Backend{}, p, r, w)
 	if err != nil {
@@ -184,6 +184,9 @@ func TestMetricAgainstCPU(t *testing.T) {
 // NeighbourRoundoff, at its worst place and for all precisions, and a defect in the sums
 // over spans is found.
 func TestMetricNeighbours(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	n, d := 66, 3
 	p, r, w := metricProblem(t, n, d)
 	far := func(at int) *engine.Records {
@@ -216,10 +219,6 @@ func TestMetricNeighbours(t *testing.T) {
 		return after
 	}
 	precisions, skews := []Precision{FP32, BF16x3, TF32, Wgmma}, []float64{0, 1}
-	if testing.Short() {
-		n, precisions, skews = 5, precisions[1:2], skews[1:]
-		p, r, w = metricProblem(t, n, d)
-	}
 	for _, precision := range precisions {
 		for _, skew := range skews {
 			for _, defect := range []bool{false, true} {
@@ -259,6 +258,9 @@ func TestMetricNeighbours(t *testing.T) {
 // TestMetricNoiseForRoundoff: what a certificate of one gradient pays for rounding does
 // not grow with n, and is at most 2 % of the sensitivity.
 func TestMetricNoiseForRoundoff(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	for _, precision := range []Precision{FP32, BF16x3, TF32, Wgmma} {
 		for _, n := range []int{1e3, 1e5, 1e7} {
 			p := engine.Problem{N: n, D: 64, Bounds: engine.UnitBounds(), Loss: engine.MahalanobisLogistic{}, Radius: 1}

@@ -9,31 +9,31 @@ import (
 
 	"dyad/engine"
 	"dyad/engine/cuda/driver"
-	"dyad/engine/pairgraph"
+	"dyad/engine/terms"
 )
 
 // TestPairsDecline: what a GPU cannot do is said before anything is computed.
 func TestPairsDecline(t *testing.T) {
-	data := pairData(t, 12, 4, 20, pairgraph.L2)
+	data := pairData(t, 12, 4, 20, terms.L2)
 	small := newFake()
 	small.memory = 1 << 20
 	for name, c := range map[string]struct {
 		fake *fakeDriver
-		loss pairgraph.Loss
+		loss terms.Loss
 		rows int
 		want error
 	}{
-		"memory":       {small, pairgraph.BradleyTerry{}, 1, engine.ErrUnsupported},
-		"margin":       {newFake(), pairgraph.Contrastive{Margin: 1e40}, 2, engine.ErrUnsupported},
+		"memory":       {small, terms.BradleyTerry{}, 1, engine.ErrUnsupported},
+		"margin":       {newFake(), terms.Contrastive{Margin: 1e40}, 2, engine.ErrUnsupported},
 		"another loss": {newFake(), otherPairLoss{}, 1, engine.ErrUnsupported},
-		"rows":         {newFake(), pairgraph.BradleyTerry{}, 2, nil},
+		"rows":         {newFake(), terms.BradleyTerry{}, 2, nil},
 		"no loss":      {newFake(), nil, 2, nil},
 	} {
 		if _, err := openFake(t, c.fake).Sums(data, c.loss, c.rows); err == nil || c.want != nil && !errors.Is(err, c.want) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	s := openPairs(t, openFake(t, newFake()), data, pairgraph.Contrastive{Margin: 1}, 2)
+	s := openPairs(t, openFake(t, newFake()), data, terms.Contrastive{Margin: 1}, 2)
 	w, dst := make([]float64, s.Len()), make([]float64, s.Len())
 	ctx := context.Background()
 	bad := slices.Clone(w)
@@ -57,12 +57,12 @@ func TestPairsDecline(t *testing.T) {
 	}
 }
 
-type otherPairLoss struct{ pairgraph.BradleyTerry }
+type otherPairLoss struct{ terms.BradleyTerry }
 
 // TestPairsFailuresLeaveNothing: whatever call of the driver fails, the error arrives, and
 // closing the device finds nothing left.
 func TestPairsFailuresLeaveNothing(t *testing.T) {
-	data := pairData(t, 12, 4, 20, pairgraph.L2)
+	data := pairData(t, 12, 4, 20, terms.L2)
 	w := weights(8, 1)
 	for number := 0; ; number++ {
 		f := newFake()
@@ -76,13 +76,13 @@ func TestPairsFailuresLeaveNothing(t *testing.T) {
 			}
 			return nil
 		}
-		s, err := b.Sums(data, pairgraph.Contrastive{Margin: 1}, 2)
+		s, err := b.Sums(data, terms.Contrastive{Margin: 1}, 2)
 		if err == nil {
-			err = s.Sum(context.Background(), make([]float64, 8), w, allOf(20), 0.1, pairgraph.WholeMatrix)
+			err = s.Sum(context.Background(), make([]float64, 8), w, allOf(20), 0.1, terms.WholeMatrix)
 			if closed := s.Close(); closed != nil {
 				t.Error(closed)
 			}
-			if s.Sum(context.Background(), make([]float64, 8), w, allOf(20), 0.1, pairgraph.WholeMatrix) == nil {
+			if s.Sum(context.Background(), make([]float64, 8), w, allOf(20), 0.1, terms.WholeMatrix) == nil {
 				t.Error("Sum after Close")
 			}
 		}

@@ -62,7 +62,13 @@ func Draft(path string, o DraftOptions) (*Drafted, error) {
 	}
 	text := append(p.head(), body...)
 	if _, err := parseSchema(text, true); err != nil { // a name or category that YAML cannot carry
-		return nil, fmt.Errorf("dataset: %s: cannot draft a schema, write it by hand: %w", path, err)
+		why := ""
+		for line := range strings.Lines(string(body)) {
+			if column, reason, ok := strings.Cut(line, ", role: ignore} # "); ok {
+				why += "; " + strings.TrimLeft(column, " -{") + " is left out: " + strings.TrimSpace(reason)
+			}
+		}
+		return nil, fmt.Errorf("dataset: %s: cannot draft a schema, write it by hand: %w%s", path, err, why)
 	}
 	p.draft.Schema = text
 	return &p.draft, nil

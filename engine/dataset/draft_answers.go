@@ -11,7 +11,8 @@ import (
 )
 
 // Answer is what is known about a feature without the data: one of Range, Date and
-// Categories, or a Role other than feature and label.
+// Categories, or a Role other than feature and label. With role person, Persons or IDs and
+// MaxRowsPerPerson are what Schema says of persons.
 type Answer struct {
 	Role       string      `yaml:"role,omitempty"`
 	Range      []float64   `yaml:"range,omitempty"`
@@ -21,6 +22,10 @@ type Answer struct {
 	Categories []string    `yaml:"categories,omitempty"`
 	Unknown    string      `yaml:"unknown,omitempty"`
 	Missing    *Missing    `yaml:"missing,omitempty"`
+
+	Persons          int    `yaml:"persons,omitempty"`
+	IDs              string `yaml:"ids,omitempty"`
+	MaxRowsPerPerson int    `yaml:"max_rows_per_person,omitempty"`
 }
 
 // ParseAnswers reads a file of answers: a mapping from column names to Answer.
@@ -46,12 +51,31 @@ func (a Answer) column(name string) Column {
 	return Column{Name: name, Role: a.Role, Range: a.Range, Transform: a.Transform, Suffix: a.Suffix, Date: a.Date, Categories: a.Categories, Unknown: a.Unknown, Missing: a.Missing}
 }
 
-// checkAnswers refuses answers about columns that are not there, and a label that cannot be
-// one.
+// persons are the lines of a draft about the persons of a column.
+func (a Answer) persons() (text []byte) {
+	if a.Persons != 0 {
+		text = fmt.Appendf(text, "persons: %d\n", a.Persons)
+	}
+	if a.IDs != "" {
+		text = fmt.Appendf(text, "ids: %s\n", quoteYAML(a.IDs))
+	}
+	if a.MaxRowsPerPerson != 0 {
+		text = fmt.Appendf(text, "max_rows_per_person: %d\n", a.MaxRowsPerPerson)
+	}
+	return text
+}
+
+// checkAnswers refuses answers about columns that are not there, of persons where none are, and
+// a label that cannot be one.
 func (p *profile) checkAnswers() error {
-	for name := range p.o.Answers {
-		if !slices.Contains(p.names, name) || name == "" {
+	for name, a := range p.o.Answers {
+		switch {
+		case !slices.Contains(p.names, name) || name == "":
 			return p.errorf(0, fmt.Sprintf("the answers name the column %q, which the file lacks; its columns are %s", name, strings.Join(p.names, ", ")))
+		case a.Role == RolePerson && a.Persons == 0 && a.IDs == "":
+			return p.errorf(0, fmt.Sprintf("the answer %q has role: person; add persons: N, the public number of different ids, or ids: public", name))
+		case a.Role != RolePerson && len(a.persons()) > 0:
+			return p.errorf(0, fmt.Sprintf("the answer %q has persons, ids or max_rows_per_person, which are for role: person", name))
 		}
 	}
 	candidates := p.labelCandidates()

@@ -29,7 +29,11 @@ func (p *profile) named() ([]byte, error) {
 		return nil, err
 	}
 	columns := p.columns()
-	text := fmt.Appendf(nil, "format: %s\n", p.format)
+	var text []byte
+	for _, a := range p.o.Answers {
+		text = append(text, a.persons()...) // of one column: another is refused with the draft
+	}
+	text = fmt.Appendf(text, "format: %s\n", p.format)
 	if p.format == FormatCSV {
 		text = fmt.Appendf(text, "csv:\n  header: %v\n  delimiter: %s\n", p.csv.Header, quoteYAML(p.csv.Delimiter))
 	}

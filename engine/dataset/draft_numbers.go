@@ -128,7 +128,7 @@ func (s *columnStats) settle(form int, decided bool) {
 	all := s.values > 0 && f.count == s.values
 	switch {
 	case all && other.count == s.values && f.groups+other.groups > 0 && !decided:
-		s.numbers, s.why = 0, "1.234 can be a little more than one, or a thousand: draft again and say which, with --decimal . or --decimal ,"
+		s.numbers, s.why = 0, "1.234 can be a little more than one, or a thousand: draft again and say which, with --decimal point or --decimal comma"
 	case all:
 		s.numbers, s.integers, s.lo, s.hi, s.sum = f.count, f.integers, f.lo, f.hi, f.sum
 		if s.percent > 0 && s.percent < s.values {

@@ -347,11 +347,11 @@ func (f *featureEncoder) encode(field []byte, dst []float64) (rule string) {
 		return rule
 	}
 	k := f.cats.find(field)
+	if k < 0 && !utf8.Valid(field) {
+		return ruleNotUTF8 // also with unknown: other, which would drop every letter of another encoding
+	}
 	if k < 0 && f.unknown {
 		return "" // dst is zero
-	}
-	if k < 0 && !utf8.Valid(field) {
-		return ruleNotUTF8
 	}
 	if k < 0 {
 		return ruleCategory

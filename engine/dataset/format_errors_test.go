@@ -71,7 +71,7 @@ func TestNamedFormatErrors(t *testing.T) {
 		{"nominal not closed", FormatARFF, "@attribute age {a, 7391\n@data\n", 1, "", 0, ruleARFFAttribute},
 		{"other names", FormatARFF, "@attribute age7391 numeric\n@data\n1\n", 2, "", 0, ruleARFFNames},
 		{"name twice", FormatARFF, "@attribute age numeric\n@attribute age numeric\n@data\n", 3, "age", 2, "twice"},
-		{"attribute lacking", FormatARFF, "@attribute age numeric\n@attribute sex {f,m}\n@data\n", 3, "out", 0, "lacks this column"},
+		{"attribute lacking", FormatARFF, "@attribute age numeric\n@attribute sex {f,m}\n@data\n", 3, "out", 0, "lacks the label"},
 		{"attribute unknown", FormatARFF, "@attribute age numeric\n@attribute x7391 numeric\n@attribute sex {f,m}\n@attribute out {yes,no}\n@data\n", 5, "", 2, "a name that the schema lacks"},
 		{"date", FormatARFF, "@attribute age date yyyy\n@attribute sex {f,m}\n@attribute out {yes,no}\n@data\n", 1, "age", 1, ruleARFFType},
 		{"text as number", FormatARFF, "@attribute age string\n@attribute sex {f,m}\n@attribute out {yes,no}\n@data\n", 1, "age", 1, ruleARFFType},

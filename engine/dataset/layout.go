@@ -1,6 +1,9 @@
 package dataset
 
-import "math"
+import (
+	"math"
+	"unicode/utf8"
+)
 
 // field says what one field of a row is.
 type field struct {
@@ -45,6 +48,9 @@ func (t *table) headerLayout(header [][]byte, row int, n *names) (*layout, error
 	at := map[string]int{}
 	for i, h := range header {
 		f, ok := byName[string(h)]
+		if !ok && !utf8.Valid(h) {
+			return nil, t.errorf(row, "", i+1, ruleNotUTF8)
+		}
 		if !ok {
 			if unknown == 0 {
 				unknown = i + 1
@@ -68,7 +74,9 @@ func (t *table) headerLayout(header [][]byte, row int, n *names) (*layout, error
 		c := &s.Columns[i]
 		switch role := c.role(); {
 		case at[c.Name] != 0:
-		case role == RoleFeature, role == RoleLabel && t.o.Labels == LabelsRequired, role == RoleGroup, role == RoleID && t.o.KeepIDs, role == RolePerson && t.o.Persons == KeepPersons:
+		case role == RoleLabel && t.o.Labels == LabelsRequired:
+			return nil, t.errorf(row, c.Name, 0, n.header+" lacks the label, which training and evaluation need (dyad predict needs none); add it, or correct its name in the file or in the schema")
+		case role == RoleFeature, role == RoleGroup, role == RoleID && t.o.KeepIDs, role == RolePerson && t.o.Persons == KeepPersons:
 			return nil, t.errorf(row, c.Name, 0, n.header+" does not match the schema: it lacks this column; correct the name in the file or in the schema")
 		}
 	}

@@ -1,4 +1,4 @@
-// Package pairgraph holds labelled pairs of individuals and the graph behind them:
+// Package pairgraph holds pairs of individuals and the graph that they form:
 // how many pairs one individual can be in, and the correlation number kappa of
 // [Li20] that differential pairwise privacy is stated for.
 //

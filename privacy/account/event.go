@@ -54,6 +54,7 @@ type facts struct {
 	renyi    func(alpha float64) float64 // divergence of one release, rounded up
 	noRenyi  string                      // why it is not known, if it could be
 	known    Event                       // of a release about a secret batch: if the batch were known
+	stopped  bool                        // the number of runs is secret, and renyi is much less than that of mu
 	barred   string                      // why no session can make the release, "" if one can
 }
 

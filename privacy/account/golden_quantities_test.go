@@ -152,7 +152,7 @@ func zcdpRho(epsilon, delta float64) float64 {
 
 // calibrated is the sigma of CalibrateGaussian.
 func calibrated(in goldenInputs) (float64, error) {
-	c, err := privacy.MeanGradient{PairDiameter: in.sensitivity(), Share: 1}.Certify()
+	c, err := privacy.MeanGradient{PairDiameter: in.sensitivity(), PairFraction: 1}.Certify()
 	if err != nil {
 		return 0, err
 	}

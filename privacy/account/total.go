@@ -2,24 +2,29 @@ package account
 
 import (
 	"maps"
+	"math"
 	"slices"
 )
 
 // Total is the accountant of plans and ledgers: GDP, and where batches were drawn in
-// secret PLD as well, whichever answer is smaller. Both are bounds for everything
-// composed.
+// secret PLD as well, and RDP where the number of runs was, whichever answer is smaller. All are
+// bounds for everything composed.
 //
 // GDP counts a release about a batch as if the batch were known. It may
 // (docs/theory.md#total): given the coins, which are the same for two neighbours, it is a
 // Gaussian release whose query moves by at most its sensitivity (on Poisson batches twice
 // that for every record of the owner), or does not move. PLD counts the release with its
 // amplification, and everything else by a Gaussian release of the same mu (a mu-GDP release
-// is dominated by one: Dong, Roth and Su 2022, Corollary 2.13 and Theorem 2.10).
+// is dominated by one: Dong, Roth and Su 2022, Corollary 2.13 and Theorem 2.10). RDP counts
+// everything but random stopping by a Gaussian release of the same mu, which dominates it as well.
 //
 // The zero value has composed nothing. Not safe for concurrent use.
 type Total struct {
 	gdp GDP
 	pld PLD
+
+	stopped RDP // of what has a secret number of runs
+	others  GDP // of the rest
 }
 
 var _ Accountant = (*Total)(nil)
@@ -34,30 +39,80 @@ func (a *Total) Compose(e Event) error {
 		return err
 	}
 	a.gdp = next
-	return nil
+	return a.split(e)
 }
 
+// split adds e, which is known to be valid, to stopped and others.
+func (a *Total) split(e Event) error {
+	switch f := e.facts(); {
+	case f.shape == composed:
+		return each(f.parts, a.split)
+	case f.stopped:
+		a.stopped.Orders = stoppedOrders
+		return a.stopped.Compose(e)
+	}
+	return a.others.compose(e, true)
+}
+
+// stoppedOrders are 1 + 1.08^k from 1.2 to about 5000.
+var stoppedOrders = func() (orders []float64) {
+	for t := 0.2; t < 5000; t *= 1.08 {
+		orders = append(orders, 1+t)
+	}
+	return orders
+}()
+
+// renyi is random stopping and a release of mu, which stands for the rest.
+func (a *Total) renyi(mu float64) *RDP {
+	all := a.stopped
+	switch {
+	case mu == 0:
+	case !(mu < maxMu):
+		_ = all.Compose(NonPrivateEvent{}) // always known
+	default:
+		_ = all.Compose(GaussianEvent{Sensitivity: mu, Sigma: 1})
+	}
+	return &all
+}
+
+func (a *Total) hidesRuns() bool { return a.stopped.divergence != nil }
+
 // Mu is a mu such that everything composed is mu-GDP, rounded up. If Sampled, it holds
-// even for batches that become known, and Epsilon and Delta are better.
+// even for batches and numbers of runs that become known, and Epsilon and Delta are better.
 func (a *Total) Mu() float64 { return a.gdp.Mu() }
 
-// Sampled says that a release about a secret batch was composed.
-func (a *Total) Sampled() bool { return a.gdp.sampled }
+// Sampled says that a release about a secret batch, or with a secret number of runs, was
+// composed.
+func (a *Total) Sampled() bool { return a.gdp.sampled || a.hidesRuns() }
 
 // Epsilon implements Accountant.
 func (a *Total) Epsilon(delta float64) float64 {
-	if !a.gdp.sampled {
-		return a.gdp.Epsilon(delta)
+	best := a.gdp.Epsilon(delta)
+	if a.gdp.sampled {
+		best = min(best, a.pld.Epsilon(delta))
 	}
-	return min(a.gdp.Epsilon(delta), a.pld.Epsilon(delta))
+	if a.hidesRuns() {
+		best = min(best, a.renyi(a.others.Mu()).Epsilon(delta))
+		if pure := a.others.pure.value(); pure > 0 {
+			best = min(best, addUp(pure, a.renyi(rootUp(a.others.rest)).Epsilon(delta)))
+		}
+	}
+	return best
 }
 
 // Delta implements Accountant.
 func (a *Total) Delta(epsilon float64) float64 {
-	if !a.gdp.sampled {
-		return a.gdp.Delta(epsilon)
+	best := a.gdp.Delta(epsilon)
+	if a.gdp.sampled {
+		best = min(best, a.pld.Delta(epsilon))
 	}
-	return min(a.gdp.Delta(epsilon), a.pld.Delta(epsilon))
+	if a.hidesRuns() {
+		best = min(best, a.renyi(a.others.Mu()).Delta(epsilon))
+		if pure := a.others.pure.value(); pure > 0 && epsilon > pure {
+			best = min(best, a.renyi(rootUp(a.others.rest)).Delta(math.Nextafter(epsilon-pure, 0)))
+		}
+	}
+	return best
 }
 
 // composeByGDP composes e, with events that PLD does not know counted by their mu or

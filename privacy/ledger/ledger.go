@@ -214,6 +214,16 @@ func (l *Ledger) Begin(c Charge, src *privacy.Source) (*privacy.LiveSession, err
 	})
 }
 
+// Admits returns the error with which Begin would refuse a charge, for example of several runs
+// together before the first, and charges nothing.
+func (l *Ledger) Admits(c Charge) error {
+	st, err := l.load()
+	if err == nil {
+		_, err = st.admit(c)
+	}
+	return err
+}
+
 // SetCap records the most that may ever be spent on a data id, charges made
 // before it included. A later cap of the same id replaces it. Delta must be
 // positive: Gaussian noise has no finite epsilon at delta 0.

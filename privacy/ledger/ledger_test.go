@@ -38,7 +38,7 @@ func testCharge(run string) Charge {
 // certified is a certificate with exactly the given sensitivity.
 func certified(sensitivity float64) (privacy.Certificate, error) {
 	for bound := sensitivity; ; bound = math.Nextafter(bound, 0) {
-		c, err := privacy.MeanGradient{PairDiameter: bound, Share: 1}.Certify()
+		c, err := privacy.MeanGradient{PairDiameter: bound, PairFraction: 1}.Certify()
 		if err == nil && c.Sensitivity() < sensitivity {
 			err = fmt.Errorf("no certificate has sensitivity %v", sensitivity)
 		}
@@ -214,6 +214,9 @@ func TestCapRefusesAndLeavesTheFilesAlone(t *testing.T) {
 
 	before := readAll(t, l)
 	c.Run, c.Events = "b", []account.Event{account.GaussianEvent{Sensitivity: 1, Sigma: 1000}}
+	if err := l.Admits(c); !errors.Is(err, ErrBudget) {
+		t.Errorf("over the cap: Admits says %v", err)
+	}
 	if s, err := l.Begin(c, privacy.NewSeededSource(1)); !errors.Is(err, ErrBudget) || s != nil {
 		t.Errorf("over the cap: %v, %v; want ErrBudget", s, err)
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"dyad/privacy"
@@ -199,20 +200,33 @@ func sameRun(charged, c Charge) error {
 	if !charged.Resumable {
 		return fmt.Errorf("%w: run %q was charged by a program that may have released its results already; start a new run", ErrResume, c.Run)
 	}
+	releases := func(what string, was, is any) error {
+		// People know epsilon and delta, from which the noise follows.
+		if before, now := budgetOf(charged), budgetOf(c); before != "" && before != now {
+			return refuse("the guarantee", before, now)
+		}
+		return refuse(what, fmt.Sprint(was), fmt.Sprint(is))
+	}
 	if len(charged.Events) != len(c.Events) {
-		return refuse("releases", fmt.Sprint(charged.Events), fmt.Sprint(c.Events))
+		return releases("releases", charged.Events, c.Events)
 	}
 	for i := range c.Events {
 		was, errWas := account.Encode(charged.Events[i])
 		is, errIs := account.Encode(c.Events[i])
 		if errWas != nil || errIs != nil || !bytes.Equal(was, is) {
-			return refuse("the release", fmt.Sprint(charged.Events[i]), fmt.Sprint(c.Events[i]))
+			return releases("the release", charged.Events[i], c.Events[i])
 		}
 	}
 	if charged.Objective != "" && charged.Objective != c.Objective {
 		return refuse("objective", fmt.Sprintf("%q", charged.Objective), fmt.Sprintf("%q", c.Objective))
 	}
 	return nil
+}
+
+// budgetOf is what the text of a guarantee says of epsilon and delta.
+func budgetOf(c Charge) string {
+	text, _, _ := strings.Cut(c.Guarantee, " for ")
+	return text
 }
 
 func secrecy(c Charge) string {

@@ -268,6 +268,9 @@ func moved(t *testing.T, s *serve.Service, i int) {
 
 // Requests for a state at the same time share one encoding, and get what the service has.
 func TestStateIsEncodedOnce(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	s := wide(t)
 	server := httptest.NewServer(serve.Handler(s, serve.HandlerOptions{}))
 	defer server.Close()

@@ -58,7 +58,7 @@ func (a NormalisedDescent) Plan(s algorithms.Spec) (*algorithms.Plan, error) {
 	}
 	p := &algorithms.Plan{
 		Algorithm: a.Info().Name, Mode: s.Mode, Spec: s, Certificate: certificate, Noise: noise,
-		Schedule:      algorithms.Schedule{Name: "steps of one length", Steps: a.Steps, Constant: a.Length, Path: a.Length * float64(a.Steps)},
+		Schedule:      algorithms.Schedule{Name: "steps of one length", Steps: a.Steps, Constant: a.Length, TotalStep: a.Length * float64(a.Steps)},
 		GradientPairs: float64(a.Steps) * float64(s.Kernel.Problem().Pairs().Len()),
 	}
 	return p, p.PromiseOneRecord(account.Repeat(noise.Event(certificate), a.Steps))

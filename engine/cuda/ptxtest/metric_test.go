@@ -223,6 +223,9 @@ func TestMetricTiles(t *testing.T) {
 // order, whatever else is in the tile and wherever they are in it: the sums of
 // coefficients are those of the pairs alone, as integers.
 func TestMetricCoefficientsAreOwnOnly(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	for _, f := range allMetricTiles(t) {
 		m := newMetricData(rand.New(rand.NewPCG(3, 4)), 67, 5)
 		_, full := f.sums(t, m, (m.n+f.rows-1)/f.rows, 0)
@@ -257,13 +260,16 @@ func TestMetricCoefficientsAreOwnOnly(t *testing.T) {
 // TestMetricRecordChangesItsPartialsOnly: when record k changes, every partial sum
 // without k keeps its bits: the products of rows and spans, and all coefficients.
 func TestMetricRecordChangesItsPartialsOnly(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	for _, f := range allMetricTiles(t) {
 		const d = 2
 		n := 1024 + 64
 		rng := rand.New(rand.NewPCG(5, 6))
 		m := newMetricData(rng, n, d)
 		spans := []int{1}
-		if f.operand == "" && !testing.Short() {
+		if f.operand == "" {
 			spans = []int{0, 1}
 		}
 		type sums struct{ z, c []int64 }

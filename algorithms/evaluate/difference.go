@@ -1,0 +1,199 @@
+package evaluate
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+
+	"dyad/algorithms"
+	"dyad/privacy"
+)
+
+// Names of the releases about two models.
+const (
+	differenceName = "difference of the rank sums of two models and number of positives"
+	disagreeName   = "pairs of classes that two models order differently"
+)
+
+// disagreeShare is the share of the budget of the disagreement, which says how far samples move
+// the difference.
+const disagreeShare = 0.25
+
+// differenceLevels bounds the difference of two signs.
+const differenceLevels = 2
+
+// mostCompared bounds n for two models: their sums are twice as large.
+const mostCompared = maxRecords / 2
+
+// differenceReleases are what is released about two models: sums over pairs of a positive and a
+// negative record of t = sign(s - s') - sign(r - r'), s and r the scores of the two models, and of
+// t^2 - 2. Both are integers from -2 to 2 (docs/theory.md#two-models).
+func (p *Plan) differenceReleases(add func(name string, coordinates int, share float64, certify interface {
+	Certify() (privacy.Certificate, error)
+})) {
+	pure := p.Options.Budget.Delta == 0
+	p.rank = privacy.ClassPairSum{Records: p.Options.Records, Levels: differenceLevels, Counted: true, Manhattan: pure, Name: differenceName}
+	add(differenceName, 2, 1-disagreeShare, p.rank)
+	add(disagreeName, 1, disagreeShare, privacy.ClassPairSum{Records: p.Options.Records, Levels: differenceLevels, Manhattan: pure, Name: disagreeName})
+}
+
+// validateCompared refuses what two models have no figures of.
+func (o Options) validateCompared() error {
+	if o.Loss != nil || len(o.Thresholds)+len(o.At)+len(o.Classifiers) > 0 {
+		return fmt.Errorf("%w: evaluation: two models are compared by their AUC alone: leave out thresholds, classifiers and loss", algorithms.ErrAssumption)
+	}
+	if o.PersonRows > 0 {
+		return fmt.Errorf("%w: evaluation: the difference of two models compares rows, and the records are persons with several; evaluate each model alone, both are charged", algorithms.ErrAssumption)
+	}
+	if o.Records > mostCompared {
+		return fmt.Errorf("%w: evaluation: %d records, want at most 2^25 to compare two models", algorithms.ErrAssumption, o.Records)
+	}
+	return nil
+}
+
+// differenceFact says how large the noise is.
+func (p *Plan) differenceFact(f *algorithms.Facts) {
+	n := float64(p.Options.Records)
+	f.Line("", "noise of the difference of the AUCs: standard deviation %.3g with classes of the same size, more with others", f.Add("auc_difference_noise_balanced", 2*p.find(differenceName).deviation()/(n*n)))
+}
+
+// difference adds the difference of two AUCs, from the released numbers.
+//
+// With h = t/2 in [-1, 1] its mean over pairs of classes is the difference, and its variance over
+// samples is at most (E h^2 - difference^2)/min(n+, n-) [Hoeffding 1948: the variances of its two
+// projections and of the rest add up to that of h]. E h^2 is released, and taken to be two
+// deviations larger.
+func (p *Plan) difference(f *Figures, released []float64) {
+	n, r := float64(p.Options.Records), p.find(differenceName)
+	s := &statistics{n: n, laplace: p.Options.Budget.Delta == 0}
+	s.rank, s.rankNoise = released[0]/2, r.deviation()/2
+	s.positives, s.positivesNoise = released[1]/p.rank.CountWeight(), r.deviation()/p.rank.CountWeight()
+	s.count()
+	positives, negatives := s.sizes()
+	few := min(positives, negatives)
+	// The sum of t^2 - 2 plus twice the number of pairs is that of t^2 = 4 h^2.
+	noise := math.Hypot(p.find(disagreeName).deviation(), 2*s.pairsNoise) / 4
+	square := (released[2] + 2*s.pairs) / 4
+	most := 1.0
+	if s.pairs > 0 {
+		f.Disagreement = min(max(square/s.pairs, 0), 1)
+		most = min(max((square+2*noise)/s.pairs, 1/(few*few)), 1)
+	}
+	q := ratio{
+		numerator: s.rank, denominator: s.pairs, low: -1, high: 1,
+		numeratorNoise: s.rankNoise * s.rankNoise, denominatorNoise: s.pairsNoise * s.pairsNoise, laplace: s.laplace,
+		sampling: func(theta float64) float64 {
+			more := 0.0
+			if s.wide {
+				more = 1 / (few * few) // few records that agree say little
+			}
+			return s.pairs * s.pairs * (max(most-theta*theta, 0)/few + more)
+		},
+	}
+	figure := q.interval(f.Confidence)
+	f.Difference = &figure
+	f.Positives, f.PositivesNoise, f.Wide = s.positives, s.positivesNoise, s.wide
+	f.DifferenceNoise = math.Hypot(s.rankNoise, figure.Value*s.pairsNoise) / max(s.pairs, 1)
+}
+
+// Numbers is how many numbers the plan releases.
+func (p *Plan) Numbers() (n int) {
+	for _, r := range p.releases {
+		n += r.coordinates
+	}
+	return n
+}
+
+// differenceSums are the sums over all pairs of a positive and a negative record of t and t^2 - 2,
+// and n+. They are exact for n <= 2^31, and take O(n log n).
+//
+// t^2 is sign^2 of each model less twice the product of the signs. The sum of products is counted
+// from below in the first score, with a tree of the negatives by their second.
+func differenceSums(first, second []float64, positive []bool) (difference, disagreement int64, positives int) {
+	a, n := rankSum(first, positive)
+	b, _ := rankSum(second, positive)
+	pairs := int64(n) * int64(len(positive)-n)
+	product := signProducts(first, second, positive)
+	squares := 2*pairs - ties(first, positive) - ties(second, positive) - 2*product
+	return a - b, squares - 2*pairs, n
+}
+
+// ties is the number of pairs of classes with equal scores.
+func ties(scores []float64, positive []bool) (count int64) {
+	var of [2]map[float64]int64
+	of[0], of[1] = map[float64]int64{}, map[float64]int64{}
+	for i, s := range scores {
+		class := 0
+		if positive[i] {
+			class = 1
+		}
+		of[class][total(s)]++
+	}
+	for s, k := range of[1] {
+		count += k * of[0][s]
+	}
+	return count
+}
+
+// signProducts is the sum of sign(s - s') sign(r - r') over the pairs of classes.
+func signProducts(first, second []float64, positive []bool) (sum int64) {
+	n := len(first)
+	distinct := make([]float64, n)
+	for i, v := range second {
+		distinct[i] = total(v)
+	}
+	slices.Sort(distinct)
+	distinct = slices.Compact(distinct)
+	place := func(v float64) int {
+		at, _ := slices.BinarySearch(distinct, total(v))
+		return at
+	}
+	order := make([]int, n)
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(i, j int) int { return cmp.Compare(total(first[i]), total(first[j])) })
+	// One pass from below counts negatives with a smaller first score, one from above those with a
+	// larger one.
+	for _, sign := range []int64{1, -1} {
+		below := make(fenwick, len(distinct)+1)
+		var seen int64
+		for from := 0; from < n; {
+			to := from
+			for to < n && total(first[order[to]]) == total(first[order[from]]) {
+				if i := order[to]; positive[i] {
+					at := place(second[i])
+					less, atMost := below.sum(at), below.sum(at+1)
+					sum += sign * (less - (seen - atMost))
+				}
+				to++
+			}
+			for ; from < to; from++ {
+				if i := order[from]; !positive[i] {
+					below.add(place(second[i]))
+					seen++
+				}
+			}
+		}
+		slices.Reverse(order)
+	}
+	return sum
+}
+
+// fenwick is a tree of counts (Fenwick 1994).
+type fenwick []int64
+
+func (f fenwick) add(at int) {
+	for at++; at < len(f); at += at & -at {
+		f[at]++
+	}
+}
+
+// sum is the number of counts at places below at.
+func (f fenwick) sum(at int) (s int64) {
+	for ; at > 0; at -= at & -at {
+		s += f[at]
+	}
+	return s
+}

@@ -1,0 +1,120 @@
+package evaluate
+
+import (
+	"errors"
+	"fmt"
+	"math/big"
+	"math/bits"
+)
+
+// shareUnit is what the shares of the rows of a person add up to, as integers. It is a multiple of 1 to 16, so
+// that persons with so many rows have equal shares.
+const shareUnit = 720720
+
+// shares are the shares of the rows of persons (docs/theory.md#person-figures): of m rows each has
+// the whole part of shareUnit/m, and the first ones of the person one more, until they add up to
+// shareUnit. They are a function of the number of rows of that person alone; with more than
+// shareUnit rows the last ones have none.
+func shares(first []int) []int64 {
+	weight := make([]int64, first[len(first)-1])
+	for p, from := range first[:len(first)-1] {
+		rows := weight[from:first[p+1]]
+		for i := range rows {
+			rows[i] = int64(shareUnit / len(rows))
+			if i < shareUnit%len(rows) {
+				rows[i]++
+			}
+		}
+	}
+	return weight
+}
+
+// checkPersons returns an error unless first are the rows of as many persons as the plan has.
+func (d Data) checkPersons(p *Plan, rows int) error {
+	n := p.Options.Records
+	if p.Options.PersonRows == 0 {
+		if d.First != nil {
+			return errors.New("evaluate: records of persons for a plan of rows")
+		}
+		return nil
+	}
+	if len(d.First) != n+1 || d.First[0] != 0 || d.First[n] != rows {
+		return fmt.Errorf("evaluate: rows of persons that do not fit a plan of %d persons", n)
+	}
+	for k, from := range d.First[:n] {
+		if m := d.First[k+1] - from; m < 1 || m > p.Options.PersonRows {
+			return errors.New("evaluate: a person without rows, or with more than Options.PersonRows")
+		}
+	}
+	return nil
+}
+
+// rounding bounds the error of numbers of persons that add up to at most size n: an exact sum is
+// converted to float64, and divided or multiplied at most twice. It is 0 for rows, which are
+// counted.
+func (o Options) rounding(size float64) float64 {
+	if o.PersonRows == 0 {
+		return 0
+	}
+	return 4 * 0x1p-53 * size * float64(o.Records) * (1 + 0x1p-40)
+}
+
+// wide is a sum of products of numbers that are not negative, below 2^128.
+type wide struct{ hi, lo uint64 }
+
+func (w *wide) add(a, b int64) {
+	hi, lo := bits.Mul64(uint64(a), uint64(b))
+	var carry uint64
+	w.lo, carry = bits.Add64(w.lo, lo, 0)
+	w.hi, _ = bits.Add64(w.hi, hi, carry)
+}
+
+func (w wide) int() *big.Int {
+	v := new(big.Int).SetUint64(w.hi)
+	return v.Or(v.Lsh(v, 64), new(big.Int).SetUint64(w.lo))
+}
+
+// rank are the rank sum and the number of positives, of rows or persons.
+func (d Data) rank() (sum, positives float64) {
+	if d.weight != nil {
+		return d.personRank()
+	}
+	s, p := rankSum(d.Scores, d.Positive)
+	return float64(s), float64(p)
+}
+
+// personRank is the sum over pairs of rows of different persons, of a positive with score s and
+// share a and a negative with s' and a', of a a' sign(s - s'), over shareUnit^2, the nearest float64; and the sum of
+// the shares of the positives over shareUnit.
+func (d Data) personRank() (sum, positives float64) {
+	all, above := d.rankOf(0, len(d.Scores))
+	for p, from := range d.First[:len(d.First)-1] {
+		if to := d.First[p+1]; to-from > 1 {
+			own, _ := d.rankOf(from, to)
+			all.Sub(all, own)
+		}
+	}
+	return overUnit(all, 2), float64(above) / shareUnit
+}
+
+// overUnit is the float64 nearest to v/shareUnit^power.
+func overUnit(v *big.Int, power int64) float64 {
+	unit := new(big.Int).Exp(big.NewInt(shareUnit), big.NewInt(power), nil)
+	f, _ := new(big.Rat).SetFrac(v, unit).Float64()
+	return f
+}
+
+// rankOf is the rank sum of the rows from and to-1 with their shares: at most (n shareUnit)^2/4 <
+// 2^90 in magnitude.
+func (d Data) rankOf(from, to int) (*big.Int, int64) {
+	var plus, minus wide
+	var below [2]int64
+	eachTie(d.Scores[from:to], d.Positive[from:to], d.weight[from:to], func(here [2]int64) {
+		plus.add(here[1], below[0])
+		minus.add(here[0], below[1])
+		below[0] += here[0]
+		below[1] += here[1]
+	})
+	sum := plus.int()
+	return sum.Sub(sum, minus.int()), below[1]
+}

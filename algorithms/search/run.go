@@ -1,0 +1,141 @@
+package search
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"dyad/algorithms"
+	"dyad/algorithms/evaluate"
+	"dyad/privacy"
+)
+
+// Records are the private side of a search.
+type Records struct {
+	// Positive says which records are positive, in their order.
+	Positive []bool
+	// Train trains setting i by its plan.
+	Train func(ctx context.Context, i int, p *algorithms.Plan, s privacy.Session) ([]float64, error)
+	// Scores gives each record the score that weights of candidate i have for it: a function of that
+	// record and the weights, bit for bit. weights is nil for Models.
+	Scores func(ctx context.Context, i int, weights []float64) ([]float64, error)
+}
+
+// Found is what a search released.
+type Found struct {
+	Winner int // of Options.Settings or Models
+	// AUC of the winner as RandomStopping released it, 0 on other roads. It is above what other
+	// records will show: it is that of the best of several, on the records that they were trained on.
+	AUC     float64
+	Weights []float64 // of the winner; nil for Models
+}
+
+// Read takes apart the weights of the result of a Job.
+func (p *Plan) Read(result []float64) (Found, error) {
+	head := 1
+	if p.Options.Road == RandomStopping {
+		head = 3
+	}
+	if len(result) < head || !(result[0] >= 0 && result[0] < float64(len(p.names()))) {
+		return Found{}, errors.New("search: these numbers are not the result of this search")
+	}
+	f := Found{Winner: int(result[0]), Weights: result[head:]}
+	if head == 3 {
+		n := float64(p.Options.Records)
+		positives := min(max(result[2]/p.counted.CountWeight(), 1), n-1)
+		f.AUC = min(max(0.5+result[1]/(2*positives*(n-positives)), 0), 1)
+	}
+	return f, nil
+}
+
+// Job is the search for algorithms.Execute. It is started again from its beginning, with fresh
+// noise, when it is resumed: a checkpoint would have to hold the secret number of runs. It reports
+// no progress: a step would tell which setting is trained.
+func (p *Plan) Job(r Records) algorithms.Job {
+	return algorithms.Job{
+		Plan:      &p.Plan,
+		Withholds: true, // all weights and scores stay in the closure
+		Train: func(ctx context.Context, s privacy.Session, _ algorithms.Tracker) ([]float64, error) {
+			selector, ok := s.(privacy.Selector)
+			switch {
+			case !ok:
+				return nil, errors.New("search: the session cannot choose")
+			case len(r.Positive) != p.Options.Records:
+				return nil, fmt.Errorf("search: %d classes for a plan of %d records", len(r.Positive), p.Options.Records)
+			case p.Options.Road == RandomStopping:
+				return p.best(ctx, r, selector)
+			}
+			return p.choose(ctx, r, selector)
+		},
+	}
+}
+
+// rankSum is that of candidate i with weights.
+func (p *Plan) rankSum(ctx context.Context, r Records, i int, weights []float64) (int64, error) {
+	scores, err := r.Scores(ctx, i, weights)
+	if err == nil && len(scores) != p.Options.Records {
+		err = fmt.Errorf("search: %d scores for %d records", len(scores), p.Options.Records)
+	}
+	if err != nil {
+		return 0, err
+	}
+	return evaluate.RankSum(scores, r.Positive), ctx.Err()
+}
+
+// choose trains all settings, or none for models, and chooses one.
+func (p *Plan) choose(ctx context.Context, r Records, s privacy.Selector) ([]float64, error) {
+	count := len(p.Options.Settings) + len(p.Options.Models)
+	weights, sums := make([][]float64, count), make([]int64, count)
+	for i := range count {
+		var err error
+		if len(p.Trainings) > 0 {
+			weights[i], err = r.Train(ctx, i, p.Trainings[i], s)
+		}
+		if err == nil {
+			sums[i], err = p.rankSum(ctx, r, i, weights[i])
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	winner, err := s.Choose(sums, p.rank, p.choice)
+	if err != nil {
+		return nil, err
+	}
+	return append([]float64{float64(winner)}, weights[winner]...), nil
+}
+
+// best makes the runs of random stopping.
+func (p *Plan) best(ctx context.Context, r Records, s privacy.Selector) ([]float64, error) {
+	positives := 0
+	for _, y := range r.Positive {
+		if y {
+			positives++
+		}
+	}
+	winner, released, err := s.Best(p.selection, func(i int, s privacy.Session) ([]float64, error) {
+		weights, err := r.Train(ctx, i, p.Trainings[i], s)
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		if err != nil && !errors.Is(err, privacy.ErrUnplanned) {
+			return nil, fmt.Errorf("%w: %w", privacy.ErrFailedRun, err)
+		}
+		if err != nil {
+			return nil, err
+		}
+		sum, err := p.rankSum(ctx, r, i, weights)
+		if err != nil {
+			return nil, err
+		}
+		score := []float64{float64(sum), p.counted.CountWeight() * float64(positives)}
+		if err := s.Release(score, p.joint, p.score); err != nil {
+			return nil, err
+		}
+		return append(score, weights...), nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return append([]float64{float64(winner)}, released...), nil
+}

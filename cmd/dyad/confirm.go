@@ -1,0 +1,49 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"strings"
+
+	"golang.org/x/term"
+
+	"dyad/algorithms"
+	"dyad/engine/dataset"
+)
+
+// confirmFlag is the --yes flag of commands that ask before they spend.
+type confirmFlag struct {
+	Yes bool `short:"y" help:"Do not ask before something is charged that cannot be taken back."`
+}
+
+// confirm tells what will be done and asks for it on a terminal. Without one, or without
+// agreement, it is bad input: nothing was read or charged.
+func (f confirmFlag) confirm(a *app, what string) error {
+	if f.Yes {
+		return nil
+	}
+	if in, ok := a.stdin.(*os.File); !ok || !term.IsTerminal(int(in.Fd())) {
+		return badInput("%s; say --yes to do it. Nothing was charged", what)
+	}
+	fmt.Fprintf(a.stderr, "dyad: %s. Go on? [y/N] ", what)
+	answer, _ := bufio.NewReader(a.stdin).ReadString('\n')
+	switch strings.ToLower(strings.TrimSpace(answer)) {
+	case "y", "yes":
+		return a.ctx.Err()
+	}
+	return badInput("not confirmed; nothing was charged")
+}
+
+// unprotected asks before a training without privacy on data that are not public by their schema
+// or a flag. A run that is resumed was asked for before. No data are read.
+func (f confirmFlag) unprotected(a *app, mode, schema string, public, resumed bool) error {
+	if mode != algorithms.NonPrivate.String() || public || resumed || schema == "" {
+		return nil
+	}
+	s, err := dataset.LoadUnlabelledSchema(schema)
+	if err != nil || s.Public {
+		return asInput(err)
+	}
+	return f.confirm(a, fmt.Sprintf("--mode nonprivate trains on the private data %q without protection: the model may reveal records, and the total of this data id has no finite epsilon from then on", s.DataID))
+}

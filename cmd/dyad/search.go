@@ -1,0 +1,296 @@
+package main
+
+import (
+	"strings"
+
+	lib "dyad"
+	"dyad/algorithms"
+	"dyad/algorithms/search"
+	"dyad/engine/cuda"
+	"dyad/engine/dataset"
+)
+
+type searchCmd struct {
+	Candidates string   `placeholder:"FILE" help:"Settings to try (YAML), see below."`
+	Models     []string `placeholder:"FILE,..." help:"Instead of settings: model files that are public or were released, to choose one of."`
+	Data       string   `placeholder:"FILE" help:"Data file, as \"dyad train\" takes it."`
+	Schema     string   `placeholder:"FILE" help:"Schema of the data (YAML)."`
+	Out        string   `short:"o" placeholder:"FILE" help:"Model file of the winner. Default: model.json, or none with --models."`
+	PublicData bool     `help:"The data are public: nothing is charged, and the report says so."`
+	Epsilon    float64  `default:"1" help:"Epsilon to spend on trainings and choice together."`
+	Delta      *float64 `placeholder:"DELTA" help:"Delta; 0 asks for pure epsilon. Default: min(1e-5, n^-1.5)."`
+	Road       string   `default:"auto" enum:"auto,compose,random-stopping,noisy-max" help:"compose: train every setting and choose privately; random-stopping: train settings drawn at random and release the best of a secret number; noisy-max: for --models; auto: the cheaper one, by public numbers."`
+	Runs       int      `positive:"" placeholder:"K" help:"Runs of random-stopping; all are made, and how many of them count is secret. Default: four for each setting, 8 to 64."`
+	Plan       bool     `help:"Print what a search among -n records would cost. No data are read."`
+	N          int      `positive:"" short:"n" help:"Number of records, for --plan."`
+	Workers    int      `positive:"" help:"CPU workers; the result has the same bits for any number. Default: all cores."`
+	deviceFlag
+	labelsFlag
+	runFlags
+}
+
+// Help shows the file of candidates and examples.
+func (searchCmd) Help() string {
+	return `The setting with the highest AUC on the private records is chosen privately: training, scoring and choosing are
+one charge. A file of candidates lists settings by name; what a setting leaves out is the default of "dyad train":
+
+  candidates:
+    - name: default
+    - name: strong ridge
+      algorithm: moments
+      ridge: 4
+    - name: few features
+      features: [age, bmi]
+      loss: logistic
+      radius: 1
+
+The keys are name, algorithm, radius, l2, loss, features (columns of the schema), steps, step_size, path, batch_records,
+ridge, clip_radius and second_moments. They must not be chosen by looking at the private records.
+
+A search costs noise: with epsilon 1 and five settings each is trained with about half the mu that a single setting
+would get. It pays where settings differ by more than that. The AUC that random-stopping reports is that of
+the best of several on the records that they were trained on; "dyad evaluate" measures it on others.
+
+With random-stopping the number of runs that count stays secret: there is no progress and no checkpoint, and a search
+that is resumed begins again at no further cost.
+
+Examples:
+  dyad search --candidates settings.yaml --plan -n 5000 --schema patients.yaml --epsilon 1
+  dyad search --candidates settings.yaml --data patients.csv --schema patients.yaml --epsilon 1 --delta 1e-6
+  dyad search --models first.json,second.json --data patients.csv --schema patients.yaml --epsilon 0.2`
+}
+
+// searchResult is the JSON output of a search.
+type searchResult struct {
+	Task string `json:"task"`
+	runOutcome
+	Records int               `json:"records"`
+	Winner  string            `json:"winner"`
+	Road    string            `json:"road"`
+	AUC     float64           `json:"released_auc,omitempty"` // on the training records
+	Alone   float64           `json:"epsilon_of_training,omitempty"`
+	Choice  float64           `json:"epsilon_of_choosing,omitempty"`
+	Report  algorithms.Report `json:"report"`
+}
+
+// Run plans or searches.
+func (c *searchCmd) Run(a *app) error {
+	switch {
+	case (c.Candidates == "") == (len(c.Models) == 0):
+		return badInput("name the settings to try with --candidates FILE, or released models with --models FILE,FILE")
+	case c.Schema == "":
+		return badInput("a search needs --schema")
+	case c.Plan && (c.N == 0 || c.Data != ""):
+		return badInput("--plan needs -n and no --data: it reads no data")
+	case !c.Plan && c.N != 0:
+		return badInput("-n is for --plan; otherwise the records are counted")
+	case !c.Plan && c.Data == "":
+		return badInput("a search needs --data, or --plan and -n")
+	}
+	closeDevice, err := c.openDevice(c.Workers, cuda.AutoPrecision)
+	if err != nil {
+		return err
+	}
+	defer closeDevice()
+	if c.Plan {
+		s, _, err := c.planned(a, func(s *dataset.Schema) (*lib.Data, lib.Shape, error) {
+			e, err := dataset.NewEncoder(s)
+			if err != nil {
+				return nil, lib.Shape{}, asInput(err)
+			}
+			shape := lib.ShapeOf(e, c.N)
+			if dimensions := groupColumns(s); dimensions > 0 {
+				shape.Groups = []int{c.N}
+			}
+			return nil, shape, nil
+		})
+		if err != nil {
+			return err
+		}
+		return a.emitPlan(&s.Plan.Plan)
+	}
+	return c.search(a)
+}
+
+// groupColumns is the number of columns of query groups.
+func groupColumns(s *dataset.Schema) (n int) {
+	for _, column := range s.Columns {
+		if column.Role == dataset.RoleGroup {
+			n++
+		}
+	}
+	return n
+}
+
+// search carries out the search.
+func (c *searchCmd) search(a *app) error {
+	name := c.Out
+	if name == "" && c.Candidates != "" {
+		name = "model.json"
+	}
+	if err := checkOut(name, c.Force, append(c.Models, c.Data, c.Schema, c.Labels, c.Ledger, c.Candidates)...); err != nil {
+		return err
+	}
+	result := searchResult{Task: taskAUC, runOutcome: runOutcome{Data: c.Data, Public: c.PublicData}}
+	if done, err := c.republish(a, name, &result.runOutcome); done || err != nil {
+		return err
+	}
+	s, data, err := c.planned(a, func(s *dataset.Schema) (*lib.Data, lib.Shape, error) {
+		d, err := a.readTraining(c.Data, s, c.options(dataset.Options{Persons: dataset.KeepPersons}), c.PublicData)
+		if err != nil {
+			return nil, lib.Shape{}, err
+		}
+		all := lib.NewData(d, c.Data, d.LabelsFile)
+		return all, all.Shape(), nil
+	})
+	if err != nil {
+		return err
+	}
+	schema := data[0].Schema()
+	result.Records = data[0].Records.Units()
+	result.DataID, result.Public = schema.DataID, c.PublicData || schema.Public
+	o, err := c.execution(a, &result.runOutcome, name, 0)
+	if err != nil {
+		return err
+	}
+	if err := c.charged(o.Ledger, result.DataID); err != nil {
+		return err
+	}
+	a.noteWarnings(&s.Plan.Plan, result.Public)
+	found, away := s.Search(a.ctx, data, o)
+	var run *lib.Trained
+	if found != nil {
+		run = found.Trained
+	}
+	if away = result.ran(a, run, away); away != nil && !isElsewhere(away) {
+		return away
+	}
+	result.Run, result.Guarantee = found.ChargedRun, found.Promise
+	result.Winner, result.Road, result.AUC = found.Winner, string(s.Options.Road), found.AUC
+	result.Report = s.Report()
+	result.Report.Guarantee = result.Guarantee
+	if result.Alone = s.Alone.Epsilon; !result.Public {
+		result.Choice = s.Guarantee.Epsilon - result.Alone
+	}
+	if err := result.spent(o.Ledger, s.Options.Budget.Delta, result.Records); err != nil {
+		return err
+	}
+	err = a.emit(result, result.text())
+	a.at("reported")
+	if err != nil {
+		return err
+	}
+	return away
+}
+
+// charged refuses models that were released from the data id by a run which the ledger does not
+// have: what they tell of the records would not be counted.
+func (c *searchCmd) charged(l *lib.Ledger, id string) error {
+	if l == nil || len(c.Models) == 0 {
+		return nil
+	}
+	entries, err := l.Entries()
+	if err != nil {
+		return err
+	}
+	known := map[string]bool{}
+	for _, e := range entries {
+		known[e.Run] = true
+	}
+	for _, name := range c.Models {
+		m, err := readModel(name)
+		if err != nil {
+			return err
+		}
+		if m.DataID == id && !known[m.Run] {
+			return badInput("%s was trained on data id %q by run %s, which the ledger %s does not have: what it tells of these records would not be counted; use the ledger of that run (--ledger)", name, id, m.Run, l.Path())
+		}
+	}
+	return nil
+}
+
+// planned plans the search with the data, or the shapes, that read has for a schema.
+func (c *searchCmd) planned(a *app, read func(*dataset.Schema) (*lib.Data, lib.Shape, error)) (*lib.Search, []*lib.Data, error) {
+	schema, err := dataset.LoadSchema(c.Schema)
+	if err != nil {
+		return nil, nil, asInput(err)
+	}
+	o := lib.SearchOptions{Epsilon: c.Epsilon, Delta: c.Delta, Runs: c.Runs}
+	if c.Road != "auto" {
+		o.Road = search.Road(c.Road)
+	}
+	if len(c.Models) > 0 {
+		return c.plannedModels(o, schema, read)
+	}
+	candidates, err := readCandidates(c.Candidates)
+	if err != nil {
+		return nil, nil, err
+	}
+	var data []*lib.Data
+	seen := map[string]int{} // features of a setting, and the first setting that has them
+	for i, one := range candidates {
+		setting, err := one.setting()
+		if err != nil {
+			return nil, nil, err
+		}
+		key := strings.Join(one.Features, "\x00")
+		if first, ok := seen[key]; ok {
+			data, setting.Shape = append(data, data[first]), o.Settings[first].Shape
+		} else {
+			seen[key] = i
+			restricted, err := schema.Restrict(one.Features)
+			if err != nil {
+				return nil, nil, badInput("candidate %s: %w", one.Name, err)
+			}
+			d, shape, err := read(restricted)
+			if err != nil {
+				return nil, nil, err
+			}
+			data, setting.Shape = append(data, d), shape
+		}
+		o.Settings = append(o.Settings, setting)
+	}
+	s, err := lib.PlanSearch(o, c.device)
+	return s, data, err
+}
+
+// plannedModels plans a choice among released models.
+func (c *searchCmd) plannedModels(o lib.SearchOptions, schema *dataset.Schema, read func(*dataset.Schema) (*lib.Data, lib.Shape, error)) (*lib.Search, []*lib.Data, error) {
+	var data []*lib.Data
+	for i, name := range c.Models {
+		m, err := readModel(name)
+		if err != nil {
+			return nil, nil, err
+		}
+		// The model says how it encodes records, the schema what they are.
+		of := *m.Encoder.Schema()
+		of.DataID, of.Public, of.RowsPerPerson = schema.DataID, schema.Public, schema.RowsPerPerson
+		if schema.ByPerson() {
+			return nil, nil, badInput("a choice among models compares private AUCs of rows, and the schema has persons with several; this version does not choose for persons")
+		}
+		d, shape, err := read(&of)
+		if err != nil {
+			return nil, nil, err
+		}
+		if data = append(data, d); i == 0 {
+			o.Shape = shape
+		}
+		o.Models, o.ModelNames = append(o.Models, m), append(o.ModelNames, name)
+	}
+	s, err := lib.PlanSearch(o, c.device)
+	return s, data, err
+}
+
+func (r *searchResult) text() string {
+	var b strings.Builder
+	r.writeData(&b, "")
+	b.WriteString(r.Report.Text())
+	line(&b, "winner", "%s", r.Winner)
+	if r.AUC != 0 {
+		line(&b, "", "AUC %.4f on the records that the settings were trained on, with noise: the best of several, so expect less on others", r.AUC)
+	}
+	r.writeLedger(&b)
+	r.writeModel(&b, r.Task)
+	r.writeTime(&b)
+	return b.String()
+}

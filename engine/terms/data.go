@@ -1,0 +1,141 @@
+// Package terms sums what a training on labelled pairs, tuples or all pairs adds up: the clipped
+// gradient of each term, or second moments of differences. Each term is computed by itself, from
+// its own records. Engine is the contract that every device meets.
+package terms
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"dyad/engine"
+	"dyad/engine/pairgraph"
+)
+
+// Norm is a norm of vectors; of a matrix, that of its entries.
+type Norm int
+
+// The norms.
+const (
+	L1 Norm = iota + 1 // sum of absolute values, for Laplace noise
+	L2                 // Euclidean, Frobenius for matrices, for Gaussian and K-norm noise
+)
+
+// String returns "l1" or "l2".
+func (n Norm) String() string {
+	switch n {
+	case L1:
+		return "l1"
+	case L2:
+		return "l2"
+	}
+	return "unknown"
+}
+
+// of is the norm of x as computed: its relative error is below (len(x)+8) 2^-53. It is
+// infinite or NaN if x is not finite.
+func (n Norm) of(x []float64) float64 {
+	sum := 0.0
+	if n == L1 {
+		for _, v := range x {
+			sum += math.Abs(v)
+		}
+		return sum
+	}
+	for _, v := range x {
+		sum += v * v
+	}
+	if sum >= 0x1p-900 && sum <= math.MaxFloat64 {
+		return math.Sqrt(sum)
+	}
+	// Squares underflowed or overflowed, or x is zero or not finite.
+	largest := 0.0
+	for _, v := range x {
+		largest = max(largest, math.Abs(v))
+	}
+	if largest == 0 || !(largest <= math.MaxFloat64) {
+		return largest
+	}
+	sum = 0
+	for _, v := range x {
+		sum += v / largest * (v / largest)
+	}
+	return largest * math.Sqrt(sum)
+}
+
+// Data are individuals with features, and labelled pairs of them. They are
+// immutable.
+type Data struct {
+	graph  *pairgraph.Graph
+	labels []bool
+	x      []float64
+	d      int
+	norm   Norm
+	bound  float64
+}
+
+// NewData takes the features, row-major with d for each individual, and enforces the
+// public bound: a row of a larger norm is scaled down to it, a row that is not
+// finite becomes zero. labels[i] belongs to pair i: true for dissimilar pairs, or
+// for pairs whose first individual is preferred, as the loss says. It takes
+// ownership of x and labels.
+func NewData(x []float64, d int, norm Norm, bound float64, g *pairgraph.Graph, labels []bool) (*Data, error) {
+	switch {
+	case d < 1 || len(x) != g.Len()*d:
+		return nil, fmt.Errorf("terms: %d feature values for %d individuals of %d features", len(x), g.Len(), d)
+	case len(labels) != len(g.Pairs()):
+		return nil, fmt.Errorf("terms: %d labels for %d pairs", len(labels), len(g.Pairs()))
+	case norm != L1 && norm != L2:
+		return nil, fmt.Errorf("terms: norm %d is unknown, want L1 or L2", norm)
+	case !(bound >= 0x1p-100 && bound <= 0x1p100):
+		return nil, fmt.Errorf("terms: the norm bound is %v, want between 2^-100 and 2^100", bound)
+	}
+	for i := 0; i < len(x); i += d {
+		row := x[i : i+d]
+		if norm == L2 {
+			engine.ProjectBall(row, bound)
+			continue
+		}
+		scaleTo(row, bound)
+	}
+	return &Data{graph: g, labels: labels, x: x, d: d, norm: norm, bound: bound}, nil
+}
+
+// scaleTo divides x by max(1, ||x||_1/bound), so that its exact norm is at most bound
+// (the factor covers the roundings of sum, quotient and products); a row that is not
+// finite becomes zero.
+func scaleTo(x []float64, bound float64) {
+	sum := L1.of(x)
+	if !(sum <= math.MaxFloat64) {
+		clear(x)
+		return
+	}
+	slack := 1 - float64(len(x)+8)*0x1p-52
+	if sum <= bound*slack {
+		return
+	}
+	f := bound / sum * slack
+	for k := range x {
+		x[k] *= f
+	}
+}
+
+// Copy returns copies of the features, row-major, and of the labels.
+func (data *Data) Copy() (x []float64, labels []bool) {
+	return slices.Clone(data.x), slices.Clone(data.labels)
+}
+
+// Graph returns the graph of the pairs.
+func (data *Data) Graph() *pairgraph.Graph { return data.graph }
+
+// Dim is the number of features.
+func (data *Data) Dim() int { return data.d }
+
+// Norm returns the norm of the features' bound, and the bound.
+func (data *Data) Norm() (Norm, float64) { return data.norm, data.bound }
+
+// Row is the features of an individual; the caller must not change it.
+func (data *Data) Row(v int) []float64 { return data.x[v*data.d : (v+1)*data.d] }
+
+// Label is the label of pair i.
+func (data *Data) Label(i int) bool { return data.labels[i] }

@@ -1,0 +1,161 @@
+package terms
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/bits"
+
+	"dyad/engine"
+	"dyad/kernels"
+)
+
+// chunkPairs is the number of pairs summed into one partial sum.
+const chunkPairs = 64
+
+// Gradients computes sums of clipped pair gradients. It is used from one goroutine at
+// a time.
+type Gradients struct {
+	data    *Data
+	loss    Loss
+	rows    int // d'
+	workers int
+	partial [][]float64
+	scratch [][]float64 // of a worker: v and dx
+}
+
+// NewGradients returns sums over data for a matrix of rows x Dim. workers < 1 means 1;
+// it changes the time, never the result.
+func NewGradients(data *Data, loss Loss, rows, workers int) (*Gradients, error) {
+	if loss == nil || rows < 1 || rows > 1<<20 {
+		return nil, fmt.Errorf("terms: a matrix of %d rows and loss %v: want at least 1 row and a loss", rows, loss)
+	}
+	if _, ok := loss.(BradleyTerry); ok && rows != 1 {
+		return nil, fmt.Errorf("terms: loss bradley-terry has one row of weights, not %d", rows)
+	}
+	g := &Gradients{data: data, loss: loss, rows: rows, workers: max(workers, 1)}
+	g.scratch = make([][]float64, g.workers)
+	for i := range g.scratch {
+		g.scratch[i] = make([]float64, rows+data.d)
+	}
+	return g, nil
+}
+
+// Len is the number of entries of W.
+func (g *Gradients) Len() int { return g.rows * g.data.d }
+
+// Clip says what is clipped.
+type Clip int
+
+// The ways to clip.
+const (
+	// WholeMatrix clips the entrywise norm of the gradient.
+	WholeMatrix Clip = iota
+	// RowByRow clips every row of the gradient by itself, as [Li20] Algorithm 1 does: the
+	// whole has then up to rows times the clip in the L1 norm (docs/theory.md#pair-clipping).
+	RowByRow
+)
+
+// Sum sets dst to the sum over the pairs listed of
+//
+//	grad l(W; pair) / max(1, ||grad l(W; pair)||/clip)
+//
+// with the norm of the data, for WholeMatrix; for RowByRow the same for every row. w
+// and dst are row-major, rows x Dim. Each term is a function of its own pair, w and
+// clip, and the exact term for the computed slope has norm at most clip, or each row of
+// it; SumError bounds what the summation adds. A gradient that overflows counts as
+// zero. When ctx is done it returns ctx.Err().
+func (g *Gradients) Sum(ctx context.Context, dst, w []float64, pairs []int32, clip float64, how Clip) error {
+	chunks := (len(pairs) + chunkPairs - 1) / chunkPairs
+	g.partial = grow(g.partial, chunks, g.Len())
+	workers := g.workers
+	if chunks*g.Len() < 1<<12 {
+		workers = 1
+	}
+	err := eachChunk(ctx, chunks, workers, func(worker, c int) {
+		clear(g.partial[c])
+		for _, i := range pairs[c*chunkPairs : min((c+1)*chunkPairs, len(pairs))] {
+			g.add(g.partial[c], w, g.scratch[worker], i, clip, how)
+		}
+	})
+	joinChunks(dst, g.partial, chunks)
+	return err
+}
+
+// add adds one clipped gradient: c dx^T has entrywise norm ||c|| ||dx|| in both norms.
+//
+// Clipping: the computed product n of the computed norms has a relative error below
+// (rows + d + 18) 2^-53. Terms are scaled whenever n exceeds clip times 1 - slack,
+// with slack (rows + d + 16) 2^-51, and then to the norm clip (1 - slack) with four
+// roundings a coefficient; so their exact norm is at most clip in both cases.
+func (g *Gradients) add(sum, w, scratch []float64, i int32, clip float64, how Clip) {
+	d := g.data.d
+	p := g.data.graph.Pairs()[i]
+	v, dx := scratch[:g.rows], scratch[g.rows:]
+	b := g.data.Row(int(p.B))
+	for k, a := range g.data.Row(int(p.A)) {
+		dx[k] = a - b[k]
+	}
+	for r := range v {
+		v[r] = kernels.Dot(dx, w[r*d:])
+	}
+	g.loss.Slope(v, g.data.labels[i])
+	size, length := g.data.norm.of(v), g.data.norm.of(dx)
+	if !(size*length <= math.MaxFloat64) {
+		return
+	}
+	limit := clip * (1 - float64(g.rows+d+16)*0x1p-51)
+	if how == RowByRow {
+		for r, c := range v {
+			if math.Abs(c)*length > limit {
+				v[r] = math.Copysign(limit/length, c)
+			}
+		}
+	} else if size*length > limit {
+		f := limit / length
+		for r, c := range v {
+			v[r] = c / size * f
+		}
+	}
+	for r, c := range v {
+		if c == 0 {
+			continue
+		}
+		row := sum[r*d : (r+1)*d]
+		for k, x := range dx {
+			row[k] += c * x
+		}
+	}
+}
+
+// SumError bounds, in the norm of the data, the distance between the computed Sum of a
+// batch of pairs and the sum of its exact terms, whose norms are at most clip (for
+// RowByRow pass rows times the clip), for every data set and every w.
+//
+// Proof. A product takes part in at most k = chunkPairs + 2 + ceil(log2 chunks)
+// roundings, itself and the scaling included, so entry e is off by at most gamma(k)
+// sum_j |term_j,e|; the norm of the vector of these sums is at most the sum of the
+// norms of the terms, batch clip. Underflow adds less than 2^-1020 a product. QED
+func SumError(rows, dim, batch int, clip float64) float64 {
+	chunks := (batch + chunkPairs - 1) / chunkPairs
+	k := chunkPairs + 2 + bits.Len(uint(chunks))
+	return engine.Gamma(k)*float64(batch)*clip*(1+0x1p-40) + float64(batch)*float64(rows)*float64(dim)*0x1p-1020
+}
+
+// Objective is the mean loss over all pairs: a diagnostic for public data, not a
+// release.
+func (g *Gradients) Objective(w []float64) float64 {
+	d, sum := g.data.d, 0.0
+	v := make([]float64, g.rows)
+	for i, p := range g.data.graph.Pairs() {
+		a, b := g.data.Row(int(p.A)), g.data.Row(int(p.B))
+		for r := range v {
+			v[r] = 0
+			for k, x := range w[r*d : (r+1)*d] {
+				v[r] += x * (a[k] - b[k])
+			}
+		}
+		sum += g.loss.Value(v, g.data.labels[i])
+	}
+	return sum / float64(len(g.data.graph.Pairs()))
+}

@@ -1,0 +1,131 @@
+package terms
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"dyad/engine"
+	"dyad/engine/cpu"
+)
+
+// Moments sums second moments of the clipped differences of pairs,
+//
+//	x~ x~^T,   x~ = clip(x_a - x_b),   clip scales to norm clip what is longer,
+//
+// over the similar and over the dissimilar pairs. A pair is summed as a record that is the
+// difference of its two, labelled by whether it is similar: a function of its own two records
+// and its label, bit for bit.
+type Moments struct {
+	data    *Data
+	clip    float64
+	workers int
+}
+
+// momentPairs is the number of pairs whose differences are in memory at a time.
+const momentPairs = 1 << 16
+
+// momentBlocks is the number of blocks of pairs; block i has the pairs from i pairs/blocks.
+func momentBlocks(pairs int) int { return (pairs + momentPairs - 1) / momentPairs }
+
+// differences is the problem of a block of differences of records within bound.
+func differences(pairs, dim int, bound float64) engine.Problem {
+	return engine.Problem{
+		N: pairs, D: dim, Radius: 1, Loss: engine.Logistic{}, // moments have no loss
+		Bounds: engine.Bounds{FeatureNorm: 2 * bound * (1 + 0x1p-40), LabelAbs: 1},
+	}
+}
+
+// MomentsError bounds the errors of Sum for every data set: of the number of similar pairs, and
+// of each of the two sums (engine.MomentsError).
+//
+// Proof. Errors of blocks add up, with those of one addition a block, each at most 2^-53 of the
+// final norm bound m and m clip^2; the blocks' own errors are in proportion to their pairs, with
+// the depth of a longest one. QED
+func MomentsError(pairs, dim int, bound, clip float64) (engine.MomentsError, error) {
+	blocks := momentBlocks(pairs)
+	if pairs < 2 {
+		return engine.MomentsError{}, errors.New("terms: moments need at least 2 pairs")
+	}
+	k, err := cpu.Backend{}.PlanMoments(differences((pairs+blocks-1)/blocks, dim, bound))
+	if err != nil {
+		return engine.MomentsError{}, err
+	}
+	e := k.MomentsError(clip, engine.FullSecond)
+	scale, m := float64(blocks), float64(pairs)
+	add := engine.Gamma(blocks) * (1 + 0x1p-20)
+	return engine.MomentsError{Positives: (scale*e.Positives + add*m) * (1 + 0x1p-40), Second: (scale*e.Second + add*m*clip*clip) * (1 + 0x1p-40)}, nil
+}
+
+// NewMoments returns sums over data, whose norm is L2. workers changes the time, never the result.
+func NewMoments(data *Data, clip float64, workers int) (*Moments, error) {
+	if data.norm != L2 || len(data.graph.Pairs()) < 2 {
+		return nil, fmt.Errorf("terms: moments are of 2 pairs or more of features of bounded l2 norm, not of %d and %s", len(data.graph.Pairs()), data.norm)
+	}
+	return &Moments{data: data, clip: clip, workers: max(workers, 1)}, nil
+}
+
+// Sum sets similar and dissimilar, isometric coordinates of engine.Symmetric, to the sums, and
+// returns the number of similar pairs. When ctx is done it returns ctx.Err().
+func (m *Moments) Sum(ctx context.Context, similar, dissimilar []float64) (count float64, err error) {
+	clear(similar)
+	clear(dissimilar)
+	all := m.data.graph.Pairs()
+	part := engine.Moments{Sum: make([]float64, m.data.d), Second: make([]float64, len(similar))}
+	blocks := momentBlocks(len(all))
+	for i := range blocks {
+		from, to := len(all)*i/blocks, len(all)*(i+1)/blocks
+		ev, err := m.bind(from, to)
+		if err != nil {
+			return 0, err
+		}
+		for c, sum := range [][]float64{similar, dissimilar} {
+			class := float64(1 - 2*c)
+			if err := ev.Moments(ctx, &part, engine.MomentSums{Radius: m.clip, Class: class, Second: engine.FullSecond}); err != nil {
+				return 0, errors.Join(err, ev.Close())
+			}
+			for k, v := range part.Second {
+				sum[k] += v
+			}
+		}
+		count += part.Positives
+		if err := ev.Close(); err != nil {
+			return 0, err
+		}
+	}
+	return count, nil
+}
+
+// bind makes records of the differences of pairs.
+func (m *Moments) bind(from, to int) (engine.MomentsEvaluator, error) {
+	d := m.data.d
+	p := differences(to-from, d, m.data.bound)
+	x, y := make([]float64, (to-from)*d), make([]float64, to-from)
+	for i := range y {
+		pair, row := m.data.graph.Pairs()[from+i], x[i*d:(i+1)*d]
+		b := m.data.Row(int(pair.B))
+		for k, a := range m.data.Row(int(pair.A)) {
+			row[k] = a - b[k]
+		}
+		if y[i] = 1; m.data.labels[from+i] {
+			y[i] = -1
+		}
+	}
+	records, err := engine.AdoptRecords(x, y, d, p.Bounds)
+	if err != nil {
+		return nil, err
+	}
+	k, err := cpu.Backend{Workers: m.workers}.PlanMoments(p)
+	if err != nil {
+		return nil, err
+	}
+	ev, err := k.Bind(records)
+	if err != nil {
+		return nil, err
+	}
+	sums, ok := ev.(engine.MomentsEvaluator)
+	if !ok {
+		return nil, engine.ErrUnsupported
+	}
+	return sums, nil
+}

@@ -1,0 +1,200 @@
+package terms
+
+import "math"
+
+// TupleLoss is a loss of a tuple of k records that depends on their distances and on
+// which of their classes are equal alone. Matrices are k x k and row-major; only the
+// entries i*k+j with i < j are read and written.
+//
+// A loss may divide by any number, the count of its terms included: the gradient of a
+// tuple is clipped as a whole after that.
+type TupleLoss interface {
+	// Name identifies the loss in models and reports.
+	Name() string
+	// Parameter is its public parameter, which must be positive; "" if it has none.
+	Parameter() (name string, value float64)
+	// Value is the loss at the squared distances q.
+	Value(q []float64, classes []int32) float64
+	// Slopes adds the derivatives of Value in q to c.
+	Slopes(c, q []float64, classes []int32)
+}
+
+// MeanContrastive is the mean of Contrastive over all k(k-1)/2 pairs of the tuple;
+// records of different classes are dissimilar.
+type MeanContrastive struct {
+	Margin float64 // m > 0, public
+}
+
+// Name returns "contrastive".
+func (MeanContrastive) Name() string { return "contrastive" }
+
+// Parameter is the margin.
+func (l MeanContrastive) Parameter() (string, float64) { return "margin", l.Margin }
+
+// Value returns the mean loss.
+func (l MeanContrastive) Value(q []float64, classes []int32) float64 {
+	sum, k := 0.0, len(classes)
+	for i := range k {
+		for j := i + 1; j < k; j++ {
+			d := math.Sqrt(q[i*k+j])
+			if classes[i] != classes[j] {
+				d = max(0, l.Margin-d)
+			}
+			sum += d * d / 2
+		}
+	}
+	return sum / (float64(k) * float64(k-1) / 2)
+}
+
+// Slopes adds 1/2 for a similar pair and (D - m)/(2 D) for a dissimilar one of distance
+// 0 < D < m, over the number of pairs. At D = 0 it is taken as 0, as for Contrastive.
+func (l MeanContrastive) Slopes(c, q []float64, classes []int32) {
+	k := len(classes)
+	each := 1 / (float64(k) * float64(k-1))
+	for i := range k {
+		for j := i + 1; j < k; j++ {
+			d := math.Sqrt(q[i*k+j])
+			switch {
+			case classes[i] == classes[j]:
+				c[i*k+j] += each
+			case d > 0 && d < l.Margin:
+				c[i*k+j] += each * (d - l.Margin) / d
+			}
+		}
+	}
+}
+
+// Triplet is the mean, over all triplets of an anchor a, a positive p != a of its class
+// and a negative n of another one, of
+//
+//	max(0, D(a,p)^2 - D(a,n)^2 + Margin)
+//
+// with squared distances, as in Schroff, Kalenichenko and Philbin 2015, equation 1, and
+// Weinberger and Saul 2009. The slope at the kink is 0. A tuple without triplets has
+// loss 0.
+type Triplet struct {
+	Margin float64 // m > 0, public; of squared distances
+}
+
+// Name returns "triplet".
+func (Triplet) Name() string { return "triplet" }
+
+// Parameter is the margin.
+func (l Triplet) Parameter() (string, float64) { return "margin", l.Margin }
+
+// Value returns the mean loss.
+func (l Triplet) Value(q []float64, classes []int32) float64 {
+	sum, count := 0.0, 0
+	l.each(q, classes, func(ap, an int) {
+		sum += max(0, q[ap]-q[an]+l.Margin)
+		count++
+	})
+	return sum / float64(max(count, 1))
+}
+
+// Slopes adds 1 and -1 over the number of triplets.
+func (l Triplet) Slopes(c, q []float64, classes []int32) {
+	count := 0
+	l.each(q, classes, func(_, _ int) { count++ })
+	each := 1 / float64(max(count, 1))
+	l.each(q, classes, func(ap, an int) {
+		if q[ap]-q[an]+l.Margin > 0 {
+			c[ap] += each
+			c[an] -= each
+		}
+	})
+}
+
+// each calls do with the entries of (a, p) and (a, n) of every triplet.
+func (Triplet) each(q []float64, classes []int32, do func(ap, an int)) {
+	k := len(classes)
+	for a := range k {
+		for p := range k {
+			if p == a || classes[p] != classes[a] {
+				continue
+			}
+			for n := range k {
+				if classes[n] != classes[a] {
+					do(entry(a, p, k), entry(a, n, k))
+				}
+			}
+		}
+	}
+}
+
+// entry is the place of the unordered pair i != j.
+func entry(i, j, k int) int { return min(i, j)*k + max(i, j) }
+
+// NPair is the mean, over all ordered pairs of an anchor a and a positive p != a of its
+// class, of
+//
+//	log(1 + sum over the negatives n of exp((D(a,p)^2 - D(a,n)^2)/(2 Temperature)))
+//
+// the multi-class N-pair loss of Sohn 2016, equation 6 (InfoNCE), with the records of
+// the tuple that have another class than a as negatives and the similarity -D^2/2, which
+// for vectors W x of one length is the paper's inner product up to a constant. A tuple
+// without pairs of one class has loss 0.
+type NPair struct {
+	Temperature float64 // > 0, public
+}
+
+// Name returns "npair".
+func (NPair) Name() string { return "npair" }
+
+// Parameter is the temperature.
+func (l NPair) Parameter() (string, float64) { return "temperature", l.Temperature }
+
+// Value returns the mean loss.
+func (l NPair) Value(q []float64, classes []int32) float64 {
+	sum, count := 0.0, 0
+	l.each(q, classes, func(_, _ int, top, total float64) {
+		sum += top + math.Log(total)
+		count++
+	})
+	return sum / float64(max(count, 1))
+}
+
+// Slopes adds p_n/(2 Temperature) to the entry of (a, p) and subtracts it from that of
+// (a, n), p_n the softmax weight of n, over the number of pairs.
+func (l NPair) Slopes(c, q []float64, classes []int32) {
+	k, count := len(classes), 0
+	l.each(q, classes, func(_, _ int, _, _ float64) { count++ })
+	each := 1 / (2 * l.Temperature * float64(max(count, 1)))
+	l.each(q, classes, func(a, p int, top, total float64) {
+		ap := entry(a, p, k)
+		for n := range k {
+			if classes[n] != classes[a] {
+				an := entry(a, n, k)
+				weight := each * math.Exp((q[ap]-q[an])/(2*l.Temperature)-top) / total
+				c[ap] += weight
+				c[an] -= weight
+			}
+		}
+	})
+}
+
+// each calls do with every anchor and positive and its softmax: the sum in Value is
+// exp(top) total, with no exponent above 0 in total.
+func (l NPair) each(q []float64, classes []int32, do func(a, p int, top, total float64)) {
+	k := len(classes)
+	for a := range k {
+		for p := range k {
+			if p == a || classes[p] != classes[a] {
+				continue
+			}
+			top := 0.0
+			for n := range k {
+				if classes[n] != classes[a] {
+					top = max(top, (q[entry(a, p, k)]-q[entry(a, n, k)])/(2*l.Temperature))
+				}
+			}
+			total := math.Exp(-top)
+			for n := range k {
+				if classes[n] != classes[a] {
+					total += math.Exp((q[entry(a, p, k)]-q[entry(a, n, k)])/(2*l.Temperature) - top)
+				}
+			}
+			do(a, p, top, total)
+		}
+	}
+}

@@ -1,0 +1,176 @@
+package terms
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+
+	"dyad/kernels"
+)
+
+// DrawTuples returns n/size disjoint tuples of different individuals of 0..n-1, one
+// after the other, in random order; the n mod size individuals that are left over are
+// in none. It is a function of n, size, seed and epoch alone: who is with whom says
+// nothing of anybody's record, and nobody is in two tuples of one epoch. Errors:
+// size is below 2 or above n.
+func DrawTuples(n, size int, seed uint64, epoch int) ([]int32, error) {
+	if n > math.MaxInt32 || size < 2 || size > n {
+		return nil, fmt.Errorf("terms: tuples of %d of %d individuals, want 2 to %d", size, n, min(n, math.MaxInt32))
+	}
+	r := rand.New(rand.NewPCG(seed, 0x6479616474757000+uint64(epoch)))
+	order := make([]int32, n)
+	for i := range order {
+		order[i] = int32(i)
+	}
+	r.Shuffle(n, func(i, j int) { order[i], order[j] = order[j], order[i] })
+	return order[:n/size*size], nil
+}
+
+// Tuples computes sums of clipped gradients of tuples of individuals with classes. It
+// is used from one goroutine at a time.
+type Tuples struct {
+	data    *Data
+	classes []int32
+	loss    TupleLoss
+	rows    int // d'
+	size    int // records of a tuple
+	workers int
+	partial [][]float64
+	scratch []tupleScratch // of a worker
+}
+
+// tupleScratch are the intermediate values of one tuple of k records.
+type tupleScratch struct {
+	classes  []int32
+	z, g     []float64 // rows x k: W x of the records, and the slopes of the loss in them
+	q, c     []float64 // k x k: squared distances, and the slopes of the loss in them
+	gradient []float64 // rows x Dim
+}
+
+func newTupleScratch(size, rows, dim int) tupleScratch {
+	return tupleScratch{
+		make([]int32, size), make([]float64, rows*size), make([]float64, rows*size),
+		make([]float64, size*size), make([]float64, size*size), make([]float64, rows*dim),
+	}
+}
+
+// NewTuples returns sums over tuples of size individuals of data, whose pairs do not
+// matter here, for a matrix of rows x Dim. classes are those of the individuals; only
+// whether two are equal counts. workers < 1 means 1; it changes the time, never the
+// result.
+func NewTuples(data *Data, classes []int32, loss TupleLoss, rows, size, workers int) (*Tuples, error) {
+	switch {
+	case loss == nil || rows < 1 || rows > 1<<20:
+		return nil, fmt.Errorf("terms: a matrix of %d rows and loss %v: want at least 1 row and a loss", rows, loss)
+	case len(classes) != data.graph.Len():
+		return nil, fmt.Errorf("terms: %d classes for %d individuals", len(classes), data.graph.Len())
+	case size < 2 || size > data.graph.Len():
+		return nil, fmt.Errorf("terms: tuples of %d of %d individuals, want 2 to %d", size, data.graph.Len(), data.graph.Len())
+	}
+	t := &Tuples{data: data, classes: classes, loss: loss, rows: rows, size: size, workers: max(workers, 1)}
+	for range t.workers {
+		t.scratch = append(t.scratch, newTupleScratch(size, rows, data.d))
+	}
+	return t, nil
+}
+
+// Len is the number of entries of W.
+func (t *Tuples) Len() int { return t.rows * t.data.d }
+
+// Sum sets dst to the sum over the tuples in members, size individuals each, of
+//
+//	G / max(1, ||G||/clip),  G = grad l(W; tuple)
+//
+// with the entrywise norm of the data. The tuple's gradient is clipped as a whole: its
+// term is a function of its own records, w and clip, and has norm at most clip, however
+// many pairs or triplets the classes make, and whatever the loss divides by. w and dst
+// are row-major, rows x Dim. SumError bounds what the summation adds to the sum of
+// these terms. A gradient that is not finite counts as zero. When ctx is done it
+// returns ctx.Err().
+//
+// Clipping: the computed norm n of the computed G has a relative error below (rows Dim
+// + 8) 2^-53. G is scaled whenever n exceeds clip times 1 - slack, with slack (rows Dim
+// + 16) 2^-51, to a norm of that size with three roundings an entry; so the exact norm
+// of the term is at most clip in both cases.
+func (t *Tuples) Sum(ctx context.Context, dst, w []float64, members []int32, clip float64) error {
+	chunk := chunkPairs * t.size
+	chunks := (len(members) + chunk - 1) / chunk
+	t.partial = grow(t.partial, chunks, t.Len())
+	limit := clip * (1 - float64(t.Len()+16)*0x1p-51)
+	err := eachChunk(ctx, chunks, t.workers, func(worker, c int) {
+		sum, s := t.partial[c], &t.scratch[worker]
+		clear(sum)
+		part := members[c*chunk : min((c+1)*chunk, len(members))]
+		for ; len(part) >= t.size; part = part[t.size:] {
+			t.gradient(s, w, part[:t.size])
+			n := t.data.norm.of(s.gradient)
+			if !(n <= math.MaxFloat64) {
+				continue
+			}
+			f := 1.0
+			if n > limit {
+				f = limit / n
+			}
+			for k, v := range s.gradient {
+				sum[k] += f * v
+			}
+		}
+	})
+	joinChunks(dst, t.partial, chunks)
+	return err
+}
+
+// distances sets s.z, s.q and s.classes.
+func (t *Tuples) distances(s *tupleScratch, w []float64, tuple []int32) {
+	d, k := t.data.d, len(tuple)
+	for i, v := range tuple {
+		s.classes[i] = t.classes[v]
+	}
+	clear(s.q)
+	for r := range t.rows {
+		z := s.z[r*k : (r+1)*k]
+		kernels.GatherDots(z, t.data.x, w[r*d:(r+1)*d], tuple)
+		for i := range k {
+			for j := i + 1; j < k; j++ {
+				u := z[i] - z[j]
+				s.q[i*k+j] += u * u
+			}
+		}
+	}
+}
+
+// gradient sets s.gradient to that of one tuple. With q_ij = ||z_i - z_j||^2 and c_ij
+// the slope of the loss in it, the slope in z_i = W x_i is g_i = sum_j 2 c_ij (z_i -
+// z_j), and the gradient is sum_i g_i x_i^T.
+func (t *Tuples) gradient(s *tupleScratch, w []float64, tuple []int32) {
+	d, k := t.data.d, len(tuple)
+	t.distances(s, w, tuple)
+	clear(s.c)
+	t.loss.Slopes(s.c, s.q, s.classes)
+	clear(s.g)
+	clear(s.gradient)
+	for r := range t.rows {
+		z, g := s.z[r*k:(r+1)*k], s.g[r*k:(r+1)*k]
+		for i := range k {
+			for j := i + 1; j < k; j++ {
+				v := 2 * s.c[i*k+j] * (z[i] - z[j])
+				g[i] += v
+				g[j] -= v
+			}
+		}
+		kernels.GatherAddRows(s.gradient[r*d:(r+1)*d], g, t.data.x, tuple)
+	}
+}
+
+// Objective is the mean loss over the tuples in members: a diagnostic for public data,
+// not a release.
+func (t *Tuples) Objective(w []float64, members []int32) float64 {
+	sum, count := 0.0, 0
+	for ; len(members) >= t.size; members = members[t.size:] {
+		t.distances(&t.scratch[0], w, members[:t.size])
+		sum += t.loss.Value(t.scratch[0].q, t.scratch[0].classes)
+		count++
+	}
+	return sum / float64(count)
+}

@@ -1,0 +1,177 @@
+package experiment
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"dyad/algorithms"
+	"dyad/algorithms/algotest"
+	"dyad/engine"
+	"dyad/privacy"
+)
+
+// privatePlan is a plan of two algorithms, two epsilons and two splits.
+func privatePlan(t *testing.T, r *engine.Records, delta float64) *Private {
+	t.Helper()
+	p, err := New("curve", Plan{
+		Data: []Data{{Name: "d", Given: r, N: []int{20}}}, Epsilon: []float64{0.5, 2}, Delta: &delta, Splits: 2,
+		Algorithms: []Algorithm{{Name: "auto"}, {Name: "dpgdsc"}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := p.Private(r.Units(), r.Dim(), r.Bounds(), privacy.Budget{Epsilon: 0.7, Delta: delta}, algorithms.Provenance{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// twin replays the releases of a first run to a second one and measures how far the vectors
+// that would be released lie apart, in units of the certificates.
+type twin struct {
+	privacy.Session
+	rng      *rand.Rand
+	exact    [][]float64
+	released [][]float64
+	at       int
+	worst    float64
+	square   float64 // of the releases whose vectors differ, in units of mu^2
+}
+
+func (s *twin) Release(x []float64, c privacy.Certificate, m privacy.Mechanism) error {
+	if s.at == len(s.exact) { // the first run
+		s.exact = append(s.exact, slices.Clone(x))
+		for k := range x {
+			x[k] += c.Sensitivity() * s.rng.NormFloat64()
+		}
+		s.released = append(s.released, slices.Clone(x))
+		s.at++
+		return nil
+	}
+	far := 0.0
+	for k, v := range s.exact[s.at] {
+		far = math.Hypot(far, v-x[k])
+	}
+	s.worst = max(s.worst, far/c.Sensitivity())
+	copy(x, s.released[s.at])
+	s.at++
+	return nil
+}
+
+func (s *twin) Permutation(n int) []int32 {
+	out := make([]int32, n)
+	for i := range out {
+		out[i] = int32(i)
+	}
+	return out
+}
+
+// worstOfTwins is the largest move of a release between neighbours, over its certificate.
+func worstOfTwins(t *testing.T, c *Private, data *engine.Records, neighbours []*engine.Records, job func(*engine.Records) algorithms.Job) (worst float64) {
+	t.Helper()
+	for k, other := range neighbours {
+		s := &twin{rng: rand.New(rand.NewPCG(uint64(k), 1))}
+		first, err := job(data).Train(context.Background(), s, algorithms.Tracker{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.at = 0
+		second, err := job(other).Train(context.Background(), s, algorithms.Tracker{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s.at != len(s.exact) {
+			t.Fatalf("%d releases and %d on a neighbour", len(s.exact), s.at)
+		}
+		if !slices.Equal(first, second) {
+			t.Fatal("what leaves the run differs though all releases are equal")
+		}
+		worst = max(worst, s.worst)
+	}
+	return worst
+}
+
+func TestPrivateCurveOfNeighbours(t *testing.T) {
+	data := algotest.RandomRecords(40, 3, engine.UnitBounds(), 1)
+	c := privatePlan(t, data, 1e-5)
+	neighbours := algotest.Neighbours(data, 30, 2)
+	worst := worstOfTwins(t, c, data, neighbours, c.Job)
+	if worst > 1 || worst < 0.05 {
+		t.Errorf("a release moves by %.3g of its certificate", worst)
+	}
+	// A known defect: a split that depends on the records.
+	byLabel := func(r *engine.Records) algorithms.Job {
+		var order []int
+		for _, y := range []float64{1, -1} {
+			for i := range r.Len() {
+				if (r.Label(i) > 0) == (y > 0) {
+					order = append(order, i)
+				}
+			}
+		}
+		return c.Job(r.Subset(order))
+	}
+	if worst := worstOfTwins(t, c, data, neighbours, byLabel); worst <= 1 {
+		t.Errorf("a split by labels moves a release by %.3g of its certificate only", worst)
+	}
+}
+
+func TestPrivateCurveChargesEveryRelease(t *testing.T) {
+	c := privatePlan(t, algotest.RandomRecords(40, 3, engine.UnitBounds(), 1), 1e-5)
+	square := 0.0
+	for _, r := range c.runs {
+		square += r.training.Guarantee.Mu*r.training.Guarantee.Mu + r.held.Guarantee.Mu*r.held.Guarantee.Mu
+	}
+	if mu := math.Sqrt(square); c.Runs() != 8 || math.Abs(c.Guarantee.Mu/mu-1) > 1e-6 {
+		t.Errorf("%d runs of %.6g-GDP, together charged as %.6g", c.Runs(), mu, c.Guarantee.Mu)
+	}
+	for _, want := range []string{"constants of loss", "what it tells of these records is charged", "norm bound"} {
+		if !strings.Contains(strings.Join(c.Guarantee.Assumptions, "; "), want) {
+			t.Errorf("the guarantee does not assume %q", want)
+		}
+	}
+	out, err := algorithms.Execute(context.Background(), c.Job(algotest.RandomRecords(40, 3, engine.UnitBounds(), 1)), algorithms.Options{Public: true, Source: privacy.NewSeededSource(3)})
+	if err != nil {
+		t.Fatal(err) // a release that is not in the plan
+	}
+	rows, err := c.Rows(out.Weights, 0.95)
+	if err != nil || len(rows) != 8 {
+		t.Fatalf("%d rows, %v", len(rows), err)
+	}
+	for _, r := range rows {
+		if !(r.Low <= r.AUC && r.AUC <= r.High) {
+			t.Errorf("%+v", r)
+		}
+	}
+}
+
+func TestPrivateCurveRefuses(t *testing.T) {
+	r := algotest.RandomRecords(40, 3, engine.UnitBounds(), 1)
+	for want, plan := range map[string]Plan{
+		"is not private": {Algorithms: []Algorithm{{Name: "projected-gradient"}}},
+		"neighbours":     {Task: "metric", Algorithms: []Algorithm{{Name: "auto"}}},
+		"one data set":   {Algorithms: []Algorithm{{Name: "auto"}}, Data: []Data{{Name: "d", Given: r, N: []int{10, 20}}}},
+		"for persons":    {Algorithms: []Algorithm{{Name: "auto"}}, Data: []Data{{Name: "d", Given: r, N: []int{10}, PersonRows: 3}}},
+		"none are left":  {Algorithms: []Algorithm{{Name: "auto"}}, Data: []Data{{Name: "d", Given: r, N: []int{39}}}},
+	} {
+		if plan.Epsilon, plan.Splits = []float64{1}, 1; plan.Data == nil {
+			plan.Data = []Data{{Name: "d", Given: r, N: []int{20}}}
+		}
+		units := r.Units()
+		if want == "none are left" {
+			units = 39
+		}
+		p, err := New("curve", plan)
+		if err == nil {
+			_, err = p.Private(units, r.Dim(), r.Bounds(), privacy.Budget{Epsilon: 1, Delta: 1e-5}, algorithms.Provenance{})
+		}
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %q", err, want)
+		}
+	}
+}

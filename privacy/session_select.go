@@ -1,0 +1,142 @@
+package privacy
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"dyad/privacy/account"
+	"dyad/privacy/internal/sampler"
+)
+
+// choiceSteps is the unit of the epsilon of a choice: with an epsilon that is a multiple of
+// 1/choiceSteps the probabilities of Choose are those of the theorem, to the last digit.
+const choiceSteps = 1 << 20
+
+// ChoiceEpsilon is the largest epsilon of a choice that is at most epsilon, 0 if there is none.
+func ChoiceEpsilon(epsilon float64) float64 {
+	return math.Floor(min(epsilon, 1<<20)*choiceSteps) / choiceSteps
+}
+
+// Choose implements Selector by permute-and-flip (docs/theory.md#choice).
+func (s *LiveSession) Choose(scores []int64, c Certificate, epsilon float64) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	sensitivity := math.Ceil(c.Sensitivity())
+	switch {
+	case len(scores) == 0:
+		return 0, errors.New("privacy: a choice among no candidates")
+	case !(epsilon > 0) || ChoiceEpsilon(epsilon) != epsilon:
+		return 0, fmt.Errorf("privacy: a choice with epsilon %v, want one of ChoiceEpsilon", epsilon)
+	case !(sensitivity >= 1 && sensitivity < 1<<40):
+		return 0, fmt.Errorf("privacy: a choice by scores of sensitivity %v, want one of 1 to 2^40", sensitivity)
+	}
+	for _, q := range scores {
+		if q > 1<<61 || q < -1<<61 {
+			return 0, errors.New("privacy: a score of a choice is above 2^61")
+		}
+	}
+	if err := s.open(); err != nil {
+		return 0, err
+	}
+	if err := s.plan.use(account.PureEvent{Epsilon: epsilon}); err != nil {
+		return 0, err
+	}
+	return sampler.PermuteAndFlip(scores, uint64(epsilon*choiceSteps), 2*uint64(sensitivity)*choiceSteps, s.src.Bits), nil
+}
+
+// Selection is a release of the best of a secret number of runs.
+type Selection struct {
+	Event account.RandomStoppingEvent // planned
+	// Candidates are what one run of each candidate releases: mu-GDP for Event.Mu.
+	Candidates [][]account.Event
+}
+
+// validate returns an error unless every candidate is mu-GDP for the mu of the event.
+func (x Selection) validate() error {
+	if len(x.Candidates) == 0 {
+		return errors.New("privacy: a selection without candidates")
+	}
+	for i, events := range x.Candidates {
+		var total account.Total
+		for _, e := range events {
+			if err := total.Compose(e); err != nil {
+				return err
+			}
+		}
+		if mu := total.Mu(); !(mu <= x.Event.Mu) {
+			return fmt.Errorf("%w: candidate %d of a selection is %v-GDP, and its runs were planned for %v", ErrUnplanned, i+1, mu, x.Event.Mu)
+		}
+	}
+	return nil
+}
+
+// Best implements Selector. All Event.Runs runs are made, so that their time does not tell how many
+// count.
+func (s *LiveSession) Best(x Selection, run func(candidate int, s Session) ([]float64, error)) (int, []float64, error) {
+	if err := x.validate(); err != nil {
+		return 0, nil, err
+	}
+	s.mu.Lock()
+	err := s.open()
+	if err == nil {
+		err = s.plan.use(x.Event)
+	}
+	s.mu.Unlock()
+	if err != nil {
+		return 0, nil, err
+	}
+	count := 1 + int(s.src.Uint64n(uint64(x.Event.Runs)))
+	best := outcome{err: errors.New("privacy: a selection without runs")}
+	for i := range x.Event.Runs {
+		candidate := int(s.src.Uint64n(uint64(len(x.Candidates))))
+		one, err := s.run(x.Candidates[candidate], candidate, run)
+		if err != nil {
+			return 0, nil, err
+		}
+		if i < count && (i == 0 || one.above(best)) {
+			best = one
+		}
+	}
+	return best.candidate, best.released, best.err
+}
+
+// outcome is what a run released. A run that failed by what it released is below all others.
+type outcome struct {
+	candidate int
+	released  []float64
+	err       error
+}
+
+func (o outcome) above(p outcome) bool {
+	switch {
+	case o.err != nil:
+		return false
+	case p.err != nil:
+		return true
+	}
+	return o.released[0] > p.released[0]
+}
+
+// run makes one run. Its error does not depend on the records: it is about the plan, or an interrupt.
+func (s *LiveSession) run(events []account.Event, candidate int, run func(int, Session) ([]float64, error)) (outcome, error) {
+	plan, err := newReleasePlan(events)
+	if err != nil {
+		return outcome{}, err
+	}
+	one := &LiveSession{src: s.src, plan: plan}
+	defer one.Close()
+	released, err := run(candidate, one)
+	if err != nil && !errors.Is(err, ErrFailedRun) {
+		return outcome{}, err
+	}
+	if err == nil && (len(released) == 0 || math.IsNaN(released[0])) {
+		err = fmt.Errorf("%w: it has no score", ErrFailedRun)
+	}
+	return outcome{candidate, released, err}, nil
+}
+
+// ErrFailedRun is wrapped by the error of a run of a selection that failed by what it released, for
+// example because a model left the range of numbers. Such a run is the worst of all, and no
+// reason to end: when a selection ends must not depend on runs that do not count.
+var ErrFailedRun = errors.New("privacy: the run failed by what it released")

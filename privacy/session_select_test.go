@@ -1,0 +1,217 @@
+package privacy
+
+import (
+	"errors"
+	"math"
+	"slices"
+	"testing"
+
+	"dyad/privacy/account"
+	"dyad/privacy/internal/sampler"
+	"dyad/privacy/privtest"
+)
+
+// choiceLaw is the exact law of permute-and-flip: score q is taken with probability
+// exp(-rate (largest - q)) when its turn comes, in a uniform order.
+func choiceLaw(scores []int64, rate float64) []float64 {
+	law := make([]float64, len(scores))
+	largest := slices.Max(scores)
+	var walk func(left []int, p float64)
+	walk = func(left []int, p float64) {
+		for k, i := range left {
+			turn := p / float64(len(left))
+			take := math.Exp(-rate * float64(largest-scores[i]))
+			law[i] += turn * take
+			if take < 1 {
+				walk(slices.Delete(slices.Clone(left), k, k+1), turn*(1-take))
+			}
+		}
+	}
+	var all []int
+	for i := range scores {
+		all = append(all, i)
+	}
+	walk(all, 1)
+	return law
+}
+
+// Choices have exactly the law of permute-and-flip, for small and for large gaps.
+func TestChoiceLaw(t *testing.T) {
+	src := NewSeededSource(3)
+	for _, c := range []struct {
+		scores   []int64
+		num, den uint64
+	}{
+		{[]int64{0, 0, 0}, 1, 3}, {[]int64{3, 1, 0, 2}, 1, 2}, {[]int64{-7, 5}, 1 << 20, 9 << 20}, {[]int64{10, 9, 9, -40}, 5, 4},
+	} {
+		counts := make([]int, len(c.scores))
+		for range 40000 {
+			counts[sampler.PermuteAndFlip(c.scores, c.num, c.den, src.Bits)]++
+		}
+		if err := privtest.CheckMultinomial(counts, choiceLaw(c.scores, float64(c.num)/float64(c.den)), 1e-6); err != nil {
+			t.Errorf("%v with rate %d/%d: %v", c.scores, c.num, c.den, err)
+		}
+	}
+}
+
+// A gap that no float64 trial decides ends at once, and takes the largest score.
+func TestChoiceOfHugeGaps(t *testing.T) {
+	src := NewSeededSource(4)
+	for range 100 {
+		if got := sampler.PermuteAndFlip([]int64{-1 << 61, 1 << 61, 0}, math.MaxUint32, 1, src.Bits); got != 1 {
+			t.Fatalf("candidate %d", got)
+		}
+	}
+}
+
+// Over all neighbours of a few scores the exact law of a choice moves by at most epsilon, and by
+// nearly as much; with s in the place of 2 s it moves by more.
+func TestChoiceOfNeighbours(t *testing.T) {
+	const epsilon, sensitivity = 0.5, 2
+	worst := func(rate float64) (most float64) {
+		for code := range 9 * 9 * 9 {
+			scores := []int64{int64(code%9) - 4, int64(code/9%9) - 4, int64(code/81) - 4}
+			law := choiceLaw(scores, rate)
+			for moves := range 5 * 5 * 5 {
+				other := []int64{scores[0] + int64(moves%5) - sensitivity, scores[1] + int64(moves/5%5) - sensitivity, scores[2] + int64(moves/25) - sensitivity}
+				for i, p := range choiceLaw(other, rate) {
+					most = max(most, math.Abs(math.Log(p/law[i])))
+				}
+			}
+		}
+		return most
+	}
+	if got := worst(epsilon / (2 * sensitivity)); got > epsilon*(1+1e-12) || got < 0.9*epsilon {
+		t.Errorf("a choice moves by %v, want at most %v and nearly as much", got, epsilon)
+	}
+	if got := worst(epsilon / sensitivity); got <= epsilon {
+		t.Errorf("with s in the place of 2 s a choice moves by %v only", got)
+	}
+}
+
+// score is what a run of the tests below plans and releases.
+func score(t *testing.T) (Certificate, Gaussian) {
+	t.Helper()
+	c, err := ScoreSum{Levels: 1, Name: "score"}.Certify()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c, Gaussian{Sigma: 4}
+}
+
+func selectionOf(t *testing.T, runs, candidates int) Selection {
+	c, m := score(t)
+	x := Selection{Event: account.RandomStoppingEvent{Mu: 0.5 * (1 + 1e-12), Runs: runs}}
+	for range candidates {
+		x.Candidates = append(x.Candidates, []account.Event{m.Event(c)})
+	}
+	return x
+}
+
+func sessionOf(t *testing.T, seed uint64, e ...account.Event) *LiveSession {
+	t.Helper()
+	s, err := NewPublicSession(NewSeededSource(seed), e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// The number of runs that count is uniform; all runs are made, whatever it is; candidates are drawn
+// uniformly.
+func TestSelectionDrawsTheNumberOfRuns(t *testing.T) {
+	const runs, candidates, trials = 5, 3, 20000
+	counts, drawn := make([]int, runs), make([]int, candidates)
+	x := selectionOf(t, runs, candidates)
+	for seed := range trials {
+		made := 0
+		_, best, err := sessionOf(t, uint64(seed), x.Event).Best(x, func(candidate int, s Session) ([]float64, error) {
+			made++
+			drawn[candidate]++
+			return []float64{float64(made)}, nil // the last run that counts is the best
+		})
+		if err != nil || made != runs {
+			t.Fatalf("%d runs were made: %v", made, err)
+		}
+		counts[int(best[0])-1]++
+	}
+	if err := privtest.CheckMultinomial(counts, slices.Repeat([]float64{1. / runs}, runs), 1e-6); err != nil {
+		t.Error("number of runs:", err)
+	}
+	if err := privtest.CheckMultinomial(drawn, slices.Repeat([]float64{1. / candidates}, candidates), 1e-6); err != nil {
+		t.Error("candidates:", err)
+	}
+}
+
+// Runs release what their candidate planned and no more, in sessions of their own; the best score is
+// returned, and of equal ones the first. What failed is below all others and ends nothing.
+func TestSelectionRuns(t *testing.T) {
+	c, m := score(t)
+	x := selectionOf(t, 6, 2)
+	for seed := range uint64(50) {
+		s, made, failed := sessionOf(t, seed, x.Event), 0, 0
+		_, best, err := s.Best(x, func(candidate int, one Session) ([]float64, error) {
+			made++
+			v := []float64{0}
+			if err := one.Release(v, c, m); err != nil {
+				t.Fatal(err)
+			}
+			if err := one.Release([]float64{0}, c, m); !errors.Is(err, ErrUnplanned) {
+				t.Fatalf("a second score was released: %v", err)
+			}
+			if made == 1 {
+				failed++
+				return nil, ErrFailedRun
+			}
+			return []float64{1, float64(made)}, nil
+		})
+		switch {
+		case made != 6 || failed != 1:
+			t.Fatalf("%d runs", made)
+		case err != nil && !errors.Is(err, ErrFailedRun):
+			t.Fatal(err)
+		case err == nil && best[1] != 2:
+			t.Fatalf("of equal scores run %v is returned, want the first", best[1])
+		}
+		if _, _, err := s.Best(x, nil); !errors.Is(err, ErrUnplanned) {
+			t.Fatalf("a second selection: %v", err)
+		}
+		if err := s.Release([]float64{0}, c, m); !errors.Is(err, ErrUnplanned) {
+			t.Fatalf("a release outside of a run: %v", err)
+		}
+	}
+}
+
+// What is more than was planned is refused.
+func TestSelectionIsWhatWasPlanned(t *testing.T) {
+	x := selectionOf(t, 4, 2)
+	run := func(int, Session) ([]float64, error) { return []float64{0}, nil }
+	loud := x
+	loud.Candidates = append(slices.Clone(x.Candidates), []account.Event{account.GaussianEvent{Sensitivity: 1, Sigma: 1}})
+	if _, _, err := sessionOf(t, 1, x.Event).Best(loud, run); !errors.Is(err, ErrUnplanned) {
+		t.Errorf("a candidate with less noise: %v", err)
+	}
+	more := x
+	more.Event.Runs++
+	if _, _, err := sessionOf(t, 1, x.Event).Best(more, run); !errors.Is(err, ErrUnplanned) {
+		t.Errorf("more runs: %v", err)
+	}
+	stop := errors.New("interrupt")
+	if _, _, err := sessionOf(t, 1, x.Event).Best(x, func(int, Session) ([]float64, error) { return nil, stop }); !errors.Is(err, stop) {
+		t.Errorf("an interrupt: %v", err)
+	}
+	c, _ := score(t)
+	s := sessionOf(t, 1, account.PureEvent{Epsilon: 0.5})
+	if _, err := s.Choose([]int64{1, 2}, c, 0.25); !errors.Is(err, ErrUnplanned) {
+		t.Errorf("a choice of another epsilon: %v", err)
+	}
+	if _, err := s.Choose([]int64{1, 2}, c, 0.1); err == nil {
+		t.Error("a choice with an epsilon that is no multiple of 2^-20")
+	}
+	if _, err := s.Choose([]int64{1, 2}, c, 0.5); err != nil {
+		t.Error(err)
+	}
+	if _, err := s.Choose([]int64{1, 2}, c, 0.5); !errors.Is(err, ErrUnplanned) {
+		t.Errorf("a second choice: %v", err)
+	}
+}

@@ -1,0 +1,51 @@
+package privacy
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+)
+
+// Success bounds the probability with which somebody who knows everything but one unit, and sees
+// what was released, tells right which of two values the unit had, each being as likely before.
+// It is 1 without a guarantee.
+//
+// A test with errors a and b is right with probability 1 - (a+b)/2. Under mu-GDP a + b is least at
+// a = b = Phi(-mu/2), where the slope of the trade-off function is -1, so that the test is right
+// with probability Phi(mu/2) (docs/theory.md#gdp). Under (epsilon, delta)-DP, 1 - b <= e^epsilon a +
+// delta and 1 - a <= e^epsilon b + delta add up to a + b >= 2 (1-delta)/(1+e^epsilon). QED
+func (g Guarantee) Success() float64 {
+	switch {
+	case g.Kind == None || g.Kind == Public:
+		return 1
+	case g.Mu > 0:
+		return math.Erfc(-g.Mu/2/math.Sqrt2) / 2
+	}
+	return 1 - (1-g.Delta)/(1+math.Exp(g.Epsilon))
+}
+
+// Words says in one sentence what the guarantee means for the unit that it protects.
+func (g Guarantee) Words() string {
+	switch g.Kind {
+	case None, Public:
+		return g.String()
+	case LabelLDP:
+		return fmt.Sprintf("epsilon = %s for the LABEL of %s only: %s", FormatUp(g.Epsilon), g.Unit, g.guess("message"))
+	case LocalDP:
+		return fmt.Sprintf("epsilon = %s for %s: %s", FormatUp(g.Epsilon), g.Unit, g.guess("message"))
+	}
+	return fmt.Sprintf("epsilon = %s, delta = %s for %s: %s", FormatUp(g.Epsilon), FormatUp(g.Delta), g.Unit, g.guess("result"))
+}
+
+func (g Guarantee) guess(seen string) string {
+	return fmt.Sprintf("somebody who sees the %s and knows all other data can tell it from any other one with at most %s %% success (50 %% is guessing)", seen, percentUp(g.Success()))
+}
+
+// percentUp is a probability in percent, rounded up: to a whole number, or above 99 to a tenth.
+func percentUp(p float64) string {
+	percent := 100 * p * (1 + 1e-12) // covers the rounding errors of p
+	if percent > 99 {
+		return strconv.FormatFloat(min(math.Ceil(10*percent)/10, 100), 'g', -1, 64)
+	}
+	return strconv.FormatFloat(math.Ceil(percent), 'g', -1, 64)
+}

@@ -1,0 +1,48 @@
+package privacy
+
+import (
+	"math"
+	"strings"
+	"testing"
+)
+
+// TestSuccess: the bound is what the best test reaches, on Gaussian releases and on randomised
+// response, and no number that is printed is below it.
+func TestSuccess(t *testing.T) {
+	for _, mu := range []float64{1e-3, 0.2, 1, 3} {
+		g := Guarantee{Kind: ApproxDP, Mu: mu, Epsilon: 1, Delta: 1e-5}
+		best := 0.0
+		for threshold := -2.0; threshold < mu+2; threshold += mu / 64 { // between N(0, 1) and N(mu, 1)
+			right := (0.5*math.Erfc(-threshold/math.Sqrt2) + 0.5*math.Erfc((threshold-mu)/math.Sqrt2)) / 2
+			best = max(best, right)
+		}
+		if s := g.Success(); s < best*(1-1e-12) || s > best+1e-4 {
+			t.Errorf("mu = %g: success %v, the best test has %v", mu, s, best)
+		}
+	}
+	for _, e := range []float64{0.01, 1, 5, 50, 2000} {
+		for _, delta := range []float64{0, 1e-5, 0.1} {
+			kind := ApproxDP
+			if delta == 0 {
+				kind = PureDP
+			}
+			// Tells the unit in clear with probability delta, and flips it as randomised response else.
+			right := delta + (1-delta)/(1+math.Exp(-e))
+			if s := (Guarantee{Kind: kind, Epsilon: e, Delta: delta}).Success(); math.Abs(s-right) > 1e-12 {
+				t.Errorf("(%g, %g): success %v, want %v", e, delta, s, right)
+			}
+		}
+	}
+	for p, want := range map[float64]string{0.5: "51", 0.501: "51", 0.7311: "74", 0.99: "99.1", 0.9933: "99.4", 1: "100"} {
+		if got := percentUp(p); got != want {
+			t.Errorf("%v is printed as %s %%, want %s", p, got, want)
+		}
+	}
+	if s := (Guarantee{Kind: None}).Success(); s != 1 {
+		t.Errorf("success %v without a guarantee", s)
+	}
+	words := Guarantee{Kind: ApproxDP, Mu: 0.268052, Epsilon: 1, Delta: 1e-5, Unit: "one person"}.Words()
+	if !strings.HasPrefix(words, "epsilon = 1, delta = 1e-05 for one person: ") || !strings.Contains(words, "at most 56 % success") {
+		t.Error(words)
+	}
+}

@@ -1,0 +1,285 @@
+package dyad
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"dyad/algorithms"
+	"dyad/algorithms/search"
+	"dyad/engine/metrics"
+	"dyad/internal/files"
+	"dyad/internal/input"
+	"dyad/internal/memory"
+	"dyad/privacy"
+)
+
+// Setting is a candidate of a search that is trained: options and public data of a shape.
+type Setting struct {
+	Name    string
+	Options Options             // Epsilon and Delta are those of the search
+	With    []algorithms.Option // of the algorithm
+	Shape   Shape               // of the records as this setting encodes them
+}
+
+// SearchOptions decide what a search does and guarantees. All of them are public.
+type SearchOptions struct {
+	Settings []Setting // to be trained, or
+	Models   []*Model  // that are public or were released, with ModelNames; Shape is that of the records
+	// ModelNames tell the models apart in reports.
+	ModelNames []string
+	Shape      Shape // for Models; settings have their own
+	Epsilon    float64
+	Delta      *float64    // nil is privacy.DefaultDelta
+	Road       search.Road // "" is the cheaper one, by a rule of public numbers
+	Runs       int         // most runs of random stopping; 0 is a rule
+}
+
+// Search is a search that is planned. Print Report().Text() before anything is charged.
+type Search struct {
+	*search.Plan
+	options   SearchOptions
+	trainings []*Training // by the last budget that was asked for
+}
+
+// PlanSearch plans a private choice among settings or models. No data are read and nothing is
+// charged.
+func PlanSearch(o SearchOptions, on *Device) (*Search, error) {
+	s := &Search{options: o, trainings: make([]*Training, len(o.Settings))}
+	shape := o.Shape
+	if len(o.Settings) > 0 {
+		shape = o.Settings[0].Shape
+	}
+	so := search.Options{Records: shape.Records, Budget: Options{Epsilon: o.Epsilon, Delta: o.Delta}.Budget(shape.Records), Provenance: shape.Provenance, Road: o.Road, Runs: o.Runs}
+	for i, setting := range o.Settings {
+		if err := searchable(setting, shape); err != nil {
+			return nil, err
+		}
+		so.Settings = append(so.Settings, search.Setting{Name: setting.Name, Plan: func(b privacy.Budget) (*algorithms.Plan, error) {
+			t, err := setting.plan(b, on)
+			if err != nil {
+				return nil, err
+			}
+			s.trainings[i] = t
+			return t.Plan, nil
+		}})
+	}
+	for i, m := range o.Models {
+		if err := cmpTask(m.Task); err != nil {
+			return nil, err
+		}
+		so.Models = append(so.Models, search.Model{Name: o.ModelNames[i], Digest: files.Digest(fmt.Append(nil, m.Weights))})
+	}
+	if len(o.Models) > 0 {
+		if err := wholeRecords(shape); err != nil {
+			return nil, err
+		}
+	}
+	plan, err := search.New(so)
+	if err != nil {
+		return nil, input.As(err)
+	}
+	// Another road may have planned the settings for another budget last.
+	for i, t := range plan.Trainings {
+		s.trainings[i].Plan = t
+	}
+	s.Plan = plan
+	return s, nil
+}
+
+// searchable refuses what a search does not compare.
+func searchable(s Setting, first Shape) error {
+	if err := cmpTask(s.Options.Task); err != nil {
+		return err
+	}
+	switch {
+	case s.Options.Mode != algorithms.Certified:
+		return input.Errorf("dyad: setting %s has mode %s; a search trains in certified mode only", s.Name, s.Options.Mode)
+	case s.Shape.Records != first.Records:
+		return input.Errorf("dyad: setting %s is for %d records, the first for %d; all are compared on the same records", s.Name, s.Shape.Records, first.Records)
+	}
+	return wholeRecords(s.Shape)
+}
+
+// wholeRecords refuses records whose private score has no certificate in this version.
+func wholeRecords(s Shape) error {
+	switch {
+	case s.PersonRows > 0:
+		return input.Errorf("dyad: a search compares settings by a private AUC of records, and the schema has persons with several; this version does not compute it for persons")
+	case len(s.Groups) > 0:
+		return input.Errorf("dyad: a search compares settings by the AUC over all records, and the schema has query groups; give the column the role ignore")
+	case s.LabelValues > 2:
+		return input.Errorf("dyad: a search compares settings by the AUC of two classes, and the labels are grades")
+	}
+	return nil
+}
+
+func cmpTask(task string) error {
+	if task == Metric {
+		return input.Errorf("dyad: a search compares settings by the AUC of their scores, and a metric has none")
+	}
+	return nil
+}
+
+// plan plans the setting for a budget.
+func (s Setting) plan(b privacy.Budget, on *Device) (*Training, error) {
+	o := s.Options
+	o.Task, o.Epsilon, o.Delta = AUC, b.Epsilon, &b.Delta
+	c, err := o.Choose(s.Shape, on)
+	if err != nil {
+		return nil, err
+	}
+	if c, err = c.With(s.With...); err != nil {
+		return nil, input.As(err)
+	}
+	t, err := o.Plan(c, s.Shape, on)
+	if err == nil && !t.algorithm.Info().Withholds {
+		err = input.Errorf("dyad: %s may tell of a release before it ends, so a search cannot try it", t.Algorithm)
+	}
+	return t, err
+}
+
+// Chosen is what a search found.
+type Chosen struct {
+	*Trained        // the model; of Models the one that was chosen
+	Winner   string // name of the setting or model
+	Index    int    // its place
+	// AUC as random stopping released it, on the records that the settings were trained on; 0 on other roads.
+	AUC float64
+	// ChargedRun and Promise are the run of the search and its guarantee. A model of Models keeps those of
+	// its own training.
+	ChargedRun string
+	Promise    privacy.Guarantee
+}
+
+// Search carries out a planned search on data: one for each candidate, all of the same records as
+// that candidate encodes them. Charge, release, files and errors are those of Train, but a run that is resumed
+// begins again: what a checkpoint would hold is secret from its owner, too.
+func (s *Search) Search(ctx context.Context, data []*Data, o Run) (*Chosen, error) {
+	if err := s.fits(data); err != nil {
+		return nil, err
+	}
+	if o.Resume != "" && o.Ledger != nil && !o.Public && !data[0].Source().Public {
+		if r, err := o.Recover(); r != nil || err != nil {
+			return &Chosen{Trained: r}, err
+		}
+	}
+	if o.Created.IsZero() {
+		o.Created = time.Now()
+	}
+	o.Checkpoint, o.Progress = -1, nil
+	r, file, err := o.Keep(ctx, data[0].Source(), func(r *algorithms.Result) ([]byte, int, error) {
+		return s.size(data, r, o)
+	}, func(p algorithms.Options) (*algorithms.Result, error) {
+		return algorithms.Execute(ctx, s.Job(s.records(data)), p)
+	})
+	if r == nil {
+		return nil, err
+	}
+	found, problem := s.Read(r.Weights)
+	if problem != nil {
+		return nil, errors.Join(err, problem)
+	}
+	done := &Chosen{Trained: &Trained{Model: s.model(data, found, r, o), File: file}, Winner: s.name(found.Winner), Index: found.Winner, AUC: found.AUC, ChargedRun: r.Run, Promise: r.Guarantee}
+	if o.Public || data[0].Source().Public {
+		done.Seconds = r.Seconds
+	}
+	return done, err
+}
+
+func (s *Search) name(i int) string {
+	if len(s.options.Settings) > 0 {
+		return s.options.Settings[i].Name
+	}
+	return s.options.ModelNames[i]
+}
+
+func (s *Search) fits(data []*Data) error {
+	if want := len(s.options.Settings) + len(s.options.Models); len(data) != want {
+		return input.Errorf("dyad: %d data for a search among %d candidates", len(data), want)
+	}
+	for i, d := range data {
+		if len(s.options.Models) > 0 {
+			if d.Records.Units() != s.options.Shape.Records || !d.labelled {
+				return input.Errorf("dyad: the plan is for %d labelled records", s.options.Shape.Records)
+			}
+			continue
+		}
+		if err := s.trainings[i].fits(d); err != nil {
+			return err
+		}
+		if err := memory.Check(s.trainings[i].Coordinates(), 0); err != nil {
+			return prefixed(err)
+		}
+	}
+	return nil
+}
+
+// records are what the job of a search needs of data.
+func (s *Search) records(data []*Data) search.Records {
+	r := search.Records{
+		Train: func(ctx context.Context, i int, p *algorithms.Plan, session privacy.Session) ([]float64, error) {
+			ev, err := p.Spec.Kernel.Bind(data[i].Records)
+			if err != nil {
+				return nil, err
+			}
+			w, err := s.trainings[i].algorithm.Train(ctx, ev, p, session, algorithms.Tracker{})
+			return w, errors.Join(err, ev.Close())
+		},
+		Scores: func(_ context.Context, i int, w []float64) ([]float64, error) {
+			if len(s.options.Models) > 0 {
+				w = s.options.Models[i].Weights
+			}
+			return metrics.Scores(data[i].Records, w)
+		},
+	}
+	for _, y := range data[0].Records.Labels() {
+		r.Positive = append(r.Positive, y > 0)
+	}
+	return r
+}
+
+// model is the model of a result.
+func (s *Search) model(data []*Data, f search.Found, r *algorithms.Result, o Run) *Model {
+	i := f.Winner
+	report := s.Report()
+	report.Guarantee = r.Guarantee
+	if len(s.options.Models) > 0 {
+		m := *s.options.Models[i] // released before: the file is a copy
+		return &m
+	}
+	d := data[i]
+	m := d.model(AUC, &algorithms.Result{Weights: f.Weights, Guarantee: r.Guarantee})
+	m.Loss, m.Report = &s.trainings[i].Loss, report
+	m.Format, m.Version, m.Created, m.DataID, m.Run = ModelFormat, Version, o.Created.UTC().Truncate(time.Second), o.DataID, r.Run
+	if m.DataID == "" {
+		m.DataID = d.Source().DataID
+	}
+	return m
+}
+
+// size is the content of the model's file, and a length that no candidate exceeds: whether there is
+// room must not depend on which one was chosen.
+func (s *Search) size(data []*Data, r *algorithms.Result, o Run) (text []byte, most int, err error) {
+	found, err := s.Read(r.Weights)
+	if err != nil {
+		return nil, 0, err
+	}
+	if text, most, err = s.model(data, found, r, o).Size(); err != nil {
+		return nil, 0, err
+	}
+	for i := range data {
+		other := search.Found{Winner: i}
+		if len(s.trainings) > 0 {
+			other.Weights = slices.Repeat([]float64{0}, s.trainings[i].Coordinates())
+		}
+		_, length, err := s.model(data, other, r, o).Size()
+		if err != nil {
+			return nil, 0, err
+		}
+		most = max(most, length)
+	}
+	return text, most, nil
+}
