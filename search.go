@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"dyad/algorithms"
@@ -22,6 +23,9 @@ type Setting struct {
 	Options Options             // Epsilon and Delta are those of the search
 	With    []algorithms.Option // of the algorithm
 	Shape   Shape               // of the records as this setting encodes them
+	// Features are the columns that the setting uses; nil for all. They only decide what the plan advises:
+	// Shape and data are of the schema with these features (dataset.Schema.Restrict).
+	Features []string
 }
 
 // SearchOptions decide what a search does and guarantees. All of them are public.
@@ -57,7 +61,7 @@ func PlanSearch(o SearchOptions, on *Device) (*Search, error) {
 		if err := searchable(setting, shape); err != nil {
 			return nil, err
 		}
-		so.Settings = append(so.Settings, search.Setting{Name: setting.Name, Plan: func(b privacy.Budget) (*algorithms.Plan, error) {
+		so.Settings = append(so.Settings, search.Setting{Name: setting.Name, Features: strings.Join(setting.Features, ", "), Plan: func(b privacy.Budget) (*algorithms.Plan, error) {
 			t, err := setting.plan(b, on)
 			if err != nil {
 				return nil, err

@@ -43,6 +43,33 @@ func TestCoverage(t *testing.T) {
 	c.check(t, 0.01, 0.005)
 }
 
+// TestCoverageOfPersons is TestCoverage for persons whose rows hang together.
+func TestCoverageOfPersons(t *testing.T) {
+	c := claim{
+		file: "evaluation-persons.csv", keys: 6, columns: "rows,law,n,positives,delta,runs,auc,wide,loss,sensitivity,specificity,accuracy,width,error,noise",
+		comments: "# shares of runs whose 95 % interval covers the truth, as in evaluation-coverage.csv\n" +
+			"# rows: how many a person has and how they hang together; positives: expected sum of shares\n",
+	}
+	loss := &evaluate.Loss{Name: "logistic", Phi: func(u float64) float64 { return math.Log1p(math.Exp(-u)) }, High: 2 * math.Ln2}
+	const runs = 1000
+	for _, size := range []struct{ n, positives int }{{1000, 50}, {1000, 500}, {300, 20}} {
+		delta := privacy.DefaultDelta(size.n)
+		for _, l := range []law{laws[1], laws[2], laws[7]} {
+			for _, h := range households {
+				key := fmt.Sprintf("%q,%q,%d,%d,%.3g,%d", h.name, l.name, size.n, size.positives, delta, runs)
+				c.lines = append(c.lines, claimed{key, size.n == 300 && l.name == "five scores" && h.sticky == 0.7, func(t *testing.T) []float64 {
+					p, err := evaluate.New(evaluate.Options{Records: size.n, PersonRows: 40, Budget: privacy.Budget{Epsilon: 1, Delta: delta}, ScoreBound: 20, Loss: loss})
+					if err != nil {
+						t.Fatal(err)
+					}
+					return covered(t, l, &h, l.truth(loss), p, size.positives, runs)
+				}})
+			}
+		}
+	}
+	c.check(t, 0.01, 0.005)
+}
+
 // law is a pair of laws of scores.
 type law struct {
 	name               string

@@ -157,13 +157,24 @@ func TestIntervalsCover(t *testing.T) {
 		t.Skip("slow")
 	}
 	const repeats = 400
-	for _, delta := range []float64{1e-5, 0} {
-		p := planOf(t, evaluate.Options{Records: 1000, Budget: privacy.Budget{Epsilon: 1, Delta: delta}, At: []float64{0.5}})
+	for _, c := range []struct {
+		delta   float64
+		persons bool // with 1 to 4 rows that are alike
+	}{{1e-5, false}, {0, false}, {1e-5, true}} {
+		delta, o := c.delta, evaluate.Options{Records: 1000, Budget: privacy.Budget{Epsilon: 1, Delta: c.delta}, At: []float64{0.5}}
+		if c.persons {
+			o.PersonRows = 4
+		}
+		p := planOf(t, o)
 		auc, sensitivity, width := 0, 0, 0.0
 		truth := 0.5 * math.Erfc(-1/2.0)          // of normal laws at distance 1
 		share := 0.5 * math.Erfc(-0.5/math.Sqrt2) // P(N(1, 1) >= 0.5)
 		for run := range repeats {
-			f := figures(t, p, normalScores(1000, 300, 1, uint64(run)), uint64(run)+1000)
+			d := normalScores(1000, 300, 1, uint64(run))
+			if c.persons {
+				d = inRows(d)
+			}
+			f := figures(t, p, d, uint64(run)+1000)
 			if f.AUC.Low <= truth && truth <= f.AUC.High {
 				auc++
 			}
@@ -177,7 +188,7 @@ func TestIntervalsCover(t *testing.T) {
 		// 95 % with five standard errors.
 		least := 0.95 - 5*math.Sqrt(0.05*0.95/float64(repeats))
 		if c := float64(auc) / float64(repeats); c < least {
-			t.Errorf("delta %v: the intervals of the AUC cover it in %v of the runs", delta, c)
+			t.Errorf("delta %v, persons %v: the intervals of the AUC cover it in %v of the runs", delta, o.PersonRows > 0, c)
 		}
 		if c := float64(sensitivity) / float64(repeats); c < least {
 			t.Errorf("delta %v: the intervals of a sensitivity cover it in %v of the runs", delta, c)
@@ -186,6 +197,18 @@ func TestIntervalsCover(t *testing.T) {
 			t.Errorf("delta %v: mean width %v", delta, width)
 		}
 	}
+}
+
+// inRows are persons with 1 to 4 rows, copies of a record.
+func inRows(d evaluate.Data) (all evaluate.Data) {
+	all.First = []int{0}
+	for i := range d.Scores {
+		for range 1 + i%4 {
+			all.Scores, all.Positive = append(all.Scores, d.Scores[i]), append(all.Positive, d.Positive[i])
+		}
+		all.First = append(all.First, len(all.Scores))
+	}
+	return all
 }
 
 // Classes that are empty, all ties, and a few records give wide intervals, not errors.

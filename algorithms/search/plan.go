@@ -29,6 +29,8 @@ type Setting struct {
 	// Plan plans its training for a budget, from public numbers. The training releases its weights only
 	// (algorithms.Info.Withholds).
 	Plan func(privacy.Budget) (*algorithms.Plan, error)
+	// Features tells its encoding of the records from others; "" is that of all features.
+	Features string
 }
 
 // Model is a candidate that is public or was released.
@@ -301,7 +303,7 @@ func (p *Plan) planCompose() error {
 // found.
 func largest(most float64, good func(float64) bool) float64 {
 	low, high := 0.0, most
-	for range 40 {
+	for range 28 { // to 4e-9 of most
 		if mid := (low + high) / 2; good(mid) {
 			low = mid
 		} else {
@@ -319,7 +321,7 @@ func pureOf(mu float64) float64 {
 // errHidden is the reason against random stopping of an algorithm that draws batches in secret.
 var errHidden = errors.New("a setting has no mu of its own, as one with secret batches; random stopping needs one")
 
-// planStopping plans runs of random settings, and the best of a secret number of them is released.
+// planStopping plans runs of random settings: the best of a secret number of runs is released.
 func (p *Plan) planStopping() error {
 	b := p.Options.Budget
 	if p.Options.Runs == 0 {
@@ -428,11 +430,29 @@ func (p *Plan) objectives() []string {
 	return all
 }
 
+// advice is what measurements say against the search (bench/results/search-summary.csv): among settings
+// that differ in algorithm and regularisation alone, the default with the whole budget was better
+// than any search, by .001 to .010 of the AUC. Where features differed, random stopping gained .008 to .018.
+func (p *Plan) advice() string {
+	for _, s := range p.Options.Settings {
+		if s.Features != p.Options.Settings[0].Features {
+			return ""
+		}
+	}
+	if len(p.Options.Settings) == 0 {
+		return ""
+	}
+	return "all settings have the same features: where that was measured, the default setting with the whole budget (dyad train) beat every search; a search pays where settings differ by more than the noise that it adds, as with other features"
+}
+
 func (p *Plan) facts() (f algorithms.Facts) {
 	o := p.Options
 	n := float64(o.Records)
 	f.Line("search", "among %d candidates by the AUC on n = %d records: %s", f.Add("candidates", len(p.names())), f.Add("records", o.Records), f.Add("road", string(o.Road)))
 	f.Line("", "%s", f.Add("reason", p.Reason))
+	if advice := p.advice(); f.AddSome("advice", advice) != "" {
+		f.Line("", "%s", advice)
+	}
 	var settings []algorithms.Facts
 	for i, name := range p.names() {
 		var s algorithms.Facts

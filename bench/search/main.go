@@ -124,7 +124,7 @@ func a7a(shared string) (*problem, error) {
 	return p, nil
 }
 
-// sparse are records with 64 features, and four of them decide: settings differ by the features.
+// sparse are records with 64 features, and the first four decide: settings differ by the features.
 func sparse(string) (*problem, error) {
 	const n, d = 12000, 64
 	folder, err := os.MkdirTemp("", "search")

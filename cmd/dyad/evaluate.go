@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -136,6 +137,10 @@ func (c *evaluateCmd) read(a *app, m *model, public bool) (*lib.Data, error) {
 		persons = dataset.KeepPersons // the split of the training is one of persons, and so is the unit
 	}
 	schema := *m.Encoder.Schema()
+	if c.Holdout == nil && c.Neighbours != "" && files.Same(c.Data, c.Neighbours) && schema.ByPerson() {
+		// Rows are left out of the neighbours of their person; exact figures count all of them.
+		persons, schema.Persons, schema.IDs, schema.MaxRowsPerPerson = dataset.KeepPersons, 0, dataset.IDsPublic, math.MaxInt32
+	}
 	if c.N > 0 {
 		if schema.Persons == 0 {
 			return nil, badInput("-n is for --plan, and for files of persons with private ids; else the number of records is that of the file")

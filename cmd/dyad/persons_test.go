@@ -101,7 +101,7 @@ func TestTrainPersons(t *testing.T) {
 			t.Errorf("%v has no figures of persons: %s", use, out)
 		}
 	}
-	if code, out, errs := dyad(t, dir, "train", "--data", "visits.csv", "--schema", "declared.yaml", "--holdout", "0.25", "--epsilon", "2", "--force", "--out", "m.json"); code != exitOK || !strings.Contains(out, "10 persons were not scored; for private figures of them:") {
+	if code, out, errs := dyad(t, dir, "train", "--data", "visits.csv", "--schema", "declared.yaml", "--holdout", "0.25", "--epsilon", "2", "--force", "--out", "m.json"); code != exitOK || !strings.Contains(out, "figures of the 10 held-out persons: dyad evaluate m.json") {
 		t.Errorf("held-out persons: exit %d: %s%s", code, out, errs)
 	}
 	// The cap has room for the training alone: with its figures nothing is charged.
@@ -285,6 +285,25 @@ func TestPersonsAreSilent(t *testing.T) {
 				t.Errorf("%v: %q and %q are told apart:\n%s\n%s", args, from, name, first, all)
 			}
 		}
+	}
+}
+
+// TestNeighboursAreOtherPersons: exact figures of a metric among the records themselves leave out all
+// rows of a row's person: persons with twin rows and random labels are not found by their twins.
+func TestNeighboursAreOtherPersons(t *testing.T) {
+	dir, _ := visits(t, func(int) int { return 6 }, func(p, r int) string {
+		return fmt.Sprintf("%d,%d,%d", (37*p)%100, 15+p%30, p*p/7%2)
+	})
+	if code, _, errs := dyad(t, dir, "train", "--data", "visits.csv", "--schema", "wrong.yaml", "--task", "metric", "--out", "metric.json"); code != exitInput {
+		t.Fatal(errs)
+	}
+	if code, _, errs := dyad(t, dir, "train", "--data", "visits.csv", "--schema", "declared.yaml", "--task", "metric", "--out", "metric.json"); code != exitOK {
+		t.Fatal(errs)
+	}
+	code, out, errs := dyad(t, dir, "--json", "evaluate", "metric.json", "--data", "visits.csv", "--neighbours", "visits.csv", "--exact-figures")
+	var e evaluation
+	if err := json.Unmarshal([]byte(out), &e); code != exitOK || err != nil || e.Records != 40 || len(e.KNN) == 0 || e.KNN[0].Identity > 0.9 {
+		t.Errorf("exit %d, %v: %s%s", code, err, out, errs)
 	}
 }
 

@@ -48,7 +48,8 @@ The keys are name, algorithm, radius, l2, loss, features (columns of the schema)
 ridge, clip_radius and second_moments. They must not be chosen by looking at the private records.
 
 A search costs noise: with epsilon 1 and five settings each is trained with about half the mu that a single setting
-would get. It pays where settings differ by more than that. The AUC that random-stopping reports is that of
+would get. It pays where settings differ by more than that, as by their features; among algorithms and ridges of the
+same features the default with the whole budget was better wherever it was measured. The AUC that random-stopping reports is that of
 the best of several on the records that they were trained on; "dyad evaluate" measures it on others.
 
 With random-stopping the number of runs that count stays secret: there is no progress and no checkpoint, and a search
@@ -56,8 +57,8 @@ that is resumed begins again at no further cost.
 
 Examples:
   dyad search --candidates settings.yaml --plan -n 5000 --schema patients.yaml --epsilon 1
-  dyad search --candidates settings.yaml --data patients.csv --schema patients.yaml --epsilon 1 --delta 1e-6
-  dyad search --models first.json,second.json --data patients.csv --schema patients.yaml --epsilon 0.2`
+  dyad search --candidates settings.yaml --data patients.csv --schema patients.yaml --epsilon 1 --out chosen.json
+  dyad search --models model.json,second.json --data patients.csv --schema patients.yaml --epsilon 0.2`
 }
 
 // searchResult is the JSON output of a search.

@@ -60,7 +60,7 @@ func (c candidate) setting() (s lib.Setting, err error) {
 	if c.Name == "" {
 		return s, badInput("a candidate has no name; give each its own")
 	}
-	s = lib.Setting{Name: c.Name, Options: lib.Options{Task: taskAUC, L2: c.L2, Radius: c.Radius}}
+	s = lib.Setting{Name: c.Name, Features: c.Features, Options: lib.Options{Task: taskAUC, L2: c.L2, Radius: c.Radius}}
 	if c.Algorithm != "" && c.Algorithm != algorithms.AutoName {
 		if s.Options.Algorithm, err = algorithms.ByName(c.Algorithm); err != nil {
 			return s, badInput("candidate %s: %w", c.Name, err)

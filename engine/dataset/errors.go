@@ -86,7 +86,7 @@ const (
 	ruleQID           = "row has a query id (qid:), for which the schema has no column with role: group; add one, or remove the query ids"
 	ruleQIDFirst      = "query id (qid:) comes after the features; put it right after the label"
 	ruleNoGroup       = "query group is missing; every row needs one"
-	ruleNoPerson      = "person id is missing, or has no visible character; every row needs one"
+	ruleNoPerson      = "person id is missing (also by missing.values of the schema), or has no visible character; every row needs one"
 	ruleOtherPersons  = "the number of different ids is not `persons` of the schema; ids that differ in case, spaces around them or invisible characters are one; count them on your own machine and correct the schema, or say ids: public"
 	ruleOnePerson     = "all rows have one person id; a pairwise loss needs at least 2 persons"
 	ruleTooManyIDs    = "more than 2147483647 query groups"

@@ -79,13 +79,22 @@ func (v *validator) persons(count, groups int) {
 
 // people number persons by their normalised ids, by first appearance.
 type people struct {
-	of     *blocks[int32]   // person of each row
-	text   map[string]int32 // by the text of the file
-	number map[string]int32 // by IDKey
+	of      *blocks[int32]   // person of each row
+	text    map[string]int32 // by the text of the file
+	number  map[string]int32 // by IDKey
+	missing map[string]bool  // IDKeys that are not ids
 }
 
-func newPeople() *people {
-	return &people{of: newBlocks[int32](0), text: map[string]int32{}, number: map[string]int32{}}
+// newPeople takes the values for which the schema says that they mean missing as not ids, and NaN, which always does:
+// rows of unknown persons are not those of one.
+func newPeople(s *Schema) *people {
+	p := &people{of: newBlocks[int32](0), text: map[string]int32{}, number: map[string]int32{}, missing: map[string]bool{"": true, "nan": true}}
+	if s.Missing != nil {
+		for _, v := range s.Missing.Values {
+			p.missing[IDKey(v)] = true
+		}
+	}
+	return p
 }
 
 // addPerson notes the person of the row that the next endRow ends.
@@ -97,7 +106,7 @@ func (t *table) addPerson(field []byte, row, position int) error {
 	k, ok := p.text[string(field)]
 	if !ok {
 		key := IDKey(string(field))
-		if key == "" {
+		if p.missing[key] {
 			return t.errorf(row, t.e.person.Name, position, ruleNoPerson)
 		}
 		if k, ok = p.number[key]; !ok {

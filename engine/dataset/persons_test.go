@@ -83,6 +83,15 @@ func TestPersonsAreMergedAndOrdered(t *testing.T) {
 	if _, err := loadPersons(t, "ids: public", "patient,age,ill\n\u200b,1,1\nb,1,0\n", keep); err == nil || !strings.Contains(err.Error(), ruleNoPerson) || !strings.Contains(err.Error(), "row 2") {
 		t.Errorf("an invisible id: %v", err)
 	}
+	for _, missing := range []string{"NA", " na", "nan", "?"} {
+		_, err := loadPersons(t, "ids: public\nmissing: {values: [NA, \"?\"], policy: middle}", "patient,age,ill\na,1,1\nb,1,0\n"+missing+",1,0\n", keep)
+		if err == nil || !strings.Contains(err.Error(), ruleNoPerson) || !strings.Contains(err.Error(), "row 4") {
+			t.Errorf("a missing id %q: %v", missing, err)
+		}
+	}
+	if _, err := loadPersons(t, "ids: public", "patient,age,ill\nNA,1,1\nb,1,0\n", keep); err != nil {
+		t.Errorf("an id that is not declared missing: %v", err)
+	}
 	if _, err := loadPersons(t, "ids: public", "patient,age,ill\nb,1,1\nB,1,0\n", keep); err == nil || !strings.Contains(err.Error(), ruleOnePerson) {
 		t.Errorf("one person: %v", err)
 	}

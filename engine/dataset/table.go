@@ -47,7 +47,7 @@ func newTable(name string, e *Encoder, o Options, scan *scanner) *table {
 		t.groups = grouping{of: newBlocks[int32](0), number: map[string]int32{}}
 	}
 	if e.person != nil && o.Persons == KeepPersons {
-		t.people = newPeople()
+		t.people = newPeople(e.schema)
 	}
 	return t
 }

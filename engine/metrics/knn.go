@@ -62,9 +62,10 @@ func KNN(ctx context.Context, train, test *engine.Records, o KNNOptions) (Classi
 	return classify(ctx, recordPoints(train), recordPoints(test), o, false)
 }
 
-// KNNLeaveOneOut is KNN of each record of r by the others; K is at most n - 1.
+// KNNLeaveOneOut is KNN of each record of r by the others; K is at most n - 1. Of records of persons it is KNN of each row by the
+// rows of other persons, and K at most n less the most rows of a person.
 func KNNLeaveOneOut(ctx context.Context, r *engine.Records, o KNNOptions) (Classification, error) {
-	p := recordPoints(r)
+	p := unitPoints(r)
 	return classify(ctx, p, p, o, true)
 }
 
@@ -90,7 +91,7 @@ func classify(ctx context.Context, train, test points, o KNNOptions, leaveOneOut
 	}
 	candidates := train.n
 	if leaveOneOut {
-		candidates--
+		candidates -= train.mostRows
 	}
 	if train.d != test.d || k < 1 || k > candidates || workers < 1 {
 		return Classification{}, fmt.Errorf("metrics: %d of %d neighbours of %d features for records of %d features on %d workers: want K from 1 to the number of neighbours, as many features, and Workers at least 0",

@@ -97,7 +97,7 @@ func (s *scan) tile(rows, norms []float64, first int) {
 		g := (1 - s.slack) * t / 2
 		c := products[j*n:][:n]
 		for i, h := range s.least[:len(c)] {
-			if c[i] < h+g || s.skip >= 0 && first+j == s.skip+i {
+			if c[i] < h+g || s.skip >= 0 && s.train.unit[first+j] == s.train.unit[s.skip+i] {
 				continue
 			}
 			best := s.best[i*s.k : (i+1)*s.k]

@@ -20,7 +20,7 @@ func slowKNN(train, test *engine.Records, w []float64, k int, leaveOneOut bool) 
 	for t := range test.Len() {
 		var near []neighbour
 		for i := range train.Len() {
-			if leaveOneOut && i == t {
+			if leaveOneOut && unitPoints(train).unit[i] == unitPoints(train).unit[t] {
 				continue
 			}
 			test.Row(t, x)
@@ -235,7 +235,7 @@ func TestKNNTiles(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				q := search{space: s, set: set, train: recordPoints(sparseCopy(t, train)), test: recordPoints(train), k: 3, leaveOneOut: leaveOneOut,
+				q := search{space: s, set: set, train: unitPoints(sparseCopy(t, train)), test: recordPoints(train), k: 3, leaveOneOut: leaveOneOut,
 					workers: 2, predicted: make([]float64, 50), trainBlock: block, testBlock: block}
 				if err := q.run(context.Background()); err != nil {
 					t.Fatal(err)
@@ -371,5 +371,43 @@ func TestKNNFarFromOrigin(t *testing.T) {
 	}
 	if wrong < n/4 {
 		t.Errorf("inner products alone get only %d of %d wrong: the test is too easy", wrong, n)
+	}
+}
+
+// TestNeighboursOfPersons: a row has no neighbour among the rows of its person, by definition and in
+// every block; as rows of their own, equal rows of a person would all be right.
+func TestNeighboursOfPersons(t *testing.T) {
+	rng := rand.New(rand.NewPCG(9, 9))
+	for _, twins := range []bool{false, true} {
+		var x, y []float64
+		var of []int32
+		for p := range 40 {
+			row, label := []float64{rng.NormFloat64(), rng.NormFloat64()}, float64(2*rng.IntN(2)-1)
+			for range 1 + rng.IntN(5) {
+				if !twins {
+					row = []float64{rng.NormFloat64(), rng.NormFloat64()}
+				}
+				x, y, of = append(x, row...), append(y, label), append(of, int32(p))
+			}
+		}
+		rows := records(t, x, y, 2)
+		r, err := rows.GroupPersons(of, 40, 5)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := KNNLeaveOneOut(t.Context(), r, KNNOptions{K: 3})
+		if want := slowKNN(r, r, nil, 3, true); err != nil || !slices.Equal(got.Predicted, want) {
+			t.Errorf("%v, other predictions than by definition", err)
+		}
+		alone, err := KNNLeaveOneOut(t.Context(), rows, KNNOptions{K: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if twins && alone.Accuracy() < got.Accuracy()+0.2 {
+			t.Errorf("rows of their own: %v, of persons: %v", alone.Accuracy(), got.Accuracy())
+		}
+		if _, err := KNNLeaveOneOut(t.Context(), r, KNNOptions{K: r.Len() - 1}); err == nil {
+			t.Error("more neighbours than other persons have rows")
+		}
 	}
 }

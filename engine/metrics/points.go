@@ -14,10 +14,26 @@ type points struct {
 	row    func(i int, dst []float64)
 	labels []float64
 	norm   float64 // bounds the Euclidean norms
+	// unit is the record or person of each row, and mostRows the most rows of one; of unitPoints.
+	unit     []int32
+	mostRows int
 }
 
 func recordPoints(r *engine.Records) points {
 	return points{n: r.Len(), d: r.Dim(), dense: r.Dense(), row: r.Row, labels: r.Labels(), norm: r.Bounds().FeatureNorm}
+}
+
+// unitPoints are those of records that are left out of their own neighbours.
+func unitPoints(r *engine.Records) points {
+	p := recordPoints(r)
+	for k := range r.Units() {
+		from, to := r.UnitRows(k)
+		for range to - from {
+			p.unit = append(p.unit, int32(k))
+		}
+		p.mostRows = max(p.mostRows, to-from)
+	}
+	return p
 }
 
 // space maps points to rows whose Euclidean distances are to be compared.

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math"
-	"sync"
+	"slices"
 
 	"dyad/privacy/internal/round"
 )
@@ -55,18 +55,14 @@ func (recorded) RandomStopping() kind { return record[RandomStoppingEvent]("rand
 // f and u do not decrease, so on an interval of t the maximum is at most the one with u at its
 // upper and t at its lower end. Whatever the intervals are, the answer is an upper bound.
 func stoppedRenyi(mu float64, runs int) func(alpha float64) float64 {
-	table := sync.OnceValues(func() (upper, lower []float64) { return stoppedLogs(mu, runs) })
+	logs := &stoppedLogs{mu: mu, runs: runs}
 	return func(alpha float64) float64 {
 		one := gaussianRenyi(alpha, mu)
 		all := round.Up(float64(runs)*one, 1)
 		if mu > 30 { // where the logarithms are less exact, and nothing is protected anyway
 			return all
 		}
-		upper, lower := table()
-		worst := 0.0
-		for i, v := range upper {
-			worst = max(worst, alpha*v-(alpha-1)*lower[i])
-		}
+		worst := logs.most(alpha)
 		// The logarithms are at most log(runs) in magnitude, each with error below 1e-10.
 		slack := (2*alpha + 1) * 1e-10 * (1 + math.Log(float64(runs)))
 		return min(all, round.Up(one+(worst+slack)/(alpha-1), 4))
@@ -76,25 +72,61 @@ func stoppedRenyi(mu float64, runs int) func(alpha float64) float64 {
 // stoppedCells is the number of intervals; with 2^13 the answer is within 1 % of the maximum.
 const stoppedCells = 1 << 13
 
-// stoppedLogs are log f(u) at the upper and log f(t) at the lower ends of intervals that cover
-// [0, 1], within 1e-10 for mu <= 30: f is a sum of at most MaxRuns positive terms, and the relative
-// error of Phi(z), below (z^2 + 10) 2^-52, enters it at most MaxRuns times.
-func stoppedLogs(mu float64, runs int) (upper, lower []float64) {
-	f := func(x float64) float64 { // log of sum over k of k x^(k-1)/runs, by Horner's rule
+// stoppedLogs are log f(u) and log f(t) at the ends of intervals that cover [0, 1], within 1e-10 for
+// mu <= 30: f is a sum of at most MaxRuns positive terms, and the relative error of Phi(z), below
+// (z^2 + 10) 2^-52, enters it at most MaxRuns times. They are computed when they are asked for.
+type stoppedLogs struct {
+	mu           float64
+	runs         int
+	upper, lower []float64 // NaN: not computed
+}
+
+// at fills in end i: t = 0 and 1 first and last, and in between Phi of equally spaced z.
+func (s *stoppedLogs) at(i int) (upper, lower float64) {
+	if s.upper == nil {
+		none := slices.Repeat([]float64{math.NaN()}, 2*(stoppedCells+3))
+		s.upper, s.lower = none[:stoppedCells+3], none[stoppedCells+3:]
+	}
+	if !math.IsNaN(s.upper[i]) {
+		return s.upper[i], s.lower[i]
+	}
+	t, u := 0.0, 0.0
+	switch {
+	case i == stoppedCells+2:
+		t, u = 1, 1
+	case i > 0:
+		low, high := -8-s.mu, 8.0
+		z := low + (high-low)*float64(i-1)/stoppedCells
+		t, u = math.Erfc(-z/math.Sqrt2)/2, math.Erfc(-(z+s.mu)/math.Sqrt2)/2
+	}
+	log := func(x float64) float64 { // of sum over k of k x^(k-1)/runs, by Horner's rule
 		sum := 0.0
-		for k := runs; k >= 1; k-- {
+		for k := s.runs; k >= 1; k-- {
 			sum = sum*x + float64(k)
 		}
-		return math.Log(sum / float64(runs))
+		return math.Log(sum / float64(s.runs))
 	}
-	phi := func(z float64) float64 { return math.Erfc(-z/math.Sqrt2) / 2 }
-	low, high := -8-mu, 8.0
-	upper, lower = make([]float64, 0, stoppedCells+2), make([]float64, 0, stoppedCells+2)
-	lower = append(lower, f(0))
-	for i := range stoppedCells + 1 {
-		z := low + (high-low)*float64(i)/stoppedCells
-		upper = append(upper, f(phi(z+mu)))
-		lower = append(lower, f(phi(z)))
+	s.upper[i], s.lower[i] = log(u), log(t)
+	return s.upper[i], s.lower[i]
+}
+
+// most is the largest bound of an interval between neighbouring ends. Longer intervals have larger bounds,
+// so one whose bound is not above what was found already is not divided.
+func (s *stoppedLogs) most(alpha float64) float64 {
+	worst := 0.0
+	var divide func(i, j int)
+	divide = func(i, j int) {
+		_, lower := s.at(i)
+		upper, _ := s.at(j)
+		switch bound := alpha*upper - (alpha-1)*lower; {
+		case bound <= worst:
+		case j-i == 1:
+			worst = bound
+		default:
+			divide((i+j)/2, j)
+			divide(i, (i+j)/2)
+		}
 	}
-	return append(upper, f(1)), lower
+	divide(0, stoppedCells+2)
+	return worst
 }

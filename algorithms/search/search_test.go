@@ -1,0 +1,302 @@
+package search
+
+import (
+	"context"
+	"errors"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"dyad/algorithms"
+	"dyad/algorithms/evaluate"
+	"dyad/privacy"
+	"dyad/privacy/account"
+)
+
+// toy is a setting with one weight, released with the noise that a budget asks for.
+func toy(name string) Setting {
+	return Setting{Name: name, Plan: func(b privacy.Budget) (*algorithms.Plan, error) {
+		c, err := privacy.ScoreSum{Levels: 1, Name: name}.Certify()
+		if err != nil {
+			return nil, err
+		}
+		p := &algorithms.Plan{Algorithm: "toy", Certificate: c}
+		if b.Delta > 0 {
+			p.Noise, err = privacy.CalibrateGaussian(c, b, 1)
+		} else {
+			p.Noise, err = privacy.CalibratePure(c, b.Epsilon, 1, privacy.KNormNoise)
+		}
+		p.Events = []account.Event{p.Noise.Event(c)}
+		return p, err
+	}}
+}
+
+// hidden is a setting whose event has no mu of its own.
+func hidden(name string) Setting {
+	s := toy(name)
+	plan := s.Plan
+	s.Plan = func(b privacy.Budget) (*algorithms.Plan, error) {
+		p, err := plan(b)
+		if err == nil {
+			p.Events = []account.Event{account.WithoutReplacementEvent{Event: account.GaussianEvent{Sensitivity: 1, Sigma: 2}, Batch: 1, Records: 1000}}
+		}
+		return p, err
+	}
+	return s
+}
+
+func toys(n int) (all []Setting) {
+	for i := range n {
+		all = append(all, toy(string(rune('a'+i))))
+	}
+	return all
+}
+
+// Every road keeps its budget by the accountant of ledgers, and spends at least 99 % of it; random
+// stopping gives trainings more than composition where there are many settings.
+func TestSearchKeepsItsBudget(t *testing.T) {
+	sizes := []int{100, 5000, 1 << 20}
+	if testing.Short() {
+		sizes = sizes[1:2]
+	}
+	for _, n := range sizes {
+		for _, b := range []privacy.Budget{{Epsilon: 0.3, Delta: 1e-6}, {Epsilon: 4, Delta: 1e-9}, {Epsilon: 1}} {
+			for _, k := range []int{2, 5, 12} {
+				for _, road := range []Road{Auto, Compose, RandomStopping} {
+					if b.Delta == 0 && road == RandomStopping {
+						continue
+					}
+					p, err := New(Options{Records: n, Budget: b, Settings: toys(k), Road: road})
+					if err != nil {
+						t.Fatalf("n %d, %v, %d settings, %q: %v", n, b, k, road, err)
+					}
+					var total account.Total
+					for _, e := range p.Events {
+						if err := total.Compose(e); err != nil {
+							t.Fatal(err)
+						}
+					}
+					if got := total.Epsilon(b.Delta); got > b.Epsilon || got < 0.99*b.Epsilon || got != p.Guarantee.Epsilon {
+						t.Errorf("n %d, %v, %d settings, %q: epsilon %v, guarantee %v", n, b, k, p.Options.Road, got, p.Guarantee.Epsilon)
+					}
+					if want := k > 2 && b.Delta > 0; road == Auto && (p.Options.Road == RandomStopping) != want && k != 5 {
+						t.Errorf("n %d, %v: %d settings are chosen by %s: %s", n, b, k, p.Options.Road, p.Reason)
+					}
+				}
+			}
+		}
+	}
+}
+
+func TestSearchRefuses(t *testing.T) {
+	b := privacy.Budget{Epsilon: 1, Delta: 1e-6}
+	for name, o := range map[string]Options{
+		"one setting":           {Records: 100, Budget: b, Settings: toys(1)},
+		"a name twice":          {Records: 100, Budget: b, Settings: []Setting{toy("a"), toy("a")}},
+		"both kinds":            {Records: 100, Budget: b, Settings: toys(2), Models: []Model{{"m", "1"}, {"n", "2"}}},
+		"noisy max of settings": {Records: 100, Budget: b, Settings: toys(2), Road: NoisyMax},
+		"runs of compose":       {Records: 100, Budget: b, Settings: toys(2), Road: Compose, Runs: 9},
+		"pure random stopping":  {Records: 100, Budget: privacy.Budget{Epsilon: 1}, Settings: toys(2), Road: RandomStopping},
+		"too many runs":         {Records: 100, Budget: b, Settings: toys(2), Road: RandomStopping, Runs: 1000},
+		"one record":            {Records: 1, Budget: b, Settings: toys(2)},
+	} {
+		if _, err := New(o); !errors.Is(err, algorithms.ErrAssumption) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if _, err := New(Options{Records: 5000, Budget: b, Settings: []Setting{toy("a"), hidden("b"), toy("c")}, Road: RandomStopping}); !errors.Is(err, errHidden) {
+		t.Errorf("secret batches in random stopping: %v", err)
+	}
+}
+
+// record is what a query sees of a record: the score that each candidate gives it, and its class.
+type record struct {
+	scores   [3]float64
+	positive bool
+}
+
+func recordsOf(all []record, train func(i int) []float64) Records {
+	r := Records{
+		Train: func(_ context.Context, i int, p *algorithms.Plan, s privacy.Session) ([]float64, error) {
+			w := train(i)
+			return w, s.Release(w, p.Certificate, p.Noise)
+		},
+		Scores: func(_ context.Context, i int, _ []float64) ([]float64, error) {
+			var out []float64
+			for _, one := range all {
+				out = append(out, one.scores[i])
+			}
+			return out, nil
+		},
+	}
+	for _, one := range all {
+		r.Positive = append(r.Positive, one.positive)
+	}
+	return r
+}
+
+// selector notes the exact scores that a search releases or chooses by.
+type selector struct {
+	privacy.Selector
+	chosen   []int64
+	released [][]float64
+}
+
+func (s *selector) Choose(scores []int64, c privacy.Certificate, epsilon float64) (int, error) {
+	s.chosen = slices.Clone(scores)
+	return s.Selector.Choose(scores, c, epsilon)
+}
+
+type noted struct {
+	privacy.Session
+	of *selector
+}
+
+func (n noted) Release(x []float64, c privacy.Certificate, m privacy.Mechanism) error {
+	if len(x) == 2 {
+		n.of.released = append(n.of.released, slices.Clone(x))
+	}
+	return n.Session.Release(x, c, m)
+}
+
+func (s *selector) Best(x privacy.Selection, run func(int, privacy.Session) ([]float64, error)) (int, []float64, error) {
+	return s.Selector.Best(x, func(i int, one privacy.Session) ([]float64, error) { return run(i, noted{one, s}) })
+}
+
+// Over random and hostile neighbours no score of any candidate moves by more than its certificate, and
+// the worst ones reach it, on both roads. A score over the exact number of pairs would move further.
+func TestSearchOfNeighbours(t *testing.T) {
+	rng := rand.New(rand.NewPCG(2, 5))
+	reached := map[Road]float64{}
+	trials := 24
+	if testing.Short() {
+		trials = 8
+	}
+	for trial := range trials {
+		n, road := 3+rng.IntN(20), []Road{Compose, RandomStopping}[trial%2]
+		draw := func() record {
+			return record{[3]float64{rng.Float64(), float64(rng.IntN(3)), math.NaN()}, rng.IntN(3) == 0}
+		}
+		var all []record
+		for range n {
+			all = append(all, draw())
+		}
+		other, victim := draw(), rng.IntN(n)
+		if trial%4 < 2 { // one positive from below all to above all
+			for i := range all {
+				all[i] = record{}
+			}
+			all[victim], other = record{[3]float64{-1, -1, -1}, true}, record{[3]float64{1, 1, 1}, true}
+		}
+		p, err := New(Options{Records: n, Budget: privacy.Budget{Epsilon: 1, Delta: 1e-6}, Settings: toys(3), Road: road})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var seen []*selector
+		for k := range 2 {
+			set := slices.Clone(all)
+			if k == 1 {
+				set[victim] = other
+			}
+			live, err := privacy.NewPublicSession(privacy.NewSeededSource(uint64(trial)), p.Events)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s := &selector{Selector: live}
+			if _, err := p.Job(recordsOf(set, func(int) []float64 { return []float64{0} })).Train(context.Background(), s, algorithms.Tracker{}); err != nil {
+				t.Fatal(err)
+			}
+			seen = append(seen, s)
+		}
+		for i, v := range seen[0].chosen {
+			move := math.Abs(float64(v-seen[1].chosen[i])) / p.rank.Sensitivity()
+			if reached[road] = max(reached[road], move); move > 1 {
+				t.Fatalf("the score of candidate %d moves by %v of its certificate", i, move)
+			}
+		}
+		for i, v := range seen[0].released {
+			w := seen[1].released[i]
+			move := math.Hypot(v[0]-w[0], v[1]-w[1]) / p.joint.Sensitivity()
+			if reached[road] = max(reached[road], move); move > 1 {
+				t.Fatalf("the score of run %d moves by %v of its certificate", i, move)
+			}
+		}
+	}
+	if reached[Compose] < 0.99 || reached[RandomStopping] < 0.99 {
+		t.Errorf("the worst neighbours reach %v of the certificates", reached)
+	}
+}
+
+// A search finds the better candidate, returns its weights, and tells nothing while it runs.
+func TestSearchFindsTheBest(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 9))
+	var all []record
+	for range 4000 {
+		positive := rng.IntN(2) == 0
+		one := record{positive: positive, scores: [3]float64{rng.NormFloat64(), rng.NormFloat64(), rng.NormFloat64()}}
+		if positive {
+			one.scores[1] += 2
+		}
+		all = append(all, one)
+	}
+	for _, o := range []Options{{Settings: toys(3), Road: Compose}, {Settings: toys(3), Road: RandomStopping}, {Models: []Model{{"a", "1"}, {"b", "2"}, {"c", "3"}}}} {
+		o.Records, o.Budget = len(all), privacy.Budget{Epsilon: 2, Delta: 1e-6}
+		p, err := New(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		right := 0
+		const trials = 40
+		for seed := range uint64(trials) {
+			out, err := algorithms.Execute(context.Background(), p.Job(recordsOf(all, func(i int) []float64 { return []float64{float64(1000 * i)} })), algorithms.Options{
+				Public: true, Source: privacy.NewSeededSource(seed),
+				Tracker: algorithms.Tracker{OnStep: func(int, int) { t.Error("a search reports a step") }},
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			found, err := p.Read(out.Weights)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if found.Winner == 1 {
+				right++
+			}
+			if len(o.Settings) > 0 && math.Abs(found.Weights[0]-1000*float64(found.Winner)) > 200 {
+				t.Fatalf("candidate %d won with weights %v", found.Winner, found.Weights)
+			}
+			if exact := evaluate.RankSum(scoresOf(all, found.Winner), classesOf(all)); found.AUC != 0 {
+				if auc := 0.5 + float64(exact)/(2*positivesOf(all)*(float64(len(all))-positivesOf(all))); math.Abs(found.AUC-auc) > 0.06 {
+					t.Errorf("AUC %v released, %v exact", found.AUC, auc)
+				}
+			}
+		}
+		if right < trials*3/4 {
+			t.Errorf("%s finds the best in %d of %d searches", p.Options.Road, right, trials)
+		}
+	}
+}
+
+func scoresOf(all []record, i int) (out []float64) {
+	for _, r := range all {
+		out = append(out, r.scores[i])
+	}
+	return out
+}
+
+func classesOf(all []record) (out []bool) {
+	for _, r := range all {
+		out = append(out, r.positive)
+	}
+	return out
+}
+
+func positivesOf(all []record) (n float64) {
+	for _, r := range all {
+		if r.positive {
+			n++
+		}
+	}
+	return n
+}
