@@ -78,10 +78,11 @@ type Origin int
 // The origins, from the strongest to the weakest. The zero value is not one of
 // them: a loss that does not say where its constants come from is refused.
 const (
-	Proved   Origin = iota + 1 // by hand, next to the code
-	Derived                    // by interval arithmetic
-	Clipped                    // enforced by clipping the slope phi' of every pair
-	Asserted                   // stated by the user, not checked
+	Proved       Origin = iota + 1 // by hand, next to the code
+	Derived                        // by interval arithmetic
+	Clipped                        // enforced by clipping the slope phi' of every pair
+	ClippedTerms                   // enforced by clipping the Jacobian of every record, or the gradient of every pair
+	Asserted                       // stated by the user, not checked
 )
 
 // String returns the word used in reports.
@@ -93,6 +94,8 @@ func (o Origin) String() string {
 		return "derived by interval arithmetic"
 	case Clipped:
 		return "enforced by clipping the slope"
+	case ClippedTerms:
+		return "enforced by clipping Jacobians of records or gradients of pairs"
 	case Asserted:
 		return "asserted by the user"
 	}

@@ -48,7 +48,12 @@ func (k *kernel) Bind(r *engine.Records) (engine.Evaluator, error) {
 	if err := fits(k.problem, r); err != nil {
 		return nil, err
 	}
-	e := &evaluator{kernel: k, planned: k, x: newMatrix(r, k.set), y: r.Labels(), persons: newRowsOfPersons(r)}
+	return k.bind(newMatrix(r, k.set), r), nil
+}
+
+// bind makes the evaluator of features with the labels and persons of r.
+func (k *kernel) bind(x matrix, r *engine.Records) *evaluator {
+	e := &evaluator{kernel: k, planned: k, x: x, y: r.Labels(), persons: newRowsOfPersons(r)}
 	if e.persons != nil {
 		grid := *k
 		grid.rows = r.Len()
@@ -59,7 +64,7 @@ func (k *kernel) Bind(r *engine.Records) (engine.Evaluator, error) {
 		}
 	}
 	e.classify()
-	return e, nil
+	return e
 }
 
 // maxClasses is the largest number of different labels that an evaluator sorts
@@ -113,8 +118,8 @@ func (e *evaluator) GradSum(ctx context.Context, dst, w []float64, pairs engine.
 	return e.allPairs(ctx, dst, w)
 }
 
-// allPairs computes X^T c.
-func (e *evaluator) allPairs(ctx context.Context, dst, w []float64) error {
+// prepare makes what c of all pairs depends on.
+func (e *evaluator) prepare(ctx context.Context, w []float64) error {
 	if e.all == nil {
 		e.all = e.newMethod()
 		e.partial = make([]float64, e.chunks()*e.x.d)
@@ -127,9 +132,15 @@ func (e *evaluator) allPairs(ctx context.Context, dst, w []float64) error {
 		return err
 	}
 	if e.persons != nil && e.persons.own != nil {
-		if err := e.ownPairs(ctx, w); err != nil {
-			return err
-		}
+		return e.ownPairs(ctx, w)
+	}
+	return nil
+}
+
+// allPairs computes X^T c.
+func (e *evaluator) allPairs(ctx context.Context, dst, w []float64) error {
+	if err := e.prepare(ctx, w); err != nil {
+		return err
 	}
 	d := e.x.d
 	err := forEach(ctx, e.kernel.workers, e.chunks(), func(worker, chunk int) {

@@ -1,0 +1,52 @@
+package cpu
+
+import (
+	"context"
+	"fmt"
+
+	"dyad/engine"
+)
+
+// ScoreSums computes, for scores s_i that come from elsewhere, the weights
+//
+//	c_i = 2 sum over j of phi'(u_ij)(y_i - y_j),   u_ij = (y_i - y_j)(s_i - s_j)
+//
+// of the gradient sum of a score loss, by the method of a planned kernel. For persons a term has the
+// weights of both rows, and pairs within a person are left out. It is used from one goroutine at a time.
+type ScoreSums struct{ e *evaluator }
+
+// BindScores returns the sums of a kernel of a Backend that was planned for a ScoreLoss of one feature,
+// with Radius 1 and the bound of the scores as FeatureNorm. Labels and persons are those of r.
+func BindScores(planned engine.Kernel, r *engine.Records) (*ScoreSums, error) {
+	k, ok := planned.(*kernel)
+	if !ok || k.problem.D != 1 || k.problem.Radius != 1 || k.problem.N != r.Units() || k.problem.Bounds.LabelAbs != r.Bounds().LabelAbs {
+		return nil, fmt.Errorf("cpu: BindScores: want a kernel planned for a score loss of one feature and %d records, with Radius 1", r.Units())
+	}
+	return &ScoreSums{k.bind(matrix{set: k.set, d: 1}, r)}, nil
+}
+
+// ScoreSumsError bounds sum_i |computed c_i - c_i|, in the sense of engine.Kernel.Roundoff, for such a kernel:
+// the proof of that bound is one of this sum, times the bound of the scores.
+func ScoreSumsError(planned engine.Kernel) float64 {
+	p := planned.Problem()
+	return planned.Roundoff(engine.AllPairs{N: p.N}) / p.Bounds.FeatureNorm * (1 + 0x1p-40)
+}
+
+// Sum sets c to the weights. No score may exceed the bound that was planned for.
+func (s *ScoreSums) Sum(ctx context.Context, c, scores []float64) error {
+	e := s.e
+	e.x.dense = scores
+	if err := e.prepare(ctx, []float64{1}); err != nil {
+		return err
+	}
+	return forEach(ctx, e.kernel.workers, e.chunks(), func(worker, chunk int) {
+		from, to := e.chunk(chunk)
+		for ; from < to; from += coefRows {
+			part := c[from:min(from+coefRows, to)]
+			e.all.block(worker, part, from)
+			if e.persons != nil {
+				e.persons.weigh(part, from)
+			}
+		}
+	})
+}

@@ -1,0 +1,38 @@
+// Package embedding trains nonlinear embeddings f_theta: R^d -> R^m by losses of pairs, with a
+// certificate for every record (docs/theory.md#networks).
+//
+// # Data flow
+//
+//	Network   f_theta and its layers: MLP here, or any Graph (autodiff/gorgonia)
+//	Model     a Network and what is done to its output: nothing, unit length, a ball
+//	PairLoss  l(f, f', y, y'): Score, Bilinear, Distance, Contrastive, each with proved bounds
+//	Loss      Model + PairLoss + Clip: an engine.Loss, so that Problem, Spec, Plan, ledger, replay
+//	          and audits of every other loss work as they are
+//	Backend   an engine.Backend for these losses: Plan -> Kernel (Roundoff) -> Evaluator
+//
+// A caller does what it does for any loss:
+//
+//	loss := embedding.Loss{Model: embedding.Model{Network: net}, Pair: embedding.Score{Of: engine.Logistic{}}, Clip: 1}
+//	problem := engine.Problem{N: n, D: d, Bounds: b, Loss: loss, Radius: loss.Radius()}
+//	spec, err := algorithms.NewSpec(embedding.Backend{}, problem, 0, budget, algorithms.Certified)
+//
+// Constants has Smoothness +Inf and no convexity, so only algorithms that add noise to every
+// gradient take it. Problem.Domain is a product of balls, one for each layer; its Start is a public
+// start, drawn from Loss.Seed or given as Loss.Start. engine.Parts and engine.Grouped wrap the
+// Backend for batches of records and for query groups.
+//
+// # One gradient
+//
+//	1  f_i, ||J_i||_F        block by block; a function of record i and theta alone, bit for bit
+//	2  V_i = sum over j of a_ij + b_ji   all pairs of embeddings: engine/cpu (ScoreSums, PairSums)
+//	3  sum of s_i J_i^T V_i, s_i = min(1, Clip/||J_i||_F)   one backward pass for each record
+//
+// with a = dl/df and b = dl/df'. The term of a pair, s_i J_i^T a_ij + s_j J_j^T b_ij, depends on its two
+// records and theta, and has norm at most 2 A Clip if ||a||, ||b|| <= A, which interval bounds of phi'
+// over the range of the margins prove. What is clipped is J_i, which knows no other record. Clipping
+// J_i^T V_i would not be private, since V_i depends on all records. Loss.PairClip clips whole terms of pairs
+// instead: less noise for more work.
+//
+// Memory is O(n (d + m)) and the parameters: step 3 computes hidden values again. Sums run in a fixed
+// order that depends on public numbers. Nothing is random but the public start.
+package embedding

@@ -1,0 +1,127 @@
+package embedding
+
+import (
+	"fmt"
+	"math"
+
+	"dyad/kernels"
+)
+
+// smallestNorm is added, squared, to the squared norm of g by Output.Unit: it keeps the output
+// differentiable and the Jacobian of the stage below 2^8.
+const smallestNorm = 0x1p-8
+
+// modelPass computes a Model at one theta, block by block, with what the stage of the output does to
+// Jacobians. It is used from one goroutine at a time.
+type modelPass struct {
+	Pass
+	output Output
+	m      int
+	raw    []float64 // BlockRows x m: g
+	stage  []float64 // of the rows: what the stage divides g by
+	norm   []float64 // ||g||
+}
+
+// newPass returns what computes the model.
+func (m Model) newPass(set *kernels.Set) *modelPass {
+	_, dim := m.Network.Dims()
+	return &modelPass{Pass: m.Network.NewPass(set), output: m.Output, m: dim, raw: make([]float64, BlockRows*dim), stage: make([]float64, BlockRows), norm: make([]float64, BlockRows)}
+}
+
+// embed sets the rows of f to f_theta(x_i), and norms[i] to at least the Frobenius norm of the Jacobian
+// of f_theta at x_i, both +Inf or NaN where the network is not finite.
+//
+// The Jacobian of g/r, r = sqrt(||g||^2 + e^2), is (I - f f^T)/r times that of g, and that of the
+// projection of a g outside of the ball of radius B is (I - g g^T/||g||^2) B/||g||. Symmetric matrices with
+// eigenvalues in [0, 1] do not raise a norm, which leaves the factors 1/r and B/||g||.
+func (p *modelPass) embed(f, norms, x []float64, rows int) {
+	p.Embed(f, norms, x, rows)
+	copy(p.raw, f[:rows*p.m])
+	for i := range rows {
+		g := f[i*p.m:][:p.m]
+		norm := math.Sqrt(sumOfSquares(g))
+		by := 1.0
+		switch {
+		case p.output.Unit:
+			by = math.Sqrt(norm*norm + smallestNorm*smallestNorm)
+		case p.output.Within > 0 && norm > p.output.Within:
+			by = norm / p.output.Within
+		}
+		if by != 1 {
+			for k, v := range g {
+				g[k] = v / by
+			}
+		}
+		p.norm[i], p.stage[i] = norm, by
+		norms[i] = norms[i] / by * roundings
+	}
+}
+
+// pull replaces v_i by scale_i times the transpose of the stage's Jacobian times v_i, and adds J_i^T of
+// that to grad. The rows are those of the last embed.
+//
+// The exact matrix is scale/by (I - g g^T/q), q = by^2 for Unit and ||g||^2 outside of the ball, for the
+// computed by, norm and g.
+func (p *modelPass) pull(grad, v, scale []float64, rows int) {
+	for i := range rows {
+		to, by := v[i*p.m:][:p.m], p.stage[i]
+		s := scale[i] / by
+		if p.output.Unit || by != 1 {
+			g, q := p.raw[i*p.m:][:p.m], by*by
+			if !p.output.Unit {
+				q = p.norm[i] * p.norm[i]
+			}
+			dot := kernels.Dot(g, to) / q
+			for k := range to {
+				to[k] -= dot * g[k]
+			}
+		}
+		for k := range to {
+			to[k] *= s
+		}
+	}
+	p.Pull(grad, v, rows)
+}
+
+// Embed sets row i of dst (rows x m) to f_theta of row i of x (rows x d), for any number of rows: what
+// transform and predict use. The bits of a row depend on that row and theta alone. A row for which the
+// network is not finite becomes 0.
+func (m Model) Embed(dst, theta, x []float64, rows int) error {
+	if err := m.Validate(); err != nil {
+		return err
+	}
+	d, dim := m.Dims()
+	if len(theta) != Parameters(m.Network) || rows < 0 || len(x) < rows*d || len(dst) < rows*dim {
+		return fmt.Errorf("embedding: Embed of %d rows: lengths %d, %d and %d of dst, theta and x for network %s with %d parameters", rows, len(dst), len(theta), len(x), m.Network.Name(), Parameters(m.Network))
+	}
+	set, err := kernels.Select(kernels.Generic)
+	if err != nil {
+		return err
+	}
+	p, norms := m.newPass(set), make([]float64, BlockRows)
+	p.Set(theta)
+	for from := 0; from < rows; from += BlockRows {
+		count := min(BlockRows, rows-from)
+		f := dst[from*dim:][:count*dim]
+		p.embed(f, norms, x[from*d:], count)
+		for i := range count {
+			if row := f[i*dim:][:dim]; !usable(row, norms[i]) {
+				clear(row)
+			}
+		}
+	}
+	return nil
+}
+
+// usable says that an embedding and its Jacobian are finite.
+func usable(f []float64, norm float64) bool {
+	if !(norm <= math.MaxFloat64) {
+		return false
+	}
+	for _, v := range f {
+		if !(math.Abs(v) <= math.MaxFloat64) {
+			return false
+		}
+	}
+	return true
+}
