@@ -97,6 +97,9 @@ type Schedule struct {
 	Path float64
 	// Average releases the average iterate instead of the last one.
 	Average bool
+	// Update says how gradients become steps (Optimizer); "" is plain descent with equal steps.
+	// With a decay Constant is the first step size.
+	Update string `json:",omitempty"`
 }
 
 // publicPath is the total step length H of docs/theory.md#step-length, a function of public
