@@ -93,6 +93,8 @@ type panelBlock struct {
 	row  []float64
 	tile []float64 // MetricTileCols x panelCols
 	col  []float64 // MetricTileCols x lanes
+
+	right, colx []float64 // of PairBlock: features of the rows, sums of columns; nil without
 }
 
 func newPanelBlock(wide bool, rows, d int, f func([]float64)) *panelBlock {
@@ -157,6 +159,9 @@ func (b *panelBlock) Add(col, x, t, z []float64, skip int) {
 				b.custom(p, zj, all)
 			}
 			panelMulAdd(b.wide, b.cx[p*panelCols*d:], panelCols, xj, 1, d, b.tile, d, n, true)
+			if b.colx != nil {
+				b.couple(p, from, n)
+			}
 		}
 		for j := range n {
 			l := sums[j*lanes:][:lanes]

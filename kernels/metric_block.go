@@ -69,6 +69,8 @@ type plainBlock struct {
 	cx, row  []float64
 	tile, xt []float64
 
+	right, turned, colx []float64 // of PairBlock: features by row, the tile, the sums; nil without
+
 	persons MetricPersons // of a MetricPersonBlock
 }
 
@@ -103,6 +105,9 @@ func (b *plainBlock) Add(col, x, t, z []float64, skip int) {
 		}
 		Transpose(xt, xj, n, d)
 		AddProducts(b.cx, m, xt, tile, d, m, n)
+		if b.colx != nil {
+			b.couple(tile, from, n)
+		}
 	}
 }
 

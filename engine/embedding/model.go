@@ -8,8 +8,8 @@ import (
 )
 
 // smallestNorm is added, squared, to the squared norm of g by Output.Unit: it keeps the output
-// differentiable and the Jacobian of the stage below 2^10.
-const smallestNorm = 0x1p-10
+// differentiable and the Jacobian of the stage below 2^8.
+const smallestNorm = 0x1p-8
 
 // modelPass computes a Model at one theta, block by block, with what the stage of the output does to
 // Jacobians. It is used from one goroutine at a time.

@@ -85,7 +85,7 @@ type Model struct {
 
 // Output is what is done to g = g_theta(x), for each record by itself.
 type Output struct {
-	// Unit divides by sqrt(||g||^2 + 2^-20), so that f.f' is the cosine of g and g' up to that number,
+	// Unit divides by sqrt(||g||^2 + 2^-16), so that f.f' is the cosine of g and g' up to that number,
 	// which keeps it differentiable at 0.
 	Unit bool
 	// Within > 0 projects g to the ball of this radius. It bounds the range of a network for which

@@ -1,0 +1,386 @@
+package cpu
+
+import (
+	"context"
+	"fmt"
+	"math/bits"
+	"runtime"
+
+	"dyad/engine"
+	"dyad/kernels"
+)
+
+// PairForm says how the loss of two embeddings f, f' of m numbers depends on them.
+type PairForm int
+
+// The forms.
+const (
+	Inner           PairForm = iota // phi(y y' f.f')
+	SquaredDistance                 // phi(y y' (1 - ||f - f'||^2))
+	Differences                     // slope c (f - f') with c of the squared distance and of equal labels
+)
+
+// EmbeddedPairs is what is public about sums over all pairs of embeddings.
+type EmbeddedPairs struct {
+	N, PersonRows int           // as in engine.Problem
+	Bounds        engine.Bounds // LabelAbs of labels, and FeatureNorm of the embeddings
+	Dim           int           // m
+	Form          PairForm
+	Of            engine.Scalar // phi; nil for Differences
+	// Coefficient is c, and Size bounds |c| ||f - f'||, for Differences only. c must be a function of its
+	// arguments alone.
+	Coefficient func(square float64, same bool) float64
+	Size        float64
+}
+
+// EmbeddedKernel is a planned EmbeddedPairs. It is immutable.
+type EmbeddedKernel struct {
+	EmbeddedPairs
+	rows    int // at most
+	set     *kernels.Set
+	slopes  func([]float64) // nil for the logistic ones of a kernels.MetricBlock
+	bounds  engine.ScalarBounds
+	workers int
+	panel   int
+}
+
+// panelFloats bounds the sums of the columns that are summed together.
+const panelFloats = 1 << 18
+
+// PlanEmbedded returns the kernel. It wraps engine.ErrUnsupported for float32: an error of 2^-24 of a
+// term for every pair would not be small next to the share of one record, and no bound of what one record
+// changes of it is proved.
+func (b Backend) PlanEmbedded(p EmbeddedPairs) (*EmbeddedKernel, error) {
+	if b.Float32 {
+		return nil, fmt.Errorf("%w: pairs of embeddings in float32: their error would grow with the number of records; leave out --precision, which is float64", engine.ErrUnsupported)
+	}
+	set, err := kernels.Select(b.Variant)
+	if err != nil {
+		return nil, fmt.Errorf("%w: Backend.Variant: %w", engine.ErrUnsupported, err)
+	}
+	k := &EmbeddedKernel{EmbeddedPairs: p, rows: p.N * max(p.PersonRows, 1), set: set, workers: b.Workers}
+	if k.workers <= 0 {
+		k.workers = runtime.GOMAXPROCS(0)
+	}
+	k.panel = max(metricCols, min(metricPanel, panelFloats/kernels.GramStride(p.Dim)/metricCols*metricCols))
+	if p.Form == Differences {
+		return k, nil
+	}
+	if k.bounds, err = p.Of.Bounds(-k.margin(), k.margin()); err != nil {
+		return nil, err
+	}
+	_, logistic := p.Of.(engine.Logistic)
+	k.slopes = p.Of.Slopes
+	switch {
+	case logistic && k.margin() <= kernels.MaxLogisticMargin:
+		k.slopes = nil
+	case logistic:
+		k.slopes = clampedLogistic(set)
+	case !k.bounds.Smooth():
+		// A margin must not depend on what else is in a tile: engine.Kernel.
+		if k.set, err = kernels.Select(kernels.Generic); err != nil {
+			return nil, err
+		}
+		k.slopes = kernels.ClampedSlopes(p.Of.Slopes, k.bounds.SlopeMin, k.bounds.SlopeMax)
+	}
+	if k.slopes == nil && p.PersonRows > 0 {
+		k.slopes = set.LogisticSlopes
+	}
+	if !(k.coefficientError() < 0x1p-20*k.bounds.Slope()) {
+		return nil, fmt.Errorf("%w: rounding errors of loss %q over margins up to %.3g are not small", engine.ErrUnsupported, p.Of.Name(), k.margin())
+	}
+	return k, nil
+}
+
+// clampedLogistic is kernels.LogisticSlopes for any margins: beyond MaxLogisticMargin the slope is within
+// e^-160 < 2^-230 of that at the clamped margin.
+func clampedLogistic(set *kernels.Set) func([]float64) {
+	return func(u []float64) {
+		for i, v := range u {
+			u[i] = kernels.Clamp(v, -kernels.MaxLogisticMargin, kernels.MaxLogisticMargin)
+		}
+		set.LogisticSlopes(u)
+	}
+}
+
+// labels is q, the bound of y y'.
+func (p EmbeddedPairs) labels() float64 { return p.Bounds.LabelAbs * p.Bounds.LabelAbs }
+
+// margin bounds |u|, exact and as computed.
+func (p EmbeddedPairs) margin() float64 {
+	reach := p.Bounds.FeatureNorm * p.Bounds.FeatureNorm
+	if p.Form == SquaredDistance {
+		reach = max(1, 4*reach)
+	}
+	return p.labels() * reach * (1 + 0x1p-19)
+}
+
+// coefficientError is E: the computed coefficient of a pair, phi'(u) y y', is within q E of the exact one for
+// the embeddings given, or for a loss that is not smooth, of that with the computed slope.
+//
+// A margin p (1 - (s_i + t_j - 2 x_i.x_j)), p = y y', has MetricMarginDepth(m) roundings of products whose
+// absolute values add up to q (2 + 4 F^2) at most, F the bound of embeddings: for Inner s_i = 1, t_j = 0
+// and x_i = f_i/2. s_i = ||f_i||^2 has DotDepth(m) more. The logistic slope has 16 u, see
+// ScoreRange.SlopeErr.
+func (k *EmbeddedKernel) coefficientError() float64 {
+	q := k.bounds.Slope()
+	if !k.bounds.Smooth() {
+		return 4 * u * q
+	}
+	reach := k.Bounds.FeatureNorm
+	margin := engine.Gamma(kernels.MetricMarginDepth(k.Dim)+kernels.DotDepth(k.Dim)) * k.labels() * (2 + 4*reach*reach)
+	return k.bounds.Curvature*margin + k.bounds.SlopeError + 20*u*q
+}
+
+// Error bounds sum_i ||computed V_i - V_i||, in the sense of engine.Kernel.Roundoff, for every data set
+// within the bounds.
+//
+// Proof. With a_i the weights of rows (1, or 1/m of a person with m rows), whose sum is N, V_i is
+// a_i sum_j a_j c_ij f_j times -2, or a_i sum_j a_j c_ij (f_i - f_j) times 4, or times 2 for Differences. If
+// every c_ij is off by q E, the sum over i of the norms is off by at most N^2 q E times S = 2F or 8F. A
+// product a_i a_j c_ij f_j takes part in at most depth roundings, and these products have norms of at most
+// N^2 q Q S together. For Differences, f_i - f_j rounds once relative to itself in every coordinate, so that
+// products of norm at most N^2 2 Size do. Weights add 8 u. Underflow: fewer than 2^4 rows^2 products in
+// each coordinate. QED
+func (k *EmbeddedKernel) Error() float64 {
+	n, reach, sums := float64(k.N), k.Bounds.FeatureNorm, engine.Gamma(k.depth())
+	tiny := float64(k.rows) * float64(k.rows) * float64(k.Dim) * (1 + reach) * (1 + reach) * (1 + k.labels()) * (1 + k.bounds.Slope() + k.Size) * 0x1p-1000
+	if k.Form == Differences {
+		return n*n*2*k.Size*(sums+8*u)*secondOrder + tiny
+	}
+	factor := 2 * reach
+	if k.Form == SquaredDistance {
+		factor = 8 * reach
+	}
+	return n*n*k.labels()*factor*(k.coefficientError()+(sums+8*u)*k.bounds.Slope())*secondOrder + tiny
+}
+
+// depth bounds the roundings of a product, as a term of a row and as one of a column: tiles of a panel and
+// panels; rows of a block, blocks of a stripe, stripes. It does not decrease with the number of rows.
+func (k *EmbeddedKernel) depth() int {
+	row := kernels.MetricTileCols + k.panel/metricCols + 4 + (k.rows+k.panel-1)/k.panel
+	blocks := (k.rows + metricRows - 1) / metricRows
+	col := kernels.PairDepth(metricRows) + metricRows + (blocks+metricStripes-1)/metricStripes + metricStripes + bits.Len(uint(k.rows))
+	return row + col + 8
+}
+
+// EmbeddedSums computes the sums for bound labels and persons. It is used from one goroutine at a time.
+type EmbeddedSums struct {
+	*EmbeddedKernel
+	rows, stripe int
+	width        int // columns of a panel, at most the number of rows
+	y            []float64
+	zeros        []float64
+	persons      *rowsOfPersons
+
+	own, rowSum, colSum []float64
+	f, half             []float64 // n x m: the embeddings, and what a block multiplies
+	colx                []float64 // n x stride: sums of columns
+	partial, partialCol []float64 // of slots
+	work                []pairScratch
+}
+
+type pairScratch struct {
+	block             kernels.PairBlock
+	persons           *kernels.MetricPersonBlock
+	cx, row, col, sum []float64
+}
+
+// BindEmbedded returns the sums for the labels and persons of r.
+func (k *EmbeddedKernel) BindEmbedded(r *engine.Records) (*EmbeddedSums, error) {
+	if r.Units() != k.N || r.ByPerson() != (k.PersonRows > 0) || r.Len() > k.rows || r.Bounds().LabelAbs != k.Bounds.LabelAbs {
+		return nil, fmt.Errorf("cpu: BindEmbedded: records do not fit sums that were planned for %d records", k.N)
+	}
+	n := r.Len()
+	blocks := (n + metricRows - 1) / metricRows
+	e := &EmbeddedSums{EmbeddedKernel: k, rows: n, stripe: (blocks + metricStripes - 1) / metricStripes * metricRows, width: min(k.panel, n), y: r.Labels(), zeros: make([]float64, metricCols), persons: newRowsOfPersons(r)}
+	return e, nil
+}
+
+func (e *EmbeddedSums) stripes() int { return (e.rows + e.stripe - 1) / e.stripe }
+
+// slots is the number of stripes whose sums of columns are kept at a time; it changes no result.
+func (e *EmbeddedSums) slots() int {
+	return min(e.stripes(), max(maxPartials/(e.width*kernels.GramStride(e.Dim)), e.workers))
+}
+
+// start makes the scratch space.
+func (e *EmbeddedSums) start() {
+	n, m, stride := e.rows, e.Dim, kernels.GramStride(e.Dim)
+	e.own, e.rowSum, e.colSum, e.colx = make([]float64, n), make([]float64, n), make([]float64, n), make([]float64, n*stride)
+	e.partial, e.partialCol = make([]float64, e.slots()*e.width*stride), make([]float64, e.slots()*e.width)
+	if e.Form == Inner {
+		e.half = make([]float64, n*m)
+	}
+	for range min(e.workers, e.stripes()) {
+		s := pairScratch{cx: make([]float64, metricRows*m), row: make([]float64, metricRows), col: make([]float64, metricCols), sum: make([]float64, metricCols*stride)}
+		switch {
+		case e.Form == Differences:
+		case e.persons != nil:
+			s.persons = kernels.NewMetricPersonBlock(metricRows, m, kernels.MetricPersons{Weight: e.persons.weight, Next: e.persons.next}, e.slopes)
+			s.block = s.persons
+		default:
+			s.block = e.set.NewMetricBlock(metricRows, m, e.slopes).(kernels.PairBlock)
+		}
+		e.work = append(e.work, s)
+	}
+}
+
+// Close drops the scratch space.
+func (e *EmbeddedSums) Close() {
+	e.own, e.rowSum, e.colSum, e.f, e.half, e.colx, e.partial, e.partialCol, e.work = nil, nil, nil, nil, nil, nil, nil, nil, nil
+}
+
+// Sum sets the rows of v (rows x m) to
+//
+//	V_i = a_i sum over rows j of other records of a_j (a_ij + b_ji),
+//
+// a_ij the slope of the loss of (f_i, f_j) in f_i, b_ji that of (f_j, f_i) in the second argument, which is equal
+// to it. The rows of f are the embeddings, of norm at most Bounds.FeatureNorm. Every pair is met once.
+func (e *EmbeddedSums) Sum(ctx context.Context, v, f []float64) error {
+	n, m, stride := e.rows, e.Dim, kernels.GramStride(e.Dim)
+	if e.work == nil {
+		e.start()
+	}
+	e.f = f
+	for i := range n {
+		e.own[i] = 1
+		if e.Form == SquaredDistance {
+			row := f[i*m:][:m]
+			e.own[i] = e.set.Dot(row, row)
+		}
+	}
+	for i := range e.half {
+		e.half[i] = f[i] / 2
+	}
+	clear(e.rowSum)
+	clear(e.colSum)
+	clear(e.colx)
+	clear(v[:n*m])
+	for p0 := 0; p0 < n; p0 += e.width {
+		p1 := min(p0+e.width, n)
+		jobs, slots := (p1+e.stripe-1)/e.stripe, e.slots()
+		for first := 0; first < jobs; first += slots {
+			count := min(slots, jobs-first)
+			err := forEach(ctx, len(e.work), count, func(worker, slot int) {
+				colx, col := e.partial[slot*e.width*stride:][:(p1-p0)*stride], e.partialCol[slot*e.width:][:p1-p0]
+				clear(colx)
+				clear(col)
+				e.stripePairs(ctx, &e.work[worker], v, colx, col, first+slot, p0, p1)
+			})
+			if err != nil {
+				return err
+			}
+			for slot := range count {
+				addTo(e.colx[p0*stride:p1*stride], e.partial[slot*e.width*stride:][:(p1-p0)*stride])
+				addTo(e.colSum[p0:p1], e.partialCol[slot*e.width:][:p1-p0])
+			}
+		}
+	}
+	for i := range n {
+		to, columns := v[i*m:][:m], e.colx[i*stride:][:m]
+		c := e.rowSum[i] + e.colSum[i]
+		for k := range to {
+			switch sum := to[k] + columns[k]; e.Form {
+			case Inner:
+				to[k] = -2 * sum
+			case SquaredDistance:
+				to[k] = 4 * (c*f[i*m+k] - sum)
+			case Differences:
+				to[k] = 2 * sum
+			}
+		}
+	}
+	return nil
+}
+
+// stripePairs adds the pairs of a stripe of rows with the columns from p0 to p1: those of rows to v and
+// rowSum, those of columns to colx and col. It returns early when ctx is done.
+func (e *EmbeddedSums) stripePairs(ctx context.Context, s *pairScratch, v, colx, col []float64, job, p0, p1 int) {
+	m, stride := e.Dim, kernels.GramStride(e.Dim)
+	for i0 := job * e.stripe; i0 < min((job+1)*e.stripe, e.rows, p1); i0 += metricRows {
+		rows := min(metricRows, e.rows-i0)
+		f := e.f[i0*m:][:rows*m]
+		if s.block != nil {
+			left := f
+			if e.Form == Inner {
+				left = e.half[i0*m:][:rows*m]
+			}
+			if s.persons != nil {
+				s.persons.At(i0, i0)
+			}
+			s.block.StartPairs(left, f, e.own[i0:i0+rows], e.y[i0:i0+rows])
+		}
+		for c0 := max(p0, i0); c0 < p1 && ctx.Err() == nil; c0 += metricCols {
+			count := min(metricCols, p1-c0)
+			sum := s.sum[:count*stride]
+			clear(sum)
+			if s.block == nil {
+				e.differences(v[i0*m:][:rows*m], sum, i0, c0, count)
+			} else {
+				part := s.col[:count]
+				clear(part)
+				if s.persons != nil {
+					s.persons.At(i0, c0)
+				}
+				s.block.AddPairs(part, sum, e.f[c0*m:][:count*m], e.columns(c0, count), e.y[c0:c0+count], i0-c0+1)
+				addTo(col[c0-p0:][:count], part)
+			}
+			addTo(colx[(c0-p0)*stride:][:count*stride], sum)
+		}
+		if s.block == nil {
+			continue
+		}
+		cx, row := s.cx[:rows*m], s.row[:rows]
+		clear(cx)
+		clear(row)
+		s.block.Sums(cx, row)
+		addTo(e.rowSum[i0:i0+rows], row)
+		for k := range m {
+			for i, x := range cx[k*rows:][:rows] {
+				v[(i0+i)*m+k] += x
+			}
+		}
+	}
+}
+
+// columns are t_j of a tile.
+func (e *EmbeddedSums) columns(from, count int) []float64 {
+	if e.Form == Inner {
+		return e.zeros[:count]
+	}
+	return e.own[from:][:count]
+}
+
+// differences adds the pairs of a tile for Differences: c (f_i - f_j) to v of row i, and its negative to sum
+// of column j, with pairs of rows of different persons only.
+func (e *EmbeddedSums) differences(v, sum []float64, i0, c0, count int) {
+	m, stride := e.Dim, kernels.GramStride(e.Dim)
+	for i := 0; i*m < len(v); i++ {
+		first := i0 + i + 1
+		if e.persons != nil {
+			first = int(e.persons.next[i0+i])
+		}
+		fi, to := e.f[(i0+i)*m:][:m], v[i*m:][:m]
+		for j := max(first-c0, 0); j < count; j++ {
+			fj, other := e.f[(c0+j)*m:][:m], sum[j*stride:][:m]
+			var square float64
+			for k, a := range fi {
+				d := a - fj[k]
+				square += float64(d * d)
+			}
+			c := e.Coefficient(square, e.y[i0+i] == e.y[c0+j])
+			if e.persons != nil {
+				c *= e.persons.weight[i0+i] * e.persons.weight[c0+j]
+			}
+			if c == 0 {
+				continue
+			}
+			for k, a := range fi {
+				d := c * (a - fj[k])
+				to[k] += d
+				other[k] -= d
+			}
+		}
+	}
+}

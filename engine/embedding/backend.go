@@ -1,0 +1,187 @@
+package embedding
+
+import (
+	"fmt"
+	"math"
+	"math/bits"
+	"runtime"
+
+	"dyad/engine"
+	"dyad/engine/cpu"
+	"dyad/kernels"
+)
+
+// Backend computes gradients of a Loss on the CPU. The zero value uses all processors.
+type Backend struct {
+	// Workers is the number of goroutines of an Evaluator; 0 or less means GOMAXPROCS. It changes the
+	// time, never the result.
+	Workers int
+	// Method is that of sums over pairs of scores, for Score losses; the zero value is cpu.Auto.
+	Method cpu.Method
+	// Variant selects the implementation of the inner loops; the zero value is the fastest one. The bits
+	// of results depend on it.
+	Variant kernels.Variant
+	// Float32 is refused: Plan says why.
+	Float32 bool
+}
+
+var _ engine.Backend = Backend{}
+
+// Name returns "cpu".
+func (Backend) Name() string { return "cpu" }
+
+// The fixed grid of step 3.
+const (
+	maxChunks   = 64      // of rows; they are the jobs
+	maxPartials = 4 << 20 // numbers in partial sums
+)
+
+// kernel is a planned problem with a Loss. It is immutable.
+type kernel struct {
+	problem engine.Problem
+	loss    Loss
+	rows    int // at most
+	dim     int
+	set     *kernels.Set
+	workers int
+	scores  engine.Kernel // of a Score loss, else nil
+	pairs   *cpu.EmbeddedKernel
+	bounds  PairBounds
+	pull    PullError
+	chunks  int
+}
+
+// Plan returns the kernel for a problem whose loss is a Loss. It wraps engine.ErrUnsupported for other losses,
+// query groups (see engine.Grouped) and float32. A loss with PairClip is evaluated pair by pair by package
+// cpu, whose clipping is the certificate.
+func (b Backend) Plan(p engine.Problem) (engine.Kernel, error) {
+	if err := p.Validate(); err != nil {
+		return nil, err
+	}
+	loss, ok := p.Loss.(Loss)
+	if !ok {
+		return nil, fmt.Errorf("%w: loss %q is not one of a network", engine.ErrUnsupported, p.Loss.Name())
+	}
+	inner := cpu.Backend{Workers: b.Workers, Method: b.Method, Variant: b.Variant, Float32: b.Float32}
+	c, err := loss.Constants(p.Bounds, p.Radius)
+	if err != nil {
+		return nil, err
+	}
+	d, m := loss.Model.Dims()
+	switch {
+	case d != p.D:
+		return nil, fmt.Errorf("embedding: network %s takes %d features, the problem has %d", loss.Model.Network.Name(), d, p.D)
+	case len(p.Groups) > 0:
+		return nil, fmt.Errorf("%w: query groups in one kernel; wrap the backend in engine.Grouped", engine.ErrUnsupported)
+	case b.Float32:
+		return nil, fmt.Errorf("%w: networks in float32: the rounding of n^2 pairs would grow faster than the share of one record shrinks, and no bound of what one record changes of it is proved; leave out --precision, which is float64", engine.ErrUnsupported)
+	case loss.PairClip > 0:
+		return inner.Plan(p)
+	}
+	k := &kernel{problem: p, loss: loss, rows: p.MaxRows(), dim: m, workers: b.Workers, pull: loss.Model.Network.PullError(p.Bounds.FeatureNorm)}
+	if k.workers <= 0 {
+		k.workers = runtime.GOMAXPROCS(0)
+	}
+	if k.set, err = kernels.Select(b.Variant); err != nil {
+		return nil, fmt.Errorf("%w: Backend.Variant: %w", engine.ErrUnsupported, err)
+	}
+	if k.bounds, err = loss.bounds(p.Bounds); err != nil {
+		return nil, err
+	}
+	k.chunks = max(1, min(maxChunks, maxPartials/loss.ParamDim(d)))
+	if err := k.planPairs(inner); err != nil {
+		return nil, err
+	}
+	if e := k.Roundoff(engine.AllPairs{N: p.N}) / float64(engine.AllPairs{N: p.N}.Len()); !(e < 0x1p-10*c.Lipschitz) {
+		return nil, fmt.Errorf("%w: rounding errors of %s are not small (%.3g of a pair's term); make the layers' balls smaller", engine.ErrUnsupported, loss.Name(), e/c.Lipschitz)
+	}
+	return k, nil
+}
+
+// planPairs plans the sums over pairs.
+func (k *kernel) planPairs(b cpu.Backend) (err error) {
+	p := k.problem
+	e := cpu.EmbeddedPairs{N: p.N, PersonRows: p.PersonRows, Dim: k.dim, Bounds: engine.Bounds{FeatureNorm: k.loss.Model.Reach(p.Bounds.FeatureNorm), LabelAbs: p.Bounds.LabelAbs}}
+	switch l := k.loss.Pair.(type) {
+	case Score:
+		k.scores, err = b.Plan(engine.Problem{N: p.N, D: 1, Bounds: e.Bounds, Loss: l.scoreLoss(), Radius: 1, LabelValues: p.LabelValues, PersonRows: p.PersonRows})
+		return err
+	case Bilinear:
+		e.Form, e.Of = cpu.Inner, l.Of
+	case Distance:
+		e.Form, e.Of = cpu.SquaredDistance, l.Of
+	case Contrastive:
+		e.Form, e.Coefficient, e.Size = cpu.Differences, l.Coefficient, k.bounds.Slope
+	}
+	k.pairs, err = b.PlanEmbedded(e)
+	return err
+}
+
+// Problem returns the planned problem.
+func (k *kernel) Problem() engine.Problem { return k.problem }
+
+// Method names the sums over pairs, and that a backward pass follows for every record.
+func (k *kernel) Method() string {
+	if k.scores != nil {
+		return k.scores.Method() + " sums of scores, one backward pass per record"
+	}
+	return "direct sums of embeddings, one backward pass per record"
+}
+
+// steepest bounds the factor of a record's v before Network.Pull: Clip aside, that of Output.Unit.
+func (k *kernel) steepest() float64 {
+	if k.loss.Model.Output.Unit {
+		return 1 / smallestNorm
+	}
+	return 1
+}
+
+// Roundoff implements engine.Kernel for all pairs. "Exact" is the sum of the pairs' terms for the
+// embeddings f_i, the norms and the Jacobians as they are computed: each is a function of its record and
+// theta alone, bit for bit, so such a term depends on its two records and theta alone, and it obeys
+// Constants (docs/theory.md#networks).
+//
+// Proof. Let T = 2 N (N - 1) A bound sum_i a_i ||V_i||, a_i the weights of rows, and C the clipping norm. (1) The
+// computed V_i are within E of theirs, in sum over i, and the matrices q_i J_i^T P_i of step 3 have
+// norms of at most C, q_i being the scale over the stage's factor: C E. (2) Before Pull, v is
+// q_i (v - g (g.v)/r) with ||g||^2 <= r up to roundings: at most DotDepth(m) + 12 roundings of numbers
+// whose absolute values have a norm of at most 2 q_i ||v||, and ||J_i|| q_i <= C. (3) A product of Pull is
+// rounded Depth times, once for each block of a chunk and once for each level of the tree of chunks,
+// and the absolute values of the products have norms of at most (Size + PerNorm ||J_i||) q_i ||V_i||.
+// Each line is raised for the errors of the others. QED
+func (k *kernel) Roundoff(pairs engine.Pairs) float64 {
+	if q, ok := pairs.(engine.AllPairs); !ok || q.N != k.problem.N {
+		return math.Inf(1)
+	}
+	n, limit := float64(k.problem.N), k.loss.Clip*up
+	var sums float64
+	if k.scores != nil {
+		sums = cpu.ScoreSumsError(k.scores)
+	} else {
+		sums = k.pairs.Error()
+	}
+	total := 2*n*n*k.bounds.Slope + sums
+	stage := engine.Gamma(kernels.DotDepth(k.dim)+12) * 2 * limit * total
+	blocks := k.blocksOfChunk()
+	back := engine.Gamma(k.pull.Depth+blocks+bits.Len(uint(k.chunks))+2) * (k.pull.Size*k.steepest() + k.pull.PerNorm*limit) * total
+	return (limit*sums+stage+back)*1.01 + float64(blocks*k.chunks+1)*k.pull.Tiny*(1+total)
+}
+
+// blocksOfChunk is the largest number of blocks of a chunk.
+func (k *kernel) blocksOfChunk() int {
+	blocks := (k.rows + BlockRows - 1) / BlockRows
+	return (blocks + k.chunks - 1) / k.chunks
+}
+
+// Seconds implements engine.TimedKernel, measured on an EPYC core with AVX-512.
+func (k *kernel) Seconds(pairs engine.Pairs) float64 {
+	if _, ok := pairs.(engine.AllPairs); !ok {
+		return 0
+	}
+	n, parameters := float64(k.rows), float64(k.loss.ParamDim(k.problem.D))
+	sum := n * (1e-6 + 4e-9*parameters)
+	if k.scores != nil {
+		return sum + engine.Seconds(k.scores, engine.AllPairs{N: k.problem.N})
+	}
+	return sum + n*n/2*1e-9*(2+0.1*float64(k.dim))
+}

@@ -1,0 +1,81 @@
+package embedding_test
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"testing"
+
+	"dyad/engine"
+	"dyad/engine/embedding"
+)
+
+// BenchmarkGradient is one gradient of a network with 64 features and 32 hidden units over all pairs: of
+// NETWORK_RECORDS records if that is set, else of 4,096.
+func BenchmarkGradient(b *testing.B) {
+	n := 4096
+	if s, err := strconv.Atoi(os.Getenv("NETWORK_RECORDS")); err == nil {
+		n = s
+	}
+	const d = 64
+	rng := rand.New(rand.NewPCG(1, 1))
+	x, y := make([]float64, n*d), make([]float64, n)
+	for i := range x {
+		x[i] = rng.NormFloat64() / math.Sqrt(d)
+	}
+	for i := range y {
+		y[i] = float64(2*(i%2) - 1)
+	}
+	r, err := engine.AdoptRecords(x, y, d, engine.UnitBounds())
+	if err != nil {
+		b.Fatal(err)
+	}
+	own, err := engine.NewExpression("own", "log1p(exp(-3*(u-0.2)))", engine.ExpressionOptions{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, c := range []struct {
+		name string
+		dim  int
+		pair embedding.PairLoss
+		out  embedding.Output
+	}{
+		{"distance-logistic", 16, embedding.Distance{Of: engine.Logistic{}}, embedding.Output{}},
+		{"distance-logistic-within-6", 16, embedding.Distance{Of: engine.Logistic{}}, embedding.Output{Within: 6}},
+		{"cosine-logistic", 16, embedding.Bilinear{Of: engine.Logistic{}}, embedding.Output{Unit: true}},
+		{"cosine-own", 16, embedding.Bilinear{Of: own}, embedding.Output{Unit: true}},
+		{"contrastive", 16, embedding.Contrastive{Margin: 1}, embedding.Output{}},
+		{"score-logistic", 1, embedding.Score{Of: engine.Logistic{}}, embedding.Output{}},
+	} {
+		net, err := embedding.NewMLP(embedding.MLP{In: d, Hidden: []int{32}, Out: c.dim, Radii: []float64{8, 4}})
+		if err != nil {
+			b.Fatal(err)
+		}
+		l := embedding.Loss{Model: embedding.Model{Network: net, Output: c.out}, Pair: c.pair, Clip: 1}
+		for _, workers := range []int{1, 2} {
+			b.Run(fmt.Sprintf("%s/n=%d/workers=%d", c.name, n, workers), func(b *testing.B) {
+				k, err := embedding.Backend{Workers: workers}.Plan(engine.Problem{N: n, D: d, Bounds: r.Bounds(), Loss: l, Radius: l.Radius()})
+				if err != nil {
+					b.Fatal(err)
+				}
+				e, err := k.Bind(r)
+				if err != nil {
+					b.Fatal(err)
+				}
+				defer e.Close()
+				theta := l.Domain(d, l.Radius()).Start()
+				dst := make([]float64, len(theta))
+				start := processorSeconds()
+				for b.Loop() {
+					if err := e.GradSum(context.Background(), dst, theta, engine.AllPairs{N: n}); err != nil {
+						b.Fatal(err)
+					}
+				}
+				b.ReportMetric(1e3*(processorSeconds()-start)/float64(b.N), "cpu-ms/op")
+			})
+		}
+	}
+}

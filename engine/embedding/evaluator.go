@@ -1,0 +1,197 @@
+package embedding
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"dyad/engine"
+	"dyad/engine/cpu"
+)
+
+// evaluator holds records and, for n rows, 2 n (m + 1) numbers, the scratch space of sums over pairs and
+// partial sums of parameters.
+type evaluator struct {
+	*kernel
+	records  *engine.Records
+	scores   *cpu.ScoreSums
+	embedded *cpu.EmbeddedSums
+
+	f, v, scale []float64 // n x m, n x m, n
+	partial     []float64 // chunks x parameters
+	work        []worker
+}
+
+// worker is what one goroutine needs.
+type worker struct {
+	pass  *modelPass
+	x     []float64 // BlockRows x d, for compressed rows
+	f     []float64 // BlockRows x m
+	norms []float64
+	sum   []float64 // of a block, as long as theta
+}
+
+// Bind implements engine.Kernel.
+func (k *kernel) Bind(r *engine.Records) (engine.Evaluator, error) {
+	if err := k.problem.Fits(r); err != nil {
+		return nil, err
+	}
+	e := &evaluator{kernel: k, records: r}
+	var err error
+	if k.scores != nil {
+		e.scores, err = cpu.BindScores(k.scores, r)
+	} else {
+		e.embedded, err = k.pairs.BindEmbedded(r)
+	}
+	return e, err
+}
+
+// Kernel implements engine.Evaluator.
+func (e *evaluator) Kernel() engine.Kernel { return e.kernel }
+
+// Close implements engine.Evaluator. It drops the scratch space.
+func (e *evaluator) Close() error {
+	e.f, e.v, e.scale, e.partial, e.work = nil, nil, nil, nil, nil
+	if e.embedded != nil {
+		e.embedded.Close()
+	}
+	return nil
+}
+
+// start makes the scratch space.
+func (e *evaluator) start() {
+	n, d, parameters := e.records.Len(), e.problem.D, e.loss.ParamDim(e.problem.D)
+	e.f, e.v, e.scale, e.partial = make([]float64, n*e.dim), make([]float64, n*e.dim), make([]float64, n), make([]float64, e.chunks*parameters)
+	for range min(e.workers, e.chunks) {
+		w := worker{pass: e.loss.Model.newPass(e.set), f: make([]float64, BlockRows*e.dim), norms: make([]float64, BlockRows), sum: make([]float64, parameters)}
+		if e.records.IsSparse() {
+			w.x = make([]float64, BlockRows*d)
+		}
+		e.work = append(e.work, w)
+	}
+}
+
+// chunk returns the rows of a chunk: a multiple of BlockRows, but for the last one.
+func (e *evaluator) chunk(i int) (from, to int) {
+	n := e.records.Len()
+	blocks := (n + BlockRows - 1) / BlockRows
+	size := (blocks + e.chunks - 1) / e.chunks * BlockRows
+	return min(i*size, n), min((i+1)*size, n)
+}
+
+// rows returns the features of a block.
+func (e *evaluator) rows(w *worker, from, count int) []float64 {
+	d := e.problem.D
+	if dense := e.records.Dense(); dense != nil {
+		return dense[from*d:][:count*d]
+	}
+	for i := range count {
+		e.records.Row(from+i, w.x[i*d:][:d])
+	}
+	return w.x[:count*d]
+}
+
+// GradSum implements engine.Evaluator for all pairs.
+func (e *evaluator) GradSum(ctx context.Context, dst, theta []float64, pairs engine.Pairs) error {
+	if err := e.problem.CheckCall(ctx, dst, theta, pairs); err != nil {
+		return err
+	}
+	if _, ok := pairs.(engine.AllPairs); !ok {
+		return fmt.Errorf("%w: pairs of type %T of a network; it sums over all pairs of its records", engine.ErrUnsupported, pairs)
+	}
+	if e.work == nil {
+		e.start()
+	}
+	for i := range e.work {
+		e.work[i].pass.Set(theta)
+	}
+	if err := e.eachBlock(ctx, e.embed); err != nil {
+		return err
+	}
+	var err error
+	if e.scores != nil {
+		err = e.scores.Sum(ctx, e.v, e.f)
+	} else {
+		err = e.embedded.Sum(ctx, e.v, e.f)
+	}
+	if err != nil {
+		return err
+	}
+	clear(e.partial)
+	if err := e.eachBlock(ctx, e.pullBlock); err != nil {
+		return err
+	}
+	for step := 1; step < e.chunks; step *= 2 {
+		for i := 0; i+step < e.chunks; i += 2 * step {
+			add(e.partial[i*len(dst):][:len(dst)], e.partial[(i+step)*len(dst):])
+		}
+	}
+	copy(dst, e.partial)
+	return nil
+}
+
+// embed is step 1 for a block. A record whose embedding or Jacobian is not finite has the embedding 0 and
+// the scale 0.
+func (e *evaluator) embed(w *worker, _, from, count int) {
+	f := e.f[from*e.dim:][:count*e.dim]
+	w.pass.embed(f, w.norms, e.rows(w, from, count), count)
+	for i, norm := range w.norms[:count] {
+		e.scale[from+i] = 0
+		if row := f[i*e.dim:][:e.dim]; usable(row, norm) {
+			e.scale[from+i] = e.loss.scale(norm)
+		} else {
+			clear(row)
+		}
+	}
+}
+
+// pullBlock is step 3 for a block. Runs of records with a scale are pulled together, so that numbers that
+// are not finite multiply nothing.
+func (e *evaluator) pullBlock(w *worker, chunk, from, count int) {
+	d := e.problem.D
+	x := e.rows(w, from, count)
+	clear(w.sum)
+	for i := 0; i < count; {
+		j := i
+		for j < count && e.scale[from+j] != 0 {
+			j++
+		}
+		if j > i {
+			w.pass.embed(w.f, w.norms, x[i*d:], j-i)
+			w.pass.pull(w.sum, e.v[(from+i)*e.dim:][:(j-i)*e.dim], e.scale[from+i:], j-i)
+		}
+		i = j + 1
+	}
+	add(e.partial[chunk*len(w.sum):][:len(w.sum)], w.sum)
+}
+
+// eachBlock runs step for every block, the blocks of a chunk in order by one worker.
+func (e *evaluator) eachBlock(ctx context.Context, step func(w *worker, chunk, from, count int)) error {
+	var next atomic.Int64
+	run := func(w *worker) {
+		for {
+			chunk := int(next.Add(1)) - 1
+			if chunk >= e.chunks {
+				return
+			}
+			for from, to := e.chunk(chunk); from < to && ctx.Err() == nil; from += BlockRows {
+				step(w, chunk, from, min(BlockRows, to-from))
+			}
+		}
+	}
+	var wg sync.WaitGroup
+	for i := range e.work[1:] {
+		wg.Go(func() { run(&e.work[1+i]) })
+	}
+	run(&e.work[0])
+	wg.Wait()
+	return ctx.Err()
+}
+
+// add is dst += x.
+func add(dst, x []float64) {
+	for k := range dst {
+		dst[k] += x[k]
+	}
+}

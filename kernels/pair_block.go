@@ -1,0 +1,52 @@
+package kernels
+
+// PairBlock is a MetricBlock that also sums the products of its coefficients with the features of the
+// rows, for every column:
+//
+//	for j := range t {
+//		for i := range s {
+//			if j >= i+skip {
+//				for a := range d {
+//					colx[j*stride+a] += v[i][j] * right[i*d+a]
+//				}
+//			}
+//		}
+//	}
+//
+// with v of MetricBlock and stride = GramStride(d); the other numbers of a row of colx are unspecified. v takes
+// part in at most PairDepth(len(s)) roundings of colx besides its own. Every block that a Set makes,
+// and a MetricPersonBlock, is one.
+type PairBlock interface {
+	MetricBlock
+	// StartPairs is Start with the features of the rows, which may differ from xw.
+	StartPairs(xw, right, s, y []float64)
+	// AddPairs is Add with the sums of columns.
+	AddPairs(col, colx, x, t, z []float64, skip int)
+}
+
+// PairDepth is the depth of colx for a block of so many rows: the product with the label and the feature,
+// the sum over a panel, and panels.
+func PairDepth(rows int) int { return AddProductsDepth(rows) + rows/16 + 4 }
+
+// StartPairs implements PairBlock.
+func (b *plainBlock) StartPairs(xw, right, s, y []float64) {
+	b.Start(xw, s, y)
+	if b.right == nil {
+		b.right, b.turned = make([]float64, len(b.cx)), make([]float64, len(b.tile))
+	}
+	Transpose(b.right[:len(s)*b.d], right, len(s), b.d)
+}
+
+// AddPairs implements PairBlock.
+func (b *plainBlock) AddPairs(col, colx, x, t, z []float64, skip int) {
+	b.colx = colx
+	b.Add(col, x, t, z, skip)
+	b.colx = nil
+}
+
+// couple adds the tile of n columns from the given one on to colx.
+func (b *plainBlock) couple(tile []float64, from, n int) {
+	m, stride := len(b.s), GramStride(b.d)
+	Transpose(b.turned[:m*n], tile, m, n)
+	AddProducts(b.colx[from*stride:], stride, b.turned, b.right, n, b.d, m)
+}

@@ -1,0 +1,36 @@
+//go:build !purego
+
+package kernels
+
+// StartPairs implements PairBlock. right holds, for each panel of rows and each panel of features, the
+// features of the rows times their labels.
+func (b *panelBlock) StartPairs(xw, right, s, y []float64) {
+	b.Start(xw, s, y)
+	wide := GramStride(b.d)
+	if b.right == nil {
+		b.right = make([]float64, len(b.row)*wide)
+	}
+	clear(b.right[:b.panels*panelCols*wide])
+	for i, label := range y[:len(s)] {
+		p, in := i/panelCols, i%panelCols
+		for a, v := range right[i*b.d:][:b.d] {
+			q := a / panelCols
+			b.right[(p*wide+q*panelCols+in)*panelCols+a%panelCols] = label * v
+		}
+	}
+}
+
+// AddPairs implements PairBlock.
+func (b *panelBlock) AddPairs(col, colx, x, t, z []float64, skip int) {
+	b.colx = colx
+	b.Add(col, x, t, z, skip)
+	b.colx = nil
+}
+
+// couple adds the tile of n columns from the given one on, and panel p, to colx.
+func (b *panelBlock) couple(p, from, n int) {
+	wide := GramStride(b.d)
+	for q := 0; q < wide; q += panelCols {
+		panelMulAdd(b.wide, b.colx[from*wide+q:], wide, b.tile, panelCols, 1, b.right[(p*wide+q)*panelCols:], n, panelCols, true)
+	}
+}
