@@ -109,6 +109,7 @@ func Train(ctx context.Context, d *Data, t *Training, o Run) (*Trained, error) {
 	return o.Do(ctx, d.Source(),
 		func(r *algorithms.Result) *Model {
 			m := d.model(t.Task, r)
+			m.Network = t.Network
 			m.Loss, m.Report = &t.Loss, t.Report()
 			m.Report.Guarantee = r.Guarantee
 			return m
@@ -149,7 +150,7 @@ func (o Run) Do(ctx context.Context, of Source, model func(*algorithms.Result) *
 	}
 	finished := func(r *algorithms.Result) *Model {
 		m := model(r)
-		m.Format, m.Version, m.Created = ModelFormat, Version, o.Created.UTC().Truncate(time.Second)
+		m.Format, m.Version, m.Created = m.format(), Version, o.Created.UTC().Truncate(time.Second)
 		m.DataID, m.Run = cmp.Or(o.DataID, of.DataID), r.Run
 		return m
 	}

@@ -72,7 +72,11 @@ func (c *evaluateCmd) Run(a *app) error {
 		return err
 	}
 	if c.Epsilon != nil {
-		return c.private(a, m, scored{m.Task, loss, m.Weights, m.Matrix(), m.Encoder.Schema()}, c.PublicData)
+		s, err := scoredBy(m, loss)
+		if err != nil {
+			return err
+		}
+		return c.private(a, m, s, c.PublicData)
 	}
 	held, err := c.read(a, m, true)
 	if err != nil {
