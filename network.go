@@ -43,7 +43,8 @@ type Network struct {
 	// Compare says how the embeddings of a metric are compared: Cosine (also ""), Distance or
 	// Contrastive. A score has none.
 	Compare string `json:"compare,omitempty"`
-	// Clip is the norm to which the Jacobian of every record is clipped; 0 means 1.
+	// Clip is the norm to which the Jacobian of every record is clipped; 0 means sqrt(h/2) for h units
+	// in the last hidden layer, and 1 without one.
 	Clip float64 `json:"clip"`
 	// Gain is the standard deviation of the weights that the first hidden layer starts with; records
 	// have a norm of at most 1. 0 means 2. The balls of the layers allow twice the norms of the start.
@@ -59,7 +60,6 @@ type Network struct {
 const (
 	defaultHidden = 32
 	defaultDim    = 16
-	defaultClip   = 1
 	defaultGain   = 2
 )
 
@@ -69,7 +69,7 @@ func (n Network) filled(task string, d int) (Network, error) {
 	if n.Hidden == nil {
 		n.Hidden = []int{defaultHidden}
 	}
-	n.Activation, n.Clip, n.Gain = cmp.Or(n.Activation, embedding.Tanh.String()), cmp.Or(n.Clip, defaultClip), cmp.Or(n.Gain, defaultGain)
+	n.Activation, n.Clip, n.Gain = cmp.Or(n.Activation, embedding.Tanh.String()), cmp.Or(n.Clip, n.usualClip()), cmp.Or(n.Gain, defaultGain)
 	if task == Metric {
 		n.Dim, n.Compare = cmp.Or(n.Dim, min(defaultDim, d)), cmp.Or(n.Compare, Cosine)
 	} else {
@@ -86,6 +86,15 @@ func (n Network) filled(task string, d int) (Network, error) {
 		return n, input.Errorf("dyad: the clipping norm %v and the gain %v of a network must be positive numbers", n.Clip, n.Gain)
 	}
 	return n, nil
+}
+
+// usualClip is about the norm of the Jacobian in the last layer where units are in their linear range,
+// neither small nor saturated.
+func (n Network) usualClip() float64 {
+	if len(n.Hidden) == 0 {
+		return 1
+	}
+	return math.Sqrt(float64(n.Hidden[len(n.Hidden)-1]) / 2)
 }
 
 // model is the function of a network that is filled.
@@ -167,7 +176,7 @@ func (n Network) same(m *Network) bool {
 	return m != nil && n.Kind == m.Kind && n.Features == m.Features && slices.Equal(n.Hidden, m.Hidden) && n.Dim == m.Dim && n.Activation == m.Activation && n.Compare == m.Compare
 }
 
-// checkInit refuses a start that is no function of public numbers and released models.
+// checkInit refuses a start that depends on more than public numbers and released models.
 func (n Network) checkInit() error {
 	switch m := n.Init; {
 	case m == nil:

@@ -64,21 +64,21 @@ type set struct {
 }
 
 var sets = []set{
-	{name: "xor", dim: 2, n: []int{500, 1000, 2000, 5000}, hidden: 16, gain: 2, steps: 100, make: func(r *rand.Rand) ([]float64, bool) {
+	{name: "xor", dim: 2, n: []int{500, 1000, 2000, 5000}, hidden: 16, gain: 3, steps: 100, make: func(r *rand.Rand) ([]float64, bool) {
 		x := uniform(r, 2)
 		return x, x[0]*x[1] > 0
 	}},
-	{name: "xor-noise", dim: 6, n: []int{2000, 5000, 10000}, hidden: 16, gain: 2, steps: 100, make: func(r *rand.Rand) ([]float64, bool) {
+	{name: "xor-noise", dim: 6, n: []int{2000, 5000, 10000}, hidden: 16, gain: 3, steps: 100, make: func(r *rand.Rand) ([]float64, bool) {
 		x := uniform(r, 6) // four columns say nothing
 		return x, x[0]*x[1] > 0
 	}},
-	{name: "rings", dim: 2, n: []int{1000, 2000, 5000, 10000}, hidden: 32, gain: 4, steps: 200, make: func(r *rand.Rand) ([]float64, bool) {
+	{name: "rings", dim: 2, n: []int{1000, 2000, 5000, 10000}, hidden: 32, gain: 4, steps: 100, make: func(r *rand.Rand) ([]float64, bool) {
 		x := uniform(r, 2)
 		return x, math.Sin(2*math.Pi*math.Hypot(x[0], x[1])) > 0
 	}},
 	{name: "adult-numbers", file: "adult/adult.data", schema: "adult-numbers.yaml", n: []int{2000, 8000, 27000}, hidden: 16, gain: 3, steps: 100},
-	{name: "adult", file: "adult/adult.data", schema: "adult.yaml", n: []int{27000}, hidden: 16, gain: 1, steps: 100},
-	{name: "bank", file: "bank/bank-full.csv", schema: "bank.yaml", n: []int{38000}, hidden: 16, gain: 1, steps: 100},
+	{name: "adult", file: "adult/adult.data", schema: "adult.yaml", n: []int{27000}, hidden: 8, gain: 1, steps: 50},
+	{name: "bank", file: "bank/bank-full.csv", schema: "bank.yaml", n: []int{38000}, hidden: 8, gain: 1, steps: 50},
 }
 
 func uniform(r *rand.Rand, d int) []float64 {

@@ -13,7 +13,7 @@ type networkFlags struct {
 	Dim        int     `positive:"" placeholder:"M" help:"Dimension of the embedding of --model mlp with --task metric. Default: 16."`
 	Activation string  `enum:",tanh,softplus" default:"" placeholder:"A" help:"Activation of the hidden layers of --model mlp: tanh or softplus. Default: tanh."`
 	Compare    string  `name:"similarity" enum:",cosine,distance,contrastive" default:"" placeholder:"HOW" help:"How embeddings are compared: cosine, distance, or contrastive, which has a loss of its own. Default: cosine."`
-	Clip       float64 `name:"jacobian-clip" positive:"" placeholder:"C" help:"Norm to which the Jacobian of every record is clipped with --model mlp; public. Default: 1."`
+	Clip       float64 `name:"jacobian-clip" positive:"" placeholder:"C" help:"Norm to which the Jacobian of every record is clipped with --model mlp; public. Default: sqrt(H/2) for H units in the last hidden layer."`
 	Gain       float64 `positive:"" placeholder:"S" help:"Standard deviation of the weights that the first hidden layer starts with. Default: 2."`
 	InitSeed   uint64  `placeholder:"SEED" help:"Public seed of the start of --model mlp. Default: 0."`
 	Init       string  `placeholder:"MODEL" help:"Model file whose weights are the start of --model mlp: trained on public data, or with a guarantee of its own. The report says so."`
