@@ -430,3 +430,37 @@ func TestFlagsAreChecked(t *testing.T) {
 		}
 	}
 }
+
+// A search of networks finds a certificate that is too small by half.
+func TestHalvedNetworksAreFound(t *testing.T) {
+	found := 0
+	for seed := range uint64(12) {
+		rng := rand.New(rand.NewPCG(seed, 2))
+		c, drawn, err := drawNetwork(rng)
+		if err != nil {
+			t.Fatal(err)
+		}
+		spec, err := algorithms.NewSpec(drawn.engine(), drawn.problem, 0, drawn.budget, algorithms.Certified)
+		if err != nil {
+			continue
+		}
+		spec.Constants.PairDiameter /= 2
+		p, err := algorithms.GradientPerturbation{Steps: 1}.Plan(spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range 40 {
+			a, err := drawn.moved(context.Background(), p, drawn.query(i, c.kinks, rng))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if a.ratio > 1 {
+				found++
+				break
+			}
+		}
+	}
+	if found == 0 {
+		t.Error("no halved certificate of a network is found")
+	}
+}

@@ -43,7 +43,7 @@ func trainedWith(a algorithms.Algorithm, c candidate, t task, mode algorithms.Mo
 	return configuration{
 		area: "batch", algorithm: a.Info().Name, loss: c.name, options: fmt.Sprintf("%s %s %s", mode, options, t.text), n: t.n, d: t.d, cost: float64(t.n*t.n) / 2000,
 		plan: func() (attack, error) {
-			spec, err := algorithms.NewSpec(t.backend, t.problem, t.l2, t.budget, mode)
+			spec, err := algorithms.NewSpec(t.engine(), t.problem, t.l2, t.budget, mode)
 			if err != nil {
 				return nil, planError(err)
 			}

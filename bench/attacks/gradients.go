@@ -26,7 +26,7 @@ func gradient(c candidate, t task) configuration {
 	return configuration{
 		area: "gradient", algorithm: "mean gradient", loss: c.name, options: t.text, n: t.n, d: t.d, cost: float64(t.n*t.n) / 4000,
 		plan: func() (attack, error) {
-			spec, err := algorithms.NewSpec(t.backend, t.problem, t.l2, t.budget, algorithms.Certified)
+			spec, err := algorithms.NewSpec(t.engine(), t.problem, t.l2, t.budget, algorithms.Certified)
 			if err != nil {
 				return nil, planError(err)
 			}

@@ -23,6 +23,7 @@ func areas() []area {
 		{"batch", batchJobs, true},
 		{"moments", momentsJobs, true},
 		{"persons", personJobs, true},
+		{"networks", networkJobs, true},
 		{"stream", streamJobs, true},
 		{"pairs", pairJobs, true},
 		{"tuples", tupleJobs, true},

@@ -20,6 +20,7 @@ type task struct {
 	backend cpu.Backend
 	l2      float64
 	budget  privacy.Budget
+	network string // its options, "" for other losses
 	text    string // of the options
 }
 
@@ -115,6 +116,9 @@ func (t *task) describe() {
 	p, b := t.problem, t.backend
 	var s []string
 	say := func(format string, args ...any) { s = append(s, fmt.Sprintf(format, args...)) }
+	if t.network != "" {
+		say("%s", t.network)
+	}
 	say("R=%g b=%g r=%g l2=%g eps=%g delta=%g", p.Bounds.FeatureNorm, p.Bounds.LabelAbs, p.Radius, t.l2, t.budget.Epsilon, t.budget.Delta)
 	say("method=%s variant=%s workers=%d", b.Method, b.Variant, b.Workers)
 	if b.Float32 {

@@ -164,3 +164,83 @@ func distance(x, y []float64) float64 {
 	}
 	return math.Sqrt(sum)
 }
+
+// TestBatchesAndGroups compares sums over batches of records, and within query groups, with those over the
+// same records alone.
+func TestBatchesAndGroups(t *testing.T) {
+	net, err := embedding.NewMLP(embedding.MLP{In: 3, Hidden: []int{5}, Out: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := embedding.Loss{Model: embedding.Model{Network: net}, Pair: embedding.Distance{Of: engine.Logistic{}}, Clip: 0.5}
+	theta, r := l.Domain(3, l.Radius()).Start(), data(t, 11, 12, 0, false)
+	part := func(rows ...int) []float64 {
+		s := r.Subset(rows)
+		sum, _ := gradient(t, embedding.Backend{}, problem(l, s, 0), s, theta)
+		return sum
+	}
+	sums := func(b engine.Backend, p engine.Problem, pairs engine.Pairs) []float64 {
+		k, err := b.Plan(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e, err := k.Bind(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer e.Close()
+		dst := make([]float64, len(theta))
+		if err := e.GradSum(context.Background(), dst, theta, pairs); err != nil {
+			t.Fatal(err)
+		}
+		if math.IsInf(k.Roundoff(pairs), 1) {
+			t.Errorf("no roundoff bound for %T", pairs)
+		}
+		return dst
+	}
+	order := []int32{5, 3, 9, 0, 11, 1, 2, 4, 6, 7, 8, 10}
+	if got := sums(engine.Parts{Backend: embedding.Backend{}, Sizes: []int{5}}, problem(l, r, 0), engine.SubsetPairs{Order: order, N: 5}); !slices.Equal(got, part(5, 3, 9, 0, 11)) {
+		t.Error("the sum of a batch is not that of its records")
+	}
+	p := problem(l, r, 0)
+	p.Groups = []int{4, 1, 7}
+	want := part(0, 1, 2, 3)
+	for k, v := range part(5, 6, 7, 8, 9, 10, 11) {
+		want[k] += v
+	}
+	if got := sums(engine.Grouped{Backend: embedding.Backend{}}, p, p.Pairs()); !slices.Equal(got, want) {
+		t.Error("the sum of groups is not that of their records")
+	}
+}
+
+// TestPairClip compares a gradient with clipped pairs with its definition, and that clipping is by pairs.
+func TestPairClip(t *testing.T) {
+	net, err := embedding.NewMLP(embedding.MLP{In: 3, Hidden: []int{5}, Out: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const clip = 0.2
+	l := embedding.Loss{Model: embedding.Model{Network: net}, Pair: embedding.Distance{Of: engine.Logistic{}}, PairClip: clip}
+	theta, r := l.Domain(3, l.Radius()).Start(), data(t, 12, 20, 0, false)
+	got, rho := gradient(t, embedding.Backend{}, problem(l, r, 0), r, theta)
+	want, term, clipped := make([]float64, len(theta)), make([]float64, len(theta)), 0
+	for i := range 20 {
+		for j := range 20 {
+			if i == j {
+				continue
+			}
+			clear(term)
+			l.AddGrad(term, theta, engine.Record{X: r.Dense()[3*i:][:3], Y: r.Label(i)}, engine.Record{X: r.Dense()[3*j:][:3], Y: r.Label(j)})
+			s := min(1, clip/math.Sqrt(squares(term)))
+			if s < 1 {
+				clipped++
+			}
+			for k, v := range term {
+				want[k] += s * v
+			}
+		}
+	}
+	if d := distance(got, want); !(d <= rho+1e-10) || clipped < 20 || clipped > 360 {
+		t.Errorf("off by %g, roundoff %g, %d of 380 pairs are clipped", d, rho, clipped)
+	}
+}

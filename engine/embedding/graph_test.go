@@ -1,0 +1,162 @@
+package embedding_test
+
+import (
+	"context"
+	"errors"
+	"math"
+	"slices"
+	"testing"
+
+	"dyad/engine"
+	"dyad/engine/embedding"
+	"dyad/kernels"
+)
+
+// tape is an MLP as a Graph: its Jacobian is pulled row by row. It fails for records whose first feature is
+// above limit, or returns what is not finite.
+type graph struct {
+	embedding.MLP
+	limit float64
+	fail  bool
+}
+
+func (g graph) NewTape() (embedding.Tape, error) {
+	set, err := kernels.Select(kernels.Generic)
+	return tape{g, g.MLP.NewPass(set)}, err
+}
+
+type tape struct {
+	graph
+	pass embedding.Pass
+}
+
+func (t tape) Set(theta []float64) error { t.pass.Set(theta); return nil }
+
+func (t tape) Jacobian(g, jac, x []float64) error {
+	norms := make([]float64, 1)
+	t.pass.Embed(g, norms, x, 1)
+	clear(jac)
+	for k := range g {
+		v := make([]float64, len(g))
+		v[k] = 1
+		t.pass.Pull(jac[k*len(jac)/len(g):][:len(jac)/len(g)], v, 1)
+	}
+	if x[0] > t.limit {
+		g[0], jac[1] = math.NaN(), math.Inf(1)
+		if t.fail {
+			return errors.New("no value")
+		}
+	}
+	return nil
+}
+
+// TestGraphs compares a network as a Graph with the same network in plain Go.
+func TestGraphs(t *testing.T) {
+	net, err := embedding.NewMLP(embedding.MLP{In: 3, Hidden: []int{5}, Out: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := data(t, 3, 90, 0, false)
+	for _, output := range []embedding.Output{{Unit: true}, {Within: 0.5}} {
+		l := embedding.Loss{Model: embedding.Model{Network: net, Output: output}, Pair: embedding.Bilinear{Of: engine.Logistic{}}, Clip: 0.3}
+		theta := l.Domain(3, l.Radius()).Start()
+		want, rho := gradient(t, embedding.Backend{}, problem(l, r, 0), r, theta)
+		l.Model.Network = embedding.NewGraph(graph{MLP: net, limit: 2})
+		got, more := gradient(t, embedding.Backend{}, problem(l, r, 0), r, theta)
+		// Embeddings and Jacobians are rounded in another order.
+		if d := distance(got, want); !(d <= rho+more+1e-11*90*90) {
+			t.Errorf("%+v: off by %g, roundoff %g and %g", output, d, rho, more)
+		}
+	}
+	l := embedding.Loss{Model: embedding.Model{Network: embedding.NewGraph(graph{MLP: net, limit: 2})}, Pair: embedding.Bilinear{Of: engine.Logistic{}}, Clip: 1}
+	if _, err := l.Constants(engine.UnitBounds(), l.Radius()); err == nil {
+		t.Error("a graph without a bound of its range has constants")
+	}
+}
+
+// TestRecordsWithoutNumbers has records for which the network is not finite, or fails: each is the embedding 0
+// without a Jacobian, whatever the others are.
+func TestRecordsWithoutNumbers(t *testing.T) {
+	net, err := embedding.NewMLP(embedding.MLP{In: 3, Hidden: []int{4}, Out: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := data(t, 4, 30, 0, false)
+	var first []float64
+	for _, fail := range []bool{false, true} {
+		for _, pair := range []embedding.PairLoss{embedding.Distance{Of: engine.Logistic{}}, embedding.Contrastive{Margin: 1}} {
+			l := embedding.Loss{Model: embedding.Model{Network: embedding.NewGraph(graph{net, 0.2, fail}), Output: embedding.Output{Within: 1}}, Pair: pair, Clip: 1}
+			theta := l.Domain(3, l.Radius()).Start()
+			got, rho := gradient(t, embedding.Backend{}, problem(l, r, 0), r, theta)
+			if d := distance(got, definition(l, r, theta)); !(d <= rho+1e-9) {
+				t.Errorf("%s: off by %g", describe(l), d)
+			}
+			if pair == (embedding.PairLoss)(embedding.Contrastive{Margin: 1}) {
+				if first != nil && !slices.Equal(first, got) {
+					t.Error("a tape that fails counts otherwise than one that is not finite")
+				}
+				first = got
+			}
+		}
+	}
+}
+
+// TestPlansAreRefused has problems that the backend does not take, with the reason.
+func TestPlansAreRefused(t *testing.T) {
+	net, err := embedding.NewMLP(embedding.MLP{In: 3, Hidden: []int{4}, Out: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := embedding.Loss{Model: embedding.Model{Network: net}, Pair: embedding.Distance{Of: engine.Logistic{}}, Clip: 1}
+	r := data(t, 1, 6, 0, false)
+	good := problem(l, r, 0)
+	change := func(f func(p *engine.Problem, l *embedding.Loss)) engine.Problem {
+		p, l := good, l
+		f(&p, &l)
+		p.Loss = l
+		return p
+	}
+	for name, c := range map[string]struct {
+		b           embedding.Backend
+		p           engine.Problem
+		unsupported bool
+	}{
+		"float32":       {embedding.Backend{Float32: true}, good, true},
+		"groups":        {embedding.Backend{}, change(func(p *engine.Problem, _ *embedding.Loss) { p.Groups = []int{3, 3} }), true},
+		"radius":        {embedding.Backend{}, change(func(p *engine.Problem, _ *embedding.Loss) { p.Radius /= 2 }), false},
+		"features":      {embedding.Backend{}, change(func(p *engine.Problem, _ *embedding.Loss) { p.D = 4 }), false},
+		"no clip":       {embedding.Backend{}, change(func(_ *engine.Problem, l *embedding.Loss) { l.Clip = 0 }), false},
+		"vector scores": {embedding.Backend{}, change(func(_ *engine.Problem, l *embedding.Loss) { l.Pair = embedding.Score{Of: engine.Logistic{}} }), false},
+		"start":         {embedding.Backend{}, change(func(_ *engine.Problem, l *embedding.Loss) { l.Start = []float64{1} }), false},
+		"no margin":     {embedding.Backend{}, change(func(_ *engine.Problem, l *embedding.Loss) { l.Pair = embedding.Contrastive{} }), false},
+		"another loss":  {embedding.Backend{}, engine.Problem{N: 6, D: 3, Bounds: r.Bounds(), Loss: engine.Logistic{}, Radius: 1}, true},
+		"unit and a ball": {embedding.Backend{}, change(func(_ *engine.Problem, l *embedding.Loss) {
+			l.Model.Output = embedding.Output{Unit: true, Within: 1}
+		}), false},
+	} {
+		_, err := c.b.Plan(c.p)
+		if err == nil || errors.Is(err, engine.ErrUnsupported) != c.unsupported {
+			t.Errorf("%s: error %v, unsupported: want %t", name, err, c.unsupported)
+		}
+	}
+	k, err := embedding.Backend{}.Plan(good)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !math.IsInf(k.Roundoff(engine.PrefixPairs{T: 1}), 1) {
+		t.Error("prefix pairs have a roundoff bound")
+	}
+	e, err := k.Bind(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	theta := l.Domain(3, l.Radius()).Start()
+	if err := e.GradSum(context.Background(), make([]float64, len(theta)), theta, engine.PrefixPairs{T: 1}); !errors.Is(err, engine.ErrUnsupported) {
+		t.Errorf("prefix pairs: %v", err)
+	}
+	done, cancel := context.WithCancel(context.Background())
+	cancel()
+	if err := e.GradSum(done, make([]float64, len(theta)), theta, engine.AllPairs{N: 6}); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: %v", err)
+	}
+}

@@ -1,0 +1,112 @@
+package embedding
+
+import (
+	"context"
+	"math"
+	"testing"
+
+	"dyad/engine"
+	"dyad/kernels"
+)
+
+// TestClippedRowsAreFound shows why Jacobians are clipped and not J_i^T V_i, which depends on all records: the
+// mean of these rows over n - 1, each clipped to a norm that none of them exceeds, moves by far more than
+// 2 clip/n, which it would if rows were functions of records. The mean with clipped Jacobians obeys its
+// certificate for the same data, also where that clips.
+func TestClippedRowsAreFound(t *testing.T) {
+	const n = 40
+	net, err := NewMLP(MLP{In: 1, Hidden: []int{2}, Out: 1, Activation: Softplus})
+	if err != nil {
+		t.Fatal(err)
+	}
+	minus, err := engine.NewExpression("minus", "-u", engine.ExpressionOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Embeddings are 1 and -1, and hidden values positive for both.
+	theta := []float64{1, 0, -1, 0, 1, -1}
+	pair := Bilinear{Of: minus}
+	features := func(turned bool) []float64 {
+		x := make([]float64, n)
+		for i := range x {
+			x[i] = float64(1 - 2*(i%2))
+		}
+		if turned {
+			x[n-1] = -x[n-1]
+		}
+		return x
+	}
+	ones := make([]float64, n)
+	for i := range ones {
+		ones[i] = 1
+	}
+	set, err := kernels.Select(kernels.Best)
+	if err != nil {
+		t.Fatal(err)
+	}
+	clip := 0.0
+	rows := func(turned bool) (mean []float64) {
+		p, x, mean := Model{Network: net}.newPass(set), features(turned), make([]float64, len(theta))
+		p.Set(theta)
+		f, norms := make([]float64, n), make([]float64, n)
+		for i := range x {
+			p.embed(f[i:], norms, x[i:], 1)
+		}
+		a, b := make([]float64, 1), make([]float64, 1)
+		for i := range x {
+			v := []float64{0}
+			for j := range x {
+				if j != i {
+					pair.Slopes(a, b, f[i:i+1], f[j:j+1], 1, 1)
+					v[0] += 2 * a[0] / (n - 1)
+				}
+			}
+			row := make([]float64, len(theta))
+			p.embed([]float64{0}, norms, x[i:], 1)
+			p.pull(row, v, ones, 1)
+			clip = max(clip, math.Sqrt(sumOfSquares(row)))
+			for k, g := range row {
+				mean[k] += g / n
+			}
+		}
+		return mean
+	}
+	moved := func(a, b []float64) float64 {
+		for k := range a {
+			b[k] -= a[k]
+		}
+		return math.Sqrt(sumOfSquares(b))
+	}
+	if by := moved(rows(false), rows(true)); !(by > 5*2*clip/n) {
+		t.Errorf("clipped rows move by %g, the claim is %g: this shows little", by, 2*clip/n)
+	}
+	for _, limit := range []float64{0.5, 10} {
+		l := Loss{Model: Model{Network: net}, Pair: pair, Clip: limit}
+		c, err := l.Constants(engine.UnitBounds(), l.Radius())
+		if err != nil {
+			t.Fatal(err)
+		}
+		k, err := Backend{}.Plan(engine.Problem{N: n, D: 1, Bounds: engine.UnitBounds(), Loss: l, Radius: l.Radius()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var sums [2][]float64
+		for side := range sums {
+			r, err := engine.NewRecords(features(side == 1), ones, 1, engine.UnitBounds())
+			if err != nil {
+				t.Fatal(err)
+			}
+			e, err := k.Bind(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			sums[side] = make([]float64, len(theta))
+			if err := e.GradSum(context.Background(), sums[side], theta, engine.AllPairs{N: n}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if by := moved(sums[0], sums[1]) / n / (n - 1); by > 2*c.PairDiameter/n {
+			t.Errorf("clipped Jacobians move by %g, certified are %g", by, 2*c.PairDiameter/n)
+		}
+	}
+}
