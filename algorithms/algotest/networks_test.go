@@ -81,7 +81,9 @@ func TestNetworkReplays(t *testing.T) {
 }
 
 // peeking is Adam whose second moments are those of the gradients before their noise.
-type peeking struct{ algorithms.GradientPerturbation }
+type peeking struct {
+	algorithms.GradientPerturbation
+}
 
 func (peeking) Train(ctx context.Context, ev engine.Evaluator, p *algorithms.Plan, s privacy.Session, _ algorithms.Tracker) ([]float64, error) {
 	problem := ev.Kernel().Problem()
