@@ -171,6 +171,15 @@ func (n Network) loss(of Loss) (embedding.Loss, error) {
 	return l, nil
 }
 
+// PairLoss is the loss of pairs of records that a network of a task is trained by, for engine.Problem.
+func (n Network) PairLoss(task string, features int, of Loss) (embedding.Loss, error) {
+	n, err := n.filled(task, features)
+	if err != nil {
+		return embedding.Loss{}, err
+	}
+	return n.loss(of)
+}
+
 // same says that two networks compute the same functions of their weights.
 func (n Network) same(m *Network) bool {
 	return m != nil && n.Kind == m.Kind && n.Features == m.Features && slices.Equal(n.Hidden, m.Hidden) && n.Dim == m.Dim && n.Activation == m.Activation && n.Compare == m.Compare
@@ -234,7 +243,7 @@ func (o *Options) fillNetwork(c algorithms.Choice, s Shape, on *Device) error {
 		return input.Errorf("dyad: a network takes no radius (--radius): every layer has a public ball of its own, set by its size and the gain")
 	case o.asserts():
 		return input.Errorf("dyad: a network takes no asserted constants (--G, --L, --Dg): clipping enforces them")
-	case on != nil && (on.gpu != nil || on.precise):
+	case on != nil && (on.gpu != nil && !on.chosen || on.precise):
 		return input.Errorf("dyad: networks are trained on the CPU in float64 in this version (--device cpu, no --precision): a bound on what rounding in float32 moves is proved for linear models only")
 	}
 	if err := takesNetworks(c.Algorithm); err != nil {

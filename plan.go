@@ -193,11 +193,7 @@ func (o Options) trained(task string, d int, on *Device) (engine.Loss, float64, 
 		loss, err := o.Loss.Of(task)
 		return loss, o.Radius, on.Backend(), err
 	}
-	net, err := o.Network.filled(task, d)
-	if err != nil {
-		return nil, 0, nil, err
-	}
-	loss, err := net.loss(o.Loss)
+	loss, err := o.Network.PairLoss(task, d, o.Loss)
 	if err != nil {
 		return nil, 0, nil, err
 	}

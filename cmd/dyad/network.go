@@ -4,6 +4,7 @@ import (
 	lib "dyad"
 	"dyad/algorithms"
 	"dyad/engine"
+	"dyad/engine/embedding"
 )
 
 // networkFlags make a model nonlinear, and say how noisy gradients become steps.
@@ -69,4 +70,42 @@ func scoredBy(m *lib.Model, loss engine.Loss) (scored, error) {
 	s.network = m
 	s.weights, s.loss, err = m.Readout()
 	return s, err
+}
+
+// auditNetworkFlags make the audited model a network.
+type auditNetworkFlags struct {
+	ModelKind string  `name:"model" enum:"linear,mlp" default:"linear" placeholder:"KIND" help:"As for train; gradient-perturbation, dpgdc2 and subsampled-descent train networks."`
+	Hidden    []int   `placeholder:"N,..." help:"As for train."`
+	Dim       int     `positive:"" placeholder:"M" help:"As for train."`
+	Clip      float64 `name:"jacobian-clip" positive:"" placeholder:"C" help:"As for train."`
+}
+
+// network gives the problem of an audit the loss of a network; linear losses are logistic then.
+func (f auditNetworkFlags) network(c *auditRecordsCmd, p *engine.Problem) error {
+	n, err := networkFlags{ModelKind: f.ModelKind, Hidden: f.Hidden, Dim: f.Dim, Clip: f.Clip}.network()
+	if n == nil || err != nil {
+		return err
+	}
+	if c.Radius != 0 || c.WorstStart {
+		return badInput("a network takes no --radius and no --worst-start: its layers have balls of their own, and its start is drawn")
+	}
+	var of lib.Loss
+	if c.Loss != "linear" {
+		if of, err = (lossFlags{c.Loss, c.LossParam, c.LossClip}).definition(); err != nil {
+			return err
+		}
+	}
+	loss, err := n.PairLoss(c.Task, p.D, of)
+	if err == nil {
+		p.Loss, p.Radius = loss, loss.Radius()
+	}
+	return err
+}
+
+// backendOf is what the runs of an audit compute gradients by.
+func backendOf(p engine.Problem) engine.Backend {
+	if _, ok := p.Loss.(embedding.Loss); ok {
+		return embedding.Backend{Workers: 1}
+	}
+	return auditBackend
 }
