@@ -73,6 +73,15 @@ func TestNetworkReplays(t *testing.T) {
 				t.Errorf("%s, way %d, worst case: %v", loss.Name(), i, err)
 			}
 			strongest = max(strongest, ratio, r)
+
+			p = networkPlan(t, a, loss, n, d, personCap)
+			rows := algotest.RandomPersons(n, personCap, d, engine.UnitBounds(), 7)
+			if p.Guarantee.Unit != "one person" {
+				t.Errorf("%s, way %d: the unit is %s", loss.Name(), i, p.Guarantee.Unit)
+			}
+			if _, err := algotest.Replay(a, p, rows, algotest.PersonNeighbours(rows, 6, personCap, 8), 9); err != nil {
+				t.Errorf("%s, way %d, persons: %v", loss.Name(), i, err)
+			}
 		}
 	}
 	if strongest < 0.2 {
