@@ -46,14 +46,15 @@ type kernel struct {
 	workers int
 	scores  engine.Kernel // of a Score loss, else nil
 	pairs   *cpu.EmbeddedKernel
+	slopes  engine.ScalarBounds // of a Score loss with PairClip
 	bounds  PairBounds
 	pull    PullError
 	chunks  int
 }
 
 // Plan returns the kernel for a problem whose loss is a Loss. It wraps engine.ErrUnsupported for other losses,
-// query groups (see engine.Grouped) and float32. A loss with PairClip is evaluated pair by pair by package
-// cpu, whose clipping is the certificate.
+// query groups (see engine.Grouped) and float32. A loss with PairClip that has no clippedPairs is
+// evaluated pair by pair by package cpu, whose clipping is the certificate.
 func (b Backend) Plan(p engine.Problem) (engine.Kernel, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
@@ -75,7 +76,7 @@ func (b Backend) Plan(p engine.Problem) (engine.Kernel, error) {
 		return nil, fmt.Errorf("%w: query groups in one kernel; wrap the backend in engine.Grouped", engine.ErrUnsupported)
 	case b.Float32:
 		return nil, fmt.Errorf("%w: networks in float32: the rounding of n^2 pairs would grow faster than the share of one record shrinks, and no bound of what one record changes of it is proved; leave out --precision, which is float64", engine.ErrUnsupported)
-	case loss.PairClip > 0:
+	case loss.PairClip > 0 && !loss.hasFactors(p.Bounds):
 		return inner.Plan(p)
 	}
 	k := &kernel{problem: p, loss: loss, rows: p.MaxRows(), dim: m, workers: b.Workers, pull: loss.Model.Network.PullError(p.Bounds.FeatureNorm)}
@@ -101,6 +102,17 @@ func (b Backend) Plan(p engine.Problem) (engine.Kernel, error) {
 // planPairs plans the sums over pairs.
 func (k *kernel) planPairs(b cpu.Backend) (err error) {
 	p := k.problem
+	if k.loss.PairClip > 0 {
+		switch reach := k.loss.Model.Reach(p.Bounds.FeatureNorm); l := k.loss.Pair.(type) {
+		case Score:
+			k.slopes, err = slopesOn(l.Of, 4*p.Bounds.LabelAbs*reach*marginSlack)
+		case Bilinear:
+			k.slopes, err = slopesOn(l.Of, l.margin(p.Bounds, reach))
+		case Distance:
+			k.slopes, err = slopesOn(l.Of, l.margin(p.Bounds, reach))
+		}
+		return err
+	}
 	e := cpu.EmbeddedPairs{N: p.N, PersonRows: p.PersonRows, Dim: k.dim, Bounds: engine.Bounds{FeatureNorm: k.loss.Model.Reach(p.Bounds.FeatureNorm), LabelAbs: p.Bounds.LabelAbs}}
 	switch l := k.loss.Pair.(type) {
 	case Score:
@@ -122,6 +134,9 @@ func (k *kernel) Problem() engine.Problem { return k.problem }
 
 // Method names the sums over pairs, and that a backward pass follows for every record.
 func (k *kernel) Method() string {
+	if k.loss.PairClip > 0 {
+		return "direct, pairs clipped by products of factors of Jacobians, one backward pass per record"
+	}
 	if k.scores != nil {
 		return k.scores.Method() + " sums of scores, one backward pass per record"
 	}
@@ -149,13 +164,19 @@ func (k *kernel) steepest() float64 {
 // rounded Depth times, once for each block of a chunk and once for each level of the tree of chunks,
 // and the absolute values of the products have norms of at most (Size + PerNorm ||J_i||) q_i ||V_i||.
 // Each line is raised for the errors of the others. QED
+//
+// With PairClip: the terms are those of clippedPairs for the computed coefficients and factors q_ij. V_i is a sum of
+// fewer products than rows and stripes, and Size times the steepest stage bounds ||J_i||: (1) and (2) with
+// that for C, and E = gamma(rows + clipStripes + 12) 2 T, since a difference of embeddings is two products.
 func (k *kernel) Roundoff(pairs engine.Pairs) float64 {
 	if q, ok := pairs.(engine.AllPairs); !ok || q.N != k.problem.N {
 		return math.Inf(1)
 	}
 	n, limit := float64(k.problem.N), k.loss.Clip*up
 	var sums float64
-	if k.scores != nil {
+	if k.loss.PairClip > 0 {
+		limit, sums = k.pull.Size*k.steepest(), engine.Gamma(k.rows+clipStripes+12)*4*n*n*k.bounds.Slope
+	} else if k.scores != nil {
 		sums = cpu.ScoreSumsError(k.scores)
 	} else {
 		sums = k.pairs.Error()
@@ -181,6 +202,8 @@ const (
 	nsDimension = 0.1
 	nsFormula   = 13  // of a pair whose slope is not the logistic one
 	nsPlain     = 1.5 // of a dimension, for Contrastive
+	nsClipped   = 20  // of a pair with PairClip, and of each number of a row of factors:
+	nsFactor    = 0.7
 )
 
 // Seconds implements engine.TimedKernel.
@@ -191,6 +214,9 @@ func (k *kernel) Seconds(pairs engine.Pairs) float64 {
 	n, m := float64(k.rows), float64(k.dim)
 	records := n * (nsRecord + nsParameter*float64(k.loss.ParamDim(k.problem.D))) * 1e-9
 	var pair float64
+	if k.loss.PairClip > 0 {
+		return records + n*n/2*1e-9*(nsClipped+nsFactor*float64(k.loss.factorWidth()))
+	}
 	switch l := k.loss.Pair.(type) {
 	case Score:
 		return records + engine.Seconds(k.scores, engine.AllPairs{N: k.problem.N})

@@ -17,6 +17,7 @@ type evaluator struct {
 	records  *engine.Records
 	scores   *cpu.ScoreSums
 	embedded *cpu.EmbeddedSums
+	clipped  *clippedPairs
 
 	f, v, scale []float64 // n x m, n x m, n
 	partial     []float64 // chunks x parameters
@@ -39,9 +40,12 @@ func (k *kernel) Bind(r *engine.Records) (engine.Evaluator, error) {
 	}
 	e := &evaluator{kernel: k, records: r}
 	var err error
-	if k.scores != nil {
+	switch {
+	case k.loss.PairClip > 0:
+		e.clipped = newClippedPairs(e)
+	case k.scores != nil:
 		e.scores, err = cpu.BindScores(k.scores, r)
-	} else {
+	default:
 		e.embedded, err = k.pairs.BindEmbedded(r)
 	}
 	return e, err
@@ -53,6 +57,9 @@ func (e *evaluator) Kernel() engine.Kernel { return e.kernel }
 // Close implements engine.Evaluator. It drops the scratch space.
 func (e *evaluator) Close() error {
 	e.f, e.v, e.scale, e.partial, e.work = nil, nil, nil, nil, nil
+	if e.clipped != nil {
+		e.clipped.close()
+	}
 	if e.embedded != nil {
 		e.embedded.Close()
 	}
@@ -69,6 +76,9 @@ func (e *evaluator) start() {
 			w.x = make([]float64, BlockRows*d)
 		}
 		e.work = append(e.work, w)
+	}
+	if e.clipped != nil {
+		e.clipped.start()
 	}
 }
 
@@ -109,13 +119,7 @@ func (e *evaluator) GradSum(ctx context.Context, dst, theta []float64, pairs eng
 	if err := e.eachBlock(ctx, e.embed); err != nil {
 		return err
 	}
-	var err error
-	if e.scores != nil {
-		err = e.scores.Sum(ctx, e.v, e.f)
-	} else {
-		err = e.embedded.Sum(ctx, e.v, e.f)
-	}
-	if err != nil {
+	if err := e.sumPairs(ctx); err != nil {
 		return err
 	}
 	clear(e.partial)
@@ -129,6 +133,17 @@ func (e *evaluator) GradSum(ctx context.Context, dst, theta []float64, pairs eng
 	}
 	copy(dst, e.partial)
 	return nil
+}
+
+// sumPairs is step 2.
+func (e *evaluator) sumPairs(ctx context.Context) error {
+	switch {
+	case e.clipped != nil:
+		return e.clipped.sum(ctx, e.v)
+	case e.scores != nil:
+		return e.scores.Sum(ctx, e.v, e.f)
+	}
+	return e.embedded.Sum(ctx, e.v, e.f)
 }
 
 // embed is step 1 for a block. A record whose embedding or Jacobian is not finite has the embedding 0 and
@@ -168,23 +183,30 @@ func (e *evaluator) pullBlock(w *worker, chunk, from, count int) {
 
 // eachBlock runs step for every block, the blocks of a chunk in order by one worker.
 func (e *evaluator) eachBlock(ctx context.Context, step func(w *worker, chunk, from, count int)) error {
+	return e.jobs(ctx, e.chunks, func(worker, chunk int) {
+		for from, to := e.chunk(chunk); from < to && ctx.Err() == nil; from += BlockRows {
+			step(&e.work[worker], chunk, from, min(BlockRows, to-from))
+		}
+	})
+}
+
+// jobs runs work for every job, by as many goroutines as there are workers.
+func (e *evaluator) jobs(ctx context.Context, count int, work func(worker, job int)) error {
 	var next atomic.Int64
-	run := func(w *worker) {
-		for {
-			chunk := int(next.Add(1)) - 1
-			if chunk >= e.chunks {
+	run := func(worker int) {
+		for ctx.Err() == nil {
+			job := int(next.Add(1)) - 1
+			if job >= count {
 				return
 			}
-			for from, to := e.chunk(chunk); from < to && ctx.Err() == nil; from += BlockRows {
-				step(w, chunk, from, min(BlockRows, to-from))
-			}
+			work(worker, job)
 		}
 	}
 	var wg sync.WaitGroup
-	for i := range e.work[1:] {
-		wg.Go(func() { run(&e.work[1+i]) })
+	for worker := 1; worker < len(e.work); worker++ {
+		wg.Go(func() { run(worker) })
 	}
-	run(&e.work[0])
+	run(0)
 	wg.Wait()
 	return ctx.Err()
 }

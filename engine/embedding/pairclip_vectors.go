@@ -1,0 +1,159 @@
+package embedding
+
+import (
+	"math"
+
+	"dyad/kernels"
+)
+
+// vectorFactors are what the norm of a pair's term depends on, for an MLP with at most one hidden layer: with
+// h the input of the last layer W, D the slopes of the hidden layer, x' its input with a 1, and g = W^T f,
+//
+//	||J^T a'||^2 = ||a'||^2 ||h||^2 + ||D W^T a'||^2 ||x'||^2,
+//
+// and the product of two such vectors of records i and j is
+// (a'.b')(h_i.h_j) + (D_i W^T a').(D_j W^T b') (x'_i.x'_j).
+type vectorFactors struct {
+	net    MLP
+	hidden int // units, 0 without
+	d, in  int // of x', and of h
+
+	x, h, slope, g []float64   // n rows
+	size           [][]float64 // ||f||, ||g||, ||h||^2, ||x'||^2, by of the stage
+}
+
+func newVectorFactors(net MLP, n int) vectorFactors {
+	v := vectorFactors{net: net, in: net.lastInput()}
+	if len(net.Hidden) == 1 {
+		v.hidden, v.d = net.Hidden[0], net.In+1
+	}
+	v.x, v.h = make([]float64, n*v.d), make([]float64, n*v.in)
+	v.slope, v.g = make([]float64, n*v.hidden), make([]float64, n*v.hidden)
+	for range 5 {
+		v.size = append(v.size, make([]float64, n))
+	}
+	return v
+}
+
+// set takes the records of the last embed of a block.
+func (v *vectorFactors) set(p *modelPass, f []float64, from, count int) {
+	mlp, m := p.Pass.(*mlpPass), v.net.Out
+	last := len(mlp.weights) - 1
+	for i := range count {
+		at, row := from+i, f[i*m:][:m]
+		h := v.h[at*v.in:][:v.in]
+		copy(h, mlp.in[last][i*v.in:])
+		v.size[0][at], v.size[2][at], v.size[4][at] = math.Sqrt(sumOfSquares(row)), sumOfSquares(h), p.stage[i]
+		if v.hidden == 0 {
+			continue
+		}
+		x := v.x[at*v.d:][:v.d]
+		copy(x, mlp.in[0][i*(v.d-1):][:v.d-1])
+		x[v.d-1] = 1
+		copy(v.slope[at*v.hidden:][:v.hidden], mlp.slope[0][i*v.hidden:])
+		g := v.g[at*v.hidden:][:v.hidden]
+		clear(g)
+		for k, a := range row {
+			for q, w := range mlp.weights[last][k*v.hidden:][:v.hidden] {
+				g[q] += float64(a * w)
+			}
+		}
+		v.size[1][at], v.size[3][at] = math.Sqrt(sumOfSquares(g)), sumOfSquares(x)
+	}
+}
+
+// staged are the numbers that alpha f_i + beta f_j of a pair has after the stage of record i, those of (I - f_i
+// f_i^T)/r for Output.Unit, and a bound of the first one before what it loses there.
+func (c *clippedPairs) staged(alpha, beta, u float64, i int) (p, q, most float64) {
+	by := c.vectors.size[4][i]
+	most = math.Abs(alpha)
+	if c.loss.Model.Output.Unit {
+		square := c.vectors.size[0][i] * c.vectors.size[0][i]
+		most += most*square + math.Abs(beta*u)
+		alpha -= alpha*square + beta*u
+	}
+	return alpha / by, beta / by, most / by
+}
+
+// vectorTile adds the pairs i < j of a tile of rows of different records.
+//
+// length is at least the norm of J_i^T P_i a/c + J_j^T P_j b/c: the sum of squares and products is raised by
+// clipSlack of the sum of squares of (|alpha| ||f_i|| + |beta| ||f_j||) ||h|| and of the same with g and x' for f and
+// h, for both records, which bound all terms; |D| <= 1. It has fewer than 2^14 roundings for each of them.
+func (c *clippedPairs) vectorTile(sum []float64, _, i0, rows, j0, columns int) {
+	v, m, limit := &c.vectors, c.dim, c.loss.PairClip*(1-0x1p-40)
+	for a := i0; a < i0+rows; a++ {
+		fa := c.f[a*m:][:m]
+		for b := max(c.next[a], j0); b < j0+columns; b++ {
+			fb := c.f[b*m:][:m]
+			u := dot(fa, fb)
+			coefficient, alpha := c.coefficient(fa, fb, u, a, b)
+			if coefficient == 0 {
+				continue
+			}
+			beta := 1.0
+			if alpha != 0 {
+				beta = -alpha
+			}
+			p0, p1, most0 := c.staged(alpha, beta, u, a)
+			q0, q1, most1 := c.staged(alpha, beta, u, b)
+			var aa, bb, ab, dd, ee, de float64
+			for k, x := range fa {
+				y := fb[k]
+				s, t := p0*x+p1*y, q0*y+q1*x
+				aa, bb, ab = aa+s*s, bb+t*t, ab+s*t
+			}
+			ga, gb, da, db := v.g[a*v.hidden:][:v.hidden], v.g[b*v.hidden:][:v.hidden], v.slope[a*v.hidden:][:v.hidden], v.slope[b*v.hidden:][:v.hidden]
+			for k, x := range ga {
+				y := gb[k]
+				s, t := (p0*x+p1*y)*da[k], (q0*y+q1*x)*db[k]
+				dd, ee, de = dd+s*s, ee+t*t, de+s*t
+			}
+			square := aa*v.size[2][a] + bb*v.size[2][b] + 2*ab*dot(v.h[a*v.in:][:v.in], v.h[b*v.in:][:v.in])
+			most := v.most(0, 2, most0, p1, a, b) + v.most(0, 2, most1, q1, b, a)
+			if v.hidden > 0 {
+				square += dd*v.size[3][a] + ee*v.size[3][b] + 2*de*dot(v.x[a*v.d:][:v.d], v.x[b*v.d:][:v.d])
+				most += v.most(1, 3, most0, p1, a, b) + v.most(1, 3, most1, q1, b, a)
+			}
+			length := math.Abs(coefficient) * math.Sqrt(max(0, square)+most*clipSlack)
+			if length > limit {
+				coefficient *= limit / length
+			}
+			if c.weight != nil {
+				coefficient *= c.weight[a] * c.weight[b]
+			}
+			ra, rb := sum[a*m:][:m], sum[b*m:][:m]
+			for k, x := range fa {
+				y := fb[k]
+				if alpha != 0 {
+					d := coefficient * (x - y)
+					ra[k] += d
+					rb[k] -= d
+				} else {
+					ra[k] += coefficient * y
+					rb[k] += coefficient * x
+				}
+			}
+		}
+	}
+}
+
+// most is (p s_i + |q| s_j)^2 t_i with the given sizes.
+func (v *vectorFactors) most(s, t int, p, q float64, i, j int) float64 {
+	sum := p*v.size[s][i] + math.Abs(q)*v.size[s][j]
+	return sum * sum * v.size[t][i]
+}
+
+// coefficient is c of a = c f' (alpha = 0) or c (f - f') (alpha = 1).
+func (c *clippedPairs) coefficient(fa, fb []float64, u float64, a, b int) (float64, float64) {
+	t := c.records.Label(a) * c.records.Label(b)
+	switch l := c.loss.Pair.(type) {
+	case Bilinear:
+		return kernels.Clamp(l.Of.DPhi(t*u), c.slopes.SlopeMin, c.slopes.SlopeMax) * t, 0
+	case Distance:
+		return -2 * kernels.Clamp(l.Of.DPhi(t*(1-squaredDistance(fa, fb))), c.slopes.SlopeMin, c.slopes.SlopeMax) * t, 1
+	case Contrastive:
+		return l.Coefficient(squaredDistance(fa, fb), c.records.Label(a) == c.records.Label(b)), 1
+	}
+	return 0, 0
+}
