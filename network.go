@@ -148,9 +148,6 @@ func (n Network) loss(of Loss) (embedding.Loss, error) {
 	}
 	l := embedding.Loss{Model: model, Clip: n.Clip, Seed: n.Seed, Start: n.start(model)}
 	if n.Compare == Contrastive {
-		if of.named() && of.Name != contrastive {
-			return l, input.Errorf("dyad: contrastive embeddings have a loss of their own; leave the loss (--loss) out")
-		}
 		l.Pair = embedding.Contrastive{Margin: 1}
 		return l, nil
 	}
@@ -207,7 +204,7 @@ func (n Network) origin() string {
 	sum := sha256.Sum256(text)
 	from := "public data"
 	if n.Init.Guarantee.Kind != privacy.Public {
-		from = fmt.Sprintf("data %q, with %s", n.Init.DataID, n.Init.Guarantee.String())
+		from = fmt.Sprintf("data %q that has a guarantee of its own, epsilon %s at delta %s", n.Init.DataID, privacy.FormatUp(n.Init.Guarantee.Epsilon), privacy.FormatUp(n.Init.Guarantee.Delta))
 	}
 	return fmt.Sprintf("the start is a model of %s (weights %s), which was not chosen by looking at these records; what it cost is not in this guarantee", from, hex.EncodeToString(sum[:8]))
 }
@@ -252,6 +249,9 @@ func (o *Options) fillNetwork(c algorithms.Choice, s Shape, on *Device) error {
 	net, err := o.Network.filled(cmp.Or(o.Task, AUC), s.Features)
 	if err != nil {
 		return err
+	}
+	if net.Compare == Contrastive && o.Loss.named() {
+		return input.Errorf("dyad: contrastive embeddings have a loss of their own; leave the loss (--loss) out")
 	}
 	o.Network = &net
 	return net.checkInit()

@@ -109,8 +109,10 @@ func Train(ctx context.Context, d *Data, t *Training, o Run) (*Trained, error) {
 	return o.Do(ctx, d.Source(),
 		func(r *algorithms.Result) *Model {
 			m := d.model(t.Task, r)
-			m.Network = t.Network
-			m.Loss, m.Report = &t.Loss, t.Report()
+			m.Loss, m.Report, m.Network = &t.Loss, t.Report(), t.Network
+			if t.Network != nil && t.Network.Compare == Contrastive {
+				m.Loss = nil // it is the network's
+			}
 			m.Report.Guarantee = r.Guarantee
 			return m
 		},

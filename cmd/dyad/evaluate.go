@@ -191,7 +191,7 @@ func (c *evaluateCmd) private(a *app, m *model, s scored, public bool) error {
 	from := sources{records: data.Records}
 	if s.task == taskMetric {
 		// What a classifier would refuse after the charge is refused before.
-		if _, err := metrics.FactorMetric(s.matrix, m.Encoder.Dim()); err != nil {
+		if _, err := metrics.FactorMetric(s.matrix, m.Encoder.Dim()); err != nil && s.network == nil {
 			return asInput(err)
 		}
 		reference, err := a.readTraining(c.Reference, m.Encoder.Schema(), dataset.Options{}, true)

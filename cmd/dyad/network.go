@@ -50,8 +50,9 @@ func (f networkFlags) network() (*lib.Network, error) {
 }
 
 // optimizerOptions are the options of steps, with their defaults for a network.
-func (f networkFlags) optimizerOptions() []algorithms.Option {
-	if usual := lib.NetworkOptimizer(); f.ModelKind == lib.MLP && f.Update == "" && f.Decay == "" {
+func (f networkFlags) optimizerOptions(algorithm string) []algorithms.Option {
+	takes := algorithm == "" || algorithm == algorithms.AutoName || algorithm == algorithms.SubsampledDescent{}.Info().Name || algorithm == algorithms.GradientPerturbation{}.Info().Name
+	if usual := lib.NetworkOptimizer(); f.ModelKind == lib.MLP && takes && f.Update == "" && f.Decay == "" {
 		f.Update, f.Decay = usual.Update, usual.Decay
 	}
 	return []algorithms.Option{

@@ -102,7 +102,7 @@ func (f planFlags) algorithmOptions() (set []algorithms.Option, err error) {
 	case f.Mode == algorithms.Paper.String() && f.Algorithm != "dpgdc":
 		return nil, badInput("paper mode does not take --path: the paper gives the schedule, and only dpgdc has one of its own")
 	}
-	for _, o := range append(f.optimizerOptions(), []algorithms.Option{
+	for _, o := range append(f.optimizerOptions(f.Algorithm), []algorithms.Option{
 		{Name: "--steps", Field: "Steps", Value: f.Steps}, {Name: "--step-size", Field: "StepSize", Value: f.StepSize},
 		{Name: "--path", Field: "Path", Value: f.Path}, {Name: "--batch-records", Field: "BatchRecords", Value: f.Batch},
 		{Name: "--second-moments", Field: "Second", Value: strings.TrimPrefix(f.SecondMoments, "auto")},
