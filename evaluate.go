@@ -80,16 +80,34 @@ func (m *Model) Evaluate(ctx context.Context, d *Data, o EvaluateOptions) (*Eval
 	}
 	r := d.Records
 	e := &Evaluation{Task: m.Task, Records: r.Units(), Guarantee: notCovered}
-	if err := e.meanLoss(ctx, loss, m.Weights, r, m.ownLoss()); err != nil {
+	seen, linear, err := m.embedded(r)
+	if err != nil {
+		return nil, err
+	}
+	if m.Network != nil && m.Task == AUC {
+		if _, loss, err = m.Readout(); err != nil {
+			return nil, err
+		}
+	}
+	if err := e.meanLoss(ctx, loss, linear.Weights, seen, linear.ownLoss()); err != nil {
 		return nil, err
 	}
 	if m.Task == Metric {
 		if o.Among == nil {
 			return nil, input.Errorf("dyad: a metric is evaluated by nearest neighbours: name the records to look among (EvaluateOptions.Among)")
 		}
-		return e, e.neighbours(ctx, m.Weights, r, o.Among)
+		if m.Network == nil {
+			return e, e.neighbours(ctx, metricMatrix(m.Weights, r.Dim()), [2]*engine.Records{r, o.Among}, [2]*engine.Records{r, o.Among})
+		}
+		among := seen
+		if o.Among != r {
+			if among, _, err = m.embedded(o.Among); err != nil {
+				return nil, err
+			}
+		}
+		return e, e.neighbours(ctx, nil, [2]*engine.Records{seen, among}, [2]*engine.Records{r, o.Among})
 	}
-	scores, err := metrics.Scores(r, m.Weights)
+	scores, err := metrics.Scores(seen, linear.Weights)
 	if err != nil {
 		return nil, err
 	}
@@ -193,15 +211,17 @@ func (e *Evaluation) interval(scores, labels []float64, confidence float64) erro
 	return err
 }
 
-// neighbours adds the accuracy of nearest neighbour classifiers.
-func (e *Evaluation) neighbours(ctx context.Context, w []float64, r, among *engine.Records) error {
+// neighbours adds the accuracy of nearest neighbour classifiers on learned[0] with neighbours among learned[1], and that on raw with the
+// identity.
+func (e *Evaluation) neighbours(ctx context.Context, metric []float64, learned, raw [2]*engine.Records) error {
 	for _, k := range []int{3, 5} {
 		row := KNNAccuracy{K: k}
-		for _, learned := range []bool{true, false} {
-			o := metrics.KNNOptions{K: k}
-			if learned {
-				o.Metric = metricMatrix(w, r.Dim())
-			}
+		for _, by := range []struct {
+			to      *float64
+			metric  []float64
+			records [2]*engine.Records
+		}{{&row.Learned, metric, learned}, {&row.Identity, nil, raw}} {
+			o, r, among := metrics.KNNOptions{K: k, Metric: by.metric}, by.records[0], by.records[1]
 			var found metrics.Classification
 			var err error
 			if among == r {
@@ -212,11 +232,7 @@ func (e *Evaluation) neighbours(ctx context.Context, w []float64, r, among *engi
 			if err != nil {
 				return input.As(err)
 			}
-			if learned {
-				row.Learned = found.Accuracy()
-			} else {
-				row.Identity = found.Accuracy()
-			}
+			*by.to = found.Accuracy()
 		}
 		e.KNN = append(e.KNN, row)
 	}

@@ -19,8 +19,20 @@ import (
 // Version of the library and the program; models record it.
 const Version = "0.1.0"
 
-// ModelFormat is the format of the files of models (docs/formats.md).
-const ModelFormat = "dyad-model/1"
+// ModelFormat is the format of the files of models (docs/formats.md), and NetworkFormat that of networks,
+// which readers of the first do not know.
+const (
+	ModelFormat   = "dyad-model/1"
+	NetworkFormat = "dyad-model/2"
+)
+
+// format is that of the model's file.
+func (m *Model) format() string {
+	if m.Network != nil {
+		return NetworkFormat
+	}
+	return ModelFormat
+}
 
 // Model is the content of a model file: everything that it takes to score or map records,
 // and the whole guarantee. It may be published.
@@ -37,7 +49,8 @@ type Model struct {
 	// WeightErrors are the standard errors of the weights, from what was released
 	// (algorithms.Moments.Intervals); nil without intervals.
 	WeightErrors []float64         `json:"weight_standard_errors,omitempty"`
-	Encoder      *dataset.Encoder  `json:"encoder"` // raw columns to features
+	Network      *Network          `json:"network,omitempty"` // whose weights these are; nil for a linear model
+	Encoder      *dataset.Encoder  `json:"encoder"`           // raw columns to features
 	Report       algorithms.Report `json:"report"`
 
 	// Pairs is the report of a run on labelled pairs; Report then has the fields
@@ -94,10 +107,21 @@ func (m *Model) Save(path string) error {
 
 // loss is the pair loss that the model was trained with.
 func (m *Model) loss() (engine.Loss, error) {
-	if m.Loss == nil {
-		return Loss{}.Of(m.Task)
+	of := Loss{}
+	if m.Loss != nil {
+		of = *m.Loss
 	}
-	return m.Loss.Of(m.Task)
+	if m.Network == nil {
+		return of.Of(m.Task)
+	}
+	if m.Task != AUC && m.Task != Metric {
+		return nil, input.Errorf("dyad: a network has task %q or %q, not %q", AUC, Metric, m.Task)
+	}
+	n, err := m.Network.filled(m.Task, m.Network.Features)
+	if err != nil || !n.same(m.Network) {
+		return nil, input.Errorf("dyad: the network of the model is incomplete (%v)", err)
+	}
+	return n.loss(of)
 }
 
 // Load reads and checks a model file.
@@ -109,14 +133,14 @@ func Load(path string) (*Model, error) {
 	} else if err != nil {
 		return nil, input.Errorf("dyad: %s is not a model of this program, or was cut short: %v", path, err)
 	}
-	if m.Format != ModelFormat {
-		return nil, input.Errorf("dyad: %s has format %q, this program reads %q", path, m.Format, ModelFormat)
+	if m.Format != ModelFormat && m.Format != NetworkFormat || m.Format != m.format() {
+		return nil, input.Errorf("dyad: %s has format %q, this program reads %q, and %q for networks", path, m.Format, ModelFormat, NetworkFormat)
 	}
 	loss, err := m.loss()
 	if err != nil {
 		return nil, input.Errorf("dyad: %s: the loss of the model: %v", path, err)
 	}
-	if m.Encoder == nil || len(m.Weights) != loss.ParamDim(m.Encoder.Dim()) {
+	if m.Encoder == nil || len(m.Weights) != loss.ParamDim(m.Encoder.Dim()) || m.Network != nil && m.Network.Features != m.Encoder.Dim() {
 		return nil, input.Errorf("dyad: %s is damaged: it needs an encoder and as many weights as its features ask for", path)
 	}
 	if len(m.WeightErrors) > 0 && len(m.WeightErrors) != len(m.Weights) {
@@ -151,15 +175,22 @@ func (m *Model) Score(r *engine.Records) ([]float64, error) {
 	if m.Task != AUC {
 		return nil, input.Errorf("dyad: a model of task %q gives distances, not scores; Transform maps records by it", m.Task)
 	}
-	return metrics.Scores(r, m.Weights)
+	r, linear, err := m.embedded(r)
+	if err != nil {
+		return nil, err
+	}
+	return metrics.Scores(r, linear.Weights)
 }
 
-// Transform maps each record x to L x with L^T L = W, the matrix of a metric: Euclidean
-// distances of the output are the learned distances. It returns n rows of dim numbers each,
+// Transform maps each record x to L x with L^T L = W, the matrix of a metric, or to f(x) for a network:
+// Euclidean distances of the output are the learned distances. It returns n rows of dim numbers each,
 // row-major; dim is 0 for the metric 0. They are about the records and carry no guarantee.
 func (m *Model) Transform(r *engine.Records) (rows []float64, dim int, err error) {
 	if m.Task != Metric {
 		return nil, 0, input.Errorf("dyad: a model of task %q is not a metric; Score scores records with it", m.Task)
+	}
+	if m.Network != nil {
+		return m.embeddings(r)
 	}
 	factor, err := metrics.FactorMetric(m.Matrix(), m.Encoder.Dim())
 	if err != nil {
@@ -169,9 +200,9 @@ func (m *Model) Transform(r *engine.Records) (rows []float64, dim int, err error
 	return rows, factor.Rank, err
 }
 
-// Matrix is the row-major matrix of a metric, nil for other models.
+// Matrix is the row-major matrix of a Mahalanobis metric, nil for other models.
 func (m *Model) Matrix() []float64 {
-	if m.Task != Metric {
+	if m.Task != Metric || m.Network != nil {
 		return nil
 	}
 	return metricMatrix(m.Weights, m.Encoder.Dim())

@@ -7,6 +7,7 @@ import (
 
 	"dyad/algorithms"
 	"dyad/engine"
+	"dyad/engine/embedding"
 	"dyad/internal/input"
 	"dyad/privacy"
 )
@@ -25,6 +26,9 @@ type Options struct {
 	// Radius of the ball that w lives in; 0 is a rule of n, d, the loss and the budget, and 1
 	// for Metric.
 	Radius float64
+	// Network makes the model a network; nil is a linear score, or a Mahalanobis metric. Loss is then
+	// that of pairs of its outputs, and Radius is not used: every layer has a ball of its own.
+	Network *Network
 	// Assert replaces what is proved about the loss, to see what an algorithm would do for
 	// another one. Train refuses such a plan.
 	Assert engine.Assertion
@@ -39,8 +43,9 @@ const metricRadius = 1
 type Training struct {
 	*algorithms.Plan
 
-	Task string
-	Loss Loss // as the model file states it
+	Task    string
+	Loss    Loss     // as the model file states it
+	Network *Network // with all defaults filled in; nil for a linear model
 
 	algorithm algorithms.Algorithm
 	shape     Shape
@@ -59,6 +64,13 @@ func Plan(s Shape, o Options, on *Device) (*Training, error) {
 
 // Choose is the algorithm of the options, or the one that public numbers choose, and why.
 func (o Options) Choose(s Shape, on *Device) (algorithms.Choice, error) {
+	if o.Network != nil && o.Algorithm == nil {
+		c := networkChoice()
+		if o.L2 != nil {
+			c.L2 = *o.L2
+		}
+		return c, nil
+	}
 	if o.Algorithm != nil {
 		return algorithms.Choice{Algorithm: o.Algorithm, L2: o.l2(o.Algorithm, s)}, nil
 	}
@@ -75,6 +87,12 @@ func (o Options) Plan(c algorithms.Choice, s Shape, on *Device) (*Training, erro
 	t := &Training{Task: cmp.Or(o.Task, AUC), algorithm: c.Algorithm, shape: s, asserted: o.asserts()}
 	if on != nil && on.precise && t.Task != Metric {
 		return nil, input.Errorf("dyad: a precision is for task %q (--task metric): no other task has a choice", Metric)
+	}
+	if o.Network != nil {
+		if err := o.fillNetwork(c, s, on); err != nil {
+			return nil, err
+		}
+		t.Network = o.Network
 	}
 	_, moments := c.Algorithm.(algorithms.Moments)
 	_, metric := c.Algorithm.(algorithms.MomentMetric)
@@ -110,6 +128,9 @@ func (o Options) Plan(c algorithms.Choice, s Shape, on *Device) (*Training, erro
 	if t.Plan, err = c.Plan(spec); err != nil {
 		return nil, input.As(err)
 	}
+	if t.Network != nil {
+		t.Network.describe(t.Plan)
+	}
 	return t, nil
 }
 
@@ -144,11 +165,10 @@ func (o Options) Spec(s Shape, on *Device) (algorithms.Spec, error) {
 			return algorithms.Spec{}, input.As(err)
 		}
 	}
-	loss, err := o.Loss.Of(task)
+	loss, radius, backend, err := o.trained(task, s.Features, on)
 	if err != nil {
 		return algorithms.Spec{}, err
 	}
-	radius := o.Radius
 	if radius == 0 {
 		radius = metricRadius
 		if task == AUC {
@@ -159,7 +179,7 @@ func (o Options) Spec(s Shape, on *Device) (algorithms.Spec, error) {
 			radius = algorithms.DefaultRadius(name, s.Records, s.Features, budget, o.Mode, loss)
 		}
 	}
-	spec, err := algorithms.NewSpec(on.Backend(), engine.Problem{
+	spec, err := algorithms.NewSpec(backend, engine.Problem{
 		N: s.Records, D: s.Features, Bounds: engine.UnitBounds(), Loss: loss,
 		Radius: radius, NonZerosPerRow: s.NonZeros, Groups: s.Groups, LabelValues: s.LabelValues, PersonRows: s.PersonRows,
 	}, 0, budget, o.Mode)
@@ -169,6 +189,24 @@ func (o Options) Spec(s Shape, on *Device) (algorithms.Spec, error) {
 	spec.Provenance = s.Provenance
 	spec.Constants, err = spec.Constants.Assert(o.Assert)
 	return spec, input.As(err)
+}
+
+// trained is the loss of a task on d features with the radius that was asked for, or that it needs, and
+// the backend that knows it.
+func (o Options) trained(task string, d int, on *Device) (engine.Loss, float64, engine.Backend, error) {
+	if o.Network == nil {
+		loss, err := o.Loss.Of(task)
+		return loss, o.Radius, on.Backend(), err
+	}
+	loss, err := o.Network.PairLoss(task, d, o.Loss)
+	if err != nil {
+		return nil, 0, nil, err
+	}
+	workers := 0
+	if on != nil {
+		workers = on.workers
+	}
+	return loss, loss.Radius(), embedding.Backend{Workers: workers}, nil
 }
 
 // fits refuses data that the plan was not made for: the number of records, the features and

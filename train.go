@@ -113,7 +113,10 @@ func Train(ctx context.Context, d *Data, t *Training, o Run) (*Trained, error) {
 				d := len(m.Features) // without errors where no direction was found
 				m.Weights, m.WeightErrors = r.Weights[:d:d], r.Weights[d:]
 			}
-			m.Loss, m.Report = &t.Loss, t.Report()
+			m.Loss, m.Report, m.Network = &t.Loss, t.Report(), t.Network
+			if t.Network != nil && t.Network.Compare == Contrastive {
+				m.Loss = nil // it is the network's
+			}
 			m.Report.Guarantee = r.Guarantee
 			return m
 		},
@@ -153,7 +156,7 @@ func (o Run) Do(ctx context.Context, of Source, model func(*algorithms.Result) *
 	}
 	finished := func(r *algorithms.Result) *Model {
 		m := model(r)
-		m.Format, m.Version, m.Created = ModelFormat, Version, o.Created.UTC().Truncate(time.Second)
+		m.Format, m.Version, m.Created = m.format(), Version, o.Created.UTC().Truncate(time.Second)
 		m.DataID, m.Run = cmp.Or(o.DataID, of.DataID), r.Run
 		return m
 	}

@@ -318,8 +318,10 @@ func TestResumeFromCheckpoint(t *testing.T) {
 			}
 		}
 	}
-	// DPEGD at the ends of its epochs, moments after each pass.
-	for _, a := range []algorithms.Algorithm{algorithms.DPEGD{Steps: 4}, algorithms.Moments{}, algorithms.MomentMetric{}} {
+	// DPEGD at the ends of its epochs, moments after each pass, optimizers.
+	// With a state of the optimizer, whose vectors are in the checkpoint.
+	adam := algorithms.GradientPerturbation{Steps: 8, StepSize: 0.1, Optimizer: algorithms.Optimizer{Update: "adam", Decay: "cosine", Tail: 0.5}}
+	for _, a := range []algorithms.Algorithm{algorithms.DPEGD{Steps: 4}, algorithms.Moments{}, algorithms.MomentMetric{}, adam} {
 		p, err := a.Plan(newSpecOf(t, algotest.Loss(a.Info()), 41, 3, 0.3, 0, privacy.Budget{Epsilon: 1, Delta: 1e-5}, algorithms.Certified))
 		if err != nil {
 			t.Fatal(err)

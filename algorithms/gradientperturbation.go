@@ -24,6 +24,7 @@ type GradientPerturbation struct {
 	// TotalStep is H = eta T. 0 means the public rule of docs/theory.md#step-length, whose balance of
 	// progress and noise is the same here. Ignored if Steps and StepSize are both set.
 	TotalStep float64
+	Optimizer `options:"Update Momentum Decay Tail"`
 }
 
 // Info describes the algorithm.
@@ -49,8 +50,8 @@ w_t is post-processing of g_1..g_t; return w_T`,
 	}
 }
 
-func (GradientPerturbation) descent() noisyDescent {
-	return noisyDescent{name: GradientPerturbation{}.Info().Name}
+func (a GradientPerturbation) descent() noisyDescent {
+	return noisyDescent{name: a.Info().Name, Optimizer: a.Optimizer}
 }
 
 // Plan computes schedule, certificate and noise.
@@ -61,7 +62,7 @@ func (a GradientPerturbation) Plan(s Spec) (*Plan, error) {
 	if err := checkApplies(a.Info(), s); err != nil {
 		return nil, err
 	}
-	schedule, err := descentOptions{a.Steps, a.StepSize, a.TotalStep}.schedule(a.Info().Name, s)
+	schedule, err := a.Optimizer.schedule(a.Info().Name, descentOptions{a.Steps, a.StepSize, a.TotalStep}, s)
 	if err != nil {
 		return nil, err
 	}
@@ -76,7 +77,7 @@ func (a GradientPerturbation) Plan(s Spec) (*Plan, error) {
 	return a.descent().plan(s, schedule, c, noise, "")
 }
 
-// Train runs the descent and returns its last iterate.
+// Train runs the descent and returns its last iterate, or the mean of the last ones (Optimizer.Tail).
 func (a GradientPerturbation) Train(ctx context.Context, ev engine.Evaluator, p *Plan, s privacy.Session, t Tracker) ([]float64, error) {
 	return a.descent().train(ctx, ev, p, s, t)
 }

@@ -22,6 +22,7 @@ type noisyDescent struct {
 	name    string
 	average bool // return (w_0 + ... + w_T)/(T+1) instead of w_T
 	batch   int  // > 0: pairs within so many records, drawn anew for every step
+	Optimizer
 }
 
 // pairs are those of one step: all pairs, or those within the first records of an
@@ -82,7 +83,7 @@ func (d noisyDescent) plan(s Spec, schedule Schedule, c privacy.Certificate, noi
 	// Independent noise of every step, carried to the end: it is a random walk. In
 	// the average of w_0..w_T, step t counts (T+1-t)/(T+1).
 	steps := float64(schedule.Steps)
-	walk := steps
+	_, walk := d.rates(schedule.Steps)
 	if d.average {
 		walk = steps * (2*steps + 1) / (6 * (steps + 1))
 	}
@@ -91,7 +92,12 @@ func (d noisyDescent) plan(s Spec, schedule Schedule, c privacy.Certificate, noi
 		Certificate: c, Noise: noise,
 		GradientPairs: steps * float64(d.pairs(s.Kernel.Problem()).Len()),
 		ModelNoise:    schedule.Constant * noise.NoiseNorm(s.coordinates()) * math.Sqrt(walk),
-		Utility:       s.noisyUtility(schedule.Steps, schedule.Constant, noise.NoiseNorm(s.coordinates()), d.average),
+	}
+	switch {
+	case d.Update == adam:
+		p.ModelNoise = math.Inf(1) // adam divides by numbers that are released
+	case d.Optimizer == (Optimizer{}):
+		p.Utility = s.noisyUtility(schedule.Steps, schedule.Constant, noise.NoiseNorm(s.coordinates()), d.average)
 	}
 	return p, p.account(theorem, account.Repeat(noise.Event(c), schedule.Steps))
 }
@@ -109,9 +115,14 @@ func (d noisyDescent) train(ctx context.Context, ev engine.Evaluator, p *Plan, s
 		pairs = engine.SubsetPairs{Order: order, N: d.batch}
 	}
 	w := domain.Start()
-	gradient, total := make([]float64, len(w)), append([]float64(nil), w...)
+	gradient, total := make([]float64, len(w)), make([]float64, len(w))
+	if d.average {
+		copy(total, w)
+	}
 	count := float64(pairs.Len())
-	done, err := t.Restore(nil, w, total)
+	o, from := d.Optimizer.start(len(w), p.Noise), d.tailStart(p.Schedule.Steps)
+	state := append([][]float64{w, total}, o.vectors()...)
+	done, err := t.Restore(nil, state...)
 	if err != nil {
 		return nil, err
 	}
@@ -131,22 +142,33 @@ func (d noisyDescent) train(ctx context.Context, ev engine.Evaluator, p *Plan, s
 			return nil, err
 		}
 		for k := range w {
-			w[k] -= p.Schedule.Constant * (gradient[k] + p.Spec.L2*w[k])
+			gradient[k] += p.Spec.L2 * w[k]
+		}
+		o.apply(gradient, i+1)
+		eta := p.Schedule.Constant * o.rate(i+1, p.Schedule.Steps)
+		for k := range w {
+			w[k] -= eta * gradient[k]
 		}
 		if err := domain.Project(w, normAbove(w)); err != nil {
 			return nil, err
 		}
-		for k := range total {
-			total[k] += w[k]
+		if d.average || i+1 >= from {
+			for k := range total {
+				total[k] += w[k]
+			}
 		}
-		t.Keep(i+1, nil, w, total)
+		t.Keep(i+1, nil, state...)
 		t.Step(i+1, p.Schedule.Steps)
 	}
-	if !d.average {
+	size := p.Schedule.Steps + 1 - from
+	switch {
+	case d.average:
+		size = p.Schedule.Steps + 1 // with the start
+	case size == 0:
 		return w, nil
 	}
 	for k := range total {
-		total[k] /= float64(p.Schedule.Steps) + 1
+		total[k] /= float64(size)
 	}
 	return total, domain.Project(total, normAbove(total))
 }

@@ -98,6 +98,9 @@ type Schedule struct {
 	TotalStep float64 `json:"Path"` // the name in checkpoints
 	// Average releases the average iterate instead of the last one.
 	Average bool
+	// Update says how gradients become steps (Optimizer); "" is plain descent with equal steps.
+	// With a decay Constant is the first step size.
+	Update string `json:",omitempty"`
 }
 
 // publicTotalStep is the total step H of docs/theory.md#step-length, a function of public

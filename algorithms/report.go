@@ -3,6 +3,7 @@ package algorithms
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 
 	"dyad/privacy"
 	"dyad/privacy/account"
@@ -34,6 +35,9 @@ func (p *Plan) trainingFacts() (f Facts) {
 		steps += fmt.Sprintf(" of %.6g", eta)
 	}
 	f.Line("schedule", "%s, total step %.6g: %s", steps, f.Add("path", p.Schedule.TotalStep), rule)
+	if f.AddSome("optimizer", p.Schedule.Update) != "" {
+		f.Line("", "%s", p.Schedule.Update)
+	}
 	pairs := f.Add("pair_gradients", p.GradientPairs)
 	var parts []Facts
 	var lines Facts
@@ -75,7 +79,7 @@ func (p *Plan) noiseFacts(f *Facts) {
 	}
 	f.Line("noise", "%s, exact, on a grid of %.3g; sensitivity %.6g, including rounding error (relative %.2g)%s", size, f.AddSome("grid", p.Noise.GridSize()), sensitivity, roundoff, f.NoiseMultiplier(p.Noise, p.Certificate))
 	// The root mean square of the norm of the noise in the model over the radius.
-	if ratio := p.modelNoise() / p.Spec.Kernel.Problem().Radius; f.AddSome("noise_to_radius", ratio).(float64) > 1 && p.leastSignal() == 0 {
+	if ratio := p.modelNoise() / p.Spec.Kernel.Problem().Radius; !math.IsInf(ratio, 1) && f.AddSome("noise_to_radius", ratio).(float64) > 1 && p.leastSignal() == 0 {
 		f.Line("", "the noise is about %.2g times the radius of the model's domain: expect a model near chance; more records, a larger epsilon or fewer features would help", ratio)
 	}
 }

@@ -24,6 +24,7 @@ type SubsampledDescent struct {
 	// Steps, StepSize and TotalStep are as in GradientPerturbation.
 	Steps               int
 	StepSize, TotalStep float64
+	Optimizer           `options:"Update Momentum Decay Tail"`
 }
 
 // Info describes the algorithm.
@@ -80,11 +81,11 @@ func (a SubsampledDescent) Plan(s Spec) (*Plan, error) {
 	case s.Backend == nil:
 		return nil, fmt.Errorf("%w: subsampled-descent plans a kernel for batches and needs Spec.Backend; use NewSpec", ErrAssumption)
 	}
-	schedule, err := descentOptions{a.Steps, a.StepSize, a.TotalStep}.schedule(a.Info().Name, s)
+	schedule, err := a.Optimizer.schedule(a.Info().Name, descentOptions{a.Steps, a.StepSize, a.TotalStep}, s)
 	if err != nil {
 		return nil, err
 	}
-	d := noisyDescent{name: a.Info().Name}
+	d := noisyDescent{name: a.Info().Name, Optimizer: a.Optimizer}
 	if d.batch, err = a.batch(s, schedule.Steps); err != nil {
 		return nil, err
 	}
@@ -109,8 +110,8 @@ func (a SubsampledDescent) Plan(s Spec) (*Plan, error) {
 	return p, nil
 }
 
-// Train runs the descent and returns its last iterate.
+// Train runs the descent and returns its last iterate, or the mean of the last ones (Optimizer.Tail).
 func (a SubsampledDescent) Train(ctx context.Context, ev engine.Evaluator, p *Plan, s privacy.Session, t Tracker) ([]float64, error) {
 	batch, _ := p.Certificate.Batch()
-	return noisyDescent{name: a.Info().Name, batch: batch}.train(ctx, ev, p, s, t)
+	return noisyDescent{name: a.Info().Name, batch: batch, Optimizer: a.Optimizer}.train(ctx, ev, p, s, t)
 }

@@ -26,8 +26,9 @@ func (l lessNoise) Plan(s algorithms.Spec) (*algorithms.Plan, error) {
 	m := p.Noise.(privacy.Gaussian)
 	m.Sigma *= l.fraction
 	p.Noise = m
+	_, repeated := p.Events[0].(account.RepeatedEvent)
 	p.Events = []account.Event{p.Noise.Event(p.Certificate)}
-	if batch, _ := p.Certificate.Batch(); batch > 0 {
+	if batch, _ := p.Certificate.Batch(); batch > 0 || repeated {
 		p.Events[0] = account.Repeat(p.Events[0], p.Schedule.Steps)
 	}
 	return p, nil

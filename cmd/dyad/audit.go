@@ -56,6 +56,7 @@ type auditRecordsCmd struct {
 	Method     string             `default:"runs" enum:"runs,canaries" help:"runs: many runs on two neighbouring data sets; canaries: one run with many canary records."`
 	Canaries   int                `positive:"" placeholder:"M" help:"Canary records, at most min(d, n/2), which is the default."`
 	Guesses    int                `positive:"" placeholder:"K" help:"Canaries whose bit is guessed. Default: a quarter."`
+	auditNetworkFlags
 	auditFlags
 }
 
@@ -78,6 +79,7 @@ Examples:
   dyad audit dpgdsc --mode paper --l2 0.1 --loss logistic --runs 500
   dyad audit gradient-perturbation --steps 3 --loss hinge --runs 500
   dyad audit moments -n 30 --person-rows 8 --runs 500
+  dyad audit gradient-perturbation --model mlp --hidden 4 -n 20 --steps 3 --step-size 0.1 --runs 500
   dyad audit offpairc -n 40 --runs 1000 --plot audit.svg
   dyad audit offpairstrc -n 40 --l2 0.01 --black-box --runs 500
   dyad audit subsampled-descent -n 20 --epsilon 4 --steps 4 --time 2s
@@ -253,6 +255,9 @@ func (c *auditRecordsCmd) spec(needsL2 bool) (p engine.Problem, l2 float64, b pr
 	if c.Radius != 0 {
 		p.Radius = c.Radius
 	}
+	if err := c.network(c, &p); err != nil {
+		return p, l2, b, mode, err
+	}
 	if c.WorstStart {
 		metric, ok := p.Loss.(engine.MetricLoss)
 		if !ok {
@@ -285,7 +290,7 @@ func (c *auditRecordsCmd) plan() (algorithms.Algorithm, *algorithms.Plan, error)
 	if err != nil {
 		return nil, nil, err
 	}
-	spec, err := algorithms.NewSpec(auditBackend, problem, l2, b, mode)
+	spec, err := algorithms.NewSpec(backendOf(problem), problem, l2, b, mode)
 	if err != nil {
 		return nil, nil, asInput(err)
 	}

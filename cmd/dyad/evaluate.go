@@ -79,7 +79,12 @@ func (c *evaluateCmd) Run(a *app) error {
 		return err
 	}
 	if c.Epsilon != nil {
-		return c.private(a, m, scored{m.Task, loss, m.Weights, m.Matrix(), m.Encoder.Schema(), other}, c.PublicData)
+		s, err := scoredBy(m, loss)
+		if err != nil {
+			return err
+		}
+		s.other = other
+		return c.private(a, m, s, c.PublicData)
 	}
 	held, err := c.read(a, m, true)
 	if err != nil {
@@ -212,7 +217,7 @@ func (c *evaluateCmd) private(a *app, m *model, s scored, public bool) error {
 	}
 	if s.task == taskMetric {
 		// What a classifier would refuse after the charge is refused before.
-		if _, err := metrics.FactorMetric(s.matrix, m.Encoder.Dim()); err != nil {
+		if _, err := metrics.FactorMetric(s.matrix, m.Encoder.Dim()); err != nil && s.network == nil {
 			return asInput(err)
 		}
 		reference, err := a.readTraining(c.Reference, m.Encoder.Schema(), dataset.Options{Persons: dataset.IgnorePersons}, true)

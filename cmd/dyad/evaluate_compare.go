@@ -28,6 +28,8 @@ func (c *evaluateCmd) other(a *app, m *model) (*model, error) {
 	switch {
 	case m.Task == taskMetric || other.Task == taskMetric:
 		return nil, badInput("--compare is for models of scores, and a metric has none")
+	case m.Network != nil || other.Network != nil:
+		return nil, badInput("--compare is for linear models of scores in this version; evaluate a network alone: both evaluations are charged")
 	case schema.ByPerson() || with.ByPerson():
 		return nil, badInput("the private difference of two models compares rows, and the schema has persons with several; evaluate each model alone: both are charged")
 	case schema.IsGraded() || with.IsGraded():

@@ -50,6 +50,7 @@ type scored struct {
 	matrix  []float64 // of a metric
 	schema  *dataset.Schema
 	other   *model // whose AUC is compared; nil for none
+	network *lib.Model // maps records to those that weights are for; nil for a linear model
 }
 
 // neighbourRanks are the numbers of neighbours of the classifiers of a metric.
@@ -57,7 +58,7 @@ var neighbourRanks = []int{3, 5}
 
 // plan plans the private evaluation of a model on n records.
 func (f privateFlags) plan(m scored, n int, threshold float64) (*evaluate.Plan, error) {
-	o := evaluate.Options{Records: n, PersonRows: m.schema.PersonCap(), Provenance: lib.ProvenanceOf(m.schema), Model: files.Digest(fmt.Append(nil, m.task, m.weights))}
+	o := evaluate.Options{Records: n, PersonRows: m.schema.PersonCap(), Provenance: lib.ProvenanceOf(m.schema), Model: files.Digest(m.identity())}
 	o.Budget = privacy.Budget{Epsilon: *f.Epsilon, Delta: privacy.DefaultDelta(max(n, 2))}
 	if f.Delta != nil {
 		o.Budget.Delta = *f.Delta
@@ -233,16 +234,40 @@ func (a *app) checkTraining(l *lib.Ledger, m *model, of lib.Source, split bool) 
 	return nil
 }
 
+// identity is what a plan of an evaluation knows the model by.
+func (m scored) identity() []byte {
+	text := fmt.Append(nil, m.task, m.weights)
+	if m.network != nil {
+		text = fmt.Append(text, m.network.Network, m.network.Weights)
+	}
+	return text
+}
+
+// mapped are the records, or what a network maps each of them to.
+func (m scored) mapped(s sources) (to sources, err error) {
+	if m.network == nil {
+		return s, nil
+	}
+	to = s
+	if to.records, err = m.network.Embed(s.records); err == nil && s.reference != nil {
+		to.reference, err = m.network.Embed(s.reference)
+	}
+	return to, err
+}
+
 // data computes what the model says of each record: a function of that record and of released
 // numbers.
 func (m scored) data(ctx context.Context, s sources) (d evaluate.Data, err error) {
-	labels := s.records.Labels()
+	labels, raw := s.records.Labels(), s
 	if s.records.ByPerson() {
 		for k := range s.records.Units() {
 			from, _ := s.records.UnitRows(k)
 			d.First = append(d.First, from)
 		}
 		d.First = append(d.First, s.records.Len())
+	}
+	if s, err = m.mapped(s); err != nil {
+		return d, err
 	}
 	if m.task != taskMetric {
 		d.Scores, err = metrics.Scores(s.records, m.weights)
@@ -255,8 +280,12 @@ func (m scored) data(ctx context.Context, s sources) (d evaluate.Data, err error
 		return d, err
 	}
 	for _, k := range neighbourRanks {
-		for _, metric := range [][]float64{m.matrix, nil} {
-			found, err := metrics.KNN(ctx, s.reference, s.records, metrics.KNNOptions{K: k, Metric: metric})
+		for i, among := range []sources{s, raw} {
+			o := metrics.KNNOptions{K: k}
+			if i == 0 {
+				o.Metric = m.matrix
+			}
+			found, err := metrics.KNN(ctx, among.reference, among.records, o)
 			if err != nil {
 				return d, err
 			}

@@ -80,6 +80,8 @@ func TestOutputIsTheSameOnNeighbours(t *testing.T) {
 		"per class": append(online[:len(online):len(online)], "--per-class"),
 		"reservoir": append(online[:len(online):len(online)], "--reservoir"),
 		"pure":      append(train[:len(train):len(train)], "--delta", "0"),
+		"network":   append(train[:len(train):len(train)], "--model", "mlp", "--hidden", "4", "--steps", "3"),
+		"embedding": append(train[:len(train):len(train)], "--model", "mlp", "--task", "metric", "--dim", "2", "--algorithm", "subsampled-descent", "--steps", "3", "--json"),
 	}
 	for _, alg := range algorithms.Catalog() {
 		i := alg.Info()

@@ -24,6 +24,7 @@ type planFlags struct {
 	TotalStep float64  `positive:"" aliases:"path" placeholder:"H" help:"Sum of the step sizes. Default: the algorithm's public rule."`
 	Batch     int      `positive:"" name:"batch-records" placeholder:"M" help:"Records drawn for each step of subsampled-descent, which uses all pairs within them. Default: the algorithm's public rule."`
 	momentsFlags
+	networkFlags
 	lossFlags
 	Workers int `positive:"" help:"CPU workers; the result has the same bits for any number. Default: all cores."`
 	deviceFlag
@@ -78,7 +79,7 @@ func (f planFlags) decided(asserted engine.Assertion) (o lib.Options, err error)
 			return o, asInput(err)
 		}
 	}
-	if f.named() {
+	if o.Network, err = f.network(); err == nil && f.named() {
 		o.Loss, err = f.definition()
 	}
 	return o, err
@@ -101,7 +102,7 @@ func (f planFlags) algorithmOptions() (set []algorithms.Option, err error) {
 	case f.Mode == algorithms.Paper.String() && f.Algorithm != "dpgdc":
 		return nil, badInput("paper mode does not take --total-step: the paper gives the schedule, and only dpgdc has one of its own")
 	}
-	for _, o := range []algorithms.Option{
+	for _, o := range append(f.optimizerOptions(f.Algorithm), []algorithms.Option{
 		{Name: "--steps", Field: "Steps", Value: f.Steps}, {Name: "--step-size", Field: "StepSize", Value: f.StepSize},
 		{Name: "--total-step", Field: "TotalStep", Value: f.TotalStep}, {Name: "--batch-records", Field: "BatchRecords", Value: f.Batch},
 		{Name: "--second-moments", Field: "Second", Value: strings.TrimPrefix(f.SecondMoments, "auto")},
@@ -111,7 +112,7 @@ func (f planFlags) algorithmOptions() (set []algorithms.Option, err error) {
 		{Name: "--public-centre", Field: "Centre", Value: f.PublicCentre}, {Name: "--class-balance", Field: "Balance", Value: f.ClassBalance},
 		{Name: "--intervals", Field: "Intervals", Value: f.Intervals},
 		{Name: "--gradient-share", Field: "GradientShare", Value: f.GradientShare},
-	} {
+	}...) {
 		if !reflect.ValueOf(o.Value).IsZero() {
 			set = append(set, o)
 		}

@@ -205,6 +205,14 @@ func silentRuns() map[string][]string {
 	for _, name := range []string{"dpgdsc", "dpgdc", "dpegd"} {
 		train(name+" of a paper", "class.yaml", "--algorithm", name, "--mode", "paper")
 	}
+	network := []string{"--model", "mlp", "--hidden", "3", "--steps", "3"}
+	for _, data := range []string{"class.yaml", "grade.yaml", "query.yaml", "group.yaml", "svm.yaml"} {
+		train("network, "+data, data, network...)
+	}
+	for _, how := range []string{"cosine", "distance", "contrastive"} {
+		train("network "+how, "class.yaml", append(network, "--task", "metric", "--similarity", how, "--step-size", "1e300", "--update", "plain", "--json")...)
+	}
+	train("network in batches", "class.yaml", append(network, "--algorithm", "subsampled-descent", "--batch-records", "4", "--decay", "step")...)
 	train("objects", "json.yaml")
 	train("pure", "class.yaml", "--delta", "0")
 	train("hinge", "class.yaml", "--algorithm", "gradient-perturbation", "--loss", "hinge")

@@ -96,6 +96,9 @@ func (c *trainCmd) Run(a *app) error {
 		return err
 	}
 	problem := plan.Spec.Kernel.Problem()
+	if plan.Network != nil && c.HoldoutEpsilon != nil {
+		return badInput("--holdout-epsilon is for linear models; evaluate the saved network on the held-out records: dyad evaluate MODEL --data FILE --holdout F --epsilon E")
+	}
 	// Releases and cost of an evaluation do not depend on the model: any stands for it.
 	if held != nil {
 		result.Heldout = held.Records.Units()

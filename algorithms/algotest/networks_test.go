@@ -1,0 +1,175 @@
+package algotest_test
+
+import (
+	"context"
+	"math"
+	"testing"
+
+	"dyad/algorithms"
+	"dyad/algorithms/algotest"
+	"dyad/engine"
+	"dyad/engine/embedding"
+	"dyad/privacy"
+)
+
+// networkLosses are one loss of each kind for a network of d features.
+func networkLosses(t *testing.T, d int) []embedding.Loss {
+	t.Helper()
+	made := func(m int, pair embedding.PairLoss, out embedding.Output, act embedding.Activation, hidden ...int) embedding.Loss {
+		net, err := embedding.NewMLP(embedding.MLP{In: d, Hidden: hidden, Out: m, Activation: act})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return embedding.Loss{Model: embedding.Model{Network: net, Output: out}, Pair: pair, Clip: 0.5}
+	}
+	return []embedding.Loss{
+		made(1, embedding.Score{Of: engine.Logistic{}}, embedding.Output{}, embedding.Tanh, 4),
+		made(2, embedding.Bilinear{Of: engine.Logistic{}}, embedding.Output{Unit: true}, embedding.Softplus, 3),
+		made(2, embedding.Distance{Of: engine.Logistic{}}, embedding.Output{Within: 1}, embedding.Tanh, 3, 3),
+		made(2, embedding.Contrastive{Margin: 1}, embedding.Output{Within: 1}, embedding.Tanh),
+	}
+}
+
+// networkTrainings are the ways to train a network.
+func networkTrainings() []algorithms.Algorithm {
+	adam := algorithms.Optimizer{Update: "adam", Decay: "cosine", Tail: 0.5}
+	return []algorithms.Algorithm{
+		algorithms.GradientPerturbation{Steps: 4, StepSize: 0.3},
+		algorithms.GradientPerturbation{Steps: 4, StepSize: 0.3, Optimizer: adam},
+		algorithms.SubsampledDescent{Steps: 4, StepSize: 0.3, BatchRecords: 12, Optimizer: algorithms.Optimizer{Update: "momentum", Decay: "root"}},
+	}
+}
+
+func networkPlan(t *testing.T, a algorithms.Algorithm, loss embedding.Loss, n, d, personRows int) *algorithms.Plan {
+	t.Helper()
+	problem := engine.Problem{N: n, D: d, Bounds: engine.UnitBounds(), Loss: loss, Radius: loss.Radius(), PersonRows: personRows}
+	s, err := algorithms.NewSpec(embedding.Backend{Workers: 1}, problem, 0, privacy.Budget{Epsilon: 1, Delta: 1e-5}, algorithms.Certified)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := a.Plan(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// Networks of every kind, trained in every way: on neighbours no release moves further than its
+// certificate, and what leaves the training is a function of releases, whatever the optimizer keeps.
+func TestNetworkReplays(t *testing.T) {
+	const n, d = 25, 3
+	strongest := 0.0
+	for _, loss := range networkLosses(t, d) {
+		for i, a := range networkTrainings() {
+			p := networkPlan(t, a, loss, n, d, 0)
+			data := algotest.RandomRecords(n, d, engine.UnitBounds(), 7)
+			ratio, err := algotest.Replay(a, p, data, algotest.Neighbours(data, 12, 8), 9)
+			if err != nil {
+				t.Errorf("%s, way %d: %v", loss.Name(), i, err)
+			}
+			worst, neighbour := algotest.WorstCase(n, d, n/2, engine.UnitBounds())
+			r, err := algotest.Replay(a, p, worst, []*engine.Records{neighbour}, 9)
+			if err != nil {
+				t.Errorf("%s, way %d, worst case: %v", loss.Name(), i, err)
+			}
+			strongest = max(strongest, ratio, r)
+
+			p = networkPlan(t, a, loss, n, d, personCap)
+			rows := algotest.RandomPersons(n, personCap, d, engine.UnitBounds(), 7)
+			if p.Guarantee.Unit != "one person" {
+				t.Errorf("%s, way %d: the unit is %s", loss.Name(), i, p.Guarantee.Unit)
+			}
+			if _, err := algotest.Replay(a, p, rows, algotest.PersonNeighbours(rows, 6, personCap, 8), 9); err != nil {
+				t.Errorf("%s, way %d, persons: %v", loss.Name(), i, err)
+			}
+		}
+	}
+	if strongest < 0.2 {
+		t.Errorf("the strongest attack reaches %.3g of a certificate", strongest)
+	}
+}
+
+// peeking is Adam whose second moments are those of the gradients before their noise.
+type peeking struct {
+	algorithms.GradientPerturbation
+}
+
+func (peeking) Train(ctx context.Context, ev engine.Evaluator, p *algorithms.Plan, s privacy.Session, _ algorithms.Tracker) ([]float64, error) {
+	problem := ev.Kernel().Problem()
+	w := problem.Domain().Start()
+	g, square := make([]float64, len(w)), make([]float64, len(w))
+	for range p.Schedule.Steps {
+		if err := ev.GradSum(ctx, g, w, problem.Pairs()); err != nil {
+			return nil, err
+		}
+		for k := range g {
+			g[k] /= float64(problem.Pairs().Len())
+			square[k] += g[k] * g[k]
+		}
+		if err := s.Release(g, p.Certificate, p.Noise); err != nil {
+			return nil, err
+		}
+		for k := range w {
+			w[k] -= 0.1 * g[k] / (1e-3 + math.Sqrt(square[k]))
+		}
+		if err := problem.Domain().Project(w, 1e6); err != nil {
+			return nil, err
+		}
+	}
+	return w, nil
+}
+
+// unclipped is a loss that asks for a smaller certificate than its gradients keep to: what an evaluator
+// would give that forgot to clip Jacobians.
+type unclipped struct{ embedding.Backend }
+
+func (b unclipped) Plan(p engine.Problem) (engine.Kernel, error) {
+	loss := p.Loss.(embedding.Loss)
+	loss.Clip *= 20
+	inner := p
+	inner.Loss = loss
+	k, err := b.Backend.Plan(inner)
+	return unclippedKernel{k, p}, err
+}
+
+type unclippedKernel struct {
+	engine.Kernel
+	stated engine.Problem
+}
+
+func (k unclippedKernel) Problem() engine.Problem { return k.stated }
+
+// Replay catches an optimizer that sees gradients before their noise, and Jacobians that are not clipped.
+func TestNetworkDefectsAreCaught(t *testing.T) {
+	const n, d = 25, 3
+	loss := networkLosses(t, d)[0]
+	loss.Clip = 0.05
+	a := algorithms.GradientPerturbation{Steps: 4, StepSize: 0.3}
+	data := algotest.RandomRecords(n, d, engine.UnitBounds(), 7)
+	worst, neighbour := algotest.WorstCase(n, d, n/2, engine.UnitBounds())
+	caught := func(a algorithms.Algorithm, p *algorithms.Plan) error {
+		_, err := algotest.Replay(a, p, data, algotest.Neighbours(data, 12, 8), 9)
+		if err == nil {
+			_, err = algotest.Replay(a, p, worst, []*engine.Records{neighbour}, 9)
+		}
+		return err
+	}
+	p := networkPlan(t, a, loss, n, d, 0)
+	if err := caught(a, p); err != nil {
+		t.Errorf("the control: %v", err)
+	}
+	if err := caught(peeking{a}, p); err == nil {
+		t.Error("an optimizer that sees gradients before their noise was not caught")
+	}
+	s := p.Spec
+	var err error
+	if s.Kernel, err = (unclipped{}).Plan(s.Kernel.Problem()); err != nil {
+		t.Fatal(err)
+	}
+	if p, err = a.Plan(s); err != nil {
+		t.Fatal(err)
+	}
+	if err := caught(a, p); err == nil {
+		t.Error("Jacobians that are not clipped were not caught")
+	}
+}

@@ -1,0 +1,56 @@
+package audit_test
+
+import (
+	"context"
+	"testing"
+
+	"dyad/algorithms"
+	"dyad/algorithms/audit"
+	"dyad/engine"
+	"dyad/engine/embedding"
+	"dyad/privacy"
+)
+
+// Claims for networks hold on the worst neighbours that the search finds, for scores and embeddings, with
+// plain steps, Adam and secret batches; a build with a twentieth of its noise is refuted.
+func TestAuditOfNetworks(t *testing.T) {
+	const n, d = 20, 2
+	loss := func(out int, pair embedding.PairLoss, stage embedding.Output) embedding.Loss {
+		net, err := embedding.NewMLP(embedding.MLP{In: d, Hidden: []int{4}, Out: out})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return embedding.Loss{Model: embedding.Model{Network: net, Output: stage}, Pair: pair, Clip: 0.3}
+	}
+	score := loss(1, embedding.Score{Of: engine.Logistic{}}, embedding.Output{})
+	adam := algorithms.Optimizer{Update: "adam", Decay: "linear"}
+	for _, c := range []struct {
+		a       algorithms.Algorithm
+		loss    embedding.Loss
+		refuted bool
+	}{
+		{algorithms.GradientPerturbation{Steps: 3, StepSize: 0.1}, score, false},
+		{algorithms.GradientPerturbation{Steps: 3, StepSize: 0.1, Optimizer: adam}, loss(2, embedding.Bilinear{Of: engine.Logistic{}}, embedding.Output{Unit: true}), false},
+		{algorithms.SubsampledDescent{Steps: 3, StepSize: 0.1, BatchRecords: 8, Optimizer: adam}, score, false},
+		{lessNoise{algorithms.GradientPerturbation{Steps: 3, StepSize: 0.1, Optimizer: adam}, 0.05}, score, true},
+	} {
+		problem := engine.Problem{N: n, D: d, Bounds: engine.UnitBounds(), Loss: c.loss, Radius: c.loss.Radius()}
+		s, err := algorithms.NewSpec(embedding.Backend{Workers: 1}, problem, 0, privacy.Budget{Epsilon: 2, Delta: 1e-5}, algorithms.Certified)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := c.a.Plan(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		target, err := audit.Worst(context.Background(), c.a, p, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := mustRun(t, target, audit.Options{Runs: 2000, Seed: 1})
+		t.Logf("%s of %s: moves %.3f, epsilon >= %.3f of %.3f", r.Algorithm, r.Loss, r.Move, r.LowerBound, r.Epsilon)
+		if r.Move > 1 || r.OffGrid != 0 || r.Holds() == c.refuted {
+			t.Errorf("%s of %s: moves %v, %d off the grid, epsilon >= %v of %v, want refuted %v", r.Algorithm, r.Loss, r.Move, r.OffGrid, r.LowerBound, r.Epsilon, c.refuted)
+		}
+	}
+}

@@ -1,0 +1,212 @@
+package algorithms
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"dyad/privacy"
+)
+
+// Optimizer makes steps of noisy gradients. All of it is computed from releases and public
+// numbers, so it costs nothing (docs/theory.md#optimizers). The zero value is plain descent with
+// a constant step size.
+type Optimizer struct {
+	// Update is the rule of a step: "plain" (the gradient; so is ""), "momentum" (m_t = b m_(t-1) +
+	// (1-b) g_t) or "adam", which subtracts the variance of the noise from its second moments.
+	Update string
+	// Momentum is b, in [0, 1), of momentum and Adam; 0 means 0.9.
+	Momentum float64
+	// Decay is how step sizes fall, with r = (t-1)/T: "constant" (so is ""), "linear" (1 - r), "cosine"
+	// ((1 + cos(pi r))/2), "root" (1/sqrt t) or "step" (half after every quarter of the steps).
+	Decay string
+	// Tail in [0, 1) is the share of the last iterates whose mean is returned; 0 returns the last.
+	Tail float64
+}
+
+// The values of Update and Decay.
+const (
+	plain, momentum, adam                  = "plain", "momentum", "adam"
+	constant, linear, cosine, root, halves = "constant", "linear", "cosine", "root", "step"
+)
+
+// Updates and Decays are the values of Optimizer.Update and Optimizer.Decay.
+func Updates() []string { return []string{plain, momentum, adam} }
+
+// Decays are the values of Optimizer.Decay.
+func Decays() []string { return []string{constant, linear, cosine, root, halves} }
+
+const (
+	usualMomentum = 0.9
+	squareDecay   = 0.999 // of Adam's second moments
+	// noiseFloor times the standard deviation of the noise is the least that Adam divides by: below it
+	// what is left of the second moment is chance.
+	noiseFloor = 0.5
+)
+
+// text is what reports and checkpoints say of the optimizer; "" for the zero value.
+func (o Optimizer) text() string {
+	if o == (Optimizer{}) {
+		return ""
+	}
+	parts := []string{cmp.Or(o.Update, plain)}
+	if o.averages() {
+		parts[0] += fmt.Sprintf(", momentum %g", o.weight())
+	}
+	parts = append(parts, cmp.Or(o.Decay, constant)+" steps")
+	if o.Tail > 0 {
+		parts = append(parts, fmt.Sprintf("mean of the last %g of the iterates", o.Tail))
+	}
+	return strings.Join(parts, "; ")
+}
+
+// averages says that steps follow a mean of gradients.
+func (o Optimizer) averages() bool { return o.Update == momentum || o.Update == adam }
+
+func (o Optimizer) weight() float64 {
+	if o.Momentum == 0 {
+		return usualMomentum
+	}
+	return o.Momentum
+}
+
+// validate returns an error for an option out of range.
+func (o Optimizer) validate(name string) error {
+	switch {
+	case o.Update != "" && !slices.Contains(Updates(), o.Update):
+		return fmt.Errorf("%w: %s: the update %q is unknown, want one of %s", ErrAssumption, name, o.Update, strings.Join(Updates(), ", "))
+	case o.Decay != "" && !slices.Contains(Decays(), o.Decay):
+		return fmt.Errorf("%w: %s: the decay %q is unknown, want one of %s", ErrAssumption, name, o.Decay, strings.Join(Decays(), ", "))
+	case !(o.Momentum >= 0 && o.Momentum < 1):
+		return fmt.Errorf("%w: %s: the momentum is %v, want at least 0 and below 1", ErrAssumption, name, o.Momentum)
+	case o.Momentum > 0 && !o.averages():
+		return fmt.Errorf("%w: %s: plain steps have no momentum; choose the update momentum or adam", ErrAssumption, name)
+	case !(o.Tail >= 0 && o.Tail < 1):
+		return fmt.Errorf("%w: %s: the share of the iterates that are averaged is %v, want at least 0 and below 1", ErrAssumption, name, o.Tail)
+	}
+	return nil
+}
+
+// rate is the size of step t = 1..steps relative to the first.
+func (o Optimizer) rate(t, steps int) float64 {
+	done := float64(t-1) / float64(steps)
+	switch o.Decay {
+	case linear:
+		return 1 - done
+	case cosine:
+		return (1 + math.Cos(math.Pi*done)) / 2
+	case root:
+		return 1 / math.Sqrt(float64(t))
+	case halves:
+		return math.Exp2(-math.Floor(4 * done))
+	}
+	return 1
+}
+
+// rates are the sums of rate and of its squares over all steps.
+func (o Optimizer) rates(steps int) (sum, squares float64) {
+	if o.Decay == "" || o.Decay == constant {
+		return float64(steps), float64(steps)
+	}
+	for t := 1; t <= steps; t++ {
+		r := o.rate(t, steps)
+		sum, squares = sum+r, squares+r*r
+	}
+	return sum, squares
+}
+
+// The public rule of Adam, whose steps do not depend on the size of gradients (docs/networks.md).
+const (
+	adamSteps = 100
+	adamStep  = 0.1
+)
+
+// schedule is that of the options with this optimizer.
+func (o Optimizer) schedule(name string, options descentOptions, s Spec) (Schedule, error) {
+	if err := o.validate(name); err != nil {
+		return Schedule{}, err
+	}
+	given := options.eta > 0 && options.steps > 0
+	if o.Update == adam && options.total == 0 {
+		options.steps, options.eta = cmp.Or(options.steps, adamSteps), cmp.Or(options.eta, adamStep)
+	}
+	schedule, err := options.schedule(name, s)
+	if err != nil || o == (Optimizer{}) {
+		return schedule, err
+	}
+	if o.Update == adam && options.total == 0 && !given {
+		schedule.Name = "public rule of adam"
+	}
+	sum, _ := o.rates(schedule.Steps)
+	if options.eta == 0 { // the same path in steps that fall
+		schedule.Constant *= float64(schedule.Steps) / sum
+	}
+	schedule.TotalStep, schedule.Update = schedule.Constant*sum, o.text()
+	return schedule, nil
+}
+
+// tailStart is the first iterate of the mean that is returned, from 1; steps + 1 without one.
+func (o Optimizer) tailStart(steps int) int {
+	return steps + 1 - int(math.Ceil(o.Tail*float64(steps)))
+}
+
+// optimizerState is an optimizer at work: its vectors are part of a checkpoint.
+type optimizerState struct {
+	Optimizer
+	first, second []float64 // of Momentum and Adam
+	variance      float64   // of the noise in a coordinate of a gradient, public
+}
+
+// start returns the state before the first step, for parameters of a length.
+func (o Optimizer) start(length int, noise privacy.Mechanism) *optimizerState {
+	u := &optimizerState{Optimizer: o}
+	if o.averages() {
+		u.first = make([]float64, length)
+	}
+	if o.Update == adam {
+		u.second = make([]float64, length)
+	}
+	if g, ok := noise.(privacy.Gaussian); ok {
+		u.variance = g.Sigma * g.Sigma
+	}
+	return u
+}
+
+// vectors are what the state consists of.
+func (u *optimizerState) vectors() (all [][]float64) {
+	for _, v := range [][]float64{u.first, u.second} {
+		if v != nil {
+			all = append(all, v)
+		}
+	}
+	return all
+}
+
+// apply replaces gradient, that of step t with its noise and the L2 term, by what is subtracted from
+// the parameters, times the step size.
+//
+// The second moment of a noisy gradient is that of the gradient plus the variance of the noise, which is
+// public: Adam divides by the root of the difference (Tang, Shpilevskiy and Lecuyer 2024), at least by
+// noiseFloor standard deviations.
+func (u *optimizerState) apply(gradient []float64, t int) {
+	if !u.averages() {
+		return
+	}
+	b := u.weight()
+	rest := 1 - math.Pow(b, float64(t))
+	seen := 1 - math.Pow(squareDecay, float64(t))
+	least := noiseFloor * noiseFloor * u.variance
+	for k, g := range gradient {
+		u.first[k] = b*u.first[k] + (1-b)*g
+		gradient[k] = u.first[k] / rest
+		if u.second == nil {
+			continue
+		}
+		u.second[k] = squareDecay*u.second[k] + (1-squareDecay)*(g*g)
+		if size := max(u.second[k]/seen-u.variance, least); size > 0 {
+			gradient[k] /= math.Sqrt(size)
+		}
+	}
+}

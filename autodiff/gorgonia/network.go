@@ -1,0 +1,240 @@
+package gorgonia
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+
+	"dyad/autodiff"
+	"dyad/engine/embedding"
+)
+
+// Network is a network f_theta that the user builds as a Gorgonia graph. NewNetwork checks it and makes
+// an embedding.Network of it, which trains like a built-in one: the tape machine computes f and, with one
+// backward pass for each of its numbers, the Jacobian of each record by itself.
+type Network struct {
+	// Name identifies the architecture in reports and checkpoints; another graph needs another name.
+	Name string
+	// In and Out are d and m.
+	In, Out int
+	// Layers are the parameters, each projected to its ball.
+	Layers []embedding.Layer
+	// Build adds f_theta(x) to the graph g and returns it, a vector of Out numbers: x is a vector of In
+	// numbers, and theta has a matrix (Rows x Cols) for each of Layers. It is called several times, never
+	// by two goroutines at once, and must build the same function each time.
+	Build func(g *gorgonia.ExprGraph, x *gorgonia.Node, theta []*gorgonia.Node) (*gorgonia.Node, error)
+	// StartAt is theta before training for a public seed; nil draws each entry from N(0, 1/Cols).
+	StartAt func(seed uint64) []float64
+}
+
+// NewNetwork builds the graph once and compares its Jacobian with differences of f at random points of
+// the balls: some derivatives of Gorgonia are silently wrong, and so may be an operation of the user. It
+// wraps autodiff.ErrGradientsDisagree for those. Nothing is proved of the range of f, so a Model needs
+// Output.Unit or Output.Within.
+func NewNetwork(n Network) (embedding.Network, error) {
+	switch {
+	case n.Build == nil:
+		return nil, errors.New("gorgonia: Network.Build is nil; it adds f_theta(x) to a graph")
+	case n.Name == "" || len(n.Layers) == 0:
+		return nil, errors.New("gorgonia: a Network needs a Name and at least one of Layers")
+	}
+	net := embedding.NewGraph(userGraph{n})
+	if err := (embedding.Model{Network: net, Output: embedding.Output{Unit: true}}).Validate(); err != nil {
+		return nil, err
+	}
+	return net, n.check()
+}
+
+// userGraph implements embedding.Graph.
+type userGraph struct{ n Network }
+
+func (g userGraph) Name() string              { return "gorgonia " + g.n.Name }
+func (g userGraph) Dims() (d, m int)          { return g.n.In, g.n.Out }
+func (g userGraph) Layers() []embedding.Layer { return g.n.Layers }
+
+func (g userGraph) Start(seed uint64) []float64 {
+	if g.n.StartAt != nil {
+		return g.n.StartAt(seed)
+	}
+	r := rand.New(rand.NewPCG(seed, 0x676f72676f6e6961))
+	var theta []float64
+	for _, l := range g.n.Layers {
+		for range l.Len() {
+			theta = append(theta, r.NormFloat64()/math.Sqrt(float64(l.Cols)))
+		}
+	}
+	return theta
+}
+
+// userTape is the machine of one graph. Inputs keep their backing slices, which are written between runs.
+type userTape struct {
+	n         Network
+	x, picked []float64   // f . picked is what gradients are of
+	theta     [][]float64 // of each layer
+	f         *gorgonia.Node
+	gradients gorgonia.Nodes
+	machine   gorgonia.VM
+}
+
+// NewTape implements embedding.Graph.
+func (g userGraph) NewTape() (made embedding.Tape, err error) {
+	graphs.Lock()
+	defer graphs.Unlock()
+	defer recovered(&err, g.n.Name)
+	return g.n.tape()
+}
+
+// recovered makes an error of a panic of Gorgonia or of the user's graph.
+func recovered(err *error, name string) {
+	if r := recover(); r != nil {
+		*err = fmt.Errorf("gorgonia: network %s panicked: %v", name, r)
+	}
+}
+
+// tape builds the graph. The caller holds graphs.
+func (n Network) tape() (*userTape, error) {
+	t := &userTape{n: n, x: make([]float64, n.In), picked: make([]float64, n.Out)}
+	made := gorgonia.NewGraph()
+	vector := func(name string, of []float64) *gorgonia.Node {
+		return gorgonia.NewVector(made, tensor.Float64, gorgonia.WithName(name), gorgonia.WithShape(len(of)), gorgonia.WithValue(tensor.New(tensor.WithShape(len(of)), tensor.WithBacking(of))))
+	}
+	var theta []*gorgonia.Node
+	for i, l := range n.Layers {
+		t.theta = append(t.theta, make([]float64, l.Len()))
+		theta = append(theta, gorgonia.NewMatrix(made, tensor.Float64, gorgonia.WithName(fmt.Sprintf("theta %d", i)), gorgonia.WithShape(l.Rows, l.Cols),
+			gorgonia.WithValue(tensor.New(tensor.WithShape(l.Rows, l.Cols), tensor.WithBacking(t.theta[i])))))
+	}
+	var err error
+	if t.f, err = n.Build(made, vector("x", t.x), theta); err != nil {
+		return nil, fmt.Errorf("gorgonia: network %s: %w", n.Name, err)
+	}
+	if t.f == nil || !t.f.Shape().Eq(tensor.Shape{n.Out}) {
+		return nil, fmt.Errorf("gorgonia: network %s gives no vector of %d numbers", n.Name, n.Out)
+	}
+	product, err := gorgonia.HadamardProd(t.f, vector("picked", t.picked))
+	if err != nil {
+		return nil, fmt.Errorf("gorgonia: network %s: %w", n.Name, err)
+	}
+	cost, err := gorgonia.Sum(product)
+	if err != nil {
+		return nil, fmt.Errorf("gorgonia: network %s: %w", n.Name, err)
+	}
+	if t.gradients, err = gorgonia.Grad(cost, theta...); err != nil {
+		return nil, fmt.Errorf("gorgonia: network %s has no gradient: %w", n.Name, err)
+	}
+	t.machine = gorgonia.NewTapeMachine(made)
+	return t, nil
+}
+
+// Set implements embedding.Tape.
+func (t *userTape) Set(theta []float64) error {
+	for _, to := range t.theta {
+		theta = theta[copy(to, theta):]
+	}
+	return nil
+}
+
+// Jacobian implements embedding.Tape: one run of the machine for each number of f.
+//
+// What it computes is a function of x and theta alone, bit for bit: every run reads the inputs, which
+// hold this record and theta, and writes all values of the graph anew, in the order of one program
+// (TestGraphIsAFunctionOfItsRecord).
+func (t *userTape) Jacobian(f, jac, x []float64) (err error) {
+	defer recovered(&err, t.n.Name)
+	copy(t.x, x)
+	for k := range t.n.Out {
+		clear(t.picked)
+		t.picked[k] = 1
+		t.machine.Reset()
+		if err := t.machine.RunAll(); err != nil {
+			return fmt.Errorf("gorgonia: network %s: %w", t.n.Name, err)
+		}
+		if k == 0 {
+			if err := read(f, t.f); err != nil {
+				return err
+			}
+		}
+		for i, g := range t.gradients {
+			l := t.n.Layers[i].Len()
+			if err := read(jac[:l], g); err != nil {
+				return err
+			}
+			jac = jac[l:]
+		}
+	}
+	return nil
+}
+
+// read copies the value of a node.
+func read(dst []float64, n *gorgonia.Node) error {
+	switch v := n.Value().Data().(type) {
+	case []float64:
+		if len(v) == len(dst) {
+			copy(dst, v)
+			return nil
+		}
+	case float64:
+		if len(dst) == 1 {
+			dst[0] = v
+			return nil
+		}
+	}
+	return fmt.Errorf("gorgonia: node %s has a value of another shape than %d numbers", n.Name(), len(dst))
+}
+
+// The gate: points, the step of differences and what they may differ by from the Jacobian, relative to
+// its norm.
+const (
+	gatePoints    = 3
+	gateStep      = 0x1p-18
+	gateTolerance = 1e-6
+)
+
+// check compares the Jacobian with central differences of f in all parameters.
+func (n Network) check() error {
+	made, err := userGraph{n}.NewTape()
+	if err != nil {
+		return err
+	}
+	r := rand.New(rand.NewPCG(1, 1))
+	size := embedding.Parameters(embedding.NewGraph(userGraph{n}))
+	x, f, scratch := make([]float64, n.In), make([]float64, n.Out), make([]float64, n.Out*size)
+	above, below, jac := make([]float64, n.Out), make([]float64, n.Out), make([]float64, n.Out*size)
+	for point := range gatePoints {
+		for k := range x {
+			x[k] = r.NormFloat64() / math.Sqrt(float64(n.In))
+		}
+		theta := userGraph{n}.Start(uint64(point))
+		if len(theta) != size {
+			return fmt.Errorf("gorgonia: network %s: the start has %d numbers for %d parameters", n.Name, len(theta), size)
+		}
+		at := func(dst, jac []float64) error { return errors.Join(made.Set(theta), made.Jacobian(dst, jac, x)) }
+		if err := at(f, jac); err != nil {
+			return err
+		}
+		var norm, off float64
+		for k := range theta {
+			was := theta[k]
+			theta[k] = was + gateStep
+			err := at(above, scratch)
+			theta[k] = was - gateStep
+			err = errors.Join(err, at(below, scratch))
+			theta[k] = was
+			if err != nil {
+				return err
+			}
+			for i := range f {
+				j := jac[i*size+k]
+				norm, off = norm+j*j, max(off, math.Abs(j-(above[i]-below[i])/(2*gateStep)))
+			}
+		}
+		if norm = math.Sqrt(norm); !(off <= gateTolerance*max(norm, 1)) {
+			return fmt.Errorf("%w: network %s: an entry of the Jacobian differs from differences of f by %.3g of its norm %.3g", autodiff.ErrGradientsDisagree, n.Name, off, norm)
+		}
+	}
+	return nil
+}
