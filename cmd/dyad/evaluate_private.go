@@ -49,7 +49,7 @@ type scored struct {
 	weights []float64
 	matrix  []float64 // of a metric
 	schema  *dataset.Schema
-	other   *model // whose AUC is compared; nil for none
+	other   *model     // whose AUC is compared; nil for none
 	network *lib.Model // maps records to those that weights are for; nil for a linear model
 }
 
