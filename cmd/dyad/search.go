@@ -336,7 +336,7 @@ func (r *searchResult) text() string {
 	r.writeData(&b, "")
 	b.WriteString(r.Report.Text())
 	line(&b, "winner", "%s", r.Winner)
-	if r.AUC != 0 {
+	if r.Road == string(search.RandomStopping) {
 		line(&b, "", "AUC %.4f on the records that the settings were trained on, with noise: the best of several, so expect less on others", r.AUC)
 	}
 	r.writeLedger(&b)
