@@ -68,7 +68,7 @@ type searchResult struct {
 	Records int               `json:"records"`
 	Winner  string            `json:"winner"`
 	Road    string            `json:"road"`
-	AUC     float64           `json:"released_auc,omitempty"` // on the training records
+	AUC     *float64          `json:"released_auc,omitempty"` // on the training records
 	Alone   float64           `json:"epsilon_of_training,omitempty"`
 	Choice  float64           `json:"epsilon_of_choosing,omitempty"`
 	Report  algorithms.Report `json:"report"`
@@ -167,7 +167,10 @@ func (c *searchCmd) search(a *app) error {
 		return away
 	}
 	result.Run, result.Guarantee = found.ChargedRun, found.Promise
-	result.Winner, result.Road, result.AUC = found.Winner, string(s.Options.Road), found.AUC
+	result.Winner, result.Road = found.Winner, string(s.Options.Road)
+	if s.Options.Road == search.RandomStopping {
+		result.AUC = &found.AUC
+	}
 	result.Report = s.Report()
 	result.Report.Guarantee = result.Guarantee
 	if result.Alone = s.Alone.Epsilon; !result.Public {
@@ -287,8 +290,8 @@ func (r *searchResult) text() string {
 	r.writeData(&b, "")
 	b.WriteString(r.Report.Text())
 	line(&b, "winner", "%s", r.Winner)
-	if r.AUC != 0 {
-		line(&b, "", "AUC %.4f on the records that the settings were trained on, with noise: the best of several, so expect less on others", r.AUC)
+	if r.AUC != nil {
+		line(&b, "", "AUC %.4f on the records that the settings were trained on, with noise: the best of several, so expect less on others", *r.AUC)
 	}
 	r.writeLedger(&b)
 	r.writeModel(&b, r.Task)

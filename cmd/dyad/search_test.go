@@ -60,7 +60,7 @@ func TestSearchRoad(t *testing.T) {
 		if r.Guarantee.Epsilon != plan.Guarantee.Epsilon || r.Guarantee.Epsilon > 1 || r.Road != road || !slices.Contains([]string{"default", "descent", "few features"}, r.Winner) || !(r.Alone > 0 && r.Alone < 1) {
 			t.Errorf("%s: %+v, plan %+v", road, r.runOutcome, plan)
 		}
-		if (r.AUC != 0) != (road == "random-stopping") {
+		if (r.AUC != nil) != (road == "random-stopping") {
 			t.Errorf("%s released the AUC %v", road, r.AUC)
 		}
 		if code, _, errs := dyad(t, dir, "predict", name, "--data", "patients.csv"); code != exitOK {
