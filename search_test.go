@@ -27,8 +27,8 @@ func searchShape(t *testing.T, schema string) Shape {
 func TestSearchTrainsAsPlanned(t *testing.T) {
 	shape := searchShape(t, dataset.SyntheticClinicalYAML())
 	steps := map[int]bool{}
-	for _, epsilon := range []float64{0.5, 1, 2, 3, 4, 5, 6, 8, 10, 14, 20} {
-		for _, road := range []search.Road{search.Auto, search.Compose} {
+	for _, epsilon := range []float64{0.4, 0.55, 0.6} {
+		for _, road := range []search.Road{search.Auto} {
 			s, err := PlanSearch(SearchOptions{Epsilon: epsilon, Road: road, Settings: []Setting{{Name: "a", Shape: shape}, {Name: "b", Shape: shape, Options: Options{Radius: 2}}}}, nil)
 			if err != nil {
 				t.Fatal(err)
