@@ -188,18 +188,23 @@ func clampShare(wanted, whole float64, root bool) float64 {
 func (p *Plan) cheapest() (*Plan, error) {
 	compose, stopping := *p, *p
 	compose.Options.Road, stopping.Options.Road = Compose, RandomStopping
-	if err := compose.planCompose(); err != nil {
-		return nil, err
+	composed := compose.planCompose()
+	if composed != nil && (p.Options.Budget.Delta == 0 || !errors.Is(composed, errJoint)) {
+		return nil, composed
 	}
 	if p.Options.Budget.Delta == 0 {
 		compose.Reason = "delta is 0, and random stopping needs a positive one"
 		return &compose, nil
 	}
-	if err := stopping.planStopping(); errors.Is(err, errHidden) {
+	switch err := stopping.planStopping(); {
+	case composed == nil && errors.Is(err, errHidden):
 		compose.Reason = err.Error()
 		return &compose, nil
-	} else if err != nil {
+	case err != nil:
 		return nil, err
+	case composed != nil:
+		stopping.Reason = composed.Error()
+		return &stopping, nil
 	}
 	a, b, tried := compose.trainingMu(), stopping.trainingMu(), stopping.tried()
 	comparison := fmt.Sprintf("with %s each of the %d trainings is %.4g-GDP; with %s a run is %.4g-GDP, and a setting is tried with probability %.2g", Compose, len(p.Options.Settings), a, RandomStopping, b, tried)
@@ -306,10 +311,31 @@ func (p *Plan) planCompose() error {
 			p.Events = append(p.Events, t.Events...)
 		}
 		if within(b, p.Events) {
-			return nil
+			return p.distinct()
 		}
 	}
 	return fmt.Errorf("%w: search: the trainings cannot be composed within epsilon %g; choose algorithms with Gaussian noise", algorithms.ErrAssumption, b.Epsilon)
+}
+
+// errJoint is the reason against composing trainings whose releases a session cannot tell apart.
+var errJoint = errors.New("two settings have hidden steps of the same noise, which one plan cannot list twice; composing needs other options for one of them")
+
+// distinct refuses events that no session can carry out together.
+func (p *Plan) distinct() error {
+	joint := map[account.Event]bool{}
+	for _, e := range p.Events {
+		err := account.Releases(e, func(r account.Release) error {
+			if r.Joint && joint[r.Event] {
+				return errJoint
+			}
+			joint[r.Event] = r.Joint
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // largest is the largest number up to most that is good, where smaller ones are, too; 0 if none is

@@ -110,6 +110,43 @@ func TestSearchRefuses(t *testing.T) {
 	}
 }
 
+// Hidden steps of the same noise twice are no plan that a session carries out: composing is refused before
+// anything is charged, and the rule takes the other road. Every plan is one that a session takes.
+func TestSearchPlansAreThoseOfSessions(t *testing.T) {
+	steps := func(name string) Setting {
+		s := toy(name)
+		plan := s.Plan
+		s.Plan = func(b privacy.Budget) (*algorithms.Plan, error) {
+			p, err := plan(b)
+			if err == nil {
+				sigma := account.ConvergentSensitivity(1, 1, 2, 4) / account.GDPMu(b.Epsilon, b.Delta) * (1 + 1e-12)
+				p.Events = []account.Event{account.ConvergentEvent{Sigma: sigma, Gap: 1, Contraction: 1, Diameter: 2, Grid: 0x1p-30, Steps: 4}}
+			}
+			return p, err
+		}
+		return s
+	}
+	b := privacy.Budget{Epsilon: 1, Delta: 1e-6}
+	for name, settings := range map[string][]Setting{"hidden steps": {steps("a"), steps("b")}, "hidden steps once": {steps("a"), toy("b")}, "toys": toys(2)} {
+		for _, road := range []Road{Auto, Compose, RandomStopping} {
+			p, err := New(Options{Records: 5000, Budget: b, Settings: settings, Road: road})
+			if name == "hidden steps" && road == Compose {
+				if !errors.Is(err, errJoint) {
+					t.Errorf("%s, %q: %v", name, road, err)
+				}
+				continue
+			}
+			if err != nil {
+				t.Errorf("%s, %q: %v", name, road, err)
+				continue
+			}
+			if _, err := privacy.NewPublicSession(privacy.NewSeededSource(1), p.Events); err != nil {
+				t.Errorf("%s, %q: %v", name, road, err)
+			}
+		}
+	}
+}
+
 // record is what a query sees of a record: the score that each candidate gives it, and its class.
 type record struct {
 	scores   [3]float64

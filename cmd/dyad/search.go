@@ -73,7 +73,7 @@ type searchResult struct {
 	Command string            `json:"held_out_command,omitempty"` // measures the winner on them
 	Winner  string            `json:"winner"`
 	Road    string            `json:"road"`
-	AUC     float64           `json:"released_auc,omitempty"` // on the training records
+	AUC     *float64          `json:"released_auc,omitempty"` // on the training records
 	Alone   float64           `json:"epsilon_of_training,omitempty"`
 	Choice  float64           `json:"epsilon_of_choosing,omitempty"`
 	Report  algorithms.Report `json:"report"`
@@ -180,7 +180,10 @@ func (c *searchCmd) search(a *app) error {
 		return away
 	}
 	result.Run, result.Guarantee = found.ChargedRun, found.Promise
-	result.Winner, result.Road, result.AUC = found.Winner, string(s.Options.Road), found.AUC
+	result.Winner, result.Road = found.Winner, string(s.Options.Road)
+	if s.Options.Road == search.RandomStopping {
+		result.AUC = &found.AUC
+	}
 	if result.Heldout > 0 && result.Model != "" {
 		result.Command = c.trained().heldCommand(result.Model)
 	}
@@ -336,8 +339,8 @@ func (r *searchResult) text() string {
 	r.writeData(&b, "")
 	b.WriteString(r.Report.Text())
 	line(&b, "winner", "%s", r.Winner)
-	if r.Road == string(search.RandomStopping) {
-		line(&b, "", "AUC %.4f on the records that the settings were trained on, with noise: the best of several, so expect less on others", r.AUC)
+	if r.AUC != nil {
+		line(&b, "", "AUC %.4f on the records that the settings were trained on, with noise: the best of several, so expect less on others", *r.AUC)
 	}
 	r.writeLedger(&b)
 	if r.Heldout > 0 {
