@@ -330,10 +330,15 @@ func TestNeighboursAreOtherPersons(t *testing.T) {
 	if code, _, errs := dyad(t, dir, "train", "--data", "visits.csv", "--schema", "declared.yaml", "--task", "metric", "--out", "metric.json"); code != exitOK {
 		t.Fatal(errs)
 	}
-	code, out, errs := dyad(t, dir, "--json", "evaluate", "metric.json", "--data", "visits.csv", "--neighbours", "visits.csv", "--exact-figures")
-	var e evaluation
-	if err := json.Unmarshal([]byte(out), &e); code != exitOK || err != nil || e.Records != 40 || len(e.KNN) == 0 || e.KNN[0].Identity > 0.9 {
-		t.Errorf("exit %d, %v: %s%s", code, err, out, errs)
+	if code, _, errs := dyad(t, dir, "train", "--data", "visits.csv", "--schema", "declared.yaml", "--task", "metric", "--model", "mlp", "--hidden", "4", "--out", "network.json"); code != exitOK {
+		t.Fatal(errs)
+	}
+	for _, model := range []string{"metric.json", "network.json"} {
+		code, out, errs := dyad(t, dir, "--json", "evaluate", model, "--data", "visits.csv", "--neighbours", "visits.csv", "--exact-figures")
+		var e evaluation
+		if err := json.Unmarshal([]byte(out), &e); code != exitOK || err != nil || e.Records != 40 || len(e.KNN) == 0 || e.KNN[0].Identity > 0.9 || e.KNN[0].Learned > 0.9 {
+			t.Errorf("%s: exit %d, %v: %s%s", model, code, err, out, errs)
+		}
 	}
 }
 
