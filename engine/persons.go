@@ -43,6 +43,17 @@ func (r *Records) GroupPersons(of []int32, count, most int) (*Records, error) {
 	return s, nil
 }
 
+// PersonsOf returns r, whose rows stand for those of like, as records of the same persons, or r if these are rows.
+// It fails if the numbers of rows differ.
+func (r *Records) PersonsOf(like *Records) (*Records, error) {
+	if r.n != like.n {
+		return nil, fmt.Errorf("engine: PersonsOf: %d rows for the persons of %d", r.n, like.n)
+	}
+	out := *r
+	out.persons = like.persons
+	return &out, nil
+}
+
 // ByPerson says that the rows are those of persons.
 func (r *Records) ByPerson() bool { return r.persons != nil }
 
