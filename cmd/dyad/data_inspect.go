@@ -85,7 +85,10 @@ func (r *inspectResult) text() string {
 	if r.Groups > 0 {
 		fmt.Fprintf(&b, "groups  %d, of up to %d rows\n", r.Groups, r.LargestGroup)
 	}
-	if r.RowsOfID > 0 {
+	switch {
+	case r.Persons > 0:
+		fmt.Fprintf(&b, "persons %d in %s, with up to %d rows each, all of them protected together\n", r.Persons, r.IDs, max(r.RowsOfID, 1))
+	case r.RowsOfID > 0:
 		fmt.Fprintf(&b, "ids     %s: up to %d rows with one id; if it names persons, role: person protects all rows of one, and without it a guarantee is for one row\n", r.IDs, r.RowsOfID)
 	}
 	b.WriteByte('\n')

@@ -49,7 +49,7 @@ type scored struct {
 	weights []float64
 	matrix  []float64 // of a metric
 	schema  *dataset.Schema
-	other   *model // whose AUC is compared; nil for none
+	other   *model     // whose AUC is compared; nil for none
 	network *lib.Model // maps records to those that weights are for; nil for a linear model
 }
 
@@ -227,7 +227,7 @@ func (a *app) checkTraining(l *lib.Ledger, m *model, of lib.Source, split bool) 
 	}
 	switch same := print == entries[at].Charge.Fingerprint; {
 	case same && !split:
-		a.note("dyad: warning: the model was trained on records of this file (run %s), so that these figures are too good; if the training had --holdout F, the same --holdout F evaluates the records that it left out", m.Run)
+		a.note("dyad: warning: the model was trained on records of this file (run %s), so these figures are too good; if the training had --holdout F, the same --holdout F evaluates the records that it left out", m.Run)
 	case !same && split && m.Encoder.Schema().Persons > 0:
 		return badInput("the ids of the persons are private, so --holdout splits them by their order in the file, and this is not the file of run %s, which trained the model: persons of the training could be held out here; name that file, unchanged, or train with ids: public, whose split depends on the ids alone", m.Run)
 	}

@@ -8,6 +8,7 @@ import (
 	"dyad/algorithms/search"
 	"dyad/engine/cuda"
 	"dyad/engine/dataset"
+	"dyad/privacy"
 )
 
 type searchCmd struct {
@@ -176,7 +177,7 @@ func (c *searchCmd) search(a *app) error {
 	if err := result.spent(o.Ledger, s.Options.Budget.Delta, result.Records); err != nil {
 		return err
 	}
-	err = a.emit(result, result.text())
+	err = a.emitBrief(result, result.text(), result.brief(a, s.Plan.Plan.Guarantee))
 	a.at("reported")
 	if err != nil {
 		return err
@@ -282,14 +283,28 @@ func (c *searchCmd) plannedModels(o lib.SearchOptions, schema *dataset.Schema, r
 	return s, data, err
 }
 
+// writeWinner says in a line what was chosen.
+func (r *searchResult) writeWinner(b *strings.Builder) {
+	line(b, "winner", "%s", r.Winner)
+	if r.AUC != 0 {
+		line(b, "", "AUC %.4f on the records that the settings were trained on, with noise: the best of several, so expect less on others", r.AUC)
+	}
+}
+
+// brief is the report in a few lines.
+func (r *searchResult) brief(a *app, planned privacy.Guarantee) string {
+	var b strings.Builder
+	r.writeWinner(&b)
+	a.writeWords(&b, r.Guarantee, planned, r.Spent)
+	r.writeNext(&b, r.Task)
+	return b.String()
+}
+
 func (r *searchResult) text() string {
 	var b strings.Builder
 	r.writeData(&b, "")
 	b.WriteString(r.Report.Text())
-	line(&b, "winner", "%s", r.Winner)
-	if r.AUC != 0 {
-		line(&b, "", "AUC %.4f on the records that the settings were trained on, with noise: the best of several, so expect less on others", r.AUC)
-	}
+	r.writeWinner(&b)
 	r.writeLedger(&b)
 	r.writeModel(&b, r.Task)
 	r.writeTime(&b)

@@ -67,7 +67,7 @@ func TestSearchRoad(t *testing.T) {
 			t.Errorf("predict: %s", errs)
 		}
 	}
-	code, out, errs := dyad(t, dir, "search", "--models", "m0.json,m1.json", "--data", "patients.csv", "--schema", "patients.yaml", "--epsilon", "0.25", "--delta", "0", "--out", "best.json")
+	code, out, errs := dyad(t, dir, "search", "--models", "m0.json,m1.json", "--data", "patients.csv", "--schema", "patients.yaml", "--epsilon", "0.25", "--delta", "0", "--out", "best.json", "--verbose")
 	if code != exitOK || !strings.Contains(out, "0.25-differentially private") || !strings.Contains(out, "noisy-max") {
 		t.Fatalf("exit %d: %s%s", code, out, errs)
 	}

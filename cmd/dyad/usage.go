@@ -48,6 +48,9 @@ func usage(err error, args []string) string {
 	switch {
 	case notNumber.MatchString(text):
 		m := notNumber.FindStringSubmatch(text)
+		if m[3] == "EOL" { // kong's name for the end of the line
+			return m[1] + " needs a value"
+		}
 		what := map[string]string{"float": "a number", "int": "a whole number", "uint": "a whole number that is not negative"}[m[2]]
 		if strings.HasPrefix(m[3], "-") {
 			if f := flagOf(parse, m[1]); f != nil && (f.Tag.Has("positive") || strings.Contains(f.Name, "epsilon")) {
