@@ -18,7 +18,7 @@ type searchCmd struct {
 	Schema     string   `placeholder:"FILE" help:"Schema of the data (YAML)."`
 	Out        string   `short:"o" placeholder:"FILE" help:"Model file of the winner. Default: model.json, or none with --models."`
 	PublicData bool     `help:"The data are public: nothing is charged, and the report says so."`
-	Epsilon    float64  `default:"1" help:"Epsilon to spend on trainings and choice together."`
+	Epsilon    float64  `positive:"" default:"1" help:"Epsilon to spend on trainings and choice together."`
 	Delta      *float64 `placeholder:"DELTA" help:"Delta; 0 asks for pure epsilon. Default: min(1e-5, n^-1.5)."`
 	Road       string   `default:"auto" enum:"auto,compose,random-stopping,noisy-max" help:"compose: train every setting and choose privately; random-stopping: train settings drawn at random and release the best of a secret number; noisy-max: for --models; auto: the cheaper one, by public numbers."`
 	Runs       int      `positive:"" placeholder:"K" help:"Runs of random-stopping; all are made, and how many of them count is secret. Default: four for each setting, 8 to 64."`
