@@ -38,6 +38,9 @@ type inspectResult struct {
 	Public  bool   `json:"public"`
 	Warning string `json:"warning,omitempty"`
 	*dataset.Summary
+	// MayNamePersons are columns that look like identifiers and whose values come again, without a
+	// column of persons.
+	MayNamePersons []string `json:"may_name_persons,omitempty"`
 }
 
 // Run describes the file.
@@ -56,6 +59,9 @@ func (c *dataInspectCmd) Run(a *app) error {
 		return asInput(err)
 	}
 	r := inspectResult{File: c.File, Public: c.PublicData || s.Public, Summary: m}
+	if !s.ByPerson() {
+		r.MayNamePersons, _ = dataset.MayNamePersons(c.File) // a hint; Summarize has read the file
+	}
 	if !r.Public {
 		r.Warning = strings.ReplaceAll(strings.TrimSpace(privateFigures), "\n", " ")
 	}
@@ -90,6 +96,11 @@ func (r *inspectResult) text() string {
 		fmt.Fprintf(&b, "persons %d in %s, with up to %d rows each, all of them protected together\n", r.Persons, r.IDs, max(r.RowsOfID, 1))
 	case r.RowsOfID > 0:
 		fmt.Fprintf(&b, "ids     %s: up to %d rows with one id; if it names persons, role: person protects all rows of one, and without it a guarantee is for one row\n", r.IDs, r.RowsOfID)
+	}
+	for _, name := range r.MayNamePersons {
+		if name != r.IDs {
+			fmt.Fprintf(&b, "repeats %s: values come again; if it names persons, role: person protects all rows of one, and without it a guarantee is for one row\n", name)
+		}
 	}
 	b.WriteByte('\n')
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)

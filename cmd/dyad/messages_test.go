@@ -174,6 +174,7 @@ func TestBriefReports(t *testing.T) {
 		t.Skip("slow")
 	}
 	dir := clinic(t, 300)
+	write(t, dir, "settings.yaml", searchSettings)
 	for _, c := range []struct {
 		args  string
 		lines int
@@ -186,6 +187,7 @@ func TestBriefReports(t *testing.T) {
 		{"evaluate m.json --data patients.csv --epsilon 1 --out figures.json", 3, "assumes: "},
 		{"evaluate m.json --data patients.csv --exact-figures", 3, "accuracy"},
 		{"predict m.json --data patients.csv --out scores.csv", 3, ""},
+		{"search --candidates settings.yaml --data patients.csv --schema patients.yaml --road compose --out chosen.json", 3, "assumes: "},
 	} {
 		for _, verbose := range []bool{false, true} {
 			args := strings.Fields(c.args)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"strings"
 
 	lib "dyad"
@@ -45,7 +46,7 @@ one charge. A file of candidates lists settings by name; what a setting leaves o
       loss: logistic
       radius: 1
 
-The keys are name, algorithm, radius, l2, loss, features (columns of the schema), steps, step_size, path, batch_records,
+The keys are name, algorithm, radius, l2, loss, features (columns of the schema), steps, step_size, total_step, batch_records,
 ridge, clip_radius and second_moments. They must not be chosen by looking at the private records.
 
 A search costs noise: with epsilon 1 and five settings each is trained with about half the mu that a single setting
@@ -283,9 +284,9 @@ func (c *searchCmd) plannedModels(o lib.SearchOptions, schema *dataset.Schema, r
 	return s, data, err
 }
 
-// writeWinner says in a line what was chosen.
-func (r *searchResult) writeWinner(b *strings.Builder) {
-	line(b, "winner", "%s", r.Winner)
+// writeWinner says what was chosen.
+func (r *searchResult) writeWinner(b *strings.Builder, how string) {
+	line(b, "winner", "%s%s", r.Winner, how)
 	if r.AUC != 0 {
 		line(b, "", "AUC %.4f on the records that the settings were trained on, with noise: the best of several, so expect less on others", r.AUC)
 	}
@@ -294,9 +295,13 @@ func (r *searchResult) writeWinner(b *strings.Builder) {
 // brief is the report in a few lines.
 func (r *searchResult) brief(a *app, planned privacy.Guarantee) string {
 	var b strings.Builder
-	r.writeWinner(&b)
+	how, use := ", a released model", r.Winner // of --models
+	if r.Model != "" {
+		how, use = ", whose model is "+r.Model, r.Model
+	}
+	r.writeWinner(&b, fmt.Sprintf("%s, chosen by the AUC on %d records (%s)", how, r.Records, r.Road))
 	a.writeWords(&b, r.Guarantee, planned, r.Spent)
-	r.writeNext(&b, r.Task)
+	line(&b, "next", "dyad predict %s --data FILE scores records; dyad search --plan prints the derivation", use)
 	return b.String()
 }
 
@@ -304,7 +309,7 @@ func (r *searchResult) text() string {
 	var b strings.Builder
 	r.writeData(&b, "")
 	b.WriteString(r.Report.Text())
-	r.writeWinner(&b)
+	r.writeWinner(&b, "")
 	r.writeLedger(&b)
 	r.writeModel(&b, r.Task)
 	r.writeTime(&b)
