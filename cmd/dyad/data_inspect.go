@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"os"
 	"strings"
 	"text/tabwriter"
 
@@ -51,6 +52,10 @@ func (c *dataInspectCmd) Run(a *app) error {
 	}
 	progress, done := a.rowProgress("reading")
 	m, err := dataset.Summarize(c.File, s, c.options(dataset.Options{Progress: progress}))
+	var repeats []string
+	if info, e := os.Stat(c.File); err == nil && e == nil && info.Mode().IsRegular() && !s.ByPerson() {
+		repeats, _ = dataset.MayNamePersons(c.File, progress) // a hint; Summarize has read the file
+	}
 	done()
 	if a.ctx.Err() != nil {
 		return a.ctx.Err()
@@ -58,10 +63,7 @@ func (c *dataInspectCmd) Run(a *app) error {
 	if err != nil {
 		return asInput(err)
 	}
-	r := inspectResult{File: c.File, Public: c.PublicData || s.Public, Summary: m}
-	if !s.ByPerson() {
-		r.MayNamePersons, _ = dataset.MayNamePersons(c.File) // a hint; Summarize has read the file
-	}
+	r := inspectResult{File: c.File, Public: c.PublicData || s.Public, Summary: m, MayNamePersons: repeats}
 	if !r.Public {
 		r.Warning = strings.ReplaceAll(strings.TrimSpace(privateFigures), "\n", " ")
 	}

@@ -25,6 +25,9 @@ type DraftOptions struct {
 	Decimal string
 	// Answers are what is known about columns without the data, by name.
 	Answers map[string]Answer
+	// Progress, if not nil, is called now and then with the rows read so far; an error stops
+	// the draft and is returned.
+	Progress func(rows int) error
 }
 
 // Drafted is a draft.

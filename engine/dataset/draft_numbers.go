@@ -177,8 +177,9 @@ func (s *columnStats) mayNamePersons(name string) string {
 
 // MayNamePersons are the columns of the file with the name of an identifier whose values come again: rows
 // of one person, perhaps. Which they are is private like the records. Formats without names of columns have none.
-func MayNamePersons(path string) (names []string, err error) {
-	p := &profile{path: path}
+// progress may be nil; see DraftOptions.
+func MayNamePersons(path string, progress func(rows int) error) (names []string, err error) {
+	p := &profile{path: path, o: DraftOptions{Progress: progress}}
 	if err := p.read(p.sniff); err != nil {
 		return nil, err
 	}
