@@ -266,7 +266,7 @@ func (r *privateResult) text() string {
 func figures(e *evaluation, format string) string {
 	var b strings.Builder
 	for _, k := range e.KNN {
-		fmt.Fprintf(&b, format, fmt.Sprintf("%d-NN", k.K), fmt.Sprintf("accuracy %.6f with the metric, %.6f with the identity", k.Learned, k.Identity))
+		fmt.Fprintf(&b, format, fmt.Sprintf("%d-NN", k.K), fmt.Sprintf("accuracy %.4f with the metric, %.4f with the identity", k.Learned, k.Identity))
 	}
 	line := func(label, text string, args ...any) {
 		fmt.Fprintf(&b, format, label, fmt.Sprintf(text, args...))
@@ -276,15 +276,15 @@ func figures(e *evaluation, format string) string {
 		if e.AUCLow != nil {
 			interval = fmt.Sprintf(" (%g %% interval %.4f to %.4f, DeLong)", 100*e.Confidence, *e.AUCLow, *e.AUCHigh)
 		}
-		line("AUC", "%.6f%s", *e.AUC, interval)
-		line("accuracy", "%.6f (score >= %g counts as positive)", *e.Accuracy, e.Threshold)
+		line("AUC", "%.4f%s", *e.AUC, interval)
+		line("accuracy", "%.4f (score >= %g counts as positive)", *e.Accuracy, e.Threshold)
 	}
 	if e.Ranking != nil {
-		line("ranking", "%.6f of the pairs with different labels in the right order, mean over groups", *e.Ranking)
-		line("NDCG", "%.6f at %d", *e.NDCG, e.Top)
+		line("ranking", "%.4f of the pairs with different labels in the right order, mean over groups", *e.Ranking)
+		line("NDCG", "%.4f at %d", *e.NDCG, e.Top)
 	}
 	if e.Precision != nil {
-		line("precision", "%.6f at %d", *e.Precision, e.Top)
+		line("precision", "%.4f at %d", *e.Precision, e.Top)
 	}
 	return b.String()
 }

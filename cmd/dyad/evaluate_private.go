@@ -233,7 +233,7 @@ func (a *app) checkTraining(l *lib.Ledger, s sources, of lib.Source) error {
 	}
 	switch same, trained := print == entries[at].Charge.Fingerprint, int(m.Report.Number(unit)); {
 	case same && s.rest == 0:
-		a.note("dyad: warning: the model was trained on records of this file (run %s), so that these figures are too good; if the training had --holdout F, the same --holdout F evaluates the records that it left out", m.Run)
+		a.note("dyad: warning: the model was trained on records of this file (run %s), so these figures are too good; if the training had --holdout F, the same --holdout F evaluates the records that it left out", m.Run)
 	case same && trained != 0 && trained != s.rest:
 		a.note("dyad: warning: run %s trained the model on %d %s of this file, and this --holdout leaves %d: it is not that of the training, so that some of those trained on may be evaluated, and these figures are too good", m.Run, trained, unit, s.rest)
 	case !same && s.rest > 0 && m.Encoder.Schema().Persons > 0:

@@ -170,8 +170,11 @@ func TestTrainPersons(t *testing.T) {
 	if code, out, errs := dyad(t, dir, held...); code != exitOK || !strings.Contains(errs, "only if both files have the same ids") {
 		t.Errorf("another order of public ids: exit %d: %s%s", code, out, errs)
 	}
-	if code, out, errs := dyad(t, dir, "data", "inspect", "visits.csv", "--schema", "declared.yaml"); code != exitOK || !strings.Contains(out, "patient: up to 8 rows with one id") {
+	if code, out, errs := dyad(t, dir, "data", "inspect", "visits.csv", "--schema", "declared.yaml"); code != exitOK || !strings.Contains(out, "persons 40 in patient, with up to 8 rows each, all of them protected together\n") || strings.Contains(out, "if it names persons") {
 		t.Errorf("inspect: exit %d: %s%s", code, out, errs)
+	}
+	if code, out, errs := dyad(t, dir, "data", "inspect", "visits.csv", "--schema", "rows.yaml"); code != exitOK || !strings.Contains(out, "repeats patient: values come again; if it names persons, role: person") {
+		t.Errorf("inspect of a file whose persons are ignored: exit %d: %s%s", code, out, errs)
 	}
 	for _, c := range []struct {
 		args []string

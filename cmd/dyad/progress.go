@@ -91,6 +91,16 @@ func (a *app) readData(path string, s *dataset.Schema, o dataset.Options) (*data
 	return d, asInput(err)
 }
 
+// readUnlabelled is readData for records that a model is applied to. They may have columns that the
+// model does not know.
+func (a *app) readUnlabelled(path string, s *dataset.Schema) (*dataset.Dataset, error) {
+	d, err := a.readData(path, s, dataset.Options{Labels: dataset.LabelsIgnored, KeepIDs: true, Persons: dataset.IgnorePersons, IgnoreOthers: true})
+	if err == nil && d.Others {
+		a.note("dyad: columns of %s that the model does not know were ignored", path)
+	}
+	return d, err
+}
+
 // readTraining is readData for training. Public records without anything to compare are bad
 // input. Private ones are trained on: that they have one class is a joint property of
 // well-formed records, which must not end a run or be had for nothing.

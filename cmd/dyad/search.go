@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -9,6 +10,7 @@ import (
 	"dyad/algorithms/search"
 	"dyad/engine/cuda"
 	"dyad/engine/dataset"
+	"dyad/privacy"
 )
 
 type searchCmd struct {
@@ -47,7 +49,7 @@ one charge. A file of candidates lists settings by name; what a setting leaves o
       loss: logistic
       radius: 1
 
-The keys are name, algorithm, radius, l2, loss, features (columns of the schema), steps, step_size, path, batch_records,
+The keys are name, algorithm, radius, l2, loss, features (columns of the schema), steps, step_size, total_step, batch_records,
 ridge, clip_radius and second_moments. They must not be chosen by looking at the private records.
 
 A search costs noise: with epsilon 1 and five settings each is trained with about half the mu that a single setting
@@ -195,7 +197,7 @@ func (c *searchCmd) search(a *app) error {
 	if err := result.spent(o.Ledger, s.Options.Budget.Delta, result.Records); err != nil {
 		return err
 	}
-	err = a.emit(result, result.text())
+	err = a.emitBrief(result, result.text(), result.brief(a, s.Plan.Plan.Guarantee))
 	a.at("reported")
 	if err != nil {
 		return err
@@ -334,14 +336,32 @@ func schemaOf(name string, m, schema *dataset.Schema) (*dataset.Schema, error) {
 	return &of, asInput(of.Validate())
 }
 
+// writeWinner says what was chosen.
+func (r *searchResult) writeWinner(b *strings.Builder, how string) {
+	line(b, "winner", "%s%s", r.Winner, how)
+	if r.AUC != nil {
+		line(b, "", "AUC %.4f on the records that the settings were trained on, with noise: the best of several, so expect less on others", *r.AUC)
+	}
+}
+
+// brief is the report in a few lines.
+func (r *searchResult) brief(a *app, planned privacy.Guarantee) string {
+	var b strings.Builder
+	how, use := ", a released model", r.Winner // of --models
+	if r.Model != "" {
+		how, use = ", whose model is "+r.Model, r.Model
+	}
+	r.writeWinner(&b, fmt.Sprintf("%s, chosen by the AUC on %d records (%s)", how, r.Records, r.Road))
+	a.writeWords(&b, r.Guarantee, planned, r.Spent)
+	line(&b, "next", "dyad predict %s --data FILE scores records; dyad search --plan prints the derivation", use)
+	return b.String()
+}
+
 func (r *searchResult) text() string {
 	var b strings.Builder
 	r.writeData(&b, "")
 	b.WriteString(r.Report.Text())
-	line(&b, "winner", "%s", r.Winner)
-	if r.AUC != nil {
-		line(&b, "", "AUC %.4f on the records that the settings were trained on, with noise: the best of several, so expect less on others", *r.AUC)
-	}
+	r.writeWinner(&b, "")
 	r.writeLedger(&b)
 	if r.Heldout > 0 {
 		line(&b, "held out", "%d of %d were not used", r.Heldout, r.Heldout+r.Records)

@@ -67,8 +67,8 @@ func TestSearchRoad(t *testing.T) {
 			t.Errorf("predict: %s", errs)
 		}
 	}
-	code, out, errs := dyad(t, dir, "search", "--models", "m0.json,m1.json", "--data", "patients.csv", "--schema", "patients.yaml", "--epsilon", "0.25", "--delta", "0", "--out", "best.json")
-	if code != exitOK || !strings.Contains(out, "0.25-differentially private") || !strings.Contains(out, "noisy-max") {
+	code, out, errs := dyad(t, dir, "search", "--models", "m0.json,m1.json", "--data", "patients.csv", "--schema", "patients.yaml", "--epsilon", "0.25", "--delta", "0", "--out", "best.json", "--verbose")
+	if code != exitOK || !strings.Contains(out, "0.25-differentially private") || !strings.Contains(out, "noisy-max") || !strings.Contains(out, "\nwinner      m") {
 		t.Fatalf("exit %d: %s%s", code, out, errs)
 	}
 	best, err := os.ReadFile("best.json")
@@ -107,6 +107,16 @@ func TestSearchRefusals(t *testing.T) {
 		if code, out, errs := dyad(t, dir, append([]string{"search"}, args...)...); code != exitInput || !strings.Contains(errs, want) {
 			t.Errorf("%v: exit %d, want %q: %s%s", args, code, want, out, errs)
 		}
+	}
+	// Every key reaches an algorithm that has the option.
+	write(t, dir, "keys.yaml", `candidates:
+  - {name: a, algorithm: dpgdsc, loss: logistic, radius: 2, l2: 0.1, total_step: 3}
+  - {name: b, algorithm: dpgdsc, steps: 3, step_size: 0.1, features: [age, bmi]}
+  - {name: c, algorithm: subsampled-descent, batch_records: 8}
+  - {name: d, algorithm: moments, ridge: 4, clip_radius: 0.5, second_moments: diagonal}
+`)
+	if code, out, errs := dyad(t, dir, "search", "--candidates", "keys.yaml", "--plan", "-n", "60", "--schema", "patients.yaml"); code != exitOK || strings.Count(out, "candidate   ") != 4 {
+		t.Errorf("all keys: exit %d: %s%s", code, out, errs)
 	}
 	if _, err := os.Stat(filepath.Join(dir, "state")); err == nil {
 		t.Error("a refused search made a ledger")
