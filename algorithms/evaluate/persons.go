@@ -94,8 +94,12 @@ func (d Data) ranks() Ranks {
 		return Ranks{Sum: float64(s), Positives: float64(p), Floor: s}
 	}
 	sum, positives := d.personRank()
-	unit := big.NewInt(shareUnit * shareUnit)
-	return Ranks{Sum: overUnit(sum, 2), Positives: float64(positives) / shareUnit, Floor: new(big.Int).Div(sum, unit).Int64()}
+	return Ranks{Sum: overUnit(sum, 2), Positives: float64(positives) / shareUnit, Floor: floorUnit(sum)}
+}
+
+// floorUnit is the largest integer that is at most v/shareUnit^2; that of its nearest float64 can be larger.
+func floorUnit(v *big.Int) int64 {
+	return new(big.Int).Div(v, big.NewInt(shareUnit*shareUnit)).Int64()
 }
 
 // personRank is the sum over pairs of rows of different persons, of a positive with score s and

@@ -269,3 +269,25 @@ func TestPersonsOfOneRowAreRecords(t *testing.T) {
 		}
 	}
 }
+
+// TestFloorsMoveByIntegers: rounding down moves by s where the sum does, of any size and sign. From the
+// nearest float64 it would move by more.
+func TestFloorsMoveByIntegers(t *testing.T) {
+	const s = 1<<27 - 2
+	unit := big.NewInt(shareUnit * shareUnit)
+	wide := false
+	for _, whole := range []int64{0, 1, -1, s, s / 2, -s, 1 << 40, 1<<50 - 1, -1 << 50} {
+		for _, part := range []int64{0, 1, -1, shareUnit, -shareUnit * shareUnit / 2} {
+			v := new(big.Int).Mul(big.NewInt(whole), unit)
+			v.Add(v, big.NewInt(part))
+			less := new(big.Int).Sub(v, new(big.Int).Mul(big.NewInt(s), unit))
+			if a, b := floorUnit(v), floorUnit(less); a-b != s {
+				t.Errorf("%d and %d parts: %d and %d", whole, part, a, b)
+			}
+			wide = wide || math.Floor(overUnit(v, 2))-math.Floor(overUnit(less, 2)) > s
+		}
+	}
+	if !wide {
+		t.Error("no sum shows the defect")
+	}
+}
