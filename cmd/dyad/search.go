@@ -351,8 +351,16 @@ func (r *searchResult) brief(a *app, planned privacy.Guarantee) string {
 	if r.Model != "" {
 		how, use = ", whose model is "+r.Model, r.Model
 	}
-	r.writeWinner(&b, fmt.Sprintf("%s, chosen by the AUC on %d records (%s)", how, r.Records, r.Road))
+	unit := "records"
+	if r.Guarantee.Unit == "one person" {
+		unit = "persons"
+	}
+	r.writeWinner(&b, fmt.Sprintf("%s, chosen by the AUC on %d %s (%s)", how, r.Records, unit, r.Road))
 	a.writeWords(&b, r.Guarantee, planned, r.Spent)
+	if r.Command != "" {
+		line(&b, "next", "figures of the %d held-out %s: %s", r.Heldout, unit, r.Command)
+		return b.String()
+	}
 	line(&b, "next", "dyad predict %s --data FILE scores records; dyad search --plan prints the derivation", use)
 	return b.String()
 }

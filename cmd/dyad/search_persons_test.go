@@ -17,7 +17,7 @@ const personSettings = `candidates:
 
 // searchVisits are the arguments of a search among visits.
 func searchVisits(more ...string) []string {
-	return append([]string{"search", "--candidates", "settings.yaml", "--data", "visits.csv", "--schema", "declared.yaml", "--force"}, more...)
+	return append([]string{"search", "--verbose", "--candidates", "settings.yaml", "--data", "visits.csv", "--schema", "declared.yaml", "--force"}, more...)
 }
 
 // All roads of a search protect persons: plan and report say so, in JSON, too, and no number of rows is
@@ -55,7 +55,7 @@ func TestSearchOfPersons(t *testing.T) {
 			t.Fatal(errs)
 		}
 	}
-	choose := []string{"search", "--models", "rows.json,persons.json", "--data", "visits.csv", "--epsilon", "0.5", "--ledger", "chosen.jsonl", "--schema"}
+	choose := []string{"search", "--verbose", "--models", "rows.json,persons.json", "--data", "visits.csv", "--epsilon", "0.5", "--ledger", "chosen.jsonl", "--schema"}
 	if code, out, errs := dyad(t, dir, append(choose, "public.yaml")...); code != exitOK || !strings.Contains(out, "for one person") || !strings.Contains(out, "n = 40 persons") || told.MatchString(out+errs) {
 		t.Errorf("models by persons: exit %d: %s%s", code, out, errs)
 	}

@@ -151,7 +151,7 @@ var searchMasks = []struct{ pattern, by string }{
 func seenOfSearch(t *testing.T, seed int) string {
 	t.Helper()
 	dir := searchClinic(t, 80)
-	code, out, errs := dyad(t, dir, searching("--road", "random-stopping", "--runs", "6", "--seed", fmt.Sprint(seed), "--out", "m.json")...)
+	code, out, errs := dyad(t, dir, searching("--verbose", "--road", "random-stopping", "--runs", "6", "--seed", fmt.Sprint(seed), "--out", "m.json")...)
 	if code != exitOK {
 		t.Fatal(errs)
 	}
