@@ -114,12 +114,16 @@ func (c *evaluateCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	text := fmt.Sprintf("records    %d\n%s", e.Records, figures(e, "%-10s %s\n"))
+	unit, on := "records", fmt.Sprintf("%d records", e.Records)
+	if held.Records.ByPerson() {
+		unit, on = "persons", fmt.Sprintf("%d persons, by their rows", e.Records)
+	}
+	text := fmt.Sprintf("%-10s %d\n%s", unit, e.Records, figures(e, "%-10s %s\n"))
 	if e.Objective != nil {
 		text += fmt.Sprintf("objective  %.6g (%s)\n", *e.Objective, e.ObjectiveOf)
 	}
 	text += fmt.Sprintf("guarantee  %s\n", e.Guarantee)
-	brief := fmt.Sprintf("%s, on %d records\nguarantee  %s\nnext       --verbose: all figures\n", headline(e), e.Records, e.Guarantee)
+	brief := fmt.Sprintf("%s, on %s\nguarantee  %s\nnext       --verbose: all figures\n", headline(e), on, e.Guarantee)
 	return a.emitBrief(e, text, brief)
 }
 

@@ -88,6 +88,9 @@ func TestTrainPersons(t *testing.T) {
 			t.Errorf("%v: exit %d: %s", use, code, errs)
 		}
 	}
+	if code, out, errs := dyad(t, dir, "evaluate", "m.json", "--data", "visits.csv", "--holdout", "0.25", "--exact-figures"); code != exitOK || !strings.Contains(out, "on 10 persons, by their rows") {
+		t.Errorf("exact figures of held-out persons: exit %d: %s%s", code, out, errs)
+	}
 	// Private figures protect a person, too; a plan says so without data.
 	for _, use := range [][]string{
 		{"evaluate", "m.json", "--data", "visits.csv", "--epsilon", "1"},
