@@ -291,7 +291,7 @@ func (m *Model) embedded(r *engine.Records) (*engine.Records, *Model, error) {
 }
 
 // Embed maps records by the network of the model, divided by the public bound of its outputs. A row
-// depends on its own record alone. Distances are those of Transform over that bound.
+// depends on its own record alone, and stays one of its person. Distances are those of Transform over that bound.
 func (m *Model) Embed(r *engine.Records) (*engine.Records, error) {
 	reach, err := m.reach()
 	if err != nil {
@@ -304,7 +304,11 @@ func (m *Model) Embed(r *engine.Records) (*engine.Records, error) {
 	for k := range out {
 		out[k] /= reach
 	}
-	return engine.AdoptRecords(out, slices.Clone(r.Labels()), dim, r.Bounds())
+	mapped, err := engine.AdoptRecords(out, slices.Clone(r.Labels()), dim, r.Bounds())
+	if err != nil {
+		return nil, err
+	}
+	return mapped.PersonsOf(r)
 }
 
 // reach is the public bound of the outputs of the network.

@@ -10,6 +10,7 @@ import (
 
 	"dyad/algorithms"
 	"dyad/algorithms/search"
+	"dyad/engine"
 	"dyad/engine/metrics"
 	"dyad/internal/files"
 	"dyad/internal/input"
@@ -45,19 +46,20 @@ type SearchOptions struct {
 type Search struct {
 	*search.Plan
 	options   SearchOptions
-	trainings []*Training // by the last budget that was asked for
+	trainings []*Training
 }
 
 // PlanSearch plans a private choice among settings or models. No data are read and nothing is
 // charged.
 func PlanSearch(o SearchOptions, on *Device) (*Search, error) {
-	s := &Search{options: o, trainings: make([]*Training, len(o.Settings))}
+	s := &Search{options: o}
+	planned := map[*algorithms.Plan]*Training{} // of every budget and road that is tried
 	shape := o.Shape
 	if len(o.Settings) > 0 {
 		shape = o.Settings[0].Shape
 	}
-	so := search.Options{Records: shape.Records, Budget: Options{Epsilon: o.Epsilon, Delta: o.Delta}.Budget(shape.Records), Provenance: shape.Provenance, Road: o.Road, Runs: o.Runs}
-	for i, setting := range o.Settings {
+	so := search.Options{Records: shape.Records, PersonRows: shape.PersonRows, Budget: Options{Epsilon: o.Epsilon, Delta: o.Delta}.Budget(shape.Records), Provenance: shape.Provenance, Road: o.Road, Runs: o.Runs}
+	for _, setting := range o.Settings {
 		if err := searchable(setting, shape); err != nil {
 			return nil, err
 		}
@@ -66,12 +68,12 @@ func PlanSearch(o SearchOptions, on *Device) (*Search, error) {
 			if err != nil {
 				return nil, err
 			}
-			s.trainings[i] = t
+			planned[t.Plan] = t
 			return t.Plan, nil
 		}})
 	}
 	for i, m := range o.Models {
-		if err := cmpTask(m.Task); err != nil {
+		if err := scoring(m.Task, m.Network); err != nil {
 			return nil, err
 		}
 		so.Models = append(so.Models, search.Model{Name: o.ModelNames[i], Digest: files.Digest(fmt.Append(nil, m.Weights))})
@@ -85,9 +87,8 @@ func PlanSearch(o SearchOptions, on *Device) (*Search, error) {
 	if err != nil {
 		return nil, input.As(err)
 	}
-	// Another road may have planned the settings for another budget last.
-	for i, t := range plan.Trainings {
-		s.trainings[i].Plan = t
+	for _, t := range plan.Trainings {
+		s.trainings = append(s.trainings, planned[t])
 	}
 	s.Plan = plan
 	return s, nil
@@ -95,7 +96,7 @@ func PlanSearch(o SearchOptions, on *Device) (*Search, error) {
 
 // searchable refuses what a search does not compare.
 func searchable(s Setting, first Shape) error {
-	if err := cmpTask(s.Options.Task); err != nil {
+	if err := scoring(s.Options.Task, s.Options.Network); err != nil {
 		return err
 	}
 	switch {
@@ -103,6 +104,8 @@ func searchable(s Setting, first Shape) error {
 		return input.Errorf("dyad: setting %s has mode %s; a search trains in certified mode only", s.Name, s.Options.Mode)
 	case s.Shape.Records != first.Records:
 		return input.Errorf("dyad: setting %s is for %d records, the first for %d; all are compared on the same records", s.Name, s.Shape.Records, first.Records)
+	case s.Shape.PersonRows != first.PersonRows:
+		return input.Errorf("dyad: setting %s is for up to %d rows of a person (0: rows), the first for %d; all are compared on the same records", s.Name, s.Shape.PersonRows, first.PersonRows)
 	}
 	return wholeRecords(s.Shape)
 }
@@ -110,19 +113,21 @@ func searchable(s Setting, first Shape) error {
 // wholeRecords refuses records whose private score has no certificate in this version.
 func wholeRecords(s Shape) error {
 	switch {
-	case s.PersonRows > 0:
-		return input.Errorf("dyad: a search compares settings by a private AUC of records, and the schema has persons with several; this version does not compute it for persons")
 	case len(s.Groups) > 0:
 		return input.Errorf("dyad: a search compares settings by the AUC over all records, and the schema has query groups; give the column the role ignore")
-	case s.LabelValues > 2:
+	case s.LabelValues == engine.AnyLabels || s.LabelValues > 2:
 		return input.Errorf("dyad: a search compares settings by the AUC of two classes, and the labels are grades")
 	}
 	return nil
 }
 
-func cmpTask(task string) error {
-	if task == Metric {
+// scoring refuses models that have no scores, or none that a search computes.
+func scoring(task string, n *Network) error {
+	switch {
+	case task == Metric:
 		return input.Errorf("dyad: a search compares settings by the AUC of their scores, and a metric has none")
+	case n != nil:
+		return input.Errorf("dyad: a search compares linear models of scores in this version; evaluate a network alone: both are charged")
 	}
 	return nil
 }
@@ -206,8 +211,8 @@ func (s *Search) fits(data []*Data) error {
 	}
 	for i, d := range data {
 		if len(s.options.Models) > 0 {
-			if d.Records.Units() != s.options.Shape.Records || !d.labelled {
-				return input.Errorf("dyad: the plan is for %d labelled records", s.options.Shape.Records)
+			if got, want := d.Shape(), s.options.Shape; got.Records != want.Records || got.PersonRows != want.PersonRows || !d.labelled {
+				return input.Errorf("dyad: the plan is for %d labelled records, of persons with up to %d rows (0: of rows)", want.Records, want.PersonRows)
 			}
 			continue
 		}
@@ -242,6 +247,7 @@ func (s *Search) records(data []*Data) search.Records {
 	for _, y := range data[0].Records.Labels() {
 		r.Positive = append(r.Positive, y > 0)
 	}
+	r.First = data[0].Records.FirstRows()
 	return r
 }
 

@@ -185,6 +185,12 @@ func TestGoldenJSONOfRuns(t *testing.T) {
 			"pairs train --data patients.csv --schema patients.yaml --tuple 4 --loss npair --temperature 0.5 --mode nonprivate --public-data --out h.json",
 			"pairs train --data patients.csv --schema patients.yaml --all-pairs --epsilon 2 --out i.json",
 		},
+		"search": {
+			"search --candidates settings.yaml --data patients.csv --schema patients.yaml --road compose --epsilon 2 --out a.json",
+			"search --candidates settings.yaml --data patients.csv --schema patients.yaml --road random-stopping --runs 6 --epsilon 2 --out b.json",
+			"search --candidates settings.yaml --data patients.csv --schema patients.yaml --public-data --out c.json",
+			"search --candidates settings.yaml --plan -n 300 --schema patients.yaml --delta 0",
+		},
 		"local": {
 			"local simulate --data patients.csv --schema patients.yaml --epochs 2 --out a.json",
 			"local simulate --data patients.csv --schema patients.yaml --epochs 2 --method prestige-label --public-data --out b.json",
@@ -193,6 +199,7 @@ func TestGoldenJSONOfRuns(t *testing.T) {
 	} {
 		dir := clinic(t, 300)
 		people(t, dir)
+		write(t, dir, "settings.yaml", searchSettings)
 		var transcripts []string
 		for _, line := range commands {
 			args := append(strings.Fields(line), "--json")

@@ -80,8 +80,8 @@ func (a *app) rowProgress(what string) (progress func(rows int) error, done func
 // context.Canceled.
 func (a *app) readData(path string, s *dataset.Schema, o dataset.Options) (*dataset.Dataset, error) {
 	progress, done := a.rowProgress("reading")
-	if o.Progress = progress; s.ByPerson() { // the number of rows is not public
-		o.Progress = func(int) error { return a.ctx.Err() }
+	if o.Progress = progress; s.ByPerson() { // the number of rows is not public, nor is a time, which grows with it
+		o.Progress, a.percentOnly = func(int) error { return a.ctx.Err() }, true
 	}
 	d, err := dataset.Load(path, s, o)
 	done()

@@ -101,6 +101,7 @@ columns:
   - {name: z, range: [0, 10]}
   - {name: c, categories: [a, b, c]}
 `
+	write(t, dir, "settings.yaml", silentSettings)
 	for name, text := range map[string]string{
 		"r.csv": table, "r.svm": sparse, "r.jsonl": objects, "p.csv": pairs,
 		"class.yaml": "data_id: d\n" + columns + "  - {name: q, role: ignore}\n  - {name: y, role: label, positive: \"1\", negative: \"0\"}\n  - {name: g, role: ignore}\n",
@@ -114,6 +115,9 @@ columns:
 	}
 	return dir
 }
+
+// silentSettings have models of one length and report.
+const silentSettings = "candidates:\n  - {name: one}\n  - {name: two, algorithm: moments, second_moments: diagonal, ridge: 4}\n"
 
 // silentInputs are the files of silentFolder: no output.
 var silentInputs = regexp.MustCompile(`^(r\..*|p\.csv|.*\.yaml)$`)
@@ -156,7 +160,9 @@ var silentMasks = []struct{ pattern, by string }{
 	{`(?s)"cross_validated_accuracies": ?\[[^\]]*\]`, "CHOSEN"}, // by randomised answers,
 	{`lambda = (0\.1|1),`, "lambda = CHOSEN,"},                  // and so is this
 	{`"l2": (0\.1|1)\b`, `"l2": CHOSEN`},
-	{`"time": ?"[^"]*"`, `"time": CLOCK`},
+	{`"(time|charged)": ?"[^"]*"`, `"$1": CLOCK`},
+	{`(?m)^winner .*$|"winner": ?"[^"]*"`, "winner CHOSEN"},
+	{`(?m)^ +AUC [0-9.]+ on the records|"released_auc": ?[0-9.e-]+`, "AUC RELEASED"},
 }
 
 // silentRuns are commands that train privately: every algorithm, task, loss and unit.
@@ -265,6 +271,15 @@ func silentRuns() map[string][]string {
 		pairs("pure tuples "+loss, "--tuple", "5", "--loss", loss, "--noise", "laplace", "--step-size", "1e30", "--temperature", "1e-30")
 	}
 	pairs("all pairs", "--all-pairs")
+
+	searched := func(name, schema string, more ...string) {
+		data := map[string]string{"svm.yaml": "r.svm"}[schema]
+		runs["search "+name] = append([]string{"search", "--candidates", "settings.yaml", "--data", cmp.Or(data, "r.csv"), "--schema", schema, "--out", "m.json"}, more...)
+	}
+	searched("compose", "class.yaml", "--road", "compose")
+	searched("random stopping", "class.yaml", "--road", "random-stopping", "--runs", "4")
+	searched("random stopping sparse", "svm.yaml", "--road", "random-stopping", "--epsilon", "0.2", "--json")
+	searched("pure", "class.yaml", "--delta", "0", "--json")
 
 	for _, m := range local.Methods() {
 		name := "local " + m.String()

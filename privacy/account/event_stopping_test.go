@@ -193,3 +193,55 @@ func TestRandomStoppingComposes(t *testing.T) {
 		t.Errorf("delta %v at the epsilon of 1e-6", d)
 	}
 }
+
+// Ledgers read back what they would have written and nothing else, and events at the ends of their range
+// have a cost that neither falls with mu or runs nor is below that of one run.
+func TestRandomStoppingOutOfRange(t *testing.T) {
+	for _, raw := range []string{
+		`{"kind":"random-stopping","mu":0.1,"runs":0,"count":1}`,
+		`{"kind":"random-stopping","mu":0.1,"runs":-3,"count":1}`,
+		`{"kind":"random-stopping","mu":0.1,"runs":257,"count":1}`,
+		`{"kind":"random-stopping","mu":0.1,"runs":2.5,"count":1}`,
+		`{"kind":"random-stopping","mu":0,"runs":4,"count":1}`,
+		`{"kind":"random-stopping","mu":-1,"runs":4,"count":1}`,
+		`{"kind":"random-stopping","mu":NaN,"runs":4,"count":1}`,
+		`{"kind":"random-stopping","mu":"NaN","runs":4,"count":1}`,
+		`{"kind":"random-stopping","mu":1e999,"runs":4,"count":1}`,
+		`{"kind":"random-stopping","mu":0.1,"runs":4,"count":0}`,
+		`{"kind":"random-stopping","mu":0.1,"runs":4}`,
+		`{"kind":"random-stopping","mu":0.1,"runs":4,"count":1,"law":"geometric"}`,
+		`{"kind":"random-stopping","mu":0.1,"runs":4,"runs":256,"count":1}`,
+		`{"kind":"random-stopping","MU":0.1,"runs":4,"count":1}`,
+		`{"kind":"random-stopping","runs":4,"count":1}`,
+	} {
+		if e, ok := Decode([]byte(raw)).(UnknownEvent); !ok {
+			t.Errorf("%s was read as %v", raw, e)
+		}
+		var total Total
+		if total.Compose(Decode([]byte(raw))) == nil {
+			t.Errorf("%s was composed", raw)
+		}
+	}
+	for _, delta := range []float64{1e-12, 1e-5} {
+		for _, runs := range []int{1, 2, MaxRuns} {
+			before := 0.0
+			for _, mu := range []float64{math.SmallestNonzeroFloat64, 1e-160, 1e-9, 0.01, 0.5, 5, 29.9, 30.1, 1e5, 1e155, math.MaxFloat64} {
+				e := RandomStoppingEvent{Mu: mu, Runs: runs}
+				raw, err := Encode(e)
+				if err != nil || Decode(raw) != Event(e) {
+					t.Fatalf("%v: %s, %v", e, raw, err)
+				}
+				var total Total
+				if err := total.Compose(e); err != nil {
+					t.Fatal(err)
+				}
+				got, one := total.Epsilon(delta), GDPEpsilon(mu, delta)
+				// A conversion from Renyi divergences is no exact one: that of one run by its mu is better.
+				if math.IsNaN(got) || got < before*(1-1e-9) || got < one*(1-1e-9) || got > GDPEpsilon(math.Sqrt(float64(runs))*mu, delta)*(1+1e-9) {
+					t.Errorf("%v at delta %v: epsilon %v, one run %v, smaller mu %v", e, delta, got, one, before)
+				}
+				before = got
+			}
+		}
+	}
+}
