@@ -267,7 +267,11 @@ func (o *Options) fillNetwork(c algorithms.Choice, s Shape, on *Device) error {
 
 // describe adds the network to what a plan says.
 func (n Network) describe(p *algorithms.Plan) {
-	p.Guarantee.Assumptions = append(slices.Clone(p.Guarantee.Assumptions), n.origin())
+	said := &p.Guarantee.Assumptions
+	if n.Init != nil && n.Init.Guarantee.Kind != privacy.Public { // every report says it, the short one too
+		said = &p.Guarantee.Warnings
+	}
+	*said = append(slices.Clone(*said), n.origin())
 	pr := p.Spec.Kernel.Problem()
 	p.Objective = strings.Join([]string{pr.Loss.Name(), pr.Loss.Definition(), n.origin()}, "; ")
 }

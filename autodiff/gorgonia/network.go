@@ -53,7 +53,7 @@ func NewNetwork(n Network) (embedding.Network, error) {
 
 // ErrNotAFunction is wrapped by the error about a graph that computes something else for the same record and
 // theta the next time, or when it is built again. No guarantee holds for it.
-var ErrNotAFunction = errors.New("gorgonia: the network is no function of a record and theta alone")
+var ErrNotAFunction = errors.New("gorgonia: the network is not a function of a record and theta alone")
 
 // userGraph implements embedding.Graph.
 type userGraph struct{ n Network }

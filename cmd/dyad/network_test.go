@@ -13,7 +13,7 @@ func TestNetworkCommands(t *testing.T) {
 	run := func(want string, args ...string) {
 		t.Helper()
 		code, out, told := dyad(t, dir, args...)
-		if code != 0 || !strings.Contains(out, want) {
+		if code != 0 || !strings.Contains(out+told, want) {
 			t.Errorf("%s: exit %d, want %q in %s%s", strings.Join(args, " "), code, want, out, told)
 		}
 	}
@@ -22,6 +22,7 @@ func TestNetworkCommands(t *testing.T) {
 	}
 	run("mlp 12-4-1 tanh", train("--out", "score.json")...)
 	run("the start is a model of data", train("--init", "score.json", "--out", "second.json")...)
+	run("the start is a model of data", append(append([]string{"train"}, private...), "--init", "score.json", "--out", "third.json")...)
 	run("contrastive", train("--task", "metric", "--dim", "2", "--similarity", "contrastive", "--out", "metric.json")...)
 	run("row,score", "predict", "score.json", "--data", "patients.csv")
 	run("mapped to 2 dimensions", "transform", "metric.json", "--data", "patients.csv", "--out", "mapped.csv")
