@@ -189,7 +189,7 @@ var forUsers = []string{
 	"..OpenLedger", "..OpenPairs", // the face
 	"autodiff.Atan", "autodiff.Erf", "autodiff.Hazard", "autodiff.LogNormCDF", "autodiff.NormCDF", "autodiff.Where", // losses without text
 	"autodiff.Function.DDPhi", "autodiff.Properties.CurvatureGap",
-	"autodiff/gorgonia.FromGraph", "engine/tensors.FromRecords", "engine/tensors.ToRecords", // the way from and to Gorgonia
+	"autodiff/gorgonia.FromGraph", "autodiff/gorgonia.NewNetwork", "engine/tensors.FromRecords", "engine/tensors.ToRecords", // the way from and to Gorgonia
 	"algorithms/local/serve.ErrInput", "algorithms/local/serve.Open", "algorithms/audit.Charged",
 	"privacy/account.RDP.Divergence", "privacy/account.ZCDP.Rho", // to compare with other accountants
 	"engine/cuda/driver.OpenGorgonia",                                                                                                                                      // with a build tag

@@ -121,6 +121,7 @@ func (m *Model) loss() (engine.Loss, error) {
 	if err != nil || !n.same(m.Network) {
 		return nil, input.Errorf("dyad: the network of the model is incomplete (%v)", err)
 	}
+	n.Init = m // the weights of the file are the start: sizes that it claims draw none
 	return n.loss(of)
 }
 

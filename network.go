@@ -189,10 +189,18 @@ func (n Network) checkInit() error {
 		return nil
 	case !n.same(m.Network):
 		return input.Errorf("dyad: the model to start from (--init) is not a network of the same shape: features, hidden layers, dimension, activation and comparison must be those of this training")
-	case m.Guarantee.Kind == privacy.None:
+	case m.Guarantee.Kind != privacy.Public && !(m.Guarantee.Kind == privacy.ApproxDP && m.Guarantee.Epsilon > 0):
 		return input.Errorf("dyad: the model to start from (--init) was trained on private data without a guarantee, and would carry its records into this one; train it on public data (--public-data) or with a budget")
 	}
 	return nil
+}
+
+// checkPublic refuses a start that a model of public data, whose guarantee says so and no more, would hide.
+func (n *Network) checkPublic() error {
+	if n == nil || n.Init == nil || n.Init.Guarantee.Kind == privacy.Public {
+		return nil
+	}
+	return input.Errorf("dyad: the model to start from (--init) was trained on private data %q, and the model of a run on public data would not say so; train on the public data first and start the private run there", n.Init.DataID)
 }
 
 // origin says where the start of a network comes from, for the guarantee and for checkpoints.
@@ -283,7 +291,7 @@ func (m *Model) embedded(r *engine.Records) (*engine.Records, *Model, error) {
 }
 
 // Embed maps records by the network of the model, divided by the public bound of its outputs. A row
-// depends on its own record alone. Distances are those of Transform over that bound.
+// depends on its own record alone, and stays one of its person. Distances are those of Transform over that bound.
 func (m *Model) Embed(r *engine.Records) (*engine.Records, error) {
 	reach, err := m.reach()
 	if err != nil {
@@ -296,7 +304,11 @@ func (m *Model) Embed(r *engine.Records) (*engine.Records, error) {
 	for k := range out {
 		out[k] /= reach
 	}
-	return engine.AdoptRecords(out, slices.Clone(r.Labels()), dim, r.Bounds())
+	mapped, err := engine.AdoptRecords(out, slices.Clone(r.Labels()), dim, r.Bounds())
+	if err != nil {
+		return nil, err
+	}
+	return mapped.PersonsOf(r)
 }
 
 // reach is the public bound of the outputs of the network.

@@ -10,8 +10,10 @@ import (
 
 	"dyad"
 	"dyad/algorithms"
+	"dyad/engine"
 	"dyad/engine/cuda"
 	"dyad/engine/dataset"
+	"dyad/engine/embedding"
 	"dyad/privacy"
 )
 
@@ -90,7 +92,11 @@ func TestNetworkRoad(t *testing.T) {
 				}
 			}
 		}
-		for from, to := range map[string]string{dyad.NetworkFormat: dyad.ModelFormat, `"features": 12`: `"features": 11`, `"kind": "mlp"`: `"kind": "tree"`, `"activation": "tanh"`: `"activation": "relu"`} {
+		for from, to := range map[string]string{dyad.NetworkFormat: dyad.ModelFormat, `"features": 12`: `"features": 11`, `"kind": "mlp"`: `"kind": "tree"`, `"activation": "tanh"`: `"activation": "relu"`,
+			"[\n      4\n    ]": "[65536, 65536]", `"features": 12,`: `"features": 9000000000000000000,`} { // sizes that no memory holds
+			if !strings.Contains(string(text), from) {
+				t.Fatalf("the file has no %s", from)
+			}
 			bad := filepath.Join(t.TempDir(), "bad.json")
 			if err := os.WriteFile(bad, []byte(strings.ReplaceAll(string(text), from, to)), 0o600); err != nil {
 				t.Fatal(err)
@@ -120,9 +126,20 @@ func TestNetworkRefusals(t *testing.T) {
 	shape := syntheticClinic(t, 64).Shape()
 	secret := &dyad.Model{Task: dyad.AUC, Weights: make([]float64, 4*13+4), Network: &dyad.Network{Kind: dyad.MLP, Features: 12, Hidden: []int{4}, Dim: 1, Activation: "tanh"}}
 	secret.Guarantee.Kind = privacy.None
+	unknown := *secret
+	unknown.Guarantee.Kind = ""
+	nothing := *secret
+	nothing.Guarantee.Kind = privacy.ApproxDP
 	float32s, err := dyad.OpenDevice(dyad.DeviceOptions{Precision: cuda.FP32})
 	if err != nil {
 		t.Fatal(err)
+	}
+	for _, m := range []*dyad.Model{&unknown, &nothing} {
+		o := quick(dyad.AUC)
+		o.Network.Init = m
+		if _, err := dyad.Plan(shape, o, nil); err == nil || !strings.Contains(err.Error(), "without a guarantee") {
+			t.Errorf("a start with the guarantee %+v: %v", m.Guarantee, err)
+		}
 	}
 	for want, c := range map[string]struct {
 		change func(o *dyad.Options)
@@ -144,6 +161,80 @@ func TestNetworkRefusals(t *testing.T) {
 		c.change(&o)
 		if _, err := dyad.Plan(shape, o, c.on); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
+		}
+	}
+}
+
+// Every algorithm but those whose guarantee is one of single gradients refuses networks, by the program
+// and by itself: a clipped term is the gradient of no function.
+func TestAlgorithmsRefuseNetworks(t *testing.T) {
+	shape := syntheticClinic(t, 64).Shape()
+	takes := map[string]bool{algorithms.GradientPerturbation{}.Info().Name: true, algorithms.SubsampledDescent{}.Info().Name: true, algorithms.DPGDC2{}.Info().Name: true}
+	planned := 0
+	for _, a := range algorithms.Catalog() {
+		for _, task := range []string{dyad.AUC, dyad.Metric} {
+			o := quick(task)
+			o.Algorithm = a
+			if _, err := dyad.Plan(shape, o, nil); (err == nil) != takes[a.Info().Name] {
+				t.Errorf("%s, %s: %v", a.Info().Name, task, err)
+			}
+			loss, err := o.Network.PairLoss(task, shape.Features, o.Loss)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, mode := range []algorithms.Mode{algorithms.Certified, algorithms.Paper} {
+				for _, l2 := range []float64{0, 0.01} {
+					p := engine.Problem{N: 50, D: shape.Features, Bounds: engine.UnitBounds(), Loss: loss, Radius: loss.Radius()}
+					s, err := algorithms.NewSpec(embedding.Backend{Workers: 1}, p, l2, privacy.Budget{Epsilon: 1, Delta: 1e-5}, mode)
+					if err != nil {
+						t.Fatal(err)
+					}
+					if _, err := a.Plan(s); err == nil {
+						if planned++; !takes[a.Info().Name] || mode != algorithms.Certified {
+							t.Errorf("%s, %s, %v mode, L2 weight %g: plans a network", a.Info().Name, task, mode, l2)
+						}
+					}
+				}
+			}
+		}
+	}
+	for _, a := range algorithms.StreamCatalog() {
+		loss, err := quick(dyad.AUC).Network.PairLoss(dyad.AUC, shape.Features, dyad.Loss{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := engine.Problem{N: 50, D: shape.Features, Bounds: engine.UnitBounds(), Loss: loss, Radius: loss.Radius()}
+		for _, mode := range []algorithms.Mode{algorithms.Certified, algorithms.Paper, algorithms.NonPrivate} {
+			s, err := algorithms.NewSpec(embedding.Backend{Workers: 1}, p, 0.01, privacy.Budget{Epsilon: 1, Delta: 1e-5}, mode)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := a.Plan(s); err == nil {
+				t.Errorf("%s, %v mode: plans a network", a.Info().Name, mode)
+			}
+		}
+	}
+	if planned != 12 {
+		t.Errorf("%d plans, want those of three algorithms, two tasks and two weights", planned)
+	}
+}
+
+// A run on public data does not hide that its start was trained on private data: its model would be public,
+// and could start others without a word.
+func TestPublicRunsTakePublicStarts(t *testing.T) {
+	data := syntheticClinic(t, 64)
+	o := quick(dyad.AUC)
+	start := &dyad.Model{Task: dyad.AUC, DataID: "private", Weights: make([]float64, 4*13+4), Network: &dyad.Network{Kind: dyad.MLP, Features: 12, Hidden: []int{4}, Dim: 1, Activation: "tanh"}}
+	o.Network.Init = start
+	for _, kind := range []privacy.Kind{privacy.ApproxDP, privacy.Public} {
+		start.Guarantee = privacy.Guarantee{Kind: kind, Epsilon: 1, Delta: 1e-5}
+		plan, err := dyad.Plan(data.Shape(), o, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = dyad.Train(context.Background(), data, plan, dyad.Run{Public: true, Source: privacy.NewSeededSource(4)})
+		if refused := err != nil && strings.Contains(err.Error(), "would not say so"); refused != (kind != privacy.Public) {
+			t.Errorf("a start with the guarantee %s: %v", kind, err)
 		}
 	}
 }

@@ -64,4 +64,37 @@ func TestPersonsAreTheUnit(t *testing.T) {
 	if charged, _ := charges(t, book); charged != 1 {
 		t.Errorf("%d charges, want that of the plan that fits", charged)
 	}
+
+	// A search of settings, or of two models, is for the same persons.
+	var model *dyad.Model
+	for _, rows := range []int{0, 29, 30} {
+		shape := train.Shape()
+		shape.PersonRows = rows
+		settings := []dyad.Setting{{Name: "a", Shape: train.Shape()}, {Name: "b", Shape: shape}}
+		plan, err := dyad.PlanSearch(dyad.SearchOptions{Settings: settings, Epsilon: 1}, nil)
+		if (err == nil) != (rows == 30) {
+			t.Fatalf("settings for 30 and for %d rows of a person: %v", rows, err)
+		}
+		if err == nil {
+			found, err := plan.Search(context.Background(), []*dyad.Data{train, train}, dyad.Run{Ledger: book})
+			if err != nil || found.Promise.Unit != "one person" {
+				t.Fatalf("%+v, %v", found, err)
+			}
+			model = found.Model
+		}
+	}
+	for _, rows := range []int{0, 29, 30} {
+		shape := train.Shape()
+		shape.PersonRows = rows
+		plan, err := dyad.PlanSearch(dyad.SearchOptions{Models: []*dyad.Model{model, model}, ModelNames: []string{"a", "b"}, Shape: shape, Epsilon: 1}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := plan.Search(context.Background(), []*dyad.Data{train, train}, dyad.Run{Ledger: book}); (err == nil) != (rows == 30) {
+			t.Errorf("a choice for %d rows of a person: %v", rows, err)
+		}
+	}
+	if charged, _ := charges(t, book); charged != 3 {
+		t.Errorf("%d charges, want those of the plans that fit", charged)
+	}
 }

@@ -106,6 +106,11 @@ func Train(ctx context.Context, d *Data, t *Training, o Run) (*Trained, error) {
 	if err := memory.Check(t.Coordinates(), 0); err != nil {
 		return nil, prefixed(err)
 	}
+	if o.Public || d.Source().Public {
+		if err := t.Network.checkPublic(); err != nil {
+			return nil, err
+		}
+	}
 	return o.Do(ctx, d.Source(),
 		func(r *algorithms.Result) *Model {
 			m := d.model(t.Task, r)

@@ -77,12 +77,64 @@ func (p labelled) draw(t *testing.T, rng *rand.Rand, n int) *engine.Records {
 	return r
 }
 
+// copies has rows copies of each of n/rows records, as records of their own.
+func (p labelled) copies(rows int) func(*testing.T, *rand.Rand, int) *engine.Records {
+	return func(t *testing.T, rng *rand.Rand, n int) *engine.Records {
+		once := p.draw(t, rng, n/rows)
+		all := make([]int, n)
+		for i := range all {
+			all[i] = i / rows
+		}
+		return once.Subset(all)
+	}
+}
+
+// persons are n persons of 1 to rows rows, copies of their first one but for every third, which is another of
+// its class.
+func (p labelled) persons(rows int) func(*testing.T, *rand.Rand, int) *engine.Records {
+	return func(t *testing.T, rng *rand.Rand, n int) *engine.Records {
+		var x, y []float64
+		var of []int32
+		for k := range n {
+			first := rng.IntN(len(p.y))
+			for r := range 1 + rng.IntN(rows) {
+				i := first
+				for r%3 == 2 && (i == first || p.y[i] != p.y[first]) {
+					i = rng.IntN(len(p.y))
+				}
+				x, y, of = append(x, p.x[i*p.d:][:p.d]...), append(y, p.y[i]), append(of, int32(k))
+			}
+		}
+		all, err := engine.NewRecords(x, y, p.d, engine.UnitBounds())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if all, err = all.GroupPersons(of, n, rows); err != nil {
+			t.Fatal(err)
+		}
+		return all
+	}
+}
+
+// TestWeightIntervalsOfPersonsCover: with persons for records, whose rows depend on each other, intervals cover
+// what they do for records; those of rows that count as records do not.
+func TestWeightIntervalsOfPersonsCover(t *testing.T) {
+	p, b := clipLaw(1, 5, 0.3, false), privacy.Budget{Epsilon: 8, Delta: 1e-5}
+	both, _, noise := coverage(t, p, 1000, 60, b, "", 4, 4, p.persons(4))
+	if both < 0.93 || noise > 0.9 {
+		t.Errorf("persons: %.3f of the intervals cover, those of the noise alone %.3f", both, noise)
+	}
+	if both, _, _ := coverage(t, p, 4000, 40, b, "", 4, 0, p.copies(4)); both > 0.85 {
+		t.Errorf("rows of persons that count as records: %.3f of the intervals cover", both)
+	}
+}
+
 // coverage is the share of weights whose 95 % interval covers, and with the sampling or the
-// noise left out of the interval.
-func coverage(t *testing.T, p labelled, n, runs int, b privacy.Budget, second string, seed uint64) (both, noiseless, noiseOnly float64) {
+// noise left out of the interval. draw draws n records, or persons with up to personRows rows.
+func coverage(t *testing.T, p labelled, n, runs int, b privacy.Budget, second string, seed uint64, personRows int, draw func(*testing.T, *rand.Rand, int) *engine.Records) (both, noiseless, noiseOnly float64) {
 	t.Helper()
 	a := Moments{Intervals: true, Second: second}
-	spec, err := NewSpec(cpu.Backend{Workers: 1}, engine.Problem{N: n, D: p.d, Bounds: engine.UnitBounds(), Loss: engine.Logistic{}, Radius: 1}, 0, b, Certified)
+	spec, err := NewSpec(cpu.Backend{Workers: 1}, engine.Problem{N: n, D: p.d, Bounds: engine.UnitBounds(), Loss: engine.Logistic{}, Radius: 1, PersonRows: personRows}, 0, b, Certified)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +144,7 @@ func coverage(t *testing.T, p labelled, n, runs int, b privacy.Budget, second st
 	}
 	rng, m := rand.New(rand.NewPCG(seed, 3)), plan.Moments
 	for run := range runs {
-		ev, err := plan.Spec.Kernel.Bind(p.draw(t, rng, n))
+		ev, err := plan.Spec.Kernel.Bind(draw(t, rng, n))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -150,7 +202,7 @@ func TestWeightIntervalsCover(t *testing.T) {
 			for _, epsilon := range []float64{0.5, 8} {
 				for _, second := range []string{"", "diagonal"} {
 					b := privacy.Budget{Epsilon: epsilon, Delta: 1e-5}
-					both, sampling, noise := coverage(t, p, n, runs, b, second, uint64(n+i))
+					both, sampling, noise := coverage(t, p, n, runs, b, second, uint64(n+i), 0, p.draw)
 					where := fmt.Sprintf("%s,%d,5,%g,%g,%g,%s,%d", law.name, n, law.share, epsilon, b.Delta, map[string]string{"": "full", "diagonal": "diagonal"}[second], runs)
 					text += fmt.Sprintf("%s,%.4f,%.4f,%.4f\n", where, both, sampling, noise)
 					if both < 0.9 {

@@ -243,7 +243,6 @@ func TestMomentsDescentRefusals(t *testing.T) {
 		s    algorithms.Spec
 	}{
 		{"query groups", algorithms.MomentsDescent{}, spec(engine.Problem{Groups: []int{20, 40}})},
-		{"persons with several rows", algorithms.MomentsDescent{}, spec(engine.Problem{N: 60, D: 3, PersonRows: 2})},
 		{"metric", algorithms.MomentsDescent{}, spec(engine.Problem{Loss: engine.MahalanobisLogistic{}})},
 		{"--device cpu", algorithms.MomentsDescent{}, noBackend},
 		{"NewSpec", algorithms.MomentsDescent{}, noneAtAll},

@@ -25,7 +25,7 @@ type ProjectedGradient struct {
 	// Ridge is c in the weight c/n of the L2 term of linear scores, where the user gives none; 0
 	// means 3. Pairs of different classes have twice the differences of labels and of records, so
 	// that 4/n is the ridge of scikit-learn's LogisticRegression with C = 1 near w = 0
-	// (bench/results/baseline-summary.csv compares the AUCs).
+	// (bench/results/baseline-summary.csv compares the AUCs: at most 0.0016 below C = 1).
 	Ridge float64
 }
 

@@ -3,6 +3,7 @@ package engine
 import (
 	"fmt"
 	"math"
+	"slices"
 )
 
 // persons are runs of rows: person k has the rows first[k] to first[k+1]-1. Every person
@@ -42,6 +43,17 @@ func (r *Records) GroupPersons(of []int32, count, most int) (*Records, error) {
 	return s, nil
 }
 
+// PersonsOf returns r, whose rows stand for those of like, as records of the same persons, or r if these are rows.
+// It fails if the numbers of rows differ.
+func (r *Records) PersonsOf(like *Records) (*Records, error) {
+	if r.n != like.n {
+		return nil, fmt.Errorf("engine: PersonsOf: %d rows for the persons of %d", r.n, like.n)
+	}
+	out := *r
+	out.persons = like.persons
+	return &out, nil
+}
+
 // ByPerson says that the rows are those of persons.
 func (r *Records) ByPerson() bool { return r.persons != nil }
 
@@ -60,6 +72,15 @@ func (r *Records) UnitRows(k int) (from, to int) {
 		return k, k + 1
 	}
 	return r.persons.first[k], r.persons.first[k+1]
+}
+
+// FirstRows are the first rows of persons and, at the end, the number of rows; nil if each row is a record
+// of its own. They are private.
+func (r *Records) FirstRows() []int {
+	if r.persons == nil {
+		return nil
+	}
+	return slices.Clone(r.persons.first)
 }
 
 // UnitSubset copies the persons with these positions, or the rows, in that order.

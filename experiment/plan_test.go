@@ -40,7 +40,7 @@ func TestWrongPlans(t *testing.T) {
 		{"features: 4, seed: 6", "seed: 6", `line 3: data set two: features is 0`},
 		{"[class-means]", "[identity]", `line 8: baseline "identity" is unknown`},
 		{"name: dpgdsc", "name: dpgdcs", `line 10: .*"dpgdcs" is not in the catalogue; choose one of dpgdsc`},
-		{"radius:", "radios:", `line 10: dpgdsc: option radios: unknown, want one of steps, step_size, path, mode, l2, radius, loss`},
+		{"radius:", "radios:", `line 10: dpgdsc: option radios: unknown, want one of steps, step_size, total_step, mode, l2, radius, loss`},
 		{"radius: [0.1, 1]", "steps: 1.5", `line 10: dpgdsc: option steps: want a whole number`},
 		{"radius: [0.1, 1]", "mode: nonprivate", `line 10: dpgdsc does not support mode nonprivate`},
 		{"radius: [0.1, 1]", "mode: certain", `line 10: dpgdsc: option mode: .*certain`},

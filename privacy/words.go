@@ -30,12 +30,15 @@ func (g Guarantee) Words() string {
 	case None, Public:
 		return g.String()
 	case LabelLDP:
-		return fmt.Sprintf("epsilon = %s for the LABEL of %s only: %s", FormatUp(g.Epsilon), g.Unit, g.guess("message"))
+		return fmt.Sprintf("epsilon = %s for the LABEL of %s only: %s", inWords(g.Epsilon), g.Unit, g.guess("message"))
 	case LocalDP:
-		return fmt.Sprintf("epsilon = %s for %s: %s", FormatUp(g.Epsilon), g.Unit, g.guess("message"))
+		return fmt.Sprintf("epsilon = %s for %s: %s", inWords(g.Epsilon), g.Unit, g.guess("message"))
 	}
-	return fmt.Sprintf("epsilon = %s, delta = %s for %s: %s", FormatUp(g.Epsilon), FormatUp(g.Delta), g.Unit, g.guess("result"))
+	return fmt.Sprintf("epsilon = %s, delta = %s for %s: %s", inWords(g.Epsilon), inWords(g.Delta), g.Unit, g.guess("result"))
 }
+
+// inWords is a number for people: three digits, rounded up.
+func inWords(x float64) string { return formatUp(x, 3) }
 
 func (g Guarantee) guess(seen string) string {
 	return fmt.Sprintf("somebody who sees the %s and knows all other data can tell it from any other one with at most %s %% success (50 %% is guessing)", seen, percentUp(g.Success()))

@@ -41,6 +41,11 @@ func TestSuccess(t *testing.T) {
 	if s := (Guarantee{Kind: None}).Success(); s != 1 {
 		t.Errorf("success %v without a guarantee", s)
 	}
+	for x, want := range map[float64]string{1: "1", 1.70747e-06: "1.71e-06", 1.13661: "1.14", 0.3: "0.3", 1.0000001: "1.01", 2.006: "2.01", 999.1: "1e+03"} {
+		if got := inWords(x); got != want {
+			t.Errorf("%v is printed as %s, want %s", x, got, want)
+		}
+	}
 	words := Guarantee{Kind: ApproxDP, Mu: 0.268052, Epsilon: 1, Delta: 1e-5, Unit: "one person"}.Words()
 	if !strings.HasPrefix(words, "epsilon = 1, delta = 1e-05 for one person: ") || !strings.Contains(words, "at most 56 % success") {
 		t.Error(words)

@@ -186,6 +186,10 @@ func TestPersonSumsAreExact(t *testing.T) {
 		if got, _ := d.rank(); got != want {
 			t.Errorf("trial %d: rank sum %v, want %v", trial, got, want)
 		}
+		ranks, err := d.Ranks(len(all), 20)
+		if below := new(big.Rat).Sub(rank, new(big.Rat).SetInt64(ranks.Floor)); err != nil || below.Sign() < 0 || below.Cmp(big.NewRat(1, 1)) >= 0 {
+			t.Errorf("trial %d: rank sum %v rounded down is %d: %v", trial, rank, ranks.Floor, err)
+		}
 		if got := d.lossSum(loss, 1); got != wantLoss {
 			t.Errorf("trial %d: sum of losses %v, want %v", trial, got, wantLoss)
 		}
@@ -263,5 +267,27 @@ func TestPersonsOfOneRowAreRecords(t *testing.T) {
 		if _, err := algorithms.Execute(context.Background(), p.Job(func(context.Context) (Data, error) { return bad, nil }), algorithms.Options{Public: true}); err == nil {
 			t.Error("data that do not fit the plan were evaluated")
 		}
+	}
+}
+
+// TestFloorsMoveByIntegers: rounding down moves by s where the sum does, of any size and sign. From the
+// nearest float64 it would move by more.
+func TestFloorsMoveByIntegers(t *testing.T) {
+	const s = 1<<27 - 2
+	unit := big.NewInt(shareUnit * shareUnit)
+	wide := false
+	for _, whole := range []int64{0, 1, -1, s, s / 2, -s, 1 << 40, 1<<50 - 1, -1 << 50} {
+		for _, part := range []int64{0, 1, -1, shareUnit, -shareUnit * shareUnit / 2} {
+			v := new(big.Int).Mul(big.NewInt(whole), unit)
+			v.Add(v, big.NewInt(part))
+			less := new(big.Int).Sub(v, new(big.Int).Mul(big.NewInt(s), unit))
+			if a, b := floorUnit(v), floorUnit(less); a-b != s {
+				t.Errorf("%d and %d parts: %d and %d", whole, part, a, b)
+			}
+			wide = wide || math.Floor(overUnit(v, 2))-math.Floor(overUnit(less, 2)) > s
+		}
+	}
+	if !wide {
+		t.Error("no sum shows the defect")
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -31,10 +32,11 @@ type Network struct {
 	StartAt func(seed uint64) []float64
 }
 
-// NewNetwork builds the graph once and compares its Jacobian with differences of f at random points of
+// NewNetwork builds the graph twice and compares its Jacobian with differences of f at random points of
 // the balls: some derivatives of Gorgonia are silently wrong, and so may be an operation of the user. It
-// wraps autodiff.ErrGradientsDisagree for those. Nothing is proved of the range of f, so a Model needs
-// Output.Unit or Output.Within.
+// wraps autodiff.ErrGradientsDisagree for those, and ErrNotAFunction for a graph whose numbers depend on more than
+// record and theta there, such as one that draws nodes of its own. Nothing is proved of the range of f, so a Model
+// needs Output.Unit or Output.Within.
 func NewNetwork(n Network) (embedding.Network, error) {
 	switch {
 	case n.Build == nil:
@@ -48,6 +50,10 @@ func NewNetwork(n Network) (embedding.Network, error) {
 	}
 	return net, n.check()
 }
+
+// ErrNotAFunction is wrapped by the error about a graph that computes something else for the same record and
+// theta the next time, or when it is built again. No guarantee holds for it.
+var ErrNotAFunction = errors.New("gorgonia: the network is no function of a record and theta alone")
 
 // userGraph implements embedding.Graph.
 type userGraph struct{ n Network }
@@ -194,9 +200,14 @@ const (
 	gateTolerance = 1e-6
 )
 
-// check compares the Jacobian with central differences of f in all parameters.
+// check compares the Jacobian with central differences of f in all parameters, and its bits with those of
+// another tape, which has not seen other points.
 func (n Network) check() error {
 	made, err := userGraph{n}.NewTape()
+	if err != nil {
+		return err
+	}
+	other, err := userGraph{n}.NewTape()
 	if err != nil {
 		return err
 	}
@@ -235,6 +246,16 @@ func (n Network) check() error {
 		if norm = math.Sqrt(norm); !(off <= gateTolerance*max(norm, 1)) {
 			return fmt.Errorf("%w: network %s: an entry of the Jacobian differs from differences of f by %.3g of its norm %.3g", autodiff.ErrGradientsDisagree, n.Name, off, norm)
 		}
+		for _, again := range []embedding.Tape{made, other} {
+			if err := errors.Join(again.Set(theta), again.Jacobian(above, scratch, x)); err != nil {
+				return err
+			}
+			if !slices.EqualFunc(f, above, sameBits) || !slices.EqualFunc(jac, scratch, sameBits) {
+				return fmt.Errorf("%w: network %s gives other numbers the next time; it must not draw nodes of its own, drop units out, normalise over records or keep a state: what is drawn belongs outside of Build, or into theta", ErrNotAFunction, n.Name)
+			}
+		}
 	}
 	return nil
 }
+
+func sameBits(a, b float64) bool { return math.Float64bits(a) == math.Float64bits(b) }

@@ -185,6 +185,26 @@ func TestNewNetworkRefuses(t *testing.T) {
 	if _, err := graphs.NewNetwork(perceptron(3, 4, 2, true)); !errors.Is(err, autodiff.ErrGradientsDisagree) {
 		t.Errorf("a wrong derivative: %v", err)
 	}
+	drawn := perceptron(3, 4, 2, false)
+	build := drawn.Build
+	drawn.Build = func(g *gorgonia.ExprGraph, x *gorgonia.Node, theta []*gorgonia.Node) (*gorgonia.Node, error) {
+		mix := gorgonia.NewMatrix(g, gorgonia.Float64, gorgonia.WithName("mix"), gorgonia.WithShape(3, 3), gorgonia.WithInit(gorgonia.GlorotU(1)))
+		return build(g, gorgonia.Must(gorgonia.Mul(mix, x)), theta)
+	}
+	dropped := perceptron(3, 4, 2, false)
+	dropped.Build = func(g *gorgonia.ExprGraph, x *gorgonia.Node, theta []*gorgonia.Node) (*gorgonia.Node, error) {
+		f, err := build(g, x, theta)
+		if err != nil {
+			return nil, err
+		}
+		noise := gorgonia.UniformRandomNode(g, gorgonia.Float64, 0, 1e-12, 2)
+		return gorgonia.Add(f, noise)
+	}
+	for name, n := range map[string]graphs.Network{"drawn when it is built": drawn, "drawn at every run": dropped} {
+		if _, err := graphs.NewNetwork(n); !errors.Is(err, graphs.ErrNotAFunction) {
+			t.Errorf("numbers %s: %v", name, err)
+		}
+	}
 	for want, change := range map[string]func(*graphs.Network){
 		"Build is nil":           func(n *graphs.Network) { n.Build = nil },
 		"no vector of 5 numbers": func(n *graphs.Network) { n.Out = 5 },

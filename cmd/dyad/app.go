@@ -170,7 +170,8 @@ func runHooked(ctx context.Context, args []string, stdin io.Reader, stdout, stde
 	}
 	command, err := parser.Parse(minusFormula(args))
 	if err != nil {
-		fmt.Fprintf(stderr, "dyad: %s\nRun \"dyad --help\" or \"dyad COMMAND --help\" for usage and examples.\n", usage(err, args))
+		text, help := usage(err, args)
+		fmt.Fprintf(stderr, "dyad: %s\nRun \"%s\" for usage and examples.\n", text, help)
 		return exitInput
 	}
 	if err := checkPositive(command); err != nil {

@@ -87,6 +87,7 @@ func (r *trainResult) brief(a *app, synthetic bool, planned privacy.Guarantee) s
 	}
 	r.writeMade(&b, r.Task, from, r.schema)
 	r.writeSummary(&b, r.Heldout, r.unit(), r.Public)
+	writeWeights(&b, r.Weights) // asked for by --intervals
 	g := r.Guarantee
 	if r.InAll != nil && r.HeldPrivate != nil {
 		warnings := g.Warnings

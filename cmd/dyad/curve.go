@@ -27,7 +27,7 @@ type curveCmd struct {
 	Records    int       `positive:"" default:"5000" help:"Number of synthetic records."`
 	Features   int       `positive:"" default:"20" help:"Features of synthetic ar1 and scores."`
 	N          []int     `short:"n" placeholder:"N,..." help:"Numbers of training records; the others test. Default: what --holdout leaves."`
-	Holdout    float64   `default:"0.3" placeholder:"F" help:"Fraction of the records that test."`
+	Holdout    float64   `positive:"" default:"0.3" placeholder:"F" help:"Fraction of the records that test."`
 	Epsilons   []float64 `placeholder:"E,..." help:"Epsilons. Default: 0.1,0.3,1,3,10."`
 	Delta      *float64  `placeholder:"DELTA" help:"Delta; 0 asks for pure epsilon. Default: min(1e-5, n^-1.5)."`
 	Algorithms []string  `placeholder:"NAME,..." help:"Algorithms with their defaults, see \"dyad algorithms\", or auto. Default: auto."`

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"os"
 	"strings"
 	"text/tabwriter"
 
@@ -38,6 +39,9 @@ type inspectResult struct {
 	Public  bool   `json:"public"`
 	Warning string `json:"warning,omitempty"`
 	*dataset.Summary
+	// MayNamePersons are columns that look like identifiers and whose values come again, without a
+	// column of persons.
+	MayNamePersons []string `json:"may_name_persons,omitempty"`
 }
 
 // Run describes the file.
@@ -48,6 +52,10 @@ func (c *dataInspectCmd) Run(a *app) error {
 	}
 	progress, done := a.rowProgress("reading")
 	m, err := dataset.Summarize(c.File, s, c.options(dataset.Options{Progress: progress}))
+	var repeats []string
+	if info, e := os.Stat(c.File); err == nil && e == nil && info.Mode().IsRegular() && !s.ByPerson() {
+		repeats, _ = dataset.MayNamePersons(c.File, progress) // a hint; Summarize has read the file
+	}
 	done()
 	if a.ctx.Err() != nil {
 		return a.ctx.Err()
@@ -55,7 +63,7 @@ func (c *dataInspectCmd) Run(a *app) error {
 	if err != nil {
 		return asInput(err)
 	}
-	r := inspectResult{File: c.File, Public: c.PublicData || s.Public, Summary: m}
+	r := inspectResult{File: c.File, Public: c.PublicData || s.Public, Summary: m, MayNamePersons: repeats}
 	if !r.Public {
 		r.Warning = strings.ReplaceAll(strings.TrimSpace(privateFigures), "\n", " ")
 	}
@@ -85,8 +93,16 @@ func (r *inspectResult) text() string {
 	if r.Groups > 0 {
 		fmt.Fprintf(&b, "groups  %d, of up to %d rows\n", r.Groups, r.LargestGroup)
 	}
-	if r.RowsOfID > 0 {
+	switch {
+	case r.Persons > 0:
+		fmt.Fprintf(&b, "persons %d in %s, with up to %d rows each, all of them protected together\n", r.Persons, r.IDs, max(r.RowsOfID, 1))
+	case r.RowsOfID > 0:
 		fmt.Fprintf(&b, "ids     %s: up to %d rows with one id; if it names persons, role: person protects all rows of one, and without it a guarantee is for one row\n", r.IDs, r.RowsOfID)
+	}
+	for _, name := range r.MayNamePersons {
+		if name != r.IDs {
+			fmt.Fprintf(&b, "repeats %s: values come again; if it names persons, role: person protects all rows of one, and without it a guarantee is for one row\n", name)
+		}
 	}
 	b.WriteByte('\n')
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)

@@ -64,7 +64,13 @@ func (c *dataSchemaCmd) Run(a *app) error {
 			return err
 		}
 	}
+	progress, done := a.rowProgress("reading")
+	o.Progress = progress
 	draft, err := dataset.Draft(c.File, o)
+	done()
+	if a.ctx.Err() != nil {
+		return a.ctx.Err()
+	}
 	if err != nil {
 		return asInput(err)
 	}
@@ -72,7 +78,11 @@ func (c *dataSchemaCmd) Run(a *app) error {
 		if err := a.ask(draft, &o); err != nil {
 			return err
 		}
-		if draft, err = dataset.Draft(c.File, o); err != nil {
+		draft, err = dataset.Draft(c.File, o)
+		if done(); a.ctx.Err() != nil {
+			return a.ctx.Err()
+		}
+		if err != nil {
 			return asInput(err)
 		}
 	}

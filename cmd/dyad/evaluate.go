@@ -86,7 +86,7 @@ func (c *evaluateCmd) Run(a *app) error {
 		s.other = other
 		return c.private(a, m, s, c.PublicData)
 	}
-	held, err := c.read(a, m, true)
+	held, _, err := c.read(a, m, true)
 	if err != nil {
 		return err
 	}
@@ -144,8 +144,9 @@ func (c *evaluateCmd) checkFlags() error {
 	return nil
 }
 
-// read reads the data, or the part of them that a training held out.
-func (c *evaluateCmd) read(a *app, m *model, public bool) (*lib.Data, error) {
+// read reads the data, or the part of them that a training held out; rest is how many records or persons the
+// split leaves to the training, 0 without one.
+func (c *evaluateCmd) read(a *app, m *model, public bool) (held *lib.Data, rest int, err error) {
 	persons := dataset.IgnorePersons // exact figures count rows
 	if c.Holdout != nil || c.Epsilon != nil {
 		persons = dataset.KeepPersons // the split of the training is one of persons, and so is the unit
@@ -157,24 +158,27 @@ func (c *evaluateCmd) read(a *app, m *model, public bool) (*lib.Data, error) {
 	}
 	if c.N > 0 {
 		if schema.Persons == 0 {
-			return nil, badInput("-n is for --plan, and for files of persons with private ids; else the number of records is that of the file")
+			return nil, 0, badInput("-n is for --plan, and for files of persons with private ids; else the number of records is that of the file")
 		}
 		schema.Persons = c.N
 	}
 	schema.Public = schema.Public && public // what it says of these records
 	data, err := a.readTraining(c.Data, &schema, c.options(dataset.Options{Persons: persons}), public)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	all := lib.NewData(data, c.Data, data.LabelsFile)
 	if c.Holdout == nil {
-		return all, nil
+		return all, 0, nil
 	}
 	if !(*c.Holdout > 0 && *c.Holdout < 1) {
-		return nil, badInput("--holdout is %v, want above 0 and below 1", *c.Holdout)
+		return nil, 0, badInput("--holdout is %v, want above 0 and below 1", *c.Holdout)
 	}
-	_, held, err := all.Split(*c.Holdout, c.SplitSeed)
-	return held, err
+	train, held, err := all.Split(*c.Holdout, c.SplitSeed)
+	if err != nil {
+		return nil, 0, err
+	}
+	return held, train.Records.Units(), nil
 }
 
 // private releases private figures, or prints their plan.
@@ -207,11 +211,11 @@ func (c *evaluateCmd) private(a *app, m *model, s scored, public bool) error {
 	if err := s.evaluable(c.Reference != ""); err != nil {
 		return err
 	}
-	data, err := c.read(a, m, public)
+	data, rest, err := c.read(a, m, public)
 	if err != nil {
 		return err
 	}
-	from := sources{records: data.Records, model: m, split: c.Holdout != nil}
+	from := sources{records: data.Records, model: m, rest: rest}
 	if from.other, err = c.compared(a, s.other, data, public); err != nil {
 		return err
 	}
@@ -262,7 +266,7 @@ func (r *privateResult) text() string {
 func figures(e *evaluation, format string) string {
 	var b strings.Builder
 	for _, k := range e.KNN {
-		fmt.Fprintf(&b, format, fmt.Sprintf("%d-NN", k.K), fmt.Sprintf("accuracy %.6f with the metric, %.6f with the identity", k.Learned, k.Identity))
+		fmt.Fprintf(&b, format, fmt.Sprintf("%d-NN", k.K), fmt.Sprintf("accuracy %.4f with the metric, %.4f with the identity", k.Learned, k.Identity))
 	}
 	line := func(label, text string, args ...any) {
 		fmt.Fprintf(&b, format, label, fmt.Sprintf(text, args...))
@@ -272,15 +276,15 @@ func figures(e *evaluation, format string) string {
 		if e.AUCLow != nil {
 			interval = fmt.Sprintf(" (%g %% interval %.4f to %.4f, DeLong)", 100*e.Confidence, *e.AUCLow, *e.AUCHigh)
 		}
-		line("AUC", "%.6f%s", *e.AUC, interval)
-		line("accuracy", "%.6f (score >= %g counts as positive)", *e.Accuracy, e.Threshold)
+		line("AUC", "%.4f%s", *e.AUC, interval)
+		line("accuracy", "%.4f (score >= %g counts as positive)", *e.Accuracy, e.Threshold)
 	}
 	if e.Ranking != nil {
-		line("ranking", "%.6f of the pairs with different labels in the right order, mean over groups", *e.Ranking)
-		line("NDCG", "%.6f at %d", *e.NDCG, e.Top)
+		line("ranking", "%.4f of the pairs with different labels in the right order, mean over groups", *e.Ranking)
+		line("NDCG", "%.4f at %d", *e.NDCG, e.Top)
 	}
 	if e.Precision != nil {
-		line("precision", "%.6f at %d", *e.Precision, e.Top)
+		line("precision", "%.4f at %d", *e.Precision, e.Top)
 	}
 	return b.String()
 }

@@ -47,7 +47,7 @@ func (c *evaluateCmd) compared(a *app, other *model, held *lib.Data, public bool
 	if other == nil {
 		return nil, nil
 	}
-	again, err := c.read(a, other, public)
+	again, _, err := c.read(a, other, public)
 	if err != nil {
 		return nil, err
 	}

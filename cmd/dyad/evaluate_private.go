@@ -49,7 +49,7 @@ type scored struct {
 	weights []float64
 	matrix  []float64 // of a metric
 	schema  *dataset.Schema
-	other   *model // whose AUC is compared; nil for none
+	other   *model     // whose AUC is compared; nil for none
 	network *lib.Model // maps records to those that weights are for; nil for a linear model
 }
 
@@ -165,10 +165,10 @@ type sources struct {
 	reference *engine.Records // of a metric
 	other     *engine.Records // the same records as the other model encodes them
 	files     []string        // of the reference
-	// model is one from a file, nil for one that this command trained, and split says that the records
-	// are the part that its training held out.
+	// model is one from a file, nil for one that this command trained. If the records are the part that
+	// its training held out, rest is the number of the others, else 0.
 	model *model
-	split bool
+	rest  int
 }
 
 // checkReference refuses a reference that the ledger knows as private records: a classifier
@@ -204,10 +204,12 @@ func fingerprint(l *lib.Ledger, files []string) (string, error) {
 	return l.Fingerprint(io.MultiReader(all...))
 }
 
-// checkTraining compares the files of an evaluation with those that the ledger has for the training of a model. The
-// same ones without a split give figures that are too good, which a note says. Persons with private ids
-// are split by their order in the file, so that another file may hold out persons of the training.
-func (a *app) checkTraining(l *lib.Ledger, m *model, of lib.Source, split bool) error {
+// checkTraining compares the files of an evaluation with those that the ledger has for the training of a model, and
+// the records that a split leaves with the number that was trained on. A note says where figures may be too
+// good. Persons with private ids are split by their order in the file, so that another file may hold out persons of
+// the training.
+func (a *app) checkTraining(l *lib.Ledger, s sources, of lib.Source) error {
+	m := s.model
 	if l == nil || m == nil || m.Run == "" {
 		return nil
 	}
@@ -225,11 +227,19 @@ func (a *app) checkTraining(l *lib.Ledger, m *model, of lib.Source, split bool) 
 	if err != nil {
 		return err
 	}
-	switch same := print == entries[at].Charge.Fingerprint; {
-	case same && !split:
-		a.note("dyad: warning: the model was trained on records of this file (run %s), so that these figures are too good; if the training had --holdout F, the same --holdout F evaluates the records that it left out", m.Run)
-	case !same && split && m.Encoder.Schema().Persons > 0:
+	unit := "records"
+	if m.Encoder.Schema().ByPerson() {
+		unit = "persons"
+	}
+	switch same, trained := print == entries[at].Charge.Fingerprint, int(m.Report.Number(unit)); {
+	case same && s.rest == 0:
+		a.note("dyad: warning: the model was trained on records of this file (run %s), so these figures are too good; if the training had --holdout F, the same --holdout F evaluates the records that it left out", m.Run)
+	case same && trained != 0 && trained != s.rest:
+		a.note("dyad: warning: run %s trained the model on %d %s of this file, and this --holdout leaves %d: it is not that of the training, so that some of those trained on may be evaluated, and these figures are too good", m.Run, trained, unit, s.rest)
+	case !same && s.rest > 0 && m.Encoder.Schema().Persons > 0:
 		return badInput("the ids of the persons are private, so --holdout splits them by their order in the file, and this is not the file of run %s, which trained the model: persons of the training could be held out here; name that file, unchanged, or train with ids: public, whose split depends on the ids alone", m.Run)
+	case !same && s.rest > 0:
+		a.note("dyad: warning: this is not the file of run %s, which trained the model: --holdout gives what that training held out only if both files have the same %s; otherwise some of those trained on may be evaluated, and these figures are too good", m.Run, map[string]string{"persons": "ids", "records": "records, in one order"}[unit])
 	}
 	return nil
 }
@@ -259,13 +269,7 @@ func (m scored) mapped(s sources) (to sources, err error) {
 // numbers.
 func (m scored) data(ctx context.Context, s sources) (d evaluate.Data, err error) {
 	labels, raw := s.records.Labels(), s
-	if s.records.ByPerson() {
-		for k := range s.records.Units() {
-			from, _ := s.records.UnitRows(k)
-			d.First = append(d.First, from)
-		}
-		d.First = append(d.First, s.records.Len())
-	}
+	d.First = s.records.FirstRows()
 	if s, err = m.mapped(s); err != nil {
 		return d, err
 	}
@@ -313,7 +317,7 @@ func (a *app) evaluatePrivately(f runFlags, p *evaluate.Plan, m scored, s source
 	if err := s.checkReference(o.Ledger); err != nil {
 		return err
 	}
-	if err := a.checkTraining(o.Ledger, s.model, of, s.split); err != nil {
+	if err := a.checkTraining(o.Ledger, s, of); err != nil {
 		return err
 	}
 	o.Progress, r.Out = a.tracker("evaluating").OnStep, out

@@ -13,26 +13,27 @@ import (
 // them in sections, and all of them in "dyad COMMAND --help all".
 const mostFlags = 20
 
-// sections are those of the help of commands with many flags, in their order. A flag that no section
-// names is in the last one.
+// sections are those of the help of commands with many flags, in their order.
 var sections = []struct{ title, flags string }{
-	{"Data:", "data schema n d users records labels row user pairs pair-columns label-values density degree-cap pair-seed tuple all-pairs group-column group-sizes look-alike-ids follow balance public-data public-features"},
-	{"Model:", "task algorithm method loss loss-param loss-clip margin temperature rows radius l2 l2-grid folds bias average iterate"},
-	{"Privacy:", "mode epsilon delta unit kappa max-epsilon max-epochs max-direction-pairs holdout-epsilon exact-figures shuffle-delta"},
-	{"Noise and steps; they change the mechanism:", "noise sampling steps step-size total-step batch-records batch epochs clip shrink printed-steps every buffer reservoir per-class burn-in secret-state " +
+	{"Data:", "data schema n d users records labels row user pairs pair-columns label-values density degree-cap pair-seed tuple all-pairs group-column group-sizes look-alike-ids follow balance public-data public-features dataset synthetic features"},
+	{"Candidates:", "candidates models road"},
+	{"Model:", "model task algorithm algorithms method loss loss-param loss-clip margin temperature rows radius l2 l2-grid folds bias average iterate"},
+	{"Network, with --model mlp:", "hidden activation dim similarity gain init init-seed jacobian-clip"},
+	{"Privacy:", "mode epsilon epsilons delta unit kappa max-epsilon max-epochs max-direction-pairs holdout-epsilon exact-figures shuffle-delta"},
+	{"Noise and steps; they change the mechanism:", "noise sampling noises steps step-size total-step update momentum decay tail-average batch-records batch epochs clip shrink printed-steps every buffer reservoir per-class burn-in secret-state " +
 		"second-moments clip-radius ridge count-share centre-share second-share step-share gradient-share public-centre class-balance label-share response-share direction-pairs threshold threshold-step kwik-ratio kwik-delta"},
 	{"Constants of the loss, as you assert them:", "G L Dg H radius-diameter"},
-	{"Evaluation:", "holdout holdout-records split-seed plan compare regret neighbours top roc-thresholds mean-loss loss-range reference confidence"},
-	{"Attack:", "runs time black-box canaries guesses worst-start"},
-	{"Server:", "server dir listen protocol cert key ca token tokens memory check poll beat messages-per-second max-connections"},
+	{"Evaluation:", "plan holdout holdout-records split-seed splits intervals no-ceiling compare regret neighbours top roc-thresholds mean-loss loss-range reference confidence"},
+	{"Trials:", "runs time black-box canaries guesses worst-start person-rows"},
+	{"Server:", "server listen protocol cert key ca token tokens memory check poll beat messages-per-second max-connections"},
 	{"Device; rounding depends on it, and so does the noise that covers rounding:", "device precision"},
-	{"Performance; results and guarantees do not depend on it:", "workers checkpoint-every"},
-	{"Output and ledger:", "out force state resume ledger data-id seed plot"},
+	{"Performance; results and guarantees do not depend on it:", "workers parallel retry checkpoint-every"},
+	{"Output and ledger:", "out format force yes dir state resume ledger data-id seed plot"},
 }
 
 // firstFlags are in the first view.
 var firstFlags = words("help json quiet verbose data schema n d users records state pairs density tuple out public-data " +
-	"task algorithm method loss radius mode epsilon delta unit kappa every holdout holdout-records holdout-epsilon " +
+	"candidates models model algorithms epsilons splits task algorithm method loss radius mode epsilon delta unit kappa every holdout holdout-records holdout-epsilon " +
 	"shuffle-delta max-epsilon compare plan reference runs time plot server dir listen protocol cert key token memory resume ledger")
 
 func words(s string) []string { return strings.Fields(s) }

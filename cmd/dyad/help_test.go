@@ -112,12 +112,13 @@ func TestFirstViewOfHelp(t *testing.T) {
 		}
 		return names, text
 	}
-	known, long := map[string]bool{}, 0
+	known, sectioned, long := map[string]bool{}, map[string]bool{}, 0
 	for _, words := range paths {
 		first, text := flags(words, "--help")
 		all, whole := flags(words, "--help", "all")
 		for _, f := range all {
 			known[f] = true
+			sectioned[f] = sectioned[f] || len(all) > mostFlags
 		}
 		again, _ := flags(words, "--help-all")
 		told := fmt.Sprintf("These are %d of %d flags; \"dyad %s --help all\" shows all.", len(first), len(all), strings.Join(words, " "))
@@ -152,6 +153,20 @@ func TestFirstViewOfHelp(t *testing.T) {
 				t.Errorf("section %q has --%s, which is in two sections, or is a flag of no command", s.title, f)
 			}
 			named[f] = true
+		}
+	}
+	for f := range known {
+		if !named[f] && !slices.Contains([]string{"help", "json", "quiet", "verbose"}, f) && sectioned[f] {
+			t.Errorf("--%s is in no section, so it is shown among the output files", f)
+		}
+	}
+	// What a command cannot do without is in its first view.
+	for command, needed := range map[string]string{"search": "candidates models", "curve": "epsilons algorithms splits", "train": "model"} {
+		first, _ := flags(words(command), "--help")
+		for _, f := range words(needed) {
+			if !slices.Contains(first, f) {
+				t.Errorf("dyad %s --help does not show --%s at first", command, f)
+			}
 		}
 	}
 	for _, f := range firstFlags {

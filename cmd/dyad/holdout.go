@@ -151,7 +151,7 @@ func (r *heldResult) writeHeld(b *strings.Builder, n int, unit string, public bo
 		line(b, "held out", "%d %s%s", n, unit, objective)
 		b.WriteString(figures(r.Held, "            %s: %s\n"))
 		if r.Baseline != nil && r.Baseline.AUC != nil {
-			line(b, "", "AUC without privacy: %.6f", *r.Baseline.AUC)
+			line(b, "", "AUC without privacy: %.4f", *r.Baseline.AUC)
 		}
 		if unit == "persons" {
 			line(b, "", "these figures count rows: a person with many rows weighs more")

@@ -13,7 +13,7 @@ import (
 )
 
 // TestNewcomersMistakes: what three newcomers did wrong and were told badly, by the numbers of the
-// list that was kept of them. Each has an answer that says what is wrong and what to do, and what
+// list that was kept of them, 0 for later ones. Each has an answer that says what is wrong and what to do, and what
 // is refused charges nothing.
 func TestNewcomersMistakes(t *testing.T) {
 	dir := clinic(t, 200)
@@ -50,6 +50,13 @@ func TestNewcomersMistakes(t *testing.T) {
 	write(t, dir, "ambiguous.csv", "x;y\n1.234;0\n2.345;1\n3.456;0\n4.567;1\n")
 	write(t, dir, "sheet.xlsx", "PK\x03\x04\x14\x00\x00\x00\x00\x00[Content_Types].xml xl/workbook.xml")
 	write(t, dir, "draft.yaml", "kept")
+	var wider strings.Builder
+	for _, l := range lines {
+		if l != "" {
+			wider.WriteString("ward," + l)
+		}
+	}
+	write(t, dir, "wider.csv", wider.String())
 	tolerant := strings.Replace(dataset.SyntheticClinicalYAML(), "public: true", "public: false\nmissing: {policy: middle}", 1)
 	write(t, dir, "tolerant.yaml", strings.Replace(tolerant, "data_id:", "data_id: tolerant #", 1))
 
@@ -102,6 +109,11 @@ func TestNewcomersMistakes(t *testing.T) {
 		{55, "resume with another epsilon", train + "--data-id stopped --out stopped.json --epsilon 2 --resume " + run, exitInput,
 			"was charged for the guarantee (1, 1e-05)-differentially private (0.268052-GDP), now it is (2, 1e-05)-differentially private"},
 		{61, "evaluate without labels", "evaluate 51.json --data unlabelled.csv --public-data", exitInput, `column "` + names[label] + `": the header lacks the label, which training and evaluation need (dyad predict needs none)`},
+		{0, "no value", "train --epsilon", exitInput, "--epsilon needs a value\n"},
+		{0, "a label that is not there", "data schema patients.csv --label died", exitInput, "there is no column \"died\" for the label; the columns are " + names[0] + ", "},
+		{0, "columns that the model does not know", "predict 51.json --data wider.csv --out wider-scores.csv", exitOK, "columns of wider.csv that the model does not know were ignored"},
+		{0, "those columns in training", "train --data wider.csv --schema patients.yaml --out wider.json", exitInput, "it has a name that the schema lacks"},
+		{0, "the next step works", "predict 51.json --data patients.csv --out more.csv", exitOK, "dyad evaluate 51.json --data FILE --epsilon E"},
 		{63, "n below 0", "plan -n -5", exitInput, "-n is -5, want a whole number above 0\n"},
 	} {
 		before, _ := os.ReadFile(filepath.Join(dir, "state", "dyad", "ledger.jsonl"))
@@ -162,6 +174,7 @@ func TestBriefReports(t *testing.T) {
 		t.Skip("slow")
 	}
 	dir := clinic(t, 300)
+	write(t, dir, "settings.yaml", searchSettings)
 	for _, c := range []struct {
 		args  string
 		lines int
@@ -174,6 +187,7 @@ func TestBriefReports(t *testing.T) {
 		{"evaluate m.json --data patients.csv --epsilon 1 --out figures.json", 3, "assumes: "},
 		{"evaluate m.json --data patients.csv --exact-figures", 3, "accuracy"},
 		{"predict m.json --data patients.csv --out scores.csv", 3, ""},
+		{"search --candidates settings.yaml --data patients.csv --schema patients.yaml --road compose --out chosen.json", 3, "assumes: "},
 	} {
 		for _, verbose := range []bool{false, true} {
 			args := strings.Fields(c.args)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	"testing"
 
 	"dyad/algorithms"
+	"dyad/engine/dataset"
 	"dyad/privacy"
 	"dyad/privacy/account"
 )
@@ -158,15 +160,21 @@ func TestTrainPersons(t *testing.T) {
 	if code, out, errs := dyad(t, dir, held...); code != exitOK || strings.Contains(errs, "this file") {
 		t.Errorf("the file of the training: exit %d: %s%s", code, out, errs)
 	}
+	if _, _, errs := dyad(t, dir, "evaluate", "m.json", "--data", "visits.csv", "--holdout", "0.5", "--epsilon", "1"); !strings.Contains(errs, "trained the model on 30 persons of this file, and this --holdout leaves 20") {
+		t.Errorf("another holdout than that of the training: %s", errs)
+	}
 	if code, _, errs := dyad(t, dir, "train", "--data", "visits.csv", "--schema", "public.yaml", "--holdout", "0.25", "--epsilon", "2", "--force", "--out", "m.json"); code != exitOK {
 		t.Fatal(errs)
 	}
 	held[3] = "turned.csv"
-	if code, out, errs := dyad(t, dir, held...); code != exitOK {
+	if code, out, errs := dyad(t, dir, held...); code != exitOK || !strings.Contains(errs, "only if both files have the same ids") {
 		t.Errorf("another order of public ids: exit %d: %s%s", code, out, errs)
 	}
-	if code, out, errs := dyad(t, dir, "data", "inspect", "visits.csv", "--schema", "declared.yaml"); code != exitOK || !strings.Contains(out, "patient: up to 8 rows with one id") {
+	if code, out, errs := dyad(t, dir, "data", "inspect", "visits.csv", "--schema", "declared.yaml"); code != exitOK || !strings.Contains(out, "persons 40 in patient, with up to 8 rows each, all of them protected together\n") || strings.Contains(out, "if it names persons") {
 		t.Errorf("inspect: exit %d: %s%s", code, out, errs)
+	}
+	if code, out, errs := dyad(t, dir, "data", "inspect", "visits.csv", "--schema", "rows.yaml"); code != exitOK || !strings.Contains(out, "repeats patient: values come again; if it names persons, role: person") {
+		t.Errorf("inspect of a file whose persons are ignored: exit %d: %s%s", code, out, errs)
 	}
 	for _, c := range []struct {
 		args []string
@@ -288,6 +296,31 @@ func TestPersonsAreSilent(t *testing.T) {
 	}
 }
 
+// TestProgressOfPersonsShowsNoTimes: whichever command reads persons, its bars show neither numbers of rows nor
+// times, which grow with them. Those of rows do.
+func TestProgressOfPersonsShowsNoTimes(t *testing.T) {
+	dir, _ := visits(t, func(int) int { return 2 }, mixedVisit)
+	times := regexp.MustCompile(`\[\d+\w+`)
+	for schema, shown := range map[string]bool{"rows.yaml": true, "public.yaml": false, "declared.yaml": false} {
+		s, err := dataset.LoadSchema(filepath.Join(dir, schema))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var screen bytes.Buffer
+		a := &app{ctx: context.Background(), stderr: &screen, interactive: true}
+		if _, err := a.readTraining(filepath.Join(dir, "visits.csv"), s, dataset.Options{Persons: dataset.KeepPersons}, false); err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(screen.String(), "rows") && !shown {
+			t.Errorf("%s: reading shows %q", schema, screen.String())
+		}
+		a.tracker("evaluating").OnStep(1, 3)
+		if times.MatchString(screen.String()) != shown {
+			t.Errorf("%s: the bar shows %q", schema, screen.String())
+		}
+	}
+}
+
 // TestNeighboursAreOtherPersons: exact figures of a metric among the records themselves leave out all
 // rows of a row's person: persons with twin rows and random labels are not found by their twins.
 func TestNeighboursAreOtherPersons(t *testing.T) {
@@ -300,10 +333,15 @@ func TestNeighboursAreOtherPersons(t *testing.T) {
 	if code, _, errs := dyad(t, dir, "train", "--data", "visits.csv", "--schema", "declared.yaml", "--task", "metric", "--out", "metric.json"); code != exitOK {
 		t.Fatal(errs)
 	}
-	code, out, errs := dyad(t, dir, "--json", "evaluate", "metric.json", "--data", "visits.csv", "--neighbours", "visits.csv", "--exact-figures")
-	var e evaluation
-	if err := json.Unmarshal([]byte(out), &e); code != exitOK || err != nil || e.Records != 40 || len(e.KNN) == 0 || e.KNN[0].Identity > 0.9 {
-		t.Errorf("exit %d, %v: %s%s", code, err, out, errs)
+	if code, _, errs := dyad(t, dir, "train", "--data", "visits.csv", "--schema", "declared.yaml", "--task", "metric", "--model", "mlp", "--hidden", "4", "--out", "network.json"); code != exitOK {
+		t.Fatal(errs)
+	}
+	for _, model := range []string{"metric.json", "network.json"} {
+		code, out, errs := dyad(t, dir, "--json", "evaluate", model, "--data", "visits.csv", "--neighbours", "visits.csv", "--exact-figures")
+		var e evaluation
+		if err := json.Unmarshal([]byte(out), &e); code != exitOK || err != nil || e.Records != 40 || len(e.KNN) == 0 || e.KNN[0].Identity > 0.9 || e.KNN[0].Learned > 0.9 {
+			t.Errorf("%s: exit %d, %v: %s%s", model, code, err, out, errs)
+		}
 	}
 }
 

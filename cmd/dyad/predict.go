@@ -5,7 +5,6 @@ import (
 	"io"
 	"strings"
 
-	"dyad/engine/dataset"
 	"dyad/internal/files"
 )
 
@@ -45,7 +44,7 @@ func (c *predictCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	data, err := a.readData(c.Data, m.Encoder.Schema(), dataset.Options{Labels: dataset.LabelsIgnored, KeepIDs: true, Persons: dataset.IgnorePersons})
+	data, err := a.readUnlabelled(c.Data, m.Encoder.Schema())
 	if err != nil {
 		return err
 	}
@@ -65,7 +64,7 @@ func (c *predictCmd) Run(a *app) error {
 		var b strings.Builder
 		line(&b, "scores", "%d scores written to %s%s", len(s), c.Out, strings.TrimSuffix("; "+direction(m.Encoder.Schema()), "; "))
 		line(&b, "guarantee", "of the model: %s; the scores tell about the records that they are of, and nothing protects those", m.Guarantee.Words())
-		line(&b, "next", "dyad evaluate %s measures the model on records with labels", c.Model)
+		line(&b, "next", "dyad evaluate %s --data FILE --epsilon E measures the model on records with labels", c.Model)
 		return a.emit(r, b.String())
 	}
 	if a.json {

@@ -80,8 +80,8 @@ func (a *app) rowProgress(what string) (progress func(rows int) error, done func
 // context.Canceled.
 func (a *app) readData(path string, s *dataset.Schema, o dataset.Options) (*dataset.Dataset, error) {
 	progress, done := a.rowProgress("reading")
-	if o.Progress = progress; s.ByPerson() { // the number of rows is not public
-		o.Progress = func(int) error { return a.ctx.Err() }
+	if o.Progress = progress; s.ByPerson() { // the number of rows is not public, nor is a time, which grows with it
+		o.Progress, a.percentOnly = func(int) error { return a.ctx.Err() }, true
 	}
 	d, err := dataset.Load(path, s, o)
 	done()
@@ -89,6 +89,16 @@ func (a *app) readData(path string, s *dataset.Schema, o dataset.Options) (*data
 		return nil, a.ctx.Err()
 	}
 	return d, asInput(err)
+}
+
+// readUnlabelled is readData for records that a model is applied to. They may have columns that the
+// model does not know.
+func (a *app) readUnlabelled(path string, s *dataset.Schema) (*dataset.Dataset, error) {
+	d, err := a.readData(path, s, dataset.Options{Labels: dataset.LabelsIgnored, KeepIDs: true, Persons: dataset.IgnorePersons, IgnoreOthers: true})
+	if err == nil && d.Others {
+		a.note("dyad: columns of %s that the model does not know were ignored", path)
+	}
+	return d, err
 }
 
 // readTraining is readData for training. Public records without anything to compare are bad

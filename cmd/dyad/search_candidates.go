@@ -21,7 +21,7 @@ type candidate struct {
 	Features      []string `yaml:"features"`
 	Steps         int      `yaml:"steps"`
 	StepSize      float64  `yaml:"step_size"`
-	Path          float64  `yaml:"path"`
+	TotalStep     float64  `yaml:"total_step"`
 	BatchRecords  int      `yaml:"batch_records"`
 	Ridge         float64  `yaml:"ridge"`
 	ClipRadius    float64  `yaml:"clip_radius"`
@@ -73,7 +73,7 @@ func (c candidate) setting() (s lib.Setting, err error) {
 	}
 	for _, o := range []algorithms.Option{
 		{Name: "steps", Field: "Steps", Value: c.Steps}, {Name: "step_size", Field: "StepSize", Value: c.StepSize},
-		{Name: "path", Field: "Path", Value: c.Path}, {Name: "batch_records", Field: "BatchRecords", Value: c.BatchRecords},
+		{Name: "total_step", Field: "TotalStep", Value: c.TotalStep}, {Name: "batch_records", Field: "BatchRecords", Value: c.BatchRecords},
 		{Name: "ridge", Field: "Ridge", Value: c.Ridge}, {Name: "clip_radius", Field: "ClipRadius", Value: c.ClipRadius},
 		{Name: "second_moments", Field: "Second", Value: c.SecondMoments},
 	} {

@@ -67,8 +67,8 @@ func TestSearchRoad(t *testing.T) {
 			t.Errorf("predict: %s", errs)
 		}
 	}
-	code, out, errs := dyad(t, dir, "search", "--models", "m0.json,m1.json", "--data", "patients.csv", "--schema", "patients.yaml", "--epsilon", "0.25", "--delta", "0", "--out", "best.json")
-	if code != exitOK || !strings.Contains(out, "0.25-differentially private") || !strings.Contains(out, "noisy-max") {
+	code, out, errs := dyad(t, dir, "search", "--models", "m0.json,m1.json", "--data", "patients.csv", "--schema", "patients.yaml", "--epsilon", "0.25", "--delta", "0", "--out", "best.json", "--verbose")
+	if code != exitOK || !strings.Contains(out, "0.25-differentially private") || !strings.Contains(out, "noisy-max") || !strings.Contains(out, "\nwinner      m") {
 		t.Fatalf("exit %d: %s%s", code, out, errs)
 	}
 	best, err := os.ReadFile("best.json")
@@ -91,20 +91,15 @@ func TestSearchRefusals(t *testing.T) {
 	write(t, dir, "one.yaml", "candidates:\n  - name: default\n")
 	write(t, dir, "typo.yaml", "candidates:\n  - {name: a, radus: 2}\n  - {name: b}\n")
 	write(t, dir, "column.yaml", "candidates:\n  - {name: a, features: [nothing]}\n  - {name: b}\n")
-	schema, err := os.ReadFile(filepath.Join(dir, "patients.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	write(t, dir, "persons.yaml", strings.Replace(string(schema), "columns:\n", "persons: 60\ncolumns:\n  - {name: patient, role: person}\n", 1))
 	for want, args := range map[string][]string{
-		"2 to 64":                 {"--candidates", "one.yaml", "--plan", "-n", "60"},
-		"unknown field":           {"--candidates", "typo.yaml", "--plan", "-n", "60"},
-		"0 of 1 features":         {"--candidates", "column.yaml", "--plan", "-n", "60"},
-		"does not compute it for": {"--candidates", "settings.yaml", "--plan", "-n", "60", "--schema", "persons.yaml"},
-		"-n is for --plan":        {"--candidates", "settings.yaml", "--data", "patients.csv", "-n", "60"},
-		"--models":                {"--plan", "-n", "60"},
-		"needs --data":            {"--candidates", "settings.yaml"},
-		"delta = 0":               {"--candidates", "settings.yaml", "--plan", "-n", "60", "--delta", "0", "--road", "random-stopping"},
+		"2 to 64":               {"--candidates", "one.yaml", "--plan", "-n", "60"},
+		"unknown field":         {"--candidates", "typo.yaml", "--plan", "-n", "60"},
+		"0 of 1 features":       {"--candidates", "column.yaml", "--plan", "-n", "60"},
+		"-n counts the records": {"--candidates", "settings.yaml", "--plan", "-n", "60", "--holdout", "0.2"},
+		"-n is for --plan":      {"--candidates", "settings.yaml", "--data", "patients.csv", "-n", "60"},
+		"--models":              {"--plan", "-n", "60"},
+		"needs --data":          {"--candidates", "settings.yaml"},
+		"delta = 0":             {"--candidates", "settings.yaml", "--plan", "-n", "60", "--delta", "0", "--road", "random-stopping"},
 	} {
 		if !slices.Contains(args, "--schema") {
 			args = append(args, "--schema", "patients.yaml")
@@ -112,6 +107,16 @@ func TestSearchRefusals(t *testing.T) {
 		if code, out, errs := dyad(t, dir, append([]string{"search"}, args...)...); code != exitInput || !strings.Contains(errs, want) {
 			t.Errorf("%v: exit %d, want %q: %s%s", args, code, want, out, errs)
 		}
+	}
+	// Every key reaches an algorithm that has the option.
+	write(t, dir, "keys.yaml", `candidates:
+  - {name: a, algorithm: dpgdsc, loss: logistic, radius: 2, l2: 0.1, total_step: 3}
+  - {name: b, algorithm: dpgdsc, steps: 3, step_size: 0.1, features: [age, bmi]}
+  - {name: c, algorithm: subsampled-descent, batch_records: 8}
+  - {name: d, algorithm: moments, ridge: 4, clip_radius: 0.5, second_moments: diagonal}
+`)
+	if code, out, errs := dyad(t, dir, "search", "--candidates", "keys.yaml", "--plan", "-n", "60", "--schema", "patients.yaml"); code != exitOK || strings.Count(out, "candidate   ") != 4 {
+		t.Errorf("all keys: exit %d: %s%s", code, out, errs)
 	}
 	if _, err := os.Stat(filepath.Join(dir, "state")); err == nil {
 		t.Error("a refused search made a ledger")
@@ -121,6 +126,10 @@ func TestSearchRefusals(t *testing.T) {
 		t.Fatal(errs)
 	}
 	// A model whose positive class is the other one: the labels of the first would choose against it.
+	schema, err := os.ReadFile(filepath.Join(dir, "patients.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
 	write(t, dir, "turned.yaml", strings.Replace(string(schema), `positive: "1", negative: "0"`, `positive: "0", negative: "1"`, 1))
 	if code, _, errs := dyad(t, dir, "train", "--data", "patients.csv", "--schema", "turned.yaml", "--out", "turned.json"); code != exitOK {
 		t.Fatal(errs)

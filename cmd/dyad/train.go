@@ -81,7 +81,7 @@ func (c *trainCmd) Run(a *app) error {
 		return err
 	}
 	schema := all.Schema()
-	a.percentOnly, result.persons, result.schema = schema.ByPerson(), schema.ByPerson(), schema
+	result.persons, result.schema = schema.ByPerson(), schema
 	train, held, err := c.split(lib.NewData(all, c.Data, all.LabelsFile))
 	if err != nil {
 		return err

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 
-	"dyad/engine/dataset"
 	"dyad/internal/files"
 )
 
@@ -43,7 +42,7 @@ func (c *transformCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	data, err := a.readData(c.Data, m.Encoder.Schema(), dataset.Options{Labels: dataset.LabelsIgnored, KeepIDs: true, Persons: dataset.IgnorePersons})
+	data, err := a.readUnlabelled(c.Data, m.Encoder.Schema())
 	if err != nil {
 		return err
 	}

@@ -20,6 +20,7 @@ var otherNames = map[string]string{
 var (
 	notNumber  = regexp.MustCompile(`^(--[\w-]+): expected (?:a |an )?(float|int|uint)(?: value)? but got "([^"]*)"`)
 	unexpected = regexp.MustCompile(`^unexpected argument (.+?)(, did you mean .*)?$`)
+	manyNear   = regexp.MustCompile(`^unknown flag (--[\w-]+), did you mean one of (.*)\?$`)
 	wanted     = regexp.MustCompile(`^expected "<([\w-]+)>`)
 )
 
@@ -35,9 +36,9 @@ func flagOf(err *kong.ParseError, name string) *kong.Flag {
 	return nil
 }
 
-// usage says what is wrong with a command line and what to write instead.
-func usage(err error, args []string) string {
-	text, command := err.Error(), "dyad"
+// usage says what is wrong with a command line, and which command line prints help on it.
+func usage(err error, args []string) (text, help string) {
+	command := "dyad"
 	var parse *kong.ParseError
 	if errors.As(err, &parse) && parse.Context.Selected() != nil {
 		command = "dyad " + parse.Context.Command()
@@ -45,9 +46,17 @@ func usage(err error, args []string) string {
 	if k := strings.Index(command, " <"); k >= 0 {
 		command = command[:k]
 	}
+	return slip(err.Error(), command, parse, args), command + " --help"
+}
+
+// slip says what to write instead, where the text of the parser does not.
+func slip(text, command string, parse *kong.ParseError, args []string) string {
 	switch {
 	case notNumber.MatchString(text):
 		m := notNumber.FindStringSubmatch(text)
+		if m[3] == "EOL" { // kong's name for the end of the line
+			return m[1] + " needs a value"
+		}
 		what := map[string]string{"float": "a number", "int": "a whole number", "uint": "a whole number that is not negative"}[m[2]]
 		if strings.HasPrefix(m[3], "-") {
 			if f := flagOf(parse, m[1]); f != nil && (f.Tag.Has("positive") || strings.Contains(f.Name, "epsilon")) {
@@ -70,6 +79,16 @@ func usage(err error, args []string) string {
 			return fmt.Sprintf("there is no command %s; dyad %s does that", m[1], name)
 		case err == nil && !info.IsDir() && command != "dyad":
 			return fmt.Sprintf("%s does not take the file %s by its place; name what it is, such as --data %s", command, m[1], m[1])
+		case command == "dyad":
+			return fmt.Sprintf("there is no command %s", m[1])
+		}
+	case manyNear.MatchString(text):
+		// The parser offers every flag that is a few letters away; one that begins alike is meant.
+		m := manyNear.FindStringSubmatch(text)
+		for near := range strings.SplitSeq(m[2], ", ") {
+			if strings.HasPrefix(strings.Trim(near, `"`), m[1]) {
+				return fmt.Sprintf("unknown flag %s, did you mean %s?", m[1], near)
+			}
 		}
 	case wanted.MatchString(text):
 		what := wanted.FindStringSubmatch(text)[1]

@@ -16,6 +16,10 @@ func TestSlipsOfTheCommandLine(t *testing.T) {
 		{"fit --data patients.csv", "dyad: there is no command fit; dyad train does that\n"},
 		{"predict --data patients.csv", "dyad: dyad predict needs model: write it after the command, dyad predict MODEL\n"},
 		{"trian", "dyad: unexpected argument trian, did you mean \"train\"?\n"},
+		{"foo", "dyad: there is no command foo\nRun \"dyad --help\" for usage"},
+		{"train --dat patients.csv", "dyad: unknown flag --dat, did you mean \"--data\"?\nRun \"dyad train --help\" for usage"},
+		{"ledger init x --cap 3", "dyad: unknown flag --cap\nRun \"dyad ledger init --help\" for usage"},
+		{"predict", "Run \"dyad predict --help\" for usage"},
 		{"train --data . --schema patients.yaml", "dyad: .: this is a folder; give a file\n"},
 		{"train --data patients.csv --schema patients.yaml --out nowhere/m.json", "create it first"},
 	} {

@@ -25,6 +25,9 @@ type DraftOptions struct {
 	Decimal string
 	// Answers are what is known about columns without the data, by name.
 	Answers map[string]Answer
+	// Progress, if not nil, is called now and then with the rows read so far; an error stops
+	// the draft and is returned.
+	Progress func(rows int) error
 }
 
 // Drafted is a draft.
@@ -90,15 +93,17 @@ func (p *profile) head() []byte {
 	case FormatLIBSVM, FormatNPY, FormatNPZ, FormatIDX:
 		mark, line = "bounds_from_data", "bounds_from_data: true\n"
 	}
-	return fmt.Appendf(nil, `# DRAFT of a schema. Read every line before you use it.
-#
+	text := []byte("# DRAFT of a schema. Read every line before you use it.\n")
+	if line != "" || len(p.draft.FromData) > 0 {
+		text = fmt.Appendf(text, `#
 # !!! Ranges and categories that are marked were TAKEN FROM THE DATA. They are not
 # !!! private: the largest value of a column is the value of one person.
 # !!! Replace each by what is known without the data (a code book, what the
 # !!! instrument can show, what is possible), then delete its mark (%s).
 # !!! Until all marks are gone every report says "bounds not private".
-data_id: %s # names the data in the privacy ledger
-%s`, mark, quoteYAML(id[:min(len(id), 128)]), line)
+`, mark)
+	}
+	return fmt.Appendf(text, "data_id: %s # names the data in the privacy ledger\n%s", quoteYAML(id[:min(len(id), 128)]), line)
 }
 
 // profile is what a draft learns about a file.

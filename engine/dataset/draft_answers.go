@@ -81,6 +81,9 @@ func (p *profile) checkAnswers() error {
 	candidates := p.labelCandidates()
 	if name := p.o.Label; name != "" {
 		i := slices.Index(p.names, name)
+		if i < 0 {
+			return p.errorf(0, fmt.Sprintf("there is no column %q for the label; the columns are %s", name, strings.Join(p.names, ", ")))
+		}
 		if !slices.Contains(candidates, i) {
 			return p.errorf(0, fmt.Sprintf("the label %q is not a column with exactly two values and no gaps%s", name, p.nearLabel()))
 		}

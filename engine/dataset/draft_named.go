@@ -78,12 +78,20 @@ func (p *profile) addColumn(name string) {
 	p.names, p.stats = append(p.names, name), append(p.stats, newColumnStats())
 }
 
-func (p *profile) addRow(row [][]byte) {
+// draftProgressRows is how often DraftOptions.Progress is called: text of unknown kind is read slowly.
+const draftProgressRows = 1 << 12
+
+// addRow adds a row. Its error is that of Progress.
+func (p *profile) addRow(row [][]byte) error {
 	p.rows++
 	for i, field := range row {
 		p.bytes = p.bytes || !utf8.Valid(field)
 		p.stats[i].add(field)
 	}
+	if p.o.Progress != nil && p.rows%draftProgressRows == 0 {
+		return p.o.Progress(p.rows)
+	}
+	return nil
 }
 
 // addRows adds the rows of a reader; *line is where the last one begins.
@@ -99,7 +107,9 @@ func (p *profile) addRows(next func() ([][]byte, error), line *int, header strin
 		if len(row) != len(p.stats) {
 			return p.errorf(*line, fmt.Sprintf("row has %d fields, %s %d; correct the row", len(row), header, len(p.stats)))
 		}
-		p.addRow(row)
+		if err := p.addRow(row); err != nil {
+			return err
+		}
 	}
 }
 
@@ -209,7 +219,9 @@ func (p *profile) readJSONL(src *source) error {
 		if err != nil {
 			return err
 		}
-		p.addRow(row)
+		if err := p.addRow(row); err != nil {
+			return err
+		}
 	}
 	for i := range nested {
 		p.stats[i].refuse()

@@ -175,6 +175,29 @@ func (s *columnStats) mayNamePersons(name string) string {
 	return ""
 }
 
+// MayNamePersons are the columns of the file with the name of an identifier whose values come again: rows
+// of one person, perhaps. Which they are is private like the records. Formats without names of columns have none.
+// progress may be nil; see DraftOptions.
+func MayNamePersons(path string, progress func(rows int) error) (names []string, err error) {
+	p := &profile{path: path, o: DraftOptions{Progress: progress}}
+	if err := p.read(p.sniff); err != nil {
+		return nil, err
+	}
+	switch p.format {
+	case FormatLIBSVM, FormatNPY, FormatNPZ, FormatIDX:
+		return nil, nil
+	}
+	if err := p.read(p.readColumns); err != nil {
+		return nil, err
+	}
+	for i, s := range p.stats {
+		if s.mayNamePersons(p.names[i]) != "" {
+			names = append(names, p.names[i])
+		}
+	}
+	return names, nil
+}
+
 // isCode says that whole numbers are likely identifiers: by the name, or since nearly every row
 // has another one.
 func (s *columnStats) isCode(name string) bool {

@@ -1,7 +1,10 @@
 package dataset
 
 import (
+	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -119,5 +122,21 @@ func TestDraftAnswerErrors(t *testing.T) {
 	answers, err := ParseAnswers([]byte("age: {range: [18, 110]}\nsex: {categories: [f, no], unknown: other}\n"))
 	if err != nil || answers["age"].Range[1] != 110 || answers["sex"].Categories[1] != "no" {
 		t.Errorf("%+v, %v", answers, err)
+	}
+}
+
+// TestDraftStops: Progress is told the rows and stops the draft, for each kind of file with names.
+func TestDraftStops(t *testing.T) {
+	stop := errors.New("stop")
+	for name, row := range map[string]string{"a.csv": "1,0\n", "a.jsonl": `{"x": 1, "y": 0}` + "\n"} {
+		path := filepath.Join(t.TempDir(), name)
+		if err := os.WriteFile(path, []byte(strings.Repeat(row, 3*draftProgressRows)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		seen := 0
+		_, err := Draft(path, DraftOptions{Progress: func(rows int) error { seen = rows; return stop }})
+		if !errors.Is(err, stop) || seen != draftProgressRows {
+			t.Errorf("%s: %d rows, %v", name, seen, err)
+		}
 	}
 }

@@ -145,7 +145,8 @@ func readJSONL(t *table, src *source, z sizes) error {
 		err := r.next(func(key, value []byte, nested bool) error {
 			i, ok := place[string(key)]
 			switch {
-			case !ok && s.IgnoreOthers:
+			case !ok && (s.IgnoreOthers || t.o.IgnoreOthers):
+				t.others = !s.IgnoreOthers
 				return nil
 			case !ok:
 				return t.errorf(src.line, "", 0, ruleJSONUnknown)

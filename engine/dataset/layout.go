@@ -81,6 +81,9 @@ func (t *table) headerLayout(header [][]byte, row int, n *names) (*layout, error
 		}
 	}
 	if unknown != 0 && !s.CSV.IgnoreOthers && !s.IgnoreOthers {
+		if t.others = t.o.IgnoreOthers; t.others {
+			return l, nil
+		}
 		return nil, t.errorf(row, "", unknown, n.header+" does not match the schema: it has a name that the schema lacks; add the column (role: ignore drops it), or set "+n.ignore)
 	}
 	return l, nil

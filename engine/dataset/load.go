@@ -33,6 +33,9 @@ type Options struct {
 	KeepIDs bool
 	// Persons says what to do about a column with role person.
 	Persons PersonMode
+	// IgnoreOthers drops named columns that the schema lacks, as its ignore_others does. It is for
+	// a use that is not training, such as scoring.
+	IgnoreOthers bool
 	// LabelsFile is the file of the labels of FormatNPY and FormatIDX. Empty
 	// means what Schema.LabelsFile says.
 	LabelsFile string
@@ -62,6 +65,8 @@ type Dataset struct {
 	// LabelsFile is the second file that the labels came from, "" if there is
 	// none.
 	LabelsFile string
+	// Others says that Options.IgnoreOthers dropped columns.
+	Others bool
 
 	name string // of the file, for errors
 }

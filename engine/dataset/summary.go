@@ -22,6 +22,7 @@ type Summary struct {
 	// its ids (IDKey), if more than one.
 	IDs      string          `json:"ids,omitempty"`
 	RowsOfID int             `json:"largest_rows_of_id,omitempty"`
+	Persons  int             `json:"persons,omitempty"` // different ids of role person
 	Columns  []ColumnSummary `json:"columns"`
 	// Problem is why nothing can be learned from these labels (Dataset.CheckPairs), nil
 	// if something can, or without labels.
@@ -105,10 +106,11 @@ func Summarize(path string, s *Schema, o Options) (*Summary, error) {
 		return nil, err
 	}
 	m.Groups = len(groups)
-	for _, role := range []string{RoleID, RolePerson} {
-		if c := s.column(role); c != nil && m.RowsOfID > 0 {
-			m.IDs = c.Name
-		}
+	if c := s.column(RoleID); c != nil && m.RowsOfID > 0 {
+		m.IDs = c.Name
+	}
+	if c := s.column(RolePerson); c != nil {
+		m.IDs, m.Persons = c.Name, len(ids)
 	}
 	if m.Labels {
 		m.Problem = labels.check(path, e)

@@ -18,6 +18,7 @@ type table struct {
 	name      string
 	labels    string // second file that was read for labels, "" without one
 	hasLabels bool   // of the file; settled by the first row
+	others    bool   // columns that the schema lacks were dropped
 	seen      int    // rows read, with those left out
 	rows      int
 	positives int
@@ -165,7 +166,7 @@ func (t *table) finish() (*Dataset, error) {
 		return nil, err
 	}
 	e := t.e
-	d := &Dataset{Encoder: e, HasLabels: t.readsLabels(), IDs: t.ids, LabelsFile: t.labels, name: t.name}
+	d := &Dataset{Encoder: e, HasLabels: t.readsLabels(), IDs: t.ids, LabelsFile: t.labels, Others: t.others, name: t.name}
 	if d.HasLabels && !e.schema.IsGraded() {
 		d.Positives, d.Negatives = t.positives, t.rows-t.positives
 	}

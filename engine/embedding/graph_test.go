@@ -130,6 +130,9 @@ func TestPlansAreRefused(t *testing.T) {
 		"start":         {embedding.Backend{}, change(func(_ *engine.Problem, l *embedding.Loss) { l.Start = []float64{1} }), false},
 		"no margin":     {embedding.Backend{}, change(func(_ *engine.Problem, l *embedding.Loss) { l.Pair = embedding.Contrastive{} }), false},
 		"another loss":  {embedding.Backend{}, engine.Problem{N: 6, D: 3, Bounds: r.Bounds(), Loss: engine.Logistic{}, Radius: 1}, true},
+		"a ball whose squares underflow": {embedding.Backend{}, change(func(_ *engine.Problem, l *embedding.Loss) {
+			l.Model.Output = embedding.Output{Within: 0x1p-600}
+		}), false},
 		"unit and a ball": {embedding.Backend{}, change(func(_ *engine.Problem, l *embedding.Loss) {
 			l.Model.Output = embedding.Output{Unit: true, Within: 1}
 		}), false},

@@ -55,14 +55,17 @@ func ParseActivation(s string) (Activation, error) {
 	return 0, fmt.Errorf("embedding: activation %q is unknown, want tanh or softplus", s)
 }
 
-// maxWidth is the largest number of units of a layer.
-const maxWidth = 1 << 16
+// The largest number of units of a layer, and of features.
+const (
+	maxWidth  = 1 << 16
+	maxInputs = 1 << 28
+)
 
 // NewMLP returns n after checking it.
 func NewMLP(n MLP) (MLP, error) {
 	switch {
-	case n.In < 1 || n.Out < 1 || n.Out > MaxDim:
-		return n, fmt.Errorf("embedding: a network from %d features to %d numbers, want at least 1 and 1 to %d", n.In, n.Out, MaxDim)
+	case n.In < 1 || n.In > maxInputs || n.Out < 1 || n.Out > MaxDim:
+		return n, fmt.Errorf("embedding: a network from %d features to %d numbers, want 1 to %d and 1 to %d", n.In, n.Out, maxInputs, MaxDim)
 	case len(n.Hidden) > 2:
 		return n, fmt.Errorf("embedding: %d hidden layers, want at most 2; deeper networks come as a Graph", len(n.Hidden))
 	case n.Activation < Tanh || n.Activation > Softplus:

@@ -29,7 +29,7 @@ func (m Model) newPass(set *kernels.Set) *modelPass {
 }
 
 // embed sets the rows of f to f_theta(x_i), and norms[i] to at least the Frobenius norm of the Jacobian
-// of f_theta at x_i, both +Inf or NaN where the network is not finite.
+// of f_theta at x_i: +Inf or NaN where the network is not finite, or ||g|| overflows.
 //
 // The Jacobian of g/r, r = sqrt(||g||^2 + e^2), is (I - f f^T)/r times that of g, and that of the
 // projection of a g outside of the ball of radius B is (I - g g^T/||g||^2) B/||g||. Symmetric matrices with
@@ -42,6 +42,8 @@ func (p *modelPass) embed(f, norms, x []float64, rows int) {
 		norm := math.Sqrt(sumOfSquares(g))
 		by := 1.0
 		switch {
+		case math.IsInf(norm, 1): // 0 = g/norm would pass for an embedding, and pull multiplies by g
+			norms[i] = norm
 		case p.output.Unit:
 			by = math.Sqrt(norm*norm + smallestNorm*smallestNorm)
 		case p.output.Within > 0 && norm > p.output.Within:

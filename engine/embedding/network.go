@@ -2,7 +2,6 @@ package embedding
 
 import (
 	"fmt"
-	"math"
 
 	"dyad/kernels"
 )
@@ -143,8 +142,11 @@ func (m Model) Validate() error {
 			return fmt.Errorf("embedding: layer %s is %d x %d with radius %v, want a radius between 2^-100 and 2^100", l.Name, l.Rows, l.Cols, l.Radius)
 		}
 	}
-	if w := m.Output.Within; !(w >= 0) || math.IsInf(w, 0) || w > 0 && m.Output.Unit {
-		return fmt.Errorf("embedding: Output.Within is %v and Unit is %t; want one of them", w, m.Output.Unit)
+	switch w := m.Output.Within; { // squares of norms near it must not underflow
+	case w != 0 && !(w > 0x1p-100 && w < 0x1p100):
+		return fmt.Errorf("embedding: Output.Within is %v, want a radius between 2^-100 and 2^100, or 0", w)
+	case w > 0 && m.Output.Unit:
+		return fmt.Errorf("embedding: Output.Within is %v and Unit is true; want one of them", w)
 	}
 	return nil
 }

@@ -68,6 +68,7 @@ type clippedPairs struct {
 	delta, in  [][]float64 // of layers, n rows
 	wide, deep []int       // widths of delta and in
 	square     []float64   // ||J_i||^2
+	most       []float64   // and with the norms of what deltas are sums of: ||W|| ||delta|| of the layer after
 	weight     []float64   // a_i
 	next       []int       // the first row of the next record
 	score      bool        // else vectors
@@ -128,7 +129,7 @@ func (c *clippedPairs) start() {
 	for l := range c.wide {
 		c.delta, c.in = append(c.delta, make([]float64, n*c.wide[l])), append(c.in, make([]float64, n*c.deep[l]))
 	}
-	c.square = make([]float64, n)
+	c.square, c.most = make([]float64, n), make([]float64, n)
 	for range c.evaluator.work {
 		c.work = append(c.work, make([]float64, 3*clipTile*clipTile))
 	}
@@ -136,12 +137,12 @@ func (c *clippedPairs) start() {
 
 // close drops the scratch space.
 func (c *clippedPairs) close() {
-	c.delta, c.in, c.square, c.partial, c.work, c.vectors = nil, nil, nil, nil, nil, vectorFactors{}
+	c.delta, c.in, c.square, c.most, c.partial, c.work, c.vectors = nil, nil, nil, nil, nil, nil, vectorFactors{}
 }
 
-// clipSlack is added to squared lengths of terms, relative to sums of squares that bound all their products: it
-// is more than what products of two sums of up to widest products round, so that no term is longer than PairClip. It
-// shortens only terms of records whose Jacobians are equal up to 2^-18.
+// clipSlack is added to squared lengths of terms, relative to sums of squares that bound all their products and those of
+// the sums in them: it is more than what products of two sums of up to widest products round, so that no term is
+// longer than PairClip. It shortens only terms of records whose Jacobians are equal up to 2^-18 of these bounds.
 const (
 	clipSlack = 0x1p-36
 	widest    = 1 << 13
@@ -163,10 +164,18 @@ func (c *clippedPairs) sum(ctx context.Context, v []float64) error {
 		}
 		w.pass.embed(w.f, w.norms, c.rows(w, from, count), count)
 		w.pass.Pass.(factored).factors(delta, in, count)
+		var outer []float64 // ||W||^2
+		for _, weights := range w.pass.Pass.(*mlpPass).weights {
+			outer = append(outer, sumOfSquares(weights))
+		}
 		for i := range count {
-			c.square[from+i] = 0
-			for l := range c.wide {
-				c.square[from+i] += sumOfSquares(delta[l][i*c.wide[l]:][:c.wide[l]]) * sumOfSquares(in[l][i*c.deep[l]:][:c.deep[l]])
+			at, after := from+i, 0.0
+			c.square[at], c.most[at] = 0, 0
+			for l := len(c.wide) - 1; l >= 0; l-- {
+				size, input := sumOfSquares(delta[l][i*c.wide[l]:][:c.wide[l]]), sumOfSquares(in[l][i*c.deep[l]:][:c.deep[l]])
+				c.square[at] += size * input
+				c.most[at] += max(size, after) * input
+				after = size * outer[l]
 			}
 		}
 	})
@@ -236,7 +245,7 @@ func (c *clippedPairs) tile(sum []float64, worker, i0, rows, j0, columns int) {
 			}
 			slope := kernels.Clamp(of.DPhi(d*(c.f[a]-c.f[b])), c.slopes.SlopeMin, c.slopes.SlopeMax) * d
 			both := c.square[a] + c.square[b]
-			length := math.Abs(slope) * math.Sqrt(max(0, both-2*product[i*columns+j])+clipSlack*both)
+			length := math.Abs(slope) * math.Sqrt(max(0, both-2*product[i*columns+j])+clipSlack*(c.most[a]+c.most[b]))
 			if length > limit {
 				slope *= limit / length
 			}

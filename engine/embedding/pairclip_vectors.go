@@ -19,7 +19,7 @@ type vectorFactors struct {
 	d, in  int // of x', and of h
 
 	x, h, slope, g []float64   // n rows
-	size           [][]float64 // ||f||, ||g||, ||h||^2, ||x'||^2, by of the stage
+	size           [][]float64 // ||f||, ||W|| ||f||, ||h||^2, ||x'||^2, by of the stage
 }
 
 func newVectorFactors(net MLP, n int) vectorFactors {
@@ -39,6 +39,7 @@ func newVectorFactors(net MLP, n int) vectorFactors {
 func (v *vectorFactors) set(p *modelPass, f []float64, from, count int) {
 	mlp, m := p.Pass.(*mlpPass), v.net.Out
 	last := len(mlp.weights) - 1
+	outer := math.Sqrt(sumOfSquares(mlp.weights[last]))
 	for i := range count {
 		at, row := from+i, f[i*m:][:m]
 		h := v.h[at*v.in:][:v.in]
@@ -58,7 +59,7 @@ func (v *vectorFactors) set(p *modelPass, f []float64, from, count int) {
 				g[q] += float64(a * w)
 			}
 		}
-		v.size[1][at], v.size[3][at] = math.Sqrt(sumOfSquares(g)), sumOfSquares(x)
+		v.size[1][at], v.size[3][at] = outer*v.size[0][at], sumOfSquares(x)
 	}
 }
 
@@ -83,8 +84,9 @@ func (c *clippedPairs) staged(alpha, beta, u float64, i int) (p, q, most float64
 // vectorTile adds the pairs i < j of a tile of rows of different records.
 //
 // length is at least the norm of J_i^T P_i a/c + J_j^T P_j b/c: the sum of squares and products is raised by
-// clipSlack of the sum of squares of (|alpha| ||f_i|| + |beta| ||f_j||) ||h|| and of the same with g and x' for f and
-// h, for both records, which bound all terms; |D| <= 1. It has fewer than 2^14 roundings for each of them.
+// clipSlack of the sum of squares of (|alpha| ||f_i|| + |beta| ||f_j||) ||h|| and of the same with ||W|| and x' in front of
+// f and for h, for both records, which bound all terms and those of the sums g; |D| <= 1. It has fewer than 2^14 roundings
+// for each of them.
 func (c *clippedPairs) vectorTile(sum []float64, _, i0, rows, j0, columns int) {
 	v, m, limit := &c.vectors, c.dim, c.loss.PairClip*(1-0x1p-40)
 	for a := i0; a < i0+rows; a++ {
