@@ -102,7 +102,9 @@ func (f Figure) Save(path string) error {
 		}
 		legend.Add(c.Name, thumbs...)
 	}
-	p.Add(lines...)
+	if p.Add(lines...); f.LogX && left == right { // else the axis would begin at left - 1
+		p.X.Min, p.X.Max = left/2, 2*right
+	}
 	return save(path, p, legend)
 }
 

@@ -32,6 +32,16 @@ func edge(t *testing.T, path string) (dark int) {
 	return dark
 }
 
+// TestOnePoint draws a curve of one point on a logarithmic axis.
+func TestOnePoint(t *testing.T) {
+	for _, x := range []float64{0.01, 1, 30} {
+		f := Figure{Title: "one", X: "epsilon", Y: "AUC", LogX: true, Ticks: []float64{x}, Curves: []Curve{{Name: "a", X: []float64{x}, Y: []float64{0.7}, Low: []float64{0.6}, High: []float64{0.8}}}}
+		if err := f.Save(filepath.Join(t.TempDir(), "f.svg")); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // TestNothingIsCutOff draws many curves with long names: nothing reaches the edge.
 func TestNothingIsCutOff(t *testing.T) {
 	f := Figure{Title: "a title, n = 100000\nmean of 20 splits; band: one standard error", X: "epsilon", Y: "AUC", LogX: true, Ticks: []float64{0.1, 1, 10}}

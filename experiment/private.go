@@ -49,7 +49,9 @@ type PrivateRow struct {
 }
 
 // Private plans the runs on private data from public numbers: n of N, units in all, features d.
-// held is spent on the figures of every run, besides its own epsilon. A plan has one data set, one n and private
+// Labels are of two classes; whoever calls has to
+// refuse others by their schema, as a refusal after the charge would tell of the records. held is spent on
+// the figures of every run, besides its own epsilon. A plan has one data set, one n and private
 // algorithms only; what it cannot do is an error (*InputError) with the reason.
 func (p *Plan) Private(units, d int, bounds engine.Bounds, held privacy.Budget, from algorithms.Provenance) (*Private, error) {
 	bad := func(format string, args ...any) error {

@@ -22,6 +22,8 @@ func (c *curveCmd) checkPrivate(s *dataset.Schema) error {
 	switch {
 	case c.HoldoutEpsilon == nil:
 		return badInput("%s is private: its schema does not say public: true. Every point of a curve then costs a training and private figures of the held-out records; say their epsilon with --holdout-epsilon, or --public-data if the data are public", c.Data)
+	case s.IsGraded():
+		return badInput("a curve of private data needs the private AUC of two classes, and the labels are grades")
 	case s.ByPerson():
 		return badInput("a curve of private data protects rows, and the schema has persons with several; make the curve on synthetic visits (dyad data synth --visits), which are public")
 	case c.Splits > 1 && c.N != nil && len(c.N) > 1, len(c.N) > 1:

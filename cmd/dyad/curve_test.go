@@ -82,6 +82,19 @@ func TestCurveOfPrivateDataIsCharged(t *testing.T) {
 			t.Fatal("a ledger was written")
 		}
 	}
+	// Grades: an error after the charge would tell how many different ones there are.
+	text, err := os.ReadFile(filepath.Join(dir, "patients.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	graded := strings.Replace(string(text), `role: label, positive: "1", negative: "0"`, "role: label, kind: numeric, range: [0, 4]", 1)
+	write(t, dir, "graded.yaml", graded)
+	if code, _, errs := dyad(t, dir, append(args, "--schema", "graded.yaml", "--holdout-epsilon", "1", "--yes")...); code != exitInput || !strings.Contains(errs, "grades") {
+		t.Errorf("grades: exit %d: %s", code, errs)
+	}
+	if _, err := os.Stat(book); err == nil {
+		t.Fatal("a ledger was written")
+	}
 	code, out, errs := dyad(t, dir, append(args, "--holdout-epsilon", "1", "--yes", "--json")...)
 	if code != exitOK || !strings.Contains(errs, "cost together") {
 		t.Fatalf("exit %d: %s", code, errs)
@@ -97,7 +110,7 @@ func TestCurveOfPrivateDataIsCharged(t *testing.T) {
 	if err != nil || strings.Count(string(rows), "\n") != 3 {
 		t.Errorf("%s, %v", rows, err)
 	}
-	text, err := os.ReadFile(book)
+	text, err = os.ReadFile(book)
 	if err != nil || strings.Count(string(text), `"status":"charged"`)+strings.Count(string(text), `"kind":"charge"`) > 1 {
 		t.Errorf("more than one charge: %s, %v", text, err)
 	}

@@ -34,6 +34,8 @@ func (c *evaluateCmd) other(a *app, m *model) (*model, error) {
 		return nil, badInput("the private difference of two models compares rows, and the schema has persons with several; evaluate each model alone: both are charged")
 	case schema.IsGraded() || with.IsGraded():
 		return nil, badInput("--compare is about two classes, and the labels are grades")
+	case classes(schema) != classes(with):
+		return nil, badInput("%s and %s take other labels for the two classes: one AUC cannot compare them", c.Model, c.Compare)
 	case c.Threshold != 0 || c.Neighbours != "" || c.Thresholds != nil || c.MeanLoss || c.LossRange != nil || c.Reference != "":
 		return nil, badInput("--compare gives the difference of two AUCs alone; leave out --threshold, --roc-thresholds, --mean-loss, --loss-range, --neighbours and --reference")
 	}

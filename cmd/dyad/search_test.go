@@ -125,6 +125,21 @@ func TestSearchRefusals(t *testing.T) {
 	if code, _, errs := dyad(t, dir, "train", "--data", "patients.csv", "--schema", "patients.yaml", "--out", "a.json"); code != exitOK {
 		t.Fatal(errs)
 	}
+	// A model whose positive class is the other one: the labels of the first would choose against it.
+	schema, err := os.ReadFile(filepath.Join(dir, "patients.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, dir, "turned.yaml", strings.Replace(string(schema), `positive: "1", negative: "0"`, `positive: "0", negative: "1"`, 1))
+	if code, _, errs := dyad(t, dir, "train", "--data", "patients.csv", "--schema", "turned.yaml", "--out", "turned.json"); code != exitOK {
+		t.Fatal(errs)
+	}
+	if code, _, errs := dyad(t, dir, "search", "--models", "a.json,turned.json", "--data", "patients.csv", "--schema", "patients.yaml"); code != exitInput || !strings.Contains(errs, "other labels") {
+		t.Errorf("models of other classes: exit %d: %s", code, errs)
+	}
+	if code, _, errs := dyad(t, dir, "evaluate", "a.json", "--compare", "turned.json", "--data", "patients.csv", "--epsilon", "1"); code != exitInput || !strings.Contains(errs, "other labels") {
+		t.Errorf("a comparison of models of other classes: exit %d: %s", code, errs)
+	}
 	if code, _, errs := dyad(t, dir, "search", "--models", "a.json,a.json", "--data", "patients.csv", "--schema", "patients.yaml", "--ledger", "other.jsonl"); code != exitInput || !strings.Contains(errs, "which the ledger") {
 		t.Errorf("a model of another ledger: exit %d: %s", code, errs)
 	}
