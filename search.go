@@ -56,7 +56,7 @@ func PlanSearch(o SearchOptions, on *Device) (*Search, error) {
 	if len(o.Settings) > 0 {
 		shape = o.Settings[0].Shape
 	}
-	so := search.Options{Records: shape.Records, Budget: Options{Epsilon: o.Epsilon, Delta: o.Delta}.Budget(shape.Records), Provenance: shape.Provenance, Road: o.Road, Runs: o.Runs}
+	so := search.Options{Records: shape.Records, PersonRows: shape.PersonRows, Budget: Options{Epsilon: o.Epsilon, Delta: o.Delta}.Budget(shape.Records), Provenance: shape.Provenance, Road: o.Road, Runs: o.Runs}
 	for i, setting := range o.Settings {
 		if err := searchable(setting, shape); err != nil {
 			return nil, err
@@ -103,6 +103,8 @@ func searchable(s Setting, first Shape) error {
 		return input.Errorf("dyad: setting %s has mode %s; a search trains in certified mode only", s.Name, s.Options.Mode)
 	case s.Shape.Records != first.Records:
 		return input.Errorf("dyad: setting %s is for %d records, the first for %d; all are compared on the same records", s.Name, s.Shape.Records, first.Records)
+	case s.Shape.PersonRows != first.PersonRows:
+		return input.Errorf("dyad: setting %s is for up to %d rows of a person (0: rows), the first for %d; all are compared on the same records", s.Name, s.Shape.PersonRows, first.PersonRows)
 	}
 	return wholeRecords(s.Shape)
 }
@@ -110,8 +112,6 @@ func searchable(s Setting, first Shape) error {
 // wholeRecords refuses records whose private score has no certificate in this version.
 func wholeRecords(s Shape) error {
 	switch {
-	case s.PersonRows > 0:
-		return input.Errorf("dyad: a search compares settings by a private AUC of records, and the schema has persons with several; this version does not compute it for persons")
 	case len(s.Groups) > 0:
 		return input.Errorf("dyad: a search compares settings by the AUC over all records, and the schema has query groups; give the column the role ignore")
 	case s.LabelValues > 2:
@@ -206,8 +206,8 @@ func (s *Search) fits(data []*Data) error {
 	}
 	for i, d := range data {
 		if len(s.options.Models) > 0 {
-			if d.Records.Units() != s.options.Shape.Records || !d.labelled {
-				return input.Errorf("dyad: the plan is for %d labelled records", s.options.Shape.Records)
+			if got, want := d.Shape(), s.options.Shape; got.Records != want.Records || got.PersonRows != want.PersonRows || !d.labelled {
+				return input.Errorf("dyad: the plan is for %d labelled records, of persons with up to %d rows (0: of rows)", want.Records, want.PersonRows)
 			}
 			continue
 		}
@@ -242,6 +242,7 @@ func (s *Search) records(data []*Data) search.Records {
 	for _, y := range data[0].Records.Labels() {
 		r.Positive = append(r.Positive, y > 0)
 	}
+	r.First = data[0].Records.FirstRows()
 	return r
 }
 

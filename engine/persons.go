@@ -3,6 +3,7 @@ package engine
 import (
 	"fmt"
 	"math"
+	"slices"
 )
 
 // persons are runs of rows: person k has the rows first[k] to first[k+1]-1. Every person
@@ -60,6 +61,15 @@ func (r *Records) UnitRows(k int) (from, to int) {
 		return k, k + 1
 	}
 	return r.persons.first[k], r.persons.first[k+1]
+}
+
+// FirstRows are the first rows of persons and, at the end, the number of rows; nil if each row is a record
+// of its own. They are private.
+func (r *Records) FirstRows() []int {
+	if r.persons == nil {
+		return nil
+	}
+	return slices.Clone(r.persons.first)
 }
 
 // UnitSubset copies the persons with these positions, or the rows, in that order.

@@ -29,24 +29,32 @@ func shares(first []int) []int64 {
 	return weight
 }
 
-// checkPersons returns an error unless first are the rows of as many persons as the plan has.
-func (d Data) checkPersons(p *Plan, rows int) error {
-	n := p.Options.Records
-	if p.Options.PersonRows == 0 {
+// count is the number of rows of the records or persons of a plan, or an error if First does not fit it.
+func (d Data) count(o Options) (rows int, err error) {
+	n := o.Records
+	if o.PersonRows == 0 {
 		if d.First != nil {
-			return errors.New("evaluate: records of persons for a plan of rows")
+			return 0, errors.New("evaluate: records of persons for a plan of rows")
 		}
-		return nil
+		return n, nil
 	}
-	if len(d.First) != n+1 || d.First[0] != 0 || d.First[n] != rows {
-		return fmt.Errorf("evaluate: rows of persons that do not fit a plan of %d persons", n)
+	if len(d.First) != n+1 || d.First[0] != 0 {
+		return 0, fmt.Errorf("evaluate: rows of persons that do not fit a plan of %d persons", n)
 	}
 	for k, from := range d.First[:n] {
-		if m := d.First[k+1] - from; m < 1 || m > p.Options.PersonRows {
-			return errors.New("evaluate: a person without rows, or with more than Options.PersonRows")
+		if m := d.First[k+1] - from; m < 1 || m > o.PersonRows {
+			return 0, errors.New("evaluate: a person without rows, or with more than Options.PersonRows")
 		}
 	}
-	return nil
+	return d.First[n], nil
+}
+
+// checkScores returns an error unless each row has a score and a class.
+func (d Data) checkScores(o Options) (rows int, err error) {
+	if rows, err = d.count(o); err == nil && (len(d.Scores) != rows || len(d.Positive) != rows) {
+		err = fmt.Errorf("evaluate: scores and classes that do not fit a plan of %d %s", o.Records, o.unit())
+	}
+	return rows, err
 }
 
 // rounding bounds the error of numbers of persons that add up to at most size n: an exact sum is
@@ -76,17 +84,24 @@ func (w wide) int() *big.Int {
 
 // rank are the rank sum and the number of positives, of rows or persons.
 func (d Data) rank() (sum, positives float64) {
-	if d.weight != nil {
-		return d.personRank()
+	r := d.ranks()
+	return r.Sum, r.Positives
+}
+
+func (d Data) ranks() Ranks {
+	if d.weight == nil {
+		s, p := rankSum(d.Scores, d.Positive)
+		return Ranks{Sum: float64(s), Positives: float64(p), Floor: s}
 	}
-	s, p := rankSum(d.Scores, d.Positive)
-	return float64(s), float64(p)
+	sum, positives := d.personRank()
+	unit := big.NewInt(shareUnit * shareUnit)
+	return Ranks{Sum: overUnit(sum, 2), Positives: float64(positives) / shareUnit, Floor: new(big.Int).Div(sum, unit).Int64()}
 }
 
 // personRank is the sum over pairs of rows of different persons, of a positive with score s and
-// share a and a negative with s' and a', of a a' sign(s - s'), over shareUnit^2, the nearest float64; and the sum of
-// the shares of the positives over shareUnit.
-func (d Data) personRank() (sum, positives float64) {
+// share a and a negative with s' and a', of a a' sign(s - s'), in units of 1/shareUnit^2; and the sum of the shares
+// of the positives in units of 1/shareUnit.
+func (d Data) personRank() (sum *big.Int, positives int64) {
 	all, above := d.rankOf(0, len(d.Scores))
 	for p, from := range d.First[:len(d.First)-1] {
 		if to := d.First[p+1]; to-from > 1 {
@@ -94,7 +109,7 @@ func (d Data) personRank() (sum, positives float64) {
 			all.Sub(all, own)
 		}
 	}
-	return overUnit(all, 2), float64(above) / shareUnit
+	return all, above
 }
 
 // overUnit is the float64 nearest to v/shareUnit^power.

@@ -186,6 +186,10 @@ func TestPersonSumsAreExact(t *testing.T) {
 		if got, _ := d.rank(); got != want {
 			t.Errorf("trial %d: rank sum %v, want %v", trial, got, want)
 		}
+		ranks, err := d.Ranks(len(all), 20)
+		if below := new(big.Rat).Sub(rank, new(big.Rat).SetInt64(ranks.Floor)); err != nil || below.Sign() < 0 || below.Cmp(big.NewRat(1, 1)) >= 0 {
+			t.Errorf("trial %d: rank sum %v rounded down is %d: %v", trial, rank, ranks.Floor, err)
+		}
 		if got := d.lossSum(loss, 1); got != wantLoss {
 			t.Errorf("trial %d: sum of losses %v, want %v", trial, got, wantLoss)
 		}

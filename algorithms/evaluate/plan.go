@@ -137,8 +137,7 @@ func New(o Options) (*Plan, error) {
 		}
 		p.Cells += len(o.At)
 		n := float64(o.Records)
-		p.rank = privacy.ClassPairSum{Records: o.Records, Levels: 1, Counted: true, Manhattan: pure, Name: rankName}
-		p.rank.Error = o.rounding(n/4 + p.rank.CountWeight())
+		p.rank = RankQuery(o.Records, o.PersonRows, pure)
 		add(rankName, 2, rest*(1-cellsShare)-2*place, p.rank)
 		add(cellsName, 2*p.Cells, rest*cellsShare, privacy.CellCounts{Cells: 2 * p.Cells, Manhattan: pure, Error: o.rounding(1), Name: cellsName})
 		if o.Loss != nil {

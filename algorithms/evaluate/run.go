@@ -25,21 +25,16 @@ type Data struct {
 }
 
 func (d Data) fits(p *Plan) error {
-	rows := p.Options.Records
-	if d.First != nil {
-		rows = d.First[len(d.First)-1]
-	}
-	if err := d.checkPersons(p, rows); err != nil {
+	if len(p.Options.Classifiers) == 0 {
+		rows, err := d.checkScores(p.Options)
+		if err == nil && p.Options.Compared != "" && len(d.Other) != rows {
+			err = fmt.Errorf("evaluate: scores of the other model that do not fit a plan of %d records", p.Options.Records)
+		}
 		return err
 	}
-	if len(p.Options.Classifiers) == 0 {
-		if len(d.Scores) != rows || len(d.Positive) != rows {
-			return fmt.Errorf("evaluate: scores and classes that do not fit a plan of %d %s", p.Options.Records, p.Options.unit())
-		}
-		if p.Options.Compared != "" && len(d.Other) != rows {
-			return fmt.Errorf("evaluate: scores of the other model that do not fit a plan of %d records", p.Options.Records)
-		}
-		return nil
+	rows, err := d.count(p.Options)
+	if err != nil {
+		return err
 	}
 	if len(d.Correct) != len(p.Options.Classifiers) {
 		return fmt.Errorf("evaluate: %d classifiers for a plan of %d", len(d.Correct), len(p.Options.Classifiers))
@@ -67,10 +62,7 @@ func (p *Plan) Job(data func(context.Context) (Data, error)) algorithms.Job {
 			if err != nil {
 				return nil, err
 			}
-			if d.First != nil {
-				d.weight = shares(d.First)
-			}
-			return p.run(ctx, d, s, t)
+			return p.run(ctx, d.weighed(), s, t)
 		},
 	}
 }

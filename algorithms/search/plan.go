@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"dyad/algorithms"
+	"dyad/algorithms/evaluate"
 	"dyad/privacy"
 	"dyad/privacy/account"
 )
@@ -42,8 +43,10 @@ type Model struct {
 
 // Options are everything public that a search depends on.
 type Options struct {
-	Records int // n, 2 to 2^26
-	Budget  privacy.Budget
+	Records int // n, 2 to 2^26: of persons, if a record is a person with rows
+	// PersonRows is the public cap of the rows of a person; 0 if each row is a record.
+	PersonRows int
+	Budget     privacy.Budget
 	algorithms.Provenance
 	// Settings are the candidates, at least 2 with different names; nil for Models.
 	Settings []Setting
@@ -71,7 +74,7 @@ type Plan struct {
 	// guarantee has above it is paid for choosing.
 	Alone privacy.Budget
 
-	rank      privacy.Certificate  // of a rank sum
+	rank      privacy.Certificate  // of a rank sum, an integer
 	counted   privacy.ClassPairSum // with the number of positives, which is free
 	joint     privacy.Certificate  // of counted
 	choice    float64              // epsilon of the choice, 0 for RandomStopping
@@ -88,7 +91,7 @@ func New(o Options) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	counted := privacy.ClassPairSum{Records: o.Records, Levels: 1, Counted: true, Name: "rank sum and number of positives"}
+	counted := evaluate.RankQuery(o.Records, o.PersonRows, false)
 	joint, err := counted.Certify()
 	if err != nil {
 		return nil, err
@@ -129,7 +132,9 @@ func (o Options) validate() error {
 	}
 	switch {
 	case o.Records < 2 || o.Records > maxRecords:
-		return bad("%d records, want from 2 to 2^26", o.Records)
+		return bad("%d %s, want from 2 to 2^26", o.Records, o.unit())
+	case o.PersonRows < 0 || o.PersonRows > math.MaxInt32/o.Records:
+		return bad("%d persons with up to %d rows each, want fewer than 2^31 rows; declare a smaller cap (max_rows_per_person)", o.Records, o.PersonRows)
 	case len(o.Settings) > 0 && len(o.Models) > 0:
 		return bad("settings that are trained and models that are released are chosen in two searches; leave one kind out")
 	case count < 2 || count > MaxCandidates:
@@ -148,6 +153,14 @@ func (o Options) validate() error {
 		return bad("%s has no guarantee with delta = 0: it is proved by Renyi divergences; give a positive delta, or take %s", RandomStopping, Compose)
 	}
 	return nil
+}
+
+// unit names what n counts.
+func (o Options) unit() string {
+	if o.PersonRows > 0 {
+		return "persons"
+	}
+	return "records"
 }
 
 // The public rules of shares and runs.
@@ -371,12 +384,16 @@ func (p *Plan) promise() error {
 	o := p.Options
 	p.Algorithm, p.Mode, p.Certificate = "search", algorithms.Certified, p.rank
 	p.Objective = fmt.Sprintf("%s of at most %d runs; candidates %s", o.Road, o.Runs, strings.Join(p.objectives(), "; "))
+	unit, relation, rows := "one record", "same n, one record replaced, features and label", o.Contribution()
+	if o.PersonRows > 0 {
+		unit, relation, rows = algorithms.PersonWords(o.PersonRows)
+	}
 	g := privacy.Guarantee{
-		Unit:     "one record",
-		Relation: "same n, one record replaced, features and label",
+		Unit:     unit,
+		Relation: relation,
 		Assumptions: []string{
 			fmt.Sprintf("public: n = %d, the candidates (%s) with all their options, the schema and all options", o.Records, strings.Join(p.names(), ", ")),
-			o.Contribution() + "; the noise bits are secret",
+			rows + "; the noise bits are secret",
 		},
 	}
 	switch o.Road {
@@ -391,6 +408,9 @@ func (p *Plan) promise() error {
 		g.Released = "the model and the score of the best of a secret number of runs"
 		g.Derivation = fmt.Sprintf("the best of K runs, K uniform on 1 to %d and secret, each %.6g-GDP with training and score: by the Renyi divergences of random stopping (docs/theory.md#random-stopping)", o.Runs, p.selection.Event.Mu)
 		g.Assumptions = append(g.Assumptions, fmt.Sprintf("all %d runs are made, so that time does not tell how many count; how long the search takes, which tells how often each setting was drawn, is not seen", o.Runs))
+	}
+	if o.PersonRows > 0 {
+		g.Derivation += "; the rank sum of persons moves by as much, and so does its whole part (docs/theory.md#person-figures)"
 	}
 	if len(p.Trainings) > 0 { // what trainings rest on: the same for all but their constants
 		seen := map[string]bool{}
@@ -448,7 +468,10 @@ func (p *Plan) advice() string {
 func (p *Plan) facts() (f algorithms.Facts) {
 	o := p.Options
 	n := float64(o.Records)
-	f.Line("search", "among %d candidates by the AUC on n = %d records: %s", f.Add("candidates", len(p.names())), f.Add("records", o.Records), f.Add("road", string(o.Road)))
+	f.Line("search", "among %d candidates by the AUC on n = %d %s: %s", f.Add("candidates", len(p.names())), f.Add("records", o.Records), o.unit(), f.Add("road", string(o.Road)))
+	if rows := f.AddSome("max_rows_per_person", o.PersonRows); rows != 0 {
+		f.Line("persons", "up to %d rows each, which share the weight of one record; pairs of rows of one person count in no pair", rows)
+	}
 	f.Line("", "%s", f.Add("reason", p.Reason))
 	if advice := p.advice(); f.AddSome("advice", advice) != "" {
 		f.Line("", "%s", advice)

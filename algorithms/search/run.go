@@ -12,12 +12,14 @@ import (
 
 // Records are the private side of a search.
 type Records struct {
-	// Positive says which records are positive, in their order.
+	// Positive says which rows are positive, in their order. A row is a record, or belongs to a person.
 	Positive []bool
+	// First are the first rows of persons and, at the end, the number of rows; nil if each row is a record.
+	First []int
 	// Train trains setting i by its plan.
 	Train func(ctx context.Context, i int, p *algorithms.Plan, s privacy.Session) ([]float64, error)
-	// Scores gives each record the score that weights of candidate i have for it: a function of that
-	// record and the weights, bit for bit. weights is nil for Models.
+	// Scores gives each row the score that weights of candidate i have for it: a function of that
+	// row and the weights, bit for bit. weights is nil for Models.
 	Scores func(ctx context.Context, i int, weights []float64) ([]float64, error)
 }
 
@@ -60,8 +62,6 @@ func (p *Plan) Job(r Records) algorithms.Job {
 			switch {
 			case !ok:
 				return nil, errors.New("search: the session cannot choose")
-			case len(r.Positive) != p.Options.Records:
-				return nil, fmt.Errorf("search: %d classes for a plan of %d records", len(r.Positive), p.Options.Records)
 			case p.Options.Road == RandomStopping:
 				return p.best(ctx, r, selector)
 			}
@@ -70,16 +70,14 @@ func (p *Plan) Job(r Records) algorithms.Job {
 	}
 }
 
-// rankSum is that of candidate i with weights.
-func (p *Plan) rankSum(ctx context.Context, r Records, i int, weights []float64) (int64, error) {
+// ranks are those of candidate i with weights.
+func (p *Plan) ranks(ctx context.Context, r Records, i int, weights []float64) (evaluate.Ranks, error) {
 	scores, err := r.Scores(ctx, i, weights)
-	if err == nil && len(scores) != p.Options.Records {
-		err = fmt.Errorf("search: %d scores for %d records", len(scores), p.Options.Records)
-	}
 	if err != nil {
-		return 0, err
+		return evaluate.Ranks{}, err
 	}
-	return evaluate.RankSum(scores, r.Positive), ctx.Err()
+	ranks, err := evaluate.Data{Scores: scores, Positive: r.Positive, First: r.First}.Ranks(p.Options.Records, p.Options.PersonRows)
+	return ranks, errors.Join(err, ctx.Err())
 }
 
 // choose trains all settings, or none for models, and chooses one.
@@ -92,7 +90,9 @@ func (p *Plan) choose(ctx context.Context, r Records, s privacy.Selector) ([]flo
 			weights[i], err = r.Train(ctx, i, p.Trainings[i], s)
 		}
 		if err == nil {
-			sums[i], err = p.rankSum(ctx, r, i, weights[i])
+			var ranks evaluate.Ranks
+			ranks, err = p.ranks(ctx, r, i, weights[i])
+			sums[i] = ranks.Floor
 		}
 		if err != nil {
 			return nil, err
@@ -107,12 +107,6 @@ func (p *Plan) choose(ctx context.Context, r Records, s privacy.Selector) ([]flo
 
 // best makes the runs of random stopping.
 func (p *Plan) best(ctx context.Context, r Records, s privacy.Selector) ([]float64, error) {
-	positives := 0
-	for _, y := range r.Positive {
-		if y {
-			positives++
-		}
-	}
 	winner, released, err := s.Best(p.selection, func(i int, s privacy.Session) ([]float64, error) {
 		weights, err := r.Train(ctx, i, p.Trainings[i], s)
 		if ctx.Err() != nil {
@@ -124,11 +118,11 @@ func (p *Plan) best(ctx context.Context, r Records, s privacy.Selector) ([]float
 		if err != nil {
 			return nil, err
 		}
-		sum, err := p.rankSum(ctx, r, i, weights)
+		ranks, err := p.ranks(ctx, r, i, weights)
 		if err != nil {
 			return nil, err
 		}
-		score := []float64{float64(sum), p.counted.CountWeight() * float64(positives)}
+		score := []float64{ranks.Sum, p.counted.CountWeight() * ranks.Positives}
 		if err := s.Release(score, p.joint, p.score); err != nil {
 			return nil, err
 		}

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -60,5 +61,37 @@ func TestKilledSearchesAreResumed(t *testing.T) {
 				t.Errorf("the model of run %s: %v", run, err)
 			}
 		})
+	}
+}
+
+// A killed search of persons is resumed like that of records.
+func TestKilledSearchOfPersonsIsResumed(t *testing.T) {
+	f := newFixture(t)
+	read := func(name string) string {
+		text, err := os.ReadFile(f.in(name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	var rows strings.Builder
+	for i, line := range strings.Split(strings.TrimSpace(read("in/patients.csv")), "\n") {
+		if i == 0 {
+			rows.WriteString("patient," + line + "\n")
+		} else {
+			fmt.Fprintf(&rows, "p%d,%s\n", i%50, line)
+		}
+	}
+	schema := strings.Replace(read("in/patients.yaml"), "columns:\n", "persons: 50\ncolumns:\n  - {name: patient, role: person}\n", 1)
+	f.put(t, map[string]string{"in/settings.yaml": searchSettings, "in/patients.csv": rows.String(), "in/patients.yaml": schema})
+	f.start(t, crash.Spec{Args: f.search(), Stage: "trained", Nth: 1, Fault: "kill"}).End()
+	run, charges, finished := f.attacked(t)
+	if charges != 1 || len(finished) != 0 || len(f.checkpoints(t)) != 0 {
+		t.Fatalf("%d charges, finish lines %q, checkpoints %v", charges, finished, f.checkpoints(t))
+	}
+	f.dyad(f.search("--resume", run, "--holdout", "0.2")...).Want(t, "fewer persons", exitInput, "")
+	f.dyad(f.search("--resume", run)...).Want(t, "resume", exitOK, "for one person")
+	if again, charges, finished := f.attacked(t); again != run || charges != 1 || len(finished) != 1 || finished[0] != ledger.StatusReleased {
+		t.Errorf("after --resume: %d charges, finish lines %q", charges, finished)
 	}
 }

@@ -259,13 +259,7 @@ func (m scored) mapped(s sources) (to sources, err error) {
 // numbers.
 func (m scored) data(ctx context.Context, s sources) (d evaluate.Data, err error) {
 	labels, raw := s.records.Labels(), s
-	if s.records.ByPerson() {
-		for k := range s.records.Units() {
-			from, _ := s.records.UnitRows(k)
-			d.First = append(d.First, from)
-		}
-		d.First = append(d.First, s.records.Len())
-	}
+	d.First = s.records.FirstRows()
 	if s, err = m.mapped(s); err != nil {
 		return d, err
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	lib "dyad"
@@ -18,13 +19,15 @@ type searchCmd struct {
 	Data       string   `placeholder:"FILE" help:"Data file, as \"dyad train\" takes it."`
 	Schema     string   `placeholder:"FILE" help:"Schema of the data (YAML)."`
 	Out        string   `short:"o" placeholder:"FILE" help:"Model file of the winner. Default: model.json, or none with --models."`
+	Holdout    float64  `placeholder:"F" help:"Fraction of the records that is not used, as \"dyad train\" with this --holdout and --split-seed holds it out; \"dyad evaluate\" with the same flags measures the winner on it. Default: 0."`
+	SplitSeed  uint64   `default:"1" help:"Seed of the split."`
 	PublicData bool     `help:"The data are public: nothing is charged, and the report says so."`
 	Epsilon    float64  `positive:"" default:"1" help:"Epsilon to spend on trainings and choice together."`
 	Delta      *float64 `placeholder:"DELTA" help:"Delta; 0 asks for pure epsilon. Default: min(1e-5, n^-1.5)."`
 	Road       string   `default:"auto" enum:"auto,compose,random-stopping,noisy-max" help:"compose: train every setting and choose privately; random-stopping: train settings drawn at random and release the best of a secret number; noisy-max: for --models; auto: the cheaper one, by public numbers."`
 	Runs       int      `positive:"" placeholder:"K" help:"Runs of random-stopping; all are made, and how many of them count is secret. Default: four for each setting, 8 to 64."`
 	Plan       bool     `help:"Print what a search among -n records would cost. No data are read."`
-	N          int      `positive:"" short:"n" help:"Number of records, for --plan."`
+	N          int      `positive:"" short:"n" help:"Number of records, for --plan; of persons if the schema has a column of role person."`
 	Workers    int      `positive:"" help:"CPU workers; the result has the same bits for any number. Default: all cores."`
 	deviceFlag
 	labelsFlag
@@ -68,6 +71,8 @@ type searchResult struct {
 	Task string `json:"task"`
 	runOutcome
 	Records int               `json:"records"`
+	Heldout int               `json:"held_out_records,omitempty"`
+	Command string            `json:"held_out_command,omitempty"` // measures the winner on them
 	Winner  string            `json:"winner"`
 	Road    string            `json:"road"`
 	AUC     float64           `json:"released_auc,omitempty"` // on the training records
@@ -85,6 +90,8 @@ func (c *searchCmd) Run(a *app) error {
 		return badInput("a search needs --schema")
 	case c.Plan && (c.N == 0 || c.Data != ""):
 		return badInput("--plan needs -n and no --data: it reads no data")
+	case c.Plan && c.Holdout != 0:
+		return badInput("--holdout is for --data; with --plan, -n counts the records that are used")
 	case !c.Plan && c.N != 0:
 		return badInput("-n is for --plan; otherwise the records are counted")
 	case !c.Plan && c.Data == "":
@@ -143,7 +150,13 @@ func (c *searchCmd) search(a *app) error {
 		if err != nil {
 			return nil, lib.Shape{}, err
 		}
-		all := lib.NewData(d, c.Data, d.LabelsFile)
+		all, held, err := c.split(lib.NewData(d, c.Data, d.LabelsFile))
+		if err != nil {
+			return nil, lib.Shape{}, err
+		}
+		if held != nil {
+			result.Heldout = held.Records.Units()
+		}
 		return all, all.Shape(), nil
 	})
 	if err != nil {
@@ -170,6 +183,9 @@ func (c *searchCmd) search(a *app) error {
 	}
 	result.Run, result.Guarantee = found.ChargedRun, found.Promise
 	result.Winner, result.Road, result.AUC = found.Winner, string(s.Options.Road), found.AUC
+	if result.Heldout > 0 && result.Model != "" {
+		result.Command = c.trained().heldCommand(result.Model)
+	}
 	result.Report = s.Report()
 	result.Report.Guarantee = result.Guarantee
 	if result.Alone = s.Alone.Epsilon; !result.Public {
@@ -184,6 +200,16 @@ func (c *searchCmd) search(a *app) error {
 		return err
 	}
 	return away
+}
+
+// trained is the training of a winner.
+func (c *searchCmd) trained() *trainCmd {
+	return &trainCmd{Data: c.Data, Holdout: &c.Holdout, SplitSeed: c.SplitSeed, labelsFlag: c.labelsFlag, runFlags: c.runFlags}
+}
+
+// split holds out what a training would; held is nil without --holdout.
+func (c *searchCmd) split(all *lib.Data) (rest, held *lib.Data, err error) {
+	return c.trained().split(all)
 }
 
 // charged refuses models that were released from the data id by a run which the ledger does not
@@ -265,13 +291,11 @@ func (c *searchCmd) plannedModels(o lib.SearchOptions, schema *dataset.Schema, r
 		if err != nil {
 			return nil, nil, err
 		}
-		// The model says how it encodes records, the schema what they are.
-		of := *m.Encoder.Schema()
-		of.DataID, of.Public, of.RowsPerPerson = schema.DataID, schema.Public, schema.RowsPerPerson
-		if schema.ByPerson() {
-			return nil, nil, badInput("a choice among models compares private AUCs of rows, and the schema has persons with several; this version does not choose for persons")
+		of, err := schemaOf(name, m.Encoder.Schema(), schema)
+		if err != nil {
+			return nil, nil, err
 		}
-		d, shape, err := read(&of)
+		d, shape, err := read(of)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -287,7 +311,7 @@ func (c *searchCmd) plannedModels(o lib.SearchOptions, schema *dataset.Schema, r
 // writeWinner says what was chosen.
 func (r *searchResult) writeWinner(b *strings.Builder, how string) {
 	line(b, "winner", "%s%s", r.Winner, how)
-	if r.AUC != 0 {
+	if r.Road == string(search.RandomStopping) {
 		line(b, "", "AUC %.4f on the records that the settings were trained on, with noise: the best of several, so expect less on others", r.AUC)
 	}
 }
@@ -299,10 +323,35 @@ func (r *searchResult) brief(a *app, planned privacy.Guarantee) string {
 	if r.Model != "" {
 		how, use = ", whose model is "+r.Model, r.Model
 	}
-	r.writeWinner(&b, fmt.Sprintf("%s, chosen by the AUC on %d records (%s)", how, r.Records, r.Road))
+	r.writeWinner(&b, fmt.Sprintf("%s, chosen by the AUC (%s)", how, r.Road))
 	a.writeWords(&b, r.Guarantee, planned, r.Spent)
 	line(&b, "next", "dyad predict %s --data FILE scores records; dyad search --plan prints the derivation", use)
 	return b.String()
+}
+
+// schemaOf reads records for a model: the model says how they are encoded, and the schema what they are
+// and whose.
+func schemaOf(name string, m, schema *dataset.Schema) (*dataset.Schema, error) {
+	of := *m
+	of.DataID, of.Public, of.RowsPerPerson = schema.DataID, schema.Public, schema.RowsPerPerson
+	of.Persons, of.IDs, of.MaxRowsPerPerson = schema.Persons, schema.IDs, schema.MaxRowsPerPerson
+	of.Columns = slices.Clone(m.Columns)
+	for i, c := range of.Columns {
+		if c.Role == dataset.RolePerson {
+			of.Columns[i] = dataset.Column{Name: c.Name, Field: c.Field, Position: c.Position, Role: dataset.RoleIgnore}
+		}
+	}
+	for _, c := range schema.Columns {
+		if c.Role != dataset.RolePerson {
+			continue
+		}
+		at := slices.IndexFunc(of.Columns, func(o dataset.Column) bool { return o.Name == c.Name && o.Role == dataset.RoleIgnore })
+		if at < 0 {
+			return nil, badInput("the schema's persons are named by column %q, which %s does not leave to them; choose among models whose schema has the role person or ignore there", c.Name, name)
+		}
+		of.Columns[at].Role = dataset.RolePerson
+	}
+	return &of, asInput(of.Validate())
 }
 
 func (r *searchResult) text() string {
@@ -311,6 +360,12 @@ func (r *searchResult) text() string {
 	b.WriteString(r.Report.Text())
 	r.writeWinner(&b, "")
 	r.writeLedger(&b)
+	if r.Heldout > 0 {
+		line(&b, "held out", "%d of %d were not used", r.Heldout, r.Heldout+r.Records)
+	}
+	if r.Command != "" {
+		line(&b, "", "private figures of them: %s", r.Command)
+	}
 	r.writeModel(&b, r.Task)
 	r.writeTime(&b)
 	return b.String()

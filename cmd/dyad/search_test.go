@@ -91,20 +91,15 @@ func TestSearchRefusals(t *testing.T) {
 	write(t, dir, "one.yaml", "candidates:\n  - name: default\n")
 	write(t, dir, "typo.yaml", "candidates:\n  - {name: a, radus: 2}\n  - {name: b}\n")
 	write(t, dir, "column.yaml", "candidates:\n  - {name: a, features: [nothing]}\n  - {name: b}\n")
-	schema, err := os.ReadFile(filepath.Join(dir, "patients.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	write(t, dir, "persons.yaml", strings.Replace(string(schema), "columns:\n", "persons: 60\ncolumns:\n  - {name: patient, role: person}\n", 1))
 	for want, args := range map[string][]string{
-		"2 to 64":                 {"--candidates", "one.yaml", "--plan", "-n", "60"},
-		"unknown field":           {"--candidates", "typo.yaml", "--plan", "-n", "60"},
-		"0 of 1 features":         {"--candidates", "column.yaml", "--plan", "-n", "60"},
-		"does not compute it for": {"--candidates", "settings.yaml", "--plan", "-n", "60", "--schema", "persons.yaml"},
-		"-n is for --plan":        {"--candidates", "settings.yaml", "--data", "patients.csv", "-n", "60"},
-		"--models":                {"--plan", "-n", "60"},
-		"needs --data":            {"--candidates", "settings.yaml"},
-		"delta = 0":               {"--candidates", "settings.yaml", "--plan", "-n", "60", "--delta", "0", "--road", "random-stopping"},
+		"2 to 64":               {"--candidates", "one.yaml", "--plan", "-n", "60"},
+		"unknown field":         {"--candidates", "typo.yaml", "--plan", "-n", "60"},
+		"0 of 1 features":       {"--candidates", "column.yaml", "--plan", "-n", "60"},
+		"-n counts the records": {"--candidates", "settings.yaml", "--plan", "-n", "60", "--holdout", "0.2"},
+		"-n is for --plan":      {"--candidates", "settings.yaml", "--data", "patients.csv", "-n", "60"},
+		"--models":              {"--plan", "-n", "60"},
+		"needs --data":          {"--candidates", "settings.yaml"},
+		"delta = 0":             {"--candidates", "settings.yaml", "--plan", "-n", "60", "--delta", "0", "--road", "random-stopping"},
 	} {
 		if !slices.Contains(args, "--schema") {
 			args = append(args, "--schema", "patients.yaml")
