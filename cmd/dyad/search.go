@@ -325,7 +325,11 @@ func (r *searchResult) brief(a *app, planned privacy.Guarantee) string {
 	}
 	r.writeWinner(&b, fmt.Sprintf("%s, chosen by the AUC (%s)", how, r.Road))
 	a.writeWords(&b, r.Guarantee, planned, r.Spent)
-	line(&b, "next", "dyad predict %s --data FILE scores records; dyad search --plan prints the derivation", use)
+	if r.Command != "" {
+		line(&b, "next", "figures of the winner on what was held out: %s", r.Command)
+	} else {
+		line(&b, "next", "dyad predict %s --data FILE scores records; dyad search --plan prints the derivation", use)
+	}
 	return b.String()
 }
 
