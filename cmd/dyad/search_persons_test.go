@@ -33,7 +33,7 @@ func TestSearchOfPersons(t *testing.T) {
 		if code != exitOK || !strings.Contains(plan, "for one person") || !strings.Contains(plan, "n = 30 persons") || strings.Contains(plan, "one record replaced") {
 			t.Errorf("plan of %s: exit %d: %s%s", road, code, plan, errs)
 		}
-		code, text, errs := dyad(t, dir, searchVisits("--road", road, "--holdout", "0.25", "--out", name)...)
+		code, text, errs := dyad(t, dir, searchVisits("--road", road, "--holdout", "0.25", "--out", name, "--verbose")...)
 		shared := regexp.MustCompile(`(?m)^guarantee .*$`)
 		if code != exitOK || told.MatchString(text+errs) || shared.FindString(text) != shared.FindString(plan) || !strings.Contains(text, "10 of 40 were not used") {
 			t.Errorf("%s: exit %d: %s%s", road, code, text, errs)
