@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"dyad/algorithms"
+	"dyad/engine/embedding"
 	"dyad/engine/terms"
 	"dyad/privacy"
 	"dyad/privacy/account"
@@ -144,6 +145,8 @@ type Spec struct {
 	// the Individuals mod Tuple last ones.
 	Tuple int
 	Seed  uint64
+	// Network takes the place of the matrix, for tuples of at most embedding.BlockRows.
+	Network *Network
 	// AllPairs uses all pairs of individuals in every epoch; the gradient of every pair is
 	// clipped. It needs Loss MeanContrastive and L2 norms, and Tuple, Seed and Batch stay
 	// zero. An epoch takes O(Individuals^2 (Dim + Rows)) operations.
@@ -173,6 +176,50 @@ type Spec struct {
 	// PrintedSteps divides steps by sqrt(tau) again and again, as [Li20] Algorithm 1 is
 	// printed: eta_0/sqrt(tau!), about nine useful steps (docs/theory.md#pair-steps).
 	PrintedSteps bool
+}
+
+// Network is f_theta: distances are those of f_theta(x), the weights are theta, and every layer is
+// projected to its ball after each step. Rows is the dimension of f_theta; Epochs 0 means 100 and
+// StepSize 0 means 0.1.
+type Network struct {
+	Model embedding.Model
+	Start []float64 // theta before the first step; public
+	// Origin says where Start comes from, for the guarantee.
+	Origin string
+	// Optimizer makes steps of released means of clipped gradients, in units of the clip.
+	Optimizer algorithms.Optimizer
+}
+
+// weights is the number of trained numbers.
+func (s Spec) weights() int {
+	if s.Network != nil {
+		return embedding.Parameters(s.Network.Model.Network)
+	}
+	return s.Rows * s.Dim
+}
+
+// fillNetwork is fill for what a network is about.
+func (s *Spec) fillNetwork() error {
+	n := s.Network
+	if n == nil {
+		return nil
+	}
+	if err := errors.Join(n.Model.Validate(), n.Optimizer.Check("tuples")); err != nil {
+		return err
+	}
+	d, m := n.Model.Dims()
+	switch {
+	case s.Tuple == 0:
+		return errors.New("a network learns from tuples: give their size; all pairs of records are for dyad train --task metric --model mlp")
+	case s.Tuple > embedding.BlockRows:
+		return fmt.Errorf("tuples of %d, want at most %d for a network", s.Tuple, embedding.BlockRows)
+	case d != s.Dim || s.Rows != 0 && s.Rows != m:
+		return fmt.Errorf("network %s for %d features and %d rows", n.Model.Network.Name(), s.Dim, s.Rows)
+	case len(n.Start) != s.weights():
+		return fmt.Errorf("a start of %d numbers for network %s of %d parameters", len(n.Start), n.Model.Network.Name(), s.weights())
+	}
+	s.Rows, s.Epochs, s.StepSize = m, cmp.Or(s.Epochs, 100), cmp.Or(s.StepSize, 0.1)
+	return nil
 }
 
 // Loss is a loss of any terms.
@@ -223,6 +270,9 @@ func (s *Spec) fill() error {
 			return errors.New("method moments is one release without batches, epochs, sampling or steps: leave them out")
 		}
 		s.Rows, s.Clip, s.Epochs, s.Batch = cmp.Or(s.Rows, s.Dim), cmp.Or(s.Clip, 0.3*s.Bound), 1, s.Pairs
+	}
+	if err := s.fillNetwork(); err != nil {
+		return err
 	}
 	s.Rows, s.Epochs = cmp.Or(s.Rows, 1), cmp.Or(s.Epochs, 5)
 	s.Clip, s.StepSize = cmp.Or(s.Clip, 0.5), cmp.Or(s.StepSize, 1)
