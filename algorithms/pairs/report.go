@@ -2,8 +2,6 @@ package pairs
 
 import (
 	"cmp"
-	"crypto/sha256"
-	"encoding/binary"
 	"fmt"
 
 	"dyad/algorithms"
@@ -144,13 +142,6 @@ func (s Spec) objective(batches int) string {
 		}
 	}
 	return what + fmt.Sprintf(", %d batches of %d, %d epochs, clip %g, steps %g", batches, s.Batch, s.Epochs, s.Clip, s.StepSize)
-}
-
-// identify is what a resumed run needs to be the same: the function, the balls, the start and the steps.
-func (n Network) identify() string {
-	h := sha256.New()
-	_ = binary.Write(h, binary.LittleEndian, n.Start) // a hash takes everything
-	return fmt.Sprintf("%s %+v, layers %+v, start %x, %s", n.Model.Network.Name(), n.Model.Output, n.Model.Network.Layers(), h.Sum(nil)[:8], n.Optimizer)
 }
 
 // counted is a number with its noun.
