@@ -156,6 +156,7 @@ var silentMasks = []struct{ pattern, by string }{
 	{`(?s)"cross_validated_accuracies": ?\[[^\]]*\]`, "CHOSEN"}, // by randomised answers,
 	{`lambda = (0\.1|1),`, "lambda = CHOSEN,"},                  // and so is this
 	{`"l2": (0\.1|1)\b`, `"l2": CHOSEN`},
+	{`"charged": ?"[^"]*"`, `"charged": CLOCK`},
 	{`"time": ?"[^"]*"`, `"time": CLOCK`},
 }
 
