@@ -32,6 +32,10 @@ type PairSource struct {
 	Seed      uint64 // public
 	// Classes takes no pairs: tuples, or all pairs of the records and their labels.
 	Classes bool
+	// Network makes the metric of tuples nonlinear, with Classes; nil learns a matrix. Embeddings are
+	// compared by their distance: Compare is Cosine (also ""), which gives them unit length, or Distance.
+	// Clip stays 0: tuples are clipped, not Jacobians.
+	Network *Network
 }
 
 // PairShape is what is public about individuals and their pairs.
@@ -40,6 +44,7 @@ type PairShape struct {
 	Pairs                 int
 	Classes               bool             // instead of pairs
 	Drawn                 *pairgraph.Graph // of drawn pairs; nil for those of a file
+	Network               *Network         // with its defaults; nil for a matrix
 	algorithms.Provenance
 	Identity string // see pairs.Spec
 }
@@ -82,6 +87,9 @@ func (s PairSource) labelled() bool { return s.Density != 0 || s.Classes }
 // without data. Without a schema nothing is known of where they come from.
 func (s PairSource) Shape(n, d, listed int, schema *dataset.Schema) (p PairShape, err error) {
 	p = PairShape{Individuals: n, Features: d, Pairs: listed, Classes: s.Classes, Identity: identity(s.Options.LookAlikes)}
+	if p.Network, err = s.Network.ofTuples(d, s.Classes); err != nil {
+		return p, err
+	}
 	if schema != nil {
 		if schema.ByPerson() {
 			return p, input.Errorf("dyad: %s: its schema has a column with role: person, and pairs protect individuals with one record each; give the column role: ignore to work on rows", schema.DataID)

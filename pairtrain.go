@@ -23,7 +23,7 @@ const defaultRows = 16
 // PlanPairs plans a training on pairs of a shape. The shape gives the individuals, features,
 // pairs, bound and provenance of the specification; the specification the loss, the budget and
 // whatever else is not zero. Defaults are public: Rows is 16 or the number of features if that
-// is smaller, and 1 for preferences; Batch of pairs is a twentieth of them but at least 50, and
+// is smaller, and 1 for preferences; a network has its own dimension, Adam and 100 epochs; Batch of pairs is a twentieth of them but at least 50, and
 // 50 in paper mode; Kappa is 1 for one pair, cap for an individual, and for a group of drawn
 // pairs kappa' of their public graph. Moments have all rows and no batch. cap is PairSource.DegreeCap.
 func PlanPairs(s PairShape, spec pairs.Spec, cap int) (*pairs.Plan, error) {
@@ -37,6 +37,12 @@ func PlanPairs(s PairShape, spec pairs.Spec, cap int) (*pairs.Plan, error) {
 		return nil, input.Errorf("dyad: bradley-terry learns one row of weights from preferences: give them with --pairs, without --rows and --density")
 	case preferences:
 		spec.Rows = 1
+	case s.Network != nil && (spec.Rows != 0 || spec.Network != nil):
+		return nil, input.Errorf("dyad: the dimension of a network is its own (PairSource.Network)")
+	case s.Network != nil:
+		if err := s.Network.describeTuples(&spec); err != nil {
+			return nil, err
+		}
 	case spec.Rows == 0 && spec.Method != pairs.Moments:
 		spec.Rows = min(defaultRows, s.Features)
 	}
@@ -85,6 +91,8 @@ func (d *Pairs) Fits(p *pairs.Plan) error {
 	switch {
 	case spec.Provenance != s.Provenance || spec.Identity != s.Identity || spec.ByClass != (s.Drawn != nil):
 		return input.Errorf("dyad: the plan is for other pairs than these; plan with Pairs.Shape")
+	case (spec.Network != nil) != (s.Network != nil) || spec.Network != nil && spec.Network.Origin != s.Network.origin():
+		return input.Errorf("dyad: the plan is for another network than that of the source; plan with Pairs.Shape")
 	case !s.Classes && spec.Unit == pairs.Individual && p.Mode != algorithms.NonPrivate && d.Graph.MaxDegree() > spec.Kappa:
 		return input.Errorf("dyad: an individual is in more than kappa = %d pairs; cap them (--degree-cap), or plan for a larger --kappa", spec.Kappa)
 	}
@@ -132,7 +140,10 @@ func (d *Pairs) model(p *pairs.Plan, r *algorithms.Result) *Model {
 	m := d.data.model(AUC, r)
 	m.Report = algorithms.Report{Facts: f, Events: report.Events, Guarantee: r.Guarantee}
 	if s.Loss.Name() != bradleyTerry {
-		m.Task, m.Weights, m.PairLoss = Metric, metricOf(r.Weights, s.Rows, s.Dim), &PairLoss{Name: s.Loss.Name(), Tuple: s.Tuple}
+		m.Task, m.Weights, m.PairLoss = Metric, r.Weights, &PairLoss{Name: s.Loss.Name(), Tuple: s.Tuple}
+		if m.Network = d.shape.Network; m.Network == nil {
+			m.Weights = metricOf(r.Weights, s.Rows, s.Dim)
+		}
 		if name, value := s.Loss.Parameter(); name == "temperature" {
 			m.PairLoss.Temperature = value
 		} else {

@@ -39,13 +39,27 @@ func Reversing(s pairs.Spec, victim int, classes ...int32) (data, neighbour Tupl
 }
 
 // WorstTuples searches the pair of neighbours that differ in one record, and a start, on
-// which the exact vectors of p move most.
+// which the exact vectors of p move most. A network starts where its plan says, and the record
+// that changes its class is tried at several distances from the others.
 func WorstTuples(ctx context.Context, p *pairs.Plan) (Target, error) {
 	s := p.Spec
 	var targets []Target
 	for _, victim := range []int{s.Individuals - 1, 0} {
 		for _, classes := range [][]int32{{0}, {1}, {0, 1}, {0, 0, 1}, {0, 0, 0, 0, 1}} {
 			data, neighbour := Reversing(s, victim, classes...)
+			if s.Network != nil {
+				for _, place := range []float64{-1, 0, 0.5, 0.9} {
+					data, neighbour := data.Clone(), neighbour.Clone()
+					data.X[victim*s.Dim], neighbour.X[victim*s.Dim] = place*s.Bound, place*s.Bound
+					t, err := OnTuples(p, data, neighbour, nil)
+					if err != nil {
+						return Target{}, err
+					}
+					t.Instance = fmt.Sprintf("class of record %d at %.3g turned, the others at 1 of classes %v", victim, place, classes)
+					targets = append(targets, t)
+				}
+				continue
+			}
 			for _, w := range tupleStarts(s) {
 				start := make([]float64, s.Rows*s.Dim)
 				start[0] = w
@@ -94,6 +108,9 @@ func OnTuples(p *pairs.Plan, data, neighbour TupleSide, start []float64) (Target
 	variant := fmt.Sprintf("all pairs, %d epochs, %d rows", s.Epochs, s.Rows)
 	if !s.AllPairs {
 		variant = fmt.Sprintf("tuples of %d, batches of %d, %d epochs, %d rows", s.Tuple, s.Batch, s.Epochs, s.Rows)
+	}
+	if s.Network != nil {
+		variant += ", " + s.Network.Model.Network.Name()
 	}
 	program := programOf(p, variant)
 	program.Train = func(ctx context.Context, neighbour bool, session privacy.Session) ([]float64, error) {

@@ -40,7 +40,7 @@ func TuplesInfo() algorithms.Info {
 			"features are scaled down to a public norm bound",
 			"tuples are drawn by ids and the seed, and disjoint within an epoch",
 		},
-		Released: "the matrix W after every batch",
+		Released: "the matrix W, or the parameters of the network, after every batch",
 		Claim:    "none",
 		Verdict:  "certified for one record, features and label: a tuple is clipped as a whole, so what classes make of it does not matter; all pairs are clipped one by one and an individual is in n - 1 of them",
 		Maths: `q = (1/(|B| h)) sum over the tuples of the batch of G/max(1, ||G||/h), G = grad l(W; tuple),  W <- W - eta_t h (q + noise)
@@ -48,7 +48,8 @@ an individual is in at most one tuple of an epoch: its releases move together by
 all pairs: n - 1 of n(n-1)/2 terms move by 2 each, so q by 4/n
 Gaussian: sigma = sqrt(T) (2/|B|)/mu(epsilon, delta); Laplace and K-norm: scale T (2/|B|)/epsilon, plus floating-point error
 triplet: mean of max(0, D(a,p)^2 - D(a,n)^2 + m); npair: mean of log(1 + sum_n exp((D(a,p)^2 - D(a,n)^2)/(2 temperature)))
-contrastive: mean of D^2/2 for pairs of one class and max(0, m - D)^2/2 for others`,
+contrastive: mean of D^2/2 for pairs of one class and max(0, m - D)^2/2 for others
+D: distance of W x and W x', or of f(x) and f(x') of a network (--model mlp), which is projected to balls and makes steps of Adam`,
 		Modes:     []algorithms.Mode{algorithms.Certified, algorithms.NonPrivate},
 		PureModes: []algorithms.Mode{algorithms.Certified},
 	}

@@ -36,7 +36,8 @@ const smallestShrink = 0x1p-40
 // unit is one record, that of an individual who is in at most one tuple of an epoch
 // (privacy.TupleBatches), or in Individuals - 1 pairs of all (privacy.PairGroup). Which
 // pairs and triplets the classes make inside of a tuple changes its own term only, so
-// classes are as private as features (docs/theory.md#tuples, docs/theory.md#all-pairs).
+// classes are as private as features (docs/theory.md#tuples, docs/theory.md#all-pairs). A network
+// changes nothing of that: a term is clipped after its gradient is computed (docs/theory.md#network-tuples).
 func (s Spec) Plan() (*Plan, error) {
 	if err := s.fill(); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrPlan, err)
@@ -115,7 +116,7 @@ func (p *Plan) certify() error {
 		p.Noise = privacy.Laplace{Scale: 2 * float64(s.Kappa) * float64(s.Epochs) / (float64(batch) * s.Budget.Epsilon), Coordinates: s.Rows * s.Dim}
 		err = p.Noise.Validate()
 	default:
-		p.Noise, err = privacy.CalibratePure(p.Certificate, s.Budget.Epsilon, s.Rows*s.Dim, s.Noise)
+		p.Noise, err = privacy.CalibratePure(p.Certificate, s.Budget.Epsilon, s.weights(), s.Noise)
 	}
 	if err != nil {
 		return err
@@ -157,7 +158,7 @@ func (p *Plan) roundoff(term float64) float64 {
 		if s.Sampling == Poisson {
 			divisor = batch
 		}
-		sum := terms.SumError(s.Rows, s.Dim, b, clip*term)
+		sum := terms.SumError(1, s.weights(), b, clip*term)
 		if s.AllPairs {
 			sum = terms.AllPairsError(s.Individuals, s.Rows, s.Dim, clip)
 		}
@@ -198,6 +199,10 @@ func (p *Plan) account() error {
 		formed += " and secret coins; which pairs were in which batch, and how many, stays secret"
 		g.Derivation += fmt.Sprintf("; %d releases composed by privacy loss distributions; full batches with this noise would have epsilon = %.4g, and for this epsilon need sigma = %.6g",
 			releases, p.KnownBatches(), privacy.UnsampledSigma(p.Certificate, s.Budget, releases))
+	}
+	if s.Network != nil {
+		options = fmt.Sprintf("%s, loss %s with its parameters, clip h = %g, batches and all options; %s", s.Network.Model.Network.Name(), s.Loss.Name(), s.Clip, s.Network.Origin)
+		g.Released = fmt.Sprintf("the parameters of the network after each of %d batches in %d epochs, with %s noise", releases, s.Epochs, p.Noise.Name())
 	}
 	g.Assumptions = []string{
 		fmt.Sprintf("public: %s, d = %d, %s norm bound R = %g, %s%s; rows were scaled down to R", who, s.Dim, s.Norm(), s.Bound, kappa, options),
@@ -241,7 +246,7 @@ func (p *Plan) NoiseToSignal() float64 {
 	if p.Noise == nil {
 		return 0
 	}
-	return p.Noise.NoiseNorm(p.Spec.Rows * p.Spec.Dim)
+	return p.Noise.NoiseNorm(p.Spec.weights())
 }
 
 // clipAt is h_t at the public matrix w.

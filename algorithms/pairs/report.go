@@ -1,6 +1,7 @@
 package pairs
 
 import (
+	"cmp"
 	"fmt"
 
 	"dyad/algorithms"
@@ -34,6 +35,9 @@ func (p *Plan) facts() (f algorithms.Facts) {
 	}
 	f.Line("features", "d = %d, %s norm at most %g", f.Add("features", s.Dim), f.Add("norm", s.Norm().String()), f.Add("norm_bound", s.Bound))
 	f.Add("rows", s.Rows)
+	if s.Network != nil {
+		f.Line("network", "%s, %d parameters; %s", f.Add("network", s.Network.Model.Network.Name()), f.Add("parameters", s.weights()), s.Network.Origin)
+	}
 	loss := f.Add("loss", s.Loss.Name())
 	if name, value := s.Loss.Parameter(); name != "" {
 		loss = fmt.Sprintf("%s with %s %g", loss, name, value)
@@ -59,7 +63,11 @@ func (p *Plan) facts() (f algorithms.Facts) {
 			of = "tuples"
 		}
 	}
-	f.Line("loss", "%s, matrix of %d x %d", loss, s.Rows, s.Dim)
+	if s.Network != nil {
+		f.Line("loss", "%s, of embeddings of dimension %d", loss, s.Rows)
+	} else {
+		f.Line("loss", "%s, matrix of %d x %d", loss, s.Rows, s.Dim)
+	}
 	f.Add("batch", size)
 	f.Add("batches_per_epoch", p.Batches)
 	f.Add("epochs", s.Epochs)
@@ -77,7 +85,7 @@ func (p *Plan) facts() (f algorithms.Facts) {
 	}
 	f.Line("batches", "%s of %s of %d %s; the gradient of each is %s", counted(s.Epochs, "epoch", "epochs"), counted(p.Batches, "batch", "batches"), size, of, clip)
 	eta, rule := f.Add("step_size", s.StepSize), any(s.StepRule())
-	if listed {
+	if listed || s.Network != nil {
 		f.Add("step_sizes", rule)
 	}
 	f.Line("steps", "eta0 = %g, %s", eta, rule)
@@ -106,6 +114,9 @@ func (s Spec) StepRule() string {
 	if s.Method == Moments {
 		return "one pass over the pairs"
 	}
+	if s.Network != nil {
+		return cmp.Or(s.Network.Optimizer.String(), "plain, constant steps")
+	}
 	if s.PrintedSteps {
 		return "eta0/sqrt(tau!) at batch tau, as printed: about nine useful steps"
 	}
@@ -126,6 +137,9 @@ func (s Spec) objective(batches int) string {
 		what += "all pairs"
 	default:
 		what += fmt.Sprintf("tuples of %d, seed %d", s.Tuple, s.Seed)
+		if s.Network != nil {
+			what += ", " + s.Network.identify()
+		}
 	}
 	return what + fmt.Sprintf(", %d batches of %d, %d epochs, clip %g, steps %g", batches, s.Batch, s.Epochs, s.Clip, s.StepSize)
 }

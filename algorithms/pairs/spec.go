@@ -144,6 +144,8 @@ type Spec struct {
 	// the Individuals mod Tuple last ones.
 	Tuple int
 	Seed  uint64
+	// Network takes the place of the matrix, for tuples of at most embedding.BlockRows.
+	Network *Network
 	// AllPairs uses all pairs of individuals in every epoch; the gradient of every pair is
 	// clipped. It needs Loss MeanContrastive and L2 norms, and Tuple, Seed and Batch stay
 	// zero. An epoch takes O(Individuals^2 (Dim + Rows)) operations.
@@ -223,6 +225,9 @@ func (s *Spec) fill() error {
 			return errors.New("method moments is one release without batches, epochs, sampling or steps: leave them out")
 		}
 		s.Rows, s.Clip, s.Epochs, s.Batch = cmp.Or(s.Rows, s.Dim), cmp.Or(s.Clip, 0.3*s.Bound), 1, s.Pairs
+	}
+	if err := s.fillNetwork(); err != nil {
+		return err
 	}
 	s.Rows, s.Epochs = cmp.Or(s.Rows, 1), cmp.Or(s.Epochs, 5)
 	s.Clip, s.StepSize = cmp.Or(s.Clip, 0.5), cmp.Or(s.StepSize, 1)

@@ -75,12 +75,20 @@ func (p *Plan) sums(data *terms.Data, classes []int32, o Options) (sum batchSum,
 				return all.Sum(ctx, dst, w, clip)
 			}, done, err
 		}
-		tuples, err := terms.NewTuples(data, classes, loss, s.Rows, s.Tuple, o.Workers)
+		tuples, err := s.tuples(data, classes, loss, o.Workers)
 		return func(ctx context.Context, dst, w []float64, _ int, members []int32, clip float64) error {
 			return tuples.Sum(ctx, dst, w, members, clip)
 		}, done, err
 	}
 	return nil, nil, fmt.Errorf("%w: loss %s is neither of pairs nor of tuples", ErrPlan, s.Loss.Name())
+}
+
+// tuples are the sums over tuples by a matrix or a network.
+func (s Spec) tuples(data *terms.Data, classes []int32, loss terms.TupleLoss, workers int) (*terms.Tuples, error) {
+	if s.Network != nil {
+		return terms.NewNetworkTuples(data, classes, loss, s.Network.Model, s.Tuple, workers)
+	}
+	return terms.NewTuples(data, classes, loss, s.Rows, s.Tuple, workers)
 }
 
 // batches form the batches of a run.
@@ -120,18 +128,27 @@ func (b *batches) next(step int) (members []int32, count int, err error) {
 
 func (p *Plan) descend(ctx context.Context, sum batchSum, session privacy.Session, progress algorithms.Tracker) ([]float64, error) {
 	s := p.Spec
-	w, q := make([]float64, s.Rows*s.Dim), make([]float64, s.Rows*s.Dim)
+	w, q := make([]float64, s.weights()), make([]float64, s.weights())
+	move, state, err := p.mover(w)
+	if err != nil {
+		return nil, err
+	}
 	b := &batches{Plan: p, session: session, epoch: -1}
 	var order []int32
 	if s.listed() && s.Sampling == Fixed {
 		order = make([]int32, s.Pairs)
 	}
-	done, err := progress.Restore(order, w)
+	done, err := progress.Restore(order, state...)
 	if err != nil {
 		return nil, err
 	}
 	if done == 0 {
-		session.UniformBall(w, math.Sqrt(float64(s.Rows)))
+		if s.Network != nil {
+			copy(w, s.Network.Start)
+			s.Network.Model.Project(w)
+		} else {
+			session.UniformBall(w, math.Sqrt(float64(s.Rows)))
+		}
 		if order != nil {
 			if order = session.Permutation(s.Pairs); order == nil {
 				return nil, errors.New("pairs: the session gave no order of the pairs")
@@ -139,11 +156,8 @@ func (p *Plan) descend(ctx context.Context, sum batchSum, session privacy.Sessio
 		}
 	}
 	b.members = order
-	eta, steps := 0.0, p.Batches*s.Epochs
-	for i := range steps {
-		if eta = s.stepSize(i+1, eta); i < done {
-			continue
-		}
+	steps := p.Batches * s.Epochs
+	for i := done; i < steps; i++ {
 		members, count, err := b.next(i)
 		if err != nil {
 			return nil, err
@@ -168,15 +182,38 @@ func (p *Plan) descend(ctx context.Context, sum batchSum, session privacy.Sessio
 		if err != nil {
 			return nil, err
 		}
+		move(q, i+1, unit)
+		progress.Keep(i+1, order, state...)
+		progress.Step(i+1, steps)
+	}
+	return w, nil
+}
+
+// mover is what makes step tau = 1, 2, ... of w by a release q in units of the clip, and w with the vectors that
+// the next step depends on. It sees released and public numbers only.
+func (p *Plan) mover(w []float64) (move func(q []float64, tau int, unit float64), state [][]float64, err error) {
+	s := p.Spec
+	if n := s.Network; n != nil {
+		steps, err := n.Optimizer.Steps(p.Algorithm, len(w), p.Batches*s.Epochs, s.StepSize, p.Noise)
+		if err != nil {
+			return nil, nil, err
+		}
+		return func(q []float64, tau int, _ float64) {
+			steps.Move(w, q, tau)
+			n.Model.Project(w)
+		}, append([][]float64{w}, steps.Vectors()...), nil
+	}
+	eta, last := 0.0, 0
+	return func(q []float64, tau int, unit float64) {
+		for ; last < tau; last++ {
+			eta = s.stepSize(last+1, eta)
+		}
 		for k, v := range q {
 			// Noise can drive a matrix out of range; what happens then is a function of
 			// released numbers.
 			w[k] = math.Max(-1e100, math.Min(1e100, w[k]-eta*unit*v))
 		}
-		progress.Keep(i+1, order, w)
-		progress.Step(i+1, steps)
-	}
-	return w, nil
+	}, [][]float64{w}, nil
 }
 
 // fits checks that data are what the plan was made for. It looks at public properties

@@ -8,6 +8,7 @@ import (
 
 	"dyad/algorithms/audit"
 	"dyad/algorithms/pairs"
+	"dyad/engine/embedding"
 	"dyad/engine/terms"
 	"dyad/privacy"
 	"dyad/privacy/account"
@@ -48,7 +49,13 @@ func TestAuditOfTuples(t *testing.T) {
 		s.Individuals = s.Tuple
 		return s
 	}
+	network := func(loss terms.TupleLoss) pairs.Spec {
+		s, n := one(loss), networkSpec(t, embedding.Output{Unit: true}, 3)
+		s.Dim, s.Rows, s.Network = 3, 0, n.Network
+		return s
+	}
 	for name, s := range map[string]pairs.Spec{
+		"network": network(terms.MeanContrastive{Margin: 1}), "network, triplet": network(terms.Triplet{Margin: 1}), "network, npair": network(terms.NPair{Temperature: 1}),
 		"contrastive": small(terms.MeanContrastive{Margin: 1}), "triplet": one(terms.Triplet{Margin: 1}), "npair": one(terms.NPair{Temperature: 1}),
 		"K-norm": pure, "Laplace": l1, "batches": batches, "all pairs": all, "all pairs, K-norm": pureAll,
 	} {

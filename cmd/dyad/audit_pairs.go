@@ -36,6 +36,7 @@ Examples:
   dyad audit pairs --kappa 4 --method moments --epsilon 4 --runs 1000
   dyad audit pairs --unit group --kappa 2 --mode paper --rows 2 --epsilon 3 --runs 500
   dyad audit pairs -n 12 --tuple 4 --loss triplet --runs 300
+  dyad audit pairs -n 12 --tuple 4 --loss npair --model mlp --hidden 4 --rows 2 --runs 300
   dyad audit pairs -n 12 --all-pairs --runs 300`
 }
 
@@ -71,6 +72,15 @@ func (c *auditPairsCmd) target(ctx context.Context, command *kong.Context) (audi
 		if c.PairCount != 0 {
 			return audit.Target{}, badInput("--pairs is about pairs that are listed; leave it out with --tuple and --all-pairs")
 		}
+		source, err := c.source(identityFlag{}, true)
+		if err != nil {
+			return audit.Target{}, err
+		}
+		filled, err := source.Shape(c.N, c.D, 0, nil)
+		if err != nil {
+			return audit.Target{}, asInput(err)
+		}
+		shape.Network = filled.Network
 		plan, err := c.plan(shape)
 		if err != nil {
 			return audit.Target{}, err

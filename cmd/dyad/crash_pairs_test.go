@@ -16,7 +16,7 @@ import (
 
 // pairsCell is an attack on "dyad pairs train" that keeps a checkpoint after every batch.
 type pairsCell struct {
-	sampling string // or "input", "moments", "tuples", "all pairs"
+	sampling string // or "input", "moments", "tuples", "network", "all pairs"
 	fault    string
 	stage    string
 	code     int
@@ -53,6 +53,9 @@ var pairsMatrix = []pairsCell{
 	{"tuples", "interrupt", "training#1", exitCancelled, pending, 10, resumeIt, false},
 	{"tuples", "kill", "kept#1", killed, pending, 20, "", false},
 	{"tuples", "kill", "released#1", killed, unnamed, 0, "", true},
+	{"network", "kill", "checkpoint saved#7", killed, pending, 7, "", true},
+	{"network", "interrupt", "training#1", exitCancelled, pending, 10, resumeIt, false},
+	{"network", "kill", "released#1", killed, unnamed, 0, "", false},
 	{"all pairs", "kill", "kept#1", killed, pending, 5, "", false},
 	{"all pairs", "kill", "released#1", killed, unnamed, 0, "", false},
 	{"moments", "kill", "charged#1", killed, pending, 0, "", false},
@@ -73,6 +76,9 @@ func (f *fixture) pairsTrain(how string, more ...string) []string {
 	}
 	if how == "tuples" {
 		return append(append(args, "--tuple", "4", "--loss", "triplet", "--batch", "7"), more...)
+	}
+	if how == "network" {
+		return append(append(args, "--tuple", "4", "--loss", "npair", "--batch", "7", "--epochs", "5", "--model", "mlp", "--hidden", "4", "--rows", "2"), more...)
 	}
 	args = append(args, "--density", "2", "--degree-cap", "6")
 	switch how {

@@ -105,6 +105,7 @@ func goldenCases(schema string) map[string][]string {
 		"no-kappa":  {"--pairs", "40000"},
 		"triplet":   {"--tuple", "4", "--loss", "triplet"},
 		"npair":     {"--tuple", "8", "--loss", "npair", "--noise", "laplace", "--temperature", "0.5"},
+		"network":   {"--tuple", "4", "--loss", "npair", "--model", "mlp", "--hidden", "16", "--rows", "8"},
 		"all-pairs": {"--all-pairs"},
 		"no-tuple":  {"--loss", "npair"},
 	} {

@@ -152,6 +152,7 @@ func TestBoundsFromTheDataAreSaid(t *testing.T) {
 			{"local", "server", "--dir", "study-" + state, "-n", "40", "--schema", "patients.yaml", "--check"},
 			{"local", "client", "--protocol", "protocol.json", "--data", "patients.csv", "--schema", "patients.yaml", "--user", "u", "--memory", "u.json", "--max-epsilon", "10"},
 			{"pairs", "plan", "-n", "40", "--schema", "patients.yaml", "--tuple", "4"},
+			{"pairs", "plan", "-n", "40", "--schema", "patients.yaml", "--tuple", "4", "--model", "mlp"},
 			{"pairs", "plan", "-n", "40", "--schema", "patients.yaml", "--pairs", "50", "--kappa", "3"},
 			{"pairs", "plan", "-n", "40", "--schema", "patients.yaml", "--density", "1", "--degree-cap", "4", "--method", "input"},
 			{"pairs", "train", "--data", "patients.csv", "--schema", "patients.yaml", "--tuple", "4", "--out", "p.json", "--force"},

@@ -46,10 +46,10 @@ type pairFlags struct {
 	LabelShare   float64  `positive:"" placeholder:"F" help:"Part of epsilon that --method input spends on labels. Default: 0.5."`
 	Sampling     string   `default:"fixed" enum:"fixed,poisson" help:"How batches are formed. fixed: disjoint ones, the same in every epoch; poisson: every pair by a secret coin of its own, accounted with the secrecy of the coins (Gaussian noise)."`
 	Batch        int      `positive:"" placeholder:"B" help:"Pairs in a batch, or expected in one. Default: a twentieth of the pairs, but at least 50; 50 with --mode paper. With --tuple: tuples, all of an epoch."`
-	Epochs       int      `positive:"" placeholder:"T" help:"How often every pair is used, or tuples are drawn. Default: 5."`
+	Epochs       int      `positive:"" placeholder:"T" help:"How often every pair is used, or tuples are drawn. Default: 5, and 100 with --model mlp."`
 	Clip         float64  `positive:"" placeholder:"H" help:"Norm that the gradient of a pair or tuple is clipped to, or with --method moments the difference of a pair. Default: 0.5, or 0.3 with --method moments."`
 	Shrink       bool     `help:"Clip to the bound of gradients at the public matrix where that is smaller, which lowers the noise."`
-	StepSize     float64  `positive:"" placeholder:"ETA0" help:"First step eta0 of steps eta0/sqrt(tau). Default: 1."`
+	StepSize     float64  `positive:"" placeholder:"ETA0" help:"First step eta0 of steps eta0/sqrt(tau), or of Adam with --model mlp, which falls linearly. Default: 1, and 0.1 with --model mlp."`
 	PrintedSteps bool     `help:"Steps as printed in the paper, eta0/sqrt(tau!): about nine useful ones."`
 	tupleFlags
 }
@@ -59,6 +59,27 @@ type tupleFlags struct {
 	Tuple       int     `positive:"" placeholder:"B" help:"Learn from the labels of the records, without pairs: every epoch draws disjoint tuples of this many records, by ids only."`
 	AllPairs    bool    `help:"Learn from the labels of the records by all their pairs in every epoch (contrastive); takes time by the square of the records."`
 	Temperature float64 `positive:"" default:"1" help:"Temperature of the softmax of npair; public."`
+	tupleNetworkFlags
+}
+
+// tupleNetworkFlags make the metric of tuples nonlinear.
+type tupleNetworkFlags struct {
+	ModelKind  string  `name:"model" enum:"linear,mlp" default:"linear" placeholder:"KIND" help:"linear: a matrix; mlp, with --tuple: a network whose embeddings of --rows numbers are compared (docs/networks.md)."`
+	Hidden     []int   `placeholder:"N,..." help:"Units of the hidden layers of --model mlp, one or two; 0 for none. Default: 32."`
+	Activation string  `enum:",tanh,softplus" default:"" placeholder:"A" help:"Activation of the hidden layers of --model mlp: tanh or softplus. Default: tanh."`
+	Compare    string  `name:"similarity" enum:",cosine,distance" default:"" placeholder:"HOW" help:"Embeddings of --model mlp have unit length (cosine) or lie in the unit ball (distance). Default: cosine."`
+	Gain       float64 `positive:"" placeholder:"S" help:"Standard deviation of the weights that the first hidden layer of --model mlp starts with. Default: 2."`
+	InitSeed   uint64  `placeholder:"SEED" help:"Public seed of the start of --model mlp. Default: 0."`
+	Init       string  `placeholder:"MODEL" help:"Model file whose weights are the start of --model mlp: trained on public data, or with a guarantee of its own. The report says so."`
+}
+
+// network is the network of the flags with embeddings of dim numbers, nil for a matrix.
+func (f tupleNetworkFlags) network(dim int) (*lib.Network, error) {
+	n, err := networkFlags{ModelKind: f.ModelKind, Hidden: f.Hidden, Activation: f.Activation, Compare: f.Compare, Gain: f.Gain, InitSeed: f.InitSeed, Init: f.Init}.network()
+	if n != nil {
+		n.Dim = dim
+	}
+	return n, err
 }
 
 // fromClasses says that no pairs are asked for. Flags that are about pairs are then
@@ -79,7 +100,7 @@ func (f pairFlags) fromClasses(command *kong.Context) (bool, error) {
 // tupleOptions are the flags that have a meaning with --tuple and --all-pairs.
 var tupleOptions = []string{
 	"data", "schema", "look-alike-ids", "public-data", "out", "force", "data-id", "workers", "seed", "ledger", "resume", "checkpoint-every", "n", "d", "json", "quiet", "verbose",
-	"loss", "margin", "temperature", "rows", "tuple", "all-pairs", "pair-seed", "mode", "epsilon", "delta", "noise", "batch", "epochs", "clip", "step-size",
+	"loss", "margin", "temperature", "rows", "tuple", "all-pairs", "pair-seed", "model", "hidden", "activation", "similarity", "gain", "init-seed", "init", "mode", "epsilon", "delta", "noise", "batch", "epochs", "clip", "step-size",
 	"runs", "time", "confidence", "black-box", "plot",
 }
 
@@ -92,6 +113,9 @@ func (f pairFlags) plan(s lib.PairShape) (*pairs.Plan, error) {
 	}
 	if f.Noise == "laplace" || f.Noise == "" && spec.Mode == algorithms.Paper {
 		spec.Noise = privacy.LaplaceNoise
+	}
+	if s.Network != nil {
+		spec.Rows = 0 // it has a dimension of its own
 	}
 	if s.Classes {
 		err = f.addClasses(&spec)
@@ -164,7 +188,8 @@ Examples:
   dyad pairs plan -n 20000 -d 33 --pairs 40000 --unit pair --epsilon 2 --delta 0
   dyad pairs plan -n 20000 -d 33 --pairs 40000 --unit group --kappa 4 --mode paper --epsilon 1
   dyad pairs plan -n 20000 -d 33 --density 2 --degree-cap 8 --method input --epsilon 2
-  dyad pairs plan -n 20000 -d 33 --tuple 4 --loss triplet --epsilon 2`
+  dyad pairs plan -n 20000 -d 33 --tuple 4 --loss triplet --epsilon 2
+  dyad pairs plan -n 20000 -d 33 --tuple 4 --loss triplet --model mlp --hidden 16 --rows 8 --epsilon 2`
 }
 
 // Run prints the report.
@@ -173,7 +198,10 @@ func (c *pairsPlanCmd) Run(a *app, command *kong.Context) error {
 	if err != nil {
 		return err
 	}
-	source := c.source(c.identityFlag, classes)
+	source, err := c.source(c.identityFlag, classes)
+	if err != nil {
+		return err
+	}
 	var schema *dataset.Schema
 	d := c.D
 	if c.Schema != "" {
@@ -207,9 +235,10 @@ func (c *pairsPlanCmd) Run(a *app, command *kong.Context) error {
 }
 
 // source says what the flags compare, without a file.
-func (f pairFlags) source(ids identityFlag, classes bool) lib.PairSource {
+func (f pairFlags) source(ids identityFlag, classes bool) (lib.PairSource, error) {
+	network, err := f.network(f.Rows)
 	return lib.PairSource{
 		Options: dataset.PairOptions{Oriented: f.Loss == lossBradleyTerry, LookAlikes: dataset.LookAlikes(ids.LookAlikeIDs)},
-		Density: f.Density, DegreeCap: f.DegreeCap, Seed: f.PairSeed, Classes: classes,
-	}
+		Density: f.Density, DegreeCap: f.DegreeCap, Seed: f.PairSeed, Classes: classes, Network: network,
+	}, err
 }

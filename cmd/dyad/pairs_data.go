@@ -26,7 +26,10 @@ func (s pairSource) load(a *app, f pairFlags, classes bool) (*lib.Pairs, error) 
 	if !classes && (s.Pairs != "") == (f.Density != 0) {
 		return nil, badInput("name a file of pairs with --pairs, or draw pairs with --density and --degree-cap; one of the two; or learn from classes with --tuple or --all-pairs")
 	}
-	from := f.source(s.identityFlag, classes)
+	from, err := f.source(s.identityFlag, classes)
+	if err != nil {
+		return nil, err
+	}
 	from.File = s.Pairs
 	switch len(s.LabelValues) {
 	case 0:

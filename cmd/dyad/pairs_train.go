@@ -44,6 +44,7 @@ Examples:
   dyad pairs train --data patients.csv --schema patients.yaml --density 2 --degree-cap 6 --method input --out input.json
   dyad pairs train --data patients.csv --schema patients.yaml --density 2 --degree-cap 6 --mode nonprivate --public-data --out baseline-pairs.json
   dyad pairs train --data patients.csv --schema patients.yaml --tuple 4 --loss triplet --epsilon 2 --out triplet.json
+  dyad pairs train --data patients.csv --schema patients.yaml --tuple 4 --loss npair --model mlp --hidden 8 --rows 4 --epsilon 2 --out npair.json
   dyad pairs train --data patients.csv --schema patients.yaml --all-pairs --epsilon 2 --out all-pairs.json`
 }
 

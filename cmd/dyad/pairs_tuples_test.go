@@ -27,6 +27,8 @@ func TestTuplesRoad(t *testing.T) {
 		"npair":       {"--tuple", "6", "--loss", "npair", "--delta", "0"},
 		"contrastive": {"--tuple", "2", "--batch", "20"},
 		"all pairs":   {"--all-pairs", "--epochs", "3"},
+		"mlp":         {"--tuple", "4", "--loss", "npair", "--model", "mlp", "--hidden", "4", "--rows", "3", "--epochs", "10"},
+		"mlp, linear": {"--tuple", "4", "--loss", "triplet", "--model", "mlp", "--hidden", "0", "--similarity", "distance", "--epochs", "10", "--delta", "0"},
 	} {
 		dir := clinic(t, 200)
 		code, out, errs := dyad(t, dir, append([]string{"--json"}, tuplesTrain(append(flags, "--out", "m.json")...)...)...)
@@ -60,7 +62,8 @@ func TestTuplesRoad(t *testing.T) {
 		if word == "all" {
 			word = "contrastive"
 		}
-		if code != exitOK || !strings.Contains(out, "mean "+word+" loss of") || !strings.Contains(out, "5-NN") {
+		network := strings.HasPrefix(name, "mlp") // judged by neighbours alone
+		if code != exitOK || strings.Contains(out, "mean "+word+" loss of") == network || !strings.Contains(out, "5-NN") {
 			t.Errorf("%s: evaluate: exit %d: %s%s", name, code, out, errs)
 		}
 	}
@@ -169,5 +172,47 @@ func TestTupleFlagsAreRefused(t *testing.T) {
 	}
 	if code, _, errs := dyad(t, dir, tuplesTrain("--tuple", "4")...); code != exitOK { // the control
 		t.Errorf("exit %d: %s", code, errs)
+	}
+}
+
+// What a network of tuples does not do is refused before anything is charged, with what to do; a model may start
+// another one of its shape.
+func TestNetworksOfTuples(t *testing.T) {
+	dir := clinic(t, 60)
+	network := []string{"--tuple", "4", "--loss", "npair", "--model", "mlp", "--hidden", "3", "--rows", "2", "--epochs", "2"}
+	if code, _, errs := dyad(t, dir, tuplesTrain(append(network, "--out", "m.json")...)...); code != exitOK {
+		t.Fatalf("exit %d: %s", code, errs)
+	}
+	m, err := readModel(filepath.Join(dir, "m.json"))
+	if err != nil || m.Network == nil || m.Format != "dyad-model/2" || m.Network.Dim != 2 || m.Network.Clip != 0 || m.PairLoss.Name != lossNPair {
+		t.Fatalf("%v: %+v", err, m)
+	}
+	for says, args := range map[string][]string{
+		"(--tuple)":       {"--density", "1", "--degree-cap", "4", "--model", "mlp"},
+		"--task metric":   {"--all-pairs", "--model", "mlp"},
+		"for --model mlp": {"--tuple", "4", "--loss", "triplet", "--hidden", "3"},
+		"at most 64":      {"--tuple", "65", "--model", "mlp"},
+		"same shape":      {"--tuple", "4", "--model", "mlp", "--hidden", "5", "--rows", "2", "--init", "m.json"},
+	} {
+		n := 60
+		if says == "at most 64" {
+			n = 80
+		}
+		at := clinic(t, n)
+		text, err := m.Text()
+		if err != nil {
+			t.Fatal(err)
+		}
+		write(t, at, "m.json", string(text))
+		if code, _, errs := dyad(t, at, tuplesTrain(append(args, "--out", "r.json")...)...); code != exitInput || !strings.Contains(errs, says) {
+			t.Errorf("%v: exit %d, want one about %q: %s", args, code, says, errs)
+		}
+		if code, out, _ := dyad(t, at, "ledger", "show"); code == exitOK && strings.Contains(out, "1 run") {
+			t.Errorf("%v: charged: %s", args, out)
+		}
+	}
+	code, out, errs := dyad(t, dir, tuplesTrain(append(network, "--init", "m.json", "--verbose", "--out", "more.json")...)...)
+	if code != exitOK || !strings.Contains(out, "has a guarantee of its own") {
+		t.Errorf("exit %d: %s%s", code, out, errs)
 	}
 }

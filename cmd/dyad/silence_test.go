@@ -270,6 +270,10 @@ func silentRuns() map[string][]string {
 		pairs("tuples "+loss, "--tuple", "4", "--loss", loss)
 		pairs("pure tuples "+loss, "--tuple", "5", "--loss", loss, "--noise", "laplace", "--step-size", "1e30", "--temperature", "1e-30")
 	}
+	for _, loss := range []string{lossContrastive, lossTriplet, lossNPair} {
+		pairs("network tuples "+loss, "--tuple", "4", "--loss", loss, "--model", "mlp", "--hidden", "3", "--rows", "2", "--epochs", "3")
+	}
+	pairs("network tuples, huge steps", "--tuple", "5", "--loss", lossNPair, "--model", "mlp", "--hidden", "3,2", "--similarity", "distance", "--noise", "laplace", "--step-size", "1e30", "--temperature", "1e-30", "--epochs", "3")
 	pairs("all pairs", "--all-pairs")
 
 	searched := func(name, schema string, more ...string) {

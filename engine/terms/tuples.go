@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/rand/v2"
 
+	"dyad/engine/embedding"
 	"dyad/kernels"
 )
 
@@ -33,7 +34,8 @@ type Tuples struct {
 	data    *Data
 	classes []int32
 	loss    TupleLoss
-	rows    int // d'
+	rows    int // d', or m of a network
+	length  int // of the weights
 	size    int // records of a tuple
 	workers int
 	partial [][]float64
@@ -43,15 +45,17 @@ type Tuples struct {
 // tupleScratch are the intermediate values of one tuple of k records.
 type tupleScratch struct {
 	classes  []int32
-	z, g     []float64 // rows x k: W x of the records, and the slopes of the loss in them
+	z, g     []float64 // rows x k: W x of the records, and the slopes of the loss in them; k x rows of a network
 	q, c     []float64 // k x k: squared distances, and the slopes of the loss in them
-	gradient []float64 // rows x Dim
+	gradient []float64 // as long as the weights
+	network  *embedding.TermPass
+	x        []float64 // of a network: k x Dim, the records
 }
 
-func newTupleScratch(size, rows, dim int) tupleScratch {
+func newTupleScratch(size, rows, length int) tupleScratch {
 	return tupleScratch{
-		make([]int32, size), make([]float64, rows*size), make([]float64, rows*size),
-		make([]float64, size*size), make([]float64, size*size), make([]float64, rows*dim),
+		classes: make([]int32, size), z: make([]float64, rows*size), g: make([]float64, rows*size),
+		q: make([]float64, size*size), c: make([]float64, size*size), gradient: make([]float64, length),
 	}
 }
 
@@ -60,23 +64,56 @@ func newTupleScratch(size, rows, dim int) tupleScratch {
 // whether two are equal counts. workers < 1 means 1; it changes the time, never the
 // result.
 func NewTuples(data *Data, classes []int32, loss TupleLoss, rows, size, workers int) (*Tuples, error) {
-	switch {
-	case loss == nil || rows < 1 || rows > 1<<20:
+	if loss == nil || rows < 1 || rows > 1<<20 {
 		return nil, fmt.Errorf("terms: a matrix of %d rows and loss %v: want at least 1 row and a loss", rows, loss)
+	}
+	return newTuples(data, classes, loss, rows, rows*data.d, size, workers)
+}
+
+// NewNetworkTuples is NewTuples with a network f_theta(x) in the place of W x, for tuples of at most
+// embedding.BlockRows individuals: weights are then the parameters of the network (docs/theory.md#network-tuples).
+func NewNetworkTuples(data *Data, classes []int32, loss TupleLoss, model embedding.Model, size, workers int) (*Tuples, error) {
+	if err := model.Validate(); err != nil {
+		return nil, err
+	}
+	d, m := model.Dims()
+	switch {
+	case loss == nil:
+		return nil, fmt.Errorf("terms: tuples of network %s need a loss", model.Network.Name())
+	case d != data.d:
+		return nil, fmt.Errorf("terms: network %s takes %d features, the individuals have %d", model.Network.Name(), d, data.d)
+	case size > embedding.BlockRows:
+		return nil, fmt.Errorf("terms: tuples of %d individuals, want at most %d for a network", size, embedding.BlockRows)
+	}
+	t, err := newTuples(data, classes, loss, m, embedding.Parameters(model.Network), size, workers)
+	if err != nil {
+		return nil, err
+	}
+	for i := range t.scratch {
+		if t.scratch[i].network, err = model.NewTermPass(); err != nil {
+			return nil, err
+		}
+		t.scratch[i].x = make([]float64, size*d)
+	}
+	return t, nil
+}
+
+func newTuples(data *Data, classes []int32, loss TupleLoss, rows, length, size, workers int) (*Tuples, error) {
+	switch {
 	case len(classes) != data.graph.Len():
 		return nil, fmt.Errorf("terms: %d classes for %d individuals", len(classes), data.graph.Len())
 	case size < 2 || size > data.graph.Len():
 		return nil, fmt.Errorf("terms: tuples of %d of %d individuals, want 2 to %d", size, data.graph.Len(), data.graph.Len())
 	}
-	t := &Tuples{data: data, classes: classes, loss: loss, rows: rows, size: size, workers: max(workers, 1)}
+	t := &Tuples{data: data, classes: classes, loss: loss, rows: rows, length: length, size: size, workers: max(workers, 1)}
 	for range t.workers {
-		t.scratch = append(t.scratch, newTupleScratch(size, rows, data.d))
+		t.scratch = append(t.scratch, newTupleScratch(size, rows, length))
 	}
 	return t, nil
 }
 
-// Len is the number of entries of W.
-func (t *Tuples) Len() int { return t.rows * t.data.d }
+// Len is the number of weights: entries of W, or parameters of the network.
+func (t *Tuples) Len() int { return t.length }
 
 // Sum sets dst to the sum over the tuples in members, size individuals each, of
 //
@@ -85,12 +122,12 @@ func (t *Tuples) Len() int { return t.rows * t.data.d }
 // with the entrywise norm of the data. The tuple's gradient is clipped as a whole: its
 // term is a function of its own records, w and clip, and has norm at most clip, however
 // many pairs or triplets the classes make, and whatever the loss divides by. w and dst
-// are row-major, rows x Dim. SumError bounds what the summation adds to the sum of
+// are row-major, rows x Dim, or parameters of the network. SumError bounds what the summation adds to the sum of
 // these terms. A gradient that is not finite counts as zero. When ctx is done it
 // returns ctx.Err().
 //
-// Clipping: the computed norm n of the computed G has a relative error below (rows Dim
-// + 8) 2^-53. G is scaled whenever n exceeds clip times 1 - slack, with slack (rows Dim
+// Clipping: the computed norm n of the computed G has a relative error below (Len
+// + 8) 2^-53. G is scaled whenever n exceeds clip times 1 - slack, with slack (Len
 // + 16) 2^-51, to a norm of that size with three roundings an entry; so the exact norm
 // of the term is at most clip in both cases.
 func (t *Tuples) Sum(ctx context.Context, dst, w []float64, members []int32, clip float64) error {
@@ -98,6 +135,7 @@ func (t *Tuples) Sum(ctx context.Context, dst, w []float64, members []int32, cli
 	chunks := (len(members) + chunk - 1) / chunk
 	t.partial = grow(t.partial, chunks, t.Len())
 	limit := clip * (1 - float64(t.Len()+16)*0x1p-51)
+	t.set(w)
 	err := eachChunk(ctx, chunks, t.workers, func(worker, c int) {
 		sum, s := t.partial[c], &t.scratch[worker]
 		clear(sum)
@@ -121,13 +159,37 @@ func (t *Tuples) Sum(ctx context.Context, dst, w []float64, members []int32, cli
 	return err
 }
 
-// distances sets s.z, s.q and s.classes.
-func (t *Tuples) distances(s *tupleScratch, w []float64, tuple []int32) {
+// set gives the parameters to the networks of the workers.
+func (t *Tuples) set(theta []float64) {
+	for i := range t.scratch {
+		if n := t.scratch[i].network; n != nil {
+			n.Set(theta)
+		}
+	}
+}
+
+// distances sets s.z, s.q and s.classes; false if a network is not finite for a record.
+func (t *Tuples) distances(s *tupleScratch, w []float64, tuple []int32) bool {
 	d, k := t.data.d, len(tuple)
 	for i, v := range tuple {
 		s.classes[i] = t.classes[v]
 	}
 	clear(s.q)
+	if s.network != nil {
+		for i, v := range tuple {
+			copy(s.x[i*d:], t.data.Row(int(v)))
+		}
+		ok := s.network.Embed(s.z, s.x, k)
+		for i := range k {
+			for j := i + 1; j < k; j++ {
+				for r, u := range s.z[i*t.rows:][:t.rows] {
+					u -= s.z[j*t.rows+r]
+					s.q[i*k+j] += u * u
+				}
+			}
+		}
+		return ok
+	}
 	for r := range t.rows {
 		z := s.z[r*k : (r+1)*k]
 		kernels.GatherDots(z, t.data.x, w[r*d:(r+1)*d], tuple)
@@ -138,18 +200,35 @@ func (t *Tuples) distances(s *tupleScratch, w []float64, tuple []int32) {
 			}
 		}
 	}
+	return true
 }
 
 // gradient sets s.gradient to that of one tuple. With q_ij = ||z_i - z_j||^2 and c_ij
 // the slope of the loss in it, the slope in z_i = W x_i is g_i = sum_j 2 c_ij (z_i -
-// z_j), and the gradient is sum_i g_i x_i^T.
+// z_j), and the gradient is sum_i g_i x_i^T, or sum_i J_i^T g_i for z_i = f_theta(x_i).
 func (t *Tuples) gradient(s *tupleScratch, w []float64, tuple []int32) {
 	d, k := t.data.d, len(tuple)
-	t.distances(s, w, tuple)
+	clear(s.gradient)
+	if !t.distances(s, w, tuple) {
+		return
+	}
 	clear(s.c)
 	t.loss.Slopes(s.c, s.q, s.classes)
 	clear(s.g)
-	clear(s.gradient)
+	if s.network != nil {
+		for i := range k {
+			for j := i + 1; j < k; j++ {
+				c, a, b := 2*s.c[i*k+j], i*t.rows, j*t.rows
+				for r := range t.rows {
+					v := c * (s.z[a+r] - s.z[b+r])
+					s.g[a+r] += v
+					s.g[b+r] -= v
+				}
+			}
+		}
+		s.network.Pull(s.gradient, s.g, k)
+		return
+	}
 	for r := range t.rows {
 		z, g := s.z[r*k:(r+1)*k], s.g[r*k:(r+1)*k]
 		for i := range k {
@@ -167,6 +246,7 @@ func (t *Tuples) gradient(s *tupleScratch, w []float64, tuple []int32) {
 // not a release.
 func (t *Tuples) Objective(w []float64, members []int32) float64 {
 	sum, count := 0.0, 0
+	t.set(w)
 	for ; len(members) >= t.size; members = members[t.size:] {
 		t.distances(&t.scratch[0], w, members[:t.size])
 		sum += t.loss.Value(t.scratch[0].q, t.scratch[0].classes)

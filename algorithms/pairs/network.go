@@ -1,0 +1,63 @@
+package pairs
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"dyad/algorithms"
+	"dyad/engine/embedding"
+)
+
+// Network is f_theta: distances are those of f_theta(x), the weights are theta, and every layer is
+// projected to its ball after each step. Rows is the dimension of f_theta; Epochs 0 means 100 and
+// StepSize 0 means 0.1.
+type Network struct {
+	Model embedding.Model
+	Start []float64 // theta before the first step; public
+	// Origin says where Start comes from, for the guarantee.
+	Origin string
+	// Optimizer makes steps of released means of clipped gradients, in units of the clip.
+	Optimizer algorithms.Optimizer
+}
+
+// weights is the number of trained numbers.
+func (s Spec) weights() int {
+	if s.Network != nil {
+		return embedding.Parameters(s.Network.Model.Network)
+	}
+	return s.Rows * s.Dim
+}
+
+// fillNetwork is fill for what a network is about.
+func (s *Spec) fillNetwork() error {
+	n := s.Network
+	if n == nil {
+		return nil
+	}
+	if err := errors.Join(n.Model.Validate(), n.Optimizer.Check("tuples")); err != nil {
+		return err
+	}
+	d, m := n.Model.Dims()
+	switch {
+	case s.Tuple == 0:
+		return errors.New("a network learns from tuples: give their size; all pairs of records are for dyad train --task metric --model mlp")
+	case s.Tuple > embedding.BlockRows:
+		return fmt.Errorf("tuples of %d, want at most %d for a network", s.Tuple, embedding.BlockRows)
+	case d != s.Dim || s.Rows != 0 && s.Rows != m:
+		return fmt.Errorf("network %s for %d features and %d rows", n.Model.Network.Name(), s.Dim, s.Rows)
+	case len(n.Start) != s.weights():
+		return fmt.Errorf("a start of %d numbers for network %s of %d parameters", len(n.Start), n.Model.Network.Name(), s.weights())
+	}
+	s.Rows, s.Epochs, s.StepSize = m, cmp.Or(s.Epochs, 100), cmp.Or(s.StepSize, 0.1)
+	return nil
+}
+
+// identify is what a resumed run needs to be the same: the function, the balls, the start and the steps.
+func (n Network) identify() string {
+	h := sha256.New()
+	_ = binary.Write(h, binary.LittleEndian, n.Start) // a hash takes everything
+	return fmt.Sprintf("%s %+v, layers %+v, start %x, %s", n.Model.Network.Name(), n.Model.Output, n.Model.Network.Layers(), h.Sum(nil)[:8], n.Optimizer)
+}
