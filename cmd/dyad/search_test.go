@@ -217,7 +217,7 @@ func TestSearchIsSilent(t *testing.T) {
 		"a file for each run":           func(s string, k int) string { return s + fmt.Sprintf("\n--- file run-%d.json", k) },
 		"a line in the ledger for each": func(s string, k int) string { return s + strings.Repeat(`{"type":"release"}`+"\n", k) },
 		"the time of training": func(s string, k int) string {
-			return strings.Replace(s, "\nmodel ", fmt.Sprintf("\ntime        %.2f s of training\nmodel ", 0.1*float64(k)), 1)
+			return strings.Replace(s, "\n--- errors", fmt.Sprintf("\ntime        %.2f s of training\n--- errors", 0.1*float64(k)), 1)
 		},
 		"runs in the event of the ledger": func(s string, k int) string {
 			return strings.Replace(s, `"runs":6`, fmt.Sprintf(`"runs":%d`, k), 1)
