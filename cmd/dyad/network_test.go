@@ -17,7 +17,9 @@ func TestNetworkCommands(t *testing.T) {
 			t.Errorf("%s: exit %d, want %q in %s%s", strings.Join(args, " "), code, want, out, told)
 		}
 	}
-	train := func(more ...string) []string { return append(append([]string{"train", "--verbose"}, private...), more...) }
+	train := func(more ...string) []string {
+		return append(append([]string{"train", "--verbose"}, private...), more...)
+	}
 	run("mlp 12-4-1 tanh", train("--out", "score.json")...)
 	run("the start is a model of data", train("--init", "score.json", "--out", "second.json")...)
 	run("contrastive", train("--task", "metric", "--dim", "2", "--similarity", "contrastive", "--out", "metric.json")...)
