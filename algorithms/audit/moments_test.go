@@ -20,8 +20,9 @@ func TestAuditOfMoments(t *testing.T) {
 		a     algorithms.Algorithm
 		least float64
 	}{{algorithms.Moments{}, 0.9}, {algorithms.Moments{Steps: 2}, 0.75}, {algorithms.MomentMetric{}, 0.9}}
+	runs := 4000
 	if testing.Short() {
-		cases = cases[:1]
+		cases, runs = cases[:1], 1000
 	}
 	for _, c := range cases {
 		plan := func(epsilon float64) *algorithms.Plan {
@@ -40,13 +41,13 @@ func TestAuditOfMoments(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := mustRun(t, target, audit.Options{Runs: 4000, Seed: 1})
+		r := mustRun(t, target, audit.Options{Runs: runs, Seed: 1})
 		if !r.Holds() || r.Move < c.least || r.Move > 1 {
 			t.Errorf("%+v: claimed %v, audited %v, moves %v", c.a, r.Epsilon, r.LowerBound, r.Move)
 		}
 		// The noise of epsilon 4 under the claim of epsilon 1.
 		p.Guarantee = plan(1).Guarantee
-		if r = mustRun(t, target, audit.Options{Runs: 4000, Seed: 2}); r.Holds() {
+		if r = mustRun(t, target, audit.Options{Runs: runs, Seed: 2}); r.Holds() {
 			t.Errorf("%+v: claimed %v with the noise of 4, audited %v: not refuted", c.a, r.Epsilon, r.LowerBound)
 		}
 	}

@@ -15,6 +15,10 @@ import (
 // plain steps, Adam and secret batches; a build with a twentieth of its noise is refuted.
 func TestAuditOfNetworks(t *testing.T) {
 	const n, d = 20, 2
+	runs := 2000
+	if testing.Short() {
+		runs = 400
+	}
 	loss := func(out int, pair embedding.PairLoss, stage embedding.Output) embedding.Loss {
 		net, err := embedding.NewMLP(embedding.MLP{In: d, Hidden: []int{4}, Out: out})
 		if err != nil {
@@ -47,7 +51,7 @@ func TestAuditOfNetworks(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := mustRun(t, target, audit.Options{Runs: 2000, Seed: 1})
+		r := mustRun(t, target, audit.Options{Runs: runs, Seed: 1})
 		t.Logf("%s of %s: moves %.3f, epsilon >= %.3f of %.3f", r.Algorithm, r.Loss, r.Move, r.LowerBound, r.Epsilon)
 		if r.Move > 1 || r.OffGrid != 0 || r.Holds() == c.refuted {
 			t.Errorf("%s of %s: moves %v, %d off the grid, epsilon >= %v of %v, want refuted %v", r.Algorithm, r.Loss, r.Move, r.OffGrid, r.LowerBound, r.Epsilon, c.refuted)

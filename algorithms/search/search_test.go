@@ -56,13 +56,14 @@ func toys(n int) (all []Setting) {
 // Every road keeps its budget by the accountant of ledgers, and spends at least 99 % of it; random
 // stopping gives trainings more than composition where there are many settings.
 func TestSearchKeepsItsBudget(t *testing.T) {
-	sizes := []int{100, 5000, 1 << 20}
+	sizes, settings := []int{100, 5000, 1 << 20}, []int{2, 5, 12}
+	budgets := []privacy.Budget{{Epsilon: 0.3, Delta: 1e-6}, {Epsilon: 4, Delta: 1e-9}, {Epsilon: 1}}
 	if testing.Short() {
-		sizes = sizes[1:2]
+		sizes, settings, budgets = sizes[1:2], []int{2, 12}, budgets[1:]
 	}
 	for _, n := range sizes {
-		for _, b := range []privacy.Budget{{Epsilon: 0.3, Delta: 1e-6}, {Epsilon: 4, Delta: 1e-9}, {Epsilon: 1}} {
-			for _, k := range []int{2, 5, 12} {
+		for _, b := range budgets {
+			for _, k := range settings {
 				for _, road := range []Road{Auto, Compose, RandomStopping} {
 					if b.Delta == 0 && road == RandomStopping {
 						continue
@@ -208,7 +209,7 @@ func TestSearchOfNeighbours(t *testing.T) {
 	reached := map[Road]float64{}
 	trials := 24
 	if testing.Short() {
-		trials = 8
+		trials = 4
 	}
 	for trial := range trials {
 		n, road := 3+rng.IntN(20), []Road{Compose, RandomStopping}[trial%2]

@@ -97,7 +97,11 @@ func TestGraphEqualsBuiltIn(t *testing.T) {
 // What a tape computes for a record does not depend on the records before it, their order, or the tape:
 // the guarantee rests on it. A tape that remembers is caught.
 func TestGraphIsAFunctionOfItsRecord(t *testing.T) {
-	const d, m, n = 3, 2, 130
+	const d, m = 3, 2
+	n := 2*embedding.BlockRows + 2
+	if testing.Short() {
+		n = embedding.BlockRows + 2
+	}
 	net, err := graphs.NewNetwork(perceptron(d, 4, m, false))
 	if err != nil {
 		t.Fatal(err)

@@ -205,7 +205,11 @@ func betweenSearches(seen []string) string {
 // number, or of runs that do not count, is found.
 func TestSearchIsSilent(t *testing.T) {
 	var seen []string
-	for seed := range 6 {
+	seeds := 6
+	if testing.Short() {
+		seeds = 3
+	}
+	for seed := range seeds {
 		seen = append(seen, seenOfSearch(t, seed))
 	}
 	if found := betweenSearches(slices.Clone(seen)); found != "" {

@@ -286,7 +286,10 @@ func TestIndefiniteMatrix(t *testing.T) {
 // for any number of workers, results within the bounds of each other but not equal. The
 // large radius takes slopes one by one.
 func TestMetricVariants(t *testing.T) {
-	const n = 500
+	n := 500
+	if testing.Short() {
+		n = 200
+	}
 	for _, d := range []int{1, 5, 37} {
 		r, w := metricData(t, n, d)
 		for _, radius := range []float64{1, 60} {

@@ -20,7 +20,7 @@ func TestVariants(t *testing.T) {
 			}
 			sizes, radii := []int{3, 65, 300}, []float64{0.05, 1}
 			if testing.Short() {
-				sizes, radii = []int{65}, []float64{1}
+				sizes, radii = []int{33}, []float64{1}
 			}
 			for _, method := range []cpu.Method{cpu.Auto, cpu.Direct, cpu.NearLinear} {
 				if testing.Short() && method != cpu.Auto {

@@ -89,7 +89,7 @@ func TestNeighboursOfNetworks(t *testing.T) {
 	rng := rand.New(rand.NewPCG(8, 8))
 	tries, closest := 40, map[string]float64{}
 	if testing.Short() {
-		tries = 8
+		tries = 3
 	}
 	for _, m := range []int{1, 3} {
 		for _, model := range models(t, m) {
