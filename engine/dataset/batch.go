@@ -60,8 +60,13 @@ func (t *table) addBatch(l *layout, r *parquetReader, rows int) error {
 	}
 	for i := range rows {
 		r.take(i)
-		if err := t.addIdentity(l, r.texts, r.row+i+1); err != nil {
-			return err
+		for k, f := range l.fields {
+			if !identity(f.role) {
+				continue
+			}
+			if err := t.addIdentity(f.role, r.texts[k], r.row+i+1, k+1); err != nil {
+				return err
+			}
 		}
 		if err := t.count(1); err != nil {
 			return err
@@ -123,14 +128,7 @@ func (t *table) encodePiece(l *layout, r *parquetReader, from, to int, x, y []fl
 // encodeNumbers encodes the numbers of a numeric column, NaN for missing, to every stride-th
 // place of dst. It is false if one breaks a rule.
 func (f *featureEncoder) encodeNumbers(values, dst []float64, stride int) bool {
-	plain := f.transform == "" && len(f.missing.numbers) == 0
 	for i, v := range values {
-		if plain && v > f.lo && v < f.hi { // most values; scale clamps the others
-			if u := (v - f.center) / f.half; u > -1 && u < 1 {
-				dst[i*stride] = u * f.factor
-				continue
-			}
-		}
 		rule := ""
 		switch out := dst[i*stride:][:f.width]; {
 		case math.IsNaN(v):

@@ -126,7 +126,7 @@ func (t *table) addRow(l *layout, row [][]byte, numbers []float64, number int) e
 				return t.errorf(number, f.name, i+1, rule)
 			}
 		case RoleID, RoleGroup, RolePerson:
-			if err := t.addIdentityField(f.role, row[i], number, i+1); err != nil {
+			if err := t.addIdentity(f.role, row[i], number, i+1); err != nil {
 				return err
 			}
 		}
@@ -141,19 +141,8 @@ func (l *layout) identifies() bool {
 
 func identity(role string) bool { return role == RoleID || role == RoleGroup || role == RolePerson }
 
-// addIdentity notes id, group and person of a row.
-func (t *table) addIdentity(l *layout, row [][]byte, number int) error {
-	for i, f := range l.fields {
-		if identity(f.role) {
-			if err := t.addIdentityField(f.role, row[i], number, i+1); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-func (t *table) addIdentityField(role string, text []byte, number, position int) error {
+// addIdentity notes an id, group or person of a row.
+func (t *table) addIdentity(role string, text []byte, number, position int) error {
 	switch role {
 	case RoleID:
 		if t.scan == nil || t.e.person == nil {

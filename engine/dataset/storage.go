@@ -34,6 +34,14 @@ func (b *blocks[T]) grow(width int) []T {
 	return b.last[n:]
 }
 
+// append adds the values of a.
+func (b *blocks[T]) append(a *blocks[T]) {
+	for _, f := range a.full {
+		copy(b.grow(len(f)), f)
+	}
+	copy(b.grow(len(a.last)), a.last)
+}
+
 // tail is the last n values, of one grow.
 func (b *blocks[T]) tail(n int) []T { return b.last[len(b.last)-n:] }
 
