@@ -1,3 +1,5 @@
+//go:build linux
+
 // Reading prints what dataset.Load takes to make records of files: median processor and wall
 // seconds, rows a second, and the peak memory of the process.
 //
