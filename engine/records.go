@@ -3,7 +3,9 @@ package engine
 import (
 	"fmt"
 	"math"
+	"runtime"
 	"slices"
+	"sync"
 )
 
 // Records are n records of d features with labels, each within Bounds. They are
@@ -43,11 +45,24 @@ func AdoptRecords(x, y []float64, d int, b Bounds) (*Records, error) {
 		return nil, fmt.Errorf("engine: NewRecords: %d feature values for %d labels of %d features, want %d", len(x), len(y), d, len(y)*d)
 	}
 	r := &Records{n: len(y), d: d, bounds: b, y: y, dense: x}
-	for i := 0; i < r.n; i++ {
-		ProjectBall(x[i*d:(i+1)*d], b.FeatureNorm)
-	}
+	eachRow(r.n, func(i int) { ProjectBall(x[i*d:(i+1)*d], b.FeatureNorm) })
 	clampLabels(y, b.LabelAbs)
 	return r, nil
+}
+
+// eachRow calls do for each row, of many ones on all processors. do must touch its row only.
+func eachRow(n int, do func(i int)) {
+	const share = 1 << 14 // rows that are worth a goroutine
+	workers := min(runtime.GOMAXPROCS(0), n/share+1)
+	var all sync.WaitGroup
+	for w := range workers {
+		all.Go(func() {
+			for i := n / workers * w; i < n/workers*(w+1) || w == workers-1 && i < n; i++ {
+				do(i)
+			}
+		})
+	}
+	all.Wait()
 }
 
 // NewSparseRecords takes ownership of compressed rows: row i holds

@@ -245,7 +245,7 @@ func (t *table) addArrayRow(number int, values []float64, label, group []byte) e
 		return err
 	}
 	if l.drop {
-		return t.count()
+		return t.count(1)
 	}
 	if t.e.group != nil {
 		if err := t.addGroup(group, number, 0); err != nil {

@@ -61,15 +61,14 @@ func (r *csvReader) isComment(line []byte) bool {
 
 func (r *csvReader) splitPlain(line []byte) {
 	r.fields = r.fields[:0]
-	for {
-		k := bytes.IndexByte(line, r.delim)
-		if k < 0 {
-			r.fields = append(r.fields, trimBlanks(line, r.delim))
-			return
+	start := 0
+	for i, c := range line { // fields are short: faster than a search for each
+		if c == r.delim {
+			r.fields = append(r.fields, trimBlanks(line[start:i], r.delim))
+			start = i + 1
 		}
-		r.fields = append(r.fields, trimBlanks(line[:k], r.delim))
-		line = line[k+1:]
 	}
+	r.fields = append(r.fields, trimBlanks(line[start:], r.delim))
 }
 
 // quoteState is the state of the scan for the end of a row.

@@ -3,6 +3,7 @@ package dataset
 import (
 	"fmt"
 	"io"
+	"runtime"
 	"strings"
 )
 
@@ -27,25 +28,41 @@ func readCSV(t *table, src *source, z sizes) error {
 	}
 	t.hasLabels = l.hasLabel
 	t.allocate(z, len(l.fields))
-	for row := first; ; row = nil {
-		if row == nil {
-			if row, err = r.next(); err == io.EOF {
-				return nil
-			}
-			if err != nil {
-				return err
-			}
-		}
-		if len(row) != len(l.fields) {
-			return t.widthError(len(row), len(l.fields), r.row)
-		}
-		if err := t.addRow(l, row, nil, r.row); err != nil {
-			if t.seen == 0 && !s.CSV.Header && t.looksLikeHeader(l, row) {
+	if first != nil {
+		if err := t.addCSVRow(l, first, r.row); err != nil {
+			if t.seen == 0 && len(first) == len(l.fields) && t.looksLikeHeader(l, first) {
 				return t.errorf(r.row, "", 0, ruleIsHeader)
 			}
 			return err
 		}
 	}
+	if t.scan != nil || runtime.GOMAXPROCS(0) == 1 {
+		return t.addCSVRows(l, r)
+	}
+	return t.addChunks(l, src)
+}
+
+// addCSVRows adds the rows that r still has.
+func (t *table) addCSVRows(l *layout, r *csvReader) error {
+	for {
+		row, err := r.next()
+		if err == io.EOF {
+			return nil
+		}
+		if err == nil {
+			err = t.addCSVRow(l, row, r.row)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+func (t *table) addCSVRow(l *layout, row [][]byte, number int) error {
+	if len(row) != len(l.fields) {
+		return t.widthError(len(row), len(l.fields), number)
+	}
+	return t.addRow(l, row, nil, number)
 }
 
 func (t *table) widthError(got, want, row int) error {

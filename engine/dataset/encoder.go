@@ -333,6 +333,11 @@ func tooManyNonZeros(bound int) string {
 // encode writes the outputs of a trimmed field to dst, which must be zero. The
 // rule is empty on success.
 func (f *featureEncoder) encode(field []byte, dst []float64) (rule string) {
+	if f.numeric && f.missing.numeric {
+		if v, ok := shortNumber(field); ok {
+			return f.encodeNumber(v, dst)
+		}
+	}
 	if len(field) == 0 || f.missing.find(field) >= 0 {
 		return f.encodeMissing(dst)
 	}
@@ -393,6 +398,11 @@ func (f *featureEncoder) setCategory(k int, dst []float64) {
 
 // scale maps v, which is finite, to [-factor, factor].
 func (f *featureEncoder) scale(v float64) float64 {
+	if f.transform == "" && v > f.lo && v < f.hi { // most values: nothing below clamps them
+		if u := (v - f.center) / f.half; u > -1 && u < 1 {
+			return u * f.factor
+		}
+	}
 	u := (transformed(min(max(v, f.lo), f.hi), f.transform) - f.center) / f.half
 	return min(max(u, -1), 1) * f.factor
 }

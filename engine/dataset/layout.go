@@ -2,6 +2,7 @@ package dataset
 
 import (
 	"math"
+	"slices"
 	"unicode/utf8"
 )
 
@@ -103,7 +104,7 @@ func (t *table) addRow(l *layout, row [][]byte, numbers []float64, number int) e
 			return err
 		}
 		if label.drop {
-			return t.count()
+			return t.count(1)
 		}
 	}
 	if t.scan != nil {
@@ -127,24 +128,37 @@ func (t *table) addRow(l *layout, row [][]byte, numbers []float64, number int) e
 			if rule != "" {
 				return t.errorf(number, f.name, i+1, rule)
 			}
-		case RoleID:
-			if t.scan == nil || t.e.person == nil {
-				t.addID(row[i])
-			}
-		case RoleGroup:
-			if err := t.addGroup(row[i], number, i+1); err != nil {
-				return err
-			}
-		case RolePerson:
-			if t.scan != nil {
-				t.scan.row.ID = string(row[i])
-			}
-			if err := t.addPerson(row[i], number, i+1); err != nil {
+		case RoleID, RoleGroup, RolePerson:
+			if err := t.addIdentity(f.role, row[i], number, i+1); err != nil {
 				return err
 			}
 		}
 	}
 	return t.endRow(number, label.y)
+}
+
+// identifies says that a field tells which row, group or person this is.
+func (l *layout) identifies() bool {
+	return slices.ContainsFunc(l.fields, func(f field) bool { return identity(f.role) })
+}
+
+func identity(role string) bool { return role == RoleID || role == RoleGroup || role == RolePerson }
+
+// addIdentity notes an id, group or person of a row.
+func (t *table) addIdentity(role string, text []byte, number, position int) error {
+	switch role {
+	case RoleID:
+		if t.scan == nil || t.e.person == nil {
+			t.addID(text)
+		}
+		return nil
+	case RoleGroup:
+		return t.addGroup(text, number, position)
+	}
+	if t.scan != nil {
+		t.scan.row.ID = string(text)
+	}
+	return t.addPerson(text, number, position)
 }
 
 // setFields notes the texts of a row for a scan.

@@ -60,7 +60,7 @@ func (r *libsvmReader) addLine(line []byte, absent *absentRow) error {
 			return err
 		}
 		if label.drop {
-			return t.count()
+			return t.count(1)
 		}
 	}
 	rest, err := r.group(rest)

@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"io"
 	"math"
+	"runtime"
+	"slices"
 	"strconv"
 
 	"github.com/parquet-go/parquet-go"
@@ -79,73 +81,8 @@ func parquetTypeOf(c *parquet.Column) parquetType {
 	return parquetRefused
 }
 
-// parquetBatch is how many values of a column are read at a time.
-const parquetBatch = 1024
-
-// parquetCursor reads one column of one row group.
-type parquetCursor struct {
-	kind    parquetType
-	numeric bool // the column is a numeric feature
-	numbers bool // no texts are needed
-	reader  parquet.ColumnChunkValueReader
-	batch   []parquet.Value
-	texts   [][]byte  // of the batch; nil where numbers holds the value, or for null
-	values  []float64 // NaN for null
-	arena   []byte
-	at, n   int
-}
-
-// fill reads the next batch.
-func (c *parquetCursor) fill() error {
-	n, err := c.reader.ReadValues(c.batch)
-	if n == 0 {
-		if err == nil {
-			err = io.ErrNoProgress
-		}
-		return err
-	}
-	c.at, c.n, c.arena = 0, n, c.arena[:0]
-	ends := make([]int, 0, parquetBatch)
-	for i, v := range c.batch[:n] {
-		c.values[i] = math.NaN()
-		switch {
-		case v.IsNull():
-		case c.numbers && c.kind != parquetText && c.kind != parquetBool:
-			c.values[i] = c.number(v)
-		default:
-			c.arena = c.appendText(c.arena, v)
-		}
-		ends = append(ends, len(c.arena))
-	}
-	begin := 0
-	for i, end := range ends { // the arena no longer moves
-		c.texts[i] = nil
-		if end > begin {
-			c.texts[i] = trimBlanks(c.arena[begin:end:end], 0)
-		}
-		begin = end
-	}
-	return nil
-}
-
-func (c *parquetCursor) number(v parquet.Value) float64 {
-	switch c.kind {
-	case parquetInt32:
-		return float64(v.Int32())
-	case parquetUint32:
-		return float64(v.Uint32())
-	case parquetInt64:
-		return float64(v.Int64())
-	case parquetUint64:
-		return float64(v.Uint64())
-	case parquetFloat:
-		return float64(v.Float())
-	}
-	return v.Double()
-}
-
 // appendText writes a value as CSV would have it. NaN is missing.
-func (c *parquetCursor) appendText(b []byte, v parquet.Value) []byte {
+func (c *parquetColumn) appendText(b []byte, v parquet.Value) []byte {
 	switch c.kind {
 	case parquetText:
 		return append(b, v.ByteArray()...)
@@ -181,7 +118,7 @@ func appendFloat(b []byte, v float64, bits int) []byte {
 	return strconv.AppendFloat(b, v, 'f', -1, bits)
 }
 
-// parquetReader reads the columns of a file in step.
+// parquetReader reads the columns of a file in step, in batches of rows.
 type parquetReader struct {
 	name    string
 	file    *parquet.File
@@ -189,18 +126,22 @@ type parquetReader struct {
 	used    []bool
 	numeric []bool
 	scanned bool             // numeric columns are read as texts
-	cursors []*parquetCursor // of the current row group; nil if not used
+	workers int              // that read columns
+	cursors []*parquetColumn // of the current row group; nil if not used
 	group   int              // next row group
 	left    int64            // rows left in the current one
-	row     int              // rows read
-	texts   [][]byte
+	row     int              // rows read, without those of the batch
+	rows    int              // of the batch that next shows, which is at row at
+	at      int
+	end     error    // of fill
+	texts   [][]byte // of one row
 	values  []float64
 }
 
 // openParquet reads the footer. The library believes the page sizes of a file, so
 // a damaged one may cost up to 2 GiB of memory for a moment before it is refused.
 func openParquet(in *input) (r *parquetReader, err error) {
-	r = &parquetReader{name: in.name}
+	r = &parquetReader{name: in.name, workers: runtime.GOMAXPROCS(0)}
 	defer r.caught(&err)
 	if !in.hasParquetFooter() {
 		return nil, r.errorf(0, ruleBadParquet)
@@ -211,7 +152,7 @@ func openParquet(in *input) (r *parquetReader, err error) {
 	}
 	r.file, r.columns = f, f.Root().Columns()
 	n := len(r.columns)
-	r.used, r.numeric, r.cursors = make([]bool, n), make([]bool, n), make([]*parquetCursor, n)
+	r.used, r.numeric, r.cursors = make([]bool, n), make([]bool, n), make([]*parquetColumn, n)
 	r.texts, r.values = make([][]byte, n), make([]float64, n)
 	return r, nil
 }
@@ -237,34 +178,64 @@ func (r *parquetReader) caught(err *error) {
 	}
 }
 
-// next reads a row into texts and values: values[i] holds a number where
-// texts[i] is nil, NaN for null. At the end the error is io.EOF.
-func (r *parquetReader) next() (err error) {
+// fill reads the next batch and returns its rows. The error is about the row after
+// them, or io.EOF.
+func (r *parquetReader) fill() (rows int, err error) {
 	defer r.caught(&err)
 	for r.left == 0 {
 		if err := r.nextGroup(); err != nil {
-			return err
+			return 0, err
 		}
 	}
-	for i, c := range r.cursors {
-		if c == nil {
-			continue
-		}
-		if c.at == c.n {
-			if err := c.fill(); err != nil {
-				return r.errorf(r.row+1, ruleBadParquet)
-			}
-		}
-		r.texts[i], r.values[i] = c.texts[c.at], c.values[c.at]
-		c.at++
+	open := r.open()
+	want := int(min(r.left, int64(batchRows(len(open)))))
+	parallel(r.workers, len(open), func(k int) { open[k].fill(want) })
+	rows = want
+	for _, c := range open {
+		rows = min(rows, c.n)
 	}
-	r.left--
+	r.left -= int64(rows)
+	if rows < want {
+		err = r.errorf(r.row+rows+1, ruleBadParquet)
+	}
+	return rows, err
+}
+
+// next reads one row, as take does.
+func (r *parquetReader) next() error {
+	for r.at == r.rows {
+		if r.end != nil {
+			return r.end
+		}
+		r.rows, r.end = r.fill()
+		r.at = 0
+	}
+	r.take(r.at)
+	r.at++
 	r.row++
 	return nil
 }
 
+// open are the columns that are read.
+func (r *parquetReader) open() []*parquetColumn {
+	return slices.DeleteFunc(slices.Clone(r.cursors), func(c *parquetColumn) bool { return c == nil })
+}
+
+// take sets texts and values to those of row i of the batch: values[k] holds a number
+// where texts[k] is nil, NaN for null.
+func (r *parquetReader) take(i int) {
+	for k, c := range r.cursors {
+		switch {
+		case c == nil:
+		case c.numbers:
+			r.texts[k], r.values[k] = nil, c.values[i]
+		default:
+			r.texts[k], r.values[k] = c.texts[i], math.NaN()
+		}
+	}
+}
+
 func (r *parquetReader) nextGroup() error {
-	r.close()
 	groups := r.file.RowGroups()
 	if r.group == len(groups) {
 		return io.EOF
@@ -281,22 +252,22 @@ func (r *parquetReader) nextGroup() error {
 		if k < 0 || k >= len(chunks) || chunks[k].NumValues() != r.left {
 			return r.errorf(r.row+1, ruleBadParquet)
 		}
-		r.cursors[i] = &parquetCursor{
-			kind: parquetTypeOf(r.columns[i]), numeric: r.numeric[i], numbers: r.numeric[i] && !r.scanned,
-			reader: parquet.NewColumnChunkValueReader(chunks[k]), batch: make([]parquet.Value, parquetBatch),
-			texts: make([][]byte, parquetBatch), values: make([]float64, parquetBatch),
+		if r.cursors[i] == nil {
+			kind := parquetTypeOf(r.columns[i])
+			r.cursors[i] = &parquetColumn{
+				kind: kind, numeric: r.numeric[i],
+				numbers: r.numeric[i] && !r.scanned && kind != parquetText && kind != parquetBool,
+			}
 		}
+		r.cursors[i].start(chunks[k].Pages())
 	}
 	return nil
 }
 
 // close releases the pages of the current row group.
 func (r *parquetReader) close() {
-	for i, c := range r.cursors {
-		if c != nil {
-			_ = c.reader.Close() // reading is over
-		}
-		r.cursors[i] = nil
+	for _, c := range r.open() {
+		c.start(nil)
 	}
 }
 
@@ -333,13 +304,15 @@ func readParquet(t *table, in *input) (err error) {
 	// bound here; memory that the footer promises but no row fills is not touched.
 	t.allocate(sizes{rows: int(min(max(r.file.NumRows(), 0), in.size*64)), bytes: in.size * 64}, 1)
 	for {
-		if err := r.next(); err == io.EOF {
+		rows, end := r.fill()
+		if err := t.addBatch(l, r, rows); err != nil {
+			return err
+		}
+		if end == io.EOF {
 			return nil
-		} else if err != nil {
-			return err
+		} else if end != nil {
+			return end
 		}
-		if err := t.addRow(l, r.texts, r.values, r.row); err != nil {
-			return err
-		}
+		r.row += rows
 	}
 }

@@ -20,6 +20,10 @@ type source struct {
 	r    *unpacked
 	line int    // number of the last line read, from 1
 	long []byte // a line longer than the buffer of r
+
+	blocked bool   // lines are those of block and not of r
+	block   []byte // what is left of it
+	end     error  // what comes after block
 }
 
 // newSource decodes a file of an encoding. It looks through a byte order mark, which also
@@ -41,6 +45,9 @@ func newSource(name string, r *unpacked, encoding string) *source {
 // next returns the next line without its end (LF or CRLF). It is valid until
 // the next call. At the end of the file the error is io.EOF.
 func (s *source) next() ([]byte, error) {
+	if s.blocked {
+		return s.nextOfBlock()
+	}
 	part, err := s.r.ReadSlice('\n')
 	if err == bufio.ErrBufferFull {
 		s.long = append(s.long[:0], part...)
@@ -61,6 +68,29 @@ func (s *source) next() ([]byte, error) {
 	}
 	s.line++
 	part = bytes.TrimSuffix(part, []byte{'\n'})
+	return bytes.TrimSuffix(part, []byte{'\r'}), nil
+}
+
+// nextOfBlock is next from memory.
+func (s *source) nextOfBlock() ([]byte, error) {
+	k := bytes.IndexByte(s.block, '\n')
+	part := s.block[:max(k, 0)]
+	switch {
+	case k < 0:
+		k, part = len(s.block)-1, s.block
+		if len(part) > maxRowBytes || len(part) > 0 && s.end == io.EOF {
+			break
+		}
+		if s.end == nil || s.end == io.EOF {
+			return nil, io.EOF
+		}
+		return nil, s.r.readError(s.name, s.line, s.end)
+	}
+	if k >= maxRowBytes {
+		return nil, &ParseError{File: s.name, Row: s.line + 1, Rule: ruleTooLong}
+	}
+	s.line++
+	s.block = s.block[k+1:]
 	return bytes.TrimSuffix(part, []byte{'\r'}), nil
 }
 

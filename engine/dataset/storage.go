@@ -4,8 +4,9 @@ package dataset
 // no copy: the peak is the values themselves, or twice that when several blocks
 // are joined at the end. With a good size hint there is one block.
 type blocks[T any] struct {
-	full [][]T
-	last []T
+	full  [][]T
+	last  []T
+	dirty int // length below which last may hold values that were dropped
 }
 
 // Sizes of a block, in values. They double up to the largest.
@@ -23,18 +24,40 @@ func newBlocks[T any](hint int) *blocks[T] {
 func (b *blocks[T]) grow(width int) []T {
 	if len(b.last)+width > cap(b.last) {
 		b.full = append(b.full, b.last)
-		b.last = make([]T, 0, max(width, min(2*cap(b.last), largestBlock)))
+		b.last, b.dirty = make([]T, 0, max(width, min(2*cap(b.last), largestBlock))), 0
 	}
 	n := len(b.last)
 	b.last = b.last[:n+width]
-	clear(b.last[n:])
+	if b.dirty > n {
+		clear(b.last[n:min(b.dirty, n+width)])
+	}
 	return b.last[n:]
+}
+
+// append adds the values of a.
+func (b *blocks[T]) append(a *blocks[T]) {
+	for _, f := range a.full {
+		copy(b.grow(len(f)), f)
+	}
+	copy(b.grow(len(a.last)), a.last)
+}
+
+// tail is the last n values, of one grow.
+func (b *blocks[T]) tail(n int) []T { return b.last[len(b.last)-n:] }
+
+// drop forgets the last n values, of one grow.
+func (b *blocks[T]) drop(n int) {
+	b.dirty = max(b.dirty, len(b.last))
+	b.last = b.last[:len(b.last)-n]
 }
 
 func (b *blocks[T]) add(v T) { b.grow(1)[0] = v }
 
 // reset drops all values and keeps the memory of the last block.
-func (b *blocks[T]) reset() { b.full, b.last = nil, b.last[:0] }
+func (b *blocks[T]) reset() {
+	b.full = nil
+	b.drop(len(b.last))
+}
 
 // join returns all values and empties b.
 func (b *blocks[T]) join() []T {

@@ -131,14 +131,19 @@ func (t *table) endRow(number int, y float64) error {
 			return err
 		}
 	}
-	return t.count()
+	return t.count(1)
 }
 
-// count counts a row read, used or left out.
-func (t *table) count() error {
-	t.seen++
-	if t.o.Progress != nil && t.seen%progressRows == 0 {
-		return t.o.Progress(t.seen)
+// count counts rows read, used or left out.
+func (t *table) count(rows int) error {
+	for rows > 0 {
+		k := min(rows, progressRows-t.seen%progressRows)
+		t.seen, rows = t.seen+k, rows-k
+		if t.o.Progress != nil && t.seen%progressRows == 0 {
+			if err := t.o.Progress(t.seen); err != nil {
+				return err
+			}
+		}
 	}
 	return nil
 }

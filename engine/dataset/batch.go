@@ -1,0 +1,146 @@
+package dataset
+
+import (
+	"math"
+	"sync"
+	"sync/atomic"
+)
+
+// pieceRows is how many rows a worker encodes at a time: their records stay in its cache.
+const pieceRows = 1024
+
+// batchRows is how many rows of a number of columns are decoded before they are encoded:
+// enough to keep all workers busy, within 16 MB of numbers.
+func batchRows(columns int) int {
+	return min(max((1<<21)/max(columns, 1), pieceRows), progressRows)
+}
+
+// parallel calls work for each i below n, on up to workers goroutines.
+func parallel(workers, n int, work func(i int)) {
+	if workers = min(workers, n); workers <= 1 {
+		for i := range n {
+			work(i)
+		}
+		return
+	}
+	var next atomic.Int64
+	var all sync.WaitGroup
+	for range workers {
+		all.Go(func() {
+			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
+				work(i)
+			}
+		})
+	}
+	all.Wait()
+}
+
+// addBatch adds the rows of a batch, as addRow does one after the other. Features and
+// labels of rows that break no rule are encoded in parallel, column by column; a batch
+// with another row is left to addRow, which says what is wrong first. What depends on the
+// rows before (ids, groups, persons) is done in order.
+func (t *table) addBatch(l *layout, r *parquetReader, rows int) error {
+	if t.scan != nil || t.e.notations || t.e.schema.SelectsByLabel() || !t.encodeBatch(l, r, rows) {
+		for i := range rows {
+			r.take(i)
+			if err := t.addRow(l, r.texts, r.values, r.row+i+1); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	t.rows += rows
+	for _, y := range t.label.tail(rows) {
+		if y > 0 {
+			t.positives++
+		}
+	}
+	if !l.identifies() {
+		return t.count(rows)
+	}
+	for i := range rows {
+		r.take(i)
+		for k, f := range l.fields {
+			if !identity(f.role) {
+				continue
+			}
+			if err := t.addIdentity(f.role, r.texts[k], r.row+i+1, k+1); err != nil {
+				return err
+			}
+		}
+		if err := t.count(1); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// encodeBatch appends features and labels of a batch, or nothing if one breaks a rule.
+func (t *table) encodeBatch(l *layout, r *parquetReader, rows int) bool {
+	d := t.e.dim
+	x, y := t.dense.grow(rows*d), t.label.grow(rows)
+	var broken atomic.Bool
+	parallel(r.workers, (rows+pieceRows-1)/pieceRows, func(k int) {
+		from, to := k*pieceRows, min((k+1)*pieceRows, rows)
+		if !broken.Load() && !t.encodePiece(l, r, from, to, x[from*d:to*d], y[from:to]) {
+			broken.Store(true)
+		}
+	})
+	if broken.Load() {
+		t.dense.drop(rows * d)
+		t.label.drop(rows)
+	}
+	return !broken.Load()
+}
+
+// encodePiece encodes the rows from and below to of a batch. It is false if one breaks a rule.
+func (t *table) encodePiece(l *layout, r *parquetReader, from, to int, x, y []float64) bool {
+	for i, f := range l.fields {
+		c := r.cursors[i]
+		switch {
+		case f.role == RoleLabel && t.readsLabels():
+			for k, text := range c.texts[from:to] {
+				label, rule := t.e.encodeLabel(text)
+				if rule != "" {
+					return false
+				}
+				y[k] = label.y
+			}
+		case f.role != RoleFeature:
+		case c.numbers:
+			e := &t.e.columns[f.feature]
+			if !e.encodeNumbers(c.values[from:to], x[e.offset:], t.e.dim) {
+				return false
+			}
+		default:
+			e := &t.e.columns[f.feature]
+			for k, text := range c.texts[from:to] {
+				at := k*t.e.dim + e.offset
+				if e.encode(text, x[at:at+e.width]) != "" {
+					return false
+				}
+			}
+		}
+	}
+	return true
+}
+
+// encodeNumbers encodes the numbers of a numeric column, NaN for missing, to every stride-th
+// place of dst. It is false if one breaks a rule.
+func (f *featureEncoder) encodeNumbers(values, dst []float64, stride int) bool {
+	for i, v := range values {
+		rule := ""
+		switch out := dst[i*stride:][:f.width]; {
+		case math.IsNaN(v):
+			rule = f.encodeMissing(out)
+		case math.IsInf(v, 0):
+			return false
+		default:
+			rule = f.encodeNumber(v, out)
+		}
+		if rule != "" {
+			return false
+		}
+	}
+	return true
+}
