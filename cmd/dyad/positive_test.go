@@ -62,8 +62,8 @@ func TestExplicitZeroIsAnError(t *testing.T) {
 func TestNumericFlagsSayWhetherZeroIsAValue(t *testing.T) {
 	zeroIsAValue := map[string]bool{
 		"plan delta": true, "plan buffer": true, "online buffer": true, "audit records buffer": true, "train checkpoint-every": true, "pairs train checkpoint-every": true, "online l2": true, "account delta": true,
-		"evaluate threshold": true,
-		"train epsilon":      true, "plan epsilon": true, "online epsilon": true, "audit records epsilon": true, "audit pairs epsilon": true, // refused by Budget.Validate
+		"evaluate threshold": true, "search holdout": true,
+		"train epsilon": true, "plan epsilon": true, "online epsilon": true, "audit records epsilon": true, "audit pairs epsilon": true, // refused by Budget.Validate
 		"pairs plan epsilon": true, "pairs train epsilon": true, "ledger init epsilon": true, "ledger init delta": true, "ledger show delta": true,
 	}
 	var c cli
