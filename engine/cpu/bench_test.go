@@ -74,18 +74,6 @@ func BenchmarkPrefixPairs(b *testing.B) {
 	}
 }
 
-// differing is the number of unordered pairs of different binary labels: the
-// terms of a gradient sum.
-func differing(r *engine.Records) int {
-	var positive int
-	for _, y := range r.Labels() {
-		if y > 0 {
-			positive++
-		}
-	}
-	return positive * (r.Len() - positive)
-}
-
 // BenchmarkScalarLosses are sums over all pairs by the methods that visit pairs one by one, and
 // by the chosen one, for losses with and without sigmoids in their slopes.
 func BenchmarkScalarLosses(b *testing.B) {
