@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -220,6 +221,7 @@ func killedServer(t testing.TB, users, kills int) (rate float64, p99 time.Durati
 	remote := serve.Remote{URL: "http://" + address, Client: &http.Client{Transport: transport, Timeout: 10 * time.Second}}
 	var wait sync.WaitGroup
 	var latencies sync.Map
+	var sent atomic.Int64
 	epoch := func(number int) {
 		for k := range clients {
 			wait.Go(func() {
@@ -239,6 +241,7 @@ func killedServer(t testing.TB, users, kills int) (rate float64, p99 time.Durati
 						times = append(times, time.Since(began))
 						var refused *serve.RefusedError
 						if err == nil || errors.As(err, &refused) && refused.Status < 500 {
+							sent.Add(1)
 							break // accepted now, or by a server that died before it could say so
 						}
 						time.Sleep(5 * time.Millisecond)
@@ -253,12 +256,14 @@ func killedServer(t testing.TB, users, kills int) (rate float64, p99 time.Durati
 	killed := make(chan int)
 	go func() {
 		r, n := rand.New(rand.NewPCG(1, 1)), 0
-		for range kills {
-			select {
-			case <-stop:
-				killed <- n
-				return
-			case <-time.After(time.Duration(20+r.IntN(100)) * time.Millisecond):
+		for k := range kills { // spread over the messages, however fast they are
+			for sent.Load() < int64(2*users*(k+1)/(kills+1)+r.IntN(users/kills/2)) {
+				select {
+				case <-stop:
+					killed <- n
+					return
+				case <-time.After(time.Millisecond):
+				}
 			}
 			_ = server.Process.Kill()
 			_ = server.Wait()
