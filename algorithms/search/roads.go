@@ -1,0 +1,223 @@
+package search
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"dyad/algorithms"
+	"dyad/privacy"
+	"dyad/privacy/account"
+)
+
+// cheapest is the plan of the road whose training has the larger mu, once for each setting that it
+// can be expected to try: random stopping misses a setting with some probability.
+func (p *Plan) cheapest() (*Plan, error) {
+	compose, stopping := *p, *p
+	compose.Options.Road, stopping.Options.Road = Compose, RandomStopping
+	composed := compose.planCompose()
+	if composed != nil && (p.Options.Budget.Delta == 0 || !errors.Is(composed, errJoint)) {
+		return nil, composed
+	}
+	if p.Options.Budget.Delta == 0 {
+		compose.Reason = "delta is 0, and random stopping needs a positive one"
+		return &compose, nil
+	}
+	switch err := stopping.planStopping(); {
+	case composed == nil && errors.Is(err, errHidden):
+		compose.Reason = err.Error()
+		return &compose, nil
+	case err != nil:
+		return nil, err
+	case composed != nil:
+		stopping.Reason = composed.Error()
+		return &stopping, nil
+	}
+	a, b, tried := compose.trainingMu(), stopping.trainingMu(), stopping.tried()
+	comparison := fmt.Sprintf("with %s each of the %d trainings is %.4g-GDP; with %s a run is %.4g-GDP, and a setting is tried with probability %.2g", Compose, len(p.Options.Settings), a, RandomStopping, b, tried)
+	chosen := &compose
+	if b*tried > a {
+		chosen = &stopping
+	}
+	chosen.Reason = comparison + "; the larger product is taken"
+	return chosen, nil
+}
+
+// trainingMu is the smallest mu of a training.
+func (p *Plan) trainingMu() float64 {
+	least := math.Inf(1)
+	for _, t := range p.Trainings {
+		least = min(least, muOf(t.Events...))
+	}
+	return least
+}
+
+// tried is the probability that random stopping tries a given setting: 1 - E (1 - 1/k)^K.
+func (p *Plan) tried() float64 {
+	missed, power := 0.0, 1.0
+	for range p.Options.Runs {
+		power *= 1 - 1/float64(len(p.Options.Settings))
+		missed += power
+	}
+	return 1 - missed/float64(p.Options.Runs)
+}
+
+// muOf is the mu of events, +Inf if they have none.
+func muOf(events ...account.Event) float64 {
+	var total account.Total
+	for _, e := range events {
+		if total.Compose(e) != nil {
+			return math.Inf(1)
+		}
+	}
+	return total.Mu()
+}
+
+// within says whether events keep a budget.
+func within(b privacy.Budget, events []account.Event) bool {
+	var total account.Total
+	for _, e := range events {
+		if total.Compose(e) != nil {
+			return false
+		}
+	}
+	return total.Epsilon(b.Delta) <= b.Epsilon
+}
+
+// trainings plans all settings for a budget.
+func (p *Plan) trainings(b privacy.Budget) error {
+	p.Trainings, p.Alone = nil, b
+	for _, s := range p.Options.Settings {
+		t, err := s.Plan(b)
+		if err != nil {
+			return fmt.Errorf("setting %s: %w", s.Name, err)
+		}
+		p.Trainings = append(p.Trainings, t)
+	}
+	return nil
+}
+
+// planChoice plans an epsilon-DP choice.
+func (p *Plan) planChoice(epsilon float64) error {
+	if p.choice = privacy.ChoiceEpsilon(epsilon); !(p.choice > 0) {
+		return fmt.Errorf("%w: search: epsilon %v of the choice is below 2^-20", algorithms.ErrAssumption, epsilon)
+	}
+	p.Events = []account.Event{account.PureEvent{Epsilon: p.choice}}
+	return nil
+}
+
+// choiceNoise is the epsilon of a choice whose scores are about scoreNoise away from those of exact
+// ones: a score is flipped with the scale 2 (2 (n-1))/epsilon of a rank sum, which is 2 n+ n- times the AUC.
+func choiceNoise(n int) float64 { return 8 / (scoreNoise * float64(n)) }
+
+// planCompose plans all trainings and a choice.
+func (p *Plan) planCompose() error {
+	b, k := p.Options.Budget, len(p.Options.Settings)
+	epsilon, mu := clampShare(choiceNoise(p.Options.Records), b.Epsilon, false), 0.0
+	if b.Delta > 0 {
+		mu = account.GDPMu(b.Epsilon, b.Delta)
+		epsilon = pureOf(clampShare(account.PureGDPMu(choiceNoise(p.Options.Records)), mu, true))
+	}
+	if err := p.planChoice(epsilon); err != nil {
+		return err
+	}
+	choice := p.Events
+	one := privacy.Budget{Epsilon: (b.Epsilon - p.choice) / float64(k), Delta: b.Delta}
+	if b.Delta > 0 {
+		mu = largest(mu, func(mu float64) bool {
+			return within(b, append(slices.Clip(choice), account.Repeat(account.GaussianEvent{Sensitivity: mu, Sigma: 1}, k)))
+		})
+		one.Epsilon = account.GDPEpsilon(mu, b.Delta)
+	}
+	for less := 1e-9; less < 0.5; less *= 2 { // roundings, and trainings that are not Gaussian
+		if err := p.trainings(privacy.Budget{Epsilon: one.Epsilon * (1 - less), Delta: b.Delta}); err != nil {
+			return err
+		}
+		p.Events = slices.Clip(choice)
+		for _, t := range p.Trainings {
+			p.Events = append(p.Events, t.Events...)
+		}
+		if within(b, p.Events) {
+			return p.distinct()
+		}
+	}
+	return fmt.Errorf("%w: search: the trainings cannot be composed within epsilon %g; choose algorithms with Gaussian noise", algorithms.ErrAssumption, b.Epsilon)
+}
+
+// errJoint is the reason against composing trainings whose releases a session cannot tell apart.
+var errJoint = errors.New("two settings have hidden steps of the same noise, which one plan cannot list twice; composing needs other options for one of them")
+
+// distinct refuses events that no session can carry out together.
+func (p *Plan) distinct() error {
+	joint := map[account.Event]bool{}
+	for _, e := range p.Events {
+		err := account.Releases(e, func(r account.Release) error {
+			if r.Joint && joint[r.Event] {
+				return errJoint
+			}
+			joint[r.Event] = r.Joint
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// largest is the largest number up to most that is good, where smaller ones are, too; 0 if none is
+// found.
+func largest(most float64, good func(float64) bool) float64 {
+	low, high := 0.0, most
+	for range 28 { // to 4e-9 of most
+		if mid := (low + high) / 2; good(mid) {
+			low = mid
+		} else {
+			high = mid
+		}
+	}
+	return low
+}
+
+// pureOf is the largest epsilon with PureGDPMu(epsilon) <= mu.
+func pureOf(mu float64) float64 {
+	return largest(mu*2+mu*mu, func(epsilon float64) bool { return account.PureGDPMu(epsilon) <= mu })
+}
+
+// errHidden is the reason against random stopping of an algorithm that draws batches in secret.
+var errHidden = errors.New("a setting has no mu of its own, as one with secret batches; random stopping needs one")
+
+// planStopping plans runs of random settings: the best of a secret number of runs is released.
+func (p *Plan) planStopping() error {
+	b := p.Options.Budget
+	if p.Options.Runs == 0 {
+		p.Options.Runs = min(max(runsPerSetting*len(p.Options.Settings), fewestRuns), mostRuns)
+	}
+	event := func(mu float64) []account.Event {
+		return []account.Event{account.RandomStoppingEvent{Mu: mu, Runs: p.Options.Runs}}
+	}
+	whole := largest(account.GDPMu(b.Epsilon, b.Delta), func(mu float64) bool { return within(b, event(mu)) })
+	if whole == 0 {
+		return fmt.Errorf("%w: search: no noise makes random stopping (%g, %g)-DP", algorithms.ErrAssumption, b.Epsilon, b.Delta)
+	}
+	mu := whole * (1 - 1e-9) // room for the roundings of the trainings
+	// The rank sum is 2 n+ n- times the AUC, and moves by 2 (n-1).
+	paid := clampShare(4/(scoreNoise*float64(p.Options.Records)), mu, true)
+	if err := p.trainings(privacy.Budget{Epsilon: account.GDPEpsilon(math.Sqrt(mu*mu-paid*paid), b.Delta), Delta: b.Delta}); err != nil {
+		return err
+	}
+	p.score = privacy.Gaussian{Sigma: p.joint.Sensitivity() / paid}
+	p.selection = privacy.Selection{Event: account.RandomStoppingEvent{Runs: p.Options.Runs}}
+	for _, t := range p.Trainings {
+		events := append([]account.Event{p.score.Event(p.joint)}, t.Events...)
+		one := muOf(events...)
+		if !(one <= whole) {
+			return errHidden
+		}
+		p.selection.Event.Mu = max(p.selection.Event.Mu, one)
+		p.selection.Candidates = append(p.selection.Candidates, events)
+	}
+	p.Events = []account.Event{p.selection.Event}
+	return nil
+}
