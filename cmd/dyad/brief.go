@@ -76,6 +76,9 @@ func (a *app) writeWords(b *strings.Builder, g, planned privacy.Guarantee, spent
 			line(b, "warning", "%s", w)
 		}
 	}
+	if g.Kind != privacy.Public && slices.Contains(g.Assumptions, algorithms.SelectedByLabel) {
+		line(b, "", "%s", algorithms.SelectedByLabel)
+	}
 }
 
 // brief is the report of a training in a few lines.
@@ -90,9 +93,9 @@ func (r *trainResult) brief(a *app, synthetic bool, planned privacy.Guarantee) s
 	writeWeights(&b, r.Weights) // asked for by --intervals
 	g := r.Guarantee
 	if r.InAll != nil && r.HeldPrivate != nil {
-		warnings := g.Warnings
+		warnings, assumptions := g.Warnings, g.Assumptions
 		g = *r.InAll
-		g.Warnings = warnings
+		g.Warnings, g.Assumptions = warnings, assumptions
 	}
 	a.writeWords(&b, g, planned, r.Spent)
 	switch {

@@ -214,7 +214,7 @@ func TestPairsCrashCheckNotices(t *testing.T) {
 	if err := os.Remove(f.in(name)); err != nil { // without it the charge must match
 		t.Fatal(err)
 	}
-	resume("was charged for the release", "--sampling", "fixed")
+	resume("was charged for the guarantee", "--sampling", "fixed")
 	resume("was charged for objective", "--margin", "0.5")
 	resume("was charged for objective", "--shrink")
 	f.put(t, map[string]string{name: checkpoint[:len(checkpoint)/2]})
