@@ -14,6 +14,7 @@ import (
 	"dyad/engine"
 	"dyad/engine/embedding"
 	"dyad/internal/input"
+	"dyad/internal/memory"
 	"dyad/privacy"
 )
 
@@ -171,6 +172,13 @@ func (n Network) loss(of Loss) (embedding.Loss, error) {
 // PairLoss is the loss of pairs of records that a network of a task is trained by, for engine.Problem.
 func (n Network) PairLoss(task string, features int, of Loss) (embedding.Loss, error) {
 	n, err := n.filled(task, features)
+	if err != nil {
+		return embedding.Loss{}, err
+	}
+	model, err := n.model()
+	if err == nil {
+		err = memory.Check(embedding.Parameters(model.Network), 0) // before a start is drawn
+	}
 	if err != nil {
 		return embedding.Loss{}, err
 	}

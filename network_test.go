@@ -150,6 +150,7 @@ func TestNetworkRefusals(t *testing.T) {
 		"in certified mode":         {change: func(o *dyad.Options) { o.Mode = algorithms.NonPrivate }},
 		"takes no radius":           {change: func(o *dyad.Options) { o.Radius = 1 }},
 		"gives one score":           {change: func(o *dyad.Options) { o.Network.Dim = 2 }},
+		"GB of memory":              {change: func(o *dyad.Options) { o.Network.Hidden = []int{65536, 65536} }},
 		"at most 2":                 {change: func(o *dyad.Options) { o.Network.Hidden = []int{2, 2, 2} }},
 		"loss of their own":         {change: func(o *dyad.Options) { o.Task, o.Network.Compare, o.Loss.Name = dyad.Metric, dyad.Contrastive, "hinge" }},
 		"without a guarantee":       {change: func(o *dyad.Options) { o.Network.Init = secret }},

@@ -141,19 +141,7 @@ func TestSearchOfReplacedPersons(t *testing.T) {
 			}
 			seen, all[victim] = append(seen, s), other
 		}
-		for i, v := range seen[0].chosen {
-			move := math.Abs(float64(v-seen[1].chosen[i])) / p.rank.Sensitivity()
-			if reached[road] = max(reached[road], move); move > 1 {
-				t.Fatalf("the score of candidate %d moves by %v of its certificate", i, move)
-			}
-		}
-		for i, v := range seen[0].released {
-			w := seen[1].released[i]
-			move := math.Hypot(v[0]-w[0], v[1]-w[1]) / p.joint.Sensitivity()
-			if reached[road] = max(reached[road], move); move > 1 {
-				t.Fatalf("the score of run %d moves by %v of its certificate", i, move)
-			}
-		}
+		reached[road] = max(reached[road], moved(t, p, seen[0], seen[1]))
 	}
 	if reached[Compose] < 0.99 || reached[RandomStopping] < 0.99 {
 		t.Errorf("the worst neighbours reach %v of the certificates", reached)

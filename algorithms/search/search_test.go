@@ -247,23 +247,28 @@ func TestSearchOfNeighbours(t *testing.T) {
 			}
 			seen = append(seen, s)
 		}
-		for i, v := range seen[0].chosen {
-			move := math.Abs(float64(v-seen[1].chosen[i])) / p.rank.Sensitivity()
-			if reached[road] = max(reached[road], move); move > 1 {
-				t.Fatalf("the score of candidate %d moves by %v of its certificate", i, move)
-			}
-		}
-		for i, v := range seen[0].released {
-			w := seen[1].released[i]
-			move := math.Hypot(v[0]-w[0], v[1]-w[1]) / p.joint.Sensitivity()
-			if reached[road] = max(reached[road], move); move > 1 {
-				t.Fatalf("the score of run %d moves by %v of its certificate", i, move)
-			}
-		}
+		reached[road] = max(reached[road], moved(t, p, seen[0], seen[1]))
 	}
 	if reached[Compose] < 0.99 || reached[RandomStopping] < 0.99 {
 		t.Errorf("the worst neighbours reach %v of the certificates", reached)
 	}
+}
+
+// moved is how far the scores of the candidates, or what random stopping releases, move between two
+// searches, as a share of the certificate, which it may not exceed.
+func moved(t *testing.T, p *Plan, a, b *selector) (most float64) {
+	t.Helper()
+	for i, v := range a.chosen {
+		most = max(most, math.Abs(float64(v-b.chosen[i]))/p.rank.Sensitivity())
+	}
+	for i, v := range a.released {
+		w := b.released[i]
+		most = max(most, math.Hypot(v[0]-w[0], v[1]-w[1])/p.joint.Sensitivity())
+	}
+	if most > 1 {
+		t.Fatalf("the scores move by %v of their certificate", most)
+	}
+	return most
 }
 
 // A search finds the better candidate, returns its weights, and tells nothing while it runs.

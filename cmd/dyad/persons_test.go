@@ -53,6 +53,18 @@ func visits(t *testing.T, rows func(p int) int, row func(p, r int) string) (dir 
 	return dir, len(lines)
 }
 
+// differentVisits are files of the same persons that a private run must not tell apart by more than its release.
+var differentVisits = map[string]struct {
+	rows func(p int) int
+	row  func(p, r int) string
+}{
+	"mixed":        {func(p int) int { return 1 + p*p%9 }, mixedVisit},
+	"one row each": {func(int) int { return 1 }, mixedVisit},
+	"one has most": {func(p int) int { return 1 + p/39*300 }, mixedVisit},
+	"one class":    {func(p int) int { return 1 + p%3 }, func(p, r int) string { return "50,20,1" }},
+	"equal rows":   {func(int) int { return 3 }, func(p, r int) string { return fmt.Sprintf("50,20,%d", p%2) }},
+}
+
 func mixedVisit(p, r int) string {
 	return fmt.Sprintf("%d,%d,%d", (37*p+11*r)%100, 15+(p+r)%30, (p+r)%2)
 }
@@ -362,16 +374,7 @@ func TestFiguresOfPersonsAreSilent(t *testing.T) {
 	secret := regexp.MustCompile(`[A-Z2-7]{26}`)
 	for _, flags := range [][]string{nil, {"--delta", "0", "--mean-loss"}, {"--roc-thresholds=-0.1,0.1", "--holdout", "0.25"}} {
 		var first string
-		for name, w := range map[string]struct {
-			rows func(p int) int
-			row  func(p, r int) string
-		}{
-			"mixed":        {func(p int) int { return 1 + p*p%9 }, mixedVisit},
-			"one row each": {func(int) int { return 1 }, mixedVisit},
-			"one has most": {func(p int) int { return 1 + p/39*300 }, mixedVisit},
-			"one class":    {func(p int) int { return 1 + p%3 }, func(p, r int) string { return "50,20,1" }},
-			"equal rows":   {func(int) int { return 3 }, func(p, r int) string { return fmt.Sprintf("50,20,%d", p%2) }},
-		} {
+		for name, w := range differentVisits {
 			dir, _ := visits(t, w.rows, w.row)
 			write(t, dir, "m.json", string(model))
 			code, out, errs := dyad(t, dir, slices.Concat([]string{"evaluate", "m.json", "--data", "visits.csv", "--epsilon", "2"}, flags)...)

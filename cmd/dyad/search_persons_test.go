@@ -83,15 +83,7 @@ func TestSearchOfPersonsIsSilent(t *testing.T) {
 	released := regexp.MustCompile(`(?m)^(winner  |            AUC ).*$|"(winner|released_auc|estimated_seconds)": [^\n]*\n|[A-Z2-7]{26}`)
 	for _, flags := range [][]string{{"--road", "random-stopping", "--runs", "3"}, {"--road", "compose", "--json"}} {
 		var first string
-		for name, w := range map[string]struct {
-			rows func(p int) int
-			row  func(p, r int) string
-		}{
-			"mixed":        {func(p int) int { return 1 + p*p%9 }, mixedVisit},
-			"one row each": {func(int) int { return 1 }, mixedVisit},
-			"one has most": {func(p int) int { return 1 + p/39*300 }, mixedVisit},
-			"one class":    {func(p int) int { return 1 + p%3 }, func(p, r int) string { return "50,20,1" }},
-		} {
+		for name, w := range differentVisits {
 			dir, _ := visits(t, w.rows, w.row)
 			write(t, dir, "settings.yaml", personSettings)
 			code, out, errs := dyad(t, dir, searchVisits(flags...)...)
