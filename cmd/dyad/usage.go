@@ -24,7 +24,7 @@ var (
 	wanted     = regexp.MustCompile(`^expected "<([\w-]+)>`)
 )
 
-// flagOf is the flag of an error, nil if there is none of that name.
+// flagOf returns the flag that an error names, or nil if no flag has that name.
 func flagOf(err *kong.ParseError, name string) *kong.Flag {
 	if err == nil {
 		return nil
