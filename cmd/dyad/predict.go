@@ -9,10 +9,10 @@ import (
 )
 
 type predictCmd struct {
-	Model string `arg:"" help:"Model file; nothing else is needed, it holds the preprocessing."`
-	Data  string `required:"" placeholder:"FILE" help:"Data file in the format of the training data; the label may be missing."`
-	Out   string `short:"o" placeholder:"FILE" help:"CSV file for the scores. Default: standard output."`
-	Force bool   `help:"Replace an existing output file."`
+	Model string    `arg:"" help:"Model file; nothing else is needed, it holds the preprocessing."`
+	Data  dataFiles `required:"" placeholder:"FILE" help:"Data file in the format of the training data; the label may be missing."`
+	Out   string    `short:"o" placeholder:"FILE" help:"CSV file for the scores. Default: standard output."`
+	Force bool      `help:"Replace an existing output file."`
 }
 
 // Help shows examples.
@@ -40,7 +40,7 @@ func (c *predictCmd) Run(a *app) error {
 	if m.Task != taskAUC {
 		return badInput("%s is a metric: it gives distances, not scores. \"dyad transform\" maps records by it. A nearest neighbour classifier would publish raw training records, which the guarantee does not cover, so this program does not write one", c.Model)
 	}
-	out, err := files.NewOutput(c.Out, c.Force, c.Data, c.Model)
+	out, err := files.NewOutput(c.Out, c.Force, c.Data.and(c.Model)...)
 	if err != nil {
 		return err
 	}

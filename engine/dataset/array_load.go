@@ -105,7 +105,7 @@ func (t *table) labelArray(format string) (labels []float64, err error) {
 		}
 		return nil, nil
 	}
-	t.labels = path
+	t.labels = append(t.labels, path)
 	if err != nil {
 		return nil, err
 	}
@@ -124,16 +124,12 @@ func (t *table) labelArray(format string) (labels []float64, err error) {
 
 // readNPZ reads the arrays of an archive.
 func readNPZ(t *table, in *input) error {
-	z, err := zip.NewReader(in.at, in.size)
-	if err != nil {
-		return t.errorf(0, "", 0, ruleBadZip)
-	}
-	names := t.e.schema.arrays()
-	x, closer, err := t.member(in, z, names.X, true, "")
+	z, x, closer, err := t.openNPZ(in)
 	if err != nil {
 		return err
 	}
 	defer closer()
+	names := t.e.schema.arrays()
 	var y, group []float64
 	if t.o.Labels != LabelsIgnored {
 		if y, err = t.memberVector(in, z, names.Y, t.o.Labels == LabelsRequired, t.e.label.Name); err != nil {
@@ -146,6 +142,15 @@ func readNPZ(t *table, in *input) error {
 		}
 	}
 	return t.addArrays(x, y, group)
+}
+
+// openNPZ opens an archive and its features.
+func (t *table) openNPZ(in *input) (z *zip.Reader, x *array, closer func(), err error) {
+	if z, err = zip.NewReader(in.at, in.size); err != nil {
+		return nil, nil, nil, t.errorf(0, "", 0, ruleBadZip)
+	}
+	x, closer, err = t.member(in, z, t.e.schema.arrays().X, true, "")
+	return z, x, closer, err
 }
 
 // maxDeflate is the most that deflate expands: a match of 258 bytes in 2 bits.

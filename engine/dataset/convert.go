@@ -14,7 +14,8 @@ type ConvertOptions struct {
 	// public ranges, within norm 1, labels in [-1, 1]. Otherwise the columns keep
 	// their names and values, and columns with role ignore are left out.
 	Encoded bool
-	// LabelsFile and Progress are those of Options.
+	// Also, LabelsFile and Progress are those of Options.
+	Also       []string
 	LabelsFile string
 	Progress   func(rows int) error
 }
@@ -64,7 +65,7 @@ func Convert(in string, s *Schema, w io.Writer, format string, o ConvertOptions)
 		}
 	}
 	// The first pass counts rows, which an NPZ file begins with.
-	load := Options{Labels: LabelsOptional, KeepIDs: true, LabelsFile: o.LabelsFile, Progress: o.Progress}
+	load := Options{Labels: LabelsOptional, KeepIDs: true, LabelsFile: o.LabelsFile, Progress: o.Progress, Also: o.Also}
 	err = Scan(in, s, load, func(r *Row) error {
 		c.hasLabels = r.Label != ""
 		rows++

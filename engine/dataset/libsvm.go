@@ -46,9 +46,9 @@ func (r *libsvmReader) addLine(line []byte, absent *absentRow) error {
 	}
 	hasLabel := bytes.IndexByte(first, ':') < 0
 	switch {
-	case t.seen == 0 && (hasLabel || t.o.Labels == LabelsRequired):
+	case t.seen == t.first && (hasLabel || t.o.Labels == LabelsRequired):
 		t.hasLabels = true
-	case t.seen > 0 && t.o.Labels != LabelsRequired && hasLabel != t.hasLabels:
+	case t.seen > t.first && t.o.Labels != LabelsRequired && hasLabel != t.hasLabels:
 		return t.errorf(r.src.line, t.e.label.Name, 0, ruleMixedLabels)
 	}
 	var label encodedLabel
