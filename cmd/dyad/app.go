@@ -180,7 +180,7 @@ func runHooked(ctx context.Context, args []string, stdin io.Reader, stdout, stde
 		return exitInput
 	}
 	a.json, a.quiet, a.verbose, a.interactive = c.JSON, c.Quiet, c.Verbose, !c.Quiet && isTerminal(stderr)
-	err = command.Run(a)
+	err = a.perform(command)
 	if err != nil {
 		if errors.Is(err, context.Canceled) {
 			fmt.Fprintln(stderr, "dyad: cancelled")
