@@ -12,6 +12,7 @@ import (
 
 type dataCmd struct {
 	Schema  dataSchemaCmd  `cmd:"" help:"Draft a schema for a data file."`
+	Check   dataCheckCmd   `cmd:"" help:"Check a schema without reading any data."`
 	Inspect dataInspectCmd `cmd:"" help:"Describe a data file as its schema reads it. The figures are private."`
 	Convert dataConvertCmd `cmd:"" help:"Write the rows of a data file in another format."`
 	Synth   dataSynthCmd   `cmd:"" help:"Write synthetic clinical records, or visits of persons to a hospital, and their schema."`

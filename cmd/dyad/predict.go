@@ -11,7 +11,7 @@ import (
 type predictCmd struct {
 	Model string    `arg:"" help:"Model file; nothing else is needed, it holds the preprocessing."`
 	Data  dataFiles `required:"" placeholder:"FILE" help:"Data file in the format of the training data; the label may be missing."`
-	Out   string    `short:"o" placeholder:"FILE" help:"CSV file for the scores. Default: standard output."`
+	Out   string    `short:"o" placeholder:"FILE" help:"File for the scores: CSV, or NPY without ids if its name ends in .npy. Default: standard output."`
 	Force bool      `help:"Replace an existing output file."`
 }
 
@@ -55,7 +55,7 @@ func (c *predictCmd) Run(a *app) error {
 	r := predictResult{Records: len(s), Out: c.Out}
 	if c.Out != "" {
 		var text bytes.Buffer
-		if err := writeScores(&text, data.IDs, s); err != nil {
+		if err := writeNumbers(&text, c.Out, data.IDs, s, []string{"score"}, false); err != nil {
 			return err
 		}
 		if err := out.Write(files.Private, text.Bytes()); err != nil {

@@ -113,7 +113,7 @@ type converter struct {
 	hasLabels bool
 	columns   []outColumn
 	row       outRow
-	x         []float64 // of a LIBSVM row
+	x         []float64 // of a sparse row
 	groups    map[string]int
 }
 
@@ -206,7 +206,7 @@ func (c *converter) features(r *Row) ([]float64, error) {
 		return c.e.EncodeRow(r)
 	case r.Fields != nil:
 		return nil, nil
-	case !c.e.schema.IsLIBSVM():
+	case !c.e.schema.byPairs():
 		return r.Value, nil
 	}
 	if c.x == nil {

@@ -193,9 +193,8 @@ func (t *table) countRows(name string) (sizes, error) {
 			return sizes{rows: a.n, bytes: a.size}, nil
 		}
 	case FormatNPZ:
-		if _, a, closer, err := t.openNPZ(in); err == nil {
-			closer()
-			return sizes{rows: a.n, bytes: a.size}, nil
+		if z, err := t.npzSizes(in); err == nil {
+			return z, nil
 		}
 	default:
 		return t.countLines(name)

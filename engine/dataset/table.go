@@ -29,6 +29,7 @@ type table struct {
 	groups    grouping
 	people    *people // nil unless records are those of persons
 	text      []byte  // plain numbers of a row
+	mark      []byte  // label, group or person of a row of arrays
 
 	dense *blocks[float64]
 	label *blocks[float64]
