@@ -22,6 +22,7 @@ type trainCmd struct {
 	holdoutFlags
 	labelsFlag
 	planFlags
+	unsoundFlag
 	runFlags
 	confirmFlag
 	checkpointFlag
@@ -72,6 +73,11 @@ func (c *trainCmd) Run(a *app) error {
 	result := trainResult{Task: c.Task, runOutcome: runOutcome{Data: c.Data.String(), Public: c.PublicData || !c.Data.given()}}
 	if done, err := c.republish(a, name, &result.runOutcome); done || err != nil {
 		return err
+	}
+	if c.planFlags.unsound = c.PaperUnsound; c.PaperUnsound {
+		if err := c.checkUnsound(c.Mode, c.PublicData); err != nil {
+			return err
+		}
 	}
 	if err := c.unprotected(a, c.Mode, c.Schema, c.PublicData, c.Resume != ""); err != nil {
 		return err
