@@ -97,6 +97,7 @@ func LoadReader(name string, r io.Reader, s *Schema, o Options) (*Dataset, error
 		return nil, err
 	}
 	t := newTable(name, e, o, nil)
+	t.sink = sinkOf(e)
 	if err := t.read(&input{name: name, r: r}); err != nil {
 		return nil, err
 	}
@@ -124,6 +125,9 @@ func loadTable(path string, s *Schema, o Options, scan *scanner) (*table, error)
 		return nil, err
 	}
 	t := newTable(path, e, o, scan)
+	if scan == nil {
+		t.sink = sinkOf(e)
+	}
 	return t, in.close(t.read(in))
 }
 

@@ -12,7 +12,7 @@ const (
 // Make is make([]T, n) for numbers. A slice of 4 MB or more starts at a multiple of 64 bytes and
 // lies, where the system has them, on pages of 2 MB: passes over it miss fewer translations of
 // addresses. Its values are those of make, and so are all results.
-func Make[T int8 | uint8 | int32 | int64 | float32 | float64](n int) []T {
+func Make[T Number](n int) []T {
 	x := make([]T, n)
 	if size := uintptr(n) * unsafe.Sizeof(T(0)); size >= worthHuge {
 		advise(unsafe.Slice((*byte)(unsafe.Pointer(&x[0])), size))

@@ -1,6 +1,10 @@
 package pages
 
 import (
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
 	"testing"
 	"unsafe"
 )
@@ -32,6 +36,37 @@ func TestMake(t *testing.T) {
 		}
 		if len(b)-len(inside) >= 2*hugePage {
 			t.Errorf("n = %d: %d of %d bytes are on large pages", n, len(inside), len(b))
+		}
+	}
+}
+
+// Numbers come back from a file, at any place of it.
+func TestFile(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "numbers")
+	want := []float64{0, 1, -2.5, math.Pi, math.Inf(1)}
+	text := append([]byte("x"), Bytes(want)...)
+	text = append(text, Bytes([]float32{0.5, -3})...)
+	if err := os.WriteFile(name, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	b, err := File(f)
+	if err != nil || !slices.Equal(b, text) {
+		t.Fatalf("%d bytes, %v", len(b), err)
+	}
+	if got := Slice[float64](b[1:41]); !slices.Equal(got, want) {
+		t.Errorf("numbers %v at an odd place, want %v", got, want)
+	}
+	if got := Slice[float32](b[41:]); !slices.Equal(got, []float32{0.5, -3}) {
+		t.Errorf("numbers %v", got)
+	}
+	if d, err := os.Open(t.TempDir()); err == nil {
+		if _, err := File(d); err == nil {
+			t.Error("a folder was read")
 		}
 	}
 }
