@@ -42,6 +42,9 @@ func (t *table) addBatch(l *layout, r *parquetReader, rows int) error {
 			t.positives++
 		}
 	}
+	if err := t.flush(flushFloats); err != nil {
+		return err
+	}
 	if !l.identifies() {
 		return t.count(rows)
 	}

@@ -200,6 +200,9 @@ func (t *table) addChunk(l *layout, src *source, c *csvChunk) error {
 	t.label.append(c.part.label)
 	t.rows += c.part.rows
 	t.positives += c.part.positives
+	if err := t.flush(flushFloats); err != nil {
+		return err
+	}
 	begin, at := 0, 0
 	for _, number := range c.numbers {
 		for i, f := range l.fields {

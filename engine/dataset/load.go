@@ -110,6 +110,7 @@ func LoadReader(name string, r io.Reader, s *Schema, o Options) (*Dataset, error
 		return nil, err
 	}
 	t := newTable(name, e, o, nil)
+	t.sink = sinkOf(e)
 	if err := t.read(&input{name: name, r: r}); err != nil {
 		return nil, err
 	}
@@ -138,6 +139,9 @@ func loadTable(name string, s *Schema, o Options, scan *scanner) (*table, error)
 	}
 	t := newTable(listName(files), e, o, scan)
 	t.files = files
+	if scan == nil {
+		t.sink = sinkOf(e)
+	}
 	return t, t.readFiles()
 }
 

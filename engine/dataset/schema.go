@@ -28,6 +28,12 @@ const (
 	RoleIgnore  = "ignore"  // read and dropped
 )
 
+// What dense records are stored in.
+const (
+	StoreFloat64 = "float64" // the default
+	StoreFloat32 = "float32" // features are rounded toward zero, after the projection: half the memory
+)
+
 // OthersDrop leaves out the rows whose label is neither of the two classes.
 const OthersDrop = "drop"
 
@@ -108,6 +114,10 @@ type Schema struct {
 	// Dense stores a LIBSVM file as dense records and scales it like a CSV
 	// file; an index that a row leaves out is the value 0.
 	Dense bool `yaml:"dense,omitempty" json:"dense,omitempty"`
+
+	// Store is StoreFloat32, or empty or StoreFloat64. It is part of the encoder: a model
+	// rounds what it scores as its records were.
+	Store string `yaml:"store,omitempty" json:"store,omitempty"`
 
 	// Columns are the columns of the file; where features are numbered, the
 	// label, the group and the features (by Position) that differ from Range.
@@ -244,6 +254,9 @@ func (s *Schema) SelectsByLabel() bool {
 	c := s.column(RoleLabel)
 	return c != nil && c.Others == OthersDrop
 }
+
+// IsNarrow says that features are stored as float32.
+func (s *Schema) IsNarrow() bool { return s.Store == StoreFloat32 }
 
 // Unlabelled says that the schema came from LoadUnlabelledSchema and has no label column
 // of its own.

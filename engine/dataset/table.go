@@ -37,6 +37,9 @@ type table struct {
 	index *blocks[int32]
 	value *blocks[float64]
 
+	packed *Dataset // what was read, if the file is a pack
+
+	sink rowSink  // takes the rows as they come; nil if they are kept here
 	scan *scanner // nil when loading
 }
 
@@ -69,6 +72,13 @@ func (t *table) allocate(z sizes, fields int) {
 	if t.scan != nil {
 		rows, z.colons = 0, 0
 	}
+	if t.e.dim > 0 && rows > math.MaxInt/16/t.e.dim {
+		rows = 0
+	}
+	if t.sink != nil {
+		t.sink.expect(rows)
+		rows = 0
+	}
 	t.label = newBlocks[float64](rows)
 	if t.e.schema.IsSparse() {
 		t.start = newBlocks[int64](rows + 1)
@@ -76,9 +86,6 @@ func (t *table) allocate(z sizes, fields int) {
 		t.index = newBlocks[int32](z.colons)
 		t.value = newBlocks[float64](z.colons)
 		return
-	}
-	if t.e.dim > 0 && rows > math.MaxInt/16/t.e.dim {
-		rows = 0
 	}
 	t.dense = newBlocks[float64](rows * t.e.dim)
 }
@@ -140,6 +147,9 @@ func (t *table) endRow(number int, y float64) error {
 			return err
 		}
 	}
+	if err := t.flush(flushFloats); err != nil {
+		return err
+	}
 	return t.count(1)
 }
 
@@ -176,6 +186,9 @@ func (t *table) check() error {
 
 // finish checks the file as a whole and builds the records.
 func (t *table) finish() (*Dataset, error) {
+	if t.packed != nil {
+		return t.packed, nil
+	}
 	if err := t.check(); err != nil {
 		return nil, err
 	}
@@ -187,12 +200,18 @@ func (t *table) finish() (*Dataset, error) {
 	if e.group != nil {
 		d.Groups, d.GroupCount = t.groups.of.join(), len(t.groups.number)
 	}
-	y := t.label.join()
 	var err error
-	if e.schema.IsSparse() {
-		d.Records, err = engine.NewSparseRecords(t.start.join(), t.index.join(), t.value.join(), y, e.dim, e.Bounds())
-	} else {
-		d.Records, err = engine.AdoptRecords(t.dense.join(), y, e.dim, e.Bounds())
+	switch sink := t.sink.(type) {
+	case *narrowRows:
+		if err = t.flush(0); err == nil {
+			d.Records, err = engine.AdoptNarrowRecords(sink.x.join(), sink.y.join(), e.dim, e.Bounds())
+		}
+	case nil:
+		if e.schema.IsSparse() {
+			d.Records, err = engine.NewSparseRecords(t.start.join(), t.index.join(), t.value.join(), t.label.join(), e.dim, e.Bounds())
+		} else {
+			d.Records, err = engine.AdoptRecords(t.dense.join(), t.label.join(), e.dim, e.Bounds())
+		}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("dataset: %w", err)

@@ -89,14 +89,8 @@ func scores(r *engine.Records, w []float64) []float64 {
 	s := make([]float64, r.Len())
 	x := make([]float64, r.Dim())
 	for i := range s {
-		row := x
-		if d := r.Dense(); d != nil {
-			row = d[i*r.Dim() : (i+1)*r.Dim()]
-		} else {
-			r.Row(i, x)
-		}
-		for k, v := range w {
-			s[i] += v * row[k]
+		for k, v := range r.Rows(x, i, 1) {
+			s[i] += w[k] * v
 		}
 	}
 	return s
