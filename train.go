@@ -13,6 +13,7 @@ import (
 	"dyad/internal/files"
 	"dyad/internal/input"
 	"dyad/internal/memory"
+	"dyad/internal/tasks"
 	"dyad/privacy"
 	"dyad/privacy/ledger"
 )
@@ -266,9 +267,11 @@ func (o Run) note(text string) {
 // order count, names do not, and rows that move to another file make other data.
 func (s Source) Fingerprint(l *Ledger) (string, error) {
 	from, to := io.Pipe()
-	go func() { to.CloseWithError(s.copy(to)) }()
+	copying := tasks.Group{Stop: func() { to.CloseWithError(io.ErrUnexpectedEOF) }}
+	copying.Go(func() { to.CloseWithError(s.copy(to)) })
 	print, err := l.Fingerprint(from)
 	from.Close() // ends the copy if the ledger stopped early
+	copying.Wait()
 	return print, input.As(err)
 }
 
