@@ -5,7 +5,8 @@ import (
 	"math"
 	"runtime"
 	"slices"
-	"sync"
+
+	"dyad/internal/tasks"
 )
 
 // Records are n records of d features with labels, each within Bounds. They are
@@ -54,7 +55,7 @@ func AdoptRecords(x, y []float64, d int, b Bounds) (*Records, error) {
 func eachRow(n int, do func(i int)) {
 	const share = 1 << 14 // rows that are worth a goroutine
 	workers := min(runtime.GOMAXPROCS(0), n/share+1)
-	var all sync.WaitGroup
+	var all tasks.Group
 	for w := range workers {
 		all.Go(func() {
 			for i := n / workers * w; i < n/workers*(w+1) || w == workers-1 && i < n; i++ {

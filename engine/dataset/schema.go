@@ -87,6 +87,9 @@ type Schema struct {
 	// IgnoreOthers allows columns of an ARFF, JSON lines or Parquet file that
 	// the schema does not list.
 	IgnoreOthers bool `yaml:"ignore_others,omitempty" json:"ignore_others,omitempty"`
+	// Sparse says that an NPZ file holds a SciPy CSR matrix (save_npz): data, indices,
+	// indptr and shape in the place of X.
+	Sparse bool `yaml:"sparse,omitempty" json:"sparse,omitempty"`
 	// Arrays names the arrays of an NPZ file.
 	Arrays *ArrayNames `yaml:"arrays,omitempty" json:"arrays,omitempty"`
 	// LabelsFile is the file of the labels of FormatNPY and FormatIDX, relative
@@ -139,6 +142,8 @@ type ArrayNames struct {
 	X     string `yaml:"x,omitempty" json:"x,omitempty"`         // n x d features; default "X"
 	Y     string `yaml:"y,omitempty" json:"y,omitempty"`         // n labels; default "y"
 	Group string `yaml:"group,omitempty" json:"group,omitempty"` // n whole numbers; default "group"
+	// Person names n whole numbers, the ids of persons; default "person".
+	Person string `yaml:"person,omitempty" json:"person,omitempty"`
 }
 
 // Column describes one column.
@@ -222,8 +227,11 @@ func (s *Schema) byIndex() bool {
 // IsLIBSVM says that the schema describes a LIBSVM file.
 func (s *Schema) IsLIBSVM() bool { return s.format() == FormatLIBSVM }
 
+// byPairs says that a row of the file lists pairs of index and value.
+func (s *Schema) byPairs() bool { return s.IsLIBSVM() || s.Sparse }
+
 // IsSparse says that records are stored as compressed rows.
-func (s *Schema) IsSparse() bool { return s.IsLIBSVM() && !s.Dense }
+func (s *Schema) IsSparse() bool { return s.Sparse || s.IsLIBSVM() && !s.Dense }
 
 // RangesFromData says that a range or a list of categories was taken from the data.
 func (s *Schema) RangesFromData() bool {
@@ -260,17 +268,18 @@ func (s *Schema) column(role string) *Column {
 	return nil
 }
 
-// arrays are the names with their defaults; group is empty without a column for it.
+// arrays are the names with their defaults; group and person are empty without a column for them.
 func (s *Schema) arrays() ArrayNames {
 	a := ArrayNames{}
 	if s.Arrays != nil {
 		a = *s.Arrays
 	}
 	a.X, a.Y = cmp.Or(a.X, "X"), cmp.Or(a.Y, "y")
-	if s.column(RoleGroup) == nil {
+	if a.Group = cmp.Or(a.Group, "group"); s.column(RoleGroup) == nil {
 		a.Group = ""
-	} else {
-		a.Group = cmp.Or(a.Group, "group")
+	}
+	if a.Person = cmp.Or(a.Person, "person"); !s.ByPerson() {
+		a.Person = ""
 	}
 	return a
 }

@@ -15,17 +15,21 @@ const progressRows = 1 << 16
 type table struct {
 	e         *Encoder
 	o         Options
-	name      string
-	labels    string // second file that was read for labels, "" without one
-	hasLabels bool   // of the file; settled by the first row
-	others    bool   // columns that the schema lacks were dropped
-	seen      int    // rows read, with those left out
+	name      string // of the file that is read
+	files     []string
+	labels    []string // second files that were read for labels
+	hasLabels bool     // of the file; settled by the first row
+	others    bool     // columns that the schema lacks were dropped
+	seen      int      // rows read, with those left out
+	first     int      // of them that came before this file
+	rest      sizes    // of the files after the first one
 	rows      int
 	positives int
 	ids       []string
 	groups    grouping
 	people    *people // nil unless records are those of persons
 	text      []byte  // plain numbers of a row
+	mark      []byte  // label, group or person of a row of arrays
 
 	dense *blocks[float64]
 	label *blocks[float64]
@@ -54,8 +58,13 @@ func newTable(name string, e *Encoder, o Options, scan *scanner) *table {
 }
 
 // allocate makes room for what the first pass counted. Every row has at least
-// fields bytes, so that a small file cannot ask for much memory.
+// fields bytes, so that a small file cannot ask for much memory. The first of several files
+// makes room for all.
 func (t *table) allocate(z sizes, fields int) {
+	if t.label != nil && t.first > 0 {
+		return
+	}
+	z.rows, z.bytes, z.colons = z.rows+t.rest.rows, z.bytes+t.rest.bytes, z.colons+t.rest.colons
 	rows := min(z.rows, int(z.bytes/int64(max(fields, 1))))
 	if t.scan != nil {
 		rows, z.colons = 0, 0
@@ -171,7 +180,7 @@ func (t *table) finish() (*Dataset, error) {
 		return nil, err
 	}
 	e := t.e
-	d := &Dataset{Encoder: e, HasLabels: t.readsLabels(), IDs: t.ids, LabelsFile: t.labels, Others: t.others, name: t.name}
+	d := &Dataset{Encoder: e, HasLabels: t.readsLabels(), IDs: t.ids, Others: t.others, name: t.name}
 	if d.HasLabels && !e.schema.IsGraded() {
 		d.Positives, d.Negatives = t.positives, t.rows-t.positives
 	}

@@ -3,11 +3,10 @@ package embedding
 import (
 	"context"
 	"fmt"
-	"sync"
-	"sync/atomic"
 
 	"dyad/engine"
 	"dyad/engine/cpu"
+	"dyad/internal/tasks"
 )
 
 // evaluator holds records and, for n rows, 2 n (m + 1) numbers, the scratch space of sums over pairs and
@@ -192,23 +191,7 @@ func (e *evaluator) eachBlock(ctx context.Context, step func(w *worker, chunk, f
 
 // jobs runs work for every job, by as many goroutines as there are workers.
 func (e *evaluator) jobs(ctx context.Context, count int, work func(worker, job int)) error {
-	var next atomic.Int64
-	run := func(worker int) {
-		for ctx.Err() == nil {
-			job := int(next.Add(1)) - 1
-			if job >= count {
-				return
-			}
-			work(worker, job)
-		}
-	}
-	var wg sync.WaitGroup
-	for worker := 1; worker < len(e.work); worker++ {
-		wg.Go(func() { run(worker) })
-	}
-	run(0)
-	wg.Wait()
-	return ctx.Err()
+	return tasks.Each(ctx, len(e.work), count, work)
 }
 
 // add is dst += x.

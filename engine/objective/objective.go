@@ -11,10 +11,9 @@ import (
 	"fmt"
 	"math"
 	"runtime"
-	"sync"
-	"sync/atomic"
 
 	"dyad/engine"
+	"dyad/internal/tasks"
 )
 
 // exactRecords is the largest n for which a ScoreLoss with two label values is
@@ -127,21 +126,7 @@ func (a *accumulator) value() float64 {
 // computed by some workers.
 func sumParts(ctx context.Context, n, workers int, part func(i int) float64) (float64, error) {
 	parts := make([]float64, n)
-	var next atomic.Int64
-	var wg sync.WaitGroup
-	for range max(1, min(workers, n)) {
-		wg.Go(func() {
-			for ctx.Err() == nil {
-				i := int(next.Add(1)) - 1
-				if i >= n {
-					return
-				}
-				parts[i] = part(i)
-			}
-		})
-	}
-	wg.Wait()
-	if err := ctx.Err(); err != nil {
+	if err := tasks.Each(ctx, max(1, workers), n, func(_, i int) { parts[i] = part(i) }); err != nil {
 		return 0, err
 	}
 	var a accumulator
