@@ -129,6 +129,11 @@ func (c *trainCmd) Run(a *app) error {
 	}
 	c.noteDevice(a, &problem)
 	a.noteWarnings(plan.Plan, result.Public)
+	if s := plan.Seconds(); s > longSeconds && c.Resume == "" {
+		if err := c.confirm(a, fmt.Sprintf("training takes %s of one core", algorithms.Duration(s))); err != nil {
+			return err
+		}
+	}
 	run, away := lib.Train(a.ctx, train, plan, options)
 	if away = result.ran(a, run, away); away != nil && !isElsewhere(away) {
 		return away
@@ -180,8 +185,8 @@ func (a *app) charged(err error) error {
 	return err
 }
 
-// slowSeconds is the estimated time from which a run says so before it starts.
-const slowSeconds = 180
+// longSeconds is the estimated time from which a training asks before it is charged.
+const longSeconds = 600
 
 // noteWarnings tells, before anything is charged, what to know of a plan.
 func (a *app) noteWarnings(p *algorithms.Plan, public bool) {
@@ -190,9 +195,6 @@ func (a *app) noteWarnings(p *algorithms.Plan, public bool) {
 	}
 	for _, text := range a.told {
 		a.note("dyad: warning: %s", text)
-	}
-	if s := p.Seconds(); s > slowSeconds {
-		a.note("dyad: warning: %d steps will take %s of one core; \"dyad plan --compare\" has the times of other algorithms", p.Schedule.Steps, algorithms.Duration(s))
 	}
 }
 
