@@ -19,7 +19,7 @@ import (
 
 type curveCmd struct {
 	Plan       string    `arg:"" optional:"" name:"plan" help:"Plan of experiments (YAML, see bench/plans) on public data, instead of the flags about data, epsilons and algorithms."`
-	Data       dataFiles `placeholder:"FILE" help:"Data file, with --schema. Private data are charged: --holdout-epsilon."`
+	Data       dataFiles `placeholder:"FILE" help:"Data file or files, as \"dyad train\" takes them, with --schema. Private data are charged: --holdout-epsilon."`
 	Schema     string    `placeholder:"FILE" help:"Schema of the data."`
 	PublicData bool      `help:"The data are public: nothing is charged, and the figures are exact."`
 	Dataset    string    `placeholder:"NAME" help:"Public data set of the catalogue (\"dyad data list\"), fetched before."`

@@ -183,7 +183,7 @@ const (
 	bytesMetric  = 40
 	bytesCommon  = 1 << 17 // whatever n is; of pairs:
 	bytesTiles   = 3 << 18
-	bytesStripes = 16      // of a metric, per d^2 and number
+	bytesStripes = 16 // of a metric, per d^2 and number
 )
 
 // Bytes implements engine.SizedKernel.
