@@ -167,7 +167,7 @@ func (o Run) Do(ctx context.Context, of Source, model func(*algorithms.Result) *
 	finished := func(r *algorithms.Result) *Model {
 		m := model(r)
 		m.Format, m.Version, m.Created = m.format(), Version, o.Created.UTC().Truncate(time.Second)
-		m.DataID, m.Run = cmp.Or(o.DataID, of.DataID), r.Run
+		m.DataID, m.Run, m.Plan = cmp.Or(o.DataID, of.DataID), r.Run, r.Record
 		return m
 	}
 	r, file, err := o.Keep(ctx, of, func(r *algorithms.Result) ([]byte, int, error) { return finished(r).Size() }, train)
