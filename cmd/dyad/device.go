@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	lib "dyad"
+	"dyad/algorithms"
 	"dyad/engine"
 	"dyad/engine/cpu"
 	"dyad/engine/cuda"
@@ -28,8 +29,38 @@ type deviceFlag struct {
 // returns. A GPU that was asked for and cannot be used is an error with exit code 3, a
 // precision that the device does not have one with exit code 2.
 func (f *deviceFlag) openDevice(workers int, precision cuda.Precision) (done func(), err error) {
-	f.device, err = lib.OpenDevice(lib.DeviceOptions{Name: f.Device, Workers: workers, Precision: precision})
+	return f.openAs(lib.DeviceOptions{Workers: workers, Precision: precision})
+}
+
+// openAs is openDevice with other options; the flag gives the name.
+func (f *deviceFlag) openAs(o lib.DeviceOptions) (done func(), err error) {
+	o.Name = f.Device
+	f.device, err = lib.OpenDevice(o)
 	return f.device.Close, err
+}
+
+// writeForecast tells what a run takes on the GPU that it is planned for, and says whether it is
+// planned for one.
+func writeForecast(b *strings.Builder, r *algorithms.Report, p *algorithms.Plan) bool {
+	f, ok := cuda.ForecastOf(p.Spec.Kernel)
+	if !ok {
+		return false
+	}
+	from := "predicted from counts of instructions and the data sheet: no run on this GPU was measured"
+	if f.Measured {
+		from = "by times that were measured on such a GPU"
+	}
+	r.Add("gpu", f.GPU)
+	r.Add("gpu_memory_bytes", f.Memory)
+	line(b, "gpu", "%s (%s)", f.GPU, f.Device)
+	line(b, "gpu memory", "%.3g of %.3g GB", float64(f.Memory)/1e9, float64(f.Have)/1e9)
+	if f.Seconds > 0 {
+		r.Add("gpu_seconds_per_sum", f.Seconds)
+		r.Add("estimated_seconds", p.Seconds())
+		r.Add("gpu_seconds_measured", f.Measured)
+		line(b, "time", "%.2g s for a sum of gradients, the run %s; %s", f.Seconds, algorithms.Duration(p.Seconds()), from)
+	}
+	return true
 }
 
 // noteDevice says in one line which GPU auto chose for a problem, and why, and with --verbose
