@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime/debug"
 	"strings"
 	"time"
 
@@ -22,6 +21,7 @@ import (
 	"dyad/engine/cuda/driver"
 	"dyad/internal/files"
 	"dyad/internal/input"
+	"dyad/internal/tasks"
 	"dyad/privacy/ledger"
 )
 
@@ -140,12 +140,13 @@ func runHooked(ctx context.Context, args []string, stdin io.Reader, stdout, stde
 	began := time.Now().UTC().Truncate(time.Second)
 	a := &app{ctx: ctx, began: began, stdin: stdin, stdout: stdout, stderr: stderr, hooks: h}
 	defer func() {
-		switch r := recover().(type) {
-		case nil:
-		case stopped:
-			code = r.code
+		r := recover()
+		switch end, ok := r.(stopped); {
+		case r == nil:
+		case ok:
+			code = end.code
 		default:
-			fmt.Fprintf(stderr, "dyad: internal error, please report it: %v\n%s", r, debug.Stack())
+			fmt.Fprintf(stderr, "dyad: internal error, please report it: %v\n", tasks.Caught(r))
 			if a.run != "" {
 				fmt.Fprintf(stderr, "dyad: run %s is charged; the same command with --resume %s continues it, or saves its model, at no further cost\n", a.run, a.run)
 			}
@@ -179,7 +180,7 @@ func runHooked(ctx context.Context, args []string, stdin io.Reader, stdout, stde
 		return exitInput
 	}
 	a.json, a.quiet, a.verbose, a.interactive = c.JSON, c.Quiet, c.Verbose, !c.Quiet && isTerminal(stderr)
-	err = command.Run(a)
+	err = a.perform(command)
 	if err != nil {
 		if errors.Is(err, context.Canceled) {
 			fmt.Fprintln(stderr, "dyad: cancelled")

@@ -50,15 +50,20 @@ func writeForecast(b *strings.Builder, r *algorithms.Report, p *algorithms.Plan)
 	if f.Measured {
 		from = "by times that were measured on such a GPU"
 	}
+	z := p.Needs()
+	r.Add("estimated_memory_bytes", z.Memory(1))
+	r.Add("estimated_passes", z.Passes)
+	r.Add("estimated_bytes_per_pass", z.Records)
 	r.Add("gpu", f.GPU)
 	r.Add("gpu_memory_bytes", f.Memory)
 	line(b, "gpu", "%s (%s)", f.GPU, f.Device)
-	line(b, "gpu memory", "%.3g of %.3g GB", float64(f.Memory)/1e9, float64(f.Have)/1e9)
+	line(b, "gpu memory", "%s of %s; on the host about %s", algorithms.Size(float64(f.Memory)), algorithms.Size(float64(f.Have)), algorithms.Size(z.Memory(1)))
+	line(b, "passes", "about %g over the records, %s each", algorithms.Roughly(z.Passes), algorithms.Size(z.Records))
 	if f.Seconds > 0 {
 		r.Add("gpu_seconds_per_sum", f.Seconds)
-		r.Add("estimated_seconds", p.Seconds())
+		r.Add("estimated_seconds", z.Seconds)
 		r.Add("gpu_seconds_measured", f.Measured)
-		line(b, "time", "%.2g s for a sum of gradients, the run %s; %s", f.Seconds, algorithms.Duration(p.Seconds()), from)
+		line(b, "time", "%.2g s for a sum of gradients, the run %s; %s", f.Seconds, algorithms.Duration(z.Seconds), from)
 	}
 	return true
 }

@@ -69,7 +69,7 @@ func TestPlanForAnAbsentGPU(t *testing.T) {
 	dir := t.TempDir()
 	plan := []string{"plan", "-n", "1000000", "-d", "20", "--device", "cuda:h200"}
 	code, out, errs := dyad(t, dir, plan...)
-	for _, want := range []string{"guarantee ", "gpu         NVIDIA H200 (cuda:h200)", "gpu memory  0.78 of 151 GB", "predicted from counts", "plan only "} {
+	for _, want := range []string{"guarantee ", "gpu         NVIDIA H200 (cuda:h200)", "gpu memory  780 MB of 150 GB", "passes ", "predicted from counts", "plan only "} {
 		if code != exitOK || !strings.Contains(out, want) || strings.Contains(out, "one core") {
 			t.Errorf("exit %d, want %q: %s%s", code, want, out, errs)
 		}

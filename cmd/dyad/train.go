@@ -12,16 +12,17 @@ import (
 )
 
 type trainCmd struct {
-	Data       string   `placeholder:"FILE" help:"Data file: CSV, LIBSVM, ARFF, JSON lines, Parquet, NumPy or IDX, text also compressed. Without it: synthetic clinical records made by this program, public."`
-	Schema     string   `placeholder:"FILE" help:"Schema of the data (YAML); \"dyad data schema FILE\" drafts one."`
-	Out        string   `short:"o" placeholder:"FILE" help:"Model file. Default: model.json with --data; the synthetic run writes one only if asked."`
-	Holdout    *float64 `placeholder:"F" help:"Fraction of the records held out. Of public ones exact figures are printed; private ones are scored only with --holdout-epsilon or --exact-figures. Default: 0.3 for the synthetic data, else 0."`
-	SplitSeed  uint64   `default:"1" help:"Seed of the split into training and held-out records."`
-	PublicData bool     `help:"The data are public: nothing is charged, and the report says so."`
-	Group      string   `name:"group-column" placeholder:"NAME" help:"Column of public query groups: pairs are formed within a group only. Default: the schema's column with role group."`
+	Data       dataFiles `placeholder:"FILE" help:"Data file: CSV, LIBSVM, ARFF, JSON lines, Parquet, NumPy or IDX, text also compressed. Without it: synthetic clinical records made by this program, public."`
+	Schema     string    `placeholder:"FILE" help:"Schema of the data (YAML); \"dyad data schema FILE\" drafts one."`
+	Out        string    `short:"o" placeholder:"FILE" help:"Model file. Default: model.json with --data; the synthetic run writes one only if asked."`
+	Holdout    *float64  `placeholder:"F" help:"Fraction of the records held out. Of public ones exact figures are printed; private ones are scored only with --holdout-epsilon or --exact-figures. Default: 0.3 for the synthetic data, else 0."`
+	SplitSeed  uint64    `default:"1" help:"Seed of the split into training and held-out records."`
+	PublicData bool      `help:"The data are public: nothing is charged, and the report says so."`
+	Group      string    `name:"group-column" placeholder:"NAME" help:"Column of public query groups: pairs are formed within a group only. Default: the schema's column with role group."`
 	holdoutFlags
 	labelsFlag
 	planFlags
+	unsoundFlag
 	runFlags
 	confirmFlag
 	checkpointFlag
@@ -63,15 +64,20 @@ type trainResult struct {
 // Run trains a model.
 func (c *trainCmd) Run(a *app) error {
 	name := c.Out
-	if name == "" && c.Data != "" {
+	if name == "" && c.Data.given() {
 		name = "model.json"
 	}
-	if err := checkOut(name, c.Force, c.Data, c.Schema, c.Labels, c.Ledger); err != nil {
+	if err := checkOut(name, c.Force, c.Data.and(c.Schema, c.Labels, c.Ledger)...); err != nil {
 		return err
 	}
-	result := trainResult{Task: c.Task, runOutcome: runOutcome{Data: c.Data, Public: c.PublicData || c.Data == ""}}
+	result := trainResult{Task: c.Task, runOutcome: runOutcome{Data: c.Data.String(), Public: c.PublicData || !c.Data.given()}}
 	if done, err := c.republish(a, name, &result.runOutcome); done || err != nil {
 		return err
+	}
+	if c.planFlags.unsound = c.PaperUnsound; c.PaperUnsound {
+		if err := c.checkUnsound(c.Mode, c.PublicData); err != nil {
+			return err
+		}
 	}
 	if err := c.unprotected(a, c.Mode, c.Schema, c.PublicData, c.Resume != ""); err != nil {
 		return err
@@ -82,7 +88,7 @@ func (c *trainCmd) Run(a *app) error {
 	}
 	schema := all.Schema()
 	result.persons, result.schema = schema.ByPerson(), schema
-	train, held, err := c.split(lib.NewData(all, c.Data, all.LabelsFile))
+	train, held, err := c.split(lib.NewData(all))
 	if err != nil {
 		return err
 	}
@@ -140,7 +146,7 @@ func (c *trainCmd) Run(a *app) error {
 	if err := result.spent(options.Ledger, plan.Spec.Budget.Delta, train.Records.Units()); err != nil {
 		return errors.Join(away, err)
 	}
-	err = a.emitBrief(result, result.text(c.Data == ""), result.brief(a, c.Data == "", plan.Guarantee))
+	err = a.emitBrief(result, result.text(!c.Data.given()), result.brief(a, !c.Data.given(), plan.Guarantee))
 	a.at("reported")
 	return errors.Join(away, err)
 }
@@ -205,7 +211,7 @@ const syntheticRecords = 10_000
 
 // loadOr reads the data, or makes n synthetic records.
 func (c *trainCmd) loadOr(a *app, n int, persons dataset.PersonMode) (*dataset.Dataset, string, error) {
-	if c.Data == "" {
+	if !c.Data.given() {
 		if c.Schema != "" {
 			return nil, "", badInput("--schema without --data; name the data file, or leave both out for the synthetic data")
 		}
@@ -223,7 +229,7 @@ func (c *trainCmd) loadOr(a *app, n int, persons dataset.PersonMode) (*dataset.D
 		return nil, "", err
 	}
 	d, err := a.readTraining(c.Data, s, c.options(dataset.Options{Persons: persons}), c.PublicData)
-	return d, c.Data, err
+	return d, c.Data.String(), err
 }
 
 // split holds out a fraction of the records, or of the groups; held is nil
@@ -233,7 +239,7 @@ func (c *trainCmd) split(all *lib.Data) (train, held *lib.Data, err error) {
 	switch {
 	case c.Holdout != nil:
 		fraction = *c.Holdout
-	case c.Data == "":
+	case !c.Data.given():
 		fraction = 0.3
 	}
 	if !(fraction >= 0 && fraction < 1) {

@@ -203,6 +203,8 @@ func madeUp() result {
 	return r
 }
 
+var _ paced = cpu.Backend{}
+
 // timedCPU is a CPU whose kernels take a nanosecond for a feature of a record, and that is
 // slower than its estimates by a factor.
 type timedCPU struct {
