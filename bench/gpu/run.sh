@@ -85,7 +85,7 @@ stage() {
 	0) word=PASS ;;
 	77) word=SKIP why=": $(tail -1 "$results/$name.txt")" ;;
 	124 | 137) word=FAIL why=": stopped after $limit s" ;;
-	*) word=FAIL why=": $(grep -m1 -iE 'cuda error|CUDA_ERROR|panic:|no tests to run|more than|out of' "$results/$name.txt" | sed 's/^.*_test.go:[0-9]*: //' | grep -oE '.{1,100}$')" ;;
+	*) word=FAIL why=": $({ grep -m1 -iE 'cuda error|CUDA_ERROR|panic:|no tests to run|more than|out of' "$results/$name.txt" || grep -m1 -E '_test.go:[0-9]+: ' "$results/$name.txt"; } | sed 's/^.*_test.go:[0-9]*: //' | grep -oE '.{1,100}$')" ;;
 	esac
 	echo "$word $name $((SECONDS - begin)) s$why" | tee -a "$results/stages.txt"
 	pack
