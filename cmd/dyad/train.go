@@ -92,7 +92,7 @@ func (c *trainCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	closeDevice, err := c.planFlags.open()
+	closeDevice, err := c.planFlags.open(false)
 	if err != nil {
 		return err
 	}
