@@ -5,10 +5,10 @@ import (
 	"context"
 	"errors"
 	"io"
-	"os"
 	"time"
 
 	"dyad/algorithms"
+	"dyad/engine/dataset"
 	"dyad/internal/files"
 	"dyad/internal/input"
 	"dyad/internal/memory"
@@ -261,7 +261,7 @@ func (o Run) note(text string) {
 func fingerprint(l *Ledger, names []string) (string, error) {
 	var all []io.Reader
 	for _, name := range names {
-		f, err := os.Open(name)
+		f, err := dataset.OpenContent(name)
 		if err != nil {
 			return "", input.As(err)
 		}

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
 	"slices"
 	"strings"
 
@@ -194,7 +193,7 @@ func (s sources) checkReference(l *lib.Ledger) error {
 func fingerprint(l *lib.Ledger, files []string) (string, error) {
 	var all []io.Reader
 	for _, name := range files {
-		f, err := os.Open(name)
+		f, err := dataset.OpenContent(name)
 		if err != nil {
 			return "", asInput(err)
 		}
