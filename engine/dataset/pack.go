@@ -172,16 +172,24 @@ func readPackHeader(r io.ReaderAt, size int64) (h *packHeader, e *Encoder, conte
 // isPack says that a file begins like a pack.
 func isPack(head []byte) bool { return bytes.HasPrefix(head, []byte(packMagic)) }
 
+// IsPack says that a file begins like a pack.
+func IsPack(name string) bool {
+	f, err := os.Open(name)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	head := make([]byte, len(packMagic))
+	n, _ := f.ReadAt(head, 0)
+	return isPack(head[:n])
+}
+
 // OpenContent opens what tells the content of a data file: the file, or of a pack its header, which has
 // the hash of everything else and is checked against it when the pack is loaded.
 func OpenContent(name string) (io.ReadCloser, error) {
 	f, err := os.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	head := make([]byte, len(packMagic))
-	if n, _ := f.ReadAt(head, 0); !isPack(head[:n]) {
-		return f, nil
+	if err != nil || !IsPack(name) {
+		return f, err
 	}
 	defer f.Close()
 	info, err := f.Stat()

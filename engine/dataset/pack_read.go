@@ -27,11 +27,12 @@ func (t *table) readPack(in *input) error {
 	case in.file == nil || in.opened == nil:
 		return bad(rulePackStream)
 	}
-	h, e, _, err := readPackHeader(in.file, in.size)
+	h, made, _, err := readPackHeader(in.file, in.size)
 	if err != nil {
 		return inFile(t.name, err)
 	}
-	if err := t.samePackSchema(e); err != nil {
+	e, err := t.packEncoder(made.schema)
+	if err != nil {
 		return err
 	}
 	all, err := pages.File(in.file)
@@ -86,23 +87,30 @@ func storedRecords[T float32 | float64](x []T, y []float64, e *Encoder, copied b
 	return nil, err
 }
 
-// samePackSchema says that a pack was made with the schema of the table, which may leave store out.
-func (t *table) samePackSchema(e *Encoder) error {
-	want := *t.e.schema
-	if want.Store != "" && want.IsNarrow() != e.schema.IsNarrow() {
-		has, asked := StoreFloat64, StoreFloat32
-		if e.schema.IsNarrow() {
-			has, asked = asked, has
+// packEncoder is the encoder of the schema that was asked for, in the storage of a pack that was made
+// with a schema. Both encode alike, of the same persons; whether the records are public, how many persons
+// there are and descriptions are what was asked for.
+func (t *table) packEncoder(made *Schema) (*Encoder, error) {
+	asked := *t.e.schema
+	if asked.Store != "" && asked.IsNarrow() != made.IsNarrow() {
+		has, want := StoreFloat64, StoreFloat32
+		if made.IsNarrow() {
+			has, want = want, has
 		}
-		return t.errorf(0, "", 0, fmt.Sprintf(rulePackStore, has, asked, asked))
+		return nil, t.errorf(0, "", 0, fmt.Sprintf(rulePackStore, has, want, want))
 	}
-	want.Store = e.schema.Store
-	a, errA := json.Marshal(&want)
-	b, errB := json.Marshal(e.schema)
+	asked.Store = made.Store
+	same := *made
+	same.Public, same.Description, same.LabelsFile = asked.Public, asked.Description, asked.LabelsFile
+	if same.Persons > 0 && asked.Persons > 0 {
+		same.Persons = asked.Persons
+	}
+	a, errA := json.Marshal(&asked)
+	b, errB := json.Marshal(&same)
 	if errA != nil || errB != nil || !bytes.Equal(a, b) {
-		return t.errorf(0, "", 0, rulePackSchema)
+		return nil, t.errorf(0, "", 0, rulePackSchema)
 	}
-	return nil
+	return NewEncoder(&asked)
 }
 
 // checkChunks compares the hashes of chunks, on all processors, and reports progress in rows.
@@ -155,8 +163,11 @@ func (t *table) takePack(e *Encoder, r *engine.Records, first []int64, groups []
 			starts[i] = int(at)
 		}
 		people, err := r.WithPersons(starts, e.schema.PersonCap())
-		if err != nil || e.schema.Persons > 0 && e.schema.Persons != int(h.Persons) {
+		if err != nil {
 			return t.errorf(0, "", 0, rulePackHeader)
+		}
+		if e.schema.Persons > 0 && e.schema.Persons != int(h.Persons) {
+			return t.errorf(0, e.person.Name, 0, ruleOtherPersons)
 		}
 		if t.o.Persons == KeepPersons {
 			r = people

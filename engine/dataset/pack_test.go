@@ -172,6 +172,15 @@ func TestPackIsChecked(t *testing.T) {
 		other := storeSchema(t, "", role)
 		other.Columns[1].Range = []float64{0, 2}
 		refused("schema", name, other, Options{}, rulePackSchema)
+		mine := storeSchema(t, "", role)
+		mine.Public, mine.Description = true, "mine"
+		if d, err := Load(name, mine, Options{Persons: KeepPersons}); err != nil || !d.Schema().Public || d.Schema().Description != "mine" || !d.Schema().IsNarrow() {
+			t.Errorf("%s: the schema that is given does not say what is public: %v", role, err)
+		}
+		mine.Public = false
+		if d, err := Load(name, mine, Options{Persons: KeepPersons}); err != nil || d.Schema().Public {
+			t.Errorf("%s: a pack made records public: %v", role, err)
+		}
 		refused("store", name, storeSchema(t, StoreFloat64, role), Options{}, "stores float32, and float64 is asked for")
 		if err := Scan(name, s, Options{Persons: KeepPersons}, func(*Row) error { return nil }); err == nil || !strings.Contains(err.Error(), rulePackScan) {
 			t.Errorf("Scan: %v", err)
