@@ -11,7 +11,7 @@ import (
 
 // Number is what slices of a file hold.
 type Number interface {
-	~int32 | ~int64 | ~float32 | ~float64
+	~int32 | ~int64 | ~uint64 | ~float32 | ~float64
 }
 
 // File returns the bytes of a regular file, which nobody may change: mapped where the system can, and
