@@ -54,8 +54,7 @@ private as the data: only its owner can read it.
 
 Examples:
   dyad data pack patients.csv --schema patients.yaml -o patients.dyadpack
-  dyad data pack big.parquet --schema big.yaml -o big.dyadpack --store float32
-  dyad train --data big.dyadpack --schema big.yaml`
+  dyad data pack patients.csv --schema patients.yaml -o half.dyadpack --store float32`
 }
 
 // packResult is the output of data pack. What a private file must not tell is left out: the number of
