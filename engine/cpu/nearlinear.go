@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 
+	"dyad/internal/pages"
 	"dyad/kernels"
 )
 
@@ -101,7 +102,7 @@ func newNearLinear(e *evaluator) *nearLinear {
 		m.keepPlaces(rows, room)
 	}
 	if m.kept == nil && e.rowLen >= keptRow {
-		m.scores = make([]float64, len(e.y))
+		m.scores = pages.Make[float64](len(e.y))
 	}
 	m.tables(p)
 	return m
