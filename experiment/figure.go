@@ -1,10 +1,11 @@
 package experiment
 
 import (
+	"bytes"
 	"fmt"
 	"image/color"
+	"io"
 	"math"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -55,8 +56,21 @@ var (
 // Formats are the endings of files that Save writes.
 func Formats() []string { return []string{"svg", "pdf", "png"} }
 
-// Save writes the figure in the format of the file's ending, one of Formats.
+// Save writes the figure in the format of the file's ending, one of Formats. A file is whole or not there.
 func (f Figure) Save(path string) error {
+	format := strings.ToLower(strings.TrimPrefix(filepath.Ext(path), "."))
+	if !slices.Contains(Formats(), format) {
+		return &InputError{fmt.Errorf("experiment: a figure is written as %s, and %s ends in none of them", strings.Join(Formats(), ", "), path)}
+	}
+	var b bytes.Buffer
+	if err := f.Write(&b, format); err != nil {
+		return err
+	}
+	return replace(path, b.Bytes())
+}
+
+// Write writes the figure in one of Formats.
+func (f Figure) Write(w io.Writer, format string) error {
 	p := plot.New()
 	p.Title.Text, p.X.Label.Text, p.Y.Label.Text = f.Title, f.X, f.Y
 	p.Title.Padding, p.X.Label.Padding, p.Y.Label.Padding = vg.Points(8), vg.Points(4), vg.Points(6)
@@ -105,7 +119,7 @@ func (f Figure) Save(path string) error {
 	if p.Add(lines...); f.LogX && left == right { // else the axis would begin at left - 1
 		p.X.Min, p.X.Max = left/2, 2*right
 	}
-	return save(path, p, legend)
+	return write(w, format, p, legend)
 }
 
 // roundTicks are about six round numbers.
@@ -191,13 +205,9 @@ func points(x, y []float64) plotter.XYs {
 	return out
 }
 
-// save draws the plot with its legend at its right. Programs that show an SVG may have
-// another font, so the legend has room for one that is wider. A file is whole or not there.
-func save(path string, p *plot.Plot, legend plot.Legend) error {
-	format := strings.ToLower(strings.TrimPrefix(filepath.Ext(path), "."))
-	if !slices.Contains(Formats(), format) {
-		return &InputError{fmt.Errorf("experiment: a figure is written as %s, and %s ends in none of them", strings.Join(Formats(), ", "), path)}
-	}
+// write draws the plot with its legend at its right. Programs that show an SVG may have
+// another font, so the legend has room for one that is wider.
+func write(w io.Writer, format string, p *plot.Plot, legend plot.Legend) error {
 	const width, height = 12.5 * vg.Centimeter, 9.5 * vg.Centimeter
 	scratch, err := draw.NewFormattedCanvas(vg.Centimeter, vg.Centimeter, format)
 	if err != nil {
@@ -214,18 +224,7 @@ func save(path string, p *plot.Plot, legend plot.Legend) error {
 	c.Fill(c.Rectangle.Path())
 	p.Draw(draw.Crop(c, vg.Points(6), -wide, vg.Points(6), -vg.Points(8)))
 	legend.Draw(draw.Crop(c, width+vg.Points(10), 0, 0, 0))
-	out, err := os.Create(path + ".new")
-	if err != nil {
-		return fmt.Errorf("experiment: %w", err)
-	}
-	_, err = canvas.WriteTo(out)
-	if closed := out.Close(); err == nil {
-		err = closed
-	}
-	if err == nil {
-		err = os.Rename(path+".new", path)
-	}
-	if err != nil {
+	if _, err := canvas.WriteTo(w); err != nil {
 		return fmt.Errorf("experiment: %w", err)
 	}
 	return nil
