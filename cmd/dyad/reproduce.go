@@ -18,12 +18,13 @@ import (
 
 type reproduceCmd struct {
 	Paper     string `arg:"" optional:"" help:"Paper: huai, kang, xue, han or li. Default: all."`
-	Item      string `arg:"" optional:"" help:"Table or figure, such as table4. Default: all of the paper."`
+	Item      string `arg:"" optional:"" help:"Table or figure, such as table4, or a part of one, such as table4-pure. Default: all of the paper."`
 	List      bool   `help:"Say of each item whether it is reproduced, which data are missing, and how long it takes."`
 	PagesOnly bool   `help:"Write the pages of the results that are there; run nothing."`
 	Quick     bool   `help:"Run the first data set, size and epsilon of each plan once, in seconds, to see that it works. Give it a folder of its own."`
 	Out       string `short:"o" placeholder:"DIR" help:"Folder of the results. Default: bench/results/reproduce in a clone of the repository, else reproduce; reproduce-quick with --quick."`
 	Pages     string `placeholder:"DIR" help:"Folder of the pages. Default: docs in a clone, without --quick; else the folder of the results."`
+	Splits    int    `positive:"" help:"Run the first splits only; the others can be run later."`
 	Parallel  int    `positive:"" default:"1" help:"Training sets that are worked on at a time."`
 	cacheFlag
 }
@@ -104,7 +105,7 @@ func (c *reproduceCmd) Run(a *app) error {
 func (c *reproduceCmd) work(a *app, all, items []reproduce.Item, folder string) (r reproduceResult, err error) {
 	bar := a.describedTracker("")
 	defer bar.Step(1, 1)
-	o := reproduce.Options{Out: c.Out, Committed: committedResults, Folders: []string{folder}, Machine: "dyad " + version, Parallel: c.Parallel, Quick: c.Quick}
+	o := reproduce.Options{Out: c.Out, Committed: committedResults, Folders: []string{folder}, Machine: "dyad " + version, Parallel: c.Parallel, Splits: c.Splits, Quick: c.Quick}
 	o.Progress = func(part string, p experiment.Progress) {
 		bar.describe(part)
 		bar.Step(p.Done, p.Total)

@@ -1,12 +1,15 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"dyad/bench/plans"
+	"dyad/bench/schemas"
 	"dyad/experiment/reproduce"
 )
 
@@ -91,5 +94,24 @@ func TestPaperUnsoundIsForPublicData(t *testing.T) {
 		if !strings.Contains(text, "paper-unsound: ") || !strings.Contains(text, "PAPER-UNSOUND") {
 			t.Errorf("the %s does not say paper-unsound", name)
 		}
+	}
+}
+
+// TestCommittedVerdicts: docs/verdicts.md is what the catalogue and the committed results give.
+func TestCommittedVerdicts(t *testing.T) {
+	all, err := reproduce.Items(plans.Files, schemas.Files)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := os.ReadFile("../../docs/verdicts.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got bytes.Buffer
+	if err := reproduce.WriteVerdicts(&got, all, "../../bench/results/reproduce", catalogue()); err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got.Bytes(), want) {
+		t.Error("docs/verdicts.md is not what the committed results give: dyad reproduce --pages-only")
 	}
 }

@@ -256,7 +256,7 @@ func mean(s *experiment.Summary, why string) string {
 		return why
 	case s.Splits == 0:
 		return "no value"
-	case s.Splits == 1:
+	case s.Splits == 1 || s.SE < 1e-12:
 		return number(s.Mean)
 	}
 	return number(s.Mean) + " ± " + number(s.SE)

@@ -107,7 +107,8 @@ func compareNames(a, b string) int {
 	return cmp.Or(cmp.Compare(at, bt), cmp.Compare(an, bn), cmp.Compare(a, b))
 }
 
-// Select are the items of a paper and of a name; "" is all. It fails if there are none.
+// Select are the items of a paper and of a name, or the part of one such as figure4-susy; "" is all. It fails if there are
+// none.
 func Select(all []Item, paper, name string) ([]Item, error) {
 	var out []Item
 	var names []string
@@ -117,6 +118,12 @@ func Select(all []Item, paper, name string) ([]Item, error) {
 		}
 		if (paper == "" || i.Paper == paper) && (name == "" || i.Name == name) {
 			out = append(out, i)
+			continue
+		}
+		for _, p := range i.Parts {
+			if p.Name == paper+"-"+name {
+				out = append(out, Item{i.Paper, i.Name, []Part{p}})
+			}
 		}
 	}
 	switch {
@@ -216,7 +223,7 @@ func (i Item) title() string {
 			}
 		}
 	}
-	return title
+	return strings.TrimRight(title, " ,:")
 }
 
 // resultOf is the result of a command: a new one if it was run again, or that of the repository.

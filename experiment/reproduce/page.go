@@ -26,9 +26,10 @@ type section struct {
 }
 
 type partSection struct {
-	Title, Setting, Verdict, Counts, Source string
-	Tables                                  []table
-	Figures                                 []template.HTML
+	Title, Setting, Verdict, Source string
+	Counts                          []string
+	Tables                          []table
+	Figures                         []template.HTML
 }
 
 type table struct {
@@ -62,7 +63,7 @@ func Glossary() []entry {
 		{"literal", "the paper's formulas with the paper's noise (--mode paper); \"never takes a step\" and the like say why there is no value"},
 		{"changed schedule", "literal, but without the burn-in of OffPair* and OnPair*, or with the corrected step of DPGDC2 (--paper-unsound, public data only). No theorem of the paper covers it"},
 		{"certified", "the same algorithm with noise whose guarantee is proved for the epsilon that was asked for"},
-		{"proved epsilon", "what the printed noise provably gives at the same delta; below the epsilon that was asked for, the paper added more noise than its claim needs; above it, the claim is not met"},
+		{"proved epsilon", "what the printed noise provably gives at the same delta; 0 says that delta alone covers what is revealed; below the epsilon that was asked for, the paper added more noise than its claim needs; above it, the claim is not met"},
 		{"auto", "what the program chooses by public numbers (dyad train without --algorithm)"},
 	}
 }
@@ -160,7 +161,7 @@ func (p Part) section(out, committed string) (partSection, error) {
 		return s, nil
 	}
 	all := r.compare()
-	s.Counts = r.counts(all)
+	s.Counts = append(r.counts(all), r.learned(all)...)
 	s.Tables = append(s.Tables, r.table(all))
 	for _, f := range r.figures() {
 		if err := s.draw(f); err != nil {
@@ -273,32 +274,6 @@ func dash(s string) string {
 
 func (r results) hasOurs() bool {
 	return slices.ContainsFunc(r.summary, func(s experiment.Summary) bool { return r.kindOf(s) == ours })
-}
-
-// counts says in how many cells of each data set ours is ahead of the paper's number.
-func (r results) counts(all []comparison) string {
-	var order []string
-	won, cells := map[string]int{}, map[string]int{}
-	for _, c := range all {
-		_, ahead, compared := c.outcome(r.lower())
-		if !compared {
-			continue
-		}
-		if cells[c.data] == 0 {
-			order = append(order, c.data)
-		}
-		if cells[c.data]++; ahead {
-			won[c.data]++
-		}
-	}
-	var parts []string
-	for _, d := range order {
-		parts = append(parts, fmt.Sprintf("%s: ahead of the paper in %d of %d cells", d, won[d], cells[d]))
-	}
-	if parts == nil {
-		return ""
-	}
-	return r.ours() + " on " + strings.Join(parts, "; ")
 }
 
 // figures are one for each data set and value of the other axis.

@@ -170,7 +170,7 @@ func TestMissingDataSaysHow(t *testing.T) {
 	}
 	dir := t.TempDir()
 	parts, err := i[0].Run(context.Background(), Options{Out: dir, Folders: []string{dir}})
-	if err != nil || len(parts) != 2 || !strings.Contains(parts[0].Skipped, "dyad data fetch pima") {
+	if err != nil || len(parts) != 3 || !strings.Contains(parts[0].Skipped, "dyad data fetch pima") {
 		t.Fatalf("%+v, %v", parts, err)
 	}
 	state, err := i[0].State(dir, dir, []string{dir})

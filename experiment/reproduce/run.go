@@ -22,6 +22,7 @@ type Options struct {
 	Folders  []string
 	Machine  string
 	Parallel int
+	Splits   int
 	// Quick runs the first data set, size and epsilon of every plan, once, and commands in a short form.
 	Quick bool
 	// Progress is told how far a part is.
@@ -71,7 +72,7 @@ func (p Part) run(ctx context.Context, o Options) (Outcome, error) {
 	if err := os.MkdirAll(o.Out, 0o777); err != nil {
 		return out, err
 	}
-	run := experiment.Options{Folders: o.Folders, Machine: o.Machine, Parallel: o.Parallel}
+	run := experiment.Options{Folders: o.Folders, Machine: o.Machine, Parallel: o.Parallel, Splits: o.Splits}
 	if o.Progress != nil {
 		run.Progress = func(at experiment.Progress) { o.Progress(p.Name, at) }
 	}
