@@ -108,7 +108,7 @@ func TestCommittedVerdicts(t *testing.T) {
 		t.Fatal(err)
 	}
 	var got bytes.Buffer
-	if err := reproduce.WriteVerdicts(&got, all, "../../bench/results/reproduce", catalogue()); err != nil {
+	if err := reproduce.WriteVerdicts(&got, all, "../../bench/results/reproduce", "../../bench/results", catalogue()); err != nil {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(got.Bytes(), want) {

@@ -112,7 +112,9 @@ type comparison struct {
 	certified *experiment.Summary
 	ours      *experiment.Summary
 	baselines []experiment.Summary
-	proved    string // epsilon that the literal noise gives, or why there is none
+	// proved is the epsilon that the literal noise gives, or why there is none, changedProved that of the
+	// changed schedule.
+	proved, changedProved string
 }
 
 // compare lists the comparisons of a part: for every row of the paper and every number of its axis, or, where
@@ -129,7 +131,7 @@ func (r results) compare() []comparison {
 		}
 		c.literal, c.changed, c.certified, c.ours = first(literal, algorithm), first(changed, algorithm), first(certified, algorithm), first(ours, "")
 		c.baselines = r.at(p, baseline, "")
-		c.proved = r.provedBy(p, c.literal)
+		c.proved, c.changedProved = r.provedBy(p, c.literal), r.provedBy(p, c.changed)
 		out = append(out, c)
 	}
 	if len(r.Paper.Rows) > 0 {

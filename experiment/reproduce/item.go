@@ -223,7 +223,7 @@ func (i Item) title() string {
 			}
 		}
 	}
-	return strings.TrimRight(title, " ,:")
+	return strings.TrimRight(title, " ,:(")
 }
 
 // resultOf is the result of a command: a new one if it was run again, or that of the repository.

@@ -196,7 +196,7 @@ func (r results) table(all []comparison) table {
 	if r.Plan.Measure != "" {
 		value = r.Plan.Measure
 	}
-	t := table{Caption: r.Title + ": " + value, Head: []string{"data", "n", "epsilon", "algorithm", "paper", "literal", "proved epsilon", "changed schedule", "certified"}}
+	t := table{Caption: r.Title + ": " + value, Head: []string{"data", "n", "epsilon", "algorithm", "paper", "literal", "proved epsilon", "changed schedule", "its proved epsilon", "certified"}}
 	if r.hasOurs() {
 		t.Head = append(t.Head, r.ours())
 	}
@@ -230,7 +230,7 @@ func (r results) table(all []comparison) table {
 			why, literalProved = c.proved, "–"
 		}
 		row := []cell{{Text: c.data, Head: true}, {Text: strconv.Itoa(c.n)}, {Text: fmt.Sprint(c.epsilon)}, {Text: c.algorithm}, {Text: paper}, {Text: mean(c.literal, why)},
-			{Text: dash(literalProved)}, {Text: mean(c.changed, "")}, {Text: mean(c.certified, "")}}
+			{Text: dash(literalProved)}, {Text: mean(c.changed, "")}, {Text: dash(c.changedProved)}, {Text: mean(c.certified, "")}}
 		if r.hasOurs() {
 			row = append(row, cell{Text: mean(c.ours, "")})
 		}

@@ -40,7 +40,7 @@ func WritePages(dir string, all, items []Item, out, committed string, catalogue 
 			return paths, err
 		}
 	}
-	return paths, write("verdicts.md", func(w io.Writer) error { return WriteVerdicts(w, all, out, catalogue) })
+	return paths, write("verdicts.md", func(w io.Writer) error { return WriteVerdicts(w, all, out, committed, catalogue) })
 }
 
 // Quick are the items with the plans that Options.Quick runs.
@@ -63,7 +63,8 @@ type measured struct {
 	where              string // data, n, epsilon
 	certified, literal string
 	changed            string
-	proved             string
+	proved             string // epsilon of the literal noise
+	changedProved      string // of that of the changed schedule
 	least              string // smallest n at which paper mode takes a step
 }
 
@@ -76,7 +77,7 @@ var leastN = regexp.MustCompile(`(?:needs n >= |with the rest as it is n = )(\d+
 
 // measure finds what results have of an algorithm.
 func measure(all []results, name string) measured {
-	m := measured{certified: "–", literal: "–", changed: "–", proved: "–", least: "–"}
+	m := measured{certified: "–", literal: "–", changed: "–", proved: "–", changedProved: "–", least: "–"}
 	for _, r := range all {
 		i := slices.IndexFunc(r.summary, func(s experiment.Summary) bool {
 			return s.Algorithm == name && s.N >= 90 && (s.Epsilon == 1 || s.Epsilon == 1.5 || math.IsInf(s.Epsilon, 1))
@@ -114,6 +115,7 @@ func measure(all []results, name string) measured {
 			}
 			switch found := leastN.FindStringSubmatch(g.Refused); {
 			case strings.Contains(g.Options, "paper_unsound=true"):
+				m.changedProved = fmt.Sprintf("%.3g", g.Gives)
 			case g.Refused == "":
 				m.proved, m.least = fmt.Sprintf("%.3g", g.Gives), fmt.Sprintf("at most %d", g.N)
 			case found != nil:
@@ -128,7 +130,7 @@ func measure(all []results, name string) measured {
 }
 
 // WriteVerdicts writes what is true of every algorithm of a catalogue, as Markdown.
-func WriteVerdicts(w io.Writer, items []Item, out string, catalogue []algorithms.Info) error {
+func WriteVerdicts(w io.Writer, items []Item, out, committed string, catalogue []algorithms.Info) error {
 	var all []results
 	for _, name := range verdictItems {
 		for _, i := range items {
@@ -152,17 +154,17 @@ files (bench/results/reproduce); edit neither numbers nor sentences here. The pr
 the papers in the pages [Huai](reproduce-huai.html), [Kang](reproduce-kang.html), [Xue](reproduce-xue.html), [Han](reproduce-han.html) and
 [Li](reproduce-li.html).
 
-| algorithm | what is measured | certified | literal | changed schedule | epsilon that the literal noise proves | n from which the literal algorithm takes steps |
-|---|---|---|---|---|---|---|
+| algorithm | what is measured | certified | literal | epsilon that its noise proves | changed schedule | epsilon that its noise proves | n from which the literal algorithm takes steps |
+|---|---|---|---|---|---|---|---|
 `)
 	for _, info := range catalogue {
 		m := measure(all, info.Name)
 		if m.where == "" {
 			m.where = "not in these results"
 		}
-		fmt.Fprintf(&b, "| [%s](#%s) | %s | %s | %s | %s | %s | %s |\n", info.Name, info.Name, m.where, m.certified, m.literal, m.changed, m.proved, m.least)
+		fmt.Fprintf(&b, "| [%s](#%s) | %s | %s | %s | %s | %s | %s | %s |\n", info.Name, info.Name, m.where, m.certified, m.literal, m.proved, m.changed, m.changedProved, m.least)
 	}
-	b.WriteString("\nMeans over splits with one standard error. Literal: the paper's formulas. Changed schedule: literal without what keeps it from stepping\n(`--paper-unsound`), which no theorem of a paper covers. Models without privacy stand in the column certified.\n")
+	b.WriteString("\nMeans over splits with one standard error. Literal: the paper's formulas. Changed schedule: literal without what keeps it from stepping\n(`--paper-unsound`), which no theorem of a paper covers; an epsilon of 0 says that delta alone\ncovers what is revealed. Models without privacy stand in the column certified.\n")
 	for _, info := range catalogue {
 		fmt.Fprintf(&b, "\n## %s\n\n%s. Source: %s.\n\n- Claim: %s.\n- Verdict: %s.\n- Released: %s.\n", info.Name, capital(info.Title), info.Paper, info.Claim, info.Verdict, info.Released)
 		if info.Unsound != "" {
@@ -172,8 +174,52 @@ the papers in the pages [Huai](reproduce-huai.html), [Kang](reproduce-kang.html)
 			fmt.Fprintf(&b, "- Proved under: %s.\n", strings.Join(info.Assumptions, "; "))
 		}
 	}
+	for _, p := range commandVerdicts {
+		if err := p.write(&b, items, out, committed); err != nil {
+			return err
+		}
+	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// commandVerdict is a table of what a command of the repository measured for learners that the runner of plans
+// does not run.
+type commandVerdict struct {
+	title, part string
+	keep        func(at []string) bool // by the values of the table's By
+}
+
+var commandVerdicts = []commandVerdict{
+	{"pairs: accuracy of 5 nearest neighbours at epsilon 4", "li-figure9-bank", func(at []string) bool { return at[1] == "4" }},
+	{"Local learners: testing error, logistic loss; the budget is epsilon of a visit, or the paper's convention", "han-table3-a7a", func(at []string) bool {
+		return at[0] == "logistic" && (at[2] == "none" || at[2] == "paper" || at[2] == "1" || at[2] == "4")
+	}},
+}
+
+func (v commandVerdict) write(b *strings.Builder, items []Item, out, committed string) error {
+	for _, i := range items {
+		for _, p := range i.Parts {
+			if p.Name != v.part {
+				continue
+			}
+			all, path, err := p.groups(out, committed)
+			if err != nil || all == nil {
+				return err
+			}
+			fmt.Fprintf(b, "\n## %s\n\nFrom %s.\n\n| %s | mean | standard error | runs | paper |\n%s\n", v.title, filepath.Base(path), strings.Join(p.Paper.Table.By, " | "), strings.Repeat("|---", len(p.Paper.Table.By)+4)+"|")
+			for _, g := range all {
+				if v.keep(g.at) {
+					paper := "–"
+					if !math.IsNaN(g.paper) {
+						paper = number(g.paper)
+					}
+					fmt.Fprintf(b, "| %s | %s | %s | %d | %s |\n", strings.Join(g.at, " | "), number(g.mean), number(g.se), g.runs, paper)
+				}
+			}
+		}
+	}
+	return nil
 }
 
 func capital(s string) string {
