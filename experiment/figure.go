@@ -38,6 +38,8 @@ type Curve struct {
 	X, Y, SE []float64 // the band is Y - SE to Y + SE
 	// Low and High, if they are not nil, are the band instead.
 	Low, High []float64
+	// Points draws marks without a line and a band.
+	Points bool
 	// Level draws Y[0] across the figure, with its band.
 	Level bool
 }
@@ -162,8 +164,14 @@ func (f Figure) add(p *plot.Plot, c Curve, i int, left, right float64) ([]plot.T
 	switch {
 	case c.Level:
 		line.Dashes = []vg.Length{vg.Points(6), vg.Points(2), vg.Points(1), vg.Points(2)}
-	case i/len(palette)%2 == 1:
+	case i/len(palette)%3 == 2:
+		line.Dashes = []vg.Length{vg.Points(1), vg.Points(2)}
+	case i/len(palette)%3 == 1:
 		line.Dashes = []vg.Length{vg.Points(4), vg.Points(2)}
+	}
+	if c.Points {
+		dots, err := f.dots(c, i)
+		return []plot.Thumbnailer{dots}, err
 	}
 	band, err := plotter.NewPolygon(f.band(c))
 	if err != nil {
@@ -174,12 +182,18 @@ func (f Figure) add(p *plot.Plot, c Curve, i int, left, right float64) ([]plot.T
 	if c.Level {
 		return []plot.Thumbnailer{line}, nil
 	}
+	dots, err := f.dots(c, i)
+	return []plot.Thumbnailer{line, dots}, err
+}
+
+// dots are the marks of curve i.
+func (f Figure) dots(c Curve, i int) (*plotter.Scatter, error) {
 	dots, err := plotter.NewScatter(points(c.X, c.Y))
 	if err != nil {
 		return nil, err
 	}
-	dots.GlyphStyle = draw.GlyphStyle{Color: colour, Radius: vg.Points(2.6), Shape: marks[i%len(marks)]}
-	return []plot.Thumbnailer{line, dots}, nil
+	dots.GlyphStyle = draw.GlyphStyle{Color: palette[i%len(palette)], Radius: vg.Points(2.6), Shape: marks[i%len(marks)]}
+	return dots, nil
 }
 
 // band goes along the upper edge and back along the lower one, which a logarithmic axis

@@ -73,6 +73,8 @@ type PaperTable struct {
 	By    []string `yaml:"by"`
 	X     string   `yaml:"x"` // the column of the figure's axis, one of By
 	Value string   `yaml:"value"`
+	// Panels draws the first column of By in a figure each, with a point for every run at X and Value.
+	Panels bool `yaml:"panels"`
 	// Cells are what the paper prints: By's values and the number.
 	Cells []PaperCell `yaml:"cells"`
 }

@@ -20,9 +20,8 @@ type group struct {
 	paper    float64 // NaN if it is only in a figure
 }
 
-// groups reads the result of a command; nil if it is not there. Lines that begin with # are comments.
-func (p Part) groups(out, committed string) ([]group, string, error) {
-	t := p.Paper.Table
+// lines reads the result of a command; nil if it is not there. Lines that begin with # are comments.
+func (p Part) lines(out, committed string) ([][]string, string, error) {
 	path := p.resultOf(out, committed)
 	f, err := os.Open(path)
 	if err != nil {
@@ -34,6 +33,16 @@ func (p Part) groups(out, committed string) ([]group, string, error) {
 	lines, err := r.ReadAll()
 	if err != nil || len(lines) < 2 {
 		return nil, path, fmt.Errorf("reproduce: %s: not a table: %w", path, err)
+	}
+	return lines, path, nil
+}
+
+// groups are the means of the result of a command; nil if it is not there.
+func (p Part) groups(out, committed string) ([]group, string, error) {
+	t := p.Paper.Table
+	lines, path, err := p.lines(out, committed)
+	if err != nil || lines == nil {
+		return nil, path, err
 	}
 	column := func(name string) int { return slices.Index(lines[0], name) }
 	value := column(t.Value)
@@ -104,4 +113,43 @@ func (p Part) figureOf(all []group) *experiment.Figure {
 		return nil
 	}
 	return f
+}
+
+// panels draws every run as a point, a figure for each value of the first column of By and a mark for each of the
+// others.
+func (p Part) panels(out, committed string) ([]*experiment.Figure, error) {
+	t := p.Paper.Table
+	lines, _, err := p.lines(out, committed)
+	if err != nil || lines == nil {
+		return nil, err
+	}
+	column := func(name string) int { return slices.Index(lines[0], name) }
+	x, y := column(t.X), column(t.Value)
+	if x < 0 || y < 0 {
+		return nil, fmt.Errorf("reproduce: %s: want columns %s and %s", t.File, t.X, t.Value)
+	}
+	var all []*experiment.Figure
+	for _, l := range lines[1:] {
+		title, name := l[column(t.By[0])], ""
+		for _, by := range t.By[1:] {
+			name += by + " " + l[column(by)]
+		}
+		k := slices.IndexFunc(all, func(f *experiment.Figure) bool { return f.Title == title })
+		if k < 0 {
+			k, all = len(all), append(all, &experiment.Figure{Title: title, X: t.X, Y: t.Value})
+		}
+		f := all[k]
+		c := slices.IndexFunc(f.Curves, func(c experiment.Curve) bool { return c.Name == name })
+		if c < 0 {
+			c, f.Curves = len(f.Curves), append(f.Curves, experiment.Curve{Name: name, Points: true})
+		}
+		px, errX := strconv.ParseFloat(l[x], 64)
+		py, errY := strconv.ParseFloat(l[y], 64)
+		if errX != nil || errY != nil {
+			return nil, fmt.Errorf("reproduce: %s: %s and %s are not numbers", t.File, l[x], l[y])
+		}
+		curve := &f.Curves[c]
+		curve.X, curve.Y, curve.SE = append(curve.X, px), append(curve.Y, py), append(curve.SE, 0)
+	}
+	return all, nil
 }

@@ -3,6 +3,7 @@ package reproduce
 import (
 	"bytes"
 	_ "embed"
+	"errors"
 	"fmt"
 	"html/template"
 	"io"
@@ -131,10 +132,16 @@ func (p Part) section(out, committed string) (partSection, error) {
 		}
 		s.Source = filepath.Base(path) + ", made by " + p.Paper.Command
 		s.Tables = append(s.Tables, p.tableOf(all))
-		if f := p.figureOf(all); f != nil {
-			return s, s.draw(f)
+		var figures []*experiment.Figure
+		if p.Paper.Table.Panels {
+			figures, err = p.panels(out, committed)
+		} else if f := p.figureOf(all); f != nil {
+			figures = append(figures, f)
 		}
-		return s, nil
+		for _, f := range figures {
+			err = errors.Join(err, s.draw(f))
+		}
+		return s, err
 	}
 	r, err := p.read(out)
 	if err != nil || r.rows == nil {
