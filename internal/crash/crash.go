@@ -27,9 +27,11 @@ type Spec struct {
 	Args   []string
 	Stage  string // "start" means from the start, or no fault
 	Nth    int    // occurrence of the stage, from 1
-	Fault  string // kill, interrupt, full, read-only, pause
+	Fault  string // kill, interrupt, full, read-only, calls, pause
 	Limit  uint64 // of "full": no file may grow beyond these bytes
 	Folder string // of "read-only"
+	Calls  string // of "calls": fsync, rename, flock, unlink or chmod, on Linux; they fail from then on
+	Errno  string // with which they fail
 	Also   string // another one, or none
 	Nobody bool   // give up root first, as root may write anywhere
 	// Then is a later stage, with its occurrence, at which the program is killed.
@@ -120,6 +122,8 @@ func (s Spec) fault(ctx context.Context) error {
 			}
 		}
 		return os.Chmod(s.Folder, 0o555)
+	case "calls":
+		return failCalls(s.Calls, s.Errno)
 	case "pause": // file 3 tells the parent, file 4 waits for it
 		if _, err := os.NewFile(3, "told").Write([]byte{'\n'}); err != nil {
 			return err
