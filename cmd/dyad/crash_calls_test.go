@@ -85,3 +85,50 @@ func (f *fixture) checkAny(t testing.TB, e ended) {
 	}
 	f.check(t, want, e)
 }
+
+// TestCompactFailingCallsMatrix: whatever fails while a ledger is compacted, it is whole, has the total of before, and goes on.
+func TestCompactFailingCallsMatrix(t *testing.T) {
+	for i, fault := range callFaults {
+		for j, stage := range []string{"locked", "archive saved", "compact written", "both admitted", "compacted"} {
+			if testing.Short() && (i+j)%5 > 0 {
+				continue
+			}
+			t.Run(fmt.Sprintf("%s %s at %s", fault.calls, fault.errno, stage), func(t *testing.T) {
+				t.Parallel()
+				f := newFixture(t)
+				path := f.in("ledger/ledger.jsonl")
+				e := f.start(t, crash.Spec{Args: []string{"ledger", "compact", "--ledger", path}, Stage: stage, Nth: 1, Fault: "calls", Calls: fault.calls, Errno: fault.errno}).End()
+				if e.Code == 99 {
+					t.Skipf("this machine has no seccomp filters: %s", e.Stderr)
+				}
+				if e.Code != exitOK && e.Code != exitResource {
+					t.Errorf("exit %d: %s", e.Code, e.Stderr)
+				}
+				f.dyad("ledger", "verify", "--ledger", path).Want(t, "verify", exitOK, "is whole")
+				show := f.dyad("ledger", "show", "--ledger", path)
+				show.Want(t, "show", exitOK, "1 run,")
+				if archived := strings.Contains(show.Stdout, "1 runs are in the archive"); e.Code == exitOK && !archived {
+					t.Errorf("exit 0 and nothing is archived: %s", show.Stdout)
+				}
+				f.dyad(f.train()...).Want(t, "train", exitOK, "charged to")
+				f.dyad("ledger", "compact", "--ledger", path).Want(t, "again", exitOK, "totals are the same")
+				f.dyad("ledger", "verify", "--ledger", path).Want(t, "verify again", exitOK, "is whole")
+				l, err := ledger.Open(path)
+				if err != nil {
+					t.Fatal(err)
+				}
+				tmpl, err := crashTemplate()
+				if err != nil {
+					t.Fatal(err)
+				}
+				m, err := readModel(f.in("out/model.json"))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if s, err := l.Summary(m.DataID, crashDelta); err != nil || s.Runs != 2 || s.Epsilon != tmpl.epsilon {
+					t.Errorf("%v, %v; want 2 runs and epsilon %v", s, err, tmpl.epsilon)
+				}
+			})
+		}
+	}
+}
