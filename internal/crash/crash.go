@@ -33,6 +33,7 @@ type Spec struct {
 	Calls  string // of "calls": fsync, rename, flock, unlink or chmod, on Linux; they fail from then on
 	Errno  string // with which they fail
 	Also   string // another one, or none
+	Memory uint64 // bytes of address space that the child may take; 0: as many as it likes
 	Nobody bool   // give up root first, as root may write anywhere
 	// Then is a later stage, with its occurrence, at which the program is killed.
 	Then    string
@@ -74,6 +75,11 @@ func (s Spec) run(program Program, bare func([]string)) int {
 	}
 	if s.Umask != nil {
 		syscall.Umask(*s.Umask)
+	}
+	if s.Memory > 0 {
+		if err := syscall.Setrlimit(syscall.RLIMIT_AS, &syscall.Rlimit{Cur: s.Memory, Max: s.Memory}); err != nil {
+			broke(err)
+		}
 	}
 	if s.Bare {
 		bare(s.Args)

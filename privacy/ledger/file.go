@@ -65,7 +65,7 @@ func (l *Ledger) lock() (unlock func(), err error) {
 	case errors.Is(err, context.DeadlineExceeded):
 		return nil, l.errorf("another process has held the lock %s for %v; wait for it to end or stop it (do not delete the lock file)", name, l.lockWait)
 	case err != nil:
-		return nil, l.errorf("cannot lock %s, check that its directory is writable: %w", name, err)
+		return nil, l.errorf("cannot lock %s, check that its directory is writable: %w", name, durable.LockError(err))
 	}
 	return func() { _ = f.Close() }, nil
 }
