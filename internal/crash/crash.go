@@ -27,10 +27,13 @@ type Spec struct {
 	Args   []string
 	Stage  string // "start" means from the start, or no fault
 	Nth    int    // occurrence of the stage, from 1
-	Fault  string // kill, interrupt, full, read-only, pause
+	Fault  string // kill, interrupt, full, read-only, calls, pause
 	Limit  uint64 // of "full": no file may grow beyond these bytes
 	Folder string // of "read-only"
+	Calls  string // of "calls": fsync, rename, flock, unlink or chmod, on Linux; they fail from then on
+	Errno  string // with which they fail
 	Also   string // another one, or none
+	Memory uint64 // bytes of address space that the child may take; 0: as many as it likes
 	Nobody bool   // give up root first, as root may write anywhere
 	// Then is a later stage, with its occurrence, at which the program is killed.
 	Then    string
@@ -72,6 +75,11 @@ func (s Spec) run(program Program, bare func([]string)) int {
 	}
 	if s.Umask != nil {
 		syscall.Umask(*s.Umask)
+	}
+	if s.Memory > 0 {
+		if err := syscall.Setrlimit(syscall.RLIMIT_AS, &syscall.Rlimit{Cur: s.Memory, Max: s.Memory}); err != nil {
+			broke(err)
+		}
 	}
 	if s.Bare {
 		bare(s.Args)
@@ -120,6 +128,8 @@ func (s Spec) fault(ctx context.Context) error {
 			}
 		}
 		return os.Chmod(s.Folder, 0o555)
+	case "calls":
+		return failCalls(s.Calls, s.Errno)
 	case "pause": // file 3 tells the parent, file 4 waits for it
 		if _, err := os.NewFile(3, "told").Write([]byte{'\n'}); err != nil {
 			return err
