@@ -20,8 +20,8 @@ type Job struct {
 	// OwnNoise says that Train draws noise that its session does not see. An attempt that
 	// fails by itself then counts as one that drew some, and keeps no checkpoints.
 	OwnNoise bool
-	// Records is a hash of the records in their order, for checkpoints.
-	Records func() string
+	// Records is a hash of the records in their order, for checkpoints of a format.
+	Records func(ctx context.Context, format string) (string, error)
 	// Train trains. Only Execute gets its weights, and hands them out.
 	Train func(ctx context.Context, s privacy.Session, t Tracker) (weights []float64, err error)
 }
@@ -87,7 +87,7 @@ func Execute(ctx context.Context, j Job, o Options) (*Result, error) {
 	}
 	out := &Result{Guarantee: j.Plan.Guarantee}
 	out.Guarantee.Warnings = slices.Clone(out.Guarantee.Warnings)
-	keeper, err := newKeeper(j, source.Secret(), o)
+	keeper, err := newKeeper(ctx, j, source.Secret(), o)
 	if err != nil {
 		return nil, err
 	}

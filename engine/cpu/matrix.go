@@ -23,6 +23,16 @@ func newMatrix(r *engine.Records, set *kernels.Set) matrix {
 	return m
 }
 
+// from is the matrix without its first rows.
+func (m matrix) from(rows int) matrix {
+	if m.start == nil {
+		m.dense = m.dense[rows*m.d:]
+		return m
+	}
+	m.start = m.start[rows:]
+	return m
+}
+
 // dots sets dst to the scores of len(dst) rows from the given one on.
 func (m matrix) dots(dst, w []float64, from int) {
 	if m.start == nil {
