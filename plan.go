@@ -89,6 +89,9 @@ func (o Options) Plan(c algorithms.Choice, s Shape, on *Device) (*Training, erro
 		return nil, input.Errorf("dyad: a precision is for task %q (--task metric): no other task has a choice", Metric)
 	}
 	if o.Network != nil {
+		if on != nil && on.team {
+			return nil, input.Errorf("dyad: a network is trained by one process in this version; leave the team out")
+		}
 		if err := o.fillNetwork(c, s, on); err != nil {
 			return nil, err
 		}

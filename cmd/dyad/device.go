@@ -22,13 +22,14 @@ import (
 type deviceFlag struct {
 	Device string `default:"auto" placeholder:"D" help:"auto, cpu or cuda:N, the N-th NVIDIA GPU from 0. The method, and with it the guarantee, can depend on it. Default: auto, which is the CPU: no GPU measurement is part of this version."`
 	device *lib.Device
+	crew   engine.Team // nil: this process alone
 }
 
 // openDevice opens the device of the flag. The caller must call the function that it
 // returns. A GPU that was asked for and cannot be used is an error with exit code 3, a
 // precision that the device does not have one with exit code 2.
 func (f *deviceFlag) openDevice(workers int, precision cuda.Precision) (done func(), err error) {
-	f.device, err = lib.OpenDevice(lib.DeviceOptions{Name: f.Device, Workers: workers, Precision: precision})
+	f.device, err = lib.OpenDevice(lib.DeviceOptions{Name: f.Device, Workers: workers, Precision: precision, Team: f.crew})
 	return f.device.Close, err
 }
 

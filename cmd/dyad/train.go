@@ -3,11 +3,13 @@ package main
 import (
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 
 	lib "dyad"
 	"dyad/algorithms"
 	"dyad/engine/dataset"
+	"dyad/engine/team"
 	"dyad/privacy/ledger"
 )
 
@@ -25,6 +27,7 @@ type trainCmd struct {
 	runFlags
 	confirmFlag
 	checkpointFlag
+	teamFlags
 }
 
 // Help shows examples.
@@ -62,6 +65,12 @@ type trainResult struct {
 
 // Run trains a model.
 func (c *trainCmd) Run(a *app) error {
+	if err := c.openTeam(a); err != nil {
+		return err
+	}
+	if a.team.follows() {
+		return c.serve(a)
+	}
 	name := c.Out
 	if name == "" && c.Data != "" {
 		name = "model.json"
@@ -76,25 +85,13 @@ func (c *trainCmd) Run(a *app) error {
 	if err := c.unprotected(a, c.Mode, c.Schema, c.PublicData, c.Resume != ""); err != nil {
 		return err
 	}
-	all, source, err := c.loadOr(a, syntheticRecords, dataset.KeepPersons)
+	ready, err := c.prepare(a)
+	defer ready.close()
 	if err != nil {
 		return err
 	}
-	schema := all.Schema()
+	plan, held, schema := ready.plan, ready.held, ready.train.Schema()
 	result.persons, result.schema = schema.ByPerson(), schema
-	train, held, err := c.split(lib.NewData(all, c.Data, all.LabelsFile))
-	if err != nil {
-		return err
-	}
-	closeDevice, err := c.planFlags.open()
-	if err != nil {
-		return err
-	}
-	defer closeDevice()
-	plan, err := c.plan(train.Shape())
-	if err != nil {
-		return err
-	}
 	problem := plan.Spec.Kernel.Problem()
 	if plan.Network != nil && c.HoldoutEpsilon != nil {
 		return badInput("--holdout-epsilon is for linear models; evaluate the saved network on the held-out records: dyad evaluate MODEL --data FILE --holdout F --epsilon E")
@@ -113,7 +110,7 @@ func (c *trainCmd) Run(a *app) error {
 	if err := a.needsMemory(plan.Coordinates()); err != nil {
 		return err
 	}
-	result.Records, result.runOutcome = train.Records.Units(), runOutcome{Data: source, DataID: schema.DataID, Public: c.PublicData || schema.Public}
+	result.Records, result.runOutcome = problem.N, runOutcome{Data: ready.source, DataID: schema.DataID, Public: c.PublicData || schema.Public}
 	options, err := c.execution(a, &result.runOutcome, name, c.Checkpoint)
 	if err != nil {
 		return err
@@ -123,7 +120,10 @@ func (c *trainCmd) Run(a *app) error {
 	}
 	c.noteDevice(a, &problem)
 	a.noteWarnings(plan.Plan, result.Public)
-	run, away := lib.Train(a.ctx, train, plan, options)
+	if a.team != nil {
+		options.Team = a.team.lead
+	}
+	run, away := lib.Train(a.ctx, ready.share, plan, options)
 	if away = result.ran(a, run, away); away != nil && !isElsewhere(away) {
 		return away
 	}
@@ -133,16 +133,104 @@ func (c *trainCmd) Run(a *app) error {
 	result.Report, result.Weights = run.Report, weightIntervals(run.Model)
 	if held != nil {
 		m := scored{task: c.Task, loss: problem.Loss, weights: run.Weights, schema: schema}
-		if err := c.evaluateHeld(a, &result, m, run, held, train); err != nil {
+		if err := c.evaluateHeld(a, &result, m, run, held, ready.train); err != nil {
 			return errors.Join(away, err)
 		}
 	}
-	if err := result.spent(options.Ledger, plan.Spec.Budget.Delta, train.Records.Units()); err != nil {
+	if err := result.spent(options.Ledger, plan.Spec.Budget.Delta, result.Records); err != nil {
 		return errors.Join(away, err)
 	}
 	err = a.emitBrief(result, result.text(c.Data == ""), result.brief(a, c.Data == "", plan.Guarantee))
 	a.at("reported")
 	return errors.Join(away, err)
+}
+
+// preparedRun is what every process of a team has before a charge.
+type preparedRun struct {
+	train, held *lib.Data // held is nil without one
+	share       *lib.Data // of train, what this process trains on
+	plan        *lib.Training
+	source      string
+	done        func()
+}
+
+func (p *preparedRun) close() {
+	if p.done != nil {
+		p.done()
+	}
+}
+
+// prepare reads the data, plans, and agrees with the others of a team.
+func (c *trainCmd) prepare(a *app) (preparedRun, error) {
+	if work, err := a.team.begin(a.ctx); !work || err != nil {
+		return preparedRun{}, err
+	}
+	p, err := c.read(a)
+	if a.team == nil {
+		p.share = p.train
+		return p, err
+	}
+	if err := a.team.settle(a.ctx, err); err != nil {
+		return p, err
+	}
+	p.share, err = p.plan.Join(a.ctx, a.team.member(), p.train,
+		team.Statement{Name: "the flags of the split", Text: fmt.Sprint(c.fraction(), c.SplitSeed)},
+		team.Statement{Name: "the sizes of the data files", Text: fmt.Sprint(fileSize(c.Data), fileSize(c.Labels))})
+	if err = a.team.agreed(err); err != nil {
+		return p, err
+	}
+	if p.held == nil {
+		p.train = p.share
+	}
+	if !a.team.follows() {
+		a.team.lead = p.plan.Lead(a.team.member(), p.share)
+	}
+	return p, nil
+}
+
+// fileSize is that of a file that was read, 0 without one.
+func fileSize(name string) int64 {
+	info, err := os.Stat(name)
+	if err != nil {
+		return 0
+	}
+	return info.Size()
+}
+
+// read reads the data and plans.
+func (c *trainCmd) read(a *app) (p preparedRun, err error) {
+	if a.team != nil && c.Data == "" {
+		return p, badInput("--team needs --data: the synthetic records are for one process")
+	}
+	all, source, err := c.loadOr(a, syntheticRecords, dataset.KeepPersons)
+	if err != nil {
+		return p, err
+	}
+	p.source = source
+	if p.train, p.held, err = c.split(lib.NewData(all, c.Data, all.LabelsFile)); err != nil {
+		return p, err
+	}
+	c.crew = a.team.member()
+	if p.done, err = c.planFlags.open(); err != nil {
+		return p, err
+	}
+	p.plan, err = c.plan(p.train.Shape())
+	return p, err
+}
+
+// serve is Run on the ranks of a team that follow: no ledger, no noise, no model.
+func (c *trainCmd) serve(a *app) error {
+	ctx, stop := patient(a.ctx)
+	defer stop()
+	p, err := c.prepare(a)
+	defer p.close()
+	if err != nil || p.share == nil {
+		return err
+	}
+	p.train, p.held = nil, nil
+	err = p.plan.Serve(ctx, a.team.member(), p.share)
+	a.team.orderly = err == nil
+	return err
 }
 
 // baseline are the figures of a model of the same records without privacy.
@@ -229,13 +317,7 @@ func (c *trainCmd) loadOr(a *app, n int, persons dataset.PersonMode) (*dataset.D
 // split holds out a fraction of the records, or of the groups; held is nil
 // without one.
 func (c *trainCmd) split(all *lib.Data) (train, held *lib.Data, err error) {
-	fraction := 0.0
-	switch {
-	case c.Holdout != nil:
-		fraction = *c.Holdout
-	case c.Data == "":
-		fraction = 0.3
-	}
+	fraction := c.fraction()
 	if !(fraction >= 0 && fraction < 1) {
 		return nil, nil, badInput("--holdout is %v, want at least 0 and below 1", fraction)
 	}
@@ -243,6 +325,17 @@ func (c *trainCmd) split(all *lib.Data) (train, held *lib.Data, err error) {
 		return all, nil, nil
 	}
 	return all.Split(fraction, c.SplitSeed)
+}
+
+// fraction is that of the records held out.
+func (c *trainCmd) fraction() float64 {
+	switch {
+	case c.Holdout != nil:
+		return *c.Holdout
+	case c.Data == "":
+		return 0.3
+	}
+	return 0
 }
 
 func (r *trainResult) unit() string {

@@ -61,6 +61,16 @@ type Backend struct {
 
 var _ engine.Backend = Backend{}
 
+// Instructions names the fastest kernels.Variant of this processor, which the zero Backend uses: the
+// bits of results depend on it.
+func Instructions() (string, error) {
+	set, err := kernels.Select(kernels.Best)
+	if err != nil {
+		return "", err
+	}
+	return set.Variant().String(), nil
+}
+
 // Name returns "cpu".
 func (Backend) Name() string { return "cpu" }
 

@@ -73,7 +73,7 @@ func (k teamKernel) Bind(r *engine.Records) (engine.Evaluator, error) {
 			if run(); agreed[rank] != nil {
 				return
 			}
-			if _, err := team.Serve(context.Background(), t, mine, own); err != nil {
+			if err := team.Serve(context.Background(), t, mine, own); err != nil {
 				t.(*member).End(err)
 			}
 		})
@@ -84,7 +84,7 @@ func (k teamKernel) Bind(r *engine.Records) (engine.Evaluator, error) {
 	}
 	bound, err := e.lead.Bind(context.Background())
 	if err != nil {
-		return nil, errors.Join(err, e.lead.Stop(context.Background(), 0))
+		return nil, errors.Join(err, e.lead.Stop())
 	}
 	e.RecentringEvaluator = bound.(engine.RecentringEvaluator)
 	return e, nil
@@ -102,7 +102,7 @@ func (e *teamEvaluator) Kernel() engine.Kernel { return e.kernel }
 
 // Close implements engine.Evaluator.
 func (e *teamEvaluator) Close() error {
-	err := errors.Join(e.RecentringEvaluator.Close(), e.lead.Stop(context.Background(), 0))
+	err := errors.Join(e.RecentringEvaluator.Close(), e.lead.Stop())
 	e.others.Wait()
 	return err
 }

@@ -43,13 +43,13 @@ func Lead(t engine.Team, k engine.Kernel, r *engine.Records) *Leader {
 // Lost is why the team cannot go on, or nil.
 func (l *Leader) Lost() error { return l.lost }
 
-// Stop ends Serve on the other ranks, which return code. A team that is lost hears nothing.
-func (l *Leader) Stop(ctx context.Context, code int) error {
+// Stop ends Serve on the other ranks. A team that is lost hears nothing, and Stop returns why.
+func (l *Leader) Stop() error {
 	if l.stopped || l.lost != nil {
 		return l.lost
 	}
 	l.stopped = true
-	return l.ask(ctx, opStop, []float64{float64(code)}, nil)
+	return l.ask(context.Background(), opStop, nil, nil)
 }
 
 // ask tells the others what to do: an op with some numbers, and a second message.

@@ -10,10 +10,9 @@ import (
 	"dyad/engine"
 )
 
-// Serve computes this rank's part of every sum that rank 0 asks for, until it says stop, and
-// returns the exit code that it names. r is the share of this rank. Any error means that the team
-// is lost: the process must end.
-func Serve(ctx context.Context, t engine.Team, k engine.Kernel, r *engine.Records) (code int, err error) {
+// Serve computes this rank's part of every sum that rank 0 asks for, until it says stop. r is the
+// share of this rank. Any error means that the team is lost: the process must end.
+func Serve(ctx context.Context, t engine.Team, k engine.Kernel, r *engine.Records) error {
 	s := &server{team: t, kernel: k, records: r}
 	defer func() {
 		if s.bound != nil {
@@ -23,19 +22,19 @@ func Serve(ctx context.Context, t engine.Team, k engine.Kernel, r *engine.Record
 	first := make([]float64, header)
 	for {
 		if err := t.Broadcast(ctx, first); err != nil {
-			return 0, err
+			return err
 		}
 		body := make([]float64, int(first[1]))
 		if len(body) > 0 {
 			if err := t.Broadcast(ctx, body); err != nil {
-				return 0, err
+				return err
 			}
 		}
 		if op(first[0]) == opStop {
-			return int(first[2]), nil
+			return nil
 		}
 		if err := s.do(ctx, op(first[0]), first[2:], body); err != nil {
-			return 0, err
+			return err
 		}
 	}
 }
