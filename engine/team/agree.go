@@ -23,13 +23,15 @@ type Statement struct{ Name, Text string }
 // gets the same answer. An error that wraps ErrDisagree names the first difference and the ranks
 // that have it; any other means that the team is lost or that the records do not fit the problem.
 func Agree(ctx context.Context, t engine.Team, k engine.Kernel, r *engine.Records, same []Statement) error {
-	if err := agreeOn(ctx, t, same); err != nil {
+	p := k.Problem()
+	problem := Statement{Name: "the problem", Text: fmt.Sprint(p.N, p.D, p.Bounds, p.Loss.Name(), p.Radius, p.NonZerosPerRow, p.LabelValues, p.PersonRows, p.Groups, k.Method())}
+	if err := agreeOn(ctx, t, append([]Statement{problem}, same...)); err != nil {
 		return err
 	}
 	if err := agreeOnShares(ctx, t, k, r); err != nil {
 		return err
 	}
-	return agreeOnRecords(ctx, t, k.Problem(), r)
+	return agreeOnRecords(ctx, t, p, r)
 }
 
 func agreeOn(ctx context.Context, t engine.Team, same []Statement) error {
@@ -64,27 +66,33 @@ func agreeOn(ctx context.Context, t engine.Team, same []Statement) error {
 	return nil
 }
 
+// agreeOnShares decides by numbers that all ranks have, so that none goes on alone.
 func agreeOnShares(ctx context.Context, t engine.Team, k engine.Kernel, r *engine.Records) error {
-	all, _, err := engine.GatherValues(ctx, t, []float64{float64(r.First()), float64(r.Units()), float64(r.Total())})
+	const facts = 5
+	from, to := engine.Share(k, t.Rank())
+	all, _, err := engine.GatherValues(ctx, t, []float64{float64(from), float64(to), float64(r.First()), float64(r.First() + r.Units()), float64(r.Total())})
 	if err != nil {
 		return err
 	}
 	covered, n := 0, k.Problem().N
+	missing := func(to int) error {
+		return fmt.Errorf("%w on the records: nobody holds numbers %d to %d; nothing was charged", ErrDisagree, covered, to-1)
+	}
 	for rank := range t.Size() {
-		from, to := engine.Share(k, rank)
-		first, units, total := int(all[3*rank]), int(all[3*rank+1]), int(all[3*rank+2])
+		own := all[rank*facts:]
+		from, to, first, end, total := int(own[0]), int(own[1]), int(own[2]), int(own[3]), int(own[4])
 		switch {
 		case total != n:
 			return fmt.Errorf("%w on the records: rank %d has a share of %d, the plan is for %d; nothing was charged", ErrDisagree, rank, total, n)
-		case from < to && (first != from || units != to-from):
-			return fmt.Errorf("%w on the records: rank %d holds %d from number %d on, its share are %d from number %d on; a part is missing or there twice; nothing was charged", ErrDisagree, rank, units, first, to-from, from)
+		case from < to && (first != from || end != to):
+			return fmt.Errorf("%w on the records: rank %d holds numbers %d to %d, its share are %d to %d; a part is missing or there twice; nothing was charged", ErrDisagree, rank, first, end-1, from, to-1)
 		case from < to && from > covered:
-			return fmt.Errorf("%w on the records: nobody holds numbers %d to %d; nothing was charged", ErrDisagree, covered, from-1)
+			return missing(from)
 		}
 		covered = max(covered, to)
 	}
 	if covered != n {
-		return fmt.Errorf("%w on the records: nobody holds numbers %d to %d; nothing was charged", ErrDisagree, covered, n-1)
+		return missing(n)
 	}
 	return nil
 }
