@@ -23,10 +23,12 @@ type Data struct {
 	groups   []int // number of the group of each record, ascending; nil without groups
 	graded   bool  // labels in [-1, 1] instead of two classes
 	labelled bool
-	files    []string // that the records came from
+	files    []string // that the records came from; parts of them have the rows
+	parts    int
 }
 
-// Open reads a data file by a schema file, for training and evaluation. What is wrong with
+// Open reads a data file by a schema file, for training and evaluation. The file may be several, by a
+// folder or a pattern such as "part-*.parquet", which are read as one (dataset.Expand). What is wrong with
 // the schema or a single record is an error with file, row, column and remedy; of data that
 // the schema declares public also that there is nothing to compare. Nothing is charged.
 func Open(path, schema string) (*Data, error) {
@@ -45,14 +47,13 @@ func open(path string, s *dataset.Schema) (*Data, error) {
 	if err != nil {
 		return nil, input.As(err)
 	}
-	return NewData(d, path, d.LabelsFile), nil
+	return NewData(d), nil
 }
 
-// NewData are the labelled records of a data set that was read from these files, "" being
-// none. The files are those that the ledger compares with earlier runs on the same data id.
-func NewData(d *dataset.Dataset, files ...string) *Data {
-	files = slices.DeleteFunc(slices.Clone(files), func(name string) bool { return name == "" })
-	all := &Data{Records: d.Records, encoder: d.Encoder, graded: d.Schema().IsGraded(), labelled: d.HasLabels, files: files}
+// NewData are the labelled records of a data set. The files that it was read from are those that
+// the ledger compares with earlier runs on the same data id.
+func NewData(d *dataset.Dataset) *Data {
+	all := &Data{Records: d.Records, encoder: d.Encoder, graded: d.Schema().IsGraded(), labelled: d.HasLabels, files: d.Files, parts: d.DataFiles}
 	if d.Groups == nil {
 		return all
 	}

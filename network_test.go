@@ -32,7 +32,7 @@ func syntheticClinic(t *testing.T, n int) *dyad.Data {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return dyad.NewData(d, "")
+	return dyad.NewData(d)
 }
 
 // A network is planned, trained, saved, loaded and used; what a file says of it is what it computes, and

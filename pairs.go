@@ -133,16 +133,16 @@ func OpenPairs(path, schema string, s PairSource) (*Pairs, error) {
 	if err != nil {
 		return nil, input.As(err)
 	}
-	return s.Of(d, path)
+	return s.Of(d)
 }
 
-// Of reads or draws the pairs of records that were read from a file by LoadOptions.
-func (s PairSource) Of(d *dataset.Dataset, file string) (*Pairs, error) {
+// Of reads or draws the pairs of records that dataset.Load read by LoadOptions.
+func (s PairSource) Of(d *dataset.Dataset) (*Pairs, error) {
 	n := d.Records.Len()
 	if s.labelled() && d.Schema().IsGraded() {
 		return nil, input.Errorf("dyad: drawn pairs and tuples compare two classes, and the labels of this schema are graded")
 	}
-	p := &Pairs{data: &Data{Records: d.Records, IDs: d.IDs, encoder: d.Encoder, labelled: d.HasLabels, files: []string{file}}, order: make([]int32, n)}
+	p := &Pairs{data: &Data{Records: d.Records, IDs: d.IDs, encoder: d.Encoder, labelled: d.HasLabels, files: d.Files, parts: d.DataFiles}, order: make([]int32, n)}
 	for i := range p.order {
 		p.order[i] = int32(i)
 	}
@@ -152,15 +152,15 @@ func (s PairSource) Of(d *dataset.Dataset, file string) (*Pairs, error) {
 	}
 	switch {
 	case s.Classes:
-		if p.order, err = s.orderOfIDs(d, file); err == nil {
+		if p.order, err = s.orderOfIDs(d); err == nil {
 			p.classes = classesOf(d.Records, p.order)
 			p.Graph, err = pairgraph.New(n, nil)
 		}
 	case s.Density != 0:
-		err = s.drawn(p, d, file)
+		err = s.drawn(p, d)
 		p.shape.Drawn = p.Graph
 	default:
-		err = s.read(p, d, file)
+		err = s.read(p, d)
 	}
 	if err != nil {
 		return nil, err
@@ -190,9 +190,9 @@ func classesOf(r *engine.Records, order []int32) []int32 {
 }
 
 // drawn pairs individuals by the order of their ids, or by that of the file without ids.
-func (s PairSource) drawn(p *Pairs, d *dataset.Dataset, file string) error {
+func (s PairSource) drawn(p *Pairs, d *dataset.Dataset) error {
 	r := d.Records
-	order, err := s.orderOfIDs(d, file)
+	order, err := s.orderOfIDs(d)
 	if err != nil {
 		return err
 	}
@@ -217,7 +217,7 @@ func (s PairSource) drawn(p *Pairs, d *dataset.Dataset, file string) error {
 }
 
 // read takes the pairs of a file.
-func (s PairSource) read(p *Pairs, d *dataset.Dataset, file string) error {
+func (s PairSource) read(p *Pairs, d *dataset.Dataset) error {
 	if d.IDs == nil {
 		return input.Errorf("dyad: no column of the schema has role id, by which pairs name the individuals; give one this role")
 	}
@@ -229,7 +229,7 @@ func (s PairSource) read(p *Pairs, d *dataset.Dataset, file string) error {
 	default:
 		o.True, o.False = "dissimilar", "similar"
 	}
-	list, err := dataset.LoadPairs(s.File, d.IDs, file, idColumn(d), o)
+	list, err := dataset.LoadPairs(s.File, d.IDs, d.Name(), idColumn(d), o)
 	if err != nil {
 		return input.As(err)
 	}
@@ -267,7 +267,7 @@ func individuals(r *engine.Records, order []int32, norm terms.Norm, bound float6
 }
 
 // orderOfIDs are the rows in the order of their ids, or of the file without ids.
-func (s PairSource) orderOfIDs(d *dataset.Dataset, file string) ([]int32, error) {
+func (s PairSource) orderOfIDs(d *dataset.Dataset) ([]int32, error) {
 	order := make([]int32, d.Records.Len())
 	for i := range order {
 		order[i] = int32(i)
@@ -275,7 +275,7 @@ func (s PairSource) orderOfIDs(d *dataset.Dataset, file string) ([]int32, error)
 	if d.IDs == nil {
 		return order, nil
 	}
-	if err := dataset.CheckIDs(d.IDs, file, idColumn(d), s.Options.LookAlikes); err != nil {
+	if err := dataset.CheckIDs(d.IDs, d.Name(), idColumn(d), s.Options.LookAlikes); err != nil {
 		return nil, input.As(err)
 	}
 	slices.SortFunc(order, func(a, b int32) int { return strings.Compare(d.IDs[a], d.IDs[b]) })

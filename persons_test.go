@@ -42,7 +42,7 @@ func TestPersonsAreTheUnit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := (dyad.PairSource{Density: 1, DegreeCap: 2}).Of(kept, "v.csv"); err == nil || !strings.Contains(err.Error(), "role: person") {
+	if _, err := (dyad.PairSource{Density: 1, DegreeCap: 2}).Of(kept); err == nil || !strings.Contains(err.Error(), "role: person") {
 		t.Errorf("pairs of the rows of persons: %v, want a refusal", err)
 	}
 	book, err := dyad.OpenLedger("ledger.jsonl")

@@ -32,6 +32,8 @@ type Options struct {
 	// Assert replaces what is proved about the loss, to see what an algorithm would do for
 	// another one. Train refuses such a plan.
 	Assert engine.Assertion
+	// PaperUnsound is that of algorithms.Spec: with Paper mode, on public data only.
+	PaperUnsound bool
 }
 
 // metricRadius is the default Frobenius radius of Metric: the papers' 1, the norm of their
@@ -189,7 +191,7 @@ func (o Options) Spec(s Shape, on *Device) (algorithms.Spec, error) {
 	if err != nil {
 		return algorithms.Spec{}, input.As(err)
 	}
-	spec.Provenance = s.Provenance
+	spec.Provenance, spec.PaperUnsound = s.Provenance, o.PaperUnsound
 	spec.Constants, err = spec.Constants.Assert(o.Assert)
 	return spec, input.As(err)
 }

@@ -3,6 +3,7 @@ package dyad
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"io"
 	"os"
@@ -144,12 +145,15 @@ func (d *Data) model(task string, r *algorithms.Result) *Model {
 type Source struct {
 	DataID string // unless Run.DataID names them
 	Public bool   // or Run.Public
-	Files  []string
+	// Files are those that the records came from, in the order in which they were read: DataFiles
+	// of them with rows (0 means 1), then those of labels or pairs.
+	Files     []string
+	DataFiles int
 }
 
 // Source is what the schema and the files of the data say of a run.
 func (d *Data) Source() Source {
-	return Source{DataID: d.Schema().DataID, Public: d.Schema().Public, Files: d.files}
+	return Source{DataID: d.Schema().DataID, Public: d.Schema().Public, Files: d.files, DataFiles: d.parts}
 }
 
 // Do carries out a training by any means that obey algorithms.Options, such as
@@ -208,7 +212,7 @@ func (o Run) Keep(ctx context.Context, of Source, text func(*algorithms.Result) 
 		if every := cmp.Or(o.Checkpoint, time.Minute); every > 0 {
 			p.Checkpoints = algorithms.Checkpoints{Prefix: o.Ledger.Path() + ".", Every: every, Failed: func(err error) { o.note(err.Error()) }}
 		}
-		if p.Fingerprint, err = fingerprint(o.Ledger, of.Files); err != nil {
+		if p.Fingerprint, err = of.Fingerprint(o.Ledger); err != nil {
 			return nil, "", err
 		}
 	}
@@ -262,16 +266,36 @@ func (o Run) note(text string) {
 	}
 }
 
-// fingerprint is that of files, one after the other.
-func fingerprint(l *Ledger, names []string) (string, error) {
-	var all []io.Reader
-	for _, name := range names {
+// Fingerprint is the ledger's of the files. One file of data, and those of its labels or pairs,
+// are hashed one after the other. Of several, the SHA-256 of each is hashed: contents and their
+// order count, names do not, and rows that move to another file make other data.
+func (s Source) Fingerprint(l *Ledger) (string, error) {
+	from, to := io.Pipe()
+	go func() { to.CloseWithError(s.copy(to)) }()
+	print, err := l.Fingerprint(from)
+	from.Close() // ends the copy if the ledger stopped early
+	return print, input.As(err)
+}
+
+// copy writes what a fingerprint is of.
+func (s Source) copy(to io.Writer) error {
+	for _, name := range s.Files {
 		f, err := os.Open(name)
 		if err != nil {
-			return "", input.As(err)
+			return err
 		}
-		defer f.Close()
-		all = append(all, f)
+		h, into := sha256.New(), to
+		if s.DataFiles > 1 {
+			into = h
+		}
+		_, err = io.Copy(into, f)
+		f.Close()
+		if err == nil && s.DataFiles > 1 {
+			_, err = to.Write(h.Sum(nil))
+		}
+		if err != nil {
+			return err
+		}
 	}
-	return l.Fingerprint(io.MultiReader(all...))
+	return nil
 }

@@ -58,6 +58,10 @@ type Spec struct {
 	L2        float64          // alpha >= 0: the objective has alpha/2 ||w||^2
 	Budget    privacy.Budget   // ignored in NonPrivate mode
 	Mode      Mode
+	// PaperUnsound, with Paper mode, changes a schedule that the paper's own conditions forbid or make
+	// useless (Info.Unsound), to see what the algorithm would then do. No theorem of the paper covers it,
+	// so only data declared public may be used (Options.Public).
+	PaperUnsound bool
 	Provenance
 	StreamOptions // of online algorithms; zero for others
 }
@@ -188,6 +192,8 @@ type Info struct {
 	// NeedsSmooth says that the certificate compares whole descents, not single
 	// gradients: it requires a convex and smooth loss.
 	NeedsSmooth bool
+	// Unsound says what Spec.PaperUnsound changes; "" if there is nothing to change.
+	Unsound string
 	// NoPersons says why it does not learn from records that are persons with several rows;
 	// "" if it does.
 	NoPersons string

@@ -19,6 +19,9 @@ func checkApplies(i Info, s Spec) error {
 	if !i.Supports(s.Mode) {
 		return fmt.Errorf("%w: %s has no %s mode; it offers %v", ErrAssumption, i.Name, s.Mode, i.Modes)
 	}
+	if s.PaperUnsound && (s.Mode != Paper || i.Unsound == "") {
+		return fmt.Errorf("%w: --paper-unsound changes the schedule of paper mode of offpairstrc, offpairc, onpairstrc, onpairc and dpgdc2, not %s in %s mode; leave it out", ErrAssumption, i.Name, s.Mode)
+	}
 	if s.Kernel.Problem().ByPerson() && i.NoPersons != "" {
 		return fmt.Errorf("%w: %s does not learn from persons with several rows: %s; use dpgdsc, dpgdc or gradient-perturbation, or give one row a person and leave the role out", ErrAssumption, i.Name, i.NoPersons)
 	}

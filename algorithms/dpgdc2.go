@@ -47,6 +47,7 @@ return (w_0 + ... + w_T)/(T+1), post-processing of g_1..g_T
 T = max(1, floor(min(n, n^2 epsilon^2/(d ln(1/delta))))),  eta = ||C||/(B sqrt T),  B^2 = (G + alpha r)^2 + d sigma^2
 paper: alpha = 0, eta = G/(||C|| sqrt T) <= 2/L (the proof has ||C||^2/(G sqrt T); ||C||/(G sqrt T) has the right dimension), sigma = 4 G sqrt(1.25 T ln(1/delta))/(n epsilon)`,
 		Modes:     []Mode{Certified, Paper},
+		Unsound:   "the step: ||C||/(G sqrt T), at most 2/L, in place of the printed G/(||C|| sqrt T), which has the wrong dimension",
 		Withholds: true,
 	}
 }
@@ -139,7 +140,12 @@ func (a DPGDC2) paperSchedule(s Spec, steps int, sigma float64) (Schedule, error
 	if eta == 0 {
 		eta, rule = s.Constants.Lipschitz/(diameter*root), "paper: eta = G/(||C|| sqrt T)"
 	}
-	if limit := s.largestStep(); !(eta <= limit) {
+	limit := s.largestStep()
+	if s.PaperUnsound && a.StepSize == 0 {
+		eta = min(limit, diameter/(s.Constants.Lipschitz*root))
+		rule = s.unsoundly(rule, "eta = ||C||/(G sqrt T), at most 2/L, in place of the printed G/(||C|| sqrt T)")
+	}
+	if !(eta <= limit) {
 		needed := math.Ceil(math.Pow(s.Constants.Lipschitz/(diameter*limit), 2))
 		return Schedule{}, fmt.Errorf("%w: dpgdc2 as printed needs eta <= 2/L = %.6g, and its eta = G/(||C|| sqrt T) is %.6g at T = %d (sigma = %.6g); it needs T >= %.0f, %sor a given step size such as ||C||/(G sqrt T) = %.6g, which has the right dimension; certified mode works",
 			ErrAssumption, limit, eta, steps, sigma, needed, a.remedy(s, needed), min(limit, diameter/(s.Constants.Lipschitz*root)))

@@ -229,10 +229,15 @@ func (r *Result) warn(text string) {
 func (r *Result) begin(j Job, source *privacy.Source, o Options) (*privacy.LiveSession, error) {
 	p, g := j.Plan, j.Plan.Guarantee
 	switch {
+	case p.Spec.PaperUnsound && !o.Public:
+		return nil, ErrUnsound
 	case o.Public && o.Resume != "":
 		return nil, errors.New("algorithms: Options.Resume continues a charged run, but a run on public data is never charged; leave it out")
 	case o.Public:
 		r.Guarantee = privacy.Guarantee{Kind: privacy.Public, Released: g.Released}
+		if p.Spec.PaperUnsound {
+			r.warn(PaperUnsound)
+		}
 		if g.Kind != privacy.None {
 			r.warn("the data were declared public: nothing was charged. On private data this run would be " + g.String())
 		}

@@ -7,6 +7,7 @@ import (
 	"math"
 
 	"dyad/engine"
+	"dyad/internal/tasks"
 	"dyad/privacy"
 )
 
@@ -211,18 +212,15 @@ func (m *MomentsPlan) metric(ctx context.Context, v []float64, problem engine.Pr
 		}
 	}
 	sum, second := v[1:1+2*d], v[1+2*d:]
-	made := make(chan []float64, 1)
-	go func() {
-		made <- momentMetric(classMoments{
+	w, err := tasks.Await(ctx, func() []float64 {
+		return momentMetric(classMoments{
 			n: problem.N, d: d, positives: v[0], sumPlus: sum[:d], sumMinus: sum[d:], plus: second[:k], minus: second[k:],
 			s1: m.SumNoise / R, s2: m.SecondNoise / (R * R), sn: m.CountNoise,
 		})
-	}()
-	select {
-	case w := <-made:
-		engine.ScaleTo(w, problem.Radius)
-		return w, problem.Domain().Project(w, normAbove(w))
-	case <-ctx.Done():
-		return nil, ctx.Err()
+	})
+	if err != nil {
+		return nil, err
 	}
+	engine.ScaleTo(w, problem.Radius)
+	return w, problem.Domain().Project(w, normAbove(w))
 }

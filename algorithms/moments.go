@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"dyad/engine"
+	"dyad/internal/tasks"
 	"dyad/privacy"
 )
 
@@ -294,17 +295,10 @@ func (m *MomentsPlan) spectrum(ctx context.Context, second []float64, d int, n f
 	second = over(second, square)
 	switch m.Second {
 	case engine.FullSecond:
-		solved := make(chan spectrum, 1)
-		go func() {
+		return tasks.Await(ctx, func() spectrum {
 			values, vectors := engine.Symmetric{Dim: d}.Eigen(second)
-			solved <- spectrum{vectors, momentsSpectrum(values, m.SecondNoise/square, n, 1)}
-		}()
-		select {
-		case s := <-solved:
-			return s, nil
-		case <-ctx.Done():
-			return spectrum{}, ctx.Err()
-		}
+			return spectrum{vectors, momentsSpectrum(values, m.SecondNoise/square, n, 1)}
+		})
 	case engine.DiagonalSecond:
 		for k, q := range second {
 			second[k] = max(q, 0)

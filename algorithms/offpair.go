@@ -81,13 +81,14 @@ func (o onePass) plan(s Spec) (*Plan, error) {
 // covers all records: the average would be one of random points.
 func (o onePass) paperSchedule(s Spec, sigma float64) (Schedule, error) {
 	n := s.Kernel.Problem().N
-	burn := math.Max(math.Ceil(16*o.smoothness*o.smoothness/(o.alpha*o.alpha)), 7)
+	burn := s.printedBurnIn(o.smoothness, o.alpha)
 	if burn >= float64(n) {
 		return Schedule{}, fmt.Errorf("%w: %s as printed never takes a step here: its burn-in is T1 = max(ceil(16 L^2/alpha^2), 7) = %.0f of n = %d records (L = %.6g, alpha = %.6g), so it would return the average of random points with noise sigma = %.6g; %s; certified mode works",
 			ErrAssumption, o.info.Name, burn, n, o.smoothness, o.alpha, sigma, o.remedy(n, burn))
 	}
 	schedule := Schedule{
-		Name:  "paper: eta_t = (t-1)/(t-2) 2/(alpha t) after burn-in T1 = max(ceil(16 L^2/alpha^2), 7)",
+		Name: s.unsoundly("paper: eta_t = (t-1)/(t-2) 2/(alpha t) after burn-in T1 = max(ceil(16 L^2/alpha^2), 7)",
+			"eta_t = (t-1)/(t-2) 2/(alpha t) from t = 3 on, without the paper's burn-in"),
 		Steps: n - int(burn), BurnIn: int(burn), Average: true,
 		Eta: make([]float64, n+1),
 	}

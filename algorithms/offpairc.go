@@ -47,6 +47,7 @@ delta = 0: Z of density proportional to exp(-epsilon ||z||/Delta) in place of N(
 paper: OffPairStrC with G~ = G + alpha ||C||, L~ = L + alpha, alpha = O(1/sqrt n)`,
 		NeedsSmooth: true,
 		Modes:       []Mode{Certified, Paper},
+		Unsound:     noBurnIn,
 		Withholds:   true,
 		PureModes:   []Mode{Certified},
 	}

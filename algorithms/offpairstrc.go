@@ -46,6 +46,7 @@ paper: eta_t = (t-1)/(t-2) 2/(alpha t) for t > T1 = max(ceil(16 L^2/alpha^2), 7)
        sigma^2 = 128 G^2 ln^2 n ln(1.25/delta)/(alpha^2 n^2 epsilon^2)`,
 		NeedsSmooth: true,
 		Modes:       []Mode{Certified, Paper},
+		Unsound:     noBurnIn,
 		Withholds:   true,
 		DefaultL2:   usualL2,
 		PureModes:   []Mode{Certified},

@@ -254,7 +254,8 @@ func (p *Plan) finish(assumption string, claim *privacy.Claim) error {
 			assumption,
 			s.Contribution() + "; records may be chosen after seeing earlier releases; the noise bits are secret; a release leaves only after the state that counts it is durable",
 		},
-		Claim: claim,
+		Claim:    claim,
+		Warnings: s.unsoundWarning(),
 	}, p.Noise.Event(p.Certificate))
 }
 

@@ -38,6 +38,7 @@ sigma = Dg sqrt(S)/mu(epsilon, delta),  S = max_k sum_b (([k in b] + sum_(t > k 
 secret state: w_t without noise; release w_t + N(0, (scale_t sigma)^2 I), scale_t = max_k delta_t(k), delta_t(k) = c_t delta_(t-1)(k) + Dg eta_t/(t-1) + 2 rho_t
 paper: eta_t = (t-1)/(t-2) 2/(alpha t) for t > T1 = max(ceil(16 L^2/alpha^2), 7), w_t = Pi_C[Pi_C[...] + N(0, sigma_t^2 I)]`,
 		Modes:   []Mode{Certified, Paper},
+		Unsound: noBurnIn,
 		NeedsL2: true,
 	}
 }
@@ -132,7 +133,7 @@ func (a OnPairC) Plan(s Spec) (*Plan, error) {
 // privacy.PairwiseStream with these weights.
 func planPrinted(i Info, s Spec, lipschitz, smooth float64, theorem string, remedy func(burnIn float64) string) (*Plan, error) {
 	n, alpha := s.Horizon, s.L2
-	burn := math.Max(math.Ceil(16*smooth*smooth/(alpha*alpha)), 7)
+	burn := s.printedBurnIn(smooth, alpha)
 	l := math.Log(1 / s.Budget.Delta)
 	root := s.Budget.Epsilon / (math.Sqrt(l+s.Budget.Epsilon) + math.Sqrt(l)) // of rho
 	if burn >= float64(n) {
@@ -143,7 +144,8 @@ func planPrinted(i Info, s Spec, lipschitz, smooth float64, theorem string, reme
 	sigma := lipschitz * math.Sqrt(8*float64(n-s.BurnIn)) / root
 	p := newStreamPlan(i, s)
 	p.printed, p.Noise = true, privacy.Gaussian{Sigma: sigma}
-	p.Schedule.Name = "paper: eta_t = (t-1)/(t-2) 2/(alpha t) after burn-in T1 = max(ceil(16 L^2/alpha^2), 7)"
+	p.Schedule.Name = s.unsoundly("paper: eta_t = (t-1)/(t-2) 2/(alpha t) after burn-in T1 = max(ceil(16 L^2/alpha^2), 7)",
+		"eta_t = (t-1)/(t-2) 2/(alpha t) from t = 3 on, without the paper's burn-in")
 	mean := worstMeanRoundoff(s.Kernel, n)
 	u := s.newUpdate(mean)
 	u.lipschitz += alpha * u.radius // of OnPairC's term alpha (w - w_0)

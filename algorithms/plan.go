@@ -199,6 +199,7 @@ func (p *Plan) words(theorem, rests string) privacy.Guarantee {
 	if len(pr.Groups) > 0 {
 		g.Assumptions = append(g.Assumptions, fmt.Sprintf("public: which of the %d query groups each record belongs to; a replaced record stays in its group", len(pr.Groups)))
 	}
+	g.Warnings = s.unsoundWarning()
 	if s.Mode == Paper {
 		g.Claim = &privacy.Claim{Source: theorem, Epsilon: s.Budget.Epsilon, Delta: s.Budget.Delta}
 		switch m := p.Noise.(type) {

@@ -175,6 +175,21 @@ func Seconds(k Kernel, p Pairs) float64 {
 	return 0
 }
 
+// SizedKernel is a Kernel that estimates the bytes that its Evaluator holds besides the records,
+// from public numbers. No result depends on it.
+type SizedKernel interface {
+	Kernel
+	Bytes() float64
+}
+
+// Bytes is that of a SizedKernel, else five numbers a record.
+func Bytes(k Kernel) float64 {
+	if s, ok := k.(SizedKernel); ok {
+		return s.Bytes()
+	}
+	return 40 * float64(k.Problem().N)
+}
+
 // NeighbourKernel is a Kernel that knows more than the distance to the exact sum: how
 // much one record can change its error. That is what the sensitivity of one gradient
 // needs, and it can be far smaller, because the errors of pairs without the record

@@ -15,19 +15,34 @@ type persons struct{ first []int }
 // position must not depend on the rows of others (docs/theory.md#persons). Of each person
 // the first most rows are kept. It fails if of does not fit, count < 1 or most < 1.
 func (r *Records) GroupPersons(of []int32, count, most int) (*Records, error) {
-	if len(of) != r.n || count < 1 || most < 1 {
-		return nil, fmt.Errorf("engine: GroupPersons: %d persons of %d rows, for %d rows and at most %d a person", count, len(of), r.n, most)
+	if len(of) != r.n {
+		return nil, fmt.Errorf("engine: GroupPersons: %d persons of rows, for %d rows", len(of), r.n)
 	}
-	first := make([]int, count+1)
+	rows, first, err := GroupRows(of, count, most)
+	if err != nil {
+		return nil, err
+	}
+	s := r.Subset(rows)
+	s.persons = &persons{first}
+	return s, nil
+}
+
+// GroupRows is the order of rows by person of GroupPersons, and the first row of each person in
+// it, with the number of rows at the end.
+func GroupRows(of []int32, count, most int) (rows, first []int, err error) {
+	if count < 1 || most < 1 {
+		return nil, nil, fmt.Errorf("engine: GroupPersons: %d persons, with at most %d rows each", count, most)
+	}
+	first = make([]int, count+1)
 	for _, p := range of {
 		if p < 0 || int(p) >= count {
-			return nil, fmt.Errorf("engine: GroupPersons: a row has a person outside 0 to %d", count-1)
+			return nil, nil, fmt.Errorf("engine: GroupPersons: a row has a person outside 0 to %d", count-1)
 		}
 		first[p+1] = min(first[p+1]+1, most)
 	}
 	for k := range count {
 		if first[k+1] == 0 {
-			return nil, fmt.Errorf("engine: GroupPersons: a person has no row")
+			return nil, nil, fmt.Errorf("engine: GroupPersons: a person has no row")
 		}
 		first[k+1] += first[k]
 	}
@@ -38,9 +53,23 @@ func (r *Records) GroupPersons(of []int32, count, most int) (*Records, error) {
 			next[p]++
 		}
 	}
-	s := r.Subset(rows)
-	s.persons = &persons{first}
-	return s, nil
+	return rows, first, nil
+}
+
+// WithPersons returns the rows of r as those of persons: person k has the rows first[k] to
+// first[k+1]-1, at least one and at most most of them, and all have all rows. It fails otherwise.
+func (r *Records) WithPersons(first []int, most int) (*Records, error) {
+	if len(first) < 2 || first[0] != 0 || first[len(first)-1] != r.n {
+		return nil, fmt.Errorf("engine: WithPersons: the rows of %d persons are not the %d rows", len(first)-1, r.n)
+	}
+	for k, from := range first[:len(first)-1] {
+		if rows := first[k+1] - from; rows < 1 || rows > most {
+			return nil, fmt.Errorf("engine: WithPersons: a person has no row, or more than %d", most)
+		}
+	}
+	out := *r
+	out.persons = &persons{slices.Clone(first)}
+	return &out, nil
 }
 
 // PersonsOf returns r, whose rows stand for those of like, as records of the same persons, or r if these are rows.

@@ -34,6 +34,11 @@ func (k Recentred) Method() string { return k.Kernel.Method() + " after moments"
 // Seconds implements TimedKernel.
 func (k Recentred) Seconds(p Pairs) float64 { return Seconds(k.Kernel, p) }
 
+// Bytes implements SizedKernel: moved records are a second copy.
+func (k Recentred) Bytes() float64 {
+	return Bytes(k.Kernel) + 8*float64(k.Problem().N)*float64(k.Problem().D)
+}
+
 // NeighbourRoundoff implements NeighbourKernel.
 func (k Recentred) NeighbourRoundoff(p Pairs) float64 {
 	if inner, ok := k.Kernel.(NeighbourKernel); ok {

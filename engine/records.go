@@ -5,18 +5,28 @@ import (
 	"math"
 	"runtime"
 	"slices"
-	"sync"
+
+	"dyad/internal/pages"
+	"dyad/internal/tasks"
+	"dyad/kernels"
 )
 
 // Records are n records of d features with labels, each within Bounds. They are
 // dense (row-major) or sparse (compressed rows) and immutable. After GroupPersons a record in
 // the sense of a guarantee is a person with one or more of the n rows: Units.
+//
+// Dense features are stored as float64, or as float32 (AdoptNarrowRecords), whose values are
+// float64 numbers like others: what is computed from them is the same. They lie in memory, or
+// in a file that is mapped there (StoredRecords); of these, Subset copies no features.
 type Records struct {
 	n, d   int
 	bounds Bounds
 	y      []float64
 
-	dense []float64 // n*d, nil if sparse
+	dense  []float64 // row-major, nil if narrow or sparse
+	narrow []float32 // row-major, nil if not narrow
+	at     []int32   // record i is row at[i] of dense or narrow; nil if it is row i
+	stored bool      // features are in a file: no subset copies them
 
 	start []int64 // n+1 row offsets into index and value, nil if dense
 	index []int32 // columns, increasing within a row
@@ -33,7 +43,7 @@ type Records struct {
 // content can no longer cause an error (design rule 5). It fails on shape or
 // bounds only.
 func NewRecords(x, y []float64, d int, b Bounds) (*Records, error) {
-	return AdoptRecords(append([]float64(nil), x...), append([]float64(nil), y...), d, b)
+	return AdoptRecords(append(pages.Make[float64](len(x))[:0], x...), append([]float64(nil), y...), d, b)
 }
 
 // AdoptRecords is NewRecords without the copy: it takes ownership of x and y,
@@ -60,7 +70,7 @@ func adopt(x, y []float64, d int, b Bounds) *Records {
 func eachRow(n int, do func(i int)) {
 	const share = 1 << 14 // rows that are worth a goroutine
 	workers := min(runtime.GOMAXPROCS(0), n/share+1)
-	var all sync.WaitGroup
+	var all tasks.Group
 	for w := range workers {
 		all.Go(func() {
 			for i := n / workers * w; i < n/workers*(w+1) || w == workers-1 && i < n; i++ {
@@ -117,8 +127,28 @@ func (r *Records) Labels() []float64 { return r.y }
 // IsSparse says that rows are stored compressed.
 func (r *Records) IsSparse() bool { return r.start != nil }
 
-// Dense is the row-major matrix, nil if IsSparse; the caller must not change it.
-func (r *Records) Dense() []float64 { return r.dense }
+// Dense is the row-major matrix, or nil if there is none in float64 and in the order of the
+// records: Rows and Row read all. The caller must not change it.
+func (r *Records) Dense() []float64 {
+	if r.at != nil {
+		return nil
+	}
+	return r.dense
+}
+
+// Narrow is Dense in float32.
+func (r *Records) Narrow() []float32 {
+	if r.at != nil {
+		return nil
+	}
+	return r.narrow
+}
+
+// IsNarrow says that features are stored as float32.
+func (r *Records) IsNarrow() bool { return r.narrow != nil }
+
+// InFile says that the features are those of a mapped file.
+func (r *Records) InFile() bool { return r.stored }
 
 // Sparse are the compressed rows, nil if not IsSparse; the caller must not
 // change them.
@@ -157,35 +187,117 @@ func (r *Records) DifferentLabels(limit int) []float64 {
 
 // Row copies the features of record i to dst, of length d.
 func (r *Records) Row(i int, dst []float64) {
-	if r.dense != nil {
-		copy(dst, r.dense[i*r.d:(i+1)*r.d])
+	if r.IsSparse() {
+		clear(dst)
+		for k := r.start[i]; k < r.start[i+1]; k++ {
+			dst[r.index[k]] = r.value[k]
+		}
 		return
 	}
-	clear(dst)
-	for k := r.start[i]; k < r.start[i+1]; k++ {
-		dst[r.index[k]] = r.value[k]
+	if r.at != nil {
+		i = int(r.at[i])
 	}
+	r.copyRows(dst, i, 1)
 }
 
-// Subset copies the given rows, in that order and without their persons.
-func (r *Records) Subset(rows []int) *Records {
-	s := &Records{n: len(rows), d: r.d, bounds: r.bounds, y: make([]float64, len(rows))}
-	if r.dense != nil {
-		s.dense = make([]float64, len(rows)*r.d)
-	} else {
-		s.start = make([]int64, 1, len(rows)+1)
+// Rows returns the features of count records from the given one on, row-major: those of Dense,
+// or a copy in dst, of at least count*d numbers, which is made if it is nil. The caller must not
+// change them.
+func (r *Records) Rows(dst []float64, from, count int) []float64 {
+	if dense := r.Dense(); dense != nil {
+		return dense[from*r.d:][:count*r.d]
 	}
+	if dst == nil {
+		dst = make([]float64, count*r.d)
+	}
+	dst = dst[:count*r.d]
+	switch {
+	case r.IsSparse():
+		for i := range count {
+			r.Row(from+i, dst[i*r.d:][:r.d])
+		}
+	case r.at == nil:
+		r.copyRows(dst, from, count)
+	default: // run by run
+		at := r.at[from:][:count]
+		for i, j := 0, 0; i < count; i = j {
+			for j = i + 1; j < count && at[j] == at[i]+int32(j-i); j++ {
+			}
+			r.copyRows(dst[i*r.d:], int(at[i]), j-i)
+		}
+	}
+	return dst
+}
+
+// copyRows copies rows of the dense features as they are stored.
+func (r *Records) copyRows(dst []float64, from, count int) {
+	if r.narrow != nil {
+		kernels.Widen(dst[:count*r.d], r.narrow[from*r.d:])
+		return
+	}
+	copy(dst[:count*r.d], r.dense[from*r.d:])
+}
+
+// Range returns the rows from and to-1, without their persons, and copies nothing.
+func (r *Records) Range(from, to int) *Records {
+	s := *r
+	s.n, s.y, s.persons, s.shard = to-from, r.y[from:to:to], nil, nil
+	switch {
+	case r.IsSparse():
+		s.start = r.start[from : to+1 : to+1]
+	case r.at != nil:
+		s.at = r.at[from:to:to]
+	case r.narrow != nil:
+		s.narrow = r.narrow[from*r.d : to*r.d : to*r.d]
+	default:
+		s.dense = r.dense[from*r.d : to*r.d : to*r.d]
+	}
+	return &s
+}
+
+// Subset returns the given rows, in that order and without their persons. It copies them,
+// except features that are in a file.
+func (r *Records) Subset(rows []int) *Records {
+	s := &Records{n: len(rows), d: r.d, bounds: r.bounds, y: make([]float64, len(rows)), stored: r.stored}
 	for k, i := range rows {
 		s.y[k] = r.y[i]
-		if r.dense != nil {
-			copy(s.dense[k*r.d:(k+1)*r.d], r.dense[i*r.d:(i+1)*r.d])
-			continue
+	}
+	switch {
+	case r.IsSparse():
+		s.start = make([]int64, 1, len(rows)+1)
+		for _, i := range rows {
+			s.index = append(s.index, r.index[r.start[i]:r.start[i+1]]...)
+			s.value = append(s.value, r.value[r.start[i]:r.start[i+1]]...)
+			s.start = append(s.start, int64(len(s.value)))
 		}
-		s.index = append(s.index, r.index[r.start[i]:r.start[i+1]]...)
-		s.value = append(s.value, r.value[r.start[i]:r.start[i+1]]...)
-		s.start = append(s.start, int64(len(s.value)))
+	case r.stored:
+		s.dense, s.narrow, s.at = r.dense, r.narrow, r.placesOf(rows)
+	case r.narrow != nil:
+		s.narrow = pages.Make[float32](len(rows) * r.d)
+		copyRowsOf(s.narrow, r.narrow, rows, r.d)
+	default:
+		s.dense = pages.Make[float64](len(rows) * r.d)
+		copyRowsOf(s.dense, r.dense, rows, r.d)
 	}
 	return s
+}
+
+// placesOf are the places of rows in the dense features.
+func (r *Records) placesOf(rows []int) []int32 {
+	at := make([]int32, len(rows))
+	for k, i := range rows {
+		at[k] = int32(i)
+		if r.at != nil {
+			at[k] = r.at[i]
+		}
+	}
+	return at
+}
+
+func copyRowsOf[T any](dst, x []T, rows []int, d int) {
+	for k, i := range rows {
+		copy(dst[k*d:(k+1)*d], x[i*d:(i+1)*d])
+	}
 }
 
 func checkShape(n, d int, b Bounds) error {

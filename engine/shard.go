@@ -11,16 +11,21 @@ import (
 type shard struct{ first, total int }
 
 // Shard copies the units from and to-1 of r: rows, or persons with all their rows. It knows its
-// place in r, and only kernels of a Team bind it. All units are r itself.
+// place in r, and only kernels of a Team bind it. All units are r itself, and rows in a file stay there.
 func (r *Records) Shard(from, to int) *Records {
 	if from == 0 && to == r.Units() {
 		return r
 	}
-	units := make([]int, to-from)
-	for i := range units {
-		units[i] = from + i
+	var s *Records
+	if r.stored && !r.ByPerson() {
+		s = r.Range(from, to)
+	} else {
+		units := make([]int, to-from)
+		for i := range units {
+			units[i] = from + i
+		}
+		s = r.UnitSubset(units)
 	}
-	s := r.UnitSubset(units)
 	s.shard = &shard{first: r.First() + from, total: r.Total()}
 	return s
 }

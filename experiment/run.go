@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/gofrs/flock"
+
+	"dyad/internal/tasks"
 )
 
 // Options say how a plan is carried out. They do not change a value in a row.
@@ -196,7 +198,7 @@ func (r *runner) work(ctx context.Context, blocks []block) error {
 	defer cancel()
 	next, workers := make(chan block), max(1, r.o.Parallel)
 	errs := make([]error, workers)
-	var wait sync.WaitGroup
+	wait := tasks.Group{Stop: cancel}
 	for i := range workers {
 		w := &worker{runner: r, peers: map[*Peer]*peerProcess{}}
 		wait.Go(func() {

@@ -14,6 +14,8 @@ func (s *Set) accelerateScore() {
 	s.ClipRows = clipRowsBy(pick(wide, clipRowsAVX2, clipRowsAVX512))
 	s.Dot = dotBy(pick(wide, dotAVX2, dotAVX512), lanes*dotColumns)
 	s.Dots = dotsBy(pick(wide, dotsAVX2, dotsAVX512), pick(wide, dots1AVX2, dots1AVX512), pick(wide, dots2AVX2, dots2AVX512), lanes*dotColumns)
+	s.NarrowDots = narrowDotsBy(pick(wide, narrowDotsAVX2, narrowDotsAVX512), s.Dots, lanes*dotColumns)
+	s.NarrowAddRows = narrowAddRowsBy(pick(wide, narrowAddRowsAVX2, narrowAddRowsAVX512), s.Dot, lanes*dotColumns)
 	s.GatherDots = gatherDotsBy(pick(wide, gatherDotsAVX2, gatherDotsAVX512), lanes*dotColumns)
 	s.AddRows = addRowsBy(pick(wide, addRowsAVX2, addRowsAVX512), s.Dot)
 	s.GatherAddRows = gatherAddRowsBy(pick(wide, gatherAddRowsAVX2, gatherAddRowsAVX512))
@@ -128,6 +130,33 @@ func gatherAddRowsBy(f func(acc, c, x *float64, index *int32, rows, d, stride in
 		mustHold(x, d, rows)
 		c = c[:len(rows)]
 		f(unsafe.SliceData(acc), unsafe.SliceData(c), unsafe.SliceData(x), unsafe.SliceData(rows), len(c), d, d)
+	}
+}
+
+func narrowDotsBy(f func(dst *float64, x *float32, w *float64, rows, d, stride int), dots func(dst, x, w []float64), block int) func(dst []float64, x []float32, w []float64) {
+	return func(dst []float64, x []float32, w []float64) {
+		d := len(w)
+		if d <= shortRow || len(dst) == 0 {
+			narrowDots(dots, dst, x, w)
+			return
+		}
+		clear(dst)
+		x = x[:len(dst)*d]
+		for from := 0; from < d; from += block {
+			f(unsafe.SliceData(dst), unsafe.SliceData(x[from:]), unsafe.SliceData(w[from:]), len(dst), min(block, d-from), d)
+		}
+	}
+}
+
+func narrowAddRowsBy(f func(acc, c *float64, x *float32, rows, d, stride int), dot func(x, y []float64) float64, block int) func(acc, c []float64, x []float32) {
+	return func(acc, c []float64, x []float32) {
+		d := len(acc)
+		if d == 1 {
+			acc[0] += narrowDot(dot, block, x, c)
+			return
+		}
+		x = x[:len(c)*d]
+		f(unsafe.SliceData(acc), unsafe.SliceData(c), unsafe.SliceData(x), len(c), d, d)
 	}
 }
 

@@ -2895,6 +2895,818 @@ end1_short8:
 	VZEROUPPER
 	RET
 
+// func narrowDotsAVX2(dst *float64, x *float32, w *float64, rows int, d int, stride int)
+// Requires: AVX, FMA3
+TEXT ·narrowDotsAVX2(SB), NOSPLIT, $0-48
+	MOVQ    dst+0(FP), AX
+	MOVQ    w+16(FP), CX
+	MOVQ    rows+24(FP), DX
+	MOVQ    d+32(FP), BX
+	MOVQ    x+8(FP), SI
+	MOVQ    stride+40(FP), DI
+	SHLQ    $0x02, DI
+	MOVQ    BX, R8
+	ANDQ    $+3, R8
+	SUBQ    R8, BX
+	LEAQ    laneMasks<>+0(SB), R10
+	MOVQ    $0x00000004, R9
+	SUBQ    R8, R9
+	VMOVUPD (R10)(R9*8), Y0
+	LEAQ    halfMasks<>+0(SB), R10
+	MOVQ    $0x00000004, R9
+	SUBQ    R8, R9
+	VMOVUPS (R10)(R9*4), X1
+
+rows4:
+	CMPQ   DX, $0x04
+	JL     rows1
+	MOVQ   SI, R10
+	ADDQ   DI, SI
+	MOVQ   SI, R11
+	ADDQ   DI, SI
+	MOVQ   SI, R12
+	ADDQ   DI, SI
+	MOVQ   SI, R13
+	ADDQ   DI, SI
+	VXORPD Y2, Y2, Y2
+	VXORPD Y3, Y3, Y3
+	VXORPD Y4, Y4, Y4
+	VXORPD Y5, Y5, Y5
+	XORQ   R9, R9
+
+columns4:
+	CMPQ        R9, BX
+	JGE         tail4
+	VMOVUPD     (CX)(R9*8), Y6
+	VCVTPS2PD   (R10)(R9*4), Y7
+	VFMADD231PD Y7, Y6, Y2
+	VCVTPS2PD   (R11)(R9*4), Y7
+	VFMADD231PD Y7, Y6, Y3
+	VCVTPS2PD   (R12)(R9*4), Y7
+	VFMADD231PD Y7, Y6, Y4
+	VCVTPS2PD   (R13)(R9*4), Y7
+	VFMADD231PD Y7, Y6, Y5
+	ADDQ        $+4, R9
+	JMP         columns4
+
+tail4:
+	TESTQ       R8, R8
+	JZ          join4
+	VMASKMOVPD  (CX)(R9*8), Y0, Y6
+	VMASKMOVPS  (R10)(R9*4), X1, X7
+	VCVTPS2PD   X7, Y7
+	VFMADD231PD Y7, Y6, Y2
+	VMASKMOVPS  (R11)(R9*4), X1, X7
+	VCVTPS2PD   X7, Y7
+	VFMADD231PD Y7, Y6, Y3
+	VMASKMOVPS  (R12)(R9*4), X1, X7
+	VCVTPS2PD   X7, Y7
+	VFMADD231PD Y7, Y6, Y4
+	VMASKMOVPS  (R13)(R9*4), X1, X7
+	VCVTPS2PD   X7, Y7
+	VFMADD231PD Y7, Y6, Y5
+
+join4:
+	VHADDPD    Y3, Y2, Y2
+	VHADDPD    Y5, Y4, Y3
+	VPERM2F128 $0x21, Y3, Y2, Y4
+	VBLENDPD   $0x0c, Y3, Y2, Y2
+	VADDPD     Y2, Y4, Y4
+	VADDPD     (AX), Y4, Y4
+	VMOVUPD    Y4, (AX)
+	ADDQ       $0x20, AX
+	SUBQ       $0x04, DX
+	JMP        rows4
+
+rows1:
+	TESTQ  DX, DX
+	JZ     done
+	MOVQ   SI, R10
+	ADDQ   DI, SI
+	VXORPD Y2, Y2, Y2
+	XORQ   R9, R9
+
+columns1:
+	CMPQ        R9, BX
+	JGE         tail1
+	VMOVUPD     (CX)(R9*8), Y3
+	VCVTPS2PD   (R10)(R9*4), Y4
+	VFMADD231PD Y4, Y3, Y2
+	ADDQ        $+4, R9
+	JMP         columns1
+
+tail1:
+	TESTQ       R8, R8
+	JZ          join1
+	VMASKMOVPD  (CX)(R9*8), Y0, Y3
+	VMASKMOVPS  (R10)(R9*4), X1, X4
+	VCVTPS2PD   X4, Y4
+	VFMADD231PD Y4, Y3, Y2
+
+join1:
+	VEXTRACTF128 $0x01, Y2, X3
+	VADDPD       X3, X2, X2
+	VPERMILPD    $0x01, X2, X3
+	VADDPD       X3, X2, X2
+	VADDSD       (AX), X2, X2
+	VMOVSD       X2, (AX)
+	ADDQ         $0x08, AX
+	DECQ         DX
+	JMP          rows1
+
+done:
+	VZEROUPPER
+	RET
+
+DATA halfMasks<>+0(SB)/8, $0xffffffffffffffff
+DATA halfMasks<>+8(SB)/8, $0xffffffffffffffff
+DATA halfMasks<>+16(SB)/8, $0x0000000000000000
+DATA halfMasks<>+24(SB)/8, $0x0000000000000000
+GLOBL halfMasks<>(SB), RODATA|NOPTR, $32
+
+// func narrowAddRowsAVX2(acc *float64, c *float64, x *float32, rows int, d int, stride int)
+// Requires: AVX, FMA3
+TEXT ·narrowAddRowsAVX2(SB), NOSPLIT, $0-48
+	MOVQ    acc+0(FP), AX
+	MOVQ    c+8(FP), CX
+	MOVQ    rows+24(FP), DX
+	MOVQ    d+32(FP), BX
+	MOVQ    x+16(FP), SI
+	MOVQ    stride+40(FP), DI
+	SHLQ    $0x02, DI
+	CMPQ    BX, $+4
+	JLE     short1
+	CMPQ    BX, $+8
+	JLE     short2
+	CMPQ    BX, $+12
+	JLE     short3
+	CMPQ    BX, $+16
+	JLE     short4
+	CMPQ    BX, $+20
+	JLE     short5
+	CMPQ    BX, $+24
+	JLE     short6
+	CMPQ    BX, $+28
+	JLE     short7
+	CMPQ    BX, $+32
+	JLE     short8
+	MOVQ    BX, R8
+	ANDQ    $+3, R8
+	SUBQ    R8, BX
+	LEAQ    laneMasks<>+0(SB), R10
+	MOVQ    $0x00000004, R9
+	SUBQ    R8, R9
+	VMOVUPD (R10)(R9*8), Y0
+	LEAQ    halfMasks<>+0(SB), R10
+	MOVQ    $0x00000004, R9
+	SUBQ    R8, R9
+	VMOVUPS (R10)(R9*4), X1
+
+rows_long4:
+	CMPQ         DX, $+4
+	JL           end_long4
+	VBROADCASTSD (CX), Y2
+	VBROADCASTSD 8(CX), Y3
+	VBROADCASTSD 16(CX), Y4
+	VBROADCASTSD 24(CX), Y5
+	MOVQ         SI, R10
+	ADDQ         DI, SI
+	MOVQ         SI, R11
+	ADDQ         DI, SI
+	MOVQ         SI, R12
+	ADDQ         DI, SI
+	MOVQ         SI, R13
+	ADDQ         DI, SI
+	XORQ         R9, R9
+
+columns_long4:
+	CMPQ        R9, BX
+	JGE         tail_long4
+	VMOVUPD     (AX)(R9*8), Y6
+	VCVTPS2PD   (R10)(R9*4), Y7
+	VFMADD231PD Y7, Y2, Y6
+	VCVTPS2PD   (R11)(R9*4), Y7
+	VFMADD231PD Y7, Y3, Y6
+	VCVTPS2PD   (R12)(R9*4), Y7
+	VFMADD231PD Y7, Y4, Y6
+	VCVTPS2PD   (R13)(R9*4), Y7
+	VFMADD231PD Y7, Y5, Y6
+	VMOVUPD     Y6, (AX)(R9*8)
+	ADDQ        $+4, R9
+	JMP         columns_long4
+
+tail_long4:
+	TESTQ       R8, R8
+	JZ          next_long4
+	VMASKMOVPD  (AX)(R9*8), Y0, Y6
+	VMASKMOVPS  (R10)(R9*4), X1, X7
+	VCVTPS2PD   X7, Y7
+	VFMADD231PD Y7, Y2, Y6
+	VMASKMOVPS  (R11)(R9*4), X1, X2
+	VCVTPS2PD   X2, Y2
+	VFMADD231PD Y2, Y3, Y6
+	VMASKMOVPS  (R12)(R9*4), X1, X2
+	VCVTPS2PD   X2, Y2
+	VFMADD231PD Y2, Y4, Y6
+	VMASKMOVPS  (R13)(R9*4), X1, X2
+	VCVTPS2PD   X2, Y2
+	VFMADD231PD Y2, Y5, Y6
+	VMASKMOVPD  Y6, Y0, (AX)(R9*8)
+
+next_long4:
+	ADDQ $+32, CX
+	SUBQ $+4, DX
+	JMP  rows_long4
+
+end_long4:
+rows_long1:
+	CMPQ         DX, $+1
+	JL           end_long1
+	VBROADCASTSD (CX), Y2
+	MOVQ         SI, R10
+	ADDQ         DI, SI
+	XORQ         R9, R9
+
+columns_long1:
+	CMPQ        R9, BX
+	JGE         tail_long1
+	VMOVUPD     (AX)(R9*8), Y3
+	VCVTPS2PD   (R10)(R9*4), Y4
+	VFMADD231PD Y4, Y2, Y3
+	VMOVUPD     Y3, (AX)(R9*8)
+	ADDQ        $+4, R9
+	JMP         columns_long1
+
+tail_long1:
+	TESTQ       R8, R8
+	JZ          next_long1
+	VMASKMOVPD  (AX)(R9*8), Y0, Y3
+	VMASKMOVPS  (R10)(R9*4), X1, X4
+	VCVTPS2PD   X4, Y4
+	VFMADD231PD Y4, Y2, Y3
+	VMASKMOVPD  Y3, Y0, (AX)(R9*8)
+
+next_long1:
+	ADDQ $+8, CX
+	SUBQ $+1, DX
+	JMP  rows_long1
+
+end_long1:
+	VZEROUPPER
+	RET
+
+short1:
+	SUBQ       $+0, BX
+	LEAQ       laneMasks<>+0(SB), R9
+	MOVQ       $0x00000004, R8
+	SUBQ       BX, R8
+	VMOVUPD    (R9)(R8*8), Y0
+	LEAQ       halfMasks<>+0(SB), R9
+	MOVQ       $0x00000004, R8
+	SUBQ       BX, R8
+	VMOVUPS    (R9)(R8*4), X1
+	VXORPD     Y3, Y3, Y3
+	VXORPD     Y4, Y4, Y4
+	VXORPD     Y5, Y5, Y5
+	VXORPD     Y6, Y6, Y6
+	VMASKMOVPD (AX), Y0, Y3
+
+rows4_short1:
+	CMPQ         DX, $+4
+	JL           end4_short1
+	MOVQ         SI, BX
+	ADDQ         DI, SI
+	MOVQ         SI, R8
+	ADDQ         DI, SI
+	MOVQ         SI, R9
+	ADDQ         DI, SI
+	MOVQ         SI, R10
+	ADDQ         DI, SI
+	VBROADCASTSD (CX), Y7
+	VMASKMOVPS   (BX), X1, X2
+	VCVTPS2PD    X2, Y2
+	VFMADD231PD  Y2, Y7, Y3
+	VBROADCASTSD 8(CX), Y7
+	VMASKMOVPS   (R8), X1, X2
+	VCVTPS2PD    X2, Y2
+	VFMADD231PD  Y2, Y7, Y4
+	VBROADCASTSD 16(CX), Y7
+	VMASKMOVPS   (R9), X1, X2
+	VCVTPS2PD    X2, Y2
+	VFMADD231PD  Y2, Y7, Y5
+	VBROADCASTSD 24(CX), Y7
+	VMASKMOVPS   (R10), X1, X2
+	VCVTPS2PD    X2, Y2
+	VFMADD231PD  Y2, Y7, Y6
+	ADDQ         $+32, CX
+	SUBQ         $+4, DX
+	JMP          rows4_short1
+
+end4_short1:
+rows1_short1:
+	CMPQ         DX, $+1
+	JL           end1_short1
+	MOVQ         SI, BX
+	ADDQ         DI, SI
+	VBROADCASTSD (CX), Y7
+	VMASKMOVPS   (BX), X1, X2
+	VCVTPS2PD    X2, Y2
+	VFMADD231PD  Y2, Y7, Y3
+	ADDQ         $+8, CX
+	SUBQ         $+1, DX
+	JMP          rows1_short1
+
+end1_short1:
+	VADDPD     Y4, Y3, Y3
+	VADDPD     Y5, Y3, Y3
+	VADDPD     Y6, Y3, Y3
+	VMASKMOVPD Y3, Y0, (AX)
+	VZEROUPPER
+	RET
+
+short2:
+	SUBQ       $+4, BX
+	LEAQ       laneMasks<>+0(SB), R9
+	MOVQ       $0x00000004, R8
+	SUBQ       BX, R8
+	VMOVUPD    (R9)(R8*8), Y0
+	LEAQ       halfMasks<>+0(SB), R9
+	MOVQ       $0x00000004, R8
+	SUBQ       BX, R8
+	VMOVUPS    (R9)(R8*4), X1
+	VXORPD     Y3, Y3, Y3
+	VXORPD     Y4, Y4, Y4
+	VXORPD     Y5, Y5, Y5
+	VXORPD     Y6, Y6, Y6
+	VXORPD     Y7, Y7, Y7
+	VXORPD     Y8, Y8, Y8
+	VXORPD     Y9, Y9, Y9
+	VXORPD     Y10, Y10, Y10
+	VMOVUPD    (AX), Y3
+	VMASKMOVPD 32(AX), Y0, Y4
+
+rows4_short2:
+	CMPQ         DX, $+4
+	JL           end4_short2
+	MOVQ         SI, BX
+	ADDQ         DI, SI
+	MOVQ         SI, R8
+	ADDQ         DI, SI
+	MOVQ         SI, R9
+	ADDQ         DI, SI
+	MOVQ         SI, R10
+	ADDQ         DI, SI
+	VBROADCASTSD (CX), Y11
+	VCVTPS2PD    (BX), Y2
+	VFMADD231PD  Y2, Y11, Y3
+	VMASKMOVPS   16(BX), X1, X2
+	VCVTPS2PD    X2, Y2
+	VFMADD231PD  Y2, Y11, Y4
+	VBROADCASTSD 8(CX), Y11
+	VCVTPS2PD    (R8), Y2
+	VFMADD231PD  Y2, Y11, Y5
+	VMASKMOVPS   16(R8), X1, X2
+	VCVTPS2PD    X2, Y2
+	VFMADD231PD  Y2, Y11, Y6
+	VBROADCASTSD 16(CX), Y11
+	VCVTPS2PD    (R9), Y2
+	VFMADD231PD  Y2, Y11, Y7
+	VMASKMOVPS   16(R9), X1, X2
+	VCVTPS2PD    X2, Y2
+	VFMADD231PD  Y2, Y11, Y8
+	VBROADCASTSD 24(CX), Y11
+	VCVTPS2PD    (R10), Y2
+	VFMADD231PD  Y2, Y11, Y9
+	VMASKMOVPS   16(R10), X1, X2
+	VCVTPS2PD    X2, Y2
+	VFMADD231PD  Y2, Y11, Y10
+	ADDQ         $+32, CX
+	SUBQ         $+4, DX
+	JMP          rows4_short2
+
+end4_short2:
+rows1_short2:
+	CMPQ         DX, $+1
+	JL           end1_short2
+	MOVQ         SI, BX
+	ADDQ         DI, SI
+	VBROADCASTSD (CX), Y11
+	VCVTPS2PD    (BX), Y2
+	VFMADD231PD  Y2, Y11, Y3
+	VMASKMOVPS   16(BX), X1, X2
+	VCVTPS2PD    X2, Y2
+	VFMADD231PD  Y2, Y11, Y4
+	ADDQ         $+8, CX
+	SUBQ         $+1, DX
+	JMP          rows1_short2
+
+end1_short2:
+	VADDPD     Y5, Y3, Y3
+	VADDPD     Y7, Y3, Y3
+	VADDPD     Y9, Y3, Y3
+	VMOVUPD    Y3, (AX)
+	VADDPD     Y6, Y4, Y4
+	VADDPD     Y8, Y4, Y4
+	VADDPD     Y10, Y4, Y4
+	VMASKMOVPD Y4, Y0, 32(AX)
+	VZEROUPPER
+	RET
+
+short3:
+	SUBQ       $+8, BX
+	LEAQ       laneMasks<>+0(SB), R9
+	MOVQ       $0x00000004, R8
+	SUBQ       BX, R8
+	VMOVUPD    (R9)(R8*8), Y0
+	LEAQ       halfMasks<>+0(SB), R9
+	MOVQ       $0x00000004, R8
+	SUBQ       BX, R8
+	VMOVUPS    (R9)(R8*4), X1
+	VXORPD     Y3, Y3, Y3
+	VXORPD     Y4, Y4, Y4
+	VXORPD     Y5, Y5, Y5
+	VXORPD     Y6, Y6, Y6
+	VXORPD     Y7, Y7, Y7
+	VXORPD     Y8, Y8, Y8
+	VMOVUPD    (AX), Y3
+	VMOVUPD    32(AX), Y4
+	VMASKMOVPD 64(AX), Y0, Y5
+
+rows2_short3:
+	CMPQ         DX, $+2
+	JL           end2_short3
+	MOVQ         SI, BX
+	ADDQ         DI, SI
+	MOVQ         SI, R8
+	ADDQ         DI, SI
+	VBROADCASTSD (CX), Y9
+	VCVTPS2PD    (BX), Y2
+	VFMADD231PD  Y2, Y9, Y3
+	VCVTPS2PD    16(BX), Y2
+	VFMADD231PD  Y2, Y9, Y4
+	VMASKMOVPS   32(BX), X1, X2
+	VCVTPS2PD    X2, Y2
+	VFMADD231PD  Y2, Y9, Y5
+	VBROADCASTSD 8(CX), Y9
+	VCVTPS2PD    (R8), Y2
+	VFMADD231PD  Y2, Y9, Y6
+	VCVTPS2PD    16(R8), Y2
+	VFMADD231PD  Y2, Y9, Y7
+	VMASKMOVPS   32(R8), X1, X2
+	VCVTPS2PD    X2, Y2
+	VFMADD231PD  Y2, Y9, Y8
+	ADDQ         $+16, CX
+	SUBQ         $+2, DX
+	JMP          rows2_short3
+
+end2_short3:
+rows1_short3:
+	CMPQ         DX, $+1
+	JL           end1_short3
+	MOVQ         SI, BX
+	ADDQ         DI, SI
+	VBROADCASTSD (CX), Y9
+	VCVTPS2PD    (BX), Y2
+	VFMADD231PD  Y2, Y9, Y3
+	VCVTPS2PD    16(BX), Y2
+	VFMADD231PD  Y2, Y9, Y4
+	VMASKMOVPS   32(BX), X1, X2
+	VCVTPS2PD    X2, Y2
+	VFMADD231PD  Y2, Y9, Y5
+	ADDQ         $+8, CX
+	SUBQ         $+1, DX
+	JMP          rows1_short3
+
+end1_short3:
+	VADDPD     Y6, Y3, Y3
+	VMOVUPD    Y3, (AX)
+	VADDPD     Y7, Y4, Y4
+	VMOVUPD    Y4, 32(AX)
+	VADDPD     Y8, Y5, Y5
+	VMASKMOVPD Y5, Y0, 64(AX)
+	VZEROUPPER
+	RET
+
+short4:
+	SUBQ       $+12, BX
+	LEAQ       laneMasks<>+0(SB), R9
+	MOVQ       $0x00000004, R8
+	SUBQ       BX, R8
+	VMOVUPD    (R9)(R8*8), Y0
+	LEAQ       halfMasks<>+0(SB), R9
+	MOVQ       $0x00000004, R8
+	SUBQ       BX, R8
+	VMOVUPS    (R9)(R8*4), X1
+	VXORPD     Y3, Y3, Y3
+	VXORPD     Y4, Y4, Y4
+	VXORPD     Y5, Y5, Y5
+	VXORPD     Y6, Y6, Y6
+	VXORPD     Y7, Y7, Y7
+	VXORPD     Y8, Y8, Y8
+	VXORPD     Y9, Y9, Y9
+	VXORPD     Y10, Y10, Y10
+	VMOVUPD    (AX), Y3
+	VMOVUPD    32(AX), Y4
+	VMOVUPD    64(AX), Y5
+	VMASKMOVPD 96(AX), Y0, Y6
+
+rows2_short4:
+	CMPQ         DX, $+2
+	JL           end2_short4
+	MOVQ         SI, BX
+	ADDQ         DI, SI
+	MOVQ         SI, R8
+	ADDQ         DI, SI
+	VBROADCASTSD (CX), Y11
+	VCVTPS2PD    (BX), Y2
+	VFMADD231PD  Y2, Y11, Y3
+	VCVTPS2PD    16(BX), Y2
+	VFMADD231PD  Y2, Y11, Y4
+	VCVTPS2PD    32(BX), Y2
+	VFMADD231PD  Y2, Y11, Y5
+	VMASKMOVPS   48(BX), X1, X2
+	VCVTPS2PD    X2, Y2
+	VFMADD231PD  Y2, Y11, Y6
+	VBROADCASTSD 8(CX), Y11
+	VCVTPS2PD    (R8), Y2
+	VFMADD231PD  Y2, Y11, Y7
+	VCVTPS2PD    16(R8), Y2
+	VFMADD231PD  Y2, Y11, Y8
+	VCVTPS2PD    32(R8), Y2
+	VFMADD231PD  Y2, Y11, Y9
+	VMASKMOVPS   48(R8), X1, X2
+	VCVTPS2PD    X2, Y2
+	VFMADD231PD  Y2, Y11, Y10
+	ADDQ         $+16, CX
+	SUBQ         $+2, DX
+	JMP          rows2_short4
+
+end2_short4:
+rows1_short4:
+	CMPQ         DX, $+1
+	JL           end1_short4
+	MOVQ         SI, BX
+	ADDQ         DI, SI
+	VBROADCASTSD (CX), Y11
+	VCVTPS2PD    (BX), Y2
+	VFMADD231PD  Y2, Y11, Y3
+	VCVTPS2PD    16(BX), Y2
+	VFMADD231PD  Y2, Y11, Y4
+	VCVTPS2PD    32(BX), Y2
+	VFMADD231PD  Y2, Y11, Y5
+	VMASKMOVPS   48(BX), X1, X2
+	VCVTPS2PD    X2, Y2
+	VFMADD231PD  Y2, Y11, Y6
+	ADDQ         $+8, CX
+	SUBQ         $+1, DX
+	JMP          rows1_short4
+
+end1_short4:
+	VADDPD     Y7, Y3, Y3
+	VMOVUPD    Y3, (AX)
+	VADDPD     Y8, Y4, Y4
+	VMOVUPD    Y4, 32(AX)
+	VADDPD     Y9, Y5, Y5
+	VMOVUPD    Y5, 64(AX)
+	VADDPD     Y10, Y6, Y6
+	VMASKMOVPD Y6, Y0, 96(AX)
+	VZEROUPPER
+	RET
+
+short5:
+	SUBQ       $+16, BX
+	LEAQ       laneMasks<>+0(SB), R9
+	MOVQ       $0x00000004, R8
+	SUBQ       BX, R8
+	VMOVUPD    (R9)(R8*8), Y0
+	LEAQ       halfMasks<>+0(SB), R9
+	MOVQ       $0x00000004, R8
+	SUBQ       BX, R8
+	VMOVUPS    (R9)(R8*4), X1
+	VXORPD     Y3, Y3, Y3
+	VXORPD     Y4, Y4, Y4
+	VXORPD     Y5, Y5, Y5
+	VXORPD     Y6, Y6, Y6
+	VXORPD     Y7, Y7, Y7
+	VMOVUPD    (AX), Y3
+	VMOVUPD    32(AX), Y4
+	VMOVUPD    64(AX), Y5
+	VMOVUPD    96(AX), Y6
+	VMASKMOVPD 128(AX), Y0, Y7
+
+rows1_short5:
+	CMPQ         DX, $+1
+	JL           end1_short5
+	MOVQ         SI, BX
+	ADDQ         DI, SI
+	VBROADCASTSD (CX), Y8
+	VCVTPS2PD    (BX), Y2
+	VFMADD231PD  Y2, Y8, Y3
+	VCVTPS2PD    16(BX), Y2
+	VFMADD231PD  Y2, Y8, Y4
+	VCVTPS2PD    32(BX), Y2
+	VFMADD231PD  Y2, Y8, Y5
+	VCVTPS2PD    48(BX), Y2
+	VFMADD231PD  Y2, Y8, Y6
+	VMASKMOVPS   64(BX), X1, X2
+	VCVTPS2PD    X2, Y2
+	VFMADD231PD  Y2, Y8, Y7
+	ADDQ         $+8, CX
+	SUBQ         $+1, DX
+	JMP          rows1_short5
+
+end1_short5:
+	VMOVUPD    Y3, (AX)
+	VMOVUPD    Y4, 32(AX)
+	VMOVUPD    Y5, 64(AX)
+	VMOVUPD    Y6, 96(AX)
+	VMASKMOVPD Y7, Y0, 128(AX)
+	VZEROUPPER
+	RET
+
+short6:
+	SUBQ       $+20, BX
+	LEAQ       laneMasks<>+0(SB), R9
+	MOVQ       $0x00000004, R8
+	SUBQ       BX, R8
+	VMOVUPD    (R9)(R8*8), Y0
+	LEAQ       halfMasks<>+0(SB), R9
+	MOVQ       $0x00000004, R8
+	SUBQ       BX, R8
+	VMOVUPS    (R9)(R8*4), X1
+	VXORPD     Y3, Y3, Y3
+	VXORPD     Y4, Y4, Y4
+	VXORPD     Y5, Y5, Y5
+	VXORPD     Y6, Y6, Y6
+	VXORPD     Y7, Y7, Y7
+	VXORPD     Y8, Y8, Y8
+	VMOVUPD    (AX), Y3
+	VMOVUPD    32(AX), Y4
+	VMOVUPD    64(AX), Y5
+	VMOVUPD    96(AX), Y6
+	VMOVUPD    128(AX), Y7
+	VMASKMOVPD 160(AX), Y0, Y8
+
+rows1_short6:
+	CMPQ         DX, $+1
+	JL           end1_short6
+	MOVQ         SI, BX
+	ADDQ         DI, SI
+	VBROADCASTSD (CX), Y9
+	VCVTPS2PD    (BX), Y2
+	VFMADD231PD  Y2, Y9, Y3
+	VCVTPS2PD    16(BX), Y2
+	VFMADD231PD  Y2, Y9, Y4
+	VCVTPS2PD    32(BX), Y2
+	VFMADD231PD  Y2, Y9, Y5
+	VCVTPS2PD    48(BX), Y2
+	VFMADD231PD  Y2, Y9, Y6
+	VCVTPS2PD    64(BX), Y2
+	VFMADD231PD  Y2, Y9, Y7
+	VMASKMOVPS   80(BX), X1, X2
+	VCVTPS2PD    X2, Y2
+	VFMADD231PD  Y2, Y9, Y8
+	ADDQ         $+8, CX
+	SUBQ         $+1, DX
+	JMP          rows1_short6
+
+end1_short6:
+	VMOVUPD    Y3, (AX)
+	VMOVUPD    Y4, 32(AX)
+	VMOVUPD    Y5, 64(AX)
+	VMOVUPD    Y6, 96(AX)
+	VMOVUPD    Y7, 128(AX)
+	VMASKMOVPD Y8, Y0, 160(AX)
+	VZEROUPPER
+	RET
+
+short7:
+	SUBQ       $+24, BX
+	LEAQ       laneMasks<>+0(SB), R9
+	MOVQ       $0x00000004, R8
+	SUBQ       BX, R8
+	VMOVUPD    (R9)(R8*8), Y0
+	LEAQ       halfMasks<>+0(SB), R9
+	MOVQ       $0x00000004, R8
+	SUBQ       BX, R8
+	VMOVUPS    (R9)(R8*4), X1
+	VXORPD     Y3, Y3, Y3
+	VXORPD     Y4, Y4, Y4
+	VXORPD     Y5, Y5, Y5
+	VXORPD     Y6, Y6, Y6
+	VXORPD     Y7, Y7, Y7
+	VXORPD     Y8, Y8, Y8
+	VXORPD     Y9, Y9, Y9
+	VMOVUPD    (AX), Y3
+	VMOVUPD    32(AX), Y4
+	VMOVUPD    64(AX), Y5
+	VMOVUPD    96(AX), Y6
+	VMOVUPD    128(AX), Y7
+	VMOVUPD    160(AX), Y8
+	VMASKMOVPD 192(AX), Y0, Y9
+
+rows1_short7:
+	CMPQ         DX, $+1
+	JL           end1_short7
+	MOVQ         SI, BX
+	ADDQ         DI, SI
+	VBROADCASTSD (CX), Y10
+	VCVTPS2PD    (BX), Y2
+	VFMADD231PD  Y2, Y10, Y3
+	VCVTPS2PD    16(BX), Y2
+	VFMADD231PD  Y2, Y10, Y4
+	VCVTPS2PD    32(BX), Y2
+	VFMADD231PD  Y2, Y10, Y5
+	VCVTPS2PD    48(BX), Y2
+	VFMADD231PD  Y2, Y10, Y6
+	VCVTPS2PD    64(BX), Y2
+	VFMADD231PD  Y2, Y10, Y7
+	VCVTPS2PD    80(BX), Y2
+	VFMADD231PD  Y2, Y10, Y8
+	VMASKMOVPS   96(BX), X1, X2
+	VCVTPS2PD    X2, Y2
+	VFMADD231PD  Y2, Y10, Y9
+	ADDQ         $+8, CX
+	SUBQ         $+1, DX
+	JMP          rows1_short7
+
+end1_short7:
+	VMOVUPD    Y3, (AX)
+	VMOVUPD    Y4, 32(AX)
+	VMOVUPD    Y5, 64(AX)
+	VMOVUPD    Y6, 96(AX)
+	VMOVUPD    Y7, 128(AX)
+	VMOVUPD    Y8, 160(AX)
+	VMASKMOVPD Y9, Y0, 192(AX)
+	VZEROUPPER
+	RET
+
+short8:
+	SUBQ       $+28, BX
+	LEAQ       laneMasks<>+0(SB), R9
+	MOVQ       $0x00000004, R8
+	SUBQ       BX, R8
+	VMOVUPD    (R9)(R8*8), Y0
+	LEAQ       halfMasks<>+0(SB), R9
+	MOVQ       $0x00000004, R8
+	SUBQ       BX, R8
+	VMOVUPS    (R9)(R8*4), X1
+	VXORPD     Y3, Y3, Y3
+	VXORPD     Y4, Y4, Y4
+	VXORPD     Y5, Y5, Y5
+	VXORPD     Y6, Y6, Y6
+	VXORPD     Y7, Y7, Y7
+	VXORPD     Y8, Y8, Y8
+	VXORPD     Y9, Y9, Y9
+	VXORPD     Y10, Y10, Y10
+	VMOVUPD    (AX), Y3
+	VMOVUPD    32(AX), Y4
+	VMOVUPD    64(AX), Y5
+	VMOVUPD    96(AX), Y6
+	VMOVUPD    128(AX), Y7
+	VMOVUPD    160(AX), Y8
+	VMOVUPD    192(AX), Y9
+	VMASKMOVPD 224(AX), Y0, Y10
+
+rows1_short8:
+	CMPQ         DX, $+1
+	JL           end1_short8
+	MOVQ         SI, BX
+	ADDQ         DI, SI
+	VBROADCASTSD (CX), Y11
+	VCVTPS2PD    (BX), Y2
+	VFMADD231PD  Y2, Y11, Y3
+	VCVTPS2PD    16(BX), Y2
+	VFMADD231PD  Y2, Y11, Y4
+	VCVTPS2PD    32(BX), Y2
+	VFMADD231PD  Y2, Y11, Y5
+	VCVTPS2PD    48(BX), Y2
+	VFMADD231PD  Y2, Y11, Y6
+	VCVTPS2PD    64(BX), Y2
+	VFMADD231PD  Y2, Y11, Y7
+	VCVTPS2PD    80(BX), Y2
+	VFMADD231PD  Y2, Y11, Y8
+	VCVTPS2PD    96(BX), Y2
+	VFMADD231PD  Y2, Y11, Y9
+	VMASKMOVPS   112(BX), X1, X2
+	VCVTPS2PD    X2, Y2
+	VFMADD231PD  Y2, Y11, Y10
+	ADDQ         $+8, CX
+	SUBQ         $+1, DX
+	JMP          rows1_short8
+
+end1_short8:
+	VMOVUPD    Y3, (AX)
+	VMOVUPD    Y4, 32(AX)
+	VMOVUPD    Y5, 64(AX)
+	VMOVUPD    Y6, 96(AX)
+	VMOVUPD    Y7, 128(AX)
+	VMOVUPD    Y8, 160(AX)
+	VMOVUPD    Y9, 192(AX)
+	VMASKMOVPD Y10, Y0, 224(AX)
+	VZEROUPPER
+	RET
+
 // func logisticTileAVX512(row *float64, col *float64, a *float64, b *float64, m int, n int)
 // Requires: AVX, AVX512DQ, AVX512F, AVX512VL, BMI2
 TEXT ·logisticTileAVX512(SB), NOSPLIT, $0-48
@@ -6493,6 +7305,742 @@ rows1_short8:
 	VFMADD231PD  320(BX), Z9, Z6
 	VFMADD231PD  384(BX), Z9, Z7
 	VMOVUPD.Z    448(BX), K1, Z0
+	VFMADD231PD  Z0, Z9, Z8
+	ADDQ         $+8, CX
+	SUBQ         $+1, DX
+	JMP          rows1_short8
+
+end1_short8:
+	VMOVUPD Z1, (AX)
+	VMOVUPD Z2, 64(AX)
+	VMOVUPD Z3, 128(AX)
+	VMOVUPD Z4, 192(AX)
+	VMOVUPD Z5, 256(AX)
+	VMOVUPD Z6, 320(AX)
+	VMOVUPD Z7, 384(AX)
+	VMOVUPD Z8, K1, 448(AX)
+	VZEROUPPER
+	RET
+
+// func narrowDotsAVX512(dst *float64, x *float32, w *float64, rows int, d int, stride int)
+// Requires: AVX, AVX512DQ, AVX512F, AVX512VL, BMI2
+TEXT ·narrowDotsAVX512(SB), NOSPLIT, $0-48
+	MOVQ  dst+0(FP), AX
+	MOVQ  w+16(FP), CX
+	MOVQ  rows+24(FP), DX
+	MOVQ  d+32(FP), BX
+	MOVQ  x+8(FP), SI
+	MOVQ  stride+40(FP), DI
+	SHLQ  $0x02, DI
+	MOVQ  BX, R8
+	ANDQ  $+7, R8
+	SUBQ  R8, BX
+	MOVQ  $-1, R9
+	BZHIQ R8, R9, R9
+	KMOVW R9, K1
+
+rows4:
+	CMPQ   DX, $0x04
+	JL     rows1
+	MOVQ   SI, R10
+	ADDQ   DI, SI
+	MOVQ   SI, R11
+	ADDQ   DI, SI
+	MOVQ   SI, R12
+	ADDQ   DI, SI
+	MOVQ   SI, R13
+	ADDQ   DI, SI
+	VPXORQ Z0, Z0, Z0
+	VPXORQ Z1, Z1, Z1
+	VPXORQ Z2, Z2, Z2
+	VPXORQ Z3, Z3, Z3
+	XORQ   R9, R9
+
+columns4:
+	CMPQ        R9, BX
+	JGE         tail4
+	VMOVUPD     (CX)(R9*8), Z4
+	VCVTPS2PD   (R10)(R9*4), Z5
+	VFMADD231PD Z5, Z4, Z0
+	VCVTPS2PD   (R11)(R9*4), Z5
+	VFMADD231PD Z5, Z4, Z1
+	VCVTPS2PD   (R12)(R9*4), Z5
+	VFMADD231PD Z5, Z4, Z2
+	VCVTPS2PD   (R13)(R9*4), Z5
+	VFMADD231PD Z5, Z4, Z3
+	ADDQ        $+8, R9
+	JMP         columns4
+
+tail4:
+	TESTQ       R8, R8
+	JZ          join4
+	VMOVUPD.Z   (CX)(R9*8), K1, Z4
+	VCVTPS2PD.Z (R10)(R9*4), K1, Z5
+	VFMADD231PD Z5, Z4, Z0
+	VCVTPS2PD.Z (R11)(R9*4), K1, Z5
+	VFMADD231PD Z5, Z4, Z1
+	VCVTPS2PD.Z (R12)(R9*4), K1, Z5
+	VFMADD231PD Z5, Z4, Z2
+	VCVTPS2PD.Z (R13)(R9*4), K1, Z5
+	VFMADD231PD Z5, Z4, Z3
+
+join4:
+	VEXTRACTF64X4 $0x01, Z0, Y4
+	VADDPD        Y4, Y0, Y0
+	VEXTRACTF64X4 $0x01, Z1, Y4
+	VADDPD        Y4, Y1, Y1
+	VEXTRACTF64X4 $0x01, Z2, Y4
+	VADDPD        Y4, Y2, Y2
+	VEXTRACTF64X4 $0x01, Z3, Y4
+	VADDPD        Y4, Y3, Y3
+	VHADDPD       Y1, Y0, Y4
+	VHADDPD       Y3, Y2, Y5
+	VPERM2F128    $0x21, Y5, Y4, Y7
+	VBLENDPD      $0x0c, Y5, Y4, Y4
+	VADDPD        Y4, Y7, Y7
+	VADDPD        (AX), Y7, Y7
+	VMOVUPD       Y7, (AX)
+	ADDQ          $0x20, AX
+	SUBQ          $0x04, DX
+	JMP           rows4
+
+rows1:
+	TESTQ  DX, DX
+	JZ     done
+	MOVQ   SI, R10
+	ADDQ   DI, SI
+	VPXORQ Z6, Z6, Z6
+	XORQ   R9, R9
+
+columns1:
+	CMPQ        R9, BX
+	JGE         tail1
+	VMOVUPD     (CX)(R9*8), Z0
+	VCVTPS2PD   (R10)(R9*4), Z1
+	VFMADD231PD Z1, Z0, Z6
+	ADDQ        $+8, R9
+	JMP         columns1
+
+tail1:
+	TESTQ       R8, R8
+	JZ          join1
+	VMOVUPD.Z   (CX)(R9*8), K1, Z0
+	VCVTPS2PD.Z (R10)(R9*4), K1, Z1
+	VFMADD231PD Z1, Z0, Z6
+
+join1:
+	VEXTRACTF64X4 $0x01, Z6, Y0
+	VADDPD        Y0, Y6, Y6
+	VEXTRACTF64X2 $0x01, Y6, X0
+	VADDPD        X0, X6, X6
+	VPERMILPD     $0x01, X6, X0
+	VADDPD        X0, X6, X6
+	VADDSD        (AX), X6, X6
+	VMOVSD        X6, (AX)
+	ADDQ          $0x08, AX
+	DECQ          DX
+	JMP           rows1
+
+done:
+	VZEROUPPER
+	RET
+
+// func narrowAddRowsAVX512(acc *float64, c *float64, x *float32, rows int, d int, stride int)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·narrowAddRowsAVX512(SB), NOSPLIT, $0-48
+	MOVQ  acc+0(FP), AX
+	MOVQ  c+8(FP), CX
+	MOVQ  rows+24(FP), DX
+	MOVQ  d+32(FP), BX
+	MOVQ  x+16(FP), SI
+	MOVQ  stride+40(FP), DI
+	SHLQ  $0x02, DI
+	CMPQ  BX, $+8
+	JLE   short1
+	CMPQ  BX, $+16
+	JLE   short2
+	CMPQ  BX, $+24
+	JLE   short3
+	CMPQ  BX, $+32
+	JLE   short4
+	CMPQ  BX, $+40
+	JLE   short5
+	CMPQ  BX, $+48
+	JLE   short6
+	CMPQ  BX, $+56
+	JLE   short7
+	CMPQ  BX, $+64
+	JLE   short8
+	MOVQ  BX, R8
+	ANDQ  $+7, R8
+	SUBQ  R8, BX
+	MOVQ  $-1, R9
+	BZHIQ R8, R9, R9
+	KMOVW R9, K1
+
+rows_long4:
+	CMPQ         DX, $+4
+	JL           end_long4
+	VBROADCASTSD (CX), Z0
+	VBROADCASTSD 8(CX), Z1
+	VBROADCASTSD 16(CX), Z2
+	VBROADCASTSD 24(CX), Z3
+	MOVQ         SI, R10
+	ADDQ         DI, SI
+	MOVQ         SI, R11
+	ADDQ         DI, SI
+	MOVQ         SI, R12
+	ADDQ         DI, SI
+	MOVQ         SI, R13
+	ADDQ         DI, SI
+	XORQ         R9, R9
+
+columns_long4:
+	CMPQ        R9, BX
+	JGE         tail_long4
+	VMOVUPD     (AX)(R9*8), Z4
+	VCVTPS2PD   (R10)(R9*4), Z5
+	VFMADD231PD Z5, Z0, Z4
+	VCVTPS2PD   (R11)(R9*4), Z5
+	VFMADD231PD Z5, Z1, Z4
+	VCVTPS2PD   (R12)(R9*4), Z5
+	VFMADD231PD Z5, Z2, Z4
+	VCVTPS2PD   (R13)(R9*4), Z5
+	VFMADD231PD Z5, Z3, Z4
+	VMOVUPD     Z4, (AX)(R9*8)
+	ADDQ        $+8, R9
+	JMP         columns_long4
+
+tail_long4:
+	TESTQ       R8, R8
+	JZ          next_long4
+	VMOVUPD.Z   (AX)(R9*8), K1, Z4
+	VCVTPS2PD.Z (R10)(R9*4), K1, Z5
+	VFMADD231PD Z5, Z0, Z4
+	VCVTPS2PD.Z (R11)(R9*4), K1, Z0
+	VFMADD231PD Z0, Z1, Z4
+	VCVTPS2PD.Z (R12)(R9*4), K1, Z0
+	VFMADD231PD Z0, Z2, Z4
+	VCVTPS2PD.Z (R13)(R9*4), K1, Z0
+	VFMADD231PD Z0, Z3, Z4
+	VMOVUPD     Z4, K1, (AX)(R9*8)
+
+next_long4:
+	ADDQ $+32, CX
+	SUBQ $+4, DX
+	JMP  rows_long4
+
+end_long4:
+rows_long1:
+	CMPQ         DX, $+1
+	JL           end_long1
+	VBROADCASTSD (CX), Z0
+	MOVQ         SI, R10
+	ADDQ         DI, SI
+	XORQ         R9, R9
+
+columns_long1:
+	CMPQ        R9, BX
+	JGE         tail_long1
+	VMOVUPD     (AX)(R9*8), Z1
+	VCVTPS2PD   (R10)(R9*4), Z2
+	VFMADD231PD Z2, Z0, Z1
+	VMOVUPD     Z1, (AX)(R9*8)
+	ADDQ        $+8, R9
+	JMP         columns_long1
+
+tail_long1:
+	TESTQ       R8, R8
+	JZ          next_long1
+	VMOVUPD.Z   (AX)(R9*8), K1, Z1
+	VCVTPS2PD.Z (R10)(R9*4), K1, Z2
+	VFMADD231PD Z2, Z0, Z1
+	VMOVUPD     Z1, K1, (AX)(R9*8)
+
+next_long1:
+	ADDQ $+8, CX
+	SUBQ $+1, DX
+	JMP  rows_long1
+
+end_long1:
+	VZEROUPPER
+	RET
+
+short1:
+	SUBQ      $+0, BX
+	MOVQ      $-1, R8
+	BZHIQ     BX, R8, R8
+	KMOVW     R8, K1
+	VPXORQ    Z1, Z1, Z1
+	VPXORQ    Z2, Z2, Z2
+	VPXORQ    Z3, Z3, Z3
+	VPXORQ    Z4, Z4, Z4
+	VMOVUPD.Z (AX), K1, Z1
+
+rows4_short1:
+	CMPQ         DX, $+4
+	JL           end4_short1
+	MOVQ         SI, BX
+	ADDQ         DI, SI
+	MOVQ         SI, R8
+	ADDQ         DI, SI
+	MOVQ         SI, R9
+	ADDQ         DI, SI
+	MOVQ         SI, R10
+	ADDQ         DI, SI
+	VBROADCASTSD (CX), Z5
+	VCVTPS2PD.Z  (BX), K1, Z0
+	VFMADD231PD  Z0, Z5, Z1
+	VBROADCASTSD 8(CX), Z5
+	VCVTPS2PD.Z  (R8), K1, Z0
+	VFMADD231PD  Z0, Z5, Z2
+	VBROADCASTSD 16(CX), Z5
+	VCVTPS2PD.Z  (R9), K1, Z0
+	VFMADD231PD  Z0, Z5, Z3
+	VBROADCASTSD 24(CX), Z5
+	VCVTPS2PD.Z  (R10), K1, Z0
+	VFMADD231PD  Z0, Z5, Z4
+	ADDQ         $+32, CX
+	SUBQ         $+4, DX
+	JMP          rows4_short1
+
+end4_short1:
+rows1_short1:
+	CMPQ         DX, $+1
+	JL           end1_short1
+	MOVQ         SI, BX
+	ADDQ         DI, SI
+	VBROADCASTSD (CX), Z5
+	VCVTPS2PD.Z  (BX), K1, Z0
+	VFMADD231PD  Z0, Z5, Z1
+	ADDQ         $+8, CX
+	SUBQ         $+1, DX
+	JMP          rows1_short1
+
+end1_short1:
+	VADDPD  Z2, Z1, Z1
+	VADDPD  Z3, Z1, Z1
+	VADDPD  Z4, Z1, Z1
+	VMOVUPD Z1, K1, (AX)
+	VZEROUPPER
+	RET
+
+short2:
+	SUBQ      $+8, BX
+	MOVQ      $-1, R8
+	BZHIQ     BX, R8, R8
+	KMOVW     R8, K1
+	VPXORQ    Z1, Z1, Z1
+	VPXORQ    Z2, Z2, Z2
+	VPXORQ    Z3, Z3, Z3
+	VPXORQ    Z4, Z4, Z4
+	VPXORQ    Z5, Z5, Z5
+	VPXORQ    Z6, Z6, Z6
+	VPXORQ    Z7, Z7, Z7
+	VPXORQ    Z8, Z8, Z8
+	VMOVUPD   (AX), Z1
+	VMOVUPD.Z 64(AX), K1, Z2
+
+rows4_short2:
+	CMPQ         DX, $+4
+	JL           end4_short2
+	MOVQ         SI, BX
+	ADDQ         DI, SI
+	MOVQ         SI, R8
+	ADDQ         DI, SI
+	MOVQ         SI, R9
+	ADDQ         DI, SI
+	MOVQ         SI, R10
+	ADDQ         DI, SI
+	VBROADCASTSD (CX), Z9
+	VCVTPS2PD    (BX), Z0
+	VFMADD231PD  Z0, Z9, Z1
+	VCVTPS2PD.Z  32(BX), K1, Z0
+	VFMADD231PD  Z0, Z9, Z2
+	VBROADCASTSD 8(CX), Z9
+	VCVTPS2PD    (R8), Z0
+	VFMADD231PD  Z0, Z9, Z3
+	VCVTPS2PD.Z  32(R8), K1, Z0
+	VFMADD231PD  Z0, Z9, Z4
+	VBROADCASTSD 16(CX), Z9
+	VCVTPS2PD    (R9), Z0
+	VFMADD231PD  Z0, Z9, Z5
+	VCVTPS2PD.Z  32(R9), K1, Z0
+	VFMADD231PD  Z0, Z9, Z6
+	VBROADCASTSD 24(CX), Z9
+	VCVTPS2PD    (R10), Z0
+	VFMADD231PD  Z0, Z9, Z7
+	VCVTPS2PD.Z  32(R10), K1, Z0
+	VFMADD231PD  Z0, Z9, Z8
+	ADDQ         $+32, CX
+	SUBQ         $+4, DX
+	JMP          rows4_short2
+
+end4_short2:
+rows1_short2:
+	CMPQ         DX, $+1
+	JL           end1_short2
+	MOVQ         SI, BX
+	ADDQ         DI, SI
+	VBROADCASTSD (CX), Z9
+	VCVTPS2PD    (BX), Z0
+	VFMADD231PD  Z0, Z9, Z1
+	VCVTPS2PD.Z  32(BX), K1, Z0
+	VFMADD231PD  Z0, Z9, Z2
+	ADDQ         $+8, CX
+	SUBQ         $+1, DX
+	JMP          rows1_short2
+
+end1_short2:
+	VADDPD  Z3, Z1, Z1
+	VADDPD  Z5, Z1, Z1
+	VADDPD  Z7, Z1, Z1
+	VMOVUPD Z1, (AX)
+	VADDPD  Z4, Z2, Z2
+	VADDPD  Z6, Z2, Z2
+	VADDPD  Z8, Z2, Z2
+	VMOVUPD Z2, K1, 64(AX)
+	VZEROUPPER
+	RET
+
+short3:
+	SUBQ      $+16, BX
+	MOVQ      $-1, R8
+	BZHIQ     BX, R8, R8
+	KMOVW     R8, K1
+	VPXORQ    Z1, Z1, Z1
+	VPXORQ    Z2, Z2, Z2
+	VPXORQ    Z3, Z3, Z3
+	VPXORQ    Z4, Z4, Z4
+	VPXORQ    Z5, Z5, Z5
+	VPXORQ    Z6, Z6, Z6
+	VMOVUPD   (AX), Z1
+	VMOVUPD   64(AX), Z2
+	VMOVUPD.Z 128(AX), K1, Z3
+
+rows2_short3:
+	CMPQ         DX, $+2
+	JL           end2_short3
+	MOVQ         SI, BX
+	ADDQ         DI, SI
+	MOVQ         SI, R8
+	ADDQ         DI, SI
+	VBROADCASTSD (CX), Z7
+	VCVTPS2PD    (BX), Z0
+	VFMADD231PD  Z0, Z7, Z1
+	VCVTPS2PD    32(BX), Z0
+	VFMADD231PD  Z0, Z7, Z2
+	VCVTPS2PD.Z  64(BX), K1, Z0
+	VFMADD231PD  Z0, Z7, Z3
+	VBROADCASTSD 8(CX), Z7
+	VCVTPS2PD    (R8), Z0
+	VFMADD231PD  Z0, Z7, Z4
+	VCVTPS2PD    32(R8), Z0
+	VFMADD231PD  Z0, Z7, Z5
+	VCVTPS2PD.Z  64(R8), K1, Z0
+	VFMADD231PD  Z0, Z7, Z6
+	ADDQ         $+16, CX
+	SUBQ         $+2, DX
+	JMP          rows2_short3
+
+end2_short3:
+rows1_short3:
+	CMPQ         DX, $+1
+	JL           end1_short3
+	MOVQ         SI, BX
+	ADDQ         DI, SI
+	VBROADCASTSD (CX), Z7
+	VCVTPS2PD    (BX), Z0
+	VFMADD231PD  Z0, Z7, Z1
+	VCVTPS2PD    32(BX), Z0
+	VFMADD231PD  Z0, Z7, Z2
+	VCVTPS2PD.Z  64(BX), K1, Z0
+	VFMADD231PD  Z0, Z7, Z3
+	ADDQ         $+8, CX
+	SUBQ         $+1, DX
+	JMP          rows1_short3
+
+end1_short3:
+	VADDPD  Z4, Z1, Z1
+	VMOVUPD Z1, (AX)
+	VADDPD  Z5, Z2, Z2
+	VMOVUPD Z2, 64(AX)
+	VADDPD  Z6, Z3, Z3
+	VMOVUPD Z3, K1, 128(AX)
+	VZEROUPPER
+	RET
+
+short4:
+	SUBQ      $+24, BX
+	MOVQ      $-1, R8
+	BZHIQ     BX, R8, R8
+	KMOVW     R8, K1
+	VPXORQ    Z1, Z1, Z1
+	VPXORQ    Z2, Z2, Z2
+	VPXORQ    Z3, Z3, Z3
+	VPXORQ    Z4, Z4, Z4
+	VPXORQ    Z5, Z5, Z5
+	VPXORQ    Z6, Z6, Z6
+	VPXORQ    Z7, Z7, Z7
+	VPXORQ    Z8, Z8, Z8
+	VMOVUPD   (AX), Z1
+	VMOVUPD   64(AX), Z2
+	VMOVUPD   128(AX), Z3
+	VMOVUPD.Z 192(AX), K1, Z4
+
+rows2_short4:
+	CMPQ         DX, $+2
+	JL           end2_short4
+	MOVQ         SI, BX
+	ADDQ         DI, SI
+	MOVQ         SI, R8
+	ADDQ         DI, SI
+	VBROADCASTSD (CX), Z9
+	VCVTPS2PD    (BX), Z0
+	VFMADD231PD  Z0, Z9, Z1
+	VCVTPS2PD    32(BX), Z0
+	VFMADD231PD  Z0, Z9, Z2
+	VCVTPS2PD    64(BX), Z0
+	VFMADD231PD  Z0, Z9, Z3
+	VCVTPS2PD.Z  96(BX), K1, Z0
+	VFMADD231PD  Z0, Z9, Z4
+	VBROADCASTSD 8(CX), Z9
+	VCVTPS2PD    (R8), Z0
+	VFMADD231PD  Z0, Z9, Z5
+	VCVTPS2PD    32(R8), Z0
+	VFMADD231PD  Z0, Z9, Z6
+	VCVTPS2PD    64(R8), Z0
+	VFMADD231PD  Z0, Z9, Z7
+	VCVTPS2PD.Z  96(R8), K1, Z0
+	VFMADD231PD  Z0, Z9, Z8
+	ADDQ         $+16, CX
+	SUBQ         $+2, DX
+	JMP          rows2_short4
+
+end2_short4:
+rows1_short4:
+	CMPQ         DX, $+1
+	JL           end1_short4
+	MOVQ         SI, BX
+	ADDQ         DI, SI
+	VBROADCASTSD (CX), Z9
+	VCVTPS2PD    (BX), Z0
+	VFMADD231PD  Z0, Z9, Z1
+	VCVTPS2PD    32(BX), Z0
+	VFMADD231PD  Z0, Z9, Z2
+	VCVTPS2PD    64(BX), Z0
+	VFMADD231PD  Z0, Z9, Z3
+	VCVTPS2PD.Z  96(BX), K1, Z0
+	VFMADD231PD  Z0, Z9, Z4
+	ADDQ         $+8, CX
+	SUBQ         $+1, DX
+	JMP          rows1_short4
+
+end1_short4:
+	VADDPD  Z5, Z1, Z1
+	VMOVUPD Z1, (AX)
+	VADDPD  Z6, Z2, Z2
+	VMOVUPD Z2, 64(AX)
+	VADDPD  Z7, Z3, Z3
+	VMOVUPD Z3, 128(AX)
+	VADDPD  Z8, Z4, Z4
+	VMOVUPD Z4, K1, 192(AX)
+	VZEROUPPER
+	RET
+
+short5:
+	SUBQ      $+32, BX
+	MOVQ      $-1, R8
+	BZHIQ     BX, R8, R8
+	KMOVW     R8, K1
+	VPXORQ    Z1, Z1, Z1
+	VPXORQ    Z2, Z2, Z2
+	VPXORQ    Z3, Z3, Z3
+	VPXORQ    Z4, Z4, Z4
+	VPXORQ    Z5, Z5, Z5
+	VMOVUPD   (AX), Z1
+	VMOVUPD   64(AX), Z2
+	VMOVUPD   128(AX), Z3
+	VMOVUPD   192(AX), Z4
+	VMOVUPD.Z 256(AX), K1, Z5
+
+rows1_short5:
+	CMPQ         DX, $+1
+	JL           end1_short5
+	MOVQ         SI, BX
+	ADDQ         DI, SI
+	VBROADCASTSD (CX), Z6
+	VCVTPS2PD    (BX), Z0
+	VFMADD231PD  Z0, Z6, Z1
+	VCVTPS2PD    32(BX), Z0
+	VFMADD231PD  Z0, Z6, Z2
+	VCVTPS2PD    64(BX), Z0
+	VFMADD231PD  Z0, Z6, Z3
+	VCVTPS2PD    96(BX), Z0
+	VFMADD231PD  Z0, Z6, Z4
+	VCVTPS2PD.Z  128(BX), K1, Z0
+	VFMADD231PD  Z0, Z6, Z5
+	ADDQ         $+8, CX
+	SUBQ         $+1, DX
+	JMP          rows1_short5
+
+end1_short5:
+	VMOVUPD Z1, (AX)
+	VMOVUPD Z2, 64(AX)
+	VMOVUPD Z3, 128(AX)
+	VMOVUPD Z4, 192(AX)
+	VMOVUPD Z5, K1, 256(AX)
+	VZEROUPPER
+	RET
+
+short6:
+	SUBQ      $+40, BX
+	MOVQ      $-1, R8
+	BZHIQ     BX, R8, R8
+	KMOVW     R8, K1
+	VPXORQ    Z1, Z1, Z1
+	VPXORQ    Z2, Z2, Z2
+	VPXORQ    Z3, Z3, Z3
+	VPXORQ    Z4, Z4, Z4
+	VPXORQ    Z5, Z5, Z5
+	VPXORQ    Z6, Z6, Z6
+	VMOVUPD   (AX), Z1
+	VMOVUPD   64(AX), Z2
+	VMOVUPD   128(AX), Z3
+	VMOVUPD   192(AX), Z4
+	VMOVUPD   256(AX), Z5
+	VMOVUPD.Z 320(AX), K1, Z6
+
+rows1_short6:
+	CMPQ         DX, $+1
+	JL           end1_short6
+	MOVQ         SI, BX
+	ADDQ         DI, SI
+	VBROADCASTSD (CX), Z7
+	VCVTPS2PD    (BX), Z0
+	VFMADD231PD  Z0, Z7, Z1
+	VCVTPS2PD    32(BX), Z0
+	VFMADD231PD  Z0, Z7, Z2
+	VCVTPS2PD    64(BX), Z0
+	VFMADD231PD  Z0, Z7, Z3
+	VCVTPS2PD    96(BX), Z0
+	VFMADD231PD  Z0, Z7, Z4
+	VCVTPS2PD    128(BX), Z0
+	VFMADD231PD  Z0, Z7, Z5
+	VCVTPS2PD.Z  160(BX), K1, Z0
+	VFMADD231PD  Z0, Z7, Z6
+	ADDQ         $+8, CX
+	SUBQ         $+1, DX
+	JMP          rows1_short6
+
+end1_short6:
+	VMOVUPD Z1, (AX)
+	VMOVUPD Z2, 64(AX)
+	VMOVUPD Z3, 128(AX)
+	VMOVUPD Z4, 192(AX)
+	VMOVUPD Z5, 256(AX)
+	VMOVUPD Z6, K1, 320(AX)
+	VZEROUPPER
+	RET
+
+short7:
+	SUBQ      $+48, BX
+	MOVQ      $-1, R8
+	BZHIQ     BX, R8, R8
+	KMOVW     R8, K1
+	VPXORQ    Z1, Z1, Z1
+	VPXORQ    Z2, Z2, Z2
+	VPXORQ    Z3, Z3, Z3
+	VPXORQ    Z4, Z4, Z4
+	VPXORQ    Z5, Z5, Z5
+	VPXORQ    Z6, Z6, Z6
+	VPXORQ    Z7, Z7, Z7
+	VMOVUPD   (AX), Z1
+	VMOVUPD   64(AX), Z2
+	VMOVUPD   128(AX), Z3
+	VMOVUPD   192(AX), Z4
+	VMOVUPD   256(AX), Z5
+	VMOVUPD   320(AX), Z6
+	VMOVUPD.Z 384(AX), K1, Z7
+
+rows1_short7:
+	CMPQ         DX, $+1
+	JL           end1_short7
+	MOVQ         SI, BX
+	ADDQ         DI, SI
+	VBROADCASTSD (CX), Z8
+	VCVTPS2PD    (BX), Z0
+	VFMADD231PD  Z0, Z8, Z1
+	VCVTPS2PD    32(BX), Z0
+	VFMADD231PD  Z0, Z8, Z2
+	VCVTPS2PD    64(BX), Z0
+	VFMADD231PD  Z0, Z8, Z3
+	VCVTPS2PD    96(BX), Z0
+	VFMADD231PD  Z0, Z8, Z4
+	VCVTPS2PD    128(BX), Z0
+	VFMADD231PD  Z0, Z8, Z5
+	VCVTPS2PD    160(BX), Z0
+	VFMADD231PD  Z0, Z8, Z6
+	VCVTPS2PD.Z  192(BX), K1, Z0
+	VFMADD231PD  Z0, Z8, Z7
+	ADDQ         $+8, CX
+	SUBQ         $+1, DX
+	JMP          rows1_short7
+
+end1_short7:
+	VMOVUPD Z1, (AX)
+	VMOVUPD Z2, 64(AX)
+	VMOVUPD Z3, 128(AX)
+	VMOVUPD Z4, 192(AX)
+	VMOVUPD Z5, 256(AX)
+	VMOVUPD Z6, 320(AX)
+	VMOVUPD Z7, K1, 384(AX)
+	VZEROUPPER
+	RET
+
+short8:
+	SUBQ      $+56, BX
+	MOVQ      $-1, R8
+	BZHIQ     BX, R8, R8
+	KMOVW     R8, K1
+	VPXORQ    Z1, Z1, Z1
+	VPXORQ    Z2, Z2, Z2
+	VPXORQ    Z3, Z3, Z3
+	VPXORQ    Z4, Z4, Z4
+	VPXORQ    Z5, Z5, Z5
+	VPXORQ    Z6, Z6, Z6
+	VPXORQ    Z7, Z7, Z7
+	VPXORQ    Z8, Z8, Z8
+	VMOVUPD   (AX), Z1
+	VMOVUPD   64(AX), Z2
+	VMOVUPD   128(AX), Z3
+	VMOVUPD   192(AX), Z4
+	VMOVUPD   256(AX), Z5
+	VMOVUPD   320(AX), Z6
+	VMOVUPD   384(AX), Z7
+	VMOVUPD.Z 448(AX), K1, Z8
+
+rows1_short8:
+	CMPQ         DX, $+1
+	JL           end1_short8
+	MOVQ         SI, BX
+	ADDQ         DI, SI
+	VBROADCASTSD (CX), Z9
+	VCVTPS2PD    (BX), Z0
+	VFMADD231PD  Z0, Z9, Z1
+	VCVTPS2PD    32(BX), Z0
+	VFMADD231PD  Z0, Z9, Z2
+	VCVTPS2PD    64(BX), Z0
+	VFMADD231PD  Z0, Z9, Z3
+	VCVTPS2PD    96(BX), Z0
+	VFMADD231PD  Z0, Z9, Z4
+	VCVTPS2PD    128(BX), Z0
+	VFMADD231PD  Z0, Z9, Z5
+	VCVTPS2PD    160(BX), Z0
+	VFMADD231PD  Z0, Z9, Z6
+	VCVTPS2PD    192(BX), Z0
+	VFMADD231PD  Z0, Z9, Z7
+	VCVTPS2PD.Z  224(BX), K1, Z0
 	VFMADD231PD  Z0, Z9, Z8
 	ADDQ         $+8, CX
 	SUBQ         $+1, DX

@@ -94,6 +94,16 @@ func gatherDotsAVX2(dst *float64, x *float64, w *float64, index *int32, rows int
 //go:noescape
 func gatherAddRowsAVX2(acc *float64, c *float64, x *float64, index *int32, rows int, d int, stride int)
 
+// narrowDotsAVX2 adds the products of rows with w, see NarrowDots.
+//
+//go:noescape
+func narrowDotsAVX2(dst *float64, x *float32, w *float64, rows int, d int, stride int)
+
+// narrowAddRowsAVX2 adds the rows times c, see NarrowAddRows.
+//
+//go:noescape
+func narrowAddRowsAVX2(acc *float64, c *float64, x *float32, rows int, d int, stride int)
+
 // logisticTileAVX512 adds the row and column sums of 1/(1 + a_i b_j), see logisticTile.
 //
 //go:noescape
@@ -183,3 +193,13 @@ func gatherDotsAVX512(dst *float64, x *float64, w *float64, index *int32, rows i
 //
 //go:noescape
 func gatherAddRowsAVX512(acc *float64, c *float64, x *float64, index *int32, rows int, d int, stride int)
+
+// narrowDotsAVX512 adds the products of rows with w, see NarrowDots.
+//
+//go:noescape
+func narrowDotsAVX512(dst *float64, x *float32, w *float64, rows int, d int, stride int)
+
+// narrowAddRowsAVX512 adds the rows times c, see NarrowAddRows.
+//
+//go:noescape
+func narrowAddRowsAVX512(acc *float64, c *float64, x *float32, rows int, d int, stride int)

@@ -58,6 +58,8 @@ type Set struct {
 	GatherDots    func(dst, x, w []float64, rows []int32)
 	AddRows       func(acc, c, x []float64)
 	GatherAddRows func(acc, c, x []float64, rows []int32)
+	NarrowDots    func(dst []float64, x []float32, w []float64)
+	NarrowAddRows func(acc, c []float64, x []float32)
 
 	Locate     func(pos []float64, bin []int32, x []float64, class []uint8, bins int)
 	PowerSums  func(sum, x []float64)
@@ -104,6 +106,8 @@ func Select(v Variant) (*Set, error) {
 		GatherDots:       GatherDots,
 		AddRows:          AddRows,
 		GatherAddRows:    GatherAddRows,
+		NarrowDots:       NarrowDots,
+		NarrowAddRows:    NarrowAddRows,
 		Locate:           locate,
 		PowerSums:        PowerSums,
 		SumLanes:         sumLanes,

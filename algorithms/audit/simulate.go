@@ -11,6 +11,7 @@ import (
 
 	"dyad/algorithms"
 	"dyad/engine"
+	"dyad/internal/tasks"
 	"dyad/privacy"
 )
 
@@ -217,7 +218,7 @@ func (c *campaign) extend(ctx context.Context, runs int, step func(done int)) er
 		next++
 		return i, failed == nil && i < total
 	}
-	var wait sync.WaitGroup
+	var wait tasks.Group
 	for range workers {
 		wait.Go(func() {
 			w, err := newWorker(c.t)

@@ -86,6 +86,9 @@ type Stream struct {
 // wraps fs.ErrExist for a new stream whose file exists; those of the ledger wrap
 // ledger.ErrResume if it has not the run of the state.
 func Open(plan *algorithms.Plan, o Options) (*Stream, error) {
+	if !o.Public && plan.Spec.PaperUnsound {
+		return nil, algorithms.ErrUnsound
+	}
 	if !o.Public && o.Ledger == nil {
 		return nil, errors.New("online: a stream of private records needs Options.Ledger, or Public for public ones")
 	}
@@ -154,6 +157,9 @@ func (s *Stream) Guarantee() privacy.Guarantee {
 	g := s.plan.Guarantee
 	if s.o.Public {
 		g = privacy.Guarantee{Kind: privacy.Public, Released: g.Released}
+		if s.plan.Spec.PaperUnsound {
+			g.Warnings = []string{algorithms.PaperUnsound}
+		}
 	}
 	g.Warnings = append(append([]string(nil), g.Warnings...), s.receipt.Warnings...)
 	return g

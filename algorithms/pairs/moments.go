@@ -8,6 +8,7 @@ import (
 	"dyad/algorithms"
 	"dyad/engine"
 	"dyad/engine/terms"
+	"dyad/internal/tasks"
 	"dyad/privacy"
 )
 
@@ -76,19 +77,15 @@ func (p *Plan) trainMoments(ctx context.Context, data *terms.Data, workers int, 
 	if err != nil {
 		return nil, err
 	}
-	made := make(chan []float64, 1)
-	go func() { // a decomposition may take seconds
-		made <- s.factor(algorithms.PairMetric(algorithms.PairMoments{
+	w, err := tasks.Await(ctx, func() []float64 { // a decomposition may take seconds
+		return s.factor(algorithms.PairMetric(algorithms.PairMoments{
 			Dim: s.Dim, Pairs: s.Pairs, Similar: v[0] / countWeight, SumS: v[1 : 1+k], SumD: v[1+k:], Noise: noise, OfCount: noise / countWeight,
 		}))
-	}()
-	select {
-	case w := <-made:
+	})
+	if err == nil {
 		t.Step(1, 1)
-		return w, nil
-	case <-ctx.Done():
-		return nil, ctx.Err()
 	}
+	return w, err
 }
 
 // factor is the matrix of Rows rows whose distances are those of a metric in its longest

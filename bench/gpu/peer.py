@@ -12,7 +12,9 @@ Mahalanobis: the gradient of the logistic Mahalanobis loss over all ordered pair
 TestGPUMeasureMetric, in float32 with TF32 off (to compare with our bf16x3) and on (with our
 tf32): eager in row blocks and torch.compile of a block.
 
-peer.py OUT        measures (needs a GPU)
+peer.py --main OUT   measures the sizes of the bars (needs a GPU), peer.py --rest OUT the others;
+                   OUT is written after each
+peer.py --ceilings prints what this GPU copies and multiplies a second
 peer.py --check    compiles the Triton kernel for compute capability 9.0, where Triton is
                    installed, and runs the pairs on the CPU, where PyTorch is; no GPU
 """
@@ -187,10 +189,10 @@ def data(n, d):
     return x, y
 
 
-def measure_mahalanobis(add, wait):
+def measure_mahalanobis(add, wait, sizes):
     import torch
 
-    for n in (10_000, 100_000):
+    for n in sizes:
         for d in (64, 128, 256):
             x, y = data(n, d)
             w = torch.eye(d, device="cuda") / d**0.5
@@ -201,23 +203,16 @@ def measure_mahalanobis(add, wait):
     torch.backends.cuda.matmul.allow_tf32 = False
 
 
-def measure(out):
+def measure_scores(add, wait, sizes, dims):
     import torch
-
-    torch.backends.cuda.matmul.allow_tf32 = False
-    wait, results = torch.cuda.synchronize, []
-
-    def add(**row):
-        results.append(row)
-        print(row, flush=True)
 
     peers = {"eager": in_blocks(coefficients), "compile": in_blocks(torch.compile(coefficients, dynamic=True))}
     try:
         peers["triton"] = by_triton(triton_kernel())
     except ImportError as e:
         print("triton: skipped,", e, flush=True)
-    for n in (1000, 10_000, 100_000, 1_000_000):
-        for d in (8, 32, 128):
+    for n in sizes:
+        for d in dims:
             x, y = data(n, d)
             w = torch.zeros(d, device="cuda")
             w[0] = 1
@@ -231,14 +226,49 @@ def measure(out):
                 if off > 1e-3:
                     raise RuntimeError(f"{name} is off by {off} at n = {n}")
                 add(peer=name, n=n, d=d, seconds=best_of_five(lambda: gradient(x, y, w, sums), wait))
+
+
+def measure_pairs(add, wait):
+    import torch
+
     for m in (10_000, 100_000, 1_000_000):
         for d in (8, 32, 128):
             args = pairs_on("cuda", m, d)
             for name, f in (("pairs eager", pair_sum), ("pairs compile", torch.compile(pair_sum, dynamic=True))):
                 add(peer=name, n=m // 5, d=d, rows=16, pairs=m, seconds=best_of_five(lambda: f(*args), wait))
-    measure_mahalanobis(add, wait)
-    with open(out, "w") as f:
-        json.dump({"torch": torch.__version__, "device": torch.cuda.get_device_name(), "results": results}, f, indent=1)
+
+
+def measure(which, out):
+    import torch
+
+    torch.backends.cuda.matmul.allow_tf32 = False
+    wait, results = torch.cuda.synchronize, []
+
+    def add(**row):
+        results.append(row)
+        print(row, flush=True)
+        with open(out, "w") as f:
+            json.dump({"torch": torch.__version__, "device": torch.cuda.get_device_name(), "results": results}, f, indent=1)
+
+    if which == "--main":
+        measure_scores(add, wait, (1_000_000,), (20,))
+        measure_mahalanobis(add, wait, (100_000,))
+        return
+    measure_scores(add, wait, (100_000, 10_000, 1000), (8, 32, 128))
+    measure_mahalanobis(add, wait, (10_000,))
+    measure_pairs(add, wait)
+
+
+def ceilings():
+    import torch
+
+    wait = torch.cuda.synchronize
+    a = torch.empty(1 << 30, dtype=torch.float32, device="cuda")
+    b = torch.empty_like(a)
+    print(f"copy: {2 * a.numel() * 4 / best_of_five(lambda: b.copy_(a), wait) / 1e12:.2f} TB/s, read and written")
+    del a, b
+    x = torch.randn(8192, 8192, device="cuda", dtype=torch.bfloat16)
+    print(f"bf16 product: {2 * 8192**3 / best_of_five(lambda: x @ x, wait) / 1e12:.0f} TFLOP/s")
 
 
 def check():
@@ -260,6 +290,12 @@ def check():
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 2:
-        sys.exit("usage: peer.py OUT | --check")
-    check() if sys.argv[1] == "--check" else measure(sys.argv[1])
+    match sys.argv[1:]:
+        case ["--check"]:
+            check()
+        case ["--ceilings"]:
+            ceilings()
+        case ["--main" | "--rest" as which, out]:
+            measure(which, out)
+        case _:
+            sys.exit("usage: peer.py --main OUT | --rest OUT | --ceilings | --check")

@@ -1,120 +1,224 @@
 #!/usr/bin/env bash
-# Everything that needs a GPU, in stages of at most 8 minutes: run.sh [--dry-run] [STAGE...]
-# with stages doctor, driver, conformance, sanitizer, measure, measure-large, measure-groups,
-# measure-pairs, measure-metric, wgmma (conformance and times of the kernels for compute
-# capability 9.0, beside bf16x3), peers (default: all). Needs bin/ from build.sh and an NVIDIA
-# driver; no network, no Go. Results go to the folder OUT (default: results, beside this
-# script): copy gpu-*.json to bench/results/gpu. It fails without a GPU: a skipped test is no result.
+# Everything that needs a GPU: run.sh [--budget SECONDS] core|full|record. Needs bin/ from
+# build.sh and an NVIDIA driver; no network, no Go. See README.md for what the three do.
 #
-# --dry-run goes through the same stages with any driver, such as the tests' fake one, and
-# measures nothing: tests are listed and must be there, Python files are checked.
+# Stages run in the order of their value, each in a process of its own and with a limit of its
+# own; one that does not fit into what is left of the budget (default 540) is skipped and said
+# to be. The folder OUT (default: results, next to this script) gets results.tar.gz, renewed
+# after every stage, and summary.txt, which is printed last.
+#
+# Exit status: 0, 1 if a stage failed, 2 for wrong arguments or a broken bin/, 3 without a GPU.
 set -uo pipefail
 cd "$(dirname "$0")"
-out=$(realpath -m "${OUT:-results}")
-mkdir -p "$out"
-failed=0
-dry=
-if [ "${1:-}" = --dry-run ]; then
-	dry=yes
-	shift
+budget=540
+if [ "${1:-}" = --budget ]; then
+	budget=${2:-}
+	shift 2
 fi
+case "$budget:${1:-}:$#" in
+*[!0-9]*:*:* | :*) echo "run.sh: --budget takes seconds"; exit 2 ;;
+*:core:1 | *:full:1 | *:record:1) what=$1 ;;
+*) echo "usage: run.sh [--budget SECONDS] core|full|record"; exit 2 ;;
+esac
+out=$(realpath -m "${OUT:-results}")
+work=$(mktemp -d)
+results=$work/results
+mkdir -p "$out" "$results"
+families="near-linear factored spliced groups pairs fp32 bf16x3 tf32 wgmma"
+failed=0
+failures=
+clocks=
+ulimit -s 8192 # the driver's compiler runs on such stacks
+export LD_LIBRARY_PATH="${LD_LIBRARY_PATH:+$LD_LIBRARY_PATH:}/usr/local/nvidia/lib64:/usr/lib/wsl/lib"
+export DYAD_GPU_OUT=$results
 
-# listed turns the command of a test binary into one that lists its tests, and fails if
-# there is none.
-listed() {
-	local args=() a
-	for a in "$@"; do
-		case $a in
-		-test.run) args+=(-test.list) ;;
-		-test.v | -test.short) ;;
-		*) args+=("$a") ;;
-		esac
-	done
-	"${args[@]}" | grep '^Test'
+(cd bin && sha256sum --quiet -c SHA256SUMS) || { echo "run.sh: bin/ is not as build.sh left it"; exit 2; }
+for packed in bin/*.gz; do
+	program=$work/$(basename "$packed" .gz)
+	gzip -dc "$packed" >"$program" && chmod +x "$program" || exit 2
+done
+tests=$work/cuda.test
+
+pack() { # the archive is whole at every moment: the machine may be taken away
+	tar -C "$work" -czf "$work/archive" results && mv "$work/archive" "$out/results.tar.gz"
 }
 
-stage() { # name, command...
-	local name=$1
-	shift
-	echo "== $name"
-	if [ -n "$dry" ]; then
-		case " $* " in
-		*' -test.run '*) set -- bash -c 'listed "$@"' listed "$@" ;;
-		esac
-	fi
-	timeout 480 "$@" >"$out/$name.txt" 2>&1
-	local rc=$?
-	tail -5 "$out/$name.txt"
-	[ $rc -eq 0 ] || { echo "$name: exit $rc"; failed=1; }
+finish() {
+	[ -z "$clocks" ] || kill "$clocks" 2>/dev/null
+	{
+		echo "$what, $SECONDS of $budget s; every stage:"
+		grep ' family-' "$results/stages.txt"
+		grep -v ' family-' "$results/stages.txt" | awk '{ row = row (row == "" ? "" : " | ") $0; if (length(row) > 60 || $1 == "FAIL") { print row; row = "" } } END { if (row) print row }'
+		if [ -s "$results/clocks.csv" ]; then
+			awk -F', *' '$2 + 0 > 0 { n++; s += $2; if ($2 + 0 > sm) sm = $2 + 0; if ($3 + 0 > mem) mem = $3 + 0 } END { if (n) printf "clocks: SM %d MHz at most, %d on average, memory %d\n", sm, s / n, mem }' "$results/clocks.csv"
+		fi
+		if [ -s "$results/summary.txt" ]; then
+			grep '^FAIL' "$results/summary.txt" | head -8
+			grep -v '^FAIL' "$results/summary.txt" | grep -v '^compiled' | head -24
+			echo "$(wc -l <"$results/summary.txt") lines in all: summary.txt in the archive"
+		fi
+	} | cut -c1-150 >"$work/summary"
+	cp "$work/summary" "$out/summary.txt"
+	cp "$work/summary" "$results/screen.txt"
+	pack
+	cat "$out/summary.txt"
+	rm -rf "$work"
 }
+trap finish EXIT
+trap 'exit 1' TERM INT
 
-doctor() {
-	bin/dyad doctor --json
-	local rc=$?
-	[ -n "$dry" ] || return $rc # a driver without a compiler is fine for a dry run
-}
-
-require_gpu() {
-	if ! bin/dyad devices | grep -q '^cuda:0'; then
-		echo "no GPU: $(bin/dyad devices | tail -1)"
-		exit 3
-	fi
-}
-
-sanitizer() {
-	if [ -n "$dry" ]; then
-		listed bin/cuda.test -test.short -test.run 'GPUConformance'
-		return
-	fi
-	if ! command -v compute-sanitizer >/dev/null; then
-		echo "sanitizer: skipped, compute-sanitizer is not installed"
+# stage runs a command unless fewer than NEED seconds are left, for at most LIMIT: NAME, NEED,
+# LIMIT, command. Exit status 77 is a stage that says in its last line why it does nothing.
+stage() {
+	local name=$1 need=$2 limit=$3 left=$((budget - SECONDS - 3)) begin=$SECONDS rc word why=
+	shift 3
+	if [ "$left" -lt "$need" ]; then
+		echo "SKIP $name: $left s are left, it needs $need" >>"$results/stages.txt"
 		return 0
 	fi
-	compute-sanitizer --error-exitcode 9 bin/cuda.test -test.short -test.run 'GPUConformance' 2>&1 | tee "$out/sanitizer.log"
+	[ "$limit" -le "$left" ] || limit=$left
+	echo "== $name"
+	timeout -k 3 "$limit" bash -c '"$@"' bash "$@" >"$results/$name.txt" 2>&1 </dev/null
+	rc=$?
+	case $rc in
+	0) word=PASS ;;
+	77) word=SKIP why=": $(tail -1 "$results/$name.txt")" ;;
+	124 | 137) word=FAIL why=": stopped after $limit s" ;;
+	*) word=FAIL why=": $(grep -m1 -iE 'cuda error|CUDA_ERROR|panic:|no tests to run|more than|out of' "$results/$name.txt" | sed 's/^ *//' | cut -c1-100)" ;;
+	esac
+	echo "$word $name $((SECONDS - begin)) s$why" | tee -a "$results/stages.txt"
+	pack
+	[ "$word" = PASS ] || [ "$word" = SKIP ] || { failed=1; return 1; }
+}
+
+# gotest runs tests by a pattern; tests that are all skipped, or not there, are no result.
+gotest() {
+	local log=$work/gotest.log
+	"$tests" -test.v "$@" 2>&1 | tee "$log"
 	local rc=${PIPESTATUS[0]}
-	if grep -qiE 'not supported|permission|unable to find|device not' "$out/sanitizer.log" && [ "$rc" -ne 9 ]; then
-		echo "sanitizer: skipped, the device refuses it"
-		rc=0
+	[ "$rc" -eq 0 ] || return "$rc"
+	grep -qE '^ +--- PASS|^--- PASS' "$log" && ! grep -qE '^ +--- SKIP|^--- SKIP' "$log" && return 0
+	grep -hE '_test.go:[0-9]+: ' "$log" | tail -1
+	[ -n "$(grep -E -- '--- SKIP' "$log")" ] && return 77
+	echo "no tests to run"
+	return 1
+}
+
+family() { # name, need, limit, flags of the tests
+	local name=$1
+	stage "family-$name" "$2" "$3" gotest "${@:4}" -test.run "TestGPUFamily/^$name\$" || failures="$failures $name"
+}
+
+cases() { # stage of gpuCases, need, limit, families
+	local of=$1 need=$2 limit=$3 name
+	for name in "${@:4}"; do
+		case " $failures " in
+		*" $name "*) echo "SKIP $of-$name: its conformance failed" >>"$results/stages.txt" ;;
+		*) stage "$of-$name" "$need" "$limit" gotest -test.run "TestGPUMeasure/^$of\$/^$name\$" || true ;;
+		esac
+	done
+}
+
+sanitize() { # tool, family
+	command -v compute-sanitizer >/dev/null || { echo "compute-sanitizer is not installed"; return 77; }
+	DYAD_GPU_OUT=$work compute-sanitizer --tool "$1" --error-exitcode 9 "$tests" -test.short -test.run "TestGPUFamily/^$2\$" 2>&1 | tee "$work/sanitizer.log"
+	local rc=${PIPESTATUS[0]}
+	if [ "$rc" -ne 0 ] && [ "$rc" -ne 9 ] && grep -qiE 'not supported|permission|unable to find' "$work/sanitizer.log"; then
+		echo "the device refuses it"
+		return 77
 	fi
-	rm -f "$out/sanitizer.log"
 	return "$rc"
 }
 
-peers() {
-	if ! command -v python3 >/dev/null; then
-		echo "peers: skipped, Python is not installed"
-		return 0
-	fi
-	if [ -n "$dry" ]; then
-		python3 peer.py --check
-		return
-	fi
-	if ! python3 -c 'import torch' 2>/dev/null; then
-		echo "peers: skipped, PyTorch is not installed"
-		return 0
-	fi
-	python3 peer.py "$out/peers.json"
-}
-export -f listed doctor sanitizer peers
-export out dry
-
-require_gpu
-for name in "${@:-doctor driver conformance sanitizer measure measure-large measure-groups measure-pairs measure-metric wgmma peers}"; do
-	for s in $name; do
-		case $s in
-		doctor) stage doctor bash -c doctor ;;
-		driver) stage driver bin/driver.test -test.v -test.run 'TestOpen$' ;;
-		conformance) stage conformance bin/cuda.test -test.v -test.run 'GPUConformance' ;;
-		sanitizer) stage sanitizer bash -c sanitizer ;;
-		measure) stage measure env DYAD_GPU_OUT="$out/gpu-$(hostname).json" bin/cuda.test -test.v -test.run 'GPUMeasure$' ;;
-		measure-large) stage measure-large env DYAD_GPU_LARGE=1 DYAD_GPU_OUT="$out/gpu-large-$(hostname).json" bin/cuda.test -test.v -test.run 'GPUMeasure$' ;;
-		measure-groups) stage measure-groups env DYAD_GPU_GROUPS_OUT="$out/gpu-groups-$(hostname).json" bin/cuda.test -test.v -test.run 'GPUMeasureGroups$' ;;
-		measure-pairs) stage measure-pairs env DYAD_GPU_PAIRS_OUT="$out/gpu-pairs-$(hostname).json" bin/cuda.test -test.v -test.run 'GPUMeasurePairs$' ;;
-		measure-metric) stage measure-metric env DYAD_GPU_METRIC_OUT="$out/gpu-metric-$(hostname).json" bin/cuda.test -test.v -test.run 'GPUMeasureMetric$' ;;
-		wgmma) stage wgmma env DYAD_GPU_WGMMA_OUT="$out/gpu-wgmma-$(hostname).json" bin/cuda.test -test.v -test.run 'GPUWgmma$' ;;
-		peers) stage peers bash -c peers ;;
-		*) echo "unknown stage $s"; exit 2 ;;
-		esac
+sanitized() { # families: memory first
+	local tool name
+	for tool in memcheck racecheck; do
+		for name in "$@"; do
+			stage "$tool-$name" 20 60 sanitize "$tool" "$name" || true
+		done
 	done
-done
+}
+
+counters() { # kernel, family
+	command -v ncu >/dev/null || { echo "ncu is not installed"; return 77; }
+	DYAD_GPU_OUT=$work ncu --clock-control none --launch-skip 1 --launch-count 1 --section SpeedOfLight --section WarpStateStats \
+		--section MemoryWorkloadAnalysis -k "regex:^$1" "$tests" -test.run "TestGPUMeasure/^profile\$/^$2\$"
+}
+
+peers() { # argument of peer.py
+	command -v python3 >/dev/null || { echo "Python is not installed"; return 77; }
+	[ -z "${DYAD_GPU_REHEARSAL:-}" ] || { python3 peer.py --check; return; }
+	python3 -c 'import torch' 2>/dev/null || { echo "PyTorch is not installed"; return 77; }
+	python3 peer.py "$@"
+}
+
+bindings() { # both bindings, bit for bit
+	LD_LIBRARY_PATH="$LD_LIBRARY_PATH" "$work/gorgonia.test" -test.v -test.run 'TestGPUBindings'
+}
+
+environment() {
+	uname -sr
+	nproc
+	for tool in nvidia-smi ncu compute-sanitizer nvcc ptxas python3; do
+		command -v "$tool" || echo "$tool: not installed"
+	done
+	! command -v nvidia-smi >/dev/null || nvidia-smi -q -d CLOCK,POWER
+}
+export -f gotest sanitize counters peers bindings environment
+export tests work
+
+stage environment 5 20 environment
+stage open 5 90 gotest -test.run 'TestGPUOpen$'
+if grep -q '^SKIP open' "$results/stages.txt"; then
+	echo "no GPU: $(tail -1 "$results/open.txt")"
+	exit 3
+fi
+if command -v nvidia-smi >/dev/null; then
+	nvidia-smi --query-gpu=timestamp,clocks.sm,clocks.mem,power.draw,temperature.gpu --format=csv,noheader,nounits -lms 250 >"$results/clocks.csv" 2>/dev/null &
+	clocks=$!
+fi
+case $what in
+core) # do the kernels run at all, and how fast roughly: about 4 minutes
+	for name in $families; do family "$name" 5 40 -test.short; done
+	cases peek 8 40 factored near-linear wgmma bf16x3 spliced pairs groups
+	stage ceilings 15 40 peers --ceilings
+	# shellcheck disable=SC2086
+	sanitized $failures
+	;;
+full) # every conformance case, and why the kernels take as long as they do: about 8 minutes
+	for name in $families; do family "$name" 10 90; done
+	# shellcheck disable=SC2086
+	sanitized $failures
+	while read -r kernel name; do
+		case " $failures " in
+		*" $name "*) ;;
+		*) stage "ncu-$kernel" 15 40 counters "$kernel" "$name" || true ;;
+		esac
+	done <<-END
+		logistic_tiles factored
+		metric_tiles_wgmma wgmma
+		metric_tiles_bf16x3 bf16x3
+		scores near-linear
+		weighted_sums near-linear
+		moments near-linear
+		series near-linear
+		pair_tiles spliced
+		metric_tiles_tf32 tf32
+		metric_tiles_fp32 fp32
+		pair_products pairs
+	END
+	[ ! -x "$work/gorgonia.test" ] || stage gorgonia 10 60 bindings || true
+	# shellcheck disable=SC2086
+	[ -n "$failures" ] || sanitized $families
+	;;
+record) # the times that documents quote and auto.json is fitted to: about 9 minutes
+	cases record 15 60 factored near-linear wgmma bf16x3 spliced
+	stage peers 30 100 peers --main "$results/peers.json" || true
+	cases grid 15 60 near-linear factored spliced bf16x3 wgmma
+	cases groups 20 60 groups spliced
+	cases rest 15 40 fp32 tf32
+	cases pairs 15 40 pairs
+	stage peers-rest 30 120 peers --rest "$results/peers-rest.json" || true
+	;;
+esac
 exit $failed

@@ -1,75 +1,278 @@
 //go:build linux && amd64
 
-// Package gpu holds scripts that measure on a GPU; its test goes through them without one.
+// Package gpu holds scripts that measure on a GPU; its tests go through them without one.
 package gpu
 
 import (
+	"archive/tar"
+	"compress/gzip"
+	"encoding/json"
 	"errors"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
-// TestDryRun goes through every stage of run.sh with the fake driver: each command line
-// names a program and a test that are there. Without a driver, with a test that is not
-// there, and for a real run with a driver that computes nothing, it fails.
-func TestDryRun(t *testing.T) {
+// maxBundle is what bin/ may take, in bytes.
+const maxBundle = 25e6
+
+// copied is a folder with the tracked files of this one and with bin/ from build.sh.
+func copied(t *testing.T) string {
+	t.Helper()
 	if testing.Short() {
-		t.Skip("builds three programs")
+		t.Skip("builds the test binary")
 	}
+	root := t.TempDir()
+	at := filepath.Join(root, "bench", "gpu")
+	for _, command := range []string{
+		"mkdir -p " + at,
+		"git ls-files -co --exclude-standard -z | xargs -0 cp -t " + at,
+		"./build.sh " + filepath.Join(at, "bin"),
+	} {
+		if out, err := exec.Command("bash", "-c", command).CombinedOutput(); err != nil {
+			t.Fatalf("%s: %v\n%s", command, err, out)
+		}
+	}
+	return root
+}
+
+// A rehearsal is a run of a command in a clean copy.
+type rehearsal struct {
+	code   int
+	output string
+	files  map[string]string // of the archive
+}
+
+// rehearse runs a command line with only the named variables and a path for programs.
+func rehearse(t *testing.T, root, command string, env ...string) rehearsal {
+	t.Helper()
+	out := filepath.Join(t.TempDir(), "out")
+	command = regexp.MustCompile(`^OUT=\S+`).ReplaceAllString(command, "OUT="+out)
+	c := exec.Command("bash", "-c", command)
+	c.Dir, c.Env = root, append([]string{"PATH=" + filepath.Join(root, "tools") + ":" + os.Getenv("PATH"), "HOME=" + root, "TMPDIR=" + t.TempDir()}, env...)
+	text, err := c.CombinedOutput()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		t.Fatal(err)
+	}
+	r := rehearsal{code: c.ProcessState.ExitCode(), output: string(text), files: map[string]string{}}
+	names, err := filepath.Glob(out + "/*")
+	if err != nil || r.code < 2 && !slices.Equal(names, []string{out + "/results.tar.gz", out + "/summary.txt"}) {
+		t.Errorf("%s leaves %v, %v\n%s", command, names, err, text)
+	}
+	f, err := os.Open(filepath.Join(out, "results.tar.gz"))
+	if err != nil {
+		return r
+	}
+	defer f.Close()
+	z, err := gzip.NewReader(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for archive := tar.NewReader(z); ; {
+		h, err := archive.Next()
+		if err == io.EOF {
+			return r
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := io.ReadAll(archive)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.files[filepath.Base(h.Name)] = string(body)
+	}
+}
+
+// commands are those of README.md, with their budgets in seconds.
+func commands(t *testing.T) []string {
+	t.Helper()
+	text, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := regexp.MustCompile(`(?m)^OUT=.*$`).FindAllString(string(text), -1)
+	if len(found) != 3 {
+		t.Fatalf("README.md has the commands %q, want three", found)
+	}
+	return found
+}
+
+// tools writes programs that take the place of NVIDIA's: those that run a program run it, and
+// nvidia-smi prints clocks.
+func tools(t *testing.T, root string) {
+	t.Helper()
+	at := filepath.Join(root, "tools")
+	run := "#!/bin/bash\necho \"$0 $*\"\nwhile [ ! -x \"$1\" ]; do shift; done\nexec \"$@\"\n"
+	for name, text := range map[string]string{
+		"ncu": run, "compute-sanitizer": run,
+		"nvidia-smi": "#!/bin/bash\ncase \"$*\" in *-lms*) while sleep .1; do echo '2026/01/01, 1980, 3201, 300, 40'; done ;; *) echo clocks ;; esac\n",
+	} {
+		if err := os.MkdirAll(at, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(at, name), []byte(text), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+var families = strings.Fields("near-linear factored spliced groups pairs fp32 bf16x3 tf32 wgmma")
+
+// words are the outcomes of the stages by name.
+func words(r rehearsal) map[string]string {
+	all := map[string]string{}
+	for line := range strings.Lines(r.files["stages.txt"]) {
+		if f := strings.Fields(line); len(f) > 1 {
+			all[strings.TrimSuffix(f[1], ":")] = f[0]
+		}
+	}
+	return all
+}
+
+// TestRehearsal runs the commands of README.md in a clean copy.
+func TestRehearsal(t *testing.T) {
+	root := copied(t)
+	bundle, err := filepath.Glob(filepath.Join(root, "bench/gpu/bin/*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var size int64
+	for _, f := range bundle {
+		info, err := os.Stat(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		size += info.Size()
+	}
+	if t.Logf("bin/ has %d bytes", size); size == 0 || size > maxBundle {
+		t.Errorf("bin/ has %d bytes, want at most %g", size, maxBundle)
+	}
+
+	if r := rehearse(t, root, commands(t)[0], "DYAD_LIBCUDA=/nonexistent.so"); r.code != 3 || !strings.Contains(r.output, "no GPU") {
+		t.Errorf("without a driver: exit %d\n%s", r.code, r.output)
+	}
+	tools(t, root)
+	for i, command := range commands(t) {
+		t.Run(strings.Fields(command)[4], func(t *testing.T) {
+			begin := time.Now()
+			r := rehearse(t, root, command, "DYAD_GPU_REHEARSAL=1")
+			if r.code != 0 {
+				t.Fatalf("exit %d\n%s", r.code, r.output)
+			}
+			t.Logf("%v\n%s", time.Since(begin), r.files["screen.txt"])
+			if n := strings.Count(r.files["screen.txt"], "\n"); n < 8 || n > 60 || !strings.HasSuffix(r.output, r.files["screen.txt"]) || !strings.Contains(r.files["screen.txt"], "clocks: SM 1980 MHz") {
+				t.Errorf("a summary of %d lines", n)
+			}
+			word := words(r)
+			for _, f := range families {
+				if i < 2 && word["family-"+f] != "PASS" {
+					t.Errorf("family %s: %s", f, word["family-"+f])
+				}
+			}
+			want := []string{"peek-factored", "ncu-logistic_tiles", "record-near-linear"}[i]
+			if word[want] != "PASS" {
+				t.Errorf("%s: %q", want, word[want])
+			}
+			for name, text := range r.files {
+				if strings.HasPrefix(name, "gpu-ptx-interpreter-") {
+					checkResult(t, name, text)
+				}
+			}
+			if _, ok := r.files[[]string{"gpu-ptx-interpreter-peek-factored.json", "ncu-scores.txt", "gpu-ptx-interpreter-record-wgmma.json"}[i]]; !ok {
+				t.Error("a result is missing")
+			}
+		})
+	}
+	t.Run("a kernel fails", func(t *testing.T) { failingKernel(t, root) })
+	t.Run("a driver that compiles nothing", func(t *testing.T) { failingDriver(t, root) })
+	t.Run("little time", func(t *testing.T) {
+		begin := time.Now()
+		r := rehearse(t, root, "OUT=x bench/gpu/run.sh --budget 16 core", "DYAD_GPU_REHEARSAL=1")
+		if took := time.Since(begin); took > 30*time.Second || words(r)["ceilings"] != "SKIP" || !strings.Contains(r.files["stages.txt"], "s are left, it needs") {
+			t.Errorf("%v, %s", took, r.files["stages.txt"])
+		}
+	})
+	t.Run("arguments", func(t *testing.T) {
+		for _, arguments := range []string{"", "all", "--budget x core", "core full", "--budget 9"} {
+			if r := rehearse(t, root, "OUT=x bench/gpu/run.sh "+arguments); r.code != 2 {
+				t.Errorf("%q: exit %d", arguments, r.code)
+			}
+		}
+		if err := os.WriteFile(filepath.Join(root, "bench/gpu/bin/cuda.test.gz"), []byte("changed"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if r := rehearse(t, root, commands(t)[0]); r.code != 2 || !strings.Contains(r.output, "build.sh") {
+			t.Errorf("a bundle that was changed: exit %d\n%s", r.code, r.output)
+		}
+	})
+}
+
+// checkResult: every case was compared and none failed.
+func checkResult(t *testing.T, name, text string) {
+	t.Helper()
+	var r struct {
+		PTX          map[string]string `json:"ptx_sha256"`
+		Measurements []struct {
+			Case, Device, Failed string
+			Seconds              float64
+			Against              string `json:"compared_with"`
+			Programs             []string
+		}
+	}
+	if err := json.Unmarshal([]byte(text), &r); err != nil || len(r.Measurements) == 0 || len(r.PTX) == 0 {
+		t.Errorf("%s: %v", name, err)
+	}
+	for _, m := range r.Measurements {
+		if gpu := m.Device == "cuda:0"; m.Failed != "" || m.Seconds <= 0 || gpu != (m.Against != "") || gpu != (len(m.Programs) > 0) {
+			t.Errorf("%s: %+v", name, m)
+		}
+	}
+}
+
+// failingKernel: a kernel that takes its context with it fails its family alone, which runs
+// again under the sanitizer and is not timed.
+func failingKernel(t *testing.T, root string) {
+	r := rehearse(t, root, "OUT=x bench/gpu/run.sh --budget 240 core", "DYAD_GPU_REHEARSAL=logistic_tiles")
+	word := words(r)
+	for _, f := range families {
+		if want := map[bool]string{true: "FAIL", false: "PASS"}[f == "factored"]; word["family-"+f] != want {
+			t.Errorf("family %s: %s, want %s", f, word["family-"+f], want)
+		}
+	}
+	if r.code != 1 || word["peek-factored"] != "SKIP" || word["peek-near-linear"] != "PASS" || word["memcheck-factored"] != "FAIL" || word["racecheck-factored"] != "FAIL" {
+		t.Errorf("exit %d, %v", r.code, word)
+	}
+	if !strings.Contains(r.files["screen.txt"], "CUDA error 700") {
+		t.Errorf("the summary does not say why:\n%s", r.files["screen.txt"])
+	}
+}
+
+// failingDriver: every family says that its program was not compiled.
+func failingDriver(t *testing.T, root string) {
 	gcc, err := exec.LookPath("gcc")
 	if err != nil {
 		t.Skip("gcc is not installed")
 	}
-	dir := t.TempDir()
-	for _, command := range [][]string{
-		{"./build.sh", filepath.Join(dir, "bin")},
-		{"cp", "run.sh", "peer.py", dir},
-		{gcc, "-shared", "-fPIC", "-pthread", "-w", "-DINIT=0", "-DCOUNT=1", "-DBROKEN=-1", "-o", filepath.Join(dir, "libcuda.so.1"), "../../engine/cuda/driver/testdata/fakecuda.c"},
-	} {
-		if out, err := exec.Command(command[0], command[1:]...).CombinedOutput(); err != nil {
-			t.Fatalf("%v: %v\n%s", command, err, out)
+	library := filepath.Join(root, "libcuda.so.1")
+	if out, err := exec.Command(gcc, "-shared", "-fPIC", "-pthread", "-w", "-DINIT=0", "-DCOUNT=1", "-DBROKEN=-1", "-o", library, "../../engine/cuda/driver/testdata/fakecuda.c").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	r := rehearse(t, root, "OUT=x bench/gpu/run.sh --budget 240 core", "DYAD_LIBCUDA="+library)
+	word := words(r)
+	for _, f := range append([]string{}, families...) {
+		if word["family-"+f] != "FAIL" {
+			t.Errorf("family %s: %s", f, word["family-"+f])
 		}
 	}
-	run := func(driver string, args ...string) (int, string) {
-		c := exec.Command(filepath.Join(dir, "run.sh"), args...)
-		c.Env = append(os.Environ(), "DYAD_LIBCUDA="+filepath.Join(dir, driver), "OUT="+filepath.Join(dir, "out"))
-		out, err := c.CombinedOutput()
-		var exit *exec.ExitError
-		if err != nil && !errors.As(err, &exit) {
-			t.Fatal(err)
-		}
-		return c.ProcessState.ExitCode(), string(out)
-	}
-	code, out := run("libcuda.so.1", "--dry-run")
-	for _, stage := range []string{"doctor", "driver", "conformance", "sanitizer", "measure", "measure-large", "measure-groups", "measure-pairs", "measure-metric", "wgmma", "peers"} {
-		if !strings.Contains(out, "== "+stage+"\n") {
-			t.Errorf("stage %s did not run", stage)
-		}
-	}
-	if code != 0 || strings.Count(out, "\nTestGPUMeasure\n") != 2 || !strings.Contains(out, "\nTestGPUMeasurePairs\n") || !strings.Contains(out, "\nTestGPUWgmma\n") {
-		t.Errorf("dry run: exit %d\n%s", code, out)
-	}
-	if code, out = run("absent.so", "--dry-run"); code != 3 || !strings.Contains(out, "no GPU") {
-		t.Errorf("without a driver: exit %d\n%s", code, out)
-	}
-	if code, out = run("libcuda.so.1", "doctor"); code != 1 || !strings.Contains(out, "doctor: exit 1") {
-		t.Errorf("a real run with a driver that computes nothing: exit %d\n%s", code, out)
-	}
-	if code, out = run("libcuda.so.1", "--dry-run", "nothing"); code != 2 {
-		t.Errorf("an unknown stage: exit %d\n%s", code, out)
-	}
-	script := filepath.Join(dir, "run.sh")
-	text, err := os.ReadFile(script)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(script, []byte(strings.Replace(string(text), "-test.run 'GPUMeasure$'", "-test.run 'GPUMesure$'", 1)), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if code, out = run("libcuda.so.1", "--dry-run", "measure"); code != 1 || !strings.Contains(out, "measure: exit 1") {
-		t.Errorf("a test that is not there: exit %d\n%s", code, out)
+	if r.code != 1 || word["open"] != "FAIL" || strings.Count(r.files["summary.txt"], "FAIL compile") != 8 || !strings.Contains(r.files["screen.txt"], "CUDA error 218") {
+		t.Errorf("exit %d\n%s", r.code, r.files["screen.txt"])
 	}
 }

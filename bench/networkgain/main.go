@@ -211,7 +211,7 @@ func (s set) split(folder, data, schemas string, n int, seed uint64) (train, tes
 		return nil, nil, err
 	}
 	total = d.Records.Len()
-	kept, rest, err := dyad.NewData(d, file).Split(float64(total-n)/float64(total), seed)
+	kept, rest, err := dyad.NewData(d).Split(float64(total-n)/float64(total), seed)
 	return kept, rest, err
 }
 

@@ -178,7 +178,7 @@ func sparse(string) (*problem, error) {
 		if err != nil {
 			return nil, err
 		}
-		p.settings, p.all = append(p.settings, named(part.name, "")), append(p.all, lib.NewData(data, file))
+		p.settings, p.all = append(p.settings, named(part.name, "")), append(p.all, lib.NewData(data))
 	}
 	return p, nil
 }

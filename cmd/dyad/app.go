@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime/debug"
 	"strings"
 	"time"
 
@@ -23,6 +22,7 @@ import (
 	"dyad/engine/team/mpi"
 	"dyad/internal/files"
 	"dyad/internal/input"
+	"dyad/internal/tasks"
 	"dyad/privacy/ledger"
 )
 
@@ -144,12 +144,13 @@ func runHooked(ctx context.Context, args []string, stdin io.Reader, stdout, stde
 	a := &app{ctx: ctx, began: began, stdin: stdin, stdout: stdout, stderr: stderr, hooks: h}
 	defer func() { a.team.leave(code) }() // after everything is written
 	defer func() {
-		switch r := recover().(type) {
-		case nil:
-		case stopped:
-			code = r.code
+		r := recover()
+		switch end, ok := r.(stopped); {
+		case r == nil:
+		case ok:
+			code = end.code
 		default:
-			fmt.Fprintf(stderr, "dyad: internal error, please report it: %v\n%s", r, debug.Stack())
+			fmt.Fprintf(stderr, "dyad: internal error, please report it: %v\n", tasks.Caught(r))
 			if a.run != "" {
 				fmt.Fprintf(stderr, "dyad: run %s is charged; the same command with --resume %s continues it, or saves its model, at no further cost\n", a.run, a.run)
 			}
@@ -183,7 +184,7 @@ func runHooked(ctx context.Context, args []string, stdin io.Reader, stdout, stde
 		return exitInput
 	}
 	a.json, a.quiet, a.verbose, a.interactive = c.JSON, c.Quiet, c.Verbose, !c.Quiet && isTerminal(stderr)
-	err = command.Run(a)
+	err = a.perform(command)
 	if err != nil {
 		if errors.Is(err, context.Canceled) {
 			fmt.Fprintln(stderr, "dyad: cancelled")

@@ -19,7 +19,7 @@ import (
 
 type curveCmd struct {
 	Plan       string    `arg:"" optional:"" name:"plan" help:"Plan of experiments (YAML, see bench/plans) on public data, instead of the flags about data, epsilons and algorithms."`
-	Data       string    `placeholder:"FILE" help:"Data file, with --schema. Private data are charged: --holdout-epsilon."`
+	Data       dataFiles `placeholder:"FILE" help:"Data file, with --schema. Private data are charged: --holdout-epsilon."`
 	Schema     string    `placeholder:"FILE" help:"Schema of the data."`
 	PublicData bool      `help:"The data are public: nothing is charged, and the figures are exact."`
 	Dataset    string    `placeholder:"NAME" help:"Public data set of the catalogue (\"dyad data list\"), fetched before."`
@@ -147,7 +147,7 @@ func curveError(err error) error {
 // planned is the plan of a file, of public data.
 func (c *curveCmd) planned() (*experiment.Plan, []string, error) {
 	for flag, given := range map[string]bool{
-		"--data": c.Data != "", "--dataset": c.Dataset != "", "--synthetic": c.Synthetic != "", "-n": c.N != nil, "--epsilons": c.Epsilons != nil,
+		"--data": c.Data.given(), "--dataset": c.Dataset != "", "--synthetic": c.Synthetic != "", "-n": c.N != nil, "--epsilons": c.Epsilons != nil,
 		"--algorithms": c.Algorithms != nil, "--delta": c.Delta != nil, "--splits": c.Splits != 0,
 	} {
 		if given {
@@ -168,7 +168,7 @@ func (c *curveCmd) planned() (*experiment.Plan, []string, error) {
 // source is the data set of the flags, and what was read if it is private.
 func (c *curveCmd) source(a *app) (experiment.Data, *dataset.Dataset, error) {
 	given := 0
-	for _, name := range []string{c.Data, c.Dataset, c.Synthetic} {
+	for _, name := range []string{c.Data.String(), c.Dataset, c.Synthetic} {
 		if name != "" {
 			given++
 		}
@@ -176,16 +176,16 @@ func (c *curveCmd) source(a *app) (experiment.Data, *dataset.Dataset, error) {
 	switch {
 	case given > 1:
 		return experiment.Data{}, nil, badInput("name one of --data, --dataset and --synthetic")
-	case (c.Data == "") != (c.Schema == ""):
+	case (!c.Data.given()) != (c.Schema == ""):
 		return experiment.Data{}, nil, badInput("--data and --schema go together; \"dyad data schema FILE\" drafts one")
 	case !(c.Holdout > 0 && c.Holdout < 1):
 		return experiment.Data{}, nil, badInput("--holdout is %v, want above 0 and below 1", c.Holdout)
-	case c.Data != "":
+	case c.Data.given():
 		s, err := dataset.LoadSchema(c.Schema)
 		if err != nil {
 			return experiment.Data{}, nil, asInput(err)
 		}
-		return c.read(a, strings.TrimSuffix(filepath.Base(c.Data), filepath.Ext(c.Data)), c.Data, s, c.PublicData)
+		return c.read(a, strings.TrimSuffix(filepath.Base(c.Data.names[0]), filepath.Ext(c.Data.names[0])), c.Data, s, c.PublicData)
 	case c.Dataset != "":
 		return c.fromCatalog(a)
 	}
@@ -200,7 +200,7 @@ func (c *curveCmd) source(a *app) (experiment.Data, *dataset.Dataset, error) {
 }
 
 // read reads a file; set is nil if it is public.
-func (c *curveCmd) read(a *app, name, path string, s *dataset.Schema, public bool) (d experiment.Data, set *dataset.Dataset, err error) {
+func (c *curveCmd) read(a *app, name string, from dataFiles, s *dataset.Schema, public bool) (d experiment.Data, set *dataset.Dataset, err error) {
 	if s.Columns != nil && slices.ContainsFunc(s.Columns, func(c dataset.Column) bool { return c.Role == dataset.RoleGroup }) {
 		return d, nil, badInput("the schema has query groups, and a curve compares all records; give the column the role ignore")
 	}
@@ -210,7 +210,7 @@ func (c *curveCmd) read(a *app, name, path string, s *dataset.Schema, public boo
 			return d, nil, err
 		}
 	}
-	if set, err = a.readTraining(path, s, c.options(dataset.Options{Persons: dataset.KeepPersons}), public); err != nil {
+	if set, err = a.readTraining(from, s, c.options(dataset.Options{Persons: dataset.KeepPersons}), public); err != nil {
 		return d, nil, err
 	}
 	d = c.sized(experiment.Data{Name: plainName(name), Given: set.Records, PersonRows: s.PersonCap()}, set.Records.Units())
@@ -255,7 +255,7 @@ func (c *curveCmd) fromCatalog(a *app) (d experiment.Data, set *dataset.Dataset,
 		}
 		path += ".gz"
 	}
-	return c.read(a, e.Name, path, s, true)
+	return c.read(a, e.Name, dataFiles{asked: []string{path}, names: []string{path}}, s, true)
 }
 
 // sized has the numbers of training records of the flags, of n units.

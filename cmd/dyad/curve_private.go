@@ -50,7 +50,7 @@ func (c *curveCmd) private(a *app, d experiment.Data, set *dataset.Dataset) erro
 	if err != nil {
 		return curveError(err)
 	}
-	data := lib.NewData(set, c.Data, set.LabelsFile)
+	data := lib.NewData(set)
 	units := set.Records.Units()
 	held := privacy.Budget{Epsilon: *c.HoldoutEpsilon, Delta: privacy.DefaultDelta(max(2, units-d.N[0]))}
 	if c.Delta != nil {
@@ -60,9 +60,9 @@ func (c *curveCmd) private(a *app, d experiment.Data, set *dataset.Dataset) erro
 	if err != nil {
 		return curveError(err)
 	}
-	r := &privateCurveResult{runOutcome: runOutcome{Data: c.Data, DataID: set.Schema().DataID}, Out: c.writes()[0]}
+	r := &privateCurveResult{runOutcome: runOutcome{Data: c.Data.String(), DataID: set.Schema().DataID}, Out: c.writes()[0]}
 	for _, name := range c.writes() {
-		if err := checkOut(name, c.Force, c.Data, c.Schema, c.Labels, c.Ledger); err != nil {
+		if err := checkOut(name, c.Force, c.Data.and(c.Schema, c.Labels, c.Ledger)...); err != nil {
 			return err
 		}
 	}

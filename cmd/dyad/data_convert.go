@@ -14,13 +14,13 @@ import (
 )
 
 type dataConvertCmd struct {
-	In        string `arg:"" help:"Data file."`
-	Out       string `arg:"" help:"File to write."`
-	Schema    string `required:"" placeholder:"FILE" help:"Schema of the data file."`
-	To        string `placeholder:"FORMAT" help:"csv, parquet or npz. Default: by the name of the file to write."`
-	Encoded   bool   `help:"Write the records as training sees them: scaled numbers within norm 1, labels in [-1, 1]."`
-	OutSchema string `placeholder:"FILE" help:"Also write the schema of the new file. Not with --encoded."`
-	Force     bool   `help:"Replace existing files."`
+	In        dataFiles `arg:"" help:"Data file; a folder or a pattern (in quotes) is read as one."`
+	Out       string    `arg:"" help:"File to write."`
+	Schema    string    `required:"" placeholder:"FILE" help:"Schema of the data file."`
+	To        string    `placeholder:"FORMAT" help:"csv, parquet or npz. Default: by the name of the file to write."`
+	Encoded   bool      `help:"Write the records as training sees them: scaled numbers within norm 1, labels in [-1, 1]."`
+	OutSchema string    `placeholder:"FILE" help:"Also write the schema of the new file. Not with --encoded."`
+	Force     bool      `help:"Replace existing files."`
 	labelsFlag
 }
 
@@ -70,11 +70,11 @@ func (c *dataConvertCmd) Run(a *app) error {
 	if err != nil {
 		return asInput(err)
 	}
-	out, err := files.NewOutput(c.Out, c.Force, c.In, c.Schema, c.Labels)
+	out, err := files.NewOutput(c.Out, c.Force, c.In.and(c.Schema, c.Labels)...)
 	if err != nil {
 		return err
 	}
-	outSchema, err := files.NewOutput(c.OutSchema, c.Force, c.In, c.Schema, c.Labels)
+	outSchema, err := files.NewOutput(c.OutSchema, c.Force, c.In.and(c.Schema, c.Labels)...)
 	if err != nil {
 		return err
 	}
@@ -83,7 +83,7 @@ func (c *dataConvertCmd) Run(a *app) error {
 	var schema *dataset.Schema
 	fill := func(w io.Writer) error {
 		var err error
-		r.Rows, schema, err = dataset.Convert(c.In, s, w, format, dataset.ConvertOptions{Encoded: c.Encoded, LabelsFile: c.Labels, Progress: progress})
+		r.Rows, schema, err = dataset.Convert(c.In.names[0], s, w, format, dataset.ConvertOptions{Also: c.In.names[1:], Encoded: c.Encoded, LabelsFile: c.Labels, Progress: progress})
 		return err
 	}
 	if zip {

@@ -10,9 +10,9 @@ import (
 )
 
 type dataInspectCmd struct {
-	File       string `arg:"" help:"Data file."`
-	Schema     string `required:"" placeholder:"FILE" help:"Schema of the data."`
-	PublicData bool   `help:"The data are public, so that the figures may be shown around."`
+	File       []string `arg:"" help:"Data file; several, a folder or a pattern are read as one."`
+	Schema     string   `required:"" placeholder:"FILE" help:"Schema of the data."`
+	PublicData bool     `help:"The data are public, so that the figures may be shown around."`
 	labelsFlag
 }
 
@@ -51,10 +51,10 @@ func (c *dataInspectCmd) Run(a *app) error {
 		return asInput(err)
 	}
 	progress, done := a.rowProgress("reading")
-	m, err := dataset.Summarize(c.File, s, c.options(dataset.Options{Progress: progress}))
+	m, err := dataset.Summarize(c.File[0], s, c.options(dataset.Options{Progress: progress, Also: c.File[1:]}))
 	var repeats []string
-	if info, e := os.Stat(c.File); err == nil && e == nil && info.Mode().IsRegular() && !s.ByPerson() {
-		repeats, _ = dataset.MayNamePersons(c.File, progress) // a hint; Summarize has read the file
+	if info, e := os.Stat(c.File[0]); len(c.File) == 1 && err == nil && e == nil && info.Mode().IsRegular() && !s.ByPerson() {
+		repeats, _ = dataset.MayNamePersons(c.File[0], progress) // a hint; Summarize has read the file
 	}
 	done()
 	if a.ctx.Err() != nil {
@@ -63,7 +63,7 @@ func (c *dataInspectCmd) Run(a *app) error {
 	if err != nil {
 		return asInput(err)
 	}
-	r := inspectResult{File: c.File, Public: c.PublicData || s.Public, Summary: m, MayNamePersons: repeats}
+	r := inspectResult{File: strings.Join(c.File, ", "), Public: c.PublicData || s.Public, Summary: m, MayNamePersons: repeats}
 	if !r.Public {
 		r.Warning = strings.ReplaceAll(strings.TrimSpace(privateFigures), "\n", " ")
 	}

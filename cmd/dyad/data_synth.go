@@ -7,6 +7,7 @@ import (
 
 	"dyad/engine/dataset"
 	"dyad/internal/files"
+	"dyad/internal/tasks"
 )
 
 type dataSynthCmd struct {
@@ -75,18 +76,20 @@ func (c *dataSynthCmd) Run(a *app) error {
 		}
 	}
 	r := synthResult{File: c.File, Schema: c.Schema}
+	if !c.Visits && c.visitsFlags != (visitsFlags{}) {
+		return badInput("--persons, --rows, --max-rows, --encoding, --answers, --held-out and --held-out-schema are for --visits")
+	}
 	var out []synthFile
 	var text string
-	var err error
-	switch {
-	case c.Visits:
-		out, text, err = c.visits(&r)
-	case c.visitsFlags != (visitsFlags{}):
-		return badInput("--persons, --rows, --max-rows, --encoding, --answers, --held-out and --held-out-schema are for --visits")
-	default:
-		out, text, err = c.clinic(&r)
-	}
-	if err != nil {
+	err, interrupted := tasks.Await(a.ctx, func() (err error) {
+		if c.Visits {
+			out, text, err = c.visits(&r)
+		} else {
+			out, text, err = c.clinic(&r)
+		}
+		return err
+	})
+	if err := cmp.Or(interrupted, err); err != nil {
 		return err
 	}
 	for _, f := range out {

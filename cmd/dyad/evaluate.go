@@ -12,22 +12,21 @@ import (
 	"dyad/engine"
 	"dyad/engine/dataset"
 	"dyad/engine/metrics"
-	"dyad/internal/files"
 )
 
 type evaluateCmd struct {
-	Model        string   `arg:"" help:"Model file."`
-	Data         string   `placeholder:"FILE" help:"Data file in the format of the training data, with labels."`
-	Threshold    float64  `default:"0" help:"Score at or above which a record counts as positive, for the accuracy."`
-	PublicData   bool     `help:"The data are public: exact figures, and nothing is charged."`
-	ExactFigures bool     `help:"Exact figures of private records. No guarantee covers them; do not publish them."`
-	Holdout      *float64 `placeholder:"F" help:"Evaluate the fraction of the records that \"dyad train\" with this --holdout and the same --split-seed held out."`
-	SplitSeed    uint64   `default:"1" help:"Seed of the split into training and held-out records."`
-	Plan         bool     `help:"Print what a private evaluation of -n records would release and cost. No data are read."`
-	N            int      `positive:"" short:"n" help:"Number of records or persons, for --plan; of persons in a file whose number is not that of the schema."`
-	Out          string   `short:"o" placeholder:"FILE" help:"Keep the report of a private evaluation in this file (JSON), through any crash after its release."`
-	Neighbours   string   `placeholder:"FILE" help:"For exact figures of a metric: labelled records among which the nearest neighbours are looked for, e.g. the training file; if it is the data file, each record is left out of its own neighbours."`
-	Confidence   float64  `positive:"" default:"0.95" help:"Level of the intervals."`
+	Model        string    `arg:"" help:"Model file."`
+	Data         dataFiles `placeholder:"FILE" help:"Data file in the format of the training data, with labels."`
+	Threshold    float64   `default:"0" help:"Score at or above which a record counts as positive, for the accuracy."`
+	PublicData   bool      `help:"The data are public: exact figures, and nothing is charged."`
+	ExactFigures bool      `help:"Exact figures of private records. No guarantee covers them; do not publish them."`
+	Holdout      *float64  `placeholder:"F" help:"Evaluate the fraction of the records that \"dyad train\" with this --holdout and the same --split-seed held out."`
+	SplitSeed    uint64    `default:"1" help:"Seed of the split into training and held-out records."`
+	Plan         bool      `help:"Print what a private evaluation of -n records would release and cost. No data are read."`
+	N            int       `positive:"" short:"n" help:"Number of records or persons, for --plan; of persons in a file whose number is not that of the schema."`
+	Out          string    `short:"o" placeholder:"FILE" help:"Keep the report of a private evaluation in this file (JSON), through any crash after its release."`
+	Neighbours   dataFiles `placeholder:"FILE" help:"For exact figures of a metric: labelled records among which the nearest neighbours are looked for, e.g. the training file; if it is the data file, each record is left out of its own neighbours."`
+	Confidence   float64   `positive:"" default:"0.95" help:"Level of the intervals."`
 	labelsFlag
 	Top int `positive:"" default:"10" help:"Ranks that count for exact NDCG and precision, with graded labels or query groups."`
 	compareFlag
@@ -95,10 +94,10 @@ func (c *evaluateCmd) Run(a *app) error {
 	}
 	var among *engine.Records
 	if m.Task == taskMetric {
-		if c.Neighbours == "" {
+		if !c.Neighbours.given() {
 			return badInput("a metric is evaluated by nearest neighbours: name the records to look among with --neighbours FILE")
 		}
-		if files.Same(c.Data, c.Neighbours) {
+		if c.Data.shared(c.Neighbours) > 0 {
 			among = held.Records
 		} else {
 			neighbours, err := a.readTraining(c.Neighbours, m.Encoder.Schema(), dataset.Options{Persons: dataset.IgnorePersons}, true)
@@ -107,7 +106,7 @@ func (c *evaluateCmd) Run(a *app) error {
 			}
 			among = neighbours.Records
 		}
-	} else if c.Neighbours != "" {
+	} else if c.Neighbours.given() {
 		return badInput("--neighbours is for a metric, and %s is a model of task %s", c.Model, m.Task)
 	}
 	e, err := m.Evaluate(a.ctx, held, lib.EvaluateOptions{Threshold: c.Threshold, Confidence: c.Confidence, Top: c.Top, Among: among})
@@ -130,18 +129,20 @@ func (c *evaluateCmd) Run(a *app) error {
 // checkFlags refuses flags that contradict each other, before a file is read.
 func (c *evaluateCmd) checkFlags() error {
 	switch {
-	case c.Plan && (c.Epsilon == nil || c.N == 0 || c.Data != ""):
+	case c.Plan && (c.Epsilon == nil || c.N == 0 || c.Data.given()):
 		return badInput("--plan needs --epsilon and -n, and no --data: it reads no data")
 	case !c.Plan && c.N != 0 && c.Epsilon == nil:
 		return badInput("-n is for private figures, with --epsilon")
-	case !c.Plan && c.Data == "":
+	case !c.Plan && !c.Data.given():
 		return badInput("name the data file with --data")
-	case c.Epsilon != nil && (c.ExactFigures || c.Neighbours != ""):
+	case c.Epsilon != nil && (c.ExactFigures || c.Neighbours.given()):
 		return badInput("--exact-figures and --neighbours are for exact figures, and --epsilon asks for private ones; a metric is evaluated privately with --reference")
 	case c.Epsilon != nil:
 		return nil
 	case c.set() != "" || c.Out != "" || c.Resume != "" || c.Seed != nil:
 		return badInput("%s is for private figures; say --epsilon", cmp.Or(c.set(), "--out, --resume or --seed"))
+	case c.Data.shared(c.Neighbours) > 0 && (c.Data.shared(c.Neighbours) < len(c.Data.names) || len(c.Neighbours.names) > len(c.Data.names)):
+		return badInput("--neighbours and --data share some of their files, and a record must not be its own neighbour; name the same files, or others")
 	case !c.PublicData && !c.ExactFigures:
 		return badInput("the data count as private, whatever the model was trained on: --epsilon EPSILON releases private figures, and --plan with -n shows before what it costs; --exact-figures prints exact ones, which no guarantee covers; --public-data says that the data are public")
 	}
@@ -156,7 +157,7 @@ func (c *evaluateCmd) read(a *app, m *model, public bool) (held *lib.Data, rest 
 		persons = dataset.KeepPersons // the split of the training is one of persons, and so is the unit
 	}
 	schema := *m.Encoder.Schema()
-	if c.Holdout == nil && c.Neighbours != "" && files.Same(c.Data, c.Neighbours) && schema.ByPerson() {
+	if c.Holdout == nil && c.Neighbours.given() && c.Data.shared(c.Neighbours) > 0 && schema.ByPerson() {
 		// Rows are left out of the neighbours of their person; exact figures count all of them.
 		persons, schema.Persons, schema.IDs, schema.MaxRowsPerPerson = dataset.KeepPersons, 0, dataset.IDsPublic, math.MaxInt32
 	}
@@ -171,7 +172,7 @@ func (c *evaluateCmd) read(a *app, m *model, public bool) (held *lib.Data, rest 
 	if err != nil {
 		return nil, 0, err
 	}
-	all := lib.NewData(data, c.Data, data.LabelsFile)
+	all := lib.NewData(data)
 	if c.Holdout == nil {
 		return all, 0, nil
 	}
@@ -194,10 +195,10 @@ func (c *evaluateCmd) private(a *app, m *model, s scored, public bool) error {
 		}
 		return a.emitPlan(&p.Plan)
 	}
-	if err := checkOut(c.Out, c.Force, c.Data, c.Labels, c.Model, c.Reference, c.Ledger); err != nil {
+	if err := checkOut(c.Out, c.Force, c.Data.and(c.Reference.and(c.Labels, c.Model, c.Ledger)...)...); err != nil {
 		return err
 	}
-	r := &privateResult{Task: m.Task, Evaluated: c.Model, runOutcome: runOutcome{Data: c.Data, DataID: m.DataID, Public: public}}
+	r := &privateResult{Task: m.Task, Evaluated: c.Model, runOutcome: runOutcome{Data: c.Data.String(), DataID: m.DataID, Public: public}}
 	if kept, ok, err := c.kept(a, c.Out, &r.runOutcome); err != nil {
 		return err
 	} else if ok {
@@ -209,10 +210,10 @@ func (c *evaluateCmd) private(a *app, m *model, s scored, public bool) error {
 			return asResult(err)
 		}
 	}
-	if s.task == taskMetric && c.Reference != "" && files.Same(c.Data, c.Reference) {
-		return badInput("%s is both the data and the public reference", c.Data)
+	if s.task == taskMetric && c.Reference.given() && c.Data.shared(c.Reference) > 0 {
+		return badInput("%s is both data and public reference", c.Reference)
 	}
-	if err := s.evaluable(c.Reference != ""); err != nil {
+	if err := s.evaluable(c.Reference.given()); err != nil {
 		return err
 	}
 	data, rest, err := c.read(a, m, public)
@@ -232,7 +233,7 @@ func (c *evaluateCmd) private(a *app, m *model, s scored, public bool) error {
 		if err != nil {
 			return err
 		}
-		from.files = lib.NewData(reference, c.Reference, reference.LabelsFile).Source().Files
+		from.from = lib.NewData(reference).Source()
 		if from.reference = reference.Records; from.reference.Len() < slices.Max(neighbourRanks) {
 			return badInput("%s has %d records, and up to %d neighbours vote", c.Reference, from.reference.Len(), slices.Max(neighbourRanks))
 		}

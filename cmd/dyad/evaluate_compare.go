@@ -36,7 +36,7 @@ func (c *evaluateCmd) other(a *app, m *model) (*model, error) {
 		return nil, badInput("--compare is about two classes, and the labels are grades")
 	case classes(schema) != classes(with):
 		return nil, badInput("%s and %s take other labels for the two classes: one AUC cannot compare them", c.Model, c.Compare)
-	case c.Threshold != 0 || c.Neighbours != "" || c.Thresholds != nil || c.MeanLoss || c.LossRange != nil || c.Reference != "":
+	case c.Threshold != 0 || c.Neighbours.given() || c.Thresholds != nil || c.MeanLoss || c.LossRange != nil || c.Reference.given():
 		return nil, badInput("--compare gives the difference of two AUCs alone; leave out --threshold, --roc-thresholds, --mean-loss, --loss-range, --neighbours and --reference")
 	}
 	return other, nil

@@ -5,9 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"math"
-	"os"
 	"slices"
 	"strings"
 
@@ -29,12 +27,12 @@ type privateFlags struct {
 	Thresholds []float64 `name:"roc-thresholds" placeholder:"T,..." help:"Public thresholds of the ROC curve. Default: placed by a released mean and deviation of the scores."`
 	MeanLoss   bool      `name:"mean-loss" help:"Release the mean loss over pairs of classes, too, for a fifth of the budget."`
 	LossRange  []float64 `name:"loss-range" placeholder:"LOW,HIGH" help:"Public range to which the loss of every pair is clipped. Default: 0 to twice that of equal scores."`
-	Reference  string    `placeholder:"FILE" help:"For a metric: a public file of labelled records among which the nearest neighbours are looked for."`
+	Reference  dataFiles `placeholder:"FILE" help:"For a metric: a public file of labelled records among which the nearest neighbours are looked for."`
 }
 
 // set names a flag that is given, or is "".
 func (f privateFlags) set() string {
-	for flag, given := range map[string]bool{"--delta": f.Delta != nil, "--roc-thresholds": f.Thresholds != nil, "--mean-loss": f.MeanLoss, "--loss-range": f.LossRange != nil, "--reference": f.Reference != ""} {
+	for flag, given := range map[string]bool{"--delta": f.Delta != nil, "--roc-thresholds": f.Thresholds != nil, "--mean-loss": f.MeanLoss, "--loss-range": f.LossRange != nil, "--reference": f.Reference.given()} {
 		if given {
 			return flag
 		}
@@ -63,7 +61,7 @@ func (f privateFlags) plan(m scored, n int, threshold float64) (*evaluate.Plan, 
 	if f.Delta != nil {
 		o.Budget.Delta = *f.Delta
 	}
-	if err := m.evaluable(f.Reference != ""); err != nil {
+	if err := m.evaluable(f.Reference.given()); err != nil {
 		return nil, err
 	}
 	if m.task == taskMetric {
@@ -164,7 +162,7 @@ type sources struct {
 	records   *engine.Records
 	reference *engine.Records // of a metric
 	other     *engine.Records // the same records as the other model encodes them
-	files     []string        // of the reference
+	from      lib.Source      // of the reference
 	// model is one from a file, nil for one that this command trained. If the records are the part that
 	// its training held out, rest is the number of the others, else 0.
 	model *model
@@ -177,31 +175,17 @@ func (s sources) checkReference(l *lib.Ledger) error {
 	if s.reference == nil || l == nil {
 		return nil
 	}
-	print, err := fingerprint(l, s.files)
+	print, err := s.from.Fingerprint(l)
 	if err != nil {
 		return err
 	}
 	entries, err := l.Entries()
 	for _, e := range entries {
 		if e.Charge != nil && e.Charge.Fingerprint == print {
-			return badInput("--reference %s: run %s was charged for this file, so it is private, and the accuracy of its nearest neighbours would depend on all of its records; name a public file", s.files[0], e.Run)
+			return badInput("--reference %s: run %s was charged for this file, so it is private, and the accuracy of its nearest neighbours would depend on all of its records; name a public file", s.from.Files[0], e.Run)
 		}
 	}
 	return err
-}
-
-// fingerprint is the ledger's of files.
-func fingerprint(l *lib.Ledger, files []string) (string, error) {
-	var all []io.Reader
-	for _, name := range files {
-		f, err := os.Open(name)
-		if err != nil {
-			return "", asInput(err)
-		}
-		defer f.Close()
-		all = append(all, f)
-	}
-	return l.Fingerprint(io.MultiReader(all...))
 }
 
 // checkTraining compares the files of an evaluation with those that the ledger has for the training of a model, and
@@ -223,7 +207,7 @@ func (a *app) checkTraining(l *lib.Ledger, s sources, of lib.Source) error {
 	if at < 0 {
 		return nil
 	}
-	print, err := fingerprint(l, of.Files)
+	print, err := of.Fingerprint(l)
 	if err != nil {
 		return err
 	}

@@ -20,9 +20,10 @@ var changing = []struct {
 	by      string
 }{
 	{regexp.MustCompile(`\b[A-Z2-7]{26}\b`), "RUN"},
-	{regexp.MustCompile(`"(training_seconds|seconds|visits_per_second)": [0-9.e+-]+`), `"$1": 0`},
+	{regexp.MustCompile(`"(training_seconds|seconds|visits_per_second|estimated_seconds_here)": [0-9.e+-]+`), `"$1": 0`},
 	{regexp.MustCompile(`"(ledger|state)": "[^"]*"`), `"$1": "PLACE"`},
 	{regexp.MustCompile(`(?m)^(time +)\S+ s$`), "${1}some s"},
+	{regexp.MustCompile(`(?m)^( +here: ).*$`), "${1}some time"},
 }
 
 func unchanging(text string) string {

@@ -100,7 +100,7 @@ func (c *trainCmd) evaluateHeld(a *app, r *trainResult, m scored, run *lib.Train
 		var err error
 		if r.Held, err = run.Evaluate(a.ctx, held, lib.EvaluateOptions{Among: train.Records}); err != nil {
 			r.HeldProblem = strings.TrimPrefix(message(err), "dyad: ")
-		} else if c.Data == "" && c.Task == taskAUC && c.Mode == algorithms.Certified.String() {
+		} else if !c.Data.given() && c.Task == taskAUC && c.Mode == algorithms.Certified.String() {
 			if r.Baseline, err = c.baseline(a, train, held); err != nil {
 				return err
 			}
@@ -125,7 +125,7 @@ func (c *trainCmd) heldAgain(model string, err error) string {
 
 // heldCommand evaluates the held-out records privately.
 func (c *trainCmd) heldCommand(model string) string {
-	command := fmt.Sprintf("dyad evaluate %s --data %s --holdout %g --split-seed %d --epsilon E", model, c.Data, *c.Holdout, c.SplitSeed)
+	command := fmt.Sprintf("dyad evaluate %s %s --holdout %g --split-seed %d --epsilon E", model, c.Data.flags(), *c.Holdout, c.SplitSeed)
 	if c.Labels != "" {
 		command += " --labels " + c.Labels
 	}

@@ -18,7 +18,7 @@ import (
 )
 
 type localSimulateCmd struct {
-	Data       string    `placeholder:"FILE" help:"Data file, one record a user. Without it: synthetic clinical records made by this program, public."`
+	Data       dataFiles `placeholder:"FILE" help:"Data file, one record a user. Without it: synthetic clinical records made by this program, public."`
 	Schema     string    `placeholder:"FILE" help:"Schema of the data (YAML)."`
 	Users      int       `positive:"" short:"n" default:"10000" help:"Number of synthetic users, without --data."`
 	Out        string    `short:"o" placeholder:"FILE" help:"Model file, for \"dyad predict\"."`
@@ -81,10 +81,10 @@ type localFigures struct {
 
 // Run simulates.
 func (c *localSimulateCmd) Run(a *app) error {
-	if err := checkOut(c.Out, c.Force, c.Data, c.Schema, c.Labels, c.Ledger); err != nil {
+	if err := checkOut(c.Out, c.Force, c.Data.and(c.Schema, c.Labels, c.Ledger)...); err != nil {
 		return err
 	}
-	r := localResult{Iterate: c.Iterate, runOutcome: runOutcome{Data: c.Data, Public: c.PublicData || c.Data == ""}}
+	r := localResult{Iterate: c.Iterate, runOutcome: runOutcome{Data: c.Data.String(), Public: c.PublicData || !c.Data.given()}}
 	if done, err := c.republish(a, c.Out, &r.runOutcome); done || err != nil {
 		return err
 	}
@@ -147,7 +147,7 @@ func (c *localSimulateCmd) Run(a *app) error {
 		return r.Weights, err
 	})
 	began := time.Now()
-	run, away := options.Do(a.ctx, lib.NewData(data, c.Data, data.LabelsFile).Source(), func(o *algorithms.Result) *model {
+	run, away := options.Do(a.ctx, lib.NewData(data).Source(), func(o *algorithms.Result) *model {
 		if r.Public { // the report is that of the messages, which are made private whatever the data are
 			o.Guarantee.Warnings = nil
 		}

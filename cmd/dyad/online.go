@@ -41,6 +41,7 @@ type onlineCmd struct {
 	Regret     bool     `help:"With public records: end with the measured regret against the best fixed model, which is not private. Keeps all records in memory."`
 	DataID     string   `placeholder:"ID" help:"Name of the data in the ledger. Default: the schema's data_id."`
 	streamFlags
+	unsoundFlag
 	confirmFlag
 	ledgerFlag
 }
@@ -213,13 +214,18 @@ func (o *onlineRun) prepare() (err error) {
 		return badInput("--follow waits at the end of a file; standard input ends when its writer says so")
 	}
 	o.public = o.PublicData || o.schema.Public
+	if o.PaperUnsound {
+		if err := o.checkUnsound(o.Mode, o.PublicData); err != nil {
+			return err
+		}
+	}
 	if err := o.unprotected(o.a, o.Mode, o.Schema, o.public, o.Resume); err != nil {
 		return err
 	}
 	if o.DataID == "" {
 		o.DataID = o.schema.DataID
 	}
-	flags := planFlags{Algorithm: o.Algorithm, Mode: o.Mode, Task: o.Task, lossFlags: o.lossFlags, Epsilon: o.Epsilon, Delta: o.Delta, L2: &o.L2, Radius: o.Radius}
+	flags := planFlags{Algorithm: o.Algorithm, Mode: o.Mode, Task: o.Task, lossFlags: o.lossFlags, Epsilon: o.Epsilon, Delta: o.Delta, L2: &o.L2, Radius: o.Radius, unsound: o.PaperUnsound}
 	if o.plan, err = o.streamFlags.plan(flags, lib.ShapeOf(o.encoder, o.Records)); err != nil {
 		return err
 	}

@@ -147,7 +147,7 @@ func (r *streamRegret) measure(ctx context.Context, p *algorithms.Plan) (*regret
 // the L2 term.
 func (r *streamRegret) prefixLoss(records *engine.Records, w []float64, t int) float64 {
 	row := func(i int) engine.Record {
-		return engine.Record{X: records.Dense()[i*r.d : (i+1)*r.d], Y: records.Label(i)}
+		return engine.Record{X: records.Rows(nil, i, 1), Y: records.Label(i)}
 	}
 	sum, z := 0.0, row(t)
 	for i := range t {

@@ -12,12 +12,12 @@ type identityFlag struct {
 
 // pairSource says where labelled pairs come from.
 type pairSource struct {
-	Data        string   `required:"" placeholder:"FILE" help:"Records of the individuals, in any format of data files."`
-	Schema      string   `required:"" placeholder:"FILE" help:"Schema of the records; for --pairs one of its columns has role id, and no label column is needed."`
-	Pairs       string   `placeholder:"FILE" help:"Labelled pairs: CSV with a header, or Parquet, with the columns first, second and label."`
-	PairColumns []string `placeholder:"A,B,L" help:"Names of these three columns in the file."`
-	LabelValues []string `placeholder:"V,W" help:"The two values of a pair's label. Default: dissimilar,similar; for preferences first,second, the one that is preferred, and without a label column it is the first."`
-	PublicData  bool     `help:"Records and pairs are public: nothing is charged, and the report says so."`
+	Data        dataFiles `required:"" placeholder:"FILE" help:"Records of the individuals, in any format of data files."`
+	Schema      string    `required:"" placeholder:"FILE" help:"Schema of the records; for --pairs one of its columns has role id, and no label column is needed."`
+	Pairs       string    `placeholder:"FILE" help:"Labelled pairs: CSV with a header, or Parquet, with the columns first, second and label."`
+	PairColumns []string  `placeholder:"A,B,L" help:"Names of these three columns in the file."`
+	LabelValues []string  `placeholder:"V,W" help:"The two values of a pair's label. Default: dissimilar,similar; for preferences first,second, the one that is preferred, and without a label column it is the first."`
+	PublicData  bool      `help:"Records and pairs are public: nothing is charged, and the report says so."`
 	identityFlag
 }
 
@@ -53,5 +53,5 @@ func (s pairSource) load(a *app, f pairFlags, classes bool) (*lib.Pairs, error) 
 	if err != nil {
 		return nil, err
 	}
-	return from.Of(d, s.Data)
+	return from.Of(d)
 }

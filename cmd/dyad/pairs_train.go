@@ -61,10 +61,10 @@ func (c *pairsTrainCmd) Run(a *app, command *kong.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := checkOut(c.Out, c.Force, c.Data, c.Schema, c.pairSource.Pairs, c.Ledger); err != nil {
+	if err := checkOut(c.Out, c.Force, c.Data.and(c.Schema, c.pairSource.Pairs, c.Ledger)...); err != nil {
 		return err
 	}
-	if done, err := c.republish(a, c.Out, &runOutcome{Data: c.Data, Public: c.PublicData}); done || err != nil {
+	if done, err := c.republish(a, c.Out, &runOutcome{Data: c.Data.String(), Public: c.PublicData}); done || err != nil {
 		return err
 	}
 	if err := c.unprotected(a, c.Mode, c.Schema, c.PublicData, c.Resume != ""); err != nil {
@@ -83,7 +83,7 @@ func (c *pairsTrainCmd) Run(a *app, command *kong.Context) error {
 	}
 	schema := d.Schema()
 	a.noteWarnings(&plan.Plan, c.PublicData || schema.Public)
-	result := pairsTrainResult{Dropped: d.Dropped, runOutcome: runOutcome{Data: c.Data, DataID: schema.DataID, Public: c.PublicData || schema.Public}}
+	result := pairsTrainResult{Dropped: d.Dropped, runOutcome: runOutcome{Data: c.Data.String(), DataID: schema.DataID, Public: c.PublicData || schema.Public}}
 	if result.Pairs = &c.pairSource.Pairs; classes {
 		result.Pairs = nil
 	}

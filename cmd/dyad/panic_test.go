@@ -13,16 +13,21 @@ import (
 	"time"
 
 	"dyad/internal/crash"
+	"dyad/internal/tasks"
 )
 
-// A failure of the program itself is exit code 1, never 2, and names a run that is charged.
+// A failure of the program itself, in any goroutine, is exit code 1, never 2, names a run that is charged
+// and tells no value.
 func TestPanicIsAFailure(t *testing.T) {
 	f := newFixture(t)
 	panics := func(at string) ended {
 		var out, errs bytes.Buffer
 		code := runHooked(context.Background(), f.train(), strings.NewReader(""), &out, &errs, hooks{stage: func(stage string) {
 			if stage == at {
-				panic("out of range")
+				var worker tasks.Group
+				secret := []int{48213}
+				worker.Go(func() { secret[secret[0]]++ })
+				worker.Wait()
 			}
 		}})
 		return crash.Ended{Code: code, Stdout: out.String(), Stderr: errs.String()}
@@ -30,7 +35,7 @@ func TestPanicIsAFailure(t *testing.T) {
 	for _, at := range []string{"opening ledger", "training"} {
 		e := panics(at)
 		run, charges, _ := f.attacked(t)
-		if e.Code != exitFailure || !strings.Contains(e.Stderr, "internal error") || charges == 1 != strings.Contains(e.Stderr, "--resume ") || charges == 1 != (at == "training") {
+		if e.Code != exitFailure || !strings.Contains(e.Stderr, "internal error") || !strings.Contains(e.Stderr, "panic_test.go:") || strings.Contains(e.Stderr, "48213") || charges == 1 != strings.Contains(e.Stderr, "--resume ") || charges == 1 != (at == "training") {
 			t.Errorf("at %q: exit %d, %d charges: %s", at, e.Code, charges, e.Stderr)
 		}
 		if charges == 1 {

@@ -323,7 +323,7 @@ func TestProgressOfPersonsShowsNoTimes(t *testing.T) {
 		}
 		var screen bytes.Buffer
 		a := &app{ctx: context.Background(), stderr: &screen, interactive: true}
-		if _, err := a.readTraining(filepath.Join(dir, "visits.csv"), s, dataset.Options{Persons: dataset.KeepPersons}, false); err != nil {
+		if _, err := a.readTraining(dataFiles{names: []string{filepath.Join(dir, "visits.csv")}}, s, dataset.Options{Persons: dataset.KeepPersons}, false); err != nil {
 			t.Fatal(err)
 		}
 		if strings.Contains(screen.String(), "rows") && !shown {
@@ -398,7 +398,7 @@ func TestFiguresOfPersonsAreSilent(t *testing.T) {
 // their run, at the same epsilon.
 func TestHeldOutFiguresAreContinued(t *testing.T) {
 	epsilon, delta, share := 0.5, 1e-6, 0.25
-	c := trainCmd{Data: "v.csv"}
+	c := trainCmd{Data: dataFiles{asked: []string{"v.csv"}, names: []string{"v.csv"}}}
 	c.Holdout, c.HoldoutEpsilon, c.Delta, c.SplitSeed = &share, &epsilon, &delta, 1
 	const want = "dyad evaluate m.json --data v.csv --holdout 0.25 --split-seed 1 --epsilon 0.5 --delta 1e-06"
 	if got := c.heldAgain("m.json", context.Canceled); got != want {

@@ -1,11 +1,16 @@
 package main
 
 import (
+	"fmt"
+	"runtime"
 	"strings"
 
 	lib "dyad"
 	"dyad/algorithms"
+	"dyad/engine"
+	"dyad/engine/cpu"
 	"dyad/engine/dataset"
+	"dyad/internal/memory"
 )
 
 type planCmd struct {
@@ -84,10 +89,39 @@ func (c *planCmd) Run(a *app) error {
 func (a *app) emitPlan(p *algorithms.Plan) error {
 	r := p.Report()
 	var end strings.Builder
-	if seconds := p.Seconds(); seconds > 0 {
-		r.Add("estimated_seconds", seconds)
-		line(&end, "time", "%s on one core at 2.5 GHz, estimated from costs that were measured there", algorithms.Duration(seconds))
+	if z := p.Needs(); z.Seconds > 0 {
+		writeNeeds(&end, &r, z, p.Spec.Kernel.Problem())
 	}
 	line(&end, "plan only", "no data were read and nothing was charged")
 	return a.emit(r, r.Text()+end.String())
+}
+
+// measuredSeconds is the estimated time from which a plan measures how fast this machine is.
+const measuredSeconds = 1
+
+// writeNeeds tells what a run takes. All of it is estimated.
+func writeNeeds(b *strings.Builder, r *algorithms.Report, z algorithms.Needs, p engine.Problem) {
+	r.Add("estimated_memory_bytes", z.Memory(1))
+	r.Add("estimated_passes", z.Passes)
+	r.Add("estimated_bytes_per_pass", z.Records)
+	r.Add("estimated_seconds", z.Seconds)
+	line(b, "memory", "about %s: records %s, numbers of each record %s, program and reader %s", algorithms.Size(z.Memory(1)), algorithms.Size(z.Records), algorithms.Size(z.Vectors), algorithms.Size(z.Memory(1)-z.Records-z.Vectors))
+	line(b, "passes", "about %g over the records, %s each", algorithms.Roughly(z.Passes), algorithms.Size(z.Records))
+	line(b, "time", "%s on one core at 2.5 GHz, estimated from costs that were measured there", algorithms.Duration(z.Seconds))
+	if z.Seconds >= measuredSeconds {
+		here := z.Seconds * cpu.Backend{}.Pace(p)
+		r.Add("estimated_seconds_here", here)
+		line(b, "", "here: %s with %d workers, by a measurement of 20 ms", algorithms.Duration(here), runtime.GOMAXPROCS(0))
+	}
+	if free := memory.Available(); free > 0 {
+		ranks := z.Processes(free)
+		r.Add("processes_that_hold_it", ranks)
+		if ranks != 1 {
+			many := fmt.Sprintf("%d processes with %s each hold the records", ranks, algorithms.Size(free))
+			if ranks == 0 {
+				many = fmt.Sprintf("no number of processes with %s each holds the records", algorithms.Size(free))
+			}
+			line(b, "here", "%s", many)
+		}
+	}
 }

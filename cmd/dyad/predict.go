@@ -9,10 +9,10 @@ import (
 )
 
 type predictCmd struct {
-	Model string `arg:"" help:"Model file; nothing else is needed, it holds the preprocessing."`
-	Data  string `required:"" placeholder:"FILE" help:"Data file in the format of the training data; the label may be missing."`
-	Out   string `short:"o" placeholder:"FILE" help:"CSV file for the scores. Default: standard output."`
-	Force bool   `help:"Replace an existing output file."`
+	Model string    `arg:"" help:"Model file; nothing else is needed, it holds the preprocessing."`
+	Data  dataFiles `required:"" placeholder:"FILE" help:"Data file in the format of the training data; the label may be missing."`
+	Out   string    `short:"o" placeholder:"FILE" help:"File for the scores: CSV, or NPY without ids if its name ends in .npy. Default: standard output."`
+	Force bool      `help:"Replace an existing output file."`
 }
 
 // Help shows examples.
@@ -40,7 +40,7 @@ func (c *predictCmd) Run(a *app) error {
 	if m.Task != taskAUC {
 		return badInput("%s is a metric: it gives distances, not scores. \"dyad transform\" maps records by it. A nearest neighbour classifier would publish raw training records, which the guarantee does not cover, so this program does not write one", c.Model)
 	}
-	out, err := files.NewOutput(c.Out, c.Force, c.Data, c.Model)
+	out, err := files.NewOutput(c.Out, c.Force, c.Data.and(c.Model)...)
 	if err != nil {
 		return err
 	}
@@ -55,7 +55,7 @@ func (c *predictCmd) Run(a *app) error {
 	r := predictResult{Records: len(s), Out: c.Out}
 	if c.Out != "" {
 		var text bytes.Buffer
-		if err := writeScores(&text, data.IDs, s); err != nil {
+		if err := writeNumbers(&text, c.Out, data.IDs, s, []string{"score"}, false); err != nil {
 			return err
 		}
 		if err := out.Write(files.Private, text.Bytes()); err != nil {

@@ -76,14 +76,15 @@ func (a *app) rowProgress(what string) (progress func(rows int) error, done func
 	return progress, done
 }
 
-// readData loads a file with progress. Bad content is bad input, an interrupt is
+// readData loads files with progress. Bad content is bad input, an interrupt is
 // context.Canceled.
-func (a *app) readData(path string, s *dataset.Schema, o dataset.Options) (*dataset.Dataset, error) {
+func (a *app) readData(from dataFiles, s *dataset.Schema, o dataset.Options) (*dataset.Dataset, error) {
 	progress, done := a.rowProgress("reading")
 	if o.Progress = progress; s.ByPerson() { // the number of rows is not public, nor is a time, which grows with it
 		o.Progress, a.percentOnly = func(int) error { return a.ctx.Err() }, true
 	}
-	d, err := dataset.Load(path, s, o)
+	o.Also = from.names[1:]
+	d, err := dataset.Load(from.names[0], s, o)
 	done()
 	if a.ctx.Err() != nil {
 		return nil, a.ctx.Err()
@@ -93,10 +94,10 @@ func (a *app) readData(path string, s *dataset.Schema, o dataset.Options) (*data
 
 // readUnlabelled is readData for records that a model is applied to. They may have columns that the
 // model does not know.
-func (a *app) readUnlabelled(path string, s *dataset.Schema) (*dataset.Dataset, error) {
-	d, err := a.readData(path, s, dataset.Options{Labels: dataset.LabelsIgnored, KeepIDs: true, Persons: dataset.IgnorePersons, IgnoreOthers: true})
+func (a *app) readUnlabelled(from dataFiles, s *dataset.Schema) (*dataset.Dataset, error) {
+	d, err := a.readData(from, s, dataset.Options{Labels: dataset.LabelsIgnored, KeepIDs: true, Persons: dataset.IgnorePersons, IgnoreOthers: true})
 	if err == nil && d.Others {
-		a.note("dyad: columns of %s that the model does not know were ignored", path)
+		a.note("dyad: columns of %s that the model does not know were ignored", from)
 	}
 	return d, err
 }
@@ -104,8 +105,8 @@ func (a *app) readUnlabelled(path string, s *dataset.Schema) (*dataset.Dataset, 
 // readTraining is readData for training. Public records without anything to compare are bad
 // input. Private ones are trained on: that they have one class is a joint property of
 // well-formed records, which must not end a run or be had for nothing.
-func (a *app) readTraining(path string, s *dataset.Schema, o dataset.Options, public bool) (*dataset.Dataset, error) {
-	d, err := a.readData(path, s, o)
+func (a *app) readTraining(from dataFiles, s *dataset.Schema, o dataset.Options, public bool) (*dataset.Dataset, error) {
+	d, err := a.readData(from, s, o)
 	if err == nil && o.Labels == dataset.LabelsRequired && (public || s.Public) {
 		err = asInput(d.CheckPairs())
 	}

@@ -14,21 +14,21 @@ import (
 )
 
 type searchCmd struct {
-	Candidates string   `placeholder:"FILE" help:"Settings to try (YAML), see below."`
-	Models     []string `placeholder:"FILE,..." help:"Instead of settings: model files that are public or were released, to choose one of."`
-	Data       string   `placeholder:"FILE" help:"Data file, as \"dyad train\" takes it."`
-	Schema     string   `placeholder:"FILE" help:"Schema of the data (YAML)."`
-	Out        string   `short:"o" placeholder:"FILE" help:"Model file of the winner. Default: model.json, or none with --models."`
-	Holdout    float64  `placeholder:"F" help:"Fraction of the records that is not used, as \"dyad train\" with this --holdout and --split-seed holds it out; \"dyad evaluate\" with the same flags measures the winner on it. Default: 0."`
-	SplitSeed  uint64   `default:"1" help:"Seed of the split."`
-	PublicData bool     `help:"The data are public: nothing is charged, and the report says so."`
-	Epsilon    float64  `positive:"" default:"1" help:"Epsilon to spend on trainings and choice together."`
-	Delta      *float64 `placeholder:"DELTA" help:"Delta; 0 asks for pure epsilon. Default: min(1e-5, n^-1.5)."`
-	Road       string   `default:"auto" enum:"auto,compose,random-stopping,noisy-max" help:"compose: train every setting and choose privately; random-stopping: train settings drawn at random and release the best of a secret number; noisy-max: for --models; auto: the cheaper one, by public numbers."`
-	Runs       int      `positive:"" placeholder:"K" help:"Runs of random-stopping; all are made, and how many of them count is secret. Default: four for each setting, 8 to 64."`
-	Plan       bool     `help:"Print what a search among -n records would cost. No data are read."`
-	N          int      `positive:"" short:"n" help:"Number of records, for --plan; of persons if the schema has a column of role person."`
-	Workers    int      `positive:"" help:"CPU workers; the result has the same bits for any number. Default: all cores."`
+	Candidates string    `placeholder:"FILE" help:"Settings to try (YAML), see below."`
+	Models     []string  `placeholder:"FILE,..." help:"Instead of settings: model files that are public or were released, to choose one of."`
+	Data       dataFiles `placeholder:"FILE" help:"Data file, as \"dyad train\" takes it."`
+	Schema     string    `placeholder:"FILE" help:"Schema of the data (YAML)."`
+	Out        string    `short:"o" placeholder:"FILE" help:"Model file of the winner. Default: model.json, or none with --models."`
+	Holdout    float64   `placeholder:"F" help:"Fraction of the records that is not used, as \"dyad train\" with this --holdout and --split-seed holds it out; \"dyad evaluate\" with the same flags measures the winner on it. Default: 0."`
+	SplitSeed  uint64    `default:"1" help:"Seed of the split."`
+	PublicData bool      `help:"The data are public: nothing is charged, and the report says so."`
+	Epsilon    float64   `positive:"" default:"1" help:"Epsilon to spend on trainings and choice together."`
+	Delta      *float64  `placeholder:"DELTA" help:"Delta; 0 asks for pure epsilon. Default: min(1e-5, n^-1.5)."`
+	Road       string    `default:"auto" enum:"auto,compose,random-stopping,noisy-max" help:"compose: train every setting and choose privately; random-stopping: train settings drawn at random and release the best of a secret number; noisy-max: for --models; auto: the cheaper one, by public numbers."`
+	Runs       int       `positive:"" placeholder:"K" help:"Runs of random-stopping; all are made, and how many of them count is secret. Default: four for each setting, 8 to 64."`
+	Plan       bool      `help:"Print what a search among -n records would cost. No data are read."`
+	N          int       `positive:"" short:"n" help:"Number of records, for --plan; of persons if the schema has a column of role person."`
+	Workers    int       `positive:"" help:"CPU workers; the result has the same bits for any number. Default: all cores."`
 	deviceFlag
 	labelsFlag
 	runFlags
@@ -88,13 +88,13 @@ func (c *searchCmd) Run(a *app) error {
 		return badInput("name the settings to try with --candidates FILE, or released models with --models FILE,FILE")
 	case c.Schema == "":
 		return badInput("a search needs --schema")
-	case c.Plan && (c.N == 0 || c.Data != ""):
+	case c.Plan && (c.N == 0 || c.Data.given()):
 		return badInput("--plan needs -n and no --data: it reads no data")
 	case c.Plan && c.Holdout != 0:
 		return badInput("--holdout is for --data; with --plan, -n counts the records that are used")
 	case !c.Plan && c.N != 0:
 		return badInput("-n is for --plan; otherwise the records are counted")
-	case !c.Plan && c.Data == "":
+	case !c.Plan && !c.Data.given():
 		return badInput("a search needs --data, or --plan and -n")
 	}
 	closeDevice, err := c.openDevice(c.Workers, cuda.AutoPrecision)
@@ -138,10 +138,10 @@ func (c *searchCmd) search(a *app) error {
 	if name == "" && c.Candidates != "" {
 		name = "model.json"
 	}
-	if err := checkOut(name, c.Force, append(c.Models, c.Data, c.Schema, c.Labels, c.Ledger, c.Candidates)...); err != nil {
+	if err := checkOut(name, c.Force, c.Data.and(append(c.Models, c.Schema, c.Labels, c.Ledger, c.Candidates)...)...); err != nil {
 		return err
 	}
-	result := searchResult{Task: taskAUC, runOutcome: runOutcome{Data: c.Data, Public: c.PublicData}}
+	result := searchResult{Task: taskAUC, runOutcome: runOutcome{Data: c.Data.String(), Public: c.PublicData}}
 	if done, err := c.republish(a, name, &result.runOutcome); done || err != nil {
 		return err
 	}
@@ -150,7 +150,7 @@ func (c *searchCmd) search(a *app) error {
 		if err != nil {
 			return nil, lib.Shape{}, err
 		}
-		all, held, err := c.split(lib.NewData(d, c.Data, d.LabelsFile))
+		all, held, err := c.split(lib.NewData(d))
 		if err != nil {
 			return nil, lib.Shape{}, err
 		}

@@ -4,8 +4,24 @@ import (
 	"bufio"
 	"encoding/csv"
 	"io"
+	"path/filepath"
 	"strconv"
+
+	"dyad/engine/dataset"
 )
+
+// writeNumbers writes a table in the format that the name of the file asks for: without ids as
+// NPY, otherwise as CSV. names has one name for scores, and one for each column of a matrix.
+func writeNumbers(w io.Writer, path string, ids []string, values []float64, names []string, matrix bool) error {
+	if filepath.Ext(path) != ".npy" {
+		return writeTable(w, ids, values, names)
+	}
+	columns := 0
+	if matrix {
+		columns = len(names)
+	}
+	return dataset.WriteNPY(w, values, columns)
+}
 
 // writeTable writes a CSV table of row-major numbers, one column a name, after a
 // column of ids, or of row numbers if ids is nil.

@@ -3,27 +3,26 @@ package main
 import (
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 
 	lib "dyad"
 	"dyad/algorithms"
 	"dyad/engine/dataset"
-	"dyad/engine/team"
 	"dyad/privacy/ledger"
 )
 
 type trainCmd struct {
-	Data       string   `placeholder:"FILE" help:"Data file: CSV, LIBSVM, ARFF, JSON lines, Parquet, NumPy or IDX, text also compressed. Without it: synthetic clinical records made by this program, public."`
-	Schema     string   `placeholder:"FILE" help:"Schema of the data (YAML); \"dyad data schema FILE\" drafts one."`
-	Out        string   `short:"o" placeholder:"FILE" help:"Model file. Default: model.json with --data; the synthetic run writes one only if asked."`
-	Holdout    *float64 `placeholder:"F" help:"Fraction of the records held out. Of public ones exact figures are printed; private ones are scored only with --holdout-epsilon or --exact-figures. Default: 0.3 for the synthetic data, else 0."`
-	SplitSeed  uint64   `default:"1" help:"Seed of the split into training and held-out records."`
-	PublicData bool     `help:"The data are public: nothing is charged, and the report says so."`
-	Group      string   `name:"group-column" placeholder:"NAME" help:"Column of public query groups: pairs are formed within a group only. Default: the schema's column with role group."`
+	Data       dataFiles `placeholder:"FILE" help:"Data file: CSV, LIBSVM, ARFF, JSON lines, Parquet, NumPy or IDX, text also compressed. Without it: synthetic clinical records made by this program, public."`
+	Schema     string    `placeholder:"FILE" help:"Schema of the data (YAML); \"dyad data schema FILE\" drafts one."`
+	Out        string    `short:"o" placeholder:"FILE" help:"Model file. Default: model.json with --data; the synthetic run writes one only if asked."`
+	Holdout    *float64  `placeholder:"F" help:"Fraction of the records held out. Of public ones exact figures are printed; private ones are scored only with --holdout-epsilon or --exact-figures. Default: 0.3 for the synthetic data, else 0."`
+	SplitSeed  uint64    `default:"1" help:"Seed of the split into training and held-out records."`
+	PublicData bool      `help:"The data are public: nothing is charged, and the report says so."`
+	Group      string    `name:"group-column" placeholder:"NAME" help:"Column of public query groups: pairs are formed within a group only. Default: the schema's column with role group."`
 	holdoutFlags
 	labelsFlag
 	planFlags
+	unsoundFlag
 	runFlags
 	confirmFlag
 	checkpointFlag
@@ -72,15 +71,20 @@ func (c *trainCmd) Run(a *app) error {
 		return c.serve(a)
 	}
 	name := c.Out
-	if name == "" && c.Data != "" {
+	if name == "" && c.Data.given() {
 		name = "model.json"
 	}
-	if err := checkOut(name, c.Force, c.Data, c.Schema, c.Labels, c.Ledger); err != nil {
+	if err := checkOut(name, c.Force, c.Data.and(c.Schema, c.Labels, c.Ledger)...); err != nil {
 		return err
 	}
-	result := trainResult{Task: c.Task, runOutcome: runOutcome{Data: c.Data, Public: c.PublicData || c.Data == ""}}
+	result := trainResult{Task: c.Task, runOutcome: runOutcome{Data: c.Data.String(), Public: c.PublicData || !c.Data.given()}}
 	if done, err := c.republish(a, name, &result.runOutcome); done || err != nil {
 		return err
+	}
+	if c.planFlags.unsound = c.PaperUnsound; c.PaperUnsound {
+		if err := c.checkUnsound(c.Mode, c.PublicData); err != nil {
+			return err
+		}
 	}
 	if err := c.unprotected(a, c.Mode, c.Schema, c.PublicData, c.Resume != ""); err != nil {
 		return err
@@ -140,97 +144,9 @@ func (c *trainCmd) Run(a *app) error {
 	if err := result.spent(options.Ledger, plan.Spec.Budget.Delta, result.Records); err != nil {
 		return errors.Join(away, err)
 	}
-	err = a.emitBrief(result, result.text(c.Data == ""), result.brief(a, c.Data == "", plan.Guarantee))
+	err = a.emitBrief(result, result.text(!c.Data.given()), result.brief(a, !c.Data.given(), plan.Guarantee))
 	a.at("reported")
 	return errors.Join(away, err)
-}
-
-// preparedRun is what every process of a team has before a charge.
-type preparedRun struct {
-	train, held *lib.Data // held is nil without one
-	share       *lib.Data // of train, what this process trains on
-	plan        *lib.Training
-	source      string
-	done        func()
-}
-
-func (p *preparedRun) close() {
-	if p.done != nil {
-		p.done()
-	}
-}
-
-// prepare reads the data, plans, and agrees with the others of a team.
-func (c *trainCmd) prepare(a *app) (preparedRun, error) {
-	if work, err := a.team.begin(a.ctx); !work || err != nil {
-		return preparedRun{}, err
-	}
-	p, err := c.read(a)
-	if a.team == nil {
-		p.share = p.train
-		return p, err
-	}
-	if err := a.team.settle(a.ctx, err); err != nil {
-		return p, err
-	}
-	p.share, err = p.plan.Join(a.ctx, a.team.member(), p.train,
-		team.Statement{Name: "the flags of the split", Text: fmt.Sprint(c.fraction(), c.SplitSeed)},
-		team.Statement{Name: "the sizes of the data files", Text: fmt.Sprint(fileSize(c.Data), fileSize(c.Labels))})
-	if err = a.team.agreed(err); err != nil {
-		return p, err
-	}
-	if p.held == nil {
-		p.train = p.share
-	}
-	if !a.team.follows() {
-		a.team.lead = p.plan.Lead(a.team.member(), p.share)
-	}
-	return p, nil
-}
-
-// fileSize is that of a file that was read, 0 without one.
-func fileSize(name string) int64 {
-	info, err := os.Stat(name)
-	if err != nil {
-		return 0
-	}
-	return info.Size()
-}
-
-// read reads the data and plans.
-func (c *trainCmd) read(a *app) (p preparedRun, err error) {
-	if a.team != nil && c.Data == "" {
-		return p, badInput("--team needs --data: the synthetic records are for one process")
-	}
-	all, source, err := c.loadOr(a, syntheticRecords, dataset.KeepPersons)
-	if err != nil {
-		return p, err
-	}
-	p.source = source
-	if p.train, p.held, err = c.split(lib.NewData(all, c.Data, all.LabelsFile)); err != nil {
-		return p, err
-	}
-	c.crew = a.team.member()
-	if p.done, err = c.planFlags.open(); err != nil {
-		return p, err
-	}
-	p.plan, err = c.plan(p.train.Shape())
-	return p, err
-}
-
-// serve is Run on the ranks of a team that follow: no ledger, no noise, no model.
-func (c *trainCmd) serve(a *app) error {
-	ctx, stop := patient(a.ctx)
-	defer stop()
-	p, err := c.prepare(a)
-	defer p.close()
-	if err != nil || p.share == nil {
-		return err
-	}
-	p.train, p.held = nil, nil
-	err = p.plan.Serve(ctx, a.team.member(), p.share)
-	a.team.orderly = err == nil
-	return err
 }
 
 // baseline are the figures of a model of the same records without privacy.
@@ -293,7 +209,7 @@ const syntheticRecords = 10_000
 
 // loadOr reads the data, or makes n synthetic records.
 func (c *trainCmd) loadOr(a *app, n int, persons dataset.PersonMode) (*dataset.Dataset, string, error) {
-	if c.Data == "" {
+	if !c.Data.given() {
 		if c.Schema != "" {
 			return nil, "", badInput("--schema without --data; name the data file, or leave both out for the synthetic data")
 		}
@@ -311,7 +227,7 @@ func (c *trainCmd) loadOr(a *app, n int, persons dataset.PersonMode) (*dataset.D
 		return nil, "", err
 	}
 	d, err := a.readTraining(c.Data, s, c.options(dataset.Options{Persons: persons}), c.PublicData)
-	return d, c.Data, err
+	return d, c.Data.String(), err
 }
 
 // split holds out a fraction of the records, or of the groups; held is nil
@@ -332,7 +248,7 @@ func (c *trainCmd) fraction() float64 {
 	switch {
 	case c.Holdout != nil:
 		return *c.Holdout
-	case c.Data == "":
+	case !c.Data.given():
 		return 0.3
 	}
 	return 0

@@ -8,10 +8,10 @@ import (
 )
 
 type transformCmd struct {
-	Model string `arg:"" help:"Model file of a metric (dyad train --task metric, dyad pairs train)."`
-	Data  string `required:"" placeholder:"FILE" help:"Data file in the format of the training data; the label may be missing."`
-	Out   string `short:"o" required:"" placeholder:"FILE" help:"CSV file to write."`
-	Force bool   `help:"Replace an existing output file."`
+	Model string    `arg:"" help:"Model file of a metric (dyad train --task metric, dyad pairs train)."`
+	Data  dataFiles `required:"" placeholder:"FILE" help:"Data file in the format of the training data; the label may be missing."`
+	Out   string    `short:"o" required:"" placeholder:"FILE" help:"File to write: CSV, or NPY without ids if its name ends in .npy."`
+	Force bool      `help:"Replace an existing output file."`
 }
 
 // Help shows examples.
@@ -38,7 +38,7 @@ func (c *transformCmd) Run(a *app) error {
 	if m.Task != taskMetric {
 		return badInput("%s is a model of task %s; dyad predict scores records with it, and dyad transform needs a metric", c.Model, m.Task)
 	}
-	out, err := files.NewOutput(c.Out, c.Force, c.Data, c.Model)
+	out, err := files.NewOutput(c.Out, c.Force, c.Data.and(c.Model)...)
 	if err != nil {
 		return err
 	}
@@ -58,7 +58,7 @@ func (c *transformCmd) Run(a *app) error {
 		names[k] = fmt.Sprintf("z%d", k+1)
 	}
 	var text bytes.Buffer
-	if err := writeTable(&text, data.IDs, rows, names); err != nil {
+	if err := writeNumbers(&text, c.Out, data.IDs, rows, names, true); err != nil {
 		return err
 	}
 	if err := out.Write(files.Private, text.Bytes()); err != nil {

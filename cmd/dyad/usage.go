@@ -77,6 +77,8 @@ func slip(text, command string, parse *kong.ParseError, args []string) string {
 		case m[2] != "":
 		case known && first >= 0 && args[first] == m[1]:
 			return fmt.Sprintf("there is no command %s; dyad %s does that", m[1], name)
+		case err == nil && !info.IsDir() && slices.Contains(args, "--data"):
+			return fmt.Sprintf("%s is a second file after --data; write a pattern in quotes, such as --data 'part-*.csv', so that the shell leaves it alone, or --data before each file", m[1])
 		case err == nil && !info.IsDir() && command != "dyad":
 			return fmt.Sprintf("%s does not take the file %s by its place; name what it is, such as --data %s", command, m[1], m[1])
 		case command == "dyad":

@@ -173,3 +173,35 @@ func (k *kernel) Seconds(p engine.Pairs) float64 {
 func (k *metricKernel) Seconds(p engine.Pairs) float64 {
 	return 1e-9 * float64(p.Len()) * (nsPair/2 + nsProduct*float64(k.problem.D))
 }
+
+// Bytes of a record that evaluators hold, by method (TestBytes).
+const (
+	bytesNear    = 10
+	bytesBinned  = 13
+	bytesSorted  = 42
+	bytesDirect  = 50
+	bytesMetric  = 40
+	bytesCommon  = 1 << 17 // whatever n is; of pairs:
+	bytesTiles   = 3 << 18
+	bytesStripes = 16 // of a metric, per d^2 and number
+)
+
+// Bytes implements engine.SizedKernel.
+func (k *kernel) Bytes() float64 {
+	n, nodes := float64(k.problem.N), float64(k.bins*k.terms())
+	switch {
+	case k.method == Sorted:
+		return bytesCommon + bytesSorted*n
+	case k.method == Direct:
+		return bytesTiles + bytesDirect*n
+	case k.bins > 1:
+		return bytesCommon + bytesBinned*n + 8*(maxChunks+8)*nodes
+	}
+	return bytesCommon + bytesNear*n
+}
+
+// Bytes implements engine.SizedKernel.
+func (k *metricKernel) Bytes() float64 {
+	n, d := float64(k.problem.N), float64(k.problem.D)
+	return bytesTiles + n*(bytesMetric+8*d) + 8*bytesStripes*d*d
+}

@@ -60,8 +60,11 @@ func (k *kernel) Bind(r *engine.Records) (engine.Evaluator, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := k.bind(newMatrix(r, k.set).from(first), r)
-	e.y, e.base = e.y[first:end], from
+	if end-first < r.Len() {
+		r = r.Range(first, end)
+	}
+	e := k.bind(newMatrix(r, k.set), r)
+	e.base = from
 	return e, e.classify(context.Background())
 }
 

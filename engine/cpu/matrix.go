@@ -1,102 +1,150 @@
 package cpu
 
 import (
+	"sync"
+
 	"dyad/engine"
 	"dyad/kernels"
 )
 
-// matrix is the feature matrix of Records, dense or in compressed rows.
+// matrix is the feature matrix of Records: dense, dense in float32, in compressed rows, or rows of a
+// dense one in an order of their own. It is the one place where rows of records are fetched for sums:
+// whatever the storage, these are sums of the same numbers by the same kernels, to the same bits.
 type matrix struct {
-	set   *kernels.Set
-	d     int
-	dense []float64
-	start []int64
-	index []int32
-	value []float64
+	set    *kernels.Set
+	d      int
+	dense  []float64
+	narrow []float32
+	start  []int64
+	index  []int32
+	value  []float64
+
+	records *engine.Records
+	room    *sync.Pool // of *[]float64, for rows that are copied
 }
 
 func newMatrix(r *engine.Records, set *kernels.Set) matrix {
-	m := matrix{set: set, d: r.Dim(), dense: r.Dense()}
+	m := matrix{set: set, d: r.Dim(), dense: r.Dense(), narrow: r.Narrow(), records: r}
 	if r.IsSparse() {
 		m.start, m.index, m.value = r.Sparse()
 	}
+	m.room = &sync.Pool{New: func() any { return new([]float64) }}
 	return m
 }
 
-// from is the matrix without its first rows.
-func (m matrix) from(rows int) matrix {
-	if m.start == nil {
-		m.dense = m.dense[rows*m.d:]
-		return m
+// copied calls use with room for rows.
+func (m matrix) copied(rows int, use func(room []float64)) {
+	room := m.room.Get().(*[]float64)
+	if cap(*room) < rows*m.d {
+		*room = make([]float64, rows*m.d)
 	}
-	m.start = m.start[rows:]
-	return m
+	use((*room)[:rows*m.d])
+	m.room.Put(room)
 }
+
+// copiedRows is how many rows dots copies at a time, a multiple of those that its kernels take
+// together.
+const copiedRows = 256
 
 // dots sets dst to the scores of len(dst) rows from the given one on.
 func (m matrix) dots(dst, w []float64, from int) {
-	if m.start == nil {
+	switch {
+	case m.dense != nil:
 		m.set.Dots(dst, m.dense[from*m.d:], w)
-		return
+	case m.narrow != nil:
+		m.set.NarrowDots(dst, m.narrow[from*m.d:], w)
+	case m.start != nil:
+		kernels.SparseDots(dst, m.start[from:], m.index, m.value, w)
+	default:
+		m.copied(min(len(dst), copiedRows), func(room []float64) {
+			for len(dst) > 0 {
+				rows := min(len(dst), copiedRows)
+				m.set.Dots(dst[:rows], m.records.Rows(room, from, rows), w)
+				dst, from = dst[rows:], from+rows
+			}
+		})
 	}
-	kernels.SparseDots(dst, m.start[from:], m.index, m.value, w)
 }
 
 // add adds len(c) rows from the given one on, times c.
 func (m matrix) add(acc, c []float64, from int) {
-	if m.start == nil {
+	switch {
+	case m.dense != nil:
 		m.set.AddRows(acc, c, m.dense[from*m.d:])
-		return
+	case m.narrow != nil:
+		m.set.NarrowAddRows(acc, c, m.narrow[from*m.d:])
+	case m.start != nil:
+		kernels.SparseAddRows(acc, c, m.start[from:], m.index, m.value)
+	default:
+		m.copied(len(c), func(room []float64) { m.set.AddRows(acc, c, m.records.Rows(room, from, len(c))) })
 	}
-	kernels.SparseAddRows(acc, c, m.start[from:], m.index, m.value)
 }
 
 // gatherDots sets dst to the scores of selected rows.
 func (m matrix) gatherDots(dst, w []float64, rows []int32) {
-	if m.start == nil {
+	switch {
+	case m.dense != nil:
 		m.set.GatherDots(dst, m.dense, w, rows)
-		return
+	case m.start != nil:
+		kernels.SparseGatherDots(dst, m.start, m.index, m.value, w, rows)
+	default:
+		m.gathered(rows, func(x []float64, rows []int32) { m.set.GatherDots(dst, x, w, rows) })
 	}
-	kernels.SparseGatherDots(dst, m.start, m.index, m.value, w, rows)
 }
 
 // gatherAdd adds selected rows times c.
 func (m matrix) gatherAdd(acc, c []float64, rows []int32) {
-	if m.start == nil {
+	switch {
+	case m.dense != nil:
 		m.set.GatherAddRows(acc, c, m.dense, rows)
-		return
+	case m.start != nil:
+		kernels.SparseGatherAddRows(acc, c, m.start, m.index, m.value, rows)
+	default:
+		m.gathered(rows, func(x []float64, rows []int32) { m.set.GatherAddRows(acc, c, x, rows) })
 	}
-	kernels.SparseGatherAddRows(acc, c, m.start, m.index, m.value, rows)
+}
+
+// gathered calls use with copies of the selected rows and their places there.
+func (m matrix) gathered(rows []int32, use func(x []float64, rows []int32)) {
+	m.copied(len(rows), func(room []float64) {
+		places := make([]int32, len(rows))
+		for k, i := range rows {
+			places[k] = int32(k)
+			m.records.Row(int(i), room[k*m.d:][:m.d])
+		}
+		use(room, places)
+	})
 }
 
 // rows returns count rows from the given one on as a dense count x d matrix, in dst or, if
 // they are stored like that, in place.
 func (m matrix) rows(dst []float64, from, count int) []float64 {
-	if m.start == nil {
+	if m.dense != nil {
 		return m.dense[from*m.d:][:count*m.d]
 	}
-	dst = dst[:count*m.d]
-	clear(dst)
-	for i := range count {
-		row := dst[i*m.d:][:m.d]
-		for k := m.start[from+i]; k < m.start[from+i+1]; k++ {
-			row[m.index[k]] = m.value[k]
-		}
-	}
-	return dst
+	return m.records.Rows(dst, from, count)
 }
 
 // difference sets dst (length d) to row i minus row j.
 func (m matrix) difference(dst []float64, i, j int) {
-	if m.start == nil {
+	switch {
+	case m.dense != nil:
 		x, z := m.dense[i*m.d:][:len(dst)], m.dense[j*m.d:][:len(dst)]
 		for k := range dst {
 			dst[k] = x[k] - z[k]
 		}
-		return
-	}
-	m.rows(dst, i, 1)
-	for k := m.start[j]; k < m.start[j+1]; k++ {
-		dst[m.index[k]] -= m.value[k]
+	case m.start != nil:
+		m.rows(dst, i, 1)
+		for k := m.start[j]; k < m.start[j+1]; k++ {
+			dst[m.index[k]] -= m.value[k]
+		}
+	default:
+		m.records.Row(i, dst)
+		m.copied(1, func(z []float64) {
+			m.records.Row(j, z)
+			for k := range dst {
+				dst[k] -= z[k]
+			}
+		})
 	}
 }

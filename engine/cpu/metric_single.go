@@ -152,9 +152,15 @@ type narrow struct {
 func newNarrow(x matrix, y []float64) *narrow {
 	r := &narrow{matrix: x, y: make([]float32, len(y)), own: make([]float32, len(y))}
 	narrowTo(r.y, y)
-	if x.start == nil {
-		r.dense = make([]float32, len(x.dense))
-		narrowTo(r.dense, x.dense)
+	switch {
+	case x.narrow != nil:
+		r.dense = x.narrow
+	case x.start == nil:
+		r.dense = make([]float32, len(y)*x.d)
+		row := make([]float64, x.d)
+		for i := range y {
+			narrowTo(r.dense[i*x.d:][:x.d], x.rows(row, i, 1))
+		}
 	}
 	return r
 }

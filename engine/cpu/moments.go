@@ -261,7 +261,7 @@ func (e *momentsEvaluator) prepare(workers int, second engine.SecondMoments) {
 			whole := dotsGroups(e.block)
 			w.weight, w.score, w.rows = make([]float64, e.block), make([]float64, whole), make([]float64, whole*e.stride)
 			w.sum, w.square = make([]float64, e.stride), make([]float64, e.stride)
-			if e.x.start != nil {
+			if e.x.dense == nil {
 				w.sparse = make([]float64, e.block*e.problem.D)
 			}
 		}

@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/bits"
 	"runtime"
+	"slices"
 
 	"dyad/engine"
 )
@@ -131,14 +132,9 @@ func (e *ownEvaluator) Kernel() engine.Kernel { return e.ownKernel }
 // Close implements engine.Evaluator.
 func (e *ownEvaluator) Close() error { e.partial = nil; return nil }
 
-// record is record i as the loss sees it; x is used if rows are compressed.
+// record is record i as the loss sees it; x is used if rows are not dense.
 func (e *ownEvaluator) record(i int, x []float64) engine.Record {
-	if dense := e.records.Dense(); dense != nil {
-		d := e.problem.D
-		return engine.Record{X: dense[i*d : (i+1)*d : (i+1)*d], Y: e.records.Label(i)}
-	}
-	e.records.Row(i, x)
-	return engine.Record{X: x, Y: e.records.Label(i)}
+	return engine.Record{X: slices.Clip(e.records.Rows(x, i, 1)), Y: e.records.Label(i)}
 }
 
 // GradSum implements engine.Evaluator.

@@ -11,6 +11,7 @@ import (
 	"dyad/engine"
 	"dyad/engine/cpu"
 	"dyad/engine/objective"
+	"dyad/internal/tasks"
 )
 
 // cosineLoss is a loss of another package: cosine similarity of scaled records against the
@@ -252,4 +253,40 @@ func TestOwnLossRefusals(t *testing.T) {
 	if k, err := (cpu.Backend{Method: cpu.Direct}).Plan(ownProblem(10, 2, rough)); err != nil || k.Method() != "pair by pair" || !math.IsInf(k.Roundoff(engine.AllPairs{N: 9}), 1) || !math.IsInf(k.Roundoff(engine.SubsetPairs{N: 3}), 1) {
 		t.Errorf("%v", err)
 	}
+}
+
+// brokenLoss is a loss of somebody else's that panics at some record.
+type brokenLoss struct{ cosineLoss }
+
+func (brokenLoss) AddGrad(dst, _ []float64, z, _ engine.Record) {
+	if z.Y > 0 {
+		dst[len(dst)]++
+	}
+}
+
+// A panic in a worker is the caller's.
+func TestPanicOfAWorkerIsTheCallers(t *testing.T) {
+	p := ownProblem(200, 3, cosineLoss{smoothness: math.Inf(1)})
+	p.Loss = brokenLoss{cosineLoss{smoothness: math.Inf(1)}}
+	kernel, err := cpu.Backend{Workers: 4}.Plan(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	y := make([]float64, p.N)
+	y[150] = 1
+	r, err := engine.NewRecords(make([]float64, p.N*p.D), y, p.D, p.Bounds)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := kernel.Bind(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if p, ok := recover().(*tasks.Panic); !ok {
+			t.Errorf("%v is not the panic of a worker", p)
+		}
+	}()
+	err = e.GradSum(t.Context(), make([]float64, p.D), make([]float64, p.D), engine.AllPairs{N: p.N})
+	t.Errorf("no panic: %v", err)
 }

@@ -2,41 +2,13 @@ package cpu
 
 import (
 	"context"
-	"sync"
-	"sync/atomic"
+
+	"dyad/internal/tasks"
 )
 
-// forEach calls work once for every job in [0, jobs) on up to workers
-// goroutines and returns ctx.Err(). When ctx is done it starts no further jobs.
-// worker is in [0, workers) and never used by two calls at a time.
+// forEach is tasks.Each.
 func forEach(ctx context.Context, workers, jobs int, work func(worker, job int)) error {
-	workers = min(workers, jobs)
-	if workers <= 1 {
-		for job := range jobs {
-			if err := ctx.Err(); err != nil {
-				return err
-			}
-			work(0, job)
-		}
-		return ctx.Err()
-	}
-	var next atomic.Int64
-	run := func(worker int) {
-		for ctx.Err() == nil {
-			job := int(next.Add(1)) - 1
-			if job >= jobs {
-				return
-			}
-			work(worker, job)
-		}
-	}
-	var wg sync.WaitGroup
-	for worker := 1; worker < workers; worker++ {
-		wg.Go(func() { run(worker) })
-	}
-	run(0)
-	wg.Wait()
-	return ctx.Err()
+	return tasks.Each(ctx, workers, jobs, work)
 }
 
 // sumRows replaces the first row of a matrix of the given row length by the sum

@@ -23,22 +23,33 @@ type Compiled struct {
 func (d *Device) Compile() ([]Compiled, error) {
 	var done []Compiled
 	for _, name := range kernels.PTXNames() {
-		info := d.Info()
-		if strings.HasSuffix(name, "_sm90a") && (info.Major != 9 || info.Minor != 0) {
+		if !d.runs(name) {
 			continue
 		}
-		err := d.gpu.Do(context.Background(), func(c driver.Context) error {
-			start := time.Now()
-			m, err := c.Load([]byte(kernels.PTX(name)))
-			if err != nil {
-				return fmt.Errorf("cuda: %s.ptx: %w", name, err)
-			}
-			done = append(done, Compiled{Name: name, Seconds: time.Since(start).Seconds()})
-			return c.Unload(m)
-		})
+		c, err := d.compile(name)
 		if err != nil {
 			return done, err
 		}
+		done = append(done, c)
 	}
 	return done, nil
+}
+
+// runs says that an embedded program is for a GPU of this compute capability.
+func (d *Device) runs(name string) bool {
+	info := d.Info()
+	return !strings.HasSuffix(name, "_sm90a") || info.Major == 9 && info.Minor == 0
+}
+
+func (d *Device) compile(name string) (done Compiled, err error) {
+	err = d.gpu.Do(context.Background(), func(c driver.Context) error {
+		start := time.Now()
+		m, err := c.Load([]byte(kernels.PTX(name)))
+		if err != nil {
+			return fmt.Errorf("cuda: %s.ptx: %w", name, err)
+		}
+		done = Compiled{Name: name, Seconds: time.Since(start).Seconds()}
+		return c.Unload(m)
+	})
+	return done, err
 }

@@ -2,30 +2,45 @@ package cuda
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"math/rand/v2"
+	"math"
 	"os"
-	"runtime"
-	"sync"
+	"slices"
+	"strings"
 	"testing"
-	"time"
 
 	"dyad/engine"
 	"dyad/engine/cpu"
 	"dyad/engine/cuda/driver"
 	"dyad/engine/enginetest"
-	"dyad/engine/terms"
+	"dyad/kernels"
 )
 
-// The tests here need a GPU and are skipped without one. bench/gpu/run.sh runs them
-// from a compiled test binary.
+// The tests here need a GPU and are skipped without one. bench/gpu/run.sh runs them from a
+// compiled test binary, one process for each family of kernels: a kernel that fails takes the
+// context of its process with it.
+
+// rehearsed says that the interpreter of PTX takes the place of a GPU, with small sizes: the
+// rehearsal of bench/gpu/run.sh. If the variable names a kernel, that one fails and takes its
+// context with it.
+func rehearsed() bool { return os.Getenv("DYAD_GPU_REHEARSAL") != "" }
 
 // openGPU returns the backend on GPU 0 and the version of its driver.
 func openGPU(t *testing.T) (Backend, int) {
 	t.Helper()
-	d, err := driver.Open()
-	if errors.Is(err, driver.ErrUnavailable) {
+	var d driver.Driver
+	var err error
+	if rehearsed() {
+		f, lost := newFake(), false
+		f.major = 9
+		f.fail = func(call string) error {
+			if lost = lost || call == "Launch "+os.Getenv("DYAD_GPU_REHEARSAL"); lost {
+				return driver.Result(700)
+			}
+			return nil
+		}
+		d = f
+	} else if d, err = driver.Open(); errors.Is(err, driver.ErrUnavailable) {
 		t.Skip(err)
 	}
 	if err != nil {
@@ -47,286 +62,284 @@ func openGPU(t *testing.T) (Backend, int) {
 	return Backend{Device: device}, version
 }
 
-// TestGPUConformance is TestConformance and TestNearLinearConformance on a GPU, with
-// expressions and larger sizes too.
-func TestGPUConformance(t *testing.T) {
-	b, _ := openGPU(t)
-	losses := library(t)
-	for _, m := range []Method{Direct, NearLinear} {
-		b.Method = m
-		o := enginetest.Options{
-			Losses:       []engine.ScoreLoss{engine.Logistic{}, losses["sigmoid"], losses["squared-hinge"], losses["root"]},
-			MetricLosses: []engine.MetricLoss{}, Short: testing.Short(), PerPair: 1e-4,
-			Unsupported: func(p engine.Problem) { t.Logf("declined: %s, radius %v", p.Loss.Name(), p.Radius) },
-		}
-		if m == NearLinear {
-			o.Losses, o.PerPair = []engine.ScoreLoss{engine.Logistic{}, losses["sigmoid"], enginetest.SmoothHinge{}}, 2e-11
-		}
-		enginetest.Run(t, b, o)
-	}
-	b.Method = AnyMethod
-	for _, precision := range []Precision{FP32, BF16x3, TF32} {
-		metricConformance(t, b, precision)
-	}
-}
-
-func metricConformance(t *testing.T, b Backend, p Precision) {
-	b.Precision = p
-	o := metricOptions(p)
-	o.Sizes, o.Radii, o.Unsupported = nil, []float64{1}, nil
-	enginetest.Run(t, b, o)
-	o.MetricLosses, o.Sizes = metricLosses(t), []int{17, 400}
-	enginetest.Run(t, b, o)
-}
-
-// TestGPUWgmma is the suite with precision wgmma, and if DYAD_GPU_WGMMA_OUT names a file, its
-// times beside those of bf16x3. It has a process of its own, since tiles that fail may take
-// the context with them.
-func TestGPUWgmma(t *testing.T) {
+// TestGPUOpen opens GPU 0 and lets its driver compile every embedded program.
+func TestGPUOpen(t *testing.T) {
 	b, version := openGPU(t)
-	if info := b.Device.Info(); info.Major != 9 || info.Minor != 0 {
-		t.Skipf("%s has compute capability %d.%d, wgmma needs 9.0", info.Name, info.Major, info.Minor)
-	}
-	metricConformance(t, b, Wgmma)
-	out := os.Getenv("DYAD_GPU_WGMMA_OUT")
-	if out == "" || t.Failed() {
-		return
-	}
-	r := result{PTX: embeddedPTX(), Device: b.Device.Info(), CUDA: version}
-	var err error
-	if r.Measurements, err = measureMetric(t, b, BF16x3, Wgmma); err != nil {
-		t.Error(err)
-	}
-	writeResult(t, out, r)
-}
-
-// TestGPUConformancePairs is TestPairsAgainstCPU and the clip of every term on a GPU.
-func TestGPUConformancePairs(t *testing.T) {
-	b, _ := openGPU(t)
-	pairsAgainstCPU(t, b, testing.Short())
-	clipHolds(t, b, []float64{1e-200, 0.1, 1e3, 3e98}, 60)
-}
-
-// result is a file in bench/results/gpu.
-type result struct {
-	PTX          map[string]string `json:"ptx_sha256"` // by name
-	Device       driver.Device     `json:"device"`
-	CUDA         int               `json:"driver_cuda_version"`
-	Measurements []measurement     `json:"measurements"`
-}
-
-type measurement struct {
-	N       int     `json:"n"`
-	D       int     `json:"d"`
-	Labels  int     `json:"labels,omitempty"` // over all pairs
-	Group   int     `json:"group,omitempty"`  // records of a query group, or 0
-	Loss    string  `json:"loss,omitempty"`   // if not logistic
-	Rows    int     `json:"rows,omitempty"`   // of W, for lists of pairs
-	Method  string  `json:"method"`
-	Device  string  `json:"device"`
-	Panels  bool    `json:"panels,omitempty"` // X is copied to the GPU in every call
-	Pairs   int64   `json:"pairs"`
-	Bind    float64 `json:"bind_seconds"`
-	Seconds float64 `json:"seconds"` // the fastest call, all copies included
-	// Bandwidth is that of reading X twice, in bytes a second.
-	Bandwidth float64 `json:"x_twice_bytes_per_second"`
-	// For Mahalanobis losses: the part of the time that the floor of the arithmetic is, and
-	// the distance to the gradient of the CPU, relatively.
-	OfFloor float64 `json:"of_floor,omitempty"`
-	Error   float64 `json:"relative_error,omitempty"`
-}
-
-// A measured case runs on the GPU by a method, and by the best one on the CPU.
-type measuredCase struct {
-	n, d, labels int
-	method       Method
-	panels       bool // with memory for half of X
-	cpu          bool
-}
-
-// grid are the sizes that are measured, those of the large stage last.
-var (
-	gridN, largeN = []int{1e3, 1e4, 1e5, 1e6}, []int{1e7}
-	gridD         = []int{8, 32, 128}
-)
-
-// measuredCases holds the bars of the issue: near-linear at n = 10^8, d = 20, in the large
-// stage, and direct at n = 10^6.
-func measuredCases(large bool) (all []measuredCase) {
-	sizes := gridN
-	if large {
-		all = []measuredCase{{1e8, 20, 2, AnyMethod, false, false}, {1e7, 32, 2, AnyMethod, true, false}}
-		sizes = largeN
-	}
-	for _, n := range sizes {
-		for _, d := range gridD {
-			all = append(all, measuredCase{n, d, 2, AnyMethod, false, true})
-			if n <= 1e6 {
-				all = append(all, measuredCase{n, d, 2, Direct, false, false})
-			}
-			if n <= 1e5 {
-				all = append(all, measuredCase{n, d, 5, Direct, false, n <= 1e4}) // minutes on a CPU
-			}
+	info := b.Device.Info()
+	summary(t, "%s, compute capability %d.%d, %d multiprocessors, %.0f GiB, driver for CUDA %d.%d",
+		info.Name, info.Major, info.Minor, info.Multiprocessors, gib(info.TotalMemory), version/1000, version%1000/10)
+	for _, name := range kernels.PTXNames() {
+		if !b.Device.runs(name) {
+			continue
 		}
+		c, err := b.Device.compile(name)
+		if err != nil {
+			t.Error(err)
+			summary(t, "FAIL compile %s: %v", name, err)
+			continue
+		}
+		summary(t, "compiled %s in %.0f ms", name, 1000*c.Seconds)
 	}
-	return all
 }
 
-// TestGPUMeasure times gradient sums on the GPU and, by its best method on all cores, on
-// the CPU, and writes them to the file named by DYAD_GPU_OUT. With DYAD_GPU_LARGE set it
-// measures the largest sizes alone.
-func TestGPUMeasure(t *testing.T) {
-	out := os.Getenv("DYAD_GPU_OUT")
-	if out == "" {
-		t.Skip("DYAD_GPU_OUT names no file")
-	}
-	b, version := openGPU(t)
-	r := result{PTX: embeddedPTX(), Device: b.Device.Info(), CUDA: version}
-	for _, c := range measuredCases(os.Getenv("DYAD_GPU_LARGE") != "") {
-		p, records, w := measured(t, c.n, c.d, c.labels)
-		gpu := b
-		gpu.Method = c.method
-		if c.panels {
-			gpu.Memory = driverBytes + 64<<20 + uint64(16*c.n+4*c.n*c.d)
-		}
-		backends := []engine.Backend{gpu}
-		if c.cpu {
-			backends = append(backends, cpu.Backend{Workers: runtime.NumCPU()})
-		}
-		for _, backend := range backends {
-			m, err := measure(backend, p, records, w)
-			if err != nil {
-				t.Error(err)
+// families are the kernels that fail or pass together, and their conformance.
+var families = []struct {
+	name string
+	test func(t *testing.T, b Backend)
+}{
+	{"near-linear", func(t *testing.T, b Backend) {
+		b.Method = NearLinear
+		scoreConformance(t, b, 2e-11, engine.Logistic{}, library(t)["sigmoid"], enginetest.SmoothHinge{})
+		partsAgree(t, b, 2, engine.Logistic{}, cpu.Backend{}, 1e-11)
+	}},
+	{"factored", func(t *testing.T, b Backend) {
+		b.Method = Direct
+		scoreConformance(t, b, 1e-4, engine.Logistic{})
+		partsAgree(t, b, 2, engine.Logistic{}, cpu.Backend{}, 1e-6)
+	}},
+	{"spliced", func(t *testing.T, b Backend) {
+		b.Method = Direct
+		losses := library(t)
+		scoreConformance(t, b, 1e-4, losses["sigmoid"], losses["squared-hinge"], losses["root"])
+		for name, loss := range kinky(t) {
+			if (testing.Short() || rehearsed()) && name != "hinge" {
 				continue
 			}
-			m.Labels, m.Panels = c.labels, c.panels
-			t.Logf("%+v", m)
-			r.Measurements = append(r.Measurements, m)
+			o := gpuOptions([]int{2, 17, 129, 1500}, loss)
+			o.KinkError = kinkError
+			enginetest.Run(t, b, o)
 		}
-		writeResult(t, out, r) // after each case: the time may be limited
-	}
+		if !rehearsed() {
+			recordStaysInItsTiles(t, b)
+		}
+		partsAgree(t, b, 5, engine.Logistic{}, cpu.Backend{}, 1e-6)
+	}},
+	{"groups", func(t *testing.T, b Backend) {
+		recordStaysInItsGroup(t, b)
+		sizes := [][]int{groupSizes, {1, 1, 2, 64, 65}}
+		if !testing.Short() && !rehearsed() {
+			neighbourRoundoffIsAttained(t, b)
+			sizes = append(sizes, []int{1500, 1, 7, 40, 2, 1100}, slices.Repeat([]int{10}, 150), []int{nearGroup + 100, 3, 70})
+		}
+		for _, loss := range []engine.ScoreLoss{engine.Logistic{}, library(t)["squared-hinge"]} {
+			o := groupOptions(loss, nil)
+			o.Groups, o.PerPair = sizes, 1e-4
+			enginetest.Run(t, b, o)
+		}
+	}},
+	{"pairs", func(t *testing.T, b Backend) {
+		pairsAgainstCPU(t, b, testing.Short())
+		clipHolds(t, b, []float64{1e-200, 0.1, 1e3, 3e98}, 60)
+	}},
+	{"fp32", metricFamily(FP32)},
+	{"bf16x3", metricFamily(BF16x3)},
+	{"tf32", metricFamily(TF32)},
+	{"wgmma", metricFamily(Wgmma)},
 }
 
-// TestGPUMeasurePairs times sums over lists of pairs, on the GPU and on all cores of the
-// CPU, and writes them to the file named by DYAD_GPU_PAIRS_OUT.
-func TestGPUMeasurePairs(t *testing.T) {
-	out := os.Getenv("DYAD_GPU_PAIRS_OUT")
-	if out == "" {
-		t.Skip("DYAD_GPU_PAIRS_OUT names no file")
-	}
-	b, version := openGPU(t)
-	r := result{PTX: embeddedPTX(), Device: b.Device.Info(), CUDA: version}
-	for _, m := range []int{1e4, 1e5, 1e6} {
-		for _, d := range gridD {
-			const rows = 16
-			data := pairData(t, m/5, d, m, terms.L2)
-			for _, engine := range []terms.Engine{b, terms.CPU{Workers: runtime.NumCPU()}} {
-				s, err := measurePairs(engine, data, rows)
-				if err != nil {
-					t.Error(err)
-					continue
-				}
-				r.Measurements = append(r.Measurements, measurement{N: m / 5, D: d, Rows: rows, Method: "pairs", Device: engine.Name(), Pairs: int64(m), Seconds: s})
-				t.Logf("%+v", r.Measurements[len(r.Measurements)-1])
+// TestGPUFamily is the suite of all backends on a GPU, by families of kernels, and sums of
+// several strips, spans and launches.
+func TestGPUFamily(t *testing.T) {
+	for _, f := range families {
+		t.Run(f.name, func(t *testing.T) {
+			b, _ := openGPU(t)
+			if f.name == "wgmma" && !b.Device.runs("metric_wgmma_sm90a") {
+				t.Skip("wgmma needs compute capability 9.0")
 			}
-		}
-	}
-	writeResult(t, out, r)
-}
-
-// TestGPUMeasureMetric times Mahalanobis losses on the GPU and writes them to the file
-// named by DYAD_GPU_METRIC_OUT.
-func TestGPUMeasureMetric(t *testing.T) {
-	out := os.Getenv("DYAD_GPU_METRIC_OUT")
-	if out == "" {
-		t.Skip("DYAD_GPU_METRIC_OUT names no file")
-	}
-	b, version := openGPU(t)
-	r := result{PTX: embeddedPTX(), Device: b.Device.Info(), CUDA: version}
-	var err error
-	if r.Measurements, err = measureMetric(t, b, FP32, BF16x3, TF32); err != nil {
-		t.Error(err)
-	}
-	writeResult(t, out, r)
-}
-
-func measurePairs(e terms.Engine, data *terms.Data, rows int) (float64, error) {
-	s, err := e.Sums(data, terms.Contrastive{Margin: 1}, rows)
-	if err != nil {
-		return 0, err
-	}
-	dst, w, best := make([]float64, s.Len()), weights(s.Len(), 0.1), 0.0
-	for range 5 {
-		start := time.Now()
-		if err = s.Sum(context.Background(), dst, w, allOf(len(data.Graph().Pairs())), 0.5, terms.WholeMatrix); err != nil {
-			break
-		}
-		if d := time.Since(start).Seconds(); best == 0 || d < best {
-			best = d
-		}
-	}
-	return best, errors.Join(err, s.Close())
-}
-
-func writeResult(t *testing.T, out string, r result) {
-	t.Helper()
-	text, err := json.MarshalIndent(r, "", "\t")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(out, append(text, '\n'), 0o644); err != nil {
-		t.Fatal(err)
-	}
-}
-
-func measured(t *testing.T, n, d, labels int) (engine.Problem, *engine.Records, []float64) {
-	t.Helper()
-	x, y, w := make([]float64, n*d), make([]float64, n), make([]float64, d)
-	var group sync.WaitGroup
-	const rows = 1 << 16
-	for from := 0; from < n; from += rows {
-		group.Go(func() {
-			rng := rand.New(rand.NewPCG(1, uint64(from)))
-			for i := from; i < min(n, from+rows); i++ {
-				for k := range d {
-					x[i*d+k] = 2*rng.Float64() - 1
-				}
-				y[i] = 2*float64(rng.IntN(labels))/float64(labels-1) - 1
-			}
+			f.test(t, b)
 		})
 	}
-	group.Wait()
-	w[0] = 1
-	p := engine.Problem{N: n, D: d, Bounds: engine.UnitBounds(), Loss: engine.Logistic{}, Radius: 1, LabelValues: labels}
-	r, err := engine.AdoptRecords(x, y, d, p.Bounds)
+}
+
+// gpuOptions take sizes up to 129 and two radii in short runs, and two sizes in a rehearsal.
+func gpuOptions(sizes []int, losses ...engine.ScoreLoss) enginetest.Options {
+	o := enginetest.Options{Losses: losses, MetricLosses: []engine.MetricLoss{}, Sizes: sizes, Groups: [][]int{}, PerPair: 1e-4, Short: testing.Short()}
+	if rehearsed() {
+		o.Sizes, o.Radii = []int{3, 17}, []float64{1}
+	}
+	return o
+}
+
+func scoreConformance(t *testing.T, b Backend, perPair float64, losses ...engine.ScoreLoss) {
+	t.Helper()
+	if rehearsed() {
+		losses = losses[:1]
+	}
+	o := gpuOptions(nil, losses...)
+	o.PerPair = perPair
+	o.Unsupported = func(p engine.Problem) { t.Logf("declined: %s, radius %v", p.Loss.Name(), p.Radius) }
+	enginetest.Run(t, b, o)
+}
+
+func metricFamily(p Precision) func(*testing.T, Backend) {
+	return func(t *testing.T, b Backend) {
+		b.Precision = p
+		o := metricOptions(p)
+		if !rehearsed() {
+			o.Sizes, o.Short = nil, testing.Short()
+		} else {
+			o.Sizes = []int{3}
+		}
+		enginetest.Run(t, b, o)
+		if o.MetricLosses = metricLosses(t); !testing.Short() {
+			if !rehearsed() {
+				o.Sizes = []int{17, 400}
+			}
+			enginetest.Run(t, b, o)
+		}
+		partsAgree(t, b, 2, engine.MahalanobisLogistic{}, cpu.Backend{}, metricError[p])
+	}
+}
+
+// metricError is how far sums of metric losses may be from those of float64, relatively.
+var metricError = map[Precision]float64{FP32: 1e-6, BF16x3: 3e-6, TF32: 1e-3, Wgmma: 3e-6}
+
+// partSizes are numbers of records with several strips and spans of columns: one strip of
+// logistic_tiles has 2048 columns, one of pair_tiles and a span of metrics have 1024.
+func partSizes(metric bool) []int {
+	switch {
+	case rehearsed() && metric:
+		return []int{130}
+	case rehearsed():
+		return []int{300}
+	case testing.Short():
+		return []int{6007}
+	case metric:
+		return []int{3001, 9001}
+	}
+	return []int{3001, 100_003}
+}
+
+// partsAgree compares sums over several strips, spans, panels and launches with another
+// backend, and those of one launch with those of many, and of resident records with those of
+// panels, bit for bit.
+func partsAgree(t *testing.T, b Backend, labels int, loss engine.Loss, other engine.Backend, limit float64) {
+	t.Helper()
+	_, metric := loss.(engine.MetricLoss)
+	for _, n := range partSizes(metric) {
+		d := 20
+		if metric && !rehearsed() {
+			d = 130 // more than the features of one block
+		}
+		p, r, w := measured(t, n, d, labels)
+		if metric {
+			p, w = metricMeasured(p)
+		}
+		got, err := sumOf(b, p, r, w)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		want, err := sumOf(other, p, r, w)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		away := relative(got, want)
+		if t.Logf("n = %d: %.2g from the sum of %s, limit %.2g", n, away, other.Name(), limit); !(away <= limit) {
+			t.Errorf("n = %d: the sum is %.2g from that of %s, more than %.2g", n, away, other.Name(), limit)
+		}
+		many, err := sumInLaunches(b, p, r, w, int(p.Pairs().Len()/40)+1)
+		if err != nil || !slices.Equal(many, got) {
+			t.Errorf("n = %d: many launches have other bits than one: %v", n, err)
+		}
+		if metric || n < 4*spanRows {
+			continue
+		}
+		b.Memory = panelMemory(n, d)
+		panels, err := sumOf(b, p, r, w)
+		if err != nil || !slices.Equal(panels, got) {
+			t.Errorf("n = %d: panels have other bits than resident records: %v", n, err)
+		}
+		b.Memory = 0
+	}
+}
+
+// panelMemory is enough for half of the features of n records, 20 or more features.
+func panelMemory(n, d int) uint64 {
+	return driverBytes + 64<<20 + uint64(48*n+8*d*(n/spanRows+3)+4*n*d)
+}
+
+// sumInLaunches is sumOf with at most pairs pairs a launch, in the methods that visit them.
+func sumInLaunches(b Backend, p engine.Problem, r *engine.Records, w []float64, pairs int) ([]float64, error) {
+	k, err := b.Plan(p)
+	if err != nil {
+		return nil, err
+	}
+	if m, ok := k.(*metricKernel); ok {
+		m.pairsPerLaunch = pairs
+	}
+	e, err := k.Bind(r)
+	if err != nil {
+		return nil, err
+	}
+	if e, ok := e.(*evaluator); ok {
+		for _, m := range e.methods {
+			switch m := m.(type) {
+			case *factored:
+				m.limit = pairs
+			case *spliced:
+				m.limit = pairs
+			}
+		}
+	}
+	sum := make([]float64, len(w))
+	err = e.GradSum(context.Background(), sum, w, p.Pairs())
+	return sum, errors.Join(err, e.Close())
+}
+
+// relative is the distance of got from want in units of the norm of want.
+func relative(got, want []float64) float64 {
+	var diff, size float64
+	for k := range want {
+		diff, size = math.Hypot(diff, got[k]-want[k]), math.Hypot(size, want[k])
+	}
+	return diff / size
+}
+
+// TestPartsAgree: with two strips of columns and two tiles of rows, many launches have the bits
+// of one, and tiles that overwrite each other's sums are found.
+func TestPartsAgree(t *testing.T) {
+	const negatives, positives = factoredCols + 30, factoredRows + 2
+	p, r, w := measured(t, negatives+positives, 1, 2)
+	x, y := make([]float64, p.N), make([]float64, p.N)
+	for i := range y {
+		r.Row(i, x[i:i+1])
+		if y[i] = -1; i < positives {
+			y[i] = 1
+		}
+	}
+	r, err := engine.NewRecords(x, y, 1, p.Bounds)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return p, r, w
-}
-
-func measure(b engine.Backend, p engine.Problem, r *engine.Records, w []float64) (measurement, error) {
-	k, err := engine.Grouped{Backend: b}.Plan(p)
+	want, err := sumOf(cpu.Backend{}, p, r, w)
 	if err != nil {
-		return measurement{}, err
+		t.Fatal(err)
 	}
-	start := time.Now()
-	e, err := k.Bind(r)
-	if err != nil {
-		return measurement{}, err
+	f := newFake()
+	b := openFake(t, f)
+	b.Method = Direct
+	one, err := sumInLaunches(b, p, r, w, 1<<30)
+	if err != nil || !(relative(one, want) < 1e-6) {
+		t.Fatalf("%.2g from the CPU's sum, %v", relative(one, want), err)
 	}
-	pairs := p.Pairs()
-	m := measurement{N: p.N, D: p.D, Method: k.Method(), Device: b.Name(), Pairs: pairs.Len(), Bind: time.Since(start).Seconds()}
-	dst := make([]float64, len(w))
-	for range 5 {
-		start := time.Now()
-		if err = e.GradSum(context.Background(), dst, w, pairs); err != nil {
-			break
+	launches := 0
+	f.fail = func(call string) error {
+		if call == "Launch logistic_tiles" {
+			launches++
 		}
-		if s := time.Since(start).Seconds(); m.Seconds == 0 || s < m.Seconds {
-			m.Seconds = s
-		}
+		return nil
 	}
-	m.Bandwidth = 2 * 8 * float64(p.N) * float64(p.D) / m.Seconds
-	return m, errors.Join(err, e.Close())
+	many, err := sumInLaunches(b, p, r, w, 1)
+	if err != nil || launches != 4 || !slices.Equal(many, one) {
+		t.Errorf("%d launches: %v, one: %v, %v", launches, many, one, err)
+	}
+	// With one tile a store in place of the addition would do.
+	f = newFake()
+	f.edit = func(ptx string) string { return strings.ReplaceAll(ptx, "red.global.add.u64", "st.global.u64") }
+	b.Device = openFake(t, f).Device
+	if sum, err := sumInLaunches(b, p, r, w, 1<<30); err != nil || relative(sum, want) < 1e-3 {
+		t.Errorf("sums of tiles that overwrite each other: %.2g from the CPU's, %v", relative(sum, want), err)
+	}
 }

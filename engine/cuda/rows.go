@@ -6,10 +6,10 @@ import (
 	"errors"
 	"math"
 	"runtime"
-	"sync"
 
 	"dyad/engine"
 	"dyad/engine/cuda/driver"
+	"dyad/internal/tasks"
 )
 
 // rows are the features of bound records, in tiles (kernels/cuda/rows.cu): on the GPU, or
@@ -146,7 +146,7 @@ func (x *rows) transfer(ctx context.Context, c driver.Context, to func(buffer, t
 // fill puts tiles together, on all processors.
 func (x *rows) fill(to []byte, tile, tiles int) {
 	workers := min(runtime.GOMAXPROCS(0), tiles)
-	var group sync.WaitGroup
+	var group tasks.Group
 	for worker := range workers {
 		group.Go(func() {
 			row := make([]float64, x.d)

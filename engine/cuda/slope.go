@@ -3,6 +3,7 @@ package cuda
 import (
 	"fmt"
 	"math"
+	"regexp"
 	"strings"
 
 	"dyad/autodiff"
@@ -75,6 +76,8 @@ func singleUp(v float64) float32 {
 // constant is the float32 nearest to v.
 func constant(v float64) string { return fmt.Sprintf("0f%08X", math.Float32bits(float32(v))) }
 
+var register = regexp.MustCompile(`^%[a-z]+[0-9]+$`)
+
 // splice replaces every marker in ptx by the code. Its argument is clamped to
 // [-margin, margin], which holds every exact one, so that its proofs apply; what leaves it
 // is clamped to [lo, hi], whatever the code computes, NaN included. lo and hi are rounded
@@ -97,7 +100,7 @@ func splice(ptx string, code slope, margin, lo, hi float64) (string, error) {
 			continue
 		}
 		registers := strings.Fields(strings.TrimRight(line[at+len(kernels.PhiMarker):], "; \t\n"))
-		if len(registers) != 2 {
+		if len(registers) != 2 || !register.MatchString(registers[0]) || !register.MatchString(registers[1]) {
 			return "", fmt.Errorf("cuda: the marker %q does not name two registers", strings.TrimSpace(line))
 		}
 		found++

@@ -22,7 +22,7 @@ func readArrayFiles(t *table, format string, in *input, u *unpacked) error {
 	if err != nil {
 		return err
 	}
-	return t.addArrays(x, y, nil)
+	return t.addArrays(x, marks{y: y})
 }
 
 // openArray reads the header of an array file.
@@ -105,7 +105,7 @@ func (t *table) labelArray(format string) (labels []float64, err error) {
 		}
 		return nil, nil
 	}
-	t.labels = path
+	t.labels = append(t.labels, path)
 	if err != nil {
 		return nil, err
 	}
@@ -122,6 +122,19 @@ func (t *table) labelArray(format string) (labels []float64, err error) {
 	return a.vector()
 }
 
+// marks are the arrays besides the features, each nil if it is not there.
+type marks struct{ y, group, person []float64 }
+
+// fit says that every array has n numbers.
+func (m marks) fit(n int) bool {
+	for _, a := range [][]float64{m.y, m.group, m.person} {
+		if a != nil && len(a) != n {
+			return false
+		}
+	}
+	return true
+}
+
 // readNPZ reads the arrays of an archive.
 func readNPZ(t *table, in *input) error {
 	z, err := zip.NewReader(in.at, in.size)
@@ -129,23 +142,49 @@ func readNPZ(t *table, in *input) error {
 		return t.errorf(0, "", 0, ruleBadZip)
 	}
 	names := t.e.schema.arrays()
+	var m marks
+	if t.o.Labels != LabelsIgnored {
+		if m.y, err = t.memberVector(in, z, names.Y, t.o.Labels == LabelsRequired, t.e.label.Name); err != nil {
+			return err
+		}
+	}
+	if t.e.group != nil {
+		if m.group, err = t.memberVector(in, z, names.Group, true, t.e.group.Name); err != nil {
+			return err
+		}
+	}
+	if t.people != nil {
+		if m.person, err = t.memberVector(in, z, names.Person, true, t.e.person.Name); err != nil {
+			return err
+		}
+	}
+	if t.e.schema.Sparse {
+		return t.readCSR(in, z, m)
+	}
 	x, closer, err := t.member(in, z, names.X, true, "")
 	if err != nil {
 		return err
 	}
 	defer closer()
-	var y, group []float64
-	if t.o.Labels != LabelsIgnored {
-		if y, err = t.memberVector(in, z, names.Y, t.o.Labels == LabelsRequired, t.e.label.Name); err != nil {
-			return err
-		}
+	return t.addArrays(x, m)
+}
+
+// npzSizes are the sizes of an archive, from the header of one array.
+func (t *table) npzSizes(in *input) (sizes, error) {
+	z, err := zip.NewReader(in.at, in.size)
+	if err != nil {
+		return sizes{}, t.errorf(0, "", 0, ruleBadZip)
 	}
-	if t.e.group != nil {
-		if group, err = t.memberVector(in, z, names.Group, true, t.e.group.Name); err != nil {
-			return err
-		}
+	name, extra := t.e.schema.arrays().X, 0
+	if t.e.schema.Sparse {
+		name, extra = "indptr", 1 // it has the end of the last row, too
 	}
-	return t.addArrays(x, y, group)
+	a, closer, err := t.member(in, z, name, true, "")
+	if err != nil {
+		return sizes{}, err
+	}
+	closer()
+	return sizes{rows: a.n - extra, bytes: a.size}, nil
 }
 
 // maxDeflate is the most that deflate expands: a match of 258 bytes in 2 bits.
@@ -189,21 +228,20 @@ func (t *table) memberVector(in *input, z *zip.Reader, name string, required boo
 	return a.vector()
 }
 
-// addArrays adds all rows. y and group are nil without.
-func (t *table) addArrays(x *array, y, group []float64) error {
+// addArrays adds all rows.
+func (t *table) addArrays(x *array, m marks) error {
 	if len(x.shape) < 2 || t.e.schema.Format == FormatNPY && len(x.shape) != 2 {
 		return x.errorf(0, ruleMatrix)
 	}
 	if x.d != t.e.dim {
 		return x.errorf(0, fmt.Sprintf("rows have %d numbers, want the %d features of the schema; correct features, or the array", x.d, t.e.dim))
 	}
-	if y != nil && len(y) != x.n || group != nil && len(group) != x.n {
+	if !m.fit(x.n) {
 		return x.errorf(0, ruleArrayRows)
 	}
-	t.hasLabels = y != nil
+	t.hasLabels = m.y != nil
 	t.allocate(sizes{rows: x.n, bytes: x.size}, x.d*x.element.size)
 	row := 0
-	var text []byte
 	for {
 		block, err := x.next()
 		if err == io.EOF {
@@ -213,19 +251,11 @@ func (t *table) addArrays(x *array, y, group []float64) error {
 			return err
 		}
 		for ; len(block) > 0; block = block[x.d:] {
-			var label, id []byte
-			if y != nil {
-				text = appendNumber(text[:0], y[row])
-				label = text
-			}
-			if group != nil {
-				text = appendNumber(text[:len(label)], group[row])
-				id = text[len(label):]
-			}
-			row++
-			if err := t.addArrayRow(row, block[:x.d], label, id); err != nil {
+			err := t.addArrayRow(row, m, func() error { return t.addNumbers(row+1, block[:x.d]) })
+			if err != nil {
 				return err
 			}
+			row++
 		}
 	}
 }
@@ -238,22 +268,45 @@ func appendNumber(b []byte, v float64) []byte {
 	return strconv.AppendFloat(b, v, 'f', -1, 64)
 }
 
-// addArrayRow encodes row number, from 1.
-func (t *table) addArrayRow(number int, values []float64, label, group []byte) error {
-	l, err := t.readLabel(label, number, 0)
+// addArrayRow adds the row with index i, whose features add encodes.
+func (t *table) addArrayRow(i int, m marks, add func() error) error {
+	var label []byte
+	if m.y != nil {
+		t.mark = appendNumber(t.mark[:0], m.y[i])
+		label = t.mark
+	}
+	l, err := t.readLabel(label, i+1, 0)
 	if err != nil {
 		return err
 	}
 	if l.drop {
 		return t.count(1)
 	}
+	if t.scan != nil {
+		t.scan.row.Label = string(label)
+	}
 	if t.e.group != nil {
-		if err := t.addGroup(group, number, 0); err != nil {
+		t.mark = appendNumber(t.mark[:0], m.group[i])
+		if err := t.addGroup(t.mark, i+1, 0); err != nil {
 			return err
 		}
 	}
+	if t.people != nil {
+		t.mark = appendNumber(t.mark[:0], m.person[i])
+		if err := t.addIdentity(RolePerson, t.mark, i+1, 0); err != nil {
+			return err
+		}
+	}
+	if err := add(); err != nil {
+		return err
+	}
+	return t.endRow(i+1, l.y)
+}
+
+// addNumbers encodes the features of row number, from 1.
+func (t *table) addNumbers(number int, values []float64) error {
 	if t.scan != nil {
-		t.scan.row.Label, t.scan.row.Value = string(label), values
+		t.scan.row.Value = values
 	}
 	x := t.dense.grow(t.e.dim)
 	for k, v := range values {
@@ -271,5 +324,5 @@ func (t *table) addArrayRow(number int, values []float64, label, group []byte) e
 			return t.errorf(number, t.e.featureName(k), k+1, rule)
 		}
 	}
-	return t.endRow(number, l.y)
+	return nil
 }

@@ -1,9 +1,11 @@
 package dataset
 
 import (
+	"context"
 	"math"
-	"sync"
 	"sync/atomic"
+
+	"dyad/internal/tasks"
 )
 
 // pieceRows is how many rows a worker encodes at a time: their records stay in its cache.
@@ -17,22 +19,7 @@ func batchRows(columns int) int {
 
 // parallel calls work for each i below n, on up to workers goroutines.
 func parallel(workers, n int, work func(i int)) {
-	if workers = min(workers, n); workers <= 1 {
-		for i := range n {
-			work(i)
-		}
-		return
-	}
-	var next atomic.Int64
-	var all sync.WaitGroup
-	for range workers {
-		all.Go(func() {
-			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
-				work(i)
-			}
-		})
-	}
-	all.Wait()
+	_ = tasks.Each(context.Background(), workers, n, func(_, i int) { work(i) }) // never done
 }
 
 // addBatch adds the rows of a batch, as addRow does one after the other. Features and
@@ -54,6 +41,9 @@ func (t *table) addBatch(l *layout, r *parquetReader, rows int) error {
 		if y > 0 {
 			t.positives++
 		}
+	}
+	if err := t.flush(flushFloats); err != nil {
+		return err
 	}
 	if !l.identifies() {
 		return t.count(rows)

@@ -14,7 +14,8 @@ type ConvertOptions struct {
 	// public ranges, within norm 1, labels in [-1, 1]. Otherwise the columns keep
 	// their names and values, and columns with role ignore are left out.
 	Encoded bool
-	// LabelsFile and Progress are those of Options.
+	// Also, LabelsFile and Progress are those of Options.
+	Also       []string
 	LabelsFile string
 	Progress   func(rows int) error
 }
@@ -64,7 +65,7 @@ func Convert(in string, s *Schema, w io.Writer, format string, o ConvertOptions)
 		}
 	}
 	// The first pass counts rows, which an NPZ file begins with.
-	load := Options{Labels: LabelsOptional, KeepIDs: true, LabelsFile: o.LabelsFile, Progress: o.Progress}
+	load := Options{Labels: LabelsOptional, KeepIDs: true, LabelsFile: o.LabelsFile, Progress: o.Progress, Also: o.Also}
 	err = Scan(in, s, load, func(r *Row) error {
 		c.hasLabels = r.Label != ""
 		rows++
@@ -112,7 +113,7 @@ type converter struct {
 	hasLabels bool
 	columns   []outColumn
 	row       outRow
-	x         []float64 // of a LIBSVM row
+	x         []float64 // of a sparse row
 	groups    map[string]int
 }
 
@@ -205,7 +206,7 @@ func (c *converter) features(r *Row) ([]float64, error) {
 		return c.e.EncodeRow(r)
 	case r.Fields != nil:
 		return nil, nil
-	case !c.e.schema.IsLIBSVM():
+	case !c.e.schema.byPairs():
 		return r.Value, nil
 	}
 	if c.x == nil {

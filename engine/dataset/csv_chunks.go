@@ -4,7 +4,8 @@ import (
 	"bytes"
 	"io"
 	"runtime"
-	"sync"
+
+	"dyad/internal/tasks"
 )
 
 // csvChunkBytes is the text of a chunk, unless a row is longer; text and records stay in
@@ -98,13 +99,13 @@ func (t *table) addChunks(l *layout, src *source) error {
 	workers := runtime.GOMAXPROCS(0)
 	cutter := &csvCutter{src: src, rows: newCSVReader(src, &t.e.schema.CSV)}
 	todo := make(chan *csvChunk, 2*workers)
-	var all sync.WaitGroup
+	var all tasks.Group
 	defer all.Wait()
 	defer close(todo)
 	for range workers {
 		all.Go(func() {
 			for c := range todo {
-				t.encodeChunk(l, src, c)
+				all.Try(func() { t.encodeChunk(l, src, c) })
 				close(c.done)
 			}
 		})
@@ -199,6 +200,9 @@ func (t *table) addChunk(l *layout, src *source, c *csvChunk) error {
 	t.label.append(c.part.label)
 	t.rows += c.part.rows
 	t.positives += c.part.positives
+	if err := t.flush(flushFloats); err != nil {
+		return err
+	}
 	begin, at := 0, 0
 	for _, number := range c.numbers {
 		for i, f := range l.fields {

@@ -30,7 +30,7 @@ func readCSV(t *table, src *source, z sizes) error {
 	t.allocate(z, len(l.fields))
 	if first != nil {
 		if err := t.addCSVRow(l, first, r.row); err != nil {
-			if t.seen == 0 && len(first) == len(l.fields) && t.looksLikeHeader(l, first) {
+			if t.seen == t.first && len(first) == len(l.fields) && t.looksLikeHeader(l, first) {
 				return t.errorf(r.row, "", 0, ruleIsHeader)
 			}
 			return err

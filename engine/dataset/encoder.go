@@ -305,8 +305,8 @@ func (e *Encoder) Encode(fields []string) ([]float64, error) {
 // project projects one encoded row in place, just as Load does.
 func (e *Encoder) project(x []float64) error {
 	if !e.schema.IsSparse() {
-		_, err := engine.AdoptRecords(x, make([]float64, 1), e.dim, e.Bounds())
-		return err
+		e.projectDense(x)
+		return nil
 	}
 	var index []int32
 	var value []float64
@@ -324,6 +324,17 @@ func (e *Encoder) project(x []float64) error {
 	}
 	r.Row(0, x)
 	return nil
+}
+
+// projectDense projects a dense row to norm at most 1, and rounds it toward zero if records are
+// stored in float32 (docs/theory.md#stored-records): a map of one row alone.
+func (e *Encoder) projectDense(x []float64) {
+	engine.ProjectBall(x, e.Bounds().FeatureNorm)
+	if e.schema.IsNarrow() {
+		for k, v := range x {
+			x[k] = float64(engine.TowardZero(v))
+		}
+	}
 }
 
 func tooManyNonZeros(bound int) string {

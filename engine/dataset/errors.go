@@ -110,6 +110,8 @@ const (
 	ruleIDXHeader     = "not an IDX header; want two zeros, a type, the number of axes and their lengths"
 	ruleMatrix        = "features must be a matrix, rows by features"
 	ruleVector        = "labels and groups must be one number a row"
+	ruleNotCSR        = "the archive is not a CSR matrix of SciPy: save it by scipy.sparse.save_npz(FILE, scipy.sparse.csr_matrix(X))"
+	ruleCSRIndex      = "an index of the matrix is not a whole number from 0 to features - 1; write the matrix again, or correct features"
 	ruleArrayShort    = "the array ends early: its header promises more values; the file is truncated, fetch or write it again"
 	ruleArrayLong     = "the file goes on after the array that its header describes; write it again"
 	ruleArrayRows     = "features and labels (or groups) have different numbers of rows"

@@ -183,7 +183,7 @@ func (t *table) jsonLabel(l *layout, has bool, line int) error {
 	switch {
 	case t.o.Labels == LabelsRequired:
 		l.hasLabel = true
-	case t.seen == 0:
+	case t.seen == t.first:
 		t.hasLabels, l.hasLabel = has, has
 	case has != t.hasLabels:
 		return t.errorf(line, t.e.label.Name, 0, ruleMixedLabels)

@@ -46,9 +46,9 @@ func (r *libsvmReader) addLine(line []byte, absent *absentRow) error {
 	}
 	hasLabel := bytes.IndexByte(first, ':') < 0
 	switch {
-	case t.seen == 0 && (hasLabel || t.o.Labels == LabelsRequired):
+	case t.seen == t.first && (hasLabel || t.o.Labels == LabelsRequired):
 		t.hasLabels = true
-	case t.seen > 0 && t.o.Labels != LabelsRequired && hasLabel != t.hasLabels:
+	case t.seen > t.first && t.o.Labels != LabelsRequired && hasLabel != t.hasLabels:
 		return t.errorf(r.src.line, t.e.label.Name, 0, ruleMixedLabels)
 	}
 	var label encodedLabel
@@ -163,29 +163,41 @@ func libsvmPair(token []byte) (index int, v float64, rule string) {
 }
 
 func (r *libsvmReader) addSparse(rest []byte) error {
-	t := r.t
-	stored, bound := 0, t.e.NonZerosPerRow()
+	stored := 0
 	err := r.pairs(rest, func(k int, v float64) error {
-		if t.scan != nil {
-			t.scan.addPair(k, v)
-		}
-		f, _ := t.e.feature(k)
-		u := f.scale(v)
-		if u == 0 {
-			return nil
-		}
-		if stored++; stored > bound {
-			return t.errorf(r.src.line, "", 0, tooManyNonZeros(bound))
-		}
-		t.index.add(int32(k))
-		t.value.add(u)
-		return nil
+		added, err := r.t.addPair(r.src.line, k, v, stored)
+		stored += added
+		return err
 	})
 	if err != nil {
 		return err
 	}
-	t.start.add(t.start.last[len(t.start.last)-1] + int64(stored))
+	r.t.endPairs(stored)
 	return nil
+}
+
+// addPair encodes value v of feature k of a sparse row that has stored others so far, and
+// says how many it added: 0 for a value of 0.
+func (t *table) addPair(row, k int, v float64, stored int) (added int, err error) {
+	if t.scan != nil {
+		t.scan.addPair(k, v)
+	}
+	f, _ := t.e.feature(k)
+	u := f.scale(v)
+	if u == 0 {
+		return 0, nil
+	}
+	if bound := t.e.NonZerosPerRow(); stored == bound {
+		return 0, t.errorf(row, "", 0, tooManyNonZeros(bound))
+	}
+	t.index.add(int32(k))
+	t.value.add(u)
+	return 1, nil
+}
+
+// endPairs ends the pairs of a sparse row.
+func (t *table) endPairs(stored int) {
+	t.start.add(t.start.last[len(t.start.last)-1] + int64(stored))
 }
 
 // absentRow is a dense row whose indices are all left out.

@@ -36,6 +36,8 @@ type Options struct {
 	// IgnoreOthers drops named columns that the schema lacks, as its ignore_others does. It is for
 	// a use that is not training, such as scoring.
 	IgnoreOthers bool
+	// Also are further files, folders or patterns, whose rows follow those of the first name.
+	Also []string
 	// LabelsFile is the file of the labels of FormatNPY and FormatIDX. Empty
 	// means what Schema.LabelsFile says.
 	LabelsFile string
@@ -62,30 +64,41 @@ type Dataset struct {
 	// 0 to GroupCount-1 by first appearance, otherwise nil. They are public.
 	Groups     []int32
 	GroupCount int
-	// LabelsFile is the second file that the labels came from, "" if there is
-	// none.
-	LabelsFile string
+	// Files are those that Load read: DataFiles of them with rows, in this order, then those
+	// that the labels came from.
+	Files     []string
+	DataFiles int
 	// Others says that Options.IgnoreOthers dropped columns.
 	Others bool
 
 	name string // of the file, for errors
 }
 
+// Name is the file, or the files, that the data were read from, for messages.
+func (d *Dataset) Name() string { return d.name }
+
 // Schema is the schema that the data were read by.
 func (d *Dataset) Schema() *Schema { return d.Encoder.Schema() }
 
-// Load reads a file, gzip or zstd or neither. Content that breaks a rule gives a
+// Load reads a file, gzip or zstd or neither; or several, as if their rows were in one: name
+// is then what Expand takes. Each has the columns of the schema, a header if the schema says so, and
+// any format that one file may have. Content that breaks a rule gives a
 // *ParseError. Every rule is about the number of rows or about one row, by itself and
 // where it stands, never about what the rows have in common: so whether Load succeeds is
 // the same for all files of n rows that the schema accepts. Its memory is about that of the records: a first pass over the
 // file counts rows. (A Fortran-ordered array inside a compressed file is held as
 // well.)
-func Load(path string, s *Schema, o Options) (*Dataset, error) {
-	t, err := loadTable(path, s, o, nil)
+func Load(name string, s *Schema, o Options) (*Dataset, error) {
+	t, err := loadTable(name, s, o, nil)
 	if err != nil {
 		return nil, err
 	}
-	return t.finish()
+	d, err := t.finish()
+	if err != nil {
+		return nil, err
+	}
+	d.Files, d.DataFiles = append(t.files, t.labels...), len(t.files)
+	return d, nil
 }
 
 // LoadReader is Load from r; name stands for the file in errors, and names the
@@ -97,6 +110,7 @@ func LoadReader(name string, r io.Reader, s *Schema, o Options) (*Dataset, error
 		return nil, err
 	}
 	t := newTable(name, e, o, nil)
+	t.sink = sinkOf(e)
 	if err := t.read(&input{name: name, r: r}); err != nil {
 		return nil, err
 	}
@@ -114,17 +128,21 @@ func encoderFor(s *Schema, o Options) (*Encoder, error) {
 	return NewEncoder(s)
 }
 
-func loadTable(path string, s *Schema, o Options, scan *scanner) (*table, error) {
+func loadTable(name string, s *Schema, o Options, scan *scanner) (*table, error) {
 	e, err := encoderFor(s, o)
 	if err != nil {
 		return nil, err
 	}
-	in, err := openInput(path, "data")
+	files, err := Expand(append([]string{name}, o.Also...)...)
 	if err != nil {
 		return nil, err
 	}
-	t := newTable(path, e, o, scan)
-	return t, in.close(t.read(in))
+	t := newTable(listName(files), e, o, scan)
+	t.files = files
+	if scan == nil {
+		t.sink = sinkOf(e)
+	}
+	return t, t.readFiles()
 }
 
 // input is a file as it comes: at is nil unless it can be read twice.
@@ -162,10 +180,18 @@ func (in *input) close(err error) error {
 	if in.opened == nil {
 		return err
 	}
-	if now, e := in.file.Stat(); e == nil && (now.Size() != in.opened.Size() || !now.ModTime().Equal(in.opened.ModTime())) {
-		return fmt.Errorf("%w: %s; read a copy that nothing writes to", ErrChanged, in.name)
+	if now, e := in.file.Stat(); e == nil && in.changed(now) {
+		return in.errChanged()
 	}
 	return err
+}
+
+func (in *input) changed(now fs.FileInfo) bool {
+	return now.Size() != in.opened.Size() || !now.ModTime().Equal(in.opened.ModTime())
+}
+
+func (in *input) errChanged() error {
+	return fmt.Errorf("%w: %s; read a copy that nothing writes to", ErrChanged, in.name)
 }
 
 // read finds the format and reads all rows.
@@ -199,8 +225,10 @@ func (t *table) read(in *input) error {
 	}
 	src := newSource(in.name, u, t.e.schema.CSV.Encoding)
 	var z sizes
-	if in.at != nil && t.scan == nil {
-		z = countFile(in.name, t.e.schema.CSV.Encoding)
+	if in.at != nil && t.label == nil {
+		if z, err = t.countLines(in.name); err != nil {
+			return err
+		}
 	}
 	switch format {
 	case FormatLIBSVM:

@@ -202,16 +202,16 @@ func TestEncodings(t *testing.T) {
 // TestNotData: what is no table is named.
 func TestNotData(t *testing.T) {
 	folder := t.TempDir()
-	for name, c := range map[string]struct{ path, want string }{
-		"xlsx":   {writeFile(t, "a.xlsx", "PK\x03\x04\x14\x00\x06\x00\x08\x00\x00\x00!\x00AAAAAAAAAAAAAAAA[Content_Types].xml"), ruleExcel},
-		"xls":    {writeFile(t, "a.xls", "\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1 and more"), ruleExcel},
-		"folder": {folder, ruleFolder},
+	for name, c := range map[string]struct{ path, want, drafted string }{
+		"xlsx":   {writeFile(t, "a.xlsx", "PK\x03\x04\x14\x00\x06\x00\x08\x00\x00\x00!\x00AAAAAAAAAAAAAAAA[Content_Types].xml"), ruleExcel, ruleExcel},
+		"xls":    {writeFile(t, "a.xls", "\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1 and more"), ruleExcel, ruleExcel},
+		"folder": {folder, ruleNoFiles, ruleFolder},
 	} {
 		var p *ParseError
 		if _, err := Load(c.path, mustSchema(t, headerSchema), Options{}); !errors.As(err, &p) || p.Rule != c.want {
 			t.Errorf("%s loaded: %v", name, err)
 		}
-		if _, err := Draft(c.path, DraftOptions{}); !errors.As(err, &p) || p.Rule != c.want {
+		if _, err := Draft(c.path, DraftOptions{}); !errors.As(err, &p) || p.Rule != c.drafted {
 			t.Errorf("%s drafted: %v", name, err)
 		}
 	}

@@ -1,6 +1,8 @@
 package dataset
 
 import (
+	"encoding/binary"
+	"fmt"
 	"io"
 
 	"dyad/engine"
@@ -31,4 +33,17 @@ func WriteNPZ(w io.Writer, r *engine.Records, labels bool) error {
 		}
 	}
 	return s.close()
+}
+
+// WriteNPY writes numbers as NumPy's NPY, float64: a vector if columns is 0, otherwise a
+// row-major matrix. So a program reads scores without parsing text.
+func WriteNPY(w io.Writer, values []float64, columns int) error {
+	shape := fmt.Sprintf("(%d,)", len(values))
+	if columns > 0 {
+		shape = fmt.Sprintf("(%d, %d)", len(values)/columns, columns)
+	}
+	if _, err := w.Write(npyHeader("<f8", shape)); err != nil {
+		return err
+	}
+	return binary.Write(w, binary.LittleEndian, values)
 }

@@ -275,6 +275,12 @@ func (r *parquetReader) errorf(row int, rule string) error {
 	return &ParseError{File: r.name, Row: row, Rule: rule}
 }
 
+// sizes are what the footer says. Equal values take next to no bytes in a page, so one byte a
+// row is not a bound here; memory that is promised but no row fills is not touched.
+func (r *parquetReader) sizes(in *input) sizes {
+	return sizes{rows: int(min(max(r.file.NumRows(), 0), in.size*64)), bytes: in.size * 64}
+}
+
 var parquetNames = names{ruleParquetNames, "the Parquet schema", "ignore_others: true"}
 
 func readParquet(t *table, in *input) (err error) {
@@ -300,9 +306,7 @@ func readParquet(t *table, in *input) (err error) {
 		}
 	}
 	t.hasLabels = l.hasLabel
-	// Equal values take next to no bytes in a page, so one byte a row is not a
-	// bound here; memory that the footer promises but no row fills is not touched.
-	t.allocate(sizes{rows: int(min(max(r.file.NumRows(), 0), in.size*64)), bytes: in.size * 64}, 1)
+	t.allocate(r.sizes(in), 1)
 	for {
 		rows, end := r.fill()
 		if err := t.addBatch(l, r, rows); err != nil {

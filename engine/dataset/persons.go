@@ -119,16 +119,30 @@ func (t *table) addPerson(field []byte, row, position int) error {
 	return nil
 }
 
-// group makes r records of persons. With public ids they are in the order of these, otherwise
-// in that of their first rows (docs/theory.md#persons). Errors tell neither ids nor numbers.
+// group makes r records of persons.
 func (t *table) group(r *engine.Records) (*engine.Records, error) {
+	of, count, err := t.persons()
+	if err != nil {
+		return nil, err
+	}
+	r, err = r.GroupPersons(of, count, t.e.schema.PersonCap())
+	if err != nil {
+		return nil, fmt.Errorf("dataset: %w", err)
+	}
+	return r, nil
+}
+
+// persons are the places of the rows' persons, from 0 to count-1. With public ids they are in the
+// order of these, otherwise in that of their first rows (docs/theory.md#persons). Errors tell
+// neither ids nor numbers.
+func (t *table) persons() (of []int32, count int, err error) {
 	s, p := t.e.schema, t.people
-	count, of := len(p.number), p.of.join()
+	count, of = len(p.number), p.of.join()
 	switch {
 	case s.Persons > 0 && count != s.Persons:
-		return nil, t.errorf(0, t.e.person.Name, 0, ruleOtherPersons)
+		return nil, 0, t.errorf(0, t.e.person.Name, 0, ruleOtherPersons)
 	case count < 2 && t.o.Labels == LabelsRequired:
-		return nil, t.errorf(0, t.e.person.Name, 0, ruleOnePerson)
+		return nil, 0, t.errorf(0, t.e.person.Name, 0, ruleOnePerson)
 	}
 	if s.Persons == 0 {
 		keys := make([]string, 0, count)
@@ -144,9 +158,5 @@ func (t *table) group(r *engine.Records) (*engine.Records, error) {
 			of[i] = place[k]
 		}
 	}
-	r, err := r.GroupPersons(of, count, s.PersonCap())
-	if err != nil {
-		return nil, fmt.Errorf("dataset: %w", err)
-	}
-	return r, nil
+	return of, count, nil
 }

@@ -28,6 +28,12 @@ const (
 	RoleIgnore  = "ignore"  // read and dropped
 )
 
+// What dense records are stored in.
+const (
+	StoreFloat64 = "float64" // the default
+	StoreFloat32 = "float32" // features are rounded toward zero, after the projection: half the memory
+)
+
 // OthersDrop leaves out the rows whose label is neither of the two classes.
 const OthersDrop = "drop"
 
@@ -87,6 +93,9 @@ type Schema struct {
 	// IgnoreOthers allows columns of an ARFF, JSON lines or Parquet file that
 	// the schema does not list.
 	IgnoreOthers bool `yaml:"ignore_others,omitempty" json:"ignore_others,omitempty"`
+	// Sparse says that an NPZ file holds a SciPy CSR matrix (save_npz): data, indices,
+	// indptr and shape in the place of X.
+	Sparse bool `yaml:"sparse,omitempty" json:"sparse,omitempty"`
 	// Arrays names the arrays of an NPZ file.
 	Arrays *ArrayNames `yaml:"arrays,omitempty" json:"arrays,omitempty"`
 	// LabelsFile is the file of the labels of FormatNPY and FormatIDX, relative
@@ -105,6 +114,10 @@ type Schema struct {
 	// Dense stores a LIBSVM file as dense records and scales it like a CSV
 	// file; an index that a row leaves out is the value 0.
 	Dense bool `yaml:"dense,omitempty" json:"dense,omitempty"`
+
+	// Store is StoreFloat32, or empty or StoreFloat64. It is part of the encoder: a model
+	// rounds what it scores as its records were.
+	Store string `yaml:"store,omitempty" json:"store,omitempty"`
 
 	// Columns are the columns of the file; where features are numbered, the
 	// label, the group and the features (by Position) that differ from Range.
@@ -139,6 +152,8 @@ type ArrayNames struct {
 	X     string `yaml:"x,omitempty" json:"x,omitempty"`         // n x d features; default "X"
 	Y     string `yaml:"y,omitempty" json:"y,omitempty"`         // n labels; default "y"
 	Group string `yaml:"group,omitempty" json:"group,omitempty"` // n whole numbers; default "group"
+	// Person names n whole numbers, the ids of persons; default "person".
+	Person string `yaml:"person,omitempty" json:"person,omitempty"`
 }
 
 // Column describes one column.
@@ -222,8 +237,11 @@ func (s *Schema) byIndex() bool {
 // IsLIBSVM says that the schema describes a LIBSVM file.
 func (s *Schema) IsLIBSVM() bool { return s.format() == FormatLIBSVM }
 
+// byPairs says that a row of the file lists pairs of index and value.
+func (s *Schema) byPairs() bool { return s.IsLIBSVM() || s.Sparse }
+
 // IsSparse says that records are stored as compressed rows.
-func (s *Schema) IsSparse() bool { return s.IsLIBSVM() && !s.Dense }
+func (s *Schema) IsSparse() bool { return s.Sparse || s.IsLIBSVM() && !s.Dense }
 
 // RangesFromData says that a range or a list of categories was taken from the data.
 func (s *Schema) RangesFromData() bool {
@@ -236,6 +254,9 @@ func (s *Schema) SelectsByLabel() bool {
 	c := s.column(RoleLabel)
 	return c != nil && c.Others == OthersDrop
 }
+
+// IsNarrow says that features are stored as float32.
+func (s *Schema) IsNarrow() bool { return s.Store == StoreFloat32 }
 
 // Unlabelled says that the schema came from LoadUnlabelledSchema and has no label column
 // of its own.
@@ -260,17 +281,18 @@ func (s *Schema) column(role string) *Column {
 	return nil
 }
 
-// arrays are the names with their defaults; group is empty without a column for it.
+// arrays are the names with their defaults; group and person are empty without a column for them.
 func (s *Schema) arrays() ArrayNames {
 	a := ArrayNames{}
 	if s.Arrays != nil {
 		a = *s.Arrays
 	}
 	a.X, a.Y = cmp.Or(a.X, "X"), cmp.Or(a.Y, "y")
-	if s.column(RoleGroup) == nil {
+	if a.Group = cmp.Or(a.Group, "group"); s.column(RoleGroup) == nil {
 		a.Group = ""
-	} else {
-		a.Group = cmp.Or(a.Group, "group")
+	}
+	if a.Person = cmp.Or(a.Person, "person"); !s.ByPerson() {
+		a.Person = ""
 	}
 	return a
 }

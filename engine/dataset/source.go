@@ -101,25 +101,27 @@ type sizes struct {
 	colons int // LIBSVM pairs
 }
 
-// countFile reads the lines of a file once to size its storage. Errors are left
-// for the second pass to report.
-func countFile(path, encoding string) sizes {
-	var z sizes
+// countLines reads the lines of a file once to size its storage, unless they are only shown.
+// Errors are left for the second pass to report, but for that of Progress.
+func (t *table) countLines(path string) (z sizes, err error) {
+	if t.scan != nil {
+		return z, nil
+	}
 	f, err := os.Open(path)
 	if err != nil {
-		return z
+		return z, nil
 	}
 	defer f.Close()
 	u, err := unpack(path, f)
 	if err != nil {
-		return z
+		return z, nil
 	}
 	defer u.close()
-	s := newSource(path, u, encoding)
+	s := newSource(path, u, t.e.schema.CSV.Encoding)
 	for {
 		line, err := s.next()
 		if err != nil {
-			return z
+			return z, nil
 		}
 		if len(line) == 0 {
 			continue
@@ -127,5 +129,10 @@ func countFile(path, encoding string) sizes {
 		z.rows++
 		z.bytes += int64(len(line)) + 1
 		z.colons += bytes.Count(line, []byte{':'})
+		if z.rows%progressRows == 0 && t.o.Progress != nil {
+			if err := t.o.Progress(t.seen); err != nil {
+				return z, err
+			}
+		}
 	}
 }

@@ -1,9 +1,11 @@
 package dataset
 
+import "dyad/internal/pages"
+
 // blocks collects values in blocks that are never moved, so that growing costs
 // no copy: the peak is the values themselves, or twice that when several blocks
 // are joined at the end. With a good size hint there is one block.
-type blocks[T any] struct {
+type blocks[T pages.Number] struct {
 	full  [][]T
 	last  []T
 	dirty int // length below which last may hold values that were dropped
@@ -16,15 +18,15 @@ const (
 )
 
 // newBlocks expects about hint values.
-func newBlocks[T any](hint int) *blocks[T] {
-	return &blocks[T]{last: make([]T, 0, max(hint, firstBlock))}
+func newBlocks[T pages.Number](hint int) *blocks[T] {
+	return &blocks[T]{last: pages.Make[T](max(hint, firstBlock))[:0]}
 }
 
 // grow returns width zeroed values at the end.
 func (b *blocks[T]) grow(width int) []T {
 	if len(b.last)+width > cap(b.last) {
 		b.full = append(b.full, b.last)
-		b.last, b.dirty = make([]T, 0, max(width, min(2*cap(b.last), largestBlock))), 0
+		b.last, b.dirty = pages.Make[T](max(width, min(2*cap(b.last), largestBlock)))[:0], 0
 	}
 	n := len(b.last)
 	b.last = b.last[:n+width]
@@ -59,6 +61,14 @@ func (b *blocks[T]) reset() {
 	b.drop(len(b.last))
 }
 
+// all are all values, which stay; reset forgets them.
+func (b *blocks[T]) all() []T {
+	if len(b.full) > 0 {
+		b.last = b.join()
+	}
+	return b.last
+}
+
 // join returns all values and empties b.
 func (b *blocks[T]) join() []T {
 	if len(b.full) == 0 {
@@ -70,7 +80,7 @@ func (b *blocks[T]) join() []T {
 	for _, f := range b.full {
 		n += len(f)
 	}
-	out := make([]T, 0, n)
+	out := pages.Make[T](n)[:0]
 	b.full = append(b.full, b.last)
 	b.last = nil
 	for i, f := range b.full {

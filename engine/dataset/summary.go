@@ -91,7 +91,7 @@ func Summarize(path string, s *Schema, o Options) (*Summary, error) {
 			for k, field := range r.Fields {
 				m.Columns[k].addField(encoders[k], field)
 			}
-		case s.IsLIBSVM():
+		case s.byPairs():
 			for j, k := range r.Index {
 				m.Columns[k].addNumber(encoders[k], r.Value[j])
 			}
@@ -117,7 +117,7 @@ func Summarize(path string, s *Schema, o Options) (*Summary, error) {
 	}
 	for k := range m.Columns {
 		c := &m.Columns[k]
-		if absent := m.Rows - c.present - c.Missing; s.IsLIBSVM() && absent > 0 {
+		if absent := m.Rows - c.present - c.Missing; s.byPairs() && absent > 0 {
 			c.addZeros(encoders[k], absent)
 		}
 		c.finish(encoders[k])

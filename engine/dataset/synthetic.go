@@ -9,6 +9,7 @@ import (
 	"strconv"
 
 	"dyad/engine"
+	"dyad/internal/tasks"
 )
 
 // clinicalSchema describes the synthetic clinical records. Its ranges are those
@@ -121,9 +122,14 @@ func SyntheticClinical(n int, seed uint64) (*Dataset, error) {
 		return nil, err
 	}
 	r, w := io.Pipe()
-	go func() { w.CloseWithError(WriteSyntheticClinical(w, n, seed)) }()
+	var writer tasks.Group
+	writer.Go(func() {
+		defer w.Close() // a panic ends the reader
+		w.CloseWithError(WriteSyntheticClinical(w, n, seed))
+	})
 	d, err := LoadReader(s.DataID, r, s, Options{})
 	r.Close() // ends the writer if the reader stopped early
+	writer.Wait()
 	return d, err
 }
 

@@ -15,17 +15,21 @@ const progressRows = 1 << 16
 type table struct {
 	e         *Encoder
 	o         Options
-	name      string
-	labels    string // second file that was read for labels, "" without one
-	hasLabels bool   // of the file; settled by the first row
-	others    bool   // columns that the schema lacks were dropped
-	seen      int    // rows read, with those left out
+	name      string // of the file that is read
+	files     []string
+	labels    []string // second files that were read for labels
+	hasLabels bool     // of the file; settled by the first row
+	others    bool     // columns that the schema lacks were dropped
+	seen      int      // rows read, with those left out
+	first     int      // of them that came before this file
+	rest      sizes    // of the files after the first one
 	rows      int
 	positives int
 	ids       []string
 	groups    grouping
 	people    *people // nil unless records are those of persons
 	text      []byte  // plain numbers of a row
+	mark      []byte  // label, group or person of a row of arrays
 
 	dense *blocks[float64]
 	label *blocks[float64]
@@ -33,6 +37,9 @@ type table struct {
 	index *blocks[int32]
 	value *blocks[float64]
 
+	packed *Dataset // what was read, if the file is a pack
+
+	sink rowSink  // takes the rows as they come; nil if they are kept here
 	scan *scanner // nil when loading
 }
 
@@ -54,11 +61,23 @@ func newTable(name string, e *Encoder, o Options, scan *scanner) *table {
 }
 
 // allocate makes room for what the first pass counted. Every row has at least
-// fields bytes, so that a small file cannot ask for much memory.
+// fields bytes, so that a small file cannot ask for much memory. The first of several files
+// makes room for all.
 func (t *table) allocate(z sizes, fields int) {
+	if t.label != nil && t.first > 0 {
+		return
+	}
+	z.rows, z.bytes, z.colons = z.rows+t.rest.rows, z.bytes+t.rest.bytes, z.colons+t.rest.colons
 	rows := min(z.rows, int(z.bytes/int64(max(fields, 1))))
 	if t.scan != nil {
 		rows, z.colons = 0, 0
+	}
+	if t.e.dim > 0 && rows > math.MaxInt/16/t.e.dim {
+		rows = 0
+	}
+	if t.sink != nil {
+		t.sink.expect(rows)
+		rows = 0
 	}
 	t.label = newBlocks[float64](rows)
 	if t.e.schema.IsSparse() {
@@ -67,9 +86,6 @@ func (t *table) allocate(z sizes, fields int) {
 		t.index = newBlocks[int32](z.colons)
 		t.value = newBlocks[float64](z.colons)
 		return
-	}
-	if t.e.dim > 0 && rows > math.MaxInt/16/t.e.dim {
-		rows = 0
 	}
 	t.dense = newBlocks[float64](rows * t.e.dim)
 }
@@ -131,6 +147,9 @@ func (t *table) endRow(number int, y float64) error {
 			return err
 		}
 	}
+	if err := t.flush(flushFloats); err != nil {
+		return err
+	}
 	return t.count(1)
 }
 
@@ -167,23 +186,32 @@ func (t *table) check() error {
 
 // finish checks the file as a whole and builds the records.
 func (t *table) finish() (*Dataset, error) {
+	if t.packed != nil {
+		return t.packed, nil
+	}
 	if err := t.check(); err != nil {
 		return nil, err
 	}
 	e := t.e
-	d := &Dataset{Encoder: e, HasLabels: t.readsLabels(), IDs: t.ids, LabelsFile: t.labels, Others: t.others, name: t.name}
+	d := &Dataset{Encoder: e, HasLabels: t.readsLabels(), IDs: t.ids, Others: t.others, name: t.name}
 	if d.HasLabels && !e.schema.IsGraded() {
 		d.Positives, d.Negatives = t.positives, t.rows-t.positives
 	}
 	if e.group != nil {
 		d.Groups, d.GroupCount = t.groups.of.join(), len(t.groups.number)
 	}
-	y := t.label.join()
 	var err error
-	if e.schema.IsSparse() {
-		d.Records, err = engine.NewSparseRecords(t.start.join(), t.index.join(), t.value.join(), y, e.dim, e.Bounds())
-	} else {
-		d.Records, err = engine.AdoptRecords(t.dense.join(), y, e.dim, e.Bounds())
+	switch sink := t.sink.(type) {
+	case *narrowRows:
+		if err = t.flush(0); err == nil {
+			d.Records, err = engine.AdoptNarrowRecords(sink.x.join(), sink.y.join(), e.dim, e.Bounds())
+		}
+	case nil:
+		if e.schema.IsSparse() {
+			d.Records, err = engine.NewSparseRecords(t.start.join(), t.index.join(), t.value.join(), t.label.join(), e.dim, e.Bounds())
+		} else {
+			d.Records, err = engine.AdoptRecords(t.dense.join(), t.label.join(), e.dim, e.Bounds())
+		}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("dataset: %w", err)

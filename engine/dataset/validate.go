@@ -42,6 +42,12 @@ func (v *validator) check() {
 	if s.Format != "" && !slices.Contains(formats[:], s.Format) {
 		v.addf("format is %q, want %s", s.Format, strings.Join(formats[:], ", "))
 	}
+	switch {
+	case s.Store != "" && s.Store != StoreFloat64 && s.Store != StoreFloat32:
+		v.addf("store is %q, want %s or %s; how a file is read into memory is for --store", s.Store, StoreFloat64, StoreFloat32)
+	case s.IsNarrow() && s.IsSparse():
+		v.addf("store: %s is for dense records; sparse ones are float64 (or set dense: true)", StoreFloat32)
+	}
 	v.missing("missing", s.Missing, "")
 	if s.byIndex() {
 		v.byIndex()

@@ -8,8 +8,8 @@ import (
 // byName checks the keys of formats whose columns have names.
 func (v *validator) byName() {
 	s := v.s
-	if s.Features != 0 || s.NonZeros != 0 || s.Range != nil || s.Dense {
-		v.addf("features, nonzeros, range and dense at the top level are for format: libsvm, npy, npz or idx")
+	if s.Features != 0 || s.NonZeros != 0 || s.Range != nil || s.Dense || s.Sparse {
+		v.addf("features, nonzeros, range, dense and sparse at the top level are for format: libsvm, npy, npz or idx")
 	}
 	if s.Arrays != nil || s.LabelsFile != "" {
 		v.addf("arrays is for format: npz, labels_file for npy and idx")
@@ -103,6 +103,9 @@ func (v *validator) byIndex() {
 	if !s.IsSparse() && s.NonZeros != 0 {
 		v.addf("nonzeros is for sparse records; leave it out (or remove dense)")
 	}
+	if s.Sparse && s.Format != FormatNPZ {
+		v.addf("sparse is for format: npz; records of LIBSVM files are sparse without it")
+	}
 	if s.Dense && !s.IsLIBSVM() {
 		v.addf("dense is for format: libsvm; records of %s are always dense", s.Format)
 	}
@@ -138,16 +141,19 @@ func (v *validator) indexColumns() (listed int) {
 			v.addf("column %q: field is for files that name their columns", c.Name)
 		}
 		switch c.role() {
-		case RoleLabel, RoleGroup:
+		case RoleLabel, RoleGroup, RolePerson:
 			if c.Position != 0 {
-				v.addf("column %q: label and group are found by the format (the label of a LIBSVM file is its first token); remove position", c.Name)
+				v.addf("column %q: label, group and person are found by the format (the label of a LIBSVM file is its first token); remove position", c.Name)
 			}
 			if c.role() == RoleGroup && (s.Format == FormatNPY || s.Format == FormatIDX) {
 				v.addf("column %q: %s has no query groups; use libsvm or npz", c.Name, s.Format)
 			}
+			if c.role() == RolePerson && s.format() != FormatNPZ {
+				v.addf("column %q: among files with numbered features, only npz has persons", c.Name)
+			}
 			continue
-		case RoleID, RolePerson, RoleIgnore:
-			v.addf("column %q: a file with numbered features has a label, a group and features only", c.Name)
+		case RoleID, RoleIgnore:
+			v.addf("column %q: a file with numbered features has a label, a group and features only (npz also persons)", c.Name)
 			continue
 		}
 		listed++

@@ -3,11 +3,10 @@ package embedding
 import (
 	"context"
 	"fmt"
-	"sync"
-	"sync/atomic"
 
 	"dyad/engine"
 	"dyad/engine/cpu"
+	"dyad/internal/tasks"
 )
 
 // evaluator holds records and, for n rows, 2 n (m + 1) numbers, the scratch space of sums over pairs and
@@ -27,7 +26,7 @@ type evaluator struct {
 // worker is what one goroutine needs.
 type worker struct {
 	pass  *modelPass
-	x     []float64 // BlockRows x d, for compressed rows
+	x     []float64 // BlockRows x d, for rows that are not dense
 	f     []float64 // BlockRows x m
 	norms []float64
 	sum   []float64 // of a block, as long as theta
@@ -72,7 +71,7 @@ func (e *evaluator) start() {
 	e.f, e.v, e.scale, e.partial = make([]float64, n*e.dim), make([]float64, n*e.dim), make([]float64, n), make([]float64, e.chunks*parameters)
 	for range min(e.workers, e.chunks) {
 		w := worker{pass: e.loss.Model.newPass(e.set), f: make([]float64, BlockRows*e.dim), norms: make([]float64, BlockRows), sum: make([]float64, parameters)}
-		if e.records.IsSparse() {
+		if e.records.Dense() == nil {
 			w.x = make([]float64, BlockRows*d)
 		}
 		e.work = append(e.work, w)
@@ -88,18 +87,6 @@ func (e *evaluator) chunk(i int) (from, to int) {
 	blocks := (n + BlockRows - 1) / BlockRows
 	size := (blocks + e.chunks - 1) / e.chunks * BlockRows
 	return min(i*size, n), min((i+1)*size, n)
-}
-
-// rows returns the features of a block.
-func (e *evaluator) rows(w *worker, from, count int) []float64 {
-	d := e.problem.D
-	if dense := e.records.Dense(); dense != nil {
-		return dense[from*d:][:count*d]
-	}
-	for i := range count {
-		e.records.Row(from+i, w.x[i*d:][:d])
-	}
-	return w.x[:count*d]
 }
 
 // GradSum implements engine.Evaluator for all pairs.
@@ -150,7 +137,7 @@ func (e *evaluator) sumPairs(ctx context.Context) error {
 // the scale 0.
 func (e *evaluator) embed(w *worker, _, from, count int) {
 	f := e.f[from*e.dim:][:count*e.dim]
-	w.pass.embed(f, w.norms, e.rows(w, from, count), count)
+	w.pass.embed(f, w.norms, e.records.Rows(w.x, from, count), count)
 	for i, norm := range w.norms[:count] {
 		e.scale[from+i] = 0
 		if row := f[i*e.dim:][:e.dim]; usable(row, norm) {
@@ -165,7 +152,7 @@ func (e *evaluator) embed(w *worker, _, from, count int) {
 // are not finite multiply nothing.
 func (e *evaluator) pullBlock(w *worker, chunk, from, count int) {
 	d := e.problem.D
-	x := e.rows(w, from, count)
+	x := e.records.Rows(w.x, from, count)
 	clear(w.sum)
 	for i := 0; i < count; {
 		j := i
@@ -192,23 +179,7 @@ func (e *evaluator) eachBlock(ctx context.Context, step func(w *worker, chunk, f
 
 // jobs runs work for every job, by as many goroutines as there are workers.
 func (e *evaluator) jobs(ctx context.Context, count int, work func(worker, job int)) error {
-	var next atomic.Int64
-	run := func(worker int) {
-		for ctx.Err() == nil {
-			job := int(next.Add(1)) - 1
-			if job >= count {
-				return
-			}
-			work(worker, job)
-		}
-	}
-	var wg sync.WaitGroup
-	for worker := 1; worker < len(e.work); worker++ {
-		wg.Go(func() { run(worker) })
-	}
-	run(0)
-	wg.Wait()
-	return ctx.Err()
+	return tasks.Each(ctx, len(e.work), count, work)
 }
 
 // add is dst += x.

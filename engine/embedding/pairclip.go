@@ -153,7 +153,7 @@ func (c *clippedPairs) sum(ctx context.Context, v []float64) error {
 	n, length := c.records.Len(), len(v)
 	err := c.eachBlock(ctx, func(w *worker, _, from, count int) {
 		if !c.score {
-			w.pass.embed(w.f, w.norms, c.rows(w, from, count), count)
+			w.pass.embed(w.f, w.norms, c.records.Rows(w.x, from, count), count)
 			c.vectors.set(w.pass, w.f, from, count)
 			return
 		}
@@ -162,7 +162,7 @@ func (c *clippedPairs) sum(ctx context.Context, v []float64) error {
 			delta = append(delta, c.delta[l][from*c.wide[l]:])
 			in = append(in, c.in[l][from*c.deep[l]:])
 		}
-		w.pass.embed(w.f, w.norms, c.rows(w, from, count), count)
+		w.pass.embed(w.f, w.norms, c.records.Rows(w.x, from, count), count)
 		w.pass.Pass.(factored).factors(delta, in, count)
 		var outer []float64 // ||W||^2
 		for _, weights := range w.pass.Pass.(*mlpPass).weights {

@@ -146,7 +146,9 @@ func sameBits(x, y []float64) bool {
 func snapshot(r *engine.Records, w []float64) []float64 {
 	s := append([]float64(nil), w...)
 	s = append(s, r.Labels()...)
-	s = append(s, r.Dense()...)
+	for i := range r.Len() {
+		s = append(s, r.Rows(nil, i, 1)...)
+	}
 	start, index, value := r.Sparse()
 	for _, v := range start {
 		s = append(s, float64(v))

@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"math"
 	"runtime"
-	"sync"
 	"sync/atomic"
 
 	"dyad/engine"
+	"dyad/internal/tasks"
 	"dyad/kernels"
 )
 
@@ -212,9 +212,10 @@ func vote(neighbours []neighbour, labels []float64) float64 {
 // returns ctx.Err().
 func (q *search) forEach(ctx context.Context, jobs int, start func() func(job int)) error {
 	var next atomic.Int64
+	var group tasks.Group
 	run := func() {
 		work := start()
-		for ctx.Err() == nil {
+		for ctx.Err() == nil && !group.Panicked() {
 			job := int(next.Add(1)) - 1
 			if job >= jobs {
 				return
@@ -222,11 +223,9 @@ func (q *search) forEach(ctx context.Context, jobs int, start func() func(job in
 			work(job)
 		}
 	}
-	var wg sync.WaitGroup
-	for range min(q.workers, jobs) - 1 {
-		wg.Go(run)
+	for range min(q.workers, jobs) {
+		group.Go(run)
 	}
-	run()
-	wg.Wait()
+	group.Wait()
 	return ctx.Err()
 }

@@ -29,10 +29,10 @@ func Scores(r *engine.Records, w []float64) ([]float64, error) {
 	}
 	out := make([]float64, r.Len())
 	if !r.IsSparse() {
-		x := r.Dense()
+		row := make([]float64, r.Dim())
 		for i := range out {
 			var s float64
-			for k, v := range x[i*len(w) : (i+1)*len(w)] {
+			for k, v := range r.Rows(row, i, 1) {
 				s += w[k] * v
 			}
 			out[i] = s

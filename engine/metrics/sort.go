@@ -3,7 +3,8 @@ package metrics
 import (
 	"math"
 	"slices"
-	"sync"
+
+	"dyad/internal/tasks"
 )
 
 // orderKey maps the float64 order, without NaN, to the order of integers; -0 and 0
@@ -77,7 +78,7 @@ func sortedClasses(scores, labels []float64) (pos, neg []uint64) {
 			neg = append(neg, orderKey(s))
 		}
 	}
-	var wg sync.WaitGroup
+	var wg tasks.Group
 	wg.Go(func() { sortKeys(neg) })
 	sortKeys(pos)
 	wg.Wait()

@@ -40,7 +40,7 @@ func metricPairs(ctx context.Context, loss engine.MetricLoss, w []float64, r *en
 	if _, err := sumParts(ctx, blocks, workers, func(block int) float64 {
 		from := block * metricRows
 		rows := min(metricRows, n-from)
-		x := rowsOf(r, from, rows, nil)
+		x := r.Rows(nil, from, rows)
 		xw := times(x, rows)
 		for i := range rows {
 			own[from+i] = set.Dot(x[i*d:][:d], xw[i*d:][:d])
@@ -52,13 +52,13 @@ func metricPairs(ctx context.Context, loss engine.MetricLoss, w []float64, r *en
 	return sumParts(ctx, blocks, workers, func(block int) float64 {
 		from := block * metricRows
 		rows := min(metricRows, n-from)
-		xw := times(rowsOf(r, from, rows, nil), rows)
+		xw := times(r.Rows(nil, from, rows), rows)
 		tile, right := make([]float64, metricRows*metricCols), make([]float64, metricCols*d)
 		var a accumulator
 		for first := from; first < n && ctx.Err() == nil; first += metricCols {
 			cols := min(metricCols, n-first)
 			clear(tile[:rows*cols])
-			set.AddProducts(tile, cols, xw, rowsOf(r, first, cols, right), rows, cols, d)
+			set.AddProducts(tile, cols, xw, r.Rows(right, first, cols), rows, cols, d)
 			for i := range rows {
 				s, label, c := own[from+i], y[from+i], tile[i*cols:][:cols]
 				for j := max(from+i+1-first, 0); j < cols; j++ {
@@ -68,19 +68,4 @@ func metricPairs(ctx context.Context, loss engine.MetricLoss, w []float64, r *en
 		}
 		return a.value()
 	})
-}
-
-// rowsOf are rows of the features, in buffer if they are sparse; it is made if it is nil.
-func rowsOf(r *engine.Records, from, rows int, buffer []float64) []float64 {
-	d := r.Dim()
-	if x := r.Dense(); x != nil {
-		return x[from*d:][:rows*d]
-	}
-	if buffer == nil {
-		buffer = make([]float64, rows*d)
-	}
-	for i := range rows {
-		r.Row(from+i, buffer[i*d:][:d])
-	}
-	return buffer[:rows*d]
 }

@@ -11,10 +11,9 @@ import (
 	"fmt"
 	"math"
 	"runtime"
-	"sync"
-	"sync/atomic"
 
 	"dyad/engine"
+	"dyad/internal/tasks"
 )
 
 // exactRecords is the largest n for which a ScoreLoss with two label values is
@@ -90,14 +89,8 @@ func scores(r *engine.Records, w []float64) []float64 {
 	s := make([]float64, r.Len())
 	x := make([]float64, r.Dim())
 	for i := range s {
-		row := x
-		if d := r.Dense(); d != nil {
-			row = d[i*r.Dim() : (i+1)*r.Dim()]
-		} else {
-			r.Row(i, x)
-		}
-		for k, v := range w {
-			s[i] += v * row[k]
+		for k, v := range r.Rows(x, i, 1) {
+			s[i] += w[k] * v
 		}
 	}
 	return s
@@ -127,21 +120,7 @@ func (a *accumulator) value() float64 {
 // computed by some workers.
 func sumParts(ctx context.Context, n, workers int, part func(i int) float64) (float64, error) {
 	parts := make([]float64, n)
-	var next atomic.Int64
-	var wg sync.WaitGroup
-	for range max(1, min(workers, n)) {
-		wg.Go(func() {
-			for ctx.Err() == nil {
-				i := int(next.Add(1)) - 1
-				if i >= n {
-					return
-				}
-				parts[i] = part(i)
-			}
-		})
-	}
-	wg.Wait()
-	if err := ctx.Err(); err != nil {
+	if err := tasks.Each(ctx, max(1, workers), n, func(_, i int) { parts[i] = part(i) }); err != nil {
 		return 0, err
 	}
 	var a accumulator

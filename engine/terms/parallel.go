@@ -2,7 +2,8 @@ package terms
 
 import (
 	"context"
-	"sync"
+
+	"dyad/internal/tasks"
 )
 
 // eachChunk calls do(worker, chunk) once for every chunk from 0 to chunks-1, until ctx
@@ -10,7 +11,7 @@ import (
 // worker gets which chunk changes the time only.
 func eachChunk(ctx context.Context, chunks, workers int, do func(worker, chunk int)) error {
 	if workers = min(workers, chunks); workers > 1 {
-		var wait sync.WaitGroup
+		var wait tasks.Group
 		for k := range workers {
 			wait.Go(func() {
 				for c := k; c < chunks && ctx.Err() == nil; c += workers {

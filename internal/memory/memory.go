@@ -12,7 +12,7 @@ const matrixCopies = 32
 // this process may still take, 0 for what the system says.
 func Check(params int, least float64) error {
 	if least == 0 {
-		least = available()
+		least = Available()
 	}
 	if need := 8 * matrixCopies * float64(params); least > 0 && need > least {
 		return input.Errorf("training a model of %d parameters takes about %.3g GB of memory, and %.3g GB are available; choose fewer features (in the schema), or a machine with more memory; nothing was charged",

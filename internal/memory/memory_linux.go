@@ -10,9 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// available is the least of what the system calls available, the limit of the
+// Available is the least of what the system calls available, the limit of the
 // control group and that of the address space (ulimit -v), in bytes; 0 if none is known.
-func available() float64 {
+func Available() float64 {
 	var least float64
 	limit := func(bytes float64) {
 		if bytes > 0 && (least == 0 || bytes < least) {

@@ -2,5 +2,5 @@
 
 package memory
 
-// available is not known here.
-func available() float64 { return 0 }
+// Available is not known here.
+func Available() float64 { return 0 }

@@ -156,17 +156,16 @@ func (a *PLD) Epsilon(delta float64) float64 {
 	}
 	worst := 0.0
 	for _, s := range a.compose() {
-		// First the tilt that is best for the bound by moments (see RDP), then
+		s = s.cut(10 * cutShare * delta) // more than Delta cuts at the result
+		// First the tilt for the bound by moments (see RDP), then
 		// that of Delta at the result, so that the two agree.
 		bound := func(theta float64) float64 { return renyiEpsilon(1+theta, s.logMGF(theta)/theta, delta) }
-		theta := minimise(s.thetaLo, s.thetaHi, bound)
-		epsilon := max(bound(theta), s.h)
+		epsilon := max(bound(minimise(s.thetaLo, s.thetaHi, bound)), s.h)
 		for range 2 {
-			epsilon = smallestEpsilon(delta, epsilon, s.tilt(theta).delta)
+			epsilon = smallestEpsilon(delta, epsilon, s.tilt(s.saddle(epsilon)).delta)
 			if math.IsInf(epsilon, 1) {
 				break
 			}
-			theta = s.saddle(epsilon)
 		}
 		worst = max(worst, epsilon)
 	}
@@ -188,15 +187,28 @@ func smallestEpsilon(want, guess float64, delta func(float64) float64) float64 {
 			return math.Inf(1)
 		}
 	}
-	for hi-lo > 1e-14*hi {
-		mid := lo + (hi-lo)/2
-		if mid <= lo || mid >= hi {
-			break
+	overLo, overHi := math.Log(delta(lo)/want), math.Log(delta(hi)/want)
+	try := func(epsilon float64) {
+		if epsilon > lo && epsilon < hi {
+			if v := delta(epsilon); v <= want {
+				hi, overHi = epsilon, math.Log(v/want)
+			} else {
+				lo, overLo = epsilon, math.Log(v/want)
+			}
 		}
-		if delta(mid) <= want {
-			hi = mid
-		} else {
-			lo = mid
+	}
+	for hi-lo > 1e-14*hi {
+		// Close to both sides of the secant of log delta; the middle where that fails.
+		width := hi - lo
+		secant := lo + width*(overLo/(overLo-overHi))
+		try(secant + width/1000)
+		try(secant - width/1000)
+		if hi-lo > width/4 {
+			mid := lo + (hi-lo)/2
+			if mid <= lo || mid >= hi {
+				break
+			}
+			try(mid)
 		}
 	}
 	return hi

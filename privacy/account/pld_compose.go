@@ -29,6 +29,17 @@ const maxWindow = 1 << 22
 // windowLog is -log of the tilted probability that a window may leave out.
 const windowLog = 28
 
+// cut turns large losses, of probability at most most together, into infinite ones, which only
+// raises a divergence (docs/theory.md#pld-tails). Without it one rare large loss decides how long a transform must be.
+func (s lossSum) cut(most float64) lossSum {
+	parts := make([]lossPMF, len(s.parts))
+	for i, p := range s.parts {
+		parts[i] = p.cut(most / float64(len(parts)) / float64(p.count))
+	}
+	s.parts = parts
+	return s
+}
+
 func (s lossSum) logMGF(theta float64) float64 {
 	k := 0.0
 	for _, p := range s.parts {
@@ -78,9 +89,28 @@ func minimise(lo, hi float64, f func(float64) float64) float64 {
 	return math.Exp((a + b) / 2)
 }
 
-// saddle is the tilt that makes the Chernoff bound at epsilon smallest.
+// saddle is a tilt for epsilon. The one that makes the Chernoff bound smallest has the smallest error
+// of a transform. It gives most weight to rare large losses; where they make the window more than twice as long,
+// a smaller tilt with e^2 of that bound is taken.
 func (s lossSum) saddle(epsilon float64) float64 {
-	return minimise(s.thetaLo, s.thetaHi, func(theta float64) float64 { return s.logMGF(theta) - theta*epsilon })
+	chernoff := func(theta float64) float64 { return s.logMGF(theta) - theta*epsilon }
+	best := minimise(s.thetaLo, s.thetaHi, chernoff)
+	lo, hi, most := s.thetaLo, best, chernoff(best)+2
+	for hi > 1.001*lo {
+		if mid := math.Sqrt(lo * hi); chernoff(mid) <= most {
+			hi = mid
+		} else {
+			lo = mid
+		}
+	}
+	length := func(theta float64) int {
+		jlo, jhi, _ := s.window(theta, s.logMGF(theta))
+		return jhi - jlo
+	}
+	if length(best) <= 2*length(hi) {
+		return best
+	}
+	return hi
 }
 
 // tiltedSum is the law of a lossSum, computed under the tilt exp(theta loss): node
@@ -142,13 +172,13 @@ func (s lossSum) tilt(theta float64) tiltedSum {
 		clear(x)
 		largest := 0.0
 		for i, v := range p.p {
-			exponent := theta*float64(p.lo+i)*s.h - logM
+			exponent := theta*float64(p.nodes[i])*s.h - logM
 			if v > 0 {
-				largest = max(largest, theta*math.Abs(float64(p.lo+i))*s.h)
+				largest = max(largest, theta*math.Abs(float64(p.nodes[i]))*s.h)
 			}
-			x[(p.lo+i)&(n-1)] += complex(v*math.Exp(exponent), 0)
+			x[p.nodes[i]&(n-1)] += complex(v*math.Exp(exponent), 0)
 		}
-		tilting += float64(p.count) * (8 + 4*largest + 4*math.Abs(logM) + float64(len(p.p)/n)) * 0x1p-53
+		tilting += float64(p.count) * (8 + 4*largest + 4*math.Abs(logM) + float64((p.last()-p.first())/n)) * 0x1p-53
 		norm := 0.0
 		for _, v := range x {
 			norm += real(v) * real(v)
@@ -197,7 +227,7 @@ func (s lossSum) tilt(theta float64) tiltedSum {
 func (s lossSum) endsBelow(top float64) bool {
 	end := 0.0
 	for _, p := range s.parts {
-		end += float64(p.count) * float64(p.lo+len(p.p)-1) * s.h
+		end += float64(p.count) * float64(p.last()) * s.h
 	}
 	return end+1e-12*math.Abs(end) < top
 }
@@ -212,8 +242,8 @@ func (s lossSum) window(theta, k float64) (jlo, jhi int, below float64) {
 	jlo, jhi = int(math.Floor(bottom/s.h))-1, int(math.Ceil(top/s.h))+1
 	least, most := 0.0, 0.0
 	for _, p := range s.parts {
-		least += float64(p.count) * float64(p.lo)
-		most += float64(p.count) * float64(p.lo+len(p.p)-1)
+		least += float64(p.count) * float64(p.first())
+		most += float64(p.count) * float64(p.last())
 	}
 	if jlo > int(least) {
 		below = math.Exp(-windowLog + s.momentError())
@@ -264,5 +294,11 @@ func (s lossSum) delta(eps float64) float64 {
 	if shift, inf, _ := s.rest(); s.endsBelow(eps*(1-1e-15) - shift) {
 		return min(1, max(inf, minDelta)) // only infinite losses are larger
 	}
+	theta := s.saddle(eps)
+	// Chernoff's bound is rarely above a thousand deltas.
+	s = s.cut(cutShare / 1000 * math.Exp(min(0, s.logMGF(theta)-theta*eps)))
 	return s.tilt(s.saddle(eps)).delta(eps)
 }
+
+// cutShare is the part of a delta that large losses may be: what a cut may add to it.
+const cutShare = 1e-10

@@ -1,17 +1,52 @@
 package account
 
-import "math"
+import (
+	"math"
+	"math/bits"
+	"slices"
+)
 
 // A lossPMF is a privacy loss distribution on the grid h Z: p[i] is (an upper
-// bound of) the probability of loss (lo+i) h, inf that of an infinite loss. It
+// bound of) the probability of loss nodes[i] h, inf that of an infinite loss. It
 // dominates the pair that it was made of, if every loss is taken to be larger by
 // shift, which covers rounding errors of the nodes.
 type lossPMF struct {
-	lo    int
+	nodes []int // ascending, at most maxCells+4
 	p     []float64
 	inf   float64
 	shift float64
 	count int // how often it is composed
+}
+
+// first and last are the ends of the nodes.
+func (l lossPMF) first() int { return l.nodes[0] }
+func (l lossPMF) last() int  { return l.nodes[len(l.nodes)-1] }
+
+// fineNodes is where cells become wider: from node fineNodes 2^k on they have 2^k intervals.
+const fineNodes = 512
+
+// lossNodes returns nodes that cover jlo..jhi, jlo < 0 < jhi: all of them or, if tails are
+// coarse, with cells at most 1/fineNodes of their loss wide. Then the nodes of -jhi..-jlo are those of
+// jlo..jhi with the other sign.
+func lossNodes(jlo, jhi int, coarse bool) (nodes []int) {
+	step := func(j int) int {
+		if !coarse {
+			return 1
+		}
+		return 1 << max(0, bits.Len(uint(j/fineNodes))-1)
+	}
+	for j := 0; ; j += step(j) {
+		nodes = append(nodes, -j)
+		if j >= -jlo {
+			break
+		}
+	}
+	slices.Reverse(nodes)
+	for j := 0; j < jhi; {
+		j += step(j)
+		nodes = append(nodes, j)
+	}
+	return nodes
 }
 
 // gaussianReach is where Gaussian tails are cut: beyond it lies less than 3e-31.
@@ -77,72 +112,81 @@ func (l releaseLaw) span() (lo, hi float64) {
 }
 
 // discretise returns the loss distribution on the grid of interval h, of the
-// reversed pair if asked. In every cell ((j-1) h, j h] it keeps the probabilities
+// reversed pair if asked. In every cell (a h, b h] between two nodes it keeps the probabilities
 // of the cell under P and Q and moves them to the two nodes. Under P this spreads
 // exp(-loss) without moving its mean, and the hockey-stick divergence of every
 // composition is a convex function of each exp(-loss), so it can only grow
-// ["connect the dots": Doroshenko, Ghazi, Kamath, Kumar and Manurangsi 2022].
+// ["connect the dots": Doroshenko, Ghazi, Kamath, Kumar and Manurangsi 2022]. That holds for cells of any
+// width (docs/theory.md#pld-tails): those of batches with Gaussian noise are wide in the tails.
 // What lies above all cells becomes an infinite loss, what lies below is lifted to
 // the lowest node.
 //
 // Nodes: the computed quantile of node j is that of a loss within tau of j h, where
 // tau covers the roundings of j h, of the quantile and of the noise argument. So
-// the cell lies in [(j-1) h - tau, j h + tau]; spreading to these ends and moving
-// the lower mass up by 2 tau gives nodes j h + tau: shift is tau. For mixtures of many
+// the cell lies in [a h - tau, b h + tau]; spreading to these ends and moving
+// the lower mass up by 2 tau gives nodes a h + tau, b h + tau: shift is tau. For mixtures of many
 // parts tau also covers the rounding of their exponents (dominatingPair.exponents).
 func (l releaseLaw) discretise(h float64, reversed bool) lossPMF {
 	lo, hi := l.span()
-	jlo, jhi := int(math.Floor(lo/h))-1, int(math.Ceil(hi/h))+1
-	out := lossPMF{lo: jlo, p: make([]float64, jhi-jlo+1), shift: 1e-14 * (4 + max(-lo, hi) + l.pair.exponents())}
+	d := l.pair
+	coarse := l.atoms == nil && d.law == GaussianLaw && d.q < 1 // other laws have few nodes, or atoms that lie on one
+	nodes := lossNodes(int(math.Floor(lo/h))-1, int(math.Ceil(hi/h))+1, coarse)
+	zero, last := -nodes[0], len(nodes)-1
+	if coarse {
+		zero = slices.Index(nodes, 0)
+	}
+	out := lossPMF{nodes: nodes, p: make([]float64, len(nodes)), shift: 1e-14 * (4 + h*float64(max(-nodes[0], nodes[last])) + d.exponents())}
 	reversed = reversed && !l.symmetric()
 	if reversed {
-		out.lo = -jhi
+		out.nodes = make([]int, len(nodes))
+		for i, j := range nodes {
+			out.nodes[last-i] = -j
+		}
 	}
-	s := splitter{h: h, step: -math.Expm1(-h), tau: out.shift}
-	add := func(j int, p, q float64) { // probabilities of cell ((j-1) h, j h]
-		low, high := s.split(float64(j-1)*h, p, q)
-		out.p[j-1-out.lo] += low
-		out.p[j-out.lo] += high
+	add := func(i int, p, q float64) { // probabilities of the cell below node i
+		s := splitter{lo: float64(out.nodes[i-1]) * h, step: -math.Expm1(-float64(out.nodes[i]-out.nodes[i-1]) * h), tau: out.shift}
+		low, high := s.split(p, q)
+		out.p[i-1] += low
+		out.p[i] += high
 	}
-	// Cell ((j-1) h, j h] of a pair is [-j h, -(j-1) h) of the reversed pair.
-	mirror := func(j int, p, q float64) { add(1-j, q, p) }
+	// The cell of nodes i-1 and i is that of nodes last-i and last-i+1 of the reversed pair.
+	mirror := func(i int, p, q float64) { add(last-i+1, q, p) }
 	const up = 1 + massMargin
-	switch d := l.pair; {
+	switch {
 	case l.atoms != nil:
 		for _, a := range l.atoms {
-			add(int(math.Floor(a.loss/h))+1, a.p, a.p*math.Exp(-a.loss))
+			add(zero+int(math.Floor(a.loss/h))+1, a.p, a.p*math.Exp(-a.loss))
 		}
 	case d.kind == subset:
-		above := d.cells(h, d.m/2, 0, jhi, func(j int, p, q float64) {
-			add(j, p, q)
-			mirror(j, p, q)
+		above := d.cells(h, d.m/2, nodes, zero, func(i int, p, q float64) {
+			add(i, p, q)
+			mirror(i, p, q)
 		})
 		out.inf = above.p * up
 		out.p[0] += above.q * up
-		out.p[-out.lo] += (1 - d.q) * d.mass(-d.m/2, d.m/2) * up
+		out.p[zero] += (1 - d.q) * d.mass(-d.m/2, d.m/2) * up
 	default:
 		first := math.Inf(-1) // Laplace losses are bounded: no tails
 		if d.law == GaussianLaw {
-			first = d.quantile(float64(jlo) * h)
+			first = d.quantile(float64(nodes[0]) * h)
 		}
 		var below, above cellMass
 		below.p, below.q = d.masses(math.Inf(-1), first)
 		if reversed {
-			above = d.cells(h, first, jlo, jhi, mirror)
+			above = d.cells(h, first, nodes, 0, mirror)
 			below, above = above, below
 			below.p, above.p = below.q, above.q
 		} else {
-			above = d.cells(h, first, jlo, jhi, add)
+			above = d.cells(h, first, nodes, 0, add)
 		}
 		out.p[0] += below.p * up
 		out.inf = above.p * up
 	}
 	for len(out.p) > 1 && out.p[0] == 0 {
-		out.p = out.p[1:]
-		out.lo++
+		out.p, out.nodes = out.p[1:], out.nodes[1:]
 	}
-	for len(out.p) > 1 && out.p[len(out.p)-1] == 0 {
-		out.p = out.p[:len(out.p)-1]
+	for k := len(out.p) - 1; k > 0 && out.p[k] == 0; k-- {
+		out.p, out.nodes = out.p[:k], out.nodes[:k]
 	}
 	return out
 }
@@ -150,18 +194,18 @@ func (l releaseLaw) discretise(h float64, reversed bool) lossPMF {
 // cellMass is a probability under P and under Q.
 type cellMass struct{ p, q float64 }
 
-// cells calls add for every cell ((j-1) h, j h], jlo < j <= jhi (the
+// cells calls add for every cell between nodes i-1 and i, i > from (the
 // first starts at the point first), and returns what lies above.
-func (d dominatingPair) cells(h, first float64, jlo, jhi int, add func(j int, p, q float64)) (above cellMass) {
+func (d dominatingPair) cells(h, first float64, nodes []int, from int, add func(i int, p, q float64)) (above cellMass) {
 	last := first
-	for j := jlo + 1; j <= jhi; j++ {
-		next := d.quantileFrom(float64(j)*h, last)
-		if j == jhi && d.law == LaplaceLaw {
+	for i := from + 1; i < len(nodes); i++ {
+		next := d.quantileFrom(float64(nodes[i])*h, last)
+		if i == len(nodes)-1 && d.law == LaplaceLaw {
 			next = math.Inf(1) // the largest loss, up to rounding
 		}
 		if next > last {
 			p, q := d.masses(last, next)
-			add(j, p, q)
+			add(i, p, q)
 			last = next
 		}
 	}
@@ -169,19 +213,19 @@ func (d dominatingPair) cells(h, first float64, jlo, jhi int, add func(j int, p,
 	return above
 }
 
-// splitter moves the mass of a cell to its nodes.
-type splitter struct{ h, step, tau float64 }
+// splitter moves the mass of a cell to its nodes; lo is the lower loss, step 1 - exp(-width).
+type splitter struct{ lo, step, tau float64 }
 
-// split returns the parts of p that go to lo and lo + h so that the probability
+// split returns the parts of p that go to the lower and the upper node so that the probability
 // under Q is q. The upper part is rounded up by what the errors of p and q (of
 // massMargin) and the nodes (of tau) can change, the whole by massMargin.
-func (s splitter) split(lo, p, q float64) (low, high float64) {
+func (s splitter) split(p, q float64) (low, high float64) {
 	const tiny = 1e-290 // below it relative errors are not bounded
 	p *= 1 + 2*massMargin
-	if lo > 600 || p < tiny || q < tiny {
+	if s.lo > 600 || p < tiny || q < tiny {
 		return 0, p
 	}
-	high = (p-q*math.Exp(lo))/s.step + p*(4*massMargin+4*s.tau)/s.step
+	high = (p-q*math.Exp(s.lo))/s.step + p*(4*massMargin+4*s.tau)/s.step
 	high = min(p, max(0, high))
 	return p - high, high
 }
@@ -191,11 +235,11 @@ func (l lossPMF) variance(h float64) float64 {
 	total, mean, square := 0.0, 0.0, 0.0
 	for i, p := range l.p {
 		total += p
-		mean += p * float64(l.lo+i) * h
+		mean += p * float64(l.nodes[i]) * h
 	}
 	mean /= total
 	for i, p := range l.p {
-		x := float64(l.lo+i)*h - mean
+		x := float64(l.nodes[i])*h - mean
 		square += p * x * x
 	}
 	return square / total
@@ -203,15 +247,38 @@ func (l lossPMF) variance(h float64) float64 {
 
 // logMGF is log E exp(theta loss) over the finite losses, within 1e-9.
 func (l lossPMF) logMGF(theta, h float64) float64 {
-	g, sum := math.Exp(-math.Abs(theta)*h), 0.0
-	if theta >= 0 {
-		for _, p := range l.p {
-			sum = sum*g + p
+	var powers [64]float64 // of exp(-|theta| h): the widths of cells are powers of two
+	step := func(i int) float64 {
+		width := uint(l.nodes[i] - l.nodes[i-1])
+		k := bits.TrailingZeros(width)
+		if powers[k] == 0 {
+			powers[k] = math.Exp(-math.Abs(theta) * h * float64(width))
 		}
-		return theta*float64(l.lo+len(l.p)-1)*h + math.Log(sum)
+		return powers[k]
 	}
-	for i := len(l.p) - 1; i >= 0; i-- {
-		sum = sum*g + l.p[i]
+	if theta >= 0 { // Horner's rule from the smallest term on
+		sum := l.p[0]
+		for i := 1; i < len(l.p); i++ {
+			sum = sum*step(i) + l.p[i]
+		}
+		return theta*float64(l.last())*h + math.Log(sum)
 	}
-	return theta*float64(l.lo)*h + math.Log(sum)
+	i := len(l.p) - 1
+	sum := l.p[i]
+	for ; i > 0; i-- {
+		sum = sum*step(i) + l.p[i-1]
+	}
+	return theta*float64(l.first())*h + math.Log(sum)
+}
+
+// cut turns the largest losses, of probability at most most together, into infinite ones.
+func (l lossPMF) cut(most float64) lossPMF {
+	above, k := 0.0, len(l.p)
+	for k > 1 && above+l.p[k-1] <= most {
+		k--
+		above += l.p[k]
+	}
+	l.nodes, l.p = l.nodes[:k], l.p[:k]
+	l.inf += above * (1 + 1e-10)
+	return l
 }

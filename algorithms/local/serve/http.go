@@ -19,6 +19,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"dyad/algorithms/local"
+	"dyad/internal/tasks"
 )
 
 // maxBody bounds the body of a message in bytes: 32 for a number.
@@ -141,7 +142,27 @@ func Handler(s *Service, o HandlerOptions) http.Handler {
 	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
 		refuse(w, http.StatusNotFound, CodeMessage, errors.New("requests are GET /v1/plan, /v1/state and /v1/users/ID, and POST /v1/messages"))
 	})
-	return mux
+	return o.guarded(mux)
+}
+
+// guarded answers a request that panics, and logs where, without a value of the request.
+func (o HandlerOptions) guarded(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		defer func() {
+			if p := tasks.Caught(recover()); p != nil {
+				o.logger().Printf("internal error, please report it: %v", p)
+				refuse(w, http.StatusInternalServerError, CodeBusy, errors.New("the server failed at this request"))
+			}
+		}()
+		h.ServeHTTP(w, r)
+	})
+}
+
+func (o HandlerOptions) logger() *log.Logger {
+	if o.ErrorLog == nil {
+		return log.Default()
+	}
+	return o.ErrorLog
 }
 
 var errToken = errors.New("this server wants the token of the user; ask whoever runs the server")
@@ -217,20 +238,24 @@ func NewServer(s *Service, o HandlerOptions) *http.Server {
 const shutdownWait = 10 * time.Second
 
 // Run serves s on l until ctx ends. Requests in work are then finished; later ones find no
-// server. The caller closes s.
+// server. The caller closes s. A panic of s is one of Run; one of a request is its answer 500.
 func Run(ctx context.Context, s *Service, l net.Listener, o HandlerOptions) error {
-	server := NewServer(s, o)
+	return serve(ctx, s, l, NewServer(s, o), o)
+}
+
+func serve(ctx context.Context, s *Service, l net.Listener, server *http.Server, o HandlerOptions) error {
 	failed := make(chan error, 1)
-	go func() { failed <- server.Serve(l) }()
+	go func() { failed <- server.Serve(l) }() // which recovers the panics of requests
 	select {
 	case err := <-failed:
 		return err
+	case <-s.done:
+		_ = server.Close()
+		s.working.Wait()
+		return ErrUnavailable // it was closed
 	case <-ctx.Done():
 	}
-	if o.ErrorLog == nil {
-		o.ErrorLog = log.Default()
-	}
-	o.ErrorLog.Print("stopping")
+	o.logger().Print("stopping")
 	wait, cancel := context.WithTimeout(context.Background(), shutdownWait)
 	defer cancel()
 	if err := server.Shutdown(wait); err != nil && !errors.Is(err, http.ErrServerClosed) {

@@ -9,6 +9,7 @@ import (
 
 	"dyad/algorithms/local"
 	"dyad/engine/dataset"
+	"dyad/internal/tasks"
 )
 
 // Errors of Submit. Nothing has changed when one is returned.
@@ -46,6 +47,7 @@ type Service struct {
 	stopped chan struct{}
 	done    chan struct{}
 	stop    sync.Once
+	working tasks.Group // commit
 }
 
 // labelled is a user of prestige-label.
@@ -111,7 +113,7 @@ func OpenWith(dir string, plan *local.Plan, alike dataset.LookAlikes) (*Service,
 	if err != nil {
 		return nil, err
 	}
-	go s.commit()
+	s.working.Go(s.commit)
 	return s, nil
 }
 
@@ -252,26 +254,31 @@ func (s *Service) commitGroup(group []*pending) {
 			continue
 		}
 		err := s.log.append(lines)
-		s.mu.Lock()
-		for i, p := range accepted {
-			if err != nil {
-				p.err = fmt.Errorf("%w: %w", ErrUnavailable, err)
-				continue
-			}
-			// check has decided everything that apply refuses; an error here would be
-			// one of this program, and the log is as it was.
-			if p.err = s.apply(p.submission, messages[i]); p.err != nil {
-				s.log.broken = p.err
-				err = p.err
-				continue
-			}
-			v := s.visits[p.submission.User]
-			p.receipt = Receipt{Visit: s.accepted(), Visits: v, Epsilon: s.epsilon(v), Left: s.ahead(p.submission.Epoch)}
-		}
-		s.mu.Unlock()
+		s.settle(accepted, messages, err)
 		for _, p := range accepted {
 			close(p.ready)
 		}
+	}
+}
+
+// settle applies messages that were written, unless that failed with err.
+func (s *Service) settle(accepted []*pending, messages []local.Message, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i, p := range accepted {
+		if err != nil {
+			p.err = fmt.Errorf("%w: %w", ErrUnavailable, err)
+			continue
+		}
+		// check has decided everything that apply refuses; an error here would be
+		// one of this program, and the log is as it was.
+		if p.err = s.apply(p.submission, messages[i]); p.err != nil {
+			s.log.broken = p.err
+			err = p.err
+			continue
+		}
+		v := s.visits[p.submission.User]
+		p.receipt = Receipt{Visit: s.accepted(), Visits: v, Epsilon: s.epsilon(v), Left: s.ahead(p.submission.Epoch)}
 	}
 }
 

@@ -2,7 +2,8 @@
 // must offer, and two implementations of it.
 //
 // Open loads libcuda.so.1 when it is called. It needs no CUDA toolkit and no C
-// compiler to build, and a machine without a GPU gets an ordinary error.
+// compiler to build, and a machine without a GPU gets an ordinary error. The environment
+// variable DYAD_CUDA_BINDING chooses another binding: libcuda is this one, gorgonia the next.
 //
 // OpenGorgonia uses gorgonia.org/cu and exists only with
 //
@@ -19,7 +20,8 @@
 //   - with cuda.h of CUDA 13 also a directory placed first in CGO_CFLAGS that holds
 //     testdata/cuda13.h as cuda.h.
 //
-// gorgonia.sh builds it so against a fake libcuda and runs the suite of the fake driver
+// Where the variable does not ask for it, such a program uses the first binding. gorgonia.sh
+// builds it so against a fake libcuda and runs the suite of the fake driver
 // on it, without a GPU; so does TestGorgoniaBinding where DYAD_CUDA_H names the headers.
 //
 // The tag must not be called "cuda": that one changes Gorgonia itself to a build
@@ -29,11 +31,29 @@ package driver
 import (
 	"errors"
 	"fmt"
+	"os"
 )
 
 // ErrUnavailable says that no GPU can be used on this machine. The error that
 // wraps it says why in one sentence; callers fall back to the CPU or stop.
 var ErrUnavailable = errors.New("CUDA is not available")
+
+// bindingVariable names the environment variable that chooses what Open uses.
+const bindingVariable = "DYAD_CUDA_BINDING"
+
+// Open opens the installed NVIDIA driver through the binding that DYAD_CUDA_BINDING names,
+// libcuda if it is not set. If there is no driver or no visible GPU the error wraps
+// ErrUnavailable; a binding that this program does not have is another error.
+func Open() (Driver, error) {
+	switch name := os.Getenv(bindingVariable); name {
+	case "", "libcuda":
+		return openLibrary()
+	case "gorgonia":
+		return OpenGorgonia()
+	default:
+		return nil, fmt.Errorf("driver: %s is %q, want libcuda or gorgonia", bindingVariable, name)
+	}
+}
 
 // ErrClosed is returned by a Driver after Close.
 var ErrClosed = errors.New("driver: already closed")

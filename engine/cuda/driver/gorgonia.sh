@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
 # Builds the binding over gorgonia.org/cu with real headers and runs the suite of the fake
-# driver on it: gorgonia.sh DIR, with DIR the folder of cuda.h of CUDA 11, 12 or 13, for
-# example that of the PyPI package nvidia-cuda-runtime-cu12. Needs gcc; no GPU, no driver.
+# driver on it: gorgonia.sh DIR [COMMAND...], with DIR the folder of cuda.h of CUDA 11, 12 or
+# 13, for example that of the PyPI package nvidia-cuda-runtime-cu12. Needs gcc; no GPU, no
+# driver. A command, such as go test -c, is run with the same settings instead.
 set -euo pipefail
 cd "$(dirname "$0")"
-headers=$(realpath "${1:?usage: gorgonia.sh DIR, the folder of cuda.h}")
+headers=$(realpath "${1:?usage: gorgonia.sh DIR [COMMAND...], DIR the folder of cuda.h}")
+shift
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 gcc -shared -fPIC -pthread -w -DINIT=0 -DCOUNT=2 -DBROKEN=-1 -Wl,-soname,libcuda.so.1 -o "$work/libcuda.so.1" testdata/fakecuda.c
@@ -18,5 +20,9 @@ fi
 # The fake has the functions that are called, not all that gorgonia.org/cu names.
 export CGO_ENABLED=1 CGO_CFLAGS="$flags" CGO_LDFLAGS="-L$work -Wl,--unresolved-symbols=ignore-all"
 export LD_LIBRARY_PATH="$work"
-go vet -tags gorgoniacu .
+if [ $# -gt 0 ]; then
+	"$@"
+	exit
+fi
+go vet -tags gorgoniacu . ..
 go test -tags gorgoniacu -count=1 -run 'Bindings|Gorgonia' -v .

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"runtime"
 	"sync"
+
+	"dyad/internal/tasks"
 )
 
 // GPU runs jobs on one device, one after the other, on a thread of its own. Its
@@ -77,10 +79,14 @@ func (g *GPU) Do(ctx context.Context, job func(c Context) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	result := make(chan error, 1)
+	var failed error
+	var thread tasks.Group
+	done := make(chan struct{})
 	select {
-	case g.jobs <- func(c Context) { result <- job(c) }:
-		return <-result
+	case g.jobs <- func(c Context) { defer close(done); thread.Try(func() { failed = job(c) }) }:
+		<-done
+		thread.Wait() // a panic is the caller's
+		return failed
 	case <-ctx.Done():
 		return ctx.Err()
 	}

@@ -13,7 +13,7 @@ import (
 
 // OpenGorgonia is Open through gorgonia.org/cu. A program that contains it ends
 // with exit status 1 before main where there is no GPU; if there is one, an error
-// here wraps ErrUnavailable. See the package documentation for how to build it.
+// here wraps ErrUnavailable. See the package documentation for how to build it and choose it.
 func OpenGorgonia() (Driver, error) {
 	n, err := cu.NumDevices()
 	switch {

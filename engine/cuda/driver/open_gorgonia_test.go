@@ -54,6 +54,22 @@ func TestBindingsAgree(t *testing.T) {
 	}
 }
 
+// TestGorgoniaIsSelected: the variable chooses the binding of Open.
+func TestGorgoniaIsSelected(t *testing.T) {
+	t.Setenv(bindingVariable, "gorgonia")
+	d, err := Open()
+	if _, ok := d.(*gorgonia); !ok || err != nil {
+		t.Errorf("Open gives %T, %v", d, err)
+	}
+	t.Setenv(bindingVariable, "libcuda")
+	if d, err = Open(); err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := d.(*library); !ok {
+		t.Errorf("Open gives %T", d)
+	}
+}
+
 // TestGorgoniaJobs is TestJobsFromManyGoroutines through the other binding.
 func TestGorgoniaJobs(t *testing.T) { manyJobs(t, gorgoniaFake(t)) }
 

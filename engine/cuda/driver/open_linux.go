@@ -15,10 +15,9 @@ import (
 	"github.com/ebitengine/purego"
 )
 
-// Open loads the installed NVIDIA driver and initialises it. The library named by
-// the environment variable DYAD_LIBCUDA, if set, is the only one tried. If there is
-// no driver or no visible GPU the error wraps ErrUnavailable.
-func Open() (Driver, error) {
+// openLibrary loads the installed NVIDIA driver and initialises it. The library named by
+// the environment variable DYAD_LIBCUDA, if set, is the only one tried.
+func openLibrary() (Driver, error) {
 	if path := os.Getenv("DYAD_LIBCUDA"); path != "" {
 		return open([]string{path})
 	}

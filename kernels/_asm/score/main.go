@@ -24,9 +24,9 @@ func main() {
 		dots2(v)
 		dot(v)
 		clipRows(v)
-		for _, gather := range []bool{false, true} {
-			dots(v, gather)
-			addRows(v, gather)
+		for _, k := range kinds {
+			dots(v, k)
+			addRows(v, k)
 		}
 	}
 	Generate()

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"strings"
 
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
@@ -10,11 +11,82 @@ import (
 	"asm/vec"
 )
 
-// rowsOf emits addresses of the rows of a matrix: one after the other, or selected by
-// 32-bit numbers. stride is in bytes.
+// kind is what the rows of a matrix are: one after the other, or selected by 32-bit numbers; of
+// float64, or of float32 that is converted as it is read.
+type kind struct{ gather, narrow bool }
+
+// kinds are those that there are kernels for.
+var kinds = []kind{{}, {gather: true}, {narrow: true}}
+
+// name is that of a kernel of these rows.
+func (k kind) name(name string) string {
+	upper := strings.ToUpper(name[:1]) + name[1:]
+	switch {
+	case k.gather:
+		return "gather" + upper
+	case k.narrow:
+		return "narrow" + upper
+	}
+	return name
+}
+
+// see is what documents it.
+func (k kind) see(name string) string {
+	if k.narrow {
+		return "Narrow" + name
+	}
+	return name + " and Gather" + name
+}
+
+// rowsOf emits addresses of the rows of a matrix, and reads their numbers. stride is in bytes.
 type rowsOf struct {
+	kind
+	v         vec.ISA
 	x, stride Register
 	index     Register // nil for one after the other
+}
+
+// bytes is the size of a number.
+func (r rowsOf) bytes() int {
+	if r.narrow {
+		return 4
+	}
+	return 8
+}
+
+// at is the address of number k of a row, and disp that of the vector i.
+func (r rowsOf) at(base, k Register) Mem { return Mem{Base: base, Index: k, Scale: uint8(r.bytes())} }
+func (r rowsOf) disp(base Register, i int) Mem {
+	return Mem{Base: base, Disp: i * r.v.Lanes() * r.bytes()}
+}
+
+// mulAdd is s += c times the vector at m.
+func (r rowsOf) mulAdd(m Mem, c, s VecVirtual) {
+	if !r.narrow {
+		VFMADD231PD(m, c, s)
+		return
+	}
+	x := r.v.Reg()
+	VCVTPS2PD(m, x)
+	VFMADD231PD(x, c, s)
+}
+
+// load reads the last numbers of a row.
+func (r rowsOf) load(t vec.Tail, m Mem, dst VecVirtual) {
+	if r.narrow {
+		t.Widen(m, dst)
+	} else {
+		t.Load(m, dst)
+	}
+}
+
+// tail selects the last numbers of a row.
+func (r rowsOf) tail(n Register) vec.Tail {
+	t := r.v.Tail(n)
+	if r.narrow {
+		t = t.Narrow(n)
+	}
+	return t
 }
 
 // next sets p[0], p[1], ... to the next rows. They may be no more than 4.
@@ -34,10 +106,14 @@ func (r rowsOf) next(p []GPVirtual) {
 	}
 }
 
-func loadRows(gather bool) (r rowsOf) {
-	r.x, r.stride = Load(Param("x"), GP64()), Load(Param("stride"), GP64())
-	SHLQ(Imm(3), r.stride)
-	if gather {
+func loadRows(v vec.ISA, k kind) rowsOf {
+	r := rowsOf{kind: k, v: v, x: Load(Param("x"), GP64()), stride: Load(Param("stride"), GP64())}
+	shift := uint64(3)
+	if r.narrow {
+		shift = 2
+	}
+	SHLQ(Imm(shift), r.stride)
+	if k.gather {
 		r.index = Load(Param("index"), GP64())
 	}
 	return r
@@ -81,22 +157,25 @@ func dot(v vec.ISA) {
 	vec.End()
 }
 
-// dots is the loop of kernels.Dots or GatherDots for up to vec.ISA.Lanes()*64 columns,
+// dots is the loop of kernels.Dots, GatherDots or NarrowDots for up to vec.ISA.Lanes()*64 columns,
 // added to dst: four rows at a time, then one.
-func dots(v vec.ISA, gather bool) {
-	name, params := "dots", "func(dst, x, w *float64, rows, d, stride int)"
-	if gather {
-		name, params = "gatherDots", "func(dst, x, w *float64, index *int32, rows, d, stride int)"
+func dots(v vec.ISA, kd kind) {
+	params := "func(dst, x, w *float64, rows, d, stride int)"
+	switch {
+	case kd.gather:
+		params = "func(dst, x, w *float64, index *int32, rows, d, stride int)"
+	case kd.narrow:
+		params = "func(dst *float64, x *float32, w *float64, rows, d, stride int)"
 	}
-	v.Func(name, params, "adds the products of rows with w, see Dots and GatherDots.")
+	v.Func(kd.name("dots"), params, "adds the products of rows with w, see "+kd.see("Dots")+".")
 	dst, w := Load(Param("dst"), GP64()), Load(Param("w"), GP64())
 	rows, full := Load(Param("rows"), GP64()), Load(Param("d"), GP64())
-	r := loadRows(gather)
+	r := loadRows(v, kd)
 	rest := GP64()
 	MOVQ(full, rest)
 	ANDQ(I32(v.Lanes()-1), rest)
 	SUBQ(rest, full)
-	tail := v.Tail(rest)
+	tail := r.tail(rest)
 	k := GP64()
 
 	products := func(name string, count int) []VecVirtual {
@@ -114,7 +193,7 @@ func dots(v vec.ISA, gather bool) {
 		wk := v.Reg()
 		VMOVUPD(at(w), wk)
 		for i := range s {
-			VFMADD231PD(at(p[i]), wk, s[i])
+			r.mulAdd(r.at(p[i], k), wk, s[i])
 		}
 		ADDQ(I32(v.Lanes()), k)
 		JMP(LabelRef("columns" + name))
@@ -125,7 +204,7 @@ func dots(v vec.ISA, gather bool) {
 		tail.Load(at(w), wk)
 		for i := range s {
 			x := v.Reg()
-			tail.Load(at(p[i]), x)
+			r.load(tail, r.at(p[i], k), x)
 			VFMADD231PD(x, wk, s[i])
 		}
 		Label("join" + name)
@@ -157,18 +236,21 @@ func dots(v vec.ISA, gather bool) {
 // panel is the number of vectors of columns that addRows can hold in registers.
 const panel = 8
 
-// addRows is the loop of kernels.AddRows or GatherAddRows. The sums of up to panel vectors
+// addRows is the loop of kernels.AddRows, GatherAddRows or NarrowAddRows. The sums of up to panel vectors
 // of columns are held in registers. Longer rows are added four at a time, because memory
 // delivers them best from the first column to the last.
-func addRows(v vec.ISA, gather bool) {
-	name, params := "addRows", "func(acc, c, x *float64, rows, d, stride int)"
-	if gather {
-		name, params = "gatherAddRows", "func(acc, c, x *float64, index *int32, rows, d, stride int)"
+func addRows(v vec.ISA, kd kind) {
+	params := "func(acc, c, x *float64, rows, d, stride int)"
+	switch {
+	case kd.gather:
+		params = "func(acc, c, x *float64, index *int32, rows, d, stride int)"
+	case kd.narrow:
+		params = "func(acc, c *float64, x *float32, rows, d, stride int)"
 	}
-	v.Func(name, params, "adds the rows times c, see AddRows and GatherAddRows.")
+	v.Func(kd.name("addRows"), params, "adds the rows times c, see "+kd.see("AddRows")+".")
 	acc, c := Load(Param("acc"), GP64()), Load(Param("c"), GP64())
 	rows, d := Load(Param("rows"), GP64()), Load(Param("d"), GP64())
-	r := loadRows(gather)
+	r := loadRows(v, kd)
 
 	for vectors := 1; vectors <= panel; vectors++ {
 		CMPQ(d, I32(vectors*v.Lanes()))
@@ -189,7 +271,7 @@ func addShortRows(v vec.ISA, vectors int, acc, c, rows, d Register, r rowsOf) {
 	rest := GP64()
 	MOVQ(d, rest)
 	SUBQ(I32((vectors-1)*v.Lanes()), rest)
-	tail, last, x := v.Tail(rest), vectors-1, v.Reg()
+	tail, last, x := r.tail(rest), vectors-1, v.Reg()
 	most := min(4, panel/vectors)
 	s := make([][]VecVirtual, most)
 	for j := range s {
@@ -220,11 +302,11 @@ func addShortRows(v vec.ISA, vectors int, acc, c, rows, d Register, r rowsOf) {
 		for j := range p {
 			ci := v.Broadcast(Mem{Base: c, Disp: 8 * j})
 			for i := range vectors {
-				m := Mem{Base: p[j], Disp: i * v.Bytes}
+				m := r.disp(p[j], i)
 				if i < last {
-					VFMADD231PD(m, ci, s[j][i])
+					r.mulAdd(m, ci, s[j][i])
 				} else {
-					tail.Load(m, x)
+					r.load(tail, m, x)
 					VFMADD231PD(x, ci, s[j][i])
 				}
 			}
@@ -254,7 +336,7 @@ func addLongRows(v vec.ISA, acc, c, rows, d Register, r rowsOf) {
 	MOVQ(d, rest)
 	ANDQ(I32(v.Lanes()-1), rest)
 	SUBQ(rest, d)
-	tail, k := v.Tail(rest), GP64()
+	tail, k := r.tail(rest), GP64()
 	for _, count := range []int{4, 1} {
 		label := func(s string) string { return fmt.Sprintf("%s_long%d", s, count) }
 		Label(label("rows"))
@@ -274,7 +356,7 @@ func addLongRows(v vec.ISA, acc, c, rows, d Register, r rowsOf) {
 		s := v.Reg()
 		VMOVUPD(at(acc), s)
 		for i := range p {
-			VFMADD231PD(at(p[i]), ci[i], s)
+			r.mulAdd(r.at(p[i], k), ci[i], s)
 		}
 		VMOVUPD(s, at(acc))
 		ADDQ(I32(v.Lanes()), k)
@@ -286,7 +368,7 @@ func addLongRows(v vec.ISA, acc, c, rows, d Register, r rowsOf) {
 		tail.Load(at(acc), s)
 		for i := range p {
 			x := v.Reg()
-			tail.Load(at(p[i]), x)
+			r.load(tail, r.at(p[i], k), x)
 			VFMADD231PD(x, ci[i], s)
 		}
 		tail.Store(s, at(acc))

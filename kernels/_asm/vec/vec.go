@@ -232,6 +232,7 @@ type Tail struct {
 	isa  ISA
 	k    OpmaskVirtual
 	mask VecVirtual
+	half VecVirtual // for float32, after Narrow
 }
 
 // Tail selects the first n lanes, 0 <= n <= Lanes. n is kept.
@@ -252,6 +253,31 @@ func (v ISA) Tail(n Register) Tail {
 	t.mask = YMM()
 	VMOVUPD(Mem{Base: base, Index: at, Scale: 8}, t.mask)
 	return t
+}
+
+// Narrow is t for Widen, too; n is that of Tail.
+func (t Tail) Narrow(n Register) Tail {
+	if !t.isa.Wide() {
+		at, base := GP64(), GP64()
+		const full = math.MaxUint64
+		LEAQ(Table("halfMasks", full, full, 0, 0), base)
+		MOVQ(U32(4), at)
+		SUBQ(n, at)
+		t.half = XMM()
+		VMOVUPS(Mem{Base: base, Index: at, Scale: 4}, t.half)
+	}
+	return t
+}
+
+// Widen is Load of numbers of float32, after Narrow.
+func (t Tail) Widen(m Mem, dst VecVirtual) {
+	if t.isa.Wide() {
+		VCVTPS2PD_Z(m, t.k, dst)
+		return
+	}
+	x := XMM()
+	VMASKMOVPS(m, t.half, x)
+	VCVTPS2PD(x, dst)
 }
 
 // laneMasks is four full lanes and four empty ones.

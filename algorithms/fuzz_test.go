@@ -1,0 +1,139 @@
+package algorithms
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"slices"
+	"testing"
+
+	"dyad/engine"
+	"dyad/engine/cpu"
+	"dyad/privacy"
+)
+
+// sealed is body with its check sum.
+func sealed(body []byte) []byte {
+	sum := sha256.Sum256(body)
+	return append(append(append(slices.Clone(body), '\n'), hex.EncodeToString(sum[:])...), '\n')
+}
+
+// The state of a stream is refused, or the stream goes on from it. Half of the inputs get the check sum that an
+// edit by hand lacks.
+func FuzzStreamState(f *testing.F) {
+	spec, err := NewStreamSpec(cpu.Backend{}, engine.Problem{N: 2, D: 2, Bounds: engine.UnitBounds(), Loss: engine.Logistic{}, Radius: 1},
+		StreamOptions{Horizon: 20, Buffer: 4}, 0, privacy.Budget{Epsilon: 1, Delta: 1e-5}, Certified)
+	if err != nil {
+		f.Fatal(err)
+	}
+	p, err := OnPairC{}.Plan(spec)
+	if err != nil {
+		f.Fatal(err)
+	}
+	start := func(t testing.TB) *privacy.LiveSession {
+		s, err := privacy.NewPublicSession(privacy.NewSeededSource(1), p.Events)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	for _, records := range []int{0, 1, 7} {
+		o, err := NewStream(p, start(f))
+		if err != nil {
+			f.Fatal(err)
+		}
+		for o.Count() < records {
+			x, y := streamRecord(o.Count() + 1)
+			if _, err := o.Step(f.Context(), x, y); err != nil {
+				f.Fatal(err)
+			}
+		}
+		var b bytes.Buffer
+		if err := o.Save(&b); err != nil {
+			f.Fatal(err)
+		}
+		body, _, _ := bytes.Cut(b.Bytes(), []byte{'\n'})
+		f.Add(body, true)
+		f.Add(b.Bytes(), false)
+	}
+	f.Fuzz(func(t *testing.T, text []byte, seal bool) {
+		if seal {
+			text = sealed(text)
+		}
+		state, err := ReadStreamState(bytes.NewReader(text))
+		if err != nil {
+			return
+		}
+		if len(state.Position().Digest) != 2*sha256.Size {
+			t.Fatal("no digest")
+		}
+		s := start(t)
+		if state.Updates < 0 || state.Updates > p.Schedule.Steps || s.Skip([]int{state.Updates}) != nil {
+			return // refused by the count before
+		}
+		o, err := ResumeStream(p, s, state)
+		if err != nil {
+			return
+		}
+		for range 3 {
+			if o.Count() < spec.Horizon {
+				if _, err := o.Step(t.Context(), []float64{0.1, 0.2}, 1); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		if err := o.Save(&bytes.Buffer{}); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+// A checkpoint is refused, or its vectors have the sizes of the algorithm.
+func FuzzCheckpoint(f *testing.F) {
+	good, err := json.Marshal(checkpoint{Format: checkpointFormat, Run: "a", Plan: "p", Records: "r", Done: 3, Releases: []int{3}, Order: []int32{1, 0}, Vectors: [][]float64{{1, 2, 3}}})
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(good, true)
+	f.Add(sealed(good), false)
+	f.Add([]byte(`{"vectors":[[],[]],"steps_done":-1}`), true)
+	f.Fuzz(func(t *testing.T, text []byte, seal bool) {
+		if seal {
+			text = sealed(text)
+		}
+		k := keeper{from: &checkpoint{}}
+		if readSealed(bytes.NewReader(text), k.from) != nil {
+			return
+		}
+		order, vector := make([]int32, 2), make([]float64, 3)
+		done, err := k.restore(order, vector)
+		if err == nil && (done != k.from.Done || len(k.from.Vectors) != 1 || !slices.Equal(vector, k.from.Vectors[0])) {
+			t.Fatalf("%q was restored as %d, %v, %v", text, done, order, vector)
+		}
+	})
+}
+
+// A report of a model is refused, or is written as it was read.
+func FuzzReport(f *testing.F) {
+	for _, seed := range []string{`{"algorithm":"moments","n":3,"events":["x"],"guarantee":{"epsilon":1}}`, `{"a":1,"a":2}`, `{"events":1}`, `[`, `{"guarantee":{"epsilon":null}}`} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		var r, again Report
+		if json.Unmarshal(text, &r) != nil {
+			return
+		}
+		_ = r.Text()
+		first, err := json.Marshal(r)
+		if err != nil {
+			return // an epsilon that is not finite
+		}
+		if err := json.Unmarshal(first, &again); err != nil {
+			t.Fatalf("%s: %v", first, err)
+		}
+		if second, err := json.Marshal(again); err != nil || !bytes.Equal(first, second) {
+			t.Fatalf("%s\n%s\n%v", first, second, err)
+		}
+	})
+}

@@ -1,0 +1,199 @@
+package serve
+
+import (
+	"bytes"
+	"encoding/json"
+	"math"
+	"os"
+	"path/filepath"
+	"reflect"
+	"testing"
+
+	"dyad/algorithms/local"
+	"dyad/engine"
+)
+
+// fuzzPlan is a small protocol.
+func fuzzPlan(f *testing.F, method local.Method) *local.Plan {
+	f.Helper()
+	e, err := engine.NewExpression("logistic", "log1p(exp(-u))", engine.ExpressionOptions{})
+	if err != nil {
+		f.Fatal(err)
+	}
+	p, err := local.Protocol{Method: method, Loss: local.ScalarLoss{Of: e}, Dim: 3, FeatureNorm: 1, Radius: 5, L2: 0.1, Users: 3, Epochs: 1, Epsilon: 1}.Plan()
+	if err != nil {
+		f.Fatal(err)
+	}
+	return p
+}
+
+var fuzzMessages = []string{
+	`{"user":"ann","epoch":1,"takes":true,"seed":"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=","choice":1}`,
+	`{"user":"bob","epoch":1,"takes":false}`, `{"user":"a","epoch":1,"features":[0.1,0.2,0.3],"label":-1}`,
+	`{"user":"\ud800","epoch":1,"takes":true}`, `{"user":"a","epoch":1} {}`, `{"user":"` + "\xff" + `"}`, `[[[`,
+}
+
+// A message is refused, or it is taken and leaves a finite state.
+func FuzzSubmission(f *testing.F) {
+	for _, m := range fuzzMessages {
+		f.Add(m)
+	}
+	plans := []*local.Plan{fuzzPlan(f, local.DJW), fuzzPlan(f, local.PrestigeLabel)}
+	f.Fuzz(func(t *testing.T, body string) {
+		var m Submission
+		d := json.NewDecoder(bytes.NewReader([]byte(body)))
+		d.DisallowUnknownFields()
+		if decodeOne(d, &m) != nil {
+			return
+		}
+		for _, p := range plans {
+			s := &Service{plan: p, state: p.Start(), last: map[string]int{}, visits: map[string]int{}, known: map[string]string{}}
+			message, err := s.check(m)
+			if err != nil {
+				continue
+			}
+			if err := s.apply(m, message); err != nil || s.visits[m.User] != 1 {
+				t.Fatalf("%s was accepted and not applied: %v", body, err)
+			}
+			for _, w := range s.state.W {
+				if math.IsNaN(w) || math.IsInf(w, 0) {
+					t.Fatalf("%s made the state %v", body, s.state.W)
+				}
+			}
+			if _, err := s.check(m); err == nil {
+				t.Fatalf("%s was accepted twice", body)
+			}
+		}
+	})
+}
+
+// A log is refused and left as it is, or what is not whole is cut off and it reads the same from then on.
+func FuzzLog(f *testing.F) {
+	header := []byte(`{"plan":1}`)
+	whole := line(header)
+	for _, m := range fuzzMessages[:3] {
+		whole = append(append(whole, batchLine...), line([]byte(m))...)
+	}
+	f.Add(whole)
+	f.Add(whole[:len(whole)-5])
+	f.Add(append(whole[:len(whole):len(whole)], make([]byte, 100)...))
+	f.Add(append(line(header), batchLine...))
+	f.Add([]byte("00000000 x\n"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		dir := t.TempDir()
+		path := filepath.Join(dir, "messages.log")
+		if err := os.WriteFile(path, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		read := func() (all []Submission, err error) {
+			l, err := openLog(dir, header, func(s Submission) error { all = append(all, s); return nil })
+			if err == nil {
+				err = l.close()
+			}
+			return all, err
+		}
+		first, err := read()
+		after, errRead := os.ReadFile(path)
+		if errRead != nil {
+			t.Fatal(errRead)
+		}
+		if err != nil {
+			if !bytes.Equal(after, data) {
+				t.Fatal("a log that was refused was changed")
+			}
+			return
+		}
+		if !bytes.HasPrefix(data, after) && !bytes.Equal(after, line(header)) {
+			t.Fatalf("%q became %q", data, after)
+		}
+		again, err := read()
+		if err != nil || !reflect.DeepEqual(first, again) {
+			t.Fatalf("%v, then %v, %v", first, again, err)
+		}
+	})
+}
+
+// The memory of a client is refused, or it is written again as it was read.
+func FuzzMemory(f *testing.F) {
+	f.Add([]byte(`{"format":"dyad-local-client/1","answers":[{"protocol":"0f","epoch":1,"epsilon":1,"accepted":true,"message":` + fuzzMessages[0] + `}]}`))
+	f.Add([]byte(`{"format":"dyad-local-client/1","answers":null}`))
+	f.Add([]byte(`{"format":"dyad-local-client/2"}`))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		path := filepath.Join(t.TempDir(), "memory.json")
+		if err := os.WriteFile(path, text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		m, err := OpenMemory(path)
+		if err != nil {
+			return
+		}
+		kept, spent := m.Messages(), m.Spent()
+		err = m.write()
+		m.Close()
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := OpenMemory(path)
+		if err != nil || again.Spent() != spent || len(again.Messages()) != len(kept) {
+			t.Fatalf("%v, then %v, %v", kept, again, err)
+		}
+		again.Close()
+	})
+}
+
+// Keys and tokens are refused, or they are those of the file.
+func FuzzTokenKey(f *testing.F) {
+	f.Add([]byte(tokenKeyHeader + "0000000000000000000000000000000000000000000000000000000000000000\n"))
+	f.Add([]byte(tokenKeyHeader + "00"))
+	f.Add(bytes.Repeat([]byte("A"), 43))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		path := filepath.Join(t.TempDir(), "key")
+		if err := os.WriteFile(path, text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if k, err := ReadTokenKey(path); err == nil {
+			token, err := k.Token("ann")
+			if err != nil || !k.Valid("ann", token) || k.Valid("bob", token) {
+				t.Fatalf("%q: %v", text, err)
+			}
+		}
+		if token, err := ReadToken(path); err == nil && len(token) != 43 {
+			t.Fatalf("token %q", token)
+		}
+	})
+}
+
+// A protocol of a hostile server is refused, or is one that a server here would state in the same words.
+func FuzzProtocol(f *testing.F) {
+	for _, m := range []local.Method{local.DJW, local.PrestigeLabel, local.Prestige} {
+		p := fuzzPlan(f, m)
+		text, err := json.Marshal(PublicPlan(p))
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		var p Protocol
+		if json.Unmarshal(text, &p) != nil || p.Dim > 1000 || len(p.Loss.Formula) > 200 {
+			return // large ones take their time and are bounded by tests of their own
+		}
+		plan, err := p.Plan()
+		if err != nil {
+			if text := err.Error(); text != Printable(text) {
+				t.Fatalf("%q is not printable", text)
+			}
+			return
+		}
+		stated := PublicPlan(plan)
+		stated.Loss = p.Loss // the client's own has no formula to tell
+		again, err := stated.Plan()
+		if err != nil {
+			t.Fatalf("%v: %s", err, text)
+		}
+		first, _ := json.Marshal(PublicPlan(plan))
+		if second, err := json.Marshal(PublicPlan(again)); err != nil || !bytes.Equal(first, second) {
+			t.Fatalf("%v\n%s\n%s", err, first, second)
+		}
+	})
+}

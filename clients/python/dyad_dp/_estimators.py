@@ -1,0 +1,555 @@
+"""The estimators."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from pathlib import Path
+
+import numpy as np
+
+from . import _checks, _handover, _schema
+from ._program import DyadError, flags, run
+from ._results import Figures, Guarantee
+
+_CROSS_VALIDATION = (
+    "scikit-learn's model selection would train on the private data again and again, a charge for each fit, and choose by "
+    "figures that nothing protects: dyad_dp.search trains, scores and chooses in one charge"
+)
+
+
+class _Estimator:
+    """What all estimators share: parameters, hand-over, training, the model file."""
+
+    _task = "auc"
+    _numbers = ("nonzeros", "groups")
+
+    # Parameters, as scikit-learn's BaseEstimator has them.
+
+    @classmethod
+    def _names(cls) -> list[str]:
+        return [p for p in inspect.signature(cls.__init__).parameters if p != "self"]
+
+    def get_params(self, deep: bool = True) -> dict:
+        """Parameters by name."""
+        return {name: getattr(self, name) for name in self._names()}
+
+    def set_params(self, **params):
+        """Sets parameters; an unknown one is an error."""
+        names = self._names()
+        for name, value in params.items():
+            if name not in names:
+                raise ValueError(f"Invalid parameter {name!r} for estimator {self!r}. Valid parameters are: {names!r}.")
+            setattr(self, name, value)
+        return self
+
+    def __repr__(self) -> str:
+        defaults = {k: p.default for k, p in inspect.signature(type(self).__init__).parameters.items()}
+        changed = [f"{k}={v!r}" for k, v in self.get_params().items() if repr(v) != repr(defaults[k])]
+        return f"{type(self).__name__}({', '.join(changed)})"
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "model_")
+
+    def _tags(self, kind: str):
+        from sklearn.utils import ClassifierTags, InputTags, Tags, TargetTags, TransformerTags
+
+        tags = Tags(
+            estimator_type=kind,
+            target_tags=TargetTags(required=True, two_d_labels=False),
+            transformer_tags=TransformerTags() if kind is None else None,
+            classifier_tags=ClassifierTags(poor_score=True, multi_class=False) if kind != "ranker" else None,  # y has two classes
+            regressor_tags=None,
+            input_tags=InputTags(sparse=True, allow_nan=self.missing != "error"),
+        )
+        tags.non_deterministic = (self.options or {}).get("mode") != "nonprivate"  # noise is fresh
+        return tags
+
+    # Data.
+
+    def _describe(self, X, y, group, person, n: int) -> tuple[dict, dict]:
+        """The schema of these data, and the columns or arrays that travel besides the features."""
+        frame = _handover.is_frame(X)
+        own = self.schema is None
+        if not own:
+            schema = _schema.load(self.schema)
+            schema = _schema.for_parquet(schema) if frame else {"format": "npz", **schema}
+        elif frame:
+            schema = _schema.of_frame(X, self._frame_bounds(X), self.public, self.missing)
+        else:
+            schema = _schema.of_matrix(X, self.bounds, self.public, self.missing)
+        data_id = self.data_id or schema.get("data_id")
+        if not data_id and not self.public:
+            raise DyadError("data_id= is needed on private data: the name under which the ledger adds up what is spent on them")
+        schema["data_id"] = data_id or "public-data"
+        schema["public"] = bool(self.public or (not own and schema.get("public", False)))
+        taken = {c["name"] for c in schema["columns"]}
+        if frame:
+            taken |= set(map(str, X.columns))
+        columns = {}
+        if own:
+            label = {"name": _schema.free_name(getattr(y, "name", None) or "y", taken), "role": "label"}
+            schema["columns"] = [*schema["columns"], label]
+        else:
+            label = _schema.label_of(schema)
+        values = self._label(label, y, n, own)
+        columns[label["name"] if frame else "y"] = values
+        if group is not None:
+            columns[self._mark(schema, "group", frame, taken)] = _checks.whole(group, n, "group")
+        if self._by_person(person):
+            columns.update(self._person(schema, X, person, frame, taken, n))
+        return schema, columns
+
+    def _by_person(self, person) -> bool:
+        return person is not None or self.person is not None
+
+    def _person(self, schema: dict, X, person, frame: bool, taken: set, n: int) -> dict:
+        if self.schema is None:
+            if self.persons == "public":
+                schema["ids"] = "public"
+            elif self.persons is not None:
+                schema["persons"] = int(self.persons)
+            elif not self.public:
+                raise DyadError("persons= is needed with person=: the public number of persons, or 'public' if their ids are public")
+            if self.max_rows_per_person is not None:
+                schema["max_rows_per_person"] = int(self.max_rows_per_person)
+        if person is None:  # a column of the frame
+            if not frame or self.person not in X.columns:
+                raise DyadError("person= names a column of a DataFrame; with arrays pass fit(X, y, person=ids)")
+            if self.schema is None:
+                schema["columns"] = [*(c for c in schema["columns"] if c["name"] != self.person), {"name": self.person, "role": "person"}]
+            return {}
+        return {self._mark(schema, "person", frame, taken): _checks.whole(person, n, "person")}
+
+    def _mark(self, schema: dict, role: str, frame: bool, taken: set) -> str:
+        """The column of a role, added to the schema if it has none."""
+        column = _schema.column_of(schema, role)
+        if column is None:
+            if self.schema is not None:
+                raise DyadError(f"the schema has no column with role: {role}")
+            column = {"name": _schema.free_name(role, taken), "role": role}
+            schema["columns"] = [*schema["columns"], column]
+        return column["name"] if frame else role
+
+    def _frame_bounds(self, X):
+        if self.bounds is None and self.public and self.person is not None:
+            return {c: b for c, b in zip(X.columns, map(lambda c: _schema._values_of(X[c]), X.columns)) if c != self.person}
+        return self.bounds
+
+    def _take(self, X):
+        """X as it travels; checks it against what fit saw."""
+        if _handover.is_frame(X):
+            names = np.array([str(c) for c in X.columns], dtype=object)
+            if self.schema is None and self.bounds is None and hasattr(self, "model_") and len(names) != self.n_features_in_:
+                raise ValueError(f"X has {len(names)} features, but {type(self).__name__} is expecting {self.n_features_in_} features as input")
+            if len(X) == 0:
+                raise ValueError(f"Found array with 0 sample(s) while a minimum of 1 is required by {type(self).__name__}.")
+            return X
+        X = _checks.matrix(X, type(self).__name__, missing=self.missing != "error" or self.schema is not None)
+        if hasattr(self, "model_") and X.shape[1] != self.n_features_in_:
+            raise ValueError(f"X has {X.shape[1]} features, but {type(self).__name__} is expecting {self.n_features_in_} features as input")
+        return X
+
+    @staticmethod
+    def _write(at: Path, X, columns: dict) -> str:
+        if _handover.is_frame(X):
+            return str(_handover.write_frame(at / "data.parquet", X, columns))
+        return str(_handover.write_arrays(at / "data.npz", X, **columns))
+
+    # Training.
+
+    def _options(self) -> dict:
+        """Flags of training and planning."""
+        options = {
+            "task": self._task,
+            "epsilon": self.epsilon,
+            "delta": self.delta,
+            "algorithm": self.algorithm,
+            "loss": self.loss,
+            "radius": self.radius,
+            "l2": self.l2,
+            **(self.options or {}),
+        }
+        if options.get("model") == "mlp" and self.random_state is not None:
+            options.setdefault("init_seed", self._seed())
+        for name in ("seed", "out", "data", "schema", "json"):
+            if name in options:
+                raise DyadError(f"options has {name!r}, which this class sets itself; noise is never seeded from Python")
+        return options
+
+    def _seed(self) -> int:
+        if hasattr(self.random_state, "randint"):
+            return int(self.random_state.randint(0, 2**31 - 1))
+        return int(self.random_state)
+
+    def _fit(self, X, y, group=None, person=None, resume=None):
+        for name in [n for n in vars(self) if n.endswith("_") and not n.startswith("_")]:
+            delattr(self, name)
+        X = self._take(X)
+        n = X.shape[0]
+        if y is None:
+            raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
+        schema, columns = self._describe(X, y, group, person, n)
+        if not schema["public"] and _checks.inside_model_selection():
+            raise DyadError(_CROSS_VALIDATION)
+        with _handover.folder() as at:
+            args = ["train", "--data", self._write(at, X, columns), "--schema", str(_handover.write_schema(at / "schema.yaml", schema))]
+            args += ["--out", str(at / "model.json"), "--yes", *flags(self._options())]
+            args += flags({"ledger": self.ledger, "resume": resume})
+            result = run(args, verbose=self.verbose)
+            self._adopt((at / "model.json").read_bytes())
+        self.guarantee_ = Guarantee.of(result)
+        self.report_ = result["report"]
+        self.n_features_in_ = X.shape[1]
+        if _handover.is_frame(X):
+            self.feature_names_in_ = np.array([str(c) for c in X.columns], dtype=object)
+        return self
+
+    def _adopt(self, text: bytes) -> None:
+        self.model_bytes_ = text
+        self.model_ = json.loads(text)
+        self.guarantee_ = Guarantee.of(self.model_)
+        self.report_ = self.model_.get("report")
+        if "weights" in self.model_:
+            self.coef_ = np.array(self.model_["weights"], dtype=np.float64)
+
+    def _fitted(self) -> None:
+        if not hasattr(self, "model_"):
+            raise _checks.not_fitted(self)
+
+    def _apply(self, command: str, X) -> np.ndarray:
+        self._fitted()
+        X = self._take(X)
+        with _handover.folder() as at:
+            model = self._model(at)
+            run([command, model, "--data", self._write(at, X, {}), "--out", str(at / "out.npy")])
+            return np.load(at / "out.npy")
+
+    def _model(self, at: Path) -> str:
+        with _handover.create(at / "model.json") as f:
+            f.write(self.model_bytes_)
+        return str(at / "model.json")
+
+    # What users ask for.
+
+    def plan(self, n: int, n_features: int | None = None) -> dict:
+        """The whole privacy report of training on n records (persons with person=), before there are data.
+
+        Without schema= and bounds= of every feature, n_features says how many features there are.
+        """
+        with _handover.folder() as at:
+            args = ["plan", "-n", str(int(n)), *flags(self._options())]
+            if self.schema is not None:
+                args += ["--schema", str(_handover.write_schema(at / "schema.yaml", _schema.load(self.schema)))]
+            elif isinstance(self.bounds, dict):
+                schema = _schema.of_frame(None, self.bounds, False, self.missing)
+                schema["columns"].append(self._plan_label(_schema.free_name("y", set(self.bounds))))
+                schema["data_id"] = self.data_id or "planned"
+                args += ["--schema", str(_handover.write_schema(at / "schema.yaml", schema))]
+            elif n_features is not None:
+                args += ["-d", str(int(n_features))]
+            else:
+                raise DyadError("plan needs n_features, or schema= or a dict of bounds=, which say how many features there are")
+            return run(args)
+
+    def _plan_label(self, name: str) -> dict:
+        return {"name": name, "role": "label", "positive": "1", "negative": "-1"}
+
+    def evaluate(self, X, y, *, epsilon: float | None = None, delta: float | None = None, group=None, person=None, **options) -> Figures:
+        """Figures of the model on records: exact on public data, private with epsilon=, which is charged to the ledger."""
+        self._fitted()
+        if epsilon is None and not self.public:
+            raise DyadError(
+                "figures of private records are private like the records: evaluate(X, y, epsilon=...) releases them with a guarantee "
+                "and charges it; dyad_dp.search chooses among settings in one charge"
+            )
+        X = self._take(X)
+        schema, columns = self._describe(X, y, group, person, X.shape[0])
+        with _handover.folder() as at:
+            args = ["evaluate", self._model(at), "--data", self._write(at, X, columns)]
+            if epsilon is None:
+                args.append("--public-data")
+            else:
+                args += flags({"epsilon": epsilon, "delta": delta, "ledger": self.ledger, "data_id": schema["data_id"]})
+            result = run(args + flags(options), verbose=self.verbose)
+        if epsilon is None:
+            interval = (result["auc_low"], result["auc_high"]) if "auc_low" in result else None
+            return Figures(result.get("auc", result.get("ranking_accuracy")), interval, Guarantee("none: exact figures of public data", None, None, None, "one record", "figures"), result)
+        auc = result["figures"].get("auc")
+        return Figures(auc and auc["value"], auc and (auc["low"], auc["high"]), Guarantee.of(result), result)
+
+    def save(self, path) -> None:
+        """Writes the model file, which the program reads (dyad predict, dyad verify)."""
+        self._fitted()
+        Path(path).write_bytes(self.model_bytes_)
+
+    @classmethod
+    def load(cls, path, **params):
+        """An estimator with the model of a file; params are those of the class, for later use."""
+        e = cls(**params)
+        e._adopt(Path(path).read_bytes())
+        task = e.model_.get("task")
+        if task != cls._task:
+            raise DyadError(f"the file holds a model of task {task}, {cls.__name__} needs {cls._task}")
+        encoder = e.model_["encoder"]
+        e.n_features_in_ = encoder.get("features") or sum(c.get("role", "feature") == "feature" for c in encoder["columns"])
+        e._after_load(encoder)
+        return e
+
+    def _after_load(self, encoder: dict) -> None:
+        pass
+
+
+class PrivateAUCClassifier(_Estimator):
+    """Scores that rank one class above the other: the AUC, with differential privacy.
+
+    Parameters
+    ----------
+    epsilon, delta : the budget of the training. delta None is min(1e-5, n^-1.5).
+    bounds : public ranges of the features: (low, high) for all, two arrays, or for a DataFrame
+        a dict from a column to (low, high) or [categories].
+    schema : instead of bounds, a schema of the program: a dict, a path or a YAML text.
+    data_id : name of the data in the ledger; required on private data.
+    public : the data are public: nothing is charged, and ranges may come from the data.
+    classes : (negative, positive); required on private data unless the schema names them.
+    threshold : score from which predict says the positive class. Scores have no intercept, so 0 is arbitrary.
+    missing : "error" or "middle" (of the range), for missing values.
+    person, persons, max_rows_per_person : the column of a DataFrame that says whose row it is, the public
+        number of persons or "public" if their ids are public, and the public cap of the rows of one.
+        The guarantee then is for a person.
+    algorithm, loss, radius, l2 : as ``dyad train``; None leaves the choice to the program's public rules.
+    options : further flags of ``dyad train``, such as {"steps": 50} or {"model": "mlp", "hidden": 32}.
+    ledger : ledger file; None is the program's own.
+    random_state : seed of the public start of a network. It never seeds noise.
+    verbose : show the program's progress.
+
+    Attributes
+    ----------
+    classes_, coef_ (of encoded features), guarantee_, report_ (the program's report), model_ (the model file),
+    n_features_in_, feature_names_in_.
+    """
+
+    def __init__(
+        self,
+        epsilon=1.0,
+        delta=None,
+        *,
+        bounds=None,
+        schema=None,
+        data_id=None,
+        public=False,
+        classes=None,
+        threshold=0.0,
+        missing="error",
+        person=None,
+        persons=None,
+        max_rows_per_person=None,
+        algorithm=None,
+        loss=None,
+        radius=None,
+        l2=None,
+        options=None,
+        ledger=None,
+        random_state=None,
+        verbose=False,
+    ):
+        self.epsilon = epsilon
+        self.delta = delta
+        self.bounds = bounds
+        self.schema = schema
+        self.data_id = data_id
+        self.public = public
+        self.classes = classes
+        self.threshold = threshold
+        self.missing = missing
+        self.person = person
+        self.persons = persons
+        self.max_rows_per_person = max_rows_per_person
+        self.algorithm = algorithm
+        self.loss = loss
+        self.radius = radius
+        self.l2 = l2
+        self.options = options
+        self.ledger = ledger
+        self.random_state = random_state
+        self.verbose = verbose
+
+    _estimator_type = "classifier"
+
+    def __sklearn_tags__(self):
+        return self._tags("classifier")
+
+    def _label(self, label: dict, y, n: int, own: bool) -> np.ndarray:
+        y = _checks.vector(y, n, "y")
+        if y.dtype.kind == "f" and not np.array_equal(y, np.round(y)):
+            raise ValueError("Unknown label type: continuous. y has two classes; PrivateRanker takes grades.")
+        classes = self._classes_of(label, y, own)
+        if own:
+            label.update(positive="1", negative="-1")
+        known = (y == classes[0]) | (y == classes[1])
+        if not known.all():
+            row = int(np.argmin(known))
+            raise ValueError(f"y[{row}] is of neither class; classes are public, so correct classes= or the row. Only binary classification is supported.")
+        self.classes_ = classes
+        return np.where(y == classes[1], 1, -1) if own else y
+
+    def _classes_of(self, label: dict, y: np.ndarray, own: bool) -> np.ndarray:
+        if self.classes is not None:
+            classes = np.asarray(self.classes)
+        elif not own and label.get("negative") and label.get("positive"):
+            classes = np.array([label["negative"], label["positive"]])
+            if y.dtype.kind in "iufb":
+                classes = classes.astype(np.float64).astype(y.dtype)
+        elif self.public:
+            classes = np.unique(y)
+            if len(classes) > 2:
+                raise ValueError(f"Only binary classification is supported. The type of the target is multiclass: y has {len(classes)} classes.")
+        elif hasattr(self, "classes_"):
+            classes = self.classes_
+        else:
+            raise DyadError("classes=(negative, positive) is needed on private data: which labels occur is private, which can occur is public")
+        if classes.shape != (2,) or classes[0] == classes[1]:
+            raise ValueError(f"Classifier can't train when only one class is present: classes has {len(np.unique(classes))} class, want (negative, positive).")
+        return classes
+
+    def fit(self, X, y, *, group=None, person=None, resume=None):
+        """Trains on X (array, SciPy matrix or DataFrame) and y.
+
+        group are public query groups, pairs are formed within one; person says whose row it is;
+        resume is the run that an interrupt named: it continues at no further cost.
+        """
+        return self._fit(X, y, group, person, resume)
+
+    def decision_function(self, X) -> np.ndarray:
+        """Scores; a high score means classes_[1]."""
+        return self._apply("predict", X)
+
+    def predict(self, X) -> np.ndarray:
+        """Classes: classes_[1] where the score is at least threshold."""
+        self._fitted()
+        return self.classes_[(self.decision_function(X) >= self.threshold).astype(int)]
+
+    def score(self, X, y, *, epsilon=None, delta=None) -> float:
+        """The AUC: exact on public data, private with epsilon=, which is charged."""
+        if epsilon is None and not self.public:
+            raise DyadError("score on private data needs epsilon=, and is charged; to choose among settings use dyad_dp.search, one charge for all")
+        return float(self.evaluate(X, y, epsilon=epsilon, delta=delta))
+
+    def _after_load(self, encoder: dict) -> None:
+        label = _schema.label_of(encoder)
+        texts = np.array([label.get("negative", "other"), label["positive"]])
+        self.classes_ = np.asarray(self.classes) if self.classes is not None else texts
+
+
+class PrivateRanker(_Estimator):
+    """Scores that order records by grades, within public query groups if there are any.
+
+    grades is the public range (lowest, highest) of y, required on private data unless the schema
+    has it. The other parameters are those of PrivateAUCClassifier.
+    """
+
+    def __init__(
+        self,
+        epsilon=1.0,
+        delta=None,
+        *,
+        bounds=None,
+        schema=None,
+        data_id=None,
+        public=False,
+        grades=None,
+        missing="error",
+        person=None,
+        persons=None,
+        max_rows_per_person=None,
+        algorithm=None,
+        loss=None,
+        radius=None,
+        l2=None,
+        options=None,
+        ledger=None,
+        random_state=None,
+        verbose=False,
+    ):
+        self.epsilon = epsilon
+        self.delta = delta
+        self.bounds = bounds
+        self.schema = schema
+        self.data_id = data_id
+        self.public = public
+        self.grades = grades
+        self.missing = missing
+        self.person = person
+        self.persons = persons
+        self.max_rows_per_person = max_rows_per_person
+        self.algorithm = algorithm
+        self.loss = loss
+        self.radius = radius
+        self.l2 = l2
+        self.options = options
+        self.ledger = ledger
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def __sklearn_tags__(self):
+        return self._tags("ranker")
+
+    def _label(self, label: dict, y, n: int, own: bool) -> np.ndarray:
+        y = _checks.vector(y, n, "y")
+        if y.dtype.kind not in "iufb":
+            raise ValueError("y of a ranker are numbers, the grades")
+        if own:
+            if self.grades is None and not self.public:
+                raise DyadError("grades=(lowest, highest) is needed on private data: the public range of y")
+            low, high = self.grades if self.grades is not None else (float(y.min()), float(y.max()))
+            label.update(kind="numeric", range=[float(low), float(high if high > low else low + 1)])
+        return y.astype(np.float64)
+
+    def _plan_label(self, name: str) -> dict:
+        low, high = self.grades or (0, 1)
+        return {"name": name, "role": "label", "kind": "numeric", "range": [float(low), float(high)]}
+
+    def fit(self, X, y, *, group=None, person=None, resume=None):
+        """Trains on X and grades y; group are public query groups (whole numbers)."""
+        return self._fit(X, y, group, person, resume)
+
+    def decision_function(self, X) -> np.ndarray:
+        """Scores; a high score means a high grade."""
+        return self._apply("predict", X)
+
+    predict = decision_function
+
+    def score(self, X, y, *, epsilon=None, delta=None, group=None) -> float:
+        """The share of pairs of different grades in the right order; exact figures, so for public data only."""
+        return float(self.evaluate(X, y, epsilon=epsilon, delta=delta, group=group))
+
+
+class PrivateMetric(PrivateAUCClassifier):
+    """A Mahalanobis metric in which records of equal classes are close; a transformer.
+
+    transform maps records so that Euclidean distances are the learned ones. With
+    options={"model": "mlp"} it is an embedding by a network. Parameters as PrivateAUCClassifier.
+    """
+
+    _task = "metric"
+    _estimator_type = None
+    decision_function = property()
+    predict = property()
+    score = property()
+
+    def __sklearn_tags__(self):
+        return self._tags(None)
+
+    def transform(self, X) -> np.ndarray:
+        """X in the space of the metric."""
+        return self._apply("transform", X)
+
+    def fit_transform(self, X, y, **params) -> np.ndarray:
+        """fit and transform of the same records; the output is as private as they are."""
+        return self.fit(X, y, **params).transform(X)
+
+    def get_feature_names_out(self, input_features=None) -> np.ndarray:
+        """Names of the columns of transform."""
+        self._fitted()
+        d = len(self.model_["features"])
+        return np.array([f"z{k + 1}" for k in range(d)], dtype=object)

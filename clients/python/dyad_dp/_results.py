@@ -1,0 +1,65 @@
+"""What runs return."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Guarantee:
+    """What a release tells about one unit.
+
+    epsilon and delta are None for public data and for runs without a finite guarantee;
+    kind then says which. assumptions is what the guarantee rests on.
+    """
+
+    kind: str
+    epsilon: float | None
+    delta: float | None
+    mu: float | None
+    unit: str
+    released: str
+    assumptions: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    run: str | None = None
+    spent_in_all: dict | None = None
+
+    @classmethod
+    def of(cls, result: dict) -> Guarantee:
+        """Reads the guarantee of a result or of a model file."""
+        g = result["guarantee"]
+        return cls(
+            kind=g["kind"],
+            epsilon=g.get("epsilon"),
+            delta=g.get("delta"),
+            mu=g.get("mu"),
+            unit=g.get("unit", "one record"),
+            released=g.get("released", ""),
+            assumptions=tuple(g.get("assumptions", ())),
+            warnings=tuple(g.get("warnings", ())),
+            run=result.get("run"),
+            spent_in_all=result.get("spent_in_all"),
+        )
+
+    def __str__(self) -> str:
+        if self.epsilon is None:
+            return self.kind
+        return f"epsilon = {self.epsilon:.6g}, delta = {self.delta or 0:.3g} for {self.unit}"
+
+
+@dataclass(frozen=True)
+class Figures:
+    """Figures of a model: exact ones of public data, private ones with intervals otherwise.
+
+    auc is the share of pairs of different classes, or of different grades, in the right order.
+    """
+
+    auc: float | None
+    auc_interval: tuple[float, float] | None
+    guarantee: Guarantee
+    report: dict = field(repr=False)
+
+    def __float__(self) -> float:
+        if self.auc is None:
+            raise TypeError("these figures have no AUC; see report")
+        return float(self.auc)

@@ -1,0 +1,160 @@
+"""Schemas: what is public of the data."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+import numpy as np
+
+from . import _handover
+from ._program import DyadError, run
+
+NEEDS_BOUNDS = (
+    "bounds= or schema= is needed on private data: the public range of each feature, known without the data "
+    "(a code book, what an instrument can show); a range that is computed from private records tells about them. "
+    "public=True takes ranges from the data"
+)
+
+
+def load(schema) -> dict:
+    """A schema from a dict, a path, or a YAML text, as the program reads it."""
+    if isinstance(schema, dict):
+        return dict(schema)
+    if isinstance(schema, os.PathLike) or "\n" not in str(schema):
+        return run(["data", "check", os.fspath(schema)])["schema"]
+    with _handover.folder() as at:
+        return run(["data", "check", str(_handover.write_text(at / "schema.yaml", str(schema)))])["schema"]
+
+
+def label_of(schema: dict) -> dict:
+    for c in schema.get("columns", ()):
+        if c.get("role") == "label":
+            return c
+    raise DyadError("the schema has no column with role: label")
+
+
+def column_of(schema: dict, role: str) -> dict | None:
+    return next((c for c in schema.get("columns", ()) if c.get("role") == role), None)
+
+
+def of_matrix(X, bounds, public: bool, missing: str) -> dict:
+    """Schema of the features of a matrix."""
+    d = X.shape[1]
+    schema = {"format": "npz", "features": d, "columns": []}
+    if hasattr(X, "tocsr"):
+        schema["sparse"] = True
+    elif missing != "error":
+        schema["missing"] = {"policy": missing}
+    if bounds is None:
+        if not public:
+            raise DyadError(NEEDS_BOUNDS)
+        schema["bounds_from_data"] = True
+        low, high = _range_of(X)
+    else:
+        low, high = _pair(bounds, d)
+    if low.ndim == 0 or (np.all(low == low[0]) and np.all(high == high[0])):
+        schema["range"] = [float(low.flat[0]), float(high.flat[0])]
+        return schema
+    for k in range(d):
+        schema["columns"].append({"name": f"x{k + 1}", "position": k + 1, "range": [float(low[k]), float(high[k])]})
+    return schema
+
+
+def _range_of(X):
+    if hasattr(X, "tocsr"):
+        low, high = X.min(axis=0).toarray().ravel(), X.max(axis=0).toarray().ravel()
+        low, high = np.minimum(low, 0), np.maximum(high, 0)
+    else:
+        with np.errstate(all="ignore"):
+            import warnings
+
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", RuntimeWarning)  # a column without any number
+                low, high = np.nanmin(X, axis=0), np.nanmax(X, axis=0)
+        low, high = np.nan_to_num(low), np.nan_to_num(high)
+    low, high = low.astype(np.float64), high.astype(np.float64)
+    return low, np.where(high > low, high, low + np.maximum(1, np.abs(low)))  # a constant column has no range of its own
+
+
+def _pair(bounds, d: int):
+    wrong = f"bounds is a pair (low, high) of numbers or of {d} numbers each, or {d} pairs"
+    try:
+        a = np.asarray(bounds, dtype=np.float64)
+    except ValueError:
+        try:
+            low, high = (np.broadcast_to(np.asarray(b, dtype=np.float64), (d,)) for b in bounds)
+            a = np.stack([low, high])
+        except (TypeError, ValueError):
+            raise DyadError(wrong) from None
+    if a.shape == (2,):
+        low, high = a[0], a[1]
+    elif a.shape == (2, d):
+        low, high = a
+    elif a.shape == (d, 2):
+        low, high = a.T
+    else:
+        raise DyadError(wrong)
+    if not (np.all(np.isfinite(a)) and np.all(low < high)):
+        raise DyadError("bounds: every low must be below its high, and both finite")
+    return np.asarray(low), np.asarray(high)
+
+
+def of_frame(frame, bounds, public: bool, missing: str) -> dict:
+    """Schema of the features of a DataFrame: bounds is a dict from a column to (low, high), [categories] or a column of a schema."""
+    schema = {"format": "parquet", "columns": []}
+    if missing != "error":
+        schema["missing"] = {"policy": missing}
+    if bounds is None:
+        if not public:
+            raise DyadError(NEEDS_BOUNDS + ". For a DataFrame bounds is a dict from each column to (low, high) or [categories]")
+        schema["bounds_from_data"] = True
+        bounds = {name: _values_of(frame[name]) for name in frame.columns}
+    if not isinstance(bounds, dict):
+        raise DyadError("bounds of a DataFrame is a dict from each column to (low, high), [categories] or a column of a schema")
+    for name, b in bounds.items():
+        column = {"name": str(name)}
+        if isinstance(b, dict):
+            column.update(b)
+        elif len(b) == 2 and all(isinstance(v, (int, float, np.number)) and not isinstance(v, bool) for v in b):
+            column["range"] = [float(b[0]), float(b[1])]
+        else:
+            column["categories"] = [_text(v) for v in b]
+        schema["columns"].append(column)
+    return schema
+
+
+def _text(v) -> str:
+    return str(v).lower() if isinstance(v, (bool, np.bool_)) else str(v)
+
+
+def _values_of(series):
+    values = np.asarray(series)
+    if values.dtype.kind in "iuf":
+        low, high = np.nanmin(values), np.nanmax(values)
+        return (float(low), float(high if high > low else low + 1))
+    seen = sorted({_text(v) for v in values if v is not None and v == v})
+    return seen if len(seen) > 1 else [*seen, "another"]
+
+
+def for_parquet(schema: dict) -> dict:
+    """A schema of named columns for the Parquet file that carries a DataFrame."""
+    schema = dict(schema)
+    if any("position" in c for c in schema.get("columns", ())):
+        raise DyadError("the schema finds columns by position, a DataFrame has names; give names, or an array")
+    schema.pop("csv", None)
+    schema.update(format="parquet", ignore_others=True)
+    return schema
+
+
+def free_name(want: str, taken) -> str:
+    want = re.sub(r"\W", "_", str(want)) or "y"
+    while want in taken:
+        want += "_"
+    return want
+
+
+def existing(path) -> str:
+    """path as a text; the program says what is wrong with it."""
+    return str(Path(path))

@@ -1,0 +1,210 @@
+import json
+import pickle
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from dyad_dp import BudgetError, DyadError, PrivateAUCClassifier, PrivateMetric, PrivateRanker
+from dyad_dp import _handover, _program
+
+
+def private(**kw):
+    return PrivateAUCClassifier(**{"bounds": (-3, 3), "data_id": "clinic", "classes": (0, 1), **kw})
+
+
+def exact_auc(scores, y):
+    a, b = scores[y == 1], scores[y == 0]
+    return (a[:, None] > b).mean() + (a[:, None] == b).mean() / 2
+
+
+def test_private_training(clinic, own_places):
+    X, y = clinic
+    m = private(epsilon=2).fit(X, y)
+    assert m.guarantee_.epsilon == pytest.approx(2) and m.guarantee_.unit == "one record" and m.guarantee_.assumptions
+    assert list(m.classes_) == [0, 1]
+    scores = m.decision_function(X)
+    assert exact_auc(scores, y) > 0.75
+    assert set(m.predict(X)) <= {0, 1}
+    ledger = own_places / "state" / "dyad" / "ledger.jsonl"
+    assert m.guarantee_.run in ledger.read_text()
+    with pytest.raises(DyadError, match="epsilon="):
+        m.score(X, y)
+    f = m.evaluate(X[:2000], y[:2000], epsilon=1)
+    assert f.auc_interval[0] < f.auc < f.auc_interval[1] and abs(f.auc - exact_auc(scores[:2000], y[:2000])) < 0.1
+    assert f.guarantee.spent_in_all["runs"] == 2
+    assert 0 < m.score(X, y, epsilon=0.5) < 1
+
+
+def test_noise_is_never_seeded(clinic):
+    X, y = clinic
+    a, b = (private(random_state=7).fit(X, y).coef_ for _ in range(2))
+    assert not np.array_equal(a, b)
+    for name in ("seed", "data", "schema", "out"):
+        with pytest.raises(DyadError, match=name):
+            private(options={name: "1"}).fit(X, y)
+
+
+@pytest.mark.parametrize(
+    "change, words",
+    [
+        ({"bounds": None}, "bounds= or schema= is needed"),
+        ({"data_id": None}, "data_id= is needed"),
+        ({"classes": None}, "classes=(negative, positive) is needed"),
+        ({"bounds": (3, -3)}, "every low must be below its high"),
+        ({"bounds": [(-3, 3)] * 4}, "bounds is a pair"),
+        ({"epsilon": -1}, "epsilon is -1"),
+        ({"classes": (0, 0)}, "one class"),
+    ],
+)
+def test_what_private_data_need(clinic, own_places, change, words):
+    X, y = clinic
+    with pytest.raises(ValueError) as e:
+        private(**change).fit(X, y)
+    assert words in str(e.value)
+    ledger = own_places / "state" / "dyad" / "ledger.jsonl"
+    assert not ledger.exists() or "charge" not in ledger.read_text()
+
+
+def test_a_label_of_neither_class_is_named_by_its_row_only(clinic):
+    X, y = clinic
+    y = y.copy()
+    y[17] = 4242
+    with pytest.raises(ValueError, match=r"y\[17\]") as e:
+        private().fit(X, y)
+    assert "4242" not in str(e.value)
+
+
+def test_the_same_records_whatever_carries_them(clinic):
+    """float32, float64, Fortran order, SciPy and lists reach the program as the same numbers."""
+    X, y = clinic
+    X = X.astype(np.float32)
+    m = PrivateAUCClassifier(public=True, bounds=(-3, 3)).fit(X, y)
+    want = m.decision_function(X)
+    for other in (X.astype(np.float64), np.asfortranarray(X), X.tolist()):
+        assert np.array_equal(m.decision_function(other), want)
+    s = PrivateAUCClassifier(public=True, bounds=(-3, 3), options={"algorithm": "moments"}).fit(sp.csc_matrix(X), y)
+    assert np.array_equal(s.decision_function(sp.csr_matrix(X)), s.decision_function(sp.coo_matrix(X)))
+
+
+def test_the_model_file(clinic, own_places):
+    X, y = clinic
+    m = private().fit(X, y)
+    m.save(own_places / "m.json")
+    again = PrivateAUCClassifier.load(own_places / "m.json", classes=(0, 1))
+    assert np.array_equal(again.predict(X), m.predict(X))
+    assert np.array_equal(pickle.loads(pickle.dumps(m)).decision_function(X), m.decision_function(X))
+    with pytest.raises(DyadError, match="task auc"):
+        PrivateMetric.load(own_places / "m.json")
+    with pytest.raises(ValueError, match="not fitted"):
+        PrivateAUCClassifier().decision_function(X)
+
+
+def test_hand_over_files(clinic, monkeypatch, own_places):
+    X, y = clinic
+    seen = {}
+    run = _program.run
+
+    def look(args, **kw):
+        for path in (own_places / "tmp").rglob("*"):
+            seen[path.name.split("-")[0]] = path.stat().st_mode & 0o777
+        return run(args, **kw)
+
+    monkeypatch.setattr("dyad_dp._estimators.run", look)
+    private().fit(X, y)
+    assert seen == {"dyad": 0o700, "data.npz": 0o600, "schema.yaml": 0o600}
+    assert not list((own_places / "tmp").iterdir())
+    left = own_places / "tmp" / "dyad-handover-999999999-x"
+    left.mkdir()
+    (left / "data.npz").write_bytes(b"records")
+    alive = own_places / "tmp" / f"dyad-handover-{__import__('os').getpid()}-x"
+    alive.mkdir()
+    assert _handover.sweep() == [left] and alive.exists()
+
+
+def test_no_cross_validation_on_private_data(clinic, own_places):
+    from sklearn.model_selection import GridSearchCV, cross_val_score
+
+    X, y = clinic
+    with pytest.raises(ValueError, match="dyad_dp.search"):
+        GridSearchCV(private(), {"radius": [0.5, 1]}).fit(X, y)
+    with pytest.raises(ValueError, match="dyad_dp.search"):
+        cross_val_score(private(), X, y)
+    assert not (own_places / "state" / "dyad" / "ledger.jsonl").exists()
+    g = GridSearchCV(PrivateAUCClassifier(public=True), {"radius": [0.5, 1]}, cv=2).fit(X, y)
+    assert g.best_score_ > 0.75
+
+
+def test_a_cap_is_kept(clinic, own_places):
+    X, y = clinic
+    ledger = own_places / "l.jsonl"
+    _program.run(["ledger", "init", "clinic", "--ledger", str(ledger), "--epsilon", "1", "--delta", "1e-5"], parse=False)
+    private(ledger=ledger, epsilon=0.9, delta=1e-6).fit(X, y)
+    with pytest.raises(BudgetError):
+        private(ledger=ledger, epsilon=0.9, delta=1e-6).fit(X, y)
+
+
+def test_plan_before_data():
+    report = private(epsilon=0.5).plan(10000, 5)
+    assert report["guarantee"]["epsilon"] == pytest.approx(0.5) and report["records"] == 10000
+    report = PrivateAUCClassifier(bounds={"age": (18, 95), "sex": ["f", "m"]}).plan(500)
+    assert report["features"] == 2
+    with pytest.raises(DyadError, match="n_features"):
+        private().plan(10)
+
+
+def test_persons(clinic):
+    X, y = clinic
+    who = np.arange(len(y)) // 4
+    m = private(epsilon=4, persons=1000, max_rows_per_person=4).fit(X, y, person=who)
+    assert m.guarantee_.unit == "one person"
+    with pytest.raises(DyadError, match="persons= is needed"):
+        private().fit(X, y, person=who)
+    with pytest.raises(DyadError, match="whole numbers"):
+        private(persons=1000).fit(X, y, person=who.astype(str))
+
+
+def test_ranker(clinic):
+    X, y = clinic
+    r = PrivateRanker(epsilon=4, bounds=(-3, 3), data_id="rank", grades=(0, 4)).fit(X, 2 * y)
+    assert exact_auc(r.predict(X), y) > 0.7
+    group = np.arange(len(y)) // 20
+    r = PrivateRanker(public=True, grades=(0, 4)).fit(X, 2 * y, group=group)
+    assert r.score(X, 2 * y, group=group) > 0.6
+    with pytest.raises(DyadError, match="grades="):
+        PrivateRanker(bounds=(-3, 3), data_id="rank").fit(X, y)
+
+
+def test_metric(clinic):
+    X, y = clinic
+    m = PrivateMetric(epsilon=4, bounds=(-3, 3), data_id="m", classes=(0, 1)).fit(X, y)
+    Z = m.transform(X)
+    assert Z.shape[0] == len(X) and np.isfinite(Z).all()
+    assert not hasattr(m, "predict") and not hasattr(m, "score")
+
+
+def test_search(clinic):
+    import dyad_dp
+
+    X, y = clinic
+    e, result = dyad_dp.search(private(epsilon=4), [{"name": "a", "radius": 0.5}, {"name": "b", "radius": 2}], X, y)
+    assert e.guarantee_.epsilon == pytest.approx(4) and exact_auc(e.decision_function(X), y) > 0.6
+    assert result["guarantee"]["epsilon"] == pytest.approx(4)
+
+
+def test_schema_of_numbered_features(clinic, own_places):
+    X, y = clinic
+    schema = {"data_id": "s", "format": "npz", "features": 5, "range": [-3, 3], "columns": [{"name": "y", "role": "label", "positive": "1", "negative": "0"}]}
+    path = own_places / "s.yaml"
+    path.write_text(json.dumps(schema))
+    for s in (schema, path, json.dumps(schema, indent=1)):
+        m = PrivateAUCClassifier(schema=s).fit(X, y)
+        assert list(m.classes_) == [0, 1] and m.guarantee_.epsilon == pytest.approx(1)
+
+
+def test_programs_words_reach_the_caller(monkeypatch, own_places):
+    monkeypatch.setenv("DYAD_PROGRAM", "")
+    monkeypatch.setattr(_program.shutil, "which", lambda name: None)
+    monkeypatch.setattr(_program, "__file__", str(own_places / "x.py"))
+    with pytest.raises(DyadError, match="not found"):
+        _program.program()

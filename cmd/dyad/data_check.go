@@ -1,0 +1,49 @@
+package main
+
+import (
+	"strings"
+
+	"dyad/engine/dataset"
+)
+
+type dataCheckCmd struct {
+	Schema string `arg:"" help:"Schema file (YAML)."`
+}
+
+// Help shows examples.
+func (dataCheckCmd) Help() string {
+	return `Checks a schema by itself: no data file is read. With --json it prints the schema as the program
+reads it, for other programs.
+
+Examples:
+  dyad data check patients.yaml
+  dyad data check patients.yaml --json`
+}
+
+type checkResult struct {
+	DataID   string          `json:"data_id"`
+	Public   bool            `json:"public"`
+	Features []string        `json:"features"`
+	Unit     string          `json:"unit"`
+	Schema   *dataset.Schema `json:"schema"`
+}
+
+// Run checks the schema.
+func (c *dataCheckCmd) Run(a *app) error {
+	s, err := dataset.LoadSchema(c.Schema)
+	if err != nil {
+		return asInput(err)
+	}
+	e, err := dataset.NewEncoder(s)
+	if err != nil {
+		return asInput(err)
+	}
+	r := checkResult{DataID: s.DataID, Public: s.Public, Features: e.FeatureNames(), Unit: "one record", Schema: s}
+	if s.ByPerson() {
+		r.Unit = "one person"
+	}
+	var b strings.Builder
+	line(&b, "schema", "%s is valid: %d encoded features from %d columns; protected is %s", c.Schema, e.Dim(), len(e.Columns()), r.Unit)
+	line(&b, "label", "%s", direction(s))
+	return a.emit(r, b.String())
+}

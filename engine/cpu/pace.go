@@ -1,0 +1,87 @@
+package cpu
+
+import (
+	"context"
+	"math"
+	"time"
+
+	"dyad/engine"
+)
+
+// Pace of a machine: how long a measurement takes, and the most numbers of the records that
+// it makes up.
+const (
+	paceTime    = 20 * time.Millisecond
+	paceSeconds = 4e-3 // of one gradient, by the cost model
+	paceNumbers = 1 << 18
+)
+
+// Pace measures in about 20 ms how many seconds this machine, with the workers of b, takes for a
+// second of the estimates of engine.TimedKernel, which are for one core at about 2.5 GHz. It
+// computes gradients of a smaller problem like p by the same method, on records that it makes
+// up; where p has none (query groups, moments), it takes the logistic loss. The result is an
+// estimate: a busy machine is slow, and records larger than its caches are read more slowly. It
+// is 1 if nothing can be measured.
+func (b Backend) Pace(p engine.Problem) float64 {
+	k, e, seconds := b.paced(p)
+	if e == nil {
+		k, e, seconds = b.paced(engine.Problem{N: max(p.N, 4096), D: p.D, Bounds: engine.UnitBounds(), Loss: engine.Logistic{}, Radius: 1, LabelValues: 2})
+	}
+	if e == nil {
+		return 1
+	}
+	defer e.Close()
+	least, sum, w := math.Inf(1), make([]float64, k.Problem().Loss.ParamDim(k.Problem().D)), make([]float64, k.Problem().Loss.ParamDim(k.Problem().D))
+	all := k.Problem().Pairs()
+	for start, runs := time.Now(), 0; runs < 2 || time.Since(start) < paceTime/2 && runs < 50; runs++ {
+		at := time.Now()
+		if e.GradSum(context.Background(), sum, w, all) != nil {
+			return 1
+		}
+		least = min(least, time.Since(at).Seconds())
+	}
+	return max(least, 1e-9) / seconds
+}
+
+// paced is the largest problem like p whose gradient takes about paceSeconds, bound to records
+// that are made up; nil if there is none.
+func (b Backend) paced(p engine.Problem) (engine.Kernel, engine.Evaluator, float64) {
+	if len(p.Groups) > 0 || p.Loss == nil {
+		return nil, nil, 0
+	}
+	if full, err := b.Plan(p); err == nil {
+		if k, ok := full.(*kernel); ok {
+			b.Method = k.method
+		}
+	}
+	p.PersonRows, p.NonZerosPerRow = 0, 0
+	for p.N = min(p.N, max(16, paceNumbers/max(p.D, 1))); ; p.N = max(p.N/2, 16) {
+		k, err := b.Plan(p)
+		if err != nil {
+			return nil, nil, 0
+		}
+		seconds := engine.Seconds(k, p.Pairs())
+		if seconds == 0 {
+			return nil, nil, 0
+		}
+		if seconds > paceSeconds && p.N > 64 {
+			continue
+		}
+		x, y := make([]float64, p.N*p.D), make([]float64, p.N)
+		for i := range x {
+			x[i] = float64(i*7919%2001-1000) / (1000 * math.Sqrt(float64(p.D)))
+		}
+		for i := range y {
+			y[i] = float64(2*(i%2) - 1)
+		}
+		r, err := engine.AdoptRecords(x, y, p.D, p.Bounds)
+		if err != nil {
+			return nil, nil, 0
+		}
+		e, err := k.Bind(r)
+		if err != nil {
+			return nil, nil, 0
+		}
+		return k, e, seconds
+	}
+}

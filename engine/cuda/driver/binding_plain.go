@@ -1,0 +1,11 @@
+//go:build !gorgoniacu || !cgo
+
+package driver
+
+import "errors"
+
+// OpenGorgonia is Open through gorgonia.org/cu, which this build does not contain: see the
+// package documentation.
+func OpenGorgonia() (Driver, error) {
+	return nil, errors.New("driver: this program was built without the binding over gorgonia.org/cu; build with -tags gorgoniacu and cgo, or unset " + bindingVariable)
+}

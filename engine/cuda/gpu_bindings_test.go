@@ -1,0 +1,45 @@
+//go:build gorgoniacu && cgo
+
+package cuda
+
+import (
+	"slices"
+	"testing"
+
+	"dyad/engine"
+	"dyad/engine/cuda/driver"
+)
+
+// TestGPUBindings: sums through gorgonia.org/cu have the bits of those through libcuda.
+func TestGPUBindings(t *testing.T) {
+	b, _ := openGPU(t)
+	d, err := driver.OpenGorgonia()
+	if err != nil {
+		t.Fatal(err)
+	}
+	device, err := Open(d, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer device.Close()
+	for _, c := range []struct {
+		labels int
+		method Method
+		loss   engine.Loss
+	}{{2, NearLinear, engine.Logistic{}}, {2, Direct, engine.Logistic{}}, {5, Direct, engine.Logistic{}}, {2, AnyMethod, engine.MahalanobisLogistic{}}} {
+		p, r, w := measured(t, 6007, 20, c.labels)
+		if _, metric := c.loss.(engine.MetricLoss); metric {
+			p, w = metricMeasured(p)
+		}
+		var sums [2][]float64
+		for i, device := range []*Device{b.Device, device} {
+			if sums[i], err = sumOf(Backend{Device: device, Method: c.method}, p, r, w); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if !slices.Equal(sums[0], sums[1]) {
+			t.Errorf("%+v: the bindings differ by %.2g", c, relative(sums[1], sums[0]))
+		}
+	}
+	summary(t, "the bindings over libcuda and gorgonia.org/cu agree bit for bit")
+}

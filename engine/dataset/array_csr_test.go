@@ -1,0 +1,115 @@
+package dataset
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const csrColumns = "features: 5\nnonzeros: 3\nrange: [-2, 2]\ncolumns:\n  - {name: y, role: label, positive: 1, negative: -1}\n"
+
+// testdata/scipy_csr.npz is from scipy.sparse.save_npz, and numpy.savez with y and person.
+func TestCSRIsLIBSVM(t *testing.T) {
+	want, err := load(mustSchema(t, "data_id: t\nformat: libsvm\n"+csrColumns), "1 3:0.5 5:-1\n-1\n1 1:1 2:0.25 3:0 4:1\n", Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := mustSchema(t, "data_id: t\nformat: npz\nsparse: true\n"+csrColumns)
+	got, err := Load("testdata/scipy_csr.npz", s, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !got.Records.IsSparse() || got.Records.Len() != 3 {
+		t.Fatalf("%d records, sparse %v", got.Records.Len(), got.Records.IsSparse())
+	}
+	a, b := make([]float64, 5), make([]float64, 5)
+	for i := range 3 {
+		got.Records.Row(i, a)
+		want.Records.Row(i, b)
+		if !slices.Equal(a, b) || got.Records.Label(i) != want.Records.Label(i) {
+			t.Errorf("row %d: %v, want %v", i, a, b)
+		}
+	}
+	m, err := Summarize("testdata/scipy_csr.npz", s, Options{})
+	if err != nil || m.Rows != 3 {
+		t.Errorf("%+v, %v", m, err)
+	}
+}
+
+func TestArraysOfPersons(t *testing.T) {
+	s := mustSchema(t, "data_id: t\nformat: npz\nsparse: true\npersons: 2\n"+csrColumns+"  - {name: who, role: person}\n")
+	d, err := Load("testdata/scipy_csr.npz", s, Options{Persons: KeepPersons})
+	if err != nil || d.Records.Len() != 3 || d.Records.Units() != 2 {
+		t.Fatalf("%v, %v", d, err)
+	}
+	if _, err := Load("testdata/scipy_csr.npz", s, Options{}); err == nil || !strings.Contains(err.Error(), "role: person") {
+		t.Errorf("rows of persons are read one by one: %v", err)
+	}
+	if _, err := ParseSchema([]byte("data_id: t\nformat: libsvm\npersons: 2\n" + csrColumns + "  - {name: who, role: person}\n")); err == nil {
+		t.Error("a LIBSVM file has persons")
+	}
+}
+
+func TestCSRErrors(t *testing.T) {
+	s := mustSchema(t, "data_id: t\nformat: npz\nsparse: true\n"+csrColumns)
+	vector := func(values ...float64) string {
+		b := npyHeader("<f8", fmt.Sprintf("(%d,)", len(values)))
+		for _, v := range values {
+			b = binary.LittleEndian.AppendUint64(b, math.Float64bits(v))
+		}
+		return string(b)
+	}
+	good := func() map[string]string {
+		return map[string]string{"data.npy": vector(1, 2, 1), "indices.npy": vector(0, 4, 1), "indptr.npy": vector(0, 2, 3), "shape.npy": vector(2, 5), "y.npy": vector(1, -1)}
+	}
+	if _, err := load(s, npz(t, good()), Options{}); err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		member, content string
+		row             int
+		column          string
+		position        int
+		rule            string
+	}{
+		"csc":             {"format.npy", "csc", 0, "", 0, ruleNotCSR},
+		"wide":            {"shape.npy", vector(2, 6), 0, "", 0, "at most the 5 features"},
+		"rows":            {"shape.npy", vector(3, 5), 0, "", 0, ruleNotCSR},
+		"labels":          {"y.npy", vector(1), 0, "", 0, ruleArrayRows},
+		"end":             {"indptr.npy", vector(0, 2, 2), 0, "", 0, ruleNotCSR},
+		"back":            {"indptr.npy", vector(0, 4, 3), 1, "", 0, ruleNotCSR},
+		"not a start":     {"indptr.npy", vector(0, math.NaN(), 3), 1, "", 0, ruleNotCSR},
+		"index too large": {"indices.npy", vector(0, 5, 1), 1, "", 0, ruleCSRIndex},
+		"index below 0":   {"indices.npy", vector(-1, 4, 1), 1, "", 0, ruleCSRIndex},
+		"index between":   {"indices.npy", vector(0, 3.5, 1), 1, "", 0, ruleCSRIndex},
+		"twice":           {"indices.npy", vector(4, 4, 1), 1, "f5", 5, ruleIndexOrder},
+		"NaN":             {"data.npy", vector(1, 2, math.NaN()), 2, "f2", 2, ruleNotFinite},
+		"short":           {"data.npy", vector(1, 2), 0, "", 0, ruleNotCSR},
+	} {
+		t.Run(name, func(t *testing.T) {
+			members := good()
+			members[c.member] = c.content
+			checkRule(t, s, "x.npz", npz(t, members), Options{}, c.row, c.column, c.position, c.rule)
+		})
+	}
+	members := good()
+	members["data.npy"], members["indices.npy"], members["indptr.npy"] = vector(1, 1, 1, 1), vector(0, 1, 2, 3), vector(0, 4, 4)
+	checkRule(t, s, "x.npz", npz(t, members), Options{}, 1, "", 0, tooManyNonZeros(3))
+}
+
+func FuzzCSR(f *testing.F) {
+	b, err := os.ReadFile("testdata/scipy_csr.npz")
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(string(b))
+	s := mustSchema(f, "data_id: t\nformat: npz\nsparse: true\n"+csrColumns)
+	f.Fuzz(func(t *testing.T, content string) {
+		d, err := load(s, content, Options{Labels: LabelsOptional})
+		checkLoaded(t, d, err)
+	})
+}

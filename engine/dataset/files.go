@@ -1,0 +1,203 @@
+package dataset
+
+import (
+	"cmp"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// The rules of names that stand for several files.
+const (
+	ruleNoMatch    = "no file has a name of this pattern; correct it (* stands for any part of a name, ? for one character, [a-c] for one of some)"
+	ruleNoFiles    = "the folder has no files (names that begin with . or _ do not count); correct the name"
+	ruleSubfolder  = "this is a folder, inside of one that is read; name the files of both by a pattern (DIR/*/*.parquet), or move it away"
+	ruleTable      = "this is the folder of a table whose log says which files count (Delta Lake, Hudi), and old versions of rows are among its files; write the table to plain files first"
+	ruleTwice      = "the file is given twice, also as %s; each of its rows would count as two records"
+	ruleTwicePack  = "%s has the same name but for the compression, so that rows are probably twice in the data; move one of them away"
+	ruleListLabels = "a file of labels is named, and the data are several files; put the labels of each file next to it (X-1.npy, y-1.npy), or write NPZ files"
+	ruleListMixed  = "only some files have labels; label all of them or none"
+)
+
+// Expand returns the files that names stand for, in the order in which their rows are read. A
+// name is a file; a folder, which stands for the files in it; or a pattern (path/filepath.Match).
+// Files of one folder or pattern are in the order of their names, byte by byte (part-10 before
+// part-2), which does not depend on the machine. Names that begin with a dot or an underline,
+// such as _SUCCESS, belong to neither unless the pattern begins so, too. A name of no file is
+// returned as it is. A *ParseError is about a folder inside of a folder, and names that stand
+// for no file, or twice for one.
+func Expand(names ...string) ([]string, error) {
+	var files []string
+	for _, name := range names {
+		found, err := expand(name)
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, found...)
+	}
+	return files, distinct(files)
+}
+
+func expand(name string) ([]string, error) {
+	var names []string
+	info, err := os.Stat(name)
+	folder := err == nil && info.IsDir()
+	switch {
+	case folder:
+		entries, err := os.ReadDir(name)
+		if err != nil {
+			return nil, fmt.Errorf("dataset: cannot read data: %w", err)
+		}
+		for _, e := range entries {
+			if e.Name() == "_delta_log" || e.Name() == ".hoodie" {
+				return nil, &ParseError{File: name, Rule: ruleTable}
+			}
+			names = append(names, filepath.Join(name, e.Name()))
+		}
+	case err == nil || !strings.ContainsAny(name, "*?["):
+		return []string{name}, nil
+	default:
+		if names, err = filepath.Glob(name); err != nil {
+			return nil, &ParseError{File: name, Rule: ruleNoMatch}
+		}
+	}
+	hidden := func(path string) bool {
+		first := filepath.Base(path)[0]
+		return (first == '.' || first == '_') && (folder || filepath.Base(name)[0] != first)
+	}
+	names = slices.DeleteFunc(names, hidden)
+	if len(names) == 0 && folder {
+		return nil, &ParseError{File: name, Rule: ruleNoFiles}
+	} else if len(names) == 0 {
+		return nil, &ParseError{File: name, Rule: ruleNoMatch}
+	}
+	for _, n := range names {
+		if info, err := os.Stat(n); err == nil && info.IsDir() {
+			return nil, &ParseError{File: n, Rule: ruleSubfolder}
+		}
+	}
+	slices.SortFunc(names, func(a, b string) int { return cmp.Compare(filepath.ToSlash(a), filepath.ToSlash(b)) })
+	return names, nil
+}
+
+// distinct refuses a file that is there twice: one person's row as two records would make
+// the sensitivity twice what is claimed.
+func distinct(files []string) error {
+	if len(files) < 2 {
+		return nil
+	}
+	type key struct {
+		size, time int64
+	}
+	plain, alike := map[string]string{}, map[key][]int{}
+	infos := make([]fs.FileInfo, len(files))
+	for i, name := range files {
+		stem := strings.TrimSuffix(strings.TrimSuffix(filepath.Clean(name), ".gz"), ".zst")
+		info, err := os.Stat(name)
+		if err == nil {
+			infos[i] = info
+			k := key{info.Size(), info.ModTime().UnixNano()}
+			for _, j := range alike[k] {
+				if os.SameFile(infos[j], info) {
+					return &ParseError{File: name, Rule: fmt.Sprintf(ruleTwice, files[j])}
+				}
+			}
+			alike[k] = append(alike[k], i)
+		}
+		if other, ok := plain[stem]; ok {
+			return &ParseError{File: name, Rule: fmt.Sprintf(ruleTwicePack, other)}
+		}
+		plain[stem] = name
+	}
+	return nil
+}
+
+// listName names a list in errors about all of its rows.
+func listName(files []string) string {
+	if len(files) == 1 {
+		return files[0]
+	}
+	return fmt.Sprintf("%s and %d more files", files[0], len(files)-1)
+}
+
+// readFiles reads files one after the other, as if they were one.
+func (t *table) readFiles() error {
+	files := t.files
+	if len(files) > 1 && (t.o.LabelsFile != "" || t.e.schema.LabelsFile != "") {
+		return t.errorf(0, "", 0, ruleListLabels)
+	}
+	for _, name := range files[1:] {
+		z, err := t.countRows(name)
+		if err != nil {
+			return err
+		}
+		t.rest.rows, t.rest.bytes, t.rest.colons = t.rest.rows+z.rows, t.rest.bytes+z.bytes, t.rest.colons+z.colons
+	}
+	var inputs []*input
+	for i, name := range files {
+		in, err := openInput(name, "data")
+		if err != nil {
+			return err
+		}
+		labelled := t.hasLabels
+		t.name, t.first = name, t.seen
+		if err := in.close(t.read(in)); err != nil {
+			return err
+		}
+		if i > 0 && t.hasLabels != labelled {
+			return t.errorf(0, t.e.label.Name, 0, ruleListMixed)
+		}
+		inputs = append(inputs, in)
+	}
+	t.name = listName(files)
+	for _, in := range inputs[:len(files)-1] { // files that were closed while others were read
+		if now, err := os.Stat(in.name); in.opened != nil && (err != nil || in.changed(now)) {
+			return in.errChanged()
+		}
+	}
+	return nil
+}
+
+// countRows bounds what a file will need, unless it can be read only once. Errors are
+// left for the reader, but for that of Progress.
+func (t *table) countRows(name string) (sizes, error) {
+	var z sizes
+	if info, err := os.Stat(name); t.scan != nil || err != nil || !info.Mode().IsRegular() {
+		return z, nil
+	}
+	in, err := openInput(name, "data")
+	if err != nil {
+		return z, nil
+	}
+	defer in.file.Close()
+	u, err := unpack(name, in.r)
+	if err != nil {
+		return z, nil
+	}
+	defer u.close()
+	head, _ := u.Peek(sniffBytes)
+	format, err := t.e.schema.formatOf(name, head)
+	if err != nil {
+		return z, nil
+	}
+	switch format {
+	case FormatParquet:
+		if r, err := openParquet(in); err == nil {
+			return r.sizes(in), nil
+		}
+	case FormatNPY, FormatIDX:
+		if a, err := openArray(format, in, u); err == nil {
+			return sizes{rows: a.n, bytes: a.size}, nil
+		}
+	case FormatNPZ:
+		if z, err := t.npzSizes(in); err == nil {
+			return z, nil
+		}
+	default:
+		return t.countLines(name)
+	}
+	return z, nil
+}

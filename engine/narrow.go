@@ -1,0 +1,113 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"sync/atomic"
+)
+
+// TowardZero is x rounded toward zero to float32: the number of float32 closest to x whose
+// magnitude is at most |x|. x is not NaN.
+func TowardZero(x float64) float32 {
+	f := float32(x)
+	if math.Abs(float64(f)) > math.Abs(x) {
+		f = math.Nextafter32(f, 0)
+	}
+	return f
+}
+
+// AdoptNarrowRecords is AdoptRecords for features in float32. A row whose norm is not seen to be
+// at most R is projected in float64 and then rounded toward zero, coordinate by coordinate.
+// Rows that were projected and rounded so before are left as they are.
+//
+// Proof that ||x|| <= R. withinBall says so of the rows that are left. Of the others, ProjectBall gives
+// a vector of norm at most R, and no magnitude of a coordinate grows. Both are functions of one
+// row alone (docs/theory.md#stored-records). QED
+func AdoptNarrowRecords(x []float32, y []float64, d int, b Bounds) (*Records, error) {
+	if err := checkShape(len(y), d, b); err != nil {
+		return nil, err
+	}
+	if len(x) != len(y)*d {
+		return nil, fmt.Errorf("engine: AdoptNarrowRecords: %d feature values for %d labels of %d features, want %d", len(x), len(y), d, len(y)*d)
+	}
+	r := &Records{n: len(y), d: d, bounds: b, y: y, narrow: x}
+	eachRow(r.n, func(i int) {
+		row := x[i*d : (i+1)*d]
+		if withinBall(row, b.FeatureNorm) {
+			return
+		}
+		wide := make([]float64, d)
+		for k, v := range row {
+			wide[k] = float64(v)
+		}
+		ProjectBall(wide, b.FeatureNorm)
+		for k, v := range wide {
+			row[k] = TowardZero(v)
+		}
+	})
+	clampLabels(y, b.LabelAbs)
+	return r, nil
+}
+
+// ErrStored is wrapped by the error about stored records that do not keep their bounds.
+var ErrStored = errors.New("records outside their bounds")
+
+// StoredRecords are records over features and labels that are in a mapped file, which the caller
+// neither changes nor unmaps while they are in use: x is []float32 or []float64. Nothing is
+// projected. It fails with ErrStored if a row may be longer than R, or a label is not a number in
+// [-LabelAbs, LabelAbs]; what NewRecords or AdoptNarrowRecords made is never refused.
+func StoredRecords[T float32 | float64](x []T, y []float64, d int, b Bounds) (*Records, error) {
+	if err := checkShape(len(y), d, b); err != nil {
+		return nil, err
+	}
+	if len(x) != len(y)*d {
+		return nil, fmt.Errorf("engine: StoredRecords: %d feature values for %d labels of %d features, want %d", len(x), len(y), d, len(y)*d)
+	}
+	var bad atomic.Bool
+	eachRow(len(y), func(i int) {
+		if !(math.Abs(y[i]) <= b.LabelAbs) || !withinBall(x[i*d:(i+1)*d], b.FeatureNorm) {
+			bad.Store(true)
+		}
+	})
+	if bad.Load() {
+		return nil, fmt.Errorf("engine: %w: a row is longer than %g, or a label is not within %g", ErrStored, b.FeatureNorm, b.LabelAbs)
+	}
+	r := &Records{n: len(y), d: d, bounds: b, y: y, stored: true}
+	switch x := any(x).(type) {
+	case []float32:
+		r.narrow = x
+	case []float64:
+		r.dense = x
+	}
+	return r, nil
+}
+
+// withinBall proves of x that its exact norm is at most R. It is true of every result of ProjectBall,
+// rounded toward zero or not, and false if a value is not finite, or R is outside 2^-400 to 2^500.
+//
+// Proof. Let m = len(x), u = 2^-53, S the exact and s the computed sum of squares. A term has one
+// rounding and takes part in at most m/2 + 1 additions of numbers >= 0, so S (1 - (m/2 + 2) u) - t <= s
+// <= S (1 + (m/2 + 3) u), where t <= m 2^-1074 is lost in squares that underflow, less than m u R^2 2^-200.
+// The limit is R^2 (1 - (m+8) u) within 4 u of it. So s <= limit gives S (1 - (m/2 + 2) u) <=
+// R^2 (1 - (m+3) u), and S <= R^2. In ProjectBall the exact norm is at most the computed one times
+// 1 + (m/2 + 3) u, and a scaled row has at most 5 u more: for both kinds of its results
+// sqrt(S) <= R (1 - 2(m+8) u)(1 + (m/2 + 8) u) <= R (1 - (3m/2 + 8) u), hence s <=
+// R^2 (1 - (5m/2 + 12) u), which is within the limit. Rounding toward zero makes S smaller. QED
+func withinBall[T float32 | float64](x []T, R float64) bool {
+	if R < 0x1p-400 || R > 0x1p500 {
+		return false
+	}
+	limit := R * R * (1 - float64(len(x)+8)*0x1p-53)
+	var s0, s1 float64
+	for len(x) >= 2 {
+		a, b := float64(x[0]), float64(x[1])
+		s0 += a * a
+		s1 += b * b
+		x = x[2:]
+	}
+	for _, v := range x {
+		s0 += float64(v) * float64(v)
+	}
+	return s0+s1 <= limit
+}

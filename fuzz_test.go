@@ -1,0 +1,81 @@
+package dyad_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"dyad"
+	"dyad/internal/files"
+)
+
+// A model file is refused, or it is written and read again as the same model, and scores.
+func FuzzModel(f *testing.F) {
+	names, err := filepath.Glob(filepath.FromSlash("cmd/dyad/testdata/formats/model-*.json"))
+	if err != nil || len(names) == 0 {
+		f.Fatalf("%d models, %v", len(names), err)
+	}
+	for _, name := range names {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		dir := t.TempDir()
+		path, data := filepath.Join(dir, "m.json"), filepath.Join(dir, "x.csv")
+		write := func(name string, text []byte) {
+			if err := os.WriteFile(name, text, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		write(path, text)
+		m, err := dyad.Load(path)
+		if err != nil {
+			return
+		}
+		first, most, err := m.Size()
+		if err != nil || len(first) > most {
+			t.Fatalf("%d bytes, at most %d: %v", len(first), most, err)
+		}
+		write(path, first)
+		again, err := dyad.Load(path)
+		if err != nil {
+			t.Fatalf("%v\n%s", err, first)
+		}
+		if second, err := again.Text(); err != nil || string(second) != string(first) {
+			t.Fatalf("%v\n%s\n%s", err, first, second)
+		}
+		write(data, []byte("age,dose,out\n20,1,no\n50,5,yes\n80,9,yes\n"))
+		d, err := again.Open(data)
+		if err != nil {
+			return
+		}
+		if m.Task == dyad.AUC {
+			_, err = again.Score(d.Records)
+		} else {
+			_, _, err = again.Transform(d.Records)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+// ReadJSON stops at its limit and takes one value.
+func FuzzReadJSON(f *testing.F) {
+	f.Add([]byte(`{"a":[1,2]}`), int64(20))
+	f.Add([]byte(`{} {}`), int64(20))
+	f.Add([]byte(`"aaaaaaaaaaaaaaaaaaaaaaaa`), int64(3))
+	f.Fuzz(func(t *testing.T, text []byte, limit int64) {
+		path := filepath.Join(t.TempDir(), "x.json")
+		if err := os.WriteFile(path, text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		var v any
+		if err := files.ReadJSON(path, min(max(limit, 0), 1<<20), &v); err == nil && len(text) == 0 {
+			t.Fatal("a value of no text")
+		}
+	})
+}

@@ -1,0 +1,13 @@
+//go:build unix
+
+package pages
+
+import (
+	"os"
+	"syscall"
+)
+
+// mapped maps a file for reading. A write to it is a fault.
+func mapped(f *os.File, size int) ([]byte, error) {
+	return syscall.Mmap(int(f.Fd()), 0, size, syscall.PROT_READ, syscall.MAP_SHARED)
+}

@@ -1,0 +1,72 @@
+package pages
+
+import (
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"unsafe"
+)
+
+// Large slices are aligned for vectors, hold zeros, and contain the large pages that are asked for.
+func TestMake(t *testing.T) {
+	for _, n := range []int{0, 1, 1000, worthHuge/8 - 1, worthHuge / 8, 3*hugePage/8 + 5, 10 * hugePage / 8} {
+		x := Make[float64](n)
+		if len(x) != n {
+			t.Fatalf("length %d, want %d", len(x), n)
+		}
+		for i, v := range x {
+			if v != 0 {
+				t.Fatalf("n = %d: number %d is %g", n, i, v)
+			}
+		}
+		if 8*n < worthHuge {
+			continue
+		}
+		at := uintptr(unsafe.Pointer(&x[0]))
+		if at%64 != 0 {
+			t.Errorf("n = %d: starts at %#x, want a multiple of 64", n, at)
+		}
+		b := unsafe.Slice((*byte)(unsafe.Pointer(&x[0])), 8*n)
+		inside := whole(b)
+		from := uintptr(unsafe.Pointer(&inside[0]))
+		if from%hugePage != 0 || len(inside)%hugePage != 0 || from < at || from+uintptr(len(inside)) > at+uintptr(8*n) {
+			t.Errorf("n = %d: large pages from %#x, %d bytes, in %d bytes from %#x", n, from, len(inside), 8*n, at)
+		}
+		if len(b)-len(inside) >= 2*hugePage {
+			t.Errorf("n = %d: %d of %d bytes are on large pages", n, len(inside), len(b))
+		}
+	}
+}
+
+// Numbers come back from a file, at any place of it.
+func TestFile(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "numbers")
+	want := []float64{0, 1, -2.5, math.Pi, math.Inf(1)}
+	text := append([]byte("x"), Bytes(want)...)
+	text = append(text, Bytes([]float32{0.5, -3})...)
+	if err := os.WriteFile(name, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	b, err := File(f)
+	if err != nil || !slices.Equal(b, text) {
+		t.Fatalf("%d bytes, %v", len(b), err)
+	}
+	if got := Slice[float64](b[1:41]); !slices.Equal(got, want) {
+		t.Errorf("numbers %v at an odd place, want %v", got, want)
+	}
+	if got := Slice[float32](b[41:]); !slices.Equal(got, []float32{0.5, -3}) {
+		t.Errorf("numbers %v", got)
+	}
+	if d, err := os.Open(t.TempDir()); err == nil {
+		if _, err := File(d); err == nil {
+			t.Error("a folder was read")
+		}
+	}
+}

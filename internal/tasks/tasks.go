@@ -1,0 +1,144 @@
+// Package tasks runs goroutines whose panics are their caller's. A panic that nobody recovers in a
+// goroutine ends the program at once with exit code 2, which says that nothing was charged, and with a stack
+// whose arguments can be values of records; the caller's is reported with the name of the run that it belongs to.
+// What Go calls fatal errors (no memory, concurrent use of a map) end a program in any case.
+package tasks
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+)
+
+// Group is goroutines that are waited for. The zero value is ready for use.
+type Group struct {
+	// Stop, if not nil, is called when a goroutine panics, before the others have ended.
+	Stop  func()
+	all   sync.WaitGroup
+	first atomic.Pointer[Panic]
+}
+
+// Go runs f in a goroutine.
+func (g *Group) Go(f func()) { g.all.Go(func() { g.Try(f) }) }
+
+// Try runs f and keeps its panic for Wait.
+func (g *Group) Try(f func()) {
+	defer func() {
+		if p := Caught(recover()); p != nil {
+			g.first.CompareAndSwap(nil, p)
+			if g.Stop != nil {
+				g.Stop()
+			}
+		}
+	}()
+	f()
+}
+
+// Panicked says that a goroutine panicked: the others may stop.
+func (g *Group) Panicked() bool { return g.first.Load() != nil }
+
+// Wait waits for all goroutines. If some panicked it panics with the *Panic of the first.
+func (g *Group) Wait() {
+	g.all.Wait()
+	if p := g.first.Load(); p != nil {
+		panic(p)
+	}
+}
+
+// Each calls work once for every job in [0, jobs) on up to workers goroutines, the caller's among
+// them, and returns ctx.Err(). When ctx is done, or a call panics, it starts no further
+// jobs. worker is in [0, workers) and never used by two calls at a time.
+func Each(ctx context.Context, workers, jobs int, work func(worker, job int)) error {
+	workers = min(workers, jobs)
+	if workers <= 1 {
+		for job := range jobs {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			work(0, job)
+		}
+		return ctx.Err()
+	}
+	var next atomic.Int64
+	var group Group
+	run := func(worker int) {
+		for ctx.Err() == nil && !group.Panicked() {
+			job := int(next.Add(1)) - 1
+			if job >= jobs {
+				return
+			}
+			work(worker, job)
+		}
+	}
+	for worker := 1; worker < workers; worker++ {
+		group.Go(func() { run(worker) })
+	}
+	group.Try(func() { run(0) })
+	group.Wait()
+	return ctx.Err()
+}
+
+// Await is the result of f, or the error of ctx if that is done first: f, which cannot be
+// interrupted, is then left behind.
+func Await[T any](ctx context.Context, f func() T) (T, error) {
+	var result T
+	var group Group
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		group.Try(func() { result = f() })
+	}()
+	select {
+	case <-done:
+		group.Wait()
+		return result, nil
+	case <-ctx.Done():
+		var none T
+		return none, ctx.Err()
+	}
+}
+
+// Panic is a panic and where it happened.
+type Panic struct {
+	Value any
+	// Frames are the functions, files and lines of the stack, innermost first. They have no arguments,
+	// which could be values of records.
+	Frames []string
+}
+
+// Caught is the Panic of what recover returned, nil for nil. It is called by the deferred function
+// that recovers; a *Panic of another goroutine keeps its own frames.
+func Caught(recovered any) *Panic {
+	if p, ok := recovered.(*Panic); ok || recovered == nil {
+		return p
+	}
+	p := &Panic{Value: recovered}
+	var callers [64]uintptr
+	frames := runtime.CallersFrames(callers[:runtime.Callers(1, callers[:])])
+	for more := true; more; {
+		var f runtime.Frame
+		if f, more = frames.Next(); f.Function != "" {
+			p.Frames = append(p.Frames, fmt.Sprintf("%s %s:%d", f.Function, f.File, f.Line))
+		}
+	}
+	return p
+}
+
+var digits = regexp.MustCompile(`-?[0-9]+`)
+
+// String is the text for an error report, on several lines. It has no value that the program worked on: of errors of the runtime
+// the text without its numbers, of other panics the type.
+func (p *Panic) String() string {
+	what := fmt.Sprintf("a value of type %T", p.Value)
+	if err, ok := p.Value.(error); ok {
+		if r := runtime.Error(nil); errors.As(err, &r) {
+			what = digits.ReplaceAllString(r.Error(), "N")
+		}
+	}
+	return what + "\n\t" + strings.Join(p.Frames, "\n\t")
+}

@@ -1,0 +1,63 @@
+package kernels
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+)
+
+// Every variant computes of float32 rows the bits that it computes of the same numbers in float64,
+// and reads nothing outside of them.
+func TestNarrowRowsGiveTheSameBits(t *testing.T) {
+	r := rand.New(rand.NewPCG(11, 12))
+	for _, d := range []int{1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 20, 31, 33, 63, 64, 65, 129, 255, 257, 511, 513, 1030} {
+		for _, rows := range []int{0, 1, 2, 3, 4, 5, 8, 9, 31, 64, 67, 256, 1027} {
+			if rows*d > 1<<18 {
+				continue
+			}
+			// The slices end where the numbers end: what is read beyond them would change sums.
+			back := make([]float32, rows*d+64)
+			for i := range back {
+				back[i] = float32(math.NaN())
+			}
+			x := back[32 : 32+rows*d : 32+rows*d]
+			for i := range x {
+				x[i] = float32(r.NormFloat64() * math.Exp(4*r.NormFloat64()))
+			}
+			if len(x) > 3 {
+				x[0], x[1], x[2] = 0, math.SmallestNonzeroFloat32, -math.MaxFloat32
+			}
+			wide := make([]float64, len(x))
+			Widen(wide, x)
+			for i, v := range x {
+				if wide[i] != float64(v) {
+					t.Fatalf("Widen: %g of %g", wide[i], v)
+				}
+			}
+			w, c, acc := normals(r, d), normals(r, rows), normals(r, d)
+			for _, v := range Variants() {
+				set, err := Select(v)
+				if err != nil {
+					t.Fatal(err)
+				}
+				got, want := make([]float64, rows), make([]float64, rows)
+				set.NarrowDots(got, x, w)
+				set.Dots(want, wide, w)
+				same(t, v, "dots", rows, d, got, want)
+				got, want = append([]float64(nil), acc...), append([]float64(nil), acc...)
+				set.NarrowAddRows(got, c, x)
+				set.AddRows(want, c, wide)
+				same(t, v, "sums", rows, d, got, want)
+			}
+		}
+	}
+}
+
+func same(t *testing.T, v Variant, what string, rows, d int, got, want []float64) {
+	t.Helper()
+	for i := range want {
+		if math.Float64bits(got[i]) != math.Float64bits(want[i]) {
+			t.Fatalf("%v, %d rows of %d: %s %d is %x, want %x", v, rows, d, what, i, got[i], want[i])
+		}
+	}
+}

@@ -1,0 +1,46 @@
+package ledger
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// The count of a stream is never below a whole slot of the file, whatever else is in it, and head files are read
+// exactly or not at all.
+func FuzzCount(f *testing.F) {
+	r := RunLock{run: "a"}
+	slot := func(releases int) []byte {
+		text, err := r.text(StreamPosition{releases, "0f"})
+		if err != nil {
+			f.Fatal(err)
+		}
+		return text
+	}
+	f.Add(append(slot(3), slot(4)...))
+	f.Add(append(slot(5), make([]byte, slotSize)...))
+	f.Add(append(slot(5)[:100], slot(6)...))
+	f.Add([]byte(`{"run":"a","releases":1} `))
+	path := filepath.Join(f.TempDir(), "count")
+	whole := slot(7)
+	f.Fuzz(func(t *testing.T, data []byte) {
+		for _, content := range [][]byte{data, append(append([]byte(nil), whole...), data...)} {
+			if err := os.WriteFile(path, content, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			file, err := os.Open(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := RunLock{run: "a", file: file}
+			read := got.read()
+			file.Close()
+			if got.at.Releases < 0 || read && got.at.Releases == 0 && got.torn {
+				t.Fatalf("%+v", got.at)
+			}
+			if len(content) >= slotSize && string(content[:slotSize]) == string(whole) && (!read || got.at.Releases < 7) {
+				t.Fatalf("a whole slot of 7 releases was read as %+v", got.at)
+			}
+		}
+	})
+}
