@@ -12,8 +12,8 @@ type Team interface {
 	// Rank is the number of this process, from 0 to Size()-1. Rank 0 leads.
 	Rank() int
 	Size() int
-	// AllGather fills x, of which this process has set its own part, with the parts of all: part
-	// r is x[at[r]:at[r]+counts[r]]. counts and at are the same on every rank.
+	// AllGather fills x with the parts of all; before the call a process has set its own. Part r is
+	// x[at[r]:at[r]+counts[r]]; counts and at are the same on every rank.
 	AllGather(ctx context.Context, x []float64, counts, at []int) error
 	// Broadcast fills x, whose length is the same on every rank, with the numbers of rank 0.
 	Broadcast(ctx context.Context, x []float64) error

@@ -159,3 +159,17 @@ func TestMPIInterrupt(t *testing.T) {
 	mpiJob(t, dir, 3, crash.Spec{Args: args, Stage: "training", Nth: 1, Fault: "interrupt"}).Want(t, "interrupt", exitCancelled, "continues it at no further cost")
 	wantCharged(t, 0)
 }
+
+// TestMPIHung: a process that does not answer ends the job after the deadline.
+func TestMPIHung(t *testing.T) {
+	mpirun(t, 3)
+	dir := clinic(t, 9000)
+	t.Chdir(dir)
+	args := []string{"train", "--data", "patients.csv", "--schema", "patients.yaml", "--algorithm", "gradient-perturbation", "--steps", "30", "--ledger", "l.jsonl", "--out", "team.json"}
+	e := mpiJob(t, dir, 3, crash.Spec{Args: append(args, "--team-deadline", "5s"), Stage: "training", Nth: 1, Fault: "stop rank 1"})
+	if e.Code == exitOK || !strings.Contains(e.Stderr, "a process does not answer within 5s") {
+		t.Errorf("exit %d: %s", e.Code, e.Stderr)
+	}
+	mpiJob(t, dir, 0, crash.Spec{Args: append(args, "--resume", wantCharged(t, 0))}).Want(t, "resume", exitOK, "")
+	wantCharged(t, 1)
+}

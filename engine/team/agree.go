@@ -15,7 +15,7 @@ import (
 var ErrDisagree = errors.New("team: the processes do not agree")
 
 // A Statement is what must be the same on every rank: a name for messages, such as "the plan", and
-// a text, of which hashes are compared.
+// a text. Its hash is compared.
 type Statement struct{ Name, Text string }
 
 // Agree compares what the ranks are about to do, before anything is charged: their statements, the

@@ -30,7 +30,7 @@ type Spec struct {
 	Args   []string
 	Stage  string // "start" means from the start, or no fault
 	Nth    int    // occurrence of the stage, from 1
-	Fault  string // kill, kill rank 1, interrupt, full, read-only, pause
+	Fault  string // kill, kill rank 1, stop rank 1, interrupt, full, read-only, pause
 	Limit  uint64 // of "full": no file may grow beyond these bytes
 	Folder string // of "read-only"
 	Also   string // another one, or none
@@ -118,7 +118,7 @@ func (s Spec) rankFile(rank string) string { return filepath.Join(s.Ranks, "rank
 // fault happens. That of another rank ends when the launcher has told this one to stop.
 func (s Spec) fault(ctx context.Context) error {
 	switch s.Fault {
-	case "kill rank 1":
+	case "kill rank 1", "stop rank 1":
 		text, err := os.ReadFile(s.rankFile("1"))
 		if err != nil {
 			return err
@@ -126,6 +126,9 @@ func (s Spec) fault(ctx context.Context) error {
 		pid, err := strconv.Atoi(string(text))
 		if err != nil {
 			return err
+		}
+		if s.Fault == "stop rank 1" {
+			return syscall.Kill(pid, syscall.SIGSTOP)
 		}
 		err = syscall.Kill(pid, syscall.SIGKILL)
 		<-ctx.Done()

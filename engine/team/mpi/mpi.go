@@ -3,6 +3,7 @@ package mpi
 import (
 	"errors"
 	"fmt"
+	"strconv"
 	"time"
 )
 
@@ -21,9 +22,24 @@ type Options struct {
 	Deadline time.Duration
 }
 
-// libraries are the names tried, in this order.
-func libraries() []string {
-	return []string{"libmpi_abi.so.1", "libmpi.so.40", "libmpi.so.12", "libmpich.so.12", "libmpi.so"}
+// libraries are the names tried, in this order: the one of the launcher, which sets variables of its
+// own, comes before others that are installed, too.
+func libraries(variable func(string) string) []string {
+	mpich, open := []string{"libmpi_abi.so.1", "libmpi.so.12", "libmpich.so.12"}, []string{"libmpi.so.40"}
+	if variable("OMPI_COMM_WORLD_SIZE") != "" {
+		return append(append(open, mpich...), "libmpi.so")
+	}
+	return append(append(mpich, open...), "libmpi.so")
+}
+
+// started is how many processes the launcher says that it started, 0 if it does not say.
+func started(variable func(string) string) int {
+	for _, name := range []string{"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"} {
+		if n, err := strconv.Atoi(variable(name)); err == nil && n > 0 {
+			return n
+		}
+	}
+	return 0
 }
 
 // abi is what a binary interface calls its constants.

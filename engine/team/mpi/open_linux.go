@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"os"
 	"runtime"
 	"strings"
 	"sync/atomic"
@@ -73,12 +74,16 @@ func Open(o Options) (*Team, error) {
 		}
 	}
 	t.rank, t.size = int(rank), int(size)
+	if n := started(os.Getenv); t.size == 1 && n > 1 {
+		// Each process would train and charge by itself.
+		return nil, unavailable("the launcher started %d processes, and %s sees one: it belongs to another MPI; name the launcher's library (DYAD_LIBMPI)", n, t.library)
+	}
 	return t, nil
 }
 
 // load opens the first library that is there and recognises its interface.
 func (t *Team) load(only string) (uintptr, error) {
-	names := libraries()
+	names := libraries(os.Getenv)
 	if only != "" {
 		names = []string{only}
 	}
