@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"dyad/engine"
 	"dyad/privacy"
 	"dyad/privacy/ledger"
 )
@@ -73,7 +74,8 @@ type Result struct {
 // another process released it meanwhile, or if the algorithm failed by itself
 // after noise was drawn for its iterate, in this attempt or before its checkpoint, or
 // after a secret batch was: whether that happens could depend on what was drawn, so trying
-// again until it does not would change the law of what is released.
+// again until it does not would change the law of what is released. A process of a team that dies,
+// or does not answer for minutes, is a crash like that of the whole program.
 //
 // A resumed run draws fresh noise. It starts at step 1, or with Options.Checkpoints
 // where its last checkpoint was written (see Checkpoints for why that is sound).
@@ -122,7 +124,7 @@ func Execute(ctx context.Context, j Job, o Options) (*Result, error) {
 		return out, nil
 	}
 	if err != nil {
-		if watched.drew && ctx.Err() == nil {
+		if watched.drew && ctx.Err() == nil && !errors.Is(err, engine.ErrTeamLost) {
 			err = errors.Join(err, o.Ledger.Finish(out.Run, "failed"))
 		}
 		return nil, out.withheld(j, o, keeper, ledger.Kept{}, err)

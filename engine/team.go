@@ -1,6 +1,13 @@
 package engine
 
-import "context"
+import (
+	"context"
+	"errors"
+)
+
+// ErrTeamLost is wrapped by errors of a Team that cannot go on because a process or the network
+// failed. It is a crash of a part of the computation: nothing about records or noise is in it.
+var ErrTeamLost = errors.New("engine: the team is lost")
 
 // Team is a fixed set of processes that compute sums together, each over some of the records. It
 // moves numbers and adds none: every process adds the partial sums of all in the one order

@@ -54,7 +54,7 @@ func (m *member) End(cause error) {
 	m.Lock()
 	defer m.Unlock()
 	if m.cause == nil {
-		m.cause = cause
+		m.cause = fmt.Errorf("%w: %w", engine.ErrTeamLost, cause)
 		close(m.over)
 	}
 }

@@ -55,7 +55,7 @@ func (l *Leader) Stop() error {
 // ask tells the others what to do: an op with some numbers, and a second message.
 func (l *Leader) ask(ctx context.Context, o op, head, body []float64) error {
 	if l.lost != nil {
-		return fmt.Errorf("team: the team was lost: %w", l.lost)
+		return fmt.Errorf("team: %w: %w", engine.ErrTeamLost, l.lost)
 	}
 	if err := ctx.Err(); err != nil {
 		return err

@@ -142,7 +142,7 @@ func invoke(fn uintptr, args ...uintptr) int32 {
 // the team is lost.
 func (t *Team) do(ctx context.Context, name string, deadline time.Duration, run func() int32) error {
 	if t.lost.Load() {
-		return fmt.Errorf("mpi: %s after the team was lost", name)
+		return fmt.Errorf("mpi: %s: %w", name, engine.ErrTeamLost)
 	}
 	if err := ctx.Err(); err != nil {
 		t.lost.Store(true)
@@ -160,7 +160,7 @@ func (t *Team) do(ctx context.Context, name string, deadline time.Duration, run 
 	case code := <-c.done:
 		if code != 0 {
 			t.lost.Store(true)
-			return fmt.Errorf("mpi: %s failed with code %d", name, code)
+			return fmt.Errorf("mpi: %w: %s failed with code %d", engine.ErrTeamLost, name, code)
 		}
 		return nil
 	case <-ctx.Done():
@@ -168,7 +168,7 @@ func (t *Team) do(ctx context.Context, name string, deadline time.Duration, run 
 		return ctx.Err()
 	case <-late:
 		t.lost.Store(true)
-		return fmt.Errorf("%w within %v (%s on rank %d); a machine may be down, slow or out of memory", ErrHung, deadline, name, t.rank)
+		return fmt.Errorf("%w: %w within %v (%s on rank %d); a machine may be down, slow or out of memory", engine.ErrTeamLost, ErrHung, deadline, name, t.rank)
 	}
 }
 
