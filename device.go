@@ -27,8 +27,10 @@ type Device struct {
 // DeviceOptions say which device to open. The zero value is auto.
 type DeviceOptions struct {
 	// Name is "auto", "cpu" or "cuda:N", the N-th NVIDIA GPU from 0; "" is auto. That is the
-	// CPU unless this version has timings of a GPU like GPU 0.
-	Name string
+	// CPU unless this version has measured times of a GPU like GPU 0. If ForPlan is set it may
+	// also be the name of a product that is not here, such as "cuda:h200".
+	Name    string
+	ForPlan bool
 	// Workers are the CPU's; results have the same bits for any number. 0 means all cores.
 	Workers int
 	// Precision is the arithmetic of pairs for Metric; any but cuda.AutoPrecision and
@@ -63,8 +65,15 @@ func OpenDevice(o DeviceOptions) (*Device, error) {
 		return d, d.auto(o.Precision)
 	}
 	index, err := strconv.Atoi(number)
+	if gpu && err != nil && o.ForPlan {
+		if d.gpu, err = cuda.OpenNamed(number); err != nil {
+			return nil, input.Errorf("dyad: %w", err)
+		}
+		d.backend = cuda.Backend{Device: d.gpu, Precision: o.Precision}
+		return d, nil
+	}
 	if !gpu || err != nil || index < 0 {
-		return nil, input.Errorf("dyad: the device is %q, want auto, cpu or cuda:N", o.Name)
+		return nil, input.Errorf("dyad: the device is %q, want auto, cpu or cuda:N; names such as cuda:h200 are for plans alone", o.Name)
 	}
 	if d.gpu, err = cuda.OpenNumber(index); err != nil {
 		return nil, fmt.Errorf("dyad: device %s: %w; \"dyad doctor\" says more", o.Name, err)
@@ -73,15 +82,15 @@ func OpenDevice(o DeviceOptions) (*Device, error) {
 	return d, nil
 }
 
-// auto opens GPU 0 if this version has timings of one like it, and leaves the choice to them.
+// auto opens GPU 0 if this version has measured times of one like it, and leaves the choice to them.
 // Whatever stands in the way of a GPU is a reason for the CPU.
 func (d *Device) auto(precision cuda.Precision) error {
 	d.chosen = true
-	timings, err := cuda.Measured()
+	models, err := cuda.Measured()
 	if err != nil {
 		return err
 	}
-	if len(timings.Timings) == 0 {
+	if len(models) == 0 {
 		d.reason = unmeasured()
 		return nil
 	}
@@ -89,7 +98,7 @@ func (d *Device) auto(precision cuda.Precision) error {
 		d.reason = plain(err)
 		return nil
 	}
-	d.backend = cuda.Auto{CPU: d.backend, GPU: cuda.Backend{Device: d.gpu, Precision: precision}, Timings: timings}
+	d.backend = cuda.Auto{CPU: d.backend, GPU: cuda.Backend{Device: d.gpu, Precision: precision}, Models: models}
 	return nil
 }
 
@@ -128,7 +137,7 @@ func (d *Device) Chosen(p *engine.Problem) (name, why string, ok bool) {
 	}
 	name, why = "cpu", d.reason
 	if auto, ok := d.backend.(cuda.Auto); ok {
-		why = "there are no timings for pairs"
+		why = "there are no measured times for pairs"
 		if p != nil {
 			_, name, why, _ = auto.Choose(*p) // it has been planned
 		}

@@ -192,7 +192,6 @@ var forUsers = []string{
 	"autodiff/gorgonia.FromGraph", "autodiff/gorgonia.NewNetwork", "engine/tensors.FromRecords", "engine/tensors.ToRecords", // the way from and to Gorgonia
 	"algorithms/local/serve.ErrInput", "algorithms/local/serve.Open", "algorithms/audit.Charged",
 	"privacy/account.RDP.Divergence", "privacy/account.ZCDP.Rho", // to compare with other accountants
-	"engine/cuda/driver.OpenGorgonia",                                                                                                                                      // with a build tag
 	"engine/cuda/driver.DynamicShared", "engine/cuda/driver.LocalBytes", "engine/cuda/driver.MaxThreads", "engine/cuda/driver.Registers", "engine/cuda/driver.SharedBytes", // of CUDA
 	// Tests of another package compare with them.
 	"kernels.ClipDepth", "kernels.ExponentError", "kernels.ReciprocalError", "privacy/internal/sampler.BitsFrom", "algorithms/audit.RatioLower",

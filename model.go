@@ -1,6 +1,7 @@
 package dyad
 
 import (
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"io/fs"
@@ -61,14 +62,24 @@ type Model struct {
 	// PairLoss is the loss of a metric of either kind.
 	PairLoss *PairLoss `json:"pair_loss,omitempty"`
 
+	// Plan is algorithms.Plan.Record of a run that was charged, nil for others: what it takes to
+	// compute its guarantee again (docs/verify.md).
+	Plan json.RawMessage `json:"plan,omitempty"`
+
 	// Guarantee is the report's, with what the run added to it.
 	Guarantee privacy.Guarantee `json:"guarantee"`
 }
 
-// Text is the content of the model's file.
+// Text is the content of the model's file: its last member is the checksum of the others, the
+// SHA-256 of the file without it.
 func (m *Model) Text() ([]byte, error) {
 	text, err := json.MarshalIndent(m, "", "  ")
-	return append(text, '\n'), err
+	if err != nil {
+		return nil, err
+	}
+	text = append(text, '\n')
+	sum := sha256.Sum256(text)
+	return append(text[:len(text)-len(modelEnd)], checksum(sum[:])...), nil
 }
 
 // Size is Text, and a length that depends on the number of weights only and is never less.
@@ -129,10 +140,14 @@ func (m *Model) loss() (engine.Loss, error) {
 func Load(path string) (*Model, error) {
 	m := &Model{}
 	var missing *fs.PathError
-	if err := files.ReadJSON(path, files.MaxModelBytes, m); errors.As(err, &missing) {
+	seal := seal{sum: sha256.New()}
+	if err := files.ReadJSON(path, files.MaxModelBytes, m, &seal); errors.As(err, &missing) {
 		return nil, input.Errorf("dyad: cannot read the model: %w", err)
 	} else if err != nil {
 		return nil, input.Errorf("dyad: %s is not a model of this program, or was cut short: %v", path, err)
+	}
+	if !seal.intact(m.Plan != nil) {
+		return nil, input.Errorf("dyad: %s was changed after it was written: its checksum is that of another text; use the file as it was saved", path)
 	}
 	if m.Format != ModelFormat && m.Format != NetworkFormat || m.Format != m.format() {
 		return nil, input.Errorf("dyad: %s has format %q, this program reads %q, and %q for networks", path, m.Format, ModelFormat, NetworkFormat)

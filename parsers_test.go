@@ -74,6 +74,7 @@ var parsers = map[string]string{
 	"engine/dataset/load.go":                  "engine/dataset:FuzzParquet",
 	"engine/dataset/npy.go":                   "engine/dataset:FuzzArrays",
 	"engine/dataset/npz_records.go":           "engine/dataset:FuzzArrays",
+	"engine/dataset/array_csr.go":             "engine/dataset:FuzzCSR",
 	"engine/dataset/array_load.go":            "engine/dataset:FuzzArrays",
 	"engine/dataset/pairs.go":                 "engine/dataset:FuzzPairs",
 	"engine/dataset/parquet.go":               "engine/dataset:FuzzParquet",

@@ -14,6 +14,7 @@ import (
 	"dyad/internal/files"
 	"dyad/internal/input"
 	"dyad/internal/memory"
+	"dyad/internal/tasks"
 	"dyad/privacy"
 	"dyad/privacy/ledger"
 )
@@ -171,7 +172,7 @@ func (o Run) Do(ctx context.Context, of Source, model func(*algorithms.Result) *
 	finished := func(r *algorithms.Result) *Model {
 		m := model(r)
 		m.Format, m.Version, m.Created = m.format(), Version, o.Created.UTC().Truncate(time.Second)
-		m.DataID, m.Run = cmp.Or(o.DataID, of.DataID), r.Run
+		m.DataID, m.Run, m.Plan = cmp.Or(o.DataID, of.DataID), r.Run, r.Record
 		return m
 	}
 	r, file, err := o.Keep(ctx, of, func(r *algorithms.Result) ([]byte, int, error) { return finished(r).Size() }, train)
@@ -271,9 +272,11 @@ func (o Run) note(text string) {
 // order count, names do not, and rows that move to another file make other data.
 func (s Source) Fingerprint(l *Ledger) (string, error) {
 	from, to := io.Pipe()
-	go func() { to.CloseWithError(s.copy(to)) }()
+	copying := tasks.Group{Stop: func() { to.CloseWithError(io.ErrUnexpectedEOF) }}
+	copying.Go(func() { to.CloseWithError(s.copy(to)) })
 	print, err := l.Fingerprint(from)
 	from.Close() // ends the copy if the ledger stopped early
+	copying.Wait()
 	return print, input.As(err)
 }
 

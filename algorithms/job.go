@@ -2,6 +2,7 @@ package algorithms
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"math"
 	"slices"
@@ -49,6 +50,7 @@ type Result struct {
 	Run       string            // id of the run in the ledger, "" without one
 	Restored  int               // steps that came from a checkpoint
 	Seconds   float64           // of Job.Train: the charge is excluded
+	Record    json.RawMessage   // of the plan (Plan.Record), nil on public data
 }
 
 // Execute carries out a job. On private data:
@@ -248,9 +250,12 @@ func (r *Result) begin(j Job, source *privacy.Source, o Options) (*privacy.LiveS
 		return nil, errors.New("algorithms: a run on private data needs Options.Ledger (ledger.Open), or Public for public data")
 	}
 	charge := p.Charge(o.DataID)
-	charge.Objective, charge.Fingerprint, charge.Resumable = p.objective(), o.Fingerprint, j.Withholds
-	var session *privacy.LiveSession
 	var err error
+	if r.Record, err = p.Record(); err != nil {
+		return nil, err
+	}
+	charge.Objective, charge.Fingerprint, charge.Resumable, charge.Plan = p.objective(), o.Fingerprint, j.Withholds, RecordHash(r.Record)
+	var session *privacy.LiveSession
 	if o.Resume != "" {
 		session, err = o.Ledger.Resume(o.Resume, charge, source)
 	} else {

@@ -8,7 +8,7 @@ import (
 // ErrUnsound is the error of a run of a plan with Spec.PaperUnsound on data that are not declared public.
 var ErrUnsound = errors.New("algorithms: a paper-unsound plan (--paper-unsound) is for data declared public: the paper proves nothing about its schedule")
 
-// PaperUnsound is the warning of a plan with Spec.PaperUnsound. What the plan states beside the claim
+// PaperUnsound is the warning of a plan with Spec.PaperUnsound. What the plan states next to the claim
 // is still proved: certificates hold for every schedule, they only grow.
 const PaperUnsound = "PAPER-UNSOUND: this is not the paper's algorithm. Its schedule was changed so that it takes steps, and the claim of the paper does not cover it; for public data only"
 

@@ -29,7 +29,7 @@ const (
 const mostEpsilon = 10
 
 // Warnings are what to know of a plan before anything is charged: noise that drowns the
-// signal, or an epsilon that protects little, with the smallest n or epsilon that would do. They
+// signal, or an epsilon that protects little, with the smallest n or epsilon that would do, or a long time. They
 // are functions of public numbers, and part of the report.
 func (p *Plan) Warnings() []string {
 	var out []string
@@ -43,7 +43,32 @@ func (p *Plan) Warnings() []string {
 		}
 		out = append(out, text)
 	}
+	if text := p.slow(); text != "" {
+		out = append(out, text)
+	}
 	return out
+}
+
+// slowSeconds is the estimated time that is warned about.
+const slowSeconds = 180
+
+// slow tells the estimated time of a long run, and which algorithm takes a tenth of it or less for the same loss
+// and budget; "" for a short one.
+func (p *Plan) slow() string {
+	seconds := p.Seconds()
+	if seconds <= slowSeconds {
+		return ""
+	}
+	text := fmt.Sprintf("%s: %d steps take %s of one core", p.Algorithm, p.Schedule.Steps, Duration(seconds))
+	if p.Mode != Certified {
+		return text
+	}
+	for _, other := range []Algorithm{DPGDSC{}, Moments{}} {
+		if q, err := other.Plan(p.Spec); err == nil && q.Seconds() <= seconds/10 {
+			return text + fmt.Sprintf("; --algorithm %s takes %s", q.Algorithm, Duration(q.Seconds()))
+		}
+	}
+	return text + "; --steps, where the algorithm has it, makes fewer"
 }
 
 // leastSignal is the t that the plan's algorithm needs, 0 for what the evidence is not about:

@@ -5,15 +5,18 @@ import "dyad/kernels"
 // window is the processor time that Rate takes, in seconds.
 const window = 4e-3
 
+// peakRounds is the length of one call: some tenths of a millisecond, as Rate reads the clock after each.
+const peakRounds = 100_000
+
 // FMAPeak measures the operations per second of one core in the widest multiply-adds of
 // set, on registers.
 func FMAPeak(set *kernels.Set) float64 {
-	return Rate(func() float64 { return set.Peak(1000) })
+	return Rate(func() float64 { return set.Peak(peakRounds) })
 }
 
 // FMAPeak32 is FMAPeak in float32.
 func FMAPeak32(set *kernels.Set) float64 {
-	return Rate(func() float64 { return set.Peak32(1000) })
+	return Rate(func() float64 { return set.Peak32(peakRounds) })
 }
 
 // CopyPeak returns a measurement of the bytes read and written per second by one core

@@ -2,14 +2,16 @@ package experiment
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
 // Merge joins the files of the parts of a plan into the file path: the bytes that one
 // run would have written, but for the times. It fails if runs are missing, or if files
-// disagree about the plan, the data or a run.
+// disagree about the plan, the data or a run, or two have the same part.
 func (p *Plan) Merge(path string, parts ...string) error {
 	all := &table{rows: map[string]Row{}}
+	files, count := map[string]string{}, "" // of the parts that say which they are, and their number
 	for _, part := range parts {
 		t, _, err := p.readTable(part)
 		if err != nil {
@@ -17,6 +19,17 @@ func (p *Plan) Merge(path string, parts ...string) error {
 		}
 		if len(t.rows) == 0 {
 			return &InputError{fmt.Errorf("experiment: %s has no rows", part)}
+		}
+		if which := t.part(); which != "" {
+			_, of, _ := strings.Cut(which, "/")
+			switch {
+			case files[which] != "":
+				return &InputError{fmt.Errorf("experiment: %s and %s both have %s", files[which], part, which)}
+			case count != "" && of != count:
+				return &InputError{fmt.Errorf("experiment: %s has %s, and another file is one of %s parts", part, which, count)}
+			}
+			files[which], count = part, of
+			t.comments = slices.DeleteFunc(t.comments, func(c string) bool { return c == which })
 		}
 		var data []string
 		for _, c := range all.comments {

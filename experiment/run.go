@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -89,6 +90,10 @@ func (p *Plan) Run(ctx context.Context, path string, o Options) error {
 		return err
 	}
 	r := &runner{plan: p, o: o, data: data, comments: map[string]bool{}, pending: map[string]int{}, took: map[string]time.Duration{}}
+	part := ""
+	if o.Parts > 0 {
+		part = fmt.Sprintf("part %d/%d", o.Part, o.Parts)
+	}
 	comments := []string{
 		fmt.Sprintf("plan %s %s; data count as public, and noise is seeded", p.name, p.digest),
 		fmt.Sprintf("%s %s/%s, %d threads, %s", runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.GOMAXPROCS(0), o.Machine),
@@ -102,6 +107,12 @@ func (p *Plan) Run(ctx context.Context, path string, o Options) error {
 	}
 	if err := p.checkTable(path, t, comments[2:]); err != nil {
 		return err
+	}
+	if old := t.part(); old != part && len(t.rows) > 0 {
+		return &InputError{fmt.Errorf("experiment: %s has the runs of %s, and these are of %s; write to another file", path, cmp.Or(old, "the whole plan"), cmp.Or(part, "the whole plan"))}
+	}
+	if part != "" {
+		comments = append(comments, part)
 	}
 	if o.Retry {
 		for key, row := range t.rows {

@@ -127,6 +127,16 @@ func (p *Plan) readTable(path string) (t *table, whole int64, err error) {
 	return t, int64(len(text)), nil
 }
 
+// part says which part of a plan wrote the file, "" for all of it.
+func (t *table) part() string {
+	for _, c := range t.comments {
+		if strings.HasPrefix(c, "part ") {
+			return c
+		}
+	}
+	return ""
+}
+
 func parseRow(line string) (Row, error) {
 	f, err := csv.NewReader(strings.NewReader(line)).Read()
 	if err != nil || len(f) != 13 {

@@ -7,6 +7,9 @@ import "math"
 func (s *Set) accelerateMetric32() {
 	wide := s.variant == AVX512
 	s.NewMetricBlock32 = func(rows, d int) MetricBlock32 { return newPanelBlock32(wide, rows, d) }
+	s.PanelProducts32 = func(dst, a, panel []float32, m, k int) {
+		panelMulAdd32(wide, dst, PanelCols32, a, k, 1, panel, m, k, false)
+	}
 	s.peak32 = func(rounds int) int {
 		if wide {
 			peak32AVX512(rounds)
@@ -18,21 +21,25 @@ func (s *Set) accelerateMetric32() {
 }
 
 // panelCols32 is the number of columns of a packed panel of float32.
-const panelCols32 = 48
+const panelCols32 = PanelCols32
 
 // panelMulAdd32 is panelMulAdd for float32 and panelCols32, with k >= 1.
-func panelMulAdd32(wide bool, dst []float32, ldd int, a []float32, rs, ls int, b []float32, m, k int) {
+func panelMulAdd32(wide bool, dst []float32, ldd int, a []float32, rs, ls int, b []float32, m, k int, add bool) {
 	if m == 0 || k == 0 {
 		return
 	}
+	keep := 0
+	if add {
+		keep = 1
+	}
 	_, _, _ = dst[(m-1)*ldd+panelCols32-1], a[(m-1)*rs+(k-1)*ls], b[k*panelCols32-1]
 	if wide {
-		mulAdd32AVX512(&dst[0], ldd, &a[0], rs, ls, &b[0], m, k, 1)
+		mulAdd32AVX512(&dst[0], ldd, &a[0], rs, ls, &b[0], m, k, keep)
 		return
 	}
 	const half = panelCols32 / 2
-	mulAdd32AVX2(&dst[0], ldd, &a[0], rs, ls, &b[0], m, k, 1)
-	mulAdd32AVX2(&dst[half], ldd, &a[0], rs, ls, &b[half], m, k, 1)
+	mulAdd32AVX2(&dst[0], ldd, &a[0], rs, ls, &b[0], m, k, keep)
+	mulAdd32AVX2(&dst[half], ldd, &a[0], rs, ls, &b[half], m, k, keep)
 }
 
 // panelLogistic32 replaces n rows of a tile of panelCols32 columns, which hold margins in
@@ -152,7 +159,7 @@ func (b *panelBlock32) Add(col []float64, x, t, z []float32, skip int) {
 			}
 			b.margins(p, xj, tj)
 			b.logistic(p, zj, all)
-			panelMulAdd32(b.wide, b.cx[p*panelCols32*d:], panelCols32, xj, 1, d, b.tile, d, n)
+			panelMulAdd32(b.wide, b.cx[p*panelCols32*d:], panelCols32, xj, 1, d, b.tile, d, n, true)
 		}
 		foldLanesAVX2(&sums[0], n)
 		for j := range n {
@@ -179,7 +186,7 @@ func (b *panelBlock32) margins(p int, x, t []float32) {
 	}
 	for from := run; from < b.d; from += run {
 		run = min(dotBlock, b.d-from)
-		panelMulAdd32(b.wide, b.tile, panelCols32, x[from:], b.d, 1, panel[(bias32+from)*panelCols32:], n, run)
+		panelMulAdd32(b.wide, b.tile, panelCols32, x[from:], b.d, 1, panel[(bias32+from)*panelCols32:], n, run, true)
 	}
 }
 

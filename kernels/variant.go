@@ -82,6 +82,7 @@ type Set struct {
 	NewMetricBlock func(rows, d int, f func([]float64)) MetricBlock
 
 	NewMetricBlock32 func(rows, d int) MetricBlock32
+	PanelProducts32  func(dst, a, panel []float32, m, k int)
 
 	peak, peak32 func(rounds int) int
 }
@@ -123,6 +124,7 @@ func Select(v Variant) (*Set, error) {
 		AddProducts:      AddProducts,
 		NewMetricBlock:   newMetricBlock,
 		NewMetricBlock32: newMetricBlock32,
+		PanelProducts32:  panelProducts32,
 		AddGram:          AddGram,
 		ClipRows:         ClipRows,
 		peak:             scalarPeak[float64],

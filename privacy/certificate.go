@@ -22,6 +22,8 @@ type Certificate struct {
 	manhattan  bool    // the sensitivities are in the L1 norm, for noise of pure epsilon
 	length     int     // of the released vector, if manhattan and one release
 	form       form    // of the event that noise makes of the query; nil: one release
+	theorem    string  // anchor in docs/theory.md, "" if none is stated
+	numbers    any     // comparable; what the theorem was applied to
 }
 
 // form is what noise makes of a query that is more than one release on all records. The
@@ -150,6 +152,20 @@ func (c Certificate) pureEvent(sensitivity, scale float64) account.Event {
 		return account.PureStreamEvent{Epsilon: round.Up(sensitivity/scale, 1), Count: c.Releases()}
 	}
 	return account.PureEvent{Epsilon: round.Up(sensitivity/scale, 1)}
+}
+
+// Statement is the theorem of the certificate, an anchor of docs/theory.md, and the public numbers
+// that it was applied to, for those who compute it again: a value of the constructor's type. Its JSON,
+// which is part of model files (docs/formats.md), has those that do not follow from the rest of a
+// plan. It is "" and nil for certificates without one.
+func (c Certificate) Statement() (theorem string, numbers any) { return c.theorem, c.numbers }
+
+// stated adds the statement; numbers are comparable.
+func stated(theorem string, numbers any, c Certificate, err error) (Certificate, error) {
+	if err == nil && numbers != nil {
+		c.theorem, c.numbers = theorem, numbers
+	}
+	return c, err
 }
 
 // Derivation names the theorem and the numbers put into it.

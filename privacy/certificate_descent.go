@@ -13,16 +13,16 @@ import (
 type Curvature struct {
 	// PairDiameter is Dg > 0, the replace-one diameter of the un-regularised
 	// pair gradient (docs/theory.md#constants). The regulariser cancels.
-	PairDiameter float64
+	PairDiameter float64 `json:"-"`
 	// Smoothness is L >= 0 of the un-regularised pair loss.
-	Smoothness float64
+	Smoothness float64 `json:"-"`
 	// StrongConvexity is alpha >= 0 of the L2 term alpha/2 ||w||^2, separate
 	// from the loss: the objective is (L + alpha)-smooth.
-	StrongConvexity float64
+	StrongConvexity float64 `json:"-"`
 	// Convex must be true: without convexity a gradient step can expand.
-	Convex bool
+	Convex bool `json:"-"`
 	// Diameter is the diameter of the domain C, > 0; +Inf if unbounded.
-	Diameter float64
+	Diameter float64 `json:"-"`
 }
 
 func (c Curvature) validate() error {
@@ -55,10 +55,10 @@ type GradientDescent struct {
 	Curvature
 	// PairFraction is the largest fraction of the ordered pairs that contain one record,
 	// in (0, 1]: 2/n for all pairs of n records.
-	PairFraction float64
-	Steps        int     // T >= 1
-	StepSize     float64 // eta > 0
-	UpdateError  float64 // rho >= 0: error of one computed update, see Certify
+	PairFraction float64 `json:"-"`
+	Steps        int     `json:"-"`            // T >= 1
+	StepSize     float64 `json:"-"`            // eta > 0
+	UpdateError  float64 `json:"update_error"` // rho >= 0: error of one computed update, see Certify
 }
 
 // Certify returns the certificate of w_Steps.
@@ -93,7 +93,8 @@ func (g GradientDescent) Certify() (Certificate, error) {
 			break
 		}
 	}
-	return newCertificate(exact, total, "last iterate of projected gradient descent",
+	certified, err := newCertificate(exact, total, "last iterate of projected gradient descent",
 		fmt.Sprintf("delta_t = c delta_(t-1) + p Dg eta + 2 rho, at most diam C; c = %.9g, Dg = %.6g, eta = %.6g, p = %.6g of the pairs contain one record, T = %d, rho = %.3g, diam C = %.6g (docs/theory.md#recursion; [Xue21] Lemma 1, tightened)",
 			c, g.PairDiameter, g.StepSize, g.PairFraction, g.Steps, g.UpdateError, g.Diameter))
+	return stated("recursion", g, certified, err)
 }

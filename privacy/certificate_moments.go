@@ -17,7 +17,7 @@ import (
 
 // PositiveCount is the sum over records of a number in [0, 1]: the number of positives.
 type PositiveCount struct {
-	Error float64 // >= 0
+	Error float64 `json:"error"` // >= 0
 }
 
 // Certify returns the certificate: one term moves by at most 1 (docs/theory.md#class-sums).
@@ -25,16 +25,16 @@ func (c PositiveCount) Certify() (Certificate, error) {
 	if err := nonNegative("error of a count", c.Error); err != nil {
 		return Certificate{}, err
 	}
-	return momentCertificate(1, 2*c.Error, "number of positives", "one record counts 0 to 1", "class-sums")
+	return momentCertificate(c, 1, 2*c.Error, "number of positives", "one record counts 0 to 1", "class-sums")
 }
 
 // RecordSum is the sum over records of a x, where |a| <= Weight is a function of the record:
 // 1 for the plain sum; 1 + |b| for the signed sum of (y - b) x.
 type RecordSum struct {
-	Radius float64 // R > 0
-	Weight float64 // W > 0
-	Error  float64 // >= 0
-	Name   string  // of the sum, for reports
+	Radius float64 `json:"-"`     // R > 0
+	Weight float64 `json:"-"`     // W > 0
+	Error  float64 `json:"error"` // >= 0
+	Name   string  `json:"name"`  // of the sum, for reports
 }
 
 // Certify returns the certificate 2 W R (docs/theory.md#signed-sums).
@@ -45,15 +45,15 @@ func (s RecordSum) Certify() (Certificate, error) {
 	if err := errors.Join(positive("clip radius R", s.Radius), positive("largest weight", s.Weight), nonNegative("error of a sum", s.Error)); err != nil {
 		return Certificate{}, err
 	}
-	return momentCertificate(round.Up(2*s.Weight*s.Radius, 1), 2*s.Error, s.Name,
+	return momentCertificate(s, round.Up(2*s.Weight*s.Radius, 1), 2*s.Error, s.Name,
 		fmt.Sprintf("terms a x with |a| <= %.6g, ||x|| <= R = %.6g are at most 2 |a| R apart", s.Weight, s.Radius), "signed-sums")
 }
 
 // ClassSums are the sums S+ and S- of x over the positives and the negatives, together with
 // sqrt(2) R times the number of positives, as one vector. Labels are -1 or 1.
 type ClassSums struct {
-	Radius float64 // R > 0
-	Error  float64 // of the whole vector, >= 0
+	Radius float64 `json:"-"`     // R > 0
+	Error  float64 `json:"error"` // of the whole vector, >= 0
 }
 
 // Certify returns the certificate 2 R: the count is free (docs/theory.md#class-sums).
@@ -65,17 +65,17 @@ func (s ClassSums) Certify() (Certificate, error) {
 	if err := errors.Join(positive("clip radius R", s.Radius), nonNegative("error of sums", s.Error)); err != nil {
 		return Certificate{}, err
 	}
-	return momentCertificate(2*s.Radius, 2*s.Error, "sums of both classes with sqrt(2) R times the number of positives",
+	return momentCertificate(s, 2*s.Radius, 2*s.Error, "sums of both classes with sqrt(2) R times the number of positives",
 		fmt.Sprintf("same class: one sum moves by 2R; other class: R^2 + R^2 + 2 R^2; R = %.6g", s.Radius), "class-sums")
 }
 
 // SecondMomentSum is the sum of x x^T in isometric coordinates, or its diagonal, or the pair
 // of such sums over the positives and over the negatives.
 type SecondMomentSum struct {
-	Radius    float64 // R > 0
-	Dim       int     // d >= 1
-	ClassWise bool    // the pair
-	Error     float64 // >= 0
+	Radius    float64 `json:"-"`     // R > 0
+	Dim       int     `json:"-"`     // d >= 1
+	ClassWise bool    `json:"-"`     // the pair
+	Error     float64 `json:"error"` // >= 0
 }
 
 // Certify returns the certificate sqrt(2) R^2, or R^2 for d = 1 and one sum
@@ -93,15 +93,16 @@ func (s SecondMomentSum) Certify() (Certificate, error) {
 	if s.Dim == 1 && !s.ClassWise {
 		exact, why = round.Up(s.Radius*s.Radius, 1), "R^2, as d = 1"
 	}
-	return momentCertificate(exact, 2*s.Error, "second moments", fmt.Sprintf("||xx^T - zz^T|| <= %s, R = %.6g", why, s.Radius), "second-moments")
+	return momentCertificate(s, exact, 2*s.Error, "second moments", fmt.Sprintf("||xx^T - zz^T|| <= %s, R = %.6g", why, s.Radius), "second-moments")
 }
 
 // JointMoments are (sum of a x, Scale times the sum of x x^T), |a| <= Weight, as one vector;
 // the second part in isometric coordinates or its diagonal.
 type JointMoments struct {
-	Radius, Weight float64 // R > 0 and W > 0
-	Scale          float64 // > 0
-	Error          float64 // of the whole vector, >= 0
+	Radius float64 `json:"-"`     // R > 0
+	Weight float64 `json:"-"`     // W > 0
+	Scale  float64 `json:"scale"` // > 0
+	Error  float64 `json:"error"` // of the whole vector, >= 0
 }
 
 // Certify returns the certificate J(alpha, beta), alpha = (W R)^2, beta = (Scale R^2)^2
@@ -122,7 +123,7 @@ func (m JointMoments) Certify() (Certificate, error) {
 		return Certificate{}, err
 	}
 	exact := jointBound(round.Up(m.Weight*m.Radius, 1), round.Up(m.Scale*m.Radius*m.Radius, 2))
-	return momentCertificate(exact, 2*m.Error, "signed sum and second moments, jointly",
+	return momentCertificate(m, exact, 2*m.Error, "signed sum and second moments, jointly",
 		fmt.Sprintf("J(alpha, beta) for terms (a x, %.6g xx^T), |a| <= %.6g, ||x|| <= R = %.6g", m.Scale, m.Weight, m.Radius), "joint-moments")
 }
 
@@ -140,9 +141,10 @@ func jointBound(first, second float64) float64 {
 // isometric coordinates, as one vector. A record whose label is in neither class is in no sum;
 // it counts (1 + y)/2.
 type ClassMoments struct {
-	Radius, Scale float64 // R > 0 and Scale > 0
-	Count         float64 // c >= 0
-	Error         float64 // of the whole vector, >= 0
+	Radius float64 `json:"-"`     // R > 0
+	Scale  float64 `json:"scale"` // > 0
+	Count  float64 `json:"count"` // c >= 0
+	Error  float64 `json:"error"` // of the whole vector, >= 0
 }
 
 // Certify returns the certificate max(J(alpha, beta), sqrt(2 alpha + 2 beta + c^2)), alpha = R^2,
@@ -158,11 +160,12 @@ func (m ClassMoments) Certify() (Certificate, error) {
 	}
 	second := round.Up(m.Scale*m.Radius*m.Radius, 2)
 	change := round.Up(math.Sqrt(2*m.Radius*m.Radius+2*second*second+m.Count*m.Count), 8)
-	return momentCertificate(max(jointBound(m.Radius, second), change), 2*m.Error, "sums and second moments of both classes, number of positives",
+	return momentCertificate(m, max(jointBound(m.Radius, second), change), 2*m.Error, "sums and second moments of both classes, number of positives",
 		fmt.Sprintf("same class: J(alpha, beta); other class: 2 alpha + 2 beta + c^2 (c = %.6g); R = %.6g, scale %.6g", m.Count, m.Radius, m.Scale), "class-moments")
 }
 
-// momentCertificate is a certificate of a sum that moves by exact, and by twice its error.
-func momentCertificate(exact, errors float64, released, why, section string) (Certificate, error) {
-	return newCertificate(exact, round.Up(exact+errors, 2), released, why+" (docs/theory.md#"+section+")")
+// momentCertificate is a certificate of a sum, of those numbers, that moves by exact, and by twice its error.
+func momentCertificate(numbers any, exact, errors float64, released, why, section string) (Certificate, error) {
+	c, err := newCertificate(exact, round.Up(exact+errors, 2), released, why+" (docs/theory.md#"+section+")")
+	return stated(section, numbers, c, err)
 }

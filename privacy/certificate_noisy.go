@@ -15,18 +15,18 @@ import (
 // only, as in gradient perturbation: w_t = Pi_C[w_(t-1) - eta (g(w_(t-1)) + noise)].
 type MeanGradient struct {
 	// PairDiameter is Dg > 0 on the domain (Curvature.PairDiameter).
-	PairDiameter float64
+	PairDiameter float64 `json:"-"`
 	// PairFraction is the largest fraction of the pairs P that contain one record, in (0, 1]:
 	// 2/n for all ordered pairs of n records.
-	PairFraction float64
+	PairFraction float64 `json:"-"`
 	// Batch > 0: P are pairs within a random batch of Batch out of Records records, drawn
 	// without replacement and anew for every release, and secret. PairFraction is then about
 	// the pairs within the batch.
-	Batch, Records int
+	Batch, Records int `json:"-"`
 	// Error bounds ||computed - exact|| of g(w), for every data set and every w of
 	// the domain, or half of the change of computed - exact when one record is
 	// replaced, >= 0.
-	Error float64
+	Error float64 `json:"error"`
 }
 
 // Certify returns the certificate of one computed g(w).
@@ -60,5 +60,5 @@ func (g MeanGradient) Certify() (Certificate, error) {
 	if g.Batch > 0 {
 		c.form = subsetOf{batch{size: g.Batch, records: g.Records}}
 	}
-	return c, err
+	return stated("mean-gradient", g, c, err)
 }

@@ -122,7 +122,7 @@ func (m PairMoments) Certify() (Certificate, error) {
 	}
 	square := round.Up(m.Radius*m.Radius, 1)
 	exact := round.Up(float64(m.Group)*math.Sqrt(2*square*square+m.Count*m.Count), 8)
-	return momentCertificate(exact, 2*m.Error, "second moments of similar and of dissimilar pairs, number of similar pairs",
+	return momentCertificate(nil, exact, 2*m.Error, "second moments of similar and of dissimilar pairs, number of similar pairs",
 		fmt.Sprintf("kappa sqrt(2 h^4 + c^2): a pair moves one sum by sqrt(2) h^2, or both if its label changes; kappa = %d replaced pairs, h = %.6g, c = %.6g", m.Group, m.Radius, m.Count), "pair-moments")
 }
 

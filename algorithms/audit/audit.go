@@ -44,26 +44,16 @@ type Options struct {
 // bounds hold as those of a whole one do.
 func Run(ctx context.Context, t Target, o Options) (*Report, error) {
 	start := time.Now()
-	if err := t.check(); err != nil {
+	r, err := t.prepared(&o)
+	if err != nil {
 		return nil, err
 	}
-	switch {
-	case t.secret():
-		o.Access = BlackBox
-	case t.Program != nil && t.Program.Draw != nil:
-		o.Access = WhiteBox // there are no coins but the noise
-	}
-	if err := o.defaults(); err != nil {
-		return nil, err
-	}
-	r := newReport(t.claim(), o.Confidence)
-	r.Access, r.Instance, r.Planned, r.Seed = o.Access.String(), t.Instance, o.Runs, o.Seed
 	work, cancel := ctx, context.CancelFunc(func() {})
 	if o.Time > 0 {
 		work, cancel = context.WithTimeout(ctx, o.Time)
 	}
 	defer cancel()
-	err := r.run(work, t, o, start)
+	err = r.run(work, t, o, start)
 	r.Seconds = time.Since(start).Seconds()
 	switch {
 	case err == nil:
@@ -80,29 +70,57 @@ func Run(ctx context.Context, t Target, o Options) (*Report, error) {
 	return nil, err
 }
 
+// prepared fills in the options, and begins the report.
+func (t Target) prepared(o *Options) (*Report, error) {
+	if err := t.check(); err != nil {
+		return nil, err
+	}
+	switch {
+	case t.secret():
+		o.Access = BlackBox
+	case t.Program != nil && t.Program.Draw != nil:
+		o.Access = WhiteBox // there are no coins but the noise
+	}
+	if err := o.defaults(); err != nil {
+		return nil, err
+	}
+	r := newReport(t.claim(), o.Confidence)
+	r.Access, r.Instance, r.Planned, r.Seed = o.Access.String(), t.Instance, o.Runs, o.Seed
+	return r, nil
+}
+
 // block is how many runs memory is taken for at a time.
 const block = 1 << 13
 
-// run makes the runs, look by look.
-func (r *Report) run(ctx context.Context, t Target, o Options, start time.Time) (err error) {
+// campaign chooses the scores of the runs, and measures the move of the exact vectors.
+func (r *Report) campaign(ctx context.Context, t Target, o Options) (c *campaign, err error) {
 	if r.Move, err = t.Move(ctx); err != nil {
-		return err
+		return nil, err
 	}
-	c := campaign{t: t, access: o.Access, seed: o.Seed, workers: o.Workers}
+	c = &campaign{t: t, access: o.Access, seed: o.Seed, workers: o.Workers}
 	best := likelihoodScore
 	if o.Access == BlackBox {
 		if best, err = t.directionScore(ctx, o.Seed); err != nil {
-			return err
+			return nil, err
 		}
 		mixture, ok, err := t.mixtureScore(ctx, o.Seed)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if ok {
 			c.scores = append(c.scores, mixture)
 		}
 	}
 	c.scores = append([]score{best, lowBitScore}, c.scores...)
+	return c, nil
+}
+
+// run makes the runs, look by look.
+func (r *Report) run(ctx context.Context, t Target, o Options, start time.Time) error {
+	c, err := r.campaign(ctx, t, o)
+	if err != nil {
+		return err
+	}
 	last := time.Now()
 	step := func(done int) {
 		if now := time.Now(); done < 2*o.Runs && now.Sub(last) < 50*time.Millisecond {
@@ -116,12 +134,10 @@ func (r *Report) run(ctx context.Context, t Target, o Options, start time.Time) 
 		o.Tracker.Step(done, 2*o.Runs)
 	}
 	for _, l := range looks(o.Runs, 1-o.Confidence, o.Time > 0) {
-		for made := len(c.trials[0]); made < l.runs; made = len(c.trials[0]) {
-			if err := c.extend(ctx, min(l.runs, made+block), step); err != nil {
-				return err
-			}
+		if err := c.extendTo(ctx, l.runs, step); err != nil {
+			return err
 		}
-		r.look(&c, l.alpha)
+		r.look(c, l.alpha)
 		if o.Look != nil {
 			o.Look(r)
 		}

@@ -186,6 +186,18 @@ type campaign struct {
 	workers int
 	scores  []score // computed from every run
 	trials  [2][]trial
+	// Only run numbers part-1 modulo parts are made, if parts is not 0; the others stay zero.
+	part, parts int
+}
+
+// extendTo extends block by block.
+func (c *campaign) extendTo(ctx context.Context, runs int, step func(done int)) error {
+	for made := len(c.trials[0]); made < runs; made = len(c.trials[0]) {
+		if err := c.extend(ctx, min(runs, made+block), step); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // extend makes runs until each side has the given number. Run i of a side has its own
@@ -227,6 +239,10 @@ func (c *campaign) extend(ctx context.Context, runs int, step func(done int)) er
 				return
 			}
 			for i, ok := take(0, nil); ok; {
+				if c.parts > 0 && (from+i/2)%c.parts != c.part-1 {
+					i, ok = take(1, nil)
+					continue
+				}
 				side := i % 2
 				var o Observation
 				if c.access == BlackBox {

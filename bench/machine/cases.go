@@ -17,6 +17,9 @@ import (
 // or the target has no kernel for it.
 type prepare func(ctx context.Context, o Options, t target) (*prepared, error)
 
+// defaultRadius is that of training with many records: there scores lie in more than one bin.
+const defaultRadius = 10
+
 // cases are the lines of a measurement.
 func cases(o Options) []prepare {
 	size := func(full, quick int) int {
@@ -31,11 +34,14 @@ func cases(o Options) []prepare {
 	var all []prepare
 	// Scores: margins lie in [-2, 2].
 	all = append(all,
-		gradient("logistic direct", engine.Logistic{}, cpu.Backend{Method: cpu.Direct}, size(8192, 4096), 1, nil),
-		onCPU(gradient("logistic direct fp32", engine.Logistic{}, cpu.Backend{Method: cpu.Direct, Float32: true}, size(8192, 4096), 1, nil)),
-		gradient("logistic near-linear", engine.Logistic{}, cpu.Backend{Method: cpu.NearLinear}, size(1_000_000, 200_000), 20,
+		gradient("logistic direct", engine.Logistic{}, cpu.Backend{Method: cpu.Direct}, size(8192, 4096), 1, 1, nil),
+		onCPU(gradient("logistic direct fp32", engine.Logistic{}, cpu.Backend{Method: cpu.Direct, Float32: true}, size(8192, 4096), 1, 1, nil)))
+	for _, radius := range []float64{1, defaultRadius} {
+		all = append(all, gradient("logistic near-linear", engine.Logistic{}, cpu.Backend{Method: cpu.NearLinear}, size(1_000_000, 200_000), 20, radius,
 			// X is read for the scores and for the sums.
-			func(n, d float64) float64 { return 16 * n * d }),
+			func(n, d float64) float64 { return 16 * n * d }))
+	}
+	all = append(all,
 		sums(size(1_000_000, 200_000)))
 	for _, d := range []int{8, 32, 128} {
 		all = append(all, mahalanobis(false, size(16384, 2048), d), mahalanobis(true, size(16384, 2048), d))
@@ -49,9 +55,9 @@ func mahalanobis(single bool, n, d int) prepare {
 	// A multiplication and an addition, for each feature of each unordered pair, twice.
 	count := func(n, d float64) float64 { return 2 * n * n * d }
 	if single {
-		return onCPU(gradient("mahalanobis fp32", engine.MahalanobisLogistic{}, cpu.Backend{Float32: true}, n, d, count))
+		return onCPU(gradient("mahalanobis fp32", engine.MahalanobisLogistic{}, cpu.Backend{Float32: true}, n, d, 1, count))
 	}
-	return gradient("mahalanobis", engine.MahalanobisLogistic{}, cpu.Backend{}, n, d, count)
+	return gradient("mahalanobis", engine.MahalanobisLogistic{}, cpu.Backend{}, n, d, 1, count)
 }
 
 // onCPU leaves a case out on other devices.
@@ -65,9 +71,9 @@ func onCPU(c prepare) prepare {
 }
 
 // gradient is the sum over all pairs, with count operations for a metric loss and bytes
-// for a score loss. Its unit is an unordered pair that contributes. on sets the method and
+// for a score loss, of weights at the edge of a ball of the radius. Its unit is an unordered pair that contributes. on sets the method and
 // the precision of the CPU.
-func gradient(name string, loss engine.Loss, on cpu.Backend, n, d int, count func(n, d float64) float64) prepare {
+func gradient(name string, loss engine.Loss, on cpu.Backend, n, d int, radius float64, count func(n, d float64) float64) prepare {
 	method := on.Method
 	return func(ctx context.Context, o Options, t target) (*prepared, error) {
 		r, err := dataset.SyntheticScores(n, d, 1)
@@ -80,7 +86,7 @@ func gradient(name string, loss engine.Loss, on cpu.Backend, n, d int, count fun
 			own.Workers, own.Variant = o.Workers, t.variant
 			backend = own
 		}
-		kernel, err := backend.Plan(engine.Problem{N: n, D: d, Bounds: r.Bounds(), Loss: loss, Radius: 1})
+		kernel, err := backend.Plan(engine.Problem{N: n, D: d, Bounds: r.Bounds(), Loss: loss, Radius: radius})
 		if t.Backend != nil && (errors.Is(err, engine.ErrUnsupported) || err == nil && method != cpu.Auto && kernel.Method() != method.String()) {
 			return nil, nil
 		}
@@ -91,7 +97,7 @@ func gradient(name string, loss engine.Loss, on cpu.Backend, n, d int, count fun
 		if err != nil {
 			return nil, err
 		}
-		b := &prepared{line: Line{Method: name, N: n, D: d, Unit: "pairs"}, close: func() { e.Close() }}
+		b := &prepared{line: Line{Method: name, N: n, D: d, Radius: radius, Unit: "pairs"}, close: func() { e.Close() }}
 		if t.Backend == nil {
 			b.line.Variant = t.variant.String()
 		}
@@ -102,7 +108,7 @@ func gradient(name string, loss engine.Loss, on cpu.Backend, n, d int, count fun
 			b.work = float64(n) * float64(n-1) / 2
 		} else {
 			w = make([]float64, d)
-			w[0] = 1
+			w[0] = radius
 			positive := 0
 			for _, y := range r.Labels() {
 				if y > 0 {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"dyad/bench"
@@ -18,6 +19,8 @@ import (
 type Options struct {
 	// Quick takes smaller sizes and fewer runs.
 	Quick bool
+	// Only keeps the cases whose method contains it; empty keeps all.
+	Only string
 	// Records replaces the number of records of every case; 0 keeps them.
 	Records int
 	// Runs is the number of timed runs, after one to warm up; 0 means 11, or 3 if Quick.
@@ -48,6 +51,8 @@ type Line struct {
 	Workers int    `json:"workers,omitempty"`
 	N       int    `json:"n"`
 	D       int    `json:"d,omitempty"`
+	// Radius of the weights of a gradient, 0 where there are none.
+	Radius float64 `json:"radius,omitempty"`
 	// Seconds is the median wall clock time of a run; Least the shortest.
 	Seconds float64 `json:"seconds"`
 	Least   float64 `json:"least_seconds"`
@@ -106,6 +111,10 @@ func Run(ctx context.Context, o Options, show func(Line) error) error {
 				return err
 			}
 			if b == nil {
+				continue
+			}
+			if !strings.Contains(b.line.Method, o.Only) {
+				b.close()
 				continue
 			}
 			line, err := measure(ctx, b, o, t)

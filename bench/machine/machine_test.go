@@ -22,7 +22,7 @@ func TestRun(t *testing.T) {
 	if err := Run(context.Background(), o, func(l Line) error { lines = append(lines, l); return nil }); err != nil {
 		t.Fatal(err)
 	}
-	perVariant := 10
+	perVariant := 11
 	if want := perVariant*len(kernels.Variants()) + 2; len(lines) != want {
 		t.Errorf("%d lines, want %d", len(lines), want)
 	}
@@ -109,7 +109,7 @@ func TestDevices(t *testing.T) {
 		}
 		return nil
 	})
-	want := []string{"logistic direct cpu generic ", "logistic direct other  ", "logistic direct fp32 cpu generic ", "logistic near-linear cpu generic ", "logistic sums only cpu generic ", "mahalanobis cpu generic ", "mahalanobis fp32 cpu generic ",
+	want := []string{"logistic direct cpu generic ", "logistic direct other  ", "logistic direct fp32 cpu generic ", "logistic near-linear cpu generic ", "logistic near-linear cpu generic ", "logistic sums only cpu generic ", "mahalanobis cpu generic ", "mahalanobis fp32 cpu generic ",
 		"mahalanobis cpu generic ", "mahalanobis fp32 cpu generic ", "mahalanobis cpu generic ", "mahalanobis fp32 cpu generic ", "k-NN cpu best ", "exact AUC cpu best fast"}
 	if err != nil || !slices.Equal(got, want) {
 		t.Errorf("error %v, lines %q, want %q", err, got, want)

@@ -1,7 +1,8 @@
 //go:build linux
 
 // Reading prints what dataset.Load takes to make records of files: median processor and wall
-// seconds, rows a second, and the peak memory of the process.
+// seconds, rows a second, the peak memory of the process, and what the records take of it in memory. A folder or a
+// pattern is one data set. run.sh compares with other libraries.
 //
 //	reading -schema SCHEMA [-runs N] [-profile FILE] FILE...
 package main
@@ -44,7 +45,7 @@ func main() {
 	}
 	for _, file := range flag.Args() {
 		var cpu, wall []float64
-		rows := 0
+		var rows, numbers int
 		for range *runs {
 			debug.FreeOSMemory()
 			before, start := used(), time.Now()
@@ -53,11 +54,12 @@ func main() {
 				log.Fatal(err)
 			}
 			wall, cpu, rows = append(wall, time.Since(start).Seconds()), append(cpu, used().cpu-before.cpu), d.Records.Len()
+			numbers = rows * (d.Records.Dim() + 1)
 		}
 		slices.Sort(cpu)
 		slices.Sort(wall)
 		c, w := cpu[len(cpu)/2], wall[len(wall)/2]
-		fmt.Printf("dyad,%s,%d,%.3f,%.3f,%.2f,%d\n", filepath.Base(file), runtime.GOMAXPROCS(0), c, w, float64(rows)/w/1e6, used().peak)
+		fmt.Printf("dyad,%s,%d,%.3f,%.3f,%.2f,%d,%d\n", filepath.Base(file), runtime.GOMAXPROCS(0), c, w, float64(rows)/w/1e6, used().peak, numbers*8/1_000_000)
 	}
 }
 

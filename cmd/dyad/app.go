@@ -57,6 +57,7 @@ type cli struct {
 	Curve      curveCmd      `cmd:"" help:"Draw the AUC against epsilon: algorithms x epsilons x splits."`
 	Algorithms algorithmsCmd `cmd:"" help:"List the algorithms, or explain one."`
 	Losses     lossesCmd     `cmd:"" help:"List the built-in losses, or prove the constants of your own."`
+	Verify     verifyCmd     `cmd:"" help:"Recompute the guarantee of a model from its file, independently of the program that planned it."`
 	Ledger     ledgerCmd     `cmd:"" help:"Show, check or cap what has been spent on each data set."`
 	Data       dataCmd       `cmd:"" help:"Work with data files."`
 	Bench      benchCmd      `cmd:"" help:"Measure this machine: time, pairs per second, share of its peak."`

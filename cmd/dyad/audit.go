@@ -27,6 +27,9 @@ type auditFlags struct {
 	Seed       uint64        `default:"1" help:"Seed of all randomness; the same seed gives the same bounds."`
 	Workers    int           `positive:"" help:"CPU workers; the result is the same for any number. Default: all cores."`
 	Plot       string        `placeholder:"FILE" help:"Plot what the attack achieves against what the claim allows, as SVG or PNG by the ending."`
+	PartOut    string        `default:"audit" placeholder:"PREFIX" help:"With --part: prefix of the file, PREFIX-I-of-N.part."`
+	Force      bool          `help:"With --part: replace an existing file."`
+	partFlag
 }
 
 type auditRecordsCmd struct {
@@ -81,6 +84,9 @@ Examples:
   dyad audit moments -n 30 --person-rows 8 --runs 500
   dyad audit gradient-perturbation --model mlp --hidden 4 -n 20 --steps 3 --step-size 0.1 --runs 500
   dyad audit offpairc -n 40 --runs 1000 --plot audit.svg
+  dyad audit dpgdsc --runs 1000 --part 1/2
+  dyad audit dpgdsc --runs 1000 --part 2/2
+  dyad audit dpgdsc --runs 1000 --merge 'audit-*-of-2.part'
   dyad audit offpairstrc -n 40 --l2 0.01 --black-box --runs 500
   dyad audit subsampled-descent -n 20 --epsilon 4 --steps 4 --time 2s
   dyad audit dpgdsc --task metric --runs 500
@@ -106,14 +112,36 @@ func (c *auditRecordsCmd) Run(a *app) error {
 		return badInput("--method canaries inserts rows one by one; leave it or --person-rows out")
 	}
 	if c.Method == "canaries" {
+		if c.Part != "" || c.Merge != nil {
+			return badInput("--method canaries is one run; leave it, or --part and --merge, out")
+		}
 		return c.report(a, c.canaries)
 	}
-	return c.report(a, func(a *app) (*audit.Report, error) {
-		target, err := c.target(a.ctx)
+	return c.attack(a, c.target)
+}
+
+// attack makes the runs against a target, a part of them, or joins parts.
+func (f auditFlags) attack(a *app, of func(context.Context) (audit.Target, error)) error {
+	part, parts, err := f.given()
+	if err != nil {
+		return err
+	}
+	if parts > 0 {
+		target, err := of(a.ctx)
+		if err != nil {
+			return asInput(err)
+		}
+		return f.writePart(a, target, part, parts)
+	}
+	return f.report(a, func(a *app) (*audit.Report, error) {
+		target, err := of(a.ctx)
 		if err != nil {
 			return nil, err
 		}
-		return c.run(a, target)
+		if f.Merge != nil {
+			return f.join(a, target)
+		}
+		return f.run(a, target)
 	})
 }
 
@@ -150,14 +178,20 @@ func (f auditFlags) report(a *app, attack func(*app) (*audit.Report, error)) err
 // run attacks a target.
 func (f auditFlags) run(a *app, target audit.Target) (*audit.Report, error) {
 	bar := a.describedTracker("auditing")
-	o := audit.Options{Runs: f.Runs, Time: f.Time, Confidence: f.Confidence, Seed: f.Seed, Workers: f.Workers, Tracker: algorithms.Tracker{OnStep: bar.Step}}
-	if f.BlackBox {
-		o.Access = audit.BlackBox
-	}
+	o := f.options(bar)
 	o.Look = func(r *audit.Report) {
 		bar.describe(fmt.Sprintf("auditing, epsilon >= %.3g from %d runs", r.LowerBound, r.Runs))
 	}
 	return audit.Run(a.ctx, target, o)
+}
+
+// options of an audit.
+func (f auditFlags) options(bar *barTracker) audit.Options {
+	o := audit.Options{Runs: f.Runs, Time: f.Time, Confidence: f.Confidence, Seed: f.Seed, Workers: f.Workers, Tracker: algorithms.Tracker{OnStep: bar.Step}}
+	if f.BlackBox {
+		o.Access = audit.BlackBox
+	}
+	return o
 }
 
 // canaries audits by one run.

@@ -42,13 +42,7 @@ Examples:
 
 // Run attacks.
 func (c *auditPairsCmd) Run(a *app, command *kong.Context) error {
-	return c.report(a, func(a *app) (*audit.Report, error) {
-		target, err := c.target(a.ctx, command)
-		if err != nil {
-			return nil, err
-		}
-		return c.run(a, target)
-	})
+	return c.attack(a, func(ctx context.Context) (audit.Target, error) { return c.target(ctx, command) })
 }
 
 // target plans and searches the data sets.

@@ -20,6 +20,7 @@ type benchCmd struct {
 	Variant string   `default:"all" enum:"all,best,generic,avx2,avx512" help:"Kernels to measure: ${enum}."`
 	Devices []string `default:"cpu" placeholder:"NAME" help:"Where to measure gradients, comma separated: cpu, cuda:N. A GPU has lines for the methods that it computes, without a share of its peak."`
 	Peers   []string `type:"existingfile" placeholder:"FILE" help:"Times of other programs on this machine, comma separated: output of the scripts in bench/peers. Lines with the same method and sizes get their ratio to the fastest."`
+	Only    string   `placeholder:"METHOD" help:"Measure only the lines whose method contains this text, such as k-NN or near-linear."`
 	Records int      `positive:"" hidden:"" help:"Records of every line."`
 }
 
@@ -54,7 +55,7 @@ func (c *benchCmd) Run(a *app) error {
 	if c.Records == 1 {
 		return badInput("--records must be at least 2")
 	}
-	o := machine.Options{Quick: c.Quick, Records: c.Records, Runs: c.Runs, Workers: c.Workers}
+	o := machine.Options{Quick: c.Quick, Records: c.Records, Runs: c.Runs, Workers: c.Workers, Only: c.Only}
 	if err := c.readPeers(&o.Peers); err != nil {
 		return err
 	}
@@ -163,6 +164,9 @@ func benchLine(l machine.Line) string {
 			unit = "GB/s"
 		}
 		share = fmt.Sprintf("%.0f %% (best %.0f) of %s, %.1f %s", 100*l.Share, 100*l.BestShare, l.Of, l.Peak, unit)
+	}
+	if l.Radius > 1 {
+		share += fmt.Sprintf(", radius %g", l.Radius)
 	}
 	if l.Peer != "" {
 		share += fmt.Sprintf("; %.3gx %s", l.PeerRatio, l.Peer)

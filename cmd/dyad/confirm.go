@@ -14,11 +14,11 @@ import (
 
 // confirmFlag is the --yes flag of commands that ask before they spend.
 type confirmFlag struct {
-	Yes bool `short:"y" help:"Do not ask before something is charged that cannot be taken back."`
+	Yes bool `short:"y" help:"Do not ask before something is charged that cannot be taken back, or before a training of more than ten minutes."`
 }
 
 // confirm tells what will be done and asks for it on a terminal. Without one, or without
-// agreement, it is bad input: nothing was read or charged.
+// agreement, it is bad input: nothing was charged.
 func (f confirmFlag) confirm(a *app, what string) error {
 	if f.Yes {
 		return nil

@@ -19,7 +19,7 @@ import (
 
 type curveCmd struct {
 	Plan       string    `arg:"" optional:"" name:"plan" help:"Plan of experiments (YAML, see bench/plans) on public data, instead of the flags about data, epsilons and algorithms."`
-	Data       dataFiles `placeholder:"FILE" help:"Data file, with --schema. Private data are charged: --holdout-epsilon."`
+	Data       dataFiles `placeholder:"FILE" help:"Data file or files, as \"dyad train\" takes them, with --schema. Private data are charged: --holdout-epsilon."`
 	Schema     string    `placeholder:"FILE" help:"Schema of the data."`
 	PublicData bool      `help:"The data are public: nothing is charged, and the figures are exact."`
 	Dataset    string    `placeholder:"NAME" help:"Public data set of the catalogue (\"dyad data list\"), fetched before."`
@@ -40,6 +40,7 @@ type curveCmd struct {
 	Format     []string  `default:"svg,pdf" placeholder:"FORMAT,..." help:"Formats of the pictures: svg, pdf, png."`
 	Parallel   int       `positive:"" default:"1" help:"Training sets that are worked on at a time."`
 	Retry      bool      `help:"Repeat runs that failed."`
+	partFlag
 	privateCurve
 	confirmFlag
 	labelsFlag
@@ -89,6 +90,9 @@ func (c *curveCmd) Run(a *app) error {
 	o := experiment.Options{Machine: "dyad " + version, Parallel: c.Parallel, Retry: c.Retry}
 	var p *experiment.Plan
 	var err error
+	if o.Part, o.Parts, err = c.given(); err != nil {
+		return err
+	}
 	from := c.Plan
 	if c.Plan != "" {
 		p, o.Folders, err = c.planned()
@@ -98,6 +102,9 @@ func (c *curveCmd) Run(a *app) error {
 			return bad
 		}
 		if from = data.Name; set != nil {
+			if o.Parts > 0 || c.Merge != nil {
+				return badInput("a curve of private data is one charge and one release, so it has no parts; leave --part and --merge out")
+			}
 			return c.private(a, data, set)
 		}
 		p, err = c.plan(data, false)
@@ -111,7 +118,21 @@ func (c *curveCmd) Run(a *app) error {
 	bar := a.describedTracker("training")
 	o.Progress = func(p experiment.Progress) { bar.Step(p.Done, p.Total) }
 	r := curveResult{Data: from, CSV: c.Out + ".csv", Summary: c.Out + "-summary.csv"}
-	if err := p.Run(a.ctx, r.CSV, o); err != nil {
+	if o.Parts > 0 {
+		r.CSV = partName(c.Out, o.Part, o.Parts, ".csv")
+	}
+	if c.Merge != nil {
+		files, err := c.merged()
+		if err == nil {
+			err = checkOut(r.CSV, c.Force, files...)
+		}
+		if err == nil {
+			err = p.Merge(r.CSV, files...)
+		}
+		if err != nil {
+			return curveError(err)
+		}
+	} else if err := p.Run(a.ctx, r.CSV, o); err != nil {
 		if errors.Is(err, context.Canceled) {
 			a.note("dyad: the runs that are done are in %s; the same command continues", r.CSV)
 		}
@@ -120,6 +141,10 @@ func (c *curveCmd) Run(a *app) error {
 	rows, err := p.Rows(r.CSV)
 	if err != nil {
 		return curveError(err)
+	}
+	if o.Parts > 0 {
+		part := partResult{o.Part, o.Parts, len(rows), r.CSV}
+		return a.emit(part, part.text())
 	}
 	all := p.Summarise(rows)
 	r.Means = p.Best(all)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"slices"
 	"strings"
 
@@ -36,7 +37,10 @@ func (f *dataFiles) Decode(c *kong.DecodeContext) error {
 	}
 	names, err := dataset.Expand(name)
 	f.asked, f.names = append(f.asked, name), append(f.names, names...)
-	return err
+	if err != nil {
+		return errors.New(strings.TrimPrefix(err.Error(), "dataset: "))
+	}
+	return nil
 }
 
 func (f dataFiles) given() bool { return len(f.names) > 0 }

@@ -16,7 +16,7 @@ import (
 
 type evaluateCmd struct {
 	Model        string    `arg:"" help:"Model file."`
-	Data         dataFiles `placeholder:"FILE" help:"Data file in the format of the training data, with labels."`
+	Data         dataFiles `placeholder:"FILE" help:"Data file or files, as of dyad train, in the format of the training data, with labels."`
 	Threshold    float64   `default:"0" help:"Score at or above which a record counts as positive, for the accuracy."`
 	PublicData   bool      `help:"The data are public: exact figures, and nothing is charged."`
 	ExactFigures bool      `help:"Exact figures of private records. No guarantee covers them; do not publish them."`

@@ -13,7 +13,8 @@ import (
 // written (docs/formats.md). Add a file for a new version; never change an old one.
 func TestOldModelsAreRead(t *testing.T) {
 	want := map[string]string{
-		"model-1.json": "row,score\n1,-0.011540068895556008\n2,0\n3,0.011540068895556008\n",
+		"model-1-plan.json": "row,score\n1,-0.0509996399956012\n2,0\n3,0.0509996399956012\n", // with a checksum and a plan
+		"model-1.json":      "row,score\n1,-0.011540068895556008\n2,0\n3,0.011540068895556008\n",
 	}
 	names, err := filepath.Glob(filepath.FromSlash("testdata/formats/model-*.json"))
 	if err != nil || len(names) != len(want) {

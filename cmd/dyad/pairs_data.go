@@ -12,7 +12,7 @@ type identityFlag struct {
 
 // pairSource says where labelled pairs come from.
 type pairSource struct {
-	Data        dataFiles `required:"" placeholder:"FILE" help:"Records of the individuals, in any format of data files."`
+	Data        dataFiles `required:"" placeholder:"FILE" help:"Records of the individuals, in any format of data files; several are read as one, as of dyad train."`
 	Schema      string    `required:"" placeholder:"FILE" help:"Schema of the records; for --pairs one of its columns has role id, and no label column is needed."`
 	Pairs       string    `placeholder:"FILE" help:"Labelled pairs: CSV with a header, or Parquet, with the columns first, second and label."`
 	PairColumns []string  `placeholder:"A,B,L" help:"Names of these three columns in the file."`

@@ -12,7 +12,7 @@ import (
 )
 
 type trainCmd struct {
-	Data       dataFiles `placeholder:"FILE" help:"Data file: CSV, LIBSVM, ARFF, JSON lines, Parquet, NumPy or IDX, text also compressed. Without it: synthetic clinical records made by this program, public."`
+	Data       dataFiles `placeholder:"FILE" help:"Data file: CSV, LIBSVM, ARFF, JSON lines, Parquet, NumPy or IDX, text also compressed; or several, read as one: a folder, a pattern in quotes ('part-*.parquet'), or --data again. Without it: synthetic clinical records made by this program, public."`
 	Schema     string    `placeholder:"FILE" help:"Schema of the data (YAML); \"dyad data schema FILE\" drafts one."`
 	Out        string    `short:"o" placeholder:"FILE" help:"Model file. Default: model.json with --data; the synthetic run writes one only if asked."`
 	Holdout    *float64  `placeholder:"F" help:"Fraction of the records held out. Of public ones exact figures are printed; private ones are scored only with --holdout-epsilon or --exact-figures. Default: 0.3 for the synthetic data, else 0."`
@@ -124,6 +124,11 @@ func (c *trainCmd) Run(a *app) error {
 	}
 	c.noteDevice(a, &problem)
 	a.noteWarnings(plan.Plan, result.Public)
+	if s := plan.Seconds(); s > longSeconds && c.Resume == "" {
+		if err := c.confirm(a, fmt.Sprintf("training takes %s of one core", algorithms.Duration(s))); err != nil {
+			return err
+		}
+	}
 	if a.team != nil {
 		options.Team = a.team.lead
 	}
@@ -178,8 +183,8 @@ func (a *app) charged(err error) error {
 	return err
 }
 
-// slowSeconds is the estimated time from which a run says so before it starts.
-const slowSeconds = 180
+// longSeconds is the estimated time from which a training asks before it is charged.
+const longSeconds = 600
 
 // noteWarnings tells, before anything is charged, what to know of a plan.
 func (a *app) noteWarnings(p *algorithms.Plan, public bool) {
@@ -188,9 +193,6 @@ func (a *app) noteWarnings(p *algorithms.Plan, public bool) {
 	}
 	for _, text := range a.told {
 		a.note("dyad: warning: %s", text)
-	}
-	if s := p.Seconds(); s > slowSeconds {
-		a.note("dyad: warning: %d steps will take %s of one core; \"dyad plan --compare\" has the times of other algorithms", p.Schedule.Steps, algorithms.Duration(s))
 	}
 }
 

@@ -78,7 +78,7 @@ func (c *trainCmd) read(a *app) (p preparedRun, err error) {
 		return p, err
 	}
 	c.crew = a.team.member()
-	if p.done, err = c.planFlags.open(); err != nil {
+	if p.done, err = c.planFlags.open(false); err != nil {
 		return p, err
 	}
 	p.plan, err = c.plan(p.train.Shape())

@@ -128,6 +128,7 @@ type parquetReader struct {
 	scanned bool             // numeric columns are read as texts
 	workers int              // that read columns
 	cursors []*parquetColumn // of the current row group; nil if not used
+	spare   []*parquetColumn // of the file before, whose memory is used again
 	group   int              // next row group
 	left    int64            // rows left in the current one
 	row     int              // rows read, without those of the batch
@@ -253,10 +254,14 @@ func (r *parquetReader) nextGroup() error {
 			return r.errorf(r.row+1, ruleBadParquet)
 		}
 		if r.cursors[i] == nil {
-			kind := parquetTypeOf(r.columns[i])
+			kind, old := parquetTypeOf(r.columns[i]), &parquetColumn{}
+			if n := len(r.spare); n > 0 {
+				old, r.spare = r.spare[n-1], r.spare[:n-1]
+			}
 			r.cursors[i] = &parquetColumn{
 				kind: kind, numeric: r.numeric[i],
 				numbers: r.numeric[i] && !r.scanned && kind != parquetText && kind != parquetBool,
+				buffer:  old.buffer, batch: old.batch, values: old.values, texts: old.texts, arena: old.arena, ends: old.ends,
 			}
 		}
 		r.cursors[i].start(chunks[k].Pages())
@@ -288,7 +293,11 @@ func readParquet(t *table, in *input) (err error) {
 	if err != nil {
 		return err
 	}
-	defer r.close()
+	r.spare, t.spare = t.spare, nil
+	defer func() {
+		r.close()
+		t.spare = r.open()
+	}()
 	header := make([][]byte, len(r.columns))
 	for i, c := range r.columns {
 		header[i] = []byte(c.Name())

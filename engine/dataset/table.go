@@ -17,12 +17,13 @@ type table struct {
 	o         Options
 	name      string // of the file that is read
 	files     []string
-	labels    []string // second files that were read for labels
-	hasLabels bool     // of the file; settled by the first row
-	others    bool     // columns that the schema lacks were dropped
-	seen      int      // rows read, with those left out
-	first     int      // of them that came before this file
-	rest      sizes    // of the files after the first one
+	spare     []*parquetColumn // readers of the Parquet file before
+	labels    []string         // second files that were read for labels
+	hasLabels bool             // of the file; settled by the first row
+	others    bool             // columns that the schema lacks were dropped
+	seen      int              // rows read, with those left out
+	first     int              // of them that came before this file
+	rest      sizes            // of the files after the first one
 	rows      int
 	positives int
 	ids       []string

@@ -51,11 +51,11 @@ func (c Classification) Accuracy() float64 {
 // So of equal distances the lower index is nearer, and a tied vote goes to the
 // class with the nearest neighbour. Classes are the distinct label values. Every
 // distance is looked at, O(n m d) for n training and m test records: it is exact
-// but for rounding: inner products by the vector kernels only rule out pairs, see scan. The compared distances are those of the rows of Transform
+// but for rounding: inner products by the vector kernels, in float32 where that decides, only rule out pairs, see scan. The compared distances are those of the rows of Transform
 // (of the features themselves for the identity), each with a relative error below
 // gamma(d/4 + 9); training records with the same features tie exactly.
 //
-// Besides the records it holds at most 128 MiB of rows and neighbours, 64 rows and a tile
+// Besides the records it holds at most 208 MiB of rows and neighbours, testTile rows and a tile
 // of inner products for each worker, squared norms, and Predicted. It fails if the shapes do not fit, K is above n, the
 // metric is not accepted, distances overflow or ctx is done.
 func KNN(ctx context.Context, train, test *engine.Records, o KNNOptions) (Classification, error) {
@@ -70,9 +70,9 @@ func KNNLeaveOneOut(ctx context.Context, r *engine.Records, o KNNOptions) (Class
 }
 
 const (
-	blockBytes = 1 << 26 // of training rows, and of neighbour lists
-	tileRows   = 256     // training rows of a tile of inner products
-	testTile   = 64      // test rows of a job
+	blockBytes = 1 << 26                 // of training rows, and of neighbour lists
+	tileRows   = 256                     // training rows of a tile of inner products
+	testTile   = 6 * kernels.PanelCols32 // test rows of a job
 )
 
 // neighbour is a training record and its squared distance.
@@ -106,7 +106,7 @@ func classify(ctx context.Context, train, test points, o KNNOptions, leaveOneOut
 		return Classification{}, fmt.Errorf("metrics: %w", err)
 	}
 	q := search{
-		space: s, set: set, train: train, test: test, k: k, leaveOneOut: leaveOneOut, workers: workers,
+		space: s, set: set, slack32: slack32(s, set), train: train, test: test, k: k, leaveOneOut: leaveOneOut, workers: workers,
 		predicted:  make([]float64, test.n),
 		trainBlock: max(1, blockBytes/8/max(1, s.width)),
 		testBlock:  max(1, blockBytes/16/k),
@@ -130,6 +130,7 @@ func classify(ctx context.Context, train, test points, o KNNOptions, leaveOneOut
 type search struct {
 	space
 	set         *kernels.Set
+	slack32     float64 // e32 of scan; 0: no scans in float32
 	train, test points
 	k           int
 	leaveOneOut bool
@@ -143,6 +144,10 @@ func (q *search) run(ctx context.Context) error {
 	block := make([]float64, q.bufferLen(q.train, min(q.train.n, q.trainBlock)))
 	best := make([]neighbour, min(q.test.n, q.testBlock)*q.k)
 	norms := make([]float64, min(q.train.n, q.trainBlock))
+	var single []float32
+	if q.slack32 > 0 {
+		single = make([]float32, len(norms)*(q.width+2))
+	}
 	for lo := 0; lo < q.test.n; lo += q.testBlock {
 		hi := min(lo+q.testBlock, q.test.n)
 		for i := range best {
@@ -154,8 +159,10 @@ func (q *search) run(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
-			q.squaredNorms(norms[:to-from], rows)
-			if err := q.scanBlock(ctx, rows, norms, from, to, lo, hi, best); err != nil {
+			b := trainBlock{first: from, rows: rows, norms: norms[:to-from], single: single}
+			q.squaredNorms(b.norms, rows)
+			q.toSingle(b)
+			if err := q.scanBlock(ctx, b, lo, hi, best); err != nil {
 				return err
 			}
 		}

@@ -2,6 +2,7 @@ package metrics
 
 import (
 	"context"
+	"math"
 
 	"dyad/kernels"
 )
@@ -15,30 +16,71 @@ func (q *search) squaredNorms(dst, rows []float64) {
 	}
 }
 
-// scanBlock offers the training rows of indices [from, to), with their squared norms, to
-// the neighbours of the test rows [lo, hi).
-func (q *search) scanBlock(ctx context.Context, rows, norms []float64, from, to, lo, hi int, best []neighbour) error {
+// trainBlock is a run of training rows with their squared norms and, for scans in float32, the
+// rows of scan.tile32.
+type trainBlock struct {
+	first       int
+	rows, norms []float64
+	single      []float32 // nil: no scans in float32
+}
+
+// scanBlock offers the training rows of b to the neighbours of the test rows [lo, hi).
+func (q *search) scanBlock(ctx context.Context, b trainBlock, lo, hi int, best []neighbour) error {
 	return q.forEach(ctx, (hi-lo+testTile-1)/testTile, func() func(int) {
 		s := scan{
-			search: q, products: make([]float64, tileRows*testTile),
-			norms: make([]float64, testTile), least: make([]float64, testTile),
+			search: q, norms: make([]float64, testTile), least: make([]float64, testTile),
+		}
+		if b.single != nil {
+			s.panels = make([]float32, (q.width+2)*testTile)
+			s.products32 = make([]float32, tileRows*kernels.PanelCols32)
 		}
 		scratch := make([]float64, q.test.d)
 		buffer := make([]float64, q.bufferLen(q.test, testTile))
 		return func(job int) {
-			a := lo + job*testTile
-			b := min(a+testTile, hi)
-			s.x, s.best, s.skip = q.load(q.test, a, b, buffer, scratch), best[(a-lo)*q.k:(b-lo)*q.k], -1
+			from := lo + job*testTile
+			end := min(from+testTile, hi)
+			s.x, s.best, s.skip = q.load(q.test, from, end, buffer, scratch), best[(from-lo)*q.k:(end-lo)*q.k], -1
 			if q.leaveOneOut {
-				s.skip = a
+				s.skip = from
 			}
-			s.start(b - a)
-			for first := from; first < to && ctx.Err() == nil; first += tileRows {
-				last := min(first+tileRows, to)
-				s.tile(rows[(first-from)*q.width:(last-from)*q.width], norms[first-from:last-from], first)
+			s.start(end - from)
+			for at := 0; at < len(b.norms) && ctx.Err() == nil; at += tileRows {
+				s.tile(b, at, min(at+tileRows, len(b.norms)))
 			}
 		}
 	})
+}
+
+// slack32 is e32 of scan if float32 holds the squared norms and its kernels are faster, otherwise 0.
+func slack32(s space, set *kernels.Set) float64 {
+	if set.Variant() == kernels.Generic || s.reach >= 0x1p50 || s.width > 1<<16 {
+		return 0
+	}
+	return 4 * float64(s.width+16) * 0x1p-24
+}
+
+// toSingle sets the rows of b.single: the features, -g32 and -1.
+func (q *search) toSingle(b trainBlock) {
+	if b.single == nil {
+		return
+	}
+	w := q.width
+	for j, norm := range b.norms {
+		to := b.single[j*(w+2):][:w+2]
+		for l, v := range b.rows[j*w:][:w] {
+			to[l] = float32(v)
+		}
+		to[w], to[w+1] = -roundDown((1-q.slack32)*norm/2), -1
+	}
+}
+
+// roundDown is the largest float32 that is at most v.
+func roundDown(v float64) float32 {
+	f := float32(v)
+	if float64(f) > v {
+		f = math.Nextafter32(f, float32(math.Inf(-1)))
+	}
+	return f
 }
 
 // scan looks for the neighbours of one tile of test rows. It computes the inner
@@ -59,37 +101,88 @@ func (q *search) scanBlock(ctx context.Context, rows, norms []float64, from, to,
 // D > (1+e) L + e (s+t) - 2 gamma(depth+8) (s+t) - 8 u L > (1 + e/2) L, and the squared distance
 // computed is at least D (1 - gamma(depth)) >= L. tiny covers underflow: newSpace keeps
 // squared norms below 2^1000, and width times 2^-1074 is far below 2^-1000. QED
+//
+// In float32, half the work, c - g - h is one sum of products of width + 2 numbers: the rows rounded to float32,
+// with g and h rounded down and -1; e is e32 = 4 (width + 16) v, v = 2^-24, and tiny is 2^-120. A pair is left
+// out if the sum has a negative sign.
+//
+// Proof. Let c32 be the exact product of the rounded rows. The sum has an error of at most
+// (width + 4) v (1 + 2^-7) (|c32| + g + |h|), where |c32| <= (1+v)^2 (s+t)/2, g <= t/2 and |h| <= (s + (1+e) L)/2 + tiny, and
+// |c - c32| <= 2.1 v (s+t)/2. So a negative sign implies
+// c < h + g + 1.05 (width + 10) v (s + t + L), up to underflow, and with both sides doubled
+// D > (1+e) L + e (s+t) - 2.1 (width + 10) v (s + t + L) - gamma(depth+8) (s+t+L) > (1 + e/4) L, as e > 3 (width + 10) v
+// and the roundings of float64 are below v. Underflow of a row, g, h or a product changes less than 2^-148 each, together less than
+// (3 width + 8) 2^-148 (1 + reach) <= 2^-127 (1 + 2^50) for the largest width of slack32, if they are not below
+// v (s+t): a feature that underflows has an error of 2^-150, times another of at most sqrt(s+t), and
+// 2^-150 width sqrt(s+t) is at most v (s+t), or s+t is below 2^-220 and all of it below tiny. Nothing
+// overflows, as squared norms are below 2^100; L = +Inf makes the sum +Inf. QED
 type scan struct {
 	*search
 	x    []float64 // test rows
 	best []neighbour
 	skip int // the training row of the first test row, -1 if there is none
 
-	products []float64 // tileRows x testTile
+	products []float64 // tileRows x testTile, allocated when needed
 	norms    []float64 // s
 	least    []float64 // h
 	slack    float64   // e
+
+	panels     []float32 // of PanelCols32 test rows each: the features, 1 and h; nil: scans in float64
+	products32 []float32 // tileRows x PanelCols32
+	wide       int       // so many tiles are scanned in float64, as float32 decided too little
 }
 
 // start prepares n test rows.
 func (s *scan) start(n int) {
 	depth := kernels.AddProductsDepth(s.width) + kernels.DotDepth(s.width)
 	s.slack = 16 * float64(depth+16) * 0x1p-53
-	s.norms, s.least = s.norms[:n], s.least[:n]
+	s.norms, s.least, s.wide = s.norms[:n], s.least[:n], 0
 	s.squaredNorms(s.norms, s.x)
+	if s.panels != nil {
+		clear(s.panels)
+		for i := range testTile {
+			to := s.column(i)
+			to[s.width*kernels.PanelCols32], to[(s.width+1)*kernels.PanelCols32] = 1, 1 // negative if there is no row
+			if i < n {
+				for l, v := range s.x[i*s.width:][:s.width] {
+					to[l*kernels.PanelCols32] = float32(v)
+				}
+			}
+		}
+	}
 	for i := range s.least {
 		s.limit(i)
 	}
 }
 
-// limit sets h of a test row.
-func (s *scan) limit(i int) {
-	s.least[i] = ((1-s.slack)*s.norms[i]-(1+s.slack)*s.best[(i+1)*s.k-1].distance)/2 - 0x1p-1000
+// column is that of test row i in its panel, with stride PanelCols32.
+func (s *scan) column(i int) []float32 {
+	return s.panels[i/kernels.PanelCols32*kernels.PanelCols32*(s.width+2)+i%kernels.PanelCols32:]
 }
 
-// tile offers training rows, from the index first on.
-func (s *scan) tile(rows, norms []float64, first int) {
-	n, m, w := len(s.least), len(norms), s.width
+// limit sets h of a test row.
+func (s *scan) limit(i int) {
+	far := s.best[(i+1)*s.k-1].distance
+	s.least[i] = ((1-s.slack)*s.norms[i]-(1+s.slack)*far)/2 - 0x1p-1000
+	if s.panels != nil {
+		e := s.slack32
+		s.column(i)[(s.width+1)*kernels.PanelCols32] = roundDown(((1-e)*s.norms[i]-(1+e)*far)/2 - 0x1p-120)
+	}
+}
+
+// tile offers the rows [from, to) of a block.
+func (s *scan) tile(b trainBlock, from, to int) {
+	w, first := s.width, b.first+from
+	rows, norms := b.rows[from*w:to*w], b.norms[from:to]
+	if s.panels != nil && s.wide == 0 && s.full() {
+		s.tile32(b.single[from*(w+2):to*(w+2)], rows, len(norms), first)
+		return
+	}
+	s.wide = max(0, s.wide-1)
+	n, m := len(s.least), len(norms)
+	if s.products == nil {
+		s.products = make([]float64, tileRows*testTile)
+	}
 	products := s.products[:m*n]
 	clear(products)
 	s.set.AddProducts(products, n, rows, s.x, m, n, w)
@@ -97,16 +190,60 @@ func (s *scan) tile(rows, norms []float64, first int) {
 		g := (1 - s.slack) * t / 2
 		c := products[j*n:][:n]
 		for i, h := range s.least[:len(c)] {
-			if c[i] < h+g || s.skip >= 0 && s.train.unit[first+j] == s.train.unit[s.skip+i] {
-				continue
-			}
-			best := s.best[i*s.k : (i+1)*s.k]
-			if d, nearer := squaredDistance(s.x[i*w:(i+1)*w], rows[j*w:(j+1)*w], best[len(best)-1].distance); nearer {
-				insert(best, neighbour{d, first + j})
-				s.limit(i)
+			if c[i] >= h+g {
+				s.offer(i, first+j, rows[j*w:][:w])
 			}
 		}
 	}
+}
+
+// full says that every test row has K neighbours: before, sums of a tile rule out nothing.
+func (s *scan) full() bool {
+	for i := range s.least {
+		if math.IsInf(s.best[(i+1)*s.k-1].distance, 1) {
+			return false
+		}
+	}
+	return true
+}
+
+// tile32 is tile in float32, for m rows. Where it lets more than one pair in 16 through that is not nearer, the
+// next 8 tiles are scanned in float64.
+func (s *scan) tile32(single []float32, rows []float64, m, first int) {
+	const cols = kernels.PanelCols32
+	w, useless := s.width, 0
+	for from := 0; from < len(s.least); from += cols {
+		products := s.products32[:m*cols]
+		s.set.PanelProducts32(products, single, s.panels[from*(w+2):][:cols*(w+2)], m, w+2)
+		for j := range m {
+			sums := products[j*cols:][:cols]
+			if kernels.AllNegative(sums) {
+				continue
+			}
+			for i, sum := range sums {
+				if !math.Signbit(float64(sum)) && !s.offer(from+i, first+j, rows[j*w:][:w]) {
+					useless++
+				}
+			}
+		}
+	}
+	if useless > m*len(s.least)/16 {
+		s.wide = 8
+	}
+}
+
+// offer looks at test row i and a training row.
+func (s *scan) offer(i, train int, row []float64) (nearer bool) {
+	if s.skip >= 0 && s.train.unit[train] == s.train.unit[s.skip+i] {
+		return false
+	}
+	best := s.best[i*s.k : (i+1)*s.k]
+	d, nearer := squaredDistance(s.x[i*s.width:(i+1)*s.width], row, best[len(best)-1].distance)
+	if nearer {
+		insert(best, neighbour{d, train})
+		s.limit(i)
+	}
+	return nearer
 }
 
 // insert adds a neighbour nearer than the last one, after those of the same distance.

@@ -40,6 +40,7 @@ func unitPoints(r *engine.Records) points {
 type space struct {
 	factor *MetricFactor // nil: the identity
 	width  int
+	reach  float64 // bounds distances
 }
 
 // newSpace checks that squared distances of points of norms a and b neither
@@ -51,12 +52,13 @@ func newSpace(metric []float64, d int, a, b float64) (space, error) {
 		if err != nil {
 			return space{}, err
 		}
-		s, norm = space{&f, f.Rank}, f.Norm
+		s, norm = space{factor: &f, width: f.Rank}, f.Norm
 	}
 	reach := math.Sqrt(norm) * (a + b)
 	if reach > 0x1p500 || norm > 0 && reach < 0x1p-480 {
 		return space{}, errors.New("metrics: squared distances leave the range of float64; rescale the metric or the features")
 	}
+	s.reach = reach
 	return s, nil
 }
 

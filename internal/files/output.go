@@ -72,14 +72,15 @@ const (
 
 // ReadJSON stores the one JSON value of a file in v. It stops at the first byte that no
 // value can begin with, at the end of the first value and at the limit, so that a device or
-// a data file that is named by mistake does not fill the memory.
-func ReadJSON(path string, limit int64, v any) error {
+// a data file that is named by mistake does not fill the memory. All bytes of a file that it reads to
+// its end are written to copies, too.
+func ReadJSON(path string, limit int64, v any, copies ...io.Writer) error {
 	f, err := os.Open(path)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	d := json.NewDecoder(io.LimitReader(f, limit))
+	d := json.NewDecoder(io.TeeReader(io.LimitReader(f, limit), io.MultiWriter(copies...)))
 	if err := d.Decode(v); err != nil {
 		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 			return fmt.Errorf("it ends early, is empty or has more than %d bytes", limit)

@@ -157,6 +157,8 @@ type Charge struct {
 	// guarantee does not rest on it; Resume compares it, so that no run ends as another.
 	Objective string
 
+	Plan string // SHA-256 of the plan that the model file states, in hex, or empty
+
 	Fingerprint string    // from Ledger.Fingerprint, or empty
 	SeededNoise bool      // Begin sets it for a source that is not secret
 	Time        time.Time // informative; zero means now

@@ -66,7 +66,7 @@ func (l *Ledger) finish(run, status string, k Kept) error {
 // ledger, which is informative.
 //
 // The data id, algorithm, unit, relation and events (exactly equal) of c must be
-// those of the charge, the objective and the fingerprint too if they were recorded, and
+// those of the charge, the objective, the plan and the fingerprint too if they were recorded, and
 // the noise must be secret or not as it was. Otherwise, and if the run is unknown, finished
 // or not resumable, nothing is written and the error wraps ErrResume; it wraps
 // ErrUnsupported if a later version wrote lines after the charge. A cap is not
@@ -219,6 +219,9 @@ func sameRun(charged, c Charge) error {
 	}
 	if charged.Objective != "" && charged.Objective != c.Objective {
 		return refuse("objective", fmt.Sprintf("%q", charged.Objective), fmt.Sprintf("%q", c.Objective))
+	}
+	if charged.Plan != "" && charged.Plan != c.Plan {
+		return refuse("the plan with the hash", charged.Plan, c.Plan)
 	}
 	return nil
 }

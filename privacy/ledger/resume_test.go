@@ -3,6 +3,7 @@ package ledger
 import (
 	"errors"
 	"fmt"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -286,5 +287,36 @@ func TestResumeErrorsSayWhatDiffers(t *testing.T) {
 	_, err := l.Resume("a", c, privacy.NewSeededSource(1))
 	if err == nil || !strings.Contains(err.Error(), fmt.Sprint(resumable("a").Events[0])) || !strings.Contains(err.Error(), fmt.Sprint(c.Events[0])) {
 		t.Errorf("%v: does not show both releases", err)
+	}
+}
+
+// A run is resumed with the plan whose hash its charge has; charges of versions before it have none.
+func TestResumeWithAnotherPlan(t *testing.T) {
+	l, err := Open(filepath.Join(t.TempDir(), "l"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		charged, resumed string
+		refused          bool
+	}{{"aa", "aa", false}, {"aa", "bb", true}, {"", "bb", false}} {
+		charge := Charge{DataID: "d", Algorithm: "a", Events: []account.Event{account.GaussianEvent{Sensitivity: 1, Sigma: 9}}, Resumable: true, Plan: c.charged}
+		source, err := privacy.NewSource()
+		if err != nil {
+			t.Fatal(err)
+		}
+		session, err := l.Begin(charge, source)
+		if err != nil {
+			t.Fatal(err)
+		}
+		run := session.Receipt().Run
+		entries, err := l.Entries()
+		if err != nil || entries[len(entries)-1].Charge.Plan != c.charged {
+			t.Errorf("the ledger has %+v, %v", entries[len(entries)-1].Charge, err)
+		}
+		charge.Plan = c.resumed
+		if _, err := l.Resume(run, charge, source); errors.Is(err, ErrResume) != c.refused || !c.refused && err != nil {
+			t.Errorf("%+v: %v", c, err)
+		}
 	}
 }

@@ -1,0 +1,170 @@
+package audit
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/gob"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+)
+
+// PartFormat is the first line of a file of a part.
+const PartFormat = "dyad-audit-part/1"
+
+// ErrParts is wrapped by errors about parts that do not make up one audit.
+var ErrParts = errors.New("audit: the parts do not make up one audit")
+
+// Part is a share of the runs of an audit: those of each data set whose number, from 0, is Part-1
+// modulo Parts. It is a function of the target, the options and Part alone, so parts can be made
+// anywhere, in any order.
+type Part struct {
+	// Plan is a hash of what is attacked and how: the claim, the data sets, the options, and
+	// all bits of the first run on each data set. Parts of other plans, or from processors whose
+	// vector instructions give other bits, have other hashes.
+	Plan              [sha256.Size]byte
+	Part, Parts, Runs int
+	Trials            [2][]keptTrial
+}
+
+// keptTrial is a trial in a file.
+type keptTrial struct {
+	Scores, Released, Result []float64
+	Gap, Noise               float64
+	Coordinates, Values, Off int
+	Noises                   []uint64
+}
+
+// RunPart makes part of parts of the runs of Run, 1 <= part <= parts. Options.Time is not for parts.
+func RunPart(ctx context.Context, t Target, o Options, part, parts int) (*Part, error) {
+	if part < 1 || part > parts {
+		return nil, fmt.Errorf("audit: part %d of %d, want 1 to the number of parts", part, parts)
+	}
+	c, hash, _, err := t.divided(ctx, &o)
+	if err != nil {
+		return nil, err
+	}
+	c.part, c.parts = part, parts
+	if err := c.extendTo(ctx, o.Runs, func(done int) { o.Tracker.Step(done, 2*o.Runs) }); err != nil {
+		return nil, err
+	}
+	p := &Part{Plan: hash, Part: part, Parts: parts, Runs: o.Runs}
+	for side, trials := range c.trials {
+		for i := part - 1; i < len(trials); i += parts {
+			p.Trials[side] = append(p.Trials[side], kept(trials[i]))
+		}
+	}
+	return p, nil
+}
+
+// Join is the report of Run, from all parts of its runs in any order: the same but for the seconds.
+// It wraps ErrParts if a part is missing, is there twice, or is of another audit.
+func Join(ctx context.Context, t Target, o Options, parts ...*Part) (*Report, error) {
+	start := time.Now()
+	c, hash, r, err := t.divided(ctx, &o)
+	if err != nil {
+		return nil, err
+	}
+	if len(parts) == 0 {
+		return nil, fmt.Errorf("%w: there are none", ErrParts)
+	}
+	count := parts[0].Parts
+	for side := range c.trials {
+		c.trials[side] = make([]trial, o.Runs)
+	}
+	seen := map[int]bool{}
+	for _, p := range parts {
+		switch {
+		case p.Plan != hash:
+			return nil, fmt.Errorf("%w: part %d of %d is of another audit: other options, another version, or a processor whose instructions give other bits", ErrParts, p.Part, p.Parts)
+		case p.Parts != count || p.Runs != o.Runs || p.Part < 1 || p.Part > count:
+			return nil, fmt.Errorf("%w: part %d of %d next to parts of %d", ErrParts, p.Part, p.Parts, count)
+		case seen[p.Part]:
+			return nil, fmt.Errorf("%w: part %d of %d is there twice", ErrParts, p.Part, count)
+		}
+		seen[p.Part] = true
+		for side, trials := range p.Trials {
+			if len(trials) != (o.Runs-p.Part+count)/count {
+				return nil, fmt.Errorf("%w: part %d of %d has %d runs of %d", ErrParts, p.Part, count, len(trials), (o.Runs-p.Part+count)/count)
+			}
+			for i, k := range trials {
+				c.trials[side][p.Part-1+i*count] = k.trial()
+			}
+		}
+	}
+	for part := 1; part <= count; part++ {
+		if !seen[part] {
+			return nil, fmt.Errorf("%w: part %d of %d is missing", ErrParts, part, count)
+		}
+	}
+	all := c.trials
+	for _, l := range looks(o.Runs, 1-o.Confidence, false) {
+		c.trials = [2][]trial{all[0][:l.runs], all[1][:l.runs]}
+		r.look(c, l.alpha)
+	}
+	r.Seconds = time.Since(start).Seconds()
+	return r, nil
+}
+
+// divided prepares an audit in parts: the campaign without runs, the hash of the plan, and the report without bounds.
+func (t Target) divided(ctx context.Context, o *Options) (*campaign, [sha256.Size]byte, *Report, error) {
+	var hash [sha256.Size]byte
+	if o.Time != 0 {
+		return nil, hash, nil, errors.New("audit: an audit in parts makes all its runs; it takes no time limit")
+	}
+	r, err := t.prepared(o)
+	if err != nil {
+		return nil, hash, nil, err
+	}
+	c, err := r.campaign(ctx, t, *o)
+	if err != nil {
+		return nil, hash, nil, err
+	}
+	first := *c
+	if err := first.extend(ctx, 1, func(int) {}); err != nil {
+		return nil, hash, nil, err
+	}
+	var b bytes.Buffer
+	if err := json.NewEncoder(&b).Encode(r); err != nil {
+		return nil, hash, nil, fmt.Errorf("audit: %w", err)
+	}
+	for _, s := range c.scores {
+		fmt.Fprintln(&b, s.name)
+	}
+	if err := gob.NewEncoder(&b).Encode([2]keptTrial{kept(first.trials[0][0]), kept(first.trials[1][0])}); err != nil {
+		return nil, hash, nil, fmt.Errorf("audit: %w", err)
+	}
+	return c, sha256.Sum256(b.Bytes()), r, nil
+}
+
+func kept(t trial) keptTrial {
+	return keptTrial{t.scores, t.released, t.result, t.gap, t.noise, t.coordinates, t.values, t.off, t.noises}
+}
+
+func (k keptTrial) trial() trial {
+	return trial{k.Scores, k.Released, k.Result, k.Gap, k.Noise, k.Coordinates, k.Values, k.Off, k.Noises}
+}
+
+// Write writes the part for ReadPart: PartFormat in a line, then encoding/gob.
+func (p *Part) Write(w io.Writer) error {
+	if _, err := fmt.Fprintln(w, PartFormat); err != nil {
+		return err
+	}
+	return gob.NewEncoder(w).Encode(p)
+}
+
+// ReadPart reads what Write wrote.
+func ReadPart(r io.Reader) (*Part, error) {
+	line := make([]byte, len(PartFormat)+1)
+	if _, err := io.ReadFull(r, line); err != nil || string(line) != PartFormat+"\n" {
+		return nil, fmt.Errorf("%w: not a file of format %s", ErrParts, PartFormat)
+	}
+	p := new(Part)
+	if err := gob.NewDecoder(r).Decode(p); err != nil {
+		return nil, fmt.Errorf("%w: a damaged file: %w", ErrParts, err)
+	}
+	return p, nil
+}

@@ -1,0 +1,215 @@
+package algorithms
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"slices"
+
+	"dyad/engine"
+	"dyad/privacy"
+	"dyad/privacy/account"
+)
+
+// planFormat is the version of the record of a plan in a model file (docs/formats.md).
+const planFormat = "dyad-plan/1"
+
+// Record is the plan as JSON, for model files: the public numbers from which somebody else computes
+// its certificates, noise and guarantee again (docs/theory.md#checked-models). The ledger's charge has RecordHash of
+// it. It is the same in every attempt at a run.
+func (p *Plan) Record() (json.RawMessage, error) {
+	r := planRecord{
+		Format: planFormat, Algorithm: p.Algorithm, Mode: p.Mode.String(), Budget: recordedBudget{p.Spec.Budget.Epsilon, p.Spec.Budget.Delta},
+		Voided: slices.Contains(p.Guarantee.Warnings, BoundsFromData),
+	}
+	if k := p.Spec.Kernel; k != nil {
+		r.Problem = p.Spec.recordProblem()
+		if p.Spec.Horizon == 0 {
+			r.Schedule = &recordedSchedule{p.Schedule.Steps, p.Schedule.Constant, p.Schedule.Average, p.Schedule.BurnIn, p.Schedule.Update}
+		}
+	}
+	if p.Moments != nil {
+		r.ClipRadius = p.Moments.ClipRadius
+	}
+	for i, e := range p.Events {
+		event, err := account.Encode(e)
+		if err != nil {
+			return nil, err
+		}
+		release := recordedRelease{Event: event}
+		switch {
+		case p.Moments != nil && len(p.Events) == len(p.Moments.Releases):
+			m := p.Moments.Releases[i]
+			release.Certificate, release.Noise = recordCertificate(m.Certificate), recordNoise(m.Noise)
+		case len(p.Events) == 1 && p.Noise != nil && p.Spec.Kernel != nil:
+			release.Certificate, release.Noise = recordCertificate(p.Certificate), recordNoise(p.Noise)
+		}
+		r.Releases = append(r.Releases, release)
+	}
+	return json.Marshal(r)
+}
+
+// RecordHash is the SHA-256 of a record, whose spaces do not count, in hex; "" for none.
+func RecordHash(record json.RawMessage) string {
+	if len(record) == 0 {
+		return ""
+	}
+	text, err := json.Marshal(record) // compact
+	if err != nil {
+		return ""
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:])
+}
+
+type planRecord struct {
+	Format     string            `json:"format"`
+	Algorithm  string            `json:"algorithm"`
+	Mode       string            `json:"mode"`
+	Budget     recordedBudget    `json:"budget"`
+	Voided     bool              `json:"bounds_from_data"`
+	Problem    *recordedProblem  `json:"problem,omitempty"`
+	Schedule   *recordedSchedule `json:"schedule,omitempty"`
+	ClipRadius float64           `json:"clip_radius,omitempty"`
+	Releases   []recordedRelease `json:"releases"`
+}
+
+type recordedBudget struct {
+	Epsilon float64 `json:"epsilon"`
+	Delta   float64 `json:"delta"`
+}
+
+type recordedProblem struct {
+	Records    int               `json:"records"`
+	PersonRows int               `json:"max_rows_per_person"`
+	Features   int               `json:"features"`
+	NormBound  float64           `json:"norm_bound"`
+	LabelBound float64           `json:"label_bound"`
+	Radius     float64           `json:"radius"`
+	L2         float64           `json:"l2"`
+	Groups     []recordedGroups  `json:"groups,omitempty"` // in the order of their sizes
+	Loss       recordedLoss      `json:"loss"`
+	Constants  recordedConstants `json:"constants"`
+	Method     string            `json:"method"`
+	// MeanError is the kernel's bound of ||computed - exact|| of a mean gradient; null for kernels of moments.
+	MeanError Number `json:"mean_error"`
+}
+
+// recordedGroups are query groups of one size.
+type recordedGroups struct {
+	Size   int `json:"size"`
+	Number int `json:"number"`
+}
+
+type recordedLoss struct {
+	Form       string             `json:"form"` // "score", "metric", or "other"
+	Name       string             `json:"name"`
+	Formula    string             `json:"formula,omitempty"` // of phi(u)
+	Params     map[string]float64 `json:"params,omitempty"`
+	Clip       float64            `json:"clip,omitempty"`
+	Definition string             `json:"definition"`
+}
+
+type recordedConstants struct {
+	Lipschitz    float64 `json:"lipschitz"`
+	Smoothness   Number  `json:"smoothness"` // null: not smooth
+	PairDiameter float64 `json:"pair_diameter"`
+	Convex       bool    `json:"convex"`
+	Origin       string  `json:"origin"`
+}
+
+type recordedSchedule struct {
+	Steps    int     `json:"steps"`
+	StepSize float64 `json:"step_size"` // 0 if steps differ
+	Average  bool    `json:"average"`
+	BurnIn   int     `json:"burn_in,omitempty"`
+	Update   string  `json:"update,omitempty"`
+}
+
+// recordedRelease is an event as the ledger has it, and what its noise was computed from where that is
+// one certificate.
+type recordedRelease struct {
+	Certificate *recordedCertificate `json:"certificate,omitempty"`
+	Noise       *recordedNoise       `json:"noise,omitempty"`
+	Event       json.RawMessage      `json:"event"`
+}
+
+type recordedCertificate struct {
+	Theorem     string  `json:"theorem"`     // anchor in docs/theory.md
+	Numbers     any     `json:"numbers"`     // that the plan does not state elsewhere
+	Sensitivity float64 `json:"sensitivity"` // of the computed query
+}
+
+type recordedNoise struct {
+	Law   string  `json:"law"`
+	Scale float64 `json:"scale"` // sigma of Gaussian noise
+	Grid  float64 `json:"grid"`
+}
+
+func recordCertificate(c privacy.Certificate) *recordedCertificate {
+	theorem, numbers := c.Statement()
+	if numbers == nil {
+		return nil
+	}
+	return &recordedCertificate{theorem, numbers, c.Sensitivity()}
+}
+
+func recordNoise(m privacy.Mechanism) *recordedNoise {
+	n := &recordedNoise{Law: m.Name(), Grid: m.GridSize()}
+	switch m := m.(type) {
+	case privacy.Gaussian:
+		n.Scale = m.Sigma
+	case privacy.Laplace:
+		n.Scale = m.Scale
+	case privacy.KNorm:
+		n.Scale = m.Scale
+	}
+	return n
+}
+
+func (s Spec) recordProblem() *recordedProblem {
+	pr, c := s.Kernel.Problem(), s.Constants
+	r := &recordedProblem{
+		Records: cmp.Or(s.Horizon, pr.N), PersonRows: pr.PersonRows, Features: pr.D,
+		NormBound: pr.Bounds.FeatureNorm, LabelBound: pr.Bounds.LabelAbs, Radius: pr.Radius, L2: s.L2,
+		Loss:      recordLoss(pr.Loss),
+		Constants: recordedConstants{c.Lipschitz, Number(c.Smoothness), c.PairDiameter, c.Convex, c.Origin.String()},
+		Method:    s.Kernel.Method(),
+	}
+	if s.Horizon == 0 {
+		r.MeanError = Number(meanRoundoff(s.Kernel, pr.Pairs()))
+	}
+	number := make(map[int]int)
+	for _, size := range pr.Groups {
+		number[size]++
+	}
+	for size, n := range number {
+		r.Groups = append(r.Groups, recordedGroups{size, n})
+	}
+	slices.SortFunc(r.Groups, func(a, b recordedGroups) int { return a.Size - b.Size })
+	return r
+}
+
+// recordLoss is a loss by its scalar function where it has one.
+func recordLoss(of engine.Loss) recordedLoss {
+	r := recordedLoss{Form: "other", Name: of.Name(), Definition: of.Definition()}
+	logistic, _ := engine.LibraryByName("logistic")
+	switch l := of.(type) {
+	case engine.Logistic:
+		r.Form, r.Formula = "score", logistic.Text
+	case engine.MahalanobisLogistic:
+		r.Form, r.Formula = "metric", logistic.Text
+	case engine.Score:
+		r.of("score", l.Of)
+	case engine.Metric:
+		r.of("metric", l.Of)
+	}
+	return r
+}
+
+func (r *recordedLoss) of(form string, phi engine.Scalar) {
+	if e, ok := phi.(*engine.Expression); ok {
+		r.Form, r.Formula, r.Params, r.Clip = form, e.Formula(), e.Params(), e.Clip()
+	}
+}

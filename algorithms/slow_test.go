@@ -1,0 +1,49 @@
+package algorithms_test
+
+import (
+	"strings"
+	"testing"
+
+	"dyad/algorithms"
+	"dyad/engine"
+	"dyad/engine/cpu"
+	"dyad/privacy"
+)
+
+// The algorithms whose work grows with n^2 tell their time and a faster way in every plan for many records; for few
+// records, and where the work is small, nobody is warned.
+func TestSlowPlansTellAFasterWay(t *testing.T) {
+	warned := func(a algorithms.Algorithm, n int, l2 float64) string {
+		t.Helper()
+		p := engine.Problem{N: n, D: 20, Bounds: engine.Bounds{FeatureNorm: 1, LabelAbs: 1}, Loss: engine.Logistic{}, Radius: 1}
+		spec, err := algorithms.NewSpec(cpu.Backend{}, p, l2, privacy.Budget{Epsilon: 1, Delta: 1e-9}, algorithms.Certified)
+		if err != nil {
+			t.Fatal(err)
+		}
+		plan, err := a.Plan(spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, text := range plan.Warnings() {
+			if strings.Contains(text, "steps take about") {
+				return text
+			}
+		}
+		return ""
+	}
+	for _, a := range []algorithms.Algorithm{algorithms.DPGDC2{}, algorithms.DPEGD{}, algorithms.OffPairC{}, algorithms.OffPairStrC{}} {
+		l2 := 0.001
+		if a.Info().Name == (algorithms.OffPairC{}).Info().Name {
+			l2 = 0 // its objective has none
+		}
+		if text := warned(a, 500_000, l2); !strings.Contains(text, "; --algorithm ") {
+			t.Errorf("%s: %q", a.Info().Name, text)
+		}
+		if text := warned(a, 2000, l2); text != "" {
+			t.Errorf("%s: %q", a.Info().Name, text)
+		}
+	}
+	if text := warned(algorithms.DPGDSC{}, 500_000, 0.001); text != "" {
+		t.Errorf("dpgdsc: %q", text)
+	}
+}

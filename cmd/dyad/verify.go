@@ -1,0 +1,168 @@
+package main
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	lib "dyad"
+	"dyad/algorithms"
+	"dyad/docs/checker"
+	"dyad/internal/files"
+	"dyad/privacy/account"
+	"dyad/privacy/ledger"
+)
+
+type verifyCmd struct {
+	Model  string `arg:"" help:"Model file."`
+	Ledger string `placeholder:"FILE" help:"Ledger of the run: its chain, the charge of the plan, and the one release of this very file are compared, too."`
+}
+
+// Help says what a verdict means.
+func (verifyCmd) Help() string {
+	return `Recomputes the guarantee of a model from its file: the constants of the loss, the sensitivity of every release,
+epsilon and delta from the noise. This is the code of docs/checker, which shares none with the program that made
+the plan. docs/verify.md says what is proved, and what no file can show.
+
+Exit code 0: verified. 1: not covered, with the reason; nothing is wrong with such a model. 2: refused, as the file was
+changed or its numbers do not belong together. 3: the ledger is damaged.
+
+Examples:
+  dyad verify model.json
+  dyad verify model.json --json`
+}
+
+type judgement struct {
+	checker.Verdict
+	Ledger string `json:"ledger,omitempty"` // what it says, if it was compared
+}
+
+// Run judges.
+func (c *verifyCmd) Run(a *app) error {
+	m, err := lib.Load(c.Model) // with the checksum
+	if err != nil {
+		return err
+	}
+	f, err := os.Open(c.Model)
+	if err != nil {
+		return asInput(err)
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, files.MaxModelBytes))
+	if err != nil {
+		return asInput(err)
+	}
+	r := judgement{Verdict: checker.Check(text)}
+	if c.Ledger != "" && m.Run != "" && r.Verdict.Verdict != checker.Refused {
+		entries, err := readLedger(c.Ledger)
+		if err != nil {
+			return err
+		}
+		r.Ledger = "its chain holds, and it has one charge of this plan and one release, of this file"
+		if problem := recorded(m, text, entries, r.Verdict.Verdict == checker.Verified); problem != nil {
+			r = judgement{Verdict: checker.Verdict{Verdict: checker.Refused, Why: problem.Error()}}
+		} else if m.Plan == nil {
+			r.Ledger = "its chain holds, and it has one charge of the model's run"
+		}
+	}
+	if v := r.Verdict; v.Verdict == checker.Verified && (m.Guarantee.Epsilon != v.Epsilon || m.Guarantee.Delta != v.Delta || m.Guarantee.Unit != v.Unit) {
+		r.Verdict = checker.Verdict{Verdict: checker.Refused, Why: "keys of the file are doubled or spelled in two ways, so that it says two things"}
+	}
+	var b strings.Builder
+	line(&b, "verdict", "%s", r.Verdict.Verdict)
+	if r.Why != "" {
+		line(&b, "why", "%s", r.Why)
+	}
+	if r.Statement != "" {
+		line(&b, "proved", "%s", r.Statement)
+	}
+	for _, u := range r.Unknown {
+		line(&b, "not known", "%s", u)
+	}
+	switch {
+	case r.Ledger != "":
+		line(&b, "ledger", "%s", r.Ledger)
+	case r.Verdict.Verdict == checker.Verified:
+		line(&b, "ledger", "not compared (--ledger FILE)")
+	}
+	if err := a.emit(r, b.String()); err != nil {
+		return err
+	}
+	switch r.Verdict.Verdict {
+	case checker.NotCovered:
+		return fmt.Errorf("%w: not covered: %s", errCheckFailed, r.Why)
+	case checker.Refused:
+		return badInput("%s is refused: %s", c.Model, r.Why)
+	}
+	return nil
+}
+
+// readLedger verifies a ledger that is there and returns its lines.
+func readLedger(path string) ([]ledger.Entry, error) {
+	if !exists(path) {
+		return nil, badInput("there is no ledger at %s", path)
+	}
+	l, err := ledger.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	return l.Entries()
+}
+
+// recorded says why the ledger is not that of the model. Of one that is not verified, what the ledger of its
+// kind or version does not name is not compared.
+func recorded(m *model, text []byte, entries []ledger.Entry, verified bool) error {
+	var charges, ends []ledger.Entry
+	for _, e := range entries {
+		switch {
+		case e.Run != m.Run:
+		case e.Charge != nil:
+			charges = append(charges, e)
+		case e.Status != "":
+			ends = append(ends, e)
+		}
+	}
+	if len(ends) == 0 && !verified {
+		ends = append(ends, ledger.Entry{Status: ledger.StatusReleased}) // a stream that goes on
+	}
+	if len(charges) != 1 || len(ends) != 1 || ends[0].Status != ledger.StatusReleased {
+		return fmt.Errorf("the ledger has %d charges and %d ends of run %q, and a model has one charge and one release", len(charges), len(ends), m.Run)
+	}
+	c, g, sum := charges[0].Charge, m.Guarantee, sha256.Sum256(text)
+	for _, f := range []struct{ what, ledger, model string }{
+		{"hash of the file", ends[0].Kept.Digest, "sha256:" + hex.EncodeToString(sum[:])},
+		{"hash of the plan", c.Plan, algorithms.RecordHash(m.Plan)},
+		{"data id", c.DataID, m.DataID},
+		{"unit", c.Unit, g.Unit},
+		{"relation", c.Relation, g.Relation},
+		{"release", c.Released, g.Released},
+	} {
+		if f.ledger != f.model && (verified || f.ledger != "") {
+			return fmt.Errorf("the %s is %q in the ledger and %q in the model", f.what, f.ledger, f.model)
+		}
+	}
+	return sameEvents(m.Plan, c.Events)
+}
+
+// sameEvents compares the events that a plan states with those that were charged.
+func sameEvents(plan json.RawMessage, charged []account.Event) error {
+	var p struct {
+		Releases []struct{ Event json.RawMessage }
+	}
+	if len(plan) > 0 && json.Unmarshal(plan, &p) != nil || len(plan) > 0 && len(p.Releases) != len(charged) {
+		return fmt.Errorf("the plan of the model has %d releases, and the ledger charges %d", len(p.Releases), len(charged))
+	}
+	for i, r := range p.Releases {
+		var text bytes.Buffer
+		event, err := account.Encode(charged[i])
+		if err != nil || json.Compact(&text, r.Event) != nil || !bytes.Equal(text.Bytes(), event) {
+			return fmt.Errorf("release %d of the plan is not the one that was charged, %s", i+1, charged[i])
+		}
+	}
+	return nil
+}

@@ -1,0 +1,277 @@
+// Package checker recomputes the guarantee of a model file of Dyad from the file alone. It
+// shares no code with the program, and imports the standard library only. It follows docs/formats.md, docs/ledger.md and the
+// sections of docs/theory.md that it names. docs/theory.md#checked-models is what it proves, and docs/verify.md says what a
+// verdict means.
+package checker
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"math/big"
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// The verdicts.
+const Verified, NotCovered, Refused = "verified", "not covered", "refused"
+
+// Verdict is what Check says of a model.
+type Verdict struct {
+	Verdict   string   `json:"verdict"`
+	Why       string   `json:"why,omitempty"`       // it is not verified
+	Statement string   `json:"statement,omitempty"` // what is verified
+	Epsilon   float64  `json:"epsilon,omitempty"`
+	Delta     float64  `json:"delta,omitempty"`
+	Unit      string   `json:"unit,omitempty"`
+	Unknown   []string `json:"unknown,omitempty"` // what the statement rests on and no file can show
+}
+
+// Code is the exit code of a program that prints v: 0, 1 and 2 for the three verdicts.
+func (v Verdict) Code() int { return slices.Index([]string{Verified, NotCovered, Refused}, v.Verdict) }
+
+// stop ends a check; refuse and pass do so with their verdicts.
+func stop(verdict, why string, args []any) {
+	panic(Verdict{Verdict: verdict, Why: fmt.Sprintf(why, args...)})
+}
+
+func refuse(why string, args ...any) { stop(Refused, why, args) }
+func pass(why string, args ...any)   { stop(NotCovered, why, args) }
+
+// node is a value of a JSON document. A path is keys with dots between them.
+type node struct{ value any }
+
+// get is nil for what is missing.
+func (n node) get(path string) any {
+	for key := range strings.SplitSeq(path, ".") {
+		object, _ := n.value.(map[string]any)
+		n.value = object[key]
+	}
+	return n.value
+}
+
+func (n node) at(path string) node     { return node{n.get(path)} }
+func (n node) text(path string) string { return fmt.Sprint(n.get(path)) }
+
+func (n node) list(path string) (all []node) {
+	values, _ := n.get(path).([]any)
+	for _, v := range values {
+		all = append(all, node{v})
+	}
+	return all
+}
+
+// num is a number that is not negative.
+func (n node) num(path string) float64 {
+	x, ok := n.get(path).(float64)
+	if !ok || x < 0 {
+		refuse("%s is missing, or not a number of at least 0", path)
+	}
+	return x
+}
+
+// same refuses values that differ.
+func same(what string, a, b any) {
+	if !reflect.DeepEqual(a, b) {
+		refuse("%s is %v in one place and %v in another", what, a, b)
+	}
+}
+
+// Check judges the bytes of a model file.
+func Check(file []byte) (v Verdict) {
+	defer func() {
+		if r := recover(); r != nil {
+			if v, _ = r.(Verdict); v.Verdict == "" { // of math/big, on 0/0
+				v = Verdict{Verdict: Refused, Why: fmt.Sprint("a number is out of range: ", r)}
+			}
+		}
+	}()
+	var m node
+	if err := json.Unmarshal(file, &m.value); err != nil {
+		refuse("it is not a model file: %v", err)
+	}
+	const sum = ",\n  \"checksum\": \"sha256:"
+	end := max(0, bytes.LastIndex(file, []byte(sum)))
+	if end == 0 && m.get("plan") == nil && m.get("checksum") == nil {
+		pass("it has no checksum and no plan: an earlier version wrote it")
+	}
+	hash := sha256.Sum256(append(bytes.Clone(file[:end]), "\n}\n"...))
+	if string(file[end:]) != sum+hex.EncodeToString(hash[:])+"\"\n}\n" {
+		refuse("it was changed after it was written: its checksum is that of another text")
+	}
+	p, pr := m.at("plan"), m.at("plan.problem")
+	releases := covered(m, p)
+	agree(m, p, pr, releases)
+	if usesLoss(p) {
+		constants(pr)
+	}
+	squares, pure := real(0), real(0)
+	for _, r := range releases {
+		square, epsilon := spent(p, pr, r)
+		squares, pure = add(squares, square), add(pure, epsilon)
+	}
+	compose(m.at("guarantee"), p.at("budget"), p.text("mode") == "certified", squares, pure)
+	return statement(m.at("guarantee"), p, pr, releases[0])
+}
+
+// theorems are the certificates of the algorithms that are covered.
+var theorems = map[string]string{
+	"dpgdsc": "recursion", "dpgdc": "average", "gradient-perturbation": "mean-gradient", "dpgdc2": "mean-gradient", "moment-metric": "signed-sums class-moments",
+	"moments": "class-sums signed-sums second-moments joint-moments", "moments-descent": "class-sums signed-sums second-moments joint-moments mean-gradient",
+}
+
+func usesLoss(p node) bool {
+	return p.text("algorithm") != "moments" && p.text("algorithm") != "moment-metric"
+}
+func moments(p node) bool { return strings.HasPrefix(p.text("algorithm"), "moment") }
+
+// covered are the releases of a plan that this checker recomputes; it passes for others.
+func covered(m, p node) (releases []node) {
+	steps, _ := p.get("schedule.steps").(float64)
+	origin, allowed := p.text("problem.constants.origin"), strings.Fields(theorems[p.text("algorithm")])
+	for _, bar := range []struct {
+		met bool
+		why string
+	}{
+		{p.value == nil, "it states no plan: nothing was charged when it was trained, or its releases are those of a stream or of users"},
+		{p.text("format") != "dyad-plan/1" || m.text("format") != "dyad-model/1", "the formats of model and plan are others, or it is a network"},
+		{len(allowed) == 0, "the theorem of its algorithm is not recomputed"},
+		{p.get("bounds_from_data") != false, "ranges were taken from the data, so the guarantee does not hold"},
+		{strings.Contains(m.text("guarantee.warnings"), "noise is not secret"), "its noise came from a seed"},
+		{usesLoss(p) && origin != "proved" && origin != "derived by interval arithmetic", "the constants of its loss are neither proved nor derived"},
+		{moments(p) && p.get("problem.label_bound") != 1., "its labels go beyond those of docs/theory.md section 11, -1 to 1"},
+		{len(p.list("releases")) == 0 || !(steps >= 1 && steps <= 1e7), "its schedule is not one of 1 to 10^7 equal steps"},
+	} {
+		if bar.met {
+			pass("%s", bar.why)
+		}
+	}
+	for _, r := range p.list("releases") {
+		if releases = append(releases, r); !slices.Contains(allowed, r.text("certificate.theorem")) || r.get("noise") == nil {
+			pass("a release rests on a certificate that is not recomputed")
+		}
+	}
+	return releases
+}
+
+// agree compares the plan with what else the file says.
+func agree(m, p, pr node, releases []node) {
+	g, last := m.at("guarantee"), releases[len(releases)-1]
+	unit, relation := "one record", "same n, one record replaced, features and label"
+	if pr.num("max_rows_per_person") > 0 {
+		unit, relation = "one person", "same number n of persons, all rows of one person replaced: how many they are, features and labels"
+	}
+	same("form of the loss and mode", []any{pr.get("loss.form"), p.get("mode")}, []any{map[string]any{"auc": "score", "metric": "metric"}[m.text("task")], map[bool]string{true: "certified", false: "paper"}[g.get("paper_claim") == nil]})
+	same("unit, relation and what is released", []any{g.get("unit"), g.get("relation"), g.get("released")}, []any{unit, relation, released(p, releases)})
+	same("an average, and the number of weights", []any{p.get("schedule.average"), float64(len(m.list("weights")))}, []any{strings.HasPrefix(p.text("algorithm"), "dpgdc"), coordinates(pr)})
+	if p.text("algorithm") != "moments" { // whose plan is about least squares
+		same("the loss", []any{m.get("loss.formula"), m.get("loss.params"), m.get("loss.clip")}, []any{pr.get("loss.formula"), pr.get("loss.params"), pr.get("loss.clip")})
+	}
+	same("the guarantee", g.value, m.get("report.guarantee"))
+	for key, planned := range map[string]any{ // figures of the report, which has some of them
+		"algorithm": p.get("algorithm"), "mode": p.get("mode"), "records": pr.get("records"), "persons": pr.get("records"), "features": pr.get("features"), "norm_bound": pr.get("norm_bound"), "radius": pr.get("radius"), "constants_origin": pr.get("constants.origin"),
+		"l2": pr.get("l2"), "lipschitz": pr.get("constants.lipschitz"), "smoothness": pr.get("constants.smoothness"), "pair_diameter": pr.get("constants.pair_diameter"), "noise": last.get("noise.law"),
+		"sensitivity": last.get("certificate.sensitivity"), "sigma": last.get("noise.scale"), "scale": last.get("noise.scale"), "steps": p.get("schedule.steps"), "step_size": p.get("schedule.step_size"),
+	} {
+		if stated := m.get("report." + key); stated != nil {
+			same("the report's "+key, stated, planned)
+		}
+	}
+	if claim := g.at("paper_claim"); claim.value != nil {
+		same("the claim", []any{claim.get("epsilon"), claim.get("delta"), claim.get("holds")}, []any{p.get("budget.epsilon"), p.get("budget.delta"), g.num("epsilon") <= p.num("budget.epsilon")})
+	}
+}
+
+// released is what the plan releases, in the words of the program.
+func released(p node, releases []node) string {
+	words := map[string]string{
+		"recursion": "last iterate of projected gradient descent", "average": "average iterate of projected gradient descent", "mean-gradient": "mean pair gradient of every step",
+		"class-sums": "number of positives", "joint-moments": "signed sum and second moments", "second-moments": "second moments", "class-moments": "moments of both classes",
+		"signed-sums sum of records": "sum of records (centre)", "signed-sums signed sum": "signed sum", "signed-sums gradient of the pointwise logistic loss": "%d times the gradient of the pointwise logistic loss",
+	}
+	each, times, order := "", map[string]int{}, []string{}
+	if moments(p) {
+		words["mean-gradient"], each = "%d mean gradients", ", each"
+	}
+	for _, r := range releases {
+		word := r.text("certificate.theorem")
+		if word == "signed-sums" {
+			word += " " + r.text("certificate.numbers.name")
+		}
+		if word = words[word]; times[word] == 0 {
+			order = append(order, word)
+		}
+		times[word]++
+	}
+	for i, word := range order {
+		if strings.Contains(word, "%d") {
+			order[i] = fmt.Sprintf(word, times[word])
+		}
+	}
+	return strings.Join(order, ", ") + each + " with " + releases[0].text("noise.law") + " noise"
+}
+
+// spent is mu^2 of a release with Gaussian noise, or its pure epsilon (sections 5.1 to 5.3).
+func spent(p, pr, r node) (square, epsilon *big.Float) {
+	e, scale, sensitivity, count := r.at("event"), r.num("noise.scale"), r.num("certificate.sensitivity"), 1.
+	above("the sensitivity ("+r.text("certificate.theorem")+")", sensitivity, certificate(p, pr, r), rounding)
+	ratio := quo(real(sensitivity), real(scale))
+	square, epsilon = real(0), ratio
+	switch law := r.text("noise.law"); law {
+	case "Gaussian":
+		if !moments(p) && r.text("certificate.theorem") == "mean-gradient" {
+			count = p.num("schedule.steps")
+		}
+		same("the event", []any{e.get("kind"), e.get("sensitivity"), e.get("sigma")}, []any{"gaussian", sensitivity, scale})
+		square, epsilon = mul(mul(ratio, ratio), real(count)), real(0)
+	case "K-norm":
+		same("the event", e.text("kind"), "pure")
+		above("the event's epsilon", e.num("epsilon"), ratio, rounding)
+	default: // Laplace noise, of an algorithm that releases its parameter
+		length := root(real(coordinates(pr)))
+		epsilon = mul(ratio, length)
+		same("the noise", []any{law, e.get("kind"), e.get("scale")}, []any{"Laplace", "laplace", scale})
+		above("the event's sensitivity", e.num("sensitivity"), mul(real(sensitivity), length), rounding)
+	}
+	same("the number of equal releases", e.num("count"), count)
+	return square, epsilon
+}
+
+// compose compares the guarantee g with what all releases give together (sections 6.1 to 6.3), and with the budget.
+func compose(g, budget node, certified bool, squares, pure *big.Float) {
+	epsilon, delta := g.num("epsilon"), budget.num("delta")
+	if certified {
+		above("the budget", budget.num("epsilon"), real(epsilon), searched)
+	}
+	if delta == 0 {
+		same("the guarantee", []any{g.text("kind"), g.get("delta"), g.get("mu"), squares.Sign()}, []any{"epsilon-DP", nil, nil, 0})
+		above("epsilon", epsilon, pure, searched)
+		return
+	}
+	mu := root(squares)
+	same("the guarantee", []any{g.text("kind"), g.get("delta"), pure.Sign()}, []any{"(epsilon, delta)-DP", delta, 0})
+	above("mu", g.num("mu"), mu, searched)
+	if given := gaussianDelta(real(epsilon), mu); given.Cmp(real(delta)) > 0 || gaussianDelta(real(epsilon, 1-searched), mu).Cmp(real(delta)) <= 0 {
+		refuse("at epsilon %v the noise gives delta = %.9g; it states %v", epsilon, given, delta)
+	}
+}
+
+// statement is what was proved.
+func statement(g, p, pr, r node) Verdict {
+	sections := map[string]string{"dpgdsc": "3.4 and 3.6", "dpgdc": "3.5 and 3.6", "gradient-perturbation": "3.7", "dpgdc2": "3.7", "moments": "11.7", "moment-metric": "11.13", "moments-descent": "7.14"}[p.text("algorithm")]
+	sections += map[bool]string{true: " for persons (3.10, 11.14)"}[pr.num("max_rows_per_person") > 0] + map[string]string{"Gaussian": " (noise: 5.1, composition: 6.2)", "K-norm": " (noise: 5.3, composition: 6.3)", "Laplace": " (noise: 5.2, composition: 6.3)"}[r.text("noise.law")]
+	return Verdict{
+		Verdict: Verified, Unit: g.text("unit"), Epsilon: g.num("epsilon"), Delta: p.num("budget.delta"),
+		Statement: fmt.Sprintf("this model was released with noise for which the theorem of docs/theory.md section %s gives (%v, %v)-differential privacy for %s (%s), if the records' bounds, n and the program's execution are as stated",
+			sections, g.get("epsilon"), g.get("delta"), g.text("unit"), g.text("relation")),
+		Unknown: []string{
+			fmt.Sprintf("that there were n = %v units, with features of norm at most %v and labels up to %v in magnitude, and that these bounds were not taken from them", pr.get("records"), pr.get("norm_bound"), pr.get("label_bound")),
+			fmt.Sprintf("that the program ran as its plan says, with rounding errors of at most those stated (kernel %s), and that nothing else left it", pr.text("method")),
+			"that the noise was drawn exactly and kept secret, and that the weights are those of this run",
+			"what else was spent on the same people: the ledger has the total",
+		},
+	}
+}

@@ -1,0 +1,116 @@
+package checker
+
+import (
+	"math"
+	"math/big"
+)
+
+// Real numbers are big.Float of 400 bits or more. The functions lose some tens of them, so what is compared
+// is right to a relative 2^-300, and float64 numbers are exact.
+func at(bits uint, x float64) *big.Float { return new(big.Float).SetPrec(bits).SetFloat64(x) }
+
+// real is the product of float64 numbers.
+func real(factors ...float64) *big.Float {
+	p := at(400, 1)
+	for _, f := range factors {
+		if math.IsNaN(f) {
+			refuse("a number is missing or out of range")
+		}
+		p.Mul(p, at(400, f))
+	}
+	return p
+}
+
+func add(a, b *big.Float) *big.Float { return new(big.Float).Add(a, b) }
+func sub(a, b *big.Float) *big.Float { return new(big.Float).Sub(a, b) }
+func mul(a, b *big.Float) *big.Float { return new(big.Float).Mul(a, b) }
+func quo(a, b *big.Float) *big.Float { return new(big.Float).Quo(a, b) }
+func neg(a *big.Float) *big.Float    { return new(big.Float).Neg(a) }
+func root(a *big.Float) *big.Float   { return new(big.Float).Sqrt(a) }
+
+func larger(a, b *big.Float) *big.Float {
+	if a.Cmp(b) > 0 {
+		return a
+	}
+	return b
+}
+
+// exp is e^x, |x| < 2^20: the Taylor series of x/2^40, squared 40 times.
+func exp(x *big.Float) *big.Float {
+	bits := x.Prec() + 80
+	y := new(big.Float).SetMantExp(new(big.Float).SetPrec(bits).Set(x), -40)
+	sum, term := at(bits, 1), at(bits, 1)
+	for i := 1.; term.Sign() != 0 && term.MantExp(nil) > -int(bits); i++ {
+		term = quo(mul(term, y), at(bits, i))
+		sum = add(sum, term)
+	}
+	for range 40 {
+		sum = mul(sum, sum)
+	}
+	return new(big.Float).SetPrec(x.Prec()).Set(sum)
+}
+
+// sigmoid is 1/(1 + e^-v), or at most 2^-1000 above it.
+func sigmoid(v *big.Float) *big.Float {
+	if v.Cmp(real(1000)) > 0 {
+		return real(1)
+	}
+	return quo(real(1), add(real(1), exp(neg(larger(v, real(-1000))))))
+}
+
+// normal is Phi(t) = 1/2 + phi_N(t) sum of t^(2k+1)/(1 3 5 ... (2k+1)), with bits to spare for what cancels.
+func normal(t *big.Float) *big.Float {
+	size, _ := t.Float64()
+	bits := uint(500 + 3*size*size)
+	x := new(big.Float).SetPrec(bits).Set(t)
+	square, sum, term := mul(x, x), x, x
+	for k := 1.; term.Sign() != 0 && term.MantExp(nil) > -int(bits); k++ {
+		term = quo(mul(term, square), at(bits, 2*k+1))
+		sum = add(sum, term)
+	}
+	arctan := func(n float64) *big.Float { // of 1/n
+		sum, power := at(bits, 0), quo(at(bits, 1), at(bits, n))
+		for k := 1.; power.MantExp(nil) > -int(bits); k += 4 {
+			sum = add(sum, sub(quo(power, at(bits, k)), quo(power, at(bits, n*n*(k+2)))))
+			power = quo(power, at(bits, n*n*n*n))
+		}
+		return sum
+	}
+	twoPi := sub(mul(at(bits, 32), arctan(5)), mul(at(bits, 8), arctan(239))) // Machin
+	return add(at(bits, 0.5), quo(mul(exp(quo(square, at(bits, -2))), sum), root(twoPi)))
+}
+
+// gaussianDelta is delta(epsilon) of mu-GDP (docs/theory.md section 6.2).
+func gaussianDelta(epsilon, mu *big.Float) *big.Float {
+	shift, half := quo(epsilon, mu), quo(mu, real(2))
+	if add(shift, half).Cmp(real(60)) > 0 {
+		pass("epsilon/mu is beyond the range of this checker")
+	}
+	return sub(normal(sub(half, shift)), mul(exp(epsilon), normal(neg(add(half, shift)))))
+}
+
+// spreadAtMost proves that D of docs/theory.md section 2.4 is at most bound, for a loss whose function h rises, on a box of the
+// angles alpha, beta and omega (middles and half widths): every |cos| is known up to the widths in it, as it is 1-Lipschitz, and
+// a box that is not decided is halved. The twenty roundings of a value in float64 are below the 1e-12 that is added.
+func spreadAtMost(bound, largest float64, h func(float64) float64, middle, width [3]float64, depth int) bool {
+	cos := func(angle, width float64) (least, most float64) {
+		c := math.Abs(math.Cos(angle))
+		return max(0, c-width), min(1, c+width)
+	}
+	_, p := cos(middle[0], width[0])
+	least, r := cos(middle[1], width[1])
+	_, near := cos(middle[0]-middle[2], width[0]+width[2])
+	far, _ := cos(middle[1]-middle[2], width[1]+width[2])
+	_, angle := cos(middle[0]-middle[1], width[0]+width[1])
+	c1, c2 := h(largest*p*p*near*near-1)*p*p, h(1-largest*least*least*far*far)*r*r
+	if math.Sqrt(c1*c1+c2*c2+2*c1*c2*angle*angle)*(1+1e-12) <= bound {
+		return true
+	}
+	i := depth % 3
+	if width[i] /= 2; depth > 50 {
+		return false
+	}
+	lower, upper := middle, middle
+	lower[i], upper[i] = middle[i]-width[i], middle[i]+width[i]
+	return spreadAtMost(bound, largest, h, lower, width, depth+1) && spreadAtMost(bound, largest, h, upper, width, depth+1)
+}

@@ -1,0 +1,171 @@
+package checker
+
+import (
+	"math"
+	"math/big"
+)
+
+// The program rounds up, finds epsilon by bisection (searched), and takes constants of a loss on a slightly larger range of margins
+// (slack). So a stated number is at least the true one and above it by at most these parts; one that is higher belongs to other
+// numbers than those around it.
+const rounding, searched, slack = 1e-7, 1e-6, 1e-4
+
+// above refuses a stated number that is below the true one, or above it by more than the part.
+func above(what string, stated float64, truth *big.Float, part float64) {
+	if real(stated).Cmp(truth) < 0 || real(stated).Cmp(mul(truth, real(1+part))) > 0 {
+		refuse("%s is stated as %.9g, and the theorem gives %.9g", what, stated, truth)
+	}
+}
+
+// constants proves G, L and Dg of the loss (docs/theory.md sections 2.2 to 2.4), or passes.
+func constants(p node) {
+	R, b, r := p.num("norm_bound"), p.num("label_bound"), p.num("radius")
+	kind := map[string]string{"log1p(exp(-u))": "logistic", "(m - u)^2": "square", "max(0, m - u)": "hinge"}[p.text("loss.formula")]
+	params, _ := p.get("loss.params").(map[string]any)
+	m, margin := params["m"].(float64)
+	if kind == "" || p.get("loss.clip") != nil || margin != (kind != "logistic") || margin != (len(params) == 1) || m < 0 {
+		pass("the loss %q is not logistic, square or hinge", p.text("loss.formula"))
+	}
+	full, q, zero := real(4, R, b), real(b, b), real(0) // 2 R l
+	reach := mul(full, real(r))                         // of |u|
+	fall, rise, bend, part := real(1), zero, zero, slack
+	if p.text("loss.form") == "score" { // |u| <= V = 2 R r l; largest -phi', phi' and phi''
+		switch V := reach; kind {
+		case "logistic":
+			fall, bend = sigmoid(V), real(0.25)
+		case "square":
+			fall, rise, bend = mul(real(2), add(V, real(m))), larger(zero, mul(real(2), sub(V, real(m)))), real(2)
+		}
+	} else { // largest positive and negative parts of -t phi'(t (1 - M)), |t| <= q, 0 <= M <= A, and of t^2 phi''
+		full, fall, rise = real(4, R, R), q, q
+		past := sub(mul(full, real(r)), real(1)) // A - 1
+		reach = larger(q, mul(q, past))
+		switch kind {
+		case "logistic":
+			near := larger(zero, neg(past)) // the least |1 - M|
+			fall, rise, bend = mul(q, sigmoid(mul(q, past))), mul(q, sigmoid(q)), mul(real(b, b, b, b), mul(sigmoid(mul(q, near)), sigmoid(neg(mul(q, near)))))
+			if mul(q, near).Cmp(real(1.278)) > 0 {
+				fall = quo(real(0.278465), near)
+			}
+			if mul(q, near).Cmp(real(2.399)) > 0 {
+				bend = quo(real(0.43924), mul(near, near))
+			}
+		case "square": // 2 t (m + t (A - 1)) is largest at t = q, or before it at m/(2 (1 - A))
+			t := q
+			if t0 := quo(real(m), mul(real(-2), past)); past.Sign() < 0 && t0.Cmp(q) < 0 {
+				t, part = t0, 0.05 // the program bounds it on cells of t
+			}
+			fall, rise, bend = mul(mul(real(2), t), add(real(m), mul(t, past))), mul(mul(real(2), q), add(real(m), q)), real(2, b, b, b, b)
+		}
+	}
+	above("G", p.num("constants.lipschitz"), mul(full, larger(fall, rise)), part)
+	dg, spread := p.num("constants.pair_diameter"), mul(full, add(fall, rise))
+	if kind == "logistic" && p.text("loss.form") == "metric" && real(dg).Cmp(spread) < 0 {
+		limit, _ := quo(real(dg), full).Float64()
+		h := func(x float64) float64 { // sup t sigm(t x) over 0 < t <= q
+			if x*b*b < -1.278 {
+				return 0.278465 / -x
+			}
+			return b * b / (1 + math.Exp(-b*b*x)) * (1 + 1e-14)
+		}
+		if !spreadAtMost(limit*(1-1e-15), 4*R*R*r*(1+1e-15), h, [3]float64{0, 0, math.Pi / 4}, [3]float64{1.5708, 1.5708, 0.7854}, 0) {
+			refuse("Dg = %v is not proved by docs/theory.md section 2.4", dg)
+		}
+	} else {
+		above("Dg", dg, spread, part)
+	}
+	if bend.Sign() > 0 {
+		above("L", p.num("constants.smoothness"), mul(mul(full, full), bend), slack)
+	} else if L := p.get("constants.smoothness"); L != nil && (L != 0. || reach.Cmp(real(m)) >= 0) { // 0 if no margin reaches the kink
+		refuse("the hinge loss is not smooth, and L = %v is stated", L)
+	}
+	same("convexity", p.get("constants.convex"), true)
+}
+
+// share is the largest share of the pairs that contain one record (section 3.2).
+func share(pr node) *big.Float {
+	n, groups := pr.num("records"), pr.list("groups")
+	if len(groups) == 0 {
+		return quo(real(2), real(n))
+	}
+	records, largest, pairs := 0., 0., real(0)
+	for _, g := range groups {
+		size, number := g.num("size"), g.num("number")
+		records, largest, pairs = records+size*number, max(largest, size), add(pairs, real(size, max(0, size-1), number))
+	}
+	same("the number of records, and of those in query groups", n, records)
+	return quo(real(2, largest-1), pairs)
+}
+
+// certificate is the sensitivity that the theorem of a release gives for its numbers x, the problem and the schedule.
+func certificate(p, pr, r node) *big.Float {
+	x, theorem, s := r.at("certificate.numbers"), r.text("certificate.theorem"), p.at("schedule")
+	radius, clip := pr.num("radius"), 0.
+	if moments(p) {
+		clip = p.num("clip_radius")
+	}
+	square := real(clip, clip)
+	joint := func(first, second *big.Float) *big.Float { // J(first^2, second^2) of section 11.5
+		alpha, beta := mul(first, first), mul(second, second)
+		if alpha.Cmp(add(beta, beta)) >= 0 {
+			return add(first, first)
+		}
+		return root(add(mul(real(2), add(alpha, beta)), quo(mul(alpha, alpha), add(beta, beta))))
+	}
+	exact := real(0)
+	switch theorem {
+	case "recursion", "average": // sections 3.3 to 3.5: delta_t = min(c delta_(t-1) + p Dg eta + 2 rho, diam C)
+		eta, rho, alpha, L := real(s.num("step_size")), x.num("update_error"), real(pr.num("l2")), real(pr.num("constants.smoothness"))
+		// An update is off by the error of a gradient and six roundings of what it adds up (section 4.1).
+		length := add(real(radius), mul(eta, add(real(pr.num("constants.lipschitz")), mul(alpha, real(radius)))))
+		if least := add(mul(eta, real(pr.num("mean_error"))), mul(real(6*0x1p-53), length)); real(rho).Cmp(least) < 0 {
+			refuse("the rounding error %v of an update is less than that of its gradient and its sums", rho)
+		}
+		shrink, stretch := sub(real(1), mul(eta, alpha)), sub(mul(eta, add(L, alpha)), real(1))
+		c := larger(larger(shrink, neg(shrink)), larger(stretch, neg(stretch)))
+		move := add(mul(mul(share(pr), real(pr.num("constants.pair_diameter"))), eta), real(2, rho))
+		delta, sum, diameter := real(0), real(0), real(2, radius)
+		if pr.text("loss.form") == "metric" { // semidefinite matrices
+			diameter = mul(root(real(min(2, pr.num("features")))), real(radius))
+		}
+		for range int(s.num("steps")) {
+			if delta = add(mul(c, delta), move); delta.Cmp(diameter) > 0 {
+				delta = diameter
+			}
+			sum = add(sum, delta)
+		}
+		if theorem == "average" {
+			return add(quo(sum, real(s.num("steps"))), real(2, x.num("output_error")))
+		}
+		return delta
+	case "mean-gradient": // section 3.7
+		if exact = mul(share(pr), real(pr.num("constants.pair_diameter"))); x.num("error") < 0x1p-52*pr.num("constants.lipschitz") {
+			refuse("the rounding error %v of a gradient is less than that of its division", x.num("error"))
+		}
+	case "class-sums": // the number of positives, section 11.2
+		exact = real(1)
+	case "signed-sums": // section 11.3, with weights of at most 1
+		if exact = real(2, clip); x.text("name") == "sum of records" {
+			exact = real(2, pr.num("norm_bound"))
+		}
+	case "second-moments": // section 11.4
+		if exact = square; pr.num("features") > 1 {
+			exact = mul(root(real(2)), square)
+		}
+	case "joint-moments": // section 11.5
+		exact = joint(real(clip), mul(real(x.num("scale")), square))
+	case "class-moments": // section 11.6
+		second := mul(real(x.num("scale")), square)
+		change := add(mul(real(2), add(square, mul(second, second))), real(x.num("count"), x.num("count")))
+		exact = larger(joint(real(clip), second), root(change))
+	}
+	return add(exact, real(2, x.num("error")))
+}
+
+// coordinates is the length of the parameter: d, or for symmetric matrices d (d + 1)/2 (section 2.5).
+func coordinates(pr node) float64 {
+	if d := pr.num("features"); pr.text("loss.form") == "metric" {
+		return d * (d + 1) / 2
+	}
+	return pr.num("features")
+}
