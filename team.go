@@ -27,6 +27,9 @@ func (t *Training) Join(ctx context.Context, crew engine.Team, d *Data, more ...
 	if err := t.fits(d); err != nil {
 		return nil, err
 	}
+	if !t.team {
+		return nil, input.Errorf("dyad: the plan is for one process; open the Device with DeviceOptions.Team")
+	}
 	program, err := programHash()
 	if err != nil {
 		return nil, err

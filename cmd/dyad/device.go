@@ -30,12 +30,12 @@ type deviceFlag struct {
 // returns. A GPU that was asked for and cannot be used is an error with exit code 3, a
 // precision that the device does not have one with exit code 2.
 func (f *deviceFlag) openDevice(workers int, precision cuda.Precision) (done func(), err error) {
-	return f.openAs(lib.DeviceOptions{Workers: workers, Precision: precision, Team: f.crew})
+	return f.openAs(lib.DeviceOptions{Workers: workers, Precision: precision})
 }
 
 // openAs is openDevice with other options; the flag gives the name.
 func (f *deviceFlag) openAs(o lib.DeviceOptions) (done func(), err error) {
-	o.Name = f.Device
+	o.Name, o.Team = f.Device, f.crew
 	f.device, err = lib.OpenDevice(o)
 	return f.device.Close, err
 }
