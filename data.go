@@ -76,7 +76,7 @@ func (d *Data) Schema() *dataset.Schema { return d.encoder.Schema() }
 
 // Shape is what is public about the data.
 func (d *Data) Shape() Shape {
-	s := ShapeOf(d.encoder, d.Records.Units())
+	s := ShapeOf(d.encoder, d.Records.Total())
 	s.Groups = d.sizes()
 	return s
 }

@@ -20,6 +20,7 @@ type Device struct {
 	chosen  bool   // by auto
 	reason  string // why auto takes the CPU for everything
 	precise bool   // a precision was asked for
+	team    bool
 	gpu     *cuda.Device
 }
 
@@ -35,6 +36,9 @@ type DeviceOptions struct {
 	// Precision is the arithmetic of pairs for Metric; any but cuda.AutoPrecision and
 	// cuda.FP32 needs a GPU.
 	Precision cuda.Precision
+	// Team shares the work with other processes: see Training.Join. nil is this process alone. A
+	// team computes on CPUs in this version.
+	Team engine.Team
 }
 
 // OpenDevice opens a device, which the caller closes. A GPU that was asked for and cannot be
@@ -47,7 +51,13 @@ func OpenDevice(o DeviceOptions) (*Device, error) {
 	if !gpu && o.Precision != cuda.AutoPrecision && o.Precision != cuda.FP32 {
 		return nil, input.Errorf("dyad: precision %s needs the tensor cores of a GPU: name one (--device cuda:N); the CPU, which device %s takes for metrics, computes in fp32, or in float64 without a precision", o.Precision, o.Name)
 	}
-	d := &Device{backend: cpu.Backend{Workers: o.Workers, Float32: o.Precision == cuda.FP32}, workers: o.Workers, precise: o.Precision != cuda.AutoPrecision}
+	d := &Device{backend: cpu.Backend{Workers: o.Workers, Float32: o.Precision == cuda.FP32, Team: o.Team}, workers: o.Workers, precise: o.Precision != cuda.AutoPrecision, team: o.Team != nil}
+	switch {
+	case o.Team != nil && gpu:
+		return nil, input.Errorf("dyad: device %s in a team: a GPU sums its tiles in the order of its own grid, and the sums of several are not joined in this version; leave the device out, or train in one process", o.Name)
+	case o.Team != nil && o.Name == "auto":
+		return d, nil // no timings say what a team of GPUs would do
+	}
 	switch o.Name {
 	case "cpu":
 		return d, nil

@@ -23,6 +23,7 @@ import (
 type deviceFlag struct {
 	Device string `default:"auto" placeholder:"D" help:"auto, cpu or cuda:N, the N-th NVIDIA GPU from 0. The method, and with it the guarantee, can depend on it. Default: auto, which is the CPU: no GPU measurement is part of this version."`
 	device *lib.Device
+	crew   engine.Team // nil: this process alone
 }
 
 // openDevice opens the device of the flag. The caller must call the function that it
@@ -34,7 +35,7 @@ func (f *deviceFlag) openDevice(workers int, precision cuda.Precision) (done fun
 
 // openAs is openDevice with other options; the flag gives the name.
 func (f *deviceFlag) openAs(o lib.DeviceOptions) (done func(), err error) {
-	o.Name = f.Device
+	o.Name, o.Team = f.Device, f.crew
 	f.device, err = lib.OpenDevice(o)
 	return f.device.Close, err
 }

@@ -13,6 +13,9 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -27,7 +30,7 @@ type Spec struct {
 	Args   []string
 	Stage  string // "start" means from the start, or no fault
 	Nth    int    // occurrence of the stage, from 1
-	Fault  string // kill, interrupt, full, read-only, calls, pause
+	Fault  string // kill, kill rank 1, stop rank 1, interrupt, full, read-only, calls, pause
 	Limit  uint64 // of "full": no file may grow beyond these bytes
 	Folder string // of "read-only"
 	Calls  string // of "calls": fsync, rename, flock, unlink or chmod, on Linux; they fail from then on
@@ -40,6 +43,11 @@ type Spec struct {
 	ThenNth int
 	Umask   *int // nil: that of the tests
 	Bare    bool // the program by itself, without a fault
+
+	// Launch is a command that starts the program in several processes, such as mpirun -n 3. Each
+	// leaves its number in the file of its rank in the folder Ranks.
+	Launch []string
+	Ranks  string
 }
 
 // Killed is the exit code of a child that was killed.
@@ -85,6 +93,11 @@ func (s Spec) run(program Program, bare func([]string)) int {
 		bare(s.Args)
 		return 0
 	}
+	if s.Ranks != "" {
+		if err := os.WriteFile(s.rankFile(os.Getenv("OMPI_COMM_WORLD_RANK")), []byte(strconv.Itoa(os.Getpid())), 0o600); err != nil {
+			broke(err)
+		}
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if s.Stage == "start" && s.Fault != "" {
@@ -108,8 +121,26 @@ func (s Spec) run(program Program, bare func([]string)) int {
 	})
 }
 
+func (s Spec) rankFile(rank string) string { return filepath.Join(s.Ranks, "rank-"+rank) }
+
+// fault happens. That of another rank ends when the launcher has told this one to stop.
 func (s Spec) fault(ctx context.Context) error {
 	switch s.Fault {
+	case "kill rank 1", "stop rank 1":
+		text, err := os.ReadFile(s.rankFile("1"))
+		if err != nil {
+			return err
+		}
+		pid, err := strconv.Atoi(string(text))
+		if err != nil {
+			return err
+		}
+		if s.Fault == "stop rank 1" {
+			return syscall.Kill(pid, syscall.SIGSTOP)
+		}
+		err = syscall.Kill(pid, syscall.SIGKILL)
+		<-ctx.Done()
+		return err
 	case "kill":
 		if err := syscall.Kill(os.Getpid(), syscall.SIGKILL); err != nil {
 			return err
@@ -185,7 +216,8 @@ func Start(t testing.TB, tmp string, s Spec) *Child {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	t.Cleanup(cancel)
-	c := &Child{Cmd: exec.CommandContext(ctx, exe), told: told, on: on}
+	command := append(slices.Clone(s.Launch), exe)
+	c := &Child{Cmd: exec.CommandContext(ctx, command[0], command[1:]...), told: told, on: on}
 	// Built with the race detector, a program sleeps for a second before it ends.
 	c.Env = append(os.Environ(), env+"="+string(raw), "TMPDIR="+tmp, "GOMAXPROCS=1", "GORACE=atexit_sleep_ms=0")
 	c.Cmd.Stdout, c.Cmd.Stderr = &c.out, &c.errs
